@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * log.h - one event, one line, on standard error.
+ *
+ *     warning: [bl.example.] store not reloaded, path=/var/lib/bl.mdb (damaged store)
+ *
+ * Flow: programs call it where they decide what to do; libraries never do.
+ * The line is "level: [context] what happened, key=value ... (reason)": lower
+ * case, no full stop, no time stamp (the journal has one). Levels: error =
+ * somebody must act, warning = degraded, info = life cycle, debug = detail.
+ *
+ * The level is this file's one global. A line is one write(2), so lines of
+ * several processes never mix. Nothing here allocates.
+ */
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum log_level {
+	LOG_LEVEL_ERROR,
+	LOG_LEVEL_WARNING,
+	LOG_LEVEL_INFO, /* the default */
+	LOG_LEVEL_DEBUG,
+};
+
+#define LOG_LINE_MAX 1024 /* bytes; longer lines are cut and end in "..." */
+
+void log_set_level(enum log_level level);
+/* "error", "warning", "info", "debug"; negative for anything else. */
+int log_parse_level(const char *text);
+
+/* context may be NULL: then there are no brackets. */
+void log_line(enum log_level level, const char *context, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#define log_error(context, ...)   log_line(LOG_LEVEL_ERROR, (context), __VA_ARGS__)
+#define log_warning(context, ...) log_line(LOG_LEVEL_WARNING, (context), __VA_ARGS__)
+#define log_info(context, ...)    log_line(LOG_LEVEL_INFO, (context), __VA_ARGS__)
+#define log_debug(context, ...)   log_line(LOG_LEVEL_DEBUG, (context), __VA_ARGS__)
+
+/*
+ * Text from outside (a list, a packet, a file), made safe for one line:
+ * in double quotes, bytes outside printable ASCII, quotes and backslashes as
+ * \xHH, cut at LOG_QUOTE_CUT bytes of input with "..." behind. ret_text has
+ * LOG_QUOTE_MAX bytes and is returned.
+ */
+#define LOG_QUOTE_CUT 128
+#define LOG_QUOTE_MAX (LOG_QUOTE_CUT * 4 + 6)
+const char *log_quote(const char *text, size_t text_size, char *ret_text);
+
+#ifdef __cplusplus
+}
+#endif

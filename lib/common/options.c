@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/common/options.h"
+
+#include "lib/common/version.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+/* Values of struct option above every letter: VALUE_FIRST + index of the row. */
+enum { VALUE_FIRST = 256, VALUE_HELP = VALUE_FIRST + OPTIONS_ROWS_MAX, VALUE_VERSION };
+
+static void print_row(char letter, const char *name, const char *argument, const char *help)
+{
+	char left[64];
+	snprintf(left, sizeof(left), "%c%c%s--%s%s%s", letter ? '-' : ' ', letter ? letter : ' ',
+		 letter ? ", " : "  ", name, argument ? " " : "", argument ? argument : "");
+	printf("  %-30s %s\n", left, help);
+}
+
+static void print_help(const struct options_table *table)
+{
+	printf("usage: %s %s\n", table->program, table->usage);
+	if (table->summary != NULL)
+		printf("%s\n", table->summary);
+	putchar('\n');
+	for (size_t i = 0; i < table->row_count; i++) {
+		const struct options_row *row = &table->rows[i];
+		print_row(row->letter, row->name, row->argument, row->help);
+	}
+	print_row('h', "help", NULL, "print this and exit");
+	print_row('V', "version", NULL, "print the version and exit");
+}
+
+static void print_version(const struct options_table *table)
+{
+	printf("%s %s", table->program, DNSBLV6_VERSION);
+	if (table->libraries != NULL)
+		printf(" (%s)", table->libraries);
+	putchar('\n');
+}
+
+void options_fail(const struct options_table *table, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	fprintf(stderr, "%s: ", table->program);
+	vfprintf(stderr, format, arguments);
+	fprintf(stderr, "; try '%s --help'\n", table->program);
+	va_end(arguments);
+	exit(EX_USAGE);
+}
+
+/* getopt's two lists, made from the table. ":" first: we print the errors. */
+static void make_lists(const struct options_table *table, char *ret_letters,
+		       struct option *ret_longs)
+{
+	char *letters = ret_letters;
+	*letters++ = ':';
+	for (size_t i = 0; i < table->row_count; i++) {
+		const struct options_row *row = &table->rows[i];
+		int has_argument = row->argument ? required_argument : no_argument;
+		ret_longs[i] =
+			(struct option){ row->name, has_argument, NULL, VALUE_FIRST + (int)i };
+		if (row->letter == 0)
+			continue;
+		*letters++ = row->letter;
+		if (row->argument != NULL)
+			*letters++ = ':';
+	}
+	*letters++ = 'h';
+	*letters++ = 'V';
+	*letters = '\0';
+	ret_longs[table->row_count] = (struct option){ "help", no_argument, NULL, VALUE_HELP };
+	ret_longs[table->row_count + 1] =
+		(struct option){ "version", no_argument, NULL, VALUE_VERSION };
+	ret_longs[table->row_count + 2] = (struct option){ NULL, 0, NULL, 0 };
+}
+
+static int find_letter(const struct options_table *table, int letter)
+{
+	for (size_t i = 0; i < table->row_count; i++) {
+		if (table->rows[i].letter == letter)
+			return (int)i;
+	}
+	return OPTIONS_END;
+}
+
+static void finish(void (*print)(const struct options_table *), const struct options_table *table)
+{
+	print(table);
+	exit(fflush(stdout) == 0 ? EX_OK : EX_IOERR);
+}
+
+int options_next(const struct options_table *table, int argc, char **argv,
+		 const char **ret_argument)
+{
+	char letters[2 * OPTIONS_ROWS_MAX + 4];
+	struct option longs[OPTIONS_ROWS_MAX + 3];
+	make_lists(table, letters, longs);
+
+	opterr = 0;
+	int value = getopt_long(argc, argv, letters, longs, NULL);
+	*ret_argument = optarg;
+	if (value == -1)
+		return OPTIONS_END;
+	if (value == 'h' || value == VALUE_HELP)
+		finish(print_help, table);
+	if (value == 'V' || value == VALUE_VERSION)
+		finish(print_version, table);
+	if (value == ':')
+		options_fail(table, "option '%s' needs an argument", argv[optind - 1]);
+	if (value == '?' && optopt != 0 && optopt < VALUE_FIRST && find_letter(table, optopt) < 0)
+		options_fail(table, "unknown option '-%c'", optopt);
+	if (value == '?')
+		options_fail(table, "unknown or ambiguous option '%s'", argv[optind - 1]);
+	return value >= VALUE_FIRST ? value - VALUE_FIRST : find_letter(table, value);
+}
+
+unsigned long long options_number(const struct options_table *table, const char *option,
+				  const char *argument, unsigned long long min,
+				  unsigned long long max)
+{
+	char *end = NULL;
+	errno = 0;
+	unsigned long long number = strtoull(argument, &end, 10);
+	if (!isdigit((unsigned char)argument[0]) || *end != '\0' || errno != 0 || number < min ||
+	    number > max)
+		options_fail(table, "--%s takes a whole number from %llu to %llu, not '%s'", option,
+			     min, max, argument);
+	return number;
+}

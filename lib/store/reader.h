@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * reader.h - reading a store, one consistent version at a time.
+ *
+ * Flow: server/zone.c asks inside one batch; dnsblv6-zone dump and check walk.
+ *
+ *     struct reader *reader = NULL;
+ *     int ret = reader_open("bl6.mdb", &reader);
+ *     if (ret == STORE_OK)
+ *             ret = reader_begin(reader);
+ *     if (ret == STORE_OK) {
+ *             struct store_bytes value;
+ *             ret = reader_get(reader, STORE_RECORDS, key, key_size, &value);
+ *             // value is borrowed until reader_end()
+ *             reader_end(reader);
+ *     }
+ *     reader_close(reader);
+ *
+ * Between begin and end a reader sees one version, whatever writers do; the
+ * next begin sees the newest. Keep that span short: pages freed meanwhile
+ * cannot be used again and the file grows. begin and end cost no allocation.
+ *
+ * A handle belongs to one thread of one process. It takes memory of its own
+ * (returned, end with reader_close()), never logs and never waits for a writer.
+ */
+
+#include "lib/store/store.h"
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct reader;
+
+/*
+ * Opens path read-only and checks what can be checked in no time: that it is
+ * a store, whole in length, of this schema version. Returns STORE_OK, -errno
+ * (-ENOENT, -EACCES, ...) or a status above; *ret_reader on success only.
+ */
+int reader_open(const char *path, struct reader **ret_reader);
+/* Takes NULL. */
+void reader_close(struct reader *reader);
+
+int reader_begin(struct reader *reader);
+void reader_end(struct reader *reader);
+
+/*
+ * Number of the version that begin() took: grows with every commit. Two equal
+ * numbers mean that nothing changed in between.
+ */
+uint64_t reader_version(const struct reader *reader);
+
+/* DNSBLV6_OK, DNSBLV6_ENOTFOUND or a failure. Outputs are borrowed until reader_end(). */
+int reader_get(struct reader *reader, enum store_table table, const void *key, size_t key_size,
+	       struct store_bytes *ret_value);
+/* The first entry whose key is key or greater. key_size 0: the first of all. */
+int reader_seek(struct reader *reader, enum store_table table, const void *key, size_t key_size,
+		struct store_bytes *ret_key, struct store_bytes *ret_value);
+/* The last entry whose key is less than key. */
+int reader_seek_before(struct reader *reader, enum store_table table, const void *key,
+		       size_t key_size, struct store_bytes *ret_key,
+		       struct store_bytes *ret_value);
+/* The entry behind the one that seek, seek_before or next found last in this table. */
+int reader_next(struct reader *reader, enum store_table table, struct store_bytes *ret_key,
+		struct store_bytes *ret_value);
+
+/*
+ * Reads everything and compares it with the checksum that the writer keeps.
+ * STORE_ECORRUPT when it differs. A file whose inner pages were overwritten
+ * can make LMDB crash: call this in a child process, as server/verify.c and
+ * dnsblv6-zone check do. Between begin and end; costs a walk of the file.
+ */
+int reader_verify(struct reader *reader);
+
+/*
+ * Is path still the file that was opened? False when it was deleted or another
+ * file was moved to its place. A system call; between or outside begin and end.
+ */
+bool reader_is_current(const struct reader *reader);
+
+#ifdef __cplusplus
+}
+#endif

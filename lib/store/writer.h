@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * writer.h - one write transaction that replaces or changes a zone.
+ *
+ * Flow: zone-tools/builder.c calls writer_run() with a function that puts.
+ *
+ * Everything that function does becomes visible to readers at once, when it
+ * has returned 0 and the data is on disk; or never. A crash, a kill -9, a full
+ * disk, a failing function leave the version before, complete.
+ *
+ * The size limit of the store grows by itself: when a transaction does not fit, it
+ * is thrown away, the limit is raised, and the function is called again. So it
+ * must be repeatable, and must return at once whatever a writer function
+ * below returned.
+ *
+ * No function here logs. One writer at a time: a second one waits.
+ */
+
+#include "lib/store/store.h"
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct writer;
+
+/* Returns 0 to commit; anything else throws the transaction away. */
+typedef int (*writer_fn)(struct writer *writer, void *context);
+
+/*
+ * Creates path when there is none (mode 0664 less umask, as its lock file).
+ * Returns what fn returned, or STORE_OK, -errno (-ENOSPC, -EACCES, ...), or a
+ * STORE_ status. A file that was created and never committed is removed.
+ */
+int writer_run(const char *path, writer_fn fn, void *context);
+
+/* Removes every entry of a table. */
+int writer_clear(struct writer *writer, enum store_table table);
+
+/*
+ * Adds or replaces. Keys that come in ascending order are appended, which is
+ * faster and packs pages full.
+ */
+int writer_put(struct writer *writer, enum store_table table, const void *key, size_t key_size,
+	       const void *data, size_t size);
+/* DNSBLV6_ENOTFOUND when there was none. */
+int writer_delete(struct writer *writer, enum store_table table, const void *key,
+		  size_t key_size);
+/* As the transaction stands. Borrowed until the next call that changes it. */
+int writer_get(struct writer *writer, enum store_table table, const void *key, size_t key_size,
+	       struct store_bytes *ret_value);
+
+/* True until the first commit into this store. */
+bool writer_is_new(const struct writer *writer);
+
+#ifdef __cplusplus
+}
+#endif

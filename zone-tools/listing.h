@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * listing.h - what list files say, before it is resolved.
+ *
+ * Flow: plain.c and rbldnsd.c add entries -> resolve.c cuts them into
+ *       segments -> builder.c writes the store.
+ *
+ * A listing is a set of datasets and of origins (the apex and sub-zones). A
+ * dataset is what one "type:file,file" of the command line, one plain file,
+ * or one $DATASET of a combined file gave; an address gets the values of every
+ * dataset connected to its origin. Inside a dataset the longest prefix that
+ * holds an address decides (resolve.h).
+ *
+ * Memory: a listing owns everything it is given; listing_deinit() takes a
+ * zeroed or half-filled one. Functions return DNSBLV6_OK or -ENOMEM.
+ */
+
+#include "lib/format/record.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- values: what a listed address is answered with ---- */
+
+#define LISTING_A_DEFAULT   0x7f000002u /* 127.0.0.2, as rbldnsd and RFC 5782 */
+#define LISTING_TTL_DEFAULT 2100u	/* 35 minutes, as rbldnsd */
+
+/* Distinct values, numbered from 0 in the order they came. */
+struct value_pool {
+	struct dnsblv6_value *values; /* text points into memory of the pool */
+	size_t count;
+	size_t capacity;
+	uint32_t *slots; /* hash table of value numbers + 1 */
+	size_t slot_count;
+};
+
+/* Finds or adds; text is copied. value->text as dnsblv6_value_expand() reads it. */
+int value_pool_add(struct value_pool *pool, const struct dnsblv6_value *value,
+		   uint32_t *ret_number);
+void value_pool_deinit(struct value_pool *pool);
+
+/* ---- datasets ---- */
+
+#define ENTRY_EXCLUDED UINT32_MAX /* as value: "!prefix" */
+
+struct entry {
+	struct dnsblv6_addr first; /* of a prefix, host bits zero */
+	uint32_t value;		   /* number in the pool, or ENTRY_EXCLUDED */
+	uint8_t prefix_len;	   /* in the mapped space, 0 to 128 */
+};
+
+/* What counts when a dataset names the same prefix more than once. */
+enum duplicate_policy {
+	DUPLICATE_FIRST, /* the first entry; later ones are ignored (tries, plain lists) */
+	DUPLICATE_ALL,	 /* every value, unless one is an exclusion (ip4set) */
+};
+
+struct dataset {
+	enum duplicate_policy policy;
+	struct entry *entries; /* in the order of the file */
+	size_t entry_count;
+	size_t entry_capacity;
+	uint16_t *origins; /* the origins it belongs to */
+	size_t origin_count;
+};
+
+int dataset_add_entry(struct dataset *dataset, struct dnsblv6_prefix prefix, uint32_t value);
+/* The range as its fewest prefixes. Both ends of one family, first <= last. */
+int dataset_add_range(struct dataset *dataset, struct dnsblv6_addr first,
+		      struct dnsblv6_addr last, uint32_t value);
+
+/* ---- the whole ---- */
+
+#define LISTING_ORIGINS_MAX 4096 /* sub-zones of one zone; origin numbers are 16 bits */
+#define LISTING_NS_MAX	    32	 /* rbldnsd's limit */
+
+/* What rbldnsd files say about the zone itself; the command line overrides it. */
+struct zone_lines {
+	bool has_soa;
+	uint32_t soa_ttl; /* 0: the zone's TTL */
+	char *soa_primary; /* owned, presentation form */
+	char *soa_mailbox;
+	uint32_t soa_serial; /* 0: choose one */
+	uint32_t soa_refresh, soa_retry, soa_expire, soa_minimum;
+	uint32_t ns_ttl; /* 0: the zone's TTL */
+	char *ns[LISTING_NS_MAX]; /* owned */
+	size_t ns_count;
+	uint64_t expires_s; /* $TIMESTAMP; 0: never */
+};
+
+struct listing {
+	struct value_pool pool;
+	struct dataset *datasets;
+	size_t dataset_count;
+	struct dnsblv6_labels *origins; /* [0] is the apex */
+	size_t origin_count;
+	struct zone_lines zone;
+	uint64_t line_count; /* lines read from all files */
+};
+
+int listing_init(struct listing *listing);
+void listing_deinit(struct listing *listing);
+
+/* *ret_dataset is borrowed until the next call; it belongs to no origin yet. */
+int listing_add_dataset(struct listing *listing, enum duplicate_policy policy,
+			struct dataset **ret_dataset);
+/* Finds or adds. name is relative to the apex. -E2BIG above LISTING_ORIGINS_MAX. */
+int listing_add_origin(struct listing *listing, const struct dnsblv6_labels *name,
+		       uint16_t *ret_origin);
+int dataset_add_origin(struct dataset *dataset, uint16_t origin);
+
+#ifdef __cplusplus
+}
+#endif
