@@ -37,9 +37,8 @@ void log_line(enum log_level level, const char *context, const char *format, ...
 
 	char line[LOG_LINE_MAX];
 	size_t room = sizeof(line) - 1; /* one byte is kept for the line feed */
-	int used = context != NULL
-			   ? snprintf(line, room, "%s: [%s] ", level_names[level], context)
-			   : snprintf(line, room, "%s: ", level_names[level]);
+	int used = context != NULL ? snprintf(line, room, "%s: [%s] ", level_names[level], context)
+				   : snprintf(line, room, "%s: ", level_names[level]);
 	size_t size = used < 0 ? 0 : (size_t)used;
 	if (size < room) {
 		va_list arguments;

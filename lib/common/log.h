@@ -38,10 +38,10 @@ int log_parse_level(const char *text);
 void log_line(enum log_level level, const char *context, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-#define log_error(context, ...)   log_line(LOG_LEVEL_ERROR, (context), __VA_ARGS__)
+#define log_error(context, ...)	  log_line(LOG_LEVEL_ERROR, (context), __VA_ARGS__)
 #define log_warning(context, ...) log_line(LOG_LEVEL_WARNING, (context), __VA_ARGS__)
-#define log_info(context, ...)    log_line(LOG_LEVEL_INFO, (context), __VA_ARGS__)
-#define log_debug(context, ...)   log_line(LOG_LEVEL_DEBUG, (context), __VA_ARGS__)
+#define log_info(context, ...)	  log_line(LOG_LEVEL_INFO, (context), __VA_ARGS__)
+#define log_debug(context, ...)	  log_line(LOG_LEVEL_DEBUG, (context), __VA_ARGS__)
 
 /*
  * Text from outside (a list, a packet, a file), made safe for one line:

@@ -32,9 +32,9 @@
 extern "C" {
 #endif
 
-#define DNSBLV6_ADDR_TEXT_SIZE   40 /* bytes, with the NUL: 8 groups of 4 and 7 colons */
+#define DNSBLV6_ADDR_TEXT_SIZE	 40 /* bytes, with the NUL: 8 groups of 4 and 7 colons */
 #define DNSBLV6_PREFIX_TEXT_SIZE 44 /* the same with "/128" */
-#define DNSBLV6_IPV4_BASE_LEN    96 /* prefix length of ::ffff:0:0/96 */
+#define DNSBLV6_IPV4_BASE_LEN	 96 /* prefix length of ::ffff:0:0/96 */
 
 struct dnsblv6_addr {
 	uint64_t hi; /* the first 64 bits, host order */
@@ -43,7 +43,7 @@ struct dnsblv6_addr {
 
 struct dnsblv6_prefix {
 	struct dnsblv6_addr first; /* bits below prefix_len are zero */
-	uint8_t prefix_len;        /* 0 to 128 in the mapped space */
+	uint8_t prefix_len;	   /* 0 to 128 in the mapped space */
 };
 
 struct dnsblv6_addr dnsblv6_addr_from_ipv4(uint32_t ipv4);
@@ -69,7 +69,8 @@ struct dnsblv6_addr dnsblv6_addr_previous(struct dnsblv6_addr addr);
  */
 int dnsblv6_addr_parse(const char *text, size_t text_size, struct dnsblv6_addr *ret_addr);
 
-/* IPv4 as a.b.c.d; IPv6 by RFC 5952. ret_text has DNSBLV6_ADDR_TEXT_SIZE bytes. Returns its length. */
+/* IPv4 as a.b.c.d; IPv6 by RFC 5952. ret_text has DNSBLV6_ADDR_TEXT_SIZE bytes. Returns its length.
+ */
 size_t dnsblv6_addr_format(struct dnsblv6_addr addr, char *ret_text);
 
 /*

@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-#define DNSBLV6_BITMAP_SIZE 16 /* bytes: the RDATA of an AAAA, RFC 3596 */
+#define DNSBLV6_BITMAP_SIZE  16 /* bytes: the RDATA of an AAAA, RFC 3596 */
 #define DNSBLV6_BITMAP_HOSTS 128
 
 struct dnsblv6_bitmap {

@@ -10,9 +10,9 @@
  * A key is the labels of the relative owner name in reverse order, lower
  * case, with one zero byte between two labels; the apex is the key 0x00 alone
  * (LMDB has no empty keys, and no other key begins with a zero byte). Inside a
- * label byte 0x00 is written 01 01 and byte 0x01 is written 01 02. Compared as bytes, keys are in canonical
- * DNS order (RFC 4034 section 6.1), and everything below a name is the run of
- * keys that begin with its key and a zero byte.
+ * label byte 0x00 is written 01 01 and byte 0x01 is written 01 02. Compared as bytes, keys are in
+ * canonical DNS order (RFC 4034 section 6.1), and everything below a name is the run of keys that
+ * begin with its key and a zero byte.
  *
  *     0.2.0.192   ->   "192" 00 "0" 00 "2" 00 "0"
  *

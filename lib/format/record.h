@@ -47,8 +47,7 @@ enum dnsblv6_record_kind {
 /* Every record begins with its kind. DNSBLV6_ERECORD for an unknown one. */
 int dnsblv6_record_kind(const uint8_t *data, size_t size);
 
-void dnsblv6_record_encode_bitmap(const struct dnsblv6_bitmap *map,
-				  uint8_t *ret_data);
+void dnsblv6_record_encode_bitmap(const struct dnsblv6_bitmap *map, uint8_t *ret_data);
 int dnsblv6_record_decode_bitmap(const uint8_t *data, size_t size, struct dnsblv6_bitmap *ret_map);
 
 /* One RR of a static name (SOA, NS, TXT, glue). RDATA is uncompressed wire form. */
@@ -75,13 +74,13 @@ int dnsblv6_record_next_rr(const uint8_t *data, size_t size, size_t *offset,
 /* ---- segments ---- */
 
 #define DNSBLV6_SEGMENT_KEY_MAX 19
-#define DNSBLV6_SEGMENT_MAX     20
-#define DNSBLV6_SET_NONE        0 /* this range is not listed */
+#define DNSBLV6_SEGMENT_MAX	20
+#define DNSBLV6_SET_NONE	0 /* this range is not listed */
 
 struct dnsblv6_segment {
 	struct dnsblv6_addr first;
 	struct dnsblv6_addr last; /* of the same family as first */
-	uint32_t set;             /* a value set, or DNSBLV6_SET_NONE */
+	uint32_t set;		  /* a value set, or DNSBLV6_SET_NONE */
 };
 
 /*
@@ -90,25 +89,23 @@ struct dnsblv6_segment {
  * address, if it begins at or before the address and is of the same origin
  * and family. Returns the size of the key.
  */
-size_t dnsblv6_segment_make_key(uint16_t origin, struct dnsblv6_addr last,
-				uint8_t *ret_key);
+size_t dnsblv6_segment_make_key(uint16_t origin, struct dnsblv6_addr last, uint8_t *ret_key);
 /* Returns the size of the encoded value. */
-size_t dnsblv6_segment_encode(const struct dnsblv6_segment *segment,
-			      uint8_t *ret_data);
+size_t dnsblv6_segment_encode(const struct dnsblv6_segment *segment, uint8_t *ret_data);
 int dnsblv6_segment_decode(const uint8_t *key, size_t key_size, const uint8_t *data, size_t size,
 			   uint16_t *ret_origin, struct dnsblv6_segment *ret_segment);
 
 /* ---- value sets ---- */
 
-#define DNSBLV6_TEXT_MAX         255 /* one character-string, RFC 1035 section 3.3 */
-#define DNSBLV6_TEXT_ADDRESS     0x00 /* this byte in a text stands for the listed address */
-#define DNSBLV6_SET_KEY_SIZE     4
-#define DNSBLV6_SET_VALUES_MAX   255
+#define DNSBLV6_TEXT_MAX       254 /* what rbldnsd puts into a character-string, which could hold 255 */
+#define DNSBLV6_TEXT_ADDRESS   0x00 /* this byte in a text stands for the listed address */
+#define DNSBLV6_SET_KEY_SIZE   4
+#define DNSBLV6_SET_VALUES_MAX 255
 
 /* What a classic zone answers for a listed address. */
 struct dnsblv6_value {
-	uint32_t a;   /* the A record, host order */
-	uint32_t ttl; /* seconds */
+	uint32_t a;	   /* the A record, host order */
+	uint32_t ttl;	   /* seconds */
 	uint8_t text_size; /* 0: no TXT record */
 	const uint8_t *text;
 };
@@ -129,30 +126,30 @@ size_t dnsblv6_value_expand(const struct dnsblv6_value *value, struct dnsblv6_ad
 
 /* ---- facts ---- */
 
-#define DNSBLV6_FACT_SCHEMA  "schema"  /* 4 bytes; the only fact that every version reads */
-#define DNSBLV6_FACT_ZONE    "zone"    /* struct dnsblv6_facts */
-#define DNSBLV6_FACT_ORIGIN  "origin"  /* prefix of the keys of struct dnsblv6_origin */
-#define DNSBLV6_FACTS_MAX    512
+#define DNSBLV6_FACT_SCHEMA	"schema" /* 4 bytes; the only fact that every version reads */
+#define DNSBLV6_FACT_ZONE	"zone"	 /* struct dnsblv6_facts */
+#define DNSBLV6_FACT_ORIGIN	"origin" /* prefix of the keys of struct dnsblv6_origin */
+#define DNSBLV6_FACTS_MAX	512
 #define DNSBLV6_ORIGIN_KEY_SIZE (sizeof(DNSBLV6_FACT_ORIGIN) - 1 + 2)
-#define DNSBLV6_ORIGIN_MAX   264
+#define DNSBLV6_ORIGIN_MAX	264
 
 struct dnsblv6_facts {
 	struct dnsblv6_labels zone; /* the apex, without the root label */
-	uint8_t style;              /* enum dnsblv6_style */
-	uint32_t ttl;               /* of every bitmap, seconds */
-	uint32_t serial;            /* as in the SOA */
-	uint64_t built_s;           /* Unix time of the last change */
-	uint64_t expires_s;         /* from then on the data must not be served; 0: never */
-	uint64_t record_count;      /* in the records table */
-	uint64_t block_count;       /* /25s and /57s with a listed unit, test points apart */
-	uint64_t ipv4_count;        /* listed IPv4 addresses, test points apart */
-	uint64_t ipv6_count;        /* listed /64s, test points apart */
+	uint8_t style;		    /* enum dnsblv6_style */
+	uint32_t ttl;		    /* of every bitmap, seconds */
+	uint32_t serial;	    /* as in the SOA */
+	uint64_t built_s;	    /* Unix time of the last change */
+	uint64_t expires_s;	    /* from then on the data must not be served; 0: never */
+	uint64_t record_count;	    /* in the records table */
+	uint64_t block_count;	    /* /25s and /57s with a listed unit, test points apart */
+	uint64_t ipv4_count;	    /* listed IPv4 addresses, test points apart */
+	uint64_t ipv6_count;	    /* listed /64s, test points apart */
 };
 
 /* A list inside the zone: origin 0 is the apex, others are sub-zones. */
 struct dnsblv6_origin {
 	struct dnsblv6_labels name; /* relative to the apex */
-	uint32_t default_set;       /* values of a set bit outside every segment */
+	uint32_t default_set;	    /* values of a set bit outside every segment */
 };
 
 void dnsblv6_schema_encode(uint32_t schema, uint8_t *ret_data);

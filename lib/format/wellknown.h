@@ -32,7 +32,7 @@ struct dnsblv6_canary {
 };
 
 #define DNSBLV6_TESTPOINT_COUNT 4
-#define DNSBLV6_CANARY_COUNT    5
+#define DNSBLV6_CANARY_COUNT	5
 
 /* Static; index below the count. */
 const struct dnsblv6_testpoint *dnsblv6_testpoint_get(size_t index);
@@ -40,7 +40,7 @@ const struct dnsblv6_canary *dnsblv6_canary_get(size_t index);
 
 /* ---- metadata: the TXT record at _dnsblv6.ZONE ---- */
 
-#define DNSBLV6_METADATA_LABEL "_dnsblv6"
+#define DNSBLV6_METADATA_LABEL	   "_dnsblv6"
 #define DNSBLV6_METADATA_VALUE_MAX 246 /* "classic=" and 246 make a character-string of 254 */
 
 struct dnsblv6_metadata {

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "lib/format/key.h"
+
+#include <string.h>
+
+enum {
+	SEPARATOR = 0x00,
+	ESCAPE = 0x01,	  /* 01 01 is byte 00, 01 02 is byte 01 */
+	LABELS_MAX = 127, /* of a name of 255 octets, RFC 1035 */
+};
+
+static bool is_apex(const uint8_t *key, size_t key_size)
+{
+	return key_size == 1 && key[0] == SEPARATOR;
+}
+
+static void set_apex(struct dnsblv6_key *key)
+{
+	key->size = 1;
+	key->bytes[0] = SEPARATOR;
+}
+
+static bool add_byte(struct dnsblv6_key *key, uint8_t byte)
+{
+	if (key->size >= DNSBLV6_KEY_MAX)
+		return false;
+	key->bytes[key->size++] = byte;
+	return true;
+}
+
+static bool add_label_byte(struct dnsblv6_key *key, uint8_t byte)
+{
+	if (byte >= 'A' && byte <= 'Z')
+		byte = (uint8_t)(byte + ('a' - 'A'));
+	if (byte > ESCAPE)
+		return add_byte(key, byte);
+	return add_byte(key, ESCAPE) && add_byte(key, (uint8_t)(byte + 1));
+}
+
+int dnsblv6_key_add_label(struct dnsblv6_key *key, const uint8_t *label, size_t label_size)
+{
+	struct dnsblv6_key longer = *key;
+	if (is_apex(key->bytes, key->size))
+		longer.size = 0;
+	else if (!add_byte(&longer, SEPARATOR))
+		return DNSBLV6_ESPACE;
+	for (size_t i = 0; i < label_size; i++) {
+		if (!add_label_byte(&longer, label[i]))
+			return DNSBLV6_ESPACE;
+	}
+	*key = longer;
+	return DNSBLV6_OK;
+}
+
+int dnsblv6_key_from_labels(const uint8_t *labels, size_t size, struct dnsblv6_key *ret_key)
+{
+	const uint8_t *starts[LABELS_MAX];
+	unsigned count = 0;
+	struct dnsblv6_key key;
+
+	for (size_t i = 0; i < size; i += 1u + labels[i]) {
+		if (count == LABELS_MAX || labels[i] == 0 || labels[i] > DNSBLV6_LABEL_MAX ||
+		    labels[i] > size - i - 1)
+			return DNSBLV6_ENAME;
+		starts[count++] = labels + i;
+	}
+	set_apex(&key);
+	if (count > 0)
+		key.size = 0;
+	for (unsigned left = count; left > 0; left--) {
+		const uint8_t *label = starts[left - 1];
+		if (left < count && !add_byte(&key, SEPARATOR))
+			return DNSBLV6_ESPACE;
+		for (unsigned i = 1; i <= label[0]; i++) {
+			if (!add_label_byte(&key, label[i]))
+				return DNSBLV6_ESPACE;
+		}
+	}
+	ret_key->size = key.size;
+	memcpy(ret_key->bytes, key.bytes, key.size);
+	return DNSBLV6_OK;
+}
+
+/* Size of the label that begins at key[start], as stored. */
+static size_t stored_label_size(const uint8_t *key, size_t key_size, size_t start)
+{
+	const uint8_t *end = memchr(key + start, SEPARATOR, key_size - start);
+	return end != NULL ? (size_t)(end - key) - start : key_size - start;
+}
+
+/* Undoes the escapes. Returns the size of the label, or negative when it is none. */
+static int unescape(const uint8_t *stored, size_t stored_size, uint8_t *ret_label)
+{
+	int size = 0;
+	for (size_t i = 0; i < stored_size; i++) {
+		uint8_t byte = stored[i];
+		if (byte == ESCAPE) {
+			if (++i == stored_size || stored[i] < 1 || stored[i] > 2)
+				return -1;
+			byte = (uint8_t)(stored[i] - 1);
+		}
+		if (size == DNSBLV6_LABEL_MAX)
+			return -1;
+		ret_label[size++] = byte;
+	}
+	return size > 0 ? size : -1;
+}
+
+int dnsblv6_key_to_labels(const uint8_t *key, size_t key_size, struct dnsblv6_labels *ret_name)
+{
+	struct dnsblv6_labels name = { 0 };
+	if (is_apex(key, key_size)) {
+		*ret_name = name;
+		return DNSBLV6_OK;
+	}
+	/* Labels come from the apex down; each goes before those already there. */
+	unsigned used = 0;
+	size_t start = 0;
+	do {
+		uint8_t label[DNSBLV6_LABEL_MAX];
+		size_t stored_size = start < key_size ? stored_label_size(key, key_size, start) : 0;
+		int size = unescape(key + start, stored_size, label);
+		if (size < 0 || used + 1 + (unsigned)size > DNSBLV6_LABELS_MAX)
+			return DNSBLV6_EKEY;
+		used += 1 + (unsigned)size;
+		uint8_t *place = name.wire + DNSBLV6_LABELS_MAX - used;
+		place[0] = (uint8_t)size;
+		memcpy(place + 1, label, (size_t)size);
+		start += stored_size + 1;
+	} while (start <= key_size);
+
+	memmove(name.wire, name.wire + DNSBLV6_LABELS_MAX - used, used);
+	name.size = (uint8_t)used;
+	*ret_name = name;
+	return DNSBLV6_OK;
+}
+
+bool dnsblv6_key_to_parent(struct dnsblv6_key *key)
+{
+	if (is_apex(key->bytes, key->size))
+		return false;
+	while (key->size > 0 && key->bytes[key->size - 1] != SEPARATOR)
+		key->size--;
+	if (key->size == 0)
+		set_apex(key);
+	else
+		key->size--; /* the separator */
+	return true;
+}
+
+bool dnsblv6_key_is_below(const uint8_t *key, size_t key_size, const uint8_t *ancestor,
+			  size_t ancestor_size)
+{
+	if (is_apex(ancestor, ancestor_size))
+		return !is_apex(key, key_size);
+	return key_size > ancestor_size && key[ancestor_size] == SEPARATOR &&
+	       memcmp(key, ancestor, ancestor_size) == 0;
+}
+
+unsigned dnsblv6_key_common_labels(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size)
+{
+	unsigned count = 0;
+	size_t i = 0;
+	if (is_apex(a, a_size) || is_apex(b, b_size))
+		return 0;
+	for (;;) {
+		bool a_ends = i == a_size || a[i] == SEPARATOR;
+		bool b_ends = i == b_size || b[i] == SEPARATOR;
+		if (a_ends && b_ends)
+			count++;
+		else if (a_ends || b_ends || a[i] != b[i])
+			return count;
+		if (i == a_size || i == b_size)
+			return count;
+		i++;
+	}
+}
+
+unsigned dnsblv6_key_label_count(const uint8_t *key, size_t key_size)
+{
+	if (is_apex(key, key_size))
+		return 0;
+	unsigned count = 1;
+	for (size_t i = 0; i < key_size; i++)
+		count += key[i] == SEPARATOR;
+	return count;
+}
+
+/* ---- prefixes ---- */
+
+/* The name of the first block inside prefix: its key, cut, is what all others begin with. */
+static int first_block_key(const struct dnsblv6_key *origin, enum dnsblv6_style style,
+			   struct dnsblv6_prefix prefix, struct dnsblv6_key *ret_key)
+{
+	struct dnsblv6_labels name;
+	struct dnsblv6_key relative;
+	int ret = dnsblv6_name_make(style, dnsblv6_block_of(prefix.first), &name);
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_key_from_labels(name.wire, name.size, &relative);
+	if (ret != DNSBLV6_OK)
+		return ret;
+
+	struct dnsblv6_key key = *origin;
+	if (is_apex(origin->bytes, origin->size))
+		key.size = 0;
+	else if (!add_byte(&key, SEPARATOR))
+		return DNSBLV6_ESPACE;
+	if ((size_t)key.size + relative.size > DNSBLV6_KEY_MAX)
+		return DNSBLV6_ESPACE;
+	memcpy(key.bytes + key.size, relative.bytes, relative.size);
+	key.size = (uint16_t)(key.size + relative.size);
+	*ret_key = key;
+	return DNSBLV6_OK;
+}
+
+/* Bytes of "a.b.c.H" in key order up to and with the separator behind octet_count octets. */
+static size_t octets_size(const uint8_t *bytes, unsigned octet_count)
+{
+	size_t i = 0;
+	while (octet_count > 0)
+		octet_count -= bytes[i++] == SEPARATOR;
+	return i;
+}
+
+/* Bytes of "ip6" and the groups that hold nibble_count nibbles. */
+static size_t nibbles_size(const uint8_t *bytes, unsigned nibble_count)
+{
+	size_t i = sizeof("ip6"); /* and its separator */
+	for (; nibble_count > 0; i++)
+		nibble_count -= bytes[i] != SEPARATOR;
+	return i;
+}
+
+int dnsblv6_key_of_prefix(const struct dnsblv6_key *origin, enum dnsblv6_style style,
+			  struct dnsblv6_prefix prefix, struct dnsblv6_key *ret_start)
+{
+	bool is_ipv4 = dnsblv6_prefix_is_ipv4(prefix);
+	unsigned bits = prefix.prefix_len - (is_ipv4 ? DNSBLV6_IPV4_BASE_LEN : 0u);
+	bool has_start = is_ipv4 ? bits == 8 || bits == 16 || bits == 24
+				 : bits >= 4 && bits <= 56 && bits % 4 == 0;
+	if (!has_start)
+		return DNSBLV6_EPREFIX;
+
+	struct dnsblv6_key key;
+	int ret = first_block_key(origin, style, prefix, &key);
+	if (ret != DNSBLV6_OK)
+		return ret;
+
+	size_t base = is_apex(origin->bytes, origin->size) ? 0 : origin->size + 1u;
+	const uint8_t *relative = key.bytes + base;
+	size_t size;
+	if (!is_ipv4)
+		size = nibbles_size(relative, bits / 4);
+	else if (style == DNSBLV6_STYLE_FLAT)
+		size = bits / 4;
+	else
+		size = octets_size(relative, bits / 8);
+	key.size = (uint16_t)(base + size);
+	*ret_start = key;
+	return DNSBLV6_OK;
+}

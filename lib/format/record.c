@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "lib/format/record.h"
+
+#include <string.h>
+
+/* ---- integers, big-endian and unaligned ---- */
+
+static void put(uint8_t **out, uint64_t number, unsigned size)
+{
+	for (unsigned i = size; i > 0; i--)
+		*(*out)++ = (uint8_t)(number >> (8 * (i - 1)));
+}
+
+static void put_bytes(uint8_t **out, const uint8_t *bytes, size_t size)
+{
+	if (size > 0)
+		memcpy(*out, bytes, size);
+	*out += size;
+}
+
+/* What is left to decode. has_failed is sticky: a chain of takes is checked once. */
+struct input {
+	const uint8_t *data;
+	size_t size;
+	bool has_failed;
+};
+
+static const uint8_t *take_bytes(struct input *input, size_t size)
+{
+	if (input->has_failed || size > input->size) {
+		input->has_failed = true;
+		return NULL;
+	}
+	const uint8_t *bytes = input->data;
+	input->data += size;
+	input->size -= size;
+	return bytes;
+}
+
+static uint64_t take(struct input *input, unsigned size)
+{
+	uint64_t number = 0;
+	const uint8_t *bytes = take_bytes(input, size);
+	for (unsigned i = 0; bytes != NULL && i < size; i++)
+		number = number << 8 | bytes[i];
+	return number;
+}
+
+static int finish(const struct input *input)
+{
+	return input->has_failed || input->size > 0 ? DNSBLV6_ERECORD : DNSBLV6_OK;
+}
+
+static void put_labels(uint8_t **out, const struct dnsblv6_labels *name)
+{
+	put(out, name->size, 1);
+	put_bytes(out, name->wire, name->size);
+}
+
+static void take_labels(struct input *input, struct dnsblv6_labels *ret_name)
+{
+	struct dnsblv6_key key;
+	memset(ret_name, 0, sizeof(*ret_name));
+	size_t size = (size_t)take(input, 1);
+	const uint8_t *wire = take_bytes(input, size);
+	if (wire == NULL)
+		return;
+	if (size > DNSBLV6_LABELS_MAX || dnsblv6_key_from_labels(wire, size, &key) != DNSBLV6_OK) {
+		input->has_failed = true;
+		return;
+	}
+	ret_name->size = (uint8_t)size;
+	memcpy(ret_name->wire, wire, size);
+}
+
+/* ---- records ---- */
+
+int dnsblv6_record_kind(const uint8_t *data, size_t size)
+{
+	if (size == 0 || (data[0] != DNSBLV6_RECORD_BITMAP && data[0] != DNSBLV6_RECORD_RRSETS))
+		return DNSBLV6_ERECORD;
+	return data[0];
+}
+
+void dnsblv6_record_encode_bitmap(const struct dnsblv6_bitmap *map, uint8_t *ret_data)
+{
+	ret_data[0] = DNSBLV6_RECORD_BITMAP;
+	memcpy(ret_data + 1, map->bytes, DNSBLV6_BITMAP_SIZE);
+}
+
+int dnsblv6_record_decode_bitmap(const uint8_t *data, size_t size, struct dnsblv6_bitmap *ret_map)
+{
+	if (size != DNSBLV6_BITMAP_RECORD_SIZE || data[0] != DNSBLV6_RECORD_BITMAP)
+		return DNSBLV6_ERECORD;
+	memcpy(ret_map->bytes, data + 1, DNSBLV6_BITMAP_SIZE);
+	return DNSBLV6_OK;
+}
+
+enum { RR_HEADER_SIZE = 8 };
+
+int dnsblv6_record_encode_rrs(const struct dnsblv6_rr *rrs, size_t rr_count, uint8_t *ret_data,
+			      size_t data_max, size_t *ret_size)
+{
+	size_t size = 1;
+	for (size_t i = 0; i < rr_count; i++)
+		size += RR_HEADER_SIZE + rrs[i].rdata_size;
+	if (size > data_max)
+		return DNSBLV6_ESPACE;
+
+	uint8_t *out = ret_data;
+	put(&out, DNSBLV6_RECORD_RRSETS, 1);
+	for (size_t i = 0; i < rr_count; i++) {
+		put(&out, rrs[i].type, 2);
+		put(&out, rrs[i].ttl, 4);
+		put(&out, rrs[i].rdata_size, 2);
+		put_bytes(&out, rrs[i].rdata, rrs[i].rdata_size);
+	}
+	*ret_size = size;
+	return DNSBLV6_OK;
+}
+
+int dnsblv6_record_next_rr(const uint8_t *data, size_t size, size_t *offset,
+			   struct dnsblv6_rr *ret_rr)
+{
+	if (*offset == 0) {
+		if (size == 0 || data[0] != DNSBLV6_RECORD_RRSETS)
+			return DNSBLV6_ERECORD;
+		*offset = 1;
+	}
+	if (*offset >= size)
+		return *offset == size ? DNSBLV6_ENOTFOUND : DNSBLV6_ERECORD;
+
+	struct input input = { data + *offset, size - *offset, false };
+	struct dnsblv6_rr rr;
+	rr.type = (uint16_t)take(&input, 2);
+	rr.ttl = (uint32_t)take(&input, 4);
+	rr.rdata_size = (uint16_t)take(&input, 2);
+	rr.rdata = take_bytes(&input, rr.rdata_size);
+	if (input.has_failed)
+		return DNSBLV6_ERECORD;
+	*offset = size - input.size;
+	*ret_rr = rr;
+	return DNSBLV6_OK;
+}
+
+/* ---- segments ---- */
+
+enum { FAMILY_IPV4 = 4, FAMILY_IPV6 = 6 };
+
+static void put_addr(uint8_t **out, struct dnsblv6_addr addr)
+{
+	if (dnsblv6_addr_is_ipv4(addr)) {
+		put(out, dnsblv6_addr_ipv4(addr), 4);
+		return;
+	}
+	dnsblv6_addr_to_bytes(addr, *out);
+	*out += 16;
+}
+
+static struct dnsblv6_addr take_addr(struct input *input, uint64_t family)
+{
+	if (family == FAMILY_IPV4)
+		return dnsblv6_addr_from_ipv4((uint32_t)take(input, 4));
+	const uint8_t *bytes = take_bytes(input, 16);
+	if (family != FAMILY_IPV6)
+		input->has_failed = true;
+	return bytes != NULL ? dnsblv6_addr_from_bytes(bytes) : (struct dnsblv6_addr){ 0, 0 };
+}
+
+size_t dnsblv6_segment_make_key(uint16_t origin, struct dnsblv6_addr last, uint8_t *ret_key)
+{
+	uint8_t *out = ret_key;
+	put(&out, origin, 2);
+	put(&out, dnsblv6_addr_is_ipv4(last) ? FAMILY_IPV4 : FAMILY_IPV6, 1);
+	put_addr(&out, last);
+	return (size_t)(out - ret_key);
+}
+
+size_t dnsblv6_segment_encode(const struct dnsblv6_segment *segment, uint8_t *ret_data)
+{
+	uint8_t *out = ret_data;
+	put_addr(&out, segment->first);
+	put(&out, segment->set, 4);
+	return (size_t)(out - ret_data);
+}
+
+int dnsblv6_segment_decode(const uint8_t *key, size_t key_size, const uint8_t *data, size_t size,
+			   uint16_t *ret_origin, struct dnsblv6_segment *ret_segment)
+{
+	struct input key_input = { key, key_size, false };
+	struct input data_input = { data, size, false };
+	struct dnsblv6_segment segment;
+
+	uint16_t origin = (uint16_t)take(&key_input, 2);
+	uint64_t family = take(&key_input, 1);
+	segment.last = take_addr(&key_input, family);
+	segment.first = take_addr(&data_input, family);
+	segment.set = (uint32_t)take(&data_input, 4);
+	if (finish(&key_input) != DNSBLV6_OK || finish(&data_input) != DNSBLV6_OK ||
+	    dnsblv6_addr_compare(segment.first, segment.last) > 0)
+		return DNSBLV6_ERECORD;
+	*ret_origin = origin;
+	*ret_segment = segment;
+	return DNSBLV6_OK;
+}
+
+/* ---- value sets ---- */
+
+enum { VALUE_HEADER_SIZE = 9 };
+
+void dnsblv6_set_make_key(uint32_t set, uint8_t *ret_key)
+{
+	put(&ret_key, set, DNSBLV6_SET_KEY_SIZE);
+}
+
+int dnsblv6_set_encode(const struct dnsblv6_value *values, size_t value_count, uint8_t *ret_data,
+		       size_t data_max, size_t *ret_size)
+{
+	size_t size = 0;
+	for (size_t i = 0; i < value_count; i++)
+		size += VALUE_HEADER_SIZE + values[i].text_size;
+	if (size > data_max)
+		return DNSBLV6_ESPACE;
+
+	uint8_t *out = ret_data;
+	for (size_t i = 0; i < value_count; i++) {
+		put(&out, values[i].a, 4);
+		put(&out, values[i].ttl, 4);
+		put(&out, values[i].text_size, 1);
+		put_bytes(&out, values[i].text, values[i].text_size);
+	}
+	*ret_size = size;
+	return DNSBLV6_OK;
+}
+
+int dnsblv6_set_next(const uint8_t *data, size_t size, size_t *offset,
+		     struct dnsblv6_value *ret_value)
+{
+	if (*offset >= size)
+		return *offset == size ? DNSBLV6_ENOTFOUND : DNSBLV6_ERECORD;
+
+	struct input input = { data + *offset, size - *offset, false };
+	struct dnsblv6_value value;
+	value.a = (uint32_t)take(&input, 4);
+	value.ttl = (uint32_t)take(&input, 4);
+	value.text_size = (uint8_t)take(&input, 1);
+	value.text = take_bytes(&input, value.text_size);
+	if (input.has_failed)
+		return DNSBLV6_ERECORD;
+	*offset = size - input.size;
+	*ret_value = value;
+	return DNSBLV6_OK;
+}
+
+size_t dnsblv6_value_expand(const struct dnsblv6_value *value, struct dnsblv6_addr addr,
+			    uint8_t *ret_text)
+{
+	char address[DNSBLV6_ADDR_TEXT_SIZE];
+	size_t address_size = dnsblv6_addr_format(addr, address);
+	size_t size = 0;
+
+	for (unsigned i = 0; i < value->text_size; i++) {
+		const uint8_t *piece = value->text + i;
+		size_t piece_size = 1;
+		if (*piece == DNSBLV6_TEXT_ADDRESS) {
+			piece = (const uint8_t *)address;
+			piece_size = address_size;
+		}
+		if (piece_size > DNSBLV6_TEXT_MAX - size)
+			piece_size = DNSBLV6_TEXT_MAX - size;
+		memcpy(ret_text + size, piece, piece_size);
+		size += piece_size;
+	}
+	return size;
+}
+
+/* ---- facts ---- */
+
+void dnsblv6_schema_encode(uint32_t schema, uint8_t *ret_data)
+{
+	put(&ret_data, schema, 4);
+}
+
+int dnsblv6_schema_decode(const uint8_t *data, size_t size, uint32_t *ret_schema)
+{
+	struct input input = { data, size, false };
+	uint32_t schema = (uint32_t)take(&input, 4);
+	if (finish(&input) != DNSBLV6_OK)
+		return DNSBLV6_ERECORD;
+	*ret_schema = schema;
+	return DNSBLV6_OK;
+}
+
+size_t dnsblv6_facts_encode(const struct dnsblv6_facts *facts, uint8_t *ret_data)
+{
+	uint8_t *out = ret_data;
+	put_labels(&out, &facts->zone);
+	put(&out, facts->style, 1);
+	put(&out, facts->ttl, 4);
+	put(&out, facts->serial, 4);
+	put(&out, facts->built_s, 8);
+	put(&out, facts->expires_s, 8);
+	put(&out, facts->record_count, 8);
+	put(&out, facts->block_count, 8);
+	put(&out, facts->ipv4_count, 8);
+	put(&out, facts->ipv6_count, 8);
+	return (size_t)(out - ret_data);
+}
+
+int dnsblv6_facts_decode(const uint8_t *data, size_t size, struct dnsblv6_facts *ret_facts)
+{
+	struct input input = { data, size, false };
+	struct dnsblv6_facts facts;
+	take_labels(&input, &facts.zone);
+	facts.style = (uint8_t)take(&input, 1);
+	facts.ttl = (uint32_t)take(&input, 4);
+	facts.serial = (uint32_t)take(&input, 4);
+	facts.built_s = take(&input, 8);
+	facts.expires_s = take(&input, 8);
+	facts.record_count = take(&input, 8);
+	facts.block_count = take(&input, 8);
+	facts.ipv4_count = take(&input, 8);
+	facts.ipv6_count = take(&input, 8);
+	if (finish(&input) != DNSBLV6_OK || facts.style > DNSBLV6_STYLE_FLAT)
+		return DNSBLV6_ERECORD;
+	*ret_facts = facts;
+	return DNSBLV6_OK;
+}
+
+enum { ORIGIN_PREFIX_SIZE = sizeof(DNSBLV6_FACT_ORIGIN) - 1 };
+
+void dnsblv6_origin_make_key(uint16_t origin, uint8_t *ret_key)
+{
+	uint8_t *out = ret_key;
+	put_bytes(&out, (const uint8_t *)DNSBLV6_FACT_ORIGIN, ORIGIN_PREFIX_SIZE);
+	put(&out, origin, 2);
+}
+
+int dnsblv6_origin_parse_key(const uint8_t *key, size_t key_size, uint16_t *ret_origin)
+{
+	if (key_size != DNSBLV6_ORIGIN_KEY_SIZE ||
+	    memcmp(key, DNSBLV6_FACT_ORIGIN, ORIGIN_PREFIX_SIZE) != 0)
+		return DNSBLV6_ENOTFOUND;
+	*ret_origin = (uint16_t)(key[ORIGIN_PREFIX_SIZE] << 8 | key[ORIGIN_PREFIX_SIZE + 1]);
+	return DNSBLV6_OK;
+}
+
+size_t dnsblv6_origin_encode(const struct dnsblv6_origin *origin, uint8_t *ret_data)
+{
+	uint8_t *out = ret_data;
+	put_labels(&out, &origin->name);
+	put(&out, origin->default_set, 4);
+	return (size_t)(out - ret_data);
+}
+
+int dnsblv6_origin_decode(const uint8_t *data, size_t size, struct dnsblv6_origin *ret_origin)
+{
+	struct input input = { data, size, false };
+	struct dnsblv6_origin origin;
+	take_labels(&input, &origin.name);
+	origin.default_set = (uint32_t)take(&input, 4);
+	if (finish(&input) != DNSBLV6_OK)
+		return DNSBLV6_ERECORD;
+	*ret_origin = origin;
+	return DNSBLV6_OK;
+}
