@@ -1,0 +1,173 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Breaks every wall of walls.py once, in a scratch tree, and sees it noticed.
+
+For each row of the table: an include of every directory and library that the
+row does not permit, an object that links one of each, a wrong licence. The
+permitted ones are planted too: a check that refuses everything is no check.
+"""
+
+import itertools
+import os
+import subprocess
+import tempfile
+import unittest
+
+import walls
+
+SAMPLE_HEADER = {
+    "lmdb": "lmdb.h", "knot": "libknot/libknot.h", "dnssec": "libdnssec/key.h",
+    "crypto": "openssl/evp.h", "uv": "uv.h", "z": "zlib.h", "catch2": "catch2/catch.hpp",
+}
+SAMPLE_SYMBOL = {"lmdb": "mdb_env_create", "knot": "knot_pkt_new", "uv": "uv_run",
+                 "z": "inflate"}
+
+
+class Scratch(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.source = os.path.join(directory.name, "source")
+        self.build = os.path.join(directory.name, "build")
+        for row_name in walls.ROWS:
+            self.plant(f"{row_name}/known.h", "")
+        os.mkdir(self.build)
+
+    def plant(self, path, body, licence=None):
+        row_name = walls.row_of(path)
+        licence = licence or (walls.ROWS[row_name].licence if row_name else walls.GPL)
+        file_path = os.path.join(self.source, path)
+        os.makedirs(os.path.dirname(file_path), exist_ok=True)
+        with open(file_path, "w", encoding="ascii") as file:
+            file.write(f"/* SPDX-License-Identifier: {licence} */\n{body}\n")
+
+    def crossings_of(self, path, body, licence=None):
+        self.plant(path, body, licence)
+        crossings = list(walls.check_sources(self.source))
+        os.unlink(os.path.join(self.source, path))
+        return crossings
+
+    def assert_crossing(self, path, body, licence=None):
+        crossings = self.crossings_of(path, body, licence)
+        self.assertEqual(len(crossings), 1, (path, body, crossings))
+        self.assertTrue(crossings[0].startswith(path + ":"), crossings)
+
+    def assert_fine(self, path, body):
+        self.assertEqual(self.crossings_of(path, body), [])
+
+
+class Includes(Scratch):
+    def test_each_directory_may_include_what_its_row_names_and_no_other_directory(self):
+        for row_name, used in itertools.product(walls.ROWS, walls.ROWS):
+            with self.subTest(row=row_name, used=used):
+                body = f'#include "{used}/known.h"'
+                if used == row_name or used in walls.ROWS[row_name].project:
+                    self.assert_fine(f"{row_name}/planted.c", body)
+                else:
+                    self.assert_crossing(f"{row_name}/planted.c", body)
+
+    def test_nobody_but_they_themselves_includes_tests_or_benchmarks(self):
+        for row_name, row in walls.ROWS.items():
+            for used in ("tests", "bench"):
+                self.assertNotIn(used, row.project, row_name)
+
+    def test_each_directory_may_include_the_libraries_of_its_row_and_no_other(self):
+        for row_name, library in itertools.product(walls.ROWS, walls.EXTERNAL):
+            with self.subTest(row=row_name, library=library):
+                body = f"#include <{SAMPLE_HEADER[library]}>"
+                if library in walls.ROWS[row_name].external:
+                    self.assert_fine(f"{row_name}/planted.c", body)
+                else:
+                    self.assert_crossing(f"{row_name}/planted.c", body)
+
+    def test_libuv_and_yparser_stay_in_the_two_files_of_lib_common_that_wrap_them(self):
+        self.assert_fine("lib/common/loop.c", "#include <uv.h>")
+        self.assert_fine("lib/common/conf.h", "#include <libknot/yparser/yparser.h>")
+        self.assert_crossing("lib/common/conf.c", "#include <uv.h>")
+        self.assert_crossing("lib/common/loop.c", "#include <libknot/yparser/yparser.h>")
+
+    def test_one_adapter_does_not_include_another(self):
+        self.plant("integration/milter/known.h", "")
+        self.assert_fine("integration/milter/planted.c", '#include "integration/milter/known.h"')
+        self.assert_crossing("integration/cached/planted.c",
+                             '#include "integration/milter/known.h"')
+
+    def test_an_include_that_hides_what_it_includes_is_refused(self):
+        self.assert_crossing("server/planted.c", '#include "known.h"')
+        self.assert_crossing("server/planted.c", '#include "lib/../client-lib/known.h"')
+        self.assert_crossing("server/planted.c", '#include "server/absent.h"')
+        self.assert_crossing("server/planted.c", "#include HEADER")
+        self.assert_crossing("server/planted.c", " # include <ldns/ldns.h>")
+
+    def test_code_outside_the_directories_of_the_table_is_refused(self):
+        self.assert_crossing("elsewhere/planted.c", "")
+
+
+class Licences(Scratch):
+    def test_each_directory_has_one_licence(self):
+        for row_name, row in walls.ROWS.items():
+            other = walls.GPL if row.licence == walls.BSD else walls.BSD
+            with self.subTest(row=row_name):
+                self.assert_crossing(f"{row_name}/planted.c", "", licence=other)
+                self.assert_crossing(f"{row_name}/meson.build", "", licence=other)
+
+    def test_a_source_file_without_a_licence_line_is_refused(self):
+        self.assert_crossing("planted.py", "", licence="\n")
+
+
+class Links(Scratch):
+    """Objects where Meson would put them: DIRECTORY/TARGET.p/FILE.o."""
+
+    def compile(self, row_name, file_name, code):
+        directory = os.path.join(self.build, row_name, "planted.p")
+        os.makedirs(directory, exist_ok=True)
+        subprocess.run(["cc", "-x", "c", "-c", "-w", "-", "-o",
+                        os.path.join(directory, file_name + ".o")],
+                       input=code, text=True, check=True)
+
+    def crossings(self):
+        return list(walls.check_objects(self.build))
+
+    def test_an_object_links_the_libraries_of_its_row_and_no_other(self):
+        known = set(walls.external_symbols().values())
+        for library, symbol in SAMPLE_SYMBOL.items():
+            self.assertIn(library, known, "not installed: its links cannot be checked")
+            for row_name in walls.ROWS:
+                self.compile(row_name, library + "_user.c",
+                             f"void use_{library}(void) {{ {symbol}(); }}")
+        crossings = self.crossings()
+        for row_name, library in itertools.product(walls.ROWS, SAMPLE_SYMBOL):
+            with self.subTest(row=row_name, library=library):
+                is_reported = any(line.startswith(f"{row_name}/{library}_user.c:")
+                                  for line in crossings)
+                self.assertEqual(is_reported,
+                                 library not in walls.ROWS[row_name].external)
+
+    def test_an_object_links_the_directories_of_its_row_and_no_other(self):
+        def symbol(row_name):
+            return "defined_in_" + row_name.replace("/", "_").replace("-", "_")
+
+        for row_name in walls.ROWS:
+            calls = "".join(f"{symbol(used)}();" for used in walls.ROWS if used != row_name)
+            self.compile(row_name, "user.c",
+                         f"void {symbol(row_name)}(void) {{ {calls} }}")
+        crossings = self.crossings()
+        for row_name, used in itertools.permutations(walls.ROWS, 2):
+            with self.subTest(row=row_name, used=used):
+                is_reported = any(line.startswith(f"{row_name}/user.c: links {symbol(used)}()")
+                                  for line in crossings)
+                self.assertEqual(is_reported, used not in walls.ROWS[row_name].project)
+
+    def test_a_program_that_loads_a_library_its_row_does_not_permit_is_refused(self):
+        for row_name in ("client-lib", "server"):
+            directory = os.path.join(self.build, row_name)
+            os.makedirs(directory, exist_ok=True)
+            subprocess.run(["cc", "-x", "c", "-w", "-", "-Wl,--no-as-needed", "-luv", "-o",
+                            os.path.join(directory, "program")],
+                           input="int main(void) { return 0; }", text=True, check=True)
+        crossings = list(walls.check_programs(self.build))
+        self.assertEqual(crossings, ["client-lib/program: loads libuv: client-lib may not"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,288 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fails when an include, a link or a licence crosses a wall of the tree.
+
+    walls.py SOURCE-DIRECTORY [BUILD-DIRECTORY]
+
+The walls are the table below, and nothing else decides. Includes are read
+from the sources; links from the symbols that the objects of the build
+directory leave undefined, and from what its programs and shared libraries
+name as NEEDED, so that a declaration copied by hand does not get around the
+table either. Each crossing is one line with its place; any is exit status 1.
+"""
+
+import ctypes.util
+import os
+import re
+import subprocess
+import sys
+from typing import NamedTuple
+
+BSD = "BSD-2-Clause"
+GPL = "GPL-3.0-or-later"
+
+
+class Row(NamedTuple):
+    """What files of one directory may use. Their own directory they always may."""
+
+    licence: str
+    project: tuple = ()  # directories of this project
+    external: tuple = ()  # libraries of EXTERNAL, in every file
+    external_of: dict = {}  # the same, for files of one name only (without suffix)
+
+
+ROWS = {
+    "lib/format": Row(BSD),
+    "lib/store": Row(BSD, project=("lib/format",), external=("lmdb",)),
+    "lib/common": Row(GPL, external_of={"conf": ("knot",), "loop": ("uv",)}),
+    "zone-tools": Row(GPL, project=("lib/format", "lib/store", "lib/common"),
+                      external=("knot", "dnssec", "crypto", "z")),
+    "server": Row(GPL, project=("lib/format", "lib/store", "lib/common"),
+                  external=("knot", "uv")),
+    "client-lib": Row(BSD, project=("lib/format",)),
+    "integration": Row(GPL, project=("client-lib", "lib/common"), external=("uv",)),
+    # These may use everything that is public; nobody may include them.
+    "bench": Row(GPL, project=("lib/format", "lib/store", "lib/common", "zone-tools", "server",
+                               "client-lib", "integration"),
+                 external=("lmdb", "knot", "dnssec", "crypto", "uv", "z", "catch2")),
+    "tests": Row(GPL, project=("lib/format", "lib/store", "lib/common", "zone-tools", "server",
+                               "client-lib", "integration"),
+                 external=("lmdb", "knot", "dnssec", "crypto", "uv", "z", "catch2")),
+}
+
+# What a library's headers are called.
+EXTERNAL = {
+    "lmdb": r"lmdb\.h",
+    "knot": r"libknot/.*|knot/.*|libzscanner/.*",
+    "dnssec": r"libdnssec/.*",
+    "crypto": r"openssl/.*|gnutls/.*",
+    "uv": r"uv\.h|uv/.*",
+    "z": r"zlib\.h",
+    "catch2": r"catch2/.*",
+}
+
+# Every other header in angle brackets must be of libc or of the language.
+LIBC = re.compile(
+    r"(assert|ctype|dirent|endian|errno|fcntl|float|getopt|glob|grp|inttypes|limits|locale|math"
+    r"|netdb|poll|pwd|sched|search|setjmp|signal|spawn|std(align|arg|bool|def|int|io|lib|noreturn)"
+    r"|string|strings|sysexits|syslog|termios|time|unistd)\.h"
+    r"|(arpa|linux|net|netinet|sys)/[a-z_0-9]+\.h")
+CXX = re.compile(r"[a-z_]+")  # <vector>, <cstdio>: the tests and benchmarks alone
+
+CODE = (".c", ".h", ".cc", ".hh")
+SKIPPED = {".git", "__pycache__", "LICENSES", "corpus"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*(.*)')
+SPDX = re.compile(r"SPDX-License-Identifier: (\S+)")
+
+
+def row_of(path):
+    """The table's directory that holds path, or None for the top of the tree."""
+    return next((name for name in ROWS if path.startswith(name + "/")), None)
+
+
+def may_use_project(row_name, path, used_path):
+    used = row_of(used_path)
+    if used != row_name:
+        return used in ROWS[row_name].project
+    # Adapters under integration/ are separate programs: none knows another.
+    if row_name == "integration":
+        return os.path.dirname(used_path) in (os.path.dirname(path), "integration")
+    return True
+
+
+def may_use_external(row_name, path, library):
+    row = ROWS[row_name]
+    stem = os.path.basename(path).split(".")[0]
+    return library in row.external or library in row.external_of.get(stem, ())
+
+
+# ---- includes ----
+
+
+def check_include(source_dir, row_name, path, what):
+    """Why this include is forbidden, or None."""
+    quoted = re.match(r'"([^"]+)"', what)
+    if quoted:
+        used = quoted.group(1)
+        if row_of(used) is None or ".." in used.split("/"):
+            return "is not written from the top of the tree"
+        if not any(os.path.exists(os.path.join(source_dir, used + end)) for end in ("", ".in")):
+            return "does not exist"
+        if not may_use_project(row_name, path, used):
+            return f"{row_name} may not use {row_of(used)}"
+        return None
+
+    angled = re.match(r"<([^>]+)>", what)
+    if not angled:
+        return "names neither a \"file\" nor a <file>"
+    used = angled.group(1)
+    library = next((name for name, pattern in EXTERNAL.items() if re.fullmatch(pattern, used)),
+                   None)
+    if library is not None:
+        if not may_use_external(row_name, path, library):
+            return f"{row_name} may not use {library} in this file"
+        return None
+    if LIBC.fullmatch(used) or (row_name in ("bench", "tests") and CXX.fullmatch(used)):
+        return None
+    return "is no header of the C library; a new library needs a row in walls.py"
+
+
+def check_includes(source_dir, path, text):
+    row_name = row_of(path)
+    if row_name is None:
+        yield f"{path}:1: code outside the directories of the table"
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        found = INCLUDE.match(line)
+        reason = found and check_include(source_dir, row_name, path, found.group(1))
+        if reason:
+            yield f"{path}:{number}: {found.group(1).strip()} {reason}"
+
+
+# ---- licences ----
+
+
+def check_licence(path, text):
+    row_name = row_of(path)
+    wanted = ROWS[row_name].licence if row_name else GPL
+    found = SPDX.search("\n".join(text.splitlines()[:2]))  # the second line, behind a #!
+    if not found:
+        yield f"{path}:1: no SPDX-License-Identifier, {wanted} expected"
+    elif found.group(1) != wanted:
+        yield f"{path}:1: licence is {found.group(1)}, {wanted} expected"
+
+
+def needs_licence(path, text):
+    name = os.path.basename(path)
+    return (name.endswith(CODE + (".in", ".py", ".sh")) or re.search(r"\.[1-8]$", name)
+            or name in ("meson.build", "meson_options.txt") or text.startswith("#!"))
+
+
+def source_files(source_dir):
+    for directory, subdirectories, names in os.walk(source_dir):
+        subdirectories[:] = sorted(
+            name for name in subdirectories if name not in SKIPPED
+            and not (directory == source_dir and name.startswith("build")))
+        for name in sorted(names):
+            yield os.path.relpath(os.path.join(directory, name), source_dir)
+
+
+def check_sources(source_dir):
+    for path in source_files(source_dir):
+        with open(os.path.join(source_dir, path), encoding="latin-1") as file:
+            text = file.read()
+        if path.endswith(CODE):
+            yield from check_includes(source_dir, path, text)
+        if needs_licence(path, text):
+            yield from check_licence(path, text)
+
+
+# ---- links ----
+
+
+def symbols(arguments):
+    """(name, is_defined) of an object or library."""
+    listing = subprocess.run(["nm", "--no-demangle", *arguments], check=True, text=True,
+                             stdout=subprocess.PIPE).stdout
+    for line in listing.splitlines():
+        fields = line.split()
+        if len(fields) >= 2 and not line.endswith(":"):
+            yield fields[-1].split("@")[0], fields[-2] not in ("U", "w", "v")
+
+
+def external_symbols():
+    """Which library of EXTERNAL has a symbol. Libraries that are not installed have none."""
+    owners = {}
+    for library in EXTERNAL:
+        file_name = ctypes.util.find_library(library)
+        for directory in ("/usr/lib", "/usr/lib/" + os.uname().machine + "-linux-gnu", "/lib",
+                          "/lib/" + os.uname().machine + "-linux-gnu"):
+            file_path = os.path.join(directory, file_name or "")
+            if file_name and os.path.exists(file_path):
+                for name, is_defined in symbols(["-D", file_path]):
+                    if is_defined and not name.startswith("_"):
+                        owners.setdefault(name, library)
+                break
+    return owners
+
+
+def built_files(build_dir):
+    """
+    (source directory, source file name, path of the object). Meson puts the
+    objects of a target into DIRECTORY/TARGET.p/, with the source's own
+    slashes turned into underscores.
+    """
+    for directory, subdirectories, names in os.walk(build_dir):
+        subdirectories[:] = [name for name in subdirectories if not name.startswith("meson-")]
+        if not directory.endswith(".p"):
+            continue
+        owner = os.path.relpath(os.path.dirname(directory), build_dir)
+        for name in names:
+            if name.endswith(".o"):
+                yield owner, name[:-2], os.path.join(directory, name)
+
+
+def check_objects(build_dir):
+    externals = external_symbols()
+    definers, users = {}, []
+    for owner, name, file_path in built_files(build_dir):
+        path = f"{owner}/{name}"
+        row_name = row_of(path)
+        if row_name is None:
+            continue
+        for symbol, is_defined in symbols([file_path]):
+            if is_defined:
+                definers.setdefault(symbol, path)
+            else:
+                users.append((row_name, path, symbol))
+
+    for row_name, path, symbol in sorted(set(users)):
+        if symbol in definers:
+            if not may_use_project(row_name, path, definers[symbol]):
+                yield (f"{path}: links {symbol}() of {definers[symbol]}:"
+                       f" {row_name} may not use {row_of(definers[symbol])}")
+        elif symbol in externals:
+            library = externals[symbol]
+            if not may_use_external(row_name, path, library):
+                yield f"{path}: links {symbol}(): {row_name} may not use {library} in this file"
+
+
+def may_need(row_name):
+    """Libraries that a program of this directory may load, by way of others or itself."""
+    names = set()
+    for used in (row_name, *ROWS[row_name].project):
+        names.update(ROWS[used].external, *ROWS[used].external_of.values())
+    return names
+
+
+def check_programs(build_dir):
+    for row_name in ROWS:
+        for directory, subdirectories, names in os.walk(os.path.join(build_dir, row_name)):
+            subdirectories[:] = [name for name in subdirectories if not name.endswith(".p")]
+            for name in names:
+                file_path = os.path.join(directory, name)
+                with open(file_path, "rb") as file:
+                    if os.path.islink(file_path) or file.read(4) != b"\x7fELF":
+                        continue
+                dynamic = subprocess.run(["readelf", "-dW", file_path], check=True, text=True,
+                                         stdout=subprocess.PIPE).stdout
+                for needed in re.findall(r"\(NEEDED\).*\[lib(.+?)\.so", dynamic):
+                    if needed in EXTERNAL and needed not in may_need(row_name):
+                        yield (f"{os.path.relpath(file_path, build_dir)}: loads lib{needed}:"
+                               f" {row_name} may not")
+
+
+def main(arguments):
+    if len(arguments) not in (1, 2):
+        sys.exit("usage: walls.py SOURCE-DIRECTORY [BUILD-DIRECTORY]")
+    crossings = list(check_sources(arguments[0]))
+    if len(arguments) == 2:
+        crossings += check_objects(arguments[1])
+        crossings += check_programs(arguments[1])
+    for crossing in crossings:
+        print(crossing)
+    return 1 if crossings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
