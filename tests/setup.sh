@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# setup.sh - what ./demo and ./check share: steps, failures, packages.
+# Sourced by them from the top of the tree; does nothing by itself.
+
+step_name=start
+
+step() {
+	step_name=$1
+	printf '==> %s\n' "$1"
+}
+
+fail() {
+	printf '%s: failed in step "%s": %s\n' "$0" "$step_name" "$1" >&2
+	exit 1
+}
+
+# Runs a command whose output matters only when it fails; the output is kept
+# in the file $1.
+quietly() {
+	output=$1
+	shift
+	if ! "$@" >"$output" 2>&1; then
+		tail -n 40 "$output" >&2
+		fail "$*: see $output"
+	fi
+}
+
+as_root() {
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	else
+		fail "not root and no sudo, so this cannot be run: $*"
+	fi
+}
+
+packages_lacking() {
+	for package in "$@"; do
+		case $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) in
+		installed) ;;
+		*) printf '%s ' "$package" ;;
+		esac
+	done
+}
+
+# Debian starts a daemon when its package is installed, unless this file
+# forbids it. One that stands there already is somebody else's decision.
+policy_file=/usr/sbin/policy-rc.d
+policy_is_ours=no
+
+forbid_daemons() {
+	[ -e "$policy_file" ] && return
+	policy_is_ours=yes
+	as_root sh -c "printf '#!/bin/sh\nexit 101\n' >$policy_file && chmod 755 $policy_file"
+}
+
+permit_daemons() {
+	[ "$policy_is_ours" = no ] && return
+	as_root rm -f "$policy_file"
+	policy_is_ours=no
+}
+
+# Installs what is lacking of the packages named, and nothing else.
+need_packages() {
+	if ! command -v dpkg-query >/dev/null; then
+		echo "    not a Debian system; these must be there already: $*"
+		return
+	fi
+	lacking=$(packages_lacking "$@")
+	if [ -z "$lacking" ]; then
+		echo "    all installed"
+		return
+	fi
+	echo "    installing $lacking"
+	mkdir -p build
+	trap permit_daemons EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	forbid_daemons
+	quietly build/apt.log as_root apt-get update
+	# shellcheck disable=SC2086 # one word for each package
+	quietly build/apt.log as_root env DEBIAN_FRONTEND=noninteractive \
+		apt-get install --yes --no-install-recommends $lacking
+	permit_daemons
+	trap - EXIT INT TERM
+}
+
+# Configures and builds build/$1; the rest are options of meson setup.
+build_tree() {
+	name=$1
+	shift
+	mkdir -p build
+	if [ -e "build/$name/build.ninja" ]; then
+		quietly "build/$name.log" meson setup --reconfigure "$@" "build/$name"
+	else
+		# A set-up that was interrupted leaves a directory that Meson will not reuse.
+		rm -rf "build/$name"
+		quietly "build/$name.log" meson setup "$@" "build/$name"
+	fi
+	quietly "build/$name.log" ninja -C "build/$name"
+}
