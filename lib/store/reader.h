@@ -62,8 +62,7 @@ int reader_seek(struct reader *reader, enum store_table table, const void *key, 
 		struct store_bytes *ret_key, struct store_bytes *ret_value);
 /* The last entry whose key is less than key. */
 int reader_seek_before(struct reader *reader, enum store_table table, const void *key,
-		       size_t key_size, struct store_bytes *ret_key,
-		       struct store_bytes *ret_value);
+		       size_t key_size, struct store_bytes *ret_key, struct store_bytes *ret_value);
 /* The entry behind the one that seek, seek_before or next found last in this table. */
 int reader_next(struct reader *reader, enum store_table table, struct store_bytes *ret_key,
 		struct store_bytes *ret_value);

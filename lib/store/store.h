@@ -32,7 +32,7 @@ extern "C" {
 	X(STORE_EREADERS, -2106, "too many readers have the store open")                           \
 	X(STORE_ELOCK, -2107, "no write permission for the lock file beside the store")            \
 	X(STORE_EUNFINISHED, -2108, "store has never been finished")                               \
-	X(STORE_EBUSY, -2109, "another process is writing this store")
+	X(STORE_EREPLACED, -2109, "file was replaced while it was being written")
 
 enum store_status {
 	STORE_OK = 0,
@@ -44,13 +44,7 @@ enum store_status {
 /* Text for these, for lib/format's and for -errno values. Never NULL. */
 const char *store_strerror(int status);
 
-enum store_table {
-	STORE_RECORDS,
-	STORE_SEGMENTS,
-	STORE_SETS,
-	STORE_FACTS,
-	STORE_TABLE_COUNT
-};
+enum store_table { STORE_RECORDS, STORE_SEGMENTS, STORE_SETS, STORE_FACTS, STORE_TABLE_COUNT };
 
 struct store_bytes {
 	const uint8_t *data;

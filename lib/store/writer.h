@@ -34,7 +34,8 @@ typedef int (*writer_fn)(struct writer *writer, void *context);
 /*
  * Creates path when there is none (mode 0664 less umask, as its lock file).
  * Returns what fn returned, or STORE_OK, -errno (-ENOSPC, -EACCES, ...), or a
- * STORE_ status. A file that was created and never committed is removed.
+ * STORE_ status. A file that was created and never committed is removed; a
+ * file that is no store is left alone.
  */
 int writer_run(const char *path, writer_fn fn, void *context);
 
@@ -48,8 +49,7 @@ int writer_clear(struct writer *writer, enum store_table table);
 int writer_put(struct writer *writer, enum store_table table, const void *key, size_t key_size,
 	       const void *data, size_t size);
 /* DNSBLV6_ENOTFOUND when there was none. */
-int writer_delete(struct writer *writer, enum store_table table, const void *key,
-		  size_t key_size);
+int writer_delete(struct writer *writer, enum store_table table, const void *key, size_t key_size);
 /* As the transaction stands. Borrowed until the next call that changes it. */
 int writer_get(struct writer *writer, enum store_table table, const void *key, size_t key_size,
 	       struct store_bytes *ret_value);

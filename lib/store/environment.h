@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * environment.h - what reader.c and writer.c share of LMDB. Not for others.
+ *
+ * Flow: reader.c and writer.c open an MDB_env, look at it here, and translate
+ *       LMDB's codes here and nowhere else.
+ */
+
+#include "lib/store/store.h"
+
+#include <lmdb.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Names of the tables inside the LMDB environment, by enum store_table. */
+extern const char *const environment_tables[STORE_TABLE_COUNT];
+
+/* The fact under which the checksum stands; see environment_sum(). */
+#define ENVIRONMENT_SUM_FACT "sum"
+#define ENVIRONMENT_SUM_SIZE 8
+
+#define ENVIRONMENT_READERS 512 /* processes that may read at the same time */
+
+/* LMDB's code or errno to a status. */
+int environment_status(int code);
+
+/*
+ * Looks at a file before LMDB does: is it a regular file that could be a store?
+ * STORE_ENOTSTORE, STORE_EUNFINISHED (empty), -EISDIR, -ENOENT, ...
+ */
+int environment_check_file(const char *path);
+
+/* Every page that the newest version may use lies inside the file, else STORE_ECUT. */
+int environment_check_length(MDB_env *env);
+
+/*
+ * One entry's share of the checksum, which is the sum of all shares modulo
+ * 2^64: independent of order, so a change costs what it changes. It finds
+ * damage, not malice. The fact that keeps the checksum has no share.
+ */
+uint64_t environment_sum(enum store_table table, const MDB_val *key, const MDB_val *value);
+/* The checksum as its fact has it: ENVIRONMENT_SUM_SIZE bytes, big-endian. */
+void environment_put_sum(uint64_t sum, uint8_t *ret_bytes);
+uint64_t environment_take_sum(const uint8_t *bytes);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "lib/store/writer.h"
+
+#include "lib/format/record.h"
+#include "lib/store/environment.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/*
+ * The first size limit of a new store. It is address space, not disk: the file
+ * grows page by page. Doubled whenever a transaction does not fit.
+ */
+#define LIMIT_FIRST ((size_t)64 << 20)
+#define LIMIT_LAST  (SIZE_MAX / 4)
+
+enum { FILE_MODE = 0664 };
+
+/* The greatest key put into a table since it was cleared: what lies behind it is appended. */
+struct tail {
+	bool is_known;
+	size_t key_size;
+	uint8_t key[DNSBLV6_KEY_MAX];
+};
+
+struct writer {
+	MDB_txn *txn;
+	MDB_dbi tables[STORE_TABLE_COUNT];
+	struct tail tails[STORE_TABLE_COUNT];
+	uint64_t sum;
+	bool is_new;
+};
+
+static MDB_val val(const void *data, size_t size)
+{
+	/* LMDB does not write through what it is given. */
+	return (MDB_val){ size, (void *)(uintptr_t)data };
+}
+
+/* ---- what a writer_fn calls ---- */
+
+bool writer_is_new(const struct writer *writer)
+{
+	return writer->is_new;
+}
+
+int writer_get(struct writer *writer, enum store_table table, const void *key, size_t key_size,
+	       struct store_bytes *ret_value)
+{
+	MDB_val k = val(key, key_size);
+	MDB_val v;
+	int code = mdb_get(writer->txn, writer->tables[table], &k, &v);
+	if (code == MDB_SUCCESS)
+		*ret_value = (struct store_bytes){ v.mv_data, v.mv_size };
+	return environment_status(code);
+}
+
+static bool is_behind(const struct tail *tail, const void *key, size_t key_size)
+{
+	size_t shared = key_size < tail->key_size ? key_size : tail->key_size;
+	int order = memcmp(key, tail->key, shared);
+	return order > 0 || (order == 0 && key_size > tail->key_size);
+}
+
+static void move_tail(struct tail *tail, const void *key, size_t key_size)
+{
+	memcpy(tail->key, key, key_size);
+	tail->key_size = key_size;
+}
+
+int writer_put(struct writer *writer, enum store_table table, const void *key, size_t key_size,
+	       const void *data, size_t size)
+{
+	struct tail *tail = &writer->tails[table];
+	MDB_val k = val(key, key_size);
+	MDB_val v = val(data, size);
+	unsigned flags = 0;
+
+	if (key_size == 0 || key_size > sizeof(tail->key))
+		return DNSBLV6_EKEY;
+	if (tail->is_known && is_behind(tail, key, key_size)) {
+		flags = MDB_APPEND;
+		move_tail(tail, key, key_size);
+	} else {
+		MDB_val old;
+		int code = mdb_get(writer->txn, writer->tables[table], &k, &old);
+		if (code == MDB_SUCCESS)
+			writer->sum -= environment_sum(table, &k, &old);
+		else if (code != MDB_NOTFOUND)
+			return environment_status(code);
+	}
+	int code = mdb_put(writer->txn, writer->tables[table], &k, &v, flags);
+	if (code != MDB_SUCCESS)
+		return environment_status(code);
+	v = val(data, size);
+	writer->sum += environment_sum(table, &k, &v);
+	return STORE_OK;
+}
+
+int writer_delete(struct writer *writer, enum store_table table, const void *key, size_t key_size)
+{
+	MDB_val k = val(key, key_size);
+	MDB_val old;
+	int code = mdb_get(writer->txn, writer->tables[table], &k, &old);
+	if (code != MDB_SUCCESS)
+		return environment_status(code);
+	uint64_t share = environment_sum(table, &k, &old);
+	code = mdb_del(writer->txn, writer->tables[table], &k, NULL);
+	if (code == MDB_SUCCESS)
+		writer->sum -= share;
+	return environment_status(code);
+}
+
+static int subtract_table(struct writer *writer, enum store_table table)
+{
+	MDB_cursor *cursor;
+	MDB_val k;
+	MDB_val v;
+	int code = mdb_cursor_open(writer->txn, writer->tables[table], &cursor);
+	if (code != MDB_SUCCESS)
+		return environment_status(code);
+	while ((code = mdb_cursor_get(cursor, &k, &v, MDB_NEXT)) == MDB_SUCCESS)
+		writer->sum -= environment_sum(table, &k, &v);
+	mdb_cursor_close(cursor);
+	return code == MDB_NOTFOUND ? STORE_OK : environment_status(code);
+}
+
+int writer_clear(struct writer *writer, enum store_table table)
+{
+	int ret = subtract_table(writer, table);
+	if (ret != STORE_OK)
+		return ret;
+	writer->tails[table] = (struct tail){ .is_known = true };
+	return environment_status(mdb_drop(writer->txn, writer->tables[table], 0));
+}
+
+/* ---- the transaction ---- */
+
+static int load_sum(struct writer *writer)
+{
+	struct store_bytes kept;
+	int ret = writer_get(writer, STORE_FACTS, ENVIRONMENT_SUM_FACT,
+			     strlen(ENVIRONMENT_SUM_FACT), &kept);
+	writer->is_new = ret == DNSBLV6_ENOTFOUND;
+	if (writer->is_new)
+		return STORE_OK;
+	if (ret == STORE_OK && kept.size != ENVIRONMENT_SUM_SIZE)
+		ret = STORE_ECORRUPT;
+	if (ret == STORE_OK)
+		writer->sum = environment_take_sum(kept.data);
+	return ret;
+}
+
+static int save_sum(struct writer *writer)
+{
+	uint8_t schema[4];
+	uint8_t sum[ENVIRONMENT_SUM_SIZE];
+	dnsblv6_schema_encode(DNSBLV6_SCHEMA, schema);
+	int ret = writer_put(writer, STORE_FACTS, DNSBLV6_FACT_SCHEMA, strlen(DNSBLV6_FACT_SCHEMA),
+			     schema, sizeof(schema));
+	environment_put_sum(writer->sum, sum);
+	if (ret == STORE_OK)
+		ret = writer_put(writer, STORE_FACTS, ENVIRONMENT_SUM_FACT,
+				 strlen(ENVIRONMENT_SUM_FACT), sum, sizeof(sum));
+	return ret;
+}
+
+static int check_schema(struct writer *writer)
+{
+	struct store_bytes value;
+	uint32_t schema;
+	if (writer->is_new)
+		return STORE_OK;
+	int ret = writer_get(writer, STORE_FACTS, DNSBLV6_FACT_SCHEMA, strlen(DNSBLV6_FACT_SCHEMA),
+			     &value);
+	if (ret != STORE_OK)
+		return ret == DNSBLV6_ENOTFOUND ? STORE_ECORRUPT : ret;
+	if (dnsblv6_schema_decode(value.data, value.size, &schema) != DNSBLV6_OK)
+		return STORE_ECORRUPT;
+	return schema == DNSBLV6_SCHEMA ? STORE_OK : STORE_ESCHEMA;
+}
+
+static int open_tables(struct writer *writer)
+{
+	for (unsigned i = 0; i < STORE_TABLE_COUNT; i++) {
+		int code = mdb_dbi_open(writer->txn, environment_tables[i], MDB_CREATE,
+					&writer->tables[i]);
+		if (code != MDB_SUCCESS)
+			return environment_status(code);
+	}
+	return STORE_OK;
+}
+
+static int run_once(MDB_env *env, writer_fn fn, void *context)
+{
+	struct writer writer = { 0 };
+	int ret = environment_status(mdb_txn_begin(env, NULL, 0, &writer.txn));
+	if (ret != STORE_OK)
+		return ret;
+	ret = open_tables(&writer);
+	if (ret == STORE_OK)
+		ret = load_sum(&writer);
+	if (ret == STORE_OK)
+		ret = check_schema(&writer);
+	if (ret == STORE_OK)
+		ret = fn(&writer, context);
+	if (ret == STORE_OK)
+		ret = save_sum(&writer);
+	if (ret != STORE_OK) {
+		mdb_txn_abort(writer.txn);
+		return ret;
+	}
+	return environment_status(mdb_txn_commit(writer.txn));
+}
+
+/* Other processes learn of the new limit by themselves: see renew() in reader.c. */
+static int raise_limit(MDB_env *env)
+{
+	MDB_envinfo info;
+	int code = mdb_env_info(env, &info);
+	if (code != MDB_SUCCESS)
+		return environment_status(code);
+	if (info.me_mapsize > LIMIT_LAST)
+		return STORE_EFULL;
+	return environment_status(mdb_env_set_mapsize(env, info.me_mapsize * 2));
+}
+
+static int run_until_it_fits(MDB_env *env, writer_fn fn, void *context)
+{
+	for (;;) {
+		int ret = run_once(env, fn, context);
+		if (ret != STORE_EFULL)
+			return ret;
+		ret = raise_limit(env);
+		if (ret != STORE_OK)
+			return ret;
+	}
+}
+
+static int open_environment(const char *path, bool is_new, MDB_env **ret_env)
+{
+	MDB_env *env;
+	int code = mdb_env_create(&env);
+	if (code != MDB_SUCCESS)
+		return environment_status(code);
+	code = mdb_env_set_maxdbs(env, STORE_TABLE_COUNT);
+	if (code == MDB_SUCCESS)
+		code = mdb_env_set_maxreaders(env, ENVIRONMENT_READERS);
+	if (code == MDB_SUCCESS && is_new)
+		code = mdb_env_set_mapsize(env, LIMIT_FIRST);
+	if (code == MDB_SUCCESS)
+		code = mdb_env_open(env, path, MDB_NOSUBDIR, FILE_MODE);
+	if (code != MDB_SUCCESS) {
+		mdb_env_close(env);
+		if (code == EACCES && access(path, R_OK | W_OK) == 0)
+			return STORE_ELOCK;
+		return environment_status(code);
+	}
+	*ret_env = env;
+	return STORE_OK;
+}
+
+/* False when path now names another file, or none: what was committed is lost. */
+static bool is_same_file(MDB_env *env, const char *path)
+{
+	struct stat opened;
+	struct stat named;
+	int fd;
+	return mdb_env_get_fd(env, &fd) == MDB_SUCCESS && fstat(fd, &opened) == 0 &&
+	       stat(path, &named) == 0 && opened.st_ino == named.st_ino &&
+	       opened.st_dev == named.st_dev;
+}
+
+static void remove_store(const char *path)
+{
+	char lock[PATH_MAX];
+	unlink(path);
+	if (snprintf(lock, sizeof(lock), "%s-lock", path) < (int)sizeof(lock))
+		unlink(lock);
+}
+
+int writer_run(const char *path, writer_fn fn, void *context)
+{
+	MDB_env *env = NULL;
+	int dead_readers;
+	int ret = environment_check_file(path);
+	bool is_new = ret == -ENOENT || ret == STORE_EUNFINISHED;
+	if (!is_new && ret != STORE_OK)
+		return ret;
+
+	ret = open_environment(path, is_new, &env);
+	if (ret == STORE_OK)
+		ret = environment_check_length(env);
+	/* A reader that was killed would keep its version's pages in use for ever. */
+	if (ret == STORE_OK)
+		ret = environment_status(mdb_reader_check(env, &dead_readers));
+	if (ret == STORE_OK)
+		ret = run_until_it_fits(env, fn, context);
+	if (ret == STORE_OK && !is_same_file(env, path))
+		ret = STORE_EREPLACED;
+	if (env != NULL)
+		mdb_env_close(env);
+	if (ret != STORE_OK && ret != STORE_EREPLACED && is_new)
+		remove_store(path);
+	return ret;
+}
