@@ -58,6 +58,8 @@ int dnsblv6_key_from_labels(const uint8_t *labels, size_t size, struct dnsblv6_k
 	unsigned count = 0;
 	struct dnsblv6_key key;
 
+	if (size > DNSBLV6_LABELS_MAX)
+		return DNSBLV6_ENAME;
 	for (size_t i = 0; i < size; i += 1u + labels[i]) {
 		if (count == LABELS_MAX || labels[i] == 0 || labels[i] > DNSBLV6_LABEL_MAX ||
 		    labels[i] > size - i - 1)
@@ -94,6 +96,8 @@ static int unescape(const uint8_t *stored, size_t stored_size, uint8_t *ret_labe
 	int size = 0;
 	for (size_t i = 0; i < stored_size; i++) {
 		uint8_t byte = stored[i];
+		if (byte >= 'A' && byte <= 'Z')
+			return -1;
 		if (byte == ESCAPE) {
 			if (++i == stored_size || stored[i] < 1 || stored[i] > 2)
 				return -1;

@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define DNSBLV6_KEY_MAX 511 /* LMDB's own limit; the worst name of 254 octets takes 507 */
+#define DNSBLV6_KEY_MAX 511 /* LMDB's own limit; the worst name of 254 octets takes 503 */
 
 struct dnsblv6_key {
 	uint16_t size;
