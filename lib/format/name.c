@@ -336,6 +336,9 @@ int dnsblv6_name_parse_classic6(const uint8_t *labels, size_t size,
 
 /* ---- presentation form ---- */
 
+/* What a name or a master file (RFC 1035 section 5.1) reads as something else. */
+static const char special[] = ".\\\"$();@";
+
 size_t dnsblv6_name_format(const uint8_t *labels, size_t size, char *ret_text)
 {
 	char *out = ret_text;
@@ -346,7 +349,7 @@ size_t dnsblv6_name_format(const uint8_t *labels, size_t size, char *ret_text)
 			*out++ = '.';
 		for (unsigned j = 1; j <= labels[i]; j++) {
 			uint8_t c = labels[i + j];
-			if (c > ' ' && c < 0x7f && c != '.' && c != '\\')
+			if (c > ' ' && c < 0x7f && strchr(special, c) == NULL)
 				*out++ = (char)c;
 			else
 				out += snprintf(out, 5, "\\%03u", c);
