@@ -162,9 +162,13 @@ static struct dnsblv6_addr take_addr(struct input *input, uint64_t family)
 	if (family == FAMILY_IPV4)
 		return dnsblv6_addr_from_ipv4((uint32_t)take(input, 4));
 	const uint8_t *bytes = take_bytes(input, 16);
-	if (family != FAMILY_IPV6)
+	struct dnsblv6_addr addr = { 0, 0 };
+	if (bytes != NULL)
+		addr = dnsblv6_addr_from_bytes(bytes);
+	/* An IPv4 address has one form only, or first and last could differ in family. */
+	if (family != FAMILY_IPV6 || dnsblv6_addr_is_ipv4(addr))
 		input->has_failed = true;
-	return bytes != NULL ? dnsblv6_addr_from_bytes(bytes) : (struct dnsblv6_addr){ 0, 0 };
+	return addr;
 }
 
 size_t dnsblv6_segment_make_key(uint16_t origin, struct dnsblv6_addr last, uint8_t *ret_key)
