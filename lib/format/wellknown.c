@@ -103,6 +103,13 @@ static int read_style(const char *value, enum dnsblv6_style *ret_style)
 	return DNSBLV6_EMETADATA;
 }
 
+static int read_families(const char *value, struct dnsblv6_metadata *metadata)
+{
+	metadata->has_ipv4 = strcmp(value, "4") == 0 || strcmp(value, "4,6") == 0;
+	metadata->has_ipv6 = strcmp(value, "6") == 0 || strcmp(value, "4,6") == 0;
+	return metadata->has_ipv4 || metadata->has_ipv6 ? DNSBLV6_OK : DNSBLV6_EMETADATA;
+}
+
 static int read_text(const char *value, char *ret_text)
 {
 	size_t size = strlen(value);
@@ -112,18 +119,15 @@ static int read_text(const char *value, char *ret_text)
 	return DNSBLV6_OK;
 }
 
-static int read_string(const char *text, struct dnsblv6_metadata *metadata)
+static int read_string(const char *text, struct dnsblv6_metadata *metadata, bool *has_style)
 {
 	const char *value;
-	if ((value = value_of(text, "v")) != NULL)
-		return strcmp(value, "1") == 0 ? DNSBLV6_OK : DNSBLV6_EMETADATA;
-	if ((value = value_of(text, "names")) != NULL)
+	if ((value = value_of(text, "names")) != NULL) {
+		*has_style = true;
 		return read_style(value, &metadata->style);
-	if ((value = value_of(text, "families")) != NULL) {
-		metadata->has_ipv4 = strchr(value, '4') != NULL;
-		metadata->has_ipv6 = strchr(value, '6') != NULL;
-		return DNSBLV6_OK;
 	}
+	if ((value = value_of(text, "families")) != NULL)
+		return read_families(value, metadata);
 	if ((value = value_of(text, "classic")) != NULL)
 		return read_text(value, metadata->classic);
 	if ((value = value_of(text, "reason")) != NULL)
@@ -135,7 +139,7 @@ int dnsblv6_metadata_decode(const uint8_t *rdata, size_t size,
 			    struct dnsblv6_metadata *ret_metadata)
 {
 	struct dnsblv6_metadata metadata = { .style = DNSBLV6_STYLE_DOTTED };
-	bool has_version = false;
+	bool has_style = false;
 
 	for (size_t i = 0; i < size; i += 1u + rdata[i]) {
 		char text[256];
@@ -143,12 +147,13 @@ int dnsblv6_metadata_decode(const uint8_t *rdata, size_t size,
 			return DNSBLV6_ERECORD;
 		memcpy(text, rdata + i + 1, rdata[i]);
 		text[rdata[i]] = '\0';
-		has_version = has_version || value_of(text, "v") != NULL;
-		int ret = read_string(text, &metadata);
+		if (strlen(text) != rdata[i] || (i == 0 && strcmp(text, "v=1") != 0))
+			return DNSBLV6_EMETADATA;
+		int ret = read_string(text, &metadata, &has_style);
 		if (ret != DNSBLV6_OK)
 			return ret;
 	}
-	if (!has_version)
+	if (!has_style || !(metadata.has_ipv4 || metadata.has_ipv6))
 		return DNSBLV6_EMETADATA;
 	*ret_metadata = metadata;
 	return DNSBLV6_OK;
