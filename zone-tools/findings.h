@@ -9,8 +9,10 @@
  *
  *     error: [list.txt:4711] line refused, text="300.1.1.1/24" (octet above 255)
  *
- * Findings beyond limit are counted and not printed. Lines go to the stream
- * given; nothing is kept, so memory does not grow with a bad list.
+ * Findings beyond limit are counted and not printed, refusals and warnings
+ * each for themselves, so that warnings cannot hide why a build was refused.
+ * Lines go to the stream given; nothing is kept, so memory does not grow with
+ * a bad list.
  */
 
 #include <stdbool.h>
@@ -31,10 +33,10 @@ enum finding_grade {
 
 struct findings {
 	FILE *stream;
-	uint64_t limit; /* how many to print; UINT64_MAX: all */
+	uint64_t limit; /* how many of each grade to print; UINT64_MAX: all */
 	uint64_t refusal_count;
 	uint64_t warning_count;
-	uint64_t bad_lines_allowed; /* line refusals to treat as warnings: --max-bad-lines */
+	uint64_t bad_lines_allowed; /* that many more are warnings: --max-bad-lines */
 };
 
 /* Where: file as the operator named it; line 0 means the file as a whole. */
@@ -54,7 +56,7 @@ void findings_add(struct findings *findings, enum finding_grade grade, struct pl
 void findings_add_bad_line(struct findings *findings, struct place place, const char *text,
 			   size_t text_size, const char *reason);
 
-/* "error: 3 more findings not shown", when there were more than limit. */
+/* "error: 3 more findings not shown", for each grade with more than limit. */
 void findings_end(const struct findings *findings);
 
 #ifdef __cplusplus

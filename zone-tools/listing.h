@@ -32,6 +32,8 @@ extern "C" {
 #define LISTING_A_DEFAULT   0x7f000002u /* 127.0.0.2, as rbldnsd and RFC 5782 */
 #define LISTING_TTL_DEFAULT 2100u	/* 35 minutes, as rbldnsd */
 
+struct text_chunk; /* memory of texts, in few pieces */
+
 /* Distinct values, numbered from 0 in the order they came. */
 struct value_pool {
 	struct dnsblv6_value *values; /* text points into memory of the pool */
@@ -39,9 +41,13 @@ struct value_pool {
 	size_t capacity;
 	uint32_t *slots; /* hash table of value numbers + 1 */
 	size_t slot_count;
+	struct text_chunk *chunks;
 };
 
-/* Finds or adds; text is copied. value->text as dnsblv6_value_expand() reads it. */
+/*
+ * Finds or adds; text is copied and stays where it is until deinit.
+ * value->text as dnsblv6_value_expand() reads it.
+ */
 int value_pool_add(struct value_pool *pool, const struct dnsblv6_value *value,
 		   uint32_t *ret_number);
 void value_pool_deinit(struct value_pool *pool);
@@ -58,8 +64,8 @@ struct entry {
 
 /* What counts when a dataset names the same prefix more than once. */
 enum duplicate_policy {
-	DUPLICATE_FIRST, /* the first entry; later ones are ignored (tries, plain lists) */
-	DUPLICATE_ALL,	 /* every value, unless one is an exclusion (ip4set) */
+	DUPLICATE_FIRST, /* the first entry; later ones are ignored (tries and tsets) */
+	DUPLICATE_ALL,	 /* every value, unless one is an exclusion (ip4set, plain lists) */
 };
 
 struct dataset {
@@ -69,12 +75,18 @@ struct dataset {
 	size_t entry_capacity;
 	uint16_t *origins; /* the origins it belongs to */
 	size_t origin_count;
+	bool is_around_ipv4; /* an IPv6 prefix has ::ffff:0:0/96 inside */
 };
 
 int dataset_add_entry(struct dataset *dataset, struct dnsblv6_prefix prefix, uint32_t value);
 /* The range as its fewest prefixes. Both ends of one family, first <= last. */
-int dataset_add_range(struct dataset *dataset, struct dnsblv6_addr first,
-		      struct dnsblv6_addr last, uint32_t value);
+int dataset_add_range(struct dataset *dataset, struct dnsblv6_addr first, struct dnsblv6_addr last,
+		      uint32_t value);
+/*
+ * Call it behind the last entry: when an IPv6 prefix such as ::/0 holds the
+ * IPv4-mapped addresses, they are excluded again, for IPv4 is listed as IPv4.
+ */
+int dataset_end(struct dataset *dataset);
 
 /* ---- the whole ---- */
 
@@ -84,12 +96,12 @@ int dataset_add_range(struct dataset *dataset, struct dnsblv6_addr first,
 /* What rbldnsd files say about the zone itself; the command line overrides it. */
 struct zone_lines {
 	bool has_soa;
-	uint32_t soa_ttl; /* 0: the zone's TTL */
+	uint32_t soa_ttl;  /* 0: the zone's TTL */
 	char *soa_primary; /* owned, presentation form */
 	char *soa_mailbox;
 	uint32_t soa_serial; /* 0: choose one */
 	uint32_t soa_refresh, soa_retry, soa_expire, soa_minimum;
-	uint32_t ns_ttl; /* 0: the zone's TTL */
+	uint32_t ns_ttl;	  /* 0: the zone's TTL */
 	char *ns[LISTING_NS_MAX]; /* owned */
 	size_t ns_count;
 	uint64_t expires_s; /* $TIMESTAMP; 0: never */

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/listing.h"
+
+#include "zone-tools/array.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ---- values ---- */
+
+#define CHUNK_SIZE  16384 /* bytes; many texts each, for lists with a text on every line */
+#define SLOTS_FIRST 64	  /* a power of two, as all later sizes */
+
+struct text_chunk {
+	struct text_chunk *next;
+	size_t used;
+	uint8_t bytes[CHUNK_SIZE];
+};
+
+static int keep_text(struct value_pool *pool, const struct dnsblv6_value *value,
+		     const uint8_t **ret_text)
+{
+	struct text_chunk *chunk = pool->chunks;
+	if (chunk == NULL || CHUNK_SIZE - chunk->used < value->text_size) {
+		chunk = malloc(sizeof(*chunk));
+		if (chunk == NULL)
+			return -ENOMEM;
+		chunk->next = pool->chunks;
+		chunk->used = 0;
+		pool->chunks = chunk;
+	}
+	uint8_t *kept = chunk->bytes + chunk->used;
+	if (value->text_size > 0)
+		memcpy(kept, value->text, value->text_size);
+	chunk->used += value->text_size;
+	*ret_text = kept;
+	return DNSBLV6_OK;
+}
+
+/* FNV-1a */
+static uint64_t hash_value(const struct dnsblv6_value *value)
+{
+	uint64_t hash = 0xcbf29ce484222325u ^ value->a ^ (uint64_t)value->ttl << 32;
+	for (size_t i = 0; i < value->text_size; i++)
+		hash = (hash ^ value->text[i]) * 0x100000001b3u;
+	return hash * 0x9e3779b97f4a7c15u >> 20; /* the low bits of FNV mix least */
+}
+
+static bool is_same(const struct dnsblv6_value *a, const struct dnsblv6_value *b)
+{
+	return a->a == b->a && a->ttl == b->ttl && a->text_size == b->text_size &&
+	       (a->text_size == 0 || memcmp(a->text, b->text, a->text_size) == 0);
+}
+
+/* The slot that holds value's number, or the empty one where it belongs. */
+static uint32_t *find_slot(const struct value_pool *pool, const struct dnsblv6_value *value)
+{
+	size_t mask = pool->slot_count - 1;
+	size_t i = (size_t)hash_value(value) & mask;
+	while (pool->slots[i] != 0 && !is_same(&pool->values[pool->slots[i] - 1], value))
+		i = (i + 1) & mask;
+	return &pool->slots[i];
+}
+
+static int grow_slots(struct value_pool *pool)
+{
+	size_t wanted = pool->slot_count == 0 ? SLOTS_FIRST : pool->slot_count * 2;
+	uint32_t *slots = calloc(wanted, sizeof(*slots));
+	if (slots == NULL)
+		return -ENOMEM;
+	free(pool->slots);
+	pool->slots = slots;
+	pool->slot_count = wanted;
+	for (size_t i = 0; i < pool->count; i++)
+		*find_slot(pool, &pool->values[i]) = (uint32_t)i + 1;
+	return DNSBLV6_OK;
+}
+
+int value_pool_add(struct value_pool *pool, const struct dnsblv6_value *value, uint32_t *ret_number)
+{
+	int ret = DNSBLV6_OK;
+	if (pool->count >= pool->slot_count / 2)
+		ret = grow_slots(pool);
+	if (ret != DNSBLV6_OK)
+		return ret;
+
+	uint32_t *slot = find_slot(pool, value);
+	if (*slot != 0) {
+		*ret_number = *slot - 1;
+		return DNSBLV6_OK;
+	}
+	if (pool->count >= ENTRY_EXCLUDED - 1)
+		return -ENOMEM;
+	if (!array_reserve(pool->values, pool->count + 1, &pool->capacity))
+		return -ENOMEM;
+	struct dnsblv6_value kept = *value;
+	ret = keep_text(pool, value, &kept.text);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	*ret_number = (uint32_t)pool->count;
+	pool->values[pool->count++] = kept;
+	*slot = *ret_number + 1;
+	return DNSBLV6_OK;
+}
+
+void value_pool_deinit(struct value_pool *pool)
+{
+	while (pool->chunks != NULL) {
+		struct text_chunk *next = pool->chunks->next;
+		free(pool->chunks);
+		pool->chunks = next;
+	}
+	free(pool->values);
+	free(pool->slots);
+	memset(pool, 0, sizeof(*pool));
+}
+
+/* ---- datasets ---- */
+
+static struct dnsblv6_prefix ipv4_space(void)
+{
+	return dnsblv6_prefix_make(dnsblv6_addr_from_ipv4(0), DNSBLV6_IPV4_BASE_LEN);
+}
+
+int dataset_add_entry(struct dataset *dataset, struct dnsblv6_prefix prefix, uint32_t value)
+{
+	if (!array_reserve(dataset->entries, dataset->entry_count + 1, &dataset->entry_capacity))
+		return -ENOMEM;
+	if (prefix.prefix_len < DNSBLV6_IPV4_BASE_LEN &&
+	    dnsblv6_prefix_contains(prefix, ipv4_space().first))
+		dataset->is_around_ipv4 = true;
+	dataset->entries[dataset->entry_count++] = (struct entry){
+		.first = prefix.first,
+		.value = value,
+		.prefix_len = prefix.prefix_len,
+	};
+	return DNSBLV6_OK;
+}
+
+int dataset_add_range(struct dataset *dataset, struct dnsblv6_addr first, struct dnsblv6_addr last,
+		      uint32_t value)
+{
+	bool is_ipv4 = dnsblv6_addr_is_ipv4(first);
+	for (;;) {
+		struct dnsblv6_prefix piece = dnsblv6_prefix_of_range(first, last);
+		/* An IPv6 range may run over the mapped addresses without meaning them. */
+		if (is_ipv4 || !dnsblv6_prefix_is_ipv4(piece)) {
+			int ret = dataset_add_entry(dataset, piece, value);
+			if (ret != DNSBLV6_OK)
+				return ret;
+		}
+		struct dnsblv6_addr piece_last = dnsblv6_prefix_last(piece);
+		if (dnsblv6_addr_compare(piece_last, last) >= 0)
+			return DNSBLV6_OK;
+		first = dnsblv6_addr_next(piece_last);
+	}
+}
+
+int dataset_end(struct dataset *dataset)
+{
+	if (!dataset->is_around_ipv4)
+		return DNSBLV6_OK;
+	for (size_t i = 0; i < dataset->entry_count; i++) {
+		const struct entry *entry = &dataset->entries[i];
+		if (entry->prefix_len == DNSBLV6_IPV4_BASE_LEN &&
+		    dnsblv6_addr_is_ipv4(entry->first))
+			return DNSBLV6_OK; /* the list itself says what 0.0.0.0/0 is */
+	}
+	return dataset_add_entry(dataset, ipv4_space(), ENTRY_EXCLUDED);
+}
+
+int dataset_add_origin(struct dataset *dataset, uint16_t origin)
+{
+	for (size_t i = 0; i < dataset->origin_count; i++) {
+		if (dataset->origins[i] == origin)
+			return DNSBLV6_OK;
+	}
+	uint16_t *grown = reallocarray(dataset->origins, dataset->origin_count + 1, sizeof(*grown));
+	if (grown == NULL)
+		return -ENOMEM;
+	dataset->origins = grown;
+	dataset->origins[dataset->origin_count++] = origin;
+	return DNSBLV6_OK;
+}
+
+/* ---- the whole ---- */
+
+int listing_init(struct listing *listing)
+{
+	memset(listing, 0, sizeof(*listing));
+	const struct dnsblv6_labels apex = { .size = 0 };
+	uint16_t origin;
+	return listing_add_origin(listing, &apex, &origin);
+}
+
+void listing_deinit(struct listing *listing)
+{
+	value_pool_deinit(&listing->pool);
+	for (size_t i = 0; i < listing->dataset_count; i++) {
+		free(listing->datasets[i].entries);
+		free(listing->datasets[i].origins);
+	}
+	free(listing->datasets);
+	free(listing->origins);
+	free(listing->zone.soa_primary);
+	free(listing->zone.soa_mailbox);
+	for (size_t i = 0; i < listing->zone.ns_count; i++)
+		free(listing->zone.ns[i]);
+	memset(listing, 0, sizeof(*listing));
+}
+
+int listing_add_dataset(struct listing *listing, enum duplicate_policy policy,
+			struct dataset **ret_dataset)
+{
+	struct dataset *grown =
+		reallocarray(listing->datasets, listing->dataset_count + 1, sizeof(*grown));
+	if (grown == NULL)
+		return -ENOMEM;
+	listing->datasets = grown;
+	struct dataset *dataset = &listing->datasets[listing->dataset_count++];
+	memset(dataset, 0, sizeof(*dataset));
+	dataset->policy = policy;
+	*ret_dataset = dataset;
+	return DNSBLV6_OK;
+}
+
+int listing_add_origin(struct listing *listing, const struct dnsblv6_labels *name,
+		       uint16_t *ret_origin)
+{
+	for (size_t i = 0; i < listing->origin_count; i++) {
+		const struct dnsblv6_labels *known = &listing->origins[i];
+		if (known->size == name->size && memcmp(known->wire, name->wire, name->size) == 0) {
+			*ret_origin = (uint16_t)i;
+			return DNSBLV6_OK;
+		}
+	}
+	if (listing->origin_count >= LISTING_ORIGINS_MAX)
+		return -E2BIG;
+	struct dnsblv6_labels *grown =
+		reallocarray(listing->origins, listing->origin_count + 1, sizeof(*grown));
+	if (grown == NULL)
+		return -ENOMEM;
+	listing->origins = grown;
+	*ret_origin = (uint16_t)listing->origin_count;
+	listing->origins[listing->origin_count++] = *name;
+	return DNSBLV6_OK;
+}
