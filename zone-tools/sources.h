@@ -10,7 +10,8 @@
  * A LIST is "FILE" or "plain:FILE" (one address, CIDR or range a line), "-"
  * for standard input, or "TYPE:FILE[,FILE...]" where TYPE is ip4set, ip4trie,
  * ip4tset, ip6trie, ip6tset or combined: rbldnsd's own notation, several files
- * read as if they were one.
+ * read as if they were one. What stands before a colon is a TYPE unless it has
+ * a slash or a dot in it, so "./odd:name" is a file.
  */
 
 #include "zone-tools/findings.h"
@@ -23,10 +24,10 @@ extern "C" {
 struct progress;
 
 struct sources_options {
-	bool ignore_columns;	/* plain lists: only the first column counts */
-	bool cut_host_bits;	/* 192.0.2.1/24 is 192.0.2.0/24 instead of an error */
-	bool allow_reserved;	/* entries inside 0/8, 10/8, 127/8 and the like are fine */
-	uint64_t now_s;		/* for $TIMESTAMP */
+	bool ignore_columns; /* plain lists: only the first column counts */
+	bool cut_host_bits;  /* 192.0.2.1/24 is 192.0.2.0/24 instead of an error */
+	bool allow_reserved; /* entries inside 0/8, 10/8, 127/8 and the like are fine */
+	uint64_t now_s;	     /* for $TIMESTAMP */
 };
 
 /*
@@ -37,6 +38,30 @@ struct sources_options {
  */
 int sources_read(struct listing *listing, const char *list, const struct sources_options *options,
 		 struct findings *findings, struct progress *progress);
+
+/* ---- for plain.c and rbldnsd.c: what reading one LIST needs at every line ---- */
+
+struct reading {
+	struct listing *listing;
+	const struct sources_options *options;
+	struct findings *findings;
+	struct progress *progress;
+	struct place place; /* of the line below */
+	const char *line;
+	size_t line_size;
+	uint64_t listed_count; /* entries of this LIST that are no exclusions */
+};
+
+/* The line cannot be read: a refusal, or a warning while --max-bad-lines lasts. */
+void reading_refuse_line(struct reading *reading, const char *reason);
+/* The line was ignored, or understood in a way worth saying. */
+void reading_warn(struct reading *reading, const char *what, const char *reason);
+/*
+ * False, after a finding, when guard.h has something against this range; then
+ * it is not to be added.
+ */
+bool reading_accepts(struct reading *reading, struct dnsblv6_addr first, struct dnsblv6_addr last,
+		     bool is_exclusion);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/sources.h"
+
+#include "zone-tools/guard.h"
+#include "zone-tools/listfile.h"
+#include "zone-tools/plain.h"
+#include "zone-tools/progress.h"
+#include "zone-tools/rbldnsd.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROGRESS_LINES 4096
+
+/* ---- for the parsers ---- */
+
+void reading_refuse_line(struct reading *reading, const char *reason)
+{
+	findings_add_bad_line(reading->findings, reading->place, reading->line, reading->line_size,
+			      reason);
+}
+
+void reading_warn(struct reading *reading, const char *what, const char *reason)
+{
+	findings_add(reading->findings, FINDING_WARNING, reading->place, what, reading->line,
+		     reading->line_size, reason);
+}
+
+bool reading_accepts(struct reading *reading, struct dnsblv6_addr first, struct dnsblv6_addr last,
+		     bool is_exclusion)
+{
+	const char *reason =
+		guard_entry(first, last, is_exclusion, reading->options->allow_reserved);
+	if (reason == NULL)
+		return true;
+	findings_add(reading->findings, FINDING_REFUSAL, reading->place, "entry refused",
+		     reading->line, reading->line_size, reason);
+	return false;
+}
+
+/* ---- one file ---- */
+
+/* What a line is given to: a dataset of plain addresses, or a reader of rbldnsd's formats. */
+struct sink {
+	size_t dataset;
+	uint32_t value;
+	struct rbldnsd *rbldnsd; /* NULL for plain lists */
+};
+
+static int read_plain_line(struct reading *reading, const struct sink *sink)
+{
+	struct plain_entry entry;
+	const char *fault =
+		plain_parse(reading->line, reading->line_size, reading->options, &entry);
+	if (fault != NULL) {
+		reading_refuse_line(reading, fault);
+		return DNSBLV6_OK;
+	}
+	bool is_exclusion = entry.kind == PLAIN_EXCLUDED;
+	if (entry.kind == PLAIN_BLANK ||
+	    !reading_accepts(reading, entry.first, entry.last, is_exclusion))
+		return DNSBLV6_OK;
+	reading->listed_count += !is_exclusion;
+	return dataset_add_range(&reading->listing->datasets[sink->dataset], entry.first,
+				 entry.last, is_exclusion ? ENTRY_EXCLUDED : sink->value);
+}
+
+static int read_line(struct reading *reading, struct listfile_line *line, const struct sink *sink)
+{
+	reading->line = line->text;
+	reading->line_size = line->text_size;
+	if (line->fault != NULL) {
+		reading_refuse_line(reading, line->fault);
+		return DNSBLV6_OK;
+	}
+	while (line->text_size > 0 && strchr(" \t", line->text[line->text_size - 1]) != NULL)
+		line->text[--line->text_size] = '\0';
+	return sink->rbldnsd != NULL ? rbldnsd_read_line(sink->rbldnsd, line->text)
+				     : read_plain_line(reading, sink);
+}
+
+/* The first line that is not blank or a comment says whether somebody saved an error page. */
+static bool has_content(const struct listfile_line *line, bool *ret_is_html)
+{
+	size_t blanks = strspn(line->text, " \t");
+	char c = line->text[blanks];
+	*ret_is_html = c == '<';
+	return c != '\0' && c != '#' && c != ';';
+}
+
+static int read_lines(struct reading *reading, struct listfile *file, const struct sink *sink)
+{
+	bool is_at_head = true;
+	for (;;) {
+		struct listfile_line line;
+		int ret = listfile_next(file, &line);
+		if (ret != DNSBLV6_OK)
+			return ret;
+		reading->place.line = listfile_line_number(file);
+		if (++reading->listing->line_count % PROGRESS_LINES == 0)
+			progress_step(reading->progress, "lines read",
+				      reading->listing->line_count);
+
+		bool is_html;
+		if (is_at_head && has_content(&line, &is_html)) {
+			is_at_head = false;
+			if (is_html) {
+				findings_add(reading->findings, FINDING_REFUSAL, reading->place,
+					     "file refused", line.text, line.text_size,
+					     "looks like an HTML page");
+				return DNSBLV6_ENOTFOUND;
+			}
+		}
+		ret = read_line(reading, &line, sink);
+		if (ret != DNSBLV6_OK)
+			return ret;
+	}
+}
+
+/* Damage inside a file is a refusal as any other; that it cannot be read is an error. */
+static int end_of_file(struct reading *reading, int ret)
+{
+	if (ret == DNSBLV6_ENOTFOUND)
+		return DNSBLV6_OK;
+	findings_add(reading->findings, FINDING_REFUSAL, reading->place, "file not read", NULL, 0,
+		     listfile_strerror(ret));
+	return ret == -EBADMSG || ret == -ESTALE ? DNSBLV6_OK : ret;
+}
+
+static int read_file(struct reading *reading, const char *path, const struct sink *sink)
+{
+	reading->place = (struct place){ .file = path };
+	struct listfile *file = NULL;
+	int ret = listfile_open(path, &file);
+	if (ret != DNSBLV6_OK)
+		return end_of_file(reading, ret);
+	if (sink->rbldnsd != NULL)
+		rbldnsd_begin_file(sink->rbldnsd);
+	ret = end_of_file(reading, read_lines(reading, file, sink));
+	listfile_close(file);
+	return ret;
+}
+
+/* ---- one LIST ---- */
+
+static int read_plain(struct reading *reading, const char *path)
+{
+	const struct dnsblv6_value value = { .a = LISTING_A_DEFAULT, .ttl = LISTING_TTL_DEFAULT };
+	struct listing *listing = reading->listing;
+	struct sink sink = { .rbldnsd = NULL };
+	struct dataset *dataset;
+	int ret = listing_add_dataset(listing, DUPLICATE_ALL, &dataset);
+	if (ret == DNSBLV6_OK)
+		ret = dataset_add_origin(dataset, 0);
+	if (ret == DNSBLV6_OK)
+		ret = value_pool_add(&listing->pool, &value, &sink.value);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	sink.dataset = listing->dataset_count - 1;
+	ret = read_file(reading, path, &sink);
+	return ret == DNSBLV6_OK ? dataset_end(&listing->datasets[sink.dataset]) : ret;
+}
+
+static int read_rbldnsd(struct reading *reading, enum rbldnsd_type type, const char *paths)
+{
+	struct sink sink = { .rbldnsd = NULL };
+	char *copy = strdup(paths);
+	if (copy == NULL)
+		return -ENOMEM;
+	int ret = rbldnsd_new(reading, type, &sink.rbldnsd);
+	char *rest = copy;
+	for (char *path; ret == DNSBLV6_OK && (path = strsep(&rest, ",")) != NULL;) {
+		if (*path != '\0')
+			ret = read_file(reading, path, &sink);
+	}
+	if (ret == DNSBLV6_OK)
+		ret = rbldnsd_end(sink.rbldnsd);
+	rbldnsd_free(sink.rbldnsd);
+	free(copy);
+	return ret;
+}
+
+/* The TYPE of "TYPE:FILE", or 0 when list is a file name. */
+static size_t type_size(const char *list)
+{
+	size_t size = strcspn(list, ":/.");
+	return list[size] == ':' ? size : 0;
+}
+
+static int refuse_type(struct reading *reading, const char *list, size_t size)
+{
+	bool is_foreign = rbldnsd_type_is_foreign(list, size);
+	findings_add(reading->findings, FINDING_REFUSAL, (struct place){ .file = NULL },
+		     "list refused", list, strlen(list),
+		     is_foreign ? "lists of this type have no place in the zone"
+				: "unknown type; plain:FILE is any file");
+	return -EINVAL;
+}
+
+static int read_list(struct reading *reading, const char *list)
+{
+	size_t size = type_size(list);
+	if (size == 0)
+		return read_plain(reading, list);
+	if (size == 5 && memcmp(list, "plain", 5) == 0)
+		return read_plain(reading, list + size + 1);
+	enum rbldnsd_type type;
+	if (rbldnsd_type_find(list, size, &type) != DNSBLV6_OK)
+		return refuse_type(reading, list, size);
+	return read_rbldnsd(reading, type, list + size + 1);
+}
+
+int sources_read(struct listing *listing, const char *list, const struct sources_options *options,
+		 struct findings *findings, struct progress *progress)
+{
+	struct reading reading = {
+		.listing = listing,
+		.options = options,
+		.findings = findings,
+		.progress = progress,
+	};
+	uint64_t refusals_before = findings->refusal_count;
+	int ret = read_list(&reading, list);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	/* When something else was refused, that is why there is no entry. */
+	if (reading.listed_count == 0 && findings->refusal_count == refusals_before)
+		findings_add(findings, FINDING_REFUSAL, (struct place){ .file = list },
+			     "list refused", NULL, 0, "list is empty: not one address in it");
+	return DNSBLV6_OK;
+}
