@@ -142,7 +142,7 @@ int writer_clear(struct writer *writer, enum store_table table)
 
 static int load_sum(struct writer *writer)
 {
-	struct store_bytes kept;
+	struct store_bytes kept = { 0 };
 	int ret = writer_get(writer, STORE_FACTS, ENVIRONMENT_SUM_FACT,
 			     strlen(ENVIRONMENT_SUM_FACT), &kept);
 	writer->is_new = ret == DNSBLV6_ENOTFOUND;
@@ -171,7 +171,7 @@ static int save_sum(struct writer *writer)
 
 static int check_schema(struct writer *writer)
 {
-	struct store_bytes value;
+	struct store_bytes value = { 0 };
 	uint32_t schema;
 	if (writer->is_new)
 		return STORE_OK;
