@@ -10,20 +10,44 @@
 
 #include "zone-tools/findings.h"
 
-#include "lib/format/address.h"
+#include "lib/format/record.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+struct plan;
+
 /*
- * Why the listing (or exclusion) of first to last must not go unnoticed: static text, or NULL
- * when it is fine. Reserved space (RFC 6890: 0/8, 10/8, 127/8, ...) and
- * contradictions to the test points (RFC 5782) are reasons. The latter hold
- * even when allow_reserved is set.
+ * Why the listing (or exclusion) of first to last must not go unnoticed:
+ * static text, or NULL when it is fine. Reserved space (RFC 6890: 0/8, 10/8,
+ * 127/8, ...) and contradictions to the test points (RFC 5782) are reasons;
+ * the listed test points themselves are not. With allow_reserved nothing is:
+ * guard_totals() then looks at the test points alone.
  */
 const char *guard_entry(struct dnsblv6_addr first, struct dnsblv6_addr last, bool is_exclusion,
 			bool allow_reserved);
+
+/* Changes of fewer units than this are never too large: a list may begin small. */
+#define GUARD_SMALL_CHANGE 1000
+
+/* Shares in percent. */
+struct guard_limits {
+	unsigned max_shrink_percent; /* of the units listed before */
+	unsigned max_grow_percent;
+	unsigned max_listed_percent; /* of all IPv4 addresses */
+};
+
+#define GUARD_LIMITS_DEFAULT ((struct guard_limits){ 50, 200, 20 })
+
+/*
+ * Adds a refusal for everything about the whole result that looks like an accident:
+ * a zone that shrinks or grows by more than its share against before (NULL:
+ * there is none), that lists too much of IPv4, that lists a test point which
+ * must be clear. store names the place.
+ */
+void guard_totals(const struct plan *plan, const struct dnsblv6_facts *before, const char *store,
+		  const struct guard_limits *limits, struct findings *findings);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+/*
+ * build.c - dnsblv6-zone build: lists -> listing -> plan -> guards -> store.
+ *
+ * Reads as that line: each step ends the build when it must, and nothing is
+ * written before the last.
+ */
+
+#include "zone-tools/commands.h"
+
+#include "zone-tools/builder.h"
+#include "zone-tools/guard.h"
+#include "zone-tools/plan.h"
+#include "zone-tools/progress.h"
+#include "zone-tools/sources.h"
+#include "zone-tools/spec.h"
+
+#include "lib/common/log.h"
+#include "lib/common/options.h"
+#include "lib/common/version.h"
+#include "lib/store/verify.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <time.h>
+
+enum row {
+	OPTION_ZONE,
+	OPTION_STORE,
+	OPTION_NS,
+	OPTION_STYLE,
+	OPTION_CLASSIC,
+	OPTION_REASON,
+	OPTION_TTL,
+	OPTION_NEGATIVE_TTL,
+	OPTION_SERIAL,
+	OPTION_MAILBOX,
+	OPTION_IGNORE_COLUMNS,
+	OPTION_CUT_HOST_BITS,
+	OPTION_ALLOW_RESERVED,
+	OPTION_MAX_BAD_LINES,
+	OPTION_MAX_SHRINK,
+	OPTION_MAX_GROW,
+	OPTION_MAX_LISTED,
+	OPTION_MAX_RECORDS,
+	OPTION_QUIET,
+};
+
+static const struct options_row rows[] = {
+	[OPTION_ZONE] = { 'z', "zone", "NAME", "apex of the zone, such as bl6.example." },
+	[OPTION_STORE] = { 's', "store", "FILE", "store to make or to replace" },
+	[OPTION_NS] = { 'n', "ns", "NAME[,ADDRESS...]",
+			"name server of the zone; may be repeated" },
+	[OPTION_STYLE] = { 0, "style", "dotted|flat", "style of the owner names (dotted)" },
+	[OPTION_CLASSIC] = { 0, "classic", "NAME", "classic zone to name in the metadata" },
+	[OPTION_REASON] = { 0, "reason", "URL",
+			    "where people look an address up; $ is the address" },
+	[OPTION_TTL] = { 0, "ttl", "SECONDS", "of bitmaps (2100)" },
+	[OPTION_NEGATIVE_TTL] = { 0, "negative-ttl", "SECONDS", "of 'not listed' (600)" },
+	[OPTION_SERIAL] = { 0, "serial", "NUMBER",
+			    "of the SOA (the time, or one more than before)" },
+	[OPTION_MAILBOX] = { 0, "mailbox", "NAME", "SOA mailbox (hostmaster.ZONE)" },
+	[OPTION_IGNORE_COLUMNS] = { 0, "ignore-columns", NULL,
+				    "plain lists: read the first column only" },
+	[OPTION_CUT_HOST_BITS] = { 0, "cut-host-bits", NULL, "read 192.0.2.1/24 as 192.0.2.0/24" },
+	[OPTION_ALLOW_RESERVED] = { 0, "allow-reserved", NULL,
+				    "list 0/8, 10/8, 127/8 and the like" },
+	[OPTION_MAX_BAD_LINES] = { 0, "max-bad-lines", "COUNT", "unreadable lines to skip (0)" },
+	[OPTION_MAX_SHRINK] = { 0, "max-shrink", "PERCENT", "the zone may shrink by (50)" },
+	[OPTION_MAX_GROW] = { 0, "max-grow", "PERCENT", "the zone may grow by (200)" },
+	[OPTION_MAX_LISTED] = { 0, "max-listed", "PERCENT", "of IPv4 may be listed (20)" },
+	[OPTION_MAX_RECORDS] = { 0, "max-records", "COUNT", "the zone may have (16000000)" },
+	[OPTION_QUIET] = { 'q', "quiet", NULL, "do not print what was built" },
+};
+
+static const struct options_table table = {
+	.program = "dnsblv6-zone build",
+	.libraries = DNSBLV6_LIBRARIES,
+	.usage = "--zone NAME --store FILE --ns NAME [options] LIST ...",
+	.summary = "Makes or replaces a store. LIST is a file, - for standard input, or "
+		   "TYPE:FILE[,FILE...]\nwith an rbldnsd dataset TYPE such as ip4set.",
+	.rows = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+};
+
+struct build {
+	struct spec spec;
+	const char *zone;
+	const char *store;
+	bool is_quiet;
+	uint64_t max_records;
+	uint64_t now_s;
+	struct sources_options sources;
+	struct guard_limits limits;
+	struct findings findings;
+	struct progress progress;
+	struct listing listing;
+	struct plan plan;
+};
+
+/* ---- the command line ---- */
+
+static void parse_zone(struct build *build, const char *argument)
+{
+	int ret = dnsblv6_name_from_text(argument, &build->spec.zone);
+	if (ret != DNSBLV6_OK || build->spec.zone.size == 0)
+		options_fail(&table, "--zone '%s': not a domain name", argument);
+	build->zone = argument;
+}
+
+static void parse_style(struct build *build, const char *argument)
+{
+	if (strcmp(argument, "flat") == 0)
+		build->spec.style = DNSBLV6_STYLE_FLAT;
+	else if (strcmp(argument, "dotted") != 0)
+		options_fail(&table, "--style is dotted or flat, not '%s'", argument);
+}
+
+static void parse_ns(struct build *build, const char *argument)
+{
+	/* argv may be written to (C11 5.1.2.2.1), and outlives the build. */
+	const char *problem = spec_add_ns(&build->spec, (char *)(uintptr_t)argument);
+	if (problem != NULL)
+		options_fail(&table, "--ns '%s': %s", argument, problem);
+}
+
+static uint64_t number(enum row option, const char *argument, uint64_t min, uint64_t max)
+{
+	return options_number(&table, rows[option].name, argument, min, max);
+}
+
+static unsigned percent(enum row option, const char *argument, uint64_t max)
+{
+	return (unsigned)number(option, argument, 0, max);
+}
+
+static void parse_limit(struct build *build, enum row option, const char *argument)
+{
+	switch (option) {
+	case OPTION_MAX_BAD_LINES:
+		build->findings.bad_lines_allowed = number(option, argument, 0, UINT32_MAX);
+		break;
+	case OPTION_MAX_SHRINK:
+		build->limits.max_shrink_percent = percent(option, argument, 100);
+		break;
+	case OPTION_MAX_GROW:
+		build->limits.max_grow_percent = percent(option, argument, 1000000);
+		break;
+	case OPTION_MAX_LISTED:
+		build->limits.max_listed_percent = percent(option, argument, 100);
+		break;
+	default:
+		build->max_records = number(OPTION_MAX_RECORDS, argument, 1, UINT32_MAX);
+		break;
+	}
+}
+
+static void parse_option(struct build *build, enum row option, const char *argument)
+{
+	struct spec *spec = &build->spec;
+	switch (option) {
+	case OPTION_ZONE:
+		parse_zone(build, argument);
+		break;
+	case OPTION_STORE:
+		build->store = argument;
+		break;
+	case OPTION_NS:
+		parse_ns(build, argument);
+		break;
+	case OPTION_STYLE:
+		parse_style(build, argument);
+		break;
+	case OPTION_CLASSIC:
+		spec->classic = argument;
+		break;
+	case OPTION_REASON:
+		spec->reason = argument;
+		break;
+	case OPTION_TTL:
+		spec->ttl = (uint32_t)number(option, argument, 1, INT32_MAX);
+		break;
+	case OPTION_NEGATIVE_TTL:
+		spec->negative_ttl = (uint32_t)number(option, argument, 1, INT32_MAX);
+		break;
+	case OPTION_SERIAL:
+		spec->serial = (uint32_t)number(option, argument, 1, UINT32_MAX);
+		break;
+	case OPTION_MAILBOX:
+		spec->mailbox = argument;
+		break;
+	case OPTION_IGNORE_COLUMNS:
+		build->sources.ignore_columns = true;
+		break;
+	case OPTION_CUT_HOST_BITS:
+		build->sources.cut_host_bits = true;
+		break;
+	case OPTION_ALLOW_RESERVED:
+		build->sources.allow_reserved = true;
+		break;
+	case OPTION_QUIET:
+		build->is_quiet = true;
+		break;
+	default:
+		parse_limit(build, option, argument);
+		break;
+	}
+}
+
+static void parse_command_line(struct build *build, int argc, char **argv)
+{
+	const char *argument;
+	int option;
+	while ((option = options_next(&table, argc, argv, &argument)) != OPTIONS_END)
+		parse_option(build, (enum row)option, argument);
+	if (build->zone == NULL)
+		options_fail(&table, "--zone is missing");
+	if (build->store == NULL)
+		options_fail(&table, "--store is missing");
+	if (optind == argc)
+		options_fail(&table, "no LIST given");
+}
+
+/* ---- the steps ---- */
+
+/* An unreadable file counts as a refusal that has been told already. */
+static int read_lists(struct build *build, int argc, char **argv)
+{
+	int status = EX_OK;
+	for (int i = optind; i < argc; i++) {
+		int ret = sources_read(&build->listing, argv[i], &build->sources, &build->findings,
+				       &build->progress);
+		if (ret == -ENOMEM)
+			log_error(NULL, "out of memory while reading, list=%s", argv[i]);
+		if (ret != DNSBLV6_OK && status == EX_OK)
+			status = ret == -EINVAL ? EX_USAGE : commands_exit_status(ret);
+	}
+	return status;
+}
+
+static int complete_spec(struct build *build)
+{
+	const char *problem = spec_complete(&build->spec, &build->listing.zone);
+	if (problem == NULL)
+		return EX_OK;
+	log_error(build->zone, "zone not built (%s)", problem);
+	return EX_USAGE;
+}
+
+static int make_plan(struct build *build)
+{
+	int ret = plan_make(&build->listing, &build->plan);
+	if (ret != DNSBLV6_OK)
+		log_error(build->zone, "zone not built (%s)", builder_strerror(ret));
+	return commands_exit_status(ret);
+}
+
+/* What the store holds now; none is fine, a damaged one is not ours to overwrite. */
+static int check_against_store(struct build *build)
+{
+	struct dnsblv6_facts before;
+	int ret = verify_store(build->store, &before);
+	if (ret == -ENOENT || ret == STORE_EUNFINISHED) {
+		guard_totals(&build->plan, NULL, build->store, &build->limits, &build->findings);
+		return EX_OK;
+	}
+	if (ret != DNSBLV6_OK) {
+		log_error(build->store, "store not replaced (%s)", builder_strerror(ret));
+		return commands_exit_status(ret);
+	}
+	guard_totals(&build->plan, &before, build->store, &build->limits, &build->findings);
+	return EX_OK;
+}
+
+static int write_store(struct build *build)
+{
+	struct builder_result result;
+	int ret = builder_write(build->store, &build->plan, &build->listing, &build->spec,
+				build->now_s, build->max_records, &build->progress, &result);
+	progress_end(&build->progress);
+	if (ret != DNSBLV6_OK) {
+		log_error(build->store, "store not written, zone=%s (%s)", build->zone,
+			  builder_strerror(ret));
+		return commands_exit_status(ret);
+	}
+	if (!build->is_quiet)
+		printf("built %s: ipv4=%" PRIu64 " ipv6=%" PRIu64 " blocks=%" PRIu64
+		       " records=%" PRIu64 " serial=%" PRIu32 "\n",
+		       build->zone, build->plan.ipv4_count, build->plan.ipv6_count,
+		       build->plan.block_count, result.record_count, result.serial);
+	return EX_OK;
+}
+
+static bool is_refused(const struct build *build)
+{
+	return build->findings.refusal_count > 0;
+}
+
+static int refuse(struct build *build)
+{
+	progress_end(&build->progress);
+	findings_end(&build->findings);
+	log_error(build->store, "store not written, zone=%s refusals=%" PRIu64, build->zone,
+		  build->findings.refusal_count);
+	return EX_DATAERR;
+}
+
+static int run(struct build *build, int argc, char **argv)
+{
+	int status = read_lists(build, argc, argv);
+	if (status != EX_OK)
+		return refuse(build), status;
+	if (is_refused(build))
+		return refuse(build);
+	status = complete_spec(build);
+	if (status == EX_OK)
+		status = make_plan(build);
+	if (status == EX_OK)
+		status = check_against_store(build);
+	if (status != EX_OK)
+		return status;
+	if (is_refused(build))
+		return refuse(build);
+	findings_end(&build->findings);
+	return write_store(build);
+}
+
+int build_command(int argc, char **argv)
+{
+	struct build build = { .limits = GUARD_LIMITS_DEFAULT,
+			       .max_records = 16000000,
+			       .now_s = (uint64_t)time(NULL),
+			       .findings = { .stream = stderr, .limit = FINDINGS_SHOWN } };
+	build.sources.now_s = build.now_s;
+	parse_command_line(&build, argc, argv);
+	progress_init(&build.progress);
+	if (listing_init(&build.listing) != DNSBLV6_OK)
+		return EX_TEMPFAIL;
+	int status = run(&build, argc, argv);
+	plan_deinit(&build.plan);
+	listing_deinit(&build.listing);
+	return status;
+}

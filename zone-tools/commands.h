@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * commands.h - the subcommands of dnsblv6-zone.
+ *
+ * Flow: main.c finds the row and calls it with argv[0] being the subcommand.
+ *       Each returns the exit status: 0, 1 (check found something) or one of
+ *       sysexits.
+ */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+int build_command(int argc, char **argv);
+int check_command(int argc, char **argv);
+int dump_command(int argc, char **argv);
+
+/* The sysexits value for a status of lib/store, builder.h or -errno. */
+int commands_exit_status(int status);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * contents.h - what a store lists, read back: the reverse of plan and builder.
+ *
+ * Flow: lib/store/reader.h -> contents_walk() -> dump.c prints it.
+ *
+ * Test points and canaries are left out, so that a store built from what is
+ * printed is the same store.
+ */
+
+#include "lib/store/reader.h"
+
+#include "lib/format/record.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct contents_origin {
+	uint16_t number;
+	struct dnsblv6_origin origin;
+};
+
+/* first to last (one family) is listed with the values of set. Non-zero stops the walk. */
+typedef int (*contents_fn)(void *context, const struct contents_origin *origin,
+			   struct dnsblv6_addr first, struct dnsblv6_addr last, uint32_t set);
+
+/* Between reader_begin() and reader_end(). Statuses of lib/store and lib/format. */
+int contents_read_facts(struct reader *reader, struct dnsblv6_facts *ret_facts);
+/* The origin with that number; DNSBLV6_ENOTFOUND behind the last. */
+int contents_read_origin(struct reader *reader, uint16_t number,
+			 struct contents_origin *ret_origin);
+
+/*
+ * Calls fn for everything that origin lists, IPv4 first, ascending. Takes
+ * memory for the ranges of one family at a time.
+ */
+int contents_walk(struct reader *reader, const struct dnsblv6_facts *facts,
+		  const struct contents_origin *origin, contents_fn fn, void *context);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/guard.h"
+
+#include "zone-tools/plan.h"
+
+#include "lib/format/wellknown.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- entries ---- */
+
+struct reserved {
+	const char *prefix;
+	const char *reason;
+};
+
+/*
+ * RFC 6890 and the multicast registries: no mail comes from there. Documentation
+ * prefixes are left out: examples and tests live in them.
+ */
+static const struct reserved reserved_space[] = {
+	{ "0.0.0.0/8", "lists 0.0.0.0/8, this network" },
+	{ "10.0.0.0/8", "lists 10.0.0.0/8, private space" },
+	{ "100.64.0.0/10", "lists 100.64.0.0/10, shared space" },
+	{ "127.0.0.0/8", "lists 127.0.0.0/8, loopback" },
+	{ "169.254.0.0/16", "lists 169.254.0.0/16, link-local" },
+	{ "172.16.0.0/12", "lists 172.16.0.0/12, private space" },
+	{ "192.168.0.0/16", "lists 192.168.0.0/16, private space" },
+	{ "224.0.0.0/4", "lists 224.0.0.0/4, multicast" },
+	{ "240.0.0.0/4", "lists 240.0.0.0/4, reserved" },
+	{ "::/8", "lists ::/8, unspecified, loopback and mapped addresses" },
+	{ "64:ff9b::/96", "lists 64:ff9b::/96, translated IPv4" },
+	{ "fc00::/7", "lists fc00::/7, private space" },
+	{ "fe80::/10", "lists fe80::/10, link-local" },
+	{ "ff00::/8", "lists ff00::/8, multicast" },
+};
+
+static bool overlaps(struct dnsblv6_prefix prefix, struct dnsblv6_addr first,
+		     struct dnsblv6_addr last)
+{
+	return dnsblv6_prefix_is_ipv4(prefix) == dnsblv6_addr_is_ipv4(first) &&
+	       dnsblv6_addr_compare(first, dnsblv6_prefix_last(prefix)) <= 0 &&
+	       dnsblv6_addr_compare(prefix.first, last) <= 0;
+}
+
+/* Does the range contradict a test point that has to be is_listed? */
+static bool holds_point(struct dnsblv6_addr first, struct dnsblv6_addr last, bool is_listed)
+{
+	for (size_t i = 0; i < DNSBLV6_TESTPOINT_COUNT; i++) {
+		const struct dnsblv6_testpoint *point = dnsblv6_testpoint_get(i);
+		if (point->is_listed == is_listed &&
+		    overlaps(dnsblv6_unit_of(point->addr), first, last))
+			return true;
+	}
+	return false;
+}
+
+/* Exactly a test point that is listed anyway: many lists carry 127.0.0.2 themselves. */
+static bool is_listed_point(struct dnsblv6_addr first, struct dnsblv6_addr last)
+{
+	return dnsblv6_addr_compare(first, last) == 0 && holds_point(first, last, true);
+}
+
+const char *guard_entry(struct dnsblv6_addr first, struct dnsblv6_addr last, bool is_exclusion,
+			bool allow_reserved)
+{
+	if (allow_reserved)
+		return NULL;
+	if (is_exclusion)
+		return holds_point(first, last, true)
+			       ? "excludes a test point that must be listed (RFC 5782)"
+			       : NULL;
+	if (is_listed_point(first, last))
+		return NULL;
+	for (size_t i = 0; i < sizeof(reserved_space) / sizeof(reserved_space[0]); i++) {
+		struct dnsblv6_prefix prefix;
+		const char *text = reserved_space[i].prefix;
+		if (dnsblv6_prefix_parse(text, strlen(text), &prefix) == DNSBLV6_OK &&
+		    overlaps(prefix, first, last))
+			return reserved_space[i].reason;
+	}
+	if (holds_point(first, last, false))
+		return "lists a test point that must not be listed (RFC 5782)";
+	return NULL;
+}
+
+/* ---- totals ---- */
+
+static double share(uint64_t part, uint64_t whole)
+{
+	return whole == 0 ? 0 : 100.0 * (double)part / (double)whole;
+}
+
+static void refuse(struct findings *findings, const char *file, const char *what,
+		   const char *reason)
+{
+	struct place place = { file, 0 };
+	findings_add(findings, FINDING_REFUSAL, place, what, NULL, 0, reason);
+}
+
+static void check_change(const struct guard_limits *limits, const char *store, const char *unit,
+			 uint64_t before, uint64_t now, struct findings *findings)
+{
+	char what[160];
+	char reason[160];
+	uint64_t change = now > before ? now - before : before - now;
+	bool is_too_small = now < before && share(change, before) > limits->max_shrink_percent;
+	bool is_too_large =
+		now > before && before > 0 && share(change, before) > limits->max_grow_percent;
+
+	if (change < GUARD_SMALL_CHANGE || (!is_too_small && !is_too_large))
+		return;
+	snprintf(what, sizeof(what), "zone would %s too much, %s: before=%" PRIu64 " now=%" PRIu64,
+		 is_too_small ? "shrink" : "grow", unit, before, now);
+	snprintf(reason, sizeof(reason), "%.1f%%; --max-%s %u permits %u%%", share(change, before),
+		 is_too_small ? "shrink" : "grow",
+		 is_too_small ? limits->max_shrink_percent : limits->max_grow_percent,
+		 is_too_small ? limits->max_shrink_percent : limits->max_grow_percent);
+	refuse(findings, store, what, reason);
+}
+
+static void check_world(const struct guard_limits *limits, const struct plan *plan,
+			struct findings *findings)
+{
+	char what[120];
+	char reason[120];
+	double listed = share(plan->ipv4_count, (uint64_t)1 << 32);
+	if (listed <= limits->max_listed_percent)
+		return;
+	snprintf(what, sizeof(what), "zone would list too much of IPv4, addresses=%" PRIu64,
+		 plan->ipv4_count);
+	snprintf(reason, sizeof(reason), "%.1f%%; --max-listed %u permits %u%%", listed,
+		 limits->max_listed_percent, limits->max_listed_percent);
+	refuse(findings, NULL, what, reason);
+}
+
+static void check_points(const struct plan *plan, struct findings *findings)
+{
+	for (size_t i = 0; i < plan->origin_count; i++) {
+		if (plan->origins[i].lists_clear_point)
+			refuse(findings, NULL, "zone would list a test point",
+			       "127.0.0.1 and 2001:db8:7f00:1:: must not be listed (RFC 5782); "
+			       "exclude them with !");
+	}
+}
+
+void guard_totals(const struct plan *plan, const struct dnsblv6_facts *before, const char *store,
+		  const struct guard_limits *limits, struct findings *findings)
+{
+	check_world(limits, plan, findings);
+	check_points(plan, findings);
+	if (before == NULL)
+		return;
+	check_change(limits, store, "IPv4 addresses", before->ipv4_count, plan->ipv4_count,
+		     findings);
+	check_change(limits, store, "IPv6 /64s", before->ipv6_count, plan->ipv6_count, findings);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+/*
+ * dnsblv6-zone - lists in, store out. The program's own text is dnsblv6-zone.8.
+ */
+
+#include "zone-tools/commands.h"
+
+#include "lib/common/version.h"
+#include "lib/format/status.h"
+#include "lib/store/store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+static const struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *help;
+} commands[] = {
+	{ "build", build_command, "make or replace a store from lists" },
+	{ "check", check_command, "report what is wrong with lists or a store" },
+	{ "dump", dump_command, "print the list, or the zone, that a store holds" },
+};
+
+enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
+
+static int print_help(void)
+{
+	puts("usage: dnsblv6-zone COMMAND [options]\n"
+	     "Turns lists of addresses into the zone that dnsblv6d serves.\n");
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		printf("  %-8s %s\n", commands[i].name, commands[i].help);
+	puts("\n'dnsblv6-zone COMMAND --help' lists the options of a command.");
+	return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
+}
+
+static int print_version(void)
+{
+	printf("dnsblv6-zone %s (%s)\n", DNSBLV6_VERSION, DNSBLV6_LIBRARIES);
+	return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
+}
+
+int commands_exit_status(int status)
+{
+	switch (status) {
+	case DNSBLV6_OK:
+		return EX_OK;
+	case -EACCES:
+	case -EPERM:
+	case -EROFS:
+	case STORE_ELOCK:
+		return EX_NOPERM;
+	case -ENOENT:
+	case -EISDIR:
+		return EX_NOINPUT;
+	case -ENOMEM:
+	case STORE_EREADERS:
+	case STORE_EREPLACED:
+		return EX_TEMPFAIL;
+	default:
+		return status <= -2000 ? EX_DATAERR : EX_IOERR;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *word = argc > 1 ? argv[1] : NULL;
+	if (word == NULL) {
+		fputs("dnsblv6-zone: no command given; try 'dnsblv6-zone --help'\n", stderr);
+		return EX_USAGE;
+	}
+	if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
+		return print_help();
+	if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0)
+		return print_version();
+	for (size_t i = 0; i < COMMAND_COUNT; i++) {
+		if (strcmp(word, commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	}
+	fprintf(stderr, "dnsblv6-zone: unknown command '%s'; try 'dnsblv6-zone --help'\n", word);
+	return EX_USAGE;
+}

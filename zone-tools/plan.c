@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/plan.h"
+
+#include "zone-tools/array.h"
+
+#include "lib/format/wellknown.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void plan_deinit(struct plan *plan)
+{
+	for (size_t i = 0; i < plan->origin_count; i++) {
+		pieces_deinit(&plan->origins[i].pieces);
+		ranges_deinit(&plan->origins[i].ipv4);
+		ranges_deinit(&plan->origins[i].ipv6);
+	}
+	free(plan->origins);
+	set_pool_deinit(&plan->sets);
+	*plan = (struct plan){ 0 };
+}
+
+/* The set that the most pieces have: segments then say only what differs from it. */
+static int choose_default(struct plan *plan, struct plan_origin *origin)
+{
+	const struct dnsblv6_value plain = { .a = LISTING_A_DEFAULT, .ttl = LISTING_TTL_DEFAULT };
+	uint32_t value;
+	size_t *uses = calloc(plan->sets.count, sizeof(*uses));
+	if (uses == NULL)
+		return -ENOMEM;
+	uint32_t best = DNSBLV6_SET_NONE;
+	for (size_t i = 0; i < origin->pieces.count; i++)
+		uses[origin->pieces.items[i].set]++;
+	for (uint32_t set = 1; set < plan->sets.count; set++) {
+		if (uses[set] > uses[best])
+			best = set;
+	}
+	free(uses);
+	origin->default_set = best;
+	if (best != DNSBLV6_SET_NONE)
+		return DNSBLV6_OK;
+	int ret = value_pool_add(plan->pool, &plain, &value);
+	return ret == DNSBLV6_OK ? set_pool_add_value(&plan->sets, value, &origin->default_set)
+				 : ret;
+}
+
+static int add_testpoints(struct plan_origin *origin)
+{
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < DNSBLV6_TESTPOINT_COUNT; i++) {
+		const struct dnsblv6_testpoint *point = dnsblv6_testpoint_get(i);
+		struct dnsblv6_prefix unit = dnsblv6_unit_of(point->addr);
+		if (point->is_listed)
+			ret = pieces_add_missing(&origin->pieces, unit.first,
+						 dnsblv6_prefix_last(unit), origin->default_set);
+	}
+	return ret;
+}
+
+static int add_canaries(struct plan_origin *origin)
+{
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; i < DNSBLV6_CANARY_COUNT; i++) {
+		const struct dnsblv6_canary *canary = dnsblv6_canary_get(i);
+		uint64_t first = dnsblv6_addr_ipv4(canary->block);
+		for (unsigned host = 0; ret == DNSBLV6_OK && host < DNSBLV6_BITMAP_HOSTS; host++) {
+			if (dnsblv6_bitmap_get(&canary->map, host))
+				ret = ranges_add(&origin->ipv4, first + host, first + host);
+		}
+	}
+	return ret;
+}
+
+static int fill_ranges(struct plan_origin *origin)
+{
+	int ret = ranges_add_pieces(&origin->ipv4, &origin->pieces);
+	if (ret == DNSBLV6_OK)
+		ret = ranges_add_pieces(&origin->ipv6, &origin->pieces);
+	ranges_normalise(&origin->ipv4);
+	ranges_normalise(&origin->ipv6);
+	return ret;
+}
+
+static bool lists_clear_point(const struct pieces *pieces)
+{
+	for (size_t i = 0; i < DNSBLV6_TESTPOINT_COUNT; i++) {
+		const struct dnsblv6_testpoint *point = dnsblv6_testpoint_get(i);
+		if (!point->is_listed && pieces_find(pieces, point->addr) != DNSBLV6_SET_NONE)
+			return true;
+	}
+	return false;
+}
+
+/* Canaries have one value for ever: what a list says about their blocks does not count. */
+static int clear_canaries(struct pieces *pieces)
+{
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < DNSBLV6_CANARY_COUNT; i++) {
+		struct dnsblv6_prefix block = dnsblv6_block_of(dnsblv6_canary_get(i)->block);
+		ret = pieces_remove(pieces, block.first, dnsblv6_prefix_last(block));
+	}
+	return ret;
+}
+
+/* Counts come first, from the list alone; then the format's own entries join. */
+static int make_origin(struct plan *plan, const struct listing *listing, uint16_t number)
+{
+	struct plan_origin *origin = &plan->origins[number];
+	origin->ipv4.is_ipv4 = true;
+	int ret = resolve_origin(listing, number, &plan->sets, &origin->pieces);
+	if (ret == DNSBLV6_OK)
+		ret = clear_canaries(&origin->pieces);
+	if (ret == DNSBLV6_OK)
+		ret = fill_ranges(origin);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	plan->ipv4_count += ranges_unit_count(&origin->ipv4);
+	plan->ipv6_count += ranges_unit_count(&origin->ipv6);
+	plan->block_count += ranges_block_count(&origin->ipv4) + ranges_block_count(&origin->ipv6);
+	origin->lists_clear_point = lists_clear_point(&origin->pieces);
+
+	ret = choose_default(plan, origin);
+	if (ret == DNSBLV6_OK)
+		ret = add_testpoints(origin);
+	if (ret == DNSBLV6_OK)
+		ret = add_canaries(origin);
+	return ret == DNSBLV6_OK ? fill_ranges(origin) : ret;
+}
+
+int plan_make(struct listing *listing, struct plan *ret_plan)
+{
+	*ret_plan = (struct plan){ .pool = &listing->pool };
+	ret_plan->origins = calloc(listing->origin_count, sizeof(*ret_plan->origins));
+	if (ret_plan->origins == NULL)
+		return -ENOMEM;
+	ret_plan->origin_count = listing->origin_count;
+	int ret = set_pool_init(&ret_plan->sets);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < listing->origin_count; i++)
+		ret = make_origin(ret_plan, listing, (uint16_t)i);
+	return ret;
+}

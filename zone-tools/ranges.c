@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/ranges.h"
+
+#include "zone-tools/array.h"
+#include "zone-tools/resolve.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { BLOCK_BITS = 7, BLOCK_UNITS = 1 << BLOCK_BITS, OCTETS = 256 };
+
+void ranges_deinit(struct ranges *ranges)
+{
+	free(ranges->items);
+	*ranges = (struct ranges){ .is_ipv4 = ranges->is_ipv4 };
+}
+
+int ranges_add(struct ranges *ranges, uint64_t first, uint64_t last)
+{
+	if (!array_reserve(ranges->items, ranges->count + 1, &ranges->capacity))
+		return -ENOMEM;
+	ranges->items[ranges->count++] = (struct range){ first, last };
+	return DNSBLV6_OK;
+}
+
+int ranges_add_pieces(struct ranges *ranges, const struct pieces *pieces)
+{
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < pieces->count; i++) {
+		const struct dnsblv6_segment *piece = &pieces->items[i];
+		if (dnsblv6_addr_is_ipv4(piece->first) != ranges->is_ipv4)
+			continue;
+		if (ranges->is_ipv4)
+			ret = ranges_add(ranges, dnsblv6_addr_ipv4(piece->first),
+					 dnsblv6_addr_ipv4(piece->last));
+		else
+			ret = ranges_add(ranges, piece->first.hi, piece->last.hi);
+	}
+	return ret;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct range *left = a;
+	const struct range *right = b;
+	return (left->first > right->first) - (left->first < right->first);
+}
+
+static bool is_sorted(const struct ranges *ranges)
+{
+	for (size_t i = 1; i < ranges->count; i++) {
+		if (ranges->items[i].first < ranges->items[i - 1].first)
+			return false;
+	}
+	return true;
+}
+
+void ranges_normalise(struct ranges *ranges)
+{
+	if (!is_sorted(ranges))
+		qsort(ranges->items, ranges->count, sizeof(*ranges->items), compare);
+	size_t count = 0;
+	for (size_t i = 0; i < ranges->count; i++) {
+		struct range next = ranges->items[i];
+		struct range *previous = count > 0 ? &ranges->items[count - 1] : NULL;
+		bool touches = previous != NULL &&
+			       (previous->last == UINT64_MAX || next.first <= previous->last + 1);
+		if (!touches)
+			ranges->items[count++] = next;
+		else if (next.last > previous->last)
+			previous->last = next.last;
+	}
+	ranges->count = count;
+}
+
+struct dnsblv6_addr ranges_first_addr(const struct ranges *ranges, uint64_t first)
+{
+	if (ranges->is_ipv4)
+		return dnsblv6_addr_from_ipv4((uint32_t)first);
+	return (struct dnsblv6_addr){ first, 0 };
+}
+
+struct dnsblv6_addr ranges_last_addr(const struct ranges *ranges, uint64_t last)
+{
+	if (ranges->is_ipv4)
+		return dnsblv6_addr_from_ipv4((uint32_t)last);
+	return (struct dnsblv6_addr){ last, UINT64_MAX };
+}
+
+uint64_t ranges_unit_count(const struct ranges *ranges)
+{
+	uint64_t count = 0;
+	for (size_t i = 0; i < ranges->count; i++)
+		count += ranges->items[i].last - ranges->items[i].first + 1;
+	return count;
+}
+
+uint64_t ranges_block_count(const struct ranges *ranges)
+{
+	uint64_t count = 0;
+	uint64_t behind = 0; /* blocks below this number are counted */
+	for (size_t i = 0; i < ranges->count; i++) {
+		uint64_t first = ranges->items[i].first >> BLOCK_BITS;
+		uint64_t last = ranges->items[i].last >> BLOCK_BITS;
+		if (first < behind)
+			first = behind;
+		if (last < first)
+			continue;
+		count += last - first + 1;
+		behind = last + 1;
+	}
+	return count;
+}
+
+/* ---- the walk ---- */
+
+struct walk {
+	const struct ranges *ranges;
+	ranges_fn fn;
+	void *context;
+	uint8_t octets[OCTETS]; /* see fill_octets() */
+};
+
+static struct dnsblv6_prefix block_at(const struct ranges *ranges, uint64_t first, unsigned bits)
+{
+	unsigned base = ranges->is_ipv4 ? DNSBLV6_IPV4_BASE_LEN : 0;
+	return dnsblv6_prefix_make(ranges_first_addr(ranges, first), base + bits);
+}
+
+static int call(const struct walk *walk, uint64_t first, unsigned bits,
+		const struct dnsblv6_bitmap *map)
+{
+	return walk->fn(walk->context, block_at(walk->ranges, first, bits), map);
+}
+
+static int call_full(const struct walk *walk, uint64_t first, unsigned bits)
+{
+	struct dnsblv6_bitmap full = dnsblv6_bitmap_make_full();
+	return call(walk, first, bits, &full);
+}
+
+/*
+ * The block of 128 units at first; *index is the first range that may touch it
+ * and moves to the first that may touch a later one. Nothing when it is empty.
+ */
+static int walk_block(const struct walk *walk, uint64_t first, size_t *index)
+{
+	const struct ranges *ranges = walk->ranges;
+	struct dnsblv6_bitmap map = { { 0 } };
+	uint64_t last = first | (BLOCK_UNITS - 1);
+
+	for (; *index < ranges->count && ranges->items[*index].first <= last; (*index)++) {
+		struct range range = ranges->items[*index];
+		uint64_t from = range.first > first ? range.first : first;
+		uint64_t to = range.last < last ? range.last : last;
+		if (from <= to)
+			dnsblv6_bitmap_add_range(&map, (unsigned)(from - first),
+						 (unsigned)(to - first));
+		if (range.last > last)
+			break;
+	}
+	if (dnsblv6_bitmap_is_empty(&map))
+		return DNSBLV6_OK;
+	return call(walk, first, ranges->is_ipv4 ? 25 : 57, &map);
+}
+
+/* IPv4 octets in the order of their labels: "0", "1", "10", "100", "101", ... */
+static void fill_octets(uint8_t *ret_octets)
+{
+	size_t count = 0;
+	ret_octets[count++] = 0;
+	for (unsigned a = 1; a < 10; a++) {
+		ret_octets[count++] = (uint8_t)a;
+		for (unsigned b = a * 10; b < a * 10 + 10; b++) {
+			ret_octets[count++] = (uint8_t)b;
+			for (unsigned c = b * 10; c < b * 10 + 10 && c < OCTETS; c++)
+				ret_octets[count++] = (uint8_t)c;
+		}
+	}
+}
+
+/* For each child of the node at first: which range is the first that may touch it. */
+static void index_children(const struct ranges *ranges, uint64_t first, uint64_t child_units,
+			   size_t index, size_t *ret_indices)
+{
+	for (unsigned child = 0; child < OCTETS; child++) {
+		uint64_t child_first = first + child * child_units;
+		while (index < ranges->count && ranges->items[index].last < child_first)
+			index++;
+		ret_indices[child] = index;
+	}
+}
+
+/* The node of octet_count leading octets at first. index: the first range that may touch it. */
+static int walk_octets(const struct walk *walk, uint64_t first, unsigned octet_count, size_t index)
+{
+	const struct ranges *ranges = walk->ranges;
+	uint64_t units = (uint64_t)1 << (32 - 8 * octet_count);
+	uint64_t last = first + units - 1;
+	if (index >= ranges->count || ranges->items[index].first > last)
+		return DNSBLV6_OK;
+	if (octet_count > 0 && ranges->items[index].first <= first &&
+	    ranges->items[index].last >= last)
+		return call_full(walk, first, 8 * octet_count);
+	if (octet_count == 3) {
+		int ret = walk_block(walk, first, &index);
+		return ret != DNSBLV6_OK ? ret : walk_block(walk, first + BLOCK_UNITS, &index);
+	}
+
+	size_t indices[OCTETS];
+	index_children(ranges, first, units / OCTETS, index, indices);
+	for (unsigned i = 0; i < OCTETS; i++) {
+		uint64_t child_first = first + walk->octets[i] * (units / OCTETS);
+		int ret = walk_octets(walk, child_first, octet_count + 1, indices[walk->octets[i]]);
+		if (ret != DNSBLV6_OK)
+			return ret;
+	}
+	return DNSBLV6_OK;
+}
+
+/* How many leading bits the widest whole IPv6 block has that starts at first and ends by last. */
+static unsigned widest_ipv6(uint64_t first, uint64_t last)
+{
+	static const unsigned borders[] = { 16, 32, 48, 56 };
+	for (size_t i = 0; i < sizeof(borders) / sizeof(borders[0]); i++) {
+		uint64_t below = UINT64_MAX >> borders[i];
+		if ((first & below) == 0 && last - first >= below)
+			return borders[i];
+	}
+	return 57;
+}
+
+/* In the order of the addresses, which for fixed-width hexadecimal is the order of the keys. */
+static int walk_ascending(const struct walk *walk, bool has_whole_blocks)
+{
+	const struct ranges *ranges = walk->ranges;
+	size_t index = 0;
+	uint64_t at = 0; /* units below are done */
+
+	while (index < ranges->count) {
+		struct range range = ranges->items[index];
+		if (at < range.first)
+			at = range.first;
+		at &= ~(uint64_t)(BLOCK_UNITS - 1);
+		unsigned bits =
+			has_whole_blocks && at >= range.first ? widest_ipv6(at, range.last) : 57;
+		uint64_t last = bits == 57 ? at | (BLOCK_UNITS - 1) : at | UINT64_MAX >> bits;
+		int ret = bits == 57 ? walk_block(walk, at, &index) : call_full(walk, at, bits);
+		if (ret != DNSBLV6_OK)
+			return ret;
+		while (index < ranges->count && ranges->items[index].last <= last)
+			index++;
+		if (last == UINT64_MAX)
+			break;
+		at = last + 1;
+	}
+	return DNSBLV6_OK;
+}
+
+int ranges_walk(const struct ranges *ranges, enum dnsblv6_style style, ranges_fn fn, void *context)
+{
+	struct walk walk = { .ranges = ranges, .fn = fn, .context = context };
+	fill_octets(walk.octets);
+	if (ranges->is_ipv4 && style == DNSBLV6_STYLE_DOTTED)
+		return walk_octets(&walk, 0, 0, 0);
+	return walk_ascending(&walk, style == DNSBLV6_STYLE_DOTTED);
+}

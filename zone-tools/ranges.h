@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * ranges.h - which units are listed, and the blocks that say so.
+ *
+ * Flow: resolve.c's pieces -> ranges_add_pieces() rounds them out to units ->
+ *       ranges_walk() calls builder.c for every owner name of the zone, in the
+ *       order of the store's keys.
+ *
+ * A range is a run of listed units of one family: IPv4 addresses by their 32
+ * bits, IPv6 /64s by their 64. Values do not matter here.
+ */
+
+#include "lib/format/bitmap.h"
+#include "lib/format/name.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct pieces;
+
+struct range {
+	uint64_t first;
+	uint64_t last;
+};
+
+struct ranges {
+	struct range *items; /* disjoint, ascending, neighbours merged: see ranges_normalise() */
+	size_t count;
+	size_t capacity;
+	bool is_ipv4;
+};
+
+void ranges_deinit(struct ranges *ranges);
+
+/* DNSBLV6_OK or -ENOMEM. In any order; ranges_normalise() before anything else is asked. */
+int ranges_add(struct ranges *ranges, uint64_t first, uint64_t last);
+/* The units of ranges->is_ipv4's family that pieces touch. */
+int ranges_add_pieces(struct ranges *ranges, const struct pieces *pieces);
+void ranges_normalise(struct ranges *ranges);
+
+/* The first address of unit first, and the last of unit last. */
+struct dnsblv6_addr ranges_first_addr(const struct ranges *ranges, uint64_t first);
+struct dnsblv6_addr ranges_last_addr(const struct ranges *ranges, uint64_t last);
+
+uint64_t ranges_unit_count(const struct ranges *ranges);
+/* /25s or /57s with at least one listed unit: the records of flat style. */
+uint64_t ranges_block_count(const struct ranges *ranges);
+
+/* block is one that dnsblv6_name_make() has a name for; whole blocks have a full map. */
+typedef int (*ranges_fn)(void *context, struct dnsblv6_prefix block,
+			 const struct dnsblv6_bitmap *map);
+/* Stops at the first call that does not return 0, and returns that. */
+int ranges_walk(const struct ranges *ranges, enum dnsblv6_style style, ranges_fn fn, void *context);
+
+#ifdef __cplusplus
+}
+#endif

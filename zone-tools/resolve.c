@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/resolve.h"
+
+#include "zone-tools/array.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- pieces ---- */
+
+static bool is_less(struct dnsblv6_addr a, struct dnsblv6_addr b)
+{
+	return dnsblv6_addr_compare(a, b) < 0;
+}
+
+/*
+ * The order of finished pieces: IPv4 before IPv6. While pieces are made, each
+ * family is worked on alone and addresses are plain numbers: an IPv6 prefix
+ * such as ::/0 reaches across the numbers that are IPv4.
+ */
+static int order(struct dnsblv6_addr a, struct dnsblv6_addr b)
+{
+	bool a_is_ipv4 = dnsblv6_addr_is_ipv4(a);
+	bool b_is_ipv4 = dnsblv6_addr_is_ipv4(b);
+	if (a_is_ipv4 != b_is_ipv4)
+		return a_is_ipv4 ? -1 : 1;
+	return dnsblv6_addr_compare(a, b);
+}
+
+static bool touches(const struct dnsblv6_segment *piece, struct dnsblv6_addr first)
+{
+	return dnsblv6_addr_compare(dnsblv6_addr_next(piece->last), first) == 0;
+}
+
+/* Behind the last piece. Nothing for an empty set. */
+static int append(struct pieces *pieces, struct dnsblv6_addr first, struct dnsblv6_addr last,
+		  uint32_t set)
+{
+	if (set == DNSBLV6_SET_NONE)
+		return DNSBLV6_OK;
+	struct dnsblv6_segment *previous =
+		pieces->count > 0 ? &pieces->items[pieces->count - 1] : NULL;
+	if (previous != NULL && previous->set == set && touches(previous, first)) {
+		previous->last = last;
+		return DNSBLV6_OK;
+	}
+	if (!array_reserve(pieces->items, pieces->count + 1, &pieces->capacity))
+		return -ENOMEM;
+	pieces->items[pieces->count++] = (struct dnsblv6_segment){ first, last, set };
+	return DNSBLV6_OK;
+}
+
+void pieces_deinit(struct pieces *pieces)
+{
+	free(pieces->items);
+	*pieces = (struct pieces){ 0 };
+}
+
+/* Index of the first piece that ends at or behind addr; count when there is none. */
+static size_t first_at(const struct pieces *pieces, struct dnsblv6_addr addr)
+{
+	size_t low = 0;
+	size_t high = pieces->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (order(pieces->items[middle].last, addr) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+uint32_t pieces_find(const struct pieces *pieces, struct dnsblv6_addr addr)
+{
+	size_t i = first_at(pieces, addr);
+	if (i == pieces->count || order(pieces->items[i].first, addr) > 0)
+		return DNSBLV6_SET_NONE;
+	return pieces->items[i].set;
+}
+
+/* ---- uniting two lists of pieces ---- */
+
+/* Walks a list; at is where the rest of the piece under it begins. */
+struct walk {
+	const struct pieces *pieces;
+	size_t index;
+	struct dnsblv6_addr at;
+};
+
+static struct walk walk_make(const struct pieces *pieces)
+{
+	struct walk walk = { pieces, 0, { 0, 0 } };
+	if (pieces->count > 0)
+		walk.at = pieces->items[0].first;
+	return walk;
+}
+
+static bool walk_has_more(const struct walk *walk)
+{
+	return walk->index < walk->pieces->count;
+}
+
+static const struct dnsblv6_segment *walk_piece(const struct walk *walk)
+{
+	return &walk->pieces->items[walk->index];
+}
+
+/* Everything up to and with last is done. */
+static void walk_past(struct walk *walk, struct dnsblv6_addr last)
+{
+	if (is_less(last, walk_piece(walk)->last)) {
+		walk->at = dnsblv6_addr_next(last);
+		return;
+	}
+	walk->index++;
+	if (walk_has_more(walk))
+		walk->at = walk_piece(walk)->first;
+}
+
+/* One list alone, up to where the other begins (or all the rest of its piece). */
+static int step_alone(struct walk *one, const struct walk *other, struct pieces *result)
+{
+	const struct dnsblv6_segment *piece = walk_piece(one);
+	struct dnsblv6_addr last = piece->last;
+	if (walk_has_more(other) && !is_less(last, other->at))
+		last = dnsblv6_addr_previous(other->at);
+	int ret = append(result, one->at, last, piece->set);
+	walk_past(one, last);
+	return ret;
+}
+
+static int step_both(struct walk *a, struct walk *b, struct set_pool *sets, struct pieces *result)
+{
+	uint32_t set;
+	struct dnsblv6_addr first = a->at;
+	struct dnsblv6_addr last = walk_piece(a)->last;
+	if (is_less(walk_piece(b)->last, last))
+		last = walk_piece(b)->last;
+	int ret = set_pool_unite(sets, walk_piece(a)->set, walk_piece(b)->set, &set);
+	if (ret == DNSBLV6_OK)
+		ret = append(result, first, last, set);
+	walk_past(a, last);
+	walk_past(b, last);
+	return ret;
+}
+
+static int unite(const struct pieces *left, const struct pieces *right, struct set_pool *sets,
+		 struct pieces *ret_result)
+{
+	struct walk a = walk_make(left);
+	struct walk b = walk_make(right);
+	int ret = DNSBLV6_OK;
+	while (ret == DNSBLV6_OK && (walk_has_more(&a) || walk_has_more(&b))) {
+		if (!walk_has_more(&b))
+			ret = step_alone(&a, &b, ret_result);
+		else if (!walk_has_more(&a))
+			ret = step_alone(&b, &a, ret_result);
+		else if (is_less(a.at, b.at))
+			ret = step_alone(&a, &b, ret_result);
+		else if (is_less(b.at, a.at))
+			ret = step_alone(&b, &a, ret_result);
+		else
+			ret = step_both(&a, &b, sets, ret_result);
+	}
+	return ret;
+}
+
+int pieces_add_missing(struct pieces *pieces, struct dnsblv6_addr first, struct dnsblv6_addr last,
+		       uint32_t set)
+{
+	struct pieces wider = { 0 };
+	size_t i = 0;
+	int ret = DNSBLV6_OK;
+	bool is_done = false;
+
+	for (; ret == DNSBLV6_OK && i < pieces->count; i++) {
+		const struct dnsblv6_segment *piece = &pieces->items[i];
+		if (!is_done && order(first, piece->first) < 0) {
+			bool is_before = order(last, piece->first) < 0;
+			ret = append(&wider, first,
+				     is_before ? last : dnsblv6_addr_previous(piece->first), set);
+			is_done = is_before;
+		}
+		if (ret == DNSBLV6_OK)
+			ret = append(&wider, piece->first, piece->last, piece->set);
+		if (!is_done && order(piece->last, first) >= 0) {
+			is_done = order(piece->last, last) >= 0;
+			first = dnsblv6_addr_next(piece->last);
+		}
+	}
+	if (ret == DNSBLV6_OK && !is_done)
+		ret = append(&wider, first, last, set);
+	if (ret != DNSBLV6_OK) {
+		pieces_deinit(&wider);
+		return ret;
+	}
+	pieces_deinit(pieces);
+	*pieces = wider;
+	return DNSBLV6_OK;
+}
+
+int pieces_remove(struct pieces *pieces, struct dnsblv6_addr first, struct dnsblv6_addr last)
+{
+	struct pieces rest = { 0 };
+	int ret = DNSBLV6_OK;
+
+	for (size_t i = 0; ret == DNSBLV6_OK && i < pieces->count; i++) {
+		struct dnsblv6_segment piece = pieces->items[i];
+		if (order(piece.last, first) < 0 || order(piece.first, last) > 0) {
+			ret = append(&rest, piece.first, piece.last, piece.set);
+			continue;
+		}
+		if (order(piece.first, first) < 0)
+			ret = append(&rest, piece.first, dnsblv6_addr_previous(first), piece.set);
+		if (ret == DNSBLV6_OK && order(piece.last, last) > 0)
+			ret = append(&rest, dnsblv6_addr_next(last), piece.last, piece.set);
+	}
+	if (ret != DNSBLV6_OK) {
+		pieces_deinit(&rest);
+		return ret;
+	}
+	pieces_deinit(pieces);
+	*pieces = rest;
+	return DNSBLV6_OK;
+}
+
+/* ---- one dataset ---- */
+
+/* Entries in sweep order: by first address, wide before narrow, then as in the file. */
+static int compare_entries(const void *a, const void *b, void *context)
+{
+	const struct entry *entries = context;
+	uint32_t i = *(const uint32_t *)a;
+	uint32_t j = *(const uint32_t *)b;
+	const struct entry *left = &entries[i];
+	const struct entry *right = &entries[j];
+	int by_first = dnsblv6_addr_compare(left->first, right->first);
+
+	if (by_first != 0)
+		return by_first;
+	if (left->prefix_len != right->prefix_len)
+		return left->prefix_len < right->prefix_len ? -1 : 1;
+	return (i > j) - (i < j);
+}
+
+static bool is_of_family(const struct entry *entry, bool is_ipv4)
+{
+	struct dnsblv6_prefix prefix = { entry->first, entry->prefix_len };
+	return dnsblv6_prefix_is_ipv4(prefix) == is_ipv4;
+}
+
+/* Numbers of the family's entries in sweep order; owned by the caller. */
+static int sort_entries(const struct dataset *dataset, bool is_ipv4, uint32_t **ret_sorted,
+			size_t *ret_count)
+{
+	if (dataset->entry_count > UINT32_MAX)
+		return -E2BIG;
+	uint32_t *sorted = calloc(dataset->entry_count + 1, sizeof(*sorted));
+	if (sorted == NULL)
+		return -ENOMEM;
+	size_t count = 0;
+	bool is_sorted = true;
+	for (uint32_t i = 0; i < dataset->entry_count; i++) {
+		if (!is_of_family(&dataset->entries[i], is_ipv4))
+			continue;
+		sorted[count++] = i;
+		is_sorted = is_sorted &&
+			    (count < 2 || compare_entries(&sorted[count - 2], &sorted[count - 1],
+							  dataset->entries) < 0);
+	}
+	if (!is_sorted)
+		qsort_r(sorted, count, sizeof(*sorted), compare_entries, dataset->entries);
+	*ret_sorted = sorted;
+	*ret_count = count;
+	return DNSBLV6_OK;
+}
+
+/* The prefixes that hold the point of the sweep, the widest first: prefixes nest or are apart. */
+struct sweep {
+	struct pieces *pieces;
+	struct {
+		struct dnsblv6_prefix prefix;
+		struct dnsblv6_addr last;
+		uint32_t set;
+		bool is_excluded;
+	} open[129]; /* one for each prefix length there is */
+	unsigned open_count;
+	struct dnsblv6_addr at; /* everything before is in pieces */
+};
+
+/* What the innermost open prefix says, from at up to last. */
+static int emit(struct sweep *sweep, struct dnsblv6_addr last)
+{
+	uint32_t set = sweep->open[sweep->open_count - 1].set;
+	if (is_less(last, sweep->at))
+		return DNSBLV6_OK;
+	return append(sweep->pieces, sweep->at, last, set);
+}
+
+static int close_top(struct sweep *sweep)
+{
+	struct dnsblv6_addr last = sweep->open[sweep->open_count - 1].last;
+	int ret = emit(sweep, last);
+	sweep->at = dnsblv6_addr_next(last);
+	sweep->open_count--;
+	/* Behind the last address of all, nothing that is still open has anything left. */
+	if (sweep->at.hi == 0 && sweep->at.lo == 0)
+		sweep->open_count = 0;
+	return ret;
+}
+
+static int set_of(const struct entry *entry, struct set_pool *sets, uint32_t *ret_set)
+{
+	if (entry->value == ENTRY_EXCLUDED) {
+		*ret_set = DNSBLV6_SET_NONE;
+		return DNSBLV6_OK;
+	}
+	return set_pool_add_value(sets, entry->value, ret_set);
+}
+
+/* Another entry of the prefix that is innermost. Nothing of it has been emitted yet. */
+static int add_duplicate(struct sweep *sweep, const struct entry *entry,
+			 enum duplicate_policy policy, struct set_pool *sets)
+{
+	uint32_t set;
+	if (policy == DUPLICATE_FIRST || sweep->open[sweep->open_count - 1].is_excluded)
+		return DNSBLV6_OK;
+	if (entry->value == ENTRY_EXCLUDED) {
+		sweep->open[sweep->open_count - 1].is_excluded = true;
+		sweep->open[sweep->open_count - 1].set = DNSBLV6_SET_NONE;
+		return DNSBLV6_OK;
+	}
+	int ret = set_of(entry, sets, &set);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	return set_pool_unite(sets, sweep->open[sweep->open_count - 1].set, set,
+			      &sweep->open[sweep->open_count - 1].set);
+}
+
+static int open_prefix(struct sweep *sweep, const struct entry *entry, struct set_pool *sets)
+{
+	struct dnsblv6_prefix prefix = { entry->first, entry->prefix_len };
+	uint32_t set;
+	int ret = set_of(entry, sets, &set);
+	if (ret == DNSBLV6_OK && sweep->open_count > 0 && is_less(sweep->at, entry->first))
+		ret = emit(sweep, dnsblv6_addr_previous(entry->first));
+	if (ret != DNSBLV6_OK)
+		return ret;
+	sweep->open[sweep->open_count].prefix = prefix;
+	sweep->open[sweep->open_count].last = dnsblv6_prefix_last(prefix);
+	sweep->open[sweep->open_count].set = set;
+	sweep->open[sweep->open_count].is_excluded = entry->value == ENTRY_EXCLUDED;
+	sweep->open_count++;
+	sweep->at = entry->first;
+	return DNSBLV6_OK;
+}
+
+static bool is_same_prefix(const struct sweep *sweep, const struct entry *entry)
+{
+	return sweep->open_count > 0 &&
+	       sweep->open[sweep->open_count - 1].prefix.prefix_len == entry->prefix_len &&
+	       dnsblv6_addr_compare(sweep->open[sweep->open_count - 1].prefix.first,
+				    entry->first) == 0;
+}
+
+static int sweep_entry(struct sweep *sweep, const struct entry *entry, enum duplicate_policy policy,
+		       struct set_pool *sets)
+{
+	while (sweep->open_count > 0 &&
+	       is_less(sweep->open[sweep->open_count - 1].last, entry->first)) {
+		int ret = close_top(sweep);
+		if (ret != DNSBLV6_OK)
+			return ret;
+	}
+	if (is_same_prefix(sweep, entry))
+		return add_duplicate(sweep, entry, policy, sets);
+	return open_prefix(sweep, entry, sets);
+}
+
+static int resolve_dataset(const struct dataset *dataset, bool is_ipv4, struct set_pool *sets,
+			   struct pieces *ret_pieces)
+{
+	struct sweep sweep = { .pieces = ret_pieces };
+	uint32_t *sorted = NULL;
+	size_t count = 0;
+	int ret = sort_entries(dataset, is_ipv4, &sorted, &count);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < count; i++)
+		ret = sweep_entry(&sweep, &dataset->entries[sorted[i]], dataset->policy, sets);
+	while (ret == DNSBLV6_OK && sweep.open_count > 0)
+		ret = close_top(&sweep);
+	free(sorted);
+	return ret;
+}
+
+/* ---- all datasets of an origin ---- */
+
+static bool belongs_to(const struct dataset *dataset, uint16_t origin)
+{
+	for (size_t i = 0; i < dataset->origin_count; i++) {
+		if (dataset->origins[i] == origin)
+			return true;
+	}
+	return false;
+}
+
+static int add_dataset(const struct dataset *dataset, bool is_ipv4, struct set_pool *sets,
+		       struct pieces *pieces)
+{
+	struct pieces own = { 0 };
+	struct pieces united = { 0 };
+	int ret = resolve_dataset(dataset, is_ipv4, sets, &own);
+	if (ret == DNSBLV6_OK)
+		ret = unite(pieces, &own, sets, &united);
+	pieces_deinit(&own);
+	if (ret != DNSBLV6_OK) {
+		pieces_deinit(&united);
+		return ret;
+	}
+	pieces_deinit(pieces);
+	*pieces = united;
+	return DNSBLV6_OK;
+}
+
+static int resolve_family(const struct listing *listing, uint16_t origin, bool is_ipv4,
+			  struct set_pool *sets, struct pieces *ret_pieces)
+{
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < listing->dataset_count; i++) {
+		if (belongs_to(&listing->datasets[i], origin))
+			ret = add_dataset(&listing->datasets[i], is_ipv4, sets, ret_pieces);
+	}
+	return ret;
+}
+
+/* An IPv6 piece without ::ffff:0:0/96: those addresses are IPv4, whatever a list says. */
+static int append_ipv6(struct pieces *pieces, const struct dnsblv6_segment *piece)
+{
+	static const struct dnsblv6_addr before = { 0, 0xfffeffffffff };
+	static const struct dnsblv6_addr behind = { 0, 0x1000000000000 };
+	bool ends_before = !is_less(before, piece->last);
+	bool starts_behind = !is_less(piece->first, behind);
+	int ret = DNSBLV6_OK;
+
+	if (ends_before || starts_behind)
+		return append(pieces, piece->first, piece->last, piece->set);
+	if (!is_less(before, piece->first))
+		ret = append(pieces, piece->first, before, piece->set);
+	if (ret == DNSBLV6_OK && !is_less(piece->last, behind))
+		ret = append(pieces, behind, piece->last, piece->set);
+	return ret;
+}
+
+int resolve_origin(const struct listing *listing, uint16_t origin, struct set_pool *sets,
+		   struct pieces *ret_pieces)
+{
+	struct pieces ipv6 = { 0 };
+	int ret = resolve_family(listing, origin, true, sets, ret_pieces);
+	if (ret == DNSBLV6_OK)
+		ret = resolve_family(listing, origin, false, sets, &ipv6);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < ipv6.count; i++)
+		ret = append_ipv6(ret_pieces, &ipv6.items[i]);
+	pieces_deinit(&ipv6);
+	return ret;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * resolve.h - from entries, with all their overlaps, to pieces that have one answer each.
+ *
+ * Flow: listing.h -> resolve_origin() -> ranges.c (which units are listed) and
+ *       builder.c (what the classic zone answers).
+ *
+ * Inside a dataset the longest prefix that holds an address decides; what
+ * several entries of the very same prefix mean is the dataset's policy. An
+ * address gets the values of all datasets of its origin (rbldnsd's rule).
+ */
+
+#include "zone-tools/listing.h"
+#include "zone-tools/sets.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Disjoint, ascending, IPv4 before IPv6, each with a set that is not empty;
+ * neighbours of one set are one piece.
+ */
+struct pieces {
+	struct dnsblv6_segment *items;
+	size_t count;
+	size_t capacity;
+};
+
+/*
+ * The pieces of one origin. ret_pieces is zeroed or deinited before; on failure
+ * (-ENOMEM) it may be half-filled: end it with pieces_deinit() either way.
+ */
+int resolve_origin(const struct listing *listing, uint16_t origin, struct set_pool *sets,
+		   struct pieces *ret_pieces);
+
+/* Lists what addr's range first to last does not list yet. Keeps the order. */
+int pieces_add_missing(struct pieces *pieces, struct dnsblv6_addr first, struct dnsblv6_addr last,
+		       uint32_t set);
+/* Lists nothing from first to last any more. */
+int pieces_remove(struct pieces *pieces, struct dnsblv6_addr first, struct dnsblv6_addr last);
+/* The set of addr, DNSBLV6_SET_NONE when no piece holds it. */
+uint32_t pieces_find(const struct pieces *pieces, struct dnsblv6_addr addr);
+
+void pieces_deinit(struct pieces *pieces);
+
+#ifdef __cplusplus
+}
+#endif
