@@ -11,30 +11,35 @@
 
 /* ---- entries ---- */
 
-struct reserved {
-	const char *prefix;
-	const char *reason;
-};
+/* ::ffff:a.b.c.d: a static initialiser takes no function call. */
+#define IPV4(a, b, c, d)                                                                           \
+	{                                                                                          \
+		0, 0xffffull << 32 | (a) << 24 | (b) << 16 | (c) << 8 | (d)                        \
+	}
 
 /*
  * RFC 6890 and the multicast registries: no mail comes from there. Documentation
  * prefixes are left out: examples and tests live in them.
  */
-static const struct reserved reserved_space[] = {
-	{ "0.0.0.0/8", "lists 0.0.0.0/8, this network" },
-	{ "10.0.0.0/8", "lists 10.0.0.0/8, private space" },
-	{ "100.64.0.0/10", "lists 100.64.0.0/10, shared space" },
-	{ "127.0.0.0/8", "lists 127.0.0.0/8, loopback" },
-	{ "169.254.0.0/16", "lists 169.254.0.0/16, link-local" },
-	{ "172.16.0.0/12", "lists 172.16.0.0/12, private space" },
-	{ "192.168.0.0/16", "lists 192.168.0.0/16, private space" },
-	{ "224.0.0.0/4", "lists 224.0.0.0/4, multicast" },
-	{ "240.0.0.0/4", "lists 240.0.0.0/4, reserved" },
-	{ "::/8", "lists ::/8, unspecified, loopback and mapped addresses" },
-	{ "64:ff9b::/96", "lists 64:ff9b::/96, translated IPv4" },
-	{ "fc00::/7", "lists fc00::/7, private space" },
-	{ "fe80::/10", "lists fe80::/10, link-local" },
-	{ "ff00::/8", "lists ff00::/8, multicast" },
+static const struct reserved {
+	struct dnsblv6_addr first;
+	uint8_t prefix_len; /* in the mapped space */
+	const char *reason;
+} reserved_space[] = {
+	{ IPV4(0ull, 0, 0, 0), 104, "lists 0.0.0.0/8, this network" },
+	{ IPV4(10ull, 0, 0, 0), 104, "lists 10.0.0.0/8, private space" },
+	{ IPV4(100ull, 64, 0, 0), 106, "lists 100.64.0.0/10, shared space" },
+	{ IPV4(127ull, 0, 0, 0), 104, "lists 127.0.0.0/8, loopback" },
+	{ IPV4(169ull, 254, 0, 0), 112, "lists 169.254.0.0/16, link-local" },
+	{ IPV4(172ull, 16, 0, 0), 108, "lists 172.16.0.0/12, private space" },
+	{ IPV4(192ull, 168, 0, 0), 112, "lists 192.168.0.0/16, private space" },
+	{ IPV4(224ull, 0, 0, 0), 100, "lists 224.0.0.0/4, multicast" },
+	{ IPV4(240ull, 0, 0, 0), 100, "lists 240.0.0.0/4, reserved" },
+	{ { 0x0, 0 }, 8, "lists ::/8, unspecified, loopback and mapped addresses" },
+	{ { 0x64ff9b00000000, 0 }, 96, "lists 64:ff9b::/96, translated IPv4" },
+	{ { 0xfc00000000000000, 0 }, 7, "lists fc00::/7, private space" },
+	{ { 0xfe80000000000000, 0 }, 10, "lists fe80::/10, link-local" },
+	{ { 0xff00000000000000, 0 }, 8, "lists ff00::/8, multicast" },
 };
 
 static bool overlaps(struct dnsblv6_prefix prefix, struct dnsblv6_addr first,
@@ -75,10 +80,9 @@ const char *guard_entry(struct dnsblv6_addr first, struct dnsblv6_addr last, boo
 	if (is_listed_point(first, last))
 		return NULL;
 	for (size_t i = 0; i < sizeof(reserved_space) / sizeof(reserved_space[0]); i++) {
-		struct dnsblv6_prefix prefix;
-		const char *text = reserved_space[i].prefix;
-		if (dnsblv6_prefix_parse(text, strlen(text), &prefix) == DNSBLV6_OK &&
-		    overlaps(prefix, first, last))
+		struct dnsblv6_prefix prefix = { reserved_space[i].first,
+						 reserved_space[i].prefix_len };
+		if (overlaps(prefix, first, last))
 			return reserved_space[i].reason;
 	}
 	if (holds_point(first, last, false))

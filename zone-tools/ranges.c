@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { BLOCK_BITS = 7, BLOCK_UNITS = 1 << BLOCK_BITS, OCTETS = 256 };
 
@@ -118,7 +119,8 @@ struct walk {
 	const struct ranges *ranges;
 	ranges_fn fn;
 	void *context;
-	uint8_t octets[OCTETS]; /* see fill_octets() */
+	uint8_t octets[OCTETS]; /* see fill_order() */
+	uint8_t ranks[OCTETS];
 };
 
 static struct dnsblv6_prefix block_at(const struct ranges *ranges, uint64_t first, unsigned bits)
@@ -164,58 +166,89 @@ static int walk_block(const struct walk *walk, uint64_t first, size_t *index)
 	return call(walk, first, ranges->is_ipv4 ? 25 : 57, &map);
 }
 
-/* IPv4 octets in the order of their labels: "0", "1", "10", "100", "101", ... */
-static void fill_octets(uint8_t *ret_octets)
+/*
+ * The order of octets as labels: "0", "1", "10", "100", "101", ... octets[i] is
+ * the i-th of them, ranks[] the reverse.
+ */
+static void fill_order(struct walk *walk)
 {
 	size_t count = 0;
-	ret_octets[count++] = 0;
+	walk->octets[count++] = 0;
 	for (unsigned a = 1; a < 10; a++) {
-		ret_octets[count++] = (uint8_t)a;
+		walk->octets[count++] = (uint8_t)a;
 		for (unsigned b = a * 10; b < a * 10 + 10; b++) {
-			ret_octets[count++] = (uint8_t)b;
+			walk->octets[count++] = (uint8_t)b;
 			for (unsigned c = b * 10; c < b * 10 + 10 && c < OCTETS; c++)
-				ret_octets[count++] = (uint8_t)c;
+				walk->octets[count++] = (uint8_t)c;
 		}
 	}
+	for (unsigned i = 0; i < OCTETS; i++)
+		walk->ranks[walk->octets[i]] = (uint8_t)i;
 }
 
-/* For each child of the node at first: which range is the first that may touch it. */
-static void index_children(const struct ranges *ranges, uint64_t first, uint64_t child_units,
-			   size_t index, size_t *ret_indices)
+/* Which children of a node have something listed, by rank, and where their ranges start. */
+struct children {
+	uint64_t present[OCTETS / 64];
+	size_t indices[OCTETS];
+};
+
+static void add_child(struct children *children, unsigned rank, size_t index)
 {
-	for (unsigned child = 0; child < OCTETS; child++) {
-		uint64_t child_first = first + child * child_units;
-		while (index < ranges->count && ranges->items[index].last < child_first)
-			index++;
-		ret_indices[child] = index;
-	}
+	uint64_t bit = (uint64_t)1 << (rank % 64);
+	if ((children->present[rank / 64] & bit) != 0)
+		return;
+	children->present[rank / 64] |= bit;
+	children->indices[rank] = index;
 }
 
-/* The node of octet_count leading octets at first. index: the first range that may touch it. */
-static int walk_octets(const struct walk *walk, uint64_t first, unsigned octet_count, size_t index)
+/* index: the first range that may touch the node first to last. */
+static void find_children(const struct walk *walk, uint64_t first, uint64_t last, size_t index,
+			  struct children *children)
 {
 	const struct ranges *ranges = walk->ranges;
-	uint64_t units = (uint64_t)1 << (32 - 8 * octet_count);
-	uint64_t last = first + units - 1;
-	if (index >= ranges->count || ranges->items[index].first > last)
-		return DNSBLV6_OK;
-	if (octet_count > 0 && ranges->items[index].first <= first &&
-	    ranges->items[index].last >= last)
-		return call_full(walk, first, 8 * octet_count);
-	if (octet_count == 3) {
-		int ret = walk_block(walk, first, &index);
-		return ret != DNSBLV6_OK ? ret : walk_block(walk, first + BLOCK_UNITS, &index);
-	}
+	uint64_t child_units = (last - first + 1) / OCTETS;
 
-	size_t indices[OCTETS];
-	index_children(ranges, first, units / OCTETS, index, indices);
-	for (unsigned i = 0; i < OCTETS; i++) {
-		uint64_t child_first = first + walk->octets[i] * (units / OCTETS);
-		int ret = walk_octets(walk, child_first, octet_count + 1, indices[walk->octets[i]]);
-		if (ret != DNSBLV6_OK)
-			return ret;
+	memset(children->present, 0, sizeof(children->present));
+	for (; index < ranges->count && ranges->items[index].first <= last; index++) {
+		struct range range = ranges->items[index];
+		uint64_t from = range.first > first ? (range.first - first) / child_units : 0;
+		uint64_t to = range.last < last ? (range.last - first) / child_units : OCTETS - 1;
+		for (uint64_t child = from; child <= to; child++)
+			add_child(children, walk->ranks[child], index);
+	}
+}
+
+static int walk_octets(const struct walk *walk, uint64_t first, unsigned octet_count, size_t index);
+
+static int walk_children(const struct walk *walk, uint64_t first, uint64_t last,
+			 unsigned octet_count, size_t index)
+{
+	struct children children;
+	uint64_t child_units = (last - first + 1) / OCTETS;
+	find_children(walk, first, last, index, &children);
+	for (unsigned word = 0; word < OCTETS / 64; word++) {
+		for (uint64_t bits = children.present[word]; bits != 0; bits &= bits - 1) {
+			unsigned rank = word * 64 + (unsigned)__builtin_ctzll(bits);
+			int ret = walk_octets(walk, first + walk->octets[rank] * child_units,
+					      octet_count + 1, children.indices[rank]);
+			if (ret != DNSBLV6_OK)
+				return ret;
+		}
 	}
 	return DNSBLV6_OK;
+}
+
+/* The node of octet_count leading octets at first, which range index touches. */
+static int walk_octets(const struct walk *walk, uint64_t first, unsigned octet_count, size_t index)
+{
+	const struct range range = walk->ranges->items[index];
+	uint64_t last = first + ((uint64_t)1 << (32 - 8 * octet_count)) - 1;
+	if (octet_count > 0 && range.first <= first && range.last >= last)
+		return call_full(walk, first, 8 * octet_count);
+	if (octet_count < 3)
+		return walk_children(walk, first, last, octet_count, index);
+	int ret = walk_block(walk, first, &index);
+	return ret != DNSBLV6_OK ? ret : walk_block(walk, first + BLOCK_UNITS, &index);
 }
 
 /* How many leading bits the widest whole IPv6 block has that starts at first and ends by last. */
@@ -260,7 +293,9 @@ static int walk_ascending(const struct walk *walk, bool has_whole_blocks)
 int ranges_walk(const struct ranges *ranges, enum dnsblv6_style style, ranges_fn fn, void *context)
 {
 	struct walk walk = { .ranges = ranges, .fn = fn, .context = context };
-	fill_octets(walk.octets);
+	fill_order(&walk);
+	if (ranges->count == 0)
+		return DNSBLV6_OK;
 	if (ranges->is_ipv4 && style == DNSBLV6_STYLE_DOTTED)
 		return walk_octets(&walk, 0, 0, 0);
 	return walk_ascending(&walk, style == DNSBLV6_STYLE_DOTTED);
