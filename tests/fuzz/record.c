@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * record.c - any bytes as a value of a store: every decoder refuses them, or
+ * what it decoded is encoded to the same bytes.
+ */
+#include "lib/format/record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void expect(bool is_so)
+{
+	if (!is_so)
+		abort();
+}
+
+static void try_bitmap(const uint8_t *data, size_t size)
+{
+	struct dnsblv6_bitmap map;
+	uint8_t again[DNSBLV6_BITMAP_RECORD_SIZE];
+	if (dnsblv6_record_decode_bitmap(data, size, &map) != DNSBLV6_OK)
+		return;
+	dnsblv6_record_encode_bitmap(&map, again);
+	expect(size == sizeof(again) && memcmp(data, again, size) == 0);
+}
+
+static void try_rrs(const uint8_t *data, size_t size)
+{
+	struct dnsblv6_rr rr;
+	size_t offset = 0;
+	while (dnsblv6_record_next_rr(data, size, &offset, &rr) == DNSBLV6_OK)
+		expect(offset <= size && rr.rdata >= data &&
+		       rr.rdata + rr.rdata_size == data + offset);
+}
+
+/* The first byte says how much of the rest is the key. */
+static void try_segment(const uint8_t *data, size_t size)
+{
+	struct dnsblv6_segment segment;
+	uint16_t origin;
+	uint8_t key[DNSBLV6_SEGMENT_KEY_MAX];
+	uint8_t value[DNSBLV6_SEGMENT_MAX];
+	if (size == 0 || data[0] > size - 1)
+		return;
+	const size_t key_size = data[0];
+	const uint8_t *rest = data + 1 + key_size;
+	const size_t rest_size = size - 1 - key_size;
+	if (dnsblv6_segment_decode(data + 1, key_size, rest, rest_size, &origin, &segment) !=
+	    DNSBLV6_OK)
+		return;
+	expect(dnsblv6_segment_make_key(origin, segment.last, key) == key_size &&
+	       memcmp(key, data + 1, key_size) == 0);
+	expect(dnsblv6_segment_encode(&segment, value) == rest_size &&
+	       memcmp(value, rest, rest_size) == 0);
+}
+
+static void try_set(const uint8_t *data, size_t size)
+{
+	static const struct dnsblv6_addr addr = { 0x20010db800000000, 1 };
+	struct dnsblv6_value value;
+	uint8_t text[DNSBLV6_TEXT_MAX];
+	size_t offset = 0;
+	while (dnsblv6_set_next(data, size, &offset, &value) == DNSBLV6_OK)
+		expect(offset <= size && dnsblv6_value_expand(&value, addr, text) <= sizeof(text));
+}
+
+static void try_facts(const uint8_t *data, size_t size)
+{
+	struct dnsblv6_facts facts;
+	struct dnsblv6_origin origin;
+	uint8_t again[DNSBLV6_FACTS_MAX];
+	uint32_t schema;
+	uint16_t number;
+	if (dnsblv6_facts_decode(data, size, &facts) == DNSBLV6_OK)
+		expect(dnsblv6_facts_encode(&facts, again) == size &&
+		       memcmp(again, data, size) == 0);
+	if (dnsblv6_origin_decode(data, size, &origin) == DNSBLV6_OK)
+		expect(dnsblv6_origin_encode(&origin, again) == size &&
+		       memcmp(again, data, size) == 0);
+	if (dnsblv6_schema_decode(data, size, &schema) == DNSBLV6_OK) {
+		dnsblv6_schema_encode(schema, again);
+		expect(size == 4 && memcmp(again, data, size) == 0);
+	}
+	if (dnsblv6_origin_parse_key(data, size, &number) == DNSBLV6_OK) {
+		dnsblv6_origin_make_key(number, again);
+		expect(size == DNSBLV6_ORIGIN_KEY_SIZE && memcmp(again, data, size) == 0);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	(void)dnsblv6_record_kind(data, size);
+	try_bitmap(data, size);
+	try_rrs(data, size);
+	try_segment(data, size);
+	try_set(data, size);
+	try_facts(data, size);
+	return 0;
+}
