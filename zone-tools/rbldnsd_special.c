@@ -481,7 +481,8 @@ static int read_dataset(struct rbldnsd *reader, const char *at, const char **ret
 	if (ret != DNSBLV6_OK)
 		return ret;
 	if (is_end_or_comment(at)) {
-		*ret_fault = "$DATASET takes a type and sub-zones";
+		refuse_list(reader, "$DATASET takes a type and sub-zones");
+		reader->is_lost = true;
 		return DNSBLV6_OK;
 	}
 	size_t size = word_size(at);
