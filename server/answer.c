@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "server/answer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/classic.h"
+#include "server/records.h"
+#include "server/reply.h"
+
+/* RFC 8914 */
+enum {
+	EDE_NOT_READY = 14,
+	EDE_NOT_AUTHORITATIVE = 20,
+	EDE_NOT_SUPPORTED = 21,
+	EDE_INVALID_DATA = 24,
+};
+
+/* What the query was, parsed: at most one is true of the first four. */
+struct question {
+	bool is_malformed;
+	bool has_question;
+	bool has_edns;
+	bool has_do;
+	uint8_t edns_version;
+	uint16_t edns_payload;
+};
+
+struct answer {
+	struct catalog *catalog;
+	struct counters counters;
+	uint16_t udp_max_payload;
+	struct reply reply;
+	uint8_t query[ANSWER_QUERY_MAX]; /* libknot may write into what it parses */
+};
+
+int answer_new(struct catalog *catalog, const struct counters *counters, uint16_t udp_max_payload,
+	       struct answer **ret_answer)
+{
+	struct answer *answer = calloc(1, sizeof(*answer));
+	if (answer == NULL)
+		return -ENOMEM;
+	answer->catalog = catalog;
+	answer->counters = *counters;
+	answer->udp_max_payload = udp_max_payload;
+	int ret = reply_init(&answer->reply);
+	if (ret != 0) {
+		answer_free(answer);
+		return ret;
+	}
+	*ret_answer = answer;
+	return 0;
+}
+
+void answer_free(struct answer *answer)
+{
+	if (answer == NULL)
+		return;
+	reply_deinit(&answer->reply);
+	free(answer);
+}
+
+static void count(struct answer *answer, enum counters_server item)
+{
+	counters_count(&answer->counters.server[item]);
+}
+
+/* ---- the query ---- */
+
+static struct question parse(struct reply *reply)
+{
+	knot_pkt_t *query = reply->query;
+	struct question question = { 0 };
+	/* KEEPWIRE: a TSIG is a record like others, as we have no keys. */
+	int ret = knot_pkt_parse(query, KNOT_PF_KEEPWIRE | KNOT_PF_NOCANON);
+	question.is_malformed = ret != KNOT_EOK || query->qname_size == 0;
+	question.has_question = query->qname_size != 0;
+	if (ret == KNOT_EOK && query->opt_rr != NULL) {
+		question.has_edns = true;
+		question.has_do = knot_edns_do(query->opt_rr);
+		question.edns_version = knot_edns_get_version(query->opt_rr);
+		question.edns_payload = knot_edns_get_payload(query->opt_rr);
+	}
+	return question;
+}
+
+/* RFC 6891 section 6.2.3: less than 512 means 512. */
+static size_t response_max(const struct answer *answer, const struct question *question,
+			   bool is_tcp)
+{
+	if (is_tcp)
+		return ANSWER_RESPONSE_MAX;
+	if (!question->has_edns || question->edns_payload < KNOT_WIRE_MIN_PKTSIZE)
+		return KNOT_WIRE_MIN_PKTSIZE;
+	return question->edns_payload < answer->udp_max_payload ? question->edns_payload
+								: answer->udp_max_payload;
+}
+
+/* ---- the response ---- */
+
+/* The OPT with our payload; false when memory ran out. */
+static bool make_opt(struct answer *answer, const struct question *question, uint16_t rcode,
+		     knot_rrset_t *ret_opt)
+{
+	struct reply *reply = &answer->reply;
+	if (knot_edns_init(ret_opt, answer->udp_max_payload, (uint8_t)KNOT_EDNS_RCODE_HI(rcode),
+			   KNOT_EDNS_VERSION, &reply->mm) != KNOT_EOK)
+		return false;
+	if (question->has_do)
+		knot_edns_set_do(ret_opt);
+	uint8_t code[2] = { (uint8_t)(reply->ede >> 8), (uint8_t)reply->ede };
+	return !reply->has_ede || knot_edns_add_option(ret_opt, KNOT_EDNS_OPTION_EDE, sizeof(code),
+						       code, &reply->mm) == KNOT_EOK;
+}
+
+/* Header and question of the query, nothing else yet. */
+static bool begin_response(struct answer *answer, const struct question *question)
+{
+	struct reply *reply = &answer->reply;
+	knot_pkt_clear(reply->response);
+	if (knot_pkt_init_response(reply->response, reply->query) != KNOT_EOK)
+		return false;
+	if (!question->has_question)
+		knot_wire_set_qdcount(reply->response->wire, 0);
+	if (question->has_edns)
+		return knot_pkt_reserve(reply->response,
+					KNOT_EDNS_MIN_SIZE + KNOT_EDNS_EDE_MIN_LENGTH) == KNOT_EOK;
+	return true;
+}
+
+static size_t end_response(struct answer *answer, const struct question *question, uint16_t rcode)
+{
+	struct reply *reply = &answer->reply;
+	knot_pkt_t *response = reply->response;
+	knot_wire_set_rcode(response->wire, (uint8_t)KNOT_EDNS_RCODE_LO(rcode));
+	if (!question->has_edns)
+		return response->size;
+
+	knot_rrset_t opt;
+	knot_pkt_reclaim(response, KNOT_EDNS_MIN_SIZE + KNOT_EDNS_EDE_MIN_LENGTH);
+	if (!make_opt(answer, question, rcode, &opt))
+		return 0;
+	if (response->current != KNOT_ADDITIONAL)
+		knot_pkt_begin(response, KNOT_ADDITIONAL);
+	return knot_pkt_put(response, KNOT_COMPR_HINT_NOCOMP, &opt, KNOT_PF_NOTRUNC) == KNOT_EOK
+		       ? response->size
+		       : 0;
+}
+
+/* A response of the question alone. */
+static size_t refuse(struct answer *answer, const struct question *question, uint16_t rcode)
+{
+	if (!begin_response(answer, question))
+		return 0;
+	return end_response(answer, question, rcode);
+}
+
+static size_t refuse_with_reason(struct answer *answer, const struct question *question,
+				 uint16_t rcode, uint16_t ede)
+{
+	answer->reply.has_ede = true;
+	answer->reply.ede = ede;
+	return refuse(answer, question, rcode);
+}
+
+/* ---- the zone ---- */
+
+static bool is_transfer(uint16_t qtype)
+{
+	return qtype == KNOT_RRTYPE_AXFR || qtype == KNOT_RRTYPE_IXFR;
+}
+
+/* RFC 6895 section 3.1: OPT and 128 to 255 are no data, ANY aside. */
+static bool is_meta(uint16_t qtype)
+{
+	return qtype == KNOT_RRTYPE_OPT || (qtype >= 128 && qtype < KNOT_RRTYPE_ANY);
+}
+
+static enum reply_result ask_zone(struct reply *reply, uint64_t now_s)
+{
+	reply->has_ede = true;
+	reply->ede = EDE_NOT_READY;
+	if (zone_begin(reply->zone) != 0)
+		return REPLY_SERVFAIL;
+	reply->ede = EDE_INVALID_DATA;
+	if (reply->zone->facts.expires_s != 0 && now_s >= reply->zone->facts.expires_s)
+		return REPLY_SERVFAIL;
+	enum reply_result result =
+		reply->face->is_classic ? classic_answer(reply) : records_answer(reply);
+	if (reply->is_broken)
+		return REPLY_SERVFAIL;
+	reply->has_ede = result == REPLY_SERVFAIL;
+	return result;
+}
+
+static const struct {
+	uint16_t rcode;
+	enum counters_face counter;
+} results[] = {
+	[REPLY_NOERROR] = { KNOT_RCODE_NOERROR, COUNTERS_FACE_NOERROR },
+	[REPLY_NODATA] = { KNOT_RCODE_NOERROR, COUNTERS_FACE_NODATA },
+	[REPLY_NXDOMAIN] = { KNOT_RCODE_NXDOMAIN, COUNTERS_FACE_NXDOMAIN },
+	[REPLY_SERVFAIL] = { KNOT_RCODE_SERVFAIL, COUNTERS_FACE_SERVFAIL },
+	[REPLY_REFUSED] = { KNOT_RCODE_REFUSED, COUNTERS_FACE_REFUSED },
+};
+
+static size_t answer_face(struct answer *answer, const struct question *question,
+			  const struct answer_query *query)
+{
+	struct reply *reply = &answer->reply;
+	uint64_t *counters = counters_face(&answer->counters, reply->face->index);
+	counters_count(&counters[COUNTERS_FACE_QUERIES]);
+	if (query->is_tcp)
+		counters_count(&counters[COUNTERS_FACE_TCP]);
+	if (is_transfer(reply->qtype)) {
+		counters_count(&counters[COUNTERS_FACE_REFUSED]);
+		return refuse_with_reason(answer, question, KNOT_RCODE_REFUSED, EDE_NOT_SUPPORTED);
+	}
+
+	if (!begin_response(answer, question))
+		return 0;
+	enum reply_result result = ask_zone(reply, query->now_s);
+	/* Over TCP there is nowhere to fall back to. */
+	if (reply->is_full && query->is_tcp)
+		result = REPLY_SERVFAIL;
+	counters_count(&counters[results[result].counter]);
+	if (result == REPLY_SERVFAIL)
+		return refuse(answer, question, KNOT_RCODE_SERVFAIL);
+
+	if (reply->is_full) {
+		/* A part of an answer is of no use: the question alone, and TC. */
+		counters_count(&counters[COUNTERS_FACE_TRUNCATED]);
+		if (!begin_response(answer, question))
+			return 0;
+		knot_wire_set_tc(reply->response->wire);
+	}
+	knot_wire_set_aa(reply->response->wire);
+	return end_response(answer, question, results[result].rcode);
+}
+
+/* The question, once the packet is one that asks something. */
+static size_t answer_question(struct answer *answer, const struct question *question,
+			      const struct answer_query *query)
+{
+	struct reply *reply = &answer->reply;
+	reply->qtype = knot_pkt_qtype(reply->query);
+	if (knot_pkt_qclass(reply->query) != KNOT_CLASS_IN) {
+		count(answer, COUNTERS_SERVER_REFUSED);
+		return refuse(answer, question, KNOT_RCODE_REFUSED);
+	}
+	if (is_meta(reply->qtype) && !is_transfer(reply->qtype)) {
+		count(answer, COUNTERS_SERVER_NOTIMP);
+		return refuse(answer, question, KNOT_RCODE_NOTIMPL);
+	}
+	const uint8_t *qname = knot_pkt_qname(reply->query);
+	size_t qname_size = reply->query->qname_size;
+	reply->face = catalog_find(answer->catalog, qname, qname_size);
+	if (reply->face == NULL) {
+		count(answer, COUNTERS_SERVER_REFUSED);
+		return refuse_with_reason(answer, question, KNOT_RCODE_REFUSED,
+					  EDE_NOT_AUTHORITATIVE);
+	}
+	reply->zone = reply->face->zone;
+	reply->labels = qname;
+	reply->labels_size = qname_size - reply->face->name->size;
+	return answer_face(answer, question, query);
+}
+
+size_t answer_make(struct answer *answer, const struct answer_query *query, uint8_t *ret_wire,
+		   size_t wire_max)
+{
+	count(answer, COUNTERS_SERVER_QUERIES);
+	if (query->size < KNOT_WIRE_HEADER_SIZE || query->size > ANSWER_QUERY_MAX ||
+	    wire_max < KNOT_WIRE_MIN_PKTSIZE || knot_wire_get_qr(query->wire)) {
+		count(answer, COUNTERS_SERVER_DROPPED);
+		return 0;
+	}
+	struct reply *reply = &answer->reply;
+	reply_clear(reply);
+	memcpy(answer->query, query->wire, query->size);
+	reply->query = knot_pkt_new(answer->query, (uint16_t)query->size, &reply->mm);
+	if (reply->query == NULL)
+		return 0;
+	struct question question = parse(reply);
+	size_t max = response_max(answer, &question, query->is_tcp);
+	reply->response =
+		knot_pkt_new(ret_wire, (uint16_t)(max < wire_max ? max : wire_max), &reply->mm);
+	if (reply->response == NULL)
+		return 0;
+
+	if (knot_wire_get_opcode(query->wire) != KNOT_OPCODE_QUERY) {
+		count(answer, COUNTERS_SERVER_NOTIMP);
+		return refuse(answer, &question, KNOT_RCODE_NOTIMPL);
+	}
+	if (question.is_malformed) {
+		count(answer, COUNTERS_SERVER_FORMERR);
+		return refuse(answer, &question, KNOT_RCODE_FORMERR);
+	}
+	if (question.edns_version > KNOT_EDNS_VERSION) {
+		count(answer, COUNTERS_SERVER_BADVERS);
+		return refuse(answer, &question, KNOT_RCODE_BADVERS);
+	}
+	return answer_question(answer, &question, query);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * answer.h - one query in, one response out: the decision of this server.
+ *
+ * Flow: udp.c or tcp.c -> answer_make() -> catalog.c finds the zone ->
+ *       records.c or classic.c put RRsets -> answer.c ends the packet.
+ *
+ * No socket, no clock, no log: time and bytes come in as parameters, so that
+ * tests and the fuzzer drive this function as the network does.
+ *
+ *     silence    a response (QR set), or fewer than 12 bytes
+ *     FORMERR    cannot be parsed; not exactly one question; trailing bytes
+ *     NOTIMP     an opcode other than QUERY; meta types that are no transfer
+ *     BADVERS    EDNS version above 0
+ *     REFUSED    class other than IN; no zone of ours; AXFR and IXFR
+ *     SERVFAIL   a zone of ours that has no store to answer from, or an expired one
+ */
+
+#include "server/catalog.h"
+#include "server/counters.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ANSWER_QUERY_MAX    4096  /* bytes of a query: more than any question and its options */
+#define ANSWER_RESPONSE_MAX 65535 /* over TCP; over UDP it is udp_max_payload */
+
+struct answer; /* the working memory of one worker */
+
+/* catalog and the counters are borrowed until answer_free(). 0 or -errno. */
+int answer_new(struct catalog *catalog, const struct counters *counters, uint16_t udp_max_payload,
+	       struct answer **ret_answer);
+void answer_free(struct answer *answer);
+
+struct answer_query {
+	const uint8_t *wire;
+	size_t size;
+	bool is_tcp;
+	uint64_t now_s; /* Unix time, for stores that expire */
+};
+
+/*
+ * Returns the size of the response in ret_wire, which has wire_max bytes; 0 for
+ * silence. Zones that were asked stay begun: call catalog_end() when the batch
+ * is done, before the event loop.
+ */
+size_t answer_make(struct answer *answer, const struct answer_query *query, uint8_t *ret_wire,
+		   size_t wire_max);
+
+#ifdef __cplusplus
+}
+#endif

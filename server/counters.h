@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * counters.h - how often what was answered, per worker and served name.
+ *
+ * Flow: parent.c makes a bank in shared memory for each generation of workers
+ *       -> answer.c counts in its worker's part -> parent.c adds up and logs.
+ *
+ * A part has one writer, its worker; the parent reads without a lock, so two
+ * figures of one line may be one query apart. A worker that replaces a crashed
+ * one goes on in the same part. The notices are for all workers of the
+ * generation: what one of them has logged about a zone, the others do not say
+ * again.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Per served name: a bitmap zone and its classic zone are two names. */
+#define COUNTERS_FACE_MAP(X)                                                                       \
+	X(QUERIES, "queries")                                                                      \
+	X(NOERROR, "noerror")                                                                      \
+	X(NODATA, "nodata")                                                                        \
+	X(NXDOMAIN, "nxdomain")                                                                    \
+	X(SERVFAIL, "servfail")                                                                    \
+	X(REFUSED, "refused")                                                                      \
+	X(TRUNCATED, "truncated")                                                                  \
+	X(TCP, "tcp")
+
+/* What reached no served name, or was no question at all. */
+#define COUNTERS_SERVER_MAP(X)                                                                     \
+	X(QUERIES, "queries")                                                                      \
+	X(DROPPED, "dropped")                                                                      \
+	X(REFUSED, "refused")                                                                      \
+	X(FORMERR, "formerr")                                                                      \
+	X(NOTIMP, "notimp")                                                                        \
+	X(BADVERS, "badvers")                                                                      \
+	X(SERVFAIL, "servfail")                                                                    \
+	X(TCP_CLIENTS, "tcp-clients")                                                              \
+	X(TCP_CLOSED, "tcp-closed")
+
+#define X(name, text) COUNTERS_FACE_##name,
+enum counters_face { COUNTERS_FACE_MAP(X) COUNTERS_FACE_COUNT };
+#undef X
+#define X(name, text) COUNTERS_SERVER_##name,
+enum counters_server { COUNTERS_SERVER_MAP(X) COUNTERS_SERVER_COUNT };
+#undef X
+
+/* One worker's part, or a sum. */
+struct counters {
+	uint64_t *server; /* COUNTERS_SERVER_COUNT */
+	uint64_t *faces;  /* COUNTERS_FACE_COUNT for each face */
+	size_t face_count;
+};
+
+struct counters_bank {
+	void *memory; /* shared with the workers */
+	size_t size_bytes;
+	size_t worker_count;
+	size_t zone_count;
+	size_t face_count;
+};
+
+/* 0 or -errno. */
+int counters_open(struct counters_bank *bank, size_t worker_count, size_t zone_count,
+		  size_t face_count);
+/* Takes a bank that is all zero. */
+void counters_close(struct counters_bank *bank);
+
+/* The part of a worker. Borrowed until counters_close(). */
+struct counters counters_of_worker(const struct counters_bank *bank, size_t worker);
+/* Adds every worker's part to sum, which has as many faces. */
+void counters_add(const struct counters_bank *bank, const struct counters *sum);
+
+/*
+ * Notes that something with this status was seen at a zone. True when it is
+ * news, that is, not what was noted last; of several workers one is told so.
+ */
+bool counters_note(const struct counters_bank *bank, size_t zone, int status);
+
+/* "queries=12 noerror=3 ..." into ret_text. */
+#define COUNTERS_TEXT_MAX 512
+void counters_format_server(const uint64_t *server, char *ret_text);
+void counters_format_face(const uint64_t *face, char *ret_text);
+
+static inline void counters_count(uint64_t *counter)
+{
+	/* One writer; the parent must never see half of a number. */
+	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t *counters_face(const struct counters *counters, size_t face)
+{
+	return counters->faces + face * (size_t)COUNTERS_FACE_COUNT;
+}
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * listener.h - the sockets: one UDP and one TCP for each address and worker.
+ *
+ * Flow: main.c binds them before privileges are dropped; parent.c hands each
+ *       worker its row; they outlive every worker, so nothing that waits in
+ *       them is lost when one is replaced.
+ *
+ * SO_REUSEPORT spreads clients over the workers' sockets. It would also let a
+ * second server of the same user share the port unnoticed, so each address is
+ * first bound without it.
+ */
+
+#include "server/settings.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct listener {
+	size_t worker_count;
+	size_t address_count;
+	int *udp; /* worker * address_count + address */
+	int *tcp;
+};
+
+struct listener_error {
+	const char *protocol; /* "udp" or "tcp" */
+	char address[SETTINGS_TEXT_MAX];
+	uint16_t port;
+};
+
+/*
+ * Port 0 takes a free one, the same for both protocols; settings is then
+ * corrected. Returns 0, or -errno with *reterr_error. Call listener_close()
+ * either way.
+ */
+int listener_open(struct listener *listener, struct settings *settings,
+		  struct listener_error *reterr_error);
+void listener_close(struct listener *listener);
+
+/* The sockets of one worker: address_count each. Borrowed. */
+const int *listener_udp(const struct listener *listener, size_t worker);
+const int *listener_tcp(const struct listener *listener, size_t worker);
+
+#ifdef __cplusplus
+}
+#endif

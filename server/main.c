@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * dnsblv6d - serves DNS blacklists out of stores.
+ *
+ * main() in order: options, configuration, sockets (which may need root),
+ * privileges away, workers. dnsblv6d(8) is the manual.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "lib/common/log.h"
+#include "lib/common/options.h"
+#include "server/listener.h"
+#include "server/parent.h"
+#include "server/settings.h"
+
+static const char context[] = "dnsblv6d";
+
+enum { ROW_CONFIG, ROW_CHECK };
+
+static const struct options_row rows[] = {
+	[ROW_CONFIG] = { 'c', "config", "FILE", "read FILE instead of " DNSBLV6D_CONF },
+	[ROW_CHECK] = { 'n', "check", NULL, "check the configuration and exit" },
+};
+
+static const struct options_table table = {
+	.program = "dnsblv6d",
+	.libraries = DNSBLV6D_LIBRARIES,
+	.usage = "[--config FILE] [--check]",
+	.summary = "Serves DNS blacklists out of stores that dnsblv6-zone builds.",
+	.rows = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+};
+
+struct command {
+	const char *config_path;
+	bool is_check;
+};
+
+static struct command read_command(int argc, char **argv)
+{
+	struct command command = { .config_path = DNSBLV6D_CONF };
+	const char *argument = NULL;
+	int row = 0;
+	while ((row = options_next(&table, argc, argv, &argument)) != OPTIONS_END) {
+		if (row == ROW_CONFIG)
+			command.config_path = argument;
+		if (row == ROW_CHECK)
+			command.is_check = true;
+	}
+	if (optind < argc)
+		options_fail(&table, "'%s' is not expected", argv[optind]);
+	return command;
+}
+
+static int open_listener(struct listener *listener, struct settings *settings)
+{
+	struct listener_error error;
+	int ret = listener_open(listener, settings, &error);
+	if (ret != 0) {
+		log_error(context, "cannot listen, address=%s port=%u protocol=%s (%s)",
+			  error.address, error.port, error.protocol, strerror(-ret));
+		return ret == -EACCES || ret == -EPERM ? EX_NOPERM : EX_UNAVAILABLE;
+	}
+	for (size_t i = 0; i < settings->listen_count; i++) {
+		char address[SETTINGS_TEXT_MAX];
+		uint16_t port = settings_format_address(&settings->listen[i], address);
+		log_info(context, "listening, address=%s port=%u", address, port);
+	}
+	return EX_OK;
+}
+
+/* The last step that root is for. */
+static int drop_privileges(const struct settings *settings)
+{
+	if (settings->user[0] == '\0')
+		return EX_OK;
+	if (geteuid() != 0) {
+		if (geteuid() != settings->uid)
+			log_warning(context, "user not changed, not started as root, user=%s",
+				    settings->user);
+		return EX_OK;
+	}
+	if (setgroups(1, &settings->gid) != 0 || setgid(settings->gid) != 0 ||
+	    setuid(settings->uid) != 0) {
+		log_error(context, "user not changed, user=%s (%s)", settings->user,
+			  strerror(errno));
+		return EX_NOPERM;
+	}
+	/* Not a way back: what looks dropped must be dropped. */
+	if (settings->uid != 0 && setuid(0) == 0) {
+		log_error(context, "privileges not dropped, user=%s", settings->user);
+		return EX_SOFTWARE;
+	}
+	return EX_OK;
+}
+
+/* A descriptor for each client and socket; the soft limit is often 1024. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int serve(const struct command *command, struct settings *settings)
+{
+	struct listener listener = { 0 };
+	/* What SIGHUP compares with: ports as written, not as chosen. */
+	struct settings configured = *settings;
+	raise_file_limit();
+	int status = open_listener(&listener, settings);
+	if (status == EX_OK)
+		status = drop_privileges(settings);
+	if (status == EX_OK)
+		status = parent_run(command->config_path, settings, &configured, &listener);
+	else
+		settings_deinit(settings);
+	listener_close(&listener);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct command command = read_command(argc, argv);
+	struct settings settings;
+	struct conf_error error;
+	if (settings_read(&settings, command.config_path, &error) != 0) {
+		settings_log_error(command.config_path, &error);
+		settings_deinit(&settings);
+		return EX_CONFIG;
+	}
+	if (command.is_check) {
+		settings_deinit(&settings);
+		puts("configuration OK");
+		return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
+	}
+	log_set_level((enum log_level)settings.log_level);
+	return serve(&command, &settings);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * reply.h - one response being written: its RRsets, and the memory for them.
+ *
+ * Flow: answer.c begins it, records.c or classic.c put RRsets, answer.c ends it.
+ *
+ * All memory of a query, libknot's included, comes from one arena that begins
+ * anew with the next query: nothing is allocated or freed in between, and a
+ * worker does not grow. When a query would need more it gets FORMERR, a
+ * response that would need more SERVFAIL.
+ *
+ *     reply_rrset_begin(reply, KNOT_RRTYPE_A, ttl);
+ *     reply_rrset_add(reply, bytes, 4);
+ *     reply_rrset_put(reply);
+ */
+
+#include "server/catalog.h"
+
+#include <libknot/libknot.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The largest is a TXT RRset of two value sets of 255 texts, in libknot's form. */
+#define ARENA_SIZE (256 * 1024)
+
+struct arena {
+	uint8_t *memory; /* ARENA_SIZE bytes; pages that no query needs are never touched */
+	size_t used;
+};
+
+enum reply_result {
+	REPLY_NOERROR,
+	REPLY_NODATA,
+	REPLY_NXDOMAIN,
+	REPLY_SERVFAIL,
+	REPLY_REFUSED,
+};
+
+struct reply {
+	struct arena arena;
+	knot_mm_t mm; /* the arena, for libknot */
+
+	knot_pkt_t *query;
+	knot_pkt_t *response;
+	const struct catalog_face *face;
+	struct zone *zone;
+	const uint8_t *labels; /* of the question, lower case, relative to the face's apex */
+	size_t labels_size;
+	uint16_t qtype;
+	bool is_full;	/* an RRset did not fit */
+	bool is_broken; /* memory ran out, or libknot refused */
+	uint16_t ede;	/* RFC 8914 code when has_ede */
+	bool has_ede;
+
+	/* The RRset between reply_rrset_begin() and reply_rrset_put(). */
+	knot_rrset_t rrset;
+	uint16_t compr_hint;
+	uint16_t flags;
+};
+
+/* Memory is mapped, to end with reply_deinit(). 0 or -errno. */
+int reply_init(struct reply *reply);
+void reply_deinit(struct reply *reply);
+
+/* Forgets the query before. */
+void reply_clear(struct reply *reply);
+
+/* An RRset at the name of the question. ANSWER unless a section was begun since. */
+void reply_rrset_begin(struct reply *reply, uint16_t type, uint32_t ttl);
+/* Does nothing when the RRset has these bytes already: RFC 2181 section 5. */
+void reply_rrset_add(struct reply *reply, const uint8_t *rdata, size_t size);
+/* An empty RRset is not put. */
+void reply_rrset_put(struct reply *reply);
+
+/* The SOA of the face's apex: as an answer, or in AUTHORITY with the negative TTL. */
+void reply_put_soa(struct reply *reply);
+void reply_put_negative_soa(struct reply *reply);
+
+/*
+ * Those of the RRs at the face's apex or another static name that are of qtype
+ * (ANY: of the first type, RFC 8482), with addresses for names that NS point
+ * to. True when there were any.
+ */
+bool reply_put_static(struct reply *reply, const uint8_t *record, size_t size);
+
+/* Is qtype an answer to which data of type belongs? */
+static inline bool reply_wants(const struct reply *reply, uint16_t type)
+{
+	return reply->qtype == type || reply->qtype == KNOT_RRTYPE_ANY;
+}
+
+#ifdef __cplusplus
+}
+#endif

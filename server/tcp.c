@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "server/tcp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <libknot/libknot.h>
+
+#include "lib/common/log.h"
+
+#define LENGTH_SIZE	  2 /* RFC 1035 section 4.2.2 */
+#define BACKLOG		  511
+#define SWEEP_INTERVAL_MS 1000
+/* Room for one response of any size behind those already collected. */
+#define OUT_SIZE (2 * (LENGTH_SIZE + ANSWER_RESPONSE_MAX))
+
+struct tcp_client {
+	struct tcp *tcp;
+	uv_tcp_t handle;
+	uv_write_t write;
+	TAILQ_ENTRY(tcp_client) link; /* in the order of deadlines */
+	uint64_t deadline_ms;	      /* for the next whole message, or for the writing */
+	uint8_t *unwritten;	      /* ours, while is_writing */
+	bool is_writing;
+	size_t in_size;
+	uint8_t in[LENGTH_SIZE + ANSWER_QUERY_MAX];
+};
+
+struct tcp_listener {
+	struct tcp *tcp;
+	uv_tcp_t handle;
+};
+
+struct tcp {
+	uv_loop_t *loop;
+	struct tcp_limits limits;
+	struct answer *answer;
+	struct catalog *catalog;
+	struct counters counters;
+	struct tcp_listener *listeners;
+	size_t listener_count;
+	TAILQ_HEAD(, tcp_client) clients;
+	unsigned client_count;
+	uv_timer_t sweep;
+	bool is_draining;
+	uint8_t out[OUT_SIZE]; /* of the client that is being served */
+};
+
+/* ---- closing ---- */
+
+static void client_on_closed(uv_handle_t *handle)
+{
+	struct tcp_client *client = handle->data;
+	free(client->unwritten);
+	free(client);
+}
+
+static void close_client(struct tcp_client *client)
+{
+	struct tcp *tcp = client->tcp;
+	if (uv_is_closing((uv_handle_t *)&client->handle))
+		return;
+	TAILQ_REMOVE(&tcp->clients, client, link);
+	tcp->client_count--;
+	uv_close((uv_handle_t *)&client->handle, client_on_closed);
+}
+
+static void refuse_client(struct tcp_client *client)
+{
+	counters_count(&client->tcp->counters.server[COUNTERS_SERVER_TCP_CLOSED]);
+	close_client(client);
+}
+
+/* A whole message came, or was written: the client is the last to time out. */
+static void renew(struct tcp_client *client)
+{
+	struct tcp *tcp = client->tcp;
+	client->deadline_ms = uv_now(tcp->loop) + tcp->limits.idle_timeout_s * (uint64_t)1000;
+	TAILQ_REMOVE(&tcp->clients, client, link);
+	TAILQ_INSERT_TAIL(&tcp->clients, client, link);
+}
+
+/* ---- answering ---- */
+
+/* Bytes of the first message in the buffer with its length; 0 when it is not whole. */
+static size_t message_size(const struct tcp_client *client, size_t offset)
+{
+	size_t have = client->in_size - offset;
+	if (have < LENGTH_SIZE)
+		return 0;
+	size_t size = LENGTH_SIZE + knot_wire_read_u16(client->in + offset);
+	return size <= have ? size : 0;
+}
+
+/* Is there a length that no query of ours has? It need not be whole for that. */
+static bool has_bad_length(const struct tcp_client *client)
+{
+	if (client->in_size < LENGTH_SIZE)
+		return false;
+	uint16_t size = knot_wire_read_u16(client->in);
+	return size < KNOT_WIRE_HEADER_SIZE || size > ANSWER_QUERY_MAX;
+}
+
+static void process(struct tcp_client *client);
+static void client_on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf);
+static void client_on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf);
+
+static void client_on_written(uv_write_t *write, int status)
+{
+	struct tcp_client *client = write->data;
+	free(client->unwritten);
+	client->unwritten = NULL;
+	client->is_writing = false;
+	if (status != 0) {
+		close_client(client);
+		return;
+	}
+	renew(client);
+	process(client);
+	if (!client->is_writing && !uv_is_closing((uv_handle_t *)&client->handle) &&
+	    uv_read_start((uv_stream_t *)&client->handle, client_on_alloc, client_on_read) != 0)
+		close_client(client);
+}
+
+/* The kernel has no room: keep the rest, and read nothing until it is gone. */
+static void write_later(struct tcp_client *client, const uint8_t *data, size_t size)
+{
+	client->unwritten = malloc(size);
+	if (client->unwritten == NULL) {
+		close_client(client);
+		return;
+	}
+	memcpy(client->unwritten, data, size);
+	uv_buf_t rest = uv_buf_init((char *)client->unwritten, (unsigned)size);
+	client->write.data = client;
+	client->is_writing = true;
+	uv_read_stop((uv_stream_t *)&client->handle);
+	if (uv_write(&client->write, (uv_stream_t *)&client->handle, &rest, 1, client_on_written) !=
+	    0)
+		close_client(client);
+}
+
+static void flush(struct tcp_client *client, size_t size)
+{
+	uint8_t *data = client->tcp->out;
+	uv_buf_t all = uv_buf_init((char *)data, (unsigned)size);
+	int written = uv_try_write((uv_stream_t *)&client->handle, &all, 1);
+	if (written < 0 && written != UV_EAGAIN) {
+		close_client(client);
+		return;
+	}
+	size_t done = written > 0 ? (size_t)written : 0;
+	if (done < size)
+		write_later(client, data + done, size - done);
+}
+
+/*
+ * Collects responses until there is no whole message or no room for another
+ * response. Returns their size; *ret_taken is what was used of the input.
+ */
+static size_t collect(struct tcp_client *client, size_t *ret_taken, bool *ret_is_bad)
+{
+	struct tcp *tcp = client->tcp;
+	size_t out = 0;
+	size_t taken = 0;
+	size_t size = 0;
+	while (out + LENGTH_SIZE + ANSWER_RESPONSE_MAX <= OUT_SIZE &&
+	       (size = message_size(client, taken)) != 0) {
+		struct answer_query query = { .wire = client->in + taken + LENGTH_SIZE,
+					      .size = size - LENGTH_SIZE,
+					      .is_tcp = true,
+					      .now_s = (uint64_t)time(NULL) };
+		size_t response = answer_make(tcp->answer, &query, tcp->out + out + LENGTH_SIZE,
+					      ANSWER_RESPONSE_MAX);
+		taken += size;
+		if (response == 0) {
+			*ret_is_bad = true;
+			break;
+		}
+		knot_wire_write_u16(tcp->out + out, (uint16_t)response);
+		out += LENGTH_SIZE + response;
+	}
+	catalog_end(tcp->catalog);
+	*ret_taken = taken;
+	return out;
+}
+
+static void process(struct tcp_client *client)
+{
+	bool is_bad = false;
+	while (!client->is_writing && !uv_is_closing((uv_handle_t *)&client->handle)) {
+		size_t taken = 0;
+		size_t out = collect(client, &taken, &is_bad);
+		client->in_size -= taken;
+		memmove(client->in, client->in + taken, client->in_size);
+		is_bad |= has_bad_length(client);
+		if (taken > 0)
+			renew(client);
+		if (out > 0)
+			flush(client, out);
+		if (is_bad)
+			refuse_client(client);
+		if (taken == 0)
+			break;
+	}
+	if (client->tcp->is_draining && !client->is_writing && client->in_size == 0)
+		close_client(client);
+}
+
+static void client_on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
+{
+	(void)suggested;
+	struct tcp_client *client = handle->data;
+	*ret_buf = uv_buf_init((char *)client->in + client->in_size,
+			       (unsigned)(sizeof(client->in) - client->in_size));
+}
+
+static void client_on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
+{
+	(void)buf;
+	struct tcp_client *client = stream->data;
+	if (size < 0) {
+		close_client(client);
+		return;
+	}
+	client->in_size += (size_t)size;
+	process(client);
+}
+
+/* ---- clients ---- */
+
+static void listener_on_connection(uv_stream_t *stream, int status)
+{
+	struct tcp_listener *listener = stream->data;
+	struct tcp *tcp = listener->tcp;
+	if (status != 0)
+		return;
+	struct tcp_client *client = malloc(sizeof(*client));
+	if (client == NULL) {
+		/* libuv would never accept again; the parent starts a worker that does. */
+		log_error("dnsblv6d", "worker ends, no memory for a client");
+		_exit(EX_OSERR);
+	}
+	/* in[] stays untouched: pages that no query fills cost nothing. */
+	client->tcp = tcp;
+	client->unwritten = NULL;
+	client->is_writing = false;
+	client->in_size = 0;
+	uv_tcp_init(tcp->loop, &client->handle);
+	client->handle.data = client;
+	TAILQ_INSERT_TAIL(&tcp->clients, client, link);
+	tcp->client_count++;
+	renew(client);
+	if (uv_accept(stream, (uv_stream_t *)&client->handle) != 0) {
+		close_client(client);
+		return;
+	}
+	counters_count(&tcp->counters.server[COUNTERS_SERVER_TCP_CLIENTS]);
+	uv_tcp_nodelay(&client->handle, 1);
+	if (tcp->client_count > tcp->limits.client_max)
+		refuse_client(TAILQ_FIRST(&tcp->clients));
+	if (!uv_is_closing((uv_handle_t *)&client->handle) &&
+	    uv_read_start((uv_stream_t *)&client->handle, client_on_alloc, client_on_read) != 0)
+		close_client(client);
+}
+
+static void sweep_on_tick(uv_timer_t *timer)
+{
+	struct tcp *tcp = timer->data;
+	struct tcp_client *client = NULL;
+	while ((client = TAILQ_FIRST(&tcp->clients)) != NULL &&
+	       client->deadline_ms <= uv_now(tcp->loop))
+		refuse_client(client);
+}
+
+/* ---- life ---- */
+
+/* libuv closes what it was given to listen on; the parent's socket must outlive us. */
+static int open_listener(struct tcp *tcp, struct tcp_listener *listener, int fd)
+{
+	listener->tcp = tcp;
+	int ret = uv_tcp_init(tcp->loop, &listener->handle);
+	if (ret != 0)
+		return ret;
+	listener->handle.data = listener;
+	tcp->listener_count++;
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (own < 0)
+		return -errno;
+	return uv_tcp_open(&listener->handle, own);
+}
+
+int tcp_new(uv_loop_t *loop, const int *fds, size_t fd_count, const struct tcp_limits *limits,
+	    struct answer *answer, struct catalog *catalog, const struct counters *counters,
+	    struct tcp **ret_tcp)
+{
+	struct tcp *tcp = calloc(1, sizeof(*tcp));
+	if (tcp == NULL)
+		return -ENOMEM;
+	tcp->loop = loop;
+	tcp->limits = *limits;
+	tcp->answer = answer;
+	tcp->catalog = catalog;
+	tcp->counters = *counters;
+	TAILQ_INIT(&tcp->clients);
+	uv_timer_init(loop, &tcp->sweep);
+	tcp->sweep.data = tcp;
+	*ret_tcp = tcp;
+	tcp->listeners = calloc(fd_count + 1, sizeof(*tcp->listeners));
+	if (tcp->listeners == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < fd_count; i++) {
+		int ret = open_listener(tcp, &tcp->listeners[i], fds[i]);
+		if (ret != 0)
+			return ret;
+	}
+	return 0;
+}
+
+int tcp_start(struct tcp *tcp)
+{
+	for (size_t i = 0; i < tcp->listener_count; i++) {
+		int ret = uv_listen((uv_stream_t *)&tcp->listeners[i].handle, BACKLOG,
+				    listener_on_connection);
+		if (ret != 0)
+			return ret;
+	}
+	return uv_timer_start(&tcp->sweep, sweep_on_tick, SWEEP_INTERVAL_MS, SWEEP_INTERVAL_MS);
+}
+
+void tcp_drain(struct tcp *tcp)
+{
+	tcp->is_draining = true;
+	for (size_t i = 0; i < tcp->listener_count; i++)
+		uv_close((uv_handle_t *)&tcp->listeners[i].handle, NULL);
+	/* It still sweeps, but does not keep the loop alive. */
+	uv_unref((uv_handle_t *)&tcp->sweep);
+	struct tcp_client *next = NULL;
+	for (struct tcp_client *client = TAILQ_FIRST(&tcp->clients); client != NULL;
+	     client = next) {
+		next = TAILQ_NEXT(client, link);
+		if (!client->is_writing && client->in_size == 0)
+			close_client(client);
+	}
+}
+
+void tcp_stop(struct tcp *tcp)
+{
+	struct tcp_client *client = NULL;
+	while ((client = TAILQ_FIRST(&tcp->clients)) != NULL)
+		close_client(client);
+	uv_close((uv_handle_t *)&tcp->sweep, NULL);
+}
+
+void tcp_free(struct tcp *tcp)
+{
+	if (tcp == NULL)
+		return;
+	free(tcp->listeners);
+	free(tcp);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * udp.h - questions over UDP, a batch at a time.
+ *
+ * Flow: the loop says readable -> recvmmsg() -> answer_make() for each ->
+ *       catalog_end() -> sendmmsg(). Everything of a batch is in buffers that
+ *       exist once per worker; nothing is allocated.
+ *
+ * Answers leave from the address that was asked, also on 0.0.0.0 and ::. A
+ * response that the kernel does not take at once is dropped: the client asks
+ * again.
+ */
+
+#include "server/answer.h"
+
+#include <uv.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct udp;
+
+/* fds are borrowed: they stay open when this is closed. 0 or a negative error. */
+int udp_new(uv_loop_t *loop, const int *fds, size_t fd_count, struct answer *answer,
+	    struct catalog *catalog, const struct counters *counters, struct udp **ret_udp);
+int udp_start(struct udp *udp);
+/* Answers what the sockets still hold, then stops. Run the loop, then udp_free(). */
+void udp_drain(struct udp *udp);
+void udp_free(struct udp *udp);
+
+#ifdef __cplusplus
+}
+#endif

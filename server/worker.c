@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "server/worker.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sysexits.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "lib/common/log.h"
+#include "server/answer.h"
+#include "server/catalog.h"
+#include "server/tcp.h"
+#include "server/udp.h"
+#include "server/watch.h"
+
+struct worker {
+	const struct worker_start *start;
+	uv_loop_t loop;
+	uv_signal_t sigterm;
+	uv_timer_t drain_timer;
+	struct counters counters;
+	struct catalog catalog;
+	struct answer *answer;
+	struct udp *udp;
+	struct tcp *tcp;
+	struct watch watch;
+	bool is_draining;
+};
+
+/* ---- ending ---- */
+
+static void drain_on_timeout(uv_timer_t *timer)
+{
+	struct worker *worker = timer->data;
+	tcp_stop(worker->tcp);
+	uv_close((uv_handle_t *)timer, NULL);
+}
+
+/* What waits in the sockets is answered; TCP clients may finish; then the loop is empty. */
+static void drain(struct worker *worker)
+{
+	if (worker->is_draining)
+		return;
+	worker->is_draining = true;
+	uv_close((uv_handle_t *)&worker->sigterm, NULL);
+	watch_close(&worker->watch);
+	udp_drain(worker->udp);
+	tcp_drain(worker->tcp);
+	uv_timer_start(&worker->drain_timer, drain_on_timeout,
+		       worker->start->settings->drain_timeout_s * (uint64_t)1000, 0);
+	/* It ends waiting, it is not waited for. */
+	uv_unref((uv_handle_t *)&worker->drain_timer);
+}
+
+static void sigterm_on_signal(uv_signal_t *handle, int number)
+{
+	(void)number;
+	drain(handle->data);
+}
+
+/* ---- beginning ---- */
+
+static int serve(struct worker *worker)
+{
+	int ret = udp_start(worker->udp);
+	if (ret == 0)
+		ret = tcp_start(worker->tcp);
+	if (ret != 0)
+		return ret;
+	char ready = 'R';
+	if (write(worker->start->ready_fd, &ready, 1) != 1)
+		log_debug("dnsblv6d", "nobody waits for this worker, worker=%zu",
+			  worker->start->index);
+	close(worker->start->ready_fd);
+	return 0;
+}
+
+static void watch_on_decided(void *context)
+{
+	struct worker *worker = context;
+	if (worker->is_draining)
+		return;
+	int ret = serve(worker);
+	if (ret == 0)
+		return;
+	log_error("dnsblv6d", "worker cannot serve, worker=%zu (%s)", worker->start->index,
+		  uv_strerror(ret));
+	_exit(EX_OSERR);
+}
+
+static void set_signals(void)
+{
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGUSR1, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int open_loop(struct worker *worker)
+{
+	int ret = uv_loop_init(&worker->loop);
+	if (ret == 0)
+		ret = uv_signal_init(&worker->loop, &worker->sigterm);
+	if (ret == 0) {
+		worker->sigterm.data = worker;
+		ret = uv_signal_start(&worker->sigterm, sigterm_on_signal, SIGTERM);
+	}
+	if (ret == 0)
+		ret = uv_timer_init(&worker->loop, &worker->drain_timer);
+	worker->drain_timer.data = worker;
+	return ret;
+}
+
+static int open_services(struct worker *worker)
+{
+	const struct worker_start *start = worker->start;
+	const struct settings *settings = start->settings;
+	struct tcp_limits limits = { settings->tcp_max_clients, settings->tcp_idle_timeout_s };
+	size_t fd_count = start->listener->address_count;
+	worker->counters = counters_of_worker(start->bank, start->index);
+	int ret = catalog_init(&worker->catalog, settings);
+	if (ret == 0)
+		ret = answer_new(&worker->catalog, &worker->counters,
+				 (uint16_t)settings->udp_max_payload, &worker->answer);
+	if (ret == 0)
+		ret = udp_new(&worker->loop, listener_udp(start->listener, start->index), fd_count,
+			      worker->answer, &worker->catalog, &worker->counters, &worker->udp);
+	if (ret == 0)
+		ret = tcp_new(&worker->loop, listener_tcp(start->listener, start->index), fd_count,
+			      &limits, worker->answer, &worker->catalog, &worker->counters,
+			      &worker->tcp);
+	if (ret == 0)
+		ret = watch_open(&worker->watch, &worker->loop, &worker->catalog, settings,
+				 start->bank, watch_on_decided, worker);
+	return ret;
+}
+
+int worker_run(const struct worker_start *start)
+{
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != start->parent_pid)
+		return EX_OK; /* it died before that took effect */
+
+	struct worker *worker = calloc(1, sizeof(*worker));
+	if (worker == NULL)
+		return EX_OSERR;
+	worker->start = start;
+	int ret = open_loop(worker);
+	set_signals();
+	if (ret == 0)
+		ret = open_services(worker);
+	if (ret != 0) {
+		log_error("dnsblv6d", "worker not started, worker=%zu (%s)", start->index,
+			  uv_strerror(ret));
+		return EX_OSERR;
+	}
+
+	uv_run(&worker->loop, UV_RUN_DEFAULT);
+
+	watch_free(&worker->watch);
+	udp_free(worker->udp);
+	tcp_free(worker->tcp);
+	answer_free(worker->answer);
+	catalog_deinit(&worker->catalog);
+	free(worker);
+	return EX_OK;
+}

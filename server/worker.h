@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * worker.h - one process that answers: an event loop, its sockets, its zones.
+ *
+ * Flow: parent.c forks and calls worker_run() -> stores are opened -> one byte
+ *       into ready_fd -> questions -> SIGTERM -> drain -> exit.
+ *
+ * A worker has no privileges, opens stores only after the fork (LMDB), and
+ * obeys SIGTERM alone: SIGINT, SIGHUP and SIGUSR1 are for the parent, which a
+ * terminal sends them to as well. It drains too when the parent is gone.
+ */
+
+#include "server/counters.h"
+#include "server/listener.h"
+#include "server/settings.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct worker_start {
+	const struct settings *settings;
+	const struct listener *listener;
+	const struct counters_bank *bank;
+	size_t index;
+	int ready_fd; /* one byte when serving; then closed */
+	int parent_pid;
+};
+
+/* Returns the exit status of the process. */
+int worker_run(const struct worker_start *start);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "server/zone.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libknot/libknot.h>
+
+void zone_init(struct zone *zone, const uint8_t *apex, size_t apex_size, const char *path)
+{
+	memset(zone, 0, sizeof(*zone));
+	zone->apex = apex;
+	zone->apex_size = apex_size;
+	zone->path = path;
+	zone->status = -ENODATA;
+}
+
+const char *zone_strerror(int status)
+{
+	return status == ZONE_EAPEX ? "store of another zone" : store_strerror(status);
+}
+
+/* ---- what is kept ---- */
+
+static int load_facts(struct zone *zone)
+{
+	struct store_bytes value;
+	int ret = reader_get(zone->reader, STORE_FACTS, DNSBLV6_FACT_ZONE,
+			     sizeof(DNSBLV6_FACT_ZONE) - 1, &value);
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_facts_decode(value.data, value.size, &zone->facts);
+	if (ret != DNSBLV6_OK)
+		return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_ERECORD : ret;
+	/* The apex is kept without its root label, and case does not matter. */
+	uint8_t apex[KNOT_DNAME_MAXLEN] = { 0 };
+	memcpy(apex, zone->facts.zone.wire, zone->facts.zone.size);
+	knot_dname_to_lower(apex);
+	return zone->facts.zone.size + 1U == zone->apex_size &&
+			       memcmp(apex, zone->apex, zone->apex_size) == 0
+		       ? DNSBLV6_OK
+		       : ZONE_EAPEX;
+}
+
+/* Sub-zones are numbered without gaps, so the count is the first that is missing. */
+static int load_origins(struct zone *zone)
+{
+	free(zone->origins);
+	zone->origins = NULL;
+	zone->origin_count = 0;
+	for (;;) {
+		uint8_t key[DNSBLV6_ORIGIN_KEY_SIZE];
+		struct store_bytes value;
+		dnsblv6_origin_make_key((uint16_t)zone->origin_count, key);
+		int ret = reader_get(zone->reader, STORE_FACTS, key, sizeof(key), &value);
+		if (ret == DNSBLV6_ENOTFOUND || zone->origin_count == UINT16_MAX)
+			return DNSBLV6_OK;
+		if (ret != DNSBLV6_OK)
+			return ret;
+		struct dnsblv6_origin *origins =
+			reallocarray(zone->origins, zone->origin_count + 1, sizeof(*origins));
+		if (origins == NULL)
+			return -ENOMEM;
+		zone->origins = origins;
+		ret = dnsblv6_origin_decode(value.data, value.size, &origins[zone->origin_count]);
+		if (ret != DNSBLV6_OK)
+			return ret;
+		zone->origin_count++;
+	}
+}
+
+static int keep_soa(struct zone *zone, const struct dnsblv6_rr *rr)
+{
+	if (rr->rdata_size > ZONE_SOA_MAX || rr->rdata_size < 22)
+		return DNSBLV6_ERECORD;
+	memcpy(zone->soa, rr->rdata, rr->rdata_size);
+	zone->soa_size = rr->rdata_size;
+	zone->soa_ttl = rr->ttl;
+	/* MINIMUM is the last of the five numbers. */
+	uint32_t minimum = knot_wire_read_u32(zone->soa + zone->soa_size - 4);
+	zone->negative_ttl = minimum < rr->ttl ? minimum : rr->ttl;
+	return DNSBLV6_OK;
+}
+
+static int load_soa(struct zone *zone)
+{
+	struct dnsblv6_key key;
+	struct store_bytes value;
+	struct dnsblv6_rr rr;
+	int ret = dnsblv6_key_from_labels(zone->apex, 0, &key);
+	if (ret == DNSBLV6_OK)
+		ret = reader_get(zone->reader, STORE_RECORDS, key.bytes, key.size, &value);
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_record_kind(value.data, value.size) == DNSBLV6_RECORD_RRSETS
+			      ? DNSBLV6_OK
+			      : DNSBLV6_ERECORD;
+	for (size_t offset = 0; ret == DNSBLV6_OK;) {
+		ret = dnsblv6_record_next_rr(value.data, value.size, &offset, &rr);
+		if (ret == DNSBLV6_OK && rr.type == KNOT_RRTYPE_SOA)
+			return keep_soa(zone, &rr);
+	}
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_ERECORD : ret; /* a zone without SOA */
+}
+
+static int load(struct zone *zone)
+{
+	int ret = load_facts(zone);
+	if (ret == DNSBLV6_OK)
+		ret = load_origins(zone);
+	if (ret == DNSBLV6_OK)
+		ret = load_soa(zone);
+	zone->has_version = ret == DNSBLV6_OK;
+	zone->version = reader_version(zone->reader);
+	return ret;
+}
+
+/* ---- life ---- */
+
+int zone_open(struct zone *zone)
+{
+	zone_close(zone);
+	int ret = reader_open(zone->path, &zone->reader);
+	if (ret == STORE_OK) {
+		zone->status = 0;
+		ret = zone_begin(zone);
+		zone_end(zone);
+		if (ret != 0)
+			zone_close(zone);
+	}
+	zone->status = ret;
+	return ret;
+}
+
+void zone_close(struct zone *zone)
+{
+	zone_end(zone);
+	reader_close(zone->reader);
+	zone->reader = NULL;
+	zone->status = -ENODATA;
+	zone->has_version = false;
+	free(zone->origins);
+	zone->origins = NULL;
+	zone->origin_count = 0;
+}
+
+int zone_begin(struct zone *zone)
+{
+	if (zone->is_begun)
+		return zone->status;
+	if (zone->reader == NULL)
+		return zone->status;
+	int ret = reader_begin(zone->reader);
+	if (ret != STORE_OK) {
+		zone->status = ret;
+		return ret;
+	}
+	zone->is_begun = true;
+	zone->status = 0;
+	if (!zone->has_version || reader_version(zone->reader) != zone->version)
+		zone->status = load(zone);
+	return zone->status;
+}
+
+void zone_end(struct zone *zone)
+{
+	if (zone->is_begun)
+		reader_end(zone->reader);
+	zone->is_begun = false;
+}
+
+/* ---- names ---- */
+
+/* The name itself; ZONE_EMPTY when only something below it is there. */
+static int find_node(struct zone *zone, const struct dnsblv6_key *key,
+		     struct store_bytes *ret_value)
+{
+	int ret = reader_get(zone->reader, STORE_RECORDS, key->bytes, key->size, ret_value);
+	if (ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	struct store_bytes next;
+	struct store_bytes value;
+	ret = reader_seek(zone->reader, STORE_RECORDS, key->bytes, key->size, &next, &value);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	return dnsblv6_key_is_below(next.data, next.size, key->bytes, key->size)
+		       ? ZONE_EMPTY
+		       : DNSBLV6_ENOTFOUND;
+}
+
+/*
+ * The longest ancestor of key that exists. Names sort with everything below
+ * them, so it is what key shares with its neighbour on one side or the other.
+ */
+static int count_encloser_labels(struct zone *zone, const struct dnsblv6_key *key,
+				 unsigned *ret_count)
+{
+	struct store_bytes found;
+	struct store_bytes value;
+	unsigned count = 0;
+	int ret = reader_seek(zone->reader, STORE_RECORDS, key->bytes, key->size, &found, &value);
+	if (ret == DNSBLV6_OK)
+		count = dnsblv6_key_common_labels(key->bytes, key->size, found.data, found.size);
+	else if (ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	ret = reader_seek_before(zone->reader, STORE_RECORDS, key->bytes, key->size, &found,
+				 &value);
+	if (ret == DNSBLV6_OK) {
+		unsigned before =
+			dnsblv6_key_common_labels(key->bytes, key->size, found.data, found.size);
+		count = before > count ? before : count;
+	} else if (ret != DNSBLV6_ENOTFOUND) {
+		return ret;
+	}
+	*ret_count = count;
+	return DNSBLV6_OK;
+}
+
+int zone_find(struct zone *zone, const struct dnsblv6_key *key, struct store_bytes *ret_value)
+{
+	int ret = find_node(zone, key, ret_value);
+	if (ret != DNSBLV6_ENOTFOUND)
+		return ret;
+
+	unsigned encloser_labels = 0;
+	ret = count_encloser_labels(zone, key, &encloser_labels);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	struct dnsblv6_key wildcard = *key;
+	unsigned labels = dnsblv6_key_label_count(key->bytes, key->size);
+	for (; labels > encloser_labels; labels--)
+		dnsblv6_key_to_parent(&wildcard);
+	ret = dnsblv6_key_add_label(&wildcard, (const uint8_t *)"*", 1);
+	/* A name too long for a wildcard has none. */
+	return ret == DNSBLV6_OK ? find_node(zone, &wildcard, ret_value) : DNSBLV6_ENOTFOUND;
+}
+
+/* Is name a proper or improper ancestor of labels, at a border between labels? */
+static bool is_suffix(const uint8_t *labels, size_t size, const struct dnsblv6_labels *name)
+{
+	size_t offset = 0;
+	while (offset + name->size < size)
+		offset += 1U + labels[offset];
+	return offset + name->size == size && memcmp(labels + offset, name->wire, name->size) == 0;
+}
+
+uint16_t zone_find_origin(const struct zone *zone, const uint8_t *labels, size_t size,
+			  size_t *ret_rest_size, bool *ret_is_above)
+{
+	uint16_t best = 0;
+	size_t best_size = 0;
+	*ret_is_above = false;
+	for (size_t i = 1; i < zone->origin_count; i++) {
+		const struct dnsblv6_labels *name = &zone->origins[i].name;
+		if (name->size > best_size && name->size <= size && is_suffix(labels, size, name)) {
+			best = (uint16_t)i;
+			best_size = name->size;
+		}
+		struct dnsblv6_labels asked = { .size = (uint8_t)size };
+		if (name->size > size) {
+			memcpy(asked.wire, labels, size);
+			*ret_is_above |= is_suffix(name->wire, name->size, &asked);
+		}
+	}
+	*ret_rest_size = size - best_size;
+	return best;
+}
