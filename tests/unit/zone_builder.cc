@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "zone-tools/builder.h"
+#include "zone-tools/contents.h"
+
+#include "lib/format/wellknown.h"
+#include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
+
+#include <cstring>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace
+{
+dnsblv6_prefix prefix(const std::string &text)
+{
+	dnsblv6_prefix result = {};
+	REQUIRE(dnsblv6_prefix_parse(text.data(), text.size(), &result) == DNSBLV6_OK);
+	return result;
+}
+
+dnsblv6_labels labels(const char *text)
+{
+	dnsblv6_labels result = {};
+	REQUIRE(dnsblv6_name_from_text(text, &result) == DNSBLV6_OK);
+	return result;
+}
+
+// A zone being made, and what its store then holds.
+struct zone {
+	tmpdir dir;
+	std::string path = dir.path() + "/bl6.mdb";
+	listing list = {};
+	plan made = {};
+	spec about = {};
+	builder_result result = {};
+	uint64_t max_records = UINT32_MAX;
+
+	zone()
+	{
+		REQUIRE(listing_init(&list) == DNSBLV6_OK);
+		about.zone = labels("bl6.example");
+		about.ns[0] = "ns1.example.net.";
+		about.ns_count = 1;
+	}
+	zone(const zone &) = delete;
+	~zone()
+	{
+		plan_deinit(&made);
+		listing_deinit(&list);
+	}
+
+	uint32_t value(uint32_t a, const std::string &text)
+	{
+		dnsblv6_value one = { a, 300, static_cast<uint8_t>(text.size()),
+				      reinterpret_cast<const uint8_t *>(text.data()) };
+		uint32_t number = 0;
+		REQUIRE(value_pool_add(&list.pool, &one, &number) == DNSBLV6_OK);
+		return number;
+	}
+	void add(const std::string &where, uint32_t number, const char *origin = "@")
+	{
+		dataset *set = nullptr;
+		uint16_t origin_number = 0;
+		auto name = labels(origin);
+		REQUIRE(listing_add_origin(&list, &name, &origin_number) == DNSBLV6_OK);
+		REQUIRE(listing_add_dataset(&list, DUPLICATE_FIRST, &set) == DNSBLV6_OK);
+		REQUIRE(dataset_add_origin(set, origin_number) == DNSBLV6_OK);
+		REQUIRE(dataset_add_entry(set, prefix(where), number) == DNSBLV6_OK);
+	}
+	int write(uint64_t now_s = 1000)
+	{
+		plan_deinit(&made);
+		REQUIRE(plan_make(&list, &made) == DNSBLV6_OK);
+		spec complete = about;
+		REQUIRE(spec_complete(&complete, &list.zone) == nullptr);
+		return builder_write(path.c_str(), &made, &list, &complete, now_s, max_records,
+				     nullptr, &result);
+	}
+};
+
+// What a store lists: "prefix[ origin]" -> first A of its values.
+int collect(void *context, const contents_origin *origin, dnsblv6_addr first, dnsblv6_addr last,
+	    uint32_t set)
+{
+	auto *lines = static_cast<std::vector<std::string> *>(context);
+	char text[DNSBLV6_NAME_TEXT_SIZE];
+	dnsblv6_name_format(origin->origin.name.wire, origin->origin.name.size, text);
+	std::string line = text;
+	dnsblv6_addr_format(first, text);
+	line += std::string(" ") + text;
+	dnsblv6_addr_format(last, text);
+	line += std::string("-") + text + " " +
+		(set == origin->origin.default_set ? "default" : "other");
+	lines->push_back(line);
+	return DNSBLV6_OK;
+}
+
+struct opened {
+	reader *handle = nullptr;
+	explicit opened(const std::string &path)
+	{
+		REQUIRE(reader_open(path.c_str(), &handle) == STORE_OK);
+		REQUIRE(reader_begin(handle) == STORE_OK);
+	}
+	opened(const opened &) = delete;
+	~opened()
+	{
+		reader_end(handle);
+		reader_close(handle);
+	}
+	std::vector<std::string> contents()
+	{
+		std::vector<std::string> lines;
+		dnsblv6_facts facts;
+		contents_origin origin;
+		REQUIRE(contents_read_facts(handle, &facts) == DNSBLV6_OK);
+		for (uint16_t i = 0; contents_read_origin(handle, i, &origin) == DNSBLV6_OK; i++)
+			REQUIRE(contents_walk(handle, &facts, &origin, collect, &lines) ==
+				DNSBLV6_OK);
+		return lines;
+	}
+	// The bitmap under an owner name; empty map and false when there is no record.
+	bool bitmap(const char *name, dnsblv6_bitmap &map)
+	{
+		auto owner = labels(name);
+		dnsblv6_key key;
+		store_bytes value = {};
+		REQUIRE(dnsblv6_key_from_labels(owner.wire, owner.size, &key) == DNSBLV6_OK);
+		return reader_get(handle, STORE_RECORDS, key.bytes, key.size, &value) == STORE_OK &&
+		       dnsblv6_record_decode_bitmap(value.data, value.size, &map) == DNSBLV6_OK;
+	}
+};
+} // namespace
+
+TEST_CASE("every zone has the test points and the canaries, and lists neither",
+	  "[zone-tools][builder]")
+{
+	zone z;
+	z.add("192.0.2.7", z.value(0x7f000002, ""));
+	REQUIRE(z.write() == DNSBLV6_OK);
+	opened store(z.path);
+	dnsblv6_bitmap map = {};
+	REQUIRE(store.bitmap("0.0.0.127", map));
+	CHECK(dnsblv6_bitmap_count(&map) == 1);
+	CHECK(dnsblv6_bitmap_get(&map, 2));
+	REQUIRE(store.bitmap("0.00.7f00.0db8.2001.ip6", map));
+	CHECK(dnsblv6_bitmap_count(&map) == 1);
+	CHECK(dnsblv6_bitmap_get(&map, 2));
+	for (size_t i = 0; i < DNSBLV6_CANARY_COUNT; i++) {
+		std::string name = "0." + std::to_string(i + 1) + ".0.127";
+		CAPTURE(name);
+		REQUIRE(store.bitmap(name.c_str(), map));
+		CHECK(memcmp(&map, &dnsblv6_canary_get(i)->map, sizeof(map)) == 0);
+	}
+	CHECK(store.contents() == std::vector<std::string>{ "@ 192.0.2.7-192.0.2.7 default" });
+	CHECK(z.made.ipv4_count == 1);
+	CHECK(z.made.ipv6_count == 0);
+	CHECK(z.made.block_count == 1);
+}
+
+TEST_CASE("a list that covers the canaries cannot change them", "[zone-tools][builder]")
+{
+	zone z;
+	z.add("127.0.2.0/23", z.value(0x7f000002, ""));
+	REQUIRE(z.write() == DNSBLV6_OK);
+	opened store(z.path);
+	dnsblv6_bitmap map = {};
+	REQUIRE(store.bitmap("0.2.0.127", map));
+	CHECK(memcmp(&map, &dnsblv6_canary_get(1)->map, sizeof(map)) == 0);
+	CHECK(store.contents() == std::vector<std::string>{ "@ 127.0.2.128-127.0.2.255 default",
+							    "@ 127.0.3.128-127.0.3.255 default" });
+}
+
+TEST_CASE("an IPv6 listing narrower than a /64 sets the bit of its /64 and stays exact in segments",
+	  "[zone-tools][builder]")
+{
+	zone z;
+	uint32_t number = z.value(0x7f000002, "");
+	z.add("2001:db8:1:2::7", number);
+	z.add("2001:db8:1:3::/64", number);
+	REQUIRE(z.write() == DNSBLV6_OK);
+	opened store(z.path);
+	dnsblv6_bitmap map = {};
+	REQUIRE(store.bitmap("0.00.0001.0db8.2001.ip6", map));
+	CHECK(dnsblv6_bitmap_count(&map) == 2);
+	CHECK(store.contents() ==
+	      std::vector<std::string>{
+		      "@ 2001:db8:1:2::7-2001:db8:1:2::7 default",
+		      "@ 2001:db8:1:3::-2001:db8:1:3:ffff:ffff:ffff:ffff default" });
+}
+
+TEST_CASE("other values than the usual ones stand in segments", "[zone-tools][builder]")
+{
+	zone z;
+	uint32_t usual = z.value(0x7f000002, "usual");
+	z.add("192.0.2.1", usual);
+	z.add("192.0.2.3", usual);
+	z.add("192.0.2.5", z.value(0x7f000003, "rare"));
+	REQUIRE(z.write() == DNSBLV6_OK);
+	opened store(z.path);
+	CHECK(store.contents() == std::vector<std::string>{ "@ 192.0.2.1-192.0.2.1 default",
+							    "@ 192.0.2.3-192.0.2.3 default",
+							    "@ 192.0.2.5-192.0.2.5 other" });
+}
+
+TEST_CASE("a sub-zone has its own list, test points and metadata", "[zone-tools][builder]")
+{
+	zone z;
+	uint32_t number = z.value(0x7f000002, "");
+	z.add("192.0.2.1", number);
+	z.add("198.51.100.0/24", number, "dialups");
+	REQUIRE(z.write() == DNSBLV6_OK);
+	opened store(z.path);
+	dnsblv6_bitmap map = {};
+	CHECK(store.bitmap("*.100.51.198.dialups", map));
+	CHECK(store.bitmap("0.0.0.127.dialups", map));
+	CHECK_FALSE(store.bitmap("*.100.51.198", map));
+	CHECK(store.contents() ==
+	      std::vector<std::string>{ "@ 192.0.2.1-192.0.2.1 default",
+					"dialups 198.51.100.0-198.51.100.255 default" });
+}
+
+TEST_CASE("a sub-zone must not have a name that addresses need", "[zone-tools][builder]")
+{
+	auto name = GENERATE("ip6", "IP6", "127", "0", "*", "_dnsblv6", "f", "dialups.127");
+	CAPTURE(name);
+	zone z;
+	z.add("192.0.2.1", z.value(0x7f000002, ""), name);
+	CHECK(z.write() == BUILDER_ENAME);
+}
+
+TEST_CASE("the serial is the time, or what was asked for, and always newer than before",
+	  "[zone-tools][builder]")
+{
+	zone z;
+	z.add("192.0.2.1", z.value(0x7f000002, ""));
+	REQUIRE(z.write(1000) == DNSBLV6_OK);
+	CHECK(z.result.serial == 1000);
+	REQUIRE(z.write(1000) == DNSBLV6_OK);
+	CHECK(z.result.serial == 1001);
+	REQUIRE(z.write(900) == DNSBLV6_OK);
+	CHECK(z.result.serial == 1002);
+	z.about.serial = 2000;
+	REQUIRE(z.write(900) == DNSBLV6_OK);
+	CHECK(z.result.serial == 2000);
+	CHECK(z.write(900) == BUILDER_ESERIAL);
+	z.about.serial = 0x80000000u;
+	REQUIRE(z.write(900) == DNSBLV6_OK);
+	z.about.serial = 0xf0000000u;
+	REQUIRE(z.write(900) == DNSBLV6_OK);
+	z.about.serial = 5; // RFC 1982: round the corner
+	REQUIRE(z.write(900) == DNSBLV6_OK);
+	CHECK(z.result.serial == 5);
+}
+
+TEST_CASE("a store of another zone is refused and stays as it is", "[zone-tools][builder]")
+{
+	zone z;
+	z.add("192.0.2.1", z.value(0x7f000002, ""));
+	REQUIRE(z.write() == DNSBLV6_OK);
+	z.about.zone = labels("other.example");
+	CHECK(z.write() == BUILDER_EZONE);
+	dnsblv6_facts facts;
+	opened store(z.path);
+	REQUIRE(contents_read_facts(store.handle, &facts) == DNSBLV6_OK);
+	CHECK(facts.serial == 1000);
+}
+
+TEST_CASE("a zone of more records than allowed is refused", "[zone-tools][builder]")
+{
+	zone z;
+	z.about.style = DNSBLV6_STYLE_FLAT;
+	z.add("2001:db8::/32", z.value(0x7f000002, ""));
+	z.max_records = 1000;
+	CHECK(z.write() == BUILDER_ERECORDS);
+}
+
+TEST_CASE("random lists come back from the store as they were resolved", "[zone-tools][builder]")
+{
+	unsigned seed = std::random_device{}();
+	CAPTURE(seed);
+	std::mt19937 random(seed);
+	auto style = GENERATE(DNSBLV6_STYLE_DOTTED, DNSBLV6_STYLE_FLAT);
+	for (int round = 0; round < 25; round++) {
+		zone z;
+		z.about.style = style;
+		dataset *set = nullptr;
+		REQUIRE(listing_add_dataset(&z.list, DUPLICATE_ALL, &set) == DNSBLV6_OK);
+		REQUIRE(dataset_add_origin(set, 0) == DNSBLV6_OK);
+		for (int i = 0; i < 60; i++) {
+			bool is_ipv4 = random() % 2 == 0;
+			auto base =
+				is_ipv4 ? dnsblv6_addr_from_ipv4(0xc0000200u | (random() & 1023))
+					: dnsblv6_addr{ 0x20010db800000000u | (random() & 511),
+							random() & 7 };
+			unsigned len = is_ipv4 ? 118 + random() % 11 : 54 + random() % 75;
+			uint32_t number = z.value(0x7f000002 + random() % 3, "");
+			REQUIRE(dataset_add_entry(set, dnsblv6_prefix_make(base, len),
+						  random() % 4 ? number : ENTRY_EXCLUDED) ==
+				DNSBLV6_OK);
+		}
+		REQUIRE(z.write() == DNSBLV6_OK);
+
+		const plan_origin &origin = z.made.origins[0];
+		std::vector<std::string> expected;
+		contents_origin apex = {};
+		apex.origin.default_set = origin.default_set;
+		for (size_t i = 0; i < origin.pieces.count; i++) {
+			const auto &piece = origin.pieces.items[i];
+			bool is_testpoint = piece.first.hi == 0x20010db87f000002u ||
+					    dnsblv6_addr_ipv4(piece.first) == 0x7f000002u;
+			if (!is_testpoint)
+				collect(&expected, &apex, piece.first, piece.last, piece.set);
+		}
+		opened store(z.path);
+		CAPTURE(round);
+		REQUIRE(store.contents() == expected);
+		REQUIRE(reader_verify(store.handle) == STORE_OK);
+	}
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "zone-tools/guard.h"
+#include "zone-tools/plan.h"
+#include "zone-tools/spec.h"
+
+#include <catch2/catch.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace
+{
+const char *guard(const std::string &text, bool is_exclusion = false, bool allow_reserved = false)
+{
+	dnsblv6_prefix prefix = {};
+	REQUIRE(dnsblv6_prefix_parse(text.data(), text.size(), &prefix) == DNSBLV6_OK);
+	return guard_entry(prefix.first, dnsblv6_prefix_last(prefix), is_exclusion, allow_reserved);
+}
+
+// What guard_totals() prints for a plan of these sizes.
+std::string totals(uint64_t ipv4_before, uint64_t ipv4_now, bool has_before = true)
+{
+	char *text = nullptr;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+	findings found = {};
+	found.stream = stream;
+	found.limit = FINDINGS_SHOWN;
+	plan now = {};
+	now.ipv4_count = ipv4_now;
+	dnsblv6_facts before = {};
+	before.ipv4_count = ipv4_before;
+	guard_limits limits = { 50, 200, 20 };
+	guard_totals(&now, has_before ? &before : nullptr, "bl6.mdb", &limits, &found);
+	fclose(stream);
+	std::string printed(text, size);
+	free(text);
+	CHECK(printed.empty() == (found.refusal_count == 0));
+	return printed;
+}
+} // namespace
+
+TEST_CASE("reserved space is not listed without being told", "[zone-tools][guard]")
+{
+	auto text = GENERATE("0.0.0.0/0", "0.1.2.3", "10.1.0.0/16", "100.64.0.1", "127.0.0.3",
+			     "127.0.0.0/30", "169.254.1.1", "172.31.255.255", "192.168.7.0/24",
+			     "224.0.0.1", "255.255.255.255", "8.0.0.0/5", "::1", "::/0",
+			     "64:ff9b::1", "fd00::/8", "fe80::1", "ff02::1");
+	CAPTURE(text);
+	CHECK(guard(text) != nullptr);
+	CHECK(guard(text, false, true) == nullptr);
+	CHECK(guard("192.0.2.1") == nullptr);
+}
+
+TEST_CASE("addresses that mail comes from are fine", "[zone-tools][guard]")
+{
+	auto text = GENERATE("1.0.0.0/8", "9.255.255.255", "11.0.0.0", "100.63.255.255",
+			     "100.128.0.0", "126.0.0.0/8", "128.0.0.0", "172.32.0.0/16",
+			     "192.0.2.0/24", "223.255.255.255", "2001:db8::/48", "2600::/12");
+	CAPTURE(text);
+	CHECK(guard(text) == nullptr);
+}
+
+TEST_CASE("a list may carry the listed test point and may not touch the clear one",
+	  "[zone-tools][guard]")
+{
+	CHECK(guard("127.0.0.2") == nullptr);
+	CHECK(guard("127.0.0.1") != nullptr);
+	CHECK(guard("127.0.0.2/31") != nullptr);
+	CHECK(guard("2001:db8:7f00:1::/64") != nullptr);
+	CHECK(guard("127.0.0.2", true) != nullptr);
+	CHECK(guard("127.0.0.1", true) == nullptr);
+	CHECK(guard("10.0.0.0/8", true) == nullptr);
+}
+
+TEST_CASE("a zone may not shrink, grow or list the world by accident", "[zone-tools][guard]")
+{
+	CHECK(totals(100000, 50000).empty());
+	CHECK(totals(100000, 49999).find("shrink") != std::string::npos);
+	CHECK(totals(100000, 0).find("shrink") != std::string::npos);
+	CHECK(totals(100000, 300000).empty());
+	CHECK(totals(100000, 300001).find("grow") != std::string::npos);
+	CHECK(totals(0, 300001).empty());
+	CHECK(totals(5, 900).empty());
+	CHECK(totals(900, 0).empty());
+	CHECK(totals(0, 858993459, false).empty());
+	CHECK(totals(0, 858993460, false).find("too much of IPv4") != std::string::npos);
+}
+
+TEST_CASE("name servers come from the command line or the list, with addresses when inside",
+	  "[zone-tools][spec]")
+{
+	spec about = {};
+	zone_lines lines = {};
+	REQUIRE(dnsblv6_name_from_text("bl6.example.", &about.zone) == DNSBLV6_OK);
+
+	SECTION("none")
+	{
+		CHECK(spec_complete(&about, &lines) != nullptr);
+	}
+	SECTION("outside")
+	{
+		char text[] = "ns1.example.net.";
+		REQUIRE(spec_add_ns(&about, text) == nullptr);
+		REQUIRE(spec_complete(&about, &lines) == nullptr);
+		CHECK(std::string(about.primary) == "ns1.example.net.");
+		CHECK(about.ttl == LISTING_TTL_DEFAULT);
+	}
+	SECTION("inside without an address")
+	{
+		char text[] = "ns1.BL6.example.";
+		REQUIRE(spec_add_ns(&about, text) == nullptr);
+		CHECK(spec_complete(&about, &lines) != nullptr);
+	}
+	SECTION("inside with addresses")
+	{
+		char text[] = "ns1.bl6.example.,192.0.2.53,2001:db8::53";
+		REQUIRE(spec_add_ns(&about, text) == nullptr);
+		CHECK(spec_complete(&about, &lines) == nullptr);
+		CHECK(about.glue_count == 2);
+	}
+	SECTION("outside with an address")
+	{
+		char text[] = "ns1.example.net.,192.0.2.53";
+		REQUIRE(spec_add_ns(&about, text) == nullptr);
+		CHECK(spec_complete(&about, &lines) != nullptr);
+	}
+	SECTION("not a name, not an address")
+	{
+		char bad_name[] = "ns1..example.";
+		char bad_address[] = "ns1.bl6.example.,192.0.2.300";
+		CHECK(spec_add_ns(&about, bad_name) != nullptr);
+		CHECK(std::string(spec_add_ns(&about, bad_address)) == "octet above 255");
+	}
+}
