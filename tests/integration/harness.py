@@ -1,0 +1,486 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+harness.py - what the integration tests stand on: programs, peers, questions.
+
+Flow: meson runs test_NAME.py -> a Case has a temporary directory and ends what
+      it started -> run() and build() call dnsblv6-zone, serve() starts
+      dnsblv6d, start() any peer -> ask() and ask_all() put questions.
+
+Everything happens on one loopback address of this process's own (127/8 has
+enough of them), so that tests run side by side without sharing a port.
+Nothing waits for a time: wait_for() waits for a condition, up to a deadline.
+
+Environment, set by Meson: DNSBLV6_BUILD is the build directory,
+DNSBLV6_SANITIZED is "1" when memory figures mean nothing. By hand:
+DNSBLV6_DATA is the directory of real lists, DNSBLV6_SEED repeats a run.
+"""
+
+import collections
+import ipaddress
+import os
+import random
+import re
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("DNSBLV6_BUILD", os.path.join(SOURCE, "build/gcc"))
+DATA = os.environ.get("DNSBLV6_DATA", os.path.join(SOURCE, "../shared/data"))
+IS_SANITIZED = os.environ.get("DNSBLV6_SANITIZED") == "1"
+SEED = int(os.environ.get("DNSBLV6_SEED", time.time_ns() & 0xFFFFFFFF))
+
+DEADLINE_S = 60 if IS_SANITIZED else 20  # for anything that should take a moment
+ZONE = "bl6.example."
+CLASSIC = "bl.example."
+
+A, NS, SOA, TXT, AAAA, OPT, ANY = 1, 2, 6, 16, 28, 41, 255
+NOERROR, FORMERR, SERVFAIL, NXDOMAIN, NOTIMP, REFUSED = 0, 1, 2, 3, 4, 5
+
+# For a store that tests replace by something of quite another size.
+ANY_SIZE = ("--max-shrink", "100", "--max-grow", "1000000")
+
+EX_USAGE, EX_DATAERR, EX_IOERR, EX_TEMPFAIL, EX_NOPERM, EX_CONFIG = 64, 65, 74, 75, 77, 78
+
+
+def program(name):
+    directory = {"dnsblv6-zone": "zone-tools", "dnsblv6d": "server"}[name]
+    return os.path.join(BUILD, directory, name)
+
+
+def data_file(name):
+    """A real list, or the test is skipped."""
+    path = os.path.join(DATA, name)
+    if not os.path.exists(path):
+        raise unittest.SkipTest(f"no {name} in {DATA}; DNSBLV6_DATA may name another directory")
+    return path
+
+
+def peer(name):
+    """Path of a peer program, or the test is skipped."""
+    path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    if path is None:
+        raise unittest.SkipTest(f"{name} is not installed")
+    return path
+
+
+def wait_for(condition, what, deadline_s=DEADLINE_S):
+    """The first true value of condition(); AssertionError after the deadline."""
+    end = time.monotonic() + deadline_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {deadline_s} s in vain for {what}")
+        time.sleep(0.01)  # between two looks, not instead of one
+
+
+# ---- DNS messages; our own few lines, so that nothing is tested with itself ----
+
+
+def wire_name(name):
+    """Presentation form without escapes, such as "0.2.0.192.bl6.example."."""
+    labels = [label.encode("ascii") for label in name.rstrip(".").split(".") if label]
+    return b"".join(bytes([len(label)]) + label for label in labels) + b"\0"
+
+
+def query(name, rrtype, ident=0, flags=0x0100, edns_size=None, rrclass=1):
+    """name is text or wire form. edns_size adds an OPT."""
+    wire = name if isinstance(name, bytes) else wire_name(name)
+    header = struct.pack(">6H", ident, flags, 1, 0, 0, 0 if edns_size is None else 1)
+    opt = b"" if edns_size is None else struct.pack(">BHHIH", 0, OPT, edns_size, 0, 0)
+    return header + wire + struct.pack(">HH", rrtype, rrclass) + opt
+
+
+Record = collections.namedtuple("Record", "name type rrclass ttl rdata")
+
+
+class Reply:
+    """A message taken apart. ValueError or IndexError when it is not one."""
+
+    def __init__(self, wire):
+        self.wire = wire
+        self.id, self.flags, *counts = struct.unpack_from(">6H", wire)
+        self.rcode = self.flags & 15
+        self.is_authoritative = bool(self.flags & 0x0400)
+        self.is_truncated = bool(self.flags & 0x0200)
+        self.question = []
+        offset = 12
+        for _ in range(counts[0]):
+            name, offset = self._name(offset)
+            self.question.append((name, *struct.unpack_from(">HH", wire, offset)))
+            offset += 4
+        self.answer, offset = self._records(counts[1], offset)
+        self.authority, offset = self._records(counts[2], offset)
+        self.additional, offset = self._records(counts[3], offset)
+        if offset != len(wire):
+            raise ValueError("bytes behind the message")
+
+    def _name(self, offset):
+        labels, end, jumps = [], None, 0
+        while True:
+            size = self.wire[offset]
+            if size >= 0xC0:
+                end = end or offset + 2
+                target = struct.unpack_from(">H", self.wire, offset)[0] & 0x3FFF
+                jumps += 1
+                if target >= offset or jumps > 128:
+                    raise ValueError("compression pointer forwards or in a loop")
+                offset = target
+            elif size >= 0x40:
+                raise ValueError("reserved label type")
+            elif size == 0:
+                return ".".join(labels) + ".", end or offset + 1
+            else:
+                label = self.wire[offset + 1 : offset + 1 + size]
+                labels.append("".join(chr(c) if 0x21 <= c < 0x7F and c not in b".\\"
+                                      else f"\\{c:03}" for c in label))
+                offset += 1 + size
+
+    def _records(self, count, offset):
+        records = []
+        for _ in range(count):
+            name, offset = self._name(offset)
+            rrtype, rrclass, ttl, size = struct.unpack_from(">HHIH", self.wire, offset)
+            offset += 10
+            if offset + size > len(self.wire):
+                raise ValueError("RDATA beyond the message")
+            records.append(Record(name, rrtype, rrclass, ttl, self.wire[offset : offset + size]))
+            offset += size
+        return records, offset
+
+    def rdata(self, rrtype):
+        """RDATA of the answers of one type, sorted."""
+        return sorted(record.rdata for record in self.answer if record.type == rrtype)
+
+    def has_soa(self):
+        return any(record.type == SOA for record in self.authority)
+
+    def verdict(self):
+        """What matters of an answer when two servers are compared."""
+        return (self.rcode, sorted((r.name.lower(), r.type, r.rdata) for r in self.answer),
+                self.has_soa())
+
+
+def ask(address, name, rrtype, timeout_s=5, **how):
+    """One question over UDP. TimeoutError when nothing comes back."""
+    return Reply(exchange(address, query(name, rrtype, random.randrange(65536), **how), timeout_s))
+
+
+def exchange(address, packet, timeout_s=5):
+    """Sends bytes, returns the bytes that come back."""
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as udp:
+        udp.connect(address)
+        udp.settimeout(timeout_s)
+        udp.send(packet)
+        return udp.recv(65535)
+
+
+class Asker:
+    """
+    Questions by the ten thousand: hundreds in flight on one socket. retry_s
+    is how long a question may stay unanswered before it is put again; retries
+    is how often. A question that stays unanswered is None in the result.
+    """
+
+    def __init__(self, address, window=256, retry_s=5, retries=2):
+        self.window, self.retry_s, self.retries = window, retry_s, retries
+        self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        self.udp.connect(address)
+        self.udp.setblocking(False)
+        self.retried = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.udp.close()
+
+    def ask_all(self, questions, is_raw=False):
+        """questions: (name, type) each. Returns one Reply (or its bytes) for each."""
+        packets = [query(name, rrtype, index & 0xFFFF)
+                   for index, (name, rrtype) in enumerate(questions)]
+        replies = [None] * len(packets)
+        waiting = collections.OrderedDict()  # id -> (index, deadline, tries left), oldest first
+        following = 0
+        while following < len(packets) or waiting:
+            while (following < len(packets) and len(waiting) < self.window
+                   and following & 0xFFFF not in waiting):
+                self._send(packets[following])
+                waiting[following & 0xFFFF] = (following, time.monotonic() + self.retry_s,
+                                               self.retries)
+                following += 1
+            select.select([self.udp], [], [], 0.2)
+            self._receive(packets, replies, waiting)
+            self._put_again(packets, waiting)
+        return replies if is_raw else [reply and Reply(reply) for reply in replies]
+
+    def _send(self, packet):
+        try:
+            self.udp.send(packet)
+        except (BlockingIOError, ConnectionRefusedError):
+            pass  # lost, as any datagram may be: put again after retry_s
+
+    def _receive(self, packets, replies, waiting):
+        while True:
+            try:
+                wire = self.udp.recv(65535)
+            except BlockingIOError:
+                return
+            except ConnectionRefusedError:
+                continue
+            ident = wire[0] << 8 | wire[1]
+            index = waiting.get(ident, (None,))[0]
+            if index is not None and wire[12:].startswith(packets[index][12:]):
+                replies[index] = wire
+                del waiting[ident]
+
+    def _put_again(self, packets, waiting):
+        now = time.monotonic()
+        while waiting:
+            ident, (index, deadline, tries) = next(iter(waiting.items()))
+            if deadline > now:
+                return
+            del waiting[ident]
+            if tries > 0:
+                self.retried += 1
+                self._send(packets[index])
+                waiting[ident] = (index, now + self.retry_s, tries - 1)
+
+
+def ask_all(address, questions, **how):
+    with Asker(address, **how) as asker:
+        return asker.ask_all(questions)
+
+
+# ---- names and bits, as the text of FORMAT.md has them ----
+
+
+def bitmap_name(address, zone=ZONE):
+    """Owner name of the block that holds an ipaddress object."""
+    number = int(address)
+    if address.version == 4:
+        octets = number.to_bytes(4, "big")
+        return f"{octets[3] >> 7}.{octets[2]}.{octets[1]}.{octets[0]}.{zone}"
+    text = f"{number:032x}"
+    half = int(text[14:16], 16) >> 7
+    return f"{half}.{text[12:14]}.{text[8:12]}.{text[4:8]}.{text[0:4]}.ip6.{zone}"
+
+
+def classic_name(address, zone=CLASSIC):
+    if address.version == 4:
+        return ".".join(reversed(str(address).split("."))) + "." + zone
+    return ".".join(reversed(f"{int(address):032x}")) + "." + zone
+
+
+def host_index(address):
+    return int(address) & 127 if address.version == 4 else int(address) >> 64 & 127
+
+
+def is_bit_set(bitmap, index):
+    return bool(int.from_bytes(bitmap, "big") >> (127 - index) & 1)
+
+
+# ---- processes ----
+
+
+class Process:
+    """A program in the foreground, its standard error in a file; ended by pid."""
+
+    def __init__(self, arguments, log_path, **how):
+        self.log_path = log_path
+        self.arguments = arguments
+        with open(log_path, "ab") as log:
+            self.popen = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=log,
+                                          stderr=log, **how)
+        self.pid = self.popen.pid
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def wait_for_log(self, pattern, count=1):
+        """Until that many lines match. Ends early when the process has ended."""
+
+        def look():
+            found = re.findall(pattern, self.log(), re.MULTILINE)
+            if len(found) < count and self.popen.poll() is not None:
+                raise AssertionError(f"{self.arguments[0]} ended with"
+                                     f" {self.popen.returncode}:\n{self.log()}")
+            return found if len(found) >= count else None
+
+        try:
+            return wait_for(look, f"/{pattern}/ in its log")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.log()[-4000:]}") from None
+
+    def send_signal(self, number):
+        self.popen.send_signal(number)
+
+    def stop(self, number=signal.SIGTERM):
+        """Returns the exit status; harder after the deadline."""
+        if self.popen.poll() is None:
+            self.popen.send_signal(number)
+        try:
+            return self.popen.wait(DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            self.popen.kill()
+            self.popen.wait()
+            raise AssertionError(f"{self.arguments[0]} did not end:\n{self.log()[-4000:]}") from None
+
+    def children(self):
+        with open(f"/proc/{self.pid}/task/{self.pid}/children", encoding="ascii") as file:
+            return [int(word) for word in file.read().split()]
+
+
+class Server(Process):
+    """dnsblv6d, ready to be asked at address."""
+
+    def __init__(self, config_path, address, log_path, **how):
+        super().__init__([program("dnsblv6d"), "--config", config_path], log_path, **how)
+        self.config_path = config_path
+        self.address = address
+
+    def wait_until_ready(self):
+        self.wait_for_log(r"^info: \[dnsblv6d\] ready, ")
+        return self
+
+    def ask(self, name, rrtype, **how):
+        return ask(self.address, name, rrtype, **how)
+
+
+def config_text(address, zones, server_lines=()):
+    """zones: (domain, store, classic or None) each."""
+    lines = ["server:", f"    listen: [ {address[0]}@{address[1]} ]"]
+    lines += [f"    {line}" for line in server_lines]
+    lines.append("zone:")
+    for domain, store, classic in zones:
+        lines += [f"  - domain: {domain}", f"    store: {store}"]
+        if classic:
+            lines.append(f"    classic: {classic}")
+    return "\n".join(lines) + "\n"
+
+
+def sanitizer_reports(text):
+    return [line for line in text.splitlines()
+            if "ERROR: AddressSanitizer" in line or "ERROR: LeakSanitizer" in line
+            or ": runtime error: " in line]
+
+
+class Case(unittest.TestCase):
+    """A test with a directory, a loopback address and processes of its own."""
+
+    def setUp(self):
+        self.random = random.Random(SEED)
+        self.directory = tempfile.mkdtemp(prefix="dnsblv6-test-")
+        os.chmod(self.directory, 0o755)  # a server that drops privileges reads it
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+        self.processes = []
+        self.addCleanup(self._end_processes)
+        pid = os.getpid()
+        self.host = f"127.{1 + pid % 250}.{pid // 250 % 250}.{1 + pid // 62500 % 250}"
+
+    def _end_processes(self):
+        reports = []
+        for process in reversed(self.processes):
+            if process.popen.poll() is None:
+                process.popen.terminate()
+                try:
+                    process.popen.wait(DEADLINE_S)
+                except subprocess.TimeoutExpired:
+                    process.popen.kill()
+                    process.popen.wait()
+            reports += sanitizer_reports(process.log())
+        self.assertEqual(reports, [], "a sanitizer complained")
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def write(self, name, content):
+        """content is text or bytes. Returns the path."""
+        path = self.path(name)
+        with open(path, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def free_port(self):
+        """A port that neither UDP nor TCP uses on this process's address."""
+        while True:
+            with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp, \
+                    socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+                tcp.bind((self.host, 0))
+                port = tcp.getsockname()[1]
+                try:
+                    udp.bind((self.host, port))
+                except OSError:
+                    continue
+                return port
+
+    def free_address(self):
+        return (self.host, self.free_port())
+
+    def run_zone(self, *arguments, expect=0, **how):
+        """Runs dnsblv6-zone; its exit status must be expect (None: any)."""
+        how.setdefault("stdin", subprocess.DEVNULL)
+        if "input" in how:
+            del how["stdin"]
+        result = subprocess.run([program("dnsblv6-zone"), *arguments], capture_output=True,
+                                check=False, timeout=300, **how)
+        result.out = result.stdout.decode("utf-8", "replace")
+        result.err = result.stderr.decode("utf-8", "replace")
+        self.assertEqual(sanitizer_reports(result.err), [])
+        if expect is not None:
+            self.assertEqual(result.returncode, expect,
+                             f"{' '.join(arguments)}\n{result.out[-2000:]}{result.err[-4000:]}")
+        return result
+
+    def run_zone_into(self, file, *arguments):
+        """The same with standard output into a file, for what may be large."""
+        result = subprocess.run([program("dnsblv6-zone"), *arguments], stdin=subprocess.DEVNULL,
+                                stdout=file, stderr=subprocess.PIPE, check=False, timeout=300)
+        self.assertEqual(result.returncode, 0, result.stderr.decode("utf-8", "replace"))
+
+    def build(self, store, *lists, zone=ZONE, expect=0, **how):
+        """dnsblv6-zone build with what every call needs; lists may hold options."""
+        return self.run_zone("build", "--zone", zone, "--store", store, "--ns",
+                             "ns1.example.net.", *lists, expect=expect, **how)
+
+    def start(self, arguments, name, **how):
+        """Any program in the foreground; ended with the test."""
+        process = Process(arguments, self.path(f"{name}-{len(self.processes)}.log"), **how)
+        self.processes.append(process)
+        return process
+
+    def serve(self, zones=None, server_lines=(), address=None, **how):
+        """dnsblv6d on these zones, ready. By default bl6.mdb, as both kinds of zone."""
+        if zones is None:
+            zones = [(ZONE, self.path("bl6.mdb"), CLASSIC)]
+        address = address or self.free_address()
+        config = self.write(f"dnsblv6d-{address[1]}.conf",
+                            config_text(address, zones, server_lines))
+        server = Server(config, address, self.path(f"dnsblv6d-{len(self.processes)}.log"), **how)
+        self.processes.append(server)
+        return server.wait_until_ready()
+
+
+def numbers(line):
+    """{"ipv4": 120430, ...} out of "built bl6.example.: ipv4=120430 ..."."""
+    return {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line)}
+
+
+def main():
+    print(f"DNSBLV6_SEED={SEED}")
+    unittest.main(verbosity=2)
+
+
+def ip(text):
+    return ipaddress.ip_address(text)
