@@ -1,0 +1,129 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+The dumped master file is the zone: checkers accept it, Knot answers the same.
+
+Needs kzonecheck, knotd and named-checkzone.
+"""
+
+import os
+
+from harness import (A, AAAA, DATA, NS, SEED, SOA, TXT, ZONE, Case, ask_all, bitmap_name,
+                     main, peer, wait_for, ask)
+from oracle import Oracle
+
+KNOT = """
+server:
+    listen: {host}@{port}
+    rundir: {directory}
+database:
+    storage: {directory}
+log:
+  - target: stderr
+    any: info
+zone:
+  - domain: {zone}
+    file: {zonefile}
+    storage: {directory}
+    journal-content: none
+"""
+
+LIST = """
+192.0.2.1
+192.0.2.100-192.0.2.103
+198.51.100.0/24
+203.0.0.0/16
+44.0.0.0/9
+2001:db8:bad::/64
+2a00:1:2::/48
+2a00:1:3:40::/58
+2a00:6::/31
+"""
+
+
+class MasterFile(Case):
+    def dump(self, *lists):
+        self.build(self.path("bl6.mdb"), *lists)
+        zonefile = self.path("zone.txt")
+        with open(zonefile, "wb") as file:
+            self.run_zone_into(file, "dump", "--zonefile", "--store", self.path("bl6.mdb"))
+        return zonefile
+
+    def check(self, zonefile):
+        checker = self.start([peer("kzonecheck"), "-v", "-o", ZONE, zonefile], "kzonecheck")
+        self.assertEqual(checker.popen.wait(120), 0, checker.log())
+        checker = self.start([peer("named-checkzone"), "-i", "local", ZONE, zonefile],
+                             "named-checkzone")
+        self.assertEqual(checker.popen.wait(120), 0, checker.log())
+        self.assertRegex(checker.log(), r"(?m)^OK$")
+
+    def start_knot(self, zonefile):
+        host, port = self.free_address()
+        config = self.write("knot.conf", KNOT.format(host=host, port=port, zone=ZONE,
+                                                     directory=self.directory,
+                                                     zonefile=zonefile))
+        knot = self.start([peer("knotd"), "-c", config], "knotd")
+        knot.wait_for_log("server started")
+        wait_for(lambda: ask((host, port), ZONE, SOA).rcode == 0, "Knot to load the zone")
+        return host, port
+
+    def names(self, oracle):
+        """Block names, the names above them, and names that nothing stands for."""
+        names = {ZONE, f"_dnsblv6.{ZONE}", f"ip6.{ZONE}", f"127.{ZONE}", f"x.{ZONE}",
+                 f"0.02.0.192.{ZONE}", f"2.2.0.192.{ZONE}", f"a.0.2.0.192.{ZONE}",
+                 f"junk.100.51.198.{ZONE}", f"*.100.51.198.{ZONE}", f"*.2.0.192.{ZONE}",
+                 f"junk.junk.0.203.{ZONE}", f"256.{ZONE}", f"ip6.2001.ip6.{ZONE}"}
+        for address in oracle.sample(4000, SEED):
+            name = bitmap_name(address)
+            while name != ZONE:
+                names.add(name)
+                name = name.split(".", 1)[1]
+        return sorted(names)
+
+    def compare(self, oracle, zonefile):
+        knot = self.start_knot(zonefile)
+        server = self.serve([(ZONE, self.path("bl6.mdb"), None)])
+        questions = [(name, rrtype) for name in self.names(oracle)
+                     for rrtype in (AAAA, self.random.choice((A, TXT, NS, SOA)))]
+        questions += [(ZONE, rrtype) for rrtype in (A, NS, SOA, TXT)]
+        pairs = zip(questions, ask_all(server.address, questions), ask_all(knot, questions))
+        different = [(question, ours.verdict(), theirs.verdict())
+                     for question, ours, theirs in pairs
+                     if ours.verdict() != theirs.verdict() or self.ttls(ours) != self.ttls(theirs)]
+        self.assertEqual(different[:5], [], f"{len(different)} of {len(questions)} differ")
+
+    def ttls(self, reply):
+        return {(record.type, record.ttl) for record in reply.answer + reply.authority
+                if record.type != NS or reply.question[0][1] == NS}
+
+    def test_checkers_accept_it_and_knot_answers_the_same(self):
+        path = self.write("list.txt", LIST)
+        zonefile = self.dump(path)
+        self.check(zonefile)
+        self.compare(Oracle().read_plain(path), zonefile)
+
+    def test_the_same_with_a_real_list(self):
+        path = os.path.join(DATA, "tor-nodes-1.lst")
+        if not os.path.exists(path):
+            self.skipTest(f"no tor-nodes-1.lst in {DATA}")
+        zonefile = self.dump(path)
+        self.check(zonefile)
+        self.compare(Oracle().read_plain(path), zonefile)
+
+    def test_flat_names_too(self):
+        path = self.write("list.txt", "192.0.2.1\n198.51.100.0/24\n2a00:1:2:40::/58\n")
+        self.check(self.dump("--style", "flat", path))
+
+    def test_what_dump_prints_builds_the_same_store_again(self):
+        path = self.write("list.txt", LIST)
+        first = self.build(self.path("a.mdb"), path)
+        dumped = self.run_zone("dump", "--store", self.path("a.mdb"))
+        again = self.write("again.txt", dumped.stdout)
+        second = self.build(self.path("b.mdb"), again)
+        dumped_again = self.run_zone("dump", "--store", self.path("b.mdb"))
+        self.assertEqual(dumped.stdout, dumped_again.stdout)
+        self.assertEqual(first.out.split("serial")[0], second.out.split("serial")[0])
+
+
+if __name__ == "__main__":
+    main()
