@@ -1,0 +1,195 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+A bad list is refused with its file, line, text and reason, and harms nobody.
+
+Each case: exit status 65, the message, the store byte for byte what it was,
+and a server that goes on answering from it.
+"""
+
+import gzip
+import os
+import random
+import re
+import shutil
+import subprocess
+
+from harness import (AAAA, ANY_SIZE, EX_DATAERR, EX_IOERR, EX_NOPERM, EX_USAGE, ZONE, Case, main, program)
+
+GOOD = "192.0.2.1\n198.51.100.0/24\n"
+
+# name of the case: the second line of the list, the reason
+BAD_LINES = {
+    "octet 300": ("300.1.1.1", "octet above 255"),
+    "octet 300 in a CIDR": ("9.300.1.0/24", "octet above 255"),
+    "prefix length 33": ("9.1.1.0/33", "prefix length out of range"),
+    "prefix length 129": ("2001:db8::/129", "prefix length out of range"),
+    "reversed range": ("9.0.0.9-9.0.0.1", "range ends before it begins"),
+    "range across families": ("9.0.0.9-2a00::", "range from one address family"),
+    "host bits": ("9.0.0.1/24", "host bits set"),
+    "leading zero": ("9.0.0.010", "octet with a leading zero"),
+    "three octets": ("9.0.0", "not an IP address"),
+    "a host name": ("mail.example.com", "not an IP address"),
+    "two columns": ("9.0.0.1 17", "more than an address"),
+    "bytes that are no text": (b"\xff\xfe\x80\x81", "not an IP address"),
+    "NUL bytes": (b"9.0.0.\x001", "NUL byte"),
+    "an overlong line": (b"9" * 70000, "line longer than"),
+    "a line of 10 MB": (b"9.0.0.1 " * (10 << 17), "line longer than"),
+    "the world": ("0.0.0.0/0", ""),
+    "the other world": ("::/0", ""),
+    "half the world": ("0.0.0.0/1", ""),
+    "private space": ("10.1.2.3", ""),
+    "loopback": ("127.0.0.3", ""),
+    "this network": ("0.1.2.3", ""),
+    "multicast": ("224.0.0.1", ""),
+    "a test point that must not be listed": ("127.0.0.1", ""),
+    "an exclusion of the test point": ("!127.0.0.2", ""),
+}
+
+
+class BadLists(Case):
+    def setUp(self):
+        super().setUp()
+        self.store = self.path("bl6.mdb")
+        self.build(self.store, self.write("good.txt", GOOD))
+        self.before = self.read(self.store)
+        self.server = self.serve()
+
+    def read(self, path):
+        with open(path, "rb") as file:
+            return file.read()
+
+    def assert_unharmed(self):
+        self.assertEqual(self.read(self.store), self.before, "the old store was touched")
+        reply = self.server.ask(f"0.2.0.192.{ZONE}", AAAA)
+        self.assertEqual(reply.rdata(AAAA), [b"\x40" + bytes(15)])
+
+    def refuse(self, *lists, expect=EX_DATAERR, **how):
+        """Builds over the served store; it must fail and change nothing. Its messages."""
+        result = self.build(self.store, *lists, expect=expect, **how)
+        self.assertEqual(result.out, "")
+        self.assert_unharmed()
+        return result.err
+
+    def test_bad_lines_are_named_with_file_line_text_and_reason(self):
+        for name, (line, reason) in BAD_LINES.items():
+            line = line if isinstance(line, bytes) else line.encode()
+            path = self.write("bad.txt", b"9.9.9.9\n" + line + b"\n9.9.9.8\n")
+            with self.subTest(name):
+                said = self.refuse(path)
+                first = said.splitlines()[0]
+                self.assertTrue(first.startswith(f"error: [{path}:2] "), first)
+                self.assertIn(reason, first)
+                self.assertRegex(first, r'text=".+" \(.+\)$|text=".+"\.\.\. \(.+\)$')
+                self.assertLess(len(first), 1000)
+
+    def test_twenty_findings_are_shown_and_the_rest_counted(self):
+        path = self.write("bad.txt", "".join(f"300.0.0.{n}\n" for n in range(50)))
+        said = self.refuse(path)
+        self.assertEqual(len(re.findall(r"(?m)^error: \[.*:\d+\] ", said)), 20)
+        self.assertRegex(said, r"(?m)^error: 30 more findings not shown$")
+
+    def test_check_shows_them_all_and_exits_1(self):
+        path = self.write("bad.txt", "".join(f"300.0.0.{n}\n" for n in range(50)))
+        result = self.run_zone("check", path, expect=1)
+        self.assertEqual(len(re.findall(r"(?m)^error: \[.*:\d+\] ", result.out + result.err)), 50)
+
+    def test_an_empty_list_and_one_of_comments_are_refused(self):
+        for content in ("", "\n\n", "# nothing\n; at all\n", b"\xef\xbb\xbf"):
+            path = self.write("empty.txt", content)
+            self.assertIn("empty.txt", self.refuse(path))
+
+    def test_standard_input_that_is_empty_is_refused(self):
+        self.refuse("-", input=b"")
+
+    def test_an_html_page_saved_as_a_list_is_named_as_such(self):
+        path = self.write("list.txt", "<!DOCTYPE html>\n<html><head><title>404 Not Found</title>"
+                                      "</head>\n<body>192.0.2.1</body></html>\n")
+        said = self.refuse(path)
+        self.assertIn(path, said)
+        self.assertIn("HTML", said)
+
+    def test_gzip_cut_short_and_damaged_is_refused_and_whole_is_read(self):
+        numbers = random.Random(7)
+        text = "".join(f"44.{numbers.randrange(256)}.{numbers.randrange(256)}.1\n"
+                       for _ in range(20000)).encode()
+        packed = gzip.compress(text)
+        for size in (1, 5, 10, 18, 1000, len(packed) // 2, len(packed) - 8, len(packed) - 1):
+            with self.subTest(size=size):
+                self.assertIn("cut.gz", self.refuse(*ANY_SIZE, self.write("cut.gz", packed[:size])))
+        damaged = bytearray(packed)
+        damaged[len(packed) // 2] ^= 0xFF
+        self.assertIn("damaged.gz", self.refuse(*ANY_SIZE, self.write("damaged.gz", damaged)))
+        self.build(self.path("other.mdb"), self.write("whole.gz", packed))
+
+    def test_what_cannot_be_read_is_named_with_the_systems_reason(self):
+        said = self.refuse(self.directory, expect=None)
+        self.assertIn(f"[{self.directory}]", said)
+        self.assertRegex(said, "(?i)directory")
+        said = self.refuse(self.path("absent.txt"), expect=None)
+        self.assertIn(self.path("absent.txt"), said)
+        self.assertIn("No such file", said)
+
+    def test_a_list_without_permission_is_named(self):
+        path = self.write("secret.txt", GOOD)
+        os.chmod(path, 0)
+        if os.geteuid() == 0:
+            self.check_as_nobody(path)
+            return
+        said = self.refuse(path, expect=None)
+        self.assertIn(path, said)
+        self.assertIn("Permission denied", said)
+
+    def check_as_nobody(self, path):
+        """Root reads everything, so the program runs as somebody else."""
+        copy = shutil.copy(program("dnsblv6-zone"), self.path("dnsblv6-zone"))
+        result = subprocess.run([copy, "check", path], user="nobody", capture_output=True,
+                                text=True, check=False, timeout=60)
+        self.assertIn(result.returncode, (EX_DATAERR, EX_IOERR, EX_NOPERM, 1))
+        self.assertIn(path, result.stderr + result.stdout)
+        self.assertIn("Permission denied", result.stderr + result.stdout)
+
+    def test_a_store_that_may_not_be_written_is_named(self):
+        said = self.build("/proc/bl6.mdb", self.path("good.txt"),
+                          expect=None).err
+        self.assertRegex(said, r"(?m)^error: .*/proc/bl6\.mdb.*\(.+\)$")
+        self.assert_unharmed()
+
+    def test_a_list_that_shrinks_or_grows_too_much_is_refused_until_told(self):
+        store = self.path("other.mdb")
+        many = self.write("many.txt", "".join(f"44.0.{n >> 4}.{n & 15}\n" for n in range(3000)))
+        few = self.write("few.txt", "44.0.0.1\n")
+        self.build(store, many)
+        before = self.read(store)
+        said = self.build(store, few, expect=EX_DATAERR).err
+        self.assertRegex(said, "(?m)^error: .*shrink.*before=3000 now=1 .*--max-shrink")
+        self.assertEqual(self.read(store), before)
+        self.build(store, *ANY_SIZE, few)
+        said = self.build(store, many, expect=EX_DATAERR).err
+        self.assertRegex(said, "(?m)^error: .*grow.*before=1 now=3000 .*--max-grow")
+
+    def test_a_list_of_half_the_internet_is_refused_though_no_line_is_reserved(self):
+        path = self.write("much.txt", "".join(f"{n}.0.0.0/8\n" for n in range(20, 100)))
+        self.build(self.path("other.mdb"), path, expect=EX_DATAERR)
+        self.assertFalse(os.path.exists(self.path("other.mdb")))
+
+    def test_a_type_that_does_not_exist_is_wrong_use_or_a_refused_list(self):
+        said = self.refuse("ip5set:" + self.path("good.txt"), expect=None)
+        self.assertIn("ip5set", said)
+        said = self.refuse("--no-such-option", self.path("good.txt"), expect=EX_USAGE)
+        self.assertIn("--no-such-option", said)
+        self.assertEqual(len(said.splitlines()), 1)
+
+
+class GoodLists(Case):
+    def test_crlf_byte_order_mark_latin_1_comments_ranges_and_several_files_are_read(self):
+        first = self.write("first.txt", b"\xef\xbb\xbf44.0.0.1\r\n# caf\xe9\r\n44.0.0.2 ; \xff\r\n")
+        second = self.write("second.gz", gzip.compress(b"\t44.0.0.5-44.0.0.6  # two\n\n44.0.1.0/24"))
+        self.build(self.path("bl6.mdb"), first, second, "-", input=b"2a00::/64\n44.0.0.9\n")
+        dumped = self.run_zone("dump", "--store", self.path("bl6.mdb")).out.split()
+        self.assertEqual(dumped, ["44.0.0.1", "44.0.0.2", "44.0.0.5", "44.0.0.6", "44.0.0.9",
+                                  "44.0.1.0/24", "2a00::/64"])
+
+
+if __name__ == "__main__":
+    main()

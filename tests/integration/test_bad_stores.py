@@ -1,0 +1,188 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+A bad store is named and not served; a good one survives what happens to it.
+
+Wrong version, cut short, overwritten, absent, without permission; a disk that
+is full. dnsblv6d starts all the same and serves the zones that are good.
+"""
+
+import os
+import subprocess
+
+from harness import (AAAA, NOERROR, SERVFAIL, ZONE, Case, main, peer, program, wait_for)
+
+BAD = "bad.example."
+LISTED = b"\x40" + bytes(15)
+
+
+class BadStores(Case):
+    def setUp(self):
+        super().setUp()
+        self.list = self.write("list.txt", "192.0.2.1\n198.51.0.0/16\n" + "".join(
+            f"44.{n >> 8}.{n & 255}.{host}\n" for n in range(2000) for host in (1, 200)))
+        self.build(self.path("bl6.mdb"), self.list)
+        self.build(self.path("bad.mdb"), self.list, zone=BAD)
+        with open(self.path("bad.mdb"), "rb") as file:
+            self.good = file.read()
+
+    def assert_named_and_not_served(self, pattern):
+        """check and dump fail with the reason; the server says so and serves the other zone."""
+        store = self.path("bad.mdb")
+        for command in ("check", "dump"):
+            result = self.run_zone(command, "--store", store, expect=None)
+            self.assertGreater(result.returncode, 0, command)
+            self.assertRegex(result.err + result.out, pattern)
+            self.assertIn("bad.mdb", result.err + result.out)
+        server = self.serve([(ZONE, self.path("bl6.mdb"), None), (BAD, store, None)])
+        self.assertEqual(server.ask(f"0.2.0.192.{ZONE}", AAAA).rdata(AAAA), [LISTED])
+        reply = server.ask(f"0.2.0.192.{BAD}", AAAA)
+        self.assertEqual((reply.rcode, reply.answer), (SERVFAIL, []))
+        server.wait_for_log(r"^(error|warning): \[bad\.example\.\].*bad\.mdb.*" + pattern)
+        return server
+
+    def replace(self, content):
+        with open(self.path("bad.mdb"), "wb") as file:
+            file.write(content)
+
+    def test_another_schema_version(self):
+        dumped = subprocess.run([peer("mdb_dump"), "-n", "-a", self.path("bad.mdb")], check=True,
+                                capture_output=True, text=True).stdout
+        key = "schema".encode().hex()
+        lines = dumped.splitlines()
+        at = lines.index(" " + key) + 1
+        self.assertEqual(lines[at], " 00000001")
+        lines[at] = " 00000063"
+        os.unlink(self.path("bad.mdb"))
+        subprocess.run([peer("mdb_load"), "-n", self.path("bad.mdb")], check=True, text=True,
+                       input="\n".join(lines) + "\n", stderr=subprocess.DEVNULL)
+        self.assert_named_and_not_served("schema version")
+
+    def test_cut_short_anywhere(self):
+        for size in (0, 1, 4095, 4096, 8192, 12288, len(self.good) // 2, len(self.good) - 4096,
+                     len(self.good) - 1):
+            with self.subTest(size=size):
+                self.replace(self.good[:size])
+                self.assert_named_and_not_served("not a store|cut short|damaged|never been finished")
+
+    def test_random_bytes(self):
+        for size in (100, 5000, len(self.good)):
+            self.replace(self.random.randbytes(size))
+            self.assert_named_and_not_served("not a store|cut short|damaged")
+
+    def test_pages_overwritten_inside_are_found_by_check(self):
+        for _ in range(20):
+            damaged = bytearray(self.good)
+            at = self.random.randrange(2 * 4096, len(damaged) - 600)
+            noise = self.random.randbytes(600)
+            if damaged[at : at + 600] == noise:
+                continue
+            damaged[at : at + 600] = noise
+            self.replace(bytes(damaged))
+            result = self.run_zone("check", "--store", self.path("bad.mdb"), expect=None)
+            self.assertIn(result.returncode, (0, 1, 65))
+            if result.returncode == 0:  # the noise hit a page that is not in use
+                self.check_all_there()
+            else:
+                self.assertIn("bad.mdb", result.err + result.out)
+
+    def check_all_there(self):
+        dumped = self.run_zone("dump", "--store", self.path("bad.mdb")).out
+        original = self.run_zone("dump", "--store", self.path("bl6.mdb")).out
+        self.assertEqual(dumped, original)
+
+    def test_a_damaged_store_leaves_the_server_and_its_other_zones_alive(self):
+        for _ in range(10):
+            damaged = bytearray(self.good)
+            for _ in range(20):
+                at = self.random.randrange(2 * 4096, len(damaged) - 64)
+                damaged[at : at + 64] = self.random.randbytes(64)
+            self.replace(bytes(damaged))
+            server = self.serve([(ZONE, self.path("bl6.mdb"), None),
+                                 (BAD, self.path("bad.mdb"), None)])
+            for n in range(0, 2000, 50):
+                self.try_ask(server, f"0.{n & 255}.{n >> 8}.44.{BAD}")
+            reply = wait_for(lambda server=server: self.try_ask(server, f"0.2.0.192.{ZONE}"),
+                             "the good zone")
+            self.assertEqual((reply.rcode, reply.rdata(AAAA)), (NOERROR, [LISTED]))
+            server.stop()
+
+    def try_ask(self, server, name):
+        try:
+            return server.ask(name, AAAA, timeout_s=2)
+        except OSError:
+            return None
+
+    def test_absent(self):
+        os.unlink(self.path("bad.mdb"))
+        self.assert_named_and_not_served("No such file")
+
+    def test_a_directory(self):
+        os.unlink(self.path("bad.mdb"))
+        os.mkdir(self.path("bad.mdb"))
+        self.assert_named_and_not_served("[Dd]irectory|not a store")
+
+    def test_a_store_of_another_zone_is_not_served_under_this_name(self):
+        self.build(self.path("other.mdb"), self.list, zone="other.example.")
+        os.rename(self.path("other.mdb"), self.path("bad.mdb"))
+        server = self.serve([(ZONE, self.path("bl6.mdb"), None),
+                             (BAD, self.path("bad.mdb"), None)])
+        self.assertEqual(server.ask(f"0.2.0.192.{BAD}", AAAA).rcode, SERVFAIL)
+        server.wait_for_log(r"^(error|warning): \[bad\.example\.\].*another zone")
+
+
+# Runs in a mount name space of its own, with a small file system at DIRECTORY:
+# a disk that is full without filling a disk.
+IN_SMALL_DISK = """
+set -e
+mount -t tmpfs -o size={size_kb}k none {directory}
+cp {small_list} {directory}/list.txt
+{zone} build --zone {zone_name} --store {directory}/bl6.mdb --ns ns1.example.net. \
+    {directory}/list.txt
+sum=$(cksum < {directory}/bl6.mdb)
+status=0
+{zone} build --zone {zone_name} --store {directory}/bl6.mdb --ns ns1.example.net. \
+    --max-grow 1000000 {large_list} || status=$?
+echo "status=$status"
+{zone} check --store {directory}/bl6.mdb
+{zone} dump --store {directory}/bl6.mdb
+"""
+
+
+class FullDisk(Case):
+    def in_small_disk(self, size_kb, large_count):
+        os.makedirs(self.path("small"), exist_ok=True)
+        small = self.write("small.txt", "192.0.2.1\n198.51.100.0/24\n")
+        large = self.write("large.txt", "".join(
+            f"44.{n >> 8}.{n & 255}.1\n" for n in range(large_count)))
+        script = IN_SMALL_DISK.format(directory=self.path("small"), size_kb=size_kb,
+                                      small_list=small, large_list=large, zone_name=ZONE,
+                                      zone=program("dnsblv6-zone"))
+        return subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True,
+                              text=True, check=False, timeout=120)
+
+    def setUp(self):
+        super().setUp()
+        allowed = subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"],
+                                 capture_output=True, check=False)
+        if allowed.returncode != 0:
+            self.skipTest("no mount name space here (not root?)")
+
+    def test_a_full_disk_leaves_the_old_version_and_is_named(self):
+        for size_kb in (200, 300, 400, 600, 800):
+            with self.subTest(size_kb=size_kb):
+                result = self.in_small_disk(size_kb, 20000)
+                self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
+                self.assertRegex(result.stderr, r"(?m)^error: .*bl6\.mdb.*No space left on device")
+                self.assertRegex(result.stdout, r"status=(74|75)\n")
+                self.assertIn("192.0.2.1\n198.51.100.0/24\n", result.stdout)
+
+    def test_the_same_disk_takes_a_list_that_fits(self):
+        result = self.in_small_disk(8000, 20000)
+        self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
+        self.assertIn("status=0\n", result.stdout)
+        self.assertIn("44.0.0.1\n", result.stdout)
+
+
+if __name__ == "__main__":
+    main()
