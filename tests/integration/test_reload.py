@@ -1,0 +1,235 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+dnsblv6d goes on answering: new versions, new configurations, lost files,
+killed workers, and the end.
+"""
+
+import os
+import signal
+import socket
+import struct
+
+from harness import (AAAA, EX_CONFIG, NOERROR, NXDOMAIN, REFUSED, SERVFAIL, SOA, ZONE, Case, Reply,
+                     ask_all, config_text, main, program, query, wait_for)
+from load import Load
+
+NAME = f"0.2.0.192.{ZONE}"
+OLD, NEW = b"\x40" + bytes(15), b"\x20" + bytes(15)  # host 1; host 2
+SERVED = [f"{half}.{third}.51.198.{ZONE}" for third in range(256) for half in (0, 1)]
+
+
+class Reload(Case):
+    def setUp(self):
+        super().setUp()
+        self.store = self.path("bl6.mdb")
+        self.lists = {OLD: self.write("old.txt", "192.0.2.1\n198.51.0.0/16\n"),
+                      NEW: self.write("new.txt", "192.0.2.2\n198.51.0.0/16\n")}
+        self.put(OLD)
+
+    def put(self, version, store=None, zone=ZONE):
+        self.build(store or self.store, self.lists[version], zone=zone)
+
+    def bitmap(self, server, name=NAME):
+        reply = server.ask(name, AAAA)
+        return reply.rdata(AAAA)[0] if reply.rcode == NOERROR else reply.rcode
+
+    def wait_until(self, server, version, what):
+        wait_for(lambda: self.bitmap(server) == version, what)
+
+    def load(self, server):
+        """Names that are listed in every version, and never may be anything else."""
+        return Load(server.address, SERVED,
+                    lambda _, reply: reply.rcode == NOERROR and reply.rdata(AAAA) == [b"\xff" * 16])
+
+
+class Versions(Reload):
+    def test_a_new_version_is_served_without_restart_or_lost_query(self):
+        server = self.serve()
+        pid, workers = server.pid, server.children()
+        with self.load(server) as load:
+            for round_number in range(20):
+                version = (NEW, OLD)[round_number % 2]
+                self.put(version)
+                self.wait_until(server, version, "the new version")
+            wait_for(lambda: load.asked >= 1000 or load.error, "the load")
+        load.assert_flawless(self)
+        self.assertEqual((server.pid, server.children()), (pid, workers))
+
+    def test_the_serial_grows_with_every_version(self):
+        server = self.serve()
+        serials = []
+        for version in (NEW, OLD, NEW):
+            self.put(version)
+            self.wait_until(server, version, "the new version")
+            soa = server.ask(ZONE, SOA).rdata(SOA)[0]
+            serials.append(struct.unpack(">I", soa[-20:-16])[0])
+        self.assertEqual(serials, sorted(set(serials)))
+
+    def test_a_store_deleted_while_served_is_served_on(self):
+        server = self.serve()
+        with self.load(server) as load:
+            os.unlink(self.store)
+            wait_for(lambda: load.asked >= 2000 or load.error, "the load")
+            self.assertEqual(self.bitmap(server), OLD)
+        load.assert_flawless(self)
+
+    def test_a_store_replaced_by_garbage_is_served_on_as_it_was(self):
+        server = self.serve()
+        with self.load(server) as load:
+            for garbage in (b"", b"garbage", self.random.randbytes(1 << 20)):
+                os.rename(self.write("garbage", garbage), self.store)
+                target = load.asked + 2000
+                wait_for(lambda: load.asked >= target or load.error, "the load")
+                self.assertEqual(self.bitmap(server), OLD)
+        load.assert_flawless(self)
+        server.wait_for_log(r"^(warning|error): \[bl6\.example\.\].*bl6\.mdb")
+
+    def test_a_store_replaced_by_another_file_is_served_from_then_on(self):
+        server = self.serve()
+        self.put(NEW, self.path("other.mdb"))
+        with self.load(server) as load:
+            os.rename(self.path("other.mdb"), self.store)
+            self.wait_until(server, NEW, "the store that was moved there")
+            target = load.asked + 2000
+            wait_for(lambda: load.asked >= target or load.error, "the load")
+        load.assert_flawless(self)
+
+    def test_garbage_and_then_a_good_file(self):
+        server = self.serve()
+        os.rename(self.write("garbage", b"garbage" * 10000), self.store)
+        server.wait_for_log(r"^(warning|error): \[bl6\.example\.\].*bl6\.mdb")
+        self.put(NEW, self.path("other.mdb"))
+        os.rename(self.path("other.mdb"), self.store)
+        self.wait_until(server, NEW, "the good file")
+
+    def test_a_store_that_appears_later_is_served_when_it_does(self):
+        other = "other.example."
+        server = self.serve([(ZONE, self.store, None), (other, self.path("later.mdb"), None)])
+        self.assertEqual(self.bitmap(server), OLD)
+        self.assertEqual(self.bitmap(server, f"0.2.0.192.{other}"), SERVFAIL)
+        self.put(NEW, self.path("later.mdb"), zone=other)
+        wait_for(lambda: self.bitmap(server, f"0.2.0.192.{other}") == NEW, "the later store")
+
+
+class Configuration(Reload):
+    def rewrite(self, server, zones, extra=""):
+        with open(server.config_path, "w", encoding="ascii") as file:
+            file.write(config_text(server.address, zones) + extra)
+
+    def test_sighup_with_a_good_file_serves_what_it_says_without_losing_a_query(self):
+        other = "other.example."
+        self.put(NEW, self.path("other.mdb"), zone=other)
+        server = self.serve([(ZONE, self.store, None)])
+        self.assertEqual(self.bitmap(server, f"0.2.0.192.{other}"), REFUSED)
+        with self.load(server) as load:
+            self.rewrite(server, [(ZONE, self.store, None), (other, self.path("other.mdb"), None)])
+            server.send_signal(signal.SIGHUP)
+            wait_for(lambda: self.bitmap(server, f"0.2.0.192.{other}") == NEW, "the new zone")
+            self.rewrite(server, [(ZONE, self.store, None)])
+            server.send_signal(signal.SIGHUP)
+            wait_for(lambda: self.bitmap(server, f"0.2.0.192.{other}") == REFUSED,
+                     "the zone to go")
+            wait_for(lambda: load.asked >= 1000 or load.error, "the load")
+        load.assert_flawless(self)
+
+    def test_sighup_with_a_bad_file_keeps_the_old_and_says_where_it_is_bad(self):
+        server = self.serve([(ZONE, self.store, None)])
+        with self.load(server) as load:
+            self.rewrite(server, [], extra="  - domain: other.example.\n    colour: blue\n")
+            server.send_signal(signal.SIGHUP)
+            server.wait_for_log(r"^(warning|error): \[.*:5\].*colour")
+            target = load.asked + 1000
+            wait_for(lambda: load.asked >= target or load.error, "the load")
+            self.assertEqual(self.bitmap(server), OLD)
+            os.unlink(server.config_path)
+            server.send_signal(signal.SIGHUP)
+            server.wait_for_log(r"^(warning|error): .*No such file")
+            self.assertEqual(self.bitmap(server), OLD)
+        load.assert_flawless(self)
+
+    def test_check_says_whether_a_file_is_good(self):
+        address = self.free_address()
+        good = self.write("good.conf", config_text(address, [(ZONE, self.store, None)]))
+        self.assertEqual(self.start_server("--config", good, "--check"), (0, True))
+        bad = self.write("bad.conf", config_text(address, [(ZONE, self.store, None)],
+                                                 ["workers: many"]))
+        self.assertEqual(self.start_server("--config", bad, "--check"), (EX_CONFIG, False))
+        self.assertEqual(self.start_server("--config", bad), (EX_CONFIG, False))
+
+    def start_server(self, *arguments):
+        """Exit status, and whether it said that all is well."""
+        process = self.start([program("dnsblv6d"), *arguments], "once")
+        status = process.popen.wait(20)
+        return status, "configuration OK" in process.log()
+
+
+class Processes(Reload):
+    def test_a_worker_that_dies_is_replaced_and_the_zone_served(self):
+        server = self.serve()
+        for _ in range(5):
+            workers = server.children()
+            os.kill(workers[0], signal.SIGKILL)
+            wait_for(lambda: workers[0] not in server.children()
+                     and len(server.children()) == len(workers), "another worker")
+            wait_for(lambda: self.try_bitmap(server) == OLD, "an answer of the new worker")
+
+    def try_bitmap(self, server):
+        try:
+            reply = server.ask(NAME, AAAA, timeout_s=0.5)
+        except OSError:  # asked between two workers
+            return None
+        return reply.rdata(AAAA)[0]
+
+    def test_workers_end_with_a_parent_that_is_killed(self):
+        server = self.serve()
+        workers = server.children()
+        server.popen.kill()
+        server.popen.wait()
+        for worker in workers:
+            wait_for(lambda worker=worker: not os.path.exists(f"/proc/{worker}")
+                     or self.is_zombie(worker), "the worker to end")
+
+    def is_zombie(self, pid):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+                return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+        except FileNotFoundError:
+            return True
+
+    def test_sigterm_answers_what_has_arrived_and_ends_with_0(self):
+        server = self.serve(server_lines=["workers: 1"])
+        with socket.create_connection(server.address, 10) as tcp, \
+                socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+            udp.connect(server.address)
+            udp.settimeout(10)
+            packet = query(NAME, AAAA, 1)
+            framed = struct.pack(">H", len(packet)) + packet
+            tcp.sendall(framed)
+            reader = tcp.makefile("rb")
+            reader.read(struct.unpack(">H", reader.read(2))[0])  # now it is accepted
+            tcp.sendall(framed * 50)
+            for ident in range(100):
+                udp.send(query(NAME, AAAA, ident))
+            server.send_signal(signal.SIGTERM)
+            answered = {Reply(udp.recv(2048)).id for _ in range(100)}
+            self.assertEqual(answered, set(range(100)))
+            for _ in range(50):
+                reply = Reply(reader.read(struct.unpack(">H", reader.read(2))[0]))
+                self.assertEqual(reply.rdata(AAAA), [OLD])
+            self.assertEqual(reader.read(), b"")
+        self.assertEqual(server.popen.wait(20), 0)
+        self.assertRegex(server.log(), r"(?m)^info: \[dnsblv6d\] (stopped|ended)")
+
+    def test_sigusr1_logs_counters_of_each_zone_and_result(self):
+        server = self.serve(server_lines=["workers: 1"])
+        ask_all(server.address, [(NAME, AAAA)] * 70 + [(f"1.9.9.9.{ZONE}", AAAA)] * 30)
+        server.send_signal(signal.SIGUSR1)
+        line = server.wait_for_log(r"^info: \[bl6\.example\.\] .*$")[-1]
+        self.assertRegex(line, r"\b\w+=70\b")
+        self.assertRegex(line, r"\b\w+=30\b")
+        self.assertEqual(self.bitmap(server, f"1.9.9.9.{ZONE}"), NXDOMAIN)
+
+
+if __name__ == "__main__":
+    main()
