@@ -195,13 +195,52 @@ static int open_tables(struct writer *writer)
 	return STORE_OK;
 }
 
+/* Waits for the writer before. When that one has raised the size limit, takes it over. */
+static int begin(MDB_env *env, MDB_txn **ret_txn)
+{
+	int code = mdb_txn_begin(env, NULL, 0, ret_txn);
+	if (code == MDB_MAP_RESIZED) {
+		code = mdb_env_set_mapsize(env, 0);
+		if (code == MDB_SUCCESS)
+			code = mdb_txn_begin(env, NULL, 0, ret_txn);
+	}
+	return environment_status(code);
+}
+
+/*
+ * LMDB never writes a page that one transaction has taken at the end of the
+ * file and freed again, so the file may end before the last page of a whole
+ * version, and look as if it had been cut short. Therefore it is as long as
+ * the map while a transaction runs (a hole: no disk is used), and afterwards
+ * as long as the newest version says. Whoever is killed in between leaves it
+ * too long, never too short, and the next writer cuts it. Called inside a
+ * write transaction, so that no other writer is behind the end.
+ */
+static int set_length(MDB_env *env, bool is_writing)
+{
+	MDB_envinfo info;
+	MDB_stat stat_;
+	int fd;
+	int code = mdb_env_info(env, &info);
+	if (code == MDB_SUCCESS)
+		code = mdb_env_stat(env, &stat_);
+	if (code == MDB_SUCCESS)
+		code = mdb_env_get_fd(env, &fd);
+	if (code != MDB_SUCCESS)
+		return environment_status(code);
+	size_t size = is_writing ? info.me_mapsize : (info.me_last_pgno + 1) * stat_.ms_psize;
+	return ftruncate(fd, (off_t)size) == 0 ? STORE_OK : -errno;
+}
+
 static int run_once(MDB_env *env, writer_fn fn, void *context)
 {
 	struct writer writer = { 0 };
-	int ret = environment_status(mdb_txn_begin(env, NULL, 0, &writer.txn));
+	int ret = begin(env, &writer.txn);
 	if (ret != STORE_OK)
 		return ret;
-	ret = open_tables(&writer);
+	ret = set_length(env, true);
+	if (ret == STORE_OK)
+		ret = open_tables(&writer);
 	if (ret == STORE_OK)
 		ret = load_sum(&writer);
 	if (ret == STORE_OK)
@@ -229,16 +268,74 @@ static int raise_limit(MDB_env *env)
 	return environment_status(mdb_env_set_mapsize(env, info.me_mapsize * 2));
 }
 
-static int run_until_it_fits(MDB_env *env, writer_fn fn, void *context)
+/*
+ * LMDB calls a write that was cut short an I/O error. Writing again, behind
+ * the map, asks the system for its reason: -ENOSPC, -EDQUOT, or indeed -EIO.
+ */
+static int reason_of_io_error(MDB_env *env)
 {
-	for (;;) {
-		int ret = run_once(env, fn, context);
-		if (ret != STORE_EFULL)
-			return ret;
+	static const uint8_t page[4096];
+	MDB_envinfo info;
+	int fd;
+	if (mdb_env_info(env, &info) != MDB_SUCCESS || mdb_env_get_fd(env, &fd) != MDB_SUCCESS)
+		return -EIO;
+	return pwrite(fd, page, sizeof(page), (off_t)info.me_mapsize) < 0 ? -errno : -EIO;
+}
+
+/* False when path now names another file, or none: what was committed is lost. */
+static bool is_same_file(MDB_env *env, const char *path)
+{
+	struct stat opened;
+	struct stat named;
+	int fd;
+	return mdb_env_get_fd(env, &fd) == MDB_SUCCESS && fstat(fd, &opened) == 0 &&
+	       stat(path, &named) == 0 && opened.st_ino == named.st_ino &&
+	       opened.st_dev == named.st_dev;
+}
+
+static void remove_store(const char *path)
+{
+	char lock[PATH_MAX];
+	unlink(path);
+	if (snprintf(lock, sizeof(lock), "%s-lock", path) < (int)sizeof(lock))
+		unlink(lock);
+}
+
+/* Only the transactions that were committed count: 0 until the first of them. */
+static bool is_unused(MDB_env *env)
+{
+	MDB_envinfo info;
+	return mdb_env_info(env, &info) == MDB_SUCCESS && info.me_last_txnid == 0;
+}
+
+/*
+ * After the last transaction: gives the file its length again, or removes it
+ * when nobody has ever committed to it. Inside a transaction, because another
+ * writer may do so at any time. Returns what to report for status.
+ */
+static int settle(MDB_env *env, const char *path, int status)
+{
+	MDB_txn *txn;
+	if (begin(env, &txn) != STORE_OK)
+		return status; /* too long a file is no harm */
+	if (status == -EIO)
+		status = reason_of_io_error(env);
+	(void)set_length(env, false);
+	if (status != STORE_OK && is_unused(env) && is_same_file(env, path))
+		remove_store(path);
+	mdb_txn_abort(txn);
+	return status;
+}
+
+static int run_until_it_fits(MDB_env *env, const char *path, writer_fn fn, void *context)
+{
+	int ret;
+	while ((ret = run_once(env, fn, context)) == STORE_EFULL) {
 		ret = raise_limit(env);
 		if (ret != STORE_OK)
-			return ret;
+			break;
 	}
+	return settle(env, path, ret);
 }
 
 static int open_environment(const char *path, bool is_new, MDB_env **ret_env)
@@ -264,25 +361,6 @@ static int open_environment(const char *path, bool is_new, MDB_env **ret_env)
 	return STORE_OK;
 }
 
-/* False when path now names another file, or none: what was committed is lost. */
-static bool is_same_file(MDB_env *env, const char *path)
-{
-	struct stat opened;
-	struct stat named;
-	int fd;
-	return mdb_env_get_fd(env, &fd) == MDB_SUCCESS && fstat(fd, &opened) == 0 &&
-	       stat(path, &named) == 0 && opened.st_ino == named.st_ino &&
-	       opened.st_dev == named.st_dev;
-}
-
-static void remove_store(const char *path)
-{
-	char lock[PATH_MAX];
-	unlink(path);
-	if (snprintf(lock, sizeof(lock), "%s-lock", path) < (int)sizeof(lock))
-		unlink(lock);
-}
-
 int writer_run(const char *path, writer_fn fn, void *context)
 {
 	MDB_env *env = NULL;
@@ -299,12 +377,12 @@ int writer_run(const char *path, writer_fn fn, void *context)
 	if (ret == STORE_OK)
 		ret = environment_status(mdb_reader_check(env, &dead_readers));
 	if (ret == STORE_OK)
-		ret = run_until_it_fits(env, fn, context);
+		ret = run_until_it_fits(env, path, fn, context);
 	if (ret == STORE_OK && !is_same_file(env, path))
 		ret = STORE_EREPLACED;
 	if (env != NULL)
 		mdb_env_close(env);
-	if (ret != STORE_OK && ret != STORE_EREPLACED && is_new)
-		remove_store(path);
+	else if (is_new && environment_check_file(path) == STORE_EUNFINISHED)
+		remove_store(path); /* LMDB could not even begin it */
 	return ret;
 }
