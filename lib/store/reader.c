@@ -215,8 +215,8 @@ int reader_get(struct reader *reader, enum store_table table, const void *key, s
 {
 	MDB_val k = val(key, key_size);
 	MDB_val v;
-	/* The cursor keeps its page stack: faster than mdb_get() for neighbours. */
-	int code = mdb_cursor_get(reader->cursors[table], &k, &v, MDB_SET);
+	/* Not through the cursor: that would move the walk of this table. */
+	int code = mdb_get(reader->txn, reader->tables[table], &k, &v);
 	if (code == MDB_SUCCESS)
 		*ret_value = bytes_of(&v);
 	return environment_status(code);
