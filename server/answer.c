@@ -76,7 +76,10 @@ static struct question parse(struct reply *reply)
 	int ret = knot_pkt_parse(query, KNOT_PF_KEEPWIRE | KNOT_PF_NOCANON);
 	question.is_malformed = ret != KNOT_EOK || query->qname_size == 0;
 	question.has_question = query->qname_size != 0;
-	if (ret == KNOT_EOK && query->opt_rr != NULL) {
+	/* RFC 6891 section 6.1.2: the owner of an OPT is the root. libknot takes any. */
+	if (query->opt_rr != NULL && query->opt_rr->owner[0] != 0)
+		question.is_malformed = true;
+	else if (ret == KNOT_EOK && query->opt_rr != NULL) {
 		question.has_edns = true;
 		question.has_do = knot_edns_do(query->opt_rr);
 		question.edns_version = knot_edns_get_version(query->opt_rr);
@@ -209,7 +212,7 @@ static size_t answer_face(struct answer *answer, const struct question *question
 			  const struct answer_query *query)
 {
 	struct reply *reply = &answer->reply;
-	uint64_t *counters = counters_face(&answer->counters, reply->face->index);
+	uint64_t *counters = counters_of_face(&answer->counters, reply->face->index);
 	counters_count(&counters[COUNTERS_FACE_QUERIES]);
 	if (query->is_tcp)
 		counters_count(&counters[COUNTERS_FACE_TCP]);

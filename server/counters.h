@@ -95,7 +95,7 @@ static inline void counters_count(uint64_t *counter)
 	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
 }
 
-static inline uint64_t *counters_face(const struct counters *counters, size_t face)
+static inline uint64_t *counters_of_face(const struct counters *counters, size_t face)
 {
 	return counters->faces + face * (size_t)COUNTERS_FACE_COUNT;
 }

@@ -67,7 +67,8 @@ int tally_add_bank(struct tally *tally, const struct counters_bank *bank,
 	counters_add(bank, &sum);
 	int ret = 0;
 	for (size_t i = 0; i < bank->face_count && ret == 0; i++)
-		ret = add_face(tally, catalog_face_name(settings, i)->text, counters_face(&sum, i));
+		ret = add_face(tally, catalog_face_name(settings, i)->text,
+			       counters_of_face(&sum, i));
 	free(faces);
 	return ret;
 }

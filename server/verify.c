@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -11,6 +12,12 @@
 
 /* A walk over damaged pages may never end; a whole one takes seconds per gigabyte. */
 #define CPU_MAX_S 300
+
+/* What the child says, in one write. */
+struct verdict {
+	int status;
+	struct dnsblv6_labels apex;
+};
 
 /* The worker's signal handlers write into the worker's event loop: not from here. */
 static void reset_signals(void)
@@ -23,17 +30,21 @@ static void reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static int read_store(const struct zone *zone)
+static struct verdict read_store(const struct zone *zone)
 {
 	struct zone own;
+	struct verdict verdict;
+	memset(&verdict, 0, sizeof(verdict));
 	zone_init(&own, zone->apex, zone->apex_size, zone->path);
 	int ret = zone_open(&own);
 	if (ret == 0)
 		ret = zone_begin(&own);
 	if (ret == 0)
 		ret = reader_verify(own.reader);
+	verdict.status = ret;
+	verdict.apex = own.facts.zone;
 	zone_close(&own);
-	return ret;
+	return verdict;
 }
 
 __attribute__((noreturn)) static void run_child(const struct zone *zone, int fd)
@@ -46,8 +57,8 @@ __attribute__((noreturn)) static void run_child(const struct zone *zone, int fd)
 	close_range(STDERR_FILENO + 2, ~0U, 0);
 	setrlimit(RLIMIT_CPU, &(struct rlimit){ CPU_MAX_S, CPU_MAX_S });
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
-	int status = read_store(zone);
-	_exit(write(STDERR_FILENO + 1, &status, sizeof(status)) == sizeof(status) ? 0 : 1);
+	struct verdict verdict = read_store(zone);
+	_exit(write(STDERR_FILENO + 1, &verdict, sizeof(verdict)) == sizeof(verdict) ? 0 : 1);
 }
 
 int verify_start(struct verify *verify, const struct zone *zone)
@@ -80,15 +91,19 @@ static void reap(struct verify *verify)
 		continue;
 }
 
-int verify_finish(struct verify *verify)
+int verify_finish(struct verify *verify, struct dnsblv6_labels *ret_apex)
 {
-	int status = 0;
+	struct verdict verdict;
 	ssize_t size = 0;
 	do
-		size = read(verify->fd, &status, sizeof(status));
+		size = read(verify->fd, &verdict, sizeof(verdict));
 	while (size < 0 && errno == EINTR);
 	reap(verify);
-	return size == sizeof(status) ? status : STORE_ECORRUPT;
+	ret_apex->size = 0;
+	if (size != sizeof(verdict))
+		return STORE_ECORRUPT;
+	*ret_apex = verdict.apex;
+	return verdict.status;
 }
 
 void verify_cancel(struct verify *verify)

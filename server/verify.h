@@ -13,7 +13,7 @@
  *     struct verify verify;
  *     int ret = verify_start(&verify, zone);
  *     // ... until verify.fd is readable ...
- *     ret = verify_finish(&verify);
+ *     ret = verify_finish(&verify, &apex);
  */
 
 #include "server/zone.h"
@@ -34,8 +34,9 @@ int verify_start(struct verify *verify, const struct zone *zone);
 /*
  * Waits for the child. Returns 0 when the store is whole and of this zone; what
  * zone_open() or reader_verify() said; STORE_ECORRUPT when the child died.
+ * *ret_apex is the zone that the store says it is of, empty when it says none.
  */
-int verify_finish(struct verify *verify);
+int verify_finish(struct verify *verify, struct dnsblv6_labels *ret_apex);
 /* Ends a child that nobody waits for any more. */
 void verify_cancel(struct verify *verify);
 

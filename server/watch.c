@@ -2,13 +2,15 @@
 #include "server/watch.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "lib/common/log.h"
 
-#define INTERVAL_MS 1000
+#define INTERVAL_MS    1000
+#define FOUND_TEXT_MAX (DNSBLV6_NAME_TEXT_SIZE + 8)
 
 /* ---- files ---- */
 
@@ -65,18 +67,32 @@ static void log_serving(const struct watch_zone *watched)
 			 zone->facts.serial, (unsigned long long)zone->facts.record_count);
 }
 
+/* " found=other.example." when that is what is wrong. */
+static void format_found(const struct watch_zone *watched, int status, char *ret_text)
+{
+	ret_text[0] = '\0';
+	if (status != ZONE_EAPEX)
+		return;
+	char name[DNSBLV6_NAME_TEXT_SIZE];
+	dnsblv6_name_format(watched->found.wire, watched->found.size, name);
+	snprintf(ret_text, FOUND_TEXT_MAX, " found=%s.", name);
+}
+
 /* status is why the file at the path is not what is served. */
 static void log_refused(const struct watch_zone *watched, int status)
 {
 	const struct zone *zone = watched->zone;
+	char found[FOUND_TEXT_MAX];
 	if (!counters_note(watched->watch->bank, watched->index, status))
 		return;
+	format_found(watched, status, found);
 	if (zone->reader == NULL)
-		log_error(watched->name, "store not opened, answering SERVFAIL, path=%s (%s)",
-			  zone->path, zone_strerror(status));
+		log_error(watched->name, "store not opened, answering SERVFAIL, path=%s%s (%s)",
+			  zone->path, found, zone_strerror(status));
 	else
-		log_warning(watched->name, "store not switched, serving the old one, path=%s (%s)",
-			    zone->path, zone_strerror(status));
+		log_warning(watched->name,
+			    "store not switched, serving the old one, path=%s%s (%s)", zone->path,
+			    found, zone_strerror(status));
 }
 
 static void log_expired(const struct watch_zone *watched)
@@ -156,7 +172,7 @@ static void verify_on_readable(uv_poll_t *poll, int status, int events)
 	(void)events;
 	struct watch_zone *watched = poll->data;
 	stop_polling(watched);
-	int ret = verify_finish(&watched->verify);
+	int ret = verify_finish(&watched->verify, &watched->found);
 	if (ret == 0)
 		accept_file(watched);
 	else

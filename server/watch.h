@@ -49,10 +49,11 @@ struct watch_zone {
 	struct verify verify;
 	uv_poll_t poll; /* of the child, while is_verifying */
 	bool is_verifying;
-	bool is_closing;	/* the poll handle is on its way out */
-	bool is_decided;	/* opened or refused once since start */
-	struct watch_file file; /* what is being verified, or was last */
-	int refused_status;	/* why file was refused; 0 when it was not */
+	bool is_closing;	     /* the poll handle is on its way out */
+	bool is_decided;	     /* opened or refused once since start */
+	struct watch_file file;	     /* what is being verified, or was last */
+	int refused_status;	     /* why file was refused; 0 when it was not */
+	struct dnsblv6_labels found; /* the zone that file says it is of */
 };
 
 struct watch {

@@ -1,0 +1,635 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// server_fixture.hh - a small store, a server's decision over it, and eyes to
+// read what it answers.
+//
+// The store is written with lib/store and lib/format and has one of each thing
+// that a server can meet; its content is the table in store_content below.
+// Replies are read by a parser of our own, so that libknot proves nothing
+// about itself.
+
+#include "lib/format/record.h"
+#include "lib/format/wellknown.h"
+#include "lib/store/writer.h"
+#include "server/answer.h"
+#include "tests/lib/tmpdir.hh"
+
+#include <arpa/inet.h>
+
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using bytes = std::vector<uint8_t>;
+
+// ---- DNS, as far as tests need it ----
+
+namespace dns
+{
+enum type : uint16_t {
+	A = 1,
+	NS = 2,
+	CNAME = 5,
+	SOA = 6,
+	TXT = 16,
+	AAAA = 28,
+	OPT = 41,
+	TSIG = 250,
+	IXFR = 251,
+	AXFR = 252,
+	MAILB = 253,
+	ANY = 255,
+};
+enum rcode : unsigned {
+	NOERROR = 0,
+	FORMERR = 1,
+	SERVFAIL = 2,
+	NXDOMAIN = 3,
+	NOTIMP = 4,
+	REFUSED = 5,
+	BADVERS = 16,
+};
+enum flag : uint16_t {
+	QR = 0x8000,
+	AA = 0x0400,
+	TC = 0x0200,
+	RD = 0x0100,
+	RA = 0x0080,
+	AD = 0x20,
+	CD = 0x10
+};
+
+// "a.b." to wire form, case kept. Labels may not hold a dot; no escapes.
+inline bytes name(const std::string &text)
+{
+	bytes out;
+	size_t start = text == "." ? 1 : 0;
+	while (start < text.size()) {
+		size_t dot = text.find('.', start);
+		if (dot == std::string::npos)
+			dot = text.size();
+		out.push_back(static_cast<uint8_t>(dot - start));
+		out.insert(out.end(), text.begin() + static_cast<long>(start),
+			   text.begin() + static_cast<long>(dot));
+		start = dot + 1;
+	}
+	out.push_back(0);
+	return out;
+}
+
+inline void put16(bytes &out, unsigned value)
+{
+	out.push_back(static_cast<uint8_t>(value >> 8));
+	out.push_back(static_cast<uint8_t>(value));
+}
+inline void put32(bytes &out, uint32_t value)
+{
+	put16(out, value >> 16);
+	put16(out, value & 0xffff);
+}
+inline void append(bytes &out, const bytes &more)
+{
+	out.insert(out.end(), more.begin(), more.end());
+}
+
+struct question {
+	std::string name;
+	uint16_t type = A;
+	uint16_t qclass = 1;
+	uint16_t flags = RD;
+	int edns_payload = -1; // none
+	uint8_t edns_version = 0;
+	uint16_t edns_flags = 0;
+	bytes edns_options = {};
+};
+
+inline bytes opt(const question &q)
+{
+	bytes out = { 0 };
+	put16(out, OPT);
+	put16(out, static_cast<unsigned>(q.edns_payload));
+	out.push_back(0);
+	out.push_back(q.edns_version);
+	put16(out, q.edns_flags);
+	put16(out, static_cast<unsigned>(q.edns_options.size()));
+	append(out, q.edns_options);
+	return out;
+}
+
+inline bytes query(const question &q)
+{
+	bytes out;
+	put16(out, 0x1234);
+	put16(out, q.flags);
+	put16(out, 1);
+	put16(out, 0);
+	put16(out, 0);
+	put16(out, q.edns_payload >= 0 ? 1 : 0);
+	append(out, name(q.name));
+	put16(out, q.type);
+	put16(out, q.qclass);
+	if (q.edns_payload >= 0)
+		append(out, opt(q));
+	return out;
+}
+
+struct record {
+	std::string owner; // lower case, with the final dot
+	uint16_t type = 0;
+	uint16_t rclass = 0;
+	uint32_t ttl = 0;
+	bytes rdata;	    // as on the wire
+	std::string target; // NS, and the first name of an SOA, decompressed
+};
+
+// What a reply says. Throws when it is not well-formed to its last byte.
+class message
+{
+      public:
+	unsigned id = 0, flags = 0, rcode = 0;
+	bytes question; // as on the wire
+	std::string qname;
+	std::vector<record> answer, authority, additional; // OPT apart
+	bool has_opt = false;
+	unsigned payload = 0, edns_version = 0, edns_flags = 0;
+	bytes options;
+
+	explicit message(const bytes &wire) : wire_(wire)
+	{
+		id = read16();
+		flags = read16();
+		rcode = flags & 15;
+		unsigned counts[4];
+		for (unsigned &count : counts)
+			count = read16();
+		if (counts[0] > 1)
+			throw std::runtime_error("more than one question");
+		if (counts[0] == 1) {
+			size_t start = at_;
+			qname = read_name();
+			at_ += 4;
+			need(0);
+			question.assign(wire_.begin() + static_cast<long>(start),
+					wire_.begin() + static_cast<long>(at_));
+		}
+		read_section(counts[1], answer);
+		read_section(counts[2], authority);
+		read_section(counts[3], additional);
+		if (at_ != wire_.size())
+			throw std::runtime_error("bytes behind the message");
+	}
+	bool has(uint16_t flag) const
+	{
+		return (flags & flag) != 0;
+	}
+	size_t size() const
+	{
+		return wire_.size();
+	}
+	// The code of an extended error, or -1.
+	int ede() const
+	{
+		for (size_t i = 0; i + 4 <= options.size();) {
+			unsigned code = options[i] * 256U + options[i + 1];
+			unsigned length = options[i + 2] * 256U + options[i + 3];
+			if (code == 15 && length >= 2)
+				return options[i + 4] * 256 + options[i + 5];
+			i += 4 + length;
+		}
+		return -1;
+	}
+
+      private:
+	bytes wire_;
+	size_t at_ = 0;
+
+	void need(size_t size) const
+	{
+		if (at_ + size > wire_.size())
+			throw std::runtime_error("message is cut");
+	}
+	uint8_t read8()
+	{
+		need(1);
+		return wire_[at_++];
+	}
+	uint16_t read16()
+	{
+		unsigned high = read8();
+		return static_cast<uint16_t>(high << 8 | read8());
+	}
+	uint32_t read32()
+	{
+		uint32_t high = read16();
+		return high << 16 | read16();
+	}
+	std::string read_name()
+	{
+		std::string out;
+		size_t end = 0; // behind the first pointer
+		for (unsigned steps = 0;; steps++) {
+			if (steps > 128)
+				throw std::runtime_error("compression loop");
+			unsigned size = read8();
+			if (size >= 0xc0) {
+				size_t target = (size & 0x3fU) << 8 | read8();
+				end = end == 0 ? at_ : end;
+				if (target >= at_ - 2)
+					throw std::runtime_error("pointer forward");
+				at_ = target;
+				continue;
+			}
+			if (size == 0)
+				break;
+			need(size);
+			for (unsigned i = 0; i < size; i++)
+				out += static_cast<char>(tolower(wire_[at_ + i]));
+			out += '.';
+			at_ += size;
+		}
+		at_ = end == 0 ? at_ : end;
+		return out.empty() ? "." : out;
+	}
+	void read_section(unsigned count, std::vector<record> &section)
+	{
+		for (unsigned i = 0; i < count; i++) {
+			record rr;
+			rr.owner = read_name();
+			rr.type = read16();
+			rr.rclass = read16();
+			rr.ttl = read32();
+			size_t size = read16();
+			need(size);
+			rr.rdata.assign(wire_.begin() + static_cast<long>(at_),
+					wire_.begin() + static_cast<long>(at_ + size));
+			size_t end = at_ + size;
+			if (rr.type == NS || rr.type == SOA)
+				rr.target = read_name();
+			at_ = end;
+			if (rr.type == OPT)
+				take_opt(rr);
+			else
+				section.push_back(rr);
+		}
+	}
+	void take_opt(const record &rr)
+	{
+		if (has_opt)
+			throw std::runtime_error("two OPTs");
+		has_opt = true;
+		payload = rr.rclass;
+		rcode |= rr.ttl >> 24 << 4;
+		edns_version = rr.ttl >> 16 & 255;
+		edns_flags = rr.ttl & 0xffff;
+		options = rr.rdata;
+	}
+};
+} // namespace dns
+
+// ---- the store ----
+
+inline dnsblv6_labels labels(const std::string &text)
+{
+	dnsblv6_labels out;
+	if (dnsblv6_name_from_text(text.empty() ? "@" : text.c_str(), &out) != DNSBLV6_OK)
+		throw std::runtime_error("not a name: " + text);
+	return out;
+}
+
+inline dnsblv6_addr addr(const std::string &text)
+{
+	dnsblv6_addr out;
+	if (dnsblv6_addr_parse(text.data(), text.size(), &out) != DNSBLV6_OK)
+		throw std::runtime_error("not an address: " + text);
+	return out;
+}
+
+class store_writer
+{
+      public:
+	explicit store_writer(writer *w) : writer_(w)
+	{
+	}
+	int status() const
+	{
+		return status_;
+	}
+	void bitmap(const std::string &name, std::vector<unsigned> bits)
+	{
+		dnsblv6_bitmap map = {};
+		for (unsigned bit : bits)
+			dnsblv6_bitmap_add(&map, bit);
+		bitmap(name, map);
+	}
+	void full(const std::string &name)
+	{
+		bitmap(name, dnsblv6_bitmap_make_full());
+	}
+	void bitmap(const std::string &name, const dnsblv6_bitmap &map)
+	{
+		uint8_t data[DNSBLV6_BITMAP_RECORD_SIZE];
+		dnsblv6_record_encode_bitmap(&map, data);
+		record(name, data, sizeof(data));
+	}
+	struct rr {
+		uint16_t type;
+		uint32_t ttl;
+		bytes rdata;
+	};
+	void rrs(const std::string &name, const std::vector<rr> &list)
+	{
+		std::vector<dnsblv6_rr> raw;
+		for (const rr &one : list)
+			raw.push_back({ one.type, static_cast<uint16_t>(one.rdata.size()), one.ttl,
+					one.rdata.data() });
+		bytes data(60000);
+		size_t size = 0;
+		keep(dnsblv6_record_encode_rrs(raw.data(), raw.size(), data.data(), data.size(),
+					       &size));
+		record(name, data.data(), size);
+	}
+	struct value {
+		std::string a;
+		uint32_t ttl;
+		std::string text;
+	};
+	void set(uint32_t number, const std::vector<value> &values)
+	{
+		std::vector<dnsblv6_value> raw;
+		for (const value &one : values)
+			raw.push_back({ dnsblv6_addr_ipv4(addr(one.a)), one.ttl,
+					static_cast<uint8_t>(one.text.size()),
+					reinterpret_cast<const uint8_t *>(one.text.data()) });
+		bytes data(100000);
+		size_t size = 0;
+		keep(dnsblv6_set_encode(raw.data(), raw.size(), data.data(), data.size(), &size));
+		uint8_t key[DNSBLV6_SET_KEY_SIZE];
+		dnsblv6_set_make_key(number, key);
+		put(STORE_SETS, key, sizeof(key), data.data(), size);
+	}
+	void segment(uint16_t origin, const std::string &first, const std::string &last,
+		     uint32_t number)
+	{
+		dnsblv6_segment segment = { addr(first), addr(last), number };
+		uint8_t key[DNSBLV6_SEGMENT_KEY_MAX];
+		uint8_t data[DNSBLV6_SEGMENT_MAX];
+		size_t key_size = dnsblv6_segment_make_key(origin, segment.last, key);
+		size_t size = dnsblv6_segment_encode(&segment, data);
+		put(STORE_SEGMENTS, key, key_size, data, size);
+	}
+	void origin(uint16_t number, const std::string &name, uint32_t default_set)
+	{
+		dnsblv6_origin origin = { labels(name), default_set };
+		uint8_t key[DNSBLV6_ORIGIN_KEY_SIZE];
+		uint8_t data[DNSBLV6_ORIGIN_MAX];
+		dnsblv6_origin_make_key(number, key);
+		put(STORE_FACTS, key, sizeof(key), data, dnsblv6_origin_encode(&origin, data));
+	}
+	void facts(const dnsblv6_facts &facts)
+	{
+		uint8_t data[DNSBLV6_FACTS_MAX];
+		put(STORE_FACTS, reinterpret_cast<const uint8_t *>(DNSBLV6_FACT_ZONE),
+		    strlen(DNSBLV6_FACT_ZONE), data, dnsblv6_facts_encode(&facts, data));
+		uint8_t schema[4];
+		dnsblv6_schema_encode(DNSBLV6_SCHEMA, schema);
+		put(STORE_FACTS, reinterpret_cast<const uint8_t *>(DNSBLV6_FACT_SCHEMA),
+		    strlen(DNSBLV6_FACT_SCHEMA), schema, sizeof(schema));
+	}
+	void record(const std::string &name, const uint8_t *data, size_t size)
+	{
+		dnsblv6_labels owner = labels(name);
+		dnsblv6_key key;
+		keep(dnsblv6_key_from_labels(owner.wire, owner.size, &key));
+		put(STORE_RECORDS, key.bytes, key.size, data, size);
+	}
+
+      private:
+	writer *writer_;
+	int status_ = 0;
+
+	void keep(int ret)
+	{
+		if (status_ == 0)
+			status_ = ret;
+	}
+	void put(store_table table, const uint8_t *key, size_t key_size, const uint8_t *data,
+		 size_t size)
+	{
+		keep(writer_put(writer_, table, key, key_size, data, size));
+	}
+};
+
+inline bytes soa_rdata(const std::string &apex, uint32_t serial)
+{
+	bytes out = dns::name("ns1." + apex);
+	dns::append(out, dns::name("hostmaster." + apex));
+	for (uint32_t number : { serial, 3600U, 900U, 604800U, 600U })
+		dns::put32(out, number);
+	return out;
+}
+
+inline bytes text_rdata(const std::string &text)
+{
+	bytes out = { static_cast<uint8_t>(text.size()) };
+	out.insert(out.end(), text.begin(), text.end());
+	return out;
+}
+
+struct store_options {
+	std::string apex = "bl6.example.";
+	uint32_t serial = 7;
+	uint64_t expires_s = 0;
+	dnsblv6_style style = DNSBLV6_STYLE_DOTTED;
+	unsigned more_ns = 0; // besides ns1 and ns2, each with an A and an AAAA
+};
+
+inline void write_static(store_writer &out, const store_options &options)
+{
+	const std::string &apex = options.apex;
+	std::vector<store_writer::rr> rrs = {
+		{ dns::SOA, 3600, soa_rdata(apex, options.serial) },
+		{ dns::NS, 86400, dns::name("ns1." + apex) },
+		{ dns::NS, 86400, dns::name("NS2." + apex) },
+		{ dns::NS, 86400, dns::name("ns.elsewhere.example.") },
+	};
+	for (unsigned i = 0; i < options.more_ns; i++) {
+		std::string host = "more" + std::to_string(i);
+		rrs.push_back({ dns::NS, 86400, dns::name(host + "." + apex) });
+		out.rrs(host, { { dns::A, 86400, { 192, 0, 2, 55 } },
+				{ dns::AAAA, 86400, bytes(16, 0x55) } });
+	}
+	rrs.push_back({ dns::TXT, 60, text_rdata("hello") });
+	out.rrs("", rrs);
+	out.rrs("ns1",
+		{ { dns::A, 86400, { 192, 0, 2, 53 } }, { dns::AAAA, 86400, bytes(16, 0x53) } });
+	out.rrs("ns2", { { dns::A, 86400, { 192, 0, 2, 54 } } });
+	std::vector<store_writer::rr> many;
+	for (char c = 'a'; c < 'a' + 20; c++)
+		many.push_back({ dns::TXT, 60, text_rdata(std::string(200, c)) });
+	out.rrs("many", many);
+	out.rrs("twelve", { many.begin(), many.begin() + 4 });
+}
+
+inline void write_lists(store_writer &out)
+{
+	using namespace std::string_literals;
+	out.origin(0, "", 1);
+	out.origin(1, "sub", 2);
+	out.origin(2, "deep.er", 2);
+	out.set(1, { { "127.0.0.2", 2100, "see https://bl.example/?ip=\0"s } });
+	out.set(2, { { "127.0.0.3", 900, "" } });
+	out.set(3, { { "127.0.0.4", 300, "a" },
+		     { "127.0.0.4", 600, "b" },
+		     { "127.0.0.5", 450, "a" } });
+	std::vector<store_writer::value> many;
+	for (int i = 1; i <= 200; i++)
+		many.push_back({ "127.0.1." + std::to_string(i), 60,
+				 std::to_string(i) + std::string(250, 'x') });
+	out.set(4, many);
+	for (int i = 201; i <= 255; i++)
+		many.push_back({ "127.0.1." + std::to_string(i), 60,
+				 std::to_string(i) + std::string(250, 'x') });
+	out.set(5, many);
+
+	out.bitmap("0.2.0.192", std::vector<unsigned>{ 1, 127 });
+	out.segment(0, "192.0.2.127", "192.0.2.127", 3);
+	out.full("*.100.51.198");
+	out.segment(0, "198.51.100.9", "198.51.100.9", 2);
+	out.full("*.0.203");
+	out.segment(0, "203.0.1.0", "203.0.1.255", 4);
+	out.segment(0, "203.0.2.0", "203.0.2.255", 5);
+	out.full("*.77");
+	out.bitmap("0.0.0.127", std::vector<unsigned>{ 2 });
+	for (size_t i = 0; i < DNSBLV6_CANARY_COUNT; i++)
+		out.bitmap("0." + std::to_string(i + 1) + ".0.127", dnsblv6_canary_get(i)->map);
+
+	out.bitmap("0.cc.aabb.0db8.2001.ip6", std::vector<unsigned>{ 0, 5 });
+	out.segment(0, "2001:db8:aabb:cc05::", "2001:db8:aabb:cc05::", 0);
+	out.segment(0, "2001:db8:aabb:cc05::1", "2001:db8:aabb:cc05::1", 3);
+	out.segment(0, "2001:db8:aabb:cc05::2", "2001:db8:aabb:cc05:ffff:ffff:ffff:ffff", 0);
+	out.full("*.0bad.2001.ip6");
+	// 6to4: the address itself with one value, the IPv4 address inside it with another.
+	out.bitmap("0.00.0201.c000.2002.ip6", std::vector<unsigned>{ 0 });
+	out.segment(0, "2002:c000:201::", "2002:c000:201:0:ffff:ffff:ffff:ffff", 2);
+
+	out.bitmap("0.2.0.192.sub", std::vector<unsigned>{ 5 });
+	out.bitmap("0.9.9.9.deep.er", std::vector<unsigned>{ 9 });
+}
+
+inline int store_content(writer *w, void *context)
+{
+	const store_options &options = *static_cast<store_options *>(context);
+	for (int table = 0; table < STORE_TABLE_COUNT; table++) {
+		int ret = writer_clear(w, static_cast<store_table>(table));
+		if (ret != 0)
+			return ret;
+	}
+	store_writer out(w);
+	dnsblv6_facts facts = {};
+	facts.zone = labels(options.apex);
+	facts.style = options.style;
+	facts.ttl = 2100;
+	facts.serial = options.serial;
+	facts.expires_s = options.expires_s;
+	out.facts(facts);
+	write_static(out, options);
+	write_lists(out);
+	return out.status();
+}
+
+inline void write_store(const std::string &path, store_options options = {})
+{
+	int ret = writer_run(path.c_str(), store_content, &options);
+	if (ret != 0)
+		throw std::runtime_error("store not written: " + std::string(store_strerror(ret)));
+}
+
+// ---- the server ----
+
+// A catalog over one store, and answer_make() with its counters.
+class decision
+{
+      public:
+	explicit decision(store_options options = {}, unsigned payload = 1232)
+	{
+		write_store(path(), options);
+		open("zone:\n  - domain: bl6.example.\n    store: " + path() +
+			     "\n    classic: bl.example.\n",
+		     payload);
+	}
+	// Of any configuration; stores that exist are opened.
+	decision(const std::string &configuration, const tmpdir &)
+	{
+		open(configuration, 1232);
+	}
+	~decision()
+	{
+		answer_free(answer_);
+		catalog_deinit(&catalog);
+		counters_close(&bank);
+		settings_deinit(&settings_);
+	}
+	decision(const decision &) = delete;
+	decision &operator=(const decision &) = delete;
+
+	std::string path() const
+	{
+		return directory_.file("bl6.mdb");
+	}
+	// The response as bytes; empty for silence.
+	bytes make(const bytes &wire, bool is_tcp = false, uint64_t now_s = 1000)
+	{
+		answer_query query = { wire.data(), wire.size(), is_tcp, now_s };
+		bytes out(ANSWER_RESPONSE_MAX);
+		out.resize(answer_make(answer_, &query, out.data(), out.size()));
+		catalog_end(&catalog);
+		return out;
+	}
+	dns::message ask(const dns::question &question, bool is_tcp = false, uint64_t now_s = 1000)
+	{
+		return dns::message(make(dns::query(question), is_tcp, now_s));
+	}
+	dns::message ask(const std::string &name, uint16_t type)
+	{
+		dns::question question;
+		question.name = name;
+		question.type = type;
+		return ask(question);
+	}
+	uint64_t counted(enum counters_face item, size_t face = 0) const
+	{
+		return counters_of_face(&counters_, face)[item];
+	}
+	uint64_t counted(enum counters_server item) const
+	{
+		return counters_.server[item];
+	}
+
+	struct catalog catalog = {};
+	struct counters_bank bank = {};
+
+      private:
+	tmpdir directory_;
+	settings settings_ = {};
+	counters counters_ = {};
+	answer *answer_ = nullptr;
+
+	void open(const std::string &configuration, unsigned payload)
+	{
+		conf_error error;
+		if (settings_parse(&settings_, configuration.data(), configuration.size(), "/",
+				   &error) != 0)
+			throw std::runtime_error(error.reason);
+		size_t faces = catalog_count_faces(&settings_);
+		if (catalog_init(&catalog, &settings_) != 0 ||
+		    counters_open(&bank, 1, settings_.zone_count, faces) != 0)
+			throw std::runtime_error("no catalog");
+		counters_ = counters_of_worker(&bank, 0);
+		for (size_t i = 0; i < catalog.zone_count; i++)
+			zone_open(&catalog.zones[i]);
+		if (answer_new(&catalog, &counters_, static_cast<uint16_t>(payload), &answer_) != 0)
+			throw std::runtime_error("no answer");
+	}
+};
