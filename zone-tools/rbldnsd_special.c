@@ -234,7 +234,10 @@ static int read_ns(struct rbldnsd *reader, const char *at, const char **ret_faul
 
 static int read_ttl(struct rbldnsd *reader, const char *at, const char **ret_fault)
 {
-	if (!take_ttl(&at, LISTING_TTL_DEFAULT, &scope_of(reader)->ttl) || *at != '\0')
+	uint32_t ttl;
+	if (take_ttl(&at, LISTING_TTL_DEFAULT, &ttl) && *at == '\0')
+		scope_of(reader)->ttl = ttl;
+	else
 		*ret_fault = "$TTL takes a time";
 	return DNSBLV6_OK;
 }
@@ -400,20 +403,19 @@ static const uint8_t *top_label(const struct dnsblv6_labels *labels)
 	return labels->wire + at;
 }
 
-/* Addresses, wildcards and the metadata of the zone have their names there. */
+/*
+ * Addresses, wildcards and the metadata of the zone have their names there.
+ * rbldnsd allows such a sub-zone, which then hides the addresses.
+ */
 static bool is_reserved_label(const uint8_t *label)
 {
-	static const char *const reserved[] = { "ip6", "*", "_dnsblv6" };
-	for (unsigned i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
-		if (strlen(reserved[i]) == label[0] &&
-		    memcmp(reserved[i], label + 1, label[0]) == 0)
-			return true;
-	}
-	for (unsigned i = 1; i <= label[0]; i++) {
-		if (!is_digit((char)label[i]))
-			return false;
-	}
-	return true;
+	struct dnsblv6_prefix prefix;
+	size_t size = label[0] + 1u;
+	return label[1] == '*' || label[1] == '_' ||
+	       (size == 4 && memcmp(label + 1, "ip6", 3) == 0) ||
+	       dnsblv6_name_parse_classic4(label, size, &prefix) == DNSBLV6_OK ||
+	       dnsblv6_name_parse_classic6(label, size, &prefix) == DNSBLV6_OK ||
+	       dnsblv6_name_parse(DNSBLV6_STYLE_FLAT, label, size, &prefix) == DNSBLV6_OK;
 }
 
 static int add_sub_zone(struct rbldnsd *reader, const char *word, size_t size,
@@ -436,7 +438,7 @@ static int add_sub_zone(struct rbldnsd *reader, const char *word, size_t size,
 		return DNSBLV6_OK;
 	}
 	if (is_reserved_label(top_label(&labels))) {
-		*ret_fault = "sub-zone has the name of an address";
+		*ret_fault = "sub-zone has a name that addresses need";
 		return DNSBLV6_OK;
 	}
 	uint16_t origin;

@@ -463,7 +463,7 @@ TEST_CASE("what rbldnsd would skip with a warning is a bad line", "[zone-tools][
 	read.add("ip4set", "192.0.2.1\n" + std::string(s.text) + "\n");
 	CHECK(read.findings() == std::string("error: [list0:2] line refused, text=\"") + s.text +
 					 "\" (" + s.meaning + ")\n");
-	CHECK(read.entries().size() == 1);
+	CHECK(read.entries() == lines{ "192.0.2.1 127.0.0.2 2100" });
 }
 
 TEST_CASE("a comment that looks like a special entry is a warning", "[zone-tools][rbldnsd]")
@@ -707,35 +707,51 @@ TEST_CASE("in the next file the last dataset goes on behind a special entry",
 
 TEST_CASE("a $DATASET line that is wrong says so", "[zone-tools][rbldnsd]")
 {
-	auto s = GENERATE(
-		sample{ "$DATASET foo @",
-			"list refused, text=\"$DATASET foo @\" (unknown dataset type)" },
-		sample{ "$DATASET IP4SET @",
-			"list refused, text=\"$DATASET IP4SET @\" (unknown dataset type)" },
-		sample{ "$DATASET generic @",
-			"list refused, text=\"$DATASET generic @\" (a dataset of"
-			" this type has no place in the zone)" },
-		sample{ "$DATASET combined @",
-			"list refused, text=\"$DATASET combined @\" (a dataset"
-			" of this type has no place in the zone)" },
-		sample{ "$DATASET # x", "list refused, text=\"$DATASET # x\" ($DATASET takes a "
-					"type and sub-zones)" },
-		sample{ "$DATASET ip4set",
-			"line refused, text=\"$DATASET ip4set\" (no sub-zone; \"@\""
-			" is the zone itself)" },
-		sample{ "$DATASET ip4set a..b", "line refused, text=\"$DATASET ip4set a..b\" "
-						"(sub-zone is not a domain name)" },
-		sample{ "$DATASET ip4set x.127",
-			"line refused, text=\"$DATASET ip4set x.127\" (sub-zone has the name of an"
-			" address)" },
-		sample{ "$DATASET ip4set IP6",
-			"line refused, text=\"$DATASET ip4set IP6\" (sub-zone has"
-			" the name of an address)" });
+	const char foreign[] = "a dataset of this type has no place in the zone";
+	struct sample {
+		const char *text;
+		const char *what;
+		std::string reason;
+	};
+	auto s = GENERATE_COPY(
+		sample{ "$DATASET foo @", "list refused", "unknown dataset type" },
+		sample{ "$DATASET IP4SET @", "list refused", "unknown dataset type" },
+		sample{ "$DATASET generic @", "list refused", foreign },
+		sample{ "$DATASET combined @", "list refused", foreign },
+		sample{ "$DATASET # x", "list refused", "$DATASET takes a type and sub-zones" },
+		sample{ "$DATASET ip4set", "line refused",
+			"no sub-zone; \"@\" is the zone itself" },
+		sample{ "$DATASET ip4set a..b", "line refused", "sub-zone is not a domain name" });
 	CAPTURE(s.text);
 	lists read;
 	read.add("combined",
 		 "$DATASET ip4set @\n192.0.2.1\n" + std::string(s.text) + "\n192.0.2.2\n");
-	CHECK(read.findings() == std::string("error: [list0:3] ") + s.meaning + "\n");
+	CHECK(read.findings() == std::string("error: [list0:3] ") + s.what + ", text=\"" + s.text +
+					 "\" (" + s.reason + ")\n");
+}
+
+TEST_CASE("a sub-zone does not take the names of addresses", "[zone-tools][rbldnsd]")
+{
+	const char *name = GENERATE("127", "x.127", "255", "0", "F", "x.a", "IP6", "x.ip6", "*",
+				    "x.*", "_dnsblv6", "_x", "c000020");
+	CAPTURE(name);
+	lists read;
+	read.add("combined", "$DATASET ip4set " + std::string(name) + " @\n192.0.2.1\n");
+	CHECK(read.findings() ==
+	      std::string("error: [list0:1] line refused, text=\"$DATASET ip4set ") + name +
+		      " @\" (sub-zone has a name that addresses need)\n");
+	CHECK(read.origins(0) == lines{ "@" });
+}
+
+TEST_CASE("a sub-zone may have any other name", "[zone-tools][rbldnsd]")
+{
+	const char *name =
+		GENERATE("spam", "127.x", "a.spam", "300", "1a", "gg", "ip6.x", "c000022");
+	CAPTURE(name);
+	lists read;
+	read.add("combined", "$DATASET ip4set " + std::string(name) + "\n192.0.2.1\n");
+	CHECK(read.findings() == "");
+	CHECK(read.origins(0) == lines{ name });
 }
 
 // ---- all at once ----
@@ -745,11 +761,11 @@ namespace
 const char ALL_FEATURES[] =
 	"# comment \xfc\n$SOA 1h ns.example.net admin.example.net 0 1h 1h 1w 1h\n"
 	"#$NS 1h ns1.example.net -ns2.example.net\n$TTL 10m\n$TIMESTAMP 0 2030:01:01\n"
-	"$MAXRANGE4 /8\n$0 zero $\n;$= base $= $0\n$DATASET ip4set:one a.b @\n:3:text $1\n"
+	"$MAXRANGE4 /8\n$0 zero $\n;$= base $= $0\n$DATASET ip4set:one old.spam @\n:3:text $1\n"
 	"192.0.2.1\n!192.0.2.128/25\n198.51.100.16-31 =own\n198.51 :4\n:$1 one\n"
-	"$DATASET ip4trie c\n198.51.100.0/25 :5:x\n!198.51.100.7\n198.51.100.0/25\n"
-	"$DATASET ip4tset d\n203.0.113.9 text\n$DATASET ip6trie e\n::/0\n2001:db8:: y\n"
-	"$DATASET ip6tset f\n:6:six\n2001:db8:0:1\n!2001:db8:0:1::1\n";
+	"$DATASET ip4trie trie\n198.51.100.0/25 :5:x\n!198.51.100.7\n198.51.100.0/25\n"
+	"$DATASET ip4tset tset\n203.0.113.9 text\n$DATASET ip6trie six\n::/0\n2001:db8:: y\n"
+	"$DATASET ip6tset tset\n:6:six\n2001:db8:0:1\n!2001:db8:0:1::1\n";
 } // namespace
 
 TEST_CASE("a combined list cut after every byte is read or refused, and then let go",
