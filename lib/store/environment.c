@@ -77,6 +77,17 @@ int environment_check_length(MDB_env *env)
 	return (uint64_t)st.st_size / stat_.ms_psize < page_count ? STORE_ECUT : STORE_OK;
 }
 
+int environment_begin(MDB_env *env, unsigned flags, MDB_txn **ret_txn)
+{
+	int code = mdb_txn_begin(env, NULL, flags, ret_txn);
+	if (code == MDB_MAP_RESIZED) {
+		code = mdb_env_set_mapsize(env, 0);
+		if (code == MDB_SUCCESS)
+			code = mdb_txn_begin(env, NULL, flags, ret_txn);
+	}
+	return environment_status(code);
+}
+
 /* FNV-1a, 64 bits; its weak last step is mended by final_mix(). */
 static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
 {

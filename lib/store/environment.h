@@ -24,6 +24,8 @@ extern const char *const environment_tables[STORE_TABLE_COUNT];
 #define ENVIRONMENT_SUM_SIZE 8
 
 #define ENVIRONMENT_READERS 512 /* processes that may read at the same time */
+/* Of the store, less umask; and of the lock file, which a reader makes when it is missing. */
+#define ENVIRONMENT_FILE_MODE 0664
 
 /* LMDB's code or errno to a status. */
 int environment_status(int code);
@@ -36,6 +38,12 @@ int environment_check_file(const char *path);
 
 /* Every page that the newest version may use lies inside the file, else STORE_ECUT. */
 int environment_check_length(MDB_env *env);
+
+/*
+ * As mdb_txn_begin(); flags are 0 or MDB_RDONLY. When another process has
+ * raised the size limit since env was opened, takes that over.
+ */
+int environment_begin(MDB_env *env, unsigned flags, MDB_txn **ret_txn);
 
 /*
  * One entry's share of the checksum, which is the sum of all shares modulo

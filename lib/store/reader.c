@@ -42,9 +42,14 @@ static int open_environment(struct reader *reader)
 		return environment_status(code);
 
 	/* MDB_NOTLS: the reader slot belongs to the transaction, not to the thread. */
-	code = mdb_env_open(reader->env, reader->path, MDB_RDONLY | MDB_NOSUBDIR | MDB_NOTLS, 0);
+	code = mdb_env_open(reader->env, reader->path, MDB_RDONLY | MDB_NOSUBDIR | MDB_NOTLS,
+			    ENVIRONMENT_FILE_MODE);
 	if (code == EACCES && access(reader->path, R_OK) == 0)
 		return STORE_ELOCK;
+	/* Readers that were killed must not fill up the places for readers. */
+	int dead_readers;
+	if (code == MDB_SUCCESS)
+		code = mdb_reader_check(reader->env, &dead_readers);
 	return environment_status(code);
 }
 
@@ -64,7 +69,7 @@ static int find_tables(struct reader *reader, MDB_txn *txn)
 static int open_tables(struct reader *reader)
 {
 	MDB_txn *txn = NULL;
-	int ret = environment_status(mdb_txn_begin(reader->env, NULL, MDB_RDONLY, &txn));
+	int ret = environment_begin(reader->env, MDB_RDONLY, &txn);
 	if (ret != STORE_OK)
 		return ret;
 	ret = find_tables(reader, txn);
@@ -77,7 +82,10 @@ static int open_tables(struct reader *reader)
 
 static int open_cursors(struct reader *reader)
 {
-	int code = mdb_txn_begin(reader->env, NULL, MDB_RDONLY, &reader->txn);
+	int ret = environment_begin(reader->env, MDB_RDONLY, &reader->txn);
+	if (ret != STORE_OK)
+		return ret;
+	int code = MDB_SUCCESS;
 	for (unsigned i = 0; code == MDB_SUCCESS && i < STORE_TABLE_COUNT; i++)
 		code = mdb_cursor_open(reader->txn, reader->tables[i], &reader->cursors[i]);
 	return environment_status(code);

@@ -18,8 +18,6 @@
 #define LIMIT_FIRST ((size_t)64 << 20)
 #define LIMIT_LAST  (SIZE_MAX / 4)
 
-enum { FILE_MODE = 0664 };
-
 /* The greatest key put into a table since it was cleared: what lies behind it is appended. */
 struct tail {
 	bool is_known;
@@ -195,18 +193,6 @@ static int open_tables(struct writer *writer)
 	return STORE_OK;
 }
 
-/* Waits for the writer before. When that one has raised the size limit, takes it over. */
-static int begin(MDB_env *env, MDB_txn **ret_txn)
-{
-	int code = mdb_txn_begin(env, NULL, 0, ret_txn);
-	if (code == MDB_MAP_RESIZED) {
-		code = mdb_env_set_mapsize(env, 0);
-		if (code == MDB_SUCCESS)
-			code = mdb_txn_begin(env, NULL, 0, ret_txn);
-	}
-	return environment_status(code);
-}
-
 /*
  * LMDB never writes a page that one transaction has taken at the end of the
  * file and freed again, so the file may end before the last page of a whole
@@ -235,7 +221,7 @@ static int set_length(MDB_env *env, bool is_writing)
 static int run_once(MDB_env *env, writer_fn fn, void *context)
 {
 	struct writer writer = { 0 };
-	int ret = begin(env, &writer.txn);
+	int ret = environment_begin(env, 0, &writer.txn);
 	if (ret != STORE_OK)
 		return ret;
 	ret = set_length(env, true);
@@ -316,7 +302,7 @@ static bool is_unused(MDB_env *env)
 static int settle(MDB_env *env, const char *path, int status)
 {
 	MDB_txn *txn;
-	if (begin(env, &txn) != STORE_OK)
+	if (environment_begin(env, 0, &txn) != STORE_OK)
 		return status; /* too long a file is no harm */
 	if (status == -EIO)
 		status = reason_of_io_error(env);
@@ -350,7 +336,7 @@ static int open_environment(const char *path, bool is_new, MDB_env **ret_env)
 	if (code == MDB_SUCCESS && is_new)
 		code = mdb_env_set_mapsize(env, LIMIT_FIRST);
 	if (code == MDB_SUCCESS)
-		code = mdb_env_open(env, path, MDB_NOSUBDIR, FILE_MODE);
+		code = mdb_env_open(env, path, MDB_NOSUBDIR, ENVIRONMENT_FILE_MODE);
 	if (code != MDB_SUCCESS) {
 		mdb_env_close(env);
 		if (code == EACCES && access(path, R_OK | W_OK) == 0)
