@@ -47,6 +47,10 @@ class child
 	child(const child &) = delete;
 	child &operator=(const child &) = delete;
 
+	pid_t pid() const
+	{
+		return pid_;
+	}
 	void kill(int number)
 	{
 		::kill(pid_, number);
