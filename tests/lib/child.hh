@@ -11,6 +11,7 @@
 //
 // The child must not use Catch2: it says what it found by its exit status.
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -71,6 +72,15 @@ class child
       private:
 	pid_t pid_;
 };
+
+// In a child: what it says on its way down is expected. The descriptor stays
+// open, or the next file to be opened would get the messages.
+inline void silence()
+{
+	const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (nowhere >= 0)
+		dup2(nowhere, STDERR_FILENO);
+}
 
 // One byte from one process to another: "I have got that far".
 class signal_pipe
