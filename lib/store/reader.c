@@ -290,7 +290,7 @@ static int sum_table(struct reader *reader, enum store_table table, uint64_t *su
 
 int reader_verify(struct reader *reader)
 {
-	struct store_bytes kept;
+	struct store_bytes kept = { 0 };
 	uint8_t sum_bytes[ENVIRONMENT_SUM_SIZE];
 	uint64_t sum = 0;
 
