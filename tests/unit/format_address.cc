@@ -9,7 +9,7 @@
 
 #include <climits>
 
-using uint128 = unsigned __int128;
+__extension__ typedef unsigned __int128 uint128;
 
 static uint128 number_of(dnsblv6_addr addr)
 {
