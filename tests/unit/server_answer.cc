@@ -365,37 +365,47 @@ TEST_CASE("responses and what is too short for a header meet silence", "[server]
 	CHECK(server.counted(COUNTERS_SERVER_DROPPED) == 13);
 }
 
-TEST_CASE("no question and two questions get FORMERR", "[server][answer]")
+// Header of the query, no question, no more.
+static void check_bare_formerr(const bytes &wire)
 {
 	decision server;
+	message reply(server.make(wire));
+	CHECK(reply.rcode == dns::FORMERR);
+	CHECK(reply.id == 0x1234);
+	CHECK(reply.question.empty());
+	CHECK(reply.size() == 12);
+}
+
+TEST_CASE("no question and two questions get FORMERR", "[server][answer]")
+{
 	bytes wire = dns::query(question{ "0.2.0.192.bl6.example.", dns::AAAA });
 	SECTION("QDCOUNT 0 and nothing else")
 	{
-		wire.resize(12);
 		wire[5] = 0;
+		check_bare_formerr(bytes(wire.begin(), wire.begin() + 12));
 	}
 	SECTION("QDCOUNT 0 and a question all the same")
 	{
 		wire[5] = 0;
+		check_bare_formerr(wire);
 	}
 	SECTION("QDCOUNT 2 with two questions")
 	{
 		bytes second(wire.begin() + 12, wire.end());
 		dns::append(wire, second);
 		wire[5] = 2;
+		check_bare_formerr(wire);
 	}
 	SECTION("QDCOUNT 2 with one question")
 	{
 		wire[5] = 2;
+		check_bare_formerr(wire);
 	}
 	SECTION("QDCOUNT 65535")
 	{
 		wire[4] = wire[5] = 255;
+		check_bare_formerr(wire);
 	}
-	message reply(server.make(wire));
-	CHECK(reply.rcode == dns::FORMERR);
-	CHECK(reply.id == 0x1234);
-	CHECK(reply.question.empty());
 }
 
 TEST_CASE("bytes behind the last record get FORMERR", "[server][answer]")
@@ -428,28 +438,33 @@ TEST_CASE("types that are no data are refused or not implemented", "[server][ans
 	CHECK(server.ask("bl6.example.", meta).rcode == dns::NOTIMP);
 }
 
-TEST_CASE("another class and another zone get REFUSED without AA", "[server][answer]")
+static void check_refused(const std::string &name, uint16_t qclass, int ede)
 {
 	decision server;
 	question asked;
-	asked.name = "0.2.0.192.bl6.example.";
+	asked.name = name;
 	asked.type = dns::AAAA;
+	asked.qclass = qclass;
 	asked.edns_payload = 1232;
-	SECTION("another class")
-	{
-		asked.qclass = static_cast<uint16_t>(GENERATE(0, 3, 4, 254, 255));
-	}
-	SECTION("another zone")
-	{
-		asked.name = GENERATE(as<std::string>{}, ".", "example.", "xbl6.example.",
-				      "bl6.example.org.", "bl6.");
-	}
 	message reply = server.ask(asked);
 	CHECK(reply.rcode == dns::REFUSED);
 	CHECK_FALSE(reply.has(dns::AA));
+	CHECK(reply.answer.empty());
 	CHECK(reply.authority.empty());
-	if (asked.qclass == 1)
-		CHECK(reply.ede() == 20); // Not Authoritative
+	CHECK(reply.ede() == ede);
+	CHECK(server.counted(COUNTERS_SERVER_REFUSED) == 1);
+}
+
+TEST_CASE("another class gets REFUSED without AA", "[server][answer]")
+{
+	check_refused("0.2.0.192.bl6.example.", GENERATE(as<uint16_t>{}, 0, 3, 4, 254, 255), -1);
+}
+
+TEST_CASE("a name of no zone of ours gets REFUSED, Not Authoritative", "[server][answer]")
+{
+	check_refused(GENERATE(as<std::string>{}, ".", "example.", "xbl6.example.",
+			       "bl6.example.org.", "bl6."),
+		      1, 20);
 }
 
 TEST_CASE("RD and CD come back, RA, AD and Z never do", "[server][answer]")

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+/*
+ * Any packet to answer_make() over a small store, by UDP and by TCP: silence,
+ * or a response with the id of the query, QR, and no more bytes than allowed.
+ */
+
+#include "lib/format/record.h"
+#include "lib/store/writer.h"
+#include "server/answer.h"
+#include "server/catalog.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct settings settings;
+static struct catalog catalog;
+static struct counters_bank bank;
+static struct answer *answer;
+static uint8_t out[ANSWER_RESPONSE_MAX];
+
+static void check(int ret)
+{
+	if (ret != 0) {
+		fprintf(stderr, "query: %s\n", store_strerror(ret));
+		abort();
+	}
+}
+
+static void put_record(struct writer *writer, const char *name, const uint8_t *data, size_t size)
+{
+	struct dnsblv6_labels labels;
+	struct dnsblv6_key key;
+	check(dnsblv6_name_from_text(name, &labels));
+	check(dnsblv6_key_from_labels(labels.wire, labels.size, &key));
+	check(writer_put(writer, STORE_RECORDS, key.bytes, key.size, data, size));
+}
+
+static void put_statics(struct writer *writer)
+{
+	static const uint8_t ns[] = "\2ns\3bl6\7example";
+	static const uint8_t soa[] = "\2ns\3bl6\7example\0\1h\3bl6\7example\0"
+				     "\0\0\0\1\0\0\16\20\0\0\3\204\0\11\72\200\0\0\2\130";
+	static const uint8_t a[] = { 192, 0, 2, 53 };
+	static const uint8_t text[] = "\5hello";
+	struct dnsblv6_rr apex[] = { { 6, sizeof(soa) - 1, 3600, soa },
+				     { 2, sizeof(ns), 3600, ns },
+				     { 16, sizeof(text) - 1, 60, text } };
+	struct dnsblv6_rr host[] = { { 1, sizeof(a), 3600, a } };
+	uint8_t data[512];
+	size_t size = 0;
+	check(dnsblv6_record_encode_rrs(apex, 3, data, sizeof(data), &size));
+	put_record(writer, "@", data, size);
+	check(dnsblv6_record_encode_rrs(host, 1, data, sizeof(data), &size));
+	put_record(writer, "ns", data, size);
+}
+
+static void put_list(struct writer *writer)
+{
+	uint8_t data[DNSBLV6_FACTS_MAX];
+	uint8_t key[DNSBLV6_SEGMENT_KEY_MAX];
+	size_t size = 0;
+	struct dnsblv6_bitmap map = dnsblv6_bitmap_make_full();
+	dnsblv6_record_encode_bitmap(&map, data);
+	put_record(writer, "0.2.0.192", data, DNSBLV6_BITMAP_RECORD_SIZE);
+	put_record(writer, "*.51.198", data, DNSBLV6_BITMAP_RECORD_SIZE);
+	put_record(writer, "0.00.0000.0db8.2001.ip6", data, DNSBLV6_BITMAP_RECORD_SIZE);
+	put_record(writer, "0.2.0.192.sub", data, DNSBLV6_BITMAP_RECORD_SIZE);
+
+	struct dnsblv6_segment segment = { dnsblv6_addr_from_ipv4(0xc0000201),
+					   dnsblv6_addr_from_ipv4(0xc0000207), 0 };
+	size_t key_size = dnsblv6_segment_make_key(0, segment.last, key);
+	size = dnsblv6_segment_encode(&segment, data);
+	check(writer_put(writer, STORE_SEGMENTS, key, key_size, data, size));
+
+	struct dnsblv6_value value = { 0x7f000002, 60, 5, (const uint8_t *)"see \0" };
+	check(dnsblv6_set_encode(&value, 1, data, sizeof(data), &size));
+	dnsblv6_set_make_key(1, key);
+	check(writer_put(writer, STORE_SETS, key, DNSBLV6_SET_KEY_SIZE, data, size));
+}
+
+static void put_facts(struct writer *writer)
+{
+	uint8_t data[DNSBLV6_FACTS_MAX];
+	uint8_t key[DNSBLV6_ORIGIN_KEY_SIZE];
+	for (uint16_t i = 0; i < 2; i++) {
+		struct dnsblv6_origin origin = { .default_set = 1 };
+		check(dnsblv6_name_from_text(i == 0 ? "@" : "sub", &origin.name));
+		dnsblv6_origin_make_key(i, key);
+		size_t size = dnsblv6_origin_encode(&origin, data);
+		check(writer_put(writer, STORE_FACTS, key, sizeof(key), data, size));
+	}
+	struct dnsblv6_facts facts = { .ttl = 60, .serial = 1 };
+	check(dnsblv6_name_from_text("bl6.example", &facts.zone));
+	size_t size = dnsblv6_facts_encode(&facts, data);
+	check(writer_put(writer, STORE_FACTS, DNSBLV6_FACT_ZONE, strlen(DNSBLV6_FACT_ZONE), data,
+			 size));
+	dnsblv6_schema_encode(DNSBLV6_SCHEMA, data);
+	check(writer_put(writer, STORE_FACTS, DNSBLV6_FACT_SCHEMA, strlen(DNSBLV6_FACT_SCHEMA),
+			 data, 4));
+}
+
+static int put_all(struct writer *writer, void *context)
+{
+	(void)context;
+	put_statics(writer);
+	put_list(writer);
+	put_facts(writer);
+	return 0;
+}
+
+static char directory[] = "/tmp/dnsblv6-fuzz-XXXXXX";
+
+static void clean_up(void)
+{
+	char path[64];
+	static const char *const names[] = { "/s", "/s-lock" };
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s%s", directory, names[i]);
+		unlink(path);
+	}
+	rmdir(directory);
+}
+
+static void set_up(void)
+{
+	char path[64];
+	char text[256];
+	struct conf_error error;
+	if (mkdtemp(directory) == NULL)
+		abort();
+	atexit(clean_up);
+	snprintf(path, sizeof(path), "%s/s", directory);
+	check(writer_run(path, put_all, NULL));
+	int size = snprintf(
+		text, sizeof(text),
+		"zone:\n  - domain: bl6.example\n    store: %s\n    classic: bl.example\n", path);
+	check(settings_parse(&settings, text, (size_t)size, "/", &error));
+	check(catalog_init(&catalog, &settings));
+	check(counters_open(&bank, 1, 1, 2));
+	check(zone_open(&catalog.zones[0]));
+	struct counters counters = counters_of_worker(&bank, 0);
+	check(answer_new(&catalog, &counters, 1232, &answer));
+}
+
+static void ask(const uint8_t *data, size_t size, bool is_tcp)
+{
+	struct answer_query query = { data, size, is_tcp, 1000 };
+	size_t got = answer_make(answer, &query, out, sizeof(out));
+	catalog_end(&catalog);
+	if (got == 0)
+		return;
+	if (got < 12 || size < 12 || memcmp(out, data, 2) != 0 || (out[2] & 0x80) == 0)
+		abort();
+	if (!is_tcp && got > 1232)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (answer == NULL)
+		set_up();
+	ask(data, size, false);
+	ask(data, size, true);
+	return 0;
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "server/settings.h"
+#include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
+
+#include <sys/stat.h>
+
+#include <cstring>
+#include <string>
+
+// Settings out of text, with what was said about it.
+struct parsed {
+	settings value = {};
+	conf_error error = {};
+	int status;
+
+	explicit parsed(const std::string &text)
+	{
+		status = settings_parse(&value, text.data(), text.size(), "/etc/dnsblv6", &error);
+	}
+	~parsed()
+	{
+		settings_deinit(&value);
+	}
+	parsed(const parsed &) = delete;
+	parsed &operator=(const parsed &) = delete;
+};
+
+static std::string listens(const settings &value)
+{
+	std::string out;
+	for (size_t i = 0; i < value.listen_count; i++) {
+		char text[SETTINGS_TEXT_MAX];
+		uint16_t port = settings_format_address(&value.listen[i], text);
+		out += std::string(out.empty() ? "" : " ") + text + "@" + std::to_string(port);
+	}
+	return out;
+}
+
+TEST_CASE("the sample configuration has every item of the server and equals the defaults",
+	  "[server][settings]")
+{
+	std::string sample = read_file("server/dnsblv6d.conf.sample");
+	parsed defaults("");
+	parsed value(sample);
+	REQUIRE(value.status == 0);
+	CHECK(listens(value.value) == listens(defaults.value));
+	CHECK(listens(value.value) == "127.0.0.1@53 ::1@53");
+	CHECK(value.value.workers == defaults.value.workers);
+	CHECK(value.value.tcp_max_clients == defaults.value.tcp_max_clients);
+	CHECK(value.value.tcp_idle_timeout_s == defaults.value.tcp_idle_timeout_s);
+	CHECK(value.value.udp_max_payload == defaults.value.udp_max_payload);
+	CHECK(value.value.log_level == defaults.value.log_level);
+	CHECK(value.value.drain_timeout_s == defaults.value.drain_timeout_s);
+	CHECK(std::string(value.value.user).empty());
+	CHECK(value.value.zone_count == 0);
+	for (const char *item :
+	     { "    listen:", "    #user:", "    workers:", "    tcp-max-clients:",
+	       "    tcp-idle-timeout:", "    udp-max-payload:", "    log-level:",
+	       "    drain-timeout:", "#  - domain:", "#    store:", "#    classic:" }) {
+		CAPTURE(item);
+		CHECK(sample.find(std::string("\n") + item) != std::string::npos);
+	}
+}
+
+TEST_CASE("the manual names every item and its default", "[server][settings]")
+{
+	std::string manual = read_file("server/dnsblv6d.conf.5");
+	for (const char *item :
+	     { "listen", "user", "workers", "tcp-max-clients", "tcp-idle-timeout",
+	       "udp-max-payload", "log-level", "drain-timeout", "domain", "store", "classic" }) {
+		CAPTURE(item);
+		CHECK(manual.find(std::string("\n.It Ic ") + item) != std::string::npos);
+	}
+}
+
+TEST_CASE("the example of the manual is understood", "[server][settings]")
+{
+	parsed value("server:\n"
+		     "    listen: [ 192.0.2.1, \"2001:db8::1@5353\" ]\n"
+		     "    user: root:root\n"
+		     "    workers: 4\n"
+		     "    tcp-idle-timeout: 2m\n"
+		     "    log-level: debug\n"
+		     "zone:\n"
+		     "  - domain: BL6.example\n"
+		     "    store: bl6.mdb\n"
+		     "    classic: bl.example.\n"
+		     "  - domain: other.example.\n"
+		     "    store: /var/lib/other.mdb\n");
+	REQUIRE(value.status == 0);
+	CHECK(listens(value.value) == "192.0.2.1@53 2001:db8::1@5353");
+	CHECK(value.value.workers == 4);
+	CHECK(value.value.tcp_idle_timeout_s == 120);
+	CHECK(std::string(value.value.user) == "root:root");
+	CHECK(value.value.uid == 0);
+	REQUIRE(value.value.zone_count == 2);
+	CHECK(std::string(value.value.zones[0].domain.text) == "bl6.example.");
+	CHECK(memcmp(value.value.zones[0].domain.wire, "\3bl6\7example", 13) == 0);
+	CHECK(std::string(value.value.zones[0].store) == "/etc/dnsblv6/bl6.mdb");
+	CHECK(std::string(value.value.zones[0].classic.text) == "bl.example.");
+	CHECK(std::string(value.value.zones[1].store) == "/var/lib/other.mdb");
+	CHECK(value.value.zones[1].classic.size == 0);
+}
+
+TEST_CASE("no number of workers means one for each core", "[server][settings]")
+{
+	parsed value("server:\n    workers: 0\n");
+	CHECK(value.value.workers >= 1);
+	CHECK(value.value.workers <= SETTINGS_WORKERS_MAX);
+}
+
+struct refusal {
+	const char *text;
+	size_t line;
+	const char *item;
+	const char *value;
+	const char *reason; // what it begins with
+};
+
+static std::ostream &operator<<(std::ostream &out, const refusal &c)
+{
+	return out << c.text;
+}
+
+TEST_CASE("a refused line has its number, the value and what would be permitted",
+	  "[server][settings]")
+{
+	auto c = GENERATE(values<refusal>({
+		{ "server:\n    workers: 257\n", 2, "workers", "\"257\"",
+		  "permitted are whole numbers from 0 to 256" },
+		{ "server:\n    workers: -1\n", 2, "workers", "\"-1\"",
+		  "permitted are whole numbers from 0 to 256" },
+		{ "server:\n    workers: many\n", 2, "workers", "\"many\"",
+		  "permitted are whole numbers from 0 to 256" },
+		{ "server:\n    workers: 99999999999999999999\n", 2, "workers",
+		  "\"99999999999999999999\"", "permitted are whole numbers from 0 to 256" },
+		{ "server:\n    tcp-max-clients: 0\n", 2, "tcp-max-clients", "\"0\"",
+		  "permitted are whole numbers from 1 to 10000" },
+		{ "server:\n    tcp-idle-timeout: 2h\n", 2, "tcp-idle-timeout", "\"2h\"",
+		  "permitted are 1s to 3600s" },
+		{ "server:\n    tcp-idle-timeout: 10x\n", 2, "tcp-idle-timeout", "\"10x\"",
+		  "permitted are 1s to 3600s" },
+		{ "server:\n    udp-max-payload: 511\n", 2, "udp-max-payload", "\"511\"",
+		  "permitted are whole numbers from 512 to 4096" },
+		{ "server:\n    log-level: loud\n", 2, "log-level", "\"loud\"",
+		  "permitted are error, warning, info, debug" },
+		{ "server:\n    drain-timeout: 1d\n", 2, "drain-timeout", "\"1d\"",
+		  "permitted are 0s to 3600s" },
+		{ "server:\n    listen: 300.1.1.1\n", 2, "listen", "\"300.1.1.1\"",
+		  "permitted are an IPv4 or IPv6 address" },
+		{ "server:\n    listen: [ 127.0.0.1, 127.0.0.1@65536 ]\n", 2, "listen",
+		  "\"127.0.0.1@65536\"", "permitted are an IPv4 or IPv6 address" },
+		{ "server:\n    listen: /run/socket\n", 2, "listen", "\"/run/socket\"",
+		  "permitted are an IPv4 or IPv6 address" },
+		{ "server:\n    user: no-such-user-here\n", 2, "user", "\"no-such-user-here\"",
+		  "no such user" },
+		{ "server:\n    user: root:no-such-group\n", 2, "user", "\"root:no-such-group\"",
+		  "no such group" },
+		{ "server:\n    user:\n", 2, "user", "\"\"", "permitted are 1 to 64 bytes" },
+		{ "server:\n    workers: 1\n    workers: 2\n", 3, "workers", "\"2\"",
+		  "item is given twice" },
+		{ "server:\n    workers: [ 1, 2 ]\n", 2, "workers", "\"2\"",
+		  "item is given twice" },
+		{ "server:\n    colour: blue\n", 2, "\"colour\"", "\"blue\"",
+		  "unknown item, permitted are listen, user, workers, " },
+		{ "\n\nsrever:\n    workers: 1\n", 3, "\"srever\"", "\"\"",
+		  "unknown item, permitted are server, zone" },
+		{ "server: 1\n", 1, "\"server\"", "\"1\"", "a section has no value of its own" },
+		{ "server:\n\tworkers: 1\n", 2, "", "\"\\x09workers: 1\"", "tabulator" },
+		{ "server:\n    workers: 1\n      log-level: info\n", 3, "",
+		  "\"      log-level: info\"", "invalid indentation" },
+		{ "what is this\n", 1, "", "\"what is this\"", "not of the form item: value" },
+		{ "zone:\n    store: a.mdb\n", 2, "store", "\"a.mdb\"",
+		  "an entry of this section begins with \"- domain:\"" },
+		{ "zone:\n  - store: a.mdb\n", 2, "store", "\"a.mdb\"",
+		  "an entry of this section begins with \"- domain:\"" },
+		{ "zone:\n  - domain: a..b\n", 2, "domain", "\"a..b\"", "not a domain name" },
+		{ "zone:\n  - domain: a.example\n    classic: c.example\n", 2, "domain",
+		  "\"a.example.\"", "this zone has no store" },
+		{ "zone:\n  - domain: a.example\n    store: a\n  - domain: A.example.\n", 4,
+		  "domain", "\"A.example.\"", "another zone has this name" },
+		{ "zone:\n  - domain: a.example\n    store: a\n    classic: a.example\n", 4,
+		  "classic", "\"a.example\"", "another zone has this name" },
+		{ "zone:\n  - domain: a\n    store: a\n    classic: b\n  - domain: b\n", 5,
+		  "domain", "\"b\"", "another zone has this name" },
+		{ "zone:\n  - domain: a\n    store: a\n  - domain: b\n    store: a\n", 5, "store",
+		  "\"a\"", "another zone has this store" },
+		{ "zone:\n  - domain: a\n    store:\n", 3, "store", "\"\"", "permitted are 1 to" },
+		{ "zone:\n  - domain: a\n    colour: blue\n", 3, "\"colour\"", "\"blue\"",
+		  "unknown item, permitted are domain, store, classic" },
+	}));
+	CAPTURE(c);
+	parsed value(c.text);
+	CHECK(value.status == -EINVAL);
+	CHECK(value.error.line == c.line);
+	CHECK(std::string(value.error.item) == c.item);
+	CHECK(std::string(value.error.value) == c.value);
+	CHECK_THAT(std::string(value.error.reason), Catch::Matchers::StartsWith(c.reason));
+}
+
+TEST_CASE("more addresses than sockets are kept for are refused", "[server][settings]")
+{
+	std::string text = "server:\n    listen: [ 127.0.0.1";
+	for (int i = 0; i < SETTINGS_LISTEN_MAX - 1; i++)
+		text += ", 127.0.0.1@" + std::to_string(1000 + i);
+	CHECK(parsed(text + " ]\n").status == 0);
+	CHECK(std::string(parsed(text + ", 127.0.0.2 ]\n").error.reason) ==
+	      "permitted are at most 64 addresses");
+}
+
+TEST_CASE("a file that cannot be read is refused with the reason of the system",
+	  "[server][settings]")
+{
+	tmpdir directory;
+	settings value;
+	conf_error error;
+	std::string path = directory.file("absent.conf");
+	CHECK(settings_read(&value, path.c_str(), &error) == -ENOENT);
+	CHECK(error.line == 0);
+	CHECK(std::string(error.reason) == "No such file or directory");
+	settings_deinit(&value);
+	CHECK(settings_read(&value, directory.path().c_str(), &error) == -EISDIR);
+	settings_deinit(&value);
+	write_file(directory.file("big.conf"), std::string(CONF_SIZE_MAX + 1, '#'));
+	CHECK(settings_read(&value, directory.file("big.conf").c_str(), &error) == -EFBIG);
+	settings_deinit(&value);
+}
+
+TEST_CASE("stores are found from the directory of the file", "[server][settings]")
+{
+	tmpdir directory;
+	write_file(directory.file("a.conf"), "zone:\n  - domain: a\n    store: sub/a.mdb\n");
+	settings value;
+	conf_error error;
+	REQUIRE(settings_read(&value, directory.file("a.conf").c_str(), &error) == 0);
+	CHECK(std::string(value.zones[0].store) == directory.file("sub/a.mdb"));
+	settings_deinit(&value);
+}
+
+TEST_CASE("addresses, user and number of workers need a restart, the rest does not",
+	  "[server][settings]")
+{
+	parsed before("server:\n    listen: 127.0.0.1\n    workers: 2\n");
+	auto change = [&](const std::string &text) {
+		parsed after("server:\n" + text);
+		const char *item = settings_find_restart_item(&before.value, &after.value);
+		return std::string(item != nullptr ? item : "");
+	};
+	CHECK(change("    listen: 127.0.0.1\n    workers: 2\n    log-level: debug\n").empty());
+	CHECK(change("    listen: 127.0.0.2\n    workers: 2\n") == "listen");
+	CHECK(change("    listen: [ 127.0.0.1, ::1 ]\n    workers: 2\n") == "listen");
+	CHECK(change("    listen: 127.0.0.1\n    workers: 3\n") == "workers");
+	CHECK(change("    listen: 127.0.0.1\n    workers: 2\n    user: root\n") == "user");
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "server/catalog.h"
+#include "server/tally.h"
+#include "server/verify.h"
+#include "tests/lib/child.hh"
+#include "tests/unit/server_fixture.hh"
+
+#include <catch2/catch.hpp>
+
+#include <poll.h>
+
+static const bytes apex = dns::name("bl6.example.");
+
+// A zone over a store that is written first.
+struct open_zone {
+	tmpdir directory;
+	std::string path = directory.file("bl6.mdb");
+	zone value;
+
+	explicit open_zone(const store_options &options = {})
+	{
+		write_store(path, options);
+		zone_init(&value, apex.data(), apex.size(), path.c_str());
+	}
+	~open_zone()
+	{
+		zone_close(&value);
+	}
+};
+
+TEST_CASE("a zone that was never opened has a status and can be closed", "[server][zone]")
+{
+	zone value;
+	zone_init(&value, apex.data(), apex.size(), "/nonexistent");
+	CHECK(zone_begin(&value) != 0);
+	zone_end(&value);
+	CHECK(zone_open(&value) == -ENOENT);
+	CHECK(value.status == -ENOENT);
+	zone_close(&value);
+	zone_close(&value);
+}
+
+TEST_CASE("a store of another zone is refused", "[server][zone]")
+{
+	store_options options;
+	options.apex = "other.example.";
+	open_zone zone(options);
+	CHECK(zone_open(&zone.value) == ZONE_EAPEX);
+	CHECK(zone.value.reader == nullptr);
+	CHECK(std::string(zone_strerror(ZONE_EAPEX)) == "store of another zone");
+}
+
+TEST_CASE("the next begin sees the newest version, and what is kept of it", "[server][zone]")
+{
+	open_zone zone;
+	REQUIRE(zone_open(&zone.value) == 0);
+	REQUIRE(zone_begin(&zone.value) == 0);
+	CHECK(zone.value.facts.serial == 7);
+	CHECK(zone.value.origin_count == 3);
+	CHECK(zone.value.negative_ttl == 600);
+	store_options next;
+	next.serial = 8;
+	child writer([&] {
+		write_store(zone.path, next);
+		return 0;
+	});
+	REQUIRE(writer.wait() == 0);
+	CHECK(zone_begin(&zone.value) == 0); // still the same
+	CHECK(zone.value.facts.serial == 7);
+	zone_end(&zone.value);
+	REQUIRE(zone_begin(&zone.value) == 0);
+	CHECK(zone.value.facts.serial == 8);
+	CHECK(zone.value.origin_count == 3);
+}
+
+TEST_CASE("the longest sub-zone is found at borders between labels only", "[server][zone]")
+{
+	open_zone zone;
+	REQUIRE(zone_open(&zone.value) == 0);
+	auto origin = [&](const std::string &name, size_t *rest, bool *is_above) {
+		dnsblv6_labels asked = labels(name);
+		return zone_find_origin(&zone.value, asked.wire, asked.size, rest, is_above);
+	};
+	size_t rest = 0;
+	bool is_above = false;
+	CHECK(origin("1.2.0.192", &rest, &is_above) == 0);
+	CHECK(rest == 10);
+	CHECK(origin("1.2.0.192.sub", &rest, &is_above) == 1);
+	CHECK(rest == 10);
+	CHECK(origin("sub", &rest, &is_above) == 1);
+	CHECK(rest == 0);
+	CHECK(origin("1.xsub", &rest, &is_above) == 0);
+	CHECK(origin("1.deep.er", &rest, &is_above) == 2);
+	CHECK(rest == 2);
+	CHECK_FALSE(is_above);
+	CHECK(origin("er", &rest, &is_above) == 0);
+	CHECK(is_above);
+}
+
+static int verify(const std::string &path, dnsblv6_labels *ret_apex)
+{
+	zone value;
+	zone_init(&value, apex.data(), apex.size(), path.c_str());
+	struct verify run;
+	REQUIRE(verify_start(&run, &value) == 0);
+	pollfd waiting = { run.fd, POLLIN, 0 };
+	REQUIRE(poll(&waiting, 1, 60000) == 1);
+	return verify_finish(&run, ret_apex);
+}
+
+TEST_CASE("a child finds a store good, of another zone, absent or damaged", "[server][verify]")
+{
+	tmpdir directory;
+	std::string path = directory.file("bl6.mdb");
+	dnsblv6_labels found;
+	CHECK(verify(path, &found) == -ENOENT);
+	write_store(path);
+	CHECK(verify(path, &found) == 0);
+
+	store_options other;
+	other.apex = "other.example.";
+	write_store(directory.file("other.mdb"), other);
+	CHECK(verify(directory.file("other.mdb"), &found) == ZONE_EAPEX);
+	char text[DNSBLV6_NAME_TEXT_SIZE];
+	dnsblv6_name_format(found.wire, found.size, text);
+	CHECK(std::string(text) == "other.example");
+
+	write_file(path, "not a store at all");
+	CHECK(verify(path, &found) < 0);
+}
+
+TEST_CASE("a store with random bytes inside is damaged, whatever the child does over it",
+	  "[server][verify]")
+{
+	tmpdir directory;
+	std::string path = directory.file("bl6.mdb");
+	write_store(path);
+	std::string good = read_file(path);
+	unsigned seed = GENERATE(1U, 2U, 3U, 4U, 5U, 6U, 7U, 8U);
+	CAPTURE(seed);
+	std::string bad = good;
+	// Behind the two meta pages; each byte moves, whatever it was.
+	for (size_t i = 8192; i < bad.size(); i++)
+		bad[i] = static_cast<char>(bad[i] ^ (1U + (i * 2654435761U * seed >> 13) % 255U));
+	write_file(path, bad);
+	dnsblv6_labels found;
+	CHECK(verify(path, &found) < 0);
+}
+
+TEST_CASE("a verification can be cancelled", "[server][verify]")
+{
+	open_zone zone;
+	struct verify run;
+	REQUIRE(verify_start(&run, &zone.value) == 0);
+	verify_cancel(&run);
+	CHECK(waitpid(run.pid, nullptr, WNOHANG) == -1);
+}
+
+// ---- counters ----
+
+TEST_CASE("the parts of all workers are added up", "[server][counters]")
+{
+	counters_bank bank;
+	REQUIRE(counters_open(&bank, 3, 2, 4) == 0);
+	for (size_t worker = 0; worker < 3; worker++) {
+		counters part = counters_of_worker(&bank, worker);
+		CHECK(part.face_count == 4);
+		counters_count(&part.server[COUNTERS_SERVER_DROPPED]);
+		for (size_t face = 0; face <= worker; face++)
+			counters_count(&counters_of_face(&part, face)[COUNTERS_FACE_TCP]);
+	}
+	uint64_t server[COUNTERS_SERVER_COUNT] = {};
+	uint64_t faces[4 * COUNTERS_FACE_COUNT] = {};
+	counters sum = { server, faces, 4 };
+	counters_add(&bank, &sum);
+	CHECK(server[COUNTERS_SERVER_DROPPED] == 3);
+	CHECK(counters_of_face(&sum, 0)[COUNTERS_FACE_TCP] == 3);
+	CHECK(counters_of_face(&sum, 2)[COUNTERS_FACE_TCP] == 1);
+	CHECK(counters_of_face(&sum, 3)[COUNTERS_FACE_TCP] == 0);
+	counters_close(&bank);
+}
+
+TEST_CASE("a child's counts are seen by its parent and outlive it", "[server][counters]")
+{
+	counters_bank bank;
+	REQUIRE(counters_open(&bank, 1, 1, 1) == 0);
+	for (int i = 0; i < 2; i++) {
+		child worker([&] {
+			counters part = counters_of_worker(&bank, 0);
+			for (int n = 0; n < 1000; n++)
+				counters_count(&part.server[COUNTERS_SERVER_QUERIES]);
+			return 0;
+		});
+		REQUIRE(worker.wait() == 0);
+	}
+	CHECK(counters_of_worker(&bank, 0).server[COUNTERS_SERVER_QUERIES] == 2000);
+	counters_close(&bank);
+}
+
+TEST_CASE("the same notice is news once", "[server][counters]")
+{
+	counters_bank bank;
+	REQUIRE(counters_open(&bank, 2, 2, 2) == 0);
+	CHECK(counters_note(&bank, 0, -5));
+	CHECK_FALSE(counters_note(&bank, 0, -5));
+	CHECK(counters_note(&bank, 1, -5));
+	CHECK(counters_note(&bank, 0, 7));
+	CHECK(counters_note(&bank, 0, -5));
+	counters_close(&bank);
+}
+
+TEST_CASE("counters are named in their line", "[server][counters]")
+{
+	uint64_t face[COUNTERS_FACE_COUNT] = { 10, 4, 3, 2, 1, 0, 5, 6 };
+	char text[COUNTERS_TEXT_MAX];
+	counters_format_face(face, text);
+	CHECK(std::string(text) == "queries=10 noerror=4 nodata=3 nxdomain=2 servfail=1 refused=0 "
+				   "truncated=5 tcp=6");
+	uint64_t server[COUNTERS_SERVER_COUNT];
+	for (uint64_t &value : server)
+		value = UINT64_MAX; // the longest there can be
+	counters_format_server(server, text);
+	CHECK_THAT(std::string(text),
+		   Catch::Matchers::StartsWith("queries=18446744073709551615 ") &&
+			   Catch::Matchers::EndsWith("tcp-closed=18446744073709551615"));
+}
+
+TEST_CASE("a tally keeps what was counted under a name through generations", "[server][tally]")
+{
+	auto read = [](settings *value, const std::string &text) {
+		conf_error error;
+		REQUIRE(settings_parse(value, text.data(), text.size(), "/", &error) == 0);
+	};
+	settings before, after;
+	read(&before, "zone:\n  - domain: a\n    store: a\n    classic: b\n");
+	read(&after, "zone:\n  - domain: c\n    store: c\n  - domain: b\n    store: b\n");
+	tally sum;
+	tally_init(&sum);
+	for (const settings *generation : { &before, &after }) {
+		counters_bank bank;
+		size_t faces = catalog_count_faces(generation);
+		REQUIRE(counters_open(&bank, 1, generation->zone_count, faces) == 0);
+		counters part = counters_of_worker(&bank, 0);
+		counters_count(&part.server[COUNTERS_SERVER_NOTIMP]);
+		for (size_t i = 0; i < faces; i++)
+			counters_count(&counters_of_face(&part, i)[COUNTERS_FACE_NODATA]);
+		REQUIRE(tally_add_bank(&sum, &bank, generation) == 0);
+		counters_close(&bank);
+	}
+	tally copy;
+	tally_init(&copy);
+	REQUIRE(tally_add(&copy, &sum) == 0);
+	CHECK(copy.server[COUNTERS_SERVER_NOTIMP] == 2);
+	CHECK(tally_find(&copy, "a.")[COUNTERS_FACE_NODATA] == 1);
+	CHECK(tally_find(&copy, "b.")[COUNTERS_FACE_NODATA] == 2);
+	CHECK(tally_find(&copy, "c.")[COUNTERS_FACE_NODATA] == 1);
+	CHECK(tally_find(&copy, "d.") == nullptr);
+	tally_deinit(&copy);
+	tally_deinit(&sum);
+	settings_deinit(&before);
+	settings_deinit(&after);
+}
