@@ -5,6 +5,8 @@
 
 static const char not_ipv4[] = "not an IPv4 address";
 static const char not_ipv6[] = "not an IPv6 address";
+static const char octet_too_large[] = "octet above 255";
+static const char prefix_len_wrong[] = "prefix length out of range";
 
 static bool is_digit(char c)
 {
@@ -29,7 +31,7 @@ static bool parse_number(const char **at, unsigned max, unsigned *ret_number)
 static const char *parse_prefix_len(const char **at, unsigned max, unsigned *ret_prefix_len)
 {
 	if (!is_digit(**at) || !parse_number(at, max, ret_prefix_len))
-		return dnsblv6_strerror(DNSBLV6_EPREFIXLEN);
+		return prefix_len_wrong;
 	return NULL;
 }
 
@@ -53,7 +55,7 @@ static const char *parse_octets(const char **at, struct octets *ret_octets)
 		if (!is_digit(**at))
 			return not_ipv4;
 		if (!parse_number(at, 255, &octet))
-			return dnsblv6_strerror(DNSBLV6_EOCTET);
+			return octet_too_large;
 		octets.bits += 8;
 		octets.addr |= (uint32_t)octet << (32 - octets.bits);
 		if (octets.bits == 32 || **at != '.')
