@@ -256,6 +256,8 @@ int reader_seek_before(struct reader *reader, enum store_table table, const void
 	MDB_val k = val(key, key_size);
 	MDB_val v;
 	MDB_cursor *cursor = reader->cursors[table];
+	if (key_size == 0)
+		return DNSBLV6_ENOTFOUND; /* no key is less than the empty one */
 	int code = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
 	if (code == MDB_SUCCESS)
 		code = mdb_cursor_get(cursor, &k, &v, MDB_PREV);

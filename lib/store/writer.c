@@ -182,6 +182,23 @@ static int check_schema(struct writer *writer)
 	return schema == DNSBLV6_SCHEMA ? STORE_OK : STORE_ESCHEMA;
 }
 
+/* Another program's LMDB file has entries, and none that is a table of ours. */
+static int check_owner(struct writer *writer)
+{
+	MDB_dbi unnamed;
+	MDB_stat stat_;
+	int code = mdb_dbi_open(writer->txn, NULL, 0, &unnamed);
+	if (code == MDB_SUCCESS)
+		code = mdb_stat(writer->txn, unnamed, &stat_);
+	if (code != MDB_SUCCESS)
+		return environment_status(code);
+	if (stat_.ms_entries == 0)
+		return STORE_OK;
+	MDB_dbi facts;
+	code = mdb_dbi_open(writer->txn, environment_tables[STORE_FACTS], 0, &facts);
+	return code == MDB_NOTFOUND ? STORE_ENOTSTORE : environment_status(code);
+}
+
 static int open_tables(struct writer *writer)
 {
 	for (unsigned i = 0; i < STORE_TABLE_COUNT; i++) {
@@ -225,6 +242,8 @@ static int run_once(MDB_env *env, writer_fn fn, void *context)
 	if (ret != STORE_OK)
 		return ret;
 	ret = set_length(env, true);
+	if (ret == STORE_OK)
+		ret = check_owner(&writer);
 	if (ret == STORE_OK)
 		ret = open_tables(&writer);
 	if (ret == STORE_OK)

@@ -750,3 +750,33 @@ TEST_CASE("a status of lib/store has a number and a text of its own", "[store][w
 	CHECK(std::string(store_strerror(DNSBLV6_EKEY)) == dnsblv6_strerror(DNSBLV6_EKEY));
 	CHECK(std::string(store_strerror(-ENOSPC)) == dnsblv6_strerror(-ENOSPC));
 }
+
+TEST_CASE("a file of another program is refused and keeps its bytes", "[store][writer]")
+{
+	tmpdir dir;
+	auto path = dir.file("foreign.mdb");
+	MDB_env *env = nullptr;
+	MDB_txn *txn = nullptr;
+	MDB_dbi table = 0;
+	MDB_val key = { 3, const_cast<char *>("key") };
+	REQUIRE(mdb_env_create(&env) == MDB_SUCCESS);
+	REQUIRE(mdb_env_open(env, path.c_str(), MDB_NOSUBDIR, 0600) == MDB_SUCCESS);
+	REQUIRE(mdb_txn_begin(env, nullptr, 0, &txn) == MDB_SUCCESS);
+	REQUIRE(mdb_dbi_open(txn, nullptr, 0, &table) == MDB_SUCCESS);
+	REQUIRE(mdb_put(txn, table, &key, &key, 0) == MDB_SUCCESS);
+	REQUIRE(mdb_txn_commit(txn) == MDB_SUCCESS);
+	mdb_env_close(env);
+
+	auto nothing = [](writer *, void *) { return 0; };
+	CHECK(writer_run(path.c_str(), nothing, nullptr) == STORE_ENOTSTORE);
+
+	REQUIRE(mdb_env_create(&env) == MDB_SUCCESS);
+	REQUIRE(mdb_env_open(env, path.c_str(), MDB_NOSUBDIR, 0600) == MDB_SUCCESS);
+	REQUIRE(mdb_txn_begin(env, nullptr, MDB_RDONLY, &txn) == MDB_SUCCESS);
+	REQUIRE(mdb_dbi_open(txn, nullptr, 0, &table) == MDB_SUCCESS);
+	MDB_stat count = {};
+	CHECK(mdb_stat(txn, table, &count) == MDB_SUCCESS);
+	CHECK(count.ms_entries == 1);
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+}
