@@ -106,8 +106,8 @@ static int put_metadata(struct builder *builder, const struct plan_origin *origi
 	int ret = dnsblv6_name_from_text(DNSBLV6_METADATA_LABEL, &name);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	size_t size = apex_encode_metadata(builder->spec, origin->ipv4.count > 0,
-					   origin->ipv6.count > 0, data);
+	size_t size =
+		apex_encode_metadata(builder->spec, origin->lists_ipv4, origin->lists_ipv6, data);
 	return size > 0 ? put_record(builder, &name, data, size) : DNSBLV6_ESPACE;
 }
 

@@ -114,6 +114,8 @@ static int make_origin(struct plan *plan, const struct listing *listing, uint16_
 		ret = fill_ranges(origin);
 	if (ret != DNSBLV6_OK)
 		return ret;
+	origin->lists_ipv4 = origin->ipv4.count > 0;
+	origin->lists_ipv6 = origin->ipv6.count > 0;
 	plan->ipv4_count += ranges_unit_count(&origin->ipv4);
 	plan->ipv6_count += ranges_unit_count(&origin->ipv6);
 	plan->block_count += ranges_block_count(&origin->ipv4) + ranges_block_count(&origin->ipv6);

@@ -22,6 +22,8 @@ struct plan_origin {
 	struct ranges ipv4;   /* units whose bit is set, with test points and canaries */
 	struct ranges ipv6;
 	uint32_t default_set;
+	bool lists_ipv4; /* the list itself has entries of the family */
+	bool lists_ipv6;
 	bool lists_clear_point; /* the list names an address that must never be listed */
 };
 

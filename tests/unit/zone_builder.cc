@@ -162,6 +162,28 @@ TEST_CASE("every zone has the test points and the canaries, and lists neither",
 	CHECK(z.made.block_count == 1);
 }
 
+TEST_CASE("the metadata name the families of the list, not those of the test points",
+	  "[zone-tools][builder]")
+{
+	auto where = GENERATE("192.0.2.7", "2001:db8::/64");
+	zone z;
+	z.add(where, z.value(0x7f000002, ""));
+	REQUIRE(z.write() == DNSBLV6_OK);
+	opened store(z.path);
+	auto owner = labels(DNSBLV6_METADATA_LABEL);
+	dnsblv6_key key;
+	store_bytes value = {};
+	dnsblv6_rr rr = {};
+	size_t offset = 0;
+	REQUIRE(dnsblv6_key_from_labels(owner.wire, owner.size, &key) == DNSBLV6_OK);
+	REQUIRE(reader_get(store.handle, STORE_RECORDS, key.bytes, key.size, &value) == STORE_OK);
+	REQUIRE(dnsblv6_record_next_rr(value.data, value.size, &offset, &rr) == DNSBLV6_OK);
+	dnsblv6_metadata metadata = {};
+	REQUIRE(dnsblv6_metadata_decode(rr.rdata, rr.rdata_size, &metadata) == DNSBLV6_OK);
+	CHECK(metadata.has_ipv4 == (std::string(where) == "192.0.2.7"));
+	CHECK(metadata.has_ipv6 != metadata.has_ipv4);
+}
+
 TEST_CASE("a list that covers the canaries cannot change them", "[zone-tools][builder]")
 {
 	zone z;
