@@ -244,21 +244,24 @@ static bool get_set(const struct scope *scope, uint32_t set, struct store_bytes 
 	return ret == DNSBLV6_OK;
 }
 
+/* A value without text says nothing about the TXT RRset, its TTL included. */
 static void add_value(struct reply *reply, const struct dnsblv6_value *value,
 		      struct dnsblv6_addr addr, uint16_t type)
 {
 	uint8_t rdata[1 + DNSBLV6_TEXT_MAX];
-	if (value->ttl < reply->rrset.ttl)
-		reply->rrset.ttl = value->ttl;
+	size_t size = 4;
 	if (type == KNOT_RRTYPE_A) {
 		knot_wire_write_u32(rdata, value->a);
-		reply_rrset_add(reply, rdata, 4);
-		return;
+	} else {
+		size_t text_size = dnsblv6_value_expand(value, addr, rdata + 1);
+		if (text_size == 0)
+			return;
+		rdata[0] = (uint8_t)text_size;
+		size = 1 + text_size;
 	}
-	size_t size = dnsblv6_value_expand(value, addr, rdata + 1);
-	rdata[0] = (uint8_t)size;
-	if (size > 0)
-		reply_rrset_add(reply, rdata, size + 1);
+	if (value->ttl < reply->rrset.ttl)
+		reply->rrset.ttl = value->ttl;
+	reply_rrset_add(reply, rdata, size);
 }
 
 /* True when there was a record of that type: a listed address may have no text. */
@@ -266,7 +269,7 @@ static bool put_values(const struct scope *scope, const struct hit *hits, size_t
 		       uint16_t type)
 {
 	struct reply *reply = scope->reply;
-	/* The TTL of an RRset is one: the least of its values. */
+	/* The TTL of an RRset is one: the least that a value of it has. */
 	reply_rrset_begin(reply, type, UINT32_MAX);
 	for (size_t i = 0; i < hit_count; i++) {
 		struct store_bytes set;

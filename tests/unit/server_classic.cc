@@ -75,7 +75,9 @@ TEST_CASE("several values of one address are one RRset of distinct data and the 
 	CHECK(said(a) == strings{ "127.0.0.4", "127.0.0.5" });
 	for (const dns::record &rr : a.answer)
 		CHECK(rr.ttl == 300);
-	CHECK(said(server.ask("127.2.0.192.bl.example.", dns::TXT)) == strings{ "a", "b" });
+	message txt = server.ask("127.2.0.192.bl.example.", dns::TXT);
+	CHECK(said(txt) == strings{ "a", "b" });
+	CHECK(txt.answer[0].ttl == 400); // the value of 300 seconds has no text
 }
 
 struct classic_case {
@@ -213,7 +215,7 @@ TEST_CASE("a 6to4 name has the values of both its addresses", "[server][classic]
 	      strings{ "127.0.0.2", "127.0.0.3" });
 	CHECK(said(server.ask(nibbles("2002:c000:201::7") + "bl.example.", dns::TXT)) ==
 	      strings{ "see https://bl.example/?ip=192.0.2.1" });
-	CHECK(server.ask(nibbles("2002:c000:201::7") + "bl.example.", dns::A).answer[0].ttl == 900);
+
 	// 192.0.2.127 is listed, 2002:c000:27f::/48 is not.
 	CHECK(said(server.ask(nibbles("2002:c000:27f:1:2:3:4:5") + "bl.example.", dns::A)) ==
 	      strings{ "127.0.0.4", "127.0.0.5" });
@@ -276,4 +278,39 @@ TEST_CASE("a value set that is missing is SERVFAIL, not an empty answer", "[serv
 			  directory);
 	CHECK(reopened.ask("1.2.0.192.bl.example.", dns::A).rcode == dns::SERVFAIL);
 	CHECK(reopened.ask("127.2.0.192.bl.example.", dns::A).answer.size() == 2);
+}
+
+TEST_CASE("a store of flat names has the same classic zone", "[server][classic]")
+{
+	store_options options;
+	options.style = DNSBLV6_STYLE_FLAT;
+	decision server(options);
+	auto ask = [&](const std::string &name) {
+		return server.ask(name + ".bl.example.", dns::A);
+	};
+	CHECK(server.ask("c000020.bl6.example.", dns::AAAA).answer.size() == 1);
+	CHECK(said(ask("1.2.0.192")) == strings{ "127.0.0.2" });
+	CHECK(said(ask("127.2.0.192")) == strings{ "127.0.0.4", "127.0.0.5" });
+	CHECK(said(ask("5.2.0.192.sub")) == strings{ "127.0.0.3" });
+	CHECK(ask("2.2.0.192").rcode == dns::NXDOMAIN);
+	for (const char *name : { "2.0.192", "0.192", "192", "0.0.127", "2.0.192.sub" }) {
+		CAPTURE(name);
+		CHECK(ask(name).rcode == dns::NOERROR);
+		CHECK(ask(name).answer.empty());
+	}
+	for (const char *name : { "3.0.192", "1.192", "193", "1.0.127", "c000020" }) {
+		CAPTURE(name);
+		CHECK(ask(name).rcode == dns::NXDOMAIN);
+	}
+	std::string listed = nibbles("2001:db8:aabb:cc00::1");
+	CHECK(said(server.ask(listed + "bl.example.", dns::A)) == strings{ "127.0.0.2" });
+	for (unsigned count = 1; count < 32; count++) {
+		CAPTURE(count);
+		CHECK(server.ask(nibbles("2001:db8:aabb:cc00::1", count) + "bl.example.", dns::A)
+			      .rcode == dns::NOERROR);
+		if (count >= 13)
+			CHECK(server.ask(nibbles("2001:db8:aabb:dc80::1", count) + "bl.example.",
+					 dns::A)
+				      .rcode == dns::NXDOMAIN);
+	}
 }

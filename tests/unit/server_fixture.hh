@@ -480,9 +480,10 @@ inline void write_lists(store_writer &out)
 	out.origin(2, "deep.er", 2);
 	out.set(1, { { "127.0.0.2", 2100, "see https://bl.example/?ip=\0"s } });
 	out.set(2, { { "127.0.0.3", 900, "" } });
-	out.set(3, { { "127.0.0.4", 300, "a" },
+	out.set(3, { { "127.0.0.4", 400, "a" },
 		     { "127.0.0.4", 600, "b" },
-		     { "127.0.0.5", 450, "a" } });
+		     { "127.0.0.5", 450, "a" },
+		     { "127.0.0.5", 300, "" } });
 	std::vector<store_writer::value> many;
 	for (int i = 1; i <= 200; i++)
 		many.push_back({ "127.0.1." + std::to_string(i), 60,
@@ -492,7 +493,20 @@ inline void write_lists(store_writer &out)
 		many.push_back({ "127.0.1." + std::to_string(i), 60,
 				 std::to_string(i) + std::string(250, 'x') });
 	out.set(5, many);
+}
 
+// The same addresses as far as there are names for them: flat names have no wildcards.
+inline void write_flat_bitmaps(store_writer &out)
+{
+	out.bitmap("c000020", std::vector<unsigned>{ 1, 127 });
+	out.segment(0, "192.0.2.127", "192.0.2.127", 3);
+	out.bitmap("7f00000", std::vector<unsigned>{ 2 });
+	out.bitmap("20010db8aabbcc0.ip6", std::vector<unsigned>{ 0 });
+	out.bitmap("c000020.sub", std::vector<unsigned>{ 5 });
+}
+
+inline void write_dotted_bitmaps(store_writer &out)
+{
 	out.bitmap("0.2.0.192", std::vector<unsigned>{ 1, 127 });
 	out.segment(0, "192.0.2.127", "192.0.2.127", 3);
 	out.full("*.100.51.198");
@@ -536,6 +550,10 @@ inline int store_content(writer *w, void *context)
 	out.facts(facts);
 	write_static(out, options);
 	write_lists(out);
+	if (options.style == DNSBLV6_STYLE_FLAT)
+		write_flat_bitmaps(out);
+	else
+		write_dotted_bitmaps(out);
 	return out.status();
 }
 
