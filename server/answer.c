@@ -17,7 +17,7 @@ enum {
 	EDE_INVALID_DATA = 24,
 };
 
-/* What the query was, parsed: at most one is true of the first four. */
+/* What a response depends on besides the question itself. */
 struct question {
 	bool is_malformed;
 	bool has_question;

@@ -105,6 +105,7 @@ static int take_port(struct sockaddr_storage *address)
 	if (fd < 0)
 		return fd;
 	struct sockaddr_storage bound;
+	memset(&bound, 0, sizeof(bound));
 	socklen_t size = sizeof(bound);
 	int ret = getsockname(fd, (struct sockaddr *)&bound, &size) == 0 ? 0 : -errno;
 	close(fd);

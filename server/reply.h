@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 /* The largest is a TXT RRset of two value sets of 255 texts, in libknot's form. */
-#define ARENA_SIZE (256 * 1024)
+#define ARENA_SIZE ((size_t)256 * 1024)
 
 struct arena {
 	uint8_t *memory; /* ARENA_SIZE bytes; pages that no query needs are never touched */

@@ -291,15 +291,6 @@ static int check_whole(const struct settings *settings, struct conf_error *error
 	return 0;
 }
 
-int settings_parse(struct settings *settings, const char *text, size_t text_size,
-		   const char *directory, struct conf_error *reterr_error)
-{
-	struct taking taking = { .settings = settings, .directory = directory };
-	settings_init(settings);
-	int ret = conf_parse(text, text_size, &table, take, &taking, reterr_error);
-	return ret != 0 ? ret : check_whole(settings, reterr_error);
-}
-
 /* So that a path still means the same after a chdir or in a log line. */
 static int find_directory(const char *path, char *ret_directory)
 {
@@ -309,9 +300,19 @@ static int find_directory(const char *path, char *ret_directory)
 	return realpath(dirname(copy), ret_directory) != NULL ? 0 : -errno;
 }
 
+int settings_parse(struct settings *settings, const char *text, size_t text_size,
+		   const char *directory, struct conf_error *reterr_error)
+{
+	struct taking taking = { .settings = settings, .directory = directory };
+	settings_init(settings);
+	int ret = conf_parse(text, text_size, &table, take, &taking, reterr_error);
+	return ret != 0 ? ret : check_whole(settings, reterr_error);
+}
+
 int settings_read(struct settings *settings, const char *path, struct conf_error *reterr_error)
 {
 	char directory[PATH_MAX];
+	struct taking taking = { .settings = settings, .directory = directory };
 	settings_init(settings);
 	int ret = find_directory(path, directory);
 	if (ret != 0) {
@@ -319,7 +320,6 @@ int settings_read(struct settings *settings, const char *path, struct conf_error
 		snprintf(reterr_error->reason, sizeof(reterr_error->reason), "%s", strerror(-ret));
 		return ret;
 	}
-	struct taking taking = { .settings = settings, .directory = directory };
 	ret = conf_read(path, &table, take, &taking, reterr_error);
 	return ret != 0 ? ret : check_whole(settings, reterr_error);
 }

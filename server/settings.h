@@ -22,13 +22,12 @@
 extern "C" {
 #endif
 
-#define SETTINGS_LISTEN_MAX   64
-#define SETTINGS_USER_MAX     64
-#define SETTINGS_WORKERS_MAX  256
-#define SETTINGS_NAME_MAX     255  /* RFC 1035: octets of a name on the wire */
-#define SETTINGS_TEXT_MAX     1024 /* a name as text: four characters for every octet */
-#define SETTINGS_PAYLOAD_MAX  4096
-#define SETTINGS_NAME_DEFAULT "dnsblv6d.conf"
+#define SETTINGS_LISTEN_MAX  64
+#define SETTINGS_USER_MAX    64
+#define SETTINGS_WORKERS_MAX 256
+#define SETTINGS_NAME_MAX    255  /* RFC 1035: octets of a name on the wire */
+#define SETTINGS_TEXT_MAX    1024 /* a name as text: four characters for every octet */
+#define SETTINGS_PAYLOAD_MAX 4096
 
 struct settings_name {
 	size_t size;			 /* 0: there is none */

@@ -18,7 +18,7 @@
 #define BACKLOG		  511
 #define SWEEP_INTERVAL_MS 1000
 /* Room for one response of any size behind those already collected. */
-#define OUT_SIZE (2 * (LENGTH_SIZE + ANSWER_RESPONSE_MAX))
+#define OUT_SIZE ((size_t)2 * (LENGTH_SIZE + ANSWER_RESPONSE_MAX))
 
 struct tcp_client {
 	struct tcp *tcp;

@@ -217,7 +217,7 @@ static void look(struct watch_zone *watched)
 		refresh(watched);
 		return;
 	}
-	struct watch_file file;
+	struct watch_file file = { 0 };
 	int ret = look_at(zone->path, &file);
 	if (ret != 0) {
 		refuse(watched, ret);

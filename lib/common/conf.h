@@ -46,11 +46,11 @@ enum conf_type {
 struct conf_item {
 	const char *name;
 	enum conf_type type;
+	uint16_t default_port;
+	bool is_list;
 	int64_t min;
 	int64_t max;
 	const char *const *choices; /* ends with NULL */
-	uint16_t default_port;
-	bool is_list;
 };
 
 struct conf_section {

@@ -216,6 +216,9 @@ TEST_CASE("a 6to4 name has the values of both its addresses", "[server][classic]
 	CHECK(said(server.ask(nibbles("2002:c000:201::7") + "bl.example.", dns::TXT)) ==
 	      strings{ "see https://bl.example/?ip=192.0.2.1" });
 
+	message both = server.ask(nibbles("2002:c000:201::7") + "bl.example.", dns::A);
+	for (const dns::record &rr : both.answer)
+		CHECK(rr.ttl == 900); // the lesser of the two
 	// 192.0.2.127 is listed, 2002:c000:27f::/48 is not.
 	CHECK(said(server.ask(nibbles("2002:c000:27f:1:2:3:4:5") + "bl.example.", dns::A)) ==
 	      strings{ "127.0.0.4", "127.0.0.5" });
