@@ -31,8 +31,6 @@ const char *builder_strerror(int status)
 		return "store holds another zone";
 	case BUILDER_ESERIAL:
 		return "serial is not newer than the store's";
-	case BUILDER_ENAME:
-		return "sub-zone has a name that addresses need";
 	case BUILDER_EVALUES:
 		return "more than 255 values for one address";
 	case BUILDER_ERECORDS:
@@ -417,29 +415,6 @@ static int choose_serial(struct builder *builder)
 
 /* ---- the whole ---- */
 
-/* The names of addresses, and the apex, are not to be had for sub-zones. */
-static bool is_taken(const struct dnsblv6_labels *origin)
-{
-	struct dnsblv6_prefix prefix;
-	const uint8_t *last = origin->wire;
-	while ((size_t)(last - origin->wire) + last[0] + 1u < origin->size)
-		last += last[0] + 1u;
-	size_t size = last[0] + 1u;
-	return dnsblv6_name_parse_classic4(last, size, &prefix) == DNSBLV6_OK ||
-	       dnsblv6_name_parse_classic6(last, size, &prefix) == DNSBLV6_OK ||
-	       (size == 2 && last[1] == '*') ||
-	       (size == 4 && strncasecmp((const char *)last + 1, "ip6", 3) == 0) || last[1] == '_';
-}
-
-static int check_origins(const struct listing *listing)
-{
-	for (size_t i = 1; i < listing->origin_count; i++) {
-		if (is_taken(&listing->origins[i]))
-			return BUILDER_ENAME;
-	}
-	return DNSBLV6_OK;
-}
-
 static int clear(struct builder *builder)
 {
 	int ret = DNSBLV6_OK;
@@ -473,9 +448,7 @@ int builder_write(const char *path, const struct plan *plan, const struct listin
 				   .now_s = now_s,
 				   .max_records = max_records,
 				   .progress = progress };
-	int ret = check_origins(listing);
-	if (ret == DNSBLV6_OK)
-		ret = writer_run(path, write_all, &builder);
+	int ret = writer_run(path, write_all, &builder);
 	if (ret == DNSBLV6_OK)
 		*ret_result = builder.result;
 	return ret;

@@ -25,9 +25,8 @@ struct builder_result {
 
 #define BUILDER_EZONE	 (-2200) /* the store holds another zone */
 #define BUILDER_ESERIAL	 (-2201) /* the serial is not newer than the store's, RFC 1982 */
-#define BUILDER_ENAME	 (-2202) /* a sub-zone has a name that the format needs for itself */
-#define BUILDER_EVALUES	 (-2203) /* more than DNSBLV6_SET_VALUES_MAX values for one address */
-#define BUILDER_ERECORDS (-2204) /* more records than allowed */
+#define BUILDER_EVALUES	 (-2202) /* more than DNSBLV6_SET_VALUES_MAX values for one address */
+#define BUILDER_ERECORDS (-2203) /* more records than allowed */
 
 /* Text for these, for lib/store's and for -errno values. Never NULL. */
 const char *builder_strerror(int status);

@@ -117,18 +117,10 @@ void value_pool_deinit(struct value_pool *pool)
 
 /* ---- datasets ---- */
 
-static struct dnsblv6_prefix ipv4_space(void)
-{
-	return dnsblv6_prefix_make(dnsblv6_addr_from_ipv4(0), DNSBLV6_IPV4_BASE_LEN);
-}
-
 int dataset_add_entry(struct dataset *dataset, struct dnsblv6_prefix prefix, uint32_t value)
 {
 	if (!array_reserve(dataset->entries, dataset->entry_count + 1, &dataset->entry_capacity))
 		return -ENOMEM;
-	if (prefix.prefix_len < DNSBLV6_IPV4_BASE_LEN &&
-	    dnsblv6_prefix_contains(prefix, ipv4_space().first))
-		dataset->is_around_ipv4 = true;
 	dataset->entries[dataset->entry_count++] = (struct entry){
 		.first = prefix.first,
 		.value = value,
@@ -154,19 +146,6 @@ int dataset_add_range(struct dataset *dataset, struct dnsblv6_addr first, struct
 			return DNSBLV6_OK;
 		first = dnsblv6_addr_next(piece_last);
 	}
-}
-
-int dataset_end(struct dataset *dataset)
-{
-	if (!dataset->is_around_ipv4)
-		return DNSBLV6_OK;
-	for (size_t i = 0; i < dataset->entry_count; i++) {
-		const struct entry *entry = &dataset->entries[i];
-		if (entry->prefix_len == DNSBLV6_IPV4_BASE_LEN &&
-		    dnsblv6_addr_is_ipv4(entry->first))
-			return DNSBLV6_OK; /* the list itself says what 0.0.0.0/0 is */
-	}
-	return dataset_add_entry(dataset, ipv4_space(), ENTRY_EXCLUDED);
 }
 
 int dataset_add_origin(struct dataset *dataset, uint16_t origin)

@@ -75,18 +75,12 @@ struct dataset {
 	size_t entry_capacity;
 	uint16_t *origins; /* the origins it belongs to */
 	size_t origin_count;
-	bool is_around_ipv4; /* an IPv6 prefix has ::ffff:0:0/96 inside */
 };
 
 int dataset_add_entry(struct dataset *dataset, struct dnsblv6_prefix prefix, uint32_t value);
 /* The range as its fewest prefixes. Both ends of one family, first <= last. */
 int dataset_add_range(struct dataset *dataset, struct dnsblv6_addr first, struct dnsblv6_addr last,
 		      uint32_t value);
-/*
- * Call it behind the last entry: when an IPv6 prefix such as ::/0 holds the
- * IPv4-mapped addresses, they are excluded again, for IPv4 is listed as IPv4.
- */
-int dataset_end(struct dataset *dataset);
 
 /* ---- the whole ---- */
 

@@ -153,9 +153,8 @@ int rbldnsd_set_end(struct rbldnsd *reader)
 	number_entries(reader, numbers);
 	free(numbers);
 	set_deinit(&reader->set);
-	int ret = dataset_end(dataset_of(reader));
 	reader->has_set = false;
-	return ret;
+	return DNSBLV6_OK;
 }
 
 /* ---- prefixes that come twice ---- */

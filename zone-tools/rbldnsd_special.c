@@ -395,29 +395,7 @@ static void to_lower(struct dnsblv6_labels *labels)
 }
 
 /* The label next to the apex. */
-static const uint8_t *top_label(const struct dnsblv6_labels *labels)
-{
-	unsigned at = 0;
-	while (at + 1 + labels->wire[at] < labels->size)
-		at += 1u + labels->wire[at];
-	return labels->wire + at;
-}
-
-/*
- * Addresses, wildcards and the metadata of the zone have their names there.
- * rbldnsd allows such a sub-zone, which then hides the addresses.
- */
-static bool is_reserved_label(const uint8_t *label)
-{
-	struct dnsblv6_prefix prefix;
-	size_t size = label[0] + 1u;
-	return label[1] == '*' || label[1] == '_' ||
-	       (size == 4 && memcmp(label + 1, "ip6", 3) == 0) ||
-	       dnsblv6_name_parse_classic4(label, size, &prefix) == DNSBLV6_OK ||
-	       dnsblv6_name_parse_classic6(label, size, &prefix) == DNSBLV6_OK ||
-	       dnsblv6_name_parse(DNSBLV6_STYLE_FLAT, label, size, &prefix) == DNSBLV6_OK;
-}
-
+/* rbldnsd allows a sub-zone with the name of addresses, which it then hides. */
 static int add_sub_zone(struct rbldnsd *reader, const char *word, size_t size,
 			const char **ret_fault)
 {
@@ -437,7 +415,7 @@ static int add_sub_zone(struct rbldnsd *reader, const char *word, size_t size,
 		*ret_fault = "sub-zone is not a domain name";
 		return DNSBLV6_OK;
 	}
-	if (is_reserved_label(top_label(&labels))) {
+	if (dnsblv6_name_is_reserved(labels.wire, labels.size)) {
 		*ret_fault = "sub-zone has a name that addresses need";
 		return DNSBLV6_OK;
 	}

@@ -158,8 +158,7 @@ static int read_plain(struct reading *reading, const char *path)
 	if (ret != DNSBLV6_OK)
 		return ret;
 	sink.dataset = listing->dataset_count - 1;
-	ret = read_file(reading, path, &sink);
-	return ret == DNSBLV6_OK ? dataset_end(&listing->datasets[sink.dataset]) : ret;
+	return read_file(reading, path, &sink);
 }
 
 static int read_rbldnsd(struct reading *reading, enum rbldnsd_type type, const char *paths)

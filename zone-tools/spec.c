@@ -66,6 +66,14 @@ static bool has_glue(const struct spec *spec, size_t ns)
 	return false;
 }
 
+/* The names of addresses have records of their own. */
+static bool is_taken(const char *text, const struct dnsblv6_labels *zone)
+{
+	struct dnsblv6_labels name;
+	return dnsblv6_name_from_text(text, &name) == DNSBLV6_OK && name.size > zone->size &&
+	       dnsblv6_name_is_reserved(name.wire, (size_t)name.size - zone->size);
+}
+
 static const char *check_name_servers(const struct spec *spec)
 {
 	if (spec->ns_count == 0)
@@ -75,6 +83,8 @@ static const char *check_name_servers(const struct spec *spec)
 		if (is_inside && !has_glue(spec, i))
 			return "a name server inside the zone needs its addresses: --ns "
 			       "NAME,ADDRESS";
+		if (is_inside && is_taken(spec->ns[i], &spec->zone))
+			return "a name server inside the zone has a name that addresses need";
 		if (!is_inside && has_glue(spec, i))
 			return "only a name server inside the zone has addresses in it";
 	}

@@ -334,6 +334,21 @@ int dnsblv6_name_parse_classic6(const uint8_t *labels, size_t size,
 	return DNSBLV6_OK;
 }
 
+bool dnsblv6_name_is_reserved(const uint8_t *labels, size_t size)
+{
+	struct label found[LABELS_MAX];
+	struct dnsblv6_prefix prefix;
+	int count = split(labels, size, found);
+	if (count < 1)
+		return count < 0;
+	const uint8_t *top = found[0].text - 1;
+	size_t top_size = found[0].size + 1u;
+	return top[1] == '*' || top[1] == '_' || is_label(found[0], ip6_label) ||
+	       dnsblv6_name_parse_classic4(top, top_size, &prefix) == DNSBLV6_OK ||
+	       dnsblv6_name_parse_classic6(top, top_size, &prefix) == DNSBLV6_OK ||
+	       dnsblv6_name_parse(DNSBLV6_STYLE_FLAT, top, top_size, &prefix) == DNSBLV6_OK;
+}
+
 /* ---- presentation form ---- */
 
 /* What a name or a master file (RFC 1035 section 5.1) reads as something else. */

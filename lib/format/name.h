@@ -65,6 +65,13 @@ int dnsblv6_name_parse_classic4(const uint8_t *labels, size_t size,
 int dnsblv6_name_parse_classic6(const uint8_t *labels, size_t size,
 				struct dnsblv6_prefix *ret_prefix);
 
+/*
+ * Is the label of a name that is nearest to the apex one that the format needs
+ * for itself: an octet, a nibble, a flat name, "ip6", "*", or one that begins
+ * with "_"? Sub-zones and name servers must not have it. The apex has none.
+ */
+bool dnsblv6_name_is_reserved(const uint8_t *labels, size_t size);
+
 /* The classic name of one address: "2.0.0.127", or 32 nibbles. */
 void dnsblv6_name_make_classic(struct dnsblv6_addr addr, struct dnsblv6_labels *ret_name);
 

@@ -302,3 +302,17 @@ TEST_CASE("names that are too long together are not joined", "[format][name]")
 				&name) == DNSBLV6_ENAMESIZE);
 	CHECK(wire_of(name).size() == DNSBLV6_LABELS_MAX);
 }
+
+TEST_CASE("names that the format needs are not for sub-zones and name servers", "[format][name]")
+{
+	auto reserved = GENERATE("ip6", "IP6", "a.ip6", "127", "0", "255", "f", "*", "_dnsblv6",
+				 "c000020", "dialups.127", "x.y.*");
+	auto free = GENERATE("ns1", "dialups", "ip6.dialups", "127.lists", "00", "256", "ff",
+			     "c000022", "c00002", "ip4", "@");
+	dnsblv6_labels name = {};
+	CAPTURE(reserved, free);
+	REQUIRE(dnsblv6_name_from_text(reserved, &name) == DNSBLV6_OK);
+	CHECK(dnsblv6_name_is_reserved(name.wire, name.size));
+	REQUIRE(dnsblv6_name_from_text(free, &name) == DNSBLV6_OK);
+	CHECK_FALSE(dnsblv6_name_is_reserved(name.wire, name.size));
+}

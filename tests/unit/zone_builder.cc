@@ -246,15 +246,6 @@ TEST_CASE("a sub-zone has its own list, test points and metadata", "[zone-tools]
 					"dialups 198.51.100.0-198.51.100.255 default" });
 }
 
-TEST_CASE("a sub-zone must not have a name that addresses need", "[zone-tools][builder]")
-{
-	auto name = GENERATE("ip6", "IP6", "127", "0", "*", "_dnsblv6", "f", "dialups.127");
-	CAPTURE(name);
-	zone z;
-	z.add("192.0.2.1", z.value(0x7f000002, ""), name);
-	CHECK(z.write() == BUILDER_ENAME);
-}
-
 TEST_CASE("the serial is the time, or what was asked for, and always newer than before",
 	  "[zone-tools][builder]")
 {

@@ -120,6 +120,12 @@ TEST_CASE("name servers come from the command line or the list, with addresses w
 		CHECK(spec_complete(&about, &lines) == nullptr);
 		CHECK(about.glue_count == 2);
 	}
+	SECTION("inside, with the name of an address")
+	{
+		char text[] = "0.2.0.192.bl6.example.,192.0.2.53";
+		REQUIRE(spec_add_ns(&about, text) == nullptr);
+		CHECK(spec_complete(&about, &lines) != nullptr);
+	}
 	SECTION("outside with an address")
 	{
 		char text[] = "ns1.example.net.,192.0.2.53";
