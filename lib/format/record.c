@@ -88,12 +88,60 @@ void dnsblv6_record_encode_bitmap(const struct dnsblv6_bitmap *map, uint8_t *ret
 	memcpy(ret_data + 1, map->bytes, DNSBLV6_BITMAP_SIZE);
 }
 
+static bool is_bitmap(const uint8_t *data, size_t size)
+{
+	return (size == DNSBLV6_BITMAP_RECORD_SIZE || size == DNSBLV6_SIGNED_BITMAP_RECORD_SIZE) &&
+	       data[0] == DNSBLV6_RECORD_BITMAP;
+}
+
 int dnsblv6_record_decode_bitmap(const uint8_t *data, size_t size, struct dnsblv6_bitmap *ret_map)
 {
-	if (size != DNSBLV6_BITMAP_RECORD_SIZE || data[0] != DNSBLV6_RECORD_BITMAP)
+	if (!is_bitmap(data, size))
 		return DNSBLV6_ERECORD;
 	memcpy(ret_map->bytes, data + 1, DNSBLV6_BITMAP_SIZE);
 	return DNSBLV6_OK;
+}
+
+static void put_signature(uint8_t **out, const struct dnsblv6_signature *signature)
+{
+	put(out, signature->inception, 4);
+	put(out, signature->expiration, 4);
+	put(out, signature->key_tag, 2);
+	put_bytes(out, signature->bytes, DNSBLV6_SIGNATURE_BYTES);
+}
+
+static void take_signature(struct input *input, struct dnsblv6_signature *ret_signature)
+{
+	ret_signature->inception = (uint32_t)take(input, 4);
+	ret_signature->expiration = (uint32_t)take(input, 4);
+	ret_signature->key_tag = (uint16_t)take(input, 2);
+	const uint8_t *bytes = take_bytes(input, DNSBLV6_SIGNATURE_BYTES);
+	if (bytes != NULL)
+		memcpy(ret_signature->bytes, bytes, DNSBLV6_SIGNATURE_BYTES);
+}
+
+void dnsblv6_record_encode_signed_bitmap(const struct dnsblv6_bitmap *map,
+					 const struct dnsblv6_signatures *signatures,
+					 uint8_t *ret_data)
+{
+	dnsblv6_record_encode_bitmap(map, ret_data);
+	uint8_t *out = ret_data + DNSBLV6_BITMAP_RECORD_SIZE;
+	put_signature(&out, &signatures->aaaa);
+	put_signature(&out, &signatures->nsec);
+}
+
+int dnsblv6_record_decode_signatures(const uint8_t *data, size_t size,
+				     struct dnsblv6_signatures *ret_signatures)
+{
+	if (!is_bitmap(data, size))
+		return DNSBLV6_ERECORD;
+	if (size == DNSBLV6_BITMAP_RECORD_SIZE)
+		return DNSBLV6_ENOTFOUND;
+	struct input input = { data + DNSBLV6_BITMAP_RECORD_SIZE, size - DNSBLV6_BITMAP_RECORD_SIZE,
+			       false };
+	take_signature(&input, &ret_signatures->aaaa);
+	take_signature(&input, &ret_signatures->nsec);
+	return finish(&input);
 }
 
 enum { RR_HEADER_SIZE = 8 };
@@ -328,6 +376,24 @@ int dnsblv6_facts_decode(const uint8_t *data, size_t size, struct dnsblv6_facts 
 	if (finish(&input) != DNSBLV6_OK || facts.style > DNSBLV6_STYLE_FLAT)
 		return DNSBLV6_ERECORD;
 	*ret_facts = facts;
+	return DNSBLV6_OK;
+}
+
+void dnsblv6_signing_encode(const struct dnsblv6_signing *signing, uint8_t *ret_data)
+{
+	put(&ret_data, signing->algorithm, 1);
+	put(&ret_data, signing->expires_s, 8);
+}
+
+int dnsblv6_signing_decode(const uint8_t *data, size_t size, struct dnsblv6_signing *ret_signing)
+{
+	struct input input = { data, size, false };
+	struct dnsblv6_signing signing;
+	signing.algorithm = (uint8_t)take(&input, 1);
+	signing.expires_s = take(&input, 8);
+	if (finish(&input) != DNSBLV6_OK)
+		return DNSBLV6_ERECORD;
+	*ret_signing = signing;
 	return DNSBLV6_OK;
 }
 

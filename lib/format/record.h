@@ -42,13 +42,42 @@ enum dnsblv6_record_kind {
 	DNSBLV6_RECORD_RRSETS = 2,
 };
 
-#define DNSBLV6_BITMAP_RECORD_SIZE 17
+/*
+ * A signature of a zone's key, RFC 4034 section 3.1, without what follows from
+ * the name and the zone. Both algorithms in use (dnssec.h) make 64 bytes.
+ */
+#define DNSBLV6_SIGNATURE_BYTES 64
+struct dnsblv6_signature {
+	uint32_t inception; /* Unix time modulo 2^32 */
+	uint32_t expiration;
+	uint16_t key_tag;
+	uint8_t bytes[DNSBLV6_SIGNATURE_BYTES];
+};
+
+/* The signatures at a name: of its AAAA and of its NSEC. */
+struct dnsblv6_signatures {
+	struct dnsblv6_signature aaaa;
+	struct dnsblv6_signature nsec;
+};
+
+#define DNSBLV6_BITMAP_RECORD_SIZE	  17
+#define DNSBLV6_SIGNED_BITMAP_RECORD_SIZE (17 + 2 * (10 + DNSBLV6_SIGNATURE_BYTES))
 
 /* Every record begins with its kind. DNSBLV6_ERECORD for an unknown one. */
 int dnsblv6_record_kind(const uint8_t *data, size_t size);
 
+/* ret_data has DNSBLV6_BITMAP_RECORD_SIZE bytes. */
 void dnsblv6_record_encode_bitmap(const struct dnsblv6_bitmap *map, uint8_t *ret_data);
+/* Of a signed or an unsigned record. */
 int dnsblv6_record_decode_bitmap(const uint8_t *data, size_t size, struct dnsblv6_bitmap *ret_map);
+
+/* ret_data has DNSBLV6_SIGNED_BITMAP_RECORD_SIZE bytes. */
+void dnsblv6_record_encode_signed_bitmap(const struct dnsblv6_bitmap *map,
+					 const struct dnsblv6_signatures *signatures,
+					 uint8_t *ret_data);
+/* DNSBLV6_ENOTFOUND when the record is a bitmap without signatures. */
+int dnsblv6_record_decode_signatures(const uint8_t *data, size_t size,
+				     struct dnsblv6_signatures *ret_signatures);
 
 /* One RR of a static name (SOA, NS, TXT, glue). RDATA is uncompressed wire form. */
 struct dnsblv6_rr {
@@ -146,6 +175,12 @@ struct dnsblv6_facts {
 	uint64_t ipv6_count;	    /* listed /64s, test points apart */
 };
 
+/* How the zone is signed. */
+struct dnsblv6_signing {
+	uint8_t algorithm;  /* DNSSEC algorithm number; one for all keys */
+	uint64_t expires_s; /* when the first signature ends, Unix time */
+};
+
 /* A list inside the zone: origin 0 is the apex, others are sub-zones. */
 struct dnsblv6_origin {
 	struct dnsblv6_labels name; /* relative to the apex */
@@ -158,6 +193,10 @@ int dnsblv6_schema_decode(const uint8_t *data, size_t size, uint32_t *ret_schema
 /* Returns the size of the encoded value; ret_data has DNSBLV6_FACTS_MAX bytes. */
 size_t dnsblv6_facts_encode(const struct dnsblv6_facts *facts, uint8_t *ret_data);
 int dnsblv6_facts_decode(const uint8_t *data, size_t size, struct dnsblv6_facts *ret_facts);
+
+#define DNSBLV6_SIGNING_SIZE 9
+void dnsblv6_signing_encode(const struct dnsblv6_signing *signing, uint8_t *ret_data);
+int dnsblv6_signing_decode(const uint8_t *data, size_t size, struct dnsblv6_signing *ret_signing);
 
 void dnsblv6_origin_make_key(uint16_t origin, uint8_t *ret_key);
 int dnsblv6_origin_parse_key(const uint8_t *key, size_t key_size, uint16_t *ret_origin);
