@@ -225,7 +225,7 @@ class Processes(Reload):
         server = self.serve(server_lines=["workers: 1"])
         ask_all(server.address, [(NAME, AAAA)] * 70 + [(f"1.9.9.9.{ZONE}", AAAA)] * 30)
         server.send_signal(signal.SIGUSR1)
-        line = server.wait_for_log(r"^info: \[bl6\.example\.\] .*$")[-1]
+        line = server.wait_for_log(r"^info: \[bl6\.example\.\] counters, .*$")[-1]
         self.assertRegex(line, r"\b\w+=70\b")
         self.assertRegex(line, r"\b\w+=30\b")
         self.assertEqual(self.bitmap(server, f"1.9.9.9.{ZONE}"), NXDOMAIN)
