@@ -31,11 +31,18 @@ struct worker {
 
 /* ---- ending ---- */
 
+/* Time is up, or nobody is left to wait for. */
+static void finish(struct worker *worker)
+{
+	if (uv_is_closing((uv_handle_t *)&worker->drain_timer))
+		return;
+	tcp_stop(worker->tcp);
+	uv_close((uv_handle_t *)&worker->drain_timer, NULL);
+}
+
 static void drain_on_timeout(uv_timer_t *timer)
 {
-	struct worker *worker = timer->data;
-	tcp_stop(worker->tcp);
-	uv_close((uv_handle_t *)timer, NULL);
+	finish(timer->data);
 }
 
 /* What waits in the sockets is answered; TCP clients may finish; then the loop is empty. */
@@ -161,6 +168,9 @@ int worker_run(const struct worker_start *start)
 	}
 
 	uv_run(&worker->loop, UV_RUN_DEFAULT);
+	finish(worker);
+	uv_run(&worker->loop, UV_RUN_DEFAULT); /* the close callbacks */
+	uv_loop_close(&worker->loop);
 
 	watch_free(&worker->watch);
 	udp_free(worker->udp);

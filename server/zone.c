@@ -170,68 +170,71 @@ void zone_end(struct zone *zone)
 
 /* ---- names ---- */
 
-/* The name itself; ZONE_EMPTY when only something below it is there. */
+/*
+ * The name itself; ZONE_EMPTY when only something below it is there. One seek
+ * tells either, and when there is neither, how many labels the name shares
+ * with its neighbour behind.
+ */
 static int find_node(struct zone *zone, const struct dnsblv6_key *key,
-		     struct store_bytes *ret_value)
+		     struct store_bytes *ret_value, unsigned *ret_shared)
 {
-	int ret = reader_get(zone->reader, STORE_RECORDS, key->bytes, key->size, ret_value);
-	if (ret != DNSBLV6_ENOTFOUND)
-		return ret;
 	struct store_bytes next;
 	struct store_bytes value;
-	ret = reader_seek(zone->reader, STORE_RECORDS, key->bytes, key->size, &next, &value);
+	*ret_shared = 0;
+	int ret = reader_seek(zone->reader, STORE_RECORDS, key->bytes, key->size, &next, &value);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	return dnsblv6_key_is_below(next.data, next.size, key->bytes, key->size)
-		       ? ZONE_EMPTY
-		       : DNSBLV6_ENOTFOUND;
+	if (next.size == key->size && memcmp(next.data, key->bytes, key->size) == 0) {
+		*ret_value = value;
+		return DNSBLV6_OK;
+	}
+	if (dnsblv6_key_is_below(next.data, next.size, key->bytes, key->size))
+		return ZONE_EMPTY;
+	*ret_shared = dnsblv6_key_common_labels(key->bytes, key->size, next.data, next.size);
+	return DNSBLV6_ENOTFOUND;
 }
 
 /*
- * The longest ancestor of key that exists. Names sort with everything below
- * them, so it is what key shares with its neighbour on one side or the other.
+ * How many labels the longest ancestor that exists has. Names sort with
+ * everything below them, so it is what the name shares with its neighbour on
+ * one side or the other; shared is what it shares with the one behind.
  */
-static int count_encloser_labels(struct zone *zone, const struct dnsblv6_key *key,
-				 unsigned *ret_count)
+static int count_encloser_labels(struct zone *zone, const struct dnsblv6_key *key, unsigned labels,
+				 unsigned shared, unsigned *ret_count)
 {
-	struct store_bytes found;
+	*ret_count = shared;
+	if (shared + 1 >= labels)
+		return DNSBLV6_OK; /* the parent exists: nothing can be longer */
+	struct store_bytes before;
 	struct store_bytes value;
-	unsigned count = 0;
-	int ret = reader_seek(zone->reader, STORE_RECORDS, key->bytes, key->size, &found, &value);
-	if (ret == DNSBLV6_OK)
-		count = dnsblv6_key_common_labels(key->bytes, key->size, found.data, found.size);
-	else if (ret != DNSBLV6_ENOTFOUND)
-		return ret;
-	ret = reader_seek_before(zone->reader, STORE_RECORDS, key->bytes, key->size, &found,
-				 &value);
-	if (ret == DNSBLV6_OK) {
-		unsigned before =
-			dnsblv6_key_common_labels(key->bytes, key->size, found.data, found.size);
-		count = before > count ? before : count;
-	} else if (ret != DNSBLV6_ENOTFOUND) {
-		return ret;
-	}
-	*ret_count = count;
+	int ret = reader_seek_before(zone->reader, STORE_RECORDS, key->bytes, key->size, &before,
+				     &value);
+	if (ret != DNSBLV6_OK)
+		return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+	unsigned count = dnsblv6_key_common_labels(key->bytes, key->size, before.data, before.size);
+	*ret_count = count > shared ? count : shared;
 	return DNSBLV6_OK;
 }
 
 int zone_find(struct zone *zone, const struct dnsblv6_key *key, struct store_bytes *ret_value)
 {
-	int ret = find_node(zone, key, ret_value);
+	unsigned shared = 0;
+	int ret = find_node(zone, key, ret_value, &shared);
 	if (ret != DNSBLV6_ENOTFOUND)
 		return ret;
 
+	unsigned labels = dnsblv6_key_label_count(key->bytes, key->size);
 	unsigned encloser_labels = 0;
-	ret = count_encloser_labels(zone, key, &encloser_labels);
+	ret = count_encloser_labels(zone, key, labels, shared, &encloser_labels);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	struct dnsblv6_key wildcard = *key;
-	unsigned labels = dnsblv6_key_label_count(key->bytes, key->size);
 	for (; labels > encloser_labels; labels--)
 		dnsblv6_key_to_parent(&wildcard);
 	ret = dnsblv6_key_add_label(&wildcard, (const uint8_t *)"*", 1);
 	/* A name too long for a wildcard has none. */
-	return ret == DNSBLV6_OK ? find_node(zone, &wildcard, ret_value) : DNSBLV6_ENOTFOUND;
+	return ret == DNSBLV6_OK ? find_node(zone, &wildcard, ret_value, &shared)
+				 : DNSBLV6_ENOTFOUND;
 }
 
 /* Is name a proper or improper ancestor of labels, at a border between labels? */
