@@ -19,8 +19,8 @@ SAMPLE_HEADER = {
     "lmdb": "lmdb.h", "knot": "libknot/libknot.h", "dnssec": "libdnssec/key.h",
     "crypto": "openssl/evp.h", "uv": "uv.h", "z": "zlib.h", "catch2": "catch2/catch.hpp",
 }
-SAMPLE_SYMBOL = {"lmdb": "mdb_env_create", "knot": "knot_pkt_new", "uv": "uv_run",
-                 "z": "inflate"}
+SAMPLE_SYMBOL = {"lmdb": "mdb_env_create", "knot": "knot_pkt_new", "crypto": "EVP_DigestSign",
+                 "uv": "uv_run", "z": "inflate"}
 
 
 class Scratch(unittest.TestCase):
@@ -85,6 +85,12 @@ class Includes(Scratch):
         self.assert_fine("lib/common/conf.h", "#include <libknot/yparser/yparser.h>")
         self.assert_crossing("lib/common/conf.c", "#include <uv.h>")
         self.assert_crossing("lib/common/loop.c", "#include <libknot/yparser/yparser.h>")
+
+    def test_openssl_stays_in_the_one_file_of_the_zone_tools_that_knows_keys(self):
+        self.assert_fine("zone-tools/key.c", "#include <openssl/evp.h>")
+        self.assert_crossing("zone-tools/signer.c", "#include <openssl/evp.h>")
+        self.assert_crossing("lib/format/key.c", "#include <openssl/evp.h>")
+        self.assert_crossing("server/key.c", "#include <openssl/evp.h>")
 
     def test_one_adapter_does_not_include_another(self):
         self.plant("integration/milter/known.h", "")

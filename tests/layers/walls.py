@@ -36,7 +36,7 @@ ROWS = {
     "lib/store": Row(BSD, project=("lib/format",), external=("lmdb",)),
     "lib/common": Row(GPL, external_of={"conf": ("knot",), "loop": ("uv",)}),
     "zone-tools": Row(GPL, project=("lib/format", "lib/store", "lib/common"),
-                      external=("knot", "dnssec", "crypto", "z")),
+                      external=("knot", "z"), external_of={"key": ("crypto",)}),
     "server": Row(GPL, project=("lib/format", "lib/store", "lib/common"),
                   external=("knot", "uv")),
     "client-lib": Row(BSD, project=("lib/format",)),
