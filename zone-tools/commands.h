@@ -16,8 +16,10 @@ extern "C" {
 int build_command(int argc, char **argv);
 int check_command(int argc, char **argv);
 int dump_command(int argc, char **argv);
+int keygen_command(int argc, char **argv);
+int ds_command(int argc, char **argv);
 
-/* The sysexits value for a status of lib/store, builder.h or -errno. */
+/* The sysexits value for a status of lib/store, builder.h, key.h or -errno. */
 int commands_exit_status(int status);
 
 #ifdef __cplusplus

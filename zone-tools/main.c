@@ -6,6 +6,8 @@
 
 #include "zone-tools/commands.h"
 
+#include "zone-tools/key.h"
+
 #include "lib/common/version.h"
 #include "lib/format/status.h"
 #include "lib/store/store.h"
@@ -23,6 +25,8 @@ static const struct command {
 	{ "build", build_command, "make or replace a store from lists" },
 	{ "check", check_command, "report what is wrong with lists or a store" },
 	{ "dump", dump_command, "print the list, or the zone, that a store holds" },
+	{ "keygen", keygen_command, "make a key that signs a zone" },
+	{ "ds", ds_command, "print what the zone above publishes about a key" },
 };
 
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
@@ -52,10 +56,15 @@ int commands_exit_status(int status)
 	case -EPERM:
 	case -EROFS:
 	case STORE_ELOCK:
+	case KEY_EMODE:
 		return EX_NOPERM;
 	case -ENOENT:
 	case -EISDIR:
 		return EX_NOINPUT;
+	case -EEXIST:
+		return EX_CANTCREAT;
+	case KEY_ECRYPTO:
+		return EX_SOFTWARE;
 	case -ENOMEM:
 	case STORE_EREADERS:
 	case STORE_EREPLACED:
