@@ -29,6 +29,8 @@ struct writer {
 	MDB_txn *txn;
 	MDB_dbi tables[STORE_TABLE_COUNT];
 	struct tail tails[STORE_TABLE_COUNT];
+	MDB_txn *old; /* the version before; NULL in a new store */
+	MDB_cursor *old_cursors[STORE_TABLE_COUNT];
 	uint64_t sum;
 	bool is_new;
 };
@@ -136,6 +138,91 @@ int writer_clear(struct writer *writer, enum store_table table)
 	return environment_status(mdb_drop(writer->txn, writer->tables[table], 0));
 }
 
+/* ---- the version before ---- */
+
+static int old_found(int code, const MDB_val *k, const MDB_val *v, struct store_bytes *ret_key,
+		     struct store_bytes *ret_value)
+{
+	if (code == MDB_SUCCESS) {
+		*ret_key = (struct store_bytes){ k->mv_data, k->mv_size };
+		*ret_value = (struct store_bytes){ v->mv_data, v->mv_size };
+	}
+	return environment_status(code);
+}
+
+int writer_old_seek(struct writer *writer, enum store_table table, const void *key, size_t key_size,
+		    struct store_bytes *ret_key, struct store_bytes *ret_value)
+{
+	MDB_val k = val(key, key_size);
+	MDB_val v;
+	if (writer->old == NULL)
+		return DNSBLV6_ENOTFOUND;
+	MDB_cursor_op op = key_size == 0 ? MDB_FIRST : MDB_SET_RANGE;
+	int code = mdb_cursor_get(writer->old_cursors[table], &k, &v, op);
+	return old_found(code, &k, &v, ret_key, ret_value);
+}
+
+int writer_old_next(struct writer *writer, enum store_table table, struct store_bytes *ret_key,
+		    struct store_bytes *ret_value)
+{
+	MDB_val k;
+	MDB_val v;
+	if (writer->old == NULL)
+		return DNSBLV6_ENOTFOUND;
+	int code = mdb_cursor_get(writer->old_cursors[table], &k, &v, MDB_NEXT);
+	return old_found(code, &k, &v, ret_key, ret_value);
+}
+
+/*
+ * Begun after the write transaction: nobody commits in between. The tables must
+ * have been opened by a transaction that has ended: see find_tables().
+ */
+static int open_old(struct writer *writer, MDB_env *env)
+{
+	int ret = environment_begin(env, MDB_RDONLY, &writer->old);
+	for (unsigned i = 0; ret == STORE_OK && i < STORE_TABLE_COUNT; i++)
+		ret = environment_status(
+			mdb_cursor_open(writer->old, writer->tables[i], &writer->old_cursors[i]));
+	return ret;
+}
+
+static void close_old(struct writer *writer)
+{
+	for (unsigned i = 0; i < STORE_TABLE_COUNT; i++) {
+		if (writer->old_cursors[i] != NULL)
+			mdb_cursor_close(writer->old_cursors[i]);
+	}
+	if (writer->old != NULL)
+		mdb_txn_abort(writer->old);
+}
+
+/*
+ * Handles of the tables, if they exist; they outlive this transaction because
+ * it commits. A handle that the write transaction opened is not for others.
+ */
+static int find_tables(MDB_env *env, bool *ret_are_there)
+{
+	MDB_txn *txn;
+	MDB_dbi table;
+	int ret = environment_begin(env, MDB_RDONLY, &txn);
+	if (ret != STORE_OK)
+		return ret;
+	unsigned count = 0;
+	int code = MDB_SUCCESS;
+	for (unsigned i = 0; code == MDB_SUCCESS && i < STORE_TABLE_COUNT; i++) {
+		code = mdb_dbi_open(txn, environment_tables[i], 0, &table);
+		count += code == MDB_SUCCESS;
+		if (code == MDB_NOTFOUND)
+			code = MDB_SUCCESS;
+	}
+	if (code != MDB_SUCCESS) {
+		mdb_txn_abort(txn);
+		return environment_status(code);
+	}
+	*ret_are_there = count == STORE_TABLE_COUNT;
+	return environment_status(mdb_txn_commit(txn));
+}
+
 /* ---- the transaction ---- */
 
 static int load_sum(struct writer *writer)
@@ -235,25 +322,60 @@ static int set_length(MDB_env *env, bool is_writing)
 	return ftruncate(fd, (off_t)size) == 0 ? STORE_OK : -errno;
 }
 
+static int prepare(struct writer *writer, MDB_env *env, bool has_tables)
+{
+	int ret = set_length(env, true);
+	if (ret == STORE_OK)
+		ret = check_owner(writer);
+	if (ret == STORE_OK)
+		ret = open_tables(writer);
+	if (ret == STORE_OK)
+		ret = load_sum(writer);
+	if (ret == STORE_OK)
+		ret = check_schema(writer);
+	if (ret == STORE_OK && !writer->is_new)
+		ret = has_tables ? open_old(writer, env) : STORE_ECORRUPT;
+	return ret;
+}
+
+/* Nobody has ever committed: then there are no tables yet. */
+static bool is_unused(MDB_env *env)
+{
+	MDB_envinfo info;
+	return mdb_env_info(env, &info) == MDB_SUCCESS && info.me_last_txnid == 0;
+}
+
+/*
+ * A write transaction, in which the tables have handles if they exist. Another
+ * writer may make them between the two looks, but only once.
+ */
+static int begin(MDB_env *env, MDB_txn **ret_txn, bool *ret_has_tables)
+{
+	int ret = STORE_OK;
+	for (int tries = 0; tries < 2; tries++) {
+		ret = find_tables(env, ret_has_tables);
+		if (ret == STORE_OK)
+			ret = environment_begin(env, 0, ret_txn);
+		if (ret != STORE_OK || *ret_has_tables || is_unused(env) || tries == 1)
+			break;
+		mdb_txn_abort(*ret_txn);
+	}
+	return ret;
+}
+
 static int run_once(MDB_env *env, writer_fn fn, void *context)
 {
 	struct writer writer = { 0 };
-	int ret = environment_begin(env, 0, &writer.txn);
+	bool has_tables = false;
+	int ret = begin(env, &writer.txn, &has_tables);
 	if (ret != STORE_OK)
 		return ret;
-	ret = set_length(env, true);
-	if (ret == STORE_OK)
-		ret = check_owner(&writer);
-	if (ret == STORE_OK)
-		ret = open_tables(&writer);
-	if (ret == STORE_OK)
-		ret = load_sum(&writer);
-	if (ret == STORE_OK)
-		ret = check_schema(&writer);
+	ret = prepare(&writer, env, has_tables);
 	if (ret == STORE_OK)
 		ret = fn(&writer, context);
 	if (ret == STORE_OK)
 		ret = save_sum(&writer);
+	close_old(&writer);
 	if (ret != STORE_OK) {
 		mdb_txn_abort(writer.txn);
 		return ret;
@@ -306,13 +428,6 @@ static void remove_store(const char *path)
 		unlink(lock);
 }
 
-/* Only the transactions that were committed count: 0 until the first of them. */
-static bool is_unused(MDB_env *env)
-{
-	MDB_envinfo info;
-	return mdb_env_info(env, &info) == MDB_SUCCESS && info.me_last_txnid == 0;
-}
-
 /*
  * After the last transaction: gives the file its length again, or removes it
  * when nobody has ever committed to it. Inside a transaction, because another
@@ -354,8 +469,9 @@ static int open_environment(const char *path, bool is_new, MDB_env **ret_env)
 		code = mdb_env_set_maxreaders(env, ENVIRONMENT_READERS);
 	if (code == MDB_SUCCESS && is_new)
 		code = mdb_env_set_mapsize(env, LIMIT_FIRST);
+	/* MDB_NOTLS: the version before is read beside the write transaction. */
 	if (code == MDB_SUCCESS)
-		code = mdb_env_open(env, path, MDB_NOSUBDIR, ENVIRONMENT_FILE_MODE);
+		code = mdb_env_open(env, path, MDB_NOSUBDIR | MDB_NOTLS, ENVIRONMENT_FILE_MODE);
 	if (code != MDB_SUCCESS) {
 		mdb_env_close(env);
 		if (code == EACCES && access(path, R_OK | W_OK) == 0)

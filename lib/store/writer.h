@@ -54,6 +54,16 @@ int writer_delete(struct writer *writer, enum store_table table, const void *key
 int writer_get(struct writer *writer, enum store_table table, const void *key, size_t key_size,
 	       struct store_bytes *ret_value);
 
+/*
+ * The version before, whatever this transaction has changed since: for finding out
+ * what has to be changed at all. As the functions of reader.h; outputs are
+ * borrowed until the function returns. DNSBLV6_ENOTFOUND in a new store.
+ */
+int writer_old_seek(struct writer *writer, enum store_table table, const void *key, size_t key_size,
+		    struct store_bytes *ret_key, struct store_bytes *ret_value);
+int writer_old_next(struct writer *writer, enum store_table table, struct store_bytes *ret_key,
+		    struct store_bytes *ret_value);
+
 /* True until the first commit into this store. */
 bool writer_is_new(const struct writer *writer);
 

@@ -780,3 +780,53 @@ TEST_CASE("a file of another program is refused and keeps its bytes", "[store][w
 	mdb_txn_abort(txn);
 	mdb_env_close(env);
 }
+
+namespace
+{
+// What the old version says while the new one is being written.
+struct old_seen {
+	std::string before;
+	int status_behind = 0;
+};
+
+int write_over(writer *handle, void *context)
+{
+	auto *seen = static_cast<old_seen *>(context);
+	store_bytes key = {};
+	store_bytes value = {};
+	int ret = writer_clear(handle, STORE_RECORDS);
+	if (ret == STORE_OK)
+		ret = writer_put(handle, STORE_RECORDS, "b", 1, "new", 3);
+	if (ret != STORE_OK)
+		return ret;
+	seen->before.clear();
+	ret = writer_old_seek(handle, STORE_RECORDS, nullptr, 0, &key, &value);
+	while (ret == STORE_OK) {
+		seen->before +=
+			std::string(reinterpret_cast<const char *>(key.data), key.size) + "=" +
+			std::string(reinterpret_cast<const char *>(value.data), value.size) + " ";
+		ret = writer_old_next(handle, STORE_RECORDS, &key, &value);
+	}
+	seen->status_behind = ret;
+	return STORE_OK;
+}
+} // namespace
+
+TEST_CASE("a writer can read the version before beside the one it makes", "[store][writer]")
+{
+	tmpdir dir;
+	auto path = dir.file("old.mdb");
+	old_seen seen;
+	REQUIRE(writer_run(path.c_str(), write_over, &seen) == STORE_OK);
+	CHECK(seen.before.empty());
+	CHECK(seen.status_behind == DNSBLV6_ENOTFOUND);
+	auto first = [](writer *handle, void *) {
+		int ret = writer_put(handle, STORE_RECORDS, "a", 1, "1", 1);
+		return ret == STORE_OK ? writer_put(handle, STORE_RECORDS, "b", 1, "2", 1) : ret;
+	};
+	REQUIRE(writer_run(path.c_str(), first, nullptr) == STORE_OK);
+	REQUIRE(writer_run(path.c_str(), write_over, &seen) == STORE_OK);
+	CHECK(seen.before == "a=1 b=2 ");
+	REQUIRE(writer_run(path.c_str(), write_over, &seen) == STORE_OK);
+	CHECK(seen.before == "b=new ");
+}
