@@ -3,7 +3,7 @@
  * record.c - any bytes as a value of a store: every decoder refuses them, or
  * what it decoded is encoded to the same bytes.
  */
-#include "lib/format/record.h"
+#include "lib/format/dnssec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,11 +19,18 @@ static void expect(bool is_so)
 static void try_bitmap(const uint8_t *data, size_t size)
 {
 	struct dnsblv6_bitmap map;
-	uint8_t again[DNSBLV6_BITMAP_RECORD_SIZE];
+	struct dnsblv6_signatures signatures;
+	uint8_t again[DNSBLV6_SIGNED_BITMAP_RECORD_SIZE];
 	if (dnsblv6_record_decode_bitmap(data, size, &map) != DNSBLV6_OK)
 		return;
-	dnsblv6_record_encode_bitmap(&map, again);
-	expect(size == sizeof(again) && memcmp(data, again, size) == 0);
+	if (dnsblv6_record_decode_signatures(data, size, &signatures) == DNSBLV6_OK) {
+		dnsblv6_record_encode_signed_bitmap(&map, &signatures, again);
+		expect(size == DNSBLV6_SIGNED_BITMAP_RECORD_SIZE);
+	} else {
+		dnsblv6_record_encode_bitmap(&map, again);
+		expect(size == DNSBLV6_BITMAP_RECORD_SIZE);
+	}
+	expect(memcmp(data, again, size) == 0);
 }
 
 static void try_rrs(const uint8_t *data, size_t size)
@@ -33,6 +40,16 @@ static void try_rrs(const uint8_t *data, size_t size)
 	while (dnsblv6_record_next_rr(data, size, &offset, &rr) == DNSBLV6_OK)
 		expect(offset <= size && rr.rdata >= data &&
 		       rr.rdata + rr.rdata_size == data + offset);
+}
+
+static void try_types(const uint8_t *data, size_t size)
+{
+	struct dnsblv6_types types;
+	if (dnsblv6_types_of_record(data, size, true, &types) != DNSBLV6_OK)
+		return;
+	expect(types.count >= 2 && types.count <= DNSBLV6_TYPES_MAX);
+	for (unsigned i = 1; i < types.count; i++)
+		expect(types.numbers[i - 1] < types.numbers[i]);
 }
 
 /* The first byte says how much of the rest is the key. */
@@ -70,6 +87,7 @@ static void try_facts(const uint8_t *data, size_t size)
 {
 	struct dnsblv6_facts facts;
 	struct dnsblv6_origin origin;
+	struct dnsblv6_signing signing;
 	uint8_t again[DNSBLV6_FACTS_MAX];
 	uint32_t schema;
 	uint16_t number;
@@ -83,6 +101,10 @@ static void try_facts(const uint8_t *data, size_t size)
 		dnsblv6_schema_encode(schema, again);
 		expect(size == 4 && memcmp(again, data, size) == 0);
 	}
+	if (dnsblv6_signing_decode(data, size, &signing) == DNSBLV6_OK) {
+		dnsblv6_signing_encode(&signing, again);
+		expect(size == DNSBLV6_SIGNING_SIZE && memcmp(again, data, size) == 0);
+	}
 	if (dnsblv6_origin_parse_key(data, size, &number) == DNSBLV6_OK) {
 		dnsblv6_origin_make_key(number, again);
 		expect(size == DNSBLV6_ORIGIN_KEY_SIZE && memcmp(again, data, size) == 0);
@@ -94,6 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void)dnsblv6_record_kind(data, size);
 	try_bitmap(data, size);
 	try_rrs(data, size);
+	try_types(data, size);
 	try_segment(data, size);
 	try_set(data, size);
 	try_facts(data, size);

@@ -32,17 +32,24 @@ TEST_CASE("the kind of a record is its first byte", "[format][record]")
 	CHECK(dnsblv6_record_kind(record.data(), 0) == DNSBLV6_ERECORD);
 }
 
-TEST_CASE("a bitmap record of any other size is refused", "[format][record]")
+TEST_CASE("a bitmap record is unsigned or signed, and of no other size", "[format][record]")
 {
-	const unsigned size = GENERATE(range(0u, 40u));
+	const unsigned size = GENERATE(range(0u, 200u));
 	CAPTURE(size);
 	bytes data(size, 0x55);
 	if (size > 0)
 		data[0] = DNSBLV6_RECORD_BITMAP;
 	const guarded record(data);
+	const bool is_unsigned = size == DNSBLV6_BITMAP_RECORD_SIZE;
+	const bool is_signed = size == DNSBLV6_SIGNED_BITMAP_RECORD_SIZE;
 	dnsblv6_bitmap map;
+	dnsblv6_signatures signatures;
 	CHECK(dnsblv6_record_decode_bitmap(record.data(), record.size(), &map) ==
-	      (size == DNSBLV6_BITMAP_RECORD_SIZE ? DNSBLV6_OK : DNSBLV6_ERECORD));
+	      (is_unsigned || is_signed ? DNSBLV6_OK : DNSBLV6_ERECORD));
+	CHECK(dnsblv6_record_decode_signatures(record.data(), record.size(), &signatures) ==
+	      (is_signed     ? DNSBLV6_OK
+	       : is_unsigned ? DNSBLV6_ENOTFOUND
+			     : DNSBLV6_ERECORD));
 }
 
 TEST_CASE("RRs come out as they went in", "[format][record]")

@@ -82,6 +82,7 @@ TEST_CASE("every kind of vector is one that these tests know", "[format][vectors
 		"name-refused",
 		"no-name",
 		"no-prefix-key",
+		"nsec",
 		"order",
 		"origin",
 		"origin-key-refused",
@@ -92,15 +93,21 @@ TEST_CASE("every kind of vector is one that these tests know", "[format][vectors
 		"range",
 		"record-refused",
 		"rrsets-record",
+		"rrsig",
 		"schema",
 		"schema-refused",
 		"segment",
 		"segment-refused",
 		"set",
 		"set-refused",
+		"signed-bitmap-record",
+		"signing",
+		"signing-refused",
 		"testpoint",
 		"text",
 		"text-refused",
+		"types",
+		"types-refused",
 		"unit",
 		"whole",
 	};
@@ -494,6 +501,59 @@ static int walk_rrs(const guarded &record, std::vector<std::string> *ret_rrs)
 	return ret;
 }
 
+static dnsblv6_signature signature_of(const vector_case &c, size_t index)
+{
+	dnsblv6_signature signature = {};
+	signature.inception = static_cast<uint32_t>(std::stoul(c[index]));
+	signature.expiration = static_cast<uint32_t>(std::stoul(c[index + 1]));
+	signature.key_tag = static_cast<uint16_t>(std::stoul(c[index + 2]));
+	const bytes made = from_hex(c[index + 3]);
+	REQUIRE(made.size() == DNSBLV6_SIGNATURE_BYTES);
+	memcpy(signature.bytes, made.data(), made.size());
+	return signature;
+}
+
+static void check_signature(const dnsblv6_signature &got, const dnsblv6_signature &wanted)
+{
+	CHECK(got.inception == wanted.inception);
+	CHECK(got.expiration == wanted.expiration);
+	CHECK(got.key_tag == wanted.key_tag);
+	CHECK(to_hex(got.bytes, sizeof(got.bytes)) == to_hex(wanted.bytes, sizeof(wanted.bytes)));
+}
+
+TEST_CASE("a signed bitmap record has two signatures behind its bitmap",
+	  "[format][vectors][record]")
+{
+	const vector_case c = EACH("signed-bitmap-record");
+	CAPTURE(c);
+	dnsblv6_bitmap map;
+	memcpy(map.bytes, from_hex(c[0]).data(), sizeof(map.bytes));
+	const dnsblv6_signatures signatures = { signature_of(c, 1), signature_of(c, 5) };
+	uint8_t data[DNSBLV6_SIGNED_BITMAP_RECORD_SIZE];
+	dnsblv6_record_encode_signed_bitmap(&map, &signatures, data);
+	CHECK(to_hex(data, sizeof(data)) == c[9]);
+
+	const guarded record(from_hex(c[9]));
+	dnsblv6_bitmap got_map;
+	dnsblv6_signatures got;
+	REQUIRE(dnsblv6_record_kind(record.data(), record.size()) == DNSBLV6_RECORD_BITMAP);
+	REQUIRE(dnsblv6_record_decode_bitmap(record.data(), record.size(), &got_map) == DNSBLV6_OK);
+	CHECK(to_hex(got_map.bytes, sizeof(got_map.bytes)) == c[0]);
+	REQUIRE(dnsblv6_record_decode_signatures(record.data(), record.size(), &got) == DNSBLV6_OK);
+	check_signature(got.aaaa, signatures.aaaa);
+	check_signature(got.nsec, signatures.nsec);
+}
+
+TEST_CASE("a bitmap record of an unsigned zone has no signatures", "[format][vectors][record]")
+{
+	const vector_case c = EACH("bitmap-record");
+	CAPTURE(c);
+	const guarded record(from_hex(c[1]));
+	dnsblv6_signatures signatures;
+	CHECK(dnsblv6_record_decode_signatures(record.data(), record.size(), &signatures) ==
+	      DNSBLV6_ENOTFOUND);
+}
+
 TEST_CASE("an RRsets record is a row of RRs", "[format][vectors][record]")
 {
 	const vector_case c = EACH("rrsets-record");
@@ -538,6 +598,9 @@ TEST_CASE("a damaged record is refused", "[format][vectors][record]")
 	CHECK(dnsblv6_record_decode_bitmap(record.data(), record.size(), &map) == DNSBLV6_ERECORD);
 	CHECK(dnsblv6_bitmap_is_empty(&map));
 	CHECK(walk_rrs(record, &ignored) == DNSBLV6_ERECORD);
+	dnsblv6_signatures signatures;
+	CHECK(dnsblv6_record_decode_signatures(record.data(), record.size(), &signatures) ==
+	      DNSBLV6_ERECORD);
 	const int kind = dnsblv6_record_kind(record.data(), record.size());
 	const bool begins_well = c[0].substr(0, 2) == "01" || c[0].substr(0, 2) == "02";
 	CHECK((kind == DNSBLV6_ERECORD) == !begins_well);
@@ -679,16 +742,6 @@ TEST_CASE("a schema of another size is refused", "[format][vectors][facts]")
 	CHECK(schema == 7);
 }
 
-static dnsblv6_labels labels_struct(const std::string &name)
-{
-	const bytes wire = labels_of(name);
-	dnsblv6_labels labels = {};
-	labels.size = static_cast<uint8_t>(wire.size());
-	if (!wire.empty())
-		memcpy(labels.wire, wire.data(), wire.size());
-	return labels;
-}
-
 static dnsblv6_facts facts_of(const vector_case &c)
 {
 	dnsblv6_facts facts = {};
@@ -738,6 +791,33 @@ TEST_CASE("damaged facts are refused", "[format][vectors][facts]")
 	facts.ttl = 7;
 	CHECK(dnsblv6_facts_decode(read.data(), read.size(), &facts) == DNSBLV6_ERECORD);
 	CHECK(facts.ttl == 7);
+}
+
+TEST_CASE("how a zone is signed is a fact of nine bytes", "[format][vectors][facts]")
+{
+	const vector_case c = EACH("signing");
+	CAPTURE(c);
+	const dnsblv6_signing signing = { static_cast<uint8_t>(std::stoul(c[0])),
+					  std::stoull(c[1]) };
+	uint8_t data[DNSBLV6_SIGNING_SIZE];
+	dnsblv6_signing_encode(&signing, data);
+	CHECK(to_hex(data, sizeof(data)) == c[2]);
+
+	const guarded read(from_hex(c[2]));
+	dnsblv6_signing got;
+	REQUIRE(dnsblv6_signing_decode(read.data(), read.size(), &got) == DNSBLV6_OK);
+	CHECK(got.algorithm == signing.algorithm);
+	CHECK(got.expires_s == signing.expires_s);
+}
+
+TEST_CASE("a damaged fact of signing is refused", "[format][vectors][facts]")
+{
+	const vector_case c = EACH("signing-refused");
+	CAPTURE(c);
+	const guarded read(from_hex(c[0]));
+	dnsblv6_signing signing = { 7, 0 };
+	CHECK(dnsblv6_signing_decode(read.data(), read.size(), &signing) == DNSBLV6_ERECORD);
+	CHECK(signing.algorithm == 7);
 }
 
 TEST_CASE("an origin is kept under its number", "[format][vectors][facts]")

@@ -134,6 +134,16 @@ inline bytes labels_of(const std::string &name)
 	return out;
 }
 
+inline dnsblv6_labels labels_struct(const std::string &name)
+{
+	const bytes wire = labels_of(name);
+	dnsblv6_labels labels = {};
+	labels.size = static_cast<uint8_t>(wire.size());
+	if (!wire.empty())
+		memcpy(labels.wire, wire.data(), wire.size());
+	return labels;
+}
+
 inline dnsblv6_addr address_of(const std::string &text)
 {
 	uint8_t raw[16] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
