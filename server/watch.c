@@ -172,7 +172,12 @@ static void verify_on_readable(uv_poll_t *poll, int status, int events)
 	(void)events;
 	struct watch_zone *watched = poll->data;
 	stop_polling(watched);
-	int ret = verify_finish(&watched->verify, &watched->found);
+	struct dnsblv6_facts facts = { 0 };
+	int ret = verify_finish(&watched->verify, &facts);
+	watched->found = facts.zone;
+	/* Before the old store is closed for it. */
+	if (ret == 0 && !zone_has_apex(watched->zone, &facts.zone))
+		ret = ZONE_EAPEX;
 	if (ret == 0)
 		accept_file(watched);
 	else
@@ -182,7 +187,7 @@ static void verify_on_readable(uv_poll_t *poll, int status, int events)
 static void start_verify(struct watch_zone *watched, const struct watch_file *file)
 {
 	watched->file = *file;
-	int ret = verify_start(&watched->verify, watched->zone);
+	int ret = verify_start(&watched->verify, watched->zone->path);
 	if (ret != 0) {
 		refuse(watched, ret);
 		return;

@@ -8,7 +8,7 @@
  *       then asks.
  *
  *     file seen first, or another one at the path
- *         -> verify.c in a child -> whole: zone_open() switches
+ *         -> lib/store/verify.h in a child -> whole: zone_open() switches
  *                                -> damaged: the old store stays, or SERVFAIL
  *
  * Once a second every path is looked at: a store may be missing, deleted,
@@ -21,7 +21,7 @@
  */
 
 #include "server/catalog.h"
-#include "server/verify.h"
+#include "lib/store/verify.h"
 
 #include <uv.h>
 

@@ -23,6 +23,16 @@ const char *zone_strerror(int status)
 
 /* ---- what is kept ---- */
 
+bool zone_has_apex(const struct zone *zone, const struct dnsblv6_labels *apex)
+{
+	/* A store keeps it without its root label. */
+	uint8_t lower[KNOT_DNAME_MAXLEN] = { 0 };
+	memcpy(lower, apex->wire, apex->size);
+	knot_dname_to_lower(lower);
+	return apex->size + 1U == zone->apex_size &&
+	       memcmp(lower, zone->apex, zone->apex_size) == 0;
+}
+
 static int load_facts(struct zone *zone)
 {
 	struct store_bytes value;
@@ -32,14 +42,7 @@ static int load_facts(struct zone *zone)
 		ret = dnsblv6_facts_decode(value.data, value.size, &zone->facts);
 	if (ret != DNSBLV6_OK)
 		return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_ERECORD : ret;
-	/* The apex is kept without its root label, and case does not matter. */
-	uint8_t apex[KNOT_DNAME_MAXLEN] = { 0 };
-	memcpy(apex, zone->facts.zone.wire, zone->facts.zone.size);
-	knot_dname_to_lower(apex);
-	return zone->facts.zone.size + 1U == zone->apex_size &&
-			       memcmp(apex, zone->apex, zone->apex_size) == 0
-		       ? DNSBLV6_OK
-		       : ZONE_EAPEX;
+	return zone_has_apex(zone, &zone->facts.zone) ? DNSBLV6_OK : ZONE_EAPEX;
 }
 
 /* Sub-zones are numbered without gaps, so the count is the first that is missing. */

@@ -68,6 +68,9 @@ void zone_close(struct zone *zone);
 /* Texts for all that zone_open() may return. Never NULL. */
 const char *zone_strerror(int status);
 
+/* Is apex, as a store has it, the zone's own? Case does not matter. */
+bool zone_has_apex(const struct zone *zone, const struct dnsblv6_labels *apex);
+
 /* Returns 0, also when begun already; or why nothing can be answered. */
 int zone_begin(struct zone *zone);
 /* Takes a zone that is not begun. */

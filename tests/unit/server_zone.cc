@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "server/catalog.h"
 #include "server/tally.h"
-#include "server/verify.h"
 #include "tests/lib/child.hh"
 #include "tests/unit/server_fixture.hh"
 
@@ -97,63 +96,17 @@ TEST_CASE("the longest sub-zone is found at borders between labels only", "[serv
 	CHECK(is_above);
 }
 
-static int verify(const std::string &path, dnsblv6_labels *ret_apex)
+TEST_CASE("a zone knows its apex, whatever the case", "[server][zone]")
 {
 	zone value;
-	zone_init(&value, apex.data(), apex.size(), path.c_str());
-	struct verify run;
-	REQUIRE(verify_start(&run, &value) == 0);
-	pollfd waiting = { run.fd, POLLIN, 0 };
-	REQUIRE(poll(&waiting, 1, 60000) == 1);
-	return verify_finish(&run, ret_apex);
-}
-
-TEST_CASE("a child finds a store good, of another zone, absent or damaged", "[server][verify]")
-{
-	tmpdir directory;
-	std::string path = directory.file("bl6.mdb");
-	dnsblv6_labels found;
-	CHECK(verify(path, &found) == -ENOENT);
-	write_store(path);
-	CHECK(verify(path, &found) == 0);
-
-	store_options other;
-	other.apex = "other.example.";
-	write_store(directory.file("other.mdb"), other);
-	CHECK(verify(directory.file("other.mdb"), &found) == ZONE_EAPEX);
-	char text[DNSBLV6_NAME_TEXT_SIZE];
-	dnsblv6_name_format(found.wire, found.size, text);
-	CHECK(std::string(text) == "other.example");
-
-	write_file(path, "not a store at all");
-	CHECK(verify(path, &found) < 0);
-}
-
-TEST_CASE("a store with random bytes inside is damaged, whatever the child does over it",
-	  "[server][verify]")
-{
-	tmpdir directory;
-	std::string path = directory.file("bl6.mdb");
-	write_store(path);
-	std::string good = read_file(path);
-	unsigned seed = GENERATE(1U, 2U, 3U, 4U, 5U, 6U, 7U, 8U);
-	CAPTURE(seed);
-	std::string bad = good;
-	// Behind the two meta pages; each byte moves, whatever it was.
-	for (size_t i = 8192; i < bad.size(); i++)
-		bad[i] = static_cast<char>(bad[i] ^ (1U + (i * 2654435761U * seed >> 13) % 255U));
-	write_file(path, bad);
-	dnsblv6_labels found;
-	CHECK(verify(path, &found) < 0);
-}
-
-TEST_CASE("a verification can be cancelled", "[server][verify]")
-{
-	open_zone zone;
-	struct verify run;
-	REQUIRE(verify_start(&run, &zone.value) == 0);
-	verify_cancel(&run);
-	CHECK(waitpid(run.pid, nullptr, WNOHANG) == -1);
+	zone_init(&value, apex.data(), apex.size(), "unused");
+	dnsblv6_labels name = {};
+	REQUIRE(dnsblv6_name_from_text("BL6.example.", &name) == DNSBLV6_OK);
+	CHECK(zone_has_apex(&value, &name));
+	REQUIRE(dnsblv6_name_from_text("bl7.example.", &name) == DNSBLV6_OK);
+	CHECK_FALSE(zone_has_apex(&value, &name));
+	REQUIRE(dnsblv6_name_from_text("example.", &name) == DNSBLV6_OK);
+	CHECK_FALSE(zone_has_apex(&value, &name));
 }
 
 // ---- counters ----
