@@ -155,9 +155,10 @@ size_t dnsblv6_value_expand(const struct dnsblv6_value *value, struct dnsblv6_ad
 
 /* ---- facts ---- */
 
-#define DNSBLV6_FACT_SCHEMA	"schema" /* 4 bytes; the only fact that every version reads */
-#define DNSBLV6_FACT_ZONE	"zone"	 /* struct dnsblv6_facts */
-#define DNSBLV6_FACT_ORIGIN	"origin" /* prefix of the keys of struct dnsblv6_origin */
+#define DNSBLV6_FACT_SCHEMA	"schema"  /* 4 bytes; the only fact that every version reads */
+#define DNSBLV6_FACT_ZONE	"zone"	  /* struct dnsblv6_facts */
+#define DNSBLV6_FACT_ORIGIN	"origin"  /* prefix of the keys of struct dnsblv6_origin */
+#define DNSBLV6_FACT_SIGNING	"signing" /* struct dnsblv6_signing, of a signed zone alone */
 #define DNSBLV6_FACTS_MAX	512
 #define DNSBLV6_ORIGIN_KEY_SIZE (sizeof(DNSBLV6_FACT_ORIGIN) - 1 + 2)
 #define DNSBLV6_ORIGIN_MAX	264
