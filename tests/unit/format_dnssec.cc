@@ -151,6 +151,14 @@ TEST_CASE("an RRSIG counts the labels of its owner, not a wildcard's asterisk",
 	CHECK(std::to_string(rrsig_case(c).rrsig.labels) == c[10]);
 }
 
+TEST_CASE("bytes behind a name are not part of it", "[format][dnssec]")
+{
+	const dnsblv6_labels zone = labels_struct("bl6.example");
+	dnsblv6_labels apex = labels_struct("*.2.0.192");
+	apex.size = 0;
+	CHECK(dnsblv6_rrsig_labels(&zone, &apex) == 2);
+}
+
 TEST_CASE("an RRSIG is what it says and the signature", "[format][vectors][dnssec]")
 {
 	const vector_case c = EACH("rrsig");

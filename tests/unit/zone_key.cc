@@ -278,7 +278,9 @@ TEST_CASE("what is no file says why", "[zone][key]")
 {
 	const tmpdir directory;
 	CHECK(read_status(directory.file("absent")) == -ENOENT);
-	CHECK(read_status(directory.path()) == -EISDIR);
+	const std::string path = directory.file("directory");
+	REQUIRE(mkdir(path.c_str(), 0755) == 0);
+	CHECK(read_status(path) == -EISDIR);
 	CHECK(read_status(directory.file("absent") + "/key.pem") == -ENOENT);
 }
 
