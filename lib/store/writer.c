@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,7 +31,6 @@ struct writer {
 	MDB_dbi tables[STORE_TABLE_COUNT];
 	struct tail tails[STORE_TABLE_COUNT];
 	MDB_txn *old; /* the version before; NULL in a new store */
-	MDB_cursor *old_cursors[STORE_TABLE_COUNT];
 	uint64_t sum;
 	bool is_new;
 };
@@ -140,37 +140,59 @@ int writer_clear(struct writer *writer, enum store_table table)
 
 /* ---- the version before ---- */
 
-static int old_found(int code, const MDB_val *k, const MDB_val *v, struct store_bytes *ret_key,
-		     struct store_bytes *ret_value)
+struct writer_walk {
+	MDB_cursor *cursor; /* NULL in a new store */
+};
+
+int writer_walk_open(struct writer *writer, enum store_table table, struct writer_walk **ret_walk)
 {
+	struct writer_walk *walk = calloc(1, sizeof(*walk));
+	if (walk == NULL)
+		return -ENOMEM;
+	int code = MDB_SUCCESS;
+	if (writer->old != NULL)
+		code = mdb_cursor_open(writer->old, writer->tables[table], &walk->cursor);
+	if (code != MDB_SUCCESS) {
+		free(walk);
+		return environment_status(code);
+	}
+	*ret_walk = walk;
+	return STORE_OK;
+}
+
+void writer_walk_close(struct writer_walk *walk)
+{
+	if (walk != NULL && walk->cursor != NULL)
+		mdb_cursor_close(walk->cursor);
+	free(walk);
+}
+
+static int move(struct writer_walk *walk, MDB_val *k, MDB_cursor_op op, struct store_bytes *ret_key,
+		struct store_bytes *ret_value)
+{
+	MDB_val v;
+	if (walk->cursor == NULL)
+		return DNSBLV6_ENOTFOUND;
+	int code = mdb_cursor_get(walk->cursor, k, &v, op);
 	if (code == MDB_SUCCESS) {
 		*ret_key = (struct store_bytes){ k->mv_data, k->mv_size };
-		*ret_value = (struct store_bytes){ v->mv_data, v->mv_size };
+		*ret_value = (struct store_bytes){ v.mv_data, v.mv_size };
 	}
 	return environment_status(code);
 }
 
-int writer_old_seek(struct writer *writer, enum store_table table, const void *key, size_t key_size,
-		    struct store_bytes *ret_key, struct store_bytes *ret_value)
+int writer_walk_seek(struct writer_walk *walk, const void *key, size_t key_size,
+		     struct store_bytes *ret_key, struct store_bytes *ret_value)
 {
 	MDB_val k = val(key, key_size);
-	MDB_val v;
-	if (writer->old == NULL)
-		return DNSBLV6_ENOTFOUND;
-	MDB_cursor_op op = key_size == 0 ? MDB_FIRST : MDB_SET_RANGE;
-	int code = mdb_cursor_get(writer->old_cursors[table], &k, &v, op);
-	return old_found(code, &k, &v, ret_key, ret_value);
+	return move(walk, &k, key_size == 0 ? MDB_FIRST : MDB_SET_RANGE, ret_key, ret_value);
 }
 
-int writer_old_next(struct writer *writer, enum store_table table, struct store_bytes *ret_key,
-		    struct store_bytes *ret_value)
+int writer_walk_next(struct writer_walk *walk, struct store_bytes *ret_key,
+		     struct store_bytes *ret_value)
 {
 	MDB_val k;
-	MDB_val v;
-	if (writer->old == NULL)
-		return DNSBLV6_ENOTFOUND;
-	int code = mdb_cursor_get(writer->old_cursors[table], &k, &v, MDB_NEXT);
-	return old_found(code, &k, &v, ret_key, ret_value);
+	return move(walk, &k, MDB_NEXT, ret_key, ret_value);
 }
 
 /*
@@ -179,21 +201,7 @@ int writer_old_next(struct writer *writer, enum store_table table, struct store_
  */
 static int open_old(struct writer *writer, MDB_env *env)
 {
-	int ret = environment_begin(env, MDB_RDONLY, &writer->old);
-	for (unsigned i = 0; ret == STORE_OK && i < STORE_TABLE_COUNT; i++)
-		ret = environment_status(
-			mdb_cursor_open(writer->old, writer->tables[i], &writer->old_cursors[i]));
-	return ret;
-}
-
-static void close_old(struct writer *writer)
-{
-	for (unsigned i = 0; i < STORE_TABLE_COUNT; i++) {
-		if (writer->old_cursors[i] != NULL)
-			mdb_cursor_close(writer->old_cursors[i]);
-	}
-	if (writer->old != NULL)
-		mdb_txn_abort(writer->old);
+	return environment_begin(env, MDB_RDONLY, &writer->old);
 }
 
 /*
@@ -375,7 +383,8 @@ static int run_once(MDB_env *env, writer_fn fn, void *context)
 		ret = fn(&writer, context);
 	if (ret == STORE_OK)
 		ret = save_sum(&writer);
-	close_old(&writer);
+	if (writer.old != NULL)
+		mdb_txn_abort(writer.old);
 	if (ret != STORE_OK) {
 		mdb_txn_abort(writer.txn);
 		return ret;

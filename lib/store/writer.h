@@ -55,14 +55,19 @@ int writer_get(struct writer *writer, enum store_table table, const void *key, s
 	       struct store_bytes *ret_value);
 
 /*
- * The version before, whatever this transaction has changed since: for finding out
- * what has to be changed at all. As the functions of reader.h; outputs are
- * borrowed until the function returns. DNSBLV6_ENOTFOUND in a new store.
+ * A walk over a table of the version before, whatever this transaction has
+ * changed since: for finding out what has to be changed at all. Several may be
+ * open at a time; each is ended with writer_walk_close(), which takes NULL, before
+ * the function returns. In a new store nothing is found.
  */
-int writer_old_seek(struct writer *writer, enum store_table table, const void *key, size_t key_size,
-		    struct store_bytes *ret_key, struct store_bytes *ret_value);
-int writer_old_next(struct writer *writer, enum store_table table, struct store_bytes *ret_key,
-		    struct store_bytes *ret_value);
+struct writer_walk;
+int writer_walk_open(struct writer *writer, enum store_table table, struct writer_walk **ret_walk);
+void writer_walk_close(struct writer_walk *walk);
+/* As reader_seek() and reader_next(). Outputs are borrowed until writer_fn returns. */
+int writer_walk_seek(struct writer_walk *walk, const void *key, size_t key_size,
+		     struct store_bytes *ret_key, struct store_bytes *ret_value);
+int writer_walk_next(struct writer_walk *walk, struct store_bytes *ret_key,
+		     struct store_bytes *ret_value);
 
 /* True until the first commit into this store. */
 bool writer_is_new(const struct writer *writer);

@@ -800,14 +800,19 @@ int write_over(writer *handle, void *context)
 	if (ret != STORE_OK)
 		return ret;
 	seen->before.clear();
-	ret = writer_old_seek(handle, STORE_RECORDS, nullptr, 0, &key, &value);
+	writer_walk *walk = nullptr;
+	ret = writer_walk_open(handle, STORE_RECORDS, &walk);
+	if (ret != STORE_OK)
+		return ret;
+	ret = writer_walk_seek(walk, nullptr, 0, &key, &value);
 	while (ret == STORE_OK) {
 		seen->before +=
 			std::string(reinterpret_cast<const char *>(key.data), key.size) + "=" +
 			std::string(reinterpret_cast<const char *>(value.data), value.size) + " ";
-		ret = writer_old_next(handle, STORE_RECORDS, &key, &value);
+		ret = writer_walk_next(walk, &key, &value);
 	}
 	seen->status_behind = ret;
+	writer_walk_close(walk);
 	return STORE_OK;
 }
 } // namespace
