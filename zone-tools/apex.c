@@ -3,15 +3,20 @@
 
 #include "lib/format/wellknown.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { NAME_MAX_WIRE = DNSBLV6_LABELS_MAX + 1, SOA_MAX = 2 * NAME_MAX_WIRE + 20 };
 
-/* An absolute name in wire form with its root label. Returns the size. */
+/*
+ * An absolute name in wire form with its root label, in lower case: that is its
+ * canonical form, RFC 4034 section 6.2. Returns the size.
+ */
 static size_t put_name(const struct dnsblv6_labels *name, uint8_t *out)
 {
-	memcpy(out, name->wire, name->size);
+	for (unsigned i = 0; i < name->size; i++)
+		out[i] = (uint8_t)tolower(name->wire[i]); /* sizes are below 64, letters are not */
 	out[name->size] = 0;
 	return name->size + 1u;
 }
@@ -56,22 +61,29 @@ static size_t put_soa(const struct spec *spec, uint32_t serial, uint8_t *out)
 	return size;
 }
 
-size_t apex_encode_apex(const struct spec *spec, uint32_t serial, uint8_t *ret_data)
+size_t apex_encode_apex(const struct spec *spec, uint32_t serial, const struct key *const *keys,
+			size_t key_count, uint8_t *ret_data)
 {
 	uint8_t soa[SOA_MAX];
 	uint8_t names[LISTING_NS_MAX][NAME_MAX_WIRE];
-	struct dnsblv6_rr rrs[1 + LISTING_NS_MAX];
+	uint8_t dnskeys[SIGNER_KEYS_MAX][KEY_DNSKEY_MAX];
+	struct dnsblv6_rr rrs[1 + LISTING_NS_MAX + SIGNER_KEYS_MAX];
+	size_t count = 1 + spec->ns_count;
 	size_t size = 0;
 
-	rrs[0] = (struct dnsblv6_rr){ APEX_TYPE_SOA, (uint16_t)put_soa(spec, serial, soa),
+	rrs[0] = (struct dnsblv6_rr){ DNSBLV6_TYPE_SOA, (uint16_t)put_soa(spec, serial, soa),
 				      spec->negative_ttl, soa };
 	for (size_t i = 0; i < spec->ns_count; i++) {
 		uint16_t rdata_size = (uint16_t)put_text_name(spec->ns[i], names[i]);
 		rrs[1 + i] =
-			(struct dnsblv6_rr){ APEX_TYPE_NS, rdata_size, spec->ns_ttl, names[i] };
+			(struct dnsblv6_rr){ DNSBLV6_TYPE_NS, rdata_size, spec->ns_ttl, names[i] };
 	}
-	int ret = dnsblv6_record_encode_rrs(rrs, 1 + spec->ns_count, ret_data, APEX_RECORD_MAX,
-					    &size);
+	for (size_t i = 0; i < key_count; i++) {
+		uint16_t rdata_size = (uint16_t)key_dnskey(keys[i], dnskeys[i]);
+		rrs[count++] = (struct dnsblv6_rr){ DNSBLV6_TYPE_DNSKEY, rdata_size, spec->ttl,
+						    dnskeys[i] };
+	}
+	int ret = dnsblv6_record_encode_rrs(rrs, count, ret_data, APEX_RECORD_MAX, &size);
 	return ret == DNSBLV6_OK ? size : 0;
 }
 
@@ -90,7 +102,7 @@ size_t apex_encode_glue(const struct spec *spec, size_t ns, uint8_t *ret_data)
 				continue;
 			dnsblv6_addr_to_bytes(addr, bytes[count]);
 			rrs[count] = (struct dnsblv6_rr){
-				.type = is_ipv4 ? APEX_TYPE_A : APEX_TYPE_AAAA,
+				.type = is_ipv4 ? DNSBLV6_TYPE_A : DNSBLV6_TYPE_AAAA,
 				.rdata_size = is_ipv4 ? 4 : 16,
 				.ttl = spec->ns_ttl,
 				.rdata = bytes[count] + (is_ipv4 ? 12 : 0),
@@ -114,7 +126,7 @@ size_t apex_encode_metadata(const struct spec *spec, bool has_ipv4, bool has_ipv
 		snprintf(metadata.classic, sizeof(metadata.classic), "%s", spec->classic);
 	if (spec->reason != NULL)
 		snprintf(metadata.reason, sizeof(metadata.reason), "%s", spec->reason);
-	struct dnsblv6_rr rr = { .type = APEX_TYPE_TXT,
+	struct dnsblv6_rr rr = { .type = DNSBLV6_TYPE_TXT,
 				 .rdata_size = (uint16_t)dnsblv6_metadata_encode(&metadata, rdata),
 				 .ttl = spec->ttl,
 				 .rdata = rdata };

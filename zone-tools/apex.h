@@ -7,26 +7,23 @@
  * Flow: builder.c asks for them while it writes; spec.h says what they are.
  */
 
+#include "zone-tools/signer.h"
 #include "zone-tools/spec.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Record type numbers, RFC 1035 and 3596. */
-enum {
-	APEX_TYPE_A = 1,
-	APEX_TYPE_NS = 2,
-	APEX_TYPE_SOA = 6,
-	APEX_TYPE_TXT = 16,
-	APEX_TYPE_AAAA = 28
-};
-
 /* Any encoded record of this file fits: 32 NS of 255 octets each and an SOA. */
 #define APEX_RECORD_MAX 12288
 
-/* Each writes one encoded record (record.h) to ret_data and returns its size. */
-size_t apex_encode_apex(const struct spec *spec, uint32_t serial, uint8_t *ret_data);
+/*
+ * Each writes one encoded record (record.h), without signatures and with names
+ * in lower case, to ret_data and returns its size; 0 when it does not fit. keys
+ * are those whose DNSKEYs the zone has, none for an unsigned zone.
+ */
+size_t apex_encode_apex(const struct spec *spec, uint32_t serial, const struct key *const *keys,
+			size_t key_count, uint8_t *ret_data);
 size_t apex_encode_glue(const struct spec *spec, size_t ns, uint8_t *ret_data);
 size_t apex_encode_metadata(const struct spec *spec, bool has_ipv4, bool has_ipv6,
 			    uint8_t *ret_data);

@@ -21,6 +21,7 @@
 #include "lib/common/version.h"
 #include "lib/store/verify.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -48,6 +49,10 @@ enum row {
 	OPTION_MAX_GROW,
 	OPTION_MAX_LISTED,
 	OPTION_MAX_RECORDS,
+	OPTION_KEY,
+	OPTION_PUBLISH,
+	OPTION_LIFETIME,
+	OPTION_UNSIGN,
 	OPTION_QUIET,
 };
 
@@ -75,6 +80,12 @@ static const struct options_row rows[] = {
 	[OPTION_MAX_GROW] = { 0, "max-grow", "PERCENT", "the zone may grow by (200)" },
 	[OPTION_MAX_LISTED] = { 0, "max-listed", "PERCENT", "of IPv4 may be listed (20)" },
 	[OPTION_MAX_RECORDS] = { 0, "max-records", "COUNT", "the zone may have (16000000)" },
+	[OPTION_KEY] = { 'k', "key", "FILE", "sign the zone with this key (see keygen)" },
+	[OPTION_PUBLISH] = { 0, "publish", "FILE",
+			     "have this key in the zone as well; may be repeated" },
+	[OPTION_LIFETIME] = { 0, "lifetime", "SECONDS", "of signatures (1209600)" },
+	[OPTION_UNSIGN] = { 0, "unsign", NULL,
+			    "a signed zone may become unsigned, or change its keys at once" },
 	[OPTION_QUIET] = { 'q', "quiet", NULL, "do not print what was built" },
 };
 
@@ -93,6 +104,11 @@ struct build {
 	const char *zone;
 	const char *store;
 	bool is_quiet;
+	const char *key_files[SIGNER_KEYS_MAX]; /* [0] is --key */
+	struct key *keys[SIGNER_KEYS_MAX];
+	size_t key_count; /* with --key, whether it was given or not */
+	uint32_t lifetime_s;
+	bool may_unsign;
 	uint64_t max_records;
 	uint64_t now_s;
 	struct sources_options sources;
@@ -110,6 +126,9 @@ static void parse_zone(struct build *build, const char *argument)
 	int ret = dnsblv6_name_from_text(argument, &build->spec.zone);
 	if (ret != DNSBLV6_OK || build->spec.zone.size == 0)
 		options_fail(&table, "--zone '%s': not a domain name", argument);
+	/* Canonical form, RFC 4034 section 6.2; sizes of labels are below all letters. */
+	for (unsigned i = 0; i < build->spec.zone.size; i++)
+		build->spec.zone.wire[i] = (uint8_t)tolower(build->spec.zone.wire[i]);
 	build->zone = argument;
 }
 
@@ -160,9 +179,34 @@ static void parse_limit(struct build *build, enum row option, const char *argume
 	}
 }
 
+/* Options about signing. False for any other. */
+static bool parse_signing(struct build *build, enum row option, const char *argument)
+{
+	switch (option) {
+	case OPTION_KEY:
+		build->key_files[0] = argument;
+		return true;
+	case OPTION_PUBLISH:
+		if (build->key_count == SIGNER_KEYS_MAX)
+			options_fail(&table, "--publish: more than %d keys", SIGNER_KEYS_MAX);
+		build->key_files[build->key_count++] = argument;
+		return true;
+	case OPTION_LIFETIME:
+		build->lifetime_s = (uint32_t)number(option, argument, 3600, 366 * 86400);
+		return true;
+	case OPTION_UNSIGN:
+		build->may_unsign = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void parse_option(struct build *build, enum row option, const char *argument)
 {
 	struct spec *spec = &build->spec;
+	if (parse_signing(build, option, argument))
+		return;
 	switch (option) {
 	case OPTION_ZONE:
 		parse_zone(build, argument);
@@ -222,11 +266,33 @@ static void parse_command_line(struct build *build, int argc, char **argv)
 		options_fail(&table, "--zone is missing");
 	if (build->store == NULL)
 		options_fail(&table, "--store is missing");
+	if (build->key_files[0] == NULL && build->key_count > 1)
+		options_fail(&table, "--publish needs --key");
 	if (optind == argc)
 		options_fail(&table, "no LIST given");
 }
 
 /* ---- the steps ---- */
+
+/* All keys of a zone have one algorithm: a signature of each would be needed otherwise. */
+static int read_keys(struct build *build)
+{
+	if (build->key_files[0] == NULL) {
+		build->key_count = 0;
+		return EX_OK;
+	}
+	for (size_t i = 0; i < build->key_count; i++) {
+		int ret = key_read(build->key_files[i], &build->keys[i]);
+		if (ret == DNSBLV6_OK &&
+		    key_algorithm(build->keys[i]) != key_algorithm(build->keys[0]))
+			ret = KEY_EALGORITHM;
+		if (ret != DNSBLV6_OK) {
+			log_error(build->key_files[i], "key not read (%s)", key_strerror(ret));
+			return commands_exit_status(ret);
+		}
+	}
+	return EX_OK;
+}
 
 /* An unreadable file counts as a refusal that has been told already. */
 static int read_lists(struct build *build, int argc, char **argv)
@@ -279,9 +345,21 @@ static int check_against_store(struct build *build)
 
 static int write_store(struct build *build)
 {
+	struct builder_job job = {
+		.path = build->store,
+		.plan = &build->plan,
+		.listing = &build->listing,
+		.spec = &build->spec,
+		.keys = (const struct key *const *)build->keys,
+		.key_count = build->key_count,
+		.lifetime_s = build->lifetime_s,
+		.may_unsign = build->may_unsign,
+		.now_s = build->now_s,
+		.max_records = build->max_records,
+		.progress = &build->progress,
+	};
 	struct builder_result result;
-	int ret = builder_write(build->store, &build->plan, &build->listing, &build->spec,
-				build->now_s, build->max_records, &build->progress, &result);
+	int ret = builder_write(&job, &result);
 	progress_end(&build->progress);
 	if (ret != DNSBLV6_OK) {
 		log_error(build->store, "store not written, zone=%s (%s)", build->zone,
@@ -290,9 +368,11 @@ static int write_store(struct build *build)
 	}
 	if (!build->is_quiet)
 		printf("built %s: ipv4=%" PRIu64 " ipv6=%" PRIu64 " blocks=%" PRIu64
-		       " records=%" PRIu64 " serial=%" PRIu32 "\n",
+		       " records=%" PRIu64 " changed=%" PRIu64 " signed=%" PRIu64 " serial=%" PRIu32
+		       "\n",
 		       build->zone, build->plan.ipv4_count, build->plan.ipv6_count,
-		       build->plan.block_count, result.record_count, result.serial);
+		       build->plan.block_count, result.record_count, result.changed_count,
+		       result.signature_count, result.serial);
 	return EX_OK;
 }
 
@@ -312,7 +392,10 @@ static int refuse(struct build *build)
 
 static int run(struct build *build, int argc, char **argv)
 {
-	int status = read_lists(build, argc, argv);
+	int status = read_keys(build);
+	if (status != EX_OK)
+		return status;
+	status = read_lists(build, argc, argv);
 	if (status != EX_OK)
 		return refuse(build), status;
 	if (is_refused(build))
@@ -334,6 +417,8 @@ int build_command(int argc, char **argv)
 {
 	struct build build = { .limits = GUARD_LIMITS_DEFAULT,
 			       .max_records = 16000000,
+			       .key_count = 1,
+			       .lifetime_s = SIGNER_LIFETIME_S,
 			       .now_s = (uint64_t)time(NULL),
 			       .findings = { .stream = stderr, .limit = FINDINGS_SHOWN } };
 	build.sources.now_s = build.now_s;
@@ -342,6 +427,8 @@ int build_command(int argc, char **argv)
 	if (listing_init(&build.listing) != DNSBLV6_OK)
 		return EX_TEMPFAIL;
 	int status = run(&build, argc, argv);
+	for (size_t i = 0; i < SIGNER_KEYS_MAX; i++)
+		key_free(build.keys[i]);
 	plan_deinit(&build.plan);
 	listing_deinit(&build.listing);
 	return status;

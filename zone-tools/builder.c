@@ -2,7 +2,7 @@
 #include "zone-tools/builder.h"
 
 #include "zone-tools/apex.h"
-#include "zone-tools/array.h"
+#include "zone-tools/chain.h"
 #include "zone-tools/progress.h"
 
 #include "lib/format/wellknown.h"
@@ -12,14 +12,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The version before: what decides whether a signature can be kept. */
+struct before {
+	uint32_t ttl;
+	uint32_t negative_ttl;
+	bool is_signed;
+	bool has_active_key; /* its DNSKEY RRset has the key that is to sign now */
+};
+
 struct builder {
 	struct writer *writer;
-	const struct plan *plan;
+	const struct builder_job *job;
+	const struct plan *plan; /* the job's, as all below */
 	const struct listing *listing;
 	const struct spec *spec;
-	uint64_t now_s;
-	uint64_t max_records;
-	struct progress *progress;
+	struct signer *signer; /* NULL: unsigned */
+	struct chain *chain;
+	struct chain_result chained;
+	struct before before;
 	struct builder_result result;
 	const struct dnsblv6_labels *origin; /* whose names are being written */
 };
@@ -35,8 +45,13 @@ const char *builder_strerror(int status)
 		return "more than 255 values for one address";
 	case BUILDER_ERECORDS:
 		return "more records than --max-records permits";
+	case BUILDER_ESIGNED:
+		return "store is signed; give its --key, or --unsign";
+	case BUILDER_EKEY:
+		return "store has been signed by another key; publish the new one first, or "
+		       "--unsign";
 	default:
-		return store_strerror(status);
+		return key_strerror(status);
 	}
 }
 
@@ -54,12 +69,13 @@ static int put_record(struct builder *builder, const struct dnsblv6_labels *name
 		ret = dnsblv6_key_from_labels(full.wire, full.size, &key);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	if (builder->result.record_count == builder->max_records)
+	if (builder->result.record_count == builder->job->max_records)
 		return BUILDER_ERECORDS;
 	builder->result.record_count++;
 	if (builder->result.record_count % 4096 == 0)
-		progress_step(builder->progress, "records written", builder->result.record_count);
-	return writer_put(builder->writer, STORE_RECORDS, key.bytes, key.size, data, size);
+		progress_step(builder->job->progress, "records written",
+			      builder->result.record_count);
+	return chain_put(builder->chain, &key, data, size);
 }
 
 static int put_block(void *context, struct dnsblv6_prefix block, const struct dnsblv6_bitmap *map)
@@ -78,23 +94,19 @@ static int put_apex(struct builder *builder)
 {
 	static const struct dnsblv6_labels apex = { 0 };
 	uint8_t data[APEX_RECORD_MAX];
-	size_t size = apex_encode_apex(builder->spec, builder->result.serial, data);
-	builder->origin = &apex;
+	size_t size = apex_encode_apex(builder->spec, builder->result.serial, builder->job->keys,
+				       builder->job->key_count, data);
 	return size > 0 ? put_record(builder, &apex, data, size) : DNSBLV6_ESPACE;
 }
 
-static int put_glue(struct builder *builder)
+static int put_glue(struct builder *builder, size_t ns)
 {
+	struct dnsblv6_labels name;
 	uint8_t data[APEX_RECORD_MAX];
-	int ret = DNSBLV6_OK;
-	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->spec->ns_count; i++) {
-		struct dnsblv6_labels name;
-		if (!apex_glue_name(builder->spec, i, &name))
-			continue;
-		size_t size = apex_encode_glue(builder->spec, i, data);
-		ret = put_record(builder, &name, data, size);
-	}
-	return ret;
+	if (!apex_glue_name(builder->spec, ns, &name))
+		return DNSBLV6_OK;
+	size_t size = apex_encode_glue(builder->spec, ns, data);
+	return size > 0 ? put_record(builder, &name, data, size) : DNSBLV6_ESPACE;
 }
 
 static int put_metadata(struct builder *builder, const struct plan_origin *origin)
@@ -111,14 +123,15 @@ static int put_metadata(struct builder *builder, const struct plan_origin *origi
 
 /* ---- sections: one origin's records of one kind, which are a run of keys ---- */
 
-enum section_kind { SECTION_IPV4, SECTION_METADATA, SECTION_IPV6 };
+enum section_kind { SECTION_IPV4, SECTION_METADATA, SECTION_IPV6, SECTION_GLUE, SECTION_APEX };
 
 struct section {
-	uint16_t origin;
 	enum section_kind kind;
+	uint16_t number;	  /* of the origin; of the name server for glue */
 	struct dnsblv6_key start; /* the least key that the run can have */
 };
 
+/* The sections of an origin, by kind. */
 static int make_section(const struct builder *builder, uint16_t origin, enum section_kind kind,
 			struct section *ret_section)
 {
@@ -129,13 +142,25 @@ static int make_section(const struct builder *builder, uint16_t origin, enum sec
 	};
 	const struct dnsblv6_labels *name = &builder->listing->origins[origin];
 	const char *label = first_labels[kind];
-	ret_section->origin = origin;
+	ret_section->number = origin;
 	ret_section->kind = kind;
 	int ret = dnsblv6_key_from_labels(name->wire, name->size, &ret_section->start);
 	if (ret == DNSBLV6_OK)
 		ret = dnsblv6_key_add_label(&ret_section->start, (const uint8_t *)label,
 					    strlen(label));
 	return ret;
+}
+
+/* Of the zone: its apex, and a name server inside. */
+static int make_static_section(const struct builder *builder, enum section_kind kind, size_t ns,
+			       struct section *ret_section)
+{
+	struct dnsblv6_labels name = { 0 };
+	ret_section->number = (uint16_t)ns;
+	ret_section->kind = kind;
+	if (kind == SECTION_GLUE)
+		(void)apex_glue_name(builder->spec, ns, &name);
+	return dnsblv6_key_from_labels(name.wire, name.size, &ret_section->start);
 }
 
 static int compare_sections(const void *a, const void *b)
@@ -147,36 +172,76 @@ static int compare_sections(const void *a, const void *b)
 	return by_bytes != 0 ? by_bytes : (int)left->size - (int)right->size;
 }
 
-static int put_section(struct builder *builder, const struct section *section)
+static int put_origin_section(struct builder *builder, const struct section *section)
 {
-	const struct plan_origin *origin = &builder->plan->origins[section->origin];
-	builder->origin = &builder->listing->origins[section->origin];
-	switch (section->kind) {
-	case SECTION_IPV4:
-		return ranges_walk(&origin->ipv4, builder->spec->style, put_block, builder);
-	case SECTION_METADATA:
+	const struct plan_origin *origin = &builder->plan->origins[section->number];
+	builder->origin = &builder->listing->origins[section->number];
+	if (section->kind == SECTION_METADATA)
 		return put_metadata(builder, origin);
-	case SECTION_IPV6:
-		return ranges_walk(&origin->ipv6, builder->spec->style, put_block, builder);
-	}
-	return DNSBLV6_OK;
+	return ranges_walk(section->kind == SECTION_IPV4 ? &origin->ipv4 : &origin->ipv6,
+			   builder->spec->style, put_block, builder);
 }
 
-/* In the order of their keys, so that the store can append. */
+static int put_section(struct builder *builder, const struct section *section)
+{
+	if (section->kind < SECTION_GLUE)
+		return put_origin_section(builder, section);
+	builder->origin = &builder->listing->origins[0];
+	return section->kind == SECTION_APEX ? put_apex(builder)
+					     : put_glue(builder, section->number);
+}
+
+static int make_sections(const struct builder *builder, struct section *sections, size_t *ret_count)
+{
+	size_t count = 0;
+	int ret = make_static_section(builder, SECTION_APEX, 0, &sections[count++]);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->plan->origin_count * SECTION_GLUE; i++)
+		ret = make_section(builder, (uint16_t)(i / SECTION_GLUE),
+				   (enum section_kind)(i % SECTION_GLUE), &sections[count++]);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->spec->ns_count; i++) {
+		struct dnsblv6_labels name;
+		if (apex_glue_name(builder->spec, i, &name))
+			ret = make_static_section(builder, SECTION_GLUE, i, &sections[count++]);
+	}
+	*ret_count = count;
+	return ret;
+}
+
+/* In the order of their keys, as the chain wants them. */
 static int put_sections(struct builder *builder)
 {
-	size_t count = builder->plan->origin_count * 3;
-	struct section *sections = calloc(count, sizeof(*sections));
+	size_t most = 1 + builder->plan->origin_count * SECTION_GLUE + builder->spec->ns_count;
+	size_t count = 0;
+	struct section *sections = calloc(most, sizeof(*sections));
 	if (sections == NULL)
 		return -ENOMEM;
-	int ret = DNSBLV6_OK;
-	for (size_t i = 0; ret == DNSBLV6_OK && i < count; i++)
-		ret = make_section(builder, (uint16_t)(i / 3), (enum section_kind)(i % 3),
-				   &sections[i]);
+	int ret = make_sections(builder, sections, &count);
 	qsort(sections, count, sizeof(*sections), compare_sections);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < count; i++)
 		ret = put_section(builder, &sections[i]);
 	free(sections);
+	return ret;
+}
+
+static int put_records(struct builder *builder)
+{
+	struct chain_options options = { .zone = &builder->spec->zone,
+					 .signer = builder->signer,
+					 .ttl = builder->spec->ttl,
+					 .negative_ttl = builder->spec->negative_ttl,
+					 .old_ttl = builder->before.ttl,
+					 .old_negative_ttl = builder->before.negative_ttl };
+	int ret = DNSBLV6_OK;
+	if (writer_is_new(builder->writer))
+		ret = writer_clear(builder->writer, STORE_RECORDS); /* what comes is appended */
+	if (ret == DNSBLV6_OK)
+		ret = chain_new(builder->writer, &options, &builder->chain);
+	if (ret == DNSBLV6_OK)
+		ret = put_sections(builder);
+	if (ret == DNSBLV6_OK)
+		ret = chain_end(builder->chain, &builder->chained);
+	chain_free(builder->chain);
+	builder->chain = NULL;
 	return ret;
 }
 
@@ -351,7 +416,7 @@ static int put_facts(struct builder *builder)
 		.style = (uint8_t)builder->spec->style,
 		.ttl = builder->spec->ttl,
 		.serial = builder->result.serial,
-		.built_s = builder->now_s,
+		.built_s = builder->job->now_s,
 		.expires_s = builder->spec->expires_s,
 		.record_count = builder->result.record_count,
 		.block_count = plan->block_count,
@@ -362,6 +427,18 @@ static int put_facts(struct builder *builder)
 	size_t size = dnsblv6_facts_encode(&facts, data);
 	return writer_put(builder->writer, STORE_FACTS, DNSBLV6_FACT_ZONE,
 			  strlen(DNSBLV6_FACT_ZONE), data, size);
+}
+
+static int put_signing(struct builder *builder)
+{
+	if (builder->signer == NULL)
+		return DNSBLV6_OK;
+	struct dnsblv6_signing signing = { key_algorithm(builder->job->keys[0]),
+					   builder->chained.expires_s };
+	uint8_t data[DNSBLV6_SIGNING_SIZE];
+	dnsblv6_signing_encode(&signing, data);
+	return writer_put(builder->writer, STORE_FACTS, DNSBLV6_FACT_SIGNING,
+			  strlen(DNSBLV6_FACT_SIGNING), data, sizeof(data));
 }
 
 static int put_origins(struct builder *builder)
@@ -385,16 +462,66 @@ static bool is_newer(uint32_t a, uint32_t b)
 	return a != b && a - b < (uint32_t)1 << 31;
 }
 
-static int choose_serial(struct builder *builder)
+static int choose_serial(struct builder *builder, const struct dnsblv6_facts *before)
+{
+	uint32_t wanted = builder->spec->serial;
+	builder->result.serial = wanted != 0 ? wanted : (uint32_t)builder->job->now_s;
+	if (before == NULL || is_newer(builder->result.serial, before->serial))
+		return DNSBLV6_OK;
+	if (wanted != 0)
+		return BUILDER_ESERIAL;
+	builder->result.serial = before->serial + 1;
+	return DNSBLV6_OK;
+}
+
+/* ---- the version before ---- */
+
+static bool is_active_key(const struct builder *builder, const struct dnsblv6_rr *rr)
+{
+	uint8_t dnskey[KEY_DNSKEY_MAX];
+	if (rr->type != DNSBLV6_TYPE_DNSKEY || builder->job->key_count == 0)
+		return false;
+	size_t size = key_dnskey(builder->job->keys[0], dnskey);
+	return rr->rdata_size == size && memcmp(rr->rdata, dnskey, size) == 0;
+}
+
+static int load_apex(struct builder *builder)
+{
+	struct dnsblv6_key key;
+	struct store_bytes value;
+	struct dnsblv6_rr rr;
+	size_t offset = 0;
+	int ret = dnsblv6_key_from_labels(builder->spec->zone.wire, 0, &key);
+	if (ret == DNSBLV6_OK)
+		ret = writer_get(builder->writer, STORE_RECORDS, key.bytes, key.size, &value);
+	while (ret == DNSBLV6_OK) {
+		ret = dnsblv6_record_next_rr(value.data, value.size, &offset, &rr);
+		if (ret != DNSBLV6_OK)
+			break;
+		if (rr.type == DNSBLV6_TYPE_SOA)
+			builder->before.negative_ttl = rr.ttl; /* as put_soa() makes MINIMUM */
+		builder->before.is_signed |= rr.type == DNSBLV6_TYPE_DNSKEY;
+		builder->before.has_active_key |= is_active_key(builder, &rr);
+	}
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
+/* A validator that has the old keys must find one of them in the new version. */
+static int check_keys(const struct builder *builder)
+{
+	if (!builder->before.is_signed || builder->job->may_unsign)
+		return DNSBLV6_OK;
+	if (builder->job->key_count == 0)
+		return BUILDER_ESIGNED;
+	return builder->before.has_active_key ? DNSBLV6_OK : BUILDER_EKEY;
+}
+
+static int load_before(struct builder *builder)
 {
 	struct store_bytes value;
 	struct dnsblv6_facts facts;
-	uint32_t wanted = builder->spec->serial;
-	uint32_t now = (uint32_t)builder->now_s;
-
-	builder->result.serial = wanted != 0 ? wanted : now;
 	if (writer_is_new(builder->writer))
-		return DNSBLV6_OK;
+		return choose_serial(builder, NULL);
 	int ret = writer_get(builder->writer, STORE_FACTS, DNSBLV6_FACT_ZONE,
 			     strlen(DNSBLV6_FACT_ZONE), &value);
 	if (ret == DNSBLV6_OK)
@@ -405,21 +532,22 @@ static int choose_serial(struct builder *builder)
 	    strncasecmp((const char *)facts.zone.wire, (const char *)builder->spec->zone.wire,
 			facts.zone.size) != 0)
 		return BUILDER_EZONE;
-	if (is_newer(builder->result.serial, facts.serial))
-		return DNSBLV6_OK;
-	if (wanted != 0)
-		return BUILDER_ESERIAL;
-	builder->result.serial = facts.serial + 1;
-	return DNSBLV6_OK;
+	builder->before.ttl = facts.ttl;
+	ret = load_apex(builder);
+	if (ret == DNSBLV6_OK)
+		ret = check_keys(builder);
+	return ret == DNSBLV6_OK ? choose_serial(builder, &facts) : ret;
 }
 
 /* ---- the whole ---- */
 
+/* Records are compared with what is there; the rest is small and written again. */
 static int clear(struct builder *builder)
 {
+	static const enum store_table tables[] = { STORE_SEGMENTS, STORE_SETS, STORE_FACTS };
 	int ret = DNSBLV6_OK;
-	for (unsigned i = 0; ret == DNSBLV6_OK && i < STORE_TABLE_COUNT; i++)
-		ret = writer_clear(builder->writer, (enum store_table)i);
+	for (unsigned i = 0; ret == DNSBLV6_OK && i < sizeof(tables) / sizeof(tables[0]); i++)
+		ret = writer_clear(builder->writer, tables[i]);
 	return ret;
 }
 
@@ -427,29 +555,47 @@ static int write_all(struct writer *writer, void *context)
 {
 	struct builder *builder = context;
 	int (*const steps[])(struct builder *) = {
-		choose_serial, clear,	 put_apex,  put_sections, put_glue,
-		put_segments,  put_sets, put_facts, put_origins,
+		load_before, clear,	put_records, put_segments,
+		put_sets,    put_facts, put_signing, put_origins,
 	};
 	int ret = DNSBLV6_OK;
 	builder->writer = writer;
 	builder->result.record_count = 0;
+	memset(&builder->before, 0, sizeof(builder->before));
+	if (builder->signer != NULL)
+		signer_clear(builder->signer);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < sizeof(steps) / sizeof(steps[0]); i++)
 		ret = steps[i](builder);
 	return ret;
 }
 
-int builder_write(const char *path, const struct plan *plan, const struct listing *listing,
-		  const struct spec *spec, uint64_t now_s, uint64_t max_records,
-		  struct progress *progress, struct builder_result *ret_result)
+static int make_signer(struct builder *builder)
 {
-	struct builder builder = { .plan = plan,
-				   .listing = listing,
-				   .spec = spec,
-				   .now_s = now_s,
-				   .max_records = max_records,
-				   .progress = progress };
-	int ret = writer_run(path, write_all, &builder);
+	const struct builder_job *job = builder->job;
+	struct signer_options options = { .zone = &job->spec->zone,
+					  .keys = job->keys,
+					  .key_count = job->key_count,
+					  .now_s = job->now_s,
+					  .lifetime_s = job->lifetime_s };
+	return job->key_count == 0 ? DNSBLV6_OK : signer_new(&options, &builder->signer);
+}
+
+int builder_write(const struct builder_job *job, struct builder_result *ret_result)
+{
+	struct builder builder = {
+		.job = job, .plan = job->plan, .listing = job->listing, .spec = job->spec
+	};
+	int ret = make_signer(&builder);
 	if (ret == DNSBLV6_OK)
+		ret = writer_run(job->path, write_all, &builder);
+	if (ret == DNSBLV6_OK) {
 		*ret_result = builder.result;
+		ret_result->changed_count = builder.chained.added_count +
+					    builder.chained.changed_count +
+					    builder.chained.removed_count;
+		if (builder.signer != NULL)
+			ret_result->signature_count = signer_count(builder.signer);
+	}
+	signer_free(builder.signer);
 	return ret;
 }

@@ -9,6 +9,7 @@
  */
 
 #include "zone-tools/plan.h"
+#include "zone-tools/signer.h"
 #include "zone-tools/spec.h"
 
 #ifdef __cplusplus
@@ -17,9 +18,26 @@ extern "C" {
 
 struct progress;
 
+/* What to write, and where. Everything is borrowed. */
+struct builder_job {
+	const char *path;
+	const struct plan *plan;
+	const struct listing *listing;
+	const struct spec *spec;
+	const struct key *const *keys; /* [0] signs the zone; all have their DNSKEY in it */
+	size_t key_count;	       /* 0: the zone is not signed */
+	uint32_t lifetime_s;	       /* of signatures */
+	bool may_unsign; /* a signed zone may become unsigned, or change keys at once */
+	uint64_t now_s;
+	uint64_t max_records;
+	struct progress *progress; /* or NULL */
+};
+
 /* What was written. */
 struct builder_result {
 	uint64_t record_count;
+	uint64_t signature_count; /* made, not those kept */
+	uint64_t changed_count;	  /* names added, changed or removed; all in a new store */
 	uint32_t serial;
 };
 
@@ -28,17 +46,19 @@ struct builder_result {
 #define BUILDER_EVALUES	 (-2202) /* more than DNSBLV6_SET_VALUES_MAX values for one address */
 #define BUILDER_ERECORDS (-2203) /* more records than allowed */
 
-/* Text for these, for lib/store's and for -errno values. Never NULL. */
+#define BUILDER_ESIGNED (-2204) /* the store is signed and no key was given */
+#define BUILDER_EKEY	(-2205) /* the store is signed by keys that are not among those given */
+
+/* Text for these, for key.h's, lib/store's and -errno values. Never NULL. */
 const char *builder_strerror(int status);
 
 /*
- * Replaces what path holds. Serial: spec->serial, or the greater of now_s and
- * the store's plus one. Returns DNSBLV6_OK with *ret_result, a status above or
- * one of writer_run(); then the store is as it was.
+ * Replaces what the store holds, as one transaction that writes and signs only
+ * what differs from it. Serial: spec->serial, or the greater of now_s and the
+ * store's plus one. Returns DNSBLV6_OK with *ret_result, a status above or one of
+ * writer_run() or key.h; then the store is as it was.
  */
-int builder_write(const char *path, const struct plan *plan, const struct listing *listing,
-		  const struct spec *spec, uint64_t now_s, uint64_t max_records,
-		  struct progress *progress, struct builder_result *ret_result);
+int builder_write(const struct builder_job *job, struct builder_result *ret_result);
 
 #ifdef __cplusplus
 }

@@ -31,6 +31,10 @@ const char *spec_add_ns(struct spec *spec, char *text)
 	int ret = dnsblv6_name_from_text(server, &name);
 	if (ret != DNSBLV6_OK || name.size == 0)
 		return "not a domain name";
+	for (size_t i = 0; i < spec->ns_count; i++) {
+		if (strcasecmp(spec->ns[i], server) == 0)
+			return "given twice";
+	}
 	spec->ns[spec->ns_count++] = server;
 	while (rest != NULL) {
 		const char *problem = add_glue(spec, spec->ns_count - 1, strsep(&rest, ","));

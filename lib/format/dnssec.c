@@ -134,6 +134,31 @@ size_t dnsblv6_rrsig_encode(const struct dnsblv6_rrsig *rrsig, const struct dnsb
 	return size + DNSBLV6_SIGNATURE_BYTES;
 }
 
+static uint32_t take(const uint8_t *bytes, unsigned size)
+{
+	uint32_t number = 0;
+	for (unsigned i = 0; i < size; i++)
+		number = number << 8 | bytes[i];
+	return number;
+}
+
+int dnsblv6_rrsig_decode(const uint8_t *rdata, size_t size, uint16_t type,
+			 struct dnsblv6_signature *ret_signature)
+{
+	enum { HEAD_SIZE = 18 };
+	if (size < HEAD_SIZE + 1 + DNSBLV6_SIGNATURE_BYTES)
+		return DNSBLV6_ERECORD;
+	if (take(rdata, 2) != type)
+		return DNSBLV6_ENOTFOUND;
+	ret_signature->expiration = take(rdata + 8, 4);
+	ret_signature->inception = take(rdata + 12, 4);
+	ret_signature->key_tag = (uint16_t)take(rdata + 16, 2);
+	/* Between them is the signer's name, of any size; the signature is last. */
+	memcpy(ret_signature->bytes, rdata + size - DNSBLV6_SIGNATURE_BYTES,
+	       DNSBLV6_SIGNATURE_BYTES);
+	return DNSBLV6_OK;
+}
+
 /* RFC 4034 section 6.3: as left-justified byte strings. */
 static int compare_rdatas(const void *a, const void *b)
 {

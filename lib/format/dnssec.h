@@ -70,6 +70,13 @@ struct dnsblv6_rrsig {
 size_t dnsblv6_rrsig_encode(const struct dnsblv6_rrsig *rrsig, const struct dnsblv6_labels *zone,
 			    uint8_t *ret_rdata);
 
+/*
+ * The signature in RRSIG RDATA that covers type: DNSBLV6_ENOTFOUND when it
+ * covers another, DNSBLV6_ERECORD when it is damaged.
+ */
+int dnsblv6_rrsig_decode(const uint8_t *rdata, size_t size, uint16_t type,
+			 struct dnsblv6_signature *ret_signature);
+
 /* RFC 4034 section 3.1.3. owner is the name the RRset has in the zone file. */
 uint8_t dnsblv6_rrsig_labels(const struct dnsblv6_labels *zone, const struct dnsblv6_labels *owner);
 

@@ -38,6 +38,8 @@ struct zone {
 	spec about = {};
 	builder_result result = {};
 	uint64_t max_records = UINT32_MAX;
+	std::vector<const key *> keys;
+	bool may_unsign = false;
 
 	zone()
 	{
@@ -77,8 +79,18 @@ struct zone {
 		REQUIRE(plan_make(&list, &made) == DNSBLV6_OK);
 		spec complete = about;
 		REQUIRE(spec_complete(&complete, &list.zone) == nullptr);
-		return builder_write(path.c_str(), &made, &list, &complete, now_s, max_records,
-				     nullptr, &result);
+		builder_job job = {};
+		job.path = path.c_str();
+		job.plan = &made;
+		job.listing = &list;
+		job.spec = &complete;
+		job.keys = keys.data();
+		job.key_count = keys.size();
+		job.lifetime_s = SIGNER_LIFETIME_S;
+		job.may_unsign = may_unsign;
+		job.now_s = now_s;
+		job.max_records = max_records;
+		return builder_write(&job, &result);
 	}
 };
 
@@ -334,4 +346,142 @@ TEST_CASE("random lists come back from the store as they were resolved", "[zone-
 		REQUIRE(store.contents() == expected);
 		REQUIRE(reader_verify(store.handle) == STORE_OK);
 	}
+}
+
+// ---- signed zones ----
+
+namespace
+{
+struct signing_key {
+	key *handle = nullptr;
+	signing_key()
+	{
+		REQUIRE(key_generate(KEY_ECDSAP256SHA256, &handle) == DNSBLV6_OK);
+	}
+	signing_key(const signing_key &) = delete;
+	~signing_key()
+	{
+		key_free(handle);
+	}
+};
+
+// The bytes of all records, by key.
+std::map<std::string, std::string> records_of(const std::string &path)
+{
+	std::map<std::string, std::string> records;
+	opened store(path);
+	store_bytes found = {};
+	store_bytes value = {};
+	int ret = reader_seek(store.handle, STORE_RECORDS, nullptr, 0, &found, &value);
+	while (ret == STORE_OK) {
+		records[std::string(reinterpret_cast<const char *>(found.data), found.size)] =
+			std::string(reinterpret_cast<const char *>(value.data), value.size);
+		ret = reader_next(store.handle, STORE_RECORDS, &found, &value);
+	}
+	return records;
+}
+
+size_t count_differences(const std::map<std::string, std::string> &a,
+			 const std::map<std::string, std::string> &b)
+{
+	size_t count = 0;
+	for (const auto &one : a) {
+		auto other = b.find(one.first);
+		count += other == b.end() || other->second != one.second;
+	}
+	for (const auto &one : b)
+		count += a.find(one.first) == a.end();
+	return count;
+}
+} // namespace
+
+TEST_CASE("a signed zone built again signs its SOA and nothing else", "[zone-tools][chain]")
+{
+	signing_key active;
+	zone z;
+	z.keys = { active.handle };
+	uint32_t number = z.value(0x7f000002, "");
+	for (unsigned i = 0; i < 300; i++)
+		z.add("192.0." + std::to_string(i % 250) + "." + std::to_string(i % 256), number);
+	REQUIRE(z.write(1800000000) == DNSBLV6_OK);
+	CHECK(z.result.signature_count >= 2 * z.result.record_count);
+	auto before = records_of(z.path);
+	REQUIRE(z.write(1800000060) == DNSBLV6_OK);
+	CHECK(z.result.signature_count == 1);
+	CHECK(z.result.changed_count == 1);
+	CHECK(count_differences(before, records_of(z.path)) == 1);
+}
+
+TEST_CASE("one more address costs at most four signatures besides the SOA's", "[zone-tools][chain]")
+{
+	auto more = GENERATE("192.0.2.200", "192.0.3.1", "198.51.100.1", "0.255.255.1",
+			     "2001:db8:ffff::/64", "192.0.2.0/25");
+	CAPTURE(more);
+	signing_key active;
+	zone z;
+	z.keys = { active.handle };
+	uint32_t number = z.value(0x7f000002, "");
+	z.add("192.0.2.1", number);
+	z.add("192.0.2.129", number);
+	z.add("203.0.113.7", number);
+	REQUIRE(z.write(1800000000) == DNSBLV6_OK);
+	z.add(more, number);
+	REQUIRE(z.write(1800000060) == DNSBLV6_OK);
+	CHECK(z.result.signature_count <= 1 + 4);
+	CHECK(z.result.signature_count >= 2);
+	// A removed name leaves a gap that its neighbour's NSEC closes.
+	zone fresh;
+	fresh.keys = { active.handle };
+	fresh.path = z.path;
+	uint32_t same = fresh.value(0x7f000002, "");
+	fresh.add("192.0.2.1", same);
+	fresh.add("192.0.2.129", same);
+	fresh.add("203.0.113.7", same);
+	REQUIRE(fresh.write(1800000120) == DNSBLV6_OK);
+	CHECK(fresh.result.signature_count <= 1 + 4);
+}
+
+TEST_CASE("signatures are renewed when they near their end, each with its own",
+	  "[zone-tools][chain]")
+{
+	signing_key active;
+	zone z;
+	z.keys = { active.handle };
+	z.add("192.0.2.1", z.value(0x7f000002, ""));
+	REQUIRE(z.write(1800000000) == DNSBLV6_OK);
+	uint64_t all = z.result.signature_count;
+	REQUIRE(z.write(1800000000 + 7 * 86400) == DNSBLV6_OK);
+	CHECK(z.result.signature_count == 1);
+	REQUIRE(z.write(1800000000 + 10 * 86400) == DNSBLV6_OK);
+	CHECK(z.result.signature_count == all);
+	// A clock that was an hour ahead made signatures that have not begun.
+	REQUIRE(z.write(1800000000 + 10 * 86400 - 7200) == DNSBLV6_OK);
+	CHECK(z.result.signature_count == all);
+}
+
+TEST_CASE("a signed zone keeps its keys unless told otherwise", "[zone-tools][chain]")
+{
+	signing_key active;
+	signing_key other;
+	zone z;
+	z.keys = { active.handle };
+	z.add("192.0.2.1", z.value(0x7f000002, ""));
+	REQUIRE(z.write(1800000000) == DNSBLV6_OK);
+	z.keys = {};
+	CHECK(z.write(1800000060) == BUILDER_ESIGNED);
+	z.keys = { other.handle };
+	CHECK(z.write(1800000060) == BUILDER_EKEY);
+	// The way of a rollover: published, then signing, then alone.
+	z.keys = { active.handle, other.handle };
+	REQUIRE(z.write(1800000060) == DNSBLV6_OK);
+	CHECK(z.result.signature_count == 1 + 2); // the SOA, and the DNSKEY RRset by both
+	z.keys = { other.handle, active.handle };
+	REQUIRE(z.write(1800000120) == DNSBLV6_OK);
+	CHECK(z.result.signature_count > 2 * z.result.record_count);
+	z.keys = { other.handle };
+	REQUIRE(z.write(1800000180) == DNSBLV6_OK);
+	z.keys = {};
+	z.may_unsign = true;
+	REQUIRE(z.write(1800000240) == DNSBLV6_OK);
+	CHECK(z.result.changed_count == z.result.record_count);
 }
