@@ -169,6 +169,36 @@ TEST_CASE("an RRSIG is what it says and the signature", "[format][vectors][dnsse
 	CHECK(to_hex(rdata) == c[11]);
 }
 
+TEST_CASE("the signature comes out of an RRSIG of the type it covers", "[format][vectors][dnssec]")
+{
+	const vector_case c = EACH("rrsig");
+	CAPTURE(c);
+	const rrsig_case parsed(c);
+	const guarded rdata(from_hex(c[11]));
+	dnsblv6_signature got = {};
+	REQUIRE(dnsblv6_rrsig_decode(rdata.data(), rdata.size(), parsed.rrsig.type_covered, &got) ==
+		DNSBLV6_OK);
+	CHECK(got.expiration == parsed.rrsig.signature.expiration);
+	CHECK(got.inception == parsed.rrsig.signature.inception);
+	CHECK(got.key_tag == parsed.rrsig.signature.key_tag);
+	CHECK(to_hex(got.bytes, sizeof(got.bytes)) == c[8]);
+
+	const auto other = static_cast<uint16_t>(parsed.rrsig.type_covered ^ 0x0100);
+	CHECK(dnsblv6_rrsig_decode(rdata.data(), rdata.size(), other, &got) == DNSBLV6_ENOTFOUND);
+}
+
+TEST_CASE("an RRSIG without room for a name and a signature is damaged", "[format][dnssec]")
+{
+	const unsigned size = GENERATE(range(0u, 100u));
+	CAPTURE(size);
+	const guarded rdata(bytes(size, 0));
+	dnsblv6_signature signature = {};
+	signature.key_tag = 7;
+	const int ret = dnsblv6_rrsig_decode(rdata.data(), rdata.size(), 0, &signature);
+	CHECK(ret == (size < 83 ? DNSBLV6_ERECORD : DNSBLV6_OK)); // the root signs in 83
+	CHECK(signature.key_tag == (size < 83 ? 7 : 0));
+}
+
 TEST_CASE("what is signed is the RRSIG's beginning and the RRset in canonical form",
 	  "[format][vectors][dnssec]")
 {
