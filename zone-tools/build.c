@@ -11,6 +11,7 @@
 
 #include "zone-tools/builder.h"
 #include "zone-tools/guard.h"
+#include "zone-tools/keyfiles.h"
 #include "zone-tools/plan.h"
 #include "zone-tools/progress.h"
 #include "zone-tools/sources.h"
@@ -104,9 +105,7 @@ struct build {
 	const char *zone;
 	const char *store;
 	bool is_quiet;
-	const char *key_files[SIGNER_KEYS_MAX]; /* [0] is --key */
-	struct key *keys[SIGNER_KEYS_MAX];
-	size_t key_count; /* with --key, whether it was given or not */
+	struct keyfiles keyfiles;
 	uint32_t lifetime_s;
 	bool may_unsign;
 	uint64_t max_records;
@@ -184,12 +183,11 @@ static bool parse_signing(struct build *build, enum row option, const char *argu
 {
 	switch (option) {
 	case OPTION_KEY:
-		build->key_files[0] = argument;
+		keyfiles_set_active(&build->keyfiles, argument);
 		return true;
 	case OPTION_PUBLISH:
-		if (build->key_count == SIGNER_KEYS_MAX)
+		if (!keyfiles_add(&build->keyfiles, argument))
 			options_fail(&table, "--publish: more than %d keys", SIGNER_KEYS_MAX);
-		build->key_files[build->key_count++] = argument;
 		return true;
 	case OPTION_LIFETIME:
 		build->lifetime_s = (uint32_t)number(option, argument, 3600, 366 * 86400);
@@ -266,33 +264,13 @@ static void parse_command_line(struct build *build, int argc, char **argv)
 		options_fail(&table, "--zone is missing");
 	if (build->store == NULL)
 		options_fail(&table, "--store is missing");
-	if (build->key_files[0] == NULL && build->key_count > 1)
+	if (!keyfiles_has_active(&build->keyfiles) && build->keyfiles.count > 1)
 		options_fail(&table, "--publish needs --key");
 	if (optind == argc)
 		options_fail(&table, "no LIST given");
 }
 
 /* ---- the steps ---- */
-
-/* All keys of a zone have one algorithm: a signature of each would be needed otherwise. */
-static int read_keys(struct build *build)
-{
-	if (build->key_files[0] == NULL) {
-		build->key_count = 0;
-		return EX_OK;
-	}
-	for (size_t i = 0; i < build->key_count; i++) {
-		int ret = key_read(build->key_files[i], &build->keys[i]);
-		if (ret == DNSBLV6_OK &&
-		    key_algorithm(build->keys[i]) != key_algorithm(build->keys[0]))
-			ret = KEY_EALGORITHM;
-		if (ret != DNSBLV6_OK) {
-			log_error(build->key_files[i], "key not read (%s)", key_strerror(ret));
-			return commands_exit_status(ret);
-		}
-	}
-	return EX_OK;
-}
 
 /* An unreadable file counts as a refusal that has been told already. */
 static int read_lists(struct build *build, int argc, char **argv)
@@ -350,8 +328,8 @@ static int write_store(struct build *build)
 		.plan = &build->plan,
 		.listing = &build->listing,
 		.spec = &build->spec,
-		.keys = (const struct key *const *)build->keys,
-		.key_count = build->key_count,
+		.keys = build->keyfiles.keys,
+		.key_count = build->keyfiles.count,
 		.lifetime_s = build->lifetime_s,
 		.may_unsign = build->may_unsign,
 		.now_s = build->now_s,
@@ -392,7 +370,7 @@ static int refuse(struct build *build)
 
 static int run(struct build *build, int argc, char **argv)
 {
-	int status = read_keys(build);
+	int status = keyfiles_read(&build->keyfiles);
 	if (status != EX_OK)
 		return status;
 	status = read_lists(build, argc, argv);
@@ -417,18 +395,17 @@ int build_command(int argc, char **argv)
 {
 	struct build build = { .limits = GUARD_LIMITS_DEFAULT,
 			       .max_records = 16000000,
-			       .key_count = 1,
 			       .lifetime_s = SIGNER_LIFETIME_S,
 			       .now_s = (uint64_t)time(NULL),
 			       .findings = { .stream = stderr, .limit = FINDINGS_SHOWN } };
 	build.sources.now_s = build.now_s;
+	keyfiles_init(&build.keyfiles);
 	parse_command_line(&build, argc, argv);
 	progress_init(&build.progress);
 	if (listing_init(&build.listing) != DNSBLV6_OK)
 		return EX_TEMPFAIL;
 	int status = run(&build, argc, argv);
-	for (size_t i = 0; i < SIGNER_KEYS_MAX; i++)
-		key_free(build.keys[i]);
+	keyfiles_deinit(&build.keyfiles);
 	plan_deinit(&build.plan);
 	listing_deinit(&build.listing);
 	return status;

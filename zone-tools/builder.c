@@ -2,6 +2,7 @@
 #include "zone-tools/builder.h"
 
 #include "zone-tools/apex.h"
+#include "zone-tools/before.h"
 #include "zone-tools/chain.h"
 #include "zone-tools/progress.h"
 
@@ -11,14 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The version before: what decides whether a signature can be kept. */
-struct before {
-	uint32_t ttl;
-	uint32_t negative_ttl;
-	bool is_signed;
-	bool has_active_key; /* its DNSKEY RRset has the key that is to sign now */
-};
 
 struct builder {
 	struct writer *writer;
@@ -37,19 +30,21 @@ struct builder {
 const char *builder_strerror(int status)
 {
 	switch (status) {
-	case BUILDER_EZONE:
+	case BEFORE_EZONE:
 		return "store holds another zone";
-	case BUILDER_ESERIAL:
+	case BEFORE_ESERIAL:
 		return "serial is not newer than the store's";
 	case BUILDER_EVALUES:
 		return "more than 255 values for one address";
 	case BUILDER_ERECORDS:
 		return "more records than --max-records permits";
-	case BUILDER_ESIGNED:
+	case BEFORE_ESIGNED:
 		return "store is signed; give its --key, or --unsign";
-	case BUILDER_EKEY:
+	case BEFORE_EKEY:
 		return "store has been signed by another key; publish the new one first, or "
 		       "--unsign";
+	case BEFORE_EUNSIGNED:
+		return "store is not signed; --force signs it";
 	default:
 		return key_strerror(status);
 	}
@@ -229,7 +224,7 @@ static int put_records(struct builder *builder)
 					 .signer = builder->signer,
 					 .ttl = builder->spec->ttl,
 					 .negative_ttl = builder->spec->negative_ttl,
-					 .old_ttl = builder->before.ttl,
+					 .old_ttl = builder->before.facts.ttl,
 					 .old_negative_ttl = builder->before.negative_ttl };
 	int ret = DNSBLV6_OK;
 	if (writer_is_new(builder->writer))
@@ -456,87 +451,24 @@ static int put_origins(struct builder *builder)
 	return ret;
 }
 
-/* RFC 1982: is a newer than b? */
-static bool is_newer(uint32_t a, uint32_t b)
-{
-	return a != b && a - b < (uint32_t)1 << 31;
-}
-
-static int choose_serial(struct builder *builder, const struct dnsblv6_facts *before)
-{
-	uint32_t wanted = builder->spec->serial;
-	builder->result.serial = wanted != 0 ? wanted : (uint32_t)builder->job->now_s;
-	if (before == NULL || is_newer(builder->result.serial, before->serial))
-		return DNSBLV6_OK;
-	if (wanted != 0)
-		return BUILDER_ESERIAL;
-	builder->result.serial = before->serial + 1;
-	return DNSBLV6_OK;
-}
-
 /* ---- the version before ---- */
-
-static bool is_active_key(const struct builder *builder, const struct dnsblv6_rr *rr)
-{
-	uint8_t dnskey[KEY_DNSKEY_MAX];
-	if (rr->type != DNSBLV6_TYPE_DNSKEY || builder->job->key_count == 0)
-		return false;
-	size_t size = key_dnskey(builder->job->keys[0], dnskey);
-	return rr->rdata_size == size && memcmp(rr->rdata, dnskey, size) == 0;
-}
-
-static int load_apex(struct builder *builder)
-{
-	struct dnsblv6_key key;
-	struct store_bytes value;
-	struct dnsblv6_rr rr;
-	size_t offset = 0;
-	int ret = dnsblv6_key_from_labels(builder->spec->zone.wire, 0, &key);
-	if (ret == DNSBLV6_OK)
-		ret = writer_get(builder->writer, STORE_RECORDS, key.bytes, key.size, &value);
-	while (ret == DNSBLV6_OK) {
-		ret = dnsblv6_record_next_rr(value.data, value.size, &offset, &rr);
-		if (ret != DNSBLV6_OK)
-			break;
-		if (rr.type == DNSBLV6_TYPE_SOA)
-			builder->before.negative_ttl = rr.ttl; /* as put_soa() makes MINIMUM */
-		builder->before.is_signed |= rr.type == DNSBLV6_TYPE_DNSKEY;
-		builder->before.has_active_key |= is_active_key(builder, &rr);
-	}
-	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
-}
-
-/* A validator that has the old keys must find one of them in the new version. */
-static int check_keys(const struct builder *builder)
-{
-	if (!builder->before.is_signed || builder->job->may_unsign)
-		return DNSBLV6_OK;
-	if (builder->job->key_count == 0)
-		return BUILDER_ESIGNED;
-	return builder->before.has_active_key ? DNSBLV6_OK : BUILDER_EKEY;
-}
 
 static int load_before(struct builder *builder)
 {
-	struct store_bytes value;
-	struct dnsblv6_facts facts;
-	if (writer_is_new(builder->writer))
-		return choose_serial(builder, NULL);
-	int ret = writer_get(builder->writer, STORE_FACTS, DNSBLV6_FACT_ZONE,
-			     strlen(DNSBLV6_FACT_ZONE), &value);
+	const struct builder_job *job = builder->job;
+	const struct dnsblv6_labels *zone = &builder->before.facts.zone;
+	int ret = before_load(builder->writer, job->keys, job->key_count, &builder->before);
+	if (ret == DNSBLV6_OK && builder->before.is_there &&
+	    (zone->size != builder->spec->zone.size ||
+	     strncasecmp((const char *)zone->wire, (const char *)builder->spec->zone.wire,
+			 zone->size) != 0))
+		ret = BEFORE_EZONE;
+	if (ret == DNSBLV6_OK && !job->may_unsign)
+		ret = before_check_keys(&builder->before, job->key_count);
 	if (ret == DNSBLV6_OK)
-		ret = dnsblv6_facts_decode(value.data, value.size, &facts);
-	if (ret != DNSBLV6_OK)
-		return STORE_ECORRUPT;
-	if (facts.zone.size != builder->spec->zone.size ||
-	    strncasecmp((const char *)facts.zone.wire, (const char *)builder->spec->zone.wire,
-			facts.zone.size) != 0)
-		return BUILDER_EZONE;
-	builder->before.ttl = facts.ttl;
-	ret = load_apex(builder);
-	if (ret == DNSBLV6_OK)
-		ret = check_keys(builder);
-	return ret == DNSBLV6_OK ? choose_serial(builder, &facts) : ret;
+		ret = before_choose_serial(&builder->before, builder->spec->serial, job->now_s,
+					   &builder->result.serial);
+	return ret;
 }
 
 /* ---- the whole ---- */
@@ -561,7 +493,6 @@ static int write_all(struct writer *writer, void *context)
 	int ret = DNSBLV6_OK;
 	builder->writer = writer;
 	builder->result.record_count = 0;
-	memset(&builder->before, 0, sizeof(builder->before));
 	if (builder->signer != NULL)
 		signer_clear(builder->signer);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < sizeof(steps) / sizeof(steps[0]); i++)

@@ -41,15 +41,10 @@ struct builder_result {
 	uint32_t serial;
 };
 
-#define BUILDER_EZONE	 (-2200) /* the store holds another zone */
-#define BUILDER_ESERIAL	 (-2201) /* the serial is not newer than the store's, RFC 1982 */
 #define BUILDER_EVALUES	 (-2202) /* more than DNSBLV6_SET_VALUES_MAX values for one address */
 #define BUILDER_ERECORDS (-2203) /* more records than allowed */
 
-#define BUILDER_ESIGNED (-2204) /* the store is signed and no key was given */
-#define BUILDER_EKEY	(-2205) /* the store is signed by keys that are not among those given */
-
-/* Text for these, for key.h's, lib/store's and -errno values. Never NULL. */
+/* Text for these, for before.h's, key.h's, lib/store's and -errno values. Never NULL. */
 const char *builder_strerror(int status);
 
 /*

@@ -16,6 +16,7 @@ extern "C" {
 int build_command(int argc, char **argv);
 int check_command(int argc, char **argv);
 int dump_command(int argc, char **argv);
+int sign_command(int argc, char **argv);
 int keygen_command(int argc, char **argv);
 int ds_command(int argc, char **argv);
 

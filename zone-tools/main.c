@@ -24,6 +24,7 @@ static const struct command {
 } commands[] = {
 	{ "build", build_command, "make or replace a store from lists" },
 	{ "check", check_command, "report what is wrong with lists or a store" },
+	{ "sign", sign_command, "renew the signatures of a store" },
 	{ "dump", dump_command, "print the list, or the zone, that a store holds" },
 	{ "keygen", keygen_command, "make a key that signs a zone" },
 	{ "ds", ds_command, "print what the zone above publishes about a key" },

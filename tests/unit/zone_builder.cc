@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "zone-tools/builder.h"
+#include "zone-tools/before.h"
 #include "zone-tools/contents.h"
+#include "zone-tools/resign.h"
 
 #include "lib/format/wellknown.h"
 #include "tests/lib/tmpdir.hh"
@@ -272,7 +274,7 @@ TEST_CASE("the serial is the time, or what was asked for, and always newer than 
 	z.about.serial = 2000;
 	REQUIRE(z.write(900) == DNSBLV6_OK);
 	CHECK(z.result.serial == 2000);
-	CHECK(z.write(900) == BUILDER_ESERIAL);
+	CHECK(z.write(900) == BEFORE_ESERIAL);
 	z.about.serial = 0x80000000u;
 	REQUIRE(z.write(900) == DNSBLV6_OK);
 	z.about.serial = 0xf0000000u;
@@ -288,7 +290,7 @@ TEST_CASE("a store of another zone is refused and stays as it is", "[zone-tools]
 	z.add("192.0.2.1", z.value(0x7f000002, ""));
 	REQUIRE(z.write() == DNSBLV6_OK);
 	z.about.zone = labels("other.example");
-	CHECK(z.write() == BUILDER_EZONE);
+	CHECK(z.write() == BEFORE_EZONE);
 	dnsblv6_facts facts;
 	opened store(z.path);
 	REQUIRE(contents_read_facts(store.handle, &facts) == DNSBLV6_OK);
@@ -468,9 +470,9 @@ TEST_CASE("a signed zone keeps its keys unless told otherwise", "[zone-tools][ch
 	z.add("192.0.2.1", z.value(0x7f000002, ""));
 	REQUIRE(z.write(1800000000) == DNSBLV6_OK);
 	z.keys = {};
-	CHECK(z.write(1800000060) == BUILDER_ESIGNED);
+	CHECK(z.write(1800000060) == BEFORE_ESIGNED);
 	z.keys = { other.handle };
-	CHECK(z.write(1800000060) == BUILDER_EKEY);
+	CHECK(z.write(1800000060) == BEFORE_EKEY);
 	// The way of a rollover: published, then signing, then alone.
 	z.keys = { active.handle, other.handle };
 	REQUIRE(z.write(1800000060) == DNSBLV6_OK);
@@ -484,4 +486,76 @@ TEST_CASE("a signed zone keeps its keys unless told otherwise", "[zone-tools][ch
 	z.may_unsign = true;
 	REQUIRE(z.write(1800000240) == DNSBLV6_OK);
 	CHECK(z.result.changed_count == z.result.record_count);
+}
+
+TEST_CASE("signing again renews what is due and leaves the list alone", "[zone-tools][resign]")
+{
+	signing_key active;
+	signing_key next;
+	zone z;
+	z.keys = { active.handle };
+	z.about.ns[0] = "ns1.bl6.example.";
+	z.about.glue[0] = { 0, prefix("192.0.2.53").first };
+	z.about.glue_count = 1;
+	z.add("192.0.2.1", z.value(0x7f000002, "text"));
+	REQUIRE(z.write(1800000000) == DNSBLV6_OK);
+	uint64_t all = z.result.signature_count;
+	std::vector<std::string> list;
+	{
+		opened store(z.path);
+		list = store.contents();
+	}
+
+	resign_job job = {};
+	resign_result result = {};
+	job.path = z.path.c_str();
+	job.keys = z.keys.data();
+	job.key_count = 1;
+	job.lifetime_s = SIGNER_LIFETIME_S;
+	job.now_s = 1800000000 + 86400;
+	REQUIRE(resign_store(&job, &result) == DNSBLV6_OK);
+	CHECK(result.signature_count == 1);
+	CHECK(result.serial == 1800086400);
+	job.now_s = 1800000000 + 10 * 86400;
+	REQUIRE(resign_store(&job, &result) == DNSBLV6_OK);
+	CHECK(result.signature_count == all);
+	CHECK(result.expires_s > job.now_s + 12 * 86400);
+	{
+		opened store(z.path);
+		CHECK(store.contents() == list);
+		CHECK(reader_verify(store.handle) == STORE_OK);
+	}
+
+	const key *only_next[] = { next.handle };
+	job.keys = only_next;
+	CHECK(resign_store(&job, &result) == BEFORE_EKEY);
+	const key *both[] = { active.handle, next.handle };
+	job.keys = both;
+	job.key_count = 2;
+	REQUIRE(resign_store(&job, &result) == DNSBLV6_OK);
+	CHECK(result.signature_count == 3);
+	job.keys = only_next;
+	job.key_count = 1;
+	REQUIRE(resign_store(&job, &result) == DNSBLV6_OK);
+	CHECK(result.signature_count == all);
+}
+
+TEST_CASE("an unsigned store is not signed by accident", "[zone-tools][resign]")
+{
+	signing_key active;
+	const key *keys[] = { active.handle };
+	zone z;
+	z.add("192.0.2.1", z.value(0x7f000002, ""));
+	REQUIRE(z.write(1800000000) == DNSBLV6_OK);
+	resign_job job = {};
+	resign_result result = {};
+	job.path = z.path.c_str();
+	job.keys = keys;
+	job.key_count = 1;
+	job.lifetime_s = SIGNER_LIFETIME_S;
+	job.now_s = 1800000060;
+	CHECK(resign_store(&job, &result) == BEFORE_EUNSIGNED);
+	job.may_change_keys = true;
+	REQUIRE(resign_store(&job, &result) == DNSBLV6_OK);
+	CHECK(result.signature_count >= 2 * result.record_count);
 }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * resign.h - renews the signatures of a store, without its lists.
+ *
+ * Flow: sign.c -> resign_store() -> chain.h, with every name of the store as it is.
+ */
+
+#include "zone-tools/before.h"
+#include "zone-tools/chain.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct progress;
+
+struct resign_job {
+	const char *path;
+	const struct key *const *keys; /* [0] signs the zone; all have their DNSKEY in it */
+	size_t key_count;
+	uint32_t lifetime_s;
+	bool may_change_keys; /* at once, or sign a zone that is not signed yet */
+	uint64_t now_s;
+	struct progress *progress; /* or NULL */
+};
+
+struct resign_result {
+	struct dnsblv6_labels zone;
+	uint64_t record_count;
+	uint64_t signature_count; /* made, not those kept */
+	uint32_t serial;
+	uint64_t expires_s; /* when the first signature ends */
+};
+
+/*
+ * One transaction: signatures that near their end, and those that a change of
+ * keys asks for; the serial rises. A status of before.h, key.h or lib/store.
+ */
+int resign_store(const struct resign_job *job, struct resign_result *ret_result);
+
+#ifdef __cplusplus
+}
+#endif
