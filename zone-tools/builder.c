@@ -41,8 +41,7 @@ const char *builder_strerror(int status)
 	case BEFORE_ESIGNED:
 		return "store is signed; give its --key, or --unsign";
 	case BEFORE_EKEY:
-		return "store has been signed by another key; publish the new one first, or "
-		       "--unsign";
+		return "store has been signed by another key; publish the new one first";
 	case BEFORE_EUNSIGNED:
 		return "store is not signed; --force signs it";
 	default:
