@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
 /*
- * dnsblv6-zone - lists in, store out. The program's own text is dnsblv6-zone.8.
+ * dnsblv6-zone - lists in, store out. The program's own text is dnsblv6-zone.1.
  */
 
 #include "zone-tools/commands.h"
