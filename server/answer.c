@@ -180,7 +180,7 @@ static bool is_meta(uint16_t qtype)
 	return qtype == KNOT_RRTYPE_OPT || (qtype >= 128 && qtype < KNOT_RRTYPE_ANY);
 }
 
-static enum reply_result ask_zone(struct reply *reply, uint64_t now_s)
+static enum reply_result ask_zone(struct reply *reply, bool has_do, uint64_t now_s)
 {
 	reply->has_ede = true;
 	reply->ede = EDE_NOT_READY;
@@ -189,6 +189,7 @@ static enum reply_result ask_zone(struct reply *reply, uint64_t now_s)
 	reply->ede = EDE_INVALID_DATA;
 	if (reply->zone->facts.expires_s != 0 && now_s >= reply->zone->facts.expires_s)
 		return REPLY_SERVFAIL;
+	reply->has_dnssec = has_do && reply->zone->is_signed && !reply->face->is_classic;
 	enum reply_result result =
 		reply->face->is_classic ? classic_answer(reply) : records_answer(reply);
 	if (reply->is_broken)
@@ -223,11 +224,14 @@ static size_t answer_face(struct answer *answer, const struct question *question
 
 	if (!begin_response(answer, question))
 		return 0;
-	enum reply_result result = ask_zone(reply, query->now_s);
+	enum reply_result result = ask_zone(reply, question->has_do, query->now_s);
 	/* Over TCP there is nowhere to fall back to. */
 	if (reply->is_full && query->is_tcp)
 		result = REPLY_SERVFAIL;
 	counters_count(&counters[results[result].counter]);
+	if (reply->has_dnssec &&
+	    zone_check_signatures(reply->zone, query->now_s) != ZONE_SIGNATURES_GOOD)
+		counters_count(&counters[COUNTERS_FACE_EXPIRING]);
 	if (result == REPLY_SERVFAIL)
 		return refuse(answer, question, KNOT_RCODE_SERVFAIL);
 

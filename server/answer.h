@@ -5,7 +5,8 @@
  * answer.h - one query in, one response out: the decision of this server.
  *
  * Flow: udp.c or tcp.c -> answer_make() -> catalog.c finds the zone ->
- *       records.c or classic.c put RRsets -> answer.c ends the packet.
+ *       records.c (with proof.c) or classic.c put RRsets -> answer.c ends the
+ *       packet.
  *
  * No socket, no clock, no log: time and bytes come in as parameters, so that
  * tests and the fuzzer drive this function as the network does.

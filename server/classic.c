@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/format/wellknown.h"
+#include "server/statics.h"
 
 /* What an address is asked in: a sub-zone of the list, or the apex. */
 struct scope {
@@ -61,7 +62,7 @@ static struct dnsblv6_bitmap get_bitmap(const struct scope *scope, struct dnsblv
 	struct dnsblv6_labels block;
 	struct dnsblv6_labels name;
 	struct dnsblv6_key key;
-	struct store_bytes record;
+	struct zone_match match;
 	enum dnsblv6_style style = scope->zone->facts.style == DNSBLV6_STYLE_FLAT
 					   ? DNSBLV6_STYLE_FLAT
 					   : DNSBLV6_STYLE_DOTTED;
@@ -70,10 +71,11 @@ static struct dnsblv6_bitmap get_bitmap(const struct scope *scope, struct dnsblv
 	    dnsblv6_name_join(block.wire, block.size, scope->name->wire, scope->name->size,
 			      &name) != DNSBLV6_OK ||
 	    !check(scope, dnsblv6_key_from_labels(name.wire, name.size, &key)) ||
-	    !check(scope, zone_find(scope->zone, &key, &record)) ||
-	    dnsblv6_record_kind(record.data, record.size) != DNSBLV6_RECORD_BITMAP)
+	    !check(scope, zone_find(scope->zone, &key, &match)))
 		return map;
-	check(scope, dnsblv6_record_decode_bitmap(record.data, record.size, &map));
+	const struct store_bytes *record = &match.entry.record;
+	if (dnsblv6_record_kind(record->data, record->size) == DNSBLV6_RECORD_BITMAP)
+		check(scope, dnsblv6_record_decode_bitmap(record->data, record->size, &map));
 	return map;
 }
 
@@ -339,7 +341,10 @@ static enum reply_result answer_address(const struct scope *scope, const uint8_t
 	return answer_negative(scope->reply, exists ? REPLY_NODATA : REPLY_NXDOMAIN);
 }
 
-/* The classic zone has the SOA and the NS of the bitmap zone, under its own name. */
+/*
+ * The classic zone has the SOA and the NS of the bitmap zone, under its own
+ * name. No signature of the store is good for that name, so it is not signed.
+ */
 static enum reply_result answer_apex(struct reply *reply)
 {
 	if (reply_wants(reply, KNOT_RRTYPE_SOA)) {
@@ -350,13 +355,13 @@ static enum reply_result answer_apex(struct reply *reply)
 		return answer_negative(reply, REPLY_NODATA);
 
 	struct dnsblv6_key key;
-	struct store_bytes record;
+	struct zone_match match;
 	int ret = dnsblv6_key_from_labels(reply->labels, 0, &key);
 	if (ret == DNSBLV6_OK)
-		ret = reader_get(reply->zone->reader, STORE_RECORDS, key.bytes, key.size, &record);
+		ret = zone_find(reply->zone, &key, &match);
 	if (ret != DNSBLV6_OK)
 		return REPLY_SERVFAIL;
-	if (reply_put_static(reply, record.data, record.size))
+	if (statics_put(reply, &match.entry))
 		return REPLY_NOERROR;
 	return answer_negative(reply, REPLY_NODATA);
 }

@@ -27,7 +27,8 @@ int counters_open(struct counters_bank *bank, size_t worker_count, size_t zone_c
 	struct counters_bank made = { .worker_count = worker_count,
 				      .zone_count = zone_count,
 				      .face_count = face_count };
-	made.size_bytes = worker_count * part_size(&made) + zone_count * sizeof(int);
+	made.size_bytes =
+		worker_count * part_size(&made) + zone_count * COUNTERS_NOTICE_COUNT * sizeof(int);
 	made.memory = mmap(NULL, made.size_bytes, PROT_READ | PROT_WRITE,
 			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (made.memory == MAP_FAILED)
@@ -65,11 +66,12 @@ void counters_add(const struct counters_bank *bank, const struct counters *sum)
 	}
 }
 
-bool counters_note(const struct counters_bank *bank, size_t zone, int status)
+bool counters_note(const struct counters_bank *bank, size_t zone, enum counters_notice notice,
+		   int status)
 {
 	char *notices = (char *)bank->memory + bank->worker_count * part_size(bank);
-	int *notice = (int *)(void *)notices + zone;
-	return __atomic_exchange_n(notice, status, __ATOMIC_RELAXED) != status;
+	int *noted = (int *)(void *)notices + zone * COUNTERS_NOTICE_COUNT + notice;
+	return __atomic_exchange_n(noted, status, __ATOMIC_RELAXED) != status;
 }
 
 static void format(const uint64_t *values, const char *const *names, size_t count, char *ret_text)

@@ -31,7 +31,8 @@ extern "C" {
 	X(SERVFAIL, "servfail")                                                                    \
 	X(REFUSED, "refused")                                                                      \
 	X(TRUNCATED, "truncated")                                                                  \
-	X(TCP, "tcp")
+	X(TCP, "tcp")                                                                              \
+	X(EXPIRING, "expiring")
 
 /* What reached no served name, or was no question at all. */
 #define COUNTERS_SERVER_MAP(X)                                                                     \
@@ -59,6 +60,9 @@ struct counters {
 	size_t face_count;
 };
 
+/* What may be news about a zone. */
+enum counters_notice { COUNTERS_NOTICE_STORE, COUNTERS_NOTICE_SIGNATURES, COUNTERS_NOTICE_COUNT };
+
 struct counters_bank {
 	void *memory; /* shared with the workers */
 	size_t size_bytes;
@@ -81,8 +85,10 @@ void counters_add(const struct counters_bank *bank, const struct counters *sum);
 /*
  * Notes that something with this status was seen at a zone. True when it is
  * news, that is, not what was noted last; of several workers one is told so.
+ * In the beginning 0 has been noted.
  */
-bool counters_note(const struct counters_bank *bank, size_t zone, int status);
+bool counters_note(const struct counters_bank *bank, size_t zone, enum counters_notice notice,
+		   int status);
 
 /* "queries=12 noerror=3 ..." into ret_text. */
 #define COUNTERS_TEXT_MAX 512

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* Puts the answer, or the SOA that says no. The zone is begun. */
+/* Puts the answer, or the SOA that says no; and the proof of it. The zone is begun. */
 enum reply_result records_answer(struct reply *reply);
 
 #ifdef __cplusplus

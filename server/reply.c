@@ -53,13 +53,19 @@ void reply_clear(struct reply *reply)
 
 /* ---- RRsets ---- */
 
+void reply_begin_section(struct reply *reply, knot_section_t section)
+{
+	if (reply->response->current != section)
+		knot_pkt_begin(reply->response, section);
+}
+
 static void rrset_begin(struct reply *reply, const uint8_t *owner, uint16_t type, uint32_t ttl,
 			uint16_t compr_hint)
 {
 	/* libknot's owner is not const; it only reads it. */
 	knot_rrset_init(&reply->rrset, (knot_dname_t *)(uintptr_t)owner, type, KNOT_CLASS_IN, ttl);
 	reply->compr_hint = compr_hint;
-	reply->flags = KNOT_PF_NULL;
+	reply->is_optional = false;
 	/* The records of a set must lie behind one another; nothing else is taken until put. */
 	reply->rrset.rrs.rdata = arena_alloc(&reply->arena, 0);
 	reply->is_broken |= reply->rrset.rrs.rdata == NULL;
@@ -68,6 +74,19 @@ static void rrset_begin(struct reply *reply, const uint8_t *owner, uint16_t type
 void reply_rrset_begin(struct reply *reply, uint16_t type, uint32_t ttl)
 {
 	rrset_begin(reply, knot_pkt_qname(reply->query), type, ttl, KNOT_COMPR_HINT_QNAME);
+}
+
+void reply_rrset_begin_at(struct reply *reply, const uint8_t *owner, uint16_t type, uint32_t ttl)
+{
+	rrset_begin(reply, owner, type, ttl, KNOT_COMPR_HINT_NONE);
+}
+
+void reply_rrset_begin_rrsig(struct reply *reply)
+{
+	bool is_optional = reply->is_optional;
+	rrset_begin(reply, reply->rrset.owner, KNOT_RRTYPE_RRSIG, reply->rrset.ttl,
+		    reply->compr_hint);
+	reply->is_optional = is_optional;
 }
 
 static bool has_rdata(const knot_rdataset_t *rrs, const uint8_t *rdata, size_t size)
@@ -99,16 +118,46 @@ void reply_rrset_add(struct reply *reply, const uint8_t *rdata, size_t size)
 	reply->arena.used += knot_rdata_size((uint16_t)size);
 }
 
-void reply_rrset_put(struct reply *reply)
+/* Where the name that begins at offset may be pointed to, for the next RRset of this owner. */
+static uint16_t owner_hint(const knot_pkt_t *response, size_t offset)
+{
+	if (knot_wire_is_pointer(response->wire + offset))
+		return knot_wire_get_pointer(response->wire + offset);
+	return offset <= KNOT_WIRE_PTR_MAX ? (uint16_t)offset : KNOT_COMPR_HINT_NONE;
+}
+
+bool reply_rrset_put(struct reply *reply)
 {
 	if (reply->is_broken || reply->is_full || reply->rrset.rrs.count == 0)
-		return;
-	int ret = knot_pkt_put(reply->response, reply->compr_hint, &reply->rrset, reply->flags);
+		return false;
+	knot_pkt_t *response = reply->response;
+	size_t offset = response->size;
+	int ret = knot_pkt_put(response, reply->compr_hint, &reply->rrset, KNOT_PF_NOTRUNC);
+	if (ret == KNOT_EOK && reply->compr_hint == KNOT_COMPR_HINT_NONE)
+		reply->compr_hint = owner_hint(response, offset);
 	if (ret == KNOT_ESPACE)
-		reply->is_full = (reply->flags & KNOT_PF_NOTRUNC) == 0;
+		reply->is_full = !reply->is_optional;
 	else
 		reply->is_broken |= ret != KNOT_EOK;
+	return ret == KNOT_EOK;
 }
+
+const uint8_t *reply_make_name(struct reply *reply, const uint8_t *labels, size_t size)
+{
+	const struct settings_name *apex = reply->face->name;
+	uint8_t *name = NULL;
+	if (size + apex->size <= KNOT_DNAME_MAXLEN)
+		name = arena_alloc(&reply->arena, size + apex->size);
+	if (name == NULL) {
+		reply->is_broken = true;
+		return NULL;
+	}
+	memcpy(name, labels, size);
+	memcpy(name + size, apex->wire, apex->size);
+	return name;
+}
+
+/* ---- SOA ---- */
 
 /* Where the apex of the face is in the question: every owner below ends in it. */
 static uint16_t apex_hint(const struct reply *reply)
@@ -121,6 +170,11 @@ static void put_soa(struct reply *reply, uint32_t ttl)
 	rrset_begin(reply, reply->face->name->wire, KNOT_RRTYPE_SOA, ttl, apex_hint(reply));
 	reply_rrset_add(reply, reply->zone->soa, reply->zone->soa_size);
 	reply_rrset_put(reply);
+	if (!reply->has_dnssec)
+		return;
+	reply_rrset_begin_rrsig(reply);
+	reply_rrset_add(reply, reply->zone->soa_rrsig, reply->zone->soa_rrsig_size);
+	reply_rrset_put(reply);
 }
 
 void reply_put_soa(struct reply *reply)
@@ -130,79 +184,6 @@ void reply_put_soa(struct reply *reply)
 
 void reply_put_negative_soa(struct reply *reply)
 {
-	knot_pkt_begin(reply->response, KNOT_AUTHORITY);
+	reply_begin_section(reply, KNOT_AUTHORITY);
 	put_soa(reply, reply->zone->negative_ttl);
-}
-
-/* ---- RRs of static names ---- */
-
-/* All RRs of one type into the RRset begun. Returns how many. */
-static unsigned add_type(struct reply *reply, const uint8_t *record, size_t size, uint16_t type)
-{
-	struct dnsblv6_rr rr;
-	unsigned count = 0;
-	for (size_t offset = 0; dnsblv6_record_next_rr(record, size, &offset, &rr) == DNSBLV6_OK;) {
-		if (rr.type != type)
-			continue;
-		reply->rrset.ttl = rr.ttl;
-		reply_rrset_add(reply, rr.rdata, rr.rdata_size);
-		count++;
-	}
-	return count;
-}
-
-/* The addresses of target, when it is a name of this zone. What does not fit is left out. */
-static void put_glue(struct reply *reply, const uint8_t *target)
-{
-	uint8_t *name = arena_alloc(&reply->arena, KNOT_DNAME_MAXLEN);
-	size_t size = knot_dname_size(target);
-	const struct settings_name *apex = reply->face->name;
-	if (name == NULL || size > KNOT_DNAME_MAXLEN)
-		return;
-	memcpy(name, target, size);
-	knot_dname_to_lower(name);
-	if (knot_dname_in_bailiwick(name, apex->wire) <= 0)
-		return;
-
-	struct dnsblv6_key key;
-	struct store_bytes value;
-	if (dnsblv6_key_from_labels(name, size - apex->size, &key) != DNSBLV6_OK ||
-	    reader_get(reply->zone->reader, STORE_RECORDS, key.bytes, key.size, &value) !=
-		    DNSBLV6_OK ||
-	    dnsblv6_record_kind(value.data, value.size) != DNSBLV6_RECORD_RRSETS)
-		return;
-	static const uint16_t types[] = { KNOT_RRTYPE_A, KNOT_RRTYPE_AAAA };
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		rrset_begin(reply, name, types[i], 0, KNOT_COMPR_HINT_NONE);
-		reply->flags = KNOT_PF_NOTRUNC;
-		add_type(reply, value.data, value.size, types[i]);
-		reply_rrset_put(reply);
-	}
-}
-
-static void put_additional(struct reply *reply, const uint8_t *record, size_t size)
-{
-	struct dnsblv6_rr rr;
-	knot_pkt_begin(reply->response, KNOT_ADDITIONAL);
-	for (size_t offset = 0; dnsblv6_record_next_rr(record, size, &offset, &rr) == DNSBLV6_OK;) {
-		const uint8_t *end = rr.rdata + rr.rdata_size;
-		if (rr.type == KNOT_RRTYPE_NS && rr.rdata_size > 0 &&
-		    knot_dname_wire_check(rr.rdata, end, NULL) > 0)
-			put_glue(reply, rr.rdata);
-	}
-}
-
-bool reply_put_static(struct reply *reply, const uint8_t *record, size_t size)
-{
-	struct dnsblv6_rr first;
-	size_t offset = 0;
-	if (dnsblv6_record_next_rr(record, size, &offset, &first) != DNSBLV6_OK)
-		return false;
-	uint16_t type = reply->qtype == KNOT_RRTYPE_ANY ? first.type : reply->qtype;
-	reply_rrset_begin(reply, type, 0);
-	unsigned count = add_type(reply, record, size, type);
-	reply_rrset_put(reply);
-	if (count != 0 && type == KNOT_RRTYPE_NS && !reply->face->is_classic)
-		put_additional(reply, record, size);
-	return count != 0;
 }

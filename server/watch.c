@@ -51,6 +51,12 @@ static bool is_damage(int status)
 
 /* ---- the log ---- */
 
+/* True when status is news about the store. */
+static bool note(const struct watch_zone *watched, int status)
+{
+	return counters_note(watched->watch->bank, watched->index, COUNTERS_NOTICE_STORE, status);
+}
+
 /* Another number for each version of each file: what was said about it is said once. */
 static int version_note(const struct watch_zone *watched)
 {
@@ -62,7 +68,7 @@ static int version_note(const struct watch_zone *watched)
 static void log_serving(const struct watch_zone *watched)
 {
 	const struct zone *zone = watched->zone;
-	if (counters_note(watched->watch->bank, watched->index, version_note(watched)))
+	if (note(watched, version_note(watched)))
 		log_info(watched->name, "serving, path=%s serial=%u records=%llu", zone->path,
 			 zone->facts.serial, (unsigned long long)zone->facts.record_count);
 }
@@ -83,7 +89,7 @@ static void log_refused(const struct watch_zone *watched, int status)
 {
 	const struct zone *zone = watched->zone;
 	char found[FOUND_TEXT_MAX];
-	if (!counters_note(watched->watch->bank, watched->index, status))
+	if (!note(watched, status))
 		return;
 	format_found(watched, status, found);
 	if (zone->reader == NULL)
@@ -97,9 +103,36 @@ static void log_refused(const struct watch_zone *watched, int status)
 
 static void log_expired(const struct watch_zone *watched)
 {
-	if (counters_note(watched->watch->bank, watched->index, -ETIME))
+	if (note(watched, -ETIME))
 		log_error(watched->name, "store expired, answering SERVFAIL, path=%s expired=%llu",
 			  watched->zone->path, (unsigned long long)watched->zone->facts.expires_s);
+}
+
+/* Answers go on all the same: clients that check nothing are not worse off. */
+static void log_signatures(const struct watch_zone *watched, uint64_t now_s)
+{
+	const struct zone *zone = watched->zone;
+	if (zone->reader == NULL || !zone->has_version)
+		return;
+	uint64_t expires_s = zone->signing.expires_s;
+	enum zone_signatures state = zone_check_signatures(zone, now_s);
+	if (!counters_note(watched->watch->bank, watched->index, COUNTERS_NOTICE_SIGNATURES,
+			   (int)state))
+		return;
+	switch (state) {
+	case ZONE_SIGNATURES_GOOD:
+		log_info(watched->name, "signatures good again");
+		break;
+	case ZONE_SIGNATURES_END_SOON:
+		log_warning(watched->name, "signatures end soon, expires=%llu left_s=%llu",
+			    (unsigned long long)expires_s, (unsigned long long)(expires_s - now_s));
+		break;
+	case ZONE_SIGNATURES_ENDED:
+		log_error(watched->name,
+			  "signatures have ended, validating resolvers refuse them, expired=%llu",
+			  (unsigned long long)expires_s);
+		break;
+	}
 }
 
 static void log_state(const struct watch_zone *watched)
@@ -236,8 +269,10 @@ static void look(struct watch_zone *watched)
 static void timer_on_tick(uv_timer_t *timer)
 {
 	struct watch *watch = timer->data;
-	for (size_t i = 0; i < watch->zone_count; i++)
+	for (size_t i = 0; i < watch->zone_count; i++) {
 		look(&watch->zones[i]);
+		log_signatures(&watch->zones[i], (uint64_t)time(NULL));
+	}
 	tell(watch);
 }
 

@@ -16,6 +16,8 @@
  * of this; the next batch of queries sees it. A file that was refused is not
  * read again before it changes.
  *
+ * So are the signatures of what is served: they may end soon, or have ended.
+ *
  * Each state of a zone is logged once, by whichever worker sees it first.
  * A watch is closed with watch_close(); its handles end in the loop after that.
  */

@@ -72,6 +72,23 @@ static int load_origins(struct zone *zone)
 	}
 }
 
+static int load_signing(struct zone *zone)
+{
+	struct store_bytes value;
+	int ret = reader_get(zone->reader, STORE_FACTS, DNSBLV6_FACT_SIGNING,
+			     sizeof(DNSBLV6_FACT_SIGNING) - 1, &value);
+	zone->is_signed = ret == DNSBLV6_OK;
+	if (ret == DNSBLV6_OK)
+		return dnsblv6_signing_decode(value.data, value.size, &zone->signing);
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
+bool zone_rr_is_rrsig_of(const struct dnsblv6_rr *rr, uint16_t type)
+{
+	return rr->type == KNOT_RRTYPE_RRSIG && rr->rdata_size > 2 &&
+	       knot_wire_read_u16(rr->rdata) == type;
+}
+
 static int keep_soa(struct zone *zone, const struct dnsblv6_rr *rr)
 {
 	if (rr->rdata_size > ZONE_SOA_MAX || rr->rdata_size < 22)
@@ -85,11 +102,42 @@ static int keep_soa(struct zone *zone, const struct dnsblv6_rr *rr)
 	return DNSBLV6_OK;
 }
 
+static int keep_soa_rrsig(struct zone *zone, const struct dnsblv6_rr *rr)
+{
+	if (rr->rdata_size > sizeof(zone->soa_rrsig))
+		return DNSBLV6_ERECORD;
+	memcpy(zone->soa_rrsig, rr->rdata, rr->rdata_size);
+	zone->soa_rrsig_size = rr->rdata_size;
+	return DNSBLV6_OK;
+}
+
+/* All RRs of the apex that are kept. */
+static int keep_apex(struct zone *zone, const struct store_bytes *record)
+{
+	struct dnsblv6_rr rr;
+	zone->soa_size = 0;
+	zone->soa_rrsig_size = 0;
+	int ret = DNSBLV6_OK;
+	for (size_t offset = 0; ret == DNSBLV6_OK;) {
+		ret = dnsblv6_record_next_rr(record->data, record->size, &offset, &rr);
+		if (ret == DNSBLV6_OK && rr.type == KNOT_RRTYPE_SOA)
+			ret = keep_soa(zone, &rr);
+		else if (ret == DNSBLV6_OK && zone_rr_is_rrsig_of(&rr, KNOT_RRTYPE_SOA))
+			ret = keep_soa_rrsig(zone, &rr);
+	}
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
+/* Each negative answer has the SOA, and its signature in a signed zone. */
+static bool can_say_no(const struct zone *zone)
+{
+	return zone->soa_size != 0 && (zone->soa_rrsig_size != 0 || !zone->is_signed);
+}
+
 static int load_soa(struct zone *zone)
 {
 	struct dnsblv6_key key;
 	struct store_bytes value;
-	struct dnsblv6_rr rr;
 	int ret = dnsblv6_key_from_labels(zone->apex, 0, &key);
 	if (ret == DNSBLV6_OK)
 		ret = reader_get(zone->reader, STORE_RECORDS, key.bytes, key.size, &value);
@@ -97,12 +145,11 @@ static int load_soa(struct zone *zone)
 		ret = dnsblv6_record_kind(value.data, value.size) == DNSBLV6_RECORD_RRSETS
 			      ? DNSBLV6_OK
 			      : DNSBLV6_ERECORD;
-	for (size_t offset = 0; ret == DNSBLV6_OK;) {
-		ret = dnsblv6_record_next_rr(value.data, value.size, &offset, &rr);
-		if (ret == DNSBLV6_OK && rr.type == KNOT_RRTYPE_SOA)
-			return keep_soa(zone, &rr);
-	}
-	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_ERECORD : ret; /* a zone without SOA */
+	if (ret == DNSBLV6_OK)
+		ret = keep_apex(zone, &value);
+	if (ret == DNSBLV6_OK && can_say_no(zone))
+		return DNSBLV6_OK;
+	return ret == DNSBLV6_OK || ret == DNSBLV6_ENOTFOUND ? DNSBLV6_ERECORD : ret;
 }
 
 static int load(struct zone *zone)
@@ -110,6 +157,8 @@ static int load(struct zone *zone)
 	int ret = load_facts(zone);
 	if (ret == DNSBLV6_OK)
 		ret = load_origins(zone);
+	if (ret == DNSBLV6_OK)
+		ret = load_signing(zone);
 	if (ret == DNSBLV6_OK)
 		ret = load_soa(zone);
 	zone->has_version = ret == DNSBLV6_OK;
@@ -173,27 +222,39 @@ void zone_end(struct zone *zone)
 
 /* ---- names ---- */
 
+static bool is_at(const struct zone_entry *entry, const uint8_t *key, size_t size)
+{
+	return entry->key.size == size && memcmp(entry->key.data, key, size) == 0;
+}
+
+/* The first entry at key or behind it. */
+static int seek(struct zone *zone, const uint8_t *key, size_t size, struct zone_entry *ret_entry)
+{
+	return reader_seek(zone->reader, STORE_RECORDS, key, size, &ret_entry->key,
+			   &ret_entry->record);
+}
+
 /*
  * The name itself; ZONE_EMPTY when only something below it is there. One seek
  * tells either, and when there is neither, how many labels the name shares
  * with its neighbour behind.
  */
-static int find_node(struct zone *zone, const struct dnsblv6_key *key,
-		     struct store_bytes *ret_value, unsigned *ret_shared)
+static int find_node(struct zone *zone, const struct dnsblv6_key *key, struct zone_entry *ret_entry,
+		     unsigned *ret_shared)
 {
-	struct store_bytes next;
-	struct store_bytes value;
+	struct zone_entry next;
 	*ret_shared = 0;
-	int ret = reader_seek(zone->reader, STORE_RECORDS, key->bytes, key->size, &next, &value);
+	int ret = seek(zone, key->bytes, key->size, &next);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	if (next.size == key->size && memcmp(next.data, key->bytes, key->size) == 0) {
-		*ret_value = value;
+	if (is_at(&next, key->bytes, key->size)) {
+		*ret_entry = next;
 		return DNSBLV6_OK;
 	}
-	if (dnsblv6_key_is_below(next.data, next.size, key->bytes, key->size))
+	if (dnsblv6_key_is_below(next.key.data, next.key.size, key->bytes, key->size))
 		return ZONE_EMPTY;
-	*ret_shared = dnsblv6_key_common_labels(key->bytes, key->size, next.data, next.size);
+	*ret_shared =
+		dnsblv6_key_common_labels(key->bytes, key->size, next.key.data, next.key.size);
 	return DNSBLV6_ENOTFOUND;
 }
 
@@ -219,11 +280,12 @@ static int count_encloser_labels(struct zone *zone, const struct dnsblv6_key *ke
 	return DNSBLV6_OK;
 }
 
-int zone_find(struct zone *zone, const struct dnsblv6_key *key, struct store_bytes *ret_value)
+int zone_find(struct zone *zone, const struct dnsblv6_key *key, struct zone_match *ret_match)
 {
 	unsigned shared = 0;
-	int ret = find_node(zone, key, ret_value, &shared);
-	if (ret != DNSBLV6_ENOTFOUND)
+	int ret = find_node(zone, key, &ret_match->entry, &shared);
+	ret_match->is_name = ret != DNSBLV6_ENOTFOUND;
+	if (ret_match->is_name)
 		return ret;
 
 	unsigned labels = dnsblv6_key_label_count(key->bytes, key->size);
@@ -231,14 +293,57 @@ int zone_find(struct zone *zone, const struct dnsblv6_key *key, struct store_byt
 	ret = count_encloser_labels(zone, key, labels, shared, &encloser_labels);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	struct dnsblv6_key wildcard = *key;
+	struct dnsblv6_key *wildcard = &ret_match->wildcard;
+	*wildcard = *key;
 	for (; labels > encloser_labels; labels--)
-		dnsblv6_key_to_parent(&wildcard);
-	ret = dnsblv6_key_add_label(&wildcard, (const uint8_t *)"*", 1);
-	/* A name too long for a wildcard has none. */
-	return ret == DNSBLV6_OK ? find_node(zone, &wildcard, ret_value, &shared)
-				 : DNSBLV6_ENOTFOUND;
+		dnsblv6_key_to_parent(wildcard);
+	/* No longer than the name, whose label it takes the place of. */
+	ret = dnsblv6_key_add_label(wildcard, (const uint8_t *)"*", 1);
+	return ret == DNSBLV6_OK ? find_node(zone, wildcard, &ret_match->entry, &shared) : ret;
 }
+
+/* ---- the chain of a signed zone ---- */
+
+/* ret is what came of looking for the next key. */
+static int close_chain(int ret, struct store_bytes *next)
+{
+	static const uint8_t apex[] = { 0 };
+	if (ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	*next = (struct store_bytes){ apex, sizeof(apex) };
+	return DNSBLV6_OK;
+}
+
+int zone_find_link(struct zone *zone, const uint8_t *key, size_t size, struct zone_link *ret_link)
+{
+	struct zone_entry found;
+	int ret = seek(zone, key, size, &found);
+	if (ret == DNSBLV6_OK && is_at(&found, key, size)) {
+		ret_link->entry = found;
+		ret = reader_next(zone->reader, STORE_RECORDS, &ret_link->next, &found.record);
+		return close_chain(ret, &ret_link->next);
+	}
+	if (ret == DNSBLV6_OK)
+		ret_link->next = found.key;
+	ret = close_chain(ret, &ret_link->next);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	/* There is always one: the apex is before every name. */
+	return reader_seek_before(zone->reader, STORE_RECORDS, key, size, &ret_link->entry.key,
+				  &ret_link->entry.record);
+}
+
+enum zone_signatures zone_check_signatures(const struct zone *zone, uint64_t now_s)
+{
+	if (!zone->is_signed)
+		return ZONE_SIGNATURES_GOOD;
+	if (now_s >= zone->signing.expires_s)
+		return ZONE_SIGNATURES_ENDED;
+	return zone->signing.expires_s - now_s < ZONE_SIGNATURES_SOON_S ? ZONE_SIGNATURES_END_SOON
+									: ZONE_SIGNATURES_GOOD;
+}
+
+/* ---- sub-zones ---- */
 
 /* Is name a proper or improper ancestor of labels, at a border between labels? */
 static bool is_suffix(const uint8_t *labels, size_t size, const struct dnsblv6_labels *name)

@@ -16,9 +16,12 @@
  *
  * What is asked for all the time and rarely changes (facts, sub-zones, SOA) is
  * kept here decoded, and read again when the version differs.
+ *
+ * Keys are in canonical order and all of them are names with data, so the
+ * records of a signed zone are its NSEC chain: each entry is linked to the next.
  */
 
-#include "lib/format/record.h"
+#include "lib/format/dnssec.h"
 #include "lib/store/reader.h"
 
 #include <stdbool.h>
@@ -30,6 +33,8 @@ extern "C" {
 #endif
 
 #define ZONE_SOA_MAX 530 /* two names of 255 octets and five numbers */
+/* The signer has missed several of its runs when signatures have so little left. */
+#define ZONE_SIGNATURES_SOON_S ((uint64_t)3 * 86400)
 
 struct zone {
 	const uint8_t *apex;   /* lower-case wire form with the root label, borrowed */
@@ -49,6 +54,10 @@ struct zone {
 	uint32_t negative_ttl; /* RFC 2308: the lesser of the SOA's TTL and its MINIMUM */
 	uint16_t soa_size;
 	uint8_t soa[ZONE_SOA_MAX];
+	bool is_signed;
+	struct dnsblv6_signing signing; /* when it is signed */
+	uint16_t soa_rrsig_size;	/* RDATA of the RRSIG of the SOA; 0: none */
+	uint8_t soa_rrsig[DNSBLV6_RRSIG_MAX];
 };
 
 /* A closed zone. The pointers are borrowed until zone_close(). */
@@ -76,14 +85,50 @@ int zone_begin(struct zone *zone);
 /* Takes a zone that is not begun. */
 void zone_end(struct zone *zone);
 
+/* A name with data and what is there. Borrowed until zone_end(). */
+struct zone_entry {
+	struct store_bytes key;
+	struct store_bytes record;
+};
+
+/* What zone_find() learned on its way. */
+struct zone_match {
+	bool is_name;		     /* the name itself exists, with data or without */
+	struct dnsblv6_key wildcard; /* otherwise: the one at the closest encloser, or its place */
+	struct zone_entry entry;     /* what answers: of the name or of the wildcard */
+};
+
 /*
- * What is at the name of key, by RFC 4592: DNSBLV6_OK with *ret_value, from the
- * name itself or the wildcard that stands for it; ZONE_EMPTY when the name
- * exists without data (there is something below it); DNSBLV6_ENOTFOUND when it
- * does not exist; or a failure. *ret_value is borrowed until zone_end().
+ * What is at the name of key, by RFC 4592: DNSBLV6_OK with an entry, that of the
+ * name itself or of the wildcard that stands for it; ZONE_EMPTY when either
+ * exists without data (there is something below it); DNSBLV6_ENOTFOUND when
+ * there is neither; or a failure, and then *ret_match is void.
  */
 #define ZONE_EMPTY 1
-int zone_find(struct zone *zone, const struct dnsblv6_key *key, struct store_bytes *ret_value);
+int zone_find(struct zone *zone, const struct dnsblv6_key *key, struct zone_match *ret_match);
+
+/* An entry and the key of the next one, or of the apex after the last. */
+struct zone_link {
+	struct zone_entry entry;
+	struct store_bytes next;
+};
+
+/*
+ * The link whose NSEC speaks of key, size bytes: of the entry at key, or else
+ * of the last one before it, which covers it. DNSBLV6_OK or a failure.
+ */
+int zone_find_link(struct zone *zone, const uint8_t *key, size_t size, struct zone_link *ret_link);
+
+/* How the signatures of a signed zone are at now_s; of another one they are good. */
+enum zone_signatures {
+	ZONE_SIGNATURES_GOOD,
+	ZONE_SIGNATURES_END_SOON,
+	ZONE_SIGNATURES_ENDED,
+};
+enum zone_signatures zone_check_signatures(const struct zone *zone, uint64_t now_s);
+
+/* Is rr an RRSIG, of an RRset of that type? */
+bool zone_rr_is_rrsig_of(const struct dnsblv6_rr *rr, uint16_t type);
 
 /*
  * The origin that labels, size bytes relative to the apex, lie in: the longest

@@ -18,6 +18,8 @@
 #include <arpa/inet.h>
 
 #include <cstring>
+#include <map>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -36,6 +38,10 @@ enum type : uint16_t {
 	TXT = 16,
 	AAAA = 28,
 	OPT = 41,
+	DS = 43,
+	RRSIG = 46,
+	NSEC = 47,
+	DNSKEY = 48,
 	TSIG = 250,
 	IXFR = 251,
 	AXFR = 252,
@@ -306,11 +312,71 @@ inline dnsblv6_addr addr(const std::string &text)
 	return out;
 }
 
+struct store_options {
+	std::string apex = "bl6.example.";
+	uint32_t serial = 7;
+	uint64_t expires_s = 0;
+	dnsblv6_style style = DNSBLV6_STYLE_DOTTED;
+	unsigned more_ns = 0; // besides ns1 and ns2, each with an A and an AAAA
+	bool is_signed = false;
+	bool has_signing = true;	      // the fact, when it is signed
+	uint64_t signed_until_s = 9e9;	      // what the fact says
+	std::set<std::string> unsigned_names; // that lack what they should have
+	// When not NULL: becomes the names with data and their types.
+	std::map<std::string, std::set<uint16_t>> *names = nullptr;
+};
+
+// ---- signatures that are none, but each unlike the others ----
+
+enum : uint32_t { SIGNED_FROM = 1000000, SIGNED_UNTIL = 0x7fffffff, KEY_TAG = 4711 };
+
+// name is relative to the apex, as stored: "*" and all; "" is the apex.
+inline bytes signature_bytes(const std::string &name, uint16_t type)
+{
+	uint32_t hash = 2166136261U + type;
+	bytes out(DNSBLV6_SIGNATURE_BYTES);
+	for (char c : name)
+		hash = (hash ^ static_cast<uint8_t>(c)) * 16777619U;
+	for (uint8_t &byte : out) {
+		hash = hash * 1664525U + 1013904223U;
+		byte = static_cast<uint8_t>(hash >> 24);
+	}
+	return out;
+}
+
+inline std::string full_name(const std::string &name, const std::string &apex)
+{
+	return name.empty() ? apex : name + "." + apex;
+}
+
+inline bytes rrsig_rdata(const std::string &name, const std::string &apex, uint16_t type,
+			 uint32_t ttl)
+{
+	unsigned label_count = 0;
+	for (char c : full_name(name, apex))
+		label_count += c == '.';
+	if (name.compare(0, 2, "*.") == 0)
+		label_count--;
+	bytes out;
+	dns::put16(out, type);
+	out.push_back(13);
+	out.push_back(static_cast<uint8_t>(label_count));
+	dns::put32(out, ttl);
+	dns::put32(out, SIGNED_UNTIL);
+	dns::put32(out, SIGNED_FROM);
+	dns::put16(out, KEY_TAG);
+	dns::append(out, dns::name(apex));
+	dns::append(out, signature_bytes(name, type));
+	return out;
+}
+
 class store_writer
 {
       public:
-	explicit store_writer(writer *w) : writer_(w)
+	store_writer(writer *w, const store_options &options) : writer_(w), options_(options)
 	{
+		if (options_.names != nullptr)
+			options_.names->clear();
 	}
 	int status() const
 	{
@@ -329,17 +395,31 @@ class store_writer
 	}
 	void bitmap(const std::string &name, const dnsblv6_bitmap &map)
 	{
-		uint8_t data[DNSBLV6_BITMAP_RECORD_SIZE];
+		uint8_t data[DNSBLV6_SIGNED_BITMAP_RECORD_SIZE];
+		size_t size = DNSBLV6_BITMAP_RECORD_SIZE;
 		dnsblv6_record_encode_bitmap(&map, data);
-		record(name, data, sizeof(data));
+		if (is_signed(name)) {
+			dnsblv6_signatures signatures = { signature(name, dns::AAAA),
+							  signature(name, dns::NSEC) };
+			dnsblv6_record_encode_signed_bitmap(&map, &signatures, data);
+			size = sizeof(data);
+		}
+		record(name, data, size);
+		keep_types(name, { dns::AAAA });
 	}
 	struct rr {
 		uint16_t type;
 		uint32_t ttl;
 		bytes rdata;
 	};
-	void rrs(const std::string &name, const std::vector<rr> &list)
+	void rrs(const std::string &name, std::vector<rr> list)
 	{
+		std::set<uint16_t> types;
+		for (const rr &one : list)
+			types.insert(one.type);
+		keep_types(name, types);
+		if (is_signed(name))
+			add_rrsigs(name, list);
 		std::vector<dnsblv6_rr> raw;
 		for (const rr &one : list)
 			raw.push_back({ one.type, static_cast<uint16_t>(one.rdata.size()), one.ttl,
@@ -396,6 +476,8 @@ class store_writer
 		dnsblv6_schema_encode(DNSBLV6_SCHEMA, schema);
 		put(STORE_FACTS, reinterpret_cast<const uint8_t *>(DNSBLV6_FACT_SCHEMA),
 		    strlen(DNSBLV6_FACT_SCHEMA), schema, sizeof(schema));
+		if (options_.is_signed && options_.has_signing)
+			put_signing({ 13, options_.signed_until_s });
 	}
 	void record(const std::string &name, const uint8_t *data, size_t size)
 	{
@@ -407,8 +489,41 @@ class store_writer
 
       private:
 	writer *writer_;
+	const store_options &options_;
 	int status_ = 0;
 
+	bool is_signed(const std::string &name) const
+	{
+		return options_.is_signed && options_.unsigned_names.count(name) == 0;
+	}
+	void keep_types(const std::string &name, const std::set<uint16_t> &types)
+	{
+		if (options_.names != nullptr)
+			(*options_.names)[name] = types;
+	}
+	static dnsblv6_signature signature(const std::string &name, uint16_t type)
+	{
+		dnsblv6_signature out = { SIGNED_FROM, SIGNED_UNTIL, KEY_TAG, {} };
+		bytes made = signature_bytes(name, type);
+		memcpy(out.bytes, made.data(), made.size());
+		return out;
+	}
+	void add_rrsigs(const std::string &name, std::vector<rr> &list)
+	{
+		std::map<uint16_t, uint32_t> ttls = { { dns::NSEC, 600 } };
+		for (const rr &one : list)
+			ttls[one.type] = one.ttl;
+		for (const auto &[type, ttl] : ttls)
+			list.push_back(
+				{ dns::RRSIG, ttl, rrsig_rdata(name, options_.apex, type, ttl) });
+	}
+	void put_signing(const dnsblv6_signing &signing)
+	{
+		uint8_t data[DNSBLV6_SIGNING_SIZE];
+		dnsblv6_signing_encode(&signing, data);
+		put(STORE_FACTS, reinterpret_cast<const uint8_t *>(DNSBLV6_FACT_SIGNING),
+		    strlen(DNSBLV6_FACT_SIGNING), data, sizeof(data));
+	}
 	void keep(int ret)
 	{
 		if (status_ == 0)
@@ -437,13 +552,12 @@ inline bytes text_rdata(const std::string &text)
 	return out;
 }
 
-struct store_options {
-	std::string apex = "bl6.example.";
-	uint32_t serial = 7;
-	uint64_t expires_s = 0;
-	dnsblv6_style style = DNSBLV6_STYLE_DOTTED;
-	unsigned more_ns = 0; // besides ns1 and ns2, each with an A and an AAAA
-};
+inline bytes dnskey_rdata()
+{
+	bytes out = { 1, 1, 3, 13 }; // flags 257, protocol, algorithm
+	dns::append(out, bytes(64, 0x48));
+	return out;
+}
 
 inline void write_static(store_writer &out, const store_options &options)
 {
@@ -461,6 +575,8 @@ inline void write_static(store_writer &out, const store_options &options)
 				{ dns::AAAA, 86400, bytes(16, 0x55) } });
 	}
 	rrs.push_back({ dns::TXT, 60, text_rdata("hello") });
+	if (options.is_signed)
+		rrs.push_back({ dns::DNSKEY, 3600, dnskey_rdata() });
 	out.rrs("", rrs);
 	out.rrs("ns1",
 		{ { dns::A, 86400, { 192, 0, 2, 53 } }, { dns::AAAA, 86400, bytes(16, 0x53) } });
@@ -540,7 +656,7 @@ inline int store_content(writer *w, void *context)
 		if (ret != 0)
 			return ret;
 	}
-	store_writer out(w);
+	store_writer out(w, options);
 	dnsblv6_facts facts = {};
 	facts.zone = labels(options.apex);
 	facts.style = options.style;

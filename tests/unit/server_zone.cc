@@ -154,21 +154,28 @@ TEST_CASE("the same notice is news once", "[server][counters]")
 {
 	counters_bank bank;
 	REQUIRE(counters_open(&bank, 2, 2, 2) == 0);
-	CHECK(counters_note(&bank, 0, -5));
-	CHECK_FALSE(counters_note(&bank, 0, -5));
-	CHECK(counters_note(&bank, 1, -5));
-	CHECK(counters_note(&bank, 0, 7));
-	CHECK(counters_note(&bank, 0, -5));
+	auto note = [&](size_t zone, int status) {
+		return counters_note(&bank, zone, COUNTERS_NOTICE_STORE, status);
+	};
+	CHECK(note(0, -5));
+	CHECK_FALSE(note(0, -5));
+	CHECK(note(1, -5));
+	CHECK(note(0, 7));
+	CHECK(note(0, -5));
+	// What was noted about a store is not about its signatures.
+	CHECK_FALSE(counters_note(&bank, 0, COUNTERS_NOTICE_SIGNATURES, 0));
+	CHECK(counters_note(&bank, 0, COUNTERS_NOTICE_SIGNATURES, -5));
+	CHECK_FALSE(note(0, -5));
 	counters_close(&bank);
 }
 
 TEST_CASE("counters are named in their line", "[server][counters]")
 {
-	uint64_t face[COUNTERS_FACE_COUNT] = { 10, 4, 3, 2, 1, 0, 5, 6 };
+	uint64_t face[COUNTERS_FACE_COUNT] = { 10, 4, 3, 2, 1, 0, 5, 6, 7 };
 	char text[COUNTERS_TEXT_MAX];
 	counters_format_face(face, text);
 	CHECK(std::string(text) == "queries=10 noerror=4 nodata=3 nxdomain=2 servfail=1 refused=0 "
-				   "truncated=5 tcp=6");
+				   "truncated=5 tcp=6 expiring=7");
 	uint64_t server[COUNTERS_SERVER_COUNT];
 	for (uint64_t &value : server)
 		value = UINT64_MAX; // the longest there can be
