@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
 /*
- * Any packet to answer_make() over a small store, by UDP and by TCP: silence,
- * or a response with the id of the query, QR, and no more bytes than allowed.
+ * Any packet to answer_make() over two small stores, one of them signed, by UDP
+ * and by TCP: silence, or a response with the id of the query, QR, and no more
+ * bytes than allowed.
  */
 
-#include "lib/format/record.h"
+#include "lib/format/dnssec.h"
 #include "lib/store/writer.h"
 #include "server/answer.h"
 #include "server/catalog.h"
@@ -15,10 +16,17 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct settings settings;
-static struct catalog catalog;
-static struct counters_bank bank;
-static struct answer *answer;
+/* A server of one store. */
+struct fixture {
+	bool is_signed;
+	struct settings settings;
+	struct catalog catalog;
+	struct counters_bank bank;
+	struct answer *answer;
+};
+
+static struct fixture fixtures[2] = { { .is_signed = false }, { .is_signed = true } };
+static bool is_signed; /* the store that is being written */
 static uint8_t out[ANSWER_RESPONSE_MAX];
 
 static void check(int ret)
@@ -38,6 +46,49 @@ static void put_record(struct writer *writer, const char *name, const uint8_t *d
 	check(writer_put(writer, STORE_RECORDS, key.bytes, key.size, data, size));
 }
 
+/* Signatures of nothing: the server looks at their types only. */
+static struct dnsblv6_rr make_rrsig(uint16_t type, uint32_t ttl, uint8_t *rdata)
+{
+	struct dnsblv6_rrsig rrsig = {
+		.type_covered = type, .algorithm = 13, .labels = 2, .ttl = ttl
+	};
+	struct dnsblv6_labels zone;
+	check(dnsblv6_name_from_text("bl6.example", &zone));
+	size_t size = dnsblv6_rrsig_encode(&rrsig, &zone, rdata);
+	return (struct dnsblv6_rr){ DNSBLV6_TYPE_RRSIG, (uint16_t)size, ttl, rdata };
+}
+
+static void put_rrs(struct writer *writer, const char *name, const struct dnsblv6_rr *rrs,
+		    size_t count)
+{
+	struct dnsblv6_rr all[9];
+	uint8_t rdatas[5][DNSBLV6_RRSIG_MAX];
+	uint8_t data[2048];
+	size_t size = 0;
+	size_t all_count = count;
+	memcpy(all, rrs, count * sizeof(*rrs));
+	for (size_t i = 0; i < count && is_signed; i++)
+		all[all_count++] = make_rrsig(rrs[i].type, rrs[i].ttl, rdatas[i]);
+	if (is_signed)
+		all[all_count++] = make_rrsig(DNSBLV6_TYPE_NSEC, 600, rdatas[count]);
+	check(dnsblv6_record_encode_rrs(all, all_count, data, sizeof(data), &size));
+	put_record(writer, name, data, size);
+}
+
+static void put_full(struct writer *writer, const char *name)
+{
+	struct dnsblv6_bitmap map = dnsblv6_bitmap_make_full();
+	struct dnsblv6_signatures signatures = { .aaaa.key_tag = 1, .nsec.key_tag = 2 };
+	uint8_t data[DNSBLV6_SIGNED_BITMAP_RECORD_SIZE];
+	if (is_signed) {
+		dnsblv6_record_encode_signed_bitmap(&map, &signatures, data);
+		put_record(writer, name, data, DNSBLV6_SIGNED_BITMAP_RECORD_SIZE);
+	} else {
+		dnsblv6_record_encode_bitmap(&map, data);
+		put_record(writer, name, data, DNSBLV6_BITMAP_RECORD_SIZE);
+	}
+}
+
 static void put_statics(struct writer *writer)
 {
 	static const uint8_t ns[] = "\2ns\3bl6\7example";
@@ -49,12 +100,8 @@ static void put_statics(struct writer *writer)
 				     { 2, sizeof(ns), 3600, ns },
 				     { 16, sizeof(text) - 1, 60, text } };
 	struct dnsblv6_rr host[] = { { 1, sizeof(a), 3600, a } };
-	uint8_t data[512];
-	size_t size = 0;
-	check(dnsblv6_record_encode_rrs(apex, 3, data, sizeof(data), &size));
-	put_record(writer, "@", data, size);
-	check(dnsblv6_record_encode_rrs(host, 1, data, sizeof(data), &size));
-	put_record(writer, "ns", data, size);
+	put_rrs(writer, "@", apex, 3);
+	put_rrs(writer, "ns", host, 1);
 }
 
 static void put_list(struct writer *writer)
@@ -62,12 +109,10 @@ static void put_list(struct writer *writer)
 	uint8_t data[DNSBLV6_FACTS_MAX];
 	uint8_t key[DNSBLV6_SEGMENT_KEY_MAX];
 	size_t size = 0;
-	struct dnsblv6_bitmap map = dnsblv6_bitmap_make_full();
-	dnsblv6_record_encode_bitmap(&map, data);
-	put_record(writer, "0.2.0.192", data, DNSBLV6_BITMAP_RECORD_SIZE);
-	put_record(writer, "*.51.198", data, DNSBLV6_BITMAP_RECORD_SIZE);
-	put_record(writer, "0.00.0000.0db8.2001.ip6", data, DNSBLV6_BITMAP_RECORD_SIZE);
-	put_record(writer, "0.2.0.192.sub", data, DNSBLV6_BITMAP_RECORD_SIZE);
+	put_full(writer, "0.2.0.192");
+	put_full(writer, "*.51.198");
+	put_full(writer, "0.00.0000.0db8.2001.ip6");
+	put_full(writer, "0.2.0.192.sub");
 
 	struct dnsblv6_segment segment = { dnsblv6_addr_from_ipv4(0xc0000201),
 					   dnsblv6_addr_from_ipv4(0xc0000207), 0 };
@@ -100,6 +145,12 @@ static void put_facts(struct writer *writer)
 	dnsblv6_schema_encode(DNSBLV6_SCHEMA, data);
 	check(writer_put(writer, STORE_FACTS, DNSBLV6_FACT_SCHEMA, strlen(DNSBLV6_FACT_SCHEMA),
 			 data, 4));
+	if (!is_signed)
+		return;
+	struct dnsblv6_signing signing = { .algorithm = 13, .expires_s = 2000 };
+	dnsblv6_signing_encode(&signing, data);
+	check(writer_put(writer, STORE_FACTS, DNSBLV6_FACT_SIGNING, strlen(DNSBLV6_FACT_SIGNING),
+			 data, DNSBLV6_SIGNING_SIZE));
 }
 
 static int put_all(struct writer *writer, void *context)
@@ -116,40 +167,47 @@ static char directory[] = "/tmp/dnsblv6-fuzz-XXXXXX";
 static void clean_up(void)
 {
 	char path[64];
-	static const char *const names[] = { "/s", "/s-lock" };
-	for (int i = 0; i < 2; i++) {
+	static const char *const names[] = { "/plain", "/plain-lock", "/signed", "/signed-lock" };
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(path, sizeof(path), "%s%s", directory, names[i]);
 		unlink(path);
 	}
 	rmdir(directory);
 }
 
-static void set_up(void)
+static void set_up(struct fixture *fixture)
 {
 	char path[64];
 	char text[256];
 	struct conf_error error;
-	if (mkdtemp(directory) == NULL)
-		abort();
-	atexit(clean_up);
-	snprintf(path, sizeof(path), "%s/s", directory);
+	snprintf(path, sizeof(path), "%s/%s", directory, fixture->is_signed ? "signed" : "plain");
+	is_signed = fixture->is_signed;
 	check(writer_run(path, put_all, NULL));
 	int size = snprintf(
 		text, sizeof(text),
 		"zone:\n  - domain: bl6.example\n    store: %s\n    classic: bl.example\n", path);
-	check(settings_parse(&settings, text, (size_t)size, "/", &error));
-	check(catalog_init(&catalog, &settings));
-	check(counters_open(&bank, 1, 1, 2));
-	check(zone_open(&catalog.zones[0]));
-	struct counters counters = counters_of_worker(&bank, 0);
-	check(answer_new(&catalog, &counters, 1232, &answer));
+	check(settings_parse(&fixture->settings, text, (size_t)size, "/", &error));
+	check(catalog_init(&fixture->catalog, &fixture->settings));
+	check(counters_open(&fixture->bank, 1, 1, 2));
+	check(zone_open(&fixture->catalog.zones[0]));
+	struct counters counters = counters_of_worker(&fixture->bank, 0);
+	check(answer_new(&fixture->catalog, &counters, 1232, &fixture->answer));
 }
 
-static void ask(const uint8_t *data, size_t size, bool is_tcp)
+static void set_up_all(void)
+{
+	if (mkdtemp(directory) == NULL)
+		abort();
+	atexit(clean_up);
+	set_up(&fixtures[0]);
+	set_up(&fixtures[1]);
+}
+
+static void ask(struct fixture *fixture, const uint8_t *data, size_t size, bool is_tcp)
 {
 	struct answer_query query = { data, size, is_tcp, 1000 };
-	size_t got = answer_make(answer, &query, out, sizeof(out));
-	catalog_end(&catalog);
+	size_t got = answer_make(fixture->answer, &query, out, sizeof(out));
+	catalog_end(&fixture->catalog);
 	if (got == 0)
 		return;
 	if (got < 12 || size < 12 || memcmp(out, data, 2) != 0 || (out[2] & 0x80) == 0)
@@ -162,9 +220,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	if (answer == NULL)
-		set_up();
-	ask(data, size, false);
-	ask(data, size, true);
+	if (fixtures[0].answer == NULL)
+		set_up_all();
+	for (int i = 0; i < 2; i++) {
+		ask(&fixtures[i], data, size, false);
+		ask(&fixtures[i], data, size, true);
+	}
 	return 0;
 }
