@@ -22,6 +22,9 @@ struct builder {
 	struct signer *signer; /* NULL: unsigned */
 	struct chain *chain;
 	struct chain_result chained;
+	struct section *sections; /* in the order of their keys */
+	size_t section_count;
+	size_t section_next; /* the first that was not begun yet */
 	struct before before;
 	struct builder_result result;
 	const struct dnsblv6_labels *origin; /* whose names are being written */
@@ -51,6 +54,8 @@ const char *builder_strerror(int status)
 
 /* ---- records ---- */
 
+static int put_due_sections(struct builder *builder, const struct dnsblv6_key *before);
+
 /* name is relative to the origin that is being written. */
 static int put_record(struct builder *builder, const struct dnsblv6_labels *name,
 		      const uint8_t *data, size_t size)
@@ -61,6 +66,9 @@ static int put_record(struct builder *builder, const struct dnsblv6_labels *name
 				    builder->origin->size, &full);
 	if (ret == DNSBLV6_OK)
 		ret = dnsblv6_key_from_labels(full.wire, full.size, &key);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	ret = put_due_sections(builder, &key);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	if (builder->result.record_count == builder->job->max_records)
@@ -157,13 +165,17 @@ static int make_static_section(const struct builder *builder, enum section_kind 
 	return dnsblv6_key_from_labels(name.wire, name.size, &ret_section->start);
 }
 
+static int compare_keys(const struct dnsblv6_key *a, const struct dnsblv6_key *b)
+{
+	size_t shared = a->size < b->size ? a->size : b->size;
+	int by_bytes = memcmp(a->bytes, b->bytes, shared);
+	return by_bytes != 0 ? by_bytes : (int)a->size - (int)b->size;
+}
+
 static int compare_sections(const void *a, const void *b)
 {
-	const struct dnsblv6_key *left = &((const struct section *)a)->start;
-	const struct dnsblv6_key *right = &((const struct section *)b)->start;
-	size_t shared = left->size < right->size ? left->size : right->size;
-	int by_bytes = memcmp(left->bytes, right->bytes, shared);
-	return by_bytes != 0 ? by_bytes : (int)left->size - (int)right->size;
+	return compare_keys(&((const struct section *)a)->start,
+			    &((const struct section *)b)->start);
 }
 
 static int put_origin_section(struct builder *builder, const struct section *section)
@@ -201,19 +213,36 @@ static int make_sections(const struct builder *builder, struct section *sections
 	return ret;
 }
 
-/* In the order of their keys, as the chain wants them. */
+/*
+ * Whatever begins before a key. Runs of keys may enclose others: of flat names
+ * "9ffffff" and "a000000" have "_dnsblv6" between them, "dffffff" and "e000000"
+ * the whole of a sub-zone "dialups".
+ */
+static int put_due_sections(struct builder *builder, const struct dnsblv6_key *before)
+{
+	const struct dnsblv6_labels *origin = builder->origin;
+	int ret = DNSBLV6_OK;
+	while (ret == DNSBLV6_OK && builder->section_next < builder->section_count &&
+	       compare_keys(&builder->sections[builder->section_next].start, before) < 0)
+		ret = put_section(builder, &builder->sections[builder->section_next++]);
+	builder->origin = origin;
+	return ret;
+}
+
 static int put_sections(struct builder *builder)
 {
 	size_t most = 1 + builder->plan->origin_count * SECTION_GLUE + builder->spec->ns_count;
-	size_t count = 0;
-	struct section *sections = calloc(most, sizeof(*sections));
-	if (sections == NULL)
+	builder->section_next = 0;
+	builder->sections = calloc(most, sizeof(*builder->sections));
+	if (builder->sections == NULL)
 		return -ENOMEM;
-	int ret = make_sections(builder, sections, &count);
-	qsort(sections, count, sizeof(*sections), compare_sections);
-	for (size_t i = 0; ret == DNSBLV6_OK && i < count; i++)
-		ret = put_section(builder, &sections[i]);
-	free(sections);
+	int ret = make_sections(builder, builder->sections, &builder->section_count);
+	qsort(builder->sections, builder->section_count, sizeof(*builder->sections),
+	      compare_sections);
+	while (ret == DNSBLV6_OK && builder->section_next < builder->section_count)
+		ret = put_section(builder, &builder->sections[builder->section_next++]);
+	free(builder->sections);
+	builder->sections = NULL;
 	return ret;
 }
 

@@ -495,8 +495,13 @@ static int meet_old(struct chain *chain, struct link *link)
 int chain_put(struct chain *chain, const struct dnsblv6_key *key, const uint8_t *data, size_t size)
 {
 	int ret = DNSBLV6_OK;
-	if (chain->link_count > 0)
-		ret = seal_link(chain, &chain->links[chain->link_count - 1], key);
+	if (chain->link_count > 0) {
+		struct link *previous = &chain->links[chain->link_count - 1];
+		struct store_bytes bytes = { previous->key.bytes, previous->key.size };
+		if (compare_keys(bytes, key) >= 0)
+			return DNSBLV6_EKEY;
+		ret = seal_link(chain, previous, key);
+	}
 	if (ret == DNSBLV6_OK && chain->link_count == LINKS_MAX)
 		ret = flush(chain);
 	if (ret != DNSBLV6_OK)

@@ -50,8 +50,8 @@ int chain_new(struct writer *writer, const struct chain_options *options, struct
 void chain_free(struct chain *chain);
 
 /*
- * The next name: its key, greater than the one before, and its record without signatures
- * (record.h). Both are copied.
+ * The next name: its key and its record without signatures (record.h). Both
+ * are copied. DNSBLV6_EKEY when the key is not greater than the one before.
  */
 int chain_put(struct chain *chain, const struct dnsblv6_key *key, const uint8_t *data, size_t size);
 /* Behind the last name. *ret_result on success only. */

@@ -559,3 +559,29 @@ TEST_CASE("an unsigned store is not signed by accident", "[zone-tools][resign]")
 	REQUIRE(resign_store(&job, &result) == DNSBLV6_OK);
 	CHECK(result.signature_count >= 2 * result.record_count);
 }
+
+TEST_CASE("whatever stands between flat names, the chain is in the order of the keys",
+	  "[zone-tools][builder]")
+{
+	auto style = GENERATE(DNSBLV6_STYLE_FLAT, DNSBLV6_STYLE_DOTTED);
+	auto server = GENERATE("ns1.bl6.example.", "dns.bl6.example.", "cafe.bl6.example.",
+			       "zzz.bl6.example.");
+	signing_key active;
+	zone z;
+	z.about.style = style;
+	z.about.ns[0] = server;
+	z.about.glue[0] = { 0, prefix("192.0.2.53").first };
+	z.about.glue_count = 1;
+	z.keys = { active.handle };
+	uint32_t number = z.value(0x7f000002, "");
+	for (const char *where : { "9.9.9.9", "159.224.97.1", "160.1.2.3", "202.254.1.1",
+				   "203.0.113.7", "222.1.1.1", "2001:db8::/64" }) {
+		z.add(where, number);
+		z.add(where, number, "dialups");
+		z.add(where, number, "cafe-list");
+		z.add(where, number, "deep.dialups");
+	}
+	REQUIRE(z.write(1800000000) == DNSBLV6_OK);
+	CHECK(z.result.signature_count == 2 * z.result.record_count + 2);
+	CHECK(records_of(z.path).size() == z.result.record_count);
+}
