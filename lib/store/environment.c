@@ -2,6 +2,7 @@
 #include "lib/store/environment.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,6 +43,12 @@ int environment_status(int code)
 	default:
 		return code > 0 ? -code : STORE_ECORRUPT;
 	}
+}
+
+char *environment_resolve(const char *path)
+{
+	char *resolved = realpath(path, NULL);
+	return resolved != NULL || errno == ENOMEM ? resolved : strdup(path);
 }
 
 int environment_check_file(const char *path)

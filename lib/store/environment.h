@@ -27,6 +27,13 @@ extern const char *const environment_tables[STORE_TABLE_COUNT];
 /* Of the store, less umask; and of the lock file, which a reader makes when it is missing. */
 #define ENVIRONMENT_FILE_MODE 0664
 
+/*
+ * The one name of a store: path with its symbolic links followed, to be freed.
+ * The lock file is beside it, and two lock files would let two writers in. A
+ * path that does not exist yet is copied. NULL when memory ran out.
+ */
+char *environment_resolve(const char *path);
+
 /* LMDB's code or errno to a status. */
 int environment_status(int code);
 

@@ -33,7 +33,7 @@ static struct store_bytes bytes_of(const MDB_val *value)
 
 /* ---- open and close ---- */
 
-static int open_environment(struct reader *reader)
+static int open_environment(struct reader *reader, const char *path)
 {
 	int code = mdb_env_create(&reader->env);
 	if (code == MDB_SUCCESS)
@@ -42,9 +42,9 @@ static int open_environment(struct reader *reader)
 		return environment_status(code);
 
 	/* MDB_NOTLS: the reader slot belongs to the transaction, not to the thread. */
-	code = mdb_env_open(reader->env, reader->path, MDB_RDONLY | MDB_NOSUBDIR | MDB_NOTLS,
+	code = mdb_env_open(reader->env, path, MDB_RDONLY | MDB_NOSUBDIR | MDB_NOTLS,
 			    ENVIRONMENT_FILE_MODE);
-	if (code == EACCES && access(reader->path, R_OK) == 0)
+	if (code == EACCES && access(path, R_OK) == 0)
 		return STORE_ELOCK;
 	/* Readers that were killed must not fill up the places for readers. */
 	int dead_readers;
@@ -106,9 +106,20 @@ static int check_schema(struct reader *reader)
 	return schema == DNSBLV6_SCHEMA ? STORE_OK : STORE_ESCHEMA;
 }
 
+/* The path as it was given is kept: where it leads to may change. */
+static int open_resolved(struct reader *reader)
+{
+	char *resolved = environment_resolve(reader->path);
+	if (resolved == NULL)
+		return -ENOMEM;
+	int ret = open_environment(reader, resolved);
+	free(resolved);
+	return ret;
+}
+
 static int open_all(struct reader *reader)
 {
-	int ret = open_environment(reader);
+	int ret = open_resolved(reader);
 	if (ret == STORE_OK)
 		ret = environment_check_length(reader->env);
 	if (ret == STORE_OK)

@@ -70,8 +70,8 @@ int reader_next(struct reader *reader, enum store_table table, struct store_byte
 /*
  * Reads everything and compares it with the checksum that the writer keeps.
  * STORE_ECORRUPT when it differs. A file whose inner pages were overwritten
- * can make LMDB crash: call this in a child process, as server/verify.c and
- * dnsblv6-zone check do. Between begin and end; costs a walk of the file.
+ * can make LMDB crash: call this in a child process, as verify.h does. Between begin and end; costs
+ * a walk of the file.
  */
 int reader_verify(struct reader *reader);
 

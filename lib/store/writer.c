@@ -16,7 +16,7 @@
  * The first size limit of a new store. It is address space, not disk: the file
  * grows page by page. Doubled whenever a transaction does not fit.
  */
-#define LIMIT_FIRST ((size_t)64 << 20)
+#define LIMIT_FIRST ((size_t)256 << 20)
 #define LIMIT_LAST  (SIZE_MAX / 4)
 
 /* The greatest key put into a table since it was cleared: what lies behind it is appended. */
@@ -491,7 +491,7 @@ static int open_environment(const char *path, bool is_new, MDB_env **ret_env)
 	return STORE_OK;
 }
 
-int writer_run(const char *path, writer_fn fn, void *context)
+static int run_at(const char *path, writer_fn fn, void *context)
 {
 	MDB_env *env = NULL;
 	int dead_readers;
@@ -514,5 +514,24 @@ int writer_run(const char *path, writer_fn fn, void *context)
 		mdb_env_close(env);
 	else if (is_new && environment_check_file(path) == STORE_EUNFINISHED)
 		remove_store(path); /* LMDB could not even begin it */
+	return ret;
+}
+
+/* A symbolic link to nothing: the store would be made without its one name. */
+static bool is_dangling(const char *path)
+{
+	struct stat found;
+	return stat(path, &found) != 0 && errno == ENOENT && lstat(path, &found) == 0;
+}
+
+int writer_run(const char *path, writer_fn fn, void *context)
+{
+	if (is_dangling(path))
+		return -ENOENT;
+	char *resolved = environment_resolve(path);
+	if (resolved == NULL)
+		return -ENOMEM;
+	int ret = run_at(resolved, fn, context);
+	free(resolved);
 	return ret;
 }

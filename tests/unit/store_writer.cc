@@ -297,10 +297,10 @@ TEST_CASE("a function that fails commits nothing", "[store][writer]")
 	CHECK(open_and_verify(path) == STORE_OK);
 }
 
-// 70 MB of values, more than the first size limit of a store.
+// 288 MB of values, more than the first size limit of a store.
 static int put_much(writer *w)
 {
-	const std::string value(60000, 'v');
+	const std::string value(240000, 'v');
 	for (int i = 0; i < 1200; i++) {
 		char key[16];
 		snprintf(key, sizeof(key), "%06d", i);
@@ -335,7 +335,7 @@ TEST_CASE("the size limit grows by itself, under a reader too", "[store][writer]
 	REQUIRE(reader_begin(opened.get()) == STORE_OK);
 	store_bytes value;
 	CHECK(reader_get(opened.get(), STORE_RECORDS, "001199", 6, &value) == STORE_OK);
-	CHECK(value.size == 60000);
+	CHECK(value.size == 240000);
 	CHECK(reader_get(opened.get(), STORE_RECORDS, "a", 1, &value) == STORE_OK);
 	CHECK(reader_verify(opened.get()) == STORE_OK);
 	reader_end(opened.get());
@@ -834,4 +834,26 @@ TEST_CASE("a writer can read the version before beside the one it makes", "[stor
 	CHECK(seen.before == "a=1 b=2 ");
 	REQUIRE(writer_run(path.c_str(), write_over, &seen) == STORE_OK);
 	CHECK(seen.before == "b=new ");
+}
+
+TEST_CASE("a symbolic link to a store has no lock file of its own", "[store][writer]")
+{
+	tmpdir dir;
+	auto path = dir.file("real.mdb");
+	auto link = dir.file("link.mdb");
+	auto first = [](writer *handle, void *) {
+		return writer_put(handle, STORE_RECORDS, "a", 1, "1", 1);
+	};
+	std::filesystem::create_symlink(path, link);
+	CHECK(writer_run(link.c_str(), first, nullptr) == -ENOENT);
+	REQUIRE(writer_run(path.c_str(), first, nullptr) == STORE_OK);
+	REQUIRE(writer_run(link.c_str(), first, nullptr) == STORE_OK);
+	reader *handle = nullptr;
+	REQUIRE(reader_open(link.c_str(), &handle) == STORE_OK);
+	CHECK(reader_is_current(handle));
+	CHECK_FALSE(std::filesystem::exists(link + "-lock"));
+	std::filesystem::remove(link);
+	std::filesystem::create_symlink(dir.file("other.mdb"), link);
+	CHECK_FALSE(reader_is_current(handle));
+	reader_close(handle);
 }
