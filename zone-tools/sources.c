@@ -66,16 +66,23 @@ static int read_plain_line(struct reading *reading, const struct sink *sink)
 				 entry.last, is_exclusion ? ENTRY_EXCLUDED : sink->value);
 }
 
+/* Those at the end; what is at the front belongs to the place of an error. */
+static void cut_blanks(struct listfile_line *line)
+{
+	while (line->text_size > 0 && strchr(" \t", line->text[line->text_size - 1]) != NULL)
+		line->text[--line->text_size] = '\0';
+}
+
 static int read_line(struct reading *reading, struct listfile_line *line, const struct sink *sink)
 {
+	if (line->fault == NULL)
+		cut_blanks(line);
 	reading->line = line->text;
 	reading->line_size = line->text_size;
 	if (line->fault != NULL) {
 		reading_refuse_line(reading, line->fault);
 		return DNSBLV6_OK;
 	}
-	while (line->text_size > 0 && strchr(" \t", line->text[line->text_size - 1]) != NULL)
-		line->text[--line->text_size] = '\0';
 	return sink->rbldnsd != NULL ? rbldnsd_read_line(sink->rbldnsd, line->text)
 				     : read_plain_line(reading, sink);
 }

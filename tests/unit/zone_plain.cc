@@ -149,6 +149,15 @@ TEST_CASE("a plain list is one dataset of the zone itself, with rbldnsd's defaul
 	CHECK(read.listing.line_count == 3);
 }
 
+TEST_CASE("blanks at the end of a line, or alone in it, are nothing", "[zone-tools][plain]")
+{
+	lists read;
+	CHECK(read.add(nullptr, "192.0.2.1 \n192.0.2.2\t\r\n \n\t\n192.0.2.0/24 \n") == DNSBLV6_OK);
+	CHECK(read.findings() == "");
+	CHECK(read.entries() == lines{ "192.0.2.1 127.0.0.2 2100", "192.0.2.2 127.0.0.2 2100",
+				       "192.0.2.0/24 127.0.0.2 2100" });
+}
+
 TEST_CASE("an IPv6 range that runs over the mapped addresses does not list IPv4",
 	  "[zone-tools][plain]")
 {
