@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * apex.h - the records of a zone that are not bitmaps: SOA, NS, glue, metadata.
+ * apex.h - the records of a zone that are not bitmaps: SOA, NS, DNSKEY, glue, metadata.
  *
  * Flow: builder.c asks for them while it writes; spec.h says what they are.
  */

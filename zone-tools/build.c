@@ -141,10 +141,12 @@ static void parse_style(struct build *build, const char *argument)
 
 static void parse_ns(struct build *build, const char *argument)
 {
+	char given[256];
+	snprintf(given, sizeof(given), "%s", argument);
 	/* argv may be written to (C11 5.1.2.2.1), and outlives the build. */
 	const char *problem = spec_add_ns(&build->spec, (char *)(uintptr_t)argument);
 	if (problem != NULL)
-		options_fail(&table, "--ns '%s': %s", argument, problem);
+		options_fail(&table, "--ns '%s': %s", given, problem);
 }
 
 static uint64_t number(enum row option, const char *argument, uint64_t min, uint64_t max)
@@ -190,7 +192,8 @@ static bool parse_signing(struct build *build, enum row option, const char *argu
 			options_fail(&table, "--publish: more than %d keys", SIGNER_KEYS_MAX);
 		return true;
 	case OPTION_LIFETIME:
-		build->lifetime_s = (uint32_t)number(option, argument, 3600, 366 * 86400);
+		build->lifetime_s = (uint32_t)number(option, argument, SIGNER_LIFETIME_MIN_S,
+						     SIGNER_LIFETIME_MAX_S);
 		return true;
 	case OPTION_UNSIGN:
 		build->may_unsign = true;
@@ -351,7 +354,10 @@ static int write_store(struct build *build)
 		       build->zone, build->plan.ipv4_count, build->plan.ipv6_count,
 		       build->plan.block_count, result.record_count, result.changed_count,
 		       result.signature_count, result.serial);
-	return EX_OK;
+	if (fflush(stdout) == 0)
+		return EX_OK;
+	log_error(NULL, "output not written, but the store is (%s)", builder_strerror(-errno));
+	return EX_IOERR;
 }
 
 static bool is_refused(const struct build *build)

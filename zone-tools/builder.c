@@ -64,6 +64,8 @@ static int put_record(struct builder *builder, const struct dnsblv6_labels *name
 	struct dnsblv6_key key;
 	int ret = dnsblv6_name_join(name->wire, name->size, builder->origin->wire,
 				    builder->origin->size, &full);
+	if (ret == DNSBLV6_OK && full.size + builder->spec->zone.size > DNSBLV6_LABELS_MAX)
+		ret = DNSBLV6_ENAMESIZE; /* with the zone it is no name any more */
 	if (ret == DNSBLV6_OK)
 		ret = dnsblv6_key_from_labels(full.wire, full.size, &key);
 	if (ret != DNSBLV6_OK)
@@ -253,7 +255,8 @@ static int put_records(struct builder *builder)
 					 .ttl = builder->spec->ttl,
 					 .negative_ttl = builder->spec->negative_ttl,
 					 .old_ttl = builder->before.facts.ttl,
-					 .old_negative_ttl = builder->before.negative_ttl };
+					 .old_negative_ttl = builder->before.negative_ttl,
+					 .is_key_new = !builder->before.has_active_key };
 	int ret = DNSBLV6_OK;
 	if (writer_is_new(builder->writer))
 		ret = writer_clear(builder->writer, STORE_RECORDS); /* what comes is appended */
@@ -511,6 +514,19 @@ static int clear(struct builder *builder)
 	return ret;
 }
 
+static int make_signer(struct builder *builder)
+{
+	const struct builder_job *job = builder->job;
+	struct signer_options options = { .zone = &job->spec->zone,
+					  .keys = job->keys,
+					  .key_count = job->key_count,
+					  .now_s = job->now_s,
+					  .lifetime_s = job->lifetime_s };
+	signer_free(builder->signer); /* of a run that did not fit */
+	builder->signer = NULL;
+	return job->key_count == 0 ? DNSBLV6_OK : signer_new(&options, &builder->signer);
+}
+
 static int write_all(struct writer *writer, void *context)
 {
 	struct builder *builder = context;
@@ -521,22 +537,10 @@ static int write_all(struct writer *writer, void *context)
 	int ret = DNSBLV6_OK;
 	builder->writer = writer;
 	builder->result.record_count = 0;
-	if (builder->signer != NULL)
-		signer_clear(builder->signer);
+	ret = make_signer(builder);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < sizeof(steps) / sizeof(steps[0]); i++)
 		ret = steps[i](builder);
 	return ret;
-}
-
-static int make_signer(struct builder *builder)
-{
-	const struct builder_job *job = builder->job;
-	struct signer_options options = { .zone = &job->spec->zone,
-					  .keys = job->keys,
-					  .key_count = job->key_count,
-					  .now_s = job->now_s,
-					  .lifetime_s = job->lifetime_s };
-	return job->key_count == 0 ? DNSBLV6_OK : signer_new(&options, &builder->signer);
 }
 
 int builder_write(const struct builder_job *job, struct builder_result *ret_result)
@@ -544,9 +548,7 @@ int builder_write(const struct builder_job *job, struct builder_result *ret_resu
 	struct builder builder = {
 		.job = job, .plan = job->plan, .listing = job->listing, .spec = job->spec
 	};
-	int ret = make_signer(&builder);
-	if (ret == DNSBLV6_OK)
-		ret = writer_run(job->path, write_all, &builder);
+	int ret = writer_run(job->path, write_all, &builder);
 	if (ret == DNSBLV6_OK) {
 		*ret_result = builder.result;
 		ret_result->changed_count = builder.chained.added_count +

@@ -143,7 +143,7 @@ static int add_nsec_job(struct chain *chain, const struct link *link,
 static bool is_fresh(const struct chain *chain, const struct key *key,
 		     const struct dnsblv6_signature *signature)
 {
-	return signer_is_fresh(chain->options.signer, key, signature);
+	return !chain->options.is_key_new && signer_is_fresh(chain->options.signer, key, signature);
 }
 
 /* ---- bitmaps ---- */
@@ -263,6 +263,8 @@ static int seal_rrset(struct chain *chain, struct link *link, const struct rrs *
 		      const struct key *key)
 {
 	struct dnsblv6_rdata rdatas[RRS_MAX];
+	if (link->seal_count == RRS_MAX - 1) /* the NSEC needs one too */
+		return DNSBLV6_ESPACE;
 	struct seal *seal = &link->seals[link->seal_count++];
 	*seal = make_seal(chain, link, first->type, first->ttl);
 	if (is_same_rrset(new_rrs, old_rrs, first->type) &&

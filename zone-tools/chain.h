@@ -34,6 +34,7 @@ struct chain_options {
 	uint32_t negative_ttl; /* of NSEC records, RFC 9077 */
 	uint32_t old_ttl;      /* the same in the version before */
 	uint32_t old_negative_ttl;
+	bool is_key_new; /* keys[0] of the signer was not in the version before: keep nothing */
 };
 
 /* What became of the names. */

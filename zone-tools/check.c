@@ -21,6 +21,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sysexits.h>
 #include <time.h>
 
@@ -57,6 +58,7 @@ struct check {
 	struct guard_limits limits;
 	struct findings findings;
 	struct progress progress;
+	struct dnsblv6_signing signing; /* of the store; zero when it is not signed */
 };
 
 static void parse_command_line(struct check *check, int argc, char **argv)
@@ -112,6 +114,27 @@ static int check_record(struct store_bytes key, struct store_bytes value)
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
 }
 
+/* In a signed store: a bitmap without signatures would be bogus to validators. */
+static int check_signed(struct store_bytes key, struct store_bytes value)
+{
+	struct dnsblv6_signatures signatures;
+	(void)key;
+	if (dnsblv6_record_kind(value.data, value.size) != DNSBLV6_RECORD_BITMAP)
+		return DNSBLV6_OK;
+	return dnsblv6_record_decode_signatures(value.data, value.size, &signatures);
+}
+
+static int read_signing(struct check *check, struct reader *reader)
+{
+	struct store_bytes value;
+	int ret = reader_get(reader, STORE_FACTS, DNSBLV6_FACT_SIGNING,
+			     strlen(DNSBLV6_FACT_SIGNING), &value);
+	if (ret == DNSBLV6_ENOTFOUND)
+		return DNSBLV6_OK;
+	return ret == DNSBLV6_OK ? dnsblv6_signing_decode(value.data, value.size, &check->signing)
+				 : ret;
+}
+
 static int check_segment(struct store_bytes key, struct store_bytes value)
 {
 	struct dnsblv6_segment segment;
@@ -140,7 +163,11 @@ static int check_records(struct check *check, struct reader *reader)
 	int ret = reader_begin(reader);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	ret = check_table(check, reader, STORE_RECORDS, check_record);
+	ret = read_signing(check, reader);
+	if (ret == DNSBLV6_OK)
+		ret = check_table(check, reader, STORE_RECORDS, check_record);
+	if (ret == DNSBLV6_OK && check->signing.expires_s != 0)
+		ret = check_table(check, reader, STORE_RECORDS, check_signed);
 	if (ret == DNSBLV6_OK)
 		ret = check_table(check, reader, STORE_SEGMENTS, check_segment);
 	reader_end(reader);
@@ -161,6 +188,10 @@ static int check_store(struct check *check, struct dnsblv6_facts *ret_facts)
 	    ret_facts->expires_s <= check->sources.now_s)
 		findings_add(&check->findings, FINDING_REFUSAL, place, "store has expired", NULL, 0,
 			     "$TIMESTAMP of its list");
+	if (ret == DNSBLV6_OK && check->signing.expires_s != 0 &&
+	    check->signing.expires_s <= check->sources.now_s)
+		findings_add(&check->findings, FINDING_REFUSAL, place, "signatures have ended",
+			     NULL, 0, "sign the store");
 	if (ret == DNSBLV6_OK)
 		return EX_OK;
 	log_error(check->store, "store not sound (%s)", store_strerror(ret));
@@ -209,7 +240,9 @@ int check_command(int argc, char **argv)
 		status = check_lists(&check, check.store != NULL ? &facts : NULL, argc, argv);
 	if (status != EX_OK)
 		return status;
-	if (fflush(stdout) != 0)
+	if (fflush(stdout) != 0) {
+		log_error(NULL, "output not written (%s)", store_strerror(-errno));
 		return EX_IOERR;
+	}
 	return check.findings.refusal_count + check.findings.warning_count > 0 ? 1 : EX_OK;
 }

@@ -4,8 +4,8 @@
 /*
  * findings.h - what is wrong with a list, each with its place.
  *
- * Flow: parsers and guard.c add findings -> main.c decides: any refusal ends a
- *       build with exit 65; check prints all of them.
+ * Flow: parsers and guard.c add findings -> build.c: any refusal ends it with
+ *       exit 65; check.c prints all of them.
  *
  *     error: [list.txt:4711] line refused, text="300.1.1.1/24" (octet above 255)
  *

@@ -4,7 +4,7 @@
 /*
  * guard.h - refuses what would list the world, or half of it by mistake.
  *
- * Flow: the parsers ask guard_entry() about each line; main.c asks
+ * Flow: the parsers ask guard_entry() about each line; build.c asks
  *       guard_totals() about the result, before anything is written.
  */
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -297,6 +298,20 @@ static int write_all(int fd, const char *data, size_t size)
 	return DNSBLV6_OK;
 }
 
+/* Without it the name of a new file may be lost with the power. */
+static int sync_directory(const char *path)
+{
+	char *copy = strdup(path);
+	if (copy == NULL)
+		return -ENOMEM;
+	int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int ret = fd < 0 || fsync(fd) != 0 ? -errno : DNSBLV6_OK;
+	if (fd >= 0)
+		close(fd);
+	free(copy);
+	return ret;
+}
+
 /* A file that is there in full, or not at all. */
 static int write_private(const char *path, const char *data, size_t size)
 {
@@ -309,6 +324,8 @@ static int write_private(const char *path, const char *data, size_t size)
 		ret = -errno;
 	if (close(fd) != 0 && ret == DNSBLV6_OK)
 		ret = -errno;
+	if (ret == DNSBLV6_OK)
+		ret = sync_directory(path);
 	if (ret != DNSBLV6_OK)
 		unlink(path);
 	return ret;

@@ -32,6 +32,20 @@ bool keyfiles_add(struct keyfiles *files, const char *path)
 	return true;
 }
 
+/* Why key number cannot be in the zone beside those before it; NULL when it can. */
+static const char *find_conflict(const struct keyfiles *files, size_t number)
+{
+	const struct key *key = files->keys[number];
+	for (size_t i = 0; i < number; i++) {
+		if (key_algorithm(files->keys[i]) != key_algorithm(key))
+			return "all keys of a zone have one algorithm";
+		/* Signatures name their key by its tag alone. */
+		if (key_tag(files->keys[i]) == key_tag(key))
+			return "given twice, or of the same key tag as another";
+	}
+	return NULL;
+}
+
 int keyfiles_read(struct keyfiles *files)
 {
 	if (!keyfiles_has_active(files)) {
@@ -42,11 +56,14 @@ int keyfiles_read(struct keyfiles *files)
 		struct key *key = NULL;
 		int ret = key_read(files->paths[i], &key);
 		files->keys[i] = key;
-		if (ret == DNSBLV6_OK && key_algorithm(key) != key_algorithm(files->keys[0]))
-			ret = KEY_EALGORITHM;
 		if (ret != DNSBLV6_OK) {
 			log_error(files->paths[i], "key not read (%s)", key_strerror(ret));
 			return commands_exit_status(ret);
+		}
+		const char *problem = find_conflict(files, i);
+		if (problem != NULL) {
+			log_error(files->paths[i], "key not taken (%s)", problem);
+			return EX_DATAERR;
 		}
 	}
 	return EX_OK;

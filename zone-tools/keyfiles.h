@@ -3,6 +3,9 @@
 
 /*
  * keyfiles.h - the keys that --key and --publish name, for build and sign.
+ *
+ * Flow: build.c and sign.c collect the paths, keyfiles_read() reads them, and
+ *       builder.h or resign.h borrows the keys until keyfiles_deinit().
  */
 
 #include "zone-tools/signer.h"
@@ -14,7 +17,7 @@ extern "C" {
 struct keyfiles {
 	const char *paths[SIGNER_KEYS_MAX]; /* borrowed; [0] is --key, NULL when not given */
 	const struct key *keys[SIGNER_KEYS_MAX];
-	size_t count; /* after keyfiles_read(): keys, 0 without --key */
+	size_t count; /* of keys, once keyfiles_read() has returned; 0 without --key */
 };
 
 void keyfiles_init(struct keyfiles *files);
@@ -25,8 +28,8 @@ bool keyfiles_add(struct keyfiles *files, const char *path);
 
 /*
  * Reads them all. Logs what is wrong and returns an exit status, EX_OK when
- * nothing is. All keys of a zone have one algorithm: a signature of each would
- * be needed otherwise (RFC 4035 section 2.2).
+ * nothing is. All keys of a zone have one algorithm, because a signature of
+ * each would be needed otherwise (RFC 4035 section 2.2), and different tags.
  */
 int keyfiles_read(struct keyfiles *files);
 void keyfiles_deinit(struct keyfiles *files);

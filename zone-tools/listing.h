@@ -5,7 +5,7 @@
  * listing.h - what list files say, before it is resolved.
  *
  * Flow: plain.c and rbldnsd.c add entries -> resolve.c cuts them into
- *       segments -> builder.c writes the store.
+ *       pieces -> plan.c -> builder.c writes the store.
  *
  * A listing is a set of datasets and of origins (the apex and sub-zones). A
  * dataset is what one "type:file,file" of the command line, one plain file,

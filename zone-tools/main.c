@@ -13,9 +13,12 @@
 #include "lib/store/store.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 static const struct command {
 	const char *name;
@@ -75,8 +78,24 @@ int commands_exit_status(int status)
 	}
 }
 
+/*
+ * A file that took the number of a closed standard stream would be written to
+ * in its stead. A file size limit is to be an error, not the end.
+ */
+static void settle_process(void)
+{
+	int fd;
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+	signal(SIGXFSZ, SIG_IGN);
+}
+
 int main(int argc, char **argv)
 {
+	settle_process();
 	const char *word = argc > 1 ? argv[1] : NULL;
 	if (word == NULL) {
 		fputs("dnsblv6-zone: no command given; try 'dnsblv6-zone --help'\n", stderr);

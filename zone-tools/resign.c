@@ -97,7 +97,7 @@ static int put_names(struct resign *resign, struct writer_walk *walk, struct cha
 	while (ret == DNSBLV6_OK) {
 		ret = put_name(resign, chain, key, value);
 		if (++resign->result.record_count % 4096 == 0)
-			progress_step(resign->job->progress, "names signed",
+			progress_step(resign->job->progress, "names looked at",
 				      resign->result.record_count);
 		if (ret == DNSBLV6_OK)
 			ret = writer_walk_next(walk, &key, &value);
@@ -113,7 +113,8 @@ static int put_records(struct resign *resign, struct writer *writer)
 					 .ttl = before->facts.ttl,
 					 .negative_ttl = before->negative_ttl,
 					 .old_ttl = before->facts.ttl,
-					 .old_negative_ttl = before->negative_ttl };
+					 .old_negative_ttl = before->negative_ttl,
+					 .is_key_new = !before->has_active_key };
 	struct writer_walk *walk = NULL;
 	struct chain *chain = NULL;
 	struct chain_result chained = { 0 };

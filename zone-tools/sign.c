@@ -65,8 +65,8 @@ static void parse_option(struct sign *sign, enum row option, const char *argumen
 			options_fail(&table, "--publish: more than %d keys", SIGNER_KEYS_MAX);
 		break;
 	case OPTION_LIFETIME:
-		sign->job.lifetime_s =
-			(uint32_t)options_number(&table, "lifetime", argument, 3600, 366 * 86400);
+		sign->job.lifetime_s = (uint32_t)options_number(
+			&table, "lifetime", argument, SIGNER_LIFETIME_MIN_S, SIGNER_LIFETIME_MAX_S);
 		break;
 	case OPTION_FORCE:
 		sign->job.may_change_keys = true;

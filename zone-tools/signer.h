@@ -26,7 +26,10 @@ extern "C" {
 #endif
 
 #define SIGNER_LIFETIME_S (14 * 86400) /* by default */
-#define SIGNER_KEYS_MAX	  4	       /* in one DNSKEY RRset; a rollover needs two */
+/* Renewal begins at five fourteenths, which must be before servers warn, at three days. */
+#define SIGNER_LIFETIME_MIN_S (10 * 86400)
+#define SIGNER_LIFETIME_MAX_S (366 * 86400)
+#define SIGNER_KEYS_MAX	      4 /* in one DNSKEY RRset; a rollover needs two */
 
 struct signer;
 

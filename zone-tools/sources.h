@@ -4,7 +4,7 @@
 /*
  * sources.h - the LIST arguments of dnsblv6-zone, read into one listing.
  *
- * Flow: main.c hands over argv -> listfile.c gives lines -> plain.c or
+ * Flow: build.c and check.c hand over argv -> listfile.c gives lines -> plain.c or
  *       rbldnsd.c reads them -> listing.h holds what they said.
  *
  * A LIST is "FILE" or "plain:FILE" (one address, CIDR or range a line), "-"

@@ -20,6 +20,12 @@ static const char *add_glue(struct spec *spec, size_t ns, const char *text)
 	return NULL;
 }
 
+static bool is_same_name(const struct dnsblv6_labels *a, const struct dnsblv6_labels *b)
+{
+	return a->size == b->size &&
+	       strncasecmp((const char *)a->wire, (const char *)b->wire, a->size) == 0;
+}
+
 const char *spec_add_ns(struct spec *spec, char *text)
 {
 	struct dnsblv6_labels name;
@@ -32,7 +38,9 @@ const char *spec_add_ns(struct spec *spec, char *text)
 	if (ret != DNSBLV6_OK || name.size == 0)
 		return "not a domain name";
 	for (size_t i = 0; i < spec->ns_count; i++) {
-		if (strcasecmp(spec->ns[i], server) == 0)
+		struct dnsblv6_labels other;
+		if (dnsblv6_name_from_text(spec->ns[i], &other) == DNSBLV6_OK &&
+		    is_same_name(&name, &other))
 			return "given twice";
 	}
 	spec->ns[spec->ns_count++] = server;
@@ -70,6 +78,12 @@ static bool has_glue(const struct spec *spec, size_t ns)
 	return false;
 }
 
+static bool is_apex(const char *text, const struct dnsblv6_labels *zone)
+{
+	struct dnsblv6_labels name;
+	return dnsblv6_name_from_text(text, &name) == DNSBLV6_OK && is_same_name(&name, zone);
+}
+
 /* The names of addresses have records of their own. */
 static bool is_taken(const char *text, const struct dnsblv6_labels *zone)
 {
@@ -89,6 +103,8 @@ static const char *check_name_servers(const struct spec *spec)
 			       "NAME,ADDRESS";
 		if (is_inside && is_taken(spec->ns[i], &spec->zone))
 			return "a name server inside the zone has a name that addresses need";
+		if (is_apex(spec->ns[i], &spec->zone))
+			return "a name server cannot have the name of the zone itself";
 		if (!is_inside && has_glue(spec, i))
 			return "only a name server inside the zone has addresses in it";
 	}
@@ -103,8 +119,10 @@ static const char *check_names(const struct spec *spec)
 	if (spec->mailbox != NULL && dnsblv6_name_from_text(spec->mailbox, &name) != DNSBLV6_OK)
 		return "the mailbox is not a domain name (hostmaster.example.net.)";
 	if (spec->classic != NULL && (dnsblv6_name_from_text(spec->classic, &name) != DNSBLV6_OK ||
-				      strlen(spec->classic) > 246))
+				      name.size == 0 || strlen(spec->classic) > 246))
 		return "the classic zone is not a domain name";
+	if (spec->classic != NULL && is_same_name(&name, &spec->zone))
+		return "the classic zone cannot have the name of the zone itself";
 	if (spec->reason != NULL && strlen(spec->reason) > 246)
 		return "the reason URL is longer than 246 bytes";
 	return NULL;

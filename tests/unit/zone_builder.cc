@@ -585,3 +585,32 @@ TEST_CASE("whatever stands between flat names, the chain is in the order of the 
 	CHECK(z.result.signature_count == 2 * z.result.record_count + 2);
 	CHECK(records_of(z.path).size() == z.result.record_count);
 }
+
+TEST_CASE("a zone whose block names would be too long is refused", "[zone-tools][builder]")
+{
+	zone z;
+	std::string label(63, 'a');
+	z.about.zone =
+		labels((label + "." + label + "." + label + "." + std::string(61, 'b')).c_str());
+	z.add("192.0.2.1", z.value(0x7f000002, ""));
+	CHECK(z.write() == DNSBLV6_ENAMESIZE);
+	z.about.zone =
+		labels((label + "." + label + "." + label + "." + std::string(36, 'b')).c_str());
+	CHECK(z.write() == DNSBLV6_OK);
+}
+
+TEST_CASE("a signature is not kept for another key of the same tag", "[zone-tools][chain]")
+{
+	// Keys with equal tags are rare; that no old key is known is the same case.
+	signing_key active;
+	signing_key other;
+	zone z;
+	z.keys = { active.handle };
+	z.may_unsign = true;
+	z.add("192.0.2.1", z.value(0x7f000002, ""));
+	REQUIRE(z.write(1800000000) == DNSBLV6_OK);
+	uint64_t all = z.result.signature_count;
+	z.keys = { other.handle };
+	REQUIRE(z.write(1800000060) == DNSBLV6_OK);
+	CHECK(z.result.signature_count == all);
+}
