@@ -11,7 +11,7 @@
  *             { 'q', "quiet", NULL, "say nothing when all is well" },
  *     };
  *     static const struct options_table table = {
- *             .program = "dnsblv6-zone build", .version = "dnsblv6-zone",
+ *             .program = "dnsblv6-zone build",
  *             .usage = "[options] LIST ...", .rows = rows, .row_count = ROWS(rows) };
  *
  * Every table also has -h/--help and -V/--version, which options_next() serves

@@ -4,9 +4,9 @@
 /*
  * dnssec.h - the bytes of NSEC and RRSIG records, and the bytes that are signed.
  *
- * Flow: zone-tools/signer.c signs dnssec_input; server/proof.c puts the same NSEC
- *       and RRSIG into answers. Neither stores an NSEC: it follows from the
- *       next key of the store and the types at the name, so both sides must
+ * Flow: zone-tools/chain.c makes NSEC and RRSIG records, and signer.c signs
+ *       dnsblv6_signing_input(); zonefile.c and server/proof.c make the same again. Neither stores
+ * an NSEC: it follows from the next key of the store and the types at the name, so both sides must
  *       make it alike, which is why it is made here.
  *
  * RFC 4034 sections 3.1 (RRSIG), 4.1 (NSEC) and 6 (canonical form). Algorithms
@@ -32,10 +32,9 @@ enum {
 	DNSBLV6_TYPE_RRSIG = 46,
 	DNSBLV6_TYPE_NSEC = 47,
 	DNSBLV6_TYPE_DNSKEY = 48,
-	DNSBLV6_TYPE_ZONEMD = 63,
 };
 
-#define DNSBLV6_TYPES_MAX 16 /* types at one name; ours have seven at most */
+#define DNSBLV6_TYPES_MAX 16 /* types at one name; ours have six at most */
 
 /* The types that exist at a name, ascending. */
 struct dnsblv6_types {

@@ -79,7 +79,8 @@ void dnsblv6_record_encode_signed_bitmap(const struct dnsblv6_bitmap *map,
 int dnsblv6_record_decode_signatures(const uint8_t *data, size_t size,
 				     struct dnsblv6_signatures *ret_signatures);
 
-/* One RR of a static name (SOA, NS, TXT, glue). RDATA is uncompressed wire form. */
+/* One RR of a static name (SOA, NS, DNSKEY, TXT, glue, and their RRSIGs). RDATA is uncompressed
+ * wire form. */
 struct dnsblv6_rr {
 	uint16_t type;
 	uint16_t rdata_size;
