@@ -3,6 +3,7 @@
 
 #include "zone-tools/array.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,7 @@ static int append(struct pieces *pieces, struct dnsblv6_addr first, struct dnsbl
 	}
 	if (!array_reserve(pieces->items, pieces->count + 1, &pieces->capacity))
 		return -ENOMEM;
+	assert(pieces->items != NULL); /* there is room now: static analysis cannot tell */
 	pieces->items[pieces->count++] = (struct dnsblv6_segment){ first, last, set };
 	return DNSBLV6_OK;
 }

@@ -219,8 +219,11 @@ int signer_run(struct signer *signer)
 	int ret = map_outputs(signer);
 	if (ret != DNSBLV6_OK)
 		return ret;
+	struct output *outputs = signer->outputs;
+	if (outputs == NULL)
+		return -ENOMEM;
 	for (size_t i = 0; i < signer->job_count; i++)
-		signer->outputs[i].is_made = 0;
+		outputs[i].is_made = 0;
 
 	size_t worthwhile = signer->job_count / SHARE_MIN + 1;
 	unsigned process_count = signer->options.process_count;
@@ -228,7 +231,7 @@ int signer_run(struct signer *signer)
 		process_count = (unsigned)worthwhile;
 	sign_in_processes(signer, process_count);
 	for (size_t i = 0; i < signer->job_count; i++) {
-		if (!signer->outputs[i].is_made)
+		if (!outputs[i].is_made)
 			return KEY_ECRYPTO;
 	}
 	signer->made_count += signer->job_count;

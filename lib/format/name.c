@@ -431,8 +431,10 @@ int dnsblv6_name_join(const uint8_t *left, size_t left_size, const uint8_t *righ
 	if (left_size + right_size > DNSBLV6_LABELS_MAX)
 		return DNSBLV6_ENAMESIZE;
 	struct dnsblv6_labels name = { .size = (uint8_t)(left_size + right_size) };
-	memcpy(name.wire, left, left_size);
-	memcpy(name.wire + left_size, right, right_size);
+	if (left_size > 0)
+		memcpy(name.wire, left, left_size);
+	if (right_size > 0)
+		memcpy(name.wire + left_size, right, right_size);
 	*ret_name = name;
 	return DNSBLV6_OK;
 }
