@@ -294,7 +294,8 @@ int zone_find(struct zone *zone, const struct dnsblv6_key *key, struct zone_matc
 	if (ret != DNSBLV6_OK)
 		return ret;
 	struct dnsblv6_key *wildcard = &ret_match->wildcard;
-	*wildcard = *key;
+	wildcard->size = key->size;
+	memcpy(wildcard->bytes, key->bytes, key->size);
 	for (; labels > encloser_labels; labels--)
 		dnsblv6_key_to_parent(wildcard);
 	/* No longer than the name, whose label it takes the place of. */

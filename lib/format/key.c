@@ -39,17 +39,19 @@ static bool add_label_byte(struct dnsblv6_key *key, uint8_t byte)
 
 int dnsblv6_key_add_label(struct dnsblv6_key *key, const uint8_t *label, size_t label_size)
 {
-	struct dnsblv6_key longer = *key;
+	/* Behind what is there: giving its size back undoes it. At the apex there is room. */
+	const uint16_t size_before = key->size;
+	bool has_room = true;
 	if (is_apex(key->bytes, key->size))
-		longer.size = 0;
-	else if (!add_byte(&longer, SEPARATOR))
-		return DNSBLV6_ESPACE;
-	for (size_t i = 0; i < label_size; i++) {
-		if (!add_label_byte(&longer, label[i]))
-			return DNSBLV6_ESPACE;
-	}
-	*key = longer;
-	return DNSBLV6_OK;
+		key->size = 0;
+	else
+		has_room = add_byte(key, SEPARATOR);
+	for (size_t i = 0; i < label_size && has_room; i++)
+		has_room = add_label_byte(key, label[i]);
+	if (has_room)
+		return DNSBLV6_OK;
+	key->size = size_before;
+	return DNSBLV6_ESPACE;
 }
 
 int dnsblv6_key_from_labels(const uint8_t *labels, size_t size, struct dnsblv6_key *ret_key)
