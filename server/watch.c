@@ -112,7 +112,7 @@ static void log_expired(const struct watch_zone *watched)
 static void log_signatures(const struct watch_zone *watched, uint64_t now_s)
 {
 	const struct zone *zone = watched->zone;
-	if (zone->reader == NULL || !zone->has_version)
+	if (!zone->has_version)
 		return;
 	uint64_t expires_s = zone->signing.expires_s;
 	enum zone_signatures state = zone_check_signatures(zone, now_s);
@@ -233,7 +233,12 @@ static void start_verify(struct watch_zone *watched, const struct watch_file *fi
 	}
 	watched->poll.data = watched;
 	watched->is_verifying = true;
-	uv_poll_start(&watched->poll, UV_READABLE, verify_on_readable);
+	ret = uv_poll_start(&watched->poll, UV_READABLE, verify_on_readable);
+	if (ret != 0) {
+		stop_polling(watched);
+		verify_cancel(&watched->verify);
+		refuse(watched, ret);
+	}
 }
 
 /* ---- once a second ---- */
@@ -244,6 +249,7 @@ static void refresh(struct watch_zone *watched)
 	zone_begin(watched->zone);
 	zone_end(watched->zone);
 	log_state(watched);
+	log_signatures(watched, (uint64_t)time(NULL));
 }
 
 static void look(struct watch_zone *watched)
@@ -269,10 +275,8 @@ static void look(struct watch_zone *watched)
 static void timer_on_tick(uv_timer_t *timer)
 {
 	struct watch *watch = timer->data;
-	for (size_t i = 0; i < watch->zone_count; i++) {
+	for (size_t i = 0; i < watch->zone_count; i++)
 		look(&watch->zones[i]);
-		log_signatures(&watch->zones[i], (uint64_t)time(NULL));
-	}
 	tell(watch);
 }
 
