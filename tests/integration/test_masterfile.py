@@ -8,47 +8,12 @@ Needs kzonecheck, knotd and named-checkzone.
 
 import os
 
-from harness import (A, AAAA, DATA, NS, SEED, SOA, TXT, ZONE, Case, ask_all, bitmap_name,
-                     main, peer, wait_for, ask)
+from harness import A, AAAA, DATA, NS, SOA, TXT, ZONE, ask_all, main, peer
+from masterfile import LIST, DumpCase
 from oracle import Oracle
 
-KNOT = """
-server:
-    listen: {host}@{port}
-    rundir: {directory}
-database:
-    storage: {directory}
-log:
-  - target: stderr
-    any: info
-zone:
-  - domain: {zone}
-    file: {zonefile}
-    storage: {directory}
-    journal-content: none
-"""
 
-LIST = """
-192.0.2.1
-192.0.2.100-192.0.2.103
-198.51.100.0/24
-203.0.0.0/16
-44.0.0.0/9
-2001:db8:bad::/64
-2a00:1:2::/48
-2a00:1:3:40::/58
-2a00:6::/31
-"""
-
-
-class MasterFile(Case):
-    def dump(self, *lists):
-        self.build(self.path("bl6.mdb"), *lists)
-        zonefile = self.path("zone.txt")
-        with open(zonefile, "wb") as file:
-            self.run_zone_into(file, "dump", "--zonefile", "--store", self.path("bl6.mdb"))
-        return zonefile
-
+class MasterFile(DumpCase):
     def check(self, zonefile):
         checker = self.start([peer("kzonecheck"), "-v", "-o", ZONE, zonefile], "kzonecheck")
         self.assertEqual(checker.popen.wait(120), 0, checker.log())
@@ -56,29 +21,6 @@ class MasterFile(Case):
                              "named-checkzone")
         self.assertEqual(checker.popen.wait(120), 0, checker.log())
         self.assertRegex(checker.log(), r"(?m)^OK$")
-
-    def start_knot(self, zonefile):
-        host, port = self.free_address()
-        config = self.write("knot.conf", KNOT.format(host=host, port=port, zone=ZONE,
-                                                     directory=self.directory,
-                                                     zonefile=zonefile))
-        knot = self.start([peer("knotd"), "-c", config], "knotd")
-        knot.wait_for_log("server started")
-        wait_for(lambda: ask((host, port), ZONE, SOA).rcode == 0, "Knot to load the zone")
-        return host, port
-
-    def names(self, oracle):
-        """Block names, the names above them, and names that nothing stands for."""
-        names = {ZONE, f"_dnsblv6.{ZONE}", f"ip6.{ZONE}", f"127.{ZONE}", f"x.{ZONE}",
-                 f"0.02.0.192.{ZONE}", f"2.2.0.192.{ZONE}", f"a.0.2.0.192.{ZONE}",
-                 f"junk.100.51.198.{ZONE}", f"*.100.51.198.{ZONE}", f"*.2.0.192.{ZONE}",
-                 f"junk.junk.0.203.{ZONE}", f"256.{ZONE}", f"ip6.2001.ip6.{ZONE}"}
-        for address in oracle.sample(4000, SEED):
-            name = bitmap_name(address)
-            while name != ZONE:
-                names.add(name)
-                name = name.split(".", 1)[1]
-        return sorted(names)
 
     def compare(self, oracle, zonefile):
         knot = self.start_knot(zonefile)

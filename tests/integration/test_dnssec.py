@@ -1,0 +1,230 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+A signed zone is secure to everybody who checks: verifiers, Knot, Unbound, delv.
+
+The dumped zone passes ldns-verify-zone, dnssec-verify and kzonecheck; Knot,
+serving the dump, proves every answer as we do, record by record; Unbound and
+delv, with the key as trust anchor, find it secure and equal to the list. With
+another anchor they must not.
+"""
+
+import os
+import subprocess
+
+from harness import (A, AAAA, CLASSIC, DATA, DEADLINE_S, IS_SANITIZED, NOERROR, NS, NXDOMAIN, SEED,
+                     SERVFAIL, SOA, TXT, ZONE, ask, ask_all, bitmap_name, main, peer, wait_for)
+from masterfile import LIST, DumpCase
+from oracle import Oracle, differences
+
+RRSIG, NSEC, DNSKEY = 46, 47, 48
+DO = {"edns_size": 1232, "edns_flags": 0x8000}
+RD_AD = 0x0120  # AD in a question asks for AD in the answer
+NAMES = 1000 if IS_SANITIZED else 5000
+
+UNBOUND = """
+server:
+    interface: {host}
+    port: {port}
+    do-daemonize: no
+    use-syslog: no
+    logfile: ""
+    chroot: ""
+    username: ""
+    directory: "{directory}"
+    pidfile: ""
+    do-ip6: no
+    access-control: 127.0.0.0/8 allow
+    do-not-query-localhost: no
+    module-config: "validator iterator"
+    trust-anchor: "{anchor}"
+    aggressive-nsec: {aggressive}
+    val-log-level: 2
+    outgoing-range: 512
+remote-control:
+    control-enable: no
+stub-zone:
+    name: "{zone}"
+    stub-addr: {server_host}@{server_port}
+stub-zone:
+    name: "{classic}"
+    stub-addr: {server_host}@{server_port}
+"""
+
+
+def proof(reply):
+    """Every record of a reply that matters to a validator, signatures and proofs included."""
+    def lines(records):
+        return sorted((r.name.lower(), r.type, r.ttl, b"" if r.type in (NS, SOA) else r.rdata)
+                      for r in records)
+    return reply.rcode, lines(reply.answer), lines(reply.authority)
+
+
+class Dnssec(DumpCase):
+    def keygen(self, name="bl6.pem", *options):
+        path = self.path(name)
+        self.run_zone("keygen", "--zone", ZONE, "--key", path, *options)
+        return path
+
+    def dnskey(self, key):
+        return self.run_zone("ds", "--zone", ZONE, "--key", key, "--dnskey").out.strip()
+
+    def remove_store(self):
+        for name in ("bl6.mdb", "bl6.mdb-lock"):
+            if os.path.exists(self.path(name)):
+                os.unlink(self.path(name))
+
+    def real_list(self):
+        """A list of some size with a bit of everything."""
+        lines = LIST.split()
+        path = os.path.join(DATA, "ipsum.txt")
+        if os.path.exists(path):
+            with open(path, encoding="ascii") as file:
+                words = (line.split() for line in file if not line.startswith("#"))
+                lines += [address for address, count in words if int(count) >= 3]
+        else:
+            lines += [f"{1 + self.random.randrange(100)}.{self.random.randrange(256)}."
+                      f"{self.random.randrange(256)}.{self.random.randrange(256)}"
+                      for _ in range(10000)]
+        return self.write("list.txt", "\n".join(lines) + "\n")
+
+    # ---- verifiers ----
+
+    def verify(self, zonefile):
+        for command in (["ldns-verify-zone", zonefile],
+                        # One key signs everything, so its flag says nothing: -z.
+                        ["dnssec-verify", "-z", "-o", ZONE, zonefile],
+                        ["kzonecheck", "--dnssec", "on", "--origin", ZONE, zonefile]):
+            checker = self.start([peer(command[0]), *command[1:]], command[0])
+            self.assertEqual(checker.popen.wait(300), 0, checker.log()[-4000:])
+
+    def test_verifiers_accept_the_zone_in_each_style_and_algorithm(self):
+        path = self.write("list.txt", LIST)
+        flat = self.write("flat.txt", "192.0.2.1\n198.51.100.0/24\n2a00:1:2:40::/58\n")
+        for algorithm in ("ecdsap256sha256", "ed25519"):
+            key = self.keygen(f"{algorithm}.pem", "--algorithm", algorithm)
+            for style, chosen in (("dotted", path), ("flat", flat)):
+                with self.subTest(algorithm=algorithm, style=style):
+                    self.remove_store()
+                    self.verify(self.dump("--key", key, "--style", style, chosen))
+
+    def test_verifiers_accept_a_real_list(self):
+        self.verify(self.dump("--key", self.keygen(), self.real_list()))
+
+    # ---- another server of the same zone ----
+
+    def test_knot_proves_every_answer_alike(self):
+        path = self.write("list.txt", LIST)
+        knot = self.start_knot(self.dump("--key", self.keygen(), path))
+        server = self.serve([(ZONE, self.path("bl6.mdb"), None)])
+        questions = [(name, rrtype) for name in self.names(Oracle().read_plain(path))
+                     for rrtype in (AAAA, self.random.choice((A, TXT, SOA, DNSKEY)))]
+        questions += [(ZONE, rrtype) for rrtype in (A, AAAA, NS, SOA, TXT, DNSKEY, NSEC)]
+        pairs = zip(questions, ask_all(server.address, questions, **DO),
+                    ask_all(knot, questions, **DO))
+        different = [(question, proof(ours), proof(theirs)) for question, ours, theirs in pairs
+                     if proof(ours) != proof(theirs)]
+        self.assertEqual(different[:3], [], f"{len(different)} of {len(questions)} differ")
+
+    # ---- validating resolvers ----
+
+    def start_unbound(self, server, anchor, aggressive="yes"):
+        host, port = self.free_address()
+        config = self.write("unbound.conf", UNBOUND.format(
+            host=host, port=port, directory=self.directory, anchor=anchor, aggressive=aggressive,
+            zone=ZONE, classic=CLASSIC, server_host=server.address[0],
+            server_port=server.address[1]))
+        resolver = self.start([peer("unbound"), "-d", "-c", config], "unbound")
+        resolver.wait_for_log("start of service")
+        wait_for(lambda: ask((host, port), CLASSIC, SOA).rcode == NOERROR, "Unbound to resolve")
+        return host, port
+
+    def check_list(self, resolver, oracle):
+        """Listed, wildcard and not listed addresses."""
+        addresses = oracle.sample(NAMES, SEED)
+        replies = ask_all(resolver, [(bitmap_name(a), AAAA) for a in addresses], window=64,
+                          flags=RD_AD)
+        wrong = list(differences(oracle, addresses, replies, ZONE))
+        self.assertEqual(wrong[:10], [], f"{len(wrong)} of {NAMES} wrong")
+        insecure = [reply.question for reply in replies if not reply.is_authentic]
+        self.assertEqual(insecure[:10], [], f"{len(insecure)} of {NAMES} not secure")
+
+    def check_names(self, resolver, server, names):
+        """Everything else: what the resolver says is secure and what the server says."""
+        questions = [(name, rrtype) for name in names
+                     for rrtype in (AAAA, self.random.choice((A, TXT, SOA, DNSKEY)))]
+        questions += [(ZONE, rrtype) for rrtype in (A, NS, SOA, TXT, DNSKEY)]
+        said = ask_all(server.address, questions)
+        replies = ask_all(resolver, questions, window=64, flags=RD_AD)
+        for question, direct, reply in zip(questions, said, replies):
+            self.assertIsNotNone(reply, question)
+            self.assertTrue(reply.is_authentic, question)
+            # RDATA of the other types may hold names, which each program compresses its way.
+            self.assertEqual((reply.rcode, sorted(reply.rdata(AAAA))),
+                             (direct.rcode, sorted(direct.rdata(AAAA))), question)
+
+    def resolve(self, aggressive):
+        path = self.real_list()
+        key = self.keygen()
+        self.build(self.path("bl6.mdb"), "--key", key, path)
+        server = self.serve()
+        resolver = self.start_unbound(server, self.dnskey(key), aggressive)
+        oracle = Oracle().read_plain(path)
+        self.check_list(resolver, oracle)
+        names = self.names(oracle)
+        self.check_names(resolver, server, self.random.sample(names, min(len(names), 2000)))
+        # The classic zone is another one, and has no signatures to be wrong.
+        reply = ask(resolver, f"2.0.0.127.{CLASSIC}", A, flags=RD_AD)
+        self.assertEqual((reply.rcode, len(reply.answer), reply.is_authentic), (NOERROR, 1, False))
+
+    def test_unbound_finds_everything_secure_and_equal_to_the_list(self):
+        self.resolve("no")
+
+    def test_unbound_concludes_the_same_from_proofs_it_has_seen(self):
+        self.resolve("yes")
+
+    def test_with_another_key_nothing_is_secure(self):
+        self.build(self.path("bl6.mdb"), "--key", self.keygen(), self.write("list.txt", LIST))
+        resolver = self.start_unbound(self.serve(), self.dnskey(self.keygen("other.pem")))
+        for name in ("0.2.0.192", "0.100.51.198", "zz"):
+            self.assertEqual(ask(resolver, f"{name}.{ZONE}", AAAA).rcode, SERVFAIL, name)
+
+    def test_delv_validates_each_kind_of_answer(self):
+        key = self.keygen()
+        self.build(self.path("bl6.mdb"), "--key", key, self.write("list.txt", LIST))
+        server = self.serve()
+        public = self.dnskey(key).split()[-1]
+        anchors = self.write("anchors", f'trust-anchors {{ {ZONE} static-key 257 3 13'
+                                        f' "{public}"; }};\n')
+        for name, rrtype, wanted in (
+                ("0.2.0.192.", "AAAA", "fully validated"),
+                ("0.100.51.198.", "AAAA", "fully validated"),
+                ("", "SOA", "fully validated"),
+                ("", "DNSKEY", "fully validated"),
+                ("0.2.0.192.", "A", "negative response, fully validated"),
+                ("2.0.192.", "AAAA", "negative response, fully validated"),
+                ("0.100.51.198.", "A", "negative response, fully validated"),
+                ("1.2.0.192.", "AAAA", "negative response, fully validated"),
+                ("zz.", "AAAA", "negative response, fully validated")):
+            result = subprocess.run(
+                [peer("delv"), "-a", anchors, f"+root={ZONE}", f"@{server.address[0]}",
+                 "-p", str(server.address[1]), name + ZONE, rrtype],
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                timeout=DEADLINE_S)
+            self.assertIn(f"; {wanted}\n", result.stdout, (name, rrtype, result.stderr))
+
+    # ---- who is not asked for it does not get it ----
+
+    def test_clients_without_do_and_of_the_classic_zone_get_no_signature(self):
+        self.build(self.path("bl6.mdb"), "--key", self.keygen(), self.write("list.txt", LIST))
+        server = self.serve()
+        for name, how in ((f"0.2.0.192.{ZONE}", {}), (f"1.2.0.192.{ZONE}", {"edns_size": 1232}),
+                          (f"1.2.0.192.{CLASSIC}", DO), (f"9.9.9.9.{CLASSIC}", DO)):
+            reply = server.ask(name, AAAA if name.endswith(ZONE) else A, **how)
+            self.assertIn(reply.rcode, (NOERROR, NXDOMAIN))
+            types = {record.type for record in reply.answer + reply.authority}
+            self.assertFalse(types & {RRSIG, NSEC, DNSKEY}, name)
+
+
+if __name__ == "__main__":
+    main()
