@@ -244,6 +244,8 @@ class message
 				end = end == 0 ? at_ : end;
 				if (target >= at_ - 2)
 					throw std::runtime_error("pointer forward");
+				if (wire_[target] >= 0xc0)
+					throw std::runtime_error("pointer to a pointer");
 				at_ = target;
 				continue;
 			}
@@ -322,6 +324,7 @@ struct store_options {
 	bool has_signing = true;	      // the fact, when it is signed
 	uint64_t signed_until_s = 9e9;	      // what the fact says
 	std::set<std::string> unsigned_names; // that lack what they should have
+	std::vector<std::string> more_bitmaps;
 	// When not NULL: becomes the names with data and their types.
 	std::map<std::string, std::set<uint16_t>> *names = nullptr;
 };
@@ -513,9 +516,10 @@ class store_writer
 		std::map<uint16_t, uint32_t> ttls = { { dns::NSEC, 600 } };
 		for (const rr &one : list)
 			ttls[one.type] = one.ttl;
+		// Before the data: who takes the first RR for data is found out.
 		for (const auto &[type, ttl] : ttls)
-			list.push_back(
-				{ dns::RRSIG, ttl, rrsig_rdata(name, options_.apex, type, ttl) });
+			list.insert(list.begin(), { dns::RRSIG, ttl,
+						    rrsig_rdata(name, options_.apex, type, ttl) });
 	}
 	void put_signing(const dnsblv6_signing &signing)
 	{
@@ -670,6 +674,8 @@ inline int store_content(writer *w, void *context)
 		write_flat_bitmaps(out);
 	else
 		write_dotted_bitmaps(out);
+	for (const std::string &name : options.more_bitmaps)
+		out.full(name);
 	return out.status();
 }
 

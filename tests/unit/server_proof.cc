@@ -593,8 +593,17 @@ TEST_CASE("addresses of name servers come signed, or not at all when there is no
 	CHECK(reply.answer.size() == 14);
 	CHECK_FALSE(reply.additional.empty());
 	CHECK(reply.additional.size() < 46);
-	message whole = zone.server.ask(secure("", dns::NS), true);
-	REQUIRE(whole.additional.size() == 46);
+}
+
+TEST_CASE("over TCP all of them come, beyond what pointers reach", "[server][proof]")
+{
+	store_options options = signed_store();
+	options.more_ns = GENERATE(10U, 60U);
+	signed_server zone(options);
+	bytes wire = zone.server.make(dns::query(secure("", dns::NS)), true);
+	CHECK((wire.size() > 0x4000) == (options.more_ns == 60));
+	message whole(wire);
+	REQUIRE(whole.additional.size() == 6 + 4 * options.more_ns);
 	for (size_t i = 0; i < whole.additional.size(); i += 2) {
 		const record &address = whole.additional[i];
 		const record &signature = whole.additional[i + 1];
@@ -646,6 +655,28 @@ TEST_CASE("a name that lacks its signatures is SERVFAIL with DO alone", "[server
 	CHECK(zone.server.ask(plain(name, dns::AAAA)).answer.size() == 1);
 	CHECK(zone.server.ask(plain("x." + name, dns::A)).rcode == dns::NXDOMAIN);
 	CHECK(zone.server.ask(secure("0.0.0.127", dns::AAAA)).answer.size() == 2);
+}
+
+TEST_CASE("a name in the store that is too long under the apex is SERVFAIL, on both sides of it",
+	  "[server][proof]")
+{
+	tmpdir directory;
+	store_options options = signed_store();
+	const std::string top(63, 't');
+	options.apex = top + "." + top + ".example.";
+	const std::string filler(61, 'z');
+	options.more_bitmaps = { filler + "." + filler + "." + filler + "." + filler };
+	write_store(directory.file("bl6.mdb"), options);
+	decision server("zone:\n  - domain: " + options.apex +
+				"\n    store: " + directory.file("bl6.mdb") + "\n",
+			directory);
+	question asked = secure("", dns::AAAA);
+	asked.name = "twelve." + options.apex; // its NSEC has the long name
+	CHECK(server.ask(asked).rcode == dns::SERVFAIL);
+	asked.name = "~." + options.apex; // behind the long name
+	CHECK(server.ask(asked).rcode == dns::SERVFAIL);
+	asked.name = "ns1." + options.apex;
+	CHECK(server.ask(asked).rcode == dns::NOERROR);
 }
 
 TEST_CASE("a signed store whose SOA has no signature is not opened", "[server][proof][zone]")
