@@ -83,7 +83,7 @@ class Dnssec(DumpCase):
                 words = (line.split() for line in file if not line.startswith("#"))
                 lines += [address for address, count in words if int(count) >= 3]
         else:
-            lines += [f"{1 + self.random.randrange(100)}.{self.random.randrange(256)}."
+            lines += [f"{20 + self.random.randrange(80)}.{self.random.randrange(256)}."
                       f"{self.random.randrange(256)}.{self.random.randrange(256)}"
                       for _ in range(10000)]
         return self.write("list.txt", "\n".join(lines) + "\n")
