@@ -521,7 +521,9 @@ static int run_at(const char *path, writer_fn fn, void *context)
 static bool is_dangling(const char *path)
 {
 	struct stat found;
-	return stat(path, &found) != 0 && errno == ENOENT && lstat(path, &found) == 0;
+	/* The link first: a file that another writer makes meanwhile is none. */
+	return lstat(path, &found) == 0 && S_ISLNK(found.st_mode) && stat(path, &found) != 0 &&
+	       errno == ENOENT;
 }
 
 int writer_run(const char *path, writer_fn fn, void *context)
