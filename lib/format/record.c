@@ -1,68 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "lib/format/record.h"
 
+#include "lib/format/bytes.h"
+
 #include <string.h>
-
-/* ---- integers, big-endian and unaligned ---- */
-
-static void put(uint8_t **out, uint64_t number, unsigned size)
-{
-	for (unsigned i = size; i > 0; i--)
-		*(*out)++ = (uint8_t)(number >> (8 * (i - 1)));
-}
-
-static void put_bytes(uint8_t **out, const uint8_t *bytes, size_t size)
-{
-	if (size > 0)
-		memcpy(*out, bytes, size);
-	*out += size;
-}
-
-/* What is left to decode. has_failed is sticky: a chain of takes is checked once. */
-struct input {
-	const uint8_t *data;
-	size_t size;
-	bool has_failed;
-};
-
-static const uint8_t *take_bytes(struct input *input, size_t size)
-{
-	if (input->has_failed || size > input->size) {
-		input->has_failed = true;
-		return NULL;
-	}
-	const uint8_t *bytes = input->data;
-	input->data += size;
-	input->size -= size;
-	return bytes;
-}
-
-static uint64_t take(struct input *input, unsigned size)
-{
-	uint64_t number = 0;
-	const uint8_t *bytes = take_bytes(input, size);
-	for (unsigned i = 0; bytes != NULL && i < size; i++)
-		number = number << 8 | bytes[i];
-	return number;
-}
-
-static int finish(const struct input *input)
-{
-	return input->has_failed || input->size > 0 ? DNSBLV6_ERECORD : DNSBLV6_OK;
-}
 
 static void put_labels(uint8_t **out, const struct dnsblv6_labels *name)
 {
-	put(out, name->size, 1);
-	put_bytes(out, name->wire, name->size);
+	bytes_put(out, name->size, 1);
+	bytes_put_string(out, name->wire, name->size);
 }
 
-static void take_labels(struct input *input, struct dnsblv6_labels *ret_name)
+static void take_labels(struct bytes_input *input, struct dnsblv6_labels *ret_name)
 {
 	struct dnsblv6_key key;
 	memset(ret_name, 0, sizeof(*ret_name));
-	size_t size = (size_t)take(input, 1);
-	const uint8_t *wire = take_bytes(input, size);
+	size_t size = (size_t)bytes_take(input, 1);
+	const uint8_t *wire = bytes_take_string(input, size);
 	if (wire == NULL)
 		return;
 	if (size > DNSBLV6_LABELS_MAX || dnsblv6_key_from_labels(wire, size, &key) != DNSBLV6_OK) {
@@ -104,18 +58,18 @@ int dnsblv6_record_decode_bitmap(const uint8_t *data, size_t size, struct dnsblv
 
 static void put_signature(uint8_t **out, const struct dnsblv6_signature *signature)
 {
-	put(out, signature->inception, 4);
-	put(out, signature->expiration, 4);
-	put(out, signature->key_tag, 2);
-	put_bytes(out, signature->bytes, DNSBLV6_SIGNATURE_BYTES);
+	bytes_put(out, signature->inception, 4);
+	bytes_put(out, signature->expiration, 4);
+	bytes_put(out, signature->key_tag, 2);
+	bytes_put_string(out, signature->bytes, DNSBLV6_SIGNATURE_BYTES);
 }
 
-static void take_signature(struct input *input, struct dnsblv6_signature *ret_signature)
+static void take_signature(struct bytes_input *input, struct dnsblv6_signature *ret_signature)
 {
-	ret_signature->inception = (uint32_t)take(input, 4);
-	ret_signature->expiration = (uint32_t)take(input, 4);
-	ret_signature->key_tag = (uint16_t)take(input, 2);
-	const uint8_t *bytes = take_bytes(input, DNSBLV6_SIGNATURE_BYTES);
+	ret_signature->inception = (uint32_t)bytes_take(input, 4);
+	ret_signature->expiration = (uint32_t)bytes_take(input, 4);
+	ret_signature->key_tag = (uint16_t)bytes_take(input, 2);
+	const uint8_t *bytes = bytes_take_string(input, DNSBLV6_SIGNATURE_BYTES);
 	if (bytes != NULL)
 		memcpy(ret_signature->bytes, bytes, DNSBLV6_SIGNATURE_BYTES);
 }
@@ -137,11 +91,11 @@ int dnsblv6_record_decode_signatures(const uint8_t *data, size_t size,
 		return DNSBLV6_ERECORD;
 	if (size == DNSBLV6_BITMAP_RECORD_SIZE)
 		return DNSBLV6_ENOTFOUND;
-	struct input input = { data + DNSBLV6_BITMAP_RECORD_SIZE, size - DNSBLV6_BITMAP_RECORD_SIZE,
-			       false };
+	struct bytes_input input = { data + DNSBLV6_BITMAP_RECORD_SIZE,
+				     size - DNSBLV6_BITMAP_RECORD_SIZE, false };
 	take_signature(&input, &ret_signatures->aaaa);
 	take_signature(&input, &ret_signatures->nsec);
-	return finish(&input);
+	return bytes_finish(&input);
 }
 
 enum { RR_HEADER_SIZE = 8 };
@@ -156,12 +110,12 @@ int dnsblv6_record_encode_rrs(const struct dnsblv6_rr *rrs, size_t rr_count, uin
 		return DNSBLV6_ESPACE;
 
 	uint8_t *out = ret_data;
-	put(&out, DNSBLV6_RECORD_RRSETS, 1);
+	bytes_put(&out, DNSBLV6_RECORD_RRSETS, 1);
 	for (size_t i = 0; i < rr_count; i++) {
-		put(&out, rrs[i].type, 2);
-		put(&out, rrs[i].ttl, 4);
-		put(&out, rrs[i].rdata_size, 2);
-		put_bytes(&out, rrs[i].rdata, rrs[i].rdata_size);
+		bytes_put(&out, rrs[i].type, 2);
+		bytes_put(&out, rrs[i].ttl, 4);
+		bytes_put(&out, rrs[i].rdata_size, 2);
+		bytes_put_string(&out, rrs[i].rdata, rrs[i].rdata_size);
 	}
 	*ret_size = size;
 	return DNSBLV6_OK;
@@ -178,12 +132,12 @@ int dnsblv6_record_next_rr(const uint8_t *data, size_t size, size_t *offset,
 	if (*offset >= size)
 		return *offset == size ? DNSBLV6_ENOTFOUND : DNSBLV6_ERECORD;
 
-	struct input input = { data + *offset, size - *offset, false };
+	struct bytes_input input = { data + *offset, size - *offset, false };
 	struct dnsblv6_rr rr;
-	rr.type = (uint16_t)take(&input, 2);
-	rr.ttl = (uint32_t)take(&input, 4);
-	rr.rdata_size = (uint16_t)take(&input, 2);
-	rr.rdata = take_bytes(&input, rr.rdata_size);
+	rr.type = (uint16_t)bytes_take(&input, 2);
+	rr.ttl = (uint32_t)bytes_take(&input, 4);
+	rr.rdata_size = (uint16_t)bytes_take(&input, 2);
+	rr.rdata = bytes_take_string(&input, rr.rdata_size);
 	if (input.has_failed)
 		return DNSBLV6_ERECORD;
 	*offset = size - input.size;
@@ -198,18 +152,18 @@ enum { FAMILY_IPV4 = 4, FAMILY_IPV6 = 6 };
 static void put_addr(uint8_t **out, struct dnsblv6_addr addr)
 {
 	if (dnsblv6_addr_is_ipv4(addr)) {
-		put(out, dnsblv6_addr_ipv4(addr), 4);
+		bytes_put(out, dnsblv6_addr_ipv4(addr), 4);
 		return;
 	}
 	dnsblv6_addr_to_bytes(addr, *out);
 	*out += 16;
 }
 
-static struct dnsblv6_addr take_addr(struct input *input, uint64_t family)
+static struct dnsblv6_addr take_addr(struct bytes_input *input, uint64_t family)
 {
 	if (family == FAMILY_IPV4)
-		return dnsblv6_addr_from_ipv4((uint32_t)take(input, 4));
-	const uint8_t *bytes = take_bytes(input, 16);
+		return dnsblv6_addr_from_ipv4((uint32_t)bytes_take(input, 4));
+	const uint8_t *bytes = bytes_take_string(input, 16);
 	struct dnsblv6_addr addr = { 0, 0 };
 	if (bytes != NULL)
 		addr = dnsblv6_addr_from_bytes(bytes);
@@ -222,8 +176,8 @@ static struct dnsblv6_addr take_addr(struct input *input, uint64_t family)
 size_t dnsblv6_segment_make_key(uint16_t origin, struct dnsblv6_addr last, uint8_t *ret_key)
 {
 	uint8_t *out = ret_key;
-	put(&out, origin, 2);
-	put(&out, dnsblv6_addr_is_ipv4(last) ? FAMILY_IPV4 : FAMILY_IPV6, 1);
+	bytes_put(&out, origin, 2);
+	bytes_put(&out, dnsblv6_addr_is_ipv4(last) ? FAMILY_IPV4 : FAMILY_IPV6, 1);
 	put_addr(&out, last);
 	return (size_t)(out - ret_key);
 }
@@ -232,23 +186,23 @@ size_t dnsblv6_segment_encode(const struct dnsblv6_segment *segment, uint8_t *re
 {
 	uint8_t *out = ret_data;
 	put_addr(&out, segment->first);
-	put(&out, segment->set, 4);
+	bytes_put(&out, segment->set, 4);
 	return (size_t)(out - ret_data);
 }
 
 int dnsblv6_segment_decode(const uint8_t *key, size_t key_size, const uint8_t *data, size_t size,
 			   uint16_t *ret_origin, struct dnsblv6_segment *ret_segment)
 {
-	struct input key_input = { key, key_size, false };
-	struct input data_input = { data, size, false };
+	struct bytes_input key_input = { key, key_size, false };
+	struct bytes_input data_input = { data, size, false };
 	struct dnsblv6_segment segment;
 
-	uint16_t origin = (uint16_t)take(&key_input, 2);
-	uint64_t family = take(&key_input, 1);
+	uint16_t origin = (uint16_t)bytes_take(&key_input, 2);
+	uint64_t family = bytes_take(&key_input, 1);
 	segment.last = take_addr(&key_input, family);
 	segment.first = take_addr(&data_input, family);
-	segment.set = (uint32_t)take(&data_input, 4);
-	if (finish(&key_input) != DNSBLV6_OK || finish(&data_input) != DNSBLV6_OK ||
+	segment.set = (uint32_t)bytes_take(&data_input, 4);
+	if (bytes_finish(&key_input) != DNSBLV6_OK || bytes_finish(&data_input) != DNSBLV6_OK ||
 	    dnsblv6_addr_compare(segment.first, segment.last) > 0)
 		return DNSBLV6_ERECORD;
 	*ret_origin = origin;
@@ -262,7 +216,7 @@ enum { VALUE_HEADER_SIZE = 9 };
 
 void dnsblv6_set_make_key(uint32_t set, uint8_t *ret_key)
 {
-	put(&ret_key, set, DNSBLV6_SET_KEY_SIZE);
+	bytes_put(&ret_key, set, DNSBLV6_SET_KEY_SIZE);
 }
 
 int dnsblv6_set_encode(const struct dnsblv6_value *values, size_t value_count, uint8_t *ret_data,
@@ -276,10 +230,10 @@ int dnsblv6_set_encode(const struct dnsblv6_value *values, size_t value_count, u
 
 	uint8_t *out = ret_data;
 	for (size_t i = 0; i < value_count; i++) {
-		put(&out, values[i].a, 4);
-		put(&out, values[i].ttl, 4);
-		put(&out, values[i].text_size, 1);
-		put_bytes(&out, values[i].text, values[i].text_size);
+		bytes_put(&out, values[i].a, 4);
+		bytes_put(&out, values[i].ttl, 4);
+		bytes_put(&out, values[i].text_size, 1);
+		bytes_put_string(&out, values[i].text, values[i].text_size);
 	}
 	*ret_size = size;
 	return DNSBLV6_OK;
@@ -291,12 +245,12 @@ int dnsblv6_set_next(const uint8_t *data, size_t size, size_t *offset,
 	if (*offset >= size)
 		return *offset == size ? DNSBLV6_ENOTFOUND : DNSBLV6_ERECORD;
 
-	struct input input = { data + *offset, size - *offset, false };
+	struct bytes_input input = { data + *offset, size - *offset, false };
 	struct dnsblv6_value value;
-	value.a = (uint32_t)take(&input, 4);
-	value.ttl = (uint32_t)take(&input, 4);
-	value.text_size = (uint8_t)take(&input, 1);
-	value.text = take_bytes(&input, value.text_size);
+	value.a = (uint32_t)bytes_take(&input, 4);
+	value.ttl = (uint32_t)bytes_take(&input, 4);
+	value.text_size = (uint8_t)bytes_take(&input, 1);
+	value.text = bytes_take_string(&input, value.text_size);
 	if (input.has_failed)
 		return DNSBLV6_ERECORD;
 	*offset = size - input.size;
@@ -330,14 +284,14 @@ size_t dnsblv6_value_expand(const struct dnsblv6_value *value, struct dnsblv6_ad
 
 void dnsblv6_schema_encode(uint32_t schema, uint8_t *ret_data)
 {
-	put(&ret_data, schema, 4);
+	bytes_put(&ret_data, schema, 4);
 }
 
 int dnsblv6_schema_decode(const uint8_t *data, size_t size, uint32_t *ret_schema)
 {
-	struct input input = { data, size, false };
-	uint32_t schema = (uint32_t)take(&input, 4);
-	if (finish(&input) != DNSBLV6_OK)
+	struct bytes_input input = { data, size, false };
+	uint32_t schema = (uint32_t)bytes_take(&input, 4);
+	if (bytes_finish(&input) != DNSBLV6_OK)
 		return DNSBLV6_ERECORD;
 	*ret_schema = schema;
 	return DNSBLV6_OK;
@@ -347,33 +301,33 @@ size_t dnsblv6_facts_encode(const struct dnsblv6_facts *facts, uint8_t *ret_data
 {
 	uint8_t *out = ret_data;
 	put_labels(&out, &facts->zone);
-	put(&out, facts->style, 1);
-	put(&out, facts->ttl, 4);
-	put(&out, facts->serial, 4);
-	put(&out, facts->built_s, 8);
-	put(&out, facts->expires_s, 8);
-	put(&out, facts->record_count, 8);
-	put(&out, facts->block_count, 8);
-	put(&out, facts->ipv4_count, 8);
-	put(&out, facts->ipv6_count, 8);
+	bytes_put(&out, facts->style, 1);
+	bytes_put(&out, facts->ttl, 4);
+	bytes_put(&out, facts->serial, 4);
+	bytes_put(&out, facts->built_s, 8);
+	bytes_put(&out, facts->expires_s, 8);
+	bytes_put(&out, facts->record_count, 8);
+	bytes_put(&out, facts->block_count, 8);
+	bytes_put(&out, facts->ipv4_count, 8);
+	bytes_put(&out, facts->ipv6_count, 8);
 	return (size_t)(out - ret_data);
 }
 
 int dnsblv6_facts_decode(const uint8_t *data, size_t size, struct dnsblv6_facts *ret_facts)
 {
-	struct input input = { data, size, false };
+	struct bytes_input input = { data, size, false };
 	struct dnsblv6_facts facts;
 	take_labels(&input, &facts.zone);
-	facts.style = (uint8_t)take(&input, 1);
-	facts.ttl = (uint32_t)take(&input, 4);
-	facts.serial = (uint32_t)take(&input, 4);
-	facts.built_s = take(&input, 8);
-	facts.expires_s = take(&input, 8);
-	facts.record_count = take(&input, 8);
-	facts.block_count = take(&input, 8);
-	facts.ipv4_count = take(&input, 8);
-	facts.ipv6_count = take(&input, 8);
-	if (finish(&input) != DNSBLV6_OK || facts.style > DNSBLV6_STYLE_FLAT)
+	facts.style = (uint8_t)bytes_take(&input, 1);
+	facts.ttl = (uint32_t)bytes_take(&input, 4);
+	facts.serial = (uint32_t)bytes_take(&input, 4);
+	facts.built_s = bytes_take(&input, 8);
+	facts.expires_s = bytes_take(&input, 8);
+	facts.record_count = bytes_take(&input, 8);
+	facts.block_count = bytes_take(&input, 8);
+	facts.ipv4_count = bytes_take(&input, 8);
+	facts.ipv6_count = bytes_take(&input, 8);
+	if (bytes_finish(&input) != DNSBLV6_OK || facts.style > DNSBLV6_STYLE_FLAT)
 		return DNSBLV6_ERECORD;
 	*ret_facts = facts;
 	return DNSBLV6_OK;
@@ -381,17 +335,17 @@ int dnsblv6_facts_decode(const uint8_t *data, size_t size, struct dnsblv6_facts 
 
 void dnsblv6_signing_encode(const struct dnsblv6_signing *signing, uint8_t *ret_data)
 {
-	put(&ret_data, signing->algorithm, 1);
-	put(&ret_data, signing->expires_s, 8);
+	bytes_put(&ret_data, signing->algorithm, 1);
+	bytes_put(&ret_data, signing->expires_s, 8);
 }
 
 int dnsblv6_signing_decode(const uint8_t *data, size_t size, struct dnsblv6_signing *ret_signing)
 {
-	struct input input = { data, size, false };
+	struct bytes_input input = { data, size, false };
 	struct dnsblv6_signing signing;
-	signing.algorithm = (uint8_t)take(&input, 1);
-	signing.expires_s = take(&input, 8);
-	if (finish(&input) != DNSBLV6_OK)
+	signing.algorithm = (uint8_t)bytes_take(&input, 1);
+	signing.expires_s = bytes_take(&input, 8);
+	if (bytes_finish(&input) != DNSBLV6_OK)
 		return DNSBLV6_ERECORD;
 	*ret_signing = signing;
 	return DNSBLV6_OK;
@@ -402,8 +356,8 @@ enum { ORIGIN_PREFIX_SIZE = sizeof(DNSBLV6_FACT_ORIGIN) - 1 };
 void dnsblv6_origin_make_key(uint16_t origin, uint8_t *ret_key)
 {
 	uint8_t *out = ret_key;
-	put_bytes(&out, (const uint8_t *)DNSBLV6_FACT_ORIGIN, ORIGIN_PREFIX_SIZE);
-	put(&out, origin, 2);
+	bytes_put_string(&out, (const uint8_t *)DNSBLV6_FACT_ORIGIN, ORIGIN_PREFIX_SIZE);
+	bytes_put(&out, origin, 2);
 }
 
 int dnsblv6_origin_parse_key(const uint8_t *key, size_t key_size, uint16_t *ret_origin)
@@ -419,17 +373,17 @@ size_t dnsblv6_origin_encode(const struct dnsblv6_origin *origin, uint8_t *ret_d
 {
 	uint8_t *out = ret_data;
 	put_labels(&out, &origin->name);
-	put(&out, origin->default_set, 4);
+	bytes_put(&out, origin->default_set, 4);
 	return (size_t)(out - ret_data);
 }
 
 int dnsblv6_origin_decode(const uint8_t *data, size_t size, struct dnsblv6_origin *ret_origin)
 {
-	struct input input = { data, size, false };
+	struct bytes_input input = { data, size, false };
 	struct dnsblv6_origin origin;
 	take_labels(&input, &origin.name);
-	origin.default_set = (uint32_t)take(&input, 4);
-	if (finish(&input) != DNSBLV6_OK)
+	origin.default_set = (uint32_t)bytes_take(&input, 4);
+	if (bytes_finish(&input) != DNSBLV6_OK)
 		return DNSBLV6_ERECORD;
 	*ret_origin = origin;
 	return DNSBLV6_OK;

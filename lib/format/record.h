@@ -9,12 +9,13 @@
  *       as tables. Integers are big-endian and unaligned: everything is read
  *       and written with memcpy, never by a cast of a mapped page.
  *
- * A store has four tables:
+ * A store has five tables:
  *
  *     records   key of an owner name (key.h)  -> a bitmap, or RRsets
  *     segments  origin, last address          -> first address, value set
  *     sets      value set number              -> values: TTL, A, text
  *     facts     a fixed name                  -> facts about the zone
+ *     journal   number of a change            -> what it changed (journal.h)
  *
  * The bitmap zone needs records alone. Segments say what the classic zone of
  * the same list answers where that differs from "bit set: the origin's default
@@ -33,7 +34,7 @@
 extern "C" {
 #endif
 
-#define DNSBLV6_SCHEMA 1 /* raised whenever a byte below changes its meaning */
+#define DNSBLV6_SCHEMA 2 /* raised whenever a byte below changes its meaning */
 
 /* ---- records ---- */
 

@@ -8,10 +8,8 @@
 #include <unistd.h>
 
 const char *const environment_tables[STORE_TABLE_COUNT] = {
-	[STORE_RECORDS] = "records",
-	[STORE_SEGMENTS] = "segments",
-	[STORE_SETS] = "sets",
-	[STORE_FACTS] = "facts",
+	[STORE_RECORDS] = "records", [STORE_SEGMENTS] = "segments", [STORE_SETS] = "sets",
+	[STORE_FACTS] = "facts",     [STORE_JOURNAL] = "journal",
 };
 
 int environment_status(int code)

@@ -53,16 +53,36 @@ static int open_environment(struct reader *reader, const char *path)
 	return environment_status(code);
 }
 
+static int find_table(struct reader *reader, MDB_txn *txn, enum store_table table)
+{
+	int code = mdb_dbi_open(txn, environment_tables[table], 0, &reader->tables[table]);
+	return code == MDB_NOTFOUND ? STORE_EUNFINISHED : environment_status(code);
+}
+
+static int check_schema(const struct reader *reader, MDB_txn *txn)
+{
+	MDB_val key = val(DNSBLV6_FACT_SCHEMA, strlen(DNSBLV6_FACT_SCHEMA));
+	MDB_val value;
+	uint32_t schema;
+	int code = mdb_get(txn, reader->tables[STORE_FACTS], &key, &value);
+	if (code == MDB_NOTFOUND)
+		return STORE_EUNFINISHED;
+	if (code != MDB_SUCCESS)
+		return environment_status(code);
+	if (dnsblv6_schema_decode(value.mv_data, value.mv_size, &schema) != DNSBLV6_OK)
+		return STORE_ECORRUPT;
+	return schema == DNSBLV6_SCHEMA ? STORE_OK : STORE_ESCHEMA;
+}
+
+/* The schema first: another one may have other tables. */
 static int find_tables(struct reader *reader, MDB_txn *txn)
 {
-	for (unsigned i = 0; i < STORE_TABLE_COUNT; i++) {
-		int code = mdb_dbi_open(txn, environment_tables[i], 0, &reader->tables[i]);
-		if (code == MDB_NOTFOUND)
-			return STORE_EUNFINISHED;
-		if (code != MDB_SUCCESS)
-			return environment_status(code);
-	}
-	return STORE_OK;
+	int ret = find_table(reader, txn, STORE_FACTS);
+	if (ret == STORE_OK)
+		ret = check_schema(reader, txn);
+	for (unsigned i = 0; ret == STORE_OK && i < STORE_TABLE_COUNT; i++)
+		ret = find_table(reader, txn, (enum store_table)i);
+	return ret;
 }
 
 /* Handles of tables outlive the transaction that opened them only if it commits. */
@@ -91,21 +111,6 @@ static int open_cursors(struct reader *reader)
 	return environment_status(code);
 }
 
-static int check_schema(struct reader *reader)
-{
-	MDB_val key = val(DNSBLV6_FACT_SCHEMA, strlen(DNSBLV6_FACT_SCHEMA));
-	MDB_val value;
-	uint32_t schema;
-	int code = mdb_get(reader->txn, reader->tables[STORE_FACTS], &key, &value);
-	if (code == MDB_NOTFOUND)
-		return STORE_EUNFINISHED;
-	if (code != MDB_SUCCESS)
-		return environment_status(code);
-	if (dnsblv6_schema_decode(value.mv_data, value.mv_size, &schema) != DNSBLV6_OK)
-		return STORE_ECORRUPT;
-	return schema == DNSBLV6_SCHEMA ? STORE_OK : STORE_ESCHEMA;
-}
-
 /* The path as it was given is kept: where it leads to may change. */
 static int open_resolved(struct reader *reader)
 {
@@ -126,10 +131,8 @@ static int open_all(struct reader *reader)
 		ret = open_tables(reader);
 	if (ret == STORE_OK)
 		ret = open_cursors(reader);
-	if (ret != STORE_OK)
-		return ret;
-	ret = check_schema(reader);
-	mdb_txn_reset(reader->txn);
+	if (ret == STORE_OK)
+		mdb_txn_reset(reader->txn);
 	return ret;
 }
 

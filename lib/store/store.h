@@ -44,7 +44,14 @@ enum store_status {
 /* Text for these, for lib/format's and for -errno values. Never NULL. */
 const char *store_strerror(int status);
 
-enum store_table { STORE_RECORDS, STORE_SEGMENTS, STORE_SETS, STORE_FACTS, STORE_TABLE_COUNT };
+enum store_table {
+	STORE_RECORDS,
+	STORE_SEGMENTS,
+	STORE_SETS,
+	STORE_FACTS,
+	STORE_JOURNAL,
+	STORE_TABLE_COUNT
+};
 
 struct store_bytes {
 	const uint8_t *data;

@@ -4,6 +4,7 @@
  * what it decoded is encoded to the same bytes.
  */
 #include "lib/format/dnssec.h"
+#include "lib/format/journal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,30 @@ static void try_facts(const uint8_t *data, size_t size)
 	}
 }
 
+static void try_journal(const uint8_t *data, size_t size)
+{
+	struct dnsblv6_change change;
+	struct dnsblv6_name_change name;
+	uint8_t again[DNSBLV6_CHANGE_SIZE];
+	size_t offset = 0;
+	if (dnsblv6_change_decode(data, size, &change) == DNSBLV6_OK) {
+		dnsblv6_change_encode(&change, again);
+		expect(size == DNSBLV6_CHANGE_SIZE && memcmp(again, data, size) == 0);
+	}
+	for (;;) {
+		size_t begin = offset;
+		size_t again_size = 0;
+		if (dnsblv6_name_change_next(data, size, &offset, &name) != DNSBLV6_OK)
+			break;
+		uint8_t *copy = malloc(offset - begin);
+		expect(copy != NULL && offset <= size &&
+		       dnsblv6_name_change_encode(&name, copy, offset - begin, &again_size) ==
+			       DNSBLV6_OK &&
+		       again_size == offset - begin && memcmp(copy, data + begin, again_size) == 0);
+		free(copy);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	(void)dnsblv6_record_kind(data, size);
@@ -120,5 +145,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	try_segment(data, size);
 	try_set(data, size);
 	try_facts(data, size);
+	try_journal(data, size);
 	return 0;
 }
