@@ -8,7 +8,8 @@
  *
  * FILE must be there and have 8 bytes: the count, in the machine's byte order,
  * shared by all processes that have it mapped. Freeing is not counted. glibc
- * only: the real functions are those it exports for this purpose.
+ * only: the real functions are those it exports for this purpose. Ours get their
+ * usual names from the linker (meson.build): no other part may link to them.
  */
 
 #include <errno.h>
@@ -20,6 +21,13 @@
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
+
+EXPORT void *allocations_malloc(size_t size);
+EXPORT void *allocations_calloc(size_t number, size_t size);
+EXPORT void *allocations_realloc(void *memory, size_t size);
+EXPORT void *allocations_memalign(size_t alignment, size_t size);
+EXPORT void *allocations_aligned_alloc(size_t alignment, size_t size);
+EXPORT int allocations_posix_memalign(void **ret_memory, size_t alignment, size_t size);
 
 /* glibc's own names. NOLINTBEGIN(cert-dcl51-cpp): not ours to choose. */
 void *__libc_malloc(size_t size);
@@ -48,37 +56,37 @@ __attribute__((constructor)) static void map_counter(void)
 		counter = memory;
 }
 
-EXPORT void *malloc(size_t size)
+EXPORT void *allocations_malloc(size_t size)
 {
 	count();
 	return __libc_malloc(size);
 }
 
-EXPORT void *calloc(size_t number, size_t size)
+EXPORT void *allocations_calloc(size_t number, size_t size)
 {
 	count();
 	return __libc_calloc(number, size);
 }
 
-EXPORT void *realloc(void *memory, size_t size)
+EXPORT void *allocations_realloc(void *memory, size_t size)
 {
 	count();
 	return __libc_realloc(memory, size);
 }
 
-EXPORT void *memalign(size_t alignment, size_t size)
+EXPORT void *allocations_memalign(size_t alignment, size_t size)
 {
 	count();
 	return __libc_memalign(alignment, size);
 }
 
-EXPORT void *aligned_alloc(size_t alignment, size_t size)
+EXPORT void *allocations_aligned_alloc(size_t alignment, size_t size)
 {
 	count();
 	return __libc_memalign(alignment, size);
 }
 
-EXPORT int posix_memalign(void **ret_memory, size_t alignment, size_t size)
+EXPORT int allocations_posix_memalign(void **ret_memory, size_t alignment, size_t size)
 {
 	count();
 	void *memory = __libc_memalign(alignment, size);
