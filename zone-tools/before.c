@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { DNSKEY_ALGORITHM = 3 }; /* where it stands in the RDATA, RFC 4034 section 2.1 */
+
 static bool is_active_key(const struct dnsblv6_rr *rr, const struct key *const *keys,
 			  size_t key_count)
 {
@@ -28,7 +30,10 @@ static int load_apex(struct writer *writer, const struct key *const *keys, size_
 	while ((ret = dnsblv6_record_next_rr(value.data, value.size, &offset, &rr)) == DNSBLV6_OK) {
 		if (rr.type == DNSBLV6_TYPE_SOA)
 			before->negative_ttl = rr.ttl; /* apex.c gives MINIMUM the same value */
-		before->is_signed |= rr.type == DNSBLV6_TYPE_DNSKEY;
+		if (rr.type == DNSBLV6_TYPE_DNSKEY && rr.rdata_size > DNSKEY_ALGORITHM) {
+			before->is_signed = true;
+			before->algorithm = rr.rdata[DNSKEY_ALGORITHM];
+		}
 		before->has_active_key |= is_active_key(&rr, keys, key_count);
 	}
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : STORE_ECORRUPT;

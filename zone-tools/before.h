@@ -26,6 +26,7 @@ struct before {
 	struct dnsblv6_facts facts;
 	uint32_t negative_ttl;
 	bool is_signed;
+	uint8_t algorithm;   /* when it is signed */
 	bool has_active_key; /* its DNSKEY RRset has the key that is to sign now */
 };
 

@@ -19,7 +19,8 @@ struct builder {
 	const struct plan *plan; /* the job's, as all below */
 	const struct listing *listing;
 	const struct spec *spec;
-	struct signer *signer; /* NULL: unsigned */
+	struct signer *signer;	   /* NULL: unsigned */
+	struct recorder *recorder; /* NULL in a new store */
 	struct chain *chain;
 	struct chain_result chained;
 	struct section *sections; /* in the order of their keys */
@@ -241,6 +242,9 @@ static int put_sections(struct builder *builder)
 	int ret = make_sections(builder, builder->sections, &builder->section_count);
 	qsort(builder->sections, builder->section_count, sizeof(*builder->sections),
 	      compare_sections);
+	struct dnsblv6_key apex = dnsblv6_key_of_apex();
+	if (ret == DNSBLV6_OK)
+		ret = chain_begin(builder->chain, &apex);
 	while (ret == DNSBLV6_OK && builder->section_next < builder->section_count)
 		ret = put_section(builder, &builder->sections[builder->section_next++]);
 	free(builder->sections);
@@ -256,6 +260,7 @@ static int put_records(struct builder *builder)
 					 .negative_ttl = builder->spec->negative_ttl,
 					 .old_ttl = builder->before.facts.ttl,
 					 .old_negative_ttl = builder->before.negative_ttl,
+					 .recorder = builder->recorder,
 					 .is_key_new = !builder->before.has_active_key };
 	int ret = DNSBLV6_OK;
 	if (writer_is_new(builder->writer))
@@ -264,6 +269,8 @@ static int put_records(struct builder *builder)
 		ret = chain_new(builder->writer, &options, &builder->chain);
 	if (ret == DNSBLV6_OK)
 		ret = put_sections(builder);
+	if (ret == DNSBLV6_OK)
+		ret = chain_close(builder->chain, NULL);
 	if (ret == DNSBLV6_OK)
 		ret = chain_end(builder->chain, &builder->chained);
 	chain_free(builder->chain);
@@ -451,8 +458,12 @@ static int put_facts(struct builder *builder)
 	};
 	uint8_t data[DNSBLV6_FACTS_MAX];
 	size_t size = dnsblv6_facts_encode(&facts, data);
-	return writer_put(builder->writer, STORE_FACTS, DNSBLV6_FACT_ZONE,
-			  strlen(DNSBLV6_FACT_ZONE), data, size);
+	struct dnsblv6_change change = chain_change(&builder->chained, builder->job->now_s);
+	int ret = writer_put(builder->writer, STORE_FACTS, DNSBLV6_FACT_ZONE,
+			     strlen(DNSBLV6_FACT_ZONE), data, size);
+	if (ret != DNSBLV6_OK || builder->recorder == NULL)
+		return ret;
+	return recorder_end(builder->recorder, &facts, &change);
 }
 
 static int put_signing(struct builder *builder)
@@ -502,6 +513,29 @@ static int load_before(struct builder *builder)
 	return ret;
 }
 
+/* ---- the journal ---- */
+
+/* Has the new version RRs in common with the old one at all? */
+static bool has_common_rrs(const struct builder *builder)
+{
+	const struct before *before = &builder->before;
+	if (before->facts.ttl != builder->spec->ttl ||
+	    before->negative_ttl != builder->spec->negative_ttl ||
+	    before->is_signed != (builder->signer != NULL))
+		return false;
+	return !before->is_signed || before->algorithm == key_algorithm(builder->job->keys[0]);
+}
+
+static int begin_recording(struct builder *builder)
+{
+	recorder_free(builder->recorder); /* of a run that did not fit */
+	builder->recorder = NULL;
+	if (!builder->before.is_there)
+		return DNSBLV6_OK;
+	return recorder_new(builder->writer, &builder->before, DNSBLV6_CHANGE_BUILD,
+			    has_common_rrs(builder), &builder->recorder);
+}
+
 /* ---- the whole ---- */
 
 /* Records are compared with what is there; the rest is small and written again. */
@@ -531,8 +565,8 @@ static int write_all(struct writer *writer, void *context)
 {
 	struct builder *builder = context;
 	int (*const steps[])(struct builder *) = {
-		load_before, clear,	put_records, put_segments,
-		put_sets,    put_facts, put_signing, put_origins,
+		load_before, begin_recording, clear,	   put_records, put_segments,
+		put_sets,    put_facts,	      put_signing, put_origins,
 	};
 	int ret = DNSBLV6_OK;
 	builder->writer = writer;
@@ -557,6 +591,7 @@ int builder_write(const struct builder_job *job, struct builder_result *ret_resu
 		if (builder.signer != NULL)
 			ret_result->signature_count = signer_count(builder.signer);
 	}
+	recorder_free(builder.recorder);
 	signer_free(builder.signer);
 	return ret;
 }

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/chain.h"
 
-#include "zone-tools/array.h"
+#include "zone-tools/bare.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	LINKS_MAX = 8192,   /* names that are signed in one go */
-	RRS_MAX = 128,	    /* at one name, with their signatures */
-	RECORD_MAX = 32768, /* of such a name */
-	NO_JOB = -1,	    /* the signature is kept from before */
+	LINKS_MAX = 8192, /* names that are signed in one go */
+	NO_JOB = -1,	  /* the signature is kept from before */
 };
 
 /* A signature of a name: kept, or to be made. */
@@ -29,7 +27,8 @@ struct link {
 	struct store_bytes old; /* in the version before, with signatures */
 	bool is_same_next;	/* the name behind it is the one that was behind it */
 	struct dnsblv6_key old_next;
-	struct seal *seals; /* ours; of a bitmap: AAAA and NSEC */
+	struct dnsblv6_key next; /* of a signed zone */
+	struct seal *seals;	 /* ours; of a bitmap: AAAA and NSEC */
 	size_t seal_count;
 	bool is_changed;
 };
@@ -38,8 +37,9 @@ struct chain {
 	struct writer *writer;
 	struct chain_options options;
 	struct chain_result result;
-	struct link *links; /* the last one waits for its next name */
+	struct link *links;
 	size_t link_count;
+	bool is_waiting;	 /* the last link does not know its next name yet */
 	struct writer_walk *old; /* over the version before */
 	bool has_old;		 /* there is an entry of it that was not met yet */
 	struct store_bytes old_key;
@@ -92,15 +92,20 @@ int chain_new(struct writer *writer, const struct chain_options *options, struct
 	int ret = chain->links != NULL ? DNSBLV6_OK : -ENOMEM;
 	if (ret == DNSBLV6_OK)
 		ret = writer_walk_open(writer, STORE_RECORDS, &chain->old);
-	if (ret == DNSBLV6_OK)
-		ret = take_old(chain, writer_walk_seek(chain->old, NULL, 0, &chain->old_key,
-						       &chain->old_value));
 	if (ret != DNSBLV6_OK) {
 		chain_free(chain);
 		return ret;
 	}
 	*ret_chain = chain;
 	return DNSBLV6_OK;
+}
+
+struct dnsblv6_change chain_change(const struct chain_result *result, uint64_t made_s)
+{
+	return (struct dnsblv6_change){ .made_s = made_s,
+					.added_count = result->added_count,
+					.changed_count = result->changed_count,
+					.removed_count = result->removed_count };
 }
 
 /* ---- seals ---- */
@@ -187,7 +192,7 @@ static int seal_bitmap(struct chain *chain, struct link *link, const struct dnsb
 
 /* The RRs of one record, unpacked. */
 struct rrs {
-	struct dnsblv6_rr items[RRS_MAX];
+	struct dnsblv6_rr items[BARE_RRS_MAX];
 	size_t count;
 };
 
@@ -202,7 +207,7 @@ static int unpack(const uint8_t *data, size_t size, struct rrs *ret_rrs)
 			return DNSBLV6_OK;
 		if (ret != DNSBLV6_OK)
 			return ret;
-		if (ret_rrs->count == RRS_MAX)
+		if (ret_rrs->count == BARE_RRS_MAX)
 			return DNSBLV6_ESPACE;
 		ret_rrs->items[ret_rrs->count++] = rr;
 	}
@@ -262,8 +267,8 @@ static int seal_rrset(struct chain *chain, struct link *link, const struct rrs *
 		      const struct rrs *old_rrs, const struct dnsblv6_rr *first,
 		      const struct key *key)
 {
-	struct dnsblv6_rdata rdatas[RRS_MAX];
-	if (link->seal_count == RRS_MAX - 1) /* the NSEC needs one too */
+	struct dnsblv6_rdata rdatas[BARE_RRS_MAX];
+	if (link->seal_count == BARE_RRS_MAX - 1) /* the NSEC needs one too */
 		return DNSBLV6_ESPACE;
 	struct seal *seal = &link->seals[link->seal_count++];
 	*seal = make_seal(chain, link, first->type, first->ttl);
@@ -323,7 +328,7 @@ static int seal_rrsets(struct chain *chain, struct link *link, const struct dnsb
 {
 	struct rrs new_rrs;
 	struct rrs old_rrs = { .count = 0 };
-	link->seals = calloc(RRS_MAX, sizeof(*link->seals));
+	link->seals = calloc(BARE_RRS_MAX, sizeof(*link->seals));
 	if (link->seals == NULL)
 		return -ENOMEM;
 	int ret = unpack(link->data, link->size, &new_rrs);
@@ -337,6 +342,12 @@ static int seal_rrsets(struct chain *chain, struct link *link, const struct dnsb
 
 /* ---- finishing a name ---- */
 
+static void copy_key(struct dnsblv6_key *key, const uint8_t *bytes, size_t size)
+{
+	key->size = (uint16_t)size;
+	memcpy(key->bytes, bytes, size);
+}
+
 static int seal_link(struct chain *chain, struct link *link, const struct dnsblv6_key *next)
 {
 	struct dnsblv6_labels next_name;
@@ -348,6 +359,7 @@ static int seal_link(struct chain *chain, struct link *link, const struct dnsblv
 	}
 	link->is_same_next = link->has_old && link->old_next.size == next->size &&
 			     memcmp(link->old_next.bytes, next->bytes, next->size) == 0;
+	copy_key(&link->next, next->bytes, next->size);
 	int ret = dnsblv6_key_to_labels(next->bytes, next->size, &next_name);
 	if (ret != DNSBLV6_OK)
 		return ret;
@@ -378,15 +390,36 @@ static void take_signatures(struct chain *chain, struct link *link)
 	}
 }
 
+static struct dnsblv6_name_state make_state(const uint8_t *record, size_t record_size,
+					    const struct dnsblv6_key *next)
+{
+	return (struct dnsblv6_name_state){ record, (uint16_t)record_size, next->bytes,
+					    next->size };
+}
+
+/* data is what link has become, signatures included. */
+static int store(struct chain *chain, const struct link *link, const uint8_t *data, size_t size)
+{
+	struct dnsblv6_name_change change = { .key = link->key.bytes, .key_size = link->key.size };
+	int ret = writer_put(chain->writer, STORE_RECORDS, link->key.bytes, link->key.size, data,
+			     size);
+	if (ret != DNSBLV6_OK || chain->options.recorder == NULL)
+		return ret;
+	change.after = make_state(data, size, &link->next);
+	if (link->has_old)
+		change.before = make_state(link->old.data, link->old.size, &link->old_next);
+	return recorder_add(chain->options.recorder, &change);
+}
+
 static int write_rrsets(struct chain *chain, const struct link *link)
 {
-	uint8_t signatures[RRS_MAX][DNSBLV6_RRSIG_MAX];
+	uint8_t signatures[BARE_RRS_MAX][DNSBLV6_RRSIG_MAX];
 	struct rrs rrs;
 	size_t size;
 	int ret = unpack(link->data, link->size, &rrs);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	if (rrs.count + link->seal_count > RRS_MAX)
+	if (rrs.count + link->seal_count > BARE_RRS_MAX)
 		return DNSBLV6_ESPACE;
 	for (size_t i = 0; i < link->seal_count; i++) {
 		const struct dnsblv6_rrsig *rrsig = &link->seals[i].rrsig;
@@ -395,13 +428,12 @@ static int write_rrsets(struct chain *chain, const struct link *link)
 			(struct dnsblv6_rr){ DNSBLV6_TYPE_RRSIG, (uint16_t)rdata_size, rrsig->ttl,
 					     signatures[i] };
 	}
-	uint8_t *data = malloc(RECORD_MAX);
+	uint8_t *data = malloc(BARE_RECORD_MAX);
 	if (data == NULL)
 		return -ENOMEM;
-	ret = dnsblv6_record_encode_rrs(rrs.items, rrs.count, data, RECORD_MAX, &size);
+	ret = dnsblv6_record_encode_rrs(rrs.items, rrs.count, data, BARE_RECORD_MAX, &size);
 	if (ret == DNSBLV6_OK)
-		ret = writer_put(chain->writer, STORE_RECORDS, link->key.bytes, link->key.size,
-				 data, size);
+		ret = store(chain, link, data, size);
 	free(data);
 	return ret;
 }
@@ -409,8 +441,7 @@ static int write_rrsets(struct chain *chain, const struct link *link)
 static int write_link(struct chain *chain, const struct link *link)
 {
 	if (link->seal_count == 0)
-		return writer_put(chain->writer, STORE_RECORDS, link->key.bytes, link->key.size,
-				  link->data, link->size);
+		return store(chain, link, link->data, link->size);
 	if (dnsblv6_record_kind(link->data, link->size) == DNSBLV6_RECORD_RRSETS)
 		return write_rrsets(chain, link);
 
@@ -422,8 +453,7 @@ static int write_link(struct chain *chain, const struct link *link)
 	if (ret != DNSBLV6_OK)
 		return ret;
 	dnsblv6_record_encode_signed_bitmap(&map, &signatures, data);
-	return writer_put(chain->writer, STORE_RECORDS, link->key.bytes, link->key.size, data,
-			  sizeof(data));
+	return store(chain, link, data, sizeof(data));
 }
 
 /* Signs and writes all links; each knows its next name. */
@@ -460,78 +490,165 @@ static int compare_keys(struct store_bytes a, const struct dnsblv6_key *b)
 	return by_bytes != 0 ? by_bytes : (a.size > b->size) - (a.size < b->size);
 }
 
-static int remove_old(struct chain *chain)
+/* Of a signed zone: the name of the version before that comes now, or the apex behind the last. */
+static void take_next(const struct chain *chain, struct dnsblv6_key *ret_next)
 {
-	int ret = writer_delete(chain->writer, STORE_RECORDS, chain->old_key.data,
-				chain->old_key.size);
-	chain->result.removed_count++;
-	return ret == DNSBLV6_OK ? next_old(chain) : ret;
+	ret_next->size = 0;
+	if (chain->options.signer == NULL)
+		return;
+	if (chain->has_old)
+		copy_key(ret_next, chain->old_key.data, chain->old_key.size);
+	else
+		*ret_next = dnsblv6_key_of_apex();
 }
 
-static void set_apex(struct dnsblv6_key *key)
+static int remove_old(struct chain *chain)
 {
-	static const uint8_t nothing[1] = { 0 };
-	(void)dnsblv6_key_from_labels(nothing, 0, key);
+	struct dnsblv6_key next;
+	struct store_bytes key = chain->old_key;
+	struct store_bytes value = chain->old_value;
+	int ret = writer_delete(chain->writer, STORE_RECORDS, key.data, key.size);
+	chain->result.removed_count++;
+	if (ret == DNSBLV6_OK)
+		ret = next_old(chain);
+	if (ret != DNSBLV6_OK || chain->options.recorder == NULL)
+		return ret;
+	take_next(chain, &next);
+	struct dnsblv6_name_change change = { .key = key.data,
+					      .key_size = (uint16_t)key.size,
+					      .before = make_state(value.data, value.size, &next) };
+	return recorder_add(chain->options.recorder, &change);
+}
+
+static int remove_before(struct chain *chain, const struct dnsblv6_key *key)
+{
+	int ret = DNSBLV6_OK;
+	while (ret == DNSBLV6_OK && chain->has_old && compare_keys(chain->old_key, key) < 0)
+		ret = remove_old(chain);
+	return ret;
 }
 
 /* What the version before has at the name of link, and which name was behind it. */
 static int meet_old(struct chain *chain, struct link *link)
 {
-	int ret = DNSBLV6_OK;
-	while (ret == DNSBLV6_OK && chain->has_old && compare_keys(chain->old_key, &link->key) < 0)
-		ret = remove_old(chain);
+	int ret = remove_before(chain, &link->key);
 	if (ret != DNSBLV6_OK || !chain->has_old || compare_keys(chain->old_key, &link->key) != 0)
 		return ret;
 	link->has_old = true;
 	link->old = chain->old_value;
 	ret = next_old(chain);
-	if (!chain->has_old) {
-		set_apex(&link->old_next);
-	} else {
-		link->old_next.size = (uint16_t)chain->old_key.size;
-		memcpy(link->old_next.bytes, chain->old_key.data, chain->old_key.size);
-	}
+	take_next(chain, &link->old_next);
 	return ret;
 }
 
-int chain_put(struct chain *chain, const struct dnsblv6_key *key, const uint8_t *data, size_t size)
+/* The last link learns its next name. */
+static int end_waiting(struct chain *chain, const struct dnsblv6_key *next)
 {
-	int ret = DNSBLV6_OK;
-	if (chain->link_count > 0) {
-		struct link *previous = &chain->links[chain->link_count - 1];
-		struct store_bytes bytes = { previous->key.bytes, previous->key.size };
-		if (compare_keys(bytes, key) >= 0)
-			return DNSBLV6_EKEY;
-		ret = seal_link(chain, previous, key);
-	}
-	if (ret == DNSBLV6_OK && chain->link_count == LINKS_MAX)
-		ret = flush(chain);
+	if (!chain->is_waiting)
+		return DNSBLV6_OK;
+	chain->is_waiting = false;
+	return seal_link(chain, &chain->links[chain->link_count - 1], next);
+}
+
+/* Behind the last one, which knows its next name. The new one waits for its own. */
+static int add_link(struct chain *chain, const uint8_t *key, size_t key_size, const uint8_t *data,
+		    size_t size, struct link **ret_link)
+{
+	int ret = chain->link_count == LINKS_MAX ? flush(chain) : DNSBLV6_OK;
 	if (ret != DNSBLV6_OK)
 		return ret;
-
 	struct link *link = &chain->links[chain->link_count];
 	link->data = malloc(size);
 	if (link->data == NULL)
 		return -ENOMEM;
 	chain->link_count++;
+	chain->is_waiting = true;
 	memcpy(link->data, data, size);
 	link->size = size;
-	link->key.size = key->size;
-	memcpy(link->key.bytes, key->bytes, key->size);
-	if (chain->options.signer != NULL)
-		ret = dnsblv6_key_to_labels(key->bytes, key->size, &link->owner);
+	link->next.size = 0;
+	link->old_next.size = 0;
+	copy_key(&link->key, key, key_size);
+	*ret_link = link;
+	return chain->options.signer != NULL ? dnsblv6_key_to_labels(key, key_size, &link->owner)
+					     : DNSBLV6_OK;
+}
+
+int chain_put(struct chain *chain, const struct dnsblv6_key *key, const uint8_t *data, size_t size)
+{
+	struct link *link = NULL;
+	if (chain->link_count > 0) {
+		const struct dnsblv6_key *last = &chain->links[chain->link_count - 1].key;
+		struct store_bytes bytes = { last->bytes, last->size };
+		if (compare_keys(bytes, key) >= 0)
+			return DNSBLV6_EKEY;
+	}
+	int ret = end_waiting(chain, key);
+	if (ret == DNSBLV6_OK)
+		ret = add_link(chain, key->bytes, key->size, data, size, &link);
 	return ret == DNSBLV6_OK ? meet_old(chain, link) : ret;
+}
+
+/* ---- regions ---- */
+
+/*
+ * The name before a region may get another NSEC, although the name itself
+ * stays. old_key is the first name of the region that there was.
+ */
+static int put_name_before(struct chain *chain, const struct dnsblv6_key *start)
+{
+	uint8_t data[BARE_RECORD_MAX];
+	struct writer_walk *walk = NULL;
+	struct store_bytes key;
+	struct store_bytes value;
+	struct link *link = NULL;
+	size_t size = 0;
+	int ret = writer_walk_open(chain->writer, STORE_RECORDS, &walk);
+	if (ret == DNSBLV6_OK)
+		ret = writer_walk_seek_before(walk, start->bytes, start->size, &key, &value);
+	writer_walk_close(walk);
+	if (ret != DNSBLV6_OK) /* in front of the apex there is none */
+		return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+	ret = bare_record(value, data, &size);
+	if (ret == DNSBLV6_OK)
+		ret = add_link(chain, key.data, key.size, data, size, &link);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	link->has_old = true;
+	link->old = value;
+	take_next(chain, &link->old_next);
+	return DNSBLV6_OK;
+}
+
+int chain_begin(struct chain *chain, const struct dnsblv6_key *start)
+{
+	struct dnsblv6_key next;
+	bool is_apart = chain->has_old && compare_keys(chain->old_key, start) < 0;
+	take_next(chain, &next);
+	/* Names that stay lie between the last region and this one. */
+	int ret = is_apart ? end_waiting(chain, &next) : DNSBLV6_OK;
+	if (ret == DNSBLV6_OK)
+		ret = take_old(chain, writer_walk_seek(chain->old, start->bytes, start->size,
+						       &chain->old_key, &chain->old_value));
+	if (ret == DNSBLV6_OK && chain->options.signer != NULL && !chain->is_waiting)
+		ret = put_name_before(chain, start);
+	return ret;
+}
+
+int chain_close(struct chain *chain, const struct dnsblv6_key *end)
+{
+	if (end != NULL)
+		return remove_before(chain, end);
+	int ret = DNSBLV6_OK;
+	while (ret == DNSBLV6_OK && chain->has_old)
+		ret = remove_old(chain);
+	return ret;
 }
 
 int chain_end(struct chain *chain, struct chain_result *ret_result)
 {
-	struct dnsblv6_key apex;
-	int ret = DNSBLV6_OK;
-	set_apex(&apex);
-	while (ret == DNSBLV6_OK && chain->has_old)
-		ret = remove_old(chain);
-	if (ret == DNSBLV6_OK && chain->link_count > 0)
-		ret = seal_link(chain, &chain->links[chain->link_count - 1], &apex);
+	struct dnsblv6_key next;
+	take_next(chain, &next);
+	int ret = end_waiting(chain, &next);
 	if (ret == DNSBLV6_OK)
 		ret = flush(chain);
 	if (ret == DNSBLV6_OK)

@@ -112,6 +112,11 @@ static int unescape(const uint8_t *stored, size_t stored_size, uint8_t *ret_labe
 	return size > 0 ? size : -1;
 }
 
+struct dnsblv6_key dnsblv6_key_of_apex(void)
+{
+	return (struct dnsblv6_key){ .size = 1, .bytes = { 0 } };
+}
+
 int dnsblv6_key_to_labels(const uint8_t *key, size_t key_size, struct dnsblv6_labels *ret_name)
 {
 	struct dnsblv6_labels name = { 0 };

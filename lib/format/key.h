@@ -34,6 +34,7 @@ struct dnsblv6_key {
 
 /* labels: size bytes of wire form without the root. DNSBLV6_ENAME when they are malformed. */
 int dnsblv6_key_from_labels(const uint8_t *labels, size_t size, struct dnsblv6_key *ret_key);
+struct dnsblv6_key dnsblv6_key_of_apex(void);
 int dnsblv6_key_to_labels(const uint8_t *key, size_t key_size, struct dnsblv6_labels *ret_name);
 
 /*

@@ -188,6 +188,18 @@ int writer_walk_seek(struct writer_walk *walk, const void *key, size_t key_size,
 	return move(walk, &k, key_size == 0 ? MDB_FIRST : MDB_SET_RANGE, ret_key, ret_value);
 }
 
+int writer_walk_seek_before(struct writer_walk *walk, const void *key, size_t key_size,
+			    struct store_bytes *ret_key, struct store_bytes *ret_value)
+{
+	MDB_val k = val(key, key_size);
+	if (key_size == 0)
+		return DNSBLV6_ENOTFOUND; /* no key is less than the empty one */
+	int ret = move(walk, &k, MDB_SET_RANGE, ret_key, ret_value);
+	if (ret == STORE_OK)
+		return move(walk, &k, MDB_PREV, ret_key, ret_value);
+	return ret == DNSBLV6_ENOTFOUND ? move(walk, &k, MDB_LAST, ret_key, ret_value) : ret;
+}
+
 int writer_walk_next(struct writer_walk *walk, struct store_bytes *ret_key,
 		     struct store_bytes *ret_value)
 {

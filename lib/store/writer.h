@@ -63,9 +63,11 @@ int writer_get(struct writer *writer, enum store_table table, const void *key, s
 struct writer_walk;
 int writer_walk_open(struct writer *writer, enum store_table table, struct writer_walk **ret_walk);
 void writer_walk_close(struct writer_walk *walk);
-/* As reader_seek() and reader_next(). Outputs are borrowed until writer_fn returns. */
+/* As reader_seek(), _seek_before() and _next(). Outputs are borrowed until writer_fn returns. */
 int writer_walk_seek(struct writer_walk *walk, const void *key, size_t key_size,
 		     struct store_bytes *ret_key, struct store_bytes *ret_value);
+int writer_walk_seek_before(struct writer_walk *walk, const void *key, size_t key_size,
+			    struct store_bytes *ret_key, struct store_bytes *ret_value);
 int writer_walk_next(struct writer_walk *walk, struct store_bytes *ret_key,
 		     struct store_bytes *ret_value);
 
