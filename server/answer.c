@@ -2,16 +2,21 @@
 #include "server/answer.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/access.h"
 #include "server/classic.h"
 #include "server/records.h"
 #include "server/reply.h"
+#include "server/transfer.h"
+#include "server/tsig.h"
 
 /* RFC 8914 */
 enum {
 	EDE_NOT_READY = 14,
+	EDE_PROHIBITED = 18,
 	EDE_NOT_AUTHORITATIVE = 20,
 	EDE_NOT_SUPPORTED = 21,
 	EDE_INVALID_DATA = 24,
@@ -32,6 +37,10 @@ struct answer {
 	struct counters counters;
 	uint16_t udp_max_payload;
 	struct reply reply;
+	const struct settings *settings; /* NULL: no keys, no secondaries */
+	struct tsig tsig;		 /* of a query that has a TSIG */
+	bool has_transfer;		 /* the query is for the one below */
+	struct transfer transfer;
 	uint8_t query[ANSWER_QUERY_MAX]; /* libknot may write into what it parses */
 };
 
@@ -61,6 +70,16 @@ void answer_free(struct answer *answer)
 	free(answer);
 }
 
+void answer_set_settings(struct answer *answer, const struct settings *settings)
+{
+	answer->settings = settings;
+}
+
+const struct transfer *answer_transfer(const struct answer *answer)
+{
+	return answer->has_transfer ? &answer->transfer : NULL;
+}
+
 static void count(struct answer *answer, enum counters_server item)
 {
 	counters_count(&answer->counters.server[item]);
@@ -72,8 +91,7 @@ static struct question parse(struct reply *reply)
 {
 	knot_pkt_t *query = reply->query;
 	struct question question = { 0 };
-	/* KEEPWIRE: a TSIG is a record like others, as we have no keys. */
-	int ret = knot_pkt_parse(query, KNOT_PF_KEEPWIRE | KNOT_PF_NOCANON);
+	int ret = knot_pkt_parse(query, KNOT_PF_NOCANON);
 	question.is_malformed = ret != KNOT_EOK || query->qname_size == 0;
 	question.has_question = query->qname_size != 0;
 	/* RFC 6891 section 6.1.2: the owner of an OPT is the root. libknot takes any. */
@@ -180,14 +198,20 @@ static bool is_meta(uint16_t qtype)
 	return qtype == KNOT_RRTYPE_OPT || (qtype >= 128 && qtype < KNOT_RRTYPE_ANY);
 }
 
-static enum reply_result ask_zone(struct reply *reply, bool has_do, uint64_t now_s)
+/* False, with the reason for an extended error, when there is nothing to answer from. */
+static bool begin_zone(struct reply *reply, uint64_t now_s)
 {
 	reply->has_ede = true;
 	reply->ede = EDE_NOT_READY;
 	if (zone_begin(reply->zone) != 0)
-		return REPLY_SERVFAIL;
+		return false;
 	reply->ede = EDE_INVALID_DATA;
-	if (reply->zone->facts.expires_s != 0 && now_s >= reply->zone->facts.expires_s)
+	return reply->zone->facts.expires_s == 0 || now_s < reply->zone->facts.expires_s;
+}
+
+static enum reply_result ask_zone(struct reply *reply, bool has_do, uint64_t now_s)
+{
+	if (!begin_zone(reply, now_s))
 		return REPLY_SERVFAIL;
 	reply->has_dnssec = has_do && reply->zone->is_signed && !reply->face->is_classic;
 	enum reply_result result =
@@ -209,6 +233,138 @@ static const struct {
 	[REPLY_REFUSED] = { KNOT_RCODE_REFUSED, COUNTERS_FACE_REFUSED },
 };
 
+/* ---- transfers ---- */
+
+static enum transfer_verdict judge_transfer(struct answer *answer, const struct answer_query *query)
+{
+	struct reply *reply = &answer->reply;
+	const struct settings_secondary *secondary = NULL;
+	if (reply->face->is_classic)
+		return TRANSFER_CLASSIC;
+	if (answer->settings == NULL)
+		return TRANSFER_ADDRESS;
+	const struct settings_zone *zone =
+		&answer->settings->zones[reply->zone - answer->catalog->zones];
+	const struct tsig_key *key = reply->query->tsig_rr != NULL ? answer->tsig.key : NULL;
+	switch (access_decide(answer->settings, zone, query->client, key, &secondary)) {
+	case ACCESS_ADDRESS:
+		return TRANSFER_ADDRESS;
+	case ACCESS_KEY:
+		return TRANSFER_KEY;
+	case ACCESS_PERMITTED:
+		break;
+	}
+	if (!begin_zone(reply, query->now_s) || !reader_is_current(reply->zone->reader))
+		return TRANSFER_STORE;
+	return query->is_tcp && query->is_busy ? TRANSFER_BUSY : TRANSFER_GRANTED;
+}
+
+/* RFC 1995 section 3: the client's version is the SOA in the authority section. */
+static bool find_serial(const struct reply *reply, uint32_t *ret_serial)
+{
+	const knot_pktsection_t *authority = knot_pkt_section(reply->query, KNOT_AUTHORITY);
+	const knot_rrset_t *soa = authority->count == 1 ? knot_pkt_rr(authority, 0) : NULL;
+	if (soa == NULL || soa->type != KNOT_RRTYPE_SOA || soa->rrs.count != 1)
+		return false;
+	*ret_serial = knot_soa_serial(soa->rrs.rdata);
+	return true;
+}
+
+static void note_transfer(struct answer *answer, const struct question *question,
+			  const struct answer_query *query, uint32_t serial)
+{
+	const struct reply *reply = &answer->reply;
+	struct transfer *transfer = &answer->transfer;
+	*transfer = (struct transfer){
+		.name = reply->face->name,
+		.path = reply->zone->path,
+		.face = reply->face->index,
+		.is_incremental = reply->qtype == KNOT_RRTYPE_IXFR,
+		.serial = serial,
+		.id = knot_wire_get_id(reply->query->wire),
+		.has_recursion_desired = knot_wire_get_rd(reply->query->wire) != 0,
+		.has_edns = question->has_edns,
+		.has_do = question->has_do,
+		.edns_payload = answer->udp_max_payload,
+		.question_size = knot_pkt_question_size(reply->query),
+	};
+	if (reply->query->tsig_rr != NULL)
+		transfer->tsig = answer->tsig;
+	memcpy(transfer->question, reply->query->wire + KNOT_WIRE_HEADER_SIZE,
+	       transfer->question_size);
+	if (query->client != NULL)
+		memcpy(&transfer->client, query->client,
+		       query->client->sa_family == AF_INET ? sizeof(struct sockaddr_in)
+							   : sizeof(struct sockaddr_in6));
+	answer->has_transfer = true;
+}
+
+static size_t refuse_transfer(struct answer *answer, const struct question *question,
+			      enum transfer_verdict verdict)
+{
+	uint64_t *counters = counters_of_face(&answer->counters, answer->reply.face->index);
+	switch (verdict) {
+	case TRANSFER_BUSY:
+		answer->reply.ede = EDE_NOT_READY;
+		/* fall through */
+	case TRANSFER_STORE:
+		counters_count(&counters[COUNTERS_FACE_SERVFAIL]);
+		return refuse_with_reason(answer, question, KNOT_RCODE_SERVFAIL, answer->reply.ede);
+	case TRANSFER_CLASSIC:
+		counters_count(&counters[COUNTERS_FACE_REFUSED]);
+		return refuse_with_reason(answer, question, KNOT_RCODE_REFUSED, EDE_NOT_SUPPORTED);
+	default:
+		counters_count(&counters[COUNTERS_FACE_REFUSED]);
+		return refuse_with_reason(answer, question, KNOT_RCODE_REFUSED, EDE_PROHIBITED);
+	}
+}
+
+/* RFC 1995 section 2: over UDP the SOA alone, and the client comes back over TCP. */
+static size_t answer_soa_alone(struct answer *answer, const struct question *question)
+{
+	struct reply *reply = &answer->reply;
+	uint64_t *counters = counters_of_face(&answer->counters, reply->face->index);
+	if (!begin_response(answer, question))
+		return 0;
+	reply->has_ede = false;
+	reply_put_soa(reply);
+	if (reply->is_full || reply->is_broken)
+		return refuse(answer, question, KNOT_RCODE_SERVFAIL);
+	counters_count(&counters[COUNTERS_FACE_NOERROR]);
+	knot_wire_set_aa(reply->response->wire);
+	return end_response(answer, question, KNOT_RCODE_NOERROR);
+}
+
+static size_t answer_transfer_question(struct answer *answer, const struct question *question,
+				       const struct answer_query *query)
+{
+	struct reply *reply = &answer->reply;
+	uint32_t serial = 0;
+	bool is_incremental = reply->qtype == KNOT_RRTYPE_IXFR;
+	if (reply->labels_size != 0) {
+		count(answer, COUNTERS_SERVER_REFUSED);
+		return refuse(answer, question, KNOT_RCODE_NOTAUTH);
+	}
+	enum transfer_verdict verdict = judge_transfer(answer, query);
+	if (verdict == TRANSFER_GRANTED && is_incremental && !find_serial(reply, &serial)) {
+		count(answer, COUNTERS_SERVER_FORMERR);
+		return refuse(answer, question, KNOT_RCODE_FORMERR);
+	}
+	if (query->is_tcp) {
+		note_transfer(answer, question, query, serial);
+		answer->transfer.verdict = verdict;
+	}
+	if (verdict != TRANSFER_GRANTED)
+		return refuse_transfer(answer, question, verdict);
+	if (query->is_tcp)
+		return 0;
+	/* RFC 5936 section 4.2: AXFR is for TCP. */
+	return is_incremental ? answer_soa_alone(answer, question)
+			      : refuse_transfer(answer, question, TRANSFER_CLASSIC);
+}
+
+/* ---- questions ---- */
+
 static size_t answer_face(struct answer *answer, const struct question *question,
 			  const struct answer_query *query)
 {
@@ -217,10 +373,8 @@ static size_t answer_face(struct answer *answer, const struct question *question
 	counters_count(&counters[COUNTERS_FACE_QUERIES]);
 	if (query->is_tcp)
 		counters_count(&counters[COUNTERS_FACE_TCP]);
-	if (is_transfer(reply->qtype)) {
-		counters_count(&counters[COUNTERS_FACE_REFUSED]);
-		return refuse_with_reason(answer, question, KNOT_RCODE_REFUSED, EDE_NOT_SUPPORTED);
-	}
+	if (is_transfer(reply->qtype))
+		return answer_transfer_question(answer, question, query);
 
 	if (!begin_response(answer, question))
 		return 0;
@@ -274,9 +428,62 @@ static size_t answer_question(struct answer *answer, const struct question *ques
 	return answer_face(answer, question, query);
 }
 
+/* What the packet deserves, TSIG apart. */
+static size_t answer_packet(struct answer *answer, const struct question *question,
+			    const struct answer_query *query)
+{
+	if (knot_wire_get_opcode(query->wire) != KNOT_OPCODE_QUERY) {
+		count(answer, COUNTERS_SERVER_NOTIMP);
+		return refuse(answer, question, KNOT_RCODE_NOTIMPL);
+	}
+	if (question->is_malformed) {
+		count(answer, COUNTERS_SERVER_FORMERR);
+		return refuse(answer, question, KNOT_RCODE_FORMERR);
+	}
+	if (question->edns_version > KNOT_EDNS_VERSION) {
+		count(answer, COUNTERS_SERVER_BADVERS);
+		return refuse(answer, question, KNOT_RCODE_BADVERS);
+	}
+	return answer_question(answer, question, query);
+}
+
+/* The same for a packet with a TSIG: a good one is answered with one, RFC 8945 section 5. */
+static size_t answer_signed(struct answer *answer, struct question *question,
+			    const struct answer_query *query)
+{
+	static const struct settings nobody = { 0 };
+	const struct settings *settings = answer->settings != NULL ? answer->settings : &nobody;
+	struct reply *reply = &answer->reply;
+	bool is_tsig =
+		tsig_check(&answer->tsig, settings->tsig_keys, settings->key_count, reply->query);
+	/* Checking goes by the id that was signed, which a forwarder may have changed. */
+	knot_wire_set_id(reply->query->wire, knot_wire_get_id(query->wire));
+	if (!is_tsig) {
+		question->is_malformed = true;
+		return answer_packet(answer, question, query);
+	}
+	size_t room = tsig_size(&answer->tsig, reply->query);
+	if (room + KNOT_WIRE_MIN_PKTSIZE / 2 > reply->response->max_size)
+		return 0;
+	reply->response->max_size -= room;
+	size_t size = 0;
+	if (answer->tsig.error == TSIG_OK) {
+		size = answer_packet(answer, question, query);
+	} else {
+		count(answer, COUNTERS_SERVER_REFUSED);
+		size = refuse(answer, question, KNOT_RCODE_NOTAUTH);
+	}
+	reply->response->max_size += room;
+	if (size == 0 || tsig_sign(&answer->tsig, reply->query, reply->response->wire, &size,
+				   reply->response->max_size) != 0)
+		return 0;
+	return size;
+}
+
 size_t answer_make(struct answer *answer, const struct answer_query *query, uint8_t *ret_wire,
 		   size_t wire_max)
 {
+	answer->has_transfer = false;
 	count(answer, COUNTERS_SERVER_QUERIES);
 	if (query->size < KNOT_WIRE_HEADER_SIZE || query->size > ANSWER_QUERY_MAX ||
 	    wire_max < KNOT_WIRE_MIN_PKTSIZE || knot_wire_get_qr(query->wire)) {
@@ -296,17 +503,7 @@ size_t answer_make(struct answer *answer, const struct answer_query *query, uint
 	if (reply->response == NULL)
 		return 0;
 
-	if (knot_wire_get_opcode(query->wire) != KNOT_OPCODE_QUERY) {
-		count(answer, COUNTERS_SERVER_NOTIMP);
-		return refuse(answer, &question, KNOT_RCODE_NOTIMPL);
-	}
-	if (question.is_malformed) {
-		count(answer, COUNTERS_SERVER_FORMERR);
-		return refuse(answer, &question, KNOT_RCODE_FORMERR);
-	}
-	if (question.edns_version > KNOT_EDNS_VERSION) {
-		count(answer, COUNTERS_SERVER_BADVERS);
-		return refuse(answer, &question, KNOT_RCODE_BADVERS);
-	}
-	return answer_question(answer, &question, query);
+	if (reply->query->tsig_rr != NULL && !question.is_malformed)
+		return answer_signed(answer, &question, query);
+	return answer_packet(answer, &question, query);
 }

@@ -15,8 +15,14 @@
  *     FORMERR    cannot be parsed; not exactly one question; trailing bytes
  *     NOTIMP     an opcode other than QUERY; meta types that are no transfer
  *     BADVERS    EDNS version above 0
- *     REFUSED    class other than IN; no zone of ours; AXFR and IXFR
+ *     REFUSED    class other than IN; no zone of ours; a transfer by somebody
+ *                who is no secondary of the zone, or of a classic zone
  *     SERVFAIL   a zone of ours that has no store to answer from, or an expired one
+ *     NOTAUTH    a TSIG that is not good; AXFR and IXFR of a name inside a zone
+ *
+ * A question with a good TSIG gets a response with one. A transfer that is
+ * permitted is not answered here: answer_transfer() says so, and tcp.c hands
+ * the connection over.
  */
 
 #include "server/catalog.h"
@@ -34,17 +40,22 @@ extern "C" {
 #define ANSWER_RESPONSE_MAX 65535 /* over TCP; over UDP it is udp_max_payload */
 
 struct answer; /* the working memory of one worker */
+struct transfer;
 
 /* catalog and the counters are borrowed until answer_free(). 0 or -errno. */
 int answer_new(struct catalog *catalog, const struct counters *counters, uint16_t udp_max_payload,
 	       struct answer **ret_answer);
 void answer_free(struct answer *answer);
+/* Keys and secondaries; without them no TSIG is good and nobody may transfer. Borrowed. */
+void answer_set_settings(struct answer *answer, const struct settings *settings);
 
 struct answer_query {
 	const uint8_t *wire;
 	size_t size;
 	bool is_tcp;
-	uint64_t now_s; /* Unix time, for stores that expire */
+	uint64_t now_s;		       /* Unix time, for stores that expire */
+	const struct sockaddr *client; /* NULL: nobody who may transfer */
+	bool is_busy;		       /* there is no room for another transfer */
 };
 
 /*
@@ -54,6 +65,13 @@ struct answer_query {
  */
 size_t answer_make(struct answer *answer, const struct answer_query *query, uint8_t *ret_wire,
 		   size_t wire_max);
+
+/*
+ * What became of the query of the last answer_make(), if it was for a transfer
+ * over TCP; NULL otherwise. When it is granted, answer_make() returned 0.
+ * Borrowed until the next answer_make().
+ */
+const struct transfer *answer_transfer(const struct answer *answer);
 
 #ifdef __cplusplus
 }

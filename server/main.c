@@ -138,6 +138,7 @@ int main(int argc, char **argv)
 		settings_deinit(&settings);
 		return EX_CONFIG;
 	}
+	settings_log_warnings(command.config_path, &settings);
 	if (command.is_check) {
 		settings_deinit(&settings);
 		puts("configuration OK");

@@ -320,6 +320,7 @@ static void reload(struct parent *parent)
 		settings_deinit(&settings);
 		return;
 	}
+	settings_log_warnings(parent->config_path, &settings);
 	keep_fixed(parent, &settings);
 	struct generation *unready = TAILQ_LAST(&parent->generations, generation_list);
 	if (start_generation(parent, &settings) != NULL && unready != parent->serving)

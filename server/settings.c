@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/common/log.h"
@@ -18,7 +19,7 @@
 
 /* ---- the table ---- */
 
-enum { SECTION_SERVER, SECTION_ZONE };
+enum { SECTION_SERVER, SECTION_KEY, SECTION_SECONDARY, SECTION_ZONE };
 
 enum {
 	SERVER_LISTEN,
@@ -29,9 +30,16 @@ enum {
 	SERVER_UDP_MAX_PAYLOAD,
 	SERVER_LOG_LEVEL,
 	SERVER_DRAIN_TIMEOUT,
+	SERVER_TRANSFER_MAX,
+	SERVER_TRANSFER_TIMEOUT,
+	SERVER_TRANSFER_IDLE_TIMEOUT,
 };
 
-enum { ZONE_DOMAIN, ZONE_STORE, ZONE_CLASSIC };
+enum { KEY_ID, KEY_ALGORITHM, KEY_SECRET };
+
+enum { SECONDARY_ID, SECONDARY_ADDRESS, SECONDARY_ALLOW, SECONDARY_KEY };
+
+enum { ZONE_DOMAIN, ZONE_STORE, ZONE_CLASSIC, ZONE_SECONDARY };
 
 /* In the order of enum log_level. */
 static const char *const log_levels[] = { "error", "warning", "info", "debug", NULL };
@@ -47,19 +55,39 @@ static const struct conf_item server_items[] = {
 				     .max = SETTINGS_PAYLOAD_MAX },
 	[SERVER_LOG_LEVEL] = { "log-level", CONF_CHOICE, .choices = log_levels },
 	[SERVER_DRAIN_TIMEOUT] = { "drain-timeout", CONF_TIME, .min = 0, .max = 3600 },
+	[SERVER_TRANSFER_MAX] = { "transfer-max", CONF_NUMBER, .min = 0, .max = 1000 },
+	[SERVER_TRANSFER_TIMEOUT] = { "transfer-timeout", CONF_TIME, .min = 1, .max = 86400 },
+	[SERVER_TRANSFER_IDLE_TIMEOUT] = { "transfer-idle-timeout", CONF_TIME, .min = 1,
+					   .max = 3600 },
+};
+
+static const struct conf_item key_items[] = {
+	[KEY_ID] = { "id", CONF_NAME, .max = SETTINGS_NAME_MAX },
+	[KEY_ALGORITHM] = { "algorithm", CONF_CHOICE, .choices = tsig_algorithms },
+	[KEY_SECRET] = { "secret", CONF_TEXT, .max = SETTINGS_SECRET_MAX },
+};
+
+static const struct conf_item secondary_items[] = {
+	[SECONDARY_ID] = { "id", CONF_TEXT, .max = SETTINGS_ID_MAX },
+	[SECONDARY_ADDRESS] = { "address", CONF_ADDRESS, .default_port = 53, .is_list = true },
+	[SECONDARY_ALLOW] = { "allow", CONF_TEXT, .max = DNSBLV6_PREFIX_TEXT_SIZE,
+			      .is_list = true },
+	[SECONDARY_KEY] = { "key", CONF_NAME, .max = SETTINGS_NAME_MAX },
 };
 
 static const struct conf_item zone_items[] = {
 	[ZONE_DOMAIN] = { "domain", CONF_NAME, .max = SETTINGS_NAME_MAX },
 	[ZONE_STORE] = { "store", CONF_TEXT, .max = PATH_MAX - 1 },
 	[ZONE_CLASSIC] = { "classic", CONF_NAME, .max = SETTINGS_NAME_MAX },
+	[ZONE_SECONDARY] = { "secondary", CONF_TEXT, .max = SETTINGS_ID_MAX, .is_list = true },
 };
 
+#define ITEMS(items) items, sizeof(items) / sizeof((items)[0])
 static const struct conf_section sections[] = {
-	[SECTION_SERVER] = { "server", server_items, sizeof(server_items) / sizeof(server_items[0]),
-			     .has_entries = false },
-	[SECTION_ZONE] = { "zone", zone_items, sizeof(zone_items) / sizeof(zone_items[0]),
-			   .has_entries = true },
+	[SECTION_SERVER] = { "server", ITEMS(server_items), .has_entries = false },
+	[SECTION_KEY] = { "key", ITEMS(key_items), .has_entries = true },
+	[SECTION_SECONDARY] = { "secondary", ITEMS(secondary_items), .has_entries = true },
+	[SECTION_ZONE] = { "zone", ITEMS(zone_items), .has_entries = true },
 };
 
 static const struct conf_table table = { sections, sizeof(sections) / sizeof(sections[0]) };
@@ -87,13 +115,35 @@ void settings_init(struct settings *settings)
 		.tcp_idle_timeout_s = 10,
 		.udp_max_payload = 1232, /* DNS flag day 2020: fits every path unfragmented */
 		.drain_timeout_s = 5,
+		.transfer_max = 10,
+		.transfer_timeout_s = 900,
+		.transfer_idle_timeout_s = 30,
 		.log_level = LOG_LEVEL_INFO,
 	};
 	set_default_listen(settings);
 }
 
+static void key_deinit(struct settings_key *key)
+{
+	tsig_key_free(key->key);
+	free(key->name.text);
+	free(key->secret);
+}
+
+static void secondary_deinit(struct settings_secondary *secondary)
+{
+	free(secondary->id);
+	free(secondary->addresses);
+	free(secondary->allow);
+	free(secondary->key_name.text);
+}
+
 static void zone_deinit(struct settings_zone *zone)
 {
+	for (size_t i = 0; i < zone->secondary_count; i++)
+		free(zone->ids[i]);
+	free(zone->ids);
+	free(zone->secondaries);
 	free(zone->domain.text);
 	free(zone->classic.text);
 	free(zone->store);
@@ -103,9 +153,19 @@ void settings_deinit(struct settings *settings)
 {
 	for (size_t i = 0; i < settings->zone_count; i++)
 		zone_deinit(&settings->zones[i]);
+	for (size_t i = 0; i < settings->secondary_count; i++)
+		secondary_deinit(&settings->secondaries[i]);
+	for (size_t i = 0; i < settings->key_count; i++)
+		key_deinit(&settings->keys[i]);
 	free(settings->zones);
+	free(settings->secondaries);
+	free(settings->keys);
+	free(settings->tsig_keys);
 	settings->zones = NULL;
-	settings->zone_count = 0;
+	settings->secondaries = NULL;
+	settings->keys = NULL;
+	settings->tsig_keys = NULL;
+	settings->zone_count = settings->secondary_count = settings->key_count = 0;
 }
 
 /* ---- taking values ---- */
@@ -190,6 +250,15 @@ static const char *take_server(struct taking *taking, const struct conf_value *v
 	case SERVER_DRAIN_TIMEOUT:
 		settings->drain_timeout_s = (unsigned)value->number;
 		break;
+	case SERVER_TRANSFER_MAX:
+		settings->transfer_max = (unsigned)value->number;
+		break;
+	case SERVER_TRANSFER_TIMEOUT:
+		settings->transfer_timeout_s = (unsigned)value->number;
+		break;
+	case SERVER_TRANSFER_IDLE_TIMEOUT:
+		settings->transfer_idle_timeout_s = (unsigned)value->number;
+		break;
 	}
 	return NULL;
 }
@@ -199,14 +268,8 @@ static bool has_name(const struct settings_name *have, const struct conf_value *
 	return have->size == value->name_size && memcmp(have->wire, value->name, have->size) == 0;
 }
 
-static const char *take_name(struct settings *settings, struct settings_name *name,
-			     const struct conf_value *value)
+static const char *take_name(struct settings_name *name, const struct conf_value *value)
 {
-	for (size_t i = 0; i < settings->zone_count; i++) {
-		const struct settings_zone *zone = &settings->zones[i];
-		if (has_name(&zone->domain, value) || has_name(&zone->classic, value))
-			return "another zone has this name";
-	}
 	if (value->name_size > sizeof(name->wire))
 		return "not a domain name";
 
@@ -221,6 +284,133 @@ static const char *take_name(struct settings *settings, struct settings_name *na
 		return no_memory;
 	memcpy(name->wire, value->name, value->name_size);
 	name->size = value->name_size;
+	return NULL;
+}
+
+static const char *take_zone_name(struct settings *settings, struct settings_name *name,
+				  const struct conf_value *value)
+{
+	for (size_t i = 0; i < settings->zone_count; i++) {
+		const struct settings_zone *zone = &settings->zones[i];
+		if (has_name(&zone->domain, value) || has_name(&zone->classic, value))
+			return "another zone has this name";
+	}
+	return take_name(name, value);
+}
+
+/* One more, all zero, behind *count entries of size bytes; NULL when memory ran out. */
+static void *grow(void *entries, size_t count, size_t size)
+{
+	char *grown = reallocarray(entries, count + 1, size);
+	if (grown != NULL)
+		memset(grown + count * size, 0, size);
+	return grown;
+}
+
+static const char *take_key(struct taking *taking, const struct conf_value *value)
+{
+	struct settings *settings = taking->settings;
+	if (value->item == KEY_ID) {
+		for (size_t i = 0; i < settings->key_count; i++) {
+			if (has_name(&settings->keys[i].name, value))
+				return "another key has this name";
+		}
+		struct settings_key *keys =
+			grow(settings->keys, settings->key_count, sizeof(*keys));
+		if (keys == NULL)
+			return no_memory;
+		settings->keys = keys;
+		keys[settings->key_count].line = value->line;
+		return take_name(&keys[settings->key_count++].name, value);
+	}
+	struct settings_key *key = &settings->keys[settings->key_count - 1];
+	if (value->item == KEY_ALGORITHM) {
+		key->algorithm = (int)value->number;
+		return NULL;
+	}
+	key->secret = strdup(value->text);
+	return key->secret != NULL ? NULL : no_memory;
+}
+
+static const char *take_address(struct settings_secondary *secondary,
+				const struct sockaddr_storage *address)
+{
+	struct sockaddr_storage *addresses =
+		grow(secondary->addresses, secondary->address_count, sizeof(*addresses));
+	if (addresses == NULL)
+		return no_memory;
+	secondary->addresses = addresses;
+	addresses[secondary->address_count++] = *address;
+	return NULL;
+}
+
+static const char *take_allow(struct settings_secondary *secondary, const char *text)
+{
+	struct dnsblv6_prefix prefix;
+	int ret = dnsblv6_prefix_parse(text, strlen(text), &prefix);
+	if (ret != DNSBLV6_OK)
+		return dnsblv6_strerror(ret);
+	struct dnsblv6_prefix *allow =
+		grow(secondary->allow, secondary->allow_count, sizeof(*allow));
+	if (allow == NULL)
+		return no_memory;
+	secondary->allow = allow;
+	allow[secondary->allow_count++] = prefix;
+	return NULL;
+}
+
+static const char *begin_secondary(struct settings *settings, const struct conf_value *value)
+{
+	for (size_t i = 0; i < settings->secondary_count; i++) {
+		if (strcmp(settings->secondaries[i].id, value->text) == 0)
+			return "another secondary has this id";
+	}
+	struct settings_secondary *secondaries =
+		grow(settings->secondaries, settings->secondary_count, sizeof(*secondaries));
+	if (secondaries == NULL)
+		return no_memory;
+	settings->secondaries = secondaries;
+	struct settings_secondary *secondary = &secondaries[settings->secondary_count];
+	secondary->line = value->line;
+	secondary->id = strdup(value->text);
+	if (secondary->id == NULL)
+		return no_memory;
+	settings->secondary_count++;
+	return NULL;
+}
+
+static const char *take_secondary(struct taking *taking, const struct conf_value *value)
+{
+	struct settings *settings = taking->settings;
+	if (value->item == SECONDARY_ID)
+		return begin_secondary(settings, value);
+	struct settings_secondary *secondary =
+		&settings->secondaries[settings->secondary_count - 1];
+	switch (value->item) {
+	case SECONDARY_ADDRESS:
+		return take_address(secondary, &value->address);
+	case SECONDARY_ALLOW:
+		return take_allow(secondary, value->text);
+	default:
+		return take_name(&secondary->key_name, value);
+	}
+}
+
+/* Which secondary that is, is found when all of them have been read. */
+static const char *take_zone_secondary(struct settings_zone *zone, const char *id)
+{
+	for (size_t i = 0; i < zone->secondary_count; i++) {
+		if (strcmp(zone->ids[i], id) == 0)
+			return "this zone has this secondary already";
+	}
+	char **ids = grow(zone->ids, zone->secondary_count, sizeof(*ids));
+	if (ids == NULL)
+		return no_memory;
+	zone->ids = ids;
+	ids[zone->secondary_count] = strdup(id);
+	if (ids[zone->secondary_count] == NULL)
+		return no_memory;
+	zone->secondary_count++;
 	return NULL;
 }
 
@@ -253,7 +443,7 @@ static const char *take_zone(struct taking *taking, const struct conf_value *val
 		settings->zones = zones;
 		struct settings_zone *zone = &zones[settings->zone_count];
 		*zone = (struct settings_zone){ .line = value->line };
-		const char *reason = take_name(settings, &zone->domain, value);
+		const char *reason = take_zone_name(settings, &zone->domain, value);
 		if (reason == NULL)
 			settings->zone_count++;
 		return reason;
@@ -261,34 +451,116 @@ static const char *take_zone(struct taking *taking, const struct conf_value *val
 	struct settings_zone *zone = &settings->zones[settings->zone_count - 1];
 	if (value->item == ZONE_STORE)
 		return take_store(taking, zone, value->text);
-	return take_name(settings, &zone->classic, value);
+	if (value->item == ZONE_SECONDARY)
+		return take_zone_secondary(zone, value->text);
+	return take_zone_name(settings, &zone->classic, value);
 }
 
 static const char *take(const struct conf_value *value, void *context)
 {
 	struct taking *taking = context;
-	if (value->section == SECTION_SERVER)
+	switch (value->section) {
+	case SECTION_SERVER:
 		return take_server(taking, value);
-	return take_zone(taking, value);
+	case SECTION_KEY:
+		return take_key(taking, value);
+	case SECTION_SECONDARY:
+		return take_secondary(taking, value);
+	default:
+		return take_zone(taking, value);
+	}
 }
 
 /* ---- reading ---- */
 
-/* What can only be seen when everything has been read. */
-static int check_whole(const struct settings *settings, struct conf_error *error)
+static int refuse(struct conf_error *error, size_t line, const char *item, const char *value,
+		  const char *reason)
 {
-	for (size_t i = 0; i < settings->zone_count; i++) {
-		const struct settings_zone *zone = &settings->zones[i];
-		if (zone->store != NULL)
-			continue;
-		memset(error, 0, sizeof(*error));
-		error->line = zone->line;
-		snprintf(error->item, sizeof(error->item), "domain");
-		log_quote(zone->domain.text, strlen(zone->domain.text), error->value);
-		snprintf(error->reason, sizeof(error->reason), "this zone has no store");
-		return -EINVAL;
+	memset(error, 0, sizeof(*error));
+	error->line = line;
+	snprintf(error->item, sizeof(error->item), "%s", item);
+	log_quote(value, strlen(value), error->value);
+	snprintf(error->reason, sizeof(error->reason), "%s", reason);
+	return -EINVAL;
+}
+
+static int finish_keys(struct settings *settings, struct conf_error *error)
+{
+	settings->tsig_keys = calloc(settings->key_count + 1, sizeof(struct tsig_key *));
+	if (settings->tsig_keys == NULL)
+		return refuse(error, 0, "", "", no_memory);
+	for (size_t i = 0; i < settings->key_count; i++) {
+		struct settings_key *key = &settings->keys[i];
+		if (key->secret == NULL)
+			return refuse(error, key->line, "id", key->name.text,
+				      "this key has no secret");
+		int ret = tsig_key_new(key->name.wire, tsig_algorithms[key->algorithm], key->secret,
+				       &key->key);
+		explicit_bzero(key->secret, strlen(key->secret));
+		if (ret != 0)
+			return refuse(error, key->line, "id", key->name.text,
+				      ret == -EINVAL ? "the secret of this key is not base64"
+						     : no_memory);
+		settings->tsig_keys[i] = key->key;
 	}
 	return 0;
+}
+
+static int finish_secondaries(struct settings *settings, struct conf_error *error)
+{
+	for (size_t i = 0; i < settings->secondary_count; i++) {
+		struct settings_secondary *secondary = &settings->secondaries[i];
+		if (secondary->address_count + secondary->allow_count == 0)
+			return refuse(error, secondary->line, "id", secondary->id,
+				      "this secondary has no address");
+		if (secondary->key_name.size == 0)
+			continue;
+		for (size_t k = 0; k < settings->key_count; k++) {
+			if (strcmp(settings->keys[k].name.text, secondary->key_name.text) == 0)
+				secondary->key = settings->keys[k].key;
+		}
+		if (secondary->key == NULL)
+			return refuse(error, secondary->line, "key", secondary->key_name.text,
+				      "there is no key of this name");
+	}
+	return 0;
+}
+
+static int finish_zone(const struct settings *settings, struct settings_zone *zone,
+		       struct conf_error *error)
+{
+	if (zone->store == NULL)
+		return refuse(error, zone->line, "domain", zone->domain.text,
+			      "this zone has no store");
+	zone->secondaries = calloc(zone->secondary_count + 1, sizeof(*zone->secondaries));
+	if (zone->secondaries == NULL)
+		return refuse(error, 0, "", "", no_memory);
+	for (size_t i = 0; i < zone->secondary_count; i++) {
+		size_t at = 0;
+		while (at < settings->secondary_count &&
+		       strcmp(settings->secondaries[at].id, zone->ids[i]) != 0)
+			at++;
+		if (at == settings->secondary_count)
+			return refuse(error, zone->line, "secondary", zone->ids[i],
+				      "there is no secondary of this id");
+		zone->secondaries[i] = at;
+	}
+	return 0;
+}
+
+/* What can only be seen when everything has been read. */
+static int finish(struct settings *settings, int ret, struct conf_error *error)
+{
+	/* What was meant to be secret is not for a log. */
+	if (ret != 0 && strcmp(error->item, "secret") == 0)
+		snprintf(error->value, sizeof(error->value), "hidden");
+	if (ret == 0)
+		ret = finish_keys(settings, error);
+	if (ret == 0)
+		ret = finish_secondaries(settings, error);
+	for (size_t i = 0; i < settings->zone_count && ret == 0; i++)
+		ret = finish_zone(settings, &settings->zones[i], error);
+	return ret;
 }
 
 /* So that a path still means the same after a chdir or in a log line. */
@@ -306,7 +578,7 @@ int settings_parse(struct settings *settings, const char *text, size_t text_size
 	struct taking taking = { .settings = settings, .directory = directory };
 	settings_init(settings);
 	int ret = conf_parse(text, text_size, &table, take, &taking, reterr_error);
-	return ret != 0 ? ret : check_whole(settings, reterr_error);
+	return finish(settings, ret, reterr_error);
 }
 
 int settings_read(struct settings *settings, const char *path, struct conf_error *reterr_error)
@@ -321,7 +593,16 @@ int settings_read(struct settings *settings, const char *path, struct conf_error
 		return ret;
 	}
 	ret = conf_read(path, &table, take, &taking, reterr_error);
-	return ret != 0 ? ret : check_whole(settings, reterr_error);
+	struct stat status;
+	settings->is_exposed = settings->key_count > 0 && stat(path, &status) == 0 &&
+			       (status.st_mode & S_IROTH) != 0;
+	return finish(settings, ret, reterr_error);
+}
+
+void settings_log_warnings(const char *path, const struct settings *settings)
+{
+	if (settings->is_exposed)
+		log_warning(path, "configuration has secrets and everybody may read it");
 }
 
 void settings_log_error(const char *path, const struct conf_error *error)

@@ -11,6 +11,8 @@
  */
 
 #include "lib/common/conf.h"
+#include "lib/format/address.h"
+#include "server/tsig.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,6 +30,8 @@ extern "C" {
 #define SETTINGS_NAME_MAX    255  /* RFC 1035: octets of a name on the wire */
 #define SETTINGS_TEXT_MAX    1024 /* a name as text: four characters for every octet */
 #define SETTINGS_PAYLOAD_MAX 4096
+#define SETTINGS_ID_MAX	     64
+#define SETTINGS_SECRET_MAX  1024 /* base64 of keys far longer than any HMAC's block */
 
 struct settings_name {
 	size_t size;			 /* 0: there is none */
@@ -35,10 +39,34 @@ struct settings_name {
 	char *text;			 /* for the log: "bl6.example." */
 };
 
+/* A secret shared with secondaries, for TSIG. */
+struct settings_key {
+	struct settings_name name;
+	int algorithm;	      /* index into tsig_algorithms */
+	char *secret;	      /* base64, until the whole file has been read */
+	struct tsig_key *key; /* made of these; ours */
+	size_t line;
+};
+
+/* A server that holds copies of zones. */
+struct settings_secondary {
+	char *id;
+	struct sockaddr_storage *addresses; /* get NOTIFY, and may transfer */
+	size_t address_count;
+	struct dnsblv6_prefix *allow; /* may transfer too */
+	size_t allow_count;
+	struct settings_name key_name;
+	const struct tsig_key *key; /* borrowed from the keys; NULL: none needed */
+	size_t line;
+};
+
 struct settings_zone {
 	struct settings_name domain;
 	struct settings_name classic;
-	char *store; /* path, made absolute by the directory of the file */
+	char *store;	     /* path, made absolute by the directory of the file */
+	char **ids;	     /* of secondaries, as written */
+	size_t *secondaries; /* the same as indices in settings.secondaries */
+	size_t secondary_count;
 	size_t line;
 };
 
@@ -53,9 +81,18 @@ struct settings {
 	unsigned tcp_idle_timeout_s;
 	unsigned udp_max_payload;
 	unsigned drain_timeout_s;
+	unsigned transfer_max; /* at a time, of one worker */
+	unsigned transfer_timeout_s;
+	unsigned transfer_idle_timeout_s;
 	int log_level;
+	struct settings_key *keys;
+	size_t key_count;
+	struct tsig_key **tsig_keys; /* those of keys, in their order; borrowed from them */
+	struct settings_secondary *secondaries;
+	size_t secondary_count;
 	struct settings_zone *zones;
 	size_t zone_count;
+	bool is_exposed; /* there are secrets, and everybody may read the file */
 };
 
 void settings_init(struct settings *settings);
@@ -70,6 +107,8 @@ int settings_read(struct settings *settings, const char *path, struct conf_error
 int settings_parse(struct settings *settings, const char *text, size_t text_size,
 		   const char *directory, struct conf_error *reterr_error);
 
+/* Logs a warning for what is permitted and should not be. */
+void settings_log_warnings(const char *path, const struct settings *settings);
 /* Logs one error line for a refused file. */
 void settings_log_error(const char *path, const struct conf_error *error);
 

@@ -76,7 +76,8 @@ static unsigned answer_batch(struct udp *udp, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		struct answer_query query = { .wire = udp->queries[i],
 					      .size = udp->in[i].msg_len,
-					      .now_s = (uint64_t)now.tv_sec };
+					      .now_s = (uint64_t)now.tv_sec,
+					      .client = udp->in[i].msg_hdr.msg_name };
 		size_t size =
 			answer_make(udp->answer, &query, udp->responses[i], SETTINGS_PAYLOAD_MAX);
 		if (size == 0)

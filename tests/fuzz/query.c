@@ -205,7 +205,7 @@ static void set_up_all(void)
 
 static void ask(struct fixture *fixture, const uint8_t *data, size_t size, bool is_tcp)
 {
-	struct answer_query query = { data, size, is_tcp, 1000 };
+	struct answer_query query = { .wire = data, .size = size, .is_tcp = is_tcp, .now_s = 1000 };
 	size_t got = answer_make(fixture->answer, &query, out, sizeof(out));
 	catalog_end(&fixture->catalog);
 	if (got == 0)

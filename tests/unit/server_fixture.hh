@@ -721,7 +721,7 @@ class decision
 	// The response as bytes; empty for silence.
 	bytes make(const bytes &wire, bool is_tcp = false, uint64_t now_s = 1000)
 	{
-		answer_query query = { wire.data(), wire.size(), is_tcp, now_s };
+		answer_query query = { wire.data(), wire.size(), is_tcp, now_s, nullptr, false };
 		bytes out(ANSWER_RESPONSE_MAX);
 		out.resize(answer_make(answer_, &query, out.data(), out.size()));
 		catalog_end(&catalog);

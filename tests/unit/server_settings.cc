@@ -166,7 +166,7 @@ TEST_CASE("a refused line has its number, the value and what would be permitted"
 		{ "server:\n    colour: blue\n", 2, "\"colour\"", "\"blue\"",
 		  "unknown item, permitted are listen, user, workers, " },
 		{ "\n\nsrever:\n    workers: 1\n", 3, "\"srever\"", "\"\"",
-		  "unknown item, permitted are server, zone" },
+		  "unknown item, permitted are server, key, secondary, zone" },
 		{ "server: 1\n", 1, "\"server\"", "\"1\"", "a section has no value of its own" },
 		{ "server:\n\tworkers: 1\n", 2, "", "\"\\x09workers: 1\"", "tabulator" },
 		{ "server:\n    workers: 1\n      log-level: info\n", 3, "",
