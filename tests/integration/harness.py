@@ -424,15 +424,16 @@ class Case(unittest.TestCase):
             file.write(content.encode() if isinstance(content, str) else content)
         return path
 
-    def free_port(self):
-        """A port that neither UDP nor TCP uses on this process's address."""
+    def free_port(self, host=None):
+        """A port that neither UDP nor TCP uses on this process's address, or on host."""
+        host = host or self.host
         while True:
             with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp, \
                     socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
-                tcp.bind((self.host, 0))
+                tcp.bind((host, 0))
                 port = tcp.getsockname()[1]
                 try:
-                    udp.bind((self.host, port))
+                    udp.bind((host, port))
                 except OSError:
                     continue
                 return port

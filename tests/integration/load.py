@@ -2,14 +2,14 @@
 """
 load.py - questions without end in the background, every answer checked.
 
-Flow: test_kill.py and test_reload.py run one beside what they do to the server.
+Flow: test_kill.py, test_reload.py and others run one beside what they do to a server.
 
     with Load(server.address, names, is_right) as load:
             ...
     load.assert_flawless(self)
 
-is_right(name, reply) is asked about each answer. No question is put twice, so
-one that is lost is seen.
+is_right(name, reply) is asked about each answer; how is for harness.query(). No
+question is put twice, so one that is lost is seen.
 """
 
 import threading
@@ -21,8 +21,9 @@ FLAWS_KEPT = 10
 
 
 class Load:
-    def __init__(self, address, names, is_right):
+    def __init__(self, address, names, is_right, **how):
         self.address, self.names, self.is_right = address, names, is_right
+        self.how = how
         self.asked = 0
         self.flaw_count = 0
         self.flaws = []
@@ -40,7 +41,8 @@ class Load:
 
     def _run(self):
         try:
-            with Asker(self.address, window=64, retry_s=10, retries=0) as asker:
+            with Asker(self.address, window=64, retry_s=10, retries=0,
+                       **self.how) as asker:
                 start = 0
                 while not self._is_ending.is_set():
                     names = [self.names[(start + i) % len(self.names)] for i in range(BATCH)]

@@ -11,39 +11,12 @@ ipsum.txt when it is there and a list of its own otherwise.
 import ipaddress
 import os
 
-from harness import (A, AAAA, CLASSIC, DATA, IS_SANITIZED, SEED, ZONE, Case, ask, ask_all,
-                     bitmap_name, classic_name, main, peer, wait_for)
+from harness import (A, AAAA, CLASSIC, DATA, IS_SANITIZED, SEED, ZONE, Case, ask_all,
+                     bitmap_name, classic_name, main)
 from oracle import Oracle, classic_differences, differences
+from resolvers import start_unbound
 
 NAMES = 2000 if IS_SANITIZED else 10000
-
-CONFIG = """
-server:
-    interface: {host}
-    port: {port}
-    do-daemonize: no
-    use-syslog: no
-    logfile: ""
-    chroot: ""
-    username: ""
-    directory: "{directory}"
-    pidfile: ""
-    do-ip6: no
-    access-control: 127.0.0.0/8 allow
-    do-not-query-localhost: no
-    qname-minimisation: {minimisation}
-    qname-minimisation-strict: {strict}
-    module-config: "iterator"
-    outgoing-range: 512
-remote-control:
-    control-enable: no
-stub-zone:
-    name: "{zone}"
-    stub-addr: {server_host}@{server_port}
-stub-zone:
-    name: "{classic}"
-    stub-addr: {server_host}@{server_port}
-"""
 
 
 class Unbound(Case):
@@ -56,23 +29,13 @@ class Unbound(Case):
         return self.write("list.txt", "\n".join(
             [*(str(ipaddress.IPv4Address(number)) for number in numbers), *networks]))
 
-    def start_unbound(self, server, minimisation, strict):
-        host, port = self.free_address()
-        config = self.write("unbound.conf", CONFIG.format(
-            host=host, port=port, directory=self.directory, minimisation=minimisation,
-            strict=strict, zone=ZONE, classic=CLASSIC, server_host=server.address[0],
-            server_port=server.address[1]))
-        resolver = self.start([peer("unbound"), "-d", "-c", config], "unbound")
-        resolver.wait_for_log("start of service")
-        wait_for(lambda: ask((host, port), ZONE, 6).rcode == 0, "Unbound to know the zone")
-        return host, port
-
     def resolve(self, minimisation, strict="no"):
         path = self.make_list()
         oracle = Oracle().read_plain(path)
         self.build(self.path("bl6.mdb"), "--ignore-columns", path)
         server = self.serve()
-        resolver = self.start_unbound(server, minimisation, strict)
+        resolver = start_unbound(self, server, zones=(ZONE, CLASSIC), lines=[
+            f"qname-minimisation: {minimisation}", f"qname-minimisation-strict: {strict}"])
         addresses = oracle.sample(NAMES, SEED)
 
         replies = ask_all(resolver, [(bitmap_name(a), AAAA) for a in addresses], window=64)

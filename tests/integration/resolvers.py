@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+resolvers.py - Debian's resolvers in front of a dnsblv6d, in the foreground.
+
+Flow: test_resolvers.py, test_dnssec.py and test_unbound.py build and serve a
+      zone -> start_NAME() writes a configuration, starts the resolver on it and
+      returns its address when it answers -> harness.ask_all() asks it.
+
+anchors are DS records as text, as dnsblv6-zone ds prints them; several mean
+that any of them will do. None of the resolvers knows a root server or the
+root's key, so that nothing leaves the loopback interface.
+"""
+
+import os
+import shutil
+
+from harness import SOA, ZONE, ask, peer, wait_for
+
+UNBOUND = """
+server:
+    interface: {host}
+    port: {port}
+    do-daemonize: no
+    use-syslog: no
+    logfile: ""
+    chroot: ""
+    username: ""
+    directory: "{directory}"
+    pidfile: ""
+    do-ip6: no
+    access-control: 127.0.0.0/8 allow
+    do-not-query-localhost: no
+    val-log-level: 2
+    outgoing-range: 512
+    {lines}
+remote-control:
+    control-enable: no
+"""
+
+UNBOUND_STUB = """
+stub-zone:
+    name: "{zone}"
+    stub-addr: {server_host}@{server_port}
+"""
+
+BIND = """
+options {{
+    directory "{directory}";
+    pid-file none;
+    session-keyfile none;
+    listen-on port {port} {{ {host}; }};
+    listen-on-v6 {{ none; }};
+    recursion yes;
+    dnssec-validation yes;
+    empty-zones-enable no;
+    max-cache-size 64m;
+}};
+controls {{ }};
+trust-anchors {{ {anchors} }};
+zone "." {{ type hint; file "hints"; }};
+zone "{zone}" {{ type forward; forward only; forwarders {{ {server_host} port {server_port}; }}; }};
+"""
+
+# Nobody listens there.
+BIND_HINTS = ". 3600 NS nobody.\nnobody. 3600 A {host}\n"
+
+KRESD = """
+net.ipv6 = false
+net.listen('{host}', {port}, {{ kind = 'dns' }})
+cache.open(100 * MB, 'lmdb://{directory}/cache')
+cache.min_ttl(0)
+for _, name in ipairs({{ 'priming', 'ta_update', 'ta_signal_query', 'detect_time_skew' }}) do
+    modules.unload(name)
+end
+trust_anchors.remove('.')
+trust_anchors.add([[
+{anchors}
+]])
+policy.add(policy.all(policy.FORWARD({{ '{server_host}@{server_port}' }})))
+"""
+
+RECURSOR = """
+local-address={host}
+local-port={port}
+daemon=no
+write-pid=no
+disable-syslog=yes
+socket-dir={directory}
+threads=1
+dnssec=validate
+dont-query=
+hint-file=no
+security-poll-suffix=
+forward-zones={zone}={server_host}:{server_port}
+lua-config-file={directory}/anchors.lua
+"""
+
+
+def unconfined(case, name):
+    """
+    A peer program, copied: AppArmor's profiles are for the path that Debian
+    installs it at, and forbid it our directory.
+    """
+    copy = case.path(name)
+    if not os.path.exists(copy):
+        shutil.copy(peer(name), copy)
+    return copy
+
+
+def prepare(case, server, host=None):
+    """What every configuration needs: a directory, an address, the server's address."""
+    host = host or case.host
+    port = case.free_port(host)
+    directory = case.path(f"resolver-{port}")
+    os.mkdir(directory)
+    return {"directory": directory, "host": host, "port": port, "zone": ZONE,
+            "server_host": server.address[0], "server_port": server.address[1]}
+
+
+def write_into(where, name, text):
+    path = os.path.join(where["directory"], name)
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+    return path
+
+
+def wait_until_it_answers(where):
+    """Anything: with a wrong anchor it will be SERVFAIL."""
+    address = (where["host"], where["port"])
+
+    def does_answer():
+        try:
+            return ask(address, ZONE, SOA)
+        except OSError:  # not listening yet, or the datagram was lost
+            return None
+
+    wait_for(does_answer, f"the resolver at {address} to answer")
+    return address
+
+
+def start_unbound(case, server, anchors=(), zones=(ZONE,), lines=()):
+    """lines: settings of the server section. Without anchors nothing is validated."""
+    where = prepare(case, server)
+    lines = [f'module-config: "{"validator " if anchors else ""}iterator"', *lines,
+             *(f'trust-anchor: "{anchor}"' for anchor in anchors)]
+    text = UNBOUND.format(**where, lines="\n    ".join(lines))
+    for zone in zones:
+        text += UNBOUND_STUB.format(**{**where, "zone": zone})
+    process = case.start([unconfined(case, "unbound"), "-d", "-c",
+                          write_into(where, "unbound.conf", text)], "unbound")
+    process.wait_for_log("start of service")
+    return wait_until_it_answers(where)
+
+
+def split_ds(anchor):
+    """"ZONE IN DS TAG ALGORITHM TYPE DIGEST" -> the four last words."""
+    return anchor.split()[3:7]
+
+
+def start_bind(case, server, anchors):
+    # named takes only addresses that an interface has; others of 127/8 no interface has.
+    where = prepare(case, server, "127.0.0.1")
+    static = "".join('{zone} static-ds {0} {1} {2} "{3}"; '.format(*split_ds(anchor), zone=ZONE)
+                     for anchor in anchors)
+    write_into(where, "hints", BIND_HINTS.format(**where))
+    config = write_into(where, "named.conf", BIND.format(**where, anchors=static))
+    process = case.start([unconfined(case, "named"), "-g", "-n", "1", "-c", config], "named")
+    process.wait_for_log("running$")
+    return wait_until_it_answers(where)
+
+
+def start_kresd(case, server, anchors):
+    where = prepare(case, server)
+    # All at once: each call takes the place of the one before.
+    added = "\n".join(anchors)
+    config = write_into(where, "config", KRESD.format(**where, anchors=added))
+    case.start([peer("kresd"), "-n", "-c", config, where["directory"]], "kresd")
+    return wait_until_it_answers(where)
+
+
+def start_recursor(case, server, anchors):
+    where = prepare(case, server)
+    added = [f"addTA('{ZONE}', \"{' '.join(split_ds(anchor))}\")" for anchor in anchors]
+    write_into(where, "anchors.lua", "\n".join(["clearTA()", *added, ""]))
+    write_into(where, "recursor.conf", RECURSOR.format(**where))
+    case.start([peer("pdns_recursor"), f"--config-dir={where['directory']}"], "pdns_recursor")
+    return wait_until_it_answers(where)
+
+
+VALIDATORS = {"Unbound": start_unbound, "BIND": start_bind, "Knot Resolver": start_kresd,
+              "PowerDNS Recursor": start_recursor}
