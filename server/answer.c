@@ -245,7 +245,9 @@ static enum transfer_verdict judge_transfer(struct answer *answer, const struct 
 		return TRANSFER_ADDRESS;
 	const struct settings_zone *zone =
 		&answer->settings->zones[reply->zone - answer->catalog->zones];
-	const struct tsig_key *key = reply->query->tsig_rr != NULL ? answer->tsig.key : NULL;
+	const struct tsig_key *key = reply->query->tsig_rr != NULL && answer->tsig.error == TSIG_OK
+					     ? answer->tsig.key
+					     : NULL;
 	switch (access_decide(answer->settings, zone, query->client, key, &secondary)) {
 	case ACCESS_ADDRESS:
 		return TRANSFER_ADDRESS;
@@ -447,6 +449,25 @@ static size_t answer_packet(struct answer *answer, const struct question *questi
 	return answer_question(answer, question, query);
 }
 
+/* So that the log can say it: a secondary that cannot transfer has an operator who looks there. */
+static void note_bad_tsig(struct answer *answer, const struct question *question,
+			  const struct answer_query *query)
+{
+	struct reply *reply = &answer->reply;
+	reply->qtype = knot_pkt_qtype(reply->query);
+	if (!query->is_tcp || !is_transfer(reply->qtype))
+		return;
+	reply->face = catalog_find(answer->catalog, knot_pkt_qname(reply->query),
+				   reply->query->qname_size);
+	if (reply->face == NULL)
+		return;
+	reply->zone = reply->face->zone;
+	note_transfer(answer, question, query, 0);
+	enum transfer_verdict verdict = judge_transfer(answer, query);
+	answer->transfer.verdict =
+		verdict == TRANSFER_GRANTED || verdict == TRANSFER_KEY ? TRANSFER_TSIG : verdict;
+}
+
 /* The same for a packet with a TSIG: a good one is answered with one, RFC 8945 section 5. */
 static size_t answer_signed(struct answer *answer, struct question *question,
 			    const struct answer_query *query)
@@ -470,6 +491,7 @@ static size_t answer_signed(struct answer *answer, struct question *question,
 	if (answer->tsig.error == TSIG_OK) {
 		size = answer_packet(answer, question, query);
 	} else {
+		note_bad_tsig(answer, question, query);
 		count(answer, COUNTERS_SERVER_REFUSED);
 		size = refuse(answer, question, KNOT_RCODE_NOTAUTH);
 	}

@@ -32,7 +32,9 @@ extern "C" {
 	X(REFUSED, "refused")                                                                      \
 	X(TRUNCATED, "truncated")                                                                  \
 	X(TCP, "tcp")                                                                              \
-	X(EXPIRING, "expiring")
+	X(EXPIRING, "expiring")                                                                    \
+	X(TRANSFERS, "transfers")                                                                  \
+	X(TRANSFERS_FAILED, "transfers-failed")
 
 /* What reached no served name, or was no question at all. */
 #define COUNTERS_SERVER_MAP(X)                                                                     \

@@ -13,6 +13,7 @@
 #include <libknot/libknot.h>
 
 #include "lib/common/log.h"
+#include "server/transfer.h"
 
 #define LENGTH_SIZE	  2 /* RFC 1035 section 4.2.2 */
 #define BACKLOG		  511
@@ -28,6 +29,7 @@ struct tcp_client {
 	uint64_t deadline_ms;	      /* for the next whole message, or for the writing */
 	uint8_t *unwritten;	      /* ours, while is_writing */
 	bool is_writing;
+	struct sockaddr_storage address;
 	size_t in_size;
 	uint8_t in[LENGTH_SIZE + ANSWER_QUERY_MAX];
 };
@@ -42,6 +44,7 @@ struct tcp {
 	struct tcp_limits limits;
 	struct answer *answer;
 	struct catalog *catalog;
+	struct handover *handover;
 	struct counters counters;
 	struct tcp_listener *listeners;
 	size_t listener_count;
@@ -84,6 +87,33 @@ static void renew(struct tcp_client *client)
 	client->deadline_ms = uv_now(tcp->loop) + tcp->limits.idle_timeout_s * (uint64_t)1000;
 	TAILQ_REMOVE(&tcp->clients, client, link);
 	TAILQ_INSERT_TAIL(&tcp->clients, client, link);
+}
+
+/* ---- transfers ---- */
+
+/* Strangers are no news; who is configured and fails wants to know why. */
+static void log_refused(const struct transfer *transfer)
+{
+	char client[SETTINGS_TEXT_MAX];
+	settings_format_address(&transfer->client, client);
+	bool is_stranger =
+		transfer->verdict == TRANSFER_ADDRESS || transfer->verdict == TRANSFER_CLASSIC;
+	log_line(is_stranger ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, transfer->name->text,
+		 "transfer refused, client=%s (%s)", client, transfer_explain(transfer));
+}
+
+/* The child has the connection from now on; closing ours does not end it. */
+static void hand_over(struct tcp_client *client)
+{
+	struct tcp *tcp = client->tcp;
+	const struct transfer *transfer = answer_transfer(tcp->answer);
+	uv_os_fd_t fd = -1;
+	int ret = uv_fileno((uv_handle_t *)&client->handle, &fd);
+	if (ret == 0)
+		ret = handover_start(tcp->handover, transfer, fd);
+	if (ret != 0)
+		log_warning(transfer->name->text, "transfer not begun (%s)", strerror(-ret));
+	close_client(client);
 }
 
 /* ---- answering ---- */
@@ -160,11 +190,23 @@ static void flush(struct tcp_client *client, size_t size)
 		write_later(client, data + done, size - done);
 }
 
+/* What becomes of a client behind its responses. */
+enum next { NEXT_READ, NEXT_REFUSE, NEXT_HAND_OVER };
+
+/* The query was not answered: a transfer, or nothing that deserves an answer. */
+static enum next decide_next(const struct tcp *tcp)
+{
+	const struct transfer *transfer = answer_transfer(tcp->answer);
+	return transfer != NULL && transfer->verdict == TRANSFER_GRANTED ? NEXT_HAND_OVER
+									 : NEXT_REFUSE;
+}
+
 /*
  * Collects responses until there is no whole message or no room for another
- * response. Returns their size; *ret_taken is what was used of the input.
+ * response. Returns their size; *ret_taken is what was used of the input. A
+ * transfer waits in the input until what is before it has been written.
  */
-static size_t collect(struct tcp_client *client, size_t *ret_taken, bool *ret_is_bad)
+static size_t collect(struct tcp_client *client, size_t *ret_taken, enum next *ret_next)
 {
 	struct tcp *tcp = client->tcp;
 	size_t out = 0;
@@ -175,14 +217,21 @@ static size_t collect(struct tcp_client *client, size_t *ret_taken, bool *ret_is
 		struct answer_query query = { .wire = client->in + taken + LENGTH_SIZE,
 					      .size = size - LENGTH_SIZE,
 					      .is_tcp = true,
-					      .now_s = (uint64_t)time(NULL) };
+					      .now_s = (uint64_t)time(NULL),
+					      .client = (struct sockaddr *)&client->address,
+					      .is_busy = handover_is_full(tcp->handover) };
 		size_t response = answer_make(tcp->answer, &query, tcp->out + out + LENGTH_SIZE,
 					      ANSWER_RESPONSE_MAX);
+		const struct transfer *transfer = answer_transfer(tcp->answer);
+		if (response == 0 && out > 0 && transfer != NULL)
+			break;
 		taken += size;
 		if (response == 0) {
-			*ret_is_bad = true;
+			*ret_next = decide_next(tcp);
 			break;
 		}
+		if (transfer != NULL)
+			log_refused(transfer);
 		knot_wire_write_u16(tcp->out + out, (uint16_t)response);
 		out += LENGTH_SIZE + response;
 	}
@@ -193,18 +242,19 @@ static size_t collect(struct tcp_client *client, size_t *ret_taken, bool *ret_is
 
 static void process(struct tcp_client *client)
 {
-	bool is_bad = false;
+	enum next next = NEXT_READ;
 	while (!client->is_writing && !uv_is_closing((uv_handle_t *)&client->handle)) {
 		size_t taken = 0;
-		size_t out = collect(client, &taken, &is_bad);
+		size_t out = collect(client, &taken, &next);
 		client->in_size -= taken;
 		memmove(client->in, client->in + taken, client->in_size);
-		is_bad |= has_bad_length(client);
 		if (taken > 0)
 			renew(client);
 		if (out > 0)
 			flush(client, out);
-		if (is_bad)
+		if (next == NEXT_HAND_OVER)
+			hand_over(client);
+		else if (next == NEXT_REFUSE || has_bad_length(client))
 			refuse_client(client);
 		if (taken == 0)
 			break;
@@ -261,6 +311,9 @@ static void listener_on_connection(uv_stream_t *stream, int status)
 		close_client(client);
 		return;
 	}
+	int address_size = sizeof(client->address);
+	memset(&client->address, 0, sizeof(client->address));
+	uv_tcp_getpeername(&client->handle, (struct sockaddr *)&client->address, &address_size);
 	counters_count(&tcp->counters.server[COUNTERS_SERVER_TCP_CLIENTS]);
 	uv_tcp_nodelay(&client->handle, 1);
 	if (tcp->client_count > tcp->limits.client_max)
@@ -297,8 +350,8 @@ static int open_listener(struct tcp *tcp, struct tcp_listener *listener, int fd)
 }
 
 int tcp_new(uv_loop_t *loop, const int *fds, size_t fd_count, const struct tcp_limits *limits,
-	    struct answer *answer, struct catalog *catalog, const struct counters *counters,
-	    struct tcp **ret_tcp)
+	    struct answer *answer, struct catalog *catalog, struct handover *handover,
+	    const struct counters *counters, struct tcp **ret_tcp)
 {
 	struct tcp *tcp = calloc(1, sizeof(*tcp));
 	if (tcp == NULL)
@@ -307,6 +360,7 @@ int tcp_new(uv_loop_t *loop, const int *fds, size_t fd_count, const struct tcp_l
 	tcp->limits = *limits;
 	tcp->answer = answer;
 	tcp->catalog = catalog;
+	tcp->handover = handover;
 	tcp->counters = *counters;
 	TAILQ_INIT(&tcp->clients);
 	uv_timer_init(loop, &tcp->sweep);

@@ -14,10 +14,14 @@
  * gives up its own. A length that no query has, and what answer_make() meets
  * with silence, closes the connection.
  *
+ * A client that is granted a zone transfer leaves with its connection: a child
+ * process has it from then on (handover.h).
+ *
  * A client is freed in its close callback.
  */
 
 #include "server/answer.h"
+#include "server/handover.h"
 
 #include <uv.h>
 
@@ -37,8 +41,8 @@ struct tcp_limits {
  * 0 or a negative error.
  */
 int tcp_new(uv_loop_t *loop, const int *fds, size_t fd_count, const struct tcp_limits *limits,
-	    struct answer *answer, struct catalog *catalog, const struct counters *counters,
-	    struct tcp **ret_tcp);
+	    struct answer *answer, struct catalog *catalog, struct handover *handover,
+	    const struct counters *counters, struct tcp **ret_tcp);
 int tcp_start(struct tcp *tcp);
 /* Takes no more clients, and closes each that has no query under way. */
 void tcp_drain(struct tcp *tcp);

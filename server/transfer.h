@@ -34,9 +34,6 @@ enum transfer_verdict {
 	TRANSFER_BUSY,	  /* as many as may be are under way */
 	TRANSFER_STORE,	  /* there is nothing to transfer */
 };
-/* For the log. Never NULL. */
-const char *transfer_explain(const struct transfer *transfer);
-
 #define TRANSFER_QUESTION_MAX (SETTINGS_NAME_MAX + 4)
 
 struct transfer {
@@ -58,6 +55,9 @@ struct transfer {
 	uint8_t question[TRANSFER_QUESTION_MAX];
 	struct tsig tsig;
 };
+
+/* Its verdict, for the log. Never NULL. */
+const char *transfer_explain(const struct transfer *transfer);
 
 struct transfer_limits {
 	unsigned timeout_s;	 /* for all of it */

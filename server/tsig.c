@@ -9,6 +9,7 @@
 
 struct tsig_key {
 	knot_tsig_key_t knot;
+	char *text;
 };
 
 const char *const tsig_algorithms[] = { "hmac-sha256", "hmac-sha1",   "hmac-sha224",
@@ -20,18 +21,17 @@ int tsig_key_new(const uint8_t *name, const char *algorithm, const char *secret,
 		 struct tsig_key **ret_key)
 {
 	struct tsig_key *key = calloc(1, sizeof(*key));
-	char *text = knot_dname_to_str_alloc(name);
-	int ret = key == NULL || text == NULL
-			  ? KNOT_ENOMEM
-			  : knot_tsig_key_init(&key->knot, algorithm, text, secret);
-	free(text);
+	if (key == NULL)
+		return -ENOMEM;
+	int ret = KNOT_ENOMEM;
+	key->text = knot_dname_to_str_alloc(name);
+	if (key->text != NULL)
+		ret = knot_tsig_key_init(&key->knot, algorithm, key->text, secret);
 	if (ret == KNOT_EOK && key->knot.secret.size > 0) {
 		*ret_key = key;
 		return 0;
 	}
-	if (ret == KNOT_EOK)
-		knot_tsig_key_deinit(&key->knot);
-	free(key);
+	tsig_key_free(key);
 	return ret == KNOT_ENOMEM ? -ENOMEM : -EINVAL;
 }
 
@@ -40,7 +40,13 @@ void tsig_key_free(struct tsig_key *key)
 	if (key == NULL)
 		return;
 	knot_tsig_key_deinit(&key->knot);
+	free(key->text);
 	free(key);
+}
+
+const char *tsig_key_text(const struct tsig_key *key)
+{
+	return key->text;
 }
 
 /* Names of keys are domain names: case does not matter, and libknot's owner is ours to lower. */

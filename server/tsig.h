@@ -36,6 +36,8 @@ int tsig_key_new(const uint8_t *name, const char *algorithm, const char *secret,
 		 struct tsig_key **ret_key);
 /* Takes NULL. */
 void tsig_key_free(struct tsig_key *key);
+/* Its name, for the log. */
+const char *tsig_key_text(const struct tsig_key *key);
 
 /* Ends with NULL; the first is the default. */
 extern const char *const tsig_algorithms[];

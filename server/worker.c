@@ -11,6 +11,7 @@
 #include "lib/common/log.h"
 #include "server/answer.h"
 #include "server/catalog.h"
+#include "server/handover.h"
 #include "server/tcp.h"
 #include "server/udp.h"
 #include "server/watch.h"
@@ -24,6 +25,7 @@ struct worker {
 	struct catalog catalog;
 	struct answer *answer;
 	struct udp *udp;
+	struct handover handover;
 	struct tcp *tcp;
 	struct watch watch;
 	bool is_draining;
@@ -37,6 +39,7 @@ static void finish(struct worker *worker)
 	if (uv_is_closing((uv_handle_t *)&worker->drain_timer))
 		return;
 	tcp_stop(worker->tcp);
+	handover_stop(&worker->handover);
 	uv_close((uv_handle_t *)&worker->drain_timer, NULL);
 }
 
@@ -45,7 +48,8 @@ static void drain_on_timeout(uv_timer_t *timer)
 	finish(timer->data);
 }
 
-/* What waits in the sockets is answered; TCP clients may finish; then the loop is empty. */
+/* What waits in the sockets is answered; TCP clients and transfers may finish; then the loop is
+ * empty. */
 static void drain(struct worker *worker)
 {
 	if (worker->is_draining)
@@ -135,12 +139,16 @@ static int open_services(struct worker *worker)
 		ret = answer_new(&worker->catalog, &worker->counters,
 				 (uint16_t)settings->udp_max_payload, &worker->answer);
 	if (ret == 0)
+		answer_set_settings(worker->answer, settings);
+	if (ret == 0)
+		ret = handover_open(&worker->handover, &worker->loop, settings, &worker->counters);
+	if (ret == 0)
 		ret = udp_new(&worker->loop, listener_udp(start->listener, start->index), fd_count,
 			      worker->answer, &worker->catalog, &worker->counters, &worker->udp);
 	if (ret == 0)
 		ret = tcp_new(&worker->loop, listener_tcp(start->listener, start->index), fd_count,
-			      &limits, worker->answer, &worker->catalog, &worker->counters,
-			      &worker->tcp);
+			      &limits, worker->answer, &worker->catalog, &worker->handover,
+			      &worker->counters, &worker->tcp);
 	if (ret == 0)
 		ret = watch_open(&worker->watch, &worker->loop, &worker->catalog, settings,
 				 start->bank, watch_on_decided, worker);
@@ -175,6 +183,7 @@ int worker_run(const struct worker_start *start)
 	watch_free(&worker->watch);
 	udp_free(worker->udp);
 	tcp_free(worker->tcp);
+	handover_free(&worker->handover);
 	answer_free(worker->answer);
 	catalog_deinit(&worker->catalog);
 	free(worker);

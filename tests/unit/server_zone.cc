@@ -175,7 +175,7 @@ TEST_CASE("counters are named in their line", "[server][counters]")
 	char text[COUNTERS_TEXT_MAX];
 	counters_format_face(face, text);
 	CHECK(std::string(text) == "queries=10 noerror=4 nodata=3 nxdomain=2 servfail=1 refused=0 "
-				   "truncated=5 tcp=6 expiring=7");
+				   "truncated=5 tcp=6 expiring=7 transfers=0 transfers-failed=0");
 	uint64_t server[COUNTERS_SERVER_COUNT];
 	for (uint64_t &value : server)
 		value = UINT64_MAX; // the longest there can be
