@@ -5,14 +5,27 @@
 
 enum { DNSKEY_ALGORITHM = 3 }; /* where it stands in the RDATA, RFC 4034 section 2.1 */
 
-static bool is_active_key(const struct dnsblv6_rr *rr, const struct key *const *keys,
-			  size_t key_count)
+static bool is_key(const struct dnsblv6_rr *rr, const struct key *key)
 {
 	uint8_t dnskey[KEY_DNSKEY_MAX];
-	if (rr->type != DNSBLV6_TYPE_DNSKEY || key_count == 0)
-		return false;
-	size_t size = key_dnskey(keys[0], dnskey);
+	size_t size = key_dnskey(key, dnskey);
 	return rr->rdata_size == size && memcmp(rr->rdata, dnskey, size) == 0;
+}
+
+static void note_dnskey(const struct dnsblv6_rr *rr, const struct key *const *keys,
+			size_t key_count, struct before *before)
+{
+	if (rr->type != DNSBLV6_TYPE_DNSKEY || rr->rdata_size <= DNSKEY_ALGORITHM)
+		return;
+	before->is_signed = true;
+	before->algorithm = rr->rdata[DNSKEY_ALGORITHM];
+	before->dnskey_count++;
+	for (size_t i = 0; i < key_count; i++) {
+		if (!is_key(rr, keys[i]))
+			continue;
+		before->common_count++;
+		before->has_active_key |= i == 0;
+	}
 }
 
 static int load_apex(struct writer *writer, const struct key *const *keys, size_t key_count,
@@ -30,11 +43,7 @@ static int load_apex(struct writer *writer, const struct key *const *keys, size_
 	while ((ret = dnsblv6_record_next_rr(value.data, value.size, &offset, &rr)) == DNSBLV6_OK) {
 		if (rr.type == DNSBLV6_TYPE_SOA)
 			before->negative_ttl = rr.ttl; /* apex.c gives MINIMUM the same value */
-		if (rr.type == DNSBLV6_TYPE_DNSKEY && rr.rdata_size > DNSKEY_ALGORITHM) {
-			before->is_signed = true;
-			before->algorithm = rr.rdata[DNSKEY_ALGORITHM];
-		}
-		before->has_active_key |= is_active_key(&rr, keys, key_count);
+		note_dnskey(&rr, keys, key_count, before);
 	}
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : STORE_ECORRUPT;
 }
@@ -61,6 +70,12 @@ int before_check_keys(const struct before *before, size_t key_count)
 	if (key_count == 0)
 		return BEFORE_ESIGNED;
 	return before->has_active_key ? DNSBLV6_OK : BEFORE_EKEY;
+}
+
+int before_check_same_keys(const struct before *before, size_t key_count)
+{
+	bool is_same = before->dnskey_count == key_count && before->common_count == key_count;
+	return is_same ? DNSBLV6_OK : BEFORE_EKEYS;
 }
 
 /* RFC 1982: is a newer than b? */

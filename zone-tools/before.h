@@ -20,6 +20,7 @@ extern "C" {
 #define BEFORE_ESIGNED	 (-2204) /* the store is signed and no key was given */
 #define BEFORE_EKEY	 (-2205) /* the store is signed by keys that are not among those given */
 #define BEFORE_EUNSIGNED (-2206) /* the store is not signed */
+#define BEFORE_EKEYS	 (-2207) /* the keys given are not those that the store publishes */
 
 struct before {
 	bool is_there; /* false in a new store; then all else is zero */
@@ -28,6 +29,8 @@ struct before {
 	bool is_signed;
 	uint8_t algorithm;   /* when it is signed */
 	bool has_active_key; /* its DNSKEY RRset has the key that is to sign now */
+	size_t dnskey_count; /* in that RRset */
+	size_t common_count; /* of these, keys that were given */
 };
 
 /*
@@ -42,6 +45,9 @@ int before_load(struct writer *writer, const struct key *const *keys, size_t key
  * BEFORE_ESIGNED or BEFORE_EKEY when it would not.
  */
 int before_check_keys(const struct before *before, size_t key_count);
+
+/* BEFORE_EKEYS unless the keys given are just those that the store publishes. */
+int before_check_same_keys(const struct before *before, size_t key_count);
 
 /* wanted, or with 0 the greater of now_s and the old one plus one; BEFORE_ESERIAL. */
 int before_choose_serial(const struct before *before, uint32_t wanted, uint64_t now_s,

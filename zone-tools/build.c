@@ -313,14 +313,15 @@ static int check_against_store(struct build *build)
 	struct dnsblv6_facts before;
 	int ret = verify_store(build->store, &before);
 	if (ret == -ENOENT || ret == STORE_EUNFINISHED) {
-		guard_totals(&build->plan, NULL, build->store, &build->limits, &build->findings);
+		guard_totals(&build->plan.counts, NULL, build->store, &build->limits,
+			     &build->findings);
 		return EX_OK;
 	}
 	if (ret != DNSBLV6_OK) {
 		log_error(build->store, "store not replaced (%s)", builder_strerror(ret));
 		return commands_exit_status(ret);
 	}
-	guard_totals(&build->plan, &before, build->store, &build->limits, &build->findings);
+	guard_totals(&build->plan.counts, &before, build->store, &build->limits, &build->findings);
 	return EX_OK;
 }
 
@@ -351,8 +352,8 @@ static int write_store(struct build *build)
 		printf("built %s: ipv4=%" PRIu64 " ipv6=%" PRIu64 " blocks=%" PRIu64
 		       " records=%" PRIu64 " changed=%" PRIu64 " signed=%" PRIu64 " serial=%" PRIu32
 		       "\n",
-		       build->zone, build->plan.ipv4_count, build->plan.ipv6_count,
-		       build->plan.block_count, result.record_count, result.changed_count,
+		       build->zone, build->plan.counts.ipv4, build->plan.counts.ipv6,
+		       build->plan.counts.blocks, result.record_count, result.changed_count,
 		       result.signature_count, result.serial);
 	if (fflush(stdout) == 0)
 		return EX_OK;

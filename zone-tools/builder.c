@@ -5,6 +5,8 @@
 #include "zone-tools/before.h"
 #include "zone-tools/chain.h"
 #include "zone-tools/progress.h"
+#include "zone-tools/segmenter.h"
+#include "zone-tools/updater.h"
 
 #include "lib/format/wellknown.h"
 #include "lib/store/writer.h"
@@ -46,8 +48,12 @@ const char *builder_strerror(int status)
 		return "store is signed; give its --key, or --unsign";
 	case BEFORE_EKEY:
 		return "store has been signed by another key; publish the new one first";
+	case BEFORE_EKEYS:
+		return "store publishes other keys than those given with --key and --publish";
 	case BEFORE_EUNSIGNED:
-		return "store is not signed; --force signs it";
+		return "store is not signed; 'sign --force' signs it";
+	case UPDATER_EORIGIN:
+		return "store has no such sub-zone";
 	default:
 		return key_strerror(status);
 	}
@@ -280,110 +286,11 @@ static int put_records(struct builder *builder)
 
 /* ---- segments ---- */
 
-/* Writes the segments of one family of one origin; pending is what is not listed so far. */
-struct segmenter {
-	struct builder *builder;
-	uint16_t origin;
-	bool has_pending;
-	struct dnsblv6_segment pending;
-};
-
-static int put_segment(struct segmenter *segmenter, const struct dnsblv6_segment *segment)
-{
-	uint8_t key[DNSBLV6_SEGMENT_KEY_MAX];
-	uint8_t data[DNSBLV6_SEGMENT_MAX];
-	size_t key_size = dnsblv6_segment_make_key(segmenter->origin, segment->last, key);
-	size_t size = dnsblv6_segment_encode(segment, data);
-	return writer_put(segmenter->builder->writer, STORE_SEGMENTS, key, key_size, data, size);
-}
-
-static int flush(struct segmenter *segmenter)
-{
-	if (!segmenter->has_pending)
-		return DNSBLV6_OK;
-	segmenter->has_pending = false;
-	return put_segment(segmenter, &segmenter->pending);
-}
-
-/* first to last has its bit set and is not listed. ::ffff:0:0/96 is cut off: it is IPv4. */
-static void add_unlisted(struct segmenter *segmenter, struct dnsblv6_addr first,
-			 struct dnsblv6_addr last, bool is_ipv4)
-{
-	if (!is_ipv4 && dnsblv6_addr_is_ipv4(first))
-		first = (struct dnsblv6_addr){ 0, 0x1000000000000 };
-	if (!is_ipv4 && dnsblv6_addr_is_ipv4(last))
-		last = (struct dnsblv6_addr){ 0, 0xfffeffffffff };
-	if (dnsblv6_addr_compare(first, last) > 0)
-		return;
-	/* Between two unlisted runs of the same stretch no bit is set: one segment does. */
-	if (!segmenter->has_pending)
-		segmenter->pending.first = first;
-	segmenter->pending.last = last;
-	segmenter->pending.set = DNSBLV6_SET_NONE;
-	segmenter->has_pending = true;
-}
-
-static int add_piece(struct segmenter *segmenter, const struct dnsblv6_segment *piece,
-		     uint32_t default_set)
-{
-	int ret = flush(segmenter);
-	if (ret != DNSBLV6_OK || piece->set == default_set)
-		return ret;
-	return put_segment(segmenter, piece);
-}
-
-/* One run of set bits, first to last, and the pieces in it from *index on. */
-static int segment_range(struct segmenter *segmenter, const struct plan_origin *origin,
-			 struct dnsblv6_addr first, struct dnsblv6_addr last, bool is_ipv4,
-			 size_t *index)
-{
-	struct dnsblv6_addr at = first;
-	bool is_done = false;
-
-	for (; *index < origin->pieces.count; (*index)++) {
-		const struct dnsblv6_segment *piece = &origin->pieces.items[*index];
-		if (dnsblv6_addr_is_ipv4(piece->first) != is_ipv4 ||
-		    dnsblv6_addr_compare(piece->first, last) > 0)
-			break;
-		if (dnsblv6_addr_compare(at, piece->first) < 0)
-			add_unlisted(segmenter, at, dnsblv6_addr_previous(piece->first), is_ipv4);
-		int ret = add_piece(segmenter, piece, origin->default_set);
-		if (ret != DNSBLV6_OK)
-			return ret;
-		is_done = dnsblv6_addr_compare(piece->last, last) == 0;
-		at = dnsblv6_addr_next(piece->last);
-	}
-	if (!is_done)
-		add_unlisted(segmenter, at, last, is_ipv4);
-	return DNSBLV6_OK;
-}
-
-static int put_origin_segments(struct builder *builder, uint16_t number)
-{
-	const struct plan_origin *origin = &builder->plan->origins[number];
-	const struct ranges *families[] = { &origin->ipv4, &origin->ipv6 };
-	size_t index = 0;
-	int ret = DNSBLV6_OK;
-
-	for (unsigned family = 0; family < 2; family++) {
-		const struct ranges *ranges = families[family];
-		struct segmenter segmenter = { .builder = builder, .origin = number };
-		for (size_t i = 0; ret == DNSBLV6_OK && i < ranges->count; i++)
-			ret = segment_range(&segmenter, origin,
-					    ranges_first_addr(ranges, ranges->items[i].first),
-					    ranges_last_addr(ranges, ranges->items[i].last),
-					    ranges->is_ipv4, &index);
-		if (ret == DNSBLV6_OK)
-			ret = flush(&segmenter);
-	}
-	return ret;
-}
-
 static int put_segments(struct builder *builder)
 {
 	int ret = DNSBLV6_OK;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->plan->origin_count; i++)
-		ret = put_origin_segments(builder, (uint16_t)i);
+		ret = segmenter_write(builder->writer, (uint16_t)i, &builder->plan->origins[i]);
 	return ret;
 }
 
@@ -452,9 +359,9 @@ static int put_facts(struct builder *builder)
 		.built_s = builder->job->now_s,
 		.expires_s = builder->spec->expires_s,
 		.record_count = builder->result.record_count,
-		.block_count = plan->block_count,
-		.ipv4_count = plan->ipv4_count,
-		.ipv6_count = plan->ipv6_count,
+		.block_count = plan->counts.blocks,
+		.ipv4_count = plan->counts.ipv4,
+		.ipv6_count = plan->counts.ipv6,
 	};
 	uint8_t data[DNSBLV6_FACTS_MAX];
 	size_t size = dnsblv6_facts_encode(&facts, data);

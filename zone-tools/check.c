@@ -217,7 +217,7 @@ static int check_lists(struct check *check, const struct dnsblv6_facts *before, 
 	if (status == EX_OK)
 		status = commands_exit_status(plan_make(&listing, &plan));
 	if (status == EX_OK)
-		guard_totals(&plan, before, check->store, &check->limits, &check->findings);
+		guard_totals(&plan.counts, before, check->store, &check->limits, &check->findings);
 	progress_end(&check->progress);
 	plan_deinit(&plan);
 	listing_deinit(&listing);

@@ -30,23 +30,35 @@ int contents_read_origin(struct reader *reader, uint16_t number, struct contents
 	return dnsblv6_origin_decode(value.data, value.size, &ret_origin->origin);
 }
 
-/* ---- set bits ---- */
+/* ---- where entries come from ---- */
 
-static int add_bits(struct ranges *ranges, struct dnsblv6_prefix block,
-		    const struct dnsblv6_bitmap *map)
+/* What is walked: a version that is read, or the one before a transaction. */
+struct contents {
+	struct reader *reader; /* or NULL, and then: */
+	struct writer_walk *walks[STORE_TABLE_COUNT];
+	const struct dnsblv6_facts *facts;
+	const struct contents_origin *origin;
+	bool is_whole; /* or else inside prefix alone */
+	struct dnsblv6_prefix prefix;
+};
+
+static int seek(const struct contents *contents, enum store_table table, const void *key,
+		size_t key_size, struct store_bytes *ret_key, struct store_bytes *ret_value)
 {
-	uint64_t first = ranges->is_ipv4 ? dnsblv6_addr_ipv4(block.first) : block.first.hi;
-	struct dnsblv6_addr last = dnsblv6_prefix_last(block);
-	if (dnsblv6_bitmap_is_full(map))
-		return ranges_add(ranges, first,
-				  ranges->is_ipv4 ? dnsblv6_addr_ipv4(last) : last.hi);
-	int ret = DNSBLV6_OK;
-	for (unsigned host = 0; ret == DNSBLV6_OK && host < DNSBLV6_BITMAP_HOSTS; host++) {
-		if (dnsblv6_bitmap_get(map, host))
-			ret = ranges_add(ranges, first + host, first + host);
-	}
-	return ret;
+	if (contents->reader != NULL)
+		return reader_seek(contents->reader, table, key, key_size, ret_key, ret_value);
+	return writer_walk_seek(contents->walks[table], key, key_size, ret_key, ret_value);
 }
+
+static int next(const struct contents *contents, enum store_table table,
+		struct store_bytes *ret_key, struct store_bytes *ret_value)
+{
+	if (contents->reader != NULL)
+		return reader_next(contents->reader, table, ret_key, ret_value);
+	return writer_walk_next(contents->walks[table], ret_key, ret_value);
+}
+
+/* ---- set bits ---- */
 
 /* One record below the origin: a block of the wanted family, or something else. */
 static int add_record(struct ranges *ranges, enum dnsblv6_style style, size_t origin_size,
@@ -65,30 +77,44 @@ static int add_record(struct ranges *ranges, enum dnsblv6_style style, size_t or
 	    dnsblv6_prefix_is_ipv4(block) != ranges->is_ipv4)
 		return DNSBLV6_OK;
 	ret = dnsblv6_record_decode_bitmap(value.data, value.size, &map);
-	return ret == DNSBLV6_OK ? add_bits(ranges, block, &map) : ret;
+	return ret == DNSBLV6_OK ? ranges_add_block(ranges, block, &map) : ret;
 }
 
-static int load_ranges(struct reader *reader, const struct dnsblv6_facts *facts,
-		       const struct contents_origin *origin, struct ranges *ranges)
+/* Does the entry belong to what is asked for, whose records begin at start? */
+static bool is_inside(const struct contents *contents, const struct dnsblv6_key *start,
+		      struct store_bytes key)
 {
-	const struct dnsblv6_labels *name = &origin->origin.name;
+	if (contents->is_whole && key.size != start->size)
+		return dnsblv6_key_is_below(key.data, key.size, start->bytes, start->size);
+	return key.size >= start->size && memcmp(key.data, start->bytes, start->size) == 0;
+}
+
+/* Where the records of what is asked for begin. */
+static int find_start(const struct contents *contents, struct dnsblv6_key *ret_start)
+{
+	const struct dnsblv6_labels *name = &contents->origin->origin.name;
+	struct dnsblv6_key origin;
+	int ret = dnsblv6_key_from_labels(name->wire, name->size, &origin);
+	*ret_start = origin;
+	if (ret != DNSBLV6_OK || contents->is_whole)
+		return ret;
+	return dnsblv6_key_of_prefix(&origin, (enum dnsblv6_style)contents->facts->style,
+				     contents->prefix, ret_start);
+}
+
+static int load_ranges(const struct contents *contents, struct ranges *ranges)
+{
 	struct dnsblv6_key start;
 	struct store_bytes key;
 	struct store_bytes value;
-	int ret = dnsblv6_key_from_labels(name->wire, name->size, &start);
+	enum dnsblv6_style style = (enum dnsblv6_style)contents->facts->style;
+	int ret = find_start(contents, &start);
 	if (ret == DNSBLV6_OK)
-		ret = reader_seek(reader, STORE_RECORDS, start.bytes, start.size, &key, &value);
-	while (ret == DNSBLV6_OK) {
-		bool is_below = dnsblv6_key_is_below(key.data, key.size, start.bytes, start.size);
-		bool is_itself =
-			key.size == start.size && memcmp(key.data, start.bytes, key.size) == 0;
-		if (!is_below && !is_itself)
-			break;
-		if (is_below)
-			ret = add_record(ranges, (enum dnsblv6_style)facts->style, name->size, key,
-					 value);
+		ret = seek(contents, STORE_RECORDS, start.bytes, start.size, &key, &value);
+	while (ret == DNSBLV6_OK && is_inside(contents, &start, key)) {
+		ret = add_record(ranges, style, contents->origin->origin.name.size, key, value);
 		if (ret == DNSBLV6_OK)
-			ret = reader_next(reader, STORE_RECORDS, &key, &value);
+			ret = next(contents, STORE_RECORDS, &key, &value);
 	}
 	ranges_normalise(ranges);
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
@@ -98,7 +124,7 @@ static int load_ranges(struct reader *reader, const struct dnsblv6_facts *facts,
 
 /* The next segment of the origin and family, kept while it still reaches into later ranges. */
 struct segments {
-	struct reader *reader;
+	const struct contents *contents;
 	uint16_t origin;
 	bool is_ipv4;
 	bool has_segment;
@@ -128,10 +154,12 @@ static int first_segment(struct segments *segments)
 	struct store_bytes key;
 	struct store_bytes value;
 	struct dnsblv6_addr least = { 0, 0 };
-	if (segments->is_ipv4)
+	if (!segments->contents->is_whole)
+		least = segments->contents->prefix.first;
+	else if (segments->is_ipv4)
 		least = dnsblv6_addr_from_ipv4(0);
 	size_t size = dnsblv6_segment_make_key(segments->origin, least, start);
-	int ret = reader_seek(segments->reader, STORE_SEGMENTS, start, size, &key, &value);
+	int ret = seek(segments->contents, STORE_SEGMENTS, start, size, &key, &value);
 	return take_segment(segments, ret, key, value);
 }
 
@@ -139,7 +167,7 @@ static int next_segment(struct segments *segments)
 {
 	struct store_bytes key;
 	struct store_bytes value;
-	int ret = reader_next(segments->reader, STORE_SEGMENTS, &key, &value);
+	int ret = next(segments->contents, STORE_SEGMENTS, &key, &value);
 	return take_segment(segments, ret, key, value);
 }
 
@@ -199,18 +227,18 @@ static int walk_range(const struct output *output, struct segments *segments,
 	return ret == DNSBLV6_OK ? put(output, first, last, default_set) : ret;
 }
 
-static int walk_family(struct reader *reader, const struct dnsblv6_facts *facts,
-		       const struct output *output, bool is_ipv4)
+static int walk_family(const struct contents *contents, bool is_ipv4, contents_fn fn, void *context)
 {
+	struct output output = { contents->origin, fn, context };
 	struct ranges ranges = { .is_ipv4 = is_ipv4 };
-	struct segments segments = { .reader = reader,
-				     .origin = output->origin->number,
+	struct segments segments = { .contents = contents,
+				     .origin = contents->origin->number,
 				     .is_ipv4 = is_ipv4 };
-	int ret = load_ranges(reader, facts, output->origin, &ranges);
+	int ret = load_ranges(contents, &ranges);
 	if (ret == DNSBLV6_OK)
 		ret = first_segment(&segments);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < ranges.count; i++)
-		ret = walk_range(output, &segments,
+		ret = walk_range(&output, &segments,
 				 ranges_first_addr(&ranges, ranges.items[i].first),
 				 ranges_last_addr(&ranges, ranges.items[i].last));
 	ranges_deinit(&ranges);
@@ -220,7 +248,22 @@ static int walk_family(struct reader *reader, const struct dnsblv6_facts *facts,
 int contents_walk(struct reader *reader, const struct dnsblv6_facts *facts,
 		  const struct contents_origin *origin, contents_fn fn, void *context)
 {
-	struct output output = { origin, fn, context };
-	int ret = walk_family(reader, facts, &output, true);
-	return ret == DNSBLV6_OK ? walk_family(reader, facts, &output, false) : ret;
+	const struct contents contents = {
+		.reader = reader, .facts = facts, .origin = origin, .is_whole = true
+	};
+	int ret = walk_family(&contents, true, fn, context);
+	return ret == DNSBLV6_OK ? walk_family(&contents, false, fn, context) : ret;
+}
+
+int contents_walk_prefix(struct writer_walk *records, struct writer_walk *segments,
+			 const struct dnsblv6_facts *facts, const struct contents_origin *origin,
+			 struct dnsblv6_prefix prefix, contents_fn fn, void *context)
+{
+	const struct contents contents = {
+		.walks = { [STORE_RECORDS] = records, [STORE_SEGMENTS] = segments },
+		.facts = facts,
+		.origin = origin,
+		.prefix = prefix,
+	};
+	return walk_family(&contents, dnsblv6_prefix_is_ipv4(prefix), fn, context);
 }

@@ -5,12 +5,14 @@
  * contents.h - what a store lists, read back: the reverse of plan and builder.
  *
  * Flow: lib/store/reader.h -> contents_walk() -> dump.c prints it.
+ *       lib/store/writer.h -> contents_walk_prefix() -> region.c changes it.
  *
  * Test points and canaries are left out, so that a store built from what is
  * printed is the same store.
  */
 
 #include "lib/store/reader.h"
+#include "lib/store/writer.h"
 
 #include "lib/format/record.h"
 
@@ -39,6 +41,15 @@ int contents_read_origin(struct reader *reader, uint16_t number,
  */
 int contents_walk(struct reader *reader, const struct dnsblv6_facts *facts,
 		  const struct contents_origin *origin, contents_fn fn, void *context);
+
+/*
+ * The same inside prefix alone, which has a dnsblv6_key_of_prefix(), and of
+ * the version before a transaction; records is a walk over STORE_RECORDS and
+ * segments one over STORE_SEGMENTS. Whole blocks above the prefix are not seen.
+ */
+int contents_walk_prefix(struct writer_walk *records, struct writer_walk *segments,
+			 const struct dnsblv6_facts *facts, const struct contents_origin *origin,
+			 struct dnsblv6_prefix prefix, contents_fn fn, void *context);
 
 #ifdef __cplusplus
 }

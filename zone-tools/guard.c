@@ -125,39 +125,36 @@ static void check_change(const struct guard_limits *limits, const char *store, c
 	refuse(findings, store, what, reason);
 }
 
-static void check_world(const struct guard_limits *limits, const struct plan *plan,
+static void check_world(const struct guard_limits *limits, const struct plan_counts *counts,
 			struct findings *findings)
 {
 	char what[120];
 	char reason[120];
-	double listed = share(plan->ipv4_count, (uint64_t)1 << 32);
+	double listed = share(counts->ipv4, (uint64_t)1 << 32);
 	if (listed <= limits->max_listed_percent)
 		return;
 	snprintf(what, sizeof(what), "zone would list too much of IPv4, addresses=%" PRIu64,
-		 plan->ipv4_count);
+		 counts->ipv4);
 	snprintf(reason, sizeof(reason), "%.1f%%; --max-listed %u permits %u%%", listed,
 		 limits->max_listed_percent, limits->max_listed_percent);
 	refuse(findings, NULL, what, reason);
 }
 
-static void check_points(const struct plan *plan, struct findings *findings)
+static void check_points(const struct plan_counts *counts, struct findings *findings)
 {
-	for (size_t i = 0; i < plan->origin_count; i++) {
-		if (plan->origins[i].lists_clear_point)
-			refuse(findings, NULL, "zone would list a test point",
-			       "127.0.0.1 and 2001:db8:7f00:1:: must not be listed (RFC 5782); "
-			       "exclude them with !");
-	}
+	if (counts->has_clear_point)
+		refuse(findings, NULL, "zone would list a test point",
+		       "127.0.0.1 and 2001:db8:7f00:1:: must not be listed (RFC 5782); "
+		       "exclude them with !");
 }
 
-void guard_totals(const struct plan *plan, const struct dnsblv6_facts *before, const char *store,
-		  const struct guard_limits *limits, struct findings *findings)
+void guard_totals(const struct plan_counts *counts, const struct dnsblv6_facts *before,
+		  const char *store, const struct guard_limits *limits, struct findings *findings)
 {
-	check_world(limits, plan, findings);
-	check_points(plan, findings);
+	check_world(limits, counts, findings);
+	check_points(counts, findings);
 	if (before == NULL)
 		return;
-	check_change(limits, store, "IPv4 addresses", before->ipv4_count, plan->ipv4_count,
-		     findings);
-	check_change(limits, store, "IPv6 /64s", before->ipv6_count, plan->ipv6_count, findings);
+	check_change(limits, store, "IPv4 addresses", before->ipv4_count, counts->ipv4, findings);
+	check_change(limits, store, "IPv6 /64s", before->ipv6_count, counts->ipv6, findings);
 }

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-struct plan;
+struct plan_counts;
 
 /*
  * Why the listing (or exclusion) of first to last must not go unnoticed:
@@ -46,8 +46,8 @@ struct guard_limits {
  * there is none), that lists too much of IPv4, that lists a test point which
  * must be clear. store names the place.
  */
-void guard_totals(const struct plan *plan, const struct dnsblv6_facts *before, const char *store,
-		  const struct guard_limits *limits, struct findings *findings);
+void guard_totals(const struct plan_counts *counts, const struct dnsblv6_facts *before,
+		  const char *store, const struct guard_limits *limits, struct findings *findings);
 
 #ifdef __cplusplus
 }

@@ -10,11 +10,8 @@
 
 void plan_deinit(struct plan *plan)
 {
-	for (size_t i = 0; i < plan->origin_count; i++) {
-		pieces_deinit(&plan->origins[i].pieces);
-		ranges_deinit(&plan->origins[i].ipv4);
-		ranges_deinit(&plan->origins[i].ipv6);
-	}
+	for (size_t i = 0; i < plan->origin_count; i++)
+		plan_origin_deinit(&plan->origins[i]);
 	free(plan->origins);
 	set_pool_deinit(&plan->sets);
 	*plan = (struct plan){ 0 };
@@ -44,25 +41,27 @@ static int choose_default(struct plan *plan, struct plan_origin *origin)
 				 : ret;
 }
 
-static int add_testpoints(struct plan_origin *origin)
+static int add_testpoints(struct plan_origin *origin, struct dnsblv6_prefix inside)
 {
 	int ret = DNSBLV6_OK;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < DNSBLV6_TESTPOINT_COUNT; i++) {
 		const struct dnsblv6_testpoint *point = dnsblv6_testpoint_get(i);
 		struct dnsblv6_prefix unit = dnsblv6_unit_of(point->addr);
-		if (point->is_listed)
+		if (point->is_listed && dnsblv6_prefix_contains(inside, point->addr))
 			ret = pieces_add_missing(&origin->pieces, unit.first,
 						 dnsblv6_prefix_last(unit), origin->default_set);
 	}
 	return ret;
 }
 
-static int add_canaries(struct plan_origin *origin)
+static int add_canaries(struct plan_origin *origin, struct dnsblv6_prefix inside)
 {
 	int ret = DNSBLV6_OK;
 	for (size_t i = 0; i < DNSBLV6_CANARY_COUNT; i++) {
 		const struct dnsblv6_canary *canary = dnsblv6_canary_get(i);
 		uint64_t first = dnsblv6_addr_ipv4(canary->block);
+		if (!dnsblv6_prefix_contains(inside, canary->block))
+			continue;
 		for (unsigned host = 0; ret == DNSBLV6_OK && host < DNSBLV6_BITMAP_HOSTS; host++) {
 			if (dnsblv6_bitmap_get(&canary->map, host))
 				ret = ranges_add(&origin->ipv4, first + host, first + host);
@@ -102,31 +101,49 @@ static int clear_canaries(struct pieces *pieces)
 	return ret;
 }
 
-/* Counts come first, from the list alone; then the format's own entries join. */
-static int make_origin(struct plan *plan, const struct listing *listing, uint16_t number)
+void plan_origin_deinit(struct plan_origin *origin)
 {
-	struct plan_origin *origin = &plan->origins[number];
+	pieces_deinit(&origin->pieces);
+	ranges_deinit(&origin->ipv4);
+	ranges_deinit(&origin->ipv6);
+}
+
+int plan_count(struct plan_origin *origin, struct plan_counts *ret_counts)
+{
 	origin->ipv4.is_ipv4 = true;
-	int ret = resolve_origin(listing, number, &plan->sets, &origin->pieces);
-	if (ret == DNSBLV6_OK)
-		ret = clear_canaries(&origin->pieces);
+	int ret = clear_canaries(&origin->pieces);
 	if (ret == DNSBLV6_OK)
 		ret = fill_ranges(origin);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	origin->lists_ipv4 = origin->ipv4.count > 0;
 	origin->lists_ipv6 = origin->ipv6.count > 0;
-	plan->ipv4_count += ranges_unit_count(&origin->ipv4);
-	plan->ipv6_count += ranges_unit_count(&origin->ipv6);
-	plan->block_count += ranges_block_count(&origin->ipv4) + ranges_block_count(&origin->ipv6);
-	origin->lists_clear_point = lists_clear_point(&origin->pieces);
+	ret_counts->has_clear_point |= lists_clear_point(&origin->pieces);
+	ret_counts->ipv4 += ranges_unit_count(&origin->ipv4);
+	ret_counts->ipv6 += ranges_unit_count(&origin->ipv6);
+	ret_counts->blocks += ranges_block_count(&origin->ipv4) + ranges_block_count(&origin->ipv6);
+	return DNSBLV6_OK;
+}
 
-	ret = choose_default(plan, origin);
+int plan_complete(struct plan_origin *origin, struct dnsblv6_prefix inside)
+{
+	int ret = add_testpoints(origin, inside);
 	if (ret == DNSBLV6_OK)
-		ret = add_testpoints(origin);
-	if (ret == DNSBLV6_OK)
-		ret = add_canaries(origin);
+		ret = add_canaries(origin, inside);
 	return ret == DNSBLV6_OK ? fill_ranges(origin) : ret;
+}
+
+/* Counts come first, from the list alone; then the format's own entries join. */
+static int make_origin(struct plan *plan, const struct listing *listing, uint16_t number)
+{
+	static const struct dnsblv6_prefix everywhere = { { 0, 0 }, 0 };
+	struct plan_origin *origin = &plan->origins[number];
+	int ret = resolve_origin(listing, number, &plan->sets, &origin->pieces);
+	if (ret == DNSBLV6_OK)
+		ret = plan_count(origin, &plan->counts);
+	if (ret == DNSBLV6_OK)
+		ret = choose_default(plan, origin);
+	return ret == DNSBLV6_OK ? plan_complete(origin, everywhere) : ret;
 }
 
 int plan_make(struct listing *listing, struct plan *ret_plan)

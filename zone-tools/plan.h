@@ -24,23 +24,39 @@ struct plan_origin {
 	uint32_t default_set;
 	bool lists_ipv4; /* the list itself has entries of the family */
 	bool lists_ipv6;
-	bool lists_clear_point; /* the list names an address that must never be listed */
+};
+
+/* What a list has, without test points and canaries. */
+struct plan_counts {
+	uint64_t ipv4;	      /* addresses */
+	uint64_t ipv6;	      /* /64s */
+	uint64_t blocks;      /* /25s and /57s */
+	bool has_clear_point; /* the list names an address that must never be listed */
 };
 
 struct plan {
 	struct plan_origin *origins; /* numbered as in the listing */
 	size_t origin_count;
 	struct set_pool sets;
-	struct value_pool *pool; /* borrowed from the listing */
-	/* Of all origins together, without test points and canaries: */
-	uint64_t ipv4_count;  /* addresses */
-	uint64_t ipv6_count;  /* /64s */
-	uint64_t block_count; /* /25s and /57s */
+	struct value_pool *pool;   /* borrowed from the listing */
+	struct plan_counts counts; /* of all origins together */
 };
 
 /* DNSBLV6_OK or -ENOMEM. listing must outlive the plan. */
 int plan_make(struct listing *listing, struct plan *ret_plan);
 void plan_deinit(struct plan *plan);
+
+/* ---- an origin, or a part of one: for plan_make() and region.c ---- */
+
+/*
+ * From origin->pieces: its ranges and what it lists, which is added to
+ * *ret_counts. What the pieces say about canaries is removed.
+ */
+int plan_count(struct plan_origin *origin, struct plan_counts *ret_counts);
+/* After that: the test points and canaries inside a prefix join, with the default set. */
+int plan_complete(struct plan_origin *origin, struct dnsblv6_prefix inside);
+/* Takes a zeroed one. */
+void plan_origin_deinit(struct plan_origin *origin);
 
 #ifdef __cplusplus
 }

@@ -74,6 +74,52 @@ void ranges_normalise(struct ranges *ranges)
 	ranges->count = count;
 }
 
+/* What of range right leaves; *index is the first of right that may touch it. */
+static int add_rest(struct ranges *ret, struct range range, const struct ranges *right,
+		    size_t *index)
+{
+	uint64_t at = range.first;
+	while (*index < right->count && right->items[*index].last < at)
+		(*index)++;
+	for (size_t i = *index; i < right->count && right->items[i].first <= range.last; i++) {
+		struct range hole = right->items[i];
+		if (hole.first > at) {
+			int status = ranges_add(ret, at, hole.first - 1);
+			if (status != DNSBLV6_OK)
+				return status;
+		}
+		if (hole.last >= range.last)
+			return DNSBLV6_OK;
+		at = hole.last + 1;
+	}
+	return ranges_add(ret, at, range.last);
+}
+
+int ranges_add_difference(struct ranges *ret, const struct ranges *left, const struct ranges *right)
+{
+	size_t index = 0;
+	int status = DNSBLV6_OK;
+	for (size_t i = 0; status == DNSBLV6_OK && i < left->count; i++)
+		status = add_rest(ret, left->items[i], right, &index);
+	return status;
+}
+
+int ranges_add_block(struct ranges *ranges, struct dnsblv6_prefix block,
+		     const struct dnsblv6_bitmap *map)
+{
+	uint64_t first = ranges->is_ipv4 ? dnsblv6_addr_ipv4(block.first) : block.first.hi;
+	struct dnsblv6_addr last = dnsblv6_prefix_last(block);
+	if (dnsblv6_bitmap_is_full(map))
+		return ranges_add(ranges, first,
+				  ranges->is_ipv4 ? dnsblv6_addr_ipv4(last) : last.hi);
+	int ret = DNSBLV6_OK;
+	for (unsigned host = 0; ret == DNSBLV6_OK && host < DNSBLV6_BITMAP_HOSTS; host++) {
+		if (dnsblv6_bitmap_get(map, host))
+			ret = ranges_add(ranges, first + host, first + host);
+	}
+	return ret;
+}
+
 struct dnsblv6_addr ranges_first_addr(const struct ranges *ranges, uint64_t first)
 {
 	if (ranges->is_ipv4)

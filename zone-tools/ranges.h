@@ -41,6 +41,13 @@ int ranges_add(struct ranges *ranges, uint64_t first, uint64_t last);
 int ranges_add_pieces(struct ranges *ranges, const struct pieces *pieces);
 void ranges_normalise(struct ranges *ranges);
 
+/* Adds the units of left that right has not, ascending. Both are normalised, of ret's family. */
+int ranges_add_difference(struct ranges *ret, const struct ranges *left,
+			  const struct ranges *right);
+/* The units of block, /25 or wider, whose bits are set: whole blocks have a full map. */
+int ranges_add_block(struct ranges *ranges, struct dnsblv6_prefix block,
+		     const struct dnsblv6_bitmap *map);
+
 /* The first address of unit first, and the last of unit last. */
 struct dnsblv6_addr ranges_first_addr(const struct ranges *ranges, uint64_t first);
 struct dnsblv6_addr ranges_last_addr(const struct ranges *ranges, uint64_t last);

@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-#define RECORDER_SIZE_MIN    ((uint64_t)1 << 20) /* bytes of names kept in the smallest zone */
+#define RECORDER_SIZE_MIN    ((uint64_t)4 << 20) /* bytes of names kept in the smallest zone */
 #define RECORDER_CHANGES_MAX 1000		 /* that are remembered at all */
 
 struct recorder;

@@ -34,8 +34,7 @@ static bool touches(const struct dnsblv6_segment *piece, struct dnsblv6_addr fir
 	return dnsblv6_addr_compare(dnsblv6_addr_next(piece->last), first) == 0;
 }
 
-/* Behind the last piece. Nothing for an empty set. */
-static int append(struct pieces *pieces, struct dnsblv6_addr first, struct dnsblv6_addr last,
+int pieces_append(struct pieces *pieces, struct dnsblv6_addr first, struct dnsblv6_addr last,
 		  uint32_t set)
 {
 	if (set == DNSBLV6_SET_NONE)
@@ -59,8 +58,7 @@ void pieces_deinit(struct pieces *pieces)
 	*pieces = (struct pieces){ 0 };
 }
 
-/* Index of the first piece that ends at or behind addr; count when there is none. */
-static size_t first_at(const struct pieces *pieces, struct dnsblv6_addr addr)
+size_t pieces_index(const struct pieces *pieces, struct dnsblv6_addr addr)
 {
 	size_t low = 0;
 	size_t high = pieces->count;
@@ -76,7 +74,7 @@ static size_t first_at(const struct pieces *pieces, struct dnsblv6_addr addr)
 
 uint32_t pieces_find(const struct pieces *pieces, struct dnsblv6_addr addr)
 {
-	size_t i = first_at(pieces, addr);
+	size_t i = pieces_index(pieces, addr);
 	if (i == pieces->count || order(pieces->items[i].first, addr) > 0)
 		return DNSBLV6_SET_NONE;
 	return pieces->items[i].set;
@@ -121,52 +119,109 @@ static void walk_past(struct walk *walk, struct dnsblv6_addr last)
 		walk->at = walk_piece(walk)->first;
 }
 
-/* One list alone, up to where the other begins (or all the rest of its piece). */
-static int step_alone(struct walk *one, const struct walk *other, struct pieces *result)
+/* What becomes of addresses that the left list has in one set and the right one in another. */
+struct rule {
+	int (*combine)(const struct rule *rule, uint32_t left, uint32_t right, uint32_t *ret_set);
+	struct set_pool *sets;
+	uint32_t added;
+};
+
+/* Both lists, left and right, and where the walk is in them. */
+struct merge {
+	struct walk left;
+	struct walk right;
+};
+
+static uint32_t set_at(const struct walk *walk, struct dnsblv6_addr at)
 {
-	const struct dnsblv6_segment *piece = walk_piece(one);
-	struct dnsblv6_addr last = piece->last;
-	if (walk_has_more(other) && !is_less(last, other->at))
-		last = dnsblv6_addr_previous(other->at);
-	int ret = append(result, one->at, last, piece->set);
-	walk_past(one, last);
+	bool is_there = walk_has_more(walk) && dnsblv6_addr_compare(walk->at, at) == 0;
+	return is_there ? walk_piece(walk)->set : DNSBLV6_SET_NONE;
+}
+
+/* Where the next piece of either begins. */
+static struct dnsblv6_addr merge_first(const struct merge *merge)
+{
+	if (!walk_has_more(&merge->right))
+		return merge->left.at;
+	if (!walk_has_more(&merge->left) || is_less(merge->right.at, merge->left.at))
+		return merge->right.at;
+	return merge->left.at;
+}
+
+/* How far nothing changes in walk from at on, but not beyond last. */
+static struct dnsblv6_addr limit(const struct walk *walk, struct dnsblv6_addr at,
+				 struct dnsblv6_addr last)
+{
+	if (!walk_has_more(walk))
+		return last;
+	struct dnsblv6_addr own = dnsblv6_addr_compare(walk->at, at) == 0
+					  ? walk_piece(walk)->last
+					  : dnsblv6_addr_previous(walk->at);
+	return is_less(own, last) ? own : last;
+}
+
+static void walk_on(struct walk *walk, struct dnsblv6_addr last)
+{
+	if (walk_has_more(walk) && !is_less(last, walk->at))
+		walk_past(walk, last);
+}
+
+static int merge_step(struct merge *merge, const struct rule *rule, struct pieces *result)
+{
+	static const struct dnsblv6_addr greatest = { UINT64_MAX, UINT64_MAX };
+	uint32_t set;
+	struct dnsblv6_addr first = merge_first(merge);
+	struct dnsblv6_addr last =
+		limit(&merge->left, first, limit(&merge->right, first, greatest));
+	int ret = rule->combine(rule, set_at(&merge->left, first), set_at(&merge->right, first),
+				&set);
+	if (ret == DNSBLV6_OK)
+		ret = pieces_append(result, first, last, set);
+	walk_on(&merge->left, last);
+	walk_on(&merge->right, last);
 	return ret;
 }
 
-static int step_both(struct walk *a, struct walk *b, struct set_pool *sets, struct pieces *result)
+static int merge_pieces(const struct pieces *left, const struct pieces *right,
+			const struct rule *rule, struct pieces *ret_result)
 {
-	uint32_t set;
-	struct dnsblv6_addr first = a->at;
-	struct dnsblv6_addr last = walk_piece(a)->last;
-	if (is_less(walk_piece(b)->last, last))
-		last = walk_piece(b)->last;
-	int ret = set_pool_unite(sets, walk_piece(a)->set, walk_piece(b)->set, &set);
-	if (ret == DNSBLV6_OK)
-		ret = append(result, first, last, set);
-	walk_past(a, last);
-	walk_past(b, last);
+	struct merge merge = { walk_make(left), walk_make(right) };
+	int ret = DNSBLV6_OK;
+	while (ret == DNSBLV6_OK && (walk_has_more(&merge.left) || walk_has_more(&merge.right)))
+		ret = merge_step(&merge, rule, ret_result);
 	return ret;
+}
+
+static int combine_all(const struct rule *rule, uint32_t left, uint32_t right, uint32_t *ret_set)
+{
+	if (left != DNSBLV6_SET_NONE && right != DNSBLV6_SET_NONE)
+		return set_pool_unite(rule->sets, left, right, ret_set);
+	*ret_set = left != DNSBLV6_SET_NONE ? left : right;
+	return DNSBLV6_OK;
 }
 
 static int unite(const struct pieces *left, const struct pieces *right, struct set_pool *sets,
 		 struct pieces *ret_result)
 {
-	struct walk a = walk_make(left);
-	struct walk b = walk_make(right);
-	int ret = DNSBLV6_OK;
-	while (ret == DNSBLV6_OK && (walk_has_more(&a) || walk_has_more(&b))) {
-		if (!walk_has_more(&b))
-			ret = step_alone(&a, &b, ret_result);
-		else if (!walk_has_more(&a))
-			ret = step_alone(&b, &a, ret_result);
-		else if (is_less(a.at, b.at))
-			ret = step_alone(&a, &b, ret_result);
-		else if (is_less(b.at, a.at))
-			ret = step_alone(&b, &a, ret_result);
-		else
-			ret = step_both(&a, &b, sets, ret_result);
-	}
-	return ret;
+	const struct rule rule = { .combine = combine_all, .sets = sets };
+	return merge_pieces(left, right, &rule, ret_result);
+}
+
+static int combine_change(const struct rule *rule, uint32_t left, uint32_t right, uint32_t *ret_set)
+{
+	*ret_set = left;
+	if (right == PIECES_REMOVED)
+		*ret_set = DNSBLV6_SET_NONE;
+	else if (right == PIECES_ADDED && left == DNSBLV6_SET_NONE)
+		*ret_set = rule->added;
+	return DNSBLV6_OK;
+}
+
+int pieces_change(const struct pieces *pieces, const struct pieces *changes, uint32_t set,
+		  struct pieces *ret_result)
+{
+	const struct rule rule = { .combine = combine_change, .added = set };
+	return merge_pieces(pieces, changes, &rule, ret_result);
 }
 
 int pieces_add_missing(struct pieces *pieces, struct dnsblv6_addr first, struct dnsblv6_addr last,
@@ -181,19 +236,20 @@ int pieces_add_missing(struct pieces *pieces, struct dnsblv6_addr first, struct 
 		const struct dnsblv6_segment *piece = &pieces->items[i];
 		if (!is_done && order(first, piece->first) < 0) {
 			bool is_before = order(last, piece->first) < 0;
-			ret = append(&wider, first,
-				     is_before ? last : dnsblv6_addr_previous(piece->first), set);
+			ret = pieces_append(&wider, first,
+					    is_before ? last : dnsblv6_addr_previous(piece->first),
+					    set);
 			is_done = is_before;
 		}
 		if (ret == DNSBLV6_OK)
-			ret = append(&wider, piece->first, piece->last, piece->set);
+			ret = pieces_append(&wider, piece->first, piece->last, piece->set);
 		if (!is_done && order(piece->last, first) >= 0) {
 			is_done = order(piece->last, last) >= 0;
 			first = dnsblv6_addr_next(piece->last);
 		}
 	}
 	if (ret == DNSBLV6_OK && !is_done)
-		ret = append(&wider, first, last, set);
+		ret = pieces_append(&wider, first, last, set);
 	if (ret != DNSBLV6_OK) {
 		pieces_deinit(&wider);
 		return ret;
@@ -211,13 +267,14 @@ int pieces_remove(struct pieces *pieces, struct dnsblv6_addr first, struct dnsbl
 	for (size_t i = 0; ret == DNSBLV6_OK && i < pieces->count; i++) {
 		struct dnsblv6_segment piece = pieces->items[i];
 		if (order(piece.last, first) < 0 || order(piece.first, last) > 0) {
-			ret = append(&rest, piece.first, piece.last, piece.set);
+			ret = pieces_append(&rest, piece.first, piece.last, piece.set);
 			continue;
 		}
 		if (order(piece.first, first) < 0)
-			ret = append(&rest, piece.first, dnsblv6_addr_previous(first), piece.set);
+			ret = pieces_append(&rest, piece.first, dnsblv6_addr_previous(first),
+					    piece.set);
 		if (ret == DNSBLV6_OK && order(piece.last, last) > 0)
-			ret = append(&rest, dnsblv6_addr_next(last), piece.last, piece.set);
+			ret = pieces_append(&rest, dnsblv6_addr_next(last), piece.last, piece.set);
 	}
 	if (ret != DNSBLV6_OK) {
 		pieces_deinit(&rest);
@@ -298,7 +355,7 @@ static int emit(struct sweep *sweep, struct dnsblv6_addr last)
 	uint32_t set = sweep->open[sweep->open_count - 1].set;
 	if (is_less(last, sweep->at))
 		return DNSBLV6_OK;
-	return append(sweep->pieces, sweep->at, last, set);
+	return pieces_append(sweep->pieces, sweep->at, last, set);
 }
 
 static int close_top(struct sweep *sweep)
@@ -446,11 +503,11 @@ static int append_ipv6(struct pieces *pieces, const struct dnsblv6_segment *piec
 	int ret = DNSBLV6_OK;
 
 	if (ends_before || starts_behind)
-		return append(pieces, piece->first, piece->last, piece->set);
+		return pieces_append(pieces, piece->first, piece->last, piece->set);
 	if (!is_less(before, piece->first))
-		ret = append(pieces, piece->first, before, piece->set);
+		ret = pieces_append(pieces, piece->first, before, piece->set);
 	if (ret == DNSBLV6_OK && !is_less(piece->last, behind))
-		ret = append(pieces, behind, piece->last, piece->set);
+		ret = pieces_append(pieces, behind, piece->last, piece->set);
 	return ret;
 }
 

@@ -36,11 +36,26 @@ struct pieces {
 int resolve_origin(const struct listing *listing, uint16_t origin, struct set_pool *sets,
 		   struct pieces *ret_pieces);
 
+/* Behind the last piece, with which it is united if it may be. An empty set is left out. */
+int pieces_append(struct pieces *pieces, struct dnsblv6_addr first, struct dnsblv6_addr last,
+		  uint32_t set);
+/* Of the first piece that ends at or behind addr; count when there is none. */
+size_t pieces_index(const struct pieces *pieces, struct dnsblv6_addr addr);
+
 /* Lists what addr's range first to last does not list yet. Keeps the order. */
 int pieces_add_missing(struct pieces *pieces, struct dnsblv6_addr first, struct dnsblv6_addr last,
 		       uint32_t set);
 /* Lists nothing from first to last any more. */
 int pieces_remove(struct pieces *pieces, struct dnsblv6_addr first, struct dnsblv6_addr last);
+/*
+ * pieces with changes made to them, both of one family: what a piece of
+ * changes has PIECES_REMOVED as its set for is listed no more, what it has PIECES_ADDED for
+ * is listed with set unless it is listed already. ret_result as in resolve_origin().
+ */
+#define PIECES_ADDED   1u
+#define PIECES_REMOVED 2u
+int pieces_change(const struct pieces *pieces, const struct pieces *changes, uint32_t set,
+		  struct pieces *ret_result);
 /* The set of addr, DNSBLV6_SET_NONE when no piece holds it. */
 uint32_t pieces_find(const struct pieces *pieces, struct dnsblv6_addr addr);
 

@@ -151,21 +151,28 @@ static int read_file(struct reading *reading, const char *path, const struct sin
 
 /* ---- one LIST ---- */
 
-static int read_plain(struct reading *reading, const char *path)
+/* A dataset of its own, with the values of a list that has none. */
+static int begin_plain(struct reading *reading, struct sink *ret_sink)
 {
 	const struct dnsblv6_value value = { .a = LISTING_A_DEFAULT, .ttl = LISTING_TTL_DEFAULT };
 	struct listing *listing = reading->listing;
-	struct sink sink = { .rbldnsd = NULL };
 	struct dataset *dataset;
+	*ret_sink = (struct sink){ .rbldnsd = NULL };
 	int ret = listing_add_dataset(listing, DUPLICATE_ALL, &dataset);
 	if (ret == DNSBLV6_OK)
 		ret = dataset_add_origin(dataset, 0);
 	if (ret == DNSBLV6_OK)
-		ret = value_pool_add(&listing->pool, &value, &sink.value);
-	if (ret != DNSBLV6_OK)
-		return ret;
-	sink.dataset = listing->dataset_count - 1;
-	return read_file(reading, path, &sink);
+		ret = value_pool_add(&listing->pool, &value, &ret_sink->value);
+	if (ret == DNSBLV6_OK)
+		ret_sink->dataset = listing->dataset_count - 1;
+	return ret;
+}
+
+static int read_plain(struct reading *reading, const char *path)
+{
+	struct sink sink;
+	int ret = begin_plain(reading, &sink);
+	return ret == DNSBLV6_OK ? read_file(reading, path, &sink) : ret;
 }
 
 static int read_rbldnsd(struct reading *reading, enum rbldnsd_type type, const char *paths)
@@ -217,6 +224,14 @@ static int read_list(struct reading *reading, const char *list)
 	return read_rbldnsd(reading, type, list + size + 1);
 }
 
+/* When something else was refused, that is why there is no entry. */
+static void expect_entries(struct reading *reading, const char *list, uint64_t refusals_before)
+{
+	if (reading->listed_count == 0 && reading->findings->refusal_count == refusals_before)
+		findings_add(reading->findings, FINDING_REFUSAL, (struct place){ .file = list },
+			     "list refused", NULL, 0, "list is empty: not one address in it");
+}
+
 int sources_read(struct listing *listing, const char *list, const struct sources_options *options,
 		 struct findings *findings, struct progress *progress)
 {
@@ -228,11 +243,32 @@ int sources_read(struct listing *listing, const char *list, const struct sources
 	};
 	uint64_t refusals_before = findings->refusal_count;
 	int ret = read_list(&reading, list);
-	if (ret != DNSBLV6_OK)
-		return ret;
-	/* When something else was refused, that is why there is no entry. */
-	if (reading.listed_count == 0 && findings->refusal_count == refusals_before)
-		findings_add(findings, FINDING_REFUSAL, (struct place){ .file = list },
-			     "list refused", NULL, 0, "list is empty: not one address in it");
-	return DNSBLV6_OK;
+	if (ret == DNSBLV6_OK)
+		expect_entries(&reading, list, refusals_before);
+	return ret;
+}
+
+int sources_read_plain(struct listing *listing, const char *path,
+		       const struct sources_options *options, struct findings *findings)
+{
+	struct reading reading = { .listing = listing, .options = options, .findings = findings };
+	uint64_t refusals_before = findings->refusal_count;
+	int ret = read_plain(&reading, path);
+	if (ret == DNSBLV6_OK)
+		expect_entries(&reading, path, refusals_before);
+	return ret;
+}
+
+int sources_read_entry(struct listing *listing, const char *text, const char *where,
+		       const struct sources_options *options, struct findings *findings)
+{
+	struct reading reading = { .listing = listing,
+				   .options = options,
+				   .findings = findings,
+				   .place = { .file = where },
+				   .line = text,
+				   .line_size = strlen(text) };
+	struct sink sink;
+	int ret = begin_plain(&reading, &sink);
+	return ret == DNSBLV6_OK ? read_plain_line(&reading, &sink) : ret;
 }

@@ -39,6 +39,16 @@ struct sources_options {
 int sources_read(struct listing *listing, const char *list, const struct sources_options *options,
 		 struct findings *findings, struct progress *progress);
 
+/* A plain list whatever it is called, read into a dataset of its own. As sources_read(). */
+int sources_read_plain(struct listing *listing, const char *path,
+		       const struct sources_options *options, struct findings *findings);
+/*
+ * One line of a plain list, from the command line, as a dataset of its own. where is what
+ * findings name as the place. DNSBLV6_OK or -ENOMEM.
+ */
+int sources_read_entry(struct listing *listing, const char *text, const char *where,
+		       const struct sources_options *options, struct findings *findings);
+
 /* ---- for plain.c and rbldnsd.c: what reading one LIST needs at every line ---- */
 
 struct reading {

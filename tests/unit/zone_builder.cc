@@ -171,9 +171,9 @@ TEST_CASE("every zone has the test points and the canaries, and lists neither",
 		CHECK(memcmp(&map, &dnsblv6_canary_get(i)->map, sizeof(map)) == 0);
 	}
 	CHECK(store.contents() == std::vector<std::string>{ "@ 192.0.2.7-192.0.2.7 default" });
-	CHECK(z.made.ipv4_count == 1);
-	CHECK(z.made.ipv6_count == 0);
-	CHECK(z.made.block_count == 1);
+	CHECK(z.made.counts.ipv4 == 1);
+	CHECK(z.made.counts.ipv6 == 0);
+	CHECK(z.made.counts.blocks == 1);
 }
 
 TEST_CASE("the metadata name the families of the list, not those of the test points",

@@ -18,7 +18,7 @@ const char *guard(const std::string &text, bool is_exclusion = false, bool allow
 	return guard_entry(prefix.first, dnsblv6_prefix_last(prefix), is_exclusion, allow_reserved);
 }
 
-// What guard_totals() prints for a plan of these sizes.
+// What guard_totals() prints for zones of these sizes.
 std::string totals(uint64_t ipv4_before, uint64_t ipv4_now, bool has_before = true)
 {
 	char *text = nullptr;
@@ -27,8 +27,8 @@ std::string totals(uint64_t ipv4_before, uint64_t ipv4_now, bool has_before = tr
 	findings found = {};
 	found.stream = stream;
 	found.limit = FINDINGS_SHOWN;
-	plan now = {};
-	now.ipv4_count = ipv4_now;
+	plan_counts now = {};
+	now.ipv4 = ipv4_now;
 	dnsblv6_facts before = {};
 	before.ipv4_count = ipv4_before;
 	guard_limits limits = { 50, 200, 20 };

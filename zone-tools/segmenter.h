@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * segmenter.h - what the classic zone answers where a set bit does not say it all.
+ *
+ * Flow: plan.h -> builder.c and updater.c -> segmenter_write() -> STORE_SEGMENTS.
+ */
+
+#include "zone-tools/plan.h"
+
+#include "lib/store/writer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * The segments of origin, whose number it is: pieces with other values than
+ * its default, and units that are not listed although their bit is set.
+ * DNSBLV6_OK or a status of lib/store.
+ */
+int segmenter_write(struct writer *writer, uint16_t number, const struct plan_origin *origin);
+/* One alone. */
+int segmenter_put(struct writer *writer, uint16_t origin, const struct dnsblv6_segment *segment);
+
+#ifdef __cplusplus
+}
+#endif
