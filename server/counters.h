@@ -46,7 +46,9 @@ extern "C" {
 	X(BADVERS, "badvers")                                                                      \
 	X(SERVFAIL, "servfail")                                                                    \
 	X(TCP_CLIENTS, "tcp-clients")                                                              \
-	X(TCP_CLOSED, "tcp-closed")
+	X(TCP_CLOSED, "tcp-closed")                                                                \
+	X(NOTIFIES, "notifies")                                                                    \
+	X(NOTIFIES_FAILED, "notifies-failed")
 
 #define X(name, text) COUNTERS_FACE_##name,
 enum counters_face { COUNTERS_FACE_MAP(X) COUNTERS_FACE_COUNT };

@@ -12,6 +12,7 @@
 #include "server/answer.h"
 #include "server/catalog.h"
 #include "server/handover.h"
+#include "server/notify.h"
 #include "server/tcp.h"
 #include "server/udp.h"
 #include "server/watch.h"
@@ -28,6 +29,8 @@ struct worker {
 	struct handover handover;
 	struct tcp *tcp;
 	struct watch watch;
+	struct notify notify; /* of worker 0 */
+	bool is_notifying;
 	bool is_draining;
 };
 
@@ -57,6 +60,8 @@ static void drain(struct worker *worker)
 	worker->is_draining = true;
 	uv_close((uv_handle_t *)&worker->sigterm, NULL);
 	watch_close(&worker->watch);
+	if (worker->is_notifying)
+		notify_close(&worker->notify);
 	udp_drain(worker->udp);
 	tcp_drain(worker->tcp);
 	uv_timer_start(&worker->drain_timer, drain_on_timeout,
@@ -78,6 +83,12 @@ static int serve(struct worker *worker)
 	int ret = udp_start(worker->udp);
 	if (ret == 0)
 		ret = tcp_start(worker->tcp);
+	/* One for all: secondaries need to be told once. */
+	if (ret == 0 && worker->start->index == 0) {
+		ret = notify_open(&worker->notify, &worker->loop, &worker->catalog,
+				  worker->start->settings, &worker->counters);
+		worker->is_notifying = ret == 0;
+	}
 	if (ret != 0)
 		return ret;
 	char ready = 'R';
@@ -181,6 +192,7 @@ int worker_run(const struct worker_start *start)
 	uv_loop_close(&worker->loop);
 
 	watch_free(&worker->watch);
+	notify_free(&worker->notify);
 	udp_free(worker->udp);
 	tcp_free(worker->tcp);
 	handover_free(&worker->handover);
