@@ -8,6 +8,7 @@
 
 #include "server/access.h"
 #include "server/classic.h"
+#include "server/quick.h"
 #include "server/records.h"
 #include "server/reply.h"
 #include "server/transfer.h"
@@ -502,8 +503,8 @@ static size_t answer_signed(struct answer *answer, struct question *question,
 	return size;
 }
 
-size_t answer_make(struct answer *answer, const struct answer_query *query, uint8_t *ret_wire,
-		   size_t wire_max)
+size_t answer_make_long(struct answer *answer, const struct answer_query *query, uint8_t *ret_wire,
+			size_t wire_max)
 {
 	answer->has_transfer = false;
 	count(answer, COUNTERS_SERVER_QUERIES);
@@ -528,4 +529,57 @@ size_t answer_make(struct answer *answer, const struct answer_query *query, uint
 	if (reply->query->tsig_rr != NULL && !question.is_malformed)
 		return answer_signed(answer, &question, query);
 	return answer_packet(answer, &question, query);
+}
+
+/* ---- the common question ---- */
+
+static void count_quick(struct answer *answer, const struct answer_query *query,
+			const struct catalog_face *face, bool has_dnssec, enum reply_result result)
+{
+	uint64_t *counters = counters_of_face(&answer->counters, face->index);
+	count(answer, COUNTERS_SERVER_QUERIES);
+	counters_count(&counters[COUNTERS_FACE_QUERIES]);
+	counters_count(&counters[results[result].counter]);
+	if (query->is_tcp)
+		counters_count(&counters[COUNTERS_FACE_TCP]);
+	if (has_dnssec && zone_check_signatures(face->zone, query->now_s) != ZONE_SIGNATURES_GOOD)
+		counters_count(&counters[COUNTERS_FACE_EXPIRING]);
+}
+
+/* 0 when it must go the long way; then nothing was counted. */
+static size_t answer_quickly(struct answer *answer, const struct answer_query *query,
+			     uint8_t *ret_wire, size_t wire_max)
+{
+	struct question_common question;
+	if (wire_max < KNOT_WIRE_MIN_PKTSIZE || query->size > ANSWER_QUERY_MAX ||
+	    !question_parse(query->wire, query->size, &question))
+		return 0;
+	const struct catalog_face *face =
+		catalog_find(answer->catalog, question.name, question.name_size);
+	if (face == NULL || face->is_classic || zone_begin(face->zone) != 0)
+		return 0;
+	struct zone *zone = face->zone;
+	if (zone->facts.expires_s != 0 && query->now_s >= zone->facts.expires_s)
+		return 0;
+	const struct question envelope = { .has_edns = question.has_edns,
+					   .edns_payload = question.payload };
+	struct quick_query quick = { .question = &question,
+				     .wire = query->wire,
+				     .zone = zone,
+				     .labels_size = question.name_size - face->name->size,
+				     .payload = answer->udp_max_payload };
+	size_t max = response_max(answer, &envelope, query->is_tcp);
+	enum reply_result result = REPLY_SERVFAIL;
+	size_t size = quick_make(&quick, ret_wire, max < wire_max ? max : wire_max, &result);
+	if (size != 0)
+		count_quick(answer, query, face, question.has_do && zone->is_signed, result);
+	return size;
+}
+
+size_t answer_make(struct answer *answer, const struct answer_query *query, uint8_t *ret_wire,
+		   size_t wire_max)
+{
+	answer->has_transfer = false;
+	size_t size = answer_quickly(answer, query, ret_wire, wire_max);
+	return size != 0 ? size : answer_make_long(answer, query, ret_wire, wire_max);
 }

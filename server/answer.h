@@ -6,7 +6,8 @@
  *
  * Flow: udp.c or tcp.c -> answer_make() -> catalog.c finds the zone ->
  *       records.c (with proof.c) or classic.c put RRsets -> answer.c ends the
- *       packet.
+ *       packet. The common question (question.h) about a bitmap zone is answered
+ *       by quick.c instead, with the same content.
  *
  * No socket, no clock, no log: time and bytes come in as parameters, so that
  * tests and the fuzzer drive this function as the network does.
@@ -65,6 +66,9 @@ struct answer_query {
  */
 size_t answer_make(struct answer *answer, const struct answer_query *query, uint8_t *ret_wire,
 		   size_t wire_max);
+/* The same, of every question by libknot: what tests hold answer_make() against. */
+size_t answer_make_long(struct answer *answer, const struct answer_query *query, uint8_t *ret_wire,
+			size_t wire_max);
 
 /*
  * What became of the query of the last answer_make(), if it was for a transfer

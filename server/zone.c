@@ -12,6 +12,7 @@ void zone_init(struct zone *zone, const uint8_t *apex, size_t apex_size, const c
 	memset(zone, 0, sizeof(*zone));
 	zone->apex = apex;
 	zone->apex_size = apex_size;
+	zone->apex_labels = (unsigned)knot_dname_labels(apex, NULL);
 	zone->path = path;
 	zone->status = -ENODATA;
 }
@@ -89,12 +90,39 @@ bool zone_rr_is_rrsig_of(const struct dnsblv6_rr *rr, uint16_t type)
 	       knot_wire_read_u16(rr->rdata) == type;
 }
 
+/* Takes the names of the kept SOA apart. False when they are none. */
+static bool split_soa(struct zone *zone)
+{
+	const uint8_t *at = zone->soa;
+	/* Behind them are five numbers. */
+	const uint8_t *end = zone->soa + zone->soa_size - 20;
+	for (size_t i = 0; i < ZONE_SOA_NAMES; i++) {
+		int size = knot_dname_wire_check(at, end, NULL);
+		if (size <= 0)
+			return false;
+		struct zone_soa_name *name = &zone->soa_names[i];
+		size_t apex = (size_t)size > zone->apex_size ? (size_t)size - zone->apex_size : 0;
+		size_t offset = 0;
+		while (offset < apex)
+			offset += 1U + at[offset];
+		*name = (struct zone_soa_name){ at, (uint8_t)size, false };
+		name->is_below = offset + zone->apex_size == (size_t)size &&
+				 memcmp(at + offset, zone->apex, zone->apex_size) == 0;
+		if (name->is_below)
+			name->size = (uint8_t)offset;
+		at += size;
+	}
+	return at == end;
+}
+
 static int keep_soa(struct zone *zone, const struct dnsblv6_rr *rr)
 {
 	if (rr->rdata_size > ZONE_SOA_MAX || rr->rdata_size < 22)
 		return DNSBLV6_ERECORD;
 	memcpy(zone->soa, rr->rdata, rr->rdata_size);
 	zone->soa_size = rr->rdata_size;
+	if (!split_soa(zone))
+		return DNSBLV6_ERECORD;
 	zone->soa_ttl = rr->ttl;
 	/* MINIMUM is the last of the five numbers. */
 	uint32_t minimum = knot_wire_read_u32(zone->soa + zone->soa_size - 4);
@@ -235,72 +263,132 @@ static int seek(struct zone *zone, const uint8_t *key, size_t size, struct zone_
 }
 
 /*
- * The name itself; ZONE_EMPTY when only something below it is there. One seek
- * tells either, and when there is neither, how many labels the name shares
- * with its neighbour behind.
+ * DNSBLV6_OK when key is there, ZONE_EMPTY when only something below it is, and
+ * else DNSBLV6_ENOTFOUND. *ret_behind is the entry at key or behind it; its
+ * key has no bytes when there is none.
  */
-static int find_node(struct zone *zone, const struct dnsblv6_key *key, struct zone_entry *ret_entry,
-		     unsigned *ret_shared)
+static int find_place(struct zone *zone, const struct dnsblv6_key *key,
+		      struct zone_entry *ret_behind)
 {
-	struct zone_entry next;
-	*ret_shared = 0;
-	int ret = seek(zone, key->bytes, key->size, &next);
-	if (ret != DNSBLV6_OK)
+	int ret = seek(zone, key->bytes, key->size, ret_behind);
+	if (ret != DNSBLV6_OK) {
+		ret_behind->key.size = 0;
 		return ret;
-	if (is_at(&next, key->bytes, key->size)) {
-		*ret_entry = next;
-		return DNSBLV6_OK;
 	}
-	if (dnsblv6_key_is_below(next.key.data, next.key.size, key->bytes, key->size))
-		return ZONE_EMPTY;
-	*ret_shared =
-		dnsblv6_key_common_labels(key->bytes, key->size, next.key.data, next.key.size);
-	return DNSBLV6_ENOTFOUND;
+	if (is_at(ret_behind, key->bytes, key->size))
+		return DNSBLV6_OK;
+	return dnsblv6_key_is_below(ret_behind->key.data, ret_behind->key.size, key->bytes,
+				    key->size)
+		       ? ZONE_EMPTY
+		       : DNSBLV6_ENOTFOUND;
+}
+
+/* The entry before the place that was found last. There is always one: the apex. */
+static int find_before(struct zone *zone, const struct zone_entry *behind,
+		       struct zone_entry *ret_before)
+{
+	int ret = behind->key.size != 0 ? reader_prev(zone->reader, STORE_RECORDS, &ret_before->key,
+						      &ret_before->record)
+					: reader_last(zone->reader, STORE_RECORDS, &ret_before->key,
+						      &ret_before->record);
+	return ret == DNSBLV6_ENOTFOUND ? -ENODATA : ret;
+}
+
+static struct zone_link make_link(const struct zone_entry *before, const struct zone_entry *behind)
+{
+	static const uint8_t apex[] = { 0 };
+	struct zone_link link = { *before, { apex, sizeof(apex) } };
+	if (behind->key.size != 0)
+		link.next = behind->key;
+	return link;
 }
 
 /*
- * How many labels the longest ancestor that exists has. Names sort with
- * everything below them, so it is what the name shares with its neighbour on
- * one side or the other; shared is what it shares with the one behind.
+ * The wildcard at the closest encloser of a key that is not there. Names sort
+ * with everything below them, so the longest ancestor that exists has the
+ * labels that the key shares with its neighbour on one side or the other.
  */
-static int count_encloser_labels(struct zone *zone, const struct dnsblv6_key *key, unsigned labels,
-				 unsigned shared, unsigned *ret_count)
+static int make_wildcard(const struct dnsblv6_key *key, const struct zone_entry *before,
+			 const struct zone_entry *behind, struct dnsblv6_key *ret_wildcard)
 {
-	*ret_count = shared;
-	if (shared + 1 >= labels)
-		return DNSBLV6_OK; /* the parent exists: nothing can be longer */
-	struct store_bytes before;
-	struct store_bytes value;
-	int ret = reader_seek_before(zone->reader, STORE_RECORDS, key->bytes, key->size, &before,
-				     &value);
-	if (ret != DNSBLV6_OK)
-		return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
-	unsigned count = dnsblv6_key_common_labels(key->bytes, key->size, before.data, before.size);
-	*ret_count = count > shared ? count : shared;
-	return DNSBLV6_OK;
+	unsigned shared = dnsblv6_key_common_labels(key->bytes, key->size, before->key.data,
+						    before->key.size);
+	unsigned labels = dnsblv6_key_label_count(key->bytes, key->size);
+	if (behind->key.size != 0 && shared + 1 < labels) {
+		unsigned other = dnsblv6_key_common_labels(key->bytes, key->size, behind->key.data,
+							   behind->key.size);
+		shared = other > shared ? other : shared;
+	}
+	ret_wildcard->size = key->size;
+	memcpy(ret_wildcard->bytes, key->bytes, key->size);
+	for (; labels > shared; labels--)
+		dnsblv6_key_to_parent(ret_wildcard);
+	/* No longer than the name, whose label it takes the place of. */
+	return dnsblv6_key_add_label(ret_wildcard, (const uint8_t *)"*", 1);
+}
+
+static bool is_before(const struct store_bytes *a, const struct dnsblv6_key *b)
+{
+	size_t shared = a->size < b->size ? a->size : b->size;
+	int order = memcmp(a->data, b->bytes, shared);
+	return order < 0 || (order == 0 && a->size < b->size);
+}
+
+/* What is at the wildcard for key, which is not there; name is the link that covers key. */
+static int find_wildcard(struct zone *zone, const struct dnsblv6_key *key,
+			 const struct zone_link *name, struct zone_match *match,
+			 struct zone_cover *cover)
+{
+	const struct store_bytes wildcard = { match->wildcard.bytes, match->wildcard.size };
+	/* Between the entry before and the name there is nothing: not the wildcard either. */
+	if (is_before(&wildcard, key) && is_before(&name->entry.key, &match->wildcard)) {
+		cover->has_wildcard = true;
+		cover->wildcard = *name;
+		return DNSBLV6_ENOTFOUND;
+	}
+	struct zone_entry behind;
+	struct zone_entry before;
+	int ret = find_place(zone, &match->wildcard, &behind);
+	match->entry = behind;
+	if (ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	int back = find_before(zone, &behind, &before);
+	if (back != DNSBLV6_OK)
+		return back;
+	cover->has_wildcard = true;
+	cover->wildcard = make_link(&before, &behind);
+	return ret;
+}
+
+int zone_find_cover(struct zone *zone, const struct dnsblv6_key *key, struct zone_match *ret_match,
+		    struct zone_cover *ret_cover)
+{
+	struct zone_entry behind;
+	struct zone_entry before;
+	ret_cover->has_name = false;
+	ret_cover->has_wildcard = false;
+	int ret = find_place(zone, key, &behind);
+	ret_match->is_name = ret != DNSBLV6_ENOTFOUND;
+	ret_match->entry = behind;
+	if (ret != ZONE_EMPTY && ret != DNSBLV6_ENOTFOUND)
+		return ret;
+
+	int back = find_before(zone, &behind, &before);
+	if (back != DNSBLV6_OK)
+		return back;
+	ret_cover->has_name = true;
+	ret_cover->name = make_link(&before, &behind);
+	if (ret == ZONE_EMPTY)
+		return ret;
+	ret = make_wildcard(key, &before, &behind, &ret_match->wildcard);
+	return ret == DNSBLV6_OK ? find_wildcard(zone, key, &ret_cover->name, ret_match, ret_cover)
+				 : ret;
 }
 
 int zone_find(struct zone *zone, const struct dnsblv6_key *key, struct zone_match *ret_match)
 {
-	unsigned shared = 0;
-	int ret = find_node(zone, key, &ret_match->entry, &shared);
-	ret_match->is_name = ret != DNSBLV6_ENOTFOUND;
-	if (ret_match->is_name)
-		return ret;
-
-	unsigned labels = dnsblv6_key_label_count(key->bytes, key->size);
-	unsigned encloser_labels = 0;
-	ret = count_encloser_labels(zone, key, labels, shared, &encloser_labels);
-	if (ret != DNSBLV6_OK)
-		return ret;
-	struct dnsblv6_key *wildcard = &ret_match->wildcard;
-	wildcard->size = key->size;
-	memcpy(wildcard->bytes, key->bytes, key->size);
-	for (; labels > encloser_labels; labels--)
-		dnsblv6_key_to_parent(wildcard);
-	/* No longer than the name, whose label it takes the place of. */
-	ret = dnsblv6_key_add_label(wildcard, (const uint8_t *)"*", 1);
-	return ret == DNSBLV6_OK ? find_node(zone, wildcard, &ret_match->entry, &shared) : ret;
+	struct zone_cover cover;
+	return zone_find_cover(zone, key, ret_match, &cover);
 }
 
 /* ---- the chain of a signed zone ---- */

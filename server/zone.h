@@ -36,9 +36,18 @@ extern "C" {
 /* The signer has missed several of its runs when signatures have so little left. */
 #define ZONE_SIGNATURES_SOON_S ((uint64_t)3 * 86400)
 
+/* A name in the RDATA of the SOA, as it can be written where the apex can be pointed to. */
+#define ZONE_SOA_NAMES 2
+struct zone_soa_name {
+	const uint8_t *labels;
+	uint8_t size;  /* of the labels alone when is_below, else of the whole name */
+	bool is_below; /* the apex follows */
+};
+
 struct zone {
 	const uint8_t *apex;   /* lower-case wire form with the root label, borrowed */
 	size_t apex_size;      /* with the root label */
+	unsigned apex_labels;  /* without it */
 	const char *path;      /* borrowed */
 	struct reader *reader; /* NULL while closed */
 	int status;	       /* why nothing can be answered; 0 when it can */
@@ -54,6 +63,7 @@ struct zone {
 	uint32_t negative_ttl; /* RFC 2308: the lesser of the SOA's TTL and its MINIMUM */
 	uint16_t soa_size;
 	uint8_t soa[ZONE_SOA_MAX];
+	struct zone_soa_name soa_names[ZONE_SOA_NAMES];
 	bool is_signed;
 	struct dnsblv6_signing signing; /* when it is signed */
 	uint16_t soa_rrsig_size;	/* RDATA of the RRSIG of the SOA; 0: none */
@@ -112,6 +122,20 @@ struct zone_link {
 	struct zone_entry entry;
 	struct store_bytes next;
 };
+
+/*
+ * The links whose NSECs cover what is not there, as far as zone_find() passes
+ * them: zone_find_link() finds the others.
+ */
+struct zone_cover {
+	bool has_name;
+	bool has_wildcard;
+	struct zone_link name;
+	struct zone_link wildcard;
+};
+/* zone_find(), and what it passes of the links. -ENODATA in a store without an apex. */
+int zone_find_cover(struct zone *zone, const struct dnsblv6_key *key, struct zone_match *ret_match,
+		    struct zone_cover *ret_cover);
 
 /*
  * The link whose NSEC speaks of key, size bytes: of the entry at key, or else

@@ -280,13 +280,31 @@ int reader_seek_before(struct reader *reader, enum store_table table, const void
 	return found(code, &k, &v, ret_key, ret_value);
 }
 
-int reader_next(struct reader *reader, enum store_table table, struct store_bytes *ret_key,
-		struct store_bytes *ret_value)
+static int step(struct reader *reader, enum store_table table, MDB_cursor_op op,
+		struct store_bytes *ret_key, struct store_bytes *ret_value)
 {
 	MDB_val k;
 	MDB_val v;
-	int code = mdb_cursor_get(reader->cursors[table], &k, &v, MDB_NEXT);
+	int code = mdb_cursor_get(reader->cursors[table], &k, &v, op);
 	return found(code, &k, &v, ret_key, ret_value);
+}
+
+int reader_next(struct reader *reader, enum store_table table, struct store_bytes *ret_key,
+		struct store_bytes *ret_value)
+{
+	return step(reader, table, MDB_NEXT, ret_key, ret_value);
+}
+
+int reader_prev(struct reader *reader, enum store_table table, struct store_bytes *ret_key,
+		struct store_bytes *ret_value)
+{
+	return step(reader, table, MDB_PREV, ret_key, ret_value);
+}
+
+int reader_last(struct reader *reader, enum store_table table, struct store_bytes *ret_key,
+		struct store_bytes *ret_value)
+{
+	return step(reader, table, MDB_LAST, ret_key, ret_value);
 }
 
 /* ---- verify ---- */

@@ -63,8 +63,13 @@ int reader_seek(struct reader *reader, enum store_table table, const void *key, 
 /* The last entry whose key is less than key. */
 int reader_seek_before(struct reader *reader, enum store_table table, const void *key,
 		       size_t key_size, struct store_bytes *ret_key, struct store_bytes *ret_value);
-/* The entry behind the one that seek, seek_before or next found last in this table. */
+/* The entry behind the one that was found last in this table, reader_get() apart. */
 int reader_next(struct reader *reader, enum store_table table, struct store_bytes *ret_key,
+		struct store_bytes *ret_value);
+/* The entry before it; and the last of all, for when seek has found none. */
+int reader_prev(struct reader *reader, enum store_table table, struct store_bytes *ret_key,
+		struct store_bytes *ret_value);
+int reader_last(struct reader *reader, enum store_table table, struct store_bytes *ret_key,
 		struct store_bytes *ret_value);
 
 /*

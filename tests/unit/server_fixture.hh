@@ -13,6 +13,7 @@
 #include "lib/format/wellknown.h"
 #include "lib/store/writer.h"
 #include "server/answer.h"
+#include "tests/lib/random.hh"
 #include "tests/lib/tmpdir.hh"
 
 #include <arpa/inet.h>
@@ -20,6 +21,7 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -721,11 +723,12 @@ class decision
 	// The response as bytes; empty for silence.
 	bytes make(const bytes &wire, bool is_tcp = false, uint64_t now_s = 1000)
 	{
-		answer_query query = { wire.data(), wire.size(), is_tcp, now_s, nullptr, false };
-		bytes out(ANSWER_RESPONSE_MAX);
-		out.resize(answer_make(answer_, &query, out.data(), out.size()));
-		catalog_end(&catalog);
-		return out;
+		return make_with(answer_make, wire, is_tcp, now_s);
+	}
+	// The same without the short cut for common questions.
+	bytes make_long(const bytes &wire, bool is_tcp = false, uint64_t now_s = 1000)
+	{
+		return make_with(answer_make_long, wire, is_tcp, now_s);
 	}
 	dns::message ask(const dns::question &question, bool is_tcp = false, uint64_t now_s = 1000)
 	{
@@ -756,6 +759,14 @@ class decision
 	counters counters_ = {};
 	answer *answer_ = nullptr;
 
+	bytes make_with(decltype(answer_make) *how, const bytes &wire, bool is_tcp, uint64_t now_s)
+	{
+		answer_query query = { wire.data(), wire.size(), is_tcp, now_s, nullptr, false };
+		bytes out(ANSWER_RESPONSE_MAX);
+		out.resize(how(answer_, &query, out.data(), out.size()));
+		catalog_end(&catalog);
+		return out;
+	}
 	void open(const std::string &configuration, unsigned payload)
 	{
 		conf_error error;
@@ -773,3 +784,33 @@ class decision
 			throw std::runtime_error("no answer");
 	}
 };
+
+// ---- questions ----
+
+// A name that may be near one of the zone: some of its labels changed, dropped or put before it.
+inline std::string near_name(randomness &random, const std::vector<std::string> &names)
+{
+	static const std::vector<std::string> labels = {
+		"0", "1",  "!", "*",   "x", "192", "198", "255", "ip6", "00", "0db8", "sub",
+		"~", "a-", "9", "100", "2", "77",  "203", "ns",	 "zz",	"7f", "-",    "126",
+	};
+	auto pick = [&](const std::vector<std::string> &from) {
+		return from[random.below(static_cast<unsigned>(from.size()))];
+	};
+	std::vector<std::string> parts; // from the apex down
+	std::istringstream name(pick(names));
+	for (std::string part; std::getline(name, part, '.');)
+		parts.insert(parts.begin(), part);
+	for (unsigned changes = random.below(4); changes > 0; changes--) {
+		if (!parts.empty() && random.one_in(2))
+			parts.pop_back();
+		if (!parts.empty() && random.one_in(3))
+			parts[random.below(static_cast<unsigned>(parts.size()))] = pick(labels);
+		if (random.one_in(2))
+			parts.push_back(pick(labels));
+	}
+	std::string out;
+	for (const std::string &part : parts)
+		out = out.empty() ? part : part + "." + out;
+	return out;
+}

@@ -507,31 +507,6 @@ static void check_against(signed_server &zone, const std::string &name, uint16_t
 			   rrsig_rdata(source, apex, dns::AAAA, 2100)));
 }
 
-// A name that may be near one of the zone: some of its labels changed, dropped or put before it.
-static std::string near_name(randomness &random, const std::vector<std::string> &names)
-{
-	static const std::vector<std::string> labels = {
-		"0", "1",  "!", "*",   "x", "192", "198", "255", "ip6", "00", "0db8", "sub",
-		"~", "a-", "9", "100", "2", "77",  "203", "ns",	 "zz",	"7f", "-",    "126",
-	};
-	auto pick = [&](const std::vector<std::string> &from) {
-		return from[random.below(static_cast<unsigned>(from.size()))];
-	};
-	std::vector<std::string> parts = canonical_less::labels(pick(names));
-	for (unsigned changes = random.below(4); changes > 0; changes--) {
-		if (!parts.empty() && random.one_in(2))
-			parts.pop_back();
-		if (!parts.empty() && random.one_in(3))
-			parts[random.below(static_cast<unsigned>(parts.size()))] = pick(labels);
-		if (random.one_in(2))
-			parts.push_back(pick(labels));
-	}
-	std::string out;
-	for (const std::string &part : parts)
-		out = out.empty() ? part : part + "." + out;
-	return out;
-}
-
 TEST_CASE("any question gets the proof that RFC 4035 asks for", "[server][proof]")
 {
 	auto style = GENERATE(DNSBLV6_STYLE_DOTTED, DNSBLV6_STYLE_FLAT);

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+/*
+ * Any packet to question_parse() and to libknot: what ours takes, libknot takes
+ * with the same content; and what libknot finds to be a common question, ours
+ * takes.
+ */
+
+#include "server/question.h"
+
+#include <libknot/libknot.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void require(bool is_so, const char *what)
+{
+	if (is_so)
+		return;
+	fprintf(stderr, "question: %s\n", what);
+	abort();
+}
+
+/* The definition in question.h, said with what libknot has found. */
+static bool is_common(const knot_pkt_t *packet, int ret, size_t size)
+{
+	const uint8_t *wire = packet->wire;
+	if (ret != KNOT_EOK || packet->parsed != size || knot_wire_get_qr(wire) ||
+	    knot_wire_get_opcode(wire) != KNOT_OPCODE_QUERY || knot_wire_get_qdcount(wire) != 1 ||
+	    packet->rrset_count != (packet->opt_rr != NULL ? 1 : 0))
+		return false;
+	uint16_t qtype = knot_pkt_qtype(packet);
+	if (knot_pkt_qclass(packet) != KNOT_CLASS_IN || qtype == KNOT_RRTYPE_OPT || qtype >= 128)
+		return false;
+	const knot_rrset_t *opt = packet->opt_rr;
+	return opt == NULL || (knot_wire_get_arcount(wire) == 1 && opt->owner[0] == 0 &&
+			       knot_edns_get_version(opt) == 0 && opt->rrs.rdata->len == 0);
+}
+
+static void compare(const struct question_common *question, const knot_pkt_t *packet)
+{
+	require(question->name_size == packet->qname_size &&
+			memcmp(question->name, knot_pkt_qname(packet), question->name_size) == 0,
+		"another name");
+	require(question->qtype == knot_pkt_qtype(packet), "another type");
+	require(question->has_edns == (packet->opt_rr != NULL), "an OPT here or there");
+	require(question_end(question) ==
+			KNOT_WIRE_HEADER_SIZE + (size_t)knot_pkt_question_size(packet),
+		"another end");
+	require(question->label_count == knot_dname_labels(question->name, NULL) + 1, "labels");
+	if (packet->opt_rr == NULL)
+		return;
+	require(question->has_do == knot_edns_do(packet->opt_rr), "another DO");
+	require(question->payload == knot_edns_get_payload(packet->opt_rr), "another payload");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint8_t copy[4096];
+	struct question_common question;
+	if (size > sizeof(copy))
+		return 0;
+	bool is_taken = question_parse(data, size, &question);
+	if (size > 0)
+		memcpy(copy, data, size);
+	knot_pkt_t *packet = knot_pkt_new(copy, (uint16_t)size, NULL);
+	if (packet == NULL)
+		abort();
+	int ret = knot_pkt_parse(packet, KNOT_PF_NOCANON);
+	require(is_taken == is_common(packet, ret, size),
+		is_taken ? "only ours" : "only libknot's");
+	if (is_taken)
+		compare(&question, packet);
+	knot_pkt_free(packet);
+	return 0;
+}

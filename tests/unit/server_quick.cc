@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "server/question.h"
+#include "tests/unit/server_fixture.hh"
+
+#include <catch2/catch.hpp>
+
+#include <climits>
+
+using dns::message;
+using dns::question;
+
+static bytes soa_numbers(const dns::record &rr)
+{
+	return { rr.rdata.end() - 20, rr.rdata.end() };
+}
+
+// Compression may differ, and with it the bytes of names in an SOA.
+static void check_section(const std::vector<dns::record> &quick,
+			  const std::vector<dns::record> &slow)
+{
+	REQUIRE(quick.size() == slow.size());
+	for (size_t i = 0; i < quick.size(); i++) {
+		CHECK(quick[i].owner == slow[i].owner);
+		CHECK(quick[i].type == slow[i].type);
+		CHECK(quick[i].rclass == slow[i].rclass);
+		CHECK(quick[i].ttl == slow[i].ttl);
+		CHECK(quick[i].target == slow[i].target);
+		if (quick[i].type == dns::SOA)
+			CHECK(soa_numbers(quick[i]) == soa_numbers(slow[i]));
+		else if (quick[i].type != dns::NS)
+			CHECK(quick[i].rdata == slow[i].rdata);
+	}
+}
+
+static void check_same(const bytes &quick_wire, const bytes &slow_wire)
+{
+	REQUIRE(quick_wire.empty() == slow_wire.empty());
+	if (quick_wire.empty())
+		return;
+	message quick(quick_wire);
+	message slow(slow_wire);
+	CHECK(quick.id == slow.id);
+	CHECK(quick.flags == slow.flags);
+	CHECK(quick.rcode == slow.rcode);
+	CHECK(quick.question == slow.question);
+	check_section(quick.answer, slow.answer);
+	check_section(quick.authority, slow.authority);
+	check_section(quick.additional, slow.additional);
+	CHECK(quick.has_opt == slow.has_opt);
+	CHECK(quick.payload == slow.payload);
+	CHECK(quick.edns_version == slow.edns_version);
+	CHECK(quick.edns_flags == slow.edns_flags);
+	CHECK(quick.options == slow.options);
+}
+
+static std::string mixed_case(randomness &random, std::string name)
+{
+	for (char &c : name)
+		c = random.one_in(2) ? static_cast<char>(toupper(c)) : c;
+	return name;
+}
+
+static question any_question(randomness &random, const std::vector<std::string> &names)
+{
+	static const uint16_t types[] = { dns::A,     dns::AAAA, dns::AAAA, dns::AAAA,
+					  dns::NS,    dns::SOA,	 dns::TXT,  dns::NSEC,
+					  dns::RRSIG, dns::DS,	 dns::ANY,  dns::DNSKEY };
+	static const int payloads[] = { -1, 0, 512, 513, 1232, 4096, 65535 };
+	question asked;
+	asked.name = mixed_case(random, full_name(near_name(random, names), "bl6.example."));
+	asked.type = types[random.below(sizeof(types) / sizeof(types[0]))];
+	asked.flags = static_cast<uint16_t>(random.below(0x10000) & 0x07ff);
+	asked.edns_payload = payloads[random.below(sizeof(payloads) / sizeof(payloads[0]))];
+	asked.edns_flags = random.one_in(4) ? 0x4001 : random.one_in(2) ? 0x8000 : 0;
+	return asked;
+}
+
+TEST_CASE("the quick answer says what the long one says", "[server][quick]")
+{
+	auto is_signed = GENERATE(false, true);
+	auto style = GENERATE(DNSBLV6_STYLE_DOTTED, DNSBLV6_STYLE_FLAT);
+	auto seed = GENERATE(take(2, random(0, INT_MAX)));
+	CAPTURE(is_signed, style, seed);
+	randomness rnd(static_cast<unsigned>(seed));
+	std::map<std::string, std::set<uint16_t>> known;
+	store_options options;
+	options.is_signed = is_signed;
+	options.style = style;
+	options.names = &known;
+	decision server(options);
+	std::vector<std::string> names;
+	for (const auto &entry : known)
+		names.push_back(entry.first);
+	for (int i = 0; i < 3000; i++) {
+		question asked = any_question(rnd, names);
+		bool is_tcp = rnd.one_in(4);
+		CAPTURE(asked.name, asked.type, asked.edns_payload, asked.edns_flags, is_tcp);
+		bytes quick = server.make(dns::query(asked), is_tcp);
+		bytes slow = server.make_long(dns::query(asked), is_tcp);
+		// Its names may be a little longer or shorter: at the border one may be cut.
+		if (message(quick).has(dns::TC) == message(slow).has(dns::TC))
+			check_same(quick, slow);
+		else
+			CHECK(asked.edns_payload < 1232);
+	}
+}
+
+TEST_CASE("the quick answer is counted as the long one is", "[server][quick]")
+{
+	static const char *const asked[] = { "0.2.0.192", "9.9.9.9", "2.0.192", "7.100.51.198" };
+	store_options options;
+	options.is_signed = true;
+	decision quick(options);
+	decision slow(options);
+	for (const char *name : asked) {
+		for (uint16_t type : { dns::AAAA, dns::A }) {
+			question q;
+			q.name = full_name(name, "bl6.example.");
+			q.type = type;
+			q.edns_payload = 1232;
+			q.edns_flags = 0x8000;
+			quick.make(dns::query(q));
+			quick.make(dns::query(q), true);
+			slow.make_long(dns::query(q));
+			slow.make_long(dns::query(q), true);
+		}
+	}
+	for (int i = 0; i < COUNTERS_FACE_COUNT; i++)
+		CHECK(quick.counted(static_cast<counters_face>(i)) ==
+		      slow.counted(static_cast<counters_face>(i)));
+	for (int i = 0; i < COUNTERS_SERVER_COUNT; i++)
+		CHECK(quick.counted(static_cast<counters_server>(i)) ==
+		      slow.counted(static_cast<counters_server>(i)));
+	CHECK(quick.counted(COUNTERS_FACE_QUERIES) == 16);
+}
+
+TEST_CASE("a common question is taken apart", "[server][question]")
+{
+	question asked;
+	asked.name = "0.2.0.192.BL6.Example.";
+	asked.type = dns::AAAA;
+	asked.edns_payload = 1400;
+	asked.edns_flags = 0x8000;
+	bytes wire = dns::query(asked);
+	question_common parsed;
+	REQUIRE(question_parse(wire.data(), wire.size(), &parsed));
+	CHECK(bytes(parsed.name, parsed.name + parsed.name_size) ==
+	      dns::name("0.2.0.192.bl6.example."));
+	CHECK(parsed.label_count == 7);
+	CHECK(parsed.offsets[0] == 0);
+	CHECK(parsed.offsets[4] == 10);
+	CHECK(parsed.offsets[6] == parsed.name_size - 1);
+	CHECK(parsed.qtype == dns::AAAA);
+	CHECK(parsed.has_edns);
+	CHECK(parsed.has_do);
+	CHECK(parsed.payload == 1400);
+	CHECK(question_end(&parsed) == wire.size() - 11);
+	for (size_t size = 0; size < wire.size(); size++)
+		CHECK_FALSE(question_parse(
+			bytes(wire.begin(), wire.begin() + static_cast<long>(size)).data(), size,
+			&parsed));
+	wire.push_back(0);
+	CHECK_FALSE(question_parse(wire.data(), wire.size(), &parsed));
+}
+
+struct uncommon_case {
+	size_t offset;
+	uint8_t byte;
+	const char *why;
+};
+
+TEST_CASE("what is not common is left to libknot", "[server][question]")
+{
+	auto c = GENERATE(values<uncommon_case>({
+		{ 2, 0x80, "a response" },
+		{ 2, 0x28, "an update" },
+		{ 5, 0, "no question" },
+		{ 5, 2, "two questions" },
+		{ 7, 1, "an answer" },
+		{ 9, 1, "an authority record" },
+		{ 11, 0, "an OPT that is not announced" },
+		{ 11, 2, "a second additional record" },
+		{ 12, 0xc0, "a pointer" },
+		{ 12, 63, "a label that runs into the rest" },
+		{ 18, 255, "a meta type" },
+		{ 18, 41, "the type of the OPT" },
+		{ 20, 3, "class CHAOS" },
+		{ 21, 1, "an OPT that is not at the root" },
+		{ 23, 250, "a record that is no OPT" },
+		{ 27, 1, "EDNS version 1" },
+		{ 31, 4, "options" },
+	}));
+	CAPTURE(c.why);
+	question asked;
+	asked.name = "abc.";
+	asked.edns_payload = 1232;
+	bytes wire = dns::query(asked);
+	question_common parsed;
+	REQUIRE(wire.size() == 32);
+	REQUIRE(question_parse(wire.data(), wire.size(), &parsed));
+	wire[c.offset] = c.byte;
+	CHECK_FALSE(question_parse(wire.data(), wire.size(), &parsed));
+}
+
+TEST_CASE("names of 255 octets and of 127 labels are common, longer ones are not",
+	  "[server][question]")
+{
+	auto labels = GENERATE(126U, 127U, 128U);
+	std::string name;
+	for (unsigned i = 0; i < labels; i++)
+		name += "a.";
+	question asked;
+	asked.name = name;
+	bytes wire = dns::query(asked);
+	question_common parsed;
+	CHECK(question_parse(wire.data(), wire.size(), &parsed) == (labels <= 127));
+}
