@@ -446,8 +446,9 @@ class Case(unittest.TestCase):
         how.setdefault("stdin", subprocess.DEVNULL)
         if "input" in how:
             del how["stdin"]
+        how.setdefault("timeout", 300)
         result = subprocess.run([program("dnsblv6-zone"), *arguments], capture_output=True,
-                                check=False, timeout=300, **how)
+                                check=False, **how)
         result.out = result.stdout.decode("utf-8", "replace")
         result.err = result.stderr.decode("utf-8", "replace")
         self.assertEqual(sanitizer_reports(result.err), [])
