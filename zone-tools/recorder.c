@@ -6,6 +6,7 @@
 
 enum {
 	PART_SIZE = 1 << 16,
+	APEX_PART = 1, /* the others follow */
 	/* What half a name of the zone takes here; signatures are most of it. */
 	HALF_NAME_SIZE = 20,
 	HALF_SIGNED_NAME_SIZE = 100,
@@ -18,6 +19,8 @@ struct recorder {
 	uint64_t size_max; /* of the names of all changes that are kept */
 	size_t part_size;  /* of the part that is being filled */
 	uint8_t part[PART_SIZE];
+	size_t apex_size; /* 0: the apex was not added yet */
+	uint8_t apex[PART_SIZE];
 };
 
 /* ---- parts ---- */
@@ -40,10 +43,10 @@ static int flush(struct recorder *recorder)
 	return ret;
 }
 
-static int delete_parts(struct writer *writer, uint64_t number, uint32_t part_count)
+static int delete_parts(struct writer *writer, uint64_t number, uint32_t first, uint32_t last)
 {
 	int ret = DNSBLV6_OK;
-	for (uint32_t part = 1; ret == DNSBLV6_OK && part <= part_count; part++) {
+	for (uint32_t part = first; ret == DNSBLV6_OK && part <= last; part++) {
 		uint8_t key[DNSBLV6_JOURNAL_KEY_SIZE];
 		dnsblv6_journal_make_key(number, part, key);
 		ret = writer_delete(writer, STORE_JOURNAL, key, sizeof(key));
@@ -53,7 +56,8 @@ static int delete_parts(struct writer *writer, uint64_t number, uint32_t part_co
 
 static int drop_names(struct recorder *recorder)
 {
-	int ret = delete_parts(recorder->writer, recorder->number, recorder->header.part_count);
+	int ret = delete_parts(recorder->writer, recorder->number, APEX_PART + 1,
+			       recorder->header.part_count);
 	recorder->header.has_names = false;
 	recorder->header.part_count = 0;
 	recorder->header.size = 0;
@@ -91,9 +95,11 @@ int recorder_new(struct writer *writer, const struct before *before, uint8_t ver
 		return -ENOMEM;
 	recorder->writer = writer;
 	recorder->part_size = 0;
+	recorder->apex_size = 0;
 	recorder->header = (struct dnsblv6_change){ .from_serial = before->facts.serial,
 						    .verb = verb,
-						    .has_names = keeps_names };
+						    .has_names = keeps_names,
+						    .part_count = keeps_names ? APEX_PART : 0 };
 	recorder->size_max = before->facts.record_count *
 			     (before->is_signed ? HALF_SIGNED_NAME_SIZE : HALF_NAME_SIZE);
 	if (recorder->size_max < RECORDER_SIZE_MIN)
@@ -112,11 +118,22 @@ void recorder_free(struct recorder *recorder)
 	free(recorder);
 }
 
+/* It is written last, because a digest of the zone (RFC 8976) may change it again. */
+static int set_apex(struct recorder *recorder, const struct dnsblv6_name_change *change)
+{
+	int ret =
+		dnsblv6_name_change_encode(change, recorder->apex, PART_SIZE, &recorder->apex_size);
+	/* Two records of an enormous apex: clients get the whole zone instead. */
+	return ret == DNSBLV6_ESPACE ? drop_names(recorder) : ret;
+}
+
 int recorder_add(struct recorder *recorder, const struct dnsblv6_name_change *change)
 {
 	size_t size;
 	if (!recorder->header.has_names)
 		return DNSBLV6_OK;
+	if (dnsblv6_key_label_count(change->key, change->key_size) == 0)
+		return set_apex(recorder, change);
 	int ret = dnsblv6_name_change_encode(change, recorder->part + recorder->part_size,
 					     PART_SIZE - recorder->part_size, &size);
 	if (ret == DNSBLV6_ESPACE && recorder->part_size > 0) {
@@ -125,7 +142,6 @@ int recorder_add(struct recorder *recorder, const struct dnsblv6_name_change *ch
 			return ret;
 		ret = dnsblv6_name_change_encode(change, recorder->part, PART_SIZE, &size);
 	}
-	/* Two records of an enormous apex: clients get the whole zone instead. */
 	if (ret == DNSBLV6_ESPACE)
 		return drop_names(recorder);
 	if (ret != DNSBLV6_OK)
@@ -152,7 +168,7 @@ static int age(struct past *past, const uint8_t *key, struct dnsblv6_change *cha
 	struct writer *writer = past->recorder->writer;
 	if (!change->has_names)
 		return DNSBLV6_OK;
-	int ret = delete_parts(writer, past->number, change->part_count);
+	int ret = delete_parts(writer, past->number, APEX_PART, change->part_count);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	change->has_names = false;
@@ -202,8 +218,13 @@ int recorder_end(struct recorder *recorder, const struct dnsblv6_facts *facts,
 {
 	uint8_t data[DNSBLV6_CHANGE_SIZE];
 	int ret = flush(recorder);
+	if (ret == DNSBLV6_OK && recorder->header.has_names && recorder->apex_size == 0)
+		ret = drop_names(recorder); /* no SOA, no transfer */
+	if (ret == DNSBLV6_OK && recorder->header.has_names)
+		ret = put(recorder, APEX_PART, recorder->apex, recorder->apex_size);
 	if (ret != DNSBLV6_OK)
 		return ret;
+	recorder->header.size += recorder->apex_size;
 	struct dnsblv6_change *header = &recorder->header;
 	header->to_serial = facts->serial;
 	header->ipv4_count = facts->ipv4_count;

@@ -9,9 +9,9 @@
  *
  * A change is one step from one serial to the next. It has a number, one more
  * than the change before it, and is kept as a header (part 0) and the parts 1, 2, ...,
- * which hold the names that differ: each with its record (record.h) before and
- * after, and with the name that was and is behind it, because the NSEC at a name
- * follows from that. FORMAT.md part 4.9 has the layouts.
+ * which hold the names that differ, part 1 the apex alone: each with its record (record.h) before
+ * and after, and with the name that was and is behind it, because the NSEC at a name follows from
+ * that. FORMAT.md part 4.9 has the layouts.
  *
  * Decoders take any bytes: they return DNSBLV6_ERECORD and never read outside
  * what they were given. Views they return are borrowed from the encoded bytes.

@@ -36,7 +36,7 @@ int history_get(struct reader *reader, uint64_t number, struct dnsblv6_change *r
  */
 int history_find(struct reader *reader, uint32_t serial, uint64_t *ret_number);
 
-/* A walk over the names of one change, each once, in no order that is promised. */
+/* A walk over the names of one change, each once: the apex first, then in no promised order. */
 struct history_names {
 	struct reader *reader;
 	uint64_t number;
