@@ -3,7 +3,7 @@
 
 #include "zone-tools/contents.h"
 
-#include "lib/format/dnssec.h"
+#include "lib/format/unfold.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,10 +14,8 @@
 struct zonefile {
 	FILE *stream;
 	struct dnsblv6_facts facts;
-	struct dnsblv6_signing signing;
-	bool is_signed;
-	uint32_t negative_ttl; /* of NSEC records: the SOA's TTL is its MINIMUM */
-	char *text;	       /* of one record; libknot makes it larger */
+	struct dnsblv6_unfold unfold;
+	char *text; /* of one record; libknot makes it larger */
 	size_t text_size;
 };
 
@@ -41,86 +39,20 @@ static int print_rr(struct zonefile *zonefile, const struct dnsblv6_labels *owne
 	return fputs(zonefile->text, zonefile->stream) < 0 ? -errno : DNSBLV6_OK;
 }
 
-static int print_rrs(struct zonefile *zonefile, const struct dnsblv6_labels *owner,
-		     struct store_bytes value)
-{
-	struct dnsblv6_rr rr;
-	size_t offset = 0;
-	int ret;
-	while ((ret = dnsblv6_record_next_rr(value.data, value.size, &offset, &rr)) == DNSBLV6_OK) {
-		if (rr.type == DNSBLV6_TYPE_SOA)
-			zonefile->negative_ttl = rr.ttl;
-		ret = print_rr(zonefile, owner, rr.type, rr.ttl, rr.rdata, rr.rdata_size);
-		if (ret != DNSBLV6_OK)
-			return ret;
-	}
-	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
-}
-
-static int print_rrsig(struct zonefile *zonefile, const struct dnsblv6_labels *name,
-		       const struct dnsblv6_labels *owner, uint16_t type, uint32_t ttl,
-		       const struct dnsblv6_signature *signature)
-{
-	uint8_t rdata[DNSBLV6_RRSIG_MAX];
-	struct dnsblv6_rrsig rrsig = {
-		.type_covered = type,
-		.algorithm = zonefile->signing.algorithm,
-		.labels = dnsblv6_rrsig_labels(&zonefile->facts.zone, name),
-		.ttl = ttl,
-		.signature = *signature,
-	};
-	size_t size = dnsblv6_rrsig_encode(&rrsig, &zonefile->facts.zone, rdata);
-	return print_rr(zonefile, owner, DNSBLV6_TYPE_RRSIG, ttl, rdata, (uint16_t)size);
-}
-
-static int print_bitmap(struct zonefile *zonefile, const struct dnsblv6_labels *name,
-			const struct dnsblv6_labels *owner, struct store_bytes value)
-{
-	struct dnsblv6_bitmap map;
-	struct dnsblv6_signatures signatures;
-	uint32_t ttl = zonefile->facts.ttl;
-	int ret = dnsblv6_record_decode_bitmap(value.data, value.size, &map);
-	if (ret == DNSBLV6_OK)
-		ret = print_rr(zonefile, owner, DNSBLV6_TYPE_AAAA, ttl, map.bytes,
-			       sizeof(map.bytes));
-	if (ret != DNSBLV6_OK || !zonefile->is_signed)
-		return ret;
-	ret = dnsblv6_record_decode_signatures(value.data, value.size, &signatures);
-	if (ret == DNSBLV6_OK)
-		ret = print_rrsig(zonefile, name, owner, DNSBLV6_TYPE_AAAA, ttl, &signatures.aaaa);
-	if (ret == DNSBLV6_OK)
-		ret = print_rrsig(zonefile, name, owner, DNSBLV6_TYPE_NSEC, zonefile->negative_ttl,
-				  &signatures.nsec);
-	return ret;
-}
-
-/* The NSEC is in no record: it follows from the next name and the types here. */
-static int print_nsec(struct zonefile *zonefile, const struct dnsblv6_labels *owner,
+static int print_name(struct zonefile *zonefile, const struct dnsblv6_labels *name,
 		      struct store_bytes value, const struct dnsblv6_labels *next)
 {
-	uint8_t rdata[DNSBLV6_NSEC_MAX];
-	struct dnsblv6_types types;
-	int ret = dnsblv6_types_of_record(value.data, value.size, true, &types);
-	if (ret != DNSBLV6_OK)
-		return ret;
-	size_t size = dnsblv6_nsec_encode(&zonefile->facts.zone, next, &types, rdata);
-	return print_rr(zonefile, owner, DNSBLV6_TYPE_NSEC, zonefile->negative_ttl, rdata,
-			(uint16_t)size);
-}
-
-static int print_record(struct zonefile *zonefile, const struct dnsblv6_labels *name,
-			struct store_bytes value, const struct dnsblv6_labels *next)
-{
 	struct dnsblv6_labels owner;
-	const struct dnsblv6_labels *zone = &zonefile->facts.zone;
+	struct dnsblv6_unfold *unfold = &zonefile->unfold;
+	const struct dnsblv6_labels *zone = unfold->zone;
 	int ret = dnsblv6_name_join(name->wire, name->size, zone->wire, zone->size, &owner);
-	if (ret != DNSBLV6_OK)
-		return ret;
-	ret = dnsblv6_record_kind(value.data, value.size) == DNSBLV6_RECORD_RRSETS
-		      ? print_rrs(zonefile, &owner, value)
-		      : print_bitmap(zonefile, name, &owner, value);
-	return ret == DNSBLV6_OK && zonefile->is_signed ? print_nsec(zonefile, &owner, value, next)
-							: ret;
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_unfold_name(unfold, name, value.data, value.size, next);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < unfold->count; i++) {
+		const struct dnsblv6_rr *rr = &unfold->rrs[i];
+		ret = print_rr(zonefile, &owner, rr->type, rr->ttl, rr->rdata, rr->rdata_size);
+	}
+	return ret;
 }
 
 /* Each name with the one behind it; behind the last comes the apex again. */
@@ -142,32 +74,41 @@ static int print_names(struct zonefile *zonefile, struct reader *reader)
 		if (has_more)
 			ret = dnsblv6_key_to_labels(key.data, key.size, &next);
 		if (ret == DNSBLV6_OK || ret == DNSBLV6_ENOTFOUND)
-			ret = print_record(zonefile, &name, value, &next);
+			ret = print_name(zonefile, &name, value, &next);
 		name = next;
 		value = next_value;
 	}
 	return ret;
 }
 
-static int read_signing(struct zonefile *zonefile, struct reader *reader)
+static int begin_unfolding(struct zonefile *zonefile, struct reader *reader)
 {
+	struct dnsblv6_key apex = dnsblv6_key_of_apex();
+	struct dnsblv6_signing signing;
 	struct store_bytes value;
-	int ret = reader_get(reader, STORE_FACTS, DNSBLV6_FACT_SIGNING,
-			     strlen(DNSBLV6_FACT_SIGNING), &value);
+	int ret = contents_read_facts(reader, &zonefile->facts);
+	if (ret == DNSBLV6_OK)
+		ret = reader_get(reader, STORE_RECORDS, apex.bytes, apex.size, &value);
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_unfold_begin(&zonefile->unfold, &zonefile->facts, value.data,
+					   value.size);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	ret = reader_get(reader, STORE_FACTS, DNSBLV6_FACT_SIGNING, strlen(DNSBLV6_FACT_SIGNING),
+			 &value);
 	if (ret == DNSBLV6_ENOTFOUND)
 		return DNSBLV6_OK;
-	zonefile->is_signed = true;
-	return ret == DNSBLV6_OK
-		       ? dnsblv6_signing_decode(value.data, value.size, &zonefile->signing)
-		       : ret;
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_signing_decode(value.data, value.size, &signing);
+	zonefile->unfold.is_signed = true;
+	zonefile->unfold.algorithm = signing.algorithm;
+	return ret;
 }
 
 int zonefile_print(struct reader *reader, FILE *stream)
 {
 	struct zonefile zonefile = { .stream = stream, .text_size = 4096 };
-	int ret = contents_read_facts(reader, &zonefile.facts);
-	if (ret == DNSBLV6_OK)
-		ret = read_signing(&zonefile, reader);
+	int ret = begin_unfolding(&zonefile, reader);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	zonefile.text = malloc(zonefile.text_size);
