@@ -16,7 +16,8 @@
 #define INTERVAL_MS	 500
 #define TRIES_MAX	 5
 #define FIRST_TIMEOUT_MS 2000
-#define MESSAGE_MAX	 2048 /* two names of 255 octets, an SOA of two more, a TSIG */
+#define DOWN_INTERVAL_MS 60000 /* the interval of RFC 1996 section 3.6 */
+#define MESSAGE_MAX	 2048  /* two names of 255 octets, an SOA of two more, a TSIG */
 
 /* ---- the message ---- */
 
@@ -108,10 +109,9 @@ static void stop(struct notify_target *target)
 }
 
 /* What was said about a secondary is not said again before that has changed. */
-static void stop_as(struct notify *notify, struct notify_target *target, bool is_down,
-		    const char *what)
+static void take_for(struct notify *notify, struct notify_target *target, bool is_down,
+		     const char *what)
 {
-	stop(target);
 	if (is_down)
 		counters_count(&notify->counters.server[COUNTERS_SERVER_NOTIFIES_FAILED]);
 	if (is_down != target->is_down)
@@ -169,7 +169,9 @@ static int open_socket(const struct notify *notify, const struct notify_target *
 static void send_try(struct notify *notify, struct notify_target *target, uint64_t now_ms)
 {
 	uint8_t wire[MESSAGE_MAX];
-	target->next_ms = now_ms + ((uint64_t)FIRST_TIMEOUT_MS << target->tries);
+	target->next_ms =
+		now_ms + (target->tries < TRIES_MAX ? (uint64_t)FIRST_TIMEOUT_MS << target->tries
+						    : DOWN_INTERVAL_MS);
 	target->tries++;
 	size_t size = make_message(target, &notify->catalog->zones[target->zone], wire);
 	/* No route or nobody at the port may change until the next try. */
@@ -185,7 +187,8 @@ static void begin(struct notify *notify, struct notify_target *target, uint32_t 
 	target->tries = 0;
 	target->fd = open_socket(notify, target);
 	if (target->fd < 0 || getrandom(&target->id, sizeof(target->id), 0) < 0) {
-		stop_as(notify, target, true, "NOTIFY cannot be sent");
+		stop(target);
+		take_for(notify, target, true, "NOTIFY cannot be sent");
 		return;
 	}
 	send_try(notify, target, now_ms);
@@ -198,16 +201,13 @@ static bool receive(struct notify *notify, struct notify_target *target)
 	ssize_t size = recv(target->fd, wire, sizeof(wire), 0);
 	if (size < 0)
 		return errno == EINTR || errno == ECONNREFUSED;
-	switch (notify_read_answer(notify, target, wire, (size_t)size)) {
-	case NOTIFY_TAKEN:
-		stop_as(notify, target, false, "secondary answers NOTIFY");
-		break;
-	case NOTIFY_REFUSED:
-		stop_as(notify, target, true, "secondary refuses NOTIFY");
-		break;
-	case NOTIFY_OTHER:
-		break;
-	}
+	enum notify_answer answer = notify_read_answer(notify, target, wire, (size_t)size);
+	if (answer == NOTIFY_OTHER)
+		return true;
+	stop(target);
+	take_for(notify, target, answer == NOTIFY_REFUSED,
+		 answer == NOTIFY_REFUSED ? "secondary refuses NOTIFY"
+					  : "secondary answers NOTIFY");
 	return true;
 }
 
@@ -218,10 +218,9 @@ static void tend(struct notify *notify, struct notify_target *target, uint64_t n
 		continue;
 	if (target->fd < 0 || now_ms < target->next_ms)
 		return;
-	if (target->tries < TRIES_MAX)
-		send_try(notify, target, now_ms);
-	else
-		stop_as(notify, target, true, "secondary does not answer NOTIFY");
+	if (target->tries == TRIES_MAX)
+		take_for(notify, target, true, "secondary does not answer NOTIFY");
+	send_try(notify, target, now_ms);
 }
 
 /* ---- twice a second ---- */

@@ -9,8 +9,8 @@
  *       of the zone -> until that answers, or is taken for down.
  *
  *     idle --new serial, or the first one--> asking --answered--> idle
- *                                 after 2, 4, 8, 16 and 32 s again
- *                                            --five in vain--> idle, down
+ *                          again after 2, 4, 8, 16 s; 32 s later it is down,
+ *                          and asked once a minute
  *
  * One worker alone does this; what it has not sent when it ends, the next one
  * sends at its start, because that announces every zone once. Only an answer

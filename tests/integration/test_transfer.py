@@ -1,0 +1,552 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+Zone transfers and NOTIFY, with real secondaries and with a scripted one.
+
+Needs knotd, nsd, named, dig and python3-dnspython, and for the first test the
+three Tor lists.
+"""
+
+import ipaddress
+import os
+import signal
+import socket
+import struct
+import time
+import unittest.mock
+
+import dns.flags
+import dns.message
+import dns.opcode
+import dns.query
+import dns.rrset
+import dns.tsig
+import dns.tsigkeyring
+
+from harness import (ANY_SIZE, CLASSIC, IS_SANITIZED, NOERROR, REFUSED, SERVFAIL, SOA, ZONE, Case,
+                     Reply, Server, ask, config_text, data_file, main, numbers, query, wait_for,
+                     wire_name)
+from secondaries import SOURCE, Secondary, axfr, serial_of
+
+IXFR, AXFR, NOTAUTH, FORMERR = 251, 252, 9, 1
+UPDATES = 100 if IS_SANITIZED else 500
+
+SECRET = "c2VjcmV0c2VjcmV0c2VjcmV0"
+OTHER_SECRET = "b3RoZXJvdGhlcm90aGVyb3RoZXI="
+LIST = "192.0.2.1\n192.0.2.200\n198.51.100.0/24\n203.0.113.7\n2001:db8:7::/48\n"
+
+
+class Transfer:
+    """A transfer over TCP, message by message."""
+
+    def __init__(self, address, source, rrtype=AXFR, serial=None, small_window=False, zone=ZONE):
+        self.tcp = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self.tcp.settimeout(20)
+        if small_window:
+            self.tcp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self.tcp.bind((source, 0))
+        self.tcp.connect(address)
+        packet = bytearray(query(zone, rrtype, 77))
+        if serial is not None:
+            packet[9] = 1  # one record in the authority section
+            rdata = b"\0\0" + struct.pack(">5I", serial, 0, 0, 0, 0)
+            packet += wire_name(zone) + struct.pack(">HHIH", SOA, 1, 0, len(rdata)) + rdata
+        self.tcp.sendall(struct.pack(">H", len(packet)) + packet)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.tcp.close()
+
+    def _read(self, size):
+        data = b""
+        while len(data) < size:
+            more = self.tcp.recv(size - len(data))
+            if not more:
+                return None
+            data += more
+        return data
+
+    def message(self):
+        """The next message, or None when the connection has ended."""
+        size = self._read(2)
+        wire = size and self._read(struct.unpack(">H", size)[0])
+        return wire and Reply(wire)
+
+    def records(self):
+        """Everything up to the end of the connection."""
+        records = []
+        self.tcp.shutdown(socket.SHUT_WR)
+        while (reply := self.message()) is not None:
+            if reply.rcode != NOERROR:
+                raise AssertionError(f"rcode {reply.rcode}")
+            records += reply.answer
+        return records
+
+
+def key_of(record):
+    return (record.name.lower(), record.type, record.ttl, record.rdata)
+
+
+def soa_serial(record):
+    return int.from_bytes(record.rdata[-20:-16], "big")
+
+
+def apply_ixfr(zone, records):
+    """
+    zone is a set of key_of(); records are an IXFR response of differences. What
+    it deletes must be there, what it adds must not.
+    """
+    new = soa_serial(records[0])
+    index = 1
+    while index < len(records) - 1:
+        for is_adding in (False, True):
+            assert records[index].type == SOA, records[index]
+            soa = key_of(records[index])
+            (zone.add if is_adding else zone.remove)(soa)
+            index += 1
+            while records[index].type != SOA:
+                key = key_of(records[index])
+                assert (key in zone) != is_adding, (is_adding, key)
+                (zone.add if is_adding else zone.remove)(key)
+                index += 1
+    assert soa_serial(records[-1]) == new and key_of(records[-1]) in zone
+    return zone
+
+
+class TransferCase(Case):
+    def configure(self, address, keys="", secondaries="", ids=(), lines=(), classic=None):
+        text = config_text(address, [(ZONE, self.path("bl6.mdb"), classic)],
+                           lines)
+        if ids:
+            text += f"    secondary: [ {', '.join(ids)} ]\n"
+        if keys:
+            text = f"key:\n{keys}{text}"
+        # A zone refers to secondaries, wherever they stand.
+        return text + (f"secondary:\n{secondaries}" if secondaries else "")
+
+    def start_primary(self, address, text):
+        config = self.write("primary.conf", text)
+        os.chmod(config, 0o600)
+        server = Server(config, address, self.path("primary.log"))
+        self.processes.append(server)
+        return server.wait_until_ready()
+
+    def primary(self, secondaries=f"  - id: any\n    allow: {SOURCE}\n", ids=("any",), **how):
+        address = self.free_address()
+        return self.start_primary(address, self.configure(address, secondaries=secondaries,
+                                                          ids=ids, **how))
+
+    def make_key(self):
+        self.run_zone("keygen", "--zone", ZONE, "--key", self.path("key.pem"))
+        return ["--key", self.path("key.pem")]
+
+    def serial(self, server):
+        return serial_of(ask(server.address, ZONE, SOA))
+
+
+def without_signatures(lines):
+    """Records that two signed zones of one list share: TTLs and NSECs, but no serial."""
+    return [line for line in lines if line.split()[3] not in ("RRSIG", "SOA")]
+
+
+class SecondariesTest(TransferCase):
+    def start_all(self):
+        address = self.free_address()
+        self.secondaries = [Secondary(self, name, address) for name in ("knot", "nsd", "bind")]
+        lines = [secondary.lines() for secondary in self.secondaries]
+        self.server = self.start_primary(address, self.configure(
+            address, keys="".join(key for key, _ in lines),
+            secondaries="".join(itself for _, itself in lines)
+            + f"  - id: reader\n    allow: {self.host}\n",
+            ids=["knot", "nsd", "bind", "reader"]))
+        for secondary in self.secondaries:
+            secondary.start()
+
+    def check_all(self):
+        serial = self.serial(self.server)
+        for secondary in self.secondaries:
+            secondary.wait_for_serial(serial)
+        mine = axfr(self.server.address, "-b", self.host)
+        self.assertGreater(len(mine), 10)
+        for secondary in self.secondaries:
+            self.assertEqual(secondary.dump(), mine, secondary.name)
+        return mine
+
+    def transfers(self, *kinds):
+        """By the secondaries, not by us."""
+        return sum(self.server.log().count(f"transferred, client={SOURCE} kind={kind} ")
+                   for kind in kinds)
+
+    def change(self, *arguments):
+        self.run_zone("update", "--store", self.path("bl6.mdb"), "--quiet", *self.key, *ANY_SIZE,
+                      *arguments)
+
+    def random_updates(self, listed):
+        """listed is a set of integers, and follows."""
+        for _ in range(UPDATES):
+            near = self.random.choice(sorted(listed)[:1000])
+            block = near & ~0xFF
+            address = block | self.random.randrange(256)
+            what, members = self.random.choice([
+                (ipaddress.ip_address(address), {address}),
+                (ipaddress.ip_address(near), {near}),
+                (ipaddress.ip_network((block, 24)), set(range(block, block + 256)))])
+            if self.random.random() < 0.5 and len(listed) > 2000:
+                self.change("--remove", str(what))
+                listed -= members
+            else:
+                self.change("--add", str(what))
+                listed |= members
+        return listed
+
+    def test_they_follow_by_notify_and_ixfr_and_end_at_equal_zones(self):
+        lists = [data_file(f"tor-nodes-{number}.lst") for number in (1, 2, 3)]
+        self.key = self.make_key()
+        store = self.path("bl6.mdb")
+        self.build(store, *self.key, lists[0])
+        self.start_all()
+        self.check_all()
+        self.assertEqual(self.transfers("axfr", "ixfr-as-axfr"), 3)
+        for path in lists[1:]:
+            self.build(store, *self.key, path)
+            self.check_all()
+        self.assertGreaterEqual(self.transfers("ixfr"), 6)
+
+        for secondary in self.secondaries:
+            secondary.stop()
+        self.change("--add", "192.0.2.77", "--remove", "198.51.100.0/24")
+        for secondary in self.secondaries:
+            secondary.start()
+        self.check_all()
+
+        listed = set()
+        others = []
+        with open(lists[2], encoding="ascii") as file:
+            for line in file:
+                try:
+                    listed.add(int(ipaddress.IPv4Address(line.strip())))
+                except ValueError:
+                    others.append(line)
+        listed = self.random_updates(listed | {int(ipaddress.ip_address("192.0.2.77"))})
+        mine = self.check_all()
+        # None of them fell back to taking all of the zone.
+        self.assertEqual(self.transfers("axfr", "ixfr-as-axfr"), 3)
+        self.assertNotIn("transfer failed", self.server.log())
+
+        final = self.write("final.txt", "".join(
+            others + [f"{ipaddress.ip_address(number)}\n" for number in sorted(listed)]))
+        self.server.stop()
+        os.rename(store, self.path("followed.mdb"))
+        os.remove(f"{store}-lock")
+        self.build(store, *self.key, final)
+        fresh = self.primary()
+        self.assertEqual(without_signatures(axfr(fresh.address)), without_signatures(mine))
+
+
+class DifferencesTest(TransferCase):
+    def versions(self, key, *texts):
+        """Builds and transfers one after the other: a list of sets, and the server."""
+        sets = []
+        server = None
+        for text in texts:
+            self.build(self.path("bl6.mdb"), *key, *ANY_SIZE, self.write("list.txt", text))
+            server = server or self.primary()
+            with Transfer(server.address, SOURCE) as transfer:
+                records = transfer.records()
+            self.assertEqual(key_of(records[0]), key_of(records[-1]))
+            keys = [key_of(record) for record in records[:-1]]
+            self.assertEqual(len(keys), len(set(keys)), "a record came twice")
+            sets.append(set(keys))
+        return server, sets
+
+    def ixfr(self, server, serial):
+        with Transfer(server.address, SOURCE, IXFR, serial) as transfer:
+            return transfer.records()
+
+    def check(self, key):
+        many = LIST + "".join(f"192.0.{n}.{n}\n" for n in range(3, 200))
+        other = many.replace("192.0.7.7\n", "").replace("192.0.9.9\n", "192.0.9.10\n")
+        server, sets = self.versions(key, many, other, other + "192.0.2.0/24\n", many)
+        serials = [soa for keys in sets for soa in
+                   [int.from_bytes(rdata[-20:-16], "big") for _, rrtype, _, rdata in keys
+                    if rrtype == SOA]]
+        self.assertEqual(len(set(serials)), 4)
+        for index, serial in enumerate(serials[:-1]):
+            records = self.ixfr(server, serial)
+            self.assertLess(len(records), len(sets[-1]) // 2)
+            self.assertEqual(apply_ixfr(set(sets[index]), records), sets[-1])
+        return server, serials, sets
+
+    def test_differences_lead_from_each_version_to_the_newest(self):
+        server, serials, sets = self.check(self.make_key())
+        self.assertEqual([soa_serial(record) for record in self.ixfr(server, serials[-1])],
+                         [serials[-1]], "nothing new is one SOA")
+        self.assertEqual(len(self.ixfr(server, serials[-1] + 5)), 1, "a serial from the future")
+        whole = self.ixfr(server, serials[0] - 5)
+        self.assertEqual({key_of(record) for record in whole}, sets[-1],
+                         "a serial that the journal does not have")
+        self.assertEqual(len(whole), len(sets[-1]) + 1)
+
+    def test_differences_of_a_zone_without_signatures(self):
+        self.check([])
+
+    def test_over_udp_there_is_the_newest_soa(self):
+        server, _ = self.versions([], LIST)
+        request = dns.message.make_query(ZONE, "IXFR", use_edns=0, payload=1232)
+        request.authority.append(dns.rrset.from_text(ZONE, 0, "IN", "SOA", ". . 1 0 0 0 0"))
+        reply = dns.query.udp(request, server.address[0], port=server.address[1], timeout=10,
+                              source=SOURCE)
+        self.assertEqual([rrset.rdtype for rrset in reply.answer], [SOA])
+        self.assertEqual(reply.answer[0][0].serial, self.serial(server))
+        without = dns.message.make_query(ZONE, "IXFR", use_edns=False)
+        reply = dns.query.udp(without, server.address[0], port=server.address[1], timeout=10,
+                              source=SOURCE)
+        self.assertEqual(reply.rcode(), FORMERR)
+
+
+KEYRING = dns.tsigkeyring.from_text({"one": SECRET, "two": SECRET, "nobody": SECRET})
+WRONG = dns.tsigkeyring.from_text({"one": OTHER_SECRET})
+
+
+class AccessTest(TransferCase):
+    def setUp(self):
+        super().setUp()
+        self.build(self.path("bl6.mdb"), self.write("list.txt", LIST))
+        address = self.free_address()
+        keys = (f"  - id: one\n    secret: {SECRET}\n"
+                f"  - id: two\n    algorithm: hmac-sha512\n    secret: {SECRET}\n")
+        secondaries = (f"  - id: signs\n    allow: {SOURCE}\n    key: one\n"
+                       f"  - id: plain\n    allow: {self.host}\n")
+        self.server = self.start_primary(address, self.configure(
+            address, keys, secondaries, ["signs", "plain"], ["log-level: debug"], CLASSIC))
+
+    def query(self, rrtype, source=SOURCE, keyring=None, keyname=None, algorithm="hmac-sha256",
+              zone=ZONE, over=dns.query.tcp, skew_s=0):
+        request = dns.message.make_query(zone, rrtype, use_edns=0)
+        if keyring:
+            request.use_tsig(keyring, keyname, algorithm=algorithm)
+        real = time.time
+        with unittest.mock.patch("time.time", lambda: real() + skew_s):
+            wire = request.to_wire()
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM if over is dns.query.tcp
+                           else socket.SOCK_DGRAM) as sock:
+            sock.settimeout(10)
+            sock.bind((source, 0))
+            sock.connect(self.server.address)
+            if over is dns.query.tcp:
+                sock.sendall(struct.pack(">H", len(wire)) + wire)
+                data = b""
+                while len(data) < 2 or len(data) < 2 + struct.unpack_from(">H", data)[0]:
+                    data += sock.recv(65535)
+                data = data[2:2 + struct.unpack_from(">H", data)[0]]
+            else:
+                sock.send(wire)
+                data = sock.recv(65535)
+        self.wire = data
+        return dns.message.from_wire(data, keyring=request.keyring or False,
+                                     request_mac=request.request_mac or request.mac,
+                                     ignore_trailing=False)
+
+    def ede(self, reply):
+        return [int(option.code) for option in reply.options if option.otype == 15]
+
+    def test_who_is_no_secondary_is_refused(self):
+        reply = self.query("AXFR", source="127.0.0.2")
+        self.assertEqual((reply.rcode(), self.ede(reply)), (REFUSED, [18]))
+        reply = self.query("IXFR", source="127.0.0.2")
+        self.assertEqual((reply.rcode(), self.ede(reply)), (REFUSED, [18]))
+
+    def test_a_secondary_with_a_key_must_sign(self):
+        reply = self.query("AXFR")
+        self.assertEqual((reply.rcode(), self.ede(reply)), (REFUSED, [18]))
+        self.server.wait_for_log(r"warning: \[bl6.example.\] transfer refused,"
+                                 r" client=127.0.0.1 \(TSIG lacks")
+
+    def test_the_address_alone_decides_about_one_without(self):
+        reply = self.query("AXFR", source=self.host)
+        self.assertEqual(reply.rcode(), NOERROR)
+        self.assertEqual(reply.answer[0].rdtype, SOA)
+
+    def test_a_good_key_transfers(self):
+        reply = self.query("AXFR", keyring=KEYRING, keyname="one")
+        self.assertTrue(reply.had_tsig)
+        self.assertEqual(reply.rcode(), NOERROR)
+        self.server.wait_for_log(r"transferred, client=127.0.0.1 kind=axfr .* key=one\.$")
+
+    def test_a_good_key_of_somebody_else_is_refused(self):
+        reply = self.query("AXFR", keyring=KEYRING, keyname="two", algorithm="hmac-sha512")
+        self.assertTrue(reply.had_tsig)
+        self.assertEqual(reply.rcode(), REFUSED)
+
+    def test_questions_of_all_kinds_are_answered_with_a_signature(self):
+        for over in (dns.query.udp, dns.query.tcp):
+            for zone, rrtype, rcode in ((ZONE, "SOA", 0), (f"x.{ZONE}", "A", 3), ("a.", "A", 5)):
+                reply = self.query(rrtype, keyring=KEYRING, keyname="one", zone=zone, over=over)
+                self.assertTrue(reply.had_tsig)
+                self.assertEqual(reply.rcode(), rcode)
+
+    def check_error(self, error, is_signed, **how):
+        for over in (dns.query.udp, dns.query.tcp):
+            for rrtype in ("SOA", "AXFR"):
+                with self.assertRaises(error):
+                    self.query(rrtype, over=over, **how)
+                self.assertEqual(self.wire[3] & 15, NOTAUTH)
+                reply = Reply(self.wire)
+                self.assertEqual(reply.answer, [])
+                # Algorithm, time and fudge are before the size of the MAC.
+                rdata = reply.additional[-1].rdata
+                at = rdata.index(b"\0") + 1 + 8
+                self.assertEqual(rdata[at:at + 2] != b"\0\0", is_signed)
+
+    def test_a_key_of_another_name_is_badkey(self):
+        self.check_error(dns.tsig.PeerBadKey, False, keyring=KEYRING, keyname="nobody")
+        # The right name with another algorithm is another key.
+        self.check_error(dns.tsig.PeerBadKey, False, keyring=KEYRING, keyname="one",
+                         algorithm="hmac-sha1")
+
+    def test_a_wrong_secret_is_badsig(self):
+        self.check_error(dns.tsig.PeerBadSignature, False, keyring=WRONG, keyname="one")
+        self.server.wait_for_log(r"warning: .* transfer refused, .* \(TSIG with a wrong signature")
+
+    def test_a_clock_an_hour_off_is_badtime(self):
+        self.check_error(dns.tsig.PeerBadTime, True, keyring=KEYRING, keyname="one", skew_s=3600)
+        self.check_error(dns.tsig.PeerBadTime, True, keyring=KEYRING, keyname="one", skew_s=-3600)
+
+    def test_the_classic_zone_has_no_transfers(self):
+        reply = self.query("AXFR", source=self.host, zone=CLASSIC)
+        self.assertEqual((reply.rcode(), self.ede(reply)), (REFUSED, [21]))
+
+    def test_a_name_inside_the_zone_has_no_transfers(self):
+        self.assertEqual(self.query("AXFR", source=self.host, zone=f"x.{ZONE}").rcode(), NOTAUTH)
+
+    def test_transfers_are_counted(self):
+        self.query("AXFR", source=self.host)
+        self.query("AXFR")
+        self.server.wait_for_log("transferred, ")
+        wait_for(lambda: self.counters()["transfers"] == 1, "the transfer to be counted")
+        self.assertEqual(self.counters()["refused"], 1)
+
+    def counters(self):
+        # Names with a dash are numbers() of their last word.
+        lines = self.server.log().count("bl6.example.] counters, ")
+        self.server.send_signal(signal.SIGUSR1)
+        self.server.wait_for_log(r"\[bl6.example.\] counters, ", lines + 1)
+        return numbers([line for line in self.server.log().splitlines()
+                        if "[bl6.example.] counters, " in line][-1])
+
+
+class SlowClientTest(TransferCase):
+    def setUp(self):
+        super().setUp()
+        # More than the kernel keeps for a connection that nobody reads.
+        blocks = self.random.sample(range(0x0B000000, 0x60000000, 128), 40000)
+        self.list = self.write("list.txt", "".join(f"{ipaddress.ip_address(n)}\n"
+                                                   for n in blocks))
+        self.build(self.path("bl6.mdb"), *self.make_key(), self.list)
+
+    def test_a_client_that_stops_reading_blocks_nobody_and_is_given_up(self):
+        server = self.primary(lines=["transfer-max: 2", "transfer-idle-timeout: 1s"])
+        with Transfer(server.address, SOURCE, small_window=True) as stuck:
+            self.assertEqual(stuck.message().rcode, NOERROR)
+            self.assertEqual(server.ask(ZONE, SOA).rcode, NOERROR)
+            with Transfer(server.address, SOURCE) as other:
+                self.assertGreater(len(other.records()), 4 * 40000)
+            server.wait_for_log(r"transfer failed, client=127.0.0.1 kind=axfr .*timed out")
+            # What it has got does not look like the whole zone.
+            records = []
+            try:
+                records = stuck.records()
+            except ConnectionResetError:
+                pass
+            self.assertFalse(records and records[-1].type == SOA)
+
+    def test_more_transfers_than_may_be_at_a_time_are_told_so(self):
+        server = self.primary(lines=["transfer-max: 1"])
+        with Transfer(server.address, SOURCE, small_window=True) as first:
+            self.assertEqual(first.message().rcode, NOERROR)
+            with Transfer(server.address, SOURCE) as second:
+                self.assertEqual(second.message().rcode, SERVFAIL)
+            server.wait_for_log(r"transfer refused, .*\(too many transfers under way\)")
+
+    def test_a_transfer_may_finish_when_its_worker_is_replaced(self):
+        server = self.primary(lines=["drain-timeout: 20s"])
+        with Transfer(server.address, SOURCE, small_window=True) as transfer:
+            first = transfer.message().answer[0]
+            server.send_signal(signal.SIGHUP)
+            server.wait_for_log(r"reloaded, ")
+            self.build(self.path("bl6.mdb"), "--key", self.path("key.pem"), *ANY_SIZE,
+                       self.write("list.txt", LIST))
+            records = transfer.records()
+        # The version that it began with, to the end.
+        self.assertEqual(key_of(records[-1]), key_of(first))
+        self.assertGreater(len(records), 4 * 39000)
+
+
+class NotifyTest(TransferCase):
+    """A secondary that only listens, and answers as it is told."""
+
+    def setUp(self):
+        super().setUp()
+        self.build(self.path("bl6.mdb"), self.write("list.txt", LIST))
+        self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.addCleanup(self.udp.close)
+        self.udp.bind((self.host, 0))
+        self.udp.settimeout(20)
+        secondaries = (f"  - id: listens\n    address: {self.host}@{self.udp.getsockname()[1]}\n"
+                       "    key: one\n")
+        address = self.free_address()
+        self.server = self.start_primary(address, self.configure(
+            address, f"  - id: one\n    secret: {SECRET}\n", secondaries, ["listens"]))
+
+    def receive(self):
+        wire, self.peer = self.udp.recvfrom(65535)
+        message = dns.message.from_wire(wire, keyring=KEYRING)
+        self.assertTrue(message.had_tsig)
+        self.assertEqual(message.opcode(), dns.opcode.NOTIFY)
+        self.assertEqual(message.question[0].to_text(), f"{ZONE} IN SOA")
+        self.assertEqual(self.peer[0], self.host)
+        return message
+
+    def answer(self, message, rcode=NOERROR, ident=None):
+        reply = dns.message.make_response(message)
+        reply.set_rcode(rcode)
+        if ident is not None:
+            reply.id = ident
+        self.udp.sendto(reply.to_wire(), self.peer)
+
+    def test_it_is_asked_again_until_it_answers_as_it_must(self):
+        first = self.receive()
+        self.assertEqual(first.answer[0][0].serial, self.serial(self.server))
+        again = self.receive()
+        self.assertEqual(again.id, first.id)
+        # Not the id, not signed: neither counts.
+        self.answer(again, ident=again.id ^ 1)
+        bare = dns.message.Message(id=again.id)
+        bare.flags = dns.flags.QR
+        bare.set_opcode(dns.opcode.NOTIFY)
+        bare.question = again.question
+        self.udp.sendto(bare.to_wire(), self.peer)
+        third = self.receive()
+        self.answer(third)
+        self.build(self.path("bl6.mdb"), *ANY_SIZE,
+                   self.write("list.txt", LIST + "192.0.2.9\n"))
+        # Had the answer not counted, this would be the old serial again.
+        news = self.receive()
+        self.assertEqual(news.answer[0][0].serial, self.serial(self.server))
+        self.assertNotEqual(news.answer[0][0].serial, first.answer[0][0].serial)
+        self.answer(news)
+
+    def test_one_that_refuses_is_named_and_not_asked_again(self):
+        self.answer(self.receive(), rcode=REFUSED)
+        self.server.wait_for_log(r"warning: \[bl6.example.\] secondary refuses NOTIFY,"
+                                 r" secondary=listens address=127")
+        self.build(self.path("bl6.mdb"), *ANY_SIZE,
+                   self.write("list.txt", LIST + "192.0.2.9\n"))
+        self.answer(self.receive())
+        self.server.wait_for_log(r"info: \[bl6.example.\] secondary answers NOTIFY, ")
+
+
+if __name__ == "__main__":
+    main()
