@@ -8,8 +8,8 @@ Flow: test_kill.py, test_reload.py and others run one beside what they do to a s
             ...
     load.assert_flawless(self)
 
-is_right(name, reply) is asked about each answer; how is for harness.query(). No
-question is put twice, so one that is lost is seen.
+is_right(name, reply) is asked about each answer; how is for harness.Asker(). No
+question is put twice unless it says so: one that is lost is seen.
 """
 
 import threading
@@ -23,7 +23,7 @@ FLAWS_KEPT = 10
 class Load:
     def __init__(self, address, names, is_right, **how):
         self.address, self.names, self.is_right = address, names, is_right
-        self.how = how
+        self.how = {"window": 64, "retry_s": 10, "retries": 0, **how}
         self.asked = 0
         self.flaw_count = 0
         self.flaws = []
@@ -41,8 +41,7 @@ class Load:
 
     def _run(self):
         try:
-            with Asker(self.address, window=64, retry_s=10, retries=0,
-                       **self.how) as asker:
+            with Asker(self.address, **self.how) as asker:
                 start = 0
                 while not self._is_ending.is_set():
                     names = [self.names[(start + i) % len(self.names)] for i in range(BATCH)]

@@ -6,9 +6,10 @@ Flow: test_resolvers.py, test_dnssec.py and test_unbound.py build and serve a
       zone -> start_NAME() writes a configuration, starts the resolver on it and
       returns its address when it answers -> harness.ask_all() asks it.
 
-anchors are DS records as text, as dnsblv6-zone ds prints them; several mean
-that any of them will do. None of the resolvers knows a root server or the
-root's key, so that nothing leaves the loopback interface.
+servers are all that serve the zone. anchors are DS records as text, as
+dnsblv6-zone ds prints them; several mean that any of them will do. None of the
+resolvers knows a root server or the root's key, so that nothing leaves the
+loopback interface.
 """
 
 import os
@@ -39,8 +40,7 @@ remote-control:
 
 UNBOUND_STUB = """
 stub-zone:
-    name: "{zone}"
-    stub-addr: {server_host}@{server_port}
+    name: "{zone}"{servers}
 """
 
 BIND = """
@@ -58,7 +58,7 @@ options {{
 controls {{ }};
 trust-anchors {{ {anchors} }};
 zone "." {{ type hint; file "hints"; }};
-zone "{zone}" {{ type forward; forward only; forwarders {{ {server_host} port {server_port}; }}; }};
+zone "{zone}" {{ type forward; forward only; forwarders {{ {servers} }}; }};
 """
 
 # Nobody listens there.
@@ -76,7 +76,7 @@ trust_anchors.remove('.')
 trust_anchors.add([[
 {anchors}
 ]])
-policy.add(policy.all(policy.FORWARD({{ '{server_host}@{server_port}' }})))
+policy.add(policy.all(policy.FORWARD({{ {servers} }})))
 """
 
 RECURSOR = """
@@ -91,7 +91,7 @@ dnssec=validate
 dont-query=
 hint-file=no
 security-poll-suffix=
-forward-zones={zone}={server_host}:{server_port}
+forward-zones={zone}={servers}
 lua-config-file={directory}/anchors.lua
 """
 
@@ -107,14 +107,14 @@ def unconfined(case, name):
     return copy
 
 
-def prepare(case, server, host=None):
-    """What every configuration needs: a directory, an address, the server's address."""
+def prepare(case, servers, form, host=None):
+    """What every configuration needs. form is how it writes an address, and what follows."""
     host = host or case.host
     port = case.free_port(host)
     directory = case.path(f"resolver-{port}")
     os.mkdir(directory)
     return {"directory": directory, "host": host, "port": port, "zone": ZONE,
-            "server_host": server.address[0], "server_port": server.address[1]}
+            "servers": "".join(form.format(*server.address) for server in servers)}
 
 
 def write_into(where, name, text):
@@ -138,9 +138,9 @@ def wait_until_it_answers(where):
     return address
 
 
-def start_unbound(case, server, anchors=(), zones=(ZONE,), lines=()):
+def start_unbound(case, servers, anchors=(), zones=(ZONE,), lines=()):
     """lines: settings of the server section. Without anchors nothing is validated."""
-    where = prepare(case, server)
+    where = prepare(case, servers, "\n    stub-addr: {}@{}")
     lines = [f'module-config: "{"validator " if anchors else ""}iterator"', *lines,
              *(f'trust-anchor: "{anchor}"' for anchor in anchors)]
     text = UNBOUND.format(**where, lines="\n    ".join(lines))
@@ -157,9 +157,9 @@ def split_ds(anchor):
     return anchor.split()[3:7]
 
 
-def start_bind(case, server, anchors):
+def start_bind(case, servers, anchors):
     # named takes only addresses that an interface has; others of 127/8 no interface has.
-    where = prepare(case, server, "127.0.0.1")
+    where = prepare(case, servers, "{} port {}; ", "127.0.0.1")
     static = "".join('{zone} static-ds {0} {1} {2} "{3}"; '.format(*split_ds(anchor), zone=ZONE)
                      for anchor in anchors)
     write_into(where, "hints", BIND_HINTS.format(**where))
@@ -169,8 +169,8 @@ def start_bind(case, server, anchors):
     return wait_until_it_answers(where)
 
 
-def start_kresd(case, server, anchors):
-    where = prepare(case, server)
+def start_kresd(case, servers, anchors):
+    where = prepare(case, servers, "'{}@{}', ")
     # All at once: each call takes the place of the one before.
     added = "\n".join(anchors)
     config = write_into(where, "config", KRESD.format(**where, anchors=added))
@@ -178,8 +178,8 @@ def start_kresd(case, server, anchors):
     return wait_until_it_answers(where)
 
 
-def start_recursor(case, server, anchors):
-    where = prepare(case, server)
+def start_recursor(case, servers, anchors):
+    where = prepare(case, servers, "{}:{};")
     added = [f"addTA('{ZONE}', \"{' '.join(split_ds(anchor))}\")" for anchor in anchors]
     write_into(where, "anchors.lua", "\n".join(["clearTA()", *added, ""]))
     write_into(where, "recursor.conf", RECURSOR.format(**where))

@@ -100,7 +100,7 @@ class Dnssec(DumpCase):
     # ---- validating resolvers ----
 
     def start_unbound(self, server, key, aggressive="yes"):
-        return start_unbound(self, server, [self.anchor(key)], (ZONE, CLASSIC),
+        return start_unbound(self, [server], [self.anchor(key)], (ZONE, CLASSIC),
                              [f"aggressive-nsec: {aggressive}"])
 
     def check_list(self, resolver, oracle):

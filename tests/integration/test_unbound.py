@@ -34,7 +34,7 @@ class Unbound(Case):
         oracle = Oracle().read_plain(path)
         self.build(self.path("bl6.mdb"), "--ignore-columns", path)
         server = self.serve()
-        resolver = start_unbound(self, server, zones=(ZONE, CLASSIC), lines=[
+        resolver = start_unbound(self, [server], zones=(ZONE, CLASSIC), lines=[
             f"qname-minimisation: {minimisation}", f"qname-minimisation-strict: {strict}"])
         addresses = oracle.sample(NAMES, SEED)
 
