@@ -10,9 +10,9 @@
 #include <libknot/libknot.h>
 
 #include "lib/common/log.h"
+#include "lib/format/unfold.h"
 #include "lib/store/history.h"
 #include "server/stream.h"
-#include "server/unfold.h"
 #include "server/zone.h"
 
 static const struct dnsblv6_labels apex_name; /* of no labels */
@@ -28,8 +28,8 @@ static const char *const kind_texts[] = {
 struct run {
 	const struct transfer *transfer;
 	struct zone zone;
-	struct unfold before; /* the only one in an AXFR */
-	struct unfold after;
+	struct dnsblv6_unfold before; /* the only one in an AXFR */
+	struct dnsblv6_unfold after;
 	uint64_t first_change; /* of an IXFR */
 	uint64_t last_change;
 	struct stream stream;
@@ -121,9 +121,9 @@ static int put_current_soa(struct run *run)
 }
 
 static int put_name(struct run *run, const struct dnsblv6_labels *name, struct store_bytes record,
-		    struct store_bytes next)
+		    const struct dnsblv6_labels *next)
 {
-	int ret = unfold_name(&run->before, name, record, next);
+	int ret = dnsblv6_unfold_name(&run->before, name, record.data, record.size, next);
 	for (size_t i = 0; i < run->before.count && ret == DNSBLV6_OK; i++) {
 		/* There is one SOA, and it stands around everything else. */
 		if (run->before.rrs[i].type != DNSBLV6_TYPE_SOA)
@@ -135,27 +135,26 @@ static int put_name(struct run *run, const struct dnsblv6_labels *name, struct s
 /* Each name with the one behind it; behind the last comes the apex again. */
 static int put_names(struct run *run)
 {
-	static const uint8_t apex_key[] = { 0 };
 	struct reader *reader = run->zone.reader;
 	struct store_bytes key;
 	struct store_bytes record;
-	struct store_bytes next;
-	struct store_bytes next_record;
+	struct store_bytes next_record = { NULL, 0 };
 	struct dnsblv6_labels name;
+	struct dnsblv6_labels next;
 	int ret = reader_seek(reader, STORE_RECORDS, NULL, 0, &key, &record);
-	while (ret == DNSBLV6_OK) {
+	if (ret == DNSBLV6_OK)
 		ret = dnsblv6_key_to_labels(key.data, key.size, &name);
-		if (ret != DNSBLV6_OK)
-			return ret;
-		int more = reader_next(reader, STORE_RECORDS, &next, &next_record);
+	while (ret == DNSBLV6_OK) {
+		int more = reader_next(reader, STORE_RECORDS, &key, &next_record);
 		if (more == DNSBLV6_ENOTFOUND)
-			next = (struct store_bytes){ apex_key, sizeof(apex_key) };
-		else if (more != DNSBLV6_OK)
+			next = apex_name;
+		else if (more != DNSBLV6_OK ||
+			 (more = dnsblv6_key_to_labels(key.data, key.size, &next)) != DNSBLV6_OK)
 			return more;
-		ret = put_name(run, &name, record, next);
-		if (ret != DNSBLV6_OK || more == DNSBLV6_ENOTFOUND)
+		ret = put_name(run, &name, record, &next);
+		if (more == DNSBLV6_ENOTFOUND)
 			return ret;
-		key = next;
+		name = next;
 		record = next_record;
 	}
 	return ret;
@@ -171,30 +170,29 @@ static int put_all(struct run *run)
 
 /* ---- what changed ---- */
 
-static struct store_bytes bytes_of(const uint8_t *data, size_t size)
+static int unfold_state(struct dnsblv6_unfold *unfold, const struct dnsblv6_labels *name,
+			const struct dnsblv6_name_state *state)
 {
-	return (struct store_bytes){ data, size };
+	struct dnsblv6_labels next = { 0 };
+	if (state->next_size > 0 &&
+	    dnsblv6_key_to_labels(state->next, state->next_size, &next) != DNSBLV6_OK)
+		return DNSBLV6_ERECORD;
+	return dnsblv6_unfold_name(unfold, name, state->record, state->record_size, &next);
 }
 
 /* Both sides of a name. */
 static int unfold_change(struct run *run, const struct dnsblv6_name_change *change,
 			 struct dnsblv6_labels *ret_name)
 {
-	const struct dnsblv6_name_state *before = &change->before;
-	const struct dnsblv6_name_state *after = &change->after;
 	int ret = dnsblv6_key_to_labels(change->key, change->key_size, ret_name);
 	if (ret == DNSBLV6_OK)
-		ret = unfold_name(&run->before, ret_name,
-				  bytes_of(before->record, before->record_size),
-				  bytes_of(before->next, before->next_size));
+		ret = unfold_state(&run->before, ret_name, &change->before);
 	if (ret == DNSBLV6_OK)
-		ret = unfold_name(&run->after, ret_name,
-				  bytes_of(after->record, after->record_size),
-				  bytes_of(after->next, after->next_size));
+		ret = unfold_state(&run->after, ret_name, &change->after);
 	return ret;
 }
 
-static const struct dnsblv6_rr *find_soa(const struct unfold *unfold)
+static const struct dnsblv6_rr *find_soa(const struct dnsblv6_unfold *unfold)
 {
 	for (size_t i = 0; i < unfold->count; i++) {
 		if (unfold->rrs[i].type == DNSBLV6_TYPE_SOA)
@@ -203,7 +201,7 @@ static const struct dnsblv6_rr *find_soa(const struct unfold *unfold)
 	return NULL;
 }
 
-static bool has_rr(const struct unfold *unfold, const struct dnsblv6_rr *rr)
+static bool has_rr(const struct dnsblv6_unfold *unfold, const struct dnsblv6_rr *rr)
 {
 	for (size_t i = 0; i < unfold->count; i++) {
 		const struct dnsblv6_rr *have = &unfold->rrs[i];
@@ -217,7 +215,7 @@ static bool has_rr(const struct unfold *unfold, const struct dnsblv6_rr *rr)
 
 /* The RRs of one side that the other has not. */
 static int put_difference(struct run *run, const struct dnsblv6_labels *name,
-			  const struct unfold *side, const struct unfold *other)
+			  const struct dnsblv6_unfold *side, const struct dnsblv6_unfold *other)
 {
 	int ret = DNSBLV6_OK;
 	for (size_t i = 0; i < side->count && ret == DNSBLV6_OK; i++) {
@@ -237,8 +235,8 @@ static int put_side(struct run *run, uint64_t number, bool is_after)
 	struct history_names names = { .reader = run->zone.reader, .number = number };
 	struct dnsblv6_name_change change;
 	struct dnsblv6_labels name;
-	const struct unfold *side = is_after ? &run->after : &run->before;
-	const struct unfold *other = is_after ? &run->before : &run->after;
+	const struct dnsblv6_unfold *side = is_after ? &run->after : &run->before;
+	const struct dnsblv6_unfold *other = is_after ? &run->before : &run->after;
 	bool is_first = true;
 	int ret;
 	while ((ret = history_next_name(&names, &change)) == DNSBLV6_OK) {
@@ -270,7 +268,7 @@ static int put_changes(struct run *run)
 
 /* ---- is the journal whole? ---- */
 
-static bool has_serial(const struct unfold *unfold, uint32_t serial)
+static bool has_serial(const struct dnsblv6_unfold *unfold, uint32_t serial)
 {
 	const struct dnsblv6_rr *soa = find_soa(unfold);
 	/* Five numbers of four bytes end it; the serial is the first. */
@@ -364,6 +362,18 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+/* The version before a change has the same facts, else its names were not kept. */
+static void begin_unfolding(struct run *run)
+{
+	const struct zone *zone = &run->zone;
+	run->before = (struct dnsblv6_unfold){ .zone = &zone->facts.zone,
+					       .ttl = zone->facts.ttl,
+					       .negative_ttl = zone->negative_ttl,
+					       .is_signed = zone->is_signed,
+					       .algorithm = zone->signing.algorithm };
+	run->after = run->before;
+}
+
 static bool transfer(struct run *run)
 {
 	uint64_t started_ms = now_ms();
@@ -376,6 +386,7 @@ static bool transfer(struct run *run)
 		log_failed(run, kind, ret);
 		return false;
 	}
+	begin_unfolding(run);
 	kind = choose_kind(run);
 	ret = put_kind(run, kind);
 	if (ret == DNSBLV6_OK)
@@ -400,13 +411,9 @@ bool transfer_run(const struct transfer *asked, const struct transfer_limits *li
 	}
 	run->transfer = asked;
 	zone_init(&run->zone, asked->name->wire, asked->name->size, asked->path);
-	unfold_init(&run->before, &run->zone);
-	unfold_init(&run->after, &run->zone);
 	stream_init(&run->stream, asked, limits, fd);
 	bool is_done = transfer(run);
 	zone_close(&run->zone);
-	unfold_deinit(&run->before);
-	unfold_deinit(&run->after);
 	free(run);
 	return is_done;
 }
