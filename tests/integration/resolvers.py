@@ -162,7 +162,7 @@ def start_bind(case, servers, anchors):
     where = prepare(case, servers, "{} port {}; ", "127.0.0.1")
     static = "".join('{zone} static-ds {0} {1} {2} "{3}"; '.format(*split_ds(anchor), zone=ZONE)
                      for anchor in anchors)
-    write_into(where, "hints", BIND_HINTS.format(**where))
+    write_into(where, "hints", BIND_HINTS.format(host=case.host))
     config = write_into(where, "named.conf", BIND.format(**where, anchors=static))
     process = case.start([unconfined(case, "named"), "-g", "-n", "1", "-c", config], "named")
     process.wait_for_log("running$")
