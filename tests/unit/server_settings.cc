@@ -53,12 +53,32 @@ TEST_CASE("the sample configuration has every item of the server and equals the 
 	CHECK(value.value.udp_max_payload == defaults.value.udp_max_payload);
 	CHECK(value.value.log_level == defaults.value.log_level);
 	CHECK(value.value.drain_timeout_s == defaults.value.drain_timeout_s);
+	CHECK(value.value.transfer_max == defaults.value.transfer_max);
+	CHECK(value.value.transfer_timeout_s == defaults.value.transfer_timeout_s);
+	CHECK(value.value.transfer_idle_timeout_s == defaults.value.transfer_idle_timeout_s);
 	CHECK(std::string(value.value.user).empty());
 	CHECK(value.value.zone_count == 0);
-	for (const char *item :
-	     { "    listen:", "    #user:", "    workers:", "    tcp-max-clients:",
-	       "    tcp-idle-timeout:", "    udp-max-payload:", "    log-level:",
-	       "    drain-timeout:", "#  - domain:", "#    store:", "#    classic:" }) {
+	for (const char *item : { "    listen:",
+				  "    #user:",
+				  "    workers:",
+				  "    tcp-max-clients:",
+				  "    tcp-idle-timeout:",
+				  "    udp-max-payload:",
+				  "    log-level:",
+				  "    drain-timeout:",
+				  "    transfer-max:",
+				  "    transfer-timeout:",
+				  "    transfer-idle-timeout:",
+				  "#  - id:",
+				  "#    algorithm:",
+				  "#    secret:",
+				  "#    address:",
+				  "#    allow:",
+				  "#    key:",
+				  "#  - domain:",
+				  "#    store:",
+				  "#    classic:",
+				  "#    secondary:" }) {
 		CAPTURE(item);
 		CHECK(sample.find(std::string("\n") + item) != std::string::npos);
 	}
@@ -67,9 +87,27 @@ TEST_CASE("the sample configuration has every item of the server and equals the 
 TEST_CASE("the manual names every item and its default", "[server][settings]")
 {
 	std::string manual = read_file("server/dnsblv6d.conf.5");
-	for (const char *item :
-	     { "listen", "user", "workers", "tcp-max-clients", "tcp-idle-timeout",
-	       "udp-max-payload", "log-level", "drain-timeout", "domain", "store", "classic" }) {
+	for (const char *item : { "listen",
+				  "user",
+				  "workers",
+				  "tcp-max-clients",
+				  "tcp-idle-timeout",
+				  "udp-max-payload",
+				  "log-level",
+				  "drain-timeout",
+				  "transfer-max",
+				  "transfer-timeout",
+				  "transfer-idle-timeout",
+				  "id",
+				  "algorithm",
+				  "secret",
+				  "address",
+				  "allow",
+				  "key",
+				  "domain",
+				  "store",
+				  "classic",
+				  "secondary" }) {
 		CAPTURE(item);
 		CHECK(manual.find(std::string("\n.It Ic ") + item) != std::string::npos);
 	}
@@ -102,6 +140,104 @@ TEST_CASE("the example of the manual is understood", "[server][settings]")
 	CHECK(std::string(value.value.zones[0].classic.text) == "bl.example.");
 	CHECK(std::string(value.value.zones[1].store) == "/var/lib/other.mdb");
 	CHECK(value.value.zones[1].classic.size == 0);
+}
+
+static const char with_secondaries[] = "key:\n"
+				       "  - id: ONE\n"
+				       "    secret: c2VjcmV0\n"
+				       "  - id: two.example\n"
+				       "    secret: c2VjcmV0\n"
+				       "    algorithm: hmac-sha512\n"
+				       "zone:\n"
+				       "  - domain: bl6.example\n"
+				       "    store: bl6.mdb\n"
+				       "    secondary: [ b, a ]\n"
+				       "secondary:\n"
+				       "  - id: a\n"
+				       "    address: [ 192.0.2.53, \"2001:db8::53@5353\" ]\n"
+				       "    key: two.example.\n"
+				       "  - id: b\n"
+				       "    allow: [ 198.51.100.0/24, 2001:db8::/32 ]\n";
+
+TEST_CASE("secondaries and their keys are found wherever they stand", "[server][settings]")
+{
+	parsed value(with_secondaries);
+	REQUIRE(value.status == 0);
+	const settings &got = value.value;
+	REQUIRE(got.key_count == 2);
+	CHECK(std::string(tsig_key_text(got.keys[0].key)) == "one.");
+	CHECK(got.tsig_keys[1] == got.keys[1].key);
+	REQUIRE(got.secondary_count == 2);
+	const settings_secondary &a = got.secondaries[0];
+	const settings_secondary &b = got.secondaries[1];
+	CHECK(a.address_count == 2);
+	CHECK(a.key == got.keys[1].key);
+	CHECK(b.allow_count == 2);
+	CHECK(b.key == nullptr);
+	REQUIRE(got.zones[0].secondary_count == 2);
+	CHECK(got.zones[0].secondaries[0] == 1);
+	CHECK(got.zones[0].secondaries[1] == 0);
+}
+
+TEST_CASE("a secret is not kept as text once its key has been made", "[server][settings]")
+{
+	parsed value(with_secondaries);
+	REQUIRE(value.status == 0);
+	CHECK(std::string(value.value.keys[0].secret).empty());
+}
+
+TEST_CASE("keys and secondaries that cannot be meant are refused, and no secret is logged",
+	  "[server][settings]")
+{
+	struct refusal {
+		const char *text;
+		size_t line;
+		const char *reason;
+	};
+	const char *zone = "zone:\n  - domain: a\n    store: s\n";
+	auto c = GENERATE(
+		refusal{ "key:\n  - id: one\n", 2, "this key has no secret" },
+		refusal{ "key:\n  - id: one\n    secret: top*secret\n", 2,
+			 "the secret of this key is not base64" },
+		refusal{ "key:\n  - id: one\n    secret: dG9wc2VjcmV0\n    secret: dG9wc2VjcmV0\n",
+			 4, "item is given twice" },
+		refusal{ "key:\n  - id: one\n    secret: dG9w\n  - id: ONE.\n", 4,
+			 "another key has this name" },
+		refusal{ "key:\n  - id: one\n    algorithm: hmac-md5\n", 3,
+			 "permitted are hmac-sha256, hmac-sha1" },
+		refusal{ "secondary:\n  - id: a\n", 2, "this secondary has no address" },
+		refusal{ "secondary:\n  - id: a\n    allow: 192.0.2.1/24\n", 3,
+			 "host bits set below the prefix length" },
+		refusal{ "secondary:\n  - id: a\n    allow: 192.0.2.1\n    key: no\n", 2,
+			 "there is no key of this name" },
+		refusal{ "secondary:\n  - id: a\n    allow: 192.0.2.1\n  - id: a\n", 4,
+			 "another secondary has this id" },
+		refusal{ "zone:\n  - domain: b\n    store: t\n    secondary: [ a ]\n", 2,
+			 "there is no secondary of this id" },
+		refusal{ "zone:\n  - domain: b\n    store: t\n    secondary: [ a, a ]\n", 4,
+			 "this zone has this secondary already" });
+	CAPTURE(c.text);
+	parsed value(std::string(c.text) + (c.text[0] == 'z' ? "" : zone));
+	CHECK(value.status == -EINVAL);
+	CHECK(value.error.line == c.line);
+	CHECK_THAT(std::string(value.error.reason), Catch::Matchers::StartsWith(c.reason));
+	CHECK(std::string(value.error.value).find("secret") == std::string::npos);
+	CHECK(std::string(value.error.value).find("dG9w") == std::string::npos);
+}
+
+TEST_CASE("a file with secrets that everybody may read is known as such", "[server][settings]")
+{
+	tmpdir directory;
+	std::string path = directory.file("a.conf");
+	mode_t mode = GENERATE(0600, 0640, 0644);
+	bool has_secrets = GENERATE(true, false);
+	write_file(path, has_secrets ? with_secondaries : "");
+	REQUIRE(chmod(path.c_str(), mode) == 0);
+	settings value;
+	conf_error error;
+	REQUIRE(settings_read(&value, path.c_str(), &error) == 0);
+	CHECK(value.is_exposed == (has_secrets && mode == 0644));
+	settings_deinit(&value);
 }
 
 TEST_CASE("no number of workers means one for each core", "[server][settings]")
