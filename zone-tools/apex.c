@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/apex.h"
 
+#include "zone-tools/zonemd.h"
+
 #include "lib/format/wellknown.h"
 
 #include <ctype.h>
@@ -67,7 +69,8 @@ size_t apex_encode_apex(const struct spec *spec, uint32_t serial, const struct k
 	uint8_t soa[SOA_MAX];
 	uint8_t names[LISTING_NS_MAX][NAME_MAX_WIRE];
 	uint8_t dnskeys[SIGNER_KEYS_MAX][KEY_DNSKEY_MAX];
-	struct dnsblv6_rr rrs[1 + LISTING_NS_MAX + SIGNER_KEYS_MAX];
+	uint8_t zonemd[ZONEMD_RDATA_SIZE];
+	struct dnsblv6_rr rrs[2 + LISTING_NS_MAX + SIGNER_KEYS_MAX];
 	size_t count = 1 + spec->ns_count;
 	size_t size = 0;
 
@@ -82,6 +85,11 @@ size_t apex_encode_apex(const struct spec *spec, uint32_t serial, const struct k
 		uint16_t rdata_size = (uint16_t)key_dnskey(keys[i], dnskeys[i]);
 		rrs[count++] = (struct dnsblv6_rr){ DNSBLV6_TYPE_DNSKEY, rdata_size, spec->ttl,
 						    dnskeys[i] };
+	}
+	if (spec->has_zonemd) {
+		zonemd_make_placeholder(zonemd);
+		rrs[count++] = (struct dnsblv6_rr){ DNSBLV6_TYPE_ZONEMD, sizeof(zonemd), spec->ttl,
+						    zonemd };
 	}
 	int ret = dnsblv6_record_encode_rrs(rrs, count, ret_data, APEX_RECORD_MAX, &size);
 	return ret == DNSBLV6_OK ? size : 0;

@@ -54,6 +54,7 @@ enum row {
 	OPTION_PUBLISH,
 	OPTION_LIFETIME,
 	OPTION_UNSIGN,
+	OPTION_ZONEMD,
 	OPTION_QUIET,
 };
 
@@ -87,6 +88,7 @@ static const struct options_row rows[] = {
 	[OPTION_LIFETIME] = { 0, "lifetime", "SECONDS", "of signatures (1209600)" },
 	[OPTION_UNSIGN] = { 0, "unsign", NULL,
 			    "a signed zone may become unsigned, or change its keys at once" },
+	[OPTION_ZONEMD] = { 0, "zonemd", NULL, "have a digest of the zone in it (RFC 8976)" },
 	[OPTION_QUIET] = { 'q', "quiet", NULL, "do not print what was built" },
 };
 
@@ -197,6 +199,9 @@ static bool parse_signing(struct build *build, enum row option, const char *argu
 		return true;
 	case OPTION_UNSIGN:
 		build->may_unsign = true;
+		return true;
+	case OPTION_ZONEMD:
+		build->spec.has_zonemd = true;
 		return true;
 	default:
 		return false;

@@ -7,6 +7,7 @@
 #include "zone-tools/progress.h"
 #include "zone-tools/segmenter.h"
 #include "zone-tools/updater.h"
+#include "zone-tools/zonemd.h"
 
 #include "lib/format/wellknown.h"
 #include "lib/store/writer.h"
@@ -366,8 +367,10 @@ static int put_facts(struct builder *builder)
 	uint8_t data[DNSBLV6_FACTS_MAX];
 	size_t size = dnsblv6_facts_encode(&facts, data);
 	struct dnsblv6_change change = chain_change(&builder->chained, builder->job->now_s);
-	int ret = writer_put(builder->writer, STORE_FACTS, DNSBLV6_FACT_ZONE,
-			     strlen(DNSBLV6_FACT_ZONE), data, size);
+	int ret = zonemd_write(builder->writer, &facts, builder->signer, builder->recorder);
+	if (ret == DNSBLV6_OK)
+		ret = writer_put(builder->writer, STORE_FACTS, DNSBLV6_FACT_ZONE,
+				 strlen(DNSBLV6_FACT_ZONE), data, size);
 	if (ret != DNSBLV6_OK || builder->recorder == NULL)
 		return ret;
 	return recorder_end(builder->recorder, &facts, &change);

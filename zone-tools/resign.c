@@ -4,6 +4,7 @@
 #include "zone-tools/bare.h"
 #include "zone-tools/progress.h"
 #include "zone-tools/recorder.h"
+#include "zone-tools/zonemd.h"
 
 #include <string.h>
 
@@ -100,8 +101,10 @@ static int put_facts(const struct resign *resign, struct writer *writer)
 	facts.serial = resign->result.serial;
 	facts.built_s = resign->job->now_s;
 	size_t size = dnsblv6_facts_encode(&facts, data);
-	int ret = writer_put(writer, STORE_FACTS, DNSBLV6_FACT_ZONE, strlen(DNSBLV6_FACT_ZONE),
-			     data, size);
+	int ret = zonemd_write(writer, &facts, resign->signer, resign->recorder);
+	if (ret == DNSBLV6_OK)
+		ret = writer_put(writer, STORE_FACTS, DNSBLV6_FACT_ZONE, strlen(DNSBLV6_FACT_ZONE),
+				 data, size);
 	dnsblv6_signing_encode(&signing, data);
 	if (ret == DNSBLV6_OK)
 		ret = writer_put(writer, STORE_FACTS, DNSBLV6_FACT_SIGNING,

@@ -41,6 +41,7 @@ struct spec {
 	const char *classic; /* name of the classic zone, or NULL */
 	const char *reason;  /* URL, or NULL */
 	uint64_t expires_s;
+	bool has_zonemd; /* a digest of the zone, RFC 8976 */
 };
 
 /*

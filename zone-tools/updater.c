@@ -8,6 +8,7 @@
 #include "zone-tools/chain.h"
 #include "zone-tools/region.h"
 #include "zone-tools/segmenter.h"
+#include "zone-tools/zonemd.h"
 
 #include "lib/format/wellknown.h"
 #include "lib/store/writer.h"
@@ -510,8 +511,11 @@ static int put_facts(struct updater *updater)
 	uint8_t data[DNSBLV6_FACTS_MAX];
 	struct dnsblv6_change change = chain_change(&updater->chained, updater->job->now_s);
 	size_t size = dnsblv6_facts_encode(&updater->facts, data);
-	int ret = writer_put(updater->writer, STORE_FACTS, DNSBLV6_FACT_ZONE,
-			     strlen(DNSBLV6_FACT_ZONE), data, size);
+	int ret =
+		zonemd_write(updater->writer, &updater->facts, updater->signer, updater->recorder);
+	if (ret == DNSBLV6_OK)
+		ret = writer_put(updater->writer, STORE_FACTS, DNSBLV6_FACT_ZONE,
+				 strlen(DNSBLV6_FACT_ZONE), data, size);
 	if (ret == DNSBLV6_OK)
 		ret = put_signing(updater);
 	return ret == DNSBLV6_OK ? recorder_end(updater->recorder, &updater->facts, &change) : ret;

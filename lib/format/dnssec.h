@@ -32,6 +32,7 @@ enum {
 	DNSBLV6_TYPE_RRSIG = 46,
 	DNSBLV6_TYPE_NSEC = 47,
 	DNSBLV6_TYPE_DNSKEY = 48,
+	DNSBLV6_TYPE_ZONEMD = 63,
 };
 
 #define DNSBLV6_TYPES_MAX 16 /* types at one name; ours have six at most */

@@ -115,6 +115,24 @@ int writer_delete(struct writer *writer, enum store_table table, const void *key
 	return environment_status(code);
 }
 
+int writer_scan(struct writer *writer, enum store_table table, writer_scan_fn fn, void *context)
+{
+	MDB_cursor *cursor;
+	MDB_val k;
+	MDB_val v;
+	int code = mdb_cursor_open(writer->txn, writer->tables[table], &cursor);
+	if (code != MDB_SUCCESS)
+		return environment_status(code);
+	int ret = STORE_OK;
+	while (ret == STORE_OK && (code = mdb_cursor_get(cursor, &k, &v, MDB_NEXT)) == MDB_SUCCESS)
+		ret = fn(context, (struct store_bytes){ k.mv_data, k.mv_size },
+			 (struct store_bytes){ v.mv_data, v.mv_size });
+	mdb_cursor_close(cursor);
+	if (ret != STORE_OK)
+		return ret;
+	return code == MDB_NOTFOUND ? STORE_OK : environment_status(code);
+}
+
 static int subtract_table(struct writer *writer, enum store_table table)
 {
 	MDB_cursor *cursor;

@@ -55,6 +55,13 @@ int writer_get(struct writer *writer, enum store_table table, const void *key, s
 	       struct store_bytes *ret_value);
 
 /*
+ * Calls fn for every entry as the transaction stands, in order. Stops at the first
+ * call that does not return 0, and returns that. fn must not change the table.
+ */
+typedef int (*writer_scan_fn)(void *context, struct store_bytes key, struct store_bytes value);
+int writer_scan(struct writer *writer, enum store_table table, writer_scan_fn fn, void *context);
+
+/*
  * A walk over a table of the version before, whatever this transaction has
  * changed since: for finding out what has to be changed at all. Several may be
  * open at a time; each is ended with writer_walk_close(), which takes NULL, before
