@@ -19,10 +19,15 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <sysexits.h>
 #include <time.h>
+#include <unistd.h>
 
 enum row {
 	OPTION_STORE,
@@ -254,6 +259,38 @@ static int change_store(struct update *update)
 	return commands_exit_status(ret);
 }
 
+/*
+ * LMDB trusts the pages inside a file. To read all of them first, as build
+ * does, would cost more than the update; so a child walks into damage, and its
+ * transaction ends with it.
+ */
+static int change_store_in_child(struct update *update)
+{
+	int status;
+	pid_t pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+		_exit(change_store(update));
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	if (pid < 0) {
+		log_error(update->job.path, "store not changed (%s)", builder_strerror(-errno));
+		return EX_OSERR;
+	}
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	int number = WTERMSIG(status);
+	if (number == SIGSEGV || number == SIGBUS || number == SIGABRT) {
+		log_error(update->job.path, "store not changed (%s)",
+			  builder_strerror(STORE_ECORRUPT));
+		return commands_exit_status(STORE_ECORRUPT);
+	}
+	log_error(update->job.path, "store not changed, signal=%d", number);
+	return EX_SOFTWARE;
+}
+
 int update_command(int argc, char **argv)
 {
 	struct update update = { .limits = GUARD_LIMITS_DEFAULT,
@@ -270,7 +307,7 @@ int update_command(int argc, char **argv)
 	if (status == EX_OK)
 		status = read_changes(&update);
 	if (status == EX_OK)
-		status = change_store(&update);
+		status = change_store_in_child(&update);
 	keyfiles_deinit(&update.keyfiles);
 	pieces_deinit(&update.changes);
 	free(update.sources);
