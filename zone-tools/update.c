@@ -14,6 +14,7 @@
 #include "lib/common/log.h"
 #include "lib/common/options.h"
 #include "lib/common/version.h"
+#include "lib/store/store.h"
 
 #include <ctype.h>
 #include <errno.h>
