@@ -261,14 +261,14 @@ static int put_sections(struct builder *builder)
 
 static int put_records(struct builder *builder)
 {
-	struct chain_options options = { .zone = &builder->spec->zone,
-					 .signer = builder->signer,
-					 .ttl = builder->spec->ttl,
-					 .negative_ttl = builder->spec->negative_ttl,
-					 .old_ttl = builder->before.facts.ttl,
-					 .old_negative_ttl = builder->before.negative_ttl,
-					 .recorder = builder->recorder,
-					 .is_key_new = !builder->before.has_active_key };
+	struct chain_options options = { .link = { .zone = &builder->spec->zone,
+						   .signer = builder->signer,
+						   .ttl = builder->spec->ttl,
+						   .negative_ttl = builder->spec->negative_ttl,
+						   .old_ttl = builder->before.facts.ttl,
+						   .old_negative_ttl = builder->before.negative_ttl,
+						   .is_key_new = !builder->before.has_active_key },
+					 .recorder = builder->recorder };
 	int ret = DNSBLV6_OK;
 	if (writer_is_new(builder->writer))
 		ret = writer_clear(builder->writer, STORE_RECORDS); /* what comes is appended */

@@ -5,9 +5,8 @@
  * chain.h - names of a zone one after the other: linked, signed, and written
  *           only where they differ from the version before.
  *
- * Flow: builder.c puts every name in the order of the keys -> chain compares
- *       with the store's old version, asks signer.h for the signatures that
- *       are missing or near their end -> lib/store/writer.h.
+ * Flow: builder.c puts every name in the order of the keys -> chain finds what
+ *       it was in the store's old version -> link.h signs -> lib/store/writer.h.
  *
  * A name's NSEC depends on the name behind it, so each name is finished when
  * the next one comes. What is the same as before, signatures included, is not
@@ -27,8 +26,8 @@
  * chain_end() or chain_free().
  */
 
+#include "zone-tools/link.h"
 #include "zone-tools/recorder.h"
-#include "zone-tools/signer.h"
 
 #include "lib/store/writer.h"
 
@@ -39,14 +38,8 @@ extern "C" {
 struct chain;
 
 struct chain_options {
-	const struct dnsblv6_labels *zone;
-	struct signer *signer; /* NULL: the zone is not signed */
-	uint32_t ttl;	       /* of bitmaps */
-	uint32_t negative_ttl; /* of NSEC records, RFC 9077 */
-	uint32_t old_ttl;      /* the same in the version before */
-	uint32_t old_negative_ttl;
+	struct link_options link;
 	struct recorder *recorder; /* or NULL */
-	bool is_key_new; /* keys[0] of the signer was not in the version before: keep nothing */
 };
 
 /* What became of the names. */

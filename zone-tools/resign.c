@@ -69,14 +69,14 @@ static int put_names(struct resign *resign, struct writer_walk *walk, struct cha
 static int put_records(struct resign *resign, struct writer *writer)
 {
 	const struct before *before = &resign->before;
-	struct chain_options options = { .zone = &before->facts.zone,
-					 .signer = resign->signer,
-					 .ttl = before->facts.ttl,
-					 .negative_ttl = before->negative_ttl,
-					 .old_ttl = before->facts.ttl,
-					 .old_negative_ttl = before->negative_ttl,
-					 .recorder = resign->recorder,
-					 .is_key_new = !before->has_active_key };
+	struct chain_options options = { .link = { .zone = &before->facts.zone,
+						   .signer = resign->signer,
+						   .ttl = before->facts.ttl,
+						   .negative_ttl = before->negative_ttl,
+						   .old_ttl = before->facts.ttl,
+						   .old_negative_ttl = before->negative_ttl,
+						   .is_key_new = !before->has_active_key },
+					 .recorder = resign->recorder };
 	struct writer_walk *walk = NULL;
 	struct chain *chain = NULL;
 	int ret = writer_walk_open(writer, STORE_RECORDS, &walk);
