@@ -9,8 +9,13 @@
 #include <time.h>
 
 #define BATCH	     64
+#define LINE_SIZE    64	  /* of a processor's cache */
 #define QUERY_SIZE   2048 /* a longer query is cut, and then refused as malformed */
 #define CONTROL_SIZE CMSG_SPACE(sizeof(struct in6_pktinfo))
+/* Not a power of two: buffers so far apart would all compete for a few places of the cache. */
+#define QUERY_STRIDE (QUERY_SIZE + LINE_SIZE)
+/* Responses lie behind one another, so that those of a batch take few lines. */
+#define RESPONSES_SIZE (BATCH * (SETTINGS_PAYLOAD_MAX + LINE_SIZE))
 
 /* Then timers and TCP get their turn. */
 #define ROUNDS_MAX 16
@@ -21,6 +26,7 @@ struct udp_socket {
 	struct udp *udp;
 	uv_poll_t poll;
 	int fd;
+	bool has_control; /* bound to no address: the kernel says which one was asked */
 };
 
 struct udp {
@@ -30,26 +36,29 @@ struct udp {
 	struct udp_socket *sockets;
 	size_t socket_count;
 
+	const struct udp_socket *prepared; /* what the headers of in[] are made for */
 	struct mmsghdr in[BATCH];
 	struct mmsghdr out[BATCH];
 	struct iovec in_vectors[BATCH];
 	struct iovec out_vectors[BATCH];
 	struct sockaddr_storage peers[BATCH];
 	_Alignas(struct cmsghdr) char controls[BATCH][CONTROL_SIZE];
-	uint8_t queries[BATCH][QUERY_SIZE];
-	uint8_t responses[BATCH][SETTINGS_PAYLOAD_MAX];
+	uint8_t queries[BATCH][QUERY_STRIDE];
+	uint8_t responses[RESPONSES_SIZE];
 };
 
-static void prepare(struct udp *udp)
+/* The first count headers, for datagrams from socket. */
+static void prepare(struct udp *udp, const struct udp_socket *socket, unsigned count)
 {
-	for (size_t i = 0; i < BATCH; i++) {
+	for (size_t i = 0; i < count; i++) {
+		struct msghdr *header = &udp->in[i].msg_hdr;
 		udp->in_vectors[i] = (struct iovec){ udp->queries[i], QUERY_SIZE };
-		udp->in[i].msg_hdr = (struct msghdr){ .msg_name = &udp->peers[i],
-						      .msg_namelen = sizeof(udp->peers[i]),
-						      .msg_iov = &udp->in_vectors[i],
-						      .msg_iovlen = 1,
-						      .msg_control = udp->controls[i],
-						      .msg_controllen = CONTROL_SIZE };
+		header->msg_name = &udp->peers[i];
+		header->msg_namelen = sizeof(udp->peers[i]);
+		header->msg_iov = &udp->in_vectors[i];
+		header->msg_iovlen = 1;
+		header->msg_control = socket->has_control ? udp->controls[i] : NULL;
+		header->msg_controllen = socket->has_control ? CONTROL_SIZE : 0;
 	}
 }
 
@@ -67,30 +76,36 @@ static void clear_interface(struct msghdr *header)
 	}
 }
 
+/* Makes the header of the next response, of size bytes, to who sent the i-th query. */
+static void put_response(struct udp *udp, unsigned out, unsigned i, uint8_t *response, size_t size)
+{
+	struct msghdr *header = &udp->out[out].msg_hdr;
+	*header = udp->in[i].msg_hdr;
+	udp->out_vectors[out] = (struct iovec){ response, size };
+	header->msg_iov = &udp->out_vectors[out];
+	header->msg_flags = 0;
+	if (header->msg_controllen != 0)
+		clear_interface(header);
+}
+
 /* Returns how many responses there are to send. */
 static unsigned answer_batch(struct udp *udp, unsigned count)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	uint8_t *response = udp->responses;
 	unsigned out = 0;
 	for (unsigned i = 0; i < count; i++) {
 		struct answer_query query = { .wire = udp->queries[i],
 					      .size = udp->in[i].msg_len,
 					      .now_s = (uint64_t)now.tv_sec,
 					      .client = udp->in[i].msg_hdr.msg_name };
-		size_t size =
-			answer_make(udp->answer, &query, udp->responses[i], SETTINGS_PAYLOAD_MAX);
+		size_t size = answer_make(udp->answer, &query, response, SETTINGS_PAYLOAD_MAX);
 		if (size == 0)
 			continue;
-		struct msghdr *header = &udp->out[out].msg_hdr;
-		*header = udp->in[i].msg_hdr;
-		udp->out_vectors[out] = (struct iovec){ udp->responses[i], size };
-		header->msg_iov = &udp->out_vectors[out];
-		header->msg_flags = 0;
-		clear_interface(header);
-		out++;
+		put_response(udp, out++, i, response, size);
+		response += (size + LINE_SIZE - 1) / LINE_SIZE * LINE_SIZE;
 	}
-	catalog_end(udp->catalog);
 	return out;
 }
 
@@ -112,13 +127,17 @@ static void send_batch(struct udp *udp, int fd, unsigned count)
 }
 
 /* One batch. False when the socket has no more. */
-static bool serve_batch(struct udp *udp, int fd)
+static bool serve_batch(struct udp *udp, const struct udp_socket *socket)
 {
-	prepare(udp);
-	int count = recvmmsg(fd, udp->in, BATCH, MSG_DONTWAIT, NULL);
+	if (udp->prepared != socket)
+		prepare(udp, socket, BATCH);
+	udp->prepared = socket;
+	int count = recvmmsg(socket->fd, udp->in, BATCH, MSG_DONTWAIT, NULL);
 	if (count <= 0)
 		return count < 0 && errno == EINTR;
-	send_batch(udp, fd, answer_batch(udp, (unsigned)count));
+	send_batch(udp, socket->fd, answer_batch(udp, (unsigned)count));
+	catalog_end(udp->catalog);
+	prepare(udp, socket, (unsigned)count);
 	return count == BATCH;
 }
 
@@ -128,9 +147,20 @@ static void udp_on_readable(uv_poll_t *poll, int status, int events)
 	(void)events;
 	struct udp_socket *socket = poll->data;
 	for (int round = 0; round < ROUNDS_MAX; round++) {
-		if (!serve_batch(socket->udp, socket->fd))
+		if (!serve_batch(socket->udp, socket))
 			return;
 	}
+}
+
+/* What listener.c has set on sockets that are bound to no address. */
+static bool has_control(int fd)
+{
+	int is_on = 0;
+	socklen_t size = sizeof(is_on);
+	if (getsockopt(fd, IPPROTO_IP, IP_PKTINFO, &is_on, &size) == 0 && is_on != 0)
+		return true;
+	size = sizeof(is_on);
+	return getsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &is_on, &size) == 0 && is_on != 0;
 }
 
 int udp_new(uv_loop_t *loop, const int *fds, size_t fd_count, struct answer *answer,
@@ -151,6 +181,7 @@ int udp_new(uv_loop_t *loop, const int *fds, size_t fd_count, struct answer *ans
 		struct udp_socket *socket = &udp->sockets[i];
 		socket->udp = udp;
 		socket->fd = fds[i];
+		socket->has_control = has_control(fds[i]);
 		int ret = uv_poll_init(loop, &socket->poll, socket->fd);
 		if (ret != 0) {
 			/* Handles in a loop cannot be freed: the worker ends with them. */
@@ -180,7 +211,7 @@ void udp_drain(struct udp *udp)
 		bool was_started = uv_is_active((uv_handle_t *)&socket->poll) != 0;
 		uv_close((uv_handle_t *)&socket->poll, NULL);
 		for (int round = 0; was_started && round < DRAIN_ROUNDS_MAX; round++) {
-			if (!serve_batch(udp, socket->fd))
+			if (!serve_batch(udp, socket))
 				break;
 		}
 	}

@@ -5,7 +5,7 @@
  * udp.h - questions over UDP, a batch at a time.
  *
  * Flow: the loop says readable -> recvmmsg() -> answer_make() for each ->
- *       catalog_end() -> sendmmsg(). Everything of a batch is in buffers that
+ *       sendmmsg() -> catalog_end(). Everything of a batch is in buffers that
  *       exist once per worker; nothing is allocated.
  *
  * Answers leave from the address that was asked, also on 0.0.0.0 and ::. A
