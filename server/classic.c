@@ -62,7 +62,7 @@ static struct dnsblv6_bitmap get_bitmap(const struct scope *scope, struct dnsblv
 	struct dnsblv6_labels block;
 	struct dnsblv6_labels name;
 	struct dnsblv6_key key;
-	struct zone_match match;
+	struct zone_entry entry;
 	enum dnsblv6_style style = scope->zone->facts.style == DNSBLV6_STYLE_FLAT
 					   ? DNSBLV6_STYLE_FLAT
 					   : DNSBLV6_STYLE_DOTTED;
@@ -71,9 +71,9 @@ static struct dnsblv6_bitmap get_bitmap(const struct scope *scope, struct dnsblv
 	    dnsblv6_name_join(block.wire, block.size, scope->name->wire, scope->name->size,
 			      &name) != DNSBLV6_OK ||
 	    !check(scope, dnsblv6_key_from_labels(name.wire, name.size, &key)) ||
-	    !check(scope, zone_find(scope->zone, &key, &match)))
+	    !check(scope, zone_find_entry(scope->zone, &key, &entry)))
 		return map;
-	const struct store_bytes *record = &match.entry.record;
+	const struct store_bytes *record = &entry.record;
 	if (dnsblv6_record_kind(record->data, record->size) == DNSBLV6_RECORD_BITMAP)
 		check(scope, dnsblv6_record_decode_bitmap(record->data, record->size, &map));
 	return map;

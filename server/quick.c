@@ -314,7 +314,8 @@ static bool put_sections(struct packet *packet, const struct quick_query *query,
 	struct zone_cover cover;
 	if (dnsblv6_key_from_labels(query->question->name, query->labels_size, &key) != DNSBLV6_OK)
 		return false;
-	int ret = zone_find_cover(query->zone, &key, &match, &cover);
+	int ret = packet->has_dnssec ? zone_find_cover(query->zone, &key, &match, &cover)
+				     : zone_find_entry(query->zone, &key, &match.entry);
 	if (ret != DNSBLV6_OK && ret != ZONE_EMPTY && ret != DNSBLV6_ENOTFOUND)
 		return false;
 	const struct store_bytes *record = &match.entry.record;
@@ -322,7 +323,8 @@ static bool put_sections(struct packet *packet, const struct quick_query *query,
 		return false;
 	if (ret == DNSBLV6_OK && query->question->qtype == KNOT_RRTYPE_AAAA) {
 		*ret_result = REPLY_NOERROR;
-		if (!put_bitmap(packet, record, count_labels(query, &match)))
+		unsigned labels = packet->has_dnssec ? count_labels(query, &match) : 0;
+		if (!put_bitmap(packet, record, labels))
 			return false;
 	} else {
 		*ret_result = ret == DNSBLV6_ENOTFOUND ? REPLY_NXDOMAIN : REPLY_NODATA;

@@ -15,7 +15,8 @@
  * meanwhile cannot be used again and the file grows.
  *
  * What is asked for all the time and rarely changes (facts, sub-zones, SOA) is
- * kept here decoded, and read again when the version differs.
+ * kept here decoded, and read again when the version differs. So is the index of
+ * names (index.h), some of which is made at each end, until it is complete.
  *
  * Keys are in canonical order and all of them are names with data, so the
  * records of a signed zone are its NSEC chain: each entry is linked to the next.
@@ -23,6 +24,7 @@
 
 #include "lib/format/dnssec.h"
 #include "lib/store/reader.h"
+#include "server/index.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,6 +66,7 @@ struct zone {
 	uint16_t soa_size;
 	uint8_t soa[ZONE_SOA_MAX];
 	struct zone_soa_name soa_names[ZONE_SOA_NAMES];
+	struct index index;
 	bool is_signed;
 	struct dnsblv6_signing signing; /* when it is signed */
 	uint16_t soa_rrsig_size;	/* RDATA of the RRSIG of the SOA; 0: none */
@@ -116,6 +119,9 @@ struct zone_match {
  */
 #define ZONE_EMPTY 1
 int zone_find(struct zone *zone, const struct dnsblv6_key *key, struct zone_match *ret_match);
+
+/* zone_find() for who needs nothing but what answers. */
+int zone_find_entry(struct zone *zone, const struct dnsblv6_key *key, struct zone_entry *ret_entry);
 
 /* An entry and the key of the next one, or of the apex after the last. */
 struct zone_link {

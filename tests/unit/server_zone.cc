@@ -220,3 +220,114 @@ TEST_CASE("a tally keeps what was counted under a name through generations", "[s
 	settings_deinit(&before);
 	settings_deinit(&after);
 }
+
+// ---- the index ----
+
+static std::vector<std::string> random_names(randomness &random)
+{
+	static const char *const labels[] = { "0", "1", "*", "a", "192", "x", "00" };
+	std::set<std::string> names;
+	while (names.size() < 200) {
+		std::string name = labels[random.below(7)];
+		for (unsigned more = 1 + random.below(4); more > 0; more--)
+			name += std::string(".") + labels[random.below(7)];
+		names.insert(name + ".more");
+	}
+	return { names.begin(), names.end() };
+}
+
+static int find_entry(zone *of, const std::string &name, std::string *ret_key)
+{
+	dnsblv6_labels wire = labels(name);
+	dnsblv6_key key;
+	zone_entry entry;
+	REQUIRE(dnsblv6_key_from_labels(wire.wire, wire.size, &key) == DNSBLV6_OK);
+	int ret = zone_find_entry(of, &key, &entry);
+	ret_key->clear();
+	if (ret == DNSBLV6_OK)
+		ret_key->assign(reinterpret_cast<const char *>(entry.key.data), entry.key.size);
+	return ret;
+}
+
+TEST_CASE("the index knows what the store knows", "[server][zone][index]")
+{
+	auto seed = GENERATE(take(4, random(0, 1 << 30)));
+	CAPTURE(seed);
+	randomness rnd(static_cast<unsigned>(seed));
+	store_options options;
+	options.more_bitmaps = random_names(rnd);
+	std::map<std::string, std::set<uint16_t>> known;
+	options.names = &known;
+	open_zone zone(options);
+	REQUIRE(zone_open(&zone.value) == 0);
+	std::vector<std::string> names;
+	for (const auto &entry : known)
+		names.push_back(entry.first);
+	std::vector<std::string> asked;
+	for (int i = 0; i < 5000; i++)
+		asked.push_back(near_name(rnd, names));
+
+	REQUIRE(zone_begin(&zone.value) == 0);
+	REQUIRE_FALSE(zone.value.index.is_complete); // one end was not enough
+	std::vector<std::pair<int, std::string>> by_store;
+	for (const std::string &name : asked) {
+		std::string key;
+		int ret = find_entry(&zone.value, name, &key);
+		by_store.emplace_back(ret, key);
+	}
+	for (int ends = 0; ends < 10; ends++) {
+		zone_end(&zone.value);
+		REQUIRE(zone_begin(&zone.value) == 0);
+	}
+	REQUIRE(zone.value.index.is_complete);
+	for (size_t i = 0; i < asked.size(); i++) {
+		CAPTURE(asked[i]);
+		std::string key;
+		CHECK(find_entry(&zone.value, asked[i], &key) == by_store[i].first);
+		CHECK(key == by_store[i].second);
+	}
+	zone_end(&zone.value);
+}
+
+TEST_CASE("a new version begins a new index", "[server][zone][index]")
+{
+	open_zone zone;
+	REQUIRE(zone_open(&zone.value) == 0);
+	for (int ends = 0; ends < 3; ends++) {
+		REQUIRE(zone_begin(&zone.value) == 0);
+		zone_end(&zone.value);
+	}
+	REQUIRE(zone.value.index.is_complete);
+	store_options next;
+	next.more_bitmaps = { "0.9.9.9" };
+	child writer([&] {
+		write_store(zone.path, next);
+		return 0;
+	});
+	REQUIRE(writer.wait() == 0);
+	std::string key;
+	REQUIRE(zone_begin(&zone.value) == 0);
+	CHECK_FALSE(zone.value.index.is_complete);
+	CHECK(find_entry(&zone.value, "0.9.9.9", &key) == DNSBLV6_OK);
+	for (int ends = 0; ends < 3; ends++) {
+		zone_end(&zone.value);
+		REQUIRE(zone_begin(&zone.value) == 0);
+	}
+	CHECK(zone.value.index.is_complete);
+	CHECK(find_entry(&zone.value, "0.9.9.9", &key) == DNSBLV6_OK);
+	CHECK(find_entry(&zone.value, "1.9.9.9", &key) == DNSBLV6_ENOTFOUND);
+	CHECK(find_entry(&zone.value, "9.9", &key) == ZONE_EMPTY);
+	zone_end(&zone.value);
+}
+
+TEST_CASE("a store that is too large for the index is answered without", "[server][zone][index]")
+{
+	struct index index = {};
+	index_begin(&index, INDEX_SLOTS_MAX);
+	CHECK(index.is_off);
+	CHECK(index.slots == nullptr);
+	index_begin(&index, 10);
+	CHECK_FALSE(index.is_off);
+	CHECK(index.slots != nullptr);
+	index_deinit(&index);
+}

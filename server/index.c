@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "server/index.h"
+
+#include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "lib/format/record.h"
+
+enum {
+	EMPTY = 0,	   /* record_size of a name without data */
+	ELSEWHERE = 255,   /* of one whose data is no bitmap behind its key */
+	RECORDS_SHARE = 3, /* slots for a record: names above them, and room to be found in */
+	SLOTS_MIN = 1 << 10,
+	SIEVE_SHARE = 16, /* slots for a word of the sieve: 4 bits for each */
+	LINE_WORDS = 8,	  /* of a cache line */
+};
+
+/* ---- memory ---- */
+
+static size_t sieve_size(size_t slot_count)
+{
+	return slot_count / SIEVE_SHARE * sizeof(uint64_t);
+}
+
+static void unmap(struct index *index)
+{
+	if (index->slots != NULL)
+		munmap(index->slots,
+		       index->slot_count * sizeof(*index->slots) + sieve_size(index->slot_count));
+	index->slots = NULL;
+	index->slot_count = 0;
+}
+
+static bool map(struct index *index, size_t slot_count)
+{
+	if (index->slot_count == slot_count && index->generation != UINT16_MAX)
+		return true; /* what is there is of generations before */
+	unmap(index);
+	void *memory = mmap(NULL, slot_count * sizeof(*index->slots) + sieve_size(slot_count),
+			    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		return false;
+	index->slots = memory;
+	index->sieve = (uint64_t *)(void *)(index->slots + slot_count);
+	index->slot_count = slot_count;
+	index->generation = 0;
+	return true;
+}
+
+void index_begin(struct index *index, uint64_t record_count)
+{
+	size_t slot_count = SLOTS_MIN;
+	while (slot_count < INDEX_SLOTS_MAX && slot_count / RECORDS_SHARE < record_count)
+		slot_count *= 2;
+	index->is_complete = false;
+	index->name_count = 0;
+	index->wildcard_labels_min = UINT_MAX;
+	index->done.size = 0;
+	index->is_off = slot_count / RECORDS_SHARE < record_count || !map(index, slot_count);
+	index->generation++;
+	if (!index->is_off)
+		memset(index->sieve, 0, sieve_size(index->slot_count));
+}
+
+void index_deinit(struct index *index)
+{
+	unmap(index);
+	memset(index, 0, sizeof(*index));
+}
+
+/* ---- slots ---- */
+
+static uint64_t mix(uint64_t value)
+{
+	value *= 0x9e3779b97f4a7c15; /* 2^64 by the golden ratio: Knuth's multiplicative hash */
+	return value ^ value >> 32;
+}
+
+static uint64_t hash(const uint8_t *bytes, size_t size)
+{
+	uint64_t sum = size;
+	uint64_t part = 0;
+	for (; size >= sizeof(part); bytes += sizeof(part), size -= sizeof(part)) {
+		memcpy(&part, bytes, sizeof(part));
+		sum = mix(sum ^ part);
+	}
+	part = 0;
+	for (size_t i = 0; i < size; i++)
+		part = part << 8 | bytes[i];
+	return mix(mix(sum ^ part));
+}
+
+/*
+ * Two bits of one line of the sieve for each name: a Bloom filter that costs
+ * one cache line. About one in twenty names that are not there gets through.
+ */
+static uint64_t *find_line(const struct index *index, uint64_t sum)
+{
+	size_t line_count = index->slot_count / SIEVE_SHARE / LINE_WORDS;
+	return index->sieve + (size_t)(sum >> 20) % line_count * LINE_WORDS;
+}
+
+static void add_to_sieve(struct index *index, uint64_t sum)
+{
+	uint64_t *line = find_line(index, sum);
+	line[sum >> 6 & 7] |= UINT64_C(1) << (sum & 63);
+	line[sum >> 15 & 7] |= UINT64_C(1) << (sum >> 9 & 63);
+}
+
+static bool is_in_sieve(const struct index *index, uint64_t sum)
+{
+	const uint64_t *line = find_line(index, sum);
+	return (line[sum >> 6 & 7] >> (sum & 63) & line[sum >> 15 & 7] >> (sum >> 9 & 63) & 1) != 0;
+}
+
+/* The slot of that key, or the free one where it belongs: a part of them is always free. */
+static struct index_slot *find_slot(const struct index *index, const uint8_t *key, size_t size,
+				    uint64_t sum)
+{
+	uint32_t tag = (uint32_t)(sum >> 32);
+	size_t at = (size_t)sum & (index->slot_count - 1);
+	for (;; at = (at + 1) & (index->slot_count - 1)) {
+		struct index_slot *slot = &index->slots[at];
+		if (slot->generation != index->generation)
+			return slot;
+		if (slot->tag == tag && slot->key_size == size && memcmp(slot->key, key, size) == 0)
+			return slot;
+	}
+}
+
+static void put(struct index *index, const uint8_t *key, size_t size, uint8_t record_size)
+{
+	if (size > UINT8_MAX || index->name_count >= index->slot_count / 4 * 3) {
+		index->is_off = true;
+		return;
+	}
+	uint64_t sum = hash(key, size);
+	struct index_slot *slot = find_slot(index, key, size, sum);
+	if (slot->generation == index->generation && record_size == EMPTY)
+		return;
+	add_to_sieve(index, sum);
+	index->name_count += slot->generation != index->generation;
+	slot->key = key;
+	slot->tag = (uint32_t)(sum >> 32);
+	slot->generation = index->generation;
+	slot->key_size = (uint8_t)size;
+	slot->record_size = record_size;
+}
+
+/* ---- building ---- */
+
+static void put_entry(struct index *index, const struct store_bytes *key,
+		      const struct store_bytes *record)
+{
+	bool is_near = record->data == key->data + key->size && record->size < ELSEWHERE &&
+		       dnsblv6_record_kind(record->data, record->size) == DNSBLV6_RECORD_BITMAP;
+	put(index, key->data, key->size, is_near ? (uint8_t)record->size : ELSEWHERE);
+}
+
+/* The names above key that its predecessor has not: they begin its key. */
+static void put_ancestors(struct index *index, const struct store_bytes *key)
+{
+	unsigned labels = dnsblv6_key_label_count(key->data, key->size);
+	unsigned shared = dnsblv6_key_common_labels(key->data, key->size, index->done.bytes,
+						    index->done.size);
+	struct dnsblv6_key above;
+	above.size = (uint16_t)key->size;
+	memcpy(above.bytes, key->data, key->size);
+	for (; labels > shared + 1; labels--) {
+		dnsblv6_key_to_parent(&above);
+		put(index, key->data, above.size, EMPTY);
+	}
+}
+
+static void note_wildcard(struct index *index, const struct store_bytes *key)
+{
+	struct dnsblv6_key wildcard;
+	wildcard.size = (uint16_t)key->size;
+	memcpy(wildcard.bytes, key->data, key->size);
+	dnsblv6_key_to_parent(&wildcard);
+	if (dnsblv6_key_add_label(&wildcard, (const uint8_t *)"*", 1) != DNSBLV6_OK ||
+	    wildcard.size != key->size || memcmp(wildcard.bytes, key->data, key->size) != 0)
+		return;
+	unsigned labels = dnsblv6_key_label_count(key->data, key->size);
+	if (labels < index->wildcard_labels_min)
+		index->wildcard_labels_min = labels;
+}
+
+static void take(struct index *index, const struct store_bytes *key,
+		 const struct store_bytes *record)
+{
+	if (key->size > sizeof(index->done.bytes)) {
+		index->is_off = true;
+		return;
+	}
+	put_ancestors(index, key);
+	put_entry(index, key, record);
+	note_wildcard(index, key);
+	index->done.size = (uint16_t)key->size;
+	memcpy(index->done.bytes, key->data, key->size);
+}
+
+void index_build(struct index *index, struct reader *reader, size_t count)
+{
+	struct store_bytes key;
+	struct store_bytes record;
+	if (index->is_complete || index->is_off || index->slots == NULL)
+		return;
+	int ret = reader_seek(reader, STORE_RECORDS, index->done.bytes, index->done.size, &key,
+			      &record);
+	if (ret == DNSBLV6_OK && index->done.size != 0)
+		ret = reader_next(reader, STORE_RECORDS, &key, &record);
+	for (; ret == DNSBLV6_OK && !index->is_off && count > 0; count--) {
+		take(index, &key, &record);
+		ret = reader_next(reader, STORE_RECORDS, &key, &record);
+	}
+	index->is_complete = ret == DNSBLV6_ENOTFOUND && !index->is_off;
+	index->is_off |= ret != DNSBLV6_OK && ret != DNSBLV6_ENOTFOUND;
+}
+
+/* ---- finding ---- */
+
+enum index_state index_find(const struct index *index, const struct dnsblv6_key *key,
+			    struct store_bytes *ret_key, struct store_bytes *ret_record)
+{
+	if (key->size > UINT8_MAX)
+		return INDEX_NONE; /* none of those is longer */
+	uint64_t sum = hash(key->bytes, key->size);
+	if (!is_in_sieve(index, sum))
+		return INDEX_NONE;
+	const struct index_slot *slot = find_slot(index, key->bytes, key->size, sum);
+	if (slot->generation != index->generation)
+		return INDEX_NONE;
+	if (slot->record_size == EMPTY)
+		return INDEX_EMPTY;
+	if (slot->record_size == ELSEWHERE)
+		return INDEX_ELSEWHERE;
+	*ret_key = (struct store_bytes){ slot->key, slot->key_size };
+	*ret_record = (struct store_bytes){ slot->key + slot->key_size, slot->record_size };
+	return INDEX_ENTRY;
+}
+
+bool index_has_wildcards(const struct index *index, unsigned label_count)
+{
+	return label_count >= index->wildcard_labels_min;
+}
