@@ -2,17 +2,22 @@
 
 /*
  * Any packet to answer_make() over two small stores, one of them signed, by UDP
- * and by TCP: silence, or a response with the id of the query, QR, and no more
- * bytes than allowed.
+ * and by TCP, as it is and with a good TSIG behind it, from a secondary that may
+ * transfer: silence, or a response with the id of the query, QR, and no more
+ * bytes than allowed; or a transfer of a zone of ours. As an answer to a NOTIFY,
+ * any packet is one or is none.
  */
 
 #include "lib/format/dnssec.h"
 #include "lib/store/writer.h"
 #include "server/answer.h"
 #include "server/catalog.h"
+#include "server/notify.h"
+#include "server/transfer.h"
 
 #include <libknot/libknot.h>
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,20 +186,24 @@ static void clean_up(void)
 static void set_up(struct fixture *fixture)
 {
 	char path[64];
-	char text[256];
+	char text[512];
 	struct conf_error error;
 	snprintf(path, sizeof(path), "%s/%s", directory, fixture->is_signed ? "signed" : "plain");
 	is_signed = fixture->is_signed;
 	check(writer_run(path, put_all, NULL));
-	int size = snprintf(
-		text, sizeof(text),
-		"zone:\n  - domain: bl6.example\n    store: %s\n    classic: bl.example\n", path);
+	int size = snprintf(text, sizeof(text),
+			    "key:\n  - id: one\n    secret: c2VjcmV0\n"
+			    "secondary:\n  - id: any\n    allow: 192.0.2.0/24\n"
+			    "zone:\n  - domain: bl6.example\n    store: %s\n"
+			    "    classic: bl.example\n    secondary: any\n",
+			    path);
 	check(settings_parse(&fixture->settings, text, (size_t)size, "/", &error));
 	check(catalog_init(&fixture->catalog, &fixture->settings));
 	check(counters_open(&fixture->bank, 1, 1, 2));
 	check(zone_open(&fixture->catalog.zones[0]));
 	struct counters counters = counters_of_worker(&fixture->bank, 0);
 	check(answer_new(&fixture->catalog, &counters, 1232, &fixture->answer));
+	answer_set_settings(fixture->answer, &fixture->settings);
 }
 
 static void set_up_all(void)
@@ -256,13 +265,45 @@ static void compare(uint8_t *quick, size_t quick_size, uint8_t *slow, size_t slo
 	knot_pkt_free(right);
 }
 
+static void check_transfer(const struct fixture *fixture, bool is_tcp)
+{
+	const struct transfer *transfer = answer_transfer(fixture->answer);
+	if (transfer == NULL)
+		return;
+	if (!is_tcp || transfer->question_size > sizeof(transfer->question) ||
+	    transfer->path != fixture->catalog.zones[0].path)
+		abort();
+}
+
+/* Signed answers have the time in them, and may differ. */
+static bool has_tsig(const uint8_t *data, size_t size)
+{
+	uint8_t wire[ANSWER_QUERY_MAX];
+	if (size < KNOT_WIRE_HEADER_SIZE || size > sizeof(wire))
+		return false;
+	memcpy(wire, data, size);
+	knot_pkt_t *packet = knot_pkt_new(wire, (uint16_t)size, NULL);
+	if (packet == NULL)
+		abort();
+	bool has_one = knot_pkt_parse(packet, KNOT_PF_NOCANON) == KNOT_EOK && packet->tsig_rr;
+	knot_pkt_free(packet);
+	return has_one;
+}
+
 static void ask(struct fixture *fixture, const uint8_t *data, size_t size, bool is_tcp)
 {
-	struct answer_query query = { .wire = data, .size = size, .is_tcp = is_tcp, .now_s = 1000 };
+	struct sockaddr_in client = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc0000201) };
+	struct answer_query query = { .wire = data,
+				      .size = size,
+				      .is_tcp = is_tcp,
+				      .now_s = 1000,
+				      .client = (struct sockaddr *)&client };
 	size_t got = answer_make(fixture->answer, &query, out, sizeof(out));
+	check_transfer(fixture, is_tcp);
 	size_t slow = answer_make_long(fixture->answer, &query, long_out, sizeof(long_out));
 	catalog_end(&fixture->catalog);
-	compare(out, got, long_out, slow);
+	if (!has_tsig(data, size))
+		compare(out, got, long_out, slow);
 	if (got == 0)
 		return;
 	if (got < 12 || size < 12 || memcmp(out, data, 2) != 0 || (out[2] & 0x80) == 0)
@@ -271,15 +312,39 @@ static void ask(struct fixture *fixture, const uint8_t *data, size_t size, bool 
 		abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void read_answer(struct fixture *fixture, const uint8_t *data, size_t size)
 {
-	if (fixtures[0].answer == NULL)
-		set_up_all();
+	struct settings_secondary *secondary = &fixture->settings.secondaries[0];
+	struct notify_target target = { .secondary = secondary, .id = 0x1234 };
+	struct notify notify = { .settings = &fixture->settings, .catalog = &fixture->catalog };
+	uint8_t wire[ANSWER_QUERY_MAX];
+	memcpy(wire, data, size);
+	notify_read_answer(&notify, &target, wire, size);
+}
+
+static void ask_both(const uint8_t *data, size_t size)
+{
 	for (int i = 0; i < 2; i++) {
 		ask(&fixtures[i], data, size, false);
 		ask(&fixtures[i], data, size, true);
 	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint8_t wire[ANSWER_QUERY_MAX];
+	struct tsig tsig;
+	if (fixtures[0].answer == NULL)
+		set_up_all();
+	ask_both(data, size);
+	if (size < 12 || size > sizeof(wire) / 2)
+		return 0;
+	read_answer(&fixtures[0], data, size);
+	memcpy(wire, data, size);
+	if (tsig_sign_query(&tsig, fixtures[0].settings.keys[0].key, wire, &size, sizeof(wire)) ==
+	    0)
+		ask_both(wire, size);
 	return 0;
 }
