@@ -173,6 +173,7 @@ static int next_segment(struct segments *segments)
 
 struct output {
 	const struct contents_origin *origin;
+	bool has_testpoints;
 	contents_fn fn;
 	void *context;
 };
@@ -191,7 +192,7 @@ static bool is_testpoint(struct dnsblv6_addr first, struct dnsblv6_addr last)
 static int put(const struct output *output, struct dnsblv6_addr first, struct dnsblv6_addr last,
 	       uint32_t set)
 {
-	if (set == DNSBLV6_SET_NONE || is_testpoint(first, last))
+	if (set == DNSBLV6_SET_NONE || (!output->has_testpoints && is_testpoint(first, last)))
 		return DNSBLV6_OK;
 	return output->fn(output->context, output->origin, first, last, set);
 }
@@ -229,7 +230,7 @@ static int walk_range(const struct output *output, struct segments *segments,
 
 static int walk_family(const struct contents *contents, bool is_ipv4, contents_fn fn, void *context)
 {
-	struct output output = { contents->origin, fn, context };
+	struct output output = { contents->origin, !contents->is_whole, fn, context };
 	struct ranges ranges = { .is_ipv4 = is_ipv4 };
 	struct segments segments = { .contents = contents,
 				     .origin = contents->origin->number,

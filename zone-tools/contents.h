@@ -7,8 +7,8 @@
  * Flow: lib/store/reader.h -> contents_walk() -> dump.c prints it.
  *       lib/store/writer.h -> contents_walk_prefix() -> region.c changes it.
  *
- * Test points and canaries are left out, so that a store built from what is
- * printed is the same store.
+ * Canaries are left out, and of whole lists the test points, so that a store
+ * built from what is printed is the same store.
  */
 
 #include "lib/store/reader.h"
@@ -45,7 +45,8 @@ int contents_walk(struct reader *reader, const struct dnsblv6_facts *facts,
 /*
  * The same inside prefix alone, which has a dnsblv6_key_of_prefix(), and of
  * the version before a transaction; records is a walk over STORE_RECORDS and
- * segments one over STORE_SEGMENTS. Whole blocks above the prefix are not seen.
+ * segments one over STORE_SEGMENTS. Whole blocks above the prefix are not seen;
+ * test points inside it are, whose values may be the list's own.
  */
 int contents_walk_prefix(struct writer_walk *records, struct writer_walk *segments,
 			 const struct dnsblv6_facts *facts, const struct contents_origin *origin,

@@ -41,13 +41,21 @@ static int choose_default(struct plan *plan, struct plan_origin *origin)
 				 : ret;
 }
 
-static int add_testpoints(struct plan_origin *origin, struct dnsblv6_prefix inside)
+/* The whole space has both families; but ::/16, which has ::ffff:0:0/96 in it, is IPv6 alone. */
+static bool is_inside(struct dnsblv6_prefix prefix, struct dnsblv6_addr addr)
+{
+	return dnsblv6_prefix_contains(prefix, addr) &&
+	       (prefix.prefix_len == 0 ||
+		dnsblv6_prefix_is_ipv4(prefix) == dnsblv6_addr_is_ipv4(addr));
+}
+
+int plan_add_testpoints(struct plan_origin *origin, struct dnsblv6_prefix inside)
 {
 	int ret = DNSBLV6_OK;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < DNSBLV6_TESTPOINT_COUNT; i++) {
 		const struct dnsblv6_testpoint *point = dnsblv6_testpoint_get(i);
 		struct dnsblv6_prefix unit = dnsblv6_unit_of(point->addr);
-		if (point->is_listed && dnsblv6_prefix_contains(inside, point->addr))
+		if (point->is_listed && is_inside(inside, point->addr))
 			ret = pieces_add_missing(&origin->pieces, unit.first,
 						 dnsblv6_prefix_last(unit), origin->default_set);
 	}
@@ -60,7 +68,7 @@ static int add_canaries(struct plan_origin *origin, struct dnsblv6_prefix inside
 	for (size_t i = 0; i < DNSBLV6_CANARY_COUNT; i++) {
 		const struct dnsblv6_canary *canary = dnsblv6_canary_get(i);
 		uint64_t first = dnsblv6_addr_ipv4(canary->block);
-		if (!dnsblv6_prefix_contains(inside, canary->block))
+		if (!is_inside(inside, canary->block))
 			continue;
 		for (unsigned host = 0; ret == DNSBLV6_OK && host < DNSBLV6_BITMAP_HOSTS; host++) {
 			if (dnsblv6_bitmap_get(&canary->map, host))
@@ -127,7 +135,7 @@ int plan_count(struct plan_origin *origin, struct plan_counts *ret_counts)
 
 int plan_complete(struct plan_origin *origin, struct dnsblv6_prefix inside)
 {
-	int ret = add_testpoints(origin, inside);
+	int ret = plan_add_testpoints(origin, inside);
 	if (ret == DNSBLV6_OK)
 		ret = add_canaries(origin, inside);
 	return ret == DNSBLV6_OK ? fill_ranges(origin) : ret;

@@ -53,6 +53,8 @@ void plan_deinit(struct plan *plan);
  * *ret_counts. What the pieces say about canaries is removed.
  */
 int plan_count(struct plan_origin *origin, struct plan_counts *ret_counts);
+/* Before that, where a list has lost one: its test points inside a prefix, with the default set. */
+int plan_add_testpoints(struct plan_origin *origin, struct dnsblv6_prefix inside);
 /* After that: the test points and canaries inside a prefix join, with the default set. */
 int plan_complete(struct plan_origin *origin, struct dnsblv6_prefix inside);
 /* Takes a zeroed one. */

@@ -59,8 +59,10 @@ void regions_deinit(struct regions *regions)
 static int add_piece(void *context, const struct contents_origin *origin, struct dnsblv6_addr first,
 		     struct dnsblv6_addr last, uint32_t set)
 {
+	const struct dnsblv6_segment piece = { first, last, set };
 	(void)origin;
-	return pieces_append(context, first, last, set);
+	return dnsblv6_addr_is_ipv4(first) ? pieces_append(context, first, last, set)
+					   : pieces_append_ipv6(context, &piece);
 }
 
 static struct dnsblv6_addr greater(struct dnsblv6_addr a, struct dnsblv6_addr b)
@@ -113,7 +115,6 @@ static int load_pieces(const struct regions_job *job, struct dnsblv6_prefix pref
 		ret = pieces_change(&before->pieces, &changes, set, &region->after.pieces);
 	pieces_deinit(&changes);
 	region->after.default_set = set;
-	region->is_changed = !is_same(&before->pieces, &region->after.pieces);
 	return ret;
 }
 
@@ -132,8 +133,12 @@ static int load(const struct regions_job *job, struct dnsblv6_prefix prefix,
 	int ret = load_pieces(job, prefix, &before, region);
 	if (ret == DNSBLV6_OK)
 		ret = plan_count(&before, &ret_counted->before);
+	/* Counted on both sides, so that one which is added or removed makes no difference. */
+	if (ret == DNSBLV6_OK)
+		ret = plan_add_testpoints(&region->after, prefix);
 	if (ret == DNSBLV6_OK)
 		ret = plan_count(&region->after, &ret_counted->after);
+	region->is_changed = !is_same(&before.pieces, &region->after.pieces);
 	if (ret == DNSBLV6_OK)
 		ret = plan_complete(&region->after, prefix);
 	plan_origin_deinit(&before);
@@ -141,6 +146,13 @@ static int load(const struct regions_job *job, struct dnsblv6_prefix prefix,
 }
 
 /* ---- which prefix ---- */
+
+/* An IPv6 prefix may have ::ffff:0:0/96 in it, whose addresses are IPv4 all the same. */
+static bool is_inside(struct dnsblv6_addr addr, struct dnsblv6_prefix prefix)
+{
+	return dnsblv6_addr_is_ipv4(addr) == dnsblv6_prefix_is_ipv4(prefix) &&
+	       dnsblv6_prefix_contains(prefix, addr);
+}
 
 /* The widest one that has at as its first address and no address behind last, or the narrowest. */
 static struct dnsblv6_prefix choose_prefix(struct dnsblv6_addr at, struct dnsblv6_addr last)
@@ -265,7 +277,7 @@ static int drop_inside(const struct regions_job *job, struct regions *regions,
 	while (regions->count > 0) {
 		struct region *last = &regions->items[regions->count - 1];
 		struct counted_region again;
-		if (!dnsblv6_prefix_contains(prefix, last->prefix.first))
+		if (!is_inside(last->prefix.first, prefix))
 			break;
 		int ret = load(job, last->prefix, &again);
 		deinit(&again.region);
@@ -325,7 +337,7 @@ static int add_change(const struct regions_job *job, struct regions *regions, si
 	struct dnsblv6_addr at = change->first;
 	for (;;) {
 		if (regions->count == 0 ||
-		    !dnsblv6_prefix_contains(regions->items[regions->count - 1].prefix, at)) {
+		    !is_inside(at, regions->items[regions->count - 1].prefix)) {
 			int ret = add_region(job, regions, at, index);
 			if (ret != DNSBLV6_OK)
 				return ret;

@@ -493,8 +493,7 @@ static int resolve_family(const struct listing *listing, uint16_t origin, bool i
 	return ret;
 }
 
-/* An IPv6 piece without ::ffff:0:0/96: those addresses are IPv4, whatever a list says. */
-static int append_ipv6(struct pieces *pieces, const struct dnsblv6_segment *piece)
+int pieces_append_ipv6(struct pieces *pieces, const struct dnsblv6_segment *piece)
 {
 	static const struct dnsblv6_addr before = { 0, 0xfffeffffffff };
 	static const struct dnsblv6_addr behind = { 0, 0x1000000000000 };
@@ -519,7 +518,7 @@ int resolve_origin(const struct listing *listing, uint16_t origin, struct set_po
 	if (ret == DNSBLV6_OK)
 		ret = resolve_family(listing, origin, false, sets, &ipv6);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < ipv6.count; i++)
-		ret = append_ipv6(ret_pieces, &ipv6.items[i]);
+		ret = pieces_append_ipv6(ret_pieces, &ipv6.items[i]);
 	pieces_deinit(&ipv6);
 	return ret;
 }
