@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 /* One run of keys that is written: a region, or a name of the zone's own. */
 struct part {
@@ -596,11 +596,19 @@ static struct updater_result make_result(const struct updater *updater)
 	};
 }
 
+/* writer_run() would begin a new store, and take away an empty file in the end. */
+static int check_there(const char *path)
+{
+	struct stat found;
+	if (stat(path, &found) != 0)
+		return -errno;
+	return found.st_size > 0 ? DNSBLV6_OK : STORE_EUNFINISHED;
+}
+
 int updater_run(const struct updater_job *job, struct updater_result *ret_result)
 {
 	struct updater updater = { .job = job };
-	/* writer_run() would begin a new one. */
-	int ret = access(job->path, F_OK) == 0 ? DNSBLV6_OK : -errno;
+	int ret = check_there(job->path);
 	if (ret == DNSBLV6_OK)
 		ret = writer_run(job->path, write_all, &updater);
 	if (ret == DNSBLV6_OK)
