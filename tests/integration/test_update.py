@@ -1,0 +1,709 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+update leaves the zone that a build of the final list would have made, or nothing.
+
+Random updates of each size are compared, one after the other, with a store
+built afresh from what the list is by then: record by record, and value by value.
+Then what one address costs, what log prints of it, and what is refused.
+DNSBLV6_ROUNDS sets the number of random updates of each kind of zone.
+"""
+
+import ipaddress
+import os
+import re
+import shutil
+import subprocess
+
+from harness import (ANY_SIZE, EX_DATAERR, EX_NOPERM, EX_USAGE, IS_SANITIZED, ZONE, Case,
+                     data_file, main, numbers, peer, program)
+
+ROUNDS = int(os.environ.get("DNSBLV6_ROUNDS", 6 if IS_SANITIZED else 25))
+EX_NOINPUT = 66
+NETWORK = {4: ipaddress.IPv4Network, 6: ipaddress.IPv6Network}
+ADDRESS = {4: ipaddress.IPv4Address, 6: ipaddress.IPv6Address}
+
+# Listed from the beginning and never changed: a list is never without a family.
+ALWAYS = ("8.8.8.0/24", "2a0f::/52")
+# Around these the random prefixes lie.
+CENTRES = {4: ("20.0.0.0", "20.1.0.0", "200.3.255.0", "2.7.9.0"),
+           6: ("2001:db8:1::", "2a00:1:2::", "2a00:1:3::")}
+LENGTHS = {("dotted", 4): (32, 32, 32, 31, 30, 28, 26, 25, 24, 24, 23, 20, 17, 16),
+           ("dotted", 6): (128, 64, 64, 64, 63, 60, 57, 56, 56, 55, 52, 48),
+           ("flat", 4): (32, 32, 32, 31, 30, 28, 26, 25, 24, 24, 23, 20),
+           ("flat", 6): (128, 64, 63, 60, 57, 56)}
+
+
+class Addresses:
+    """What one list lists: disjoint ranges, ascending."""
+
+    def __init__(self):
+        self.ranges = {4: [], 6: []}
+
+    def change(self, network, is_added):
+        first, last = int(network[0]), int(network[-1])
+        rest = []
+        for low, high in self.ranges[network.version]:
+            if high < first or low > last:
+                rest.append((low, high))
+                continue
+            if low < first:
+                rest.append((low, first - 1))
+            if high > last:
+                rest.append((last + 1, high))
+        if is_added:
+            rest.append((first, last))
+        self.ranges[network.version] = sorted(rest)
+
+    def prefixes(self, version):
+        for low, high in self.ranges[version]:
+            yield from ipaddress.summarize_address_range(ADDRESS[version](low),
+                                                         ADDRESS[version](high))
+
+    def plain(self):
+        return "".join(f"{ADDRESS[version](low)} - {ADDRESS[version](high)}\n"
+                       for version in (4, 6) for low, high in self.ranges[version])
+
+    def combined(self, name):
+        """Datasets for one origin of a combined file."""
+        lines = []
+        for version in (4, 6):
+            lines += [f"$DATASET ip{version}trie {name}"]
+            lines += [str(prefix) for prefix in self.prefixes(version)]
+        return "\n".join(lines) + "\n"
+
+
+class UpdateCase(Case):
+    def setUp(self):
+        super().setUp()
+        self.store = self.path("bl6.mdb")
+        self.key = self.path("bl6.pem")
+        self.keys = ()
+
+    def keygen(self, name="bl6.pem"):
+        self.run_zone("keygen", "--zone", ZONE, "--key", self.path(name))
+        return self.path(name)
+
+    def sign(self):
+        """From now on the zone is signed."""
+        self.keys = ("--key", self.keygen())
+
+    def update(self, *options, **how):
+        return self.run_zone("update", "--store", self.store, *self.keys, *options, **how)
+
+    def zone(self, store=None):
+        """The zone as lines, without what is different in every version."""
+        lines = self.run_zone("dump", "--zonefile", "--store", store or self.store).out.splitlines()
+        return [line for line in lines if line.split()[2] not in ("SOA", "RRSIG")]
+
+    def values(self, store=None):
+        return self.run_zone("dump", "--values", "--store", store or self.store).out
+
+    def content(self):
+        with open(self.store, "rb") as file:
+            return file.read()
+
+    def assert_sound(self):
+        """The checksum of the store, and every signature."""
+        self.run_zone("check", "--store", self.store)
+        if self.keys:
+            zonefile = self.path("zone.txt")
+            with open(zonefile, "wb") as file:
+                self.run_zone_into(file, "dump", "--zonefile", "--store", self.store)
+            verifier = self.start([peer("ldns-verify-zone"), zonefile], "ldns-verify-zone")
+            self.assertEqual(verifier.popen.wait(300), 0, verifier.log()[-4000:])
+
+
+class RandomUpdates(UpdateCase):
+    """Against a model."""
+
+    def setUp(self):
+        super().setUp()
+        self.style = "dotted"
+        self.options = ()
+        self.lists = {"": Addresses()}
+
+    def begin(self):
+        for addresses in self.lists.values():
+            for text in ALWAYS:
+                addresses.change(ipaddress.ip_network(text), True)
+        self.build_afresh(self.store)
+
+    def build_afresh(self, store):
+        for old in (store, store + "-lock"):
+            if os.path.exists(old):
+                os.unlink(old)
+        if len(self.lists) == 1:
+            what = self.write("list.txt", self.lists[""].plain())
+        else:
+            what = "combined:" + self.write("list.txt", "".join(
+                addresses.combined(name or "@") for name, addresses in self.lists.items()))
+        return self.build(store, "--style", self.style, *self.keys, *self.options, what)
+
+    def random_network(self):
+        version = self.random.choice((4, 4, 4, 6, 6))
+        length = self.random.choice(LENGTHS[self.style, version])
+        step = self.random.randrange(600) << (0 if version == 4 else 64)
+        address = int(ADDRESS[version](self.random.choice(CENTRES[version]))) + step
+        return NETWORK[version]((address, length), strict=False)
+
+    def random_changes(self):
+        """Prefix -> added or not."""
+        return {self.random_network(): self.random.random() < 0.5
+                for _ in range(self.random.choice((1, 1, 2, 5, 20)))}
+
+    def apply(self, name, changes):
+        """To the model, the longest prefix last; to the store, in whatever order."""
+        options = ["--subzone", name] if name else []
+        words = list(changes.items())
+        self.random.shuffle(words)
+        for network, is_added in words:
+            options += ["--add" if is_added else "--remove", str(network)]
+        for network, is_added in sorted(changes.items(), key=lambda item: item[0].prefixlen):
+            self.lists[name].change(network, is_added)
+        return options, self.update(*ANY_SIZE, *options)
+
+    def assert_as_afresh(self, options, printed):
+        other = self.path("other.mdb")
+        built = numbers(self.build_afresh(other).out)
+        ours, theirs = self.zone(), self.zone(other)
+        different = sorted(set(ours) ^ set(theirs))
+        self.assertEqual(different[:6], [], f"{len(different)} lines differ after {options}")
+        self.assertEqual(ours, theirs, options)
+        self.assertEqual(self.values(), self.values(other), options)
+        if "updated" in printed:
+            counted = numbers(printed)
+            self.assertEqual((counted["ipv4"], counted["ipv6"]), (built["ipv4"], built["ipv6"]),
+                             options)
+
+    def run_rounds(self, random_changes=None, count=ROUNDS):
+        for _ in range(count):
+            changes = (random_changes or self.random_changes)()
+            options, result = self.apply(self.random.choice(list(self.lists)), changes)
+            self.assert_as_afresh(options, result.out)
+        self.assert_sound()
+
+    def run_kind(self, style, is_signed):
+        self.style = style
+        if is_signed:
+            self.sign()
+        for _ in range(40):
+            self.lists[""].change(self.random_network(), True)
+        self.begin()
+        self.run_rounds()
+
+    def test_dotted_names(self):
+        self.run_kind("dotted", False)
+
+    def test_dotted_names_signed(self):
+        self.run_kind("dotted", True)
+
+    def test_flat_names(self):
+        self.run_kind("flat", False)
+
+    def test_flat_names_signed(self):
+        self.run_kind("flat", True)
+
+    def dense_changes(self):
+        """Single addresses, or blocks of them, out of what is whole; or it becomes whole again."""
+        changes = {}
+        for _ in range(self.random.choice((1, 2, 4))):
+            text, lengths = self.random.choice((
+                ("20.0.0.0/16", (32, 25, 24, 24, 17, 16)), ("22.0.0.0/8", (32, 24, 16, 16, 9, 8)),
+                ("2a00:1:2::/48", (64, 57, 56, 56, 49, 48))))
+            whole = ipaddress.ip_network(text)
+            bits = 32 if whole.version == 4 else 64
+            # Few places, so that holes are closed again.
+            place = self.random.choice((0, 1, 255, (1 << bits - whole.prefixlen) - 1))
+            address = int(whole[0]) + (place << (32 - bits if bits == 32 else 64))
+            network = NETWORK[whole.version]((address, self.random.choice(lengths)), strict=False)
+            changes[network] = network.prefixlen == whole.prefixlen or self.random.random() < 0.7
+        return changes
+
+    def test_wildcards_come_and_go(self):
+        self.sign()
+        self.lists[""].change(ipaddress.ip_network("20.0.0.0/17"), True)
+        self.lists[""].change(ipaddress.ip_network("22.0.0.0/8"), True)
+        self.lists[""].change(ipaddress.ip_network("2a00:1:2::/49"), True)
+        self.begin()
+        self.run_rounds(self.dense_changes)
+
+    def test_a_network_fills_up_block_by_block(self):
+        """The last /24 makes a wildcard of 256, and the last /16 one of those."""
+        self.sign()
+        for text in ("30.0.0.0/16", "31.0.0.0/8"):
+            self.lists[""].change(ipaddress.ip_network(text), True)
+        for text in ("30.0.7.0/24", "30.0.200.5/32", "31.9.0.0/16", "31.255.255.255/32"):
+            self.lists[""].change(ipaddress.ip_network(text), False)
+        self.begin()
+        for text in ("30.0.7.0/25", "30.0.7.128/25", "30.0.200.5/32", "31.255.255.255/32",
+                     "31.9.0.0/17", "31.9.128.0/18", "31.9.192.0/18"):
+            options, result = self.apply("", {ipaddress.ip_network(text): True})
+            self.assert_as_afresh(options, result.out)
+        zone = "\n".join(self.zone())
+        self.assertRegex(zone, rf"(?m)^\*\.0\.30\.{ZONE} .*AAAA")
+        self.assertRegex(zone, rf"(?m)^\*\.31\.{ZONE} .*AAAA")
+        self.assert_sound()
+
+    def test_several_lists_below_one_apex(self):
+        for style in ("dotted", "flat"):
+            with self.subTest(style=style):
+                self.style = style
+                self.lists = {name: Addresses() for name in ("", "spam", "proxy-a")}
+                self.begin()
+                self.run_rounds(count=ROUNDS // 3)
+
+    def test_names_that_look_like_blocks(self):
+        """Name servers and sub-zones of hexadecimal labels lie among flat names."""
+        self.sign()
+        self.style = "flat"
+        self.options = [word for label in ("a0", "14f", "14000", "140000", "ns.14000f", "deadbeef",
+                                           "140000ff", "140001000")
+                        for word in ("--ns", f"{label}.{ZONE},192.0.2.53,2001:db8::53")]
+        self.lists = {name: Addresses() for name in ("", "1400001f", "c8.1400")}
+        self.begin()
+        self.run_rounds()
+
+    def test_addresses_beside_test_points_and_canaries(self):
+        self.sign()
+        self.begin()
+        for words in (["--add", "127.0.0.3", "--add", "2001:db8:7f00:3::/64"],
+                      ["--add", "127.0.0.4-127.0.0.200"], ["--remove", "127.0.0.3"],
+                      ["--add", "169.254.0.0/16", "--add", "::/57"], ["--remove", "::/16"],
+                      ["--remove", "127.0.0.0/8", "--remove", "2001:db8:7f00::/48"],
+                      ["--remove", "0.0.0.0/0", "--add", ALWAYS[0]]):
+            self.update(*ANY_SIZE, "--allow-reserved", *words)
+            other = self.path("other.mdb")
+            self.build(other, *self.keys, *ANY_SIZE, "--allow-reserved",
+                       self.write("list.txt", self.run_zone("dump", "--store", self.store).out))
+            self.assertEqual(self.zone(), self.zone(other), words)
+        self.assertEqual(self.run_zone("dump", "--store", self.store).out, "8.8.8.0/24\n2a0f::/52\n")
+        self.assert_sound()
+
+
+RBLDNSD = """\
+:127.0.0.2:listed, see http://example.org/?$
+!198.51.100.9
+198.51.100.0/28
+192.0.2.1 :4:open proxy
+192.0.2.1 :7:and a relay
+192.0.2.2
+192.0.2.9 :4:open proxy
+203.0.113.0/24 :9:
+"""
+
+
+class Values(UpdateCase):
+    def expand(self):
+        """Address -> its lines of dump --values."""
+        found = {}
+        for line in self.values().splitlines():
+            prefix, _, value = line.partition("\t")
+            for address in ipaddress.ip_network(prefix):
+                found.setdefault(str(address), []).append(value)
+        return found
+
+    def test_addresses_that_stay_keep_their_values_and_new_ones_get_that_of_the_zone(self):
+        self.build(self.store, "ip4set:" + self.write("list", RBLDNSD))
+        model = self.expand()
+        self.assertEqual(len(model["192.0.2.1"]), 2)
+        zone_value = model["192.0.2.2"]
+        places = [int(ipaddress.ip_address(text))
+                  for text in ("192.0.2.0", "198.51.100.0", "203.0.113.128")]
+        for _ in range(ROUNDS):
+            network = NETWORK[4]((self.random.choice(places) + self.random.randrange(24),
+                                  self.random.choice((32, 32, 31, 29, 27, 25))), strict=False)
+            is_added = self.random.random() < 0.6
+            self.update("--add" if is_added else "--remove", str(network))
+            for address in map(str, network):
+                if is_added:
+                    model.setdefault(address, zone_value)
+                else:
+                    model.pop(address, None)
+            self.assertEqual(self.expand(), model, network)
+        self.run_zone("check", "--store", self.store)
+
+    def test_a_value_of_the_lists_own_for_the_test_point_stays(self):
+        self.build(self.store, "--allow-reserved", "ip4set:" + self.write(
+            "list", RBLDNSD + "127.0.0.2 :2:a test\n127.0.0.9 :5:another\n"))
+        server = self.serve()
+
+        def text():
+            return [record.rdata for record in server.ask("2.0.0.127.bl.example.", 16).answer]
+
+        self.assertEqual(text(), [b"\x06a test"])
+        self.update("--add", "127.0.0.8", "--allow-reserved")
+        self.assertEqual(text(), [b"\x06a test"])
+        self.update("--remove", "127.0.0.2-127.0.0.9")
+        self.assertNotEqual(text(), [])
+        self.assertEqual(server.ask("9.0.0.127.bl.example.", 16).answer, [])
+
+
+class Cost(UpdateCase):
+    def differences(self, before, after):
+        """Owner names of lines that only one of both has."""
+        return {line.split()[0] for line in set(before) ^ set(after)}
+
+    def lines(self):
+        return self.run_zone("dump", "--zonefile", "--store", self.store).out.splitlines()
+
+    def test_one_address_more_in_a_large_zone_is_four_signatures_at_most(self):
+        path = data_file("ipsum.txt")
+        self.sign()
+        self.build(self.store, "--ignore-columns", *self.keys, path)
+        lines = self.lines()
+        listed = self.run_zone("dump", "--store", self.store).out.split()
+        known = next(ipaddress.ip_address(word) for word in listed if "/" not in word)
+        for address, names, signatures in (
+                (ipaddress.ip_address(int(known) ^ 1), 2, 1),
+                (ipaddress.ip_address("200.3.7.9"), 3, 4),
+                (ipaddress.ip_address("2a0e:7:7:7::"), 4, 5)):  # a family more: the metadata too
+            with self.subTest(address=address):
+                result = self.update("--add", str(address))
+                self.assertLessEqual(numbers(result.out)["signed"], signatures + 1)
+                before, lines = lines, self.lines()
+                self.assertLessEqual(len(self.differences(before, lines)), names)
+        self.run_zone("check", "--store", self.store)
+
+    def test_nothing_to_change_is_said_and_leaves_serial_and_file(self):
+        self.sign()
+        self.build(self.store, *self.keys, self.write("list", "192.0.2.0/24\n2a00::/64\n"))
+        before = self.content()
+        for words in (("--add", "192.0.2.7"), ("--add", "192.0.2.0/24"), ("--add", "2a00::1"),
+                      ("--remove", "198.51.100.0/24"), ("--remove", "2a00:0:0:1::/64"),
+                      ("--add", "127.0.0.2"), ("--remove", "127.0.0.0/8")):
+            self.assertEqual(self.update(*words).out, "nothing to change\n", words)
+            self.assertEqual(self.update("--quiet", *words).out, "", words)
+            self.assertEqual(self.content(), before, words)
+
+    def test_an_ipv6_address_inside_a_listed_64_changes_what_the_classic_zone_answers(self):
+        self.build(self.store, self.write("list", "192.0.2.1\n2a00::1\n"))
+        before = self.zone()
+        self.assertIn("changed=1 ", self.update("--add", "2a00::2").out)  # the SOA
+        self.assertEqual(self.zone(), before)
+        self.assertIn("2a00::2\t", self.values())
+
+
+class Words(UpdateCase):
+    """What --add and --remove take."""
+
+    def setUp(self):
+        super().setUp()
+        self.build(self.store, self.write("list", "192.0.2.0/30\n8.8.8.8\n"))
+
+    def listed(self):
+        return self.run_zone("dump", "--store", self.store).out.split()
+
+    def test_the_longest_prefix_decides_whatever_comes_first(self):
+        words = ("--add", "192.0.2.7", "--remove", "192.0.2.0/24")
+        self.update(*words)
+        self.assertEqual(self.listed(), ["8.8.8.8", "192.0.2.7"])
+        self.update("--remove", "192.0.2.0/25", "--add", "192.0.2.0/24", "--add", "192.0.2.1")
+        self.assertEqual(self.listed(), ["8.8.8.8", "192.0.2.1", "192.0.2.128/25"])
+
+    def test_files_ranges_and_standard_input(self):
+        gone = self.write("gone", "# comment\n8.8.8.8\n192.0.2.0/24\n!192.0.2.3\n")
+        self.update("--remove", gone, "--add", "198.51.100.3-198.51.100.4", "--add", "-",
+                    input=b"203.0.113.0/25\r\n2a00::/64\n")
+        self.assertEqual(self.listed(), ["192.0.2.3", "198.51.100.3", "198.51.100.4",
+                                         "203.0.113.0/25", "2a00::/64"])
+
+    def test_reserved_space_may_be_removed_and_is_added_on_request(self):
+        self.update("--add", "10.0.0.0/24", "--allow-reserved")
+        self.assertIn("10.0.0.0/24", self.listed())
+        self.update("--remove", "10.0.0.0/8")
+        self.assertNotIn("10.0.0.0/24", self.listed())
+
+    def test_host_bits_are_cut_on_request(self):
+        self.update("--add", "198.51.100.7/24", "--cut-host-bits")
+        self.assertIn("198.51.100.0/24", self.listed())
+
+    def test_an_explicit_serial(self):
+        self.assertIn(" serial=3000000000\n",
+                      self.update("--serial", "3000000000", "--add", "9.9.9.9").out)
+
+    def test_everything_may_go(self):
+        self.update("--remove", "0.0.0.0/0", "--remove", "::/0")
+        self.assertEqual(self.listed(), [])
+        self.update("--add", "2a00::1")
+        self.assertEqual(self.values().split("\t")[0], "2a00::1")
+        self.assertIn('"families=6"', "".join(line for line in self.zone() if "_dnsblv6." in line))
+
+
+class Refusals(UpdateCase):
+    """Each names its place and leaves the store as it was."""
+
+    def setUp(self):
+        super().setUp()
+        self.sign()
+        self.build(self.store, *self.keys,
+                   self.write("list", "20.0.0.0/20\n2a00::/52\n192.0.2.1\n"))
+        self.before = self.content()
+
+    def refuse(self, status, error, *options, last=None):
+        """error: all of what is said, patterns, one a line."""
+        result = self.update(*options, expect=status)
+        self.assertEqual(result.out, "")
+        lines = result.err.splitlines()
+        patterns = [error, last] if last else [error]
+        self.assertEqual(len(lines), len(patterns), result.err)
+        for pattern, line in zip(patterns, lines):
+            self.assertRegex(line, f"^error: {pattern}$")
+        self.assertEqual(self.content(), self.before)
+
+    def refuse_change(self, error, *options, count=1):
+        self.refuse(EX_DATAERR, error, *options,
+                    last=rf"\[{self.store}\] store not changed, refusals={count}")
+
+    def refuse_store(self, status, reason, *options):
+        self.refuse(status, rf"\[{re.escape(self.store)}\] store not changed \({reason}\)",
+                    *(options or ("--add", "192.0.2.2")))
+
+    def test_words_that_are_no_addresses(self):
+        for word, reason in (("300.1.1.1", "octet above 255"), ("192.0.2", ".*"),
+                             ("192.0.2.1/33", ".*"), ("not-there", "not an IP address"),
+                             ("192.0.2.1/24", "host bits set below the prefix length"),
+                             ("192.0.2.9-192.0.2.1", ".*")):
+            for option in ("--add", "--remove"):
+                self.refuse_change(rf'\[{option}\] line refused, text="{word}" \({reason}\)',
+                                   option, word, "--add", "198.51.100.1")
+
+    def test_what_must_not_be_listed(self):
+        for word in ("10.0.0.1", "127.0.0.0/8", "fe80::1", "224.0.0.1"):
+            self.refuse_change(rf'\[--add\] entry refused, text="{word}" \(lists .*\)',
+                               "--add", word)
+        self.refuse_change(r"zone would list a test point .*", "--add", "127.0.0.1",
+                           "--allow-reserved")
+
+    def test_a_file_that_is_not_there_or_has_a_bad_line(self):
+        path = self.path("nothing")
+        self.refuse(EX_NOINPUT, rf"\[{path}\] file not read \(No such file or directory\)",
+                    "--add", path)
+        bad = self.write("bad", "192.0.2.7\n192.0.2.x\n")
+        self.refuse_change(rf'\[{bad}:2\] line refused, text="192.0.2.x" \(.*\)', "--add", bad)
+        self.refuse_change(rf"\[{bad}\] list refused \(list is empty.*\)", "--remove",
+                           self.write("bad", "# nothing\n"))
+
+    def test_added_and_removed_at_once(self):
+        self.refuse_change(r'change refused, text="192.0.2.2" \(both added and removed\)',
+                           "--add", "192.0.2.2", "--remove", "192.0.2.2")
+        self.refuse_change(r'change refused, text="192.0.2.0/30" \(both added and removed\)',
+                           "--add", "192.0.2.0-192.0.2.4", "--remove", "192.0.2.0/30")
+
+    def test_changes_that_look_like_an_accident(self):
+        place = rf"\[{self.store}\]"
+        self.refuse_change(rf"{place} zone would shrink too much, IPv4 addresses: before=4097"
+                           r" now=1 \(100.0%; --max-shrink 50 permits 50%\)",
+                           "--remove", "20.0.0.0/8")
+        self.refuse_change(rf"{place} zone would shrink too much, IPv6 /64s: .*",
+                           "--remove", "2a00::/52")
+        self.refuse_change(rf"{place} zone would grow too much, IPv4 addresses: .*",
+                           "--add", "30.0.0.0/16")
+        self.refuse_change(rf"{place} zone would grow too much, IPv4 addresses: .*",
+                           "--add", "20.1.0.0/22", "--max-grow", "10")
+        self.refuse_store(EX_DATAERR, "more records than --max-records permits",
+                          "--add", "9.9.9.9", "--max-records", "5")
+        self.update("--add", "20.0.16.0/32", "--max-records", "1000")  # they do let things pass
+
+    def test_too_much_of_ipv4(self):
+        self.refuse_change(r"zone would list too much of IPv4, addresses=20975617 \(.*\)",
+                           "--add", "64.0.0.0/8", "--add", "66.64.0.0/10", "--max-grow", "1000000",
+                           "--max-listed", "0")
+
+    def test_keys(self):
+        other = self.keygen("other.pem")
+        self.keys = ()
+        self.refuse_store(EX_DATAERR, "store is signed.*")
+        self.keys = ("--key", other)
+        self.refuse_store(EX_DATAERR, ".*key.*")
+        self.keys = ("--key", self.key, "--publish", other)
+        self.refuse_store(EX_DATAERR, ".*key.*")
+        self.keys = ("--key", self.key)
+        self.run_zone("sign", "--store", self.store, "--key", self.key, "--publish", other)
+        self.before = self.content()
+        self.refuse_store(EX_DATAERR, ".*key.*")  # the DNSKEY of the other one would be lost
+        self.keys = ("--key", other, "--publish", self.key)
+        self.update("--add", "192.0.2.2")
+        self.run_zone("check", "--store", self.store)
+
+    def test_a_key_that_others_may_read(self):
+        os.chmod(self.key, 0o644)
+        self.refuse(EX_NOPERM, rf"\[{self.key}\] key not read \(.*chmod 600\)",
+                    "--add", "192.0.2.2")
+
+    def test_a_key_for_a_zone_that_is_not_signed(self):
+        self.store = self.path("unsigned.mdb")
+        self.build(self.store, self.write("list", "192.0.2.1\n"))
+        self.before = self.content()
+        self.refuse_store(EX_DATAERR, "store is not signed.*")
+
+    def test_an_old_serial_and_a_sub_zone_that_is_not_there(self):
+        self.refuse_store(EX_DATAERR, "serial is not newer than the store's",
+                          "--serial", "1", "--add", "192.0.2.2")
+        self.refuse_store(EX_DATAERR, "store has no such sub-zone", "--subzone", "spam", "--add",
+                          "192.0.2.2")
+
+    def test_stores_that_are_none(self):
+        for name, content, status, reason in (
+                ("text", b"192.0.2.1\n" * 1000, EX_DATAERR, "not a store"),
+                ("cut", self.before[:20000], EX_DATAERR, "file is cut short"),
+                ("empty", b"", EX_DATAERR, "store has never been finished")):
+            with self.subTest(name=name):
+                self.before = content
+                self.store = self.write(name, content)
+                self.refuse_store(status, reason)
+        self.store = self.path("missing.mdb")
+        result = self.update("--add", "192.0.2.2", expect=EX_NOINPUT)
+        self.assertEqual(result.err, f"error: [{self.store}] store not changed"
+                                     " (No such file or directory)\n")
+        self.assertFalse(os.path.exists(self.store))
+
+    def test_a_store_of_another_schema(self):
+        dumped = subprocess.run([peer("mdb_dump"), "-n", "-a", self.store], check=True,
+                                capture_output=True, text=True).stdout
+        lines = dumped.splitlines()
+        lines[lines.index(" " + b"schema".hex()) + 1] = " 00000063"
+        self.store = self.path("old.mdb")
+        subprocess.run([peer("mdb_load"), "-n", self.store], check=True, text=True,
+                       input="\n".join(lines) + "\n", stderr=subprocess.DEVNULL)
+        self.before = self.content()
+        self.refuse_store(EX_DATAERR, "written with another schema version")
+
+    def test_a_store_that_may_not_be_written(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can become another user")
+        copy = shutil.copy(program("dnsblv6-zone"), self.path("dnsblv6-zone"))
+        os.chmod(self.key, 0o600)
+        shutil.chown(self.key, "nobody")
+        result = subprocess.run([copy, "update", "--store", self.store, *self.keys, "--add",
+                                 "192.0.2.2"], user="nobody", capture_output=True, text=True,
+                                check=False, timeout=60)
+        self.assertEqual((result.returncode, result.stderr), (
+            EX_NOPERM, f"error: [{self.store}] store not changed (Permission denied)\n"))
+        self.assertEqual(self.content(), self.before)
+
+    def test_wrong_use(self):
+        for words in (["update", "--add", "192.0.2.1"], ["update", "--store", self.store],
+                      ["update", "--store", self.store, "--add", "192.0.2.1", "list"],
+                      ["update", "--store", self.store, "--add", "192.0.2.1", "--publish", "x"],
+                      ["update", "--store", self.store, "--add", "192.0.2.1", "--serial", "0"],
+                      ["log"], ["log", "--store", self.store, "--count", "0"],
+                      ["log", "--store", self.store, "word"]):
+            result = self.run_zone(*words, expect=EX_USAGE)
+            self.assertEqual(len(result.err.splitlines()), 1, words)
+            self.assertIn("--help", result.err)
+        self.assertEqual(self.content(), self.before)
+
+
+# Runs in a mount name space of its own, with a small file system at DIRECTORY.
+IN_SMALL_DISK = """
+set -e
+mount -t tmpfs -o size=300k none {directory}
+{zone} build --zone {name} --store {directory}/bl6.mdb --ns ns1.example.net. {small}
+before=$(cksum < {directory}/bl6.mdb)
+status=0
+{zone} update --store {directory}/bl6.mdb --add {large} --max-grow 1000000 || status=$?
+echo "status=$status"
+test "$before" = "$(cksum < {directory}/bl6.mdb)"
+{zone} check --store {directory}/bl6.mdb
+{zone} update --store {directory}/bl6.mdb --add 192.0.2.4
+{zone} dump --store {directory}/bl6.mdb
+"""
+
+
+class FullDisk(UpdateCase):
+    def test_a_full_disk_leaves_the_version_before_and_room_for_a_smaller_change(self):
+        os.makedirs(self.path("small"))
+        script = IN_SMALL_DISK.format(
+            directory=self.path("small"), zone=program("dnsblv6-zone"), name=ZONE,
+            small=self.write("small.txt", "192.0.2.0/30\n"),
+            large=self.write("large.txt", "".join(f"44.{n >> 8}.{n & 255}.1\n"
+                                                  for n in range(20000))))
+        result = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True,
+                                text=True, check=False, timeout=120)
+        if "unshare failed" in result.stderr or "must be superuser" in result.stderr:
+            self.skipTest("no mount name space here (not root?)")
+        self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
+        self.assertRegex(result.stderr, r"(?m)^error: \[.*bl6\.mdb\] store not changed"
+                                        r" \(No space left on device\)$")
+        self.assertRegex(result.stdout, r"status=74\n")
+        self.assertTrue(result.stdout.endswith("192.0.2.0/30\n192.0.2.4\n"), result.stdout)
+
+
+HEADER = re.compile(r"(?P<when>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (?P<verb>build|update|sign)"
+                    r" serial=(?P<serial>\d+) before=(?P<before>\d+) ipv4=(?P<ipv4>\d+)"
+                    r" ipv6=(?P<ipv6>\d+) names=\+(?P<added>\d+),~(?P<changed>\d+),"
+                    r"-(?P<removed>\d+)(?P<rest>.*)")
+
+
+class Log(UpdateCase):
+    def log(self, *options):
+        """[header match, [lines below it]] of each change, the newest first."""
+        changes = []
+        out = self.run_zone("log", "--store", self.store, *options).out
+        for line in out.splitlines():
+            header = HEADER.fullmatch(line)
+            if header:
+                changes.append((header, []))
+            else:
+                changes[-1][1].append(line)
+        return changes
+
+    def test_each_change_with_what_it_did(self):
+        self.sign()
+        self.build(self.store, *self.keys, self.write("list", "192.0.2.1\n"))
+        self.update("--add", "192.0.2.2", "--add", "198.51.100.0/24", "--add", "2a00::/62")
+        self.update("--remove", "198.51.100.7")
+        self.run_zone("sign", "--store", self.store, *self.keys)
+        self.build(self.store, *self.keys, self.write("list", "192.0.2.1\n192.0.2.9\n"))
+        changes = self.log()
+        self.assertEqual([header["verb"] for header, _ in changes][:4],
+                         ["build", "sign", "update", "update"])
+        self.assertEqual([lines for _, lines in changes][:4], [
+            ["  + 192.0.2.9", "  - 192.0.2.2", "  - 198.51.100.0/30", "  - 198.51.100.4/31",
+             "  - 198.51.100.6", "  - 198.51.100.8/29", "  - 198.51.100.16/28",
+             "  - 198.51.100.32/27", "  - 198.51.100.64/26", "  - 198.51.100.128/25",
+             "  - 2a00::/62"],
+            [], ["  - 198.51.100.7"],
+            ["  + 192.0.2.2", "  + 198.51.100.0/24", "  + 2a00::/62"]])
+        for newer, older in zip(changes, changes[1:]):
+            self.assertEqual(newer[0]["before"], older[0]["serial"])
+        self.assertEqual((changes[2][0]["ipv4"], changes[2][0]["ipv6"]), ("257", "4"))
+        self.assertEqual(len(self.log("--count", "2")), 2)
+        self.assertEqual([lines for _, lines in self.log("--brief")][:4], [[]] * 4)
+
+    def test_many_prefixes_are_cut_short_unless_asked_for(self):
+        self.build(self.store, self.write("list", "192.0.2.1\n"))
+        self.update("--add", self.write("more", "".join(f"20.0.{n}.1\n" for n in range(50))))
+        lines = self.log("--count", "1")[0][1]
+        self.assertEqual((len(lines), lines[-1]), (21, "  ... 30 more (--all prints them)"))
+        self.assertEqual(self.log("--count", "1", "--all")[0][1],
+                         [f"  + 20.0.{n}.1" for n in range(50)])
+
+    def test_sub_zones_are_named(self):
+        self.build(self.store, "combined:" + self.write(
+            "list", "$DATASET ip4set @\n192.0.2.1\n$DATASET ip4set spam\n192.0.2.2\n"))
+        self.update("--subzone", "SPAM", "--add", "192.0.2.3")
+        self.assertEqual(self.log("--count", "1")[0][1], ["  + 192.0.2.3\tspam"])
+
+    def test_a_change_of_more_than_its_share_keeps_no_names(self):
+        self.build(self.store, self.write("list", "192.0.2.0/24\n"))
+        self.update("--add", "192.0.3.2")
+        large = self.write("large", "".join(f"44.{n >> 8}.{n & 255}.1\n" for n in range(60000)) +
+                           "".join(f"45.{n >> 8}.{n & 255}.1\n" for n in range(60000)))
+        self.update("--add", large, *ANY_SIZE)
+        self.update("--add", "192.0.3.3")
+        changes = self.log()
+        self.assertEqual([header["rest"] for header, _ in changes][:3],
+                         ["", " (addresses not kept)", " (addresses not kept)"])
+        self.assertEqual(changes[0][1], ["  + 192.0.3.3"])
+        self.assertEqual((changes[1][1], changes[1][0]["added"]), ([], "120000"))
+
+    def test_a_store_that_is_none(self):
+        result = self.run_zone("log", "--store", self.path("missing.mdb"), expect=EX_NOINPUT)
+        self.assertRegex(result.err, r"^error: \[.*missing\.mdb\] store not read \(No such file"
+                                     r" or directory\)\n$")
+
+
+if __name__ == "__main__":
+    main()
