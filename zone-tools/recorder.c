@@ -192,11 +192,12 @@ static int look_back(struct past *past)
 	if (ret != DNSBLV6_OK)
 		return ret == DNSBLV6_ERECORD ? STORE_ECORRUPT : ret;
 	past->size += change.size;
-	past->is_reachable =
-		past->is_reachable && change.has_names && past->size <= past->recorder->size_max;
+	bool is_forgotten = past->recorder->number - past->number >= RECORDER_CHANGES_MAX;
+	past->is_reachable = past->is_reachable && !is_forgotten && change.has_names &&
+			     past->size <= past->recorder->size_max;
 	if (!past->is_reachable)
 		ret = age(past, key, &change);
-	if (ret == DNSBLV6_OK && past->recorder->number - past->number >= RECORDER_CHANGES_MAX)
+	if (ret == DNSBLV6_OK && is_forgotten)
 		ret = writer_delete(writer, STORE_JOURNAL, key, sizeof(key));
 	return ret;
 }
