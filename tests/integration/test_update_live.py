@@ -1,0 +1,311 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+Under load, and killed at any moment, an update is there whole or not at all.
+
+dnsblv6d serves a signed zone while dnsblv6-zone update changes it a thousand
+times. Each answer that a client sees meanwhile says what the version before or
+the one after says, and its signatures and proofs hold by the zone's key alone.
+When the command has ended, the next answer has the change.
+DNSBLV6_ROUNDS sets the number of updates, and of rounds with a kill.
+"""
+
+import ipaddress
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import dns.dnssec
+import dns.message
+import dns.name
+import dns.rdatatype
+import dns.rrset
+
+from harness import (AAAA, ANY_SIZE, IS_SANITIZED, NOERROR, NXDOMAIN, ZONE, Asker, Reply,
+                     bitmap_name, exchange, host_index, main, program, query, wait_for)
+from updates import UpdateCase
+
+UPDATES = int(os.environ.get("DNSBLV6_ROUNDS", 60 if IS_SANITIZED else 1000))
+KILLS = int(os.environ.get("DNSBLV6_ROUNDS", 15 if IS_SANITIZED else 60))
+DO = {"edns_size": 1232, "edns_flags": 0x8000}
+BATCH = 50
+ZONE_NAME = dns.name.from_text(ZONE)
+
+
+class Validator:
+    """Signatures and proofs of answers, by the DNSKEY of a zone. A signature is computed once."""
+
+    def __init__(self, dnskey_line):
+        name, _, _, rdata = dnskey_line.split(" ", 3)
+        keys = dns.rrset.from_text(name, 2100, "IN", "DNSKEY", rdata)
+        self.keys = {ZONE_NAME: keys}
+        self.seen = set()
+
+    def check(self, wire, name):
+        """Raises what is wrong with an answer to name AAAA."""
+        message = dns.message.from_wire(wire)
+        qname = dns.name.from_text(name)
+        nsecs, is_expanded = [], False
+        for section in (message.answer, message.authority):
+            for rrset in section:
+                if rrset.rdtype == dns.rdatatype.RRSIG:
+                    continue
+                signature = self._validate(section, rrset)
+                is_expanded |= signature.labels < len(rrset.name) - 1
+                if rrset.rdtype == dns.rdatatype.NSEC:
+                    nsecs.append(rrset)
+        if message.rcode() == NXDOMAIN:
+            encloser = self._covers(nsecs, qname)
+            self._covers(nsecs, dns.name.Name([b"*"]) + encloser)
+        elif is_expanded:
+            self._covers(nsecs, qname)
+        elif not message.answer:
+            raise ValueError("neither an answer nor NXDOMAIN")
+
+    def _validate(self, section, rrset):
+        for signatures in section:
+            if (signatures.rdtype == dns.rdatatype.RRSIG and signatures.name == rrset.name
+                    and signatures.covers == rrset.rdtype):
+                break
+        else:
+            raise ValueError(f"no signature for {rrset.name} {rrset.rdtype}")
+        key = (rrset.to_text(), signatures.to_text())
+        if key not in self.seen:
+            dns.dnssec.validate(rrset, signatures, self.keys)
+            self.seen.add(key)
+        return signatures[0]
+
+    @staticmethod
+    def _covers(nsecs, name):
+        """The closest encloser of name that the NSEC over it tells of."""
+        for rrset in nsecs:
+            following = rrset[0].next
+            if rrset.name < name and (name < following or following == ZONE_NAME):
+                shared = max(name.fullcompare(other)[2] for other in (rrset.name, following))
+                return name.split(shared)[1]
+        raise ValueError(f"nothing denies {name}")
+
+
+class Versions:
+    """What a block's name has said, and from when to when a client may be told so."""
+
+    def __init__(self):
+        self.listed = set()
+        self.states = {}  # name -> [(bitmap, from when)], the oldest first
+        self.ended = {}  # (name, index) -> when the command that replaced it had ended
+
+    def bitmap(self, name):
+        states = self.states.get(name)
+        return states[-1][0] if states else bytes(16)
+
+    def change(self, addresses, is_added, begin):
+        """Before the command is run. Returns the names that it changes."""
+        names = {}
+        for address in addresses:
+            names.setdefault(bitmap_name(address), []).append(host_index(address))
+        changed = []
+        for name, hosts in names.items():
+            number = int.from_bytes(self.bitmap(name), "big")
+            for host in hosts:
+                bit = 1 << (127 - host)
+                number = number | bit if is_added else number & ~bit
+            bitmap = number.to_bytes(16, "big")
+            if bitmap != self.bitmap(name):
+                self.states.setdefault(name, [(bytes(16), 0)]).append((bitmap, begin))
+                changed.append(name)
+        return changed
+
+    def end(self, names, when):
+        for name in names:
+            self.ended[name, len(self.states[name]) - 2] = when
+
+    def permits(self, name, bitmap, sent, received):
+        states = self.states.get(name, [(bytes(16), 0)])
+        return any(bitmap == state and begin <= received
+                   and sent <= self.ended.get((name, index), received)
+                   for index, (state, begin) in enumerate(states))
+
+
+class Watch(threading.Thread):
+    """Asks for names without end, and judges every answer."""
+
+    def __init__(self, address, names, versions, validator):
+        super().__init__(daemon=True)
+        self.address, self.names = address, names
+        self.versions, self.validator = versions, validator
+        self.asked, self.flaws, self.error = 0, [], None
+        self.is_ending = threading.Event()
+
+    def run(self):
+        try:
+            with Asker(self.address, window=BATCH, retry_s=10, retries=0, **DO) as asker:
+                start = 0
+                while not self.is_ending.is_set():
+                    names = [self.names[(start + i) % len(self.names)] for i in range(BATCH)]
+                    start += BATCH
+                    sent = time.monotonic()
+                    wires = asker.ask_all([(name, AAAA) for name in names], is_raw=True)
+                    self.judge(names, wires, sent, time.monotonic())
+        except Exception as error:  # in a thread: the test looks at it
+            self.error = error
+
+    def judge(self, names, wires, sent, received):
+        for name, wire in zip(names, wires):
+            self.asked += 1
+            try:
+                said = bitmap_of(Reply(wire))
+                self.validator.check(wire, name)
+                if not self.versions.permits(name, said, sent, received):
+                    raise ValueError(f"bitmap {said.hex()} of no version at that time")
+            except Exception as error:
+                self.flaws.append((name, repr(error)))
+
+    def end(self):
+        self.is_ending.set()
+        self.join()
+
+
+def bitmap_of(reply):
+    """Of an answer about a block: nothing listed is NXDOMAIN."""
+    found = reply.rdata(AAAA)
+    if (reply.rcode, len(found)) not in ((NOERROR, 1), (NXDOMAIN, 0)):
+        raise ValueError(f"rcode {reply.rcode} with {len(found)} records")
+    return found[0] if found else bytes(16)
+
+
+class Live(UpdateCase):
+    def random_change(self):
+        """(word for the command, addresses): one, a run, a whole /24, a /64 or a /56."""
+        kind = self.random.randrange(10)
+        third = self.random.randrange(40)
+        if kind < 6:
+            words = [f"44.0.{third}.{self.random.randrange(256)}/32"]
+        elif kind < 8:
+            words = [f"44.0.{third}.0/24", f"44.0.{third}.128/26"]
+        else:
+            words = [f"2a00:1:2:{self.random.randrange(4):x}00::/56",
+                     f"2a00:1:2:{self.random.randrange(0x400):x}::/64"]
+        network = ipaddress.ip_network(self.random.choice(words))
+        if network.version == 4:
+            return str(network), list(network)
+        return str(network), [subnet[0] for subnet in network.subnets(new_prefix=64)]
+
+    def serve_a_signed_zone(self):
+        self.sign()
+        self.write("list", "".join(f"43.{n >> 8}.{n & 255}.1\n45.{n >> 8}.{n & 255}.1\n"
+                                   for n in range(1500)) + "2a00:1:1::/64\n2a00:1:3::/64\n")
+        self.build(self.store, *self.keys, self.path("list"))
+        self.server = self.serve([(ZONE, self.store, None)])
+        self.versions = Versions()
+        self.validator = Validator(self.run_zone("ds", "--dnskey", "--zone", ZONE, "--key",
+                                                 self.key).out.strip())
+
+    def update_once(self):
+        """Returns how long after the end of the command its change was seen, in ms."""
+        word, addresses = self.random_change()
+        is_added = self.random.random() < 0.6
+        names = self.versions.change(addresses, is_added, time.monotonic())
+        self.update(*ANY_SIZE, "--add" if is_added else "--remove", word)
+        end = time.monotonic()
+        self.versions.end(names, end)
+        wires = [(name, wait_for(lambda name=name: self.see(name), f"the change of {name}"))
+                 for name in names[:2]]
+        seen_ms = (time.monotonic() - end) * 1000
+        for name, wire in wires:
+            self.validator.check(wire, name)
+        return seen_ms
+
+    def see(self, name):
+        wire = exchange(self.server.address, query(name, AAAA, self.random.randrange(65536), **DO))
+        return wire if bitmap_of(Reply(wire)) == self.versions.bitmap(name) else None
+
+    def test_every_answer_during_updates_is_of_the_version_before_or_after_and_validates(self):
+        self.serve_a_signed_zone()
+        names = [f"{half}.{third}.0.44.{ZONE}" for third in range(42) for half in (0, 1)]
+        names += [f"{half}.{high:02x}.0002.0001.2a00.ip6.{ZONE}" for high in range(5)
+                  for half in (0, 1)]
+        names += [f"0.{n % 250}.{n // 250}.43.{ZONE}" for n in range(0, 1500, 100)]
+        self.versions.change([ipaddress.ip_address(f"43.{n >> 8}.{n & 255}.1")
+                              for n in range(1500)], True, 0)
+        watch = Watch(self.server.address, names, self.versions, self.validator)
+        watch.start()
+        try:
+            seen_ms = [self.update_once() for _ in range(UPDATES)]
+        finally:
+            watch.end()
+        self.assertIsNone(watch.error)
+        self.assertEqual(watch.flaws[:5], [], f"{len(watch.flaws)} of {watch.asked}")
+        self.assertGreater(watch.asked, UPDATES)
+        self.assert_sound()
+        print(f"{watch.asked} answers during {UPDATES} updates, all right;"
+              f" {len(self.validator.seen)} different signatures; a change seen after"
+              f" {max(seen_ms):.1f} ms at most")
+
+
+class Kill(UpdateCase):
+    def setUp(self):
+        super().setUp()
+        self.sign()
+        self.build(self.store, *self.keys, self.write("list", "".join(
+            f"43.{n >> 8}.{n & 255}.1\n" for n in range(2000))))
+        self.more = self.write("more", "".join(
+            f"43.{n >> 8}.{n & 255}.9\n44.{n >> 8}.{n & 255}.9\n" for n in range(0, 2000, 3)))
+        self.dumps = {"less": self.dump()}
+        self.update("--add", self.more)
+        self.dumps["more"] = self.dump()
+
+    def dump(self):
+        return self.run_zone("dump", "--store", self.store).out
+
+    def command(self, wanted):
+        return ["--add" if wanted == "more" else "--remove", self.more]
+
+    def update_and_kill(self, wanted, after_s):
+        """Returns whether the kill came in time."""
+        process = subprocess.Popen(
+            [program("dnsblv6-zone"), "update", "--store", self.store, *self.keys,
+             *self.command(wanted)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(after_s)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+        return process.wait() == -signal.SIGKILL
+
+    def version_in_store(self):
+        """Which list it is; the newest change in its journal is the one that led to it."""
+        self.run_zone("check", "--store", self.store)
+        dumped = self.dump()
+        versions = [version for version, text in self.dumps.items() if text == dumped]
+        self.assertEqual(len(versions), 1, "a store that is neither list")
+        head = self.run_zone("log", "--store", self.store, "--count", "1").out.splitlines()
+        self.assertTrue(head[1].startswith("  + " if versions[0] == "more" else "  - "), head[:2])
+        return versions[0]
+
+    def test_kill_at_a_random_moment(self):
+        start = time.monotonic()
+        self.update(*self.command("less"))
+        limit_s = time.monotonic() - start
+        current = "less"
+        seen = {(was_killed, is_new): 0 for was_killed in (True, False) for is_new in (True, False)}
+        for _ in range(KILLS):
+            following = "less" if current == "more" else "more"
+            was_killed = self.update_and_kill(following, self.random.uniform(0, limit_s))
+            now = self.version_in_store()
+            if not was_killed:
+                self.assertEqual(now, following)
+            seen[was_killed, now == following] += 1
+            limit_s *= 1.05 if now == current else 0.9  # whatever else the machine does
+            current = now
+        print(f"{KILLS} rounds of an update of about {limit_s:.2f} s: killed, old version"
+              f" {seen[True, False]}; killed, new version {seen[True, True]};"
+              f" finished {seen[False, True]}")
+        self.assertGreater(seen[True, False], KILLS // 5, "most kills came too late")
+        self.update(*self.command("less" if current == "more" else "more"))
+        self.assert_sound()
+
+
+if __name__ == "__main__":
+    main()
