@@ -8,6 +8,9 @@
  *       sendmmsg() -> catalog_end(). Everything of a batch is in buffers that
  *       exist once per worker; nothing is allocated.
  *
+ * A socket is polled while it has little to do, and read in every round of the
+ * loop while it has much.
+ *
  * Answers leave from the address that was asked, also on 0.0.0.0 and ::. A
  * response that the kernel does not take at once is dropped: the client asks
  * again.
