@@ -41,6 +41,8 @@ static bool map(struct index *index, size_t slot_count)
 			    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return false;
+	/* Children verify or transfer: none looks names up, and fork() need not copy this. */
+	madvise(memory, slot_count * sizeof(*index->slots) + sieve_size(slot_count), MADV_DONTFORK);
 	index->slots = memory;
 	index->sieve = (uint64_t *)(void *)(index->slots + slot_count);
 	index->slot_count = slot_count;

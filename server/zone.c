@@ -192,7 +192,7 @@ static int load(struct zone *zone)
 		ret = load_signing(zone);
 	if (ret == DNSBLV6_OK)
 		ret = load_soa(zone);
-	if (ret == DNSBLV6_OK)
+	if (ret == DNSBLV6_OK && !zone->is_read_once)
 		index_begin(&zone->index, zone->facts.record_count);
 	zone->has_version = ret == DNSBLV6_OK;
 	zone->version = reader_version(zone->reader);
@@ -249,7 +249,7 @@ int zone_begin(struct zone *zone)
 
 void zone_end(struct zone *zone)
 {
-	if (zone->is_begun && zone->has_version)
+	if (zone->is_begun && zone->has_version && !zone->is_read_once)
 		index_build(&zone->index, zone->reader, INDEX_STEP);
 	if (zone->is_begun)
 		reader_end(zone->reader);

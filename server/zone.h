@@ -54,6 +54,7 @@ struct zone {
 	struct reader *reader; /* NULL while closed */
 	int status;	       /* why nothing can be answered; 0 when it can */
 	bool is_begun;
+	bool is_read_once; /* set before zone_open(): no index, because nothing will be looked up */
 
 	/* Kept for version; all of it void while has_version is false. */
 	bool has_version;

@@ -3,15 +3,19 @@
 #include "lib/format/journal.h"
 #include "server/access.h"
 #include "server/notify.h"
+#include "server/pages.h"
 #include "server/stream.h"
 #include "server/transfer.h"
 #include "server_fixture.hh"
 
 #include <catch2/catch.hpp>
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <functional>
 
 using dns::message;
@@ -292,6 +296,56 @@ TEST_CASE("a transfer that takes too long is given up, even when its client read
 	dnsblv6_labels owner = labels("");
 	CHECK(stream_put(out.get(), &owner, &rr) == 0);
 	CHECK(stream_flush(out.get()) == -ETIMEDOUT);
+}
+
+// ---- pages ----
+
+TEST_CASE("pages of a mapped file are let go of and can still be read", "[server][pages]")
+{
+	tmpdir directory;
+	const size_t size = 1 << 20;
+	write_file(directory.file("data"), std::string(size, 'x'));
+	int fd = open(directory.file("data").c_str(), O_RDONLY);
+	REQUIRE(fd >= 0);
+	auto *map = static_cast<char *>(mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0));
+	REQUIRE(map != MAP_FAILED);
+	auto count_resident = [&] {
+		std::ifstream smaps("/proc/self/smaps");
+		std::string line;
+		bool is_ours = false;
+		while (std::getline(smaps, line)) {
+			if (line.find(directory.file("data")) != std::string::npos)
+				is_ours = true;
+			if (is_ours && line.compare(0, 4, "Rss:") == 0)
+				return std::stoul(line.substr(4));
+		}
+		return 0UL;
+	};
+	auto read_all = [&] {
+		size_t count = 0;
+		for (size_t i = 0; i < size; i++)
+			count += map[i] == 'x';
+		return count;
+	};
+	CHECK(read_all() == size);
+	CHECK(count_resident() == size / 1024);
+	pages found = pages_find(map + size / 2);
+	CHECK(found.start == map);
+	CHECK(found.size == size);
+	pages_release(&found);
+	CHECK(count_resident() == 0);
+	CHECK(read_all() == size);
+	munmap(map, size);
+	close(fd);
+}
+
+TEST_CASE("memory that is no file is not taken for pages of one", "[server][pages]")
+{
+	std::string own(1 << 20, 'x');
+	pages found = pages_find(own.data());
+	CHECK(found.size == 0);
+	pages_release(&found);
+	CHECK(own == std::string(1 << 20, 'x'));
 }
 
 // ---- what changed ----
