@@ -310,6 +310,7 @@ size_t dnsblv6_facts_encode(const struct dnsblv6_facts *facts, uint8_t *ret_data
 	bytes_put(&out, facts->block_count, 8);
 	bytes_put(&out, facts->ipv4_count, 8);
 	bytes_put(&out, facts->ipv6_count, 8);
+	bytes_put(&out, facts->name_count, 8);
 	return (size_t)(out - ret_data);
 }
 
@@ -327,6 +328,7 @@ int dnsblv6_facts_decode(const uint8_t *data, size_t size, struct dnsblv6_facts 
 	facts.block_count = bytes_take(&input, 8);
 	facts.ipv4_count = bytes_take(&input, 8);
 	facts.ipv6_count = bytes_take(&input, 8);
+	facts.name_count = bytes_take(&input, 8);
 	if (bytes_finish(&input) != DNSBLV6_OK || facts.style > DNSBLV6_STYLE_FLAT)
 		return DNSBLV6_ERECORD;
 	*ret_facts = facts;

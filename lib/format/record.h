@@ -121,6 +121,19 @@ struct dnsblv6_segment {
  * and family. Returns the size of the key.
  */
 size_t dnsblv6_segment_make_key(uint16_t origin, struct dnsblv6_addr last, uint8_t *ret_key);
+/*
+ * The origin number of segments that say not what is listed but whom a store
+ * answers: the addresses are those of clients, and a value whose A is 0.0.0.0 has an
+ * action as its TTL. Any other value is what the client gets for an answer.
+ */
+#define DNSBLV6_ORIGIN_ACL 0xffff
+enum dnsblv6_acl_action {
+	DNSBLV6_ACL_IGNORE = 1,
+	DNSBLV6_ACL_REFUSE = 2,
+	DNSBLV6_ACL_EMPTY = 3,
+	DNSBLV6_ACL_PASS = 4,
+};
+
 /* Returns the size of the encoded value. */
 size_t dnsblv6_segment_encode(const struct dnsblv6_segment *segment, uint8_t *ret_data);
 int dnsblv6_segment_decode(const uint8_t *key, size_t key_size, const uint8_t *data, size_t size,
@@ -176,6 +189,7 @@ struct dnsblv6_facts {
 	uint64_t block_count;	    /* /25s and /57s with a listed unit, test points apart */
 	uint64_t ipv4_count;	    /* listed IPv4 addresses, test points apart */
 	uint64_t ipv6_count;	    /* listed /64s, test points apart */
+	uint64_t name_count;	    /* domain names of lists in the records table, test points apart */
 };
 
 /* How the zone is signed. */

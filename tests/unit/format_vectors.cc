@@ -755,6 +755,7 @@ static dnsblv6_facts facts_of(const vector_case &c)
 	facts.block_count = std::stoull(c[7]);
 	facts.ipv4_count = std::stoull(c[8]);
 	facts.ipv6_count = std::stoull(c[9]);
+	facts.name_count = std::stoull(c[10]);
 	return facts;
 }
 
@@ -765,9 +766,9 @@ TEST_CASE("the facts of a zone are kept in order", "[format][vectors][facts]")
 	const dnsblv6_facts facts = facts_of(c);
 	uint8_t data[DNSBLV6_FACTS_MAX];
 	const size_t size = dnsblv6_facts_encode(&facts, data);
-	CHECK(to_hex(data, size) == c[10]);
+	CHECK(to_hex(data, size) == c[11]);
 
-	const guarded read(from_hex(c[10]));
+	const guarded read(from_hex(c[11]));
 	dnsblv6_facts got;
 	REQUIRE(dnsblv6_facts_decode(read.data(), read.size(), &got) == DNSBLV6_OK);
 	CHECK(hex_of(got.zone) == hex_of(facts.zone));
@@ -780,6 +781,7 @@ TEST_CASE("the facts of a zone are kept in order", "[format][vectors][facts]")
 	CHECK(got.block_count == facts.block_count);
 	CHECK(got.ipv4_count == facts.ipv4_count);
 	CHECK(got.ipv6_count == facts.ipv6_count);
+	CHECK(got.name_count == facts.name_count);
 }
 
 TEST_CASE("damaged facts are refused", "[format][vectors][facts]")
