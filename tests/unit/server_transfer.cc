@@ -6,7 +6,7 @@
 #include "server/pages.h"
 #include "server/stream.h"
 #include "server/transfer.h"
-#include "server_fixture.hh"
+#include "tests/unit/server_fixture.hh"
 
 #include <catch2/catch.hpp>
 
