@@ -2,6 +2,7 @@
 #include "server/listener.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,19 +169,28 @@ static int open_address(struct listener *listener, size_t index, struct sockaddr
 	return ret;
 }
 
-int listener_open(struct listener *listener, struct settings *settings,
-		  struct listener_error *reterr_error)
+/* A row for each worker, without sockets yet. */
+static int make_rows(struct listener *listener, const struct settings *settings)
 {
 	size_t count = settings->workers * settings->listen_count;
 	*listener = (struct listener){ .worker_count = settings->workers,
 				       .address_count = settings->listen_count };
-	*reterr_error = (struct listener_error){ .protocol = "" };
 	listener->udp = malloc((count + 1) * sizeof(int));
 	listener->tcp = malloc((count + 1) * sizeof(int));
 	if (listener->udp == NULL || listener->tcp == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		listener->udp[i] = listener->tcp[i] = -1;
+	return 0;
+}
+
+int listener_open(struct listener *listener, struct settings *settings,
+		  struct listener_error *reterr_error)
+{
+	*reterr_error = (struct listener_error){ .protocol = "" };
+	int made = make_rows(listener, settings);
+	if (made != 0)
+		return made;
 	for (size_t i = 0; i < settings->listen_count; i++) {
 		int ret = open_address(listener, i, &settings->listen[i], &reterr_error->protocol);
 		if (ret == 0)
@@ -190,6 +200,170 @@ int listener_open(struct listener *listener, struct settings *settings,
 		return ret;
 	}
 	return 0;
+}
+
+/* ---- sockets that others have bound ---- */
+
+static const char not_ip[] = "neither UDP nor TCP over IPv4 or IPv6";
+
+static int get_option(int fd, int level, int option)
+{
+	int value = -1;
+	socklen_t size = sizeof(value);
+	return getsockopt(fd, level, option, &value, &size) == 0 ? value : -1;
+}
+
+/* IPv4 clients of such a socket would have addresses that no rule about addresses knows. */
+static bool takes_both_families(int fd, const struct sockaddr_storage *address)
+{
+	if (address->ss_family != AF_INET6)
+		return false;
+	const struct in6_addr *six = &((const struct sockaddr_in6 *)address)->sin6_addr;
+	return IN6_IS_ADDR_V4MAPPED(six) ||
+	       (is_wildcard(address) && get_option(fd, IPPROTO_IPV6, IPV6_V6ONLY) != 1);
+}
+
+/* Its address and type, when it can be ours; otherwise the reason why not. */
+static const char *look_at(int fd, struct sockaddr_storage *ret_address, int *ret_type)
+{
+	struct sockaddr_storage address;
+	memset(&address, 0, sizeof(address));
+	socklen_t size = sizeof(address);
+	int type = get_option(fd, SOL_SOCKET, SO_TYPE);
+	if (getsockname(fd, (struct sockaddr *)&address, &size) != 0 ||
+	    (address.ss_family != AF_INET && address.ss_family != AF_INET6) ||
+	    (type != SOCK_DGRAM && type != SOCK_STREAM))
+		return not_ip;
+	if (get_port(&address) == 0)
+		return "not bound to a port";
+	if (takes_both_families(fd, &address))
+		return "takes IPv4 as well; BindIPv6Only=ipv6-only would not";
+	if (type == SOCK_STREAM && get_option(fd, SOL_SOCKET, SO_ACCEPTCONN) != 1)
+		return "a connection, not a listening socket; Accept=no would pass one";
+	*ret_address = address;
+	*ret_type = type;
+	return NULL;
+}
+
+/* As a socket that we have opened. */
+static int make_ours(int fd, const struct sockaddr_storage *address, int type)
+{
+	int flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0)
+		return -errno;
+	return type == SOCK_DGRAM ? set_udp_options(fd, address) : 0;
+}
+
+static bool is_same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	if (a->ss_family != b->ss_family || get_port(a) != get_port(b))
+		return false;
+	if (a->ss_family == AF_INET)
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)a;
+	const struct sockaddr_in6 *other = (const struct sockaddr_in6 *)b;
+	return IN6_ARE_ADDR_EQUAL(&six->sin6_addr, &other->sin6_addr) &&
+	       six->sin6_scope_id == other->sin6_scope_id;
+}
+
+/* Where address stands in settings->listen; listen_count when it does not. */
+static size_t find_address(const struct settings *settings, const struct sockaddr_storage *address)
+{
+	size_t index = 0;
+	while (index < settings->listen_count &&
+	       !is_same_address(&settings->listen[index], address))
+		index++;
+	return index;
+}
+
+/* The addresses of the sockets take the place of those in the configuration. */
+static const char *take_addresses(struct settings *settings, int first_fd, int count, int *ret_fd)
+{
+	settings->listen_count = 0;
+	for (int fd = first_fd; fd < first_fd + count; fd++) {
+		struct sockaddr_storage address;
+		int type = 0;
+		*ret_fd = fd;
+		const char *reason = look_at(fd, &address, &type);
+		if (reason != NULL)
+			return reason;
+		if (make_ours(fd, &address, type) != 0)
+			return "options not set";
+		if (find_address(settings, &address) < settings->listen_count)
+			continue;
+		if (settings->listen_count == SETTINGS_LISTEN_MAX)
+			return "more than 64 addresses";
+		settings->listen[settings->listen_count++] = address;
+	}
+	return NULL;
+}
+
+/* To the first worker that has none for this address. */
+static const char *deal_out(struct listener *listener, const struct settings *settings, int fd)
+{
+	struct sockaddr_storage address;
+	int type = 0;
+	const char *reason = look_at(fd, &address, &type);
+	if (reason != NULL)
+		return reason;
+	int *sockets = type == SOCK_DGRAM ? listener->udp : listener->tcp;
+	size_t index = find_address(settings, &address);
+	for (size_t worker = 0; worker < listener->worker_count; worker++) {
+		int *socket = &sockets[worker * listener->address_count + index];
+		if (*socket >= 0)
+			continue;
+		*socket = fd;
+		return NULL;
+	}
+	return "more sockets of this address than workers";
+}
+
+/* Workers that got no socket of an address share those of the first ones, in turn. */
+static const char *share_out(const struct listener *listener, int *sockets, size_t index)
+{
+	size_t given = 0;
+	while (given < listener->worker_count &&
+	       sockets[given * listener->address_count + index] >= 0)
+		given++;
+	if (given == 0)
+		return sockets == listener->udp ? "no UDP socket of the same address"
+						: "no TCP socket of the same address";
+	for (size_t worker = given; worker < listener->worker_count; worker++) {
+		int shared = sockets[worker % given * listener->address_count + index];
+		int fd = fcntl(shared, F_DUPFD_CLOEXEC, 0);
+		if (fd < 0)
+			return "no descriptor for another worker";
+		sockets[worker * listener->address_count + index] = fd;
+	}
+	return NULL;
+}
+
+static int any_socket(const struct listener *listener, size_t index)
+{
+	return listener->udp[index] >= 0 ? listener->udp[index] : listener->tcp[index];
+}
+
+const char *listener_adopt(struct listener *listener, struct settings *settings, int first_fd,
+			   int count, int *reterr_fd)
+{
+	*listener = (struct listener){ 0 };
+	const char *reason = take_addresses(settings, first_fd, count, reterr_fd);
+	if (reason != NULL)
+		return reason;
+	if (make_rows(listener, settings) != 0)
+		return "out of memory";
+	for (int fd = first_fd; fd < first_fd + count && reason == NULL; fd++) {
+		*reterr_fd = fd;
+		reason = deal_out(listener, settings, fd);
+	}
+	for (size_t i = 0; i < listener->address_count && reason == NULL; i++) {
+		*reterr_fd = any_socket(listener, i);
+		reason = share_out(listener, listener->udp, i);
+		if (reason == NULL)
+			reason = share_out(listener, listener->tcp, i);
+	}
+	return reason;
 }
 
 void listener_close(struct listener *listener)

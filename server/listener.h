@@ -11,6 +11,9 @@
  * SO_REUSEPORT spreads clients over the workers' sockets. It would also let a
  * second server of the same user share the port unnoticed, so each address is
  * first bound without it.
+ *
+ * A service manager may have bound sockets instead. It keeps them open itself, so
+ * they must all be read here: no socket of ours can be beside them.
  */
 
 #include "server/settings.h"
@@ -39,6 +42,16 @@ struct listener_error {
  */
 int listener_open(struct listener *listener, struct settings *settings,
 		  struct listener_error *reterr_error);
+
+/*
+ * Takes over count bound sockets from first_fd on instead. settings->listen
+ * becomes their addresses. Each address needs UDP and TCP; the sockets of one
+ * address are dealt out to the workers, and with fewer than workers some share
+ * one. Returns NULL, or why *reterr_fd cannot be used. Call listener_close()
+ * either way; after a failure some of the descriptors may still be open.
+ */
+const char *listener_adopt(struct listener *listener, struct settings *settings, int first_fd,
+			   int count, int *reterr_fd);
 void listener_close(struct listener *listener);
 
 /* The sockets of one worker: address_count each. Borrowed. */

@@ -19,6 +19,7 @@
 #include "server/listener.h"
 #include "server/parent.h"
 #include "server/settings.h"
+#include "server/systemd.h"
 
 static const char context[] = "dnsblv6d";
 
@@ -59,15 +60,40 @@ static struct command read_command(int argc, char **argv)
 	return command;
 }
 
-static int open_listener(struct listener *listener, struct settings *settings)
+static int bind_sockets(struct listener *listener, struct settings *settings)
 {
 	struct listener_error error;
 	int ret = listener_open(listener, settings, &error);
-	if (ret != 0) {
-		log_error(context, "cannot listen, address=%s port=%u protocol=%s (%s)",
-			  error.address, error.port, error.protocol, strerror(-ret));
-		return ret == -EACCES || ret == -EPERM ? EX_NOPERM : EX_UNAVAILABLE;
+	if (ret == 0)
+		return EX_OK;
+	log_error(context, "cannot listen, address=%s port=%u protocol=%s (%s)", error.address,
+		  error.port, error.protocol, strerror(-ret));
+	return ret == -EACCES || ret == -EPERM ? EX_NOPERM : EX_UNAVAILABLE;
+}
+
+static int adopt_sockets(struct listener *listener, struct settings *settings, int count)
+{
+	int fd = -1;
+	const char *reason = listener_adopt(listener, settings, SYSTEMD_FIRST_FD, count, &fd);
+	if (reason == NULL)
+		return EX_OK;
+	log_error(context, "socket of the service manager not usable, fd=%d (%s)", fd, reason);
+	return EX_CONFIG;
+}
+
+/* Sockets that were passed are in the place of "listen". */
+static int open_listener(struct listener *listener, struct settings *settings)
+{
+	int count = systemd_take_sockets();
+	if (count < 0) {
+		log_error(context, "sockets of the service manager not taken (%s)",
+			  strerror(-count));
+		return EX_OSERR;
 	}
+	int status = count > 0 ? adopt_sockets(listener, settings, count)
+			       : bind_sockets(listener, settings);
+	if (status != EX_OK)
+		return status;
 	for (size_t i = 0; i < settings->listen_count; i++) {
 		char address[SETTINGS_TEXT_MAX];
 		uint16_t port = settings_format_address(&settings->listen[i], address);

@@ -18,6 +18,7 @@
 #include "lib/common/log.h"
 #include "lib/common/version.h"
 #include "server/catalog.h"
+#include "server/systemd.h"
 #include "server/tally.h"
 #include "server/worker.h"
 
@@ -255,6 +256,13 @@ static void log_ready(const struct parent *parent, const struct generation *gene
 		 2 * parent->listener->address_count * generation->settings.workers);
 }
 
+/* It asked to be told: it waits for READY=1, and stops us when it hears nothing. */
+static void check_told(int ret)
+{
+	if (ret != 0)
+		log_warning(context, "service manager not told (%s)", strerror(-ret));
+}
+
 /* The newest generation takes over when all of it serves; those before it drain. */
 static void switch_generations(struct parent *parent)
 {
@@ -262,6 +270,7 @@ static void switch_generations(struct parent *parent)
 	if (newest == NULL || newest == parent->serving || newest->is_draining || !is_ready(newest))
 		return;
 	log_ready(parent, newest);
+	check_told(systemd_notify("READY=1"));
 	parent->serving = newest;
 	struct generation *generation = NULL;
 	TAILQ_FOREACH(generation, &parent->generations, link)
@@ -310,20 +319,31 @@ static void keep_fixed(const struct parent *parent, struct settings *settings)
 	settings->workers = old->workers;
 }
 
+/* The end of a reload that changes nothing. */
+static void stay(const struct parent *parent)
+{
+	if (parent->serving != NULL)
+		check_told(systemd_notify("READY=1"));
+}
+
 static void reload(struct parent *parent)
 {
 	struct settings settings;
 	struct conf_error error;
+	check_told(systemd_notify_reloading());
 	if (settings_read(&settings, parent->config_path, &error) != 0) {
 		settings_log_error(parent->config_path, &error);
 		log_warning(context, "configuration not reloaded, the old one stays");
 		settings_deinit(&settings);
+		stay(parent);
 		return;
 	}
 	settings_log_warnings(parent->config_path, &settings);
 	keep_fixed(parent, &settings);
 	struct generation *unready = TAILQ_LAST(&parent->generations, generation_list);
-	if (start_generation(parent, &settings) != NULL && unready != parent->serving)
+	if (start_generation(parent, &settings) == NULL)
+		stay(parent);
+	else if (unready != parent->serving)
 		drain_generation(unready); /* it was still starting, with a file older than this */
 }
 
@@ -356,8 +376,10 @@ static void log_counters(const struct parent *parent)
 
 static void stop(struct parent *parent, int number)
 {
-	if (!parent->is_stopping)
+	if (!parent->is_stopping) {
 		log_info(context, "stopping, signal=%d", number);
+		check_told(systemd_notify("STOPPING=1"));
+	}
 	parent->is_stopping = true;
 	struct generation *generation = NULL;
 	TAILQ_FOREACH(generation, &parent->generations, link)
