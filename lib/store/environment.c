@@ -2,6 +2,11 @@
 #include "lib/store/environment.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -47,6 +52,41 @@ char *environment_resolve(const char *path)
 {
 	char *resolved = realpath(path, NULL);
 	return resolved != NULL || errno == ENOMEM ? resolved : strdup(path);
+}
+
+static bool has_setgid_directory(const char *path)
+{
+	char copy[PATH_MAX];
+	struct stat st;
+	return snprintf(copy, sizeof(copy), "%s", path) < (int)sizeof(copy) &&
+	       stat(dirname(copy), &st) == 0 && (st.st_mode & S_ISGID) != 0;
+}
+
+/* O_PATH: closing any other descriptor of the file would end LMDB's own lock on it. */
+static void share_lock(const char *path)
+{
+	char lock[PATH_MAX];
+	if (snprintf(lock, sizeof(lock), "%s-lock", path) >= (int)sizeof(lock))
+		return;
+	int fd = open(lock, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	struct stat st;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	    (st.st_mode & S_IWGRP) == 0) {
+		char name[sizeof("/proc/self/fd/") + 3 * sizeof(fd)];
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+		(void)chmod(name, (st.st_mode & ALLPERMS) | S_IRGRP | S_IWGRP);
+	}
+	close(fd);
+}
+
+int environment_open(MDB_env *env, const char *path, unsigned flags)
+{
+	int code = mdb_env_open(env, path, flags, ENVIRONMENT_FILE_MODE);
+	if (code == MDB_SUCCESS && has_setgid_directory(path))
+		share_lock(path);
+	return code;
 }
 
 int environment_check_file(const char *path)

@@ -34,6 +34,13 @@ extern const char *const environment_tables[STORE_TABLE_COUNT];
  */
 char *environment_resolve(const char *path);
 
+/*
+ * mdb_env_open() of a file. In a directory that hands its group down (setgid)
+ * the store is for that group, so a lock file of ours gets write permission for
+ * the group whatever umask says: readers need it. Returns LMDB's code.
+ */
+int environment_open(MDB_env *env, const char *path, unsigned flags);
+
 /* LMDB's code or errno to a status. */
 int environment_status(int code);
 

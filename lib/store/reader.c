@@ -42,8 +42,7 @@ static int open_environment(struct reader *reader, const char *path)
 		return environment_status(code);
 
 	/* MDB_NOTLS: the reader slot belongs to the transaction, not to the thread. */
-	code = mdb_env_open(reader->env, path, MDB_RDONLY | MDB_NOSUBDIR | MDB_NOTLS,
-			    ENVIRONMENT_FILE_MODE);
+	code = environment_open(reader->env, path, MDB_RDONLY | MDB_NOSUBDIR | MDB_NOTLS);
 	if (code == EACCES && access(path, R_OK) == 0)
 		return STORE_ELOCK;
 	/* Readers that were killed must not fill up the places for readers. */

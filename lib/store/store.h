@@ -8,7 +8,8 @@
  * lib/store alone knows LMDB. What the bytes mean is lib/format's business.
  *
  * A store is one file (PATH) and its lock file (PATH-lock). Readers need read
- * access to the first and write access to the second. LMDB's own caveats hold:
+ * access to the first and write access to the second; in a setgid directory the
+ * lock file is made writable for the group. LMDB's own caveats hold:
  * never on a network file system, never the same file opened twice in one
  * process, never an open reader carried through fork(): open after it.
  */

@@ -510,7 +510,7 @@ static int open_environment(const char *path, bool is_new, MDB_env **ret_env)
 		code = mdb_env_set_mapsize(env, LIMIT_FIRST);
 	/* MDB_NOTLS: the version before is read beside the write transaction. */
 	if (code == MDB_SUCCESS)
-		code = mdb_env_open(env, path, MDB_NOSUBDIR | MDB_NOTLS, ENVIRONMENT_FILE_MODE);
+		code = environment_open(env, path, MDB_NOSUBDIR | MDB_NOTLS);
 	if (code != MDB_SUCCESS) {
 		mdb_env_close(env);
 		if (code == EACCES && access(path, R_OK | W_OK) == 0)

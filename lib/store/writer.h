@@ -32,7 +32,7 @@ struct writer;
 typedef int (*writer_fn)(struct writer *writer, void *context);
 
 /*
- * Creates path when there is none (mode 0664 less umask, as its lock file).
+ * Creates path when there is none (mode 0664 less umask, as its lock file; see store.h).
  * Returns what fn returned, or STORE_OK, -errno (-ENOSPC, -EACCES, ...), or a
  * STORE_ status. A file that was created and never committed is removed; a
  * file that is no store is left alone.

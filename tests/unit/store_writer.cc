@@ -52,6 +52,33 @@ TEST_CASE("a store is created with its lock file, for the group to write", "[sto
 	CHECK(read_table(path, STORE_RECORDS) == table{ { "a", "1" } });
 }
 
+TEST_CASE("in a setgid directory the group can write the lock file whatever umask says",
+	  "[store][writer]")
+{
+	const tmpdir dir;
+	const auto path = dir.file("a.mdb");
+	const auto write_one = [&] {
+		return write_store(path, [](writer *w) { return put(w, STORE_RECORDS, "a", "1"); });
+	};
+	const mode_t old_mask = umask(0022);
+	CHECK(write_one() == STORE_OK);
+	CHECK(mode_of(path + "-lock") == 0644);
+
+	const auto parent = std::filesystem::path(path).parent_path();
+	REQUIRE(chmod(parent.c_str(), 02700) == 0);
+	CHECK(write_one() == STORE_OK);
+	CHECK(mode_of(path + "-lock") == 0664);
+	CHECK(mode_of(path) == 0644);
+
+	umask(0077);
+	std::filesystem::remove(path + "-lock");
+	reader *handle = nullptr;
+	CHECK(reader_open(path.c_str(), &handle) == STORE_OK);
+	reader_close(handle);
+	umask(old_mask);
+	CHECK(mode_of(path + "-lock") == 0660);
+}
+
 TEST_CASE("a store is new until its first commit", "[store][writer]")
 {
 	const tmpdir dir;
