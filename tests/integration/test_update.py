@@ -341,6 +341,16 @@ class Words(UpdateCase):
         self.assertIn(" serial=3000000000\n",
                       self.update("--serial", "3000000000", "--add", "9.9.9.9").out)
 
+    def test_updates_at_once_come_one_after_the_other(self):
+        addresses = [f"198.51.{n}.1" for n in range(12)]
+        processes = [self.start([program("dnsblv6-zone"), "update", "--store", self.store, "--add",
+                                 address], "update") for address in addresses]
+        for process in processes:
+            self.assertEqual(process.popen.wait(60), 0, process.log())
+        self.assertEqual([line for line in self.listed() if line in addresses], addresses)
+        log = self.run_zone("log", "--store", self.store, "--count", "12", "--brief").out
+        self.assertEqual(log.count(" update "), 12)
+
     def test_everything_may_go(self):
         self.update("--remove", "0.0.0.0/0", "--remove", "::/0")
         self.assertEqual(self.listed(), [])
