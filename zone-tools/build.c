@@ -307,6 +307,8 @@ static int complete_spec(struct build *build)
 static int make_plan(struct build *build)
 {
 	int ret = plan_make(&build->listing, &build->plan);
+	if (ret == DNSBLV6_OK)
+		ret = plan_add_names(&build->plan, &build->listing, &build->spec, &build->findings);
 	if (ret != DNSBLV6_OK)
 		log_error(build->zone, "zone not built (%s)", builder_strerror(ret));
 	return commands_exit_status(ret);
@@ -355,11 +357,11 @@ static int write_store(struct build *build)
 	}
 	if (!build->is_quiet)
 		printf("built %s: ipv4=%" PRIu64 " ipv6=%" PRIu64 " blocks=%" PRIu64
-		       " records=%" PRIu64 " changed=%" PRIu64 " signed=%" PRIu64 " serial=%" PRIu32
-		       "\n",
+		       " names=%" PRIu64 " records=%" PRIu64 " changed=%" PRIu64 " signed=%" PRIu64
+		       " serial=%" PRIu32 "\n",
 		       build->zone, build->plan.counts.ipv4, build->plan.counts.ipv6,
-		       build->plan.counts.blocks, result.record_count, result.changed_count,
-		       result.signature_count, result.serial);
+		       build->plan.counts.blocks, build->plan.counts.names, result.record_count,
+		       result.changed_count, result.signature_count, result.serial);
 	if (fflush(stdout) == 0)
 		return EX_OK;
 	log_error(NULL, "output not written, but the store is (%s)", builder_strerror(-errno));

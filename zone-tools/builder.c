@@ -2,6 +2,7 @@
 #include "zone-tools/builder.h"
 
 #include "zone-tools/apex.h"
+#include "zone-tools/bare.h"
 #include "zone-tools/before.h"
 #include "zone-tools/chain.h"
 #include "zone-tools/progress.h"
@@ -29,6 +30,7 @@ struct builder {
 	struct section *sections; /* in the order of their keys */
 	size_t section_count;
 	size_t section_next; /* the first that was not begun yet */
+	size_t name_next;    /* the first of the plan's names that was not put yet */
 	struct before before;
 	struct builder_result result;
 	const struct dnsblv6_labels *origin; /* whose names are being written */
@@ -62,7 +64,19 @@ const char *builder_strerror(int status)
 
 /* ---- records ---- */
 
-static int put_due_sections(struct builder *builder, const struct dnsblv6_key *before);
+static int put_due(struct builder *builder, const struct dnsblv6_key *before);
+
+static int put_key(struct builder *builder, const struct dnsblv6_key *key, const uint8_t *data,
+		   size_t size)
+{
+	if (builder->result.record_count == builder->job->max_records)
+		return BUILDER_ERECORDS;
+	builder->result.record_count++;
+	if (builder->result.record_count % 4096 == 0)
+		progress_step(builder->job->progress, "records written",
+			      builder->result.record_count);
+	return chain_put(builder->chain, key, data, size);
+}
 
 /* name is relative to the origin that is being written. */
 static int put_record(struct builder *builder, const struct dnsblv6_labels *name,
@@ -78,16 +92,8 @@ static int put_record(struct builder *builder, const struct dnsblv6_labels *name
 		ret = dnsblv6_key_from_labels(full.wire, full.size, &key);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	ret = put_due_sections(builder, &key);
-	if (ret != DNSBLV6_OK)
-		return ret;
-	if (builder->result.record_count == builder->job->max_records)
-		return BUILDER_ERECORDS;
-	builder->result.record_count++;
-	if (builder->result.record_count % 4096 == 0)
-		progress_step(builder->job->progress, "records written",
-			      builder->result.record_count);
-	return chain_put(builder->chain, &key, data, size);
+	ret = put_due(builder, &key);
+	return ret == DNSBLV6_OK ? put_key(builder, &key, data, size) : ret;
 }
 
 static int put_block(void *context, struct dnsblv6_prefix block, const struct dnsblv6_bitmap *map)
@@ -102,13 +108,48 @@ static int put_block(void *context, struct dnsblv6_prefix block, const struct dn
 	return put_record(builder, &name, data, sizeof(data));
 }
 
+/* The RRs of the next of the plan's names, as a record. */
+static int encode_name(struct builder *builder, uint8_t *ret_data, size_t *ret_size)
+{
+	struct names_rrs rrs;
+	names_get(&builder->plan->names, builder->name_next++, builder->spec->ttl, &rrs);
+	return dnsblv6_record_encode_rrs(rrs.rrs, rrs.count, ret_data, BARE_RECORD_MAX, ret_size);
+}
+
+/* A list may have records for the apex; they stand behind the kind of their own record. */
+static int add_apex_records(struct builder *builder, uint8_t *data, size_t *size)
+{
+	const struct names_plan *names = &builder->plan->names;
+	uint8_t more[BARE_RECORD_MAX];
+	size_t more_size;
+	if (names->count == 0 || names->items[0].key_size != 0)
+		return DNSBLV6_OK;
+	int ret = encode_name(builder, more, &more_size);
+	if (ret == DNSBLV6_OK && *size + more_size > BARE_RECORD_MAX)
+		ret = DNSBLV6_ESPACE;
+	if (ret != DNSBLV6_OK)
+		return ret;
+	memcpy(data + *size, more + 1, more_size - 1);
+	*size += more_size - 1;
+	return DNSBLV6_OK;
+}
+
 static int put_apex(struct builder *builder)
 {
 	static const struct dnsblv6_labels apex = { 0 };
-	uint8_t data[APEX_RECORD_MAX];
+	uint8_t data[BARE_RECORD_MAX];
 	size_t size = apex_encode_apex(builder->spec, builder->result.serial, builder->job->keys,
 				       builder->job->key_count, data);
-	return size > 0 ? put_record(builder, &apex, data, size) : DNSBLV6_ESPACE;
+	int ret = size > 0 ? add_apex_records(builder, data, &size) : DNSBLV6_ESPACE;
+	return ret == DNSBLV6_OK ? put_record(builder, &apex, data, size) : ret;
+}
+
+static int put_name(struct builder *builder, const struct dnsblv6_key *key)
+{
+	uint8_t data[BARE_RECORD_MAX];
+	size_t size;
+	int ret = encode_name(builder, data, &size);
+	return ret == DNSBLV6_OK ? put_key(builder, key, data, size) : ret;
 }
 
 static int put_glue(struct builder *builder, size_t ns)
@@ -223,18 +264,42 @@ static int make_sections(const struct builder *builder, struct section *sections
 	return ret;
 }
 
-/*
- * Whatever begins before a key. Runs of keys may enclose others: of flat names
- * "9ffffff" and "a000000" have "_dnsblv6" between them, "dffffff" and "e000000"
- * the whole of a sub-zone "dialups".
- */
-static int put_due_sections(struct builder *builder, const struct dnsblv6_key *before)
+/* The section to begin next, if it begins before a key; NULL is behind all keys. */
+static const struct section *due_section(const struct builder *builder,
+					 const struct dnsblv6_key *before)
 {
+	if (builder->section_next == builder->section_count)
+		return NULL;
+	const struct section *section = &builder->sections[builder->section_next];
+	return before == NULL || compare_keys(&section->start, before) < 0 ? section : NULL;
+}
+
+/*
+ * Whatever comes before a key, or with NULL all that is left. Runs of keys may
+ * enclose others: of flat names "9ffffff" and "a000000" have "_dnsblv6" between
+ * them, "dffffff" and "e000000" the whole of a sub-zone "dialups". Domain names
+ * are anywhere: they are no run, but put one by one.
+ */
+static int put_due(struct builder *builder, const struct dnsblv6_key *before)
+{
+	const struct names_plan *names = &builder->plan->names;
 	const struct dnsblv6_labels *origin = builder->origin;
 	int ret = DNSBLV6_OK;
-	while (ret == DNSBLV6_OK && builder->section_next < builder->section_count &&
-	       compare_keys(&builder->sections[builder->section_next].start, before) < 0)
-		ret = put_section(builder, &builder->sections[builder->section_next++]);
+	while (ret == DNSBLV6_OK) {
+		const struct section *section = due_section(builder, before);
+		const struct dnsblv6_key *limit = section != NULL ? &section->start : before;
+		if (builder->name_next < names->count) {
+			struct dnsblv6_key key = names_key(names, builder->name_next);
+			if (limit == NULL || compare_keys(&key, limit) < 0) {
+				ret = put_name(builder, &key);
+				continue;
+			}
+		}
+		if (section == NULL)
+			break;
+		builder->section_next++;
+		ret = put_section(builder, section);
+	}
 	builder->origin = origin;
 	return ret;
 }
@@ -243,6 +308,7 @@ static int put_sections(struct builder *builder)
 {
 	size_t most = 1 + builder->plan->origin_count * SECTION_GLUE + builder->spec->ns_count;
 	builder->section_next = 0;
+	builder->name_next = 0;
 	builder->sections = calloc(most, sizeof(*builder->sections));
 	if (builder->sections == NULL)
 		return -ENOMEM;
@@ -252,8 +318,8 @@ static int put_sections(struct builder *builder)
 	struct dnsblv6_key apex = dnsblv6_key_of_apex();
 	if (ret == DNSBLV6_OK)
 		ret = chain_begin(builder->chain, &apex);
-	while (ret == DNSBLV6_OK && builder->section_next < builder->section_count)
-		ret = put_section(builder, &builder->sections[builder->section_next++]);
+	if (ret == DNSBLV6_OK)
+		ret = put_due(builder, NULL);
 	free(builder->sections);
 	builder->sections = NULL;
 	return ret;
@@ -292,6 +358,9 @@ static int put_segments(struct builder *builder)
 	int ret = DNSBLV6_OK;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->plan->origin_count; i++)
 		ret = segmenter_write(builder->writer, (uint16_t)i, &builder->plan->origins[i]);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->plan->clients.count; i++)
+		ret = segmenter_put(builder->writer, DNSBLV6_ORIGIN_ACL,
+				    &builder->plan->clients.items[i]);
 	return ret;
 }
 
@@ -304,6 +373,8 @@ static void mark_sets(const struct plan *plan, bool *is_used)
 		for (size_t j = 0; j < plan->origins[i].pieces.count; j++)
 			is_used[plan->origins[i].pieces.items[j].set] = true;
 	}
+	for (size_t i = 0; i < plan->clients.count; i++)
+		is_used[plan->clients.items[i].set] = true;
 }
 
 static int put_set(struct builder *builder, uint32_t set)
@@ -363,6 +434,7 @@ static int put_facts(struct builder *builder)
 		.block_count = plan->counts.blocks,
 		.ipv4_count = plan->counts.ipv4,
 		.ipv6_count = plan->counts.ipv6,
+		.name_count = plan->counts.names,
 	};
 	uint8_t data[DNSBLV6_FACTS_MAX];
 	size_t size = dnsblv6_facts_encode(&facts, data);

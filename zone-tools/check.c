@@ -217,6 +217,9 @@ static int check_lists(struct check *check, const struct dnsblv6_facts *before, 
 	if (status == EX_OK)
 		status = commands_exit_status(plan_make(&listing, &plan));
 	if (status == EX_OK)
+		status = commands_exit_status(
+			plan_add_names(&plan, &listing, NULL, &check->findings));
+	if (status == EX_OK)
 		guard_totals(&plan.counts, before, check->store, &check->limits, &check->findings);
 	progress_end(&check->progress);
 	plan_deinit(&plan);

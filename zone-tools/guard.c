@@ -157,4 +157,5 @@ void guard_totals(const struct plan_counts *counts, const struct dnsblv6_facts *
 		return;
 	check_change(limits, store, "IPv4 addresses", before->ipv4_count, counts->ipv4, findings);
 	check_change(limits, store, "IPv6 /64s", before->ipv6_count, counts->ipv6, findings);
+	check_change(limits, store, "names", before->name_count, counts->names, findings);
 }

@@ -17,24 +17,34 @@ struct text_chunk {
 	uint8_t bytes[CHUNK_SIZE];
 };
 
-static int keep_text(struct value_pool *pool, const struct dnsblv6_value *value,
-		     const uint8_t **ret_text)
+/* size is at most CHUNK_SIZE. */
+static int keep_bytes(struct text_chunk **chunks, const void *bytes, size_t size,
+		      const uint8_t **ret_bytes)
 {
-	struct text_chunk *chunk = pool->chunks;
-	if (chunk == NULL || CHUNK_SIZE - chunk->used < value->text_size) {
+	struct text_chunk *chunk = *chunks;
+	if (chunk == NULL || CHUNK_SIZE - chunk->used < size) {
 		chunk = malloc(sizeof(*chunk));
 		if (chunk == NULL)
 			return -ENOMEM;
-		chunk->next = pool->chunks;
+		chunk->next = *chunks;
 		chunk->used = 0;
-		pool->chunks = chunk;
+		*chunks = chunk;
 	}
 	uint8_t *kept = chunk->bytes + chunk->used;
-	if (value->text_size > 0)
-		memcpy(kept, value->text, value->text_size);
-	chunk->used += value->text_size;
-	*ret_text = kept;
+	if (size > 0)
+		memcpy(kept, bytes, size);
+	chunk->used += size;
+	*ret_bytes = kept;
 	return DNSBLV6_OK;
+}
+
+static void free_chunks(struct text_chunk *chunk)
+{
+	while (chunk != NULL) {
+		struct text_chunk *next = chunk->next;
+		free(chunk);
+		chunk = next;
+	}
 }
 
 /* FNV-1a */
@@ -94,7 +104,7 @@ int value_pool_add(struct value_pool *pool, const struct dnsblv6_value *value, u
 	if (!array_reserve(pool->values, pool->count + 1, &pool->capacity))
 		return -ENOMEM;
 	struct dnsblv6_value kept = *value;
-	ret = keep_text(pool, value, &kept.text);
+	ret = keep_bytes(&pool->chunks, value->text, value->text_size, &kept.text);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	*ret_number = (uint32_t)pool->count;
@@ -105,11 +115,7 @@ int value_pool_add(struct value_pool *pool, const struct dnsblv6_value *value, u
 
 void value_pool_deinit(struct value_pool *pool)
 {
-	while (pool->chunks != NULL) {
-		struct text_chunk *next = pool->chunks->next;
-		free(pool->chunks);
-		pool->chunks = next;
-	}
+	free_chunks(pool->chunks);
 	free(pool->values);
 	free(pool->slots);
 	memset(pool, 0, sizeof(*pool));
@@ -162,6 +168,53 @@ int dataset_add_origin(struct dataset *dataset, uint16_t origin)
 	return DNSBLV6_OK;
 }
 
+int listing_keep(struct listing *listing, const void *bytes, size_t size, const uint8_t **ret_bytes)
+{
+	return keep_bytes(&listing->chunks, bytes, size, ret_bytes);
+}
+
+static int add_name(struct listing *listing, size_t dataset, const struct dnsblv6_labels *name,
+		    struct name_entry entry)
+{
+	struct dataset *set = &listing->datasets[dataset];
+	struct dnsblv6_key key;
+	int ret = dnsblv6_key_from_labels(name->wire, name->size, &key);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	if (!array_reserve(set->names, set->name_count + 1, &set->name_capacity))
+		return -ENOMEM;
+	entry.key_size = key.size;
+	ret = keep_bytes(&listing->chunks, key.bytes, key.size, &entry.key);
+	if (ret == DNSBLV6_OK)
+		set->names[set->name_count++] = entry;
+	return ret;
+}
+
+int dataset_add_name(struct listing *listing, size_t dataset, const struct dnsblv6_labels *name,
+		     uint8_t reach, uint32_t value)
+{
+	return add_name(listing, dataset, name,
+			(struct name_entry){ .value = value, .reach = reach });
+}
+
+int dataset_add_record(struct listing *listing, size_t dataset, const struct dnsblv6_labels *name,
+		       const struct dnsblv6_rr *rr)
+{
+	struct name_entry entry = { .value = (uint32_t)listing->record_count,
+				    .reach = NAME_ITSELF,
+				    .is_record = true };
+	struct dnsblv6_rr kept = *rr;
+	if (listing->record_count >= UINT32_MAX ||
+	    !array_reserve(listing->records, listing->record_count + 1, &listing->record_capacity))
+		return -ENOMEM;
+	int ret = keep_bytes(&listing->chunks, rr->rdata, rr->rdata_size, &kept.rdata);
+	if (ret == DNSBLV6_OK)
+		ret = add_name(listing, dataset, name, entry);
+	if (ret == DNSBLV6_OK)
+		listing->records[listing->record_count++] = kept;
+	return ret;
+}
+
 /* ---- the whole ---- */
 
 int listing_init(struct listing *listing)
@@ -177,9 +230,12 @@ void listing_deinit(struct listing *listing)
 	value_pool_deinit(&listing->pool);
 	for (size_t i = 0; i < listing->dataset_count; i++) {
 		free(listing->datasets[i].entries);
+		free(listing->datasets[i].names);
 		free(listing->datasets[i].origins);
 	}
 	free(listing->datasets);
+	free(listing->records);
+	free_chunks(listing->chunks);
 	free(listing->origins);
 	free(listing->zone.soa_primary);
 	free(listing->zone.soa_mailbox);

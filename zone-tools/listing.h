@@ -11,7 +11,8 @@
  * dataset is what one "type:file,file" of the command line, one plain file,
  * or one $DATASET of a combined file gave; an address gets the values of every
  * dataset connected to its origin. Inside a dataset the longest prefix that
- * holds an address decides (resolve.h).
+ * holds an address decides (resolve.h). A dataset may list domain names instead
+ * (names.h). That of origin DNSBLV6_ORIGIN_ACL lists clients.
  *
  * Memory: a listing owns everything it is given; listing_deinit() takes a
  * zeroed or half-filled one. Functions return DNSBLV6_OK or -ENOMEM.
@@ -32,7 +33,7 @@ extern "C" {
 #define LISTING_A_DEFAULT   0x7f000002u /* 127.0.0.2, as rbldnsd and RFC 5782 */
 #define LISTING_TTL_DEFAULT 2100u	/* 35 minutes, as rbldnsd */
 
-struct text_chunk; /* memory of texts, in few pieces */
+struct text_chunk; /* memory of texts and names, in few pieces */
 
 /* Distinct values, numbered from 0 in the order they came. */
 struct value_pool {
@@ -68,8 +69,23 @@ enum duplicate_policy {
 	DUPLICATE_ALL,	 /* every value, unless one is an exclusion (ip4set, plain lists) */
 };
 
+/* Which names an entry speaks of; ".example" is both. */
+enum { NAME_ITSELF = 1, NAME_BELOW = 2 };
+
+/* A domain name of a list, or with is_record an RR at one. */
+struct name_entry {
+	const uint8_t *key; /* of the name relative to the origin (lib/format/key.h) */
+	uint32_t value;	    /* number in the pool, ENTRY_EXCLUDED; or of a record */
+	uint16_t key_size;
+	uint8_t reach; /* NAME_ITSELF, NAME_BELOW or both */
+	bool is_record;
+};
+
 struct dataset {
 	enum duplicate_policy policy;
+	struct name_entry *names; /* in the order of the file */
+	size_t name_count;
+	size_t name_capacity;
 	struct entry *entries; /* in the order of the file */
 	size_t entry_count;
 	size_t entry_capacity;
@@ -81,6 +97,16 @@ int dataset_add_entry(struct dataset *dataset, struct dnsblv6_prefix prefix, uin
 /* The range as its fewest prefixes. Both ends of one family, first <= last. */
 int dataset_add_range(struct dataset *dataset, struct dnsblv6_addr first, struct dnsblv6_addr last,
 		      uint32_t value);
+
+/* Names, RDATA and other bytes, of which there may be 16384, are copied into memory of the listing.
+ */
+struct listing;
+int dataset_add_name(struct listing *listing, size_t dataset, const struct dnsblv6_labels *name,
+		     uint8_t reach, uint32_t value);
+int listing_keep(struct listing *listing, const void *bytes, size_t size,
+		 const uint8_t **ret_bytes);
+int dataset_add_record(struct listing *listing, size_t dataset, const struct dnsblv6_labels *name,
+		       const struct dnsblv6_rr *rr);
 
 /* ---- the whole ---- */
 
@@ -103,6 +129,11 @@ struct zone_lines {
 
 struct listing {
 	struct value_pool pool;
+	struct dnsblv6_rr *records; /* of names, RDATA in the chunks */
+	size_t record_count;
+	size_t record_capacity;
+	struct text_chunk *chunks; /* of names */
+	bool has_acl;		   /* a dataset of origin DNSBLV6_ORIGIN_ACL */
 	struct dataset *datasets;
 	size_t dataset_count;
 	struct dnsblv6_labels *origins; /* [0] is the apex */

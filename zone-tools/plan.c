@@ -13,6 +13,8 @@ void plan_deinit(struct plan *plan)
 	for (size_t i = 0; i < plan->origin_count; i++)
 		plan_origin_deinit(&plan->origins[i]);
 	free(plan->origins);
+	names_deinit(&plan->names);
+	pieces_deinit(&plan->clients);
 	set_pool_deinit(&plan->sets);
 	*plan = (struct plan){ 0 };
 }
@@ -164,5 +166,16 @@ int plan_make(struct listing *listing, struct plan *ret_plan)
 	int ret = set_pool_init(&ret_plan->sets);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < listing->origin_count; i++)
 		ret = make_origin(ret_plan, listing, (uint16_t)i);
+	if (ret == DNSBLV6_OK && listing->has_acl)
+		ret = resolve_origin(listing, DNSBLV6_ORIGIN_ACL, &ret_plan->sets,
+				     &ret_plan->clients);
+	return ret;
+}
+
+int plan_add_names(struct plan *plan, struct listing *listing, const struct spec *spec,
+		   struct findings *findings)
+{
+	int ret = names_make(listing, spec, findings, &plan->names);
+	plan->counts.names = plan->names.listed_count;
 	return ret;
 }

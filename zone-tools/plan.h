@@ -10,6 +10,7 @@
  * A plan owns its memory; plan_deinit() takes a zeroed or half-made one.
  */
 
+#include "zone-tools/names.h"
 #include "zone-tools/ranges.h"
 #include "zone-tools/resolve.h"
 
@@ -31,6 +32,7 @@ struct plan_counts {
 	uint64_t ipv4;	      /* addresses */
 	uint64_t ipv6;	      /* /64s */
 	uint64_t blocks;      /* /25s and /57s */
+	uint64_t names;	      /* domain names */
 	bool has_clear_point; /* the list names an address that must never be listed */
 };
 
@@ -40,10 +42,15 @@ struct plan {
 	struct set_pool sets;
 	struct value_pool *pool;   /* borrowed from the listing */
 	struct plan_counts counts; /* of all origins together */
+	struct names_plan names;	   /* of domain names */
+	struct pieces clients;	   /* of the acl, with a set for each */
 };
 
 /* DNSBLV6_OK or -ENOMEM. listing must outlive the plan. */
 int plan_make(struct listing *listing, struct plan *ret_plan);
+/* Then its domain names, when it is known what else the zone has: as names_make(). */
+int plan_add_names(struct plan *plan, struct listing *listing, const struct spec *spec,
+		   struct findings *findings);
 void plan_deinit(struct plan *plan);
 
 /* ---- an origin, or a part of one: for plan_make() and region.c ---- */

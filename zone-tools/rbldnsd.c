@@ -23,9 +23,10 @@ static const struct type_row {
 	[RBLDNSD_IP6TRIE] = { "ip6trie", DUPLICATE_FIRST, true, false, false },
 	[RBLDNSD_IP6TSET] = { "ip6tset", DUPLICATE_FIRST, false, true, false },
 	[RBLDNSD_COMBINED] = { "combined", DUPLICATE_FIRST, false, false, false },
+	[RBLDNSD_DNSET] = { "dnset", DUPLICATE_ALL, false, false, false },
+	[RBLDNSD_GENERIC] = { "generic", DUPLICATE_ALL, false, false, false },
+	[RBLDNSD_ACL] = { "acl", DUPLICATE_FIRST, true, false, false },
 };
-
-static const char *const foreign_types[] = { "dnset", "dnhash", "generic", "acl" };
 
 static bool is_name(const char *known, const char *name, size_t name_size)
 {
@@ -43,15 +44,6 @@ int rbldnsd_type_find(const char *name, size_t name_size, enum rbldnsd_type *ret
 	return DNSBLV6_ENOTFOUND;
 }
 
-bool rbldnsd_type_is_foreign(const char *name, size_t name_size)
-{
-	for (unsigned i = 0; i < sizeof(foreign_types) / sizeof(foreign_types[0]); i++) {
-		if (is_name(foreign_types[i], name, name_size))
-			return true;
-	}
-	return false;
-}
-
 /* ---- the dataset that is open ---- */
 
 static const struct dnsblv6_value built_in_value = { .a = LISTING_A_DEFAULT };
@@ -59,6 +51,11 @@ static const struct dnsblv6_value built_in_value = { .a = LISTING_A_DEFAULT };
 static struct dataset *dataset_of(struct rbldnsd *reader)
 {
 	return &reader->reading->listing->datasets[reader->set.dataset];
+}
+
+struct dnsblv6_value rbldnsd_default(const struct rbldnsd *reader)
+{
+	return reader->set.raw.values[reader->set.default_number];
 }
 
 void rbldnsd_scope_deinit(struct rbldnsd_scope *scope)
@@ -141,6 +138,11 @@ static void number_entries(struct rbldnsd *reader, const uint32_t *numbers)
 			continue;
 		entry->value = numbers[is_tset ? set->default_number : entry->value];
 	}
+	for (size_t i = 0; i < dataset->name_count; i++) {
+		struct name_entry *name = &dataset->names[i];
+		if (!name->is_record && name->value != ENTRY_EXCLUDED)
+			name->value = numbers[name->value];
+	}
 }
 
 int rbldnsd_set_end(struct rbldnsd *reader)
@@ -198,7 +200,7 @@ static int grow_table(struct prefix_table *table, const struct entry *entries)
 }
 
 /* Every entry of the dataset is in the table: numbers are those of the entries. */
-static int add_to_trie(struct rbldnsd *reader, struct dnsblv6_prefix prefix, uint32_t value)
+int rbldnsd_add_once(struct rbldnsd *reader, struct dnsblv6_prefix prefix, uint32_t value)
 {
 	struct prefix_table *table = &reader->set.prefixes;
 	struct dataset *dataset = dataset_of(reader);
@@ -274,7 +276,7 @@ static int add_entry(struct rbldnsd *reader, const struct rbldnsd_range *range, 
 	if (type == RBLDNSD_IP4SET)
 		return add_octet_ranges(dataset_of(reader), range, value);
 	if (types[type].is_trie)
-		return add_to_trie(reader, prefix, value);
+		return rbldnsd_add_once(reader, prefix, value);
 	return dataset_add_entry(dataset_of(reader), prefix, value);
 }
 
@@ -287,9 +289,9 @@ static bool is_too_large(const struct rbldnsd *reader, const struct rbldnsd_rang
 	return reader->range_max <= size;
 }
 
-static int keep_value(struct rbldnsd *reader, const char *text,
-		      const struct dnsblv6_value *fallback, uint32_t *ret_number,
-		      const char **ret_fault)
+int rbldnsd_keep_value(struct rbldnsd *reader, const char *text,
+		       const struct dnsblv6_value *fallback, uint32_t *ret_number,
+		       const char **ret_fault)
 {
 	struct dnsblv6_value value;
 	bool is_cut = false;
@@ -302,8 +304,8 @@ static int keep_value(struct rbldnsd *reader, const char *text,
 }
 
 /* What stands behind the address of an entry. */
-static int read_entry_value(struct rbldnsd *reader, const char *at, uint32_t *ret_number,
-			    const char **ret_fault)
+int rbldnsd_read_value(struct rbldnsd *reader, const char *at, uint32_t *ret_number,
+		       const char **ret_fault)
 {
 	struct rbldnsd_set *set = &reader->set;
 	*ret_fault = NULL;
@@ -312,8 +314,8 @@ static int read_entry_value(struct rbldnsd *reader, const char *at, uint32_t *re
 	/* A tset has one value; rbldnsd passes over what its lines say beyond the address. */
 	if (types[set->type].is_tset || *at == '\0' || is_comment(*at))
 		return DNSBLV6_OK;
-	struct dnsblv6_value fallback = set->raw.values[set->default_number];
-	return keep_value(reader, at, &fallback, ret_number, ret_fault);
+	struct dnsblv6_value fallback = rbldnsd_default(reader);
+	return rbldnsd_keep_value(reader, at, &fallback, ret_number, ret_fault);
 }
 
 static const char *read_address(struct rbldnsd *reader, bool is_exclusion, const char **at,
@@ -345,7 +347,7 @@ static int read_entry(struct rbldnsd *reader, const char *at)
 	uint32_t value = ENTRY_EXCLUDED;
 	int ret = DNSBLV6_OK;
 	if (fault == NULL && !is_exclusion)
-		ret = read_entry_value(reader, at, &value, &fault);
+		ret = rbldnsd_read_value(reader, at, &value, &fault);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	if (fault != NULL) {
@@ -367,7 +369,7 @@ static int read_default(struct rbldnsd *reader, const char *text)
 		return DNSBLV6_OK;
 	}
 	const char *fault;
-	int ret = keep_value(reader, text, &built_in_value, &set->default_number, &fault);
+	int ret = rbldnsd_keep_value(reader, text, &built_in_value, &set->default_number, &fault);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	if (fault != NULL)
@@ -381,6 +383,24 @@ static bool is_default_line(const struct rbldnsd *reader, const char *line)
 {
 	/* "::1" is an address, but not where rbldnsd looks for groups of a /64 */
 	return line[0] == ':' && (reader->set.type != RBLDNSD_IP6TRIE || line[1] != ':');
+}
+
+static int read_content(struct rbldnsd *reader, const char *line)
+{
+	switch (reader->set.type) {
+	case RBLDNSD_GENERIC:
+		return rbldnsd_record_read(reader, line);
+	case RBLDNSD_ACL:
+		return rbldnsd_acl_read(reader, line);
+	case RBLDNSD_DNSET:
+		if (line[0] != ':')
+			return rbldnsd_name_read(reader, line);
+		break;
+	default:
+		break;
+	}
+	return is_default_line(reader, line) ? read_default(reader, line)
+					     : read_entry(reader, line);
 }
 
 /* ---- lines ---- */
@@ -397,8 +417,7 @@ static int read_in_dataset(struct rbldnsd *reader, const char *line)
 			     "no $DATASET before it in this file");
 		return DNSBLV6_OK;
 	}
-	return is_default_line(reader, line) ? read_default(reader, line)
-					     : read_entry(reader, line);
+	return read_content(reader, line);
 }
 
 int rbldnsd_read_line(struct rbldnsd *reader, const char *line)
@@ -426,8 +445,9 @@ int rbldnsd_new(struct reading *reading, enum rbldnsd_type type, struct rbldnsd 
 	reader->type = type;
 	if (type != RBLDNSD_COMBINED) {
 		int ret = rbldnsd_set_begin(reader, type);
+		uint16_t origin = type == RBLDNSD_ACL ? DNSBLV6_ORIGIN_ACL : 0;
 		if (ret == DNSBLV6_OK)
-			ret = dataset_add_origin(dataset_of(reader), 0);
+			ret = dataset_add_origin(dataset_of(reader), origin);
 		if (ret != DNSBLV6_OK) {
 			rbldnsd_free(reader);
 			return ret;
@@ -447,12 +467,15 @@ void rbldnsd_free(struct rbldnsd *reader)
 	free(reader);
 }
 
-void rbldnsd_begin_file(struct rbldnsd *reader)
+int rbldnsd_begin_file(struct rbldnsd *reader)
 {
 	if (reader->type == RBLDNSD_COMBINED)
 		reader->is_detached = true;
+	else if (reader->type == RBLDNSD_ACL)
+		return rbldnsd_acl_begin_file(reader);
 	else if (!types[reader->type].is_tset)
 		reader->set.default_number = 0; /* the built-in value is the first of its pool */
+	return DNSBLV6_OK;
 }
 
 int rbldnsd_end(struct rbldnsd *reader)

@@ -7,7 +7,8 @@
  * Flow: sources.c has lines of the files of one "TYPE:FILE,FILE" -> a reader
  *       makes datasets of them.
  * rbldnsd.c knows entries and sub-zones, rbldnsd_special.c the lines that
- * begin with a dollar sign, rbldnsd_address.c and rbldnsd_value.c what an
+ * begin with a dollar sign, rbldnsd_name.c lists of names and records,
+ * rbldnsd_acl.c lists of clients, rbldnsd_address.c and rbldnsd_value.c what an
  * entry is made of. docs/rbldnsd.md says where rbldnsd and its manual differ,
  * and where we differ from both.
  *
@@ -35,13 +36,13 @@ enum rbldnsd_type {
 	RBLDNSD_IP6TRIE,
 	RBLDNSD_IP6TSET,
 	RBLDNSD_COMBINED,
+	RBLDNSD_DNSET,
+	RBLDNSD_GENERIC,
+	RBLDNSD_ACL,
 };
 
 /* DNSBLV6_ENOTFOUND for any other name. */
 int rbldnsd_type_find(const char *name, size_t name_size, enum rbldnsd_type *ret_type);
-/* The types that list domain names or other records: known, and no use here. */
-bool rbldnsd_type_is_foreign(const char *name, size_t name_size);
-
 struct rbldnsd;
 
 /* reading is borrowed until rbldnsd_free(). */
@@ -49,7 +50,7 @@ int rbldnsd_new(struct reading *reading, enum rbldnsd_type type, struct rbldnsd 
 void rbldnsd_free(struct rbldnsd *reader);
 
 /* Default values do not last from one file to the next. */
-void rbldnsd_begin_file(struct rbldnsd *reader);
+int rbldnsd_begin_file(struct rbldnsd *reader);
 /* line ends in NUL and has no blanks at its end. */
 int rbldnsd_read_line(struct rbldnsd *reader, const char *line);
 /* Nothing is in the listing for good before this. */

@@ -135,15 +135,29 @@ static const char *parse_ip4tset(struct octets octets, struct rbldnsd_range *ret
 	return NULL;
 }
 
+/* The last octet given is the last of the address. */
+static uint32_t make_host(struct octets octets)
+{
+	uint32_t last_octet = octets.addr >> (32 - octets.bits) & 255;
+	return octets.bits < 32 ? (octets.addr & mask_of(octets.bits - 8)) | last_octet
+				: octets.addr;
+}
+
+bool rbldnsd_address_parse_host(const char **at, uint32_t *ret_host)
+{
+	struct octets octets;
+	if (parse_octets(at, &octets) != NULL)
+		return false;
+	*ret_host = make_host(octets);
+	return true;
+}
+
 const char *rbldnsd_address_parse_a(const char **at, uint32_t *ret_a)
 {
 	struct octets octets;
 	if (parse_octets(at, &octets) != NULL)
 		return "not an A value";
-	uint32_t last_octet = octets.addr >> (32 - octets.bits) & 255;
-	uint32_t a = octets.addr;
-	if (octets.bits < 32)
-		a = (a & mask_of(octets.bits - 8)) | last_octet;
+	uint32_t a = make_host(octets);
 	if (a == 0)
 		return "A value is zero";
 	if (octets.bits == 8)

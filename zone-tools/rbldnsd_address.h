@@ -41,6 +41,8 @@ const char *rbldnsd_address_parse(enum rbldnsd_type type, bool is_exclusion, con
  * and "127.1.5" is 127.1.0.5. Never 0.0.0.0.
  */
 const char *rbldnsd_address_parse_a(const char **at, uint32_t *ret_a);
+/* The same as a generic list has it: "5" is 0.0.0.5, and 0.0.0.0 is an address. */
+bool rbldnsd_address_parse_host(const char **at, uint32_t *ret_host);
 
 #ifdef __cplusplus
 }

@@ -90,7 +90,7 @@ static bool take_time(const char **at, uint32_t *ret_seconds)
 	return true;
 }
 
-static bool take_ttl(const char **at, uint32_t fallback, uint32_t *ret_ttl)
+bool rbldnsd_take_ttl(const char **at, uint32_t fallback, uint32_t *ret_ttl)
 {
 	uint32_t ttl;
 	if (!take_time(at, &ttl) || ttl > TTL_MAX)
@@ -144,6 +144,8 @@ static uint32_t list_ttl(struct rbldnsd *reader)
 
 /* ---- $SOA, $NS, $NAMESERVER, $TTL ---- */
 
+static const char not_in_acl[] = "an acl says nothing about the zone";
+
 static bool take_soa_numbers(const char **at, struct zone_lines *soa)
 {
 	return take_number(at, &soa->soa_serial) && take_time(at, &soa->soa_refresh) &&
@@ -154,13 +156,15 @@ static bool take_soa_numbers(const char **at, struct zone_lines *soa)
 static int read_soa(struct rbldnsd *reader, const char *at, const char **ret_fault)
 {
 	struct zone_lines *zone = &reader->reading->listing->zone;
-	if (zone->has_soa)
+	if (reader->type == RBLDNSD_ACL)
+		*ret_fault = not_in_acl;
+	if (zone->has_soa || *ret_fault != NULL)
 		return DNSBLV6_OK; /* only the first one counts */
 
 	struct zone_lines soa = *zone;
 	static const char usage[] =
 		"$SOA takes ttl, origin, person, serial, refresh, retry, expire, minttl";
-	if (!take_ttl(&at, list_ttl(reader), &soa.soa_ttl)) {
+	if (!rbldnsd_take_ttl(&at, list_ttl(reader), &soa.soa_ttl)) {
 		*ret_fault = usage;
 		return DNSBLV6_OK;
 	}
@@ -211,10 +215,12 @@ static int add_ns(struct rbldnsd *reader, char *name)
 static int read_ns(struct rbldnsd *reader, const char *at, const char **ret_fault)
 {
 	struct zone_lines *zone = &reader->reading->listing->zone;
-	if (zone->ns_count > 0)
+	if (reader->type == RBLDNSD_ACL)
+		*ret_fault = not_in_acl;
+	if (zone->ns_count > 0 || *ret_fault != NULL)
 		return DNSBLV6_OK; /* only the first line counts */
 	uint32_t ttl;
-	if (!take_ttl(&at, list_ttl(reader), &ttl) || *at == '\0') {
+	if (!rbldnsd_take_ttl(&at, list_ttl(reader), &ttl) || *at == '\0') {
 		*ret_fault = "$NS takes ttl and names";
 		return DNSBLV6_OK;
 	}
@@ -235,7 +241,7 @@ static int read_ns(struct rbldnsd *reader, const char *at, const char **ret_faul
 static int read_ttl(struct rbldnsd *reader, const char *at, const char **ret_fault)
 {
 	uint32_t ttl;
-	if (take_ttl(&at, LISTING_TTL_DEFAULT, &ttl) && *at == '\0')
+	if (rbldnsd_take_ttl(&at, LISTING_TTL_DEFAULT, &ttl) && *at == '\0')
 		scope_of(reader)->ttl = ttl;
 	else
 		*ret_fault = "$TTL takes a time";
@@ -440,13 +446,13 @@ static int open_dataset(struct rbldnsd *reader, const char *word, size_t size)
 	size_t name_size = colon != NULL ? (size_t)(colon - word) : size;
 	enum rbldnsd_type type;
 	int ret = rbldnsd_type_find(word, name_size, &type);
-	if (ret == DNSBLV6_OK && type != RBLDNSD_COMBINED) {
+	if (ret == DNSBLV6_OK && type != RBLDNSD_COMBINED && type != RBLDNSD_ACL) {
 		reader->is_lost = false;
 		return rbldnsd_set_begin(reader, type);
 	}
-	bool is_foreign = rbldnsd_type_is_foreign(word, name_size) || ret == DNSBLV6_OK;
-	refuse_list(reader, is_foreign ? "a dataset of this type has no place in the zone"
-				       : "unknown dataset type");
+	refuse_list(reader, ret == DNSBLV6_OK
+				    ? "a dataset of this type has no place in a combined list"
+				    : "unknown dataset type");
 	reader->is_lost = true;
 	return DNSBLV6_OK;
 }

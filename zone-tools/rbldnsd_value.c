@@ -129,6 +129,8 @@ struct dnsblv6_value rbldnsd_value_compile(const struct dnsblv6_value *raw,
 					   const struct rbldnsd_scope *scope, uint8_t *ret_text)
 {
 	struct output out = { ret_text, 0 };
+	if (raw->a == 0 && raw->ttl != 0)
+		return (struct dnsblv6_value){ .ttl = raw->ttl, .text = ret_text };
 	struct piece text = { raw->text, raw->text_size };
 	struct piece base = variable(scope, RBLDNSD_VARIABLE_BASE);
 

@@ -45,7 +45,8 @@ const char *rbldnsd_value_parse(const char *text, const struct dnsblv6_value *fa
 
 /*
  * raw as dnsblv6_value_expand() wants it. Its text is written to ret_text,
- * which has RBLDNSD_TEXT_MAX bytes, and borrowed from there.
+ * which has RBLDNSD_TEXT_MAX bytes, and borrowed from there. An action of an
+ * acl (DNSBLV6_ORIGIN_ACL) stays as it is.
  */
 struct dnsblv6_value rbldnsd_value_compile(const struct dnsblv6_value *raw,
 					   const struct rbldnsd_scope *scope, uint8_t *ret_text);

@@ -143,8 +143,9 @@ static int read_file(struct reading *reading, const char *path, const struct sin
 	if (ret != DNSBLV6_OK)
 		return end_of_file(reading, ret);
 	if (sink->rbldnsd != NULL)
-		rbldnsd_begin_file(sink->rbldnsd);
-	ret = end_of_file(reading, read_lines(reading, file, sink));
+		ret = rbldnsd_begin_file(sink->rbldnsd);
+	if (ret == DNSBLV6_OK)
+		ret = end_of_file(reading, read_lines(reading, file, sink));
 	listfile_close(file);
 	return ret;
 }
@@ -201,13 +202,10 @@ static size_t type_size(const char *list)
 	return list[size] == ':' ? size : 0;
 }
 
-static int refuse_type(struct reading *reading, const char *list, size_t size)
+static int refuse_type(struct reading *reading, const char *list)
 {
-	bool is_foreign = rbldnsd_type_is_foreign(list, size);
 	findings_add(reading->findings, FINDING_REFUSAL, (struct place){ .file = NULL },
-		     "list refused", list, strlen(list),
-		     is_foreign ? "lists of this type have no place in the zone"
-				: "unknown type; plain:FILE is any file");
+		     "list refused", list, strlen(list), "unknown type; plain:FILE is any file");
 	return -EINVAL;
 }
 
@@ -220,7 +218,14 @@ static int read_list(struct reading *reading, const char *list)
 		return read_plain(reading, list + size + 1);
 	enum rbldnsd_type type;
 	if (rbldnsd_type_find(list, size, &type) != DNSBLV6_OK)
-		return refuse_type(reading, list, size);
+		return refuse_type(reading, list);
+	if (type == RBLDNSD_ACL && reading->listing->has_acl) {
+		findings_add(reading->findings, FINDING_REFUSAL, (struct place){ .file = NULL },
+			     "list refused", list, strlen(list),
+			     "a zone has one acl; give its files as one: acl:FILE,FILE");
+		return -EINVAL;
+	}
+	reading->listing->has_acl |= type == RBLDNSD_ACL;
 	return read_rbldnsd(reading, type, list + size + 1);
 }
 
@@ -229,7 +234,7 @@ static void expect_entries(struct reading *reading, const char *list, uint64_t r
 {
 	if (reading->listed_count == 0 && reading->findings->refusal_count == refusals_before)
 		findings_add(reading->findings, FINDING_REFUSAL, (struct place){ .file = list },
-			     "list refused", NULL, 0, "list is empty: not one address in it");
+			     "list refused", NULL, 0, "list is empty: not one entry in it");
 }
 
 int sources_read(struct listing *listing, const char *list, const struct sources_options *options,

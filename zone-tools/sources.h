@@ -9,7 +9,7 @@
  *
  * A LIST is "FILE" or "plain:FILE" (one address, CIDR or range a line), "-"
  * for standard input, or "TYPE:FILE[,FILE...]" where TYPE is ip4set, ip4trie,
- * ip4tset, ip6trie, ip6tset or combined: rbldnsd's own notation, several files
+ * ip4tset, ip6trie, ip6tset, dnset, generic, acl or combined: rbldnsd's own notation, several files
  * read as if they were one. What stands before a colon is a TYPE unless it has
  * a slash or a dot in it, so "./odd:name" is a file.
  */

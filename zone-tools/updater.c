@@ -111,6 +111,7 @@ static int check_totals(struct updater *updater)
 	struct plan_counts now = { .ipv4 = facts->ipv4_count + after->ipv4 - before->ipv4,
 				   .ipv6 = facts->ipv6_count + after->ipv6 - before->ipv6,
 				   .blocks = facts->block_count + after->blocks - before->blocks,
+				   .names = facts->name_count,
 				   .has_clear_point = after->has_clear_point };
 	guard_totals(&now, facts, job->path, job->limits, job->findings);
 	if (job->findings->refusal_count > 0)

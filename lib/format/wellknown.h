@@ -24,6 +24,10 @@ struct dnsblv6_testpoint {
 	bool is_listed;
 };
 
+/* The same of lists of domain names: one label each. */
+#define DNSBLV6_NAME_LISTED "test"
+#define DNSBLV6_NAME_CLEAR  "invalid"
+
 /* A bitmap with a fixed value, chosen so that some address filter eats it. */
 struct dnsblv6_canary {
 	struct dnsblv6_addr block; /* first address of its /25, below 127/8 */

@@ -82,6 +82,16 @@ class lists
 		return result;
 	}
 
+	// ".name A TTL text", "*.name ...", "!name"; "name TTL TYPE" and the size of its RDATA.
+	lines names(size_t dataset = 0) const
+	{
+		lines result;
+		const struct dataset &set = listing.datasets[dataset];
+		for (size_t i = 0; i < set.name_count; i++)
+			result.push_back(name_text(set.names[i]));
+		return result;
+	}
+
 	// Names of the origins of a dataset; "" is the apex.
 	lines origins(size_t dataset) const
 	{
@@ -124,10 +134,35 @@ class lists
 		dnsblv6_prefix_format({ entry.first, entry.prefix_len }, text);
 		if (entry.value == ENTRY_EXCLUDED)
 			return "!" + std::string(text);
-		const dnsblv6_value &value = listing.pool.values[entry.value];
+		return text + std::string(" ") + value_text(entry.value);
+	}
+
+	std::string name_text(const struct name_entry &entry) const
+	{
+		char text[DNSBLV6_NAME_TEXT_SIZE];
+		dnsblv6_labels name = {};
+		if (dnsblv6_key_to_labels(entry.key, entry.key_size, &name) != DNSBLV6_OK)
+			return "bad key";
+		dnsblv6_name_format(name.wire, name.size, text);
+		if (entry.is_record) {
+			const dnsblv6_rr &rr = listing.records[entry.value];
+			return text + std::string(" ") + std::to_string(rr.ttl) + " " +
+			       std::to_string(rr.type) + " " + std::to_string(rr.rdata_size);
+		}
+		const std::string reach = entry.reach == NAME_BELOW    ? "*."
+					  : entry.reach == NAME_ITSELF ? ""
+								       : ".";
+		if (entry.value == ENTRY_EXCLUDED)
+			return "!" + reach + text;
+		return reach + text + " " + value_text(entry.value);
+	}
+
+	std::string value_text(uint32_t number) const
+	{
+		const dnsblv6_value &value = listing.pool.values[number];
 		char a[DNSBLV6_ADDR_TEXT_SIZE];
 		dnsblv6_addr_format(dnsblv6_addr_from_ipv4(value.a), a);
-		std::string result = text + std::string(" ") + a + " " + std::to_string(value.ttl);
+		std::string result = a + std::string(" ") + std::to_string(value.ttl);
 		if (value.text_size > 0)
 			result += " " + template_text(value);
 		return result;

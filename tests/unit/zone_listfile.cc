@@ -267,7 +267,7 @@ TEST_CASE("a list without an address is refused", "[zone-tools][sources]")
 	lists read;
 	CHECK(read.add(s.type, s.content) == DNSBLV6_OK);
 	CHECK(read.counts.refusal_count == 1);
-	CHECK_THAT(read.findings(), Catch::Contains("list refused (list is empty: not one address"
+	CHECK_THAT(read.findings(), Catch::Contains("list refused (list is empty: not one entry"
 						    " in it)"));
 }
 
@@ -322,11 +322,14 @@ TEST_CASE("the type of a list is what stands before the colon", "[zone-tools][so
 		CHECK(read.add_path(read.dir().file("odd:name")) == DNSBLV6_OK);
 		CHECK(read.entries().size() == 1);
 	}
-	SECTION("rbldnsd's types for names have no place here")
+	SECTION("there is one acl")
 	{
-		CHECK(read.add_path("dnset:x") == -EINVAL);
-		CHECK(read.findings() == "error: list refused, text=\"dnset:x\""
-					 " (lists of this type have no place in the zone)\n");
+		write_file(read.dir().file("acl"), "192.0.2.1\n");
+		const std::string list = "acl:" + read.dir().file("acl");
+		CHECK(read.add_path(list) == DNSBLV6_OK);
+		CHECK(read.add_path(list) == -EINVAL);
+		CHECK(read.findings() == "error: list refused, text=\"acl:acl\""
+					 " (a zone has one acl; give its files as one: acl:FILE,FILE)\n");
 	}
 	SECTION("anything else is unknown")
 	{

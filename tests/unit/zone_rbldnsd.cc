@@ -707,7 +707,7 @@ TEST_CASE("in the next file the last dataset goes on behind a special entry",
 
 TEST_CASE("a $DATASET line that is wrong says so", "[zone-tools][rbldnsd]")
 {
-	const char foreign[] = "a dataset of this type has no place in the zone";
+	const char foreign[] = "a dataset of this type has no place in a combined list";
 	struct sample {
 		const char *text;
 		const char *what;
@@ -716,7 +716,7 @@ TEST_CASE("a $DATASET line that is wrong says so", "[zone-tools][rbldnsd]")
 	auto s = GENERATE_COPY(
 		sample{ "$DATASET foo @", "list refused", "unknown dataset type" },
 		sample{ "$DATASET IP4SET @", "list refused", "unknown dataset type" },
-		sample{ "$DATASET generic @", "list refused", foreign },
+		sample{ "$DATASET acl @", "list refused", foreign },
 		sample{ "$DATASET combined @", "list refused", foreign },
 		sample{ "$DATASET # x", "list refused", "$DATASET takes a type and sub-zones" },
 		sample{ "$DATASET ip4set", "line refused",
