@@ -212,7 +212,7 @@ static bool begin_zone(struct reply *reply, uint64_t now_s)
 
 static enum reply_result ask_zone(struct reply *reply, bool has_do, uint64_t now_s)
 {
-	if (!begin_zone(reply, now_s))
+	if (!begin_zone(reply, now_s) || reply->client.verdict == CLIENTS_BROKEN)
 		return REPLY_SERVFAIL;
 	reply->has_dnssec = has_do && reply->zone->is_signed && !reply->face->is_classic;
 	enum reply_result result =
@@ -366,6 +366,36 @@ static size_t answer_transfer_question(struct answer *answer, const struct quest
 			      : refuse_transfer(answer, question, TRANSFER_CLASSIC);
 }
 
+/* ---- clients ---- */
+
+/*
+ * True when the client gets what every client gets, or in a classic zone what
+ * reply->client says. A bitmap zone may be signed, and the caches behind it share
+ * what one client is told: there it is refused, and never told what is not so.
+ */
+static bool is_answered(struct answer *answer, const struct answer_query *query)
+{
+	struct reply *reply = &answer->reply;
+	reply->client.verdict = CLIENTS_PASS;
+	/* What is wrong with the zone is said to everybody. */
+	if (zone_begin(reply->zone) == 0)
+		reply->client = clients_judge(reply->zone, query->client);
+	if (reply->client.verdict == CLIENTS_EMPTY || reply->client.verdict == CLIENTS_LISTED)
+		return reply->face->is_classic;
+	return reply->client.verdict == CLIENTS_PASS || reply->client.verdict == CLIENTS_BROKEN;
+}
+
+static size_t turn_away(struct answer *answer, const struct question *question)
+{
+	uint64_t *counters = counters_of_face(&answer->counters, answer->reply.face->index);
+	if (answer->reply.client.verdict == CLIENTS_IGNORE) {
+		count(answer, COUNTERS_SERVER_DROPPED);
+		return 0;
+	}
+	counters_count(&counters[COUNTERS_FACE_REFUSED]);
+	return refuse_with_reason(answer, question, KNOT_RCODE_REFUSED, EDE_PROHIBITED);
+}
+
 /* ---- questions ---- */
 
 static size_t answer_face(struct answer *answer, const struct question *question,
@@ -378,6 +408,8 @@ static size_t answer_face(struct answer *answer, const struct question *question
 		counters_count(&counters[COUNTERS_FACE_TCP]);
 	if (is_transfer(reply->qtype))
 		return answer_transfer_question(answer, question, query);
+	if (!is_answered(answer, query))
+		return turn_away(answer, question);
 
 	if (!begin_response(answer, question))
 		return 0;
@@ -560,6 +592,8 @@ static size_t answer_quickly(struct answer *answer, const struct answer_query *q
 		return 0;
 	struct zone *zone = face->zone;
 	if (zone->facts.expires_s != 0 && query->now_s >= zone->facts.expires_s)
+		return 0;
+	if (zone->has_clients && clients_judge(zone, query->client).verdict != CLIENTS_PASS)
 		return 0;
 	const struct question envelope = { .has_edns = question.has_edns,
 					   .edns_payload = question.payload };

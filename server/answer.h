@@ -17,7 +17,8 @@
  *     NOTIMP     an opcode other than QUERY; meta types that are no transfer
  *     BADVERS    EDNS version above 0
  *     REFUSED    class other than IN; no zone of ours; a transfer by somebody
- *                who is no secondary of the zone, or of a classic zone
+ *                who is no secondary of the zone, or of a classic zone; a client
+ *                that the store's own list (clients.h) refuses; one that it ignores gets silence
  *     SERVFAIL   a zone of ours that has no store to answer from, or an expired one
  *     NOTAUTH    a TSIG that is not good; AXFR and IXFR of a name inside a zone
  *
@@ -55,7 +56,7 @@ struct answer_query {
 	size_t size;
 	bool is_tcp;
 	uint64_t now_s;		       /* Unix time, for stores that expire */
-	const struct sockaddr *client; /* NULL: nobody who may transfer */
+	const struct sockaddr *client; /* NULL: nobody that any list knows */
 	bool is_busy;		       /* there is no room for another transfer */
 };
 

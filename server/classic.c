@@ -341,6 +341,33 @@ static enum reply_result answer_address(const struct scope *scope, const uint8_t
 	return answer_negative(scope->reply, exists ? REPLY_NODATA : REPLY_NXDOMAIN);
 }
 
+/* ---- domain names of lists ---- */
+
+/* What only makes sense where the zone is signed, under its own name. */
+static bool is_of_signing(uint16_t type)
+{
+	return type == KNOT_RRTYPE_RRSIG || type == KNOT_RRTYPE_NSEC ||
+	       type == KNOT_RRTYPE_DNSKEY || type == KNOT_RRTYPE_ZONEMD;
+}
+
+/* They are names of the bitmap zone, and of this one. otherwise: where there is nothing. */
+static enum reply_result answer_name(struct reply *reply, enum reply_result otherwise)
+{
+	struct dnsblv6_key key;
+	struct zone_match match;
+	int ret = dnsblv6_key_from_labels(reply->labels, reply->labels_size, &key);
+	if (ret == DNSBLV6_OK)
+		ret = zone_find(reply->zone, &key, &match);
+	if (ret == DNSBLV6_OK && !is_of_signing(reply->qtype) &&
+	    dnsblv6_record_kind(match.entry.record.data, match.entry.record.size) ==
+		    DNSBLV6_RECORD_RRSETS &&
+	    statics_put(reply, &match.entry))
+		return REPLY_NOERROR;
+	if (ret != DNSBLV6_OK && ret != ZONE_EMPTY && ret != DNSBLV6_ENOTFOUND)
+		return REPLY_SERVFAIL;
+	return answer_negative(reply, ret == DNSBLV6_ENOTFOUND ? otherwise : REPLY_NODATA);
+}
+
 /*
  * The classic zone has the SOA and the NS of the bitmap zone, under its own
  * name. No signature of the store is good for that name, so it is not signed.
@@ -351,19 +378,36 @@ static enum reply_result answer_apex(struct reply *reply)
 		reply_put_soa(reply);
 		return REPLY_NOERROR;
 	}
-	if (reply->qtype != KNOT_RRTYPE_NS)
-		return answer_negative(reply, REPLY_NODATA);
+	return answer_name(reply, REPLY_SERVFAIL);
+}
 
-	struct dnsblv6_key key;
-	struct zone_match match;
-	int ret = dnsblv6_key_from_labels(reply->labels, 0, &key);
-	if (ret == DNSBLV6_OK)
-		ret = zone_find(reply->zone, &key, &match);
-	if (ret != DNSBLV6_OK)
-		return REPLY_SERVFAIL;
-	if (statics_put(reply, &match.entry))
-		return REPLY_NOERROR;
-	return answer_negative(reply, REPLY_NODATA);
+/* ---- clients that are told something else ---- */
+
+/* Does rbldnsd take the name for one that a list might have? */
+static bool is_listable(const struct scope *scope, const uint8_t *labels, size_t size)
+{
+	const struct dnsblv6_facts *facts = &scope->zone->facts;
+	struct dnsblv6_prefix prefix;
+	if (dnsblv6_name_parse_classic4(labels, size, &prefix) == DNSBLV6_OK &&
+	    prefix.prefix_len == 128 && facts->ipv4_count > 0)
+		return true;
+	if (dnsblv6_name_parse_classic6(labels, size, &prefix) == DNSBLV6_OK &&
+	    prefix.prefix_len == 128) {
+		bool is_ipv4 = dnsblv6_addr_is_ipv4(prefix.first) || is_sixtofour(prefix.first);
+		return is_ipv4 ? facts->ipv4_count > 0 : facts->ipv6_count > 0;
+	}
+	return facts->name_count > 0 && !dnsblv6_name_is_reserved(labels, size);
+}
+
+/* Everything is listed, with the client's address for the one that was asked about; or nothing. */
+static enum reply_result answer_client(const struct scope *scope, const uint8_t *labels,
+				       size_t size)
+{
+	const struct clients_answer *client = &scope->reply->client;
+	const struct hit hit = { client->addr, client->set };
+	if (client->verdict == CLIENTS_EMPTY || !is_listable(scope, labels, size))
+		return answer_negative(scope->reply, REPLY_NXDOMAIN);
+	return answer_hits(scope, &hit, 1);
 }
 
 enum reply_result classic_answer(struct reply *reply)
@@ -377,8 +421,12 @@ enum reply_result classic_answer(struct reply *reply)
 	bool is_above = false;
 	uint16_t origin =
 		zone_find_origin(zone, reply->labels, reply->labels_size, &rest_size, &is_above);
-	if (rest_size == 0 || is_above)
-		return answer_negative(reply, REPLY_NODATA);
+	if (rest_size == 0 || (is_above && reply->client.verdict == CLIENTS_PASS))
+		return answer_name(reply, REPLY_NODATA);
 	struct scope scope = { reply, zone, origin, &zone->origins[origin].name };
+	if (reply->client.verdict != CLIENTS_PASS)
+		return answer_client(&scope, reply->labels, rest_size);
+	if (zone->facts.name_count > 0 && !dnsblv6_name_is_reserved(reply->labels, rest_size))
+		return answer_name(reply, REPLY_NXDOMAIN);
 	return answer_address(&scope, reply->labels, rest_size);
 }

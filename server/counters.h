@@ -22,38 +22,40 @@
 extern "C" {
 #endif
 
+/* Each with its name in the log, and what it counts, for who has no manual at hand. */
+
 /* Per served name: a bitmap zone and its classic zone are two names. */
 #define COUNTERS_FACE_MAP(X)                                                                       \
-	X(QUERIES, "queries")                                                                      \
-	X(NOERROR, "noerror")                                                                      \
-	X(NODATA, "nodata")                                                                        \
-	X(NXDOMAIN, "nxdomain")                                                                    \
-	X(SERVFAIL, "servfail")                                                                    \
-	X(REFUSED, "refused")                                                                      \
-	X(TRUNCATED, "truncated")                                                                  \
-	X(TCP, "tcp")                                                                              \
-	X(EXPIRING, "expiring")                                                                    \
-	X(TRANSFERS, "transfers")                                                                  \
-	X(TRANSFERS_FAILED, "transfers-failed")
+	X(QUERIES, "queries", "questions about this name")                                         \
+	X(NOERROR, "noerror", "answered with data")                                                \
+	X(NODATA, "nodata", "answered: no data of that type")                                      \
+	X(NXDOMAIN, "nxdomain", "answered: no such name")                                          \
+	X(SERVFAIL, "servfail", "not answered because of the store")                               \
+	X(REFUSED, "refused", "zone transfers refused")                                            \
+	X(TRUNCATED, "truncated", "answers too long for UDP")                                      \
+	X(TCP, "tcp", "questions over TCP")                                                        \
+	X(EXPIRING, "expiring", "signed answers with signatures about to end or ended")            \
+	X(TRANSFERS, "transfers", "zone transfers given whole")                                    \
+	X(TRANSFERS_FAILED, "transfers-failed", "zone transfers that failed")
 
 /* What reached no served name, or was no question at all. */
 #define COUNTERS_SERVER_MAP(X)                                                                     \
-	X(QUERIES, "queries")                                                                      \
-	X(DROPPED, "dropped")                                                                      \
-	X(REFUSED, "refused")                                                                      \
-	X(FORMERR, "formerr")                                                                      \
-	X(NOTIMP, "notimp")                                                                        \
-	X(BADVERS, "badvers")                                                                      \
-	X(SERVFAIL, "servfail")                                                                    \
-	X(TCP_CLIENTS, "tcp-clients")                                                              \
-	X(TCP_CLOSED, "tcp-closed")                                                                \
-	X(NOTIFIES, "notifies")                                                                    \
-	X(NOTIFIES_FAILED, "notifies-failed")
+	X(QUERIES, "queries", "DNS messages received")                                             \
+	X(DROPPED, "dropped", "messages without an answer")                                        \
+	X(REFUSED, "refused", "questions about other zones or with a bad TSIG")                    \
+	X(FORMERR, "formerr", "malformed messages")                                                \
+	X(NOTIMP, "notimp", "messages with an operation that is not implemented")                  \
+	X(BADVERS, "badvers", "messages with an unknown EDNS version")                             \
+	X(SERVFAIL, "servfail", "questions that no memory was left for")                           \
+	X(TCP_CLIENTS, "tcp-clients", "TCP clients taken")                                         \
+	X(TCP_CLOSED, "tcp-closed", "TCP clients closed for silence, nonsense or want of room")    \
+	X(NOTIFIES, "notifies", "NOTIFY messages sent")                                            \
+	X(NOTIFIES_FAILED, "notifies-failed", "serials that an address did not take")
 
-#define X(name, text) COUNTERS_FACE_##name,
+#define X(name, text, help) COUNTERS_FACE_##name,
 enum counters_face { COUNTERS_FACE_MAP(X) COUNTERS_FACE_COUNT };
 #undef X
-#define X(name, text) COUNTERS_SERVER_##name,
+#define X(name, text, help) COUNTERS_SERVER_##name,
 enum counters_server { COUNTERS_SERVER_MAP(X) COUNTERS_SERVER_COUNT };
 #undef X
 
@@ -93,6 +95,14 @@ void counters_add(const struct counters_bank *bank, const struct counters *sum);
  */
 bool counters_note(const struct counters_bank *bank, size_t zone, enum counters_notice notice,
 		   int status);
+
+/* Names and meanings, in the order of the enumerations. */
+struct counters_label {
+	const char *name;
+	const char *help;
+};
+extern const struct counters_label counters_face_labels[COUNTERS_FACE_COUNT];
+extern const struct counters_label counters_server_labels[COUNTERS_SERVER_COUNT];
 
 /* "queries=12 noerror=3 ..." into ret_text. */
 #define COUNTERS_TEXT_MAX 512

@@ -21,6 +21,7 @@
  */
 
 #include "server/catalog.h"
+#include "server/clients.h"
 
 #include <libknot/libknot.h>
 
@@ -59,6 +60,7 @@ struct reply {
 	const uint8_t *labels; /* of the question, lower case, relative to the face's apex */
 	size_t labels_size;
 	uint16_t qtype;
+	struct clients_answer client;
 	bool has_dnssec; /* the client wants signatures and proofs, and there are some */
 	bool is_full;	 /* an RRset did not fit */
 	bool is_broken;	 /* memory ran out, or libknot refused */

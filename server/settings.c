@@ -16,6 +16,7 @@
 
 #include "lib/common/log.h"
 #include "lib/format/name.h"
+#include "server/talkers.h"
 
 /* ---- the table ---- */
 
@@ -33,6 +34,12 @@ enum {
 	SERVER_TRANSFER_MAX,
 	SERVER_TRANSFER_TIMEOUT,
 	SERVER_TRANSFER_IDLE_TIMEOUT,
+	SERVER_CONTROL,
+	SERVER_CONTROL_OWNER,
+	SERVER_CONTROL_MODE,
+	SERVER_TOP_SIZE,
+	SERVER_TOP_PREFIX_IPV4,
+	SERVER_TOP_PREFIX_IPV6,
 };
 
 enum { KEY_ID, KEY_ALGORITHM, KEY_SECRET };
@@ -59,6 +66,13 @@ static const struct conf_item server_items[] = {
 	[SERVER_TRANSFER_TIMEOUT] = { "transfer-timeout", CONF_TIME, .min = 1, .max = 86400 },
 	[SERVER_TRANSFER_IDLE_TIMEOUT] = { "transfer-idle-timeout", CONF_TIME, .min = 1,
 					   .max = 3600 },
+	[SERVER_CONTROL] = { "control", CONF_TEXT, .max = SETTINGS_CONTROL_MAX },
+	[SERVER_CONTROL_OWNER] = { "control-owner", CONF_TEXT, .max = SETTINGS_USER_MAX },
+	[SERVER_CONTROL_MODE] = { "control-mode", CONF_TEXT, .max = 4 },
+	[SERVER_TOP_SIZE] = { "top-size", CONF_NUMBER, .min = 0, .max = TALKERS_PLACES_MAX },
+	[SERVER_TOP_PREFIX_IPV4] = { "top-prefix-ipv4", CONF_NUMBER, .min = 8, .max = 32 },
+	[SERVER_TOP_PREFIX_IPV6] = { "top-prefix-ipv6", CONF_NUMBER, .min = 16,
+				     .max = TALKERS_IPV6_LENGTH_MAX },
 };
 
 static const struct conf_item key_items[] = {
@@ -119,6 +133,10 @@ void settings_init(struct settings *settings)
 		.transfer_timeout_s = 900,
 		.transfer_idle_timeout_s = 30,
 		.log_level = LOG_LEVEL_INFO,
+		.control_mode = 0660,
+		.top_size = 4096,
+		.top_ipv4_length = 24,
+		.top_ipv6_length = 56,
 	};
 	set_default_listen(settings);
 }
@@ -191,7 +209,7 @@ static const char *take_listen(struct taking *taking, const struct sockaddr_stor
 }
 
 /* "user" or "user:group"; the group of the user when none is named. */
-static const char *take_user(struct settings *settings, const char *text)
+static const char *find_user(const char *text, uid_t *ret_uid, gid_t *ret_gid)
 {
 	char user[SETTINGS_USER_MAX + 1];
 	snprintf(user, sizeof(user), "%s", text);
@@ -202,15 +220,51 @@ static const char *take_user(struct settings *settings, const char *text)
 	const struct passwd *passwd = getpwnam(user);
 	if (passwd == NULL)
 		return "no such user";
-	settings->uid = passwd->pw_uid;
-	settings->gid = passwd->pw_gid;
+	uid_t uid = passwd->pw_uid;
+	gid_t gid = passwd->pw_gid;
 	if (group != NULL) {
 		const struct group *found = getgrnam(group);
 		if (found == NULL)
 			return "no such group";
-		settings->gid = found->gr_gid;
+		gid = found->gr_gid;
 	}
+	*ret_uid = uid;
+	*ret_gid = gid;
+	return NULL;
+}
+
+static const char *take_user(struct settings *settings, const char *text)
+{
 	snprintf(settings->user, sizeof(settings->user), "%s", text);
+	return find_user(text, &settings->uid, &settings->gid);
+}
+
+static const char *take_control_owner(struct settings *settings, const char *text)
+{
+	snprintf(settings->control_owner, sizeof(settings->control_owner), "%s", text);
+	return find_user(text, &settings->control_uid, &settings->control_gid);
+}
+
+static const char *take_control(struct taking *taking, const char *path)
+{
+	struct settings *settings = taking->settings;
+	size_t max = sizeof(settings->control_path);
+	int size = path[0] == '/' ? snprintf(settings->control_path, max, "%s", path)
+				  : snprintf(settings->control_path, max, "%s/%s",
+					     taking->directory, path);
+	return size < 0 || (size_t)size >= max ? "path is longer than a socket's may be" : NULL;
+}
+
+/* Octal, as chmod(1) takes it. */
+static const char *take_control_mode(struct settings *settings, const char *text)
+{
+	unsigned mode = 0;
+	size_t size = strspn(text, "01234567");
+	for (size_t i = 0; i < size; i++)
+		mode = mode * 8 + (unsigned)(text[i] - '0');
+	if (size < 3 || text[size] != '\0' || mode > 0777)
+		return "permitted are three octal digits";
+	settings->control_mode = mode;
 	return NULL;
 }
 
@@ -222,6 +276,30 @@ static unsigned count_workers(int64_t number)
 	if (cores < 1)
 		return 1;
 	return cores > SETTINGS_WORKERS_MAX ? SETTINGS_WORKERS_MAX : (unsigned)cores;
+}
+
+/* What is for who operates the server, and not for who asks it. */
+static const char *take_operation(struct taking *taking, const struct conf_value *value)
+{
+	struct settings *settings = taking->settings;
+	switch (value->item) {
+	case SERVER_CONTROL:
+		return take_control(taking, value->text);
+	case SERVER_CONTROL_OWNER:
+		return take_control_owner(settings, value->text);
+	case SERVER_CONTROL_MODE:
+		return take_control_mode(settings, value->text);
+	case SERVER_TOP_SIZE:
+		settings->top_size = (unsigned)value->number;
+		break;
+	case SERVER_TOP_PREFIX_IPV4:
+		settings->top_ipv4_length = (unsigned)value->number;
+		break;
+	case SERVER_TOP_PREFIX_IPV6:
+		settings->top_ipv6_length = (unsigned)value->number;
+		break;
+	}
+	return NULL;
 }
 
 static const char *take_server(struct taking *taking, const struct conf_value *value)
@@ -259,6 +337,8 @@ static const char *take_server(struct taking *taking, const struct conf_value *v
 	case SERVER_TRANSFER_IDLE_TIMEOUT:
 		settings->transfer_idle_timeout_s = (unsigned)value->number;
 		break;
+	default:
+		return take_operation(taking, value);
 	}
 	return NULL;
 }
@@ -634,6 +714,12 @@ const char *settings_find_restart_item(const struct settings *old_settings,
 		return "user";
 	if (old_settings->workers != new_settings->workers)
 		return "workers";
+	if (strcmp(old_settings->control_path, new_settings->control_path) != 0)
+		return "control";
+	if (strcmp(old_settings->control_owner, new_settings->control_owner) != 0)
+		return "control-owner";
+	if (old_settings->control_mode != new_settings->control_mode)
+		return "control-mode";
 	return NULL;
 }
 

@@ -31,6 +31,7 @@ extern "C" {
 #define SETTINGS_TEXT_MAX    1024 /* a name as text: four characters for every octet */
 #define SETTINGS_PAYLOAD_MAX 4096
 #define SETTINGS_ID_MAX	     64
+#define SETTINGS_CONTROL_MAX 107  /* what fits into struct sockaddr_un */
 #define SETTINGS_SECRET_MAX  1024 /* base64 of keys far longer than any HMAC's block */
 
 struct settings_name {
@@ -85,6 +86,14 @@ struct settings {
 	unsigned transfer_timeout_s;
 	unsigned transfer_idle_timeout_s;
 	int log_level;
+	char control_path[SETTINGS_CONTROL_MAX + 1]; /* "" for none */
+	char control_owner[SETTINGS_USER_MAX + 1];   /* "" for the user */
+	uid_t control_uid;			     /* meaningful with control_owner */
+	gid_t control_gid;
+	unsigned control_mode;
+	unsigned top_size; /* prefixes that are counted; 0: none */
+	unsigned top_ipv4_length;
+	unsigned top_ipv6_length;
 	struct settings_key *keys;
 	size_t key_count;
 	struct tsig_key **tsig_keys; /* those of keys, in their order; borrowed from them */

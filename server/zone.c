@@ -76,6 +76,18 @@ static int load_origins(struct zone *zone)
 	}
 }
 
+/* Its segments are the last ones: no other origin has so high a number. */
+static int find_clients(struct zone *zone)
+{
+	uint8_t key[DNSBLV6_SEGMENT_KEY_MAX];
+	struct store_bytes found;
+	struct store_bytes value;
+	size_t size = dnsblv6_segment_make_key(DNSBLV6_ORIGIN_ACL, dnsblv6_addr_from_ipv4(0), key);
+	int ret = reader_seek(zone->reader, STORE_SEGMENTS, key, size, &found, &value);
+	zone->has_clients = ret == DNSBLV6_OK;
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
 static int load_signing(struct zone *zone)
 {
 	struct store_bytes value;
@@ -188,6 +200,8 @@ static int load(struct zone *zone)
 	int ret = load_facts(zone);
 	if (ret == DNSBLV6_OK)
 		ret = load_origins(zone);
+	if (ret == DNSBLV6_OK)
+		ret = find_clients(zone);
 	if (ret == DNSBLV6_OK)
 		ret = load_signing(zone);
 	if (ret == DNSBLV6_OK)

@@ -68,6 +68,7 @@ struct zone {
 	uint8_t soa[ZONE_SOA_MAX];
 	struct zone_soa_name soa_names[ZONE_SOA_NAMES];
 	struct index index;
+	bool has_clients; /* there is a list of clients (clients.h) */
 	bool is_signed;
 	struct dnsblv6_signing signing; /* when it is signed */
 	uint16_t soa_rrsig_size;	/* RDATA of the RRSIG of the SOA; 0: none */
