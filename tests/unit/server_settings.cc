@@ -56,6 +56,12 @@ TEST_CASE("the sample configuration has every item of the server and equals the 
 	CHECK(value.value.transfer_max == defaults.value.transfer_max);
 	CHECK(value.value.transfer_timeout_s == defaults.value.transfer_timeout_s);
 	CHECK(value.value.transfer_idle_timeout_s == defaults.value.transfer_idle_timeout_s);
+	CHECK(std::string(value.value.control_path).empty());
+	CHECK(std::string(value.value.control_owner).empty());
+	CHECK(value.value.control_mode == defaults.value.control_mode);
+	CHECK(value.value.top_size == defaults.value.top_size);
+	CHECK(value.value.top_ipv4_length == defaults.value.top_ipv4_length);
+	CHECK(value.value.top_ipv6_length == defaults.value.top_ipv6_length);
 	CHECK(std::string(value.value.user).empty());
 	CHECK(value.value.zone_count == 0);
 	for (const char *item : { "    listen:",
@@ -69,6 +75,12 @@ TEST_CASE("the sample configuration has every item of the server and equals the 
 				  "    transfer-max:",
 				  "    transfer-timeout:",
 				  "    transfer-idle-timeout:",
+				  "    #control:",
+				  "    #control-owner:",
+				  "    control-mode:",
+				  "    top-size:",
+				  "    top-prefix-ipv4:",
+				  "    top-prefix-ipv6:",
 				  "#  - id:",
 				  "#    algorithm:",
 				  "#    secret:",
@@ -98,6 +110,12 @@ TEST_CASE("the manual names every item and its default", "[server][settings]")
 				  "transfer-max",
 				  "transfer-timeout",
 				  "transfer-idle-timeout",
+				  "control",
+				  "control-owner",
+				  "control-mode",
+				  "top-size",
+				  "top-prefix-ipv4",
+				  "top-prefix-ipv6",
 				  "id",
 				  "algorithm",
 				  "secret",
@@ -375,7 +393,7 @@ TEST_CASE("stores are found from the directory of the file", "[server][settings]
 	settings_deinit(&value);
 }
 
-TEST_CASE("addresses, user and number of workers need a restart, the rest does not",
+TEST_CASE("addresses, user, workers and the control socket need a restart, the rest does not",
 	  "[server][settings]")
 {
 	parsed before("server:\n    listen: 127.0.0.1\n    workers: 2\n");
@@ -389,4 +407,9 @@ TEST_CASE("addresses, user and number of workers need a restart, the rest does n
 	CHECK(change("    listen: [ 127.0.0.1, ::1 ]\n    workers: 2\n") == "listen");
 	CHECK(change("    listen: 127.0.0.1\n    workers: 3\n") == "workers");
 	CHECK(change("    listen: 127.0.0.1\n    workers: 2\n    user: root\n") == "user");
+	const std::string same = "    listen: 127.0.0.1\n    workers: 2\n";
+	CHECK(change(same + "    control: ctl\n") == "control");
+	CHECK(change(same + "    control-owner: root\n") == "control-owner");
+	CHECK(change(same + "    control-mode: 600\n") == "control-mode");
+	CHECK(change(same + "    top-size: 0\n").empty());
 }
