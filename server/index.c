@@ -8,12 +8,10 @@
 #include "lib/format/record.h"
 
 enum {
-	EMPTY = 0,	   /* record_size of a name without data */
-	ELSEWHERE = 255,   /* of one whose data is no bitmap behind its key */
-	RECORDS_SHARE = 3, /* slots for a record: names above them, and room to be found in */
+	ELSEWHERE = 255, /* of one whose data is no bitmap behind its key */
 	SLOTS_MIN = 1 << 10,
-	SIEVE_SHARE = 16, /* slots for a word of the sieve: 4 bits for each */
-	LINE_WORDS = 8,	  /* of a cache line */
+	SIEVE_SHARE = 4, /* slots for a word of the sieve: 16 bits for each */
+	LINE_WORDS = 8,	 /* of a cache line */
 };
 
 /* ---- memory ---- */
@@ -50,16 +48,22 @@ static bool map(struct index *index, size_t slot_count)
 	return true;
 }
 
+/* Names are found in a few steps while a third of the slots is free. */
+static size_t full_count(size_t slot_count)
+{
+	return slot_count / 3 * 2;
+}
+
 void index_begin(struct index *index, uint64_t record_count)
 {
 	size_t slot_count = SLOTS_MIN;
-	while (slot_count < INDEX_SLOTS_MAX && slot_count / RECORDS_SHARE < record_count)
+	while (slot_count < INDEX_SLOTS_MAX && full_count(slot_count) <= record_count)
 		slot_count *= 2;
 	index->is_complete = false;
-	index->name_count = 0;
+	index->entry_count = 0;
 	index->wildcard_labels_min = UINT_MAX;
 	index->done.size = 0;
-	index->is_off = slot_count / RECORDS_SHARE < record_count || !map(index, slot_count);
+	index->is_off = full_count(slot_count) <= record_count || !map(index, slot_count);
 	index->generation++;
 	if (!index->is_off)
 		memset(index->sieve, 0, sieve_size(index->slot_count));
@@ -95,7 +99,7 @@ static uint64_t hash(const uint8_t *bytes, size_t size)
 
 /*
  * Two bits of one line of the sieve for each name: a Bloom filter that costs
- * one cache line. About one in twenty names that are not there gets through.
+ * one cache line. About one in a hundred names that are not there gets through.
  */
 static uint64_t *find_line(const struct index *index, uint64_t sum)
 {
@@ -133,21 +137,18 @@ static struct index_slot *find_slot(const struct index *index, const uint8_t *ke
 
 static void put(struct index *index, const uint8_t *key, size_t size, uint8_t record_size)
 {
-	if (size > UINT8_MAX || index->name_count >= index->slot_count / 4 * 3) {
+	if (size > UINT8_MAX || index->entry_count >= full_count(index->slot_count)) {
 		index->is_off = true;
 		return;
 	}
 	uint64_t sum = hash(key, size);
-	struct index_slot *slot = find_slot(index, key, size, sum);
-	if (slot->generation == index->generation && record_size == EMPTY)
-		return;
 	add_to_sieve(index, sum);
-	index->name_count += slot->generation != index->generation;
-	slot->key = key;
-	slot->tag = (uint32_t)(sum >> 32);
-	slot->generation = index->generation;
-	slot->key_size = (uint8_t)size;
-	slot->record_size = record_size;
+	index->entry_count++;
+	*find_slot(index, key, size, sum) = (struct index_slot){ .key = key,
+								 .tag = (uint32_t)(sum >> 32),
+								 .generation = index->generation,
+								 .key_size = (uint8_t)size,
+								 .record_size = record_size };
 }
 
 /* ---- building ---- */
@@ -160,32 +161,37 @@ static void put_entry(struct index *index, const struct store_bytes *key,
 	put(index, key->data, key->size, is_near ? (uint8_t)record->size : ELSEWHERE);
 }
 
-/* The names above key that its predecessor has not: they begin its key. */
-static void put_ancestors(struct index *index, const struct store_bytes *key)
+static bool is_wildcard(const struct dnsblv6_key *key)
 {
-	unsigned labels = dnsblv6_key_label_count(key->data, key->size);
-	unsigned shared = dnsblv6_key_common_labels(key->data, key->size, index->done.bytes,
+	struct dnsblv6_key wildcard;
+	wildcard.size = key->size;
+	memcpy(wildcard.bytes, key->bytes, key->size);
+	return dnsblv6_key_to_parent(&wildcard) &&
+	       dnsblv6_key_add_label(&wildcard, (const uint8_t *)"*", 1) == DNSBLV6_OK &&
+	       wildcard.size == key->size && memcmp(wildcard.bytes, key->bytes, key->size) == 0;
+}
+
+/* The names above name that its predecessor has not. */
+static void put_ancestors(struct index *index, const struct dnsblv6_key *name)
+{
+	unsigned labels = dnsblv6_key_label_count(name->bytes, name->size);
+	unsigned shared = dnsblv6_key_common_labels(name->bytes, name->size, index->done.bytes,
 						    index->done.size);
 	struct dnsblv6_key above;
-	above.size = (uint16_t)key->size;
-	memcpy(above.bytes, key->data, key->size);
+	above.size = name->size;
+	memcpy(above.bytes, name->bytes, name->size);
 	for (; labels > shared + 1; labels--) {
 		dnsblv6_key_to_parent(&above);
-		put(index, key->data, above.size, EMPTY);
+		add_to_sieve(index, hash(above.bytes, above.size));
+		/* A wildcard without data is one too, but has no slot: nobody makes such stores. */
+		index->is_off |= is_wildcard(&above);
 	}
 }
 
-static void note_wildcard(struct index *index, const struct store_bytes *key)
+static void note_wildcard(struct index *index, const struct dnsblv6_key *name)
 {
-	struct dnsblv6_key wildcard;
-	wildcard.size = (uint16_t)key->size;
-	memcpy(wildcard.bytes, key->data, key->size);
-	dnsblv6_key_to_parent(&wildcard);
-	if (dnsblv6_key_add_label(&wildcard, (const uint8_t *)"*", 1) != DNSBLV6_OK ||
-	    wildcard.size != key->size || memcmp(wildcard.bytes, key->data, key->size) != 0)
-		return;
-	unsigned labels = dnsblv6_key_label_count(key->data, key->size);
-	if (labels < index->wildcard_labels_min)
+	unsigned labels = dnsblv6_key_label_count(name->bytes, name->size);
+	if (labels < index->wildcard_labels_min && is_wildcard(name))
 		index->wildcard_labels_min = labels;
 }
 
@@ -196,11 +202,14 @@ static void take(struct index *index, const struct store_bytes *key,
 		index->is_off = true;
 		return;
 	}
-	put_ancestors(index, key);
+	struct dnsblv6_key name;
+	name.size = (uint16_t)key->size;
+	memcpy(name.bytes, key->data, key->size);
+	put_ancestors(index, &name);
 	put_entry(index, key, record);
-	note_wildcard(index, key);
-	index->done.size = (uint16_t)key->size;
-	memcpy(index->done.bytes, key->data, key->size);
+	note_wildcard(index, &name);
+	index->done.size = name.size;
+	memcpy(index->done.bytes, name.bytes, name.size);
 }
 
 void index_build(struct index *index, struct reader *reader, size_t count)
@@ -232,15 +241,20 @@ enum index_state index_find(const struct index *index, const struct dnsblv6_key 
 	if (!is_in_sieve(index, sum))
 		return INDEX_NONE;
 	const struct index_slot *slot = find_slot(index, key->bytes, key->size, sum);
-	if (slot->generation != index->generation)
-		return INDEX_NONE;
-	if (slot->record_size == EMPTY)
-		return INDEX_EMPTY;
-	if (slot->record_size == ELSEWHERE)
+	if (slot->generation != index->generation || slot->record_size == ELSEWHERE)
 		return INDEX_ELSEWHERE;
 	*ret_key = (struct store_bytes){ slot->key, slot->key_size };
 	*ret_record = (struct store_bytes){ slot->key + slot->key_size, slot->record_size };
 	return INDEX_ENTRY;
+}
+
+bool index_has_wildcard(const struct index *index, const struct dnsblv6_key *key)
+{
+	if (key->size > UINT8_MAX)
+		return false;
+	uint64_t sum = hash(key->bytes, key->size);
+	return is_in_sieve(index, sum) &&
+	       find_slot(index, key->bytes, key->size, sum)->generation == index->generation;
 }
 
 bool index_has_wildcards(const struct index *index, unsigned label_count)

@@ -13,8 +13,8 @@
  * The order of names is not kept: who needs neighbours asks the store.
  *
  * It points into the pages of that version, and is void with it. It has names
- * with bitmaps and the empty names above names; of other names it knows that
- * they are there. Without it everything is answered as well, only slower: so
+ * with bitmaps; of other names, and of the empty ones above names, it knows that
+ * they may be there. Without it everything is answered as well, only slower: so
  * it stays off where a store is too large for its memory (INDEX_SLOTS_MAX).
  *
  * A handle with memory of its own; mapped when a version is begun, never while
@@ -32,21 +32,21 @@
 extern "C" {
 #endif
 
-#define INDEX_SLOTS_MAX ((size_t)4 << 20) /* of 16 bytes; a third of them are records */
+#define INDEX_SLOTS_MAX ((size_t)4 << 20) /* of 16 bytes; at most two thirds are records */
 
 struct index_slot {
 	const uint8_t *key; /* begins with the key of this name */
 	uint32_t tag;
 	uint16_t generation; /* of another one than the index is: free */
 	uint8_t key_size;
-	uint8_t record_size; /* of the record behind the key; or one of the two below */
+	uint8_t record_size; /* of the record behind the key; or that it is elsewhere */
 };
 
 struct index {
 	struct index_slot *slots; /* slot_count, a power of two */
 	uint64_t *sieve; /* behind them, small enough for a cache: most names are not there */
 	size_t slot_count;
-	size_t name_count;
+	size_t entry_count;
 	uint16_t generation;
 	bool is_complete;
 	bool is_off;		      /* for this version */
@@ -57,9 +57,8 @@ struct index {
 /* What is known about a name. */
 enum index_state {
 	INDEX_NONE,	 /* neither it nor anything below it is there */
-	INDEX_EMPTY,	 /* something below it is */
 	INDEX_ENTRY,	 /* a bitmap */
-	INDEX_ELSEWHERE, /* something else: look into the store */
+	INDEX_ELSEWHERE, /* anything else: look into the store */
 };
 
 /* Begins anew, for a version of record_count records. Takes an index that is all zero. */
@@ -72,6 +71,8 @@ void index_build(struct index *index, struct reader *reader, size_t count);
 /* Of a complete index. The outputs are written for INDEX_ENTRY only. */
 enum index_state index_find(const struct index *index, const struct dnsblv6_key *key,
 			    struct store_bytes *ret_key, struct store_bytes *ret_record);
+/* Is there data at key, a wildcard? Of a complete index, and exact. */
+bool index_has_wildcard(const struct index *index, const struct dnsblv6_key *key);
 /* May there be a wildcard that stands for a name of so many labels? */
 bool index_has_wildcards(const struct index *index, unsigned label_count);
 

@@ -63,6 +63,9 @@ static bool take_opt(const uint8_t *wire, size_t size, struct question_common *q
 	if (size != OPT_SIZE || wire[0] != 0 || read16(wire + 1) != TYPE_OPT || wire[6] != 0 ||
 	    read16(wire + 9) != 0)
 		return false;
+	/* To libknot that payload is class IN, in which an empty RDATA is malformed. */
+	if (read16(wire + 3) == CLASS_IN)
+		return false;
 	question->has_edns = true;
 	question->payload = (uint16_t)read16(wire + 3);
 	question->has_do = (wire[7] & DO_BIT) != 0;

@@ -9,7 +9,7 @@
  *
  * Common is a query (QR clear, opcode 0) of one question, class IN, a type that
  * is data, a name without pointers; behind it nothing, or an OPT at the root of
- * version 0 without options. What libknot would make of such a packet, this
+ * version 0 without options, its payload not 1. What libknot would make of such a packet, this
  * makes too: tests/fuzz/question.c holds one against the other.
  *
  * No function here allocates, locks or keeps a pointer.

@@ -433,59 +433,31 @@ static bool key_to_wildcard(struct dnsblv6_key *key)
 	       dnsblv6_key_add_label(key, (const uint8_t *)"*", 1) == DNSBLV6_OK;
 }
 
-/* Is there a wildcard at any ancestor of a name of so many labels? Mostly there is none. */
-static bool has_wildcard_above(const struct zone *zone, const struct dnsblv6_key *key,
-			       unsigned labels)
+/* Is there a wildcard at any ancestor of key? Mostly there is none. */
+static bool has_wildcard_above(const struct zone *zone, const struct dnsblv6_key *key)
 {
-	struct zone_entry entry;
 	struct dnsblv6_key wildcard;
+	unsigned labels = dnsblv6_key_label_count(key->bytes, key->size);
 	wildcard.size = key->size;
 	memcpy(wildcard.bytes, key->bytes, key->size);
 	for (; index_has_wildcards(&zone->index, labels); labels--) {
 		if (!key_to_wildcard(&wildcard))
 			return false;
-		if (ask_index(zone, &wildcard, &entry) != INDEX_NONE)
+		if (index_has_wildcard(&zone->index, &wildcard))
 			return true;
 		dnsblv6_key_to_parent(&wildcard);
 	}
 	return false;
 }
 
-/* What is at the wildcard that stands for key, which is not there. */
-static enum index_state ask_index_wildcard(const struct zone *zone, const struct dnsblv6_key *key,
-					   struct zone_entry *ret_entry)
-{
-	struct zone_entry above;
-	struct dnsblv6_key parent;
-	struct dnsblv6_key wildcard;
-	unsigned labels = dnsblv6_key_label_count(key->bytes, key->size);
-	if (!has_wildcard_above(zone, key, labels))
-		return INDEX_NONE;
-	parent.size = key->size;
-	memcpy(parent.bytes, key->bytes, key->size);
-	do {
-		wildcard.size = parent.size;
-		memcpy(wildcard.bytes, parent.bytes, parent.size);
-		dnsblv6_key_to_parent(&parent);
-	} while (--labels > 0 && ask_index(zone, &parent, &above) == INDEX_NONE);
-	return key_to_wildcard(&wildcard) ? ask_index(zone, &wildcard, ret_entry) : INDEX_ELSEWHERE;
-}
-
 int zone_find_entry(struct zone *zone, const struct dnsblv6_key *key, struct zone_entry *ret_entry)
 {
 	enum index_state state = ask_index(zone, key, ret_entry);
-	if (state == INDEX_NONE)
-		state = ask_index_wildcard(zone, key, ret_entry);
-	switch (state) {
-	case INDEX_NONE:
-		return DNSBLV6_ENOTFOUND;
-	case INDEX_EMPTY:
-		return ZONE_EMPTY;
-	case INDEX_ENTRY:
+	if (state == INDEX_ENTRY)
 		return DNSBLV6_OK;
-	default:
-		break;
-	}
+	/* Which wildcard stands for it is the store's to say. */
+	if (state == INDEX_NONE && !has_wildcard_above(zone, key))
+		return DNSBLV6_ENOTFOUND;
 	struct zone_match match;
 	int ret = zone_find(zone, key, &match);
 	*ret_entry = match.entry;

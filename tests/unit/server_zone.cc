@@ -225,12 +225,13 @@ TEST_CASE("a tally keeps what was counted under a name through generations", "[s
 
 static std::vector<std::string> random_names(randomness &random)
 {
-	static const char *const labels[] = { "0", "1", "*", "a", "192", "x", "00" };
+	// No wildcard is above a name: with an empty one the index is off.
+	static const char *const labels[] = { "*", "0", "1", "a", "192", "x", "00" };
 	std::set<std::string> names;
 	while (names.size() < 200) {
 		std::string name = labels[random.below(7)];
 		for (unsigned more = 1 + random.below(4); more > 0; more--)
-			name += std::string(".") + labels[random.below(7)];
+			name += std::string(".") + labels[1 + random.below(6)];
 		names.insert(name + ".more");
 	}
 	return { names.begin(), names.end() };
@@ -318,6 +319,24 @@ TEST_CASE("a new version begins a new index", "[server][zone][index]")
 	CHECK(find_entry(&zone.value, "1.9.9.9", &key) == DNSBLV6_ENOTFOUND);
 	CHECK(find_entry(&zone.value, "9.9", &key) == ZONE_EMPTY);
 	zone_end(&zone.value);
+}
+
+TEST_CASE("a store with a name below a wildcard is answered without the index",
+	  "[server][zone][index]")
+{
+	store_options options;
+	options.more_bitmaps = { "0.*.9" };
+	open_zone zone(options);
+	REQUIRE(zone_open(&zone.value) == 0);
+	std::string key;
+	for (int ends = 0; ends < 3; ends++) {
+		REQUIRE(zone_begin(&zone.value) == 0);
+		CHECK(find_entry(&zone.value, "x.9", &key) == ZONE_EMPTY);
+		CHECK(find_entry(&zone.value, "0.x.9", &key) == ZONE_EMPTY);
+		CHECK(find_entry(&zone.value, "0.*.9", &key) == DNSBLV6_OK);
+		zone_end(&zone.value);
+	}
+	CHECK(zone.value.index.is_off);
 }
 
 TEST_CASE("a store that is too large for the index is answered without", "[server][zone][index]")
