@@ -161,25 +161,23 @@ static int add_name(struct maker *maker, uint32_t voice, const struct name_entry
 	return entry.key != NULL ? add_entry(maker, entry) : -ENOMEM;
 }
 
+static const uint8_t test_label[] = DNSBLV6_NAME_LISTED;
+
 static bool is_test_point(const struct name_entry *name)
 {
-	static const char label[] = DNSBLV6_NAME_LISTED;
 	return !name->is_record && (name->reach & NAME_ITSELF) != 0 &&
-	       name->key_size == sizeof(label) - 1 &&
-	       memcmp(name->key, label, sizeof(label) - 1) == 0;
+	       name->key_size == sizeof(test_label) - 1 &&
+	       memcmp(name->key, test_label, sizeof(test_label) - 1) == 0;
 }
 
 /* RFC 5782 section 5: a list of names has this one. */
 static int add_test_point(struct maker *maker, uint32_t voice)
 {
-	const struct dnsblv6_value value = { .a = LISTING_A_DEFAULT, .ttl = LISTING_TTL_DEFAULT };
-	static const uint8_t label[] = DNSBLV6_NAME_LISTED;
-	struct name_entry name = { .key = label,
-				   .key_size = sizeof(label) - 1,
+	struct name_entry name = { .key = test_label,
+				   .key_size = sizeof(test_label) - 1,
+				   .value = maker->test_value,
 				   .reach = NAME_ITSELF };
-	int ret = value_pool_add(&maker->listing->pool, &value, &name.value);
-	maker->test_value = name.value;
-	return ret == DNSBLV6_OK ? add_name(maker, voice, &name) : ret;
+	return add_name(maker, voice, &name);
 }
 
 /* All entries of the voices of one origin. */
@@ -572,13 +570,18 @@ static bool fits(const struct maker *maker, const struct dnsblv6_key *key)
 	       name.size + zone_size <= DNSBLV6_LABELS_MAX;
 }
 
-static bool is_put_by_us(const struct maker *maker, const struct names_item *item)
+/* The test point of a list of names, as we would put it there: it is no listing. */
+static bool is_test_item(const struct maker *maker, const struct names_item *item)
 {
 	const struct names_plan *names = maker->names;
-	const struct names_entry *entry =
-		item->source_count == 1 ? &names->entries[names->sources[item->sources]] : NULL;
-	return entry != NULL && entry->kind == ENTRY_LISTED && !item->is_wildcard &&
-	       entry->value == maker->test_value;
+	struct dnsblv6_key test;
+	if (item->source_count != 1 || item->is_wildcard)
+		return false;
+	const struct names_entry *entry = &names->entries[names->sources[item->sources]];
+	return entry->kind == ENTRY_LISTED && entry->value == maker->test_value &&
+	       join_keys(&names->origins[entry->origin], test_label, sizeof(test_label) - 1,
+			 &test) &&
+	       test.size == item->key_size && memcmp(test.bytes, entry->key, test.size) == 0;
 }
 
 static int add_item(struct maker *maker, const struct node *node, const struct holding *holdings,
@@ -609,7 +612,7 @@ static int add_item(struct maker *maker, const struct node *node, const struct h
 			refuse_node(maker, node, "too long for the zone");
 		return DNSBLV6_OK;
 	}
-	names->listed_count += count > 0 && !is_put_by_us(maker, &item);
+	names->listed_count += count > 0 && !is_test_item(maker, &item);
 	return DNSBLV6_OK;
 }
 
@@ -717,7 +720,10 @@ static int make_origins(struct maker *maker)
 
 static int make(struct maker *maker)
 {
-	int ret = make_origins(maker);
+	const struct dnsblv6_value value = { .a = LISTING_A_DEFAULT, .ttl = LISTING_TTL_DEFAULT };
+	int ret = value_pool_add(&maker->listing->pool, &value, &maker->test_value);
+	if (ret == DNSBLV6_OK)
+		ret = make_origins(maker);
 	for (size_t o = 0; ret == DNSBLV6_OK && o < maker->listing->origin_count; o++)
 		ret = add_origin(maker, (uint16_t)o);
 	if (ret == DNSBLV6_OK)
@@ -739,11 +745,9 @@ static int make(struct maker *maker)
 int names_make(struct listing *listing, const struct spec *spec, struct findings *findings,
 	       struct names_plan *ret_names)
 {
-	struct maker maker = { .names = ret_names,
-			       .listing = listing,
-			       .spec = spec,
-			       .findings = findings,
-			       .test_value = NONE };
+	struct maker maker = {
+		.names = ret_names, .listing = listing, .spec = spec, .findings = findings
+	};
 	ret_names->listing = listing;
 	int ret = find_voices(&maker);
 	if (ret == DNSBLV6_OK && maker.voice_count > 0)

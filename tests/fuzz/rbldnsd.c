@@ -3,6 +3,7 @@
 /* A list of any bytes in one of rbldnsd's formats: the first byte says which. */
 
 #include "zone-tools/listing.h"
+#include "zone-tools/names.h"
 #include "zone-tools/sources.h"
 
 #include <stdio.h>
@@ -11,16 +12,28 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char *const types[] = { "combined", "ip4set",  "ip4trie",
-				     "ip4tset",	 "ip6trie", "ip6tset" };
+static const char *const types[] = { "combined", "ip4set", "ip4trie", "ip4tset", "ip6trie",
+				     "ip6tset",	 "dnset",  "generic", "acl" };
+
+static void make_names(struct listing *listing, struct findings *findings)
+{
+	struct names_plan names = { 0 };
+	struct names_rrs rrs;
+	if (names_make(listing, NULL, findings, &names) == DNSBLV6_OK) {
+		for (size_t i = 0; i < names.count; i++)
+			names_get(&names, i, 60, &rrs);
+	}
+	names_deinit(&names);
+}
 
 static void read_list(const char *list, FILE *stream)
 {
 	const struct sources_options options = { .now_s = 1800000000, .allow_reserved = true };
 	struct findings findings = { .stream = stream, .limit = 20 };
 	struct listing listing;
-	if (listing_init(&listing) == DNSBLV6_OK)
-		sources_read(&listing, list, &options, &findings, NULL);
+	if (listing_init(&listing) == DNSBLV6_OK &&
+	    sources_read(&listing, list, &options, &findings, NULL) == DNSBLV6_OK)
+		make_names(&listing, &findings);
 	listing_deinit(&listing);
 }
 
