@@ -7,6 +7,7 @@
 #include "zone-tools/commands.h"
 
 #include "zone-tools/contents.h"
+#include "zone-tools/nameprint.h"
 #include "zone-tools/zonefile.h"
 
 #include "lib/common/log.h"
@@ -19,18 +20,20 @@
 #include <stdio.h>
 #include <sysexits.h>
 
-enum row { OPTION_STORE, OPTION_VALUES, OPTION_ZONEFILE };
+enum row { OPTION_STORE, OPTION_VALUES, OPTION_NAMES, OPTION_CLIENTS, OPTION_ZONEFILE };
 
 static const struct options_row rows[] = {
 	[OPTION_STORE] = { 's', "store", "FILE", "store to read" },
 	[OPTION_VALUES] = { 0, "values", NULL, "print A, TTL and text of each prefix as well" },
+	[OPTION_NAMES] = { 0, "names", NULL, "print the domain names, as a combined list" },
+	[OPTION_CLIENTS] = { 0, "clients", NULL, "print the list of clients, as an acl" },
 	[OPTION_ZONEFILE] = { 0, "zonefile", NULL, "print the zone as a master file (RFC 1035)" },
 };
 
 static const struct options_table table = {
 	.program = "dnsblv6-zone dump",
 	.libraries = DNSBLV6_LIBRARIES,
-	.usage = "--store FILE [--values | --zonefile]",
+	.usage = "--store FILE [--values | --names | --clients | --zonefile]",
 	.summary = "Prints what a store lists: one prefix a line, fewest prefixes, in order.",
 	.rows = rows,
 	.row_count = sizeof(rows) / sizeof(rows[0]),
@@ -39,7 +42,7 @@ static const struct options_table table = {
 struct dump {
 	const char *store;
 	bool has_values;
-	bool is_zonefile;
+	enum row what; /* OPTION_STORE: the list of addresses */
 	struct reader *reader;
 };
 
@@ -141,12 +144,26 @@ static void parse_command_line(struct dump *dump, int argc, char **argv)
 		else if (option == OPTION_VALUES)
 			dump->has_values = true;
 		else
-			dump->is_zonefile = true;
+			dump->what = (enum row)option;
 	}
 	if (dump->store == NULL)
 		options_fail(&table, "--store is missing");
 	if (optind < argc)
 		options_fail(&table, "unexpected word '%s'", argv[optind]);
+}
+
+static int print_chosen(struct dump *dump)
+{
+	switch (dump->what) {
+	case OPTION_NAMES:
+		return nameprint_names(dump->reader, stdout);
+	case OPTION_CLIENTS:
+		return nameprint_clients(dump->reader, stdout);
+	case OPTION_ZONEFILE:
+		return zonefile_print(dump->reader, stdout);
+	default:
+		return print_lists(dump);
+	}
 }
 
 static int print_all(struct dump *dump)
@@ -156,7 +173,7 @@ static int print_all(struct dump *dump)
 		return ret;
 	ret = reader_begin(dump->reader);
 	if (ret == DNSBLV6_OK) {
-		ret = dump->is_zonefile ? zonefile_print(dump->reader, stdout) : print_lists(dump);
+		ret = print_chosen(dump);
 		reader_end(dump->reader);
 	}
 	reader_close(dump->reader);
