@@ -39,6 +39,7 @@ struct answer {
 	uint16_t udp_max_payload;
 	struct reply reply;
 	const struct settings *settings; /* NULL: no keys, no secondaries */
+	struct talkers talkers;		 /* of nobody at first */
 	struct tsig tsig;		 /* of a query that has a TSIG */
 	bool has_transfer;		 /* the query is for the one below */
 	struct transfer transfer;
@@ -610,9 +611,15 @@ static size_t answer_quickly(struct answer *answer, const struct answer_query *q
 	return size;
 }
 
+void answer_set_talkers(struct answer *answer, const struct talkers *talkers)
+{
+	answer->talkers = *talkers;
+}
+
 size_t answer_make(struct answer *answer, const struct answer_query *query, uint8_t *ret_wire,
 		   size_t wire_max)
 {
+	talkers_count(&answer->talkers, query->client);
 	answer->has_transfer = false;
 	size_t size = answer_quickly(answer, query, ret_wire, wire_max);
 	return size != 0 ? size : answer_make_long(answer, query, ret_wire, wire_max);

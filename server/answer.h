@@ -29,6 +29,7 @@
 
 #include "server/catalog.h"
 #include "server/counters.h"
+#include "server/talkers.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,6 +51,9 @@ int answer_new(struct catalog *catalog, const struct counters *counters, uint16_
 void answer_free(struct answer *answer);
 /* Keys and secondaries; without them no TSIG is good and nobody may transfer. Borrowed. */
 void answer_set_settings(struct answer *answer, const struct settings *settings);
+
+/* Where queries are counted by networks, over UDP and TCP; copied. */
+void answer_set_talkers(struct answer *answer, const struct talkers *talkers);
 
 struct answer_query {
 	const uint8_t *wire;

@@ -16,6 +16,7 @@
 
 #include "lib/common/log.h"
 #include "lib/common/options.h"
+#include "server/control.h"
 #include "server/listener.h"
 #include "server/parent.h"
 #include "server/settings.h"
@@ -102,6 +103,19 @@ static int open_listener(struct listener *listener, struct settings *settings)
 	return EX_OK;
 }
 
+/* Before privileges are dropped, because only root gives things away. */
+static int open_control(const struct settings *settings, struct control **ret_control)
+{
+	if (settings->control_path[0] == '\0')
+		return EX_OK;
+	int ret = control_open(settings, ret_control);
+	if (ret == 0)
+		return EX_OK;
+	log_error(context, "control socket not opened, path=%s (%s)", settings->control_path,
+		  strerror(-ret));
+	return ret == -EACCES || ret == -EPERM ? EX_NOPERM : EX_UNAVAILABLE;
+}
+
 /* The last step that root is for. */
 static int drop_privileges(const struct settings *settings)
 {
@@ -143,13 +157,18 @@ static int serve(const struct command *command, struct settings *settings)
 	/* What SIGHUP compares with: ports as written, not as chosen. */
 	struct settings configured = *settings;
 	raise_file_limit();
+	struct control *control = NULL;
 	int status = open_listener(&listener, settings);
+	if (status == EX_OK)
+		status = open_control(settings, &control);
 	if (status == EX_OK)
 		status = drop_privileges(settings);
 	if (status == EX_OK)
-		status = parent_run(command->config_path, settings, &configured, &listener);
+		status =
+			parent_run(command->config_path, settings, &configured, &listener, control);
 	else
 		settings_deinit(settings);
+	control_close(control);
 	listener_close(&listener);
 	return status;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -17,12 +18,16 @@
 
 #include "lib/common/log.h"
 #include "lib/common/version.h"
+#include "server/board.h"
 #include "server/catalog.h"
+#include "server/report.h"
 #include "server/systemd.h"
+#include "server/talkers.h"
 #include "server/tally.h"
 #include "server/worker.h"
 
 static const char context[] = "dnsblv6d";
+static const char is_stopping[] = "the server is stopping";
 
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MAX_MS	 10000
@@ -38,12 +43,16 @@ struct slot {
 	uint64_t started_ms;
 	uint64_t restart_ms; /* when pid is 0 and it is to be replaced */
 	unsigned backoff_ms;
+	uint64_t restarts;
 };
 
 struct generation {
 	TAILQ_ENTRY(generation) link;
+	uint64_t number; /* 1 is the first */
 	struct settings settings;
 	struct counters_bank bank;
+	struct board board;
+	struct talkers_bank talkers;
 	struct slot *slots; /* one for each of settings.workers */
 	bool is_draining;
 	uint64_t kill_ms;
@@ -53,9 +62,17 @@ struct parent {
 	const char *config_path;
 	const struct settings *configured;
 	const struct listener *listener;
+	struct control *control;			     /* NULL: there is none */
 	TAILQ_HEAD(generation_list, generation) generations; /* the newest last */
 	struct generation *serving;			     /* NULL before the first is ready */
 	struct tally past;
+	struct talkers_bank past_talkers; /* one table, of the shape of the newest generation */
+	uint64_t past_restarts;
+	uint64_t talkers_seed;
+	uint64_t generation_count;
+	uint64_t reloads;
+	uint64_t reloads_refused;
+	uint64_t started_ms;
 	int signal_fd;
 	bool is_stopping;
 };
@@ -74,6 +91,7 @@ __attribute__((noreturn)) static void run_worker(struct parent *parent,
 						 int ready_fd, pid_t parent_pid)
 {
 	close(parent->signal_fd);
+	control_forget(parent->control);
 	struct generation *other = NULL;
 	TAILQ_FOREACH(other, &parent->generations, link)
 	{
@@ -85,6 +103,8 @@ __attribute__((noreturn)) static void run_worker(struct parent *parent,
 	struct worker_start start = { .settings = &generation->settings,
 				      .listener = parent->listener,
 				      .bank = &generation->bank,
+				      .board = &generation->board,
+				      .talkers = &generation->talkers,
 				      .index = index,
 				      .ready_fd = ready_fd,
 				      .parent_pid = parent_pid };
@@ -151,6 +171,7 @@ static void bury(struct generation *generation, size_t index, int status)
 		return;
 	}
 	plan_restart(slot);
+	slot->restarts++;
 	log_error(context, "worker died, worker=%zu pid=%d %s=%d restart_ms=%llu", index, (int)pid,
 		  how, number,
 		  (unsigned long long)(slot->restart_ms > now_ms() ? slot->restart_ms - now_ms()
@@ -175,31 +196,94 @@ static void reap(struct parent *parent)
 
 /* ---- generations ---- */
 
+static int count_slots(const struct parent *parent)
+{
+	int count = 0;
+	const struct generation *generation = NULL;
+	TAILQ_FOREACH(generation, &parent->generations, link)
+	count += (int)generation->settings.workers;
+	return count;
+}
+
+/* Takes one that is half made. */
+static void free_generation(struct generation *generation)
+{
+	if (generation == NULL)
+		return;
+	counters_close(&generation->bank);
+	board_close(&generation->board);
+	talkers_close(&generation->talkers);
+	settings_deinit(&generation->settings);
+	free(generation->slots);
+	free(generation);
+}
+
+/* What workers and parent share. 0 or -errno. */
+static int open_shared(struct generation *generation, const struct talkers_shape *shape)
+{
+	const struct settings *settings = &generation->settings;
+	int ret = counters_open(&generation->bank, settings->workers, settings->zone_count,
+				catalog_count_faces(settings));
+	if (ret == 0)
+		ret = board_open(&generation->board, settings->workers, settings->zone_count);
+	if (ret == 0)
+		ret = talkers_open(&generation->talkers, settings->workers, shape);
+	return ret;
+}
+
+/* Of another shape than before: what was counted cannot be added to. */
+static int keep_talkers(struct parent *parent, const struct talkers_shape *shape)
+{
+	if (parent->generation_count > 0 && talkers_is_alike(&parent->past_talkers.shape, shape))
+		return 0;
+	struct talkers_bank past = { 0 };
+	int ret = talkers_open(&past, 1, shape);
+	if (ret != 0)
+		return ret;
+	talkers_close(&parent->past_talkers);
+	parent->past_talkers = past;
+	return 0;
+}
+
+/* settings is taken over in any case. 0 or -errno. */
+static int make_generation(struct parent *parent, struct settings *settings,
+			   struct generation **ret_generation)
+{
+	struct talkers_shape shape = { settings->top_size, settings->top_ipv4_length,
+				       settings->top_ipv6_length, parent->talkers_seed };
+	struct generation *generation = calloc(1, sizeof(*generation));
+	if (generation == NULL) {
+		settings_deinit(settings);
+		return -ENOMEM;
+	}
+	generation->settings = *settings;
+	generation->slots = calloc(settings->workers, sizeof(*generation->slots));
+	int ret = generation->slots == NULL ? -ENOMEM : open_shared(generation, &shape);
+	if (ret == 0)
+		ret = keep_talkers(parent, &shape);
+	if (ret != 0) {
+		free_generation(generation);
+		return ret;
+	}
+	generation->number = ++parent->generation_count;
+	for (size_t i = 0; i < settings->workers; i++)
+		generation->slots[i].ready_fd = -1;
+	*ret_generation = generation;
+	return 0;
+}
+
 /* settings is taken over in any case. */
 static struct generation *start_generation(struct parent *parent, struct settings *settings)
 {
-	struct generation *generation = calloc(1, sizeof(*generation));
-	struct slot *slots = calloc(settings->workers, sizeof(*slots));
-	struct counters_bank bank = { 0 };
-	int ret = generation == NULL || slots == NULL
-			  ? -ENOMEM
-			  : counters_open(&bank, settings->workers, settings->zone_count,
-					  catalog_count_faces(settings));
+	struct generation *generation = NULL;
+	int ret = make_generation(parent, settings, &generation);
 	if (ret != 0) {
 		log_error(context, "workers not started (%s)", strerror(-ret));
-		settings_deinit(settings);
-		free(generation);
-		free(slots);
 		return NULL;
 	}
-	generation->settings = *settings;
-	generation->bank = bank;
-	generation->slots = slots;
-	for (size_t i = 0; i < settings->workers; i++)
-		slots[i].ready_fd = -1;
 	TAILQ_INSERT_TAIL(&parent->generations, generation, link);
-	log_set_level((enum log_level)settings->log_level);
-	for (size_t i = 0; i < settings->workers; i++)
+	log_set_level((enum log_level)generation->settings.log_level);
+	for (size_t i = 0; i < generation->settings.workers; i++)
 		start_worker(parent, generation, i);
 	return generation;
 }
@@ -235,17 +319,52 @@ static bool is_gone(const struct generation *generation)
 	return true;
 }
 
+/* The table of the past, and those of every generation or of one alone. NULL: no memory. */
+static struct talkers *list_tables(const struct parent *parent, const struct generation *only,
+				   size_t *ret_count)
+{
+	size_t count = 0;
+	struct talkers *tables = NULL;
+	const struct generation *generation = NULL;
+	TAILQ_FOREACH(generation, &parent->generations, link)
+	count += generation->settings.workers;
+	tables = calloc(count + 1, sizeof(*tables));
+	if (tables == NULL)
+		return NULL;
+	tables[0] = talkers_of_worker(&parent->past_talkers, 0);
+	count = 1;
+	TAILQ_FOREACH(generation, &parent->generations, link)
+	{
+		if ((only != NULL && generation != only) ||
+		    !talkers_is_alike(&generation->talkers.shape, &parent->past_talkers.shape))
+			continue;
+		for (size_t i = 0; i < generation->settings.workers; i++)
+			tables[count++] = talkers_of_worker(&generation->talkers, i);
+	}
+	*ret_count = count;
+	return tables;
+}
+
+static int add_talkers(const struct parent *parent, const struct generation *generation)
+{
+	size_t count = 0;
+	struct talkers *tables = list_tables(parent, generation, &count);
+	int ret = tables == NULL ? -ENOMEM : talkers_merge(&tables[0], tables, count);
+	free(tables);
+	return ret;
+}
+
 static void end_generation(struct parent *parent, struct generation *generation)
 {
-	if (tally_add_bank(&parent->past, &generation->bank, &generation->settings) != 0)
+	for (size_t i = 0; i < generation->settings.workers; i++)
+		parent->past_restarts += generation->slots[i].restarts;
+	if (tally_add_bank(&parent->past, &generation->bank, &generation->settings) != 0 ||
+	    add_talkers(parent, generation) != 0)
 		log_error(context, "counters lost (%s)", strerror(ENOMEM));
 	if (parent->serving == generation)
 		parent->serving = NULL;
 	TAILQ_REMOVE(&parent->generations, generation, link);
-	counters_close(&generation->bank);
-	settings_deinit(&generation->settings);
-	free(generation->slots);
-	free(generation);
+	free_generation(generation);
 }
 
 static void log_ready(const struct parent *parent, const struct generation *generation)
@@ -271,7 +390,9 @@ static void switch_generations(struct parent *parent)
 		return;
 	log_ready(parent, newest);
 	check_told(systemd_notify("READY=1"));
+	parent->reloads += parent->serving != NULL;
 	parent->serving = newest;
+	control_finish(parent->control, newest->number, NULL, now_ms());
 	struct generation *generation = NULL;
 	TAILQ_FOREACH(generation, &parent->generations, link)
 	{
@@ -326,38 +447,53 @@ static void stay(const struct parent *parent)
 		check_told(systemd_notify("READY=1"));
 }
 
-static void reload(struct parent *parent)
+/* False with the reason in ret_reason, of SETTINGS_ERROR_MAX bytes; then nothing has changed. */
+static bool reload(struct parent *parent, char *ret_reason)
 {
 	struct settings settings;
 	struct conf_error error;
 	check_told(systemd_notify_reloading());
 	if (settings_read(&settings, parent->config_path, &error) != 0) {
 		settings_log_error(parent->config_path, &error);
+		settings_format_error(parent->config_path, &error, ret_reason);
 		log_warning(context, "configuration not reloaded, the old one stays");
 		settings_deinit(&settings);
+		parent->reloads_refused++;
 		stay(parent);
-		return;
+		return false;
 	}
 	settings_log_warnings(parent->config_path, &settings);
 	keep_fixed(parent, &settings);
 	struct generation *unready = TAILQ_LAST(&parent->generations, generation_list);
-	if (start_generation(parent, &settings) == NULL)
+	if (start_generation(parent, &settings) == NULL) {
+		snprintf(ret_reason, SETTINGS_ERROR_MAX, "workers not started");
 		stay(parent);
-	else if (unready != parent->serving)
+		return false;
+	}
+	if (unready != parent->serving)
 		drain_generation(unready); /* it was still starting, with a file older than this */
+	return true;
+}
+
+/* All that was counted, into an empty tally. 0 or -ENOMEM. */
+static int add_up(const struct parent *parent, struct tally *tally)
+{
+	int ret = tally_add(tally, &parent->past);
+	const struct generation *generation = NULL;
+	TAILQ_FOREACH(generation, &parent->generations, link)
+	{
+		if (ret == 0)
+			ret = tally_add_bank(tally, &generation->bank, &generation->settings);
+	}
+	return ret;
 }
 
 static void log_counters(const struct parent *parent)
 {
 	struct tally tally;
 	tally_init(&tally);
-	int ret = tally_add(&tally, &parent->past);
-	struct generation *generation = NULL;
-	TAILQ_FOREACH(generation, &parent->generations, link)
-	{
-		if (ret == 0)
-			ret = tally_add_bank(&tally, &generation->bank, &generation->settings);
-	}
+	if (add_up(parent, &tally) != 0)
+		log_error(context, "counters lost (%s)", strerror(ENOMEM));
 	char text[COUNTERS_TEXT_MAX];
 	counters_format_server(tally.server, text);
 	log_info(context, "counters, %s", text);
@@ -374,10 +510,15 @@ static void log_counters(const struct parent *parent)
 	tally_deinit(&tally);
 }
 
+/* number is 0 when it is dnsblv6ctl that says so. */
 static void stop(struct parent *parent, int number)
 {
 	if (!parent->is_stopping) {
-		log_info(context, "stopping, signal=%d", number);
+		if (number != 0)
+			log_info(context, "stopping, signal=%d", number);
+		else
+			log_info(context, "stopping, as dnsblv6ctl says");
+		control_finish(parent->control, UINT64_MAX, is_stopping, now_ms());
 		check_told(systemd_notify("STOPPING=1"));
 	}
 	parent->is_stopping = true;
@@ -388,13 +529,14 @@ static void stop(struct parent *parent, int number)
 
 static void obey(struct parent *parent, int number)
 {
+	char reason[SETTINGS_ERROR_MAX];
 	switch (number) {
 	case SIGCHLD:
 		reap(parent);
 		break;
 	case SIGHUP:
 		if (!parent->is_stopping)
-			reload(parent);
+			reload(parent, reason); /* which is in the log */
 		break;
 	case SIGUSR1:
 		if (!parent->is_stopping)
@@ -402,6 +544,114 @@ static void obey(struct parent *parent, int number)
 		break;
 	default:
 		stop(parent, number);
+	}
+}
+
+/* ---- the control socket ---- */
+
+static struct report_worker describe_slot(const struct generation *generation, size_t index)
+{
+	const struct slot *slot = &generation->slots[index];
+	const char *state = slot->pid == 0	      ? "dead"
+			    : generation->is_draining ? "draining"
+			    : slot->is_ready	      ? "serving"
+						      : "starting";
+	return (struct report_worker){
+		.generation = generation->number,
+		.index = index,
+		.pid = slot->pid,
+		.state = state,
+		.uptime_s = slot->pid == 0 ? 0 : (now_ms() - slot->started_ms) / 1000,
+		.restarts = slot->restarts,
+	};
+}
+
+static struct report_worker *list_workers(const struct parent *parent, size_t *ret_count)
+{
+	struct report_worker *workers = calloc((size_t)count_slots(parent) + 1, sizeof(*workers));
+	size_t count = 0;
+	const struct generation *generation = NULL;
+	if (workers == NULL)
+		return NULL;
+	TAILQ_FOREACH(generation, &parent->generations, link)
+	{
+		for (size_t i = 0; i < generation->settings.workers; i++)
+			workers[count++] = describe_slot(generation, i);
+	}
+	*ret_count = count;
+	return workers;
+}
+
+static int write_report(const struct parent *parent, const struct request *request, FILE *out)
+{
+	const struct generation *shown =
+		parent->serving != NULL ? parent->serving
+					: TAILQ_LAST(&parent->generations, generation_list);
+	struct tally tally;
+	tally_init(&tally);
+	struct report report = { .now_s = (uint64_t)time(NULL),
+				 .uptime_s = (now_ms() - parent->started_ms) / 1000,
+				 .generation = parent->serving != NULL ? shown->number : 0,
+				 .restarts = parent->past_restarts,
+				 .reloads = parent->reloads,
+				 .reloads_refused = parent->reloads_refused,
+				 .is_stopping = parent->is_stopping,
+				 .settings = &shown->settings,
+				 .board = &shown->board,
+				 .tally = &tally,
+				 .shape = parent->past_talkers.shape };
+	struct report_worker *workers = list_workers(parent, &report.worker_count);
+	struct talkers *tables = list_tables(parent, NULL, &report.table_count);
+	report.workers = workers;
+	report.tables = tables;
+	for (size_t i = 0; i < report.worker_count; i++)
+		report.restarts += workers[i].restarts;
+	int ret = workers == NULL || tables == NULL ? -ENOMEM : add_up(parent, &tally);
+	if (ret == 0)
+		ret = report_write(&report, request, out);
+	tally_deinit(&tally);
+	free(workers);
+	free(tables);
+	return ret;
+}
+
+static void answer_report(const struct parent *parent, struct control_client *client,
+			  const struct request *request)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	int ret = out == NULL ? -ENOMEM : write_report(parent, request, out);
+	if (out != NULL && fclose(out) != 0)
+		ret = -ENOMEM;
+	if (ret != 0) {
+		free(text);
+		text = NULL;
+	}
+	control_answer(client, text, size, now_ms());
+}
+
+static void control_on_line(struct control *control, struct control_client *client,
+			    const struct request *request, void *context_of_parent)
+{
+	(void)control;
+	struct parent *parent = context_of_parent;
+	char reason[SETTINGS_ERROR_MAX];
+	switch (request->verb) {
+	case REQUEST_RELOAD:
+		if (parent->is_stopping)
+			control_refuse(client, is_stopping, now_ms());
+		else if (reload(parent, reason))
+			control_wait(client, parent->generation_count, now_ms());
+		else
+			control_refuse(client, reason, now_ms());
+		break;
+	case REQUEST_STOP:
+		stop(parent, 0);
+		control_hold(client, strdup(""), 0, now_ms());
+		break;
+	default:
+		answer_report(parent, client, request);
 	}
 }
 
@@ -438,7 +688,7 @@ static void read_ready(struct slot *slot)
 static int sleep_ms(const struct parent *parent)
 {
 	uint64_t now = now_ms();
-	uint64_t until = UINT64_MAX;
+	uint64_t until = control_deadline_ms(parent->control);
 	struct generation *generation = NULL;
 	TAILQ_FOREACH(generation, &parent->generations, link)
 	{
@@ -455,19 +705,10 @@ static int sleep_ms(const struct parent *parent)
 	return until <= now ? 100 : (int)(until - now);
 }
 
-static int count_slots(const struct parent *parent)
-{
-	int count = 0;
-	struct generation *generation = NULL;
-	TAILQ_FOREACH(generation, &parent->generations, link)
-	count += (int)generation->settings.workers;
-	return count;
-}
-
-/* Waits for signals and workers' bytes, and takes them. */
+/* Waits for signals, workers' bytes and the control socket, and takes them. */
 static void wait_and_take(struct parent *parent)
 {
-	int count = count_slots(parent) + 1;
+	int count = count_slots(parent) + 1 + CONTROL_POLLS_MAX;
 	struct pollfd *polls = calloc((size_t)count, sizeof(*polls));
 	struct slot **slots = calloc((size_t)count, sizeof(struct slot *));
 	nfds_t used = 0;
@@ -486,12 +727,17 @@ static void wait_and_take(struct parent *parent)
 							 .events = POLLIN };
 			}
 		}
-		if (poll(polls, used, sleep_ms(parent)) > 0) {
-			for (nfds_t i = 1; i < used; i++) {
+		nfds_t first = used;
+		size_t control_count = control_fill(parent->control, &polls[first]);
+		if (poll(polls, first + control_count, sleep_ms(parent)) > 0) {
+			for (nfds_t i = 1; i < first; i++) {
 				if (polls[i].revents != 0)
 					read_ready(slots[i]);
 			}
 		}
+		/* Last, because a reload makes other slots. */
+		control_take(parent->control, &polls[first], control_count, now_ms(),
+			     control_on_line, parent);
 	}
 	free(polls);
 	free(slots);
@@ -501,13 +747,19 @@ static void wait_and_take(struct parent *parent)
 }
 
 int parent_run(const char *config_path, struct settings *settings,
-	       const struct settings *configured, const struct listener *listener)
+	       const struct settings *configured, const struct listener *listener,
+	       struct control *control)
 {
 	struct parent parent = { .config_path = config_path,
 				 .configured = configured,
-				 .listener = listener };
+				 .listener = listener,
+				 .control = control,
+				 .started_ms = now_ms() };
 	TAILQ_INIT(&parent.generations);
 	tally_init(&parent.past);
+	/* Not a secret worth waiting for: without it 0 is as good. */
+	if (getrandom(&parent.talkers_seed, sizeof(parent.talkers_seed), GRND_NONBLOCK) < 0)
+		parent.talkers_seed = 0;
 	int ret = open_signals(&parent);
 	if (ret != 0) {
 		log_error(context, "signals not set up (%s)", strerror(-ret));
@@ -522,6 +774,7 @@ int parent_run(const char *config_path, struct settings *settings,
 		tend(&parent);
 	}
 	tally_deinit(&parent.past);
+	talkers_close(&parent.past_talkers);
 	close(parent.signal_fd);
 	log_info(context, "stopped");
 	return EX_OK;

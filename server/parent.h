@@ -13,10 +13,14 @@
  *     SIGCHLD          a worker that died is replaced, later and later when it
  *                      dies at once
  *
+ * The same, and questions about how all of this is, come through the control
+ * socket (control.h), whose answers are made here out of shared memory.
+ *
  * It holds the sockets and the counters and nothing else that could break: no
  * store, no event loop (a forked child would share libuv's signal pipe).
  */
 
+#include "server/control.h"
 #include "server/listener.h"
 #include "server/settings.h"
 
@@ -25,11 +29,13 @@ extern "C" {
 #endif
 
 /*
- * settings is handed over; listener is borrowed. Returns the exit status.
+ * settings is handed over; listener and control, which may be NULL, are
+ * borrowed. Returns the exit status.
  * configured is settings before ports were chosen.
  */
 int parent_run(const char *config_path, struct settings *settings,
-	       const struct settings *configured, const struct listener *listener);
+	       const struct settings *configured, const struct listener *listener,
+	       struct control *control);
 
 #ifdef __cplusplus
 }

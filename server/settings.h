@@ -118,6 +118,9 @@ int settings_parse(struct settings *settings, const char *text, size_t text_size
 
 /* Logs a warning for what is permitted and should not be. */
 void settings_log_warnings(const char *path, const struct settings *settings);
+/* Why a file was refused: "PATH:LINE: configuration refused, ..." */
+#define SETTINGS_ERROR_MAX 4096
+void settings_format_error(const char *path, const struct conf_error *error, char *ret_text);
 /* Logs one error line for a refused file. */
 void settings_log_error(const char *path, const struct conf_error *error);
 

@@ -135,12 +135,44 @@ static void log_signatures(const struct watch_zone *watched, uint64_t now_s)
 	}
 }
 
+static void put_on_board(const struct watch_zone *watched, enum board_state state)
+{
+	const struct zone *zone = watched->zone;
+	const struct watch *watch = watched->watch;
+	struct board_zone value = { .state = state, .status = (uint64_t)(int64_t)zone->status };
+	if (watch->board == NULL)
+		return;
+	if (zone->has_version) {
+		value.serial = zone->facts.serial;
+		value.records = zone->facts.record_count;
+		value.built_s = zone->facts.built_s;
+		value.expires_s = zone->facts.expires_s;
+		value.signatures_s = zone->is_signed ? zone->signing.expires_s : 0;
+	}
+	board_put(watch->board, watch->worker, watched->index, &value);
+}
+
+static bool is_expired(const struct zone *zone)
+{
+	return zone->facts.expires_s != 0 && (uint64_t)time(NULL) >= zone->facts.expires_s;
+}
+
+static void show_state(const struct watch_zone *watched)
+{
+	const struct zone *zone = watched->zone;
+	if (zone->status != 0)
+		put_on_board(watched, BOARD_FAILED);
+	else
+		put_on_board(watched,
+			     zone->has_version && is_expired(zone) ? BOARD_EXPIRED : BOARD_SERVING);
+}
+
 static void log_state(const struct watch_zone *watched)
 {
 	const struct zone *zone = watched->zone;
 	if (zone->status != 0)
 		log_refused(watched, zone->status);
-	else if (zone->facts.expires_s != 0 && (uint64_t)time(NULL) >= zone->facts.expires_s)
+	else if (is_expired(zone))
 		log_expired(watched);
 	else
 		log_serving(watched);
@@ -170,6 +202,7 @@ static void refuse(struct watch_zone *watched, int status)
 	if (watched->zone->reader == NULL)
 		watched->zone->status = status;
 	log_refused(watched, status);
+	show_state(watched);
 	decide(watched);
 }
 
@@ -182,6 +215,7 @@ static void accept_file(struct watch_zone *watched)
 		return;
 	}
 	log_state(watched);
+	show_state(watched);
 	decide(watched);
 }
 
@@ -249,6 +283,7 @@ static void refresh(struct watch_zone *watched)
 	zone_begin(watched->zone);
 	zone_end(watched->zone);
 	log_state(watched);
+	show_state(watched);
 	log_signatures(watched, (uint64_t)time(NULL));
 }
 
@@ -304,6 +339,12 @@ int watch_open(struct watch *watch, uv_loop_t *loop, struct catalog *catalog,
 	watch->timer.data = watch;
 	/* At once, but from the loop: nobody is called back before this returns. */
 	return uv_timer_start(&watch->timer, timer_on_tick, 0, INTERVAL_MS);
+}
+
+void watch_set_board(struct watch *watch, const struct board *board, size_t worker)
+{
+	watch->board = board;
+	watch->worker = worker;
 }
 
 void watch_close(struct watch *watch)

@@ -151,6 +151,9 @@ static int open_services(struct worker *worker)
 				 (uint16_t)settings->udp_max_payload, &worker->answer);
 	if (ret == 0)
 		answer_set_settings(worker->answer, settings);
+	struct talkers talkers = talkers_of_worker(start->talkers, start->index);
+	if (ret == 0)
+		answer_set_talkers(worker->answer, &talkers);
 	if (ret == 0)
 		ret = handover_open(&worker->handover, &worker->loop, settings, &worker->counters);
 	if (ret == 0)
@@ -163,6 +166,8 @@ static int open_services(struct worker *worker)
 	if (ret == 0)
 		ret = watch_open(&worker->watch, &worker->loop, &worker->catalog, settings,
 				 start->bank, watch_on_decided, worker);
+	if (ret == 0)
+		watch_set_board(&worker->watch, start->board, start->index);
 	return ret;
 }
 

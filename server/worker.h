@@ -12,9 +12,11 @@
  * terminal sends them to as well. It drains too when the parent is gone.
  */
 
+#include "server/board.h"
 #include "server/counters.h"
 #include "server/listener.h"
 #include "server/settings.h"
+#include "server/talkers.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,6 +26,8 @@ struct worker_start {
 	const struct settings *settings;
 	const struct listener *listener;
 	const struct counters_bank *bank;
+	const struct board *board;
+	const struct talkers_bank *talkers;
 	size_t index;
 	int ready_fd; /* one byte when serving; then closed */
 	int parent_pid;

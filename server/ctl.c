@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * dnsblv6ctl - asks a running dnsblv6d how it is, and tells it what to do.
+ *
+ * One line to the control socket, one answer back (request.h says how both
+ * look), and the text of it to standard output. dnsblv6ctl(8) is the manual.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/common/options.h"
+#include "server/request.h"
+
+#define TIMEOUT_MAX_S 3600
+#define HEAD_MAX      2048 /* "ok SIZE", or an error with the line of a configuration */
+
+enum { ROW_SOCKET, ROW_TIMEOUT, ROW_OUTPUT };
+
+static const struct options_row rows[] = {
+	[ROW_SOCKET] = { 's', "socket", "PATH", "talk to PATH instead of " DNSBLV6CTL_SOCKET },
+	[ROW_TIMEOUT] = { 't', "timeout", "SECONDS", "wait so long for the answer; default 90" },
+	[ROW_OUTPUT] = { 'o', "output", "FILE", "write the answer to FILE, all of it or nothing" },
+};
+
+static const struct options_table table = {
+	.program = "dnsblv6ctl",
+	.usage = "[--socket PATH] [--timeout SECONDS] [--output FILE]\n"
+		 "       status | zones | stats | metrics | top [NUMBER] | reload | stop",
+	.summary = "Asks a running dnsblv6d how it is, and tells it what to do.",
+	.rows = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+};
+
+struct command {
+	const char *socket_path;
+	const char *output_path; /* NULL: standard output */
+	uint64_t timeout_ms;
+	struct request request;
+	char line[REQUEST_MAX];
+};
+
+/* What the server has said. */
+struct answer {
+	char *data; /* all that came; ours */
+	size_t size;
+	size_t max;
+};
+
+__attribute__((format(printf, 2, 3))) static int fail(int status, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	fputs("dnsblv6ctl: ", stderr);
+	vfprintf(stderr, format, arguments);
+	fputc('\n', stderr);
+	va_end(arguments);
+	return status;
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* ---- the command line ---- */
+
+static void read_words(struct command *command, int argc, char **argv)
+{
+	if (optind == argc)
+		options_fail(&table, "a request is missing");
+	if (argc - optind > 2)
+		options_fail(&table, "'%s' is not expected", argv[optind + 2]);
+	bool has_argument = argc - optind == 2;
+	int size = snprintf(command->line, sizeof(command->line), "%s%s%s", argv[optind],
+			    has_argument ? " " : "", has_argument ? argv[optind + 1] : "");
+	const char *reason =
+		(size_t)size + 1 >= sizeof(command->line)
+			? "the request is too long"
+			: request_parse(command->line, (size_t)size, &command->request);
+	if (reason != NULL)
+		options_fail(&table, "'%.80s': %s", argv[argc - 1], reason);
+	command->line[size] = '\n';
+	command->line[size + 1] = '\0';
+}
+
+static struct command read_command(int argc, char **argv)
+{
+	struct command command = { .socket_path = DNSBLV6CTL_SOCKET, .timeout_ms = 90000 };
+	const char *argument = NULL;
+	int row = 0;
+	while ((row = options_next(&table, argc, argv, &argument)) != OPTIONS_END) {
+		if (row == ROW_SOCKET)
+			command.socket_path = argument;
+		if (row == ROW_OUTPUT)
+			command.output_path = argument;
+		if (row == ROW_TIMEOUT)
+			command.timeout_ms = 1000 * options_number(&table, "--timeout", argument, 1,
+								   TIMEOUT_MAX_S);
+	}
+	read_words(&command, argc, argv);
+	return command;
+}
+
+/* ---- talking ---- */
+
+static int connect_to(const char *path, int *ret_fd)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	/* EAGAIN: more wait to be taken than the socket keeps. */
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0) {
+		int ret = -errno;
+		close(fd);
+		return ret;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+/* 0, -ETIMEDOUT or -errno. */
+static int wait_for(int fd, short events, uint64_t end_ms)
+{
+	uint64_t now = now_ms();
+	struct pollfd polled = { .fd = fd, .events = events };
+	if (now >= end_ms)
+		return -ETIMEDOUT;
+	int ret = poll(&polled, 1, (int)(end_ms - now));
+	if (ret < 0)
+		return errno == EINTR ? 0 : -errno;
+	return ret == 0 ? -ETIMEDOUT : 0;
+}
+
+static int reserve(struct answer *answer)
+{
+	if (answer->size < answer->max)
+		return 0;
+	if (answer->max > REQUEST_ANSWER_MAX + HEAD_MAX)
+		return -EMSGSIZE;
+	size_t max = answer->max == 0 ? 16384 : answer->max * 2;
+	char *data = realloc(answer->data, max);
+	if (data == NULL)
+		return -ENOMEM;
+	answer->data = data;
+	answer->max = max;
+	return 0;
+}
+
+/* Until the server closes the connection: for "stop" that is its end. */
+static int read_all(int fd, uint64_t end_ms, struct answer *answer)
+{
+	for (;;) {
+		int ret = reserve(answer);
+		if (ret == 0)
+			ret = wait_for(fd, POLLIN, end_ms);
+		if (ret != 0)
+			return ret;
+		ssize_t size = read(fd, answer->data + answer->size, answer->max - answer->size);
+		if (size == 0)
+			return 0;
+		if (size < 0 && errno != EINTR && errno != EAGAIN)
+			return -errno;
+		if (size > 0)
+			answer->size += (size_t)size;
+	}
+}
+
+static int talk(const struct command *command, int fd, struct answer *answer)
+{
+	uint64_t end_ms = now_ms() + command->timeout_ms;
+	size_t size = strlen(command->line);
+	/* A new socket has room for so short a line. */
+	ssize_t sent = send(fd, command->line, size, MSG_NOSIGNAL);
+	if (sent != (ssize_t)size)
+		return sent < 0 ? -errno : -EIO;
+	return read_all(fd, end_ms, answer);
+}
+
+/* ---- the answer ---- */
+
+/* The new file takes the place of the old one when it is complete. */
+static int write_file(const char *path, const char *text, size_t size)
+{
+	char temporary[PATH_MAX];
+	if (snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= (int)sizeof(temporary))
+		return -ENAMETOOLONG;
+	int fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	FILE *file = fdopen(fd, "w");
+	int ret = file != NULL ? 0 : -errno;
+	mode_t mask = umask(0);
+	umask(mask);
+	if (ret == 0 && (fwrite(text, 1, size, file) != size || fflush(file) != 0 ||
+			 fchmod(fd, 0666 & ~mask) != 0))
+		ret = -errno;
+	if (file == NULL)
+		close(fd);
+	else if (fclose(file) != 0 && ret == 0)
+		ret = -errno;
+	if (ret == 0 && rename(temporary, path) != 0)
+		ret = -errno;
+	if (ret != 0)
+		unlink(temporary);
+	return ret;
+}
+
+static int print(const struct command *command, const char *text, size_t size)
+{
+	if (command->output_path != NULL) {
+		int ret = write_file(command->output_path, text, size);
+		return ret == 0 ? EX_OK
+				: fail(EX_IOERR, "%s: %s", command->output_path, strerror(-ret));
+	}
+	if (fwrite(text, 1, size, stdout) != size || fflush(stdout) != 0)
+		return fail(EX_IOERR, "standard output: %s", strerror(errno));
+	return EX_OK;
+}
+
+/* "ok SIZE" and so much behind it, or an error. */
+static int take_answer(const struct command *command, struct answer *answer)
+{
+	char *end = answer->size > 0 ? memchr(answer->data, '\n', answer->size) : NULL;
+	if (end == NULL)
+		return fail(EX_SOFTWARE, "the server has closed the connection without an answer");
+	*end = '\0';
+	size_t rest = answer->size - (size_t)(end + 1 - answer->data);
+	unsigned long long size = 0;
+	if (strncmp(answer->data, "error ", 6) == 0)
+		return fail(command->request.verb == REQUEST_RELOAD ? EX_CONFIG : EX_UNAVAILABLE,
+			    "%s", answer->data + 6);
+	if (sscanf(answer->data, "ok %llu", &size) != 1 || size != rest)
+		return fail(EX_SOFTWARE, "the answer is not complete");
+	return print(command, end + 1, rest);
+}
+
+static int fail_to_talk(const struct command *command, int ret)
+{
+	int status = ret == -EACCES || ret == -EPERM ? EX_NOPERM
+		     : ret == -ETIMEDOUT	     ? EX_TEMPFAIL
+						     : EX_UNAVAILABLE;
+	return fail(status, "%s: %s", command->socket_path, strerror(-ret));
+}
+
+int main(int argc, char **argv)
+{
+	struct command command = read_command(argc, argv);
+	struct answer answer = { 0 };
+	int fd = -1;
+	int ret = connect_to(command.socket_path, &fd);
+	if (ret == 0)
+		ret = talk(&command, fd, &answer);
+	int status = ret == 0 ? take_answer(&command, &answer) : fail_to_talk(&command, ret);
+	if (fd >= 0)
+		close(fd);
+	free(answer.data);
+	return status;
+}
