@@ -42,6 +42,11 @@ make_root() {
 	apt-config dump Acquire | grep -E '::Proxy|::Check-' >"$1/etc/apt/apt.conf.d/99test-root" ||
 		true
 	cp -L /etc/resolv.conf "$1/etc/resolv.conf"
+	mount_system "$1"
+}
+
+# What programs expect to find in a root.
+mount_system() {
 	mount -t proc proc "$1/proc"
 	mount --rbind /dev "$1/dev"
 }

@@ -1,0 +1,116 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# booted.sh - the part of tests/package that runs under a systemd of its own,
+# in a container: the units with their sandbox, and what upgrades, crashes and
+# purging do to services that run.
+#
+#     booted.sh NEW-VERSION
+#
+# The packages are installed, with a signed store bl6.mdb and its key; those of
+# NEW-VERSION are in /root.
+set -eu
+
+new_version=$1
+
+fail() {
+	echo "booted: $1" >&2
+	systemctl status --no-pager --full 'dnsblv6*' >&2 || true
+	journalctl --no-pager --unit 'dnsblv6*' >&2 || true
+	exit 1
+}
+
+# wait_for WHAT COMMAND ...: until it succeeds; 20 seconds are plenty.
+wait_for() {
+	what=$1
+	shift
+	tries=200
+	until "$@"; do
+		tries=$((tries - 1))
+		[ "$tries" -gt 0 ] || fail "waited in vain for $what"
+		sleep 0.1
+	done
+}
+
+ask() {
+	dig +short +timeout=5 +tries=3 @127.0.0.1 "$@"
+}
+
+must_serve() {
+	for transport in +notcp +tcp; do
+		answer=$(ask "$transport" A 25.2.0.192.bl.example.)
+		[ "$answer" = 127.0.0.2 ] || fail "$1: \"$answer\" is the answer, $transport"
+	done
+}
+
+serial() {
+	ask SOA bl6.example. | awk '{ print $3 }'
+}
+
+main_pid() {
+	systemctl show --property MainPID --value dnsblv6d
+}
+
+is_newer_than() {
+	[ "$(serial)" -gt "$1" ]
+}
+
+has_new_pid() {
+	[ "$(main_pid)" != "$1" ] && [ "$(main_pid)" != 0 ] && systemctl -q is-active dnsblv6d
+}
+
+systemctl -q is-active dnsblv6d || fail "not started with the system"
+must_serve start
+
+# The sandbox is there: a filter of system calls, and a read-only view of files.
+pid=$(main_pid)
+for state in 'Seccomp:	2' 'NoNewPrivs:	1'; do
+	grep -q "^$state$" "/proc/$pid/status" || fail "not confined: no \"$state\""
+done
+for path in /etc /usr /var; do
+	nsenter --target "$pid" --mount touch "$path/written" 2>/dev/null && fail "$path is not read-only"
+done
+[ -z "$(nsenter --target "$pid" --mount ls -A /root)" ] || fail "root's home can be seen"
+
+systemctl reload dnsblv6d || fail "not reloaded"
+must_serve reload
+[ "$(main_pid)" = "$pid" ] || fail "a reload is a restart"
+
+before=$(serial)
+systemctl start dnsblv6-sign@bl6.service || fail "not signed"
+wait_for "the signed version" is_newer_than "$before"
+systemctl -q enable --now dnsblv6-sign@bl6.timer
+systemctl -q is-active dnsblv6-sign@bl6.timer || fail "the timer does not run"
+
+kill -KILL "$pid"
+wait_for "a restart after a crash" has_new_pid "$pid"
+must_serve crash
+
+# A question starts it.
+systemctl stop dnsblv6d
+systemctl -q enable --now dnsblv6d.socket
+must_serve activation
+pid=$(main_pid)
+
+dpkg --force-confold --install /root/*_"$new_version"_*.deb >/dev/null 2>&1 || fail "not upgraded"
+systemctl -q is-active dnsblv6d.socket || fail "the upgrade has closed the sockets"
+has_new_pid "$pid" || fail "the upgrade has not restarted the server"
+must_serve upgrade
+systemctl -q is-active dnsblv6-sign@bl6.timer || fail "the upgrade has stopped the timer"
+
+# Of the kernel's refusals, none may be the sandbox's.
+if journalctl --no-pager --quiet --unit dnsblv6d --unit dnsblv6-sign@bl6 |
+	grep -E '(error|warning): |not permitted|denied' | grep -v 'worker died while'; then
+	fail "complaints"
+fi
+
+dpkg --remove dnsblv6d dnsblv6-tools dnsblv6-common >/dev/null 2>&1 || fail "not removed"
+for unit in dnsblv6d.service dnsblv6d.socket dnsblv6-sign@bl6.timer; do
+	systemctl -q is-active "$unit" && fail "$unit is still active"
+done
+ask A 25.2.0.192.bl.example. >/dev/null && fail "somebody still answers"
+[ -s /var/lib/dnsblv6/bl6.mdb ] || fail "removing has deleted the store"
+
+dpkg --purge dnsblv6d dnsblv6-tools dnsblv6-common >/dev/null 2>&1 || fail "not purged"
+left=$(find / -xdev -name '*dnsblv6*' ! -path '/root/*' ! -path '/tmp/*' ! -path '/var/tmp/*')
+[ -z "$left" ] || fail "purging has left $left"
