@@ -2,13 +2,19 @@
 #pragma once
 
 /*
- * access.h - who may transfer a zone.
+ * access.h - who may transfer a zone, and who may ask it.
  *
  * Flow: answer.c asks when it has the question, the client's address and the
  *       key that the question was signed with.
  *
- * A secondary of the zone may: who asks from one of its addresses or prefixes,
- * and with its key when it has one. Nobody else.
+ * A zone may be transferred by its secondaries: who asks from one of the
+ * addresses or prefixes of one, and with its key when it has one. Nobody else.
+ *
+ * A zone may be asked by everybody, unless it has rules. Then the first decides
+ * that has the client's address and key; when none does, the question is refused
+ * if one of them allows anything, and answered if none does: rules that only
+ * forbid are exceptions, and rules that allow are the list of those who may. A
+ * secondary may always ask.
  */
 
 #include "server/settings.h"
@@ -30,6 +36,19 @@ enum access {
 enum access access_decide(const struct settings *settings, const struct settings_zone *zone,
 			  const struct sockaddr *client, const struct tsig_key *key,
 			  const struct settings_secondary **ret_secondary);
+
+/*
+ * May client ask zone? key as above. SETTINGS_REFUSE too when nobody knows who
+ * asks.
+ */
+enum settings_action access_judge(const struct settings *settings, const struct settings_zone *zone,
+				  const struct sockaddr *client, const struct tsig_key *key);
+
+/*
+ * The network of a client, an IPv4 /24 or an IPv6 /56, as a number whose lowest
+ * eight bits are 0; 0 when there is no client, or of another family.
+ */
+uint64_t access_network(const struct sockaddr *client);
 
 /* The address of an AF_INET or AF_INET6 client; IPv4-mapped ones are IPv4. */
 struct dnsblv6_addr access_address(const struct sockaddr *client);

@@ -8,7 +8,10 @@
 
 #include "server/access.h"
 #include "server/classic.h"
+#include "server/identity.h"
+#include "server/options.h"
 #include "server/quick.h"
+#include "server/ratelimit.h"
 #include "server/records.h"
 #include "server/reply.h"
 #include "server/transfer.h"
@@ -31,6 +34,7 @@ struct question {
 	bool has_do;
 	uint8_t edns_version;
 	uint16_t edns_payload;
+	struct options options;
 };
 
 struct answer {
@@ -39,9 +43,12 @@ struct answer {
 	uint16_t udp_max_payload;
 	struct reply reply;
 	const struct settings *settings; /* NULL: no keys, no secondaries */
-	struct talkers talkers;		 /* of nobody at first */
-	struct tsig tsig;		 /* of a query that has a TSIG */
-	bool has_transfer;		 /* the query is for the one below */
+	struct ratelimit *limit;	 /* NULL: none */
+	bool is_judged;			 /* that of the query is the one below */
+	enum ratelimit_verdict verdict;
+	struct talkers talkers; /* of nobody at first */
+	struct tsig tsig;	/* of a query that has a TSIG */
+	bool has_transfer;	/* the query is for the one below */
 	struct transfer transfer;
 	uint8_t query[ANSWER_QUERY_MAX]; /* libknot may write into what it parses */
 };
@@ -77,6 +84,11 @@ void answer_set_settings(struct answer *answer, const struct settings *settings)
 	answer->settings = settings;
 }
 
+void answer_set_limit(struct answer *answer, struct ratelimit *limit)
+{
+	answer->limit = limit;
+}
+
 const struct transfer *answer_transfer(const struct answer *answer)
 {
 	return answer->has_transfer ? &answer->transfer : NULL;
@@ -108,6 +120,36 @@ static struct question parse(struct reply *reply)
 	return question;
 }
 
+/* What options mean in another version of EDNS, that version says. */
+static void read_options(struct answer *answer, struct question *question,
+			 const struct answer_query *query)
+{
+	const struct options_context context = {
+		.settings = answer->settings,
+		.client = query->client,
+		.now_s = query->now_s,
+		.is_tcp = query->is_tcp,
+		.keepalive = query->keepalive,
+	};
+	if (!question->has_edns || question->edns_version > KNOT_EDNS_VERSION)
+		return;
+	question->options = options_read(answer->reply.query->opt_rr, &context);
+	question->is_malformed |= question->options.is_malformed;
+	if (question->options.cookie == COOKIE_GOOD)
+		count(answer, COUNTERS_SERVER_COOKIES);
+	else if (question->options.cookie == COOKIE_BAD)
+		count(answer, COUNTERS_SERVER_COOKIES_BAD);
+}
+
+/* RFC 7873 section 5.4: a query for a server cookie and nothing else. */
+static bool is_for_cookie(const struct answer *answer, const struct question *question)
+{
+	const uint8_t *wire = answer->reply.query->wire;
+	return !question->has_question && question->options.has_cookie &&
+	       knot_wire_get_qdcount(wire) == 0 && knot_wire_get_ancount(wire) == 0 &&
+	       knot_wire_get_nscount(wire) == 0;
+}
+
 /* RFC 6891 section 6.2.3: less than 512 means 512. */
 static size_t response_max(const struct answer *answer, const struct question *question,
 			   bool is_tcp)
@@ -122,6 +164,13 @@ static size_t response_max(const struct answer *answer, const struct question *q
 
 /* ---- the response ---- */
 
+/* Bytes of the OPT at most. */
+static uint16_t opt_size_max(const struct question *question)
+{
+	return (uint16_t)(KNOT_EDNS_MIN_SIZE + KNOT_EDNS_EDE_MIN_LENGTH +
+			  options_size(&question->options));
+}
+
 /* The OPT with our payload; false when memory ran out. */
 static bool make_opt(struct answer *answer, const struct question *question, uint16_t rcode,
 		     knot_rrset_t *ret_opt)
@@ -133,6 +182,8 @@ static bool make_opt(struct answer *answer, const struct question *question, uin
 	if (question->has_do)
 		knot_edns_set_do(ret_opt);
 	uint8_t code[2] = { (uint8_t)(reply->ede >> 8), (uint8_t)reply->ede };
+	if (!options_put(&question->options, ret_opt, &reply->mm))
+		return false;
 	return !reply->has_ede || knot_edns_add_option(ret_opt, KNOT_EDNS_OPTION_EDE, sizeof(code),
 						       code, &reply->mm) == KNOT_EOK;
 }
@@ -147,8 +198,7 @@ static bool begin_response(struct answer *answer, const struct question *questio
 	if (!question->has_question)
 		knot_wire_set_qdcount(reply->response->wire, 0);
 	if (question->has_edns)
-		return knot_pkt_reserve(reply->response,
-					KNOT_EDNS_MIN_SIZE + KNOT_EDNS_EDE_MIN_LENGTH) == KNOT_EOK;
+		return knot_pkt_reserve(reply->response, opt_size_max(question)) == KNOT_EOK;
 	return true;
 }
 
@@ -161,7 +211,7 @@ static size_t end_response(struct answer *answer, const struct question *questio
 		return response->size;
 
 	knot_rrset_t opt;
-	knot_pkt_reclaim(response, KNOT_EDNS_MIN_SIZE + KNOT_EDNS_EDE_MIN_LENGTH);
+	knot_pkt_reclaim(response, opt_size_max(question));
 	if (!make_opt(answer, question, rcode, &opt))
 		return 0;
 	if (response->current != KNOT_ADDITIONAL)
@@ -235,6 +285,80 @@ static const struct {
 	[REPLY_REFUSED] = { KNOT_RCODE_REFUSED, COUNTERS_FACE_REFUSED },
 };
 
+/* ---- who asks ---- */
+
+static const struct settings_zone *zone_settings(const struct answer *answer,
+						 const struct zone *zone)
+{
+	return &answer->settings->zones[zone - answer->catalog->zones];
+}
+
+/* That of the query's TSIG. */
+static const struct tsig_key *good_key(const struct answer *answer)
+{
+	bool is_good = answer->reply.query->tsig_rr != NULL && answer->tsig.error == TSIG_OK;
+	return is_good ? answer->tsig.key : NULL;
+}
+
+static enum settings_action judge_access(const struct answer *answer,
+					 const struct answer_query *query, const struct zone *zone,
+					 const struct tsig_key *key)
+{
+	if (answer->settings == NULL)
+		return SETTINGS_ALLOW;
+	return access_judge(answer->settings, zone_settings(answer, zone), query->client, key);
+}
+
+static bool is_unlimited(const struct settings *settings, const struct sockaddr *client)
+{
+	if (settings == NULL || settings->rate_limit_allow_count == 0)
+		return false;
+	struct dnsblv6_addr address = access_address(client);
+	for (size_t i = 0; i < settings->rate_limit_allow_count; i++) {
+		if (dnsblv6_prefix_contains(settings->rate_limit_allow[i], address))
+			return true;
+	}
+	return false;
+}
+
+/* Takes a token once for each query. */
+static enum ratelimit_verdict judge_rate(struct answer *answer, const struct answer_query *query)
+{
+	if (answer->limit == NULL || query->is_tcp)
+		return RATELIMIT_PASS;
+	if (answer->is_judged)
+		return answer->verdict;
+	uint64_t network = access_network(query->client);
+	if (network == 0)
+		return RATELIMIT_PASS;
+	answer->verdict = ratelimit_take(answer->limit, network, query->now_ms);
+	if (answer->verdict != RATELIMIT_PASS && is_unlimited(answer->settings, query->client))
+		answer->verdict = RATELIMIT_PASS;
+	answer->is_judged = true;
+	return answer->verdict;
+}
+
+static size_t drop_limited(struct answer *answer)
+{
+	count(answer, COUNTERS_SERVER_DROPPED);
+	count(answer, COUNTERS_SERVER_LIMITED_DROPPED);
+	return 0;
+}
+
+/* In the place of an answer: come back over TCP, or with the cookie that is in here. */
+static size_t answer_limited(struct answer *answer, const struct question *question)
+{
+	if (question->options.has_cookie) {
+		count(answer, COUNTERS_SERVER_BADCOOKIE);
+		return refuse(answer, question, KNOT_RCODE_BADCOOKIE);
+	}
+	count(answer, COUNTERS_SERVER_LIMITED_TRUNCATED);
+	if (!begin_response(answer, question))
+		return 0;
+	knot_wire_set_tc(answer->reply.response->wire);
+	return end_response(answer, question, KNOT_RCODE_NOERROR);
+}
+
 /* ---- transfers ---- */
 
 static enum transfer_verdict judge_transfer(struct answer *answer, const struct answer_query *query)
@@ -245,12 +369,8 @@ static enum transfer_verdict judge_transfer(struct answer *answer, const struct 
 		return TRANSFER_CLASSIC;
 	if (answer->settings == NULL)
 		return TRANSFER_ADDRESS;
-	const struct settings_zone *zone =
-		&answer->settings->zones[reply->zone - answer->catalog->zones];
-	const struct tsig_key *key = reply->query->tsig_rr != NULL && answer->tsig.error == TSIG_OK
-					     ? answer->tsig.key
-					     : NULL;
-	switch (access_decide(answer->settings, zone, query->client, key, &secondary)) {
+	switch (access_decide(answer->settings, zone_settings(answer, reply->zone), query->client,
+			      good_key(answer), &secondary)) {
 	case ACCESS_ADDRESS:
 		return TRANSFER_ADDRESS;
 	case ACCESS_KEY:
@@ -386,10 +506,10 @@ static bool is_answered(struct answer *answer, const struct answer_query *query)
 	return reply->client.verdict == CLIENTS_PASS || reply->client.verdict == CLIENTS_BROKEN;
 }
 
-static size_t turn_away(struct answer *answer, const struct question *question)
+static size_t turn_away(struct answer *answer, const struct question *question, bool is_dropped)
 {
 	uint64_t *counters = counters_of_face(&answer->counters, answer->reply.face->index);
-	if (answer->reply.client.verdict == CLIENTS_IGNORE) {
+	if (is_dropped) {
 		count(answer, COUNTERS_SERVER_DROPPED);
 		return 0;
 	}
@@ -409,8 +529,11 @@ static size_t answer_face(struct answer *answer, const struct question *question
 		counters_count(&counters[COUNTERS_FACE_TCP]);
 	if (is_transfer(reply->qtype))
 		return answer_transfer_question(answer, question, query);
+	enum settings_action action = judge_access(answer, query, reply->zone, good_key(answer));
+	if (action != SETTINGS_ALLOW)
+		return turn_away(answer, question, action == SETTINGS_DROP);
 	if (!is_answered(answer, query))
-		return turn_away(answer, question);
+		return turn_away(answer, question, reply->client.verdict == CLIENTS_IGNORE);
 
 	if (!begin_response(answer, question))
 		return 0;
@@ -436,12 +559,39 @@ static size_t answer_face(struct answer *answer, const struct question *question
 	return end_response(answer, question, results[result].rcode);
 }
 
+/* Class CH: who we are, if we say so. */
+static size_t answer_chaos(struct answer *answer, const struct question *question)
+{
+	struct reply *reply = &answer->reply;
+	uint8_t text[1 + SETTINGS_IDENTITY_MAX];
+	const char *found = identity_find(answer->settings, knot_pkt_qname(reply->query),
+					  reply->query->qname_size);
+	if (found == NULL || !reply_wants(reply, KNOT_RRTYPE_TXT)) {
+		count(answer, COUNTERS_SERVER_REFUSED);
+		return refuse(answer, question, KNOT_RCODE_REFUSED);
+	}
+	if (!begin_response(answer, question))
+		return 0;
+	text[0] = (uint8_t)strlen(found);
+	memcpy(text + 1, found, text[0]);
+	reply_rrset_begin(reply, KNOT_RRTYPE_TXT, 0);
+	reply->rrset.rclass = KNOT_CLASS_CH;
+	reply_rrset_add(reply, text, 1 + (size_t)text[0]);
+	if (!reply_rrset_put(reply))
+		return refuse(answer, question, KNOT_RCODE_SERVFAIL);
+	count(answer, COUNTERS_SERVER_IDENTITY);
+	knot_wire_set_aa(reply->response->wire);
+	return end_response(answer, question, KNOT_RCODE_NOERROR);
+}
+
 /* The question, once the packet is one that asks something. */
 static size_t answer_question(struct answer *answer, const struct question *question,
 			      const struct answer_query *query)
 {
 	struct reply *reply = &answer->reply;
 	reply->qtype = knot_pkt_qtype(reply->query);
+	if (knot_pkt_qclass(reply->query) == KNOT_CLASS_CH)
+		return answer_chaos(answer, question);
 	if (knot_pkt_qclass(reply->query) != KNOT_CLASS_IN) {
 		count(answer, COUNTERS_SERVER_REFUSED);
 		return refuse(answer, question, KNOT_RCODE_REFUSED);
@@ -464,14 +614,26 @@ static size_t answer_question(struct answer *answer, const struct question *ques
 	return answer_face(answer, question, query);
 }
 
+static size_t answer_cookie(struct answer *answer, const struct question *question)
+{
+	if (question->options.cookie != COOKIE_BAD)
+		return refuse(answer, question, KNOT_RCODE_NOERROR);
+	count(answer, COUNTERS_SERVER_BADCOOKIE);
+	return refuse(answer, question, KNOT_RCODE_BADCOOKIE);
+}
+
 /* What the packet deserves, TSIG apart. */
 static size_t answer_packet(struct answer *answer, const struct question *question,
 			    const struct answer_query *query)
 {
+	if (answer->is_judged && answer->verdict == RATELIMIT_TRUNCATE)
+		return answer_limited(answer, question);
 	if (knot_wire_get_opcode(query->wire) != KNOT_OPCODE_QUERY) {
 		count(answer, COUNTERS_SERVER_NOTIMP);
 		return refuse(answer, question, KNOT_RCODE_NOTIMPL);
 	}
+	if (is_for_cookie(answer, question))
+		return answer_cookie(answer, question);
 	if (question->is_malformed) {
 		count(answer, COUNTERS_SERVER_FORMERR);
 		return refuse(answer, question, KNOT_RCODE_FORMERR);
@@ -536,16 +698,17 @@ static size_t answer_signed(struct answer *answer, struct question *question,
 	return size;
 }
 
-size_t answer_make_long(struct answer *answer, const struct answer_query *query, uint8_t *ret_wire,
-			size_t wire_max)
+static size_t answer_by_libknot(struct answer *answer, const struct answer_query *query,
+				uint8_t *ret_wire, size_t wire_max)
 {
-	answer->has_transfer = false;
 	count(answer, COUNTERS_SERVER_QUERIES);
 	if (query->size < KNOT_WIRE_HEADER_SIZE || query->size > ANSWER_QUERY_MAX ||
 	    wire_max < KNOT_WIRE_MIN_PKTSIZE || knot_wire_get_qr(query->wire)) {
 		count(answer, COUNTERS_SERVER_DROPPED);
 		return 0;
 	}
+	if (answer->is_judged && answer->verdict == RATELIMIT_DROP)
+		return drop_limited(answer);
 	struct reply *reply = &answer->reply;
 	reply_clear(reply);
 	memcpy(answer->query, query->wire, query->size);
@@ -553,6 +716,9 @@ size_t answer_make_long(struct answer *answer, const struct answer_query *query,
 	if (reply->query == NULL)
 		return 0;
 	struct question question = parse(reply);
+	read_options(answer, &question, query);
+	if (question.options.cookie != COOKIE_GOOD && judge_rate(answer, query) == RATELIMIT_DROP)
+		return drop_limited(answer);
 	size_t max = response_max(answer, &question, query->is_tcp);
 	reply->response =
 		knot_pkt_new(ret_wire, (uint16_t)(max < wire_max ? max : wire_max), &reply->mm);
@@ -562,6 +728,14 @@ size_t answer_make_long(struct answer *answer, const struct answer_query *query,
 	if (reply->query->tsig_rr != NULL && !question.is_malformed)
 		return answer_signed(answer, &question, query);
 	return answer_packet(answer, &question, query);
+}
+
+size_t answer_make_long(struct answer *answer, const struct answer_query *query, uint8_t *ret_wire,
+			size_t wire_max)
+{
+	answer->has_transfer = false;
+	answer->is_judged = false;
+	return answer_by_libknot(answer, query, ret_wire, wire_max);
 }
 
 /* ---- the common question ---- */
@@ -596,6 +770,10 @@ static size_t answer_quickly(struct answer *answer, const struct answer_query *q
 		return 0;
 	if (zone->has_clients && clients_judge(zone, query->client).verdict != CLIENTS_PASS)
 		return 0;
+	/* A rule may be for a key, but a question with a TSIG is no common one. */
+	if (judge_access(answer, query, zone, NULL) != SETTINGS_ALLOW ||
+	    judge_rate(answer, query) != RATELIMIT_PASS)
+		return 0;
 	const struct question envelope = { .has_edns = question.has_edns,
 					   .edns_payload = question.payload };
 	struct quick_query quick = { .question = &question,
@@ -621,6 +799,7 @@ size_t answer_make(struct answer *answer, const struct answer_query *query, uint
 {
 	talkers_count(&answer->talkers, query->client);
 	answer->has_transfer = false;
+	answer->is_judged = false;
 	size_t size = answer_quickly(answer, query, ret_wire, wire_max);
-	return size != 0 ? size : answer_make_long(answer, query, ret_wire, wire_max);
+	return size != 0 ? size : answer_by_libknot(answer, query, ret_wire, wire_max);
 }

@@ -12,12 +12,18 @@
  * No socket, no clock, no log: time and bytes come in as parameters, so that
  * tests and the fuzzer drive this function as the network does.
  *
- *     silence    a response (QR set), or fewer than 12 bytes
- *     FORMERR    cannot be parsed; not exactly one question; trailing bytes
+ *     silence    a response (QR set), or fewer than 12 bytes; what a rule of the
+ *                zone drops; too many from one network, over UDP (ratelimit.h)
+ *     FORMERR    cannot be parsed; not exactly one question; trailing bytes;
+ *                a malformed option
  *     NOTIMP     an opcode other than QUERY; meta types that are no transfer
  *     BADVERS    EDNS version above 0
- *     REFUSED    class other than IN; no zone of ours; a transfer by somebody
- *                who is no secondary of the zone, or of a classic zone; a client
+ *     BADCOOKIE  no question but a server cookie that is not good; too many from
+ *                one network, in the place of a truncated answer to who has sent
+ *                a cookie of its own
+ *     REFUSED    class other than IN, but for our names in CH; no zone of ours;
+ *                who may not ask the zone; a transfer by somebody who is no
+ *                secondary of the zone, or of a classic zone; a client
  *                that the store's own list (clients.h) refuses; one that it ignores gets silence
  *     SERVFAIL   a zone of ours that has no store to answer from, or an expired one
  *     NOTAUTH    a TSIG that is not good; AXFR and IXFR of a name inside a zone
@@ -43,14 +49,20 @@ extern "C" {
 #define ANSWER_RESPONSE_MAX 65535 /* over TCP; over UDP it is udp_max_payload */
 
 struct answer; /* the working memory of one worker */
+struct ratelimit;
 struct transfer;
 
 /* catalog and the counters are borrowed until answer_free(). 0 or -errno. */
 int answer_new(struct catalog *catalog, const struct counters *counters, uint16_t udp_max_payload,
 	       struct answer **ret_answer);
 void answer_free(struct answer *answer);
-/* Keys and secondaries; without them no TSIG is good and nobody may transfer. Borrowed. */
+/*
+ * Keys, secondaries, rules, cookies and identity; without them no TSIG is good, nobody may
+ * transfer and everybody may ask. Borrowed.
+ */
 void answer_set_settings(struct answer *answer, const struct settings *settings);
+/* Without it nobody is limited. Borrowed. */
+void answer_set_limit(struct answer *answer, struct ratelimit *limit);
 
 /* Where queries are counted by networks, over UDP and TCP; copied. */
 void answer_set_talkers(struct answer *answer, const struct talkers *talkers);
@@ -62,6 +74,8 @@ struct answer_query {
 	uint64_t now_s;		       /* Unix time, for stores that expire */
 	const struct sockaddr *client; /* NULL: nobody that any list knows */
 	bool is_busy;		       /* there is no room for another transfer */
+	uint64_t now_ms;	       /* of a clock that never goes back, for limits */
+	uint16_t keepalive; /* over TCP: how long a client may be silent, in units of 100 ms */
 };
 
 /*

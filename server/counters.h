@@ -31,7 +31,7 @@ extern "C" {
 	X(NODATA, "nodata", "answered: no data of that type")                                      \
 	X(NXDOMAIN, "nxdomain", "answered: no such name")                                          \
 	X(SERVFAIL, "servfail", "not answered because of the store")                               \
-	X(REFUSED, "refused", "zone transfers refused")                                            \
+	X(REFUSED, "refused", "questions and zone transfers refused")                              \
 	X(TRUNCATED, "truncated", "answers too long for UDP")                                      \
 	X(TCP, "tcp", "questions over TCP")                                                        \
 	X(EXPIRING, "expiring", "signed answers with signatures about to end or ended")            \
@@ -47,8 +47,16 @@ extern "C" {
 	X(NOTIMP, "notimp", "messages with an operation that is not implemented")                  \
 	X(BADVERS, "badvers", "messages with an unknown EDNS version")                             \
 	X(SERVFAIL, "servfail", "questions that no memory was left for")                           \
+	X(COOKIES, "cookies", "messages with a good server cookie")                                \
+	X(COOKIES_BAD, "cookies-bad", "messages with a server cookie that is old or not ours")     \
+	X(BADCOOKIE, "badcookie", "messages answered BADCOOKIE")                                   \
+	X(LIMITED_DROPPED, "limited-dropped", "messages dropped by the rate limit")                \
+	X(LIMITED_TRUNCATED, "limited-truncated", "answers truncated by the rate limit")           \
+	X(IDENTITY, "identity", "answers about who this server is")                                \
 	X(TCP_CLIENTS, "tcp-clients", "TCP clients taken")                                         \
 	X(TCP_CLOSED, "tcp-closed", "TCP clients closed for silence, nonsense or want of room")    \
+	X(TCP_NETWORK, "tcp-network-full",                                                         \
+	  "TCP clients closed because their network had too many")                                 \
 	X(NOTIFIES, "notifies", "NOTIFY messages sent")                                            \
 	X(NOTIFIES_FAILED, "notifies-failed", "serials that an address did not take")
 
@@ -105,7 +113,7 @@ extern const struct counters_label counters_face_labels[COUNTERS_FACE_COUNT];
 extern const struct counters_label counters_server_labels[COUNTERS_SERVER_COUNT];
 
 /* "queries=12 noerror=3 ..." into ret_text. */
-#define COUNTERS_TEXT_MAX 512
+#define COUNTERS_TEXT_MAX 1024
 void counters_format_server(const uint64_t *server, char *ret_text);
 void counters_format_face(const uint64_t *face, char *ret_text);
 

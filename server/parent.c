@@ -66,6 +66,7 @@ struct parent {
 	TAILQ_HEAD(generation_list, generation) generations; /* the newest last */
 	struct generation *serving;			     /* NULL before the first is ready */
 	struct tally past;
+	struct cookie_random cookies;	  /* for when none are configured */
 	struct talkers_bank past_talkers; /* one table, of the shape of the newest generation */
 	uint64_t past_restarts;
 	uint64_t talkers_seed;
@@ -272,10 +273,22 @@ static int make_generation(struct parent *parent, struct settings *settings,
 	return 0;
 }
 
+/* All workers get the same, and those that come after them too. */
+static void give_cookies(struct parent *parent, struct settings *settings)
+{
+	if (!settings->has_cookies || settings->cookies.count > 0)
+		return;
+	int ret = cookie_fill(&parent->cookies, now_ms() / 1000, &settings->cookies);
+	if (ret != 0)
+		log_warning(context, "no cookies, the system gives no random secret (%s)",
+			    strerror(-ret));
+}
+
 /* settings is taken over in any case. */
 static struct generation *start_generation(struct parent *parent, struct settings *settings)
 {
 	struct generation *generation = NULL;
+	give_cookies(parent, settings);
 	int ret = make_generation(parent, settings, &generation);
 	if (ret != 0) {
 		log_error(context, "workers not started (%s)", strerror(-ret));

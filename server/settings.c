@@ -15,14 +15,16 @@
 #include <unistd.h>
 
 #include "lib/common/log.h"
+#include "lib/common/version.h"
 #include "lib/format/name.h"
+#include "server/ratelimit.h"
 #include "server/talkers.h"
 
 #define POSITION_MAX (PATH_MAX + 32)
 
 /* ---- the table ---- */
 
-enum { SECTION_SERVER, SECTION_KEY, SECTION_SECONDARY, SECTION_ZONE };
+enum { SECTION_SERVER, SECTION_KEY, SECTION_SECONDARY, SECTION_ACCESS, SECTION_ZONE };
 
 enum {
 	SERVER_LISTEN,
@@ -42,16 +44,34 @@ enum {
 	SERVER_TOP_SIZE,
 	SERVER_TOP_PREFIX_IPV4,
 	SERVER_TOP_PREFIX_IPV6,
+	SERVER_TCP_MAX_CLIENTS_PER_NETWORK,
+	SERVER_TCP_QUERY_TIMEOUT,
+	SERVER_COOKIES,
+	SERVER_COOKIE_SECRET,
+	SERVER_RATE_LIMIT,
+	SERVER_RATE_LIMIT_SLIP,
+	SERVER_RATE_LIMIT_NETWORKS,
+	SERVER_RATE_LIMIT_ALLOW,
+	SERVER_IDENTITY,
+	SERVER_VERSION,
+	SERVER_NSID,
 };
 
 enum { KEY_ID, KEY_ALGORITHM, KEY_SECRET };
 
 enum { SECONDARY_ID, SECONDARY_ADDRESS, SECONDARY_ALLOW, SECONDARY_KEY };
 
-enum { ZONE_DOMAIN, ZONE_STORE, ZONE_CLASSIC, ZONE_SECONDARY };
+enum { ACCESS_ID, ACCESS_ACTION, ACCESS_ADDRESS, ACCESS_KEY };
+
+enum { ZONE_DOMAIN, ZONE_STORE, ZONE_CLASSIC, ZONE_SECONDARY, ZONE_ACCESS };
 
 /* In the order of enum log_level. */
 static const char *const log_levels[] = { "error", "warning", "info", "debug", NULL };
+
+static const char *const switches[] = { "off", "on", NULL };
+
+/* In the order of enum settings_action. */
+static const char *const actions[] = { "allow", "refuse", "drop", NULL };
 
 static const struct conf_item server_items[] = {
 	[SERVER_LISTEN] = { "listen", CONF_ADDRESS, .default_port = 53, .is_list = true },
@@ -75,6 +95,21 @@ static const struct conf_item server_items[] = {
 	[SERVER_TOP_PREFIX_IPV4] = { "top-prefix-ipv4", CONF_NUMBER, .min = 8, .max = 32 },
 	[SERVER_TOP_PREFIX_IPV6] = { "top-prefix-ipv6", CONF_NUMBER, .min = 16,
 				     .max = TALKERS_IPV6_LENGTH_MAX },
+	[SERVER_TCP_MAX_CLIENTS_PER_NETWORK] = { "tcp-max-clients-per-network", CONF_NUMBER,
+						 .min = 0, .max = 10000 },
+	[SERVER_TCP_QUERY_TIMEOUT] = { "tcp-query-timeout", CONF_TIME, .min = 1, .max = 3600 },
+	[SERVER_COOKIES] = { "cookies", CONF_CHOICE, .choices = switches },
+	[SERVER_COOKIE_SECRET] = { "cookie-secret", CONF_TEXT, .max = COOKIE_SECRET_SIZE * 2,
+				   .is_list = true },
+	[SERVER_RATE_LIMIT] = { "rate-limit", CONF_NUMBER, .min = 0, .max = RATELIMIT_RATE_MAX },
+	[SERVER_RATE_LIMIT_SLIP] = { "rate-limit-slip", CONF_NUMBER, .min = 0, .max = 100 },
+	[SERVER_RATE_LIMIT_NETWORKS] = { "rate-limit-networks", CONF_NUMBER, .min = 4,
+					 .max = RATELIMIT_NETWORKS_MAX },
+	[SERVER_RATE_LIMIT_ALLOW] = { "rate-limit-allow", CONF_TEXT,
+				      .max = DNSBLV6_PREFIX_TEXT_SIZE, .is_list = true },
+	[SERVER_IDENTITY] = { "identity", CONF_TEXT, .max = SETTINGS_IDENTITY_MAX },
+	[SERVER_VERSION] = { "version", CONF_TEXT, .max = SETTINGS_IDENTITY_MAX },
+	[SERVER_NSID] = { "nsid", CONF_TEXT, .max = SETTINGS_IDENTITY_MAX },
 };
 
 static const struct conf_item key_items[] = {
@@ -91,11 +126,20 @@ static const struct conf_item secondary_items[] = {
 	[SECONDARY_KEY] = { "key", CONF_NAME, .max = SETTINGS_NAME_MAX },
 };
 
+static const struct conf_item access_items[] = {
+	[ACCESS_ID] = { "id", CONF_TEXT, .max = SETTINGS_ID_MAX },
+	[ACCESS_ACTION] = { "action", CONF_CHOICE, .choices = actions },
+	[ACCESS_ADDRESS] = { "address", CONF_TEXT, .max = DNSBLV6_PREFIX_TEXT_SIZE,
+			     .is_list = true },
+	[ACCESS_KEY] = { "key", CONF_NAME, .max = SETTINGS_NAME_MAX },
+};
+
 static const struct conf_item zone_items[] = {
 	[ZONE_DOMAIN] = { "domain", CONF_NAME, .max = SETTINGS_NAME_MAX },
 	[ZONE_STORE] = { "store", CONF_TEXT, .max = PATH_MAX - 1 },
 	[ZONE_CLASSIC] = { "classic", CONF_NAME, .max = SETTINGS_NAME_MAX },
 	[ZONE_SECONDARY] = { "secondary", CONF_TEXT, .max = SETTINGS_ID_MAX, .is_list = true },
+	[ZONE_ACCESS] = { "access", CONF_TEXT, .max = SETTINGS_ID_MAX, .is_list = true },
 };
 
 #define ITEMS(items) items, sizeof(items) / sizeof((items)[0])
@@ -103,6 +147,7 @@ static const struct conf_section sections[] = {
 	[SECTION_SERVER] = { "server", ITEMS(server_items), .has_entries = false },
 	[SECTION_KEY] = { "key", ITEMS(key_items), .has_entries = true },
 	[SECTION_SECONDARY] = { "secondary", ITEMS(secondary_items), .has_entries = true },
+	[SECTION_ACCESS] = { "access", ITEMS(access_items), .has_entries = true },
 	[SECTION_ZONE] = { "zone", ITEMS(zone_items), .has_entries = true },
 };
 
@@ -128,7 +173,12 @@ void settings_init(struct settings *settings)
 	*settings = (struct settings){
 		.workers = 1,
 		.tcp_max_clients = 200,
+		.tcp_max_clients_per_network = 50,
 		.tcp_idle_timeout_s = 10,
+		.tcp_query_timeout_s = 3,
+		.has_cookies = true,
+		.rate_limit_slip = 2,
+		.rate_limit_networks = 65536,
 		.udp_max_payload = 1232, /* DNS flag day 2020: fits every path unfragmented */
 		.drain_timeout_s = 5,
 		.transfer_max = 10,
@@ -158,8 +208,19 @@ static void secondary_deinit(struct settings_secondary *secondary)
 	free(secondary->key_name.text);
 }
 
+static void rule_deinit(struct settings_rule *rule)
+{
+	free(rule->id);
+	free(rule->addresses);
+	free(rule->key_name.text);
+}
+
 static void zone_deinit(struct settings_zone *zone)
 {
+	for (size_t i = 0; i < zone->rule_count; i++)
+		free(zone->rule_ids[i]);
+	free(zone->rule_ids);
+	free(zone->rules);
 	for (size_t i = 0; i < zone->secondary_count; i++)
 		free(zone->ids[i]);
 	free(zone->ids);
@@ -177,6 +238,10 @@ void settings_deinit(struct settings *settings)
 		secondary_deinit(&settings->secondaries[i]);
 	for (size_t i = 0; i < settings->key_count; i++)
 		key_deinit(&settings->keys[i]);
+	for (size_t i = 0; i < settings->rule_count; i++)
+		rule_deinit(&settings->rules[i]);
+	free(settings->rate_limit_allow);
+	free(settings->rules);
 	free(settings->zones);
 	free(settings->secondaries);
 	free(settings->keys);
@@ -185,6 +250,9 @@ void settings_deinit(struct settings *settings)
 	settings->secondaries = NULL;
 	settings->keys = NULL;
 	settings->tsig_keys = NULL;
+	settings->rules = NULL;
+	settings->rate_limit_allow = NULL;
+	settings->rule_count = settings->rate_limit_allow_count = 0;
 	settings->zone_count = settings->secondary_count = settings->key_count = 0;
 }
 
@@ -197,6 +265,29 @@ struct taking {
 };
 
 static const char no_memory[] = "out of memory";
+
+/* One more, all zero, behind *count entries of size bytes; NULL when memory ran out. */
+static void *grow(void *entries, size_t count, size_t size)
+{
+	char *grown = reallocarray(entries, count + 1, size);
+	if (grown != NULL)
+		memset(grown + count * size, 0, size);
+	return grown;
+}
+
+static const char *take_prefix(struct dnsblv6_prefix **prefixes, size_t *count, const char *text)
+{
+	struct dnsblv6_prefix prefix;
+	int ret = dnsblv6_prefix_parse(text, strlen(text), &prefix);
+	if (ret != DNSBLV6_OK)
+		return dnsblv6_strerror(ret);
+	struct dnsblv6_prefix *grown = grow(*prefixes, *count, sizeof(*grown));
+	if (grown == NULL)
+		return no_memory;
+	*prefixes = grown;
+	grown[(*count)++] = prefix;
+	return NULL;
+}
 
 static const char *take_listen(struct taking *taking, const struct sockaddr_storage *address)
 {
@@ -280,6 +371,58 @@ static unsigned count_workers(int64_t number)
 	return cores > SETTINGS_WORKERS_MAX ? SETTINGS_WORKERS_MAX : (unsigned)cores;
 }
 
+/* What holds off those who ask too much. */
+static const char *take_limit(struct settings *settings, const struct conf_value *value)
+{
+	unsigned number = (unsigned)value->number;
+	switch (value->item) {
+	case SERVER_TCP_MAX_CLIENTS_PER_NETWORK:
+		settings->tcp_max_clients_per_network = number;
+		break;
+	case SERVER_TCP_QUERY_TIMEOUT:
+		settings->tcp_query_timeout_s = number;
+		break;
+	case SERVER_COOKIES:
+		settings->has_cookies = number != 0;
+		break;
+	case SERVER_COOKIE_SECRET:
+		return cookie_add_secret(&settings->cookies, value->text)
+			       ? NULL
+			       : "permitted are at most 4 secrets, 32 hexadecimal digits each";
+	case SERVER_RATE_LIMIT:
+		settings->rate_limit = number;
+		break;
+	case SERVER_RATE_LIMIT_SLIP:
+		settings->rate_limit_slip = number;
+		break;
+	case SERVER_RATE_LIMIT_NETWORKS:
+		settings->rate_limit_networks = number;
+		break;
+	case SERVER_RATE_LIMIT_ALLOW:
+		return take_prefix(&settings->rate_limit_allow, &settings->rate_limit_allow_count,
+				   value->text);
+	}
+	return NULL;
+}
+
+/* Who we are; "auto" is what the system or the program says. */
+static const char *take_identity(struct settings *settings, const struct conf_value *value)
+{
+	char host[HOST_NAME_MAX + 1] = "";
+	bool is_version = value->item == SERVER_VERSION;
+	const char *text = value->text;
+	char *target = is_version			? settings->version
+		       : value->item == SERVER_IDENTITY ? settings->identity
+							: settings->nsid;
+	if (strcmp(text, "auto") == 0) {
+		if (!is_version && gethostname(host, sizeof(host) - 1) != 0)
+			return "this machine has no name";
+		text = is_version ? "dnsblv6d " DNSBLV6_VERSION : host;
+	}
+	snprintf(target, SETTINGS_IDENTITY_MAX + 1, "%s", text);
+	return NULL;
+}
+
 /* What is for who operates the server, and not for who asks it. */
 static const char *take_operation(struct taking *taking, const struct conf_value *value)
 {
@@ -300,6 +443,12 @@ static const char *take_operation(struct taking *taking, const struct conf_value
 	case SERVER_TOP_PREFIX_IPV6:
 		settings->top_ipv6_length = (unsigned)value->number;
 		break;
+	case SERVER_IDENTITY:
+	case SERVER_VERSION:
+	case SERVER_NSID:
+		return take_identity(settings, value);
+	default:
+		return take_limit(settings, value);
 	}
 	return NULL;
 }
@@ -380,15 +529,6 @@ static const char *take_zone_name(struct settings *settings, struct settings_nam
 	return take_name(name, value);
 }
 
-/* One more, all zero, behind *count entries of size bytes; NULL when memory ran out. */
-static void *grow(void *entries, size_t count, size_t size)
-{
-	char *grown = reallocarray(entries, count + 1, size);
-	if (grown != NULL)
-		memset(grown + count * size, 0, size);
-	return grown;
-}
-
 static const char *take_key(struct taking *taking, const struct conf_value *value)
 {
 	struct settings *settings = taking->settings;
@@ -426,21 +566,6 @@ static const char *take_address(struct settings_secondary *secondary,
 	return NULL;
 }
 
-static const char *take_allow(struct settings_secondary *secondary, const char *text)
-{
-	struct dnsblv6_prefix prefix;
-	int ret = dnsblv6_prefix_parse(text, strlen(text), &prefix);
-	if (ret != DNSBLV6_OK)
-		return dnsblv6_strerror(ret);
-	struct dnsblv6_prefix *allow =
-		grow(secondary->allow, secondary->allow_count, sizeof(*allow));
-	if (allow == NULL)
-		return no_memory;
-	secondary->allow = allow;
-	allow[secondary->allow_count++] = prefix;
-	return NULL;
-}
-
 static const char *begin_secondary(struct settings *settings, const struct conf_value *value)
 {
 	for (size_t i = 0; i < settings->secondary_count; i++) {
@@ -472,27 +597,62 @@ static const char *take_secondary(struct taking *taking, const struct conf_value
 	case SECONDARY_ADDRESS:
 		return take_address(secondary, &value->address);
 	case SECONDARY_ALLOW:
-		return take_allow(secondary, value->text);
+		return take_prefix(&secondary->allow, &secondary->allow_count, value->text);
 	default:
 		return take_name(&secondary->key_name, value);
 	}
 }
 
-/* Which secondary that is, is found when all of them have been read. */
-static const char *take_zone_secondary(struct settings_zone *zone, const char *id)
+static const char *begin_rule(struct settings *settings, const struct conf_value *value)
 {
-	for (size_t i = 0; i < zone->secondary_count; i++) {
-		if (strcmp(zone->ids[i], id) == 0)
-			return "this zone has this secondary already";
+	for (size_t i = 0; i < settings->rule_count; i++) {
+		if (strcmp(settings->rules[i].id, value->text) == 0)
+			return "another rule has this id";
 	}
-	char **ids = grow(zone->ids, zone->secondary_count, sizeof(*ids));
-	if (ids == NULL)
+	struct settings_rule *rules = grow(settings->rules, settings->rule_count, sizeof(*rules));
+	if (rules == NULL)
 		return no_memory;
-	zone->ids = ids;
-	ids[zone->secondary_count] = strdup(id);
-	if (ids[zone->secondary_count] == NULL)
+	settings->rules = rules;
+	struct settings_rule *rule = &rules[settings->rule_count];
+	rule->line = value->line;
+	rule->id = strdup(value->text);
+	if (rule->id == NULL)
 		return no_memory;
-	zone->secondary_count++;
+	settings->rule_count++;
+	return NULL;
+}
+
+static const char *take_rule(struct settings *settings, const struct conf_value *value)
+{
+	if (value->item == ACCESS_ID)
+		return begin_rule(settings, value);
+	struct settings_rule *rule = &settings->rules[settings->rule_count - 1];
+	switch (value->item) {
+	case ACCESS_ACTION:
+		rule->action = (enum settings_action)value->number;
+		return NULL;
+	case ACCESS_ADDRESS:
+		return take_prefix(&rule->addresses, &rule->address_count, value->text);
+	default:
+		return take_name(&rule->key_name, value);
+	}
+}
+
+/* Which secondary or rule that is, is found when all of them have been read. */
+static const char *take_id(char ***ids, size_t *count, const char *id)
+{
+	for (size_t i = 0; i < *count; i++) {
+		if (strcmp((*ids)[i], id) == 0)
+			return "this zone has this id already";
+	}
+	char **grown = grow(*ids, *count, sizeof(*grown));
+	if (grown == NULL)
+		return no_memory;
+	*ids = grown;
+	grown[*count] = strdup(id);
+	if (grown[*count] == NULL)
+		return no_memory;
+	(*count)++;
 	return NULL;
 }
 
@@ -534,7 +694,9 @@ static const char *take_zone(struct taking *taking, const struct conf_value *val
 	if (value->item == ZONE_STORE)
 		return take_store(taking, zone, value->text);
 	if (value->item == ZONE_SECONDARY)
-		return take_zone_secondary(zone, value->text);
+		return take_id(&zone->ids, &zone->secondary_count, value->text);
+	if (value->item == ZONE_ACCESS)
+		return take_id(&zone->rule_ids, &zone->rule_count, value->text);
 	return take_zone_name(settings, &zone->classic, value);
 }
 
@@ -548,6 +710,8 @@ static const char *take(const struct conf_value *value, void *context)
 		return take_key(taking, value);
 	case SECTION_SECONDARY:
 		return take_secondary(taking, value);
+	case SECTION_ACCESS:
+		return take_rule(taking->settings, value);
 	default:
 		return take_zone(taking, value);
 	}
@@ -588,6 +752,32 @@ static int finish_keys(struct settings *settings, struct conf_error *error)
 	return 0;
 }
 
+/* NULL when there is none of this name. */
+static const struct tsig_key *find_key(const struct settings *settings,
+				       const struct settings_name *name)
+{
+	for (size_t i = 0; i < settings->key_count; i++) {
+		if (strcmp(settings->keys[i].name.text, name->text) == 0)
+			return settings->keys[i].key;
+	}
+	return NULL;
+}
+
+static const char no_key[] = "there is no key of this name";
+
+static int finish_rules(struct settings *settings, struct conf_error *error)
+{
+	for (size_t i = 0; i < settings->rule_count; i++) {
+		struct settings_rule *rule = &settings->rules[i];
+		if (rule->key_name.size == 0)
+			continue;
+		rule->key = find_key(settings, &rule->key_name);
+		if (rule->key == NULL)
+			return refuse(error, rule->line, "key", rule->key_name.text, no_key);
+	}
+	return 0;
+}
+
 static int finish_secondaries(struct settings *settings, struct conf_error *error)
 {
 	for (size_t i = 0; i < settings->secondary_count; i++) {
@@ -597,13 +787,29 @@ static int finish_secondaries(struct settings *settings, struct conf_error *erro
 				      "this secondary has no address");
 		if (secondary->key_name.size == 0)
 			continue;
-		for (size_t k = 0; k < settings->key_count; k++) {
-			if (strcmp(settings->keys[k].name.text, secondary->key_name.text) == 0)
-				secondary->key = settings->keys[k].key;
-		}
+		secondary->key = find_key(settings, &secondary->key_name);
 		if (secondary->key == NULL)
 			return refuse(error, secondary->line, "key", secondary->key_name.text,
-				      "there is no key of this name");
+				      no_key);
+	}
+	return 0;
+}
+
+static int finish_zone_rules(const struct settings *settings, struct settings_zone *zone,
+			     struct conf_error *error)
+{
+	zone->rules = calloc(zone->rule_count + 1, sizeof(*zone->rules));
+	if (zone->rules == NULL)
+		return refuse(error, 0, "", "", no_memory);
+	for (size_t i = 0; i < zone->rule_count; i++) {
+		size_t at = 0;
+		while (at < settings->rule_count &&
+		       strcmp(settings->rules[at].id, zone->rule_ids[i]) != 0)
+			at++;
+		if (at == settings->rule_count)
+			return refuse(error, zone->line, "access", zone->rule_ids[i],
+				      "there is no rule of this id");
+		zone->rules[i] = at;
 	}
 	return 0;
 }
@@ -627,19 +833,22 @@ static int finish_zone(const struct settings *settings, struct settings_zone *zo
 				      "there is no secondary of this id");
 		zone->secondaries[i] = at;
 	}
-	return 0;
+	return finish_zone_rules(settings, zone, error);
 }
 
 /* What can only be seen when everything has been read. */
 static int finish(struct settings *settings, int ret, struct conf_error *error)
 {
 	/* What was meant to be secret is not for a log. */
-	if (ret != 0 && strcmp(error->item, "secret") == 0)
+	if (ret != 0 &&
+	    (strcmp(error->item, "secret") == 0 || strcmp(error->item, "cookie-secret") == 0))
 		snprintf(error->value, sizeof(error->value), "hidden");
 	if (ret == 0)
 		ret = finish_keys(settings, error);
 	if (ret == 0)
 		ret = finish_secondaries(settings, error);
+	if (ret == 0)
+		ret = finish_rules(settings, error);
 	for (size_t i = 0; i < settings->zone_count && ret == 0; i++)
 		ret = finish_zone(settings, &settings->zones[i], error);
 	return ret;
@@ -676,8 +885,8 @@ int settings_read(struct settings *settings, const char *path, struct conf_error
 	}
 	ret = conf_read(path, &table, take, &taking, reterr_error);
 	struct stat status;
-	settings->is_exposed = settings->key_count > 0 && stat(path, &status) == 0 &&
-			       (status.st_mode & S_IROTH) != 0;
+	settings->is_exposed = settings->key_count + settings->cookies.count > 0 &&
+			       stat(path, &status) == 0 && (status.st_mode & S_IROTH) != 0;
 	return finish(settings, ret, reterr_error);
 }
 

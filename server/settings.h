@@ -12,6 +12,7 @@
 
 #include "lib/common/conf.h"
 #include "lib/format/address.h"
+#include "server/cookie.h"
 #include "server/tsig.h"
 
 #include <stdbool.h>
@@ -24,15 +25,16 @@
 extern "C" {
 #endif
 
-#define SETTINGS_LISTEN_MAX  64
-#define SETTINGS_USER_MAX    64
-#define SETTINGS_WORKERS_MAX 256
-#define SETTINGS_NAME_MAX    255  /* RFC 1035: octets of a name on the wire */
-#define SETTINGS_TEXT_MAX    1024 /* a name as text: four characters for every octet */
-#define SETTINGS_PAYLOAD_MAX 4096
-#define SETTINGS_ID_MAX	     64
-#define SETTINGS_CONTROL_MAX 107  /* what fits into struct sockaddr_un */
-#define SETTINGS_SECRET_MAX  1024 /* base64 of keys far longer than any HMAC's block */
+#define SETTINGS_LISTEN_MAX   64
+#define SETTINGS_USER_MAX     64
+#define SETTINGS_WORKERS_MAX  256
+#define SETTINGS_NAME_MAX     255  /* RFC 1035: octets of a name on the wire */
+#define SETTINGS_TEXT_MAX     1024 /* a name as text: four characters for every octet */
+#define SETTINGS_PAYLOAD_MAX  4096
+#define SETTINGS_ID_MAX	      64
+#define SETTINGS_IDENTITY_MAX 128  /* of a text that says who we are */
+#define SETTINGS_CONTROL_MAX  107  /* what fits into struct sockaddr_un */
+#define SETTINGS_SECRET_MAX   1024 /* base64 of keys far longer than any HMAC's block */
 
 struct settings_name {
 	size_t size;			 /* 0: there is none */
@@ -61,6 +63,19 @@ struct settings_secondary {
 	size_t line;
 };
 
+enum settings_action { SETTINGS_ALLOW, SETTINGS_REFUSE, SETTINGS_DROP };
+
+/* What becomes of questions from some addresses, or with some key. */
+struct settings_rule {
+	char *id;
+	enum settings_action action;
+	struct dnsblv6_prefix *addresses; /* none: any */
+	size_t address_count;
+	struct settings_name key_name;
+	const struct tsig_key *key; /* borrowed from the keys; NULL: with any, or none */
+	size_t line;
+};
+
 struct settings_zone {
 	struct settings_name domain;
 	struct settings_name classic;
@@ -68,6 +83,9 @@ struct settings_zone {
 	char **ids;	     /* of secondaries, as written */
 	size_t *secondaries; /* the same as indices in settings.secondaries */
 	size_t secondary_count;
+	char **rule_ids; /* as written, in the order in which they are tried */
+	size_t *rules;	 /* the same as indices in settings.rules */
+	size_t rule_count;
 	size_t line;
 };
 
@@ -79,7 +97,9 @@ struct settings {
 	gid_t gid;
 	unsigned workers; /* at least 1: "0" in the file has become the number of cores */
 	unsigned tcp_max_clients;
+	unsigned tcp_max_clients_per_network; /* 0: as many as there may be */
 	unsigned tcp_idle_timeout_s;
+	unsigned tcp_query_timeout_s;
 	unsigned udp_max_payload;
 	unsigned drain_timeout_s;
 	unsigned transfer_max; /* at a time, of one worker */
@@ -94,11 +114,23 @@ struct settings {
 	unsigned top_size; /* prefixes that are counted; 0: none */
 	unsigned top_ipv4_length;
 	unsigned top_ipv6_length;
+	bool has_cookies;
+	struct cookie_secrets cookies; /* none: the parent makes random ones */
+	unsigned rate_limit;	       /* answers a second; 0: as many as come */
+	unsigned rate_limit_slip;
+	unsigned rate_limit_networks;
+	struct dnsblv6_prefix *rate_limit_allow;
+	size_t rate_limit_allow_count;
+	char identity[SETTINGS_IDENTITY_MAX + 1]; /* "" for none, as the next two */
+	char version[SETTINGS_IDENTITY_MAX + 1];
+	char nsid[SETTINGS_IDENTITY_MAX + 1];
 	struct settings_key *keys;
 	size_t key_count;
 	struct tsig_key **tsig_keys; /* those of keys, in their order; borrowed from them */
 	struct settings_secondary *secondaries;
 	size_t secondary_count;
+	struct settings_rule *rules;
+	size_t rule_count;
 	struct settings_zone *zones;
 	size_t zone_count;
 	bool is_exposed; /* there are secrets, and everybody may read the file */

@@ -13,6 +13,8 @@
 #include <libknot/libknot.h>
 
 #include "lib/common/log.h"
+#include "server/access.h"
+#include "server/options.h"
 #include "server/transfer.h"
 
 #define LENGTH_SIZE	  2 /* RFC 1035 section 4.2.2 */
@@ -25,9 +27,11 @@ struct tcp_client {
 	struct tcp *tcp;
 	uv_tcp_t handle;
 	uv_write_t write;
-	TAILQ_ENTRY(tcp_client) link; /* in the order of deadlines */
+	TAILQ_ENTRY(tcp_client) link; /* who has been silent longest is the first */
 	uint64_t deadline_ms;	      /* for the next whole message, or for the writing */
-	uint8_t *unwritten;	      /* ours, while is_writing */
+	bool has_begun;		      /* a message, and the deadline is for the rest of it */
+	uint64_t network;
+	uint8_t *unwritten; /* ours, while is_writing */
 	bool is_writing;
 	struct sockaddr_storage address;
 	size_t in_size;
@@ -80,13 +84,26 @@ static void refuse_client(struct tcp_client *client)
 	close_client(client);
 }
 
-/* A whole message came, or was written: the client is the last to time out. */
+/* A whole message came, or was written: the client is the one that was heard of last. */
 static void renew(struct tcp_client *client)
 {
 	struct tcp *tcp = client->tcp;
+	client->has_begun = false;
 	client->deadline_ms = uv_now(tcp->loop) + tcp->limits.idle_timeout_s * (uint64_t)1000;
 	TAILQ_REMOVE(&tcp->clients, client, link);
 	TAILQ_INSERT_TAIL(&tcp->clients, client, link);
+}
+
+/* A part of a message came: from the first on there is less time, and no more for others. */
+static void hurry(struct tcp_client *client)
+{
+	const struct tcp *tcp = client->tcp;
+	uint64_t deadline_ms = uv_now(tcp->loop) + tcp->limits.query_timeout_s * (uint64_t)1000;
+	if (client->has_begun)
+		return;
+	client->has_begun = true;
+	if (deadline_ms < client->deadline_ms)
+		client->deadline_ms = deadline_ms;
 }
 
 /* ---- transfers ---- */
@@ -190,6 +207,15 @@ static void flush(struct tcp_client *client, size_t size)
 		write_later(client, data + done, size - done);
 }
 
+/* RFC 7828, in units of 100 ms; 0 asks the client to close the connection. */
+static uint16_t keepalive(const struct tcp *tcp)
+{
+	uint64_t units = tcp->limits.idle_timeout_s * (uint64_t)10;
+	if (tcp->is_draining)
+		return 0;
+	return units < OPTIONS_KEEPALIVE_MAX ? (uint16_t)units : OPTIONS_KEEPALIVE_MAX;
+}
+
 /* What becomes of a client behind its responses. */
 enum next { NEXT_READ, NEXT_REFUSE, NEXT_HAND_OVER };
 
@@ -219,7 +245,8 @@ static size_t collect(struct tcp_client *client, size_t *ret_taken, enum next *r
 					      .is_tcp = true,
 					      .now_s = (uint64_t)time(NULL),
 					      .client = (struct sockaddr *)&client->address,
-					      .is_busy = handover_is_full(tcp->handover) };
+					      .is_busy = handover_is_full(tcp->handover),
+					      .keepalive = keepalive(tcp) };
 		size_t response = answer_make(tcp->answer, &query, tcp->out + out + LENGTH_SIZE,
 					      ANSWER_RESPONSE_MAX);
 		const struct transfer *transfer = answer_transfer(tcp->answer);
@@ -259,6 +286,8 @@ static void process(struct tcp_client *client)
 		if (taken == 0)
 			break;
 	}
+	if (client->in_size > 0 && !client->is_writing)
+		hurry(client);
 	if (client->tcp->is_draining && !client->is_writing && client->in_size == 0)
 		close_client(client);
 }
@@ -285,6 +314,37 @@ static void client_on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bu
 
 /* ---- clients ---- */
 
+/* The client of that network that has been silent longest, when there are too many of it. */
+static struct tcp_client *find_surplus(const struct tcp *tcp, uint64_t network)
+{
+	struct tcp_client *client = NULL;
+	struct tcp_client *first = NULL;
+	unsigned count = 0;
+	if (tcp->limits.network_max == 0)
+		return NULL;
+	TAILQ_FOREACH(client, &tcp->clients, link)
+	{
+		if (client->network != network)
+			continue;
+		if (first == NULL)
+			first = client;
+		count++;
+	}
+	return count > tcp->limits.network_max ? first : NULL;
+}
+
+/* client has just come; there are limits to how many there may be. */
+static void make_room(struct tcp *tcp, const struct tcp_client *client)
+{
+	struct tcp_client *surplus = find_surplus(tcp, client->network);
+	if (surplus != NULL) {
+		counters_count(&tcp->counters.server[COUNTERS_SERVER_TCP_NETWORK]);
+		refuse_client(surplus);
+	}
+	if (tcp->client_count > tcp->limits.client_max)
+		refuse_client(TAILQ_FIRST(&tcp->clients));
+}
+
 static void listener_on_connection(uv_stream_t *stream, int status)
 {
 	struct tcp_listener *listener = stream->data;
@@ -302,6 +362,7 @@ static void listener_on_connection(uv_stream_t *stream, int status)
 	client->unwritten = NULL;
 	client->is_writing = false;
 	client->in_size = 0;
+	client->network = 0;
 	uv_tcp_init(tcp->loop, &client->handle);
 	client->handle.data = client;
 	TAILQ_INSERT_TAIL(&tcp->clients, client, link);
@@ -314,10 +375,10 @@ static void listener_on_connection(uv_stream_t *stream, int status)
 	int address_size = sizeof(client->address);
 	memset(&client->address, 0, sizeof(client->address));
 	uv_tcp_getpeername(&client->handle, (struct sockaddr *)&client->address, &address_size);
+	client->network = access_network((struct sockaddr *)&client->address);
 	counters_count(&tcp->counters.server[COUNTERS_SERVER_TCP_CLIENTS]);
 	uv_tcp_nodelay(&client->handle, 1);
-	if (tcp->client_count > tcp->limits.client_max)
-		refuse_client(TAILQ_FIRST(&tcp->clients));
+	make_room(tcp, client);
 	if (!uv_is_closing((uv_handle_t *)&client->handle) &&
 	    uv_read_start((uv_stream_t *)&client->handle, client_on_alloc, client_on_read) != 0)
 		close_client(client);
@@ -326,10 +387,13 @@ static void listener_on_connection(uv_stream_t *stream, int status)
 static void sweep_on_tick(uv_timer_t *timer)
 {
 	struct tcp *tcp = timer->data;
-	struct tcp_client *client = NULL;
-	while ((client = TAILQ_FIRST(&tcp->clients)) != NULL &&
-	       client->deadline_ms <= uv_now(tcp->loop))
-		refuse_client(client);
+	struct tcp_client *next = NULL;
+	for (struct tcp_client *client = TAILQ_FIRST(&tcp->clients); client != NULL;
+	     client = next) {
+		next = TAILQ_NEXT(client, link);
+		if (client->deadline_ms <= uv_now(tcp->loop))
+			refuse_client(client);
+	}
 }
 
 /* ---- life ---- */

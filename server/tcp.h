@@ -8,11 +8,12 @@
  *       catalog_end() -> written in the order of the questions.
  *
  * What one client can cost is bounded: a buffer for one query, and while a
- * response waits to be written nothing more is read. A client must complete a
- * message within the idle timeout, so a byte a second does not hold a place
- * for ever. When all places are taken, the client that has been silent longest
- * gives up its own. A length that no query has, and what answer_make() meets
- * with silence, closes the connection.
+ * response waits to be written nothing more is read. A client must begin a
+ * message within the idle timeout, and complete it within the query timeout, so
+ * a byte a second does not hold a place for ever. When all places are taken, or
+ * all that its network (access.h) may have, the client that has been silent
+ * longest gives up its own. A length that no query has, and what answer_make()
+ * meets with silence, closes the connection.
  *
  * A client that is granted a zone transfer leaves with its connection: a child
  * process has it from then on (handover.h).
@@ -32,8 +33,10 @@ extern "C" {
 struct tcp;
 
 struct tcp_limits {
-	unsigned client_max; /* at least 1 */
+	unsigned client_max;  /* at least 1 */
+	unsigned network_max; /* 0: client_max */
 	unsigned idle_timeout_s;
+	unsigned query_timeout_s;
 };
 
 /*

@@ -99,13 +99,17 @@ static void put_response(struct udp *udp, unsigned out, unsigned i, uint8_t *res
 static unsigned answer_batch(struct udp *udp, unsigned count)
 {
 	struct timespec now;
+	struct timespec steady;
 	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &steady);
+	uint64_t now_ms = (uint64_t)steady.tv_sec * 1000 + (uint64_t)steady.tv_nsec / 1000000;
 	uint8_t *response = udp->responses;
 	unsigned out = 0;
 	for (unsigned i = 0; i < count; i++) {
 		struct answer_query query = { .wire = udp->queries[i],
 					      .size = udp->in[i].msg_len,
 					      .now_s = (uint64_t)now.tv_sec,
+					      .now_ms = now_ms,
 					      .client = udp->in[i].msg_hdr.msg_name };
 		size_t size = answer_make(udp->answer, &query, response, SETTINGS_PAYLOAD_MAX);
 		if (size == 0)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "server/worker.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sysexits.h>
 #include <unistd.h>
 #include <uv.h>
@@ -13,6 +15,7 @@
 #include "server/catalog.h"
 #include "server/handover.h"
 #include "server/notify.h"
+#include "server/ratelimit.h"
 #include "server/tcp.h"
 #include "server/udp.h"
 #include "server/watch.h"
@@ -24,6 +27,7 @@ struct worker {
 	uv_timer_t drain_timer;
 	struct counters counters;
 	struct catalog catalog;
+	struct ratelimit *limit; /* NULL: none */
 	struct answer *answer;
 	struct udp *udp;
 	struct handover handover;
@@ -138,11 +142,30 @@ static int open_loop(struct worker *worker)
 	return ret;
 }
 
+static int open_limit(struct worker *worker)
+{
+	const struct settings *settings = worker->start->settings;
+	struct ratelimit_options options = { .rate = settings->rate_limit,
+					     .slip = settings->rate_limit_slip,
+					     .network_count = settings->rate_limit_networks };
+	if (options.rate == 0)
+		return 0;
+	if (getrandom(&options.seed, sizeof(options.seed), 0) != (ssize_t)sizeof(options.seed))
+		return -EIO;
+	int ret = ratelimit_new(&options, &worker->limit);
+	if (ret == 0)
+		answer_set_limit(worker->answer, worker->limit);
+	return ret;
+}
+
 static int open_services(struct worker *worker)
 {
 	const struct worker_start *start = worker->start;
 	const struct settings *settings = start->settings;
-	struct tcp_limits limits = { settings->tcp_max_clients, settings->tcp_idle_timeout_s };
+	struct tcp_limits limits = { .client_max = settings->tcp_max_clients,
+				     .network_max = settings->tcp_max_clients_per_network,
+				     .idle_timeout_s = settings->tcp_idle_timeout_s,
+				     .query_timeout_s = settings->tcp_query_timeout_s };
 	size_t fd_count = start->listener->address_count;
 	worker->counters = counters_of_worker(start->bank, start->index);
 	int ret = catalog_init(&worker->catalog, settings);
@@ -154,6 +177,8 @@ static int open_services(struct worker *worker)
 	struct talkers talkers = talkers_of_worker(start->talkers, start->index);
 	if (ret == 0)
 		answer_set_talkers(worker->answer, &talkers);
+	if (ret == 0)
+		ret = open_limit(worker);
 	if (ret == 0)
 		ret = handover_open(&worker->handover, &worker->loop, settings, &worker->counters);
 	if (ret == 0)
@@ -202,6 +227,7 @@ int worker_run(const struct worker_start *start)
 	tcp_free(worker->tcp);
 	handover_free(&worker->handover);
 	answer_free(worker->answer);
+	ratelimit_free(worker->limit);
 	catalog_deinit(&worker->catalog);
 	free(worker);
 	return EX_OK;

@@ -66,7 +66,7 @@ struct conf_table {
 	size_t section_count; /* at most CONF_SECTIONS_MAX */
 };
 
-#define CONF_ITEMS_MAX	  32
+#define CONF_ITEMS_MAX	  48
 #define CONF_SECTIONS_MAX 8
 #define CONF_SIZE_MAX	  (1 << 20) /* bytes of a file: more is a mistake, not a configuration */
 

@@ -13,6 +13,7 @@
 #include "lib/format/wellknown.h"
 #include "lib/store/writer.h"
 #include "server/answer.h"
+#include "server/ratelimit.h"
 #include "tests/lib/random.hh"
 #include "tests/lib/tmpdir.hh"
 
@@ -58,6 +59,7 @@ enum rcode : unsigned {
 	NOTIMP = 4,
 	REFUSED = 5,
 	BADVERS = 16,
+	BADCOOKIE = 23,
 };
 enum flag : uint16_t {
 	QR = 0x8000,
@@ -195,6 +197,20 @@ class message
 	size_t size() const
 	{
 		return wire_.size();
+	}
+	// The data of an option, and whether there is one.
+	bool find_option(unsigned wanted, bytes &data) const
+	{
+		for (size_t i = 0; i + 4 <= options.size();) {
+			unsigned code = options[i] * 256U + options[i + 1];
+			unsigned length = options[i + 2] * 256U + options[i + 3];
+			auto start = options.begin() + static_cast<long>(i + 4);
+			data.assign(start, start + static_cast<long>(length));
+			if (code == wanted)
+				return true;
+			i += 4 + length;
+		}
+		return false;
 	}
 	// The code of an extended error, or -1.
 	int ede() const
@@ -709,6 +725,7 @@ class decision
 	~decision()
 	{
 		answer_free(answer_);
+		ratelimit_free(limit_);
 		catalog_deinit(&catalog);
 		counters_close(&bank);
 		settings_deinit(&settings_);
@@ -750,18 +767,46 @@ class decision
 		return counters_.server[item];
 	}
 
+	// Limits the answers to a network from now on.
+	void limit(unsigned rate, unsigned slip)
+	{
+		ratelimit_options options = { rate, slip, 64, 1 };
+		if (ratelimit_new(&options, &limit_) != 0)
+			throw std::runtime_error("no limit");
+		answer_set_limit(answer_, limit_);
+	}
+
 	struct catalog catalog = {};
 	struct counters_bank bank = {};
+	std::string client;  // the address that questions come from; "" for nobody's
+	uint64_t now_ms = 0; // for limits
 
       private:
 	tmpdir directory_;
+	sockaddr_storage from_ = {};
+	ratelimit *limit_ = nullptr;
 	settings settings_ = {};
 	counters counters_ = {};
 	answer *answer_ = nullptr;
 
+	const sockaddr *from()
+	{
+		auto *four = reinterpret_cast<sockaddr_in *>(&from_);
+		auto *six = reinterpret_cast<sockaddr_in6 *>(&from_);
+		from_ = {};
+		if (inet_pton(AF_INET, client.c_str(), &four->sin_addr) == 1)
+			from_.ss_family = AF_INET;
+		else if (inet_pton(AF_INET6, client.c_str(), &six->sin6_addr) == 1)
+			from_.ss_family = AF_INET6;
+		else if (!client.empty())
+			throw std::runtime_error("not an address: " + client);
+		return client.empty() ? nullptr : reinterpret_cast<const sockaddr *>(&from_);
+	}
 	bytes make_with(decltype(answer_make) *how, const bytes &wire, bool is_tcp, uint64_t now_s)
 	{
-		answer_query query = { wire.data(), wire.size(), is_tcp, now_s, nullptr, false };
+		answer_query query = {
+			wire.data(), wire.size(), is_tcp, now_s, from(), false, now_ms, 100,
+		};
 		bytes out(ANSWER_RESPONSE_MAX);
 		out.resize(how(answer_, &query, out.data(), out.size()));
 		catalog_end(&catalog);
@@ -782,6 +827,7 @@ class decision
 			zone_open(&catalog.zones[i]);
 		if (answer_new(&catalog, &counters_, static_cast<uint16_t>(payload), &answer_) != 0)
 			throw std::runtime_error("no answer");
+		answer_set_settings(answer_, &settings_);
 	}
 };
 

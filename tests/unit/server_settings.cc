@@ -50,6 +50,19 @@ TEST_CASE("the sample configuration has every item of the server and equals the 
 	CHECK(value.value.workers == defaults.value.workers);
 	CHECK(value.value.tcp_max_clients == defaults.value.tcp_max_clients);
 	CHECK(value.value.tcp_idle_timeout_s == defaults.value.tcp_idle_timeout_s);
+	CHECK(value.value.tcp_max_clients_per_network ==
+	      defaults.value.tcp_max_clients_per_network);
+	CHECK(value.value.tcp_query_timeout_s == defaults.value.tcp_query_timeout_s);
+	CHECK(value.value.rate_limit == defaults.value.rate_limit);
+	CHECK(value.value.rate_limit_slip == defaults.value.rate_limit_slip);
+	CHECK(value.value.rate_limit_networks == defaults.value.rate_limit_networks);
+	CHECK(value.value.rate_limit_allow_count == 0);
+	CHECK(value.value.has_cookies == defaults.value.has_cookies);
+	CHECK(value.value.cookies.count == 0);
+	CHECK(std::string(value.value.identity).empty());
+	CHECK(std::string(value.value.version).empty());
+	CHECK(std::string(value.value.nsid).empty());
+	CHECK(value.value.rule_count == 0);
 	CHECK(value.value.udp_max_payload == defaults.value.udp_max_payload);
 	CHECK(value.value.log_level == defaults.value.log_level);
 	CHECK(value.value.drain_timeout_s == defaults.value.drain_timeout_s);
@@ -68,7 +81,20 @@ TEST_CASE("the sample configuration has every item of the server and equals the 
 				  "    #user:",
 				  "    workers:",
 				  "    tcp-max-clients:",
+				  "    tcp-max-clients-per-network:",
 				  "    tcp-idle-timeout:",
+				  "    tcp-query-timeout:",
+				  "    rate-limit:",
+				  "    rate-limit-slip:",
+				  "    #rate-limit-allow:",
+				  "    rate-limit-networks:",
+				  "    cookies:",
+				  "    #cookie-secret:",
+				  "    #identity:",
+				  "    #version:",
+				  "    #nsid:",
+				  "#    action:",
+				  "#    access:",
 				  "    udp-max-payload:",
 				  "    log-level:",
 				  "    drain-timeout:",
@@ -233,7 +259,7 @@ TEST_CASE("keys and secondaries that cannot be meant are refused, and no secret 
 		refusal{ "zone:\n  - domain: b\n    store: t\n    secondary: [ a ]\n", 2,
 			 "there is no secondary of this id" },
 		refusal{ "zone:\n  - domain: b\n    store: t\n    secondary: [ a, a ]\n", 4,
-			 "this zone has this secondary already" });
+			 "this zone has this id already" });
 	CAPTURE(c.text);
 	parsed value(std::string(c.text) + (c.text[0] == 'z' ? "" : zone));
 	CHECK(value.status == -EINVAL);
@@ -320,7 +346,7 @@ TEST_CASE("a refused line has its number, the value and what would be permitted"
 		{ "server:\n    colour: blue\n", 2, "\"colour\"", "\"blue\"",
 		  "unknown item, permitted are listen, user, workers, " },
 		{ "\n\nsrever:\n    workers: 1\n", 3, "\"srever\"", "\"\"",
-		  "unknown item, permitted are server, key, secondary, zone" },
+		  "unknown item, permitted are server, key, secondary, access, zone" },
 		{ "server: 1\n", 1, "\"server\"", "\"1\"", "a section has no value of its own" },
 		{ "server:\n\tworkers: 1\n", 2, "", "\"\\x09workers: 1\"", "tabulator" },
 		{ "server:\n    workers: 1\n      log-level: info\n", 3, "",

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "server/options.h"
+
+#include <string.h>
+
+#define HEAD_SIZE      ((size_t)KNOT_EDNS_OPTION_HDRLEN)
+#define KEEPALIVE_SIZE sizeof(uint16_t)
+
+static void read_cookie(const knot_rrset_t *opt, const struct options_context *context,
+			struct options *options)
+{
+	uint8_t *at = NULL;
+	if (context->settings == NULL || !context->settings->has_cookies ||
+	    context->settings->cookies.count == 0)
+		return;
+	at = knot_edns_get_option(opt, KNOT_EDNS_OPTION_COOKIE, NULL);
+	if (at == NULL)
+		return;
+	const struct cookie_secrets *secrets = &context->settings->cookies;
+	const uint8_t *data = knot_edns_opt_get_data(at);
+	options->cookie = cookie_check(secrets, context->client, context->now_s, data,
+				       knot_edns_opt_get_length(at));
+	options->is_malformed = options->cookie == COOKIE_MALFORMED;
+	options->has_cookie =
+		!options->is_malformed &&
+		cookie_make(secrets, context->client, context->now_s, data, options->cookie_data);
+}
+
+/* RFC 7828 section 3.2: over UDP it means nothing, and in a query it has no time. */
+static void read_keepalive(const knot_rrset_t *opt, const struct options_context *context,
+			   struct options *options)
+{
+	uint8_t *at = NULL;
+	if (context->is_tcp)
+		at = knot_edns_get_option(opt, KNOT_EDNS_OPTION_TCP_KEEPALIVE, NULL);
+	if (at == NULL)
+		return;
+	options->is_malformed |= knot_edns_opt_get_length(at) != 0;
+	options->has_keepalive = true;
+	options->keepalive = context->keepalive;
+}
+
+struct options options_read(const knot_rrset_t *opt, const struct options_context *context)
+{
+	struct options options = { .cookie = COOKIE_NONE };
+	read_cookie(opt, context, &options);
+	read_keepalive(opt, context, &options);
+	if (context->settings != NULL && context->settings->nsid[0] != '\0' &&
+	    knot_edns_get_option(opt, KNOT_EDNS_OPTION_NSID, NULL) != NULL)
+		options.nsid = context->settings->nsid;
+	if (options.is_malformed)
+		return (struct options){ .is_malformed = true, .cookie = options.cookie };
+	return options;
+}
+
+size_t options_size(const struct options *options)
+{
+	return (options->has_cookie ? HEAD_SIZE + COOKIE_SIZE : 0) +
+	       (options->has_keepalive ? HEAD_SIZE + KEEPALIVE_SIZE : 0) +
+	       (options->nsid != NULL ? HEAD_SIZE + strlen(options->nsid) : 0);
+}
+
+static bool add(knot_rrset_t *opt, uint16_t code, const void *data, size_t size, knot_mm_t *mm)
+{
+	return knot_edns_add_option(opt, code, (uint16_t)size, data, mm) == KNOT_EOK;
+}
+
+bool options_put(const struct options *options, knot_rrset_t *opt, knot_mm_t *mm)
+{
+	uint8_t keepalive[KEEPALIVE_SIZE];
+	knot_wire_write_u16(keepalive, options->keepalive);
+	return (!options->has_cookie ||
+		add(opt, KNOT_EDNS_OPTION_COOKIE, options->cookie_data, COOKIE_SIZE, mm)) &&
+	       (!options->has_keepalive ||
+		add(opt, KNOT_EDNS_OPTION_TCP_KEEPALIVE, keepalive, sizeof(keepalive), mm)) &&
+	       (options->nsid == NULL ||
+		add(opt, KNOT_EDNS_OPTION_NSID, options->nsid, strlen(options->nsid), mm));
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * options.h - what the OPT of a query asks for, and what that of the response
+ * says (RFC 6891).
+ *
+ * Flow: answer.c has a query with an OPT -> options_read() -> the response, with
+ *       options_size() bytes to spare -> options_put() into its OPT.
+ *
+ *     COOKIE         RFC 7873: answered with a fresh server cookie
+ *     NSID           RFC 5001: answered when we have one
+ *     tcp-keepalive  RFC 7828: over TCP, answered with the idle timeout
+ *
+ * Of an option that is there twice the first counts. Other options are not
+ * looked at. Nothing here allocates but what libknot takes from the arena.
+ */
+
+#include "server/cookie.h"
+#include "server/settings.h"
+
+#include <libknot/libknot.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* In units of 100 milliseconds; what 16 bits hold. */
+#define OPTIONS_KEEPALIVE_MAX 65535
+
+struct options_context {
+	const struct settings *settings; /* NULL: no cookies and no NSID */
+	const struct sockaddr *client;
+	uint64_t now_s;
+	bool is_tcp;
+	uint16_t keepalive; /* how long a TCP client may be silent, in units of 100 ms */
+};
+
+struct options {
+	bool is_malformed;	    /* one of them is; the others are not answered then */
+	enum cookie_verdict cookie; /* COOKIE_NONE also when cookies are off */
+	bool has_cookie;	    /* the one below belongs into the response */
+	uint8_t cookie_data[COOKIE_SIZE];
+	bool has_keepalive;
+	uint16_t keepalive;
+	const char *nsid; /* borrowed from the settings; NULL: not asked for, or none */
+};
+
+struct options options_read(const knot_rrset_t *opt, const struct options_context *context);
+
+/* How many bytes options_put() adds. */
+size_t options_size(const struct options *options);
+/* False when memory ran out. */
+bool options_put(const struct options *options, knot_rrset_t *opt, knot_mm_t *mm);
+
+#ifdef __cplusplus
+}
+#endif
