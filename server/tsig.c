@@ -99,7 +99,7 @@ bool tsig_check(struct tsig *tsig, struct tsig_key *const *keys, size_t key_coun
 
 static bool is_signed(const struct tsig *tsig)
 {
-	return tsig->key != NULL && knot_tsig_can_sign(tsig->error);
+	return tsig->key != NULL && knot_tsig_can_sign((uint16_t)tsig->error);
 }
 
 size_t tsig_size(const struct tsig *tsig, const struct knot_pkt *query)
@@ -118,7 +118,7 @@ int tsig_sign(struct tsig *tsig, const struct knot_pkt *query, uint8_t *wire, si
 	uint8_t digest[TSIG_DIGEST_MAX];
 	size_t digest_size = sizeof(digest);
 	if (!is_signed(tsig)) {
-		ret = knot_tsig_add(wire, size, max, tsig->error, query->tsig_rr);
+		ret = knot_tsig_add(wire, size, max, (uint16_t)tsig->error, query->tsig_rr);
 		return ret == KNOT_EOK ? 0 : -ENOMEM;
 	}
 	const knot_tsig_key_t *key = &tsig->key->knot;
