@@ -4,7 +4,7 @@
 A worker that serves a large list has at most 4 MB of memory of its own.
 
 RssAnon of /proc/PID/status, before and after a million questions. Takes
-ipsum.txt when it is there, and a list of the same size otherwise.
+ipsum.txt when it is there, and a list with as many /25s otherwise.
 """
 
 import ipaddress
@@ -29,7 +29,7 @@ class Memory(Case):
         real = os.path.join(DATA, "ipsum.txt")
         if os.path.exists(real):
             return real
-        numbers = (self.random.randint(0x20000000, 0x60000000) for _ in range(120000))
+        numbers = (self.random.randint(0x20000000, 0x60000000) for _ in range(70000))
         return self.write("list.txt",
                           "\n".join(str(ipaddress.IPv4Address(number)) for number in numbers))
 

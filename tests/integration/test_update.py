@@ -542,6 +542,10 @@ test "$before" = "$(cksum < {directory}/bl6.mdb)"
 
 class FullDisk(UpdateCase):
     def test_a_full_disk_leaves_the_version_before_and_room_for_a_smaller_change(self):
+        allowed = subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"],
+                                 capture_output=True, check=False)
+        if allowed.returncode != 0:
+            self.skipTest("no mount name space here (not root?)")
         os.makedirs(self.path("small"))
         script = IN_SMALL_DISK.format(
             directory=self.path("small"), zone=program("dnsblv6-zone"), name=ZONE,
@@ -550,8 +554,6 @@ class FullDisk(UpdateCase):
                                                   for n in range(20000))))
         result = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True,
                                 text=True, check=False, timeout=120)
-        if "unshare failed" in result.stderr or "must be superuser" in result.stderr:
-            self.skipTest("no mount name space here (not root?)")
         self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
         self.assertRegex(result.stderr, r"(?m)^error: \[.*bl6\.mdb\] store not changed"
                                         r" \(No space left on device\)$")
