@@ -134,9 +134,7 @@ static int flush(struct chain *chain)
 
 static int compare_keys(struct store_bytes a, const struct dnsblv6_key *b)
 {
-	size_t shared = a.size < b->size ? a.size : b->size;
-	int by_bytes = memcmp(a.data, b->bytes, shared);
-	return by_bytes != 0 ? by_bytes : (a.size > b->size) - (a.size < b->size);
+	return dnsblv6_key_compare(a.data, a.size, b->bytes, b->size);
 }
 
 /* Of a signed zone: the name of the version before that comes now, or the apex behind the last. */

@@ -100,3 +100,83 @@ int segmenter_write(struct writer *writer, uint16_t number, const struct plan_or
 	}
 	return ret;
 }
+
+/* ---- taking prefixes out ---- */
+
+static int take_segment(struct segment_cut *cut, int ret, struct store_bytes value)
+{
+	uint16_t origin = 0;
+	cut->has_segment = false;
+	cut->is_deleted = false;
+	if (ret == DNSBLV6_ENOTFOUND)
+		return DNSBLV6_OK;
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_segment_decode(cut->key.data, cut->key.size, value.data, value.size,
+					     &origin, &cut->segment);
+	cut->has_segment = ret == DNSBLV6_OK && origin == cut->origin;
+	return ret;
+}
+
+/* What reaches behind the last region stays listed as it was. */
+int segmenter_end_cut(struct segment_cut *cut)
+{
+	if (!cut->has_segment || !cut->is_deleted)
+		return DNSBLV6_OK;
+	cut->has_segment = false;
+	return segmenter_put(cut->writer, cut->origin, &cut->segment);
+}
+
+static int seek_segment(struct segment_cut *cut, struct dnsblv6_prefix prefix)
+{
+	uint8_t start[DNSBLV6_SEGMENT_KEY_MAX];
+	struct store_bytes value;
+	if (cut->has_segment && cut->is_deleted &&
+	    dnsblv6_addr_compare(cut->segment.last, prefix.first) >= 0)
+		return DNSBLV6_OK; /* it reaches from the region before into this one */
+	int ret = segmenter_end_cut(cut);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	size_t size = dnsblv6_segment_make_key(cut->origin, prefix.first, start);
+	ret = writer_walk_seek(cut->segments, start, size, &cut->key, &value);
+	return take_segment(cut, ret, value);
+}
+
+static bool reaches_into(const struct segment_cut *cut, struct dnsblv6_prefix prefix)
+{
+	return cut->has_segment &&
+	       dnsblv6_addr_is_ipv4(cut->segment.first) == dnsblv6_prefix_is_ipv4(prefix) &&
+	       dnsblv6_addr_compare(cut->segment.first, dnsblv6_prefix_last(prefix)) <= 0;
+}
+
+static int cut_segment(struct segment_cut *cut, struct dnsblv6_prefix prefix)
+{
+	int ret = DNSBLV6_OK;
+	if (!cut->is_deleted)
+		ret = writer_delete(cut->writer, STORE_SEGMENTS, cut->key.data, cut->key.size);
+	cut->is_deleted = true;
+	if (ret != DNSBLV6_OK || dnsblv6_addr_compare(cut->segment.first, prefix.first) >= 0)
+		return ret;
+	struct dnsblv6_segment left = { cut->segment.first, dnsblv6_addr_previous(prefix.first),
+					cut->segment.set };
+	return segmenter_put(cut->writer, cut->origin, &left);
+}
+
+/* Takes the region out of all segments of the version before. */
+int segmenter_cut(struct segment_cut *cut, struct dnsblv6_prefix prefix)
+{
+	struct dnsblv6_addr last = dnsblv6_prefix_last(prefix);
+	int ret = seek_segment(cut, prefix);
+	while (ret == DNSBLV6_OK && reaches_into(cut, prefix)) {
+		struct store_bytes value;
+		ret = cut_segment(cut, prefix);
+		if (ret != DNSBLV6_OK)
+			return ret;
+		if (dnsblv6_addr_compare(cut->segment.last, last) > 0) {
+			cut->segment.first = dnsblv6_addr_next(last);
+			return DNSBLV6_OK;
+		}
+		ret = writer_walk_next(cut->segments, &cut->key, &value);
+		ret = take_segment(cut, ret, value);
+	}
+	return ret;
+}

@@ -138,9 +138,7 @@ struct names {
 
 static int compare_keys(struct store_bytes a, const struct dnsblv6_key *b)
 {
-	size_t shared = a.size < b->size ? a.size : b->size;
-	int by_bytes = memcmp(a.data, b->bytes, shared);
-	return by_bytes != 0 ? by_bytes : (a.size > b->size) - (a.size < b->size);
+	return dnsblv6_key_compare(a.data, a.size, b->bytes, b->size);
 }
 
 static int take_old(struct names *names, int ret)
@@ -380,109 +378,22 @@ static int put_records(struct updater *updater)
 
 /* ---- segments ---- */
 
-/* A segment of the version before that reaches into a region, and what of it is left to keep. */
-struct old_segments {
-	struct updater *updater;
-	bool has_segment;
-	bool is_deleted;
-	struct store_bytes key;
-	struct dnsblv6_segment segment;
-};
-
-static int take_segment(struct old_segments *old, int ret, struct store_bytes value)
-{
-	uint16_t origin = 0;
-	old->has_segment = false;
-	old->is_deleted = false;
-	if (ret == DNSBLV6_ENOTFOUND)
-		return DNSBLV6_OK;
-	if (ret == DNSBLV6_OK)
-		ret = dnsblv6_segment_decode(old->key.data, old->key.size, value.data, value.size,
-					     &origin, &old->segment);
-	old->has_segment = ret == DNSBLV6_OK && origin == old->updater->origin.number;
-	return ret;
-}
-
-/* What reaches behind the last region stays listed as it was. */
-static int keep_rest(struct old_segments *old)
-{
-	if (!old->has_segment || !old->is_deleted)
-		return DNSBLV6_OK;
-	old->has_segment = false;
-	return segmenter_put(old->updater->writer, old->updater->origin.number, &old->segment);
-}
-
-static int seek_segment(struct old_segments *old, struct dnsblv6_prefix prefix)
-{
-	uint8_t start[DNSBLV6_SEGMENT_KEY_MAX];
-	struct store_bytes value;
-	if (old->has_segment && old->is_deleted &&
-	    dnsblv6_addr_compare(old->segment.last, prefix.first) >= 0)
-		return DNSBLV6_OK; /* it reaches from the region before into this one */
-	int ret = keep_rest(old);
-	if (ret != DNSBLV6_OK)
-		return ret;
-	size_t size = dnsblv6_segment_make_key(old->updater->origin.number, prefix.first, start);
-	ret = writer_walk_seek(old->updater->segments, start, size, &old->key, &value);
-	return take_segment(old, ret, value);
-}
-
-static bool reaches_into(const struct old_segments *old, struct dnsblv6_prefix prefix)
-{
-	return old->has_segment &&
-	       dnsblv6_addr_is_ipv4(old->segment.first) == dnsblv6_prefix_is_ipv4(prefix) &&
-	       dnsblv6_addr_compare(old->segment.first, dnsblv6_prefix_last(prefix)) <= 0;
-}
-
-static int cut_segment(struct old_segments *old, struct dnsblv6_prefix prefix)
-{
-	struct writer *writer = old->updater->writer;
-	uint16_t number = old->updater->origin.number;
-	int ret = DNSBLV6_OK;
-	if (!old->is_deleted)
-		ret = writer_delete(writer, STORE_SEGMENTS, old->key.data, old->key.size);
-	old->is_deleted = true;
-	if (ret != DNSBLV6_OK || dnsblv6_addr_compare(old->segment.first, prefix.first) >= 0)
-		return ret;
-	struct dnsblv6_segment left = { old->segment.first, dnsblv6_addr_previous(prefix.first),
-					old->segment.set };
-	return segmenter_put(writer, number, &left);
-}
-
-/* Takes the region out of all segments of the version before. */
-static int clear_region(struct old_segments *old, struct dnsblv6_prefix prefix)
-{
-	struct dnsblv6_addr last = dnsblv6_prefix_last(prefix);
-	int ret = seek_segment(old, prefix);
-	while (ret == DNSBLV6_OK && reaches_into(old, prefix)) {
-		struct store_bytes value;
-		ret = cut_segment(old, prefix);
-		if (ret != DNSBLV6_OK)
-			return ret;
-		if (dnsblv6_addr_compare(old->segment.last, last) > 0) {
-			old->segment.first = dnsblv6_addr_next(last);
-			return DNSBLV6_OK;
-		}
-		ret = writer_walk_next(old->updater->segments, &old->key, &value);
-		ret = take_segment(old, ret, value);
-	}
-	return ret;
-}
-
 static int put_segments(struct updater *updater)
 {
-	struct old_segments old = { .updater = updater };
+	struct segment_cut cut = { .writer = updater->writer,
+				   .segments = updater->segments,
+				   .origin = updater->origin.number };
 	int ret = DNSBLV6_OK;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < updater->regions.count; i++) {
 		const struct region *region = &updater->regions.items[i];
 		if (!region->is_changed)
 			continue;
-		ret = clear_region(&old, region->prefix);
+		ret = segmenter_cut(&cut, region->prefix);
 		if (ret == DNSBLV6_OK)
 			ret = segmenter_write(updater->writer, updater->origin.number,
 					      &region->after);
 	}
-	return ret == DNSBLV6_OK ? keep_rest(&old) : ret;
+	return ret == DNSBLV6_OK ? segmenter_end_cut(&cut) : ret;
 }
 
 /* ---- facts ---- */

@@ -112,6 +112,12 @@ static int unescape(const uint8_t *stored, size_t stored_size, uint8_t *ret_labe
 	return size > 0 ? size : -1;
 }
 
+int dnsblv6_key_compare(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size)
+{
+	int by_bytes = memcmp(a, b, a_size < b_size ? a_size : b_size);
+	return by_bytes != 0 ? by_bytes : (a_size > b_size) - (a_size < b_size);
+}
+
 struct dnsblv6_key dnsblv6_key_of_apex(void)
 {
 	return (struct dnsblv6_key){ .size = 1, .bytes = { 0 } };

@@ -37,6 +37,9 @@ int dnsblv6_key_from_labels(const uint8_t *labels, size_t size, struct dnsblv6_k
 struct dnsblv6_key dnsblv6_key_of_apex(void);
 int dnsblv6_key_to_labels(const uint8_t *key, size_t key_size, struct dnsblv6_labels *ret_name);
 
+/* <0, 0, >0 in canonical order: as memcmp(), and a key before all that begin with it. */
+int dnsblv6_key_compare(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size);
+
 /*
  * Shortens key to its parent's; false (and unchanged) at the apex. With
  * dnsblv6_key_add_label() this walks to a closest encloser's wildcard.

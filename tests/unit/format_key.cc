@@ -294,6 +294,22 @@ TEST_CASE("a key begins with the start of a prefix when its block lies inside", 
 	}
 }
 
+TEST_CASE("keys compare as bytes, and a key stands before its extensions", "[format][key]")
+{
+	const bytes keys[] = { { 0 }, { 'a' }, { 'a', 0, 'a' }, { 'a', 'a' }, { 'b' }, { 0xff } };
+	for (size_t i = 0; i < std::size(keys); i++) {
+		for (size_t j = 0; j < std::size(keys); j++) {
+			const guarded a(keys[i]);
+			const guarded b(keys[j]);
+			const int order =
+				dnsblv6_key_compare(a.data(), a.size(), b.data(), b.size());
+			CAPTURE(i, j);
+			CHECK((order < 0) == (i < j));
+			CHECK((order > 0) == (i > j));
+		}
+	}
+}
+
 TEST_CASE("an origin so long that no block fits below it is said to be too long", "[format][key]")
 {
 	bytes wire;
