@@ -42,7 +42,7 @@ struct plan {
 	struct set_pool sets;
 	struct value_pool *pool;   /* borrowed from the listing */
 	struct plan_counts counts; /* of all origins together */
-	struct names_plan names;	   /* of domain names */
+	struct names_plan names;   /* of domain names */
 	struct pieces clients;	   /* of the acl, with a set for each */
 };
 

@@ -189,7 +189,7 @@ struct dnsblv6_facts {
 	uint64_t block_count;	    /* /25s and /57s with a listed unit, test points apart */
 	uint64_t ipv4_count;	    /* listed IPv4 addresses, test points apart */
 	uint64_t ipv6_count;	    /* listed /64s, test points apart */
-	uint64_t name_count;	    /* domain names of lists in the records table, test points apart */
+	uint64_t name_count; /* domain names of lists in the records table, test points apart */
 };
 
 /* How the zone is signed. */

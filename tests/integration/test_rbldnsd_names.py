@@ -291,6 +291,11 @@ class Named(NamesTest):
         self.start_with("dnset", ".com :3:listed $\n", f"acl:{acl}")
         self.compare_clients(["com", "x.com", "net", "x.y.net"])
 
+    def test_an_acl_alone_is_no_zone(self):
+        acl = self.write("acl", self.ACL)
+        refused = self.build(self.path("none.mdb"), f"acl:{acl}", expect=harness.EX_DATAERR)
+        self.assertIn("error: zone refused (an acl alone lists nothing)", refused.err)
+
     def test_clients_that_are_dumped_are_the_same_list(self):
         listed = self.write("list", "192.0.2.1\n")
         texts = []
