@@ -72,6 +72,9 @@ for path in /etc /usr /var; do
 done
 [ -z "$(nsenter --target "$pid" --mount ls -A /root)" ] || fail "root's home can be seen"
 
+dnsblv6ctl status >/dev/null || fail "the operator is not answered"
+runuser -u nobody -- dnsblv6ctl status >/dev/null 2>&1 && fail "everybody is an operator"
+
 systemctl reload dnsblv6d || fail "not reloaded"
 must_serve reload
 [ "$(main_pid)" = "$pid" ] || fail "a reload is a restart"

@@ -18,6 +18,7 @@ import select
 import shlex
 import signal
 import socket
+import subprocess
 import sys
 
 UNITS = "lib/systemd/system"
@@ -92,6 +93,15 @@ def become(root, unit, sockets):
     os.execvpe("setpriv", privileges(unit) + expand(unit["ExecStart"][0], unit), environment)
 
 
+def make_directories(root, unit):
+    """Below /run; systemd would remove them at the end."""
+    for name in unit.get("RuntimeDirectory", []):
+        path = os.path.join(root, "run", name)
+        os.makedirs(path, exist_ok=True)
+        chown = ["chown", f"{unit['User'][0]}:{unit['Group'][0]}", f"/run/{name}"]
+        subprocess.run(["chroot", root, *chown], check=True)
+
+
 def reload(unit, pid):
     os.system(unit["ExecReload"][0].replace("$MAINPID", str(pid)))
 
@@ -115,6 +125,7 @@ def main():
     notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     notify.bind(path)
     os.chmod(path, 0o666)
+    make_directories(root, unit)
     pid = os.fork()
     if pid == 0:
         try:
