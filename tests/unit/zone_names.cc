@@ -51,7 +51,7 @@ TEST_CASE("lines of names that cannot be are refused with their place", "[zone-t
 	struct sample {
 		const char *type;
 		std::string text;
-		const char *reason;
+		std::string reason;
 	};
 	const std::string long_label(64, 'x');
 	const std::string label(63, 'x');
