@@ -127,7 +127,7 @@ int tsig_sign(struct tsig *tsig, const struct knot_pkt *query, uint8_t *wire, si
 					  &digest_size, key, wire, *size);
 	else
 		ret = knot_tsig_sign(wire, size, max, tsig->digest, tsig->digest_size, digest,
-				     &digest_size, key, tsig->error, tsig->time_signed);
+				     &digest_size, key, (uint16_t)tsig->error, tsig->time_signed);
 	if (ret != KNOT_EOK)
 		return -ENOMEM;
 	tsig->is_begun = true;
