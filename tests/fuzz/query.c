@@ -3,9 +3,10 @@
 /*
  * Any packet to answer_make() over two small stores, one of them signed, by UDP
  * and by TCP, as it is and with a good TSIG behind it, from a secondary that may
- * transfer: silence, or a response with the id of the query, QR, and no more
- * bytes than allowed; or a transfer of a zone of ours. As an answer to a NOTIFY,
- * any packet is one or is none.
+ * transfer, from a stranger and from one that is dropped: silence, or a response
+ * with the id of the query, QR, and no more bytes than allowed; or a transfer of a
+ * zone of ours. Beyond a rate limit nothing amplifies. As an answer to a NOTIFY, any
+ * packet is one or is none.
  */
 
 #include "lib/format/dnssec.h"
@@ -13,6 +14,7 @@
 #include "server/answer.h"
 #include "server/catalog.h"
 #include "server/notify.h"
+#include "server/ratelimit.h"
 #include "server/transfer.h"
 
 #include <libknot/libknot.h>
@@ -23,6 +25,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#define NOW_S	  10000
+#define SECONDARY 0xc0000201 /* 192.0.2.1 */
+
+/* A secondary to either store, a stranger and one that is dropped. */
+static const uint32_t clients[] = { SECONDARY, SECONDARY, 0xc6336402, 0xcb007101 };
+
 /* A server of one store. */
 struct fixture {
 	bool is_signed;
@@ -30,6 +38,7 @@ struct fixture {
 	struct catalog catalog;
 	struct counters_bank bank;
 	struct answer *answer;
+	const uint64_t *server; /* the counters */
 };
 
 static struct fixture fixtures[2] = { { .is_signed = false }, { .is_signed = true } };
@@ -192,16 +201,23 @@ static void set_up(struct fixture *fixture)
 	is_signed = fixture->is_signed;
 	check(writer_run(path, put_all, NULL));
 	int size = snprintf(text, sizeof(text),
+			    "server:\n    nsid: node\n    identity: node\n    version: one\n"
+			    "    cookie-secret: e5e973e5a6b2a43f48e7dc849e37bfcf\n"
 			    "key:\n  - id: one\n    secret: c2VjcmV0\n"
 			    "secondary:\n  - id: any\n    allow: 192.0.2.0/24\n"
+			    "access:\n  - id: friend\n    address: 198.51.100.1\n"
+			    "  - id: signer\n    key: one\n  - id: stranger\n    action: drop\n"
+			    "    address: 203.0.113.0/24\n"
 			    "zone:\n  - domain: bl6.example\n    store: %s\n"
-			    "    classic: bl.example\n    secondary: any\n",
+			    "    classic: bl.example\n    secondary: any\n"
+			    "    access: [ friend, signer, stranger ]\n",
 			    path);
 	check(settings_parse(&fixture->settings, text, (size_t)size, "/", &error));
 	check(catalog_init(&fixture->catalog, &fixture->settings));
 	check(counters_open(&fixture->bank, 1, 1, 2));
 	check(zone_open(&fixture->catalog.zones[0]));
 	struct counters counters = counters_of_worker(&fixture->bank, 0);
+	fixture->server = counters.server;
 	check(answer_new(&fixture->catalog, &counters, 1232, &fixture->answer));
 	answer_set_settings(fixture->answer, &fixture->settings);
 }
@@ -290,13 +306,15 @@ static bool has_tsig(const uint8_t *data, size_t size)
 	return has_one;
 }
 
-static void ask(struct fixture *fixture, const uint8_t *data, size_t size, bool is_tcp)
+static void ask(struct fixture *fixture, const uint8_t *data, size_t size, uint32_t address,
+		bool is_tcp)
 {
-	struct sockaddr_in client = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc0000201) };
+	struct sockaddr_in client = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(address) };
 	struct answer_query query = { .wire = data,
 				      .size = size,
 				      .is_tcp = is_tcp,
-				      .now_s = 1000,
+				      .now_s = NOW_S,
+				      .keepalive = 100,
 				      .client = (struct sockaddr *)&client };
 	size_t got = answer_make(fixture->answer, &query, out, sizeof(out));
 	check_transfer(fixture, is_tcp);
@@ -312,6 +330,32 @@ static void ask(struct fixture *fixture, const uint8_t *data, size_t size, bool 
 		abort();
 }
 
+/* Nobody gets more than a few answers over UDP, but who has a good cookie or a query. */
+static void ask_limited(struct fixture *fixture, const uint8_t *data, size_t size)
+{
+	struct sockaddr_in client = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(SECONDARY) };
+	struct answer_query query = {
+		.wire = data, .size = size, .now_s = NOW_S, .client = (struct sockaddr *)&client
+	};
+	struct ratelimit_options options = { .rate = 1, .slip = 2, .network_count = 4 };
+	struct ratelimit *limit = NULL;
+	check(ratelimit_new(&options, &limit));
+	answer_set_limit(fixture->answer, limit);
+	const uint64_t *server = fixture->server;
+	uint64_t good = server[COUNTERS_SERVER_COOKIES];
+	for (int i = 0; i < RATELIMIT_BURST_S; i++)
+		answer_make(fixture->answer, &query, out, sizeof(out));
+	bool has_good_cookie = server[COUNTERS_SERVER_COOKIES] != good;
+	size_t first = answer_make(fixture->answer, &query, out, sizeof(out));
+	require(has_good_cookie || first == 0, "an answer beyond the limit");
+	size_t second = answer_make(fixture->answer, &query, out, sizeof(out));
+	catalog_end(&fixture->catalog);
+	/* The question and an OPT with a cookie, an extended error, NSID or a TSIG. */
+	require(has_good_cookie || second <= size + 256, "an answer that amplifies");
+	answer_set_limit(fixture->answer, NULL);
+	ratelimit_free(limit);
+}
+
 static void read_answer(struct fixture *fixture, const uint8_t *data, size_t size)
 {
 	struct settings_secondary *secondary = &fixture->settings.secondaries[0];
@@ -324,10 +368,11 @@ static void read_answer(struct fixture *fixture, const uint8_t *data, size_t siz
 
 static void ask_both(const uint8_t *data, size_t size)
 {
-	for (int i = 0; i < 2; i++) {
-		ask(&fixtures[i], data, size, false);
-		ask(&fixtures[i], data, size, true);
+	for (size_t i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
+		ask(&fixtures[i % 2], data, size, clients[i], false);
+		ask(&fixtures[i % 2], data, size, clients[i], true);
 	}
+	ask_limited(&fixtures[0], data, size);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -54,6 +54,7 @@ options {{
     dnssec-validation yes;
     empty-zones-enable no;
     max-cache-size 64m;
+    {lines}
 }};
 controls {{ }};
 trust-anchors {{ {anchors} }};
@@ -157,13 +158,15 @@ def split_ds(anchor):
     return anchor.split()[3:7]
 
 
-def start_bind(case, servers, anchors):
+def start_bind(case, servers, anchors, lines=()):
+    """lines: of its options."""
     # named takes only addresses that an interface has; others of 127/8 no interface has.
     where = prepare(case, servers, "{} port {}; ", "127.0.0.1")
     static = "".join('{zone} static-ds {0} {1} {2} "{3}"; '.format(*split_ds(anchor), zone=ZONE)
                      for anchor in anchors)
     write_into(where, "hints", BIND_HINTS.format(host=case.host))
-    config = write_into(where, "named.conf", BIND.format(**where, anchors=static))
+    config = write_into(where, "named.conf", BIND.format(**where, anchors=static,
+                                                          lines="\n    ".join(lines)))
     process = case.start([unconfined(case, "named"), "-g", "-n", "1", "-c", config], "named")
     process.wait_for_log("running$")
     return wait_until_it_answers(where)

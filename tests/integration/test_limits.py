@@ -1,0 +1,420 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+Cookies, rate limits, TCP places, rules and identity, with real clients and
+with scripted floods.
+
+Needs dig, delv, kdig, unbound and named.
+"""
+
+import os
+import re
+import select
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+from harness import (AAAA, CLASSIC, IS_SANITIZED, NOERROR, NXDOMAIN, REFUSED, SOA, ZONE, Case, Reply,
+                     Server, ask, config_text, exchange, main, peer, query, wait_for)
+from resolvers import start_bind, start_unbound
+
+SECRET = "e5e973e5a6b2a43f48e7dc849e37bfcf"
+OTHER_SECRET = "445536bcd2513298075a5d379663c962"
+KEY = "c2VjcmV0c2VjcmV0c2VjcmV0"
+LISTED = f"0.2.0.192.{ZONE}"
+COOKIE, BADCOOKIE = 10, 23
+
+
+def option(code, data=b""):
+    return struct.pack(">HH", code, len(data)) + data
+
+
+def with_options(name, rrtype, options, ident=7):
+    packet = query(name, rrtype, ident, edns_size=1232)
+    return packet[:-2] + struct.pack(">H", len(options)) + options
+
+
+def ask_from(source, address, packet, timeout_s=5):
+    """The bytes that come back to source, or None."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.bind((source, 0))
+        udp.connect(address)
+        udp.settimeout(timeout_s)
+        udp.send(packet)
+        try:
+            return udp.recv(65535)
+        except TimeoutError:
+            return None
+
+
+def flood(source, address, packets, sockets=1):
+    """Sends packets from source, then what came back until a question from elsewhere is answered."""
+    udps = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(sockets)]
+    replies = []
+    try:
+        for udp in udps:
+            udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 21)
+            udp.bind((source, 0))
+            udp.connect(address)
+            udp.setblocking(False)
+        for number, packet in enumerate(packets):
+            udps[number % sockets].send(packet)
+            if number % 64 == 63:  # so that the server's buffer does not overflow
+                exchange(address, query(ZONE, SOA, 1))
+        exchange(address, query(ZONE, SOA, 1))
+        while select.select(udps, [], [], 0)[0]:
+            for udp in select.select(udps, [], [], 0)[0]:
+                replies.append(Reply(udp.recv(65535)))
+    finally:
+        for udp in udps:
+            udp.close()
+    return replies
+
+
+class Limits(Case):
+    def setUp(self):
+        super().setUp()
+        octets = self.host.split(".")
+        # Networks other than that of the tests' own questions.
+        self.flooder = f"127.{octets[1]}.251.9"
+        self.neighbour = f"127.{octets[1]}.251.200"
+        self.stranger = f"127.{octets[1]}.252.9"
+        self.store = self.path("bl6.mdb")
+        self.build(self.store, self.write("list", "192.0.2.1\n198.51.100.0/24\n"))
+
+    def tool(self, name, *arguments, source=None):
+        """dig or the like against self.server; standard output."""
+        call = [peer(name), f"@{self.server.address[0]}", "-p", str(self.server.address[1])]
+        call += ["-b", source] if source else []
+        return subprocess.run([*call, *arguments], capture_output=True, check=False, timeout=60,
+                              text=True).stdout
+
+    def start_server(self, *lines, sections="", zone_lines=(), address=None):
+        address = address or self.free_address()
+        config = self.write(f"dnsblv6d-{address[1]}.conf",
+                            self.text(address, lines, sections, zone_lines))
+        self.server = Server(config, address, self.path(f"dnsblv6d-{len(self.processes)}.log"))
+        self.processes.append(self.server)
+        return self.server.wait_until_ready()
+
+    def text(self, address, lines, sections="", zone_lines=()):
+        text = config_text(address, [(ZONE, self.store, CLASSIC)], lines)
+        return sections + text + "".join(f"    {line}\n" for line in zone_lines)
+
+    def counters(self):
+        """Of the server, as they are now."""
+        pattern = r"^info: \[dnsblv6d\] counters, .*$"
+        before = len(re.findall(pattern, self.server.log(), re.MULTILINE))
+        self.server.send_signal(signal.SIGUSR1)
+        line = self.server.wait_for_log(pattern, before + 1)[-1]
+        return {key: int(value) for key, value in re.findall(r"([\w-]+)=(\d+)", line)}
+
+
+class Cookies(Limits):
+    def test_dig_and_kdig_get_cookies_that_are_good_the_next_time(self):
+        self.start_server("workers: 2")
+        first = self.tool("dig", LISTED, "AAAA")
+        self.assertIn("(good)", first)
+        cookie = re.search(r"COOKIE: (\w+)", first).group(1)
+        self.assertEqual(len(cookie), 48)
+        for _ in range(8):  # whichever worker: the secret is the same
+            self.assertIn("(good)", self.tool("dig", f"+cookie={cookie}", LISTED, "AAAA"))
+        self.assertEqual(self.counters()["cookies"], 8)
+        self.assertEqual(self.counters()["cookies-bad"], 0)
+        text = self.tool("kdig", "+cookie", LISTED, "AAAA")
+        self.assertRegex(text, r"COOKIE: \w{48}|COOKIE.*\w{16}, \w{32}")
+        self.assertIn("4000::", text)
+
+    def test_servers_with_one_secret_take_each_others_cookies(self):
+        first = self.start_server(f"cookie-secret: {SECRET}")
+        cookie = self.cookie_of(first)
+        second = self.start_server(f"cookie-secret: [ {OTHER_SECRET}, {SECRET} ]")
+        self.cookie_of(second, cookie)
+        self.assertEqual(self.counters()["cookies"], 1)
+        # The first secret makes: an hour later nobody needs the second.
+        rolled = self.cookie_of(second)
+        third = self.start_server(f"cookie-secret: {OTHER_SECRET}")
+        self.cookie_of(third, rolled)
+        self.cookie_of(third, cookie)
+        self.assertEqual((self.counters()["cookies"], self.counters()["cookies-bad"]), (1, 1))
+
+    def test_a_random_secret_survives_a_reload(self):
+        server = self.start_server()
+        cookie = self.cookie_of(server)
+        server.send_signal(signal.SIGHUP)
+        server.wait_for_log(r"\] reloaded, ")
+        self.cookie_of(server, cookie)
+        self.assertEqual(self.counters()["cookies"], 1)
+
+    def cookie_of(self, server, cookie=b"clientsc"):
+        """That of the response to a question with this one."""
+        reply = Reply(exchange(server.address,
+                               with_options(ZONE, SOA, option(COOKIE, cookie))))
+        self.assertEqual(reply.rcode, NOERROR)
+        options = reply.additional[0].rdata
+        code, size = struct.unpack_from(">HH", options)
+        self.assertEqual((code, size), (COOKIE, 24))
+        return options[4:28]
+
+
+class RateLimit(Limits):
+    RATE = 10
+    BURST = 4 * RATE
+
+    def start_limited(self, *lines):
+        # The address of the tests' own questions is not limited.
+        return self.start_server(f"rate-limit: {self.RATE}",
+                                 f"rate-limit-allow: [ {self.host}/32, 127.0.0.0/24 ]", *lines)
+
+    def most(self, began):
+        """Answers that the rate permits, with what time has brought."""
+        return self.BURST + self.RATE * (time.monotonic() - began) + 1
+
+    def test_a_flood_in_the_name_of_one_network_gets_the_rate(self):
+        server = self.start_limited()
+        began = time.monotonic()
+        replies = flood(self.flooder, server.address,
+                        [query(LISTED, AAAA, n) for n in range(2000)], sockets=8)
+        most = self.most(began)
+        whole = [reply for reply in replies if not reply.is_truncated]
+        cut = [reply for reply in replies if reply.is_truncated]
+        self.assertGreaterEqual(len(whole), self.BURST)
+        self.assertLessEqual(len(whole), most)
+        # Every second of the others, without anything in it.
+        self.assertEqual(len(cut), (2000 - len(whole)) // 2)
+        self.assertTrue(all(reply.answer == [] and reply.rcode == NOERROR for reply in cut))
+        counted = self.counters()
+        self.assertEqual(counted["limited-truncated"], len(cut))
+        self.assertEqual(counted["limited-dropped"], 2000 - len(whole) - len(cut))
+        # Its victim's neighbours are limited with it, everybody else is not.
+        self.assertIsNotNone(ask_from(self.stranger, server.address, query(LISTED, AAAA, 1)))
+
+    def test_water_torture_is_limited_and_takes_no_memory(self):
+        server = self.start_limited()
+        worker = server.children()[0]
+        before = resident_kb(worker)
+        began = time.monotonic()
+        names = [f"{self.random.getrandbits(64):x}.{ZONE}" for _ in range(5000)]
+        replies = flood(self.flooder, server.address,
+                        [query(name, AAAA, n & 0xFFFF) for n, name in enumerate(names)])
+        denied = [reply for reply in replies if reply.rcode == NXDOMAIN]
+        self.assertLessEqual(len(denied), self.most(began))
+        # As many networks as there are loopback addresses for.
+        for number in range(200):
+            ask_from(f"127.{self.host.split('.')[1]}.{number % 250}.{number // 250 + 2}",
+                     server.address, query(ZONE, SOA, number))
+        if not IS_SANITIZED:
+            self.assertLess(resident_kb(worker) - before, 1024)
+
+    def test_slip_0_drops_and_slip_1_truncates(self):
+        for slip, expected in ((0, 0), (1, 300)):
+            server = self.start_limited(f"rate-limit-slip: {slip}")
+            replies = flood(self.flooder, server.address,
+                            [query(LISTED, AAAA, n) for n in range(300)])
+            whole = sum(not reply.is_truncated for reply in replies)
+            cut = sum(reply.is_truncated for reply in replies)
+            self.assertEqual(cut, max(0, expected - whole) if slip else 0)
+            server.stop()
+
+    def drain_bucket(self, server):
+        """Until the network of the flooder has nothing left."""
+        flood(self.flooder, server.address, [query(LISTED, AAAA, n) for n in range(400)])
+
+    def test_dig_comes_back_with_the_cookie_or_over_tcp(self):
+        server = self.start_limited("rate-limit-slip: 1")
+        self.drain_bucket(server)
+        text = self.tool("dig", LISTED, "AAAA", source=self.neighbour)
+        self.assertIn("4000::", text)
+        text = self.tool("dig", "+nocookie", LISTED, "AAAA", source=self.neighbour)
+        self.assertIn("4000::", text)
+        text = self.tool("kdig", "+nocookie", LISTED, "AAAA", source=self.neighbour)
+        self.assertIn("4000::", text)
+
+    def test_a_cookie_makes_a_client_of_a_flooded_network_known(self):
+        server = self.start_limited("rate-limit-slip: 1")
+        self.drain_bucket(server)
+        replies = flood(self.neighbour, server.address,
+                        [with_options(LISTED, AAAA, option(COOKIE, b"clientsc"), n)
+                         for n in range(200)])
+        bad = [reply for reply in replies
+               if reply.rcode | reply.additional[0].ttl >> 24 << 4 == BADCOOKIE]
+        self.assertGreater(len(bad), 0)
+        self.assertTrue(all(reply.answer == [] for reply in bad))
+        cookie = bad[-1].additional[0].rdata[4:28]
+        replies = flood(self.neighbour, server.address,
+                        [with_options(LISTED, AAAA, option(COOKIE, cookie), n)
+                         for n in range(200)])
+        self.assertEqual(sum(reply.answer != [] for reply in replies), 200)
+        # In the name of another it is worth nothing.
+        replies = flood(self.flooder, server.address,
+                        [with_options(LISTED, AAAA, option(COOKIE, cookie), n)
+                         for n in range(200)])
+        self.assertLess(sum(reply.answer != [] for reply in replies), 200)
+        counted = self.counters()
+        self.assertGreater(counted["badcookie"], 0)
+        self.assertEqual(counted["cookies"], 200)
+
+    def resolve_many(self, resolver):
+        """A hundred names through a resolver, each answered."""
+        for number in range(100):
+            reply = ask(resolver, f"0.{number}.51.198.{ZONE}", AAAA, timeout_s=20)
+            self.assertEqual((number, reply.rcode),
+                             (number, NOERROR if number == 100 else NXDOMAIN))
+
+    def test_resolvers_get_through_with_cookies_and_without(self):
+        limited = ("rate-limit: 1", "rate-limit-slip: 1")
+        for name, start in (
+                ("bind with cookies", lambda s: start_bind(self, [s], [])),
+                ("bind without", lambda s: start_bind(self, [s], [], ["send-cookie no;"])),
+                ("unbound", lambda s: start_unbound(self, [s]))):
+            with self.subTest(resolver=name):
+                server = self.start_server(*limited)
+                self.resolve_many(start(server))
+                counted = self.counters()
+                if name == "bind with cookies":
+                    self.assertGreater(counted["cookies"], 80)
+                else:
+                    self.assertEqual(counted["cookies"], 0)
+                    self.assertGreater(counted["tcp-clients"], 0)
+
+
+def resident_kb(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        return int(re.search(r"VmRSS:\s+(\d+)", file.read()).group(1))
+
+
+class Tcp(Limits):
+    def connect(self, source, timeout_s=20):
+        tcp = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self.addCleanup(tcp.close)
+        tcp.settimeout(timeout_s)
+        tcp.bind((source, 0))
+        tcp.connect(self.server.address)
+        return tcp
+
+    def answers(self, tcp):
+        packet = query(LISTED, AAAA, 9)
+        try:
+            tcp.sendall(struct.pack(">H", len(packet)) + packet)
+            return len(tcp.recv(65535)) > 0
+        except OSError:
+            return False
+
+    def test_one_network_does_not_take_all_places(self):
+        self.start_server("tcp-max-clients: 20", "tcp-max-clients-per-network: 5",
+                          "tcp-idle-timeout: 1h")
+        friend = self.connect(self.stranger)
+        self.assertTrue(self.answers(friend))
+        greedy = [self.connect(source) for _ in range(50)
+                  for source in (self.flooder, self.neighbour)]
+        wait_for(lambda: self.counters()["tcp-clients"] == 101, "all clients to be taken")
+        self.assertEqual(self.counters()["tcp-network-full"], 95)
+        self.assertTrue(self.answers(friend))
+        self.assertEqual([self.answers(tcp) for tcp in greedy], [False] * 95 + [True] * 5)
+
+    def test_a_question_that_is_begun_has_less_time_than_silence(self):
+        self.start_server("tcp-idle-timeout: 1h", "tcp-query-timeout: 1s")
+        silent = self.connect(self.stranger)
+        self.assertTrue(self.answers(silent))
+        slow = self.connect(self.flooder)
+        slow.sendall(b"\0")
+        self.assertEqual(slow.recv(1), b"")
+        drip = self.connect(self.flooder)
+        packet = query(LISTED, AAAA, 9)
+        data = struct.pack(">H", len(packet)) + packet
+        end = time.monotonic() + 20
+        for byte in data:
+            drip.settimeout(0.2)
+            try:
+                drip.sendall(bytes([byte]))
+                if drip.recv(1) == b"":
+                    break
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                break
+        else:
+            self.fail("a byte now and then held a place")
+        self.assertLess(time.monotonic(), end)
+        self.assertTrue(self.answers(silent))
+
+    def test_dig_is_told_how_long_it_may_be_silent(self):
+        self.start_server("tcp-idle-timeout: 25s")
+        text = self.tool("dig", "+tcp", "+keepalive", LISTED, "AAAA")
+        self.assertRegex(text, r"TCP[- ]KEEPALIVE: 25\.0 secs")
+        self.assertNotRegex(self.tool("dig", "+tcp", LISTED, "AAAA"), "KEEPALIVE")
+        self.assertNotRegex(self.tool("dig", "+notcp", "+keepalive", LISTED, "AAAA"), "KEEPALIVE")
+
+
+class Access(Limits):
+    SECTIONS = f"key:\n  - id: customer\n    secret: {KEY}\n" \
+               f"  - id: stranger\n    secret: {KEY}\n"
+
+    def start_with_rules(self):
+        rules = ("access:\n"
+                 f"  - id: banned\n    action: drop\n    address: {self.flooder}\n"
+                 f"  - id: home\n    address: {self.host}\n"
+                 "  - id: customer\n    key: customer\n")
+        return self.start_server(sections=self.SECTIONS + rules,
+                                 zone_lines=["access: [ banned, home, customer ]"])
+
+    def test_address_and_key_decide_who_may_ask(self):
+        self.start_with_rules()
+        arguments = (LISTED, "AAAA", "+edns=0")
+        for tool in ("dig", "kdig"):
+            self.assertIn("4000::", self.tool(tool, *arguments, source=self.host))
+            refused = self.tool(tool, *arguments, source=self.stranger)
+            self.assertIn("REFUSED", refused)
+            self.assertIn("Prohibited", refused)
+            self.assertIn("4000::", self.tool(tool, "-y", f"hmac-sha256:customer:{KEY}",
+                                              *arguments, source=self.stranger))
+            self.assertIn("REFUSED", self.tool(tool, "-y", f"hmac-sha256:stranger:{KEY}",
+                                               *arguments, source=self.stranger))
+        self.assertIsNone(ask_from(self.flooder, self.server.address, query(LISTED, AAAA), 1))
+        classic = self.tool("dig", f"1.2.0.192.{CLASSIC}", "A", source=self.stranger)
+        self.assertIn("REFUSED", classic)
+        delv = self.tool("delv", "-i", LISTED, "AAAA", source=self.host)
+        self.assertIn("4000::", delv)
+
+    def test_rules_change_with_a_reload(self):
+        server = self.start_with_rules()
+        self.assertEqual(Reply(ask_from(self.stranger, server.address,
+                                        query(LISTED, AAAA))).rcode, REFUSED)
+        self.write(os.path.basename(server.config_path), self.text(server.address, ()))
+        server.send_signal(signal.SIGHUP)
+        server.wait_for_log(r"\] reloaded, ")
+        wait_for(lambda: Reply(ask_from(self.stranger, server.address,
+                                        query(LISTED, AAAA))).rcode == NOERROR,
+                 "the new rules")
+
+
+class Identity(Limits):
+    def chaos(self, name, tool="dig"):
+        return self.tool(tool, "CH", "TXT", name, "+short").strip()
+
+    def test_names_of_chaos_and_nsid(self):
+        self.start_server("identity: node-1", 'version: "none of yours"', "nsid: node-1.example")
+        for tool in ("dig", "kdig"):
+            for name in ("id.server", "hostname.bind"):
+                self.assertEqual(self.chaos(name, tool), '"node-1"')
+            for name in ("version.server", "VERSION.bind"):
+                self.assertEqual(self.chaos(name, tool), '"none of yours"')
+            self.assertIn("node-1.example", self.tool(tool, "+nsid", LISTED, "AAAA"))
+
+    def test_auto_is_the_machine_and_the_program(self):
+        self.start_server("identity: auto", "version: auto", "nsid: auto")
+        self.assertEqual(self.chaos("hostname.bind"), f'"{socket.gethostname()}"')
+        self.assertRegex(self.chaos("version.bind"), r'^"dnsblv6d [0-9.]+"$')
+        self.assertIn(socket.gethostname(), self.tool("dig", "+nsid", LISTED, "AAAA"))
+
+    def test_nothing_is_told_by_default(self):
+        self.start_server()
+        for name in ("id.server", "hostname.bind", "version.server", "version.bind"):
+            self.assertIn("REFUSED", self.tool("dig", "CH", "TXT", name))
+        self.assertNotIn("; NSID", self.tool("dig", "+nsid", LISTED, "AAAA"))
+
+
+if __name__ == "__main__":
+    main()
