@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sysexits.h>
 #include <time.h>
@@ -119,18 +120,20 @@ static struct command read_command(int argc, char **argv)
 
 /* ---- talking ---- */
 
-static int connect_to(const char *path, int *ret_fd)
+/* Waits where more clients wait than the socket keeps. */
+static int connect_to(const char *path, uint64_t timeout_ms, int *ret_fd)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	if (strlen(path) >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(address.sun_path, path, strlen(path) + 1);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	/* EAGAIN: more wait to be taken than the socket keeps. */
+	struct timeval timeout = { .tv_sec = (time_t)(timeout_ms / 1000) };
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0) {
-		int ret = -errno;
+		int ret = errno == EAGAIN ? -ETIMEDOUT : -errno;
 		close(fd);
 		return ret;
 	}
@@ -175,7 +178,8 @@ static int read_all(int fd, uint64_t end_ms, struct answer *answer)
 			ret = wait_for(fd, POLLIN, end_ms);
 		if (ret != 0)
 			return ret;
-		ssize_t size = read(fd, answer->data + answer->size, answer->max - answer->size);
+		ssize_t size = recv(fd, answer->data + answer->size, answer->max - answer->size,
+				    MSG_DONTWAIT);
 		if (size == 0)
 			return 0;
 		if (size < 0 && errno != EINTR && errno != EAGAIN)
@@ -267,7 +271,7 @@ int main(int argc, char **argv)
 	struct command command = read_command(argc, argv);
 	struct answer answer = { 0 };
 	int fd = -1;
-	int ret = connect_to(command.socket_path, &fd);
+	int ret = connect_to(command.socket_path, command.timeout_ms, &fd);
 	if (ret == 0)
 		ret = talk(&command, fd, &answer);
 	int status = ret == 0 ? take_answer(&command, &answer) : fail_to_talk(&command, ret);
