@@ -64,8 +64,7 @@ static const char keys[] = "key:\n  - id: gold\n    secret: c2VjcmV0\n"
 TEST_CASE("a rule with an address and a key wants both", "[server][access]")
 {
 	ruled p(std::string(keys) +
-		 "access:\n  - id: gold\n    key: gold\n    address: 192.0.2.0/24\n" +
-		 zone("gold"));
+		"access:\n  - id: gold\n    key: gold\n    address: 192.0.2.0/24\n" + zone("gold"));
 	const tsig_key *gold = p.value.keys[0].key;
 	const tsig_key *silver = p.value.keys[1].key;
 	CHECK(p.judge("192.0.2.1", gold) == SETTINGS_ALLOW);
@@ -86,9 +85,9 @@ TEST_CASE("a rule with a key alone is for every address", "[server][access]")
 TEST_CASE("a secondary may ask what it may transfer", "[server][access]")
 {
 	ruled p("secondary:\n  - id: ns2\n    address: 192.0.2.53\n"
-		 "access:\n  - id: nobody\n    action: drop\n"
-		 "zone:\n  - domain: a.example\n    store: a\n    secondary: ns2\n"
-		 "    access: nobody\n");
+		"access:\n  - id: nobody\n    action: drop\n"
+		"zone:\n  - domain: a.example\n    store: a\n    secondary: ns2\n"
+		"    access: nobody\n");
 	CHECK(p.judge("192.0.2.53") == SETTINGS_ALLOW);
 	CHECK(p.judge("192.0.2.54") == SETTINGS_DROP);
 }
@@ -96,7 +95,7 @@ TEST_CASE("a secondary may ask what it may transfer", "[server][access]")
 TEST_CASE("a zone without rules may be asked by everybody", "[server][access]")
 {
 	ruled p("access:\n  - id: nobody\n    action: drop\n"
-		 "zone:\n  - domain: a.example\n    store: a\n");
+		"zone:\n  - domain: a.example\n    store: a\n");
 	CHECK(p.judge("192.0.2.53") == SETTINGS_ALLOW);
 	CHECK(p.judge("nobody") == SETTINGS_ALLOW);
 }

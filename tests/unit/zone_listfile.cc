@@ -328,8 +328,9 @@ TEST_CASE("the type of a list is what stands before the colon", "[zone-tools][so
 		const std::string list = "acl:" + read.dir().file("acl");
 		CHECK(read.add_path(list) == DNSBLV6_OK);
 		CHECK(read.add_path(list) == -EINVAL);
-		CHECK(read.findings() == "error: list refused, text=\"acl:acl\""
-					 " (a zone has one acl; give its files as one: acl:FILE,FILE)\n");
+		CHECK(read.findings() ==
+		      "error: list refused, text=\"acl:acl\""
+		      " (a zone has one acl; give its files as one: acl:FILE,FILE)\n");
 	}
 	SECTION("anything else is unknown")
 	{
