@@ -102,17 +102,39 @@ static uint64_t get(const uint64_t *at)
 	return __atomic_load_n(at, __ATOMIC_RELAXED);
 }
 
-/* For a prefix without a place. */
-static void take_over(struct talkers_set *set, uint64_t key)
+/*
+ * The two that follow look at every place: a loop that ends where it finds
+ * something ends where no processor expects it, which costs more.
+ */
+
+/* Where key is, or TALKERS_SET_PLACES. */
+static size_t find_place(const struct talkers_set *set, uint64_t key)
+{
+	size_t found = TALKERS_SET_PLACES;
+	for (size_t i = 0; i < TALKERS_SET_PLACES; i++)
+		found = set->keys[i] == key ? i : found;
+	return found;
+}
+
+static size_t find_least(const struct talkers_set *set)
 {
 	size_t least = 0;
+	uint64_t count = set->counts[0];
 	for (size_t i = 1; i < TALKERS_SET_PLACES; i++) {
-		if (set->counts[i] < set->counts[least])
-			least = i;
+		bool is_less = set->counts[i] < count;
+		least = is_less ? i : least;
+		count = is_less ? set->counts[i] : count;
 	}
+	return least;
+}
+
+/* For a prefix without a place: that of nobody, or of the one that was counted least. */
+static void take_over(struct talkers_set *set, uint64_t key)
+{
+	size_t least = find_least(set);
 	put(&set->errors[least], set->counts[least]);
+	put(&set->keys[least], key); /* first, so that a place with a count always has a name */
 	put(&set->counts[least], set->counts[least] + 1);
-	put(&set->keys[least], key);
 }
 
 void talkers_count(const struct talkers *talkers, const struct sockaddr *client)
@@ -122,14 +144,11 @@ void talkers_count(const struct talkers *talkers, const struct sockaddr *client)
 	if (key == 0)
 		return;
 	struct talkers_set *set = find_set(talkers, key);
-	for (size_t i = 0; i < TALKERS_SET_PLACES; i++) {
-		if (set->keys[i] == key || set->keys[i] == 0) {
-			put(&set->counts[i], set->counts[i] + 1);
-			put(&set->keys[i], key);
-			return;
-		}
-	}
-	take_over(set, key);
+	size_t place = find_place(set, key);
+	if (place < TALKERS_SET_PLACES)
+		put(&set->counts[place], set->counts[place] + 1);
+	else
+		take_over(set, key);
 }
 
 /* ---- several tables together ---- */
