@@ -100,9 +100,11 @@ static int begin_unfolding(struct zonefile *zonefile, struct reader *reader)
 		return DNSBLV6_OK;
 	if (ret == DNSBLV6_OK)
 		ret = dnsblv6_signing_decode(value.data, value.size, &signing);
+	if (ret != DNSBLV6_OK)
+		return ret;
 	zonefile->unfold.is_signed = true;
 	zonefile->unfold.algorithm = signing.algorithm;
-	return ret;
+	return DNSBLV6_OK;
 }
 
 int zonefile_print(struct reader *reader, FILE *stream)
