@@ -405,13 +405,13 @@ static void switch_generations(struct parent *parent)
 	check_told(systemd_notify("READY=1"));
 	parent->reloads += parent->serving != NULL;
 	parent->serving = newest;
-	control_finish(parent->control, newest->number, NULL, now_ms());
 	struct generation *generation = NULL;
 	TAILQ_FOREACH(generation, &parent->generations, link)
 	{
 		if (generation != newest)
 			drain_generation(generation);
 	}
+	control_finish(parent->control, newest->number, NULL, now_ms());
 }
 
 /* What time brings: restarts, kills, funerals. */
