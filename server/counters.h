@@ -46,7 +46,6 @@ extern "C" {
 	X(FORMERR, "formerr", "malformed messages")                                                \
 	X(NOTIMP, "notimp", "messages with an operation that is not implemented")                  \
 	X(BADVERS, "badvers", "messages with an unknown EDNS version")                             \
-	X(SERVFAIL, "servfail", "questions that no memory was left for")                           \
 	X(COOKIES, "cookies", "messages with a good server cookie")                                \
 	X(COOKIES_BAD, "cookies-bad", "messages with a server cookie that is old or not ours")     \
 	X(BADCOOKIE, "badcookie", "messages answered BADCOOKIE")                                   \
