@@ -218,9 +218,7 @@ static int make_static_section(const struct builder *builder, enum section_kind 
 
 static int compare_keys(const struct dnsblv6_key *a, const struct dnsblv6_key *b)
 {
-	size_t shared = a->size < b->size ? a->size : b->size;
-	int by_bytes = memcmp(a->bytes, b->bytes, shared);
-	return by_bytes != 0 ? by_bytes : (int)a->size - (int)b->size;
+	return dnsblv6_key_compare(a->bytes, a->size, b->bytes, b->size);
 }
 
 static int compare_sections(const void *a, const void *b)

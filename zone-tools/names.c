@@ -3,6 +3,7 @@
 
 #include "zone-tools/apex.h"
 #include "zone-tools/array.h"
+#include "zone-tools/names_entry.h"
 
 #include "lib/format/dnssec.h"
 #include "lib/format/wellknown.h"
@@ -11,23 +12,6 @@
 #include <string.h>
 
 #define NONE UINT32_MAX
-
-enum entry_kind {
-	ENTRY_LISTED,  /* a name of a dnset */
-	ENTRY_RECORD,  /* an RR */
-	ENTRY_SUBZONE, /* the name of an origin: lists of those above end here */
-	ENTRY_FOREIGN, /* exists for another reason */
-};
-
-struct names_entry {
-	const uint8_t *key;
-	uint32_t voice;
-	uint32_t value; /* as in struct name_entry; an origin, of a sub-zone */
-	uint16_t key_size;
-	uint16_t origin;
-	uint8_t reach;
-	uint8_t kind;
-};
 
 /* A dataset in one of its origins. Those of one origin are neighbours. */
 struct voice {
@@ -263,17 +247,11 @@ static int add_own_names(struct maker *maker)
 	return ret;
 }
 
-static int compare_bytes(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size)
-{
-	int by_bytes = memcmp(a, b, a_size < b_size ? a_size : b_size);
-	return by_bytes != 0 ? by_bytes : (a_size > b_size) - (a_size < b_size);
-}
-
 static int compare_entries(const void *a, const void *b)
 {
 	const struct names_entry *left = a;
 	const struct names_entry *right = b;
-	int by_key = compare_bytes(left->key, left->key_size, right->key, right->key_size);
+	int by_key = dnsblv6_key_compare(left->key, left->key_size, right->key, right->key_size);
 	if (by_key != 0)
 		return by_key;
 	if (left->voice != right->voice)
@@ -766,143 +744,4 @@ void names_deinit(struct names_plan *names)
 	free(names->entries);
 	free(names->origins);
 	memset(names, 0, sizeof(*names));
-}
-
-/* ---- one item ---- */
-
-struct dnsblv6_key names_key(const struct names_plan *names, size_t item)
-{
-	const struct names_item *it = &names->items[item];
-	struct dnsblv6_key key = { .size = it->key_size };
-	if (it->key_size == 0)
-		return dnsblv6_key_of_apex();
-	memcpy(key.bytes, names->entries[it->entry].key, it->key_size);
-	if (it->is_wildcard)
-		(void)dnsblv6_key_add_label(&key, (const uint8_t *)"*", 1);
-	return key;
-}
-
-/* As rbldnsd writes a name: what a master file reads specially behind a backslash. */
-static size_t format_name(const struct dnsblv6_labels *name, char *ret_text)
-{
-	char *out = ret_text;
-	for (size_t i = 0; i < name->size; i += 1u + name->wire[i]) {
-		if (i > 0)
-			*out++ = '.';
-		for (unsigned j = 1; j <= name->wire[i]; j++) {
-			uint8_t c = name->wire[i + j];
-			if (c <= ' ' || c >= 0x7f) {
-				*out++ = '\\';
-				*out++ = (char)('0' + c / 100);
-				*out++ = (char)('0' + c / 10 % 10);
-				*out++ = (char)('0' + c % 10);
-				continue;
-			}
-			if (strchr("\".;\\@$", c) != NULL)
-				*out++ = '\\';
-			*out++ = (char)c;
-		}
-	}
-	return (size_t)(out - ret_text);
-}
-
-/* The listed name, relative to its list: what "$" stands for in texts. */
-static size_t format_listed(const struct names_plan *names, const struct names_entry *entry,
-			    uint16_t origin, char *ret_text)
-{
-	struct dnsblv6_labels name = { 0 };
-	(void)dnsblv6_key_to_labels(entry->key, entry->key_size, &name);
-	name.size = (uint8_t)(name.size - names->listing->origins[origin].size);
-	return format_name(&name, ret_text);
-}
-
-/* The text of value, with the name for its marks, as a character-string. Returns its size. */
-static size_t expand(const struct dnsblv6_value *value, const char *name, size_t name_size,
-		     uint8_t *ret_rdata)
-{
-	size_t size = 0;
-	for (unsigned i = 0; i < value->text_size && size < DNSBLV6_TEXT_MAX; i++) {
-		bool is_mark = value->text[i] == DNSBLV6_TEXT_ADDRESS;
-		size_t wanted = is_mark ? name_size : 1;
-		if (wanted > DNSBLV6_TEXT_MAX - size)
-			wanted = DNSBLV6_TEXT_MAX - size;
-		memcpy(ret_rdata + 1 + size, is_mark ? (const void *)name : &value->text[i],
-		       wanted);
-		size += wanted;
-	}
-	ret_rdata[0] = (uint8_t)size;
-	return size == 0 ? 0 : 1 + size;
-}
-
-static void add_rr(struct names_rrs *rrs, uint16_t type, uint32_t ttl, const uint8_t *rdata,
-		   size_t size)
-{
-	struct dnsblv6_rr *rr = &rrs->rrs[rrs->count];
-	if (rdata != rrs->rdata[rrs->count])
-		memcpy(rrs->rdata[rrs->count], rdata, size);
-	*rr = (struct dnsblv6_rr){ type, (uint16_t)size, ttl, rrs->rdata[rrs->count] };
-	rrs->count++;
-}
-
-static void add_value(const struct names_plan *names, const struct names_entry *entry,
-		      uint16_t origin, struct names_rrs *rrs)
-{
-	const struct dnsblv6_value *value = &names->listing->pool.values[entry->value];
-	char name[DNSBLV6_NAME_TEXT_SIZE];
-	uint8_t a[4];
-	for (unsigned i = 0; i < 4; i++)
-		a[i] = (uint8_t)(value->a >> (24 - 8 * i));
-	add_rr(rrs, DNSBLV6_TYPE_A, value->ttl, a, sizeof(a));
-	size_t name_size = format_listed(names, entry, origin, name);
-	size_t size = expand(value, name, name_size, rrs->rdata[rrs->count]);
-	if (size > 0)
-		add_rr(rrs, DNSBLV6_TYPE_TXT, value->ttl, rrs->rdata[rrs->count], size);
-}
-
-static int compare_rrs(const void *a, const void *b)
-{
-	const struct dnsblv6_rr *left = a;
-	const struct dnsblv6_rr *right = b;
-	if (left->type != right->type)
-		return left->type < right->type ? -1 : 1;
-	return compare_bytes(left->rdata, left->rdata_size, right->rdata, right->rdata_size);
-}
-
-/* In order, each once, and the least TTL of a type for all of it. */
-static void settle(struct names_rrs *rrs)
-{
-	size_t count = 0;
-	qsort(rrs->rrs, rrs->count, sizeof(rrs->rrs[0]), compare_rrs);
-	for (size_t i = 0; i < rrs->count; i++) {
-		struct dnsblv6_rr rr = rrs->rrs[i];
-		for (size_t j = 0; j < rrs->count; j++) {
-			if (rrs->rrs[j].type == rr.type && rrs->rrs[j].ttl < rr.ttl)
-				rr.ttl = rrs->rrs[j].ttl;
-		}
-		if (count == 0 || compare_rrs(&rrs->rrs[count - 1], &rr) != 0)
-			rrs->rrs[count++] = rr;
-		else if (rrs->rrs[count - 1].ttl > rr.ttl)
-			rrs->rrs[count - 1].ttl = rr.ttl;
-	}
-	rrs->count = count;
-}
-
-void names_get(const struct names_plan *names, size_t item, uint32_t ttl, struct names_rrs *ret_rrs)
-{
-	/* It exists and is not listed: something has to say so to whoever looks. */
-	static const uint8_t unlisted[] = "\007DNSBLv6\010unlisted";
-	const struct names_item *it = &names->items[item];
-	ret_rrs->count = 0;
-	for (unsigned i = 0; i < it->source_count; i++) {
-		const struct names_entry *entry = &names->entries[names->sources[it->sources + i]];
-		if (entry->kind == ENTRY_RECORD) {
-			const struct dnsblv6_rr *rr = &names->listing->records[entry->value];
-			add_rr(ret_rrs, rr->type, rr->ttl, rr->rdata, rr->rdata_size);
-		} else {
-			add_value(names, entry, entry->origin, ret_rrs);
-		}
-	}
-	if (it->source_count == 0)
-		add_rr(ret_rrs, DNSBLV6_TYPE_HINFO, ttl, unlisted, sizeof(unlisted) - 1);
-	settle(ret_rrs);
 }
