@@ -52,6 +52,7 @@ static const struct conf_item server_items[] = {
 	[SERVER_TCP_MAX_CLIENTS_PER_NETWORK] = { "tcp-max-clients-per-network", CONF_NUMBER,
 						 .min = 0, .max = 10000 },
 	[SERVER_TCP_QUERY_TIMEOUT] = { "tcp-query-timeout", CONF_TIME, .min = 1, .max = 3600 },
+	[SERVER_PIN_WORKERS] = { "pin-workers", CONF_CHOICE, .choices = switches },
 	[SERVER_COOKIES] = { "cookies", CONF_CHOICE, .choices = switches },
 	[SERVER_COOKIE_SECRET] = { "cookie-secret", CONF_TEXT, .max = COOKIE_SECRET_SIZE * 2,
 				   .is_list = true },

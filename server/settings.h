@@ -114,6 +114,7 @@ struct settings {
 	unsigned top_size; /* prefixes that are counted; 0: none */
 	unsigned top_ipv4_length;
 	unsigned top_ipv6_length;
+	bool has_pinned_workers; /* each to a core of its own */
 	bool has_cookies;
 	struct cookie_secrets cookies; /* none: the parent makes random ones */
 	unsigned rate_limit;	       /* answers a second; 0: as many as come */

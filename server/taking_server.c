@@ -209,6 +209,9 @@ const char *taking_server(struct taking *taking, const struct conf_value *value)
 		return take_listen(taking, &value->address);
 	case SERVER_USER:
 		return take_user(settings, value->text);
+	case SERVER_PIN_WORKERS:
+		settings->has_pinned_workers = value->number != 0;
+		break;
 	case SERVER_WORKERS:
 		settings->workers = count_workers(value->number);
 		break;

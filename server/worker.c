@@ -2,8 +2,10 @@
 #include "server/worker.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sysexits.h>
@@ -196,6 +198,24 @@ static int open_services(struct worker *worker)
 	return ret;
 }
 
+/* The cores that we may use, one after the other; more workers than cores begin again. */
+static void pin(size_t index)
+{
+	cpu_set_t allowed;
+	cpu_set_t one;
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+		return;
+	size_t rest = index % (size_t)CPU_COUNT(&allowed);
+	size_t core = 0;
+	while (!CPU_ISSET(core, &allowed) || rest-- > 0)
+		core++;
+	CPU_ZERO(&one);
+	CPU_SET(core, &one);
+	if (sched_setaffinity(0, sizeof(one), &one) != 0)
+		log_warning("dnsblv6d", "worker not pinned, worker=%zu core=%zu (%s)", index, core,
+			    strerror(errno));
+}
+
 int worker_run(const struct worker_start *start)
 {
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -206,6 +226,8 @@ int worker_run(const struct worker_start *start)
 	if (worker == NULL)
 		return EX_OSERR;
 	worker->start = start;
+	if (start->settings->has_pinned_workers)
+		pin(start->index);
 	int ret = open_loop(worker);
 	set_signals();
 	if (ret == 0)

@@ -181,6 +181,14 @@ class Processes(Reload):
             return None
         return reply.rdata(AAAA)[0]
 
+    def test_pinned_workers_have_a_core_each_as_long_as_there_are_some(self):
+        cores = sorted(os.sched_getaffinity(0))
+        server = self.serve(server_lines=[f"workers: {len(cores) + 1}", "pin-workers: on"])
+        workers = server.children()
+        wait_for(lambda: all(len(os.sched_getaffinity(pid)) == 1 for pid in workers), "one core")
+        used = sorted(core for pid in workers for core in os.sched_getaffinity(pid))
+        self.assertEqual(used, sorted(cores + [cores[0]]))
+
     def test_workers_end_with_a_parent_that_is_killed(self):
         server = self.serve()
         workers = server.children()
