@@ -370,6 +370,12 @@ class Server(Process):
         return ask(self.address, name, rrtype, **how)
 
 
+def anonymous_kb(pid):
+    """RssAnon: what a process has of its own."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("RssAnon:"))
+
+
 def config_text(address, zones, server_lines=()):
     """zones: (domain, store, classic or None) each."""
     lines = ["server:", f"    listen: [ {address[0]}@{address[1]} ]"]

@@ -11,17 +11,13 @@ import ipaddress
 import os
 import socket
 
-from harness import (AAAA, DATA, IS_SANITIZED, SEED, Case, bitmap_name, main, query)
+from harness import (AAAA, DATA, IS_SANITIZED, SEED, Case, anonymous_kb, bitmap_name, main,
+                     query)
 from oracle import Oracle
 
 LIMIT_KB = 4096
 QUESTIONS = 1000000
 WINDOW = 200  # in flight: far less than a socket buffer holds
-
-
-def anonymous_kb(pid):
-    with open(f"/proc/{pid}/status", encoding="ascii") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("RssAnon:"))
 
 
 class Memory(Case):

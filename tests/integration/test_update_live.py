@@ -17,115 +17,15 @@ import subprocess
 import threading
 import time
 
-import dns.dnssec
-import dns.message
-import dns.name
-import dns.rdatatype
-import dns.rrset
-
-from harness import (AAAA, ANY_SIZE, IS_SANITIZED, NOERROR, NXDOMAIN, ZONE, Asker, Reply,
-                     bitmap_name, exchange, host_index, main, program, query, wait_for)
-from updates import UpdateCase
+from harness import (AAAA, ANY_SIZE, IS_SANITIZED, ZONE, Asker, Reply, exchange, main, program,
+                     query, wait_for)
+from updates import UpdateCase, Versions, bitmap_of, random_change
+from validator import Validator
 
 UPDATES = int(os.environ.get("DNSBLV6_ROUNDS", 60 if IS_SANITIZED else 1000))
 KILLS = int(os.environ.get("DNSBLV6_ROUNDS", 15 if IS_SANITIZED else 60))
 DO = {"edns_size": 1232, "edns_flags": 0x8000}
 BATCH = 50
-ZONE_NAME = dns.name.from_text(ZONE)
-
-
-class Validator:
-    """Signatures and proofs of answers, by the DNSKEY of a zone. A signature is computed once."""
-
-    def __init__(self, dnskey_line):
-        name, _, _, rdata = dnskey_line.split(" ", 3)
-        keys = dns.rrset.from_text(name, 2100, "IN", "DNSKEY", rdata)
-        self.keys = {ZONE_NAME: keys}
-        self.seen = set()
-
-    def check(self, wire, name):
-        """Raises what is wrong with an answer to name AAAA."""
-        message = dns.message.from_wire(wire)
-        qname = dns.name.from_text(name)
-        nsecs, is_expanded = [], False
-        for section in (message.answer, message.authority):
-            for rrset in section:
-                if rrset.rdtype == dns.rdatatype.RRSIG:
-                    continue
-                signature = self._validate(section, rrset)
-                is_expanded |= signature.labels < len(rrset.name) - 1
-                if rrset.rdtype == dns.rdatatype.NSEC:
-                    nsecs.append(rrset)
-        if message.rcode() == NXDOMAIN:
-            encloser = self._covers(nsecs, qname)
-            self._covers(nsecs, dns.name.Name([b"*"]) + encloser)
-        elif is_expanded:
-            self._covers(nsecs, qname)
-        elif not message.answer:
-            raise ValueError("neither an answer nor NXDOMAIN")
-
-    def _validate(self, section, rrset):
-        for signatures in section:
-            if (signatures.rdtype == dns.rdatatype.RRSIG and signatures.name == rrset.name
-                    and signatures.covers == rrset.rdtype):
-                break
-        else:
-            raise ValueError(f"no signature for {rrset.name} {rrset.rdtype}")
-        key = (rrset.to_text(), signatures.to_text())
-        if key not in self.seen:
-            dns.dnssec.validate(rrset, signatures, self.keys)
-            self.seen.add(key)
-        return signatures[0]
-
-    @staticmethod
-    def _covers(nsecs, name):
-        """The closest encloser of name that the NSEC over it tells of."""
-        for rrset in nsecs:
-            following = rrset[0].next
-            if rrset.name < name and (name < following or following == ZONE_NAME):
-                shared = max(name.fullcompare(other)[2] for other in (rrset.name, following))
-                return name.split(shared)[1]
-        raise ValueError(f"nothing denies {name}")
-
-
-class Versions:
-    """What a block's name has said, and from when to when a client may be told so."""
-
-    def __init__(self):
-        self.listed = set()
-        self.states = {}  # name -> [(bitmap, from when)], the oldest first
-        self.ended = {}  # (name, index) -> when the command that replaced it had ended
-
-    def bitmap(self, name):
-        states = self.states.get(name)
-        return states[-1][0] if states else bytes(16)
-
-    def change(self, addresses, is_added, begin):
-        """Before the command is run. Returns the names that it changes."""
-        names = {}
-        for address in addresses:
-            names.setdefault(bitmap_name(address), []).append(host_index(address))
-        changed = []
-        for name, hosts in names.items():
-            number = int.from_bytes(self.bitmap(name), "big")
-            for host in hosts:
-                bit = 1 << (127 - host)
-                number = number | bit if is_added else number & ~bit
-            bitmap = number.to_bytes(16, "big")
-            if bitmap != self.bitmap(name):
-                self.states.setdefault(name, [(bytes(16), 0)]).append((bitmap, begin))
-                changed.append(name)
-        return changed
-
-    def end(self, names, when):
-        for name in names:
-            self.ended[name, len(self.states[name]) - 2] = when
-
-    def permits(self, name, bitmap, sent, received):
-        states = self.states.get(name, [(bytes(16), 0)])
-        return any(bitmap == state and begin <= received
-                   and sent <= self.ended.get((name, index), received)
-                   for index, (state, begin) in enumerate(states))
 
 
 class Watch(threading.Thread):
@@ -167,31 +67,7 @@ class Watch(threading.Thread):
         self.join()
 
 
-def bitmap_of(reply):
-    """Of an answer about a block: nothing listed is NXDOMAIN."""
-    found = reply.rdata(AAAA)
-    if (reply.rcode, len(found)) not in ((NOERROR, 1), (NXDOMAIN, 0)):
-        raise ValueError(f"rcode {reply.rcode} with {len(found)} records")
-    return found[0] if found else bytes(16)
-
-
 class Live(UpdateCase):
-    def random_change(self):
-        """(word for the command, addresses): one, a run, a whole /24, a /64 or a /56."""
-        kind = self.random.randrange(10)
-        third = self.random.randrange(40)
-        if kind < 6:
-            words = [f"44.0.{third}.{self.random.randrange(256)}/32"]
-        elif kind < 8:
-            words = [f"44.0.{third}.0/24", f"44.0.{third}.128/26"]
-        else:
-            words = [f"2a00:1:2:{self.random.randrange(4):x}00::/56",
-                     f"2a00:1:2:{self.random.randrange(0x400):x}::/64"]
-        network = ipaddress.ip_network(self.random.choice(words))
-        if network.version == 4:
-            return str(network), list(network)
-        return str(network), [subnet[0] for subnet in network.subnets(new_prefix=64)]
-
     def serve_a_signed_zone(self):
         self.sign()
         self.write("list", "".join(f"43.{n >> 8}.{n & 255}.1\n45.{n >> 8}.{n & 255}.1\n"
@@ -204,7 +80,7 @@ class Live(UpdateCase):
 
     def update_once(self):
         """Returns how long after the end of the command its change was seen, in ms."""
-        word, addresses = self.random_change()
+        word, addresses = random_change(self.random)
         is_added = self.random.random() < 0.6
         names = self.versions.change(addresses, is_added, time.monotonic())
         self.update(*ANY_SIZE, "--add" if is_added else "--remove", word)
