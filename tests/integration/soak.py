@@ -411,8 +411,8 @@ class Soak(UpdateCase):
 
     def _warm_up(self):
         """
-        The parent reaches its size with the second reload, when the heap has had room
-        for two configurations beside each other twice; workers are copies of it.
+        As measured, the parent has its size after the second reload and keeps it;
+        workers begin as copies of it.
         """
         for count in (1, 2):
             self.server.send_signal(signal.SIGHUP)
@@ -437,6 +437,8 @@ class Soak(UpdateCase):
 
     def _kill(self):
         workers = self.server.children()
+        if not workers:
+            return  # all are being replaced
         victim = self.random.choice(workers)
         is_reloading = len(workers) != 2 or self._reloaded_count() < self.reloads
         since = [time.monotonic() - IN_FLIGHT_S if is_reloading else lane.answered_to
