@@ -195,6 +195,7 @@ static bool begin_response(struct answer *answer, const struct question *questio
 	knot_pkt_clear(reply->response);
 	if (knot_pkt_init_response(reply->response, reply->query) != KNOT_EOK)
 		return false;
+	knot_wire_clear_cd(reply->response->wire); /* RFC 4035 section 3.1.6 */
 	if (!question->has_question)
 		knot_wire_set_qdcount(reply->response->wire, 0);
 	if (question->has_edns)

@@ -13,7 +13,6 @@ enum {
 	POINTER = 0xc000,
 	QR_AA = 0x84,
 	RD = 0x01,
-	CD = 0x10,
 	DO_BIT = 0x80,
 };
 
@@ -286,8 +285,7 @@ static size_t finish(struct packet *packet, const struct quick_query *query, uin
 	if (has_edns)
 		put_opt(packet, query);
 	wire[2] = QR_AA | (wire[2] & RD);
-	wire[3] = (uint8_t)((wire[3] & CD) |
-			    (result == REPLY_NXDOMAIN ? KNOT_RCODE_NXDOMAIN : KNOT_RCODE_NOERROR));
+	wire[3] = result == REPLY_NXDOMAIN ? KNOT_RCODE_NXDOMAIN : KNOT_RCODE_NOERROR;
 	knot_wire_set_ancount(wire, (uint16_t)packet->answer_count);
 	knot_wire_set_nscount(wire, (uint16_t)packet->authority_count);
 	knot_wire_set_arcount(wire, has_edns);

@@ -467,7 +467,7 @@ TEST_CASE("a name of no zone of ours gets REFUSED, Not Authoritative", "[server]
 		      1, 20);
 }
 
-TEST_CASE("RD and CD come back, RA, AD and Z never do", "[server][answer]")
+TEST_CASE("RD comes back, CD, RA, AD and Z never do", "[server][answer]")
 {
 	decision server;
 	question asked;
@@ -477,8 +477,8 @@ TEST_CASE("RD and CD come back, RA, AD and Z never do", "[server][answer]")
 		GENERATE(0, int(dns::RD), int(dns::CD), dns::RD | dns::CD, 0x07ff & ~15));
 	message reply = server.ask(asked);
 	CHECK(reply.rcode == dns::NOERROR);
-	CHECK((reply.flags & (dns::RD | dns::CD)) == (asked.flags & (dns::RD | dns::CD)));
-	CHECK((reply.flags & (dns::RA | dns::AD | dns::TC | 0x40)) == 0);
+	CHECK((reply.flags & dns::RD) == (asked.flags & dns::RD));
+	CHECK((reply.flags & (dns::CD | dns::RA | dns::AD | dns::TC | 0x40)) == 0);
 }
 
 // ---- stores that cannot be answered from ----
