@@ -101,6 +101,20 @@ static void count(struct answer *answer, enum counters_server item)
 
 /* ---- the query ---- */
 
+/* Of an OPT that libknot refuses, what can be read all the same. */
+static void read_bad_opt(const knot_pkt_t *query, struct question *question)
+{
+	struct options_envelope envelope;
+	if (!options_find_envelope(query->wire, query->size, &envelope))
+		return;
+	question->has_edns = true;
+	question->has_do = envelope.has_do;
+	question->edns_version = envelope.version;
+	question->edns_payload = envelope.payload;
+	/* What is in one of another version, we cannot know to be malformed. */
+	question->is_malformed = envelope.version == KNOT_EDNS_VERSION;
+}
+
 static struct question parse(struct reply *reply)
 {
 	knot_pkt_t *query = reply->query;
@@ -116,7 +130,8 @@ static struct question parse(struct reply *reply)
 		question.has_do = knot_edns_do(query->opt_rr);
 		question.edns_version = knot_edns_get_version(query->opt_rr);
 		question.edns_payload = knot_edns_get_payload(query->opt_rr);
-	}
+	} else if (ret != KNOT_EOK && question.has_question)
+		read_bad_opt(query, &question);
 	return question;
 }
 
@@ -131,7 +146,8 @@ static void read_options(struct answer *answer, struct question *question,
 		.is_tcp = query->is_tcp,
 		.keepalive = query->keepalive,
 	};
-	if (!question->has_edns || question->edns_version > KNOT_EDNS_VERSION)
+	bool is_bad_opt = question->is_malformed && question->has_question;
+	if (!question->has_edns || is_bad_opt || question->edns_version > KNOT_EDNS_VERSION)
 		return;
 	question->options = options_read(answer->reply.query->opt_rr, &context);
 	question->is_malformed |= question->options.is_malformed;
@@ -713,6 +729,7 @@ static size_t answer_by_libknot(struct answer *answer, const struct answer_query
 	struct reply *reply = &answer->reply;
 	reply_clear(reply);
 	memcpy(answer->query, query->wire, query->size);
+	options_mend_payload(answer->query, query->size);
 	reply->query = knot_pkt_new(answer->query, (uint16_t)query->size, &reply->mm);
 	if (reply->query == NULL)
 		return 0;

@@ -6,6 +6,58 @@
 #define HEAD_SIZE      ((size_t)KNOT_EDNS_OPTION_HDRLEN)
 #define KEEPALIVE_SIZE sizeof(uint16_t)
 
+/* In an OPT, whose owner is the root. */
+enum {
+	PAYLOAD_AT = 3,
+	VERSION_AT = 6,
+	FLAGS_AT = 7,
+	RDATA_SIZE_AT = 9,
+	DO_BIT = 0x80,
+};
+
+/* ---- the OPT as it came ---- */
+
+/* Where the OPT is in one question and an OPT up to the end; 0 in any other query. */
+static size_t find_opt(const uint8_t *wire, size_t size)
+{
+	static const uint8_t counts[] = { 0, 1, 0, 0, 0, 0, 0, 1 };
+	const uint8_t *name = wire + KNOT_WIRE_HEADER_SIZE;
+	if (memcmp(name - sizeof(counts), counts, sizeof(counts)) != 0)
+		return 0;
+	int name_size = knot_dname_wire_check(name, wire + size, wire);
+	size_t offset = KNOT_WIRE_HEADER_SIZE + (size_t)name_size + 2 * sizeof(uint16_t);
+	if (name_size <= 0 || offset + KNOT_EDNS_MIN_SIZE > size)
+		return 0;
+	const uint8_t *opt = wire + offset;
+	size_t opt_size = (size_t)KNOT_EDNS_MIN_SIZE + knot_wire_read_u16(opt + RDATA_SIZE_AT);
+	return opt[0] == 0 && knot_wire_read_u16(opt + 1) == KNOT_RRTYPE_OPT &&
+			       opt_size == size - offset
+		       ? offset
+		       : 0;
+}
+
+void options_mend_payload(uint8_t *wire, size_t size)
+{
+	size_t offset = find_opt(wire, size);
+	if (offset != 0 && knot_wire_read_u16(wire + offset + PAYLOAD_AT) == KNOT_CLASS_IN)
+		knot_wire_write_u16(wire + offset + PAYLOAD_AT, KNOT_WIRE_MIN_PKTSIZE);
+}
+
+bool options_find_envelope(const uint8_t *wire, size_t size, struct options_envelope *ret_envelope)
+{
+	size_t offset = find_opt(wire, size);
+	if (offset == 0)
+		return false;
+	*ret_envelope = (struct options_envelope){
+		.payload = knot_wire_read_u16(wire + offset + PAYLOAD_AT),
+		.version = wire[offset + VERSION_AT],
+		.has_do = (wire[offset + FLAGS_AT] & DO_BIT) != 0,
+	};
+	return true;
+}
+
+/* ---- options ---- */
+
 static void read_cookie(const knot_rrset_t *opt, const struct options_context *context,
 			struct options *options)
 {

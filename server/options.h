@@ -50,6 +50,26 @@ struct options {
 	const char *nsid; /* borrowed from the settings; NULL: not asked for, or none */
 };
 
+/* Of an OPT, whatever its RDATA is. */
+struct options_envelope {
+	uint16_t payload;
+	uint8_t version;
+	bool has_do;
+};
+
+/*
+ * A payload of 1 becomes 512, which is what it means (RFC 6891 section 6.2.3): the payload is
+ * the class of the OPT, and to libknot an empty RDATA is malformed in class IN. wire is a whole
+ * header at least; this and the next look at one question with an OPT behind it, and at
+ * nothing else.
+ */
+void options_mend_payload(uint8_t *wire, size_t size);
+/*
+ * For an OPT that libknot refuses. RFC 6891 section 7: who sends one gets an OPT with the
+ * FORMERR, and can tell that EDNS is known here.
+ */
+bool options_find_envelope(const uint8_t *wire, size_t size, struct options_envelope *ret_envelope);
+
 struct options options_read(const knot_rrset_t *opt, const struct options_context *context);
 
 /* How many bytes options_put() adds. */

@@ -262,6 +262,13 @@ static bytes with_additional(const question &asked, unsigned count, const bytes 
 	return wire;
 }
 
+/* RFC 6891 section 7: so that the client can tell that EDNS is known here. */
+static void check_formerr_with_opt(const message &reply)
+{
+	CHECK(reply.rcode == dns::FORMERR);
+	CHECK(reply.has_opt);
+}
+
 TEST_CASE("malformed EDNS gets FORMERR", "[server][answer]")
 {
 	decision server;
@@ -286,14 +293,40 @@ TEST_CASE("malformed EDNS gets FORMERR", "[server][answer]")
 	SECTION("an option longer than the OPT")
 	{
 		asked.edns_options = { 0, 10, 0, 9, 1, 2, 3 };
-		CHECK(message(server.make(dns::query(asked))).rcode == dns::FORMERR);
+		check_formerr_with_opt(message(server.make(dns::query(asked))));
 	}
 	SECTION("half the head of an option")
 	{
 		asked.edns_options = { 0, 10, 0 };
-		CHECK(message(server.make(dns::query(asked))).rcode == dns::FORMERR);
+		check_formerr_with_opt(message(server.make(dns::query(asked))));
 	}
 	CHECK(server.counted(COUNTERS_SERVER_FORMERR) == 1);
+}
+
+TEST_CASE("what is in the OPT of another EDNS version is not looked at", "[server][answer]")
+{
+	decision server;
+	question asked;
+	asked.name = "0.2.0.192.bl6.example.";
+	asked.type = dns::AAAA;
+	asked.edns_payload = 1232;
+	asked.edns_version = 1;
+	asked.edns_options = { 0, 10, 0 };
+	message reply = server.ask(asked);
+	CHECK(reply.rcode == dns::BADVERS);
+	CHECK(server.counted(COUNTERS_SERVER_BADVERS) == 1);
+}
+
+TEST_CASE("an EDNS payload of less than 512 means 512, one of 1 too", "[server][answer]")
+{
+	decision server;
+	question asked;
+	asked.name = "0.2.0.192.bl6.example.";
+	asked.type = dns::AAAA;
+	asked.edns_payload = GENERATE(0, 1, 2, 255, 511);
+	message reply = server.ask(asked);
+	CHECK(reply.rcode == dns::NOERROR);
+	CHECK(reply.has_opt);
 }
 
 // ---- size ----
