@@ -2,7 +2,7 @@
 """
 masterfile.py - a store's zone in other programs, by way of the dumped master file.
 
-Flow: test_masterfile.py and test_dnssec.py dump() a zone and start_knot() on it.
+Flow: test_masterfile.py, test_dnssec.py and test_conformance.py dump() a zone and start_knot() on it.
 """
 
 from harness import SEED, SOA, ZONE, Case, ask, bitmap_name, peer, wait_for
@@ -44,11 +44,12 @@ class DumpCase(Case):
             self.run_zone_into(file, "dump", "--zonefile", "--store", self.path("bl6.mdb"))
         return zonefile
 
-    def start_knot(self, zonefile):
+    def start_knot(self, zonefile, more=""):
+        """more: what else belongs into its configuration."""
         host, port = self.free_address()
         config = self.write("knot.conf", KNOT.format(host=host, port=port, zone=ZONE,
                                                      directory=self.directory,
-                                                     zonefile=zonefile))
+                                                     zonefile=zonefile) + more)
         knot = self.start([peer("knotd"), "-c", config], "knotd")
         knot.wait_for_log("server started")
         wait_for(lambda: ask((host, port), ZONE, SOA).rcode == 0, "Knot to load the zone")
