@@ -9,6 +9,8 @@ from harness import SEED, SOA, ZONE, Case, ask, bitmap_name, peer, wait_for
 
 KNOT = """
 server:
+    # Without it, there is one only where the host has a full name.
+    nsid: "theirs"
     listen: {host}@{port}
     rundir: {directory}
 database:
