@@ -133,25 +133,28 @@ int writer_scan(struct writer *writer, enum store_table table, writer_scan_fn fn
 	return code == MDB_NOTFOUND ? STORE_OK : environment_status(code);
 }
 
-static int subtract_table(struct writer *writer, enum store_table table)
+/* What a table that is cleared has had in the checksum. */
+struct share {
+	enum store_table table;
+	uint64_t sum;
+};
+
+static int add_share(void *context, struct store_bytes key, struct store_bytes value)
 {
-	MDB_cursor *cursor;
-	MDB_val k;
-	MDB_val v;
-	int code = mdb_cursor_open(writer->txn, writer->tables[table], &cursor);
-	if (code != MDB_SUCCESS)
-		return environment_status(code);
-	while ((code = mdb_cursor_get(cursor, &k, &v, MDB_NEXT)) == MDB_SUCCESS)
-		writer->sum -= environment_sum(table, &k, &v);
-	mdb_cursor_close(cursor);
-	return code == MDB_NOTFOUND ? STORE_OK : environment_status(code);
+	struct share *share = context;
+	MDB_val k = val(key.data, key.size);
+	MDB_val v = val(value.data, value.size);
+	share->sum += environment_sum(share->table, &k, &v);
+	return STORE_OK;
 }
 
 int writer_clear(struct writer *writer, enum store_table table)
 {
-	int ret = subtract_table(writer, table);
+	struct share share = { .table = table };
+	int ret = writer_scan(writer, table, add_share, &share);
 	if (ret != STORE_OK)
 		return ret;
+	writer->sum -= share.sum;
 	writer->tails[table] = (struct tail){ .is_known = true };
 	return environment_status(mdb_drop(writer->txn, writer->tables[table], 0));
 }
