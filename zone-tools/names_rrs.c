@@ -97,11 +97,7 @@ static void add_value(const struct names_plan *names, const struct names_entry *
 
 static int compare_rrs(const void *a, const void *b)
 {
-	const struct dnsblv6_rr *left = a;
-	const struct dnsblv6_rr *right = b;
-	if (left->type != right->type)
-		return left->type < right->type ? -1 : 1;
-	return dnsblv6_key_compare(left->rdata, left->rdata_size, right->rdata, right->rdata_size);
+	return dnsblv6_rr_compare(a, b);
 }
 
 /* In order, each once, and the least TTL of a type for all of it. */

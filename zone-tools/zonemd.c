@@ -34,16 +34,9 @@ struct digest {
 	uint64_t name_count;
 };
 
-/* By type, then by RDATA: RFC 4034 section 6.3. */
 static int compare_rrs(const void *a, const void *b)
 {
-	const struct dnsblv6_rr *left = a;
-	const struct dnsblv6_rr *right = b;
-	if (left->type != right->type)
-		return left->type < right->type ? -1 : 1;
-	size_t shared = left->rdata_size < right->rdata_size ? left->rdata_size : right->rdata_size;
-	int by_bytes = memcmp(left->rdata, right->rdata, shared);
-	return by_bytes != 0 ? by_bytes : (int)left->rdata_size - (int)right->rdata_size;
+	return dnsblv6_rr_compare(a, b);
 }
 
 /* The digest is neither over itself nor over its signature. */

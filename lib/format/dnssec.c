@@ -83,6 +83,15 @@ int dnsblv6_types_of_record(const uint8_t *data, size_t size, bool is_signed,
 	return ret;
 }
 
+int dnsblv6_rr_compare(const struct dnsblv6_rr *a, const struct dnsblv6_rr *b)
+{
+	if (a->type != b->type)
+		return a->type < b->type ? -1 : 1;
+	int by_bytes = memcmp(a->rdata, b->rdata,
+			      a->rdata_size < b->rdata_size ? a->rdata_size : b->rdata_size);
+	return by_bytes != 0 ? by_bytes : (int)a->rdata_size - (int)b->rdata_size;
+}
+
 size_t dnsblv6_nsec_encode(const struct dnsblv6_labels *zone, const struct dnsblv6_labels *next,
 			   const struct dnsblv6_types *types, uint8_t *ret_rdata)
 {

@@ -82,6 +82,9 @@ int dnsblv6_rrsig_decode(const uint8_t *rdata, size_t size, uint16_t type,
 /* RFC 4034 section 3.1.3. owner is the name the RRset has in the zone file. */
 uint8_t dnsblv6_rrsig_labels(const struct dnsblv6_labels *zone, const struct dnsblv6_labels *owner);
 
+/* <0, 0, >0: by type, then by RDATA as RFC 4034 section 6.3 has it. */
+int dnsblv6_rr_compare(const struct dnsblv6_rr *a, const struct dnsblv6_rr *b);
+
 /* An RDATA; libraries' own types are not for here. */
 struct dnsblv6_rdata {
 	const uint8_t *bytes;
