@@ -48,7 +48,7 @@ const char *builder_strerror(int status)
 	case BUILDER_ERECORDS:
 		return "more records than --max-records permits";
 	case BEFORE_ESIGNED:
-		return "store is signed; give its --key, or --unsign";
+		return "store is signed; its --key is needed";
 	case BEFORE_EKEY:
 		return "store has been signed by another key; publish the new one first";
 	case BEFORE_EKEYS:
