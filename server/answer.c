@@ -2,11 +2,11 @@
 #include "server/answer.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/access.h"
+#include "server/answering.h"
 #include "server/classic.h"
 #include "server/identity.h"
 #include "server/options.h"
@@ -14,44 +14,8 @@
 #include "server/ratelimit.h"
 #include "server/records.h"
 #include "server/reply.h"
-#include "server/transfer.h"
+#include "server/transfer_answer.h"
 #include "server/tsig.h"
-
-/* RFC 8914 */
-enum {
-	EDE_NOT_READY = 14,
-	EDE_PROHIBITED = 18,
-	EDE_NOT_AUTHORITATIVE = 20,
-	EDE_NOT_SUPPORTED = 21,
-	EDE_INVALID_DATA = 24,
-};
-
-/* What a response depends on besides the question itself. */
-struct question {
-	bool is_malformed;
-	bool has_question;
-	bool has_edns;
-	bool has_do;
-	uint8_t edns_version;
-	uint16_t edns_payload;
-	struct options options;
-};
-
-struct answer {
-	struct catalog *catalog;
-	struct counters counters;
-	uint16_t udp_max_payload;
-	struct reply reply;
-	const struct settings *settings; /* NULL: no keys, no secondaries */
-	struct ratelimit *limit;	 /* NULL: none */
-	bool is_judged;			 /* that of the query is the one below */
-	enum ratelimit_verdict verdict;
-	struct talkers talkers; /* of nobody at first */
-	struct tsig tsig;	/* of a query that has a TSIG */
-	bool has_transfer;	/* the query is for the one below */
-	struct transfer transfer;
-	uint8_t query[ANSWER_QUERY_MAX]; /* libknot may write into what it parses */
-};
 
 int answer_new(struct catalog *catalog, const struct counters *counters, uint16_t udp_max_payload,
 	       struct answer **ret_answer)
@@ -92,11 +56,6 @@ void answer_set_limit(struct answer *answer, struct ratelimit *limit)
 const struct transfer *answer_transfer(const struct answer *answer)
 {
 	return answer->has_transfer ? &answer->transfer : NULL;
-}
-
-static void count(struct answer *answer, enum counters_server item)
-{
-	counters_count(&answer->counters.server[item]);
 }
 
 /* ---- the query ---- */
@@ -152,9 +111,9 @@ static void read_options(struct answer *answer, struct question *question,
 	question->options = options_read(answer->reply.query->opt_rr, &context);
 	question->is_malformed |= question->options.is_malformed;
 	if (question->options.cookie == COOKIE_GOOD)
-		count(answer, COUNTERS_SERVER_COOKIES);
+		answering_count(answer, COUNTERS_SERVER_COOKIES);
 	else if (question->options.cookie == COOKIE_BAD)
-		count(answer, COUNTERS_SERVER_COOKIES_BAD);
+		answering_count(answer, COUNTERS_SERVER_COOKIES_BAD);
 }
 
 /* RFC 7873 section 5.4: a query for a server cookie and nothing else. */
@@ -178,88 +137,7 @@ static size_t response_max(const struct answer *answer, const struct question *q
 								: answer->udp_max_payload;
 }
 
-/* ---- the response ---- */
-
-/* Bytes of the OPT at most. */
-static uint16_t opt_size_max(const struct question *question)
-{
-	return (uint16_t)(KNOT_EDNS_MIN_SIZE + KNOT_EDNS_EDE_MIN_LENGTH +
-			  options_size(&question->options));
-}
-
-/* The OPT with our payload; false when memory ran out. */
-static bool make_opt(struct answer *answer, const struct question *question, uint16_t rcode,
-		     knot_rrset_t *ret_opt)
-{
-	struct reply *reply = &answer->reply;
-	if (knot_edns_init(ret_opt, answer->udp_max_payload, (uint8_t)KNOT_EDNS_RCODE_HI(rcode),
-			   KNOT_EDNS_VERSION, &reply->mm) != KNOT_EOK)
-		return false;
-	if (question->has_do)
-		knot_edns_set_do(ret_opt);
-	uint8_t code[2] = { (uint8_t)(reply->ede >> 8), (uint8_t)reply->ede };
-	if (!options_put(&question->options, ret_opt, &reply->mm))
-		return false;
-	return !reply->has_ede || knot_edns_add_option(ret_opt, KNOT_EDNS_OPTION_EDE, sizeof(code),
-						       code, &reply->mm) == KNOT_EOK;
-}
-
-/* Header and question of the query, nothing else yet. */
-static bool begin_response(struct answer *answer, const struct question *question)
-{
-	struct reply *reply = &answer->reply;
-	knot_pkt_clear(reply->response);
-	if (knot_pkt_init_response(reply->response, reply->query) != KNOT_EOK)
-		return false;
-	knot_wire_clear_cd(reply->response->wire); /* RFC 4035 section 3.1.6 */
-	if (!question->has_question)
-		knot_wire_set_qdcount(reply->response->wire, 0);
-	if (question->has_edns)
-		return knot_pkt_reserve(reply->response, opt_size_max(question)) == KNOT_EOK;
-	return true;
-}
-
-static size_t end_response(struct answer *answer, const struct question *question, uint16_t rcode)
-{
-	struct reply *reply = &answer->reply;
-	knot_pkt_t *response = reply->response;
-	knot_wire_set_rcode(response->wire, (uint8_t)KNOT_EDNS_RCODE_LO(rcode));
-	if (!question->has_edns)
-		return response->size;
-
-	knot_rrset_t opt;
-	knot_pkt_reclaim(response, opt_size_max(question));
-	if (!make_opt(answer, question, rcode, &opt))
-		return 0;
-	if (response->current != KNOT_ADDITIONAL)
-		knot_pkt_begin(response, KNOT_ADDITIONAL);
-	return knot_pkt_put(response, KNOT_COMPR_HINT_NOCOMP, &opt, KNOT_PF_NOTRUNC) == KNOT_EOK
-		       ? response->size
-		       : 0;
-}
-
-/* A response of the question alone. */
-static size_t refuse(struct answer *answer, const struct question *question, uint16_t rcode)
-{
-	if (!begin_response(answer, question))
-		return 0;
-	return end_response(answer, question, rcode);
-}
-
-static size_t refuse_with_reason(struct answer *answer, const struct question *question,
-				 uint16_t rcode, uint16_t ede)
-{
-	answer->reply.has_ede = true;
-	answer->reply.ede = ede;
-	return refuse(answer, question, rcode);
-}
-
 /* ---- the zone ---- */
-
-static bool is_transfer(uint16_t qtype)
-{
-	return qtype == KNOT_RRTYPE_AXFR || qtype == KNOT_RRTYPE_IXFR;
-}
 
 /* RFC 6895 section 3.1: OPT and 128 to 255 are no data, ANY aside. */
 static bool is_meta(uint16_t qtype)
@@ -267,20 +145,9 @@ static bool is_meta(uint16_t qtype)
 	return qtype == KNOT_RRTYPE_OPT || (qtype >= 128 && qtype < KNOT_RRTYPE_ANY);
 }
 
-/* False, with the reason for an extended error, when there is nothing to answer from. */
-static bool begin_zone(struct reply *reply, uint64_t now_s)
-{
-	reply->has_ede = true;
-	reply->ede = EDE_NOT_READY;
-	if (zone_begin(reply->zone) != 0)
-		return false;
-	reply->ede = EDE_INVALID_DATA;
-	return reply->zone->facts.expires_s == 0 || now_s < reply->zone->facts.expires_s;
-}
-
 static enum reply_result ask_zone(struct reply *reply, bool has_do, uint64_t now_s)
 {
-	if (!begin_zone(reply, now_s) || reply->client.verdict == CLIENTS_BROKEN)
+	if (!answering_begin_zone(reply, now_s) || reply->client.verdict == CLIENTS_BROKEN)
 		return REPLY_SERVFAIL;
 	reply->has_dnssec = has_do && reply->zone->is_signed && !reply->face->is_classic;
 	enum reply_result result =
@@ -304,26 +171,13 @@ static const struct {
 
 /* ---- who asks ---- */
 
-static const struct settings_zone *zone_settings(const struct answer *answer,
-						 const struct zone *zone)
-{
-	return &answer->settings->zones[zone - answer->catalog->zones];
-}
-
-/* That of the query's TSIG. */
-static const struct tsig_key *good_key(const struct answer *answer)
-{
-	bool is_good = answer->reply.query->tsig_rr != NULL && answer->tsig.error == TSIG_OK;
-	return is_good ? answer->tsig.key : NULL;
-}
-
 static enum settings_action judge_access(const struct answer *answer,
 					 const struct answer_query *query, const struct zone *zone,
 					 const struct tsig_key *key)
 {
 	if (answer->settings == NULL)
 		return SETTINGS_ALLOW;
-	return access_judge(answer->settings, zone_settings(answer, zone), query->client, key);
+	return access_judge(answer->settings, answering_settings(answer, zone), query->client, key);
 }
 
 static bool is_unlimited(const struct settings *settings, const struct sockaddr *client)
@@ -357,8 +211,8 @@ static enum ratelimit_verdict judge_rate(struct answer *answer, const struct ans
 
 static size_t drop_limited(struct answer *answer)
 {
-	count(answer, COUNTERS_SERVER_DROPPED);
-	count(answer, COUNTERS_SERVER_LIMITED_DROPPED);
+	answering_count(answer, COUNTERS_SERVER_DROPPED);
+	answering_count(answer, COUNTERS_SERVER_LIMITED_DROPPED);
 	return 0;
 }
 
@@ -366,142 +220,14 @@ static size_t drop_limited(struct answer *answer)
 static size_t answer_limited(struct answer *answer, const struct question *question)
 {
 	if (question->options.has_cookie) {
-		count(answer, COUNTERS_SERVER_BADCOOKIE);
-		return refuse(answer, question, KNOT_RCODE_BADCOOKIE);
+		answering_count(answer, COUNTERS_SERVER_BADCOOKIE);
+		return answering_refuse(answer, question, KNOT_RCODE_BADCOOKIE);
 	}
-	count(answer, COUNTERS_SERVER_LIMITED_TRUNCATED);
-	if (!begin_response(answer, question))
+	answering_count(answer, COUNTERS_SERVER_LIMITED_TRUNCATED);
+	if (!answering_begin(answer, question))
 		return 0;
 	knot_wire_set_tc(answer->reply.response->wire);
-	return end_response(answer, question, KNOT_RCODE_NOERROR);
-}
-
-/* ---- transfers ---- */
-
-static enum transfer_verdict judge_transfer(struct answer *answer, const struct answer_query *query)
-{
-	struct reply *reply = &answer->reply;
-	const struct settings_secondary *secondary = NULL;
-	if (reply->face->is_classic)
-		return TRANSFER_CLASSIC;
-	if (answer->settings == NULL)
-		return TRANSFER_ADDRESS;
-	switch (access_decide(answer->settings, zone_settings(answer, reply->zone), query->client,
-			      good_key(answer), &secondary)) {
-	case ACCESS_ADDRESS:
-		return TRANSFER_ADDRESS;
-	case ACCESS_KEY:
-		return TRANSFER_KEY;
-	case ACCESS_PERMITTED:
-		break;
-	}
-	if (!begin_zone(reply, query->now_s) || !reader_is_current(reply->zone->reader))
-		return TRANSFER_STORE;
-	return query->is_tcp && query->is_busy ? TRANSFER_BUSY : TRANSFER_GRANTED;
-}
-
-/* RFC 1995 section 3: the client's version is the SOA in the authority section. */
-static bool find_serial(const struct reply *reply, uint32_t *ret_serial)
-{
-	const knot_pktsection_t *authority = knot_pkt_section(reply->query, KNOT_AUTHORITY);
-	const knot_rrset_t *soa = authority->count == 1 ? knot_pkt_rr(authority, 0) : NULL;
-	if (soa == NULL || soa->type != KNOT_RRTYPE_SOA || soa->rrs.count != 1)
-		return false;
-	*ret_serial = knot_soa_serial(soa->rrs.rdata);
-	return true;
-}
-
-static void note_transfer(struct answer *answer, const struct question *question,
-			  const struct answer_query *query, uint32_t serial)
-{
-	const struct reply *reply = &answer->reply;
-	struct transfer *transfer = &answer->transfer;
-	*transfer = (struct transfer){
-		.name = reply->face->name,
-		.path = reply->zone->path,
-		.face = reply->face->index,
-		.is_incremental = reply->qtype == KNOT_RRTYPE_IXFR,
-		.serial = serial,
-		.id = knot_wire_get_id(reply->query->wire),
-		.has_recursion_desired = knot_wire_get_rd(reply->query->wire) != 0,
-		.has_edns = question->has_edns,
-		.has_do = question->has_do,
-		.edns_payload = answer->udp_max_payload,
-		.question_size = knot_pkt_question_size(reply->query),
-	};
-	if (reply->query->tsig_rr != NULL)
-		transfer->tsig = answer->tsig;
-	memcpy(transfer->question, reply->query->wire + KNOT_WIRE_HEADER_SIZE,
-	       transfer->question_size);
-	if (query->client != NULL)
-		memcpy(&transfer->client, query->client,
-		       query->client->sa_family == AF_INET ? sizeof(struct sockaddr_in)
-							   : sizeof(struct sockaddr_in6));
-	answer->has_transfer = true;
-}
-
-static size_t refuse_transfer(struct answer *answer, const struct question *question,
-			      enum transfer_verdict verdict)
-{
-	uint64_t *counters = counters_of_face(&answer->counters, answer->reply.face->index);
-	switch (verdict) {
-	case TRANSFER_BUSY:
-		answer->reply.ede = EDE_NOT_READY;
-		/* fall through */
-	case TRANSFER_STORE:
-		counters_count(&counters[COUNTERS_FACE_SERVFAIL]);
-		return refuse_with_reason(answer, question, KNOT_RCODE_SERVFAIL, answer->reply.ede);
-	case TRANSFER_CLASSIC:
-		counters_count(&counters[COUNTERS_FACE_REFUSED]);
-		return refuse_with_reason(answer, question, KNOT_RCODE_REFUSED, EDE_NOT_SUPPORTED);
-	default:
-		counters_count(&counters[COUNTERS_FACE_REFUSED]);
-		return refuse_with_reason(answer, question, KNOT_RCODE_REFUSED, EDE_PROHIBITED);
-	}
-}
-
-/* RFC 1995 section 2: over UDP the SOA alone, and the client comes back over TCP. */
-static size_t answer_soa_alone(struct answer *answer, const struct question *question)
-{
-	struct reply *reply = &answer->reply;
-	uint64_t *counters = counters_of_face(&answer->counters, reply->face->index);
-	if (!begin_response(answer, question))
-		return 0;
-	reply->has_ede = false;
-	reply_put_soa(reply);
-	if (reply->is_full || reply->is_broken)
-		return refuse(answer, question, KNOT_RCODE_SERVFAIL);
-	counters_count(&counters[COUNTERS_FACE_NOERROR]);
-	knot_wire_set_aa(reply->response->wire);
-	return end_response(answer, question, KNOT_RCODE_NOERROR);
-}
-
-static size_t answer_transfer_question(struct answer *answer, const struct question *question,
-				       const struct answer_query *query)
-{
-	struct reply *reply = &answer->reply;
-	uint32_t serial = 0;
-	bool is_incremental = reply->qtype == KNOT_RRTYPE_IXFR;
-	if (reply->labels_size != 0) {
-		count(answer, COUNTERS_SERVER_REFUSED);
-		return refuse(answer, question, KNOT_RCODE_NOTAUTH);
-	}
-	enum transfer_verdict verdict = judge_transfer(answer, query);
-	if (verdict == TRANSFER_GRANTED && is_incremental && !find_serial(reply, &serial)) {
-		count(answer, COUNTERS_SERVER_FORMERR);
-		return refuse(answer, question, KNOT_RCODE_FORMERR);
-	}
-	if (query->is_tcp) {
-		note_transfer(answer, question, query, serial);
-		answer->transfer.verdict = verdict;
-	}
-	if (verdict != TRANSFER_GRANTED)
-		return refuse_transfer(answer, question, verdict);
-	if (query->is_tcp)
-		return 0;
-	/* RFC 5936 section 4.2: AXFR is for TCP. */
-	return is_incremental ? answer_soa_alone(answer, question)
-			      : refuse_transfer(answer, question, TRANSFER_CLASSIC);
+	return answering_end(answer, question, KNOT_RCODE_NOERROR);
 }
 
 /* ---- clients ---- */
@@ -527,11 +253,11 @@ static size_t turn_away(struct answer *answer, const struct question *question, 
 {
 	uint64_t *counters = counters_of_face(&answer->counters, answer->reply.face->index);
 	if (is_dropped) {
-		count(answer, COUNTERS_SERVER_DROPPED);
+		answering_count(answer, COUNTERS_SERVER_DROPPED);
 		return 0;
 	}
 	counters_count(&counters[COUNTERS_FACE_REFUSED]);
-	return refuse_with_reason(answer, question, KNOT_RCODE_REFUSED, EDE_PROHIBITED);
+	return answering_refuse_for(answer, question, KNOT_RCODE_REFUSED, EDE_PROHIBITED);
 }
 
 /* ---- questions ---- */
@@ -544,15 +270,16 @@ static size_t answer_face(struct answer *answer, const struct question *question
 	counters_count(&counters[COUNTERS_FACE_QUERIES]);
 	if (query->is_tcp)
 		counters_count(&counters[COUNTERS_FACE_TCP]);
-	if (is_transfer(reply->qtype))
-		return answer_transfer_question(answer, question, query);
-	enum settings_action action = judge_access(answer, query, reply->zone, good_key(answer));
+	if (answering_is_transfer(reply->qtype))
+		return transfer_answer(answer, question, query);
+	enum settings_action action =
+		judge_access(answer, query, reply->zone, answering_key(answer));
 	if (action != SETTINGS_ALLOW)
 		return turn_away(answer, question, action == SETTINGS_DROP);
 	if (!is_answered(answer, query))
 		return turn_away(answer, question, reply->client.verdict == CLIENTS_IGNORE);
 
-	if (!begin_response(answer, question))
+	if (!answering_begin(answer, question))
 		return 0;
 	enum reply_result result = ask_zone(reply, question->has_do, query->now_s);
 	/* Over TCP there is nowhere to fall back to. */
@@ -563,17 +290,17 @@ static size_t answer_face(struct answer *answer, const struct question *question
 	    zone_check_signatures(reply->zone, query->now_s) != ZONE_SIGNATURES_GOOD)
 		counters_count(&counters[COUNTERS_FACE_EXPIRING]);
 	if (result == REPLY_SERVFAIL)
-		return refuse(answer, question, KNOT_RCODE_SERVFAIL);
+		return answering_refuse(answer, question, KNOT_RCODE_SERVFAIL);
 
 	if (reply->is_full) {
 		/* A part of an answer is of no use: the question alone, and TC. */
 		counters_count(&counters[COUNTERS_FACE_TRUNCATED]);
-		if (!begin_response(answer, question))
+		if (!answering_begin(answer, question))
 			return 0;
 		knot_wire_set_tc(reply->response->wire);
 	}
 	knot_wire_set_aa(reply->response->wire);
-	return end_response(answer, question, results[result].rcode);
+	return answering_end(answer, question, results[result].rcode);
 }
 
 /* Class CH: who we are, if we say so. */
@@ -584,10 +311,10 @@ static size_t answer_chaos(struct answer *answer, const struct question *questio
 	const char *found = identity_find(answer->settings, knot_pkt_qname(reply->query),
 					  reply->query->qname_size);
 	if (found == NULL || !reply_wants(reply, KNOT_RRTYPE_TXT)) {
-		count(answer, COUNTERS_SERVER_REFUSED);
-		return refuse(answer, question, KNOT_RCODE_REFUSED);
+		answering_count(answer, COUNTERS_SERVER_REFUSED);
+		return answering_refuse(answer, question, KNOT_RCODE_REFUSED);
 	}
-	if (!begin_response(answer, question))
+	if (!answering_begin(answer, question))
 		return 0;
 	text[0] = (uint8_t)strlen(found);
 	memcpy(text + 1, found, text[0]);
@@ -595,10 +322,10 @@ static size_t answer_chaos(struct answer *answer, const struct question *questio
 	reply->rrset.rclass = KNOT_CLASS_CH;
 	reply_rrset_add(reply, text, 1 + (size_t)text[0]);
 	if (!reply_rrset_put(reply))
-		return refuse(answer, question, KNOT_RCODE_SERVFAIL);
-	count(answer, COUNTERS_SERVER_IDENTITY);
+		return answering_refuse(answer, question, KNOT_RCODE_SERVFAIL);
+	answering_count(answer, COUNTERS_SERVER_IDENTITY);
 	knot_wire_set_aa(reply->response->wire);
-	return end_response(answer, question, KNOT_RCODE_NOERROR);
+	return answering_end(answer, question, KNOT_RCODE_NOERROR);
 }
 
 /* The question, once the packet is one that asks something. */
@@ -610,20 +337,20 @@ static size_t answer_question(struct answer *answer, const struct question *ques
 	if (knot_pkt_qclass(reply->query) == KNOT_CLASS_CH)
 		return answer_chaos(answer, question);
 	if (knot_pkt_qclass(reply->query) != KNOT_CLASS_IN) {
-		count(answer, COUNTERS_SERVER_REFUSED);
-		return refuse(answer, question, KNOT_RCODE_REFUSED);
+		answering_count(answer, COUNTERS_SERVER_REFUSED);
+		return answering_refuse(answer, question, KNOT_RCODE_REFUSED);
 	}
-	if (is_meta(reply->qtype) && !is_transfer(reply->qtype)) {
-		count(answer, COUNTERS_SERVER_NOTIMP);
-		return refuse(answer, question, KNOT_RCODE_NOTIMPL);
+	if (is_meta(reply->qtype) && !answering_is_transfer(reply->qtype)) {
+		answering_count(answer, COUNTERS_SERVER_NOTIMP);
+		return answering_refuse(answer, question, KNOT_RCODE_NOTIMPL);
 	}
 	const uint8_t *qname = knot_pkt_qname(reply->query);
 	size_t qname_size = reply->query->qname_size;
 	reply->face = catalog_find(answer->catalog, qname, qname_size);
 	if (reply->face == NULL) {
-		count(answer, COUNTERS_SERVER_REFUSED);
-		return refuse_with_reason(answer, question, KNOT_RCODE_REFUSED,
-					  EDE_NOT_AUTHORITATIVE);
+		answering_count(answer, COUNTERS_SERVER_REFUSED);
+		return answering_refuse_for(answer, question, KNOT_RCODE_REFUSED,
+					    EDE_NOT_AUTHORITATIVE);
 	}
 	reply->zone = reply->face->zone;
 	reply->labels = qname;
@@ -634,9 +361,9 @@ static size_t answer_question(struct answer *answer, const struct question *ques
 static size_t answer_cookie(struct answer *answer, const struct question *question)
 {
 	if (question->options.cookie != COOKIE_BAD)
-		return refuse(answer, question, KNOT_RCODE_NOERROR);
-	count(answer, COUNTERS_SERVER_BADCOOKIE);
-	return refuse(answer, question, KNOT_RCODE_BADCOOKIE);
+		return answering_refuse(answer, question, KNOT_RCODE_NOERROR);
+	answering_count(answer, COUNTERS_SERVER_BADCOOKIE);
+	return answering_refuse(answer, question, KNOT_RCODE_BADCOOKIE);
 }
 
 /* What the packet deserves, TSIG apart. */
@@ -646,39 +373,20 @@ static size_t answer_packet(struct answer *answer, const struct question *questi
 	if (answer->is_judged && answer->verdict == RATELIMIT_TRUNCATE)
 		return answer_limited(answer, question);
 	if (knot_wire_get_opcode(query->wire) != KNOT_OPCODE_QUERY) {
-		count(answer, COUNTERS_SERVER_NOTIMP);
-		return refuse(answer, question, KNOT_RCODE_NOTIMPL);
+		answering_count(answer, COUNTERS_SERVER_NOTIMP);
+		return answering_refuse(answer, question, KNOT_RCODE_NOTIMPL);
 	}
 	if (is_for_cookie(answer, question))
 		return answer_cookie(answer, question);
 	if (question->is_malformed) {
-		count(answer, COUNTERS_SERVER_FORMERR);
-		return refuse(answer, question, KNOT_RCODE_FORMERR);
+		answering_count(answer, COUNTERS_SERVER_FORMERR);
+		return answering_refuse(answer, question, KNOT_RCODE_FORMERR);
 	}
 	if (question->edns_version > KNOT_EDNS_VERSION) {
-		count(answer, COUNTERS_SERVER_BADVERS);
-		return refuse(answer, question, KNOT_RCODE_BADVERS);
+		answering_count(answer, COUNTERS_SERVER_BADVERS);
+		return answering_refuse(answer, question, KNOT_RCODE_BADVERS);
 	}
 	return answer_question(answer, question, query);
-}
-
-/* So that the log can say it: a secondary that cannot transfer has an operator who looks there. */
-static void note_bad_tsig(struct answer *answer, const struct question *question,
-			  const struct answer_query *query)
-{
-	struct reply *reply = &answer->reply;
-	reply->qtype = knot_pkt_qtype(reply->query);
-	if (!query->is_tcp || !is_transfer(reply->qtype))
-		return;
-	reply->face = catalog_find(answer->catalog, knot_pkt_qname(reply->query),
-				   reply->query->qname_size);
-	if (reply->face == NULL)
-		return;
-	reply->zone = reply->face->zone;
-	note_transfer(answer, question, query, 0);
-	enum transfer_verdict verdict = judge_transfer(answer, query);
-	answer->transfer.verdict =
-		verdict == TRANSFER_GRANTED || verdict == TRANSFER_KEY ? TRANSFER_TSIG : verdict;
 }
 
 /* The same for a packet with a TSIG: a good one is answered with one, RFC 8945 section 5. */
@@ -704,9 +412,9 @@ static size_t answer_signed(struct answer *answer, struct question *question,
 	if (answer->tsig.error == TSIG_OK) {
 		size = answer_packet(answer, question, query);
 	} else {
-		note_bad_tsig(answer, question, query);
-		count(answer, COUNTERS_SERVER_REFUSED);
-		size = refuse(answer, question, KNOT_RCODE_NOTAUTH);
+		transfer_answer_bad_tsig(answer, question, query);
+		answering_count(answer, COUNTERS_SERVER_REFUSED);
+		size = answering_refuse(answer, question, KNOT_RCODE_NOTAUTH);
 	}
 	reply->response->max_size += room;
 	if (size == 0 || tsig_sign(&answer->tsig, reply->query, reply->response->wire, &size,
@@ -718,10 +426,10 @@ static size_t answer_signed(struct answer *answer, struct question *question,
 static size_t answer_by_libknot(struct answer *answer, const struct answer_query *query,
 				uint8_t *ret_wire, size_t wire_max)
 {
-	count(answer, COUNTERS_SERVER_QUERIES);
+	answering_count(answer, COUNTERS_SERVER_QUERIES);
 	if (query->size < KNOT_WIRE_HEADER_SIZE || query->size > ANSWER_QUERY_MAX ||
 	    wire_max < KNOT_WIRE_MIN_PKTSIZE || knot_wire_get_qr(query->wire)) {
-		count(answer, COUNTERS_SERVER_DROPPED);
+		answering_count(answer, COUNTERS_SERVER_DROPPED);
 		return 0;
 	}
 	if (answer->is_judged && answer->verdict == RATELIMIT_DROP)
@@ -762,7 +470,7 @@ static void count_quick(struct answer *answer, const struct answer_query *query,
 			const struct catalog_face *face, bool has_dnssec, enum reply_result result)
 {
 	uint64_t *counters = counters_of_face(&answer->counters, face->index);
-	count(answer, COUNTERS_SERVER_QUERIES);
+	answering_count(answer, COUNTERS_SERVER_QUERIES);
 	counters_count(&counters[COUNTERS_FACE_QUERIES]);
 	counters_count(&counters[results[result].counter]);
 	if (query->is_tcp)

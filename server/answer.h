@@ -7,7 +7,8 @@
  * Flow: udp.c or tcp.c -> answer_make() -> catalog.c finds the zone ->
  *       records.c (with proof.c) or classic.c put RRsets -> answer.c ends the
  *       packet. The common question (question.h) about a bitmap zone is answered
- *       by quick.c instead, with the same content.
+ *       by quick.c instead, with the same content. Whether a transfer is granted
+ *       is transfer_answer.c's; the frame of every response is answering.c's.
  *
  * No socket, no clock, no log: time and bytes come in as parameters, so that
  * tests and the fuzzer drive this function as the network does.
