@@ -431,14 +431,18 @@ class Case(unittest.TestCase):
         return path
 
     def free_port(self, host=None):
-        """A port that neither UDP nor TCP uses on this process's address, or on host."""
+        """
+        A port that neither UDP nor TCP uses on this process's address, or on
+        host. Not one of those that the system gives to clients: where a server
+        shares its port (SO_REUSEPORT), dig may be given the same and hear itself.
+        """
         host = host or self.host
         while True:
+            port = random.randrange(10000, 32768)
             with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp, \
                     socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
-                tcp.bind((host, 0))
-                port = tcp.getsockname()[1]
                 try:
+                    tcp.bind((host, port))
                     udp.bind((host, port))
                 except OSError:
                     continue
