@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * cache.h - what was answered before: a table of 32-byte slots.
+ *
+ * Flow: engine.c -> cache_put() -> slots -> cache_get() <- client.c's peek
+ *       ranges.c keeps what NSEC proves in slots of its own kind.
+ *
+ * Readers take no lock. A slot is four 64-bit words, read and written with relaxed
+ * atomics, and one of them carries a checksum over the others: a torn write, a
+ * write whose writer was killed, a damaged page, all read as a miss. Two writers of one slot
+ * make a miss at worst. The table may be private, shared with forked children
+ * (it always is), or a file that other processes map read-only.
+ *
+ *     OFFSET  SIZE  DESCRIPTION of a slot
+ *        0      8   key: zone (6 bits), family and kind of key (1), block or hash (57)
+ *        8     16   payload: a bitmap, values, or nothing
+ *       24      8   expiry (28 bits, seconds since the table's epoch), kind (4),
+ *                   flags (4), TTL class (4), checksum (24)
+ *
+ * Four slots are a set, which a key is hashed to with the table's own random seed;
+ * the set is all that is ever searched, and where eviction takes place.
+ *
+ * Time is CLOCK_MONOTONIC_COARSE in seconds: the same in all processes of a machine,
+ * never set, read without a system call.
+ */
+
+#include "lib/format/address.h"
+#include "lib/format/bitmap.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CACHE_SLOT_SIZE 32
+#define CACHE_ZONES_MAX 64
+
+struct cache; /* opaque */
+
+enum cache_kind {
+	CACHE_BITMAP = 1, /* listings of a block; an empty one: nothing listed */
+	CACHE_VALUES = 2, /* classic: up to four A records, in the payload */
+	CACHE_LOW = 3,	  /* classic: A records 127.0.0.n, n below 128, as bits of the payload */
+	CACHE_FAILED = 4, /* no answer: byte 0 of the payload says how (engine.h) */
+	CACHE_RANGE = 5,  /* ranges.c: which of 128 parts of a range are proven empty */
+};
+
+struct cache_entry {
+	enum cache_kind kind;
+	bool is_secure;
+	bool is_stale;	    /* kept beyond its TTL because DNS failed (RFC 8767) */
+	uint32_t expires_s; /* on the clock of cache_now_s() */
+	uint32_t ttl_s; /* what it had when it was put, rounded down to a class: for prefetching */
+	struct dnsblv6_bitmap payload;
+};
+
+/* What a slot is about. Plain value, made by the two below, or by ranges.c. */
+struct cache_key {
+	uint64_t word;
+};
+
+/* The /25 or /57 of addr. zone is below CACHE_ZONES_MAX. */
+struct cache_key cache_key_block(unsigned zone, struct dnsblv6_addr addr);
+/* One address, for classic answers: IPv4 exactly, IPv6 as 57 bits of a hash with the table's seed.
+ */
+struct cache_key cache_key_address(const struct cache *cache, unsigned zone,
+				   struct dnsblv6_addr addr);
+/* A node of ranges.c: level 1 to 9 above blocks, index within it. */
+struct cache_key cache_key_range(unsigned zone, bool is_ipv4, unsigned level, uint64_t index);
+
+/*
+ * A table of at most size_bytes, header included, at least CACHE_SIZE_MIN; what
+ * is mapped is exactly that and does not grow. Shared with children. -ENOMEM, -EINVAL.
+ */
+#define CACHE_SIZE_MIN 8192
+int cache_new(uint64_t size_bytes, struct cache **ret_cache);
+void cache_free(struct cache *cache);
+
+/*
+ * The table as a file, for dnsblv6-cached: made beside path and renamed over it,
+ * mode 0644, its blocks allocated at once so that a full disk is told here (-ENOSPC) and not
+ * by SIGBUS. zones are the names whose indices keys use, in presentation form. A table that is
+ * there and fits (version, size, zones, owner) is taken over with what it holds.
+ */
+int cache_create_file(const char *path, uint64_t size_bytes, const char *const *zones,
+		      unsigned zone_count, struct cache **ret_cache);
+
+/*
+ * The same, read-only, for others. -ENOENT, -EACCES; -EPROTO for a file of
+ * another version, size or owner (root's, or the caller's own, or that of the directory), one cut
+ * short, or not a regular file. A file that is replaced later stays mapped: cache_is_current()
+ * tells.
+ */
+int cache_map_file(const char *path, struct cache **ret_cache);
+/* Is path still the file that is mapped, and has its writer not retired it? One stat(). */
+bool cache_is_current(const struct cache *cache, const char *path);
+/* Which index zone (presentation form, without final dot) has in the file; -ENOENT. */
+int cache_zone_index(const struct cache *cache, const char *zone);
+
+/*
+ * One word for each zone, beside the slots: what whoever asks has found out about it, for
+ * all who share the table (engine.h knows what is in it). 0 at first. Atomic, as slots are.
+ */
+uint64_t cache_zone_word(const struct cache *cache, unsigned zone);
+void cache_set_zone_word(struct cache *cache, unsigned zone, uint64_t word);
+
+/* Seconds on the cache's clock. No system call. */
+uint32_t cache_now_s(const struct cache *cache);
+
+/*
+ * DNSBLV6_OK and *ret_entry, expired or not (look at expires_s), or
+ * DNSBLV6_ENOTFOUND. Any thread, any process, no lock, no system call.
+ */
+int cache_get(const struct cache *cache, struct cache_key key, struct cache_entry *ret_entry);
+/* Fetches the set's memory ahead of cache_get(). */
+void cache_prefetch(const struct cache *cache, struct cache_key key);
+
+/*
+ * Puts or replaces. Evicts from its set, in this order: the same key, a free
+ * slot, what expired longest ago (stale ones of use last), and then by a clock over the marks that
+ * cache_mark() leaves. Never fails; nothing for a table that is mapped read-only.
+ */
+void cache_put(struct cache *cache, struct cache_key key, const struct cache_entry *entry);
+/* Says that a key is in use; cheap, may be called for each hit; nothing when read-only. */
+void cache_mark(const struct cache *cache, struct cache_key key);
+
+struct cache_stats {
+	uint64_t slots;
+	uint64_t size_bytes;
+	uint64_t puts,
+		evicted; /* by this handle; evicted: of them, took the place of a live entry */
+};
+void cache_get_stats(const struct cache *cache, struct cache_stats *ret_stats);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * dnsblv6.h - ask DNS blacklists about an address, from a mail server.
+ *
+ * Flow: the address of an SMTP client -> a handle with zones, a cache and a
+ *       small resolver of its own -> a verdict, a score, and why.
+ *
+ * A zone of the DNSBLv6 format answers for 128 addresses at once, and a signed
+ * one for whole ranges that are not listed; the handle remembers both, so most
+ * questions need no DNS at all. Zones of the classic kind (RFC 5782) work too.
+ *
+ *     #include <dnsblv6.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *             struct dnsblv6 *client = NULL;
+ *             struct dnsblv6_ip ip;
+ *             struct dnsblv6_result result;
+ *
+ *             if (dnsblv6_new(&client) < 0)
+ *                     return 71;
+ *             if (dnsblv6_set(client, "zones", "bl6.example*2 bl.example=127.0.0.[2..11]") < 0 ||
+ *                 dnsblv6_set(client, "threshold", "2") < 0 || dnsblv6_start(client) < 0) {
+ *                     fprintf(stderr, "%s\n", dnsblv6_error(client));
+ *                     dnsblv6_free(client);
+ *                     return 78;
+ *             }
+ *             if (dnsblv6_ip_parse("192.0.2.66", &ip) == 0 &&
+ *                 dnsblv6_check(client, &ip, 2000, &result) == 0)
+ *                     printf("%s, score %d\n", dnsblv6_verdict_name(result.verdict), result.score);
+ *             dnsblv6_free(client);
+ *             return 0;
+ *     }
+ *
+ * Errors. Functions that may fail return 0 (or a count) or a negative errno
+ * value; dnsblv6_strerror() has a text for each. What DNS does is no error of
+ * a function: it is in the verdict.
+ *
+ * Threads. One handle may be used by any number of threads. dnsblv6_peek()
+ * takes no lock; the others share one that is never held while a call waits.
+ * dnsblv6_new(), _set(), _start() and _free() of one handle are for one thread,
+ * with no other call at the same time.
+ *
+ * Forks. A handle may be started before fork(). Parent and children then share
+ * its cache, and each has its own sockets and questions: what was submitted
+ * before belongs to the process that submitted it, and is forgotten in the child
+ * without a callback. A child must ask dnsblv6_fd() anew.
+ *
+ * Signals. No function here is async-signal-safe but dnsblv6_peek().
+ * The library installs no handler, starts no thread, runs no program, and
+ * writes to no descriptor that is not its own.
+ *
+ * Time. Deadlines are counted on a clock that nobody sets (CLOCK_MONOTONIC).
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define DNSBLV6_API __attribute__((visibility("default")))
+#else
+#define DNSBLV6_API
+#endif
+
+struct sockaddr;
+struct dnsblv6; /* a handle */
+
+/* ---- addresses ---- */
+
+/*
+ * An address in network order, as in struct in6_addr. IPv4 is IPv4-mapped
+ * (::ffff:a.b.c.d), and an IPv4-mapped address is IPv4 everywhere. A plain value.
+ */
+struct dnsblv6_ip {
+	uint8_t bytes[16];
+};
+
+/* Four decimals without leading zeros, or RFC 4291 text; no brackets, no scope. -EINVAL otherwise.
+ */
+DNSBLV6_API int dnsblv6_ip_parse(const char *text, struct dnsblv6_ip *ret_ip);
+/* AF_INET or AF_INET6; the port does not matter. -EAFNOSUPPORT for any other. */
+DNSBLV6_API int dnsblv6_ip_from_sockaddr(const struct sockaddr *address, struct dnsblv6_ip *ret_ip);
+/* ret_text has DNSBLV6_IP_TEXT_SIZE bytes; returns the length of the text. */
+#define DNSBLV6_IP_TEXT_SIZE 40
+DNSBLV6_API size_t dnsblv6_ip_format(const struct dnsblv6_ip *ip, char *ret_text);
+
+/* ---- a handle ---- */
+
+/* -ENOMEM. The handle is the caller's: end it with dnsblv6_free(). */
+DNSBLV6_API int dnsblv6_new(struct dnsblv6 **ret_client);
+
+/*
+ * One option, before dnsblv6_start(). Both strings are copied. -EINVAL for a
+ * key or value that is refused, -EBUSY after dnsblv6_start(); dnsblv6_error() then
+ * says what was wrong. libdnsblv6(3) lists all keys; those that matter first:
+ *
+ *     zones       what to ask, in the syntax of Postfix' postscreen_dnsbl_sites:
+ *                 NAME[=FILTER][*WEIGHT], divided by blanks or commas. Up to 64.
+ *     threshold   score from which on an address is listed (1)
+ *     servers     ADDRESS[@PORT] ... of resolvers (those of /etc/resolv.conf)
+ *     on-failure  open, closed or defer: what a zone without an answer means (open)
+ *     cache-size  bytes for the cache (4M)
+ *     shared      directory of dnsblv6-cached, whose cache is used when it runs ("")
+ */
+DNSBLV6_API int dnsblv6_set(struct dnsblv6 *client, const char *key, const char *value);
+
+/*
+ * Makes the cache. No packet is sent, and no file but resolv.conf is read; without one the
+ * resolver is 127.0.0.1, as in libc. -EINVAL when there is no zone, -ENOMEM, -EMFILE and
+ * the like; see dnsblv6_error().
+ */
+DNSBLV6_API int dnsblv6_start(struct dnsblv6 *client);
+
+/*
+ * What was wrong with the last dnsblv6_set() or dnsblv6_start(): one line, never
+ * NULL, borrowed until the next call of either.
+ */
+DNSBLV6_API const char *dnsblv6_error(const struct dnsblv6 *client);
+
+/* Ends a handle; NULL is fine. Requests still open are forgotten without a callback. */
+DNSBLV6_API void dnsblv6_free(struct dnsblv6 *client);
+
+/*
+ * Lines for a log: a zone that fell ill or recovered, a resolver that filters.
+ * level is as in syslog(3): 3 error, 4 warning, 6 information, 7 debug. line has
+ * no newline and is borrowed until the hook returns. It is called by the thread
+ * whose call found out, without a lock held; it must not call this library.
+ * Before dnsblv6_start() only.
+ */
+typedef void (*dnsblv6_log_fn)(void *context, int level, const char *line);
+DNSBLV6_API void dnsblv6_set_log(struct dnsblv6 *client, dnsblv6_log_fn log, void *context);
+
+/* ---- verdicts ---- */
+
+enum dnsblv6_verdict {
+	DNSBLV6_CLEAR = 0,   /* every zone answered, and the score is below the threshold */
+	DNSBLV6_LISTED = 1,  /* the score has reached the threshold */
+	DNSBLV6_UNKNOWN = 2, /* below the threshold, but a zone gave no answer: let it pass */
+	DNSBLV6_DEFER = 3,   /* as UNKNOWN, and the zone's on-failure is defer: say 4xx */
+};
+
+/* "clear", "listed", "unknown" or "defer". Static. */
+DNSBLV6_API const char *dnsblv6_verdict_name(int verdict);
+
+/*
+ * Bit n of each set stands for the n-th entry of "zones", from 0: 1 << n.
+ * A plain value of 128 bytes; what is reserved is zero.
+ */
+struct dnsblv6_result {
+	int32_t verdict;	 /* enum dnsblv6_verdict */
+	int32_t score;		 /* sum of the weights of zones_listed; weights may be negative */
+	uint64_t zones_listed;	 /* has the address, and the filter fits */
+	uint64_t zones_answered; /* gave an answer, listed or not */
+	uint64_t zones_failed;	 /* gave none: silent, refused, filtered, ill, out of time */
+	uint64_t zones_stale;	 /* answered by an expired entry since DNS did not (RFC 8767) */
+	uint64_t zones_secure;	 /* the answer was validated by a trusted resolver (AD) */
+	uint64_t zones_cached;	 /* answered out of the cache, without a question */
+	uint32_t ttl_s;		 /* how long the answers behind it hold, the shortest; 0: none */
+	uint32_t elapsed_us;	 /* from the call to the verdict */
+	uint32_t queries;	 /* DNS questions that this call caused */
+	uint32_t reserved[15];
+};
+
+/*
+ * What the cache alone says. No system call, lock or allocation: some tens of
+ * nanoseconds. 0: *ret_result is complete. -EAGAIN: something is not cached;
+ * *ret_result has the rest, zones neither answered nor failed are missing, and
+ * the verdict is DNSBLV6_LISTED if the score is reached already, else
+ * DNSBLV6_UNKNOWN.
+ */
+DNSBLV6_API int dnsblv6_peek(const struct dnsblv6 *client, const struct dnsblv6_ip *ip,
+			     struct dnsblv6_result *ret_result);
+
+/*
+ * The verdict, waiting for DNS for at most timeout_ms (1 to 3600000) in all; a zone that has not
+ * answered by then has failed. 0, or -EINVAL for a bad argument, or a handle that is not started.
+ * Nothing that DNS, a resolver or the cache daemon does makes it late or makes it fail.
+ */
+DNSBLV6_API int dnsblv6_check(struct dnsblv6 *client, const struct dnsblv6_ip *ip, int timeout_ms,
+			      struct dnsblv6_result *ret_result);
+
+/* The same for count addresses at once, in one deadline; ret_results has count places. */
+DNSBLV6_API int dnsblv6_check_batch(struct dnsblv6 *client, const struct dnsblv6_ip *ips,
+				    size_t count, int timeout_ms,
+				    struct dnsblv6_result *ret_results);
+
+/* ---- event loops ---- */
+
+/*
+ * In a loop that can wait for one descriptor and for a time:
+ *
+ *     watch dnsblv6_fd() for reading;
+ *     when it is readable, or dnsblv6_timeout_ms() are over: dnsblv6_process();
+ *
+ * Callbacks are called by dnsblv6_process() alone, never by dnsblv6_submit(). They
+ * may submit and cancel, but not process or free.
+ */
+typedef void (*dnsblv6_fn)(void *context, const struct dnsblv6_result *result);
+
+/* Becomes readable when there is work; borrowed until dnsblv6_free(), another one after fork(). */
+DNSBLV6_API int dnsblv6_fd(struct dnsblv6 *client);
+/* Milliseconds until dnsblv6_process() has something to do by itself; -1: nothing. */
+DNSBLV6_API int dnsblv6_timeout_ms(struct dnsblv6 *client);
+
+/*
+ * Asks; callback gets the verdict once, within timeout_ms, unless it is
+ * cancelled before. zones limits the question to these entries of "zones" (0: all). ret_id may be
+ * NULL. 0, -EINVAL, -ENOMEM, or -ENOBUFS when "max-requests" are open: treat it as unknown.
+ */
+DNSBLV6_API int dnsblv6_submit(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
+			       int timeout_ms, dnsblv6_fn callback, void *context,
+			       uint64_t *ret_id);
+/* No callback comes after this. -ENOENT when it has come, or there is no such request. */
+DNSBLV6_API int dnsblv6_cancel(struct dnsblv6 *client, uint64_t id);
+/* Reads answers, minds deadlines, calls callbacks. Does not wait. Returns how many it called. */
+DNSBLV6_API int dnsblv6_process(struct dnsblv6 *client);
+
+/* ---- reasons and names ---- */
+
+/*
+ * Text for the one who was refused: "192.0.2.66 is listed by bl6.example, see
+ * https://..." of the first listed zone that has a text. Of a classic zone it is the
+ * TXT record, for which DNS is asked for at most timeout_ms; with 0 the cache has
+ * to do. At most size bytes with the NUL, printable ASCII, cut if need be. Returns the length,
+ * or -ENOENT when the result lists nothing.
+ */
+DNSBLV6_API int dnsblv6_reason(struct dnsblv6 *client, const struct dnsblv6_ip *ip,
+			       const struct dnsblv6_result *result, int timeout_ms, char *ret_text,
+			       size_t size);
+
+/*
+ * The name that is asked for ip in zone: kind is "dotted", "flat" or "classic".
+ * At most size bytes with the NUL (256 are always enough). Returns the length, -EINVAL or -ENOSPC.
+ */
+DNSBLV6_API int dnsblv6_qname(const struct dnsblv6_ip *ip, const char *kind, const char *zone,
+			      char *ret_name, size_t size);
+
+/* ---- zones, statistics ---- */
+
+enum dnsblv6_zone_state {
+	DNSBLV6_ZONE_UNPROBED = 0, /* nothing was asked yet */
+	DNSBLV6_ZONE_OK = 1,
+	DNSBLV6_ZONE_FILTERED = 2, /* a resolver drops some of the answers: asked the classic way */
+	DNSBLV6_ZONE_WILDCARDED = 3, /* answers where nothing can be: a parked or hijacked domain */
+	DNSBLV6_ZONE_LISTS_WORLD = 4, /* its test point says that everything is listed */
+	DNSBLV6_ZONE_UNREACHABLE = 5, /* silence, SERVFAIL, or no such zone */
+	DNSBLV6_ZONE_BLOCKED = 6,     /* REFUSED, or 127.255.255.x: we are not welcome */
+};
+
+/* "ok", "lists-the-world" ... Static. */
+DNSBLV6_API const char *dnsblv6_zone_state_name(int state);
+
+/* A plain value of 384 bytes; what is reserved is zero. */
+struct dnsblv6_zone_info {
+	char name[256]; /* without a final dot */
+	int32_t weight;
+	int32_t state; /* enum dnsblv6_zone_state; all but OK, UNPROBED and FILTERED give no answers
+			*/
+	int32_t is_bitmap;    /* 1: asked for bitmaps; 0: the classic way */
+	uint32_t state_age_s; /* for how long */
+	uint64_t asked;	      /* DNS questions sent for it */
+	uint64_t failures;    /* of them without a useful answer */
+	uint32_t reserved[24];
+};
+
+/* Entry index of "zones". -ENOENT behind the last. */
+DNSBLV6_API int dnsblv6_zone_get(struct dnsblv6 *client, unsigned index,
+				 struct dnsblv6_zone_info *ret_info);
+
+/*
+ * Probes test points and canaries of all zones now and waits for at most timeout_ms. Otherwise
+ * they are probed when they are first asked and then every "probe-interval". Returns
+ * how many entries are OK.
+ */
+DNSBLV6_API int dnsblv6_probe(struct dnsblv6 *client, int timeout_ms);
+
+/*
+ * Counters by index: 0, 1, ... until -ENOENT. *ret_name is static; libdnsblv6(3) says
+ * what each counts. New ones are added at the end.
+ */
+DNSBLV6_API int dnsblv6_stat_get(struct dnsblv6 *client, unsigned index, const char **ret_name,
+				 uint64_t *ret_value);
+
+/* ---- odds and ends ---- */
+
+/* Never NULL; static text, not to be freed. */
+DNSBLV6_API const char *dnsblv6_strerror(int status);
+/* "0.1.0": of the library, not of this header. */
+DNSBLV6_API const char *dnsblv6_version(void);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * message.h - the DNS messages that a stub sends and gets (RFC 1035, 6891).
+ *
+ * Flow: stub.c -> message_make() -> resolver -> message_parse() -> client.c
+ * This file alone knows the wire. It trusts nothing in a reply: every name is
+ * bounded, every pointer goes backwards, every count ends.
+ *
+ * A reply must repeat the question, in the case it was sent in. Records count
+ * only under the name that was asked, or at the end of a chain of at most
+ * MESSAGE_CNAMES_MAX CNAMEs that begins there; NSEC records of the authority section
+ * are kept whatever their owner is, as the caller knows which zone he means.
+ *
+ * No function here allocates, locks, logs or keeps a pointer.
+ */
+
+#include "lib/format/name.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MESSAGE_UDP_SIZE   1232 /* what we say in EDNS (RFC 9715) */
+#define MESSAGE_QUERY_MAX  300	/* header, name of 255, type and class, OPT */
+#define MESSAGE_A_MAX	   16
+#define MESSAGE_NSEC_MAX   4
+#define MESSAGE_TEXT_MAX   256 /* bytes of a TXT record that are kept */
+#define MESSAGE_CNAMES_MAX 4
+#define MESSAGE_TTL_MAX	   604800 /* a week; above 2^31 is 0 (RFC 2181 section 8) */
+
+enum message_type {
+	MESSAGE_A = 1,
+	MESSAGE_SOA = 6,
+	MESSAGE_TXT = 16,
+	MESSAGE_AAAA = 28,
+	MESSAGE_NSEC = 47,
+};
+
+struct message_question {
+	struct dnsblv6_labels name; /* in the case that is sent */
+	uint16_t type;
+	uint16_t id;
+	bool wants_proof; /* DO: signatures and NSEC, from a server whose AD is believed */
+};
+
+struct message_nsec {
+	struct dnsblv6_labels owner; /* lower case, whole */
+	struct dnsblv6_labels next;
+	uint32_t ttl_s;
+};
+
+enum message_kind {
+	MESSAGE_ANSWER, /* NOERROR, and records of the type asked for */
+	MESSAGE_NODATA, /* NOERROR, and none */
+	MESSAGE_NXDOMAIN,
+	MESSAGE_REFUSED,
+	MESSAGE_FAILURE,   /* SERVFAIL and every other RCODE */
+	MESSAGE_TRUNCATED, /* TC: ask again over TCP */
+};
+
+struct message_reply {
+	enum message_kind kind;
+	uint8_t rcode;
+	bool is_secure; /* AD */
+	bool has_cname;
+	int32_t ede;	/* RFC 8914 INFO-CODE, or -1 */
+	uint32_t ttl_s; /* of the records; of a negative answer min(SOA TTL, MINIMUM), RFC 2308; 0
+			   without SOA */
+	bool has_soa;
+	struct dnsblv6_labels soa_owner; /* lower case; only with has_soa */
+	unsigned aaaa_count;		 /* all of them; the first is kept */
+	uint8_t aaaa[16];
+	unsigned a_count; /* kept, up to MESSAGE_A_MAX */
+	uint8_t a[MESSAGE_A_MAX][4];
+	size_t text_size; /* strings of the first TXT record, joined */
+	uint8_t text[MESSAGE_TEXT_MAX];
+	unsigned text_total;	  /* TXT RDATA as it came, for metadata: size */
+	uint8_t text_rdata[1024]; /* DNSBLV6_METADATA_RDATA_MAX */
+	unsigned nsec_count;
+	struct message_nsec nsecs[MESSAGE_NSEC_MAX];
+};
+
+/* RD set, AD set, EDNS. Returns the size; ret_query has MESSAGE_QUERY_MAX bytes. */
+size_t message_make(const struct message_question *question, uint8_t *ret_query);
+
+/*
+ * 0 when it is a reply to the question. -ENOMSG when it is not, and somebody
+ * else sent it: wrong id, no QR, another question, another case. -EBADMSG when it is, but
+ * cannot be read. Any bytes may be given.
+ */
+int message_parse(const struct message_question *question, const uint8_t *bytes, size_t size,
+		  struct message_reply *ret_reply);
+
+/* Letters of name get the case of the bits, from the first on (0x20). */
+void message_mix_case(struct dnsblv6_labels *name, const uint8_t *bits, size_t bits_size);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * stub.h - a small DNS resolver stub: questions out, replies in, on one descriptor.
+ *
+ * Flow: engine.c -> stub_ask() -> a resolver, over UDP and TCP -> stub_process()
+ *       -> the callback with a message_reply.
+ *
+ * Each question has a socket of its own, connected, from a random port, and a
+ * random id, and its letters in random case when that is on; whatever does not fit is
+ * dropped and counted, and the question goes on waiting. Identical questions in
+ * flight are one. A server that does not answer within its turn is followed by the
+ * next one, and asked again in the next round with twice the time, until the
+ * deadline of the last asker. TC goes on over TCP. ICMP errors end a turn at once.
+ *
+ * The stub is one thread's at a time; client.c has the lock. It never calls back
+ * from stub_ask(). Time is CLOCK_MONOTONIC in milliseconds, and a parameter.
+ */
+
+#include "client-lib/config.h"
+#include "client-lib/message.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define STUB_FLIGHTS_MAX 512 /* sockets at once; what is beyond waits its turn */
+
+struct stub; /* opaque */
+
+/*
+ * reply is NULL when no server answered in time: status is then -ETIMEDOUT, or
+ * -ECONNREFUSED, -ENETUNREACH ... of the last try. is_trusted: the server that
+ * answered may be believed in AD.
+ */
+typedef void (*stub_fn)(void *context, int status, const struct message_reply *reply,
+			bool is_trusted);
+
+struct stub_stats {
+	uint64_t questions;	     /* asked by callers */
+	uint64_t merged;	     /* of them: joined one in flight */
+	uint64_t sent_udp, sent_tcp; /* packets, connections */
+	uint64_t replies;
+	uint64_t dropped;  /* packets that answered no question of ours */
+	uint64_t timeouts; /* turns of a server that ended without a reply */
+};
+
+/* config is borrowed until stub_free(). -ENOMEM, -EMFILE. */
+int stub_new(const struct config *config, struct stub **ret_stub);
+void stub_free(struct stub *stub);
+
+/*
+ * name is in lower case, without root label. The callback comes once, from
+ * stub_process(), before deadline_ms has passed by more than its own time, unless stub_cancel().
+ * ret_id is never 0. -ENOMEM, or -ENOBUFS when max-requests are waiting.
+ */
+int stub_ask(struct stub *stub, const struct dnsblv6_labels *name, uint16_t type, int64_t now_ms,
+	     int64_t deadline_ms, stub_fn callback, void *context, uint64_t *ret_id);
+/* No callback comes after this; an unknown id is nothing. */
+void stub_cancel(struct stub *stub, uint64_t id);
+
+/* An epoll descriptor: readable when there is something to process. */
+int stub_fd(const struct stub *stub);
+/* When stub_process() has something to do by itself; INT64_MAX: never. */
+int64_t stub_next_ms(const struct stub *stub);
+void stub_process(struct stub *stub, int64_t now_ms);
+
+/*
+ * In a child after fork(): closes what the parent has open too without touching
+ * its epoll set, forgets all questions without callbacks, and makes a descriptor of its own.
+ */
+int stub_after_fork(struct stub *stub);
+
+void stub_get_stats(const struct stub *stub, struct stub_stats *ret_stats);
+
+#ifdef __cplusplus
+}
+#endif
