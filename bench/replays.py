@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+replays.py - what benchmarks need that put the lookups of a trace.
+
+Flow: upstream-queries and client-queries read a trace and lists here, build stores, and
+      start a dnsblv6d that counts and an Unbound in front of it.
+
+Everything stays on one loopback address of the process's own; a Bench ends what it started.
+"""
+import base64
+import collections
+import contextlib
+import gzip
+import ipaddress
+import os
+import platform
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(ROOT, "tests", "integration"))
+import harness  # noqa: E402  (found by the line above)
+from harness import CLASSIC, DATA, ZONE, config_text  # noqa: E402
+
+DNSKEY = 48
+SIGN_DEADLINE_S = 600
+TTL_S, NEGATIVE_TTL_S = 2100, 600  # what dnsblv6-zone gives unless told
+
+# is_once: each name is asked once, as by a client with a cache of its own.
+Setting = collections.namedtuple("Setting", "name minimisation strict aggressive is_once")
+STOCK = Setting("minimisation on, aggressive NSEC on (stock)", "yes", "no", "yes", False)
+
+
+class Failure(Exception):
+    """Told on one line; exit 1."""
+
+
+# ---- trace and lists ----
+
+
+def read_trace(path, first):
+    """The first addresses of a trace, as ipaddress objects; equal ones are one object."""
+    known = {}
+    trace = []
+    opener = gzip.open if path.endswith(".gz") else open
+    with opener(path, "rt", encoding="ascii") as lines:
+        for number, line in enumerate(lines, 1):
+            if len(trace) == first:
+                break
+            text = line.rstrip("\n").partition("\t")[2]
+            if text not in known:
+                try:
+                    known[text] = ipaddress.ip_address(text)
+                except ValueError:
+                    raise Failure(f"{path}:{number}: no \"time TAB address\": {line[:80]!r}")
+            trace.append(known[text])
+    if not trace:
+        raise Failure(f"{path}: no lookups")
+    return trace
+
+
+def find_list(name):
+    """dnsblv6-zone's name of a list whose file may lie in the directory of real lists."""
+    kind, colon, path = name.rpartition(":")
+    if not os.path.exists(path.rpartition("@")[0] or path) and "/" not in path:
+        path = os.path.join(DATA, path)
+    return kind + colon + path
+
+
+def rows_of_level(path, level):
+    with open(path, encoding="latin-1") as lines:
+        for line in lines:
+            words = line.split("#")[0].split()
+            if len(words) > 1 and int(words[1]) >= level:
+                yield words[0] + "\n"
+
+
+class Truth:
+    """What a list says, from the prefixes that dnsblv6-zone dump prints."""
+
+    def __init__(self, prefixes, v6_unit):
+        self.tables = {4: collections.defaultdict(set), 6: collections.defaultdict(set)}
+        self.prefixes = prefixes
+        for prefix in prefixes:
+            if prefix.version == 6 and prefix.prefixlen > v6_unit:
+                prefix = prefix.supernet(new_prefix=v6_unit)
+            shift = prefix.max_prefixlen - prefix.prefixlen
+            self.tables[prefix.version][shift].add(int(prefix.network_address) >> shift)
+
+    def lists(self, address):
+        number = int(address)
+        return any(number >> shift in table
+                   for shift, table in self.tables[address.version].items())
+
+
+# ---- programs ----
+
+
+class Bench:
+    """A directory, a loopback address of our own, and the processes started."""
+
+    def __init__(self, programs, signer="dnsblv6"):
+        self.tool = os.path.join(programs, "zone-tools", "dnsblv6-zone")
+        self.server = os.path.join(programs, "server", "dnsblv6d")
+        self.signer = signer
+        pid = os.getpid()
+        self.host = f"127.{1 + pid % 250}.{pid // 250 % 250}.{1 + pid // 62500 % 250}"
+        self.count = 0
+
+    def run(self, command):
+        try:
+            return subprocess.run(command, check=True, capture_output=True, text=True,
+                                  timeout=SIGN_DEADLINE_S).stdout
+        except (OSError, subprocess.SubprocessError) as error:
+            raise Failure(f"{error}: {getattr(error, 'stderr', '') or ''}".strip()) from None
+
+    def new_path(self, name):
+        self.count += 1
+        return os.path.join(self.directory, f"{self.count}-{name}")
+
+    def write(self, name, text):
+        path = self.new_path(name)
+        with open(path, "w", encoding="ascii") as out:
+            out.write(text)
+        return path
+
+    def free_address(self):
+        while True:
+            with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp, \
+                    socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+                tcp.bind((self.host, 0))
+                with contextlib.suppress(OSError):
+                    udp.bind(tcp.getsockname())
+                    return tcp.getsockname()
+
+    @contextlib.contextmanager
+    def started(self, command, name):
+        process = harness.Process(command, self.new_path(name + ".log"))
+        try:
+            yield process
+        finally:
+            process.stop()
+
+    def __enter__(self):
+        self.temporary = tempfile.TemporaryDirectory(prefix="dnsblv6-bench-")
+        self.directory = self.temporary.name
+        return self
+
+    def __exit__(self, *_):
+        self.temporary.cleanup()
+
+
+@contextlib.contextmanager
+def dnsblv6d(bench, zone):
+    """(address, function that counts queries so far) of our server."""
+    address = bench.free_address()
+    config = bench.write("dnsblv6d.conf", config_text(address, [(ZONE, zone.store, CLASSIC)]))
+    with bench.started([bench.server, "--config", config], "dnsblv6d") as process:
+        process.wait_for_log(r"^info: \[dnsblv6d\] ready, ")
+        pattern = r"^info: \[dnsblv6d\] counters, queries=(\d+)"
+
+        def count():
+            seen = len(re.findall(pattern, process.log(), re.MULTILINE))
+            process.send_signal(signal.SIGUSR1)
+            return int(process.wait_for_log(pattern, seen + 1)[-1])
+
+        yield address, count
+
+def build_store(bench, path, *arguments):
+    """A store of the list at path, with the TTLs above; arguments are for dnsblv6-zone build."""
+    store = bench.new_path("bl6.mdb")
+    bench.run([bench.tool, "build", "--quiet", "--zone", ZONE, "--store", store, "--ns",
+               "ns1.example.net.", "--ignore-columns", "--ttl", str(TTL_S),
+               "--negative-ttl", str(NEGATIVE_TTL_S), *arguments, path])
+    return store
+
+
+def key_of(bench):
+    key = bench.new_path("bl6.pem")
+    bench.run([bench.tool, "keygen", "--zone", ZONE, "--key", key])
+    return key
+
+
+def pick_list(bench, source):
+    """The path of a LIST of the command line; FILE@LEVEL is cut to its rows."""
+    path = find_list(source)
+    base, at, level = path.rpartition("@")
+    if at and level.isdigit():
+        return bench.write("list.txt", "".join(rows_of_level(base, int(level))))
+    return path
+
+
+UNBOUND_CONFIG = """
+server:
+    interface: {host}
+    port: {port}
+    outgoing-interface: {host}
+    do-ip6: no
+    do-daemonize: no
+    use-syslog: no
+    logfile: ""
+    chroot: ""
+    username: ""
+    directory: "{directory}"
+    pidfile: ""
+    access-control: 127.0.0.0/8 allow
+    do-not-query-localhost: no
+    qname-minimisation: {setting.minimisation}
+    qname-minimisation-strict: {setting.strict}
+    aggressive-nsec: {setting.aggressive}
+{more}
+remote-control:
+    control-enable: no
+stub-zone:
+    name: "{zone}"
+    stub-addr: {authority[0]}@{authority[1]}
+"""
+LARGE_CACHE = """    msg-cache-size: 256m
+    rrset-cache-size: 512m
+    neg-cache-size: 256m"""
+
+
+@contextlib.contextmanager
+def unbound(bench, apex, authority, anchor, setting, has_large_cache):
+    address = bench.free_address()
+    more = [LARGE_CACHE] if has_large_cache else []
+    if anchor:
+        path = bench.write("anchor", anchor)
+        more.append(f"    trust-anchor-file: \"{path}\"")
+    config = bench.write("unbound.conf", UNBOUND_CONFIG.format(
+        host=address[0], port=address[1], directory=bench.directory, setting=setting,
+        zone=apex, authority=authority, more="\n".join(more)))
+    with bench.started([harness.peer("unbound"), "-d", "-c", config], "unbound") as process:
+        process.wait_for_log("start of service")
+        yield address
+
+
+def trust_anchor(apex, authority):
+    keys = harness.ask(authority, apex, DNSKEY).rdata(DNSKEY)
+    if not keys:
+        raise Failure(f"{apex} has no DNSKEY at its authority")
+    return "".join(f"{apex} DNSKEY {key[0] << 8 | key[1]} {key[2]} {key[3]}"
+                   f" {base64.b64encode(key[4:]).decode()}\n" for key in keys)
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
+        cpu = next((line.split(":")[1].strip() for line in lines
+                    if line.startswith("model name")), platform.machine())
+    return f"{cpu}, {os.cpu_count()} cores, Linux {platform.release()}"
