@@ -42,12 +42,16 @@ class Failure(Exception):
 # ---- trace and lists ----
 
 
+def open_trace(path):
+    opener = gzip.open if path.endswith(".gz") else open
+    return opener(path, "rt", encoding="ascii")
+
+
 def read_trace(path, first):
     """The first addresses of a trace, as ipaddress objects; equal ones are one object."""
     known = {}
     trace = []
-    opener = gzip.open if path.endswith(".gz") else open
-    with opener(path, "rt", encoding="ascii") as lines:
+    with open_trace(path) as lines:
         for number, line in enumerate(lines, 1):
             if len(trace) == first:
                 break
@@ -170,12 +174,12 @@ def dnsblv6d(bench, zone):
 
         yield address, count
 
-def build_store(bench, path, *arguments):
-    """A store of the list at path, with the TTLs above; arguments are for dnsblv6-zone build."""
+def build_store(bench, path, *arguments, ttl_s=TTL_S, negative_ttl_s=NEGATIVE_TTL_S):
+    """A store of the list at path; arguments are for dnsblv6-zone build."""
     store = bench.new_path("bl6.mdb")
     bench.run([bench.tool, "build", "--quiet", "--zone", ZONE, "--store", store, "--ns",
-               "ns1.example.net.", "--ignore-columns", "--ttl", str(TTL_S),
-               "--negative-ttl", str(NEGATIVE_TTL_S), *arguments, path])
+               "ns1.example.net.", "--ignore-columns", "--ttl", str(ttl_s),
+               "--negative-ttl", str(negative_ttl_s), *arguments, path])
     return store
 
 
@@ -225,9 +229,10 @@ LARGE_CACHE = """    msg-cache-size: 256m
 
 
 @contextlib.contextmanager
-def unbound(bench, apex, authority, anchor, setting, has_large_cache):
+def unbound(bench, apex, authority, anchor, setting, lines=()):
+    """lines: more of its server section."""
     address = bench.free_address()
-    more = [LARGE_CACHE] if has_large_cache else []
+    more = list(lines)
     if anchor:
         path = bench.write("anchor", anchor)
         more.append(f"    trust-anchor-file: \"{path}\"")
