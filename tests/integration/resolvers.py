@@ -154,15 +154,16 @@ def start_unbound(case, servers, anchors=(), zones=(ZONE,), lines=()):
 
 
 def split_ds(anchor):
-    """"ZONE IN DS TAG ALGORITHM TYPE DIGEST" -> the four last words."""
-    return anchor.split()[3:7]
+    """"ZONE IN DS TAG ALGORITHM TYPE DIGEST" -> the zone and the four last words."""
+    words = anchor.split()
+    return words[0], *words[3:7]
 
 
 def start_bind(case, servers, anchors, lines=()):
     """lines: of its options."""
     # named takes only addresses that an interface has; others of 127/8 no interface has.
     where = prepare(case, servers, "{} port {}; ", "127.0.0.1")
-    static = "".join('{zone} static-ds {0} {1} {2} "{3}"; '.format(*split_ds(anchor), zone=ZONE)
+    static = "".join('{0} static-ds {1} {2} {3} "{4}"; '.format(*split_ds(anchor))
                      for anchor in anchors)
     write_into(where, "hints", BIND_HINTS.format(host=case.host))
     config = write_into(where, "named.conf", BIND.format(**where, anchors=static,
@@ -183,7 +184,7 @@ def start_kresd(case, servers, anchors):
 
 def start_recursor(case, servers, anchors):
     where = prepare(case, servers, "{}:{};")
-    added = [f"addTA('{ZONE}', \"{' '.join(split_ds(anchor))}\")" for anchor in anchors]
+    added = ["addTA('{0}', \"{1} {2} {3} {4}\")".format(*split_ds(anchor)) for anchor in anchors]
     write_into(where, "anchors.lua", "\n".join(["clearTA()", *added, ""]))
     write_into(where, "recursor.conf", RECURSOR.format(**where))
     case.start([peer("pdns_recursor"), f"--config-dir={where['directory']}"], "pdns_recursor")
