@@ -39,7 +39,13 @@ enum dnsblv6_status {
 #undef X
 };
 
-/* Never NULL; static text, not to be freed. Knows -errno values as well. */
+/*
+ * Never NULL; static text, not to be freed. Knows -errno values as well. Visible: it is one of
+ * the functions of libdnsblv6 (client-lib/dnsblv6.h).
+ */
+#if defined(__GNUC__)
+__attribute__((visibility("default")))
+#endif
 const char *dnsblv6_strerror(int status);
 
 #ifdef __cplusplus
