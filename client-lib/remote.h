@@ -11,11 +11,14 @@
  * The daemon is a help and never a need: it may be absent, slow, stopped, killed or of another
  * version, and then remote_ask() refuses at once, or the callback says so, by its
  * deadline at the latest, and the caller asks DNS itself. After that no
- * connection is tried for REMOTE_RETRY_MS. A daemon that answers nothing
- * until a deadline is taken for dead: what is open fails with it, so that one
- * that hangs costs the time of one question.
+ * connection is tried for REMOTE_RETRY_MS. A daemon that says nothing at all from
+ * a request to its deadline is taken for dead: what is open fails with it, so that
+ * one that hangs costs the time of one question. An idle connection that has ended is
+ * made anew by the next question.
  *
  *     closed --remote_ask()--> open --error, silence, bad reply--> closed for REMOTE_RETRY_MS
+ *       ^                        |
+ *       +---- end, when idle ----+
  *
  * No more than CACHED_OPEN_MAX requests are on the way at once; others wait here. The
  * daemon is believed when it is root, this user, or the owner of the directory.

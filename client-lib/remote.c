@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "client-lib/remote.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* On the wire an id is a place and how often it was used, so that a late reply finds nobody. */
+#define PLACE_BITS 7
+#define PLACE_MASK (CACHED_OPEN_MAX - 1)
+
+_Static_assert(CACHED_OPEN_MAX == 1 << PLACE_BITS, "a place has PLACE_BITS");
+
+enum state { STATE_WAITING, STATE_SENT, STATE_ENDED };
+
+struct request {
+	TAILQ_ENTRY(request) link;
+	enum state state;
+	uint64_t id;
+	uint32_t wire_id; /* STATE_SENT, as is heard */
+	uint64_t heard;	  /* how many replies had come when it was sent */
+	const char *zone; /* borrowed */
+	struct dnsblv6_addr addr;
+	int64_t deadline_ms;
+	int status; /* STATE_ENDED, as is reply */
+	struct cached_reply reply;
+	remote_fn callback;
+	void *context;
+};
+
+TAILQ_HEAD(request_list, request);
+
+/*
+ * A request is in one list: waiting and sent are sorted by deadline; what is in ended
+ * waits for its callback.
+ */
+struct remote {
+	char directory[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	struct sockaddr_un address;
+	int epoll_fd;
+	int fd;		  /* -1: closed */
+	int64_t retry_ms; /* no connection is tried before */
+	int closed_errno; /* why it is closed, positive */
+	uint64_t heard;	  /* replies, of whatever request */
+	struct request_list waiting;
+	struct request_list sent;
+	struct request_list ended;
+	struct request *places[CACHED_OPEN_MAX]; /* those of sent */
+	uint32_t uses[CACHED_OPEN_MAX];
+	unsigned sent_count;
+	uint64_t last_id;
+	struct remote_stats stats;
+};
+
+/* ---- lists ---- */
+
+/* Deadlines mostly come in order, so the search is short. */
+static void insert(struct request_list *list, struct request *request)
+{
+	struct request *before = TAILQ_LAST(list, request_list);
+	while (before != NULL && before->deadline_ms > request->deadline_ms)
+		before = TAILQ_PREV(before, request_list, link);
+	if (before != NULL)
+		TAILQ_INSERT_AFTER(list, before, request, link);
+	else
+		TAILQ_INSERT_HEAD(list, request, link);
+}
+
+static void take_out(struct remote *remote, struct request *request)
+{
+	if (request->state == STATE_SENT) {
+		remote->places[request->wire_id & PLACE_MASK] = NULL;
+		remote->sent_count--;
+	}
+	struct request_list *lists[] = { [STATE_WAITING] = &remote->waiting,
+					 [STATE_SENT] = &remote->sent,
+					 [STATE_ENDED] = &remote->ended };
+	TAILQ_REMOVE(lists[request->state], request, link);
+}
+
+static void end_request(struct remote *remote, struct request *request, int status)
+{
+	take_out(remote, request);
+	request->state = STATE_ENDED;
+	request->status = status;
+	TAILQ_INSERT_TAIL(&remote->ended, request, link);
+}
+
+static void forget_list(struct request_list *list)
+{
+	struct request *request = NULL;
+	while ((request = TAILQ_FIRST(list)) != NULL) {
+		TAILQ_REMOVE(list, request, link);
+		free(request);
+	}
+}
+
+static void forget(struct remote *remote)
+{
+	forget_list(&remote->waiting);
+	forget_list(&remote->sent);
+	forget_list(&remote->ended);
+	memset(remote->places, 0, sizeof(remote->places));
+	remote->sent_count = 0;
+}
+
+/* ---- the connection ---- */
+
+static void end_all(struct remote *remote, int status)
+{
+	struct request *request = NULL;
+	while ((request = TAILQ_FIRST(&remote->sent)) != NULL)
+		end_request(remote, request, status);
+	while ((request = TAILQ_FIRST(&remote->waiting)) != NULL)
+		end_request(remote, request, status);
+}
+
+static void stay_away(struct remote *remote, int64_t now_ms, int error)
+{
+	remote->retry_ms = now_ms + REMOTE_RETRY_MS;
+	remote->closed_errno = error;
+}
+
+/* The descriptor leaves the epoll set with its last copy; a child may have one. */
+static void hang_up(struct remote *remote)
+{
+	if (remote->fd < 0)
+		return;
+	epoll_ctl(remote->epoll_fd, EPOLL_CTL_DEL, remote->fd, NULL);
+	close(remote->fd);
+	remote->fd = -1;
+	remote->stats.lost++;
+}
+
+static void lose(struct remote *remote, int64_t now_ms, int error)
+{
+	hang_up(remote);
+	stay_away(remote, now_ms, error);
+	end_all(remote, -error);
+}
+
+/* Whoever else could make a socket there could make the cache there too. */
+static int check_peer(const struct remote *remote, int fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	struct stat status;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
+	    stat(remote->directory, &status) != 0)
+		return -errno;
+	bool is_believed = peer.uid == 0 || peer.uid == geteuid() || peer.uid == status.st_uid;
+	return is_believed ? 0 : -EPERM;
+}
+
+static int open_connection(struct remote *remote)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	int ret = 0;
+	/* Never waits: with a full backlog it is EAGAIN. */
+	if (connect(fd, (const struct sockaddr *)&remote->address, sizeof(remote->address)) != 0)
+		ret = -errno;
+	if (ret == 0)
+		ret = check_peer(remote, fd);
+	struct epoll_event event = { .events = EPOLLIN };
+	if (ret == 0 && epoll_ctl(remote->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
+		ret = -errno;
+	if (ret != 0) {
+		close(fd);
+		return ret;
+	}
+	remote->fd = fd;
+	remote->stats.connected++;
+	return 0;
+}
+
+static int reopen(struct remote *remote)
+{
+	hang_up(remote);
+	return open_connection(remote);
+}
+
+static int need_connection(struct remote *remote, int64_t now_ms)
+{
+	if (remote->fd >= 0)
+		return 0;
+	if (now_ms < remote->retry_ms)
+		return -remote->closed_errno;
+	int ret = remote->epoll_fd >= 0 ? open_connection(remote) : -EMFILE;
+	if (ret != 0) {
+		stay_away(remote, now_ms, -ret);
+		return ret;
+	}
+	return 0;
+}
+
+/* ---- life ---- */
+
+int remote_new(const char *directory, struct remote **ret_remote)
+{
+	struct remote *remote = calloc(1, sizeof(*remote));
+	if (remote == NULL)
+		return -ENOMEM;
+	TAILQ_INIT(&remote->waiting);
+	TAILQ_INIT(&remote->sent);
+	TAILQ_INIT(&remote->ended);
+	remote->fd = -1;
+	remote->epoll_fd = -1;
+	remote->retry_ms = INT64_MIN;
+	remote->address.sun_family = AF_UNIX;
+	int size = snprintf(remote->address.sun_path, sizeof(remote->address.sun_path),
+			    "%s/" CACHED_SOCKET, directory);
+	int ret = size < (int)sizeof(remote->address.sun_path) ? 0 : -ENAMETOOLONG;
+	if (ret == 0) {
+		snprintf(remote->directory, sizeof(remote->directory), "%s", directory);
+		remote->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+		ret = remote->epoll_fd >= 0 ? 0 : -errno;
+	}
+	if (ret != 0) {
+		remote_free(remote);
+		return ret;
+	}
+	*ret_remote = remote;
+	return 0;
+}
+
+void remote_free(struct remote *remote)
+{
+	if (remote == NULL)
+		return;
+	forget(remote);
+	if (remote->fd >= 0)
+		close(remote->fd);
+	if (remote->epoll_fd >= 0)
+		close(remote->epoll_fd);
+	free(remote);
+}
+
+int remote_after_fork(struct remote *remote)
+{
+	forget(remote);
+	/* Not hang_up(): the epoll set is the parent's, too. */
+	if (remote->fd >= 0)
+		close(remote->fd);
+	remote->fd = -1;
+	if (remote->epoll_fd >= 0)
+		close(remote->epoll_fd);
+	remote->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	return remote->epoll_fd >= 0 ? 0 : -errno;
+}
+
+void remote_get_stats(const struct remote *remote, struct remote_stats *ret_stats)
+{
+	*ret_stats = remote->stats;
+}
+
+/* ---- requests ---- */
+
+static unsigned find_place(const struct remote *remote)
+{
+	unsigned place = 0;
+	while (remote->places[place] != NULL)
+		place++;
+	return place;
+}
+
+/* A quarter is left for the way back, so that the daemon and not the clock says that it is late. */
+static uint32_t share_of_daemon(int64_t left_ms)
+{
+	int64_t share_ms = left_ms - left_ms / 4;
+	if (share_ms < 1)
+		return 1;
+	return share_ms < CACHED_TIMEOUT_MAX ? (uint32_t)share_ms : CACHED_TIMEOUT_MAX;
+}
+
+/* 0, -EAGAIN when the socket is full, or why the connection is lost. */
+static int send_request(struct remote *remote, struct request *request, int64_t now_ms)
+{
+	unsigned place = find_place(remote);
+	struct cached_request message = {
+		.id = (remote->uses[place] + 1) << PLACE_BITS | place,
+		.addr = request->addr,
+		.timeout_ms = share_of_daemon(request->deadline_ms - now_ms),
+		.zone = request->zone,
+		.zone_size = strlen(request->zone),
+	};
+	uint8_t bytes[CACHED_REQUEST_MAX];
+	int size = cached_encode_request(&message, bytes);
+	if (size < 0) {
+		end_request(remote, request, size); /* a name that no daemon has */
+		return 0;
+	}
+	if (send(remote->fd, bytes, (size_t)size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		return errno == EINTR || errno == ENOBUFS ? -EAGAIN : -errno;
+	remote->uses[place]++;
+	request->wire_id = message.id;
+	TAILQ_REMOVE(&remote->waiting, request, link);
+	request->state = STATE_SENT;
+	request->heard = remote->heard;
+	insert(&remote->sent, request);
+	remote->places[place] = request;
+	remote->sent_count++;
+	return 0;
+}
+
+/* A full socket is tried again with the next reply: there is one to come, or nobody reads it. */
+static void send_waiting(struct remote *remote, int64_t now_ms)
+{
+	bool is_idle = remote->sent_count == 0;
+	while (remote->fd >= 0 && remote->sent_count < CACHED_OPEN_MAX &&
+	       !TAILQ_EMPTY(&remote->waiting)) {
+		int ret = send_request(remote, TAILQ_FIRST(&remote->waiting), now_ms);
+		if (ret == -EAGAIN)
+			return;
+		if (ret == 0)
+			continue;
+		/* A daemon that was restarted while we had nothing to say to it. */
+		if (!is_idle || reopen(remote) != 0)
+			lose(remote, now_ms, -ret);
+		is_idle = false;
+	}
+}
+
+int remote_ask(struct remote *remote, const char *zone, struct dnsblv6_addr addr, int64_t now_ms,
+	       int64_t deadline_ms, remote_fn callback, void *context, uint64_t *ret_id)
+{
+	size_t zone_size = strlen(zone);
+	if (zone_size < 1 || zone_size > CACHED_ZONE_MAX || deadline_ms <= now_ms)
+		return -EINVAL;
+	int ret = need_connection(remote, now_ms);
+	if (ret != 0)
+		return ret;
+	struct request *request = calloc(1, sizeof(*request));
+	if (request == NULL)
+		return -ENOMEM;
+	request->id = ++remote->last_id;
+	request->zone = zone;
+	request->addr = addr;
+	request->deadline_ms = deadline_ms;
+	request->callback = callback;
+	request->context = context;
+	insert(&remote->waiting, request);
+	remote->stats.asked++;
+	*ret_id = request->id;
+	/* When this loses the connection, the callback tells it. */
+	send_waiting(remote, now_ms);
+	return 0;
+}
+
+static struct request *find_request(const struct remote *remote, uint64_t id)
+{
+	const struct request_list *lists[] = { &remote->waiting, &remote->sent, &remote->ended };
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		struct request *request = NULL;
+		TAILQ_FOREACH(request, lists[i], link)
+		{
+			if (request->id == id)
+				return request;
+		}
+	}
+	return NULL;
+}
+
+void remote_cancel(struct remote *remote, uint64_t id)
+{
+	struct request *request = find_request(remote, id);
+	if (request == NULL)
+		return;
+	take_out(remote, request);
+	free(request);
+}
+
+/* ---- replies and time ---- */
+
+static int status_of(enum cached_outcome outcome)
+{
+	switch (outcome) {
+	case CACHED_LATE:
+		return -ETIMEDOUT;
+	case CACHED_NO_ZONE:
+		return -ENOENT;
+	case CACHED_BUSY:
+		return -EBUSY;
+	default:
+		return 0;
+	}
+}
+
+/* A reply that nobody waits for came too late, or to a request that was cancelled. */
+static void take_reply(struct remote *remote, const struct cached_reply *reply)
+{
+	struct request *request = remote->places[reply->id & PLACE_MASK];
+	remote->heard++;
+	if (request == NULL || request->wire_id != reply->id)
+		return;
+	request->reply = *reply;
+	end_request(remote, request, status_of(reply->outcome));
+}
+
+/* The end of an idle connection says nothing of the daemon that comes next. */
+static void take_end(struct remote *remote, int64_t now_ms, int error)
+{
+	if (remote->sent_count == 0 && TAILQ_EMPTY(&remote->waiting))
+		hang_up(remote);
+	else
+		lose(remote, now_ms, error);
+}
+
+/* More than CACHED_OPEN_MAX come next time: the rest of the engine has its turn in between. */
+static void receive(struct remote *remote, int64_t now_ms)
+{
+	for (unsigned i = 0; i < CACHED_OPEN_MAX && remote->fd >= 0; i++) {
+		uint8_t bytes[CACHED_REPLY_SIZE + 1];
+		struct cached_reply reply;
+		ssize_t size = recv(remote->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+		if (size < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (size <= 0)
+			take_end(remote, now_ms, size < 0 ? errno : ECONNRESET);
+		else if (cached_decode_reply(bytes, (size_t)size, &reply) != 0)
+			lose(remote, now_ms, EPROTO);
+		else
+			take_reply(remote, &reply);
+	}
+}
+
+static bool is_over(const struct request *request, int64_t now_ms)
+{
+	return request != NULL && request->deadline_ms <= now_ms;
+}
+
+/* Not one reply since a request was sent, to whichever: then nobody is at work there. */
+static void take_time(struct remote *remote, int64_t now_ms)
+{
+	struct request *request = TAILQ_FIRST(&remote->sent);
+	if (is_over(request, now_ms) && request->heard == remote->heard)
+		lose(remote, now_ms, ETIMEDOUT);
+	while (is_over(TAILQ_FIRST(&remote->sent), now_ms))
+		end_request(remote, TAILQ_FIRST(&remote->sent), -ETIMEDOUT);
+	while (is_over(TAILQ_FIRST(&remote->waiting), now_ms))
+		end_request(remote, TAILQ_FIRST(&remote->waiting), -ETIMEDOUT);
+}
+
+/* Only what has ended by now: what a callback asks has its callback next time. */
+static void call_back(struct remote *remote)
+{
+	uint64_t last_id = remote->last_id;
+	struct request *request = NULL;
+	while ((request = TAILQ_FIRST(&remote->ended)) != NULL && request->id <= last_id) {
+		TAILQ_REMOVE(&remote->ended, request, link);
+		remote->stats.answered += request->status == 0;
+		remote->stats.late += request->status == -ETIMEDOUT;
+		request->callback(request->context, request->status,
+				  request->status == 0 ? &request->reply : NULL);
+		free(request);
+	}
+}
+
+int remote_fd(const struct remote *remote)
+{
+	return remote->epoll_fd;
+}
+
+int64_t remote_next_ms(const struct remote *remote)
+{
+	if (!TAILQ_EMPTY(&remote->ended))
+		return INT64_MIN;
+	int64_t next_ms = INT64_MAX;
+	const struct request_list *lists[] = { &remote->waiting, &remote->sent };
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		const struct request *first = TAILQ_FIRST(lists[i]);
+		if (first != NULL && first->deadline_ms < next_ms)
+			next_ms = first->deadline_ms;
+	}
+	return next_ms;
+}
+
+void remote_process(struct remote *remote, int64_t now_ms)
+{
+	receive(remote, now_ms);
+	take_time(remote, now_ms);
+	send_waiting(remote, now_ms);
+	call_back(remote);
+}
