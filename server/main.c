@@ -16,11 +16,11 @@
 
 #include "lib/common/log.h"
 #include "lib/common/options.h"
+#include "lib/common/systemd.h"
 #include "server/control.h"
 #include "server/listener.h"
 #include "server/parent.h"
 #include "server/settings.h"
-#include "server/systemd.h"
 
 static const char context[] = "dnsblv6d";
 

@@ -17,11 +17,11 @@
 #include <unistd.h>
 
 #include "lib/common/log.h"
+#include "lib/common/systemd.h"
 #include "lib/common/version.h"
 #include "server/board.h"
 #include "server/catalog.h"
 #include "server/report.h"
-#include "server/systemd.h"
 #include "server/talkers.h"
 #include "server/tally.h"
 #include "server/worker.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "server/systemd.h"
+#include "lib/common/systemd.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
 /*
  * systemd.h - what a service manager says to us, and we to it.
  *
- * Flow: main.c takes the sockets that were passed, for listener.c to look at;
- *       parent.c says when it is ready, reloads and stops.
+ * Flow: main() of a daemon takes the sockets that were passed; whoever runs its
+ *       loop says when it is ready, reloads and stops.
  *
  * Both protocols are a few lines of environment and one datagram, so no library
  * is linked for them: sd_listen_fds(3) and sd_notify(3) say what they are.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The words of a service manager, said by this test; real sockets and a real
 // server are in tests/integration/test_systemd.py.
-#include "server/systemd.h"
+#include "lib/common/systemd.h"
 
 #include <catch2/catch.hpp>
 
@@ -61,7 +61,7 @@ class Manager
 
 } // namespace
 
-TEST_CASE("without a service manager there are no sockets and nobody to tell", "[server][systemd]")
+TEST_CASE("without a service manager there are no sockets and nobody to tell", "[common][systemd]")
 {
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDS");
@@ -70,14 +70,14 @@ TEST_CASE("without a service manager there are no sockets and nobody to tell", "
 	CHECK(systemd_notify("READY=1") == 0);
 }
 
-TEST_CASE("sockets for another process are not ours", "[server][systemd]")
+TEST_CASE("sockets for another process are not ours", "[common][systemd]")
 {
 	CHECK(take(std::to_string(getppid()), "2") == 0);
 	CHECK(take("", "2") == 0);
 	CHECK(take("x", "2") == 0);
 }
 
-TEST_CASE("a number of sockets that is none is refused", "[server][systemd]")
+TEST_CASE("a number of sockets that is none is refused", "[common][systemd]")
 {
 	const std::string own = std::to_string(getpid());
 	CHECK(take(own, "") == -EINVAL);
@@ -88,7 +88,7 @@ TEST_CASE("a number of sockets that is none is refused", "[server][systemd]")
 	CHECK(take(own, "0") == 0);
 }
 
-TEST_CASE("sockets are passed once, and to no program that is run later", "[server][systemd]")
+TEST_CASE("sockets are passed once, and to no program that is run later", "[common][systemd]")
 {
 	const int before = fcntl(SYSTEMD_FIRST_FD, F_GETFD);
 	int made = -1;
@@ -109,12 +109,12 @@ TEST_CASE("sockets are passed once, and to no program that is run later", "[serv
 		fcntl(SYSTEMD_FIRST_FD, F_SETFD, before);
 }
 
-TEST_CASE("sockets that are not there are an error", "[server][systemd]")
+TEST_CASE("sockets that are not there are an error", "[common][systemd]")
 {
 	CHECK(take(std::to_string(getpid()), std::to_string(SYSTEMD_SOCKETS_MAX)) == -EBADF);
 }
 
-TEST_CASE("the service manager hears every state in one datagram", "[server][systemd]")
+TEST_CASE("the service manager hears every state in one datagram", "[common][systemd]")
 {
 	const Manager manager;
 	CHECK(systemd_notify("READY=1\nSTATUS=zones=2") == 0);
@@ -126,7 +126,7 @@ TEST_CASE("the service manager hears every state in one datagram", "[server][sys
 }
 
 TEST_CASE("a service manager that is not there is an error, and not waited for",
-	  "[server][systemd]")
+	  "[common][systemd]")
 {
 	for (const char *path :
 	     { "/nonexistent/notify", "@dnsblv6-nobody", "relative", "@", "/" }) {
