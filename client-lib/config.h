@@ -14,7 +14,34 @@
  * 127.0.0.2, 127.0.0.[2..11], 127.0.[0;1].[1..255]. A listing that a bitmap
  * tells counts as 127.0.0.2, which is what RFC 5782 has zones answer.
  *
- * The struct is the caller's, without pointers; a copy is a copy.
+ * Text in, values out: config_set() refuses a word or takes it, config_finish()
+ * looks at what belongs together. Only then are the modes of zones and the trust
+ * in servers what they should be. The keys, what they take and at first are:
+ *
+ *     zones             entries, divided by blanks or commas; none
+ *     threshold         1 to 64000000; 1
+ *     servers           ADDRESS[@PORT] ..., up to 8; those of resolv-conf
+ *     trusted           ADDRESS ... whose AD is believed, beside loopback; or "none": nobody's
+ *     on-failure        open, closed, defer, or NAME= and one of them ...; open
+ *     mode              auto, bitmap, classic, or NAME= and one of them ...; auto
+ *     cache-size        bytes, or with K, M, G: 8K to 64G; 4M
+ *     shared            absolute path of a directory, up to 90 bytes, or ""
+ *     role              client, writer; client
+ *     min-ttl           1 s to 1 h; 5 s
+ *     max-ttl           1 s to 7 d; 1 d
+ *     max-negative-ttl  1 s to 7 d; 1 h
+ *     failure-ttl       5 s to 30 s; 10 s
+ *     max-stale         0 to 7 d; 3 h
+ *     prefetch          0 to 90 (%); 10
+ *     probe-interval    0, or 1 m to 7 d; 15 m
+ *     max-requests      1 to 65536; 4096
+ *     attempt-timeout   20 ms to 30 s; 500 ms
+ *     mixed-case        yes, no; no
+ *     ranges            yes, no; yes
+ *     resolv-conf       absolute path; /etc/resolv.conf
+ *
+ * The struct is the caller's, without pointers; a copy is a copy. Nothing here allocates or
+ * locks; config_finish() alone reads a file.
  */
 
 #include "lib/format/name.h"
@@ -33,6 +60,7 @@ extern "C" {
 #define CONFIG_SERVERS_MAX 8
 #define CONFIG_TEXT_MAX	   256
 #define CONFIG_ERROR_MAX   256
+#define CONFIG_SHARED_MAX  90 /* bytes of a directory; a socket in it has 107 for its path */
 
 enum config_failure {
 	CONFIG_OPEN,   /* a zone without an answer lists nothing */
@@ -67,7 +95,15 @@ struct config_zone {
 
 struct config_server {
 	struct sockaddr_in6 address; /* IPv4 is IPv4-mapped; port in network order */
-	bool is_trusted;	     /* its AD bit is believed: loopback, or named in "trusted" */
+	bool is_trusted; /* its AD bit is believed: loopback, named in "trusted", or trust-ad */
+};
+
+/* What "mode" and "on-failure" said of one zone, which may be set later. */
+struct config_policy {
+	char text[CONFIG_TEXT_MAX]; /* its name; "" for all zones */
+	bool has_mode, has_failure;
+	enum config_mode mode;
+	enum config_failure on_failure;
 };
 
 struct config {
@@ -94,19 +130,29 @@ struct config {
 	bool mixed_case;	     /* draft-vixie-dnsext-dns0x20 */
 	bool use_ranges;	     /* NSEC ranges of secure answers */
 	char resolv_conf[CONFIG_TEXT_MAX];
+
+	/* As they were set, for config_finish(). */
+	struct config_policy policies[1 + CONFIG_ZONES_MAX]; /* the first is for all zones */
+	unsigned policy_count;
+	struct sockaddr_in6 trusted[CONFIG_SERVERS_MAX];
+	unsigned trusted_count;
+	bool trusts_nobody;
 };
 
 void config_init(struct config *config);
 
 /*
- * One key. 0, -EINVAL with one line in ret_error (CONFIG_ERROR_MAX bytes) that
- * names key, word and reason; nothing is changed then. "zones" replaces what
- * was set before; "mode" and "on-failure" take a word for all zones, or
- * NAME=WORD for one, and may come before or after "zones".
+ * One key. 0, -EINVAL with one line of printable ASCII in ret_error (CONFIG_ERROR_MAX
+ * bytes) that names key, word and what is permitted; nothing is changed then. A key that
+ * is set again replaces what it had; "mode" and "on-failure" take a word for all zones, or
+ * NAME=WORD for one, which counts more and is added, and may come before or after "zones".
  */
 int config_set(struct config *config, const char *key, const char *value, char *ret_error);
 
-/* Servers of resolv.conf when none were set; 127.0.0.1 when it has none. -EINVAL without zones. */
+/*
+ * Servers of resolv.conf when none were set; 127.0.0.1 when it has none. -EINVAL without
+ * zones, or for values that do not go together.
+ */
 int config_finish(struct config *config, char *ret_error);
 
 /* Keys in the order of the manual: index 0, 1, ...; NULL behind the last. */
