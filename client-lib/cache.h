@@ -11,7 +11,8 @@
  * atomics, and one of them carries a checksum over the others: a torn write, a
  * write whose writer was killed, a damaged page, all read as a miss. Two writers of one slot
  * make a miss at worst. The table may be private, shared with forked children
- * (it always is), or a file that other processes map read-only.
+ * (it always is), or a file that other processes map read-only. By chance one torn
+ * slot in 2^24 has a checksum that fits.
  *
  *     OFFSET  SIZE  DESCRIPTION of a slot
  *        0      8   key: zone (6 bits), family and kind of key (1), block or hash (57)
@@ -62,7 +63,7 @@ struct cache_key {
 
 /* The /25 or /57 of addr. zone is below CACHE_ZONES_MAX. */
 struct cache_key cache_key_block(unsigned zone, struct dnsblv6_addr addr);
-/* One address, for classic answers: IPv4 exactly, IPv6 as 57 bits of a hash with the table's seed.
+/* One address, for classic answers: IPv4 exactly, IPv6 as 56 bits of a hash with the table's seed.
  */
 struct cache_key cache_key_address(const struct cache *cache, unsigned zone,
 				   struct dnsblv6_addr addr);
@@ -70,8 +71,9 @@ struct cache_key cache_key_address(const struct cache *cache, unsigned zone,
 struct cache_key cache_key_range(unsigned zone, bool is_ipv4, unsigned level, uint64_t index);
 
 /*
- * A table of at most size_bytes, header included, at least CACHE_SIZE_MIN; what
- * is mapped is exactly that and does not grow. Shared with children. -ENOMEM, -EINVAL.
+ * A table of at most size_bytes, header (640 bytes) included, at least CACHE_SIZE_MIN, in
+ * whole pages of 4 kB. All of it is taken at once: nothing grows later, and a
+ * look-up causes no page fault. 129 bytes a set. Shared with children. -ENOMEM, -EINVAL.
  */
 #define CACHE_SIZE_MIN 8192
 int cache_new(uint64_t size_bytes, struct cache **ret_cache);
@@ -81,7 +83,10 @@ void cache_free(struct cache *cache);
  * The table as a file, for dnsblv6-cached: made beside path and renamed over it,
  * mode 0644, its blocks allocated at once so that a full disk is told here (-ENOSPC) and not
  * by SIGBUS. zones are the names whose indices keys use, in presentation form. A table that is
- * there and fits (version, size, zones, owner) is taken over with what it holds.
+ * there and fits (version, size, zones, owner, and made since the machine started) is taken over
+ * with what it holds. Its writer holds a lock on PATH.lock, mode 0600, until he ends in any way;
+ * a second one gets -EBUSY. The directory must be writable by its owner alone.
+ * cache_free() leaves the file, retired: not current for anybody until a writer takes it over.
  */
 int cache_create_file(const char *path, uint64_t size_bytes, const char *const *zones,
 		      unsigned zone_count, struct cache **ret_cache);
