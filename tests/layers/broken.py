@@ -18,6 +18,7 @@ import walls
 SAMPLE_HEADER = {
     "lmdb": "lmdb.h", "knot": "libknot/libknot.h", "dnssec": "libdnssec/key.h",
     "crypto": "openssl/evp.h", "uv": "uv.h", "z": "zlib.h", "catch2": "catch2/catch.hpp",
+    "dnsblv6": "dnsblv6.h", "seccomp": "seccomp.h",
 }
 SAMPLE_SYMBOL = {"lmdb": "mdb_env_create", "knot": "knot_pkt_new", "crypto": "EVP_DigestSign",
                  "uv": "uv_run", "z": "inflate"}
@@ -163,6 +164,17 @@ class Links(Scratch):
                 is_reported = any(line.startswith(f"{row_name}/user.c: links {symbol(used)}()")
                                   for line in crossings)
                 self.assertEqual(is_reported, used not in walls.ROWS[row_name].project)
+
+    def test_the_public_functions_of_the_client_library_are_for_those_who_may_use_it(self):
+        self.compile("client-lib", "cache.c", "void dnsblv6_peek(void) {} void cache_get(void) {}")
+        for row_name in ("client-lib/lookup", "client-lib/examples", "server"):
+            self.compile(row_name, "user.c",
+                         "void use(void) { dnsblv6_peek(); cache_get(); }")
+        self.assertEqual([line.split(" of ")[0] for line in self.crossings()],
+                         ["client-lib/examples/user.c: links cache_get()",
+                          "client-lib/lookup/user.c: links cache_get()",
+                          "server/user.c: links cache_get()",
+                          "server/user.c: links dnsblv6_peek()"])
 
     def test_a_program_that_loads_a_library_its_row_does_not_permit_is_refused(self):
         for row_name in ("client-lib", "server"):

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "client-lib/lookup/lookup.h"
+
+#include <stdarg.h>
+#include <sysexits.h>
+
+int lookup_fail(int status, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	fputs(LOOKUP_PROGRAM ": ", stderr);
+	vfprintf(stderr, format, arguments);
+	fputc('\n', stderr);
+	va_end(arguments);
+	return status;
+}
+
+int lookup_status(const struct lookup_tally *tally)
+{
+	if (fflush(stdout) != 0 || ferror(stdout))
+		return lookup_fail(EX_IOERR, "standard output: not written");
+	if (tally->has_bad)
+		return EX_DATAERR;
+	if (tally->has_listed)
+		return 0;
+	return tally->has_unknown ? EX_UNAVAILABLE : 1;
+}
+
+void lookup_load_zones(struct lookup *lookup)
+{
+	lookup->zone_count = 0;
+	while (lookup->zone_count < LOOKUP_ZONES_MAX &&
+	       dnsblv6_zone_get(lookup->client, lookup->zone_count,
+				&lookup->zones[lookup->zone_count]) == 0)
+		lookup->zone_count++;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "client-lib/lookup/print.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool is_in(uint64_t set, unsigned entry)
+{
+	return (set >> entry & 1) != 0;
+}
+
+/* Is the entry in set, and none before it of the same zone? */
+static bool is_first(const struct lookup *lookup, uint64_t set, unsigned entry)
+{
+	for (unsigned i = 0; i < entry; i++) {
+		if (is_in(set, i) && strcmp(lookup->zones[i].name, lookup->zones[entry].name) == 0)
+			return false;
+	}
+	return is_in(set, entry);
+}
+
+void print_names(FILE *file, const struct lookup *lookup, uint64_t set, const char *behind_each)
+{
+	const char *between = "";
+
+	for (unsigned i = 0; i < lookup->zone_count; i++) {
+		if (!is_first(lookup, set, i))
+			continue;
+		fprintf(file, "%s%s%s", between, lookup->zones[i].name, behind_each);
+		between = ",";
+	}
+}
+
+void print_json_text(FILE *file, const char *text)
+{
+	putc('"', file);
+	for (; *text != '\0'; text++) {
+		unsigned char byte = (unsigned char)*text;
+
+		if (byte == '"' || byte == '\\')
+			fprintf(file, "\\%c", byte);
+		else if (byte < 0x20 || byte >= 0x7f)
+			fprintf(file, "\\u%04x", byte);
+		else
+			putc(byte, file);
+	}
+	putc('"', file);
+}
+
+static void print_json_names(const struct lookup *lookup, const char *key, uint64_t set)
+{
+	const char *between = "";
+
+	printf(",\"%s\":[", key);
+	for (unsigned i = 0; i < lookup->zone_count; i++) {
+		if (!is_first(lookup, set, i))
+			continue;
+		fputs(between, stdout);
+		print_json_text(stdout, lookup->zones[i].name);
+		between = ",";
+	}
+	putchar(']');
+}
+
+static void print_json_verdict(const struct lookup *lookup, const char *address,
+			       const struct dnsblv6_result *result, const char *reason)
+{
+	printf("{\"address\":\"%s\",\"verdict\":\"%s\",\"score\":%" PRId32, address,
+	       dnsblv6_verdict_name(result->verdict), result->score);
+	print_json_names(lookup, "listed", result->zones_listed);
+	print_json_names(lookup, "answered", result->zones_answered);
+	print_json_names(lookup, "failed", result->zones_failed);
+	print_json_names(lookup, "stale", result->zones_stale);
+	print_json_names(lookup, "secure", result->zones_secure);
+	print_json_names(lookup, "cached", result->zones_cached);
+	printf(",\"ttl_s\":%" PRIu32 ",\"elapsed_us\":%" PRIu32 ",\"queries\":%" PRIu32,
+	       result->ttl_s, result->elapsed_us, result->queries);
+	if (reason != NULL) {
+		fputs(",\"reason\":", stdout);
+		print_json_text(stdout, reason);
+	}
+	puts("}");
+}
+
+void print_verdict(const struct lookup *lookup, const struct dnsblv6_ip *ip,
+		   const struct dnsblv6_result *result, const char *reason)
+{
+	char address[DNSBLV6_IP_TEXT_SIZE];
+
+	dnsblv6_ip_format(ip, address);
+	if (lookup->is_json) {
+		print_json_verdict(lookup, address, result, reason);
+		return;
+	}
+	printf(lookup->is_terminal ? "%-15s  %-7s  %3" PRId32 "  " : "%s\t%s\t%" PRId32 "\t",
+	       address, dnsblv6_verdict_name(result->verdict), result->score);
+	print_names(stdout, lookup, result->zones_listed, "");
+	if (result->zones_listed != 0 && result->zones_failed != 0)
+		putchar(',');
+	print_names(stdout, lookup, result->zones_failed, "?");
+	if (result->zones_listed == 0 && result->zones_failed == 0)
+		putchar('-');
+	if (reason != NULL)
+		printf(lookup->is_terminal ? "  %s" : "\t%s", reason);
+	putchar('\n');
+}
+
+void print_zone(const struct lookup *lookup, const struct dnsblv6_zone_info *info)
+{
+	const char *state = dnsblv6_zone_state_name(info->state);
+	const char *mode = info->is_bitmap ? "bitmap" : "classic";
+
+	if (lookup->is_json) {
+		fputs("{\"zone\":", stdout);
+		print_json_text(stdout, info->name);
+		printf(",\"state\":\"%s\",\"mode\":\"%s\",\"weight\":%" PRId32
+		       ",\"state_age_s\":%" PRIu32 ",\"asked\":%" PRIu64 ",\"failures\":%" PRIu64
+		       "}\n",
+		       state, mode, info->weight, info->state_age_s, info->asked, info->failures);
+		return;
+	}
+	printf(lookup->is_terminal ? "%-32s  %-15s  %-7s  %4" PRId32 "  %6" PRIu64 "  %8" PRIu64
+				     "  %6" PRIu32 "\n"
+				   : "%s\t%s\t%s\t%" PRId32 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu32
+				     "\n",
+	       info->name, state, mode, info->weight, info->asked, info->failures,
+	       info->state_age_s);
+}

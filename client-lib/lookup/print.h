@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * print.h - verdicts as lines: tabs for programs, columns for eyes, JSON (RFC 8259).
+ *
+ * Flow: verdicts.c, health.c, decode.c -> print.c -> standard output
+ */
+
+#include "client-lib/lookup/lookup.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* reason may be NULL. One line, not flushed. */
+void print_verdict(const struct lookup *lookup, const struct dnsblv6_ip *ip,
+		   const struct dnsblv6_result *result, const char *reason);
+
+/* One line for the entry that info is about. */
+void print_zone(const struct lookup *lookup, const struct dnsblv6_zone_info *info);
+
+/* "text" with its quotes, so that any bytes make valid JSON. */
+void print_json_text(FILE *file, const char *text);
+
+/* Names of the entries in set, commas between them; each name once. Nothing for an empty one. */
+void print_names(FILE *file, const struct lookup *lookup, uint64_t set, const char *behind_each);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * verdicts.h - dnsblv6-lookup itself: addresses in, verdict lines out.
+ *
+ * Flow: input.c -> verdicts_run() -> dnsblv6_check_batch(), or with --trace one
+ *       dnsblv6_check() each, and what it did -> print.c
+ */
+
+#include "client-lib/lookup/input.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The exit status. Lines are flushed before it waits for more addresses. */
+int verdicts_run(struct lookup *lookup, struct input *input);
+
+/* A dnsblv6_log_fn for --trace: lines of the library on standard error. */
+void verdicts_trace_line(void *context, int level, const char *line);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,342 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+--[[
+dnsblv6.lua - libdnsblv6 for LuaJIT, which rspamd is built with.
+
+    local dnsblv6 = require "dnsblv6"
+
+    local client = assert(dnsblv6.new{ zones = "bl6.example*2 bl.example", threshold = 2 })
+    local result = client:peek("192.0.2.66") or client:check("192.0.2.66", 200)
+    if result and result.verdict == "listed" then
+        print(client:reason("192.0.2.66", result), table.concat(result.listed, " "))
+    end
+
+Options are those of libdnsblv6(3), with "_" or "-". Times are milliseconds. What can
+fail returns nil and a text, as Lua has it. A client is ended when it is collected; one
+that has called submit() must be ended with client:close().
+
+In rspamd make the client when the configuration is loaded: the workers then share
+its cache. peek() never waits and is all that most messages need. check() stops the worker
+while it waits, so give it little time, or let submit() ask for what peek() does not
+know, and process() in a timer call back.
+
+The library is looked for as libdnsblv6.so.0, or where the environment variable
+DNSBLV6_LIBRARY says.
+]]
+
+local has_ffi, ffi = pcall(require, "ffi")
+if not has_ffi then
+  error("dnsblv6 needs LuaJIT, whose module ffi is not there: " .. tostring(ffi), 0)
+end
+
+ffi.cdef [[
+struct dnsblv6;
+struct dnsblv6_ip { uint8_t bytes[16]; };
+struct dnsblv6_result {
+  int32_t verdict, score;
+  uint64_t zones_listed, zones_answered, zones_failed, zones_stale, zones_secure, zones_cached;
+  uint32_t ttl_s, elapsed_us, queries, reserved[15];
+};
+struct dnsblv6_zone_info {
+  char name[256];
+  int32_t weight, state, is_bitmap;
+  uint32_t state_age_s;
+  uint64_t asked, failures;
+  uint32_t reserved[24];
+};
+typedef void (*dnsblv6_fn)(void *context, const struct dnsblv6_result *result);
+int dnsblv6_new(struct dnsblv6 **ret_client);
+int dnsblv6_set(struct dnsblv6 *client, const char *key, const char *value);
+int dnsblv6_start(struct dnsblv6 *client);
+const char *dnsblv6_error(const struct dnsblv6 *client);
+void dnsblv6_free(struct dnsblv6 *client);
+int dnsblv6_ip_parse(const char *text, struct dnsblv6_ip *ret_ip);
+const char *dnsblv6_verdict_name(int verdict);
+int dnsblv6_peek(const struct dnsblv6 *client, const struct dnsblv6_ip *ip,
+                 struct dnsblv6_result *ret_result);
+int dnsblv6_check(struct dnsblv6 *client, const struct dnsblv6_ip *ip, int timeout_ms,
+                  struct dnsblv6_result *ret_result);
+int dnsblv6_fd(struct dnsblv6 *client);
+int dnsblv6_timeout_ms(struct dnsblv6 *client);
+int dnsblv6_submit(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
+                   int timeout_ms, dnsblv6_fn callback, void *context, uint64_t *ret_id);
+int dnsblv6_process(struct dnsblv6 *client);
+int dnsblv6_reason(struct dnsblv6 *client, const struct dnsblv6_ip *ip,
+                   const struct dnsblv6_result *result, int timeout_ms, char *ret_text,
+                   size_t size);
+int dnsblv6_qname(const struct dnsblv6_ip *ip, const char *kind, const char *zone,
+                  char *ret_name, size_t size);
+const char *dnsblv6_zone_state_name(int state);
+int dnsblv6_zone_get(struct dnsblv6 *client, unsigned index, struct dnsblv6_zone_info *ret_info);
+int dnsblv6_probe(struct dnsblv6 *client, int timeout_ms);
+int dnsblv6_stat_get(struct dnsblv6 *client, unsigned index, const char **ret_name,
+                     uint64_t *ret_value);
+const char *dnsblv6_strerror(int status);
+const char *dnsblv6_version(void);
+]]
+
+local lib = ffi.load(os.getenv("DNSBLV6_LIBRARY") or "libdnsblv6.so.0")
+
+local EAGAIN, ENOENT = -11, -2
+local TIMEOUT_MS = 5000
+local TEXT_SIZE = 512
+local SETS = { "listed", "answered", "failed", "stale", "secure", "cached" }
+
+local M = {}
+local Client = {}
+Client.__index = Client
+
+local function text_of(status)
+  return ffi.string(lib.dnsblv6_strerror(status))
+end
+
+local function parse(address)
+  local ip = ffi.new("struct dnsblv6_ip")
+  if lib.dnsblv6_ip_parse(address, ip) < 0 then
+    return nil, tostring(address) .. ": not an address"
+  end
+  return ip
+end
+
+-- ---- values ----
+
+-- Names of the entries in a set of bits, each once.
+local function names_of(bits, zones)
+  local names, seen = {}, {}
+  for _, name in ipairs(zones) do
+    if bits % 2 == 1 and not seen[name] then
+      names[#names + 1] = name
+      seen[name] = true
+    end
+    bits = bits / 2 -- unsigned 64 bits: whole
+  end
+  return names
+end
+
+local function result_of(raw, zones)
+  local copy = ffi.new("struct dnsblv6_result")
+  ffi.copy(copy, raw, ffi.sizeof(copy))
+  local result = {
+    raw = copy,
+    verdict = ffi.string(lib.dnsblv6_verdict_name(copy.verdict)),
+    score = copy.score,
+    ttl_s = copy.ttl_s,
+    elapsed_us = copy.elapsed_us,
+    queries = copy.queries,
+  }
+  for _, set in ipairs(SETS) do
+    result[set] = names_of(copy["zones_" .. set], zones)
+  end
+  return result
+end
+
+-- ---- a handle ----
+
+local function set_all(handle, options)
+  for key, value in pairs(options) do
+    if type(value) == "boolean" then
+      value = value and "yes" or "no"
+    end
+    if lib.dnsblv6_set(handle, (key:gsub("_", "-")), tostring(value)) < 0 then
+      return nil, ffi.string(lib.dnsblv6_error(handle))
+    end
+  end
+  if lib.dnsblv6_start(handle) < 0 then
+    return nil, ffi.string(lib.dnsblv6_error(handle))
+  end
+  return true
+end
+
+function M.new(options)
+  local out = ffi.new("struct dnsblv6 *[1]")
+  local status = lib.dnsblv6_new(out)
+  if status < 0 then
+    return nil, text_of(status)
+  end
+  local handle = ffi.gc(out[0], lib.dnsblv6_free)
+  local is_set, why = set_all(handle, options)
+  if not is_set then
+    return nil, why
+  end
+  local client = setmetatable({ handle = handle, names = {}, callbacks = {} }, Client)
+  client.following = 0
+  for i, zone in ipairs(client:zones()) do
+    client.names[i] = zone.name
+  end
+  return client
+end
+
+function Client:close()
+  if self.handle == nil then
+    return
+  end
+  lib.dnsblv6_free(ffi.gc(self.handle, nil))
+  self.handle = nil
+  if self.on_verdict then
+    self.on_verdict:free()
+    self.on_verdict = nil
+  end
+end
+
+-- What the cache says; nil and "not cached" when it does not have all of it.
+function Client:peek(address)
+  local ip, why = parse(address)
+  if not ip then
+    return nil, why
+  end
+  local raw = ffi.new("struct dnsblv6_result")
+  local status = lib.dnsblv6_peek(self.handle, ip, raw)
+  if status == EAGAIN then
+    return nil, "not cached"
+  end
+  if status < 0 then
+    return nil, text_of(status)
+  end
+  return result_of(raw, self.names)
+end
+
+function Client:check(address, timeout_ms)
+  local ip, why = parse(address)
+  if not ip then
+    return nil, why
+  end
+  local raw = ffi.new("struct dnsblv6_result")
+  local status = lib.dnsblv6_check(self.handle, ip, timeout_ms or TIMEOUT_MS, raw)
+  if status < 0 then
+    return nil, text_of(status)
+  end
+  return result_of(raw, self.names)
+end
+
+-- One callback of C for all requests of a client: a process has room for few
+-- hundreds. It keeps the client from being collected.
+local function make_callback(client)
+  return ffi.cast("dnsblv6_fn", function(context, raw)
+    local key = tonumber(ffi.cast("uintptr_t", context))
+    local callback = client.callbacks[key]
+    client.callbacks[key] = nil
+    -- An error may not cross C.
+    local is_good, problem = pcall(callback, result_of(raw, client.names))
+    client.problem = client.problem or (not is_good and problem or nil)
+  end)
+end
+
+-- callback(result) comes out of process().
+function Client:submit(address, timeout_ms, callback)
+  local ip, why = parse(address)
+  if not ip then
+    return nil, why
+  end
+  self.on_verdict = self.on_verdict or make_callback(self)
+  self.following = self.following + 1
+  local key = self.following
+  self.callbacks[key] = callback
+  local status = lib.dnsblv6_submit(self.handle, ip, 0, timeout_ms, self.on_verdict,
+    ffi.cast("void *", ffi.cast("uintptr_t", key)), nil)
+  if status < 0 then
+    self.callbacks[key] = nil
+    return nil, text_of(status)
+  end
+  return true
+end
+
+-- Returns how many callbacks it called. An error of one of them is raised here.
+function Client:process()
+  local count = lib.dnsblv6_process(self.handle)
+  local problem = self.problem
+  if problem then
+    self.problem = nil
+    error(problem, 0)
+  end
+  if count < 0 then
+    return nil, text_of(count)
+  end
+  return count
+end
+-- A function of C that calls back into Lua may not be called by compiled code.
+if jit then
+  jit.off(Client.process)
+end
+
+function Client:fd()
+  return lib.dnsblv6_fd(self.handle)
+end
+
+function Client:timeout_ms()
+  return lib.dnsblv6_timeout_ms(self.handle)
+end
+
+function Client:reason(address, result, timeout_ms)
+  local ip, why = parse(address)
+  if not ip then
+    return nil, why
+  end
+  local text = ffi.new("char[?]", TEXT_SIZE)
+  local status = lib.dnsblv6_reason(self.handle, ip, result.raw, timeout_ms or TIMEOUT_MS, text,
+    TEXT_SIZE)
+  if status == ENOENT then
+    return nil, "nothing is listed"
+  end
+  if status < 0 then
+    return nil, text_of(status)
+  end
+  return ffi.string(text)
+end
+
+-- ---- zones and counters ----
+
+function Client:zones()
+  local found, info = {}, ffi.new("struct dnsblv6_zone_info")
+  while lib.dnsblv6_zone_get(self.handle, #found, info) == 0 do
+    found[#found + 1] = {
+      name = ffi.string(info.name),
+      weight = info.weight,
+      state = ffi.string(lib.dnsblv6_zone_state_name(info.state)),
+      is_bitmap = info.is_bitmap == 1,
+      state_age_s = info.state_age_s,
+      asked = tonumber(info.asked),
+      failures = tonumber(info.failures),
+    }
+  end
+  return found
+end
+
+-- How many entries are well.
+function Client:probe(timeout_ms)
+  local count = lib.dnsblv6_probe(self.handle, timeout_ms or TIMEOUT_MS)
+  if count < 0 then
+    return nil, text_of(count)
+  end
+  return count
+end
+
+function Client:stats()
+  local found, index = {}, 0
+  local name, value = ffi.new("const char *[1]"), ffi.new("uint64_t[1]")
+  while lib.dnsblv6_stat_get(self.handle, index, name, value) == 0 do
+    found[ffi.string(name[0])] = tonumber(value[0])
+    index = index + 1
+  end
+  return found
+end
+
+-- ---- without a handle ----
+
+-- The name that is asked for: kind is "dotted", "flat" or "classic".
+function M.qname(address, kind, zone)
+  local ip, why = parse(address)
+  if not ip then
+    return nil, why
+  end
+  local text = ffi.new("char[256]")
+  local status = lib.dnsblv6_qname(ip, kind, zone, text, 256)
+  if status < 0 then
+    return nil, text_of(status)
+  end
+  return ffi.string(text)
+end
+
+function M.version()
+  return ffi.string(lib.dnsblv6_version())
+end
+
+return M
