@@ -11,7 +11,9 @@
  * A reply must repeat the question, in the case it was sent in. Records count
  * only under the name that was asked, or at the end of a chain of at most
  * MESSAGE_CNAMES_MAX CNAMEs that begins there; NSEC records of the authority section
- * are kept whatever their owner is, as the caller knows which zone he means.
+ * are kept whatever their owner is, as the caller knows which zone he means. What
+ * contradicts itself - two CNAMEs at a name, a chain that does not end, records
+ * beside NXDOMAIN - cannot be read. Records of other types and classes are passed over.
  *
  * No function here allocates, locks, logs or keeps a pointer.
  */
@@ -48,7 +50,7 @@ struct message_question {
 struct message_nsec {
 	struct dnsblv6_labels owner; /* lower case, whole */
 	struct dnsblv6_labels next;
-	uint32_t ttl_s;
+	uint32_t ttl_s; /* not above that of the negative answer (RFC 9077) */
 };
 
 enum message_kind {
@@ -62,38 +64,46 @@ enum message_kind {
 
 struct message_reply {
 	enum message_kind kind;
-	uint8_t rcode;
+	uint16_t rcode; /* with the upper bits that are in EDNS */
 	bool is_secure; /* AD */
 	bool has_cname;
-	int32_t ede;	/* RFC 8914 INFO-CODE, or -1 */
-	uint32_t ttl_s; /* of the records; of a negative answer min(SOA TTL, MINIMUM), RFC 2308; 0
-			   without SOA */
+	int32_t ede;	/* RFC 8914 INFO-CODE, the first if there are more; or -1 */
+	uint32_t ttl_s; /* the shortest of the records and the CNAMEs before them; of a negative
+			   answer min(SOA TTL, MINIMUM), RFC 2308, or 0 without SOA */
 	bool has_soa;
 	struct dnsblv6_labels soa_owner; /* lower case; only with has_soa */
 	unsigned aaaa_count;		 /* all of them; the first is kept */
 	uint8_t aaaa[16];
 	unsigned a_count; /* kept, up to MESSAGE_A_MAX */
 	uint8_t a[MESSAGE_A_MAX][4];
-	size_t text_size; /* strings of the first TXT record, joined */
+	unsigned text_count; /* TXT records; the first is kept */
+	size_t text_size;    /* its strings, joined, cut at MESSAGE_TEXT_MAX */
 	uint8_t text[MESSAGE_TEXT_MAX];
-	unsigned text_total;	  /* TXT RDATA as it came, for metadata: size */
+	unsigned text_total; /* its RDATA as it came, for metadata: the size, 0 when larger than */
 	uint8_t text_rdata[1024]; /* DNSBLV6_METADATA_RDATA_MAX */
 	unsigned nsec_count;
 	struct message_nsec nsecs[MESSAGE_NSEC_MAX];
 };
 
-/* RD set, AD set, EDNS. Returns the size; ret_query has MESSAGE_QUERY_MAX bytes. */
+/*
+ * RD set; AD set, which asks for it in the reply (RFC 6840 section 5.7); EDNS. Returns
+ * the size; ret_query has MESSAGE_QUERY_MAX bytes.
+ */
 size_t message_make(const struct message_question *question, uint8_t *ret_query);
 
 /*
  * 0 when it is a reply to the question. -ENOMSG when it is not, and somebody
- * else sent it: wrong id, no QR, another question, another case. -EBADMSG when it is, but
- * cannot be read. Any bytes may be given.
+ * else sent it: wrong id, no QR, another question, another case, or cut off before all of
+ * this. -EBADMSG when it is, but cannot be read. Of a truncated one nothing but kind, rcode
+ * and AD is told. Any bytes may be given.
  */
 int message_parse(const struct message_question *question, const uint8_t *bytes, size_t size,
 		  struct message_reply *ret_reply);
 
-/* Letters of name get the case of the bits, from the first on (0x20). */
+/*
+ * Letters of name get the case of the bits, the lowest of the first byte first: upper for 1.
+ * Letters behind the last bit keep theirs (0x20).
+ */
 void message_mix_case(struct dnsblv6_labels *name, const uint8_t *bits, size_t bits_size);
 
 #ifdef __cplusplus
