@@ -46,7 +46,7 @@ int cached_encode_request(const struct cached_request *request, uint8_t *ret_byt
 		return -EINVAL;
 	memcpy(ret_bytes, request_magic, MAGIC_SIZE);
 	put_number(ret_bytes + 4, request->id);
-	dnsblv6_addr_to_bytes(request->addr, ret_bytes + 8);
+	memcpy(ret_bytes + 8, request->ip.bytes, sizeof(request->ip.bytes));
 	put_number(ret_bytes + 24, request->timeout_ms);
 	memcpy(ret_bytes + CACHED_REQUEST_HEAD, request->zone, request->zone_size);
 	return (int)(CACHED_REQUEST_HEAD + request->zone_size);
@@ -59,13 +59,13 @@ int cached_decode_request(const uint8_t *bytes, size_t size, struct cached_reque
 		return -EPROTO;
 	struct cached_request request = {
 		.id = get_number(bytes + 4),
-		.addr = dnsblv6_addr_from_bytes(bytes + 8),
 		.timeout_ms = get_number(bytes + 24),
 		.zone = (const char *)bytes + CACHED_REQUEST_HEAD,
 		.zone_size = size - CACHED_REQUEST_HEAD,
 	};
 	if (!is_timeout(request.timeout_ms) || !is_zone(request.zone, request.zone_size))
 		return -EPROTO;
+	memcpy(request.ip.bytes, bytes + 8, sizeof(request.ip.bytes));
 	*ret_request = request;
 	return 0;
 }

@@ -35,7 +35,11 @@
  * Values are plain. No function here allocates, locks, logs or keeps a pointer.
  */
 
-#include "lib/format/address.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client-lib/dnsblv6.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -61,7 +65,7 @@ enum cached_outcome {
 
 struct cached_request {
 	uint32_t id;
-	struct dnsblv6_addr addr;
+	struct dnsblv6_ip ip;
 	uint32_t timeout_ms;
 	const char *zone; /* borrowed; no NUL behind it when decoded */
 	size_t zone_size;

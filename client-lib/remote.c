@@ -27,7 +27,7 @@ struct request {
 	uint32_t wire_id; /* STATE_SENT, as is heard */
 	uint64_t heard;	  /* how many replies had come when it was sent */
 	const char *zone; /* borrowed */
-	struct dnsblv6_addr addr;
+	struct dnsblv6_ip ip;
 	int64_t deadline_ms;
 	int status; /* STATE_ENDED, as is reply */
 	struct cached_reply reply;
@@ -287,7 +287,7 @@ static int send_request(struct remote *remote, struct request *request, int64_t 
 	unsigned place = find_place(remote);
 	struct cached_request message = {
 		.id = (remote->uses[place] + 1) << PLACE_BITS | place,
-		.addr = request->addr,
+		.ip = request->ip,
 		.timeout_ms = share_of_daemon(request->deadline_ms - now_ms),
 		.zone = request->zone,
 		.zone_size = strlen(request->zone),
@@ -343,7 +343,7 @@ int remote_ask(struct remote *remote, const char *zone, struct dnsblv6_addr addr
 		return -ENOMEM;
 	request->id = ++remote->last_id;
 	request->zone = zone;
-	request->addr = addr;
+	dnsblv6_addr_to_bytes(addr, request->ip.bytes);
 	request->deadline_ms = deadline_ms;
 	request->callback = callback;
 	request->context = context;

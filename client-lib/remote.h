@@ -28,6 +28,7 @@
  */
 
 #include "client-lib/cached.h"
+#include "lib/format/address.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -208,7 +208,7 @@ TEST_CASE("a request has the address, the zone and less time than the client has
 	const auto request = daemon.read();
 	REQUIRE(request.has_value());
 	CHECK(std::string(request->zone, request->zone_size) == ZONE);
-	CHECK(dnsblv6_addr_compare(request->addr, ADDR) == 0);
+	CHECK(dnsblv6_addr_compare(dnsblv6_addr_from_bytes(request->ip.bytes), ADDR) == 0);
 	CHECK(request->timeout_ms == 750);
 	CHECK(remote_next_ms(asker.get()) == asker.now_ms + 1000);
 	CHECK_FALSE(asker.is_readable());
@@ -665,7 +665,7 @@ TEST_CASE("a request is read as it was written, and not when it is cut", "[clien
 {
 	cached_request request = {};
 	request.id = 0xdeadbeef;
-	request.addr = ADDR;
+	dnsblv6_addr_to_bytes(ADDR, request.ip.bytes);
 	request.timeout_ms = CACHED_TIMEOUT_MAX;
 	const std::string zone(GENERATE(1, 11, CACHED_ZONE_MAX), 'z');
 	request.zone = zone.c_str();
@@ -677,7 +677,7 @@ TEST_CASE("a request is read as it was written, and not when it is cut", "[clien
 	cached_request read = {};
 	REQUIRE(cached_decode_request(bytes, static_cast<size_t>(size), &read) == 0);
 	CHECK(read.id == request.id);
-	CHECK(dnsblv6_addr_compare(read.addr, ADDR) == 0);
+	CHECK(memcmp(read.ip.bytes, request.ip.bytes, sizeof(read.ip.bytes)) == 0);
 	CHECK(read.timeout_ms == request.timeout_ms);
 	CHECK(std::string(read.zone, read.zone_size) == zone);
 	for (size_t cut = 0; cut <= CACHED_REQUEST_HEAD; cut++) {
@@ -690,7 +690,7 @@ TEST_CASE("a request is read as it was written, and not when it is cut", "[clien
 TEST_CASE("a request with values out of range is not written and not read", "[client][cached]")
 {
 	cached_request request = {};
-	request.addr = ADDR;
+	dnsblv6_addr_to_bytes(ADDR, request.ip.bytes);
 	request.timeout_ms = 1;
 	request.zone = "z";
 	request.zone_size = 1;
