@@ -15,7 +15,7 @@
 // of the test; libstdc++ and other shared libraries keep their memory, and so
 // does Catch2 as far as it uses operator new. The address sanitizer still sees
 // every block. Include it in one file of a binary that has the dependency
-// `fault` of zone-tools/meson.build: it holds definitions.
+// `fault` of lib/meson.build: it holds definitions.
 
 #include <cstddef>
 
