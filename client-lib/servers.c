@@ -70,6 +70,35 @@ bool servers_parse(const char *text, size_t size, struct sockaddr_in6 *ret_addre
 	return true;
 }
 
+/* 0 for what is no port. */
+static uint16_t parse_port(const char *text, size_t size)
+{
+	uint32_t port = 0;
+
+	for (size_t i = 0; i < size; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return 0;
+		port = port * 10 + (uint32_t)(text[i] - '0');
+		if (port > UINT16_MAX)
+			return 0;
+	}
+	return (uint16_t)port;
+}
+
+bool servers_parse_with_port(const char *text, size_t size, struct sockaddr_in6 *ret_address)
+{
+	const char *at = memchr(text, '@', size);
+
+	if (at == NULL)
+		return servers_parse(text, size, ret_address);
+	const uint16_t port = parse_port(at + 1, (size_t)(text + size - at - 1));
+
+	if (port == 0 || !servers_parse(text, (size_t)(at - text), ret_address))
+		return false;
+	ret_address->sin6_port = htons(port);
+	return true;
+}
+
 bool servers_is_loopback(const struct sockaddr_in6 *address)
 {
 	const uint8_t *bytes = address->sin6_addr.s6_addr;

@@ -4,7 +4,7 @@
 /*
  * servers.h - addresses of resolvers, and the file that libc has them from.
  *
- * Flow: config.c: "servers" and "trusted" -> servers_parse(); config_finish()
+ * Flow: lists.c: "servers" and "trusted" -> servers_parse_with_port(); config_finish()
  *       -> servers_read() of resolv.conf(5) -> struct config -> stub.c
  *
  * No function here allocates, locks, logs or keeps a pointer.
@@ -27,6 +27,9 @@ extern "C" {
  * they are for libc. False for anything else, and for what is no unicast address.
  */
 bool servers_parse(const char *text, size_t size, struct sockaddr_in6 *ret_address);
+
+/* The same with @PORT behind it, 1 to 65535, or without. */
+bool servers_parse_with_port(const char *text, size_t size, struct sockaddr_in6 *ret_address);
 
 /* 127.0.0.0/8 or ::1. */
 bool servers_is_loopback(const struct sockaddr_in6 *address);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * words.h - the words of an option's value, and how one is refused.
+ *
+ * Flow: config.c, lists.c -> words_next() -> whoever reads the word.
+ *
+ * A word is borrowed from the value. No function here allocates or locks.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct word {
+	const char *text;
+	size_t size;
+};
+
+/* The next word of *value, which moves behind it; an empty one when none is left. */
+struct word words_next(const char **value);
+
+/* All of text. */
+struct word words_whole(const char *text);
+
+/* Index in names (NULL behind the last), or -1. */
+int words_find(struct word word, const char *const *names);
+
+/*
+ * KEY "WORD": REASON, the word escaped and cut, into ret_error (CONFIG_ERROR_MAX
+ * bytes). Returns -EINVAL.
+ */
+int words_refuse(const char *key, struct word word, const char *reason, char *ret_error);
+
+#ifdef __cplusplus
+}
+#endif
