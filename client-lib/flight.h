@@ -89,7 +89,7 @@ struct flight {
 	int status; /* of the last turn that failed, or 0 */
 	struct {
 		enum message_kind kind;
-		uint8_t rcode;
+		uint16_t rcode;
 		int32_t ede;
 		bool is_trusted;
 	} refusal; /* the last; what has_said is not 0 for */
