@@ -58,6 +58,7 @@ static void reset_signals(void)
 	sigset_t none;
 	for (int number = 1; number < SIGRTMIN; number++)
 		signal(number, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -65,12 +66,13 @@ static void reset_signals(void)
 /*
  * Leaves REPORT_FD alone open: what LMDB's assertions print on the way down is
  * for nobody, and the caller's sockets must not stay open because a walk is long.
+ * A pipe that nobody reads, since a confined caller has no /dev.
  */
 static bool close_others(int fd)
 {
-	int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	return nowhere >= 0 && dup2(nowhere, STDERR_FILENO) >= 0 && dup2(fd, REPORT_FD) >= 0 &&
-	       close_range(REPORT_FD + 1, ~0U, 0) == 0;
+	int nowhere[2];
+	return pipe2(nowhere, O_CLOEXEC) == 0 && dup2(nowhere[1], STDERR_FILENO) >= 0 &&
+	       dup2(fd, REPORT_FD) >= 0 && close_range(REPORT_FD + 1, ~0U, 0) == 0;
 }
 
 __attribute__((noreturn)) static void run_child(const char *path, int fd)
