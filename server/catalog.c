@@ -59,7 +59,8 @@ int catalog_init(struct catalog *catalog, const struct settings *settings)
 	for (size_t i = 0; i < settings->zone_count; i++) {
 		const struct settings_zone *from = &settings->zones[i];
 		struct zone *zone = &catalog->zones[i];
-		zone_init(zone, from->domain.wire, from->domain.size, from->store);
+		zone_init(zone, from->domain.wire, from->domain.size,
+			  settings_store_path(settings, i));
 		add_face(catalog, &from->domain, zone, false);
 		if (from->classic.size != 0)
 			add_face(catalog, &from->classic, zone, true);

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/common/log.h"
+
 #define CONNECTION_FD (STDERR_FILENO + 1)
 /* Who answers goes first when there is not enough of the processor for both. */
 #define NICENESS 5
@@ -66,6 +68,10 @@ int handover_start(struct handover *handover, const struct transfer *transfer, i
 static void bury(struct handover *handover, size_t index, int status)
 {
 	bool is_done = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	/* SIGKILL is ours, and whose time was up has said so. */
+	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+		log_error("dnsblv6d", "transfer died, pid=%d signal=%d",
+			  (int)handover->children[index].pid, WTERMSIG(status));
 	uint64_t *counters = counters_of_face(&handover->counters, handover->children[index].face);
 	counters_count(
 		&counters[is_done ? COUNTERS_FACE_TRANSFERS : COUNTERS_FACE_TRANSFERS_FAILED]);

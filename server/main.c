@@ -3,7 +3,7 @@
  * dnsblv6d - serves DNS blacklists out of stores.
  *
  * main() in order: options, configuration, sockets (which may need root),
- * privileges away, workers. dnsblv6d(8) is the manual.
+ * privileges away, confinement, workers. dnsblv6d(8) is the manual.
  */
 #include <errno.h>
 #include <grp.h>
@@ -17,6 +17,7 @@
 #include "lib/common/log.h"
 #include "lib/common/options.h"
 #include "lib/common/systemd.h"
+#include "server/confine.h"
 #include "server/control.h"
 #include "server/listener.h"
 #include "server/parent.h"
@@ -127,6 +128,7 @@ static int drop_privileges(const struct settings *settings)
 				    settings->user);
 		return EX_OK;
 	}
+	confine_prepare(settings);
 	if (setgroups(1, &settings->gid) != 0 || setgid(settings->gid) != 0 ||
 	    setuid(settings->uid) != 0) {
 		log_error(context, "user not changed, user=%s (%s)", settings->user,
@@ -138,6 +140,26 @@ static int drop_privileges(const struct settings *settings)
 		log_error(context, "privileges not dropped, user=%s", settings->user);
 		return EX_SOFTWARE;
 	}
+	return EX_OK;
+}
+
+static int confine(const struct settings *settings)
+{
+	struct confine_means means = confine_look();
+	const char *step = NULL;
+	if (!confine_is_enough(settings, &means)) {
+		log_error(context, "cannot be confined, landlock=%d seccomp=%s", means.landlock,
+			  means.has_seccomp ? "yes" : "no");
+		return EX_OSERR;
+	}
+	int ret = confine_parent(settings, &step);
+	if (ret != 0) {
+		log_error(context, "not confined, step=%s (%s)", step, strerror(-ret));
+		return ret == -EPERM ? EX_NOPERM : EX_OSERR;
+	}
+	if (settings->confine != SETTINGS_CONFINE_OFF)
+		log_info(context, "confined, landlock=%d seccomp=%s", means.landlock,
+			 means.has_seccomp ? "yes" : "no");
 	return EX_OK;
 }
 
@@ -163,6 +185,8 @@ static int serve(const struct command *command, struct settings *settings)
 		status = open_control(settings, &control);
 	if (status == EX_OK)
 		status = drop_privileges(settings);
+	if (status == EX_OK)
+		status = confine(settings);
 	if (status == EX_OK)
 		status =
 			parent_run(command->config_path, settings, &configured, &listener, control);

@@ -28,6 +28,7 @@
 
 static const char context[] = "dnsblv6d";
 static const char is_stopping[] = "the server is stopping";
+static const char forbidden_call[] = " (it made a system call that no server makes)";
 
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MAX_MS	 10000
@@ -173,10 +174,12 @@ static void bury(struct generation *generation, size_t index, int status)
 	}
 	plan_restart(slot);
 	slot->restarts++;
-	log_error(context, "worker died, worker=%zu pid=%d %s=%d restart_ms=%llu", index, (int)pid,
-		  how, number,
+	const char *why = WIFSIGNALED(status) && number == SIGSYS ? forbidden_call : "";
+	log_error(context, "worker died, worker=%zu pid=%d %s=%d restart_ms=%llu%s", index,
+		  (int)pid, how, number,
 		  (unsigned long long)(slot->restart_ms > now_ms() ? slot->restart_ms - now_ms()
-								   : 0));
+								   : 0),
+		  why);
 }
 
 static void reap(struct parent *parent)
@@ -451,6 +454,8 @@ static void keep_fixed(const struct parent *parent, struct settings *settings)
 	settings->uid = old->uid;
 	settings->gid = old->gid;
 	settings->workers = old->workers;
+	settings->confine = old->confine;
+	memcpy(settings->chroot_path, old->chroot_path, sizeof(settings->chroot_path));
 }
 
 /* The end of a reload that changes nothing. */

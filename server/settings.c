@@ -24,6 +24,9 @@ static const char *const log_levels[] = { "error", "warning", "info", "debug", N
 
 static const char *const switches[] = { "off", "on", NULL };
 
+/* In the order of enum settings_confine. */
+static const char *const confine_choices[] = { "off", "auto", "on", NULL };
+
 /* In the order of enum settings_action. */
 static const char *const actions[] = { "allow", "refuse", "drop", NULL };
 
@@ -65,6 +68,8 @@ static const struct conf_item server_items[] = {
 	[SERVER_IDENTITY] = { "identity", CONF_TEXT, .max = SETTINGS_IDENTITY_MAX },
 	[SERVER_VERSION] = { "version", CONF_TEXT, .max = SETTINGS_IDENTITY_MAX },
 	[SERVER_NSID] = { "nsid", CONF_TEXT, .max = SETTINGS_IDENTITY_MAX },
+	[SERVER_CONFINE] = { "confine", CONF_CHOICE, .choices = confine_choices },
+	[SERVER_CHROOT] = { "chroot", CONF_TEXT, .max = PATH_MAX - 1 },
 };
 
 static const struct conf_item key_items[] = {
@@ -144,6 +149,7 @@ void settings_init(struct settings *settings)
 		.top_size = 4096,
 		.top_ipv4_length = 24,
 		.top_ipv6_length = 56,
+		.confine = SETTINGS_CONFINE_AUTO,
 	};
 	set_default_listen(settings);
 }
@@ -266,6 +272,14 @@ int settings_read(struct settings *settings, const char *path, struct conf_error
 	return taking_finish(settings, ret, reterr_error);
 }
 
+const char *settings_store_path(const struct settings *settings, size_t index)
+{
+	const char *path = settings->zones[index].store;
+	size_t size = strlen(settings->chroot_path);
+	return strncmp(path, settings->chroot_path, size) == 0 && path[size] == '/' ? path + size
+										    : path;
+}
+
 void settings_log_warnings(const char *path, const struct settings *settings)
 {
 	if (settings->is_exposed)
@@ -333,6 +347,10 @@ const char *settings_find_restart_item(const struct settings *old_settings,
 		return "control-owner";
 	if (old_settings->control_mode != new_settings->control_mode)
 		return "control-mode";
+	if (old_settings->confine != new_settings->confine)
+		return "confine";
+	if (strcmp(old_settings->chroot_path, new_settings->chroot_path) != 0)
+		return "chroot";
 	return NULL;
 }
 

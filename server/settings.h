@@ -15,6 +15,7 @@
 #include "server/cookie.h"
 #include "server/tsig.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -62,6 +63,8 @@ struct settings_secondary {
 	const struct tsig_key *key; /* borrowed from the keys; NULL: none needed */
 	size_t line;
 };
+
+enum settings_confine { SETTINGS_CONFINE_OFF, SETTINGS_CONFINE_AUTO, SETTINGS_CONFINE_ON };
 
 enum settings_action { SETTINGS_ALLOW, SETTINGS_REFUSE, SETTINGS_DROP };
 
@@ -115,6 +118,8 @@ struct settings {
 	unsigned top_ipv4_length;
 	unsigned top_ipv6_length;
 	bool has_pinned_workers; /* each to a core of its own */
+	enum settings_confine confine;
+	char chroot_path[PATH_MAX]; /* of workers, without a slash at its end; "" for none */
 	bool has_cookies;
 	struct cookie_secrets cookies; /* none: the parent makes random ones */
 	unsigned rate_limit;	       /* answers a second; 0: as many as come */
@@ -148,6 +153,12 @@ int settings_read(struct settings *settings, const char *path, struct conf_error
 /* The same from text; directory is where relative store paths begin. */
 int settings_parse(struct settings *settings, const char *text, size_t text_size,
 		   const char *directory, struct conf_error *reterr_error);
+
+/*
+ * Where a worker finds the store of a zone: behind chroot_path there is nothing
+ * of it in the path. One that lies elsewhere is returned as it is.
+ */
+const char *settings_store_path(const struct settings *settings, size_t index);
 
 /* Logs a warning for what is permitted and should not be. */
 void settings_log_warnings(const char *path, const struct settings *settings);

@@ -96,6 +96,22 @@ static const char *take_control(struct taking *taking, const char *path)
 	return size < 0 || (size_t)size >= max ? "path is longer than a socket's may be" : NULL;
 }
 
+/* "/" is none: everybody's root. */
+static const char *take_chroot(struct taking *taking, const char *path)
+{
+	struct settings *settings = taking->settings;
+	int size = path[0] == '/'
+			   ? snprintf(settings->chroot_path, sizeof(settings->chroot_path), "%s",
+				      path)
+			   : snprintf(settings->chroot_path, sizeof(settings->chroot_path), "%s/%s",
+				      taking->directory, path);
+	if (size < 0 || (size_t)size >= sizeof(settings->chroot_path))
+		return "path is too long";
+	while (size > 0 && settings->chroot_path[size - 1] == '/')
+		settings->chroot_path[--size] = '\0';
+	return NULL;
+}
+
 /* Octal, as chmod(1) takes it. */
 static const char *take_control_mode(struct settings *settings, const char *text)
 {
@@ -182,6 +198,11 @@ static const char *take_operation(struct taking *taking, const struct conf_value
 		return take_control_owner(settings, value->text);
 	case SERVER_CONTROL_MODE:
 		return take_control_mode(settings, value->text);
+	case SERVER_CONFINE:
+		settings->confine = (enum settings_confine)value->number;
+		break;
+	case SERVER_CHROOT:
+		return take_chroot(taking, value->text);
 	case SERVER_TOP_SIZE:
 		settings->top_size = (unsigned)value->number;
 		break;

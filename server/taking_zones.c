@@ -322,6 +322,10 @@ static int finish_zone(const struct settings *settings, struct settings_zone *zo
 	if (zone->store == NULL)
 		return refuse(error, zone->line, "domain", zone->domain.text,
 			      "this zone has no store");
+	size_t root_size = strlen(settings->chroot_path);
+	if (strncmp(zone->store, settings->chroot_path, root_size) != 0 ||
+	    zone->store[root_size] != '/')
+		return refuse(error, zone->line, "store", zone->store, "not below \"chroot\"");
 	zone->secondaries = calloc(zone->secondary_count + 1, sizeof(*zone->secondaries));
 	if (zone->secondaries == NULL)
 		return refuse(error, 0, "", "", taking_no_memory);

@@ -15,6 +15,7 @@
 #include "lib/common/log.h"
 #include "server/answer.h"
 #include "server/catalog.h"
+#include "server/confine.h"
 #include "server/handover.h"
 #include "server/notify.h"
 #include "server/ratelimit.h"
@@ -27,6 +28,7 @@ struct worker {
 	uv_loop_t loop;
 	uv_signal_t sigterm;
 	uv_timer_t drain_timer;
+	uv_tcp_t reserve; /* never a connection */
 	struct counters counters;
 	struct catalog catalog;
 	struct ratelimit *limit; /* NULL: none */
@@ -50,6 +52,7 @@ static void finish(struct worker *worker)
 	tcp_stop(worker->tcp);
 	handover_stop(&worker->handover);
 	uv_close((uv_handle_t *)&worker->drain_timer, NULL);
+	uv_close((uv_handle_t *)&worker->reserve, NULL);
 }
 
 static void drain_on_timeout(uv_timer_t *timer)
@@ -140,6 +143,9 @@ static int open_loop(struct worker *worker)
 	}
 	if (ret == 0)
 		ret = uv_timer_init(&worker->loop, &worker->drain_timer);
+	/* With the first stream libuv opens a spare descriptor, for when there are no more. */
+	if (ret == 0)
+		ret = uv_tcp_init(&worker->loop, &worker->reserve);
 	worker->drain_timer.data = worker;
 	return ret;
 }
@@ -216,6 +222,17 @@ static void pin(size_t index)
 			    strerror(errno));
 }
 
+/* Before anything is looked at that others have written. */
+static bool confine(const struct worker_start *start)
+{
+	const char *step = NULL;
+	int ret = confine_worker(start->settings, &step);
+	if (ret != 0)
+		log_error("dnsblv6d", "worker not confined, worker=%zu step=%s (%s)", start->index,
+			  step, strerror(-ret));
+	return ret == 0;
+}
+
 int worker_run(const struct worker_start *start)
 {
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -230,6 +247,8 @@ int worker_run(const struct worker_start *start)
 		pin(start->index);
 	int ret = open_loop(worker);
 	set_signals();
+	if (ret == 0 && !confine(start))
+		return EX_OSERR;
 	if (ret == 0)
 		ret = open_services(worker);
 	if (ret != 0) {

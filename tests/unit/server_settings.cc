@@ -76,9 +76,14 @@ TEST_CASE("the sample configuration has every item of the server and equals the 
 	CHECK(value.value.top_ipv4_length == defaults.value.top_ipv4_length);
 	CHECK(value.value.top_ipv6_length == defaults.value.top_ipv6_length);
 	CHECK(std::string(value.value.user).empty());
+	CHECK(value.value.confine == defaults.value.confine);
+	CHECK(value.value.confine == SETTINGS_CONFINE_AUTO);
+	CHECK(std::string(value.value.chroot_path).empty());
 	CHECK(value.value.zone_count == 0);
 	for (const char *item : { "    listen:",
 				  "    #user:",
+				  "    confine:",
+				  "    #chroot:",
 				  "    workers:",
 				  "    tcp-max-clients:",
 				  "    tcp-max-clients-per-network:",
@@ -127,6 +132,8 @@ TEST_CASE("the manual names every item and its default", "[server][settings]")
 	std::string manual = read_file("server/dnsblv6d.conf.5");
 	for (const char *item : { "listen",
 				  "user",
+				  "confine",
+				  "chroot",
 				  "workers",
 				  "tcp-max-clients",
 				  "tcp-idle-timeout",
@@ -437,5 +444,35 @@ TEST_CASE("addresses, user, workers and the control socket need a restart, the r
 	CHECK(change(same + "    control: ctl\n") == "control");
 	CHECK(change(same + "    control-owner: root\n") == "control-owner");
 	CHECK(change(same + "    control-mode: 600\n") == "control-mode");
+	CHECK(change(same + "    confine: on\n") == "confine");
+	CHECK(change(same + "    chroot: /srv\n") == "chroot");
 	CHECK(change(same + "    top-size: 0\n").empty());
+}
+
+TEST_CASE("stores lie below chroot, and workers find them without it", "[server][settings]")
+{
+	const std::string zone = "zone:\n  - domain: bl6.example.\n    store: ";
+	for (const char *root : { "/srv/bl", "/srv/bl/", "/srv/bl//", "../../srv/bl" }) {
+		CAPTURE(root);
+		parsed value("server:\n    chroot: " + std::string(root) + "\n" + zone +
+			     "/srv/bl/x/a.mdb\n");
+		if (root[0] == '/') {
+			REQUIRE(value.status == 0);
+			CHECK(std::string(value.value.chroot_path) == "/srv/bl");
+			CHECK(std::string(settings_store_path(&value.value, 0)) == "/x/a.mdb");
+		} else {
+			// Paths are compared as they are written.
+			CHECK(value.status == -EINVAL);
+		}
+	}
+	parsed none("server:\n    chroot: /\n" + zone + "/srv/a.mdb\n");
+	REQUIRE(none.status == 0);
+	CHECK(std::string(settings_store_path(&none.value, 0)) == "/srv/a.mdb");
+	for (const char *store : { "/srv/blue.mdb", "/var/a.mdb", "a.mdb" }) {
+		CAPTURE(store);
+		parsed value("server:\n    chroot: /srv/bl\n" + zone + store + "\n");
+		CHECK(value.status == -EINVAL);
+		CHECK(value.error.line == 4);
+		CHECK(std::string(value.error.item) == "store");
+	}
 }

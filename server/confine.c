@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "server/confine.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "server/landlock.h"
+#include "server/syscalls.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define IS_SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define IS_SANITIZED true
+#endif
+#endif
+#ifndef IS_SANITIZED
+#define IS_SANITIZED false
+#endif
+
+#define CAPABILITY_CHROOT (UINT64_C(1) << CAP_SYS_CHROOT)
+
+/* ---- what there is, and what is wanted ---- */
+
+struct confine_means confine_look(void)
+{
+	if (IS_SANITIZED)
+		return (struct confine_means){ 0 };
+	return (struct confine_means){ .landlock = landlock_find_version(),
+				       .has_seccomp = syscalls_can_restrict() };
+}
+
+bool confine_is_enough(const struct settings *settings, const struct confine_means *means)
+{
+	return settings->confine != SETTINGS_CONFINE_ON ||
+	       (means->landlock > 0 && means->has_seccomp);
+}
+
+static bool has_root(const struct settings *settings)
+{
+	return settings->chroot_path[0] != '\0';
+}
+
+static bool is_wanted(const struct settings *settings)
+{
+	return settings->confine != SETTINGS_CONFINE_OFF;
+}
+
+/* ---- capabilities ---- */
+
+struct capabilities {
+	uint64_t effective;
+	uint64_t permitted;
+};
+
+static int get_capabilities(struct capabilities *ret_capabilities)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+	memset(data, 0, sizeof(data));
+	if (syscall(SYS_capget, &header, data) != 0)
+		return -errno;
+	ret_capabilities->effective = (uint64_t)data[1].effective << 32 | data[0].effective;
+	ret_capabilities->permitted = (uint64_t)data[1].permitted << 32 | data[0].permitted;
+	return 0;
+}
+
+/* None is handed on to other programs: inheritable, and with it ambient, is empty. */
+static int set_capabilities(const struct capabilities *capabilities)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {
+		{ (uint32_t)capabilities->effective, (uint32_t)capabilities->permitted, 0 },
+		{ (uint32_t)(capabilities->effective >> 32),
+		  (uint32_t)(capabilities->permitted >> 32), 0 },
+	};
+	return syscall(SYS_capset, &header, data) == 0 ? 0 : -errno;
+}
+
+/* What a program that we start could get; who may not say so starts none anyway. */
+static void empty_bounding_set(void)
+{
+	for (unsigned long number = 0; number < 64; number++)
+		prctl(PR_CAPBSET_DROP, number, 0ul, 0ul, 0ul);
+}
+
+/* Workers need it once. */
+static int keep_for_chroot(void)
+{
+	struct capabilities capabilities = { 0 };
+	int ret = get_capabilities(&capabilities);
+	if (ret != 0)
+		return ret;
+	if ((capabilities.permitted & CAPABILITY_CHROOT) == 0)
+		return -EPERM;
+	capabilities = (struct capabilities){ .permitted = CAPABILITY_CHROOT };
+	return set_capabilities(&capabilities);
+}
+
+/* ---- the parent ---- */
+
+void confine_prepare(const struct settings *settings)
+{
+	if (has_root(settings))
+		prctl(PR_SET_KEEPCAPS, 1ul, 0ul, 0ul, 0ul);
+	if (is_wanted(settings) && settings->user[0] != '\0')
+		empty_bounding_set();
+}
+
+/* Whoever stays root has decided so, and has files that only root can read. */
+static int drop_of_parent(const struct settings *settings)
+{
+	if (geteuid() == 0)
+		return 0;
+	if (has_root(settings))
+		return keep_for_chroot();
+	return is_wanted(settings) ? set_capabilities(&(struct capabilities){ 0 }) : 0;
+}
+
+static int look_at_root(const struct settings *settings)
+{
+	struct stat status;
+	if (!has_root(settings))
+		return 0;
+	if (stat(settings->chroot_path, &status) != 0)
+		return -errno;
+	return S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
+}
+
+static int set_no_new_privileges(void)
+{
+	return prctl(PR_SET_NO_NEW_PRIVS, 1ul, 0ul, 0ul, 0ul) == 0 ? 0 : -errno;
+}
+
+int confine_parent(const struct settings *settings, const char **reterr_step)
+{
+	struct confine_means means = confine_look();
+	*reterr_step = "chroot";
+	int ret = look_at_root(settings);
+	if (ret == 0)
+		ret = drop_of_parent(settings);
+	if (ret != 0 || !is_wanted(settings))
+		return ret;
+	*reterr_step = "no_new_privs";
+	ret = set_no_new_privileges();
+	*reterr_step = ret == 0 ? "seccomp" : *reterr_step;
+	if (ret == 0 && means.has_seccomp)
+		ret = syscalls_restrict(SYSCALLS_PARENT);
+	return ret;
+}
+
+/* ---- a worker ---- */
+
+static int change_root(const struct settings *settings)
+{
+	struct capabilities capabilities = { 0 };
+	if (!has_root(settings))
+		return 0;
+	int ret = get_capabilities(&capabilities);
+	capabilities.effective |= capabilities.permitted & CAPABILITY_CHROOT;
+	if (ret == 0)
+		ret = set_capabilities(&capabilities);
+	if (ret == 0 && (chroot(settings->chroot_path) != 0 || chdir("/") != 0))
+		ret = -errno;
+	return ret;
+}
+
+static char *copy_directory(const char *path)
+{
+	char copy[PATH_MAX];
+	if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy))
+		return NULL;
+	return strdup(dirname(copy));
+}
+
+/* Of the path as it is written and, when that is a link, of where it leads now. */
+static size_t add_directories(const char *path, char **directories)
+{
+	size_t count = 0;
+	char *resolved = realpath(path, NULL);
+	directories[count] = copy_directory(path);
+	count += directories[count] != NULL;
+	if (resolved != NULL) {
+		directories[count] = copy_directory(resolved);
+		count += directories[count] != NULL;
+	}
+	free(resolved);
+	return count;
+}
+
+static int restrict_files(const struct settings *settings)
+{
+	size_t count = 0;
+	char **directories = calloc(2 * settings->zone_count + 1, sizeof(*directories));
+	if (directories == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < settings->zone_count; i++)
+		count += add_directories(settings_store_path(settings, i), &directories[count]);
+	int ret = landlock_restrict((const char *const *)directories, count);
+	for (size_t i = 0; i < count; i++)
+		free(directories[i]);
+	free(directories);
+	return ret;
+}
+
+int confine_worker(const struct settings *settings, const char **reterr_step)
+{
+	struct confine_means means = confine_look();
+	bool is_dropping = is_wanted(settings) || has_root(settings);
+	*reterr_step = "chroot";
+	int ret = change_root(settings);
+	if (ret == 0 && is_wanted(settings)) {
+		*reterr_step = "no_new_privs";
+		ret = set_no_new_privileges();
+	}
+	if (ret == 0 && is_wanted(settings) && means.landlock > 0) {
+		*reterr_step = "landlock";
+		ret = restrict_files(settings);
+	}
+	if (ret == 0 && is_dropping) {
+		*reterr_step = "capabilities";
+		empty_bounding_set();
+		ret = set_capabilities(&(struct capabilities){ 0 });
+	}
+	if (ret == 0 && is_wanted(settings) && means.has_seccomp) {
+		*reterr_step = "seccomp";
+		ret = syscalls_restrict(SYSCALLS_WORKER);
+	}
+	return ret;
+}
