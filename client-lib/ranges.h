@@ -15,10 +15,16 @@
  * throughout. So an interval takes at most two slots a level, and a look-up as many
  * probes as there are levels: 4 for IPv4, 8 for IPv6, which do not depend on each other.
  *
- * What of an NSEC is believed: both names in the zone, the owner before the next name or the
- * next name the apex; and where the owner is a wildcard, nothing below the name
+ * What of an NSEC is believed: one of its names is below the origin, and it is not the parent's
+ * at a delegation; the owner stands before the next name, or the
+ * next name is the apex; and where the owner is a wildcard, nothing below the name
  * it stands for, since it would have answered there (FORMAT.md 2.3: whole blocks never nest).
  * The caller has seen to it that the answer was secure, and that the zone is of this format.
+ *
+ * A node has one expiry. What is proven later is added to it, and all of it ends when the first
+ * would; but where one end is more than twice as far away as the other, the one that
+ * lasts is kept and the other is not. Of equal TTLs each so lasts at least half, or less
+ * when other slots need its place, and may not be kept at all.
  */
 
 #include "client-lib/cache.h"
