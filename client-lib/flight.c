@@ -9,10 +9,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PACKETS_AT_ONCE 64  /* of one socket, before others have their turn */
-#define ROUND_MIN_MS	250 /* from round to round, doubled each time */
-#define DOUBLINGS_MAX	10  /* no turn is so long that more would matter */
-#define LACK_REST_MS	50  /* until descriptors are tried again */
+#define ROUND_MIN_MS  250 /* from round to round, doubled each time */
+#define DOUBLINGS_MAX 10  /* no turn is so long that more would matter */
+#define LACK_REST_MS  50  /* until descriptors are tried again */
 
 /* ---- sockets ---- */
 
@@ -321,7 +320,8 @@ static enum flight_step read_udp(struct flights *all, struct flight *flight, int
 {
 	uint8_t packet[FLIGHT_UDP_MAX];
 
-	for (unsigned count = 0; count < PACKETS_AT_ONCE; count++) {
+	/* FLIGHT_WRONG_MAX times at most. */
+	for (;;) {
 		ssize_t size = recv(flight->fd, packet, sizeof(packet), 0);
 
 		if (size < 0 && (errno == EAGAIN || errno == EINTR))
@@ -339,7 +339,6 @@ static enum flight_step read_udp(struct flights *all, struct flight *flight, int
 		if (++flight->wrong >= FLIGHT_WRONG_MAX)
 			return turn_to_tcp(all, flight, now_ms);
 	}
-	return FLIGHT_GOES_ON;
 }
 
 /* Never 0: -EAGAIN as long as nothing went wrong, for the reply is still to come. */

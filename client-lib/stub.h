@@ -15,7 +15,11 @@
  * deadline of the last asker. TC goes on over TCP. ICMP errors end a turn at once.
  *
  * The stub is one thread's at a time; client.c has the lock. It never calls back
- * from stub_ask(). Time is CLOCK_MONOTONIC in milliseconds, and a parameter.
+ * from stub_ask(). A callback may ask and cancel, but not process or free.
+ * Time is CLOCK_MONOTONIC in milliseconds, and a parameter.
+ *
+ * SERVFAIL, REFUSED and other errors of one server are no reply as long as there is
+ * another one to ask; flight.h has the rules. What is cached, and for how long, is not known here.
  */
 
 #include "client-lib/config.h"
@@ -46,14 +50,18 @@ struct stub_stats {
 	uint64_t timeouts; /* turns of a server that ended without a reply */
 };
 
-/* config is borrowed until stub_free(). -ENOMEM, -EMFILE. */
+/*
+ * config is borrowed until stub_free(). -ENOMEM, -EMFILE. Takes the memory for all that can be
+ * asked at once, STUB_FLIGHTS_MAX and max-requests behind them; later only TCP needs some.
+ */
 int stub_new(const struct config *config, struct stub **ret_stub);
 void stub_free(struct stub *stub);
 
 /*
  * name is in lower case, without root label. The callback comes once, from
  * stub_process(), before deadline_ms has passed by more than its own time, unless stub_cancel().
- * ret_id is never 0. -ENOMEM, or -ENOBUFS when max-requests are waiting.
+ * ret_id is never 0. -ENOBUFS when there are too many: max-requests more than STUB_FLIGHTS_MAX.
+ * Without descriptors, ports or entropy the question waits for them.
  */
 int stub_ask(struct stub *stub, const struct dnsblv6_labels *name, uint16_t type, int64_t now_ms,
 	     int64_t deadline_ms, stub_fn callback, void *context, uint64_t *ret_id);
@@ -62,13 +70,15 @@ void stub_cancel(struct stub *stub, uint64_t id);
 
 /* An epoll descriptor: readable when there is something to process. */
 int stub_fd(const struct stub *stub);
-/* When stub_process() has something to do by itself; INT64_MAX: never. */
+/* When stub_process() has something to do by itself, perhaps now; INT64_MAX: never. */
 int64_t stub_next_ms(const struct stub *stub);
+/* Reads before it looks at deadlines: a reply that came in time counts, however late the call. */
 void stub_process(struct stub *stub, int64_t now_ms);
 
 /*
  * In a child after fork(): closes what the parent has open too without touching
  * its epoll set, forgets all questions without callbacks, and makes a descriptor of its own.
+ * -EMFILE: may be tried again; until then every question ends at its deadline.
  */
 int stub_after_fork(struct stub *stub);
 

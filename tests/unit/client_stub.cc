@@ -259,6 +259,18 @@ bytes with_size(const bytes &message)
 	return framed;
 }
 
+// In a child a REQUIRE that fails must not lead back into the tests.
+template <typename Function> auto contained(Function function)
+{
+	return [function] {
+		try {
+			return function();
+		} catch (...) {
+			return 99;
+		}
+	};
+}
+
 std::string lower(std::string text)
 {
 	for (char &c : text)
@@ -1257,7 +1269,7 @@ TEST_CASE("parent and child each get their own answers", "[client][stub]")
 	client.ask("tcp.example", of_parent[2]);
 	client.until_seen(server, 4);
 
-	child other([&] {
+	child other(contained([&] {
 		if (stub_after_fork(client.get()) != 0 || stub_fd(client.get()) < 0)
 			return 1;
 		if (!client.is_idle() || client.is_readable())
@@ -1271,13 +1283,43 @@ TEST_CASE("parent and child each get their own answers", "[client][stub]")
 				return 3;
 		}
 		return of_child.is_listed() ? 0 : 4;
-	});
+	}));
 	CHECK(other.wait() == 0);
 	client.until(
 		[&] { return of_parent[0].calls + of_parent[1].calls + of_parent[2].calls == 3; });
 	for (const outcome &one : of_parent)
 		CHECK(one.is_listed());
 	CHECK(server.count() == 5);
+}
+
+TEST_CASE("a child without descriptors may try again", "[client][stub]")
+{
+	resolver server(say_listed);
+	asking client;
+	client.server(server);
+	client.get();
+
+	child other(contained([&] {
+		rlimit limit = {};
+		getrlimit(RLIMIT_NOFILE, &limit);
+		rlimit none = limit;
+		none.rlim_cur = 0;
+		setrlimit(RLIMIT_NOFILE, &none);
+		if (stub_after_fork(client.get()) != -EMFILE)
+			return 1;
+		outcome kept;
+		client.ask("abc.example", kept, 500);
+		client.pass(500);
+		if (kept.calls != 1 || kept.status >= 0 || kept.has_reply)
+			return 2;
+		setrlimit(RLIMIT_NOFILE, &limit);
+		if (stub_after_fork(client.get()) != 0)
+			return 3;
+		client.ask("abc.example", kept);
+		client.until([&] { return kept.calls == 2; });
+		return kept.is_listed() ? 0 : 4;
+	}));
+	CHECK(other.wait() == 0);
 }
 
 TEST_CASE("children do not repeat each other's ids", "[client][stub]")
@@ -1290,7 +1332,7 @@ TEST_CASE("children do not repeat each other's ids", "[client][stub]")
 	client.until_told(before);
 
 	for (unsigned i = 0; i < 2; i++) {
-		child other([&] {
+		child other(contained([&] {
 			if (stub_after_fork(client.get()) != 0)
 				return 1;
 			for (unsigned k = 0; k < 4; k++) {
@@ -1299,7 +1341,7 @@ TEST_CASE("children do not repeat each other's ids", "[client][stub]")
 				client.until_told(kept);
 			}
 			return 0;
-		});
+		}));
 		REQUIRE(other.wait() == 0);
 	}
 	const std::vector<query> came = server.queries();
@@ -1329,10 +1371,10 @@ TEST_CASE("a child that holds our sockets does not make us spin", "[client][stub
 	client.ask("abc.example", kept);
 	client.until_seen(server, 1);
 
-	child other([&] {
+	child other(contained([&] {
 		done.take();
 		return 0;
-	});
+	}));
 	client.pass(1000);
 	client.until_told(kept);
 	CHECK(kept.reply.a[0][3] == 2);
