@@ -14,14 +14,14 @@
 
 #include "lib/common/log.h"
 #include "server/access.h"
+#include "server/framing.h"
 #include "server/options.h"
 #include "server/transfer.h"
 
-#define LENGTH_SIZE	  2 /* RFC 1035 section 4.2.2 */
 #define BACKLOG		  511
 #define SWEEP_INTERVAL_MS 1000
 /* Room for one response of any size behind those already collected. */
-#define OUT_SIZE ((size_t)2 * (LENGTH_SIZE + ANSWER_RESPONSE_MAX))
+#define OUT_SIZE ((size_t)2 * (FRAMING_LENGTH_SIZE + ANSWER_RESPONSE_MAX))
 
 struct tcp_client {
 	struct tcp *tcp;
@@ -34,8 +34,7 @@ struct tcp_client {
 	uint8_t *unwritten; /* ours, while is_writing */
 	bool is_writing;
 	struct sockaddr_storage address;
-	size_t in_size;
-	uint8_t in[LENGTH_SIZE + ANSWER_QUERY_MAX];
+	struct framing in;
 };
 
 struct tcp_listener {
@@ -135,25 +134,6 @@ static void hand_over(struct tcp_client *client)
 
 /* ---- answering ---- */
 
-/* Bytes of the first message in the buffer with its length; 0 when it is not whole. */
-static size_t message_size(const struct tcp_client *client, size_t offset)
-{
-	size_t have = client->in_size - offset;
-	if (have < LENGTH_SIZE)
-		return 0;
-	size_t size = LENGTH_SIZE + knot_wire_read_u16(client->in + offset);
-	return size <= have ? size : 0;
-}
-
-/* Is there a length that no query of ours has? It need not be whole for that. */
-static bool has_bad_length(const struct tcp_client *client)
-{
-	if (client->in_size < LENGTH_SIZE)
-		return false;
-	uint16_t size = knot_wire_read_u16(client->in);
-	return size < KNOT_WIRE_HEADER_SIZE || size > ANSWER_QUERY_MAX;
-}
-
 static void process(struct tcp_client *client);
 static void client_on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf);
 static void client_on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf);
@@ -237,22 +217,24 @@ static size_t collect(struct tcp_client *client, size_t *ret_taken, enum next *r
 	struct tcp *tcp = client->tcp;
 	size_t out = 0;
 	size_t taken = 0;
-	size_t size = 0;
-	while (out + LENGTH_SIZE + ANSWER_RESPONSE_MAX <= OUT_SIZE &&
-	       (size = message_size(client, taken)) != 0) {
-		struct answer_query query = { .wire = client->in + taken + LENGTH_SIZE,
-					      .size = size - LENGTH_SIZE,
+	size_t end = 0;
+	struct framing_message message;
+	while (out + FRAMING_LENGTH_SIZE + ANSWER_RESPONSE_MAX <= OUT_SIZE &&
+	       framing_next(&client->in, &end, &message) == FRAMING_MESSAGE) {
+		struct answer_query query = { .wire = message.wire,
+					      .size = message.size,
 					      .is_tcp = true,
 					      .now_s = (uint64_t)time(NULL),
 					      .client = (struct sockaddr *)&client->address,
 					      .is_busy = handover_is_full(tcp->handover),
 					      .keepalive = keepalive(tcp) };
-		size_t response = answer_make(tcp->answer, &query, tcp->out + out + LENGTH_SIZE,
-					      ANSWER_RESPONSE_MAX);
+		size_t response =
+			answer_make(tcp->answer, &query, tcp->out + out + FRAMING_LENGTH_SIZE,
+				    ANSWER_RESPONSE_MAX);
 		const struct transfer *transfer = answer_transfer(tcp->answer);
 		if (response == 0 && out > 0 && transfer != NULL)
 			break;
-		taken += size;
+		taken = end;
 		if (response == 0) {
 			*ret_next = decide_next(tcp);
 			break;
@@ -260,7 +242,7 @@ static size_t collect(struct tcp_client *client, size_t *ret_taken, enum next *r
 		if (transfer != NULL)
 			log_refused(transfer);
 		knot_wire_write_u16(tcp->out + out, (uint16_t)response);
-		out += LENGTH_SIZE + response;
+		out += FRAMING_LENGTH_SIZE + response;
 	}
 	catalog_end(tcp->catalog);
 	*ret_taken = taken;
@@ -273,22 +255,21 @@ static void process(struct tcp_client *client)
 	while (!client->is_writing && !uv_is_closing((uv_handle_t *)&client->handle)) {
 		size_t taken = 0;
 		size_t out = collect(client, &taken, &next);
-		client->in_size -= taken;
-		memmove(client->in, client->in + taken, client->in_size);
+		framing_drop(&client->in, taken);
 		if (taken > 0)
 			renew(client);
 		if (out > 0)
 			flush(client, out);
 		if (next == NEXT_HAND_OVER)
 			hand_over(client);
-		else if (next == NEXT_REFUSE || has_bad_length(client))
+		else if (next == NEXT_REFUSE || framing_is_bad(&client->in))
 			refuse_client(client);
 		if (taken == 0)
 			break;
 	}
-	if (client->in_size > 0 && !client->is_writing)
+	if (client->in.size > 0 && !client->is_writing)
 		hurry(client);
-	if (client->tcp->is_draining && !client->is_writing && client->in_size == 0)
+	if (client->tcp->is_draining && !client->is_writing && client->in.size == 0)
 		close_client(client);
 }
 
@@ -296,8 +277,9 @@ static void client_on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret
 {
 	(void)suggested;
 	struct tcp_client *client = handle->data;
-	*ret_buf = uv_buf_init((char *)client->in + client->in_size,
-			       (unsigned)(sizeof(client->in) - client->in_size));
+	size_t size = 0;
+	uint8_t *room = framing_room(&client->in, &size);
+	*ret_buf = uv_buf_init((char *)room, (unsigned)size);
 }
 
 static void client_on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
@@ -308,7 +290,7 @@ static void client_on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bu
 		close_client(client);
 		return;
 	}
-	client->in_size += (size_t)size;
+	framing_add(&client->in, (size_t)size);
 	process(client);
 }
 
@@ -357,11 +339,10 @@ static void listener_on_connection(uv_stream_t *stream, int status)
 		log_error("dnsblv6d", "worker ends, no memory for a client");
 		_exit(EX_OSERR);
 	}
-	/* in[] stays untouched: pages that no query fills cost nothing. */
 	client->tcp = tcp;
 	client->unwritten = NULL;
 	client->is_writing = false;
-	client->in_size = 0;
+	framing_init(&client->in);
 	client->network = 0;
 	uv_tcp_init(tcp->loop, &client->handle);
 	client->handle.data = client;
@@ -463,7 +444,7 @@ void tcp_drain(struct tcp *tcp)
 	for (struct tcp_client *client = TAILQ_FIRST(&tcp->clients); client != NULL;
 	     client = next) {
 		next = TAILQ_NEXT(client, link);
-		if (!client->is_writing && client->in_size == 0)
+		if (!client->is_writing && client->in.size == 0)
 			close_client(client);
 	}
 }

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "server/framing.h"
+
+#include <string.h>
+
+#define HEADER_SIZE 12 /* of DNS: what is shorter is no query */
+
+void framing_init(struct framing *framing)
+{
+	framing->size = 0;
+}
+
+uint8_t *framing_room(struct framing *framing, size_t *ret_size)
+{
+	*ret_size = sizeof(framing->bytes) - framing->size;
+	return framing->bytes + framing->size;
+}
+
+void framing_add(struct framing *framing, size_t size)
+{
+	framing->size += size;
+}
+
+enum framing_state framing_next(const struct framing *framing, size_t *offset,
+				struct framing_message *ret_message)
+{
+	const uint8_t *at = framing->bytes + *offset;
+	size_t have = framing->size - *offset;
+	if (have < FRAMING_LENGTH_SIZE)
+		return FRAMING_MORE;
+	size_t size = (size_t)at[0] << 8 | at[1];
+	if (size < HEADER_SIZE || size > ANSWER_QUERY_MAX)
+		return FRAMING_BAD;
+	if (size > have - FRAMING_LENGTH_SIZE)
+		return FRAMING_MORE;
+	*ret_message = (struct framing_message){ at + FRAMING_LENGTH_SIZE, size };
+	*offset += FRAMING_LENGTH_SIZE + size;
+	return FRAMING_MESSAGE;
+}
+
+void framing_drop(struct framing *framing, size_t offset)
+{
+	framing->size -= offset;
+	memmove(framing->bytes, framing->bytes + offset, framing->size);
+}
+
+bool framing_is_bad(const struct framing *framing)
+{
+	struct framing_message message;
+	size_t offset = 0;
+	return framing_next(framing, &offset, &message) == FRAMING_BAD;
+}
