@@ -8,7 +8,8 @@
  * Flow: settings.c reads secrets, or parent.c fills them with random ones ->
  *       options.c looks at the COOKIE option of a query and makes that of the
  *       response.
- * This file alone calls libknot's functions for it.
+ * libknot has these functions too: tests/fuzz/cookie.c holds ours against its. But
+ * to libknot a cookie of a time near 2^32 is never good, in the year 2106.
  *
  *     OFFSET  SIZE  DESCRIPTION of the option's data
  *        0      8   the client's cookie; alone, when it has none of ours
@@ -31,7 +32,10 @@ extern "C" {
 
 #define COOKIE_SECRET_SIZE 16
 #define COOKIE_SECRETS_MAX 4
-#define COOKIE_SIZE	   24	 /* of an option that we make */
+#define COOKIE_SIZE	   24 /* of an option that we make */
+#define COOKIE_CLIENT_SIZE 8  /* of one without a server cookie */
+#define COOKIE_OPTION_MIN  16 /* of one with a server cookie of anybody */
+#define COOKIE_OPTION_MAX  40
 #define COOKIE_AGE_MAX_S   3600	 /* RFC 9018 section 4.3 */
 #define COOKIE_AHEAD_MAX_S 300	 /* the same */
 #define COOKIE_ROLL_S	   86400 /* a random secret is so old when it is replaced */

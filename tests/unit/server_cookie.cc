@@ -117,6 +117,24 @@ TEST_CASE("a cookie is good for its client, for an hour, with any of our secrets
 	}
 }
 
+TEST_CASE("cookies outlive the second in which their clock begins anew", "[server][cookie]")
+{
+	cookie_secrets secrets = secrets_of({ secret });
+	sockaddr_in client = ipv4("192.0.2.1");
+	const uint8_t theirs[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	auto made_s = GENERATE(0xffffff00UL, 0xfffffff0UL, 0x100000010UL);
+	bytes made(COOKIE_SIZE);
+	REQUIRE(cookie_make(&secrets, any(client), made_s, theirs, made.data()));
+	auto check = [&](int64_t age_s) {
+		return cookie_check(&secrets, any(client), made_s + static_cast<uint64_t>(age_s),
+				    made.data(), made.size());
+	};
+	CHECK(check(3600) == COOKIE_GOOD);
+	CHECK(check(3601) == COOKIE_BAD);
+	CHECK(check(-300) == COOKIE_GOOD);
+	CHECK(check(-301) == COOKIE_BAD);
+}
+
 TEST_CASE("only options of 8 and of 16 to 40 bytes are cookies", "[server][cookie]")
 {
 	cookie_secrets secrets = secrets_of({ secret });
