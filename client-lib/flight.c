@@ -170,13 +170,13 @@ static unsigned doublings(const struct flight *flight)
 static int64_t turn_ms(const struct flights *all, const struct flight *flight, int64_t now_ms)
 {
 	int64_t ms = (int64_t)all->config->attempt_timeout_ms << doublings(flight);
-	int64_t behind = 0;
+	int64_t askable = 1;
 
-	for (unsigned i = flight->position; i < all->config->server_count; i++) {
+	for (unsigned i = flight->position + 1; i < all->config->server_count; i++) {
 		if (!(flight->has_said & 1U << flight->order[i]))
-			behind++;
+			askable++;
 	}
-	int64_t share = (flight->deadline_ms - now_ms) / behind;
+	int64_t share = (flight->deadline_ms - now_ms) / askable;
 
 	if (ms > share)
 		ms = share;

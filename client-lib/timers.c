@@ -49,7 +49,7 @@ static void move_down(struct timers *timers, struct timer *timer)
 
 int timers_init(struct timers *timers, uint32_t capacity)
 {
-	struct timer **heap = calloc(capacity, sizeof(*heap));
+	struct timer **heap = calloc(capacity, sizeof(void *));
 
 	if (heap == NULL)
 		return -ENOMEM;
