@@ -5,6 +5,7 @@
 #include "lib/store/environment.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,6 +34,15 @@ static struct store_bytes bytes_of(const MDB_val *value)
 
 /* ---- open and close ---- */
 
+/* Tried, because access() looks at permissions and not at what confines a process. */
+static bool can_read(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 static int open_environment(struct reader *reader, const char *path)
 {
 	int code = mdb_env_create(&reader->env);
@@ -43,7 +53,7 @@ static int open_environment(struct reader *reader, const char *path)
 
 	/* MDB_NOTLS: the reader slot belongs to the transaction, not to the thread. */
 	code = environment_open(reader->env, path, MDB_RDONLY | MDB_NOSUBDIR | MDB_NOTLS);
-	if (code == EACCES && access(path, R_OK) == 0)
+	if (code == EACCES && can_read(path))
 		return STORE_ELOCK;
 	/* Readers that were killed must not fill up the places for readers. */
 	int dead_readers;
