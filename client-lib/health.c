@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "client-lib/health.h"
+
+#include <stdio.h>
+
+#include "lib/format/wellknown.h"
+
+_Static_assert(HEALTH_POINT_COUNT - HEALTH_CANARY == DNSBLV6_CANARY_COUNT, "a point for each");
+
+uint64_t health_pack(const struct health_word *parts)
+{
+	uint64_t since_s = parts->since_s & ((1u << 27) - 1);
+	uint64_t due_s = parts->due_s < HEALTH_NEVER_S ? parts->due_s : HEALTH_NEVER_S;
+
+	return (uint64_t)parts->state | (uint64_t)parts->mode << 3 |
+	       (uint64_t)parts->has_ipv4 << 5 | (uint64_t)parts->has_ipv6 << 6 |
+	       (uint64_t)parts->has_classic << 7 | (uint64_t)parts->doubts_no << 8 | since_s << 9 |
+	       due_s << 36;
+}
+
+/* ---- what findings mean ---- */
+
+struct judgement {
+	enum dnsblv6_zone_state state;
+	const char *reason;
+};
+
+static bool has_finding(const struct health_probe *probe, enum health_finding finding)
+{
+	for (unsigned i = HEALTH_LISTED; i <= HEALTH_NOWHERE; i++) {
+		if (probe->points[i] == finding)
+			return true;
+	}
+	return false;
+}
+
+static struct judgement judge_canaries(const struct health_probe *probe)
+{
+	for (unsigned i = 0; i < DNSBLV6_CANARY_COUNT; i++) {
+		if (probe->points[HEALTH_CANARY + i] != HEALTH_YES)
+			return (struct judgement){ DNSBLV6_ZONE_FILTERED,
+						   dnsblv6_canary_get(i)->range };
+	}
+	return (struct judgement){ DNSBLV6_ZONE_OK, "test points are right" };
+}
+
+/* The point that must be listed. Bitmap zones have one in each family, even without listings. */
+static struct judgement judge_listed(const struct health_probe *probe, enum health_finding listed)
+{
+	switch (listed) {
+	case HEALTH_YES:
+		return (struct judgement){ DNSBLV6_ZONE_OK, "" };
+	case HEALTH_EMPTY:
+		if (probe->mode != HEALTH_CLASSIC)
+			return (struct judgement){ DNSBLV6_ZONE_FILTERED, "AAAA records" };
+		return (struct judgement){ DNSBLV6_ZONE_UNREACHABLE, "127.0.0.2 is not listed" };
+	case HEALTH_NO:
+		return (struct judgement){ DNSBLV6_ZONE_UNREACHABLE, "127.0.0.2 is not listed" };
+	case HEALTH_SILENT:
+		return (struct judgement){ DNSBLV6_ZONE_UNREACHABLE, "no reply" };
+	default:
+		return (struct judgement){ DNSBLV6_ZONE_UNREACHABLE, "the resolver failed" };
+	}
+}
+
+static struct judgement judge(const struct health_probe *probe)
+{
+	const enum health_finding *points = probe->points;
+
+	if (has_finding(probe, HEALTH_REFUSED))
+		return (struct judgement){ DNSBLV6_ZONE_BLOCKED, "refused" };
+	if (has_finding(probe, HEALTH_FOREIGN))
+		return (struct judgement){ DNSBLV6_ZONE_WILDCARDED,
+					   "answers that are no listings" };
+	if (points[HEALTH_CLEAR] == HEALTH_YES || points[HEALTH_CLEAR6] == HEALTH_YES)
+		return (struct judgement){ DNSBLV6_ZONE_LISTS_WORLD, "127.0.0.1 is listed" };
+	if (points[HEALTH_NOWHERE] == HEALTH_YES)
+		return (struct judgement){ DNSBLV6_ZONE_WILDCARDED,
+					   "a name that cannot exist has an answer" };
+	struct judgement found = judge_listed(probe, points[HEALTH_LISTED]);
+	if (found.state != DNSBLV6_ZONE_OK)
+		return found;
+	/* Not proven not to list the world is not good enough. */
+	if (points[HEALTH_CLEAR] == HEALTH_SILENT || points[HEALTH_CLEAR] == HEALTH_FAILED)
+		return judge_listed(probe, points[HEALTH_CLEAR]);
+	if (probe->mode == HEALTH_CLASSIC)
+		return (struct judgement){ DNSBLV6_ZONE_OK, "test points are right" };
+	if (probe->has_ipv6)
+		found = judge_listed(probe, points[HEALTH_LISTED6]);
+	return found.state == DNSBLV6_ZONE_OK ? judge_canaries(probe) : found;
+}
+
+enum dnsblv6_zone_state health_judge(const struct health_probe *probe, const char **ret_reason)
+{
+	struct judgement found = judge(probe);
+	*ret_reason = found.reason;
+	return found.state;
+}
+
+/* ---- events ---- */
+
+static uint32_t after(uint32_t now_s, uint32_t pause_s)
+{
+	return pause_s == 0 || now_s + pause_s >= HEALTH_NEVER_S ? HEALTH_NEVER_S : now_s + pause_s;
+}
+
+static uint32_t pause_max(const struct config *config)
+{
+	uint32_t interval_s = config->probe_interval_s;
+	uint32_t max_s =
+		interval_s > 0 && interval_s < HEALTH_PAUSE_MAX_S ? interval_s : HEALTH_PAUSE_MAX_S;
+	return max_s > config->failure_ttl_s ? max_s : config->failure_ttl_s;
+}
+
+/* The next pause of a sick zone: twice the last one. */
+static uint32_t next_pause(struct health *health, const struct config *config)
+{
+	uint32_t pause_s = health->pause_s == 0 ? config->failure_ttl_s : health->pause_s * 2;
+	if (pause_s > pause_max(config))
+		pause_s = pause_max(config);
+	health->pause_s = pause_s;
+	return pause_s;
+}
+
+static void enter(struct health *health, const struct config *config, struct health_word *parts,
+		  enum dnsblv6_zone_state state, uint32_t now_s)
+{
+	if (state != parts->state)
+		parts->since_s = now_s;
+	parts->state = state;
+	if (health_is_sick(state)) {
+		parts->due_s = after(now_s, next_pause(health, config));
+		return;
+	}
+	health->pause_s = 0;
+	parts->due_s = after(now_s, config->probe_interval_s);
+}
+
+static bool has_forged_negatives(const struct health_probe *probe)
+{
+	for (unsigned i = HEALTH_CANARY; i < HEALTH_POINT_COUNT; i++) {
+		if (probe->points[i] == HEALTH_NO)
+			return true;
+	}
+	return false;
+}
+
+uint64_t health_probed(struct health *health, const struct config *config, uint64_t word,
+		       const struct health_probe *probe, uint32_t now_s, const char **ret_reason)
+{
+	struct health_word parts = health_unpack(word);
+	enum dnsblv6_zone_state state = health_judge(probe, ret_reason);
+
+	health->failures = 0;
+	health->probed_s = now_s;
+	/* A probe that nobody answered says nothing about how the zone is to be asked. */
+	if (probe->mode != HEALTH_UNKNOWN) {
+		parts.mode = probe->mode;
+		parts.has_ipv4 = probe->has_ipv4;
+		parts.has_ipv6 = probe->has_ipv6;
+		parts.has_classic = probe->points[HEALTH_CLASSIC_LISTED] == HEALTH_YES &&
+				    probe->points[HEALTH_CLASSIC_CLEAR] == HEALTH_NO;
+		parts.doubts_no = probe->mode != HEALTH_CLASSIC && has_forged_negatives(probe);
+	}
+	enter(health, config, &parts, state, now_s);
+	return health_pack(&parts);
+}
+
+uint64_t health_answered(struct health *health, uint64_t word, uint32_t now_s)
+{
+	struct health_word parts = health_unpack(word);
+
+	health->failures = 0;
+	if (parts.state != DNSBLV6_ZONE_UNREACHABLE || parts.due_s <= now_s)
+		return word;
+	parts.due_s = now_s; /* it is back: have it probed with the next question */
+	return health_pack(&parts);
+}
+
+/* A failure that a probe can explain. Not more often than failures are remembered. */
+static void suspect(const struct health *health, const struct config *config,
+		    struct health_word *parts, uint32_t now_s)
+{
+	if (parts->due_s > now_s && now_s - health->probed_s >= config->failure_ttl_s)
+		parts->due_s = now_s;
+}
+
+static bool is_failing(struct health *health, uint32_t now_s)
+{
+	if (health->failures++ == 0)
+		health->first_failure_s = now_s;
+	return health->failures >= HEALTH_FAILURES_MIN &&
+	       now_s - health->first_failure_s >= HEALTH_FAILING_S;
+}
+
+uint64_t health_failed(struct health *health, const struct config *config, uint64_t word,
+		       enum answer_failure failure, uint32_t now_s)
+{
+	struct health_word parts = health_unpack(word);
+
+	if (health_is_sick(parts.state) || failure == ANSWER_LATE)
+		return word;
+	switch (failure) {
+	case ANSWER_BLOCKED:
+		enter(health, config, &parts, DNSBLV6_ZONE_BLOCKED, now_s);
+		break;
+	case ANSWER_LYING:
+	case ANSWER_FILTERED:
+	case ANSWER_FOREIGN:
+		suspect(health, config, &parts, now_s);
+		break;
+	default:
+		if (is_failing(health, now_s))
+			enter(health, config, &parts, DNSBLV6_ZONE_UNREACHABLE, now_s);
+		break;
+	}
+	return health_pack(&parts);
+}
+
+bool health_claim_probe(struct health *health, const struct config *config, uint64_t *word,
+			uint32_t now_s)
+{
+	struct health_word parts = health_unpack(*word);
+
+	if (parts.state == DNSBLV6_ZONE_UNPROBED)
+		return true;
+	if (parts.due_s > now_s)
+		return false;
+	parts.due_s = after(now_s, health_is_sick(parts.state) && health->pause_s > 0
+					   ? health->pause_s
+					   : config->failure_ttl_s);
+	*word = health_pack(&parts);
+	return true;
+}
+
+/* ---- what is said ---- */
+
+int health_line(const char *zone, uint64_t old_word, uint64_t new_word, const char *reason,
+		char *ret_line)
+{
+	struct health_word was = health_unpack(old_word);
+	struct health_word is = health_unpack(new_word);
+	bool is_ill = is.state != DNSBLV6_ZONE_OK;
+
+	if (was.state == is.state)
+		return -1;
+	if (was.state == DNSBLV6_ZONE_UNPROBED && !is_ill)
+		return -1;
+	snprintf(ret_line, HEALTH_LINE_MAX, "[%s] zone %s, state=%s was=%s (%s%s)", zone,
+		 is_ill ? "fell ill" : "recovered", dnsblv6_zone_state_name((int)is.state),
+		 dnsblv6_zone_state_name((int)was.state),
+		 is.state == DNSBLV6_ZONE_FILTERED ? "a resolver drops " : "", reason);
+	return is_ill ? 4 : 6;
+}

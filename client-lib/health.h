@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * health.h - whether a zone may give verdicts, and how it is asked.
+ *
+ * Flow: probe.c (test points, canaries) and fetch.c (answers and failures) ->
+ *       health_*() -> the zone's word in the cache, which every reader obeys.
+ *
+ * A state machine without clock, memory or I/O: old word and event in, new word out.
+ *
+ *     UNPROBED -- probe --> OK, FILTERED, WILDCARDED, LISTS_WORLD, UNREACHABLE, BLOCKED
+ *     any      -- probe --> any of these; this is also how a zone recovers
+ *     any      -- REFUSED, 127.255.255.x --> BLOCKED, at once
+ *     OK, FILTERED -- HEALTH_FAILURES_MIN failures in a row, over HEALTH_FAILING_S --> UNREACHABLE
+ *
+ * A zone that is ill is probed again with growing pauses, "failure-ttl" to
+ * HEALTH_PAUSE_MAX_S; one that is well, every "probe-interval". Nothing is probed that nobody
+ * asks about: the time is in the word, and the next question finds it passed.
+ *
+ *     BIT    a zone's word; 0 is "nothing known"
+ *     0-2    state, enum dnsblv6_zone_state
+ *     3-4    mode, enum health_mode
+ *     5, 6   the zone has IPv4, IPv6
+ *     7      its metadata name a classic zone, whose test points are right
+ *     8      its negative answers are not believed: a canary got NXDOMAIN
+ *     9-35   when it got into the state, seconds on the cache's clock
+ *     36-63  when it is to be probed next, the same; all ones: never
+ */
+
+#include "client-lib/answer.h"
+#include "client-lib/dnsblv6.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HEALTH_FAILURES_MIN 5
+#define HEALTH_FAILING_S    10
+#define HEALTH_PAUSE_MAX_S  3600u
+#define HEALTH_NEVER_S	    ((1u << 28) - 1)
+
+enum health_mode {
+	HEALTH_UNKNOWN = 0,
+	HEALTH_DOTTED = 1,
+	HEALTH_FLAT = 2,
+	HEALTH_CLASSIC = 3,
+};
+
+/* A word taken apart. */
+struct health_word {
+	enum dnsblv6_zone_state state;
+	enum health_mode mode;
+	bool has_ipv4, has_ipv6;
+	bool has_classic;
+	bool doubts_no;
+	uint32_t since_s;
+	uint32_t due_s;
+};
+
+uint64_t health_pack(const struct health_word *parts);
+
+/* Here and not in health.c: a look into the cache does it for each zone. */
+static inline struct health_word health_unpack(uint64_t word)
+{
+	struct health_word parts;
+	parts.state = (enum dnsblv6_zone_state)(word & 7);
+	parts.mode = (enum health_mode)(word >> 3 & 3);
+	parts.has_ipv4 = (word & 1u << 5) != 0;
+	parts.has_ipv6 = (word & 1u << 6) != 0;
+	parts.has_classic = (word & 1u << 7) != 0;
+	parts.doubts_no = (word & 1u << 8) != 0;
+	parts.since_s = (uint32_t)(word >> 9) & ((1u << 27) - 1);
+	parts.due_s = (uint32_t)(word >> 36);
+	return parts;
+}
+
+/* Does a zone in this state get no questions? */
+static inline bool health_is_sick(enum dnsblv6_zone_state state)
+{
+	return state >= DNSBLV6_ZONE_WILDCARDED;
+}
+
+/* Not even what is cached of it counts; of one that is merely out of reach, it does. */
+static inline bool health_is_distrusted(enum dnsblv6_zone_state state)
+{
+	return health_is_sick(state) && state != DNSBLV6_ZONE_UNREACHABLE;
+}
+
+/* What one process remembers of a zone. All zero at first. */
+struct health {
+	uint32_t failures;	  /* in a row */
+	uint32_t first_failure_s; /* of them */
+	uint32_t pause_s;	  /* until the next probe of a sick zone */
+	uint32_t probed_s;	  /* when the last probe ended */
+};
+
+/* ---- probes ---- */
+
+enum health_point {
+	HEALTH_LISTED, /* 127.0.0.2 */
+	HEALTH_CLEAR,  /* 127.0.0.1 */
+	HEALTH_LISTED6,
+	HEALTH_CLEAR6,
+	HEALTH_NOWHERE,	       /* a name that no zone has */
+	HEALTH_CLASSIC_LISTED, /* the test points of the classic zone beside a bitmap zone */
+	HEALTH_CLASSIC_CLEAR,
+	HEALTH_CANARY, /* the first of DNSBLV6_CANARY_COUNT */
+	HEALTH_POINT_COUNT = HEALTH_CANARY + 5,
+};
+
+enum health_finding {
+	HEALTH_NOT_ASKED = 0,
+	HEALTH_YES,	/* listed; a canary: as it must be; NOWHERE: it has an answer */
+	HEALTH_NO,	/* not listed, NXDOMAIN */
+	HEALTH_EMPTY,	/* NOERROR, and no such record */
+	HEALTH_FOREIGN, /* answers that no blacklist gives */
+	HEALTH_REFUSED, /* as ANSWER_BLOCKED */
+	HEALTH_FAILED,	/* SERVFAIL and the like */
+	HEALTH_SILENT,
+};
+
+struct health_probe {
+	enum health_mode mode;
+	bool has_ipv4, has_ipv6; /* what the metadata promise */
+	enum health_finding points[HEALTH_POINT_COUNT];
+};
+
+/* The state that these findings mean, and why, static and for the log. */
+enum dnsblv6_zone_state health_judge(const struct health_probe *probe, const char **ret_reason);
+
+/* ---- events: each returns the new word ---- */
+
+uint64_t health_probed(struct health *health, const struct config *config, uint64_t word,
+		       const struct health_probe *probe, uint32_t now_s, const char **ret_reason);
+uint64_t health_answered(struct health *health, uint64_t word, uint32_t now_s);
+uint64_t health_failed(struct health *health, const struct config *config, uint64_t word,
+		       enum answer_failure failure, uint32_t now_s);
+
+/* Is it time for a probe? Then the word is changed so that no other process takes its turn too. */
+bool health_claim_probe(struct health *health, const struct config *config, uint64_t *word,
+			uint32_t now_s);
+
+/*
+ * The line for a log when the state has changed; returns its level as in syslog(3), or
+ * -1 when there is nothing to say. ret_line has HEALTH_LINE_MAX bytes.
+ */
+#define HEALTH_LINE_MAX 512
+int health_line(const char *zone, uint64_t old_word, uint64_t new_word, const char *reason,
+		char *ret_line);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * verdict.h - answers of zones, filters, weights and on-failure become a result.
+ *
+ * Flow: engine.c, look.c -> verdict_add_*() for each zone -> verdict_finish().
+ * Pure: no clock, cache or I/O. The parts may be added in any order.
+ */
+
+#include "client-lib/cache.h"
+#include "client-lib/config.h"
+#include "client-lib/dnsblv6.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The entries of one zone, made once. */
+struct verdict_zone {
+	uint64_t entries;	 /* of config->entries */
+	uint64_t bitmap_entries; /* of them: their filter fits 127.0.0.2 */
+};
+
+void verdict_prepare(const struct config *config, unsigned zone, struct verdict_zone *ret_zone);
+
+/* All zero, and no TTL yet. */
+void verdict_init(struct dnsblv6_result *ret_result);
+
+/* entries: a subset of zone->entries. ttl_s is what is left of the answer. */
+void verdict_add_answer(const struct config *config, const struct verdict_zone *zone,
+			uint64_t entries, const struct cache_entry *entry, struct dnsblv6_addr addr,
+			uint32_t ttl_s, struct dnsblv6_result *result);
+void verdict_add_failure(uint64_t entries, struct dnsblv6_result *result);
+
+/* Score, TTL and verdict. Entries that are neither answered nor failed count for nothing. */
+void verdict_finish(const struct config *config, uint64_t entries, struct dnsblv6_result *result);
+
+#ifdef __cplusplus
+}
+#endif
