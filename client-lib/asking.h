@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * asking.h - what the parts of the engine have in common: zones, and where they are asked.
+ *
+ * Flow: engine.c makes it -> probe.c, fetch.c, reason.c use it.
+ * One thread's at a time, as the engine.
+ */
+
+#include "client-lib/engine.h"
+#include "client-lib/health.h"
+#include "client-lib/remote.h"
+#include "client-lib/shared.h"
+#include "client-lib/verdict.h"
+#include "lib/format/wellknown.h"
+
+#include <sys/queue.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Somebody who waits for a fetch or a probe. entry is the answer, CACHE_FAILED when
+ * there is none, and NULL when the caller has to look and ask again.
+ */
+struct waiter;
+typedef void (*waiter_fn)(struct waiter *waiter, const struct cache_entry *entry);
+struct waiter {
+	TAILQ_ENTRY(waiter) link;
+	struct waiters *list; /* where it waits; NULL: nowhere */
+	waiter_fn wake;
+	void *context;
+};
+struct waiters {
+	TAILQ_HEAD(waiter_head, waiter) head;
+};
+
+void asking_join(struct waiters *list, struct waiter *waiter);
+void asking_leave(struct waiter *waiter); /* one that waits nowhere is fine */
+/* Each one is taken out before it is woken, and may join another list then. */
+void asking_wake(struct waiters *list, const struct cache_entry *entry);
+
+struct asking;
+struct probe;
+
+struct zone {
+	struct asking *asking;
+	const struct config_zone *config;
+	unsigned index; /* in config->zones, and in the cache */
+	struct verdict_zone entries;
+	struct health health;
+	uint8_t soa_labels; /* of the SOA in its negative answers; 0: not known */
+	bool has_metadata;
+	struct dnsblv6_labels classic; /* with has_metadata; empty: none */
+	char reason[DNSBLV6_METADATA_VALUE_MAX + 1];
+	struct probe *probe;	  /* NULL: none runs */
+	uint32_t probe_questions; /* of the last one */
+	bool wants_ipv6;	  /* somebody asked about an IPv6 address */
+	uint64_t asked, failures;
+};
+
+struct asking_counts {
+	uint64_t requests;   /* that the cache alone did not answer */
+	uint64_t fetches;    /* blocks and addresses asked for */
+	uint64_t joined;     /* requests that waited for the fetch of another one */
+	uint64_t prefetches; /* of fetches: before the TTL was over */
+	uint64_t failures;   /* of fetches: without an answer */
+	uint64_t probes;
+	uint64_t ranges; /* slots written for what NSEC records prove */
+	uint64_t late;	 /* requests that ended at their deadline */
+};
+
+struct asking {
+	const struct config *config;
+	struct cache *cache;
+	struct stub *stub;
+	struct remote *remote; /* NULL: no daemon is asked */
+	struct shared *shared; /* the same */
+	struct zone *zones;    /* config->zone_count */
+	engine_log_fn log;
+	void *log_context;
+	uint64_t random;
+	int64_t now_ms; /* of the call that is being served */
+	struct asking_counts counts;
+};
+
+uint64_t asking_random(struct asking *asking);
+
+/* The word of a zone in the cache that this process writes; a change of state is logged. */
+uint64_t asking_word(const struct zone *zone);
+void asking_set_word(struct zone *zone, uint64_t word, const char *reason);
+
+/*
+ * One question of a zone; relative is put before apex. As stub_ask(), whose deadline
+ * is life_ms from now. The name that was asked is in *ret_name.
+ */
+int asking_ask(struct zone *zone, const struct dnsblv6_labels *relative,
+	       const struct dnsblv6_labels *apex, uint16_t type, int64_t life_ms, stub_fn callback,
+	       void *context, struct dnsblv6_labels *ret_name);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "client-lib/engine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "client-lib/engine_parts.h"
+#include "client-lib/peek.h"
+#include "client-lib/probe.h"
+
+/* ---- requests ---- */
+
+/* What a request waits for in one zone. */
+struct part {
+	struct waiter waiter;
+	struct request *request;
+	struct zone *zone;
+	uint64_t entries;
+	bool has_asked_daemon;
+	bool has_probed;
+	bool has_asked; /* DNS; the second time is for what was filtered */
+	bool is_prober; /* the probe that it waits for is one that it began */
+};
+
+struct request {
+	TAILQ_ENTRY(request) link; /* open, by deadline; or done */
+	struct request_list *list;
+	LIST_ENTRY(request) bucket;
+	struct engine *engine;
+	uint64_t id;
+	struct dnsblv6_addr addr;
+	uint64_t entries;
+	int64_t began_ms;
+	int64_t deadline_ms;
+	engine_fn callback;
+	void *context;
+	struct dnsblv6_result result;
+	unsigned pending;
+	unsigned part_count;
+	struct part *parts;
+};
+
+static void move(struct request *request, struct request_list *list)
+{
+	if (request->list != NULL)
+		TAILQ_REMOVE(request->list, request, link);
+	request->list = list;
+	if (list != NULL)
+		TAILQ_INSERT_TAIL(list, request, link);
+}
+
+/* By deadline. Most have the same time to wait, so the search is short. */
+static void open_request(struct engine *engine, struct request *request)
+{
+	struct request *before = TAILQ_LAST(&engine->open, request_list);
+
+	while (before != NULL && before->deadline_ms > request->deadline_ms)
+		before = TAILQ_PREV(before, request_list, link);
+	request->list = &engine->open;
+	if (before != NULL)
+		TAILQ_INSERT_AFTER(&engine->open, before, request, link);
+	else
+		TAILQ_INSERT_HEAD(&engine->open, request, link);
+}
+
+static void free_request(struct request *request)
+{
+	for (unsigned i = 0; i < request->part_count; i++)
+		asking_leave(&request->parts[i].waiter);
+	move(request, NULL);
+	if (request->id != 0) {
+		LIST_REMOVE(request, bucket);
+		request->engine->request_count--;
+	}
+	free(request);
+}
+
+void engine_forget_requests(struct engine *engine)
+{
+	struct request_list *const lists[] = { &engine->open, &engine->done, &engine->delivering };
+	struct request *request;
+
+	for (unsigned i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		while ((request = TAILQ_FIRST(lists[i])) != NULL)
+			free_request(request);
+	}
+}
+
+/* ---- parts ---- */
+
+static void settle(struct part *part)
+{
+	if (--part->request->pending == 0 && part->request->list == &part->request->engine->open)
+		move(part->request, &part->request->engine->done);
+}
+
+static void add_answer(struct part *part, const struct cache_entry *entry, uint32_t ttl_s)
+{
+	struct request *request = part->request;
+
+	verdict_add_answer(request->engine->asking.config, &part->zone->entries, part->entries,
+			   entry, request->addr, ttl_s, &request->result);
+	settle(part);
+}
+
+static void fail(struct part *part)
+{
+	verdict_add_failure(part->entries, &part->request->result);
+	settle(part);
+}
+
+/* Nothing new was to be had: an answer that has expired, or none. */
+static void give_up(struct part *part)
+{
+	struct look look;
+
+	peek_zone(part->zone, part->request->addr, true, &look);
+	if (look.kind == LOOK_ANSWER)
+		add_answer(part, &look.entry, look.ttl_s);
+	else
+		fail(part);
+}
+
+static bool ask_daemon(struct part *part)
+{
+	struct engine *engine = part->request->engine;
+	struct fetch_target target = { .zone = part->zone, .addr = part->request->addr };
+	int64_t left_ms = part->request->deadline_ms - engine->asking.now_ms;
+
+	if (engine->asking.remote == NULL || part->has_asked_daemon || left_ms < 2)
+		return false;
+	part->has_asked_daemon = true;
+	/* Half of the time, so that there is some left when the daemon hangs. */
+	return fetch_daemon(engine->fetches, &target, left_ms / 2, &part->waiter) >= 0;
+}
+
+static void probe(struct part *part)
+{
+	struct zone *zone = part->zone;
+	bool is_ipv6 = !dnsblv6_addr_is_ipv4(part->request->addr);
+
+	part->is_prober = zone->probe == NULL;
+	part->has_probed = true;
+	if (probe_start(zone, is_ipv6, &part->waiter) < 0)
+		give_up(part);
+}
+
+static void ask_dns(struct part *part, bool is_block)
+{
+	struct request *request = part->request;
+	struct fetch_target target = { part->zone, request->addr, is_block };
+	int64_t left_ms = request->deadline_ms - request->engine->asking.now_ms;
+
+	int ret = fetch_dns(request->engine->fetches, &target, left_ms, &part->waiter);
+	if (ret < 0)
+		give_up(part);
+	else
+		request->result.queries += (uint32_t)ret;
+}
+
+/* Does this process know enough of the zone to ask it? */
+static bool is_ready(const struct zone *zone, const struct look *look, bool is_ipv4)
+{
+	struct health_word parts = health_unpack(asking_word(zone));
+
+	if (parts.mode == HEALTH_UNKNOWN || parts.state == DNSBLV6_ZONE_UNPROBED)
+		return false;
+	if (parts.mode == HEALTH_CLASSIC)
+		return parts.has_ipv6 || is_ipv4;
+	/* Another process may have probed it, and the name of the classic zone is in no word. */
+	return look->is_block || (zone->has_metadata && zone->classic.size > 0);
+}
+
+/* A probe is due: of a sick zone the caller waits for it, since only that can give an answer. */
+static bool claim_probe(struct zone *zone)
+{
+	uint64_t word = asking_word(zone);
+	const struct asking *asking = zone->asking;
+
+	if (zone->probe != NULL ||
+	    !health_claim_probe(&zone->health, asking->config, &word, cache_now_s(asking->cache)))
+		return false;
+	asking_set_word(zone, word, "");
+	return true;
+}
+
+static void dispatch_own(struct part *part, const struct look *look)
+{
+	struct zone *zone = part->zone;
+	bool is_ipv4 = dnsblv6_addr_is_ipv4(part->request->addr);
+	bool is_sick = health_is_sick(health_unpack(asking_word(zone)).state);
+
+	if (!is_sick && !is_ready(zone, look, is_ipv4)) {
+		if (part->has_probed)
+			give_up(part);
+		else
+			probe(part);
+		return;
+	}
+	if (!part->has_probed && claim_probe(zone)) {
+		if (is_sick) {
+			probe(part);
+			return;
+		}
+		probe_start(zone, false, NULL);
+	}
+	if (is_sick || look->kind == LOOK_FAILED)
+		give_up(part);
+	else
+		ask_dns(part, look->is_block);
+}
+
+/* Finds out what is known and asks for the rest. Comes back here when something has changed. */
+static void dispatch(struct part *part)
+{
+	struct look look;
+
+	peek_zone(part->zone, part->request->addr, false, &look);
+	if (look.kind == LOOK_ANSWER) {
+		add_answer(part, &look.entry, look.ttl_s);
+		return;
+	}
+	if (look.kind == LOOK_MISS && ask_daemon(part))
+		return;
+	dispatch_own(part, &look);
+}
+
+static void on_wake(struct waiter *waiter, const struct cache_entry *entry)
+{
+	struct part *part = waiter->context;
+	uint32_t now_s = cache_now_s(part->request->engine->asking.cache);
+
+	if (part->is_prober)
+		part->request->result.queries += probe_question_count(part->zone);
+	part->is_prober = false;
+	if (entry == NULL) {
+		dispatch(part);
+	} else if (entry->kind != CACHE_FAILED) {
+		add_answer(part, entry, entry->expires_s > now_s ? entry->expires_s - now_s : 0);
+	} else if (entry->payload.bytes[0] == ANSWER_FILTERED && !part->has_asked) {
+		part->has_asked = true;
+		dispatch(part);
+	} else {
+		give_up(part);
+	}
+}
+
+/* ---- starting ---- */
+
+static uint64_t choose_entries(const struct engine *engine, uint64_t entries)
+{
+	unsigned count = engine->asking.config->entry_count;
+	uint64_t all = count < 64 ? (1ull << count) - 1 : UINT64_MAX;
+
+	return entries == 0 ? all : entries & all;
+}
+
+int engine_look(const struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
+		bool *ret_has_work, struct dnsblv6_result *ret_result)
+{
+	bool has_work;
+
+	int ret = peek_all(&engine->asking, dnsblv6_addr_from_bytes(ip->bytes),
+			   choose_entries(engine, entries), &has_work, ret_result);
+	if (ret_has_work != NULL)
+		*ret_has_work = has_work;
+	return ret;
+}
+
+static void refresh_zone(struct engine *engine, struct zone *zone, struct dnsblv6_addr addr)
+{
+	struct fetch_target target = { .zone = zone, .addr = addr };
+	struct look look;
+
+	peek_zone(zone, addr, false, &look);
+	if (look.kind == LOOK_ANSWER && look.is_old) {
+		engine->asking.counts.prefetches++;
+		if (engine->asking.remote != NULL &&
+		    fetch_daemon(engine->fetches, &target, FETCH_LIFE_MIN_MS, NULL) >= 0)
+			return;
+		look.is_block = target.is_block = look.entry.kind == CACHE_BITMAP;
+		if (is_ready(zone, &look, dnsblv6_addr_is_ipv4(addr)))
+			fetch_dns(engine->fetches, &target, FETCH_LIFE_MIN_MS, NULL);
+	}
+	if (asking_word(zone) != 0 && claim_probe(zone))
+		probe_start(zone, false, NULL);
+}
+
+void engine_refresh(struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
+		    int64_t now_ms)
+{
+	uint64_t wanted = choose_entries(engine, entries);
+
+	engine->asking.now_ms = now_ms;
+	for (unsigned i = 0; i < engine->asking.config->zone_count; i++) {
+		struct zone *zone = engine->asking.zones + i;
+		if ((zone->entries.entries & wanted) != 0)
+			refresh_zone(engine, zone, dnsblv6_addr_from_bytes(ip->bytes));
+	}
+}
+
+/* Zones without an answer, and sick ones that may be well again. */
+static uint64_t find_open(const struct engine *engine, const struct dnsblv6_result *result,
+			  uint64_t entries)
+{
+	uint64_t open = entries & ~result->zones_answered;
+
+	for (unsigned i = 0; i < engine->asking.config->zone_count; i++) {
+		const struct zone *zone = engine->asking.zones + i;
+		struct health_word parts = health_unpack(asking_word(zone));
+		if ((zone->entries.entries & result->zones_failed) != 0 &&
+		    (!health_is_sick(parts.state) ||
+		     parts.due_s > cache_now_s(engine->asking.cache)))
+			open &= ~zone->entries.entries;
+	}
+	return open;
+}
+
+static unsigned count_zones(const struct engine *engine, uint64_t entries)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < engine->asking.config->zone_count; i++)
+		count += (engine->asking.zones[i].entries.entries & entries) != 0;
+	return count;
+}
+
+static void fill_parts(struct request *request, uint64_t open)
+{
+	struct engine *engine = request->engine;
+
+	for (unsigned i = 0; i < engine->asking.config->zone_count; i++) {
+		struct zone *zone = engine->asking.zones + i;
+		if ((zone->entries.entries & open) == 0)
+			continue;
+		struct part *part = request->parts + request->part_count++;
+		part->request = request;
+		part->zone = zone;
+		part->entries = zone->entries.entries & open;
+		part->waiter.wake = on_wake;
+		part->waiter.context = part;
+	}
+	request->pending = request->part_count;
+}
+
+static int make_request(struct engine *engine, struct dnsblv6_addr addr, uint64_t entries,
+			struct request **ret_request)
+{
+	struct dnsblv6_result result;
+	bool has_work;
+
+	peek_all(&engine->asking, addr, entries, &has_work, &result);
+	uint64_t open = find_open(engine, &result, entries);
+	struct request *request =
+		calloc(1, sizeof(*request) + count_zones(engine, open) * sizeof(struct part));
+	if (request == NULL)
+		return -ENOMEM;
+	request->parts = (struct part *)(request + 1);
+	request->engine = engine;
+	request->addr = addr;
+	request->entries = entries;
+	request->result = result;
+	request->result.zones_failed &= ~open;
+	if (result.ttl_s == 0)
+		request->result.ttl_s = UINT32_MAX; /* verdict_finish() has said "none" */
+	fill_parts(request, open);
+	*ret_request = request;
+	return DNSBLV6_OK;
+}
+
+static struct request_bucket *bucket_of(struct engine *engine, uint64_t id)
+{
+	return engine->buckets + id % ENGINE_BUCKETS;
+}
+
+int engine_start(struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
+		 int64_t now_ms, int64_t deadline_ms, engine_fn callback, void *context,
+		 uint64_t *ret_id)
+{
+	struct request *request;
+	uint64_t wanted = choose_entries(engine, entries);
+
+	if (engine->request_count >= engine->asking.config->max_requests)
+		return -ENOBUFS;
+	engine->asking.now_ms = now_ms;
+	engine_check_shared(engine);
+	int ret = make_request(engine, dnsblv6_addr_from_bytes(ip->bytes), wanted, &request);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	request->callback = callback;
+	request->context = context;
+	request->began_ms = now_ms;
+	request->deadline_ms = deadline_ms;
+	request->id = ++engine->last_id;
+	LIST_INSERT_HEAD(bucket_of(engine, request->id), request, bucket);
+	engine->request_count++;
+	if (request->pending > 0)
+		engine->asking.counts.requests++;
+
+	open_request(engine, request);
+	if (request->result.zones_answered != 0)
+		engine_refresh(engine, ip, request->result.zones_answered, now_ms);
+	for (unsigned i = 0; i < request->part_count; i++)
+		dispatch(request->parts + i);
+	if (request->pending == 0)
+		move(request, &engine->done);
+	*ret_id = request->id;
+	return DNSBLV6_OK;
+}
+
+int engine_cancel(struct engine *engine, uint64_t id, void **ret_context)
+{
+	struct request *request;
+
+	LIST_FOREACH(request, bucket_of(engine, id), bucket)
+	{
+		if (request->id == id) {
+			if (ret_context != NULL)
+				*ret_context = request->context;
+			free_request(request);
+			return DNSBLV6_OK;
+		}
+	}
+	return -ENOENT;
+}
+
+/* ---- ending ---- */
+
+static void end_late(struct engine *engine, int64_t now_ms)
+{
+	struct request *request;
+
+	while ((request = TAILQ_FIRST(&engine->open)) != NULL && request->deadline_ms <= now_ms) {
+		engine->asking.counts.late++;
+		for (unsigned i = 0; i < request->part_count; i++) {
+			struct part *part = request->parts + i;
+			if (part->waiter.list == NULL)
+				continue;
+			asking_leave(&part->waiter);
+			give_up(part);
+		}
+		if (request->list == &engine->open)
+			move(request, &engine->done);
+	}
+}
+
+static int deliver(struct engine *engine)
+{
+	struct request *request;
+	int count = 0;
+
+	/* What callbacks start is for the next time, even if the cache answers it. */
+	TAILQ_CONCAT(&engine->delivering, &engine->done, link);
+	TAILQ_FOREACH(request, &engine->delivering, link)
+	{
+		request->list = &engine->delivering;
+	}
+	while ((request = TAILQ_FIRST(&engine->delivering)) != NULL) {
+		struct dnsblv6_result result = request->result;
+		engine_fn callback = request->callback;
+		void *context = request->context;
+		verdict_finish(engine->asking.config, request->entries, &result);
+		result.elapsed_us = (uint32_t)((engine->asking.now_ms - request->began_ms) * 1000);
+		free_request(request);
+		callback(context, &result);
+		count++;
+	}
+	return count;
+}
+
+int engine_process(struct engine *engine, int64_t now_ms)
+{
+	engine->asking.now_ms = now_ms;
+	stub_process(engine->asking.stub, now_ms);
+	if (engine->asking.remote != NULL)
+		remote_process(engine->asking.remote, now_ms);
+	end_late(engine, now_ms);
+	return deliver(engine);
+}
+
+int64_t engine_next_ms(const struct engine *engine)
+{
+	int64_t next_ms = stub_next_ms(engine->asking.stub);
+	const struct request *first = TAILQ_FIRST(&engine->open);
+
+	if (!TAILQ_EMPTY(&engine->done))
+		return engine->asking.now_ms;
+	if (engine->asking.remote != NULL && remote_next_ms(engine->asking.remote) < next_ms)
+		next_ms = remote_next_ms(engine->asking.remote);
+	return first != NULL && first->deadline_ms < next_ms ? first->deadline_ms : next_ms;
+}
+
+/* ---- probes ---- */
+
+void engine_probe(struct engine *engine, int64_t now_ms)
+{
+	engine->asking.now_ms = now_ms;
+	for (unsigned i = 0; i < engine->asking.config->zone_count; i++)
+		probe_start(engine->asking.zones + i, false, NULL);
+}
+
+bool engine_is_probing(const struct engine *engine)
+{
+	for (unsigned i = 0; i < engine->asking.config->zone_count; i++) {
+		if (engine->asking.zones[i].probe != NULL)
+			return true;
+	}
+	return false;
+}

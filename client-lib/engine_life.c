@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* engine_life.c - how an engine begins, is forked, ends, and what it tells about itself. */
+#include "client-lib/engine_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client-lib/probe.h"
+
+/* ---- parts ---- */
+
+static void seed(struct asking *asking)
+{
+	struct timespec now;
+
+	if (getrandom(&asking->random, sizeof(asking->random), GRND_NONBLOCK) ==
+	    (ssize_t)sizeof(asking->random))
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	asking->random = (uint64_t)now.tv_nsec << 32 ^ (uint64_t)getpid();
+}
+
+static int make_cache(const struct config *config, struct cache **ret_cache)
+{
+	const char *zones[CONFIG_ZONES_MAX];
+	char path[CONFIG_TEXT_MAX + sizeof(SHARED_FILE)];
+
+	if (config->shared[0] == '\0' || !config->shared_writer)
+		return cache_new(config->cache_size, ret_cache);
+	for (unsigned i = 0; i < config->zone_count; i++)
+		zones[i] = config->zones[i].text;
+	snprintf(path, sizeof(path), "%s/" SHARED_FILE, config->shared);
+	return cache_create_file(path, config->cache_size, zones, config->zone_count, ret_cache);
+}
+
+static int make_zones(struct asking *asking)
+{
+	unsigned count = asking->config->zone_count;
+
+	asking->zones = calloc(count > 0 ? count : 1, sizeof(*asking->zones));
+	if (asking->zones == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < count; i++) {
+		struct zone *zone = asking->zones + i;
+		zone->asking = asking;
+		zone->config = asking->config->zones + i;
+		zone->index = i;
+		verdict_prepare(asking->config, i, &zone->entries);
+	}
+	return DNSBLV6_OK;
+}
+
+static int make_daemon(struct asking *asking)
+{
+	if (asking->config->shared[0] == '\0' || asking->config->shared_writer)
+		return DNSBLV6_OK;
+	int ret = remote_new(asking->config->shared, &asking->remote);
+	return ret == DNSBLV6_OK ? shared_new(asking->config, &asking->shared) : ret;
+}
+
+static int watch(const struct engine *engine, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? DNSBLV6_OK : -errno;
+}
+
+static int make_fds(struct engine *engine)
+{
+	engine->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	engine->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (engine->epoll_fd < 0 || engine->wake_fd < 0)
+		return -errno;
+	int ret = watch(engine, engine->wake_fd);
+	if (ret == DNSBLV6_OK)
+		ret = watch(engine, stub_fd(engine->asking.stub));
+	if (ret == DNSBLV6_OK && engine->asking.remote != NULL)
+		ret = watch(engine, remote_fd(engine->asking.remote));
+	return ret;
+}
+
+static void close_fds(struct engine *engine)
+{
+	if (engine->epoll_fd >= 0)
+		close(engine->epoll_fd);
+	if (engine->wake_fd >= 0)
+		close(engine->wake_fd);
+	engine->epoll_fd = engine->wake_fd = -1;
+}
+
+static void init_lists(struct engine *engine)
+{
+	TAILQ_INIT(&engine->open);
+	TAILQ_INIT(&engine->done);
+	TAILQ_INIT(&engine->delivering);
+	for (unsigned i = 0; i < ENGINE_BUCKETS; i++)
+		LIST_INIT(engine->buckets + i);
+	engine->request_count = 0;
+}
+
+static int make_parts(struct engine *engine)
+{
+	struct asking *asking = &engine->asking;
+
+	int ret = make_cache(asking->config, &asking->cache);
+	if (ret == DNSBLV6_OK)
+		ret = make_zones(asking);
+	if (ret == DNSBLV6_OK)
+		ret = stub_new(asking->config, &asking->stub);
+	if (ret == DNSBLV6_OK)
+		ret = make_daemon(asking);
+	if (ret == DNSBLV6_OK)
+		ret = fetches_new(asking, &engine->fetches);
+	return ret == DNSBLV6_OK ? make_fds(engine) : ret;
+}
+
+int engine_new(const struct config *config, engine_log_fn log, void *log_context,
+	       struct engine **ret_engine)
+{
+	struct engine *engine = calloc(1, sizeof(*engine));
+	if (engine == NULL)
+		return -ENOMEM;
+	engine->asking.config = config;
+	engine->asking.log = log;
+	engine->asking.log_context = log_context;
+	engine->epoll_fd = engine->wake_fd = -1;
+	seed(&engine->asking);
+	init_lists(engine);
+
+	int ret = make_parts(engine);
+	if (ret != DNSBLV6_OK) {
+		engine_free(engine);
+		return ret;
+	}
+	/* There before the first look: a process that starts finds what the others have. */
+	if (engine->asking.shared != NULL)
+		shared_check(engine->asking.shared, 0);
+	*ret_engine = engine;
+	return DNSBLV6_OK;
+}
+
+void engine_free(struct engine *engine)
+{
+	if (engine == NULL)
+		return;
+	engine_forget_requests(engine);
+	if (engine->asking.zones != NULL) {
+		for (unsigned i = 0; i < engine->asking.config->zone_count; i++)
+			probe_drop(engine->asking.zones + i);
+	}
+	fetches_free(engine->fetches);
+	remote_free(engine->asking.remote);
+	stub_free(engine->asking.stub);
+	close_fds(engine);
+	shared_free(engine->asking.shared);
+	cache_free(engine->asking.cache);
+	free(engine->asking.zones);
+	free(engine);
+}
+
+/* ---- forks ---- */
+
+static int renew_whole(struct engine *engine)
+{
+	engine_forget_requests(engine);
+	for (unsigned i = 0; i < engine->asking.config->zone_count; i++)
+		probe_drop(engine->asking.zones + i);
+	fetches_clear(engine->fetches);
+	int ret = stub_after_fork(engine->asking.stub);
+	if (ret == DNSBLV6_OK && engine->asking.remote != NULL)
+		ret = remote_after_fork(engine->asking.remote);
+	return ret;
+}
+
+/* Lists may end anywhere: new ones, and the old memory is lost to this child. */
+static int renew_torn(struct engine *engine)
+{
+	struct asking *asking = &engine->asking;
+
+	init_lists(engine);
+	for (unsigned i = 0; i < asking->config->zone_count; i++)
+		asking->zones[i].probe = NULL;
+	int ret = fetches_new(asking, &engine->fetches);
+	if (ret == DNSBLV6_OK)
+		ret = stub_new(asking->config, &asking->stub);
+	if (ret == DNSBLV6_OK && asking->remote != NULL)
+		ret = remote_new(asking->config->shared, &asking->remote);
+	return ret;
+}
+
+int engine_after_fork(struct engine *engine, bool is_whole)
+{
+	/* Closed and not emptied: the set behind the descriptor is the parent's too. */
+	close_fds(engine);
+	seed(&engine->asking);
+	int ret = is_whole ? renew_whole(engine) : renew_torn(engine);
+	return ret == DNSBLV6_OK ? make_fds(engine) : ret;
+}
+
+/* ---- descriptors ---- */
+
+int engine_fd(const struct engine *engine)
+{
+	return engine->epoll_fd;
+}
+
+void engine_wake(struct engine *engine)
+{
+	uint64_t one = 1;
+	/* Full is as good as written. */
+	ssize_t written = write(engine->wake_fd, &one, sizeof(one));
+	(void)written;
+}
+
+void engine_drain(struct engine *engine)
+{
+	uint64_t count;
+	ssize_t had = read(engine->wake_fd, &count, sizeof(count)); /* or nobody has called */
+	(void)had;
+}
+
+unsigned engine_poll(const struct engine *engine, struct pollfd *ret_fds)
+{
+	ret_fds[0] = (struct pollfd){ .fd = stub_fd(engine->asking.stub), .events = POLLIN };
+	if (engine->asking.remote == NULL)
+		return 1;
+	ret_fds[1] = (struct pollfd){ .fd = remote_fd(engine->asking.remote), .events = POLLIN };
+	return 2;
+}
+
+void engine_check_shared(struct engine *engine)
+{
+	if (engine->asking.shared != NULL)
+		shared_check(engine->asking.shared, engine->asking.now_ms);
+}
+
+/* ---- what it tells ---- */
+
+uint64_t engine_zone_word(const struct zone *zone, uint32_t *ret_now_s)
+{
+	const struct asking *asking = zone->asking;
+	uint64_t word = asking_word(zone);
+
+	*ret_now_s = cache_now_s(asking->cache);
+	if (asking->shared == NULL || shared_get(asking->shared) == NULL)
+		return word;
+	const struct shared_table *table = shared_get(asking->shared);
+	int index = table->zones[zone->index];
+	uint64_t shared_word = index < 0 ? 0 : cache_zone_word(table->cache, (unsigned)index);
+	if (shared_word == 0)
+		return word;
+	*ret_now_s = cache_now_s(table->cache);
+	return shared_word;
+}
+
+int engine_zone_get(const struct engine *engine, unsigned entry, struct dnsblv6_zone_info *ret_info)
+{
+	const struct config *config = engine->asking.config;
+
+	if (entry >= config->entry_count)
+		return -ENOENT;
+	const struct zone *zone = engine->asking.zones + config->entries[entry].zone;
+	uint32_t now_s;
+	struct health_word parts = health_unpack(engine_zone_word(zone, &now_s));
+	*ret_info = (struct dnsblv6_zone_info){
+		.weight = config->entries[entry].weight,
+		.state = (int32_t)parts.state,
+		.is_bitmap = (parts.mode == HEALTH_DOTTED || parts.mode == HEALTH_FLAT) &&
+			     !(parts.state == DNSBLV6_ZONE_FILTERED && parts.has_classic),
+		.asked = zone->asked,
+		.failures = zone->failures,
+	};
+	if (parts.state != DNSBLV6_ZONE_UNPROBED && now_s > parts.since_s)
+		ret_info->state_age_s = now_s - parts.since_s;
+	snprintf(ret_info->name, sizeof(ret_info->name), "%s", zone->config->text);
+	return DNSBLV6_OK;
+}
+
+int engine_stat_get(const struct engine *engine, unsigned index, const char **ret_name,
+		    uint64_t *ret_value)
+{
+	const struct asking_counts *counts = &engine->asking.counts;
+	struct remote_stats remote = { 0 };
+	struct cache_stats cache;
+	struct stub_stats stub;
+
+	stub_get_stats(engine->asking.stub, &stub);
+	cache_get_stats(engine->asking.cache, &cache);
+	if (engine->asking.remote != NULL)
+		remote_get_stats(engine->asking.remote, &remote);
+	const struct {
+		const char *name;
+		uint64_t value;
+	} stats[] = {
+		{ "requests", counts->requests },
+		{ "requests-late", counts->late },
+		{ "fetches", counts->fetches },
+		{ "fetches-joined", counts->joined },
+		{ "fetches-failed", counts->failures },
+		{ "prefetches", counts->prefetches },
+		{ "probes", counts->probes },
+		{ "range-slots", counts->ranges },
+		{ "questions", stub.questions },
+		{ "questions-merged", stub.merged },
+		{ "sent-udp", stub.sent_udp },
+		{ "sent-tcp", stub.sent_tcp },
+		{ "replies", stub.replies },
+		{ "replies-dropped", stub.dropped },
+		{ "timeouts", stub.timeouts },
+		{ "daemon-asked", remote.asked },
+		{ "daemon-answered", remote.answered },
+		{ "daemon-late", remote.late },
+		{ "daemon-lost", remote.lost },
+		{ "cache-bytes", cache.size_bytes },
+		{ "cache-slots", cache.slots },
+		{ "cache-puts", cache.puts },
+		{ "cache-evicted", cache.evicted },
+	};
+	if (index >= sizeof(stats) / sizeof(stats[0]))
+		return -ENOENT;
+	*ret_name = stats[index].name;
+	*ret_value = stats[index].value;
+	return DNSBLV6_OK;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/* engine_parts.h - the inside of struct engine, for engine*.c and reason.c alone. */
+
+#include "client-lib/engine.h"
+#include "client-lib/fetch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ENGINE_BUCKETS 256 /* of requests by id */
+
+struct request;
+TAILQ_HEAD(request_list, request);
+LIST_HEAD(request_bucket, request);
+
+struct engine {
+	struct asking asking;
+	struct fetches *fetches;
+	int epoll_fd;
+	int wake_fd;
+	struct request_list open;	/* by deadline */
+	struct request_list done;	/* answered; the next engine_process() says so */
+	struct request_list delivering; /* in it */
+	struct request_bucket buckets[ENGINE_BUCKETS];
+	unsigned request_count;
+	uint64_t last_id;
+};
+
+/* engine.c */
+void engine_forget_requests(struct engine *engine);
+/* engine_life.c: with a daemon, looks for its cache now and then. */
+void engine_check_shared(struct engine *engine);
+/* The word that counts: the daemon's where it asks, or our own; and the time on its clock. */
+uint64_t engine_zone_word(const struct zone *zone, uint32_t *ret_now_s);
+
+#ifdef __cplusplus
+}
+#endif

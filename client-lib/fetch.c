@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "client-lib/fetch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "client-lib/look.h"
+#include "client-lib/ranges.h"
+
+#define BUCKETS	   256 /* of fetches on the way; a power of two */
+#define SOA_LABELS 2   /* until a probe has learned better: what a top level domain denies is gone \
+			*/
+#define JITTER_PERCENT 50
+
+struct fetch {
+	LIST_ENTRY(fetch) bucket;
+	struct asking *asking;
+	struct fetch_target target;
+	bool is_daemon;
+	bool doubts_no;
+	enum health_mode mode;
+	struct cache_key key;
+	struct dnsblv6_labels name; /* asked of DNS */
+	int64_t began_ms;
+	struct waiters waiters;
+};
+
+LIST_HEAD(bucket, fetch);
+
+struct fetches {
+	struct asking *asking;
+	struct bucket buckets[BUCKETS];
+};
+
+int fetches_new(struct asking *asking, struct fetches **ret_fetches)
+{
+	struct fetches *fetches = calloc(1, sizeof(*fetches));
+	if (fetches == NULL)
+		return -ENOMEM;
+	fetches->asking = asking;
+	*ret_fetches = fetches;
+	return DNSBLV6_OK;
+}
+
+void fetches_clear(struct fetches *fetches)
+{
+	for (unsigned i = 0; i < BUCKETS; i++) {
+		struct fetch *fetch;
+		while ((fetch = LIST_FIRST(fetches->buckets + i)) != NULL) {
+			LIST_REMOVE(fetch, bucket);
+			free(fetch);
+		}
+	}
+}
+
+void fetches_free(struct fetches *fetches)
+{
+	if (fetches == NULL)
+		return;
+	fetches_clear(fetches);
+	free(fetches);
+}
+
+/* ---- one for each key ---- */
+
+static struct bucket *bucket_of(struct fetches *fetches, struct cache_key key)
+{
+	uint64_t hash = key.word * 0x9e3779b97f4a7c15ull;
+	return fetches->buckets + (hash >> 56) % BUCKETS;
+}
+
+static struct fetch *find(struct fetches *fetches, struct cache_key key, bool is_daemon)
+{
+	struct fetch *fetch;
+
+	LIST_FOREACH(fetch, bucket_of(fetches, key), bucket)
+	{
+		if (fetch->key.word == key.word && fetch->is_daemon == is_daemon)
+			return fetch;
+	}
+	return NULL;
+}
+
+static struct fetch *add(struct fetches *fetches, const struct fetch_target *target,
+			 struct cache_key key, bool is_daemon)
+{
+	struct fetch *fetch = calloc(1, sizeof(*fetch));
+	if (fetch == NULL)
+		return NULL;
+	TAILQ_INIT(&fetch->waiters.head);
+	fetch->asking = fetches->asking;
+	fetch->target = *target;
+	fetch->key = key;
+	fetch->is_daemon = is_daemon;
+	fetch->began_ms = fetches->asking->now_ms;
+	LIST_INSERT_HEAD(bucket_of(fetches, key), fetch, bucket);
+	return fetch;
+}
+
+static void drop(struct fetch *fetch)
+{
+	LIST_REMOVE(fetch, bucket);
+	free(fetch);
+}
+
+/* It must be out of the table before the waiters are: they may ask for the same again. */
+static void end(struct fetch *fetch, const struct cache_entry *entry)
+{
+	LIST_REMOVE(fetch, bucket);
+	asking_wake(&fetch->waiters, entry);
+	free(fetch);
+}
+
+static struct cache_entry make_failure(enum answer_failure failure)
+{
+	struct cache_entry entry = { .kind = CACHE_FAILED };
+	entry.payload.bytes[0] = (uint8_t)failure;
+	return entry;
+}
+
+/* ---- DNS ---- */
+
+/* Not all processes of a machine shall ask again in the same second. */
+static void remember_failure(struct fetch *fetch, enum answer_failure failure)
+{
+	struct asking *asking = fetch->asking;
+	struct cache_entry entry = make_failure(failure);
+	uint32_t ttl_s = asking->config->failure_ttl_s;
+
+	ttl_s -= (uint32_t)(asking_random(asking) % (1 + ttl_s * JITTER_PERCENT / 100));
+	entry.ttl_s = ttl_s;
+	entry.expires_s = cache_now_s(asking->cache) + ttl_s;
+	cache_put(asking->cache, look_failure_key(fetch->target.zone->index, fetch->key), &entry);
+}
+
+static void learn_ranges(struct fetch *fetch, const struct message_reply *reply, uint32_t ttl_s)
+{
+	struct asking *asking = fetch->asking;
+	const struct zone *zone = fetch->target.zone;
+	enum dnsblv6_style style =
+		fetch->mode == HEALTH_FLAT ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
+
+	for (unsigned i = 0; i < reply->nsec_count; i++) {
+		uint32_t least_s = reply->nsecs[i].ttl_s < ttl_s ? reply->nsecs[i].ttl_s : ttl_s;
+		asking->counts.ranges +=
+			ranges_learn(asking->cache, zone->index, style, &zone->config->name,
+				     reply->nsecs + i, least_s);
+	}
+}
+
+static void keep_answer(struct fetch *fetch, const struct message_reply *reply,
+			const struct cache_entry *entry)
+{
+	struct asking *asking = fetch->asking;
+	struct zone *zone = fetch->target.zone;
+	uint32_t now_s = cache_now_s(asking->cache);
+
+	cache_put(asking->cache, fetch->key, entry);
+	if (entry->is_secure && fetch->target.is_block && asking->config->use_ranges &&
+	    reply->kind == MESSAGE_NXDOMAIN)
+		learn_ranges(fetch, reply, entry->ttl_s);
+	asking_set_word(zone, health_answered(&zone->health, asking_word(zone), now_s), "");
+}
+
+static void keep_failure(struct fetch *fetch, enum answer_failure failure)
+{
+	struct asking *asking = fetch->asking;
+	struct zone *zone = fetch->target.zone;
+	uint64_t word = asking_word(zone);
+
+	zone->failures++;
+	asking->counts.failures++;
+	remember_failure(fetch, failure);
+	word = health_failed(&zone->health, asking->config, word, failure,
+			     cache_now_s(asking->cache));
+	asking_set_word(zone, word, answer_failure_text(failure));
+}
+
+/* The classic zone beside a bitmap zone has another SOA, which no probe has learned. */
+static uint8_t find_soa_labels(const struct fetch *fetch)
+{
+	const struct zone *zone = fetch->target.zone;
+	bool is_beside = fetch->mode != HEALTH_CLASSIC && !fetch->target.is_block;
+
+	if (zone->soa_labels > 0 && !is_beside)
+		return zone->soa_labels;
+	return answer_label_count(&zone->config->name) < SOA_LABELS ? 1 : SOA_LABELS;
+}
+
+static void on_reply(void *context, int status, const struct message_reply *reply, bool is_trusted)
+{
+	struct fetch *fetch = context;
+	struct answer_question question = {
+		.config = fetch->asking->config,
+		.name = &fetch->name,
+		.is_block = fetch->target.is_block,
+		.doubts_no = fetch->doubts_no && fetch->target.is_block,
+		.now_s = cache_now_s(fetch->asking->cache),
+		.age_s = (uint32_t)((fetch->asking->now_ms - fetch->began_ms) / 1000),
+	};
+	struct cache_entry entry;
+
+	question.soa_labels = find_soa_labels(fetch);
+	enum answer_failure failure = answer_read(&question, status, reply, is_trusted, &entry);
+	if (failure == ANSWER_GOOD) {
+		keep_answer(fetch, reply, &entry);
+	} else {
+		keep_failure(fetch, failure);
+		entry = make_failure(failure);
+	}
+	end(fetch, &entry);
+}
+
+static int64_t choose_life(int64_t wait_ms)
+{
+	if (wait_ms < FETCH_LIFE_MIN_MS)
+		return FETCH_LIFE_MIN_MS;
+	return wait_ms < FETCH_LIFE_MAX_MS ? wait_ms : FETCH_LIFE_MAX_MS;
+}
+
+static int ask_dns(struct fetch *fetch, int64_t wait_ms)
+{
+	struct zone *zone = fetch->target.zone;
+	const struct dnsblv6_labels *apex = &zone->config->name;
+	struct health_word parts = health_unpack(asking_word(zone));
+	struct dnsblv6_labels relative;
+
+	fetch->mode = parts.mode;
+	fetch->doubts_no = parts.doubts_no;
+	if (fetch->target.is_block) {
+		enum dnsblv6_style style =
+			parts.mode == HEALTH_FLAT ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
+		int ret = dnsblv6_name_make(style, dnsblv6_block_of(fetch->target.addr), &relative);
+		if (ret != DNSBLV6_OK)
+			return ret;
+	} else {
+		dnsblv6_name_make_classic(fetch->target.addr, &relative);
+		if (parts.mode != HEALTH_CLASSIC)
+			apex = &zone->classic;
+	}
+	return asking_ask(zone, &relative, apex, fetch->target.is_block ? MESSAGE_AAAA : MESSAGE_A,
+			  choose_life(wait_ms), on_reply, fetch, &fetch->name);
+}
+
+static void join(struct fetches *fetches, struct fetch *fetch, struct waiter *waiter)
+{
+	if (waiter == NULL)
+		return;
+	if (!TAILQ_EMPTY(&fetch->waiters.head))
+		fetches->asking->counts.joined++;
+	asking_join(&fetch->waiters, waiter);
+}
+
+int fetch_dns(struct fetches *fetches, const struct fetch_target *target, int64_t wait_ms,
+	      struct waiter *waiter)
+{
+	struct cache_key key = look_key(fetches->asking->cache, target->zone->index,
+					target->is_block, target->addr);
+	struct fetch *fetch = find(fetches, key, false);
+	int questions = 0;
+
+	if (fetch == NULL) {
+		fetch = add(fetches, target, key, false);
+		if (fetch == NULL)
+			return -ENOMEM;
+		int ret = ask_dns(fetch, wait_ms);
+		if (ret != DNSBLV6_OK) {
+			drop(fetch);
+			return ret;
+		}
+		fetches->asking->counts.fetches++;
+		questions = 1;
+	}
+	join(fetches, fetch, waiter);
+	return questions;
+}
+
+/* ---- the daemon ---- */
+
+static bool find_shared(const struct fetch *fetch, struct look *ret_look)
+{
+	const struct asking *asking = fetch->asking;
+	const struct shared_table *table = shared_get(asking->shared);
+	unsigned index = fetch->target.zone->index;
+
+	if (table == NULL || table->zones[index] < 0)
+		return false;
+	struct look_place place = {
+		.config = asking->config,
+		.cache = table->cache,
+		.zone = (unsigned)table->zones[index],
+		.word = cache_zone_word(table->cache, (unsigned)table->zones[index]),
+		.now_s = cache_now_s(table->cache),
+	};
+	look_zone(&place, fetch->target.addr, ret_look);
+	return ret_look->kind == LOOK_ANSWER;
+}
+
+/*
+ * The reply alone, when the cache has no more of it. It says listed or not, and
+ * not with which value: of no use to an entry with a filter of its own.
+ */
+static bool read_reply(const struct fetch *fetch, const struct cached_reply *reply,
+		       struct cache_entry *entry)
+{
+	const struct verdict_zone *entries = &fetch->target.zone->entries;
+
+	if (reply->is_listed && entries->bitmap_entries != entries->entries)
+		return false;
+	*entry = (struct cache_entry){ .kind = CACHE_BITMAP,
+				       .is_secure = reply->is_secure,
+				       .is_stale = reply->is_stale,
+				       .ttl_s = reply->ttl_s };
+	entry->expires_s = cache_now_s(fetch->asking->cache) + reply->ttl_s;
+	if (reply->is_listed)
+		dnsblv6_bitmap_add(&entry->payload, dnsblv6_host_index(fetch->target.addr));
+	return true;
+}
+
+static void on_daemon(void *context, int status, const struct cached_reply *reply)
+{
+	struct fetch *fetch = context;
+	struct cache_entry entry = make_failure(ANSWER_SILENT);
+	struct look look;
+
+	if (status == 0 && reply->outcome == CACHED_ANSWERED) {
+		if (find_shared(fetch, &look)) {
+			entry = look.entry;
+			entry.expires_s = cache_now_s(fetch->asking->cache) + look.ttl_s;
+		} else if (!read_reply(fetch, reply, &entry)) {
+			status = -ENOENT;
+		}
+	}
+	end(fetch, status == 0 ? &entry : NULL);
+}
+
+int fetch_daemon(struct fetches *fetches, const struct fetch_target *target, int64_t wait_ms,
+		 struct waiter *waiter)
+{
+	struct asking *asking = fetches->asking;
+	/* Always the address: how the daemon asks for it is not known here, and it merges by
+	 * itself. */
+	struct cache_key key = look_key(asking->cache, target->zone->index, false, target->addr);
+	struct fetch *fetch = find(fetches, key, true);
+	uint64_t id;
+
+	if (fetch == NULL) {
+		fetch = add(fetches, target, key, true);
+		if (fetch == NULL)
+			return -ENOMEM;
+		int ret =
+			remote_ask(asking->remote, target->zone->config->text, target->addr,
+				   asking->now_ms, asking->now_ms + wait_ms, on_daemon, fetch, &id);
+		if (ret != DNSBLV6_OK) {
+			drop(fetch);
+			return ret;
+		}
+	}
+	join(fetches, fetch, waiter);
+	return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * peek.h - what the caches together know: the daemon's first, then our own.
+ *
+ * Flow: engine_look(), engine.c -> peek_*() -> look.c -> cache.h
+ * No system call, lock or allocation; any thread. Reads of struct asking only what does
+ * not change after engine_new().
+ */
+
+#include "client-lib/asking.h"
+#include "client-lib/look.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A daemon that has not probed a sick zone for so long after it was due is none. */
+#define PEEK_OVERDUE_S 60
+
+/* One zone. takes_expired as in look.h. */
+void peek_zone(const struct zone *zone, struct dnsblv6_addr addr, bool takes_expired,
+	       struct look *ret_look);
+
+/*
+ * All zones of entries. DNSBLV6_OK or -EAGAIN, as dnsblv6_peek(). *ret_has_work: something
+ * should be asked in the background although there is an answer.
+ */
+int peek_all(const struct asking *asking, struct dnsblv6_addr addr, uint64_t entries,
+	     bool *ret_has_work, struct dnsblv6_result *ret_result);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "client-lib/probe.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define QUESTIONS_MAX 16
+
+/* What one question of a probe finds out. */
+enum subject {
+	SUBJECT_METADATA,
+	SUBJECT_BLOCK, /* two points: the one at .point, and the one behind it */
+	SUBJECT_CANARY,
+	SUBJECT_VALUE, /* classic */
+	SUBJECT_NOWHERE,
+};
+
+struct question {
+	struct probe *probe;
+	enum subject subject;
+	enum health_point point;
+	bool is_block; /* NOWHERE: asked for an AAAA */
+	struct dnsblv6_labels name;
+};
+
+struct probe {
+	struct zone *zone;
+	unsigned pending;
+	bool wants_ipv6;
+	struct health_probe found;
+	struct question questions[QUESTIONS_MAX];
+	unsigned question_count;
+	struct waiters waiters;
+};
+
+static void on_reply(void *context, int status, const struct message_reply *reply, bool is_trusted);
+
+/* ---- asking ---- */
+
+static void set_point(struct probe *probe, const struct question *question,
+		      enum health_finding finding)
+{
+	if (question->subject == SUBJECT_METADATA) {
+		probe->found.points[HEALTH_LISTED] = finding;
+		return;
+	}
+	probe->found.points[question->point] = finding;
+	if (question->subject == SUBJECT_BLOCK)
+		probe->found.points[question->point + 1] = finding;
+}
+
+static void ask(struct probe *probe, struct question what, const struct dnsblv6_labels *relative,
+		const struct dnsblv6_labels *apex, uint16_t type)
+{
+	struct question *question = probe->questions + probe->question_count++;
+
+	*question = what;
+	question->probe = probe;
+	if (asking_ask(probe->zone, relative, apex, type, PROBE_LIFE_MS, on_reply, question,
+		       &question->name) == DNSBLV6_OK)
+		probe->pending++;
+	else
+		set_point(probe, question, HEALTH_SILENT);
+}
+
+static void ask_label(struct probe *probe, struct question what, const char *label, uint16_t type)
+{
+	struct dnsblv6_labels labels;
+
+	labels.size = (uint8_t)(strlen(label) + 1);
+	labels.wire[0] = (uint8_t)strlen(label);
+	memcpy(labels.wire + 1, label, strlen(label));
+	ask(probe, what, &labels, &probe->zone->config->name, type);
+}
+
+static void ask_block(struct probe *probe, enum subject subject, enum health_point point,
+		      struct dnsblv6_addr addr)
+{
+	struct question what = { .subject = subject, .point = point, .is_block = true };
+	enum dnsblv6_style style =
+		probe->found.mode == HEALTH_FLAT ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
+	struct dnsblv6_labels labels;
+
+	if (dnsblv6_name_make(style, dnsblv6_block_of(addr), &labels) == DNSBLV6_OK)
+		ask(probe, what, &labels, &probe->zone->config->name, MESSAGE_AAAA);
+}
+
+static void ask_value(struct probe *probe, enum health_point point,
+		      const struct dnsblv6_labels *apex, struct dnsblv6_addr addr)
+{
+	struct question what = { .subject = SUBJECT_VALUE, .point = point };
+	struct dnsblv6_labels labels;
+
+	dnsblv6_name_make_classic(addr, &labels);
+	ask(probe, what, &labels, apex, MESSAGE_A);
+}
+
+/* Labels that begin with "_" are no addresses in any zone, and no names of a list either. */
+static void ask_nowhere(struct probe *probe)
+{
+	bool is_block = probe->found.mode != HEALTH_CLASSIC;
+	struct question what = { .subject = SUBJECT_NOWHERE,
+				 .point = HEALTH_NOWHERE,
+				 .is_block = is_block };
+	char label[32];
+
+	snprintf(label, sizeof(label), "_dnsblv6-%08x",
+		 (unsigned)asking_random(probe->zone->asking));
+	ask_label(probe, what, label, is_block ? MESSAGE_AAAA : MESSAGE_A);
+}
+
+static void ask_bitmap_points(struct probe *probe)
+{
+	const struct zone *zone = probe->zone;
+
+	ask_block(probe, SUBJECT_BLOCK, HEALTH_LISTED, dnsblv6_testpoint_get(0)->addr);
+	ask_block(probe, SUBJECT_BLOCK, HEALTH_LISTED6, dnsblv6_testpoint_get(2)->addr);
+	for (unsigned i = 0; i < DNSBLV6_CANARY_COUNT; i++)
+		ask_block(probe, SUBJECT_CANARY, (enum health_point)(HEALTH_CANARY + i),
+			  dnsblv6_canary_get(i)->block);
+	if (!zone->has_metadata || zone->classic.size == 0)
+		return;
+	ask_value(probe, HEALTH_CLASSIC_LISTED, &zone->classic, dnsblv6_testpoint_get(0)->addr);
+	ask_value(probe, HEALTH_CLASSIC_CLEAR, &zone->classic, dnsblv6_testpoint_get(1)->addr);
+}
+
+static void ask_classic_points(struct probe *probe)
+{
+	const struct dnsblv6_labels *apex = &probe->zone->config->name;
+
+	ask_value(probe, HEALTH_LISTED, apex, dnsblv6_testpoint_get(0)->addr);
+	ask_value(probe, HEALTH_CLEAR, apex, dnsblv6_testpoint_get(1)->addr);
+	if (probe->wants_ipv6)
+		ask_value(probe, HEALTH_CLEAR6, apex, dnsblv6_testpoint_get(3)->addr);
+}
+
+static void ask_points(struct probe *probe)
+{
+	if (probe->found.mode == HEALTH_CLASSIC)
+		ask_classic_points(probe);
+	else
+		ask_bitmap_points(probe);
+	ask_nowhere(probe);
+}
+
+/* ---- reading ---- */
+
+static enum health_finding finding_of(enum answer_failure failure)
+{
+	switch (failure) {
+	case ANSWER_BLOCKED:
+		return HEALTH_REFUSED;
+	case ANSWER_LYING:
+		return HEALTH_FOREIGN;
+	case ANSWER_FILTERED:
+		return HEALTH_EMPTY;
+	case ANSWER_FOREIGN:
+		return HEALTH_NO;
+	case ANSWER_SERVFAIL:
+		return HEALTH_FAILED;
+	default:
+		return HEALTH_SILENT;
+	}
+}
+
+static enum answer_failure read_reply(const struct question *question, int status,
+				      const struct message_reply *reply, struct cache_entry *entry)
+{
+	struct answer_question what = {
+		.config = question->probe->zone->asking->config,
+		.name = &question->name,
+		.is_block = question->subject != SUBJECT_VALUE && question->is_block,
+	};
+	return answer_read(&what, status, reply, false, entry);
+}
+
+static void read_block(struct probe *probe, const struct question *question,
+		       const struct cache_entry *entry)
+{
+	enum health_finding *points = probe->found.points + question->point;
+
+	for (unsigned i = 0; i < 2; i++) {
+		/* LISTED and CLEAR are the hosts 2 and 1 of their block. */
+		bool is_listed = dnsblv6_bitmap_get(&entry->payload, 2 - i);
+		points[i] = is_listed ? HEALTH_YES : HEALTH_NO;
+	}
+}
+
+static void read_canary(struct probe *probe, const struct question *question,
+			const struct message_reply *reply, const struct cache_entry *entry)
+{
+	const struct dnsblv6_canary *canary = dnsblv6_canary_get(question->point - HEALTH_CANARY);
+	bool is_right = memcmp(&canary->map, &entry->payload, sizeof(canary->map)) == 0;
+	enum health_finding finding = is_right ? HEALTH_YES : HEALTH_FOREIGN;
+
+	probe->found.points[question->point] =
+		reply->kind == MESSAGE_NXDOMAIN ? HEALTH_NO : finding;
+}
+
+/* The SOA that the zone's negative answers have: those of another one are then not believed. */
+static void learn_soa(struct zone *zone, const struct question *question,
+		      const struct message_reply *reply)
+{
+	if (reply->has_soa && answer_is_below(&question->name, &reply->soa_owner))
+		zone->soa_labels = (uint8_t)answer_label_count(&reply->soa_owner);
+}
+
+static void read_nowhere(struct probe *probe, const struct question *question, int status,
+			 const struct message_reply *reply)
+{
+	struct cache_entry entry;
+	enum answer_failure failure = read_reply(question, status, reply, &entry);
+	enum health_finding finding = finding_of(failure);
+
+	if (reply != NULL && (reply->kind == MESSAGE_NXDOMAIN || reply->kind == MESSAGE_NODATA)) {
+		learn_soa(probe->zone, question, reply);
+		finding = HEALTH_NO;
+	} else if (failure == ANSWER_GOOD) {
+		finding = HEALTH_YES;
+	}
+	probe->found.points[HEALTH_NOWHERE] = finding;
+}
+
+static void read_point(struct probe *probe, const struct question *question, int status,
+		       const struct message_reply *reply)
+{
+	struct cache_entry entry;
+	enum answer_failure failure = read_reply(question, status, reply, &entry);
+
+	if (failure != ANSWER_GOOD) {
+		set_point(probe, question, finding_of(failure));
+		return;
+	}
+	if (question->subject == SUBJECT_BLOCK) {
+		read_block(probe, question, &entry);
+	} else if (question->subject == SUBJECT_CANARY) {
+		read_canary(probe, question, reply, &entry);
+	} else {
+		bool is_listed = !dnsblv6_bitmap_is_empty(&entry.payload);
+		set_point(probe, question, is_listed ? HEALTH_YES : HEALTH_NO);
+	}
+}
+
+/* ---- metadata ---- */
+
+static void keep_metadata(struct zone *zone, const struct dnsblv6_metadata *metadata)
+{
+	zone->has_metadata = true;
+	zone->classic.size = 0;
+	if (metadata->classic[0] != '\0' &&
+	    dnsblv6_name_from_text(metadata->classic, &zone->classic) != DNSBLV6_OK)
+		zone->classic.size = 0;
+	memcpy(zone->reason, metadata->reason, sizeof(zone->reason));
+}
+
+static void use_metadata(struct probe *probe, const struct dnsblv6_metadata *metadata)
+{
+	keep_metadata(probe->zone, metadata);
+	probe->found.mode = metadata->style == DNSBLV6_STYLE_FLAT ? HEALTH_FLAT : HEALTH_DOTTED;
+	probe->found.has_ipv4 = metadata->has_ipv4;
+	probe->found.has_ipv6 = metadata->has_ipv6;
+}
+
+/* No metadata of ours: a classic zone, unless somebody knows better. */
+static void do_without_metadata(struct probe *probe)
+{
+	bool is_bitmap = probe->zone->config->mode == CONFIG_BITMAP;
+
+	probe->zone->has_metadata = false;
+	probe->zone->reason[0] = '\0';
+	probe->found.mode = is_bitmap ? HEALTH_DOTTED : HEALTH_CLASSIC;
+	probe->found.has_ipv4 = true;
+	probe->found.has_ipv6 = is_bitmap;
+}
+
+/* False: nobody knows how the zone is asked, and the probe is at its end. */
+static bool read_metadata(struct probe *probe, int status, const struct message_reply *reply)
+{
+	struct dnsblv6_metadata metadata;
+
+	if (reply != NULL && reply->kind == MESSAGE_ANSWER && reply->text_total > 0 &&
+	    reply->text_total <= sizeof(reply->text_rdata) &&
+	    dnsblv6_metadata_decode(reply->text_rdata, reply->text_total, &metadata) ==
+		    DNSBLV6_OK) {
+		use_metadata(probe, &metadata);
+		return true;
+	}
+	if (reply != NULL && (reply->kind == MESSAGE_ANSWER || reply->kind == MESSAGE_NODATA ||
+			      reply->kind == MESSAGE_NXDOMAIN)) {
+		do_without_metadata(probe);
+		return true;
+	}
+	struct cache_entry entry;
+	struct question what = { .probe = probe };
+	set_point(probe, probe->questions, finding_of(read_reply(&what, status, reply, &entry)));
+	return false;
+}
+
+/* ---- beginning and end ---- */
+
+static void finish(struct probe *probe)
+{
+	struct zone *zone = probe->zone;
+	struct asking *asking = zone->asking;
+	const char *reason;
+
+	if (probe->found.mode == HEALTH_CLASSIC && probe->wants_ipv6) {
+		enum health_finding clear = probe->found.points[HEALTH_CLEAR6];
+		probe->found.has_ipv6 = clear == HEALTH_NO || clear == HEALTH_EMPTY;
+	}
+	uint64_t word = health_probed(&zone->health, asking->config, asking_word(zone),
+				      &probe->found, cache_now_s(asking->cache), &reason);
+	zone->probe = NULL;
+	zone->probe_questions = probe->question_count;
+	asking_set_word(zone, word, reason);
+	asking_wake(&probe->waiters, NULL);
+	free(probe);
+}
+
+static void on_reply(void *context, int status, const struct message_reply *reply, bool is_trusted)
+{
+	struct question *question = context;
+	struct probe *probe = question->probe;
+
+	(void)is_trusted; /* a probe tells whether a zone works, and proves nothing */
+	probe->pending--;
+	if (question->subject == SUBJECT_METADATA) {
+		if (read_metadata(probe, status, reply))
+			ask_points(probe);
+	} else if (question->subject == SUBJECT_NOWHERE) {
+		read_nowhere(probe, question, status, reply);
+	} else {
+		read_point(probe, question, status, reply);
+	}
+	if (probe->pending == 0)
+		finish(probe);
+}
+
+static void ask_first(struct probe *probe)
+{
+	if (probe->zone->config->mode == CONFIG_CLASSIC) {
+		do_without_metadata(probe);
+		ask_points(probe);
+		return;
+	}
+	struct question what = { .subject = SUBJECT_METADATA };
+	ask_label(probe, what, DNSBLV6_METADATA_LABEL, MESSAGE_TXT);
+}
+
+int probe_start(struct zone *zone, bool wants_ipv6, struct waiter *waiter)
+{
+	struct probe *probe = zone->probe;
+
+	if (probe == NULL) {
+		probe = calloc(1, sizeof(*probe));
+		if (probe == NULL)
+			return -ENOMEM;
+		TAILQ_INIT(&probe->waiters.head);
+		probe->zone = zone;
+		zone->wants_ipv6 = zone->wants_ipv6 || wants_ipv6;
+		probe->wants_ipv6 = zone->wants_ipv6;
+		zone->probe = probe;
+		zone->asking->counts.probes++;
+		ask_first(probe);
+	}
+	if (probe->pending == 0) {
+		finish(probe); /* not one question could be sent */
+		return -ENOBUFS;
+	}
+	if (waiter != NULL)
+		asking_join(&probe->waiters, waiter);
+	return DNSBLV6_OK;
+}
+
+void probe_drop(struct zone *zone)
+{
+	free(zone->probe);
+	zone->probe = NULL;
+}
+
+uint32_t probe_question_count(const struct zone *zone)
+{
+	return zone->probe != NULL ? zone->probe->question_count : zone->probe_questions;
+}

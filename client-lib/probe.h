@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * probe.h - asks a zone for its metadata, test points and canaries.
+ *
+ * Flow: engine.c -> probe_start() -> stub.c -> health_probed() -> the zone's word;
+ *       whoever waited is woken and looks again.
+ *
+ * First the metadata (not of a zone that is set to classic), which say how the zone
+ * is asked; then everything else at once:
+ *
+ *     bitmap   the blocks of the test points, five canaries, a name that cannot exist,
+ *              and the test points of the classic zone beside it
+ *     classic  127.0.0.2, 127.0.0.1, a name that cannot exist; for IPv6 only the
+ *              address that must not be listed, once somebody has asked about IPv6
+ */
+
+#include "client-lib/asking.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PROBE_LIFE_MS 5000 /* for one question; there are two rounds */
+
+/*
+ * waiter may be NULL; it is woken with NULL at the end. Joins the probe that runs.
+ * A probe that cannot even be started has failed: then nobody waits, and -errno is returned.
+ */
+int probe_start(struct zone *zone, bool wants_ipv6, struct waiter *waiter);
+/* Forgets a probe without waking; its questions are the stub's to forget. */
+void probe_drop(struct zone *zone);
+/* How many questions the probe that runs, or ended last, has sent. */
+uint32_t probe_question_count(const struct zone *zone);
+
+#ifdef __cplusplus
+}
+#endif
