@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* client_loop.c - a handle in somebody else's event loop. */
+#include "client-lib/client_parts.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+int dnsblv6_fd(struct dnsblv6 *client)
+{
+	if (client == NULL || client->engine == NULL)
+		return -EINVAL;
+	client_enter(client);
+	int fd = client->is_broken ? -EBADF : engine_fd(client->engine);
+	client_leave(client);
+	return fd;
+}
+
+static int find_timeout(const struct dnsblv6 *client)
+{
+	if (!TAILQ_EMPTY(&client->ready))
+		return 0;
+	int64_t next_ms = client->is_broken ? INT64_MAX : engine_next_ms(client->engine);
+	if (next_ms == INT64_MAX)
+		return -1;
+	int64_t left_ms = next_ms - client_now_ms();
+	if (left_ms <= 0)
+		return 0;
+	return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
+}
+
+int dnsblv6_timeout_ms(struct dnsblv6 *client)
+{
+	if (client == NULL || client->engine == NULL)
+		return -1;
+	client_enter(client);
+	int timeout_ms = find_timeout(client);
+	client_leave(client);
+	return timeout_ms;
+}
+
+static void make_ready(struct call *call)
+{
+	struct dnsblv6 *client = call->client;
+
+	TAILQ_REMOVE(&client->open, call, link);
+	TAILQ_INSERT_TAIL(&client->ready, call, link);
+	/* Found by a thread that does not deliver it: the loop must hear of it. */
+	if (!client->is_processing && !client->is_broken)
+		engine_wake(client->engine);
+}
+
+static void on_result(void *context, const struct dnsblv6_result *result)
+{
+	struct call *call = context;
+	int64_t elapsed_us = client_now_us() - call->began_us;
+
+	call->result = *result;
+	call->result.elapsed_us = elapsed_us < UINT32_MAX ? (uint32_t)elapsed_us : UINT32_MAX;
+	make_ready(call);
+}
+
+static int start(struct dnsblv6 *client, struct call *call, const struct dnsblv6_ip *ip,
+		 uint64_t zones, int timeout_ms)
+{
+	int64_t now_ms = call->began_us / 1000;
+
+	TAILQ_INSERT_TAIL(&client->open, call, link);
+	if (client->is_broken) {
+		client_fill(client, ip, zones, &call->result);
+		make_ready(call);
+		return DNSBLV6_OK;
+	}
+	int ret = engine_start(client->engine, ip, zones, now_ms, now_ms + timeout_ms, on_result,
+			       call, &call->id);
+	if (ret != DNSBLV6_OK)
+		TAILQ_REMOVE(&client->open, call, link);
+	/* The thread that waits for the descriptor may not know of this deadline. */
+	else if (!client->is_processing)
+		pthread_cond_broadcast(&client->changed);
+	return ret;
+}
+
+int dnsblv6_submit(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
+		   int timeout_ms, dnsblv6_fn callback, void *context, uint64_t *ret_id)
+{
+	if (client == NULL || client->engine == NULL || ip == NULL || callback == NULL ||
+	    !client_is_timeout(timeout_ms))
+		return -EINVAL;
+	struct call *call = calloc(1, sizeof(*call));
+	if (call == NULL)
+		return -ENOMEM;
+	call->client = client;
+	call->callback = callback;
+	call->context = context;
+	call->began_us = client_now_us();
+
+	client_enter(client);
+	int ret = start(client, call, ip, zones, timeout_ms);
+	if (ret == DNSBLV6_OK && ret_id != NULL)
+		*ret_id = call->id;
+	client_leave(client);
+	if (ret != DNSBLV6_OK)
+		free(call);
+	return ret;
+}
+
+static struct call *take_ready(struct dnsblv6 *client, uint64_t id)
+{
+	struct call *call;
+
+	TAILQ_FOREACH(call, &client->ready, link)
+	{
+		if (call->id == id) {
+			TAILQ_REMOVE(&client->ready, call, link);
+			return call;
+		}
+	}
+	return NULL;
+}
+
+int dnsblv6_cancel(struct dnsblv6 *client, uint64_t id)
+{
+	void *context = NULL;
+
+	if (client == NULL || client->engine == NULL)
+		return -EINVAL;
+	client_enter(client);
+	struct call *call = take_ready(client, id);
+	/* Numbers are given by the engine to calls of dnsblv6_check() too, but told to nobody. */
+	if (call == NULL && engine_cancel(client->engine, id, &context) == DNSBLV6_OK) {
+		call = context;
+		TAILQ_REMOVE(&client->open, call, link);
+	}
+	client_leave(client);
+	int ret = call != NULL ? DNSBLV6_OK : -ENOENT;
+	free(call);
+	return ret;
+}
+
+/* The next callback of those that are ready now, or NULL. */
+static struct call *next_ready(struct dnsblv6 *client)
+{
+	client_enter(client);
+	struct call *call = TAILQ_FIRST(&client->ready);
+	if (call != NULL)
+		TAILQ_REMOVE(&client->ready, call, link);
+	client_leave(client);
+	return call;
+}
+
+int dnsblv6_process(struct dnsblv6 *client)
+{
+	struct call *call;
+	int count = 0;
+
+	if (client == NULL || client->engine == NULL)
+		return -EINVAL;
+	client_enter(client);
+	if (!client->is_broken) {
+		engine_drain(client->engine);
+		client->is_processing = true;
+		client_process(client);
+		client->is_processing = false;
+	}
+	client_leave(client);
+	/* Ends: what callbacks submit gets ready in the next dnsblv6_process(). */
+	while ((call = next_ready(client)) != NULL) {
+		call->callback(call->context, &call->result);
+		free(call);
+		count++;
+	}
+	return count;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * client_parts.h - the inside of a handle, for client*.c alone.
+ *
+ * client.c has the lock, forks, and waiting for an answer; client_loop.c is for
+ * event loops; client_info.c tells about zones.
+ *
+ * Everything behind engine is read and written with the lock held. The lock is held while the
+ * engine works, and never while somebody waits: one thread, the driver, waits for descriptors
+ * without it, all others wait for the condition. Lines for the log and callbacks of the
+ * caller are kept until the lock is given back.
+ */
+
+#include "client-lib/engine.h"
+
+#include <pthread.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CLIENT_LINES_MAX 64 /* kept for the log; what is more is dropped */
+
+/* A request of dnsblv6_submit(). */
+struct call {
+	TAILQ_ENTRY(call) link;
+	struct dnsblv6 *client;
+	uint64_t id;
+	int64_t began_us;
+	dnsblv6_fn callback;
+	void *context;
+	struct dnsblv6_result result;
+};
+TAILQ_HEAD(call_list, call);
+
+struct line {
+	TAILQ_ENTRY(line) link;
+	int level;
+	char *text; /* behind the struct */
+};
+TAILQ_HEAD(line_list, line);
+
+struct dnsblv6 {
+	struct config config;
+	char error[CONFIG_ERROR_MAX];
+	dnsblv6_log_fn log;
+	void *log_context;
+
+	struct engine *engine; /* NULL: not started */
+	pid_t pid;	       /* whose it is; atomic. 0: a child is making it its own */
+	uint64_t hits;	       /* answered by the cache alone; atomic */
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool has_driver;
+	bool is_processing; /* in dnsblv6_process(): it need not be woken */
+	bool is_broken;	    /* a child without descriptors: the cache is all it has */
+	struct call_list open;
+	struct call_list ready; /* their callbacks come with dnsblv6_process() */
+	struct line_list lines;
+	unsigned line_count;
+};
+
+int64_t client_now_us(void);
+int64_t client_now_ms(void);
+/* Makes the handle this process's own, and takes the lock. */
+void client_enter(struct dnsblv6 *client);
+/* Gives the lock back, and then says what there is to say. */
+void client_leave(struct dnsblv6 *client);
+
+/* Waits for is_done(what), to the deadline. With the lock, which others get meanwhile. */
+typedef bool (*client_done_fn)(const void *what);
+void client_wait(struct dnsblv6 *client, client_done_fn is_done, const void *what,
+		 int64_t deadline_ms);
+/* The engine works, and whoever waits looks again. */
+int client_process(struct dnsblv6 *client);
+
+/* The result when nothing can be asked: what is not cached has failed. */
+void client_fill(const struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t entries,
+		 struct dnsblv6_result *ret_result);
+
+bool client_is_timeout(int timeout_ms);
+
+#ifdef __cplusplus
+}
+#endif
