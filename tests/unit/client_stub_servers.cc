@@ -229,7 +229,7 @@ TEST_CASE("every server has a turn before a short deadline", "[client][stub]")
 	client.pass(100);
 	client.until_told(kept);
 	CHECK(kept.is_listed());
-	CHECK(silent.count() == 2);
+	client.until_seen(silent, 2);
 }
 
 TEST_CASE("a silent server is asked last for a while, and tried again by one", "[client][stub]")
