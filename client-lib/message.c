@@ -136,7 +136,8 @@ static bool add_label(struct dnsblv6_labels *name, const uint8_t *label)
 
 /*
  * The name at *at, which moves behind it, in lower case. Pointers lead to before
- * the labels that they end, so that no name has a loop; into the header none does.
+ * the labels that they end, so that no name has a loop; none leads into the header, or
+ * to the root label, which is shorter than a pointer (libknot refuses that in RDATA).
  */
 static bool read_name(const struct input *in, size_t *at, struct dnsblv6_labels *ret_name)
 {
@@ -157,7 +158,7 @@ static bool read_name(const struct input *in, size_t *at, struct dnsblv6_labels 
 			return false;
 		const size_t target = get16(label) & 0x3fff;
 
-		if (target < HEADER_SIZE || target >= start)
+		if (target < HEADER_SIZE || target >= start || in->bytes[target] == 0)
 			return false;
 		if (end == 0)
 			end = from + 2;
@@ -212,10 +213,11 @@ static bool read_target(const struct input *in, const struct record *record,
 /* The MINIMUM of a SOA. */
 static bool read_soa(const struct input *in, const struct record *record, uint32_t *ret_minimum)
 {
-	struct dnsblv6_labels name;
+	struct dnsblv6_labels primary, mailbox;
 	size_t at = record->rdata_at;
 
-	if (!read_rdata_name(in, record, &at, &name) || !read_rdata_name(in, record, &at, &name) ||
+	if (!read_rdata_name(in, record, &at, &primary) ||
+	    !read_rdata_name(in, record, &at, &mailbox) ||
 	    record->rdata_at + record->rdata_size - at != 20)
 		return false;
 	*ret_minimum = get32(in->bytes + at + 16);
