@@ -55,10 +55,26 @@ static struct shared_table *map_table(struct shared *shared)
 		free(table);
 		return NULL;
 	}
+	/* Of a daemon that has ended: nobody writes it. */
+	if (!cache_is_current(table->cache, shared->path)) {
+		cache_free(table->cache);
+		free(table);
+		return NULL;
+	}
 	for (unsigned i = 0; i < shared->config->zone_count; i++)
 		table->zones[i] = cache_zone_index(table->cache, shared->config->zones[i].text);
 	shared->tables[shared->table_count++] = table;
 	return table;
+}
+
+/* A daemon that was restarted goes on with its file, which is mapped already. */
+static struct shared_table *find_table(const struct shared *shared)
+{
+	for (unsigned i = 0; i < shared->table_count; i++) {
+		if (cache_is_current(shared->tables[i]->cache, shared->path))
+			return shared->tables[i];
+	}
+	return NULL;
 }
 
 void shared_check(struct shared *shared, int64_t now_ms)
@@ -70,5 +86,8 @@ void shared_check(struct shared *shared, int64_t now_ms)
 	shared->check_ms = now_ms + SHARED_CHECK_MS;
 	if (current != NULL && cache_is_current(current->cache, shared->path))
 		return;
-	__atomic_store_n(&shared->current, map_table(shared), __ATOMIC_RELEASE);
+	struct shared_table *table = find_table(shared);
+	if (table == NULL)
+		table = map_table(shared);
+	__atomic_store_n(&shared->current, table, __ATOMIC_RELEASE);
 }
