@@ -154,8 +154,9 @@ DNSBLV6_API const char *dnsblv6_verdict_name(int verdict);
  * A plain value of 128 bytes; what is reserved is zero.
  */
 struct dnsblv6_result {
-	int32_t verdict;	 /* enum dnsblv6_verdict */
-	int32_t score;		 /* sum of the weights of zones_listed; weights may be negative */
+	int32_t verdict; /* enum dnsblv6_verdict */
+	int32_t score;	 /* sum of the weights of zones_listed, and of those of zones_failed whose
+			    on-failure is closed; weights may be negative */
 	uint64_t zones_listed;	 /* has the address, and the filter fits */
 	uint64_t zones_answered; /* gave an answer, listed or not */
 	uint64_t zones_failed;	 /* gave none: silent, refused, filtered, ill, out of time */
@@ -261,8 +262,8 @@ DNSBLV6_API const char *dnsblv6_zone_state_name(int state);
 struct dnsblv6_zone_info {
 	char name[256]; /* without a final dot */
 	int32_t weight;
-	int32_t state; /* enum dnsblv6_zone_state; all but OK, UNPROBED and FILTERED give no answers
-			*/
+	int32_t state;	      /* enum dnsblv6_zone_state; all but OK, UNPROBED and FILTERED give no
+				 answers, UNREACHABLE what is still cached */
 	int32_t is_bitmap;    /* 1: asked for bitmaps; 0: the classic way */
 	uint32_t state_age_s; /* for how long */
 	uint64_t asked;	      /* DNS questions sent for it */

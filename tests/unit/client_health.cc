@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "client-lib/health.h"
+
+#include <string>
+
+#include <catch2/catch.hpp>
+
+namespace
+{
+config make_config()
+{
+	config made = {};
+	config_init(&made);
+	made.failure_ttl_s = 10;
+	made.probe_interval_s = 3600;
+	return made;
+}
+
+// Findings of a zone that is as it should be.
+health_probe make_good(health_mode mode)
+{
+	health_probe probe = {};
+	probe.mode = mode;
+	probe.has_ipv4 = probe.has_ipv6 = true;
+	probe.points[HEALTH_LISTED] = HEALTH_YES;
+	probe.points[HEALTH_CLEAR] = HEALTH_NO;
+	probe.points[HEALTH_NOWHERE] = HEALTH_NO;
+	if (mode == HEALTH_CLASSIC)
+		return probe;
+	probe.points[HEALTH_LISTED6] = HEALTH_YES;
+	probe.points[HEALTH_CLEAR6] = HEALTH_NO;
+	probe.points[HEALTH_CLASSIC_LISTED] = HEALTH_YES;
+	probe.points[HEALTH_CLASSIC_CLEAR] = HEALTH_NO;
+	for (int i = HEALTH_CANARY; i < HEALTH_POINT_COUNT; i++)
+		probe.points[i] = HEALTH_YES;
+	return probe;
+}
+
+dnsblv6_zone_state judge(const health_probe &probe)
+{
+	const char *reason = nullptr;
+	const dnsblv6_zone_state state = health_judge(&probe, &reason);
+	REQUIRE(reason != nullptr);
+	return state;
+}
+
+// A zone through time: the word as the cache would hold it.
+struct patient {
+	config options = make_config();
+	health memory = {};
+	uint64_t word = 0;
+	uint32_t now_s = 1000;
+
+	health_word parts() const
+	{
+		return health_unpack(word);
+	}
+	dnsblv6_zone_state probe(const health_probe &found)
+	{
+		const char *reason;
+		word = health_probed(&memory, &options, word, &found, now_s, &reason);
+		return parts().state;
+	}
+	dnsblv6_zone_state fail(answer_failure failure)
+	{
+		word = health_failed(&memory, &options, word, failure, now_s);
+		return parts().state;
+	}
+	void answer()
+	{
+		word = health_answered(&memory, word, now_s);
+	}
+	bool claim()
+	{
+		return health_claim_probe(&memory, &options, &word, now_s);
+	}
+};
+
+health_probe make_sick(dnsblv6_zone_state state)
+{
+	health_probe probe = make_good(HEALTH_CLASSIC);
+	switch (state) {
+	case DNSBLV6_ZONE_FILTERED:
+		probe = make_good(HEALTH_DOTTED);
+		probe.points[HEALTH_CANARY] = HEALTH_EMPTY;
+		break;
+	case DNSBLV6_ZONE_WILDCARDED:
+		probe.points[HEALTH_NOWHERE] = HEALTH_YES;
+		break;
+	case DNSBLV6_ZONE_LISTS_WORLD:
+		probe.points[HEALTH_CLEAR] = HEALTH_YES;
+		break;
+	case DNSBLV6_ZONE_UNREACHABLE:
+		probe.points[HEALTH_LISTED] = HEALTH_SILENT;
+		break;
+	case DNSBLV6_ZONE_BLOCKED:
+		probe.points[HEALTH_LISTED] = HEALTH_REFUSED;
+		break;
+	default:
+		break;
+	}
+	return probe;
+}
+} // namespace
+
+TEST_CASE("a word is what it was packed from", "[client][health]")
+{
+	health_word parts = {};
+	parts.state = DNSBLV6_ZONE_BLOCKED;
+	parts.mode = HEALTH_CLASSIC;
+	parts.has_ipv6 = parts.doubts_no = true;
+	parts.since_s = (1u << 27) - 1;
+	parts.due_s = 12345;
+	const health_word again = health_unpack(health_pack(&parts));
+
+	CHECK(again.state == DNSBLV6_ZONE_BLOCKED);
+	CHECK(again.mode == HEALTH_CLASSIC);
+	CHECK_FALSE(again.has_ipv4);
+	CHECK(again.has_ipv6);
+	CHECK_FALSE(again.has_classic);
+	CHECK(again.doubts_no);
+	CHECK(again.since_s == (1u << 27) - 1);
+	CHECK(again.due_s == 12345);
+	CHECK(health_unpack(0).state == DNSBLV6_ZONE_UNPROBED);
+	CHECK(health_unpack(0).mode == HEALTH_UNKNOWN);
+}
+
+TEST_CASE("findings mean one state each", "[client][health]")
+{
+	struct row {
+		health_mode mode;
+		int point;
+		health_finding finding;
+		dnsblv6_zone_state state;
+	};
+	const row rows = GENERATE(
+		row{ HEALTH_CLASSIC, HEALTH_LISTED, HEALTH_YES, DNSBLV6_ZONE_OK },
+		row{ HEALTH_CLASSIC, HEALTH_LISTED, HEALTH_NO, DNSBLV6_ZONE_UNREACHABLE },
+		row{ HEALTH_CLASSIC, HEALTH_LISTED, HEALTH_EMPTY, DNSBLV6_ZONE_UNREACHABLE },
+		row{ HEALTH_CLASSIC, HEALTH_LISTED, HEALTH_SILENT, DNSBLV6_ZONE_UNREACHABLE },
+		row{ HEALTH_CLASSIC, HEALTH_LISTED, HEALTH_FAILED, DNSBLV6_ZONE_UNREACHABLE },
+		row{ HEALTH_CLASSIC, HEALTH_LISTED, HEALTH_FOREIGN, DNSBLV6_ZONE_WILDCARDED },
+		row{ HEALTH_CLASSIC, HEALTH_LISTED, HEALTH_REFUSED, DNSBLV6_ZONE_BLOCKED },
+		row{ HEALTH_CLASSIC, HEALTH_CLEAR, HEALTH_YES, DNSBLV6_ZONE_LISTS_WORLD },
+		row{ HEALTH_CLASSIC, HEALTH_CLEAR, HEALTH_FOREIGN, DNSBLV6_ZONE_WILDCARDED },
+		row{ HEALTH_CLASSIC, HEALTH_CLEAR, HEALTH_SILENT, DNSBLV6_ZONE_UNREACHABLE },
+		row{ HEALTH_CLASSIC, HEALTH_CLEAR6, HEALTH_YES, DNSBLV6_ZONE_LISTS_WORLD },
+		row{ HEALTH_CLASSIC, HEALTH_NOWHERE, HEALTH_YES, DNSBLV6_ZONE_WILDCARDED },
+		row{ HEALTH_CLASSIC, HEALTH_NOWHERE, HEALTH_FOREIGN, DNSBLV6_ZONE_WILDCARDED },
+		row{ HEALTH_CLASSIC, HEALTH_NOWHERE, HEALTH_SILENT, DNSBLV6_ZONE_OK },
+		row{ HEALTH_DOTTED, HEALTH_LISTED, HEALTH_EMPTY, DNSBLV6_ZONE_FILTERED },
+		row{ HEALTH_DOTTED, HEALTH_LISTED, HEALTH_NO, DNSBLV6_ZONE_UNREACHABLE },
+		row{ HEALTH_DOTTED, HEALTH_LISTED6, HEALTH_EMPTY, DNSBLV6_ZONE_FILTERED },
+		row{ HEALTH_DOTTED, HEALTH_LISTED6, HEALTH_NO, DNSBLV6_ZONE_UNREACHABLE },
+		row{ HEALTH_DOTTED, HEALTH_CLEAR6, HEALTH_YES, DNSBLV6_ZONE_LISTS_WORLD },
+		row{ HEALTH_FLAT, HEALTH_CANARY, HEALTH_EMPTY, DNSBLV6_ZONE_FILTERED },
+		row{ HEALTH_FLAT, HEALTH_CANARY + 4, HEALTH_NO, DNSBLV6_ZONE_FILTERED },
+		row{ HEALTH_FLAT, HEALTH_CANARY + 2, HEALTH_FOREIGN, DNSBLV6_ZONE_FILTERED },
+		row{ HEALTH_FLAT, HEALTH_CANARY + 1, HEALTH_FAILED, DNSBLV6_ZONE_FILTERED },
+		row{ HEALTH_DOTTED, HEALTH_CLASSIC_LISTED, HEALTH_SILENT, DNSBLV6_ZONE_OK });
+	CAPTURE(rows.mode, rows.point, rows.finding);
+	health_probe probe = make_good(rows.mode);
+	probe.points[rows.point] = rows.finding;
+	CHECK(judge(probe) == rows.state);
+}
+
+TEST_CASE("a zone that says nothing of IPv6 needs no IPv6 test points", "[client][health]")
+{
+	health_probe probe = make_good(HEALTH_DOTTED);
+	probe.has_ipv6 = false;
+	probe.points[HEALTH_LISTED6] = HEALTH_NO;
+	CHECK(judge(probe) == DNSBLV6_ZONE_OK);
+}
+
+TEST_CASE("every state is reached by a probe, and left by the next", "[client][health]")
+{
+	const auto state =
+		GENERATE(DNSBLV6_ZONE_OK, DNSBLV6_ZONE_FILTERED, DNSBLV6_ZONE_WILDCARDED,
+			 DNSBLV6_ZONE_LISTS_WORLD, DNSBLV6_ZONE_UNREACHABLE, DNSBLV6_ZONE_BLOCKED);
+	CAPTURE(state);
+	patient zone;
+	CHECK(zone.claim()); // a zone that nobody has probed is always due
+	CHECK(zone.probe(make_sick(state)) == state);
+	CHECK(zone.parts().since_s == zone.now_s);
+	const uint32_t since_s = zone.now_s;
+	zone.now_s += 5;
+	CHECK(zone.probe(make_sick(state)) == state);
+	CHECK(zone.parts().since_s == since_s);
+	CHECK(zone.probe(make_good(HEALTH_FLAT)) == DNSBLV6_ZONE_OK);
+	CHECK(zone.parts().mode == HEALTH_FLAT);
+	CHECK(zone.parts().due_s == zone.now_s + 3600);
+}
+
+TEST_CASE("a sick zone is probed again after pauses that grow", "[client][health]")
+{
+	patient zone;
+	zone.probe(make_sick(DNSBLV6_ZONE_BLOCKED));
+	for (uint32_t pause_s : { 10u, 20u, 40u, 80u }) {
+		CAPTURE(pause_s);
+		CHECK(zone.parts().due_s == zone.now_s + pause_s);
+		zone.now_s += pause_s - 1;
+		CHECK_FALSE(zone.claim());
+		zone.now_s += 1;
+		CHECK(zone.claim());
+		CHECK_FALSE(zone.claim()); // another process comes to the same word
+		zone.probe(make_sick(DNSBLV6_ZONE_BLOCKED));
+	}
+	for (int i = 0; i < 20; i++)
+		zone.probe(make_sick(DNSBLV6_ZONE_BLOCKED));
+	CHECK(zone.parts().due_s == zone.now_s + 3600);
+	zone.probe(make_good(HEALTH_CLASSIC));
+	zone.probe(make_sick(DNSBLV6_ZONE_BLOCKED));
+	CHECK(zone.parts().due_s == zone.now_s + 10);
+}
+
+TEST_CASE("without a probe interval a sick zone is still probed again", "[client][health]")
+{
+	patient zone;
+	zone.options.probe_interval_s = 0;
+	zone.probe(make_good(HEALTH_CLASSIC));
+	CHECK(zone.parts().due_s == HEALTH_NEVER_S);
+	zone.probe(make_sick(DNSBLV6_ZONE_UNREACHABLE));
+	CHECK(zone.parts().due_s == zone.now_s + 10);
+}
+
+TEST_CASE("silence takes several failures and some seconds to make a zone unreachable",
+	  "[client][health]")
+{
+	patient zone;
+	zone.probe(make_good(HEALTH_CLASSIC));
+	for (int i = 0; i < 100; i++)
+		CHECK(zone.fail(ANSWER_SILENT) == DNSBLV6_ZONE_OK); // all in one second
+	zone.answer();
+	zone.now_s += HEALTH_FAILING_S;
+	for (int i = 1; i < HEALTH_FAILURES_MIN; i++)
+		CHECK(zone.fail(ANSWER_SERVFAIL) == DNSBLV6_ZONE_OK);
+	zone.now_s += HEALTH_FAILING_S;
+	CHECK(zone.fail(ANSWER_NETWORK) == DNSBLV6_ZONE_UNREACHABLE);
+	CHECK(zone.parts().mode == HEALTH_CLASSIC);
+	CHECK(zone.parts().due_s == zone.now_s + 10);
+}
+
+TEST_CASE("an answer of an unreachable zone has it probed at once", "[client][health]")
+{
+	patient zone;
+	zone.probe(make_sick(DNSBLV6_ZONE_UNREACHABLE));
+	CHECK_FALSE(zone.claim());
+	zone.answer();
+	CHECK(zone.parts().state == DNSBLV6_ZONE_UNREACHABLE);
+	CHECK(zone.claim());
+}
+
+TEST_CASE("one refusal is enough", "[client][health]")
+{
+	patient zone;
+	zone.probe(make_good(HEALTH_DOTTED));
+	CHECK(zone.fail(ANSWER_BLOCKED) == DNSBLV6_ZONE_BLOCKED);
+	CHECK(zone.probe(make_good(HEALTH_DOTTED)) == DNSBLV6_ZONE_OK);
+}
+
+TEST_CASE("an answer that cannot be has the zone probed, not more often than failures last",
+	  "[client][health]")
+{
+	const auto failure = GENERATE(ANSWER_LYING, ANSWER_FILTERED, ANSWER_FOREIGN);
+	CAPTURE(failure);
+	patient zone;
+	zone.probe(make_good(HEALTH_CLASSIC));
+	CHECK(zone.fail(failure) == DNSBLV6_ZONE_OK);
+	CHECK_FALSE(zone.claim());
+	zone.now_s += 10;
+	CHECK(zone.fail(failure) == DNSBLV6_ZONE_OK);
+	CHECK(zone.claim());
+	CHECK_FALSE(zone.claim());
+}
+
+TEST_CASE("a late reply says nothing about a zone", "[client][health]")
+{
+	patient zone;
+	zone.probe(make_good(HEALTH_CLASSIC));
+	const uint64_t word = zone.word;
+	for (int i = 0; i < 100; i++) {
+		zone.now_s++;
+		zone.fail(ANSWER_LATE);
+	}
+	CHECK(zone.word == word);
+}
+
+TEST_CASE("a probe without replies keeps what is known of how to ask", "[client][health]")
+{
+	patient zone;
+	zone.probe(make_good(HEALTH_FLAT));
+	health_probe nothing = {};
+	nothing.points[HEALTH_LISTED] = HEALTH_SILENT;
+	CHECK(zone.probe(nothing) == DNSBLV6_ZONE_UNREACHABLE);
+	CHECK(zone.parts().mode == HEALTH_FLAT);
+	CHECK(zone.parts().has_classic);
+}
+
+TEST_CASE("the classic zone beside a bitmap zone needs test points of its own", "[client][health]")
+{
+	const auto point = GENERATE(HEALTH_CLASSIC_LISTED, HEALTH_CLASSIC_CLEAR);
+	patient zone;
+	health_probe probe = make_good(HEALTH_DOTTED);
+	zone.probe(probe);
+	CHECK(zone.parts().has_classic);
+	probe.points[point] = HEALTH_SILENT;
+	zone.probe(probe);
+	CHECK_FALSE(zone.parts().has_classic);
+}
+
+TEST_CASE("a canary that is denied makes denials doubtful", "[client][health]")
+{
+	patient zone;
+	health_probe probe = make_good(HEALTH_DOTTED);
+	probe.points[HEALTH_CANARY + 3] = HEALTH_NO;
+	CHECK(zone.probe(probe) == DNSBLV6_ZONE_FILTERED);
+	CHECK(zone.parts().doubts_no);
+}
+
+TEST_CASE("each change of state is one line, and none when all is well from the start",
+	  "[client][health]")
+{
+	char line[HEALTH_LINE_MAX] = "";
+	patient zone;
+	uint64_t before = zone.word;
+
+	zone.probe(make_good(HEALTH_CLASSIC));
+	CHECK(health_line("bl.example", before, zone.word, "x", line) == -1);
+	before = zone.word;
+	zone.fail(ANSWER_BLOCKED);
+	CHECK(health_line("bl.example", before, zone.word, "refused", line) == 4);
+	CHECK(std::string(line) == "[bl.example] zone fell ill, state=blocked was=ok (refused)");
+	before = zone.word;
+	zone.fail(ANSWER_BLOCKED);
+	CHECK(health_line("bl.example", before, zone.word, "refused", line) == -1);
+	zone.probe(make_good(HEALTH_CLASSIC));
+	CHECK(health_line("bl.example", before, zone.word, "test points are right", line) == 6);
+	CHECK(std::string(line) ==
+	      "[bl.example] zone recovered, state=ok was=blocked (test points are right)");
+	before = zone.word;
+	zone.probe(make_sick(DNSBLV6_ZONE_FILTERED));
+	CHECK(health_line("bl.example", before, zone.word, "fd00::/8", line) == 4);
+	CHECK(std::string(line) == "[bl.example] zone fell ill, state=filtered was=ok "
+				   "(a resolver drops fd00::/8)");
+}
