@@ -16,7 +16,7 @@
  *        4      4   id, chosen by the client, repeated in the reply
  *        8     16   address, in network order; IPv4 is IPv4-mapped
  *       24      4   milliseconds that the client is going to wait, 1 to 3600000
- *       28     1-   zone, in presentation form, lower case, without a final dot,
+ *       28     1-   zone, in presentation form without a final dot, in any case,
  *                   at most CACHED_ZONE_MAX bytes, up to the end of the packet
  *
  *     OFFSET  SIZE  DESCRIPTION of a reply

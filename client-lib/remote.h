@@ -59,7 +59,7 @@ int remote_new(const char *directory, struct remote **ret_remote);
 void remote_free(struct remote *remote);
 
 /*
- * zone: presentation form, lower case, no final dot; borrowed until the callback or
+ * zone: presentation form, no final dot; borrowed until the callback or
  * remote_cancel(). The callback comes once, from remote_process(), when deadline_ms is over at the
  * latest. ret_id is never 0. Without a daemon -ECONNREFUSED, -ENOENT, -EAGAIN, -EPERM and the like,
  * or -EINVAL for a bad zone or time: then there is no callback.

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * setup.h - the configuration of dnsblv6-cached: cached.conf, read and checked.
+ *
+ * Flow: main.c -> setup_read() -> lib/common/conf.c, and dnsblv6_set() for each item of
+ *       "library" -> service.c has the directory, the zones and a handle to start.
+ *
+ *     cached:
+ *         directory: /run/dnsblv6-cached
+ *     zone:
+ *       - domain: bl6.example
+ *     library:
+ *         cache-size: 64M
+ *
+ * What an item of "library" may be is said by the library alone, which is asked at once: so
+ * that a value it refuses is an error of that line.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "client-lib/dnsblv6.h"
+#include "lib/common/conf.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SETUP_DIRECTORY "/run/dnsblv6-cached"
+
+#define SETUP_ZONES_MAX	    64 /* as many as a handle has */
+#define SETUP_ZONE_MAX	    255
+#define SETUP_DIRECTORY_MAX 90 /* with "/socket" behind it: the path of a UNIX socket */
+#define SETUP_USER_MAX	    128
+#define SETUP_PATH_MAX	    512
+#define SETUP_LIST_MAX	    1024
+
+struct setup_zone {
+	char name[SETUP_ZONE_MAX + 1]; /* lower case, no final dot */
+	size_t name_size;
+	const char *mode; /* static; NULL: auto */
+};
+
+struct setup {
+	char directory[SETUP_DIRECTORY_MAX + 1];
+	char user[SETUP_USER_MAX + 1]; /* "": whoever started us */
+	uid_t uid;
+	gid_t gid;
+	char group[SETUP_USER_MAX + 1]; /* of the socket; "": the user's */
+	gid_t socket_gid;
+	unsigned socket_mode;
+	unsigned clients_max;
+	char metrics[SETUP_PATH_MAX + 1]; /* "": none */
+	int log_level;
+	struct setup_zone zones[SETUP_ZONES_MAX];
+	unsigned zone_count;
+	char servers[SETUP_LIST_MAX]; /* of "library", joined */
+	char trusted[SETUP_LIST_MAX];
+	struct dnsblv6 *client; /* has all options, is not started */
+};
+
+/*
+ * 0 with *ret_setup, to be ended with setup_deinit(); otherwise *reterr_error says why
+ * not, and there is nothing to end.
+ */
+int setup_read(const char *path, struct setup *ret_setup, struct conf_error *reterr_error);
+/* The same from memory. */
+int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
+		struct conf_error *reterr_error);
+void setup_deinit(struct setup *setup);
+/* One line of the log. */
+void setup_log_error(const char *path, const struct conf_error *error);
+
+/* Index of a zone, in whatever case; negative when there is none. */
+int setup_find_zone(const struct setup *setup, const char *name, size_t name_size);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// cached.conf: what is taken, and what is refused with which words.
+#include "client-lib/config.h"
+#include "integration/cached/setup.h"
+#include "lib/common/log.h"
+#include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace
+{
+
+const std::string ZONE = "zone:\n  - domain: bl6.example\n";
+
+class parsed
+{
+      public:
+	explicit parsed(const std::string &text)
+	{
+		status = setup_parse(text.data(), text.size(), &setup, &error);
+	}
+	~parsed()
+	{
+		if (status == 0)
+			setup_deinit(&setup);
+	}
+	parsed(const parsed &) = delete;
+	parsed &operator=(const parsed &) = delete;
+
+	int status;
+	struct setup setup = {};
+	conf_error error = {};
+};
+
+std::string sample()
+{
+	return read_file("integration/cached/cached.conf.sample");
+}
+
+} // namespace
+
+TEST_CASE("a zone is all that must be said", "[cached][setup]")
+{
+	const parsed file(ZONE);
+	REQUIRE(file.status == 0);
+	CHECK(std::string(file.setup.directory) == "/run/dnsblv6-cached");
+	CHECK(file.setup.socket_mode == 0660);
+	CHECK(file.setup.clients_max == 1024);
+	CHECK(file.setup.log_level == LOG_LEVEL_INFO);
+	CHECK(std::string(file.setup.user).empty());
+	CHECK(std::string(file.setup.group).empty());
+	CHECK(std::string(file.setup.metrics).empty());
+	CHECK(file.setup.zone_count == 1);
+}
+
+TEST_CASE("the sample has the defaults, and every item with its comments taken away",
+	  "[cached][setup]")
+{
+	const parsed defaults(ZONE);
+	const parsed as_it_is(sample() + ZONE);
+	REQUIRE(as_it_is.status == 0);
+	CHECK(std::string(as_it_is.setup.directory) == defaults.setup.directory);
+	CHECK(as_it_is.setup.socket_mode == defaults.setup.socket_mode);
+	CHECK(as_it_is.setup.clients_max == defaults.setup.clients_max);
+	CHECK(as_it_is.setup.log_level == defaults.setup.log_level);
+
+	const std::string all = std::regex_replace(sample(), std::regex("#user:.*"), "user: root");
+	const parsed uncommented(
+		std::regex_replace(all, std::regex("#( *[-a-z]+: *[^ ]|zone:|  )"), "$1"));
+	CAPTURE(uncommented.error.line, uncommented.error.reason);
+	CHECK(uncommented.status == 0);
+	CHECK(uncommented.setup.zone_count == 2);
+	CHECK(std::string(uncommented.setup.metrics) == "/run/dnsblv6-cached/metrics.prom");
+}
+
+TEST_CASE("what the sample says of the library's options is what the library has",
+	  "[cached][setup]")
+{
+	config said;
+	config defaults;
+	config_init(&said);
+	config_init(&defaults);
+	const std::string text = sample();
+	const std::string library = text.substr(text.find("\nlibrary:"));
+	const std::regex item("\n    ([-a-z]+): ([^\n]+)");
+	for (std::sregex_iterator i(library.begin(), library.end(), item), end; i != end; ++i) {
+		char error[CONFIG_ERROR_MAX];
+		CAPTURE((*i)[1], (*i)[2]);
+		CHECK(config_set(&said, (*i)[1].str().c_str(), (*i)[2].str().c_str(), error) == 0);
+	}
+	CHECK(said.max_requests == 16384); // the one that differs, and the manual says so
+	said.max_requests = defaults.max_requests;
+	CHECK(said.cache_size == defaults.cache_size);
+	CHECK(said.min_ttl_s == defaults.min_ttl_s);
+	CHECK(said.max_ttl_s == defaults.max_ttl_s);
+	CHECK(said.max_negative_ttl_s == defaults.max_negative_ttl_s);
+	CHECK(said.failure_ttl_s == defaults.failure_ttl_s);
+	CHECK(said.max_stale_s == defaults.max_stale_s);
+	CHECK(said.prefetch_percent == defaults.prefetch_percent);
+	CHECK(said.probe_interval_s == defaults.probe_interval_s);
+	CHECK(said.attempt_timeout_ms == defaults.attempt_timeout_ms);
+	CHECK(said.mixed_case == defaults.mixed_case);
+	CHECK(said.use_ranges == defaults.use_ranges);
+	CHECK(std::string(said.resolv_conf) == defaults.resolv_conf);
+}
+
+TEST_CASE("every option of the library is an item, but what is a client's or said elsewhere",
+	  "[cached][setup]")
+{
+	const std::set<std::string> elsewhere = { "zones", "mode",	"shared",
+						  "role",  "threshold", "on-failure" };
+	const std::string text = sample();
+	for (unsigned i = 0; config_key(i) != nullptr; i++) {
+		const std::string key = config_key(i);
+		CAPTURE(key);
+		const bool is_in_sample =
+			std::regex_search(text, std::regex("\n    #?" + key + ": "));
+		CHECK(is_in_sample == (elsewhere.count(key) == 0));
+		const parsed file(ZONE + "library:\n    " + key + ": \"\\000\"\n");
+		CHECK(file.status == -EINVAL);
+		const bool is_unknown = std::string(file.error.reason).find("unknown item") == 0;
+		CHECK(is_unknown == (elsewhere.count(key) == 1));
+	}
+}
+
+TEST_CASE("zones are written as clients write them", "[cached][setup]")
+{
+	const parsed file(
+		"zone:\n  - domain: BL6.Example.\n  - domain: bl.example\n    mode: classic\n");
+	REQUIRE(file.status == 0);
+	CHECK(std::string(file.setup.zones[0].name) == "bl6.example");
+	CHECK(setup_find_zone(&file.setup, "bl6.example", 11) == 0);
+	CHECK(setup_find_zone(&file.setup, "BL.Example", 10) == 1);
+	CHECK(setup_find_zone(&file.setup, "bl.example", 9) < 0);
+	CHECK(setup_find_zone(&file.setup, "example", 7) < 0);
+	CHECK(file.setup.zones[0].mode == nullptr);
+	CHECK(std::string(file.setup.zones[1].mode) == "classic");
+}
+
+TEST_CASE("a value that cannot be is refused with its line, its item and what is permitted",
+	  "[cached][setup]")
+{
+	struct row {
+		const char *text, *item, *reason;
+	};
+	const row tried = GENERATE(values<row>({
+		{ "cached:\n    directory: run/dnsblv6\n", "directory",
+		  "permitted is an absolute path" },
+		{ "cached:\n    metrics: x.prom\n", "metrics", "permitted is an absolute path" },
+		{ "cached:\n    socket-mode: 888\n", "socket-mode",
+		  "permitted are three octal digits" },
+		{ "cached:\n    socket-mode: 66\n", "socket-mode",
+		  "permitted are three octal digits" },
+		{ "cached:\n    user: no-such-user\n", "user", "no such user" },
+		{ "cached:\n    socket-group: no-such-group\n", "socket-group", "no such group" },
+		{ "cached:\n    clients: 0\n", "clients",
+		  "permitted are whole numbers from 1 to 65536" },
+		{ "cached:\n    log-level: loud\n", "log-level",
+		  "permitted are error, warning, info, debug" },
+		{ "library:\n    cache-size: 5T\n", "cache-size", "permitted is 8K to 64G" },
+		{ "library:\n    servers: [ 127.0.0.1, nobody ]\n", "servers", "permitted are" },
+		{ "library:\n    ranges: maybe\n", "ranges", "permitted are yes and no" },
+	}));
+	CAPTURE(tried.text);
+	const parsed file(ZONE + tried.text);
+	CHECK(file.status == -EINVAL);
+	CHECK(file.error.line == 4);
+	CHECK(std::string(file.error.item) == tried.item);
+	CHECK_THAT(file.error.reason, Catch::Contains(tried.reason));
+}
+
+TEST_CASE("a file without a zone, or with one twice, is refused", "[cached][setup]")
+{
+	const parsed none("cached:\n    clients: 5\n");
+	CHECK(none.status == -EINVAL);
+	CHECK(std::string(none.error.reason) == "no zone is given");
+	const parsed twice(ZONE + "  - domain: BL6.EXAMPLE.\n");
+	CHECK(twice.status == -EINVAL);
+	CHECK(twice.error.line == 3);
+	CHECK(std::string(twice.error.reason) == "zone is given twice");
+}
+
+TEST_CASE("filters and weights are refused, as they are the clients'", "[cached][setup]")
+{
+	const std::string name =
+		GENERATE("\"bl.example*2\"", "\"bl.example=127.0.0.2\"", "\"a.example,b.example\"");
+	const parsed file("zone:\n  - domain: " + name + "\n");
+	CAPTURE(name);
+	CHECK(file.status == -EINVAL);
+	CHECK(file.error.line == 2);
+}
+
+TEST_CASE("64 zones fit, and one more does not", "[cached][setup]")
+{
+	std::string text = "zone:\n";
+	for (int i = 0; i < SETUP_ZONES_MAX; i++)
+		text += "  - domain: " + std::string(60, 'z') + "." + std::to_string(i) +
+			".example\n";
+	CHECK(parsed(text).status == 0);
+	const parsed more(text + "  - domain: more.example\n");
+	CHECK(more.status == -EINVAL);
+	CHECK(std::string(more.error.reason) == "there are 64 zones at most");
+}
+
+TEST_CASE("servers are a list", "[cached][setup]")
+{
+	const parsed file(ZONE + "library:\n    servers: [ 127.0.0.1@5300, \"::1\" ]\n");
+	REQUIRE(file.status == 0);
+	CHECK(std::string(file.setup.servers) == "127.0.0.1@5300 ::1");
+}
+
+TEST_CASE("a file that is not there is an error with its name", "[cached][setup]")
+{
+	struct setup setup = {};
+	conf_error error = {};
+	CHECK(setup_read("/nowhere/cached.conf", &setup, &error) == -ENOENT);
+	CHECK(error.line == 0);
+	CHECK(std::string(error.reason) == "No such file or directory");
+}
