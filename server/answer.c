@@ -94,6 +94,14 @@ static struct question parse(struct reply *reply)
 	return question;
 }
 
+static void count_cookie(struct answer *answer, enum cookie_verdict verdict)
+{
+	if (verdict == COOKIE_GOOD)
+		answering_count(answer, COUNTERS_SERVER_COOKIES);
+	else if (verdict == COOKIE_BAD)
+		answering_count(answer, COUNTERS_SERVER_COOKIES_BAD);
+}
+
 /* What options mean in another version of EDNS, that version says. */
 static void read_options(struct answer *answer, struct question *question,
 			 const struct answer_query *query)
@@ -110,10 +118,7 @@ static void read_options(struct answer *answer, struct question *question,
 		return;
 	question->options = options_read(answer->reply.query->opt_rr, &context);
 	question->is_malformed |= question->options.is_malformed;
-	if (question->options.cookie == COOKIE_GOOD)
-		answering_count(answer, COUNTERS_SERVER_COOKIES);
-	else if (question->options.cookie == COOKIE_BAD)
-		answering_count(answer, COUNTERS_SERVER_COOKIES_BAD);
+	count_cookie(answer, question->options.cookie);
 }
 
 /* RFC 7873 section 5.4: a query for a server cookie and nothing else. */
@@ -479,6 +484,30 @@ static void count_quick(struct answer *answer, const struct answer_query *query,
 		counters_count(&counters[COUNTERS_FACE_EXPIRING]);
 }
 
+static struct options read_common_options(const struct answer *answer,
+					  const struct answer_query *query,
+					  const struct question_common *question)
+{
+	const struct options_context context = { .settings = answer->settings,
+						 .client = query->client,
+						 .now_s = query->now_s };
+	if (question->cookie_size == 0)
+		return (struct options){ .cookie = COOKIE_NONE };
+	return options_read_cookie(query->wire + query->size - question->cookie_size,
+				   question->cookie_size, &context);
+}
+
+/* What is dropped for it is not read again: its cookie is counted here. */
+static bool is_limited(struct answer *answer, const struct answer_query *query,
+		       enum cookie_verdict cookie)
+{
+	if (cookie == COOKIE_GOOD || judge_rate(answer, query) == RATELIMIT_PASS)
+		return false;
+	if (answer->verdict == RATELIMIT_DROP)
+		count_cookie(answer, cookie);
+	return true;
+}
+
 /* 0 when it must go the long way; then nothing was counted. */
 static size_t answer_quickly(struct answer *answer, const struct answer_query *query,
 			     uint8_t *ret_wire, size_t wire_max)
@@ -497,8 +526,10 @@ static size_t answer_quickly(struct answer *answer, const struct answer_query *q
 	if (zone->has_clients && clients_judge(zone, query->client).verdict != CLIENTS_PASS)
 		return 0;
 	/* A rule may be for a key, but a question with a TSIG is no common one. */
-	if (judge_access(answer, query, zone, NULL) != SETTINGS_ALLOW ||
-	    judge_rate(answer, query) != RATELIMIT_PASS)
+	if (judge_access(answer, query, zone, NULL) != SETTINGS_ALLOW)
+		return 0;
+	const struct options options = read_common_options(answer, query, &question);
+	if (is_limited(answer, query, options.cookie))
 		return 0;
 	const struct question envelope = { .has_edns = question.has_edns,
 					   .edns_payload = question.payload };
@@ -506,12 +537,15 @@ static size_t answer_quickly(struct answer *answer, const struct answer_query *q
 				     .wire = query->wire,
 				     .zone = zone,
 				     .labels_size = question.name_size - face->name->size,
-				     .payload = answer->udp_max_payload };
+				     .payload = answer->udp_max_payload,
+				     .cookie = options.has_cookie ? options.cookie_data : NULL };
 	size_t max = response_max(answer, &envelope, query->is_tcp);
 	enum reply_result result = REPLY_SERVFAIL;
 	size_t size = quick_make(&quick, ret_wire, max < wire_max ? max : wire_max, &result);
-	if (size != 0)
-		count_quick(answer, query, face, question.has_do && zone->is_signed, result);
+	if (size == 0)
+		return 0;
+	count_cookie(answer, options.cookie);
+	count_quick(answer, query, face, question.has_do && zone->is_signed, result);
 	return size;
 }
 

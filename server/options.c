@@ -58,24 +58,24 @@ bool options_find_envelope(const uint8_t *wire, size_t size, struct options_enve
 
 /* ---- options ---- */
 
-static void read_cookie(const knot_rrset_t *opt, const struct options_context *context,
-			struct options *options)
+static bool has_cookies(const struct settings *settings)
 {
-	uint8_t *at = NULL;
-	if (context->settings == NULL || !context->settings->has_cookies ||
-	    context->settings->cookies.count == 0)
-		return;
-	at = knot_edns_get_option(opt, KNOT_EDNS_OPTION_COOKIE, NULL);
-	if (at == NULL)
-		return;
+	return settings != NULL && settings->has_cookies && settings->cookies.count > 0;
+}
+
+struct options options_read_cookie(const uint8_t *data, size_t size,
+				   const struct options_context *context)
+{
+	struct options options = { .cookie = COOKIE_NONE };
+	if (!has_cookies(context->settings))
+		return options;
 	const struct cookie_secrets *secrets = &context->settings->cookies;
-	const uint8_t *data = knot_edns_opt_get_data(at);
-	options->cookie = cookie_check(secrets, context->client, context->now_s, data,
-				       knot_edns_opt_get_length(at));
-	options->is_malformed = options->cookie == COOKIE_MALFORMED;
-	options->has_cookie =
-		!options->is_malformed &&
-		cookie_make(secrets, context->client, context->now_s, data, options->cookie_data);
+	options.cookie = cookie_check(secrets, context->client, context->now_s, data, size);
+	options.is_malformed = options.cookie == COOKIE_MALFORMED;
+	options.has_cookie =
+		!options.is_malformed &&
+		cookie_make(secrets, context->client, context->now_s, data, options.cookie_data);
+	return options;
 }
 
 /* RFC 7828 section 3.2: over UDP it means nothing, and in a query it has no time. */
@@ -95,7 +95,10 @@ static void read_keepalive(const knot_rrset_t *opt, const struct options_context
 struct options options_read(const knot_rrset_t *opt, const struct options_context *context)
 {
 	struct options options = { .cookie = COOKIE_NONE };
-	read_cookie(opt, context, &options);
+	uint8_t *at = knot_edns_get_option(opt, KNOT_EDNS_OPTION_COOKIE, NULL);
+	if (at != NULL)
+		options = options_read_cookie(knot_edns_opt_get_data(at),
+					      knot_edns_opt_get_length(at), context);
 	read_keepalive(opt, context, &options);
 	if (context->settings != NULL && context->settings->nsid[0] != '\0' &&
 	    knot_edns_get_option(opt, KNOT_EDNS_OPTION_NSID, NULL) != NULL)

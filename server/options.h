@@ -71,6 +71,9 @@ void options_mend_payload(uint8_t *wire, size_t size);
 bool options_find_envelope(const uint8_t *wire, size_t size, struct options_envelope *ret_envelope);
 
 struct options options_read(const knot_rrset_t *opt, const struct options_context *context);
+/* Of an OPT that has nothing but a COOKIE, whose data are these size bytes. */
+struct options options_read_cookie(const uint8_t *data, size_t size,
+				   const struct options_context *context);
 
 /* How many bytes options_put() adds. */
 size_t options_size(const struct options *options);

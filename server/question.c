@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "server/question.h"
 
+#include "server/cookie.h"
+
 #include <string.h>
 
 enum {
 	HEADER_SIZE = 12,
 	TYPE_CLASS_SIZE = 4,
 	LABEL_MAX = 63,
-	OPT_SIZE = 11, /* root, type, payload, extended rcode, version, flags, size of its data */
+	OPT_SIZE = 11,	 /* root, type, payload, extended rcode, version, flags, size of its data */
+	OPTION_SIZE = 4, /* code, size of its data */
+	OPTION_COOKIE = 10,
 	CLASS_IN = 1,
 	TYPE_OPT = 41,
 	FIRST_META_TYPE = 128, /* RFC 6895 section 3.1 */
@@ -57,11 +61,25 @@ static bool take_name(const uint8_t *wire, size_t size, struct question_common *
 	return true;
 }
 
+/* size bytes that must be a COOKIE, whole, and nothing else. */
+static bool take_cookie(const uint8_t *wire, size_t size, struct question_common *question)
+{
+	size_t cookie_size = size - OPTION_SIZE;
+	if (size < OPTION_SIZE + COOKIE_CLIENT_SIZE || size > OPTION_SIZE + COOKIE_OPTION_MAX ||
+	    (cookie_size != COOKIE_CLIENT_SIZE && cookie_size < COOKIE_OPTION_MIN) ||
+	    read16(wire) != OPTION_COOKIE || read16(wire + 2) != cookie_size)
+		return false;
+	question->cookie_size = (uint8_t)cookie_size;
+	return true;
+}
+
 /* size bytes that must be an OPT, whole, and nothing else. */
 static bool take_opt(const uint8_t *wire, size_t size, struct question_common *question)
 {
-	if (size != OPT_SIZE || wire[0] != 0 || read16(wire + 1) != TYPE_OPT || wire[6] != 0 ||
-	    read16(wire + 9) != 0)
+	if (size < OPT_SIZE || wire[0] != 0 || read16(wire + 1) != TYPE_OPT || wire[6] != 0 ||
+	    read16(wire + 9) != size - OPT_SIZE)
+		return false;
+	if (size != OPT_SIZE && !take_cookie(wire + OPT_SIZE, size - OPT_SIZE, question))
 		return false;
 	/* To libknot that payload is class IN, in which an empty RDATA is malformed. */
 	if (read16(wire + 3) == CLASS_IN)
@@ -86,6 +104,7 @@ bool question_parse(const uint8_t *wire, size_t size, struct question_common *re
 	ret_question->has_edns = false;
 	ret_question->has_do = false;
 	ret_question->payload = 0;
+	ret_question->cookie_size = 0;
 	return wire[11] == 0 ? end == size : take_opt(wire + end, size - end, ret_question);
 }
 

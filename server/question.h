@@ -9,7 +9,8 @@
  *
  * Common is a query (QR clear, opcode 0) of one question, class IN, a type that
  * is data, a name without pointers; behind it nothing, or an OPT at the root of
- * version 0 without options, its payload not 1. What libknot would make of such a packet, this
+ * version 0, its payload not 1, without options or with one: a COOKIE of a size that cookies
+ * have, which resolvers send by default. What libknot would make of such a packet, this
  * makes too: tests/fuzz/question.c holds one against the other.
  *
  * No function here allocates, locks or keeps a pointer.
@@ -31,7 +32,8 @@ struct question_common {
 	uint16_t payload; /* of the OPT, as it says */
 	bool has_edns;
 	bool has_do;
-	uint8_t name_size; /* with the root label */
+	uint8_t cookie_size; /* of the COOKIE, with which the packet ends; 0: there is none */
+	uint8_t name_size;   /* with the root label */
 	uint8_t label_count;
 	uint8_t offsets[QUESTION_LABELS_MAX]; /* where each label begins, the root last */
 	uint8_t name[QUESTION_NAME_MAX];      /* lower case */

@@ -8,6 +8,7 @@ enum {
 	POINTER_SIZE = 2,
 	RR_SIZE = 10, /* type, class, TTL, size of RDATA */
 	OPT_SIZE = 11,
+	OPTION_SIZE = 4,   /* of the head of an option */
 	NUMBERS_SIZE = 20, /* of an SOA */
 	RRSIG_HEAD_SIZE = 18,
 	POINTER = 0xc000,
@@ -255,11 +256,18 @@ static bool put_proof(struct packet *packet, struct zone *zone, const struct dns
 
 /* ---- the packet ---- */
 
+static size_t opt_size(const struct quick_query *query)
+{
+	if (!query->question->has_edns)
+		return 0;
+	return query->cookie == NULL ? OPT_SIZE : (size_t)OPT_SIZE + OPTION_SIZE + COOKIE_SIZE;
+}
+
 /* Room for the OPT is kept, so that it never is what does not fit. */
 static bool begin(struct packet *packet, const struct quick_query *query, uint8_t *wire, size_t max)
 {
 	size_t head = question_end(query->question);
-	size_t tail = query->question->has_edns ? OPT_SIZE : 0;
+	size_t tail = opt_size(query);
 	if (head + tail > max)
 		return false;
 	memcpy(wire, query->wire, head);
@@ -274,7 +282,14 @@ static void put_opt(struct packet *packet, const struct quick_query *query)
 	opt[3] = (uint8_t)(query->payload >> 8);
 	opt[4] = (uint8_t)query->payload;
 	opt[7] = query->question->has_do ? DO_BIT : 0;
+	if (query->cookie != NULL)
+		opt[10] = OPTION_SIZE + COOKIE_SIZE;
 	put_bytes(packet, opt, sizeof(opt));
+	if (query->cookie == NULL)
+		return;
+	put16(packet, KNOT_EDNS_OPTION_COOKIE);
+	put16(packet, COOKIE_SIZE);
+	put_bytes(packet, query->cookie, COOKIE_SIZE);
 }
 
 /* The header, when everything else is known. Returns the size of the packet. */

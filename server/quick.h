@@ -11,7 +11,8 @@
  * for names that are not there, with signatures and proofs. It declines the
  * other types of names that are no bitmaps, what asks for RRSIG, NSEC or ANY,
  * what does not fit and what is damaged. The long way would say the same; the
- * tests and the fuzzer hold one against the other.
+ * tests and the fuzzer hold one against the other. What a COOKIE is worth the
+ * caller knows; here it is a part of the OPT.
  *
  * Names are compressed where they end in the apex, which the question has.
  * No memory but the caller's; nothing is counted here.
@@ -26,10 +27,11 @@ extern "C" {
 
 struct quick_query {
 	const struct question_common *question;
-	const uint8_t *wire; /* that the question is from */
-	struct zone *zone;   /* begun */
-	size_t labels_size;  /* of the question, relative to the apex */
-	uint16_t payload;    /* ours, for the OPT */
+	const uint8_t *wire;   /* that the question is from */
+	struct zone *zone;     /* begun */
+	size_t labels_size;    /* of the question, relative to the apex */
+	uint16_t payload;      /* ours, for the OPT */
+	const uint8_t *cookie; /* COOKIE_SIZE bytes for it; NULL: none */
 };
 
 /*

@@ -8,6 +8,7 @@
 
 #include "server/question.h"
 
+#include <libknot/cookies.h>
 #include <libknot/libknot.h>
 
 #include <stdio.h>
@@ -22,6 +23,20 @@ static void require(bool is_so, const char *what)
 	abort();
 }
 
+static bool has_common_options(const knot_rrset_t *opt)
+{
+	knot_edns_cookie_t theirs;
+	knot_edns_cookie_t ours;
+	if (opt->rrs.rdata->len == 0)
+		return true;
+	uint8_t *at = knot_edns_get_option(opt, KNOT_EDNS_OPTION_COOKIE, NULL);
+	if (at == NULL)
+		return false;
+	uint16_t size = knot_edns_opt_get_length(at);
+	return opt->rrs.rdata->len == KNOT_EDNS_OPTION_HDRLEN + size &&
+	       knot_edns_cookie_parse(&theirs, &ours, knot_edns_opt_get_data(at), size) == KNOT_EOK;
+}
+
 /* The definition in question.h, said with what libknot has found. */
 static bool is_common(const knot_pkt_t *packet, int ret, size_t size)
 {
@@ -34,8 +49,10 @@ static bool is_common(const knot_pkt_t *packet, int ret, size_t size)
 	if (knot_pkt_qclass(packet) != KNOT_CLASS_IN || qtype == KNOT_RRTYPE_OPT || qtype >= 128)
 		return false;
 	const knot_rrset_t *opt = packet->opt_rr;
-	return opt == NULL || (knot_wire_get_arcount(wire) == 1 && opt->owner[0] == 0 &&
-			       knot_edns_get_version(opt) == 0 && opt->rrs.rdata->len == 0);
+	return opt == NULL ||
+	       (knot_wire_get_arcount(wire) == 1 && opt->owner[0] == 0 &&
+		knot_edns_get_version(opt) == 0 && knot_edns_get_payload(opt) != KNOT_CLASS_IN &&
+		has_common_options(opt));
 }
 
 static void compare(const struct question_common *question, const knot_pkt_t *packet)
@@ -53,6 +70,13 @@ static void compare(const struct question_common *question, const knot_pkt_t *pa
 		return;
 	require(question->has_do == knot_edns_do(packet->opt_rr), "another DO");
 	require(question->payload == knot_edns_get_payload(packet->opt_rr), "another payload");
+	uint8_t *cookie = knot_edns_get_option(packet->opt_rr, KNOT_EDNS_OPTION_COOKIE, NULL);
+	require((cookie != NULL) == (question->cookie_size != 0), "a COOKIE here or there");
+	require(cookie == NULL || (knot_edns_opt_get_length(cookie) == question->cookie_size &&
+				   memcmp(knot_edns_opt_get_data(cookie),
+					  packet->wire + packet->size - question->cookie_size,
+					  question->cookie_size) == 0),
+		"another COOKIE");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include <climits>
+#include <memory>
 
 using dns::message;
 using dns::question;
@@ -104,6 +105,140 @@ TEST_CASE("the quick answer says what the long one says", "[server][quick]")
 			CHECK(asked.edns_payload < 1232);
 	}
 }
+
+// ---- cookies ----
+
+static bytes option(unsigned code, const bytes &data)
+{
+	bytes out;
+	dns::put16(out, code);
+	dns::put16(out, static_cast<unsigned>(data.size()));
+	dns::append(out, data);
+	return out;
+}
+
+static const unsigned option_cookie = 10;
+
+static question listed_with(const bytes &cookie, unsigned code = option_cookie)
+{
+	question asked;
+	asked.name = "0.2.0.192.bl6.example.";
+	asked.type = dns::AAAA;
+	asked.edns_payload = 1232;
+	asked.edns_options = option(code, cookie);
+	return asked;
+}
+
+// Servers of one store: one that answers quickly, and one that does not.
+struct both_ways {
+	tmpdir directory;
+	std::unique_ptr<decision> quick;
+	std::unique_ptr<decision> slow;
+
+	explicit both_ways(const std::string &lines)
+	{
+		store_options options;
+		options.is_signed = true;
+		std::string path = directory.file("bl6.mdb");
+		write_store(path, options);
+		std::string text = "server:\n" + lines +
+				   "zone:\n  - domain: bl6.example.\n    store: " + path + "\n";
+		for (auto *server : { &quick, &slow }) {
+			*server = std::make_unique<decision>(text, directory);
+			(*server)->client = "192.0.2.1";
+		}
+	}
+	void compare(const question &asked, bool is_tcp, uint64_t now_s)
+	{
+		bytes first = quick->make(dns::query(asked), is_tcp, now_s);
+		bytes second = slow->make_long(dns::query(asked), is_tcp, now_s);
+		check_same(first, second);
+		for (int i = 0; i < COUNTERS_SERVER_COUNT; i++) {
+			CAPTURE(i);
+			CHECK(quick->counted(static_cast<counters_server>(i)) ==
+			      slow->counted(static_cast<counters_server>(i)));
+		}
+	}
+	bytes cookie_at(uint64_t now_s)
+	{
+		bytes cookie;
+		message reply(slow->make_long(dns::query(listed_with(bytes(8, 1))), false, now_s));
+		quick->make(dns::query(listed_with(bytes(8, 1))), false, now_s);
+		REQUIRE(reply.find_option(option_cookie, cookie));
+		return cookie;
+	}
+};
+
+static const std::string one_secret = "    cookie-secret: e5e973e5a6b2a43f48e7dc849e37bfcf\n";
+
+TEST_CASE("the quick answer has the cookie that the long one has, and counts it",
+	  "[server][quick][cookie]")
+{
+	auto lines = GENERATE(as<std::string>{}, one_secret, one_secret + "    cookies: off\n",
+			      "    workers: 1\n");
+	auto is_tcp = GENERATE(false, true);
+	CAPTURE(lines, is_tcp);
+	both_ways servers(lines);
+	bytes good(COOKIE_SIZE, 7);
+	if (lines == one_secret)
+		good = servers.cookie_at(100000);
+	bytes changed = good;
+	changed[23] ^= 1;
+	for (uint64_t now_s : { 100000U, 103600U, 103601U, 99000U }) {
+		for (const bytes &cookie :
+		     { good, changed, bytes(8, 9), bytes(16, 9), bytes(40, 9) }) {
+			for (const char *name : { "0.2.0.192", "9.9.9.9", "ns1", "2.0.192" }) {
+				question asked = listed_with(cookie);
+				asked.name = full_name(name, "bl6.example.");
+				asked.edns_flags = now_s % 2 != 0 ? 0x8000 : 0;
+				CAPTURE(now_s, cookie.size(), name);
+				servers.compare(asked, is_tcp, now_s);
+			}
+		}
+	}
+	CHECK((servers.quick->counted(COUNTERS_SERVER_COOKIES) > 0) == (lines == one_secret));
+}
+
+TEST_CASE("a limited client with a cookie gets what the long way says", "[server][quick][cookie]")
+{
+	auto cookie_size = GENERATE(8U, 24U);
+	both_ways servers(one_secret);
+	bytes good = servers.cookie_at(100000);
+	for (auto *server : { &servers.quick, &servers.slow })
+		(*server)->limit(1, 2);
+	for (int i = 0; i < 3 * RATELIMIT_BURST_S; i++)
+		servers.compare(listed_with(bytes(cookie_size, 5)), false, 100000);
+	servers.compare(listed_with(good), false, 100000);
+	CHECK(servers.quick->ask(listed_with(good), false, 100000).answer.size() == 1);
+	CHECK(servers.quick->counted(COUNTERS_SERVER_BADCOOKIE) > 0);
+	CHECK(servers.quick->counted(COUNTERS_SERVER_LIMITED_DROPPED) > 0);
+}
+
+TEST_CASE("a COOKIE alone is common when it has the size of one", "[server][question][cookie]")
+{
+	question_common parsed;
+	for (size_t size = 0; size <= 64; size++) {
+		CAPTURE(size);
+		bytes wire = dns::query(listed_with(bytes(size, 3)));
+		bool is_cookie = size == 8 || (size >= 16 && size <= 40);
+		REQUIRE(question_parse(wire.data(), wire.size(), &parsed) == is_cookie);
+		if (!is_cookie)
+			continue;
+		CHECK(parsed.cookie_size == size);
+		for (size_t cut = 1; cut < wire.size(); cut++)
+			CHECK_FALSE(question_parse(wire.data(), wire.size() - cut, &parsed));
+		wire[wire.size() - size - 1]++; // the size that the option says
+		CHECK_FALSE(question_parse(wire.data(), wire.size(), &parsed));
+	}
+	bytes other = dns::query(listed_with(bytes(8, 3), 9));
+	CHECK_FALSE(question_parse(other.data(), other.size(), &parsed));
+	question two = listed_with(bytes(8, 3));
+	dns::append(two.edns_options, option(3, {}));
+	bytes wire = dns::query(two);
+	CHECK_FALSE(question_parse(wire.data(), wire.size(), &parsed));
+}
+
+// ---- the rest ----
 
 TEST_CASE("the quick answer is counted as the long one is", "[server][quick]")
 {
