@@ -3,6 +3,7 @@
 
 #include "client-lib/servers.h"
 #include "client-lib/sites.h"
+#include "tests/lib/fault.hh"
 
 #include <arpa/inet.h>
 #include <cerrno>
@@ -854,4 +855,23 @@ TEST_CASE("finishing twice is finishing once", "[client][config]")
 	const std::string once = config.bytes();
 	REQUIRE(config.finish() == "");
 	CHECK(config.bytes() == once);
+}
+
+TEST_CASE("reading a configuration allocates nothing", "[client][config]")
+{
+	File file("options trust-ad\nnameserver 192.0.2.1\n");
+	std::unique_ptr<config> c(new config);
+	char error[CONFIG_ERROR_MAX];
+	int failed = 0;
+	fault::fail_at(1);
+	config_init(c.get());
+	failed += config_set(c.get(), "zones", "a.example=127.0.0.[2;3]*2 b.example", error) != 0;
+	failed += config_set(c.get(), "mode", "auto b.example=classic", error) != 0;
+	failed += config_set(c.get(), "trusted", "192.0.2.1", error) != 0;
+	failed += config_set(c.get(), "max-ttl", "1h", error) != 0;
+	failed += config_set(c.get(), "resolv-conf", file.path.c_str(), error) != 0;
+	failed += config_set(c.get(), "zones", "a..example", error) != -EINVAL;
+	failed += config_finish(c.get(), error) != 0;
+	CHECK_FALSE(fault::end());
+	CHECK(failed == 0);
 }

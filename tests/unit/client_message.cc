@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "client-lib/message.h"
 
+#include "tests/lib/fault.hh"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -834,4 +836,19 @@ TEST_CASE("what cannot be read leaves the caller's reply alone", "[client][messa
 	CHECK(parse(reply.question, reply.bytes() + "x", &out) == -EBADMSG);
 	CHECK(parse(ask("other.example", AAAA), reply.bytes(), &out) == -ENOMSG);
 	CHECK(memcmp(&out, &before, sizeof(out)) == 0);
+}
+
+TEST_CASE("messages are made and read without allocating", "[client][message]")
+{
+	const Reply reply = bitmap_reply();
+	const Bytes bytes = reply.bytes();
+	uint8_t query[MESSAGE_QUERY_MAX];
+	message_reply out;
+	fault::fail_at(1);
+	message_make(&reply.question, query);
+	const int ret =
+		message_parse(&reply.question, reinterpret_cast<const uint8_t *>(bytes.data()),
+			      bytes.size(), &out);
+	CHECK_FALSE(fault::end());
+	CHECK(ret == 0);
 }
