@@ -36,8 +36,11 @@ enum {
 #define FLAG_STALE   2u
 #define CHECKSUM_MAX ((1ull << CHECKSUM_BITS) - 1)
 
+/* A copy. Members, not an array: these are registers, never memory. */
 struct slot {
-	uint64_t words[CACHE_SLOT_WORDS];
+	uint64_t key;
+	uint64_t head, tail; /* payload */
+	uint64_t meta;
 };
 
 static const uint32_t ttl_classes[16] = { 0,   5,    10,   30,	 60,	120,   300,   600,
@@ -52,32 +55,30 @@ static inline uint64_t rotate(uint64_t word)
  * Over everything but itself. Words are turned before they are added, so that no two of
  * them can change alike and cancel out.
  */
-static inline uint64_t checksum(const struct cache *cache, const uint64_t *words)
+static inline uint64_t checksum(const struct cache *cache, const struct slot *slot)
 {
-	uint64_t sum = (words[0] ^ cache->seed[0]) * SPREAD_A +
-		       rotate((words[1] ^ cache->seed[1]) * SPREAD_B) +
-		       (words[2] ^ rotate(cache->seed[0])) * SPREAD_C +
-		       rotate((words[3] & ~CHECKSUM_MAX) * SPREAD_A);
+	uint64_t sum = (slot->key ^ cache->seed[0]) * SPREAD_A +
+		       rotate((slot->head ^ cache->seed[1]) * SPREAD_B) +
+		       (slot->tail ^ rotate(cache->seed[0])) * SPREAD_C +
+		       rotate((slot->meta & ~CHECKSUM_MAX) * SPREAD_A);
 	sum ^= sum >> 32;
 	return sum * SPREAD_B >> (64 - CHECKSUM_BITS);
 }
 
 static inline unsigned kind_of(const struct slot *slot)
 {
-	return (unsigned)(slot->words[3] >> KIND_SHIFT) & 15;
+	return (unsigned)(slot->meta >> KIND_SHIFT) & 15;
 }
 
 static inline uint32_t expiry_of(const struct slot *slot)
 {
-	return (uint32_t)(slot->words[3] >> EXPIRY_SHIFT);
+	return (uint32_t)(slot->meta >> EXPIRY_SHIFT);
 }
 
 static inline struct slot read_slot(const uint64_t *words)
 {
-	struct slot slot;
-	for (unsigned i = 0; i < CACHE_SLOT_WORDS; i++)
-		slot.words[i] = cache_load(words + i);
-	return slot;
+	return (struct slot){ cache_load(words), cache_load(words + 1), cache_load(words + 2),
+			      cache_load(words + 3) };
 }
 
 /* Was it put, all of it, at one time? */
@@ -85,7 +86,7 @@ static inline bool is_whole(const struct cache *cache, const struct slot *slot)
 {
 	unsigned kind = kind_of(slot);
 	return kind >= CACHE_BITMAP && kind <= CACHE_RANGE &&
-	       checksum(cache, slot->words) == (slot->words[3] & CHECKSUM_MAX);
+	       checksum(cache, slot) == (slot->meta & CHECKSUM_MAX);
 }
 
 static unsigned class_of(uint32_t ttl_s)
@@ -99,25 +100,27 @@ static unsigned class_of(uint32_t ttl_s)
 static struct slot encode(const struct cache *cache, struct cache_key key,
 			  const struct cache_entry *entry)
 {
-	struct slot slot = { { key.word } };
+	struct slot slot = { .key = key.word };
 	uint64_t expires_s = entry->expires_s < EXPIRY_MAX ? entry->expires_s : EXPIRY_MAX;
 	uint64_t flags = (entry->is_secure ? FLAG_SECURE : 0) | (entry->is_stale ? FLAG_STALE : 0);
 
-	memcpy(slot.words + 1, entry->payload.bytes, sizeof(entry->payload.bytes));
-	slot.words[3] = expires_s << EXPIRY_SHIFT | (uint64_t)(entry->kind & 15) << KIND_SHIFT |
-			flags << FLAGS_SHIFT | (uint64_t)class_of(entry->ttl_s) << CLASS_SHIFT;
-	slot.words[3] |= checksum(cache, slot.words);
+	memcpy(&slot.head, entry->payload.bytes, sizeof(slot.head));
+	memcpy(&slot.tail, entry->payload.bytes + sizeof(slot.head), sizeof(slot.tail));
+	slot.meta = expires_s << EXPIRY_SHIFT | (uint64_t)(entry->kind & 15) << KIND_SHIFT |
+		    flags << FLAGS_SHIFT | (uint64_t)class_of(entry->ttl_s) << CLASS_SHIFT;
+	slot.meta |= checksum(cache, &slot);
 	return slot;
 }
 
 static inline void decode(const struct slot *slot, struct cache_entry *ret_entry)
 {
-	ret_entry->kind = (enum cache_kind)(slot->words[3] >> KIND_SHIFT & 15);
-	ret_entry->is_secure = (slot->words[3] >> FLAGS_SHIFT & FLAG_SECURE) != 0;
-	ret_entry->is_stale = (slot->words[3] >> FLAGS_SHIFT & FLAG_STALE) != 0;
+	ret_entry->kind = (enum cache_kind)(slot->meta >> KIND_SHIFT & 15);
+	ret_entry->is_secure = (slot->meta >> FLAGS_SHIFT & FLAG_SECURE) != 0;
+	ret_entry->is_stale = (slot->meta >> FLAGS_SHIFT & FLAG_STALE) != 0;
 	ret_entry->expires_s = expiry_of(slot);
-	ret_entry->ttl_s = ttl_classes[slot->words[3] >> CLASS_SHIFT & 15];
-	memcpy(ret_entry->payload.bytes, slot->words + 1, sizeof(ret_entry->payload.bytes));
+	ret_entry->ttl_s = ttl_classes[slot->meta >> CLASS_SHIFT & 15];
+	memcpy(ret_entry->payload.bytes, &slot->head, sizeof(slot->head));
+	memcpy(ret_entry->payload.bytes + sizeof(slot->head), &slot->tail, sizeof(slot->tail));
 }
 
 /* ---- keys ---- */
@@ -314,18 +317,26 @@ void cache_prefetch(const struct cache *cache, struct cache_key key)
 	__builtin_prefetch(set + CACHE_SET_WORDS / 2);
 }
 
+/* Which slots of a set have the key, a bit for each. No branch: none of them is likelier. */
+static inline unsigned find_key(const uint64_t *set, struct cache_key key)
+{
+	return (unsigned)(cache_load(set) == key.word) |
+	       (unsigned)(cache_load(set + CACHE_SLOT_WORDS) == key.word) << 1 |
+	       (unsigned)(cache_load(set + 2 * CACHE_SLOT_WORDS) == key.word) << 2 |
+	       (unsigned)(cache_load(set + 3 * CACHE_SLOT_WORDS) == key.word) << 3;
+}
+
 int cache_get(const struct cache *cache, struct cache_key key, struct cache_entry *ret_entry)
 {
 	const uint64_t *set = set_of(cache, key);
 
-	__builtin_prefetch(set + CACHE_SET_WORDS / 2);
-	for (unsigned i = 0; i < CACHE_SET_SLOTS; i++) {
-		const uint64_t *words = set + i * CACHE_SLOT_WORDS;
+	for (unsigned found = find_key(set, key); found != 0; found &= found - 1) {
+		const uint64_t *words = set + (unsigned)__builtin_ctz(found) * CACHE_SLOT_WORDS;
 		for (unsigned tries = 0; tries < READ_TRIES; tries++) {
-			if (cache_load(words) != key.word)
-				break;
 			struct slot slot = read_slot(words);
-			if (slot.words[0] == key.word && is_whole(cache, &slot)) {
+			if (slot.key != key.word)
+				break;
+			if (is_whole(cache, &slot)) {
 				decode(&slot, ret_entry);
 				return DNSBLV6_OK;
 			}
@@ -400,7 +411,7 @@ static unsigned choose(struct cache *cache, uint64_t *set, uint8_t *ret_marks, s
 	for (unsigned i = 0; i < CACHE_SET_SLOTS; i++) {
 		uint64_t *words = set + i * CACHE_SLOT_WORDS;
 		struct slot slot = read_slot(words);
-		if (slot.words[0] == key.word && kind_of(&slot) != 0) {
+		if (slot.key == key.word && kind_of(&slot) != 0) {
 			/* Two writers can have put it twice: one of them would come back one day.
 			 */
 			if (same < CACHE_SET_SLOTS)
@@ -433,8 +444,11 @@ void cache_put(struct cache *cache, struct cache_key key, const struct cache_ent
 	unsigned choice = choose(cache, set, cache->marks + index, key);
 	struct slot slot = encode(cache, key, entry);
 
-	for (unsigned i = 0; i < CACHE_SLOT_WORDS; i++)
-		cache_store(set + choice * CACHE_SLOT_WORDS + i, slot.words[i]);
+	uint64_t *words = set + choice * CACHE_SLOT_WORDS;
+	cache_store(words, slot.key);
+	cache_store(words + 1, slot.head);
+	cache_store(words + 2, slot.tail);
+	cache_store(words + 3, slot.meta);
 	__atomic_fetch_add(&cache->puts, 1, __ATOMIC_RELAXED);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "lib/format/address.h"
 
+#include <endian.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,12 +18,9 @@ struct dnsblv6_addr dnsblv6_addr_from_ipv4(uint32_t ipv4)
 
 struct dnsblv6_addr dnsblv6_addr_from_bytes(const uint8_t *bytes)
 {
-	struct dnsblv6_addr addr = { 0, 0 };
-	for (unsigned i = 0; i < 8; i++) {
-		addr.hi = addr.hi << 8 | bytes[i];
-		addr.lo = addr.lo << 8 | bytes[8 + i];
-	}
-	return addr;
+	uint64_t halves[2];
+	memcpy(halves, bytes, sizeof(halves));
+	return (struct dnsblv6_addr){ be64toh(halves[0]), be64toh(halves[1]) };
 }
 
 void dnsblv6_addr_to_bytes(struct dnsblv6_addr addr, uint8_t *ret_bytes)
