@@ -28,7 +28,15 @@
 #define IS_SANITIZED false
 #endif
 
-#define CAPABILITY_CHROOT (UINT64_C(1) << CAP_SYS_CHROOT)
+#define CAPABILITY(number) (UINT64_C(1) << (number))
+#define CAPABILITY_CHROOT  CAPABILITY(CAP_SYS_CHROOT)
+/*
+ * To load a filter into an interface, open its queues, and lock the memory of the rings.
+ * CAP_BPF is not enough: libknot looks for the filter's maps by their numbers.
+ */
+#define CAPABILITIES_XDP                                                                           \
+	(CAPABILITY(CAP_NET_ADMIN) | CAPABILITY(CAP_NET_RAW) | CAPABILITY(CAP_SYS_ADMIN) |         \
+	 CAPABILITY(CAP_IPC_LOCK))
 
 /* ---- what there is, and what is wanted ---- */
 
@@ -49,6 +57,11 @@ bool confine_is_enough(const struct settings *settings, const struct confine_mea
 static bool has_root(const struct settings *settings)
 {
 	return settings->chroot_path[0] != '\0';
+}
+
+static bool has_xdp(const struct settings *settings)
+{
+	return settings->xdp_count > 0;
 }
 
 static bool is_wanted(const struct settings *settings)
@@ -94,16 +107,18 @@ static void empty_bounding_set(void)
 		prctl(PR_CAPBSET_DROP, number, 0ul, 0ul, 0ul);
 }
 
-/* Workers need it once. */
-static int keep_for_chroot(void)
+/* What workers need once. Without those for xdp there is none of it, which is told then. */
+static int keep_for_workers(const struct settings *settings)
 {
 	struct capabilities capabilities = { 0 };
+	uint64_t wanted = (has_root(settings) ? CAPABILITY_CHROOT : 0) |
+			  (has_xdp(settings) ? CAPABILITIES_XDP : 0);
 	int ret = get_capabilities(&capabilities);
 	if (ret != 0)
 		return ret;
-	if ((capabilities.permitted & CAPABILITY_CHROOT) == 0)
+	if (has_root(settings) && (capabilities.permitted & CAPABILITY_CHROOT) == 0)
 		return -EPERM;
-	capabilities = (struct capabilities){ .permitted = CAPABILITY_CHROOT };
+	capabilities = (struct capabilities){ .permitted = capabilities.permitted & wanted };
 	return set_capabilities(&capabilities);
 }
 
@@ -111,7 +126,7 @@ static int keep_for_chroot(void)
 
 void confine_prepare(const struct settings *settings)
 {
-	if (has_root(settings))
+	if (has_root(settings) || has_xdp(settings))
 		prctl(PR_SET_KEEPCAPS, 1ul, 0ul, 0ul, 0ul);
 	if (is_wanted(settings) && settings->user[0] != '\0')
 		empty_bounding_set();
@@ -122,8 +137,8 @@ static int drop_of_parent(const struct settings *settings)
 {
 	if (geteuid() == 0)
 		return 0;
-	if (has_root(settings))
-		return keep_for_chroot();
+	if (has_root(settings) || has_xdp(settings))
+		return keep_for_workers(settings);
 	return is_wanted(settings) ? set_capabilities(&(struct capabilities){ 0 }) : 0;
 }
 
@@ -155,11 +170,20 @@ int confine_parent(const struct settings *settings, const char **reterr_step)
 	ret = set_no_new_privileges();
 	*reterr_step = ret == 0 ? "seccomp" : *reterr_step;
 	if (ret == 0 && means.has_seccomp)
-		ret = syscalls_restrict(SYSCALLS_PARENT);
+		ret = syscalls_restrict(SYSCALLS_PARENT, has_xdp(settings));
 	return ret;
 }
 
 /* ---- a worker ---- */
+
+void confine_raise(const struct settings *settings)
+{
+	struct capabilities capabilities = { 0 };
+	if (!has_xdp(settings) || get_capabilities(&capabilities) != 0)
+		return;
+	capabilities.effective |= capabilities.permitted & CAPABILITIES_XDP;
+	set_capabilities(&capabilities);
+}
 
 static int change_root(const struct settings *settings)
 {
@@ -216,7 +240,7 @@ static int restrict_files(const struct settings *settings)
 int confine_worker(const struct settings *settings, const char **reterr_step)
 {
 	struct confine_means means = confine_look();
-	bool is_dropping = is_wanted(settings) || has_root(settings);
+	bool is_dropping = is_wanted(settings) || has_root(settings) || has_xdp(settings);
 	*reterr_step = "chroot";
 	int ret = change_root(settings);
 	if (ret == 0 && is_wanted(settings)) {
@@ -234,7 +258,7 @@ int confine_worker(const struct settings *settings, const char **reterr_step)
 	}
 	if (ret == 0 && is_wanted(settings) && means.has_seccomp) {
 		*reterr_step = "seccomp";
-		ret = syscalls_restrict(SYSCALLS_WORKER);
+		ret = syscalls_restrict(SYSCALLS_WORKER, has_xdp(settings));
 	}
 	return ret;
 }

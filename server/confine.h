@@ -15,6 +15,9 @@
  *              (landlock.h); all capabilities; all system calls but those that
  *              it needs (syscalls.h)
  *
+ * With "xdp" the parent keeps the capabilities that a worker opens the queues of
+ * an interface with, and the call bpf(); a worker gives those away too when it has them.
+ *
  * Each step is for good and for every child. The table in ARCHITECTURE.md says
  * what is left. "confine: off" leaves it at capabilities and "chroot".
  *
@@ -42,7 +45,7 @@ struct confine_means confine_look(void);
 /* Does means allow what settings insist on? */
 bool confine_is_enough(const struct settings *settings, const struct confine_means *means);
 
-/* As who started us: what the change to "user" would take from workers' "chroot". */
+/* As who started us: what the change to "user" would take from workers' "chroot" and "xdp". */
 void confine_prepare(const struct settings *settings);
 
 /*
@@ -50,6 +53,8 @@ void confine_prepare(const struct settings *settings);
  * use then: some steps may have been taken.
  */
 int confine_parent(const struct settings *settings, const char **reterr_step);
+/* For xdp_open(): what was kept for it takes effect, until confine_worker(). */
+void confine_raise(const struct settings *settings);
 int confine_worker(const struct settings *settings, const char **reterr_step);
 
 #ifdef __cplusplus

@@ -175,11 +175,11 @@ static void bury(struct generation *generation, size_t index, int status)
 	plan_restart(slot);
 	slot->restarts++;
 	const char *why = WIFSIGNALED(status) && number == SIGSYS ? forbidden_call : "";
-	log_error(context, "worker died, worker=%zu pid=%d %s=%d restart_ms=%llu%s", index,
-		  (int)pid, how, number,
-		  (unsigned long long)(slot->restart_ms > now_ms() ? slot->restart_ms - now_ms()
-								   : 0),
-		  why);
+	log_error(
+		context, "worker died, worker=%zu pid=%d %s=%d restart_ms=%llu%s", index, (int)pid,
+		how, number,
+		(unsigned long long)(slot->restart_ms > now_ms() ? slot->restart_ms - now_ms() : 0),
+		why);
 }
 
 static void reap(struct parent *parent)
@@ -454,6 +454,8 @@ static void keep_fixed(const struct parent *parent, struct settings *settings)
 	settings->uid = old->uid;
 	settings->gid = old->gid;
 	settings->workers = old->workers;
+	memcpy(settings->xdp, old->xdp, sizeof(settings->xdp));
+	settings->xdp_count = old->xdp_count;
 	settings->confine = old->confine;
 	memcpy(settings->chroot_path, old->chroot_path, sizeof(settings->chroot_path));
 }
@@ -463,6 +465,18 @@ static void stay(const struct parent *parent)
 {
 	if (parent->serving != NULL)
 		check_told(systemd_notify("READY=1"));
+}
+
+/* A queue has one owner: those who serve answer over ordinary sockets until the next take over. */
+static void release_queues(const struct parent *parent)
+{
+	const struct generation *serving = parent->serving;
+	if (serving == NULL || serving->settings.xdp_count == 0)
+		return;
+	for (size_t i = 0; i < serving->settings.workers; i++) {
+		if (serving->slots[i].pid > 0)
+			kill(serving->slots[i].pid, SIGUSR2);
+	}
 }
 
 /* False with the reason in ret_reason, of SETTINGS_ERROR_MAX bytes; then nothing has changed. */
@@ -482,6 +496,7 @@ static bool reload(struct parent *parent, char *ret_reason)
 	}
 	settings_log_warnings(parent->config_path, &settings);
 	keep_fixed(parent, &settings);
+	release_queues(parent);
 	struct generation *unready = TAILQ_LAST(&parent->generations, generation_list);
 	if (start_generation(parent, &settings) == NULL) {
 		snprintf(ret_reason, SETTINGS_ERROR_MAX, "workers not started");

@@ -5,6 +5,7 @@
 
 #ifdef DNSBLV6_SECCOMP
 
+#include <linux/bpf.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -33,13 +34,16 @@ static const char *const never[] = {
 	"mknodat", "personality",
 	/* the kernel itself */
 	"init_module", "finit_module", "delete_module", "create_module", "kexec_load",
-	"kexec_file_load", "bpf", "perf_event_open", "userfaultfd", "add_key", "keyctl",
-	"request_key", "reboot", "swapon", "swapoff", "acct", "quotactl", "quotactl_fd", "iopl",
-	"ioperm", "modify_ldt", "vm86", "vm86old", "uselib", "lookup_dcookie", "syslog", "vhangup",
+	"kexec_file_load", "perf_event_open", "userfaultfd", "add_key", "keyctl", "request_key",
+	"reboot", "swapon", "swapoff", "acct", "quotactl", "quotactl_fd", "iopl", "ioperm",
+	"modify_ldt", "vm86", "vm86old", "uselib", "lookup_dcookie", "syslog", "vhangup",
 	/* what the whole machine goes by */
 	"settimeofday", "clock_settime", "clock_settime64", "stime", "adjtimex", "clock_adjtime",
 	"clock_adjtime64", "sethostname", "setdomainname"
 };
+
+/* Nor this, but for "xdp". */
+static const char *const never_without_xdp[] = { "bpf" };
 
 /* The parent refuses these politely: libraries try whether they are there. */
 static const char *const absent[] = { "io_uring_setup", "io_uring_enter", "io_uring_register" };
@@ -129,6 +133,13 @@ static const struct condition worker_conditions[] = {
 	{ "ioctl", 1, { EQUAL(1, TCGETS) } },
 };
 
+/* Queues are given back by telling the filter of the interface, in maps that are open already. */
+static const struct condition xdp_conditions[] = {
+	{ "bpf", 1, { EQUAL(0, BPF_MAP_LOOKUP_ELEM) } },
+	{ "bpf", 1, { EQUAL(0, BPF_MAP_UPDATE_ELEM) } },
+	{ "bpf", 1, { EQUAL(0, BPF_MAP_DELETE_ELEM) } },
+};
+
 bool syscalls_can_restrict(void)
 {
 	uint32_t action = SECCOMP_RET_KILL_PROCESS;
@@ -149,10 +160,10 @@ static int add_names(scmp_filter_ctx filter, uint32_t action, const char *const 
 	return 0;
 }
 
-static int add_conditions(scmp_filter_ctx filter)
+static int add_conditions(scmp_filter_ctx filter, const struct condition *conditions, size_t count)
 {
-	for (size_t i = 0; i < COUNT(worker_conditions); i++) {
-		const struct condition *row = &worker_conditions[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct condition *row = &conditions[i];
 		int number = seccomp_syscall_resolve_name(row->name);
 		if (number == __NR_SCMP_ERROR)
 			continue;
@@ -164,10 +175,13 @@ static int add_conditions(scmp_filter_ctx filter)
 	return 0;
 }
 
-static int add_role(scmp_filter_ctx filter, enum syscalls_role role)
+static int add_role(scmp_filter_ctx filter, enum syscalls_role role, bool has_xdp)
 {
 	static const char *const inside[] = { "chroot" }; /* the parent's workers do it once */
 	int ret = add_names(filter, SCMP_ACT_KILL_PROCESS, never, COUNT(never));
+	if (ret == 0 && !has_xdp)
+		ret = add_names(filter, SCMP_ACT_KILL_PROCESS, never_without_xdp,
+				COUNT(never_without_xdp));
 	if (ret != 0)
 		return ret;
 	if (role == SYSCALLS_PARENT)
@@ -175,10 +189,14 @@ static int add_role(scmp_filter_ctx filter, enum syscalls_role role)
 	ret = add_names(filter, SCMP_ACT_KILL_PROCESS, inside, COUNT(inside));
 	if (ret == 0)
 		ret = add_names(filter, SCMP_ACT_ALLOW, worker_calls, COUNT(worker_calls));
-	return ret == 0 ? add_conditions(filter) : ret;
+	if (ret == 0)
+		ret = add_conditions(filter, worker_conditions, COUNT(worker_conditions));
+	if (ret == 0 && has_xdp)
+		ret = add_conditions(filter, xdp_conditions, COUNT(xdp_conditions));
+	return ret;
 }
 
-int syscalls_restrict(enum syscalls_role role)
+int syscalls_restrict(enum syscalls_role role, bool has_xdp)
 {
 	uint32_t otherwise = role == SYSCALLS_PARENT ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(ENOSYS);
 	scmp_filter_ctx filter = seccomp_init(otherwise);
@@ -192,7 +210,7 @@ int syscalls_restrict(enum syscalls_role role)
 	if (ret == 0)
 		seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
 	if (ret == 0)
-		ret = add_role(filter, role);
+		ret = add_role(filter, role, has_xdp);
 	if (ret == 0)
 		ret = seccomp_load(filter);
 	seccomp_release(filter);
@@ -206,9 +224,10 @@ bool syscalls_can_restrict(void)
 	return false;
 }
 
-int syscalls_restrict(enum syscalls_role role)
+int syscalls_restrict(enum syscalls_role role, bool has_xdp)
 {
 	(void)role;
+	(void)has_xdp;
 	return -ENOSYS;
 }
 

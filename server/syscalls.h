@@ -28,9 +28,10 @@ bool syscalls_can_restrict(void);
 
 /*
  * For good. A worker's list goes on top of the parent's, not the other way
- * round. 0 or -errno. Call it with PR_SET_NO_NEW_PRIVS set.
+ * round. has_xdp: workers load and change what an interface does with packets. 0 or -errno. Call it
+ * with PR_SET_NO_NEW_PRIVS set.
  */
-int syscalls_restrict(enum syscalls_role role);
+int syscalls_restrict(enum syscalls_role role, bool has_xdp);
 
 #ifdef __cplusplus
 }

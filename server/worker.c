@@ -22,11 +22,13 @@
 #include "server/tcp.h"
 #include "server/udp.h"
 #include "server/watch.h"
+#include "server/xdp.h"
 
 struct worker {
 	const struct worker_start *start;
 	uv_loop_t loop;
 	uv_signal_t sigterm;
+	uv_signal_t sigusr2; /* the next generation wants the queues of xdp */
 	uv_timer_t drain_timer;
 	uv_tcp_t reserve; /* never a connection */
 	struct counters counters;
@@ -34,6 +36,7 @@ struct worker {
 	struct ratelimit *limit; /* NULL: none */
 	struct answer *answer;
 	struct udp *udp;
+	struct xdp *xdp; /* NULL: none */
 	struct handover handover;
 	struct tcp *tcp;
 	struct watch watch;
@@ -68,6 +71,8 @@ static void drain(struct worker *worker)
 		return;
 	worker->is_draining = true;
 	uv_close((uv_handle_t *)&worker->sigterm, NULL);
+	uv_close((uv_handle_t *)&worker->sigusr2, NULL);
+	xdp_release(worker->xdp);
 	watch_close(&worker->watch);
 	if (worker->is_notifying)
 		notify_close(&worker->notify);
@@ -85,11 +90,21 @@ static void sigterm_on_signal(uv_signal_t *handle, int number)
 	drain(handle->data);
 }
 
+static void sigusr2_on_signal(uv_signal_t *handle, int number)
+{
+	struct worker *worker = handle->data;
+	(void)number;
+	xdp_release(worker->xdp);
+}
+
 /* ---- beginning ---- */
 
 static int serve(struct worker *worker)
 {
 	int ret = udp_start(worker->udp);
+	if (ret == 0)
+		ret = xdp_start(worker->xdp, &worker->loop, worker->answer, &worker->catalog,
+				&worker->counters);
 	if (ret == 0)
 		ret = tcp_start(worker->tcp);
 	/* One for all: secondaries need to be told once. */
@@ -140,6 +155,12 @@ static int open_loop(struct worker *worker)
 	if (ret == 0) {
 		worker->sigterm.data = worker;
 		ret = uv_signal_start(&worker->sigterm, sigterm_on_signal, SIGTERM);
+	}
+	if (ret == 0)
+		ret = uv_signal_init(&worker->loop, &worker->sigusr2);
+	if (ret == 0) {
+		worker->sigusr2.data = worker;
+		ret = uv_signal_start(&worker->sigusr2, sigusr2_on_signal, SIGUSR2);
 	}
 	if (ret == 0)
 		ret = uv_timer_init(&worker->loop, &worker->drain_timer);
@@ -247,6 +268,10 @@ int worker_run(const struct worker_start *start)
 		pin(start->index);
 	int ret = open_loop(worker);
 	set_signals();
+	/* While it still may. */
+	confine_raise(start->settings);
+	if (ret == 0)
+		ret = xdp_open(start->settings, start->index, &worker->xdp);
 	if (ret == 0 && !confine(start))
 		return EX_OSERR;
 	if (ret == 0)
@@ -265,6 +290,7 @@ int worker_run(const struct worker_start *start)
 	watch_free(&worker->watch);
 	notify_free(&worker->notify);
 	udp_free(worker->udp);
+	xdp_free(worker->xdp);
 	tcp_free(worker->tcp);
 	handover_free(&worker->handover);
 	answer_free(worker->answer);

@@ -79,12 +79,14 @@ TEST_CASE("the sample configuration has every item of the server and equals the 
 	CHECK(value.value.confine == defaults.value.confine);
 	CHECK(value.value.confine == SETTINGS_CONFINE_AUTO);
 	CHECK(std::string(value.value.chroot_path).empty());
+	CHECK(value.value.xdp_count == 0);
 	CHECK(value.value.zone_count == 0);
 	for (const char *item : { "    listen:",
 				  "    #user:",
 				  "    confine:",
 				  "    #chroot:",
 				  "    workers:",
+				  "    #xdp:",
 				  "    tcp-max-clients:",
 				  "    tcp-max-clients-per-network:",
 				  "    tcp-idle-timeout:",
@@ -135,6 +137,7 @@ TEST_CASE("the manual names every item and its default", "[server][settings]")
 				  "confine",
 				  "chroot",
 				  "workers",
+				  "xdp",
 				  "tcp-max-clients",
 				  "tcp-idle-timeout",
 				  "udp-max-payload",
@@ -475,4 +478,21 @@ TEST_CASE("stores lie below chroot, and workers find them without it", "[server]
 		CHECK(value.error.line == 4);
 		CHECK(std::string(value.error.item) == "store");
 	}
+}
+
+TEST_CASE("an interface for xdp has a name and a port", "[server][settings]")
+{
+	parsed value("server:\n    xdp: [ eth0, eth1@5353 ]\n");
+	REQUIRE(value.status == 0);
+	REQUIRE(value.value.xdp_count == 2);
+	CHECK(std::string(value.value.xdp[0].interface) == "eth0");
+	CHECK(value.value.xdp[0].port == 53);
+	CHECK(std::string(value.value.xdp[1].interface) == "eth1");
+	CHECK(value.value.xdp[1].port == 5353);
+
+	auto word = GENERATE("eth0@0", "eth0@65536", "eth0@", "eth0@1x", "eth0@-1", "\"@53\"",
+			     "sixteen-letters-");
+	CAPTURE(word);
+	parsed wrong("server:\n    xdp: " + std::string(word) + "\n");
+	CHECK(wrong.status == -EINVAL);
 }
