@@ -6,8 +6,8 @@
 
 #define MAGIC_SIZE 4
 
-static const char request_magic[MAGIC_SIZE + 1] = "b6c1";
-static const char reply_magic[MAGIC_SIZE + 1] = "b6r1";
+static const uint8_t request_magic[MAGIC_SIZE] = { 'b', '6', 'c', '1' };
+static const uint8_t reply_magic[MAGIC_SIZE] = { 'b', '6', 'r', '1' };
 
 enum { FLAG_LISTED = 1, FLAG_STALE = 2, FLAG_SECURE = 4, FLAGS_ALL = 7 };
 

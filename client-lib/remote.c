@@ -21,7 +21,8 @@ _Static_assert(CACHED_OPEN_MAX == 1 << PLACE_BITS, "a place has PLACE_BITS");
 enum state { STATE_WAITING, STATE_SENT, STATE_ENDED };
 
 struct request {
-	TAILQ_ENTRY(request) link;
+	TAILQ_ENTRY(request) link;	  /* of waiting or sent */
+	STAILQ_ENTRY(request) ended_link; /* of ended */
 	enum state state;
 	uint64_t id;
 	uint32_t wire_id; /* STATE_SENT, as is heard */
@@ -31,7 +32,7 @@ struct request {
 	int64_t deadline_ms;
 	int status; /* STATE_ENDED, as is reply */
 	struct cached_reply reply;
-	remote_fn callback;
+	remote_fn callback; /* NULL: cancelled when it had ended */
 	void *context;
 };
 
@@ -51,7 +52,7 @@ struct remote {
 	uint64_t heard;	  /* replies, of whatever request */
 	struct request_list waiting;
 	struct request_list sent;
-	struct request_list ended;
+	STAILQ_HEAD(ended_list, request) ended;
 	struct request *places[CACHED_OPEN_MAX]; /* those of sent */
 	uint32_t uses[CACHED_OPEN_MAX];
 	unsigned sent_count;
@@ -79,10 +80,8 @@ static void take_out(struct remote *remote, struct request *request)
 		remote->places[request->wire_id & PLACE_MASK] = NULL;
 		remote->sent_count--;
 	}
-	struct request_list *lists[] = { [STATE_WAITING] = &remote->waiting,
-					 [STATE_SENT] = &remote->sent,
-					 [STATE_ENDED] = &remote->ended };
-	TAILQ_REMOVE(lists[request->state], request, link);
+	TAILQ_REMOVE(request->state == STATE_SENT ? &remote->sent : &remote->waiting, request,
+		     link);
 }
 
 static void end_request(struct remote *remote, struct request *request, int status)
@@ -90,23 +89,28 @@ static void end_request(struct remote *remote, struct request *request, int stat
 	take_out(remote, request);
 	request->state = STATE_ENDED;
 	request->status = status;
-	TAILQ_INSERT_TAIL(&remote->ended, request, link);
+	STAILQ_INSERT_TAIL(&remote->ended, request, ended_link);
 }
 
 static void forget_list(struct request_list *list)
 {
-	struct request *request = NULL;
-	while ((request = TAILQ_FIRST(list)) != NULL) {
-		TAILQ_REMOVE(list, request, link);
+	struct request *next = NULL;
+	for (struct request *request = TAILQ_FIRST(list); request != NULL; request = next) {
+		next = TAILQ_NEXT(request, link);
 		free(request);
 	}
+	TAILQ_INIT(list);
 }
 
 static void forget(struct remote *remote)
 {
+	struct request *request = NULL;
 	forget_list(&remote->waiting);
 	forget_list(&remote->sent);
-	forget_list(&remote->ended);
+	while ((request = STAILQ_FIRST(&remote->ended)) != NULL) {
+		STAILQ_REMOVE_HEAD(&remote->ended, ended_link);
+		free(request);
+	}
 	memset(remote->places, 0, sizeof(remote->places));
 	remote->sent_count = 0;
 }
@@ -211,7 +215,7 @@ int remote_new(const char *directory, struct remote **ret_remote)
 		return -ENOMEM;
 	TAILQ_INIT(&remote->waiting);
 	TAILQ_INIT(&remote->sent);
-	TAILQ_INIT(&remote->ended);
+	STAILQ_INIT(&remote->ended);
 	remote->fd = -1;
 	remote->epoll_fd = -1;
 	remote->retry_ms = INT64_MIN;
@@ -357,14 +361,19 @@ int remote_ask(struct remote *remote, const char *zone, struct dnsblv6_addr addr
 
 static struct request *find_request(const struct remote *remote, uint64_t id)
 {
-	const struct request_list *lists[] = { &remote->waiting, &remote->sent, &remote->ended };
+	const struct request_list *lists[] = { &remote->waiting, &remote->sent };
+	struct request *request = NULL;
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-		struct request *request = NULL;
 		TAILQ_FOREACH(request, lists[i], link)
 		{
 			if (request->id == id)
 				return request;
 		}
+	}
+	STAILQ_FOREACH(request, &remote->ended, ended_link)
+	{
+		if (request->id == id)
+			return request;
 	}
 	return NULL;
 }
@@ -374,6 +383,10 @@ void remote_cancel(struct remote *remote, uint64_t id)
 	struct request *request = find_request(remote, id);
 	if (request == NULL)
 		return;
+	if (request->state == STATE_ENDED) {
+		request->callback = NULL;
+		return;
+	}
 	take_out(remote, request);
 	free(request);
 }
@@ -449,17 +462,23 @@ static void take_time(struct remote *remote, int64_t now_ms)
 		end_request(remote, TAILQ_FIRST(&remote->waiting), -ETIMEDOUT);
 }
 
+static void tell(struct remote *remote, const struct request *request)
+{
+	remote->stats.answered += request->status == 0;
+	remote->stats.late += request->status == -ETIMEDOUT;
+	request->callback(request->context, request->status,
+			  request->status == 0 ? &request->reply : NULL);
+}
+
 /* Only what has ended by now: what a callback asks has its callback next time. */
 static void call_back(struct remote *remote)
 {
 	uint64_t last_id = remote->last_id;
 	struct request *request = NULL;
-	while ((request = TAILQ_FIRST(&remote->ended)) != NULL && request->id <= last_id) {
-		TAILQ_REMOVE(&remote->ended, request, link);
-		remote->stats.answered += request->status == 0;
-		remote->stats.late += request->status == -ETIMEDOUT;
-		request->callback(request->context, request->status,
-				  request->status == 0 ? &request->reply : NULL);
+	while ((request = STAILQ_FIRST(&remote->ended)) != NULL && request->id <= last_id) {
+		STAILQ_REMOVE_HEAD(&remote->ended, ended_link);
+		if (request->callback != NULL)
+			tell(remote, request);
 		free(request);
 	}
 }
@@ -471,7 +490,7 @@ int remote_fd(const struct remote *remote)
 
 int64_t remote_next_ms(const struct remote *remote)
 {
-	if (!TAILQ_EMPTY(&remote->ended))
+	if (!STAILQ_EMPTY(&remote->ended))
 		return INT64_MIN;
 	int64_t next_ms = INT64_MAX;
 	const struct request_list *lists[] = { &remote->waiting, &remote->sent };

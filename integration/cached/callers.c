@@ -79,15 +79,17 @@ static void caller_on_close(uv_handle_t *handle)
 static void cut_off(struct caller *caller)
 {
 	struct callers *callers = caller->callers;
-	struct question *question = NULL;
+	struct question *next = NULL;
 	if (caller->is_closed)
 		return;
 	caller->is_closed = true;
-	while ((question = LIST_FIRST(&caller->open)) != NULL) {
+	for (struct question *question = LIST_FIRST(&caller->open); question != NULL;
+	     question = next) {
+		next = LIST_NEXT(question, link);
 		dnsblv6_cancel(callers->setup->client, question->submitted);
-		LIST_REMOVE(question, link);
 		free(question);
 	}
+	LIST_INIT(&caller->open);
 	TAILQ_REMOVE(&callers->list, caller, link);
 	callers->count--;
 	uv_close((uv_handle_t *)&caller->poll, caller_on_close);
