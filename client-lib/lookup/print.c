@@ -75,10 +75,12 @@ static void print_json_verdict(const struct lookup *lookup, const char *address,
 	print_json_names(lookup, "cached", result->zones_cached);
 	printf(",\"ttl_s\":%" PRIu32 ",\"elapsed_us\":%" PRIu32 ",\"queries\":%" PRIu32,
 	       result->ttl_s, result->elapsed_us, result->queries);
-	if (reason != NULL) {
+	if (lookup->has_reason)
 		fputs(",\"reason\":", stdout);
+	if (reason != NULL)
 		print_json_text(stdout, reason);
-	}
+	else if (lookup->has_reason)
+		fputs("null", stdout);
 	puts("}");
 }
 
@@ -100,8 +102,8 @@ void print_verdict(const struct lookup *lookup, const struct dnsblv6_ip *ip,
 	print_names(stdout, lookup, result->zones_failed, "?");
 	if (result->zones_listed == 0 && result->zones_failed == 0)
 		putchar('-');
-	if (reason != NULL)
-		printf(lookup->is_terminal ? "  %s" : "\t%s", reason);
+	if (lookup->has_reason)
+		printf(lookup->is_terminal ? "  %s" : "\t%s", reason != NULL ? reason : "-");
 	putchar('\n');
 }
 

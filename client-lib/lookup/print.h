@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* reason may be NULL. One line, not flushed. */
+/* reason is NULL when there is none. One line, not flushed. */
 void print_verdict(const struct lookup *lookup, const struct dnsblv6_ip *ip,
 		   const struct dnsblv6_result *result, const char *reason);
 

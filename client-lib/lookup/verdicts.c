@@ -24,7 +24,7 @@ static bool is_in(uint64_t set, unsigned entry)
 /* What the cache alone knows: peek makes no question. */
 static void trace_cache(const struct lookup *lookup, const struct dnsblv6_ip *ip)
 {
-	struct dnsblv6_result result;
+	struct dnsblv6_result result = { .verdict = DNSBLV6_UNKNOWN };
 
 	dnsblv6_peek(lookup->client, ip, &result);
 	for (unsigned i = 0; i < lookup->zone_count; i++) {
@@ -38,13 +38,11 @@ static void trace_cache(const struct lookup *lookup, const struct dnsblv6_ip *ip
 	}
 }
 
-static void trace_name(const struct lookup *lookup, const struct dnsblv6_ip *ip,
-		       const struct dnsblv6_zone_info *zone)
+static void trace_name(const struct dnsblv6_ip *ip, const struct dnsblv6_zone_info *zone)
 {
 	char name[256];
 	const char *kind = zone->is_bitmap ? "dotted" : "classic";
 
-	(void)lookup;
 	if (dnsblv6_qname(ip, kind, zone->name, name, sizeof(name)) > 0)
 		fprintf(stderr, "  %s: %s name is %s\n", zone->name, kind, name);
 }
@@ -71,7 +69,7 @@ static void trace_result(struct lookup *lookup, const struct dnsblv6_ip *ip,
 {
 	lookup_load_zones(lookup); /* their states and modes may be others now */
 	for (unsigned i = 0; i < lookup->zone_count; i++) {
-		trace_name(lookup, ip, &lookup->zones[i]);
+		trace_name(ip, &lookup->zones[i]);
 		trace_entry(lookup, i, result);
 	}
 	fprintf(stderr,
@@ -114,12 +112,12 @@ static int check_all(struct lookup *lookup, const struct dnsblv6_ip *ips, size_t
 static void print_one(struct lookup *lookup, const struct dnsblv6_ip *ip,
 		      const struct dnsblv6_result *result)
 {
-	char reason[LOOKUP_REASON_MAX] = "-";
+	char reason[LOOKUP_REASON_MAX];
+	bool is_given =
+		lookup->has_reason && dnsblv6_reason(lookup->client, ip, result, lookup->timeout_ms,
+						     reason, sizeof(reason)) > 0;
 
-	if (lookup->has_reason)
-		dnsblv6_reason(lookup->client, ip, result, lookup->timeout_ms, reason,
-			       sizeof(reason));
-	print_verdict(lookup, ip, result, lookup->has_reason ? reason : NULL);
+	print_verdict(lookup, ip, result, is_given ? reason : NULL);
 }
 
 static void tally_one(struct lookup_tally *tally, int32_t verdict)

@@ -59,6 +59,7 @@ int dnsblv6_fd(struct dnsblv6 *client);
 int dnsblv6_timeout_ms(struct dnsblv6 *client);
 int dnsblv6_submit(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
                    int timeout_ms, dnsblv6_fn callback, void *context, uint64_t *ret_id);
+int dnsblv6_cancel(struct dnsblv6 *client, uint64_t id);
 int dnsblv6_process(struct dnsblv6 *client);
 int dnsblv6_reason(struct dnsblv6 *client, const struct dnsblv6_ip *ip,
                    const struct dnsblv6_result *result, int timeout_ms, char *ret_text,
@@ -220,7 +221,7 @@ local function make_callback(client)
   end)
 end
 
--- callback(result) comes out of process().
+-- callback(result) comes out of process(). Returns what cancel() takes.
 function Client:submit(address, timeout_ms, callback)
   local ip, why = parse(address)
   if not ip then
@@ -230,12 +231,23 @@ function Client:submit(address, timeout_ms, callback)
   self.following = self.following + 1
   local key = self.following
   self.callbacks[key] = callback
+  local id = ffi.new("uint64_t[1]")
   local status = lib.dnsblv6_submit(self.handle, ip, 0, timeout_ms, self.on_verdict,
-    ffi.cast("void *", ffi.cast("uintptr_t", key)), nil)
+    ffi.cast("void *", ffi.cast("uintptr_t", key)), id)
   if status < 0 then
     self.callbacks[key] = nil
     return nil, text_of(status)
   end
+  return { key = key, id = id[0] }
+end
+
+-- No callback comes after this. nil when it has come.
+function Client:cancel(request)
+  local status = lib.dnsblv6_cancel(self.handle, request.id)
+  if status < 0 then
+    return nil, text_of(status)
+  end
+  self.callbacks[request.key] = nil
   return true
 end
 

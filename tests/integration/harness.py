@@ -52,7 +52,7 @@ EX_USAGE, EX_DATAERR, EX_IOERR, EX_TEMPFAIL, EX_NOPERM, EX_CONFIG = 64, 65, 74, 
 
 def program(name):
     directory = {"dnsblv6-zone": "zone-tools", "dnsblv6d": "server", "dnsblv6ctl": "server",
-                 "dnsblv6-cached": "integration/cached"}[name]
+                 "dnsblv6-lookup": "client-lib/lookup", "dnsblv6-cached": "integration/cached"}[name]
     return os.path.join(BUILD, directory, name)
 
 

@@ -1,0 +1,180 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+libdnsblv6 as it is installed: its symbols, and that the examples, a program in
+C++ and the example of the manual build with what pkg-config says and nothing
+else, and do what they should against a served list.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+import harness
+from harness import CLASSIC, ZONE
+from lookups import LIBRARY, Served
+
+CLIENT = os.path.join(harness.SOURCE, "client-lib")
+NAME, CLASSIC_NAME = ZONE.rstrip("."), CLASSIC.rstrip(".")
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+
+if harness.IS_SANITIZED:
+    print("the build is sanitized, and programs of others are not: skipped")
+    sys.exit(77)
+
+
+def output(*arguments, **how):
+    return subprocess.run(arguments, check=True, stdout=subprocess.PIPE, text=True,
+                          timeout=120, **how).stdout
+
+
+def listed_symbols():
+    with open(os.path.join(CLIENT, "libdnsblv6.symbols"), encoding="ascii") as file:
+        first, *lines = file.read().splitlines()
+    assert first.split()[0] == "libdnsblv6.so.0", first
+    return [re.fullmatch(r" (\w+)@Base [\d.]+", line).group(1) for line in lines
+            if not line.startswith("* ")]
+
+
+class Symbols(harness.Case):
+    def test_the_shared_library_shows_what_the_list_names_and_nothing_else(self):
+        names = listed_symbols()
+        self.assertEqual(names, sorted(names))
+        shown = [line.split()[-1] for line in
+                 output("nm", "-D", "--defined-only", LIBRARY).splitlines()]
+        self.assertEqual(sorted(shown), names)
+
+    def test_the_static_library_shows_the_same(self):
+        archive = os.path.join(harness.BUILD, "client-lib/libdnsblv6.a")
+        shown = [line.split()[-1] for line in
+                 output("nm", "-g", "--defined-only", archive).splitlines() if " " in line]
+        self.assertEqual(sorted(shown), listed_symbols())
+
+    def test_the_list_and_the_header_agree(self):
+        with open(os.path.join(CLIENT, "dnsblv6.h"), encoding="ascii") as file:
+            declared = re.findall(r"(?m)^DNSBLV6_API [^;(]*?\b(\w+)\(", file.read())
+        self.assertEqual(sorted(declared), listed_symbols())
+
+    def test_it_needs_libc_alone(self):
+        dynamic = output("readelf", "-dW", LIBRARY)
+        self.assertEqual(re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic), ["libc.so.6"])
+        self.assertEqual(re.findall(r"\(SONAME\).*\[(.+)\]", dynamic), ["libdnsblv6.so.0"])
+
+    def test_each_function_has_a_manual_page(self):
+        pages = {}
+        for page in os.listdir(os.path.join(CLIENT, "man")):
+            with open(os.path.join(CLIENT, "man", page), encoding="ascii") as file:
+                head = file.read().split(".Sh SYNOPSIS")[0]
+            for name in re.findall(r"(?m)^\.Nm (dnsblv6_\w+)", head):
+                pages[name] = page
+        self.assertEqual(sorted(pages), listed_symbols())
+
+
+class Installed(Served):
+    def setUp(self):
+        super().setUp()
+        self.root = self.path("root")
+        output(harness.peer("meson"), "install", "-C", harness.BUILD, "--no-rebuild", "--quiet",
+               "--destdir", self.root, "--tags", "devel,runtime,man")
+        found = [directory for directory, _, names in os.walk(self.root)
+                 if "dnsblv6.pc" in names]
+        self.assertEqual(len(found), 1, found)
+        self.environment = {**os.environ, "PKG_CONFIG_PATH": found[0],
+                            "PKG_CONFIG_SYSROOT_DIR": self.root,
+                            "LD_LIBRARY_PATH": os.path.dirname(found[0]),
+                            "DNSBLV6_SERVERS": self.servers}
+        self.library_dir = os.path.dirname(found[0])
+
+    def pkg_config(self, *words):
+        return shlex.split(output(harness.peer("pkg-config"), *words, env=self.environment))
+
+    def compile(self, compiler, source, *packages, flags=()):
+        """Away from the source tree, so that nothing of it is found by chance."""
+        directory = self.path("work")
+        os.makedirs(directory, exist_ok=True)
+        copy = shutil.copy(source, directory)
+        program = os.path.join(directory, "program")
+        # Headers of the system's libraries are where they are, not below our root.
+        output(harness.peer(compiler), *WARNINGS, *flags, copy, "-o", program,
+               *self.pkg_config("--cflags", "--libs", "dnsblv6"), *packages, cwd=directory)
+        return program
+
+    def say(self, program, *addresses, expect=0):
+        return self.run_program([program, f"{NAME}*2 {CLASSIC_NAME}", *addresses],
+                                expect=expect, env=self.environment).stdout
+
+    def assert_verdicts(self, program):
+        said = self.say(program, "192.0.2.66", "192.0.2.67", "2001:db8:0:2::1", "198.51.100.9")
+        self.assertEqual(sorted(said.splitlines()),
+                         ["192.0.2.66: listed, score 3", "192.0.2.67: clear, score 0",
+                          "198.51.100.9: listed, score 3", "2001:db8:0:2::1: listed, score 3"])
+
+    def test_the_blocking_example(self):
+        for compiler in ("gcc", "clang"):
+            program = self.compile(compiler, os.path.join(CLIENT, "examples/blocking.c"))
+            said = self.say(program, "192.0.2.66", "192.0.2.67").splitlines()
+            self.assertRegex(said[0], r"^554 5\.7\.1 .*192\.0\.2\.66.*" + re.escape(NAME))
+            self.assertEqual(said[1], "220 192.0.2.67 is welcome, score 0")
+
+    def test_the_epoll_example(self):
+        self.assert_verdicts(self.compile("gcc", os.path.join(CLIENT, "examples/epoll.c")))
+
+    def test_the_libuv_example(self):
+        self.assert_verdicts(self.compile("gcc", os.path.join(CLIENT, "examples/libuv.c"),
+                                          "-luv"))
+
+    def test_a_program_in_cxx(self):
+        source = os.path.join(harness.SOURCE, "tests/install/program.cc")
+        for compiler, standard in (("g++", "c++17"), ("clang++", "c++20")):
+            self.assert_verdicts(self.compile(compiler, source, flags=[f"-std={standard}"]))
+
+    def test_the_static_library(self):
+        program = self.compile("gcc", os.path.join(CLIENT, "examples/epoll.c"), flags=["-static"])
+        self.assertNotIn("NEEDED", output("readelf", "-dW", program))
+        self.assert_verdicts(program)
+
+    def test_a_program_may_have_functions_of_the_names_that_the_library_hides(self):
+        hidden = {line.split()[-1] for line in
+                  output("nm", os.path.join(self.library_dir, "libdnsblv6.a")).splitlines()
+                  if " t " in line}
+        self.assertIn("cache_get", hidden)
+        with open(os.path.join(CLIENT, "examples/blocking.c"), encoding="ascii") as file:
+            code = file.read()
+        source = self.write("own.c", code + "int cache_get(void);\n"
+                            "int cache_get(void) { return 1; }\n")
+        for flags in ((), ("-static",)):
+            program = self.compile("gcc", source, flags=flags)
+            self.assertIn("192.0.2.67 is welcome", self.say(program, "192.0.2.67"))
+
+    def test_the_examples_of_header_and_manual(self):
+        for path, begin, end in (("dnsblv6.h", r" \*     ", r" \*     }$"),
+                                 ("man/libdnsblv6.3", "", r"}$")):
+            with open(os.path.join(CLIENT, path), encoding="ascii") as file:
+                text = file.read().replace("\\e", "\\")
+            found = re.search(rf"(?ms)^{begin}#include <dnsblv6\.h>.*?^{end}", text).group(0)
+            code = re.sub(rf"(?m)^{begin.rstrip() or '(?!)'} {{0,5}}", "", found)
+            with self.subTest(path=path):
+                program = self.compile("gcc", self.write("example.c", code))
+                # Its zones are what it says; there is no server for them here.
+                result = subprocess.run([program], env=self.environment, timeout=60,
+                                        stdout=subprocess.PIPE, text=True, check=False)
+                self.assertEqual(result.returncode, 0)
+                self.assertRegex(result.stdout, r"^(unknown|clear|listed), score -?\d+\n$")
+
+    def test_the_program_and_the_pages_are_there(self):
+        found = {name for _, _, names in os.walk(self.root) for name in names}
+        for name in ("dnsblv6-lookup", "dnsblv6-lookup.1", "libdnsblv6.3", "dnsblv6_check.3",
+                     "dnsblv6_peek.3", "dnsblv6.h", "libdnsblv6.so", "libdnsblv6.so.0",
+                     "libdnsblv6.a"):
+            self.assertIn(name, found)
+        program = output("find", self.root, "-name", "dnsblv6-lookup").strip()
+        told = self.run_program([program, "--zones", NAME, "--server", self.servers,
+                                 "192.0.2.66"], env=self.environment).stdout
+        self.assertTrue(told.startswith("192.0.2.66\tlisted\t"), told)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,153 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The Lua binding, client-lib/lua/dnsblv6.lua, in LuaJIT against a served list."""
+
+import os
+import sys
+
+import harness
+from harness import CLASSIC, ZONE
+from lookups import LIBRARY, Served
+
+NAME, CLASSIC_NAME = ZONE.rstrip("."), CLASSIC.rstrip(".")
+
+if harness.IS_SANITIZED:
+    # The library wants a runtime that the interpreter would have to be started with.
+    print("the build is sanitized: skipped")
+    sys.exit(77)
+
+PREAMBLE = """
+local dnsblv6 = require "dnsblv6"
+local servers = os.getenv "SERVERS"
+local function eq(found, wanted)
+  if found ~= wanted then
+    error(tostring(found) .. " and must be " .. tostring(wanted), 2)
+  end
+end
+"""
+
+
+class Lua(Served):
+    def lua(self, code):
+        """Runs code; an error in it fails the test."""
+        script = self.write("test.lua", PREAMBLE + code)
+        return self.run_program([harness.peer("luajit"), script], env={
+            **os.environ, "DNSBLV6_LIBRARY": LIBRARY, "SERVERS": self.servers,
+            "LUA_PATH": os.path.join(harness.SOURCE, "client-lib/lua/?.lua")})
+
+    def test_a_verdict_has_names_for_its_bits(self):
+        self.lua(f"""
+            local client = assert(dnsblv6.new{{
+              zones = "{NAME}*2 {CLASSIC_NAME}", servers = servers, threshold = 3, ranges = true }})
+            local result = assert(client:check("192.0.2.66"))
+            eq(result.verdict, "listed")
+            eq(result.score, 3)
+            eq(table.concat(result.listed, " "), "{NAME} {CLASSIC_NAME}")
+            eq(#result.failed, 0)
+            assert(client:reason("192.0.2.66", result):find("192.0.2.66", 1, true))
+            eq(client:check("192.0.2.67").verdict, "clear")
+            eq(client:check("2001:db8:0:2::9", 2000).verdict, "listed")
+        """)
+
+    def test_the_cache_alone_has_nothing_and_then_all_of_a_block(self):
+        self.lua(f"""
+            local client = assert(dnsblv6.new{{ zones = "{NAME}", servers = servers }})
+            local nothing, why = client:peek("192.0.2.66")
+            eq(nothing, nil)
+            eq(why, "not cached")
+            assert(client:check("192.0.2.1"))
+            for i = 0, 127 do
+              local is_listed = i == 1 or i == 66 or i == 127
+              eq(client:peek("192.0.2." .. i).verdict, is_listed and "listed" or "clear")
+            end
+        """)
+
+    def test_requests_come_back_through_process(self):
+        self.lua(f"""
+            local client = assert(dnsblv6.new{{ zones = "{NAME}", servers = servers }})
+            local found, count = {{}}, 0
+            for i = 0, 199 do
+              assert(client:submit("192.0.2." .. i, 5000, function(result)
+                found[i] = result.verdict
+                count = count + 1
+              end))
+            end
+            local id = assert(client:submit("192.0.2.66", 5000, function() count = 1000 end))
+            assert(client:cancel(id))
+            eq(client:cancel(id), nil)
+            eq(count, 0)
+            local ffi = require "ffi"
+            ffi.cdef "struct pollfd {{ int fd; short events, revents; }};"
+            ffi.cdef "int poll(struct pollfd *fds, unsigned long count, int timeout);"
+            while count < 200 do
+              local polled = ffi.new("struct pollfd", client:fd(), 1, 0)
+              ffi.C.poll(polled, 1, client:timeout_ms())
+              assert(client:process())
+            end
+            eq(count, 200)
+            eq(found[66], "listed")
+            eq(found[67], "clear")
+            client:close()
+            client:close()
+        """)
+
+    def test_an_error_in_a_callback_comes_out_of_process(self):
+        self.lua(f"""
+            local client = assert(dnsblv6.new{{ zones = "{NAME}", servers = servers }})
+            assert(client:check("192.0.2.1"))
+            assert(client:submit("192.0.2.1", 5000, function() error("mine", 0) end))
+            local is_good, why
+            repeat
+              is_good, why = pcall(client.process, client)
+            until not is_good
+            eq(why, "mine")
+            client:close()
+        """)
+
+    def test_what_is_wrong_is_nil_and_a_text(self):
+        self.lua(f"""
+            local client, why = dnsblv6.new{{ zones = "{NAME}", no_such_key = 1 }}
+            eq(client, nil)
+            assert(why:find("no-such-key", 1, true), why)
+            client = assert(dnsblv6.new{{ zones = "{NAME}", servers = servers }})
+            for _, wrong in ipairs{{ "192.0.2.256", "", "here" }} do
+              local result, why = client:check(wrong)
+              eq(result, nil)
+              assert(why:find("not an address", 1, true))
+            end
+        """)
+
+    def test_zones_counters_and_names_are_told(self):
+        self.lua(f"""
+            local client = assert(dnsblv6.new{{ zones = "{NAME}*2 {CLASSIC_NAME}",
+              servers = servers }})
+            eq(client:probe(), 2)
+            local zones = client:zones()
+            eq(zones[1].name, "{NAME}")
+            eq(zones[1].is_bitmap, true)
+            eq(zones[2].state, "ok")
+            assert(next(client:stats()))
+            eq(dnsblv6.qname("192.0.2.66", "flat", "{NAME}"), "c000020.{NAME}")
+        """)
+
+    def test_a_thousand_clients_are_collected(self):
+        self.lua(f"""
+            for _ = 1, 1000 do
+              assert(dnsblv6.new{{ zones = "{NAME}", servers = servers }})
+              collectgarbage()
+            end
+        """)
+
+    def test_without_ffi_it_says_what_it_needs(self):
+        script = self.write("plain.lua", """
+            package.loaded.ffi = nil
+            package.preload.ffi = function() error("no such module") end
+            local is_good, why = pcall(require, "dnsblv6")
+            assert(not is_good and why:find("needs LuaJIT", 1, true), why)
+        """)
+        self.run_program([harness.peer("luajit"), script], env={
+            **os.environ, "LUA_PATH": os.path.join(harness.SOURCE, "client-lib/lua/?.lua")})
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,180 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The Python binding, client-lib/python/dnsblv6.py, against a served list."""
+
+import asyncio
+import ctypes
+import importlib
+import ipaddress
+import os
+import re
+import sys
+import threading
+
+import harness
+from harness import CLASSIC, ZONE, wait_for
+from lookups import LIBRARY, ZONES, Served
+
+NAME, CLASSIC_NAME = ZONE.rstrip("."), CLASSIC.rstrip(".")
+
+if harness.IS_SANITIZED:
+    # The library wants a runtime that the interpreter would have to be started with.
+    print("the build is sanitized: skipped")
+    sys.exit(77)
+os.environ["DNSBLV6_LIBRARY"] = LIBRARY
+sys.path.insert(0, os.path.join(harness.SOURCE, "client-lib/python"))
+dnsblv6 = importlib.import_module("dnsblv6")
+
+
+class Python(Served):
+    def client(self, zones=ZONES, **options):
+        client = dnsblv6.Client(zones, servers=self.servers, **options)
+        self.addCleanup(client.close)
+        return client
+
+    def test_a_verdict_has_names_for_its_bits(self):
+        result = self.client(threshold=3).check("192.0.2.66")
+        self.assertTrue(result.is_listed)
+        self.assertEqual((result.verdict_name, result.score, result.listed, result.failed),
+                         ("listed", 3, (NAME, CLASSIC_NAME), ()))
+        self.assertGreater(result.ttl_s, 0)
+        with self.assertRaises(AttributeError):
+            result.nonsense
+
+    def test_addresses_come_as_text_objects_or_bytes(self):
+        client = self.client()
+        for address in ("192.0.2.66", "::ffff:192.0.2.66", ipaddress.ip_address("192.0.2.66"),
+                        bytes([192, 0, 2, 66])):
+            self.assertTrue(client.check(address).is_listed, address)
+        for wrong in ("192.0.2.256", "here", "fe80::1%lo", ""):
+            with self.assertRaises(ValueError):
+                client.check(wrong)
+
+    def test_the_cache_alone_has_none_and_then_all_of_a_block(self):
+        client = self.client(NAME)
+        self.assertIsNone(client.peek("192.0.2.66"))
+        client.check("192.0.2.1")
+        before = self.queries()
+        self.assertEqual([client.peek(f"192.0.2.{i}").is_listed for i in range(128)],
+                         [i in (1, 66, 127) for i in range(128)])
+        self.assertEqual(self.queries(), before)
+
+    def test_a_batch_is_in_order(self):
+        results = self.client(NAME).check_batch([f"192.0.2.{i}" for i in range(256)])
+        self.assertEqual([i for i, result in enumerate(results) if result.is_listed],
+                         [1, 66, 127, 130])
+        self.assertEqual(self.client(NAME).check_batch([]), [])
+
+    def test_reasons_are_for_listed_addresses(self):
+        client = self.client(NAME)
+        listed, clear = client.check("192.0.2.66"), client.check("192.0.2.67")
+        self.assertIn("192.0.2.66", client.reason("192.0.2.66", listed))
+        self.assertIsNone(client.reason("192.0.2.67", clear))
+
+    def test_what_is_refused_says_why(self):
+        for options, named in (({"no_such_key": 1}, "no-such-key"), ({"threshold": "x"}, "x"),
+                               ({"cache_size": 1}, "cache-size")):
+            with self.assertRaises(dnsblv6.Error) as caught:
+                self.client(**options)
+            self.assertIn(named, str(caught.exception))
+            self.assertLess(caught.exception.status, 0)
+
+    def test_requests_come_back_through_process(self):
+        client, found = self.client(NAME), {}
+        for i in range(40):
+            client.submit(f"192.0.2.{i}", lambda result, i=i: found.update({i: result}))
+        cancelled = client.submit("192.0.2.66", lambda result: found.update(cancelled=result))
+        self.assertTrue(client.cancel(cancelled))
+        self.assertEqual(found, {}, "a callback came before process()")
+
+        def is_done():
+            harness.select.select([client], [], [], min(client.timeout() or 0, 0.1))
+            client.process()
+            return len(found) >= 40
+
+        wait_for(is_done, "40 callbacks")
+        self.assertEqual([i for i in found if found[i].is_listed], [1])
+        self.assertNotIn("cancelled", found)
+        self.assertFalse(client.cancel(cancelled))
+
+    def test_asyncio_asks_many_at_once_and_is_cancelled_cleanly(self):
+        client = self.client(NAME)
+
+        async def ask():
+            results = await asyncio.gather(*(client.check_async(f"192.0.2.{i}")
+                                             for i in range(128)))
+            task = asyncio.ensure_future(client.check_async("203.0.113.1"))
+            await asyncio.sleep(0)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            return [i for i, result in enumerate(results) if result.is_listed]
+
+        self.assertEqual(asyncio.run(ask()), [1, 66, 127])
+        self.assertEqual(asyncio.run(ask()), [1, 66, 127], "in another loop")
+
+    def test_threads_share_a_client(self):
+        client, wrong = self.client(NAME), []
+
+        def check(third):
+            for i in range(0, 256, 16):
+                if client.check(f"198.51.{third}.{i}").is_listed != (third == 100):
+                    wrong.append((third, i))
+
+        threads = [threading.Thread(target=check, args=(third,)) for third in range(96, 104)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_a_child_uses_what_its_parent_has_started(self):
+        client = self.client(NAME)
+        client.check("192.0.2.1")
+        before = self.queries()
+        child = os.fork()
+        if child == 0:
+            ok = client.peek("192.0.2.66").is_listed and client.check("192.0.2.66").is_listed
+            os._exit(0 if ok else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertEqual(self.queries(), before)
+
+    def test_zones_and_counters_are_told(self):
+        client = self.client()
+        self.assertEqual(client.probe(), 2)
+        bitmap, classic = client.zones()
+        self.assertEqual((bitmap.name, bitmap.weight, bitmap.state, bitmap.is_bitmap),
+                         (NAME, 2, "ok", True))
+        self.assertEqual((classic.name, classic.is_bitmap), (CLASSIC_NAME, False))
+        self.assertGreater(len(client.stats()), 3)
+
+    def test_the_log_gets_what_goes_wrong(self):
+        lines = []
+        client = self.client("nowhere." + NAME, log=lambda level, line: lines.append(line))
+        self.assertEqual(client.probe(), 0)
+        self.assertTrue(any("nowhere." + NAME in line for line in lines), lines)
+
+    def test_a_closed_client_says_so(self):
+        client = self.client()
+        client.close()
+        client.close()
+        with self.assertRaises(ValueError):
+            client.check("192.0.2.1")
+
+    def test_structs_and_functions_are_those_of_the_header(self):
+        self.assertEqual((ctypes.sizeof(dnsblv6._Result), ctypes.sizeof(dnsblv6._ZoneInfo)),
+                         (128, 384))
+        with open(os.path.join(harness.SOURCE, "client-lib/dnsblv6.h"), encoding="ascii") as file:
+            text = file.read()
+        for struct, fields in (("result", dnsblv6._Result), ("zone_info", dnsblv6._ZoneInfo)):
+            body = re.search(rf"(?s)struct dnsblv6_{struct} {{(.*?)}};", text).group(1)
+            members = re.findall(r"(?m)^\t\w+ (\w+)[;\[]", body)
+            self.assertEqual(members, [name for name, _ in fields._fields_])
+
+    def test_names_are_made_without_a_client(self):
+        self.assertEqual(dnsblv6.qname("192.0.2.66", "dotted", NAME), "0.2.0.192." + NAME)
+        self.assertRegex(dnsblv6.version(), r"^\d+\.\d+\.\d+$")
+
+
+if __name__ == "__main__":
+    harness.main()
