@@ -176,8 +176,7 @@ static void start_flight(struct stub *stub, struct question *question, int64_t n
 
 	slot->question = question;
 	slot->flight.turn.kind = TIMER_FLIGHT;
-	/* Its upper half changes, so that an event of the flight before finds nothing. */
-	slot->flight.tag = ((slot->flight.tag >> 32) + 1) << 32 | (uint64_t)(slot - stub->slots);
+	slot->flight.tag = (uint64_t)(slot - stub->slots);
 	question->flight = &slot->flight;
 	flight_start(&stub->all, &slot->flight, &question->name, question->type, now_ms,
 		     question->deadline_ms);
@@ -281,13 +280,12 @@ static void expire_asker(struct stub *stub, struct asker *asker)
 
 /* ---- the descriptor ---- */
 
-static void handle_event(struct stub *stub, uint64_t tag, int64_t now_ms)
+/* Of a flight that has ended since? Then another one has a look at its socket, and finds nothing.
+ */
+static void handle_event(struct stub *stub, struct slot *slot, int64_t now_ms)
 {
-	struct slot *slot = &stub->slots[tag & UINT32_MAX];
-
-	if (slot->question == NULL || slot->flight.tag != tag)
-		return;
-	if (flight_on_event(&stub->all, &slot->flight, now_ms) == FLIGHT_ENDED)
+	if (slot->question != NULL &&
+	    flight_on_event(&stub->all, &slot->flight, now_ms) == FLIGHT_ENDED)
 		tell_all(stub, slot->question);
 }
 
@@ -299,7 +297,7 @@ static void read_events(struct stub *stub, int64_t now_ms)
 		int count = epoll_wait(stub->all.epoll_fd, events, EVENTS_AT_ONCE, 0);
 
 		for (int i = 0; i < count; i++)
-			handle_event(stub, events[i].data.u64, now_ms);
+			handle_event(stub, &stub->slots[events[i].data.u64], now_ms);
 		if (count < EVENTS_AT_ONCE)
 			return;
 	}

@@ -8,7 +8,7 @@
 //                     return; // silence
 //             query.reply(query.answer_a({ 127, 0, 0, 2 }));
 //     });
-//     config.servers[0].address = server.address();
+//     config.servers[0].address = server.address(); // 127.0.0.1, or what was asked for
 //
 // The script is run for every query, UDP and TCP, by the resolver's own thread:
 // it must not use Catch2, and what it shares with the test is atomic. Its
@@ -47,6 +47,19 @@ inline sockaddr_in6 mapped_address(const char *text, uint16_t port)
 	if (inet_pton(AF_INET, text, address.sin6_addr.s6_addr + 12) != 1)
 		throw std::runtime_error(std::string("no address: ") + text);
 	return address;
+}
+
+// For the family it is of: a sockaddr_in6 has room for a sockaddr_in.
+inline socklen_t native_address(sockaddr_in6 *address)
+{
+	sockaddr_in in = {};
+	if (!IN6_IS_ADDR_V4MAPPED(&address->sin6_addr))
+		return sizeof(*address);
+	in.sin_family = AF_INET;
+	in.sin_port = address->sin6_port;
+	memcpy(&in.sin_addr, address->sin6_addr.s6_addr + 12, 4);
+	memcpy(address, &in, sizeof(in));
+	return sizeof(in);
 }
 
 class resolver
@@ -137,13 +150,12 @@ class resolver
 		// UDP, from a socket of its own: another port, and another address if text says so.
 		void reply_from(const char *text, const bytes &reply) const
 		{
-			const int other = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-			sockaddr_in from = {};
-			from.sin_family = AF_INET;
-			inet_pton(AF_INET, text, &from.sin_addr);
-			if (bind(other, reinterpret_cast<sockaddr *>(&from), sizeof(from)) == 0)
+			sockaddr_in6 from = mapped_address(text, 0);
+			const socklen_t size = native_address(&from);
+			const int other = socket(from.sin6_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+			if (bind(other, reinterpret_cast<sockaddr *>(&from), size) == 0)
 				sendto(other, reply.data(), reply.size(), 0,
-				       reinterpret_cast<const sockaddr *>(&peer), sizeof(peer));
+				       reinterpret_cast<const sockaddr *>(&peer), size);
 			close(other);
 		}
 
@@ -151,7 +163,7 @@ class resolver
 		friend class resolver;
 		resolver *server;
 		int fd;
-		sockaddr_in peer;
+		sockaddr_in6 peer;
 
 		size_t question_end() const
 		{
@@ -163,7 +175,8 @@ class resolver
 	};
 	using script = std::function<void(query &)>;
 
-	explicit resolver(script what, bool has_tcp = true) : script_(std::move(what))
+	explicit resolver(script what, bool has_tcp = true, const char *address = "127.0.0.1")
+	    : script_(std::move(what)), address_(mapped_address(address, 0))
 	{
 		// One port for both; another process may have the TCP one of a free UDP one.
 		for (int tries = 0; tries < 100 && !open_both(); tries++)
@@ -192,7 +205,7 @@ class resolver
 
 	sockaddr_in6 address() const
 	{
-		return mapped_address("127.0.0.1", port_);
+		return address_;
 	}
 	std::vector<query> queries() const
 	{
@@ -208,14 +221,14 @@ class resolver
       private:
 	struct sending {
 		int fd;
-		sockaddr_in peer;
+		sockaddr_in6 peer;
 		bytes sent;
 		bool is_udp;
 	};
 
 	script script_;
 	int udp_ = -1, tcp_ = -1, wake_ = -1;
-	uint16_t port_ = 0;
+	sockaddr_in6 address_; // mapped; with the port, which is the same for both
 	bool has_tcp_ = true;
 	mutable std::mutex lock_;
 	std::vector<query> queries_;
@@ -225,19 +238,16 @@ class resolver
 
 	bool open_both()
 	{
-		sockaddr_in any = {};
-		socklen_t size = sizeof(any);
+		sockaddr_in6 any = address_;
+		socklen_t size = native_address(&any);
+		auto *const local = reinterpret_cast<sockaddr *>(&any);
 		const int more = 1 << 20;
-		any.sin_family = AF_INET;
-		any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-		udp_ = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		tcp_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		udp_ = socket(any.sin6_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		tcp_ = socket(any.sin6_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		setsockopt(udp_, SOL_SOCKET, SO_RCVBUF, &more, sizeof(more));
-		if (bind(udp_, reinterpret_cast<sockaddr *>(&any), sizeof(any)) == 0 &&
-		    getsockname(udp_, reinterpret_cast<sockaddr *>(&any), &size) == 0 &&
-		    bind(tcp_, reinterpret_cast<sockaddr *>(&any), sizeof(any)) == 0 &&
-		    listen(tcp_, 64) == 0) {
-			port_ = ntohs(any.sin_port);
+		if (bind(udp_, local, size) == 0 && getsockname(udp_, local, &size) == 0 &&
+		    bind(tcp_, local, size) == 0 && listen(tcp_, 64) == 0) {
+			address_.sin6_port = any.sin6_port;
 			return true;
 		}
 		close(udp_);
@@ -246,7 +256,7 @@ class resolver
 		return false;
 	}
 
-	void later(int delay_ms, int fd, const sockaddr_in &peer, const bytes &sent, bool is_udp)
+	void later(int delay_ms, int fd, const sockaddr_in6 &peer, const bytes &sent, bool is_udp)
 	{
 		sendings_.emplace(clock::now() + std::chrono::milliseconds(delay_ms),
 				  sending{ fd, peer, sent, is_udp });
@@ -292,7 +302,8 @@ class resolver
 			if (next.is_udp)
 				sendto(next.fd, next.sent.data(), next.sent.size(), 0,
 				       reinterpret_cast<const sockaddr *>(&next.peer),
-				       sizeof(next.peer));
+				       next.peer.sin6_family == AF_INET ? sizeof(sockaddr_in)
+									: sizeof(sockaddr_in6));
 			else if (connections_.count(next.fd) == 0)
 				continue;
 			else if (next.sent.empty())
@@ -310,11 +321,11 @@ class resolver
 			at = at->second.fd == fd ? sendings_.erase(at) : std::next(at);
 	}
 
-	void handle(int fd, const sockaddr_in &peer, bool is_tcp, const bytes &message)
+	void handle(int fd, const sockaddr_in6 &peer, bool is_tcp, const bytes &message)
 	{
 		query came;
 		came.is_tcp = is_tcp;
-		came.source_port = ntohs(peer.sin_port);
+		came.source_port = ntohs(peer.sin6_port);
 		came.message = message;
 		came.server = this;
 		came.fd = fd;
@@ -330,7 +341,7 @@ class resolver
 	void read_udp()
 	{
 		uint8_t packet[1024];
-		sockaddr_in peer = {};
+		sockaddr_in6 peer = {};
 		socklen_t peer_size = sizeof(peer);
 		ssize_t size;
 		while ((size = recvfrom(udp_, packet, sizeof(packet), 0,
@@ -362,7 +373,7 @@ class resolver
 			return;
 		const bytes message(came.begin() + 2, came.end());
 		came.clear();
-		sockaddr_in peer = {};
+		sockaddr_in6 peer = {};
 		socklen_t peer_size = sizeof(peer);
 		getpeername(fd, reinterpret_cast<sockaddr *>(&peer), &peer_size);
 		handle(fd, peer, true, message);

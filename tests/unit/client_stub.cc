@@ -5,6 +5,7 @@
 #include <cctype>
 #include <memory>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -85,6 +86,25 @@ TEST_CASE("a question comes back with its answer", "[client][stub]")
 	CHECK(client.stats().timeouts == 0);
 	CHECK(client.is_idle());
 	CHECK(!client.is_readable());
+}
+
+TEST_CASE("a resolver may have an IPv6 address", "[client][stub]")
+{
+	std::unique_ptr<resolver> server;
+	asking client;
+	outcome kept;
+	try {
+		server = std::make_unique<resolver>(say_truncated, true, "::1");
+	} catch (const std::runtime_error &) {
+		WARN("no ::1 on this machine: nothing tested");
+		return;
+	}
+	client.server(*server);
+
+	client.ask("abc.example", kept);
+	client.until_told(kept);
+	CHECK(kept.is_listed());
+	CHECK(server->count() == 2); // the second over TCP
 }
 
 TEST_CASE("a negative answer is an answer", "[client][stub]")

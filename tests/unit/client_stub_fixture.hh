@@ -176,6 +176,15 @@ inline resolver::script say_rcode(uint8_t rcode)
 	return [rcode](query &asked) { asked.reply(asked.empty(rcode)); };
 }
 
+// UDP is not enough.
+inline void say_truncated(query &asked)
+{
+	if (asked.is_tcp)
+		say_listed(asked);
+	else
+		asked.reply(asked.empty(0, true));
+}
+
 // ICMP says so at once: nobody has this port of that address.
 inline sockaddr_in6 closed_port()
 {
