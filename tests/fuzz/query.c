@@ -316,10 +316,17 @@ static void ask(struct fixture *fixture, const uint8_t *data, size_t size, uint3
 				      .now_s = NOW_S,
 				      .keepalive = 100,
 				      .client = (struct sockaddr *)&client };
+	uint64_t before[COUNTERS_SERVER_COUNT];
+	uint64_t between[COUNTERS_SERVER_COUNT];
+	memcpy(before, fixture->server, sizeof(before));
 	size_t got = answer_make(fixture->answer, &query, out, sizeof(out));
 	check_transfer(fixture, is_tcp);
+	memcpy(between, fixture->server, sizeof(between));
 	size_t slow = answer_make_long(fixture->answer, &query, long_out, sizeof(long_out));
 	catalog_end(&fixture->catalog);
+	for (size_t i = 0; i < COUNTERS_SERVER_COUNT; i++)
+		require(between[i] - before[i] == fixture->server[i] - between[i],
+			"counted otherwise");
 	if (!has_tsig(data, size))
 		compare(out, got, long_out, slow);
 	if (got == 0)
