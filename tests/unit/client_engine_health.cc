@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tests/unit/client_engine_fixture.hh"
+
+#include "tests/unit/client_clock.hh"
+
+namespace
+{
+struct row {
+	world::trouble_kind trouble;
+	dnsblv6_zone_state state;
+};
+
+void add_bitmap(inquiry &client)
+{
+	client.dns.add_bitmap_zone("bl6.example", DNSBLV6_STYLE_DOTTED);
+	client.dns.list("bl6.example", "192.0.2.1");
+	client.set("zones", "bl6.example").set("failure-ttl", "10");
+}
+
+void add_classic(inquiry &client)
+{
+	client.dns.add_classic_zone("bl.example");
+	client.dns.list_classic("bl.example", "192.0.2.1", { 127, 0, 0, 2 });
+	client.set("zones", "bl.example").set("failure-ttl", "10");
+}
+
+// What is wrong from the first question on, and what the zone is then.
+dnsblv6_zone_state fall_ill(inquiry &client, world::trouble_kind trouble)
+{
+	client.dns.trouble = trouble;
+	// Some of it is found out at once, some by waiting for replies that do not come.
+	told kept;
+	client.ask("192.0.2.1", kept, 30000);
+	const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+	while (kept.calls == 0 && std::chrono::steady_clock::now() < end) {
+		pollfd waiting = { engine_fd(client.get()), POLLIN, 0 };
+		if (poll(&waiting, 1, 50) == 0)
+			client.pass(500);
+		else
+			client.pass(0);
+	}
+	REQUIRE(kept.calls == 1);
+	CHECK(kept.result.verdict == DNSBLV6_UNKNOWN);
+	CHECK(kept.result.zones_failed == 1);
+	CHECK(kept.result.zones_listed == 0);
+	return client.state();
+}
+
+// All that is wrong goes away: a probe finds out in its time.
+void recover(inquiry &client)
+{
+	client.dns.trouble = world::NONE;
+	test_clock::pass(3601);
+	client.check("192.0.2.1");
+	client.until_quiet([](engine *tested) { return !engine_is_probing(tested); });
+	CHECK(client.state() == DNSBLV6_ZONE_OK);
+	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+}
+} // namespace
+
+TEST_CASE("a bitmap zone falls ill with each trouble, lists nobody, and recovers",
+	  "[client][engine][health]")
+{
+	const row rows = GENERATE(row{ world::SILENT, DNSBLV6_ZONE_UNREACHABLE },
+				  row{ world::SERVFAIL, DNSBLV6_ZONE_UNREACHABLE },
+				  row{ world::REFUSED, DNSBLV6_ZONE_BLOCKED },
+				  row{ world::PROHIBITED, DNSBLV6_ZONE_BLOCKED },
+				  row{ world::ONE_ADDRESS, DNSBLV6_ZONE_WILDCARDED },
+				  row{ world::WILDCARD_A, DNSBLV6_ZONE_WILDCARDED },
+				  row{ world::ALL_LISTED, DNSBLV6_ZONE_LISTS_WORLD },
+				  row{ world::TYPO, DNSBLV6_ZONE_BLOCKED },
+				  row{ world::NO_AAAA, DNSBLV6_ZONE_FILTERED },
+				  row{ world::GONE, DNSBLV6_ZONE_UNREACHABLE },
+				  row{ world::TWO_AAAA, DNSBLV6_ZONE_WILDCARDED },
+				  row{ world::CNAME, DNSBLV6_ZONE_WILDCARDED },
+				  row{ world::FOREIGN, DNSBLV6_ZONE_UNREACHABLE },
+				  row{ world::WRONG_ID, DNSBLV6_ZONE_UNREACHABLE },
+				  row{ world::CUT, DNSBLV6_ZONE_UNREACHABLE },
+				  row{ world::LOOP, DNSBLV6_ZONE_UNREACHABLE },
+				  row{ world::HUGE_, DNSBLV6_ZONE_UNREACHABLE },
+				  row{ world::TC, DNSBLV6_ZONE_UNREACHABLE });
+	CAPTURE(rows.trouble);
+	inquiry client;
+	add_bitmap(client);
+	CHECK(fall_ill(client, rows.trouble) == rows.state);
+	CHECK(client.lines.size() == 1);
+
+	// Peek says so without a question, in every state but FILTERED for a block not seen.
+	if (rows.state != DNSBLV6_ZONE_FILTERED) {
+		const size_t before = client.server().count();
+		dnsblv6_result result;
+		REQUIRE(client.look("198.51.100.1", result) == 0);
+		CHECK(result.verdict == DNSBLV6_UNKNOWN);
+		CHECK(client.check("198.51.100.1").queries == 0);
+		CHECK(client.server().count() == before);
+	}
+	recover(client);
+	CHECK(client.lines.size() == 2);
+}
+
+TEST_CASE("a classic zone falls ill with each trouble, lists nobody, and recovers",
+	  "[client][engine][health]")
+{
+	const row rows = GENERATE(row{ world::SILENT, DNSBLV6_ZONE_UNREACHABLE },
+				  row{ world::SERVFAIL, DNSBLV6_ZONE_UNREACHABLE },
+				  row{ world::REFUSED, DNSBLV6_ZONE_BLOCKED },
+				  row{ world::PROHIBITED, DNSBLV6_ZONE_BLOCKED },
+				  row{ world::ONE_ADDRESS, DNSBLV6_ZONE_WILDCARDED },
+				  row{ world::WILDCARD_A, DNSBLV6_ZONE_WILDCARDED },
+				  row{ world::ALL_LISTED, DNSBLV6_ZONE_LISTS_WORLD },
+				  row{ world::TYPO, DNSBLV6_ZONE_BLOCKED },
+				  row{ world::GONE, DNSBLV6_ZONE_UNREACHABLE },
+				  row{ world::FOREIGN, DNSBLV6_ZONE_UNREACHABLE },
+				  row{ world::WRONG_ID, DNSBLV6_ZONE_UNREACHABLE },
+				  row{ world::CUT, DNSBLV6_ZONE_UNREACHABLE },
+				  row{ world::HUGE_, DNSBLV6_ZONE_UNREACHABLE },
+				  row{ world::TC, DNSBLV6_ZONE_UNREACHABLE });
+	CAPTURE(rows.trouble);
+	inquiry client;
+	add_classic(client);
+	CHECK(fall_ill(client, rows.trouble) == rows.state);
+	recover(client);
+}
+
+TEST_CASE("where AAAA are dropped, the classic zone of the metadata is asked",
+	  "[client][engine][health]")
+{
+	const auto trouble =
+		GENERATE(world::NO_AAAA, world::NO_CANARIES, world::FORGED_DENIAL, world::DNS64);
+	CAPTURE(trouble);
+	inquiry client;
+	client.dns.add_bitmap_zone("bl6.example", DNSBLV6_STYLE_FLAT, "bl.example");
+	client.dns.add_classic_zone("bl.example");
+	client.dns.list("bl6.example", "192.0.2.1");
+	client.dns.list_classic("bl.example", "192.0.2.1", { 127, 0, 0, 2 });
+	client.set("zones", "bl6.example");
+	client.dns.trouble = trouble;
+
+	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+	CHECK(client.check("192.0.2.2").verdict == DNSBLV6_CLEAR);
+	CHECK(client.state() == DNSBLV6_ZONE_FILTERED);
+	CHECK(client.asked("1.2.0.192.bl.example") == 1);
+	CHECK(client.asked("c000020.bl6.example") == 0);
+	const size_t before = client.server().count();
+	dnsblv6_result result;
+	REQUIRE(client.look("192.0.2.1", result) == 0);
+	CHECK(result.verdict == DNSBLV6_LISTED);
+	CHECK(client.server().count() == before);
+}
+
+TEST_CASE("one bitmap that is dropped is asked for in the classic way", "[client][engine][health]")
+{
+	inquiry client;
+	client.dns.add_bitmap_zone("bl6.example", DNSBLV6_STYLE_DOTTED, "bl.example");
+	client.dns.add_classic_zone("bl.example");
+	client.dns.list("bl6.example", "192.0.2.1");
+	client.dns.list_classic("bl.example", "192.0.2.1", { 127, 0, 0, 2 });
+	client.set("zones", "bl6.example");
+	client.check("203.0.113.1");
+	CHECK(client.state() == DNSBLV6_ZONE_OK);
+	client.dns.trouble = world::NO_AAAA;
+	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+	CHECK(client.check("192.0.2.3").verdict == DNSBLV6_CLEAR);
+	CHECK(client.asked("0.2.0.192.bl6.example") == 1);
+	CHECK(client.asked("1.2.0.192.bl.example") == 1);
+}
+
+TEST_CASE("a zone that lies, refuses or vanishes after it was well lists nobody new",
+	  "[client][engine][health]")
+{
+	const auto trouble =
+		GENERATE(world::ONE_ADDRESS, world::WILDCARD_A, world::TYPO, world::REFUSED,
+			 world::PROHIBITED, world::SERVFAIL, world::GONE);
+	CAPTURE(trouble);
+	inquiry client;
+	add_classic(client);
+	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+	client.dns.trouble = trouble;
+	const dnsblv6_result result = client.check("198.51.100.1");
+	CHECK(result.verdict == DNSBLV6_UNKNOWN);
+	CHECK(result.zones_failed == 1);
+	test_clock::pass(11);
+	client.check("198.51.100.2");
+	recover(client);
+}
+
+TEST_CASE("a list that begins to list the world does so until the next probe",
+	  "[client][engine][health]")
+{
+	inquiry client;
+	add_classic(client);
+	client.set("probe-interval", "60");
+	client.check("192.0.2.1");
+	client.dns.trouble = world::ALL_LISTED;
+	test_clock::pass(61);
+	client.check("198.51.100.1");
+	client.until_quiet([](engine *tested) { return !engine_is_probing(tested); });
+	CHECK(client.state() == DNSBLV6_ZONE_LISTS_WORLD);
+	CHECK(client.check("198.51.100.1").verdict == DNSBLV6_UNKNOWN);
+	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_UNKNOWN); // what is cached, too
+}
+
+TEST_CASE("silence makes a zone unreachable, whose cached answers still hold",
+	  "[client][engine][health]")
+{
+	inquiry client;
+	add_classic(client);
+	client.set("probe-interval", "0");
+	client.check("192.0.2.1");
+	client.dns.trouble = world::SERVFAIL;
+	for (int i = 1; i <= 5; i++) {
+		client.check("198.51.100." + std::to_string(i));
+		test_clock::pass(3);
+	}
+	CHECK(client.state() == DNSBLV6_ZONE_UNREACHABLE);
+	REQUIRE(client.lines.size() == 1);
+	CHECK(client.lines[0] == "4 [bl.example] zone fell ill, state=unreachable was=ok "
+				 "(the resolver failed)");
+	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+	recover(client);
+	REQUIRE(client.lines.size() == 2);
+	CHECK(client.lines[1] == "6 [bl.example] zone recovered, state=ok was=unreachable "
+				 "(test points are right)");
+}
+
+TEST_CASE("a dead list costs one question in each pause, and delays nobody else",
+	  "[client][engine][health]")
+{
+	inquiry client;
+	add_classic(client);
+	client.dns.add_classic_zone("dead.example");
+	client.set("zones", "bl.example dead.example");
+	client.check("192.0.2.1");
+	// A zone that the world does not have.
+	inquiry other;
+	add_classic(other);
+	other.set("zones", "bl.example gone.invalid");
+	const dnsblv6_result result = other.check("192.0.2.1");
+	CHECK(result.verdict == DNSBLV6_LISTED);
+	CHECK(result.zones_answered == 1);
+	CHECK(result.zones_failed == 2);
+	const size_t before = other.server().count();
+	CHECK(other.check("192.0.2.7").queries == 1);
+	CHECK(other.server().count() == before + 1);
+}
+
+TEST_CASE("negative answers without a SOA are none in a bitmap zone", "[client][engine][health]")
+{
+	inquiry client;
+	add_bitmap(client);
+	client.check("192.0.2.1");
+	client.dns.trouble = world::NO_SOA;
+	CHECK(client.check("198.51.100.1").verdict == DNSBLV6_UNKNOWN);
+}
+
+TEST_CASE("an IPv6 client is not believed to be listed by a list of the world",
+	  "[client][engine][health]")
+{
+	inquiry client;
+	add_classic(client);
+	client.dns.list_classic("bl.example", "2001:db8:7f00:1::", { 127, 0, 0, 2 });
+	client.dns.list_classic("bl.example", "2001:db8::1", { 127, 0, 0, 2 });
+	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+	CHECK(client.check("2001:db8::1").verdict == DNSBLV6_UNKNOWN);
+	CHECK(client.state() == DNSBLV6_ZONE_LISTS_WORLD);
+}
