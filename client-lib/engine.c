@@ -141,7 +141,8 @@ static void probe(struct part *part)
 	bool is_ipv6 = !dnsblv6_addr_is_ipv4(part->request->addr);
 
 	part->is_prober = zone->probe == NULL;
-	part->has_probed = true;
+	/* One that is under way may not be about IPv6. */
+	part->has_probed = part->is_prober || !is_ipv6 || zone->wants_ipv6;
 	if (probe_start(zone, is_ipv6, &part->waiter) < 0)
 		give_up(part);
 }
