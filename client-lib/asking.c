@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "client-lib/asking.h"
 
+#include "client-lib/trace.h"
+
 /* ---- waiting ---- */
 
 void asking_join(struct waiters *list, struct waiter *waiter)
@@ -70,7 +72,9 @@ int asking_ask(struct zone *zone, const struct dnsblv6_labels *relative,
 		return ret;
 	ret = stub_ask(asking->stub, ret_name, type, asking->now_ms, asking->now_ms + life_ms,
 		       callback, context, &id);
-	if (ret == DNSBLV6_OK)
-		zone->asked++;
-	return ret;
+	if (ret != DNSBLV6_OK)
+		return ret;
+	zone->asked++;
+	trace_question(zone, ret_name, type);
+	return DNSBLV6_OK;
 }

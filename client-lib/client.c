@@ -94,7 +94,8 @@ static void keep_line(void *context, int level, const char *text)
 	struct dnsblv6 *client = context;
 	size_t size = strlen(text) + 1;
 
-	if (client->log == NULL || client->line_count == CLIENT_LINES_MAX)
+	/* Those that only explain leave room for those that somebody must see. */
+	if (client->line_count >= (level < 7 ? CLIENT_LINES_MAX : CLIENT_LINES_MAX / 2))
 		return;
 	struct line *line = malloc(sizeof(*line) + size);
 	if (line == NULL)
@@ -119,7 +120,8 @@ int dnsblv6_start(struct dnsblv6 *client)
 	int ret = config_finish(&client->config, client->error);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	ret = engine_new(&client->config, keep_line, client, &client->engine);
+	ret = engine_new(&client->config, client->log != NULL ? keep_line : NULL, client,
+			 &client->engine);
 	if (ret != DNSBLV6_OK)
 		snprintf(client->error, sizeof(client->error), "not started (%s)",
 			 dnsblv6_strerror(ret));

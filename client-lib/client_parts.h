@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-#define CLIENT_LINES_MAX 64 /* kept for the log; what is more is dropped */
+#define CLIENT_LINES_MAX 256 /* kept for the log; what is more is dropped */
 
 /* A request of dnsblv6_submit(). */
 struct call {

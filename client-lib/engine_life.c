@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "client-lib/probe.h"
+#include "client-lib/trace.h"
 
 /* ---- parts ---- */
 
@@ -141,6 +142,7 @@ int engine_new(const struct config *config, engine_log_fn log, void *log_context
 	/* There before the first look: a process that starts finds what the others have. */
 	if (engine->asking.shared != NULL)
 		shared_check(engine->asking.shared, 0);
+	trace_servers(&engine->asking);
 	*ret_engine = engine;
 	return DNSBLV6_OK;
 }

@@ -6,10 +6,10 @@
 
 #include "client-lib/look.h"
 #include "client-lib/ranges.h"
+#include "client-lib/trace.h"
 
-#define BUCKETS	   256 /* of fetches on the way; a power of two */
-#define SOA_LABELS 2   /* until a probe has learned better: what a top level domain denies is gone \
-			*/
+#define BUCKETS	       256 /* of fetches on the way; a power of two */
+#define SOA_LABELS     2   /* no zone of a list is a top level domain; until a probe knows better */
 #define JITTER_PERCENT 50
 
 struct fetch {
@@ -200,6 +200,7 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 	};
 	struct cache_entry entry;
 
+	trace_reply(fetch->target.zone, &fetch->name, status, reply, is_trusted);
 	question.soa_labels = find_soa_labels(fetch);
 	enum answer_failure failure = answer_read(&question, status, reply, is_trusted, &entry);
 	if (failure == ANSWER_GOOD) {

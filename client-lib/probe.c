@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client-lib/trace.h"
+
 #define QUESTIONS_MAX 16
 
 /* What one question of a probe finds out. */
@@ -324,7 +326,8 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 	struct question *question = context;
 	struct probe *probe = question->probe;
 
-	(void)is_trusted; /* a probe tells whether a zone works, and proves nothing */
+	/* A probe tells whether a zone works, and proves nothing. */
+	trace_reply(probe->zone, &question->name, status, reply, is_trusted);
 	probe->pending--;
 	if (question->subject == SUBJECT_METADATA) {
 		if (read_metadata(probe, status, reply))

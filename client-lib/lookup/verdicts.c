@@ -43,7 +43,8 @@ static void trace_name(const struct dnsblv6_ip *ip, const struct dnsblv6_zone_in
 	char name[256];
 	const char *kind = zone->is_bitmap ? "dotted" : "classic";
 
-	if (dnsblv6_qname(ip, kind, zone->name, name, sizeof(name)) > 0)
+	if (zone->state != DNSBLV6_ZONE_UNPROBED &&
+	    dnsblv6_qname(ip, kind, zone->name, name, sizeof(name)) > 0)
 		fprintf(stderr, "  %s: %s name is %s\n", zone->name, kind, name);
 }
 
