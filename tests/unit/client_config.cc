@@ -821,6 +821,14 @@ TEST_CASE("lines of any length, wherever a read ends in them, are read or skippe
 	CHECK(servers_with(file.path) == "::ffff:192.0.2.1@53 ::ffff:192.0.2.3@53");
 }
 
+TEST_CASE("a line that is too long is not cut to one that can be read", "[client][config]")
+{
+	const std::string cut = "nameserver " + std::string(492, ' ') + "192.0.2.2";
+	REQUIRE(cut.size() == SERVERS_LINE_MAX);
+	CHECK(servers_with(File(cut + "\n").path) == "::ffff:192.0.2.2@53");
+	CHECK(servers_with(File(cut + "0\n").path) == "::ffff:127.0.0.1@53+");
+}
+
 TEST_CASE("of a huge resolv.conf the beginning is read, in whole lines", "[client][config]")
 {
 	const std::string line = "nameserver 192.0.2.10\n";

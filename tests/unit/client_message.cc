@@ -537,6 +537,8 @@ TEST_CASE("a negative answer has the TTL of its SOA and none without", "[client]
 	CHECK(parsed(Reply(none).authority(soa("", 200, 300))).soa_owner.size == 0);
 	CHECK_FALSE(parsed(Reply(none).additional(soa("example", 200, 300))).has_soa);
 	CHECK_FALSE(parsed(Reply(none).answer(soa("example", 200, 300))).has_soa);
+	const Bytes rdata = wire("ns") + wire("h") + Bytes(20, '\1');
+	CHECK_FALSE(parsed(Reply(none).authority(record(wire("x"), SOA, 60, rdata, 3))).has_soa);
 }
 
 TEST_CASE("an answer does not have the TTL of a SOA beside it", "[client][message]")
@@ -667,6 +669,7 @@ TEST_CASE("a pointer leads backwards, and behind the header", "[client][message]
 		{ "the root label", pointer(12 + block.size() + 1), -EBADMSG },
 		{ "label and question", "\1x" + pointer(12), 0 },
 		{ "header", pointer(0), -EBADMSG },
+		{ "counts that look like labels", pointer(5), -EBADMSG },
 		{ "end of the header", pointer(11), -EBADMSG },
 		{ "itself", pointer(at), -EBADMSG },
 		{ "the labels before it", "\1x" + pointer(at), -EBADMSG },
