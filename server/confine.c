@@ -237,6 +237,25 @@ static int restrict_files(const struct settings *settings)
 	return ret;
 }
 
+int confine_querylog(const struct settings *settings, const char **reterr_step)
+{
+	struct confine_means means = confine_look();
+	char *directory = copy_directory(settings->dnstap.path);
+	/* A socket is no file to Landlock. */
+	size_t count = settings->dnstap.is_socket ? 0 : 1;
+	int ret = directory != NULL ? 0 : -ENOMEM;
+	*reterr_step = "landlock";
+	if (ret == 0 && is_wanted(settings) && means.landlock > 0)
+		ret = landlock_restrict((const char *const *)&directory, count);
+	free(directory);
+	if (ret == 0 && is_wanted(settings)) {
+		*reterr_step = "capabilities";
+		empty_bounding_set();
+		ret = set_capabilities(&(struct capabilities){ 0 });
+	}
+	return ret;
+}
+
 int confine_worker(const struct settings *settings, const char **reterr_step)
 {
 	struct confine_means means = confine_look();

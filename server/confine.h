@@ -11,6 +11,8 @@
  *
  *     parent   capabilities, unless it stays root; no_new_privs; the system
  *              calls that no server makes
+ *     query    all capabilities; files but those in the directory of its file
+ *     log
  *     worker   another root directory ("chroot"); files but those of the stores
  *              (landlock.h); all capabilities; all system calls but those that
  *              it needs (syscalls.h)
@@ -56,6 +58,8 @@ int confine_parent(const struct settings *settings, const char **reterr_step);
 /* For xdp_open(): what was kept for it takes effect, until confine_worker(). */
 void confine_raise(const struct settings *settings);
 int confine_worker(const struct settings *settings, const char **reterr_step);
+/* The process of the query log, which has what the parent has given up given up already. */
+int confine_querylog(const struct settings *settings, const char **reterr_step);
 
 #ifdef __cplusplus
 }

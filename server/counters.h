@@ -57,7 +57,9 @@ extern "C" {
 	X(TCP_NETWORK, "tcp-network-full",                                                         \
 	  "TCP clients closed because their network had too many")                                 \
 	X(NOTIFIES, "notifies", "NOTIFY messages sent")                                            \
-	X(NOTIFIES_FAILED, "notifies-failed", "serials that an address did not take")
+	X(NOTIFIES_FAILED, "notifies-failed", "serials that an address did not take")              \
+	X(TAPPED, "tapped", "messages sampled for the query log")                                  \
+	X(TAPPED_LOST, "tapped-lost", "samples and log entries that could not be written")
 
 #define X(name, text, help) COUNTERS_FACE_##name,
 enum counters_face { COUNTERS_FACE_MAP(X) COUNTERS_FACE_COUNT };

@@ -21,6 +21,7 @@
 #include "lib/common/version.h"
 #include "server/board.h"
 #include "server/catalog.h"
+#include "server/querylog.h"
 #include "server/report.h"
 #include "server/talkers.h"
 #include "server/tally.h"
@@ -66,6 +67,7 @@ struct parent {
 	struct control *control;			     /* NULL: there is none */
 	TAILQ_HEAD(generation_list, generation) generations; /* the newest last */
 	struct generation *serving;			     /* NULL before the first is ready */
+	struct querylog querylog;
 	struct tally past;
 	struct cookie_random cookies;	  /* for when none are configured */
 	struct talkers_bank past_talkers; /* one table, of the shape of the newest generation */
@@ -94,6 +96,7 @@ __attribute__((noreturn)) static void run_worker(struct parent *parent,
 {
 	close(parent->signal_fd);
 	control_forget(parent->control);
+	querylog_forget(&parent->querylog);
 	struct generation *other = NULL;
 	TAILQ_FOREACH(other, &parent->generations, link)
 	{
@@ -109,6 +112,8 @@ __attribute__((noreturn)) static void run_worker(struct parent *parent,
 				      .talkers = &generation->talkers,
 				      .index = index,
 				      .ready_fd = ready_fd,
+				      .tap_fd =
+					      querylog_fd(&parent->querylog, &generation->settings),
 				      .parent_pid = parent_pid };
 	exit(worker_run(&start));
 }
@@ -188,6 +193,8 @@ static void reap(struct parent *parent)
 	pid_t pid = 0;
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		struct generation *generation = NULL;
+		if (querylog_bury(&parent->querylog, pid, status, now_ms()))
+			continue;
 		TAILQ_FOREACH(generation, &parent->generations, link)
 		{
 			for (size_t i = 0; i < generation->settings.workers; i++) {
@@ -297,6 +304,9 @@ static struct generation *start_generation(struct parent *parent, struct setting
 		log_error(context, "workers not started (%s)", strerror(-ret));
 		return NULL;
 	}
+	ret = querylog_switch(&parent->querylog, &generation->settings, now_ms());
+	if (ret != 0)
+		log_error(context, "query log not started (%s)", strerror(-ret));
 	TAILQ_INSERT_TAIL(&parent->generations, generation, link);
 	log_set_level((enum log_level)generation->settings.log_level);
 	for (size_t i = 0; i < generation->settings.workers; i++)
@@ -422,6 +432,8 @@ static void tend(struct parent *parent)
 {
 	struct generation *next = NULL;
 	uint64_t now = now_ms();
+	querylog_tend(&parent->querylog,
+		      &TAILQ_LAST(&parent->generations, generation_list)->settings, now);
 	for (struct generation *generation = TAILQ_FIRST(&parent->generations); generation != NULL;
 	     generation = next) {
 		next = TAILQ_NEXT(generation, link);
@@ -512,6 +524,7 @@ static bool reload(struct parent *parent, char *ret_reason)
 static int add_up(const struct parent *parent, struct tally *tally)
 {
 	int ret = tally_add(tally, &parent->past);
+	tally->server[COUNTERS_SERVER_TAPPED_LOST] += querylog_count_lost(&parent->querylog);
 	const struct generation *generation = NULL;
 	TAILQ_FOREACH(generation, &parent->generations, link)
 	{
@@ -722,6 +735,8 @@ static int sleep_ms(const struct parent *parent)
 {
 	uint64_t now = now_ms();
 	uint64_t until = control_deadline_ms(parent->control);
+	if (querylog_deadline_ms(&parent->querylog) < until)
+		until = querylog_deadline_ms(&parent->querylog);
 	struct generation *generation = NULL;
 	TAILQ_FOREACH(generation, &parent->generations, link)
 	{
@@ -790,6 +805,7 @@ int parent_run(const char *config_path, struct settings *settings,
 				 .started_ms = now_ms() };
 	TAILQ_INIT(&parent.generations);
 	tally_init(&parent.past);
+	querylog_init(&parent.querylog);
 	/* Not a secret worth waiting for: without it 0 is as good. */
 	if (getrandom(&parent.talkers_seed, sizeof(parent.talkers_seed), GRND_NONBLOCK) < 0)
 		parent.talkers_seed = 0;
@@ -806,6 +822,7 @@ int parent_run(const char *config_path, struct settings *settings,
 		switch_generations(&parent);
 		tend(&parent);
 	}
+	querylog_end(&parent.querylog);
 	tally_deinit(&parent.past);
 	talkers_close(&parent.past_talkers);
 	close(parent.signal_fd);

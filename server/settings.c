@@ -73,6 +73,18 @@ static const struct conf_item server_items[] = {
 	[SERVER_CHROOT] = { "chroot", CONF_TEXT, .max = PATH_MAX - 1 },
 };
 
+static const char *const messages[] = { "queries", "responses", "both", NULL };
+
+static const struct conf_item dnstap_items[] = {
+	[DNSTAP_SOCKET] = { "socket", CONF_TEXT, .max = SETTINGS_CONTROL_MAX },
+	[DNSTAP_FILE] = { "file", CONF_TEXT, .max = PATH_MAX - 1 },
+	[DNSTAP_SAMPLE] = { "sample", CONF_NUMBER, .min = 1, .max = 1000000000 },
+	[DNSTAP_MESSAGES] = { "messages", CONF_CHOICE, .choices = messages },
+	[DNSTAP_ZONE] = { "zone", CONF_NAME, .max = SETTINGS_NAME_MAX, .is_list = true },
+	[DNSTAP_IDENTITY] = { "identity", CONF_TEXT, .max = SETTINGS_IDENTITY_MAX },
+	[DNSTAP_VERSION] = { "version", CONF_TEXT, .max = SETTINGS_IDENTITY_MAX },
+};
+
 static const struct conf_item key_items[] = {
 	[KEY_ID] = { "id", CONF_NAME, .max = SETTINGS_NAME_MAX },
 	[KEY_ALGORITHM] = { "algorithm", CONF_CHOICE, .choices = tsig_algorithms },
@@ -106,6 +118,7 @@ static const struct conf_item zone_items[] = {
 #define ITEMS(items) items, sizeof(items) / sizeof((items)[0])
 static const struct conf_section sections[] = {
 	[SECTION_SERVER] = { "server", ITEMS(server_items), .has_entries = false },
+	[SECTION_DNSTAP] = { "dnstap", ITEMS(dnstap_items), .has_entries = false },
 	[SECTION_KEY] = { "key", ITEMS(key_items), .has_entries = true },
 	[SECTION_SECONDARY] = { "secondary", ITEMS(secondary_items), .has_entries = true },
 	[SECTION_ACCESS] = { "access", ITEMS(access_items), .has_entries = true },
@@ -151,8 +164,18 @@ void settings_init(struct settings *settings)
 		.top_ipv4_length = 24,
 		.top_ipv6_length = 56,
 		.confine = SETTINGS_CONFINE_AUTO,
+		.dnstap = { .every = 1, .has_queries = true, .has_responses = true },
 	};
 	set_default_listen(settings);
+}
+
+static void dnstap_deinit(struct settings_dnstap *dnstap)
+{
+	for (size_t i = 0; i < dnstap->zone_count; i++)
+		free(dnstap->zones[i].text);
+	free(dnstap->zones);
+	dnstap->zones = NULL;
+	dnstap->zone_count = 0;
 }
 
 static void key_deinit(struct settings_key *key)
@@ -194,6 +217,7 @@ static void zone_deinit(struct settings_zone *zone)
 
 void settings_deinit(struct settings *settings)
 {
+	dnstap_deinit(&settings->dnstap);
 	for (size_t i = 0; i < settings->zone_count; i++)
 		zone_deinit(&settings->zones[i]);
 	for (size_t i = 0; i < settings->secondary_count; i++)
@@ -226,6 +250,8 @@ static const char *take(const struct conf_value *value, void *context)
 	switch (value->section) {
 	case SECTION_SERVER:
 		return taking_server(taking, value);
+	case SECTION_DNSTAP:
+		return taking_dnstap(taking, value);
 	case SECTION_KEY:
 		return taking_key(taking, value);
 	case SECTION_SECONDARY:

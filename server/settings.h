@@ -100,6 +100,19 @@ struct settings_zone {
 	size_t line;
 };
 
+/* The query log. */
+struct settings_dnstap {
+	char path[PATH_MAX]; /* "" for none */
+	bool is_socket;
+	unsigned every; /* one answer in so many */
+	bool has_queries;
+	bool has_responses;
+	char identity[SETTINGS_IDENTITY_MAX + 1];
+	char version[SETTINGS_IDENTITY_MAX + 1];
+	struct settings_name *zones; /* what else is asked is not logged; none: all is */
+	size_t zone_count;
+};
+
 struct settings {
 	struct sockaddr_storage listen[SETTINGS_LISTEN_MAX];
 	size_t listen_count;
@@ -140,6 +153,7 @@ struct settings {
 	char identity[SETTINGS_IDENTITY_MAX + 1]; /* "" for none, as the next two */
 	char version[SETTINGS_IDENTITY_MAX + 1];
 	char nsid[SETTINGS_IDENTITY_MAX + 1];
+	struct settings_dnstap dnstap;
 	struct settings_key *keys;
 	size_t key_count;
 	struct tsig_key **tsig_keys; /* those of keys, in their order; borrowed from them */

@@ -18,7 +18,14 @@
 extern "C" {
 #endif
 
-enum { SECTION_SERVER, SECTION_KEY, SECTION_SECONDARY, SECTION_ACCESS, SECTION_ZONE };
+enum {
+	SECTION_SERVER,
+	SECTION_DNSTAP,
+	SECTION_KEY,
+	SECTION_SECONDARY,
+	SECTION_ACCESS,
+	SECTION_ZONE
+};
 
 enum {
 	SERVER_LISTEN,
@@ -55,6 +62,16 @@ enum {
 	SERVER_CHROOT,
 };
 
+enum {
+	DNSTAP_SOCKET,
+	DNSTAP_FILE,
+	DNSTAP_SAMPLE,
+	DNSTAP_MESSAGES,
+	DNSTAP_ZONE,
+	DNSTAP_IDENTITY,
+	DNSTAP_VERSION,
+};
+
 enum { KEY_ID, KEY_ALGORITHM, KEY_SECRET };
 
 enum { SECONDARY_ID, SECONDARY_ADDRESS, SECONDARY_ALLOW, SECONDARY_KEY };
@@ -70,6 +87,7 @@ struct taking {
 };
 
 const char *taking_server(struct taking *taking, const struct conf_value *value);
+const char *taking_dnstap(struct taking *taking, const struct conf_value *value);
 const char *taking_key(struct taking *taking, const struct conf_value *value);
 const char *taking_secondary(struct taking *taking, const struct conf_value *value);
 const char *taking_rule(struct settings *settings, const struct conf_value *value);
@@ -79,6 +97,10 @@ const char *taking_zone(struct taking *taking, const struct conf_value *value);
 int taking_finish(struct settings *settings, int ret, struct conf_error *error);
 
 /* ---- what they have in common ---- */
+
+/* Of SETTINGS_IDENTITY_MAX + 1 bytes; "auto" is the name of the machine, or of the program. */
+const char *taking_identity(char *target, const char *text, bool is_version);
+const char *taking_name(struct settings_name *name, const struct conf_value *value);
 
 extern const char taking_no_memory[];
 /* One more, all zero, behind count entries of size bytes; NULL when memory ran out. */

@@ -190,15 +190,9 @@ static const char *take_limit(struct settings *settings, const struct conf_value
 	return NULL;
 }
 
-/* Who we are; "auto" is what the system or the program says. */
-static const char *take_identity(struct settings *settings, const struct conf_value *value)
+const char *taking_identity(char *target, const char *text, bool is_version)
 {
 	char host[HOST_NAME_MAX + 1] = "";
-	bool is_version = value->item == SERVER_VERSION;
-	const char *text = value->text;
-	char *target = is_version			? settings->version
-		       : value->item == SERVER_IDENTITY ? settings->identity
-							: settings->nsid;
 	if (strcmp(text, "auto") == 0) {
 		if (!is_version && gethostname(host, sizeof(host) - 1) != 0)
 			return "this machine has no name";
@@ -206,6 +200,16 @@ static const char *take_identity(struct settings *settings, const struct conf_va
 	}
 	snprintf(target, SETTINGS_IDENTITY_MAX + 1, "%s", text);
 	return NULL;
+}
+
+/* Who we are. */
+static const char *take_identity(struct settings *settings, const struct conf_value *value)
+{
+	bool is_version = value->item == SERVER_VERSION;
+	char *target = is_version			? settings->version
+		       : value->item == SERVER_IDENTITY ? settings->identity
+							: settings->nsid;
+	return taking_identity(target, value->text, is_version);
 }
 
 /* What is for who operates the server, and not for who asks it. */

@@ -17,7 +17,7 @@ static bool has_name(const struct settings_name *have, const struct conf_value *
 	return have->size == value->name_size && memcmp(have->wire, value->name, have->size) == 0;
 }
 
-static const char *take_name(struct settings_name *name, const struct conf_value *value)
+const char *taking_name(struct settings_name *name, const struct conf_value *value)
 {
 	if (value->name_size > sizeof(name->wire))
 		return "not a domain name";
@@ -44,7 +44,7 @@ static const char *take_zone_name(struct settings *settings, struct settings_nam
 		if (has_name(&zone->domain, value) || has_name(&zone->classic, value))
 			return "another zone has this name";
 	}
-	return take_name(name, value);
+	return taking_name(name, value);
 }
 
 const char *taking_key(struct taking *taking, const struct conf_value *value)
@@ -61,7 +61,7 @@ const char *taking_key(struct taking *taking, const struct conf_value *value)
 			return taking_no_memory;
 		settings->keys = keys;
 		keys[settings->key_count].line = value->line;
-		return take_name(&keys[settings->key_count++].name, value);
+		return taking_name(&keys[settings->key_count++].name, value);
 	}
 	struct settings_key *key = &settings->keys[settings->key_count - 1];
 	if (value->item == KEY_ALGORITHM) {
@@ -117,7 +117,7 @@ const char *taking_secondary(struct taking *taking, const struct conf_value *val
 	case SECONDARY_ALLOW:
 		return taking_prefix(&secondary->allow, &secondary->allow_count, value->text);
 	default:
-		return take_name(&secondary->key_name, value);
+		return taking_name(&secondary->key_name, value);
 	}
 }
 
@@ -153,7 +153,7 @@ const char *taking_rule(struct settings *settings, const struct conf_value *valu
 	case ACCESS_ADDRESS:
 		return taking_prefix(&rule->addresses, &rule->address_count, value->text);
 	default:
-		return take_name(&rule->key_name, value);
+		return taking_name(&rule->key_name, value);
 	}
 }
 

@@ -49,6 +49,7 @@ struct tcp {
 	struct catalog *catalog;
 	struct handover *handover;
 	struct counters counters;
+	struct tap *tap; /* NULL: no query log */
 	struct tcp_listener *listeners;
 	size_t listener_count;
 	TAILQ_HEAD(, tcp_client) clients;
@@ -207,6 +208,16 @@ static enum next decide_next(const struct tcp *tcp)
 									 : NEXT_REFUSE;
 }
 
+static void put_sample(struct tcp_client *client, uint64_t asked_ns,
+		       const struct answer_query *query, const uint8_t *response, size_t size)
+{
+	struct tap_bytes in = { query->wire, query->size };
+	struct tap_bytes out = { response, size };
+	uv_os_fd_t fd = -1;
+	if (uv_fileno((uv_handle_t *)&client->handle, &fd) == 0)
+		tap_put(client->tcp->tap, asked_ns, fd, true, query->client, in, out);
+}
+
 /*
  * Collects responses until there is no whole message or no room for another
  * response. Returns their size; *ret_taken is what was used of the input. A
@@ -228,9 +239,11 @@ static size_t collect(struct tcp_client *client, size_t *ret_taken, enum next *r
 					      .client = (struct sockaddr *)&client->address,
 					      .is_busy = handover_is_full(tcp->handover),
 					      .keepalive = keepalive(tcp) };
-		size_t response =
-			answer_make(tcp->answer, &query, tcp->out + out + FRAMING_LENGTH_SIZE,
-				    ANSWER_RESPONSE_MAX);
+		uint64_t asked_ns = tap_is_due(tcp->tap) ? tap_now_ns() : 0;
+		uint8_t *wire = tcp->out + out + FRAMING_LENGTH_SIZE;
+		size_t response = answer_make(tcp->answer, &query, wire, ANSWER_RESPONSE_MAX);
+		if (asked_ns != 0)
+			put_sample(client, asked_ns, &query, wire, response);
 		const struct transfer *transfer = answer_transfer(tcp->answer);
 		if (response == 0 && out > 0 && transfer != NULL)
 			break;
@@ -396,7 +409,7 @@ static int open_listener(struct tcp *tcp, struct tcp_listener *listener, int fd)
 
 int tcp_new(uv_loop_t *loop, const int *fds, size_t fd_count, const struct tcp_limits *limits,
 	    struct answer *answer, struct catalog *catalog, struct handover *handover,
-	    const struct counters *counters, struct tcp **ret_tcp)
+	    const struct counters *counters, struct tap *tap, struct tcp **ret_tcp)
 {
 	struct tcp *tcp = calloc(1, sizeof(*tcp));
 	if (tcp == NULL)
@@ -407,6 +420,7 @@ int tcp_new(uv_loop_t *loop, const int *fds, size_t fd_count, const struct tcp_l
 	tcp->catalog = catalog;
 	tcp->handover = handover;
 	tcp->counters = *counters;
+	tcp->tap = tap;
 	TAILQ_INIT(&tcp->clients);
 	uv_timer_init(loop, &tcp->sweep);
 	tcp->sweep.data = tcp;

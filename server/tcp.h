@@ -23,6 +23,7 @@
 
 #include "server/answer.h"
 #include "server/handover.h"
+#include "server/tap.h"
 
 #include <uv.h>
 
@@ -40,12 +41,12 @@ struct tcp_limits {
 };
 
 /*
- * fds are listening sockets, duplicated: they stay open when this is closed.
- * 0 or a negative error.
+ * fds are listening sockets, duplicated: they stay open when this is closed. tap is
+ * borrowed and may be NULL. 0 or a negative error.
  */
 int tcp_new(uv_loop_t *loop, const int *fds, size_t fd_count, const struct tcp_limits *limits,
 	    struct answer *answer, struct catalog *catalog, struct handover *handover,
-	    const struct counters *counters, struct tcp **ret_tcp);
+	    const struct counters *counters, struct tap *tap, struct tcp **ret_tcp);
 int tcp_start(struct tcp *tcp);
 /* Takes no more clients, and closes each that has no query under way. */
 void tcp_drain(struct tcp *tcp);

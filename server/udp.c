@@ -40,6 +40,7 @@ struct udp {
 	struct answer *answer;
 	struct catalog *catalog;
 	struct counters counters;
+	struct tap *tap; /* NULL: no query log */
 	struct udp_socket *sockets;
 	size_t socket_count;
 
@@ -95,8 +96,16 @@ static void put_response(struct udp *udp, unsigned out, unsigned i, uint8_t *res
 		clear_interface(header);
 }
 
+static void put_sample(struct udp *udp, int fd, uint64_t asked_ns, const struct answer_query *query,
+		       const uint8_t *response, size_t size)
+{
+	struct tap_bytes in = { query->wire, query->size };
+	struct tap_bytes out = { response, size };
+	tap_put(udp->tap, asked_ns, fd, false, query->client, in, out);
+}
+
 /* Returns how many responses there are to send. */
-static unsigned answer_batch(struct udp *udp, unsigned count)
+static unsigned answer_batch(struct udp *udp, int fd, unsigned count)
 {
 	struct timespec now;
 	struct timespec steady;
@@ -111,7 +120,10 @@ static unsigned answer_batch(struct udp *udp, unsigned count)
 					      .now_s = (uint64_t)now.tv_sec,
 					      .now_ms = now_ms,
 					      .client = udp->in[i].msg_hdr.msg_name };
+		uint64_t asked_ns = tap_is_due(udp->tap) ? tap_now_ns() : 0;
 		size_t size = answer_make(udp->answer, &query, response, SETTINGS_PAYLOAD_MAX);
+		if (asked_ns != 0)
+			put_sample(udp, fd, asked_ns, &query, response, size);
 		if (size == 0)
 			continue;
 		put_response(udp, out++, i, response, size);
@@ -146,7 +158,7 @@ static unsigned serve_batch(struct udp *udp, const struct udp_socket *socket)
 	int count = recvmmsg(socket->fd, udp->in, BATCH, MSG_DONTWAIT, NULL);
 	if (count <= 0)
 		return 0;
-	send_batch(udp, socket->fd, answer_batch(udp, (unsigned)count));
+	send_batch(udp, socket->fd, answer_batch(udp, socket->fd, (unsigned)count));
 	catalog_end(udp->catalog);
 	prepare(udp, socket, (unsigned)count);
 	return (unsigned)count;
@@ -199,7 +211,8 @@ static bool has_control(int fd)
 }
 
 int udp_new(uv_loop_t *loop, const int *fds, size_t fd_count, struct answer *answer,
-	    struct catalog *catalog, const struct counters *counters, struct udp **ret_udp)
+	    struct catalog *catalog, const struct counters *counters, struct tap *tap,
+	    struct udp **ret_udp)
 {
 	struct udp *udp = calloc(1, sizeof(*udp));
 	if (udp == NULL)
@@ -207,6 +220,7 @@ int udp_new(uv_loop_t *loop, const int *fds, size_t fd_count, struct answer *ans
 	udp->answer = answer;
 	udp->catalog = catalog;
 	udp->counters = *counters;
+	udp->tap = tap;
 	udp->sockets = calloc(fd_count, sizeof(*udp->sockets));
 	if (udp->sockets == NULL) {
 		udp_free(udp);

@@ -17,6 +17,7 @@
  */
 
 #include "server/answer.h"
+#include "server/tap.h"
 
 #include <uv.h>
 
@@ -26,9 +27,13 @@ extern "C" {
 
 struct udp;
 
-/* fds are borrowed: they stay open when this is closed. 0 or a negative error. */
+/*
+ * fds are borrowed: they stay open when this is closed; so is tap, which may be NULL. 0 or a
+ * negative error.
+ */
 int udp_new(uv_loop_t *loop, const int *fds, size_t fd_count, struct answer *answer,
-	    struct catalog *catalog, const struct counters *counters, struct udp **ret_udp);
+	    struct catalog *catalog, const struct counters *counters, struct tap *tap,
+	    struct udp **ret_udp);
 int udp_start(struct udp *udp);
 /* Answers what the sockets still hold, then stops. Run the loop, then udp_free(). */
 void udp_drain(struct udp *udp);

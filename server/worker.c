@@ -19,6 +19,7 @@
 #include "server/handover.h"
 #include "server/notify.h"
 #include "server/ratelimit.h"
+#include "server/tap.h"
 #include "server/tcp.h"
 #include "server/udp.h"
 #include "server/watch.h"
@@ -35,6 +36,7 @@ struct worker {
 	struct catalog catalog;
 	struct ratelimit *limit; /* NULL: none */
 	struct answer *answer;
+	struct tap tap; /* meaningful with start->tap_fd */
 	struct udp *udp;
 	struct xdp *xdp; /* NULL: none */
 	struct handover handover;
@@ -187,6 +189,21 @@ static int open_limit(struct worker *worker)
 	return ret;
 }
 
+/* NULL: there is no query log. */
+static struct tap *open_tap(struct worker *worker)
+{
+	const struct worker_start *start = worker->start;
+	uint64_t seed = 0;
+	if (start->tap_fd < 0)
+		return NULL;
+	/* Not a secret worth waiting for: which questions are taken. */
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) < 0)
+		seed = (uint64_t)getpid();
+	tap_init(&worker->tap, start->tap_fd, start->settings->dnstap.every, seed,
+		 &worker->counters);
+	return &worker->tap;
+}
+
 static int open_services(struct worker *worker)
 {
 	const struct worker_start *start = worker->start;
@@ -197,6 +214,7 @@ static int open_services(struct worker *worker)
 				     .query_timeout_s = settings->tcp_query_timeout_s };
 	size_t fd_count = start->listener->address_count;
 	worker->counters = counters_of_worker(start->bank, start->index);
+	struct tap *tap = open_tap(worker);
 	int ret = catalog_init(&worker->catalog, settings);
 	if (ret == 0)
 		ret = answer_new(&worker->catalog, &worker->counters,
@@ -212,11 +230,12 @@ static int open_services(struct worker *worker)
 		ret = handover_open(&worker->handover, &worker->loop, settings, &worker->counters);
 	if (ret == 0)
 		ret = udp_new(&worker->loop, listener_udp(start->listener, start->index), fd_count,
-			      worker->answer, &worker->catalog, &worker->counters, &worker->udp);
+			      worker->answer, &worker->catalog, &worker->counters, tap,
+			      &worker->udp);
 	if (ret == 0)
 		ret = tcp_new(&worker->loop, listener_tcp(start->listener, start->index), fd_count,
 			      &limits, worker->answer, &worker->catalog, &worker->handover,
-			      &worker->counters, &worker->tcp);
+			      &worker->counters, tap, &worker->tcp);
 	if (ret == 0)
 		ret = watch_open(&worker->watch, &worker->loop, &worker->catalog, settings,
 				 start->bank, watch_on_decided, worker);

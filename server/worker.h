@@ -30,6 +30,7 @@ struct worker_start {
 	const struct talkers_bank *talkers;
 	size_t index;
 	int ready_fd; /* one byte when serving; then closed */
+	int tap_fd;   /* samples for the query log go there; -1: none */
 	int parent_pid;
 };
 

@@ -39,7 +39,10 @@ ROWS = {
                       external=("knot", "z"),
                       external_of={"key": ("crypto",), "zonemd": ("crypto",)}),
     "server": Row(GPL, project=("lib/format", "lib/store", "lib/common"),
-                  external=("knot", "uv"), external_of={"syscalls": ("seccomp",)}),
+                  external=("knot", "uv"),
+                  # The last is the object of what protoc-c makes of dnstap.proto.
+                  external_of={"syscalls": ("seccomp",), "frames": ("fstrm",),
+                               "dnstap": ("protobuf-c",), "meson-generated_": ("protobuf-c",)}),
     # Programs that use libdnsblv6 as anybody does: by the header that is installed.
     "client-lib/examples": Row(BSD, external=("dnsblv6",), external_of={"libuv": ("uv",)}),
     "client-lib/lookup": Row(BSD, project=("lib/format",), external=("dnsblv6",)),
@@ -62,6 +65,8 @@ EXTERNAL = {
     "crypto": r"openssl/.*|gnutls/.*",
     "uv": r"uv\.h|uv/.*",
     "seccomp": r"seccomp\.h",
+    "fstrm": r"fstrm\.h|fstrm/.*",
+    "protobuf-c": r"protobuf-c/.*",
     "z": r"zlib\.h",
     "catch2": r"catch2/.*",
     "dnsblv6": r"dnsblv6\.h",  # our own, from outside
@@ -120,7 +125,9 @@ def check_include(source_dir, row_name, path, what):
         used = quoted.group(1)
         if row_of(used) is None or ".." in used.split("/"):
             return "is not written from the top of the tree"
-        if not any(os.path.exists(os.path.join(source_dir, used + end)) for end in ("", ".in")):
+        # Some are made from another file.
+        origin = re.sub(r"\.pb-c\.h$", ".proto", used)
+        if not any(os.path.exists(os.path.join(source_dir, origin + end)) for end in ("", ".in")):
             return "does not exist"
         if not may_use_project(row_name, path, used):
             return f"{row_name} may not use {row_of(used)}"

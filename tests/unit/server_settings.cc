@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "server/settings.h"
+#include "server/querylog.h"
 #include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>
@@ -79,6 +80,7 @@ TEST_CASE("the sample configuration has every item of the server and equals the 
 	CHECK(value.value.confine == defaults.value.confine);
 	CHECK(value.value.confine == SETTINGS_CONFINE_AUTO);
 	CHECK(std::string(value.value.chroot_path).empty());
+	CHECK(std::string(value.value.dnstap.path).empty());
 	CHECK(value.value.xdp_count == 0);
 	CHECK(value.value.zone_count == 0);
 	for (const char *item : { "    listen:",
@@ -114,6 +116,14 @@ TEST_CASE("the sample configuration has every item of the server and equals the 
 				  "    top-size:",
 				  "    top-prefix-ipv4:",
 				  "    top-prefix-ipv6:",
+				  "#dnstap:",
+				  "#    socket:",
+				  "#    #file:",
+				  "#    sample:",
+				  "#    messages:",
+				  "#    #zone:",
+				  "#    #identity:",
+				  "#    #version:",
 				  "#  - id:",
 				  "#    algorithm:",
 				  "#    secret:",
@@ -152,6 +162,13 @@ TEST_CASE("the manual names every item and its default", "[server][settings]")
 				  "top-size",
 				  "top-prefix-ipv4",
 				  "top-prefix-ipv6",
+				  "socket",
+				  "file",
+				  "sample",
+				  "messages",
+				  "zone",
+				  "identity",
+				  "version",
 				  "id",
 				  "algorithm",
 				  "secret",
@@ -356,7 +373,7 @@ TEST_CASE("a refused line has its number, the value and what would be permitted"
 		{ "server:\n    colour: blue\n", 2, "\"colour\"", "\"blue\"",
 		  "unknown item, permitted are listen, user, workers, " },
 		{ "\n\nsrever:\n    workers: 1\n", 3, "\"srever\"", "\"\"",
-		  "unknown item, permitted are server, key, secondary, access, zone" },
+		  "unknown item, permitted are server, dnstap, key, secondary, access, zone" },
 		{ "server: 1\n", 1, "\"server\"", "\"1\"", "a section has no value of its own" },
 		{ "server:\n\tworkers: 1\n", 2, "", "\"\\x09workers: 1\"", "tabulator" },
 		{ "server:\n    workers: 1\n      log-level: info\n", 3, "",
@@ -450,6 +467,42 @@ TEST_CASE("addresses, user, workers and the control socket need a restart, the r
 	CHECK(change(same + "    confine: on\n") == "confine");
 	CHECK(change(same + "    chroot: /srv\n") == "chroot");
 	CHECK(change(same + "    top-size: 0\n").empty());
+}
+
+TEST_CASE("a query log has a socket or a file, and what is in it", "[server][settings]")
+{
+	if (!querylog_is_built()) {
+		parsed refused("dnstap:\n    file: /log\n");
+		CHECK(refused.status == -EINVAL);
+		return;
+	}
+	parsed value("dnstap:\n    file: queries\n    sample: 100\n    messages: responses\n"
+		     "    zone: [ A.example, b.example. ]\n    identity: me\n    version: auto\n");
+	REQUIRE(value.status == 0);
+	const settings_dnstap &log = value.value.dnstap;
+	CHECK(std::string(log.path) == "/etc/dnsblv6/queries");
+	CHECK_FALSE(log.is_socket);
+	CHECK(log.every == 100);
+	CHECK_FALSE(log.has_queries);
+	CHECK(log.has_responses);
+	REQUIRE(log.zone_count == 2);
+	CHECK(std::string(log.zones[0].text) == "a.example.");
+	CHECK(std::string(log.identity) == "me");
+	CHECK(std::string(log.version).find("dnsblv6d ") == 0);
+
+	parsed plain("dnstap:\n    socket: /run/s\n");
+	REQUIRE(plain.status == 0);
+	CHECK(plain.value.dnstap.is_socket);
+	CHECK(plain.value.dnstap.every == 1);
+	CHECK(plain.value.dnstap.has_queries);
+	CHECK(plain.value.dnstap.has_responses);
+
+	for (const char *bad : { "    file: a\n    socket: b\n", "    file: a\n    sample: 0\n",
+				 "    file: a\n    messages: all\n", "    zone: a..b\n" }) {
+		CAPTURE(bad);
+		parsed refused(std::string("dnstap:\n") + bad);
+		CHECK(refused.status == -EINVAL);
+	}
 }
 
 TEST_CASE("stores lie below chroot, and workers find them without it", "[server][settings]")

@@ -182,7 +182,7 @@ TEST_CASE("counters are named in their line", "[server][counters]")
 	counters_format_server(server, text);
 	CHECK_THAT(std::string(text),
 		   Catch::Matchers::StartsWith("queries=18446744073709551615 ") &&
-			   Catch::Matchers::EndsWith("notifies-failed=18446744073709551615"));
+			   Catch::Matchers::EndsWith("tapped-lost=18446744073709551615"));
 }
 
 TEST_CASE("a tally keeps what was counted under a name through generations", "[server][tally]")
