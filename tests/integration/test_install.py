@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import harness
 from harness import CLASSIC, ZONE
@@ -74,19 +75,24 @@ class Symbols(harness.Case):
 
 
 class Installed(Served):
+    @classmethod
+    def setUpClass(cls):
+        cls.root = tempfile.mkdtemp(prefix="dnsblv6-install-")
+        cls.addClassCleanup(shutil.rmtree, cls.root, ignore_errors=True)
+        output(harness.peer("meson"), "install", "-C", harness.BUILD, "--no-rebuild", "--quiet",
+               "--destdir", cls.root, "--tags", "devel,runtime,man")
+        found = [directory for directory, _, names in os.walk(cls.root)
+                 if "dnsblv6.pc" in names]
+        assert len(found) == 1, found
+        cls.pkg_config_dir = found[0]
+        cls.library_dir = os.path.dirname(found[0])
+
     def setUp(self):
         super().setUp()
-        self.root = self.path("root")
-        output(harness.peer("meson"), "install", "-C", harness.BUILD, "--no-rebuild", "--quiet",
-               "--destdir", self.root, "--tags", "devel,runtime,man")
-        found = [directory for directory, _, names in os.walk(self.root)
-                 if "dnsblv6.pc" in names]
-        self.assertEqual(len(found), 1, found)
-        self.environment = {**os.environ, "PKG_CONFIG_PATH": found[0],
+        self.environment = {**os.environ, "PKG_CONFIG_PATH": self.pkg_config_dir,
                             "PKG_CONFIG_SYSROOT_DIR": self.root,
-                            "LD_LIBRARY_PATH": os.path.dirname(found[0]),
+                            "LD_LIBRARY_PATH": self.library_dir,
                             "DNSBLV6_SERVERS": self.servers}
-        self.library_dir = os.path.dirname(found[0])
 
     def pkg_config(self, *words):
         return shlex.split(output(harness.peer("pkg-config"), *words, env=self.environment))
