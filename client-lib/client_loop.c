@@ -127,8 +127,7 @@ int dnsblv6_cancel(struct dnsblv6 *client, uint64_t id)
 		return -EINVAL;
 	client_enter(client);
 	struct call *call = take_ready(client, id);
-	/* Numbers are given by the engine to calls of dnsblv6_check() too, but told to nobody. */
-	if (call == NULL && engine_cancel(client->engine, id, &context) == DNSBLV6_OK) {
+	if (call == NULL && engine_cancel(client->engine, id, on_result, &context) == DNSBLV6_OK) {
 		call = context;
 		TAILQ_REMOVE(&client->open, call, link);
 	}

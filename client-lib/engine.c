@@ -135,11 +135,23 @@ static bool ask_daemon(struct part *part)
 	return fetch_daemon(engine->fetches, &target, left_ms / 2, &part->waiter) >= 0;
 }
 
+static bool has_probed_lately(const struct zone *zone)
+{
+	const struct asking *asking = zone->asking;
+
+	return cache_now_s(asking->cache) - zone->health.probed_s < asking->config->failure_ttl_s;
+}
+
 static void probe(struct part *part)
 {
 	struct zone *zone = part->zone;
 	bool is_ipv6 = !dnsblv6_addr_is_ipv4(part->request->addr);
 
+	/* It has just been asked all this, and more would not be answered either. */
+	if (zone->probe == NULL && is_ipv6 && zone->wants_ipv6 && has_probed_lately(zone)) {
+		give_up(part);
+		return;
+	}
 	part->is_prober = zone->probe == NULL;
 	/* One that is under way may not be about IPv6. */
 	part->has_probed = part->is_prober || !is_ipv6 || zone->wants_ipv6;
@@ -410,13 +422,13 @@ int engine_start(struct engine *engine, const struct dnsblv6_ip *ip, uint64_t en
 	return DNSBLV6_OK;
 }
 
-int engine_cancel(struct engine *engine, uint64_t id, void **ret_context)
+int engine_cancel(struct engine *engine, uint64_t id, engine_fn callback, void **ret_context)
 {
 	struct request *request;
 
 	LIST_FOREACH(request, bucket_of(engine, id), bucket)
 	{
-		if (request->id == id) {
+		if (request->id == id && request->callback == callback) {
 			if (ret_context != NULL)
 				*ret_context = request->context;
 			free_request(request);

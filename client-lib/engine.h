@@ -59,8 +59,11 @@ void engine_refresh(struct engine *engine, const struct dnsblv6_ip *ip, uint64_t
 int engine_start(struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
 		 int64_t now_ms, int64_t deadline_ms, engine_fn callback, void *context,
 		 uint64_t *ret_id);
-/* ret_context (may be NULL) is that of the callback which does not come. -ENOENT. */
-int engine_cancel(struct engine *engine, uint64_t id, void **ret_context);
+/*
+ * -ENOENT when there is no such request, or it has another callback: a number may be any.
+ * ret_context (may be NULL) is that of the callback which does not come.
+ */
+int engine_cancel(struct engine *engine, uint64_t id, engine_fn callback, void **ret_context);
 
 /* Probes every zone that is not being probed. */
 void engine_probe(struct engine *engine, int64_t now_ms);

@@ -16,6 +16,7 @@
 namespace test_clock
 {
 inline std::atomic<int64_t> ahead_s{ 0 };
+inline std::atomic<unsigned> wall_reads{ 0 }; // of a clock that somebody may set
 
 inline void pass(int64_t seconds)
 {
@@ -31,6 +32,7 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ret_now);
 __attribute__((weak)) int __wrap_clock_gettime(clockid_t id, struct timespec *ret_now)
 {
 	const int ret = __real_clock_gettime(id, ret_now);
+	test_clock::wall_reads += id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE;
 	if (id == CLOCK_MONOTONIC_COARSE)
 		ret_now->tv_sec += test_clock::ahead_s;
 	return ret;

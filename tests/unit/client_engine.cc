@@ -351,7 +351,8 @@ TEST_CASE("a fetch goes on when nobody waits, and the next one finds the answer"
 	client.dns.delay_ms = 50;
 	told late, cancelled;
 	client.ask("192.0.2.1", late, 10);
-	CHECK(engine_cancel(client.get(), client.ask("192.0.2.129", cancelled), nullptr) == 0);
+	CHECK(engine_cancel(client.get(), client.ask("192.0.2.129", cancelled), keep_result,
+			    nullptr) == 0);
 	client.pass(10);
 	CHECK(late.calls == 1);
 	CHECK(late.result.verdict == DNSBLV6_UNKNOWN);
@@ -394,11 +395,22 @@ TEST_CASE("there are no more requests than were allowed", "[client][engine]")
 	client.ask("192.0.2.2", second);
 	CHECK(engine_start(client.get(), &address, 0, 0, 1000, keep_result, &third, &id) ==
 	      -ENOBUFS);
-	CHECK(engine_cancel(client.get(), cancelled, nullptr) == 0);
-	CHECK(engine_cancel(client.get(), cancelled, nullptr) == -ENOENT);
+	CHECK(engine_cancel(client.get(), cancelled, nullptr, nullptr) == -ENOENT);
+	CHECK(engine_cancel(client.get(), cancelled, keep_result, nullptr) == 0);
+	CHECK(engine_cancel(client.get(), cancelled, keep_result, nullptr) == -ENOENT);
 	client.ask("192.0.2.3", third);
 	client.until_told(third);
 	CHECK(first.calls == 0);
+}
+
+TEST_CASE("steps of the wall clock are not seen, since it is never read", "[client][engine]")
+{
+	inquiry client;
+	add_lists(client);
+	test_clock::wall_reads = 0;
+	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+	CHECK(client.check("2001:db8::1").verdict == DNSBLV6_CLEAR);
+	CHECK(test_clock::wall_reads == 0);
 }
 
 TEST_CASE("what is cached is told by engine_process(), and not before", "[client][engine]")

@@ -253,6 +253,24 @@ TEST_CASE("negative answers without a SOA are none in a bitmap zone", "[client][
 	CHECK(client.check("198.51.100.1").verdict == DNSBLV6_UNKNOWN);
 }
 
+TEST_CASE("a list whose IPv6 test point fails is not probed by every IPv6 client",
+	  "[client][engine][health]")
+{
+	inquiry client;
+	add_classic(client);
+	client.check("192.0.2.1");
+	client.dns.trouble = world::SERVFAIL_IPV6;
+	CHECK(client.check("2001:db8::1").verdict == DNSBLV6_UNKNOWN);
+	CHECK(client.state() == DNSBLV6_ZONE_OK);
+	const size_t before = client.server().count();
+	CHECK(client.check("2001:db8::2").verdict == DNSBLV6_UNKNOWN);
+	CHECK(client.server().count() == before);
+	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+	client.dns.trouble = world::NONE;
+	test_clock::pass(11);
+	CHECK(client.check("2001:db8::2").verdict == DNSBLV6_CLEAR);
+}
+
 TEST_CASE("an IPv6 client is not believed to be listed by a list of the world",
 	  "[client][engine][health]")
 {

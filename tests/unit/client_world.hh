@@ -57,6 +57,7 @@ class world
 		HUGE_, // a reply of 60,000 bytes over UDP
 		TC,    // truncated over UDP, and no TCP
 		NO_SOA,
+		SERVFAIL_IPV6, // of a classic name
 	};
 	std::atomic<int> trouble{ NONE };
 	std::atomic<int> delay_ms{ 0 };
@@ -328,6 +329,10 @@ class world
 			return;
 		case SERVFAIL:
 			reply = query.empty(2);
+			break;
+		case SERVFAIL_IPV6:
+			if (query.name().size() > 64)
+				reply = query.empty(2);
 			break;
 		case REFUSED:
 			reply = query.empty(5);
