@@ -126,6 +126,12 @@ static void say_outcome(struct caller *caller, uint32_t id, enum cached_outcome 
 	say(caller, &reply);
 }
 
+/* The library's deadlines are whole milliseconds, so it may be one early. */
+static bool is_over(const struct dnsblv6_result *result, const struct question *question)
+{
+	return result->elapsed_us / 1000 + 1 >= question->timeout_ms;
+}
+
 static struct cached_reply make_reply(const struct question *question,
 				      const struct dnsblv6_result *result)
 {
@@ -137,7 +143,7 @@ static struct cached_reply make_reply(const struct question *question,
 		reply.is_stale = (result->zones_stale & bit) != 0;
 		reply.is_secure = (result->zones_secure & bit) != 0;
 		reply.ttl_s = result->ttl_s;
-	} else if (result->elapsed_us / 1000 >= question->timeout_ms) {
+	} else if (is_over(result, question)) {
 		reply.outcome = CACHED_LATE;
 	}
 	return reply;
