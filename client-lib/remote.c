@@ -442,6 +442,9 @@ static void receive(struct remote *remote, int64_t now_ms)
 			lose(remote, now_ms, EPROTO);
 		else
 			take_reply(remote, &reply);
+		/* The end of the connection, if it is there too, is for the next time. */
+		if (remote->sent_count == 0)
+			return;
 	}
 }
 
