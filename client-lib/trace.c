@@ -61,11 +61,12 @@ void trace_question(const struct zone *zone, const struct dnsblv6_labels *name, 
 /* The records of an answer, as a reader knows them. */
 static void format_values(const struct message_reply *reply, char *ret_text)
 {
+	char aaaa[INET6_ADDRSTRLEN];
 	size_t size = 0;
 
 	if (reply->aaaa_count > 0) {
-		memcpy(ret_text, "AAAA ", 5);
-		inet_ntop(AF_INET6, reply->aaaa, ret_text + 5, VALUE_MAX - 5);
+		inet_ntop(AF_INET6, reply->aaaa, aaaa, sizeof(aaaa));
+		snprintf(ret_text, VALUE_MAX, "AAAA %s", aaaa);
 		return;
 	}
 	snprintf(ret_text, VALUE_MAX, "%s", reply->a_count > 0 ? "A" : "TXT");

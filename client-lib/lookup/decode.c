@@ -115,7 +115,7 @@ int decode_words(const struct lookup *lookup, const char *block_text, const char
 	if (prefix.prefix_len < block.prefix_len)
 		return lookup_fail(EX_DATAERR, "\"%.60s\" is more than one block", block_text);
 	if (strchr(aaaa, ':') == NULL ||
-	    (ret = dnsblv6_addr_parse(aaaa, strlen(aaaa), &bits)) != DNSBLV6_OK)
+	    dnsblv6_addr_parse(aaaa, strlen(aaaa), &bits) != DNSBLV6_OK)
 		return lookup_fail(EX_DATAERR, "\"%.60s\" is no AAAA", aaaa);
 	dnsblv6_addr_to_bytes(bits, map.bytes);
 	print_block(lookup, NULL, block, &map);
