@@ -78,7 +78,7 @@ static void free_request(struct request *request)
 
 void engine_forget_requests(struct engine *engine)
 {
-	struct request_list *const lists[] = { &engine->open, &engine->done, &engine->delivering };
+	struct request_list *const lists[] = { &engine->open, &engine->done };
 	struct request *request;
 
 	for (unsigned i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
@@ -460,19 +460,18 @@ static void end_late(struct engine *engine, int64_t now_ms)
 
 static int deliver(struct engine *engine)
 {
+	uint64_t last_id = engine->last_id;
 	struct request *request;
 	int count = 0;
 
 	/* What callbacks start is for the next time, even if the cache answers it. */
-	TAILQ_CONCAT(&engine->delivering, &engine->done, link);
-	TAILQ_FOREACH(request, &engine->delivering, link)
-	{
-		request->list = &engine->delivering;
-	}
-	while ((request = TAILQ_FIRST(&engine->delivering)) != NULL) {
+	while ((request = TAILQ_FIRST(&engine->done)) != NULL && request->id <= last_id) {
 		struct dnsblv6_result result = request->result;
 		engine_fn callback = request->callback;
 		void *context = request->context;
+
+		TAILQ_REMOVE(&engine->done, request, link);
+		request->list = NULL;
 		verdict_finish(engine->asking.config, request->entries, &result);
 		result.elapsed_us = (uint32_t)((engine->asking.now_ms - request->began_ms) * 1000);
 		free_request(request);

@@ -99,7 +99,6 @@ static void init_lists(struct engine *engine)
 {
 	TAILQ_INIT(&engine->open);
 	TAILQ_INIT(&engine->done);
-	TAILQ_INIT(&engine->delivering);
 	for (unsigned i = 0; i < ENGINE_BUCKETS; i++)
 		LIST_INIT(engine->buckets + i);
 	engine->request_count = 0;

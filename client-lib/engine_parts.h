@@ -21,9 +21,8 @@ struct engine {
 	struct fetches *fetches;
 	int epoll_fd;
 	int wake_fd;
-	struct request_list open;	/* by deadline */
-	struct request_list done;	/* answered; the next engine_process() says so */
-	struct request_list delivering; /* in it */
+	struct request_list open; /* by deadline */
+	struct request_list done; /* answered; the next engine_process() says so */
 	struct request_bucket buckets[ENGINE_BUCKETS];
 	unsigned request_count;
 	uint64_t last_id;
