@@ -182,15 +182,22 @@ static int serve(struct service *service)
 	return EX_OK;
 }
 
+/* What the library says of options, or of the directory. */
+static int refuse_start(const struct setup *setup, int ret)
+{
+	log_error(context, "cache not opened, directory=%s (%s)", setup->directory,
+		  ret == -EINVAL ? dnsblv6_error(setup->client) : dnsblv6_strerror(ret));
+	if (ret == -EINVAL)
+		return EX_CONFIG;
+	return ret == -EACCES || ret == -EPERM ? EX_NOPERM : EX_UNAVAILABLE;
+}
+
 int service_run(const struct setup *setup)
 {
 	struct service service = { .setup = setup };
 	int ret = dnsblv6_start(setup->client);
-	if (ret != 0) {
-		log_error(context, "cache not opened, directory=%s (%s)", setup->directory,
-			  dnsblv6_error(setup->client));
-		return ret == -EACCES || ret == -EPERM ? EX_NOPERM : EX_UNAVAILABLE;
-	}
+	if (ret != 0)
+		return refuse_start(setup, ret);
 	ret = uv_loop_init(&service.loop);
 	if (ret != 0) {
 		log_error(context, "loop not started (%s)", uv_strerror(ret));
