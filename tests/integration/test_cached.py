@@ -24,7 +24,7 @@ import struct
 import subprocess
 
 import harness
-from harness import (BUILD, DEADLINE_S, EX_CONFIG, IS_SANITIZED, ZONE, Case, Process,
+from harness import (BUILD, CLASSIC, DEADLINE_S, EX_CONFIG, IS_SANITIZED, ZONE, Case, Process,
                      sanitizer_reports, wait_for)
 from resolvers import start_unbound
 
@@ -69,19 +69,19 @@ class CachedCase(Case):
                 rows.append((str(ipaddress.ip_address(block + host)), int(is_listed)))
         return rows
 
-    def serve_list(self, rows, **how):
+    def serve_list(self, rows, *options):
         listed = "\n".join(address for address, is_listed in rows if is_listed)
-        self.build(self.path("bl6.mdb"), self.write("list", listed + "\n192.0.2.1\n"), **how)
+        self.build(self.path("bl6.mdb"), *options, self.write("list", listed + "\n192.0.2.1\n"))
         self.server = self.serve(server_lines=[f"control: {self.path('ctl')}"])
         return self.server
 
-    def questions(self):
+    def questions(self, zone=ZONE):
         """How many the server has had about the zone."""
         result = subprocess.run([harness.program("dnsblv6ctl"), "--socket", self.path("ctl"),
                                  "stats"], capture_output=True, text=True, check=True, timeout=100)
         rows = [line.split("\t") for line in result.stdout.splitlines()]
         return sum(int(value) for name, counter, value in rows
-                   if name == ZONE and counter == "queries")
+                   if name == zone and counter == "queries")
 
     # ---- the daemon ----
 
@@ -197,6 +197,58 @@ class OneQuestion(CachedCase):
         before = self.zone_queries(daemon)
         self.assert_right(self.run_clients(rows, resolver, PROCESSES), rows)
         self.assertEqual(self.zone_queries(daemon) - before, 100)
+
+    def test_ipv6_clients(self):
+        """A block is a /57: 128 networks of 2^64 addresses."""
+        network = ipaddress.ip_network("2a00:1:2:80::/57")
+        rows = [(str(network[(host << 64) + 1]), int(host % 3 == 0)) for host in range(128)]
+        server = self.serve_list([(address + "/64", is_listed) for address, is_listed in [
+            (address.replace("::1", "::"), is_listed) for address, is_listed in rows]])
+        daemon = self.start_cached(self.config(server.address))
+        self.warm_up(daemon, server.address)
+        # The test points of IPv6 are looked at when it is first asked.
+        self.run_clients([("2a00:1:3::1", 0)], server.address, 1)
+        before = self.questions()
+        self.assert_right(self.run_clients(rows, server.address, 32), rows)
+        self.assertEqual(self.questions() - before, 1)
+
+    def test_a_classic_zone_has_one_question_for_each_address_and_filters_are_the_clients(self):
+        name = CLASSIC.rstrip(".")
+        rows = self.make_list(2)
+        server = self.serve_list(rows)
+        daemon = self.start_cached(self.config(server.address, zones=(NAME, name)))
+        self.wait_until_probed(daemon)
+        self.wait_until_probed(daemon, name)
+        before = self.questions(CLASSIC)
+        seen = self.run_clients(rows * 4, server.address, 16, [f"zones={name}"])
+        self.assert_right(seen, rows * 4)
+        self.assertEqual(self.questions(CLASSIC) - before, len(rows))
+
+        seen = self.run_clients(rows, server.address, 4, [f"zones={name}=127.0.0.2"])
+        self.assert_right(seen, rows)
+        unlisted = [(address, 0) for address, _ in rows]
+        seen = self.run_clients(unlisted, server.address, 4, [f"zones={name}=127.0.0.[3..9]"])
+        self.assert_right(seen, unlisted)
+        self.assertEqual(seen["queries"], 0)
+        self.assertEqual(self.questions(CLASSIC) - before, len(rows))
+
+    def test_what_is_proven_about_a_range_is_for_all(self):
+        """A signed zone: one answer that nothing is there is good for all that is not."""
+        key = self.path("bl6.pem")
+        self.run_zone("keygen", "--zone", ZONE, "--key", key)
+        anchor = self.run_zone("ds", "--zone", ZONE, "--key", key).out.splitlines()[0]
+        server = self.serve_list([("93.184.216.34", 1)], "--key", key)
+        resolver = start_unbound(self, [server], [anchor])
+        daemon = self.start_cached(self.config(resolver))
+        self.warm_up(daemon, resolver)
+        self.run_clients([("40.0.0.1", 0)], resolver, 1)
+        before = self.zone_queries(daemon)
+        rows = [(f"{first}.{second}.0.1", 0) for first in range(32, 90)
+                for second in range(0, 256, 8)]
+        seen = self.run_clients(rows, resolver, 16)
+        self.assert_right(seen, rows)
+        self.assertEqual(seen["cached"], len(rows))
+        self.assertEqual(self.zone_queries(daemon), before)
 
     def zone_queries(self, daemon):
         count = len(re.findall("zone, state=", daemon.log()))
@@ -576,6 +628,21 @@ class Life(CachedCase):
         with open(path, encoding="ascii") as file:
             self.assertEqual(file.read(), "mine")
 
+    def test_a_full_disk_is_told_at_the_start(self):
+        if os.geteuid() != 0 or harness.shutil.which("unshare") is None:
+            self.skipTest("only root mounts a small disk")
+        os.mkdir(self.directory_of_cache)
+        config = self.config(self.server.address)
+        script = f'mount -t tmpfs -o size=1m none "{self.directory_of_cache}" && exec "$@"'
+        result = subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh",
+                                 harness.program("dnsblv6-cached"), "--config", config],
+                                capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+        if "mount:" in result.stderr:
+            self.skipTest(f"no mount here: {result.stderr.strip()}")
+        self.assertEqual(result.returncode, EX_UNAVAILABLE, result.stderr)
+        self.assertRegex(result.stderr, r"^error: \[dnsblv6-cached\] cache not opened, "
+                         r"directory=.* \(No space left on device\)\n$")
+
     def test_a_directory_that_cannot_be_made(self):
         self.directory_of_cache = self.path("not/there")
         result = self.run_cached("--config", self.config(self.server.address))
@@ -596,6 +663,12 @@ class Life(CachedCase):
         self.assertEqual(manager.recv(100), b"STOPPING=1")
         self.assertFalse(os.path.exists(os.path.join(self.directory_of_cache, "socket")))
         self.assertTrue(os.path.exists(os.path.join(self.directory_of_cache, "cache")))
+
+    def test_options_that_do_not_go_together(self):
+        config = self.config(self.server.address, library=["min-ttl: 60s", "max-ttl: 30s"])
+        result = self.run_cached("--config", config)
+        self.assertEqual(result.returncode, EX_CONFIG)
+        self.assertRegex(result.stderr, r'cache not opened, .* \(max-ttl "30": below min-ttl, 60\)')
 
     def test_a_hangup_is_no_end(self):
         daemon = self.start_cached(self.config(self.server.address))
