@@ -233,37 +233,42 @@ static int compare_times(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* One loop for each way to look, so that it is compiled into the loop as into a caller. */
-#define MEASURE_ONE(name, cache, way, is_alone)                                                    \
-	do {                                                                                       \
-		static double times[BATCHES];                                                      \
-		unsigned at = 0;                                                                   \
-		unsigned unknown = 0;                                                              \
-		for (unsigned batch = 0; batch < BATCHES; batch++) {                               \
-			double begin = clock_ns(CLOCK_MONOTONIC);                                  \
-			for (unsigned i = 0; i < BATCH; i++) {                                     \
-				int said = way(cache, row[at]);                                    \
-				unknown += said < 0;                                               \
-				at = (at + 1 + (is_alone ? said & 1 : 0)) % ROW;                   \
-			}                                                                          \
-			times[batch] = (clock_ns(CLOCK_MONOTONIC) - begin) / BATCH;                \
-		}                                                                                  \
-		if (unknown > 0)                                                                   \
-			fail_unknown(name, unknown);                                               \
-		qsort(times, BATCHES, sizeof(times[0]), compare_times);                            \
-		printf("%s\t%.2f\n", name, times[BATCHES / 2]);                                    \
-	} while (0)
-
-#define MEASURE(name, cache, way)                                                                  \
-	do {                                                                                       \
-		MEASURE_ONE(name, cache, way, false);                                              \
-		MEASURE_ONE(name "_alone", cache, way, true);                                      \
-	} while (0)
-
 static void fail_unknown(const char *name, unsigned count)
 {
 	fprintf(stderr, "peek: %s: %u addresses without an answer\n", name, count);
 	exit(EX_SOFTWARE);
+}
+
+typedef int (*look_fn)(const struct cache *cache, const uint8_t *bytes);
+
+/* Inlined for each way to look, so that it is compiled into the loop as into a caller. */
+static inline __attribute__((always_inline)) void
+measure_one(const char *name, const struct cache *cache, look_fn way, bool is_alone)
+{
+	static double times[BATCHES];
+	unsigned at = 0;
+	unsigned unknown = 0;
+
+	for (unsigned batch = 0; batch < BATCHES; batch++) {
+		double begin = clock_ns(CLOCK_MONOTONIC);
+		for (unsigned i = 0; i < BATCH; i++) {
+			int said = way(cache, row[at]);
+			unknown += said < 0;
+			at = (at + 1 + (is_alone ? (unsigned)said & 1 : 0)) % ROW;
+		}
+		times[batch] = (clock_ns(CLOCK_MONOTONIC) - begin) / BATCH;
+	}
+	if (unknown > 0)
+		fail_unknown(name, unknown);
+	qsort(times, BATCHES, sizeof(times[0]), compare_times);
+	printf("%s%s\t%.2f\n", name, is_alone ? "_alone" : "", times[BATCHES / 2]);
+}
+
+static inline __attribute__((always_inline)) void measure(const char *name,
+							  const struct cache *cache, look_fn way)
+{
+	measure_one(name, cache, way, false);
+	measure_one(name, cache, way, true);
 }
 
 static void run_look(uint64_t slots)
@@ -279,21 +284,21 @@ static void run_look(uint64_t slots)
 	copied_slots = slots;
 
 	fill_cache(cache, 1);
-	MEASURE("clock", cache, look_clock);
-	MEASURE("copy", cache, look_copy);
-	MEASURE("hit", cache, look);
+	measure("clock", cache, look_clock);
+	measure("copy", cache, look_copy);
+	measure("hit", cache, look);
 	cache_free(cache);
 	cache = make_cache(slots);
 	fill_cache(cache, ZONES);
-	MEASURE("eight", cache, look_eight);
+	measure("eight", cache, look_eight);
 	cache_free(cache);
 	munmap(memory, slots * CACHE_SLOT_SIZE);
 
 	fill_cache(make_handle(slots, 1), 1);
-	MEASURE("peek", NULL, look_handle);
+	measure("peek", NULL, look_handle);
 	dnsblv6_free(handle);
 	fill_cache(make_handle(slots, ZONES), ZONES);
-	MEASURE("peek_eight", NULL, look_handle);
+	measure("peek_eight", NULL, look_handle);
 	dnsblv6_free(handle);
 }
 
@@ -349,8 +354,8 @@ static void run_ranges(uint64_t slots)
 			set_row(used++, ipv4);
 	}
 	printf("proven\t%.4f\n", (double)ROW / asked);
-	MEASURE("range", cache, look_ranges);
-	MEASURE("peek_range", NULL, look_handle);
+	measure("range", cache, look_ranges);
+	measure("peek_range", NULL, look_handle);
 	dnsblv6_free(handle);
 }
 
