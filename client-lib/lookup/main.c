@@ -18,6 +18,7 @@
 #include "client-lib/lookup/verdicts.h"
 
 #define TIMEOUT_DEFAULT_MS 5000
+#define HEALTH_DEFAULT_MS  10000 /* a zone is called unreachable after 5 s of silence */
 #define TIMEOUT_MAX_S	   3600
 #define SERVERS_SIZE	   1024
 
@@ -286,6 +287,9 @@ static int run(struct command *command, char *const *operands, int count)
 	if (command->mode == MODE_HEALTH && count > 0)
 		return lookup_fail(EX_USAGE, "unexpected word '%s'" TRY_HELP, operands[0]);
 
+	if (lookup->timeout_ms == 0)
+		lookup->timeout_ms =
+			command->mode == MODE_HEALTH ? HEALTH_DEFAULT_MS : TIMEOUT_DEFAULT_MS;
 	int status = start(lookup);
 	if (status != 0)
 		return status;
@@ -305,7 +309,6 @@ int main(int argc, char **argv)
 {
 	static struct command command; /* its buffers are large for a stack */
 
-	command.lookup.timeout_ms = TIMEOUT_DEFAULT_MS;
 	command.lookup.is_terminal = isatty(STDOUT_FILENO) == 1;
 	int ret = dnsblv6_new(&command.lookup.client);
 	if (ret < 0)

@@ -280,6 +280,12 @@ class Explained(Lookup):
         told = self.lookup("--stats", "192.0.2.66").stderr
         self.assertTrue(re.fullmatch(r"([a-z-]+\t\d+\n)+", told), told)
 
+    def test_without_a_resolver_no_zone_is_reachable(self):
+        result = self.run_program(
+            [harness.program("dnsblv6-lookup"), "--zones", NAME, "--zone-health", "--server",
+             f"{self.host}@{self.free_port()}", "--timeout", "60"], expect=1)
+        self.assertEqual(result.stdout.split("\t")[:2], [NAME, "unreachable"])
+
     def test_a_zone_that_is_not_there_is_not_well(self):
         rows = self.rows("--zone-health", "--timeout", "3", zones=f"{NAME} nowhere.{NAME}",
                          expect=1)
