@@ -3,12 +3,13 @@
 /*
  * cached_clients - many processes that ask dnsblv6-cached at once, for test_cached.py.
  *
- *     cached_clients PROCESSES TIMEOUT-MS PASSES KEY=VALUE ... < ADDRESSES
+ *     cached_clients [inherit] PROCESSES TIMEOUT-MS PASSES KEY=VALUE ... < ADDRESSES
  *
  * Each line of ADDRESSES is an address and 1 or 0: is it listed? The processes share them as
  * a dealer does cards, so that neighbours are asked about by different processes at
- * the same time. Each makes its handle, with options KEY=VALUE, after the fork; all begin
- * when the last is ready. PASSES is how often each goes over its share; SIGTERM ends them early.
+ * the same time. Each makes its handle, with options KEY=VALUE, after the fork, or they
+ * all inherit one that was in use before; all begin when the last is ready. PASSES is how often
+ * each goes over its share; SIGTERM ends them early.
  *
  * The first line of output has the processes' numbers. The last says what was seen:
  * wrong verdicts, calls later than LATE_MS behind their timeout, questions to DNS
@@ -56,6 +57,7 @@ struct run {
 	int timeout_ms;
 	unsigned passes;
 	char **options;
+	struct dnsblv6 *inherited; /* NULL: each has its own */
 	struct address *addresses;
 	size_t address_count;
 };
@@ -136,7 +138,8 @@ __attribute__((noreturn)) static void ask(const struct run *run, unsigned proces
 					  int start_fd)
 {
 	char byte = 0;
-	struct dnsblv6 *client = make_handle(run->options);
+	struct dnsblv6 *client =
+		run->inherited != NULL ? run->inherited : make_handle(run->options);
 	if (client == NULL || write(ready_fd, &byte, 1) != 1)
 		_exit(EX_CONFIG);
 	/* Ends when the parent closes the other end. */
@@ -217,29 +220,45 @@ static int finish(const struct run *run, const pid_t *pids)
 	return failed == 0 ? EX_OK : EX_SOFTWARE;
 }
 
+/* With the first address checked: a connection is open when the process is forked. */
+static struct dnsblv6 *make_inherited(const struct run *run)
+{
+	struct dnsblv6_result result;
+	struct dnsblv6 *client = make_handle(run->options);
+	if (client == NULL ||
+	    dnsblv6_check(client, &run->addresses[0].ip, run->timeout_ms, &result) != 0)
+		exit(EX_CONFIG);
+	return client;
+}
+
 int main(int argc, char **argv)
 {
 	static pid_t pids[PROCESSES_MAX];
-	if (argc < 5 || atol(argv[1]) < 1 || atol(argv[1]) > PROCESSES_MAX) {
-		fprintf(stderr,
-			"usage: cached_clients PROCESSES TIMEOUT-MS PASSES KEY=VALUE ...\n");
+	static struct address addresses[ADDRESSES_MAX];
+	bool is_inherited = argc > 1 && strcmp(argv[1], "inherit") == 0;
+	char **words = argv + 1 + is_inherited;
+	if (argc - is_inherited < 5 || atol(words[0]) < 1 || atol(words[0]) > PROCESSES_MAX) {
+		fprintf(stderr, "usage: cached_clients [inherit] PROCESSES TIMEOUT-MS PASSES "
+				"KEY=VALUE ...\n");
 		return EX_USAGE;
 	}
-	struct run run = { .process_count = (unsigned)atol(argv[1]),
-			   .timeout_ms = (int)atol(argv[2]),
-			   .passes = (unsigned)atol(argv[3]),
-			   .options = argv + 4,
-			   .addresses = calloc(ADDRESSES_MAX, sizeof(struct address)) };
+	struct run run = { .process_count = (unsigned)atol(words[0]),
+			   .timeout_ms = (int)atol(words[1]),
+			   .passes = (unsigned)atol(words[2]),
+			   .options = words + 3,
+			   .addresses = addresses };
 	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);
-	if (run.addresses == NULL || board == MAP_FAILED)
+	if (board == MAP_FAILED)
 		return EX_OSERR;
 	run.address_count = read_addresses(run.addresses);
+	if (is_inherited)
+		run.inherited = make_inherited(&run);
 	struct sigaction action = { .sa_handler = end_on_signal };
 	sigaction(SIGTERM, &action, NULL);
 	int status = start(&run, pids);
 	if (status == EX_OK)
 		status = finish(&run, pids);
-	free(run.addresses);
+	dnsblv6_free(run.inherited);
 	return status;
 }

@@ -120,16 +120,17 @@ class CachedCase(Case):
 
     # ---- the clients ----
 
-    def clients_command(self, resolver, processes, passes, options, timeout_ms):
-        return [CLIENTS, str(processes), str(timeout_ms), str(passes), f"zones={NAME}",
-                f"servers={resolver[0]}@{resolver[1]}", f"shared={self.directory_of_cache}",
-                "cache-size=64K", *options]
+    def clients_command(self, resolver, processes, passes, options, timeout_ms, inherit=False):
+        return [CLIENTS, *(["inherit"] if inherit else []), str(processes), str(timeout_ms),
+                str(passes), f"zones={NAME}", f"servers={resolver[0]}@{resolver[1]}",
+                f"shared={self.directory_of_cache}", "cache-size=64K", *options]
 
-    def run_clients(self, rows, resolver, processes=4, options=(), timeout_ms=TIMEOUT_MS, **how):
+    def run_clients(self, rows, resolver, processes=4, options=(), timeout_ms=TIMEOUT_MS,
+                    inherit=False, **how):
         """Until all have checked all; what they saw."""
         text = "".join(f"{address} {is_listed}\n" for address, is_listed in rows)
-        result = subprocess.run(self.clients_command(resolver, processes, 1, options, timeout_ms),
-                                input=text, capture_output=True, text=True, check=False,
+        command = self.clients_command(resolver, processes, 1, options, timeout_ms, inherit)
+        result = subprocess.run(command, input=text, capture_output=True, text=True, check=False,
                                 timeout=600, **how)
         self.assertEqual(sanitizer_reports(result.stderr), [])
         self.assertEqual(result.returncode, 0, result.stdout[-2000:] + result.stderr[-4000:])
@@ -165,6 +166,17 @@ class OneQuestion(CachedCase):
         self.assert_right(seen, rows)
         self.assertEqual(self.questions() - before, blocks)
         print(f"processes={PROCESSES} addresses={len(rows)} questions={blocks}")
+
+    def test_children_that_inherit_a_handle_cause_no_more(self):
+        rows = self.make_list(100)
+        server = self.serve_list(rows)
+        daemon = self.start_cached(self.config(server.address))
+        self.warm_up(daemon, server.address)
+        before = self.questions()
+        seen = self.run_clients(rows, server.address, min(PROCESSES, 50), inherit=True)
+        self.assert_right(seen, rows)
+        self.assertEqual(seen["queries"], 0)
+        self.assertEqual(self.questions() - before, 100)
 
     def test_a_block_is_asked_again_when_its_ttl_is_over_and_not_before(self):
         rows = [("192.0.2.1", 1)] * 64
