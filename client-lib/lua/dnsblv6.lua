@@ -16,8 +16,8 @@ that has called submit() must be ended with client:close().
 
 In rspamd make the client when the configuration is loaded: the workers then share
 its cache. peek() never waits and is all that most messages need. check() stops the worker
-while it waits, so give it little time, or let submit() ask for what peek() does not
-know, and process() in a timer call back.
+while it waits, so give it little time; or let submit() ask for what peek() does not
+know, and call process() every now and then, in a periodic callback.
 
 The library is looked for as libdnsblv6.so.0, or where the environment variable
 DNSBLV6_LIBRARY says.
