@@ -53,6 +53,7 @@ struct callers {
 	uv_timer_t pause;
 	TAILQ_HEAD(caller_list, caller) list; /* who has been silent longest first */
 	unsigned count;
+	bool is_short; /* of descriptors, and it was said */
 	uint64_t counters[CALLERS_COUNTER_COUNT];
 };
 
@@ -289,12 +290,15 @@ static void listener_on_readable(uv_poll_t *poll, int status, int events)
 	for (unsigned i = 0; i < ACCEPT_MAX; i++) {
 		int fd = accept4(callers->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0) {
+			callers->is_short = false;
 			take_caller(callers, fd);
 			continue;
 		}
 		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 			return;
-		log_warning(context, "no client is taken for a second (%s)", strerror(errno));
+		if (!callers->is_short)
+			log_warning(context, "clients have to wait (%s)", strerror(errno));
+		callers->is_short = true;
 		uv_poll_stop(&callers->poll);
 		uv_timer_start(&callers->pause, pause_on_timer, PAUSE_MS, 0);
 		return;

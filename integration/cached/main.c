@@ -20,6 +20,9 @@
 
 static const char context[] = "dnsblv6-cached";
 
+/* Sockets of the library's resolver, 512 at most, and some files. */
+#define OWN_DESCRIPTORS 544
+
 enum { ROW_CONFIG, ROW_CHECK };
 
 static const struct options_row rows[] = {
@@ -108,19 +111,29 @@ static int drop_privileges(const struct setup *setup)
 	return EX_OK;
 }
 
-/* A descriptor for each client and question; the soft limit is often 1024. */
-static void raise_file_limit(void)
+/*
+ * A descriptor for each client and question; the soft limit is often 1024. Clients get what
+ * the library does not need, so that they cannot keep it from asking.
+ */
+static void share_descriptors(struct setup *setup)
 {
 	struct rlimit limit;
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
 		return;
 	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
+	if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+		return;
+	rlim_t left = limit.rlim_cur > OWN_DESCRIPTORS ? limit.rlim_cur - OWN_DESCRIPTORS : 1;
+	if (setup->clients_max <= left)
+		return;
+	setup->clients_max = (unsigned)left;
+	log_warning(context, "fewer clients than configured, clients=%u descriptors=%llu",
+		    setup->clients_max, (unsigned long long)limit.rlim_cur);
 }
 
-static int run(const struct setup *setup)
+static int run(struct setup *setup)
 {
-	raise_file_limit();
+	share_descriptors(setup);
 	dnsblv6_set_log(setup->client, log_on_line, NULL);
 	int status = make_directory(setup);
 	if (status == EX_OK)

@@ -195,6 +195,8 @@ static int refuse_start(const struct setup *setup, int ret)
 int service_run(const struct setup *setup)
 {
 	struct service service = { .setup = setup };
+	/* Of a log whose reader has ended. */
+	signal(SIGPIPE, SIG_IGN);
 	int ret = dnsblv6_start(setup->client);
 	if (ret != 0)
 		return refuse_start(setup, ret);

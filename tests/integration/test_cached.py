@@ -17,6 +17,7 @@ import ipaddress
 import os
 import random
 import re
+import resource
 import signal
 import socket
 import stat
@@ -565,6 +566,18 @@ class Socket(CachedCase):
 
         wait_for(is_cut, "the daemon to hang up")
         self.assert_works()
+
+    def test_clients_do_not_get_the_descriptors_that_dns_needs(self):
+        self.daemon = self.start_cached(
+            self.config(self.server.address),
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (600, 600)))
+        self.assertIn("fewer clients than configured, clients=56 descriptors=600\n",
+                      self.daemon.log())
+        self.wait_until_probed(self.daemon)
+        clients = [self.connect() for _ in range(60)]
+        for index, client in enumerate(clients[-56:]):
+            client.send(request(index, f"203.0.{index}.1"))
+            self.assertEqual(self.receive(client)[:3], (index, ANSWERED, 0))
 
     def test_clients_that_leave_in_the_middle(self):
         self.start_small()
