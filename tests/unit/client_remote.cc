@@ -2,6 +2,7 @@
 // The client's end, with a daemon played by the test; time is what the test says.
 #include "client-lib/remote.h"
 #include "tests/lib/child.hh"
+#include "tests/lib/fault.hh"
 #include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>
@@ -625,6 +626,44 @@ TEST_CASE("names and times that no daemon could take are refused", "[client][rem
 	CHECK(taken.status == -EINVAL);
 	CHECK_FALSE(both.daemon.read().has_value());
 	CHECK(both.asker.stats().lost == 0);
+}
+
+TEST_CASE("without memory a client is not made and a question not asked, and the next one is",
+	  "[client][remote]")
+{
+	tmpdir directory;
+	fake_daemon daemon(directory.path());
+	remote *made = nullptr;
+	unsigned failures = 0;
+	for (unsigned n = 1;; n++) {
+		fault::fail_at(n);
+		const int ret = remote_new(directory.path().c_str(), &made);
+		if (!fault::end()) {
+			REQUIRE(ret == 0);
+			break;
+		}
+		failures++;
+		CHECK(ret == -ENOMEM);
+		CHECK(made == nullptr);
+	}
+	outcome taken;
+	uint64_t id = 0;
+	for (unsigned n = 1;; n++) {
+		fault::fail_at(n);
+		const int ret = remote_ask(made, ZONE, ADDR, 0, 1000, take, &taken, &id);
+		if (!fault::end()) {
+			REQUIRE(ret == 0);
+			break;
+		}
+		failures++;
+		CHECK(ret == -ENOMEM);
+	}
+	CHECK(failures >= 2);
+	daemon.accept_client();
+	CHECK(daemon.read().has_value());
+	CHECK_FALSE(daemon.read().has_value());
+	remote_free(made);
+	CHECK(taken.calls == 0);
 }
 
 TEST_CASE("a directory whose name is too long for a socket is refused", "[client][remote]")
