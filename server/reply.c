@@ -101,13 +101,45 @@ static bool has_rdata(const knot_rdataset_t *rrs, const uint8_t *rdata, size_t s
 	return false;
 }
 
+/* Bytes of one part of RDATA that begins at, before end; negative when it is malformed. */
+static int part_size(int part, const uint8_t *at, const uint8_t *end)
+{
+	switch (part) {
+	case KNOT_RDATA_WF_COMPRESSIBLE_DNAME:
+	case KNOT_RDATA_WF_DECOMPRESSIBLE_DNAME:
+	case KNOT_RDATA_WF_FIXED_DNAME:
+		return at < end ? knot_dname_wire_check(at, end, NULL) : -1;
+	case KNOT_RDATA_WF_NAPTR_HEADER:
+		return knot_naptr_header_size(at, end);
+	case KNOT_RDATA_WF_REMAINDER:
+		return (int)(end - at);
+	default:
+		return part <= end - at ? part : -1;
+	}
+}
+
+/* libknot reads RDATA that it writes, and trusts names in it to have an end. */
+static bool is_whole(uint16_t type, const uint8_t *rdata, size_t size)
+{
+	const knot_rdata_descriptor_t *descriptor = knot_get_rdata_descriptor(type);
+	const uint8_t *at = rdata;
+	for (size_t i = 0; descriptor->block_types[i] != KNOT_RDATA_WF_END; i++) {
+		int part = part_size(descriptor->block_types[i], at, rdata + size);
+		if (part < 0)
+			return false;
+		at += part;
+	}
+	return at == rdata + size;
+}
+
 void reply_rrset_add(struct reply *reply, const uint8_t *rdata, size_t size)
 {
 	knot_rdataset_t *rrs = &reply->rrset.rrs;
 	if (reply->is_broken || has_rdata(rrs, rdata, size))
 		return;
 	size_t room = ARENA_SIZE - reply->arena.used;
-	if (size > UINT16_MAX || knot_rdata_size((uint16_t)size) > room) {
+	if (size > UINT16_MAX || knot_rdata_size((uint16_t)size) > room ||
+	    !is_whole(reply->rrset.type, rdata, size)) {
 		reply->is_broken = true;
 		return;
 	}

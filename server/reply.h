@@ -89,7 +89,10 @@ void reply_rrset_begin(struct reply *reply, uint16_t type, uint32_t ttl);
 void reply_rrset_begin_at(struct reply *reply, const uint8_t *owner, uint16_t type, uint32_t ttl);
 /* The RRSIGs of the RRset just put: its owner, TTL and is_optional. */
 void reply_rrset_begin_rrsig(struct reply *reply);
-/* Does nothing when the RRset has these bytes already: RFC 2181 section 5. */
+/*
+ * Does nothing when the RRset has these bytes already: RFC 2181 section 5. The reply is
+ * broken when they are not what RDATA of the type is made of.
+ */
 void reply_rrset_add(struct reply *reply, const uint8_t *rdata, size_t size);
 /* An empty RRset is not put. True when it now is in the response. */
 bool reply_rrset_put(struct reply *reply);
