@@ -464,7 +464,11 @@ static int deliver(struct engine *engine)
 	struct request *request;
 	int count = 0;
 
-	/* What callbacks start is for the next time, even if the cache answers it. */
+	/*
+	 * What callbacks start is for the next time, even if the cache answers it. The analyser
+	 * does not see that TAILQ_REMOVE() changes what is first.
+	 */
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 	while ((request = TAILQ_FIRST(&engine->done)) != NULL && request->id <= last_id) {
 		struct dnsblv6_result result = request->result;
 		engine_fn callback = request->callback;

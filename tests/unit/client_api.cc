@@ -49,6 +49,7 @@ struct handle {
 				16, { 5, 'b', 'a', 'd', '\n', '!' });
 		}
 		set("zones", "bl6.example");
+		set("attempt-timeout", "30s"); // a busy machine is no reason to ask twice
 		dnsblv6_set_log(client, keep_line, this);
 	}
 	~handle()
