@@ -55,7 +55,10 @@ struct zone {
 	bool has_metadata;
 	struct dnsblv6_labels classic; /* with has_metadata; empty: none */
 	char reason[DNSBLV6_METADATA_VALUE_MAX + 1];
-	struct probe *probe;	  /* NULL: none runs */
+	struct probe *probe;	   /* NULL: none runs */
+	struct health_probe found; /* by the last whole probe */
+	bool has_found;
+	uint32_t found_s;	  /* when */
 	uint32_t probe_questions; /* of the last one */
 	bool wants_ipv6;	  /* somebody asked about an IPv6 address */
 	uint64_t asked, failures;

@@ -227,7 +227,7 @@ void config_init(struct config *config)
 		.failure_ttl_s = 10,
 		.max_stale_s = 3 * HOUR,
 		.prefetch_percent = 10,
-		.probe_interval_s = 15 * MINUTE,
+		.probe_interval_s = 60 * MINUTE,
 		.max_requests = 4096,
 		.attempt_timeout_ms = 500,
 		.use_ranges = true,

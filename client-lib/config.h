@@ -33,7 +33,7 @@
  *     failure-ttl       5 s to 30 s; 10 s
  *     max-stale         0 to 7 d; 3 h
  *     prefetch          0 to 90 (%); 10
- *     probe-interval    0, or 1 m to 7 d; 15 m
+ *     probe-interval    0, or 1 m to 7 d; 1 h
  *     max-requests      1 to 65536; 4096
  *     attempt-timeout   20 ms to 30 s; 500 ms
  *     mixed-case        yes, no; no

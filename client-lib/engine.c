@@ -512,8 +512,10 @@ int64_t engine_next_ms(const struct engine *engine)
 void engine_probe(struct engine *engine, int64_t now_ms)
 {
 	engine->asking.now_ms = now_ms;
-	for (unsigned i = 0; i < engine->asking.config->zone_count; i++)
+	for (unsigned i = 0; i < engine->asking.config->zone_count; i++) {
+		engine->asking.zones[i].has_found = false; /* all of it */
 		probe_start(engine->asking.zones + i, false, NULL);
+	}
 }
 
 bool engine_is_probing(const struct engine *engine)

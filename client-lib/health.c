@@ -153,6 +153,7 @@ uint64_t health_probed(struct health *health, const struct config *config, uint6
 
 	health->failures = 0;
 	health->probed_s = now_s;
+	health->is_suspect = false;
 	/* A probe that nobody answered says nothing about how the zone is to be asked. */
 	if (probe->mode != HEALTH_UNKNOWN) {
 		parts.mode = probe->mode;
@@ -178,9 +179,10 @@ uint64_t health_answered(struct health *health, uint64_t word, uint32_t now_s)
 }
 
 /* A failure that a probe can explain. Not more often than failures are remembered. */
-static void suspect(const struct health *health, const struct config *config,
-		    struct health_word *parts, uint32_t now_s)
+static void suspect(struct health *health, const struct config *config, struct health_word *parts,
+		    uint32_t now_s)
 {
+	health->is_suspect = true;
 	if (parts->due_s > now_s && now_s - health->probed_s >= config->failure_ttl_s)
 		parts->due_s = now_s;
 }

@@ -93,9 +93,16 @@ struct health {
 	uint32_t first_failure_s; /* of them */
 	uint32_t pause_s;	  /* until the next probe of a sick zone */
 	uint32_t probed_s;	  /* when the last probe ended */
+	bool is_suspect;	  /* answers were odd since then: all is to be looked at */
 };
 
 /* ---- probes ---- */
+
+/*
+ * Of a zone that is well, all is looked at once a day; in between, one that must be listed and
+ * one that must not. A client that asks little would else probe more than it asks.
+ */
+#define HEALTH_WHOLE_S 86400
 
 enum health_point {
 	HEALTH_LISTED, /* 127.0.0.2 */

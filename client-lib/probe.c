@@ -31,6 +31,7 @@ struct probe {
 	struct zone *zone;
 	unsigned pending;
 	bool wants_ipv6;
+	bool is_brief; /* only what is listed and what is not: the rest was found lately */
 	struct health_probe found;
 	struct question questions[QUESTIONS_MAX];
 	unsigned question_count;
@@ -118,6 +119,8 @@ static void ask_bitmap_points(struct probe *probe)
 	const struct zone *zone = probe->zone;
 
 	ask_block(probe, SUBJECT_BLOCK, HEALTH_LISTED, dnsblv6_testpoint_get(0)->addr);
+	if (probe->is_brief)
+		return;
 	ask_block(probe, SUBJECT_BLOCK, HEALTH_LISTED6, dnsblv6_testpoint_get(2)->addr);
 	for (unsigned i = 0; i < DNSBLV6_CANARY_COUNT; i++)
 		ask_block(probe, SUBJECT_CANARY, (enum health_point)(HEALTH_CANARY + i),
@@ -134,7 +137,7 @@ static void ask_classic_points(struct probe *probe)
 
 	ask_value(probe, HEALTH_LISTED, apex, dnsblv6_testpoint_get(0)->addr);
 	ask_value(probe, HEALTH_CLEAR, apex, dnsblv6_testpoint_get(1)->addr);
-	if (probe->wants_ipv6)
+	if (probe->wants_ipv6 && !probe->is_brief)
 		ask_value(probe, HEALTH_CLEAR6, apex, dnsblv6_testpoint_get(3)->addr);
 }
 
@@ -144,7 +147,8 @@ static void ask_points(struct probe *probe)
 		ask_classic_points(probe);
 	else
 		ask_bitmap_points(probe);
-	ask_nowhere(probe);
+	if (!probe->is_brief)
+		ask_nowhere(probe);
 }
 
 /* ---- reading ---- */
@@ -314,6 +318,11 @@ static void finish(struct probe *probe)
 	}
 	uint64_t word = health_probed(&zone->health, asking->config, asking_word(zone),
 				      &probe->found, cache_now_s(asking->cache), &reason);
+	if (!probe->is_brief) {
+		zone->found = probe->found;
+		zone->found_s = cache_now_s(asking->cache);
+		zone->has_found = true;
+	}
 	zone->probe = NULL;
 	zone->probe_questions = probe->question_count;
 	asking_set_word(zone, word, reason);
@@ -341,8 +350,27 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 		finish(probe);
 }
 
+static bool may_be_brief(const struct probe *probe)
+{
+	const struct zone *zone = probe->zone;
+	struct health_word parts = health_unpack(asking_word(zone));
+	uint32_t now_s = cache_now_s(zone->asking->cache);
+
+	/* Whether a classic zone knows IPv6 has to be found out first. */
+	if (zone->found.mode == HEALTH_CLASSIC && probe->wants_ipv6 && !zone->found.has_ipv6)
+		return false;
+	return zone->has_found && parts.state == DNSBLV6_ZONE_OK && !zone->health.is_suspect &&
+	       zone->health.failures == 0 && now_s - zone->found_s < HEALTH_WHOLE_S;
+}
+
 static void ask_first(struct probe *probe)
 {
+	if (may_be_brief(probe)) {
+		probe->is_brief = true;
+		probe->found = probe->zone->found;
+		ask_points(probe);
+		return;
+	}
 	if (probe->zone->config->mode == CONFIG_CLASSIC) {
 		do_without_metadata(probe);
 		ask_points(probe);
@@ -362,6 +390,8 @@ int probe_start(struct zone *zone, bool wants_ipv6, struct waiter *waiter)
 			return -ENOMEM;
 		TAILQ_INIT(&probe->waiters.head);
 		probe->zone = zone;
+		if (wants_ipv6 && !zone->wants_ipv6)
+			zone->has_found = false;
 		zone->wants_ipv6 = zone->wants_ipv6 || wants_ipv6;
 		probe->wants_ipv6 = zone->wants_ipv6;
 		zone->probe = probe;

@@ -12,6 +12,7 @@
  *
  *     bitmap   the blocks of the test points, five canaries, a name that cannot exist,
  *              and the test points of the classic zone beside it
+ *     brief    of a zone that is well, a day long: 127.0.0.2 and 127.0.0.1 alone
  *     classic  127.0.0.2, 127.0.0.1, a name that cannot exist; for IPv6 only the
  *              address that must not be listed, once somebody has asked about IPv6
  */

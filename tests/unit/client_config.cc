@@ -150,7 +150,7 @@ TEST_CASE("an unset configuration has the documented values", "[client][config]"
 	CHECK(config->failure_ttl_s == 10);
 	CHECK(config->max_stale_s == 10800);
 	CHECK(config->prefetch_percent == 10);
-	CHECK(config->probe_interval_s == 900);
+	CHECK(config->probe_interval_s == 3600);
 	CHECK(config->max_requests == 4096);
 	CHECK(config->attempt_timeout_ms == 500);
 	CHECK_FALSE(config->mixed_case);

@@ -200,6 +200,29 @@ TEST_CASE("a list that begins to list the world does so until the next probe",
 	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_UNKNOWN); // what is cached, too
 }
 
+TEST_CASE("a zone that is well costs one question an hour", "[client][engine][health]")
+{
+	inquiry client;
+	add_bitmap(client);
+	client.set("ranges", "no");
+	client.check("192.0.2.1");
+	// Metadata, both families, five canaries, a name that cannot exist; and the block itself.
+	const uint64_t whole = client.stat("questions");
+	CHECK(whole == 10);
+	for (int hour = 1; hour <= 3; hour++) {
+		const uint64_t before = client.stat("questions");
+		test_clock::pass(3601);
+		client.check("192.0.2.1");
+		client.until_quiet([](engine *tested) { return !engine_is_probing(tested); });
+		CHECK(client.stat("questions") - before == 2); // 127.0.0.2, and the block
+	}
+	const uint64_t before = client.stat("questions");
+	test_clock::pass(86401);
+	client.check("192.0.2.1");
+	client.until_quiet([](engine *tested) { return !engine_is_probing(tested); });
+	CHECK(client.stat("questions") - before == whole);
+}
+
 TEST_CASE("silence makes a zone unreachable, whose cached answers still hold",
 	  "[client][engine][health]")
 {
