@@ -36,20 +36,24 @@
  *     }
  *
  * Errors. Functions that may fail return 0 (or a count) or a negative errno
- * value; dnsblv6_strerror() has a text for each. What DNS does is no error of
- * a function: it is in the verdict.
+ * value; dnsblv6_strerror() has a text for each. One that fails writes nothing to
+ * ret_..., but for dnsblv6_peek() with -EAGAIN. What DNS does is no error of a
+ * function: it is in the verdict.
  *
  * Threads. One handle may be used by any number of threads. dnsblv6_peek()
  * takes no lock; the others share one that is never held while a call waits.
  * dnsblv6_new(), _set(), _start() and _free() of one handle are for one thread,
  * with no other call at the same time.
  *
- * Forks. A handle may be started before fork(). Parent and children then share
- * its cache, and each has its own sockets and questions: what was submitted
- * before belongs to the process that submitted it, and is forgotten in the child
- * without a callback. A child must ask dnsblv6_fd() anew.
+ * Forks. A handle may be started before fork(), which may come at any time.
+ * Parent and children then share its cache, and each has its own sockets and
+ * questions: what was submitted before belongs to the process that submitted it,
+ * and is forgotten in the child without a callback. A child must ask dnsblv6_fd()
+ * anew, for an event loop of its own. Each process ends its handle for itself
+ * alone, with dnsblv6_free() or by exiting.
  *
  * Signals. No function here is async-signal-safe but dnsblv6_peek().
+ * A signal makes no call return early, and no call raises SIGPIPE.
  * The library installs no handler, starts no thread, runs no program, and
  * writes to no descriptor that is not its own.
  *
@@ -104,7 +108,7 @@ DNSBLV6_API int dnsblv6_new(struct dnsblv6 **ret_client);
  *     zones       what to ask, in the syntax of Postfix' postscreen_dnsbl_sites:
  *                 NAME[=FILTER][*WEIGHT], divided by blanks or commas. Up to 64.
  *     threshold   score from which on an address is listed (1)
- *     servers     ADDRESS[@PORT] ... of resolvers (those of /etc/resolv.conf)
+ *     servers     ADDRESS[@PORT] ... of resolvers (those of /etc/resolv.conf), port 53
  *     on-failure  open, closed or defer: what a zone without an answer means (open)
  *     cache-size  bytes for the cache (4M)
  *     shared      directory of dnsblv6-cached, whose cache is used when it runs ("")
@@ -112,9 +116,9 @@ DNSBLV6_API int dnsblv6_new(struct dnsblv6 **ret_client);
 DNSBLV6_API int dnsblv6_set(struct dnsblv6 *client, const char *key, const char *value);
 
 /*
- * Makes the cache. No packet is sent, and no file but resolv.conf is read; without one the
- * resolver is 127.0.0.1, as in libc. -EINVAL when there is no zone, -ENOMEM, -EMFILE and
- * the like; see dnsblv6_error().
+ * Makes the cache. No packet is sent, and no file is read but resolv.conf and the cache in
+ * "shared"; without resolv.conf the resolver is 127.0.0.1, as in libc. -EINVAL when there is no
+ * zone, -ENOMEM, -EMFILE and the like; see dnsblv6_error().
  */
 DNSBLV6_API int dnsblv6_start(struct dnsblv6 *client);
 
@@ -129,10 +133,10 @@ DNSBLV6_API void dnsblv6_free(struct dnsblv6 *client);
 
 /*
  * Lines for a log: a zone that fell ill or recovered, a resolver that filters.
- * level is as in syslog(3): 3 error, 4 warning, 6 information, 7 debug. line has
- * no newline and is borrowed until the hook returns. It is called by the thread
- * whose call found out, without a lock held; it must not call this library.
- * Before dnsblv6_start() only.
+ * level is as in syslog(3): 3 error, 4 warning, 6 information, 7 debug. Each question
+ * and each answer has a line of level 7, which few want to keep. line has no newline and is
+ * borrowed until the hook returns. It is called by the thread whose call found out, without a lock
+ * held; it must not call this library. Before dnsblv6_start() only.
  */
 typedef void (*dnsblv6_log_fn)(void *context, int level, const char *line);
 DNSBLV6_API void dnsblv6_set_log(struct dnsblv6 *client, dnsblv6_log_fn log, void *context);
@@ -150,7 +154,8 @@ enum dnsblv6_verdict {
 DNSBLV6_API const char *dnsblv6_verdict_name(int verdict);
 
 /*
- * Bit n of each set stands for the n-th entry of "zones", from 0: 1 << n.
+ * Bit n of each set stands for the n-th entry of "zones", from 0: UINT64_C(1) << n.
+ * dnsblv6_zone_get() has the name of entry n.
  * A plain value of 128 bytes; what is reserved is zero.
  */
 struct dnsblv6_result {
@@ -164,8 +169,9 @@ struct dnsblv6_result {
 	uint64_t zones_secure;	 /* the answer was validated by a trusted resolver (AD) */
 	uint64_t zones_cached;	 /* answered out of the cache, without a question */
 	uint32_t ttl_s;		 /* how long the answers behind it hold, the shortest; 0: none */
-	uint32_t elapsed_us;	 /* from the call to the verdict */
-	uint32_t queries;	 /* DNS questions that this call caused */
+	uint32_t elapsed_us;	 /* from the call to the verdict; 0: out of the cache */
+	uint32_t queries;	 /* DNS questions that this call caused; those of a probe
+				    count when it is over */
 	uint32_t reserved[15];
 };
 
@@ -187,7 +193,10 @@ DNSBLV6_API int dnsblv6_peek(const struct dnsblv6 *client, const struct dnsblv6_
 DNSBLV6_API int dnsblv6_check(struct dnsblv6 *client, const struct dnsblv6_ip *ip, int timeout_ms,
 			      struct dnsblv6_result *ret_result);
 
-/* The same for count addresses at once, in one deadline; ret_results has count places. */
+/*
+ * The same for count addresses at once, in one deadline; ret_results has count places. Without
+ * memory for that it fails, with -ENOMEM.
+ */
 DNSBLV6_API int dnsblv6_check_batch(struct dnsblv6 *client, const struct dnsblv6_ip *ips,
 				    size_t count, int timeout_ms,
 				    struct dnsblv6_result *ret_results);
@@ -200,8 +209,13 @@ DNSBLV6_API int dnsblv6_check_batch(struct dnsblv6 *client, const struct dnsblv6
  *     watch dnsblv6_fd() for reading;
  *     when it is readable, or dnsblv6_timeout_ms() are over: dnsblv6_process();
  *
- * Callbacks are called by dnsblv6_process() alone, never by dnsblv6_submit(). They
- * may submit and cancel, but not process or free.
+ * Ask for the time before each wait: any other call may change it. The descriptor is
+ * for level-triggered waiting: dnsblv6_process() may leave something for the next turn.
+ *
+ * Callbacks are called by dnsblv6_process() alone, in its thread, never by
+ * dnsblv6_submit(). They may call all but dnsblv6_process() and dnsblv6_free(); what
+ * waits holds up the loop, so dnsblv6_reason() is given 0 there. result is borrowed
+ * until the callback returns.
  */
 typedef void (*dnsblv6_fn)(void *context, const struct dnsblv6_result *result);
 
@@ -211,14 +225,18 @@ DNSBLV6_API int dnsblv6_fd(struct dnsblv6 *client);
 DNSBLV6_API int dnsblv6_timeout_ms(struct dnsblv6 *client);
 
 /*
- * Asks; callback gets the verdict once, within timeout_ms, unless it is
- * cancelled before. zones limits the question to these entries of "zones" (0: all). ret_id may be
- * NULL. 0, -EINVAL, -ENOMEM, or -ENOBUFS when "max-requests" are open: treat it as unknown.
+ * Asks; callback gets the verdict once, within timeout_ms (1 to 3600000), unless it is
+ * cancelled before. ip is copied. zones limits question and score to these entries of "zones"
+ * (0: all); bits of no entry are ignored. ret_id may be NULL. 0, -EINVAL, -ENOMEM, or -ENOBUFS when
+ * "max-requests" are open: treat it as unknown.
  */
 DNSBLV6_API int dnsblv6_submit(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
 			       int timeout_ms, dnsblv6_fn callback, void *context,
 			       uint64_t *ret_id);
-/* No callback comes after this. -ENOENT when it has come, or there is no such request. */
+/*
+ * 0: no callback comes after this. -ENOENT when it has come, or another thread has begun it, or
+ * there is no such request.
+ */
 DNSBLV6_API int dnsblv6_cancel(struct dnsblv6 *client, uint64_t id);
 /* Reads answers, minds deadlines, calls callbacks. Does not wait. Returns how many it called. */
 DNSBLV6_API int dnsblv6_process(struct dnsblv6 *client);
@@ -227,10 +245,13 @@ DNSBLV6_API int dnsblv6_process(struct dnsblv6 *client);
 
 /*
  * Text for the one who was refused: "192.0.2.66 is listed by bl6.example, see
- * https://..." of the first listed zone that has a text. Of a classic zone it is the
- * TXT record, for which DNS is asked for at most timeout_ms; with 0 the cache has
- * to do. At most size bytes with the NUL, printable ASCII, cut if need be. Returns the length,
- * or -ENOENT when the result lists nothing.
+ * https://..." of the first listed zone that has a text; when none has, "192.0.2.66 is
+ * listed by bl6.example". Of a classic zone it is the TXT record, for which DNS is asked
+ * for at most timeout_ms; with 0 DNS is not asked, and no classic zone has a text. At most size
+ * bytes with the NUL, printable ASCII, cut if need be; 600 are always enough. Returns the
+ * length of what is written, or -ENOENT when zones_listed is empty, as it is when zones
+ * have failed whose on-failure is closed and nothing else made the score: have a text
+ * of your own.
  */
 DNSBLV6_API int dnsblv6_reason(struct dnsblv6 *client, const struct dnsblv6_ip *ip,
 			       const struct dnsblv6_result *result, int timeout_ms, char *ret_text,
@@ -246,7 +267,7 @@ DNSBLV6_API int dnsblv6_qname(const struct dnsblv6_ip *ip, const char *kind, con
 /* ---- zones, statistics ---- */
 
 enum dnsblv6_zone_state {
-	DNSBLV6_ZONE_UNPROBED = 0, /* nothing was asked yet */
+	DNSBLV6_ZONE_UNPROBED = 0, /* nothing was asked yet, or the first probe goes on */
 	DNSBLV6_ZONE_OK = 1,
 	DNSBLV6_ZONE_FILTERED = 2, /* a resolver drops some of the answers: asked the classic way */
 	DNSBLV6_ZONE_WILDCARDED = 3, /* answers where nothing can be: a parked or hijacked domain */
@@ -267,7 +288,7 @@ struct dnsblv6_zone_info {
 	int32_t is_bitmap;    /* 1: asked for bitmaps; 0: the classic way */
 	uint32_t state_age_s; /* for how long */
 	uint64_t asked;	      /* DNS questions sent for it */
-	uint64_t failures;    /* of them without a useful answer */
+	uint64_t failures;    /* of them without a useful answer, those of probes left out */
 	uint32_t reserved[24];
 };
 
