@@ -11,154 +11,65 @@
 
 #include "client-lib/cache_table.h"
 
-/* Odd numbers with many ones in no order: multiplying by them spreads every bit upwards. */
-#define SPREAD_A 0x9e3779b97f4a7c15ull
-#define SPREAD_B 0xc2b2ae3d27d4eb4full
-#define SPREAD_C 0xd6e8feb86659fd93ull
+enum { PAGE_BYTES = 4096 };
 
-enum {
-	PAGE_BYTES = 4096,
-	READ_TRIES = 3, /* a slot that is being written is whole again after some nanoseconds */
-};
+/* ---- slots ---- */
 
-/* ---- the words of a slot ---- */
+const uint32_t cache_ttl_classes[16] = { 0,   5,    10,	  30,	60,    120,   300,   600,
+					 900, 1800, 3600, 7200, 21600, 43200, 86400, 604800 };
 
-/* word 3: expiry, kind, flags, TTL class, checksum */
-enum {
-	CHECKSUM_BITS = 24,
-	CLASS_SHIFT = 24,
-	FLAGS_SHIFT = 28,
-	KIND_SHIFT = 32,
-	EXPIRY_SHIFT = 36,
-};
-#define EXPIRY_MAX   ((1u << 28) - 1) /* eight years after the epoch */
-#define FLAG_SECURE  1u
-#define FLAG_STALE   2u
-#define CHECKSUM_MAX ((1ull << CHECKSUM_BITS) - 1)
-
-/* A copy. Members, not an array: these are registers, never memory. */
-struct slot {
-	uint64_t key;
-	uint64_t head, tail; /* payload */
-	uint64_t meta;
-};
-
-static const uint32_t ttl_classes[16] = { 0,   5,    10,   30,	 60,	120,   300,   600,
-					  900, 1800, 3600, 7200, 21600, 43200, 86400, 604800 };
-
-static inline uint64_t rotate(uint64_t word)
-{
-	return word << 32 | word >> 32;
-}
-
-/*
- * Over everything but itself. Words are turned before they are added, so that no two of
- * them can change alike and cancel out.
- */
-static inline uint64_t checksum(const struct cache *cache, const struct slot *slot)
-{
-	uint64_t sum = (slot->key ^ cache->seed[0]) * SPREAD_A +
-		       rotate((slot->head ^ cache->seed[1]) * SPREAD_B) +
-		       (slot->tail ^ rotate(cache->seed[0])) * SPREAD_C +
-		       rotate((slot->meta & ~CHECKSUM_MAX) * SPREAD_A);
-	sum ^= sum >> 32;
-	return sum * SPREAD_B >> (64 - CHECKSUM_BITS);
-}
-
-static inline unsigned kind_of(const struct slot *slot)
-{
-	return (unsigned)(slot->meta >> KIND_SHIFT) & 15;
-}
-
-static inline uint32_t expiry_of(const struct slot *slot)
-{
-	return (uint32_t)(slot->meta >> EXPIRY_SHIFT);
-}
-
-static inline struct slot read_slot(const uint64_t *words)
-{
-	return (struct slot){ cache_load(words), cache_load(words + 1), cache_load(words + 2),
-			      cache_load(words + 3) };
-}
-
-/* Was it put, all of it, at one time? */
-static inline bool is_whole(const struct cache *cache, const struct slot *slot)
-{
-	unsigned kind = kind_of(slot);
-	return kind >= CACHE_BITMAP && kind <= CACHE_RANGE &&
-	       checksum(cache, slot) == (slot->meta & CHECKSUM_MAX);
-}
+#define EXPIRY_MAX ((1u << 28) - 1) /* eight years after the epoch */
 
 static unsigned class_of(uint32_t ttl_s)
 {
 	unsigned found = 15;
-	while (ttl_classes[found] > ttl_s)
+	while (cache_ttl_classes[found] > ttl_s)
 		found--;
 	return found;
 }
 
-static struct slot encode(const struct cache *cache, struct cache_key key,
-			  const struct cache_entry *entry)
+static struct cache_slot encode(const struct cache *cache, struct cache_key key,
+				const struct cache_entry *entry)
 {
-	struct slot slot = { .key = key.word };
+	struct cache_slot slot = { .key = key.word };
 	uint64_t expires_s = entry->expires_s < EXPIRY_MAX ? entry->expires_s : EXPIRY_MAX;
-	uint64_t flags = (entry->is_secure ? FLAG_SECURE : 0) | (entry->is_stale ? FLAG_STALE : 0);
+	uint64_t flags = (entry->is_secure ? CACHE_FLAG_SECURE : 0) |
+			 (entry->is_stale ? CACHE_FLAG_STALE : 0);
 
 	memcpy(&slot.head, entry->payload.bytes, sizeof(slot.head));
 	memcpy(&slot.tail, entry->payload.bytes + sizeof(slot.head), sizeof(slot.tail));
-	slot.meta = expires_s << EXPIRY_SHIFT | (uint64_t)(entry->kind & 15) << KIND_SHIFT |
-		    flags << FLAGS_SHIFT | (uint64_t)class_of(entry->ttl_s) << CLASS_SHIFT;
-	slot.meta |= checksum(cache, &slot);
+	slot.meta = expires_s << CACHE_EXPIRY_SHIFT |
+		    (uint64_t)(entry->kind & 15) << CACHE_KIND_SHIFT | flags << CACHE_FLAGS_SHIFT |
+		    (uint64_t)class_of(entry->ttl_s) << CACHE_CLASS_SHIFT;
+	slot.meta |= cache_slot_sum(cache, &slot);
 	return slot;
 }
 
-static inline void decode(const struct slot *slot, struct cache_entry *ret_entry)
+static inline void decode(const struct cache_slot *slot, struct cache_entry *ret_entry)
 {
-	ret_entry->kind = (enum cache_kind)(slot->meta >> KIND_SHIFT & 15);
-	ret_entry->is_secure = (slot->meta >> FLAGS_SHIFT & FLAG_SECURE) != 0;
-	ret_entry->is_stale = (slot->meta >> FLAGS_SHIFT & FLAG_STALE) != 0;
-	ret_entry->expires_s = expiry_of(slot);
-	ret_entry->ttl_s = ttl_classes[slot->meta >> CLASS_SHIFT & 15];
+	ret_entry->kind = (enum cache_kind)(slot->meta >> CACHE_KIND_SHIFT & 15);
+	ret_entry->is_secure = (slot->meta >> CACHE_FLAGS_SHIFT & CACHE_FLAG_SECURE) != 0;
+	ret_entry->is_stale = (slot->meta >> CACHE_FLAGS_SHIFT & CACHE_FLAG_STALE) != 0;
+	ret_entry->expires_s = cache_slot_expiry(slot);
+	ret_entry->ttl_s = cache_ttl_classes[slot->meta >> CACHE_CLASS_SHIFT & 15];
 	memcpy(ret_entry->payload.bytes, &slot->head, sizeof(slot->head));
 	memcpy(ret_entry->payload.bytes + sizeof(slot->head), &slot->tail, sizeof(slot->tail));
 }
 
 /* ---- keys ---- */
 
-/*
- * 57 bits below the zone's six and the bit that tells a /57 from all else. What
- * is no /57 begins with bits that tell which it is:
- *
- *     1    56 bits of a hash: an IPv6 address
- *     011  level (4), index (50): a node of IPv6 ranges
- *     010  the same of IPv4
- *     001  an IPv4 address
- *     000  a /25
- */
-enum { ZONE_SHIFT = 58, OTHER_SHIFT = 57, HASH_SHIFT = 56, TAG_SHIFT = 54, LEVEL_SHIFT = 50 };
-enum { TAG_BLOCK, TAG_ADDRESS, TAG_RANGE4, TAG_RANGE6 };
-
-static inline struct cache_key make_other(unsigned zone, uint64_t bits)
-{
-	return (struct cache_key){ (uint64_t)zone << ZONE_SHIFT | 1ull << OTHER_SHIFT | bits };
-}
-
 struct cache_key cache_key_block(unsigned zone, struct dnsblv6_addr addr)
 {
-	/* dnsblv6_addr_is_ipv4() and dnsblv6_block_of() without the calls; a test compares. */
-	if (addr.hi == 0 && addr.lo >> 32 == 0xffff)
-		return make_other(zone,
-				  (uint64_t)TAG_BLOCK << TAG_SHIFT | (addr.lo & UINT32_MAX) >> 7);
-	return (struct cache_key){ (uint64_t)zone << ZONE_SHIFT | addr.hi >> 7 };
+	return cache_make_block(zone, addr.hi, addr.lo);
 }
 
 /* Every bit of the result depends on every bit of word, and no two words give the same. */
 static uint64_t mix(uint64_t word)
 {
 	word ^= word >> 32;
-	word *= SPREAD_C;
+	word *= CACHE_SPREAD_C;
 	word ^= word >> 32;
-	word *= SPREAD_A;
+	word *= CACHE_SPREAD_A;
 	return word ^ word >> 32;
 }
 
@@ -166,16 +77,17 @@ struct cache_key cache_key_address(const struct cache *cache, unsigned zone,
 				   struct dnsblv6_addr addr)
 {
 	if (dnsblv6_addr_is_ipv4(addr))
-		return make_other(zone,
-				  (uint64_t)TAG_ADDRESS << TAG_SHIFT | dnsblv6_addr_ipv4(addr));
+		return cache_make_other(zone, (uint64_t)CACHE_TAG_ADDRESS << CACHE_TAG_SHIFT |
+						      dnsblv6_addr_ipv4(addr));
 	uint64_t hash = mix(mix(addr.hi ^ cache->seed[0]) ^ addr.lo ^ cache->seed[1]);
-	return make_other(zone, 1ull << HASH_SHIFT | hash >> (64 - HASH_SHIFT));
+	return cache_make_other(zone, 1ull << CACHE_HASH_SHIFT | hash >> (64 - CACHE_HASH_SHIFT));
 }
 
 struct cache_key cache_key_range(unsigned zone, bool is_ipv4, unsigned level, uint64_t index)
 {
-	uint64_t tag = is_ipv4 ? TAG_RANGE4 : TAG_RANGE6;
-	return make_other(zone, tag << TAG_SHIFT | (uint64_t)level << LEVEL_SHIFT | index);
+	uint64_t tag = is_ipv4 ? CACHE_TAG_RANGE4 : CACHE_TAG_RANGE6;
+	return cache_make_other(zone, tag << CACHE_TAG_SHIFT |
+					      (uint64_t)level << CACHE_LEVEL_SHIFT | index);
 }
 
 /* ---- tables ---- */
@@ -297,75 +209,38 @@ uint32_t cache_now_s(const struct cache *cache)
 
 /* ---- getting ---- */
 
-static inline uint64_t set_index(const struct cache *cache, struct cache_key key)
-{
-	uint64_t hash = (key.word ^ cache->seed[0]) * SPREAD_A;
-	hash ^= hash >> 32;
-	hash *= cache->seed[1];
-	return (hash >> 32) * cache->set_count >> 32;
-}
-
-static inline uint64_t *set_of(const struct cache *cache, struct cache_key key)
-{
-	return cache->slots + set_index(cache, key) * CACHE_SET_WORDS;
-}
-
 void cache_prefetch(const struct cache *cache, struct cache_key key)
 {
-	const uint64_t *set = set_of(cache, key);
-	__builtin_prefetch(set);
-	__builtin_prefetch(set + CACHE_SET_WORDS / 2);
-}
-
-/* Which slots of a set have the key, a bit for each. No branch: none of them is likelier. */
-static inline unsigned find_key(const uint64_t *set, struct cache_key key)
-{
-	return (unsigned)(cache_load(set) == key.word) |
-	       (unsigned)(cache_load(set + CACHE_SLOT_WORDS) == key.word) << 1 |
-	       (unsigned)(cache_load(set + 2 * CACHE_SLOT_WORDS) == key.word) << 2 |
-	       (unsigned)(cache_load(set + 3 * CACHE_SLOT_WORDS) == key.word) << 3;
+	cache_fetch_set(cache_set_of(cache, key));
 }
 
 int cache_get(const struct cache *cache, struct cache_key key, struct cache_entry *ret_entry)
 {
-	const uint64_t *set = set_of(cache, key);
+	struct cache_slot slot;
+	unsigned place;
 
-	for (unsigned found = find_key(set, key); found != 0; found &= found - 1) {
-		const uint64_t *words = set + (unsigned)__builtin_ctz(found) * CACHE_SLOT_WORDS;
-		for (unsigned tries = 0; tries < READ_TRIES; tries++) {
-			struct slot slot = read_slot(words);
-			if (slot.key != key.word)
-				break;
-			if (is_whole(cache, &slot)) {
-				decode(&slot, ret_entry);
-				return DNSBLV6_OK;
-			}
-		}
-	}
-	return DNSBLV6_ENOTFOUND;
+	if (!cache_find(cache, cache_set_of(cache, key), key, &slot, &place))
+		return DNSBLV6_ENOTFOUND;
+	decode(&slot, ret_entry);
+	return DNSBLV6_OK;
 }
 
 /* ---- marks, and who goes ---- */
 
-/* A byte for each set: a bit for each slot that was used, and where the clock's hand is. */
-enum { MARKS_MASK = 15, HAND_SHIFT = 4 };
+enum { HAND_SHIFT = 4 };
+#define MARKS_MASK 15u
 
 void cache_mark(const struct cache *cache, struct cache_key key)
 {
 	if (cache->marks == NULL)
 		return;
-	uint64_t index = set_index(cache, key);
-	const uint64_t *set = cache->slots + index * CACHE_SET_WORDS;
-	uint8_t *marks = cache->marks + index;
+	const uint64_t *set = cache_set_of(cache, key);
 
 	for (unsigned i = 0; i < CACHE_SET_SLOTS; i++) {
-		if (cache_load(set + i * CACHE_SLOT_WORDS) != key.word)
-			continue;
-		/* Most marks are there already, and reading them takes no cache line from others.
-		 */
-		if ((__atomic_load_n(marks, __ATOMIC_RELAXED) & 1u << i) == 0)
-			__atomic_fetch_or(marks, (uint8_t)(1u << i), __ATOMIC_RELAXED);
-		return;
+		if (cache_load(set + i * CACHE_SLOT_WORDS) == key.word) {
+			cache_mark_slot(cache, set, i);
+			return;
+		}
 	}
 }
 
@@ -373,16 +248,17 @@ void cache_mark(const struct cache *cache, struct cache_key key)
  * How good a slot is to put something else in, least first; UINT64_MAX: it is live. An
  * expired answer may be served once more when DNS fails, most likely one in use.
  */
-static uint64_t rank(const struct cache *cache, const struct slot *slot, bool is_marked,
+static uint64_t rank(const struct cache *cache, const struct cache_slot *slot, bool is_marked,
 		     uint32_t now_s)
 {
-	if (!is_whole(cache, slot))
+	if (!cache_slot_is_whole(cache, slot))
 		return 0;
-	if (expiry_of(slot) > now_s)
+	if (cache_slot_expiry(slot) > now_s)
 		return UINT64_MAX;
-	bool is_useless = kind_of(slot) == CACHE_FAILED || kind_of(slot) == CACHE_RANGE;
+	bool is_useless =
+		cache_slot_kind(slot) == CACHE_FAILED || cache_slot_kind(slot) == CACHE_RANGE;
 	uint64_t worth = is_useless ? 1 : is_marked ? 3 : 2;
-	return worth << 32 | expiry_of(slot);
+	return worth << 32 | cache_slot_expiry(slot);
 }
 
 /* The first slot from the hand on that has not been used since the hand was there. */
@@ -410,8 +286,8 @@ static unsigned choose(struct cache *cache, uint64_t *set, uint8_t *ret_marks, s
 
 	for (unsigned i = 0; i < CACHE_SET_SLOTS; i++) {
 		uint64_t *words = set + i * CACHE_SLOT_WORDS;
-		struct slot slot = read_slot(words);
-		if (slot.key == key.word && kind_of(&slot) != 0) {
+		struct cache_slot slot = cache_read_slot(words);
+		if (slot.key == key.word && cache_slot_kind(&slot) != 0) {
 			/* Two writers can have put it twice: one of them would come back one day.
 			 */
 			if (same < CACHE_SET_SLOTS)
@@ -439,10 +315,10 @@ void cache_put(struct cache *cache, struct cache_key key, const struct cache_ent
 {
 	if (cache->marks == NULL)
 		return;
-	uint64_t index = set_index(cache, key);
+	uint64_t index = cache_set_index(cache, key);
 	uint64_t *set = cache->slots + index * CACHE_SET_WORDS;
 	unsigned choice = choose(cache, set, cache->marks + index, key);
-	struct slot slot = encode(cache, key, entry);
+	struct cache_slot slot = encode(cache, key, entry);
 
 	uint64_t *words = set + choice * CACHE_SLOT_WORDS;
 	cache_store(words, slot.key);

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * cache_table.h - the memory of a cache, for cache.c and cache_file.c alone.
+ * cache_table.h - the memory of a cache, for cache*.c, and for peek.c and ranges.c
+ *                 which look at several sets at once.
  *
  *     OFFSET  SIZE  DESCRIPTION of a table
  *        0    128   header: 16 words, enum cache_word
@@ -19,6 +20,7 @@
 
 #include "client-lib/cache.h"
 
+#include <endian.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -79,6 +81,225 @@ static inline void cache_store(uint64_t *word, uint64_t value)
 {
 	__atomic_store_n(word, value, __ATOMIC_RELAXED);
 }
+
+/* ---- keys ---- */
+
+/*
+ * 57 bits below the zone's six and the bit that tells a /57 from all else. What
+ * is no /57 begins with bits that tell which it is:
+ *
+ *     1    56 bits of a hash: an IPv6 address
+ *     011  level (4), index (50): a node of IPv6 ranges
+ *     010  the same of IPv4
+ *     001  an IPv4 address
+ *     000  a /25
+ */
+enum {
+	CACHE_ZONE_SHIFT = 58,
+	CACHE_OTHER_SHIFT = 57,
+	CACHE_HASH_SHIFT = 56,
+	CACHE_TAG_SHIFT = 54,
+	CACHE_LEVEL_SHIFT = 50
+};
+enum { CACHE_TAG_BLOCK, CACHE_TAG_ADDRESS, CACHE_TAG_RANGE4, CACHE_TAG_RANGE6 };
+
+static inline struct cache_key cache_make_other(unsigned zone, uint64_t bits)
+{
+	struct cache_key key;
+	key.word = (uint64_t)zone << CACHE_ZONE_SHIFT | 1ull << CACHE_OTHER_SHIFT | bits;
+	return key;
+}
+
+/* A key's word for zone 0 as that of another one. */
+static inline struct cache_key cache_move_key(uint64_t word, unsigned zone)
+{
+	struct cache_key key;
+	key.word = (uint64_t)zone << CACHE_ZONE_SHIFT | word;
+	return key;
+}
+
+static inline unsigned cache_key_zone(struct cache_key key)
+{
+	return (unsigned)(key.word >> CACHE_ZONE_SHIFT);
+}
+
+/*
+ * dnsblv6_addr_is_ipv4() and dnsblv6_block_of() without the calls; a test compares. They take an
+ * address as its two words: a struct that is written as two and read as one
+ * makes the processor wait until all that it has begun is done.
+ */
+static inline bool cache_is_ipv4(uint64_t hi, uint64_t lo)
+{
+	return hi == 0 && lo >> 32 == 0xffff;
+}
+
+static inline struct cache_key cache_make_block(unsigned zone, uint64_t hi, uint64_t lo)
+{
+	struct cache_key key;
+
+	if (cache_is_ipv4(hi, lo))
+		return cache_make_other(zone, (uint64_t)CACHE_TAG_BLOCK << CACHE_TAG_SHIFT |
+						      (lo & UINT32_MAX) >> 7);
+	key.word = (uint64_t)zone << CACHE_ZONE_SHIFT | hi >> 7;
+	return key;
+}
+
+/* ---- a slot ---- */
+
+/* Odd numbers with many ones in no order: multiplying by them spreads every bit upwards. */
+#define CACHE_SPREAD_A 0x9e3779b97f4a7c15ull
+#define CACHE_SPREAD_B 0xc2b2ae3d27d4eb4full
+#define CACHE_SPREAD_C 0xd6e8feb86659fd93ull
+
+/* word 3: expiry, kind, flags, TTL class, checksum */
+enum cache_meta {
+	CACHE_SUM_BITS = 24,
+	CACHE_CLASS_SHIFT = 24,
+	CACHE_FLAGS_SHIFT = 28,
+	CACHE_KIND_SHIFT = 32,
+	CACHE_EXPIRY_SHIFT = 36,
+};
+#define CACHE_FLAG_SECURE 1u
+#define CACHE_FLAG_STALE  2u
+#define CACHE_SUM_MAX	  ((1ull << CACHE_SUM_BITS) - 1)
+
+enum { CACHE_READ_TRIES = 3 }; /* one that is being written is whole after some nanoseconds */
+
+/* A copy. Members, not an array: these are registers, never memory. */
+struct cache_slot {
+	uint64_t key;
+	uint64_t head, tail; /* payload */
+	uint64_t meta;
+};
+
+extern const uint32_t cache_ttl_classes[16];
+
+static inline unsigned cache_slot_kind(const struct cache_slot *slot)
+{
+	return (unsigned)(slot->meta >> CACHE_KIND_SHIFT) & 15;
+}
+
+static inline uint32_t cache_slot_expiry(const struct cache_slot *slot)
+{
+	return (uint32_t)(slot->meta >> CACHE_EXPIRY_SHIFT);
+}
+
+static inline unsigned cache_slot_flags(const struct cache_slot *slot)
+{
+	return (unsigned)(slot->meta >> CACHE_FLAGS_SHIFT) & 15;
+}
+
+static inline uint32_t cache_slot_ttl(const struct cache_slot *slot)
+{
+	return cache_ttl_classes[slot->meta >> CACHE_CLASS_SHIFT & 15];
+}
+
+/* As dnsblv6_bitmap_get() of the payload, without memory between. */
+static inline unsigned cache_slot_bit(const struct cache_slot *slot, unsigned host_index)
+{
+	uint64_t half = host_index < 64 ? slot->head : slot->tail;
+	return (unsigned)(be64toh(half) >> (63 - host_index % 64)) & 1;
+}
+
+static inline uint64_t cache_rotate(uint64_t word)
+{
+	return word << 32 | word >> 32;
+}
+
+/*
+ * Over everything but itself. Words are turned before they are added, so that no two of
+ * them can change alike and cancel out.
+ */
+static inline uint64_t cache_slot_sum(const struct cache *cache, const struct cache_slot *slot)
+{
+	uint64_t sum = (slot->key ^ cache->seed[0]) * CACHE_SPREAD_A +
+		       cache_rotate((slot->head ^ cache->seed[1]) * CACHE_SPREAD_B) +
+		       (slot->tail ^ cache_rotate(cache->seed[0])) * CACHE_SPREAD_C +
+		       cache_rotate((slot->meta & ~CACHE_SUM_MAX) * CACHE_SPREAD_A);
+	sum ^= sum >> 32;
+	return sum * CACHE_SPREAD_B >> (64 - CACHE_SUM_BITS);
+}
+
+static inline struct cache_slot cache_read_slot(const uint64_t *words)
+{
+	struct cache_slot slot;
+	slot.key = cache_load(words);
+	slot.head = cache_load(words + 1);
+	slot.tail = cache_load(words + 2);
+	slot.meta = cache_load(words + 3);
+	return slot;
+}
+
+/* Was it put, all of it, at one time? */
+static inline bool cache_slot_is_whole(const struct cache *cache, const struct cache_slot *slot)
+{
+	unsigned kind = cache_slot_kind(slot);
+	return kind >= CACHE_BITMAP && kind <= CACHE_RANGE &&
+	       cache_slot_sum(cache, slot) == (slot->meta & CACHE_SUM_MAX);
+}
+
+/* ---- a set ---- */
+
+static inline uint64_t cache_set_index(const struct cache *cache, struct cache_key key)
+{
+	uint64_t hash = (key.word ^ cache->seed[0]) * CACHE_SPREAD_A;
+	hash ^= hash >> 32;
+	hash *= cache->seed[1];
+	return (hash >> 32) * cache->set_count >> 32;
+}
+
+static inline uint64_t *cache_set_of(const struct cache *cache, struct cache_key key)
+{
+	return cache->slots + cache_set_index(cache, key) * CACHE_SET_WORDS;
+}
+
+/* Its memory, ahead of cache_find(). */
+static inline void cache_fetch_set(const uint64_t *set)
+{
+	__builtin_prefetch(set);
+	__builtin_prefetch(set + CACHE_SET_WORDS / 2);
+}
+
+/* Which slots of a set have the key, a bit for each. No branch: none of them is likelier. */
+static inline unsigned cache_find_key(const uint64_t *set, struct cache_key key)
+{
+	return (unsigned)(cache_load(set) == key.word) |
+	       (unsigned)(cache_load(set + CACHE_SLOT_WORDS) == key.word) << 1 |
+	       (unsigned)(cache_load(set + 2 * CACHE_SLOT_WORDS) == key.word) << 2 |
+	       (unsigned)(cache_load(set + 3 * CACHE_SLOT_WORDS) == key.word) << 3;
+}
+
+/* The slot of a key, which belongs into that set, and which of the set it is. */
+static inline bool cache_find(const struct cache *cache, const uint64_t *set, struct cache_key key,
+			      struct cache_slot *ret_slot, unsigned *ret_place)
+{
+	for (unsigned found = cache_find_key(set, key); found != 0; found &= found - 1) {
+		unsigned place = (unsigned)__builtin_ctz(found);
+		for (unsigned tries = 0; tries < CACHE_READ_TRIES; tries++) {
+			*ret_slot = cache_read_slot(set + place * CACHE_SLOT_WORDS);
+			if (ret_slot->key != key.word)
+				break;
+			if (cache_slot_is_whole(cache, ret_slot)) {
+				*ret_place = place;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* A byte of marks for each set: a bit for each slot that was used, and where the hand is. */
+static inline void cache_mark_slot(const struct cache *cache, const uint64_t *set, unsigned place)
+{
+	if (cache->marks == NULL)
+		return;
+	uint8_t *marks = cache->marks + (uint64_t)(set - cache->slots) / CACHE_SET_WORDS;
+	/* Most marks are there already, and reading them takes no cache line from others. */
+	if ((__atomic_load_n(marks, __ATOMIC_RELAXED) & 1u << place) == 0)
+		__atomic_fetch_or(marks, (uint8_t)(1u << place), __ATOMIC_RELAXED);
+}
+
+/* ---- a table ---- */
 
 /* size_bytes as a whole number of pages, or 0 when a table of that size cannot be. */
 uint64_t cache_table_size(uint64_t size_bytes);

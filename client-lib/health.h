@@ -75,6 +75,15 @@ static inline struct health_word health_unpack(uint64_t word)
 	return parts;
 }
 
+/* Is it well, asked for bitmaps, and has it that family? So are most words. */
+static inline bool health_is_plain(uint64_t word, bool is_ipv4)
+{
+	uint64_t family = is_ipv4 ? 1u << 5 : 1u << 6;
+	uint64_t mode = word >> 3 & 3;
+	return (word & (7 | family)) == (DNSBLV6_ZONE_OK | family) &&
+	       (mode == HEALTH_DOTTED || mode == HEALTH_FLAT);
+}
+
 /* Does a zone in this state get no questions? */
 static inline bool health_is_sick(enum dnsblv6_zone_state state)
 {

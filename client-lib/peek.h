@@ -30,6 +30,10 @@ void peek_zone(const struct zone *zone, struct dnsblv6_addr addr, bool takes_exp
 int peek_all(const struct asking *asking, struct dnsblv6_addr addr, uint64_t entries,
 	     bool *ret_has_work, struct dnsblv6_result *ret_result);
 
+/* The same without the short way that peek_all() takes for zones that are well: to compare. */
+int peek_all_at_length(const struct asking *asking, struct dnsblv6_addr addr, uint64_t entries,
+		       bool *ret_has_work, struct dnsblv6_result *ret_result);
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "client-lib/cache_table.h"
 #include "lib/format/key.h"
 
 /* ---- the order of names ---- */
@@ -389,6 +390,7 @@ bool ranges_has(const struct cache *cache, unsigned zone, enum dnsblv6_style sty
 		struct dnsblv6_addr addr, uint32_t now_s, uint32_t *ret_expires_s)
 {
 	struct cache_key keys[8];
+	const uint64_t *sets[8];
 	bool is_ipv4 = dnsblv6_addr_is_ipv4(addr);
 	uint64_t number = number_of(style, addr, is_ipv4);
 	unsigned levels = shape_of(style, is_ipv4)->levels;
@@ -396,14 +398,16 @@ bool ranges_has(const struct cache *cache, unsigned zone, enum dnsblv6_style sty
 	/* All of them are on their way before the first is looked at. */
 	for (unsigned i = 0; i < levels; i++) {
 		keys[i] = node_key(zone, style, is_ipv4, i + 1, number >> (i + 1) * NODE_BITS);
-		cache_prefetch(cache, keys[i]);
+		sets[i] = cache_set_of(cache, keys[i]);
+		cache_fetch_set(sets[i]);
 	}
 	for (unsigned i = 0; i < levels; i++, number >>= NODE_BITS) {
-		struct cache_entry node;
-		if (cache_get(cache, keys[i], &node) == DNSBLV6_OK && node.kind == CACHE_RANGE &&
-		    node.expires_s > now_s &&
-		    dnsblv6_bitmap_get(&node.payload, (unsigned)(number & NODE_MASK))) {
-			*ret_expires_s = node.expires_s;
+		struct cache_slot node;
+		unsigned place;
+		if (cache_find(cache, sets[i], keys[i], &node, &place) &&
+		    cache_slot_kind(&node) == CACHE_RANGE && cache_slot_expiry(&node) > now_s &&
+		    cache_slot_bit(&node, (unsigned)(number & NODE_MASK)) != 0) {
+			*ret_expires_s = cache_slot_expiry(&node);
 			return true;
 		}
 	}

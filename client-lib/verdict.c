@@ -5,6 +5,15 @@
 
 #define VALUE_COUNT 4 /* A records in the payload of CACHE_VALUES; unused ones are 0.0.0.0 */
 
+static int64_t sum_weights(const struct config *config, uint64_t entries)
+{
+	int64_t sum = 0;
+
+	for (uint64_t left = entries; left != 0; left &= left - 1)
+		sum += config->entries[__builtin_ctzll(left)].weight;
+	return sum;
+}
+
 void verdict_prepare(const struct config *config, unsigned zone, struct verdict_zone *ret_zone)
 {
 	static const uint8_t listed[4] = { 127, 0, 0, 2 };
@@ -20,6 +29,7 @@ void verdict_prepare(const struct config *config, unsigned zone, struct verdict_
 		if (config_filter_fits(&entry->filter, listed_be32))
 			ret_zone->bitmap_entries |= 1ull << i;
 	}
+	ret_zone->bitmap_weight = sum_weights(config, ret_zone->bitmap_entries);
 }
 
 void verdict_init(struct dnsblv6_result *ret_result)
@@ -110,15 +120,6 @@ void verdict_add_failure(uint64_t entries, struct dnsblv6_result *result)
 
 /* ---- the end of it ---- */
 
-static int64_t sum_weights(const struct config *config, uint64_t entries)
-{
-	int64_t sum = 0;
-
-	for (uint64_t left = entries; left != 0; left &= left - 1)
-		sum += config->entries[__builtin_ctzll(left)].weight;
-	return sum;
-}
-
 static uint64_t find_failed(const struct config *config, uint64_t failed,
 			    enum config_failure on_failure)
 {
@@ -149,12 +150,6 @@ void verdict_finish(const struct config *config, uint64_t entries, struct dnsblv
 	if (result->zones_failed != 0)
 		counted |= find_failed(config, result->zones_failed, CONFIG_CLOSED);
 	int64_t score = counted == 0 ? 0 : sum_weights(config, counted);
-	if (score > INT32_MAX)
-		score = INT32_MAX;
-	if (score < INT32_MIN)
-		score = INT32_MIN;
-	result->score = (int32_t)score;
-	if (result->ttl_s == UINT32_MAX)
-		result->ttl_s = 0;
+	verdict_set_score(score, result);
 	result->verdict = choose(config, entries, result);
 }

@@ -20,6 +20,7 @@ extern "C" {
 struct verdict_zone {
 	uint64_t entries;	 /* of config->entries */
 	uint64_t bitmap_entries; /* of them: their filter fits 127.0.0.2 */
+	int64_t bitmap_weight;	 /* of these together */
 };
 
 void verdict_prepare(const struct config *config, unsigned zone, struct verdict_zone *ret_zone);
@@ -35,6 +36,26 @@ void verdict_add_failure(uint64_t entries, struct dnsblv6_result *result);
 
 /* Score, TTL and verdict. Entries that are neither answered nor failed count for nothing. */
 void verdict_finish(const struct config *config, uint64_t entries, struct dnsblv6_result *result);
+
+/* Score and TTL. */
+static inline void verdict_set_score(int64_t score, struct dnsblv6_result *result)
+{
+	if (score > INT32_MAX)
+		score = INT32_MAX;
+	if (score < INT32_MIN)
+		score = INT32_MIN;
+	result->score = (int32_t)score;
+	if (result->ttl_s == UINT32_MAX)
+		result->ttl_s = 0;
+}
+
+/* verdict_finish() where every entry has answered, and score is the sum of those that list. */
+static inline void verdict_finish_whole(const struct config *config, int64_t score,
+					struct dnsblv6_result *result)
+{
+	verdict_set_score(score, result);
+	result->verdict = result->score >= config->threshold ? DNSBLV6_LISTED : DNSBLV6_CLEAR;
+}
 
 #ifdef __cplusplus
 }

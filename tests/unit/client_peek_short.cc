@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "client-lib/cache_table.h"
+#include "client-lib/engine_parts.h"
+#include "client-lib/peek.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+namespace
+{
+const char *const shared_zones[] = { "c.example", "x.example", "a.example" };
+
+// An engine that asks nobody, and perhaps a daemon's table, filled by chance.
+class chance
+{
+      public:
+	std::mt19937 random;
+
+	chance(unsigned seed, bool has_shared) : random(seed)
+	{
+		if (has_shared)
+			make_shared_table();
+		config_init(&config_);
+		set("zones", "a.example*2 b.example=127.0.0.2*3 b.example=127.0.0.[4..9]*-1 "
+			     "c.example=127.0.0.4 c.example*1 d.example e.example*-2");
+		set("servers", "127.0.0.1@1");
+		if (has_shared)
+			set("shared", directory_.c_str());
+		set("on-failure", pick({ "open", "closed", "defer" }));
+		set("threshold", pick({ "1", "2", "4" }));
+		set("prefetch", pick({ "0", "10", "90" }));
+		set("max-stale", pick({ "0", "1m", "3h" }));
+		set("ranges", pick({ "yes", "yes", "no" }));
+		char error[CONFIG_ERROR_MAX];
+		REQUIRE(config_finish(&config_, error) == 0);
+		REQUIRE(engine_new(&config_, nullptr, nullptr, &engine_) == 0);
+		if (has_shared) {
+			engine_check_shared(engine_);
+			REQUIRE(shared_get(engine_->asking.shared) != nullptr);
+		}
+		for (unsigned i = 0; i < 24; i++)
+			addresses_.push_back(make_address());
+	}
+	~chance()
+	{
+		engine_free(engine_);
+		cache_free(table_);
+		if (!directory_.empty()) {
+			for (const char *name : { "/cache", "/cache.lock", "" })
+				remove((directory_ + name).c_str());
+		}
+	}
+	chance(const chance &) = delete;
+	chance &operator=(const chance &) = delete;
+
+	const asking &parts() const
+	{
+		return engine_->asking;
+	}
+	unsigned draw(unsigned count)
+	{
+		return static_cast<unsigned>(random() % count);
+	}
+	dnsblv6_addr address()
+	{
+		return addresses_[draw(static_cast<unsigned>(addresses_.size()))];
+	}
+	void fill()
+	{
+		for (unsigned i = 0; i < config_.zone_count; i++)
+			fill_zone(engine_->asking.cache, i);
+		for (unsigned i = 0; table_ != nullptr && i < 3; i++)
+			fill_zone(table_, i);
+	}
+
+      private:
+	struct config config_ = {};
+	engine *engine_ = nullptr;
+	cache *table_ = nullptr;
+	std::string directory_;
+	std::vector<dnsblv6_addr> addresses_;
+
+	const char *pick(std::vector<const char *> words)
+	{
+		return words[draw(static_cast<unsigned>(words.size()))];
+	}
+	void set(const char *key, const char *value)
+	{
+		char error[CONFIG_ERROR_MAX];
+		REQUIRE(config_set(&config_, key, value, error) == 0);
+	}
+	void make_shared_table()
+	{
+		char name[] = "/tmp/dnsblv6-peek-XXXXXX";
+		REQUIRE(mkdtemp(name) != nullptr);
+		directory_ = name;
+		REQUIRE(cache_create_file((directory_ + "/cache").c_str(), 65536, shared_zones, 3,
+					  &table_) == 0);
+	}
+	// Of few blocks, so that what is put is found.
+	dnsblv6_addr make_address()
+	{
+		static const uint32_t nets[] = { 0xc0000200, 0xc0000280, 0x7f000100, 0x7f000000,
+						 0x0a000000 };
+		if (draw(4) == 0)
+			return { 0x20010db800000000ull | draw(300), random() };
+		return dnsblv6_addr_from_ipv4(nets[draw(5)] + draw(128));
+	}
+	uint32_t some_time(const cache *table)
+	{
+		const uint32_t now_s = cache_now_s(table);
+		const uint32_t past_s = draw(2) == 0 ? 1 : draw(100);
+		return draw(3) == 0 ? (now_s > past_s ? now_s - past_s : 0) : now_s + draw(4000);
+	}
+	void put(cache *table, cache_key key, unsigned kind)
+	{
+		cache_entry entry = {};
+		entry.kind = static_cast<cache_kind>(kind);
+		entry.is_secure = draw(2) == 0;
+		entry.is_stale = draw(4) == 0;
+		entry.expires_s = some_time(table);
+		entry.ttl_s = draw(4000);
+		const bool is_sparse = draw(2) == 0;
+		for (uint8_t &byte : entry.payload.bytes)
+			byte = static_cast<uint8_t>(random() & (is_sparse ? random() & 17 : 255));
+		if (kind == CACHE_VALUES && draw(2) == 0)
+			memcpy(entry.payload.bytes, "\177\0\0\4", 4);
+		if (kind == CACHE_FAILED)
+			entry.payload.bytes[0] = static_cast<uint8_t>(draw(6));
+		cache_put(table, key, &entry);
+	}
+	void fill_zone(cache *table, unsigned zone)
+	{
+		health_word parts = {};
+		parts.state = static_cast<dnsblv6_zone_state>(draw(3) == 0 ? draw(7) : 1);
+		parts.mode = static_cast<health_mode>(draw(3) == 0 ? draw(4) : 1 + draw(2));
+		parts.has_ipv4 = draw(8) != 0;
+		parts.has_ipv6 = draw(3) != 0;
+		parts.has_classic = draw(2) == 0;
+		parts.due_s = draw(2) == 0 ? HEALTH_NEVER_S : some_time(table);
+		cache_set_zone_word(table, zone, draw(16) == 0 ? 0 : health_pack(&parts));
+		for (unsigned i = 0; i < 12; i++)
+			put_something(table, zone, address());
+	}
+	void put_something(cache *table, unsigned zone, dnsblv6_addr addr)
+	{
+		const cache_key block = cache_key_block(zone, addr);
+		const cache_key single = cache_key_address(table, zone, addr);
+		const bool is_ipv4 = dnsblv6_addr_is_ipv4(addr);
+		const unsigned level = 1 + draw(4);
+		const uint64_t number = is_ipv4 ? addr.lo << 32 >> 39 : addr.hi >> 7;
+
+		switch (draw(6)) {
+		case 0:
+			return put(table, single, 1 + draw(5));
+		case 1:
+			return put(table, look_failure_key(zone, draw(2) == 0 ? block : single),
+				   CACHE_FAILED);
+		case 2:
+			return put(table,
+				   cache_key_range(zone, is_ipv4, level, number >> level * 7),
+				   CACHE_RANGE);
+		default:
+			return put(table, block, draw(4) == 0 ? 1 + draw(5) : 1);
+		}
+	}
+};
+
+struct said {
+	int status = 0;
+	bool has_work = false;
+	dnsblv6_result result;
+
+	said()
+	{
+		memset(&result, 0xa5, sizeof(result));
+	}
+};
+
+// Both ways within one second of all clocks.
+void look_twice(chance &world, dnsblv6_addr addr, uint64_t entries, said &at_length, said &quick)
+{
+	const asking &parts = world.parts();
+	uint64_t before = 0;
+	do {
+		before = cache_clock_s();
+		at_length.status = peek_all_at_length(&parts, addr, entries, &at_length.has_work,
+						      &at_length.result);
+		quick.status = peek_all(&parts, addr, entries, &quick.has_work, &quick.result);
+	} while (before != cache_clock_s());
+}
+} // namespace
+
+TEST_CASE("the short way through the caches says what the long one says", "[client][peek]")
+{
+	unsigned whole = 0, listed = 0, stale = 0, worked = 0;
+	for (unsigned seed = 1; seed <= 16; seed++) {
+		chance world(seed, seed % 2 == 0);
+		for (unsigned turn = 0; turn < 40; turn++) {
+			world.fill();
+			for (unsigned i = 0; i < 40; i++) {
+				said at_length, quick;
+				const dnsblv6_addr addr = world.address();
+				const uint64_t entries = world.draw(2) == 0 ? 127 : world.draw(128);
+				look_twice(world, addr, entries, at_length, quick);
+				CAPTURE(seed, turn, i, addr.hi, addr.lo, entries);
+				if (at_length.status != quick.status ||
+				    at_length.has_work != quick.has_work ||
+				    memcmp(&at_length.result, &quick.result,
+					   sizeof(quick.result)) != 0)
+					FAIL("they differ");
+				whole += quick.status == 0;
+				listed += quick.result.zones_listed != 0;
+				stale += quick.result.zones_stale != 0;
+				worked += quick.has_work;
+			}
+		}
+	}
+	CHECK(whole > 1000);
+	CHECK(listed > 1000);
+	CHECK(stale > 1000);
+	CHECK(worked > 1000);
+}
