@@ -231,7 +231,8 @@ def built_files(build_dir):
     """
     (source directory, source file name, path of the object). Meson puts the
     objects of a target into DIRECTORY/TARGET.p/, with the source's own
-    slashes turned into underscores.
+    slashes turned into underscores. One that begins with ".._" is a source of
+    another directory, compiled once more: it is looked at where it is at home.
     """
     for directory, subdirectories, names in os.walk(build_dir):
         subdirectories[:] = [name for name in subdirectories if not name.startswith("meson-")]
@@ -239,7 +240,7 @@ def built_files(build_dir):
             continue
         owner = os.path.relpath(os.path.dirname(directory), build_dir)
         for name in names:
-            if name.endswith(".o"):
+            if name.endswith(".o") and not name.startswith(".._"):
                 yield owner, name[:-2], os.path.join(directory, name)
 
 

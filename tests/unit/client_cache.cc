@@ -437,6 +437,7 @@ TEST_CASE("looking makes no system call", "[client][cache]")
 	const int status = look_under(false);
 	if (status == 77) {
 		WARN("skipped: no seccomp here");
+		SUCCEED();
 		return;
 	}
 	CHECK(status == 0);

@@ -251,6 +251,7 @@ TEST_CASE("a file of another user is believed only in a directory of that user's
 {
 	if (geteuid() != 0) {
 		WARN("skipped: it takes root to give files away");
+		SUCCEED();
 		return;
 	}
 	enum { OTHER = 12345, THIRD = 12346 };
@@ -296,10 +297,12 @@ TEST_CASE("a full disk is told when the file is made, and leaves nothing", "[cli
 		return create(path, writer, 32768) == DNSBLV6_OK ? 0 : 3;
 	});
 	const int status = other.wait();
-	if (status == 77)
+	if (status == 77) {
 		WARN("skipped: no file system of its own for this test");
-	else
-		CHECK(status == 0);
+		SUCCEED();
+		return;
+	}
+	CHECK(status == 0);
 }
 
 TEST_CASE("a directory that is not there is told", "[client][cache]")
