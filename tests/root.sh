@@ -45,8 +45,10 @@ make_root() {
 	mount_system "$1"
 }
 
-# What programs expect to find in a root.
+# What programs expect to find in a root: one that is a file system of its own, which
+# unshare(1) wants, too.
 mount_system() {
+	mount --bind "$1" "$1"
 	mount -t proc proc "$1/proc"
 	mount --rbind /dev "$1/dev"
 }

@@ -431,6 +431,13 @@ class Case(unittest.TestCase):
             file.write(content.encode() if isinstance(content, str) else content)
         return path
 
+    def readable_program(self, path):
+        """A copy that another user may run: the checkout may lie where only root can go."""
+        copy = self.path(os.path.basename(path))
+        if not os.path.exists(copy):
+            shutil.copy(path, copy)
+        return copy
+
     def free_port(self, host=None):
         """
         A port that neither UDP nor TCP uses on this process's address, or on

@@ -131,6 +131,8 @@ class CachedCase(Case):
         """Until all have checked all; what they saw."""
         text = "".join(f"{address} {is_listed}\n" for address, is_listed in rows)
         command = self.clients_command(resolver, processes, 1, options, timeout_ms, inherit)
+        if "user" in how:
+            command[0] = self.readable_program(command[0])
         result = subprocess.run(command, input=text, capture_output=True, text=True, check=False,
                                 timeout=600, **how)
         self.assertEqual(sanitizer_reports(result.stderr), [])
@@ -662,7 +664,7 @@ class Life(CachedCase):
         result = subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh",
                                  harness.program("dnsblv6-cached"), "--config", config],
                                 capture_output=True, text=True, check=False, timeout=DEADLINE_S)
-        if "mount:" in result.stderr:
+        if re.search("^(mount|unshare):", result.stderr, re.MULTILINE):
             self.skipTest(f"no mount here: {result.stderr.strip()}")
         self.assertEqual(result.returncode, EX_UNAVAILABLE, result.stderr)
         self.assertRegex(result.stderr, r"^error: \[dnsblv6-cached\] cache not opened, "

@@ -166,7 +166,10 @@ class ProcessesTest(ConfineCase):
         """Exit status and log of a server that does not start."""
         config = self.write("bad.conf", config_text(self.free_address(),
                                                     [(ZONE, self.store, None)], lines))
-        process = Process([program("dnsblv6d"), "--config", config], self.path("bad.log"), **how)
+        server = program("dnsblv6d")
+        if "user" in how:
+            server = self.readable_program(server)
+        process = Process([server, "--config", config], self.path("bad.log"), **how)
         self.processes.append(process)
         return process.popen.wait(20), process.log()
 
