@@ -305,12 +305,18 @@ class PeersTest(DnstapCase):
 
 
 class LifeTest(DnstapCase):
+    def wait_for_files(self, count):
+        def look():
+            files = set(glob.glob(self.log_path + "*"))
+            return files if len(files) == count else None
+
+        return wait_for(look, f"{count} files")
+
     def test_a_reload_begins_another_file_and_writes_over_none(self):
         server = self.serve_logged("messages: queries")
         for number in range(3):
             server.ask(NAME, AAAA)
-            before = set(glob.glob(self.log_path + "*"))
-            self.assertEqual(len(before), number + 1)
+            before = self.wait_for_files(number + 1)
             logger = self.logger_of(server)
             server.send_signal(signal.SIGHUP)
             server.wait_for_log(r"^info: \[dnsblv6d\] reloaded, ", number + 1)
