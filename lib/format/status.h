@@ -44,9 +44,11 @@ enum dnsblv6_status {
  * the functions of libdnsblv6 (client-lib/dnsblv6.h).
  */
 #if defined(__GNUC__)
-__attribute__((visibility("default")))
+#define DNSBLV6_VISIBLE __attribute__((visibility("default")))
+#else
+#define DNSBLV6_VISIBLE
 #endif
-const char *dnsblv6_strerror(int status);
+DNSBLV6_VISIBLE const char *dnsblv6_strerror(int status);
 
 #ifdef __cplusplus
 }
