@@ -66,6 +66,7 @@ struct maker {
 	size_t depth;
 	struct holding *holdings; /* of all frames */
 	uint32_t test_value;
+	struct names_rrs rrs[2]; /* to compare */
 };
 
 /* ---- entries ---- */
@@ -369,28 +370,48 @@ static const struct names_entry *next_entry(const struct names_plan *names, stru
 	return NULL;
 }
 
-static bool has_mark(const struct names_plan *names, uint32_t value)
+static bool is_same(const struct holding *a, const struct holding *b, size_t count)
 {
-	const struct dnsblv6_value *v = &names->listing->pool.values[value];
-	return v->text_size > 0 && memchr(v->text, DNSBLV6_TEXT_ADDRESS, v->text_size) != NULL;
-}
-
-/* Do both say the same, to the letter? Entries of one name are sorted by value. */
-static bool is_same(const struct names_plan *names, struct holding a, struct holding b)
-{
-	uint32_t at_a = a.first;
-	uint32_t at_b = b.first;
-	if (a.first == b.first && (a.first == NONE || a.reach == b.reach))
-		return true;
-	for (;;) {
-		const struct names_entry *left = next_entry(names, a, &at_a);
-		const struct names_entry *right = next_entry(names, b, &at_b);
-		if (left == NULL || right == NULL)
-			return left == right;
-		if (left->kind != ENTRY_LISTED || left->value != right->value ||
-		    has_mark(names, left->value))
+	for (size_t v = 0; v < count; v++) {
+		if (a[v].first != b[v].first || (a[v].first != NONE && a[v].reach != b[v].reach))
 			return false;
 	}
+	return true;
+}
+
+static bool is_empty(const struct holding *holdings, size_t count)
+{
+	while (count > 0 && holdings[count - 1].first == NONE)
+		count--;
+	return count == 0;
+}
+
+/* The RRs that all voices give together. False when they are too many. */
+static bool gather(const struct maker *maker, const struct holding *holdings, struct names_rrs *rrs)
+{
+	rrs->count = 0;
+	for (size_t v = 0; v < maker->voice_count; v++) {
+		uint32_t at = holdings[v].first;
+		const struct names_entry *entry;
+		while ((entry = next_entry(maker->names, holdings[v], &at)) != NULL) {
+			if (rrs->count + 2 > NAMES_RRS_MAX)
+				return false;
+			names_add_rrs(maker->names, entry, rrs);
+		}
+	}
+	names_settle(rrs);
+	return true;
+}
+
+/* Do both come to the same RRs? Different lines may. */
+static bool is_alike(struct maker *maker, const struct holding *a, const struct holding *b)
+{
+	if (is_same(a, b, maker->voice_count))
+		return true;
+	if (is_empty(a, maker->voice_count) || is_empty(b, maker->voice_count) ||
+	    !gather(maker, a, &maker->rrs[0]) || !gather(maker, b, &maker->rrs[1]))
+		return false;
+	return names_rrs_equal(&maker->rrs[0], &maker->rrs[1]);
 }
 
 static void inherit(const struct maker *maker, const struct frame *above, struct frame *frame)
@@ -484,17 +505,15 @@ static void check_node(struct maker *maker, const struct node *node, const struc
 
 static void judge(struct maker *maker, struct node *node, const struct frame *frame)
 {
-	const struct frame *above = maker->depth > 1 ? frame - 1 : NULL;
-	node->is_like_parent = !node->is_kept;
-	for (size_t v = 0; v < maker->voice_count; v++) {
-		const struct holding nothing = { NONE, 0 };
-		struct holding wildcard = above != NULL ? above->below[v] : nothing;
-		node->has_own |= frame->own[v].first != NONE;
-		node->has_below |= frame->below[v].first != NONE;
-		node->is_like_parent = node->is_like_parent &&
-				       is_same(maker->names, frame->own[v], wildcard) &&
-				       is_same(maker->names, frame->below[v], wildcard);
-	}
+	size_t count = maker->voice_count;
+	node->has_own = !is_empty(frame->own, count);
+	node->has_below = !is_empty(frame->below, count);
+	if (maker->depth > 1)
+		node->is_like_parent = !node->is_kept &&
+				       is_alike(maker, frame->own, (frame - 1)->below) &&
+				       is_alike(maker, frame->below, (frame - 1)->below);
+	else
+		node->is_like_parent = !node->is_kept && !node->has_own && !node->has_below;
 }
 
 /* Children are behind their parents: from the end on, each is known before its parent. */
@@ -723,17 +742,22 @@ static int make(struct maker *maker)
 int names_make(struct listing *listing, const struct spec *spec, struct findings *findings,
 	       struct names_plan *ret_names)
 {
-	struct maker maker = {
-		.names = ret_names, .listing = listing, .spec = spec, .findings = findings
-	};
+	struct maker *maker = calloc(1, sizeof(*maker));
+	if (maker == NULL)
+		return -ENOMEM;
+	maker->names = ret_names;
+	maker->listing = listing;
+	maker->spec = spec;
+	maker->findings = findings;
 	ret_names->listing = listing;
-	int ret = find_voices(&maker);
-	if (ret == DNSBLV6_OK && maker.voice_count > 0)
-		ret = make(&maker);
-	free(maker.voices);
-	free(maker.origin_voices);
-	free(maker.nodes);
-	free(maker.holdings);
+	int ret = find_voices(maker);
+	if (ret == DNSBLV6_OK && maker->voice_count > 0)
+		ret = make(maker);
+	free(maker->voices);
+	free(maker->origin_voices);
+	free(maker->nodes);
+	free(maker->holdings);
+	free(maker);
 	return ret;
 }
 

@@ -29,6 +29,14 @@ struct names_entry {
 	uint8_t kind;
 };
 
+/* Appends what a listed name or a record gives: at most 2 RRs, for which there is room. */
+void names_add_rrs(const struct names_plan *names, const struct names_entry *entry,
+		   struct names_rrs *rrs);
+/* In order, each once, and the least TTL of a type for all of it. */
+void names_settle(struct names_rrs *rrs);
+/* Of settled ones. */
+bool names_rrs_equal(const struct names_rrs *a, const struct names_rrs *b);
+
 #ifdef __cplusplus
 }
 #endif

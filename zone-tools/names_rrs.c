@@ -100,8 +100,7 @@ static int compare_rrs(const void *a, const void *b)
 	return dnsblv6_rr_compare(a, b);
 }
 
-/* In order, each once, and the least TTL of a type for all of it. */
-static void settle(struct names_rrs *rrs)
+void names_settle(struct names_rrs *rrs)
 {
 	size_t count = 0;
 	qsort(rrs->rrs, rrs->count, sizeof(rrs->rrs[0]), compare_rrs);
@@ -119,22 +118,37 @@ static void settle(struct names_rrs *rrs)
 	rrs->count = count;
 }
 
+bool names_rrs_equal(const struct names_rrs *a, const struct names_rrs *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++) {
+		if (a->rrs[i].ttl != b->rrs[i].ttl || compare_rrs(&a->rrs[i], &b->rrs[i]) != 0)
+			return false;
+	}
+	return true;
+}
+
+void names_add_rrs(const struct names_plan *names, const struct names_entry *entry,
+		   struct names_rrs *rrs)
+{
+	if (entry->kind == ENTRY_RECORD) {
+		const struct dnsblv6_rr *rr = &names->listing->records[entry->value];
+		add_rr(rrs, rr->type, rr->ttl, rr->rdata, rr->rdata_size);
+	} else {
+		add_value(names, entry, entry->origin, rrs);
+	}
+}
+
 void names_get(const struct names_plan *names, size_t item, uint32_t ttl, struct names_rrs *ret_rrs)
 {
 	/* It exists and is not listed: something has to say so to whoever looks. */
 	static const uint8_t unlisted[] = "\007DNSBLv6\010unlisted";
 	const struct names_item *it = &names->items[item];
 	ret_rrs->count = 0;
-	for (unsigned i = 0; i < it->source_count; i++) {
-		const struct names_entry *entry = &names->entries[names->sources[it->sources + i]];
-		if (entry->kind == ENTRY_RECORD) {
-			const struct dnsblv6_rr *rr = &names->listing->records[entry->value];
-			add_rr(ret_rrs, rr->type, rr->ttl, rr->rdata, rr->rdata_size);
-		} else {
-			add_value(names, entry, entry->origin, ret_rrs);
-		}
-	}
+	for (unsigned i = 0; i < it->source_count; i++)
+		names_add_rrs(names, &names->entries[names->sources[it->sources + i]], ret_rrs);
 	if (it->source_count == 0)
 		add_rr(ret_rrs, DNSBLV6_TYPE_HINFO, ttl, unlisted, sizeof(unlisted) - 1);
-	settle(ret_rrs);
+	names_settle(ret_rrs);
 }

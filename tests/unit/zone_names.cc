@@ -186,6 +186,9 @@ TEST_CASE("what answers like the wildcard above is left out", "[zone-tools][name
 {
 	CHECK(zone_of(".com :3\n.x.com :3\ny.com :3\n") == lines{ "com A 3", "*.com A 3" });
 	CHECK(zone_of("!x.com\n!.net\n").empty());
+	// Whether one line says it or several.
+	CHECK(zone_of("*.com :3\n*.com :3\n.x.com :3\n") == lines{ "*.com A 3" });
+	CHECK(zone_of("*.com :3:t\n.x.com :3:t\n.x.com :3\n") == lines{ "*.com A 3 TXT t" });
 	// But not when its text has its name in it.
 	CHECK(zone_of("*.com on $\n.x.com on $\n") == lines{ "*.com A 2 TXT on com",
 							     "x.com A 2 TXT on x.com",
@@ -207,6 +210,16 @@ TEST_CASE("two lists of one zone are asked each for itself", "[zone-tools][names
 	read.add("generic", "x.com TXT words\n");
 	CHECK(zone_of(read) == lines{ "com A 3", "*.com A 3", "x.com A 5 TXT words", "*.x.com A 5",
 				      "y.com A 3 A 4", "*.y.com A 3", "test A 2" });
+	CHECK(read.findings() == "");
+}
+
+TEST_CASE("a name that two lists give what one gives above it is left out", "[zone-tools][names]")
+{
+	lists read;
+	read.add("dnset", "test\n.com :3\n");
+	read.add("dnset", ".x.com :3\n.y.com :4\n");
+	CHECK(zone_of(read) ==
+	      lines{ "com A 3", "*.com A 3", "y.com A 3 A 4", "*.y.com A 3 A 4", "test A 2" });
 	CHECK(read.findings() == "");
 }
 
