@@ -133,19 +133,6 @@ static const char *take_chroot(struct taking *taking, const char *path)
 	return NULL;
 }
 
-/* Octal, as chmod(1) takes it. */
-static const char *take_control_mode(struct settings *settings, const char *text)
-{
-	unsigned mode = 0;
-	size_t size = strspn(text, "01234567");
-	for (size_t i = 0; i < size; i++)
-		mode = mode * 8 + (unsigned)(text[i] - '0');
-	if (size < 3 || text[size] != '\0' || mode > 0777)
-		return "permitted are three octal digits";
-	settings->control_mode = mode;
-	return NULL;
-}
-
 static unsigned count_workers(int64_t number)
 {
 	if (number > 0)
@@ -222,7 +209,7 @@ static const char *take_operation(struct taking *taking, const struct conf_value
 	case SERVER_CONTROL_OWNER:
 		return take_control_owner(settings, value->text);
 	case SERVER_CONTROL_MODE:
-		return take_control_mode(settings, value->text);
+		return conf_parse_mode(value->text, &settings->control_mode);
 	case SERVER_CONFINE:
 		settings->confine = (enum settings_confine)value->number;
 		break;

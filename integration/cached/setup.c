@@ -117,18 +117,6 @@ static const char *take_group(struct setup *setup, const char *text)
 	return NULL;
 }
 
-static const char *take_mode(struct setup *setup, const char *text)
-{
-	unsigned mode = 0;
-	size_t size = strspn(text, "01234567");
-	for (size_t i = 0; i < size; i++)
-		mode = mode * 8 + (unsigned)(text[i] - '0');
-	if (size < 3 || text[size] != '\0' || mode > 0777)
-		return "permitted are three octal digits";
-	setup->socket_mode = mode;
-	return NULL;
-}
-
 static const char *take_cached(struct setup *setup, const struct conf_value *value)
 {
 	switch (value->item) {
@@ -139,7 +127,7 @@ static const char *take_cached(struct setup *setup, const struct conf_value *val
 	case CACHED_SOCKET_GROUP:
 		return take_group(setup, value->text);
 	case CACHED_SOCKET_MODE:
-		return take_mode(setup, value->text);
+		return conf_parse_mode(value->text, &setup->socket_mode);
 	case CACHED_CLIENTS:
 		setup->clients_max = (unsigned)value->number;
 		return NULL;

@@ -409,3 +409,15 @@ int conf_read(const char *path, const struct conf_table *table, conf_fn fn, void
 	free(text);
 	return ret;
 }
+
+const char *conf_parse_mode(const char *text, unsigned *ret_mode)
+{
+	unsigned mode = 0;
+	size_t size = strspn(text, "01234567");
+	for (size_t i = 0; i < size; i++)
+		mode = mode * 8 + (unsigned)(text[i] - '0');
+	if (size < 3 || text[size] != '\0' || mode > 0777)
+		return "permitted are three octal digits";
+	*ret_mode = mode;
+	return NULL;
+}

@@ -105,6 +105,12 @@ int conf_read(const char *path, const struct conf_table *table, conf_fn fn, void
 int conf_parse(const char *text, size_t text_size, const struct conf_table *table, conf_fn fn,
 	       void *context, struct conf_error *reterr_error);
 
+/*
+ * Permissions as chmod(1) takes them, three octal digits and zeros before them. NULL, or
+ * why not, static text; *ret_mode is written on success only.
+ */
+const char *conf_parse_mode(const char *text, unsigned *ret_mode);
+
 #ifdef __cplusplus
 }
 #endif

@@ -169,3 +169,16 @@ TEST_CASE("a value is shown escaped and cut", "[common][conf]")
 	CHECK(std::string(r.error.value) == "\"" + std::string(128, 'x') + "...\"");
 	CHECK(r.parse("paint:\n    text: \"\xff\x01\"\n    text: a\n") == -EINVAL);
 }
+
+TEST_CASE("permissions are three octal digits", "[common][conf]")
+{
+	unsigned mode = 1;
+	CHECK(conf_parse_mode("660", &mode) == nullptr);
+	CHECK(mode == 0660);
+	CHECK(conf_parse_mode("0600", &mode) == nullptr);
+	CHECK(mode == 0600);
+	auto text = GENERATE("", "60", "668", "1000", "-660", "660 ", "rw-");
+	CAPTURE(text);
+	CHECK(conf_parse_mode(text, &mode) != nullptr);
+	CHECK(mode == 0600);
+}
