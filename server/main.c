@@ -6,7 +6,6 @@
  * privileges away, confinement, workers. dnsblv6d(8) is the manual.
  */
 #include <errno.h>
-#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +13,8 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "lib/common/daemon.h"
 #include "lib/common/log.h"
-#include "lib/common/options.h"
 #include "lib/common/systemd.h"
 #include "server/confine.h"
 #include "server/control.h"
@@ -25,42 +24,16 @@
 
 static const char context[] = "dnsblv6d";
 
-enum { ROW_CONFIG, ROW_CHECK };
-
-static const struct options_row rows[] = {
-	[ROW_CONFIG] = { 'c', "config", "FILE", "read FILE instead of " DNSBLV6D_CONF },
-	[ROW_CHECK] = { 'n', "check", NULL, "check the configuration and exit" },
-};
+static const struct options_row rows[] = DAEMON_ROWS(DNSBLV6D_CONF);
 
 static const struct options_table table = {
 	.program = "dnsblv6d",
 	.libraries = DNSBLV6D_LIBRARIES,
-	.usage = "[--config FILE] [--check]",
+	.usage = DAEMON_USAGE,
 	.summary = "Serves DNS blacklists out of stores that dnsblv6-zone builds.",
 	.rows = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	.row_count = DAEMON_ROW_COUNT,
 };
-
-struct command {
-	const char *config_path;
-	bool is_check;
-};
-
-static struct command read_command(int argc, char **argv)
-{
-	struct command command = { .config_path = DNSBLV6D_CONF };
-	const char *argument = NULL;
-	int row = 0;
-	while ((row = options_next(&table, argc, argv, &argument)) != OPTIONS_END) {
-		if (row == ROW_CONFIG)
-			command.config_path = argument;
-		if (row == ROW_CHECK)
-			command.is_check = true;
-	}
-	if (optind < argc)
-		options_fail(&table, "'%s' is not expected", argv[optind]);
-	return command;
-}
 
 static int bind_sockets(struct listener *listener, struct settings *settings)
 {
@@ -120,27 +93,14 @@ static int open_control(const struct settings *settings, struct control **ret_co
 /* The last step that root is for. */
 static int drop_privileges(const struct settings *settings)
 {
-	if (settings->user[0] == '\0')
-		return EX_OK;
-	if (geteuid() != 0) {
-		if (geteuid() != settings->uid)
-			log_warning(context, "user not changed, not started as root, user=%s",
-				    settings->user);
-		return EX_OK;
-	}
-	confine_prepare(settings);
-	if (setgroups(1, &settings->gid) != 0 || setgid(settings->gid) != 0 ||
-	    setuid(settings->uid) != 0) {
-		log_error(context, "user not changed, user=%s (%s)", settings->user,
-			  strerror(errno));
-		return EX_NOPERM;
-	}
-	/* Not a way back: what looks dropped must be dropped. */
-	if (settings->uid != 0 && setuid(0) == 0) {
-		log_error(context, "privileges not dropped, user=%s", settings->user);
-		return EX_SOFTWARE;
-	}
-	return EX_OK;
+	struct daemon_user user = { .name = settings->user,
+				    .uid = settings->uid,
+				    .gid = settings->gid,
+				    .groups = &settings->gid,
+				    .group_count = 1 };
+	if (settings->user[0] != '\0' && geteuid() == 0)
+		confine_prepare(settings);
+	return daemon_drop_privileges(&user, context);
 }
 
 static int confine(const struct settings *settings)
@@ -173,7 +133,7 @@ static void raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int serve(const struct command *command, struct settings *settings)
+static int serve(const struct daemon_command *command, struct settings *settings)
 {
 	struct listener listener = { 0 };
 	/* What SIGHUP compares with: ports as written, not as chosen. */
@@ -199,7 +159,7 @@ static int serve(const struct command *command, struct settings *settings)
 
 int main(int argc, char **argv)
 {
-	struct command command = read_command(argc, argv);
+	struct daemon_command command = daemon_read_command(&table, argc, argv, DNSBLV6D_CONF);
 	struct settings settings;
 	struct conf_error error;
 	if (settings_read(&settings, command.config_path, &error) != 0) {

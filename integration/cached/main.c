@@ -6,7 +6,6 @@
  * privileges away, then the cache, the socket and the loop. dnsblv6-cached(8) is the manual.
  */
 #include <errno.h>
-#include <grp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -15,50 +14,24 @@
 #include <unistd.h>
 
 #include "integration/cached/service.h"
+#include "lib/common/daemon.h"
 #include "lib/common/log.h"
-#include "lib/common/options.h"
 
 static const char context[] = "dnsblv6-cached";
 
 /* Sockets of the library's resolver, 512 at most, and some files. */
 #define OWN_DESCRIPTORS 544
 
-enum { ROW_CONFIG, ROW_CHECK };
-
-static const struct options_row rows[] = {
-	[ROW_CONFIG] = { 'c', "config", "FILE", "read FILE instead of " DNSBLV6_CACHED_CONF },
-	[ROW_CHECK] = { 'n', "check", NULL, "check the configuration and exit" },
-};
+static const struct options_row rows[] = DAEMON_ROWS(DNSBLV6_CACHED_CONF);
 
 static const struct options_table table = {
 	.program = "dnsblv6-cached",
 	.libraries = DNSBLV6_CACHED_LIBRARIES,
-	.usage = "[--config FILE] [--check]",
+	.usage = DAEMON_USAGE,
 	.summary = "Asks DNS blacklists for all processes of a machine that link libdnsblv6.",
 	.rows = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	.row_count = DAEMON_ROW_COUNT,
 };
-
-struct command {
-	const char *config_path;
-	bool is_check;
-};
-
-static struct command read_command(int argc, char **argv)
-{
-	struct command command = { .config_path = DNSBLV6_CACHED_CONF };
-	const char *argument = NULL;
-	int row = 0;
-	while ((row = options_next(&table, argc, argv, &argument)) != OPTIONS_END) {
-		if (row == ROW_CONFIG)
-			command.config_path = argument;
-		if (row == ROW_CHECK)
-			command.is_check = true;
-	}
-	if (optind < argc)
-		options_fail(&table, "'%s' is not expected", argv[optind]);
-	return command;
-}
 
 /* Levels are those of syslog(3). */
 static void log_on_line(void *context_of_library, int level, const char *line)
@@ -89,26 +62,13 @@ static int make_directory(const struct setup *setup)
 /* With the socket's group, so that the socket can be given to it later. */
 static int drop_privileges(const struct setup *setup)
 {
-	if (setup->user[0] == '\0')
-		return EX_OK;
-	if (geteuid() != 0) {
-		if (geteuid() != setup->uid)
-			log_warning(context, "user not changed, not started as root, user=%s",
-				    setup->user);
-		return EX_OK;
-	}
 	gid_t groups[] = { setup->gid, setup->socket_gid };
-	if (setgroups(setup->group[0] != '\0' ? 2 : 1, groups) != 0 || setgid(setup->gid) != 0 ||
-	    setuid(setup->uid) != 0) {
-		log_error(context, "user not changed, user=%s (%s)", setup->user, strerror(errno));
-		return EX_NOPERM;
-	}
-	/* Not a way back: what looks dropped must be dropped. */
-	if (setup->uid != 0 && setuid(0) == 0) {
-		log_error(context, "privileges not dropped, user=%s", setup->user);
-		return EX_SOFTWARE;
-	}
-	return EX_OK;
+	struct daemon_user user = { .name = setup->user,
+				    .uid = setup->uid,
+				    .gid = setup->gid,
+				    .groups = groups,
+				    .group_count = setup->group[0] != '\0' ? 2 : 1 };
+	return daemon_drop_privileges(&user, context);
 }
 
 /*
@@ -143,7 +103,8 @@ static int run(struct setup *setup)
 
 int main(int argc, char **argv)
 {
-	struct command command = read_command(argc, argv);
+	struct daemon_command command =
+		daemon_read_command(&table, argc, argv, DNSBLV6_CACHED_CONF);
 	static struct setup setup; /* some 30 kB */
 	struct conf_error error;
 	if (setup_read(command.config_path, &setup, &error) != 0) {

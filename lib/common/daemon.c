@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/common/daemon.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "lib/common/log.h"
+
+enum { ROW_CONFIG, ROW_CHECK }; /* as in DAEMON_ROWS */
+
+struct daemon_command daemon_read_command(const struct options_table *table, int argc, char **argv,
+					  const char *default_path)
+{
+	struct daemon_command command = { .config_path = default_path };
+	const char *argument = NULL;
+	int row = 0;
+	while ((row = options_next(table, argc, argv, &argument)) != OPTIONS_END) {
+		if (row == ROW_CONFIG)
+			command.config_path = argument;
+		if (row == ROW_CHECK)
+			command.is_check = true;
+	}
+	if (optind < argc)
+		options_fail(table, "'%s' is not expected", argv[optind]);
+	return command;
+}
+
+int daemon_drop_privileges(const struct daemon_user *user, const char *context)
+{
+	if (user->name[0] == '\0')
+		return EX_OK;
+	if (geteuid() != 0) {
+		if (geteuid() != user->uid)
+			log_warning(context, "user not changed, not started as root, user=%s",
+				    user->name);
+		return EX_OK;
+	}
+	if (setgroups(user->group_count, user->groups) != 0 || setgid(user->gid) != 0 ||
+	    setuid(user->uid) != 0) {
+		log_error(context, "user not changed, user=%s (%s)", user->name, strerror(errno));
+		return EX_NOPERM;
+	}
+	/* Not a way back: what looks dropped must be dropped. */
+	if (user->uid != 0 && setuid(0) == 0) {
+		log_error(context, "privileges not dropped, user=%s", user->name);
+		return EX_SOFTWARE;
+	}
+	return EX_OK;
+}

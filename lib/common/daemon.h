@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * daemon.h - what main() of every daemon does alike: its command line, and the
+ *            end of being root.
+ *
+ * Flow: main() -> daemon_read_command() -> the configuration, and what only root
+ *       may do -> daemon_drop_privileges() -> the daemon's own work.
+ *
+ *     static const struct options_row rows[] = DAEMON_ROWS("/etc/dnsblv6/dnsblv6d.conf");
+ *     static const struct options_table table = {
+ *             .program = "dnsblv6d", .usage = DAEMON_USAGE,
+ *             .rows = rows, .row_count = DAEMON_ROW_COUNT, ... };
+ *
+ * For one thread, before there are others.
+ */
+
+#include "lib/common/options.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DAEMON_USAGE	 "[--config FILE] [--check]"
+#define DAEMON_ROW_COUNT 2
+/* -c, --config FILE and -n, --check; default_path is a string literal. */
+#define DAEMON_ROWS(default_path)                                                                  \
+	{                                                                                          \
+		{ 'c', "config", "FILE", "read FILE instead of " default_path },                   \
+			{ 'n', "check", NULL, "check the configuration and exit" },                \
+	}
+
+struct daemon_command {
+	const char *config_path; /* borrowed from argv, or the one given below */
+	bool is_check;
+};
+
+/* Exits on wrong use, --help and --version, as options_next() does. table has DAEMON_ROWS. */
+struct daemon_command daemon_read_command(const struct options_table *table, int argc, char **argv,
+					  const char *default_path);
+
+struct daemon_user {
+	const char *name; /* for the log; "" keeps who started us */
+	uid_t uid;
+	gid_t gid;
+	const gid_t *groups; /* supplementary ones, borrowed; setgroups(2) */
+	size_t group_count;
+};
+
+/*
+ * Becomes user, for good: that there is no way back is tried. Only root can; anybody else stays
+ * who he is, with a warning when that is not user. EX_OK, or EX_NOPERM or EX_SOFTWARE, which is
+ * logged under context; the process is of no use then.
+ */
+int daemon_drop_privileges(const struct daemon_user *user, const char *context);
+
+#ifdef __cplusplus
+}
+#endif
