@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -19,12 +18,8 @@
 #include "lib/common/log.h"
 #include "lib/common/systemd.h"
 #include "lib/common/version.h"
-#include "server/board.h"
+#include "server/accounts.h"
 #include "server/catalog.h"
-#include "server/querylog.h"
-#include "server/report.h"
-#include "server/talkers.h"
-#include "server/tally.h"
 #include "server/worker.h"
 
 static const char context[] = "dnsblv6d";
@@ -38,50 +33,7 @@ static const char forbidden_call[] = " (it made a system call that no server mak
 /* A drained worker that is still there then is stuck. */
 #define KILL_AFTER_MS 5000
 
-struct slot {
-	pid_t pid;    /* 0: none */
-	int ready_fd; /* -1: said so, or dead */
-	bool is_ready;
-	uint64_t started_ms;
-	uint64_t restart_ms; /* when pid is 0 and it is to be replaced */
-	unsigned backoff_ms;
-	uint64_t restarts;
-};
-
-struct generation {
-	TAILQ_ENTRY(generation) link;
-	uint64_t number; /* 1 is the first */
-	struct settings settings;
-	struct counters_bank bank;
-	struct board board;
-	struct talkers_bank talkers;
-	struct slot *slots; /* one for each of settings.workers */
-	bool is_draining;
-	uint64_t kill_ms;
-};
-
-struct parent {
-	const char *config_path;
-	const struct settings *configured;
-	const struct listener *listener;
-	struct control *control;			     /* NULL: there is none */
-	TAILQ_HEAD(generation_list, generation) generations; /* the newest last */
-	struct generation *serving;			     /* NULL before the first is ready */
-	struct querylog querylog;
-	struct tally past;
-	struct cookie_random cookies;	  /* for when none are configured */
-	struct talkers_bank past_talkers; /* one table, of the shape of the newest generation */
-	uint64_t past_restarts;
-	uint64_t talkers_seed;
-	uint64_t generation_count;
-	uint64_t reloads;
-	uint64_t reloads_refused;
-	uint64_t started_ms;
-	int signal_fd;
-	bool is_stopping;
-};
-
-static uint64_t now_ms(void)
+uint64_t parent_now_ms(void)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
@@ -124,7 +76,7 @@ static void start_worker(struct parent *parent, struct generation *generation, s
 	int ends[2];
 	pid_t parent_pid = getpid();
 	pid_t pid = -1;
-	slot->started_ms = now_ms();
+	slot->started_ms = parent_now_ms();
 	slot->is_ready = false;
 	if (pipe2(ends, O_CLOEXEC) == 0) {
 		pid = fork();
@@ -140,7 +92,7 @@ static void start_worker(struct parent *parent, struct generation *generation, s
 	}
 	if (pid < 0) {
 		log_error(context, "worker not started, worker=%zu (%s)", index, strerror(errno));
-		slot->restart_ms = now_ms() + BACKOFF_MAX_MS;
+		slot->restart_ms = parent_now_ms() + BACKOFF_MAX_MS;
 		return;
 	}
 	slot->pid = pid;
@@ -150,10 +102,10 @@ static void start_worker(struct parent *parent, struct generation *generation, s
 /* At once after a long life; later and later when it dies at once. */
 static void plan_restart(struct slot *slot)
 {
-	bool died_young = now_ms() - slot->started_ms < LIFE_MIN_MS;
+	bool died_young = parent_now_ms() - slot->started_ms < LIFE_MIN_MS;
 	if (!died_young)
 		slot->backoff_ms = 0;
-	slot->restart_ms = now_ms() + slot->backoff_ms;
+	slot->restart_ms = parent_now_ms() + slot->backoff_ms;
 	slot->backoff_ms = slot->backoff_ms == 0 ? BACKOFF_FIRST_MS : slot->backoff_ms * 2;
 	if (slot->backoff_ms > BACKOFF_MAX_MS)
 		slot->backoff_ms = BACKOFF_MAX_MS;
@@ -180,11 +132,12 @@ static void bury(struct generation *generation, size_t index, int status)
 	plan_restart(slot);
 	slot->restarts++;
 	const char *why = WIFSIGNALED(status) && number == SIGSYS ? forbidden_call : "";
-	log_error(
-		context, "worker died, worker=%zu pid=%d %s=%d restart_ms=%llu%s", index, (int)pid,
-		how, number,
-		(unsigned long long)(slot->restart_ms > now_ms() ? slot->restart_ms - now_ms() : 0),
-		why);
+	log_error(context, "worker died, worker=%zu pid=%d %s=%d restart_ms=%llu%s", index,
+		  (int)pid, how, number,
+		  (unsigned long long)(slot->restart_ms > parent_now_ms()
+					       ? slot->restart_ms - parent_now_ms()
+					       : 0),
+		  why);
 }
 
 static void reap(struct parent *parent)
@@ -193,7 +146,7 @@ static void reap(struct parent *parent)
 	pid_t pid = 0;
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		struct generation *generation = NULL;
-		if (querylog_bury(&parent->querylog, pid, status, now_ms()))
+		if (querylog_bury(&parent->querylog, pid, status, parent_now_ms()))
 			continue;
 		TAILQ_FOREACH(generation, &parent->generations, link)
 		{
@@ -206,15 +159,6 @@ static void reap(struct parent *parent)
 }
 
 /* ---- generations ---- */
-
-static int count_slots(const struct parent *parent)
-{
-	int count = 0;
-	const struct generation *generation = NULL;
-	TAILQ_FOREACH(generation, &parent->generations, link)
-	count += (int)generation->settings.workers;
-	return count;
-}
 
 /* Takes one that is half made. */
 static void free_generation(struct generation *generation)
@@ -288,7 +232,7 @@ static void give_cookies(struct parent *parent, struct settings *settings)
 {
 	if (!settings->has_cookies || settings->cookies.count > 0)
 		return;
-	int ret = cookie_fill(&parent->cookies, now_ms() / 1000, &settings->cookies);
+	int ret = cookie_fill(&parent->cookies, parent_now_ms() / 1000, &settings->cookies);
 	if (ret != 0)
 		log_warning(context, "no cookies, the system gives no random secret (%s)",
 			    strerror(-ret));
@@ -304,7 +248,7 @@ static struct generation *start_generation(struct parent *parent, struct setting
 		log_error(context, "workers not started (%s)", strerror(-ret));
 		return NULL;
 	}
-	ret = querylog_switch(&parent->querylog, &generation->settings, now_ms());
+	ret = querylog_switch(&parent->querylog, &generation->settings, parent_now_ms());
 	if (ret != 0)
 		log_error(context, "query log not started (%s)", strerror(-ret));
 	TAILQ_INSERT_TAIL(&parent->generations, generation, link);
@@ -319,8 +263,8 @@ static void drain_generation(struct generation *generation)
 	if (generation->is_draining)
 		return;
 	generation->is_draining = true;
-	generation->kill_ms =
-		now_ms() + generation->settings.drain_timeout_s * (uint64_t)1000 + KILL_AFTER_MS;
+	generation->kill_ms = parent_now_ms() +
+			      generation->settings.drain_timeout_s * (uint64_t)1000 + KILL_AFTER_MS;
 	for (size_t i = 0; i < generation->settings.workers; i++) {
 		if (generation->slots[i].pid > 0)
 			kill(generation->slots[i].pid, SIGTERM);
@@ -345,47 +289,12 @@ static bool is_gone(const struct generation *generation)
 	return true;
 }
 
-/* The table of the past, and those of every generation or of one alone. NULL: no memory. */
-static struct talkers *list_tables(const struct parent *parent, const struct generation *only,
-				   size_t *ret_count)
-{
-	size_t count = 0;
-	struct talkers *tables = NULL;
-	const struct generation *generation = NULL;
-	TAILQ_FOREACH(generation, &parent->generations, link)
-	count += generation->settings.workers;
-	tables = calloc(count + 1, sizeof(*tables));
-	if (tables == NULL)
-		return NULL;
-	tables[0] = talkers_of_worker(&parent->past_talkers, 0);
-	count = 1;
-	TAILQ_FOREACH(generation, &parent->generations, link)
-	{
-		if ((only != NULL && generation != only) ||
-		    !talkers_is_alike(&generation->talkers.shape, &parent->past_talkers.shape))
-			continue;
-		for (size_t i = 0; i < generation->settings.workers; i++)
-			tables[count++] = talkers_of_worker(&generation->talkers, i);
-	}
-	*ret_count = count;
-	return tables;
-}
-
-static int add_talkers(const struct parent *parent, const struct generation *generation)
-{
-	size_t count = 0;
-	struct talkers *tables = list_tables(parent, generation, &count);
-	int ret = tables == NULL ? -ENOMEM : talkers_merge(&tables[0], tables, count);
-	free(tables);
-	return ret;
-}
-
 static void end_generation(struct parent *parent, struct generation *generation)
 {
 	for (size_t i = 0; i < generation->settings.workers; i++)
 		parent->past_restarts += generation->slots[i].restarts;
 	if (tally_add_bank(&parent->past, &generation->bank, &generation->settings) != 0 ||
-	    add_talkers(parent, generation) != 0)
+	    accounts_keep_talkers(parent, generation) != 0)
 		log_error(context, "counters lost (%s)", strerror(ENOMEM));
 	if (parent->serving == generation)
 		parent->serving = NULL;
@@ -424,14 +333,14 @@ static void switch_generations(struct parent *parent)
 		if (generation != newest)
 			drain_generation(generation);
 	}
-	control_finish(parent->control, newest->number, NULL, now_ms());
+	control_finish(parent->control, newest->number, NULL, parent_now_ms());
 }
 
 /* What time brings: restarts, kills, funerals. */
 static void tend(struct parent *parent)
 {
 	struct generation *next = NULL;
-	uint64_t now = now_ms();
+	uint64_t now = parent_now_ms();
 	querylog_tend(&parent->querylog,
 		      &TAILQ_LAST(&parent->generations, generation_list)->settings, now);
 	for (struct generation *generation = TAILQ_FIRST(&parent->generations); generation != NULL;
@@ -520,42 +429,6 @@ static bool reload(struct parent *parent, char *ret_reason)
 	return true;
 }
 
-/* All that was counted, into an empty tally. 0 or -ENOMEM. */
-static int add_up(const struct parent *parent, struct tally *tally)
-{
-	int ret = tally_add(tally, &parent->past);
-	tally->server[COUNTERS_SERVER_TAPPED_LOST] += querylog_count_lost(&parent->querylog);
-	const struct generation *generation = NULL;
-	TAILQ_FOREACH(generation, &parent->generations, link)
-	{
-		if (ret == 0)
-			ret = tally_add_bank(tally, &generation->bank, &generation->settings);
-	}
-	return ret;
-}
-
-static void log_counters(const struct parent *parent)
-{
-	struct tally tally;
-	tally_init(&tally);
-	if (add_up(parent, &tally) != 0)
-		log_error(context, "counters lost (%s)", strerror(ENOMEM));
-	char text[COUNTERS_TEXT_MAX];
-	counters_format_server(tally.server, text);
-	log_info(context, "counters, %s", text);
-	const struct settings *settings =
-		&TAILQ_LAST(&parent->generations, generation_list)->settings;
-	for (size_t i = 0; i < catalog_count_faces(settings); i++) {
-		const char *name = catalog_face_name(settings, i)->text;
-		const uint64_t *values = tally_find(&tally, name);
-		if (values == NULL)
-			continue;
-		counters_format_face(values, text);
-		log_info(name, "counters, %s", text);
-	}
-	tally_deinit(&tally);
-}
-
 /* number is 0 when it is dnsblv6ctl that says so. */
 static void stop(struct parent *parent, int number)
 {
@@ -564,7 +437,7 @@ static void stop(struct parent *parent, int number)
 			log_info(context, "stopping, signal=%d", number);
 		else
 			log_info(context, "stopping, as dnsblv6ctl says");
-		control_finish(parent->control, UINT64_MAX, is_stopping, now_ms());
+		control_finish(parent->control, UINT64_MAX, is_stopping, parent_now_ms());
 		check_told(systemd_notify("STOPPING=1"));
 	}
 	parent->is_stopping = true;
@@ -586,7 +459,7 @@ static void obey(struct parent *parent, int number)
 		break;
 	case SIGUSR1:
 		if (!parent->is_stopping)
-			log_counters(parent);
+			accounts_log(parent);
 		break;
 	default:
 		stop(parent, number);
@@ -595,86 +468,20 @@ static void obey(struct parent *parent, int number)
 
 /* ---- the control socket ---- */
 
-static struct report_worker describe_slot(const struct generation *generation, size_t index)
-{
-	const struct slot *slot = &generation->slots[index];
-	const char *state = slot->pid == 0	      ? "dead"
-			    : generation->is_draining ? "draining"
-			    : slot->is_ready	      ? "serving"
-						      : "starting";
-	return (struct report_worker){
-		.generation = generation->number,
-		.index = index,
-		.pid = slot->pid,
-		.state = state,
-		.uptime_s = slot->pid == 0 ? 0 : (now_ms() - slot->started_ms) / 1000,
-		.restarts = slot->restarts,
-	};
-}
-
-static struct report_worker *list_workers(const struct parent *parent, size_t *ret_count)
-{
-	struct report_worker *workers = calloc((size_t)count_slots(parent) + 1, sizeof(*workers));
-	size_t count = 0;
-	const struct generation *generation = NULL;
-	if (workers == NULL)
-		return NULL;
-	TAILQ_FOREACH(generation, &parent->generations, link)
-	{
-		for (size_t i = 0; i < generation->settings.workers; i++)
-			workers[count++] = describe_slot(generation, i);
-	}
-	*ret_count = count;
-	return workers;
-}
-
-static int write_report(const struct parent *parent, const struct request *request, FILE *out)
-{
-	const struct generation *shown =
-		parent->serving != NULL ? parent->serving
-					: TAILQ_LAST(&parent->generations, generation_list);
-	struct tally tally;
-	tally_init(&tally);
-	struct report report = { .now_s = (uint64_t)time(NULL),
-				 .uptime_s = (now_ms() - parent->started_ms) / 1000,
-				 .generation = parent->serving != NULL ? shown->number : 0,
-				 .restarts = parent->past_restarts,
-				 .reloads = parent->reloads,
-				 .reloads_refused = parent->reloads_refused,
-				 .is_stopping = parent->is_stopping,
-				 .settings = &shown->settings,
-				 .board = &shown->board,
-				 .tally = &tally,
-				 .shape = parent->past_talkers.shape };
-	struct report_worker *workers = list_workers(parent, &report.worker_count);
-	struct talkers *tables = list_tables(parent, NULL, &report.table_count);
-	report.workers = workers;
-	report.tables = tables;
-	for (size_t i = 0; i < report.worker_count; i++)
-		report.restarts += workers[i].restarts;
-	int ret = workers == NULL || tables == NULL ? -ENOMEM : add_up(parent, &tally);
-	if (ret == 0)
-		ret = report_write(&report, request, out);
-	tally_deinit(&tally);
-	free(workers);
-	free(tables);
-	return ret;
-}
-
 static void answer_report(const struct parent *parent, struct control_client *client,
 			  const struct request *request)
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
-	int ret = out == NULL ? -ENOMEM : write_report(parent, request, out);
+	int ret = out == NULL ? -ENOMEM : accounts_write_report(parent, request, out);
 	if (out != NULL && fclose(out) != 0)
 		ret = -ENOMEM;
 	if (ret != 0) {
 		free(text);
 		text = NULL;
 	}
-	control_answer(client, text, size, now_ms());
+	control_answer(client, text, size, parent_now_ms());
 }
 
 static void control_on_line(struct control *control, struct control_client *client,
@@ -686,15 +493,15 @@ static void control_on_line(struct control *control, struct control_client *clie
 	switch (request->verb) {
 	case REQUEST_RELOAD:
 		if (parent->is_stopping)
-			control_refuse(client, is_stopping, now_ms());
+			control_refuse(client, is_stopping, parent_now_ms());
 		else if (reload(parent, reason))
-			control_wait(client, parent->generation_count, now_ms());
+			control_wait(client, parent->generation_count, parent_now_ms());
 		else
-			control_refuse(client, reason, now_ms());
+			control_refuse(client, reason, parent_now_ms());
 		break;
 	case REQUEST_STOP:
 		stop(parent, 0);
-		control_hold(client, strdup(""), 0, now_ms());
+		control_hold(client, strdup(""), 0, parent_now_ms());
 		break;
 	default:
 		answer_report(parent, client, request);
@@ -733,7 +540,7 @@ static void read_ready(struct slot *slot)
 /* How long poll() may sleep: -1 when only a signal or a worker can bring news. */
 static int sleep_ms(const struct parent *parent)
 {
-	uint64_t now = now_ms();
+	uint64_t now = parent_now_ms();
 	uint64_t until = control_deadline_ms(parent->control);
 	if (querylog_deadline_ms(&parent->querylog) < until)
 		until = querylog_deadline_ms(&parent->querylog);
@@ -756,7 +563,7 @@ static int sleep_ms(const struct parent *parent)
 /* Waits for signals, workers' bytes and the control socket, and takes them. */
 static void wait_and_take(struct parent *parent)
 {
-	int count = count_slots(parent) + 1 + CONTROL_POLLS_MAX;
+	int count = accounts_count_slots(parent) + 1 + CONTROL_POLLS_MAX;
 	struct pollfd *polls = calloc((size_t)count, sizeof(*polls));
 	struct slot **slots = calloc((size_t)count, sizeof(struct slot *));
 	nfds_t used = 0;
@@ -784,7 +591,7 @@ static void wait_and_take(struct parent *parent)
 			}
 		}
 		/* Last, because a reload makes other slots. */
-		control_take(parent->control, &polls[first], control_count, now_ms(),
+		control_take(parent->control, &polls[first], control_count, parent_now_ms(),
 			     control_on_line, parent);
 	}
 	free(polls);
@@ -802,7 +609,7 @@ int parent_run(const char *config_path, struct settings *settings,
 				 .configured = configured,
 				 .listener = listener,
 				 .control = control,
-				 .started_ms = now_ms() };
+				 .started_ms = parent_now_ms() };
 	TAILQ_INIT(&parent.generations);
 	tally_init(&parent.past);
 	querylog_init(&parent.querylog);
