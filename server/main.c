@@ -163,7 +163,7 @@ int main(int argc, char **argv)
 	struct settings settings;
 	struct conf_error error;
 	if (settings_read(&settings, command.config_path, &error) != 0) {
-		settings_log_error(command.config_path, &error);
+		conf_log_error(command.config_path, &error);
 		settings_deinit(&settings);
 		return EX_CONFIG;
 	}

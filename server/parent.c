@@ -400,15 +400,15 @@ static void release_queues(const struct parent *parent)
 	}
 }
 
-/* False with the reason in ret_reason, of SETTINGS_ERROR_MAX bytes; then nothing has changed. */
+/* False with the reason in ret_reason, of CONF_ERROR_MAX bytes; then nothing has changed. */
 static bool reload(struct parent *parent, char *ret_reason)
 {
 	struct settings settings;
 	struct conf_error error;
 	check_told(systemd_notify_reloading());
 	if (settings_read(&settings, parent->config_path, &error) != 0) {
-		settings_log_error(parent->config_path, &error);
-		settings_format_error(parent->config_path, &error, ret_reason);
+		conf_log_error(parent->config_path, &error);
+		conf_format_error(parent->config_path, &error, ret_reason);
 		log_warning(context, "configuration not reloaded, the old one stays");
 		settings_deinit(&settings);
 		parent->reloads_refused++;
@@ -420,7 +420,7 @@ static bool reload(struct parent *parent, char *ret_reason)
 	release_queues(parent);
 	struct generation *unready = TAILQ_LAST(&parent->generations, generation_list);
 	if (start_generation(parent, &settings) == NULL) {
-		snprintf(ret_reason, SETTINGS_ERROR_MAX, "workers not started");
+		snprintf(ret_reason, CONF_ERROR_MAX, "workers not started");
 		stay(parent);
 		return false;
 	}
@@ -448,7 +448,7 @@ static void stop(struct parent *parent, int number)
 
 static void obey(struct parent *parent, int number)
 {
-	char reason[SETTINGS_ERROR_MAX];
+	char reason[CONF_ERROR_MAX];
 	switch (number) {
 	case SIGCHLD:
 		reap(parent);
@@ -489,7 +489,7 @@ static void control_on_line(struct control *control, struct control_client *clie
 {
 	(void)control;
 	struct parent *parent = context_of_parent;
-	char reason[SETTINGS_ERROR_MAX];
+	char reason[CONF_ERROR_MAX];
 	switch (request->verb) {
 	case REQUEST_RELOAD:
 		if (parent->is_stopping)

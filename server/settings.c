@@ -15,8 +15,6 @@
 #include "server/taking.h"
 #include "server/talkers.h"
 
-#define POSITION_MAX (PATH_MAX + 32)
-
 /* ---- the table ---- */
 
 /* In the order of enum log_level. */
@@ -311,48 +309,6 @@ void settings_log_warnings(const char *path, const struct settings *settings)
 {
 	if (settings->is_exposed)
 		log_warning(path, "configuration has secrets and everybody may read it");
-}
-
-static void format_position(const char *path, const struct conf_error *error, char *ret_text)
-{
-	if (error->line == 0)
-		snprintf(ret_text, POSITION_MAX, "%s", path);
-	else
-		snprintf(ret_text, POSITION_MAX, "%s:%zu", path, error->line);
-}
-
-static void format_refusal(const struct conf_error *error, char *ret_text)
-{
-	if (error->line == 0)
-		snprintf(ret_text, SETTINGS_ERROR_MAX, "configuration not read (%s)",
-			 error->reason);
-	else if (error->item[0] == '\0')
-		snprintf(ret_text, SETTINGS_ERROR_MAX, "configuration refused, text=%s (%s)",
-			 error->value, error->reason);
-	else
-		snprintf(ret_text, SETTINGS_ERROR_MAX,
-			 "configuration refused, item=%s value=%s (%s)", error->item, error->value,
-			 error->reason);
-}
-
-void settings_format_error(const char *path, const struct conf_error *error, char *ret_text)
-{
-	char position[POSITION_MAX];
-	char refusal[SETTINGS_ERROR_MAX];
-	format_position(path, error, position);
-	format_refusal(error, refusal);
-	int size = snprintf(ret_text, SETTINGS_ERROR_MAX, "%s: %s", position, refusal);
-	if (size >= SETTINGS_ERROR_MAX) /* what is wrong says more than where */
-		memcpy(ret_text, refusal, sizeof(refusal));
-}
-
-void settings_log_error(const char *path, const struct conf_error *error)
-{
-	char position[POSITION_MAX];
-	char refusal[SETTINGS_ERROR_MAX];
-	format_position(path, error, position);
-	format_refusal(error, refusal);
-	log_error(position, "%s", refusal);
 }
 
 /* ---- comparing, printing ---- */

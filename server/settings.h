@@ -186,12 +186,6 @@ const char *settings_store_path(const struct settings *settings, size_t index);
 
 /* Logs a warning for what is permitted and should not be. */
 void settings_log_warnings(const char *path, const struct settings *settings);
-/* Why a file was refused: "PATH:LINE: configuration refused, ..." */
-#define SETTINGS_ERROR_MAX 4096
-void settings_format_error(const char *path, const struct conf_error *error, char *ret_text);
-/* Logs one error line for a refused file. */
-void settings_log_error(const char *path, const struct conf_error *error);
-
 /* The first item that differs and only a restart can change, or NULL. */
 const char *settings_find_restart_item(const struct settings *old_settings,
 				       const struct settings *new_settings);

@@ -87,7 +87,7 @@ static void cut_off(struct caller *caller)
 	for (struct question *question = LIST_FIRST(&caller->open); question != NULL;
 	     question = next) {
 		next = LIST_NEXT(question, link);
-		dnsblv6_cancel(callers->setup->client, question->submitted);
+		dnsblv6_cancel(callers->setup->handle.client, question->submitted);
 		free(question);
 	}
 	LIST_INIT(&caller->open);
@@ -179,7 +179,7 @@ static void ask(struct caller *caller, const struct cached_request *request, uns
 	question->id = request->id;
 	question->zone = zone;
 	question->timeout_ms = request->timeout_ms;
-	if (dnsblv6_submit(callers->setup->client, &request->ip, (uint64_t)1 << zone,
+	if (dnsblv6_submit(callers->setup->handle.client, &request->ip, (uint64_t)1 << zone,
 			   (int)request->timeout_ms, question_on_result, question,
 			   &question->submitted) != 0) {
 		free(question);

@@ -33,18 +33,6 @@ static const struct options_table table = {
 	.row_count = DAEMON_ROW_COUNT,
 };
 
-/* Levels are those of syslog(3). */
-static void log_on_line(void *context_of_library, int level, const char *line)
-{
-	(void)context_of_library;
-	static const enum log_level levels[] = { LOG_LEVEL_ERROR,   LOG_LEVEL_ERROR,
-						 LOG_LEVEL_ERROR,   LOG_LEVEL_ERROR,
-						 LOG_LEVEL_WARNING, LOG_LEVEL_INFO,
-						 LOG_LEVEL_INFO };
-	bool is_known = level >= 0 && (size_t)level < sizeof(levels) / sizeof(levels[0]);
-	log_line(is_known ? levels[level] : LOG_LEVEL_DEBUG, context, "%s", line);
-}
-
 /* The user's from the beginning; one that is there stays as it is. */
 static int make_directory(const struct setup *setup)
 {
@@ -94,7 +82,7 @@ static void share_descriptors(struct setup *setup)
 static int run(struct setup *setup)
 {
 	share_descriptors(setup);
-	dnsblv6_set_log(setup->client, log_on_line, NULL);
+	dnsblv6_set_log(setup->handle.client, handle_log, (void *)(uintptr_t)context);
 	int status = make_directory(setup);
 	if (status == EX_OK)
 		status = drop_privileges(setup);
@@ -108,7 +96,7 @@ int main(int argc, char **argv)
 	static struct setup setup; /* some 30 kB */
 	struct conf_error error;
 	if (setup_read(command.config_path, &setup, &error) != 0) {
-		setup_log_error(command.config_path, &error);
+		conf_log_error(command.config_path, &error);
 		return EX_CONFIG;
 	}
 	int status = EX_OK;

@@ -72,7 +72,7 @@ static void write_library(const struct setup *setup, FILE *out)
 {
 	const char *label = NULL;
 	uint64_t value = 0;
-	for (unsigned i = 0; dnsblv6_stat_get(setup->client, i, &label, &value) == 0; i++) {
+	for (unsigned i = 0; dnsblv6_stat_get(setup->handle.client, i, &label, &value) == 0; i++) {
 		char name[NAME_SIZE];
 		char full[NAME_SIZE + 32];
 		snprintf(full, sizeof(full), "dnsblv6_cached_library_%s", format_name(label, name));
@@ -122,7 +122,7 @@ static void write_zones(const struct setup *setup, FILE *out)
 	struct dnsblv6_zone_info info;
 	for (unsigned m = 0; m < ZONE_COUNT; m++) {
 		write_head(out, zone_metrics[m].name, zone_metrics[m].type, zone_metrics[m].help);
-		for (unsigned i = 0; dnsblv6_zone_get(setup->client, i, &info) == 0; i++)
+		for (unsigned i = 0; dnsblv6_zone_get(setup->handle.client, i, &info) == 0; i++)
 			fprintf(out, "%s{zone=\"%s\"} %llu\n", zone_metrics[m].name, info.name,
 				(ull)value_of(&info, (enum zone_metric)m));
 	}
@@ -196,7 +196,7 @@ static void log_library(const struct setup *setup)
 	size_t size = 0;
 	const char *label = NULL;
 	uint64_t value = 0;
-	for (unsigned i = 0; dnsblv6_stat_get(setup->client, i, &label, &value) == 0; i++)
+	for (unsigned i = 0; dnsblv6_stat_get(setup->handle.client, i, &label, &value) == 0; i++)
 		add(line, &size, " %s=%llu", label, (ull)value);
 	log_info(context, "library,%s", line);
 }
@@ -211,7 +211,7 @@ void metrics_log(const struct setup *setup, const struct callers *callers)
 		    (ull)callers_counters(callers)[i]);
 	log_info(context, "counters, clients=%u%s", callers_count(callers), line);
 	log_library(setup);
-	for (unsigned i = 0; dnsblv6_zone_get(setup->client, i, &info) == 0; i++)
+	for (unsigned i = 0; dnsblv6_zone_get(setup->handle.client, i, &info) == 0; i++)
 		log_info(info.name,
 			 "zone, state=%s state_age_s=%u bitmap=%s queries=%llu failures=%llu",
 			 dnsblv6_zone_state_name(info.state), info.state_age_s,

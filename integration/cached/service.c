@@ -8,6 +8,7 @@
 #include <time.h>
 #include <uv.h>
 
+#include "integration/asking.h"
 #include "integration/cached/callers.h"
 #include "integration/cached/metrics.h"
 #include "lib/common/log.h"
@@ -26,44 +27,13 @@ struct service {
 	const struct setup *setup;
 	uv_loop_t loop;
 	struct callers *callers;
-	uv_poll_t poll;	      /* the library's descriptor */
-	uv_prepare_t prepare; /* before the loop waits */
-	uv_timer_t deadline;  /* when the library wants to be called */
-	uv_timer_t interval;  /* of the metrics */
+	struct asking asking;
+	uv_timer_t interval; /* of the metrics */
 	uv_signal_t signals[SIGNAL_COUNT];
 	uint64_t started_s;
 	bool has_metrics_failed;
 	bool is_stopping;
 };
-
-/* ---- the library's turn ---- */
-
-static void poll_on_readable(uv_poll_t *poll, int status, int events)
-{
-	(void)poll;
-	(void)status;
-	(void)events;
-	/* prepare_on_round() is next. */
-}
-
-static void deadline_on_timer(uv_timer_t *timer)
-{
-	(void)timer;
-}
-
-/* Behind all events of a round, so that what clients asked goes out in one go. */
-static void prepare_on_round(uv_prepare_t *prepare)
-{
-	struct service *service = prepare->data;
-	if (service->is_stopping)
-		return;
-	dnsblv6_process(service->setup->client);
-	int timeout_ms = dnsblv6_timeout_ms(service->setup->client);
-	if (timeout_ms < 0)
-		uv_timer_stop(&service->deadline);
-	else
-		uv_timer_start(&service->deadline, deadline_on_timer, (uint64_t)timeout_ms, 0);
-}
 
 /* ---- metrics ---- */
 
@@ -93,9 +63,7 @@ static void stop(struct service *service, int number)
 	systemd_notify("STOPPING=1");
 	service->is_stopping = true;
 	callers_close(service->callers);
-	uv_close((uv_handle_t *)&service->poll, NULL);
-	uv_close((uv_handle_t *)&service->prepare, NULL);
-	uv_close((uv_handle_t *)&service->deadline, NULL);
+	asking_close(&service->asking);
 	uv_close((uv_handle_t *)&service->interval, NULL);
 	for (size_t i = 0; i < SIGNAL_COUNT; i++)
 		uv_close((uv_handle_t *)&service->signals[i], NULL);
@@ -118,19 +86,13 @@ static void signal_on_raise(uv_signal_t *raised, int number)
 static int start_handles(struct service *service)
 {
 	const struct setup *setup = service->setup;
-	int ret = uv_poll_init(&service->loop, &service->poll, dnsblv6_fd(setup->client));
+	int ret = asking_open(&service->asking, &service->loop, setup->handle.client);
 	if (ret != 0)
 		return ret;
-	/* The others cannot fail. */
-	uv_prepare_init(&service->loop, &service->prepare);
-	service->prepare.data = service;
-	uv_prepare_start(&service->prepare, prepare_on_round);
-	uv_timer_init(&service->loop, &service->deadline);
 	uv_timer_init(&service->loop, &service->interval);
 	service->interval.data = service;
 	if (setup->metrics[0] != '\0')
 		uv_timer_start(&service->interval, interval_on_timer, 0, METRICS_INTERVAL_MS);
-	ret = uv_poll_start(&service->poll, UV_READABLE, poll_on_readable);
 	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
 		uv_signal_init(&service->loop, &service->signals[i]);
 		service->signals[i].data = service;
@@ -174,7 +136,7 @@ static int serve(struct service *service)
 	service->started_s = (uint64_t)time(NULL);
 	log_ready(service);
 	/* Sends the first probes; what comes back is the loop's. */
-	dnsblv6_probe(service->setup->client, 1);
+	dnsblv6_probe(service->setup->handle.client, 1);
 	uv_run(&service->loop, UV_RUN_DEFAULT);
 	/* What zones were like to the end. */
 	if (service->setup->metrics[0] != '\0')
@@ -186,7 +148,7 @@ static int serve(struct service *service)
 static int refuse_start(const struct setup *setup, int ret)
 {
 	log_error(context, "cache not opened, directory=%s (%s)", setup->directory,
-		  ret == -EINVAL ? dnsblv6_error(setup->client) : dnsblv6_strerror(ret));
+		  ret == -EINVAL ? dnsblv6_error(setup->handle.client) : dnsblv6_strerror(ret));
 	if (ret == -EINVAL)
 		return EX_CONFIG;
 	return ret == -EACCES || ret == -EPERM ? EX_NOPERM : EX_UNAVAILABLE;
@@ -197,7 +159,7 @@ int service_run(const struct setup *setup)
 	struct service service = { .setup = setup };
 	/* Of a log whose reader has ended. */
 	signal(SIGPIPE, SIG_IGN);
-	int ret = dnsblv6_start(setup->client);
+	int ret = dnsblv6_start(setup->handle.client);
 	if (ret != 0)
 		return refuse_start(setup, ret);
 	ret = uv_loop_init(&service.loop);

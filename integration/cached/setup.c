@@ -13,8 +13,6 @@
 
 #define CLIENTS_DEFAULT 1024
 #define REQUESTS	"16384" /* of all clients together, until "max-requests" says otherwise */
-#define REASON_MAX	256
-#define POSITION_MAX	256
 
 enum { SECTION_CACHED, SECTION_ZONE, SECTION_LIBRARY, SECTION_COUNT };
 
@@ -49,42 +47,15 @@ static const struct conf_item zone_items[] = {
 	[ZONE_MODE] = { "mode", .type = CONF_CHOICE, .choices = modes },
 };
 
-#define LIBRARY_TEXT(key)                                                                          \
-	{                                                                                          \
-		key, .type = CONF_TEXT, .max = CONF_VALUE_MAX - 1                                  \
-	}
-#define LIBRARY_LIST(key)                                                                          \
-	{                                                                                          \
-		key, .type = CONF_TEXT, .max = CONF_VALUE_MAX - 1, .is_list = true                 \
-	}
-
-/* Every key of the library but those that "cached" and "zone" are about, or that are a client's. */
-static const struct conf_item library_items[] = {
-	LIBRARY_LIST("servers"),      LIBRARY_LIST("trusted"),
-	LIBRARY_TEXT("cache-size"),   LIBRARY_TEXT("min-ttl"),
-	LIBRARY_TEXT("max-ttl"),      LIBRARY_TEXT("max-negative-ttl"),
-	LIBRARY_TEXT("failure-ttl"),  LIBRARY_TEXT("max-stale"),
-	LIBRARY_TEXT("prefetch"),     LIBRARY_TEXT("probe-interval"),
-	LIBRARY_TEXT("max-requests"), LIBRARY_TEXT("attempt-timeout"),
-	LIBRARY_TEXT("mixed-case"),   LIBRARY_TEXT("ranges"),
-	LIBRARY_TEXT("resolv-conf"),
-};
-
-enum { LIBRARY_SERVERS, LIBRARY_TRUSTED };
-
 static const struct conf_section sections[] = {
 	[SECTION_CACHED] = { "cached", cached_items, CACHED_COUNT, false },
 	[SECTION_ZONE] = { "zone", zone_items, ZONE_COUNT, true },
-	[SECTION_LIBRARY] = { "library", library_items,
-			      sizeof(library_items) / sizeof(library_items[0]), false },
+	/* Zones are this program's own, and filters and weights its clients'. */
+	[SECTION_LIBRARY] = { "library", handle_items + HANDLE_ASKING_ITEMS,
+			      HANDLE_ITEMS - HANDLE_ASKING_ITEMS, false },
 };
 
 static const struct conf_table table = { sections, SECTION_COUNT };
-
-struct reading {
-	struct setup *setup;
-	char reason[REASON_MAX];
-};
 
 /* ---- section "cached" ---- */
 
@@ -173,64 +144,25 @@ static const char *take_zone(struct setup *setup, const struct conf_value *value
 	return NULL;
 }
 
-/* ---- section "library" ---- */
-
-/* Of 'KEY "VALUE": REASON' the reason; the error has key and value of its own. */
-static const char *cut_reason(const char *error)
-{
-	static const char border[] = "\": ";
-	const char *found = strstr(error, border);
-	return found != NULL ? found + strlen(border) : error;
-}
-
-static const char *set(struct reading *reading, const char *key, const char *value)
-{
-	if (dnsblv6_set(reading->setup->client, key, value) == 0)
-		return NULL;
-	snprintf(reading->reason, sizeof(reading->reason), "%s",
-		 cut_reason(dnsblv6_error(reading->setup->client)));
-	return reading->reason;
-}
-
-static const char *add_to_list(struct reading *reading, const char *key, const char *text,
-			       char *list)
-{
-	size_t size = strlen(list);
-	int added = snprintf(list + size, SETUP_LIST_MAX - size, "%s%s", size > 0 ? " " : "", text);
-	if (added < 0 || (size_t)added >= SETUP_LIST_MAX - size)
-		return "the list is too long";
-	return set(reading, key, list);
-}
-
-static const char *take_library(struct reading *reading, const struct conf_value *value)
-{
-	const char *key = library_items[value->item].name;
-	if (value->item == LIBRARY_SERVERS)
-		return add_to_list(reading, key, value->text, reading->setup->servers);
-	if (value->item == LIBRARY_TRUSTED)
-		return add_to_list(reading, key, value->text, reading->setup->trusted);
-	return set(reading, key, value->text);
-}
-
 /* ---- the file ---- */
 
 static const char *take_value(const struct conf_value *value, void *context)
 {
-	struct reading *reading = context;
+	struct setup *setup = context;
 	switch (value->section) {
 	case SECTION_CACHED:
-		return take_cached(reading->setup, value);
+		return take_cached(setup, value);
 	case SECTION_ZONE:
-		return take_zone(reading->setup, value);
+		return take_zone(setup, value);
 	default:
-		return take_library(reading, value);
+		return handle_take(&setup->handle, &handle_items[HANDLE_ASKING_ITEMS + value->item],
+				   value->text);
 	}
 }
 
 /* What is the library's to know, but is not in its section. */
-static const char *finish(struct reading *reading)
+static const char *finish(struct setup *setup)
 {
-	struct setup *setup = reading->setup;
 	char names[SETUP_ZONES_MAX * (SETUP_ZONE_MAX + 1)] = "";
 	size_t size = 0;
 	if (setup->zone_count == 0)
@@ -238,17 +170,17 @@ static const char *finish(struct reading *reading)
 	for (unsigned i = 0; i < setup->zone_count; i++)
 		size += (size_t)snprintf(names + size, sizeof(names) - size, "%s%s",
 					 i > 0 ? " " : "", setup->zones[i].name);
-	const char *reason = set(reading, "zones", names);
+	const char *reason = handle_set(&setup->handle, "zones", names);
 	for (unsigned i = 0; i < setup->zone_count && reason == NULL; i++) {
 		const struct setup_zone *zone = &setup->zones[i];
 		char mode[SETUP_ZONE_MAX + 16];
 		snprintf(mode, sizeof(mode), "%s=%s", zone->name, zone->mode);
 		if (zone->mode != NULL)
-			reason = set(reading, "mode", mode);
+			reason = handle_set(&setup->handle, "mode", mode);
 	}
 	if (reason == NULL)
-		reason = set(reading, "shared", setup->directory);
-	return reason != NULL ? reason : set(reading, "role", "writer");
+		reason = handle_set(&setup->handle, "shared", setup->directory);
+	return reason != NULL ? reason : handle_set(&setup->handle, "role", "writer");
 }
 
 static int refuse(struct conf_error *error, int ret, const char *reason)
@@ -258,67 +190,47 @@ static int refuse(struct conf_error *error, int ret, const char *reason)
 	return ret;
 }
 
-static int begin(struct reading *reading, struct setup *ret_setup, struct conf_error *error)
+static int begin(struct setup *ret_setup, struct conf_error *error)
 {
 	memset(ret_setup, 0, sizeof(*ret_setup));
 	snprintf(ret_setup->directory, sizeof(ret_setup->directory), "%s", SETUP_DIRECTORY);
 	ret_setup->socket_mode = 0660;
 	ret_setup->clients_max = CLIENTS_DEFAULT;
 	ret_setup->log_level = LOG_LEVEL_INFO;
-	reading->setup = ret_setup;
-	int ret = dnsblv6_new(&ret_setup->client);
-	if (ret == 0)
-		ret = dnsblv6_set(ret_setup->client, "max-requests", REQUESTS);
+	int ret = handle_init(&ret_setup->handle, REQUESTS);
 	return ret == 0 ? 0 : refuse(error, ret, dnsblv6_strerror(ret));
 }
 
-static int end(struct reading *reading, int ret, struct conf_error *error)
+static int end(struct setup *setup, int ret, struct conf_error *error)
 {
-	const char *reason = ret == 0 ? finish(reading) : NULL;
+	const char *reason = ret == 0 ? finish(setup) : NULL;
 	if (reason != NULL)
 		ret = refuse(error, -EINVAL, reason);
 	if (ret != 0)
-		setup_deinit(reading->setup);
+		setup_deinit(setup);
 	return ret;
 }
 
 int setup_read(const char *path, struct setup *ret_setup, struct conf_error *reterr_error)
 {
-	struct reading reading;
-	int ret = begin(&reading, ret_setup, reterr_error);
+	int ret = begin(ret_setup, reterr_error);
 	if (ret == 0)
-		ret = conf_read(path, &table, take_value, &reading, reterr_error);
-	return end(&reading, ret, reterr_error);
+		ret = conf_read(path, &table, take_value, ret_setup, reterr_error);
+	return end(ret_setup, ret, reterr_error);
 }
 
 int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
 		struct conf_error *reterr_error)
 {
-	struct reading reading;
-	int ret = begin(&reading, ret_setup, reterr_error);
+	int ret = begin(ret_setup, reterr_error);
 	if (ret == 0)
-		ret = conf_parse(text, text_size, &table, take_value, &reading, reterr_error);
-	return end(&reading, ret, reterr_error);
+		ret = conf_parse(text, text_size, &table, take_value, ret_setup, reterr_error);
+	return end(ret_setup, ret, reterr_error);
 }
 
 void setup_deinit(struct setup *setup)
 {
-	dnsblv6_free(setup->client);
-	setup->client = NULL;
-}
-
-void setup_log_error(const char *path, const struct conf_error *error)
-{
-	char position[POSITION_MAX];
-	if (error->line > 0)
-		snprintf(position, sizeof(position), "%s:%zu", path, error->line);
-	else
-		snprintf(position, sizeof(position), "%s", path);
-	if (error->item[0] != '\0')
-		log_error(position, "configuration refused, item=%s value=%s (%s)", error->item,
-			  error->value, error->reason);
-	else
-		log_error(position, "configuration refused (%s)", error->reason);
+	handle_deinit(&setup->handle);
 }
 
 int setup_find_zone(const struct setup *setup, const char *name, size_t name_size)

@@ -4,7 +4,7 @@
 /*
  * setup.h - the configuration of dnsblv6-cached: cached.conf, read and checked.
  *
- * Flow: main.c -> setup_read() -> lib/common/conf.c, and dnsblv6_set() for each item of
+ * Flow: main.c -> setup_read() -> lib/common/conf.c, and handle.h for each item of
  *       "library" -> service.c has the directory, the zones and a handle to start.
  *
  *     cached:
@@ -13,9 +13,6 @@
  *       - domain: bl6.example
  *     library:
  *         cache-size: 64M
- *
- * What an item of "library" may be is said by the library alone, which is asked at once: so
- * that a value it refuses is an error of that line.
  */
 
 #include <stdbool.h>
@@ -23,8 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "client-lib/dnsblv6.h"
-#include "lib/common/conf.h"
+#include "integration/handle.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,7 +33,6 @@ extern "C" {
 #define SETUP_DIRECTORY_MAX 90 /* with "/socket" behind it: the path of a UNIX socket */
 #define SETUP_USER_MAX	    128
 #define SETUP_PATH_MAX	    512
-#define SETUP_LIST_MAX	    1024
 
 struct setup_zone {
 	char name[SETUP_ZONE_MAX + 1]; /* lower case, no final dot */
@@ -58,9 +53,7 @@ struct setup {
 	int log_level;
 	struct setup_zone zones[SETUP_ZONES_MAX];
 	unsigned zone_count;
-	char servers[SETUP_LIST_MAX]; /* of "library", joined */
-	char trusted[SETUP_LIST_MAX];
-	struct dnsblv6 *client; /* has all options, is not started */
+	struct handle handle;
 };
 
 /*
@@ -72,8 +65,6 @@ int setup_read(const char *path, struct setup *ret_setup, struct conf_error *ret
 int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
 		struct conf_error *reterr_error);
 void setup_deinit(struct setup *setup);
-/* One line of the log. */
-void setup_log_error(const char *path, const struct conf_error *error);
 
 /* Index of a zone, in whatever case; negative when there is none. */
 int setup_find_zone(const struct setup *setup, const char *name, size_t name_size);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +18,8 @@
 #include <libknot/yparser/yptrafo.h>
 
 #include "lib/common/log.h"
+
+#define POSITION_MAX (PATH_MAX + 32)
 
 _Static_assert(CONF_VALUE_MAX >= LOG_QUOTE_MAX, "a quoted value fits");
 _Static_assert(CONF_ITEMS_MAX <= 64, "one bit of entry_seen for each item");
@@ -408,6 +411,48 @@ int conf_read(const char *path, const struct conf_table *table, conf_fn fn, void
 	ret = conf_parse(text, size, table, fn, context, reterr_error);
 	free(text);
 	return ret;
+}
+
+/* ---- errors ---- */
+
+static void format_position(const char *path, const struct conf_error *error, char *ret_text)
+{
+	if (error->line == 0)
+		snprintf(ret_text, POSITION_MAX, "%s", path);
+	else
+		snprintf(ret_text, POSITION_MAX, "%s:%zu", path, error->line);
+}
+
+static void format_refusal(const struct conf_error *error, char *ret_text)
+{
+	if (error->line == 0)
+		snprintf(ret_text, CONF_ERROR_MAX, "configuration not read (%s)", error->reason);
+	else if (error->item[0] == '\0')
+		snprintf(ret_text, CONF_ERROR_MAX, "configuration refused, text=%s (%s)",
+			 error->value, error->reason);
+	else
+		snprintf(ret_text, CONF_ERROR_MAX, "configuration refused, item=%s value=%s (%s)",
+			 error->item, error->value, error->reason);
+}
+
+void conf_format_error(const char *path, const struct conf_error *error, char *ret_text)
+{
+	char position[POSITION_MAX];
+	char refusal[CONF_ERROR_MAX];
+	format_position(path, error, position);
+	format_refusal(error, refusal);
+	int size = snprintf(ret_text, CONF_ERROR_MAX, "%s: %s", position, refusal);
+	if (size >= CONF_ERROR_MAX) /* what is wrong says more than where */
+		memcpy(ret_text, refusal, sizeof(refusal));
+}
+
+void conf_log_error(const char *path, const struct conf_error *error)
+{
+	char position[POSITION_MAX];
+	char refusal[CONF_ERROR_MAX];
+	format_position(path, error, position);
+	format_refusal(error, refusal);
+	log_error(position, "%s", refusal);
 }
 
 const char *conf_parse_mode(const char *text, unsigned *ret_mode)

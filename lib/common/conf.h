@@ -22,7 +22,7 @@
  *             log_error(...error.line, error.item, error.value, error.reason...);
  *
  * Values are borrowed until the function that takes them returns. Nothing here
- * logs, and nothing is kept after conf_read() and conf_parse() have returned.
+ * but conf_log_error() logs, and nothing is kept after conf_read() and conf_parse() have returned.
  */
 
 #include <stdbool.h>
@@ -104,6 +104,12 @@ int conf_read(const char *path, const struct conf_table *table, conf_fn fn, void
 	      struct conf_error *reterr_error);
 int conf_parse(const char *text, size_t text_size, const struct conf_table *table, conf_fn fn,
 	       void *context, struct conf_error *reterr_error);
+
+/* Why a file was refused: "PATH:LINE: configuration refused, ..." into CONF_ERROR_MAX bytes. */
+#define CONF_ERROR_MAX 4096
+void conf_format_error(const char *path, const struct conf_error *error, char *ret_text);
+/* Logs one error line for a refused file. */
+void conf_log_error(const char *path, const struct conf_error *error);
 
 /*
  * Permissions as chmod(1) takes them, three octal digits and zeros before them. NULL, or

@@ -54,13 +54,13 @@ static void check(const struct settings *settings)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char text[SETTINGS_ERROR_MAX];
+	char text[CONF_ERROR_MAX];
 	struct conf_error error;
 	struct settings settings;
 	if (settings_parse(&settings, (const char *)data, size, "/", &error) == 0) {
 		check(&settings);
 	} else {
-		settings_format_error("file", &error, text);
+		conf_format_error("file", &error, text);
 		expect(error.reason[0] != '\0' && strncmp(text, "file", 4) == 0);
 	}
 	settings_deinit(&settings);

@@ -47,7 +47,8 @@ ROWS = {
     "client-lib/examples": Row(BSD, external=("dnsblv6",), external_of={"libuv": ("uv",)}),
     "client-lib/lookup": Row(BSD, project=("lib/format",), external=("dnsblv6",)),
     "client-lib": Row(BSD, project=("lib/format",)),
-    "integration": Row(GPL, project=("client-lib", "lib/common"), external=("uv", "dnsblv6")),
+    "integration": Row(GPL, project=("client-lib", "lib/common", "lib/format"),
+                       external=("uv", "dnsblv6")),
     # These may use everything that is public; nobody may include them.
     "bench": Row(GPL, project=("lib/format", "lib/store", "lib/common", "zone-tools", "server",
                                "client-lib", "integration"),

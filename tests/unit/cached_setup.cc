@@ -213,7 +213,7 @@ TEST_CASE("servers are a list", "[cached][setup]")
 {
 	const parsed file(ZONE + "library:\n    servers: [ 127.0.0.1@5300, \"::1\" ]\n");
 	REQUIRE(file.status == 0);
-	CHECK(std::string(file.setup.servers) == "127.0.0.1@5300 ::1");
+	CHECK(std::string(file.setup.handle.lists[HANDLE_SERVERS]) == "127.0.0.1@5300 ::1");
 }
 
 TEST_CASE("a file that is not there is an error with its name", "[cached][setup]")

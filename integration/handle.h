@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * handle.h - a handle of libdnsblv6 out of a configuration file.
+ *
+ * Flow: the program's table of sections -> lib/common/conf.c -> handle_take() for each item
+ *       of the section "library" -> dnsblv6_set() -> asking.h starts it.
+ *
+ *     library:
+ *         zones: [ bl6.example*2, "bl.example=127.0.0.[2..11]" ]
+ *         threshold: 2
+ *         servers: 127.0.0.1@53
+ *
+ * What an item may be is said by the library alone, which is asked at once: so that a
+ * value it refuses is an error of that line. Items that are lists may also be one text.
+ */
+
+#include "client-lib/dnsblv6.h"
+#include "lib/common/conf.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HANDLE_LIST_MAX	  8192 /* bytes of a list's text */
+#define HANDLE_REASON_MAX 256
+
+enum {
+	HANDLE_ASKING_ITEMS = 5, /* what is asked and what follows; those behind are how */
+	HANDLE_SERVERS = HANDLE_ASKING_ITEMS, /* index of that list */
+	HANDLE_LISTS_END = 7,		      /* no list is behind them */
+	HANDLE_ITEMS = 20,
+};
+
+/*
+ * Every option but "role". A program that has zones of its own takes those from
+ * HANDLE_ASKING_ITEMS on.
+ */
+extern const struct conf_item handle_items[HANDLE_ITEMS];
+
+struct handle {
+	struct dnsblv6 *client; /* has all options that were taken, is not started */
+	char lists[HANDLE_LISTS_END][HANDLE_LIST_MAX];
+	char reason[HANDLE_REASON_MAX];
+};
+
+/* 0 or -ENOMEM. max_requests is the default of that option. */
+int handle_init(struct handle *ret_handle, const char *max_requests);
+void handle_deinit(struct handle *handle);
+
+/* item is one of handle_items. NULL, or why not: borrowed until the next call. */
+const char *handle_take(struct handle *handle, const struct conf_item *item, const char *text);
+/* An option that the program sets. The same. */
+const char *handle_set(struct handle *handle, const char *key, const char *value);
+
+/* For dnsblv6_set_log(): context is a text, the program's name. */
+void handle_log(void *context, int level, const char *line);
+
+#ifdef __cplusplus
+}
+#endif
