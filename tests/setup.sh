@@ -87,6 +87,33 @@ need_packages() {
 	trap - EXIT INT TERM
 }
 
+# Unpacks packages into build/unpacked/PACKAGE, for programs that Debian lets
+# nobody install beside one another, such as two mail servers. Nothing of them
+# is set up: no user, no file in /etc. The libraries they name are installed.
+need_unpacked() {
+	command -v dpkg-deb >/dev/null || return
+	for package in "$@"; do
+		[ -d "build/unpacked/$package" ] || unpack_package "$package"
+	done
+}
+
+unpack_package() {
+	echo "    unpacking $1 into build/unpacked/$1"
+	deb=build/unpacked/$1.part
+	rm -rf "$deb"
+	mkdir -p "$deb/root"
+	if [ -z "$(apt-cache madison "$1" 2>/dev/null)" ]; then
+		quietly build/apt.log as_root apt-get update
+	fi
+	(cd "$deb" && quietly ../../apt.log apt-get download "$1") || exit 1
+	quietly build/apt.log dpkg-deb -x "$deb"/*.deb "$deb/root"
+	# shellcheck disable=SC2046 # one word for each package
+	need_packages $(dpkg-deb -f "$deb"/*.deb Pre-Depends Depends | tr ',:' '\n\n' |
+		sed -n 's/^ *\(lib[a-z0-9.+-]*\).*/\1/p' | sort -u)
+	mv "$deb/root" "build/unpacked/$1"
+	rm -rf "$deb"
+}
+
 # Configures and builds build/$1; the rest are options of meson setup.
 build_tree() {
 	name=$1

@@ -72,6 +72,14 @@ def peer(name):
     return path
 
 
+def unpacked(package, path):
+    """A file of a package that ./check only unpacks (tests/setup.sh), or the test is skipped."""
+    full = os.path.join(SOURCE, "build/unpacked", package, path)
+    if not os.path.exists(full):
+        raise unittest.SkipTest(f"{package} is not unpacked; ./check does it")
+    return full
+
+
 def wait_for(condition, what, deadline_s=DEADLINE_S):
     """The first true value of condition(); AssertionError after the deadline."""
     end = time.monotonic() + deadline_s
