@@ -16,7 +16,7 @@
 	}
 
 const struct conf_item handle_items[HANDLE_ITEMS] = {
-	LIST("zones"),		 LIST("mode"),	     LIST("on-failure"),       TEXT("threshold"),
+	LIST("zones"),		 LIST("on-failure"), TEXT("threshold"),	       LIST("mode"),
 	TEXT("shared"),		 LIST("servers"),    LIST("trusted"),	       TEXT("cache-size"),
 	TEXT("min-ttl"),	 TEXT("max-ttl"),    TEXT("max-negative-ttl"), TEXT("failure-ttl"),
 	TEXT("max-stale"),	 TEXT("prefetch"),   TEXT("probe-interval"),   TEXT("max-requests"),

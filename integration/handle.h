@@ -27,7 +27,8 @@ extern "C" {
 #define HANDLE_REASON_MAX 256
 
 enum {
-	HANDLE_ASKING_ITEMS = 5, /* what is asked and what follows; those behind are how */
+	HANDLE_VERDICT_ITEMS = 3, /* what is asked and what follows; "mode" and "shared" are next */
+	HANDLE_ASKING_ITEMS = 5,  /* those behind are how it is asked */
 	HANDLE_SERVERS = HANDLE_ASKING_ITEMS, /* index of that list */
 	HANDLE_LISTS_END = 7,		      /* no list is behind them */
 	HANDLE_ITEMS = 20,
@@ -35,6 +36,7 @@ enum {
 
 /*
  * Every option but "role". A program that has zones of its own takes those from
+ * HANDLE_VERDICT_ITEMS on, and dnsblv6-cached, which is the shared cache, those from
  * HANDLE_ASKING_ITEMS on.
  */
 extern const struct conf_item handle_items[HANDLE_ITEMS];
