@@ -104,9 +104,12 @@ def need_root():
 
 
 def with_resolv_conf(path, arguments):
-    """The command that sees another resolv.conf, and stays one process."""
+    """
+    The command that sees another resolv.conf, and stays one process. With the limit of
+    descriptors that a machine has for itself: mail servers close all they might have.
+    """
     target = os.path.realpath("/etc/resolv.conf")
-    script = f'mount --bind {shlex.quote(path)} {shlex.quote(target)} && exec "$@"'
+    script = f'ulimit -n 4096 && mount --bind {shlex.quote(path)} {shlex.quote(target)} && exec "$@"'
     return [peer("unshare"), "--mount", "sh", "-c", script, "sh", *arguments]
 
 
