@@ -25,7 +25,7 @@ import subprocess
 import unittest
 
 import harness
-from harness import CLASSIC, DEADLINE_S, ZONE, peer, wait_for
+from harness import CLASSIC, DEADLINE_S, ZONE, peer, unpacked, wait_for
 
 DNS_PORT = 53
 RECIPIENT = "inbox@example.com"
@@ -103,20 +103,16 @@ def need_root():
         raise unittest.SkipTest("a mail server needs root")
 
 
-def with_resolv_conf(path, arguments):
+def with_files(files, arguments):
     """
-    The command that sees another resolv.conf, and stays one process. With the limit of
-    descriptors that a machine has for itself: mail servers close all they might have.
+    The command that sees other files where names of the system are, {name: path}, and stays
+    one process. With the limit of descriptors that a machine has for itself: mail servers
+    close all that they might have.
     """
-    target = os.path.realpath("/etc/resolv.conf")
-    script = f'ulimit -n 4096 && mount --bind {shlex.quote(path)} {shlex.quote(target)} && exec "$@"'
+    mounts = [f"mount --bind {shlex.quote(path)} {shlex.quote(os.path.realpath(name))}"
+              for name, path in files.items()]
+    script = " && ".join(["ulimit -n 4096", *mounts, 'exec "$@"'])
     return [peer("unshare"), "--mount", "sh", "-c", script, "sh", *arguments]
-
-
-def write_resolv_conf(case, nameservers):
-    """For with_resolv_conf(). Nobody listens when there is none: a question fails at once."""
-    lines = [f"nameserver {server}" for server in nameservers or (case.host,)]
-    return case.write("resolv.conf", "\n".join(lines) + "\n")
 
 
 class MailServer:
@@ -130,12 +126,45 @@ class MailServer:
         os.chmod(self.directory, 0o755)
         self.address = case.free_address()
         self.process = None
+        self.files = {}  # for with_files()
+        self.log_path = os.path.join(self.directory, "maillog")
 
     def write(self, name, text):
         path = os.path.join(self.directory, name)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         return path
+
+    def use_nameservers(self, nameservers):
+        """Without any, nobody listens there and a question fails at once."""
+        lines = [f"nameserver {server}\n" for server in nameservers or (self.case.host,)]
+        self.files["/etc/resolv.conf"] = self.write("resolv.conf", "".join(lines))
+
+    def wait_until_listening(self):
+        def is_listening():
+            if self.process.popen.poll() is not None:
+                raise AssertionError(f"it has ended:\n{self.process.log()}{self.log()}")
+            try:
+                socket.create_connection(self.address, timeout=SESSION_S).close()
+            except OSError:
+                return False
+            return True
+
+        wait_for(is_listening, f"{self.directory} to listen")
+
+    def log(self):
+        """What its log has till now."""
+        if not os.path.exists(self.log_path):
+            return ""
+        with open(self.log_path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def wait_for_log(self, pattern, count=1):
+        try:
+            return wait_for(lambda: (found := re.findall(pattern, self.log(), re.MULTILINE))
+                            and len(found) >= count and found, f"/{pattern}/ in the log")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.log()[-4000:]}") from None
 
     def delivered(self):
         """The messages that are in the mailbox, as bytes."""
@@ -174,7 +203,6 @@ class Postfix(MailServer):
         self.user = pwd.getpwnam("postfix")
         self.queue = os.path.join(self.directory, "queue")
         self.config = os.path.join(self.directory, "etc")
-        self.log_path = os.path.join(self.directory, "maillog")
         self.is_discarding = discard
         self._make_directories()
         settings = list(main)
@@ -184,7 +212,8 @@ class Postfix(MailServer):
         if xclient:
             settings.append("smtpd_authorized_xclient_hosts = 127.0.0.0/8")
         self._write_config(settings, master, postscreen)
-        self._start(nameservers)
+        self.use_nameservers(nameservers)
+        self._start()
 
     def _make_directories(self):
         for name in ("etc", "queue", "queue/pid", "data", "mail"):
@@ -210,37 +239,11 @@ class Postfix(MailServer):
         self.write("etc/master.cf", MASTER_CF + door.format(host=host, port=port)
                    + "\n".join(master) + "\n")
 
-    def _start(self, nameservers):
-        resolv_conf = write_resolv_conf(self.case, nameservers)
+    def _start(self):
         master = os.path.join(POSTFIX_PROGRAMS, "master")
-        self.process = self.case.start(
-            with_resolv_conf(resolv_conf, [master, "-c", self.config, "-s"]), "postfix",
-            start_new_session=True)
-
-        def is_listening():
-            if self.process.popen.poll() is not None:
-                raise AssertionError(f"postfix has ended:\n{self.process.log()}{self.log()}")
-            try:
-                socket.create_connection(self.address, timeout=SESSION_S).close()
-            except OSError:
-                return False
-            return True
-
-        wait_for(is_listening, "postfix to listen")
-
-    def log(self):
-        """What its log has till now."""
-        if not os.path.exists(self.log_path):
-            return ""
-        with open(self.log_path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-
-    def wait_for_log(self, pattern, count=1):
-        try:
-            return wait_for(lambda: (found := re.findall(pattern, self.log(), re.MULTILINE))
-                            and len(found) >= count and found, f"/{pattern}/ in the log")
-        except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.log()[-4000:]}") from None
+        self.process = self.case.start(with_files(self.files, [master, "-c", self.config, "-s"]),
+                                       "postfix", start_new_session=True)
+        self.wait_until_listening()
 
     def discarded(self):
         return len(re.findall(r"postfix/discard\[.* status=sent ", self.log()))
@@ -248,6 +251,111 @@ class Postfix(MailServer):
     def reload(self):
         """As after a change of main.cf."""
         self.process.send_signal(1)
+
+
+# ---- Exim ----
+
+
+EXIM = """\
+primary_hostname = mx.example.com
+exim_path = {program}
+spool_directory = {directory}/spool
+log_file_path = {directory}/%slog
+pid_file_path = {directory}/pid
+local_interfaces = {host}
+daemon_smtp_ports = {port}
+hosts_proxy = 127.0.0.0/8
+disable_ipv6 = true
+keep_environment =
+smtp_accept_max = 200
+smtp_accept_queue = 0
+queue_run_in_order = true
+rfc1413_query_timeout = 0s
+host_lookup =
+tls_advertise_hosts =
+domainlist local_domains = example.com
+acl_smtp_rcpt = acl_rcpt
+{main}
+
+begin acl
+acl_rcpt:
+{acl}
+  accept domains = +local_domains
+  deny message = relay not permitted
+
+begin routers
+local:
+  driver = accept
+  domains = +local_domains
+  transport = mailbox
+
+begin transports
+mailbox:
+  driver = appendfile
+  directory = {directory}/mail/inbox
+  maildir_format
+  create_directory
+  user = mail
+  group = mail
+"""
+
+EXIM_PROGRAM = ("exim4-daemon-heavy", "usr/sbin/exim4")
+EXIM_USER = "Debian-exim"  # compiled in, and looked up before anything is read
+
+
+class Exim(MailServer):
+    """
+    An Exim of the test's own: bh() is a session of "exim -bh", start() makes it a daemon at
+    address, which takes a PROXY header in each session.
+
+        acl          lines of the ACL for RCPT
+        main         lines of the main section
+        nameservers  addresses for its resolv.conf
+    """
+
+    def __init__(self, case, acl=(), main=(), nameservers=()):
+        super().__init__(case, "exim")
+        self.program = unpacked(*EXIM_PROGRAM)
+        self.log_path = os.path.join(self.directory, "mainlog")
+        mail = pwd.getpwnam("mail")
+        for name in ("spool", "mail"):
+            os.mkdir(os.path.join(self.directory, name))
+            os.chown(os.path.join(self.directory, name), mail.pw_uid, mail.pw_gid)
+        os.chown(self.directory, mail.pw_uid, mail.pw_gid)  # for its log
+        self._know_user("/etc/passwd", f"{EXIM_USER}:x:{mail.pw_uid}:{mail.pw_gid}::/:/bin/false")
+        self._know_user("/etc/group", f"{EXIM_USER}:x:{mail.pw_gid}:")
+        self.use_nameservers(nameservers)
+        self.config = self.write("exim.conf", EXIM.format(
+            directory=self.directory, program=self.program, host=self.address[0],
+            port=self.address[1], main="\n".join(main),
+            acl="\n".join(f"  {line}" for line in acl)))
+
+    def _know_user(self, name, line):
+        with open(name, encoding="utf-8") as file:
+            self.files[name] = self.write(os.path.basename(name), f"{file.read()}{line}\n")
+
+    def start(self):
+        self.process = self.case.start(
+            with_files(self.files, [self.program, "-C", self.config, "-bdf"]), "exim",
+            start_new_session=True)
+        self.wait_until_listening()
+        return self
+
+    def bh(self, client, recipient=RECIPIENT):
+        """What it would do with a session of client: an Outcome, and what it told aside."""
+        commands = ["EHLO us.example.net", f"MAIL FROM:<{SENDER}>", f"RCPT TO:<{recipient}>",
+                    "QUIT"]
+        result = subprocess.run(
+            with_files(self.files, [self.program, "-C", self.config, "-bh", client]),
+            input="".join(f"{command}\r\n" for command in commands), capture_output=True,
+            text=True, check=False, timeout=SESSION_S)
+        outcome = Outcome(client)
+        replies = re.findall(r"^(?:\d{3}-.*\n)*(\d{3}) (.*)$", result.stdout, re.MULTILINE)
+        outcome.replies = [(command, int(code), text.strip()) for command, (code, text)
+                           in zip(["", *commands], replies)]
+        if len(outcome.replies) <= len(commands):
+            raise AssertionError(f"exim -bh {client}:\n{result.stdout}{result.stderr}")
+        return outcome, result.stderr
 
 
 # ---- a client ----
