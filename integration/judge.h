@@ -52,7 +52,8 @@ extern "C" {
 /* Of a reply of one line: 512 with its code and the end of the line (RFC 5321 4.5.3.1.5). */
 #define JUDGE_TEXT_MAX	   400
 #define JUDGE_TEMPLATE_MAX 200
-#define JUDGE_HEADER_MAX   700 /* below the 998 of RFC 5322 2.1.1, with a name before it */
+#define JUDGE_ZONES_MAX	   600
+#define JUDGE_HEADER_MAX   640 /* below the 998 of RFC 5322 2.1.1, with a name before it */
 #define JUDGE_CODE_MAX	   9   /* "5.123.123" */
 #define JUDGE_PATH_MAX	   512
 
@@ -77,12 +78,13 @@ struct judgement {
 	enum judge_action action;
 	enum dnsblv6_verdict verdict;
 	int score;
-	char code[JUDGE_CODE_MAX + 1];	   /* "5.7.1", "4.7.1"; "" with JUDGE_PASS and others */
+	char code[JUDGE_CODE_MAX +
+		  1]; /* "5.7.1", "4.7.1"; of JUDGE_REJECT and JUDGE_DEFER, else "" */
 	char text[JUDGE_TEXT_MAX + 1];	   /* for the client; "" with JUDGE_PASS */
 	char header[JUDGE_HEADER_MAX + 1]; /* "score=3 zones=bl6.example,bl.example"; "" with
 					      JUDGE_PASS */
-	/* Of the header: names with commas, cut to whole ones; "-" when none lists. */
-	char zones[JUDGE_HEADER_MAX - 32];
+	/* Whose score it is: names with commas, cut to whole ones; "-" when none lists. */
+	char zones[JUDGE_ZONES_MAX + 1];
 };
 
 #define JUDGE_ITEMS 8
