@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * report.h - what an adapter has counted, for Prometheus and for the log.
+ *
+ * Flow: a program's own counters and its handle of libdnsblv6 -> report_write_file() -> a
+ *       file -> the textfile collector of the node exporter. SIGUSR1 -> report_log_...().
+ *
+ * There is no listener: see dnsblv6ctl(8), whose metrics are a file for the same reasons.
+ * Names are those of the program, "dnsblv6_policy" with '_' and the name of the counter,
+ * whose hyphens become underscores.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "client-lib/dnsblv6.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct report_label {
+	const char *name; /* "requests-cut" */
+	const char *help; /* a sentence */
+};
+
+/* ---- Prometheus ---- */
+
+/* Version, when the program was started, and when this is written. */
+void report_write_head(FILE *out, const char *program, uint64_t started_s);
+void report_write_gauge(FILE *out, const char *program, const char *name, const char *help,
+			uint64_t value);
+void report_write_counters(FILE *out, const char *program, const struct report_label *labels,
+			   const uint64_t *values, size_t count);
+/* Counters of the library and the state of each zone. */
+void report_write_client(FILE *out, const char *program, struct dnsblv6 *client);
+
+typedef void (*report_fn)(const void *context, FILE *out);
+/* The file is replaced when it is complete, and left as it is otherwise. 0 or -errno. */
+int report_write_file(const char *path, report_fn fn, const void *context);
+
+/* ---- the log ---- */
+
+/* "counters, HEAD NAME=VALUE ..." in one line of level info; head is "clients=3". */
+void report_log_counters(const char *context, const char *head, const struct report_label *labels,
+			 const uint64_t *values, size_t count);
+/* A line for the library, and one for each zone. */
+void report_log_client(const char *context, struct dnsblv6 *client);
+
+#ifdef __cplusplus
+}
+#endif
