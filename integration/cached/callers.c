@@ -333,10 +333,9 @@ static int listen_at(const struct callers *callers)
 	umask(mask);
 	if (ret != 0)
 		return ret;
-	if (setup->group[0] != '\0' && lchown(path, (uid_t)-1, setup->socket_gid) != 0)
-		return -errno;
-	if (chmod(path, (mode_t)setup->socket_mode) != 0)
-		return -errno;
+	ret = owner_give(&setup->owner, path);
+	if (ret != 0)
+		return ret;
 	return listen(callers->fd, BACKLOG) == 0 ? 0 : -errno;
 }
 

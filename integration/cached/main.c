@@ -39,24 +39,12 @@ static int make_directory(const struct setup *setup)
 	if (mkdir(setup->directory, 0755) != 0) {
 		if (errno == EEXIST)
 			return EX_OK;
-	} else if (geteuid() != 0 || setup->user[0] == '\0' ||
-		   chown(setup->directory, setup->uid, setup->gid) == 0) {
+	} else if (geteuid() != 0 || setup->owner.user[0] == '\0' ||
+		   chown(setup->directory, setup->owner.uid, setup->owner.gid) == 0) {
 		return EX_OK;
 	}
 	log_error(context, "directory not made, path=%s (%s)", setup->directory, strerror(errno));
 	return EX_NOPERM;
-}
-
-/* With the socket's group, so that the socket can be given to it later. */
-static int drop_privileges(const struct setup *setup)
-{
-	gid_t groups[] = { setup->gid, setup->socket_gid };
-	struct daemon_user user = { .name = setup->user,
-				    .uid = setup->uid,
-				    .gid = setup->gid,
-				    .groups = groups,
-				    .group_count = setup->group[0] != '\0' ? 2 : 1 };
-	return daemon_drop_privileges(&user, context);
 }
 
 /*
@@ -85,7 +73,7 @@ static int run(struct setup *setup)
 	dnsblv6_set_log(setup->handle.client, handle_log, (void *)(uintptr_t)context);
 	int status = make_directory(setup);
 	if (status == EX_OK)
-		status = drop_privileges(setup);
+		status = owner_drop(&setup->owner, context);
 	return status == EX_OK ? service_run(setup) : status;
 }
 

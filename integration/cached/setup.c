@@ -3,8 +3,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <grp.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -34,8 +32,8 @@ static const char *const modes[] = { "auto", "bitmap", "classic", NULL };
 
 static const struct conf_item cached_items[] = {
 	[CACHED_DIRECTORY] = { "directory", .type = CONF_TEXT, .max = SETUP_DIRECTORY_MAX },
-	[CACHED_USER] = { "user", .type = CONF_TEXT, .max = SETUP_USER_MAX },
-	[CACHED_SOCKET_GROUP] = { "socket-group", .type = CONF_TEXT, .max = SETUP_USER_MAX },
+	[CACHED_USER] = { "user", .type = CONF_TEXT, .max = OWNER_NAME_MAX },
+	[CACHED_SOCKET_GROUP] = { "socket-group", .type = CONF_TEXT, .max = OWNER_NAME_MAX },
 	[CACHED_SOCKET_MODE] = { "socket-mode", .type = CONF_TEXT, .max = 4 },
 	[CACHED_CLIENTS] = { "clients", .type = CONF_NUMBER, .min = 1, .max = 65536 },
 	[CACHED_METRICS] = { "metrics", .type = CONF_TEXT, .max = SETUP_PATH_MAX },
@@ -67,38 +65,17 @@ static const char *take_path(const char *text, char *ret_path, size_t size)
 	return NULL;
 }
 
-static const char *take_user(struct setup *setup, const char *text)
-{
-	const struct passwd *found = getpwnam(text);
-	if (found == NULL)
-		return "no such user";
-	snprintf(setup->user, sizeof(setup->user), "%s", text);
-	setup->uid = found->pw_uid;
-	setup->gid = found->pw_gid;
-	return NULL;
-}
-
-static const char *take_group(struct setup *setup, const char *text)
-{
-	const struct group *found = getgrnam(text);
-	if (found == NULL)
-		return "no such group";
-	snprintf(setup->group, sizeof(setup->group), "%s", text);
-	setup->socket_gid = found->gr_gid;
-	return NULL;
-}
-
 static const char *take_cached(struct setup *setup, const struct conf_value *value)
 {
 	switch (value->item) {
 	case CACHED_DIRECTORY:
 		return take_path(value->text, setup->directory, sizeof(setup->directory));
 	case CACHED_USER:
-		return take_user(setup, value->text);
+		return owner_take_user(&setup->owner, value->text);
 	case CACHED_SOCKET_GROUP:
-		return take_group(setup, value->text);
+		return owner_take_group(&setup->owner, value->text);
 	case CACHED_SOCKET_MODE:
-		return conf_parse_mode(value->text, &setup->socket_mode);
+		return owner_take_mode(&setup->owner, value->text);
 	case CACHED_CLIENTS:
 		setup->clients_max = (unsigned)value->number;
 		return NULL;
@@ -194,7 +171,7 @@ static int begin(struct setup *ret_setup, struct conf_error *error)
 {
 	memset(ret_setup, 0, sizeof(*ret_setup));
 	snprintf(ret_setup->directory, sizeof(ret_setup->directory), "%s", SETUP_DIRECTORY);
-	ret_setup->socket_mode = 0660;
+	ret_setup->owner.socket_mode = 0660;
 	ret_setup->clients_max = CLIENTS_DEFAULT;
 	ret_setup->log_level = LOG_LEVEL_INFO;
 	int ret = handle_init(&ret_setup->handle, REQUESTS);

@@ -18,9 +18,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "integration/handle.h"
+#include "integration/owner.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,7 +31,6 @@ extern "C" {
 #define SETUP_ZONES_MAX	    64 /* as many as a handle has */
 #define SETUP_ZONE_MAX	    255
 #define SETUP_DIRECTORY_MAX 90 /* with "/socket" behind it: the path of a UNIX socket */
-#define SETUP_USER_MAX	    128
 #define SETUP_PATH_MAX	    512
 
 struct setup_zone {
@@ -42,12 +41,7 @@ struct setup_zone {
 
 struct setup {
 	char directory[SETUP_DIRECTORY_MAX + 1];
-	char user[SETUP_USER_MAX + 1]; /* "": whoever started us */
-	uid_t uid;
-	gid_t gid;
-	char group[SETUP_USER_MAX + 1]; /* of the socket; "": the user's */
-	gid_t socket_gid;
-	unsigned socket_mode;
+	struct owner owner;
 	unsigned clients_max;
 	char metrics[SETUP_PATH_MAX + 1]; /* "": none */
 	int log_level;

@@ -51,11 +51,11 @@ TEST_CASE("a zone is all that must be said", "[cached][setup]")
 	const parsed file(ZONE);
 	REQUIRE(file.status == 0);
 	CHECK(std::string(file.setup.directory) == "/run/dnsblv6-cached");
-	CHECK(file.setup.socket_mode == 0660);
+	CHECK(file.setup.owner.socket_mode == 0660);
 	CHECK(file.setup.clients_max == 1024);
 	CHECK(file.setup.log_level == LOG_LEVEL_INFO);
-	CHECK(std::string(file.setup.user).empty());
-	CHECK(std::string(file.setup.group).empty());
+	CHECK(std::string(file.setup.owner.user).empty());
+	CHECK(std::string(file.setup.owner.group).empty());
 	CHECK(std::string(file.setup.metrics).empty());
 	CHECK(file.setup.zone_count == 1);
 }
@@ -67,7 +67,7 @@ TEST_CASE("the sample has the defaults, and every item with its comments taken a
 	const parsed as_it_is(sample() + ZONE);
 	REQUIRE(as_it_is.status == 0);
 	CHECK(std::string(as_it_is.setup.directory) == defaults.setup.directory);
-	CHECK(as_it_is.setup.socket_mode == defaults.setup.socket_mode);
+	CHECK(as_it_is.setup.owner.socket_mode == defaults.setup.owner.socket_mode);
 	CHECK(as_it_is.setup.clients_max == defaults.setup.clients_max);
 	CHECK(as_it_is.setup.log_level == defaults.setup.log_level);
 

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * owner.h - whom a daemon becomes, and whose its socket is.
+ *
+ * Flow: "user", "socket-group" and "socket-mode" of a configuration -> owner_take_...() ->
+ *       owner_drop() once everything that only root may do is done -> owner_give() for a socket
+ *       that is bound.
+ *
+ * A plain value. Without a user the daemon stays who started it; without a group the socket
+ * has the daemon's.
+ */
+
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OWNER_NAME_MAX 128
+
+struct owner {
+	char user[OWNER_NAME_MAX + 1]; /* "": whoever started us */
+	uid_t uid;
+	gid_t gid;
+	char group[OWNER_NAME_MAX + 1]; /* of the socket; "": the user's */
+	gid_t socket_gid;
+	unsigned socket_mode;
+};
+
+/* NULL, or why not: static text. */
+const char *owner_take_user(struct owner *owner, const char *name);
+const char *owner_take_group(struct owner *owner, const char *name);
+const char *owner_take_mode(struct owner *owner, const char *text);
+
+/*
+ * Becomes the user, for good, with the socket's group beside his own, so that the socket can
+ * be given to it later. An exit status; what is not EX_OK is logged under context.
+ */
+int owner_drop(const struct owner *owner, const char *context);
+
+/* Group and permissions of a socket in the file system, as root also its user. 0 or -errno. */
+int owner_give(const struct owner *owner, const char *path);
+
+#ifdef __cplusplus
+}
+#endif
