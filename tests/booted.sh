@@ -79,6 +79,31 @@ systemctl reload dnsblv6d || fail "not reloaded"
 must_serve reload
 [ "$(main_pid)" = "$pid" ] || fail "a reload is a restart"
 
+# Through the cache alone: at that resolver there is nobody.
+by_cache() {
+	dnsblv6-lookup --server 127.0.0.9 --zones bl6.example --set shared=/run/dnsblv6-cached \
+		"$1" >/root/lookup.log 2>&1
+}
+cache_pid() {
+	systemctl show --property MainPID --value dnsblv6-cached
+}
+has_new_cache() {
+	[ "$(cache_pid)" != "$1" ] && [ "$(cache_pid)" != 0 ] && by_cache 192.0.2.25
+}
+systemctl start dnsblv6-cached
+systemctl -q is-active dnsblv6-cached && fail "the cache runs without a configuration"
+printf '%s\n' 'zone:' '  - domain: bl6.example' 'library:' '    servers: 127.0.0.1' \
+	>/etc/dnsblv6/cached.conf
+systemctl start dnsblv6-cached || fail "the cache is not started"
+wait_for "an answer of the cache" by_cache 192.0.2.25
+by_cache 192.0.2.26 && fail "the cache lists what is not listed"
+cache_pid=$(cache_pid)
+grep -q '^Seccomp:	2$' "/proc/$cache_pid/status" || fail "the cache is not confined"
+[ "$(stat -c %U:%a /run/dnsblv6-cached)" = dnsblv6-cached:755 ] || fail "the cache's directory is not its own"
+kill -KILL "$cache_pid"
+wait_for "a cache after a crash" has_new_cache "$cache_pid"
+cache_pid=$(cache_pid)
+
 before=$(serial)
 systemctl start dnsblv6-sign@bl6.service || fail "not signed"
 wait_for "the signed version" is_newer_than "$before"
@@ -100,20 +125,25 @@ systemctl -q is-active dnsblv6d.socket || fail "the upgrade has closed the socke
 has_new_pid "$pid" || fail "the upgrade has not restarted the server"
 must_serve upgrade
 systemctl -q is-active dnsblv6-sign@bl6.timer || fail "the upgrade has stopped the timer"
+wait_for "the cache after the upgrade" has_new_cache "$cache_pid"
 
 # Of the kernel's refusals, none may be the sandbox's.
-if journalctl --no-pager --quiet --unit dnsblv6d --unit dnsblv6-sign@bl6 |
+if journalctl --no-pager --quiet --unit dnsblv6d --unit dnsblv6-sign@bl6 --unit dnsblv6-cached |
 	grep -E '(error|warning): |not permitted|denied' | grep -v 'worker died while'; then
 	fail "complaints"
 fi
 
-dpkg --remove dnsblv6d dnsblv6-tools dnsblv6-common >/dev/null 2>&1 || fail "not removed"
-for unit in dnsblv6d.service dnsblv6d.socket dnsblv6-sign@bl6.timer; do
+packages=$(dpkg-query -W -f '${Package}\n' | grep dnsblv6)
+# shellcheck disable=SC2086 # one word for each package
+dpkg --remove $packages >/dev/null 2>&1 || fail "not removed"
+for unit in dnsblv6d.service dnsblv6d.socket dnsblv6-cached.service dnsblv6-sign@bl6.timer; do
 	systemctl -q is-active "$unit" && fail "$unit is still active"
 done
 ask A 25.2.0.192.bl.example. >/dev/null && fail "somebody still answers"
 [ -s /var/lib/dnsblv6/bl6.mdb ] || fail "removing has deleted the store"
 
-dpkg --purge dnsblv6d dnsblv6-tools dnsblv6-common >/dev/null 2>&1 || fail "not purged"
+rm -f /etc/dnsblv6/cached.conf
+# shellcheck disable=SC2086
+dpkg --purge $packages >/dev/null 2>&1 || fail "not purged"
 left=$(find / -xdev -name '*dnsblv6*' ! -path '/root/*' ! -path '/tmp/*' ! -path '/var/tmp/*')
 [ -z "$left" ] || fail "purging has left $left"
