@@ -44,15 +44,6 @@ enum access access_decide(const struct settings *settings, const struct settings
 enum settings_action access_judge(const struct settings *settings, const struct settings_zone *zone,
 				  const struct sockaddr *client, const struct tsig_key *key);
 
-/*
- * The network of a client, an IPv4 /24 or an IPv6 /56, as a number whose lowest
- * eight bits are 0; 0 when there is no client, or of another family.
- */
-uint64_t access_network(const struct sockaddr *client);
-
-/* The address of an AF_INET or AF_INET6 client; IPv4-mapped ones are IPv4. */
-struct dnsblv6_addr access_address(const struct sockaddr *client);
-
 #ifdef __cplusplus
 }
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/dns/peer.h"
 #include "server/access.h"
 #include "server/answering.h"
 #include "server/classic.h"
@@ -189,7 +190,7 @@ static bool is_unlimited(const struct settings *settings, const struct sockaddr 
 {
 	if (settings == NULL || settings->rate_limit_allow_count == 0)
 		return false;
-	struct dnsblv6_addr address = access_address(client);
+	struct dnsblv6_addr address = peer_address(client);
 	for (size_t i = 0; i < settings->rate_limit_allow_count; i++) {
 		if (dnsblv6_prefix_contains(settings->rate_limit_allow[i], address))
 			return true;
@@ -204,7 +205,7 @@ static enum ratelimit_verdict judge_rate(struct answer *answer, const struct ans
 		return RATELIMIT_PASS;
 	if (answer->is_judged)
 		return answer->verdict;
-	uint64_t network = access_network(query->client);
+	uint64_t network = peer_network(query->client);
 	if (network == 0)
 		return RATELIMIT_PASS;
 	answer->verdict = ratelimit_take(answer->limit, network, query->now_ms);

@@ -4,7 +4,7 @@
 /*
  * answer.h - one query in, one response out: the decision of this server.
  *
- * Flow: udp.c or tcp.c -> answer_make() -> catalog.c finds the zone ->
+ * Flow: serving.c -> answer_make() -> catalog.c finds the zone ->
  *       records.c (with proof.c) or classic.c put RRsets -> answer.c ends the
  *       packet. The common question (question.h) about a bitmap zone is answered
  *       by quick.c instead, with the same content. Whether a transfer is granted
@@ -34,6 +34,7 @@
  * the connection over.
  */
 
+#include "lib/dns/responder.h"
 #include "server/catalog.h"
 #include "server/counters.h"
 #include "server/talkers.h"
@@ -46,8 +47,8 @@
 extern "C" {
 #endif
 
-#define ANSWER_QUERY_MAX    4096  /* bytes of a query: more than any question and its options */
-#define ANSWER_RESPONSE_MAX 65535 /* over TCP; over UDP it is udp_max_payload */
+#define ANSWER_QUERY_MAX    RESPONDER_QUERY_MAX
+#define ANSWER_RESPONSE_MAX RESPONDER_RESPONSE_MAX /* over TCP; over UDP it is udp_max_payload */
 
 struct answer; /* the working memory of one worker */
 struct ratelimit;

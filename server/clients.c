@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "server/clients.h"
 
-#include "server/access.h"
+#include "lib/dns/peer.h"
 
 /* The segment that holds addr. DNSBLV6_ENOTFOUND when there is none. */
 static int find_segment(struct zone *zone, struct dnsblv6_addr addr,
@@ -61,7 +61,7 @@ struct clients_answer clients_judge(struct zone *zone, const struct sockaddr *cl
 	struct dnsblv6_segment segment;
 	if (!zone->has_clients || client == NULL)
 		return answer;
-	answer.addr = access_address(client);
+	answer.addr = peer_address(client);
 	int ret = find_segment(zone, answer.addr, &segment);
 	if (ret == DNSBLV6_OK) {
 		answer.set = segment.set;

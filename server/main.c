@@ -16,9 +16,10 @@
 #include "lib/common/daemon.h"
 #include "lib/common/log.h"
 #include "lib/common/systemd.h"
+#include "lib/dns/listener.h"
+#include "lib/dns/peer.h"
 #include "server/confine.h"
 #include "server/control.h"
-#include "server/listener.h"
 #include "server/parent.h"
 #include "server/settings.h"
 
@@ -38,18 +39,21 @@ static const struct options_table table = {
 static int bind_sockets(struct listener *listener, struct settings *settings)
 {
 	struct listener_error error;
-	int ret = listener_open(listener, settings, &error);
+	char address[PEER_TEXT_SIZE] = "";
+	int ret = listener_open(listener, &settings->listen, settings->workers, &error);
 	if (ret == 0)
 		return EX_OK;
-	log_error(context, "cannot listen, address=%s port=%u protocol=%s (%s)", error.address,
-		  error.port, error.protocol, strerror(-ret));
+	uint16_t port = peer_format((const struct sockaddr *)&error.address, address);
+	log_error(context, "cannot listen, address=%s port=%u protocol=%s (%s)", address, port,
+		  error.protocol, strerror(-ret));
 	return ret == -EACCES || ret == -EPERM ? EX_NOPERM : EX_UNAVAILABLE;
 }
 
 static int adopt_sockets(struct listener *listener, struct settings *settings, int count)
 {
 	int fd = -1;
-	const char *reason = listener_adopt(listener, settings, SYSTEMD_FIRST_FD, count, &fd);
+	const char *reason = listener_adopt(listener, &settings->listen, settings->workers,
+					    SYSTEMD_FIRST_FD, count, &fd);
 	if (reason == NULL)
 		return EX_OK;
 	log_error(context, "socket of the service manager not usable, fd=%d (%s)", fd, reason);
@@ -69,9 +73,9 @@ static int open_listener(struct listener *listener, struct settings *settings)
 			       : bind_sockets(listener, settings);
 	if (status != EX_OK)
 		return status;
-	for (size_t i = 0; i < settings->listen_count; i++) {
-		char address[SETTINGS_TEXT_MAX];
-		uint16_t port = settings_format_address(&settings->listen[i], address);
+	for (size_t i = 0; i < settings->listen.count; i++) {
+		char address[PEER_TEXT_SIZE];
+		uint16_t port = peer_format((struct sockaddr *)&settings->listen.all[i], address);
 		log_info(context, "listening, address=%s port=%u", address, port);
 	}
 	return EX_OK;

@@ -12,6 +12,7 @@
 #include <libknot/libknot.h>
 
 #include "lib/common/log.h"
+#include "lib/dns/peer.h"
 
 #define INTERVAL_MS	 500
 #define TRIES_MAX	 5
@@ -94,8 +95,8 @@ enum notify_answer notify_read_answer(const struct notify *notify,
 static void log_target(const struct notify *notify, const struct notify_target *target,
 		       enum log_level level, const char *what)
 {
-	char address[SETTINGS_TEXT_MAX];
-	uint16_t port = settings_format_address(target->address, address);
+	char address[PEER_TEXT_SIZE];
+	uint16_t port = peer_format((const struct sockaddr *)target->address, address);
 	log_line(level, notify->settings->zones[target->zone].domain.text,
 		 "%s, secondary=%s address=%s port=%u serial=%u", what, target->secondary->id,
 		 address, port, target->serial);
@@ -137,8 +138,8 @@ static socklen_t size_of(const struct sockaddr_storage *address)
 /* Secondaries know us by an address we listen at, and may take NOTIFY from nobody else. */
 static int bind_source(const struct settings *settings, int fd, sa_family_t family)
 {
-	for (size_t i = 0; i < settings->listen_count; i++) {
-		struct sockaddr_storage source = settings->listen[i];
+	for (size_t i = 0; i < settings->listen.count; i++) {
+		struct sockaddr_storage source = settings->listen.all[i];
 		if (source.ss_family != family)
 			continue;
 		if (is_any(&source))

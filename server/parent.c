@@ -369,8 +369,7 @@ static void keep_fixed(const struct parent *parent, struct settings *settings)
 	const char *item = settings_find_restart_item(parent->configured, settings);
 	if (item != NULL)
 		log_warning(context, "configuration change needs a restart, item=%s", item);
-	memcpy(settings->listen, old->listen, sizeof(settings->listen));
-	settings->listen_count = old->listen_count;
+	settings->listen = old->listen;
 	memcpy(settings->user, old->user, sizeof(settings->user));
 	settings->uid = old->uid;
 	settings->gid = old->gid;

@@ -21,7 +21,6 @@
  */
 
 #include "server/control.h"
-#include "server/listener.h"
 #include "server/settings.h"
 
 #ifdef __cplusplus

@@ -16,7 +16,6 @@
 #include "server/control.h"
 #include "server/cookie.h"
 #include "server/counters.h"
-#include "server/listener.h"
 #include "server/querylog.h"
 #include "server/settings.h"
 #include "server/talkers.h"

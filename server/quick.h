@@ -18,7 +18,7 @@
  * No memory but the caller's; nothing is counted here.
  */
 
-#include "server/question.h"
+#include "lib/dns/question.h"
 #include "server/reply.h"
 
 #ifdef __cplusplus

@@ -129,15 +129,15 @@ static const struct conf_table table = { sections, sizeof(sections) / sizeof(sec
 
 static void set_default_listen(struct settings *settings)
 {
-	struct sockaddr_in *four = (struct sockaddr_in *)&settings->listen[0];
+	struct sockaddr_in *four = (struct sockaddr_in *)&settings->listen.all[0];
 	four->sin_family = AF_INET;
 	four->sin_port = htons(53);
 	four->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	struct sockaddr_in6 *six = (struct sockaddr_in6 *)&settings->listen[1];
+	struct sockaddr_in6 *six = (struct sockaddr_in6 *)&settings->listen.all[1];
 	six->sin6_family = AF_INET6;
 	six->sin6_port = htons(53);
 	six->sin6_addr = in6addr_loopback;
-	settings->listen_count = 2;
+	settings->listen.count = 2;
 }
 
 void settings_init(struct settings *settings)
@@ -316,9 +316,9 @@ void settings_log_warnings(const char *path, const struct settings *settings)
 const char *settings_find_restart_item(const struct settings *old_settings,
 				       const struct settings *new_settings)
 {
-	if (old_settings->listen_count != new_settings->listen_count ||
-	    memcmp(old_settings->listen, new_settings->listen,
-		   old_settings->listen_count * sizeof(old_settings->listen[0])) != 0)
+	if (old_settings->listen.count != new_settings->listen.count ||
+	    memcmp(old_settings->listen.all, new_settings->listen.all,
+		   old_settings->listen.count * sizeof(old_settings->listen.all[0])) != 0)
 		return "listen";
 	if (strcmp(old_settings->user, new_settings->user) != 0)
 		return "user";
@@ -338,16 +338,4 @@ const char *settings_find_restart_item(const struct settings *old_settings,
 	if (strcmp(old_settings->chroot_path, new_settings->chroot_path) != 0)
 		return "chroot";
 	return NULL;
-}
-
-uint16_t settings_format_address(const struct sockaddr_storage *address, char *ret_text)
-{
-	if (address->ss_family == AF_INET) {
-		const struct sockaddr_in *four = (const struct sockaddr_in *)address;
-		inet_ntop(AF_INET, &four->sin_addr, ret_text, SETTINGS_TEXT_MAX);
-		return ntohs(four->sin_port);
-	}
-	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
-	inet_ntop(AF_INET6, &six->sin6_addr, ret_text, SETTINGS_TEXT_MAX);
-	return ntohs(six->sin6_port);
 }

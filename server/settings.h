@@ -11,6 +11,8 @@
  */
 
 #include "lib/common/conf.h"
+#include "lib/dns/listener.h"
+#include "lib/dns/responder.h"
 #include "lib/format/address.h"
 #include "server/cookie.h"
 #include "server/tsig.h"
@@ -27,12 +29,11 @@
 extern "C" {
 #endif
 
-#define SETTINGS_LISTEN_MAX   64
 #define SETTINGS_USER_MAX     64
 #define SETTINGS_WORKERS_MAX  256
 #define SETTINGS_NAME_MAX     255  /* RFC 1035: octets of a name on the wire */
 #define SETTINGS_TEXT_MAX     1024 /* a name as text: four characters for every octet */
-#define SETTINGS_PAYLOAD_MAX  4096
+#define SETTINGS_PAYLOAD_MAX  RESPONDER_PAYLOAD_MAX
 #define SETTINGS_ID_MAX	      64
 #define SETTINGS_IDENTITY_MAX 128 /* of a text that says who we are */
 #define SETTINGS_CONTROL_MAX  107 /* what fits into struct sockaddr_un */
@@ -114,8 +115,7 @@ struct settings_dnstap {
 };
 
 struct settings {
-	struct sockaddr_storage listen[SETTINGS_LISTEN_MAX];
-	size_t listen_count;
+	struct listener_addresses listen;
 	char user[SETTINGS_USER_MAX + 1]; /* "" for none: keep the user that started us */
 	uid_t uid;			  /* meaningful with user */
 	gid_t gid;
@@ -189,9 +189,6 @@ void settings_log_warnings(const char *path, const struct settings *settings);
 /* The first item that differs and only a restart can change, or NULL. */
 const char *settings_find_restart_item(const struct settings *old_settings,
 				       const struct settings *new_settings);
-
-/* "192.0.2.1" into ret_text of SETTINGS_TEXT_MAX bytes; the port. */
-uint16_t settings_format_address(const struct sockaddr_storage *address, char *ret_text);
 
 #ifdef __cplusplus
 }

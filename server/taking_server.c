@@ -41,11 +41,11 @@ static const char *take_listen(struct taking *taking, const struct sockaddr_stor
 {
 	struct settings *settings = taking->settings;
 	if (!taking->has_listen)
-		settings->listen_count = 0;
+		settings->listen.count = 0;
 	taking->has_listen = true;
-	if (settings->listen_count == SETTINGS_LISTEN_MAX)
+	if (settings->listen.count == LISTENER_ADDRESS_MAX)
 		return "permitted are at most 64 addresses";
-	settings->listen[settings->listen_count++] = *address;
+	settings->listen.all[settings->listen.count++] = *address;
 	return NULL;
 }
 

@@ -10,6 +10,7 @@
 #include <libknot/libknot.h>
 
 #include "lib/common/log.h"
+#include "lib/dns/peer.h"
 #include "lib/format/unfold.h"
 #include "lib/store/history.h"
 #include "server/pages.h"
@@ -78,7 +79,7 @@ const char *transfer_explain(const struct transfer *transfer)
 
 static const char *format_client(const struct transfer *transfer, char *ret_text)
 {
-	settings_format_address(&transfer->client, ret_text);
+	peer_format((const struct sockaddr *)&transfer->client, ret_text);
 	return ret_text;
 }
 

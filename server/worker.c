@@ -13,15 +13,16 @@
 #include <uv.h>
 
 #include "lib/common/log.h"
+#include "lib/dns/tcp.h"
+#include "lib/dns/udp.h"
 #include "server/answer.h"
 #include "server/catalog.h"
 #include "server/confine.h"
 #include "server/handover.h"
 #include "server/notify.h"
 #include "server/ratelimit.h"
+#include "server/serving.h"
 #include "server/tap.h"
-#include "server/tcp.h"
-#include "server/udp.h"
 #include "server/watch.h"
 #include "server/xdp.h"
 
@@ -37,6 +38,7 @@ struct worker {
 	struct ratelimit *limit; /* NULL: none */
 	struct answer *answer;
 	struct tap tap; /* meaningful with start->tap_fd */
+	struct serving serving;
 	struct udp *udp;
 	struct xdp *xdp; /* NULL: none */
 	struct handover handover;
@@ -103,10 +105,10 @@ static void sigusr2_on_signal(uv_signal_t *handle, int number)
 
 static int serve(struct worker *worker)
 {
+	const struct responder responder = serving_responder(&worker->serving);
 	int ret = udp_start(worker->udp);
 	if (ret == 0)
-		ret = xdp_start(worker->xdp, &worker->loop, worker->answer, &worker->catalog,
-				&worker->counters);
+		ret = xdp_start(worker->xdp, &worker->loop, &responder);
 	if (ret == 0)
 		ret = tcp_start(worker->tcp);
 	/* One for all: secondaries need to be told once. */
@@ -204,7 +206,7 @@ static struct tap *open_tap(struct worker *worker)
 	return &worker->tap;
 }
 
-static int open_services(struct worker *worker)
+static int open_engines(struct worker *worker)
 {
 	const struct worker_start *start = worker->start;
 	const struct settings *settings = start->settings;
@@ -213,8 +215,26 @@ static int open_services(struct worker *worker)
 				     .idle_timeout_s = settings->tcp_idle_timeout_s,
 				     .query_timeout_s = settings->tcp_query_timeout_s };
 	size_t fd_count = start->listener->address_count;
+	worker->serving = (struct serving){ .answer = worker->answer,
+					    .catalog = &worker->catalog,
+					    .handover = &worker->handover,
+					    .counters = worker->counters,
+					    .tap = open_tap(worker) };
+	const struct responder responder = serving_responder(&worker->serving);
+	int ret = udp_new(&worker->loop, listener_udp(start->listener, start->index), fd_count,
+			  &responder, &worker->udp);
+	if (ret == 0)
+		ret = tcp_new(&worker->loop, listener_tcp(start->listener, start->index), fd_count,
+			      &limits, &responder, &worker->tcp);
+	worker->serving.tcp = worker->tcp;
+	return ret;
+}
+
+static int open_services(struct worker *worker)
+{
+	const struct worker_start *start = worker->start;
+	const struct settings *settings = start->settings;
 	worker->counters = counters_of_worker(start->bank, start->index);
-	struct tap *tap = open_tap(worker);
 	int ret = catalog_init(&worker->catalog, settings);
 	if (ret == 0)
 		ret = answer_new(&worker->catalog, &worker->counters,
@@ -229,13 +249,7 @@ static int open_services(struct worker *worker)
 	if (ret == 0)
 		ret = handover_open(&worker->handover, &worker->loop, settings, &worker->counters);
 	if (ret == 0)
-		ret = udp_new(&worker->loop, listener_udp(start->listener, start->index), fd_count,
-			      worker->answer, &worker->catalog, &worker->counters, tap,
-			      &worker->udp);
-	if (ret == 0)
-		ret = tcp_new(&worker->loop, listener_tcp(start->listener, start->index), fd_count,
-			      &limits, worker->answer, &worker->catalog, &worker->handover,
-			      &worker->counters, tap, &worker->tcp);
+		ret = open_engines(worker);
 	if (ret == 0)
 		ret = watch_open(&worker->watch, &worker->loop, &worker->catalog, settings,
 				 start->bank, watch_on_decided, worker);

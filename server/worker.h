@@ -12,9 +12,9 @@
  * terminal sends them to as well. It drains too when the parent is gone.
  */
 
+#include "lib/dns/listener.h"
 #include "server/board.h"
 #include "server/counters.h"
-#include "server/listener.h"
 #include "server/settings.h"
 #include "server/talkers.h"
 

@@ -31,9 +31,7 @@ struct xdp_queue {
 };
 
 struct xdp {
-	struct answer *answer;
-	struct catalog *catalog;
-	struct counters counters;
+	struct responder responder;
 	bool is_started;
 	size_t queue_count;
 	struct xdp_queue queues[QUEUES_MAX];
@@ -131,27 +129,29 @@ static unsigned answer_batch(struct xdp *xdp, const struct xdp_queue *queue, uns
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &steady);
 	uint64_t now_ms = (uint64_t)steady.tv_sec * 1000 + (uint64_t)steady.tv_nsec / 1000000;
 	unsigned out = 0;
+	const struct responder *responder = &xdp->responder;
 	for (unsigned i = 0; i < count; i++) {
 		knot_xdp_msg_t *response = &xdp->out[out];
-		struct answer_query query = {
+		struct responder_query query = {
 			.wire = xdp->in[i].payload.iov_base,
 			.size = xdp->in[i].payload.iov_len,
+			.client = (const struct sockaddr *)&xdp->in[i].ip_from,
+			.fd = -1,
 			.now_s = (uint64_t)now.tv_sec,
-			.now_ms = now_ms,
-			.client = (const struct sockaddr *)&xdp->in[i].ip_from
+			.now_ms = now_ms
 		};
 		if (query.size == 0)
 			continue;
 		if (knot_xdp_reply_alloc(queue->socket, &xdp->in[i], response) != KNOT_EOK) {
-			counters_count(&xdp->counters.server[COUNTERS_SERVER_DROPPED]);
+			responder->count(responder->context, RESPONDER_DROPPED);
 			continue;
 		}
 		size_t max = response->payload.iov_len < SETTINGS_PAYLOAD_MAX
 				     ? response->payload.iov_len
 				     : SETTINGS_PAYLOAD_MAX;
 		/* A frame of size 0 is not sent, and free again. */
-		response->payload.iov_len =
-			answer_make(xdp->answer, &query, response->payload.iov_base, max);
+		response->payload.iov_len = responder->answer(responder->context, &query,
+							      response->payload.iov_base, max);
 		out++;
 	}
 	return out;
@@ -171,7 +171,7 @@ static unsigned serve_batch(struct xdp *xdp, const struct xdp_queue *queue)
 		knot_xdp_send_finish(queue->socket);
 	}
 	knot_xdp_recv_finish(queue->socket, xdp->in, count);
-	catalog_end(xdp->catalog);
+	xdp->responder.end(xdp->responder.context);
 	return count;
 }
 
@@ -209,14 +209,11 @@ static void xdp_on_busy(uv_idle_t *busy)
 		uv_idle_stop(&queue->busy);
 }
 
-int xdp_start(struct xdp *xdp, uv_loop_t *loop, struct answer *answer, struct catalog *catalog,
-	      const struct counters *counters)
+int xdp_start(struct xdp *xdp, uv_loop_t *loop, const struct responder *responder)
 {
 	if (xdp == NULL)
 		return 0;
-	xdp->answer = answer;
-	xdp->catalog = catalog;
-	xdp->counters = *counters;
+	xdp->responder = *responder;
 	xdp->is_started = true;
 	for (size_t i = 0; i < xdp->queue_count; i++) {
 		struct xdp_queue *queue = &xdp->queues[i];

@@ -6,7 +6,7 @@
  *
  * Flow: worker.c, while it still may: xdp_open() -> libknot loads its filter and
  *       maps the rings -> privileges away -> xdp_start() -> the ring is readable
- *       -> answer_make() for each packet, into the frame that is sent.
+ *       -> answer() of the responder for each packet, into the frame that is sent.
  *
  * An option beside udp.h, for those whose kernel is the limit: packets to the port pass
  * the kernel's network stack by. What is not UDP to that port goes on to the kernel, and so
@@ -23,7 +23,8 @@
  * everything pass.
  */
 
-#include "server/answer.h"
+#include "lib/dns/responder.h"
+#include "server/settings.h"
 
 #include <uv.h>
 
@@ -44,9 +45,8 @@ struct xdp;
  */
 int xdp_open(const struct settings *settings, size_t worker, struct xdp **ret_xdp);
 
-/* Everything is borrowed. NULL is fine, here and below. 0 or a negative error. */
-int xdp_start(struct xdp *xdp, uv_loop_t *loop, struct answer *answer, struct catalog *catalog,
-	      const struct counters *counters);
+/* NULL for xdp is fine, here and below. 0 or a negative error. */
+int xdp_start(struct xdp *xdp, uv_loop_t *loop, const struct responder *responder);
 /* Answers what the rings still hold, and gives the queues back. May be called again. */
 void xdp_release(struct xdp *xdp);
 /* After xdp_release() and a run of the loop. */

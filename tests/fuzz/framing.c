@@ -12,7 +12,7 @@
  *       2+n         the stream
  */
 
-#include "server/framing.h"
+#include "lib/dns/framing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static enum framing_state expect_next(const struct stream *stream, size_t end, s
 	if (have < 2)
 		return FRAMING_MORE;
 	*ret_size = at[0] * 256U + at[1];
-	if (*ret_size < 12 || *ret_size > ANSWER_QUERY_MAX)
+	if (*ret_size < 12 || *ret_size > RESPONDER_QUERY_MAX)
 		return FRAMING_BAD;
 	return *ret_size + 2 <= have ? FRAMING_MESSAGE : FRAMING_MORE;
 }

@@ -6,7 +6,7 @@
  * takes.
  */
 
-#include "server/question.h"
+#include "lib/dns/question.h"
 
 #include <libknot/cookies.h>
 #include <libknot/libknot.h>

@@ -37,9 +37,9 @@ static void check_zones(const struct settings *settings)
 
 static void check(const struct settings *settings)
 {
-	expect(settings->listen_count <= SETTINGS_LISTEN_MAX);
-	for (size_t i = 0; i < settings->listen_count; i++)
-		expect(is_address(&settings->listen[i]));
+	expect(settings->listen.count <= LISTENER_ADDRESS_MAX);
+	for (size_t i = 0; i < settings->listen.count; i++)
+		expect(is_address(&settings->listen.all[i]));
 	expect(settings->workers >= 1 && settings->workers <= SETTINGS_WORKERS_MAX);
 	expect(settings->tcp_max_clients >= 1);
 	expect(settings->udp_max_payload >= 512 &&

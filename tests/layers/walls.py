@@ -52,11 +52,11 @@ ROWS = {
     "integration": Row(GPL, project=("client-lib", "lib/common", "lib/dns", "lib/format"),
                        external=("uv", "dnsblv6")),
     # These may use everything that is public; nobody may include them.
-    "bench": Row(GPL, project=("lib/format", "lib/store", "lib/common", "lib/dns", "zone-tools", "server",
-                               "client-lib", "integration"),
+    "bench": Row(GPL, project=("lib/format", "lib/store", "lib/common", "lib/dns",
+                               "zone-tools", "server", "client-lib", "integration"),
                  external=("lmdb", "knot", "dnssec", "crypto", "uv", "z", "catch2")),
-    "tests": Row(GPL, project=("lib/format", "lib/store", "lib/common", "lib/dns", "zone-tools", "server",
-                               "client-lib", "integration"),
+    "tests": Row(GPL, project=("lib/format", "lib/store", "lib/common", "lib/dns",
+                               "zone-tools", "server", "client-lib", "integration"),
                  external=("lmdb", "knot", "dnssec", "crypto", "uv", "z", "catch2", "dnsblv6")),
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "server/access.h"
+#include "lib/dns/peer.h"
 
 #include <catch2/catch.hpp>
 
@@ -50,7 +51,7 @@ settings_action ruled::judge(const char *client, const tsig_key *key) const
 static uint64_t network(const char *text)
 {
 	sockaddr_storage from = address(text);
-	return access_network(reinterpret_cast<sockaddr *>(&from));
+	return peer_network(reinterpret_cast<sockaddr *>(&from));
 }
 
 static std::string zone(const std::string &access)
@@ -130,7 +131,7 @@ TEST_CASE("a network is a /24 or a /56, and every family has its own", "[server]
 	CHECK(network("2001:db8:0:1::1") == network("2001:db8:0:ff::2"));
 	CHECK(network("2001:db8:0:1::1") != network("2001:db8:0:100::1"));
 	CHECK(network("::1") == network("::2"));
-	CHECK(access_network(nullptr) == 0);
+	CHECK(peer_network(nullptr) == 0);
 	CHECK(network("nobody") == 0);
 	std::set<uint64_t> all = { network("0.0.0.0"),	     network("::"),
 				   network("255.255.255.0"), network("fe80::1"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "server/question.h"
+#include "lib/dns/question.h"
 #include "tests/unit/server_fixture.hh"
 
 #include <catch2/catch.hpp>

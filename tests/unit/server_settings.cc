@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "server/settings.h"
+#include "lib/dns/peer.h"
 #include "server/querylog.h"
 #include "tests/lib/tmpdir.hh"
 
@@ -31,9 +32,10 @@ struct parsed {
 static std::string listens(const settings &value)
 {
 	std::string out;
-	for (size_t i = 0; i < value.listen_count; i++) {
+	for (size_t i = 0; i < value.listen.count; i++) {
 		char text[SETTINGS_TEXT_MAX];
-		uint16_t port = settings_format_address(&value.listen[i], text);
+		uint16_t port =
+			peer_format(reinterpret_cast<const sockaddr *>(&value.listen.all[i]), text);
 		out += std::string(out.empty() ? "" : " ") + text + "@" + std::to_string(port);
 	}
 	return out;
@@ -410,7 +412,7 @@ TEST_CASE("a refused line has its number, the value and what would be permitted"
 TEST_CASE("more addresses than sockets are kept for are refused", "[server][settings]")
 {
 	std::string text = "server:\n    listen: [ 127.0.0.1";
-	for (int i = 0; i < SETTINGS_LISTEN_MAX - 1; i++)
+	for (int i = 0; i < LISTENER_ADDRESS_MAX - 1; i++)
 		text += ", 127.0.0.1@" + std::to_string(1000 + i);
 	CHECK(parsed(text + " ]\n").status == 0);
 	CHECK(std::string(parsed(text + ", 127.0.0.2 ]\n").error.reason) ==

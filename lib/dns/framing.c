@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "server/framing.h"
+#include "lib/dns/framing.h"
 
 #include <string.h>
 
@@ -29,7 +29,7 @@ enum framing_state framing_next(const struct framing *framing, size_t *offset,
 	if (have < FRAMING_LENGTH_SIZE)
 		return FRAMING_MORE;
 	size_t size = (size_t)at[0] << 8 | at[1];
-	if (size < HEADER_SIZE || size > ANSWER_QUERY_MAX)
+	if (size < HEADER_SIZE || size > RESPONDER_QUERY_MAX)
 		return FRAMING_BAD;
 	if (size > have - FRAMING_LENGTH_SIZE)
 		return FRAMING_MORE;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "server/listener.h"
+#include "lib/dns/listener.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -170,11 +171,11 @@ static int open_address(struct listener *listener, size_t index, struct sockaddr
 }
 
 /* A row for each worker, without sockets yet. */
-static int make_rows(struct listener *listener, const struct settings *settings)
+static int make_rows(struct listener *listener, size_t worker_count, size_t address_count)
 {
-	size_t count = settings->workers * settings->listen_count;
-	*listener = (struct listener){ .worker_count = settings->workers,
-				       .address_count = settings->listen_count };
+	size_t count = worker_count * address_count;
+	*listener =
+		(struct listener){ .worker_count = worker_count, .address_count = address_count };
 	listener->udp = malloc((count + 1) * sizeof(int));
 	listener->tcp = malloc((count + 1) * sizeof(int));
 	if (listener->udp == NULL || listener->tcp == NULL)
@@ -184,19 +185,18 @@ static int make_rows(struct listener *listener, const struct settings *settings)
 	return 0;
 }
 
-int listener_open(struct listener *listener, struct settings *settings,
-		  struct listener_error *reterr_error)
+int listener_open(struct listener *listener, struct listener_addresses *addresses,
+		  size_t worker_count, struct listener_error *reterr_error)
 {
 	*reterr_error = (struct listener_error){ .protocol = "" };
-	int made = make_rows(listener, settings);
+	int made = make_rows(listener, worker_count, addresses->count);
 	if (made != 0)
 		return made;
-	for (size_t i = 0; i < settings->listen_count; i++) {
-		int ret = open_address(listener, i, &settings->listen[i], &reterr_error->protocol);
+	for (size_t i = 0; i < addresses->count; i++) {
+		int ret = open_address(listener, i, &addresses->all[i], &reterr_error->protocol);
 		if (ret == 0)
 			continue;
-		reterr_error->port =
-			settings_format_address(&settings->listen[i], reterr_error->address);
+		reterr_error->address = addresses->all[i];
 		return ret;
 	}
 	return 0;
@@ -267,20 +267,21 @@ static bool is_same_address(const struct sockaddr_storage *a, const struct socka
 	       six->sin6_scope_id == other->sin6_scope_id;
 }
 
-/* Where address stands in settings->listen; listen_count when it does not. */
-static size_t find_address(const struct settings *settings, const struct sockaddr_storage *address)
+/* Where address stands in addresses; their count when it does not. */
+static size_t find_address(const struct listener_addresses *addresses,
+			   const struct sockaddr_storage *address)
 {
 	size_t index = 0;
-	while (index < settings->listen_count &&
-	       !is_same_address(&settings->listen[index], address))
+	while (index < addresses->count && !is_same_address(&addresses->all[index], address))
 		index++;
 	return index;
 }
 
-/* The addresses of the sockets take the place of those in the configuration. */
-static const char *take_addresses(struct settings *settings, int first_fd, int count, int *ret_fd)
+/* The addresses of the sockets take the place of those before. */
+static const char *take_addresses(struct listener_addresses *addresses, int first_fd, int count,
+				  int *ret_fd)
 {
-	settings->listen_count = 0;
+	addresses->count = 0;
 	for (int fd = first_fd; fd < first_fd + count; fd++) {
 		struct sockaddr_storage address;
 		int type = 0;
@@ -290,17 +291,18 @@ static const char *take_addresses(struct settings *settings, int first_fd, int c
 			return reason;
 		if (make_ours(fd, &address, type) != 0)
 			return "options not set";
-		if (find_address(settings, &address) < settings->listen_count)
+		if (find_address(addresses, &address) < addresses->count)
 			continue;
-		if (settings->listen_count == SETTINGS_LISTEN_MAX)
+		if (addresses->count == LISTENER_ADDRESS_MAX)
 			return "more than 64 addresses";
-		settings->listen[settings->listen_count++] = address;
+		addresses->all[addresses->count++] = address;
 	}
 	return NULL;
 }
 
 /* To the first worker that has none for this address. */
-static const char *deal_out(struct listener *listener, const struct settings *settings, int fd)
+static const char *deal_out(struct listener *listener, const struct listener_addresses *addresses,
+			    int fd)
 {
 	struct sockaddr_storage address;
 	int type = 0;
@@ -308,7 +310,7 @@ static const char *deal_out(struct listener *listener, const struct settings *se
 	if (reason != NULL)
 		return reason;
 	int *sockets = type == SOCK_DGRAM ? listener->udp : listener->tcp;
-	size_t index = find_address(settings, &address);
+	size_t index = find_address(addresses, &address);
 	for (size_t worker = 0; worker < listener->worker_count; worker++) {
 		int *socket = &sockets[worker * listener->address_count + index];
 		if (*socket >= 0)
@@ -344,18 +346,18 @@ static int any_socket(const struct listener *listener, size_t index)
 	return listener->udp[index] >= 0 ? listener->udp[index] : listener->tcp[index];
 }
 
-const char *listener_adopt(struct listener *listener, struct settings *settings, int first_fd,
-			   int count, int *reterr_fd)
+const char *listener_adopt(struct listener *listener, struct listener_addresses *addresses,
+			   size_t worker_count, int first_fd, int count, int *reterr_fd)
 {
 	*listener = (struct listener){ 0 };
-	const char *reason = take_addresses(settings, first_fd, count, reterr_fd);
+	const char *reason = take_addresses(addresses, first_fd, count, reterr_fd);
 	if (reason != NULL)
 		return reason;
-	if (make_rows(listener, settings) != 0)
+	if (make_rows(listener, worker_count, addresses->count) != 0)
 		return "out of memory";
 	for (int fd = first_fd; fd < first_fd + count && reason == NULL; fd++) {
 		*reterr_fd = fd;
-		reason = deal_out(listener, settings, fd);
+		reason = deal_out(listener, addresses, fd);
 	}
 	for (size_t i = 0; i < listener->address_count && reason == NULL; i++) {
 		*reterr_fd = any_socket(listener, i);

@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * question.h - the query that nearly every client sends, taken apart.
+ * question.h - a query taken apart: the one that nearly every client sends, and any other.
  *
- * Flow: answer.c asks question_parse() first -> quick.c answers what it took;
- *       everything else goes through libknot.
+ * Flow: a program has a query -> question_parse() -> the common one is answered at
+ *       once. Everything else dnsblv6d gives to libknot (server/answer.c); who has
+ *       no libknot asks question_read() what to say.
  *
  * Common is a query (QR clear, opcode 0) of one question, class IN, a type that
  * is data, a name without pointers; behind it nothing, or an OPT at the root of
@@ -44,6 +45,25 @@ bool question_parse(const uint8_t *wire, size_t size, struct question_common *re
 
 /* Behind the question in the packet that it came from. */
 size_t question_end(const struct question_common *question);
+
+/* What to do with a query; the positive ones are RCODEs to refuse it with. */
+enum question_verdict {
+	QUESTION_SILENCE = -1, /* a response, or fewer than 12 bytes: a reply would never end */
+	QUESTION_GOOD = 0,     /* IN, and a type that is data, or ANY */
+	QUESTION_FORMERR = 1,  /* not one question, trailing bytes, a bad OPT or two of them */
+	QUESTION_NOTIMP = 4,   /* an opcode other than QUERY, a type that is no data */
+	QUESTION_REFUSED = 5,  /* a class other than IN */
+	QUESTION_BADVERS = 16, /* an EDNS version above 0: its high part belongs into the OPT */
+};
+
+/*
+ * Any query, common or not. Options of an OPT are stepped over, so cookie_size is 0, and
+ * records that a query need not have are too. When it is to be refused *ret_question has
+ * what belongs into the refusal: name_size 0 when there is no question to repeat, has_edns when
+ * it takes an OPT (RFC 6891 section 7: also one with FORMERR).
+ */
+enum question_verdict question_read(const uint8_t *wire, size_t size,
+				    struct question_common *ret_question);
 
 #ifdef __cplusplus
 }

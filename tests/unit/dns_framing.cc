@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "server/framing.h"
+#include "lib/dns/framing.h"
 
 #include <catch2/catch.hpp>
 
@@ -31,7 +31,7 @@ static void feed(framing &framed, bytes &stream)
 	framing_add(&framed, count);
 }
 
-TEST_CASE("queries leave a stream as they came, wherever it is cut", "[server][framing]")
+TEST_CASE("queries leave a stream as they came, wherever it is cut", "[dns][framing]")
 {
 	bytes all = message(12, 'a');
 	append(all, message(100, 'b'));
@@ -59,9 +59,9 @@ TEST_CASE("queries leave a stream as they came, wherever it is cut", "[server][f
 	}
 }
 
-TEST_CASE("the longest query fits, whatever is behind it", "[server][framing]")
+TEST_CASE("the longest query fits, whatever is behind it", "[dns][framing]")
 {
-	bytes stream = message(ANSWER_QUERY_MAX, 'a');
+	bytes stream = message(RESPONDER_QUERY_MAX, 'a');
 	append(stream, message(12, 'b'));
 	framing framed;
 	framing_message got = {};
@@ -70,7 +70,7 @@ TEST_CASE("the longest query fits, whatever is behind it", "[server][framing]")
 	feed(framed, stream);
 	CHECK(stream.size() == 14);
 	REQUIRE(framing_next(&framed, &end, &got) == FRAMING_MESSAGE);
-	CHECK(got.size == ANSWER_QUERY_MAX);
+	CHECK(got.size == RESPONDER_QUERY_MAX);
 	CHECK(framing_next(&framed, &end, &got) == FRAMING_MORE);
 	framing_drop(&framed, end);
 	end = 0;
@@ -79,7 +79,7 @@ TEST_CASE("the longest query fits, whatever is behind it", "[server][framing]")
 	CHECK(got.size == 12);
 }
 
-TEST_CASE("a length that no query has is bad at once", "[server][framing]")
+TEST_CASE("a length that no query has is bad at once", "[dns][framing]")
 {
 	auto size = GENERATE(0U, 1U, 11U, 4097U, 0x8000U, 0xffffU);
 	CAPTURE(size);

@@ -1,71 +1,89 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "server/tcp.h"
+#include "lib/dns/tcp.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <sysexits.h>
 #include <time.h>
-#include <unistd.h>
 
-#include <libknot/libknot.h>
-
-#include "lib/common/log.h"
-#include "server/access.h"
-#include "server/framing.h"
-#include "server/options.h"
-#include "server/transfer.h"
+#include "lib/dns/framing.h"
+#include "lib/dns/peer.h"
 
 #define BACKLOG		  511
 #define SWEEP_INTERVAL_MS 1000
 /* Room for one response of any size behind those already collected. */
-#define OUT_SIZE ((size_t)2 * (FRAMING_LENGTH_SIZE + ANSWER_RESPONSE_MAX))
+#define OUT_SIZE ((size_t)2 * (FRAMING_LENGTH_SIZE + RESPONDER_RESPONSE_MAX))
 
 struct tcp_client {
 	struct tcp *tcp;
 	uv_tcp_t handle;
-	uv_write_t write;
+	uint32_t place;
 	TAILQ_ENTRY(tcp_client) link; /* who has been silent longest is the first */
 	uint64_t deadline_ms;	      /* for the next whole message, or for the writing */
 	bool has_begun;		      /* a message, and the deadline is for the rest of it */
 	uint64_t network;
-	uint8_t *unwritten; /* ours, while is_writing */
-	bool is_writing;
+	unsigned rest_count; /* what the kernel had no room for; two at most */
+	uint64_t awaited;    /* number of the question that is answered later; 0: none is */
 	struct sockaddr_storage address;
 	struct framing in;
+};
+
+/* A part of a response, until the kernel has room for it. */
+struct tcp_rest {
+	uv_write_t write;
+	uint8_t bytes[];
 };
 
 struct tcp_listener {
 	struct tcp *tcp;
 	uv_tcp_t handle;
+	bool is_waiting; /* for memory: libuv accepts nobody until its last client is taken */
 };
+
+/* What becomes of a client behind its responses. */
+enum next { NEXT_READ, NEXT_WAIT, NEXT_REFUSE, NEXT_HAND_OVER };
 
 struct tcp {
 	uv_loop_t *loop;
 	struct tcp_limits limits;
-	struct answer *answer;
-	struct catalog *catalog;
-	struct handover *handover;
-	struct counters counters;
-	struct tap *tap; /* NULL: no query log */
+	struct responder responder;
 	struct tcp_listener *listeners;
 	size_t listener_count;
 	TAILQ_HEAD(, tcp_client) clients;
 	unsigned client_count;
+	/* Of client_max and one more: which client has a place, and the places as a stack of
+	 * which the first client_count are taken. */
+	struct tcp_client **places;
+	uint32_t *place_stack;
+	uint64_t last_number;	  /* that a question was deferred with */
+	struct tcp_client *asker; /* whose query answer() has in hand */
+	enum next next;		  /* when that has no response now */
 	uv_timer_t sweep;
 	bool is_draining;
 	uint8_t out[OUT_SIZE]; /* of the client that is being served */
 };
 
+static void tell(const struct tcp *tcp, enum responder_event event)
+{
+	if (tcp->responder.count != NULL)
+		tcp->responder.count(tcp->responder.context, event);
+}
+
+/* Nothing is being made or written for it. */
+static bool is_idle(const struct tcp_client *client)
+{
+	return client->rest_count == 0 && client->awaited == 0 &&
+	       !uv_is_closing((const uv_handle_t *)&client->handle);
+}
+
 /* ---- closing ---- */
 
 static void client_on_closed(uv_handle_t *handle)
 {
-	struct tcp_client *client = handle->data;
-	free(client->unwritten);
-	free(client);
+	free(handle->data);
 }
 
 static void close_client(struct tcp_client *client)
@@ -74,13 +92,15 @@ static void close_client(struct tcp_client *client)
 	if (uv_is_closing((uv_handle_t *)&client->handle))
 		return;
 	TAILQ_REMOVE(&tcp->clients, client, link);
-	tcp->client_count--;
+	tcp->places[client->place] = NULL;
+	tcp->place_stack[--tcp->client_count] = client->place;
+	/* What waits to be written ends before the client does. */
 	uv_close((uv_handle_t *)&client->handle, client_on_closed);
 }
 
 static void refuse_client(struct tcp_client *client)
 {
-	counters_count(&client->tcp->counters.server[COUNTERS_SERVER_TCP_CLOSED]);
+	tell(client->tcp, RESPONDER_TCP_CLOSED);
 	close_client(client);
 }
 
@@ -106,74 +126,44 @@ static void hurry(struct tcp_client *client)
 		client->deadline_ms = deadline_ms;
 }
 
-/* ---- transfers ---- */
+/* ---- writing ---- */
 
-/* Strangers are no news; who is configured and fails wants to know why. */
-static void log_refused(const struct transfer *transfer)
+static void resume(struct tcp_client *client);
+
+static void rest_on_written(uv_write_t *write, int status)
 {
-	char client[SETTINGS_TEXT_MAX];
-	settings_format_address(&transfer->client, client);
-	bool is_stranger =
-		transfer->verdict == TRANSFER_ADDRESS || transfer->verdict == TRANSFER_CLASSIC;
-	log_line(is_stranger ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, transfer->name->text,
-		 "transfer refused, client=%s (%s)", client, transfer_explain(transfer));
-}
-
-/* The child has the connection from now on; closing ours does not end it. */
-static void hand_over(struct tcp_client *client)
-{
-	struct tcp *tcp = client->tcp;
-	const struct transfer *transfer = answer_transfer(tcp->answer);
-	uv_os_fd_t fd = -1;
-	int ret = uv_fileno((uv_handle_t *)&client->handle, &fd);
-	if (ret == 0)
-		ret = handover_start(tcp->handover, transfer, fd);
-	if (ret != 0)
-		log_warning(transfer->name->text, "transfer not begun (%s)", strerror(-ret));
-	close_client(client);
-}
-
-/* ---- answering ---- */
-
-static void process(struct tcp_client *client);
-static void client_on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf);
-static void client_on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf);
-
-static void client_on_written(uv_write_t *write, int status)
-{
-	struct tcp_client *client = write->data;
-	free(client->unwritten);
-	client->unwritten = NULL;
-	client->is_writing = false;
+	struct tcp_client *client = write->handle->data;
+	free(write->data);
+	client->rest_count--;
 	if (status != 0) {
 		close_client(client);
 		return;
 	}
 	renew(client);
-	process(client);
-	if (!client->is_writing && !uv_is_closing((uv_handle_t *)&client->handle) &&
-	    uv_read_start((uv_stream_t *)&client->handle, client_on_alloc, client_on_read) != 0)
-		close_client(client);
+	resume(client);
 }
 
 /* The kernel has no room: keep the rest, and read nothing until it is gone. */
 static void write_later(struct tcp_client *client, const uint8_t *data, size_t size)
 {
-	client->unwritten = malloc(size);
-	if (client->unwritten == NULL) {
+	struct tcp_rest *rest = malloc(sizeof(*rest) + size);
+	if (rest == NULL) {
 		close_client(client);
 		return;
 	}
-	memcpy(client->unwritten, data, size);
-	uv_buf_t rest = uv_buf_init((char *)client->unwritten, (unsigned)size);
-	client->write.data = client;
-	client->is_writing = true;
+	memcpy(rest->bytes, data, size);
+	uv_buf_t all = uv_buf_init((char *)rest->bytes, (unsigned)size);
+	rest->write.data = rest;
 	uv_read_stop((uv_stream_t *)&client->handle);
-	if (uv_write(&client->write, (uv_stream_t *)&client->handle, &rest, 1, client_on_written) !=
-	    0)
+	if (uv_write(&rest->write, (uv_stream_t *)&client->handle, &all, 1, rest_on_written) != 0) {
+		free(rest);
 		close_client(client);
+		return;
+	}
+	client->rest_count++;
 }
 
+/* The first size bytes of what was collected, behind what waits to be written already. */
 static void flush(struct tcp_client *client, size_t size)
 {
 	uint8_t *data = client->tcp->out;
@@ -188,101 +178,126 @@ static void flush(struct tcp_client *client, size_t size)
 		write_later(client, data + done, size - done);
 }
 
+/* ---- answering ---- */
+
+static void put_length(uint8_t *at, size_t size)
+{
+	at[0] = (uint8_t)(size >> 8);
+	at[1] = (uint8_t)size;
+}
+
 /* RFC 7828, in units of 100 ms; 0 asks the client to close the connection. */
 static uint16_t keepalive(const struct tcp *tcp)
 {
 	uint64_t units = tcp->limits.idle_timeout_s * (uint64_t)10;
 	if (tcp->is_draining)
 		return 0;
-	return units < OPTIONS_KEEPALIVE_MAX ? (uint16_t)units : OPTIONS_KEEPALIVE_MAX;
+	return units < UINT16_MAX ? (uint16_t)units : UINT16_MAX;
 }
 
-/* What becomes of a client behind its responses. */
-enum next { NEXT_READ, NEXT_REFUSE, NEXT_HAND_OVER };
-
-/* The query was not answered: a transfer, or nothing that deserves an answer. */
-static enum next decide_next(const struct tcp *tcp)
+/* With 0 tcp->next is what becomes of the client. */
+static size_t ask(struct tcp_client *client, const struct framing_message *message,
+		  uint8_t *ret_wire)
 {
-	const struct transfer *transfer = answer_transfer(tcp->answer);
-	return transfer != NULL && transfer->verdict == TRANSFER_GRANTED ? NEXT_HAND_OVER
-									 : NEXT_REFUSE;
-}
-
-static void put_sample(struct tcp_client *client, uint64_t asked_ns,
-		       const struct answer_query *query, const uint8_t *response, size_t size)
-{
-	struct tap_bytes in = { query->wire, query->size };
-	struct tap_bytes out = { response, size };
-	uv_os_fd_t fd = -1;
-	if (uv_fileno((uv_handle_t *)&client->handle, &fd) == 0)
-		tap_put(client->tcp->tap, asked_ns, fd, true, query->client, in, out);
+	struct tcp *tcp = client->tcp;
+	struct responder_query query = { .wire = message->wire,
+					 .size = message->size,
+					 .client = (struct sockaddr *)&client->address,
+					 .fd = -1,
+					 .is_tcp = true,
+					 .keepalive = keepalive(tcp),
+					 .now_s = (uint64_t)time(NULL),
+					 .now_ms = uv_now(tcp->loop) };
+	uv_fileno((uv_handle_t *)&client->handle, &query.fd);
+	tcp->next = NEXT_REFUSE;
+	size_t size = tcp->responder.answer(tcp->responder.context, &query, ret_wire,
+					    RESPONDER_RESPONSE_MAX);
+	assert(size == 0 || tcp->next == NEXT_REFUSE);
+	return size;
 }
 
 /*
  * Collects responses until there is no whole message or no room for another
  * response. Returns their size; *ret_taken is what was used of the input. A
- * transfer waits in the input until what is before it has been written.
+ * connection that is handed over waits until what is before has been written.
  */
 static size_t collect(struct tcp_client *client, size_t *ret_taken, enum next *ret_next)
 {
 	struct tcp *tcp = client->tcp;
 	size_t out = 0;
-	size_t taken = 0;
 	size_t end = 0;
 	struct framing_message message;
-	while (out + FRAMING_LENGTH_SIZE + ANSWER_RESPONSE_MAX <= OUT_SIZE &&
+	tcp->asker = client;
+	while (out + FRAMING_LENGTH_SIZE + RESPONDER_RESPONSE_MAX <= OUT_SIZE &&
 	       framing_next(&client->in, &end, &message) == FRAMING_MESSAGE) {
-		struct answer_query query = { .wire = message.wire,
-					      .size = message.size,
-					      .is_tcp = true,
-					      .now_s = (uint64_t)time(NULL),
-					      .client = (struct sockaddr *)&client->address,
-					      .is_busy = handover_is_full(tcp->handover),
-					      .keepalive = keepalive(tcp) };
-		uint64_t asked_ns = tap_is_due(tcp->tap) ? tap_now_ns() : 0;
-		uint8_t *wire = tcp->out + out + FRAMING_LENGTH_SIZE;
-		size_t response = answer_make(tcp->answer, &query, wire, ANSWER_RESPONSE_MAX);
-		if (asked_ns != 0)
-			put_sample(client, asked_ns, &query, wire, response);
-		const struct transfer *transfer = answer_transfer(tcp->answer);
-		if (response == 0 && out > 0 && transfer != NULL)
+		size_t response = ask(client, &message, tcp->out + out + FRAMING_LENGTH_SIZE);
+		if (response == 0 && tcp->next == NEXT_HAND_OVER && out > 0)
 			break;
-		taken = end;
+		*ret_taken = end;
 		if (response == 0) {
-			*ret_next = decide_next(tcp);
+			*ret_next = tcp->next;
 			break;
 		}
-		if (transfer != NULL)
-			log_refused(transfer);
-		knot_wire_write_u16(tcp->out + out, (uint16_t)response);
+		put_length(tcp->out + out, response);
 		out += FRAMING_LENGTH_SIZE + response;
 	}
-	catalog_end(tcp->catalog);
-	*ret_taken = taken;
+	if (tcp->responder.end != NULL)
+		tcp->responder.end(tcp->responder.context);
+	tcp->asker = NULL;
 	return out;
+}
+
+/* Who has the connection from now on has a duplicate; closing ours does not end it. */
+static void hand_over(struct tcp_client *client)
+{
+	const struct responder *responder = &client->tcp->responder;
+	uv_os_fd_t fd = -1;
+	if (uv_fileno((uv_handle_t *)&client->handle, &fd) == 0)
+		responder->take_connection(responder->context, fd);
+	close_client(client);
+}
+
+/* One round. False when there was no whole message. */
+static bool process_some(struct tcp_client *client)
+{
+	enum next next = NEXT_READ;
+	size_t taken = 0;
+	size_t out = collect(client, &taken, &next);
+	framing_drop(&client->in, taken);
+	if (taken > 0)
+		renew(client);
+	if (out > 0)
+		flush(client, out);
+	if (next == NEXT_HAND_OVER)
+		hand_over(client);
+	else if (next == NEXT_WAIT)
+		uv_read_stop((uv_stream_t *)&client->handle);
+	else if (next == NEXT_REFUSE || framing_is_bad(&client->in))
+		refuse_client(client);
+	return taken > 0;
 }
 
 static void process(struct tcp_client *client)
 {
-	enum next next = NEXT_READ;
-	while (!client->is_writing && !uv_is_closing((uv_handle_t *)&client->handle)) {
-		size_t taken = 0;
-		size_t out = collect(client, &taken, &next);
-		framing_drop(&client->in, taken);
-		if (taken > 0)
-			renew(client);
-		if (out > 0)
-			flush(client, out);
-		if (next == NEXT_HAND_OVER)
-			hand_over(client);
-		else if (next == NEXT_REFUSE || framing_is_bad(&client->in))
-			refuse_client(client);
-		if (taken == 0)
-			break;
-	}
-	if (client->in.size > 0 && !client->is_writing)
+	while (is_idle(client) && process_some(client))
+		;
+	if (!is_idle(client))
+		return;
+	if (client->in.size > 0)
 		hurry(client);
-	if (client->tcp->is_draining && !client->is_writing && client->in.size == 0)
+	else if (client->tcp->is_draining)
+		close_client(client);
+}
+
+static void client_on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf);
+static void client_on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf);
+
+/* What came meanwhile, then what comes. */
+static void resume(struct tcp_client *client)
+{
+	process(client);
+	if (is_idle(client) &&
+	    uv_read_start((uv_stream_t *)&client->handle, client_on_alloc, client_on_read) != 0)
 		close_client(client);
 }
 
@@ -305,6 +320,40 @@ static void client_on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bu
 	}
 	framing_add(&client->in, (size_t)size);
 	process(client);
+}
+
+/* ---- answers that come later, or elsewhere ---- */
+
+void tcp_defer(struct tcp *tcp, struct tcp_asker *ret_asker)
+{
+	assert(tcp->asker != NULL);
+	tcp->next = NEXT_WAIT;
+	tcp->asker->awaited = ++tcp->last_number;
+	*ret_asker = (struct tcp_asker){ tcp->last_number, tcp->asker->place };
+}
+
+void tcp_send(struct tcp *tcp, const struct tcp_asker *asker, const uint8_t *wire, size_t size)
+{
+	struct tcp_client *client = tcp->places[asker->place];
+	assert(tcp->asker == NULL && size <= RESPONDER_RESPONSE_MAX);
+	if (client == NULL || client->awaited != asker->number)
+		return;
+	client->awaited = 0;
+	if (size == 0) {
+		refuse_client(client);
+		return;
+	}
+	put_length(tcp->out, size);
+	memcpy(tcp->out + FRAMING_LENGTH_SIZE, wire, size);
+	renew(client);
+	flush(client, FRAMING_LENGTH_SIZE + size);
+	resume(client);
+}
+
+void tcp_hand_over(struct tcp *tcp)
+{
+	assert(tcp->asker != NULL);
+	tcp->next = NEXT_HAND_OVER;
 }
 
 /* ---- clients ---- */
@@ -333,49 +382,56 @@ static void make_room(struct tcp *tcp, const struct tcp_client *client)
 {
 	struct tcp_client *surplus = find_surplus(tcp, client->network);
 	if (surplus != NULL) {
-		counters_count(&tcp->counters.server[COUNTERS_SERVER_TCP_NETWORK]);
+		tell(tcp, RESPONDER_TCP_NETWORK);
 		refuse_client(surplus);
 	}
 	if (tcp->client_count > tcp->limits.client_max)
 		refuse_client(TAILQ_FIRST(&tcp->clients));
 }
 
-static void listener_on_connection(uv_stream_t *stream, int status)
+static void add_client(struct tcp *tcp, struct tcp_client *client)
 {
-	struct tcp_listener *listener = stream->data;
-	struct tcp *tcp = listener->tcp;
-	if (status != 0)
-		return;
-	struct tcp_client *client = malloc(sizeof(*client));
-	if (client == NULL) {
-		/* libuv would never accept again; the parent starts a worker that does. */
-		log_error("dnsblv6d", "worker ends, no memory for a client");
-		_exit(EX_OSERR);
-	}
 	client->tcp = tcp;
-	client->unwritten = NULL;
-	client->is_writing = false;
-	framing_init(&client->in);
+	client->rest_count = 0;
+	client->awaited = 0;
 	client->network = 0;
+	framing_init(&client->in);
 	uv_tcp_init(tcp->loop, &client->handle);
 	client->handle.data = client;
+	client->place = tcp->place_stack[tcp->client_count++];
+	tcp->places[client->place] = client;
 	TAILQ_INSERT_TAIL(&tcp->clients, client, link);
-	tcp->client_count++;
 	renew(client);
-	if (uv_accept(stream, (uv_stream_t *)&client->handle) != 0) {
+}
+
+static void accept_client(struct tcp_listener *listener)
+{
+	struct tcp *tcp = listener->tcp;
+	struct tcp_client *client = malloc(sizeof(*client));
+	listener->is_waiting = client == NULL;
+	if (client == NULL)
+		return;
+	add_client(tcp, client);
+	if (uv_accept((uv_stream_t *)&listener->handle, (uv_stream_t *)&client->handle) != 0) {
 		close_client(client);
 		return;
 	}
 	int address_size = sizeof(client->address);
 	memset(&client->address, 0, sizeof(client->address));
 	uv_tcp_getpeername(&client->handle, (struct sockaddr *)&client->address, &address_size);
-	client->network = access_network((struct sockaddr *)&client->address);
-	counters_count(&tcp->counters.server[COUNTERS_SERVER_TCP_CLIENTS]);
+	client->network = peer_network((struct sockaddr *)&client->address);
+	tell(tcp, RESPONDER_TCP_CLIENT);
 	uv_tcp_nodelay(&client->handle, 1);
 	make_room(tcp, client);
 	if (!uv_is_closing((uv_handle_t *)&client->handle) &&
 	    uv_read_start((uv_stream_t *)&client->handle, client_on_alloc, client_on_read) != 0)
 		close_client(client);
+}
+
+static void listener_on_connection(uv_stream_t *stream, int status)
+{
+	if (status == 0)
+		accept_client(stream->data);
 }
 
 static void sweep_on_tick(uv_timer_t *timer)
@@ -387,6 +443,10 @@ static void sweep_on_tick(uv_timer_t *timer)
 		next = TAILQ_NEXT(client, link);
 		if (client->deadline_ms <= uv_now(tcp->loop))
 			refuse_client(client);
+	}
+	for (size_t i = 0; i < tcp->listener_count && !tcp->is_draining; i++) {
+		if (tcp->listeners[i].is_waiting)
+			accept_client(&tcp->listeners[i]);
 	}
 }
 
@@ -408,26 +468,26 @@ static int open_listener(struct tcp *tcp, struct tcp_listener *listener, int fd)
 }
 
 int tcp_new(uv_loop_t *loop, const int *fds, size_t fd_count, const struct tcp_limits *limits,
-	    struct answer *answer, struct catalog *catalog, struct handover *handover,
-	    const struct counters *counters, struct tap *tap, struct tcp **ret_tcp)
+	    const struct responder *responder, struct tcp **ret_tcp)
 {
 	struct tcp *tcp = calloc(1, sizeof(*tcp));
 	if (tcp == NULL)
 		return -ENOMEM;
 	tcp->loop = loop;
 	tcp->limits = *limits;
-	tcp->answer = answer;
-	tcp->catalog = catalog;
-	tcp->handover = handover;
-	tcp->counters = *counters;
-	tcp->tap = tap;
+	tcp->responder = *responder;
 	TAILQ_INIT(&tcp->clients);
 	uv_timer_init(loop, &tcp->sweep);
 	tcp->sweep.data = tcp;
 	*ret_tcp = tcp;
+	size_t place_count = (size_t)limits->client_max + 1;
 	tcp->listeners = calloc(fd_count + 1, sizeof(*tcp->listeners));
-	if (tcp->listeners == NULL)
+	tcp->places = calloc(place_count, sizeof(struct tcp_client *));
+	tcp->place_stack = calloc(place_count, sizeof(*tcp->place_stack));
+	if (tcp->listeners == NULL || tcp->places == NULL || tcp->place_stack == NULL)
 		return -ENOMEM;
+	for (uint32_t i = 0; i < place_count; i++)
+		tcp->place_stack[i] = i;
 	for (size_t i = 0; i < fd_count; i++) {
 		int ret = open_listener(tcp, &tcp->listeners[i], fds[i]);
 		if (ret != 0)
@@ -458,7 +518,7 @@ void tcp_drain(struct tcp *tcp)
 	for (struct tcp_client *client = TAILQ_FIRST(&tcp->clients); client != NULL;
 	     client = next) {
 		next = TAILQ_NEXT(client, link);
-		if (!client->is_writing && client->in.size == 0)
+		if (is_idle(client) && client->in.size == 0)
 			close_client(client);
 	}
 }
@@ -476,5 +536,7 @@ void tcp_free(struct tcp *tcp)
 	if (tcp == NULL)
 		return;
 	free(tcp->listeners);
+	free(tcp->places);
+	free(tcp->place_stack);
 	free(tcp);
 }

@@ -20,7 +20,7 @@
  * No function here allocates, logs or reads a socket.
  */
 
-#include "server/answer.h"
+#include "lib/dns/responder.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ extern "C" {
 
 struct framing {
 	size_t size;
-	uint8_t bytes[FRAMING_LENGTH_SIZE + ANSWER_QUERY_MAX];
+	uint8_t bytes[FRAMING_LENGTH_SIZE + RESPONDER_QUERY_MAX];
 };
 
 /* Borrowed until framing_drop(). */

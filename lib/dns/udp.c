@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "server/udp.h"
+#include "lib/dns/udp.h"
 
+#include <assert.h>
 #include <errno.h>
-#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 
-#define BATCH	     64
-#define LINE_SIZE    64	  /* of a processor's cache */
-#define QUERY_SIZE   2048 /* a longer query is cut, and then refused as malformed */
-#define CONTROL_SIZE CMSG_SPACE(sizeof(struct in6_pktinfo))
+#define BATCH	   64
+#define LINE_SIZE  64	/* of a processor's cache */
+#define QUERY_SIZE 2048 /* a longer query is cut, and then refused as malformed */
 /* Not a power of two: buffers so far apart would all compete for a few places of the cache. */
 #define QUERY_STRIDE (QUERY_SIZE + LINE_SIZE)
 /* Responses lie behind one another, so that those of a batch take few lines. */
-#define RESPONSES_SIZE (BATCH * (SETTINGS_PAYLOAD_MAX + LINE_SIZE))
+#define RESPONSES_SIZE (BATCH * (RESPONDER_PAYLOAD_MAX + LINE_SIZE))
 
 /* Then timers and TCP get their turn. */
 #define ROUNDS_MAX 16
@@ -37,12 +38,10 @@ struct udp_socket {
 };
 
 struct udp {
-	struct answer *answer;
-	struct catalog *catalog;
-	struct counters counters;
-	struct tap *tap; /* NULL: no query log */
+	struct responder responder;
 	struct udp_socket *sockets;
 	size_t socket_count;
+	const struct mmsghdr *asked; /* whose query answer() has in hand; otherwise NULL */
 
 	const struct udp_socket *prepared; /* what the headers of in[] are made for */
 	struct mmsghdr in[BATCH];
@@ -50,7 +49,7 @@ struct udp {
 	struct iovec in_vectors[BATCH];
 	struct iovec out_vectors[BATCH];
 	struct sockaddr_storage peers[BATCH];
-	_Alignas(struct cmsghdr) char controls[BATCH][CONTROL_SIZE];
+	_Alignas(struct cmsghdr) char controls[BATCH][UDP_CONTROL_SIZE];
 	uint8_t queries[BATCH][QUERY_STRIDE];
 	uint8_t responses[RESPONSES_SIZE];
 };
@@ -66,9 +65,11 @@ static void prepare(struct udp *udp, const struct udp_socket *socket, unsigned c
 		header->msg_iov = &udp->in_vectors[i];
 		header->msg_iovlen = 1;
 		header->msg_control = socket->has_control ? udp->controls[i] : NULL;
-		header->msg_controllen = socket->has_control ? CONTROL_SIZE : 0;
+		header->msg_controllen = socket->has_control ? UDP_CONTROL_SIZE : 0;
 	}
 }
+
+/* ---- responses ---- */
 
 /* The address asked is sent from; the interface is the routing's business. */
 static void clear_interface(struct msghdr *header)
@@ -96,14 +97,6 @@ static void put_response(struct udp *udp, unsigned out, unsigned i, uint8_t *res
 		clear_interface(header);
 }
 
-static void put_sample(struct udp *udp, int fd, uint64_t asked_ns, const struct answer_query *query,
-		       const uint8_t *response, size_t size)
-{
-	struct tap_bytes in = { query->wire, query->size };
-	struct tap_bytes out = { response, size };
-	tap_put(udp->tap, asked_ns, fd, false, query->client, in, out);
-}
-
 /* Returns how many responses there are to send. */
 static unsigned answer_batch(struct udp *udp, int fd, unsigned count)
 {
@@ -114,22 +107,30 @@ static unsigned answer_batch(struct udp *udp, int fd, unsigned count)
 	uint64_t now_ms = (uint64_t)steady.tv_sec * 1000 + (uint64_t)steady.tv_nsec / 1000000;
 	uint8_t *response = udp->responses;
 	unsigned out = 0;
+	const struct responder *responder = &udp->responder;
 	for (unsigned i = 0; i < count; i++) {
-		struct answer_query query = { .wire = udp->queries[i],
-					      .size = udp->in[i].msg_len,
-					      .now_s = (uint64_t)now.tv_sec,
-					      .now_ms = now_ms,
-					      .client = udp->in[i].msg_hdr.msg_name };
-		uint64_t asked_ns = tap_is_due(udp->tap) ? tap_now_ns() : 0;
-		size_t size = answer_make(udp->answer, &query, response, SETTINGS_PAYLOAD_MAX);
-		if (asked_ns != 0)
-			put_sample(udp, fd, asked_ns, &query, response, size);
+		struct responder_query query = { .wire = udp->queries[i],
+						 .size = udp->in[i].msg_len,
+						 .client = udp->in[i].msg_hdr.msg_name,
+						 .fd = fd,
+						 .now_s = (uint64_t)now.tv_sec,
+						 .now_ms = now_ms };
+		udp->asked = &udp->in[i];
+		size_t size = responder->answer(responder->context, &query, response,
+						RESPONDER_PAYLOAD_MAX);
 		if (size == 0)
 			continue;
 		put_response(udp, out++, i, response, size);
 		response += (size + LINE_SIZE - 1) / LINE_SIZE * LINE_SIZE;
 	}
+	udp->asked = NULL;
 	return out;
+}
+
+static void count_dropped(struct udp *udp)
+{
+	if (udp->responder.count != NULL)
+		udp->responder.count(udp->responder.context, RESPONDER_DROPPED);
 }
 
 static void send_batch(struct udp *udp, int fd, unsigned count)
@@ -144,10 +145,50 @@ static void send_batch(struct udp *udp, int fd, unsigned count)
 		if (sent < 0 && errno == EINTR)
 			continue;
 		/* That one cannot be sent: port 0, no route, no room. The others may. */
-		counters_count(&udp->counters.server[COUNTERS_SERVER_DROPPED]);
+		count_dropped(udp);
 		done++;
 	}
 }
+
+/* ---- answers that come later ---- */
+
+void udp_defer(const struct udp *udp, struct udp_asker *ret_asker)
+{
+	assert(udp->asked != NULL);
+	struct msghdr header = udp->asked->msg_hdr;
+	memset(ret_asker, 0, sizeof(*ret_asker));
+	ret_asker->socket = (uint32_t)(udp->prepared - udp->sockets);
+	memcpy(&ret_asker->client, header.msg_name,
+	       header.msg_namelen < sizeof(ret_asker->client) ? header.msg_namelen
+							      : sizeof(ret_asker->client));
+	if (header.msg_controllen == 0)
+		return;
+	clear_interface(&header);
+	ret_asker->control_size = (uint32_t)header.msg_controllen;
+	memcpy(ret_asker->control, header.msg_control, header.msg_controllen);
+}
+
+void udp_send(struct udp *udp, const struct udp_asker *asker, const uint8_t *wire, size_t size)
+{
+	struct udp_asker copy = *asker; /* sendmsg() reads only, but does not say so */
+	struct iovec vector = { (void *)(uintptr_t)wire, size };
+	struct msghdr header = { .msg_name = &copy.client,
+				 .msg_namelen = copy.client.any.sa_family == AF_INET
+							? sizeof(copy.client.four)
+							: sizeof(copy.client.six),
+				 .msg_iov = &vector,
+				 .msg_iovlen = 1,
+				 .msg_control = copy.control_size > 0 ? copy.control : NULL,
+				 .msg_controllen = copy.control_size };
+	ssize_t sent = 0;
+	do
+		sent = sendmsg(udp->sockets[copy.socket].fd, &header, MSG_DONTWAIT);
+	while (sent < 0 && errno == EINTR);
+	if (sent < 0)
+		count_dropped(udp);
+}
+
+/* ---- batches ---- */
 
 /* One batch. Returns how many queries it had; less than BATCH: the socket has no more. */
 static unsigned serve_batch(struct udp *udp, const struct udp_socket *socket)
@@ -159,7 +200,8 @@ static unsigned serve_batch(struct udp *udp, const struct udp_socket *socket)
 	if (count <= 0)
 		return 0;
 	send_batch(udp, socket->fd, answer_batch(udp, socket->fd, (unsigned)count));
-	catalog_end(udp->catalog);
+	if (udp->responder.end != NULL)
+		udp->responder.end(udp->responder.context);
 	prepare(udp, socket, (unsigned)count);
 	return (unsigned)count;
 }
@@ -199,6 +241,8 @@ static void udp_on_busy(uv_idle_t *busy)
 		uv_idle_stop(&socket->busy);
 }
 
+/* ---- life ---- */
+
 /* What listener.c has set on sockets that are bound to no address. */
 static bool has_control(int fd)
 {
@@ -210,17 +254,13 @@ static bool has_control(int fd)
 	return getsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &is_on, &size) == 0 && is_on != 0;
 }
 
-int udp_new(uv_loop_t *loop, const int *fds, size_t fd_count, struct answer *answer,
-	    struct catalog *catalog, const struct counters *counters, struct tap *tap,
+int udp_new(uv_loop_t *loop, const int *fds, size_t fd_count, const struct responder *responder,
 	    struct udp **ret_udp)
 {
 	struct udp *udp = calloc(1, sizeof(*udp));
 	if (udp == NULL)
 		return -ENOMEM;
-	udp->answer = answer;
-	udp->catalog = catalog;
-	udp->counters = *counters;
-	udp->tap = tap;
+	udp->responder = *responder;
 	udp->sockets = calloc(fd_count, sizeof(*udp->sockets));
 	if (udp->sockets == NULL) {
 		udp_free(udp);
