@@ -5,6 +5,14 @@
 
 /* ---- waiting ---- */
 
+void asking_prepare(struct waiters *list, struct zone *zone, int64_t began_ms)
+{
+	TAILQ_INIT(&list->head);
+	list->zone = zone;
+	list->began_ms = began_ms;
+	list->is_noted = false;
+}
+
 void asking_join(struct waiters *list, struct waiter *waiter)
 {
 	waiter->list = list;
@@ -58,6 +66,98 @@ void asking_set_word(struct zone *zone, uint64_t word, const char *reason)
 	if (level >= 0 && asking->log != NULL)
 		asking->log(asking->log_context, level, line);
 }
+
+/* ---- what happens to questions ---- */
+
+static uint32_t now_s(const struct zone *zone)
+{
+	return cache_now_s(zone->asking->cache);
+}
+
+static void read_evidence(struct zone *zone)
+{
+	zone->health.evidence = cache_zone_evidence(zone->asking->cache, zone->index);
+}
+
+/* What another process wrote meanwhile is lost: one failure more or less in a row. */
+static void keep_evidence(struct zone *zone, uint64_t word, const char *reason)
+{
+	cache_set_zone_evidence(zone->asking->cache, zone->index, zone->health.evidence);
+	asking_set_word(zone, word, reason);
+}
+
+static uint32_t to_ms(int64_t ms)
+{
+	return ms < 0 ? 0 : ms < UINT16_MAX ? (uint32_t)ms : UINT16_MAX;
+}
+
+void asking_note_answer(struct zone *zone, int64_t began_ms)
+{
+	uint32_t took_ms = to_ms(zone->asking->now_ms - began_ms);
+
+	read_evidence(zone);
+	keep_evidence(zone, health_answered(&zone->health, asking_word(zone), took_ms, now_s(zone)),
+		      "");
+}
+
+void asking_note_failure(struct zone *zone, enum answer_failure failure)
+{
+	read_evidence(zone);
+	uint64_t word = health_failed(&zone->health, zone->asking->config, asking_word(zone),
+				      failure, now_s(zone));
+	keep_evidence(zone, word, answer_failure_text(failure));
+}
+
+void asking_note_late(struct waiters *list)
+{
+	struct zone *zone = list->zone;
+
+	if (zone == NULL || list->is_noted)
+		return;
+	list->is_noted = true;
+	uint32_t waited_ms = to_ms(zone->asking->now_ms - list->began_ms);
+
+	read_evidence(zone);
+	uint64_t word = health_late(&zone->health, zone->asking->config, asking_word(zone),
+				    waited_ms, now_s(zone));
+	keep_evidence(zone, word, answer_failure_text(ANSWER_SILENT));
+}
+
+void asking_note_probe(struct zone *zone, const struct health_probe *found)
+{
+	const char *reason;
+
+	read_evidence(zone);
+	uint64_t word = health_probed(&zone->health, zone->asking->config, asking_word(zone), found,
+				      now_s(zone), &reason);
+	keep_evidence(zone, word, reason);
+}
+
+bool asking_may_try(const struct zone *zone, int64_t patience_ms)
+{
+	uint64_t evidence = cache_zone_evidence(zone->asking->cache, zone->index);
+
+	return health_may_try(asking_word(zone), evidence, to_ms(patience_ms), now_s(zone));
+}
+
+bool asking_claim_probe(struct zone *zone, int64_t patience_ms)
+{
+	struct cache *cache = zone->asking->cache;
+	uint64_t old_word = asking_word(zone);
+	uint64_t word = old_word;
+
+	read_evidence(zone);
+	uint64_t old_evidence = zone->health.evidence;
+	if (!health_claim_probe(&zone->health, zone->asking->config, &word, to_ms(patience_ms),
+				now_s(zone)))
+		return false;
+	if (zone->health.evidence != old_evidence &&
+	    !cache_swap_zone_evidence(cache, zone->index, old_evidence, zone->health.evidence))
+		return false;
+	return word == old_word || cache_swap_zone_word(cache, zone->index, old_word, word);
+}
+
+/* ---- asking ---- */
 
 int asking_ask(struct zone *zone, const struct dnsblv6_labels *relative,
 	       const struct dnsblv6_labels *apex, uint16_t type, int64_t life_ms, stub_fn callback,

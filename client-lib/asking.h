@@ -35,8 +35,12 @@ struct waiter {
 };
 struct waiters {
 	TAILQ_HEAD(waiter_head, waiter) head;
+	struct zone *zone; /* whose silence it is when nobody is woken; NULL: of no zone */
+	int64_t began_ms;
+	bool is_noted; /* as silence, in the zone's evidence: once, however many wait */
 };
 
+void asking_prepare(struct waiters *list, struct zone *zone, int64_t began_ms);
 void asking_join(struct waiters *list, struct waiter *waiter);
 void asking_leave(struct waiter *waiter); /* one that waits nowhere is fine */
 /* Each one is taken out before it is woken, and may join another list then. */
@@ -94,6 +98,17 @@ uint64_t asking_random(struct asking *asking);
 /* The word of a zone in the cache that this process writes; a change of state is logged. */
 uint64_t asking_word(const struct zone *zone);
 void asking_set_word(struct zone *zone, uint64_t word, const char *reason);
+
+/* What happened to a question of the zone, for the zone's word and evidence (health.h). */
+void asking_note_answer(struct zone *zone, int64_t began_ms);
+void asking_note_failure(struct zone *zone, enum answer_failure failure);
+void asking_note_probe(struct zone *zone, const struct health_probe *found);
+/* A request ends that waits here. */
+void asking_note_late(struct waiters *list);
+/* Is it this process's turn to probe the zone? patience_ms as in health_claim_probe(). */
+bool asking_claim_probe(struct zone *zone, int64_t patience_ms);
+/* The same without taking the turn, of a sick zone. */
+bool asking_may_try(const struct zone *zone, int64_t patience_ms);
 
 /*
  * One question of a zone; relative is put before apex. As stub_ask(), whose deadline

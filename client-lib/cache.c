@@ -190,15 +190,53 @@ void cache_free(struct cache *cache)
 	free(cache);
 }
 
+static uint64_t *word_of(const struct cache *cache, enum cache_word first, unsigned zone)
+{
+	return cache->header + first + zone % CACHE_ZONES_MAX;
+}
+
+static void set_word(const struct cache *cache, uint64_t *word, uint64_t value)
+{
+	if (cache->marks != NULL)
+		cache_store(word, value);
+}
+
+static bool swap_word(const struct cache *cache, uint64_t *word, uint64_t old_value, uint64_t value)
+{
+	return cache->marks != NULL &&
+	       __atomic_compare_exchange_n(word, &old_value, value, false, __ATOMIC_RELAXED,
+					   __ATOMIC_RELAXED);
+}
+
 uint64_t cache_zone_word(const struct cache *cache, unsigned zone)
 {
-	return cache_load(cache->header + CACHE_WORD_ZONE + zone % CACHE_ZONES_MAX);
+	return cache_load(word_of(cache, CACHE_WORD_ZONE, zone));
 }
 
 void cache_set_zone_word(struct cache *cache, unsigned zone, uint64_t word)
 {
-	if (cache->marks != NULL)
-		cache_store(cache->header + CACHE_WORD_ZONE + zone % CACHE_ZONES_MAX, word);
+	set_word(cache, word_of(cache, CACHE_WORD_ZONE, zone), word);
+}
+
+bool cache_swap_zone_word(struct cache *cache, unsigned zone, uint64_t old_word, uint64_t word)
+{
+	return swap_word(cache, word_of(cache, CACHE_WORD_ZONE, zone), old_word, word);
+}
+
+uint64_t cache_zone_evidence(const struct cache *cache, unsigned zone)
+{
+	return cache_load(word_of(cache, CACHE_WORD_EVIDENCE, zone));
+}
+
+void cache_set_zone_evidence(struct cache *cache, unsigned zone, uint64_t evidence)
+{
+	set_word(cache, word_of(cache, CACHE_WORD_EVIDENCE, zone), evidence);
+}
+
+bool cache_swap_zone_evidence(struct cache *cache, unsigned zone, uint64_t old_evidence,
+			      uint64_t evidence)
+{
+	return swap_word(cache, word_of(cache, CACHE_WORD_EVIDENCE, zone), old_evidence, evidence);
 }
 
 uint32_t cache_now_s(const struct cache *cache)

@@ -71,7 +71,7 @@ struct cache_key cache_key_address(const struct cache *cache, unsigned zone,
 struct cache_key cache_key_range(unsigned zone, bool is_ipv4, unsigned level, uint64_t index);
 
 /*
- * A table of at most size_bytes, header (640 bytes) included, at least CACHE_SIZE_MIN, in
+ * A table of at most size_bytes, header (1152 bytes) included, at least CACHE_SIZE_MIN, in
  * whole pages of 4 kB. All of it is taken at once: nothing grows later, and a
  * look-up causes no page fault. 129 bytes a set. Shared with children. -ENOMEM, -EINVAL.
  */
@@ -109,6 +109,13 @@ int cache_zone_index(const struct cache *cache, const char *zone);
  */
 uint64_t cache_zone_word(const struct cache *cache, unsigned zone);
 void cache_set_zone_word(struct cache *cache, unsigned zone, uint64_t word);
+/* Sets it if it is still old_word; false: it is not, or read-only. */
+bool cache_swap_zone_word(struct cache *cache, unsigned zone, uint64_t old_word, uint64_t word);
+/* The same of a second word, which says what the first one rests on (health.h). */
+uint64_t cache_zone_evidence(const struct cache *cache, unsigned zone);
+void cache_set_zone_evidence(struct cache *cache, unsigned zone, uint64_t evidence);
+bool cache_swap_zone_evidence(struct cache *cache, unsigned zone, uint64_t old_evidence,
+			      uint64_t evidence);
 
 /* Seconds on the cache's clock. No system call. */
 uint32_t cache_now_s(const struct cache *cache);

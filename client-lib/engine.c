@@ -185,17 +185,15 @@ static bool is_ready(const struct zone *zone, const struct look *look, bool is_i
 	return look->is_block || (zone->has_metadata && zone->classic.size > 0);
 }
 
-/* A probe is due: of a sick zone the caller waits for it, since only that can give an answer. */
-static bool claim_probe(struct zone *zone)
+static int64_t find_patience(const struct request *request)
 {
-	uint64_t word = asking_word(zone);
-	const struct asking *asking = zone->asking;
+	return request->deadline_ms - request->engine->asking.now_ms;
+}
 
-	if (zone->probe != NULL ||
-	    !health_claim_probe(&zone->health, asking->config, &word, cache_now_s(asking->cache)))
-		return false;
-	asking_set_word(zone, word, "");
-	return true;
+/* A probe is due: of a sick zone the caller waits for it, since only that can give an answer. */
+static bool claim_probe(struct zone *zone, int64_t patience_ms)
+{
+	return zone->probe == NULL && asking_claim_probe(zone, patience_ms);
 }
 
 static void dispatch_own(struct part *part, const struct look *look)
@@ -211,7 +209,7 @@ static void dispatch_own(struct part *part, const struct look *look)
 			probe(part);
 		return;
 	}
-	if (!part->has_probed && claim_probe(zone)) {
+	if (!part->has_probed && claim_probe(zone, is_sick ? find_patience(part->request) : 0)) {
 		if (is_sick) {
 			probe(part);
 			return;
@@ -296,7 +294,7 @@ static void refresh_zone(struct engine *engine, struct zone *zone, struct dnsblv
 		if (is_ready(zone, &look, dnsblv6_addr_is_ipv4(addr)))
 			fetch_dns(engine->fetches, &target, FETCH_LIFE_MIN_MS, NULL);
 	}
-	if (asking_word(zone) != 0 && claim_probe(zone))
+	if (asking_word(zone) != 0 && claim_probe(zone, 0))
 		probe_start(zone, false, NULL);
 }
 
@@ -315,7 +313,7 @@ void engine_refresh(struct engine *engine, const struct dnsblv6_ip *ip, uint64_t
 
 /* Zones without an answer, and sick ones that may be well again. */
 static uint64_t find_open(const struct engine *engine, const struct dnsblv6_result *result,
-			  uint64_t entries)
+			  uint64_t entries, int64_t patience_ms)
 {
 	uint64_t open = entries & ~result->zones_answered;
 
@@ -323,8 +321,7 @@ static uint64_t find_open(const struct engine *engine, const struct dnsblv6_resu
 		const struct zone *zone = engine->asking.zones + i;
 		struct health_word parts = health_unpack(asking_word(zone));
 		if ((zone->entries.entries & result->zones_failed) != 0 &&
-		    (!health_is_sick(parts.state) ||
-		     parts.due_s > cache_now_s(engine->asking.cache)))
+		    (!health_is_sick(parts.state) || !asking_may_try(zone, patience_ms)))
 			open &= ~zone->entries.entries;
 	}
 	return open;
@@ -358,13 +355,13 @@ static void fill_parts(struct request *request, uint64_t open)
 }
 
 static int make_request(struct engine *engine, struct dnsblv6_addr addr, uint64_t entries,
-			struct request **ret_request)
+			int64_t patience_ms, struct request **ret_request)
 {
 	struct dnsblv6_result result;
 	bool has_work;
 
 	peek_all(&engine->asking, addr, entries, &has_work, &result);
-	uint64_t open = find_open(engine, &result, entries);
+	uint64_t open = find_open(engine, &result, entries, patience_ms);
 	struct request *request =
 		calloc(1, sizeof(*request) + count_zones(engine, open) * sizeof(struct part));
 	if (request == NULL)
@@ -398,7 +395,8 @@ int engine_start(struct engine *engine, const struct dnsblv6_ip *ip, uint64_t en
 		return -ENOBUFS;
 	engine->asking.now_ms = now_ms;
 	engine_check_shared(engine);
-	int ret = make_request(engine, dnsblv6_addr_from_bytes(ip->bytes), wanted, &request);
+	int ret = make_request(engine, dnsblv6_addr_from_bytes(ip->bytes), wanted,
+			       deadline_ms - now_ms, &request);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	request->callback = callback;
@@ -450,6 +448,7 @@ static void end_late(struct engine *engine, int64_t now_ms)
 			struct part *part = request->parts + i;
 			if (part->waiter.list == NULL)
 				continue;
+			asking_note_late(part->waiter.list);
 			asking_leave(&part->waiter);
 			give_up(part);
 		}

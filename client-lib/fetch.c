@@ -21,7 +21,6 @@ struct fetch {
 	enum health_mode mode;
 	struct cache_key key;
 	struct dnsblv6_labels name; /* asked of DNS */
-	int64_t began_ms;
 	struct waiters waiters;
 };
 
@@ -87,12 +86,12 @@ static struct fetch *add(struct fetches *fetches, const struct fetch_target *tar
 	struct fetch *fetch = calloc(1, sizeof(*fetch));
 	if (fetch == NULL)
 		return NULL;
-	TAILQ_INIT(&fetch->waiters.head);
+	/* A daemon that is silent says nothing about the zone. */
+	asking_prepare(&fetch->waiters, is_daemon ? NULL : target->zone, fetches->asking->now_ms);
 	fetch->asking = fetches->asking;
 	fetch->target = *target;
 	fetch->key = key;
 	fetch->is_daemon = is_daemon;
-	fetch->began_ms = fetches->asking->now_ms;
 	LIST_INSERT_HEAD(bucket_of(fetches, key), fetch, bucket);
 	return fetch;
 }
@@ -152,28 +151,24 @@ static void keep_answer(struct fetch *fetch, const struct message_reply *reply,
 			const struct cache_entry *entry)
 {
 	struct asking *asking = fetch->asking;
-	struct zone *zone = fetch->target.zone;
-	uint32_t now_s = cache_now_s(asking->cache);
 
 	cache_put(asking->cache, fetch->key, entry);
 	if (entry->is_secure && fetch->target.is_block && asking->config->use_ranges &&
 	    reply->kind == MESSAGE_NXDOMAIN)
 		learn_ranges(fetch, reply, entry->ttl_s);
-	asking_set_word(zone, health_answered(&zone->health, asking_word(zone), now_s), "");
+	asking_note_answer(fetch->target.zone, fetch->waiters.began_ms);
 }
 
 static void keep_failure(struct fetch *fetch, enum answer_failure failure)
 {
 	struct asking *asking = fetch->asking;
 	struct zone *zone = fetch->target.zone;
-	uint64_t word = asking_word(zone);
 
 	zone->failures++;
 	asking->counts.failures++;
 	remember_failure(fetch, failure);
-	word = health_failed(&zone->health, asking->config, word, failure,
-			     cache_now_s(asking->cache));
-	asking_set_word(zone, word, answer_failure_text(failure));
+	if (failure != ANSWER_SILENT || !fetch->waiters.is_noted)
+		asking_note_failure(zone, failure);
 }
 
 /* The classic zone beside a bitmap zone has another SOA, which no probe has learned. */
@@ -196,7 +191,7 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 		.is_block = fetch->target.is_block,
 		.doubts_no = fetch->doubts_no && fetch->target.is_block,
 		.now_s = cache_now_s(fetch->asking->cache),
-		.age_s = (uint32_t)((fetch->asking->now_ms - fetch->began_ms) / 1000),
+		.age_s = (uint32_t)((fetch->asking->now_ms - fetch->waiters.began_ms) / 1000),
 	};
 	struct cache_entry entry;
 

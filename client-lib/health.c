@@ -9,13 +9,35 @@ _Static_assert(HEALTH_POINT_COUNT - HEALTH_CANARY == DNSBLV6_CANARY_COUNT, "a po
 
 uint64_t health_pack(const struct health_word *parts)
 {
-	uint64_t since_s = parts->since_s & ((1u << 27) - 1);
+	uint64_t since_s = parts->since_s & ((1u << 26) - 1);
 	uint64_t due_s = parts->due_s < HEALTH_NEVER_S ? parts->due_s : HEALTH_NEVER_S;
 
 	return (uint64_t)parts->state | (uint64_t)parts->mode << 3 |
 	       (uint64_t)parts->has_ipv4 << 5 | (uint64_t)parts->has_ipv6 << 6 |
-	       (uint64_t)parts->has_classic << 7 | (uint64_t)parts->doubts_no << 8 | since_s << 9 |
-	       due_s << 36;
+	       (uint64_t)parts->has_classic << 7 | (uint64_t)parts->doubts_no << 8 |
+	       (uint64_t)parts->is_hasty << 9 | since_s << 10 | due_s << 36;
+}
+
+static uint64_t at_most(uint32_t number, uint32_t most)
+{
+	return number < most ? number : most;
+}
+
+uint64_t health_pack_evidence(const struct health_evidence *parts)
+{
+	return at_most(parts->failures, 15) | at_most(parts->at_s, HEALTH_NEVER_S) << 4 |
+	       at_most(parts->slow_ms, UINT16_MAX) << 32 |
+	       at_most(parts->waited_ms, UINT16_MAX) << 48;
+}
+
+struct health_evidence health_unpack_evidence(uint64_t evidence)
+{
+	return (struct health_evidence){
+		.failures = evidence & 15,
+		.at_s = (uint32_t)evidence >> 4,
+		.slow_ms = (uint32_t)(evidence >> 32) & UINT16_MAX,
+		.waited_ms = (uint32_t)(evidence >> 48),
+	};
 }
 
 /* ---- what findings mean ---- */
@@ -104,36 +126,64 @@ static uint32_t after(uint32_t now_s, uint32_t pause_s)
 	return pause_s == 0 || now_s + pause_s >= HEALTH_NEVER_S ? HEALTH_NEVER_S : now_s + pause_s;
 }
 
-static uint32_t pause_max(const struct config *config)
+static uint32_t pause_max(const struct config *config, enum dnsblv6_zone_state state)
 {
 	uint32_t interval_s = config->probe_interval_s;
+	/* Silence is nobody's burden but of the one who waits for the probe; a refusal is. */
 	uint32_t max_s =
-		interval_s > 0 && interval_s < HEALTH_PAUSE_MAX_S ? interval_s : HEALTH_PAUSE_MAX_S;
+		state == DNSBLV6_ZONE_UNREACHABLE ? HEALTH_SILENT_MAX_S : HEALTH_PAUSE_MAX_S;
+
+	if (interval_s > 0 && interval_s < max_s)
+		max_s = interval_s;
 	return max_s > config->failure_ttl_s ? max_s : config->failure_ttl_s;
 }
 
-/* The next pause of a sick zone: twice the last one. */
-static uint32_t next_pause(struct health *health, const struct config *config)
+/*
+ * The next pause of a sick zone. It follows from the word alone, so that it grows whoever
+ * probes, and does not grow twice when a probe is late at first and then fails.
+ */
+static uint32_t next_pause(const struct config *config, const struct health_word *parts,
+			   uint32_t now_s)
 {
-	uint32_t pause_s = health->pause_s == 0 ? config->failure_ttl_s : health->pause_s * 2;
-	if (pause_s > pause_max(config))
-		pause_s = pause_max(config);
-	health->pause_s = pause_s;
-	return pause_s;
+	uint32_t pause_s = config->failure_ttl_s;
+
+	if (now_s > parts->since_s)
+		pause_s += now_s - parts->since_s;
+	uint32_t max_s = pause_max(config, parts->state);
+	return pause_s < max_s ? pause_s : max_s;
 }
 
-static void enter(struct health *health, const struct config *config, struct health_word *parts,
+static void enter(const struct config *config, struct health_word *parts,
 		  enum dnsblv6_zone_state state, uint32_t now_s)
 {
 	if (state != parts->state)
 		parts->since_s = now_s;
 	parts->state = state;
-	if (health_is_sick(state)) {
-		parts->due_s = after(now_s, next_pause(health, config));
-		return;
-	}
-	health->pause_s = 0;
-	parts->due_s = after(now_s, config->probe_interval_s);
+	parts->is_hasty = false;
+	parts->due_s = after(now_s, health_is_sick(state) ? next_pause(config, parts, now_s)
+							  : config->probe_interval_s);
+}
+
+/* The zone is as it is: no row of failures, nobody who waits in vain. */
+static void begin_anew(struct health *health, uint32_t now_s)
+{
+	struct health_evidence evidence = health_unpack_evidence(health->evidence);
+
+	evidence.failures = 0;
+	evidence.waited_ms = 0;
+	evidence.at_s = now_s;
+	health->evidence = health_pack_evidence(&evidence);
+}
+
+static void note_wait(struct health *health, struct health_word *parts, uint32_t waited_ms)
+{
+	struct health_evidence evidence = health_unpack_evidence(health->evidence);
+
+	if (evidence.waited_ms < waited_ms)
+		evidence.waited_ms = waited_ms;
+	health->evidence = health_pack_evidence(&evidence);
+	parts->is_hasty =
+		parts->state == DNSBLV6_ZONE_UNREACHABLE && evidence.waited_ms < HEALTH_PATIENCE_MS;
 }
 
 static bool has_forged_negatives(const struct health_probe *probe)
@@ -151,7 +201,7 @@ uint64_t health_probed(struct health *health, const struct config *config, uint6
 	struct health_word parts = health_unpack(word);
 	enum dnsblv6_zone_state state = health_judge(probe, ret_reason);
 
-	health->failures = 0;
+	begin_anew(health, now_s);
 	health->probed_s = now_s;
 	health->is_suspect = false;
 	/* A probe that nobody answered says nothing about how the zone is to be asked. */
@@ -163,15 +213,32 @@ uint64_t health_probed(struct health *health, const struct config *config, uint6
 				    probe->points[HEALTH_CLASSIC_CLEAR] == HEALTH_NO;
 		parts.doubts_no = probe->mode != HEALTH_CLASSIC && has_forged_negatives(probe);
 	}
-	enter(health, config, &parts, state, now_s);
+	enter(config, &parts, state, now_s);
+	/* It went on for as long as any probe does. */
+	note_wait(health, &parts, state == DNSBLV6_ZONE_UNREACHABLE ? HEALTH_PATIENCE_MS : 0);
 	return health_pack(&parts);
 }
 
-uint64_t health_answered(struct health *health, uint64_t word, uint32_t now_s)
+/* A peak, of which an eighth of the difference wears off with each faster answer. */
+static void note_answer(struct health *health, uint32_t took_ms)
+{
+	struct health_evidence evidence = health_unpack_evidence(health->evidence);
+
+	if (took_ms > HEALTH_PATIENCE_MS)
+		took_ms = HEALTH_PATIENCE_MS; /* it lay there unread */
+	if (took_ms >= evidence.slow_ms)
+		evidence.slow_ms = took_ms;
+	else
+		evidence.slow_ms -= (evidence.slow_ms - took_ms + 7) / 8;
+	health->evidence = health_pack_evidence(&evidence);
+}
+
+uint64_t health_answered(struct health *health, uint64_t word, uint32_t took_ms, uint32_t now_s)
 {
 	struct health_word parts = health_unpack(word);
 
-	health->failures = 0;
+	begin_anew(health, now_s);
+	note_answer(health, took_ms);
 	if (parts.state != DNSBLV6_ZONE_UNREACHABLE || parts.due_s <= now_s)
 		return word;
 	parts.due_s = now_s; /* it is back: have it probed with the next question */
@@ -187,12 +254,28 @@ static void suspect(struct health *health, const struct config *config, struct h
 		parts->due_s = now_s;
 }
 
-static bool is_failing(struct health *health, uint32_t now_s)
+/* One more failure of what began waited_ms ago. Are they enough? */
+static bool is_failing(struct health *health, uint32_t waited_ms, uint32_t now_s)
 {
-	if (health->failures++ == 0)
-		health->first_failure_s = now_s;
-	return health->failures >= HEALTH_FAILURES_MIN &&
-	       now_s - health->first_failure_s >= HEALTH_FAILING_S;
+	struct health_evidence evidence = health_unpack_evidence(health->evidence);
+	uint32_t waited_s = waited_ms / 1000;
+
+	if (evidence.failures == 0)
+		evidence.at_s = now_s > waited_s ? now_s - waited_s : 0;
+	evidence.failures++;
+	health->evidence = health_pack_evidence(&evidence);
+	return evidence.failures >= HEALTH_FAILURES_MIN &&
+	       now_s - evidence.at_s >= HEALTH_FAILING_S;
+}
+
+static void fail(struct health *health, const struct config *config, struct health_word *parts,
+		 uint32_t waited_ms, uint32_t now_s)
+{
+	bool is_over = is_failing(health, waited_ms, now_s);
+
+	if (is_over)
+		enter(config, parts, DNSBLV6_ZONE_UNREACHABLE, now_s);
+	note_wait(health, parts, waited_ms);
 }
 
 uint64_t health_failed(struct health *health, const struct config *config, uint64_t word,
@@ -204,7 +287,7 @@ uint64_t health_failed(struct health *health, const struct config *config, uint6
 		return word;
 	switch (failure) {
 	case ANSWER_BLOCKED:
-		enter(health, config, &parts, DNSBLV6_ZONE_BLOCKED, now_s);
+		enter(config, &parts, DNSBLV6_ZONE_BLOCKED, now_s);
 		break;
 	case ANSWER_LYING:
 	case ANSWER_FILTERED:
@@ -212,25 +295,68 @@ uint64_t health_failed(struct health *health, const struct config *config, uint6
 		suspect(health, config, &parts, now_s);
 		break;
 	default:
-		if (is_failing(health, now_s))
-			enter(health, config, &parts, DNSBLV6_ZONE_UNREACHABLE, now_s);
+		/* The resolver's word, or all the time that a question has: nobody was hasty. */
+		fail(health, config, &parts, 0, now_s);
+		note_wait(health, &parts, HEALTH_PATIENCE_MS);
 		break;
 	}
 	return health_pack(&parts);
 }
 
+/* Do answers lately take longer than this one had time? When none came for long, no longer. */
+static bool is_too_hasty(struct health *health, uint32_t waited_ms, uint32_t now_s)
+{
+	struct health_evidence evidence = health_unpack_evidence(health->evidence);
+
+	if (waited_ms >= evidence.slow_ms)
+		return false;
+	if (now_s - evidence.at_s < HEALTH_SLOW_S)
+		return true;
+	evidence.slow_ms = 0;
+	health->evidence = health_pack_evidence(&evidence);
+	return false;
+}
+
+uint64_t health_late(struct health *health, const struct config *config, uint64_t word,
+		     uint32_t waited_ms, uint32_t now_s)
+{
+	struct health_word parts = health_unpack(word);
+
+	if (health_is_distrusted(parts.state))
+		return word;
+	if (parts.state == DNSBLV6_ZONE_UNREACHABLE) {
+		enter(config, &parts, parts.state, now_s);
+		note_wait(health, &parts, waited_ms);
+	} else if (!is_too_hasty(health, waited_ms, now_s)) {
+		fail(health, config, &parts, waited_ms, now_s);
+	}
+	return health_pack(&parts);
+}
+
+bool health_may_try(uint64_t word, uint64_t evidence, uint32_t patience_ms, uint32_t now_s)
+{
+	struct health_word parts = health_unpack(word);
+	uint32_t waited_ms = health_unpack_evidence(evidence).waited_ms;
+
+	return parts.due_s <= now_s || (parts.is_hasty && patience_ms > waited_ms &&
+					patience_ms - waited_ms > waited_ms / 4);
+}
+
 bool health_claim_probe(struct health *health, const struct config *config, uint64_t *word,
-			uint32_t now_s)
+			uint32_t patience_ms, uint32_t now_s)
 {
 	struct health_word parts = health_unpack(*word);
 
 	if (parts.state == DNSBLV6_ZONE_UNPROBED)
 		return true;
-	if (parts.due_s > now_s)
+	if (!health_may_try(*word, health->evidence, patience_ms, now_s))
 		return false;
-	parts.due_s = after(now_s, health_is_sick(parts.state) && health->pause_s > 0
-					   ? health->pause_s
-					   : config->failure_ttl_s);
+	if (parts.due_s <= now_s)
+		parts.due_s =
+			after(now_s, health_is_sick(parts.state) ? next_pause(config, &parts, now_s)
+								 : config->failure_ttl_s);
+	else
+		note_wait(health, &parts, patience_ms);
 	*word = health_pack(&parts);
 	return true;
 }

@@ -12,11 +12,24 @@
  *     UNPROBED -- probe --> OK, FILTERED, WILDCARDED, LISTS_WORLD, UNREACHABLE, BLOCKED
  *     any      -- probe --> any of these; this is also how a zone recovers
  *     any      -- REFUSED, 127.255.255.x --> BLOCKED, at once
- *     OK, FILTERED -- HEALTH_FAILURES_MIN failures in a row, over HEALTH_FAILING_S --> UNREACHABLE
+ *     UNPROBED, OK, FILTERED
+ *              -- HEALTH_FAILURES_MIN failures in a row, over HEALTH_FAILING_S --> UNREACHABLE
  *
- * A zone that is ill is probed again with growing pauses, "failure-ttl" to
- * HEALTH_PAUSE_MAX_S; one that is well, every "probe-interval". Nothing is probed that nobody
- * asks about: the time is in the word, and the next question finds it passed.
+ * A zone that is ill is probed again with growing pauses: "failure-ttl" at first, then as long
+ * again as it has been ill, up to HEALTH_PAUSE_MAX_S, or HEALTH_SILENT_MAX_S for one that is
+ * merely out of reach. One that is well is probed every "probe-interval". Nothing is probed that
+ * nobody asks about: the time is in the word, and the next question finds it passed.
+ *
+ * A process may live for one request, and end long before a question counts as failed. So failures
+ * are counted for all who share the cache, in the zone's evidence, and a request that
+ * ends at its deadline while a question is open is one. Whoever waits too little must not spoil
+ * the zone for the others:
+ *
+ *     - one answer, to anybody, ends the row;
+ *     - a request that had less time than answers lately took is no failure, as long as answers
+ *       come at all (HEALTH_SLOW_S);
+ *     - a zone that only the hasty have found silent is tried at once by the first who has a
+ *       quarter more time than all of them, up to HEALTH_PATIENCE_MS.
  *
  *     BIT    a zone's word; 0 is "nothing known"
  *     0-2    state, enum dnsblv6_zone_state
@@ -24,8 +37,15 @@
  *     5, 6   the zone has IPv4, IPv6
  *     7      its metadata name a classic zone, whose test points are right
  *     8      its negative answers are not believed: a canary got NXDOMAIN
- *     9-35   when it got into the state, seconds on the cache's clock
+ *     9      UNREACHABLE, by those who waited less than HEALTH_PATIENCE_MS
+ *     10-35  when it got into the state, seconds on the cache's clock
  *     36-63  when it is to be probed next, the same; all ones: never
+ *
+ *     BIT    its evidence; 0 is "none"
+ *     0-3    failures in a row, up to 15
+ *     4-31   when the row began; without one, when the zone last answered
+ *     32-47  milliseconds that answers lately took, the longest, which wears off
+ *     48-63  milliseconds that were waited in vain, the longest
  */
 
 #include "client-lib/answer.h"
@@ -38,6 +58,9 @@ extern "C" {
 #define HEALTH_FAILURES_MIN 5
 #define HEALTH_FAILING_S    10
 #define HEALTH_PAUSE_MAX_S  3600u
+#define HEALTH_SILENT_MAX_S 300u
+#define HEALTH_SLOW_S	    300
+#define HEALTH_PATIENCE_MS  5000u /* whoever waited so long was not hasty; PROBE_LIFE_MS */
 #define HEALTH_NEVER_S	    ((1u << 28) - 1)
 
 enum health_mode {
@@ -54,6 +77,7 @@ struct health_word {
 	bool has_ipv4, has_ipv6;
 	bool has_classic;
 	bool doubts_no;
+	bool is_hasty;
 	uint32_t since_s;
 	uint32_t due_s;
 };
@@ -70,7 +94,8 @@ static inline struct health_word health_unpack(uint64_t word)
 	parts.has_ipv6 = (word & 1u << 6) != 0;
 	parts.has_classic = (word & 1u << 7) != 0;
 	parts.doubts_no = (word & 1u << 8) != 0;
-	parts.since_s = (uint32_t)(word >> 9) & ((1u << 27) - 1);
+	parts.is_hasty = (word & 1u << 9) != 0;
+	parts.since_s = (uint32_t)(word >> 10) & ((1u << 26) - 1);
 	parts.due_s = (uint32_t)(word >> 36);
 	return parts;
 }
@@ -96,13 +121,28 @@ static inline bool health_is_distrusted(enum dnsblv6_zone_state state)
 	return health_is_sick(state) && state != DNSBLV6_ZONE_UNREACHABLE;
 }
 
-/* What one process remembers of a zone. All zero at first. */
+/* May there be something to do for a zone although the cache has said all it knows? */
+static inline bool health_has_work(uint64_t word, uint32_t now_s)
+{
+	return (uint32_t)(word >> 36) <= now_s || (word & 1u << 9) != 0;
+}
+
+/* Evidence taken apart. */
+struct health_evidence {
+	uint32_t failures;
+	uint32_t at_s;
+	uint32_t slow_ms;
+	uint32_t waited_ms;
+};
+
+uint64_t health_pack_evidence(const struct health_evidence *parts);
+struct health_evidence health_unpack_evidence(uint64_t evidence);
+
+/* What is known of a zone beside its word. All zero at first. */
 struct health {
-	uint32_t failures;	  /* in a row */
-	uint32_t first_failure_s; /* of them */
-	uint32_t pause_s;	  /* until the next probe of a sick zone */
-	uint32_t probed_s;	  /* when the last probe ended */
-	bool is_suspect;	  /* answers were odd since then: all is to be looked at */
+	uint64_t evidence; /* of all who share the cache: read before an event, kept behind it */
+	uint32_t probed_s; /* when the last probe of this process ended */
+	bool is_suspect;   /* answers were odd since then: all is to be looked at */
 };
 
 /* ---- probes ---- */
@@ -149,13 +189,23 @@ enum dnsblv6_zone_state health_judge(const struct health_probe *probe, const cha
 
 uint64_t health_probed(struct health *health, const struct config *config, uint64_t word,
 		       const struct health_probe *probe, uint32_t now_s, const char **ret_reason);
-uint64_t health_answered(struct health *health, uint64_t word, uint32_t now_s);
+/* took_ms: from question to answer. */
+uint64_t health_answered(struct health *health, uint64_t word, uint32_t took_ms, uint32_t now_s);
 uint64_t health_failed(struct health *health, const struct config *config, uint64_t word,
 		       enum answer_failure failure, uint32_t now_s);
+/* A request is at its end, and what it asked was not answered for waited_ms. */
+uint64_t health_late(struct health *health, const struct config *config, uint64_t word,
+		     uint32_t waited_ms, uint32_t now_s);
 
-/* Is it time for a probe? Then the word is changed so that no other process takes its turn too. */
+/* May one who has patience_ms probe a sick zone now? */
+bool health_may_try(uint64_t word, uint64_t evidence, uint32_t patience_ms, uint32_t now_s);
+
+/*
+ * Is it time for a probe? Then word or evidence are changed so that no other process takes
+ * its turn too: who changes them first has it. patience_ms is 0 when nobody waits.
+ */
 bool health_claim_probe(struct health *health, const struct config *config, uint64_t *word,
-			uint32_t now_s);
+			uint32_t patience_ms, uint32_t now_s);
 
 /*
  * The line for a log when the state has changed; returns its level as in syslog(3), or

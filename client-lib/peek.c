@@ -84,7 +84,7 @@ static int add_zones(const struct asking *asking, const struct shared_table *tab
 		if (table == NULL || !peek_shared(zone, table, addr, false, &look)) {
 			uint64_t word = asking_word(zone);
 			peek_own(zone, word, now_s, addr, false, &look);
-			*has_work |= health_unpack(word).due_s <= now_s;
+			*has_work |= health_has_work(word, now_s);
 		}
 		*has_work |= look.is_old;
 		add(zone, zone->entries.entries & entries, addr, &look, result);

@@ -310,14 +310,11 @@ static void finish(struct probe *probe)
 {
 	struct zone *zone = probe->zone;
 	struct asking *asking = zone->asking;
-	const char *reason;
 
 	if (probe->found.mode == HEALTH_CLASSIC && probe->wants_ipv6) {
 		enum health_finding clear = probe->found.points[HEALTH_CLEAR6];
 		probe->found.has_ipv6 = clear == HEALTH_NO || clear == HEALTH_EMPTY;
 	}
-	uint64_t word = health_probed(&zone->health, asking->config, asking_word(zone),
-				      &probe->found, cache_now_s(asking->cache), &reason);
 	if (!probe->is_brief) {
 		zone->found = probe->found;
 		zone->found_s = cache_now_s(asking->cache);
@@ -325,7 +322,7 @@ static void finish(struct probe *probe)
 	}
 	zone->probe = NULL;
 	zone->probe_questions = probe->question_count;
-	asking_set_word(zone, word, reason);
+	asking_note_probe(zone, &probe->found);
 	asking_wake(&probe->waiters, NULL);
 	free(probe);
 }
@@ -359,8 +356,10 @@ static bool may_be_brief(const struct probe *probe)
 	/* Whether a classic zone knows IPv6 has to be found out first. */
 	if (zone->found.mode == HEALTH_CLASSIC && probe->wants_ipv6 && !zone->found.has_ipv6)
 		return false;
+	uint64_t evidence = cache_zone_evidence(zone->asking->cache, zone->index);
 	return zone->has_found && parts.state == DNSBLV6_ZONE_OK && !zone->health.is_suspect &&
-	       zone->health.failures == 0 && now_s - zone->found_s < HEALTH_WHOLE_S;
+	       health_unpack_evidence(evidence).failures == 0 &&
+	       now_s - zone->found_s < HEALTH_WHOLE_S;
 }
 
 static void ask_first(struct probe *probe)
@@ -388,7 +387,7 @@ int probe_start(struct zone *zone, bool wants_ipv6, struct waiter *waiter)
 		probe = calloc(1, sizeof(*probe));
 		if (probe == NULL)
 			return -ENOMEM;
-		TAILQ_INIT(&probe->waiters.head);
+		asking_prepare(&probe->waiters, zone, zone->asking->now_ms);
 		probe->zone = zone;
 		if (wants_ipv6 && !zone->wants_ipv6)
 			zone->has_found = false;

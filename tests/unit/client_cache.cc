@@ -392,6 +392,32 @@ TEST_CASE("every zone has a word of its own", "[client][cache]")
 		CHECK(cache_zone_word(table.get(), zone) == UINT64_MAX - zone);
 }
 
+TEST_CASE("every zone has evidence of its own", "[client][cache]")
+{
+	cache_ptr table = new_cache();
+	for (unsigned zone = 0; zone < CACHE_ZONES_MAX; zone++) {
+		CHECK(cache_zone_evidence(table.get(), zone) == 0);
+		cache_set_zone_evidence(table.get(), zone, UINT64_MAX - zone);
+	}
+	for (unsigned zone = 0; zone < CACHE_ZONES_MAX; zone++) {
+		CHECK(cache_zone_evidence(table.get(), zone) == UINT64_MAX - zone);
+		CHECK(cache_zone_word(table.get(), zone) == 0);
+	}
+	const cache_key key = cache_key_block(0, ipv4(1));
+	CHECK(get(table.get(), key) < 0);
+}
+
+TEST_CASE("of two that change a word from the same one only the first does", "[client][cache]")
+{
+	cache_ptr table = new_cache();
+	CHECK(cache_swap_zone_word(table.get(), 3, 0, 7));
+	CHECK_FALSE(cache_swap_zone_word(table.get(), 3, 0, 8));
+	CHECK(cache_zone_word(table.get(), 3) == 7);
+	CHECK(cache_swap_zone_evidence(table.get(), 3, 0, 9));
+	CHECK_FALSE(cache_swap_zone_evidence(table.get(), 3, 0, 10));
+	CHECK(cache_zone_evidence(table.get(), 3) == 9);
+}
+
 TEST_CASE("a table is shared with children", "[client][cache]")
 {
 	cache_ptr table = new_cache();

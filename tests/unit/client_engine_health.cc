@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "client-lib/health.h"
+
 #include "tests/unit/client_engine_fixture.hh"
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/unit/client_clock.hh"
 
@@ -304,4 +309,146 @@ TEST_CASE("an IPv6 client is not believed to be listed by a list of the world",
 	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
 	CHECK(client.check("2001:db8::1").verdict == DNSBLV6_UNKNOWN);
 	CHECK(client.state() == DNSBLV6_ZONE_LISTS_WORLD);
+}
+
+// ---- processes that live for one request ----
+
+namespace
+{
+enum outcome { AT_ONCE, WAITED, LISTED, CLEAR, UNKNOWN, BROKEN };
+
+outcome outcome_of(const told &kept)
+{
+	switch (kept.result.verdict) {
+	case DNSBLV6_LISTED:
+		return LISTED;
+	case DNSBLV6_CLEAR:
+		return CLEAR;
+	default:
+		return UNKNOWN;
+	}
+}
+
+// What such a process does; time passes for it alone. step_ms: what passes with each reply.
+outcome ask_and_end(inquiry &client, const std::string &address, int64_t timeout_ms,
+		    int64_t step_ms)
+{
+	const dnsblv6_ip parsed = ip(address);
+	const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+	told kept;
+	uint64_t id = 0;
+	if (engine_after_fork(client.get(), true) != 0 ||
+	    engine_start(client.get(), &parsed, 0, client.now_ms, client.now_ms + timeout_ms,
+			 keep_result, &kept, &id) != 0)
+		return BROKEN;
+	engine_process(client.get(), client.now_ms);
+	if (kept.calls > 0)
+		return outcome_of(kept) == UNKNOWN ? AT_ONCE : outcome_of(kept);
+	for (int64_t left_ms = timeout_ms; left_ms > 0 && kept.calls == 0; left_ms -= step_ms) {
+		const bool is_silent =
+			client.dns.trouble == world::SILENT || client.dns.delay_ms >= timeout_ms;
+		pollfd waiting = { engine_fd(client.get()), POLLIN, 0 };
+		while (!is_silent && poll(&waiting, 1, 100) == 0 &&
+		       std::chrono::steady_clock::now() < end)
+			;
+		client.pass(step_ms);
+	}
+	if (kept.calls == 0)
+		return BROKEN;
+	return outcome_of(kept) == UNKNOWN ? WAITED : outcome_of(kept);
+}
+
+outcome run_process(inquiry &client, const std::string &address, int64_t timeout_ms,
+		    int64_t step_ms)
+{
+	const pid_t pid = fork();
+	REQUIRE(pid >= 0);
+	if (pid == 0)
+		_exit(ask_and_end(client, address, timeout_ms, step_ms));
+	int status = 0;
+	REQUIRE(waitpid(pid, &status, 0) == pid);
+	REQUIRE(WIFEXITED(status));
+	REQUIRE(WEXITSTATUS(status) < BROKEN);
+	return static_cast<outcome>(WEXITSTATUS(status));
+}
+
+std::string client_address(int number)
+{
+	return "198.51." + std::to_string(number) + ".1"; // a block for each
+}
+} // namespace
+
+TEST_CASE("of 200 short processes only a few wait for a silent zone, and all see it return",
+	  "[client][engine][health]")
+{
+	const bool is_probed = GENERATE(true, false);
+	CAPTURE(is_probed);
+	inquiry client;
+	add_bitmap(client);
+	client.get();
+	if (is_probed)
+		REQUIRE(client.check("203.0.113.1").verdict == DNSBLV6_CLEAR);
+	client.dns.trouble = world::SILENT;
+
+	int waited = 0;
+	for (int i = 0; i < 200; i++) {
+		CAPTURE(i);
+		const outcome found = run_process(client, client_address(i), 2000, 500);
+		REQUIRE((found == AT_ONCE || found == WAITED));
+		waited += found == WAITED;
+		if (i < HEALTH_FAILURES_MIN)
+			CHECK(found == WAITED);
+		test_clock::pass(found == WAITED ? 2 : 1);
+	}
+	// Three and a half minutes: five to find out, then probes after 10, 22, 44 and 88 seconds.
+	CHECK(client.state() == DNSBLV6_ZONE_UNREACHABLE);
+	CHECK(waited >= HEALTH_FAILURES_MIN + 2);
+	CHECK(waited <= HEALTH_FAILURES_MIN + 5);
+
+	client.dns.trouble = world::NONE;
+	test_clock::pass(HEALTH_SILENT_MAX_S);
+	CHECK(run_process(client, "192.0.2.1", 2000, 100) == LISTED);
+	CHECK(client.state() == DNSBLV6_ZONE_OK);
+	for (int i = 0; i < 5; i++)
+		CHECK(run_process(client, client_address(i), 2000, 100) == CLEAR);
+}
+
+TEST_CASE("short processes with too little time do not spoil a zone for those who have more",
+	  "[client][engine][health]")
+{
+	inquiry client;
+	add_bitmap(client);
+	client.get();
+	client.dns.delay_ms = 50; // and for the hasty 20 have to do
+
+	// Nobody has had an answer so far: silence is all that is known.
+	for (int i = 0; i < 20; i++) {
+		run_process(client, client_address(i), 20, 20);
+		test_clock::pass(1);
+	}
+	CHECK(client.state() == DNSBLV6_ZONE_UNREACHABLE);
+	CHECK(run_process(client, "192.0.2.1", 2000, 50) == LISTED);
+	CHECK(client.state() == DNSBLV6_ZONE_OK);
+
+	// Now it is known how long answers take, and the hasty say nothing that is not.
+	for (int i = 0; i < 100; i++) {
+		CAPTURE(i);
+		REQUIRE(run_process(client, client_address(i), 20, 20) == WAITED);
+		test_clock::pass(1);
+		REQUIRE(client.state() == DNSBLV6_ZONE_OK);
+	}
+	CHECK(run_process(client, client_address(200), 2000, 50) == CLEAR);
+}
+
+TEST_CASE("requests that end late for one slow name do no harm", "[client][engine][health]")
+{
+	inquiry client;
+	add_bitmap(client);
+	client.check("203.0.113.1");
+	client.dns.delay_ms = 2000;
+	for (int i = 0; i < 50; i++)
+		CHECK(run_process(client, "192.0.2.1", 2000, 500) == WAITED);
+	CHECK(client.state() == DNSBLV6_ZONE_OK);
+	client.dns.delay_ms = 0;
+	CHECK(run_process(client, "192.0.2.1", 2000, 100) == LISTED);
 }

@@ -66,13 +66,19 @@ struct patient {
 		word = health_failed(&memory, &options, word, failure, now_s);
 		return parts().state;
 	}
-	void answer()
+	// A request that ends in vain, after it has waited.
+	dnsblv6_zone_state wait(uint32_t waited_ms)
 	{
-		word = health_answered(&memory, word, now_s);
+		word = health_late(&memory, &options, word, waited_ms, now_s);
+		return parts().state;
 	}
-	bool claim()
+	void answer(uint32_t took_ms = 20)
 	{
-		return health_claim_probe(&memory, &options, &word, now_s);
+		word = health_answered(&memory, word, took_ms, now_s);
+	}
+	bool claim(uint32_t patience_ms = 0)
+	{
+		return health_claim_probe(&memory, &options, &word, patience_ms, now_s);
 	}
 };
 
@@ -108,8 +114,8 @@ TEST_CASE("a word is what it was packed from", "[client][health]")
 	health_word parts = {};
 	parts.state = DNSBLV6_ZONE_BLOCKED;
 	parts.mode = HEALTH_CLASSIC;
-	parts.has_ipv6 = parts.doubts_no = true;
-	parts.since_s = (1u << 27) - 1;
+	parts.has_ipv6 = parts.doubts_no = parts.is_hasty = true;
+	parts.since_s = (1u << 26) - 1;
 	parts.due_s = 12345;
 	const health_word again = health_unpack(health_pack(&parts));
 
@@ -119,7 +125,8 @@ TEST_CASE("a word is what it was packed from", "[client][health]")
 	CHECK(again.has_ipv6);
 	CHECK_FALSE(again.has_classic);
 	CHECK(again.doubts_no);
-	CHECK(again.since_s == (1u << 27) - 1);
+	CHECK(again.is_hasty);
+	CHECK(again.since_s == (1u << 26) - 1);
 	CHECK(again.due_s == 12345);
 	CHECK(health_unpack(0).state == DNSBLV6_ZONE_UNPROBED);
 	CHECK(health_unpack(0).mode == HEALTH_UNKNOWN);
@@ -205,12 +212,21 @@ TEST_CASE("a sick zone is probed again after pauses that grow", "[client][health
 		CHECK_FALSE(zone.claim()); // another process comes to the same word
 		zone.probe(make_sick(DNSBLV6_ZONE_BLOCKED));
 	}
-	for (int i = 0; i < 20; i++)
-		zone.probe(make_sick(DNSBLV6_ZONE_BLOCKED));
+	zone.now_s += 2 * 86400;
+	zone.probe(make_sick(DNSBLV6_ZONE_BLOCKED));
 	CHECK(zone.parts().due_s == zone.now_s + 3600);
 	zone.probe(make_good(HEALTH_CLASSIC));
 	zone.probe(make_sick(DNSBLV6_ZONE_BLOCKED));
 	CHECK(zone.parts().due_s == zone.now_s + 10);
+}
+
+TEST_CASE("a zone that is merely silent is tried again within five minutes", "[client][health]")
+{
+	patient zone;
+	zone.probe(make_sick(DNSBLV6_ZONE_UNREACHABLE));
+	zone.now_s += 86400;
+	zone.probe(make_sick(DNSBLV6_ZONE_UNREACHABLE));
+	CHECK(zone.parts().due_s == zone.now_s + 300);
 }
 
 TEST_CASE("without a probe interval a sick zone is still probed again", "[client][health]")
@@ -238,6 +254,127 @@ TEST_CASE("silence takes several failures and some seconds to make a zone unreac
 	CHECK(zone.fail(ANSWER_NETWORK) == DNSBLV6_ZONE_UNREACHABLE);
 	CHECK(zone.parts().mode == HEALTH_CLASSIC);
 	CHECK(zone.parts().due_s == zone.now_s + 10);
+}
+
+TEST_CASE("processes that each wait in vain once find a zone unreachable together",
+	  "[client][health]")
+{
+	const bool is_probed = GENERATE(true, false);
+	CAPTURE(is_probed);
+	patient zone;
+	if (is_probed)
+		zone.probe(make_good(HEALTH_CLASSIC));
+	for (int i = 1; i < HEALTH_FAILURES_MIN; i++) {
+		zone.memory = { zone.memory.evidence, 0, false }; // of a process that is new
+		zone.now_s += 2;
+		CHECK_FALSE(health_is_sick(zone.wait(2000)));
+	}
+	zone.now_s += 2;
+	CHECK(zone.wait(2000) == DNSBLV6_ZONE_UNREACHABLE);
+	CHECK(zone.parts().mode == (is_probed ? HEALTH_CLASSIC : HEALTH_UNKNOWN));
+	CHECK(zone.parts().due_s == zone.now_s + 10);
+	CHECK(zone.parts().is_hasty);
+	// Those who have no more time than that do not try it; only one of them does when it is
+	// due.
+	CHECK_FALSE(zone.claim(2000));
+	zone.now_s += 10;
+	CHECK(zone.claim(2000));
+	CHECK_FALSE(zone.claim(2000));
+	zone.now_s += 2;
+	CHECK(zone.wait(2000) == DNSBLV6_ZONE_UNREACHABLE);
+	CHECK(zone.parts().due_s == zone.now_s + 22); // twelve seconds ill, and ten
+}
+
+TEST_CASE("however many wait at once, a zone is not unreachable before ten seconds of silence",
+	  "[client][health]")
+{
+	patient zone;
+	zone.probe(make_good(HEALTH_CLASSIC));
+	for (int i = 0; i < 100; i++)
+		CHECK(zone.wait(2000) == DNSBLV6_ZONE_OK);
+	zone.now_s += HEALTH_FAILING_S - 2;
+	CHECK(zone.wait(2000) == DNSBLV6_ZONE_UNREACHABLE);
+}
+
+TEST_CASE("an answer to anybody ends a row of late requests", "[client][health]")
+{
+	patient zone;
+	zone.probe(make_good(HEALTH_CLASSIC));
+	for (int i = 0; i < 100; i++) {
+		if (i % (HEALTH_FAILURES_MIN - 1) == 0)
+			zone.answer();
+		zone.now_s += 2;
+		CHECK(zone.wait(2000) == DNSBLV6_ZONE_OK);
+	}
+}
+
+TEST_CASE("who waits less than answers take harms nobody as long as answers come",
+	  "[client][health]")
+{
+	patient zone;
+	zone.probe(make_good(HEALTH_CLASSIC));
+	for (int i = 0; i < 1000; i++) {
+		if (i % 60 == 0)
+			zone.answer(300); // to somebody with more patience, once a minute
+		zone.now_s++;
+		CHECK(zone.wait(50) == DNSBLV6_ZONE_OK);
+	}
+	// No answer for five minutes, to whomever: then his word counts too.
+	for (int i = 0; i < HEALTH_SLOW_S + HEALTH_FAILING_S; i++) {
+		zone.now_s++;
+		zone.wait(50);
+	}
+	CHECK(zone.parts().state == DNSBLV6_ZONE_UNREACHABLE);
+}
+
+TEST_CASE("that an answer was slow is forgotten when many are fast", "[client][health]")
+{
+	patient zone;
+	zone.probe(make_good(HEALTH_CLASSIC));
+	zone.answer(4000);
+	for (int i = 0; i < 60; i++)
+		zone.answer(20);
+	for (int i = 1; i <= HEALTH_FAILURES_MIN; i++) {
+		zone.now_s += 2;
+		zone.wait(2000);
+	}
+	CHECK(zone.parts().state == DNSBLV6_ZONE_UNREACHABLE);
+}
+
+TEST_CASE("a zone that the hasty found silent is tried at once by one with more patience",
+	  "[client][health]")
+{
+	patient zone;
+	for (int i = 0; i < 20; i++) {
+		zone.now_s++;
+		zone.wait(50);
+	}
+	REQUIRE(zone.parts().state == DNSBLV6_ZONE_UNREACHABLE);
+	CHECK_FALSE(zone.claim(0)); // nobody waits
+	CHECK_FALSE(zone.claim(60));
+	const uint64_t word = zone.word;
+	const uint64_t evidence = zone.memory.evidence;
+	CHECK(zone.claim(2000));
+	CHECK((zone.word != word || zone.memory.evidence != evidence)); // another one loses
+	CHECK_FALSE(zone.claim(2000));
+	CHECK(zone.claim(4000));
+	CHECK(zone.claim(30000));
+	CHECK_FALSE(zone.parts().is_hasty);
+	CHECK_FALSE(zone.claim(3600000)); // that was long enough for any zone
+}
+
+TEST_CASE("a probe that ends in silence leaves nothing to try for anybody", "[client][health]")
+{
+	patient zone;
+	zone.probe(make_sick(DNSBLV6_ZONE_UNREACHABLE));
+	CHECK_FALSE(zone.claim(30000));
+	zone.probe(make_good(HEALTH_CLASSIC));
+	for (int i = 0; i < HEALTH_FAILURES_MIN; i++) {
+		zone.now_s += 3;
+		zone.fail(ANSWER_SERVFAIL);
+	}
+	REQUIRE(zone.parts().state == DNSBLV6_ZONE_UNREACHABLE);
+	CHECK_FALSE(zone.claim(30000)); // a resolver's word is no matter of patience
 }
 
 TEST_CASE("an answer of an unreachable zone has it probed at once", "[client][health]")
