@@ -238,8 +238,7 @@ void judge_check(const struct judge *judge, const struct dnsblv6_ip *ip,
 		 struct judgement *ret_judgement)
 {
 	struct dnsblv6_result result;
-	if (judge_exempts(judge, ip) ||
-	    dnsblv6_check(judge->client, ip, judge->deadline_ms, &result) != 0) {
+	if (dnsblv6_check(judge->client, ip, judge->deadline_ms, &result) != 0) {
 		memset(ret_judgement, 0, sizeof(*ret_judgement));
 		ret_judgement->verdict = DNSBLV6_UNKNOWN;
 		return;
@@ -352,8 +351,10 @@ void judge_decide(const struct judge *judge, const struct dnsblv6_ip *ip,
 	snprintf(score, sizeof(score), "%d", judgement->score);
 	fill_template(result->verdict == DNSBLV6_LISTED ? judge->reject_text : judge->defer_text,
 		      values, judgement->text, sizeof(judgement->text));
-	snprintf(judgement->header, sizeof(judgement->header), "score=%s zones=%s", score,
+	snprintf(judgement->header, sizeof(judgement->header), "score=%s zones=%s; ", score,
 		 judgement->zones);
+	append_cut(judgement->header, sizeof(judgement->header), reason);
+	make_printable(judgement->header);
 	if (judgement->action == JUDGE_REJECT)
 		memcpy(judgement->code, judge->reject_code, sizeof(judgement->code));
 	if (judgement->action == JUDGE_DEFER)

@@ -28,13 +28,14 @@
  *     {
  *             judge_decide(judge, &session->ip, result, 0, &judgement);
  *
- * In a thread that may wait, judge_check() is all of this.
+ * In a thread that may wait, judge_check() stands for all behind judge_exempts().
  *
  * A client is never refused because DNS, a resolver or the cache daemon is down, unless
  * "on-failure" of the library says so: unknown is pass.
  *
- * Lies in the memory of its owner. judge_finish() and judge_reload() are for one thread with
- * no other call at the same time; all others may be called by any number of threads.
+ * Lies in the memory of its owner. judge_finish() is for one thread with no other call at the
+ * same time. judge_reload() changes what judge_exempts() reads, so these two must not meet; all
+ * others may be called by any number of threads.
  */
 
 #include <stdbool.h>
@@ -80,9 +81,10 @@ struct judgement {
 	int score;
 	char code[JUDGE_CODE_MAX +
 		  1]; /* "5.7.1", "4.7.1"; of JUDGE_REJECT and JUDGE_DEFER, else "" */
-	char text[JUDGE_TEXT_MAX + 1];	   /* for the client; "" with JUDGE_PASS */
-	char header[JUDGE_HEADER_MAX + 1]; /* "score=3 zones=bl6.example,bl.example"; "" with
-					      JUDGE_PASS */
+	char text[JUDGE_TEXT_MAX + 1]; /* for the client; "" with JUDGE_PASS */
+	/* "score=3 zones=bl6.example,bl.example; 192.0.2.66 is listed by bl6.example"; "" with
+	   JUDGE_PASS */
+	char header[JUDGE_HEADER_MAX + 1];
 	/* Whose score it is: names with commas, cut to whole ones; "-" when none lists. */
 	char zones[JUDGE_ZONES_MAX + 1];
 };
@@ -137,7 +139,7 @@ bool judge_peek(const struct judge *judge, const struct dnsblv6_ip *ip,
 void judge_decide(const struct judge *judge, const struct dnsblv6_ip *ip,
 		  const struct dnsblv6_result *result, int reason_ms,
 		  struct judgement *ret_judgement);
-/* All of it, waiting for the deadline at most; for a thread of its own. */
+/* All of it, waiting for the deadline at most; for a thread of its own. ip is not exempt. */
 void judge_check(const struct judge *judge, const struct dnsblv6_ip *ip,
 		 struct judgement *ret_judgement);
 
