@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/opensmtpd/setup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/common/log.h"
+
+#define SESSIONS_DEFAULT 16384
+#define SESSIONS_MAX	 1048576
+#define REQUESTS	 "16384" /* as many as there are sessions */
+
+enum { SECTION_FILTER, SECTION_DECISION, SECTION_LIBRARY, SECTION_COUNT };
+
+enum { FILTER_PHASE, FILTER_DISCONNECT, FILTER_SESSIONS, FILTER_LOG_LEVEL, FILTER_COUNT };
+
+/* In the order of enum line_phase. */
+static const char *const phases[] = { "connect", "helo", "mail-from", "rcpt-to", NULL };
+static const char *const answers[] = { "no", "yes", NULL };
+static const char *const log_levels[] = { "error", "warning", "info", "debug", NULL };
+
+static const struct conf_item filter_items[] = {
+	[FILTER_PHASE] = { "phase", .type = CONF_CHOICE, .choices = phases },
+	[FILTER_DISCONNECT] = { "disconnect", .type = CONF_CHOICE, .choices = answers },
+	[FILTER_SESSIONS] = { "sessions", .type = CONF_NUMBER, .min = 1, .max = SESSIONS_MAX },
+	[FILTER_LOG_LEVEL] = { "log-level", .type = CONF_CHOICE, .choices = log_levels },
+};
+
+static const struct conf_section sections[] = {
+	[SECTION_FILTER] = { "filter", filter_items, FILTER_COUNT, false },
+	[SECTION_DECISION] = { "decision", judge_items, JUDGE_ITEMS, false },
+	[SECTION_LIBRARY] = { "library", handle_items, HANDLE_ITEMS, false },
+};
+
+static const struct conf_table table = { sections, SECTION_COUNT };
+
+static const char *take_filter(struct setup *setup, const struct conf_value *value)
+{
+	switch (value->item) {
+	case FILTER_PHASE:
+		setup->options.phase = (enum line_phase)value->number;
+		return NULL;
+	case FILTER_DISCONNECT:
+		setup->options.is_disconnecting = value->number == 1;
+		return NULL;
+	case FILTER_SESSIONS:
+		setup->options.sessions_max = (size_t)value->number;
+		return NULL;
+	default:
+		setup->log_level = (int)value->number;
+		return NULL;
+	}
+}
+
+static const char *take_value(const struct conf_value *value, void *context)
+{
+	struct setup *setup = context;
+	switch (value->section) {
+	case SECTION_FILTER:
+		return take_filter(setup, value);
+	case SECTION_DECISION:
+		return judge_take(&setup->judge, value);
+	default:
+		return handle_take(&setup->handle, &handle_items[value->item], value->text);
+	}
+}
+
+static int refuse(struct conf_error *error, int ret, const char *reason)
+{
+	memset(error, 0, sizeof(*error));
+	snprintf(error->reason, sizeof(error->reason), "%s", reason);
+	return ret;
+}
+
+static int begin(struct setup *ret_setup, struct conf_error *error)
+{
+	memset(ret_setup, 0, sizeof(*ret_setup));
+	ret_setup->options.phase = LINE_AT_MAIL_FROM;
+	ret_setup->options.sessions_max = SESSIONS_DEFAULT;
+	ret_setup->log_level = LOG_LEVEL_INFO;
+	int ret = handle_init(&ret_setup->handle, REQUESTS);
+	if (ret == 0)
+		ret = judge_init(&ret_setup->judge, ret_setup->handle.client);
+	if (ret == 0)
+		return 0;
+	handle_deinit(&ret_setup->handle);
+	return refuse(error, ret, dnsblv6_strerror(ret));
+}
+
+static int read_allow_list(struct setup *setup, struct conf_error *error)
+{
+	struct networks_error allow;
+	char text[CONF_REASON_MAX];
+	int ret = judge_finish(&setup->judge, &allow);
+	if (ret == 0)
+		return 0;
+	snprintf(text, sizeof(text), "allow-file, line %zu: %.400s", allow.line, allow.reason);
+	return refuse(error, ret, text);
+}
+
+static int end(struct setup *setup, int ret, struct conf_error *error)
+{
+	/* The first of handle_items. */
+	if (ret == 0 && setup->handle.lists[0][0] == '\0')
+		ret = refuse(error, -EINVAL, "no zone is given");
+	if (ret == 0)
+		ret = read_allow_list(setup, error);
+	if (ret != 0)
+		setup_deinit(setup);
+	return ret;
+}
+
+int setup_read(const char *path, struct setup *ret_setup, struct conf_error *reterr_error)
+{
+	int ret = begin(ret_setup, reterr_error);
+	if (ret != 0)
+		return ret;
+	ret = conf_read(path, &table, take_value, ret_setup, reterr_error);
+	return end(ret_setup, ret, reterr_error);
+}
+
+int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
+		struct conf_error *reterr_error)
+{
+	int ret = begin(ret_setup, reterr_error);
+	if (ret != 0)
+		return ret;
+	ret = conf_parse(text, text_size, &table, take_value, ret_setup, reterr_error);
+	return end(ret_setup, ret, reterr_error);
+}
+
+void setup_deinit(struct setup *setup)
+{
+	judge_deinit(&setup->judge);
+	handle_deinit(&setup->handle);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * setup.h - the configuration of dnsblv6-filter: filter.conf, read and checked.
+ *
+ * Flow: main.c -> setup_read() -> lib/common/conf.c, judge.h and handle.h for the items of
+ *       their sections -> service.c has options, a judge and a handle to start.
+ *
+ *     filter:
+ *         phase: mail-from
+ *     decision:
+ *         deadline: 2s
+ *     library:
+ *         zones: bl6.example
+ */
+
+#include "integration/handle.h"
+#include "integration/judge.h"
+#include "integration/opensmtpd/filter.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct setup {
+	struct filter_options options;
+	int log_level;
+	struct handle handle;
+	struct judge judge;
+};
+
+/*
+ * 0 with *ret_setup, to be ended with setup_deinit(); otherwise *reterr_error says why not, and
+ * there is nothing to end. The allow list is read too.
+ */
+int setup_read(const char *path, struct setup *ret_setup, struct conf_error *reterr_error);
+/* The same from memory. */
+int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
+		struct conf_error *reterr_error);
+void setup_deinit(struct setup *setup);
+
+#ifdef __cplusplus
+}
+#endif
