@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/dns-translator/service.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sysexits.h>
+#include <time.h>
+#include <uv.h>
+
+#include "integration/asking.h"
+#include "integration/dns-translator/answer.h"
+#include "integration/report.h"
+#include "lib/common/log.h"
+#include "lib/dns/tcp.h"
+#include "lib/dns/udp.h"
+
+#define TCP_QUERY_TIMEOUT_S 3
+#define METRICS_INTERVAL_MS 15000
+/*
+ * A look into the cache sees that an answer is getting old or a probe of the zone is due, but
+ * does nothing about it. So one in so many answers is a question to the library as well: often
+ * enough for what is asked often.
+ */
+#define REFRESH_EVERY 64
+
+static const char context[] = "dnsblv6-translate";
+static const char program[] = "dnsblv6_translate";
+
+static const int signal_numbers[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1 };
+
+#define SIGNAL_COUNT (sizeof(signal_numbers) / sizeof(signal_numbers[0]))
+
+/* Those of enum answer_outcome come first. */
+#define COUNTER_MAP(X)                                                                             \
+	X(ANSWER_LISTED, "answers-listed", "About addresses that are listed.")                     \
+	X(ANSWER_NODATA, "answers-nodata", "About names with nothing but names below them.")       \
+	X(ANSWER_NXDOMAIN, "answers-nxdomain", "About what is not listed, or no address.")         \
+	X(ANSWER_FAILED, "answers-failed", "About addresses for which a list gave no answer.")     \
+	X(ANSWER_REFUSED, "answers-refused", "About zones that are not ours, or another class.")   \
+	X(ANSWER_ERROR, "answers-error", "FORMERR, NOTIMP and BADVERS.")                           \
+	X(ANSWER_APEX, "answers-apex", "About the names of our zones themselves.")                 \
+	X(COUNTER_QUERIES, "queries", "Questions.")                                                \
+	X(COUNTER_CACHED, "queries-cached", "About addresses, answered out of the cache.")         \
+	X(COUNTER_LATE, "queries-late", "About addresses, given to the library.")                  \
+	X(COUNTER_BUSY, "queries-busy", "About addresses, which the library did not take.")        \
+	X(COUNTER_IGNORED, "queries-ignored", "Responses, and less than a header.")                \
+	X(COUNTER_DROPPED, "responses-dropped", "Answers that the kernel did not take.")           \
+	X(COUNTER_TCP_CLIENTS, "tcp-clients", "Clients over TCP.")                                 \
+	X(COUNTER_TCP_CLOSED, "tcp-closed",                                                        \
+	  "Of them: closed for silence, nonsense or want of room.")
+
+enum {
+	COUNTER_QUERIES = ANSWER_OUTCOMES,
+	COUNTER_CACHED,
+	COUNTER_LATE,
+	COUNTER_BUSY,
+	COUNTER_IGNORED,
+	COUNTER_DROPPED,
+	COUNTER_TCP_CLIENTS,
+	COUNTER_TCP_CLOSED,
+	COUNTER_COUNT
+};
+
+static const struct report_label labels[COUNTER_COUNT] = {
+#define X(number, text, sentence) [number] = { text, sentence },
+	COUNTER_MAP(X)
+#undef X
+};
+
+struct service;
+
+/* A question that is answered later. */
+struct request {
+	struct service *service;
+	TAILQ_ENTRY(request) link;
+	struct answer_question question;
+	uint8_t head[ANSWER_HEAD_MAX];
+	bool is_tcp;
+	struct udp_asker udp_asker;
+	struct tcp_asker tcp_asker;
+};
+
+struct service {
+	const struct setup *setup;
+	uv_loop_t loop;
+	struct udp *udp;
+	struct tcp *tcp;
+	struct asking asking;
+	uv_signal_t signals[SIGNAL_COUNT];
+	TAILQ_HEAD(, request) requests;
+	uint64_t counters[COUNTER_COUNT];
+	unsigned until_refresh;
+	uv_timer_t interval; /* of the metrics */
+	uint64_t started_s;
+	bool has_metrics_failed;
+	bool is_stopping;
+	uint8_t wire[RESPONDER_RESPONSE_MAX]; /* of a late answer */
+};
+
+/* ---- answers that come later ---- */
+
+static void end_request(struct request *request)
+{
+	TAILQ_REMOVE(&request->service->requests, request, link);
+	free(request);
+}
+
+static void on_result(void *opaque, const struct dnsblv6_result *result)
+{
+	struct request *request = opaque;
+	struct service *service = request->service;
+	enum answer_outcome outcome = ANSWER_FAILED;
+	size_t size = answer_end(service->setup, &request->question, result, service->wire,
+				 sizeof(service->wire), &outcome);
+	service->counters[outcome]++;
+	if (request->is_tcp)
+		tcp_send(service->tcp, &request->tcp_asker, service->wire, size);
+	else
+		udp_send(service->udp, &request->udp_asker, service->wire, size);
+	end_request(request);
+}
+
+/* False: the library takes no more, or there is no memory. */
+static bool ask_later(struct service *service, const struct answer_question *question,
+		      const struct responder_query *query)
+{
+	struct request *request = malloc(sizeof(*request));
+	if (request == NULL)
+		return false;
+	request->service = service;
+	request->question = *question;
+	request->question.head = request->head;
+	request->is_tcp = query->is_tcp;
+	memcpy(request->head, question->head, question->head_size);
+	if (dnsblv6_submit(service->setup->handle.client, &question->ip, question->zone->entries,
+			   (int)service->setup->timeout_ms, on_result, request, NULL) != 0) {
+		free(request);
+		return false;
+	}
+	TAILQ_INSERT_TAIL(&service->requests, request, link);
+	if (query->is_tcp)
+		tcp_defer(service->tcp, &request->tcp_asker);
+	else
+		udp_defer(service->udp, &request->udp_asker);
+	return true;
+}
+
+/* ---- answers at once ---- */
+
+static void on_refreshed(void *opaque, const struct dnsblv6_result *result)
+{
+	(void)opaque;
+	(void)result;
+}
+
+/* A failure is of no account: the answer is there. */
+static void refresh(struct service *service, const struct answer_question *question)
+{
+	if (--service->until_refresh > 0)
+		return;
+	service->until_refresh = REFRESH_EVERY;
+	dnsblv6_submit(service->setup->handle.client, &question->ip, question->zone->entries,
+		       (int)service->setup->timeout_ms, on_refreshed, NULL, NULL);
+}
+
+static size_t answer_address(struct service *service, const struct answer_question *question,
+			     const struct responder_query *query, uint8_t *ret_wire,
+			     size_t wire_max)
+{
+	struct dnsblv6_result result;
+	enum answer_outcome outcome = ANSWER_FAILED;
+	/* -EAGAIN may be about lists of other zones. */
+	dnsblv6_peek(service->setup->handle.client, &question->ip, &result);
+	if (answer_is_good(question, &result)) {
+		service->counters[COUNTER_CACHED]++;
+		refresh(service, question);
+	} else if (ask_later(service, question, query)) {
+		service->counters[COUNTER_LATE]++;
+		return 0;
+	} else {
+		service->counters[COUNTER_BUSY]++;
+	}
+	size_t size = answer_end(service->setup, question, &result, ret_wire, wire_max, &outcome);
+	service->counters[outcome]++;
+	return size;
+}
+
+static size_t on_query(void *opaque, const struct responder_query *query, uint8_t *ret_wire,
+		       size_t wire_max)
+{
+	struct service *service = opaque;
+	struct answer_question question;
+	enum answer_outcome outcome = ANSWER_ERROR;
+	size_t size = 0;
+	service->counters[COUNTER_QUERIES]++;
+	switch (answer_begin(service->setup, query->wire, query->size, query->is_tcp, &question,
+			     ret_wire, wire_max, &size, &outcome)) {
+	case ANSWER_READY:
+		service->counters[outcome]++;
+		return size;
+	case ANSWER_ASK:
+		return answer_address(service, &question, query, ret_wire, wire_max);
+	default:
+		service->counters[COUNTER_IGNORED]++;
+		return 0;
+	}
+}
+
+static void on_count(void *opaque, enum responder_event event)
+{
+	static const unsigned counters[] = { [RESPONDER_DROPPED] = COUNTER_DROPPED,
+					     [RESPONDER_TCP_CLIENT] = COUNTER_TCP_CLIENTS,
+					     [RESPONDER_TCP_CLOSED] = COUNTER_TCP_CLOSED };
+	struct service *service = opaque;
+	/* No network has a limit of its own. */
+	if (event != RESPONDER_TCP_NETWORK)
+		service->counters[counters[event]]++;
+}
+
+/* ---- metrics ---- */
+
+static void format_metrics(const void *opaque, FILE *out)
+{
+	const struct service *service = opaque;
+	report_write_head(out, program, service->started_s);
+	report_write_counters(out, program, labels, service->counters, COUNTER_COUNT);
+	report_write_client(out, program, service->setup->handle.client);
+}
+
+static void write_metrics(struct service *service)
+{
+	const char *path = service->setup->metrics;
+	if (path[0] == '\0')
+		return;
+	int ret = report_write_file(path, format_metrics, service);
+	if (ret != 0 && !service->has_metrics_failed)
+		log_warning(context, "metrics not written, path=%s (%s)", path, strerror(-ret));
+	if (ret == 0 && service->has_metrics_failed)
+		log_info(context, "metrics written again, path=%s", path);
+	service->has_metrics_failed = ret != 0;
+}
+
+static void interval_on_timer(uv_timer_t *timer)
+{
+	write_metrics(timer->data);
+}
+
+static void log_counters(const struct service *service)
+{
+	report_log_counters(context, "", labels, service->counters, COUNTER_COUNT);
+	report_log_client(context, service->setup->handle.client);
+}
+
+/* ---- signals ---- */
+
+static void stop(struct service *service)
+{
+	if (service->is_stopping)
+		return;
+	service->is_stopping = true;
+	asking_close(&service->asking);
+	uv_close((uv_handle_t *)&service->interval, NULL);
+	udp_drain(service->udp);
+	tcp_stop(service->tcp);
+	for (size_t i = 0; i < SIGNAL_COUNT; i++)
+		uv_close((uv_handle_t *)&service->signals[i], NULL);
+}
+
+static void signal_on_raise(uv_signal_t *raised, int number)
+{
+	struct service *service = raised->data;
+	if (number == SIGUSR1)
+		log_counters(service);
+	else if (number == SIGHUP)
+		log_warning(context, "configuration not reloaded, a restart does that");
+	else
+		stop(service);
+}
+
+/* ---- begin and end ---- */
+
+static int start_handles(struct service *service)
+{
+	int ret = asking_open(&service->asking, &service->loop, service->setup->handle.client);
+	if (ret != 0)
+		return ret;
+	uv_timer_init(&service->loop, &service->interval);
+	service->interval.data = service;
+	if (service->setup->metrics[0] != '\0')
+		uv_timer_start(&service->interval, interval_on_timer, 0, METRICS_INTERVAL_MS);
+	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+		uv_signal_init(&service->loop, &service->signals[i]);
+		service->signals[i].data = service;
+		if (ret == 0)
+			ret = uv_signal_start(&service->signals[i], signal_on_raise,
+					      signal_numbers[i]);
+	}
+	return ret;
+}
+
+static int start_engines(struct service *service, const struct listener *listener, size_t worker)
+{
+	const struct responder responder = { .context = service,
+					     .answer = on_query,
+					     .count = on_count };
+	const struct tcp_limits limits = { .client_max = service->setup->tcp_clients_max,
+					   .idle_timeout_s = service->setup->tcp_idle_timeout_s,
+					   .query_timeout_s = TCP_QUERY_TIMEOUT_S };
+	size_t count = listener->address_count;
+	int ret = udp_new(&service->loop, listener_udp(listener, worker), count, &responder,
+			  &service->udp);
+	if (ret == 0)
+		ret = tcp_new(&service->loop, listener_tcp(listener, worker), count, &limits,
+			      &responder, &service->tcp);
+	if (ret == 0)
+		ret = udp_start(service->udp);
+	return ret == 0 ? tcp_start(service->tcp) : ret;
+}
+
+static int start(struct service *service, const struct listener *listener, size_t worker)
+{
+	int ret = uv_loop_init(&service->loop);
+	if (ret == 0)
+		ret = start_handles(service);
+	return ret == 0 ? start_engines(service, listener, worker) : ret;
+}
+
+static void deinit(struct service *service)
+{
+	struct request *next = NULL;
+	for (struct request *request = TAILQ_FIRST(&service->requests); request != NULL;
+	     request = next) {
+		next = TAILQ_NEXT(request, link);
+		free(request);
+	}
+	udp_free(service->udp);
+	tcp_free(service->tcp);
+	uv_loop_close(&service->loop);
+	free(service);
+}
+
+int service_run(const struct setup *setup, const struct listener *listener, size_t worker)
+{
+	struct service *service = calloc(1, sizeof(*service));
+	int ret = service != NULL ? 0 : UV_ENOMEM;
+	if (ret == 0) {
+		service->setup = setup;
+		service->started_s = (uint64_t)time(NULL);
+		service->until_refresh = REFRESH_EVERY;
+		TAILQ_INIT(&service->requests);
+		ret = start(service, listener, worker);
+	}
+	if (ret != 0) {
+		/* Handles in a loop cannot be freed: the process ends with them. */
+		log_error(context, "loop not started (%s)", uv_strerror(ret));
+		return EX_OSERR;
+	}
+	/* Sends the first probes; what comes back is the loop's. */
+	dnsblv6_probe(setup->handle.client, 1);
+	uv_run(&service->loop, UV_RUN_DEFAULT);
+	write_metrics(service);
+	/* No callback comes any more, and the library forgets what it was asked. */
+	deinit(service);
+	return EX_OK;
+}
