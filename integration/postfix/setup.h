@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * setup.h - the configuration of dnsblv6-policy: policy.conf, read and checked.
+ *
+ * Flow: main.c -> setup_read() -> lib/common/conf.c, judge.h for "decision" and handle.h for
+ *       "library" -> sockets.c has the places, peers.c and service.c the rest.
+ *
+ *     policy:
+ *         listen: [ /var/spool/postfix/private/dnsblv6-policy, 127.0.0.1@10030 ]
+ *         socket-group: postfix
+ *     decision:
+ *         action: reject
+ *     library:
+ *         zones: bl6.example
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include "integration/handle.h"
+#include "integration/judge.h"
+#include "integration/owner.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SETUP_LISTEN	 "/var/spool/postfix/private/dnsblv6-policy"
+#define SETUP_PLACES_MAX 16
+#define SETUP_PLACE_MAX	 107 /* bytes of the path of a UNIX socket */
+#define SETUP_PATH_MAX	 512
+
+enum setup_protocol { SETUP_POLICY, SETUP_LINES };
+
+struct setup_place {
+	enum setup_protocol protocol;
+	char text[SETUP_PLACE_MAX + 1]; /* a path, or ADDRESS@PORT */
+	struct sockaddr_storage address;
+	socklen_t address_size;
+};
+
+struct setup {
+	struct setup_place places[SETUP_PLACES_MAX];
+	unsigned place_count;
+	struct owner owner;
+	unsigned clients_max;
+	char metrics[SETUP_PATH_MAX + 1]; /* "": none */
+	int log_level;
+	struct judge judge;
+	struct handle handle;
+};
+
+/*
+ * 0 with *ret_setup, to be ended with setup_deinit(); otherwise *reterr_error says why
+ * not, and there is nothing to end. *ret_setup must not be moved: the judge borrows the
+ * handle's client.
+ */
+int setup_read(const char *path, struct setup *ret_setup, struct conf_error *reterr_error);
+/* The same from memory. */
+int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
+		struct conf_error *reterr_error);
+void setup_deinit(struct setup *setup);
+
+#ifdef __cplusplus
+}
+#endif
