@@ -52,7 +52,8 @@ EX_USAGE, EX_DATAERR, EX_IOERR, EX_TEMPFAIL, EX_NOPERM, EX_CONFIG = 64, 65, 74, 
 
 def program(name):
     directory = {"dnsblv6-zone": "zone-tools", "dnsblv6d": "server", "dnsblv6ctl": "server",
-                 "dnsblv6-lookup": "client-lib/lookup", "dnsblv6-cached": "integration/cached"}[name]
+                 "dnsblv6-lookup": "client-lib/lookup", "dnsblv6-cached": "integration/cached",
+                 "dnsblv6-translate": "integration/dns-translator"}[name]
     return os.path.join(BUILD, directory, name)
 
 
@@ -321,13 +322,15 @@ class Process:
         self.log_path = log_path
         self.arguments = arguments
         with open(log_path, "ab") as log:
+            self._log_start = log.tell()  # what another process has said is not ours
             self.popen = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=log,
                                           stderr=log, **how)
         self.pid = self.popen.pid
 
     def log(self):
-        with open(self.log_path, encoding="utf-8", errors="replace") as file:
-            return file.read()
+        with open(self.log_path, "rb") as file:
+            file.seek(self._log_start)
+            return file.read().decode("utf-8", "replace")
 
     def wait_for_log(self, pattern, count=1):
         """Until that many lines match. Ends early when the process has ended."""

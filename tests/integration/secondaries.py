@@ -170,5 +170,7 @@ def axfr(address, *options):
          "AXFR"],
         capture_output=True, check=False, timeout=60)
     text = result.stdout.decode("ascii", "replace")
+    if "SOA" not in text.split():
+        raise AssertionError(f"no transfer from {address}: {text}")
     return sorted(" ".join(line.split()) for line in text.splitlines()
                   if line and not line.startswith(";"))
