@@ -49,8 +49,10 @@ static bool is_common(const knot_pkt_t *packet, int ret, size_t size)
 	if (knot_pkt_qclass(packet) != KNOT_CLASS_IN || qtype == KNOT_RRTYPE_OPT || qtype >= 128)
 		return false;
 	const knot_rrset_t *opt = packet->opt_rr;
+	/* The root as it is, and not by a pointer to an octet that happens to be 0. */
+	size_t opt_at = KNOT_WIRE_HEADER_SIZE + (size_t)packet->qname_size + 4;
 	return opt == NULL ||
-	       (knot_wire_get_arcount(wire) == 1 && opt->owner[0] == 0 &&
+	       (knot_wire_get_arcount(wire) == 1 && wire[opt_at] == 0 &&
 		knot_edns_get_version(opt) == 0 && knot_edns_get_payload(opt) != KNOT_CLASS_IN &&
 		has_common_options(opt));
 }
