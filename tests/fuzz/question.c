@@ -3,7 +3,8 @@
 /*
  * Any packet to question_parse() and to libknot: what ours takes, libknot takes
  * with the same content; and what libknot finds to be a common question, ours
- * takes.
+ * takes. The same packet to question_read(): it never judges less of a question than
+ * question_parse(), and takes what libknot finds nothing wrong with.
  */
 
 #include "lib/dns/question.h"
@@ -81,6 +82,52 @@ static void compare(const struct question_common *question, const knot_pkt_t *pa
 		"another COOKIE");
 }
 
+/* What question_read() says, when libknot has no fault to find with the packet. */
+static enum question_verdict judge(const knot_pkt_t *packet)
+{
+	uint16_t qtype = knot_pkt_qtype(packet);
+	if (packet->opt_rr != NULL && knot_edns_get_version(packet->opt_rr) != 0)
+		return QUESTION_BADVERS;
+	if (knot_pkt_qclass(packet) != KNOT_CLASS_IN)
+		return QUESTION_REFUSED;
+	bool is_meta = qtype == KNOT_RRTYPE_OPT || (qtype >= 128 && qtype < KNOT_RRTYPE_ANY);
+	return is_meta ? QUESTION_NOTIMP : QUESTION_GOOD;
+}
+
+static void compare_any(const uint8_t *data, size_t size, const struct question_common *common,
+			const knot_pkt_t *packet, int ret)
+{
+	struct question_common question;
+	enum question_verdict verdict = question_read(data, size, &question);
+	if (size < KNOT_WIRE_HEADER_SIZE || knot_wire_get_qr(data)) {
+		require(verdict == QUESTION_SILENCE, "no silence");
+		return;
+	}
+	if (knot_wire_get_opcode(data) != KNOT_OPCODE_QUERY) {
+		require(verdict == QUESTION_NOTIMP, "another opcode");
+		return;
+	}
+	require(common == NULL || verdict == QUESTION_GOOD, "common, and not good");
+	/* Of data that libknot knows the form of, it may find that broken; we do not look. */
+	if (ret != KNOT_EOK || packet->parsed != size || knot_wire_get_qdcount(data) != 1 ||
+	    (packet->opt_rr != NULL && packet->opt_rr->owner[0] != 0))
+		return;
+	/* An owner that is the root by way of a pointer is none to us. */
+	if (packet->opt_rr != NULL && !question.has_edns && verdict == QUESTION_FORMERR)
+		return;
+	require(verdict == judge(packet), "another verdict");
+	require(question.name_size == packet->qname_size &&
+			memcmp(question.name, knot_pkt_qname(packet), question.name_size) == 0,
+		"another name, of any");
+	require(question.qtype == knot_pkt_qtype(packet), "another type, of any");
+	require(question.has_edns == (packet->opt_rr != NULL), "an OPT here or there, of any");
+	if (packet->opt_rr == NULL)
+		return;
+	require(question.has_do == knot_edns_do(packet->opt_rr), "another DO, of any");
+	require(question.payload == knot_edns_get_payload(packet->opt_rr),
+		"another payload, of any");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -100,6 +147,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		is_taken ? "only ours" : "only libknot's");
 	if (is_taken)
 		compare(&question, packet);
+	compare_any(data, size, is_taken ? &question : NULL, packet, ret);
 	knot_pkt_free(packet);
 	return 0;
 }

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "server/access.h"
-#include "lib/dns/peer.h"
 
 #include <catch2/catch.hpp>
 
 #include <arpa/inet.h>
 
 #include <cstring>
-#include <set>
 #include <string>
 
 // Settings out of text, and who is asking.
@@ -46,12 +44,6 @@ settings_action ruled::judge(const char *client, const tsig_key *key) const
 {
 	sockaddr_storage from = address(client);
 	return access_judge(&value, &value.zones[0], reinterpret_cast<sockaddr *>(&from), key);
-}
-
-static uint64_t network(const char *text)
-{
-	sockaddr_storage from = address(text);
-	return peer_network(reinterpret_cast<sockaddr *>(&from));
 }
 
 static std::string zone(const std::string &access)
@@ -120,25 +112,5 @@ TEST_CASE("a rule is refused for what it says and does not mean", "[server][acce
 		CHECK(settings_parse(&value, c.text, strlen(c.text), "/", &error) != 0);
 		CHECK(std::string(error.reason) == c.reason);
 		settings_deinit(&value);
-	}
-}
-
-TEST_CASE("a network is a /24 or a /56, and every family has its own", "[server][access]")
-{
-	CHECK(network("192.0.2.1") == network("192.0.2.255"));
-	CHECK(network("192.0.2.1") == network("::ffff:192.0.2.77"));
-	CHECK(network("192.0.2.1") != network("192.0.3.1"));
-	CHECK(network("2001:db8:0:1::1") == network("2001:db8:0:ff::2"));
-	CHECK(network("2001:db8:0:1::1") != network("2001:db8:0:100::1"));
-	CHECK(network("::1") == network("::2"));
-	CHECK(peer_network(nullptr) == 0);
-	CHECK(network("nobody") == 0);
-	std::set<uint64_t> all = { network("0.0.0.0"),	     network("::"),
-				   network("255.255.255.0"), network("fe80::1"),
-				   network("2001:db8::"),    network("192.0.2.0") };
-	CHECK(all.size() == 6);
-	for (uint64_t one : all) {
-		CHECK(one != 0);
-		CHECK((one & 255) == 0);
 	}
 }
