@@ -53,6 +53,7 @@ EX_USAGE, EX_DATAERR, EX_IOERR, EX_TEMPFAIL, EX_NOPERM, EX_CONFIG = 64, 65, 74, 
 def program(name):
     directory = {"dnsblv6-zone": "zone-tools", "dnsblv6d": "server", "dnsblv6ctl": "server",
                  "dnsblv6-lookup": "client-lib/lookup", "dnsblv6-cached": "integration/cached",
+                 "dnsblv6-milter": "integration/milter",
                  "dnsblv6-translate": "integration/dns-translator"}[name]
     return os.path.join(BUILD, directory, name)
 

@@ -50,7 +50,7 @@ ROWS = {
     "client-lib/lookup": Row(BSD, project=("lib/format",), external=("dnsblv6",)),
     "client-lib": Row(BSD, project=("lib/format",)),
     "integration": Row(GPL, project=("client-lib", "lib/common", "lib/dns", "lib/format"),
-                       external=("uv", "dnsblv6")),
+                       external=("uv", "dnsblv6"), external_of={"milter": ("milter",)}),
     # These may use everything that is public; nobody may include them.
     "bench": Row(GPL, project=("lib/format", "lib/store", "lib/common", "lib/dns",
                                "zone-tools", "server", "client-lib", "integration"),
@@ -70,6 +70,7 @@ EXTERNAL = {
     "seccomp": r"seccomp\.h",
     "fstrm": r"fstrm\.h|fstrm/.*",
     "protobuf-c": r"protobuf-c/.*",
+    "milter": r"libmilter/.*",
     "z": r"zlib\.h",
     "catch2": r"catch2/.*",
     "dnsblv6": r"dnsblv6\.h",  # our own, from outside

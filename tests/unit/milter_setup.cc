@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// milter.conf: what is taken, and what is refused with which words.
+#include "client-lib/config.h"
+#include "integration/milter/setup.h"
+#include "lib/common/log.h"
+#include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
+
+#include <cerrno>
+#include <regex>
+#include <string>
+
+namespace
+{
+
+const std::string ZONE = "library:\n    zones: bl6.example\n";
+
+class parsed
+{
+      public:
+	explicit parsed(const std::string &text)
+	{
+		status = setup_parse(text.data(), text.size(), &setup, &error);
+	}
+	~parsed()
+	{
+		if (status == 0)
+			setup_deinit(&setup);
+	}
+	parsed(const parsed &) = delete;
+	parsed &operator=(const parsed &) = delete;
+
+	int status;
+	struct setup setup = {};
+	conf_error error = {};
+};
+
+std::string sample()
+{
+	return read_file("integration/milter/milter.conf.sample");
+}
+
+} // namespace
+
+TEST_CASE("a zone is all that must be said", "[milter][setup]")
+{
+	const parsed file(ZONE);
+	REQUIRE(file.status == 0);
+	CHECK(std::string(file.setup.connection) == "local:/run/dnsblv6-milter/socket");
+	CHECK(std::string(file.setup.path) == "/run/dnsblv6-milter/socket");
+	CHECK(file.setup.owner.socket_mode == 0660);
+	CHECK(std::string(file.setup.owner.user).empty());
+	CHECK(file.setup.timeout_s == 7200);
+	CHECK_FALSE(file.setup.is_quarantine);
+	CHECK(file.setup.log_level == LOG_LEVEL_INFO);
+	CHECK(file.setup.judge.action == JUDGE_REJECT);
+	CHECK(std::string(file.setup.metrics).empty());
+
+	const parsed none("milter:\n    timeout: 1h\n");
+	CHECK(none.status == -EINVAL);
+	CHECK(std::string(none.error.reason) == "no zone is given");
+}
+
+TEST_CASE("the sample has the defaults, and every item with its comments taken away",
+	  "[milter][setup]")
+{
+	const std::string with_zone =
+		std::regex_replace(sample(), std::regex("#zones:.*"), "zones: bl6.example");
+	const parsed defaults(ZONE);
+	const parsed as_it_is(with_zone);
+	CAPTURE(as_it_is.error.line, as_it_is.error.reason);
+	REQUIRE(as_it_is.status == 0);
+	CHECK(std::string(as_it_is.setup.connection) == defaults.setup.connection);
+	CHECK(as_it_is.setup.owner.socket_mode == defaults.setup.owner.socket_mode);
+	CHECK(as_it_is.setup.timeout_s == defaults.setup.timeout_s);
+	CHECK(as_it_is.setup.is_quarantine == defaults.setup.is_quarantine);
+	CHECK(as_it_is.setup.log_level == defaults.setup.log_level);
+	const struct judge &said = as_it_is.setup.judge;
+	const struct judge &judge = defaults.setup.judge;
+	CHECK(said.action == judge.action);
+	CHECK(said.deadline_ms == judge.deadline_ms);
+	CHECK(std::string(said.reject_code) == judge.reject_code);
+	CHECK(std::string(said.reject_text) == judge.reject_text);
+	CHECK(std::string(said.defer_code) == judge.defer_code);
+	CHECK(std::string(said.defer_text) == judge.defer_text);
+
+	const tmpdir directory;
+	write_file(directory.file("allow"), "192.0.2.1\n");
+	std::string all = std::regex_replace(sample(), std::regex("#user:.*"), "user: root");
+	all = std::regex_replace(all, std::regex("#socket-group:.*"), "socket-group: root");
+	all = std::regex_replace(all, std::regex("/etc/dnsblv6/allow"), directory.file("allow"));
+	const parsed uncommented(std::regex_replace(all, std::regex("#([-a-z]+: *[^ ])"), "$1"));
+	CAPTURE(uncommented.error.line, uncommented.error.reason);
+	REQUIRE(uncommented.status == 0);
+	CHECK(std::string(uncommented.setup.metrics) == "/run/dnsblv6-milter/metrics.prom");
+	CHECK(uncommented.setup.judge.allowed.count == 1);
+}
+
+TEST_CASE("the sample has every option of the library with its default", "[milter][setup]")
+{
+	config said;
+	config defaults;
+	config_init(&said);
+	config_init(&defaults);
+	const std::string text = sample();
+	const std::string library = text.substr(text.find("\nlibrary:"));
+	for (unsigned i = 0; config_key(i) != nullptr; i++) {
+		const std::string key = config_key(i);
+		CAPTURE(key);
+		const std::regex item("\n    #?" + key + ": ");
+		CHECK(std::regex_search(library, item) == (key != "role"));
+	}
+	const std::regex item("\n    ([-a-z]+): ([^\n]+)");
+	for (std::sregex_iterator i(library.begin(), library.end(), item), end; i != end; ++i) {
+		char error[CONFIG_ERROR_MAX];
+		CAPTURE((*i)[1], (*i)[2]);
+		CHECK(config_set(&said, (*i)[1].str().c_str(), (*i)[2].str().c_str(), error) == 0);
+	}
+	CHECK(said.max_requests == 16384); // the one that differs, and the manual says so
+	CHECK(said.threshold == defaults.threshold);
+	CHECK(said.cache_size == defaults.cache_size);
+	CHECK(said.min_ttl_s == defaults.min_ttl_s);
+	CHECK(said.max_ttl_s == defaults.max_ttl_s);
+	CHECK(said.max_negative_ttl_s == defaults.max_negative_ttl_s);
+	CHECK(said.failure_ttl_s == defaults.failure_ttl_s);
+	CHECK(said.max_stale_s == defaults.max_stale_s);
+	CHECK(said.prefetch_percent == defaults.prefetch_percent);
+	CHECK(said.probe_interval_s == defaults.probe_interval_s);
+	CHECK(said.attempt_timeout_ms == defaults.attempt_timeout_ms);
+	CHECK(said.mixed_case == defaults.mixed_case);
+	CHECK(said.use_ranges == defaults.use_ranges);
+	CHECK(std::string(said.resolv_conf) == defaults.resolv_conf);
+}
+
+TEST_CASE("a socket is a path or an address, in the words of libmilter", "[milter][setup]")
+{
+	struct row {
+		const char *text, *path, *connection;
+	};
+	const row tried = GENERATE(values<row>({
+		{ "/run/milter", "/run/milter", "local:/run/milter" },
+		{ "127.0.0.1@8891", "", "inet:8891@127.0.0.1" },
+		{ "\"::1@65535\"", "", "inet6:65535@::1" },
+		{ "0.0.0.0@1", "", "inet:1@0.0.0.0" },
+	}));
+	CAPTURE(tried.text);
+	const parsed file(std::string("milter:\n    socket: ") + tried.text + "\n" + ZONE);
+	REQUIRE(file.status == 0);
+	CHECK(std::string(file.setup.path) == tried.path);
+	CHECK(std::string(file.setup.connection) == tried.connection);
+}
+
+TEST_CASE("a value that cannot be is refused with its line, its item and what is permitted",
+	  "[milter][setup]")
+{
+	struct row {
+		const char *section, *item, *value, *reason;
+	};
+	const row tried = GENERATE(values<row>({
+		{ "milter", "socket", "milter.sock", "permitted are an absolute path and" },
+		{ "milter", "socket", "127.0.0.1", "permitted are an absolute path and" },
+		{ "milter", "socket", "127.0.0.1@0", "permitted are an absolute path and" },
+		{ "milter", "socket", "127.0.0.1@65536", "permitted are an absolute path and" },
+		{ "milter", "socket", "127.0.0.1@smtp", "permitted are an absolute path and" },
+		{ "milter", "socket", "localhost@8891", "permitted are an absolute path and" },
+		{ "milter", "user", "no-such-user", "no such user" },
+		{ "milter", "socket-group", "no-such-group", "no such group" },
+		{ "milter", "socket-mode", "9", "permitted are three octal digits" },
+		{ "milter", "timeout", "0", "permitted" },
+		{ "milter", "quarantine", "maybe", "permitted are no, yes" },
+		{ "milter", "metrics", "x.prom", "permitted is an absolute path" },
+		{ "milter", "log-level", "loud", "permitted are error, warning, info, debug" },
+		{ "decision", "action", "bounce", "permitted are reject, defer, warn, prepend" },
+		{ "library", "threshold", "many", "permitted" },
+	}));
+	CAPTURE(tried.item, tried.value);
+	const parsed file(std::string(tried.section) + ":\n    " + tried.item + ": \"" +
+			  tried.value + "\"\n");
+	CHECK(file.status == -EINVAL);
+	CHECK(file.error.line == 2);
+	CHECK(std::string(file.error.item) == tried.item);
+	CHECK_THAT(file.error.reason, Catch::Contains(tried.reason));
+}
+
+TEST_CASE("quarantine is a way to refuse, and of nothing else", "[milter][setup]")
+{
+	const std::string action = GENERATE("defer", "warn", "prepend");
+	const parsed file("milter:\n    quarantine: yes\ndecision:\n    action: " + action + "\n" +
+			  ZONE);
+	CHECK(file.status == -EINVAL);
+	CHECK_THAT(file.error.reason, Catch::Contains("action: reject"));
+	CHECK(parsed("milter:\n    quarantine: yes\n" + ZONE).status == 0);
+}
+
+TEST_CASE("an allow list that cannot be read is refused", "[milter][setup]")
+{
+	const parsed file("decision:\n    allow-file: /nowhere/allow\n" + ZONE);
+	CHECK(file.status == -ENOENT);
+	CHECK(std::string(file.error.reason) == "the allow list is refused");
+}
