@@ -2,6 +2,7 @@
 #include "integration/dns-translator/service.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -249,7 +250,9 @@ static void interval_on_timer(uv_timer_t *timer)
 
 static void log_counters(const struct service *service)
 {
-	report_log_counters(context, "", labels, service->counters, COUNTER_COUNT);
+	char head[32];
+	snprintf(head, sizeof(head), "zones=%u", service->setup->zone_count);
+	report_log_counters(context, head, labels, service->counters, COUNTER_COUNT);
 	report_log_client(context, service->setup->handle.client);
 }
 
@@ -263,6 +266,7 @@ static void stop(struct service *service)
 	asking_close(&service->asking);
 	uv_close((uv_handle_t *)&service->interval, NULL);
 	udp_drain(service->udp);
+	tcp_drain(service->tcp);
 	tcp_stop(service->tcp);
 	for (size_t i = 0; i < SIGNAL_COUNT; i++)
 		uv_close((uv_handle_t *)&service->signals[i], NULL);
