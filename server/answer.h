@@ -30,8 +30,8 @@
  *     NOTAUTH    a TSIG that is not good; AXFR and IXFR of a name inside a zone
  *
  * A question with a good TSIG gets a response with one. A transfer that is
- * permitted is not answered here: answer_transfer() says so, and tcp.c hands
- * the connection over.
+ * permitted is not answered here: answer_transfer() says so, and serving.c
+ * has the connection handed over.
  */
 
 #include "lib/dns/responder.h"

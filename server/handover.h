@@ -4,7 +4,7 @@
 /*
  * handover.h - connections given away: a child process for each zone transfer.
  *
- * Flow: tcp.c has a connection whose client was granted a transfer ->
+ * Flow: serving.c has a connection whose client was granted a transfer ->
  *       handover_start() forks -> the child runs transfer_run() and ends ->
  *       its end is counted here.
  *

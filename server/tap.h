@@ -4,7 +4,7 @@
 /*
  * tap.h - a worker's side of the query log: samples of what it answers.
  *
- * Flow: udp.c, tcp.c: tap_is_due() -> answer_make() -> tap_put() -> a datagram
+ * Flow: serving.c: tap_is_due() -> answer_make() -> tap_put() -> a datagram
  *       through a socket pair -> querylog.c, a process of its own, writes it.
  *
  * A worker never waits for the log: a sample that the socket has no room for is

@@ -4,7 +4,7 @@
 /*
  * transfer.h - one zone transfer: what was asked for, and giving it.
  *
- * Flow: answer.c decides and fills a struct transfer -> tcp.c has handover.c
+ * Flow: answer.c decides and fills a struct transfer -> serving.c has handover.c
  *       fork -> transfer_run() in the child reads one version of the store ->
  *       lib/format/unfold.h, history.h -> stream.c writes messages into the connection.
  *

@@ -5,7 +5,7 @@
  * transfer_answer.h - whether a transfer is granted, and the answer when it is not.
  *
  * Flow: answer.c has a question for AXFR or IXFR -> transfer_answer() -> access.h
- *       -> answer_transfer() tells tcp.c, which hands the connection over.
+ *       -> answer_transfer() tells serving.c, which has the connection handed over.
  */
 
 #include "server/answering.h"

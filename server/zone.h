@@ -5,8 +5,8 @@
  * zone.h - one store as a DNS zone: which names exist, and what is at them.
  *
  * Flow: watch.c opens and switches; answer.c begins when the zone is asked
- *       first in a batch, records.c and classic.c look names up, udp.c and
- *       tcp.c end what was begun when the batch is done.
+ *       first in a batch, records.c and classic.c look names up,
+ *       serving.c ends what was begun when the batch is done.
  *
  *     closed --zone_open()--> open --zone_begin()--> begun --zone_end()--> open
  *

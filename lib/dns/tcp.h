@@ -21,8 +21,8 @@
  * A client may leave with its connection: the program has it from then on, for
  * a zone transfer.
  *
- * SIGPIPE must be ignored. A client is freed in its close callback. One for which there is no memory waits with the
- * kernel for a second.
+ * SIGPIPE must be ignored. A client is freed in its close callback. One for which there is no
+ * memory waits with the kernel for a second.
  */
 
 #include "lib/dns/responder.h"
