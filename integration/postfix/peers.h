@@ -32,7 +32,7 @@ extern "C" {
 
 struct peers; /* opaque */
 
-#define PEERS_STUCK_S 10
+#define PEERS_STUCK_S 5
 
 #define PEERS_COUNTER_MAP(X)                                                                       \
 	X(PEERS_CONNECTIONS, "connections", "Processes that have connected.")                      \

@@ -190,10 +190,8 @@ static int finish(struct setup *setup, struct conf_error *error)
 	if (ret == 0)
 		return 0;
 	memset(error, 0, sizeof(*error));
-	snprintf(error->item, sizeof(error->item), "allow-file");
-	log_quote(setup->judge.allow_path, strlen(setup->judge.allow_path), error->value);
-	snprintf(error->reason, sizeof(error->reason), "line %zu: %.480s", list_error.line,
-		 list_error.reason);
+	snprintf(error->reason, sizeof(error->reason), "allow-file %.120s:%zu: %.350s",
+		 setup->judge.allow_path, list_error.line, list_error.reason);
 	return ret;
 }
 
