@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client-lib/backend.h"
 #include "client-lib/client_parts.h"
 #include "client-lib/verdict.h"
 
@@ -82,6 +83,18 @@ void dnsblv6_set_log(struct dnsblv6 *client, dnsblv6_log_fn log, void *context)
 {
 	client->log = log;
 	client->log_context = context;
+}
+
+int dnsblv6_set_resolver(struct dnsblv6 *client, const struct dnsblv6_resolver *resolver,
+			 void *context)
+{
+	if (client == NULL || (resolver != NULL && !backend_is_whole(resolver)))
+		return -EINVAL;
+	if (client->engine != NULL)
+		return -EBUSY;
+	client->config.resolver = resolver;
+	client->config.resolver_context = context;
+	return DNSBLV6_OK;
 }
 
 const char *dnsblv6_error(const struct dnsblv6 *client)

@@ -40,8 +40,8 @@
  *     ranges            yes, no; yes
  *     resolv-conf       absolute path; /etc/resolv.conf
  *
- * The struct is the caller's, without pointers; a copy is a copy. Nothing here allocates or
- * locks; config_finish() alone reads a file.
+ * The struct is the caller's, and a copy is a copy: it has no pointers but what the caller lent.
+ * Nothing here allocates or locks; config_finish() alone reads a file.
  */
 
 #include "lib/format/name.h"
@@ -93,6 +93,8 @@ struct config_zone {
 	enum config_failure on_failure;
 };
 
+struct dnsblv6_resolver; /* dnsblv6.h */
+
 struct config_server {
 	struct sockaddr_in6 address; /* IPv4 is IPv4-mapped; port in network order */
 	bool is_trusted; /* its AD bit is believed: loopback, named in "trusted", or trust-ad */
@@ -130,6 +132,8 @@ struct config {
 	bool mixed_case;	     /* draft-vixie-dnsext-dns0x20 */
 	bool use_ranges;	     /* NSEC ranges of secure answers */
 	char resolv_conf[CONFIG_TEXT_MAX];
+	const struct dnsblv6_resolver *resolver; /* in place of stub.c's own; NULL: none */
+	void *resolver_context;
 
 	/* As they were set, for config_finish(). */
 	struct config_policy policies[1 + CONFIG_ZONES_MAX]; /* the first is for all zones */

@@ -310,6 +310,52 @@ DNSBLV6_API int dnsblv6_probe(struct dnsblv6 *client, int timeout_ms);
 DNSBLV6_API int dnsblv6_stat_get(struct dnsblv6 *client, unsigned index, const char **ret_name,
 				 uint64_t *ret_value);
 
+/* ---- another resolver ---- */
+
+/*
+ * What asks DNS in place of the library's own small resolver: one that validates by itself, or
+ * that goes by DNS over TLS. libdnsblv6-unbound has one made of libunbound, dnsblv6_unbound(3).
+ * The library still merges questions, caches answers and minds deadlines; the options that are
+ * about servers mean nothing then.
+ *
+ * The functions are called by the threads that call the library, one at a time and with its lock
+ * held: they do not wait, and call nothing of this library. A process has one resolver, from
+ * open() to close(). In a child the copy of the parent's is closed (is_copy is 1) in a way that
+ * the parent does not notice, and then open() makes the child's own.
+ */
+
+/*
+ * For each question once, from process() alone, unless it was cancelled. reply is a DNS message
+ * of size bytes, with the NSEC records of a negative one, and borrowed until this
+ * returns; its id and its AD do not matter. is_secure: it was validated. status is 0, or
+ * -EBADMSG for an answer that cannot be true (bogus), or another errno value when none was to be
+ * had; then there is no reply. ask() and cancel() may be called meanwhile.
+ */
+typedef void (*dnsblv6_reply_fn)(void *library, uint64_t id, int status, const uint8_t *reply,
+				 size_t size, int is_secure);
+
+struct dnsblv6_resolver {
+	size_t size; /* sizeof(struct dnsblv6_resolver): so much of it is there */
+	/* context is that of dnsblv6_set_resolver(). 0, or a negative errno value. */
+	int (*open)(void *context, void **ret_resolver);
+	void (*close)(void *resolver, int is_copy);
+	/* Readable when process() has something to do; the same one from open() to close(). */
+	int (*fd)(void *resolver);
+	/* name is text with a final dot, type a number: 1 A, 16 TXT, 28 AAAA. 0, or -errno: it is
+	   asked again. There is no deadline: a question that nobody waits for is cancelled. */
+	int (*ask)(void *resolver, const char *name, int type, uint64_t id);
+	void (*cancel)(void *resolver, uint64_t id);
+	void (*process)(void *resolver, dnsblv6_reply_fn reply, void *library);
+};
+
+/*
+ * Before dnsblv6_start(), which opens it. *resolver and context are borrowed until
+ * dnsblv6_free(). NULL: the library's own. 0, -EBUSY when started, -EINVAL when a function
+ * is missing.
+ */
+DNSBLV6_API int dnsblv6_set_resolver(struct dnsblv6 *client,
+				     const struct dnsblv6_resolver *resolver, void *context);
+
 /* ---- odds and ends ---- */
 
 /* Never NULL; static text, not to be freed. */

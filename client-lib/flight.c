@@ -410,18 +410,23 @@ enum flight_step flight_on_time(struct flights *all, struct flight *flight, int6
 
 /* ---- beginning and end ---- */
 
+void flight_prepare(struct flight *flight)
+{
+	flight->fd = -1;
+	flight->tcp = NULL;
+	flight->position = flight->round = 0;
+	flight->wants_tcp = flight->has_said = 0;
+	flight->status = 0;
+}
+
 void flight_start(struct flights *all, struct flight *flight, const struct dnsblv6_labels *name,
 		  uint16_t type, int64_t now_ms, int64_t deadline_ms)
 {
-	flight->fd = -1;
+	flight_prepare(flight);
 	flight->name = name;
 	flight->type = type;
 	flight->deadline_ms = deadline_ms;
-	flight->position = flight->round = 0;
 	flight->round_began_ms = now_ms;
-	flight->wants_tcp = flight->has_said = 0;
-	flight->tcp = NULL;
-	flight->status = 0;
 	upstream_order(all->servers, all->config->server_count, now_ms, flight->order);
 	/* It cannot end here: nobody has said anything. */
 	take_turn(all, flight, now_ms);

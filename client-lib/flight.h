@@ -95,6 +95,9 @@ struct flight {
 	} refusal; /* the last; what has_said is not 0 for */
 };
 
+/* At rest, and never asked: for whoever asks in another way, before flight_stop(). */
+void flight_prepare(struct flight *flight);
+
 /* tag and turn.kind are set; all else is set here. */
 void flight_start(struct flights *all, struct flight *flight, const struct dnsblv6_labels *name,
 		  uint16_t type, int64_t now_ms, int64_t deadline_ms);

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "client-lib/backend.h"
 #include "client-lib/entropy.h"
 #include "client-lib/flight.h"
 #include "client-lib/timers.h"
@@ -14,6 +15,8 @@
 #define BUCKETS	       1024
 #define EVENTS_AT_ONCE 64
 #define ROUNDS_AT_ONCE 16 /* of events; more of them wait for the next stub_process() */
+#define BACKEND_TAG    UINT64_MAX
+#define BACKEND_MS     50 /* until one that could not be asked is tried again */
 
 enum { TIMER_ASKER, TIMER_FLIGHT }; /* kinds */
 
@@ -43,6 +46,9 @@ struct slot {
 	struct flight flight;	   /* first: its timer is found by its address */
 	struct question *question; /* NULL: free */
 	struct slot *next_free;
+	uint32_t generation; /* upper half of its id for the backend, so that an old one finds
+				nobody */
+	bool is_asked;
 };
 
 /*
@@ -65,6 +71,8 @@ struct stub {
 	struct slot *free_slots;
 
 	struct question *first_waiting, *last_waiting;
+
+	struct backend backend; /* if there is one, no flight ever leaves the ground */
 };
 
 /* ---- free and used ---- */
@@ -170,6 +178,24 @@ static void remove_waiting(struct stub *stub, struct question *question)
 		stub->last_waiting = question->previous;
 }
 
+static uint64_t backend_id(const struct stub *stub, const struct slot *slot)
+{
+	return (uint64_t)slot->generation << 32 | (uint64_t)(slot - stub->slots);
+}
+
+static void ask_backend(struct stub *stub, struct slot *slot, int64_t now_ms)
+{
+	const struct question *question = slot->question;
+
+	slot->generation++;
+	int ret = backend_ask(&stub->backend, &question->name, question->type,
+			      backend_id(stub, slot));
+	slot->is_asked = ret == 0;
+	slot->flight.status = ret;
+	if (ret != 0)
+		timers_set(&stub->timers, &slot->flight.turn, now_ms + BACKEND_MS);
+}
+
 static void start_flight(struct stub *stub, struct question *question, int64_t now_ms)
 {
 	struct slot *slot = take_slot(stub);
@@ -178,6 +204,12 @@ static void start_flight(struct stub *stub, struct question *question, int64_t n
 	slot->flight.turn.kind = TIMER_FLIGHT;
 	slot->flight.tag = (uint64_t)(slot - stub->slots);
 	question->flight = &slot->flight;
+	slot->is_asked = false;
+	if (backend_is_used(&stub->backend)) {
+		flight_prepare(&slot->flight);
+		ask_backend(stub, slot, now_ms);
+		return;
+	}
 	flight_start(&stub->all, &slot->flight, &question->name, question->type, now_ms,
 		     question->deadline_ms);
 }
@@ -197,6 +229,9 @@ static void end_question(struct stub *stub, struct question *question)
 	}
 	struct slot *slot = (struct slot *)question->flight;
 
+	if (slot->is_asked)
+		backend_cancel(&stub->backend, backend_id(stub, slot));
+	slot->is_asked = false;
 	flight_stop(&stub->all, &slot->flight);
 	slot->question = NULL;
 	slot->next_free = stub->free_slots;
@@ -280,6 +315,27 @@ static void expire_asker(struct stub *stub, struct asker *asker)
 
 /* ---- the descriptor ---- */
 
+/* An id is good as long as what it asks is: whatever else comes was cancelled. */
+static void on_backend(void *library, uint64_t id, int status, const uint8_t *reply, size_t size,
+		       int is_secure)
+{
+	struct stub *stub = library;
+	struct backend_bytes came = { status, reply, size, is_secure != 0 };
+	uint64_t number = id & UINT32_MAX;
+
+	if (number >= stub->slots_used || !stub->slots[number].is_asked ||
+	    backend_id(stub, &stub->slots[number]) != id) {
+		stub->all.stats.dropped++;
+		return;
+	}
+	struct slot *slot = &stub->slots[number];
+	slot->is_asked = false;
+	stub->all.stats.replies++;
+	backend_read(&came, &slot->question->name, slot->question->type, &stub->all.reply);
+	stub->all.reply_is_trusted = stub->all.reply.is_secure;
+	tell_all(stub, slot->question);
+}
+
 /* Of a flight that has ended since? Then another one has a look at its socket, and finds nothing.
  */
 static void handle_event(struct stub *stub, struct slot *slot, int64_t now_ms)
@@ -296,8 +352,12 @@ static void read_events(struct stub *stub, int64_t now_ms)
 	for (unsigned round = 0; round < ROUNDS_AT_ONCE; round++) {
 		int count = epoll_wait(stub->all.epoll_fd, events, EVENTS_AT_ONCE, 0);
 
-		for (int i = 0; i < count; i++)
-			handle_event(stub, &stub->slots[events[i].data.u64], now_ms);
+		for (int i = 0; i < count; i++) {
+			if (events[i].data.u64 == BACKEND_TAG)
+				backend_process(&stub->backend, on_backend, stub);
+			else
+				handle_event(stub, &stub->slots[events[i].data.u64], now_ms);
+		}
 		if (count < EVENTS_AT_ONCE)
 			return;
 	}
@@ -318,7 +378,9 @@ static void handle_timers(struct stub *stub, int64_t now_ms)
 		}
 		struct slot *slot = (struct slot *)timer;
 
-		if (flight_on_time(&stub->all, &slot->flight, now_ms) == FLIGHT_ENDED)
+		if (backend_is_used(&stub->backend))
+			ask_backend(stub, slot, now_ms);
+		else if (flight_on_time(&stub->all, &slot->flight, now_ms) == FLIGHT_ENDED)
 			tell_all(stub, slot->question);
 	}
 }
@@ -410,6 +472,21 @@ void stub_get_stats(const struct stub *stub, struct stub_stats *ret_stats)
 
 /* ---- beginning and end ---- */
 
+static int open_descriptor(struct stub *stub)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = BACKEND_TAG };
+
+	stub->all.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (stub->all.epoll_fd < 0)
+		return -errno;
+	int ret = backend_open(&stub->backend, stub->all.config);
+	if (ret != 0 || !backend_is_used(&stub->backend))
+		return ret;
+	return epoll_ctl(stub->all.epoll_fd, EPOLL_CTL_ADD, backend_fd(&stub->backend), &event) == 0
+		       ? 0
+		       : -errno;
+}
+
 int stub_new(const struct config *config, struct stub **ret_stub)
 {
 	int ret = -ENOMEM;
@@ -427,11 +504,9 @@ int stub_new(const struct config *config, struct stub **ret_stub)
 	if (stub->askers == NULL || stub->questions == NULL || stub->slots == NULL ||
 	    timers_init(&stub->timers, stub->askers_max + STUB_FLIGHTS_MAX) != 0)
 		goto fail;
-	stub->all.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (stub->all.epoll_fd < 0) {
-		ret = -errno;
+	ret = open_descriptor(stub);
+	if (ret != 0)
 		goto fail;
-	}
 	/* Without it buckets may be filled on purpose; that is no reason not to start. */
 	(void)entropy_take(&stub->all.entropy, &stub->seed, sizeof(stub->seed));
 	*ret_stub = stub;
@@ -472,8 +547,8 @@ int stub_after_fork(struct stub *stub)
 	stub->free_askers = NULL;
 	stub->free_questions = NULL;
 	stub->free_slots = NULL;
-	stub->all.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	return stub->all.epoll_fd < 0 ? -errno : 0;
+	backend_close(&stub->backend, true);
+	return open_descriptor(stub);
 }
 
 void stub_free(struct stub *stub)
@@ -481,6 +556,7 @@ void stub_free(struct stub *stub)
 	if (stub == NULL)
 		return;
 	forget_all(stub);
+	backend_close(&stub->backend, false);
 	timers_deinit(&stub->timers);
 	free(stub->slots);
 	free(stub->questions);

@@ -18,6 +18,9 @@
  * from stub_ask(). A callback may ask and cancel, but not process or free.
  * Time is CLOCK_MONOTONIC in milliseconds, and a parameter.
  *
+ * With a resolver of the program's own (backend.h) questions go there, once each, and all else
+ * is the same.
+ *
  * SERVFAIL, REFUSED and other errors of one server are no reply as long as there is
  * another one to ask; flight.h has the rules. What is cached, and for how long, is not known here.
  */

@@ -27,6 +27,10 @@ void trace_servers(const struct asking *asking)
 {
 	const struct config *config = asking->config;
 
+	if (asking->log != NULL && config->resolver != NULL) {
+		tell(asking, "server of the program's own");
+		return;
+	}
 	for (unsigned i = 0; asking->log != NULL && i < config->server_count; i++) {
 		const struct sockaddr_in6 *address = &config->servers[i].address;
 		char text[DNSBLV6_ADDR_TEXT_SIZE];

@@ -48,6 +48,7 @@ ROWS = {
     # Programs that use libdnsblv6 as anybody does: by the header that is installed.
     "client-lib/examples": Row(BSD, external=("dnsblv6",), external_of={"libuv": ("uv",)}),
     "client-lib/lookup": Row(BSD, project=("lib/format",), external=("dnsblv6",)),
+    "client-lib/unbound": Row(BSD, external=("dnsblv6", "unbound")),
     "client-lib": Row(BSD, project=("lib/format",)),
     "integration": Row(GPL, project=("client-lib", "lib/common", "lib/dns", "lib/format"),
                        external=("uv", "dnsblv6"), external_of={"milter": ("milter",)}),
@@ -56,8 +57,10 @@ ROWS = {
                                "zone-tools", "server", "client-lib", "integration"),
                  external=("lmdb", "knot", "dnssec", "crypto", "uv", "z", "catch2")),
     "tests": Row(GPL, project=("lib/format", "lib/store", "lib/common", "lib/dns",
-                               "zone-tools", "server", "client-lib", "integration"),
-                 external=("lmdb", "knot", "dnssec", "crypto", "uv", "z", "catch2", "dnsblv6")),
+                               "zone-tools", "server", "client-lib", "client-lib/unbound",
+                               "integration"),
+                 external=("lmdb", "knot", "dnssec", "crypto", "uv", "z", "catch2", "dnsblv6",
+                           "dnsblv6-unbound")),
 }
 
 # What a library's headers are called.
@@ -73,7 +76,9 @@ EXTERNAL = {
     "milter": r"libmilter/.*",
     "z": r"zlib\.h",
     "catch2": r"catch2/.*",
+    "unbound": r"unbound\.h",
     "dnsblv6": r"dnsblv6\.h",  # our own, from outside
+    "dnsblv6-unbound": r"dnsblv6-unbound\.h",
 }
 
 # What a program may load besides: libc, and what the compiler and its sanitizers bring.
