@@ -218,8 +218,8 @@ class Libunbound(Case):
         client = self.over_tls(f"{address}#dns.example", certificate)
         self.assertEqual(client.check(LISTED), ["listed", "secure", "ok"])
         self.assertEqual(client.check(ELSEWHERE), ["clear", "secure", "ok"])
-        # And that it was TLS: without it the same port says nothing.
-        plain = Client(self, self.anchor(), f"forward={address}")
+        # And that it was TLS: over TCP without it the same port says nothing.
+        plain = Client(self, self.anchor(), f"forward={address}", "tcp-upstream=yes")
         self.assertEqual(plain.check(LISTED)[0], "unknown")
 
     def test_a_certificate_of_another_name_is_not_believed(self):
