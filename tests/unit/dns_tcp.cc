@@ -105,6 +105,19 @@ TEST_CASE("silence over TCP closes the connection behind the answers before", "[
 	CHECK(running.asked == bytes{ 1, 2 });
 }
 
+TEST_CASE("nonsense behind a question closes the connection when that is answered", "[dns][tcp]")
+{
+	program running;
+	client asker(running, SOCK_STREAM);
+	asker.send(framed(query('l', 1)) + bytes{ 0xff, 0xff, 0 });
+	running.run_until([&] { return running.late.size() == 1; });
+	CHECK(running.events[RESPONDER_TCP_CLOSED] == 0);
+	running.answer_late(0);
+	CHECK(asker.read(18) == framed(response(query('l', 1))));
+	asker.wait_for_end();
+	CHECK(running.events[RESPONDER_TCP_CLOSED] == 1);
+}
+
 TEST_CASE("silence that comes later closes the connection too", "[dns][tcp]")
 {
 	program running;
