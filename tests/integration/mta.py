@@ -22,6 +22,7 @@ import re
 import shlex
 import socket
 import subprocess
+import tempfile
 import unittest
 
 import harness
@@ -121,8 +122,7 @@ class MailServer:
     def __init__(self, case, name):
         need_root()
         self.case = case
-        self.directory = case.path(f"{name}-{len(case.processes)}")
-        os.mkdir(self.directory)
+        self.directory = tempfile.mkdtemp(prefix=f"{name}-", dir=case.directory)
         os.chmod(self.directory, 0o755)
         self.address = case.free_address()
         self.process = None
@@ -350,9 +350,10 @@ class Exim(MailServer):
             input="".join(f"{command}\r\n" for command in commands), capture_output=True,
             text=True, check=False, timeout=SESSION_S)
         outcome = Outcome(client)
-        replies = re.findall(r"^(?:\d{3}-.*\n)*(\d{3}) (.*)$", result.stdout, re.MULTILINE)
-        outcome.replies = [(command, int(code), text.strip()) for command, (code, text)
-                           in zip(["", *commands], replies)]
+        replies = re.findall(r"^((?:\d{3}-.*\n)*\d{3} .*)$", result.stdout, re.MULTILINE)
+        outcome.replies = [(command, int(reply[:3]), re.sub(r"^\d{3}[- ]", "", reply.strip(),
+                                                            flags=re.MULTILINE))
+                           for command, reply in zip(["", *commands], replies)]
         if len(outcome.replies) <= len(commands):
             raise AssertionError(f"exim -bh {client}:\n{result.stdout}{result.stderr}")
         return outcome, result.stderr

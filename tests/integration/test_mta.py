@@ -1,0 +1,38 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+Mail servers that know classic lists alone use bitmaps through dnsblv6-translate, unmodified.
+
+Debian's Postfix, smtpd and postscreen, with the lines of docs/mta.md: who is listed is
+refused with the list's text, who is not delivers, a neighbour in the same /25 costs the
+authority no question, in IPv4 and IPv6; and a translator that is killed amid a hundred
+sessions refuses nobody.
+
+Needs root, unbound and postfix, and is skipped otherwise.
+"""
+
+from harness import Case, main
+from mta import Postfix
+from translated import LIST, Mail, Translated, paste
+
+
+class Smtpd(Mail, Case):
+    def setUp(self):
+        super().setUp()
+        self.wired = Translated(self, LIST)
+        self.server = Postfix(self, paste("postfix smtpd"), nameservers=[self.host])
+
+
+class Postscreen(Mail, Case):
+    is_proxied = True
+    text = "client [$] blocked using bl.local"  # it asks for no TXT record
+
+    def setUp(self):
+        super().setUp()
+        self.wired = Translated(self, LIST)
+        self.server = Postfix(self, [*paste("postfix postscreen"), "postscreen_greet_wait = 1s"],
+                              postscreen=True, proxy=True, nameservers=[self.host])
+
+
+if __name__ == "__main__":
+    main()

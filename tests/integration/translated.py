@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+translated.py - the wiring of docs/mta.md through dnsblv6-translate, and what every mail
+server behind it has to show.
+
+Flow: test_mta.py, test_mta_exim.py, test_mta_filters.py -> Translated starts authority,
+      resolver and translator -> a fixture of mta.py asks the resolver -> Mail's checks
+
+paste() reads the lines that the tests use out of docs/mta.md, so that those cannot rot.
+"""
+
+import os
+import re
+import signal
+import threading
+
+import harness
+import resolvers
+from harness import CLASSIC, ZONE, wait_for
+from mta import DNS_PORT, SESSION_S, Authority, need_root, send, send_all
+
+MANUAL = os.path.join(harness.SOURCE, "docs/mta.md")
+
+# Who is listed, others in the same block, and one of another block.
+LISTED, OTHER = "192.0.2.25", "198.51.100.9"
+NEIGHBOURS = [f"192.0.2.{host}" for host in range(26, 46)]
+LISTED_6, OTHER_6 = "2001:db8:0:2::5", "2001:db8:8::1"
+NEIGHBOURS_6 = [f"2001:db8:0:{net:x}::1" for net in range(3, 23)]
+LIST = ["192.0.2.25", "2001:db8:0:2::/64", "203.0.114.0/23"]
+
+
+def paste(name, replacements=None):
+    """
+    The block of docs/mta.md below the marker <!-- name -->, as lines. replacements: what a
+    test has in the place of what an administrator has; each must be there.
+    """
+    with open(MANUAL, encoding="utf-8") as file:
+        found = re.findall(rf"<!-- {re.escape(name)} -->\n```[a-z]*\n(.*?)```\n",
+                           file.read(), re.DOTALL)
+    if len(found) != 1:
+        raise AssertionError(f"docs/mta.md has {len(found)} blocks <!-- {name} -->")
+    text = found[0]
+    for old, new in (replacements or {}).items():
+        if old not in text:
+            raise AssertionError(f"<!-- {name} --> of docs/mta.md has no {old}")
+        text = text.replace(old, new)
+    return text.splitlines()
+
+
+class Translated:
+    """
+    The wiring of docs/mta.md: mail servers ask Unbound at port 53 of the test's address, which
+    has bl.local from dnsblv6-translate and the list itself from the authority; and translate
+    asks Unbound.
+    """
+
+    def __init__(self, case, lines, replacements=None, resolver_lines=()):
+        need_root()
+        self.case = case
+        self.authority = Authority(case, lines)
+        self.resolver = (case.host, DNS_PORT)
+        self.address = case.free_address()
+        self.config = case.write("translate.conf", "\n".join(paste("translate.conf", {
+            "127.0.0.1@5300": "{}@{}".format(*self.address),
+            "127.0.0.1@53": "{}@{}".format(*self.resolver), **(replacements or {})})) + "\n")
+        self._start_unbound(resolver_lines)
+        self.daemon = None
+        self.start()
+
+    def _start_unbound(self, lines):
+        where = {"directory": self.case.path("unbound-53"), "host": self.case.host,
+                 "port": DNS_PORT}
+        os.mkdir(where["directory"])
+        text = resolvers.UNBOUND.format(**where, lines="\n    ".join(
+            ['module-config: "iterator"', *lines]))
+        text += "\n".join(paste("unbound.conf", {
+            "127.0.0.1@5300": "{}@{}".format(*self.address),
+            "infra-host-ttl: 30": "infra-host-ttl: 1"}))  # who is patient, a test is not
+        for zone in (ZONE, CLASSIC):
+            text += resolvers.UNBOUND_STUB.format(
+                zone=zone, servers="\n    stub-addr: {}@{}".format(*self.authority.address))
+        process = self.case.start(
+            [resolvers.unconfined(self.case, "unbound"), "-d", "-c",
+             resolvers.write_into(where, "unbound.conf", text)], "unbound")
+        process.wait_for_log("start of service")
+
+    def start(self):
+        """dnsblv6-translate, when it is not there."""
+        self.daemon = self.case.start([harness.program("dnsblv6-translate"), "--config",
+                                       self.config], "translate")
+        self.daemon.wait_for_log(r"^info: \[dnsblv6-translate\] ready, ")
+
+    def kill(self):
+        """As kill -9 does."""
+        for pid in [*self.daemon.children(), self.daemon.pid]:
+            os.kill(pid, signal.SIGKILL)
+        self.daemon.popen.wait()
+
+
+class Mail:
+    """
+    The tests of each mail server: a Case that is also this one says in its setUp() how it is
+    wired and started.
+    """
+
+    is_proxied = False
+    text = "$ is listed, see https://bl.example/?ip=$"
+
+    def send(self, client):
+        return send(self.server.address, client, proxy=self.is_proxied)
+
+    def send_all(self, clients):
+        return send_all(self.server.address, clients, parallel=40, proxy=self.is_proxied)
+
+    def check_refused(self, client):
+        outcome = self.send(client)
+        self.assertTrue(outcome.is_refused, outcome)
+        self.assertFalse(outcome.is_accepted, outcome)
+        # A long text has several lines.
+        self.assertIn(self.text.replace("$", client), " ".join(outcome.text.split()))
+
+    def check_delivered(self, client):
+        before = len(self.server.delivered())
+        outcome = self.send(client)
+        self.assertEqual(outcome.trouble, [])
+        self.assertTrue(outcome.is_accepted, outcome)
+        self.server.wait_for_delivered(before + 1)
+
+    def check_all(self, listed, neighbours, other):
+        self.check_refused(listed)
+        self.check_delivered(other)
+        asked = self.wired.authority.questions()
+        self.assertGreater(asked, 0)
+        for outcome in self.send_all(neighbours):
+            self.assertEqual(outcome.trouble, [])
+            self.assertTrue(outcome.is_accepted, outcome)
+        self.check_refused(listed)
+        self.assertEqual(self.wired.authority.questions(), asked, "for neighbours in a block")
+
+    def test_who_is_listed_is_refused_and_a_block_is_asked_for_once(self):
+        self.check_all(LISTED, NEIGHBOURS, OTHER)
+
+    def test_the_same_with_ipv6(self):
+        self.check_all(LISTED_6, NEIGHBOURS_6, OTHER_6)
+
+    def test_a_translator_that_is_killed_refuses_nobody(self):
+        """Each client in a block of its own: all are questions that the translator may lose."""
+        clients = [f"203.0.{net // 2}.{128 * (net % 2) + 7}" for net in range(100)]
+        self.check_delivered(OTHER)
+        outcomes = []
+        sessions = threading.Thread(target=lambda: outcomes.extend(self.send_all(clients)))
+        sessions.start()
+        wait_for(lambda: len(self.server.delivered()) > 20, "some sessions", SESSION_S)
+        self.wired.kill()
+        sessions.join()
+        self.assertEqual([outcome.trouble for outcome in outcomes if outcome.trouble], [])
+        self.assertEqual([outcome.is_accepted for outcome in outcomes], [True] * len(clients))
+        self.check_delivered("203.0.113.77")
+        self.wired.start()
+        # Another one each time: smtpd remembers what it could not find out about an address.
+        listed = (f"203.0.{net}.{host}" for net in (114, 115) for host in range(256))
+        wait_for(lambda: self.send(next(listed)).is_refused, "the list to count again", SESSION_S)
