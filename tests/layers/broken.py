@@ -19,7 +19,8 @@ SAMPLE_HEADER = {
     "lmdb": "lmdb.h", "knot": "libknot/libknot.h", "dnssec": "libdnssec/key.h",
     "crypto": "openssl/evp.h", "uv": "uv.h", "z": "zlib.h", "catch2": "catch2/catch.hpp",
     "dnsblv6": "dnsblv6.h", "seccomp": "seccomp.h", "fstrm": "fstrm.h",
-    "protobuf-c": "protobuf-c/protobuf-c.h",
+    "protobuf-c": "protobuf-c/protobuf-c.h", "milter": "libmilter/mfapi.h",
+    "unbound": "unbound.h", "dnsblv6-unbound": "dnsblv6-unbound.h",
 }
 SAMPLE_SYMBOL = {"lmdb": "mdb_env_create", "knot": "knot_pkt_new", "crypto": "EVP_DigestSign",
                  "uv": "uv_run", "z": "inflate"}
