@@ -32,8 +32,8 @@ REJECT = f"action=REJECT 5.7.1 Service unavailable; {LISTED} is listed by {NAME}
 SILENT = "127.0.0.1@9"  # discard: nobody answers there
 
 # As the README has it, for a Postfix of the test's own.
-RESTRICTION = ("check_policy_service { unix:dnsblv6/policy, timeout=10s,"
-               " default_action=DUNNO }")
+RESTRICTION = "check_policy_service { unix:dnsblv6/policy, timeout=5s, default_action=DUNNO }"
+IMPATIENT = RESTRICTION.replace("timeout=5s", "timeout=1s, try_limit=1")
 
 
 def request(address=LISTED, end="\n", **attributes):
@@ -541,13 +541,13 @@ class Life(PolicyCase):
 class WithPostfix(PolicyCase):
     """Postfix asks at RCPT; XCLIENT gives sessions their addresses."""
 
-    def start_postfix(self, **how):
+    def start_postfix(self, restriction=RESTRICTION, **how):
         return mta.Postfix(self, main=[
-            "smtpd_recipient_restrictions = reject_unauth_destination,", "  " + RESTRICTION], **how)
+            "smtpd_recipient_restrictions = reject_unauth_destination,", "  " + restriction], **how)
 
-    def start_both(self, **how):
+    def start_both(self, restriction=RESTRICTION, **how):
         """The daemon's socket is where its unit makes a directory for it."""
-        postfix = self.start_postfix(discard=how.pop("discard", False))
+        postfix = self.start_postfix(restriction, discard=how.pop("discard", False))
         directory = os.path.join(postfix.queue, "dnsblv6")
         os.mkdir(directory)
         os.chown(directory, 0, postfix.user.pw_gid)
@@ -635,6 +635,14 @@ class WithPostfix(PolicyCase):
         self.assertTrue(mta.send(postfix.address, LISTED).is_accepted)
         postfix.wait_for_delivered(2)
         postfix.wait_for_log("problem talking to server dnsblv6/policy")
+
+    def test_a_daemon_that_hangs(self):
+        postfix, _, daemon = self.start_both(IMPATIENT)
+        self.assertTrue(mta.send(postfix.address, LISTED).is_refused)
+        daemon.send_signal(signal.SIGSTOP)
+        self.assertTrue(mta.send(postfix.address, LISTED).is_accepted)
+        daemon.send_signal(signal.SIGCONT)
+        wait_for(lambda: mta.send(postfix.address, LISTED).is_refused, "the service to resume")
 
     def test_the_shared_cache_is_restarted(self):
         servers = self.serve_list()
