@@ -3,7 +3,7 @@
  * dnsblv6-translate - answers classic DNS blacklist questions out of bitmaps.
  *
  * main() in order: options, configuration, sockets (which may need root), privileges away,
- * the library's handle, then the loop. dnsblv6-translate(8) is the manual.
+ * the library's handle, then the loop, or several of them. dnsblv6-translate(8) is the manual.
  */
 #include <errno.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <sysexits.h>
 
-#include "integration/dns-translator/service.h"
+#include "integration/dns-translator/crew.h"
 #include "lib/common/daemon.h"
 #include "lib/common/log.h"
 #include "lib/common/systemd.h"
@@ -95,7 +95,9 @@ static int serve(struct setup *setup, struct listener *listener)
 	if (status != EX_OK)
 		return status;
 	log_ready(setup);
-	return service_run(setup, listener, 0);
+	if (setup->workers > 1)
+		return crew_run(setup, listener);
+	return service_run(setup, listener, 0, service_map_counters(1));
 }
 
 static int run(struct setup *setup)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/queue.h>
 #include <sysexits.h>
 #include <time.h>
@@ -64,6 +65,10 @@ enum {
 	COUNTER_COUNT
 };
 
+/* Of one worker: whole lines of a cache. */
+#define COUNTER_STRIDE ((size_t)16)
+_Static_assert(COUNTER_COUNT <= COUNTER_STRIDE, "the counters of a worker fit");
+
 static const struct report_label labels[COUNTER_COUNT] = {
 #define X(number, text, sentence) [number] = { text, sentence },
 	COUNTER_MAP(X)
@@ -91,7 +96,9 @@ struct service {
 	struct asking asking;
 	uv_signal_t signals[SIGNAL_COUNT];
 	TAILQ_HEAD(, request) requests;
-	uint64_t counters[COUNTER_COUNT];
+	size_t worker;
+	uint64_t *counters;	/* of this worker */
+	uint64_t *all_counters; /* of all of them */
 	unsigned until_refresh;
 	uv_timer_t interval; /* of the metrics */
 	uint64_t started_s;
@@ -222,18 +229,36 @@ static void on_count(void *opaque, enum responder_event event)
 
 /* ---- metrics ---- */
 
+uint64_t *service_map_counters(unsigned workers)
+{
+	void *memory = mmap(NULL, workers * COUNTER_STRIDE * sizeof(uint64_t),
+			    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return memory != MAP_FAILED ? memory : NULL;
+}
+
+static void sum_counters(const struct service *service, uint64_t *ret_sums)
+{
+	memset(ret_sums, 0, COUNTER_COUNT * sizeof(*ret_sums));
+	for (size_t i = 0; i < service->setup->workers * COUNTER_STRIDE; i++) {
+		if (i % COUNTER_STRIDE < COUNTER_COUNT)
+			ret_sums[i % COUNTER_STRIDE] += service->all_counters[i];
+	}
+}
+
 static void format_metrics(const void *opaque, FILE *out)
 {
 	const struct service *service = opaque;
+	uint64_t sums[COUNTER_COUNT];
+	sum_counters(service, sums);
 	report_write_head(out, program, service->started_s);
-	report_write_counters(out, program, labels, service->counters, COUNTER_COUNT);
+	report_write_counters(out, program, labels, sums, COUNTER_COUNT);
 	report_write_client(out, program, service->setup->handle.client);
 }
 
 static void write_metrics(struct service *service)
 {
 	const char *path = service->setup->metrics;
-	if (path[0] == '\0')
+	if (path[0] == '\0' || service->worker != 0)
 		return;
 	int ret = report_write_file(path, format_metrics, service);
 	if (ret != 0 && !service->has_metrics_failed)
@@ -251,8 +276,10 @@ static void interval_on_timer(uv_timer_t *timer)
 static void log_counters(const struct service *service)
 {
 	char head[32];
+	uint64_t sums[COUNTER_COUNT];
+	sum_counters(service, sums);
 	snprintf(head, sizeof(head), "zones=%u", service->setup->zone_count);
-	report_log_counters(context, head, labels, service->counters, COUNTER_COUNT);
+	report_log_counters(context, head, labels, sums, COUNTER_COUNT);
 	report_log_client(context, service->setup->handle.client);
 }
 
@@ -272,13 +299,18 @@ static void stop(struct service *service)
 		uv_close((uv_handle_t *)&service->signals[i], NULL);
 }
 
+void service_log_no_reload(void)
+{
+	log_warning(context, "configuration not reloaded, a restart does that");
+}
+
 static void signal_on_raise(uv_signal_t *raised, int number)
 {
 	struct service *service = raised->data;
 	if (number == SIGUSR1)
 		log_counters(service);
 	else if (number == SIGHUP)
-		log_warning(context, "configuration not reloaded, a restart does that");
+		service_log_no_reload();
 	else
 		stop(service);
 }
@@ -292,7 +324,7 @@ static int start_handles(struct service *service)
 		return ret;
 	uv_timer_init(&service->loop, &service->interval);
 	service->interval.data = service;
-	if (service->setup->metrics[0] != '\0')
+	if (service->setup->metrics[0] != '\0' && service->worker == 0)
 		uv_timer_start(&service->interval, interval_on_timer, 0, METRICS_INTERVAL_MS);
 	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
 		uv_signal_init(&service->loop, &service->signals[i]);
@@ -345,12 +377,16 @@ static void deinit(struct service *service)
 	free(service);
 }
 
-int service_run(const struct setup *setup, const struct listener *listener, size_t worker)
+int service_run(const struct setup *setup, const struct listener *listener, size_t worker,
+		uint64_t *counters)
 {
-	struct service *service = calloc(1, sizeof(*service));
+	struct service *service = counters != NULL ? calloc(1, sizeof(*service)) : NULL;
 	int ret = service != NULL ? 0 : UV_ENOMEM;
 	if (ret == 0) {
 		service->setup = setup;
+		service->worker = worker;
+		service->all_counters = counters;
+		service->counters = counters + worker * COUNTER_STRIDE;
 		service->started_s = (uint64_t)time(NULL);
 		service->until_refresh = REFRESH_EVERY;
 		TAILQ_INIT(&service->requests);

@@ -20,11 +20,18 @@
 extern "C" {
 #endif
 
+/* Counters of so many workers, in memory that they will share; never freed. NULL: none. */
+uint64_t *service_map_counters(unsigned workers);
+
 /*
- * Serves on the sockets of worker until a signal; the handle of setup is started. Returns an exit
- * status.
+ * Serves on the sockets of worker until a signal; the handle of setup is started, and counters
+ * are those of all workers, whose sums the first one tells. Returns an exit status.
  */
-int service_run(const struct setup *setup, const struct listener *listener, size_t worker);
+int service_run(const struct setup *setup, const struct listener *listener, size_t worker,
+		uint64_t *counters);
+
+/* What SIGHUP is answered with. */
+void service_log_no_reload(void);
 
 #ifdef __cplusplus
 }

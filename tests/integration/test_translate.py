@@ -399,6 +399,61 @@ class Failures(TranslateCase):
                 daemon = self.start_cached(server)
 
 
+class Workers(TranslateCase):
+    """Several processes with one cache."""
+
+    def ask_from_many_sockets(self, translator, text, count=40):
+        """The kernel chooses a worker for each socket. One that dies takes its question with it."""
+        answers = []
+        while len(answers) < count:
+            try:
+                answers.append(translator.ask(name_of(text), A, timeout_s=1).rdata(A))
+            except OSError:
+                pass
+        return answers
+
+    def workers(self, translator):
+        return wait_for(lambda: len(translator.children()) == 3 and translator.children(),
+                        "three workers")
+
+    def test_they_share_what_one_has_asked_and_are_begun_again(self):
+        server = self.serve_list("192.0.2.66")
+        translator = start_translator(self, [server.address], lines=["workers: 3"])
+        self.assertEqual(self.codes(translator, "192.0.2.66"), [CODE])
+        before = self.questions()
+        for text, codes in (("192.0.2.66", [CODE]), ("192.0.2.67", [])):
+            self.assertEqual(self.ask_from_many_sockets(translator, text), [codes] * 40)
+        self.assertEqual(self.questions(), before)
+        translator.send_signal(signal.SIGUSR1)
+        translator.wait_for_log(r"counters, .* queries=(8[1-9]|9\d|\d{3,}) ")  # of all
+
+        for count, pid in enumerate(self.workers(translator), 1):
+            os.kill(pid, signal.SIGKILL)
+            translator.wait_for_log(r"^warning: .*worker ended, worker=\d status=0 signal=9", count)
+            self.workers(translator)
+        self.assertEqual(self.ask_from_many_sockets(translator, "192.0.2.66"), [[CODE]] * 40)
+        self.assertEqual(translator.stop(), 0)
+
+    def test_they_end_when_their_parent_is_killed(self):
+        server = self.serve_list("192.0.2.66")
+        translator = start_translator(self, [server.address], lines=["workers: 3"])
+        pids = self.workers(translator)
+        translator.popen.kill()
+        translator.popen.wait()
+
+        def are_gone():
+            for pid in pids:
+                try:
+                    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+                        if file.read().rpartition(")")[2].split()[0] != "Z":
+                            return False
+                except FileNotFoundError:
+                    pass
+            return True
+
+        wait_for(are_gone, "the workers to end")
+
+
 class Rbldnsd(TranslateCase):
     """The same list in both, and every difference is one of docs/rbldnsd.md."""
 
