@@ -24,11 +24,24 @@ static struct sessions *sessions; /* see the header */
 
 /* ---- callbacks ---- */
 
+/* Mail servers read a text as a format: what is to be '%' there is "%%". */
+static void double_percents(const char *text, char *ret_text, size_t size)
+{
+	size_t used = 0;
+	for (; *text != '\0' && used + 2 < size; text++) {
+		ret_text[used++] = *text;
+		if (*text == '%')
+			ret_text[used++] = '%';
+	}
+	ret_text[used] = '\0';
+}
+
 static sfsistat status_of(SMFICTX *ctx, const struct session *session, enum session_step step)
 {
-	/* libmilter wants them writable, and does not write. */
+	char text[2 * JUDGE_TEXT_MAX + 2];
+	/* libmilter wants it writable, and does not write. */
 	char *code = (char *)(uintptr_t)session->judgement.code;
-	char *text = (char *)(uintptr_t)session->judgement.text;
+	double_percents(session->judgement.text, text, sizeof(text));
 	switch (step) {
 	case SESSION_REJECT:
 		/* Without its text when that is refused. */
@@ -220,7 +233,6 @@ int milter_open(const struct setup *setup, struct sessions *shared)
 		ret = remove_stale(setup->path);
 	if (ret != 0)
 		return ret;
-	smfi_settimeout(setup->timeout_s);
 	smfi_setbacklog(BACKLOG);
 	ret = open_socket(setup->path);
 	if (ret == 0 && setup->path[0] != '\0')

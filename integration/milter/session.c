@@ -78,7 +78,7 @@ static void count(struct session *session, enum counters_number number)
 static void say(const struct session *session, const char *what)
 {
 	log_info(session->id, "%s, client=%s verdict=%s score=%d zones=%s", what, session->client,
-		 dnsblv6_verdict_name(session->judgement.verdict), session->judgement.score,
+		 dnsblv6_verdict_name((int)session->judgement.verdict), session->judgement.score,
 		 session->judgement.zones);
 }
 
@@ -133,7 +133,7 @@ enum session_step session_connect(struct session *session, const struct sockaddr
 	judge_check(all->judge, &ip, &session->judgement);
 	count(session, counter_of(&session->judgement));
 	log_debug(session->id, "judged, client=%s verdict=%s score=%d", session->client,
-		  dnsblv6_verdict_name(session->judgement.verdict), session->judgement.score);
+		  dnsblv6_verdict_name((int)session->judgement.verdict), session->judgement.score);
 	/* Somebody may have written a header of ours into his mail. */
 	if (session->judgement.action == JUDGE_PASS && !sessions_want_headers(all))
 		return SESSION_LEAVE;

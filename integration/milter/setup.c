@@ -9,8 +9,6 @@
 #include "lib/common/log.h"
 
 #define REQUESTS	"16384" /* of all connections together, until "max-requests" says otherwise */
-#define TIMEOUT_S	7200	/* libmilter's own is ten seconds more */
-#define TIMEOUT_MAX_S	86400
 #define PORT_DIGITS_MAX 5
 
 enum { SECTION_MILTER, SECTION_DECISION, SECTION_LIBRARY, SECTION_COUNT };
@@ -20,7 +18,6 @@ enum {
 	MILTER_USER,
 	MILTER_SOCKET_GROUP,
 	MILTER_SOCKET_MODE,
-	MILTER_TIMEOUT,
 	MILTER_QUARANTINE,
 	MILTER_METRICS,
 	MILTER_LOG_LEVEL,
@@ -35,7 +32,6 @@ static const struct conf_item milter_items[] = {
 	[MILTER_USER] = { "user", .type = CONF_TEXT, .max = OWNER_NAME_MAX },
 	[MILTER_SOCKET_GROUP] = { "socket-group", .type = CONF_TEXT, .max = OWNER_NAME_MAX },
 	[MILTER_SOCKET_MODE] = { "socket-mode", .type = CONF_TEXT, .max = 4 },
-	[MILTER_TIMEOUT] = { "timeout", .type = CONF_TIME, .min = 1, .max = TIMEOUT_MAX_S },
 	[MILTER_QUARANTINE] = { "quarantine", .type = CONF_CHOICE, .choices = no_yes },
 	[MILTER_METRICS] = { "metrics", .type = CONF_TEXT, .max = SETUP_PATH_MAX },
 	[MILTER_LOG_LEVEL] = { "log-level", .type = CONF_CHOICE, .choices = log_levels },
@@ -112,9 +108,6 @@ static const char *take_milter(struct setup *setup, const struct conf_value *val
 		return owner_take_group(&setup->owner, value->text);
 	case MILTER_SOCKET_MODE:
 		return owner_take_mode(&setup->owner, value->text);
-	case MILTER_TIMEOUT:
-		setup->timeout_s = (int)value->number;
-		return NULL;
 	case MILTER_QUARANTINE:
 		setup->is_quarantine = value->number != 0;
 		return NULL;
@@ -153,7 +146,6 @@ static int begin(struct setup *ret_setup, struct conf_error *error)
 	memset(ret_setup, 0, sizeof(*ret_setup));
 	take_socket(ret_setup, SETUP_SOCKET);
 	ret_setup->owner.socket_mode = 0660;
-	ret_setup->timeout_s = TIMEOUT_S;
 	ret_setup->log_level = LOG_LEVEL_INFO;
 	int ret = handle_init(&ret_setup->handle, REQUESTS);
 	if (ret == 0)

@@ -37,7 +37,6 @@ struct setup {
 	char path[SETUP_SOCKET_MAX + 1];	/* of the socket; "": it is an address */
 	char connection[SETUP_SOCKET_MAX + 16]; /* libmilter's word for either */
 	struct owner owner;
-	int timeout_s; /* how long a mail server may be silent */
 	bool is_quarantine;
 	char metrics[SETUP_PATH_MAX + 1]; /* "": none */
 	int log_level;

@@ -36,6 +36,7 @@ OSTYPE(`bsd4.4')dnl
 define(`confDOMAIN_NAME', `{domain}')dnl
 define(`confDEF_USER_ID', `0:0')dnl
 define(`confDELIVERY_MODE', `interactive')dnl
+define(`confDONT_BLAME_SENDMAIL', `TrustStickyBit')dnl
 define(`confDONT_PROBE_INTERFACES', `True')dnl
 define(`confMAX_DAEMON_CHILDREN', `0')dnl
 define(`confPID_FILE', `{directory}/pid')dnl

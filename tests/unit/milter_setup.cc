@@ -51,13 +51,12 @@ TEST_CASE("a zone is all that must be said", "[milter][setup]")
 	CHECK(std::string(file.setup.path) == "/run/dnsblv6-milter/socket");
 	CHECK(file.setup.owner.socket_mode == 0660);
 	CHECK(std::string(file.setup.owner.user).empty());
-	CHECK(file.setup.timeout_s == 7200);
 	CHECK_FALSE(file.setup.is_quarantine);
 	CHECK(file.setup.log_level == LOG_LEVEL_INFO);
 	CHECK(file.setup.judge.action == JUDGE_REJECT);
 	CHECK(std::string(file.setup.metrics).empty());
 
-	const parsed none("milter:\n    timeout: 1h\n");
+	const parsed none("milter:\n    quarantine: yes\n");
 	CHECK(none.status == -EINVAL);
 	CHECK(std::string(none.error.reason) == "no zone is given");
 }
@@ -73,7 +72,6 @@ TEST_CASE("the sample has the defaults, and every item with its comments taken a
 	REQUIRE(as_it_is.status == 0);
 	CHECK(std::string(as_it_is.setup.connection) == defaults.setup.connection);
 	CHECK(as_it_is.setup.owner.socket_mode == defaults.setup.owner.socket_mode);
-	CHECK(as_it_is.setup.timeout_s == defaults.setup.timeout_s);
 	CHECK(as_it_is.setup.is_quarantine == defaults.setup.is_quarantine);
 	CHECK(as_it_is.setup.log_level == defaults.setup.log_level);
 	const struct judge &said = as_it_is.setup.judge;
@@ -167,7 +165,6 @@ TEST_CASE("a value that cannot be is refused with its line, its item and what is
 		{ "milter", "user", "no-such-user", "no such user" },
 		{ "milter", "socket-group", "no-such-group", "no such group" },
 		{ "milter", "socket-mode", "9", "permitted are three octal digits" },
-		{ "milter", "timeout", "0", "permitted" },
 		{ "milter", "quarantine", "maybe", "permitted are no, yes" },
 		{ "milter", "metrics", "x.prom", "permitted is an absolute path" },
 		{ "milter", "log-level", "loud", "permitted are error, warning, info, debug" },
