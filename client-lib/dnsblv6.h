@@ -227,8 +227,8 @@ DNSBLV6_API int dnsblv6_timeout_ms(struct dnsblv6 *client);
 /*
  * Asks; callback gets the verdict once, within timeout_ms (1 to 3600000), unless it is
  * cancelled before. ip is copied. zones limits question and score to these entries of "zones"
- * (0: all); bits of no entry are ignored. ret_id may be NULL. 0, -EINVAL, -ENOMEM, or -ENOBUFS when
- * "max-requests" are open: treat it as unknown.
+ * (0: all); bits of no entry are ignored, and a set of nothing else is -EINVAL. ret_id may be NULL.
+ * 0, -EINVAL, -ENOMEM, or -ENOBUFS when "max-requests" are open: treat it as unknown.
  */
 DNSBLV6_API int dnsblv6_submit(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
 			       int timeout_ms, dnsblv6_fn callback, void *context,

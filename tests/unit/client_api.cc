@@ -197,6 +197,14 @@ TEST_CASE("wrong arguments are refused", "[client][api]")
 	CHECK(dnsblv6_check(bl.client, &address, 3600001, &result) == -EINVAL);
 	CHECK(dnsblv6_check(bl.client, nullptr, 1000, &result) == -EINVAL);
 	CHECK(dnsblv6_submit(bl.client, &address, 0, 1000, nullptr, nullptr, nullptr) == -EINVAL);
+	// One entry: a set of others is a question about nothing.
+	unsigned calls = 0;
+	call kept;
+	kept.calls = &calls;
+	CHECK(dnsblv6_submit(bl.client, &address, 2, 1000, keep_call, &kept, nullptr) == -EINVAL);
+	CHECK(dnsblv6_submit(bl.client, &address, UINT64_C(1) << 63, 1000, keep_call, &kept,
+			     nullptr) == -EINVAL);
+	CHECK(dnsblv6_submit(bl.client, &address, 3, 1000, keep_call, &kept, nullptr) == 0);
 	CHECK(dnsblv6_set(bl.client, "threshold", "2") == -EBUSY);
 	CHECK(std::string(dnsblv6_error(bl.client)) == "threshold cannot be set after the start");
 	CHECK(dnsblv6_start(bl.client) == -EBUSY);
