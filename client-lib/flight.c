@@ -293,7 +293,7 @@ static enum flight_step turn_to_tcp(struct flights *all, struct flight *flight, 
 static enum flight_step take_reply(struct flights *all, struct flight *flight, int64_t now_ms)
 {
 	unsigned number = flight->order[flight->position];
-	bool is_trusted = all->config->servers[number].is_trusted;
+	const struct config_server *server = &all->config->servers[number];
 
 	if (all->reply.kind == MESSAGE_TRUNCATED) {
 		if (flight->is_tcp)
@@ -304,13 +304,15 @@ static enum flight_step take_reply(struct flights *all, struct flight *flight, i
 	upstream_answered(&all->servers[number]);
 	close_socket(all, flight);
 	if (all->reply.kind != MESSAGE_REFUSED && all->reply.kind != MESSAGE_FAILURE) {
-		all->reply_is_trusted = is_trusted;
+		all->reply_is_trusted = server->is_trusted;
+		all->reply_server = server;
 		return FLIGHT_ENDED;
 	}
 	flight->refusal.kind = all->reply.kind;
 	flight->refusal.rcode = all->reply.rcode;
 	flight->refusal.ede = all->reply.ede;
-	flight->refusal.is_trusted = is_trusted;
+	flight->refusal.is_trusted = server->is_trusted;
+	flight->refusal.server = server;
 	flight->has_said |= 1U << number;
 	flight->position++;
 	return take_turn(all, flight, now_ms);
@@ -447,6 +449,7 @@ int flight_outcome(struct flights *all, const struct flight *flight)
 	all->reply.rcode = flight->refusal.rcode;
 	all->reply.ede = flight->refusal.ede;
 	all->reply_is_trusted = flight->refusal.is_trusted;
+	all->reply_server = flight->refusal.server;
 	return 0;
 }
 

@@ -57,6 +57,7 @@ struct flights {
 
 	struct message_reply reply; /* of the flight that ended last */
 	bool reply_is_trusted;
+	const struct config_server *reply_server; /* whose it is */
 };
 
 enum flight_step {
@@ -92,6 +93,7 @@ struct flight {
 		uint16_t rcode;
 		int32_t ede;
 		bool is_trusted;
+		const struct config_server *server;
 	} refusal; /* the last; what has_said is not 0 for */
 };
 

@@ -465,6 +465,11 @@ void stub_cancel(struct stub *stub, uint64_t id)
 	}
 }
 
+const struct config_server *stub_replier(const struct stub *stub)
+{
+	return backend_is_used(&stub->backend) ? NULL : stub->all.reply_server;
+}
+
 void stub_get_stats(const struct stub *stub, struct stub_stats *ret_stats)
 {
 	*ret_stats = stub->all.stats;

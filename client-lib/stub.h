@@ -85,6 +85,9 @@ void stub_process(struct stub *stub, int64_t now_ms);
  */
 int stub_after_fork(struct stub *stub);
 
+/* For a callback that has a reply: whose it is. NULL: of a resolver of the program's own. */
+const struct config_server *stub_replier(const struct stub *stub);
+
 void stub_get_stats(const struct stub *stub, struct stub_stats *ret_stats);
 
 #ifdef __cplusplus

@@ -6,9 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DEBUG	   7 /* of syslog(3) */
-#define VALUE_MAX  256
-#define VALUES_MAX 4 /* A records that are shown */
+#define DEBUG	    7 /* of syslog(3) */
+#define VALUE_MAX   256
+#define VALUES_MAX  4 /* A records that are shown */
+#define SERVER_SIZE (DNSBLV6_ADDR_TEXT_SIZE + 6)
 
 static void __attribute__((format(printf, 2, 3)))
 tell(const struct asking *asking, const char *format, ...)
@@ -23,6 +24,15 @@ tell(const struct asking *asking, const char *format, ...)
 	asking->log(asking->log_context, DEBUG, line);
 }
 
+/* ADDRESS@PORT */
+static void format_server(const struct config_server *server, char *ret_text)
+{
+	char address[DNSBLV6_ADDR_TEXT_SIZE];
+
+	dnsblv6_addr_format(dnsblv6_addr_from_bytes(server->address.sin6_addr.s6_addr), address);
+	snprintf(ret_text, SERVER_SIZE, "%s@%u", address, ntohs(server->address.sin6_port));
+}
+
 void trace_servers(const struct asking *asking)
 {
 	const struct config *config = asking->config;
@@ -32,12 +42,10 @@ void trace_servers(const struct asking *asking)
 		return;
 	}
 	for (unsigned i = 0; asking->log != NULL && i < config->server_count; i++) {
-		const struct sockaddr_in6 *address = &config->servers[i].address;
-		char text[DNSBLV6_ADDR_TEXT_SIZE];
+		char text[SERVER_SIZE];
 
-		dnsblv6_addr_format(dnsblv6_addr_from_bytes(address->sin6_addr.s6_addr), text);
-		tell(asking, "server %s@%u%s", text, ntohs(address->sin6_port),
-		     config->servers[i].is_trusted ? ", trusted" : "");
+		format_server(config->servers + i, text);
+		tell(asking, "server %s%s", text, config->servers[i].is_trusted ? ", trusted" : "");
 	}
 }
 
@@ -104,7 +112,7 @@ static void format_reply(const struct message_reply *reply, char *ret_text)
 void trace_reply(const struct zone *zone, const struct dnsblv6_labels *name, int status,
 		 const struct message_reply *reply, bool is_trusted)
 {
-	char text[DNSBLV6_NAME_TEXT_SIZE], value[VALUE_MAX];
+	char text[DNSBLV6_NAME_TEXT_SIZE], value[VALUE_MAX], server[SERVER_SIZE] = "";
 
 	if (zone->asking->log == NULL)
 		return;
@@ -113,7 +121,11 @@ void trace_reply(const struct zone *zone, const struct dnsblv6_labels *name, int
 		tell(zone->asking, "%s: no reply (%s)", text, dnsblv6_strerror(status));
 		return;
 	}
+	const struct config_server *replier = stub_replier(zone->asking->stub);
+	if (replier != NULL)
+		format_server(replier, server);
 	format_reply(reply, value);
-	tell(zone->asking, "%s: %s, TTL %u s%s", text, value, reply->ttl_s,
-	     reply->is_secure && is_trusted ? ", secure" : "");
+	tell(zone->asking, "%s: %s, TTL %u s%s%s%s", text, value, reply->ttl_s,
+	     reply->is_secure && is_trusted ? ", secure" : "", replier != NULL ? ", from " : "",
+	     server);
 }

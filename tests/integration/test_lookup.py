@@ -269,6 +269,7 @@ class Explained(Lookup):
         self.assertIn(bitmap_name(ipaddress.ip_address("192.0.2.66")).rstrip(".")
                       + ": AAAA 4000::2000:0:0:1, TTL ", first)
         self.assertIn(f"66.2.0.192.{CLASSIC_NAME}: A 127.0.0.2, TTL ", first)
+        self.assertRegex(first, rf"A 127\.0\.0\.2, TTL \d+ s, from {re.escape(self.servers)}\n")
         self.assertIn(f"{NAME}: listed, weight 2", first)
         self.assertIn("score 3: listed", first)
         self.assertIn(f"cache: {NAME}: there: listed", second)
