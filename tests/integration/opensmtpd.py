@@ -77,7 +77,8 @@ class OpenSmtpd(MailServer):
             self.files[system] = os.path.join(self.directory, name)
         self.files["/usr/libexec"] = unpacked("opensmtpd", "usr/libexec")
         self._know_users()
-        self.use_nameservers(())
+        # Names of clients are looked up in /etc/hosts alone.
+        self.files["/etc/resolv.conf"] = self.write("resolv.conf", "lookup file\n")
         config = self.write("smtpd.conf", CONFIG.format(
             directory=self.directory, command=command, host=self.address[0],
             port=self.address[1]))

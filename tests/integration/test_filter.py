@@ -412,16 +412,16 @@ class Real(FilterCase):
     def test_kill_9_in_the_middle_of_sessions(self):
         """Of the process that asks nobody notices; with the other OpenSMTPD ends, by its design."""
         authority = Authority(self, LIST)
-        server = self.start_opensmtpd(authority.address)
+        server = self.start_opensmtpd(authority.address, deadline="60s")
         (guard,), (child,) = self.processes_of_filter()
         go_on = self.pause(authority)
         clients = [f"10.0.{i}.1" for i in range(100)]
         with concurrent.futures.ThreadPoolExecutor(len(clients)) as pool:
             sent = [pool.submit(send, server.address, client) for client in clients]
-            server.wait_for_log("smtp connected", 100)
+            server.wait_for_log("smtp connected", 50)
             os.kill(child, signal.SIGKILL)
+            go_on()
             outcomes = [one.result(SESSION_S) for one in sent]
-        go_on()
         for outcome in outcomes:
             self.assertEqual(outcome.trouble, [])
             self.assertTrue(outcome.is_accepted, outcome)
@@ -430,6 +430,7 @@ class Real(FilterCase):
 
         os.kill(guard, signal.SIGKILL)
         server.wait_until_ended()
+        self.assertEqual(server.process.popen.returncode, 0)  # for "Restart=on-failure" no failure
         self.assertIn("lost processor: dnsbl", server.log())
 
 

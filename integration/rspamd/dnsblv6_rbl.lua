@@ -1,0 +1,149 @@
+-- SPDX-License-Identifier: GPL-3.0-or-later
+--[[
+dnsblv6_rbl.lua - a module of rspamd: asks DNS blacklists about a message's client, through
+                  libdnsblv6.
+
+Flow: modules.local.d/dnsblv6_rbl.conf -> one client of the library, before rspamd makes its
+      workers, which share its cache -> check() for each message -> DNSBLV6_LISTED, with
+      the zones as options.
+
+What is cached is answered at once. Else the message waits for the library, and nobody but the
+message does: rspamd has no timer for modules before task:add_timer() of its later versions, but
+its UDP client has, with which this module asks a socket of its own that never answers.
+]]
+
+if confighelp then
+  return
+end
+
+local N = "dnsblv6_rbl"
+local STEP_S, STEP_MAX_S = 0.002, 0.05 -- between two looks for an answer
+
+local logger = require "rspamd_logger"
+local lua_maps = require "lua_maps"
+local lua_util = require "lua_util"
+local udp = require "rspamd_udp"
+local util = require "rspamd_util"
+
+local settings = {
+  symbol = "DNSBLV6_LISTED",
+  score = 4.0,
+  unknown_symbol = "DNSBLV6_UNKNOWN", -- a zone gave no answer, and the others do not list
+  deadline = 1.0,
+  check_authed = false,
+  check_local = false,
+}
+local client, exempt, silent_port
+
+-- A port on loopback where nothing answers, for all workers; nothing of what is sent there is read.
+local function open_silence()
+  local ffi = require "ffi"
+  ffi.cdef [[
+    int socket(int domain, int type, int protocol);
+    int bind(int fd, const void *address, unsigned size);
+    int getsockname(int fd, void *address, unsigned *size);
+  ]]
+  local address, size = ffi.new("uint8_t[16]"), ffi.new("unsigned[1]", 16)
+  address[ffi.abi("le") and 0 or 1] = 2 -- AF_INET
+  address[4], address[7] = 127, 1
+  local fd = ffi.C.socket(2, 2, 0)
+  if fd < 0 or ffi.C.bind(fd, address, 16) ~= 0 or ffi.C.getsockname(fd, address, size) ~= 0 then
+    error("no socket on loopback")
+  end
+  return address[2] * 256 + address[3]
+end
+
+-- Callbacks of requests come out of here, whichever message waits for them.
+local function process()
+  local is_good, why = pcall(client.process, client)
+  if not is_good then
+    logger.errx(rspamd_config, "library not processed: %s", why)
+  end
+end
+
+local function finish(task, result)
+  if result.verdict == "listed" then
+    task:insert_result(settings.symbol, 1.0, result.listed)
+  elseif result.verdict ~= "clear" then
+    task:insert_result(settings.unknown_symbol, 1.0, result.failed)
+  end
+end
+
+local function is_exempt(task, ip)
+  return (not settings.check_authed and task:get_user() ~= nil)
+    or (not settings.check_local and ip:is_local())
+    or (exempt ~= nil and exempt:get_key(ip))
+end
+
+local function check(task)
+  local ip = task:get_from_ip()
+  if not ip or not ip:is_valid() or is_exempt(task, ip) then
+    return
+  end
+  local found
+  local deadline_ms = math.ceil(settings.deadline * 1000)
+  local request, why = client:submit(ip:to_string(), deadline_ms, function(result)
+    found = result
+  end)
+  if not request then
+    logger.warnx(task, "not asked: %s", why)
+    return
+  end
+  -- The library has its own deadline; this is for its not being heard.
+  local end_s, step_s = util.get_ticks() + settings.deadline + 1, STEP_S
+  local function look()
+    process()
+    if found then
+      finish(task, found)
+    elseif util.get_ticks() < end_s then
+      udp.sendto{ task = task, host = "127.0.0.1", port = silent_port, data = "x",
+        timeout = step_s, retransmits = 0, callback = look }
+      step_s = math.min(step_s * 2, STEP_MAX_S)
+    end
+  end
+  look()
+end
+
+local function make_client()
+  local options = {}
+  for key, value in pairs(settings.library or {}) do
+    options[key] = type(value) == "table" and table.concat(value, " ") or value
+  end
+  client = assert(require "dnsblv6".new(options))
+  silent_port = open_silence()
+end
+
+local function register()
+  local id = rspamd_config:register_symbol{ name = settings.symbol, type = "normal",
+    group = "dnsblv6", score = settings.score, callback = check,
+    description = "The client is listed by DNS blacklists" }
+  rspamd_config:register_symbol{ name = settings.unknown_symbol, type = "virtual", parent = id,
+    group = "dnsblv6", score = 0.0, description = "A DNS blacklist gave no answer" }
+  -- What the library has to do when there is no mail: probes, and answers that come late.
+  rspamd_config:add_on_load(function(_, ev_base, worker)
+    if worker:is_scanner() then
+      client:probe(1)
+      rspamd_config:add_periodic(ev_base, 1.0, function()
+        process()
+        return true
+      end)
+    end
+  end)
+end
+
+local options = rspamd_config:get_all_opt(N)
+if not options then
+  return
+end
+settings = lua_util.override_defaults(settings, options)
+if settings.exempt then
+  exempt = lua_maps.map_add_from_ucl(settings.exempt, "radix", "networks that are not judged")
+end
+-- Mail is scanned without this module when it cannot begin.
+local is_good, why = pcall(make_client)
+if is_good then
+  register()
+else
+  logger.errx(rspamd_config, "module %s is off: %s", N, why)
+  lua_util.disable_module(N, "config")
+end

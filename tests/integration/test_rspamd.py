@@ -1,0 +1,192 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+The real rspamd, both ways: its own module rbl with dnsblv6-translate as its resolver, and
+the module dnsblv6_rbl on libdnsblv6. The samples of integration/rspamd are what it
+reads. No message waits for a DNS that does not answer longer than it may, and no other for it.
+"""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+
+import harness
+from harness import BUILD, DEADLINE_S, SOURCE, ZONE, Case, peer, wait_for
+from lookups import LIBRARY
+from mta import Authority
+
+if harness.IS_SANITIZED:
+    # The library wants a runtime that rspamd would have to be started with.
+    print("the build is sanitized: skipped")
+    sys.exit(77)
+
+NAME = ZONE.rstrip(".")
+SAMPLES = os.path.join(SOURCE, "integration/rspamd")
+TRANSLATE = os.path.join(BUILD, "integration/dns-translator/dnsblv6-translate")
+MODULES = "/usr/share/rspamd/plugins"
+LIST = ["192.0.2.66", "2001:db8:1:2::/64"]
+CLIENTS = {"192.0.2.66": True, "2001:db8:1:2::9": True}
+NEIGHBOURS = {"192.0.2.65": False, "192.0.2.66": True, "192.0.2.1": False,
+              "2001:db8:1:2:ffff::1": True, "2001:db8:1:3::9": False}
+
+# One worker, no lists of languages and domains that take seconds to read, nothing of the machine.
+CONFIG = """\
+options {{
+    pidfile = "{directory}/pid";
+    tempdir = "{directory}";
+    control_socket = "{directory}/control mode=0600";
+    url_tld = "{directory}/tld";
+    dns {{ nameserver = "{resolver}"; timeout = 1s; retransmits = 3; }}
+}}
+lang_detection {{ languages = "{directory}/languages"; }}
+actions {{ reject = 15; }}
+logging {{ type = "console"; level = "info"; }}
+worker "normal" {{ bind_socket = "{host}:{port}"; count = 1; }}
+modules {{ path = "{module}"; }}
+"""
+
+
+class Rspamd(Case):
+    def start_rspamd(self, module, section, resolver):
+        self.address = self.free_address()
+        for name in ("languages", "lua"):
+            os.mkdir(self.path(name))
+        self.write("tld", "com\nexample\n")
+        self.message = self.write("message", "From: a@example.net\nSubject: test\n\ntest\n")
+        text = CONFIG.format(directory=self.directory, host=self.address[0],
+                             port=self.address[1], module=module,
+                             resolver=f"{resolver[0]}:{resolver[1]}")
+        config = self.write("rspamd.conf", text + section)
+        process = self.start(
+            [peer("rspamd"), "-f", "-i", "-c", config], "rspamd", start_new_session=True,
+            env={**os.environ, "DNSBLV6_LIBRARY": LIBRARY,
+                 "LUA_PATH": os.path.join(SOURCE, "client-lib/lua/?.lua") + ";;"})
+
+        def is_listening():
+            self.assertIsNone(process.popen.poll(), process.log())
+            try:
+                socket.create_connection(self.address, timeout=DEADLINE_S).close()
+            except OSError:
+                return False
+            return True
+
+        wait_for(is_listening, "rspamd to listen")
+        return process
+
+    def scan_command(self, client, *options):
+        return [peer("rspamc"), "-h", f"{self.address[0]}:{self.address[1]}", "-t", "60", "--json",
+                "-i", client, *options, "symbols", self.message]
+
+    def scan(self, client, *options):
+        """The symbols of a message of client, with their options."""
+        done = subprocess.run(self.scan_command(client, *options), capture_output=True, text=True,
+                              check=False, timeout=3 * DEADLINE_S)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        found = json.loads(done.stdout[done.stdout.index("{"):])
+        self.assertEqual(found["action"], "no action")
+        return {name: symbol.get("options", []) for name, symbol in found["symbols"].items()}
+
+    def check_clients(self, authority, symbol):
+        """Answers are right, and neighbours cause no question."""
+        for client, is_listed in CLIENTS.items():
+            # The first may come while the test points of the zone are still looked at.
+            wait_for(lambda client=client, is_listed=is_listed:
+                     (symbol in self.scan(client)) == is_listed, f"{client} to be judged")
+        before = authority.questions()
+        for client, is_listed in NEIGHBOURS.items():
+            self.assertEqual(symbol in self.scan(client), is_listed, client)
+        self.assertEqual(authority.questions(), before)
+
+    def silence(self):
+        udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.addCleanup(udp.close)
+        udp.bind((self.host, 0))
+        return udp
+
+
+class Module(Rspamd):
+    """dnsblv6_rbl."""
+
+    def start_module(self, resolver, *lines, zones=NAME):
+        with open(os.path.join(SAMPLES, "dnsblv6_rbl.conf.sample"), encoding="utf-8") as file:
+            sample = file.read()
+        section, count = re.subn(r"zones = .*", f'zones = ["{zones}"]; servers ='
+                                 f' ["{resolver[0]}@{resolver[1]}"];', sample)
+        self.assertEqual(count, 1)
+        section = section.rstrip().removesuffix("}") + "\n".join(lines) + "\n}\n"
+        return self.start_rspamd(os.path.join(SAMPLES, "dnsblv6_rbl.lua"), section, resolver)
+
+    def test_listed_unlisted_and_neighbours(self):
+        authority = Authority(self, LIST)
+        self.start_module(authority.address)
+        self.check_clients(authority, "DNSBLV6_LISTED")
+        self.assertEqual(self.scan("192.0.2.66"), {"DNSBLV6_LISTED": [NAME]})
+        self.assertEqual(self.scan("192.0.2.65"), {})
+
+    def test_who_is_not_judged(self):
+        authority = Authority(self, LIST + ["198.51.100.7"])
+        self.start_module(authority.address, 'exempt = ["198.51.100.0/24"];')
+        wait_for(lambda: "DNSBLV6_LISTED" in self.scan("192.0.2.66"), "a client to be judged")
+        self.assertEqual(self.scan("192.0.2.66", "-u", "user"), {})
+        self.assertEqual(self.scan("198.51.100.7"), {})
+        self.assertEqual(self.scan("127.0.0.1"), {})
+
+    def test_a_message_that_waits_keeps_no_other_waiting(self):
+        process = self.start_module(self.silence().getsockname(), "deadline = 300;")
+        with subprocess.Popen(self.scan_command("192.0.2.66"), stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as waiting:
+            self.addCleanup(waiting.kill)
+            process.wait_for_log("loaded message")  # by the only worker
+            self.assertEqual(self.scan("192.0.2.66", "-u", "user"), {})
+            self.assertIsNone(waiting.poll())
+            waiting.kill()
+
+    def test_without_dns_a_message_passes_at_the_deadline(self):
+        self.start_module(self.silence().getsockname(), "deadline = 0.3;")
+        self.assertEqual(self.scan("192.0.2.66"), {"DNSBLV6_UNKNOWN": [NAME]})
+        self.assertEqual(self.scan("2001:db8::1"), {"DNSBLV6_UNKNOWN": [NAME]})
+
+    def test_an_option_that_is_wrong_is_said_and_mail_is_scanned(self):
+        process = self.start_module((self.host, 53), zones="bl6.example*x")
+        process.wait_for_log(r"module dnsblv6_rbl is off: .*zones")
+        self.assertEqual(self.scan("192.0.2.66"), {})
+
+
+class Translated(Rspamd):
+    """The module rbl of rspamd, which asks dnsblv6-translate."""
+
+    def start_translate(self, resolver):
+        address = self.free_address()
+        config = self.write("translate.conf", "\n".join([
+            "translate:", f"    listen: [ {address[0]}@{address[1]} ]", "    timeout: 1s",
+            "zone:", "  - domain: bl.local", f"    lists: [ {NAME}:127.0.0.2 ]",
+            "library:", f"    servers: [ {resolver[0]}@{resolver[1]} ]", ""]))
+        self.start([TRANSLATE, "--config", config], "translate").wait_for_log(
+            r"^info: \[dnsblv6-translate\] ready, ")
+        return address
+
+    def start_rbl(self, resolver):
+        with open(os.path.join(SAMPLES, "rbl.conf.sample"), encoding="utf-8") as file:
+            sample = file.read()
+        return self.start_rspamd(os.path.join(MODULES, "rbl.lua"), f"rbl {{\n{sample}}}\n",
+                                 resolver)
+
+    def test_listed_unlisted_and_neighbours(self):
+        authority = Authority(self, LIST)
+        self.start_rbl(self.start_translate(authority.address))
+        self.check_clients(authority, "DNSBLV6_BL6")
+
+    def test_without_dns_a_message_passes(self):
+        self.start_rbl(self.start_translate(self.silence().getsockname()))
+        self.assertNotIn("DNSBLV6_BL6", self.scan("192.0.2.66"))
+
+    def test_without_the_translator_a_message_passes(self):
+        self.start_rbl((self.host, self.free_port()))
+        self.assertNotIn("DNSBLV6_BL6", self.scan("192.0.2.66"))
+
+
+if __name__ == "__main__":
+    harness.main()
