@@ -16,7 +16,7 @@ import subprocess
 
 import harness
 from harness import A, NOERROR, NXDOMAIN, SOURCE, TXT, Case, classic_name, ip, peer, wait_for
-from resolvers import BIND_HINTS, UNBOUND, unconfined
+from resolvers import BIND_HINTS, UNBOUND, UNBOUND_STUB, unconfined
 from translators import LISTS, LOCAL, start_translator
 
 README = os.path.join(SOURCE, "integration/dns-translator/README.md")
@@ -101,13 +101,14 @@ def wiring(marker, form="", address=("", "")):
 
 
 class Resolvers(Case):
+    ZONES = ((LOCAL, LISTS, ('text: "see $"',)),)
+
     def setUp(self):
         super().setUp()
         self.build(self.path("bl6.mdb"), self.write(
             "list.txt", "192.0.2.66\n198.51.100.0/24\n2a00:1:2:40::/60\n"))
-        server = self.serve()
-        self.translator = start_translator(self, [server.address],
-                                           zones=((LOCAL, LISTS, ('text: "see $"',)),))
+        self.server = self.serve()
+        self.translator = start_translator(self, [self.server.address], zones=self.ZONES)
 
     def prepare(self, host=None):
         host = host or self.host
@@ -148,16 +149,28 @@ class Resolvers(Case):
         text = self.replies(address, [(classic_name(ip("192.0.2.66"), LOCAL), TXT)])[0].rdata(TXT)
         self.assertEqual(text, [b"\x0esee 192.0.2.66"])
 
-    def test_unbound(self):
-        where = self.prepare()
+    def start_unbound(self, where, translator, more=""):
         lines = ['module-config: "validator iterator"', "qname-minimisation-strict: yes",
                  "private-address: 127.0.0.0/8", f'trust-anchor: "{ANCHOR.format("IN ")}"']
         config = UNBOUND.format(**where, lines="\n    ".join(lines))
-        config += wiring("unbound", "@", self.translator.address)
+        config += wiring("unbound", "@", translator.address) + more
         process = self.start([unconfined(self, "unbound"), "-d", "-c",
                               self.write_into(where, "unbound.conf", config)], "unbound")
         process.wait_for_log("start of service")
+
+    def test_unbound(self):
+        where = self.prepare()
+        self.start_unbound(where, self.translator)
         self.check((where["host"], where["port"]))
+
+    def test_one_unbound_before_and_behind_it(self):
+        """As on most mail servers: who asks the translator is who it asks."""
+        where = self.prepare()
+        address = (where["host"], where["port"])
+        translator = start_translator(self, [address], wait_s=0, zones=self.ZONES)
+        self.start_unbound(where, translator, UNBOUND_STUB.format(
+            zone=harness.ZONE, servers="\n    stub-addr: {}@{}".format(*self.server.address)))
+        self.check(address)
 
     def test_bind(self):
         # named takes only addresses that an interface has.
