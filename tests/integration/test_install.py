@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import unittest
 
 import harness
 from harness import CLASSIC, ZONE
@@ -20,6 +21,7 @@ from lookups import LIBRARY, Served
 
 CLIENT = os.path.join(harness.SOURCE, "client-lib")
 NAME, CLASSIC_NAME = ZONE.rstrip("."), CLASSIC.rstrip(".")
+UNBOUND_LIBRARY = os.path.join(harness.BUILD, "client-lib/unbound/libdnsblv6-unbound.so.0")
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 if harness.IS_SANITIZED:
@@ -32,10 +34,10 @@ def output(*arguments, **how):
                           timeout=120, **how).stdout
 
 
-def listed_symbols():
-    with open(os.path.join(CLIENT, "libdnsblv6.symbols"), encoding="ascii") as file:
+def listed_symbols(path="libdnsblv6.symbols"):
+    with open(os.path.join(CLIENT, path), encoding="ascii") as file:
         first, *lines = file.read().splitlines()
-    assert first.split()[0] == "libdnsblv6.so.0", first
+    assert first.split()[0] == os.path.basename(path).replace(".symbols", ".so.0"), first
     return [re.fullmatch(r" (\w+)@Base [\d.]+", line).group(1) for line in lines
             if not line.startswith("* ")]
 
@@ -74,6 +76,28 @@ class Symbols(harness.Case):
         self.assertEqual(sorted(pages), listed_symbols())
 
 
+@unittest.skipUnless(os.path.exists(UNBOUND_LIBRARY), "built without libunbound")
+class UnboundSymbols(harness.Case):
+    def test_the_module_shows_what_its_list_and_its_header_name(self):
+        names = listed_symbols("unbound/libdnsblv6-unbound.symbols")
+        shown = [line.split()[-1] for line in
+                 output("nm", "-D", "--defined-only", UNBOUND_LIBRARY).splitlines()]
+        self.assertEqual(sorted(shown), names)
+        with open(os.path.join(CLIENT, "unbound/dnsblv6-unbound.h"), encoding="ascii") as file:
+            declared = re.findall(r"(?m)^DNSBLV6_API [^;(]*?\b(\w+)\(", file.read())
+        self.assertEqual(sorted(declared), names)
+        with open(os.path.join(CLIENT, "unbound/dnsblv6_unbound.3"), encoding="ascii") as file:
+            head = file.read().split(".Sh SYNOPSIS")[0]
+        self.assertEqual(sorted(re.findall(r"(?m)^\.Nm (dnsblv6_\w+)", head)), names)
+
+    def test_it_needs_libunbound_and_the_library_itself_does_not(self):
+        dynamic = output("readelf", "-dW", UNBOUND_LIBRARY)
+        needed = re.findall(r"\(NEEDED\).*\[lib(.+?)\.so", dynamic)
+        self.assertEqual(sorted(needed), ["c", "dnsblv6", "unbound"])
+        self.assertEqual(re.findall(r"\(SONAME\).*\[(.+)\]", dynamic),
+                         ["libdnsblv6-unbound.so.0"])
+
+
 class Installed(Served):
     @classmethod
     def setUpClass(cls):
@@ -97,7 +121,7 @@ class Installed(Served):
     def pkg_config(self, *words):
         return shlex.split(output(harness.peer("pkg-config"), *words, env=self.environment))
 
-    def compile(self, compiler, source, *packages, flags=()):
+    def compile(self, compiler, source, *packages, flags=(), package="dnsblv6"):
         """Away from the source tree, so that nothing of it is found by chance."""
         directory = self.path("work")
         os.makedirs(directory, exist_ok=True)
@@ -105,7 +129,7 @@ class Installed(Served):
         program = os.path.join(directory, "program")
         # Headers of the system's libraries are where they are, not below our root.
         output(harness.peer(compiler), *WARNINGS, *flags, copy, "-o", program,
-               *self.pkg_config("--cflags", "--libs", "dnsblv6"), *packages, cwd=directory)
+               *self.pkg_config("--cflags", "--libs", package), *packages, cwd=directory)
         return program
 
     def say(self, program, *addresses, expect=0):
@@ -136,6 +160,16 @@ class Installed(Served):
         source = os.path.join(harness.SOURCE, "tests/install/program.cc")
         for compiler, standard in (("g++", "c++17"), ("clang++", "c++20")):
             self.assert_verdicts(self.compile(compiler, source, flags=[f"-std={standard}"]))
+
+    @unittest.skipUnless(os.path.exists(UNBOUND_LIBRARY), "built without libunbound")
+    def test_a_program_with_libunbound(self):
+        source = os.path.join(harness.SOURCE, "tests/integration/unbound_client.c")
+        # Nothing of libunbound's own development files is needed.
+        program = self.compile("gcc", source, package="dnsblv6-unbound")
+        told = self.run_program([program, "-o", f"zones={NAME}", "-u",
+                                 f"stub={ZONE}={self.servers}"], input="192.0.2.66\n192.0.2.67\n",
+                                env=self.environment).stdout
+        self.assertEqual(told, "listed plain ok\nclear plain ok\n")
 
     def test_the_static_library(self):
         program = self.compile("gcc", os.path.join(CLIENT, "examples/epoll.c"), flags=["-static"])
