@@ -105,7 +105,7 @@ static void log_judgement(const struct session *session, const struct judgement 
 		 "client listed, session=%016" PRIx64 " client=%s action=%s score=%d "
 		 "zones=%s (%s)",
 		 session->id, text, judge_action_name(judgement->action), judgement->score,
-		 judgement->zones, dnsblv6_verdict_name(judgement->verdict));
+		 judgement->zones, dnsblv6_verdict_name((int)judgement->verdict));
 }
 
 void filter_judge(struct filter *filter, struct session *session, const struct judgement *judgement)

@@ -17,6 +17,8 @@ void queue_deinit(struct queue *queue)
 int queue_put(struct queue *queue, const char *text, size_t size)
 {
 	size_t room = queue->room > 0 ? queue->room : ROOM_FIRST;
+	if (size == 0)
+		return 0;
 	if (queue->begin == queue->end)
 		queue->begin = queue->end = 0;
 	while (room - queue->end < size)

@@ -17,18 +17,28 @@ int sessions_init(struct sessions *ret_sessions, size_t count_max)
 	return ret_sessions->buckets != NULL ? 0 : -ENOMEM;
 }
 
-void sessions_deinit(struct sessions *sessions)
+static void free_session(struct session *session)
 {
-	while (sessions->oldest != NULL)
-		sessions_remove(sessions, sessions->oldest);
-	free(sessions->buckets);
-	sessions->buckets = NULL;
+	free(session->judgement);
+	free(session);
 }
 
-/* OpenSMTPD makes the low half at random; the high one counts. */
+void sessions_deinit(struct sessions *sessions)
+{
+	struct session *session = sessions->oldest;
+	while (session != NULL) {
+		struct session *newer = session->newer;
+		free_session(session);
+		session = newer;
+	}
+	free(sessions->buckets);
+	memset(sessions, 0, sizeof(*sessions));
+}
+
+/* OpenSMTPD counts in the high half; the low one is random. */
 static struct session **bucket_of(const struct sessions *sessions, uint64_t id)
 {
-	return &sessions->buckets[(id ^ id >> 32) & (sessions->bucket_count - 1)];
+	return &sessions->buckets[(id ^ id >> 32) & (sessions->bucket_count - 1)].first;
 }
 
 struct session *sessions_find(const struct sessions *sessions, uint64_t id)
@@ -73,6 +83,5 @@ void sessions_remove(struct sessions *sessions, struct session *session)
 	else
 		sessions->newest = session->older;
 	sessions->count--;
-	free(session->judgement);
-	free(session);
+	free_session(session);
 }

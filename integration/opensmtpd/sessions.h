@@ -35,8 +35,12 @@ struct session {
 	struct session *newer;
 };
 
+struct sessions_bucket {
+	struct session *first;
+};
+
 struct sessions {
-	struct session **buckets;
+	struct sessions_bucket *buckets;
 	size_t bucket_count; /* a power of two */
 	size_t count;
 	size_t count_max;
