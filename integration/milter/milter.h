@@ -25,7 +25,7 @@ extern "C" {
  */
 int milter_open(const struct setup *setup, struct sessions *sessions);
 
-/* Serves until libmilter gives up. For a thread in which all signals are blocked. */
+/* Serves until libmilter gives up. For a thread in which the loop's signals are blocked. */
 void milter_run(void);
 
 /*

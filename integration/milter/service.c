@@ -134,10 +134,12 @@ static void run_libmilter(void *data)
 /* Its threads have its mask: a signal is for the loop. */
 static int start_libmilter(struct service *service)
 {
-	sigset_t all;
+	sigset_t ours;
 	sigset_t before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	sigemptyset(&ours);
+	for (size_t i = 0; i < SIGNAL_COUNT; i++)
+		sigaddset(&ours, signal_numbers[i]);
+	pthread_sigmask(SIG_BLOCK, &ours, &before);
 	int ret = uv_thread_create(&service->thread, run_libmilter, service);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return ret;
