@@ -79,10 +79,10 @@ class Translated:
         for zone in (ZONE, CLASSIC):
             text += resolvers.UNBOUND_STUB.format(
                 zone=zone, servers="\n    stub-addr: {}@{}".format(*self.authority.address))
-        process = self.case.start(
+        self.unbound = self.case.start(
             [resolvers.unconfined(self.case, "unbound"), "-d", "-c",
              resolvers.write_into(where, "unbound.conf", text)], "unbound")
-        process.wait_for_log("start of service")
+        self.unbound.wait_for_log("start of service")
 
     def start(self):
         """dnsblv6-translate, when it is not there."""
@@ -160,3 +160,8 @@ class Mail:
         # Another one each time: smtpd remembers what it could not find out about an address.
         listed = (f"203.0.{net}.{host}" for net in (114, 115) for host in range(256))
         wait_for(lambda: self.send(next(listed)).is_refused, "the list to count again", SESSION_S)
+
+    def test_a_resolver_that_is_killed_refuses_nobody(self):
+        self.wired.unbound.stop(signal.SIGKILL)
+        self.check_delivered(LISTED)
+        self.check_delivered(LISTED_6)
