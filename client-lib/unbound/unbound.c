@@ -377,12 +377,15 @@ static int session_open(void *of, void **ret_session)
 static void session_close(void *of, int is_copy)
 {
 	struct session *session = of;
-	struct query *query;
+	struct query *query = LIST_FIRST(&session->queries);
 
 	if (!is_copy)
 		ub_ctx_delete(session->context);
-	while ((query = LIST_FIRST(&session->queries)) != NULL)
-		drop(query);
+	while (query != NULL) {
+		struct query *next = LIST_NEXT(query, link);
+		free(query);
+		query = next;
+	}
 	free(session);
 }
 
