@@ -82,6 +82,11 @@ static void reload(struct service *service)
 {
 	struct judge *judge = &service->setup->judge;
 	struct networks_error error;
+	if (judge->allow_path[0] == '\0') {
+		log_warning(context, "nothing reloaded, there is no allow list (a restart reads "
+				     "the configuration again)");
+		return;
+	}
 	systemd_notify_reloading();
 	if (judge_reload(judge, &error) == 0) {
 		log_info(context, "allow list read, networks=%zu", judge->allowed.count);

@@ -258,6 +258,7 @@ class Verdicts(PolicyCase):
         wait_for(lambda: self.counters(daemon)["requests"] == 1, "the first question")
         self.assertEqual(self.ask(CLEAR), DUNNO)
         self.assertEqual(self.counters(daemon)["replies-busy"], 1)
+        daemon.popen.kill()  # it would wait for the first one's answer
 
 
 class BadInput(PolicyCase):
