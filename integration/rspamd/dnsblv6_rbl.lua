@@ -33,7 +33,7 @@ local settings = {
   check_authed = false,
   check_local = false,
 }
-local client, exempt, silent_port
+local client, exempt, silence, silent_port
 
 -- A port on loopback where nothing answers, for all workers; nothing of what is sent there is read.
 local function open_silence()
@@ -42,6 +42,7 @@ local function open_silence()
     int socket(int domain, int type, int protocol);
     int bind(int fd, const void *address, unsigned size);
     int getsockname(int fd, void *address, unsigned *size);
+    int close(int fd);
   ]]
   local address, size = ffi.new("uint8_t[16]"), ffi.new("unsigned[1]", 16)
   address[ffi.abi("le") and 0 or 1] = 2 -- AF_INET
@@ -50,6 +51,10 @@ local function open_silence()
   if fd < 0 or ffi.C.bind(fd, address, 16) ~= 0 or ffi.C.getsockname(fd, address, size) ~= 0 then
     error("no socket on loopback")
   end
+  -- Until rspamd has read its configuration again.
+  silence = ffi.gc(ffi.new("int[1]", fd), function(held)
+    ffi.C.close(held[0])
+  end)
   return address[2] * 256 + address[3]
 end
 

@@ -9,6 +9,7 @@ reads. No message waits for a DNS that does not answer longer than it may, and n
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -148,6 +149,31 @@ class Module(Rspamd):
         self.start_module(self.silence().getsockname(), "deadline = 0.3;")
         self.assertEqual(self.scan("192.0.2.66"), {"DNSBLV6_UNKNOWN": [NAME]})
         self.assertEqual(self.scan("2001:db8::1"), {"DNSBLV6_UNKNOWN": [NAME]})
+
+    def test_a_configuration_that_is_read_again_takes_the_place_of_the_other(self):
+        authority = Authority(self, LIST)
+        process = self.start_module(authority.address)
+
+        def sockets():
+            with open(f"/proc/{process.pid}/net/udp", encoding="ascii") as file:
+                udp = {line.split()[9] for line in file.readlines()[1:]}
+            links = (os.readlink(f"/proc/{process.pid}/fd/{fd}")
+                     for fd in os.listdir(f"/proc/{process.pid}/fd"))
+            return sum(link[8:-1] in udp for link in links if link.startswith("socket:["))
+
+        def is_judged():
+            try:
+                return "DNSBLV6_LISTED" in self.scan("192.0.2.66")
+            except AssertionError:  # workers of before end
+                return False
+
+        before = sockets()
+        self.assertGreater(before, 0)
+        for count in (2, 3):
+            process.send_signal(signal.SIGHUP)
+            process.wait_for_log("init lua module dnsblv6_rbl", count)
+            wait_for(is_judged, "a client to be judged")
+        wait_for(lambda: sockets() == before, "what was opened before to be closed")
 
     def test_an_option_that_is_wrong_is_said_and_mail_is_scanned(self):
         process = self.start_module((self.host, 53), zones="bl6.example*x")
