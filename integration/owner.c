@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <limits.h>
 #include <pwd.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -50,10 +53,26 @@ int owner_drop(const struct owner *owner, const char *context)
 	return daemon_drop_privileges(&user, context);
 }
 
+/* What is made in it has its group. */
+static bool is_group_of_directory(const char *path)
+{
+	char directory[PATH_MAX];
+	struct stat status;
+	const char *slash = strrchr(path, '/');
+	if (slash == NULL || (size_t)(slash - path) >= sizeof(directory) - 1)
+		return false;
+	snprintf(directory, sizeof(directory), "%.*s", (int)(slash - path) + 1, path);
+	return stat(directory, &status) == 0 && (status.st_mode & S_ISGID) != 0;
+}
+
 int owner_give(const struct owner *owner, const char *path)
 {
 	uid_t uid = geteuid() == 0 && owner->user[0] != '\0' ? owner->uid : KEEP;
-	gid_t gid = owner->group[0] != '\0' ? owner->socket_gid : uid != KEEP ? owner->gid : KEEP;
+	gid_t gid = KEEP;
+	if (owner->group[0] != '\0')
+		gid = owner->socket_gid;
+	else if (uid != KEEP && !is_group_of_directory(path))
+		gid = owner->gid;
 	if ((uid != KEEP || gid != KEEP) && lchown(path, uid, gid) != 0)
 		return -errno;
 	return chmod(path, owner->socket_mode) == 0 ? 0 : -errno;

@@ -9,7 +9,7 @@
  *       that is bound.
  *
  * A plain value. Without a user the daemon stays who started it; without a group the socket
- * has the daemon's.
+ * has the daemon's, or that of a directory with the set-group-ID bit.
  */
 
 #include <sys/types.h>

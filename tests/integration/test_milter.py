@@ -7,6 +7,7 @@ plays a mail server. Both real ones need root; sendmail is unpacked by ./check.
 """
 
 import os
+import pwd
 import random
 import re
 import signal
@@ -44,10 +45,11 @@ class MilterCase(Case):
         return self._authority
 
     def config(self, action="reject", decision=(), milter=(), library=(), place=None, server=None,
-               deadline="60s"):
+               deadline="60s", mode=666):
         host, port = server or self.authority().address
         sections = {
-            "milter": [f"socket: {place or self.path_of_socket}", "socket-mode: 666", *milter],
+            "milter": [f"socket: {place or self.path_of_socket}", f"socket-mode: {mode}",
+                       *milter],
             "decision": [f"action: {action}", f"deadline: {deadline}", *decision],
             "library": [f"zones: {NAME}", f"servers: {host}@{port}", *library],
         }
@@ -408,13 +410,22 @@ class Life(MilterCase):
 
 
 class WithPostfix(MilterCase):
-    def start_postfix(self, *main, **how):
-        return Postfix(self, main=[f"smtpd_milters = unix:{self.path_of_socket}",
-                                   "milter_default_action = accept", *main], **how)
+    def start_postfix(self, place=None, **how):
+        return Postfix(self, main=[f"smtpd_milters = unix:{place or self.path_of_socket}",
+                                   "milter_default_action = accept"], **how)
+
+    def place_in_queue(self, postfix):
+        """As the unit makes it: of the daemon's user, for Postfix' group."""
+        directory = os.path.join(postfix.queue, "dnsblv6-milter")
+        os.mkdir(directory)
+        os.chown(directory, pwd.getpwnam("nobody").pw_uid, postfix.user.pw_gid)
+        os.chmod(directory, 0o2750)
+        return os.path.join(directory, "socket")
 
     def test_refuses_and_delivers(self):
-        self.start_milter(decision=["reject-text: \"100 % sure: {reason}\""])
-        postfix = self.start_postfix()
+        postfix = self.start_postfix("dnsblv6-milter/socket")
+        self.start_milter(decision=["reject-text: \"100 % sure: {reason}\""],
+                          place=self.place_in_queue(postfix), mode=660, milter=["user: nobody"])
         for client in (LISTED, LISTED_6):
             outcome = send(postfix.address, client)
             self.assertTrue(outcome.is_refused, outcome)
