@@ -1,0 +1,45 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+sendmail refuses by bitmaps through dnsblv6-translate, with the line of docs/mta.md.
+
+Its FEATURE(`dnsbl') knows IPv4 alone. Clients are addresses of the loopback network, since
+sendmail believes only the connection. Needs root, unbound and an unpacked sendmail (./check
+does that), and is skipped otherwise.
+"""
+
+from harness import Case, main, wait_for
+from mta import SESSION_S
+from sendmail import Sendmail
+from translated import LIST, Translated, paste
+
+LISTED, NEIGHBOUR, OTHER = "127.0.0.2", "127.0.0.3", "127.8.8.8"  # every list has its test point
+
+
+class Dnsbl(Case):
+    def setUp(self):
+        super().setUp()
+        self.wired = Translated(self, LIST)
+        self.server = Sendmail(self, paste("sendmail"), nameserver=self.host)
+
+    def test_who_is_listed_is_refused_and_a_block_is_asked_for_once(self):
+        code, text = self.server.send(LISTED)
+        self.assertEqual(code, 550, text)
+        self.assertIn(f"{LISTED} is listed: https://bl.example/?ip={LISTED}".encode(), text)
+        asked = self.wired.authority.questions()
+        self.assertGreater(asked, 0)
+        self.assertEqual(self.server.send(NEIGHBOUR)[0], 250)
+        self.assertEqual(self.wired.authority.questions(), asked)
+        self.assertEqual(self.server.send(OTHER)[0], 250)
+        self.assertEqual(len(self.server.mails()), 2)
+
+    def test_a_translator_that_is_dead_refuses_nobody(self):
+        self.wired.kill()
+        self.assertEqual(self.server.send(LISTED)[0], 250)
+        self.wired.start()
+        # Unbound keeps for a few seconds that there was no answer about this address.
+        wait_for(lambda: self.server.send(LISTED)[0] == 550, "the list to count again", SESSION_S)
+
+
+if __name__ == "__main__":
+    main()
