@@ -2,9 +2,11 @@
 // What is asked and answered, line by line, without a library behind it.
 #include "integration/opensmtpd/filter.h"
 #include "lib/common/log.h"
+#include "tests/lib/fault.hh"
 
 #include <catch2/catch.hpp>
 
+#include <cerrno>
 #include <map>
 #include <string>
 #include <vector>
@@ -350,4 +352,39 @@ TEST_CASE("lines that cannot be read are counted and change nothing", "[filter][
 	CHECK(world.filter.sessions.count == 1);
 	CHECK(world.said.empty());
 	world.judge(1, JUDGE_PASS);
+}
+
+TEST_CASE("without memory clients pass, and each request has its answer", "[filter][filter]")
+{
+	world world(LINE_AT_MAIL_FROM, false, 2);
+	world.ready();
+	for (unsigned n = 1;; n++) {
+		world.said.clear();
+		fault::fail_at(n);
+		world.connect(n);
+		const bool is_known = world.filter.sessions.count == 1;
+		if (is_known)
+			world.judge(n, JUDGE_REJECT);
+		world.request(n, 0xa);
+		const bool has_failed = fault::end();
+		CAPTURE(n, is_known);
+		const char *decision = has_failed ? "proceed" : "reject|550 5.7.1 listed";
+		CHECK(world.said == strings{ world::answer(n, 0xa, decision) });
+		world.disconnect(n);
+		if (!has_failed)
+			break;
+		REQUIRE(n < 10);
+	}
+}
+
+TEST_CASE("a filter without memory is none", "[filter][filter]")
+{
+	filter filter = {};
+	const filter_options options = { LINE_AT_MAIL_FROM, false, 2 };
+	const filter_means means = {};
+	fault::fail_at(1);
+	const int ret = filter_init(&filter, &options, &means);
+	CHECK(fault::end());
+	CHECK(ret == -ENOMEM);
+	filter_deinit(&filter);
 }
