@@ -8,7 +8,7 @@
  *       "library" -> sockets.c has the places, peers.c and service.c the rest.
  *
  *     policy:
- *         listen: [ /var/spool/postfix/dnsblv6/policy, 127.0.0.1@10030 ]
+ *         listen: [ /var/spool/postfix/dnsblv6-policy/socket, 127.0.0.1@10030 ]
  *     decision:
  *         action: reject
  *     library:
@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-#define SETUP_LISTEN	 "/var/spool/postfix/dnsblv6/policy"
+#define SETUP_LISTEN	 "/var/spool/postfix/dnsblv6-policy/socket"
 #define SETUP_PLACES_MAX 16
 #define SETUP_PLACE_MAX	 107 /* bytes of the path of a UNIX socket */
 #define SETUP_PATH_MAX	 512

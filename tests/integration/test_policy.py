@@ -32,7 +32,7 @@ REJECT = f"action=REJECT 5.7.1 Service unavailable; {LISTED} is listed by {NAME}
 SILENT = "127.0.0.1@9"  # discard: nobody answers there
 
 # As the README has it, for a Postfix of the test's own.
-RESTRICTION = "check_policy_service { unix:dnsblv6/policy, timeout=5s, default_action=DUNNO }"
+RESTRICTION = "check_policy_service { unix:dnsblv6-policy/socket, timeout=5s, default_action=DUNNO }"
 IMPATIENT = RESTRICTION.replace("timeout=5s", "timeout=1s, try_limit=1")
 
 
@@ -549,11 +549,11 @@ class WithPostfix(PolicyCase):
     def start_both(self, restriction=RESTRICTION, **how):
         """The daemon's socket is where its unit makes a directory for it."""
         postfix = self.start_postfix(restriction, discard=how.pop("discard", False))
-        directory = os.path.join(postfix.queue, "dnsblv6")
+        directory = os.path.join(postfix.queue, "dnsblv6-policy")
         os.mkdir(directory)
         os.chown(directory, 0, postfix.user.pw_gid)
         os.chmod(directory, 0o2750)
-        self.place = os.path.join(directory, "policy")
+        self.place = os.path.join(directory, "socket")
         config = self.config(how.pop("servers", None) or self.serve_list(), **how)
         return postfix, config, self.start_policy(config)
 
@@ -635,7 +635,7 @@ class WithPostfix(PolicyCase):
         daemon.stop()
         self.assertTrue(mta.send(postfix.address, LISTED).is_accepted)
         postfix.wait_for_delivered(2)
-        postfix.wait_for_log("problem talking to server dnsblv6/policy")
+        postfix.wait_for_log("problem talking to server dnsblv6-policy/socket")
 
     def test_a_daemon_that_hangs(self):
         postfix, _, daemon = self.start_both(IMPATIENT)

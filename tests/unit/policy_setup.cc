@@ -49,7 +49,8 @@ TEST_CASE("a zone is all that must be said", "[policy][setup]")
 	const parsed file(ZONES);
 	REQUIRE(file.status == 0);
 	REQUIRE(file.setup->place_count == 1);
-	CHECK(std::string(file.setup->places[0].text) == "/var/spool/postfix/dnsblv6/policy");
+	CHECK(std::string(file.setup->places[0].text) ==
+	      "/var/spool/postfix/dnsblv6-policy/socket");
 	CHECK(file.setup->places[0].protocol == SETUP_POLICY);
 	CHECK(file.setup->owner.socket_mode == 0660);
 	CHECK(file.setup->clients_max == 4096);
