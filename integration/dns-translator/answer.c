@@ -35,7 +35,7 @@ enum {
 	OFFSET_AUTHORITY = 8,
 	OFFSET_ADDITIONAL = 10,
 	POINTER = 0xc000,
-	LABEL_SIZE = 255, /* of one text of a TXT record */
+	STRING_MAX = 255, /* octets of one character-string of a TXT record */
 	OPT_SIZE = 11,
 	EDE_SIZE = 6,
 };
@@ -345,13 +345,13 @@ static void put_codes(struct writer *writer, const struct setup_zone *zone,
 
 static void put_text(struct writer *writer, const char *text, size_t text_size, uint32_t ttl_s)
 {
-	size_t part_count = text_size == 0 ? 1 : (text_size + LABEL_SIZE - 1) / LABEL_SIZE;
+	size_t part_count = text_size == 0 ? 1 : (text_size + STRING_MAX - 1) / STRING_MAX;
 	put_record(writer, HEADER_SIZE, TYPE_TXT, ttl_s, text_size + part_count);
 	for (size_t i = 0; i < part_count; i++) {
-		size_t left = text_size - i * LABEL_SIZE;
-		uint8_t part_size = (uint8_t)(left < LABEL_SIZE ? left : LABEL_SIZE);
+		size_t left = text_size - i * STRING_MAX;
+		uint8_t part_size = (uint8_t)(left < STRING_MAX ? left : STRING_MAX);
 		put(writer, &part_size, 1);
-		put(writer, text + i * LABEL_SIZE, part_size);
+		put(writer, text + i * STRING_MAX, part_size);
 	}
 	count(writer, OFFSET_ANSWERS);
 }
@@ -365,8 +365,8 @@ static size_t expand(const char *text, const struct dnsblv6_ip *ip, char *ret_te
 	for (const char *at = text; *at != '\0'; at++) {
 		const char *added = *at == '$' ? address : at;
 		size_t added_size = *at == '$' ? address_size : 1;
-		if (added_size > LABEL_SIZE - size)
-			added_size = LABEL_SIZE - size;
+		if (added_size > STRING_MAX - size)
+			added_size = STRING_MAX - size;
 		memcpy(ret_text + size, added, added_size);
 		size += added_size;
 	}
@@ -397,7 +397,7 @@ static size_t end_listed(const struct setup *setup, const struct answer_question
 	struct writer writer = begin(question, wire, wire_max);
 	wire[2] |= BIT_AA;
 	if (question->qtype == TYPE_TXT && zone->text[0] != '\0') {
-		char text[LABEL_SIZE];
+		char text[STRING_MAX];
 		put_text(&writer, text, expand(zone->text, &question->ip, text), ttl_s);
 	} else if (question->qtype == TYPE_TXT) {
 		put_reasons(&writer, setup->handle.client, question, result, ttl_s);

@@ -116,7 +116,7 @@ int main(int argc, char **argv)
 {
 	struct daemon_command command =
 		daemon_read_command(&table, argc, argv, DNSBLV6_TRANSLATE_CONF);
-	static struct setup setup; /* some 170 kB */
+	static struct setup setup; /* some 150 kB */
 	struct conf_error error;
 	if (setup_read(command.config_path, &setup, &error) != 0) {
 		conf_log_error(command.config_path, &error);
