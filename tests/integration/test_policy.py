@@ -18,7 +18,7 @@ import subprocess
 
 import harness
 import mta
-from harness import BUILD, DEADLINE_S, EX_CONFIG, EX_NOPERM, ZONE, Case, sanitizer_reports, wait_for
+from harness import BUILD, CLASSIC, DEADLINE_S, EX_CONFIG, ZONE, Case, sanitizer_reports, wait_for
 
 PROGRAM = os.path.join(BUILD, "integration/postfix/dnsblv6-policy")
 NAME = ZONE.rstrip(".")
@@ -113,8 +113,8 @@ class PolicyCase(Case):
         daemon.wait_for_log(r"^info: \[dnsblv6-policy\] ready, ")
         return daemon
 
-    def serve_list(self, lines=None):
-        self.authority = mta.Authority(self, lines or LIST)
+    def serve_list(self, *options):
+        self.authority = mta.Authority(self, LIST, options=options)
         return f"{self.authority.address[0]}@{self.authority.address[1]}"
 
     def run_policy(self, *arguments):
@@ -205,6 +205,23 @@ class Verdicts(PolicyCase):
                 # Whatever the daemon would do, Exim decides by itself.
                 self.assertTrue(self.line(LISTED + "\n").startswith("listed 1 "))
                 daemon.stop()
+
+    def test_weights_and_a_threshold(self):
+        classic = CLASSIC.rstrip(".")
+        self.start_policy(self.config(
+            self.serve_list(), zones=f'[ {NAME}*2, "{classic}=127.0.0.2*3", "{classic}=127.0.0.9*9" ]',
+            library=["threshold: 5"], decision=['reject-text: "{score} of {zones} for {address}"']))
+        self.assertEqual(self.ask(LISTED),
+                         f"action=REJECT 5.7.1 5 of {NAME},{classic} for {LISTED}")
+        self.assertEqual(self.ask(CLEAR), DUNNO)
+
+    def test_the_test_point_is_listed_so_that_it_can_be_tried(self):
+        self.start_policy(self.config(self.serve_list()))
+        with Connection(self.place) as connection:
+            connection.send(b"request=smtpd_access_policy\nclient_address=127.0.0.2\n\n")
+            connection.socket.shutdown(socket.SHUT_WR)  # as nc -N does
+            self.assertEqual(connection.read_all().decode(), REJECT.replace(
+                LISTED, "127.0.0.2") + "\n\n")
 
     def test_a_message_for_many_has_one_header(self):
         self.start_policy(self.config(self.serve_list(), decision=["action: prepend"]))
@@ -558,11 +575,13 @@ class WithPostfix(PolicyCase):
         return postfix, config, self.start_policy(config)
 
     def test_listed_clients_are_refused_with_the_text_and_others_deliver(self):
-        postfix, _, daemon = self.start_both()
+        postfix, _, daemon = self.start_both(
+            servers=self.serve_list("--reason", "https://bl.example/?ip=$"))
         for client in (LISTED, LISTED_V6):
             outcome = mta.send(postfix.address, client)
             self.assertTrue(outcome.is_refused, outcome)
-            self.assertIn(f"{client} is listed by {NAME}", outcome.text)
+            self.assertTrue(outcome.text.endswith(
+                f"{client} is listed by {NAME}, see https://bl.example/?ip={client}"), outcome)
             self.assertIn("5.7.1", outcome.text)
         for client in (CLEAR, "2001:db8:9::1"):
             self.assertTrue(mta.send(postfix.address, client).is_accepted)

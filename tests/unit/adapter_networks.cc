@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Sets of networks: what is in them, and which lists are refused with which words.
 #include "integration/networks.h"
+#include "tests/lib/fault.hh"
 #include "tests/lib/random.hh"
 #include "tests/lib/tmpdir.hh"
 
@@ -160,4 +161,26 @@ TEST_CASE("a list that cannot be read leaves what was there", "[adapter][network
 	REQUIRE(networks_read(directory.file("list").c_str(), &after, &error) == 0);
 	CHECK(after.count == 1);
 	networks_deinit(&after);
+}
+
+TEST_CASE("without memory a list is refused, and nothing of it is kept", "[adapter][networks]")
+{
+	const tmpdir directory;
+	std::string text;
+	for (int i = 0; i < 200; i++)
+		text += "192.0.2." + std::to_string(i) + "\n";
+	write_file(directory.file("list"), text);
+	for (unsigned n = 1;; n++) {
+		struct networks networks = {};
+		networks_error error = {};
+		fault::fail_at(n);
+		const int ret = networks_read(directory.file("list").c_str(), &networks, &error);
+		const bool has_failed = fault::end();
+		CAPTURE(n, error.reason);
+		CHECK((ret < 0) == has_failed);
+		CHECK((networks.prefixes == nullptr) == has_failed);
+		networks_deinit(&networks);
+		if (!has_failed)
+			break;
+	}
 }
