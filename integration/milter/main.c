@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "integration/milter/milter.h"
 #include "integration/milter/service.h"
@@ -62,7 +63,10 @@ static int run(struct setup *setup)
 	int status = open_socket(setup, &sessions);
 	if (status == EX_OK)
 		status = owner_drop(&setup->owner, context);
-	return status == EX_OK ? service_run(setup, &sessions) : status;
+	if (status != EX_OK)
+		return status;
+	/* Not exit(), in which libmilter takes away what its threads still use. */
+	_exit(service_run(setup, &sessions));
 }
 
 int main(int argc, char **argv)
