@@ -71,6 +71,8 @@ mv "$file" "$(mktemp -u {directory}/mails/$(date +%s%N).XXXXXX)"
 """
 
 START = """\
+ulimit -n 4096 # it closes all that it might have
+
 cd "$1" || exit
 for file in hosts nsswitch.conf resolv.conf; do
 	mount --bind "$file" "/etc/$file" || exit
