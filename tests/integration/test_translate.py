@@ -45,8 +45,11 @@ class TranslateCase(Case):
         return sum(int(value) for name, counter, value in rows
                    if name == zone and counter == "queries")
 
+    def is_listed(self, translator, text="192.0.2.66"):
+        return bool(translator.ask(name_of(text), A, timeout_s=harness.DEADLINE_S).rdata(A))
+
     def codes(self, translator, text, zone=LOCAL):
-        reply = translator.ask(name_of(text, zone), A)
+        reply = translator.ask(name_of(text, zone), A, timeout_s=harness.DEADLINE_S)
         self.assertIn(reply.rcode, (NOERROR, NXDOMAIN), text)
         return reply.rdata(A)
 
@@ -151,10 +154,8 @@ class Packets(TranslateCase):
     def setUp(self):
         super().setUp()
         self.serve_list("192.0.2.66")
-        self.translator = start_translator(self, [self.server.address],
-                                           lines=["tcp-max-clients: 20", "timeout: 1s",
-                                                  "tcp-idle-timeout: 2s"])
-        self.codes(self.translator, "192.0.2.66")
+        self.translator = start_translator(self, [self.server.address])
+        self.assertEqual(self.codes(self.translator, "192.0.2.66"), [CODE])
         self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.addCleanup(self.udp.close)
         self.udp.connect(self.translator.address)
@@ -217,8 +218,9 @@ class Packets(TranslateCase):
 
     # ---- TCP ----
 
-    def connect(self):
-        tcp = socket.create_connection(self.translator.address, harness.DEADLINE_S)
+    def connect(self, translator=None):
+        translator = translator or self.translator
+        tcp = socket.create_connection(translator.address, harness.DEADLINE_S)
         self.addCleanup(tcp.close)
         return tcp
 
@@ -249,22 +251,26 @@ class Packets(TranslateCase):
 
     def test_tcp_abuse_leaves_others_served(self):
         good = self.framed(query(name_of("192.0.2.66"), A, 7))
-        crowd = [self.connect() for _ in range(40)]
+        translator = start_translator(
+            self, [self.server.address], lines=["tcp-max-clients: 20", "timeout: 1s",
+                                                "tcp-idle-timeout: 2s"])
+        wait_for(lambda: self.is_listed(translator), "an answer")
+        crowd = [self.connect(translator) for _ in range(40)]
         for tcp, start in zip(crowd, (b"\0", b"\xff\xff", b"\0\0", good[:-3], b"\0\1a") * 8):
             try:
                 tcp.sendall(start)
             except (BrokenPipeError, ConnectionResetError):
                 pass  # one of those that gave up their places
-        self.assertEqual(self.codes(self.translator, "192.0.2.66"), [CODE])
-        tcp = self.connect()
+        self.assertTrue(self.is_listed(translator))
+        tcp = self.connect(translator)
         for byte in good:
             tcp.sendall(bytes([byte]))
         self.assertEqual(self.receive(tcp).rdata(A), [CODE])
         self.assertIsNone(self.receive(tcp), "a silent client is closed")
-        leaver = self.connect()
+        leaver = self.connect(translator)
         leaver.sendall(self.framed(query(name_of("41.1.1.1"), A, 7)))
         leaver.close()  # before the answer
-        self.assertEqual(self.codes(self.translator, "41.1.1.2"), [])
+        self.assertTrue(self.is_listed(translator))
 
 
 class Conformance(TranslateCase):
@@ -306,8 +312,8 @@ class Failures(TranslateCase):
     def rcode(self, translator, text, zone=LOCAL):
         return translator.ask(name_of(text, zone), A, timeout_s=harness.DEADLINE_S).rcode
 
-    def start_translator(self, server, **how):
-        return start_translator(self, [server.address], lines=["timeout: 1s"],
+    def start_translator(self, server, timeout_s=9, **how):
+        return start_translator(self, [server.address], lines=[f"timeout: {timeout_s}s"],
                                 library=[*self.LIBRARY, *how.pop("library", ())], zones=(
                                     (LOCAL, LISTS, ()),
                                     ("open.local.", LISTS, ("on-failure: nxdomain",))), **how)
@@ -318,8 +324,8 @@ class Failures(TranslateCase):
 
     def test_a_list_that_is_silent_is_a_failure_in_time_and_recovers(self):
         server = self.serve_list("192.0.2.66")
-        translator = self.start_translator(server)
-        self.assertEqual(self.rcode(translator, "192.0.2.66"), NOERROR)
+        translator = self.start_translator(server, timeout_s=1)
+        wait_for(lambda: self.is_listed(translator), "an answer")
         self.signal_all(server, signal.SIGSTOP)
         try:
             begun = harness.time.monotonic()
@@ -348,7 +354,7 @@ class Failures(TranslateCase):
 
     def test_more_questions_than_permitted_fail_at_once(self):
         server = self.serve_list("192.0.2.66")
-        translator = self.start_translator(server, library=["max-requests: 4"])
+        translator = self.start_translator(server, timeout_s=1, library=["max-requests: 4"])
         self.signal_all(server, signal.SIGSTOP)
         try:
             names = [name_of(f"40.1.{block}.1") for block in range(50)]

@@ -33,7 +33,12 @@ class Translator(Process):
 
 
 def config_text(address, servers, zones=((LOCAL, LISTS, ()),), lines=(), library=()):
-    """servers: (host, port) each. zones: (domain, lists, more lines) each."""
+    """
+    servers: (host, port) each. zones: (domain, lists, more lines) each. Lists have nearly as long
+    as there may be for an answer, unless lines says otherwise: the machine may be busy.
+    """
+    if not any(line.startswith("timeout: ") for line in lines):
+        lines = [*lines, "timeout: 9s"]
     text = ["translate:", f"    listen: [ {address[0]}@{address[1]} ]",
             *(f"    {line}" for line in lines), "zone:"]
     for domain, lists, more in zones:
