@@ -246,7 +246,7 @@ static void pass_on(struct guard *guard, const char *text, size_t size)
 /* A request that nobody will answer passes. */
 static bool is_to_pass(struct guard *guard, const struct line *line)
 {
-	if (line->kind != LINE_FILTER || !guard->is_registered)
+	if (line->kind != LINE_FILTER || !guard->is_greeted)
 		return false;
 	if (guard->fd >= 0 &&
 	    pending_add(&guard->pending, line, now_ms() + guard->patience_ms) == 0)

@@ -271,6 +271,14 @@ class Scripted(FilterCase):
         self.assertIn("(it has no end)", smtpd.log())
         self.assertIn('text="hello" (neither config, report nor filter)', smtpd.log())
 
+    def test_a_request_before_the_filter_has_registered_is_answered_behind_that(self):
+        smtpd = Smtpd(self, self.config((self.host, self.free_port()), deadline="300ms"))
+        smtpd.say(*GREETING[smtpd.version],
+                  f"report|0.6|1|smtp-in|link-connect|1|x|pass|{LISTED}:1|x:25",
+                  "filter|0.6|1|smtp-in|mail-from|1|2|x")
+        self.assertEqual([smtpd.hear() for _ in REGISTERED], REGISTERED)
+        self.assertEqual(smtpd.answer(), (1, 2, "proceed"))
+
     def test_thousands_of_requests_before_an_answer_is_read(self):
         authority = Authority(self, LIST)
         smtpd = Smtpd(self, self.config(authority.address, level="error"))
