@@ -32,7 +32,8 @@ REJECT = f"action=REJECT 5.7.1 Service unavailable; {LISTED} is listed by {NAME}
 SILENT = "127.0.0.1@9"  # discard: nobody answers there
 
 # As the README has it, for a Postfix of the test's own.
-RESTRICTION = "check_policy_service { unix:dnsblv6-policy/socket, timeout=5s, default_action=DUNNO }"
+RESTRICTION = ("check_policy_service { unix:dnsblv6-policy/socket, timeout=5s,"
+               " default_action=DUNNO }")
 IMPATIENT = RESTRICTION.replace("timeout=5s", "timeout=1s, try_limit=1")
 
 
@@ -209,7 +210,8 @@ class Verdicts(PolicyCase):
     def test_weights_and_a_threshold(self):
         classic = CLASSIC.rstrip(".")
         self.start_policy(self.config(
-            self.serve_list(), zones=f'[ {NAME}*2, "{classic}=127.0.0.2*3", "{classic}=127.0.0.9*9" ]',
+            self.serve_list(),
+            zones=f'[ {NAME}*2, "{classic}=127.0.0.2*3", "{classic}=127.0.0.9*9" ]',
             library=["threshold: 5"], decision=['reject-text: "{score} of {zones} for {address}"']))
         self.assertEqual(self.ask(LISTED),
                          f"action=REJECT 5.7.1 5 of {NAME},{classic} for {LISTED}")
@@ -444,7 +446,8 @@ class Sockets(PolicyCase):
         servers = self.serve_list()
         with open(self.config(servers), encoding="ascii") as file:
             text = file.read()
-        both = text.replace(f"listen: {self.place}", f"listen: [ {self.place}, {self.host}@{port} ]")
+        both = text.replace(f"listen: {self.place}",
+                            f"listen: [ {self.place}, {self.host}@{port} ]")
         self.start_policy(self.write("tcp.conf", both))
         with Connection((self.host, port)) as connection:
             self.assertEqual(connection.ask(LISTED), REJECT)
@@ -550,7 +553,8 @@ class Life(PolicyCase):
             with self.subTest(name=name):
                 refused = self.run_policy("--check", "--config", self.write("bad.conf", text))
                 self.assertEqual(refused.returncode, EX_CONFIG)
-                self.assertRegex(refused.stderr, r"\Aerror: \[.*\] configuration (refused|not read)")
+                self.assertRegex(refused.stderr,
+                                 r"\Aerror: \[.*\] configuration (refused|not read)")
                 self.assertEqual(refused.stderr.count("\n"), 1)
         self.assertIn("300.0.0.1", refused.stderr)
         self.assertIn(f"{allow}:2", refused.stderr)
@@ -561,7 +565,8 @@ class WithPostfix(PolicyCase):
 
     def start_postfix(self, restriction=RESTRICTION, **how):
         return mta.Postfix(self, main=[
-            "smtpd_recipient_restrictions = reject_unauth_destination,", "  " + restriction], **how)
+            "smtpd_recipient_restrictions = reject_unauth_destination,",
+            f"  {restriction}"], **how)
 
     def start_both(self, restriction=RESTRICTION, **how):
         """The daemon's socket is where its unit makes a directory for it."""
