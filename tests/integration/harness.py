@@ -54,6 +54,7 @@ def program(name):
     directory = {"dnsblv6-zone": "zone-tools", "dnsblv6d": "server", "dnsblv6ctl": "server",
                  "dnsblv6-lookup": "client-lib/lookup", "dnsblv6-cached": "integration/cached",
                  "dnsblv6-milter": "integration/milter",
+                 "dnsblv6-policy": "integration/postfix",
                  "dnsblv6-translate": "integration/dns-translator"}[name]
     return os.path.join(BUILD, directory, name)
 

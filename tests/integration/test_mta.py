@@ -1,12 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
-Mail servers that know classic lists alone use bitmaps through dnsblv6-translate, unmodified.
-
-Debian's Postfix, smtpd and postscreen, with the lines of docs/mta.md: who is listed is
-refused with the list's text, who is not delivers, a neighbour in the same /25 costs the
-authority no question, in IPv4 and IPv6; and a translator that is killed amid a hundred
-sessions refuses nobody.
+Debian's Postfix, smtpd and postscreen, refuses by bitmaps through dnsblv6-translate, with
+the lines of docs/mta.md: who is listed is refused with the list's text, who is not delivers, a
+neighbour in the same /25 costs the authority no question, in IPv4 and IPv6; and a translator
+that is killed amid a hundred sessions refuses nobody, nor does a resolver.
 
 Needs root, unbound and postfix, and is skipped otherwise.
 """

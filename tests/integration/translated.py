@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
-translated.py - the wiring of docs/mta.md through dnsblv6-translate, and what every mail
-server behind it has to show.
+translated.py - the wirings of docs/mta.md, and what every mail server behind them has to
+show.
 
-Flow: test_mta.py, test_mta_exim.py, test_mta_filters.py -> Translated starts authority,
-      resolver and translator -> a fixture of mta.py asks the resolver -> Mail's checks
+Flow: test_mta.py, test_mta_exim.py and others -> Translated or Adapted starts an authority, a
+      resolver and the daemon -> a fixture of mta.py asks one of these -> Mail's tests
 
 paste() reads the lines that the tests use out of docs/mta.md, so that those cannot rot.
 """
@@ -47,54 +47,81 @@ def paste(name, replacements=None):
     return text.splitlines()
 
 
-class Translated:
+class Wired:
     """
-    The wiring of docs/mta.md: mail servers ask Unbound at port 53 of the test's address, which
-    has bl.local from dnsblv6-translate and the list itself from the authority; and translate
-    asks Unbound.
+    The list at an authority, Unbound at port 53 of the test's address before it, and one daemon
+    that asks Unbound.
+
+        config       of the daemon, as lines
+        unbound      more lines for Unbound, whole clauses
+        unbound_own  and of its server clause
     """
 
-    def __init__(self, case, lines, replacements=None, resolver_lines=()):
+    def __init__(self, case, lines, name, config, unbound=(), unbound_own=()):
         need_root()
-        self.case = case
+        self.case, self.name = case, name
         self.authority = Authority(case, lines)
-        self.resolver = (case.host, DNS_PORT)
-        self.address = case.free_address()
-        self.config = case.write("translate.conf", "\n".join(paste("translate.conf", {
-            "127.0.0.1@5300": "{}@{}".format(*self.address),
-            "127.0.0.1@53": "{}@{}".format(*self.resolver), **(replacements or {})})) + "\n")
-        self._start_unbound(resolver_lines)
+        self.config = case.write("daemon.conf", "\n".join(config) + "\n")
+        self.unbound = self._start_unbound(unbound, unbound_own)
         self.daemon = None
         self.start()
 
-    def _start_unbound(self, lines):
+    def _start_unbound(self, lines, own):
         where = {"directory": self.case.path("unbound-53"), "host": self.case.host,
                  "port": DNS_PORT}
         os.mkdir(where["directory"])
         text = resolvers.UNBOUND.format(**where, lines="\n    ".join(
-            ['module-config: "iterator"', *lines]))
-        text += "\n".join(paste("unbound.conf", {
-            "127.0.0.1@5300": "{}@{}".format(*self.address),
-            "infra-host-ttl: 30": "infra-host-ttl: 1"}))  # who is patient, a test is not
+            ['module-config: "iterator"', *own]))
+        text += "\n".join(lines)
         for zone in (ZONE, CLASSIC):
             text += resolvers.UNBOUND_STUB.format(
                 zone=zone, servers="\n    stub-addr: {}@{}".format(*self.authority.address))
-        self.unbound = self.case.start(
+        process = self.case.start(
             [resolvers.unconfined(self.case, "unbound"), "-d", "-c",
              resolvers.write_into(where, "unbound.conf", text)], "unbound")
-        self.unbound.wait_for_log("start of service")
+        process.wait_for_log("start of service")
+        return process
 
     def start(self):
-        """dnsblv6-translate, when it is not there."""
-        self.daemon = self.case.start([harness.program("dnsblv6-translate"), "--config",
-                                       self.config], "translate")
-        self.daemon.wait_for_log(r"^info: \[dnsblv6-translate\] ready, ")
+        """The daemon, when it is not there."""
+        self.daemon = self.case.start([harness.program(self.name), "--config", self.config],
+                                      self.name)
+        self.daemon.wait_for_log(rf"^info: \[{self.name}\] ready, ")
 
     def kill(self):
         """As kill -9 does."""
         for pid in [*self.daemon.children(), self.daemon.pid]:
             os.kill(pid, signal.SIGKILL)
         self.daemon.popen.wait()
+
+
+def resolver_of(case):
+    return {"127.0.0.1@53": f"{case.host}@{DNS_PORT}"}
+
+
+class Translated(Wired):
+    """dnsblv6-translate, which Unbound has bl.local from. replacements: in translate.conf."""
+
+    def __init__(self, case, lines, replacements=None, unbound_own=()):
+        address = {"127.0.0.1@5300": "{}@{}".format(*case.free_address())}
+        # A test does not wait for half a minute.
+        patience = {"infra-host-ttl: 30": "infra-host-ttl: 1"}
+        super().__init__(
+            case, lines, "dnsblv6-translate",
+            paste("translate.conf", {**address, **resolver_of(case), **(replacements or {})}),
+            paste("unbound.conf", {**address, **patience}), unbound_own)
+
+
+class Adapted(Wired):
+    """dnsblv6-policy or dnsblv6-milter, at its place in the queue directory of a Postfix."""
+
+    def __init__(self, case, lines, name, postfix):
+        directory = os.path.join(postfix.queue, name)
+        os.mkdir(directory)
+        os.chown(directory, 0, postfix.user.pw_gid)
+        os.chmod(directory, 0o2750)
+        super().__init__(case, lines, name, paste(f"{name.removeprefix('dnsblv6-')}.conf", {
+            f"/var/spool/postfix/{name}": directory, **resolver_of(case)}))
 
 
 class Mail:
@@ -143,8 +170,8 @@ class Mail:
     def test_the_same_with_ipv6(self):
         self.check_all(LISTED_6, NEIGHBOURS_6, OTHER_6)
 
-    def test_a_translator_that_is_killed_refuses_nobody(self):
-        """Each client in a block of its own: all are questions that the translator may lose."""
+    def test_a_daemon_that_is_killed_refuses_nobody(self):
+        """Each client in a block of its own: all are questions that the daemon may lose."""
         clients = [f"203.0.{net // 2}.{128 * (net % 2) + 7}" for net in range(100)]
         self.check_delivered(OTHER)
         outcomes = []
