@@ -213,6 +213,30 @@ class Decisions(MilterCase):
 
 
 class Outages(MilterCase):
+    def test_the_cache_daemon_may_go_and_come(self):
+        host, port = self.authority().address
+        config = self.write("cached.conf", f"cached:\n    directory: {self.path('shared')}\n"
+                            f"zone:\n  - domain: {NAME}\nlibrary:\n    servers: {host}@{port}\n")
+
+        def start_cached():
+            daemon = self.start([harness.program("dnsblv6-cached"), "--config", config], "cached")
+            daemon.wait_for_log(r"^info: \[dnsblv6-cached\] ready, ")
+            return daemon
+
+        cached = start_cached()
+        milter = self.start_milter(library=[f"shared: {self.path('shared')}"])
+        self.assert_serves()
+        self.counters(milter)
+        self.assertRegex(milter.log(), "daemon-answered=[1-9]")
+        cached.popen.kill()
+        cached.popen.wait()
+        for client in (LISTED, LISTED_6):
+            with self.session() as session:
+                self.assertEqual((session.connect(client), session.mail()), ("c", "c"))
+                self.assertEqual(session.rcpt()[0], "y")
+        start_cached()
+        self.assert_serves()
+
     def test_without_dns_clients_pass(self):
         # Nobody listens there, and nobody answers there.
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
