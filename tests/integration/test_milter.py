@@ -21,7 +21,7 @@ import harness
 from harness import DEADLINE_S, EX_CONFIG, IS_SANITIZED, ZONE, Case, sanitizer_reports, wait_for
 from milter import (ADDHDRS, ALL_ACTIONS, CHGBODY, CHGHDRS, MAIL_STAGE, NOHDRS, QUARANTINE, Milter, Vanished,
                     connect_data, deleted, inserted, packet, text)
-from mta import Authority, Outcome, Postfix, Session, send, send_all
+from mta import Authority, Outcome, Postfix, Session, need_root, send, send_all
 from sendmail import Sendmail
 
 EX_UNAVAILABLE = 69
@@ -515,6 +515,17 @@ class WithPostfix(MilterCase):
 
 
 class WithSendmail(MilterCase):
+    def setUp(self):
+        super().setUp()
+        need_root()
+        # As the unit makes it: sendmail trusts no socket below what just anybody may write to.
+        os.mkdir(self.path("run"))
+        os.chown(self.path("run"), pwd.getpwnam("nobody").pw_uid, pwd.getpwnam("nobody").pw_gid)
+        self.path_of_socket = self.path("run/socket")
+
+    def start_milter(self, *arguments, **how):
+        return super().start_milter(*arguments, mode=660, milter=["user: nobody"], **how)
+
     def start_sendmail(self):
         return Sendmail(self, rules=[
             f"INPUT_MAIL_FILTER(`dnsblv6', `S=local:{self.path_of_socket}, T=C:60s;S:60s;R:60s')dnl"])
