@@ -40,8 +40,10 @@ def header(client, address):
 
 
 class Client(Session):
-    def __init__(self, address, client, outcome):
-        self.outcome = outcome
+    """One SMTP session that the server takes for one of client's."""
+
+    def __init__(self, address, client, outcome=None):
+        self.outcome = outcome or Outcome(client)
         self.socket = socket.create_connection(address, timeout=SESSION_S)
         self.file = self.socket.makefile("rb")
         self.socket.sendall(header(client, address))

@@ -18,7 +18,7 @@ import subprocess
 import harness
 from harness import BUILD, DEADLINE_S, EX_CONFIG, ZONE, Case, Process, wait_for
 from mta import SENDER, SESSION_S, Authority
-from opensmtpd import OpenSmtpd, send
+from opensmtpd import Client, OpenSmtpd, send
 
 NAME = ZONE.rstrip(".")
 PROGRAM = os.path.join(BUILD, "integration/opensmtpd/dnsblv6-filter")
@@ -423,17 +423,26 @@ class Real(FilterCase):
         server = self.start_opensmtpd(authority.address, deadline="60s")
         (guard,), (child,) = self.processes_of_filter()
         go_on = self.pause(authority)
-        clients = [f"10.0.{i}.1" for i in range(100)]
-        with concurrent.futures.ThreadPoolExecutor(len(clients)) as pool:
-            sent = [pool.submit(send, server.address, client) for client in clients]
-            server.wait_for_log("smtp connected", 50)
+        # One after the other: few may wait to be accepted at a time.
+        sessions = [Client(server.address, f"10.0.{i}.1") for i in range(100)]
+
+        def all_wait():
+            os.kill(guard, signal.SIGUSR1)
+            return "requests=100 " in server.log()
+
+        with concurrent.futures.ThreadPoolExecutor(len(sessions)) as pool:
+            sent = [pool.submit(session.send_message) for session in sessions]
+            wait_for(all_wait, "all to wait for their verdict")
             os.kill(child, signal.SIGKILL)
-            go_on()
-            outcomes = [one.result(SESSION_S) for one in sent]
-        for outcome in outcomes:
-            self.assertEqual(outcome.trouble, [])
-            self.assertTrue(outcome.is_accepted, outcome)
-        server.wait_for_log("process ended and is started again")
+            for one in sent:
+                one.result(SESSION_S)
+        go_on()
+        for session in sessions:
+            session.file.close()
+            session.socket.close()
+            self.assertEqual(session.outcome.trouble, [])
+            self.assertTrue(session.outcome.is_accepted, session.outcome)
+        server.wait_for_log("process ended and is started again, status=137 passed=100")
         wait_for(lambda: send(server.address, LISTED).is_refused, "clients to be refused again")
 
         os.kill(guard, signal.SIGKILL)
