@@ -259,9 +259,11 @@ static bool is_failing(struct health *health, uint32_t waited_ms, uint32_t now_s
 {
 	struct health_evidence evidence = health_unpack_evidence(health->evidence);
 	uint32_t waited_s = waited_ms / 1000;
+	uint32_t began_s = now_s > waited_s ? now_s - waited_s : 0;
 
-	if (evidence.failures == 0)
-		evidence.at_s = now_s > waited_s ? now_s - waited_s : 0;
+	/* Not before the last answer, which may have come to another question meanwhile. */
+	if (evidence.failures == 0 && evidence.at_s < began_s)
+		evidence.at_s = began_s;
 	evidence.failures++;
 	health->evidence = health_pack_evidence(&evidence);
 	return evidence.failures >= HEALTH_FAILURES_MIN &&

@@ -290,10 +290,25 @@ TEST_CASE("however many wait at once, a zone is not unreachable before ten secon
 {
 	patient zone;
 	zone.probe(make_good(HEALTH_CLASSIC));
+	zone.now_s += 2;
 	for (int i = 0; i < 100; i++)
 		CHECK(zone.wait(2000) == DNSBLV6_ZONE_OK);
 	zone.now_s += HEALTH_FAILING_S - 2;
 	CHECK(zone.wait(2000) == DNSBLV6_ZONE_UNREACHABLE);
+}
+
+TEST_CASE("many that end late together say nothing when an answer has just come",
+	  "[client][health]")
+{
+	patient zone;
+	zone.probe(make_good(HEALTH_CLASSIC));
+	zone.now_s += 60;
+	zone.answer(); // to one of thousands, which were asked for a minute ago
+	zone.now_s++;
+	for (int i = 0; i < 1000; i++)
+		CHECK(zone.wait(60000) == DNSBLV6_ZONE_OK);
+	zone.now_s += HEALTH_FAILING_S;
+	CHECK(zone.wait(60000) == DNSBLV6_ZONE_UNREACHABLE);
 }
 
 TEST_CASE("an answer to anybody ends a row of late requests", "[client][health]")
