@@ -11,7 +11,7 @@
 
 #define CLASS_IN   1
 #define ERROR_MAX  256
-#define NAME_MAX_  256
+#define TEXT_MAX   256
 #define TRIAL_NAME "trial.libdnsblv6.invalid."
 
 struct setting {
@@ -48,7 +48,7 @@ struct session {
 /* ZONE=ADDRESS */
 static int set_stub(struct ub_ctx *context, const char *value)
 {
-	char zone[NAME_MAX_];
+	char zone[TEXT_MAX];
 	const char *equals = strchr(value, '=');
 
 	if (equals == NULL || (size_t)(equals - value) >= sizeof(zone))
@@ -77,7 +77,7 @@ static int set_tls(struct ub_ctx *context, const char *value)
 
 static int set_option(struct ub_ctx *context, const char *key, const char *value)
 {
-	char option[NAME_MAX_];
+	char option[TEXT_MAX];
 	int size = snprintf(option, sizeof(option), "%s:", key);
 
 	if (size < 0 || (size_t)size >= sizeof(option))
