@@ -19,6 +19,8 @@
 #include "lib/dns/udp.h"
 
 #define TCP_QUERY_TIMEOUT_S 3
+/* Resolvers put all that they ask into one connection: nothing may wait for what is slow. */
+#define TCP_LATER_MAX	    256
 #define METRICS_INTERVAL_MS 15000
 /*
  * A look into the cache sees that an answer is getting old or a probe of the zone is due, but
@@ -343,7 +345,8 @@ static int start_engines(struct service *service, const struct listener *listene
 					     .count = on_count };
 	const struct tcp_limits limits = { .client_max = service->setup->tcp_clients_max,
 					   .idle_timeout_s = service->setup->tcp_idle_timeout_s,
-					   .query_timeout_s = TCP_QUERY_TIMEOUT_S };
+					   .query_timeout_s = TCP_QUERY_TIMEOUT_S,
+					   .later_max = TCP_LATER_MAX };
 	size_t count = listener->address_count;
 	int ret = udp_new(&service->loop, listener_udp(listener, worker), count, &responder,
 			  &service->udp);

@@ -17,6 +17,9 @@
 /* Room for one response of any size behind those already collected. */
 #define OUT_SIZE ((size_t)2 * (FRAMING_LENGTH_SIZE + RESPONDER_RESPONSE_MAX))
 
+/* A client that is closed when it has its answers: as one that has left, or one that is refused. */
+enum ending { ENDING_NOT, ENDING_CLOSE, ENDING_REFUSE };
+
 struct tcp_client {
 	struct tcp *tcp;
 	uv_tcp_t handle;
@@ -25,10 +28,12 @@ struct tcp_client {
 	uint64_t deadline_ms;	      /* for the next whole message, or for the writing */
 	bool has_begun;		      /* a message, and the deadline is for the rest of it */
 	uint64_t network;
-	unsigned rest_count; /* what the kernel had no room for; two at most */
-	uint64_t awaited;    /* number of the question that is answered later; 0: none is */
+	unsigned rest_count; /* what the kernel had no room for; one more than later_max at most */
+	enum ending ending;
 	struct sockaddr_storage address;
 	struct framing in;
+	unsigned awaited_count;
+	uint64_t awaited[]; /* numbers of the questions that are answered later; later_max places */
 };
 
 /* A part of a response, until the kernel has room for it. */
@@ -44,7 +49,7 @@ struct tcp_listener {
 };
 
 /* What becomes of a client behind its responses. */
-enum next { NEXT_READ, NEXT_WAIT, NEXT_REFUSE, NEXT_HAND_OVER };
+enum next { NEXT_READ, NEXT_REFUSE, NEXT_HAND_OVER };
 
 struct tcp {
 	uv_loop_t *loop;
@@ -60,7 +65,8 @@ struct tcp {
 	uint32_t *place_stack;
 	uint64_t last_number;	  /* that a question was deferred with */
 	struct tcp_client *asker; /* whose query answer() has in hand */
-	enum next next;		  /* when that has no response now */
+	bool is_deferred;	  /* that query */
+	enum next next;		  /* when it has no response, and is not deferred */
 	uv_timer_t sweep;
 	bool is_draining;
 	uint8_t out[OUT_SIZE]; /* of the client that is being served */
@@ -72,11 +78,17 @@ static void tell(const struct tcp *tcp, enum responder_event event)
 		tcp->responder.count(tcp->responder.context, event);
 }
 
-/* Nothing is being made or written for it. */
+/* Nothing is being written for it, and it may ask more. */
+static bool takes_more(const struct tcp_client *client)
+{
+	return client->rest_count == 0 && client->awaited_count < client->tcp->limits.later_max &&
+	       client->ending == ENDING_NOT && !uv_is_closing((const uv_handle_t *)&client->handle);
+}
+
+/* Nothing is being made for it either. */
 static bool is_idle(const struct tcp_client *client)
 {
-	return client->rest_count == 0 && client->awaited == 0 &&
-	       !uv_is_closing((const uv_handle_t *)&client->handle);
+	return takes_more(client) && client->awaited_count == 0;
 }
 
 /* ---- closing ---- */
@@ -102,6 +114,28 @@ static void refuse_client(struct tcp_client *client)
 {
 	tell(client->tcp, RESPONDER_TCP_CLOSED);
 	close_client(client);
+}
+
+/* True when it was closed, or is already. */
+static bool end_client(struct tcp_client *client)
+{
+	if (uv_is_closing((uv_handle_t *)&client->handle))
+		return true;
+	if (client->ending == ENDING_NOT || client->awaited_count > 0 || client->rest_count > 0)
+		return false;
+	if (client->ending == ENDING_REFUSE)
+		refuse_client(client);
+	else
+		close_client(client);
+	return true;
+}
+
+/* At once, or behind what it is to have. */
+static void end_later(struct tcp_client *client, enum ending ending)
+{
+	client->ending = ending;
+	if (!end_client(client))
+		uv_read_stop((uv_stream_t *)&client->handle);
 }
 
 /* A whole message came, or was written: the client is the one that was heard of last. */
@@ -210,16 +244,17 @@ static size_t ask(struct tcp_client *client, const struct framing_message *messa
 					 .now_ms = uv_now(tcp->loop) };
 	uv_fileno((uv_handle_t *)&client->handle, &query.fd);
 	tcp->next = NEXT_REFUSE;
+	tcp->is_deferred = false;
 	size_t size = tcp->responder.answer(tcp->responder.context, &query, ret_wire,
 					    RESPONDER_RESPONSE_MAX);
-	assert(size == 0 || tcp->next == NEXT_REFUSE);
+	assert(size == 0 || (tcp->next == NEXT_REFUSE && !tcp->is_deferred));
 	return size;
 }
 
 /*
- * Collects responses until there is no whole message or no room for another
- * response. Returns their size; *ret_taken is what was used of the input. A
- * connection that is handed over waits until what is before has been written.
+ * Collects responses until there is no whole message, no room for another
+ * response or one too many that comes later. Returns their size; *ret_taken is what was used of the
+ * input. A connection that is handed over waits until what is before has been written.
  */
 static size_t collect(struct tcp_client *client, size_t *ret_taken, enum next *ret_next)
 {
@@ -229,11 +264,15 @@ static size_t collect(struct tcp_client *client, size_t *ret_taken, enum next *r
 	struct framing_message message;
 	tcp->asker = client;
 	while (out + FRAMING_LENGTH_SIZE + RESPONDER_RESPONSE_MAX <= OUT_SIZE &&
+	       client->awaited_count < tcp->limits.later_max &&
 	       framing_next(&client->in, &end, &message) == FRAMING_MESSAGE) {
 		size_t response = ask(client, &message, tcp->out + out + FRAMING_LENGTH_SIZE);
-		if (response == 0 && tcp->next == NEXT_HAND_OVER && out > 0)
+		bool has_before = out > 0 || client->awaited_count > 0;
+		if (response == 0 && tcp->next == NEXT_HAND_OVER && has_before)
 			break;
 		*ret_taken = end;
+		if (tcp->is_deferred)
+			continue;
 		if (response == 0) {
 			*ret_next = tcp->next;
 			break;
@@ -270,22 +309,22 @@ static bool process_some(struct tcp_client *client)
 		flush(client, out);
 	if (next == NEXT_HAND_OVER)
 		hand_over(client);
-	else if (next == NEXT_WAIT)
-		uv_read_stop((uv_stream_t *)&client->handle);
 	else if (next == NEXT_REFUSE || framing_is_bad(&client->in))
-		refuse_client(client);
+		end_later(client, ENDING_REFUSE);
+	else if (!takes_more(client))
+		uv_read_stop((uv_stream_t *)&client->handle);
 	return taken > 0;
 }
 
 static void process(struct tcp_client *client)
 {
-	while (is_idle(client) && process_some(client))
+	while (takes_more(client) && process_some(client))
 		;
-	if (!is_idle(client))
+	if (!takes_more(client))
 		return;
 	if (client->in.size > 0)
 		hurry(client);
-	else if (client->tcp->is_draining)
+	else if (client->tcp->is_draining && is_idle(client))
 		close_client(client);
 }
 
@@ -295,9 +334,13 @@ static void client_on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bu
 /* What came meanwhile, then what comes. */
 static void resume(struct tcp_client *client)
 {
+	if (end_client(client))
+		return;
 	process(client);
-	if (is_idle(client) &&
-	    uv_read_start((uv_stream_t *)&client->handle, client_on_alloc, client_on_read) != 0)
+	if (!takes_more(client))
+		return;
+	int ret = uv_read_start((uv_stream_t *)&client->handle, client_on_alloc, client_on_read);
+	if (ret != 0 && ret != UV_EALREADY)
 		close_client(client);
 }
 
@@ -314,31 +357,45 @@ static void client_on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bu
 {
 	(void)buf;
 	struct tcp_client *client = stream->data;
-	if (size < 0) {
+	if (size == UV_EOF) {
+		end_later(client, ENDING_CLOSE);
+	} else if (size < 0) {
 		close_client(client);
-		return;
+	} else {
+		framing_add(&client->in, (size_t)size);
+		process(client);
 	}
-	framing_add(&client->in, (size_t)size);
-	process(client);
 }
 
 /* ---- answers that come later, or elsewhere ---- */
 
 void tcp_defer(struct tcp *tcp, struct tcp_asker *ret_asker)
 {
-	assert(tcp->asker != NULL);
-	tcp->next = NEXT_WAIT;
-	tcp->asker->awaited = ++tcp->last_number;
-	*ret_asker = (struct tcp_asker){ tcp->last_number, tcp->asker->place };
+	struct tcp_client *client = tcp->asker;
+	assert(client != NULL && client->awaited_count < tcp->limits.later_max);
+	tcp->is_deferred = true;
+	client->awaited[client->awaited_count++] = ++tcp->last_number;
+	*ret_asker = (struct tcp_asker){ tcp->last_number, client->place };
+}
+
+/* False when the client does not wait for that one. */
+static bool take_awaited(struct tcp_client *client, uint64_t number)
+{
+	for (unsigned i = 0; i < client->awaited_count; i++) {
+		if (client->awaited[i] != number)
+			continue;
+		client->awaited[i] = client->awaited[--client->awaited_count];
+		return true;
+	}
+	return false;
 }
 
 void tcp_send(struct tcp *tcp, const struct tcp_asker *asker, const uint8_t *wire, size_t size)
 {
 	struct tcp_client *client = tcp->places[asker->place];
 	assert(tcp->asker == NULL && size <= RESPONDER_RESPONSE_MAX);
-	if (client == NULL || client->awaited != asker->number)
+	if (client == NULL || !take_awaited(client, asker->number))
 		return;
-	client->awaited = 0;
 	if (size == 0) {
 		refuse_client(client);
 		return;
@@ -393,7 +450,8 @@ static void add_client(struct tcp *tcp, struct tcp_client *client)
 {
 	client->tcp = tcp;
 	client->rest_count = 0;
-	client->awaited = 0;
+	client->ending = ENDING_NOT;
+	client->awaited_count = 0;
 	client->network = 0;
 	framing_init(&client->in);
 	uv_tcp_init(tcp->loop, &client->handle);
@@ -407,7 +465,8 @@ static void add_client(struct tcp *tcp, struct tcp_client *client)
 static void accept_client(struct tcp_listener *listener)
 {
 	struct tcp *tcp = listener->tcp;
-	struct tcp_client *client = malloc(sizeof(*client));
+	size_t awaited_size = tcp->limits.later_max * sizeof(uint64_t);
+	struct tcp_client *client = malloc(sizeof(*client) + awaited_size);
 	listener->is_waiting = client == NULL;
 	if (client == NULL)
 		return;
@@ -475,6 +534,8 @@ int tcp_new(uv_loop_t *loop, const int *fds, size_t fd_count, const struct tcp_l
 		return -ENOMEM;
 	tcp->loop = loop;
 	tcp->limits = *limits;
+	if (tcp->limits.later_max == 0)
+		tcp->limits.later_max = 1;
 	tcp->responder = *responder;
 	TAILQ_INIT(&tcp->clients);
 	uv_timer_init(loop, &tcp->sweep);

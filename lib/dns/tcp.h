@@ -5,7 +5,7 @@
  * tcp.h - questions over TCP (RFC 7766).
  *
  * Flow: listening socket -> client -> whole messages -> answer() of the program
- *       (responder.h) -> end() -> written in the order of the questions.
+ *       (responder.h) -> end() -> written in the order of the answers.
  *
  * What one client can cost is bounded: a buffer for one query, and while a
  * response waits to be made or to be written nothing more is read. A client must begin a
@@ -15,8 +15,10 @@
  * longest gives up its own. A length that no query has, and what answer() meets
  * with silence, closes the connection.
  *
- * A question that is answered later holds up those behind it of the same client. The
- * program has the idle timeout for it; then the client is closed, as one that is silent.
+ * As many questions of a client as later_max may wait for answers that come later; one more
+ * holds up those behind it, so with 1 all answers have the order of the questions. The
+ * program has the idle timeout for them; then a client that says nothing else is closed.
+ * One that has ended its half of the connection, or sends nonsense, is closed behind them.
  *
  * A client may leave with its connection: the program has it from then on, for
  * a zone transfer.
@@ -40,6 +42,7 @@ struct tcp_limits {
 	unsigned network_max; /* 0: client_max */
 	unsigned idle_timeout_s;
 	unsigned query_timeout_s;
+	unsigned later_max; /* 0: 1 */
 };
 
 /* A question of a client that may have gone since. A plain value. */

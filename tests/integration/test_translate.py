@@ -45,6 +45,10 @@ class TranslateCase(Case):
         return sum(int(value) for name, counter, value in rows
                    if name == zone and counter == "queries")
 
+    def signal_all(self, server, number):
+        for pid in [server.pid, *server.children()]:
+            os.kill(pid, number)
+
     def is_listed(self, translator, text="192.0.2.66"):
         return bool(translator.ask(name_of(text), A, timeout_s=harness.DEADLINE_S).rdata(A))
 
@@ -241,13 +245,24 @@ class Packets(TranslateCase):
             data += got
         return Reply(data[2:])
 
-    def test_tcp_answers_in_order_also_what_has_to_be_asked(self):
+    def test_tcp_answers_everything_and_nothing_waits_for_what_is_slow(self):
         tcp = self.connect()
         names = [name_of(f"40.{host}.2.{host}") for host in range(1, 40)] + [name_of("192.0.2.66")]
         tcp.sendall(self.framed(*(query(name, A, ident) for ident, name in enumerate(names))))
-        for ident in range(len(names)):
-            reply = self.receive(tcp)
-            self.assertEqual((reply.id, reply.rcode), (ident, NXDOMAIN if ident < 39 else NOERROR))
+        replies = [self.receive(tcp) for _ in names]
+        self.assertEqual(sorted(reply.id for reply in replies), list(range(len(names))))
+        for reply in replies:
+            self.assertEqual(reply.rcode, NXDOMAIN if reply.id < 39 else NOERROR)
+
+        # The lists are silent: what is known comes first.
+        self.signal_all(self.server, signal.SIGSTOP)
+        try:
+            tcp.sendall(self.framed(query(name_of("41.1.1.1"), A, 1),
+                                    query(name_of("192.0.2.66"), A, 2)))
+            self.assertEqual(self.receive(tcp).id, 2)
+        finally:
+            self.signal_all(self.server, signal.SIGCONT)
+        self.assertEqual(self.receive(tcp).id, 1)
 
     def test_tcp_abuse_leaves_others_served(self):
         good = self.framed(query(name_of("192.0.2.66"), A, 7))
@@ -317,10 +332,6 @@ class Failures(TranslateCase):
                                 library=[*self.LIBRARY, *how.pop("library", ())], zones=(
                                     (LOCAL, LISTS, ()),
                                     ("open.local.", LISTS, ("on-failure: nxdomain",))), **how)
-
-    def signal_all(self, server, number):
-        for pid in [server.pid, *server.children()]:
-            os.kill(pid, number)
 
     def test_a_list_that_is_silent_is_a_failure_in_time_and_recovers(self):
         server = self.serve_list("192.0.2.66")

@@ -95,7 +95,8 @@ class program
 	unsigned events[4] = {};
 	unsigned batches = 0;
 
-	explicit program(const char *address = "127.0.0.1", tcp_limits limits = { 16, 0, 30, 30 })
+	explicit program(const char *address = "127.0.0.1",
+			 tcp_limits limits = { 16, 0, 30, 30, 1 })
 	{
 		signal(SIGPIPE, SIG_IGN);
 		add_address(address);
@@ -255,6 +256,11 @@ class client
 	void send(const bytes &data)
 	{
 		REQUIRE(write(fd_, data.data(), data.size()) == static_cast<ssize_t>(data.size()));
+	}
+
+	void end_sending()
+	{
+		REQUIRE(shutdown(fd_, SHUT_WR) == 0);
 	}
 
 	// So many bytes of what comes, or one datagram of that size.

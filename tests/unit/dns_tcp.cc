@@ -3,6 +3,8 @@
 
 #include "tests/lib/fault.hh"
 
+#include <algorithm>
+
 TEST_CASE("answers over TCP come in the order of the questions, also those that come later",
 	  "[dns][tcp]")
 {
@@ -21,6 +23,97 @@ TEST_CASE("answers over TCP come in the order of the questions, also those that 
 	CHECK(running.asked == bytes{ 1, 2, 3, 4 });
 	running.answer_late(1);
 	CHECK(asker.read(36) == framed(response(query('l', 4))) + framed(response(query('n', 5))));
+}
+
+TEST_CASE("with more than one that may come later, answers over TCP come as they are there",
+	  "[dns][tcp]")
+{
+	program running("127.0.0.1", { 16, 0, 30, 30, 3 });
+	client asker(running, SOCK_STREAM);
+	asker.send(framed(query('l', 1)) + framed(query('l', 2)) + framed(query('n', 3)));
+	CHECK(asker.read(18) == framed(response(query('n', 3))));
+	asker.send(framed(query('l', 4)) + framed(query('n', 5)));
+	running.run_until([&] { return running.late.size() == 3; });
+	// There is no room for one more.
+	CHECK(running.asked == bytes{ 1, 2, 3, 4 });
+	running.answer_late(1);
+	running.answer_late(1); // once is enough
+	CHECK(asker.read(36) == framed(response(query('l', 2))) + framed(response(query('n', 5))));
+	running.answer_late(2);
+	running.answer_late(0);
+	CHECK(asker.read(36) == framed(response(query('l', 4))) + framed(response(query('l', 1))));
+	asker.send(framed(query('n', 6)));
+	CHECK(asker.read(18) == framed(response(query('n', 6))));
+}
+
+TEST_CASE("a client that has said all it has to say gets what comes later, and is closed",
+	  "[dns][tcp]")
+{
+	program running("127.0.0.1", { 16, 0, 30, 30, 3 });
+	client asker(running, SOCK_STREAM);
+	asker.send(framed(query('l', 1)) + framed(query('l', 2)));
+	asker.end_sending();
+	running.run_until([&] { return running.late.size() == 2; });
+	running.answer_late(1);
+	running.answer_late(0);
+	CHECK(asker.read(36) == framed(response(query('l', 2))) + framed(response(query('l', 1))));
+	asker.wait_for_end();
+	CHECK(running.events[RESPONDER_TCP_CLOSED] == 0);
+}
+
+TEST_CASE("nonsense and silence behind several questions close the connection behind all of them",
+	  "[dns][tcp]")
+{
+	for (const bytes &last : { bytes{ 0xff, 0xff, 0 }, framed(query('s', 9)) }) {
+		program running("127.0.0.1", { 16, 0, 30, 30, 3 });
+		client asker(running, SOCK_STREAM);
+		asker.send(framed(query('l', 1)) + framed(query('l', 2)) + last);
+		running.run_until([&] { return running.late.size() == 2; });
+		running.answer_late(0);
+		CHECK(asker.read(18) == framed(response(query('l', 1))));
+		CHECK(running.events[RESPONDER_TCP_CLOSED] == 0);
+		running.answer_late(1);
+		CHECK(asker.read(18) == framed(response(query('l', 2))));
+		asker.wait_for_end();
+		CHECK(running.events[RESPONDER_TCP_CLOSED] == 1);
+	}
+}
+
+TEST_CASE("a connection is handed over behind answers that come later", "[dns][tcp]")
+{
+	program running("127.0.0.1", { 16, 0, 30, 30, 3 });
+	client asker(running, SOCK_STREAM);
+	asker.send(framed(query('l', 1)) + framed(query('h', 2)));
+	running.run_until([&] { return running.asked.size() >= 2; });
+	CHECK(running.taken.empty());
+	running.answer_late(0);
+	CHECK(asker.read(18) == framed(response(query('l', 1))));
+	running.run_until([&] { return !running.taken.empty(); });
+}
+
+TEST_CASE("a client that does not read gets everything that comes later in the end", "[dns][tcp]")
+{
+	program running("127.0.0.1", { 16, 0, 30, 30, 8 });
+	client asker(running, SOCK_STREAM);
+	const uint8_t count = 40;
+	size_t expected = 0;
+	for (uint8_t i = 0; i < count; i++) {
+		bytes asked = query(i % 2 == 0 ? 'l' : 'n', i, 65535);
+		asker.send(framed(asked));
+		expected += framed(response(asked)).size();
+	}
+	size_t answered = 0;
+	bytes got;
+	while (got.size() < expected) {
+		for (; answered < running.late.size(); answered++)
+			running.answer_late(answered);
+		got = got + asker.read(std::min<size_t>(65537, expected - got.size()));
+	}
+	std::vector<bool> seen(count);
+	for (size_t i = 0; i < got.size(); i += 65537)
+		seen[got[i + 3]] = true;
+	CHECK(std::count(seen.begin(), seen.end(), true) == count);
+	CHECK(running.asked.size() == count);
 }
 
 TEST_CASE("a client that does not read gets everything in the end, in order", "[dns][tcp]")
@@ -57,7 +150,7 @@ TEST_CASE("a client that does not read gets everything in the end, in order", "[
 
 TEST_CASE("an answer for a client that has gone reaches nobody", "[dns][tcp]")
 {
-	program running("127.0.0.1", { 1, 0, 30, 30 });
+	program running("127.0.0.1", { 1, 0, 30, 30, 1 });
 	client first(running, SOCK_STREAM);
 	first.send(framed(query('l', 1)));
 	running.run_until([&] { return running.late.size() == 1; });
@@ -131,7 +224,7 @@ TEST_CASE("silence that comes later closes the connection too", "[dns][tcp]")
 
 TEST_CASE("a client whose answer never comes is closed, and a late one dropped", "[dns][tcp]")
 {
-	program running("127.0.0.1", { 16, 0, 1, 1 });
+	program running("127.0.0.1", { 16, 0, 1, 1, 1 });
 	client asker(running, SOCK_STREAM);
 	asker.send(framed(query('l', 1)));
 	asker.wait_for_end();
