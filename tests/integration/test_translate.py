@@ -355,7 +355,7 @@ class Failures(TranslateCase):
     def test_a_list_that_is_gone_and_its_resolver_too(self):
         server = self.serve_list("192.0.2.66")
         address = server.address
-        translator = self.start_translator(server)
+        translator = self.start_translator(server, timeout_s=1)
         server.stop()
         self.assertEqual(self.rcode(translator, "203.0.113.1"), SERVFAIL)
         for text in ("203.0.113.1", "203.0.113.200", "192.0.2.66"):
