@@ -12,6 +12,8 @@ spread over all forms, 8000 by default.
 
 import ipaddress
 import os
+import pwd
+import re
 import signal
 import socket
 import struct
@@ -150,6 +152,21 @@ class Answers(TranslateCase):
         self.assertEqual(translator.stop(), 0)
         with open(metrics, encoding="ascii") as file:
             self.assertRegex(file.read(), r"\ndnsblv6_translate_answers_listed_total [1-9]")
+
+
+    def test_root_is_given_up(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can become somebody else")
+        server = self.serve_list("192.0.2.66")
+        translator = start_translator(self, [server.address],
+                                      lines=["user: nobody", "workers: 2"])
+        uid = str(pwd.getpwnam("nobody").pw_uid)
+        for pid in [translator.pid, *translator.children()]:
+            with open(f"/proc/{pid}/status", encoding="ascii") as file:
+                status = file.read()
+            self.assertEqual(re.search(r"^Uid:\t(.*)$", status, re.MULTILINE)[1].split(), [uid] * 4)
+            self.assertRegex(status, r"\nCapEff:\t0+\n")
+        self.assertEqual(self.codes(translator, "192.0.2.66"), [CODE])
 
 
 class Packets(TranslateCase):
