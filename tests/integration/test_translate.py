@@ -92,7 +92,7 @@ class Answers(TranslateCase):
         self.assertEqual(self.codes(translator, "192.0.2.2", "both.local."), [b"\x7f\0\0\x09"])
         texts = translator.ask(name_of("192.0.2.3"), TXT).rdata(TXT)
         self.assertEqual([text[1:].decode() for text in texts],
-                         ["192.0.2.3 is listed by one.example", "192.0.2.3 is listed by two.example"])
+                         [f"192.0.2.3 is listed by {zone}.example" for zone in ("one", "two")])
         texts = translator.ask(name_of("192.0.2.3", "both.local."), TXT).rdata(TXT)
         self.assertEqual(texts, [b"\x0dsee 192.0.2.3"])
 
@@ -252,9 +252,9 @@ class Packets(TranslateCase):
         """One message; None when the server has closed."""
         data = b""
         while len(data) < 2 or len(data) < 2 + struct.unpack_from(">H", data)[0]:
-            wanted = 2 - len(data) if len(data) < 2 else 2 + struct.unpack_from(">H", data)[0] - len(data)
+            whole = 2 + struct.unpack_from(">H", data)[0] if len(data) >= 2 else 2
             try:
-                got = tcp.recv(wanted)
+                got = tcp.recv(whole - len(data))
             except ConnectionResetError:
                 return None
             if not got:
