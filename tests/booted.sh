@@ -120,7 +120,13 @@ systemctl -q enable --now dnsblv6d.socket
 must_serve activation
 pid=$(main_pid)
 
-dpkg --force-confold --install /root/*_"$new_version"_*.deb >/dev/null 2>&1 || fail "not upgraded"
+packages=$(dpkg-query -W -f '${Package}\n' | grep dnsblv6)
+files=$(for name in $packages; do echo /root/"$name"_"$new_version"_*.deb; done)
+# shellcheck disable=SC2086 # one word for each file
+dpkg --force-confold --install $files >/root/upgrade.log 2>&1 || {
+	cat /root/upgrade.log >&2
+	fail "not upgraded"
+}
 systemctl -q is-active dnsblv6d.socket || fail "the upgrade has closed the sockets"
 has_new_pid "$pid" || fail "the upgrade has not restarted the server"
 must_serve upgrade
@@ -133,7 +139,6 @@ if journalctl --no-pager --quiet --unit dnsblv6d --unit dnsblv6-sign@bl6 --unit 
 	fail "complaints"
 fi
 
-packages=$(dpkg-query -W -f '${Package}\n' | grep dnsblv6)
 # shellcheck disable=SC2086 # one word for each package
 dpkg --remove $packages >/dev/null 2>&1 || fail "not removed"
 for unit in dnsblv6d.service dnsblv6d.socket dnsblv6-cached.service dnsblv6-sign@bl6.timer; do
