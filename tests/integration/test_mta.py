@@ -9,7 +9,7 @@ that is killed amid a hundred sessions refuses nobody, nor does a resolver.
 Needs root, unbound and postfix, and is skipped otherwise.
 """
 
-from harness import Case, main
+from harness import IS_SANITIZED, Case, main
 from mta import Postfix
 from translated import LIST, Mail, Translated, paste
 
@@ -26,6 +26,8 @@ class Postscreen(Mail, Case):
     text = "client [$] blocked using bl.local"  # it asks for no TXT record
 
     def setUp(self):
+        if IS_SANITIZED:
+            self.skipTest("what is ours in it is what smtpd has seen, and each session waits")
         super().setUp()
         self.wired = Translated(self, LIST)
         self.server = Postfix(self, [*paste("postfix postscreen"), "postscreen_greet_wait = 1s"],
