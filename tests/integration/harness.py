@@ -17,6 +17,7 @@ DNSBLV6_DATA is the directory of real lists, DNSBLV6_SEED repeats a run.
 
 import collections
 import ipaddress
+import ctypes
 import os
 import random
 import re
@@ -43,6 +44,8 @@ CLASSIC = "bl.example."
 
 A, NS, SOA, TXT, AAAA, OPT, ANY = 1, 2, 6, 16, 28, 41, 255
 NOERROR, FORMERR, SERVFAIL, NXDOMAIN, NOTIMP, REFUSED = 0, 1, 2, 3, 4, 5
+
+CLONE_NEWNET = 0x40000000
 
 # For a store that tests replace by something of quite another size.
 ANY_SIZE = ("--max-shrink", "100", "--max-grow", "1000000")
@@ -471,6 +474,17 @@ class Case(unittest.TestCase):
 
     def free_address(self):
         return (self.host, self.free_port())
+
+    def enter_network(self, pid):
+        """Of that process, until the test ends; what is open already stays where it is."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        home = os.open("/proc/self/ns/net", os.O_RDONLY)
+        self.addCleanup(os.close, home)
+        self.addCleanup(libc.setns, home, CLONE_NEWNET)
+        space = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
+        ret = libc.setns(space, CLONE_NEWNET)
+        os.close(space)
+        self.assertEqual(ret, 0, os.strerror(ctypes.get_errno()))
 
     def run_zone(self, *arguments, expect=0, **how):
         """Runs dnsblv6-zone; its exit status must be expect (None: any)."""

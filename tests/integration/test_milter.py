@@ -27,7 +27,7 @@ from sendmail import Sendmail
 EX_UNAVAILABLE = 69
 NAME = ZONE.rstrip(".")
 LISTED, NEIGHBOUR, CLEAR = "192.0.2.66", "192.0.2.67", "198.51.100.1"
-LISTED_6, CLEAR_6 = "2001:db8:1::25", "2001:db8:2::25"
+LISTED_6, NEIGHBOUR_6, CLEAR_6 = "2001:db8:1::25", "2001:db8:1:1::25", "2001:db8:2::25"
 TEST_POINT = "127.0.0.2"  # every list has it (RFC 5782)
 REASON = f"is listed by {NAME}"
 HEADER = "X-DNSBLv6"
@@ -527,10 +527,10 @@ class WithSendmail(MilterCase):
     def start_milter(self, *arguments, **how):
         return super().start_milter(*arguments, mode=660, milter=["user: nobody"], **how)
 
-    def start_sendmail(self):
+    def start_sendmail(self, **how):
         return Sendmail(self, rules=[
             f"INPUT_MAIL_FILTER(`dnsblv6', `S=local:{self.path_of_socket},"
-            " T=C:60s;S:60s;R:60s')dnl"])
+            " T=C:60s;S:60s;R:60s')dnl"], **how)
 
     def test_refuses_and_delivers(self):
         daemon = self.start_milter(decision=["reject-text: \"100 % sure: {reason}\""])
@@ -561,6 +561,29 @@ class WithSendmail(MilterCase):
             is_listed = f"Subject: {TEST_POINT}" in head
             self.assertEqual(marks, [f"{HEADER}: score=1 zones={NAME}; {TEST_POINT} {REASON}"]
                              if is_listed else [])
+        self.assertEqual(len(sendmail.mails()), 2)
+
+    def test_clients_with_ipv6(self):
+        """In a network of its own, where clients can have any address."""
+        network = self.start([harness.peer("unshare"), "--net", "sh", "-c",
+                              "ip link set lo up && for address; do"
+                              " ip addr add $address/128 dev lo nodad || exit; done;"
+                              " echo there; exec sleep 600",
+                              "sh", LISTED_6, NEIGHBOUR_6, CLEAR_6], "network")
+        try:
+            network.wait_for_log("^there$")
+        except AssertionError as error:
+            self.skipTest(f"no network of our own here: {error}")
+        self.enter_network(network.pid)
+        self.start_milter()
+        sendmail = self.start_sendmail(is_ipv6=True)
+        code, said = sendmail.send(LISTED_6)
+        self.assertEqual(code, 550)
+        self.assertIn(f"{LISTED_6} {REASON}", said.decode())
+        asked = self.authority().questions()
+        self.assertEqual(sendmail.send(NEIGHBOUR_6)[0], 250)
+        self.assertEqual(self.authority().questions(), asked)
+        self.assertEqual(sendmail.send(CLEAR_6)[0], 250)
         self.assertEqual(len(sendmail.mails()), 2)
 
     def test_a_session_goes_on_when_it_is_killed_in_between(self):

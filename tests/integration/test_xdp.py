@@ -23,7 +23,6 @@ from harness import (AAAA, NXDOMAIN, ZONE, Asker, Case, ask, ask_all, bitmap_nam
                      main, peer, wait_for)
 from oracle import Oracle, differences
 
-CLONE_NEWNET = 0x40000000
 SERVER4, SERVER6, CLIENT4, CLIENT6 = "10.9.0.1", "fd09::1", "10.9.0.2", "fd09::2"
 PORT, OTHER_PORT = 53, 5353
 LISTED = ["192.0.2.25", "192.0.2.64/30", "198.51.100.0/24", "203.0.0.0/16", "2001:db8:7::/64",
@@ -40,7 +39,7 @@ class Xdp(Case):
         self.server_space = self.make_space("server")
         self.client_space = self.make_space("client")
         self.connect()
-        self.enter(self.client_space.pid)
+        self.enter_network(self.client_space.pid)
 
     # ---- two machines and a cable ----
 
@@ -70,17 +69,6 @@ class Xdp(Case):
             for words in (f"addr add {four}/24 dev {name}", f"addr add {six}/64 dev {name} nodad",
                           f"link set {name} up", "link set lo up"):
                 self.run_in(space, peer("ip"), *words.split())
-
-    def enter(self, pid):
-        """This process; what it opened before stays where it was."""
-        libc = ctypes.CDLL(None, use_errno=True)
-        home = os.open("/proc/self/ns/net", os.O_RDONLY)
-        self.addCleanup(os.close, home)
-        self.addCleanup(libc.setns, home, CLONE_NEWNET)
-        space = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
-        ret = libc.setns(space, CLONE_NEWNET)
-        os.close(space)
-        self.assertEqual(ret, 0, os.strerror(ctypes.get_errno()))
 
     def kernel_datagrams(self):
         """How many UDP datagrams the server's kernel has delivered to sockets."""
