@@ -2,6 +2,7 @@
 #include "integration/milter/milter.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -21,6 +22,21 @@
 static const char context[] = "dnsblv6-milter";
 
 static struct sessions *sessions; /* see the header */
+
+/*
+ * In the place of libc's, for libmilter alone. It has a thread that waits for SIGHUP, SIGTERM
+ * and SIGINT and takes each for the end, and nothing tells it not to; of a signal that its wait
+ * and the loop may both have, the kernel now and then gives it to the wait. So that waits for
+ * nothing: all signals that come are blocked in its thread.
+ */
+__attribute__((visibility("default"))) int sigwait(const sigset_t *restrict set,
+						   int *restrict ret_signal)
+{
+	(void)set;
+	(void)ret_signal;
+	for (;;)
+		pause();
+}
 
 /* ---- callbacks ---- */
 

@@ -131,7 +131,7 @@ static void run_libmilter(void *data)
 	uv_async_send(&service->ended);
 }
 
-/* Its threads have its mask: a signal is for the loop. */
+/* Its threads have its mask: a signal is for the loop (and see sigwait() in milter.c). */
 static int start_libmilter(struct service *service)
 {
 	sigset_t ours;

@@ -377,6 +377,17 @@ class Life(MilterCase):
             self.assertEqual(daemon.popen.wait(DEADLINE_S), 0)
         self.assertNotIn("sessions left", daemon.log())
 
+    def test_a_signal_is_never_libmilters(self):
+        """It takes SIGHUP for the end. One in ten thousand came to it."""
+        daemon = self.start_milter()
+        for _ in range(40_000):
+            daemon.send_signal(signal.SIGHUP)
+        daemon.wait_for_log(r"^info: \[dnsblv6-milter\] reloaded, ")
+        with self.session() as milter:
+            self.assertEqual(milter.connect(LISTED), "c")
+        self.assertIsNone(daemon.popen.poll())
+        self.assertEqual(daemon.stop(), 0)
+
     def test_sessions_that_do_not_end_are_left(self):
         daemon = self.start_milter()
         with self.session() as milter:
