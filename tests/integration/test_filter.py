@@ -379,13 +379,19 @@ class Real(FilterCase):
     def processes_of_filter(self):
         """The one that OpenSMTPD knows, and the one that asks."""
         def look():
-            found = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True,
-                                   text=True, check=True).stdout
-            mine = [line.split(None, 2) for line in found.splitlines() if self.directory in line
-                    and "dnsblv6-filter --config" in line and "sh -c" not in line]
-            pids = {pid for pid, _, _ in mine}
-            return [int(pid) for pid, parent, _ in mine if parent not in pids], \
-                   [int(pid) for pid, parent, _ in mine if parent in pids]
+            parents = {}
+            for pid in filter(str.isdigit, os.listdir("/proc")):
+                try:
+                    with open(f"/proc/{pid}/cmdline", "rb") as file:
+                        words = os.fsdecode(file.read()).split("\0")
+                    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+                        parent = re.search(r"^PPid:\s(\d+)", file.read(), re.MULTILINE)[1]
+                except OSError:  # it has ended meanwhile
+                    continue
+                if words[0].endswith("/dnsblv6-filter") and self.directory in words[2]:
+                    parents[pid] = parent
+            return [int(pid) for pid in parents if parents[pid] not in parents], \
+                   [int(pid) for pid in parents if parents[pid] in parents]
 
         return wait_for(lambda: (found := look()) and found[0] and found[1] and found, "both")
 
