@@ -74,9 +74,9 @@ TEST_CASE("the address of a client is what is before its port", "[filter][line]"
 
 TEST_CASE("an address that is none is refused", "[filter][line]")
 {
-	const std::string source =
-		GENERATE("", ":25", "[]:25", "[192.0.2.66", "192.0.2.256:25", "mail.example:25",
-			 "(unknown):0", "[2001:db8::42::]:25", std::string(200, '1') + ":25");
+	const std::string source = GENERATE(as<std::string>{}, "", ":25", "[]:25", "[192.0.2.66",
+					    "192.0.2.256:25", "mail.example:25", "(unknown):0",
+					    "[2001:db8::42::]:25", std::string(200, '1') + ":25");
 	CAPTURE(source);
 	const parsed line(connect("mail.example|pass|" + source + "|198.51.100.1:25"));
 	CHECK(line.reason == "link-connect has an address that cannot be read");
