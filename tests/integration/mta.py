@@ -315,7 +315,8 @@ class Exim(MailServer):
 
     def __init__(self, case, acl=(), main=(), nameservers=()):
         super().__init__(case, "exim")
-        self.program = unpacked(*EXIM_PROGRAM)
+        # Whom it becomes has to run it again; the copy is set-user-ID as well.
+        self.program = case.readable_program(unpacked(*EXIM_PROGRAM))
         self.log_path = os.path.join(self.directory, "mainlog")
         mail = pwd.getpwnam("mail")
         for name in ("spool", "mail"):
