@@ -54,8 +54,9 @@ class Milter:
     def __init__(self, place, actions=ALL_ACTIONS, steps=ALL_STEPS, timeout_s=60, negotiate=True):
         family = socket.AF_UNIX if isinstance(place, str) else socket.AF_INET
         self.socket = socket.socket(family, socket.SOCK_STREAM)
-        self.socket.settimeout(timeout_s)
+        # Who does not wait is told at once that too many wait already.
         self.socket.connect(place)
+        self.socket.settimeout(timeout_s)
         if negotiate:
             self.negotiate(actions, steps)
 

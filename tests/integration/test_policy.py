@@ -52,8 +52,9 @@ class Connection:
     def __init__(self, place):
         family = socket.AF_UNIX if isinstance(place, str) else socket.AF_INET
         self.socket = socket.socket(family, socket.SOCK_STREAM)
-        self.socket.settimeout(DEADLINE_S)
+        # Who does not wait is told at once that too many wait already.
         self.socket.connect(place)
+        self.socket.settimeout(DEADLINE_S)
         self.rest = b""
 
     def __enter__(self):
