@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * tally.h - what the processes of smtp-front have counted, in memory that they share.
+ *
+ * Flow: nanny.c -> tally_open() before fork() -> edge.c, worker.c: tally_add() into the block of
+ *       their own slot -> nanny.c: tally_sum() -> metrics.c.
+ *
+ * Each slot of a process (edge 0, edge 1, ..., worker 0, ...) has a block, which one process
+ * writes at a time; one that takes the place of another goes on counting where it had ended. So
+ * no addition is locked, and none is lost when a process is killed. Generations that overlap
+ * while the old one drains share blocks: additions are atomic, without an order.
+ *
+ * A counter is a row of the table below: append where it belongs, nothing else has to change.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TALLY_MAP(X)                                                                               \
+	/* edges, at accept */                                                                     \
+	X(TALLY_ACCEPTED, "sessions-accepted", "Connections that an edge has accepted.")           \
+	X(TALLY_LIMITED, "sessions-limited", "Of them, those beyond a limit of their prefix.")     \
+	X(TALLY_FULL, "sessions-full", "Of them, those refused as all session slots were taken.")  \
+	X(TALLY_PROXY_BAD, "proxy-bad", "Of them, those with a PROXY header missing or wrong.")    \
+	/* edges, before trust */                                                                  \
+	X(TALLY_EARLY_TALKERS, "early-talkers", "Clients that spoke before the banner.")           \
+	X(TALLY_EXEMPT, "exempt", "Clients of own networks or on the allow list.")                 \
+	X(TALLY_LISTED, "listed", "Clients whose score reached the threshold.")                    \
+	X(TALLY_CLEAR, "clear", "Clients whose score did not.")                                    \
+	X(TALLY_UNKNOWN, "unknown", "Clients that some zone gave no answer about.")                \
+	X(TALLY_REFUSED, "refused", "Clients that were refused as they are listed.")               \
+	X(TALLY_RECIPIENTS_UNKNOWN, "recipients-unknown", "Recipients that are no user.")          \
+	X(TALLY_RECIPIENTS_RELAY, "recipients-relay", "Recipients of domains that are not ours.")  \
+	X(TALLY_RECIPIENTS_FAILED, "recipients-failed", "Recipients that nobody could look up.")   \
+	X(TALLY_TIMEOUTS, "timeouts", "Sessions that an edge ended as they were silent.")          \
+	X(TALLY_ERRORS, "sessions-errors", "Sessions that ended by too many errors or commands.")  \
+	X(TALLY_BOUNCED, "sessions-bounced",                                                       \
+	  "Sessions that ended in an edge with recipients, all of them refused.")                  \
+	X(TALLY_UNFINISHED, "sessions-unfinished", "Sessions that ended without a recipient.")     \
+	X(TALLY_TLS, "tls-sessions", "TLS sessions that were begun.")                              \
+	X(TALLY_TLS_FAILED, "tls-failed", "TLS handshakes that failed.")                           \
+	/* edges, at trust */                                                                      \
+	X(TALLY_HANDED_OVER, "sessions-handed-over", "Sessions that went to the queue.")           \
+	X(TALLY_QUEUE_FULL, "queue-full", "Sessions that found the queue full.")                   \
+	X(TALLY_QUEUE_REFUSED, "queue-refused", "Of them, those that were put off with 421.")      \
+	/* workers */                                                                              \
+	X(TALLY_TAKEN, "sessions-taken", "Sessions that a worker took from the queue.")            \
+	X(TALLY_CAPSULES_BAD, "capsules-bad", "Capsules in the queue that were cut or altered.")   \
+	X(TALLY_FINISHED, "sessions-finished", "Sessions that a worker took to their end.")        \
+	X(TALLY_MAILS_COMMITTED, "mails-committed", "Mails that the sink has and 250 was said.")   \
+	X(TALLY_MAILS_REFUSED, "mails-refused", "Mails that were refused for good.")               \
+	X(TALLY_MAILS_DEFERRED, "mails-deferred", "Mails that were put off.")                      \
+	X(TALLY_MAILS_CUT, "mails-cut", "Mails whose client was gone before their end.")           \
+	X(TALLY_BYTES, "mail-bytes", "Bytes of the mails committed.")                              \
+	X(TALLY_RECIPIENTS, "recipients", "Recipients of the mails committed.")                    \
+	X(TALLY_SINK_FAILURES, "sink-failures", "Times that the sink was not reached or broke.")   \
+	X(TALLY_RETIRED, "workers-retired", "Workers that ended after their number of mails.")     \
+	/* the nanny */                                                                            \
+	X(TALLY_EDGE_RESTARTS, "edge-restarts", "Edges that died and were begun again.")           \
+	X(TALLY_WORKER_RESTARTS, "worker-restarts", "Workers that died and were begun again.")     \
+	X(TALLY_KEYHOLDER_RESTARTS, "keyholder-restarts",                                          \
+	  "Key processes that died and were begun again.")                                         \
+	X(TALLY_RELOADS, "reloads", "Configurations that SIGHUP has put to use.")                  \
+	X(TALLY_RELOADS_REFUSED, "reloads-refused", "Configurations that SIGHUP found bad.")
+
+/* What rises and falls: set by the one process of the slot, and 0 again when it has ended. */
+#define TALLY_GAUGE_MAP(X)                                                                         \
+	X(TALLY_SESSIONS, "sessions", "Sessions that edges hold.")                                 \
+	X(TALLY_PARKED, "sessions-waiting", "Of them, those that wait for the queue.")             \
+	X(TALLY_RELAYED, "sessions-relayed", "Of them, TLS sessions that a worker has.")           \
+	X(TALLY_BUSY, "workers-busy", "Workers that have a session.")
+
+enum tally_number {
+#define X(number, name, sentence) number,
+	TALLY_MAP(X)
+#undef X
+		TALLY_COUNT
+};
+
+enum tally_gauge {
+#define X(number, name, sentence) number,
+	TALLY_GAUGE_MAP(X)
+#undef X
+		TALLY_GAUGE_COUNT
+};
+
+/* The block of one slot, shared memory: changed by tally_add() and tally_set() alone. */
+struct tally {
+	uint64_t values[TALLY_COUNT];
+	uint64_t gauges[TALLY_GAUGE_COUNT];
+} __attribute__((aligned(64))); /* a cache line: slots do not slow each other down */
+
+struct tally_bank {
+	struct tally *slots; /* NULL: none */
+	size_t count;
+};
+
+/* All zero. 0 or -errno. */
+int tally_open(size_t count, struct tally_bank *ret_bank);
+void tally_close(struct tally_bank *bank);
+
+/* tally may be NULL, as in tests: then nothing is counted. */
+void tally_add(struct tally *tally, enum tally_number number, uint64_t value);
+void tally_set(struct tally *tally, enum tally_gauge gauge, uint64_t value);
+uint64_t tally_get(const struct tally *tally, enum tally_number number);
+
+/* Of all slots; *ret_sum is a plain one. */
+void tally_sum(const struct tally_bank *bank, struct tally *ret_sum);
+/* Of a process that has ended: it has nothing open any more. */
+void tally_clear_gauges(struct tally *tally);
+
+#ifdef __cplusplus
+}
+#endif
