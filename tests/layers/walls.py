@@ -50,15 +50,26 @@ ROWS = {
     "client-lib/lookup": Row(BSD, project=("lib/format",), external=("dnsblv6",)),
     "client-lib/unbound": Row(BSD, external=("dnsblv6", "unbound")),
     "client-lib": Row(BSD, project=("lib/format",)),
+    # An adapter that is a mail server itself: it has libraries that the others have no use for.
+    "integration/smtp-front": Row(GPL, project=("client-lib", "lib/common", "lib/dns",
+                                                "lib/format", "integration"),
+                                  external=("uv", "dnsblv6"),
+                                  external_of={"users": ("lmdb",), "users_build": ("lmdb",),
+                                               "users_file": ("lmdb",),
+                                               "tls": ("ssl", "crypto"),
+                                               "keys": ("ssl", "crypto"),
+                                               "keyholder": ("ssl", "crypto"),
+                                               "confine": ("seccomp",)}),
     "integration": Row(GPL, project=("client-lib", "lib/common", "lib/dns", "lib/format"),
                        external=("uv", "dnsblv6"), external_of={"milter": ("milter",)}),
     # These may use everything that is public; nobody may include them.
     "bench": Row(GPL, project=("lib/format", "lib/store", "lib/common", "lib/dns",
-                               "zone-tools", "server", "client-lib", "integration"),
+                               "zone-tools", "server", "client-lib", "integration",
+                               "integration/smtp-front"),
                  external=("lmdb", "knot", "dnssec", "crypto", "uv", "z", "catch2")),
     "tests": Row(GPL, project=("lib/format", "lib/store", "lib/common", "lib/dns",
                                "zone-tools", "server", "client-lib", "client-lib/unbound",
-                               "integration"),
+                               "integration", "integration/smtp-front"),
                  external=("lmdb", "knot", "dnssec", "crypto", "uv", "z", "catch2", "dnsblv6",
                            "dnsblv6-unbound")),
 }
@@ -68,6 +79,7 @@ EXTERNAL = {
     "lmdb": r"lmdb\.h",
     "knot": r"libknot/.*|knot/.*|libzscanner/.*",
     "dnssec": r"libdnssec/.*",
+    "ssl": r"openssl/ssl.*",
     "crypto": r"openssl/.*|gnutls/.*",
     "uv": r"uv\.h|uv/.*",
     "seccomp": r"seccomp\.h",
@@ -110,10 +122,10 @@ def row_of(path):
 
 def may_use_project(row_name, path, used_path):
     used = row_of(used_path)
-    if used != row_name:
-        return used in ROWS[row_name].project
+    if used != row_name and used not in ROWS[row_name].project:
+        return False
     # Adapters under integration/ are separate programs: none knows another.
-    if row_name == "integration":
+    if used == "integration" and row_name.startswith("integration"):
         return os.path.dirname(used_path) in (os.path.dirname(path), "integration")
     return True
 
