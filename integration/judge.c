@@ -12,6 +12,7 @@
 #define REASON_MAX	600 /* as dnsblv6_reason() has it */
 #define DEADLINE_MS	2000
 #define DEADLINE_MAX_MS 60000
+#define PLACE_SIZE	(JUDGE_PATH_MAX + 32)
 
 #define REJECT_TEXT "Service unavailable; {reason}"
 #define DEFER_TEXT  "Service unavailable, try again later; {reason}"
@@ -148,14 +149,6 @@ static const char *take_template(const char *text, char *ret_template)
 	return NULL;
 }
 
-static const char *take_path(const char *text, char *ret_path)
-{
-	if (text[0] != '/')
-		return "permitted is an absolute path";
-	snprintf(ret_path, JUDGE_PATH_MAX + 1, "%s", text);
-	return NULL;
-}
-
 const char *judge_take(struct judge *judge, const struct conf_value *value)
 {
 	switch ((enum item)value->item) {
@@ -167,7 +160,7 @@ const char *judge_take(struct judge *judge, const struct conf_value *value)
 	case ITEM_EXEMPT:
 		return networks_add(&judge->exempt, value->text, strlen(value->text));
 	case ITEM_ALLOW_FILE:
-		return take_path(value->text, judge->allow_path);
+		return conf_parse_path(value->text, judge->allow_path, sizeof(judge->allow_path));
 	case ITEM_REJECT_CODE:
 		return take_code(value->text, '5', judge->reject_code,
 				 "permitted is such as 5.7.1");
@@ -193,18 +186,32 @@ int judge_reload(struct judge *judge, struct networks_error *reterr_error)
 	return 0;
 }
 
-int judge_finish(struct judge *judge, struct networks_error *reterr_error)
+/* Where the allow list is wrong. */
+static const char *format_place(const struct judge *judge, const struct networks_error *error,
+				char ret_place[PLACE_SIZE])
 {
+	snprintf(ret_place, PLACE_SIZE, error->line != 0 ? "%s:%zu" : "%s", judge->allow_path,
+		 error->line);
+	return ret_place;
+}
+
+int judge_finish(struct judge *judge, struct conf_error *reterr_error)
+{
+	char place[PLACE_SIZE];
+	struct networks_error error;
 	networks_sort(&judge->exempt);
-	return judge_reload(judge, reterr_error);
+	int ret = judge_reload(judge, &error);
+	if (ret == 0)
+		return 0;
+	/* Cut, so that what is wrong is there whatever the path is. */
+	return conf_refuse(reterr_error, ret, "allow-file %.140s: %.350s",
+			   format_place(judge, &error, place), error.reason);
 }
 
 void judge_log_error(const struct judge *judge, const struct networks_error *error)
 {
-	char place[JUDGE_PATH_MAX + 32];
-	snprintf(place, sizeof(place), error->line != 0 ? "%s:%zu" : "%s", judge->allow_path,
-		 error->line);
-	log_error(place, "allow list refused (%s)", error->reason);
+	char place[PLACE_SIZE];
+	log_error(format_place(judge, error, place), "allow list refused (%s)", error->reason);
 }
 
 /* ---- asking ---- */

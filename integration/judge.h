@@ -114,10 +114,13 @@ void judge_deinit(struct judge *judge);
 const char *judge_take(struct judge *judge, const struct conf_value *value);
 /*
  * Behind the last judge_take(): reads the allow list. 0, or a negative errno with
- * *reterr_error, whose place is in that file.
+ * *reterr_error, whose reason has the place in that list.
  */
-int judge_finish(struct judge *judge, struct networks_error *reterr_error);
-/* Reads the allow list again; when that fails, the old one stays. The same results. */
+int judge_finish(struct judge *judge, struct conf_error *reterr_error);
+/*
+ * Reads the allow list again; when that fails, the old one stays. The same results, but that
+ * *reterr_error is the place in the list.
+ */
 int judge_reload(struct judge *judge, struct networks_error *reterr_error);
 /* Logs one error line: where the allow list is wrong, and why. */
 void judge_log_error(const struct judge *judge, const struct networks_error *error);

@@ -156,27 +156,19 @@ static int begin(struct setup *ret_setup, struct conf_error *error)
 	return refuse(error, ret, dnsblv6_strerror(ret));
 }
 
-static int check_whole(const struct setup *setup, struct conf_error *error)
+static int finish(struct setup *setup, struct conf_error *error)
 {
 	if (setup->handle.lists[0][0] == '\0')
 		return refuse(error, -EINVAL, "no zone is given");
 	if (setup->is_quarantine && setup->judge.action != JUDGE_REJECT)
 		return refuse(error, -EINVAL, "quarantine is for \"action: reject\" alone");
-	return 0;
+	return judge_finish(&setup->judge, error);
 }
 
 static int end(struct setup *setup, int ret, struct conf_error *error)
 {
-	struct networks_error place;
 	if (ret == 0)
-		ret = check_whole(setup, error);
-	if (ret == 0) {
-		ret = judge_finish(&setup->judge, &place);
-		if (ret != 0) {
-			judge_log_error(&setup->judge, &place);
-			refuse(error, ret, "the allow list is refused");
-		}
-	}
+		ret = finish(setup, error);
 	if (ret != 0)
 		setup_deinit(setup);
 	return ret;

@@ -46,8 +46,7 @@ struct setup {
 
 /*
  * 0 with *ret_setup, to be ended with setup_deinit(); otherwise *reterr_error says why
- * not, and there is nothing to end. An allow list that is wrong is logged, since its place is
- * in another file.
+ * not, and there is nothing to end.
  */
 int setup_read(const char *path, struct setup *ret_setup, struct conf_error *reterr_error);
 /* The same from memory. */

@@ -88,24 +88,13 @@ static int begin(struct setup *ret_setup, struct conf_error *error)
 	return refuse(error, ret, dnsblv6_strerror(ret));
 }
 
-static int read_allow_list(struct setup *setup, struct conf_error *error)
-{
-	struct networks_error allow;
-	char text[CONF_REASON_MAX];
-	int ret = judge_finish(&setup->judge, &allow);
-	if (ret == 0)
-		return 0;
-	snprintf(text, sizeof(text), "allow-file, line %zu: %.400s", allow.line, allow.reason);
-	return refuse(error, ret, text);
-}
-
 static int end(struct setup *setup, int ret, struct conf_error *error)
 {
 	/* The first of handle_items. */
 	if (ret == 0 && setup->handle.lists[0][0] == '\0')
 		ret = refuse(error, -EINVAL, "no zone is given");
 	if (ret == 0)
-		ret = read_allow_list(setup, error);
+		ret = judge_finish(&setup->judge, error);
 	if (ret != 0)
 		setup_deinit(setup);
 	return ret;

@@ -181,18 +181,11 @@ static int begin(struct setup *ret_setup, struct conf_error *error)
 /* What a file must say, and what other files say. */
 static int finish(struct setup *setup, struct conf_error *error)
 {
-	struct networks_error list_error;
 	if (setup->handle.lists[ZONES][0] == '\0')
 		return refuse(error, -EINVAL, "no zone is given");
 	if (setup->place_count == 0)
 		take_place(setup, SETUP_LISTEN, SETUP_POLICY);
-	int ret = judge_finish(&setup->judge, &list_error);
-	if (ret == 0)
-		return 0;
-	memset(error, 0, sizeof(*error));
-	snprintf(error->reason, sizeof(error->reason), "allow-file %.120s:%zu: %.350s",
-		 setup->judge.allow_path, list_error.line, list_error.reason);
-	return ret;
+	return judge_finish(&setup->judge, error);
 }
 
 static int end(struct setup *setup, int ret, struct conf_error *error)

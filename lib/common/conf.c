@@ -343,10 +343,13 @@ static int run(struct reading *r)
 	return ret == KNOT_EOF ? 0 : refuse_line(r, ret);
 }
 
-static int refuse_file(struct conf_error *error, int ret, const char *reason)
+int conf_refuse(struct conf_error *ret_error, int ret, const char *format, ...)
 {
-	memset(error, 0, sizeof(*error));
-	add_reason(error, "%s", reason);
+	va_list arguments;
+	memset(ret_error, 0, sizeof(*ret_error));
+	va_start(arguments, format);
+	vsnprintf(ret_error->reason, sizeof(ret_error->reason), format, arguments);
+	va_end(arguments);
 	return ret;
 }
 
@@ -356,7 +359,7 @@ int conf_parse(const char *text, size_t text_size, const struct conf_table *tabl
 	/* Some 100 kB, most of it yparser's: too much for a stack. */
 	struct reading *r = calloc(1, sizeof(*r));
 	if (r == NULL)
-		return refuse_file(reterr_error, -ENOMEM, strerror(ENOMEM));
+		return conf_refuse(reterr_error, -ENOMEM, "%s", strerror(ENOMEM));
 	r->table = table;
 	r->fn = fn;
 	r->context = context;
@@ -370,7 +373,7 @@ int conf_parse(const char *text, size_t text_size, const struct conf_table *tabl
 		ret = run(r);
 		yp_deinit(&r->parser);
 	} else {
-		refuse_file(reterr_error, ret, strerror(-ret));
+		conf_refuse(reterr_error, ret, "%s", strerror(-ret));
 	}
 	yp_schema_check_deinit(r->check);
 	yp_schema_free(r->schema);
@@ -400,14 +403,24 @@ static char *read_file(const char *path, size_t *ret_size, int *ret_status)
 	return text;
 }
 
+int conf_load(const char *path, char **ret_text, size_t *ret_size, struct conf_error *reterr_error)
+{
+	int ret = 0;
+	char *text = read_file(path, ret_size, &ret);
+	if (text == NULL)
+		return conf_refuse(reterr_error, ret, "%s", strerror(-ret));
+	*ret_text = text;
+	return 0;
+}
+
 int conf_read(const char *path, const struct conf_table *table, conf_fn fn, void *context,
 	      struct conf_error *reterr_error)
 {
+	char *text = NULL;
 	size_t size = 0;
-	int ret = 0;
-	char *text = read_file(path, &size, &ret);
-	if (text == NULL)
-		return refuse_file(reterr_error, ret, strerror(-ret));
+	int ret = conf_load(path, &text, &size, reterr_error);
+	if (ret != 0)
+		return ret;
 	ret = conf_parse(text, size, table, fn, context, reterr_error);
 	free(text);
 	return ret;
@@ -453,6 +466,18 @@ void conf_log_error(const char *path, const struct conf_error *error)
 	format_position(path, error, position);
 	format_refusal(error, refusal);
 	log_error(position, "%s", refusal);
+}
+
+/* ---- values of several programs ---- */
+
+const char *const conf_log_levels[] = { "error", "warning", "info", "debug", NULL };
+
+const char *conf_parse_path(const char *text, char *ret_path, size_t size)
+{
+	if (text[0] != '/')
+		return "permitted is an absolute path";
+	snprintf(ret_path, size, "%s", text);
+	return NULL;
 }
 
 const char *conf_parse_mode(const char *text, unsigned *ret_mode)

@@ -104,12 +104,26 @@ int conf_read(const char *path, const struct conf_table *table, conf_fn fn, void
 	      struct conf_error *reterr_error);
 int conf_parse(const char *text, size_t text_size, const struct conf_table *table, conf_fn fn,
 	       void *context, struct conf_error *reterr_error);
+/* The text alone, for conf_parse(); it is the caller's, to be freed. 0, or -errno as above. */
+int conf_load(const char *path, char **ret_text, size_t *ret_size, struct conf_error *reterr_error);
+
+/* An error about the whole file, which no line shows alone. Returns ret. */
+int conf_refuse(struct conf_error *ret_error, int ret, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* Why a file was refused: "PATH:LINE: configuration refused, ..." into CONF_ERROR_MAX bytes. */
 #define CONF_ERROR_MAX 4096
 void conf_format_error(const char *path, const struct conf_error *error, char *ret_text);
 /* Logs one error line for a refused file. */
 void conf_log_error(const char *path, const struct conf_error *error);
+
+/* ---- values of several programs ---- */
+
+/* For a CONF_CHOICE, in the order of enum log_level. */
+extern const char *const conf_log_levels[];
+
+/* NULL, or why not, static text; the item's max has to be less than size. */
+const char *conf_parse_path(const char *text, char *ret_path, size_t size);
 
 /*
  * Permissions as chmod(1) takes them, three octal digits and zeros before them. NULL, or

@@ -36,7 +36,7 @@ class court
 		const std::string text = "decision:\n" + lines;
 		status = conf_parse(text.data(), text.size(), &table, take, &judge, &error);
 		if (status == 0)
-			status = judge_finish(&judge, &list_error);
+			status = judge_finish(&judge, &error);
 	}
 	~court()
 	{
@@ -250,4 +250,18 @@ TEST_CASE("a value that is none is refused", "[adapter][judge]")
 	CAPTURE(line);
 	const court court("    " + line + "\n");
 	CHECK(court.status < 0);
+}
+
+TEST_CASE("an allow list that is wrong is refused with its place", "[adapter][judge]")
+{
+	const court missing("    allow-file: /nowhere/allow\n");
+	CHECK(missing.status == -ENOENT);
+	CHECK(std::string(missing.error.reason) ==
+	      "allow-file /nowhere/allow: No such file or directory");
+	const tmpdir directory;
+	const std::string path = directory.file("allow");
+	write_file(path, "192.0.2.0/24\nhere\n");
+	const court wrong("    allow-file: " + path + "\n");
+	CHECK(wrong.status == -EINVAL);
+	CHECK_THAT(wrong.error.reason, Catch::StartsWith("allow-file " + path + ":2: \"here\": "));
 }
