@@ -35,18 +35,18 @@
 #include "integration/judge.h"
 #include "integration/networks.h"
 #include "integration/owner.h"
+#include "integration/smtp-front/keys.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define SETUP_PLACES_MAX       16
-#define SETUP_PLACE_MAX	       107 /* bytes of the path of a UNIX socket */
-#define SETUP_PATH_MAX	       512
-#define SETUP_HOSTNAME_MAX     253 /* RFC 1035, as text */
-#define SETUP_CERTIFICATES_MAX 32
-#define SETUP_EDGES_MAX	       64
-#define SETUP_WORKERS_MAX      1024
+#define SETUP_PLACES_MAX   16
+#define SETUP_PLACE_MAX	   107 /* bytes of the path of a UNIX socket */
+#define SETUP_PATH_MAX	   512
+#define SETUP_HOSTNAME_MAX 253 /* RFC 1035, as text */
+#define SETUP_EDGES_MAX	   64
+#define SETUP_WORKERS_MAX  1024
 
 /* ADDRESS@PORT, or the path of a UNIX socket. */
 struct setup_place {
@@ -135,15 +135,12 @@ struct setup_trust {
 	unsigned forward_cache_ms;
 };
 
-struct setup_certificate {
-	char chain[SETUP_PATH_MAX + 1];
-	char key[SETUP_PATH_MAX + 1]; /* opened by the keyholder alone */
-};
-
 /* Section "tls". */
 struct setup_tls {
-	struct setup_certificate certificates[SETUP_CERTIFICATES_MAX]; /* the first without SNI */
-	unsigned certificate_count; /* 0: STARTTLS is not offered */
+	struct keys_paths certificates[KEYS_PAIRS_MAX]; /* the first without SNI */
+	unsigned certificate_count;			/* 0: STARTTLS is not offered */
+	/* As they were when the configuration was read, with no private key; NULL without any. */
+	struct keys_chains *chains;
 	bool is_required;
 };
 
