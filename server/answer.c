@@ -513,15 +513,12 @@ static bool is_limited(struct answer *answer, const struct answer_query *query,
 static size_t answer_quickly(struct answer *answer, const struct answer_query *query,
 			     uint8_t *ret_wire, size_t wire_max)
 {
-	struct question_common question;
-	if (wire_max < KNOT_WIRE_MIN_PKTSIZE || query->size > ANSWER_QUERY_MAX ||
-	    !question_parse(query->wire, query->size, &question))
+	const struct foreseen *seen =
+		foresee_take(&answer->foresee, answer->catalog, query->wire, query->size);
+	if (seen == NULL || wire_max < KNOT_WIRE_MIN_PKTSIZE || zone_begin(seen->face->zone) != 0)
 		return 0;
-	const struct catalog_face *face =
-		catalog_find(answer->catalog, question.name, question.name_size);
-	if (face == NULL || face->is_classic || zone_begin(face->zone) != 0)
-		return 0;
-	struct zone *zone = face->zone;
+	const struct question_common *question = &seen->question;
+	struct zone *zone = seen->face->zone;
 	if (zone->facts.expires_s != 0 && query->now_s >= zone->facts.expires_s)
 		return 0;
 	if (zone->has_clients && clients_judge(zone, query->client).verdict != CLIENTS_PASS)
@@ -529,15 +526,16 @@ static size_t answer_quickly(struct answer *answer, const struct answer_query *q
 	/* A rule may be for a key, but a question with a TSIG is no common one. */
 	if (judge_access(answer, query, zone, NULL) != SETTINGS_ALLOW)
 		return 0;
-	const struct options options = read_common_options(answer, query, &question);
+	const struct options options = read_common_options(answer, query, question);
 	if (is_limited(answer, query, options.cookie))
 		return 0;
-	const struct question envelope = { .has_edns = question.has_edns,
-					   .edns_payload = question.payload };
-	struct quick_query quick = { .question = &question,
+	const struct question envelope = { .has_edns = question->has_edns,
+					   .edns_payload = question->payload };
+	struct quick_query quick = { .question = question,
 				     .wire = query->wire,
 				     .zone = zone,
-				     .labels_size = question.name_size - face->name->size,
+				     .labels_size = question->name_size - seen->face->name->size,
+				     .key = &seen->key,
 				     .payload = answer->udp_max_payload,
 				     .cookie = options.has_cookie ? options.cookie_data : NULL };
 	size_t max = response_max(answer, &envelope, query->is_tcp);
@@ -546,13 +544,18 @@ static size_t answer_quickly(struct answer *answer, const struct answer_query *q
 	if (size == 0)
 		return 0;
 	count_cookie(answer, options.cookie);
-	count_quick(answer, query, face, question.has_do && zone->is_signed, result);
+	count_quick(answer, query, seen->face, question->has_do && zone->is_signed, result);
 	return size;
 }
 
 void answer_set_talkers(struct answer *answer, const struct talkers *talkers)
 {
 	answer->talkers = *talkers;
+}
+
+void answer_foresee(struct answer *answer, const struct responder_query *queries, size_t count)
+{
+	foresee_batch(&answer->foresee, answer->catalog, queries, count);
 }
 
 size_t answer_make(struct answer *answer, const struct answer_query *query, uint8_t *ret_wire,

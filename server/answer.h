@@ -81,6 +81,12 @@ struct answer_query {
 };
 
 /*
+ * Before the first of a batch is answered, so that memory is waited for once (foresee.h). Who
+ * leaves it out gets the same answers. queries are then answered in this order.
+ */
+void answer_foresee(struct answer *answer, const struct responder_query *queries, size_t count);
+
+/*
  * Returns the size of the response in ret_wire, which has wire_max bytes; 0 for
  * silence. Zones that were asked stay begun: call catalog_end() when the batch
  * is done, before the event loop.

@@ -13,6 +13,7 @@
  */
 
 #include "server/answer.h"
+#include "server/foresee.h"
 #include "server/options.h"
 #include "server/ratelimit.h"
 #include "server/reply.h"
@@ -54,6 +55,7 @@ struct answer {
 	enum ratelimit_verdict verdict;
 	struct talkers talkers; /* of nobody at first */
 	struct tsig tsig;	/* of a query that has a TSIG */
+	struct foresee foresee; /* the queries of the batch in hand */
 	bool has_transfer;	/* the query is for the one below */
 	struct transfer transfer;
 	uint8_t query[ANSWER_QUERY_MAX]; /* libknot may write into what it parses */

@@ -248,6 +248,28 @@ enum index_state index_find(const struct index *index, const struct dnsblv6_key 
 	return INDEX_ENTRY;
 }
 
+void index_fetch(const struct index *index, const struct dnsblv6_key *key)
+{
+	if (!index->is_complete)
+		return;
+	uint64_t sum = hash(key->bytes, key->size);
+	__builtin_prefetch(find_line(index, sum));
+	__builtin_prefetch(&index->slots[(size_t)sum & (index->slot_count - 1)]);
+}
+
+/* The slot that comes first may be of another name: then its record is fetched in vain. */
+void index_fetch_record(const struct index *index, const struct dnsblv6_key *key)
+{
+	if (!index->is_complete)
+		return;
+	uint64_t sum = hash(key->bytes, key->size);
+	const struct index_slot *slot = &index->slots[(size_t)sum & (index->slot_count - 1)];
+	if (!is_in_sieve(index, sum) || slot->generation != index->generation)
+		return;
+	__builtin_prefetch(slot->key);
+	__builtin_prefetch(slot->key + slot->key_size + sizeof(struct dnsblv6_bitmap));
+}
+
 bool index_has_wildcard(const struct index *index, const struct dnsblv6_key *key)
 {
 	if (key->size > UINT8_MAX)

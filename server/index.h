@@ -71,6 +71,12 @@ void index_build(struct index *index, struct reader *reader, size_t count);
 /* Of a complete index. The outputs are written for INDEX_ENTRY only. */
 enum index_state index_find(const struct index *index, const struct dnsblv6_key *key,
 			    struct store_bytes *ret_key, struct store_bytes *ret_record);
+/*
+ * Has the processor fetch what index_find() will read for key: first where the name would be,
+ * and, when that has come, its record. Of any index; nothing is waited for in the first.
+ */
+void index_fetch(const struct index *index, const struct dnsblv6_key *key);
+void index_fetch_record(const struct index *index, const struct dnsblv6_key *key);
 /* Is there data at key, a wildcard? Of a complete index, and exact. */
 bool index_has_wildcard(const struct index *index, const struct dnsblv6_key *key);
 /* May there be a wildcard that stands for a name of so many labels? */

@@ -322,13 +322,10 @@ static unsigned count_labels(const struct quick_query *query, const struct zone_
 static bool put_sections(struct packet *packet, const struct quick_query *query,
 			 enum reply_result *ret_result)
 {
-	struct dnsblv6_key key;
 	struct zone_match match;
 	struct zone_cover cover;
-	if (dnsblv6_key_from_labels(query->question->name, query->labels_size, &key) != DNSBLV6_OK)
-		return false;
-	int ret = packet->has_dnssec ? zone_find_cover(query->zone, &key, &match, &cover)
-				     : zone_find_entry(query->zone, &key, &match.entry);
+	int ret = packet->has_dnssec ? zone_find_cover(query->zone, query->key, &match, &cover)
+				     : zone_find_entry(query->zone, query->key, &match.entry);
 	if (ret != DNSBLV6_OK && ret != ZONE_EMPTY && ret != DNSBLV6_ENOTFOUND)
 		return false;
 	const struct store_bytes *record = &match.entry.record;
@@ -344,7 +341,7 @@ static bool put_sections(struct packet *packet, const struct quick_query *query,
 		if (!put_soa(packet))
 			return false;
 	}
-	return put_proof(packet, query->zone, &key, &match, &cover);
+	return put_proof(packet, query->zone, query->key, &match, &cover);
 }
 
 size_t quick_make(const struct quick_query *query, uint8_t *ret_wire, size_t wire_max,

@@ -27,11 +27,12 @@ extern "C" {
 
 struct quick_query {
 	const struct question_common *question;
-	const uint8_t *wire;   /* that the question is from */
-	struct zone *zone;     /* begun */
-	size_t labels_size;    /* of the question, relative to the apex */
-	uint16_t payload;      /* ours, for the OPT */
-	const uint8_t *cookie; /* COOKIE_SIZE bytes for it; NULL: none */
+	const uint8_t *wire;	       /* that the question is from */
+	struct zone *zone;	       /* begun */
+	size_t labels_size;	       /* of the question, relative to the apex */
+	const struct dnsblv6_key *key; /* of those labels */
+	uint16_t payload;	       /* ours, for the OPT */
+	const uint8_t *cookie;	       /* COOKIE_SIZE bytes for it; NULL: none */
 };
 
 /*

@@ -61,6 +61,12 @@ static size_t answer(void *context, const struct responder_query *query, uint8_t
 	return size;
 }
 
+static void foresee(void *context, const struct responder_query *queries, size_t count)
+{
+	const struct serving *serving = context;
+	answer_foresee(serving->answer, queries, count);
+}
+
 static void end(void *context)
 {
 	const struct serving *serving = context;
@@ -92,6 +98,7 @@ static void count(void *context, enum responder_event event)
 struct responder serving_responder(struct serving *serving)
 {
 	return (struct responder){ .context = serving,
+				   .foresee = foresee,
 				   .answer = answer,
 				   .end = end,
 				   .take_connection = take_connection,

@@ -4,7 +4,8 @@
 /*
  * responder.h - what the engines ask of the program that they work for.
  *
- * Flow: udp.c and tcp.c have a query -> answer() of the program, once for each ->
+ * Flow: udp.c and tcp.c have a query -> answer() of the program, once for each (udp.c
+ *       shows it a batch before, foresee()) ->
  *       a response in the engine's own buffer -> end() behind each batch.
  *
  *     static size_t answer(void *context, const struct responder_query *query,
@@ -74,6 +75,12 @@ enum responder_event {
 
 struct responder {
 	void *context; /* for all of them */
+
+	/*
+	 * The queries of a batch, which answer() is then called for in this order: who has
+	 * to wait for memory may begin with all of them. May be NULL; not for every query.
+	 */
+	void (*foresee)(void *context, const struct responder_query *queries, size_t count);
 
 	/*
 	 * Returns the size of the response in ret_wire, at most wire_max bytes. 0: nothing

@@ -48,6 +48,7 @@ struct udp {
 	struct mmsghdr out[BATCH];
 	struct iovec in_vectors[BATCH];
 	struct iovec out_vectors[BATCH];
+	struct responder_query asking[BATCH];
 	struct sockaddr_storage peers[BATCH];
 	_Alignas(struct cmsghdr) char controls[BATCH][UDP_CONTROL_SIZE];
 	uint8_t queries[BATCH][QUERY_STRIDE];
@@ -108,15 +109,18 @@ static unsigned answer_batch(struct udp *udp, int fd, unsigned count)
 	uint8_t *response = udp->responses;
 	unsigned out = 0;
 	const struct responder *responder = &udp->responder;
+	for (unsigned i = 0; i < count; i++)
+		udp->asking[i] = (struct responder_query){ .wire = udp->queries[i],
+							   .size = udp->in[i].msg_len,
+							   .client = udp->in[i].msg_hdr.msg_name,
+							   .fd = fd,
+							   .now_s = (uint64_t)now.tv_sec,
+							   .now_ms = now_ms };
+	if (responder->foresee != NULL)
+		responder->foresee(responder->context, udp->asking, count);
 	for (unsigned i = 0; i < count; i++) {
-		struct responder_query query = { .wire = udp->queries[i],
-						 .size = udp->in[i].msg_len,
-						 .client = udp->in[i].msg_hdr.msg_name,
-						 .fd = fd,
-						 .now_s = (uint64_t)now.tv_sec,
-						 .now_ms = now_ms };
 		udp->asked = &udp->in[i];
-		size_t size = responder->answer(responder->context, &query, response,
+		size_t size = responder->answer(responder->context, &udp->asking[i], response,
 						RESPONDER_PAYLOAD_MAX);
 		if (size == 0)
 			continue;

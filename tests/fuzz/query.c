@@ -319,6 +319,11 @@ static void ask(struct fixture *fixture, const uint8_t *data, size_t size, uint3
 	uint64_t before[COUNTERS_SERVER_COUNT];
 	uint64_t between[COUNTERS_SERVER_COUNT];
 	memcpy(before, fixture->server, sizeof(before));
+	/* Over UDP queries come in batches: here alone, or behind one that nobody answers. */
+	const struct responder_query batch[] = { { .wire = out, .size = 0 },
+						 { .wire = data, .size = size } };
+	if (!is_tcp)
+		answer_foresee(fixture->answer, batch + size % 2, 2 - size % 2);
 	size_t got = answer_make(fixture->answer, &query, out, sizeof(out));
 	check_transfer(fixture, is_tcp);
 	memcpy(between, fixture->server, sizeof(between));

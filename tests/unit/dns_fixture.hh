@@ -90,8 +90,9 @@ class program
 	struct udp *udp = nullptr;
 	struct tcp *tcp = nullptr;
 	std::vector<late_question> late;
-	std::vector<uint8_t> asked; // ids, in the order of answer()
-	std::vector<int> taken;	    // connections handed over
+	std::vector<uint8_t> asked;    // ids, in the order of answer()
+	std::vector<uint8_t> foreseen; // ids, of a batch before it is answered
+	std::vector<int> taken;	       // connections handed over
 	unsigned events[4] = {};
 	unsigned batches = 0;
 
@@ -106,7 +107,8 @@ class program
 		REQUIRE(uv_timer_init(&loop, &tick_) == 0);
 		uv_timer_start(
 			&tick_, [](uv_timer_t *) {}, 1, 1);
-		const responder itself = { this, on_query, on_end, on_connection, on_event };
+		const responder itself = { this,   on_foresee,	  on_query,
+					   on_end, on_connection, on_event };
 		REQUIRE(udp_new(&loop, listener_udp(&sockets, 0), 1, &itself, &udp) == 0);
 		REQUIRE(tcp_new(&loop, listener_tcp(&sockets, 0), 1, &limits, &itself, &tcp) == 0);
 		REQUIRE(udp_start(udp) == 0);
@@ -183,6 +185,13 @@ class program
 		six->sin6_family = AF_INET6;
 	}
 
+	static void on_foresee(void *self, const responder_query *queries, size_t count)
+	{
+		auto *program = static_cast<class program *>(self);
+		CHECK(program->foreseen.size() == program->asked.size());
+		for (size_t i = 0; i < count; i++)
+			program->foreseen.push_back(queries[i].wire[1]);
+	}
 	void defer(const bytes &wire, bool is_tcp)
 	{
 		late_question question;

@@ -15,6 +15,7 @@ TEST_CASE("a question over UDP is answered now, later or never", "[dns][udp]")
 	CHECK_FALSE(first.has_input());
 	CHECK_FALSE(second.has_input());
 	CHECK(running.batches > 0);
+	CHECK(running.foreseen == running.asked);
 	REQUIRE(running.late.size() == 2);
 	running.answer_late(1);
 	running.answer_late(0);

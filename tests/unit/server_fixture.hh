@@ -460,6 +460,18 @@ class decision
 	{
 		return make_with(answer_make_long, wire, is_tcp, now_s);
 	}
+	// Shows a batch before the first of it is answered; who asks keeps the bytes.
+	void foresee(const std::vector<bytes> &batch)
+	{
+		std::vector<responder_query> queries;
+		for (const bytes &wire : batch) {
+			responder_query query = {};
+			query.wire = wire.data();
+			query.size = wire.size();
+			queries.push_back(query);
+		}
+		answer_foresee(answer_, queries.data(), queries.size());
+	}
 	dns::message ask(const dns::question &question, bool is_tcp = false, uint64_t now_s = 1000)
 	{
 		return dns::message(make(dns::query(question), is_tcp, now_s));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "lib/dns/question.h"
+#include "server/foresee.h"
 #include "tests/unit/server_fixture.hh"
 
 #include <catch2/catch.hpp>
@@ -104,6 +105,62 @@ TEST_CASE("the quick answer says what the long one says", "[server][quick]")
 		else
 			CHECK(asked.edns_payload < 1232);
 	}
+}
+
+TEST_CASE("a batch that was foreseen gets the answers that each query gets alone",
+	  "[server][quick][foresee]")
+{
+	auto is_signed = GENERATE(false, true);
+	auto seed = GENERATE(take(2, random(0, INT_MAX)));
+	CAPTURE(is_signed, seed);
+	randomness rnd(static_cast<unsigned>(seed));
+	std::map<std::string, std::set<uint16_t>> known;
+	store_options options;
+	options.is_signed = is_signed;
+	options.names = &known;
+	decision server(options);
+	std::vector<std::string> names;
+	for (const auto &entry : known)
+		names.push_back(entry.first);
+	for (int round = 0; round < 50; round++) {
+		std::vector<bytes> batch;
+		for (unsigned more = 1 + rnd.below(FORESEE_MAX + 8); more > 0; more--)
+			batch.push_back(rnd.one_in(9) ? bytes(rnd.below(20), 7)
+						      : dns::query(any_question(rnd, names)));
+		std::vector<bytes> alone;
+		for (const bytes &wire : batch)
+			alone.push_back(server.make(wire));
+		// Some of a batch are never answered, and other queries come in between.
+		server.foresee(batch);
+		for (size_t i = 0; i < batch.size(); i++) {
+			CAPTURE(round, i);
+			if (rnd.one_in(40))
+				continue;
+			if (rnd.one_in(40))
+				server.make(dns::query(any_question(rnd, names)), true);
+			CHECK(server.make(batch[i]) == alone[i]);
+		}
+	}
+}
+
+TEST_CASE("bytes that changed after they were answered are read again", "[server][quick][foresee]")
+{
+	decision server;
+	question listed;
+	listed.name = "0.2.0.192.bl6.example.";
+	listed.type = dns::AAAA;
+	question other = listed;
+	other.name = "1.2.0.192.bl6.example.";
+	bytes wire = dns::query(listed);
+	bytes first = server.make(wire);
+	server.foresee({ wire });
+	std::vector<bytes> batch = { wire };
+	server.foresee(batch);
+	CHECK(server.make(batch[0]) == first);
+	bytes changed = dns::query(other);
+	REQUIRE(changed.size() == wire.size());
+	std::copy(changed.begin(), changed.end(), batch[0].begin());
+	CHECK(message(server.make(batch[0])).question == message(server.make(changed)).question);
 }
 
 // ---- cookies ----
