@@ -27,6 +27,7 @@ extern "C" {
 #define HANDLE_REASON_MAX 256
 
 enum {
+	HANDLE_ZONES,		  /* index of that list, as HANDLE_SERVERS is */
 	HANDLE_VERDICT_ITEMS = 3, /* what is asked and what follows; "mode" and "shared" are next */
 	HANDLE_ASKING_ITEMS = 5,  /* those behind are how it is asked */
 	HANDLE_SERVERS = HANDLE_ASKING_ITEMS, /* index of that list */

@@ -5,14 +5,11 @@
  * main() in order: options, configuration, sockets (which may need root), privileges away,
  * then the library and the loop. dnsblv6-policy(8) is the manual.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sysexits.h>
 
 #include "integration/postfix/service.h"
-#include "lib/common/daemon.h"
+#include "integration/program.h"
 #include "lib/common/log.h"
 
 static const char context[] = "dnsblv6-policy";
@@ -31,26 +28,6 @@ static const struct options_table table = {
 	.row_count = DAEMON_ROW_COUNT,
 };
 
-/*
- * A descriptor for each connection and question; the soft limit is often 1024. Connections get
- * what the library does not need, so that they cannot keep it from asking.
- */
-static void share_descriptors(struct setup *setup)
-{
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-		return;
-	rlim_t left = limit.rlim_cur > OWN_DESCRIPTORS ? limit.rlim_cur - OWN_DESCRIPTORS : 1;
-	if (setup->clients_max <= left)
-		return;
-	setup->clients_max = (unsigned)left;
-	log_warning(context, "fewer clients than configured, clients=%u descriptors=%llu",
-		    setup->clients_max, (unsigned long long)limit.rlim_cur);
-}
-
 static int open_sockets(const struct setup *setup, struct sockets *ret_sockets)
 {
 	const struct setup_place *place = NULL;
@@ -58,14 +35,15 @@ static int open_sockets(const struct setup *setup, struct sockets *ret_sockets)
 	if (ret == 0)
 		return EX_OK;
 	log_error(context, "socket not opened, place=%s (%s)", place->text, strerror(-ret));
-	return ret == -EACCES || ret == -EPERM ? EX_NOPERM : EX_UNAVAILABLE;
+	return program_refused_status(ret);
 }
 
 static int run(struct setup *setup)
 {
 	struct sockets sockets = { .count = 0 };
-	share_descriptors(setup);
-	dnsblv6_set_log(setup->handle.client, handle_log, (void *)(uintptr_t)context);
+	program_begin(context, setup->log_level, setup->handle.client);
+	setup->clients_max =
+		program_share_descriptors(context, OWN_DESCRIPTORS, setup->clients_max);
 	int status = open_sockets(setup, &sockets);
 	if (status == EX_OK)
 		status = owner_drop(&setup->owner, context);
@@ -77,22 +55,8 @@ static int run(struct setup *setup)
 
 int main(int argc, char **argv)
 {
-	struct daemon_command command =
-		daemon_read_command(&table, argc, argv, DNSBLV6_POLICY_CONF);
+	static const struct program program = { &table, DNSBLV6_POLICY_CONF, setup_parse, run,
+						setup_deinit };
 	static struct setup setup; /* some 70 kB */
-	struct conf_error error;
-	if (setup_read(command.config_path, &setup, &error) != 0) {
-		conf_log_error(command.config_path, &error);
-		return EX_CONFIG;
-	}
-	int status = EX_OK;
-	if (command.is_check) {
-		puts("configuration OK");
-		status = fflush(stdout) == 0 ? EX_OK : EX_IOERR;
-	} else {
-		log_set_level((enum log_level)setup.log_level);
-		status = run(&setup);
-	}
-	setup_deinit(&setup);
-	return status;
+	return program_main(&program, argc, argv, &setup);
 }

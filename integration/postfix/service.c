@@ -11,6 +11,7 @@
 #include "integration/asking.h"
 #include "integration/postfix/metrics.h"
 #include "integration/postfix/peers.h"
+#include "integration/program.h"
 #include "lib/common/log.h"
 #include "lib/common/systemd.h"
 #include "lib/common/version.h"
@@ -140,10 +141,7 @@ static void log_ready(const struct service *service)
 	log_info(context, "ready, version=%s sockets=%u action=%s exempt=%zu allowed=%zu",
 		 DNSBLV6_VERSION, setup->place_count, judge_action_name(setup->judge.action),
 		 setup->judge.exempt.count, setup->judge.allowed.count);
-	int ret = systemd_notify("READY=1");
-	/* It asked to be told: it waits for READY=1, and stops us when it hears nothing. */
-	if (ret != 0)
-		log_warning(context, "service manager not told (%s)", strerror(-ret));
+	program_tell_ready(context);
 }
 
 static int serve(struct service *service)
@@ -168,21 +166,15 @@ static int serve(struct service *service)
 int service_run(struct setup *setup, struct sockets *sockets)
 {
 	struct service service = { .setup = setup, .sockets = sockets };
-	/* Of a log whose reader has ended. */
-	signal(SIGPIPE, SIG_IGN);
-	int ret = dnsblv6_start(setup->handle.client);
-	if (ret != 0) {
-		log_error(context, "library not started (%s)",
-			  ret == -EINVAL ? dnsblv6_error(setup->handle.client)
-					 : dnsblv6_strerror(ret));
-		return ret == -EINVAL ? EX_CONFIG : EX_OSERR;
-	}
-	ret = uv_loop_init(&service.loop);
+	int status = program_start_library(context, setup->handle.client);
+	if (status != EX_OK)
+		return status;
+	int ret = uv_loop_init(&service.loop);
 	if (ret != 0) {
 		log_error(context, "loop not started (%s)", uv_strerror(ret));
 		return EX_OSERR;
 	}
-	int status = serve(&service);
+	status = serve(&service);
 	peers_free(service.peers);
 	/* With something in it only when the start has failed; then the process ends anyway. */
 	uv_loop_close(&service.loop);

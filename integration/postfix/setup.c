@@ -11,7 +11,6 @@
 
 #include "lib/common/log.h"
 
-#define ZONES		0 /* of handle_items */
 #define CLIENTS_DEFAULT 4096
 #define REQUESTS	"16384" /* of all clients together, until "max-requests" says otherwise */
 
@@ -29,8 +28,6 @@ enum {
 	POLICY_COUNT
 };
 
-static const char *const log_levels[] = { "error", "warning", "info", "debug", NULL };
-
 static const struct conf_item policy_items[] = {
 	[POLICY_LISTEN] = { "listen", .type = CONF_TEXT, .max = SETUP_PLACE_MAX, .is_list = true },
 	[POLICY_LINES] = { "lines", .type = CONF_TEXT, .max = SETUP_PLACE_MAX, .is_list = true },
@@ -39,7 +36,7 @@ static const struct conf_item policy_items[] = {
 	[POLICY_SOCKET_MODE] = { "socket-mode", .type = CONF_TEXT, .max = 4 },
 	[POLICY_CLIENTS] = { "clients", .type = CONF_NUMBER, .min = 1, .max = 65536 },
 	[POLICY_METRICS] = { "metrics", .type = CONF_TEXT, .max = SETUP_PATH_MAX },
-	[POLICY_LOG_LEVEL] = { "log-level", .type = CONF_CHOICE, .choices = log_levels },
+	[POLICY_LOG_LEVEL] = { "log-level", .type = CONF_CHOICE, .choices = conf_log_levels },
 };
 
 static const struct conf_section sections[] = {
@@ -112,14 +109,6 @@ static const char *take_place(struct setup *setup, const char *text, enum setup_
 	return reason;
 }
 
-static const char *take_metrics(struct setup *setup, const char *text)
-{
-	if (text[0] != '/')
-		return "permitted is an absolute path";
-	snprintf(setup->metrics, sizeof(setup->metrics), "%s", text);
-	return NULL;
-}
-
 static const char *take_policy(struct setup *setup, const struct conf_value *value)
 {
 	switch (value->item) {
@@ -137,7 +126,7 @@ static const char *take_policy(struct setup *setup, const struct conf_value *val
 		setup->clients_max = (unsigned)value->number;
 		return NULL;
 	case POLICY_METRICS:
-		return take_metrics(setup, value->text);
+		return conf_parse_path(value->text, setup->metrics, sizeof(setup->metrics));
 	default:
 		setup->log_level = (int)value->number;
 		return NULL;
@@ -159,14 +148,18 @@ static const char *take_value(const struct conf_value *value, void *context)
 	}
 }
 
-static int refuse(struct conf_error *error, int ret, const char *reason)
+/* What a file must say, and what other files say. */
+static int finish(struct setup *setup, struct conf_error *reterr_error)
 {
-	memset(error, 0, sizeof(*error));
-	snprintf(error->reason, sizeof(error->reason), "%s", reason);
-	return ret;
+	if (setup->handle.lists[HANDLE_ZONES][0] == '\0')
+		return conf_refuse(reterr_error, -EINVAL, "no zone is given");
+	if (setup->place_count == 0)
+		take_place(setup, SETUP_LISTEN, SETUP_POLICY);
+	return judge_finish(&setup->judge, reterr_error);
 }
 
-static int begin(struct setup *ret_setup, struct conf_error *error)
+int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
+		struct conf_error *reterr_error)
 {
 	memset(ret_setup, 0, sizeof(*ret_setup));
 	ret_setup->owner.socket_mode = 0660;
@@ -175,43 +168,10 @@ static int begin(struct setup *ret_setup, struct conf_error *error)
 	int ret = handle_init(&ret_setup->handle, REQUESTS);
 	if (ret == 0)
 		ret = judge_init(&ret_setup->judge, ret_setup->handle.client);
-	return ret == 0 ? 0 : refuse(error, ret, dnsblv6_strerror(ret));
-}
-
-/* What a file must say, and what other files say. */
-static int finish(struct setup *setup, struct conf_error *error)
-{
-	if (setup->handle.lists[ZONES][0] == '\0')
-		return refuse(error, -EINVAL, "no zone is given");
-	if (setup->place_count == 0)
-		take_place(setup, SETUP_LISTEN, SETUP_POLICY);
-	return judge_finish(&setup->judge, error);
-}
-
-static int end(struct setup *setup, int ret, struct conf_error *error)
-{
-	if (ret == 0)
-		ret = finish(setup, error);
 	if (ret != 0)
-		setup_deinit(setup);
-	return ret;
-}
-
-int setup_read(const char *path, struct setup *ret_setup, struct conf_error *reterr_error)
-{
-	int ret = begin(ret_setup, reterr_error);
-	if (ret == 0)
-		ret = conf_read(path, &table, take_value, ret_setup, reterr_error);
-	return end(ret_setup, ret, reterr_error);
-}
-
-int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
-		struct conf_error *reterr_error)
-{
-	int ret = begin(ret_setup, reterr_error);
-	if (ret == 0)
-		ret = conf_parse(text, text_size, &table, take_value, ret_setup, reterr_error);
-	return end(ret_setup, ret, reterr_error);
+		return conf_refuse(reterr_error, ret, "%s", dnsblv6_strerror(ret));
+	ret = conf_parse(text, text_size, &table, take_value, ret_setup, reterr_error);
+	return ret == 0 ? finish(ret_setup, reterr_error) : ret;
 }
 
 void setup_deinit(struct setup *setup)

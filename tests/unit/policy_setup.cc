@@ -2,13 +2,13 @@
 // policy.conf: what is taken, and what is refused with which words.
 #include "integration/postfix/setup.h"
 #include "lib/common/log.h"
+#include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>
 
 #include <netinet/in.h>
 
-#include <memory>
 #include <regex>
 #include <string>
 
@@ -16,26 +16,6 @@ namespace
 {
 
 const std::string ZONES = "library:\n    zones: bl6.example\n";
-
-class parsed
-{
-      public:
-	explicit parsed(const std::string &text) : setup(new struct setup())
-	{
-		status = setup_parse(text.data(), text.size(), setup.get(), &error);
-	}
-	~parsed()
-	{
-		if (status == 0)
-			setup_deinit(setup.get());
-	}
-	parsed(const parsed &) = delete;
-	parsed &operator=(const parsed &) = delete;
-
-	std::unique_ptr<struct setup> setup; // some 70 kB
-	int status;
-	conf_error error = {};
-};
 
 std::string sample()
 {
@@ -48,15 +28,14 @@ TEST_CASE("a zone is all that must be said", "[policy][setup]")
 {
 	const parsed file(ZONES);
 	REQUIRE(file.status == 0);
-	REQUIRE(file.setup->place_count == 1);
-	CHECK(std::string(file.setup->places[0].text) ==
-	      "/var/spool/postfix/dnsblv6-policy/socket");
-	CHECK(file.setup->places[0].protocol == SETUP_POLICY);
-	CHECK(file.setup->owner.socket_mode == 0660);
-	CHECK(file.setup->clients_max == 4096);
-	CHECK(file.setup->log_level == LOG_LEVEL_INFO);
-	CHECK(file.setup->judge.action == JUDGE_REJECT);
-	CHECK(file.setup->judge.deadline_ms == 2000);
+	REQUIRE(file.setup.place_count == 1);
+	CHECK(std::string(file.setup.places[0].text) == "/var/spool/postfix/dnsblv6-policy/socket");
+	CHECK(file.setup.places[0].protocol == SETUP_POLICY);
+	CHECK(file.setup.owner.socket_mode == 0660);
+	CHECK(file.setup.clients_max == 4096);
+	CHECK(file.setup.log_level == LOG_LEVEL_INFO);
+	CHECK(file.setup.judge.action == JUDGE_REJECT);
+	CHECK(file.setup.judge.deadline_ms == 2000);
 
 	const parsed none("");
 	CHECK(none.status < 0);
@@ -71,19 +50,19 @@ TEST_CASE("the sample has the defaults, and every item with its comments taken a
 		std::regex_replace(sample(), std::regex("#zones:.*"), "zones: bl6.example"));
 	CAPTURE(as_it_is.error.line, as_it_is.error.reason);
 	REQUIRE(as_it_is.status == 0);
-	REQUIRE(as_it_is.setup->place_count == 1);
-	CHECK(std::string(as_it_is.setup->places[0].text) == defaults.setup->places[0].text);
-	CHECK(as_it_is.setup->owner.socket_mode == defaults.setup->owner.socket_mode);
-	CHECK(as_it_is.setup->clients_max == defaults.setup->clients_max);
-	CHECK(as_it_is.setup->log_level == defaults.setup->log_level);
-	const struct judge &judge = as_it_is.setup->judge;
-	CHECK(judge.action == defaults.setup->judge.action);
-	CHECK(judge.deadline_ms == defaults.setup->judge.deadline_ms);
-	CHECK(judge.exempt.count == defaults.setup->judge.exempt.count);
-	CHECK(std::string(judge.reject_code) == defaults.setup->judge.reject_code);
-	CHECK(std::string(judge.defer_code) == defaults.setup->judge.defer_code);
-	CHECK(std::string(judge.reject_text) == defaults.setup->judge.reject_text);
-	CHECK(std::string(judge.defer_text) == defaults.setup->judge.defer_text);
+	REQUIRE(as_it_is.setup.place_count == 1);
+	CHECK(std::string(as_it_is.setup.places[0].text) == defaults.setup.places[0].text);
+	CHECK(as_it_is.setup.owner.socket_mode == defaults.setup.owner.socket_mode);
+	CHECK(as_it_is.setup.clients_max == defaults.setup.clients_max);
+	CHECK(as_it_is.setup.log_level == defaults.setup.log_level);
+	const struct judge &judge = as_it_is.setup.judge;
+	CHECK(judge.action == defaults.setup.judge.action);
+	CHECK(judge.deadline_ms == defaults.setup.judge.deadline_ms);
+	CHECK(judge.exempt.count == defaults.setup.judge.exempt.count);
+	CHECK(std::string(judge.reject_code) == defaults.setup.judge.reject_code);
+	CHECK(std::string(judge.defer_code) == defaults.setup.judge.defer_code);
+	CHECK(std::string(judge.reject_text) == defaults.setup.judge.reject_text);
+	CHECK(std::string(judge.defer_text) == defaults.setup.judge.defer_text);
 
 	const tmpdir directory;
 	write_file(directory.file("allow"), "192.0.2.1\n");
@@ -94,9 +73,9 @@ TEST_CASE("the sample has the defaults, and every item with its comments taken a
 	const parsed uncommented(std::regex_replace(all, std::regex("#( *[-a-z]+: *[^ ])"), "$1"));
 	CAPTURE(uncommented.error.line, uncommented.error.item, uncommented.error.reason);
 	REQUIRE(uncommented.status == 0);
-	CHECK(uncommented.setup->place_count == 2);
-	CHECK(uncommented.setup->judge.allowed.count == 1);
-	CHECK(std::string(uncommented.setup->metrics) == "/run/dnsblv6-policy/metrics.prom");
+	CHECK(uncommented.setup.place_count == 2);
+	CHECK(uncommented.setup.judge.allowed.count == 1);
+	CHECK(std::string(uncommented.setup.metrics) == "/run/dnsblv6-policy/metrics.prom");
 }
 
 TEST_CASE("places are paths and ports of loopback", "[policy][setup]")
@@ -105,12 +84,12 @@ TEST_CASE("places are paths and ports of loopback", "[policy][setup]")
 			  "    lines: \"::1@10031\"\n" +
 			  ZONES);
 	REQUIRE(file.status == 0);
-	REQUIRE(file.setup->place_count == 3);
-	CHECK(file.setup->places[0].address.ss_family == AF_UNIX);
-	CHECK(file.setup->places[1].address.ss_family == AF_INET);
-	CHECK(file.setup->places[1].address_size == sizeof(struct sockaddr_in));
-	CHECK(file.setup->places[2].address.ss_family == AF_INET6);
-	CHECK(file.setup->places[2].protocol == SETUP_LINES);
+	REQUIRE(file.setup.place_count == 3);
+	CHECK(file.setup.places[0].address.ss_family == AF_UNIX);
+	CHECK(file.setup.places[1].address.ss_family == AF_INET);
+	CHECK(file.setup.places[1].address_size == sizeof(struct sockaddr_in));
+	CHECK(file.setup.places[2].address.ss_family == AF_INET6);
+	CHECK(file.setup.places[2].protocol == SETUP_LINES);
 }
 
 TEST_CASE("a value that is none is refused with its line", "[policy][setup]")

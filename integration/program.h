@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * program.h - what an adapter does to begin, whatever it is for: main() and its parts.
+ *
+ * Flow: main() -> program_main() -> lib/common/daemon.h for the command line, setup_parse() of
+ *       the program for its configuration -> run() of the program -> program_begin(), what
+ *       root is for, owner_drop(), program_start_library() -> its loop, program_tell_ready().
+ *
+ *     int main(int argc, char **argv)
+ *     {
+ *             static const struct program program = { &table, DNSBLV6_POLICY_CONF, setup_parse,
+ *                                                     run, setup_deinit };
+ *             static struct setup setup;
+ *             return program_main(&program, argc, argv, &setup);
+ *     }
+ *
+ * This is the only file below integration/ that logs a configuration's errors. For one thread,
+ * before there are others.
+ */
+
+#include <stddef.h>
+#include <sys/resource.h>
+
+#include "client-lib/dnsblv6.h"
+#include "lib/common/conf.h"
+#include "lib/common/daemon.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct setup; /* a configuration; every program has one of its own by this name */
+
+/* 0, or a negative errno with *reterr_error. *ret_setup can be ended in either case. */
+typedef int (*program_parse_fn)(const char *text, size_t text_size, struct setup *ret_setup,
+				struct conf_error *reterr_error);
+
+struct program {
+	const struct options_table *options; /* with DAEMON_ROWS */
+	const char *config_path;	     /* unless the command line has another */
+	program_parse_fn parse;
+	int (*run)(struct setup *setup); /* an exit status */
+	void (*deinit)(struct setup *setup);
+};
+
+/* All of it; setup is the memory for one. Returns an exit status, or exits on wrong use. */
+int program_main(const struct program *program, int argc, char **argv, struct setup *setup);
+
+/* parse() for a file; what parse() returns. */
+int program_read(const char *path, program_parse_fn parse, struct setup *ret_setup,
+		 struct conf_error *reterr_error);
+
+/* ---- in this order, by run() ---- */
+
+/* The log, also the library's, whose client has not been started; and no end by SIGPIPE. */
+void program_begin(const char *context, int log_level, struct dnsblv6 *client);
+
+/*
+ * As many descriptors as are permitted; the soft limit is often 1024. Their number, or
+ * RLIM_INFINITY when that is unknown.
+ */
+rlim_t program_raise_descriptors(void);
+/*
+ * The same for a program with a descriptor for each client. Clients get what is left of own_count,
+ * which the program and the library need, so that they cannot keep it from asking. How many
+ * clients there may be: client_max, or fewer with a warning.
+ */
+unsigned program_share_descriptors(const char *context, unsigned own_count, unsigned client_max);
+
+/* The exit status for -errno of a socket or a directory that was not opened. */
+int program_refused_status(int ret);
+
+/* dnsblv6_start(). An exit status; what is not EX_OK is logged. */
+int program_start_library(const char *context, struct dnsblv6 *client);
+
+/* To the service manager. */
+void program_tell_ready(const char *context);
+
+#ifdef __cplusplus
+}
+#endif
