@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * body.h - the bytes of a mail out of DATA or BDAT, as they come.
+ *
+ * Flow: the client's bytes -> body_take() until BODY_END or BODY_REFUSED (DATA), or
+ *       body_take_chunk() for each chunk and body_end() (BDAT) -> the sink.
+ *
+ *     body_init(&body, size_max, 0);
+ *     do {
+ *             read(client, in, sizeof(in));
+ *             status = body_take(&body, in, in_size, &used, out, &out_size);
+ *             if (!sink_is_aborted)
+ *                     sink_append(out, out_size);
+ *             if (body.refusal != BODY_FINE)
+ *                     abort the sink, once
+ *     } while (status == BODY_MORE);
+ *     // what is behind in + used is the next command
+ *
+ * The end of DATA is CR LF . CR LF and nothing else (the CRLF of the command counts for the first
+ * line). A lone CR, a lone LF or a NUL, of which another server might make another end of a mail
+ * (SMTP smuggling), spoils the mail: it is read to its true end, nothing more of it comes out, and
+ * it is refused there. The same holds for chunks, since a next hop may get them by DATA.
+ * What has come out before the refusal was known is worth nothing: the sink has to abort.
+ *
+ *     CR LF a b c CR LF            CR LF a b c CR LF
+ *     CR LF . . a CR LF     ->     CR LF . a CR LF
+ *     CR LF . CR LF                the end
+ *
+ * Dots are undone here (RFC 5321, 4.5.2); whoever sends the mail on by DATA does them anew. Out
+ * comes nothing but whole mails of lines that end in CRLF: of chunks that do not end so, body_end()
+ * adds it.
+ *
+ * A plain value. No function here keeps a pointer, allocates or logs.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* body_end() writes as many at most; body_take() and body_take_chunk() never more than they get. */
+#define BODY_END_MAX 2
+
+enum body_status {
+	BODY_MORE,
+	BODY_END,     /* whole and fine */
+	BODY_REFUSED, /* whole, and refused: body_code() and body_text() say how */
+};
+
+/* The first thing that was wrong. */
+enum body_refusal {
+	BODY_FINE,
+	BODY_BARE_CR,
+	BODY_BARE_LF,
+	BODY_NUL,
+	BODY_LINE_TOO_LONG,
+	BODY_TOO_LARGE,
+};
+
+struct body {
+	uint64_t size_max; /* of what comes out; 0 is no limit */
+	size_t line_max;   /* of a line without CRLF and without a dot that is undone; 0 is no limit
+			    */
+	uint64_t size;	   /* of what has come out */
+	size_t line_size;
+	enum body_refusal refusal; /* BODY_FINE until something was wrong */
+	unsigned at;		   /* body.c's own */
+};
+
+void body_init(struct body *ret_body, uint64_t size_max, size_t line_max);
+
+/*
+ * Takes bytes of DATA: all of them with BODY_MORE, else up to the end of the mail; *ret_used says
+ * how many. out has in_size bytes, or is in itself. Not to be called after the end.
+ */
+enum body_status body_take(struct body *body, const uint8_t *in, size_t in_size, size_t *ret_used,
+			   uint8_t *out, size_t *ret_out_size);
+
+/* Takes a chunk or a part of one, all of it. out has in_size bytes, or is in itself. */
+void body_take_chunk(struct body *body, const uint8_t *in, size_t in_size, uint8_t *out,
+		     size_t *ret_out_size);
+/* After the last chunk. out has BODY_END_MAX bytes. BODY_END or BODY_REFUSED. */
+enum body_status body_end(struct body *body, uint8_t *out, size_t *ret_out_size);
+
+/*
+ * What dialogue_answer() is to say about a refused mail; 521 also closes the session. BODY_FINE
+ * is 250 and a text that says so.
+ */
+int body_code(enum body_refusal refusal);
+const char *body_text(enum body_refusal refusal);
+/* "bare_lf" and so on, for the log. */
+const char *body_refusal_name(enum body_refusal refusal);
+
+#ifdef __cplusplus
+}
+#endif

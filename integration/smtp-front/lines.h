@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * lines.h - where a command line ends: at CR LF and nowhere else.
+ *
+ * Flow: the unread bytes of a session (edge.c, worker.c) -> lines_take() -> dialogue_step() with
+ *       the line, or dialogue_malformed() with what was wrong.
+ *
+ *     enum lines_status status = lines_take(unread, size, LINES_COMMAND_MAX, &line_size);
+ *     if (status == LINES_READY) {
+ *             action = dialogue_step(dialogue, limits, (const char *)unread, line_size, &event);
+ *             drop line_size + LINES_END_SIZE bytes
+ *     } else if (status != LINES_MORE) {
+ *             action = dialogue_malformed(dialogue, limits, status, &event);
+ *     }
+ *
+ * A CR without an LF, an LF without a CR and a NUL are refused where they stand, before the line
+ * has ended: who sends them may mean another end of line than we do, and what is behind it is
+ * then nobody's command (SMTP smuggling). The end of an overlong line is agreed upon, and
+ * lines_skip() finds it.
+ *
+ * Without a state: the buffer begins where the line does, and is looked at anew. No function here
+ * keeps a pointer, allocates or logs.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LINES_END_SIZE 2
+
+/*
+ * The longest command: 512 with its CRLF (RFC 5321, 4.5.3.1.4), and for RCPT 28 and 500 more by
+ * RFC 3461; MAIL gets 26 by RFC 1870, 17 by RFC 6152, 10 by RFC 6531 and 115 by RFC 3461. The rest
+ * is for blanks that should not be there. XCLIENT has 512.
+ */
+#define LINES_COMMAND_MAX 1280
+
+enum lines_status {
+	LINES_MORE,  /* no end yet, and room for one */
+	LINES_READY, /* *ret_line_size bytes, and CRLF */
+	LINES_LONE_CR,
+	LINES_LONE_LF,
+	LINES_TOO_LONG, /* more than limit, CRLF included */
+	LINES_NUL,
+};
+
+/* *ret_line_size, without CRLF, is written by LINES_READY only. */
+enum lines_status lines_take(const uint8_t *bytes, size_t size, size_t limit,
+			     size_t *ret_line_size);
+
+/*
+ * Looks for the end of a line that was too long. *ret_used bytes are to be dropped; with
+ * LINES_READY what follows is the next line, with LINES_MORE it goes on, and a CR at the end is
+ * left to be seen again.
+ */
+enum lines_status lines_skip(const uint8_t *bytes, size_t size, size_t *ret_used);
+
+/* "lone LF" and the like, for replies and the log. Never NULL. */
+const char *lines_status_text(enum lines_status status);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * proxy.h - the header by which a load balancer says who its client is (PROXY, versions 1 and 2).
+ *
+ * Flow: the first bytes of a connection that must begin so (edge.c) -> proxy_parse() -> the
+ *       client's address, about which libdnsblv6 is asked.
+ *
+ *     PROXY TCP4 192.0.2.7 198.51.100.1 51234 25 CRLF
+ *
+ *     OFFSET  SIZE  DESCRIPTION (version 2)
+ *        0     12   0d 0a 0d 0a 00 0d 0a 51 55 49 54 0a
+ *       12      1   0x20 LOCAL, 0x21 PROXY
+ *       13      1   0x00 unspecified, 0x11 TCP over IPv4, 0x21 TCP over IPv6
+ *       14      2   size of the rest, big endian
+ *       16     12   IPv4: source, destination, source port, destination port
+ *       16     36   IPv6: the same
+ *        .      .   TLVs, passed over
+ *
+ * Only for connections of those who are trusted: whoever else sends it lies. Whoever is
+ * trusted and sends something else, or cuts it, is not spoken to (PROXY_BAD), for the address
+ * of the balancer is not the client's.
+ *
+ * No function here keeps a pointer, allocates or logs.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client-lib/dnsblv6.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Of a whole header: the balancers known send some hundred bytes of TLVs at most. */
+#define PROXY_SIZE_MAX 1024
+
+enum proxy_status {
+	PROXY_MORE,
+	PROXY_DONE,
+	PROXY_BAD, /* at the first byte that fits none */
+};
+
+struct proxy {
+	/* LOCAL, or UNKNOWN: the balancer speaks for itself, the socket's addresses hold. */
+	bool is_local;
+	/* Zero when is_local. */
+	struct dnsblv6_ip client_ip;
+	struct dnsblv6_ip local_ip;
+	uint16_t client_port;
+	uint16_t local_port;
+};
+
+/*
+ * bytes are all that has come of the connection so far. Both outputs are written by PROXY_DONE
+ * only; *ret_used bytes were the header.
+ */
+enum proxy_status proxy_parse(const uint8_t *bytes, size_t size, struct proxy *ret_proxy,
+			      size_t *ret_used);
+
+#ifdef __cplusplus
+}
+#endif

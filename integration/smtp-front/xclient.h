@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * xclient.h - what a trusted relay says about its client by XCLIENT, as Postfix' XCLIENT_README
+ *             has it.
+ *
+ * Flow: dialogue.c -> xclient_parse() -> event.xclient -> edge.c, which takes the attributes for
+ *       those of the session.
+ *
+ *     XCLIENT NAME=spike.example.org ADDR=168.100.189.2 PORT=[UNAVAILABLE]
+ *
+ *     ATTRIBUTE   VALUE
+ *     NAME        a host name
+ *     ADDR        an IPv4 address, or IPV6: and one of IPv6 (Postfix takes it without, so do we)
+ *     PORT        a decimal
+ *     PROTO       SMTP or ESMTP
+ *     HELO        as the client said it
+ *     LOGIN       a name
+ *     DESTADDR    as ADDR
+ *     DESTPORT    as PORT
+ *
+ * Values are xtext. [UNAVAILABLE] is "there is none", [TEMPUNAVAIL] "it is not known now"; of an
+ * attribute that is not named nothing changes.
+ *
+ * A plain value. No function here keeps a pointer, allocates or logs.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client-lib/dnsblv6.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define XCLIENT_TEXT_MAX 255
+
+enum xclient_attribute {
+	XCLIENT_NAME,
+	XCLIENT_ADDR,
+	XCLIENT_PORT,
+	XCLIENT_PROTO,
+	XCLIENT_HELO,
+	XCLIENT_LOGIN,
+	XCLIENT_DESTADDR,
+	XCLIENT_DESTPORT,
+	XCLIENT_COUNT,
+};
+
+struct xclient {
+	unsigned named;	      /* bit n: attribute n was named */
+	unsigned known;	      /* bit n: with a value, which is below; a part of named */
+	unsigned tempunavail; /* bit n: with [TEMPUNAVAIL]; a part of named without known */
+	char name[XCLIENT_TEXT_MAX + 1];
+	struct dnsblv6_ip client_ip;
+	uint16_t client_port;
+	bool is_esmtp;
+	char helo[XCLIENT_TEXT_MAX + 1];
+	char login[XCLIENT_TEXT_MAX + 1];
+	struct dnsblv6_ip local_ip;
+	uint16_t local_port;
+};
+
+/* What stands behind "XCLIENT ". NULL, or what is wrong with it: static text. */
+const char *xclient_parse(const char *text, size_t text_size, struct xclient *ret_xclient);
+
+#ifdef __cplusplus
+}
+#endif
