@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * limits.h - how many connections, and how fast, from one prefix, as an IPv4 /24 or IPv6 /56.
+ *
+ * Flow: accept, or a PROXY header -> limits_enter() -> a session, or 421 -> its end ->
+ *       limits_leave().
+ *
+ * A table of fixed size, in sets of LIMITS_WAYS places chosen by a hash with a secret seed. A
+ * network keeps its place while it has a connection; afterwards until another needs it. When all
+ * places of a set are held by connections, a network that comes there is let in without being
+ * counted: with a table of twice as many places as there are sessions that takes thousands of
+ * networks, none of which has many.
+ *
+ * The rate is that of a bucket that holds as many connections as may come in a minute, and fills
+ * as fast: who was quiet may come with all of them at once.
+ *
+ * A handle with memory of its own. Time is a parameter that does not go back. Nothing is
+ * allocated between limits_new() and limits_free().
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client-lib/dnsblv6.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LIMITS_WAYS 8
+
+struct limits; /* opaque */
+
+struct limits_rules {
+	unsigned connections_max; /* at a time; 0: any number */
+	unsigned rate_max;	  /* in a minute; 0: any number */
+	unsigned prefix_ipv4;	  /* bits: up to 32 */
+	unsigned prefix_ipv6;	  /* up to 64, beyond which an address is free to choose */
+};
+
+enum limits_answer { LIMITS_FINE, LIMITS_CONNECTIONS, LIMITS_RATE };
+
+/* place_count is rounded up to a power of two. 0 or -ENOMEM. */
+int limits_new(size_t place_count, uint64_t seed, const struct limits_rules *rules,
+	       struct limits **ret_limits);
+/* Takes NULL. */
+void limits_free(struct limits *limits);
+
+/* LIMITS_FINE: it is counted until limits_leave() of the same address. */
+enum limits_answer limits_enter(struct limits *limits, const struct dnsblv6_ip *ip,
+				uint64_t now_ms);
+void limits_leave(struct limits *limits, const struct dnsblv6_ip *ip);
+
+#ifdef __cplusplus
+}
+#endif

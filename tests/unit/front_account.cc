@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The line of a session: JSON whatever the client says.
+#include "integration/smtp-front/account.h"
+#include "lib/common/log.h"
+
+#include <catch2/catch.hpp>
+
+#include <climits>
+#include <cstring>
+#include <string>
+
+namespace
+{
+
+std::string object(const account &account)
+{
+	char text[ACCOUNT_TEXT_SIZE];
+	const size_t size = account_format(&account, text);
+	REQUIRE(size == std::strlen(text));
+	return text;
+}
+
+account simple()
+{
+	account made = {};
+	REQUIRE(dnsblv6_ip_parse("192.0.2.7", &made.client_ip) == 0);
+	REQUIRE(dnsblv6_ip_parse("2001:db8::25", &made.local_ip) == 0);
+	made.client_port = 40001;
+	made.by = "edge";
+	made.end = "quit";
+	made.verdict = "clear";
+	made.zones = "-";
+	return made;
+}
+
+bool has(const std::string &text, const std::string &part)
+{
+	return text.find(part) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("a session's object has what was counted and timed", "[front][account]")
+{
+	account made = simple();
+	made.score = -3;
+	made.refused_count = 2;
+	made.waited_ms = 2001;
+	made.edge_cpu_us = 150;
+	made.helo = "mail.example";
+	made.recipient = "user@example.org";
+	const std::string text = object(made);
+	CHECK(text.substr(0, 69) ==
+	      R"({"client":"192.0.2.7","port":40001,"local":"2001:db8::25","by":"edge")");
+	for (const char *part :
+	     { R"("end":"quit")", R"("score":-3)", R"("refused":2)", R"("waited_ms":2001)",
+	       R"("edge_us":150)", R"("helo":"mail.example")", R"("from":"")",
+	       R"("to":"user@example.org"})" }) {
+		CAPTURE(part);
+		CHECK(has(text, part));
+	}
+}
+
+TEST_CASE("what a client says cannot end a string of JSON, nor the line", "[front][account]")
+{
+	account made = simple();
+	made.helo = "a\"b\\c\r\nd\x01\xc3\xa9\x7f";
+	CHECK(has(object(made), R"("helo":"a\"b\\c\u000d\u000ad\u0001\u00c3\u00a9\u007f")"));
+}
+
+TEST_CASE("a text is cut between two escapes", "[front][account]")
+{
+	account made = simple();
+	const std::string front =
+		GENERATE(as<std::string>(), "", "a", "ab", "abc", "abcd", "abcde");
+	const std::string helo = front + std::string(300, '\x02');
+	made.helo = helo.c_str();
+	const std::string text = object(made);
+	const size_t start = text.find(R"("helo":")") + 8;
+	const size_t end = text.find('"', start);
+	std::string left = text.substr(start + front.size(), end - start - front.size());
+	CHECK(left.size() <= 72);
+	CHECK(left.size() % 6 == 0);
+	for (size_t i = 0; i < left.size(); i += 6)
+		CHECK(left.substr(i, 6) == "\\u0002");
+}
+
+TEST_CASE("the longest object of all is whole, and fits into a line of the log", "[front][account]")
+{
+	const std::string helo(2000, '\xff');
+	account made = {};
+	made.session_id = UINT64_MAX;
+	std::memset(&made.client_ip, 0xff, sizeof(made.client_ip));
+	std::memset(&made.local_ip, 0xff, sizeof(made.local_ip));
+	made.client_port = UINT16_MAX;
+	made.by = made.end = made.verdict = made.zones = made.tls = "abcdefghijklmnopqrstuvwxyz"
+								    "abcdefghijklmnopqrstuvwxyz"
+								    "abcdefghijklmnopqrstuvwxyz"
+								    "abcdefghijklmnopqrstuvwxyz";
+	made.helo = made.sender = made.recipient = helo.c_str();
+	made.score = INT_MIN;
+	made.mail_count = made.recipient_count = made.refused_count = made.command_count = UINT_MAX;
+	made.waited_ms = made.dns_ms = made.dialogue_ms = made.queue_ms = made.worker_ms =
+		UINT64_C(9999999999);
+	made.bytes_in = made.bytes_out = made.edge_cpu_us = made.worker_cpu_us = UINT64_MAX;
+	const std::string text = object(made);
+	CHECK(text.substr(text.size() - 2) == "\"}");
+	CHECK(text.size() + std::strlen("info: [0123456789ab] session \n") < LOG_LINE_MAX);
+}
+
+TEST_CASE("a session's number is twelve digits", "[front][account]")
+{
+	char text[ACCOUNT_ID_SIZE];
+	CHECK(std::string(account_format_id(0x1f, text)) == "00000000001f");
+	CHECK(std::string(account_format_id(UINT64_MAX, text)) == "ffffffffffff");
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Connections and their rate, for each network.
+#include "integration/smtp-front/limits.h"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+namespace
+{
+
+dnsblv6_ip ip(const std::string &text)
+{
+	dnsblv6_ip parsed = {};
+	REQUIRE(dnsblv6_ip_parse(text.c_str(), &parsed) == 0);
+	return parsed;
+}
+
+class networks_table
+{
+      public:
+	networks_table(unsigned connections_max, unsigned rate_max, size_t place_count = 1024)
+	{
+		const limits_rules rules = { connections_max, rate_max, 24, 56 };
+		REQUIRE(limits_new(place_count, 4711, &rules, &limits) == 0);
+	}
+	~networks_table()
+	{
+		limits_free(limits);
+	}
+	networks_table(const networks_table &) = delete;
+	networks_table &operator=(const networks_table &) = delete;
+
+	limits_answer enter(const std::string &text, uint64_t now_ms = 1000000)
+	{
+		const dnsblv6_ip address = ip(text);
+		return limits_enter(limits, &address, now_ms);
+	}
+	void leave(const std::string &text)
+	{
+		const dnsblv6_ip address = ip(text);
+		limits_leave(limits, &address);
+	}
+
+      private:
+	struct limits *limits = nullptr;
+};
+
+} // namespace
+
+TEST_CASE("a /24 and a /56 may have so many connections, and their neighbours theirs",
+	  "[front][limits]")
+{
+	networks_table limits(2, 0);
+	const auto [one, same, other] = GENERATE(table<std::string, std::string, std::string>(
+		{ { "192.0.2.1", "192.0.2.255", "192.0.3.1" },
+		  { "2001:db8:0:100::1", "2001:db8:0:1ff::2", "2001:db8:0:200::1" },
+		  { "::ffff:198.51.100.1", "198.51.100.2", "198.51.101.1" } }));
+	CHECK(limits.enter(one) == LIMITS_FINE);
+	CHECK(limits.enter(same) == LIMITS_FINE);
+	CHECK(limits.enter(one) == LIMITS_CONNECTIONS);
+	CHECK(limits.enter(other) == LIMITS_FINE);
+	limits.leave(same);
+	CHECK(limits.enter(one) == LIMITS_FINE);
+	CHECK(limits.enter(same) == LIMITS_CONNECTIONS);
+}
+
+TEST_CASE("a minute's connections may come at once, and then as fast as they are refilled",
+	  "[front][limits]")
+{
+	networks_table limits(0, 6);
+	uint64_t now_ms = 5000;
+	for (int i = 0; i < 6; i++)
+		CHECK(limits.enter("192.0.2.1", now_ms) == LIMITS_FINE);
+	CHECK(limits.enter("192.0.2.2", now_ms) == LIMITS_RATE);
+	CHECK(limits.enter("192.0.2.2", now_ms + 9999) == LIMITS_RATE);
+	CHECK(limits.enter("192.0.2.2", now_ms + 10000) == LIMITS_FINE);
+	CHECK(limits.enter("192.0.2.2", now_ms + 10000) == LIMITS_RATE);
+	now_ms += 10000 + 60000;
+	for (int i = 0; i < 6; i++)
+		CHECK(limits.enter("192.0.2.1", now_ms) == LIMITS_FINE);
+	CHECK(limits.enter("192.0.2.1", now_ms) == LIMITS_RATE);
+}
+
+TEST_CASE("a rate that does not divide a minute is reached, not passed", "[front][limits]")
+{
+	const unsigned rate = GENERATE(1U, 7U, 59U, 61U, 1000U, 200003U);
+	CAPTURE(rate);
+	networks_table limits(0, rate);
+	unsigned fine = 0;
+	while (fine <= rate && limits.enter("192.0.2.1") == LIMITS_FINE)
+		fine++;
+	CHECK(fine == rate);
+}
+
+TEST_CASE("without limits nothing is refused", "[front][limits]")
+{
+	networks_table limits(0, 0);
+	unsigned fine = 0;
+	for (int i = 0; i < 10000; i++)
+		fine += limits.enter("192.0.2.1", 0) == LIMITS_FINE ? 1 : 0;
+	CHECK(fine == 10000);
+}
+
+TEST_CASE("a network with a connection keeps its place whatever else comes", "[front][limits]")
+{
+	networks_table limits(1, 0, 16);
+	REQUIRE(limits.enter("192.0.2.1") == LIMITS_FINE);
+	for (int i = 0; i < 65536; i++) {
+		const std::string other =
+			"10." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".1";
+		REQUIRE(limits.enter(other) == LIMITS_FINE);
+		limits.leave(other);
+	}
+	CHECK(limits.enter("192.0.2.2") == LIMITS_CONNECTIONS);
+	limits.leave("192.0.2.1");
+	CHECK(limits.enter("192.0.2.2") == LIMITS_FINE);
+}
+
+TEST_CASE("when connections hold all places, who comes is let in and owes nothing",
+	  "[front][limits]")
+{
+	networks_table limits(1, 0, 16);
+	for (int i = 0; i < 65536; i++)
+		REQUIRE(limits.enter("10." + std::to_string(i / 256) + "." +
+				     std::to_string(i % 256) + ".1") == LIMITS_FINE);
+	CHECK(limits.enter("192.0.2.1") == LIMITS_FINE);
+	CHECK(limits.enter("192.0.2.1") == LIMITS_FINE);
+	limits.leave("192.0.2.1");
+	limits.leave("192.0.2.1");
+	limits.leave("192.0.2.1");
+	CHECK(limits.enter("192.0.2.1") == LIMITS_FINE);
+}
