@@ -28,32 +28,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/socket.h>
-#include <sys/types.h>
 
 #include "integration/handle.h"
 #include "integration/judge.h"
 #include "integration/networks.h"
 #include "integration/owner.h"
 #include "integration/smtp-front/keys.h"
+#include "integration/smtp-front/values.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 #define SETUP_PLACES_MAX   16
-#define SETUP_PLACE_MAX	   107 /* bytes of the path of a UNIX socket */
 #define SETUP_PATH_MAX	   512
 #define SETUP_HOSTNAME_MAX 253 /* RFC 1035, as text */
 #define SETUP_EDGES_MAX	   64
 #define SETUP_WORKERS_MAX  1024
-
-/* ADDRESS@PORT, or the path of a UNIX socket. */
-struct setup_place {
-	char text[SETUP_PATH_MAX + 1];	 /* as written; "": not given */
-	struct sockaddr_storage address; /* AF_INET, AF_INET6 or AF_UNIX; AF_UNSPEC: a directory */
-	socklen_t address_size;
-};
 
 /* What an edge does with a session that has proved itself when the queue is full. */
 enum setup_capacity {
@@ -85,7 +76,7 @@ enum setup_maildir {
 /* Section "front". */
 struct setup_front {
 	char hostname[SETUP_HOSTNAME_MAX + 1]; /* the machine's name unless given */
-	struct setup_place places[SETUP_PLACES_MAX];
+	struct place places[SETUP_PLACES_MAX];
 	unsigned place_count;
 	struct owner edge_owner;	 /* "user" */
 	struct owner worker_owner;	 /* "worker-user", else "user" */
@@ -96,7 +87,7 @@ struct setup_front {
 	unsigned mails_per_worker;
 	unsigned sessions_max; /* of each edge */
 	enum setup_capacity at_capacity;
-	size_t queue_bytes; /* of waiting sessions in the kernel's buffer */
+	uint64_t queue_bytes; /* of waiting sessions in the kernel's buffer */
 	unsigned queue_timeout_ms;
 	unsigned drain_ms;		  /* for sessions that are open at SIGTERM and SIGHUP */
 	char metrics[SETUP_PATH_MAX + 1]; /* "": none */
@@ -130,7 +121,7 @@ struct setup_limits {
 /* Section "trust". Neither is given with a sink "postfix", else one of them is. */
 struct setup_trust {
 	char users[SETUP_PATH_MAX + 1];
-	struct setup_place forward; /* text "": users are asked */
+	struct place forward; /* text "": users are asked */
 	unsigned forward_timeout_ms;
 	unsigned forward_cache_ms;
 };
@@ -147,7 +138,7 @@ struct setup_tls {
 /* Section "sink". */
 struct setup_sink {
 	enum setup_sink_kind kind;
-	struct setup_place to; /* for a maildir a directory; text "" for SETUP_SINK_NULL */
+	struct place to; /* for a maildir a directory; text "" for SETUP_SINK_NULL */
 	enum setup_tell tell;
 	unsigned timeout_ms;	      /* for each step of the next hop */
 	unsigned lmtp_recipients_max; /* of a mail */
@@ -163,6 +154,7 @@ struct setup {
 	bool has_zones;
 	struct judge judge;
 	struct handle handle;
+	char reason[VALUES_REASON_MAX]; /* of the value that was refused last */
 };
 
 /*
