@@ -36,9 +36,10 @@
 extern "C" {
 #endif
 
-#define RELAY_TO_WORKER_SIZE 16384 /* a record of TLS at its largest: OpenSSL keeps nothing back   \
-				    */
-#define RELAY_TO_CLIENT_SIZE 4096  /* replies */
+#define RELAY_TO_WORKER_SIZE                                                                       \
+	16384			  /* a record of TLS at its largest: OpenSSL keeps nothing back    \
+				   */
+#define RELAY_TO_CLIENT_SIZE 4096 /* replies */
 #define RELAY_LINGER_MS	     5000
 #define RELAY_TURN_MAX	     65536 /* bytes one way before others have their turn */
 
@@ -70,16 +71,18 @@ struct relay {
 	int client_fd;
 	int worker_fd;
 	unsigned idle_ms;
+	uint64_t moved_at_ms; /* when a byte was moved, by the loop's clock */
 	relay_fn done;
 	int status;
 	unsigned open_handles;
 	unsigned turn; /* bytes that were moved since the loop has called */
 	bool is_closing;
 	bool is_client_ended;  /* nothing more comes from him */
-	bool is_worker_ended;  /* nothing more comes from him */
-	bool is_worker_shut;   /* he knows that the client has ended */
-	bool is_worker_gone;   /* he does not read any more */
+	bool is_client_dead;   /* and nothing can be said to him */
 	bool is_client_shut;   /* he knows that the worker has ended */
+	bool is_worker_ended;  /* nothing more comes from him */
+	bool is_worker_gone;   /* he does not read any more */
+	bool is_worker_shut;   /* he knows that the client has ended */
 	int read_want;	       /* TLS_WANT_... of the last tls_read(), 0: none */
 	int write_want;	       /* of the last tls_write() or tls_close() */
 	size_t to_worker_at;   /* first byte that is not yet written */
@@ -91,10 +94,11 @@ struct relay {
 };
 
 /*
- * Bytes begin to move in the next turn of the loop, also those that TLS has decrypted already.
- * 0, or -errno: then nothing was taken, and all that start names is still the caller's.
+ * Takes all that start names; what goes wrong at once is said by done() too, and not before this
+ * has returned. Bytes begin to move in the next turn of the loop, also those that TLS has
+ * decrypted already.
  */
-int relay_begin(struct relay *relay, const struct relay_start *start);
+void relay_begin(struct relay *relay, const struct relay_start *start);
 
 /* done() comes later, with -ECANCELED. */
 void relay_abort(struct relay *relay);
