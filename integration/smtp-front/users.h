@@ -97,7 +97,7 @@ void users_close(struct users *users);
 int users_find(struct users *users, const char *address, size_t size);
 
 /* Of the newest list. */
-int users_facts(struct users *users, struct users_facts *ret_facts);
+int users_get_facts(struct users *users, struct users_facts *ret_facts);
 
 /*
  * Calls fn for each entry as a line of a list ("john@example.org", "@example.org", "domain
@@ -108,9 +108,15 @@ typedef int (*users_walk_fn)(void *context, const char *line, size_t size);
 int users_walk(struct users *users, users_walk_fn fn, void *context);
 
 /*
- * Reads all of path, in a child process where a crash is harmless, and compares it with the sum
- * that was written. USERS_ECORRUPT when it differs, else as users_open(). *ret_facts on success.
- * Waits for the child, which has a limit of processor time.
+ * Reads all of the newest list and compares it with the sum that was written. For a child process:
+ * damaged pages can make LMDB crash, or go in a circle. *ret_facts on success.
+ */
+int users_check(struct users *users, struct users_facts *ret_facts);
+
+/*
+ * users_check() of path, in a child process where a crash is harmless. USERS_ECORRUPT when the
+ * child died or the sum differs, else as users_open(). Waits for the child, which has a limit of
+ * processor time. The caller must not have set SIGCHLD to be ignored.
  */
 int users_verify(const char *path, struct users_facts *ret_facts);
 

@@ -229,3 +229,65 @@ size_t users_file_key(char kind, const struct users_facts *facts, const char *te
 		ret_key[used++] = lower(text[i]);
 	return used;
 }
+
+/* ---- back to text ---- */
+
+/* RFC 5322 atext and the dot, and UTF-8: what needs no quotes. */
+static bool is_plain(char c)
+{
+	unsigned char byte = (unsigned char)c;
+	return byte >= 0x80 || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c >= '0' && c <= '9') || (c != '\0' && strchr(".!#$%&'*+-/=?^_`{|}~", c) != NULL);
+}
+
+static bool needs_quotes(const char *local, size_t size)
+{
+	if (local[0] == '.' || local[0] == '#' || local[size - 1] == '.')
+		return true;
+	for (size_t i = 0; i < size; i++) {
+		if (!is_plain(local[i]) || (i > 0 && local[i] == '.' && local[i - 1] == '.'))
+			return true;
+	}
+	return false;
+}
+
+static size_t put_local(const char *local, size_t size, char *ret_text)
+{
+	size_t used = 0;
+	if (!needs_quotes(local, size)) {
+		memcpy(ret_text, local, size);
+		return size;
+	}
+	ret_text[used++] = '"';
+	for (size_t i = 0; i < size; i++) {
+		if (local[i] == '"' || local[i] == '\\')
+			ret_text[used++] = '\\';
+		ret_text[used++] = local[i];
+	}
+	ret_text[used++] = '"';
+	return used;
+}
+
+size_t users_file_line(const char *key, size_t key_size, char *ret_line)
+{
+	static const char word[] = "domain ";
+	const char *at = key_size > 1 ? memrchr(key + 1, '@', key_size - 1) : NULL;
+	size_t used = 0;
+	if (key_size < 2 || key_size > USERS_FILE_KEY_MAX)
+		return 0;
+	if (key[0] == USERS_FILE_ADDRESS && at != NULL && at > key + 1) {
+		used = put_local(key + 1, (size_t)(at - key - 1), ret_line);
+		memcpy(ret_line + used, at, key_size - (size_t)(at - key));
+		return used + key_size - (size_t)(at - key);
+	}
+	if (key[0] == USERS_FILE_CATCHALL) {
+		ret_line[used++] = '@';
+	} else if (key[0] == USERS_FILE_DOMAIN) {
+		memcpy(ret_line, word, sizeof(word) - 1);
+		used = sizeof(word) - 1;
+	} else {
+		return 0;
+	}
+	memcpy(ret_line + used, key + 1, key_size - 1);
+	return used + key_size - 1;
+}

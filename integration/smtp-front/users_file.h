@@ -93,6 +93,13 @@ uint64_t users_file_share(const void *key, size_t key_size);
 size_t users_file_key(char kind, const struct users_facts *facts, const char *text, size_t size,
 		      char *ret_key);
 
+/*
+ * A key as a line of a list, in quotes where the list needs them: USERS_FILE_LINE_MAX bytes at
+ * most, without a NUL. Returns its size; 0 when it is no key of an entry.
+ */
+#define USERS_FILE_LINE_MAX (2 * USERS_FILE_KEY_MAX + 8)
+size_t users_file_line(const char *key, size_t key_size, char *ret_line);
+
 #ifdef __cplusplus
 }
 #endif
