@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * handover.h - the queue between edges and workers: a capsule and its descriptor, in one message.
+ *
+ * Flow: nanny.c makes the pair, and keeps both ends so that a session is in the queue whoever
+ *       dies -> parting.c sends -> an idle worker receives.
+ *
+ *     int ends[2];
+ *     handover_open(65536, ends);
+ *     ...
+ *     edge:   ret = handover_send(ends[0], &capsule, fd);   // -EAGAIN: full; poll for writing
+ *     worker: ret = handover_receive(ends[1], &capsule, &fd); // -EAGAIN: nothing yet; again
+ *
+ * SOCK_SEQPACKET: a message comes whole or not at all, to one of those who wait. The buffer of the
+ * sending end is the throttle: a message takes some 2 KiB of it, or up to 14 KiB with much unread,
+ * and when it is full nobody waits but the edge decides what to do. Receivers wait inside
+ * recvmsg() and not in poll(): the kernel then wakes one of them for a message, and not all.
+ *
+ * Nothing here logs, allocates, or raises SIGPIPE.
+ */
+
+#include "integration/smtp-front/capsule.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * How long handover_receive() waits: for as long a signal may go unnoticed that comes between a
+ * look at its flag and the wait, and a message whose receiver was killed when it had been woken.
+ */
+#define HANDOVER_WAIT_MS 500
+
+/*
+ * ret_ends[0] is for sending, with a buffer of buffer_size bytes (the kernel doubles it, as its
+ * own book-keeping is counted too; CAPSULE_SIZE_MAX at least), ret_ends[1] for receiving. 0 or
+ * -errno. The caller's, close-on-exec.
+ */
+int handover_open(size_t buffer_size, int *ret_ends);
+
+/*
+ * Sends the capsule and descriptor, which stays the caller's and may be closed afterwards. Never
+ * waits. 0; -EAGAIN when the queue is full: poll() for writing tells when about half of it is
+ * free; -ETOOMANYREFS when this user has too many descriptors on their way, for which poll() does
+ * not wait; CAPSULE_EVALUE; or another -errno.
+ */
+int handover_send(int queue_fd, const struct capsule *capsule, int descriptor);
+
+/*
+ * Waits for HANDOVER_WAIT_MS at most. 0: *ret_descriptor is the caller's, close-on-exec, a socket.
+ * -EAGAIN: nothing has come; -EINTR: a signal has; -EPIPE: nobody can send any more. Or the
+ * message is gone, with all descriptors that it had: a status of capsule.h, CAPSULE_EBAD also
+ * without exactly one descriptor, -EMFILE when there was no room for it in this process.
+ */
+int handover_receive(int queue_fd, struct capsule *ret_capsule, int *ret_descriptor);
+
+#ifdef __cplusplus
+}
+#endif
