@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sysexits.h>
 #include <unistd.h>
 #include <uv.h>
@@ -25,6 +27,9 @@
 #include "server/tap.h"
 #include "server/watch.h"
 #include "server/xdp.h"
+
+#define TURN_NS	      100000 /* the shortest that Linux permits: some fifty answers */
+#define RESET_ON_FORK 0x01   /* SCHED_FLAG_RESET_ON_FORK of linux/sched.h */
 
 struct worker {
 	const struct worker_start *start;
@@ -47,6 +52,7 @@ struct worker {
 	struct notify notify; /* of worker 0 */
 	bool is_notifying;
 	bool is_draining;
+	bool is_timesharing; /* and not a real-time task, by the administrator's will */
 };
 
 /* ---- ending ---- */
@@ -103,8 +109,38 @@ static void sigusr2_on_signal(uv_signal_t *handle, int number)
 
 /* ---- beginning ---- */
 
+/* What sched_setattr(2) takes, in its first version; glibc 2.36 does not know it. */
+struct schedule {
+	uint32_t size;
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t slice_ns;
+	uint64_t deadline_ns;
+	uint64_t period_ns;
+};
+
+/*
+ * Since Linux 6.12 a task may say how short its turns are, and who has shorter ones need not
+ * wait for the end of another's: a question would wait for milliseconds while the next worker
+ * starts, or a store is built, on the same core. It is not a larger share, and no child's.
+ * Older kernels ignore it.
+ */
+static void shorten_turns(const struct worker *worker)
+{
+	struct schedule schedule = { .size = sizeof(schedule),
+				     .policy = SCHED_OTHER,
+				     .flags = RESET_ON_FORK,
+				     .nice = getpriority(PRIO_PROCESS, 0),
+				     .slice_ns = TURN_NS };
+	if (worker->is_timesharing)
+		syscall(SYS_sched_setattr, 0, &schedule, 0u);
+}
+
 static int serve(struct worker *worker)
 {
+	shorten_turns(worker);
 	const struct responder responder = serving_responder(&worker->serving);
 	int ret = udp_start(worker->udp);
 	if (ret == 0)
@@ -299,6 +335,7 @@ int worker_run(const struct worker_start *start)
 	worker->start = start;
 	if (start->settings->has_pinned_workers)
 		pin(start->index);
+	worker->is_timesharing = sched_getscheduler(0) == SCHED_OTHER;
 	int ret = open_loop(worker);
 	set_signals();
 	/* While it still may. */
