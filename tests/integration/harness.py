@@ -58,7 +58,9 @@ def program(name):
                  "dnsblv6-lookup": "client-lib/lookup", "dnsblv6-cached": "integration/cached",
                  "dnsblv6-milter": "integration/milter",
                  "dnsblv6-policy": "integration/postfix",
-                 "dnsblv6-translate": "integration/dns-translator"}[name]
+                 "dnsblv6-translate": "integration/dns-translator",
+                 "smtp-front": "integration/smtp-front",
+                 "smtp-front-users": "integration/smtp-front"}[name]
     return os.path.join(BUILD, directory, name)
 
 
