@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/smtp-front/remote_smtp.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* What an XCLIENT command may hold; their order is that of being sent. */
+enum told {
+	TOLD_NAME,
+	TOLD_ADDR,
+	TOLD_PORT,
+	TOLD_DESTADDR,
+	TOLD_DESTPORT,
+	TOLD_PROTO,
+	TOLD_HELO,
+	TOLD_COUNT,
+};
+
+static const char *const xclient_names[TOLD_COUNT] = {
+	"NAME", "ADDR", "PORT", "DESTADDR", "DESTPORT", "PROTO", "HELO",
+};
+
+void remote_init(struct remote *ret_remote)
+{
+	ret_remote->fd = -1;
+	ret_remote->features = ret_remote->xclient = 0;
+}
+
+bool remote_is_open(const struct remote *remote)
+{
+	return remote->fd >= 0;
+}
+
+void remote_close(struct remote *remote)
+{
+	if (remote->fd >= 0)
+		(void)close(remote->fd);
+	remote_init(remote);
+}
+
+/* ---- replies ---- */
+
+/* A line without its end, cut to room, and with a NUL. */
+static int read_line(struct remote *remote, int64_t deadline_ms, char *ret_line, size_t room)
+{
+	for (;;) {
+		size_t size = 0;
+		const uint8_t *bytes = stream_bytes(&remote->stream, &size);
+		const uint8_t *end = memchr(bytes, '\n', size);
+		if (end != NULL) {
+			const size_t whole = (size_t)(end - bytes);
+			size = whole > 0 && bytes[whole - 1] == '\r' ? whole - 1 : whole;
+			if (size >= room)
+				size = room - 1;
+			memcpy(ret_line, bytes, size);
+			ret_line[size] = '\0';
+			stream_take(&remote->stream, whole + 1);
+			return 0;
+		}
+		if (size > REMOTE_LINE_MAX)
+			return -EPROTO;
+		const int got = stream_fill(&remote->stream, deadline_ms);
+		if (got <= 0)
+			return got == 0 ? -ECONNRESET : got;
+	}
+}
+
+static bool is_word(const char *line, const char *word)
+{
+	const size_t size = strlen(word);
+	return strncasecmp(line, word, size) == 0 && (line[size] == '\0' || line[size] == ' ');
+}
+
+static void note_xclient(struct remote *remote, const char *words)
+{
+	while (*words != '\0') {
+		words += strspn(words, " ");
+		for (unsigned i = 0; i < TOLD_COUNT; i++) {
+			if (is_word(words, xclient_names[i]))
+				remote->xclient |= 1U << i;
+		}
+		words += strcspn(words, " ");
+	}
+}
+
+/* A line of the reply to EHLO, without the code. */
+static void note_feature(struct remote *remote, const char *line)
+{
+	static const struct {
+		const char *word;
+		unsigned feature;
+	} features[] = {
+		{ "SIZE", REMOTE_SIZE },	 { "8BITMIME", REMOTE_8BITMIME },
+		{ "SMTPUTF8", REMOTE_SMTPUTF8 }, { "DSN", REMOTE_DSN },
+		{ "XCLIENT", REMOTE_XCLIENT },
+	};
+	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
+		if (is_word(line, features[i].word))
+			remote->features |= features[i].feature;
+	}
+	if (is_word(line, "XCLIENT"))
+		note_xclient(remote, line + strlen("XCLIENT"));
+}
+
+/* Behind what is there already; cut when there is no room. */
+static void append_text(struct sink_reply *reply, const char *line)
+{
+	const size_t size = strlen(reply->text);
+	(void)snprintf(reply->text + size, sizeof(reply->text) - size, "%s%s", size > 0 ? "\n" : "",
+		       line);
+}
+
+static int read_reply(struct remote *remote, bool is_hello, struct sink_reply *ret_reply)
+{
+	const int64_t deadline_ms = stream_deadline(remote->timeout_ms);
+	char line[SINK_TEXT_MAX + 1];
+
+	ret_reply->text[0] = '\0';
+	for (unsigned count = 0; count < REMOTE_LINES_MAX; count++) {
+		const int ret = read_line(remote, deadline_ms, line, sizeof(line));
+		if (ret < 0)
+			return ret;
+		if (line[0] < '2' || line[0] > '5' || !isdigit((unsigned char)line[1]) ||
+		    !isdigit((unsigned char)line[2]) ||
+		    (line[3] != '\0' && line[3] != ' ' && line[3] != '-'))
+			return -EPROTO;
+		const bool is_last = line[3] != '-';
+		const char *text = line[3] == '\0' ? line + 3 : line + 4;
+		ret_reply->code = (line[0] - '0') * 100 + (line[1] - '0') * 10 + (line[2] - '0');
+		append_text(ret_reply, text);
+		if (is_hello && count > 0)
+			note_feature(remote, text);
+		if (is_last)
+			return 0;
+	}
+	return -EPROTO;
+}
+
+int remote_read(struct remote *remote, struct sink_reply *ret_reply)
+{
+	return read_reply(remote, false, ret_reply);
+}
+
+static int send_command(struct remote *remote, const char *command)
+{
+	return stream_put(&remote->stream, command, strlen(command),
+			  stream_deadline(remote->timeout_ms));
+}
+
+int remote_command(struct remote *remote, const char *command, struct sink_reply *ret_reply)
+{
+	const int ret = send_command(remote, command);
+	return ret < 0 ? ret : remote_read(remote, ret_reply);
+}
+
+void remote_quit(struct remote *remote)
+{
+	if (send_command(remote, "QUIT\r\n") == 0)
+		(void)stream_flush(&remote->stream, stream_deadline(0));
+}
+
+/* ---- the connection ---- */
+
+static int wait_connected(int fd, unsigned timeout_ms)
+{
+	const int64_t deadline_ms = stream_deadline(timeout_ms);
+	int error = 0;
+	socklen_t size = sizeof(error);
+
+	for (;;) {
+		struct pollfd poller = { .fd = fd, .events = POLLOUT };
+		const int64_t left_ms = deadline_ms - stream_deadline(0);
+		const int ready = poll(&poller, 1, left_ms > 0 ? (int)left_ms : 0);
+		if (ready > 0)
+			break;
+		if (ready == 0)
+			return -ETIMEDOUT;
+		if (errno != EINTR)
+			return -errno;
+	}
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
+		return -errno;
+	return -error;
+}
+
+static int connect_to(struct remote *remote, const struct setup_sink *setup)
+{
+	const struct sockaddr *address = (const struct sockaddr *)&setup->to.address;
+	const int on = 1;
+
+	const int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	int ret = connect(fd, address, setup->to.address_size) == 0 ? 0 : -errno;
+	if (ret == -EINPROGRESS || ret == -EINTR)
+		ret = wait_connected(fd, setup->timeout_ms);
+	if (ret < 0) {
+		(void)close(fd);
+		return ret;
+	}
+	/* Commands are written whole; waiting for more of them only costs time. Not for AF_UNIX. */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	remote->fd = fd;
+	remote->timeout_ms = setup->timeout_ms;
+	stream_init(&remote->stream, fd);
+	return 0;
+}
+
+/* ---- who the client is ---- */
+
+static bool is_ipv4(const struct dnsblv6_ip *ip)
+{
+	static const uint8_t mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
+	return memcmp(ip->bytes, mapped, sizeof(mapped)) == 0;
+}
+
+/* PROXY has one family for both ends: where they differ, IPv4 is written as IPv6. */
+static void format_ip(const struct dnsblv6_ip *ip, bool as_ipv6, char *ret_text, size_t room)
+{
+	char text[DNSBLV6_IP_TEXT_SIZE];
+	(void)dnsblv6_ip_format(ip, text);
+	(void)snprintf(ret_text, room, "%s%s", as_ipv6 && is_ipv4(ip) ? "::ffff:" : "", text);
+}
+
+static int send_proxy(struct remote *remote, const struct sink_session *session)
+{
+	const bool as_ipv6 = !is_ipv4(&session->client_ip) || !is_ipv4(&session->local_ip);
+	char client[DNSBLV6_IP_TEXT_SIZE + 8];
+	char local[DNSBLV6_IP_TEXT_SIZE + 8];
+	char line[160];
+
+	format_ip(&session->client_ip, as_ipv6, client, sizeof(client));
+	format_ip(&session->local_ip, as_ipv6, local, sizeof(local));
+	(void)snprintf(line, sizeof(line), "PROXY %s %s %s %u %u\r\n", as_ipv6 ? "TCP6" : "TCP4",
+		       client, local, session->client_port, session->local_port);
+	return send_command(remote, line);
+}
+
+/* xtext (RFC 3461, 4); "[UNAVAILABLE]" for what is not known. Cut at room. */
+static void format_xtext(const char *text, char *ret_text, size_t room)
+{
+	size_t size = 0;
+	if (text[0] == '\0') {
+		(void)snprintf(ret_text, room, "[UNAVAILABLE]");
+		return;
+	}
+	for (; *text != '\0' && size + 4 <= room; text++) {
+		const unsigned char byte = (unsigned char)*text;
+		if (byte > ' ' && byte < 0x7f && byte != '+' && byte != '=')
+			ret_text[size++] = (char)byte;
+		else
+			size += (size_t)snprintf(ret_text + size, room - size, "+%02X", byte);
+	}
+	ret_text[size] = '\0';
+}
+
+static void format_attribute(enum told attribute, const struct sink_session *session,
+			     char *ret_text, size_t room)
+{
+	const bool is_client = attribute == TOLD_ADDR || attribute == TOLD_PORT;
+	const struct dnsblv6_ip *ip = is_client ? &session->client_ip : &session->local_ip;
+	char text[DNSBLV6_IP_TEXT_SIZE];
+
+	switch (attribute) {
+	case TOLD_ADDR:
+	case TOLD_DESTADDR:
+		(void)dnsblv6_ip_format(ip, text);
+		(void)snprintf(ret_text, room, "%s%s", is_ipv4(ip) ? "" : "IPV6:", text);
+		break;
+	case TOLD_PORT:
+	case TOLD_DESTPORT:
+		(void)snprintf(ret_text, room, "%u",
+			       is_client ? session->client_port : session->local_port);
+		break;
+	case TOLD_PROTO:
+		(void)snprintf(ret_text, room, "%s", session->is_esmtp ? "ESMTP" : "SMTP");
+		break;
+	case TOLD_HELO:
+		format_xtext(session->helo, ret_text, room);
+		break;
+	case TOLD_NAME: /* nobody has asked for it */
+	case TOLD_COUNT:
+		format_xtext("", ret_text, room);
+		break;
+	}
+}
+
+/* One XCLIENT command with those of the attributes first..last that are offered, if any. */
+static int send_xclient(struct remote *remote, const struct sink_session *session, unsigned first,
+			unsigned last, struct sink_reply *ret_reply)
+{
+	char command[REMOTE_COMMAND_MAX];
+	char value[3 * ENVELOPE_HELO_MAX + 4];
+	size_t size = (size_t)snprintf(command, sizeof(command), "XCLIENT");
+	const size_t empty = size;
+
+	for (unsigned i = first; i <= last; i++) {
+		if ((remote->xclient & 1U << i) == 0)
+			continue;
+		format_attribute((enum told)i, session, value, sizeof(value));
+		size += (size_t)snprintf(command + size, sizeof(command) - size, " %s=%s",
+					 xclient_names[i], value);
+	}
+	ret_reply->code = 220;
+	if (size == empty)
+		return 0;
+	(void)snprintf(command + size, sizeof(command) - size, "\r\n");
+	return remote_command(remote, command, ret_reply);
+}
+
+/* ---- the beginning of a session ---- */
+
+static int say_hello(struct remote *remote, const struct setup_sink *setup, const char *hostname,
+		     struct sink_reply *ret_reply)
+{
+	const bool is_lmtp = setup->kind == SETUP_SINK_LMTP;
+	char command[SETUP_HOSTNAME_MAX + 16];
+
+	remote->features = remote->xclient = 0;
+	(void)snprintf(command, sizeof(command), "%s %s\r\n", is_lmtp ? "LHLO" : "EHLO", hostname);
+	int ret = send_command(remote, command);
+	if (ret == 0)
+		ret = read_reply(remote, true, ret_reply);
+	if (ret < 0 || is_lmtp || ret_reply->code < 500)
+		return ret;
+	/* A server from before 1995. */
+	(void)snprintf(command, sizeof(command), "HELO %s\r\n", hostname);
+	return remote_command(remote, command, ret_reply);
+}
+
+/* In two commands, as HELO may be long (the line of XCLIENT has 512 bytes). */
+static int introduce(struct remote *remote, const struct sink_session *session,
+		     struct sink_reply *ret_reply)
+{
+	const int ret = send_xclient(remote, session, TOLD_NAME, TOLD_DESTPORT, ret_reply);
+	if (ret < 0 || ret_reply->code != 220)
+		return ret;
+	return send_xclient(remote, session, TOLD_PROTO, TOLD_HELO, ret_reply);
+}
+
+static bool is_good(int ret, const struct sink_reply *reply)
+{
+	return ret == 0 && reply->code >= 200 && reply->code < 300;
+}
+
+static int greet(struct remote *remote, const struct setup_sink *setup, const char *hostname,
+		 const struct sink_session *session, const char **reterr_step,
+		 struct sink_reply *reply)
+{
+	int ret = 0;
+
+	*reterr_step = "PROXY";
+	if (setup->tell == SETUP_TELL_PROXY)
+		ret = send_proxy(remote, session);
+	if (ret < 0)
+		return ret;
+	*reterr_step = "greeting";
+	ret = remote_read(remote, reply);
+	if (!is_good(ret, reply))
+		return ret;
+	*reterr_step = setup->kind == SETUP_SINK_LMTP ? "LHLO" : "EHLO";
+	ret = say_hello(remote, setup, hostname, reply);
+	if (!is_good(ret, reply) || setup->tell != SETUP_TELL_XCLIENT ||
+	    (remote->features & REMOTE_XCLIENT) == 0)
+		return ret;
+	*reterr_step = "XCLIENT";
+	ret = introduce(remote, session, reply);
+	if (!is_good(ret, reply))
+		return ret;
+	*reterr_step = "EHLO after XCLIENT";
+	ret = say_hello(remote, setup, hostname, reply);
+	remote->features |= REMOTE_XCLIENT; /* it is no longer offered when it was used */
+	return ret;
+}
+
+int remote_open(struct remote *remote, const struct setup_sink *setup, const char *hostname,
+		const struct sink_session *session, const char **reterr_step,
+		struct sink_reply *reterr_reply)
+{
+	struct sink_reply reply = { 0 };
+
+	remote_close(remote);
+	reterr_reply->code = 0;
+	*reterr_step = "connect";
+	int ret = connect_to(remote, setup);
+	if (ret < 0)
+		return ret;
+	ret = greet(remote, setup, hostname, session, reterr_step, &reply);
+	if (is_good(ret, &reply))
+		return 0;
+	if (ret == 0) {
+		*reterr_reply = reply;
+		ret = -ECONNREFUSED;
+	}
+	remote_close(remote);
+	return ret;
+}
+
+/* ---- the mail ---- */
+
+void remote_begin(struct remote *remote)
+{
+	remote->is_at_line_start = true;
+}
+
+int remote_append(struct remote *remote, const uint8_t *bytes, size_t size)
+{
+	const int64_t deadline_ms = stream_deadline(remote->timeout_ms);
+
+	while (size > 0) {
+		const uint8_t *end = memchr(bytes, '\n', size);
+		const size_t line_size = end != NULL ? (size_t)(end - bytes) + 1 : size;
+		int ret = 0;
+		if (remote->is_at_line_start && bytes[0] == '.')
+			ret = stream_put(&remote->stream, ".", 1, deadline_ms);
+		if (ret == 0)
+			ret = stream_put(&remote->stream, bytes, line_size, deadline_ms);
+		if (ret < 0)
+			return ret;
+		remote->is_at_line_start = end != NULL;
+		bytes += line_size;
+		size -= line_size;
+	}
+	return 0;
+}
+
+int remote_end(struct remote *remote, struct sink_reply *ret_reply)
+{
+	/* Mail ends in CRLF; an end within a line would otherwise be none. */
+	return remote_command(remote, remote->is_at_line_start ? ".\r\n" : "\r\n.\r\n", ret_reply);
+}

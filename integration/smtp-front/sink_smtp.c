@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * sink_smtp.c - mail to the next hop, by SMTP or LMTP, while the client waits.
+ *
+ * MAIL and RCPT are replayed as they come, so that the next hop's refusals are said in the
+ * session, in its words. One connection serves one client's session, as PROXY and XCLIENT tell of
+ * one client; it is made at the first mail. When it has gone away between two mails, which a next
+ * hop may do as it likes, it is made anew once; at any other time the mail is 451.
+ *
+ * What was asked for and the next hop does not offer: 8BITMIME and SMTPUTF8 refuse the mail (RFC
+ * 6152 and 6531: there is no conversion here); SIZE and DSN are left away.
+ *
+ * LMTP answers for each recipient, a client gets one answer: with more than one recipient (a
+ * setting; else 452 has the client send the others on their own) the worst is told, so that no
+ * mail is lost: some got it and others did not is 451 when any of these may get it later, and
+ * who has it already gets it again.
+ */
+#include "integration/smtp-front/remote_smtp.h"
+#include "integration/smtp-front/sink.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sink_smtp {
+	struct sink sink;
+	struct remote remote;
+	bool is_used;		  /* the connection had a mail already */
+	bool is_open;		  /* MAIL was accepted, and nothing has ended the transaction */
+	bool is_data;		  /* between 354 and the dot: only closing takes the mail back */
+	unsigned recipient_count; /* accepted */
+};
+
+static struct sink_smtp *smtp_of(struct sink *sink)
+{
+	return (struct sink_smtp *)sink;
+}
+
+static bool is_lmtp(const struct sink_smtp *smtp)
+{
+	return smtp->sink.setup->kind == SETUP_SINK_LMTP;
+}
+
+static void trouble(struct sink_smtp *smtp, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void trouble(struct sink_smtp *smtp, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	(void)vsnprintf(smtp->sink.trouble, sizeof(smtp->sink.trouble), format, arguments);
+	va_end(arguments);
+}
+
+static void hang_up(struct sink_smtp *smtp)
+{
+	remote_close(&smtp->remote);
+	smtp->is_used = smtp->is_open = smtp->is_data = false;
+}
+
+/* The connection is of no use any more, and the client comes again. */
+static bool broken(struct sink_smtp *smtp, const char *step, int error, struct sink_reply *reply)
+{
+	trouble(smtp, "%s: %s", step, strerror(-error));
+	hang_up(smtp);
+	return sink_say(reply, 451, "4.4.2 Mail system went away; try again later");
+}
+
+/* Does text begin with "2.1.5" or the like, of the class of code? */
+static bool has_status(int code, const char *text)
+{
+	size_t size = 0;
+	unsigned dots = 0;
+
+	if (text[0] != '0' + code / 100 || text[1] != '.')
+		return false;
+	for (; (text[size] >= '0' && text[size] <= '9') || text[size] == '.'; size++)
+		dots += text[size] == '.';
+	return dots == 2 && (text[size] == ' ' || text[size] == '\0');
+}
+
+/*
+ * What a next hop has said, as our client may hear it: with an enhanced status code, and without
+ * a code that means something else from us. 421 would announce that we hang up.
+ */
+static bool pass_on(struct sink_smtp *smtp, struct sink_reply *reply)
+{
+	const int class = reply->code / 100;
+
+	if (reply->code == 421)
+		hang_up(smtp);
+	if (class == 3 || reply->code == 421)
+		reply->code = 451;
+	if (!has_status(reply->code, reply->text)) {
+		char status[] = "5.0.0 ";
+		const size_t size = strlen(status);
+		status[0] = (char)('0' + reply->code / 100);
+		memmove(reply->text + size, reply->text, sizeof(reply->text) - size);
+		memcpy(reply->text, status, size);
+		reply->text[SINK_TEXT_MAX] = '\0';
+	}
+	return class == 2;
+}
+
+/* A command whose reply is the client's, as far as the next hop lives. */
+static bool replay(struct sink_smtp *smtp, const char *command, const char *step,
+		   struct sink_reply *reply)
+{
+	const int ret = remote_command(&smtp->remote, command, reply);
+	return ret < 0 ? broken(smtp, step, ret, reply) : pass_on(smtp, reply);
+}
+
+/* ---- MAIL ---- */
+
+static bool get_connected(struct sink_smtp *smtp, struct sink_reply *reply)
+{
+	const char *step = NULL;
+	struct sink_reply said;
+
+	if (remote_is_open(&smtp->remote))
+		return true;
+	const int ret = remote_open(&smtp->remote, smtp->sink.setup, smtp->sink.hostname,
+				    smtp->sink.session, &step, &said);
+	if (ret == 0) {
+		if (smtp->sink.setup->tell == SETUP_TELL_XCLIENT &&
+		    (smtp->remote.features & REMOTE_XCLIENT) == 0)
+			trouble(smtp, "XCLIENT: not offered, so the client is not told");
+		return true;
+	}
+	/* Also when it says 5xx: it means us, not the mail. */
+	if (said.code != 0)
+		trouble(smtp, "%s: %d %s", step, said.code, said.text);
+	else
+		trouble(smtp, "%s: %s", step, strerror(-ret));
+	return sink_say(reply, 451, "4.4.1 Mail system is out of reach; try again later");
+}
+
+/* What the next hop cannot take. */
+static bool refuse_unoffered(const struct sink_smtp *smtp, const struct envelope *envelope,
+			     struct sink_reply *reply)
+{
+	const unsigned features = smtp->remote.features;
+
+	if (envelope->is_utf8 && (features & REMOTE_SMTPUTF8) == 0) {
+		(void)sink_say(reply, 550, "5.6.7 The next hop does not take SMTPUTF8");
+		return true;
+	}
+	if (envelope->body == ENVELOPE_8BITMIME && (features & REMOTE_8BITMIME) == 0) {
+		(void)sink_say(reply, 554, "5.6.3 The next hop does not take 8BITMIME");
+		return true;
+	}
+	return false;
+}
+
+struct command {
+	char text[REMOTE_COMMAND_MAX];
+	size_t size;
+};
+
+static void add(struct command *command, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* The sum of the maxima of envelope.h is below the room. */
+static void add(struct command *command, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	const int size = vsnprintf(command->text + command->size,
+				   sizeof(command->text) - command->size, format, arguments);
+	va_end(arguments);
+	command->size += (size_t)size;
+}
+
+static void make_mail(const struct sink_smtp *smtp, const struct envelope *envelope,
+		      struct command *command)
+{
+	static const char *const rets[] = {
+		[ENVELOPE_RET_FULL] = "FULL", [ENVELOPE_RET_HDRS] = "HDRS"
+	};
+	const unsigned features = smtp->remote.features;
+
+	add(command, "MAIL FROM:<%s>", envelope->sender);
+	if (envelope->size_bytes > 0 && (features & REMOTE_SIZE) != 0)
+		add(command, " SIZE=%" PRIu64, envelope->size_bytes);
+	if (envelope->body == ENVELOPE_8BITMIME)
+		add(command, " BODY=8BITMIME");
+	if (envelope->is_utf8)
+		add(command, " SMTPUTF8");
+	if ((features & REMOTE_DSN) != 0 && envelope->ret != ENVELOPE_RET_NONE)
+		add(command, " RET=%s", rets[envelope->ret]);
+	if ((features & REMOTE_DSN) != 0 && envelope->envid[0] != '\0')
+		add(command, " ENVID=%s", envelope->envid);
+	add(command, "\r\n");
+}
+
+static int end_transaction(struct sink_smtp *smtp)
+{
+	struct sink_reply reply;
+
+	if (smtp->is_data)
+		hang_up(smtp);
+	if (!smtp->is_open)
+		return 0;
+	smtp->is_open = false;
+	return remote_command(&smtp->remote, "RSET\r\n", &reply);
+}
+
+static void smtp_abort(struct sink *sink)
+{
+	struct sink_smtp *smtp = smtp_of(sink);
+	/* Nobody waits for it now; the next mail finds another connection. */
+	if (end_transaction(smtp) < 0)
+		hang_up(smtp);
+}
+
+static bool try_mail(struct sink_smtp *smtp, const struct envelope *envelope,
+		     struct sink_reply *reply)
+{
+	struct command command = { .size = 0 };
+
+	if (!get_connected(smtp, reply) || refuse_unoffered(smtp, envelope, reply))
+		return false;
+	make_mail(smtp, envelope, &command);
+	smtp->recipient_count = 0;
+	if (!replay(smtp, command.text, "MAIL", reply))
+		return false;
+	smtp->is_used = smtp->is_open = true;
+	return true;
+}
+
+static bool smtp_mail(struct sink *sink, const struct envelope *envelope, struct sink_reply *reply)
+{
+	struct sink_smtp *smtp = smtp_of(sink);
+
+	smtp_abort(sink);
+	const bool was_used = smtp->is_used;
+	if (try_mail(smtp, envelope, reply))
+		return true;
+	if (!was_used || remote_is_open(&smtp->remote))
+		return false;
+	smtp->sink.trouble[0] = '\0'; /* it had only grown tired of us */
+	return try_mail(smtp, envelope, reply);
+}
+
+/* ---- RCPT ---- */
+
+static void make_recipient(const struct sink_smtp *smtp, const struct recipient *recipient,
+			   struct command *command)
+{
+	static const char *const words[] = { "NEVER", "SUCCESS", "FAILURE", "DELAY" };
+	const char *separator = " NOTIFY=";
+
+	add(command, "RCPT TO:<%s>", recipient->address);
+	if ((smtp->remote.features & REMOTE_DSN) != 0) {
+		for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+			if ((recipient->notify & 1U << i) == 0)
+				continue;
+			add(command, "%s%s", separator, words[i]);
+			separator = ",";
+		}
+		if (recipient->orcpt[0] != '\0')
+			add(command, " ORCPT=%s", recipient->orcpt);
+	}
+	add(command, "\r\n");
+}
+
+static bool smtp_recipient(struct sink *sink, const struct recipient *recipient,
+			   struct sink_reply *reply)
+{
+	struct sink_smtp *smtp = smtp_of(sink);
+	struct command command = { .size = 0 };
+
+	if (!smtp->is_open) /* the next hop went away at an earlier recipient */
+		return sink_say(reply, 451, "4.4.2 Mail system went away; try again later");
+	if (is_lmtp(smtp) && smtp->recipient_count >= sink->setup->lmtp_recipients_max)
+		return sink_say(reply, 452,
+				"4.5.3 Too many recipients; send the mail again to others");
+	make_recipient(smtp, recipient, &command);
+	if (!replay(smtp, command.text, "RCPT", reply))
+		return false;
+	smtp->recipient_count++;
+	return true;
+}
+
+/* ---- the mail ---- */
+
+static bool smtp_begin(struct sink *sink, struct sink_reply *reply)
+{
+	struct sink_smtp *smtp = smtp_of(sink);
+
+	if (!smtp->is_open)
+		return sink_say(reply, 451, "4.4.2 Mail system went away; try again later");
+	const int ret = remote_command(&smtp->remote, "DATA\r\n", reply);
+	if (ret < 0)
+		return broken(smtp, "DATA", ret, reply);
+	if (reply->code == 354) {
+		smtp->is_data = true;
+		remote_begin(&smtp->remote);
+		return true;
+	}
+	if (pass_on(smtp, reply))
+		return broken(smtp, "DATA", -EPROTO, reply);
+	smtp_abort(sink);
+	return false;
+}
+
+static bool smtp_append(struct sink *sink, const uint8_t *bytes, size_t size,
+			struct sink_reply *reply)
+{
+	struct sink_smtp *smtp = smtp_of(sink);
+	const int ret = remote_append(&smtp->remote, bytes, size);
+	return ret == 0 || broken(smtp, "mail", ret, reply);
+}
+
+static bool is_worse(const struct sink_reply *reply, const struct sink_reply *than)
+{
+	/* 4xx is worse than 5xx: who may get it later must not be given up. */
+	static const int ranks[] = { [2] = 0, [5] = 1, [4] = 2 };
+	return ranks[reply->code / 100] > ranks[than->code / 100];
+}
+
+/* The replies behind the first of LMTP; *reply becomes the worst. */
+static bool read_others(struct sink_smtp *smtp, struct sink_reply *reply)
+{
+	struct sink_reply other;
+	unsigned good_count = reply->code < 300;
+
+	for (unsigned i = 1; i < smtp->recipient_count; i++) {
+		const int ret = remote_read(&smtp->remote, &other);
+		if (ret < 0)
+			return broken(smtp, "end of mail", ret, reply);
+		good_count += pass_on(smtp, &other);
+		if (is_worse(&other, reply))
+			*reply = other;
+	}
+	if (good_count > 0 && good_count < smtp->recipient_count)
+		trouble(smtp, "end of mail: %u of %u recipients have it, the client hears %d",
+			good_count, smtp->recipient_count, reply->code);
+	return good_count == smtp->recipient_count;
+}
+
+static bool smtp_commit(struct sink *sink, struct sink_reply *reply)
+{
+	struct sink_smtp *smtp = smtp_of(sink);
+
+	const int ret = remote_end(&smtp->remote, reply);
+	if (ret < 0)
+		return broken(smtp, "end of mail", ret, reply);
+	smtp->is_open = smtp->is_data = false;
+	bool is_good = pass_on(smtp, reply);
+	if (is_lmtp(smtp) && remote_is_open(&smtp->remote))
+		is_good = read_others(smtp, reply);
+	return is_good;
+}
+
+static void smtp_leave(struct sink *sink)
+{
+	struct sink_smtp *smtp = smtp_of(sink);
+
+	/* Amid a mail the next hop must not hear a command: it would be a line of the mail. */
+	if (remote_is_open(&smtp->remote) && !smtp->is_data)
+		remote_quit(&smtp->remote);
+	hang_up(smtp);
+}
+
+static void smtp_close(struct sink *sink)
+{
+	smtp_leave(sink);
+	free(smtp_of(sink));
+}
+
+int sink_smtp_open(struct sink **ret_sink)
+{
+	static const struct sink_ops ops = {
+		.mail = smtp_mail,
+		.recipient = smtp_recipient,
+		.begin = smtp_begin,
+		.append = smtp_append,
+		.commit = smtp_commit,
+		.abort = smtp_abort,
+		.leave = smtp_leave,
+		.close = smtp_close,
+	};
+	struct sink_smtp *smtp = calloc(1, sizeof(*smtp));
+	if (smtp == NULL)
+		return -ENOMEM;
+	smtp->sink.ops = &ops;
+	remote_init(&smtp->remote);
+	*ret_sink = &smtp->sink;
+	return 0;
+}

@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Mail to a next hop that says what the test has it say, and goes away when the test wants.
+#include "integration/smtp-front/remote_smtp.h"
+#include "integration/smtp-front/sink.h"
+
+#include <catch2/catch.hpp>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace
+{
+
+// What it says, in order: the greeting first, then one for each command, and for the mail itself.
+// Behind the last one it hangs up: at once, or when it has read what it will not answer.
+struct script {
+	std::vector<std::string> replies;
+	bool reads_on = false;
+};
+
+const std::string EHLO = "250-hop.example\r\n250-SIZE 1000\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n"
+			 "250-DSN\r\n250-XCLIENT NAME ADDR PORT PROTO HELO\r\n250 PIPELINING\r\n";
+
+class hop
+{
+      public:
+	explicit hop(std::vector<script> scripts) : scripts_(std::move(scripts))
+	{
+		listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		address.sin_family = AF_INET;
+		address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		socklen_t size = sizeof(address);
+		REQUIRE(bind(listener_, (struct sockaddr *)&address, sizeof(address)) == 0);
+		REQUIRE(getsockname(listener_, (struct sockaddr *)&address, &size) == 0);
+		REQUIRE(listen(listener_, 8) == 0);
+		thread_ = std::thread([this] { serve(); });
+	}
+	~hop()
+	{
+		end();
+	}
+	hop(const hop &) = delete;
+	hop &operator=(const hop &) = delete;
+
+	// All that it was told, once there is no connection any more.
+	std::string told()
+	{
+		end();
+		return told_;
+	}
+
+	struct sockaddr_in address = {};
+
+      private:
+	void end()
+	{
+		if (!thread_.joinable())
+			return;
+		shutdown(listener_, SHUT_RDWR); // accept() returns
+		thread_.join();
+		close(listener_);
+	}
+
+	void serve()
+	{
+		for (const script &script : scripts_) {
+			const int fd = accept(listener_, nullptr, nullptr);
+			if (fd < 0)
+				return;
+			follow(fd, script);
+			close(fd);
+		}
+	}
+
+	void follow(int fd, const script &script)
+	{
+		for (size_t i = 0; i < script.replies.size(); i++) {
+			const std::string &reply = script.replies[i];
+			if (send(fd, reply.data(), reply.size(), MSG_NOSIGNAL) < 0)
+				return;
+			const bool is_last = i + 1 == script.replies.size();
+			if (is_last && !script.reads_on)
+				return;
+			if (!read_until(fd, reply.substr(0, 3) == "354" ? "\r\n.\r\n" : "\r\n"))
+				return;
+		}
+	}
+
+	bool read_until(int fd, const std::string &end)
+	{
+		std::string text;
+		char byte = 0;
+		while (text.size() < end.size() ||
+		       text.compare(text.size() - end.size(), end.size(), end) != 0) {
+			// The mail "." ends at its first line.
+			if (end.size() > 2 && text == ".\r\n")
+				break;
+			if (recv(fd, &byte, 1, 0) != 1) {
+				told_ += text;
+				return false;
+			}
+			text += byte;
+		}
+		told_ += text;
+		return true;
+	}
+
+	std::vector<script> scripts_;
+	std::string told_;
+	int listener_ = -1;
+	std::thread thread_;
+};
+
+class fixture
+{
+      public:
+	explicit fixture(hop &hop, setup_sink_kind kind = SETUP_SINK_SMTP,
+			 setup_tell tell = SETUP_TELL_NONE, unsigned lmtp_recipients_max = 1)
+	    : hop_(hop)
+	{
+		setup_.kind = kind;
+		setup_.tell = tell;
+		setup_.lmtp_recipients_max = lmtp_recipients_max;
+		setup_.timeout_ms = 20000;
+		std::memcpy(&setup_.to.address, &hop.address, sizeof(hop.address));
+		setup_.to.address_size = sizeof(hop.address);
+		REQUIRE(sink_open(&setup_, "mx.example.org", &it) == 0);
+		REQUIRE(dnsblv6_ip_parse("192.0.2.7", &session.client_ip) == 0);
+		REQUIRE(dnsblv6_ip_parse("198.51.100.25", &session.local_ip) == 0);
+		session.client_port = 40112;
+		session.local_port = 25;
+		session.helo = "mail.example.net";
+		session.is_esmtp = true;
+		sink_enter(it, &session);
+	}
+	~fixture()
+	{
+		sink_close(it);
+	}
+	fixture(const fixture &) = delete;
+	fixture &operator=(const fixture &) = delete;
+
+	bool mail(const envelope &envelope)
+	{
+		return sink_mail(it, &envelope, &reply);
+	}
+	bool mail(const char *sender = "sender@example.net")
+	{
+		envelope envelope = {};
+		std::strcpy(envelope.sender, sender);
+		return mail(envelope);
+	}
+	bool recipient(const char *address)
+	{
+		struct recipient recipient = {};
+		std::strcpy(recipient.address, address);
+		return sink_recipient(it, &recipient, &reply);
+	}
+	bool data(const std::string &text)
+	{
+		return sink_begin(it, &reply) &&
+		       sink_append(it, (const uint8_t *)text.data(), text.size(), &reply) &&
+		       sink_commit(it, &reply);
+	}
+	bool deliver(const std::string &text = "mail\r\n")
+	{
+		return mail() && recipient("john@example.org") && data(text);
+	}
+	// All that the next hop was told, once the session has ended.
+	std::string told()
+	{
+		sink_leave(it);
+		return hop_.told();
+	}
+	std::string said() const
+	{
+		return std::to_string(reply.code) + " " + reply.text;
+	}
+	std::string trouble()
+	{
+		char text[SINK_TROUBLE_MAX];
+		sink_trouble(it, text);
+		return text;
+	}
+
+	sink *it = nullptr;
+	sink_session session = {};
+	sink_reply reply = {};
+
+      private:
+	hop &hop_;
+	setup_sink setup_ = {};
+};
+
+const std::vector<std::string> FINE = { "220 hop\r\n",	    EHLO,
+					"250 2.1.0 Ok\r\n", "250 2.1.5 Ok\r\n",
+					"354 Go\r\n",	    "250 2.0.0 Ok: queued as 4711\r\n" };
+
+script upto(size_t count, bool reads_on)
+{
+	return { { FINE.begin(), FINE.begin() + (std::ptrdiff_t)count }, reads_on };
+}
+
+} // namespace
+
+TEST_CASE("a mail is replayed as it came, and the next hop's words are the reply", "[front][sink]")
+{
+	hop hop({ { FINE, true } });
+	fixture sink(hop);
+	CHECK(sink.deliver("Subject: x\r\n\r\n.dot\r\n..\r\nmail\r\n"));
+	CHECK(sink.said() == "250 2.0.0 Ok: queued as 4711");
+	CHECK(sink.trouble().empty());
+	CHECK(sink.told() == "EHLO mx.example.org\r\nMAIL FROM:<sender@example.net>\r\n"
+			     "RCPT TO:<john@example.org>\r\nDATA\r\n"
+			     "Subject: x\r\n\r\n..dot\r\n...\r\nmail\r\n.\r\nQUIT\r\n");
+}
+
+TEST_CASE("dots are doubled wherever the pieces of a mail end", "[front][sink]")
+{
+	const std::string text = "..\r\n.\r\n\r\n.a.\r\n";
+	hop hop({ { FINE, true } });
+	fixture sink(hop);
+	REQUIRE((sink.mail() && sink.recipient("john@example.org")));
+	REQUIRE(sink_begin(sink.it, &sink.reply));
+	for (const char &byte : text)
+		REQUIRE(sink_append(sink.it, (const uint8_t *)&byte, 1, &sink.reply));
+	REQUIRE(sink_commit(sink.it, &sink.reply));
+	const std::string told = sink.told();
+	CHECK(told.substr(told.find("DATA\r\n") + 6) == "...\r\n..\r\n\r\n..a.\r\n.\r\nQUIT\r\n");
+}
+
+TEST_CASE("an empty mail is one", "[front][sink]")
+{
+	hop hop({ { FINE, true } });
+	fixture sink(hop);
+	CHECK(sink.deliver(""));
+}
+
+TEST_CASE("a next hop that goes away at any step is a 4xx, and the next mail tries again",
+	  "[front][sink]")
+{
+	const size_t count = GENERATE(0U, 1U, 2U, 3U, 4U, 5U);
+	const bool reads_on = GENERATE(false, true);
+	CAPTURE(count, reads_on);
+	hop hop({ upto(count, reads_on), { FINE, true } });
+	fixture sink(hop);
+	CHECK_FALSE(sink.deliver());
+	CHECK(sink.reply.code == 451);
+	CHECK(std::string(sink.reply.text).substr(0, 4) == "4.4.");
+	CHECK_FALSE(sink.trouble().empty());
+	sink_abort(sink.it);
+	CHECK(sink.deliver());
+	CHECK(sink.said() == "250 2.0.0 Ok: queued as 4711");
+}
+
+TEST_CASE("a refusal at any step is the client's, and ends no session", "[front][sink]")
+{
+	const size_t step = GENERATE(2U, 3U, 4U, 5U);
+	CAPTURE(step);
+	script refusing = upto(step, true);
+	refusing.replies.push_back("550-5.7.1 No\r\n550 5.7.1 mail\r\n");
+	if (step == 3 || step == 4) /* a transaction is open: RSET */
+		refusing.replies.push_back("250 2.0.0 Ok\r\n");
+	refusing.replies.insert(refusing.replies.end(), FINE.begin() + 2, FINE.end());
+	hop hop({ refusing });
+	fixture sink(hop);
+	CHECK_FALSE(sink.deliver());
+	CHECK(sink.said() == "550 5.7.1 No\n5.7.1 mail");
+	CHECK(sink.trouble().empty());
+	CHECK(sink.deliver());
+}
+
+TEST_CASE("421 becomes 451: it is not our session that ends", "[front][sink]")
+{
+	const size_t step = GENERATE(2U, 3U, 4U, 5U);
+	CAPTURE(step);
+	script refusing = upto(step, false);
+	refusing.replies.push_back("421 4.3.2 Shutting down\r\n");
+	hop hop({ refusing, { FINE, true } });
+	fixture sink(hop);
+	CHECK_FALSE(sink.deliver());
+	CHECK(sink.said() == "451 4.3.2 Shutting down");
+	CHECK(sink.deliver());
+}
+
+TEST_CASE("a next hop that does not want us is out of reach, whatever it says", "[front][sink]")
+{
+	const std::string greeting = GENERATE("554 5.7.1 Go away\r\n", "421 Busy\r\n", "Hello\r\n",
+					      "220-a\r\n", "2200 x\r\n");
+	CAPTURE(greeting);
+	hop hop({ { { greeting }, false } });
+	fixture sink(hop);
+	CHECK_FALSE(sink.mail());
+	CHECK(sink.reply.code == 451);
+	CHECK_THAT(sink.trouble(), Catch::StartsWith("greeting: "));
+}
+
+TEST_CASE("where nobody listens mail is 451", "[front][sink]")
+{
+	hop hop({});
+	fixture sink(hop);
+	hop.told();
+	CHECK_FALSE(sink.mail());
+	CHECK(sink.said() == "451 4.4.1 Mail system is out of reach; try again later");
+	CHECK(sink.trouble() == "connect: Connection refused");
+}
+
+TEST_CASE("a reply without an enhanced code gets one", "[front][sink]")
+{
+	hop hop({ { { "220 hop\r\n", EHLO, "250 2.1.0 Ok\r\n", "250 fine\r\n", "354 Go\r\n",
+		      "554 2.0.0 confused\r\n" },
+		    false } });
+	fixture sink(hop);
+	REQUIRE((sink.mail() && sink.recipient("john@example.org")));
+	CHECK(sink.said() == "250 2.0.0 fine");
+	CHECK_FALSE(sink.data("mail\r\n"));
+	CHECK(sink.said() == "554 5.0.0 2.0.0 confused");
+}
+
+TEST_CASE("a reply without an end is a failure, a long one is cut", "[front][sink]")
+{
+	const std::string line = "250-" + std::string(1000, 'x') + "\r\n";
+	std::string reply = line;
+	SECTION("of a hundred lines")
+	{
+		for (int i = 0; i < 200; i++)
+			reply += "250-x\r\n";
+		hop hop({ { { "220 hop\r\n", EHLO, reply }, false } });
+		fixture sink(hop);
+		CHECK_FALSE(sink.mail());
+		CHECK(sink.said().substr(0, 9) == "451 4.4.2");
+	}
+	SECTION("of one line")
+	{
+		hop hop({ { { "220 hop\r\n", EHLO, std::string(5000, '2') }, false } });
+		fixture sink(hop);
+		CHECK_FALSE(sink.mail());
+		CHECK(sink.said().substr(0, 9) == "451 4.4.2");
+	}
+	SECTION("of two lines, one of them long")
+	{
+		hop hop({ { { "220 hop\r\n", EHLO, line + "250 Ok\r\n" }, true } });
+		fixture sink(hop);
+		CHECK(sink.mail());
+		CHECK(std::strlen(sink.reply.text) <= SINK_TEXT_MAX);
+	}
+}
+
+TEST_CASE("a session's second mail has the same connection", "[front][sink]")
+{
+	script two = { FINE, true };
+	two.replies.insert(two.replies.end(), FINE.begin() + 2, FINE.end());
+	hop hop({ two });
+	fixture sink(hop);
+	CHECK(sink.deliver());
+	CHECK(sink.deliver());
+	CHECK(sink.trouble().empty());
+}
+
+TEST_CASE("a connection that was closed between two mails is made anew", "[front][sink]")
+{
+	hop hop({ { FINE, GENERATE(false, true) }, { FINE, true } });
+	fixture sink(hop);
+	CHECK(sink.deliver());
+	CHECK(sink.deliver());
+	CHECK(sink.trouble().empty());
+}
+
+TEST_CASE("an aborted mail is reset before the dot, and hung up on within the data",
+	  "[front][sink]")
+{
+	hop hop({ upto(5, true), { FINE, true } });
+	fixture sink(hop);
+	REQUIRE((sink.mail() && sink.recipient("john@example.org")));
+	REQUIRE(sink_begin(sink.it, &sink.reply));
+	REQUIRE(sink_append(sink.it, (const uint8_t *)"half\r\n", 6, &sink.reply));
+	sink_abort(sink.it);
+	CHECK(sink.deliver());
+	const std::string told = sink.told();
+	CHECK(told.find("half\r\n.\r\n") == std::string::npos);
+	CHECK(told.find("half\r\nRSET") == std::string::npos);
+	CHECK(told.find("half\r\nQUIT") == std::string::npos);
+}
+
+TEST_CASE("what was asked for goes along where it is offered", "[front][sink]")
+{
+	hop hop({ { FINE, true } });
+	fixture sink(hop);
+	envelope envelope = {};
+	std::strcpy(envelope.sender, "s\xc3\xa4nder@example.net");
+	envelope.size_bytes = 1234;
+	envelope.body = ENVELOPE_8BITMIME;
+	envelope.is_utf8 = true;
+	envelope.ret = ENVELOPE_RET_HDRS;
+	std::strcpy(envelope.envid, "QQ+2B");
+	struct recipient recipient = {};
+	std::strcpy(recipient.address, "john@example.org");
+	recipient.notify = ENVELOPE_NOTIFY_SUCCESS | ENVELOPE_NOTIFY_DELAY;
+	std::strcpy(recipient.orcpt, "rfc822;john+2B@example.org");
+	REQUIRE(sink.mail(envelope));
+	REQUIRE(sink_recipient(sink.it, &recipient, &sink.reply));
+	REQUIRE(sink.data("mail\r\n"));
+	const std::string told = sink.told();
+	CHECK(told.find("MAIL FROM:<s\xc3\xa4nder@example.net> SIZE=1234 BODY=8BITMIME SMTPUTF8"
+			" RET=HDRS ENVID=QQ+2B\r\n") != std::string::npos);
+	CHECK(told.find("RCPT TO:<john@example.org> NOTIFY=SUCCESS,DELAY"
+			" ORCPT=rfc822;john+2B@example.org\r\n") != std::string::npos);
+}
+
+TEST_CASE("the longest envelope is replayed whole", "[front][sink]")
+{
+	hop hop({ { FINE, true } });
+	fixture sink(hop);
+	envelope envelope = {};
+	std::memset(envelope.sender, 's', ENVELOPE_ADDRESS_MAX);
+	envelope.size_bytes = UINT64_MAX;
+	envelope.body = ENVELOPE_8BITMIME;
+	envelope.is_utf8 = true;
+	envelope.ret = ENVELOPE_RET_FULL;
+	std::memset(envelope.envid, 'e', ENVELOPE_ENVID_MAX);
+	struct recipient recipient = {};
+	std::memset(recipient.address, 'r', ENVELOPE_ADDRESS_MAX);
+	recipient.notify = ENVELOPE_NOTIFY_ALL;
+	std::memset(recipient.orcpt, 'o', ENVELOPE_ORCPT_MAX);
+	REQUIRE(sink.mail(envelope));
+	REQUIRE(sink_recipient(sink.it, &recipient, &sink.reply));
+	REQUIRE(sink.data("mail\r\n"));
+	const std::string told = sink.told();
+	CHECK(told.find(" ENVID=" + std::string(ENVELOPE_ENVID_MAX, 'e') + "\r\n") !=
+	      std::string::npos);
+	CHECK(told.find("NOTIFY=NEVER,SUCCESS,FAILURE,DELAY ORCPT=" +
+			std::string(ENVELOPE_ORCPT_MAX, 'o') + "\r\n") != std::string::npos);
+}
+
+TEST_CASE("what is not offered is refused where it is needed, and else left away", "[front][sink]")
+{
+	std::vector<std::string> plain = FINE;
+	plain[1] = "250 hop.example\r\n";
+	hop hop({ { plain, true } });
+	fixture sink(hop);
+	envelope envelope = {};
+	envelope.body = ENVELOPE_8BITMIME;
+	CHECK_FALSE(sink.mail(envelope));
+	CHECK(sink.said().substr(0, 9) == "554 5.6.3");
+	envelope.body = ENVELOPE_7BIT;
+	envelope.is_utf8 = true;
+	CHECK_FALSE(sink.mail(envelope));
+	CHECK(sink.said().substr(0, 9) == "550 5.6.7");
+	envelope.is_utf8 = false;
+	envelope.size_bytes = 1234;
+	envelope.ret = ENVELOPE_RET_FULL;
+	CHECK(sink.mail(envelope));
+	CHECK(sink.told().find("MAIL FROM:<>\r\n") != std::string::npos);
+}
+
+TEST_CASE("a server that knows no EHLO is told HELO", "[front][sink]")
+{
+	std::vector<std::string> old = FINE;
+	old[1] = "502 What?\r\n";
+	old.insert(old.begin() + 2, "250 hop\r\n");
+	hop hop({ { old, true } });
+	fixture sink(hop);
+	CHECK(sink.deliver());
+	CHECK(sink.told().find("HELO mx.example.org\r\nMAIL") != std::string::npos);
+}
+
+// ---- who the client is ----
+
+TEST_CASE("XCLIENT tells what is offered, and EHLO follows it", "[front][sink]")
+{
+	std::vector<std::string> telling = { "220 hop\r\n", EHLO, "220 hop\r\n", "220 hop\r\n",
+					     EHLO };
+	telling.insert(telling.end(), FINE.begin() + 2, FINE.end());
+	hop hop({ { telling, true } });
+	fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_XCLIENT);
+	REQUIRE(dnsblv6_ip_parse("2001:db8::7", &sink.session.client_ip) == 0);
+	sink.session.helo = "a=b+\xc3\xa4";
+	CHECK(sink.deliver());
+	CHECK(sink.trouble().empty());
+	CHECK(sink.told().find("EHLO mx.example.org\r\n"
+			       "XCLIENT NAME=[UNAVAILABLE] ADDR=IPV6:2001:db8::7 PORT=40112\r\n"
+			       "XCLIENT PROTO=ESMTP HELO=a+3Db+2B+C3+A4\r\n"
+			       "EHLO mx.example.org\r\nMAIL FROM") != std::string::npos);
+}
+
+TEST_CASE("XCLIENT that is refused takes the mail with it, one that is not offered does not",
+	  "[front][sink]")
+{
+	SECTION("refused")
+	{
+		hop hop({ { { "220 hop\r\n", EHLO, "550 5.7.0 Not you\r\n" }, false } });
+		fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_XCLIENT);
+		CHECK_FALSE(sink.mail());
+		CHECK(sink.reply.code == 451);
+		CHECK(sink.trouble() == "XCLIENT: 550 5.7.0 Not you");
+	}
+	SECTION("not offered")
+	{
+		std::vector<std::string> plain = FINE;
+		plain[1] = "250 hop.example\r\n";
+		hop hop({ { plain, true } });
+		fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_XCLIENT);
+		CHECK(sink.deliver());
+		CHECK(sink.trouble() == "XCLIENT: not offered, so the client is not told");
+	}
+}
+
+TEST_CASE("a PROXY header comes before everything, with one family for both ends", "[front][sink]")
+{
+	hop hop({ { FINE, true } });
+	fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_PROXY);
+	SECTION("IPv4")
+	{
+		sink.mail();
+		CHECK_THAT(sink.told(),
+			   Catch::StartsWith("PROXY TCP4 192.0.2.7 198.51.100.25 40112 25\r\n"));
+	}
+	SECTION("both")
+	{
+		REQUIRE(dnsblv6_ip_parse("2001:db8::7", &sink.session.client_ip) == 0);
+		sink.mail();
+		CHECK_THAT(sink.told(), Catch::StartsWith("PROXY TCP6 2001:db8::7"
+							  " ::ffff:198.51.100.25 40112 25\r\n"));
+	}
+}
+
+// ---- LMTP ----
+
+TEST_CASE("LMTP greets by LHLO and takes one recipient unless it is told otherwise",
+	  "[front][sink]")
+{
+	hop hop({ { FINE, true } });
+	fixture sink(hop, SETUP_SINK_LMTP);
+	REQUIRE((sink.mail() && sink.recipient("john@example.org")));
+	CHECK_FALSE(sink.recipient("jane@example.org"));
+	CHECK(sink.said().substr(0, 9) == "452 4.5.3");
+	CHECK(sink.data("mail\r\n"));
+	CHECK_THAT(sink.told(), Catch::StartsWith("LHLO mx.example.org\r\nMAIL"));
+}
+
+TEST_CASE("of LMTP's replies to a mail the worst is told", "[front][sink]")
+{
+	struct answers {
+		const char *replies;
+		int code;
+		bool is_trouble;
+	};
+	const auto sample =
+		GENERATE(answers{ "250 2.0.0 a\r\n250 2.0.0 b\r\n250 2.0.0 c\r\n", 250, false },
+			 answers{ "250 2.0.0 a\r\n550 5.2.2 b\r\n250 2.0.0 c\r\n", 550, true },
+			 answers{ "550 5.2.2 a\r\n452 4.2.2 b\r\n250 2.0.0 c\r\n", 452, true },
+			 answers{ "452 4.2.2 a\r\n550 5.2.2 b\r\n550 5.2.2 c\r\n", 452, false },
+			 answers{ "550 5.2.2 a\r\n550 5.2.2 b\r\n550 5.2.2 c\r\n", 550, false },
+			 answers{ "250 2.0.0 a\r\n250 2.0.0 b\r\n421 4.3.2 c\r\n", 451, true },
+			 answers{ "250 2.0.0 a\r\n250 2.0.0 b\r\n", 451, true });
+	CAPTURE(sample.replies);
+	std::vector<std::string> three = FINE;
+	three.insert(three.begin() + 4, 2, "250 2.1.5 Ok\r\n");
+	three.back() = sample.replies;
+	hop hop({ { three, false } });
+	fixture sink(hop, SETUP_SINK_LMTP, SETUP_TELL_NONE, 3);
+	REQUIRE(sink.mail());
+	for (const char *to : { "a@example.org", "b@example.org", "c@example.org" })
+		REQUIRE(sink.recipient(to));
+	CHECK(sink.data("mail\r\n") == (sample.code == 250));
+	CHECK(sink.reply.code == sample.code);
+	CHECK(sink.trouble().empty() != sample.is_trouble);
+}
