@@ -55,7 +55,7 @@ enum capsule_kind {
 
 struct capsule {
 	enum capsule_kind kind;
-	uint64_t session_id; /* below 2^48 */
+	uint64_t session_id;
 	struct dnsblv6_ip client_ip;
 	struct dnsblv6_ip local_ip;
 	uint16_t client_port;

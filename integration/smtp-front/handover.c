@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/smtp-front/handover.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+/* More than one is refused; those beyond these are closed by the kernel. */
+#define DESCRIPTORS_MAX 8
+
+static int set_sizes(const int *ends, size_t buffer_size)
+{
+	int size = (int)(buffer_size < CAPSULE_SIZE_MAX ? CAPSULE_SIZE_MAX : buffer_size);
+	struct timeval wait = { .tv_usec = HANDOVER_WAIT_MS * 1000 };
+	if (setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) != 0 ||
+	    setsockopt(ends[1], SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) != 0)
+		return -errno;
+	return 0;
+}
+
+int handover_open(size_t buffer_size, int *ret_ends)
+{
+	int ends[2];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return -errno;
+	int ret = set_sizes(ends, buffer_size);
+	if (ret != 0) {
+		close(ends[0]);
+		close(ends[1]);
+		return ret;
+	}
+	ret_ends[0] = ends[0];
+	ret_ends[1] = ends[1];
+	return 0;
+}
+
+int handover_send(int queue_fd, const struct capsule *capsule, int descriptor)
+{
+	uint8_t bytes[CAPSULE_SIZE_MAX];
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = { bytes, 0 };
+	struct msghdr message = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
+	int ret = capsule_encode(capsule, bytes, &part.iov_len);
+	if (ret != 0)
+		return ret;
+	memset(&control, 0, sizeof(control));
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &descriptor, sizeof(descriptor));
+	ssize_t sent;
+	do {
+		sent = sendmsg(queue_fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	} while (sent < 0 && errno == EINTR);
+	/* A message of this kind goes whole. */
+	return sent >= 0 ? 0 : -errno;
+}
+
+/* Of all control messages, descriptors into ret_list. How many; those that do not fit are closed.
+ */
+static unsigned collect(struct msghdr *message, int *ret_list)
+{
+	unsigned count = 0;
+	for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header != NULL;
+	     header = CMSG_NXTHDR(message, header)) {
+		if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+			continue;
+		size_t size = header->cmsg_len - CMSG_LEN(0);
+		for (size_t i = 0; i + sizeof(int) <= size && count < DESCRIPTORS_MAX;
+		     i += sizeof(int))
+			memcpy(&ret_list[count++], CMSG_DATA(header) + i, sizeof(int));
+	}
+	return count;
+}
+
+static bool is_socket(int descriptor)
+{
+	struct stat st;
+	return fstat(descriptor, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+/* What has come whole, with one socket. */
+static int check(const struct msghdr *message, const int *descriptors, unsigned count)
+{
+	/* No room for a descriptor in this process: the kernel has closed it. */
+	if ((message->msg_flags & MSG_CTRUNC) != 0 && count == 0)
+		return -EMFILE;
+	if ((message->msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || count != 1 ||
+	    !is_socket(descriptors[0]))
+		return CAPSULE_EBAD;
+	return 0;
+}
+
+int handover_receive(int queue_fd, struct capsule *ret_capsule, int *ret_descriptor)
+{
+	uint8_t bytes[CAPSULE_SIZE_MAX];
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(DESCRIPTORS_MAX * sizeof(int))];
+	} control;
+	struct iovec part = { bytes, sizeof(bytes) };
+	struct msghdr message = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
+	int descriptors[DESCRIPTORS_MAX];
+	ssize_t size = recvmsg(queue_fd, &message, MSG_CMSG_CLOEXEC);
+	if (size < 0)
+		return -errno;
+	unsigned count = collect(&message, descriptors);
+	/* No capsule is empty, nor without anything beside it. */
+	if (size == 0 && message.msg_controllen == 0)
+		return -EPIPE;
+	int ret = check(&message, descriptors, count);
+	if (ret == 0)
+		ret = capsule_decode(bytes, (size_t)size, ret_capsule);
+	if (ret == 0) {
+		*ret_descriptor = descriptors[0];
+		return 0;
+	}
+	for (unsigned i = 0; i < count; i++)
+		close(descriptors[i]);
+	return ret;
+}

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "integration/smtp-front/handover.h"
+
+#include "tests/lib/child.hh"
+
+#include <catch2/catch.hpp>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+// The two ends of a queue, closed with their owner.
+class queue
+{
+      public:
+	explicit queue(size_t buffer_size = 65536)
+	{
+		if (handover_open(buffer_size, ends_) != 0)
+			throw std::runtime_error("no socket pair");
+	}
+	~queue()
+	{
+		close(ends_[0]);
+		close(ends_[1]);
+	}
+	queue(const queue &) = delete;
+	queue &operator=(const queue &) = delete;
+
+	int sending() const
+	{
+		return ends_[0];
+	}
+	int receiving() const
+	{
+		return ends_[1];
+	}
+
+      private:
+	int ends_[2] = { -1, -1 };
+};
+
+static std::unique_ptr<capsule> session(uint64_t id)
+{
+	auto c = std::make_unique<capsule>();
+	c->kind = CAPSULE_TRUSTED;
+	c->session_id = id;
+	c->dialogue.state = DIALOGUE_AT_RCPT_ASKED;
+	strcpy(c->dialogue.helo, "mail.example.net");
+	strcpy(c->recipient.address, "john@example.org");
+	return c;
+}
+
+static unsigned open_descriptors()
+{
+	unsigned count = 0;
+	for (int fd = 0; fd < 256; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+TEST_CASE("a worker gets the session and its connection", "[front][handover]")
+{
+	const queue q;
+	int client[2];
+	REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, client) == 0);
+	const auto sent = session(77);
+	sent->unread_size = 5;
+	memcpy(sent->unread, "DATA\r", 5);
+	REQUIRE(handover_send(q.sending(), sent.get(), client[1]) == 0);
+	close(client[1]);
+
+	const auto found = std::make_unique<capsule>();
+	int fd = -1;
+	REQUIRE(handover_receive(q.receiving(), found.get(), &fd) == 0);
+	CHECK(memcmp(found.get(), sent.get(), sizeof(capsule)) == 0);
+	CHECK((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
+	REQUIRE(send(fd, "250 ", 4, 0) == 4);
+	char text[4];
+	CHECK(recv(client[0], text, 4, 0) == 4);
+	CHECK(std::string(text, 4) == "250 ");
+	close(fd);
+	CHECK(recv(client[0], text, 4, 0) == 0); // nobody else had it
+	close(client[0]);
+}
+
+TEST_CASE("sessions wait in the queue in their order, whoever has sent them", "[front][handover]")
+{
+	const queue q;
+	for (uint64_t id = 1; id <= 3; id++) {
+		child edge([&] {
+			return handover_send(q.sending(), session(id).get(), q.sending()) == 0 ? 0
+											       : 1;
+		});
+		CHECK(edge.wait() == 0);
+	}
+	for (uint64_t id = 1; id <= 3; id++) {
+		const auto found = std::make_unique<capsule>();
+		int fd = -1;
+		REQUIRE(handover_receive(q.receiving(), found.get(), &fd) == 0);
+		CHECK(found->session_id == id);
+		close(fd);
+	}
+}
+
+TEST_CASE("a full queue refuses at once, and takes more when there is room", "[front][handover]")
+{
+	const queue q(CAPSULE_SIZE_MAX);
+	const auto one = session(1);
+	one->unread_size = CAPSULE_UNREAD_MAX;
+	unsigned sent = 0;
+	int ret;
+	while ((ret = handover_send(q.sending(), one.get(), q.sending())) == 0)
+		sent++;
+	CHECK(ret == -EAGAIN);
+	CHECK(sent >= 1);
+	CHECK(sent < 10);
+	pollfd room = { q.sending(), POLLOUT, 0 };
+	CHECK(poll(&room, 1, 0) == 0);
+
+	const auto found = std::make_unique<capsule>();
+	for (unsigned i = 0; i < sent; i++) {
+		int fd = -1;
+		REQUIRE(handover_receive(q.receiving(), found.get(), &fd) == 0);
+		close(fd);
+	}
+	CHECK(poll(&room, 1, 0) == 1);
+	CHECK(handover_send(q.sending(), one.get(), q.sending()) == 0);
+}
+
+TEST_CASE("a session in the queue outlives the worker that was to take it", "[front][handover]")
+{
+	const queue q;
+	REQUIRE(handover_send(q.sending(), session(1).get(), q.sending()) == 0);
+	signal_pipe is_ready;
+	child worker([&] {
+		is_ready.give();
+		for (;;)
+			pause();
+		return 0;
+	});
+	is_ready.take();
+	worker.kill(SIGKILL);
+	worker.wait();
+	const auto found = std::make_unique<capsule>();
+	int fd = -1;
+	CHECK(handover_receive(q.receiving(), found.get(), &fd) == 0);
+	close(fd);
+}
+
+TEST_CASE("a receiver does not wait for ever, nor through a signal", "[front][handover]")
+{
+	const queue q;
+	const auto found = std::make_unique<capsule>();
+	int fd = -1;
+	CHECK(handover_receive(q.receiving(), found.get(), &fd) == -EAGAIN);
+	signal_pipe has_handler;
+	child worker([&] {
+		struct sigaction action = {};
+		action.sa_handler = [](int) {};
+		sigaction(SIGTERM, &action, nullptr);
+		has_handler.give();
+		int ret;
+		do {
+			ret = handover_receive(q.receiving(), found.get(), &fd);
+		} while (ret == -EAGAIN);
+		return ret == -EINTR ? 0 : 1;
+	});
+	has_handler.take();
+	// Once more for each of its waits: one signal may come between two of them.
+	siginfo_t ended = {};
+	do {
+		worker.kill(SIGTERM);
+		waitid(P_PID, static_cast<id_t>(worker.pid()), &ended, WEXITED | WNOHANG | WNOWAIT);
+	} while (ended.si_pid == 0);
+	CHECK(worker.wait() == 0);
+}
+
+TEST_CASE("a receiver is told that nobody can send any more", "[front][handover]")
+{
+	int ends[2];
+	REQUIRE(handover_open(0, ends) == 0);
+	close(ends[0]);
+	const auto found = std::make_unique<capsule>();
+	int fd = -1;
+	CHECK(handover_receive(ends[1], found.get(), &fd) == -EPIPE);
+	close(ends[1]);
+}
+
+TEST_CASE("a sender is told that nobody can receive any more", "[front][handover]")
+{
+	int ends[2];
+	REQUIRE(handover_open(0, ends) == 0);
+	close(ends[1]);
+	CHECK(handover_send(ends[0], session(1).get(), ends[0]) == -EPIPE);
+	close(ends[0]);
+}
+
+// ---- messages that no edge sends ----
+
+static std::vector<uint8_t> wire_of(uint64_t id)
+{
+	std::vector<uint8_t> wire(CAPSULE_SIZE_MAX);
+	size_t size = 0;
+	if (capsule_encode(session(id).get(), wire.data(), &size) != 0)
+		throw std::runtime_error("no capsule");
+	wire.resize(size);
+	return wire;
+}
+
+static void send_raw(int queue_fd, std::vector<uint8_t> data, const std::vector<int> &descriptors)
+{
+	iovec part = { data.data(), data.size() };
+	alignas(cmsghdr) char control[CMSG_SPACE(64 * sizeof(int))] = {};
+	msghdr message = {};
+	message.msg_iov = &part;
+	message.msg_iovlen = 1;
+	if (!descriptors.empty()) {
+		const size_t size = descriptors.size() * sizeof(int);
+		message.msg_control = control;
+		message.msg_controllen = CMSG_SPACE(size);
+		cmsghdr *header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(size);
+		memcpy(CMSG_DATA(header), descriptors.data(), size);
+	}
+	REQUIRE(sendmsg(queue_fd, &message, 0) == static_cast<ssize_t>(data.size()));
+}
+
+TEST_CASE("a message without exactly one socket is refused, and its descriptors are closed",
+	  "[front][handover]")
+{
+	const queue q;
+	const size_t count = GENERATE(0u, 2u, 3u, 8u, 9u, 40u);
+	CAPTURE(count);
+	const unsigned before = open_descriptors();
+	send_raw(q.sending(), wire_of(1), std::vector<int>(count, q.sending()));
+	const auto found = std::make_unique<capsule>();
+	int fd = -1;
+	CHECK(handover_receive(q.receiving(), found.get(), &fd) == CAPSULE_EBAD);
+	CHECK(fd == -1);
+	CHECK(open_descriptors() == before);
+}
+
+TEST_CASE("a descriptor that is no socket is refused", "[front][handover]")
+{
+	const queue q;
+	const int file = open("/dev/null", O_RDWR | O_CLOEXEC);
+	REQUIRE(file >= 0);
+	const unsigned before = open_descriptors();
+	send_raw(q.sending(), wire_of(1), { file });
+	const auto found = std::make_unique<capsule>();
+	int fd = -1;
+	CHECK(handover_receive(q.receiving(), found.get(), &fd) == CAPSULE_EBAD);
+	CHECK(open_descriptors() == before);
+	close(file);
+}
+
+TEST_CASE("a capsule that is cut or longer than any is refused with its descriptor",
+	  "[front][handover]")
+{
+	const queue q;
+	const unsigned before = open_descriptors();
+	const auto whole = wire_of(1);
+	const size_t size = GENERATE_COPY(size_t{ 0 }, size_t{ 1 }, whole.size() - 1,
+					  whole.size() + 1, size_t{ CAPSULE_SIZE_MAX + 1 });
+	CAPTURE(size);
+	auto data = whole;
+	data.resize(size);
+	send_raw(q.sending(), data, { q.sending() });
+	const auto found = std::make_unique<capsule>();
+	int fd = -1;
+	CHECK(handover_receive(q.receiving(), found.get(), &fd) == CAPSULE_EBAD);
+	CHECK(open_descriptors() == before);
+
+	// And the next one is not touched by it.
+	REQUIRE(handover_send(q.sending(), session(2).get(), q.sending()) == 0);
+	REQUIRE(handover_receive(q.receiving(), found.get(), &fd) == 0);
+	CHECK(found->session_id == 2);
+	close(fd);
+}
+
+TEST_CASE("a worker without a free descriptor says so", "[front][handover]")
+{
+	const queue q;
+	REQUIRE(handover_send(q.sending(), session(1).get(), q.sending()) == 0);
+	child worker([&] {
+		const rlimit none = { 3, 3 };
+		setrlimit(RLIMIT_NOFILE, &none);
+		const auto found = std::make_unique<capsule>();
+		int fd = -1;
+		return handover_receive(q.receiving(), found.get(), &fd) == -EMFILE ? 0 : 1;
+	});
+	CHECK(worker.wait() == 0);
+}
+
+TEST_CASE("one of many workers gets each session", "[front][handover]")
+{
+	const queue q;
+	std::vector<std::unique_ptr<child>> workers;
+	int ends[2];
+	REQUIRE(pipe(ends) == 0);
+	for (int i = 0; i < 8; i++) {
+		workers.push_back(std::make_unique<child>([&] {
+			const auto found = std::make_unique<capsule>();
+			for (;;) {
+				int fd = -1;
+				const int ret = handover_receive(q.receiving(), found.get(), &fd);
+				if (ret == -EAGAIN)
+					continue;
+				close(fd);
+				const auto id = static_cast<uint8_t>(found->session_id);
+				if (ret != 0 || write(ends[1], &id, 1) != 1)
+					return 1;
+			}
+		}));
+	}
+	std::vector<int> seen(200, 0);
+	for (unsigned id = 0; id < seen.size(); id++) {
+		int ret;
+		pollfd room = { q.sending(), POLLOUT, 0 };
+		while ((ret = handover_send(q.sending(), session(id).get(), q.sending())) ==
+		       -EAGAIN)
+			poll(&room, 1, -1);
+		REQUIRE(ret == 0);
+	}
+	for (size_t i = 0; i < seen.size(); i++) {
+		uint8_t id = 0;
+		REQUIRE(read(ends[0], &id, 1) == 1);
+		seen.at(id)++;
+	}
+	CHECK(seen == std::vector<int>(200, 1));
+	close(ends[0]);
+	close(ends[1]);
+}
