@@ -124,6 +124,9 @@ int judge_finish(struct judge *judge, struct conf_error *reterr_error);
 int judge_reload(struct judge *judge, struct networks_error *reterr_error);
 /* Logs one error line: where the allow list is wrong, and why. */
 void judge_log_error(const struct judge *judge, const struct networks_error *error);
+/* Logs under context what judge_reload() has returned, and what holds now. */
+void judge_log_reload(const struct judge *judge, const char *context, int ret,
+		      const struct networks_error *error);
 
 /* Own networks, the allow list, 127.0.0.1 and ::1. */
 bool judge_exempts(const struct judge *judge, const struct dnsblv6_ip *ip);

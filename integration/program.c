@@ -99,3 +99,9 @@ void program_tell_ready(const char *context)
 	if (ret != 0)
 		log_warning(context, "service manager not told (%s)", strerror(-ret));
 }
+
+void program_tell_stopping(const char *context, int signal_number)
+{
+	log_info(context, "stopping, signal=%d", signal_number);
+	systemd_notify("STOPPING=1");
+}

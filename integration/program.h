@@ -77,6 +77,8 @@ int program_start_library(const char *context, struct dnsblv6 *client);
 
 /* To the service manager. */
 void program_tell_ready(const char *context);
+/* To it and to the log. */
+void program_tell_stopping(const char *context, int signal_number);
 
 #ifdef __cplusplus
 }

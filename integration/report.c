@@ -15,6 +15,7 @@
 #include "lib/common/version.h"
 
 #define NAME_SIZE 160
+#define HEAD_SIZE 64
 #define LINE_SIZE 900 /* what log.h keeps of a line, with its head */
 #define FILE_MODE 0644
 
@@ -228,4 +229,33 @@ void report_log_client(const char *context, struct dnsblv6 *client)
 				 dnsblv6_zone_state_name(info.state), info.state_age_s,
 				 info.is_bitmap != 0 ? "yes" : "no", (ull)info.asked,
 				 (ull)info.failures);
+}
+
+/* ---- all of it ---- */
+
+static void write_all(const void *context, FILE *out)
+{
+	const struct report *report = context;
+	const char *program = report->program;
+	report_write_head(out, program, report->started_s);
+	if (report->gauge.help != NULL)
+		report_write_gauge(out, program, report->gauge.name, report->gauge.help,
+				   report->gauge_value);
+	report_write_counters(out, program, report->labels, report->values, report->count);
+	if (report->client != NULL)
+		report_write_client(out, program, report->client);
+}
+
+int report_write(const struct report *report, const char *path)
+{
+	return report_write_file(path, write_all, report);
+}
+
+void report_log(const struct report *report)
+{
+	char head[HEAD_SIZE];
+	snprintf(head, sizeof(head), "%s=%llu", report->gauge.name, (ull)report->gauge_value);
+	report_log_counters(report->program, head, report->labels, report->values, report->count);
+	if (report->client != NULL)
+		report_log_client(report->program, report->client);
 }

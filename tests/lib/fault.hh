@@ -14,8 +14,8 @@
 // The linker sends malloc() and its like here, in objects and static libraries
 // of the test; libstdc++ and other shared libraries keep their memory, and so
 // does Catch2 as far as it uses operator new. The address sanitizer still sees
-// every block. Include it in one file of a binary that has the dependency
-// `fault` of lib/meson.build: it holds definitions.
+// every block. It is for files of a binary that has the dependency `fault` of
+// lib/meson.build, and holds definitions: weak ones, so that several may have it.
 
 #include <cstddef>
 
@@ -54,12 +54,12 @@ void *__real_reallocarray(void *old, size_t count, size_t size);
 char *__real_strdup(const char *text);
 char *__real_strndup(const char *text, size_t size);
 
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__wrap_reallocarray(void *old, size_t count, size_t size);
-char *__wrap_strdup(const char *text);
-char *__wrap_strndup(const char *text, size_t size);
+[[gnu::weak]] void *__wrap_malloc(size_t size);
+[[gnu::weak]] void *__wrap_calloc(size_t count, size_t size);
+[[gnu::weak]] void *__wrap_realloc(void *old, size_t size);
+[[gnu::weak]] void *__wrap_reallocarray(void *old, size_t count, size_t size);
+[[gnu::weak]] char *__wrap_strdup(const char *text);
+[[gnu::weak]] char *__wrap_strndup(const char *text, size_t size);
 
 void *__wrap_malloc(size_t size)
 {

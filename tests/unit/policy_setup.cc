@@ -114,3 +114,11 @@ TEST_CASE("there are not more places than the daemon listens to", "[policy][setu
 		places += (i > 0 ? ", /run/" : "/run/") + std::to_string(i);
 	CHECK(parsed("policy:\n    listen: [ " + places + " ]\n" + ZONES).status < 0);
 }
+
+TEST_CASE("without memory there is no configuration, and nothing is left of it", "[policy][setup]")
+{
+	const tmpdir directory;
+	write_file(directory.file("allow"), "192.0.2.1\n");
+	check_without_memory("decision:\n    exempt: 192.0.2.0/24\n    allow-file: " +
+			     directory.file("allow") + "\n" + ZONES);
+}

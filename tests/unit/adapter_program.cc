@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How an adapter begins.
+#include "integration/program.h"
+#include "lib/common/log.h"
+#include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
+
+#include <cerrno>
+#include <string>
+#include <sysexits.h>
+
+struct setup {
+	std::string text;
+};
+
+namespace
+{
+
+int parse(const char *text, size_t text_size, struct setup *ret_setup,
+	  struct conf_error *reterr_error)
+{
+	ret_setup->text.assign(text, text_size);
+	return text_size > 0 ? 0 : conf_refuse(reterr_error, -EINVAL, "%s", "empty");
+}
+
+} // namespace
+
+TEST_CASE("a configuration is what its file has", "[adapter][program]")
+{
+	const tmpdir directory;
+	const std::string path = directory.file("conf");
+	struct setup setup = {};
+	conf_error error = {};
+	write_file(path, "program:\n");
+	CHECK(program_read(path.c_str(), parse, &setup, &error) == 0);
+	CHECK(setup.text == "program:\n");
+	write_file(path, "");
+	CHECK(program_read(path.c_str(), parse, &setup, &error) == -EINVAL);
+	CHECK(std::string(error.reason) == "empty");
+}
+
+TEST_CASE("a file that is not there is an error about the whole", "[adapter][program]")
+{
+	struct setup setup = {};
+	conf_error error = {};
+	CHECK(program_read("/nowhere/conf", parse, &setup, &error) == -ENOENT);
+	CHECK(error.line == 0);
+	CHECK(std::string(error.reason) == "No such file or directory");
+}
+
+TEST_CASE("clients get the descriptors that are left", "[adapter][program]")
+{
+	const rlim_t all = program_raise_descriptors();
+	REQUIRE(all != RLIM_INFINITY);
+	log_set_level(LOG_LEVEL_ERROR);
+	CHECK(program_share_descriptors("test", 10, 1) == 1);
+	CHECK(program_share_descriptors("test", (unsigned)all - 5, 5) == 5);
+	CHECK(program_share_descriptors("test", (unsigned)all - 5, 6) == 5);
+	CHECK(program_share_descriptors("test", (unsigned)all + 5, 6) == 1);
+	log_set_level(LOG_LEVEL_INFO);
+}
+
+TEST_CASE("an exit status tells a lack of permission from other failures", "[adapter][program]")
+{
+	CHECK(program_refused_status(-EACCES) == EX_NOPERM);
+	CHECK(program_refused_status(-EPERM) == EX_NOPERM);
+	CHECK(program_refused_status(-EADDRINUSE) == EX_UNAVAILABLE);
+}
