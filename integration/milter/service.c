@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/milter/service.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <sysexits.h>
-#include <time.h>
 #include <uv.h>
 
-#include "integration/milter/metrics.h"
 #include "integration/milter/milter.h"
+#include "integration/program.h"
+#include "integration/upkeep.h"
 #include "lib/common/log.h"
 #include "lib/common/systemd.h"
 #include "lib/common/version.h"
 
-#define METRICS_INTERVAL_MS 15000
-#define PROBE_MS	    1 /* only sends: answers come later */
+#define PROBE_MS 1 /* only sends: answers come later */
 
 /* When asked to end: how long sessions may go on, and how often it is looked whether they do. */
 #define GRACE_MS      5000
@@ -23,43 +20,24 @@
 
 static const char context[] = "dnsblv6-milter";
 
-static const int signal_numbers[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1 };
-
-#define SIGNAL_COUNT (sizeof(signal_numbers) / sizeof(signal_numbers[0]))
+static const struct report_label labels[COUNTERS_COUNT] = {
+#define X(number, text, sentence) [number] = { text, sentence },
+	COUNTERS_MAP(X)
+#undef X
+};
 
 struct service {
 	const struct setup *setup;
 	struct sessions *sessions;
 	uv_loop_t loop;
-	uv_thread_t thread;  /* libmilter's first */
-	uv_async_t ended;    /* it has */
-	uv_timer_t interval; /* of the metrics */
+	uv_thread_t thread; /* libmilter's first */
+	uv_async_t ended;   /* it has */
 	uv_timer_t grace;
 	uint64_t grace_end_ms;
-	uv_signal_t signals[SIGNAL_COUNT];
-	uint64_t started_s;
-	bool has_metrics_failed;
-	bool is_stopping;
+	struct upkeep upkeep;
+	uint64_t values[COUNTERS_COUNT]; /* of labels, for a report */
 	int status;
 };
-
-/* ---- metrics ---- */
-
-static void write_metrics(struct service *service)
-{
-	int ret = metrics_write(service->setup, service->sessions, service->started_s);
-	if (ret != 0 && !service->has_metrics_failed)
-		log_warning(context, "metrics not written, path=%s (%s)", service->setup->metrics,
-			    strerror(-ret));
-	if (ret == 0 && service->has_metrics_failed)
-		log_info(context, "metrics written again, path=%s", service->setup->metrics);
-	service->has_metrics_failed = ret != 0;
-}
-
-static void interval_on_timer(uv_timer_t *timer)
-{
-	write_metrics(timer->data);
-}
 
 /* ---- the end ---- */
 
@@ -75,13 +53,10 @@ static void grace_on_timer(uv_timer_t *timer)
 	uv_stop(&service->loop);
 }
 
-static void stop(struct service *service, int number)
+static void stop(void *data, int number)
 {
-	if (service->is_stopping)
-		return;
-	log_info(context, "stopping, signal=%d", number);
-	systemd_notify("STOPPING=1");
-	service->is_stopping = true;
+	struct service *service = data;
+	program_tell_stopping(context, number);
 	milter_hide(service->setup);
 	service->grace_end_ms = uv_now(&service->loop) + GRACE_MS;
 	uv_timer_start(&service->grace, grace_on_timer, 0, GRACE_LOOK_MS);
@@ -91,36 +66,42 @@ static void stop(struct service *service, int number)
 static void ended_on_async(uv_async_t *async)
 {
 	struct service *service = async->data;
-	if (service->is_stopping)
+	if (service->upkeep.is_stopping)
 		return;
 	log_error(context, "libmilter has ended (see the system's log of mail)");
 	service->status = EX_OSERR;
 	uv_stop(&service->loop);
 }
 
-/* ---- signals ---- */
+/* ---- upkeep ---- */
 
-static void reload(struct service *service)
+static void measure(void *data, struct report *ret_report)
 {
+	struct service *service = data;
+	for (unsigned i = 0; i < COUNTERS_COUNT; i++)
+		service->values[i] =
+			counters_get(&service->sessions->counters, (enum counters_number)i);
+	*ret_report = (struct report){
+		.gauge = { "sessions", "SMTP sessions that are open." },
+		.gauge_value = sessions_count(service->sessions),
+		.labels = labels,
+		.values = service->values,
+		.count = COUNTERS_COUNT,
+		.client = service->setup->handle.client,
+	};
+}
+
+static void reload(void *data)
+{
+	struct service *service = data;
 	struct networks_error error;
 	systemd_notify_reloading();
-	if (sessions_reload(service->sessions, &error) != 0)
-		judge_log_error(service->sessions->judge, &error);
-	else
-		log_info(context, "reloaded, allowed=%zu", service->sessions->judge->allowed.count);
+	int ret = sessions_reload(service->sessions, &error);
+	judge_log_reload(service->sessions->judge, context, ret, &error);
 	systemd_notify("READY=1");
 }
 
-static void signal_on_raise(uv_signal_t *raised, int number)
-{
-	struct service *service = raised->data;
-	if (number == SIGUSR1)
-		metrics_log(service->setup, service->sessions);
-	else if (number == SIGHUP)
-		reload(service);
-	else
-		stop(service, number);
-}
+static const struct upkeep_work work = { measure, reload, stop };
 
 /* ---- the beginning ---- */
 
@@ -137,8 +118,7 @@ static int start_libmilter(struct service *service)
 	sigset_t ours;
 	sigset_t before;
 	sigemptyset(&ours);
-	for (size_t i = 0; i < SIGNAL_COUNT; i++)
-		sigaddset(&ours, signal_numbers[i]);
+	upkeep_add_signals(&ours);
 	pthread_sigmask(SIG_BLOCK, &ours, &before);
 	int ret = uv_thread_create(&service->thread, run_libmilter, service);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -151,28 +131,17 @@ static int start_handles(struct service *service)
 	service->ended.data = service;
 	if (ret != 0)
 		return ret;
-	uv_timer_init(&service->loop, &service->interval);
 	uv_timer_init(&service->loop, &service->grace);
-	service->interval.data = service;
 	service->grace.data = service;
-	if (service->setup->metrics[0] != '\0')
-		uv_timer_start(&service->interval, interval_on_timer, 0, METRICS_INTERVAL_MS);
-	for (size_t i = 0; i < SIGNAL_COUNT && ret == 0; i++) {
-		uv_signal_init(&service->loop, &service->signals[i]);
-		service->signals[i].data = service;
-		ret = uv_signal_start(&service->signals[i], signal_on_raise, signal_numbers[i]);
-	}
-	return ret;
+	return upkeep_open(&service->upkeep, &service->loop, context, service->setup->metrics,
+			   &work, service);
 }
 
 static void log_ready(const struct service *service)
 {
 	log_info(context, "ready, version=%s socket=%s action=%s", DNSBLV6_VERSION,
 		 service->setup->connection, judge_action_name(service->setup->judge.action));
-	int ret = systemd_notify("READY=1");
-	/* It asked to be told: it waits for READY=1, and stops us when it hears nothing. */
-	if (ret != 0)
-		log_warning(context, "service manager not told (%s)", strerror(-ret));
+	program_tell_ready(context);
 }
 
 static int serve(struct service *service)
@@ -186,12 +155,10 @@ static int serve(struct service *service)
 		log_error(context, "loop not started (%s)", uv_strerror(ret));
 		return EX_OSERR;
 	}
-	service->started_s = (uint64_t)time(NULL);
 	log_ready(service);
 	dnsblv6_probe(service->setup->handle.client, PROBE_MS);
 	uv_run(&service->loop, UV_RUN_DEFAULT);
-	if (service->setup->metrics[0] != '\0')
-		write_metrics(service);
+	upkeep_write_metrics(&service->upkeep);
 	return service->status;
 }
 
@@ -201,14 +168,8 @@ int service_run(const struct setup *setup, struct sessions *sessions)
 	static struct service service;
 	service.setup = setup;
 	service.sessions = sessions;
-	/* Of a log whose reader has ended, and of mail servers. */
-	signal(SIGPIPE, SIG_IGN);
-	int ret = dnsblv6_start(setup->handle.client);
-	if (ret != 0) {
-		log_error(context, "library not started (%s)",
-			  ret == -EINVAL ? dnsblv6_error(setup->handle.client)
-					 : dnsblv6_strerror(ret));
-		return ret == -EINVAL ? EX_CONFIG : EX_OSERR;
-	}
+	int status = program_start_library(context, setup->handle.client);
+	if (status != EX_OK)
+		return status;
 	return serve(&service);
 }

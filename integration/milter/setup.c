@@ -24,7 +24,6 @@ enum {
 	MILTER_COUNT
 };
 
-static const char *const log_levels[] = { "error", "warning", "info", "debug", NULL };
 static const char *const no_yes[] = { "no", "yes", NULL };
 
 static const struct conf_item milter_items[] = {
@@ -34,7 +33,7 @@ static const struct conf_item milter_items[] = {
 	[MILTER_SOCKET_MODE] = { "socket-mode", .type = CONF_TEXT, .max = 4 },
 	[MILTER_QUARANTINE] = { "quarantine", .type = CONF_CHOICE, .choices = no_yes },
 	[MILTER_METRICS] = { "metrics", .type = CONF_TEXT, .max = SETUP_PATH_MAX },
-	[MILTER_LOG_LEVEL] = { "log-level", .type = CONF_CHOICE, .choices = log_levels },
+	[MILTER_LOG_LEVEL] = { "log-level", .type = CONF_CHOICE, .choices = conf_log_levels },
 };
 
 static const struct conf_section sections[] = {
@@ -89,14 +88,6 @@ static const char *take_socket(struct setup *setup, const char *text)
 	return NULL;
 }
 
-static const char *take_metrics(struct setup *setup, const char *text)
-{
-	if (text[0] != '/')
-		return "permitted is an absolute path";
-	snprintf(setup->metrics, sizeof(setup->metrics), "%s", text);
-	return NULL;
-}
-
 static const char *take_milter(struct setup *setup, const struct conf_value *value)
 {
 	switch (value->item) {
@@ -112,7 +103,7 @@ static const char *take_milter(struct setup *setup, const struct conf_value *val
 		setup->is_quarantine = value->number != 0;
 		return NULL;
 	case MILTER_METRICS:
-		return take_metrics(setup, value->text);
+		return conf_parse_path(value->text, setup->metrics, sizeof(setup->metrics));
 	default:
 		setup->log_level = (int)value->number;
 		return NULL;
@@ -134,14 +125,18 @@ static const char *take_value(const struct conf_value *value, void *context)
 	}
 }
 
-static int refuse(struct conf_error *error, int ret, const char *reason)
+static int finish(struct setup *setup, struct conf_error *reterr_error)
 {
-	memset(error, 0, sizeof(*error));
-	snprintf(error->reason, sizeof(error->reason), "%s", reason);
-	return ret;
+	if (setup->handle.lists[HANDLE_ZONES][0] == '\0')
+		return conf_refuse(reterr_error, -EINVAL, "no zone is given");
+	if (setup->is_quarantine && setup->judge.action != JUDGE_REJECT)
+		return conf_refuse(reterr_error, -EINVAL,
+				   "quarantine is for \"action: reject\" alone");
+	return judge_finish(&setup->judge, reterr_error);
 }
 
-static int begin(struct setup *ret_setup, struct conf_error *error)
+int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
+		struct conf_error *reterr_error)
 {
 	memset(ret_setup, 0, sizeof(*ret_setup));
 	take_socket(ret_setup, SETUP_SOCKET);
@@ -150,47 +145,10 @@ static int begin(struct setup *ret_setup, struct conf_error *error)
 	int ret = handle_init(&ret_setup->handle, REQUESTS);
 	if (ret == 0)
 		ret = judge_init(&ret_setup->judge, ret_setup->handle.client);
-	if (ret == 0)
-		return 0;
-	setup_deinit(ret_setup);
-	return refuse(error, ret, dnsblv6_strerror(ret));
-}
-
-static int finish(struct setup *setup, struct conf_error *error)
-{
-	if (setup->handle.lists[0][0] == '\0')
-		return refuse(error, -EINVAL, "no zone is given");
-	if (setup->is_quarantine && setup->judge.action != JUDGE_REJECT)
-		return refuse(error, -EINVAL, "quarantine is for \"action: reject\" alone");
-	return judge_finish(&setup->judge, error);
-}
-
-static int end(struct setup *setup, int ret, struct conf_error *error)
-{
-	if (ret == 0)
-		ret = finish(setup, error);
 	if (ret != 0)
-		setup_deinit(setup);
-	return ret;
-}
-
-int setup_read(const char *path, struct setup *ret_setup, struct conf_error *reterr_error)
-{
-	int ret = begin(ret_setup, reterr_error);
-	if (ret != 0)
-		return ret;
-	ret = conf_read(path, &table, take_value, ret_setup, reterr_error);
-	return end(ret_setup, ret, reterr_error);
-}
-
-int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
-		struct conf_error *reterr_error)
-{
-	int ret = begin(ret_setup, reterr_error);
-	if (ret != 0)
-		return ret;
+		return conf_refuse(reterr_error, ret, "%s", dnsblv6_strerror(ret));
 	ret = conf_parse(text, text_size, &table, take_value, ret_setup, reterr_error);
-	return end(ret_setup, ret, reterr_error);
+	return ret == 0 ? finish(ret_setup, reterr_error) : ret;
 }
 
 void setup_deinit(struct setup *setup)

@@ -4,7 +4,7 @@
 /*
  * setup.h - the configuration of dnsblv6-milter: milter.conf, read and checked.
  *
- * Flow: main.c -> setup_read() -> lib/common/conf.c, handle.h for each item of "library" and
+ * Flow: program.h -> setup_parse() -> lib/common/conf.c, handle.h for each item of "library" and
  *       judge.h for each of "decision" -> milter.c has a place to listen at, session.c a judge.
  *
  *     milter:
@@ -45,11 +45,9 @@ struct setup {
 };
 
 /*
- * 0 with *ret_setup, to be ended with setup_deinit(); otherwise *reterr_error says why
- * not, and there is nothing to end.
+ * 0, or a negative errno with *reterr_error; setup_deinit() ends *ret_setup in either case. It
+ * must not be moved: the judge borrows the handle's client.
  */
-int setup_read(const char *path, struct setup *ret_setup, struct conf_error *reterr_error);
-/* The same from memory. */
 int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
 		struct conf_error *reterr_error);
 void setup_deinit(struct setup *setup);

@@ -3,6 +3,7 @@
 #include "client-lib/config.h"
 #include "integration/milter/setup.h"
 #include "lib/common/log.h"
+#include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>
@@ -15,26 +16,6 @@ namespace
 {
 
 const std::string ZONE = "library:\n    zones: bl6.example\n";
-
-class parsed
-{
-      public:
-	explicit parsed(const std::string &text)
-	{
-		status = setup_parse(text.data(), text.size(), &setup, &error);
-	}
-	~parsed()
-	{
-		if (status == 0)
-			setup_deinit(&setup);
-	}
-	parsed(const parsed &) = delete;
-	parsed &operator=(const parsed &) = delete;
-
-	int status;
-	struct setup setup = {};
-	conf_error error = {};
-};
 
 std::string sample()
 {
@@ -195,4 +176,12 @@ TEST_CASE("an allow list that cannot be read is refused", "[milter][setup]")
 	const parsed file("decision:\n    allow-file: /nowhere/allow\n" + ZONE);
 	CHECK(file.status == -ENOENT);
 	CHECK_THAT(file.error.reason, Catch::StartsWith("allow-file /nowhere/allow: "));
+}
+
+TEST_CASE("without memory there is no configuration, and nothing is left of it", "[milter][setup]")
+{
+	const tmpdir directory;
+	write_file(directory.file("allow"), "192.0.2.1\n");
+	check_without_memory("decision:\n    exempt: 192.0.2.0/24\n    allow-file: " +
+			     directory.file("allow") + "\n" + ZONE);
 }
