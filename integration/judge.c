@@ -208,22 +208,18 @@ int judge_finish(struct judge *judge, struct conf_error *reterr_error)
 			   format_place(judge, &error, place), error.reason);
 }
 
-void judge_log_error(const struct judge *judge, const struct networks_error *error)
-{
-	char place[PLACE_SIZE];
-	log_error(format_place(judge, error, place), "allow list refused (%s)", error->reason);
-}
-
 void judge_log_reload(const struct judge *judge, const char *context, int ret,
 		      const struct networks_error *error)
 {
+	char place[PLACE_SIZE];
 	if (judge->allow_path[0] == '\0') {
 		log_warning(context, "nothing reloaded, there is no allow list (a restart reads "
 				     "the configuration again)");
 	} else if (ret == 0) {
 		log_info(context, "allow list read, networks=%zu", judge->allowed.count);
 	} else {
-		judge_log_error(judge, error);
+		log_error(format_place(judge, error, place), "allow list refused (%s)",
+			  error->reason);
 		log_warning(context, "the old allow list holds, networks=%zu",
 			    judge->allowed.count);
 	}

@@ -122,8 +122,6 @@ int judge_finish(struct judge *judge, struct conf_error *reterr_error);
  * *reterr_error is the place in the list.
  */
 int judge_reload(struct judge *judge, struct networks_error *reterr_error);
-/* Logs one error line: where the allow list is wrong, and why. */
-void judge_log_error(const struct judge *judge, const struct networks_error *error);
 /* Logs under context what judge_reload() has returned, and what holds now. */
 void judge_log_reload(const struct judge *judge, const char *context, int ret,
 		      const struct networks_error *error);

@@ -5,15 +5,11 @@
  * main() in order: options, configuration, then the guard, whose child has the library and
  * the loop. OpenSMTPD has dropped privileges before. dnsblv6-filter(8) is the manual.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 #include "integration/opensmtpd/guard.h"
 #include "integration/opensmtpd/service.h"
-#include "lib/common/daemon.h"
-#include "lib/common/log.h"
+#include "integration/program.h"
 
 static const char context[] = "dnsblv6-filter";
 
@@ -33,25 +29,16 @@ static int work(void *data)
 	return service_run(data, STDIN_FILENO, STDOUT_FILENO);
 }
 
+static int run(struct setup *setup)
+{
+	program_begin(context, setup->log_level, setup->handle.client);
+	return guard_run(work, setup, setup->judge.deadline_ms);
+}
+
 int main(int argc, char **argv)
 {
-	struct daemon_command command =
-		daemon_read_command(&table, argc, argv, DNSBLV6_FILTER_CONF);
+	static const struct program program = { &table, DNSBLV6_FILTER_CONF, setup_parse, run,
+						setup_deinit };
 	static struct setup setup; /* some 60 kB */
-	struct conf_error error;
-	if (setup_read(command.config_path, &setup, &error) != 0) {
-		conf_log_error(command.config_path, &error);
-		return EX_CONFIG;
-	}
-	int status = EX_OK;
-	if (command.is_check) {
-		puts("configuration OK");
-		status = fflush(stdout) == 0 ? EX_OK : EX_IOERR;
-	} else {
-		log_set_level((enum log_level)setup.log_level);
-		dnsblv6_set_log(setup.handle.client, handle_log, (void *)(uintptr_t)context);
-		status = guard_run(work, &setup, setup.judge.deadline_ms);
-	}
-	setup_deinit(&setup);
-	return status;
+	return program_main(&program, argc, argv, &setup);
 }

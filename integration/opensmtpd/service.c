@@ -2,8 +2,6 @@
 #include "integration/opensmtpd/service.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <signal.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -12,15 +10,20 @@
 #include "integration/asking.h"
 #include "integration/opensmtpd/lines.h"
 #include "integration/opensmtpd/queue.h"
+#include "integration/program.h"
+#include "integration/upkeep.h"
 #include "lib/common/log.h"
 
 static const char context[] = "dnsblv6-filter";
 
 #define UNREAD_MAX (1 << 20) /* bytes said that OpenSMTPD may leave unread */
 
-static const int signal_numbers[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1 };
+/* There is no file of metrics. */
+static const struct report_label labels[] = { { "sessions", NULL }, { "listed", NULL },
+					      { "requests", NULL }, { "refused", NULL },
+					      { "dropped", NULL },  { "lines-refused", NULL } };
 
-enum { SIGNAL_COUNT = sizeof(signal_numbers) / sizeof(signal_numbers[0]) };
+enum { COUNTER_COUNT = sizeof(labels) / sizeof(labels[0]) };
 
 struct service {
 	struct setup *setup;
@@ -31,7 +34,8 @@ struct service {
 	struct asking asking;
 	uv_poll_t in;
 	uv_poll_t out;
-	uv_signal_t signals[SIGNAL_COUNT];
+	struct upkeep upkeep;
+	uint64_t values[COUNTER_COUNT]; /* of labels, for a report */
 	int in_fd;
 	int out_fd;
 	bool has_out; /* out is open: at first all is written at once */
@@ -49,8 +53,7 @@ static void stop(struct service *service)
 	uv_close((uv_handle_t *)&service->in, NULL);
 	if (service->has_out)
 		uv_close((uv_handle_t *)&service->out, NULL);
-	for (size_t i = 0; i < SIGNAL_COUNT; i++)
-		uv_close((uv_handle_t *)&service->signals[i], NULL);
+	upkeep_close(&service->upkeep);
 }
 
 /* ---- what is said ---- */
@@ -174,37 +177,41 @@ static void in_on_readable(uv_poll_t *poll, int status, int events)
 	stop(service);
 }
 
-/* ---- signals ---- */
+/* ---- upkeep ---- */
 
-static void log_counters(const struct service *service)
+static void measure(void *data, struct report *ret_report)
 {
+	struct service *service = data;
 	const struct filter_counters *counters = &service->filter.counters;
-	log_info(context,
-		 "counters, open=%zu sessions=%" PRIu64 " listed=%" PRIu64 " requests=%" PRIu64
-		 " refused=%" PRIu64 " dropped=%" PRIu64 " lines-refused=%" PRIu64,
-		 service->filter.sessions.count, counters->sessions, counters->listed,
-		 counters->requests, counters->refused, counters->dropped, counters->lines_refused);
+	const uint64_t values[COUNTER_COUNT] = { counters->sessions, counters->listed,
+						 counters->requests, counters->refused,
+						 counters->dropped,  counters->lines_refused };
+	memcpy(service->values, values, sizeof(values));
+	*ret_report = (struct report){
+		.gauge = { "open", NULL },
+		.gauge_value = service->filter.sessions.count,
+		.labels = labels,
+		.values = service->values,
+		.count = COUNTER_COUNT,
+	};
 }
 
-static void reload(struct service *service)
+static void reload(void *data)
 {
+	struct service *service = data;
+	struct judge *judge = &service->setup->judge;
 	struct networks_error error;
-	if (judge_reload(&service->setup->judge, &error) == 0)
-		log_info(context, "allow list read again");
-	else
-		judge_log_error(&service->setup->judge, &error);
+	int ret = judge_reload(judge, &error);
+	judge_log_reload(judge, context, ret, &error);
 }
 
-static void signal_on_raise(uv_signal_t *raised, int number)
+static void stop_on_signal(void *data, int number)
 {
-	struct service *service = raised->data;
-	if (number == SIGUSR1)
-		log_counters(service);
-	else if (number == SIGHUP)
-		reload(service);
-	else
-		stop(service);
+	(void)number;
+	stop(data);
 }
+
+static const struct upkeep_work work = { measure, reload, stop_on_signal };
 
 /* ---- begin and end ---- */
 
@@ -214,12 +221,9 @@ static int start_handles(struct service *service)
 	if (ret != 0)
 		return ret;
 	service->in.data = service;
-	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
-		uv_signal_init(&service->loop, &service->signals[i]);
-		service->signals[i].data = service;
-		uv_signal_start(&service->signals[i], signal_on_raise, signal_numbers[i]);
-	}
-	ret = asking_open(&service->asking, &service->loop, service->setup->handle.client);
+	ret = upkeep_open(&service->upkeep, &service->loop, context, "", &work, service);
+	if (ret == 0)
+		ret = asking_open(&service->asking, &service->loop, service->setup->handle.client);
 	return ret != 0 ? ret : uv_poll_start(&service->in, UV_READABLE, in_on_readable);
 }
 
@@ -247,19 +251,15 @@ int service_run(struct setup *setup, int in_fd, int out_fd)
 	service.setup = setup;
 	service.in_fd = in_fd;
 	service.out_fd = out_fd;
-	int ret = dnsblv6_start(setup->handle.client);
-	if (ret != 0) {
-		log_error(context, "library not started (%s)",
-			  ret == -EINVAL ? dnsblv6_error(setup->handle.client)
-					 : dnsblv6_strerror(ret));
-		return ret == -EINVAL ? EX_CONFIG : EX_OSERR;
-	}
-	ret = uv_loop_init(&service.loop);
+	int status = program_start_library(context, setup->handle.client);
+	if (status != EX_OK)
+		return status;
+	int ret = uv_loop_init(&service.loop);
 	if (ret != 0) {
 		log_error(context, "loop not started (%s)", uv_strerror(ret));
 		return EX_OSERR;
 	}
-	int status = serve(&service);
+	status = serve(&service);
 	queue_deinit(&service.queue);
 	/* With something in it only when the start has failed; then the process ends anyway. */
 	uv_loop_close(&service.loop);

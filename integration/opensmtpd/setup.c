@@ -2,7 +2,6 @@
 #include "integration/opensmtpd/setup.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "lib/common/log.h"
@@ -18,13 +17,12 @@ enum { FILTER_PHASE, FILTER_DISCONNECT, FILTER_SESSIONS, FILTER_LOG_LEVEL, FILTE
 /* In the order of enum line_phase. */
 static const char *const phases[] = { "connect", "helo", "mail-from", "rcpt-to", NULL };
 static const char *const answers[] = { "no", "yes", NULL };
-static const char *const log_levels[] = { "error", "warning", "info", "debug", NULL };
 
 static const struct conf_item filter_items[] = {
 	[FILTER_PHASE] = { "phase", .type = CONF_CHOICE, .choices = phases },
 	[FILTER_DISCONNECT] = { "disconnect", .type = CONF_CHOICE, .choices = answers },
 	[FILTER_SESSIONS] = { "sessions", .type = CONF_NUMBER, .min = 1, .max = SESSIONS_MAX },
-	[FILTER_LOG_LEVEL] = { "log-level", .type = CONF_CHOICE, .choices = log_levels },
+	[FILTER_LOG_LEVEL] = { "log-level", .type = CONF_CHOICE, .choices = conf_log_levels },
 };
 
 static const struct conf_section sections[] = {
@@ -66,14 +64,8 @@ static const char *take_value(const struct conf_value *value, void *context)
 	}
 }
 
-static int refuse(struct conf_error *error, int ret, const char *reason)
-{
-	memset(error, 0, sizeof(*error));
-	snprintf(error->reason, sizeof(error->reason), "%s", reason);
-	return ret;
-}
-
-static int begin(struct setup *ret_setup, struct conf_error *error)
+int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
+		struct conf_error *reterr_error)
 {
 	memset(ret_setup, 0, sizeof(*ret_setup));
 	ret_setup->options.phase = LINE_AT_MAIL_FROM;
@@ -82,41 +74,14 @@ static int begin(struct setup *ret_setup, struct conf_error *error)
 	int ret = handle_init(&ret_setup->handle, REQUESTS);
 	if (ret == 0)
 		ret = judge_init(&ret_setup->judge, ret_setup->handle.client);
-	if (ret == 0)
-		return 0;
-	handle_deinit(&ret_setup->handle);
-	return refuse(error, ret, dnsblv6_strerror(ret));
-}
-
-static int end(struct setup *setup, int ret, struct conf_error *error)
-{
-	/* The first of handle_items. */
-	if (ret == 0 && setup->handle.lists[0][0] == '\0')
-		ret = refuse(error, -EINVAL, "no zone is given");
-	if (ret == 0)
-		ret = judge_finish(&setup->judge, error);
 	if (ret != 0)
-		setup_deinit(setup);
-	return ret;
-}
-
-int setup_read(const char *path, struct setup *ret_setup, struct conf_error *reterr_error)
-{
-	int ret = begin(ret_setup, reterr_error);
-	if (ret != 0)
-		return ret;
-	ret = conf_read(path, &table, take_value, ret_setup, reterr_error);
-	return end(ret_setup, ret, reterr_error);
-}
-
-int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
-		struct conf_error *reterr_error)
-{
-	int ret = begin(ret_setup, reterr_error);
-	if (ret != 0)
-		return ret;
+		return conf_refuse(reterr_error, ret, "%s", dnsblv6_strerror(ret));
 	ret = conf_parse(text, text_size, &table, take_value, ret_setup, reterr_error);
-	return end(ret_setup, ret, reterr_error);
+	if (ret != 0)
+		return ret;
+	if (ret_setup->handle.lists[HANDLE_ZONES][0] == '\0')
+		return conf_refuse(reterr_error, -EINVAL, "no zone is given");
+	return judge_finish(&ret_setup->judge, reterr_error);
 }
 
 void setup_deinit(struct setup *setup)

@@ -4,7 +4,7 @@
 /*
  * setup.h - the configuration of dnsblv6-filter: filter.conf, read and checked.
  *
- * Flow: main.c -> setup_read() -> lib/common/conf.c, judge.h and handle.h for the items of
+ * Flow: program.h -> setup_parse() -> lib/common/conf.c, judge.h and handle.h for the items of
  *       their sections -> service.c has options, a judge and a handle to start.
  *
  *     filter:
@@ -31,11 +31,9 @@ struct setup {
 };
 
 /*
- * 0 with *ret_setup, to be ended with setup_deinit(); otherwise *reterr_error says why not, and
- * there is nothing to end. The allow list is read too.
+ * 0, or a negative errno with *reterr_error; setup_deinit() ends *ret_setup in either case. The
+ * allow list is read too. It must not be moved: the judge borrows the handle's client.
  */
-int setup_read(const char *path, struct setup *ret_setup, struct conf_error *reterr_error);
-/* The same from memory. */
 int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
 		struct conf_error *reterr_error);
 void setup_deinit(struct setup *setup);

@@ -235,7 +235,7 @@ class Scripted(FilterCase):
         self.assertEqual(smtpd.decide(2, LISTED), f"reject|{REFUSED}")
         self.write("allow", "192.0.2.0/24\n")
         smtpd.send_signal(signal.SIGHUP)
-        smtpd.wait_for_log("allow list read again")
+        smtpd.wait_for_log("allow list read, networks=1")
         self.assertEqual(smtpd.decide(3, LISTED), "proceed")
         self.write("allow", "192.0.2.0/33\n")
         smtpd.send_signal(signal.SIGHUP)

@@ -2,6 +2,7 @@
 // filter.conf: what is taken, and what is refused with which words.
 #include "integration/opensmtpd/setup.h"
 #include "lib/common/log.h"
+#include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>
@@ -14,26 +15,6 @@ namespace
 {
 
 const std::string ZONES = "library:\n    zones: bl6.example\n";
-
-class parsed
-{
-      public:
-	explicit parsed(const std::string &text)
-	{
-		status = setup_parse(text.data(), text.size(), &setup, &error);
-	}
-	~parsed()
-	{
-		if (status == 0)
-			setup_deinit(&setup);
-	}
-	parsed(const parsed &) = delete;
-	parsed &operator=(const parsed &) = delete;
-
-	int status;
-	struct setup setup = {};
-	conf_error error = {};
-};
 
 std::string sample()
 {
@@ -145,4 +126,12 @@ TEST_CASE("without zones, or without the allow list that is named, a filter does
 	const parsed wrong("decision:\n    allow-file: " + path + "\n" + ZONES);
 	CHECK(wrong.status == -EINVAL);
 	CHECK_THAT(wrong.error.reason, Catch::Contains(path + ":2: "));
+}
+
+TEST_CASE("without memory there is no configuration, and nothing is left of it", "[filter][setup]")
+{
+	const tmpdir directory;
+	write_file(directory.file("allow"), "192.0.2.1\n");
+	check_without_memory("decision:\n    exempt: 192.0.2.0/24\n    allow-file: " +
+			     directory.file("allow") + "\n" + ZONES);
 }
