@@ -6,15 +6,13 @@
  * privileges away, then the cache, the socket and the loop. dnsblv6-cached(8) is the manual.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "integration/cached/service.h"
-#include "lib/common/daemon.h"
+#include "integration/program.h"
 #include "lib/common/log.h"
 
 static const char context[] = "dnsblv6-cached";
@@ -47,30 +45,11 @@ static int make_directory(const struct setup *setup)
 	return EX_NOPERM;
 }
 
-/*
- * A descriptor for each client and question; the soft limit is often 1024. Clients get what
- * the library does not need, so that they cannot keep it from asking.
- */
-static void share_descriptors(struct setup *setup)
-{
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-		return;
-	rlim_t left = limit.rlim_cur > OWN_DESCRIPTORS ? limit.rlim_cur - OWN_DESCRIPTORS : 1;
-	if (setup->clients_max <= left)
-		return;
-	setup->clients_max = (unsigned)left;
-	log_warning(context, "fewer clients than configured, clients=%u descriptors=%llu",
-		    setup->clients_max, (unsigned long long)limit.rlim_cur);
-}
-
 static int run(struct setup *setup)
 {
-	share_descriptors(setup);
-	dnsblv6_set_log(setup->handle.client, handle_log, (void *)(uintptr_t)context);
+	program_begin(context, setup->log_level, setup->handle.client);
+	setup->clients_max =
+		program_share_descriptors(context, OWN_DESCRIPTORS, setup->clients_max);
 	int status = make_directory(setup);
 	if (status == EX_OK)
 		status = owner_drop(&setup->owner, context);
@@ -79,22 +58,8 @@ static int run(struct setup *setup)
 
 int main(int argc, char **argv)
 {
-	struct daemon_command command =
-		daemon_read_command(&table, argc, argv, DNSBLV6_CACHED_CONF);
+	static const struct program program = { &table, DNSBLV6_CACHED_CONF, setup_parse, run,
+						setup_deinit };
 	static struct setup setup; /* some 30 kB */
-	struct conf_error error;
-	if (setup_read(command.config_path, &setup, &error) != 0) {
-		conf_log_error(command.config_path, &error);
-		return EX_CONFIG;
-	}
-	int status = EX_OK;
-	if (command.is_check) {
-		puts("configuration OK");
-		status = fflush(stdout) == 0 ? EX_OK : EX_IOERR;
-	} else {
-		log_set_level((enum log_level)setup.log_level);
-		status = run(&setup);
-	}
-	setup_deinit(&setup);
-	return status;
+	return program_main(&program, argc, argv, &setup);
 }

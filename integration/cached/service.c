@@ -2,84 +2,64 @@
 #include "integration/cached/service.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sysexits.h>
-#include <time.h>
 #include <uv.h>
 
 #include "integration/asking.h"
 #include "integration/cached/callers.h"
-#include "integration/cached/metrics.h"
+#include "integration/program.h"
+#include "integration/upkeep.h"
 #include "lib/common/log.h"
-#include "lib/common/systemd.h"
 #include "lib/common/version.h"
-
-#define METRICS_INTERVAL_MS 15000
 
 static const char context[] = "dnsblv6-cached";
 
-static const int signal_numbers[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1 };
-
-#define SIGNAL_COUNT (sizeof(signal_numbers) / sizeof(signal_numbers[0]))
+static const struct report_label labels[CALLERS_COUNTER_COUNT] = {
+#define X(number, text, sentence) [number] = { text, sentence },
+	CALLERS_COUNTER_MAP(X)
+#undef X
+};
 
 struct service {
 	const struct setup *setup;
 	uv_loop_t loop;
 	struct callers *callers;
 	struct asking asking;
-	uv_timer_t interval; /* of the metrics */
-	uv_signal_t signals[SIGNAL_COUNT];
-	uint64_t started_s;
-	bool has_metrics_failed;
-	bool is_stopping;
+	struct upkeep upkeep;
 };
 
-/* ---- metrics ---- */
+/* ---- upkeep ---- */
 
-static void write_metrics(struct service *service)
+static void measure(void *data, struct report *ret_report)
 {
-	int ret = metrics_write(service->setup, service->callers, service->started_s);
-	if (ret != 0 && !service->has_metrics_failed)
-		log_warning(context, "metrics not written, path=%s (%s)", service->setup->metrics,
-			    strerror(-ret));
-	if (ret == 0 && service->has_metrics_failed)
-		log_info(context, "metrics written again, path=%s", service->setup->metrics);
-	service->has_metrics_failed = ret != 0;
+	const struct service *service = data;
+	*ret_report = (struct report){
+		.gauge = { "clients", "Clients that are connected." },
+		.gauge_value = callers_count(service->callers),
+		.labels = labels,
+		.values = callers_counters(service->callers),
+		.count = CALLERS_COUNTER_COUNT,
+		.client = service->setup->handle.client,
+	};
 }
 
-static void interval_on_timer(uv_timer_t *timer)
+static void reload(void *data)
 {
-	write_metrics(timer->data);
+	(void)data;
+	log_warning(context, "configuration not reloaded, a restart does that and keeps the cache");
 }
 
-/* ---- signals ---- */
-
-static void stop(struct service *service, int number)
+static void stop(void *data, int number)
 {
-	if (service->is_stopping)
-		return;
-	log_info(context, "stopping, signal=%d", number);
-	systemd_notify("STOPPING=1");
-	service->is_stopping = true;
+	struct service *service = data;
+	program_tell_stopping(context, number);
 	callers_close(service->callers);
 	asking_close(&service->asking);
-	uv_close((uv_handle_t *)&service->interval, NULL);
-	for (size_t i = 0; i < SIGNAL_COUNT; i++)
-		uv_close((uv_handle_t *)&service->signals[i], NULL);
+	upkeep_close(&service->upkeep);
 }
 
-static void signal_on_raise(uv_signal_t *raised, int number)
-{
-	struct service *service = raised->data;
-	if (number == SIGUSR1)
-		metrics_log(service->setup, service->callers);
-	else if (number == SIGHUP)
-		log_warning(context, "configuration not reloaded, a restart does that and "
-				     "keeps the cache");
-	else
-		stop(service, number);
-}
+static const struct upkeep_work work = { measure, reload, stop };
 
 /* ---- begin and end ---- */
 
@@ -89,18 +69,8 @@ static int start_handles(struct service *service)
 	int ret = asking_open(&service->asking, &service->loop, setup->handle.client);
 	if (ret != 0)
 		return ret;
-	uv_timer_init(&service->loop, &service->interval);
-	service->interval.data = service;
-	if (setup->metrics[0] != '\0')
-		uv_timer_start(&service->interval, interval_on_timer, 0, METRICS_INTERVAL_MS);
-	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
-		uv_signal_init(&service->loop, &service->signals[i]);
-		service->signals[i].data = service;
-		if (ret == 0)
-			ret = uv_signal_start(&service->signals[i], signal_on_raise,
-					      signal_numbers[i]);
-	}
-	return ret;
+	return upkeep_open(&service->upkeep, &service->loop, context, setup->metrics, &work,
+			   service);
 }
 
 static int open_callers(struct service *service)
@@ -110,17 +80,14 @@ static int open_callers(struct service *service)
 		return EX_OK;
 	log_error(context, "socket not opened, directory=%s (%s)", service->setup->directory,
 		  strerror(-ret));
-	return ret == -EACCES || ret == -EPERM ? EX_NOPERM : EX_UNAVAILABLE;
+	return program_refused_status(ret);
 }
 
 static void log_ready(const struct service *service)
 {
 	log_info(context, "ready, version=%s zones=%u directory=%s", DNSBLV6_VERSION,
 		 service->setup->zone_count, service->setup->directory);
-	int ret = systemd_notify("READY=1");
-	/* It asked to be told: it waits for READY=1, and stops us when it hears nothing. */
-	if (ret != 0)
-		log_warning(context, "service manager not told (%s)", strerror(-ret));
+	program_tell_ready(context);
 }
 
 static int serve(struct service *service)
@@ -133,14 +100,11 @@ static int serve(struct service *service)
 		log_error(context, "loop not started (%s)", uv_strerror(ret));
 		return EX_OSERR;
 	}
-	service->started_s = (uint64_t)time(NULL);
 	log_ready(service);
 	/* Sends the first probes; what comes back is the loop's. */
 	dnsblv6_probe(service->setup->handle.client, 1);
 	uv_run(&service->loop, UV_RUN_DEFAULT);
-	/* What zones were like to the end. */
-	if (service->setup->metrics[0] != '\0')
-		write_metrics(service);
+	upkeep_write_metrics(&service->upkeep);
 	return EX_OK;
 }
 
@@ -149,16 +113,12 @@ static int refuse_start(const struct setup *setup, int ret)
 {
 	log_error(context, "cache not opened, directory=%s (%s)", setup->directory,
 		  ret == -EINVAL ? dnsblv6_error(setup->handle.client) : dnsblv6_strerror(ret));
-	if (ret == -EINVAL)
-		return EX_CONFIG;
-	return ret == -EACCES || ret == -EPERM ? EX_NOPERM : EX_UNAVAILABLE;
+	return ret == -EINVAL ? EX_CONFIG : program_refused_status(ret);
 }
 
 int service_run(const struct setup *setup)
 {
 	struct service service = { .setup = setup };
-	/* Of a log whose reader has ended. */
-	signal(SIGPIPE, SIG_IGN);
 	int ret = dnsblv6_start(setup->handle.client);
 	if (ret != 0)
 		return refuse_start(setup, ret);

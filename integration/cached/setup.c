@@ -27,7 +27,6 @@ enum {
 
 enum { ZONE_DOMAIN, ZONE_MODE, ZONE_COUNT };
 
-static const char *const log_levels[] = { "error", "warning", "info", "debug", NULL };
 static const char *const modes[] = { "auto", "bitmap", "classic", NULL };
 
 static const struct conf_item cached_items[] = {
@@ -37,7 +36,7 @@ static const struct conf_item cached_items[] = {
 	[CACHED_SOCKET_MODE] = { "socket-mode", .type = CONF_TEXT, .max = 4 },
 	[CACHED_CLIENTS] = { "clients", .type = CONF_NUMBER, .min = 1, .max = 65536 },
 	[CACHED_METRICS] = { "metrics", .type = CONF_TEXT, .max = SETUP_PATH_MAX },
-	[CACHED_LOG_LEVEL] = { "log-level", .type = CONF_CHOICE, .choices = log_levels },
+	[CACHED_LOG_LEVEL] = { "log-level", .type = CONF_CHOICE, .choices = conf_log_levels },
 };
 
 static const struct conf_item zone_items[] = {
@@ -57,19 +56,11 @@ static const struct conf_table table = { sections, SECTION_COUNT };
 
 /* ---- section "cached" ---- */
 
-static const char *take_path(const char *text, char *ret_path, size_t size)
-{
-	if (text[0] != '/')
-		return "permitted is an absolute path";
-	snprintf(ret_path, size, "%s", text);
-	return NULL;
-}
-
 static const char *take_cached(struct setup *setup, const struct conf_value *value)
 {
 	switch (value->item) {
 	case CACHED_DIRECTORY:
-		return take_path(value->text, setup->directory, sizeof(setup->directory));
+		return conf_parse_path(value->text, setup->directory, sizeof(setup->directory));
 	case CACHED_USER:
 		return owner_take_user(&setup->owner, value->text);
 	case CACHED_SOCKET_GROUP:
@@ -80,7 +71,7 @@ static const char *take_cached(struct setup *setup, const struct conf_value *val
 		setup->clients_max = (unsigned)value->number;
 		return NULL;
 	case CACHED_METRICS:
-		return take_path(value->text, setup->metrics, sizeof(setup->metrics));
+		return conf_parse_path(value->text, setup->metrics, sizeof(setup->metrics));
 	default:
 		setup->log_level = (int)value->number;
 		return NULL;
@@ -160,14 +151,8 @@ static const char *finish(struct setup *setup)
 	return reason != NULL ? reason : handle_set(&setup->handle, "role", "writer");
 }
 
-static int refuse(struct conf_error *error, int ret, const char *reason)
-{
-	memset(error, 0, sizeof(*error));
-	snprintf(error->reason, sizeof(error->reason), "%s", reason);
-	return ret;
-}
-
-static int begin(struct setup *ret_setup, struct conf_error *error)
+int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
+		struct conf_error *reterr_error)
 {
 	memset(ret_setup, 0, sizeof(*ret_setup));
 	snprintf(ret_setup->directory, sizeof(ret_setup->directory), "%s", SETUP_DIRECTORY);
@@ -175,34 +160,13 @@ static int begin(struct setup *ret_setup, struct conf_error *error)
 	ret_setup->clients_max = CLIENTS_DEFAULT;
 	ret_setup->log_level = LOG_LEVEL_INFO;
 	int ret = handle_init(&ret_setup->handle, REQUESTS);
-	return ret == 0 ? 0 : refuse(error, ret, dnsblv6_strerror(ret));
-}
-
-static int end(struct setup *setup, int ret, struct conf_error *error)
-{
-	const char *reason = ret == 0 ? finish(setup) : NULL;
-	if (reason != NULL)
-		ret = refuse(error, -EINVAL, reason);
 	if (ret != 0)
-		setup_deinit(setup);
-	return ret;
-}
-
-int setup_read(const char *path, struct setup *ret_setup, struct conf_error *reterr_error)
-{
-	int ret = begin(ret_setup, reterr_error);
-	if (ret == 0)
-		ret = conf_read(path, &table, take_value, ret_setup, reterr_error);
-	return end(ret_setup, ret, reterr_error);
-}
-
-int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
-		struct conf_error *reterr_error)
-{
-	int ret = begin(ret_setup, reterr_error);
-	if (ret == 0)
-		ret = conf_parse(text, text_size, &table, take_value, ret_setup, reterr_error);
-	return end(ret_setup, ret, reterr_error);
+		return conf_refuse(reterr_error, ret, "%s", dnsblv6_strerror(ret));
+	ret = conf_parse(text, text_size, &table, take_value, ret_setup, reterr_error);
+	if (ret != 0)
+		return ret;
+	const char *reason = finish(ret_setup);
+	return reason == NULL ? 0 : conf_refuse(reterr_error, -EINVAL, "%s", reason);
 }
 
 void setup_deinit(struct setup *setup)

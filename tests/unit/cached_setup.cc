@@ -3,6 +3,7 @@
 #include "client-lib/config.h"
 #include "integration/cached/setup.h"
 #include "lib/common/log.h"
+#include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>
@@ -18,26 +19,6 @@ namespace
 {
 
 const std::string ZONE = "zone:\n  - domain: bl6.example\n";
-
-class parsed
-{
-      public:
-	explicit parsed(const std::string &text)
-	{
-		status = setup_parse(text.data(), text.size(), &setup, &error);
-	}
-	~parsed()
-	{
-		if (status == 0)
-			setup_deinit(&setup);
-	}
-	parsed(const parsed &) = delete;
-	parsed &operator=(const parsed &) = delete;
-
-	int status;
-	struct setup setup = {};
-	conf_error error = {};
-};
 
 std::string sample()
 {
@@ -216,11 +197,7 @@ TEST_CASE("servers are a list", "[cached][setup]")
 	CHECK(std::string(file.setup.handle.lists[HANDLE_SERVERS]) == "127.0.0.1@5300 ::1");
 }
 
-TEST_CASE("a file that is not there is an error with its name", "[cached][setup]")
+TEST_CASE("without memory there is no configuration, and nothing is left of it", "[cached][setup]")
 {
-	struct setup setup = {};
-	conf_error error = {};
-	CHECK(setup_read("/nowhere/cached.conf", &setup, &error) == -ENOENT);
-	CHECK(error.line == 0);
-	CHECK(std::string(error.reason) == "No such file or directory");
+	check_without_memory(ZONE);
 }
