@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/smtp-front/parting.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "integration/smtp-front/channel.h"
+#include "integration/smtp-front/handover.h"
+#include "integration/smtp-front/session.h"
+#include "lib/common/log.h"
+
+static const char context[] = "smtp-front";
+
+#define ID_MASK UINT64_C(0xffffffffffff)
+
+/* ---- the capsule ---- */
+
+static uint64_t monotonic_us(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000) + (uint64_t)now.tv_nsec / 1000;
+}
+
+static uint64_t between(uint64_t from_ms, uint64_t to_ms)
+{
+	return from_ms > 0 && to_ms > from_ms ? to_ms - from_ms : 0;
+}
+
+static void fill_verdict(const struct session *session, struct capsule *capsule)
+{
+	const struct judgement *judgement = &session_far(session)->kept.judgement;
+	capsule->has_verdict = session->has_verdict;
+	capsule->action = session->action;
+	capsule->verdict = session->verdict;
+	capsule->score = session->score;
+	capsule->zones[0] = '\0';
+	capsule->header[0] = '\0';
+	if (!session->has_judgement)
+		return;
+	memcpy(capsule->zones, judgement->zones, sizeof(capsule->zones));
+	if (session->action == JUDGE_PREPEND)
+		memcpy(capsule->header, judgement->header, sizeof(capsule->header));
+}
+
+static void fill_tls(const struct session *session, struct capsule *capsule)
+{
+	struct tls_facts facts = { .protocol = "", .cipher = "", .sni = "" };
+	if (session->tls != NULL)
+		tls_facts(session->tls, &facts);
+	snprintf(capsule->tls_protocol, sizeof(capsule->tls_protocol), "%s", facts.protocol);
+	snprintf(capsule->tls_cipher, sizeof(capsule->tls_cipher), "%s", facts.cipher);
+	snprintf(capsule->tls_sni, sizeof(capsule->tls_sni), "%s", facts.sni);
+}
+
+static void fill_times(struct session *session, struct capsule *capsule)
+{
+	session_take_time(session->edge, session);
+	uint64_t banner_ms = session->banner_ms > 0 ? session->banner_ms : session->trusted_ms;
+	capsule->accepted_at_ms = session->accepted_at_ms;
+	capsule->queued_at_us = monotonic_us();
+	capsule->waited_ms = between(session->accepted_ms, banner_ms);
+	capsule->dns_ms = between(session->accepted_ms, session->verdict_ms);
+	capsule->dialogue_ms = between(session->banner_ms, session->trusted_ms);
+	capsule->bytes_in = session->bytes_in - session->in_size;
+	capsule->bytes_out = session->bytes_out;
+	capsule->edge_cpu_us = session->cpu_ns / 1000;
+}
+
+static void fill(struct session *session, struct capsule *capsule)
+{
+	const struct session_kept *kept = &session_far(session)->kept;
+	capsule->kind = session->is_greeted ? CAPSULE_TRUSTED : CAPSULE_CONNECTED;
+	capsule->session_id = session->id & ID_MASK;
+	capsule->client_ip = session->client_ip;
+	capsule->local_ip = session->local_ip;
+	capsule->client_port = session->client_port;
+	capsule->local_port = session->local_port;
+	capsule->refused_count = session->refused_count;
+	capsule->is_xclient = session->is_xclient;
+	capsule->dialogue = session->dialogue;
+	if (session->is_greeted)
+		capsule->recipient = kept->recipient;
+	else
+		memset(&capsule->recipient, 0, sizeof(capsule->recipient));
+	capsule->unread_size = session->in_size;
+	memcpy(capsule->unread, kept->in, session->in_size);
+	fill_verdict(session, capsule);
+	fill_tls(session, capsule);
+	fill_times(session, capsule);
+}
+
+/* ---- sending ---- */
+
+static int send_tls(struct session *session)
+{
+	int ends[2] = { -1, -1 };
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
+		return errno == EMFILE || errno == ENFILE ? -EAGAIN : -errno;
+	int ret = handover_send(session->edge->start->queue_fd, &session->edge->capsule, ends[1]);
+	close(ends[1]);
+	if (ret != 0) {
+		close(ends[0]);
+		return ret;
+	}
+	tally_add(session_tally(session), TALLY_HANDED_OVER, 1);
+	session_relay(session, ends[0]);
+	return 0;
+}
+
+static int send_clear(struct session *session)
+{
+	int ret =
+		handover_send(session->edge->start->queue_fd, &session->edge->capsule, session->fd);
+	if (ret == 0) {
+		tally_add(session_tally(session), TALLY_HANDED_OVER, 1);
+		session_part(session);
+	}
+	return ret;
+}
+
+/* True when the session is no longer ours to wait with. */
+static bool try_to_part(struct session *session)
+{
+	struct edge *edge = session->edge;
+	fill(session, &edge->capsule);
+	int ret = session->tls != NULL ? send_tls(session) : send_clear(session);
+	if (ret == 0)
+		return true;
+	if (ret == -EAGAIN || ret == -ETOOMANYREFS || ret == -ENOBUFS || ret == -ENOMEM)
+		return false;
+	log_error(context, "session not handed over, edge=%u (%s)", edge->start->index,
+		  capsule_strerror(ret));
+	session_refuse(session, DIALOGUE_BUSY, "error");
+	return true;
+}
+
+/* ---- who waits ---- */
+
+static void queue_on_writable(uv_poll_t *poll, int status, int events)
+{
+	struct edge *edge = poll->data;
+	(void)status;
+	(void)events;
+	session_take_time(edge, NULL);
+	parting_drain(edge);
+}
+
+static void watch_queue(struct edge *edge)
+{
+	bool is_wanted = !TAILQ_EMPTY(&edge->waiting);
+	if (is_wanted == edge->is_queue_watched)
+		return;
+	edge->is_queue_watched = is_wanted;
+	if (is_wanted)
+		uv_poll_start(&edge->queue, UV_WRITABLE, queue_on_writable);
+	else
+		uv_poll_stop(&edge->queue);
+}
+
+void parting_leave(struct session *session)
+{
+	struct edge *edge = session->edge;
+	TAILQ_REMOVE(&edge->waiting, session, waiting);
+	tally_set(session_tally(session), TALLY_PARKED, --edge->waiting_count);
+	watch_queue(edge);
+}
+
+void parting_drain(struct edge *edge)
+{
+	struct session *session = NULL;
+	/* Each that is sent leaves the list with its end. */
+	while ((session = TAILQ_FIRST(&edge->waiting)) != NULL)
+		if (!try_to_part(session))
+			return;
+}
+
+static void wait_for_queue(struct session *session)
+{
+	struct edge *edge = session->edge;
+	tally_add(session_tally(session), TALLY_QUEUE_FULL, 1);
+	if (edge->setup->front.at_capacity == SETUP_REFUSE) {
+		tally_add(session_tally(session), TALLY_QUEUE_REFUSED, 1);
+		session_refuse(session, DIALOGUE_BUSY, "busy");
+		return;
+	}
+	session->phase = SESSION_QUEUED;
+	channel_watch(session, 0);
+	session_set_timer(session, edge->setup->front.queue_timeout_ms);
+	TAILQ_INSERT_TAIL(&edge->waiting, session, waiting);
+	tally_set(session_tally(session), TALLY_PARKED, ++edge->waiting_count);
+	watch_queue(edge);
+}
+
+void parting_join(struct session *session)
+{
+	/* Bytes that were read cannot be given to somebody else's smtpd. */
+	if (!session->is_greeted && session->in_size > 0) {
+		session_refuse(session, DIALOGUE_EARLY_INPUT, "early");
+		return;
+	}
+	if (session->trusted_ms == 0)
+		session->trusted_ms = session_now(session);
+	/* Nobody overtakes who waits already. */
+	if (!TAILQ_EMPTY(&session->edge->waiting) || !try_to_part(session))
+		wait_for_queue(session);
+}
+
+void parting_on_timer(struct session *session)
+{
+	tally_add(session_tally(session), TALLY_QUEUE_REFUSED, 1);
+	session_refuse(session, DIALOGUE_BUSY, "busy");
+}
