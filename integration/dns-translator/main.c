@@ -5,17 +5,12 @@
  * main() in order: options, configuration, sockets (which may need root), privileges away,
  * the library's handle, then the loop, or several of them. dnsblv6-translate(8) is the manual.
  */
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sysexits.h>
 
 #include "integration/dns-translator/crew.h"
-#include "lib/common/daemon.h"
+#include "integration/program.h"
 #include "lib/common/log.h"
-#include "lib/common/systemd.h"
 #include "lib/common/version.h"
 #include "lib/dns/peer.h"
 
@@ -44,7 +39,7 @@ static int open_listener(struct listener *listener, struct setup *setup)
 				: peer_format((const struct sockaddr *)&error.address, address);
 		log_error(context, "cannot listen, address=%s port=%u protocol=%s (%s)", address,
 			  port, error.protocol, strerror(-ret));
-		return ret == -EACCES || ret == -EPERM ? EX_NOPERM : EX_UNAVAILABLE;
+		return program_refused_status(ret);
 	}
 	for (size_t i = 0; i < setup->listen.count; i++) {
 		uint16_t port = peer_format((struct sockaddr *)&setup->listen.all[i], address);
@@ -53,36 +48,11 @@ static int open_listener(struct listener *listener, struct setup *setup)
 	return EX_OK;
 }
 
-/* A descriptor for each TCP client and each question of the library; often there are 1024. */
-static void raise_file_limit(void)
-{
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-/* What the library says of options. */
-static int start_library(const struct setup *setup)
-{
-	struct dnsblv6 *client = setup->handle.client;
-	int ret = dnsblv6_start(client);
-	if (ret == 0)
-		return EX_OK;
-	log_error(context, "library not started (%s)",
-		  ret == -EINVAL ? dnsblv6_error(client) : dnsblv6_strerror(ret));
-	return ret == -EINVAL ? EX_CONFIG : EX_OSERR;
-}
-
 static void log_ready(const struct setup *setup)
 {
 	log_info(context, "ready, version=%s zones=%u lists=%u", DNSBLV6_VERSION, setup->zone_count,
 		 setup->entry_count);
-	int ret = systemd_notify("READY=1");
-	/* It asked to be told: it waits for READY=1, and stops us when it hears nothing. */
-	if (ret != 0)
-		log_warning(context, "service manager not told (%s)", strerror(-ret));
+	program_tell_ready(context);
 }
 
 static int serve(struct setup *setup, struct listener *listener)
@@ -91,7 +61,7 @@ static int serve(struct setup *setup, struct listener *listener)
 	if (status == EX_OK)
 		status = owner_drop(&setup->owner, context);
 	if (status == EX_OK)
-		status = start_library(setup);
+		status = program_start_library(context, setup->handle.client);
 	if (status != EX_OK)
 		return status;
 	log_ready(setup);
@@ -103,10 +73,9 @@ static int serve(struct setup *setup, struct listener *listener)
 static int run(struct setup *setup)
 {
 	struct listener listener = { 0 };
-	/* Of a log whose reader has ended. */
-	signal(SIGPIPE, SIG_IGN);
-	raise_file_limit();
-	dnsblv6_set_log(setup->handle.client, handle_log, (void *)(uintptr_t)context);
+	program_begin(context, setup->log_level, setup->handle.client);
+	/* One for each TCP client and each question of the library. */
+	program_raise_descriptors();
 	int status = serve(setup, &listener);
 	listener_close(&listener);
 	return status;
@@ -114,22 +83,8 @@ static int run(struct setup *setup)
 
 int main(int argc, char **argv)
 {
-	struct daemon_command command =
-		daemon_read_command(&table, argc, argv, DNSBLV6_TRANSLATE_CONF);
+	static const struct program program = { &table, DNSBLV6_TRANSLATE_CONF, setup_parse, run,
+						setup_deinit };
 	static struct setup setup; /* some 150 kB */
-	struct conf_error error;
-	if (setup_read(command.config_path, &setup, &error) != 0) {
-		conf_log_error(command.config_path, &error);
-		return EX_CONFIG;
-	}
-	int status = EX_OK;
-	if (command.is_check) {
-		puts("configuration OK");
-		status = fflush(stdout) == 0 ? EX_OK : EX_IOERR;
-	} else {
-		log_set_level((enum log_level)setup.log_level);
-		status = run(&setup);
-	}
-	setup_deinit(&setup);
-	return status;
+	return program_main(&program, argc, argv, &setup);
 }

@@ -1,27 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/dns-translator/service.h"
 
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/queue.h>
 #include <sysexits.h>
-#include <time.h>
 #include <uv.h>
 
 #include "integration/asking.h"
 #include "integration/dns-translator/answer.h"
-#include "integration/report.h"
+#include "integration/upkeep.h"
 #include "lib/common/log.h"
 #include "lib/dns/tcp.h"
 #include "lib/dns/udp.h"
 
 #define TCP_QUERY_TIMEOUT_S 3
 /* Resolvers put all that they ask into one connection: nothing may wait for what is slow. */
-#define TCP_LATER_MAX	    256
-#define METRICS_INTERVAL_MS 15000
+#define TCP_LATER_MAX 256
 /*
  * A look into the cache sees that an answer is getting old or a probe of the zone is due, but
  * does nothing about it. So one in so many answers is a question to the library as well: often
@@ -30,11 +26,6 @@
 #define REFRESH_EVERY 64
 
 static const char context[] = "dnsblv6-translate";
-static const char program[] = "dnsblv6_translate";
-
-static const int signal_numbers[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1 };
-
-#define SIGNAL_COUNT (sizeof(signal_numbers) / sizeof(signal_numbers[0]))
 
 /* Those of enum answer_outcome come first. */
 #define COUNTER_MAP(X)                                                                             \
@@ -96,16 +87,13 @@ struct service {
 	struct udp *udp;
 	struct tcp *tcp;
 	struct asking asking;
-	uv_signal_t signals[SIGNAL_COUNT];
+	struct upkeep upkeep;
 	TAILQ_HEAD(, request) requests;
 	size_t worker;
 	uint64_t *counters;	/* of this worker */
 	uint64_t *all_counters; /* of all of them */
 	unsigned until_refresh;
-	uv_timer_t interval; /* of the metrics */
-	uint64_t started_s;
-	bool has_metrics_failed;
-	bool is_stopping;
+	uint64_t sums[COUNTER_COUNT]; /* of all workers, for a report */
 	uint8_t wire[RESPONDER_RESPONSE_MAX]; /* of a late answer */
 };
 
@@ -229,7 +217,7 @@ static void on_count(void *opaque, enum responder_event event)
 		service->counters[counters[event]]++;
 }
 
-/* ---- metrics ---- */
+/* ---- upkeep ---- */
 
 uint64_t *service_map_counters(unsigned workers)
 {
@@ -238,67 +226,33 @@ uint64_t *service_map_counters(unsigned workers)
 	return memory != MAP_FAILED ? memory : NULL;
 }
 
-static void sum_counters(const struct service *service, uint64_t *ret_sums)
+static void measure(void *data, struct report *ret_report)
 {
-	memset(ret_sums, 0, COUNTER_COUNT * sizeof(*ret_sums));
+	struct service *service = data;
+	memset(service->sums, 0, sizeof(service->sums));
 	for (size_t i = 0; i < service->setup->workers * COUNTER_STRIDE; i++) {
 		if (i % COUNTER_STRIDE < COUNTER_COUNT)
-			ret_sums[i % COUNTER_STRIDE] += service->all_counters[i];
+			service->sums[i % COUNTER_STRIDE] += service->all_counters[i];
 	}
+	*ret_report = (struct report){
+		.gauge = { "zones", NULL },
+		.gauge_value = service->setup->zone_count,
+		.labels = labels,
+		.values = service->sums,
+		.count = COUNTER_COUNT,
+		.client = service->setup->handle.client,
+	};
 }
 
-static void format_metrics(const void *opaque, FILE *out)
+static void stop(void *data, int number)
 {
-	const struct service *service = opaque;
-	uint64_t sums[COUNTER_COUNT];
-	sum_counters(service, sums);
-	report_write_head(out, program, service->started_s);
-	report_write_counters(out, program, labels, sums, COUNTER_COUNT);
-	report_write_client(out, program, service->setup->handle.client);
-}
-
-static void write_metrics(struct service *service)
-{
-	const char *path = service->setup->metrics;
-	if (path[0] == '\0' || service->worker != 0)
-		return;
-	int ret = report_write_file(path, format_metrics, service);
-	if (ret != 0 && !service->has_metrics_failed)
-		log_warning(context, "metrics not written, path=%s (%s)", path, strerror(-ret));
-	if (ret == 0 && service->has_metrics_failed)
-		log_info(context, "metrics written again, path=%s", path);
-	service->has_metrics_failed = ret != 0;
-}
-
-static void interval_on_timer(uv_timer_t *timer)
-{
-	write_metrics(timer->data);
-}
-
-static void log_counters(const struct service *service)
-{
-	char head[32];
-	uint64_t sums[COUNTER_COUNT];
-	sum_counters(service, sums);
-	snprintf(head, sizeof(head), "zones=%u", service->setup->zone_count);
-	report_log_counters(context, head, labels, sums, COUNTER_COUNT);
-	report_log_client(context, service->setup->handle.client);
-}
-
-/* ---- signals ---- */
-
-static void stop(struct service *service)
-{
-	if (service->is_stopping)
-		return;
-	service->is_stopping = true;
+	struct service *service = data;
+	(void)number;
 	asking_close(&service->asking);
-	uv_close((uv_handle_t *)&service->interval, NULL);
+	upkeep_close(&service->upkeep);
 	udp_drain(service->udp);
 	tcp_drain(service->tcp);
 	tcp_stop(service->tcp);
-	for (size_t i = 0; i < SIGNAL_COUNT; i++)
-		uv_close((uv_handle_t *)&service->signals[i], NULL);
 }
 
 void service_log_no_reload(void)
@@ -306,36 +260,24 @@ void service_log_no_reload(void)
 	log_warning(context, "configuration not reloaded, a restart does that");
 }
 
-static void signal_on_raise(uv_signal_t *raised, int number)
+static void reload(void *data)
 {
-	struct service *service = raised->data;
-	if (number == SIGUSR1)
-		log_counters(service);
-	else if (number == SIGHUP)
-		service_log_no_reload();
-	else
-		stop(service);
+	(void)data;
+	service_log_no_reload();
 }
+
+static const struct upkeep_work work = { measure, reload, stop };
 
 /* ---- begin and end ---- */
 
 static int start_handles(struct service *service)
 {
-	int ret = asking_open(&service->asking, &service->loop, service->setup->handle.client);
+	const struct setup *setup = service->setup;
+	int ret = asking_open(&service->asking, &service->loop, setup->handle.client);
 	if (ret != 0)
 		return ret;
-	uv_timer_init(&service->loop, &service->interval);
-	service->interval.data = service;
-	if (service->setup->metrics[0] != '\0' && service->worker == 0)
-		uv_timer_start(&service->interval, interval_on_timer, 0, METRICS_INTERVAL_MS);
-	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
-		uv_signal_init(&service->loop, &service->signals[i]);
-		service->signals[i].data = service;
-		if (ret == 0)
-			ret = uv_signal_start(&service->signals[i], signal_on_raise,
-					      signal_numbers[i]);
-	}
-	return ret;
+	return upkeep_open(&service->upkeep, &service->loop, context,
+			   service->worker == 0 ? setup->metrics : "", &work, service);
 }
 
 static int start_engines(struct service *service, const struct listener *listener, size_t worker)
@@ -390,7 +332,6 @@ int service_run(const struct setup *setup, const struct listener *listener, size
 		service->worker = worker;
 		service->all_counters = counters;
 		service->counters = counters + worker * COUNTER_STRIDE;
-		service->started_s = (uint64_t)time(NULL);
 		service->until_refresh = REFRESH_EVERY;
 		TAILQ_INIT(&service->requests);
 		ret = start(service, listener, worker);
@@ -403,7 +344,7 @@ int service_run(const struct setup *setup, const struct listener *listener, size
 	/* Sends the first probes; what comes back is the loop's. */
 	dnsblv6_probe(setup->handle.client, 1);
 	uv_run(&service->loop, UV_RUN_DEFAULT);
-	write_metrics(service);
+	upkeep_write_metrics(&service->upkeep);
 	/* No callback comes any more, and the library forgets what it was asked. */
 	deinit(service);
 	return EX_OK;

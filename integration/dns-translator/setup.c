@@ -36,7 +36,6 @@ enum {
 
 enum { ZONE_DOMAIN, ZONE_LISTS, ZONE_TEXT, ZONE_ON_FAILURE, ZONE_COUNT };
 
-static const char *const log_levels[] = { "error", "warning", "info", "debug", NULL };
 static const char *const failures[] = { "servfail", "nxdomain", NULL };
 
 static const struct conf_item translate_items[] = {
@@ -52,7 +51,7 @@ static const struct conf_item translate_items[] = {
 	[TRANSLATE_TTL_MAX] = { "max-ttl", .type = CONF_TIME, .min = 0, .max = 86400 },
 	[TRANSLATE_NAME_SERVER] = { "name-server", .type = CONF_NAME },
 	[TRANSLATE_METRICS] = { "metrics", .type = CONF_TEXT, .max = SETUP_PATH_MAX },
-	[TRANSLATE_LOG_LEVEL] = { "log-level", .type = CONF_CHOICE, .choices = log_levels },
+	[TRANSLATE_LOG_LEVEL] = { "log-level", .type = CONF_CHOICE, .choices = conf_log_levels },
 };
 
 static const struct conf_item zone_items[] = {
@@ -79,14 +78,6 @@ static const char *take_listen(struct setup *setup, const struct conf_value *val
 	if (setup->listen.count == LISTENER_ADDRESS_MAX)
 		return "there are 64 addresses at most";
 	setup->listen.all[setup->listen.count++] = value->address;
-	return NULL;
-}
-
-static const char *take_path(const char *text, char *ret_path, size_t size)
-{
-	if (text[0] != '/')
-		return "permitted is an absolute path";
-	snprintf(ret_path, size, "%s", text);
 	return NULL;
 }
 
@@ -125,7 +116,7 @@ static const char *take_translate(struct setup *setup, const struct conf_value *
 		take_name(value, &setup->name_server);
 		return NULL;
 	case TRANSLATE_METRICS:
-		return take_path(value->text, setup->metrics, sizeof(setup->metrics));
+		return conf_parse_path(value->text, setup->metrics, sizeof(setup->metrics));
 	default:
 		setup->log_level = (int)value->number;
 		return NULL;
@@ -289,36 +280,32 @@ static bool asks_itself(const struct setup *setup, const char *entry)
 	return false;
 }
 
-static int refuse(struct conf_error *error, int ret, const char *reason)
-{
-	memset(error, 0, sizeof(*error));
-	snprintf(error->reason, sizeof(error->reason), "%s", reason);
-	return ret;
-}
-
 /* What no line shows alone. */
-static int finish(struct setup *setup, struct conf_error *error)
+static int finish(struct setup *setup, struct conf_error *reterr_error)
 {
 	if (setup->zone_count == 0)
-		return refuse(error, -EINVAL, "no zone is given");
+		return conf_refuse(reterr_error, -EINVAL, "no zone is given");
 	for (unsigned i = 0; i < setup->zone_count; i++) {
 		if (setup->zones[i].listing_count == 0)
-			return refuse(error, -EINVAL, "a zone has no lists");
+			return conf_refuse(reterr_error, -EINVAL, "a zone has no lists");
 	}
 	for (unsigned i = 0; i < setup->entry_count; i++) {
 		if (!asks_itself(setup, setup->entries[i]))
 			continue;
-		refuse(error, -EINVAL, "the list is inside a zone that is answered from lists");
-		snprintf(error->item, sizeof(error->item), "lists");
+		conf_refuse(reterr_error, -EINVAL,
+			    "the list is inside a zone that is answered from lists");
+		snprintf(reterr_error->item, sizeof(reterr_error->item), "lists");
 		char quoted[LOG_QUOTE_MAX];
-		snprintf(error->value, sizeof(error->value), "%.*s", CONF_VALUE_MAX - 1,
+		snprintf(reterr_error->value, sizeof(reterr_error->value), "%.*s",
+			 CONF_VALUE_MAX - 1,
 			 log_quote(setup->entries[i], strlen(setup->entries[i]), quoted));
 		return -EINVAL;
 	}
 	if (setup->tcp_idle_timeout_s * 1000 <= setup->timeout_ms)
-		return refuse(error, -EINVAL,
-			      "tcp-idle-timeout must be longer than timeout, or a client would be "
-			      "closed before its answer");
+		return conf_refuse(
+			reterr_error, -EINVAL,
+			"tcp-idle-timeout must be longer than timeout, or a client would be "
+			"closed before its answer");
 	if (setup->listen.count == 0) {
 		struct sockaddr_in loopback = { .sin_family = AF_INET,
 						.sin_port = htons(PORT_DEFAULT),
@@ -328,7 +315,8 @@ static int finish(struct setup *setup, struct conf_error *error)
 	return 0;
 }
 
-static int begin(struct setup *ret_setup, struct conf_error *error)
+int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
+		struct conf_error *reterr_error)
 {
 	static const struct setup_name localhost = { "\11localhost", 11, 2 };
 	memset(ret_setup, 0, sizeof(*ret_setup));
@@ -340,33 +328,10 @@ static int begin(struct setup *ret_setup, struct conf_error *error)
 	ret_setup->name_server = localhost;
 	ret_setup->log_level = LOG_LEVEL_INFO;
 	int ret = handle_init(&ret_setup->handle, REQUESTS);
-	return ret == 0 ? 0 : refuse(error, ret, dnsblv6_strerror(ret));
-}
-
-static int end(struct setup *setup, int ret, struct conf_error *error)
-{
-	if (ret == 0)
-		ret = finish(setup, error);
 	if (ret != 0)
-		setup_deinit(setup);
-	return ret;
-}
-
-int setup_read(const char *path, struct setup *ret_setup, struct conf_error *reterr_error)
-{
-	int ret = begin(ret_setup, reterr_error);
-	if (ret == 0)
-		ret = conf_read(path, &table, take_value, ret_setup, reterr_error);
-	return end(ret_setup, ret, reterr_error);
-}
-
-int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
-		struct conf_error *reterr_error)
-{
-	int ret = begin(ret_setup, reterr_error);
-	if (ret == 0)
-		ret = conf_parse(text, text_size, &table, take_value, ret_setup, reterr_error);
-	return end(ret_setup, ret, reterr_error);
+		return conf_refuse(reterr_error, ret, "%s", dnsblv6_strerror(ret));
+	ret = conf_parse(text, text_size, &table, take_value, ret_setup, reterr_error);
+	return ret == 0 ? finish(ret_setup, reterr_error) : ret;
 }
 
 void setup_deinit(struct setup *setup)

@@ -4,7 +4,7 @@
 /*
  * setup.h - the configuration of dnsblv6-translate: translate.conf, read and checked.
  *
- * Flow: main.c -> setup_read() -> lib/common/conf.c, and handle.h for each item of
+ * Flow: program.h -> setup_parse() -> lib/common/conf.c, and handle.h for each item of
  *       "library" -> answer.c has the zones, service.c addresses and a handle to start.
  *
  *     translate:
@@ -79,12 +79,7 @@ struct setup {
 	struct handle handle;
 };
 
-/*
- * 0 with *ret_setup, to be ended with setup_deinit(); otherwise *reterr_error says why
- * not, and there is nothing to end.
- */
-int setup_read(const char *path, struct setup *ret_setup, struct conf_error *reterr_error);
-/* The same from memory. */
+/* 0, or a negative errno with *reterr_error; setup_deinit() ends *ret_setup in either case. */
 int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
 		struct conf_error *reterr_error);
 void setup_deinit(struct setup *setup);

@@ -3,6 +3,7 @@
 #include "client-lib/config.h"
 #include "integration/dns-translator/setup.h"
 #include "lib/common/log.h"
+#include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>
@@ -11,7 +12,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <regex>
 #include <set>
 #include <string>
@@ -20,30 +20,6 @@ namespace
 {
 
 const std::string ZONE = "zone:\n  - domain: bl.local\n    lists: bl6.example\n";
-
-class parsed
-{
-      public:
-	explicit parsed(const std::string &text)
-	{
-		status = setup_parse(text.data(), text.size(), &setup, &error);
-	}
-	~parsed()
-	{
-		if (status == 0)
-			setup_deinit(&setup);
-	}
-	parsed(const parsed &) = delete;
-	parsed &operator=(const parsed &) = delete;
-
-      private:
-	std::unique_ptr<struct setup> storage = std::make_unique<struct setup>();
-
-      public:
-	int status;
-	struct setup &setup = *storage;
-	conf_error error = {};
-};
 
 std::string code(const setup_listing &listing)
 {
@@ -257,4 +233,10 @@ TEST_CASE("every option of the library is an item of translate.conf, but what is
 		const std::regex item("\n    #?" + key + ": ");
 		CHECK(std::regex_search(library, item) == (elsewhere.count(key) == 0));
 	}
+}
+
+TEST_CASE("without memory there is no configuration, and nothing is left of it",
+	  "[translate][setup]")
+{
+	check_without_memory(ZONE);
 }
