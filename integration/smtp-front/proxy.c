@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/smtp-front/proxy.h"
+
+#include <string.h>
+
+#include "lib/format/address.h"
+
+/* ---- version 1 ---- */
+
+#define TEXT_MAX 107 /* the longest line, CRLF included, by the protocol's own count */
+
+static const char text_magic[] = "PROXY ";
+#define TEXT_MAGIC_SIZE (sizeof(text_magic) - 1)
+
+/* What is still to be read of the line. */
+struct rest {
+	const char *at;
+	const char *end;
+};
+
+/* The next word and the one blank behind it, or the end behind the last. */
+static bool take_word(struct rest *rest, bool is_last, const char **ret_word, size_t *ret_size)
+{
+	const char *blank = memchr(rest->at, ' ', (size_t)(rest->end - rest->at));
+	const char *end = blank != NULL ? blank : rest->end;
+	if ((blank == NULL) != is_last || end == rest->at)
+		return false;
+	*ret_word = rest->at;
+	*ret_size = (size_t)(end - rest->at);
+	rest->at = blank != NULL ? blank + 1 : rest->end;
+	return true;
+}
+
+static bool is_word(const char *word, size_t word_size, const char *text)
+{
+	return word_size == strlen(text) && memcmp(word, text, word_size) == 0;
+}
+
+static bool take_ip(struct rest *rest, bool is_ipv4, struct dnsblv6_ip *ret_ip)
+{
+	const char *word = NULL;
+	size_t size = 0;
+	struct dnsblv6_addr addr;
+	if (!take_word(rest, false, &word, &size) || (memchr(word, ':', size) == NULL) != is_ipv4 ||
+	    dnsblv6_addr_parse(word, size, &addr) != DNSBLV6_OK)
+		return false;
+	dnsblv6_addr_to_bytes(addr, ret_ip->bytes);
+	return true;
+}
+
+/* Decimal without leading zeros. */
+static bool take_port(struct rest *rest, bool is_last, uint16_t *ret_port)
+{
+	const char *word = NULL;
+	size_t size = 0;
+	uint32_t port = 0;
+	if (!take_word(rest, is_last, &word, &size) || size > 5 || (word[0] == '0' && size > 1))
+		return false;
+	for (size_t i = 0; i < size; i++) {
+		if (word[i] < '0' || word[i] > '9')
+			return false;
+		port = port * 10 + (uint32_t)(word[i] - '0');
+	}
+	*ret_port = (uint16_t)port;
+	return port <= UINT16_MAX;
+}
+
+/* The line without its CRLF, behind "PROXY ". */
+static bool parse_text(struct rest rest, struct proxy *proxy)
+{
+	const char *family = rest.at;
+	const char *blank = memchr(rest.at, ' ', (size_t)(rest.end - rest.at));
+	size_t family_size = (size_t)((blank != NULL ? blank : rest.end) - family);
+	bool is_ipv4 = is_word(family, family_size, "TCP4");
+	/* What else an UNKNOWN says is to be ignored. */
+	proxy->is_local = is_word(family, family_size, "UNKNOWN");
+	if (proxy->is_local)
+		return true;
+	if (blank == NULL || (!is_ipv4 && !is_word(family, family_size, "TCP6")))
+		return false;
+	rest.at = blank + 1;
+	return take_ip(&rest, is_ipv4, &proxy->client_ip) &&
+	       take_ip(&rest, is_ipv4, &proxy->local_ip) &&
+	       take_port(&rest, false, &proxy->client_port) &&
+	       take_port(&rest, true, &proxy->local_port);
+}
+
+static enum proxy_status take_text(const char *text, size_t size, struct proxy *proxy,
+				   size_t *ret_used)
+{
+	size_t seen = size < TEXT_MAX ? size : TEXT_MAX;
+	size_t end = 0;
+	while (end < seen && text[end] >= ' ' && text[end] <= '~')
+		end++;
+	if (end == seen || (text[end] == '\r' && end + 1 == seen))
+		return size < TEXT_MAX ? PROXY_MORE : PROXY_BAD;
+	if (end < TEXT_MAGIC_SIZE || text[end] != '\r' || text[end + 1] != '\n')
+		return PROXY_BAD;
+	struct rest rest = { text + TEXT_MAGIC_SIZE, text + end };
+	*ret_used = end + 2;
+	return parse_text(rest, proxy) ? PROXY_DONE : PROXY_BAD;
+}
+
+/* ---- version 2 ---- */
+
+#define HEAD_SIZE   16 /* up to the addresses */
+#define OF_COMMAND  12
+#define OF_FAMILY   13
+#define OF_SIZE	    14
+#define IPV4_SIZE   12
+#define IPV6_SIZE   36
+#define IS_LOCAL    0x20
+#define IS_PROXY    0x21
+#define UNSPECIFIED 0x00
+#define TCP_IPV4    0x11
+#define TCP_IPV6    0x21
+
+static const uint8_t binary_magic[OF_COMMAND] = { 0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d,
+						  0x0a, 0x51, 0x55, 0x49, 0x54, 0x0a };
+
+static uint16_t get_be16(const uint8_t *bytes)
+{
+	return (uint16_t)(bytes[0] << 8 | bytes[1]);
+}
+
+static struct dnsblv6_ip get_ipv4(const uint8_t *bytes)
+{
+	struct dnsblv6_ip ip;
+	uint32_t host = (uint32_t)get_be16(bytes) << 16 | get_be16(bytes + 2);
+	dnsblv6_addr_to_bytes(dnsblv6_addr_from_ipv4(host), ip.bytes);
+	return ip;
+}
+
+/* What stands at OF_COMMAND, OF_FAMILY and OF_SIZE is looked at as soon as it is there. */
+static bool is_possible_head(const uint8_t *bytes, size_t size)
+{
+	if (size > OF_COMMAND && bytes[OF_COMMAND] != IS_LOCAL && bytes[OF_COMMAND] != IS_PROXY)
+		return false;
+	/* LOCAL may have any family, which is to be ignored. */
+	if (size > OF_FAMILY && bytes[OF_COMMAND] == IS_PROXY && bytes[OF_FAMILY] != UNSPECIFIED &&
+	    bytes[OF_FAMILY] != TCP_IPV4 && bytes[OF_FAMILY] != TCP_IPV6)
+		return false;
+	return size < HEAD_SIZE || HEAD_SIZE + get_be16(bytes + OF_SIZE) <= PROXY_SIZE_MAX;
+}
+
+static bool get_addresses(const uint8_t *bytes, size_t size, struct proxy *proxy)
+{
+	const uint8_t *at = bytes + HEAD_SIZE;
+	uint8_t family = bytes[OF_FAMILY];
+	proxy->is_local = bytes[OF_COMMAND] == IS_LOCAL || family == UNSPECIFIED;
+	if (proxy->is_local)
+		return true;
+	if (size < (family == TCP_IPV4 ? IPV4_SIZE : IPV6_SIZE))
+		return false;
+	if (family == TCP_IPV4) {
+		proxy->client_ip = get_ipv4(at);
+		proxy->local_ip = get_ipv4(at + 4);
+		at += IPV4_SIZE - 4;
+	} else {
+		memcpy(proxy->client_ip.bytes, at, sizeof(proxy->client_ip.bytes));
+		memcpy(proxy->local_ip.bytes, at + 16, sizeof(proxy->local_ip.bytes));
+		at += IPV6_SIZE - 4;
+	}
+	proxy->client_port = get_be16(at);
+	proxy->local_port = get_be16(at + 2);
+	return true;
+}
+
+static enum proxy_status take_binary(const uint8_t *bytes, size_t size, struct proxy *proxy,
+				     size_t *ret_used)
+{
+	if (!is_possible_head(bytes, size))
+		return PROXY_BAD;
+	if (size < HEAD_SIZE)
+		return PROXY_MORE;
+	size_t rest_size = get_be16(bytes + OF_SIZE);
+	if (size < HEAD_SIZE + rest_size)
+		return PROXY_MORE;
+	*ret_used = HEAD_SIZE + rest_size;
+	return get_addresses(bytes, rest_size, proxy) ? PROXY_DONE : PROXY_BAD;
+}
+
+/* ---- either ---- */
+
+static bool begins_as(const uint8_t *bytes, size_t size, const void *magic, size_t magic_size)
+{
+	return memcmp(bytes, magic, size < magic_size ? size : magic_size) == 0;
+}
+
+enum proxy_status proxy_parse(const uint8_t *bytes, size_t size, struct proxy *ret_proxy,
+			      size_t *ret_used)
+{
+	struct proxy proxy;
+	size_t used = 0;
+	enum proxy_status status = PROXY_BAD;
+	memset(&proxy, 0, sizeof(proxy));
+	if (size == 0)
+		return PROXY_MORE;
+	if (begins_as(bytes, size, text_magic, TEXT_MAGIC_SIZE))
+		status = take_text((const char *)bytes, size, &proxy, &used);
+	else if (begins_as(bytes, size, binary_magic, sizeof(binary_magic)))
+		status = take_binary(bytes, size, &proxy, &used);
+	if (status != PROXY_DONE)
+		return status;
+	*ret_proxy = proxy;
+	*ret_used = used;
+	return PROXY_DONE;
+}
