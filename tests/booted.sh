@@ -8,9 +8,10 @@
 #     booted.sh NEW-VERSION
 #
 # The packages are installed, with a signed store bl6.mdb and its key; those of
-# NEW-VERSION are in /root.
+# NEW-VERSION lie beside this file.
 set -eu
 
+here=$(cd "$(dirname "$0")" && pwd)
 new_version=$1
 
 fail() {
@@ -82,7 +83,7 @@ must_serve reload
 # Through the cache alone: at that resolver there is nobody.
 by_cache() {
 	dnsblv6-lookup --server 127.0.0.9 --zones bl6.example --set shared=/run/dnsblv6-cached \
-		"$1" >/root/lookup.log 2>&1
+		"$1" >"$here/lookup.log" 2>&1
 }
 cache_pid() {
 	systemctl show --property MainPID --value dnsblv6-cached
@@ -121,10 +122,10 @@ must_serve activation
 pid=$(main_pid)
 
 packages=$(dpkg-query -W -f '${Package}\n' | grep dnsblv6)
-files=$(for name in $packages; do echo /root/"$name"_"$new_version"_*.deb; done)
+files=$(for name in $packages; do echo "$here/$name"_"$new_version"_*.deb; done)
 # shellcheck disable=SC2086 # one word for each file
-dpkg --force-confold --install $files >/root/upgrade.log 2>&1 || {
-	cat /root/upgrade.log >&2
+dpkg --force-confold --install $files >"$here/upgrade.log" 2>&1 || {
+	cat "$here/upgrade.log" >&2
 	fail "not upgraded"
 }
 systemctl -q is-active dnsblv6d.socket || fail "the upgrade has closed the sockets"
@@ -150,5 +151,5 @@ ask A 25.2.0.192.bl.example. >/dev/null && fail "somebody still answers"
 rm -f /etc/dnsblv6/cached.conf
 # shellcheck disable=SC2086
 dpkg --purge $packages >/dev/null 2>&1 || fail "not purged"
-left=$(find / -xdev -name '*dnsblv6*' ! -path '/root/*' ! -path '/tmp/*' ! -path '/var/tmp/*')
+left=$(find / -xdev -name '*dnsblv6*' ! -path "$here/*" ! -path '/tmp/*' ! -path '/var/tmp/*')
 [ -z "$left" ] || fail "purging has left $left"
