@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define KEYHOLDER_SOCKETS_MAX 256
+#define KEYHOLDER_SOCKETS_MAX 128 /* edges of two generations */
 
 struct keyholder_start {
 	const struct keys_chains *chains; /* of this generation */

@@ -4,9 +4,9 @@
 /*
  * keys.h - certificate chains and private keys in PEM files.
  *
- * Flow: setup.c has "chain.pem:key.pem" -> keys_parse_paths() -> the nanny: keys_read_chains(),
- *       once for a generation -> an edge: keys_parse_chain() in tls.c; the keyholder:
- *       keys_read_private(), which also sees whether key and certificate belong together.
+ * Flow: setup.c has the paths -> the nanny: keys_read_chains(), once for a generation -> an edge:
+ *       keys_parse_chain() in tls.c; the keyholder: keys_read_private(), which also sees whether
+ *       key and certificate belong together.
  * This file alone knows what is in such files, and which kinds of key are served: RSA of 2048 to
  * 4096 bits, and ECDSA with P-256, P-384 or P-521. Ed25519 is not among them, because OpenSSL has
  * no method by which its private half could be elsewhere, see remotekey.h.
@@ -32,7 +32,7 @@ extern "C" {
 #endif
 
 #define KEYS_PAIRS_MAX	      32
-#define KEYS_PATH_MAX	      512
+#define KEYS_PATH_MAX	      512	/* bytes without the last, as in setup.h */
 #define KEYS_FILE_MAX	      (1 << 18) /* ten certificates have 20 kB; others write text around */
 #define KEYS_CHAIN_MAX	      10	/* certificates; clients stop there */
 #define KEYS_FINGERPRINT_SIZE 32
@@ -40,13 +40,13 @@ extern "C" {
 
 /* Two arguments that could be swapped. */
 struct keys_paths {
-	char chain[KEYS_PATH_MAX];
-	char key[KEYS_PATH_MAX]; /* may be the same file */
+	char chain[KEYS_PATH_MAX + 1];
+	char key[KEYS_PATH_MAX + 1]; /* may be the same file */
 };
 
 struct keys_error {
-	char path[KEYS_PATH_MAX]; /* which file */
-	char reason[256];	  /* why not, without a full stop */
+	char path[KEYS_PATH_MAX + 1]; /* which file */
+	char reason[256];	      /* why not, without a full stop */
 };
 
 struct keys_chain {
@@ -59,12 +59,6 @@ struct keys_chains {
 	unsigned count;
 	struct keys_chain chains[KEYS_PAIRS_MAX];
 };
-
-/*
- * "CHAIN:KEY", or one file that has both. NULL, or why not, static text; *ret_paths is written on
- * success only.
- */
-const char *keys_parse_paths(const char *text, struct keys_paths *ret_paths);
 
 /*
  * The chains of all files, in this order. 0 or -errno, -EBADMSG for a file that is none; then
