@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/smtp-front/listeners.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BACKLOG 4096 /* the kernel takes net.core.somaxconn, when that is less */
+
+/* *ret_fd is written on success only. */
+static int open_one(const struct place *place, int *ret_fd)
+{
+	int one = 1;
+	int ret = 0;
+	int fd = socket(place->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)) != 0)
+		ret = -errno;
+	/* :: and 0.0.0.0 are two places. */
+	if (ret == 0 && place->address.ss_family == AF_INET6 &&
+	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) != 0)
+		ret = -errno;
+	if (ret == 0 &&
+	    (bind(fd, (const struct sockaddr *)&place->address, place->address_size) != 0 ||
+	     listen(fd, BACKLOG) != 0))
+		ret = -errno;
+	if (ret == 0)
+		*ret_fd = fd;
+	else
+		close(fd);
+	return ret;
+}
+
+static bool is_same(const struct place *a, const struct place *b)
+{
+	return a->address_size == b->address_size &&
+	       memcmp(&a->address, &b->address, a->address_size) == 0;
+}
+
+/* Of an edge for a place, or -1. */
+static int find(const struct listeners *listeners, unsigned edge, const struct place *place)
+{
+	if (listeners == NULL || edge >= listeners->edge_count)
+		return -1;
+	for (unsigned i = 0; i < listeners->place_count; i++) {
+		if (is_same(&listeners->places[i], place))
+			return listeners->fds[edge][i];
+	}
+	return -1;
+}
+
+/*
+ * SO_REUSEPORT lets whoever has the same user share the port: with two smtp-fronts each would get
+ * half of the clients. One without that option finds out.
+ */
+static int is_free(const struct place *place)
+{
+	int one = 1;
+	int fd = socket(place->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	int ret = setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 ? 0 : -errno;
+	if (ret == 0 && place->address.ss_family == AF_INET6 &&
+	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) != 0)
+		ret = -errno;
+	if (ret == 0 &&
+	    bind(fd, (const struct sockaddr *)&place->address, place->address_size) != 0)
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+static int open_all(const struct setup_front *front, const struct listeners *old,
+		    struct listeners *opened, unsigned *ret_place)
+{
+	for (unsigned place = 0; place < front->place_count; place++) {
+		*ret_place = place;
+		int ret = find(old, 0, &front->places[place]) >= 0 ? 0
+								   : is_free(&front->places[place]);
+		for (unsigned edge = 0; ret == 0 && edge < front->edges; edge++) {
+			int *fd = &opened->fds[edge][place];
+			*fd = find(old, edge, &front->places[place]);
+			if (*fd < 0)
+				ret = open_one(&front->places[place], fd);
+		}
+		if (ret != 0)
+			return ret;
+	}
+	return 0;
+}
+
+int listeners_open(const struct setup_front *front, const struct listeners *old,
+		   struct listeners *ret_listeners, const struct place **reterr_place)
+{
+	struct listeners opened = { .place_count = front->place_count, .edge_count = front->edges };
+	unsigned place = 0;
+	memset(opened.fds, -1, sizeof(opened.fds));
+	memcpy(opened.places, front->places, sizeof(opened.places));
+	int ret = open_all(front, old, &opened, &place);
+	if (ret == 0) {
+		*ret_listeners = opened;
+		return 0;
+	}
+	*reterr_place = &front->places[place];
+	listeners_close(&opened, old);
+	return ret;
+}
+
+void listeners_close(struct listeners *listeners, const struct listeners *kept)
+{
+	for (unsigned edge = 0; edge < listeners->edge_count; edge++) {
+		for (unsigned place = 0; place < listeners->place_count; place++) {
+			int fd = listeners->fds[edge][place];
+			if (fd >= 0 && find(kept, edge, &listeners->places[place]) != fd)
+				close(fd);
+		}
+	}
+	listeners->edge_count = 0;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * nanny_parts.h - what the nanny has: generations of processes, and what they share.
+ *
+ * Flow: nanny.c makes, drains and ends generations; roles.c is what a new process does first;
+ *       metrics.c adds up. For these alone.
+ *
+ * The newest generation is first in the list; those behind it drain. Everything is the nanny's,
+ * which has one thread. A child has all of it as it was at its fork(), and uses what roles.c says.
+ */
+
+#include <signal.h>
+#include <sys/queue.h>
+
+#include "integration/smtp-front/crew.h"
+#include "integration/smtp-front/listeners.h"
+#include "integration/smtp-front/setup.h"
+#include "integration/smtp-front/tally.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NANNY_CONTEXT "smtp-front"
+
+/* Blocks of the tally: the nanny's, and twice those of a generation, of two that overlap. */
+#define NANNY_SLOTS_OF_GENERATION (SETUP_EDGES_MAX + SETUP_WORKERS_MAX)
+#define NANNY_SLOTS		  (1 + 2 * NANNY_SLOTS_OF_GENERATION)
+
+enum { NANNY_KEY_EDGE, NANNY_KEY_HOLDER }; /* the ends of a keyholder's socket */
+enum { NANNY_QUEUE_EDGES, NANNY_QUEUE_WORKERS };
+
+struct generation {
+	SLIST_ENTRY(generation) link;
+	unsigned number;
+	struct setup *setup;
+	struct crew crew;
+	int key_ends[SETUP_EDGES_MAX][2]; /* -1 without certificates */
+};
+
+struct nanny {
+	const char *config_path;
+	SLIST_HEAD(generation_list, generation) generations;
+	unsigned generation_count;
+	struct listeners listeners;
+	int queue_ends[2];
+	struct tally_bank bank;
+	uint64_t started_s;
+	uint64_t metrics_ms; /* when they are written next */
+	bool is_stopping;
+	uint64_t stop_ms; /* when it was told to */
+	sigset_t waited;  /* blocked in the nanny */
+	sigset_t before;  /* what children have */
+	pid_t pid;
+};
+
+/* The block of a slot's process. */
+struct tally *nanny_tally(const struct nanny *nanny, const struct generation *generation,
+			  const struct crew_slot *slot);
+
+/* In the child, after fork(): the role of that slot. Does not return. */
+__attribute__((noreturn)) void roles_run(struct nanny *nanny, struct generation *generation,
+					 const struct crew_slot *slot);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * precheck.h - would processes with this configuration find what they need?
+ *
+ * Flow: main.c for --check, nanny.c before each generation -> precheck_run() -> keyholder.h for
+ *       private keys, users.h for the database of recipients.
+ *
+ * Both are looked at in a child process each: a key never comes into the nanny's memory, and a
+ * damaged database ends the child. What is found is only true for now: the processes themselves
+ * look again.
+ */
+
+#include "integration/smtp-front/setup.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An exit status; what is not EX_OK is logged under context. */
+int precheck_run(const struct setup *setup, const char *context);
+
+#ifdef __cplusplus
+}
+#endif

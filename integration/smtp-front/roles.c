@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * roles.c - what a new process does first: it lets go of what is not its own.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "integration/smtp-front/confine.h"
+#include "integration/smtp-front/edge.h"
+#include "integration/smtp-front/keyholder.h"
+#include "integration/smtp-front/nanny_parts.h"
+#include "integration/smtp-front/worker.h"
+#include "lib/common/log.h"
+
+struct role {
+	const struct setup *setup;
+	enum confine_role role;
+	const char *name;
+};
+
+static int confine(void *context)
+{
+	const struct role *role = context;
+	const char *step = "";
+	int ret = confine_process(role->setup, role->role, &step);
+	if (ret == 0)
+		return EX_OK;
+	log_error(NANNY_CONTEXT, "process not confined, role=%s step=%s (%s)", role->name, step,
+		  strerror(-ret));
+	return ret == -EPERM ? EX_NOPERM : EX_OSERR;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* Sockets of other edges, and of other generations. */
+static void close_listeners(struct nanny *nanny, int kept_edge)
+{
+	for (unsigned edge = 0; edge < nanny->listeners.edge_count; edge++) {
+		for (unsigned i = 0; i < nanny->listeners.place_count; i++) {
+			if ((int)edge != kept_edge)
+				close_fd(&nanny->listeners.fds[edge][i]);
+		}
+	}
+}
+
+/* All but one end, of an edge, or of all edges when that is negative. */
+static void close_keys(struct nanny *nanny, const struct generation *own, int kept_edge,
+		       int kept_end)
+{
+	struct generation *generation = NULL;
+	SLIST_FOREACH(generation, &nanny->generations, link)
+	{
+		for (int edge = 0; edge < SETUP_EDGES_MAX; edge++) {
+			for (int end = 0; end < 2; end++) {
+				bool is_kept = generation == own && end == kept_end &&
+					       (kept_edge < 0 || kept_edge == edge);
+				if (!is_kept)
+					close_fd(&generation->key_ends[edge][end]);
+			}
+		}
+	}
+}
+
+static int run_keyholder(struct nanny *nanny, struct generation *generation)
+{
+	const struct setup *setup = generation->setup;
+	int sockets[SETUP_EDGES_MAX];
+	struct role role = { setup, CONFINE_KEYHOLDER, "keyholder" };
+	close_listeners(nanny, -1);
+	close_keys(nanny, generation, -1, NANNY_KEY_HOLDER);
+	close_fd(&nanny->queue_ends[NANNY_QUEUE_EDGES]);
+	close_fd(&nanny->queue_ends[NANNY_QUEUE_WORKERS]);
+	for (unsigned i = 0; i < setup->front.edges; i++)
+		sockets[i] = generation->key_ends[i][NANNY_KEY_HOLDER];
+	struct keyholder_start start = { .chains = setup->tls.chains,
+					 .sockets = sockets,
+					 .socket_count = setup->front.edges,
+					 .confine = confine,
+					 .context = &role };
+	return keyholder_run(&start);
+}
+
+static int run_edge(struct nanny *nanny, struct generation *generation,
+		    const struct crew_slot *slot)
+{
+	struct role role = { generation->setup, CONFINE_EDGE, "edge" };
+	close_listeners(nanny, (int)slot->index);
+	close_keys(nanny, generation, (int)slot->index, NANNY_KEY_EDGE);
+	close_fd(&nanny->queue_ends[NANNY_QUEUE_WORKERS]);
+	struct edge_start start = {
+		.setup = generation->setup,
+		.listeners = nanny->listeners.fds[slot->index],
+		.listener_count = nanny->listeners.place_count,
+		.queue_fd = nanny->queue_ends[NANNY_QUEUE_EDGES],
+		.keyholder_fd = generation->key_ends[slot->index][NANNY_KEY_EDGE],
+		.tally = nanny_tally(nanny, generation, slot),
+		.index = slot->index,
+		.confine = confine,
+		.context = &role,
+	};
+	return edge_run(&start);
+}
+
+static int run_worker(struct nanny *nanny, struct generation *generation,
+		      const struct crew_slot *slot)
+{
+	struct role role = { generation->setup, CONFINE_WORKER, "worker" };
+	close_listeners(nanny, -1);
+	close_keys(nanny, NULL, -1, -1);
+	close_fd(&nanny->queue_ends[NANNY_QUEUE_EDGES]);
+	struct worker_start start = {
+		.setup = generation->setup,
+		.queue_fd = nanny->queue_ends[NANNY_QUEUE_WORKERS],
+		.tally = nanny_tally(nanny, generation, slot),
+		.index = slot->index,
+		.confine = confine,
+		.context = &role,
+	};
+	return worker_run(&start);
+}
+
+void roles_run(struct nanny *nanny, struct generation *generation, const struct crew_slot *slot)
+{
+	int status = EX_OK;
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	/* It may have been too late for that. */
+	if (getppid() != nanny->pid)
+		exit(EX_OK);
+	prctl(PR_SET_NAME, crew_role_name(slot->role));
+	log_set_level((enum log_level)generation->setup->front.log_level);
+	sigprocmask(SIG_SETMASK, &nanny->before, NULL);
+	if (slot->role == CREW_KEYHOLDER)
+		status = run_keyholder(nanny, generation);
+	else if (slot->role == CREW_EDGE)
+		status = run_edge(nanny, generation, slot);
+	else
+		status = run_worker(nanny, generation, slot);
+	exit(status);
+}

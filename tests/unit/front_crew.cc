@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Who of a generation lives, and when a dead one is made again.
+#include "integration/smtp-front/crew.h"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+namespace
+{
+
+constexpr uint64_t START_MS = 1000000;
+
+class a_crew
+{
+      public:
+	a_crew(unsigned keyholders, unsigned edges, unsigned workers)
+	{
+		REQUIRE(crew_init(&crew, keyholders, edges, workers) == 0);
+	}
+	~a_crew()
+	{
+		crew_deinit(&crew);
+	}
+	a_crew(const a_crew &) = delete;
+	a_crew &operator=(const a_crew &) = delete;
+
+	struct crew crew = {};
+};
+
+} // namespace
+
+TEST_CASE("the keyholder is made first, then edges, then workers", "[front][crew]")
+{
+	const a_crew one(1, 2, 3);
+	REQUIRE(one.crew.count == 6);
+	CHECK(one.crew.slots[0].role == CREW_KEYHOLDER);
+	CHECK(one.crew.slots[1].role == CREW_EDGE);
+	CHECK(one.crew.slots[2].index == 1);
+	CHECK(one.crew.slots[5].role == CREW_WORKER);
+	CHECK(one.crew.slots[5].index == 2);
+	for (unsigned i = 0; i < one.crew.count; i++)
+		CHECK(crew_is_due(&one.crew, &one.crew.slots[i], START_MS));
+	CHECK(std::string(crew_role_name(CREW_EDGE)) == "edge");
+}
+
+TEST_CASE("who dies after some time is made again at once", "[front][crew]")
+{
+	a_crew one(0, 1, 0);
+	struct crew_slot *slot = &one.crew.slots[0];
+	crew_began(slot, 42, START_MS);
+	CHECK(crew_find(&one.crew, 42) == slot);
+	CHECK(crew_find(&one.crew, 43) == nullptr);
+	CHECK(crew_count(&one.crew, CREW_EDGE) == 1);
+	CHECK_FALSE(crew_is_due(&one.crew, slot, START_MS + 1));
+	crew_ended(slot, false, START_MS + 2000);
+	CHECK(crew_count(&one.crew, CREW_EDGE) == 0);
+	CHECK(crew_is_due(&one.crew, slot, START_MS + 2000));
+}
+
+TEST_CASE("who dies at once again and again is made again later and later", "[front][crew]")
+{
+	a_crew one(0, 1, 0);
+	struct crew_slot *slot = &one.crew.slots[0];
+	uint64_t now = START_MS;
+	uint64_t waited = 0;
+	for (unsigned i = 0; i < 20; i++) {
+		crew_began(slot, 42, now);
+		crew_ended(slot, false, now + 1);
+		waited = slot->due_ms - now - 1;
+		CHECK(crew_next_ms(&one.crew) == slot->due_ms);
+		now = slot->due_ms;
+		if (i == 0)
+			CHECK(waited == 0);
+		if (i == 1)
+			CHECK(waited == 100);
+	}
+	CHECK(waited == 10000);
+	crew_began(slot, 42, now);
+	crew_ended(slot, false, now + 3000);
+	CHECK(slot->due_ms == now + 3000);
+}
+
+TEST_CASE("a worker that has done its share is replaced at once, however fast it was",
+	  "[front][crew]")
+{
+	a_crew one(0, 0, 1);
+	struct crew_slot *slot = &one.crew.slots[0];
+	for (uint64_t now = START_MS; now < START_MS + 50; now += 5) {
+		crew_began(slot, 42, now);
+		crew_ended(slot, true, now + 5);
+		CHECK(crew_is_due(&one.crew, slot, now + 5));
+	}
+}
+
+TEST_CASE("a role that was told to end is not made again, and is killed in the end",
+	  "[front][crew]")
+{
+	a_crew one(0, 1, 2);
+	for (unsigned i = 0; i < one.crew.count; i++)
+		crew_began(&one.crew.slots[i], static_cast<pid_t>(42 + i), START_MS);
+	CHECK(crew_next_ms(&one.crew) == CREW_NEVER);
+	CHECK(crew_tell(&one.crew, CREW_WORKER, START_MS + 100));
+	CHECK_FALSE(crew_tell(&one.crew, CREW_WORKER, START_MS + 500));
+	CHECK(crew_next_ms(&one.crew) == START_MS + 100);
+	CHECK_FALSE(crew_is_overdue(&one.crew, &one.crew.slots[1], START_MS + 99));
+	CHECK(crew_is_overdue(&one.crew, &one.crew.slots[1], START_MS + 100));
+	CHECK_FALSE(crew_is_overdue(&one.crew, &one.crew.slots[0], START_MS + 100));
+	crew_ended(&one.crew.slots[1], true, START_MS + 5);
+	CHECK_FALSE(crew_is_due(&one.crew, &one.crew.slots[1], START_MS + 5000));
+	/* A later word may only shorten the time: SIGTERM behind SIGHUP. */
+	crew_tell(&one.crew, CREW_WORKER, START_MS + 50);
+	CHECK(crew_is_overdue(&one.crew, &one.crew.slots[2], START_MS + 50));
+}
+
+TEST_CASE("a fork that fails is tried again", "[front][crew]")
+{
+	a_crew one(0, 1, 0);
+	crew_not_begun(&one.crew.slots[0], START_MS);
+	CHECK_FALSE(crew_is_due(&one.crew, &one.crew.slots[0], START_MS + 9999));
+	CHECK(crew_is_due(&one.crew, &one.crew.slots[0], START_MS + 10000));
+}
