@@ -65,6 +65,9 @@ static uint64_t network_of(const struct limits_rules *rules, const struct dnsblv
 	if (dnsblv6_addr_is_ipv4(addr))
 		return cut(dnsblv6_addr_ipv4(addr), 32, rules->prefix_ipv4) | UINT64_C(1) << 32;
 	uint64_t network = cut(addr.hi, 64, rules->prefix_ipv6);
+	/* Of longer ones not the number itself, but one that nobody makes twice by chance. */
+	if (rules->prefix_ipv6 > 64)
+		network ^= cut(addr.lo, 64, rules->prefix_ipv6 - 64) * UINT64_C(0x9e3779b97f4a7c15);
 	return network != 0 ? network : UINT64_C(1) << 33;
 }
 

@@ -37,7 +37,7 @@ struct limits_rules {
 	unsigned connections_max; /* at a time; 0: any number */
 	unsigned rate_max;	  /* in a minute; 0: any number */
 	unsigned prefix_ipv4;	  /* bits: up to 32 */
-	unsigned prefix_ipv6;	  /* up to 64, beyond which an address is free to choose */
+	unsigned prefix_ipv6;	  /* up to 128 */
 };
 
 enum limits_answer { LIMITS_FINE, LIMITS_CONNECTIONS, LIMITS_RATE };

@@ -15,8 +15,6 @@
 
 static const char context[] = "smtp-front";
 
-#define ID_MASK UINT64_C(0xffffffffffff)
-
 /* ---- the capsule ---- */
 
 static uint64_t monotonic_us(void)
@@ -75,7 +73,7 @@ static void fill(struct session *session, struct capsule *capsule)
 {
 	const struct session_kept *kept = &session_far(session)->kept;
 	capsule->kind = session->is_greeted ? CAPSULE_TRUSTED : CAPSULE_CONNECTED;
-	capsule->session_id = session->id & ID_MASK;
+	capsule->session_id = session->id;
 	capsule->client_ip = session->client_ip;
 	capsule->local_ip = session->local_ip;
 	capsule->client_port = session->client_port;

@@ -20,6 +20,8 @@
 #define STUCK_MS 30000
 /* Beyond all timeouts of a worker: for one that is stopped, or a queue that nobody reads. */
 #define RELAY_MORE_MS 60000
+/* Twelve digits. */
+#define ID_MASK UINT64_C(0xffffffffffff)
 /* Stress is over when there are so many per cent of sessions less. */
 #define STRESS_STEP 10
 
@@ -463,7 +465,7 @@ void session_open(struct edge *edge, int fd, const struct sockaddr *peer)
 	memset(session, 0, sizeof(*session));
 	session->edge = edge;
 	session->fd = fd;
-	session->id = edge->next_id++;
+	session->id = edge->next_id++ & ID_MASK;
 	session->accepted_at_ms = since_1970_ms();
 	session->accepted_ms = uv_now(&edge->loop);
 	session->since_ms = session->accepted_ms;

@@ -19,9 +19,10 @@ dnsblv6_ip ip(const std::string &text)
 class networks_table
 {
       public:
-	networks_table(unsigned connections_max, unsigned rate_max, size_t place_count = 1024)
+	networks_table(unsigned connections_max, unsigned rate_max, size_t place_count = 1024,
+		       unsigned prefix_ipv4 = 24, unsigned prefix_ipv6 = 56)
 	{
-		const limits_rules rules = { connections_max, rate_max, 24, 56 };
+		const limits_rules rules = { connections_max, rate_max, prefix_ipv4, prefix_ipv6 };
 		REQUIRE(limits_new(place_count, 4711, &rules, &limits) == 0);
 	}
 	~networks_table()
@@ -63,6 +64,23 @@ TEST_CASE("a /24 and a /56 may have so many connections, and their neighbours th
 	limits.leave(same);
 	CHECK(limits.enter(one) == LIMITS_FINE);
 	CHECK(limits.enter(same) == LIMITS_CONNECTIONS);
+}
+
+TEST_CASE("prefixes may be as short or as long as an address", "[front][limits]")
+{
+	networks_table whole(1, 0, 1024, 32, 128);
+	CHECK(whole.enter("192.0.2.1") == LIMITS_FINE);
+	CHECK(whole.enter("192.0.2.1") == LIMITS_CONNECTIONS);
+	CHECK(whole.enter("192.0.2.2") == LIMITS_FINE);
+	CHECK(whole.enter("2001:db8::1") == LIMITS_FINE);
+	CHECK(whole.enter("2001:db8::1") == LIMITS_CONNECTIONS);
+	CHECK(whole.enter("2001:db8::2") == LIMITS_FINE);
+	networks_table wide(1, 0, 1024, 8, 16);
+	CHECK(wide.enter("10.0.0.1") == LIMITS_FINE);
+	CHECK(wide.enter("10.255.0.1") == LIMITS_CONNECTIONS);
+	CHECK(wide.enter("2001::1") == LIMITS_FINE);
+	CHECK(wide.enter("2001:ffff::1") == LIMITS_CONNECTIONS);
+	CHECK(wide.enter("::1") == LIMITS_FINE);
 }
 
 TEST_CASE("a minute's connections may come at once, and then as fast as they are refilled",
