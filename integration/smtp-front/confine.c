@@ -36,16 +36,15 @@
 /* Names that a machine, or its libseccomp, does not know are left out. */
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-/* None of our processes does this, nor its libraries: SIGSYS. */
+/* No process of smtp-front does this, nor its libraries: SIGSYS. */
 static const char *const never[] = {
 	/* other programs, other processes */
-	"execve", "execveat", "fork", "vfork", "ptrace", "process_vm_readv", "process_vm_writev",
-	"kcmp", "pidfd_getfd", "pidfd_open", "process_madvise",
-	/* another view of the system, another user */
-	"chroot", "mount", "umount", "umount2", "pivot_root", "move_mount", "open_tree", "fsopen",
-	"fsconfig", "fsmount", "fspick", "mount_setattr", "setns", "unshare", "open_by_handle_at",
-	"mknod", "mknodat", "personality", "setuid", "setgid", "setreuid", "setregid", "setresuid",
-	"setresgid", "setgroups", "capset",
+	"execve", "execveat", "ptrace", "process_vm_readv", "process_vm_writev", "kcmp",
+	"pidfd_getfd", "process_madvise",
+	/* another view of the system */
+	"mount", "umount", "umount2", "pivot_root", "move_mount", "open_tree", "fsopen", "fsconfig",
+	"fsmount", "fspick", "mount_setattr", "setns", "unshare", "open_by_handle_at", "mknod",
+	"mknodat", "personality",
 	/* the kernel itself */
 	"init_module", "finit_module", "delete_module", "create_module", "kexec_load",
 	"kexec_file_load", "perf_event_open", "userfaultfd", "add_key", "keyctl", "request_key",
@@ -55,6 +54,11 @@ static const char *const never[] = {
 	"settimeofday", "clock_settime", "clock_settime64", "stime", "adjtimex", "clock_adjtime",
 	"clock_adjtime64", "sethostname", "setdomainname"
 };
+
+/* Nor this, but for the nanny. */
+static const char *const never_of_children[] = { "fork",      "vfork",	   "pidfd_open", "chroot",
+						 "setuid",    "setgid",	   "setreuid",	 "setregid",
+						 "setresuid", "setresgid", "setgroups",	 "capset" };
 
 /* Of every process: what is open, memory, time, chance, the end. */
 static const char *const all_calls[] = { "read",
@@ -231,6 +235,9 @@ static int add_conditions(scmp_filter_ctx filter, const struct condition *condit
 static int add_role(scmp_filter_ctx filter, enum confine_role role, bool has_files)
 {
 	int ret = add_names(filter, SCMP_ACT_KILL_PROCESS, never, COUNT(never));
+	if (ret != 0 || role == CONFINE_NANNY)
+		return ret;
+	ret = add_names(filter, SCMP_ACT_KILL_PROCESS, never_of_children, COUNT(never_of_children));
 	if (ret == 0)
 		ret = add_names(filter, SCMP_ACT_ALLOW, all_calls, COUNT(all_calls));
 	if (ret == 0)
@@ -250,7 +257,8 @@ static int add_role(scmp_filter_ctx filter, enum confine_role role, bool has_fil
 /* What is not listed is what a kernel says that has never heard of the call. */
 static int load_filter(enum confine_role role, bool has_files)
 {
-	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
+	scmp_filter_ctx filter =
+		seccomp_init(role == CONFINE_NANNY ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(ENOSYS));
 	if (filter == NULL)
 		return -ENOMEM;
 	int ret = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
@@ -328,11 +336,27 @@ static int change_user(const struct owner *owner)
 	return owner->uid != 0 && setuid(0) == 0 ? -EPERM : 0;
 }
 
-static int drop_capabilities(void)
+#define CAPABILITY(number) (1u << (number))
+/*
+ * The nanny's: to bind, to make children who become somebody else in another root directory, to
+ * end them, and to read what root reads. All are among the first 32.
+ */
+#define CAPABILITIES_KEPT                                                                          \
+	(CAPABILITY(CAP_NET_BIND_SERVICE) | CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_SETGID) |      \
+	 CAPABILITY(CAP_SETPCAP) | CAPABILITY(CAP_SYS_CHROOT) | CAPABILITY(CAP_KILL) |             \
+	 CAPABILITY(CAP_DAC_OVERRIDE))
+
+/* Leaves those of kept that there are. None is handed on to other programs. */
+static int keep_capabilities(uint32_t kept)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
 	memset(data, 0, sizeof(data));
+	if (syscall(SYS_capget, &header, data) != 0)
+		return -errno;
+	kept &= data[0].permitted;
+	memset(data, 0, sizeof(data));
+	data[0].permitted = data[0].effective = kept;
 	return syscall(SYS_capset, &header, data) == 0 ? 0 : -errno;
 }
 
@@ -343,6 +367,11 @@ static void empty_bounding_set(void)
 		prctl(PR_CAPBSET_DROP, number, 0ul, 0ul, 0ul);
 }
 
+static int gain_nothing(void)
+{
+	return prctl(PR_SET_NO_NEW_PRIVS, 1ul, 0ul, 0ul, 0ul) == 0 ? 0 : -errno;
+}
+
 /* The change of user takes this away, so it is asked for behind it. */
 static int end_with_nanny(void)
 {
@@ -351,7 +380,22 @@ static int end_with_nanny(void)
 	/* So that nobody with the same user looks into the key's process. */
 	if (!IS_SANITIZED && prctl(PR_SET_DUMPABLE, 0ul, 0ul, 0ul, 0ul) != 0)
 		return -errno;
-	return prctl(PR_SET_NO_NEW_PRIVS, 1ul, 0ul, 0ul, 0ul) == 0 ? 0 : -errno;
+	return gain_nothing();
+}
+
+int confine_nanny(const char **reterr_step)
+{
+	*reterr_step = "capabilities";
+	int ret = keep_capabilities(CAPABILITIES_KEPT);
+	if (ret == 0) {
+		*reterr_step = "prctl";
+		ret = gain_nothing();
+	}
+	if (ret == 0 && confine_has_filter()) {
+		*reterr_step = "seccomp";
+		ret = load_filter(CONFINE_NANNY, false);
+	}
+	return ret;
 }
 
 int confine_process(const struct setup *setup, enum confine_role role, const char **reterr_step)
@@ -366,7 +410,7 @@ int confine_process(const struct setup *setup, enum confine_role role, const cha
 	}
 	if (ret == 0) {
 		*reterr_step = "capabilities";
-		ret = drop_capabilities();
+		ret = keep_capabilities(0);
 	}
 	if (ret == 0) {
 		*reterr_step = "prctl";

@@ -16,6 +16,8 @@
  *                             where   no chroot
  *                             told
  *     keyholder  key-user     chroot  read, write and poll what is open; no socket is made
+ *     nanny      as before    no      all but those that no mail server makes; of root's
+ *                                     capabilities those that its children are made with
  *
  * Steps: chroot; supplementary groups, group and user; the bounding set and all capabilities;
  * no_new_privs; a seccomp filter. An unlisted call is answered with ENOSYS; what no mail server
@@ -35,16 +37,19 @@
 extern "C" {
 #endif
 
-enum confine_role { CONFINE_EDGE, CONFINE_WORKER, CONFINE_KEYHOLDER };
+enum confine_role { CONFINE_EDGE, CONFINE_WORKER, CONFINE_KEYHOLDER, CONFINE_NANNY };
 
-/* Has this build a filter? */
+/* Has this build a filter, and this kernel? */
 bool confine_has_filter(void);
 
 /*
- * 0, or -errno with the step that failed, static text. The process is of no use then: some steps
- * may have been taken.
+ * Of a child. 0, or -errno with the step that failed, static text. The process is of no use then:
+ * some steps may have been taken.
  */
 int confine_process(const struct setup *setup, enum confine_role role, const char **reterr_step);
+
+/* The same for the nanny, before there are others. It stays root. */
+int confine_nanny(const char **reterr_step);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "integration/program.h"
+#include "integration/smtp-front/confine.h"
 #include "integration/smtp-front/handover.h"
 #include "integration/smtp-front/metrics.h"
 #include "integration/smtp-front/nanny_parts.h"
@@ -291,6 +292,7 @@ static void obey(struct nanny *nanny, int number)
 		break;
 	case SIGUSR1:
 		metrics_log(&nanny->bank);
+		nanny->metrics_ms = 0; /* at once */
 		break;
 	case SIGTERM:
 	case SIGINT:
@@ -426,6 +428,16 @@ static void raise_files(const struct setup *setup)
 	program_raise_descriptors();
 }
 
+static int confine(void)
+{
+	const char *step = "";
+	int ret = confine_nanny(&step);
+	if (ret == 0)
+		return EX_OK;
+	log_error(context, "process not confined, role=nanny step=%s (%s)", step, strerror(-ret));
+	return EX_OSERR;
+}
+
 static int open_shared(struct nanny *nanny, const struct setup *setup)
 {
 	int ret = tally_open(NANNY_SLOTS, &nanny->bank);
@@ -456,7 +468,9 @@ int nanny_run(struct setup *setup, const char *config_path)
 	SLIST_INIT(&nanny.generations);
 	block_signals(&nanny);
 	raise_files(setup);
-	int status = open_shared(&nanny, setup);
+	int status = confine();
+	if (status == EX_OK)
+		status = open_shared(&nanny, setup);
 	if (status == EX_OK) {
 		status = serve(&nanny, setup, "ready");
 	} else {
