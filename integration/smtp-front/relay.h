@@ -75,7 +75,7 @@ struct relay {
 	relay_fn done;
 	int status;
 	unsigned open_handles;
-	unsigned turn; /* bytes that were moved since the loop has called */
+	size_t turn; /* bytes that were moved since the loop has called */
 	bool is_closing;
 	bool is_client_ended;  /* nothing more comes from him */
 	bool is_client_dead;   /* and nothing can be said to him */
