@@ -57,8 +57,9 @@ ROWS = {
                                   external_of={"users": ("lmdb",), "users_build": ("lmdb",),
                                                "users_file": ("lmdb",),
                                                "tls": ("ssl", "crypto"),
-                                               "keys": ("ssl", "crypto"),
-                                               "keyholder": ("ssl", "crypto"),
+                                               "keys": ("crypto",),
+                                               "keyholder": ("crypto",),
+                                               "remotekey": ("crypto",),
                                                "confine": ("seccomp",)}),
     "integration": Row(GPL, project=("client-lib", "lib/common", "lib/dns", "lib/format"),
                        external=("uv", "dnsblv6"), external_of={"milter": ("milter",)}),
@@ -70,8 +71,8 @@ ROWS = {
     "tests": Row(GPL, project=("lib/format", "lib/store", "lib/common", "lib/dns",
                                "zone-tools", "server", "client-lib", "client-lib/unbound",
                                "integration", "integration/smtp-front"),
-                 external=("lmdb", "knot", "dnssec", "crypto", "uv", "z", "catch2", "dnsblv6",
-                           "dnsblv6-unbound")),
+                 external=("lmdb", "knot", "dnssec", "crypto", "ssl", "uv", "z", "catch2",
+                           "dnsblv6", "dnsblv6-unbound")),
 }
 
 # What a library's headers are called.
