@@ -301,7 +301,7 @@ int users_list_add_passwd(struct users_list *list, const char *line, size_t size
 			  const char *domain)
 {
 	char address[LOCAL_MAX + 1 + DOMAIN_MAX];
-	size_t domain_size = strlen(domain);
+	size_t domain_size = strnlen(domain, DOMAIN_MAX + 1);
 	const char *colon = memchr(line, ':', size);
 	size_t name_size = colon != NULL ? (size_t)(colon - line) : size;
 	if (size == 0 || line[0] == '#')

@@ -4,7 +4,7 @@
 /*
  * users_list.h - lists of recipients, line by line, in memory.
  *
- * Flow: users_main.c reads files -> here -> users_build.c writes what is here.
+ * Flow: users_read.c reads files -> here -> users_build.c writes what is here.
  *
  * A list has one entry in each line; blank lines and what follows a "#" at the beginning of a
  * word are skipped:
@@ -42,7 +42,8 @@ extern "C" {
 	X(USERS_LIST_EDOMAINSIZE, -2225,                                                           \
 	  "domain of more than 255 bytes, or label of more than 63")                               \
 	X(USERS_LIST_EUTF8, -2226, "not UTF-8")                                                    \
-	X(USERS_LIST_ENAME, -2227, "not a user's name")
+	X(USERS_LIST_ENAME, -2227, "not a user's name")                                            \
+	X(USERS_LIST_ELINE, -2228, "line of more than 1000 bytes")
 
 enum users_list_status {
 	USERS_LIST_OK = 0,
@@ -53,6 +54,8 @@ enum users_list_status {
 
 /* Text for these and for those of users.h. Never NULL. */
 const char *users_list_strerror(int status);
+
+#define USERS_LIST_LINE_MAX 1000 /* twice what the longest address takes, in quotes */
 
 struct users_list;
 
