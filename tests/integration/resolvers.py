@@ -5,6 +5,7 @@ resolvers.py - Debian's resolvers in front of a dnsblv6d, in the foreground.
 Flow: test_resolvers.py, test_dnssec.py and test_unbound.py build and serve a
       zone -> start_NAME() writes a configuration, starts the resolver on it and
       returns its address when it answers -> harness.ask_all() asks it.
+      Tests with a wiring of their own prepare() a place, fill in a template -> run_NAME().
 
 servers are all that serve the zone. anchors are DS records as text, as
 dnsblv6-zone ds prints them; several mean that any of them will do. None of the
@@ -59,9 +60,14 @@ options {{
 controls {{ }};
 trust-anchors {{ {anchors} }};
 zone "." {{ type hint; file "hints"; }};
+"""
+
+BIND_FORWARD = """
 zone "{zone}" {{ type forward; forward only; forwarders {{ {servers} }}; }};
 """
 
+# named takes only addresses that an interface has; others of 127/8 no interface has.
+BIND_HOST = "127.0.0.1"
 # Nobody listens there.
 BIND_HINTS = ". 3600 NS nobody.\nnobody. 3600 A {host}\n"
 
@@ -77,8 +83,10 @@ trust_anchors.remove('.')
 trust_anchors.add([[
 {anchors}
 ]])
-policy.add(policy.all(policy.FORWARD({{ {servers} }})))
+{lines}
 """
+
+KRESD_FORWARD = "policy.add(policy.all(policy.FORWARD({{ {servers} }})))"
 
 RECURSOR = """
 local-address={host}
@@ -90,11 +98,13 @@ socket-dir={directory}
 threads=1
 dnssec=validate
 dont-query=
-hint-file=no
+hint-file={hints}
 security-poll-suffix=
-forward-zones={zone}={servers}
 lua-config-file={directory}/anchors.lua
+{lines}
 """
+
+RECURSOR_FORWARD = "forward-zones={zone}={servers}"
 
 
 def unconfined(case, name):
@@ -108,7 +118,7 @@ def unconfined(case, name):
     return copy
 
 
-def prepare(case, servers, form, host=None):
+def prepare(case, servers=(), form="", host=None):
     """What every configuration needs. form is how it writes an address, and what follows."""
     host = host or case.host
     port = case.free_port(host)
@@ -120,7 +130,7 @@ def prepare(case, servers, form, host=None):
 
 def write_into(where, name, text):
     path = os.path.join(where["directory"], name)
-    with open(path, "w", encoding="ascii") as file:
+    with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     return path
 
@@ -139,6 +149,54 @@ def wait_until_it_answers(where):
     return address
 
 
+def split_ds(anchor):
+    """"ZONE IN DS TAG ALGORITHM TYPE DIGEST" -> the zone and the four last words."""
+    words = anchor.split()
+    return words[0], *words[3:7]
+
+
+# ---- each with a configuration; returns the process ----
+
+
+def run_unbound(case, where, text):
+    process = case.start([unconfined(case, "unbound"), "-d", "-c",
+                          write_into(where, "unbound.conf", text)], "unbound")
+    process.wait_for_log("start of service")
+    return process
+
+
+def run_bind(case, where, hints, anchors, lines, zones=""):
+    """lines: of its options. zones: whole clauses."""
+    static = "".join('{0} static-ds {1} {2} {3} "{4}"; '.format(*split_ds(anchor))
+                     for anchor in anchors)
+    write_into(where, "hints", hints)
+    text = BIND.format(**where, anchors=static, lines="\n    ".join(lines)) + zones
+    process = case.start([unconfined(case, "named"), "-g", "-n", "1", "-c",
+                          write_into(where, "named.conf", text)], "named")
+    process.wait_for_log("running$")
+    return process
+
+
+def run_kresd(case, where, anchors, lines):
+    # All at once: each call takes the place of the one before.
+    text = KRESD.format(**where, anchors="\n".join(anchors), lines="\n".join(lines))
+    return case.start([peer("kresd"), "-n", "-c", write_into(where, "config", text),
+                       where["directory"]], "kresd")
+
+
+def run_recursor(case, where, anchors, lines, hints="no"):
+    """hints: the path of a file of root servers."""
+    added = ["addTA('{0}', \"{1} {2} {3} {4}\")".format(*split_ds(anchor)) for anchor in anchors]
+    write_into(where, "anchors.lua", "\n".join(["clearTA()", *added, ""]))
+    write_into(where, "recursor.conf",
+               RECURSOR.format(**where, hints=hints, lines="\n".join(lines)))
+    return case.start([peer("pdns_recursor"), f"--config-dir={where['directory']}"],
+                      "pdns_recursor")
+
+
+# ---- each in front of servers; returns its address ----
+
+
 def start_unbound(case, servers, anchors=(), zones=(ZONE,), lines=()):
     """lines: settings of the server section. Without anchors nothing is validated."""
     where = prepare(case, servers, "\n    stub-addr: {}@{}")
@@ -147,47 +205,27 @@ def start_unbound(case, servers, anchors=(), zones=(ZONE,), lines=()):
     text = UNBOUND.format(**where, lines="\n    ".join(lines))
     for zone in zones:
         text += UNBOUND_STUB.format(**{**where, "zone": zone})
-    process = case.start([unconfined(case, "unbound"), "-d", "-c",
-                          write_into(where, "unbound.conf", text)], "unbound")
-    process.wait_for_log("start of service")
+    run_unbound(case, where, text)
     return wait_until_it_answers(where)
-
-
-def split_ds(anchor):
-    """"ZONE IN DS TAG ALGORITHM TYPE DIGEST" -> the zone and the four last words."""
-    words = anchor.split()
-    return words[0], *words[3:7]
 
 
 def start_bind(case, servers, anchors, lines=()):
     """lines: of its options."""
-    # named takes only addresses that an interface has; others of 127/8 no interface has.
-    where = prepare(case, servers, "{} port {}; ", "127.0.0.1")
-    static = "".join('{0} static-ds {1} {2} {3} "{4}"; '.format(*split_ds(anchor))
-                     for anchor in anchors)
-    write_into(where, "hints", BIND_HINTS.format(host=case.host))
-    config = write_into(where, "named.conf", BIND.format(**where, anchors=static,
-                                                          lines="\n    ".join(lines)))
-    process = case.start([unconfined(case, "named"), "-g", "-n", "1", "-c", config], "named")
-    process.wait_for_log("running$")
+    where = prepare(case, servers, "{} port {}; ", BIND_HOST)
+    run_bind(case, where, BIND_HINTS.format(host=case.host), anchors, lines,
+             BIND_FORWARD.format(**where))
     return wait_until_it_answers(where)
 
 
 def start_kresd(case, servers, anchors):
     where = prepare(case, servers, "'{}@{}', ")
-    # All at once: each call takes the place of the one before.
-    added = "\n".join(anchors)
-    config = write_into(where, "config", KRESD.format(**where, anchors=added))
-    case.start([peer("kresd"), "-n", "-c", config, where["directory"]], "kresd")
+    run_kresd(case, where, anchors, [KRESD_FORWARD.format(**where)])
     return wait_until_it_answers(where)
 
 
 def start_recursor(case, servers, anchors):
     where = prepare(case, servers, "{}:{};")
-    added = ["addTA('{0}', \"{1} {2} {3} {4}\")".format(*split_ds(anchor)) for anchor in anchors]
-    write_into(where, "anchors.lua", "\n".join(["clearTA()", *added, ""]))
-    write_into(where, "recursor.conf", RECURSOR.format(**where))
-    case.start([peer("pdns_recursor"), f"--config-dir={where['directory']}"], "pdns_recursor")
+    run_recursor(case, where, anchors, [RECURSOR_FORWARD.format(**where)])
     return wait_until_it_answers(where)
 
 

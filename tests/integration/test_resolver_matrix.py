@@ -25,7 +25,7 @@ import unittest
 import harness
 import resolvers
 from harness import CLASSIC, SOURCE, ZONE, Case, ip, main, peer, program
-from resolvers import split_ds, unconfined, wait_until_it_answers, write_into
+from resolvers import unconfined, wait_until_it_answers, write_into
 
 PAGE = os.path.join(SOURCE, "docs/resolvers.md")
 IS_WRITING = os.environ.get("DNSBLV6_WRITE") == "1"
@@ -73,54 +73,6 @@ remote-control:
 zone:
     name: "."
     zonefile: "root.zone"
-"""
-
-BIND = """
-options {{
-    directory "{directory}";
-    pid-file none;
-    session-keyfile none;
-    listen-on port {port} {{ {host}; }};
-    listen-on-v6 {{ none; }};
-    recursion yes;
-    dnssec-validation yes;
-    empty-zones-enable no;
-    max-cache-size 16m;
-    {lines}
-}};
-controls {{ }};
-trust-anchors {{ {anchor} }};
-zone "." {{ type hint; file "hints"; }};
-"""
-
-KRESD = """
-net.ipv6 = false
-net.listen('{host}', {port}, {{ kind = 'dns' }})
-cache.open(10 * MB, 'lmdb://{directory}/cache')
-for _, name in ipairs({{ 'priming', 'ta_update', 'ta_signal_query', 'detect_time_skew' }}) do
-    modules.unload(name)
-end
-modules.load('hints > iterate')
-hints.root({{ ['a.root.'] = '{root}' }})
-trust_anchors.remove('.')
-trust_anchors.add([[{anchor}]])
-{lines}
-"""
-
-RECURSOR = """
-local-address={host}
-local-port={port}
-daemon=no
-write-pid=no
-disable-syslog=yes
-socket-dir={directory}
-threads=1
-dnssec=validate
-dont-query=
-hint-file={directory}/hints
-security-poll-suffix=
-lua-config-file={directory}/anchors.lua
-{lines}
 """
 
 # PowerDNS Recursor has no protection of its own, but a place for one.
@@ -184,8 +136,7 @@ class Setting:
         if self.rebinding == EXCEPTED:
             lines += [f'private-domain: "{zone}"' for zone in ZONES]
         text = resolvers.UNBOUND.format(**self.where, lines="\n    ".join(lines))
-        self.case.start([unconfined(self.case, "unbound"), "-d", "-c",
-                         write_into(self.where, "unbound.conf", text)], "unbound")
+        resolvers.run_unbound(self.case, self.where, text)
 
     def start_bind(self):
         lines = [f"qname-minimization {'relaxed' if self.minimises else 'off'};"]
@@ -197,14 +148,12 @@ class Setting:
             excepted = f" except-from {{ {'; '.join(quoted([zone]) for zone in ZONES)}; }}"
             lines.append(f"deny-answer-addresses {{ {'; '.join(PRIVATE)}; }}"
                          f"{excepted if self.rebinding == EXCEPTED else ''};")
-        write_into(self.where, "hints", HINTS)
-        anchor = '{0} static-ds {1} {2} {3} "{4}";'.format(*split_ds(self.anchor))
-        text = BIND.format(**self.where, lines="\n    ".join(lines), anchor=anchor)
-        self.case.start([unconfined(self.case, "named"), "-g", "-n", "1", "-c",
-                         write_into(self.where, "named.conf", text)], "named")
+        resolvers.run_bind(self.case, self.where, HINTS, [self.anchor], lines)
 
     def start_kresd(self):
-        lines = [] if self.minimises else ["option('NO_MINIMIZE', true)"]
+        lines = ["modules.load('hints > iterate')", f"hints.root({{ ['a.root.'] = '{ROOT}' }})"]
+        if not self.minimises:
+            lines.append("option('NO_MINIMIZE', true)")
         if self.rebinding != OFF:
             lines.append("modules.load('rebinding < iterate')")
         if self.rebinding == EXCEPTED:
@@ -212,9 +161,7 @@ class Setting:
             lines.append(f"policy.add(policy.suffix(policy.FLAGS('ALLOW_LOCAL'), {{ {names} }}))")
         if self.dns64:
             lines.append("modules.load('dns64')")
-        text = KRESD.format(**self.where, root=ROOT, anchor=self.anchor, lines="\n".join(lines))
-        self.case.start([peer("kresd"), "-n", "-c", write_into(self.where, "config", text),
-                         self.where["directory"]], "kresd")
+        resolvers.run_kresd(self.case, self.where, [self.anchor], lines)
 
     def start_recursor(self):
         lines = [f"qname-minimization={'yes' if self.minimises else 'no'}"]
@@ -224,13 +171,8 @@ class Setting:
             script = RECURSOR_SCRIPT.format(
                 masks=quoted(PRIVATE), excepted=quoted(ZONES if self.rebinding == EXCEPTED else ()))
             lines.append(f"lua-dns-script={write_into(self.where, 'script.lua', script)}")
-        write_into(self.where, "hints", HINTS)
-        add = "clearTA()\naddTA('{0}', \"{1} {2} {3} {4}\")\n".format(*split_ds(self.anchor))
-        write_into(self.where, "anchors.lua", add)
-        write_into(self.where, "recursor.conf",
-                   RECURSOR.format(**self.where, lines="\n".join(lines)))
-        self.case.start([peer("pdns_recursor"), f"--config-dir={self.where['directory']}"],
-                        "recursor")
+        resolvers.run_recursor(self.case, self.where, [self.anchor], lines,
+                               write_into(self.where, "hints", HINTS))
 
     def start(self, resolver):
         {"Unbound": self.start_unbound, "BIND": self.start_bind,
@@ -305,8 +247,7 @@ class Matrix(Case):
         return f"{health['state']}: same or none"
 
     def measure(self, resolver, minimises, rebinding, dns64):
-        # named takes only addresses that an interface has.
-        where = resolvers.prepare(self, (), "", "127.0.0.1")
+        where = resolvers.prepare(self, host=resolvers.BIND_HOST)
         server = Setting(self, where, self.anchor, minimises, rebinding, dns64).start(resolver)
         process = self.processes[-1]
         try:

@@ -16,44 +16,14 @@ import subprocess
 
 import harness
 from harness import A, NOERROR, NXDOMAIN, SOURCE, TXT, Case, classic_name, ip, peer, wait_for
-from resolvers import BIND_HINTS, UNBOUND, UNBOUND_STUB, unconfined
+from resolvers import (BIND_HINTS, BIND_HOST, UNBOUND, UNBOUND_STUB, prepare, run_bind, run_kresd,
+                       run_unbound, write_into)
 from translators import LISTS, LOCAL, start_translator
 
 README = os.path.join(SOURCE, "integration/dns-translator/README.md")
 # Of a key that nobody has: what is below it and not excepted is bogus.
-ANCHOR = "local. {}DS 4711 13 2 " + "5a" * 32
+ANCHOR = "local. IN DS 4711 13 2 " + "5a" * 32
 WIRED = "127.0.0.1{}5300"  # as the README has it
-
-BIND = """
-options {{
-    directory "{directory}";
-    pid-file none;
-    session-keyfile none;
-    listen-on port {port} {{ {host}; }};
-    listen-on-v6 {{ none; }};
-    recursion yes;
-    dnssec-validation yes;
-    empty-zones-enable no;
-    max-cache-size 64m;
-{options}
-}};
-controls {{ }};
-trust-anchors {{ local. static-ds 4711 13 2 "{digest}"; }};
-zone "." {{ type hint; file "hints"; }};
-{zone}
-"""
-
-KRESD = """
-net.ipv6 = false
-net.listen('{host}', {port}, {{ kind = 'dns' }})
-cache.open(100 * MB, 'lmdb://{directory}/cache')
-for _, name in ipairs({{ 'priming', 'ta_update', 'ta_signal_query', 'detect_time_skew' }}) do
-    modules.unload(name)
-end
-trust_anchors.remove('.')
-trust_anchors.add('{anchor}')
-{lines}
-"""
 
 RESOLVED = """
 [Resolve]
@@ -110,16 +80,6 @@ class Resolvers(Case):
         self.server = self.serve()
         self.translator = start_translator(self, [self.server.address], zones=self.ZONES)
 
-    def prepare(self, host=None):
-        host = host or self.host
-        port = self.free_port(host)
-        directory = self.path(f"resolver-{port}")
-        os.mkdir(directory)
-        return {"directory": directory, "host": host, "port": port}
-
-    def write_into(self, where, name, text):
-        return self.write(os.path.join(os.path.basename(where["directory"]), name), text)
-
     def replies(self, address, rows):
         """Asked again where a datagram was lost, or the resolver has just begun."""
         return harness.ask_all(address, rows, retry_s=2, retries=9)
@@ -151,21 +111,19 @@ class Resolvers(Case):
 
     def start_unbound(self, where, translator, more=""):
         lines = ['module-config: "validator iterator"', "qname-minimisation-strict: yes",
-                 "private-address: 127.0.0.0/8", f'trust-anchor: "{ANCHOR.format("IN ")}"']
+                 "private-address: 127.0.0.0/8", f'trust-anchor: "{ANCHOR}"']
         config = UNBOUND.format(**where, lines="\n    ".join(lines))
         config += wiring("unbound", "@", translator.address) + more
-        process = self.start([unconfined(self, "unbound"), "-d", "-c",
-                              self.write_into(where, "unbound.conf", config)], "unbound")
-        process.wait_for_log("start of service")
+        run_unbound(self, where, config)
 
     def test_unbound(self):
-        where = self.prepare()
+        where = prepare(self)
         self.start_unbound(where, self.translator)
         self.check((where["host"], where["port"]))
 
     def test_one_unbound_before_and_behind_it(self):
         """As on most mail servers: who asks the translator is who it asks."""
-        where = self.prepare()
+        where = prepare(self)
         address = (where["host"], where["port"])
         translator = start_translator(self, [address], wait_s=0, zones=self.ZONES)
         self.start_unbound(where, translator, UNBOUND_STUB.format(
@@ -173,23 +131,16 @@ class Resolvers(Case):
         self.check(address)
 
     def test_bind(self):
-        # named takes only addresses that an interface has.
-        where = self.prepare("127.0.0.1")
-        self.write_into(where, "hints", BIND_HINTS.format(host=self.host))
-        config = BIND.format(**where, digest=ANCHOR.split()[-1],
-                             options=wiring("bind options", " port ", self.translator.address),
-                             zone=wiring("bind", " port ", self.translator.address))
-        process = self.start([unconfined(self, "named"), "-g", "-n", "1", "-c",
-                              self.write_into(where, "named.conf", config)], "named")
-        process.wait_for_log("running$")
+        where = prepare(self, host=BIND_HOST)
+        run_bind(self, where, BIND_HINTS.format(host=self.host), [ANCHOR],
+                 [wiring("bind options", " port ", self.translator.address)],
+                 wiring("bind", " port ", self.translator.address))
         self.check((where["host"], where["port"]))
 
     def test_knot_resolver(self):
-        where = self.prepare()
-        config = KRESD.format(**where, anchor=ANCHOR.format("IN "),
-                              lines=wiring("knot resolver", "@", self.translator.address))
-        self.start([peer("kresd"), "-n", "-c", self.write_into(where, "config", config),
-                    where["directory"]], "kresd")
+        where = prepare(self)
+        run_kresd(self, where, [ANCHOR],
+                  [wiring("knot resolver", "@", self.translator.address)])
         self.check((where["host"], where["port"]))
 
     def test_systemd_resolved(self):
@@ -198,26 +149,26 @@ class Resolvers(Case):
         if subprocess.run(["unshare", "--mount", "true"], capture_output=True,
                           check=False).returncode != 0:
             self.skipTest("only root can have a mount namespace")
-        where = self.prepare()
-        self.write_into(where, "resolved.conf", RESOLVED.format(**where))
+        where = prepare(self)
+        write_into(where, "resolved.conf", RESOLVED.format(**where))
         lines = wiring("systemd-resolved", ":", self.translator.address)
-        self.write_into(where, "negative", wiring("negative trust anchor"))
+        write_into(where, "negative", wiring("negative trust anchor"))
         os.mkdir(os.path.join(where["directory"], "resolved.conf.d"))
-        self.write_into(where, "resolved.conf.d/dnsblv6.conf", lines)
+        write_into(where, "resolved.conf.d/dnsblv6.conf", lines)
         for name, line in (("passwd", "systemd-resolve:x:{0}:{0}::/:/usr/sbin/nologin\n"),
                            ("group", "systemd-resolve:x:{0}:\n")):
             with open(f"/etc/{name}", encoding="utf-8") as file:
-                self.write_into(where, name, file.read() + line.format(RESOLVED_ID))
+                write_into(where, name, file.read() + line.format(RESOLVED_ID))
         self.start(["unshare", "--mount", "sh", "-euc", RESOLVED_MOUNTS, "sh",
                     where["directory"], program], "resolved")
         self.check((where["host"], where["port"]))
 
     def test_dnsmasq(self):
-        where = self.prepare()
+        where = prepare(self)
         config = DNSMASQ.format(**where, lines=wiring("dnsmasq", "#", self.translator.address))
         if os.geteuid() == 0:
             config += "user=root\n"
-        self.start([peer("dnsmasq"), "-k", "-C", self.write_into(where, "dnsmasq.conf", config),
+        self.start([peer("dnsmasq"), "-k", "-C", write_into(where, "dnsmasq.conf", config),
                     "--log-facility=-"], "dnsmasq")
         self.check((where["host"], where["port"]))
 

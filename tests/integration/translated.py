@@ -76,11 +76,7 @@ class Wired:
         for zone in (ZONE, CLASSIC):
             text += resolvers.UNBOUND_STUB.format(
                 zone=zone, servers="\n    stub-addr: {}@{}".format(*self.authority.address))
-        process = self.case.start(
-            [resolvers.unconfined(self.case, "unbound"), "-d", "-c",
-             resolvers.write_into(where, "unbound.conf", text)], "unbound")
-        process.wait_for_log("start of service")
-        return process
+        return resolvers.run_unbound(self.case, where, text)
 
     def start(self):
         """The daemon, when it is not there."""
