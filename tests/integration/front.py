@@ -224,7 +224,7 @@ class Front:
         """The list of recipients, also while it is being read."""
         path = self.case.write("users.txt", "".join(f"{user}\n" for user in users))
         result = subprocess.run([harness.program("smtp-front-users"), "build", *options,
-                                 "--output", self.users_path, path],
+                                 "--database", self.users_path, path],
                                 capture_output=True, text=True, check=False, timeout=DEADLINE_S)
         self.case.assertEqual(result.returncode, 0, result.stderr)
 
