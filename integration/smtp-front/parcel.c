@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/smtp-front/parcel.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Behind a refusal for its size a mail is read on for as much again, and this. */
+#define OVERRUN_MAX (1024 * 1024)
+
+static void fail(struct parcel *parcel)
+{
+	parcel->is_failed = true;
+	parcel_abort(parcel);
+}
+
+static void give(struct parcel *parcel, const uint8_t *bytes, size_t size)
+{
+	if (parcel->is_failed)
+		return;
+	if (!sink_append(parcel->sink, bytes, size, &parcel->reply))
+		fail(parcel);
+}
+
+/* What body.h has refused is the sink's no longer. */
+static void look_at_body(struct parcel *parcel)
+{
+	const enum body_refusal refusal = parcel->body.refusal;
+	if (parcel->is_failed || refusal == BODY_FINE)
+		return;
+	(void)sink_say(&parcel->reply, body_code(refusal), body_text(refusal));
+	fail(parcel);
+}
+
+bool parcel_begin(struct parcel *ret_parcel, struct sink *sink, struct stream *stream,
+		  uint64_t size_max, unsigned timeout_ms, const char *header)
+{
+	ret_parcel->sink = sink;
+	ret_parcel->stream = stream;
+	/* None configured is a day: longer than any mail, and no wait for ever. */
+	ret_parcel->timeout_ms = timeout_ms > 0 ? (int64_t)timeout_ms : INT64_C(86400000);
+	ret_parcel->began_ms = stream_deadline(0);
+	ret_parcel->taken = 0;
+	ret_parcel->taken_max = size_max > 0 ? size_max * 2 + OVERRUN_MAX : UINT64_MAX;
+	ret_parcel->is_failed = false;
+	body_init(&ret_parcel->body, size_max, 0);
+	ret_parcel->is_open = sink_begin(sink, &ret_parcel->reply);
+	if (!ret_parcel->is_open)
+		ret_parcel->is_failed = true;
+	give(ret_parcel, (const uint8_t *)header, strlen(header));
+	return !ret_parcel->is_failed;
+}
+
+/* Silence, and the time that the bytes till now may have taken: whichever ends first. */
+static int64_t deadline_of(const struct parcel *parcel)
+{
+	const int64_t silence_ms = stream_deadline(parcel->timeout_ms);
+	const int64_t pace_ms = parcel->began_ms + parcel->timeout_ms +
+				(int64_t)(parcel->taken / PARCEL_RATE_MIN * 1000);
+	return silence_ms < pace_ms ? silence_ms : pace_ms;
+}
+
+/* At least one byte, at most a block and limit. Borrowed from the stream. */
+static int wait_bytes(struct parcel *parcel, uint64_t limit, const uint8_t **ret_bytes,
+		      size_t *ret_size)
+{
+	size_t size = 0;
+	*ret_bytes = stream_bytes(parcel->stream, &size);
+	if (size == 0) {
+		const int got = stream_fill(parcel->stream, deadline_of(parcel));
+		if (got <= 0)
+			return got == 0 ? -ECONNRESET : got;
+		*ret_bytes = stream_bytes(parcel->stream, &size);
+	}
+	if (size > sizeof(parcel->block))
+		size = sizeof(parcel->block);
+	*ret_size = size < limit ? size : (size_t)limit;
+	return 0;
+}
+
+static int took(struct parcel *parcel, size_t size)
+{
+	stream_take(parcel->stream, size);
+	parcel->taken += size;
+	return parcel->taken > parcel->taken_max ? -EMSGSIZE : 0;
+}
+
+int parcel_take_data(struct parcel *parcel)
+{
+	enum body_status status = BODY_MORE;
+
+	while (status == BODY_MORE) {
+		const uint8_t *bytes = NULL;
+		size_t size = 0;
+		size_t used = 0;
+		size_t out_size = 0;
+		int ret = wait_bytes(parcel, UINT64_MAX, &bytes, &size);
+		if (ret == 0) {
+			status = body_take(&parcel->body, bytes, size, &used, parcel->block,
+					   &out_size);
+			look_at_body(parcel);
+			give(parcel, parcel->block, out_size);
+			ret = took(parcel, used);
+		}
+		if (ret < 0) {
+			parcel_abort(parcel);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+int parcel_take_chunk(struct parcel *parcel, uint64_t size)
+{
+	while (size > 0) {
+		const uint8_t *bytes = NULL;
+		size_t part = 0;
+		size_t out_size = 0;
+		int ret = wait_bytes(parcel, size, &bytes, &part);
+		if (ret == 0) {
+			body_take_chunk(&parcel->body, bytes, part, parcel->block, &out_size);
+			look_at_body(parcel);
+			give(parcel, parcel->block, out_size);
+			size -= part;
+			ret = took(parcel, part);
+		}
+		if (ret < 0) {
+			parcel_abort(parcel);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+bool parcel_end(struct parcel *parcel, bool is_chunked)
+{
+	size_t size = 0;
+
+	if (is_chunked) {
+		(void)body_end(&parcel->body, parcel->block, &size);
+		look_at_body(parcel);
+		give(parcel, parcel->block, size);
+	}
+	if (parcel->is_failed)
+		return false;
+	parcel->is_open = false;
+	return sink_commit(parcel->sink, &parcel->reply);
+}
+
+void parcel_abort(struct parcel *parcel)
+{
+	if (parcel->is_open)
+		sink_abort(parcel->sink);
+	parcel->is_open = false;
+}

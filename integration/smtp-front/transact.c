@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/smtp-front/transact.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "integration/smtp-front/trace.h"
+#include "lib/common/log.h"
+
+#define HEADER_MAX (TRACE_MAX + JUDGE_HEADER_MAX + 32)
+
+void transact_count(const struct visit *visit, enum tally_number number, uint64_t value)
+{
+	tally_add(visit->parts.tally, number, value);
+}
+
+/* What a client must not hear about a sink that fails. */
+void transact_look(struct visit *visit, struct sink *sink)
+{
+	char trouble[SINK_TROUBLE_MAX];
+	if (!sink_trouble(sink, trouble))
+		return;
+	for (char *at = trouble; *at != '\0'; at++) {
+		if (*at < ' ' || *at > '~')
+			*at = '?';
+	}
+	transact_count(visit, TALLY_SINK_FAILURES, 1);
+	log_warning(visit->id, "sink failed (%s)", trouble);
+}
+
+/* ---- MAIL and RCPT ---- */
+
+void transact_forget(struct visit *visit)
+{
+	if (visit->has_parcel)
+		parcel_abort(&visit->parcel);
+	if (visit->is_in_sink)
+		sink_abort(visit->parts.sink);
+	visit->is_in_sink = visit->is_refused = visit->has_parcel = false;
+}
+
+static bool begin_mail(struct visit *visit, struct sink_reply *reply)
+{
+	const struct envelope *envelope = &visit->dialogue->envelope;
+
+	transact_forget(visit);
+	(void)snprintf(visit->sender, sizeof(visit->sender), "%s", envelope->sender);
+	visit->is_in_sink = sink_mail(visit->parts.sink, envelope, reply);
+	transact_look(visit, visit->parts.sink);
+	return visit->is_in_sink;
+}
+
+void transact_mail(struct visit *visit)
+{
+	struct sink_reply reply;
+	(void)begin_mail(visit, &reply);
+	visit_answer(visit, &reply);
+}
+
+/* A next hop that is not the sink is asked as by somebody who sends it a mail. */
+static bool ask_asker(struct visit *visit, const struct recipient *recipient,
+		      struct sink_reply *reply)
+{
+	struct sink *asker = visit->parts.asker;
+	const struct envelope nobody = { .is_utf8 = visit->dialogue->envelope.is_utf8 };
+	const bool is_fine =
+		sink_mail(asker, &nobody, reply) && sink_recipient(asker, recipient, reply);
+	sink_abort(asker);
+	transact_look(visit, asker);
+	return is_fine;
+}
+
+/* false: it is refused, and that was said. */
+static bool is_ours(struct visit *visit, const struct recipient *recipient)
+{
+	static const struct {
+		enum dialogue_refusal refusal;
+		enum tally_number number;
+	} rules[] = {
+		[USERS_UNKNOWN] = { DIALOGUE_NO_SUCH_USER, TALLY_RECIPIENTS_UNKNOWN },
+		[USERS_NOT_OURS] = { DIALOGUE_NOT_OURS, TALLY_RECIPIENTS_RELAY },
+	};
+	struct users *users = visit->parts.users;
+
+	if (users == NULL)
+		return true;
+	const int found = users_find(users, recipient->address, strlen(recipient->address));
+	if (found == USERS_VALID)
+		return true;
+	if (found < 0) {
+		log_error(visit->id, "recipient not looked up (%s)", users_strerror(found));
+		transact_count(visit, TALLY_RECIPIENTS_FAILED, 1);
+		visit_refuse(visit, DIALOGUE_TRY_LATER);
+		return false;
+	}
+	transact_count(visit, rules[found].number, 1);
+	visit_refuse(visit, rules[found].refusal);
+	return false;
+}
+
+/* The sink has the last word about who was found. */
+static void add_recipient(struct visit *visit, const struct recipient *recipient)
+{
+	struct sink_reply reply = visit->refusal;
+	bool is_fine = !visit->is_refused;
+
+	if (is_fine) {
+		is_fine = sink_recipient(visit->parts.sink, recipient, &reply);
+		transact_look(visit, visit->parts.sink);
+	}
+	if (is_fine)
+		visit->latest = *recipient;
+	else
+		visit->refused_count++;
+	visit_answer(visit, &reply);
+}
+
+void transact_recipient(struct visit *visit)
+{
+	const struct recipient *recipient = &visit->event.recipient;
+	struct sink_reply reply;
+
+	if (!is_ours(visit, recipient)) {
+		visit->refused_count++;
+		return;
+	}
+	if (visit->parts.asker != NULL && !ask_asker(visit, recipient, &reply)) {
+		visit->refused_count++;
+		visit_answer(visit, &reply);
+		return;
+	}
+	add_recipient(visit, recipient);
+}
+
+/* The edge has said 250 to MAIL, so what the sink says to it is the answer to each RCPT. */
+void transact_first(struct visit *visit)
+{
+	visit->is_refused = !begin_mail(visit, &visit->refusal);
+	visit->event.recipient = visit->capsule->recipient;
+	add_recipient(visit, &visit->capsule->recipient);
+}
+
+/* ---- the mail ---- */
+
+static void make_header(const struct visit *visit, char *ret_header)
+{
+	const struct capsule *capsule = visit->capsule;
+	const struct dialogue *dialogue = visit->dialogue;
+	const struct trace trace = {
+		.helo = dialogue->helo,
+		.client_ip = capsule->client_ip,
+		.hostname = visit->parts.setup->front.hostname,
+		.tls_protocol = capsule->tls_protocol,
+		.tls_cipher = capsule->tls_cipher,
+		.is_esmtp = dialogue->is_esmtp,
+		.is_utf8 = dialogue->envelope.is_utf8,
+		.session_id = capsule->session_id,
+		.mail_number = visit->mail_count,
+		.recipient = dialogue->recipient_count == 1 ? visit->latest.address : NULL,
+		.now_s = (int64_t)time(NULL),
+	};
+	const size_t size = trace_make(&trace, ret_header);
+	if (capsule->header[0] != '\0')
+		(void)snprintf(ret_header + size, HEADER_MAX - size, "%s: %s\r\n",
+			       JUDGE_HEADER_NAME, capsule->header);
+}
+
+/* false: the sink has refused, or failed; the parcel has the reply. */
+static bool begin_parcel(struct visit *visit)
+{
+	const struct setup_limits *limits = &visit->parts.setup->limits;
+	char header[HEADER_MAX];
+
+	visit->mail_count++;
+	visit->has_parcel = true;
+	make_header(visit, header);
+	const bool is_fine = parcel_begin(&visit->parcel, visit->parts.sink, &visit->stream,
+					  limits->size_max, limits->data_timeout_ms, header);
+	transact_look(visit, visit->parts.sink);
+	return is_fine;
+}
+
+/* The client is no longer there, or as good as. Nothing of the mail is committed. */
+static void lose_mail(struct visit *visit, int status)
+{
+	static const struct sink_reply too_much = { 521, "5.3.4 Mail larger than we take" };
+
+	transact_look(visit, visit->parts.sink);
+	transact_count(visit, TALLY_MAILS_CUT, 1);
+	transact_forget(visit);
+	if (status == -ETIMEDOUT)
+		visit_time_out(visit);
+	else if (status == -EMSGSIZE)
+		visit_answer(visit, &too_much);
+	visit_end(visit, "reset", false);
+}
+
+static void count_mail(struct visit *visit)
+{
+	const int code = visit->parcel.reply.code;
+	const unsigned recipient_count = visit->dialogue->recipient_count;
+
+	if (code >= 300) {
+		transact_count(visit, code >= 500 ? TALLY_MAILS_REFUSED : TALLY_MAILS_DEFERRED, 1);
+		return;
+	}
+	transact_count(visit, TALLY_MAILS_COMMITTED, 1);
+	transact_count(visit, TALLY_RECIPIENTS, recipient_count);
+	transact_count(visit, TALLY_BYTES, visit->parcel.body.size);
+	visit->committed_count++;
+	visit->recipient_count += recipient_count;
+}
+
+/* Commits, and says how that went. From here on the transaction is over in any case. */
+static void end_mail(struct visit *visit, bool is_chunked)
+{
+	const bool is_committed = parcel_end(&visit->parcel, is_chunked);
+	transact_look(visit, visit->parts.sink);
+	count_mail(visit);
+	if (is_committed)
+		visit->is_in_sink = false;
+	visit_answer(visit, &visit->parcel.reply);
+	transact_forget(visit);
+	const int ret = stream_flush(&visit->stream, visit_deadline(visit));
+	if (ret == 0)
+		return;
+	visit_end(visit, ret == -ETIMEDOUT ? "timeout" : "reset", false);
+	if (is_committed)
+		log_info(visit->id, "mail committed whose client was gone, number=%u (%s)",
+			 visit->mail_count, strerror(-ret));
+}
+
+void transact_data(struct visit *visit)
+{
+	if (!begin_parcel(visit)) {
+		end_mail(visit, false); /* in place of 354 */
+		return;
+	}
+	visit_say(visit);
+	if (visit->end != NULL)
+		return;
+	const int ret = parcel_take_data(&visit->parcel);
+	if (ret < 0)
+		lose_mail(visit, ret);
+	else
+		end_mail(visit, false);
+}
+
+void transact_chunk(struct visit *visit)
+{
+	const bool is_last = visit->event.is_last;
+
+	if (!visit->has_parcel)
+		(void)begin_parcel(visit);
+	const int ret = parcel_take_chunk(&visit->parcel, visit->event.chunk_size);
+	if (ret < 0) {
+		lose_mail(visit, ret);
+		return;
+	}
+	if (is_last || visit->parcel.is_failed) {
+		end_mail(visit, true);
+		return;
+	}
+	visit_finish_action(visit, dialogue_accept(visit->dialogue, &visit->limits, &visit->event));
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * transact.h - MAIL, RCPT, DATA and BDAT in a worker: what the sink has to do with a session.
+ *
+ * Flow: visit.c has a command that asks -> transact_*(): users.h, the sink, parcel.h -> the answer
+ *       to the client, said by visit.c.
+ *
+ * Private to visit.c and transact.c, which share struct visit: the one has the life of a session
+ * and its replies, the other its mails. One mail at a time:
+ *
+ *     is_in_sink   sink_mail() was called and the mail has not ended: the sink is to abort
+ *     is_refused   the sink has refused the MAIL to which an edge has said 250: refusal is the
+ *                  answer to each recipient
+ *     has_parcel   bytes of the mail have come
+ */
+
+#include "integration/smtp-front/account.h"
+#include "integration/smtp-front/dialogue.h"
+#include "integration/smtp-front/parcel.h"
+#include "integration/smtp-front/stream.h"
+#include "integration/smtp-front/visit.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct visit {
+	struct visit_parts parts;
+	struct dialogue_limits limits;
+	/* Of the session. */
+	struct capsule *capsule;
+	struct dialogue *dialogue; /* in the capsule */
+	char id[ACCOUNT_ID_SIZE];
+	const char *end; /* a word; NULL: it goes on */
+	bool lingers;	 /* the client does not know that it is the end */
+	struct sink_session session;
+	unsigned mail_count; /* sent to us */
+	unsigned committed_count;
+	unsigned recipient_count; /* of those */
+	unsigned refused_count;
+	char sender[ENVELOPE_ADDRESS_MAX + 1];
+	uint64_t began_us;
+	uint64_t cpu_began_us;
+	/* Of the transaction. */
+	bool is_in_sink;	 /* sink_mail() was called, and the mail has not ended */
+	bool is_refused;	 /* the sink has refused MAIL: refusal is for each recipient */
+	bool has_parcel;	 /* DATA or BDAT has come */
+	struct recipient latest; /* the last one accepted */
+	struct sink_reply refusal;
+	struct dialogue_event event;
+	struct stream stream;
+	struct parcel parcel;
+};
+
+/* ---- visit.c ---- */
+
+/* How long a client may take for a command, or for a reply. */
+int64_t visit_deadline(const struct visit *visit);
+/* The session ends with that word; the first one counts. */
+void visit_end(struct visit *visit, const char *word, bool lingers);
+/* visit->event is said. */
+void visit_say(struct visit *visit);
+/* The same, and what action means for the session. */
+void visit_finish_action(struct visit *visit, enum dialogue_action action);
+void visit_answer(struct visit *visit, const struct sink_reply *reply);
+void visit_refuse(struct visit *visit, enum dialogue_refusal refusal);
+void visit_time_out(struct visit *visit);
+
+/* ---- transact.c ---- */
+
+/* The edge has said 250 to MAIL and has found the capsule's recipient. */
+void transact_first(struct visit *visit);
+/* visit->event has the question; it is answered. */
+void transact_mail(struct visit *visit);
+void transact_recipient(struct visit *visit);
+void transact_data(struct visit *visit);
+void transact_chunk(struct visit *visit);
+/* The transaction is over, or was none. */
+void transact_forget(struct visit *visit);
+
+/* Logs and counts what went wrong in a sink, if anything did. */
+void transact_look(struct visit *visit, struct sink *sink);
+void transact_count(const struct visit *visit, enum tally_number number, uint64_t value);
+
+#ifdef __cplusplus
+}
+#endif

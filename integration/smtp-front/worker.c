@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/smtp-front/worker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "integration/smtp-front/capsule.h"
+#include "integration/smtp-front/handover.h"
+#include "integration/smtp-front/sink.h"
+#include "integration/smtp-front/users.h"
+#include "integration/smtp-front/visit.h"
+#include "lib/common/log.h"
+
+static const char context[] = "smtp-front";
+
+static volatile sig_atomic_t is_told_to_end;
+
+static void on_term(int number)
+{
+	(void)number;
+	is_told_to_end = 1;
+}
+
+/* Without SA_RESTART: a wait for the queue ends, one for a client goes on. */
+static void set_signals(void)
+{
+	struct sigaction action = { .sa_handler = on_term };
+
+	is_told_to_end = 0;
+	(void)sigemptyset(&action.sa_mask);
+	(void)sigaction(SIGTERM, &action, NULL);
+	action.sa_handler = SIG_IGN;
+	(void)sigaction(SIGINT, &action, NULL);
+	(void)sigaction(SIGHUP, &action, NULL);
+	(void)sigaction(SIGPIPE, &action, NULL);
+}
+
+struct worker {
+	const struct worker_start *start;
+	struct setup_sink asker_setup;
+	struct visit_parts parts;
+	struct visit *visit;
+	struct capsule *capsule;
+};
+
+/*
+ * Who says whether a further recipient is one: the list; else the next hop of trust.forward, which
+ * is the sink itself where both are the same place.
+ */
+static int open_asker(struct worker *worker)
+{
+	const struct setup *setup = worker->start->setup;
+	const bool is_hop =
+		setup->sink.kind == SETUP_SINK_SMTP || setup->sink.kind == SETUP_SINK_LMTP;
+
+	if (setup->trust.users[0] != '\0')
+		return users_open(setup->trust.users, &worker->parts.users);
+	if (setup->trust.forward.text[0] == '\0' ||
+	    (is_hop && strcmp(setup->trust.forward.text, setup->sink.to.text) == 0))
+		return 0;
+	worker->asker_setup = (struct setup_sink){
+		.kind = SETUP_SINK_SMTP,
+		.to = setup->trust.forward,
+		.tell = SETUP_TELL_NONE,
+		.timeout_ms = setup->trust.forward_timeout_ms,
+	};
+	return sink_open(&worker->asker_setup, setup->front.hostname, &worker->parts.asker);
+}
+
+/* Behind this nothing is opened by name. */
+static int open_parts(struct worker *worker)
+{
+	const struct setup *setup = worker->start->setup;
+
+	worker->parts.setup = setup;
+	worker->parts.tally = worker->start->tally;
+	int ret = sink_open(&setup->sink, setup->front.hostname, &worker->parts.sink);
+	if (ret < 0) {
+		log_error(context, "sink not opened, to=%s (%s)", setup->sink.to.text,
+			  strerror(-ret));
+		return EX_NOINPUT;
+	}
+	ret = open_asker(worker);
+	if (ret < 0) {
+		log_error(context, "recipients not opened, path=%s (%s)", setup->trust.users,
+			  users_strerror(ret));
+		return EX_NOINPUT;
+	}
+	worker->capsule = calloc(1, sizeof(*worker->capsule));
+	if (worker->capsule == NULL || visit_new(&worker->parts, &worker->visit) < 0) {
+		log_error(context, "worker not begun (%s)", strerror(ENOMEM));
+		return EX_OSERR;
+	}
+	return EX_OK;
+}
+
+static void close_parts(struct worker *worker)
+{
+	visit_free(worker->visit);
+	free(worker->capsule);
+	users_close(worker->parts.users);
+	sink_close(worker->parts.asker);
+	sink_close(worker->parts.sink);
+}
+
+/* One session, if there is one. Returns how much of the worker's life it has taken. */
+static unsigned take_session(struct worker *worker, int *ret_status)
+{
+	struct tally *tally = worker->start->tally;
+	int fd = -1;
+
+	*ret_status = handover_receive(worker->start->queue_fd, worker->capsule, &fd);
+	if (*ret_status < 0)
+		return 0;
+	tally_add(tally, TALLY_TAKEN, 1);
+	tally_set(tally, TALLY_BUSY, 1);
+	const unsigned mail_count = visit_finish(worker->visit, worker->capsule, fd);
+	tally_set(tally, TALLY_BUSY, 0);
+	return mail_count > 0 ? mail_count : 1;
+}
+
+static int work(struct worker *worker)
+{
+	const unsigned mails_max = worker->start->setup->front.mails_per_worker;
+	unsigned done = 0;
+
+	while (is_told_to_end == 0 && (mails_max == 0 || done < mails_max)) {
+		int status = 0;
+		done += take_session(worker, &status);
+		if (status >= 0 || status == -EAGAIN || status == -EINTR)
+			continue;
+		if (status == -EPIPE)
+			return EX_OK; /* there are neither edges nor a nanny */
+		if (status == CAPSULE_EBAD || status == CAPSULE_EVERSION ||
+		    status == CAPSULE_EVALUE || status == -EMFILE) {
+			tally_add(worker->start->tally, TALLY_CAPSULES_BAD, 1);
+			log_error(context, "session lost on its way to a worker (%s)",
+				  capsule_strerror(status));
+			continue;
+		}
+		log_error(context, "queue not read (%s)", capsule_strerror(status));
+		return EX_OSERR;
+	}
+	if (is_told_to_end == 0)
+		tally_add(worker->start->tally, TALLY_RETIRED, 1);
+	return EX_OK;
+}
+
+int worker_run(const struct worker_start *start)
+{
+	struct worker worker = { .start = start };
+
+	set_signals();
+	int status = open_parts(&worker);
+	if (status == EX_OK && start->confine != NULL)
+		status = start->confine(start->context);
+	if (status == EX_OK)
+		status = work(&worker);
+	close_parts(&worker);
+	return status;
+}

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A session in a worker: what the client hears, and what the sink has.
+#include "integration/smtp-front/visit.h"
+
+#include "integration/smtp-front/parcel.h"
+#include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace
+{
+
+// A worker's session with a maildir behind it, and the client's end of the connection.
+class fixture
+{
+      public:
+	fixture()
+	{
+		setup_ = std::make_unique<struct setup>();
+		std::strcpy(setup_->front.hostname, "mx.example.org");
+		setup_->limits.size_max = 100000;
+		setup_->limits.recipients_max = 3;
+		setup_->limits.commands_max = 100;
+		setup_->limits.errors_max = 5;
+		setup_->limits.mails_max = 5;
+		setup_->limits.command_timeout_ms = 20000;
+		setup_->limits.data_timeout_ms = 20000;
+		setup_->sink.kind = SETUP_SINK_MAILDIR;
+		box.path().copy(setup_->sink.to.text, SETUP_PATH_MAX);
+		REQUIRE(sink_open(&setup_->sink, setup_->front.hostname, &sink_) == 0);
+		const visit_parts parts = { setup_.get(), sink_, nullptr, nullptr, &tally };
+		REQUIRE(visit_new(&parts, &visit_) == 0);
+		REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_) == 0);
+		make_capsule();
+	}
+	~fixture()
+	{
+		if (ends_[0] >= 0)
+			close(ends_[0]);
+		visit_free(visit_);
+		sink_close(sink_);
+	}
+	fixture(const fixture &) = delete;
+	fixture &operator=(const fixture &) = delete;
+
+	// All that the client has to say, as unread bytes and then on the wire. What it hears. It
+	// hangs up behind its last byte, or waits for the end.
+	std::string talk(const std::string &unread, const std::string &text, bool hangs_up = false)
+	{
+		unread.copy((char *)capsule->unread, CAPSULE_UNREAD_MAX);
+		capsule->unread_size = unread.size();
+		std::thread writer([&] {
+			(void)!send(ends_[0], text.data(), text.size(), MSG_NOSIGNAL);
+			if (hangs_up)
+				shutdown(ends_[0], SHUT_WR);
+		});
+		std::string heard;
+		std::thread reader([&] {
+			char bytes[4096];
+			ssize_t size = 0;
+			while ((size = recv(ends_[0], bytes, sizeof(bytes), 0)) > 0)
+				heard.append(bytes, (size_t)size);
+		});
+		mail_count = visit_finish(visit_, capsule.get(), ends_[1]);
+		writer.join();
+		reader.join();
+		return heard;
+	}
+	// The mails committed, behind their trace headers.
+	std::vector<std::string> mails() const
+	{
+		std::vector<std::string> found;
+		const std::string folder = box.file("new");
+		if (!std::filesystem::exists(folder))
+			return found;
+		for (const auto &entry : std::filesystem::directory_iterator(folder)) {
+			const std::string text = read_file(entry.path());
+			const size_t at = text.find(" +0000\n");
+			REQUIRE(at != std::string::npos);
+			found.push_back(text.substr(at + 7));
+		}
+		CHECK(std::filesystem::is_empty(box.file("tmp")));
+		return found;
+	}
+	setup_limits &limits()
+	{
+		return setup_->limits;
+	}
+
+	tmpdir box;
+	std::unique_ptr<struct capsule> capsule = std::make_unique<struct capsule>();
+	struct tally tally = {};
+	unsigned mail_count = 0;
+
+      private:
+	// As an edge leaves it: RCPT is to be answered.
+	void make_capsule()
+	{
+		static const char *const lines[] = { "EHLO mail.example.net",
+						     "MAIL FROM:<sender@example.net>",
+						     "RCPT TO:<john@example.org>" };
+		dialogue_limits rules = {};
+		rules.hostname = "mx.example.org";
+		auto event = std::make_unique<dialogue_event>();
+		dialogue_init(&capsule->dialogue);
+		for (const char *line : lines) {
+			if (dialogue_step(&capsule->dialogue, &rules, line, std::strlen(line),
+					  event.get()) == DIALOGUE_MAIL)
+				dialogue_accept(&capsule->dialogue, &rules, event.get());
+		}
+		REQUIRE(capsule->dialogue.state == DIALOGUE_AT_RCPT_ASKED);
+		capsule->kind = CAPSULE_TRUSTED;
+		capsule->session_id = 0x5f0c3a9b1e42;
+		capsule->recipient = event->recipient;
+		REQUIRE(dnsblv6_ip_parse("192.0.2.7", &capsule->client_ip) == 0);
+		REQUIRE(dnsblv6_ip_parse("198.51.100.25", &capsule->local_ip) == 0);
+	}
+
+	std::unique_ptr<struct setup> setup_;
+	sink *sink_ = nullptr;
+	visit *visit_ = nullptr;
+	int ends_[2] = { -1, -1 };
+};
+
+// The codes of replies, in order.
+std::string codes(const std::string &heard)
+{
+	std::string found;
+	for (size_t at = 0; at < heard.size();) {
+		const size_t end = heard.find("\r\n", at);
+		REQUIRE(end != std::string::npos);
+		REQUIRE(end - at >= 3);
+		if (heard.compare(at + 3, 1, "-") != 0)
+			found += (found.empty() ? "" : " ") + heard.substr(at, 3);
+		at = end + 2;
+	}
+	return found;
+}
+
+using strings = std::vector<std::string>;
+
+} // namespace
+
+TEST_CASE("a session goes on where the edge has left it, wherever its bytes are cut",
+	  "[front][visit]")
+{
+	const std::string all = "DATA\r\nSubject: x\r\n\r\n..dot\r\n.\r\nQUIT\r\n";
+	const size_t cut = GENERATE_COPY(range(size_t{ 0 }, all.size() + 1));
+	CAPTURE(cut);
+	fixture visit;
+	CHECK(codes(visit.talk(all.substr(0, cut), all.substr(cut))) == "250 354 250 221");
+	CHECK(visit.mails() == strings{ "Subject: x\n\n.dot\n" });
+	CHECK(visit.mail_count == 1);
+	CHECK(tally_get(&visit.tally, TALLY_MAILS_COMMITTED) == 1);
+	CHECK(tally_get(&visit.tally, TALLY_FINISHED) == 1);
+}
+
+TEST_CASE("a client that goes away within its mail has sent none, wherever it does",
+	  "[front][visit]")
+{
+	const std::string all = "DATA\r\nSubject: x\r\n\r\nmail\r\n.\r\n";
+	const size_t cut = GENERATE_COPY(range(size_t{ 0 }, all.size()));
+	CAPTURE(cut);
+	fixture visit;
+	visit.talk("", all.substr(0, cut), true);
+	CHECK(visit.mails().empty());
+	CHECK(tally_get(&visit.tally, TALLY_MAILS_COMMITTED) == 0);
+	CHECK(tally_get(&visit.tally, TALLY_MAILS_CUT) == (cut < 6 ? 0 : 1));
+}
+
+TEST_CASE("chunks are a mail, however they are cut", "[front][visit]")
+{
+	const std::string all = "BDAT 6\r\n.one\r\nBDAT 0\r\nBDAT 6 LAST\r\ntwo\r\n.QUIT\r\n";
+	const size_t cut = GENERATE_COPY(range(size_t{ 0 }, all.size() + 1));
+	CAPTURE(cut);
+	fixture visit;
+	CHECK(codes(visit.talk(all.substr(0, cut), all.substr(cut))) == "250 250 250 250 221");
+	CHECK(visit.mails() == strings{ ".one\ntwo\n.\n" });
+}
+
+TEST_CASE("a lone CR or LF spoils a mail and ends the session, and what it hides is no command",
+	  "[front][visit]")
+{
+	const std::string trick = GENERATE("\n.\r\n", "\r\n.\n", "\n.\n", "\r.\r", "\r\n.\r",
+					   "\r.\r\n", "\r\r\n.\r\r\n");
+	CAPTURE(trick);
+	fixture visit;
+	const std::string heard =
+		visit.talk("", "DATA\r\nfirst" + trick +
+				       "MAIL FROM:<x@example.net>\r\nRCPT TO:<y@example.org>\r\n"
+				       "DATA\r\nsecond\r\n.\r\nQUIT\r\n");
+	CHECK(codes(heard) == "250 354 521");
+	CHECK(visit.mails().empty());
+	CHECK(tally_get(&visit.tally, TALLY_MAILS_REFUSED) == 1);
+}
+
+TEST_CASE("a lone LF in a chunk is refused as well", "[front][visit]")
+{
+	fixture visit;
+	CHECK(codes(visit.talk("", "BDAT 12 LAST\r\none\n.\r\ntwo\r\nQUIT\r\n")) == "250 521");
+	CHECK(visit.mails().empty());
+}
+
+TEST_CASE("a NUL refuses the mail, and the next one is fine", "[front][visit]")
+{
+	using namespace std::string_literals;
+	fixture visit;
+	CHECK(codes(visit.talk("",
+			       "DATA\r\na\0b\r\n.\r\nMAIL FROM:<>\r\n"
+			       "RCPT TO:<john@example.org>\r\nDATA\r\nfine\r\n.\r\nQUIT\r\n"s)) ==
+	      "250 354 550 250 250 354 250 221");
+	CHECK(visit.mails() == strings{ "fine\n" });
+}
+
+TEST_CASE("a mail above the limit is refused at its end, and the next one is fine",
+	  "[front][visit]")
+{
+	fixture visit;
+	const std::string large(visit.limits().size_max, 'x');
+	CHECK(codes(visit.talk("", "DATA\r\n" + large +
+					   "\r\n.\r\nMAIL FROM:<>\r\nRCPT TO:<john@example.org>\r\n"
+					   "DATA\r\nfine\r\n.\r\nQUIT\r\n")) ==
+	      "250 354 552 250 250 354 250 221");
+	CHECK(visit.mails() == strings{ "fine\n" });
+}
+
+TEST_CASE("a mail far above the limit ends the session before its end", "[front][visit]")
+{
+	fixture visit;
+	const std::string huge(4 << 20, 'x');
+	CHECK(codes(visit.talk("", "DATA\r\n" + huge, true)) == "250 354 521");
+	CHECK(visit.mails().empty());
+	CHECK(tally_get(&visit.tally, TALLY_MAILS_CUT) == 1);
+}
+
+TEST_CASE("a chunk that is too large is refused, small ones are read over", "[front][visit]")
+{
+	fixture visit;
+	const std::string large(visit.limits().size_max + 1, 'x');
+	const std::string size = std::to_string(large.size());
+	CHECK(codes(visit.talk("", "BDAT 2\r\na\nBDAT " + size + " LAST\r\n" + large)) ==
+	      "250 521");
+	fixture other;
+	CHECK(codes(other.talk("", "BDAT " + size + "\r\n" + large +
+					   "BDAT 3 LAST\r\nabcRSET\r\nQUIT\r\n")) ==
+	      "250 552 503 250 221");
+	CHECK(visit.mails().empty());
+	CHECK(other.mails().empty());
+}
+
+TEST_CASE("RSET, EHLO and QUIT within a transaction leave nothing in the sink", "[front][visit]")
+{
+	const std::string command = GENERATE("RSET\r\n", "EHLO again.example.net\r\n", "");
+	CAPTURE(command);
+	fixture visit;
+	visit.talk("", "BDAT 6\r\nhalf\r\n" + command + "QUIT\r\n");
+	CHECK(visit.mails().empty());
+}
+
+TEST_CASE("two mails of a session are two", "[front][visit]")
+{
+	fixture visit;
+	visit.talk("", "DATA\r\none\r\n.\r\nMAIL FROM:<b@example.net>\r\n"
+		       "RCPT TO:<john@example.org>\r\nBDAT 5 LAST\r\ntwo\r\nQUIT\r\n");
+	CHECK(visit.mails().size() == 2);
+	CHECK(visit.mail_count == 2);
+}
+
+TEST_CASE("a verdict's header stands behind the trace header", "[front][visit]")
+{
+	fixture visit;
+	std::strcpy(visit.capsule->header, "score=1 zones=bl.example; listed");
+	visit.talk("", "DATA\r\nmail\r\n.\r\nQUIT\r\n");
+	CHECK(visit.mails() == strings{ "X-DNSBLv6: score=1 zones=bl.example; listed\nmail\n" });
+}
+
+TEST_CASE("a client that is silent is told so", "[front][visit]")
+{
+	const std::string text = GENERATE("", "NOOP", "DATA\r\nhalf", "BDAT 10\r\nhalf");
+	CAPTURE(text);
+	fixture visit;
+	visit.limits().command_timeout_ms = 30;
+	visit.limits().data_timeout_ms = 30;
+	const std::string heard = visit.talk("", text);
+	CHECK(heard.substr(heard.rfind("\r\n", heard.size() - 3) + 2, 9) == "421 4.4.2");
+	CHECK(visit.mails().empty());
+}
+
+TEST_CASE("a mailbox that is gone is 4xx, and the session goes on", "[front][visit]")
+{
+	fixture visit;
+	SECTION("before the recipient")
+	{
+		std::filesystem::remove_all(visit.box.path());
+		CHECK(codes(visit.talk("", "DATA\r\nRSET\r\nQUIT\r\n")) == "451 554 250 221");
+	}
+	SECTION("before the mail")
+	{
+		// The session's own doing: RCPT is answered when the folders are there.
+		std::filesystem::create_directories(visit.box.file("cur"));
+		CHECK(codes(visit.talk("", "DATA\r\nRSET\r\nQUIT\r\n")) == "250 451 250 221");
+		CHECK(tally_get(&visit.tally, TALLY_SINK_FAILURES) == 1);
+		CHECK(tally_get(&visit.tally, TALLY_MAILS_DEFERRED) == 1);
+	}
+}
+
+TEST_CASE("a line that never ends ends the session", "[front][visit]")
+{
+	fixture visit;
+	CHECK(codes(visit.talk("", "NOOP " + std::string(3 << 20, 'x'), true)) == "250 500");
+	fixture other;
+	CHECK(codes(other.talk("", "NOOP " + std::string(100000, 'x') + "\r\nQUIT\r\n")) ==
+	      "250 500 221");
+}
+
+TEST_CASE("a lone LF in a command ends the session", "[front][visit]")
+{
+	fixture visit;
+	const std::string heard = visit.talk("", "DATA\nQUIT\r\n");
+	CHECK(codes(heard).substr(0, 5) == "250 5");
+	CHECK(visit.mails().empty());
+}
+
+TEST_CASE("what only an edge can do is no longer offered", "[front][visit]")
+{
+	fixture visit;
+	visit.capsule->is_xclient = true;
+	const std::string heard = visit.talk("", "EHLO x.example\r\nSTARTTLS\r\n"
+						 "XCLIENT ADDR=192.0.2.1\r\nQUIT\r\n");
+	CHECK(codes(heard) == "250 250 502 550 221");
+	CHECK(heard.find("STARTTLS\r\n") == std::string::npos);
+	CHECK(heard.find("XCLIENT ") == heard.rfind("XCLIENT "));
+}
