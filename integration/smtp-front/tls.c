@@ -410,7 +410,7 @@ static void copy_name(const char *name, char *ret_name, size_t size)
 		is_name = is_name && (isalnum((unsigned char)name[i]) ||
 				      (name[i] != '\0' && strchr("-._", name[i]) != NULL));
 	if (is_name && length > 0)
-		memcpy(ret_name, name, length);
+		snprintf(ret_name, size, "%s", name);
 }
 
 void tls_facts(const struct tls *tls, struct tls_facts *ret_facts)
