@@ -93,7 +93,7 @@ struct service {
 	uint64_t *counters;	/* of this worker */
 	uint64_t *all_counters; /* of all of them */
 	unsigned until_refresh;
-	uint64_t sums[COUNTER_COUNT]; /* of all workers, for a report */
+	uint64_t sums[COUNTER_COUNT];	      /* of all workers, for a report */
 	uint8_t wire[RESPONDER_RESPONSE_MAX]; /* of a late answer */
 };
 
