@@ -304,7 +304,7 @@ static enum dialogue_action data(struct step *step)
 static enum dialogue_action bdat(struct step *step)
 {
 	struct dialogue *dialogue = step->dialogue;
-	const struct dialogue_event *event = step->event;
+	struct dialogue_event *event = step->event;
 	uint64_t size_max = step->limits->size_max > 0 ? step->limits->size_max : UINT64_MAX;
 	bool fits = dialogue->mail_size <= size_max &&
 		    event->chunk_size <= size_max - dialogue->mail_size;
@@ -317,6 +317,7 @@ static enum dialogue_action bdat(struct step *step)
 	}
 	dialogue->chunk_size = event->chunk_size;
 	dialogue->is_last = event->is_last;
+	event->is_first = dialogue->state == DIALOGUE_AT_RCPT;
 	move(dialogue, DIALOGUE_AT_BDAT_ASKED);
 	return DIALOGUE_BDAT;
 }
@@ -459,6 +460,7 @@ static void clear(struct dialogue_event *event)
 	event->reply[0] = '\0';
 	event->envelope = NULL;
 	event->chunk_size = 0;
+	event->is_first = false;
 	event->is_last = false;
 }
 

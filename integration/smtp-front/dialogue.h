@@ -164,7 +164,8 @@ struct dialogue_event {
 	const struct envelope *envelope; /* DIALOGUE_MAIL: the dialogue's own */
 	struct recipient recipient;	 /* DIALOGUE_RECIPIENT */
 	uint64_t chunk_size;		 /* DIALOGUE_BDAT, DIALOGUE_SWALLOW */
-	bool is_last;			 /* the same */
+	bool is_first;			 /* DIALOGUE_BDAT: the mail begins, if with nothing */
+	bool is_last;			 /* DIALOGUE_BDAT, DIALOGUE_SWALLOW */
 	struct xclient xclient;		 /* DIALOGUE_XCLIENT */
 };
 

@@ -564,3 +564,14 @@ TEST_CASE("what has to be the last of a pipeline is known", "[front][dialogue]")
 	one.step(tried.line);
 	CHECK(one.event.ends_group == tried.ends_group);
 }
+
+TEST_CASE("a mail by chunks begins with the first, also when that is empty", "[front][dialogue]")
+{
+	scripted one = after(TO_RCPT);
+	REQUIRE(one.step("BDAT 0") == DIALOGUE_BDAT);
+	CHECK(one.event.is_first);
+	dialogue_accept(&one.dialogue, &one.limits, &one.event);
+	REQUIRE(one.step("BDAT 1 LAST") == DIALOGUE_BDAT);
+	CHECK_FALSE(one.event.is_first);
+	CHECK(one.event.is_last);
+}

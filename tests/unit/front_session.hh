@@ -205,11 +205,10 @@ class scripted
 		act(dialogue_accept(&dialogue, &limits, &event));
 	}
 
-	void begin_body(const dialogue_event &made)
+	void begin_body()
 	{
-		if (dialogue.mail_size == 0)
-			body_init(&body, limits.size_max, 0);
-		chunk_left = made.chunk_size;
+		body_init(&body, limits.size_max, 0);
+		kept.clear();
 	}
 
 	void act(dialogue_action action)
@@ -224,7 +223,9 @@ class scripted
 			take_recipient();
 			return;
 		case DIALOGUE_BDAT:
-			begin_body(event);
+			if (event.is_first)
+				begin_body();
+			chunk_left = event.chunk_size;
 			reading = CHUNK;
 			return;
 		case DIALOGUE_SWALLOW:
@@ -236,7 +237,7 @@ class scripted
 			act(dialogue_accept(&dialogue, &limits, &event));
 			return;
 		case DIALOGUE_DATA:
-			begin_body(event);
+			begin_body();
 			reading = DATA;
 			break;
 		case DIALOGUE_STARTTLS:
