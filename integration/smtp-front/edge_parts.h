@@ -131,9 +131,10 @@ struct session {
 TAILQ_HEAD(session_list, session);
 
 struct session_kept {
+	/* A page: all that most of those have who need any. */
 	uint8_t in[EDGE_IN_SIZE];
-	char out[EDGE_OUT_SIZE];
 	struct judgement judgement;
+	char out[EDGE_OUT_SIZE];
 	struct recipient recipient; /* the one that proved it */
 };
 

@@ -1,0 +1,738 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+What an edge of smtp-front does by itself: the pause, verdicts, bounces, limits, PROXY, and
+whatever a client may send that is no SMTP. A session that ends here has never had a process.
+
+Half-open connections by the thousand are in a network of the test's own, which needs root.
+"""
+
+import collections
+import os
+import re
+import resource
+import signal
+import socket
+import struct
+import unittest
+
+import harness
+import mta
+from front import Client, Front
+from harness import DEADLINE_S, ZONE, Case, main, peer, wait_for
+
+NAME = ZONE.rstrip(".")
+LISTED, CLEAR = "192.0.2.66", "203.0.113.1"
+SILENT = "127.0.0.1@9"  # discard: nobody answers there
+INBOX, NOBODY, FOREIGN = "inbox@example.com", "nobody@example.com", "someone@elsewhere.example"
+# So many connections in ./check; the limit of descriptors may allow fewer.
+HALF_OPEN = 20000
+PARKED_MAX = 8192  # bytes of resident memory for each
+
+
+def session(*recipients, sender="sender@example.net"):
+    """Lines of a client up to its recipients."""
+    return ["EHLO client.example.net", f"MAIL FROM:<{sender}>",
+            *(f"RCPT TO:<{recipient}>" for recipient in recipients)]
+
+
+def wire(*lines):
+    return "".join(line + "\r\n" for line in lines).encode()
+
+
+def proxy_v1(client=CLEAR, port=40000):
+    return f"PROXY TCP4 {client} 192.0.2.25 {port} 25\r\n".encode()
+
+
+def proxy_v2(client=CLEAR, port=40000, command=0x21, family=0x11):
+    addresses = (socket.inet_aton(client) + socket.inet_aton("192.0.2.25")
+                 + struct.pack(">HH", port, 25))
+    return (b"\r\n\r\n\0\r\nQUIT\n" + bytes([command, family])
+            + struct.pack(">H", len(addresses)) + addresses)
+
+
+class EdgeCase(Case):
+    """One edge, so that there is one of everything; nothing comes from an exempt address."""
+
+    def front(self, front=(), sink=(), **sections):
+        self.fixture = Front(self, front={"edges": 1, **dict(front)},
+                             sink=dict(sink) or {"kind": '"null"', "to": None}, **sections)
+        return self.fixture
+
+    def client(self, source=None):
+        client = Client(self.fixture.address, source or self.host)
+        self.addCleanup(client.close)
+        return client
+
+    def counters(self):
+        return collections.Counter(self.fixture.counters())  # who is not there is 0
+
+    def ended(self, count=1):
+        """Lines of sessions that an edge has ended."""
+        return wait_for(lambda: len(found := [each for each in self.fixture.sessions()
+                                              if each["by"] == "edge"]) >= count and found,
+                        f"{count} sessions to end")
+
+    def read_all(self, client):
+        data = client.unread
+        try:
+            while more := client.socket.recv(65536):
+                data += more
+        except ConnectionResetError:
+            pass
+        return data
+
+    def codes(self, data):
+        return [int(line[:3]) for line in data.decode("ascii").splitlines() if line[3:4] == " "]
+
+    def is_fine(self):
+        """It takes a session, and hands over its next."""
+        client = self.client()
+        client.hello()
+        client.say("MAIL FROM:<a@b.example>", 250)
+        client.say(f"RCPT TO:<{INBOX}>", 250)
+        client.say("QUIT", 221)
+        client.close()
+
+
+class Pause(EdgeCase):
+    def test_who_waits_for_the_banner_gets_it(self):
+        self.front(limits={"greet-pause": "300ms"})
+        client = self.client()
+        client.hello()
+        client.say("QUIT", 221)
+        line = self.ended()[0]
+        self.assertGreaterEqual(line["waited_ms"], 300)
+        self.assertEqual(line["end"], "quit")
+
+    def test_who_speaks_first_is_refused_without_a_banner(self):
+        self.front(limits={"greet-pause": "60s"})
+        client = self.client()
+        client.send(wire(*session(INBOX)))
+        self.assertEqual(client.reply()[0], 521)
+        self.assertTrue(client.is_closed())
+        self.assertEqual(self.ended()[0]["end"], "early")
+        counters = self.counters()
+        self.assertEqual(counters["early-talkers"], 1)
+        self.assertEqual(counters["sessions-handed-over"], 0)
+
+    def test_it_is_only_counted_where_the_configuration_says_so(self):
+        self.front(limits={"greet-pause": "200ms", "early-talker": "ignore"})
+        client = self.client()
+        client.send(wire(*session(NOBODY), "QUIT"))
+        self.assertEqual(self.codes(self.read_all(client)), [220, 250, 250, 550, 221])
+        self.assertEqual(self.counters()["early-talkers"], 1)
+
+    def test_own_networks_wait_for_nothing(self):
+        self.front(limits={"greet-pause": "60s"},
+                   decision={"exempt": [f"{self.host}/32"]})
+        client = self.client()
+        client.hello()
+        client.say("QUIT", 221)
+        self.assertEqual(self.ended()[0]["verdict"], "exempt")
+
+    def test_who_leaves_during_the_pause_is_let_go_at_once(self):
+        self.front(limits={"greet-pause": "60s"})
+        self.client().close()
+        self.client().reset()
+        self.assertEqual({line["end"] for line in self.ended(2)} - {"reset"}, {"hangup"})
+
+
+class Verdicts(EdgeCase):
+    """Clients are played by a balancer's header."""
+
+    def listing(self, library=None, **sections):
+        authority = mta.Authority(self, [LISTED])
+        host, port = authority.address
+        return self.front(front={"proxy": [f"{self.host}/32"]},
+                          library={"zones": [NAME], "servers": [f"{host}@{port}"],
+                                   **(library or {})}, **sections)
+
+    def play(self, address, *recipients):
+        client = self.client()
+        client.send(proxy_v1(address))
+        client.hello()
+        client.say("MAIL FROM:<a@b.example>", 250)
+        return client, [client.say(f"RCPT TO:<{recipient}>") for recipient in recipients]
+
+    def test_a_listed_client_is_refused_at_its_recipients_and_costs_no_worker(self):
+        front = self.listing()
+        client, replies = self.play(LISTED, INBOX, NOBODY)
+        for code, lines in replies:
+            self.assertEqual(code, 550)
+            self.assertEqual(lines, [f"5.7.1 Service unavailable; {LISTED} is listed by {NAME}"])
+        self.assertIn(client.say("DATA")[0], (503, 554))
+        client.say("QUIT", 221)
+        line = self.ended()[0]
+        self.assertEqual((line["client"], line["verdict"], line["score"], line["zones"],
+                          line["refused"], line["from"], line["to"]),
+                         (LISTED, "listed", 1, NAME, 2, "a@b.example", NOBODY))
+        counters = self.counters()
+        self.assertEqual((counters["listed"], counters["refused"], counters["sessions-bounced"],
+                          counters["sessions-handed-over"]), (1, 1, 1, 0))
+
+    def test_others_are_not(self):
+        front = self.listing()
+        client, replies = self.play(CLEAR, INBOX)
+        self.assertEqual(replies[0][0], 250)
+        client.say("QUIT", 221)
+        self.assertEqual(self.counters()["clear"], 1)
+
+    def test_a_listed_client_may_be_put_off_or_let_pass(self):
+        front = self.listing(decision={"action": "defer"})
+        client, replies = self.play(LISTED, INBOX)
+        self.assertEqual(replies[0][0], 450)
+        self.assertIn("4.7.1", replies[0][1][0])
+        client.close()
+        for action in "warn", "prepend":
+            with self.subTest(action):
+                self.assertTrue(front.reload(decision={"action": action}))
+                client, replies = self.play(LISTED, INBOX)
+                self.assertEqual(replies[0][0], 250)
+                client.say("QUIT", 221)
+
+    def test_silent_dns_lets_pass_at_the_deadline(self):
+        front = self.front(library={"zones": [NAME], "servers": [SILENT]},
+                           decision={"deadline": "300ms"})
+        self.is_fine()
+        self.assertEqual(self.counters()["unknown"], 1)
+
+    def test_xclient_is_judged_anew(self):
+        authority = mta.Authority(self, [LISTED])
+        self.front(front={"xclient": [f"{self.host}/32"]}, authority=authority)
+        client = self.client()
+        self.assertIn("XCLIENT", client.hello())
+        client.say(f"XCLIENT ADDR={LISTED} PORT=4711", 220)
+        client.say("EHLO other.example", 250)
+        client.say("MAIL FROM:<a@b.example>", 250)
+        self.assertIn(f"{LISTED} is listed", client.say(f"RCPT TO:<{INBOX}>", 550))
+        client.say(f"XCLIENT ADDR={CLEAR}", 503)
+        client.say("RSET", 250)
+        client.say(f"XCLIENT ADDR={CLEAR}", 220)
+        client.say("EHLO other.example", 250)
+        client.say("MAIL FROM:<a@b.example>", 250)
+        client.say(f"RCPT TO:<{INBOX}>", 250)
+        client.say("QUIT", 221)
+
+    def test_xclient_is_for_those_who_may(self):
+        self.front()
+        client = self.client()
+        self.assertNotIn("XCLIENT", client.hello())
+        self.assertGreaterEqual(client.say(f"XCLIENT ADDR={LISTED}")[0], 500)
+
+
+class Bounces(EdgeCase):
+    def test_recipients_that_are_none_are_refused_by_the_edge_alone(self):
+        front = self.front()
+        client = self.client()
+        client.hello()
+        client.say("MAIL FROM:<a@b.example>", 250)
+        self.assertIn("5.1.1", client.say(f"RCPT TO:<{NOBODY}>", 550))
+        self.assertIn("5.7.1", client.say(f"RCPT TO:<{FOREIGN}>", 550))
+        client.say("QUIT", 221)
+        line = self.ended()[0]
+        counters = self.counters()
+        self.assertEqual((counters["recipients-unknown"], counters["recipients-relay"],
+                          counters["sessions-bounced"], counters["sessions-handed-over"]),
+                         (1, 1, 1, 0))
+        self.assertEqual((line["refused"], line["recipients"], line["helo"]),
+                         (2, 0, "client.example.net"))
+
+    def test_the_first_valid_one_is_handed_over_with_what_was_said_before(self):
+        front = self.front(sink={"kind": "maildir"})
+        client = self.client()
+        client.hello()
+        client.say("MAIL FROM:<a@b.example> SIZE=100", 250)
+        client.say(f"RCPT TO:<{NOBODY}>", 550)
+        client.say(f"RCPT TO:<{INBOX}>", 250)
+        client.say(f"RCPT TO:<{NOBODY}>", 550)
+        client.say("DATA", 354)
+        client.send(b"Subject: one\r\n\r\nText\r\n.\r\n")
+        client.expect(250)
+        client.say("QUIT", 221)
+        self.assertIn(b"Subject: one\n\nText\n", front.mails()[0])
+
+    def test_a_list_that_changes_is_seen_at_once(self):
+        front = self.front()
+        client = self.client()
+        client.hello()
+        client.say("MAIL FROM:<a@b.example>", 250)
+        client.say("RCPT TO:<new@example.com>", 550)
+        front.build_users([INBOX, "new@example.com"])
+        client.say("RCPT TO:<new@example.com>", 250)
+
+
+class Pieces(EdgeCase):
+    """The same dialogue however it is cut, and whatever is pipelined."""
+
+    LINES = (*session(NOBODY, INBOX, FOREIGN), "DATA")
+    CODES = [220, 250, 250, 550, 250, 550, 354]
+    BODY = b"Subject: x\r\n\r\n..\r\nend\r\n.\r\nQUIT\r\n"
+
+    def test_all_at_once(self):
+        self.front()
+        client = self.client()
+        client.expect(220)
+        client.send(wire(*self.LINES) + self.BODY)
+        self.assertEqual(self.codes(self.read_all(client)), self.CODES[1:] + [250, 221])
+
+    def test_a_byte_at_a_time(self):
+        self.front()
+        client = self.client()
+        client.expect(220)
+        for byte in wire(*self.LINES) + self.BODY:
+            client.send(bytes([byte]))
+        self.assertEqual(self.codes(self.read_all(client)), self.CODES[1:] + [250, 221])
+
+    def test_cut_in_two_at_every_byte(self):
+        self.front()
+        data = wire(*self.LINES) + self.BODY
+        for cut in range(len(data)):
+            with self.client() as client:
+                client.expect(220)
+                client.send(data[:cut])
+                client.send(data[cut:])
+                self.assertEqual(self.codes(self.read_all(client)), self.CODES[1:] + [250, 221],
+                                 f"cut before byte {cut}")
+
+    def test_hundreds_of_commands_in_one_group(self):
+        """More replies than the edge has room for at a time."""
+        self.front(limits={"errors": 10000})
+        client = self.client()
+        client.expect(220)
+        client.send(wire("EHLO a", "MAIL FROM:<>", *[f"RCPT TO:<{NOBODY}>"] * 500, "QUIT"))
+        self.assertEqual(self.codes(self.read_all(client)), [250, 250] + [550] * 500 + [221])
+
+    def test_a_client_that_takes_no_replies_is_read_no_further(self):
+        front = self.front(limits={"errors": 10000, "commands": 1000000})
+        client = self.client()
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.expect(220)
+        client.send(wire("EHLO a"))
+        client.socket.settimeout(1)
+        sent = 0
+        with self.assertRaises(TimeoutError):
+            while sent < 64 << 20:
+                sent += client.socket.send(wire(*["NOOP"] * 1000))
+        self.is_fine()
+        client.socket.settimeout(DEADLINE_S)
+        client.expect(250)
+        for _ in range(1000):
+            client.expect(250)
+        self.assertEqual(front.processes()["edge"], front.wait_for_processes("edge", 1))
+
+
+class Malformed(EdgeCase):
+    def refused(self, data, *codes):
+        with self.client() as client:
+            client.expect(220)
+            client.send(data)
+            found = self.codes(self.read_all(client))
+            self.assertTrue(found and found[-1] in codes, (data[:40], found))
+        return found
+
+    def test_lines_end_with_both_and_nothing_else(self):
+        self.front()
+        for end in b"\n", b"\r", b"\n\r", b"\r\r\n", b"\0\r\n", b"\r\0\n":
+            for line in b"EHLO a", b"EH", b"":
+                with self.subTest(line=line, end=end):
+                    self.refused(line + end + b"QUIT\r\n", 500, 501, 521)
+        self.is_fine()
+
+    def test_a_line_without_an_end_is_cut_off_before_it_costs_anything(self):
+        front = self.front()
+        before = harness.anonymous_kb(front.processes()["edge"][0])
+        client = self.client()
+        client.expect(220)
+        sent = 0
+        try:
+            while sent < 64 << 20:
+                client.send(b"x" * 65536)
+                sent += 65536
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        self.assertLess(sent, 64 << 20, "nobody has stopped it")
+        self.assertLess(harness.anonymous_kb(front.processes()["edge"][0]) - before, 1024)
+        self.is_fine()
+
+    def test_a_line_that_is_too_long_is_one_error(self):
+        self.front()
+        found = self.refused(b"NOOP " + b"x" * 20000 + b"\r\n" + wire("NOOP", "QUIT"), 221)
+        self.assertEqual(found, [500, 250, 221])
+
+    def test_commands_out_of_order(self):
+        self.front(limits={"errors": 1000})
+        client = self.client()
+        client.expect(220)
+        for line in ("DATA", "RCPT TO:<a@b.example>", "MAIL FROM:<a@b.example>", "BDAT 0 LAST",
+                     "STARTTLS", "XCLIENT ADDR=1.2.3.4", "AUTH PLAIN", "GARBAGE", "\x7f",
+                     "RCPT TO:", "MAIL FROM:<", "EHLO"):
+            with self.subTest(line):
+                self.assertGreaterEqual(client.say(line)[0], 500)
+        client.say("EHLO a", 250)
+        client.say(f"RCPT TO:<{INBOX}>", 503)
+        client.say("DATA", 503)
+        client.say("MAIL FROM:<>", 250)
+        client.say("MAIL FROM:<>", 503)
+        self.assertIn(client.say("DATA")[0], (503, 554))
+        client.say("QUIT", 221)
+
+    def test_a_chunk_without_a_recipient_is_swallowed_not_read_as_commands(self):
+        self.front()
+        client = self.client()
+        client.hello()
+        client.say("MAIL FROM:<>", 250)
+        body = wire(f"RCPT TO:<{INBOX}>", "QUIT")
+        client.send(b"BDAT %d LAST\r\n" % len(body) + body + wire("NOOP", "QUIT"))
+        found = self.codes(self.read_all(client))
+        self.assertEqual(found, [found[0], 250, 221])
+        self.assertGreaterEqual(found[0], 500)
+        # More than anybody has time for, and nobody knows how much.
+        for size in 10**9, 10**20, -1:
+            client = self.client()
+            client.hello()
+            client.send(b"BDAT %d LAST\r\n" % size)
+            self.assertGreaterEqual(client.reply()[0], 500)
+            self.assertTrue(client.is_closed())
+
+    def test_too_many_errors_and_commands_end_a_session(self):
+        self.front(limits={"errors": 3, "commands": 20})
+        self.assertIn(421, self.refused(wire("EHLO a", *["NONSENSE"] * 10), 421))
+        self.assertIn(421, self.refused(wire("EHLO a", *["NOOP"] * 50), 421))
+        self.assertEqual({line["end"] for line in self.ended(2)}, {"error"})
+
+    def test_a_reset_at_every_byte(self):
+        front = self.front()
+        data = wire(*session(NOBODY, FOREIGN), "RSET", "NOOP", "QUIT")
+        for cut in range(len(data)):
+            client = self.client()
+            client.expect(220)
+            client.send(data[:cut])
+            client.reset()
+        lines = self.ended(len(data))
+        self.assertEqual(len(lines), len(data))
+        self.assertLessEqual({line["end"] for line in lines}, {"reset", "hangup", "quit"})
+        self.is_fine()
+        wait_for(lambda: self.counters()["sessions"] == 0, "all sessions to be gone")
+
+    def test_an_end_at_every_byte(self):
+        self.front()
+        data = wire(*session(NOBODY), "QUIT")
+        for cut in range(len(data)):
+            with self.client() as client:
+                client.expect(220)
+                client.send(data[:cut])
+                client.socket.shutdown(socket.SHUT_WR)
+                found = self.codes(self.read_all(client))
+                self.assertEqual(found, [250, 250, 550][:data[:cut].count(b"\r\n")])
+
+
+class Proxy(EdgeCase):
+    def balanced(self, **sections):
+        return self.front(front={"proxy": [f"{self.host}/32"]}, **sections)
+
+    def test_both_versions_name_the_client(self):
+        self.balanced()
+        for header in proxy_v1(), proxy_v2():
+            client = self.client()
+            client.send(header)
+            client.hello()
+            client.say("QUIT", 221)
+        for line in self.ended(2):
+            self.assertEqual((line["client"], line["port"], line["local"]),
+                             (CLEAR, 40000, "192.0.2.25"))
+
+    def test_it_may_come_in_pieces(self):
+        self.balanced()
+        for header in proxy_v1(), proxy_v2():
+            client = self.client()
+            for byte in header:
+                client.send(bytes([byte]))
+            client.hello()
+
+    def test_the_balancer_itself_may_look_whether_we_live(self):
+        self.balanced()
+        for header in proxy_v2(command=0x20), b"PROXY UNKNOWN\r\n":
+            client = self.client()
+            client.send(header)
+            client.hello()
+            client.say("QUIT", 221)
+        self.assertEqual({line["client"] for line in self.ended(2)}, {self.host})
+
+    def test_whoever_does_not_send_it_is_not_spoken_to(self):
+        front = self.balanced()
+        bad = [b"EHLO a\r\n", b"PROXY TCP4 1.2.3.4\r\n", b"PROXY TCP4 a b 1 2\r\n",
+               b"PROXY TCP4 1.2.3.4 5.6.7.8 99999 25\r\n", b"PROXY " + b"x" * 200,
+               proxy_v2(command=0x2f), proxy_v2(family=0x99), b"\r\n\r\n\0\r\nQUIT\n\x21\x11\xff\xff",
+               b"\r\n"]
+        for header in bad:
+            with self.subTest(header), self.client() as client:
+                client.send(header)
+                self.assertEqual(self.read_all(client), b"")
+        for header in proxy_v1(), proxy_v2():
+            for cut in range(0, len(header), 3):
+                with self.client() as client:
+                    client.send(header[:cut])
+                    client.socket.shutdown(socket.SHUT_WR)
+                    self.assertEqual(self.read_all(client), b"")
+        self.assertGreaterEqual(self.counters()["proxy-bad"], len(bad))
+
+    def test_who_speaks_behind_the_header_speaks_early(self):
+        self.balanced(limits={"greet-pause": "60s"})
+        client = self.client()
+        client.send(proxy_v1() + b"EHLO a\r\n")
+        self.assertEqual(client.reply()[0], 521)
+
+    def test_limits_are_for_the_client_not_for_the_balancer(self):
+        self.balanced(limits={"connections": 1})
+        first = self.client()
+        first.send(proxy_v1("198.51.100.1"))
+        first.hello()
+        second = self.client()
+        second.send(proxy_v1("198.51.100.2"))
+        self.assertEqual(second.reply()[0], 421)
+        third = self.client()
+        third.send(proxy_v1("198.51.101.1"))
+        third.hello()
+
+
+class Limits(EdgeCase):
+    def test_connections_of_a_network(self):
+        front = self.front(limits={"connections": 2})
+        clients = [self.client(), self.client()]
+        for client in clients:
+            client.hello()
+        third = self.client()
+        self.assertEqual(third.reply()[0], 421)
+        self.assertTrue(third.is_closed())
+        clients[0].say("QUIT", 221)
+        clients[0].close()
+        self.ended()
+        self.client().hello()
+        self.assertEqual(self.counters()["sessions-limited"], 1)
+
+    def test_new_connections_of_a_network(self):
+        self.front(limits={"rate": 3})
+        for _ in range(3):
+            self.client().hello()
+        self.assertEqual(self.client().reply()[0], 421)
+
+    def test_networks_that_have_none(self):
+        self.front(limits={"rate": 1, "connections": 1, "unlimited": [f"{self.host}/32"]})
+        for _ in range(5):
+            self.client().hello()
+
+    def test_more_sessions_than_there_is_room_for(self):
+        front = self.front(front={"sessions": 5}, limits={"stress-share": 100})
+        clients = [self.client() for _ in range(5)]
+        for client in clients:
+            client.hello()
+        self.assertIn("4.3.2", self.client().expect(421))
+        clients[0].say("QUIT", 221)
+        self.ended()
+        self.client().hello()
+        self.assertEqual(self.counters()["sessions-full"], 1)
+
+    def test_a_refusal_waits_for_the_tarpit(self):
+        self.front(limits={"tarpit": "400ms"})
+        client = self.client()
+        client.expect(220)
+        client.send(wire("EHLO a", "MAIL FROM:<>", f"RCPT TO:<{NOBODY}>", "QUIT"))
+        self.assertEqual(self.codes(self.read_all(client)), [250, 250, 550, 221])
+        self.assertGreaterEqual(self.ended()[0]["dialogue_ms"], 400)
+
+    def test_a_silent_client_is_told_so(self):
+        self.front(limits={"command-timeout": "400ms", "stress-timeout": "400ms"})
+        client = self.client()
+        client.expect(220)
+        self.assertIn("4.4.2", client.expect(421))
+        self.assertTrue(client.is_closed())
+        self.assertEqual(self.ended()[0]["end"], "timeout")
+
+    def test_a_byte_now_and_then_does_not_help(self):
+        self.front(limits={"command-timeout": "400ms", "stress-timeout": "400ms"})
+        client = self.client()
+        client.expect(220)
+        client.socket.settimeout(0.05)
+        for _ in range(2000):
+            try:
+                client.send(b"x")
+                if client.socket.recv(100):
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+        self.assertEqual(self.ended()[0]["end"], "timeout")
+
+    def test_nobody_has_more_than_the_time_of_a_session(self):
+        self.front(limits={"session-timeout": "500ms"})
+        client = self.client()
+        client.hello()
+        while (code := client.say("NOOP")[0]) == 250:
+            pass
+        self.assertEqual(code, 421)
+
+    def test_when_many_are_there_each_has_less_time(self):
+        self.front(front={"sessions": 10},
+                   limits={"stress-share": 50, "stress-timeout": "300ms"})
+        early = self.client()
+        early.hello()
+        clients = [self.client() for _ in range(5)]
+        for client in clients:
+            client.expect(220)
+        # Also who was there before.
+        for client in [early, *clients]:
+            client.expect(421)
+
+
+class Queue(EdgeCase):
+    """One worker, whom its first client keeps."""
+
+    def fill(self, **front):
+        """A client that has the worker, and those behind it."""
+        self.front(front={"workers": 1, "queue-size": "16K", "sessions": 500, **front})
+        holder = self.client()
+        holder.hello()
+        holder.say("MAIL FROM:<>", 250)
+        holder.say(f"RCPT TO:<{INBOX}>", 250)
+        return holder
+
+    def prove(self):
+        client = self.client()
+        client.expect(220)
+        client.send(wire("EHLO a", "MAIL FROM:<>", f"RCPT TO:<{INBOX}>", "QUIT"))
+        client.expect(250)
+        client.expect(250)
+        return client
+
+    def test_who_finds_it_full_waits_for_his_turn(self):
+        holder = self.fill()
+        clients = [self.prove() for _ in range(60)]
+        wait_for(lambda: self.counters()["sessions-waiting"] > 0, "somebody to wait")
+        holder.say("QUIT", 221)
+        for client in clients:
+            client.expect(250)
+            client.expect(221)
+        self.assertEqual(self.counters()["sessions-handed-over"], 61)
+
+    def test_who_has_waited_too_long_is_put_off(self):
+        self.fill(**{"queue-timeout": "300ms"})
+        clients = [self.prove() for _ in range(60)]
+        self.assertIn("4.3.2", clients[-1].expect(421))
+        self.assertTrue(clients[-1].is_closed())
+        self.assertGreater(self.counters()["queue-refused"], 0)
+
+    def test_or_at_once(self):
+        self.fill(**{"at-capacity": "refuse", "queue-timeout": "10m"})
+        clients = [self.prove() for _ in range(60)]
+        self.assertIn("4.3.2", clients[-1].expect(421))
+
+    def test_who_leaves_while_he_waits_does_no_harm(self):
+        holder = self.fill()
+        clients = [self.prove() for _ in range(60)]
+        for client in clients[::2]:
+            client.reset()
+        holder.say("QUIT", 221)
+        for client in clients[1::2]:
+            client.expect(250)
+            client.expect(221)
+        self.is_fine()
+
+
+class Descriptors(EdgeCase):
+    def test_without_descriptors_connections_wait_and_are_not_lost(self):
+        # Whose limits may be changed without more than what root is in a container.
+        front = self.front(front={"user": None, "chroot": None})
+        pid = front.processes()["edge"][0]
+        used = len(os.listdir(f"/proc/{pid}/fd"))
+        limit = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + 8, limit[1]))
+        clients = [self.client() for _ in range(20)]
+        front.wait_for_log("connections have to wait")
+        clients[0].hello()
+        for client in clients[:10]:
+            client.close()
+        for client in clients[10:]:
+            client.hello()
+            client.say("QUIT", 221)
+            client.close()
+        self.assertEqual(front.processes()["edge"], [pid])
+
+
+class Drain(EdgeCase):
+    def test_who_has_the_banner_may_finish_and_others_are_put_off(self):
+        front = self.front(front={"drain": "60s"}, limits={"greet-pause": "60s"},
+                           decision={"exempt": [f"{self.host}/32"]})
+        talking = self.client()
+        talking.hello()
+        waiting = self.client("127.0.0.5")
+        wait_for(lambda: self.counters()["sessions"] == 2, "both to be there")
+        pid = front.processes()["edge"][0]
+        os.kill(pid, signal.SIGTERM)
+        self.assertIn("4.3.2", waiting.expect(421))
+        talking.say("MAIL FROM:<>", 250)
+        talking.say(f"RCPT TO:<{NOBODY}>", 550)
+        talking.say("QUIT", 221)
+        front.wait_for_log("edge ended")
+
+    def test_but_not_for_longer_than_it_is_told(self):
+        front = self.front(front={"drain": "300ms"})
+        client = self.client()
+        client.hello()
+        os.kill(front.processes()["edge"][0], signal.SIGTERM)
+        self.assertIn("4.3.2", client.expect(421))
+        front.wait_for_log("edge ended")
+
+
+class HalfOpen(EdgeCase):
+    """Who connects and says nothing, by the thousand."""
+
+    def setUp(self):
+        super().setUp()
+        if os.geteuid() != 0:
+            self.skipTest("only root makes networks")
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        self.count = min(HALF_OPEN, hard - 1000)
+        space = self.start([peer("unshare"), "--net", "sh", "-c",
+                            "ip link set lo up && echo there; exec sleep 600"], "network")
+        space.wait_for_log("^there$")
+        self.enter_network(space.pid)
+
+    def resident_bytes(self, pid):
+        with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+            return int(re.search(r"^Rss:\s+(\d+)", file.read(), re.MULTILINE).group(1)) * 1024
+
+    @unittest.skipIf(harness.IS_SANITIZED, "the sanitizer's memory is not ours")
+    def test_a_parked_connection_costs_little_and_hinders_nobody(self):
+        front = self.front(front={"sessions": self.count + 100},
+                           limits={"stress-share": 100})
+        pid = front.processes()["edge"][0]
+        self.is_fine()
+        before = self.resident_bytes(pid)
+        clients = []
+        for i in range(self.count):
+            client = Client(front.address, f"127.{1 + i // 20000}.0.9")
+            self.addCleanup(client.close)
+            clients.append(client)
+        wait_for(lambda: self.counters()["sessions"] >= self.count, "all to be there", 60)
+        for client in clients:
+            client.expect(220)
+        each = (self.resident_bytes(pid) - before) / self.count
+        print(f"{self.count} parked connections, {each:.0f} bytes each")
+        self.assertLess(each, PARKED_MAX)
+        self.is_fine()
+        # Half a command each: that is what the far part is for.
+        for client in clients:
+            client.send(b"EHLO half")
+        self.is_fine()
+        for client in clients:
+            client.close()
+        wait_for(lambda: self.counters()["sessions"] == 0, "all to be gone", 60)
+        self.is_fine()
+
+
+if __name__ == "__main__":
+    main()
