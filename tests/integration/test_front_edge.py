@@ -64,6 +64,9 @@ class EdgeCase(Case):
         self.addCleanup(client.close)
         return client
 
+    def edge(self):
+        return self.fixture.wait_for_processes("edge", 1)[0]
+
     def counters(self):
         return collections.Counter(self.fixture.counters())  # who is not there is 0
 
@@ -304,7 +307,8 @@ class Pieces(EdgeCase):
         self.assertEqual(self.codes(self.read_all(client)), [250, 250] + [550] * 500 + [221])
 
     def test_a_client_that_takes_no_replies_is_read_no_further(self):
-        front = self.front(limits={"errors": 10000, "commands": 1000000})
+        self.front(limits={"errors": 10000, "commands": 1000000})
+        pid = self.edge()
         client = self.client()
         client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.expect(220)
@@ -319,7 +323,7 @@ class Pieces(EdgeCase):
         client.expect(250)
         for _ in range(1000):
             client.expect(250)
-        self.assertEqual(front.processes()["edge"], front.wait_for_processes("edge", 1))
+        self.assertEqual(self.edge(), pid)
 
 
 class Malformed(EdgeCase):
@@ -341,7 +345,7 @@ class Malformed(EdgeCase):
 
     def test_a_line_without_an_end_is_cut_off_before_it_costs_anything(self):
         front = self.front()
-        before = harness.anonymous_kb(front.processes()["edge"][0])
+        before = harness.anonymous_kb(self.edge())
         client = self.client()
         client.expect(220)
         sent = 0
@@ -352,7 +356,7 @@ class Malformed(EdgeCase):
         except (BrokenPipeError, ConnectionResetError):
             pass
         self.assertLess(sent, 64 << 20, "nobody has stopped it")
-        self.assertLess(harness.anonymous_kb(front.processes()["edge"][0]) - before, 1024)
+        self.assertLess(harness.anonymous_kb(self.edge()) - before, 1024)
         self.is_fine()
 
     def test_a_line_that_is_too_long_is_one_error(self):
@@ -644,7 +648,7 @@ class Descriptors(EdgeCase):
     def test_without_descriptors_connections_wait_and_are_not_lost(self):
         # Whose limits may be changed without more than what root is in a container.
         front = self.front(front={"user": None, "chroot": None})
-        pid = front.processes()["edge"][0]
+        pid = self.edge()
         used = len(os.listdir(f"/proc/{pid}/fd"))
         limit = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + 8, limit[1]))
@@ -657,7 +661,7 @@ class Descriptors(EdgeCase):
             client.hello()
             client.say("QUIT", 221)
             client.close()
-        self.assertEqual(front.processes()["edge"], [pid])
+        self.assertEqual(self.edge(), pid)
 
 
 class Drain(EdgeCase):
@@ -668,7 +672,7 @@ class Drain(EdgeCase):
         talking.hello()
         waiting = self.client("127.0.0.5")
         wait_for(lambda: self.counters()["sessions"] == 2, "both to be there")
-        pid = front.processes()["edge"][0]
+        pid = self.edge()
         os.kill(pid, signal.SIGTERM)
         self.assertIn("4.3.2", waiting.expect(421))
         talking.say("MAIL FROM:<>", 250)
@@ -680,7 +684,7 @@ class Drain(EdgeCase):
         front = self.front(front={"drain": "300ms"})
         client = self.client()
         client.hello()
-        os.kill(front.processes()["edge"][0], signal.SIGTERM)
+        os.kill(self.edge(), signal.SIGTERM)
         self.assertIn("4.3.2", client.expect(421))
         front.wait_for_log("edge ended")
 
@@ -709,7 +713,7 @@ class HalfOpen(EdgeCase):
     def test_a_parked_connection_costs_little_and_hinders_nobody(self):
         front = self.front(front={"sessions": self.count + 100},
                            limits={"stress-share": 100})
-        pid = front.processes()["edge"][0]
+        pid = self.edge()
         self.is_fine()
         before = self.resident_bytes(pid)
         clients = []
