@@ -2,6 +2,7 @@
 #include "integration/smtp-front/nanny.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ static const char context[] = NANNY_CONTEXT;
 
 #define KILL_AFTER_MS 5000    /* behind "drain": who is still there is stuck */
 #define RELOAD_MAX_MS 3600000 /* a session that was open at SIGHUP may take so long */
+#define BEGIN_MAX_MS  30000   /* until all processes of a generation have what they need */
 #define METRICS_MS    15000
 #define QUEUE_LOOK_MS 50 /* between looks at the queue, while it is to be emptied */
 #define PAUSE_MIN_MS  10
@@ -134,6 +136,13 @@ static void tell(struct generation *generation, enum crew_role role, uint64_t ki
 
 /* ---- generations ---- */
 
+static void close_ready(struct generation *generation, unsigned end)
+{
+	if (generation->ready_ends[end] >= 0)
+		close(generation->ready_ends[end]);
+	generation->ready_ends[end] = -1;
+}
+
 static void free_generation(struct generation *generation)
 {
 	if (generation == NULL)
@@ -144,6 +153,8 @@ static void free_generation(struct generation *generation)
 				close(generation->key_ends[i][end]);
 		}
 	}
+	close_ready(generation, NANNY_READY_NANNY);
+	close_ready(generation, NANNY_READY_CHILD);
 	crew_deinit(&generation->crew);
 	setup_deinit(generation->setup);
 	free(generation->setup);
@@ -171,12 +182,15 @@ static struct generation *new_generation(struct setup *setup)
 		free(setup);
 	} else {
 		memset(generation->key_ends, -1, sizeof(generation->key_ends));
+		memset(generation->ready_ends, -1, sizeof(generation->ready_ends));
 		generation->setup = setup;
 		ret = crew_init(&generation->crew, has_keys, setup->front.edges,
 				setup->front.workers);
 	}
 	if (ret == 0 && has_keys)
 		ret = open_keys(generation);
+	if (ret == 0 && pipe2(generation->ready_ends, O_CLOEXEC | O_NONBLOCK) != 0)
+		ret = -errno;
 	if (ret == 0)
 		return generation;
 	log_error(context, "processes not prepared (%s)", strerror(-ret));
@@ -184,10 +198,10 @@ static struct generation *new_generation(struct setup *setup)
 	return NULL;
 }
 
-/* Listeners, library, and what its processes find outside: an exit status; logged. */
-static int prepare(struct nanny *nanny, const struct setup *setup)
+/* Library, listeners, and what its processes find outside: an exit status; logged. */
+static int prepare(const struct nanny *nanny, const struct setup *setup,
+		   struct listeners *ret_listeners)
 {
-	struct listeners opened;
 	const struct place *place = NULL;
 	int status = precheck_run(setup, context);
 	dnsblv6_set_log(setup->handle.client, handle_log, (void *)(uintptr_t)context);
@@ -195,29 +209,84 @@ static int prepare(struct nanny *nanny, const struct setup *setup)
 		status = program_start_library(context, setup->handle.client);
 	if (status != EX_OK)
 		return status;
-	int ret = listeners_open(&setup->front, &nanny->listeners, &opened, &place);
-	if (ret != 0) {
-		log_error(context, "socket not opened, place=%s (%s)", place->text, strerror(-ret));
-		return program_refused_status(ret);
-	}
-	listeners_close(&nanny->listeners, &opened);
-	nanny->listeners = opened;
-	return EX_OK;
+	int ret = listeners_open(&setup->front, &nanny->listeners, ret_listeners, &place);
+	if (ret == 0)
+		return EX_OK;
+	log_error(context, "socket not opened, place=%s (%s)", place->text, strerror(-ret));
+	return program_refused_status(ret);
 }
 
-static void begin_generation(struct nanny *nanny, struct generation *generation)
+static void end_generation(struct nanny *nanny, struct generation *generation)
+{
+	SLIST_REMOVE(&nanny->generations, generation, generation, link);
+	free_generation(generation);
+}
+
+static bool has_dead(const struct generation *generation)
+{
+	for (unsigned i = 0; i < generation->crew.count; i++) {
+		if (generation->crew.slots[i].pid == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Until all have what they need. false: one has died, or takes for ever. */
+static bool wait_until_ready(struct nanny *nanny, struct generation *generation)
+{
+	struct pollfd ready = { .fd = generation->ready_ends[NANNY_READY_NANNY], .events = POLLIN };
+	uint64_t until = now_ms() + BEGIN_MAX_MS;
+	unsigned count = 0;
+	char bytes[64];
+	close_ready(generation, NANNY_READY_CHILD);
+	while (count < generation->crew.count && !has_dead(generation) && now_ms() < until) {
+		ssize_t size = poll(&ready, 1, PAUSE_MIN_MS) > 0
+				       ? read(ready.fd, bytes, sizeof(bytes))
+				       : -1;
+		if (size > 0)
+			count += (unsigned)size;
+		reap(nanny);
+	}
+	close_ready(generation, NANNY_READY_NANNY);
+	return count == generation->crew.count;
+}
+
+/* It has answered nobody, or few: sessions that it may have are cut. */
+static void abandon(struct nanny *nanny, struct generation *generation)
+{
+	for (unsigned role = 0; role < CREW_ROLES; role++)
+		tell(generation, (enum crew_role)role, now_ms());
+	for (unsigned i = 0; i < generation->crew.count; i++) {
+		struct crew_slot *slot = &generation->crew.slots[i];
+		if (slot->pid == 0)
+			continue;
+		kill(slot->pid, SIGKILL);
+		waitpid(slot->pid, NULL, 0);
+		crew_ended(slot, true, now_ms());
+	}
+	end_generation(nanny, generation);
+}
+
+/* false: it is gone again. */
+static bool begin_generation(struct nanny *nanny, struct generation *generation)
 {
 	generation->number = nanny->generation_count++;
 	SLIST_INSERT_HEAD(&nanny->generations, generation, link);
 	log_set_level((enum log_level)generation->setup->front.log_level);
 	for (unsigned i = 0; i < generation->crew.count; i++)
 		start(nanny, generation, &generation->crew.slots[i]);
+	if (wait_until_ready(nanny, generation))
+		return true;
+	log_error(context, "processes not begun, see the lines before");
+	abandon(nanny, generation);
+	return false;
 }
 
 /* All of setup, which is taken over. An exit status; what is not EX_OK is logged. */
 static int serve(struct nanny *nanny, struct setup *setup, const char *what)
 {
-	int status = prepare(nanny, setup);
+	struct listeners opened;
+	int status = prepare(nanny, setup, &opened);
 	if (status != EX_OK) {
 		setup_deinit(setup);
 		free(setup);
@@ -225,9 +294,15 @@ static int serve(struct nanny *nanny, struct setup *setup, const char *what)
 	}
 	const struct setup_front *front = &setup->front;
 	struct generation *generation = new_generation(setup);
-	if (generation == NULL)
+	nanny->former = nanny->listeners;
+	nanny->listeners = opened;
+	if (generation == NULL || !begin_generation(nanny, generation)) {
+		listeners_close(&nanny->listeners, &nanny->former);
+		nanny->listeners = nanny->former;
+		nanny->former.edge_count = 0;
 		return EX_OSERR;
-	begin_generation(nanny, generation);
+	}
+	listeners_close(&nanny->former, &nanny->listeners);
 	log_info(context, "%s, version=%s places=%u edges=%u workers=%u certificates=%u", what,
 		 DNSBLV6_VERSION, front->place_count, front->edges, front->workers,
 		 setup->tls.certificate_count);
@@ -366,12 +441,6 @@ static void write_metrics(struct nanny *nanny)
 	if (ret != 0)
 		log_warning(context, "metrics not written, path=%s (%s)",
 			    newest->setup->front.metrics, strerror(-ret));
-}
-
-static void end_generation(struct nanny *nanny, struct generation *generation)
-{
-	SLIST_REMOVE(&nanny->generations, generation, generation, link);
-	free_generation(generation);
 }
 
 static void tend(struct nanny *nanny)

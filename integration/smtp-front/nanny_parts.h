@@ -31,6 +31,7 @@ extern "C" {
 
 enum { NANNY_KEY_EDGE, NANNY_KEY_HOLDER }; /* the ends of a keyholder's socket */
 enum { NANNY_QUEUE_EDGES, NANNY_QUEUE_WORKERS };
+enum { NANNY_READY_NANNY, NANNY_READY_CHILD };
 
 struct generation {
 	SLIST_ENTRY(generation) link;
@@ -38,6 +39,7 @@ struct generation {
 	struct setup *setup;
 	struct crew crew;
 	int key_ends[SETUP_EDGES_MAX][2]; /* -1 without certificates */
+	int ready_ends[2];		  /* a pipe, a byte of each; -1 when they have begun */
 };
 
 struct nanny {
@@ -45,6 +47,7 @@ struct nanny {
 	SLIST_HEAD(generation_list, generation) generations;
 	unsigned generation_count;
 	struct listeners listeners;
+	struct listeners former; /* until the newest generation has begun */
 	int queue_ends[2];
 	struct tally_bank bank;
 	uint64_t started_s;

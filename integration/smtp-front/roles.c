@@ -20,19 +20,8 @@ struct role {
 	const struct setup *setup;
 	enum confine_role role;
 	const char *name;
+	int ready_fd; /* -1: nobody waits */
 };
-
-static int confine(void *context)
-{
-	const struct role *role = context;
-	const char *step = "";
-	int ret = confine_process(role->setup, role->role, &step);
-	if (ret == 0)
-		return EX_OK;
-	log_error(NANNY_CONTEXT, "process not confined, role=%s step=%s (%s)", role->name, step,
-		  strerror(-ret));
-	return ret == -EPERM ? EX_NOPERM : EX_OSERR;
-}
 
 static void close_fd(int *fd)
 {
@@ -41,9 +30,28 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-/* Sockets of other edges, and of other generations. */
+/* Everything that could be wrong outside has been looked at: who begins says so. */
+static int confine(void *context)
+{
+	struct role *role = context;
+	const char *step = "";
+	int ret = confine_process(role->setup, role->role, &step);
+	if (ret == 0) {
+		/* Without a nanny to hear it there is nothing to be done. */
+		if (role->ready_fd >= 0 && write(role->ready_fd, "", 1) < 0)
+			ret = -errno;
+		close_fd(&role->ready_fd);
+		return ret == 0 ? EX_OK : EX_OSERR;
+	}
+	log_error(NANNY_CONTEXT, "process not confined, role=%s step=%s (%s)", role->name, step,
+		  strerror(-ret));
+	return ret == -EPERM ? EX_NOPERM : EX_OSERR;
+}
+
+/* Those of other edges, and of places that there were before. */
 static void close_listeners(struct nanny *nanny, int kept_edge)
 {
+	listeners_close(&nanny->former, &nanny->listeners);
 	for (unsigned edge = 0; edge < nanny->listeners.edge_count; edge++) {
 		for (unsigned i = 0; i < nanny->listeners.place_count; i++) {
 			if ((int)edge != kept_edge)
@@ -74,7 +82,8 @@ static int run_keyholder(struct nanny *nanny, struct generation *generation)
 {
 	const struct setup *setup = generation->setup;
 	int sockets[SETUP_EDGES_MAX];
-	struct role role = { setup, CONFINE_KEYHOLDER, "keyholder" };
+	struct role role = { setup, CONFINE_KEYHOLDER, "keyholder",
+			     generation->ready_ends[NANNY_READY_CHILD] };
 	close_listeners(nanny, -1);
 	close_keys(nanny, generation, -1, NANNY_KEY_HOLDER);
 	close_fd(&nanny->queue_ends[NANNY_QUEUE_EDGES]);
@@ -92,7 +101,8 @@ static int run_keyholder(struct nanny *nanny, struct generation *generation)
 static int run_edge(struct nanny *nanny, struct generation *generation,
 		    const struct crew_slot *slot)
 {
-	struct role role = { generation->setup, CONFINE_EDGE, "edge" };
+	struct role role = { generation->setup, CONFINE_EDGE, "edge",
+			     generation->ready_ends[NANNY_READY_CHILD] };
 	close_listeners(nanny, (int)slot->index);
 	close_keys(nanny, generation, (int)slot->index, NANNY_KEY_EDGE);
 	close_fd(&nanny->queue_ends[NANNY_QUEUE_WORKERS]);
@@ -113,7 +123,8 @@ static int run_edge(struct nanny *nanny, struct generation *generation,
 static int run_worker(struct nanny *nanny, struct generation *generation,
 		      const struct crew_slot *slot)
 {
-	struct role role = { generation->setup, CONFINE_WORKER, "worker" };
+	struct role role = { generation->setup, CONFINE_WORKER, "worker",
+			     generation->ready_ends[NANNY_READY_CHILD] };
 	close_listeners(nanny, -1);
 	close_keys(nanny, NULL, -1, -1);
 	close_fd(&nanny->queue_ends[NANNY_QUEUE_EDGES]);
@@ -136,6 +147,7 @@ void roles_run(struct nanny *nanny, struct generation *generation, const struct 
 	if (getppid() != nanny->pid)
 		exit(EX_OK);
 	prctl(PR_SET_NAME, crew_role_name(slot->role));
+	close_fd(&generation->ready_ends[NANNY_READY_NANNY]);
 	log_set_level((enum log_level)generation->setup->front.log_level);
 	sigprocmask(SIG_SETMASK, &nanny->before, NULL);
 	if (slot->role == CREW_KEYHOLDER)

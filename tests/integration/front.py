@@ -77,9 +77,13 @@ class Client:
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         self.socket.settimeout(DEADLINE_S)
-        if source is not None:
-            self.socket.bind((source, 0))
-        self.socket.connect(address)
+        try:
+            if source is not None:
+                self.socket.bind((source, 0))
+            self.socket.connect(address)
+        except OSError:
+            self.socket.close()
+            raise
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.unread = b""
 
