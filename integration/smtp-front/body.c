@@ -60,6 +60,18 @@ static size_t run_size(const struct body *body, const uint8_t *bytes, size_t siz
 	return end != NULL ? (size_t)(end - bytes) : size;
 }
 
+/* Before put(): where both limits end within these bytes, the first of them is said. */
+static void count_line(struct body *body, size_t size)
+{
+	uint64_t size_left = body->size_max > 0 ? body->size_max - body->size : UINT64_MAX;
+	if (body->line_max == 0 || body->refusal != BODY_FINE)
+		return;
+	size_t line_left = body->line_max - body->line_size;
+	if (size > line_left && line_left <= size_left)
+		refuse(body, BODY_LINE_TOO_LONG);
+	body->line_size += size;
+}
+
 /* At least one byte within a line. Returns how many. */
 static size_t take_text(struct call *call, const uint8_t *bytes, size_t size)
 {
@@ -67,9 +79,7 @@ static size_t take_text(struct call *call, const uint8_t *bytes, size_t size)
 	body->at = AT_TEXT;
 	size_t run = run_size(body, bytes, size);
 	if (run > 0) {
-		body->line_size += run;
-		if (body->line_max > 0 && body->line_size > body->line_max)
-			refuse(body, BODY_LINE_TOO_LONG);
+		count_line(body, run);
 		put(call, bytes, run);
 		return run;
 	}

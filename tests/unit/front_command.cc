@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,10 @@ using exact = std::vector<char>;
 
 exact exactly(const std::string &text)
 {
-	return exact(text.begin(), text.end());
+	exact made;
+	made.reserve(std::max<size_t>(text.size(), 1)); // not NULL
+	made.assign(text.begin(), text.end());
+	return made;
 }
 
 struct parsed_mail {

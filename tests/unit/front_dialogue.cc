@@ -24,6 +24,18 @@ std::string code(const std::string &reply)
 	return reply.substr(0, 9);
 }
 
+bool has_lone(const std::string &text)
+{
+	for (size_t i = 0; i < text.size(); i++) {
+		const bool is_cr_before = i > 0 && text[i - 1] == '\r';
+		const bool is_lf_behind = i + 1 < text.size() && text[i + 1] == '\n';
+		if (text[i] == '\0' || (text[i] == '\n' && !is_cr_before) ||
+		    (text[i] == '\r' && !is_lf_behind))
+			return true;
+	}
+	return false;
+}
+
 // A session in the state that these commands lead to.
 scripted after(const std::vector<std::string> &lines)
 {
@@ -506,6 +518,32 @@ TEST_CASE("a session can be ended at any time", "[front][dialogue]")
 	      DIALOGUE_CLOSE);
 	CHECK(std::string(one.event.reply) == tried.reply);
 	CHECK(dialogue_is_valid(&one.dialogue));
+}
+
+TEST_CASE("no other end of line anywhere in a mail makes two of it, or one", "[front][dialogue]")
+{
+	const auto end = GENERATE(as<std::string>(), "\n", "\r", "\n\n", "\r\r", "\n.\n", "\n.\r\n",
+				  "\r\n.\n", "\r.\r", "\r\n.\r", "\r\n.\r\r\n", "\r\r\n.\r\n\r",
+				  "\n\r", std::string("\0", 1), std::string("\r\n\0.\r\n", 6));
+	const std::string smuggled = "MAIL FROM:<x@y>\r\nRCPT TO:<c@d.example>\r\nDATA\r\n";
+	const std::string text = "To: x\r\n\r\none\r\n..\r\n";
+	for (size_t place = 0; place <= text.size(); place++) {
+		CAPTURE(end, place);
+		std::string mail = text;
+		mail.insert(place, end + smuggled);
+		// At some places they make a good line of it, or the true end.
+		const size_t good = (mail + "\r\n.\r\n").find("\r\n.\r\n");
+		if (!has_lone((mail + "\r\n").substr(0, good + 2)))
+			continue;
+		scripted one = after(TO_RCPT);
+		one.feed("DATA\r\n" + mail + "\r\n.\r\n");
+		REQUIRE(one.mails.empty());
+		REQUIRE((one.said.find("\r\n521 5.6.0") != std::string::npos ||
+			 one.said.find("\r\n550 5.6.0") != std::string::npos));
+		scripted two = after(TO_RCPT);
+		two.feed("BDAT " + std::to_string(mail.size()) + " LAST\r\n" + mail);
+		REQUIRE(two.mails.empty());
+	}
 }
 
 TEST_CASE("a line with another end closes the session, one too long does not", "[front][dialogue]")
