@@ -114,7 +114,9 @@ class scripted
 			act(dialogue_malformed(&dialogue, &limits, status, &event));
 			return true;
 		}
-		const std::vector<char> line(unread.data(), unread.data() + size);
+		std::vector<char> line;
+		line.reserve(std::max<size_t>(size, 1)); // not NULL
+		line.assign(unread.data(), unread.data() + size);
 		unread.erase(0, size + LINES_END_SIZE);
 		act(dialogue_step(&dialogue, &limits, line.data(), size, &event));
 		return true;
