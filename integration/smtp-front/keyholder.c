@@ -45,13 +45,12 @@ static int hold(const struct keys_chain *chain, struct held *ret_held,
 {
 	X509 *leaf = NULL;
 	STACK_OF(X509) *others = NULL;
-	int ret = keys_read_private(chain, &ret_held->key, reterr_error);
-	if (ret != 0)
-		return ret;
-	ret = keys_parse_chain(chain, &leaf, &others, reterr_error);
+	int ret = keys_parse_chain(chain, &leaf, &others, reterr_error);
 	if (ret != 0)
 		return ret;
 	ret = keys_fingerprint(leaf, ret_held->fingerprint);
+	if (ret == 0)
+		ret = keys_read_private(chain, &ret_held->key, reterr_error);
 	X509_free(leaf);
 	sk_X509_pop_free(others, X509_free);
 	return ret;
@@ -288,20 +287,38 @@ static void hide(void)
 	(void)prctl(PR_SET_DUMPABLE, 0);
 }
 
+/*
+ * Those keys that can be had. keyholder_check() has seen all of them; but when this process is made
+ * again, one may have been replaced, and must not take the others with it. NULL without any.
+ */
+static struct keyholder *hold_some(const struct keys_chains *chains)
+{
+	struct keyholder *keyholder = calloc(1, sizeof(*keyholder));
+	for (unsigned i = 0; keyholder != NULL && i < chains->count; i++) {
+		struct held *held = &keyholder->held[keyholder->count];
+		struct keys_error error;
+		if (hold(&chains->chains[i], held, &error) == 0)
+			keyholder->count++;
+		else
+			log_error(context, "key not read, path=%s (%s)", error.path, error.reason);
+	}
+	if (keyholder != NULL && keyholder->count > 0)
+		return keyholder;
+	keyholder_free(keyholder);
+	return NULL;
+}
+
 int keyholder_run(const struct keyholder_start *start)
 {
-	struct keyholder *keyholder = NULL;
-	struct keys_error error;
 	if (start->socket_count > KEYHOLDER_SOCKETS_MAX) {
 		log_error(context, "not started, edges=%u (at most %d)", start->socket_count,
 			  KEYHOLDER_SOCKETS_MAX);
 		return EX_SOFTWARE;
 	}
 	hide();
-	if (keyholder_new(start->chains, &keyholder, &error) != 0) {
-		log_error(context, "key not read, path=%s (%s)", error.path, error.reason);
+	struct keyholder *keyholder = hold_some(start->chains);
+	if (keyholder == NULL)
 		return EX_CONFIG;
-	}
 	int status = start->confine == NULL ? EX_OK : start->confine(start->context);
 	/* Another user has another life: what was hidden from his processes has to be again. */
 	hide();

@@ -41,7 +41,10 @@ struct keyholder_start {
 	void *context;
 };
 
-/* Returns an exit status: EX_CONFIG for files that are none, which is logged. Else it does not. */
+/*
+ * Does not return, but an exit status: EX_CONFIG when no key could be read. Those that could not
+ * are logged, and what is asked of them is answered with a no.
+ */
 int keyholder_run(const struct keyholder_start *start);
 
 /*

@@ -262,6 +262,27 @@ TEST_CASE("the process does not begin without its keys", "[front][keyholder]")
 	CHECK(process.wait() == 78);
 }
 
+TEST_CASE("a key that has been replaced does not take the others with it", "[front][keyholder]")
+{
+	files made;
+	made.add(make_key("EC"), "mx.example");
+	made.add(make_key("EC"), "other.example");
+	front::front edge(made, false);
+	write_file(made.paths[0].key, pem_of(make_key("EC")));
+	edge.start_keyholder(true);
+	client_options options;
+	for (const char *name : { "mx.example", "other.example" }) {
+		sockets ends;
+		struct tls *server = nullptr;
+		options.name = name;
+		client peer(ends[1], options);
+		REQUIRE(tls_new(edge.context, ends[0], &server) == 0);
+		CHECK(shake_hands(server, peer) ==
+		      (std::string(name) == "mx.example" ? TLS_EKEY : 0));
+		tls_free(server);
+	}
+}
+
 TEST_CASE("what gives up root is called when the keys are there", "[front][keyholder]")
 {
 	files made;

@@ -233,10 +233,13 @@ class front
 	front(const front &) = delete;
 	front &operator=(const front &) = delete;
 
-	void start_keyholder()
+	void start_keyholder(bool is_silent = false)
 	{
-		process_ = std::make_unique<child>(
-			[this] { return run_keyholder(chains_.get(), asking[1]); });
+		process_ = std::make_unique<child>([this, is_silent] {
+			if (is_silent)
+				silence();
+			return run_keyholder(chains_.get(), asking[1]);
+		});
 	}
 	void kill_keyholder()
 	{
