@@ -284,7 +284,8 @@ static void write_account(const struct visit *visit)
 		.client_port = capsule->client_port,
 		.by = "worker",
 		.end = visit->end,
-		.verdict = capsule->has_verdict ? dnsblv6_verdict_name(capsule->verdict) : "none",
+		.verdict =
+			capsule->has_verdict ? dnsblv6_verdict_name((int)capsule->verdict) : "none",
 		.score = capsule->score,
 		.zones = capsule->zones,
 		.tls = capsule->tls_protocol,
