@@ -25,6 +25,8 @@ static const char context[] = "smtp-front";
 #define ACCEPT_MAX 64
 /* Without a descriptor for it a connection would be announced again and again. */
 #define SHORT_PAUSE_MS 100
+/* A recipient that there was not may soon be there; one that there was is seldom taken away. */
+#define FORWARD_REFUSED_SHARE 12
 
 static const char full[] = "421 4.3.2 Too many sessions, try again later\r\n";
 
@@ -236,6 +238,19 @@ static void init_timer(struct edge *edge, uv_timer_t *timer)
 	timer->data = edge;
 }
 
+static int open_forward(struct edge *edge)
+{
+	const struct setup *setup = edge->setup;
+	const struct callforward_setup forward = {
+		.hop = &setup->trust.forward,
+		.hostname = setup->front.hostname,
+		.timeout_ms = setup->trust.forward_timeout_ms,
+		.valid_ms = setup->trust.forward_cache_ms,
+		.refused_ms = setup->trust.forward_cache_ms / FORWARD_REFUSED_SHARE,
+	};
+	return callforward_new(&edge->loop, &forward, &edge->forward);
+}
+
 static int open_handles(struct edge *edge)
 {
 	const struct edge_start *start = edge->start;
@@ -253,6 +268,8 @@ static int open_handles(struct edge *edge)
 		ret = open_door(edge, start->listeners[i]);
 	if (ret == 0)
 		ret = uv_signal_start(&edge->term, term_on_raise, SIGTERM);
+	if (ret == 0 && edge->setup->trust.forward.text[0] != '\0')
+		ret = open_forward(edge);
 	if (ret == 0 && edge->setup->has_zones)
 		ret = asking_open(&edge->asking, &edge->loop, edge->setup->handle.client);
 	return ret;
@@ -269,6 +286,7 @@ static void ignore_signals(void)
 static void close_handles(struct edge *edge)
 {
 	asking_close(&edge->asking);
+	callforward_close(edge->forward);
 	uv_close((uv_handle_t *)&edge->tick, NULL);
 	uv_close((uv_handle_t *)&edge->pause, NULL);
 	uv_close((uv_handle_t *)&edge->drain, NULL);

@@ -22,6 +22,7 @@
 
 #include "integration/asking.h"
 #include "integration/smtp-front/arena.h"
+#include "integration/smtp-front/callforward.h"
 #include "integration/smtp-front/capsule.h"
 #include "integration/smtp-front/dialogue.h"
 #include "integration/smtp-front/edge.h"
@@ -63,6 +64,7 @@ enum session_phase {
 enum session_next {
 	NEXT_TALK,   /* the next command */
 	NEXT_TLS,    /* the handshake */
+	NEXT_ASK,    /* the next hop's word about a recipient */
 	NEXT_JUDGE,  /* the verdict about whom XCLIENT has named */
 	NEXT_QUEUE,  /* the hand-over */
 	NEXT_LINGER, /* the end, of which the client did not know */
@@ -102,6 +104,7 @@ struct session {
 
 	uint64_t id;
 	uint64_t judge_id;
+	struct callforward_wait wait; /* in SESSION_ASKED */
 	struct dnsblv6_ip client_ip;
 	struct dnsblv6_ip local_ip;
 	uint16_t client_port;
@@ -168,6 +171,7 @@ struct edge {
 	struct limits *limits;
 	struct wheel wheel;
 	struct users *users;		 /* NULL: the next hop is asked */
+	struct callforward *forward;	 /* NULL: users are */
 	struct tls_context *tls_context; /* NULL: not offered */
 	struct dialogue_limits rules[2]; /* without and with XCLIENT */
 	struct session_list sessions;

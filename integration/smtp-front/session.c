@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "integration/smtp-front/account.h"
+#include "integration/smtp-front/callforward.h"
 #include "integration/smtp-front/channel.h"
 #include "integration/smtp-front/greeting.h"
 #include "integration/smtp-front/parting.h"
@@ -125,7 +126,7 @@ static void log_account(struct session *session, const char *end)
 		.end = end,
 		.verdict = verdict_of(session),
 		.score = session->score,
-		.zones = session->has_judgement ? session_far(session)->kept.judgement.zones : "-",
+		.zones = session->has_judgement ? session_far(session)->kept.judgement.zones : "",
 		.tls = facts.protocol,
 		.helo = dialogue->helo,
 		.sender = session->sender,
@@ -182,6 +183,7 @@ static void leave(struct session *session)
 void session_part(struct session *session)
 {
 	greeting_cancel(session);
+	callforward_cancel(&session->wait);
 	if (session->phase == SESSION_QUEUED)
 		parting_leave(session);
 	wheel_clear(&session->timer);
@@ -286,6 +288,9 @@ static void do_next(struct session *session)
 	case NEXT_TLS:
 		talk_begin_handshake(session);
 		return;
+	case NEXT_ASK:
+		talk_ask(session);
+		return;
 	case NEXT_JUDGE:
 		greeting_judge_again(session);
 		return;
@@ -331,6 +336,7 @@ void session_refuse(struct session *session, enum dialogue_refusal refusal, cons
 	dialogue_refuse(&session->dialogue, session_rules(session), refusal, &edge->event);
 	channel_say(session, edge->event.reply, edge->event.reply_size);
 	greeting_cancel(session);
+	callforward_cancel(&session->wait);
 	if (session->phase == SESSION_QUEUED)
 		parting_leave(session);
 	session->phase = SESSION_TALK;
@@ -386,7 +392,7 @@ void session_on_event(uv_poll_t *poll, int status, int events)
 	struct edge *edge = session->edge;
 	(void)events;
 	if (status < 0)
-		session_end(session, "reset");
+		session_end(session, session->phase == SESSION_LINGER ? session->end : "reset");
 	else
 		dispatch(session);
 	session_take_time(edge, session->phase == SESSION_CLOSED ? NULL : session);

@@ -60,7 +60,6 @@ static enum dialogue_action refuse(struct session *session, enum dialogue_refusa
 /* The worker says the reply, when it has the session. */
 static enum dialogue_action trust(struct session *session)
 {
-	session_far(session)->kept.recipient = session->edge->event.recipient;
 	session->next = NEXT_QUEUE;
 	session->trusted_ms = session_now(session);
 	return DIALOGUE_RECIPIENT;
@@ -75,7 +74,12 @@ static enum dialogue_action take_recipient(struct session *session)
 		session->refused_count++;
 		return refuse_listed(session);
 	}
-	int answer = edge->users != NULL ? users_find(edge->users, address, strlen(address)) : -1;
+	session_far(session)->kept.recipient = edge->event.recipient;
+	if (edge->users == NULL) {
+		session->next = NEXT_ASK;
+		return DIALOGUE_RECIPIENT;
+	}
+	int answer = users_find(edge->users, address, strlen(address));
 	if (answer == USERS_VALID)
 		return trust(session);
 	session->refused_count++;
@@ -150,9 +154,10 @@ static enum dialogue_action answer(struct session *session, enum dialogue_action
 	}
 }
 
-static void act(struct session *session, enum dialogue_action action)
+/* What there is to do now, when nobody has to be asked any more. */
+static void perform(struct session *session, enum dialogue_action action)
 {
-	switch (answer(session, action)) {
+	switch (action) {
 	case DIALOGUE_RECIPIENT:
 		return;
 	case DIALOGUE_XCLIENT:
@@ -174,6 +179,11 @@ static void act(struct session *session, enum dialogue_action action)
 		break;
 	}
 	say_event(session);
+}
+
+static void act(struct session *session, enum dialogue_action action)
+{
+	perform(session, answer(session, action));
 }
 
 static bool swallow(struct session *session)
@@ -329,6 +339,54 @@ void talk_on_verdict(struct session *session)
 	act(session,
 	    dialogue_accept(&session->dialogue, session_rules(session), &session->edge->event));
 	go_on(session);
+}
+
+/* ---- the next hop's word ---- */
+
+static void take_answer(struct session *session, const struct callforward_answer *answer)
+{
+	struct edge *edge = session->edge;
+	session->phase = SESSION_TALK;
+	session->next = NEXT_TALK;
+	channel_load(session);
+	if (answer->code / 100 == 2) {
+		perform(session, trust(session));
+	} else {
+		session->refused_count++;
+		tally_add(session_tally(session),
+			  answer->code / 100 == 5 ? TALLY_RECIPIENTS_UNKNOWN
+						  : TALLY_RECIPIENTS_FAILED,
+			  1);
+		perform(session, dialogue_answer(&session->dialogue, session_rules(session),
+						 answer->code, answer->text, &edge->event));
+	}
+	go_on(session);
+}
+
+static void forward_on_answer(void *session_data, const struct callforward_answer *answer)
+{
+	struct session *session = session_data;
+	struct edge *edge = session->edge;
+	take_answer(session, answer);
+	session_take_time(edge, session->phase == SESSION_CLOSED ? NULL : session);
+}
+
+void talk_ask(struct session *session)
+{
+	const struct edge *edge = session->edge;
+	const struct recipient *recipient = &session_far(session)->kept.recipient;
+	struct callforward_answer answer;
+	session->wait.callback = forward_on_answer;
+	session->wait.context = session;
+	if (callforward_ask(edge->forward, recipient->address, strlen(recipient->address),
+			    session->dialogue.envelope.is_utf8, &session->wait, &answer) == 0) {
+		take_answer(session, &answer);
+		return;
+	}
+	session->phase = SESSION_ASKED;
+	channel_watch(session, 0);
+	/* Its own time is shorter: this is for the time of the whole session. */
+	session_set_timer(session, session->edge->setup->trust.forward_timeout_ms * (uint64_t)2);
 }
 
 /* ---- TLS ---- */

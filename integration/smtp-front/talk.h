@@ -23,6 +23,8 @@ void talk_on_handshake(struct session *session);
 void talk_begin_handshake(struct session *session);
 /* Looks at what has come already, then for more. */
 void talk_resume(struct session *session);
+/* Asks the next hop about the recipient that was kept. */
+void talk_ask(struct session *session);
 /* The client that XCLIENT has named was judged. */
 void talk_on_verdict(struct session *session);
 
