@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -230,7 +231,7 @@ static void format_ip(const struct dnsblv6_ip *ip, bool as_ipv6, char *ret_text,
 	(void)snprintf(ret_text, room, "%s%s", as_ipv6 && is_ipv4(ip) ? "::ffff:" : "", text);
 }
 
-static int send_proxy(struct remote *remote, const struct sink_session *session)
+static int send_proxy1(struct remote *remote, const struct sink_session *session)
 {
 	const bool as_ipv6 = !is_ipv4(&session->client_ip) || !is_ipv4(&session->local_ip);
 	char client[DNSBLV6_IP_TEXT_SIZE + 8];
@@ -242,6 +243,37 @@ static int send_proxy(struct remote *remote, const struct sink_session *session)
 	(void)snprintf(line, sizeof(line), "PROXY %s %s %s %u %u\r\n", as_ipv6 ? "TCP6" : "TCP4",
 		       client, local, session->client_port, session->local_port);
 	return send_command(remote, line);
+}
+
+static uint8_t *put_bytes(uint8_t *to, const void *bytes, size_t size)
+{
+	memcpy(to, bytes, size);
+	return to + size;
+}
+
+static uint8_t *put_port(uint8_t *to, uint16_t port)
+{
+	const uint16_t port_be16 = htons(port);
+	return put_bytes(to, &port_be16, sizeof(port_be16));
+}
+
+static int send_proxy2(struct remote *remote, const struct sink_session *session)
+{
+	static const uint8_t signature[] = "\r\n\r\n\0\r\nQUIT\n\x21"; /* version 2, PROXY */
+	const bool is_short = is_ipv4(&session->client_ip) && is_ipv4(&session->local_ip);
+	const size_t ip_size = is_short ? 4 : 16;
+	const size_t skip = 16 - ip_size; /* an IPv4 address is the end of a mapped one */
+	uint8_t header[64];
+	uint8_t *at = put_bytes(header, signature, sizeof(signature) - 1);
+
+	*at++ = is_short ? 0x11 : 0x21; /* TCP over IPv4 or IPv6 */
+	at = put_port(at, (uint16_t)(2 * ip_size + 4));
+	at = put_bytes(at, session->client_ip.bytes + skip, ip_size);
+	at = put_bytes(at, session->local_ip.bytes + skip, ip_size);
+	at = put_port(at, session->client_port);
+	at = put_port(at, session->local_port);
+	return stream_put(&remote->stream, header, (size_t)(at - header),
+			  stream_deadline(remote->timeout_ms));
 }
 
 /* xtext (RFC 3461, 4); "[UNAVAILABLE]" for what is not known. Cut at room. */
@@ -359,7 +391,9 @@ static int greet(struct remote *remote, const struct setup_sink *setup, const ch
 
 	*reterr_step = "PROXY";
 	if (setup->tell == SETUP_TELL_PROXY)
-		ret = send_proxy(remote, session);
+		ret = send_proxy1(remote, session);
+	else if (setup->tell == SETUP_TELL_PROXY2)
+		ret = send_proxy2(remote, session);
 	if (ret < 0)
 		return ret;
 	*reterr_step = "greeting";

@@ -11,7 +11,8 @@
  * This file alone knows how a next hop is told about a client:
  *
  *     PROXY TCP4 192.0.2.7 198.51.100.25 40112 25            before the greeting, for all that
- *                                                            comes (haproxy's protocol, version 1)
+ *                                                            comes (haproxy's protocol, version 1;
+ *                                                            version 2 is the same in bytes)
  *     XCLIENT NAME=[UNAVAILABLE] ADDR=192.0.2.7 PORT=40112   after EHLO, those attributes that it
  *     XCLIENT PROTO=ESMTP HELO=mail.example.net              offers; then EHLO again
  *

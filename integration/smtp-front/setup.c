@@ -88,7 +88,7 @@ static const char *const log_levels[] = { "error", "warning", "info", "debug", N
 static const char *const capacities[] = { "wait", "refuse", NULL };
 static const char *const talkers[] = { "reject", "ignore", NULL };
 static const char *const kinds[] = { "smtp", "lmtp", "maildir", "null", "postfix", NULL };
-static const char *const tells[] = { "none", "xclient", "proxy", NULL };
+static const char *const tells[] = { "none", "xclient", "proxy", "proxy2", NULL };
 static const char *const maildirs[] = { "one", "recipient", NULL };
 static const char *const no_yes[] = { "no", "yes", NULL };
 

@@ -66,7 +66,7 @@ enum setup_sink_kind {
 };
 
 /* How the next hop is told who the client is. */
-enum setup_tell { SETUP_TELL_NONE, SETUP_TELL_XCLIENT, SETUP_TELL_PROXY };
+enum setup_tell { SETUP_TELL_NONE, SETUP_TELL_XCLIENT, SETUP_TELL_PROXY, SETUP_TELL_PROXY2 };
 
 enum setup_maildir {
 	SETUP_MAILDIR_ONE,	 /* "to" is the maildir of all */

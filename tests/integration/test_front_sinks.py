@@ -172,7 +172,9 @@ class PostfixIsTold(SinkCase):
         self._check(mta.Postfix(self), "xclient")
 
     def test_proxy(self):
-        self._check(mta.Postfix(self, proxy=True, xclient=False), "proxy")
+        for tell in ("proxy", "proxy2"):
+            with self.subTest(tell=tell):
+                self._check(mta.Postfix(self, proxy=True, xclient=False), tell)
 
     def _check(self, postfix, tell):
         self.front("smtp", place(postfix.address), sink={"tell": tell})
@@ -257,16 +259,16 @@ class DovecotBehind(SinkCase):
             self.check_delivered(dovecot, user, 1)
 
     def test_dovecot_is_told(self):
-        for tell in ("xclient", "proxy"):
+        for tell in ("xclient", "proxy", "proxy2"):
             with self.subTest(tell=tell):
-                dovecot = Dovecot(self, proxy=tell == "proxy")
+                dovecot = Dovecot(self, proxy=tell != "xclient")
                 self.front("lmtp", place(dovecot.address), sink={"tell": tell})
                 with self.fixture.client("127.9.8.7") as client:
                     client.hello()
                     client.send_mail(SENDER, [RECIPIENT], MAIL)
                     client.say("QUIT", 221)
                 self.check_delivered(dovecot, RECIPIENT, 1)
-                self.assertIn("from 127.9.8.7", dovecot.log())
+                wait_for(lambda d=dovecot: "from 127.9.8.7" in d.log(), "Dovecot to have heard")
                 self.assertNotIn("sink failed", self.fixture.log())
 
 

@@ -533,6 +533,32 @@ TEST_CASE("a PROXY header comes before everything, with one family for both ends
 	}
 }
 
+TEST_CASE("a PROXY header of version 2 has the same in bytes", "[front][sink]")
+{
+	using namespace std::string_literals;
+	const std::string signature = "\r\n\r\n\0\r\nQUIT\n\x21"s;
+	hop hop({ { FINE, true } });
+	fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_PROXY2);
+	SECTION("IPv4")
+	{
+		sink.mail();
+		CHECK_THAT(sink.told(),
+			   Catch::StartsWith(signature + "\x11\0\x0c\xc0\x00\x02\x07"
+							 "\xc6\x33\x64\x19\x9c\xb0\0\x19"s));
+	}
+	SECTION("both")
+	{
+		REQUIRE(dnsblv6_ip_parse("2001:db8::7", &sink.session.client_ip) == 0);
+		sink.mail();
+		CHECK_THAT(sink.told(),
+			   Catch::StartsWith(signature +
+					     "\x21\0\x24\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x07"
+					     "\0\0\0\0\0\0\0\0\0\0\xff\xff\xc6\x33\x64\x19"
+					     "\x9c\xb0\0\x19"
+					     "EHLO "s));
+	}
+}
+
 // ---- LMTP ----
 
 TEST_CASE("LMTP greets by LHLO and takes one recipient unless it is told otherwise",
