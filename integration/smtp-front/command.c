@@ -112,17 +112,28 @@ bool command_is_helo(const char *text, size_t text_size)
 
 /* ---- xtext ---- */
 
-static bool is_hex(char c)
+static int hex_value(char c)
 {
-	return is_digit(c) || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
+	if (is_digit(c))
+		return c - '0';
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Size of the xtext character that text begins with; 0 when it is none. */
+/*
+ * Size of the xtext character that text begins with; 0 when it is none. RFC 3461 wants it to be
+ * printable also when it is decoded, as it will be in a header of a notification: a control
+ * character is none.
+ */
 static size_t xtext_size(const char *text, size_t text_size)
 {
-	if (text[0] == '+')
-		return text_size >= 3 && is_hex(text[1]) && is_hex(text[2]) ? 3 : 0;
-	return text[0] > ' ' && text[0] <= '~' && text[0] != '=' ? 1 : 0;
+	if (text[0] != '+')
+		return text[0] > ' ' && text[0] <= '~' && text[0] != '=' ? 1 : 0;
+	if (text_size < 3 || hex_value(text[1]) < 0 || hex_value(text[2]) < 0)
+		return 0;
+	int value = hex_value(text[1]) * 16 + hex_value(text[2]);
+	return value >= ' ' && value != 0x7f ? 3 : 0;
 }
 
 static bool is_encoded(const char *text, size_t text_size, bool allows_utf8)

@@ -87,7 +87,7 @@ bool command_parse_rcpt(const char *text, size_t text_size, const struct command
 /* What stands behind "BDAT"; any size that 64 bits hold. */
 bool command_parse_bdat(const char *text, size_t text_size, uint64_t *ret_size, bool *ret_is_last);
 
-/* xtext of RFC 3461, 4: printable, "+" with two hexadecimal digits for any other byte. */
+/* xtext of RFC 3461, 4: printable, "+" with two hexadecimal digits for other bytes; no controls. */
 bool command_is_xtext(const char *text, size_t text_size);
 /* "type;xtext" (RFC 3461, 4.2); with is_utf8 also "utf-8;" and UTF-8 (RFC 6533, 3). */
 bool command_is_orcpt(const char *text, size_t text_size, bool is_utf8);

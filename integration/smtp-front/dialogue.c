@@ -453,7 +453,8 @@ static enum dialogue_action take_command(struct step *step)
 	return rule->take(step);
 }
 
-static void clear(struct dialogue_event *event)
+/* False: the session has ended, and nothing is said any more. */
+static bool begin(const struct dialogue *dialogue, struct dialogue_event *event)
 {
 	event->reply_code = 0;
 	event->reply_size = 0;
@@ -462,6 +463,7 @@ static void clear(struct dialogue_event *event)
 	event->chunk_size = 0;
 	event->is_first = false;
 	event->is_last = false;
+	return dialogue->state != DIALOGUE_AT_END;
 }
 
 enum dialogue_action dialogue_step(struct dialogue *dialogue, const struct dialogue_limits *limits,
@@ -469,11 +471,12 @@ enum dialogue_action dialogue_step(struct dialogue *dialogue, const struct dialo
 				   struct dialogue_event *ret_event)
 {
 	struct command command;
-	assert(is_at(dialogue, BETWEEN));
 	command_parse(line, line_size, &command);
-	clear(ret_event);
 	ret_event->verb = command.verb;
 	ret_event->ends_group = rules[command.verb].ends_group;
+	if (!begin(dialogue, ret_event))
+		return DIALOGUE_CLOSE;
+	assert(is_at(dialogue, BETWEEN));
 	struct step step = { .dialogue = dialogue, .limits = limits, .event = ret_event };
 	step.arguments = command.arguments;
 	step.arguments_size = command.arguments_size;
@@ -490,10 +493,11 @@ enum dialogue_action dialogue_malformed(struct dialogue *dialogue,
 {
 	struct step step = { .dialogue = dialogue, .limits = limits, .event = ret_event };
 	char text[80];
-	assert(is_at(dialogue, BETWEEN));
-	clear(ret_event);
 	ret_event->verb = COMMAND_UNKNOWN;
 	ret_event->ends_group = false;
+	if (!begin(dialogue, ret_event))
+		return DIALOGUE_CLOSE;
+	assert(is_at(dialogue, BETWEEN));
 	if (status == LINES_TOO_LONG)
 		return say_error(&step, DIALOGUE_REPLY, 500, "5.5.2 Line too long");
 	snprintf(text, sizeof(text), "5.5.2 Lines end with CR LF, %s received",
@@ -537,9 +541,10 @@ enum dialogue_action dialogue_answer(struct dialogue *dialogue,
 {
 	struct step step = { .dialogue = dialogue, .limits = limits, .event = ret_event };
 	bool is_accepted = code >= 200 && code < 300;
+	if (!begin(dialogue, ret_event))
+		return DIALOGUE_CLOSE;
 	assert(dialogue_is_asking(dialogue));
 	assert(!is_accepted || dialogue->state != DIALOGUE_AT_TLS_ASKED);
-	clear(ret_event);
 	bool is_restart = is_accepted && dialogue->state == DIALOGUE_AT_XCLIENT_ASKED;
 	move(dialogue, settle(dialogue, is_accepted));
 	if (is_restart)
@@ -600,6 +605,7 @@ enum dialogue_action dialogue_refuse(struct dialogue *dialogue,
 	struct step step = { .dialogue = dialogue, .limits = limits, .event = ret_event };
 	if (rule->status == NULL)
 		return dialogue_answer(dialogue, limits, rule->code, rule->text, ret_event);
-	clear(ret_event);
+	if (!begin(dialogue, ret_event))
+		return DIALOGUE_CLOSE;
 	return say_end(&step, rule->code, rule->status, rule->text);
 }

@@ -52,7 +52,8 @@
  * transaction, if any, is over: the sink aborts; say event.reply DIALOGUE_QUIT        say
  * event.reply, close DIALOGUE_CLOSE       the same: we do not want any more
  *
- * A limit of 0 is none.
+ * A session that has ended stays so: each of these functions then has nothing to say and returns
+ * DIALOGUE_CLOSE. A limit of 0 is none.
  *
  * The state is a plain value and all there is: copy it. These members are it, and dialogue.c
  * keeps nothing elsewhere: state, helo, is_esmtp, is_tls, envelope, recipient_count,
@@ -156,7 +157,7 @@ enum dialogue_refusal {
 
 /* What an action is about; members that it is not about have no value. */
 struct dialogue_event {
-	enum command_verb verb; /* of the last dialogue_step() */
+	enum command_verb verb; /* what dialogue_step() was given */
 	bool ends_group;	/* what comes pipelined behind it came too early (RFC 2920, 3.1) */
 	int reply_code;		/* 0 when there is nothing to say yet */
 	char reply[DIALOGUE_REPLY_MAX]; /* complete, and with a NUL */

@@ -34,9 +34,9 @@ extern "C" {
 #define LINES_END_SIZE 2
 
 /*
- * The longest command: 512 with its CRLF (RFC 5321, 4.5.3.1.4), and for RCPT 28 and 500 more by
- * RFC 3461; MAIL gets 26 by RFC 1870, 17 by RFC 6152, 10 by RFC 6531 and 115 by RFC 3461. The rest
- * is for blanks that should not be there. XCLIENT has 512.
+ * The longest command: 512 with its CRLF (RFC 5321, 4.5.3.1.4), and for RCPT 536 more for the
+ * longest NOTIFY and ORCPT (RFC 3461); what MAIL may have is 165 more. The rest is for blanks that
+ * should not be there. XCLIENT has 512.
  */
 #define LINES_COMMAND_MAX 1280
 

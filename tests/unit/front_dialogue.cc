@@ -508,7 +508,7 @@ TEST_CASE("a session can be ended at any time", "[front][dialogue]")
 		{ DIALOGUE_EARLY_INPUT, "521 5.5.1 mx.example.org you spoke before your turn\r\n" },
 	}));
 	const auto before = GENERATE(values<std::vector<std::string>>(
-		{ {}, TO_HELO, TO_MAIL, TO_RCPT, TO_CHUNKS, TO_SPOILT, { "QUIT" } }));
+		{ {}, TO_HELO, TO_MAIL, TO_RCPT, TO_CHUNKS, TO_SPOILT }));
 	const auto line = GENERATE(as<std::string>(), "", "MAIL FROM:<>", "RCPT TO:<a@b>", "DATA",
 				   "BDAT 1", "STARTTLS", "XCLIENT PORT=1");
 	scripted one = after(before);
@@ -612,4 +612,19 @@ TEST_CASE("a mail by chunks begins with the first, also when that is empty", "[f
 	REQUIRE(one.step("BDAT 1 LAST") == DIALOGUE_BDAT);
 	CHECK_FALSE(one.event.is_first);
 	CHECK(one.event.is_last);
+}
+
+TEST_CASE("a session that has ended stays so, and says nothing", "[front][dialogue]")
+{
+	scripted one = after({ "QUIT" });
+	CHECK(one.step("EHLO x") == DIALOGUE_CLOSE);
+	CHECK(one.event.reply_size == 0);
+	CHECK(dialogue_malformed(&one.dialogue, &one.limits, LINES_TOO_LONG, &one.event) ==
+	      DIALOGUE_CLOSE);
+	CHECK(dialogue_refuse(&one.dialogue, &one.limits, DIALOGUE_TIMED_OUT, &one.event) ==
+	      DIALOGUE_CLOSE);
+	CHECK(dialogue_accept(&one.dialogue, &one.limits, &one.event) == DIALOGUE_CLOSE);
+	CHECK(dialogue_answer(&one.dialogue, &one.limits, 250, "x", &one.event) == DIALOGUE_CLOSE);
+	CHECK(one.event.reply_size == 0);
+	CHECK(one.dialogue.state == DIALOGUE_AT_END);
 }
