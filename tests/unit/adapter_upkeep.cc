@@ -91,7 +91,7 @@ TEST_CASE("metrics are written from the beginning", "[adapter][upkeep]")
 	const tmpdir directory;
 	const std::string path = directory.file("test.prom");
 	service service(path);
-	uv_run(&service.loop, UV_RUN_ONCE);
+	uv_run(&service.loop, UV_RUN_NOWAIT);
 	CHECK_THAT(read_file(path),
 		   Catch::Contains("\ndnsblv6_test_clients 3\n") &&
 			   Catch::Contains("\ndnsblv6_test_requests_cut_total 7\n"));
@@ -106,7 +106,7 @@ TEST_CASE("metrics that could not be written are when they can be", "[adapter][u
 {
 	const tmpdir directory;
 	service service(directory.file("later/test.prom"));
-	uv_run(&service.loop, UV_RUN_ONCE);
+	uv_run(&service.loop, UV_RUN_NOWAIT);
 	CHECK(service.upkeep.has_failed);
 	std::filesystem::create_directory(directory.file("later"));
 	upkeep_write_metrics(&service.upkeep);
