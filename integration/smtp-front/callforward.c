@@ -140,6 +140,17 @@ static unsigned count_hops(const struct callforward *forward, enum hop_state sta
 	return count;
 }
 
+/* Those that will be ready for a question: they connect, or wait for the reply to RSET. */
+static unsigned count_coming(const struct callforward *forward)
+{
+	unsigned count = count_hops(forward, HOP_OPENING);
+	for (unsigned i = 0; i < HOPS_MAX; i++) {
+		const struct hop *hop = &forward->hops[i];
+		count += hop->state == HOP_BUSY && hop->question == NULL;
+	}
+	return count;
+}
+
 static struct hop *find_hop(struct callforward *forward, enum hop_state state)
 {
 	for (unsigned i = 0; i < HOPS_MAX; i++) {
@@ -174,7 +185,7 @@ static int open_hop(struct callforward *forward, struct hop *hop)
 	return ret;
 }
 
-/* As many connections as there are questions without one, as far as there is room. */
+/* As many connections as there are questions for which none comes, as far as there is room. */
 static void open_hops(struct callforward *forward)
 {
 	const struct probe *probe;
@@ -183,12 +194,12 @@ static void open_hops(struct callforward *forward)
 		return;
 	TAILQ_FOREACH(probe, &forward->queue, queued)
 	wanted++;
-	for (unsigned opening = count_hops(forward, HOP_OPENING); opening < wanted; opening++) {
+	for (unsigned coming = count_coming(forward); coming < wanted; coming++) {
 		struct hop *hop = find_hop(forward, HOP_CLOSED);
 		if (hop == NULL)
 			return;
 		if (open_hop(forward, hop) != 0) {
-			if (opening == 0 && count_hops(forward, HOP_BUSY) == 0)
+			if (coming == 0 && count_hops(forward, HOP_BUSY) == 0)
 				give_up(forward);
 			return;
 		}

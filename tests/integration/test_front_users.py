@@ -1,0 +1,225 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+smtp-front-users as an operator has it: lists in, answers out, and nothing lost by a list that is
+bad, by a disk that is full or by a kill.
+"""
+
+import os
+import re
+import signal
+import subprocess
+
+from harness import (EX_DATAERR, EX_IOERR, EX_NOPERM, EX_USAGE, SOURCE, Case, main, program,
+                     sanitizer_reports, wait_for)
+
+EX_NOINPUT = 66
+GOOD = "john@example.org\n@example.com # all of it\ndomain example.net\n"
+MANUAL = os.path.join(SOURCE, "integration/smtp-front/smtp-front-users.8")
+
+
+class Users(Case):
+    def setUp(self):
+        super().setUp()
+        self.database = self.path("users.mdb")
+
+    def run_users(self, *arguments, expect=0, **how):
+        how.setdefault("timeout", 60)
+        if "input" not in how:
+            how.setdefault("stdin", subprocess.DEVNULL)
+        how.setdefault("stdout", subprocess.PIPE)
+        result = subprocess.run([program("smtp-front-users"), *arguments], check=False, text=True,
+                                stderr=subprocess.PIPE, **how)
+        self.assertEqual(sanitizer_reports(result.stderr), [])
+        self.assertEqual(result.returncode, expect, result.stderr)
+        return result
+
+    def build(self, *lists, **how):
+        return self.run_users("build", "--database", self.database, *lists, **how)
+
+    def dump(self):
+        return self.run_users("dump", "--database", self.database).stdout.splitlines()
+
+    def find(self, *addresses, expect=0):
+        result = self.run_users("find", "--database", self.database, *addresses, expect=expect)
+        return dict(line.split("\t") for line in result.stdout.splitlines())
+
+
+class Build(Users):
+    def test_a_list_becomes_a_database_that_prints_as_the_list(self):
+        result = self.build(self.write("list", GOOD))
+        self.assertIn("database built, addresses=1 catch-alls=1 domains=3", result.stderr)
+        self.assertEqual(self.dump(), ["john@example.org", "@example.com", "domain example.com",
+                                       "domain example.net", "domain example.org"])
+        again = self.path("again.mdb")
+        self.run_users("build", "-d", again, "-", input="\n".join(self.dump()) + "\n")
+        first = self.dump()
+        self.database = again
+        self.assertEqual(self.dump(), first)
+
+    def test_lists_and_files_like_passwd_are_one_list(self):
+        passwd = self.write("passwd", "root:x:0:0::/root:/bin/sh\njohn:x:1:1::/:/bin/sh\n")
+        other = self.write("other", "mary:\n")
+        self.build("-p", passwd, "--domain", "example.org", "--passwd", other, "--domain",
+                   "example.net", self.write("list", GOOD))
+        self.assertEqual(self.find("root@example.org", "mary@example.net", "john@EXAMPLE.org"),
+                         {"root@example.org": "valid", "mary@example.net": "valid",
+                          "john@EXAMPLE.org": "valid"})
+
+    def test_addresses_are_found_as_an_edge_finds_them(self):
+        self.build("-x", "+", self.write("list", GOOD))
+        self.assertEqual(
+            self.find("john+list@example.org", "mary@example.org", "any@example.com",
+                      "x@example.net", "x@example.edu", "postmaster", expect=1),
+            {"john+list@example.org": "valid", "mary@example.org": "unknown",
+             "any@example.com": "valid", "x@example.net": "unknown",
+             "x@example.edu": "not-ours", "postmaster": "valid"})
+
+    def test_a_line_that_is_no_entry_changes_nothing_and_is_named(self):
+        good = self.write("good", GOOD)
+        self.build(good)
+        before = self.dump()
+        bad = self.write("bad", "mary@example.org\nmary example.org\n\n@\n")
+        result = self.build(good, bad, expect=EX_DATAERR)
+        self.assertIn(f'error: [{bad}:2] line refused, text="mary example.org"'
+                      " (more than one word in the line)", result.stderr)
+        self.assertIn(f'error: [{bad}:4] line refused, text="@" (not a domain)', result.stderr)
+        self.assertIn("database not changed", result.stderr)
+        self.assertEqual(self.dump(), before)
+
+    def test_of_many_bad_lines_some_are_shown_and_all_are_counted(self):
+        result = self.build(self.write("bad", "x\n" * 5000), expect=EX_DATAERR)
+        self.assertEqual(result.stderr.count("line refused"), 20)
+        self.assertIn("more lines refused, count=4980", result.stderr)
+        self.assertFalse(os.path.exists(self.database))
+
+    def test_lists_without_an_entry_change_nothing(self):
+        self.build(self.write("good", GOOD))
+        before = self.dump()
+        for text in ("", "\n# nothing\n"):
+            self.build(self.write("empty", text), expect=EX_DATAERR)
+        self.assertEqual(self.dump(), before)
+
+    def test_a_line_of_any_length_is_refused_by_its_number(self):
+        path = self.write("long", b"a@b\n" + b"x" * 10_000_000 + b"@y\nc@d\n")
+        result = self.build(path, expect=EX_DATAERR)
+        self.assertIn(f"[{path}:2] line refused", result.stderr)
+        self.assertIn("(line of more than 1000 bytes)", result.stderr)
+
+    def test_a_mark_of_byte_order_and_carriage_returns_are_no_harm(self):
+        self.build(self.write("list", b"\xef\xbb\xbfjohn@example.org\r\nmary@example.org"))
+        self.assertEqual(self.dump(), ["john@example.org", "mary@example.org",
+                                       "domain example.org"])
+
+    def test_a_kill_at_any_time_leaves_a_whole_list(self):
+        lists = [self.write(f"list{number}", "".join(
+            f"user{number}-{i}@example.org\n" for i in range(20000))) for number in range(2)]
+        self.build(lists[0])
+        for round_ in range(20):
+            process = self.start([program("smtp-front-users"), "build", "-d", self.database,
+                                  lists[round_ % 2]], "build")
+            # At another moment each time: from its start to its end.
+            if round_ % 3 == 0:
+                wait_for(lambda: os.path.getsize(f"/proc/{process.popen.pid}/cmdline") >= 0,
+                         "it to begin")
+            else:
+                wait_for(lambda: process.popen.poll() is not None or self._has_open(process),
+                         "the database to be open")
+            process.send_signal(signal.SIGKILL)
+            process.popen.wait()
+            found = self.dump()
+            self.assertEqual(len(found), 20001)
+            self.assertEqual(len({line.split("-")[0] for line in found[:-1]}), 1)
+            self.run_users("check", "-d", self.database)
+
+    def _has_open(self, process):
+        try:
+            directory = f"/proc/{process.popen.pid}/fd"
+            return any(os.readlink(os.path.join(directory, name)) == self.database
+                       for name in os.listdir(directory))
+        except OSError:
+            return False
+
+
+class Wrong(Users):
+    def test_wrong_use_is_one_line_that_names_the_word(self):
+        self.build(self.write("list", GOOD))
+        for arguments in (["build"], ["build", "-d", "x"], ["frob"], ["find", "-d", self.database],
+                          ["build", "-d", "x", "--extension", "ab", "y"],
+                          ["build", "-d", "x", "--domain", "example.org"],
+                          ["build", "-d", "x", "-p", "/etc/passwd"],
+                          ["build", "-d", "x", "-p", "/etc/passwd", "--domain", "a b"],
+                          ["dump", "-d", self.database, "more"], ["check"], []):
+            with self.subTest(arguments=arguments):
+                result = self.run_users(*arguments, expect=EX_USAGE)
+                self.assertEqual(len(result.stderr.splitlines()), 1)
+                self.assertIn("try 'smtp-front-users", result.stderr)
+
+    def test_what_is_not_there_or_is_something_else_is_said_to_be(self):
+        text = self.write("text", "john@example.org\n")
+        self.build(self.path("none"), expect=EX_NOINPUT)
+        self.build(self.directory, expect=EX_NOINPUT)
+        for command in ("dump", "check"):
+            self.run_users(command, "-d", self.path("none"), expect=EX_NOINPUT)
+            self.run_users(command, "-d", text, expect=EX_DATAERR)
+        self.run_users("find", "-d", text, "a@b", expect=EX_DATAERR)
+        self.run_users("build", "-d", text, text, expect=EX_DATAERR)
+        with open(text, encoding="ascii") as file:
+            self.assertEqual(file.read(), "john@example.org\n")
+
+    def test_who_has_no_permission_is_told_so(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root to become somebody else")
+        list_path = self.write("list", GOOD)
+        self.build(list_path)
+        tool = self.readable_program(program("smtp-front-users"))
+        result = subprocess.run([tool, "build", "-d", self.database, list_path], user=65534,
+                                group=65534, extra_groups=[], check=False, capture_output=True,
+                                text=True, timeout=60)
+        self.assertEqual(result.returncode, EX_NOPERM, result.stderr)
+
+    def test_a_list_is_checked_without_a_database(self):
+        good, bad = self.write("good", GOOD), self.write("bad", "x\n")
+        self.assertIn("lists OK, addresses=1 catch-alls=1 domains=3",
+                      self.run_users("check", good).stderr)
+        self.run_users("check", good, bad, expect=1)
+
+    def test_a_damaged_database_is_found(self):
+        self.build(self.write("list", GOOD))
+        with open(self.database, "r+b") as file:
+            content = file.read()
+            file.seek(content.index(b"john@example.org"))
+            file.write(b"k")
+        result = self.run_users("check", "-d", self.database, expect=EX_DATAERR)
+        self.assertIn("database not OK (damaged database)", result.stderr)
+
+    def test_output_that_nobody_takes_is_an_error(self):
+        self.build(self.write("list", GOOD))
+        with open("/dev/full", "w", encoding="ascii") as full:
+            self.run_users("dump", "-d", self.database, stdout=full, expect=EX_IOERR)
+
+
+class Manual(Users):
+    def test_the_manual_has_every_option(self):
+        with open(MANUAL, encoding="utf-8") as file:
+            text = file.read()
+        shown = self.run_users("build", "--help").stdout
+        options = re.findall(r"--([a-z-]+)", shown.split("\n\n", 1)[1])
+        self.assertIn("extension", options)
+        for option in options:
+            self.assertRegex(text, rf"Fl -{option}\b")
+
+    def test_the_manual_has_every_line_that_is_logged(self):
+        with open(MANUAL, encoding="utf-8") as file:
+            text = file.read()
+        with open(os.path.join(SOURCE, "integration/smtp-front/users_main.c"),
+                  encoding="utf-8") as file:
+            source = file.read()
+        said = re.findall(r'(?<!options_)(?:fail|log_error)\([^"]*?"([a-z ]+)', source)
+        self.assertGreater(len(said), 8)
+        for words in said:
+            self.assertIn(words.strip(), text)
+
+
+if __name__ == "__main__":
+    main()
