@@ -14,6 +14,7 @@ import resource
 import signal
 import socket
 import struct
+import threading
 import unittest
 
 import harness
@@ -265,6 +266,96 @@ class Bounces(EdgeCase):
         client.say("RCPT TO:<new@example.com>", 250)
 
 
+class NextHop(threading.Thread):
+    """Says what a test wants about recipients, and counts how often it is asked."""
+
+    def __init__(self, case, replies):
+        super().__init__(daemon=True)
+        self.replies = replies  # {address: reply}
+        self.asked = collections.Counter()
+        self.listener = socket.create_server((case.host, 0))
+        self.address = self.listener.getsockname()
+        case.addCleanup(self.close)
+        self.start()
+
+    def close(self):
+        try:
+            self.listener.shutdown(socket.SHUT_RDWR)  # of who waits in accept()
+        except OSError:
+            pass
+        self.listener.close()
+
+    def run(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection):
+        with connection, connection.makefile("rwb", buffering=0) as file:
+            file.write(b"220 hop\r\n")
+            for line in file:
+                file.write(self.reply(line.decode().strip()).encode() + b"\r\n")
+
+    def reply(self, line):
+        found = re.match(r"RCPT TO:<(.*?)>", line)
+        if not found:
+            return "250 ok"
+        self.asked[found.group(1)] += 1
+        return self.replies.get(found.group(1), "250 2.1.5 ok")
+
+
+class Forward(EdgeCase):
+    """Without a list the next hop is asked."""
+
+    def forwarding(self, replies, **trust):
+        self.hop = NextHop(self, replies)
+        host, port = self.hop.address
+        return self.front(users=None, trust={"forward": f"{host}@{port}", **trust})
+
+    def test_its_words_are_passed_on_and_remembered(self):
+        self.forwarding({NOBODY: "550 5.1.1 not one of mine", "full@example.com": "452 4.2.2 full"})
+        for _ in range(2):
+            client = self.client()
+            client.hello()
+            client.say("MAIL FROM:<a@b.example>", 250)
+            self.assertIn("5.1.1 not one of mine", client.say(f"RCPT TO:<{NOBODY}>", 550))
+            self.assertIn("4.2.2 full", client.say("RCPT TO:<full@example.com>", 452))
+            client.say(f"RCPT TO:<{INBOX}>", 250)
+            client.say("QUIT", 221)
+        self.assertEqual(self.hop.asked, {NOBODY: 1, "full@example.com": 2, INBOX: 1})
+        self.assertEqual(self.counters()["sessions-handed-over"], 2)
+
+    def test_what_is_pipelined_waits_for_the_answer(self):
+        self.forwarding({f"n{i}@example.com": "550 5.1.1 no" for i in range(5)})
+        client = self.client()
+        client.expect(220)
+        client.send(wire(*session(*[f"n{i}@example.com" for i in range(5)], INBOX, "n1@example.com"),
+                         "RSET", "QUIT"))
+        self.assertEqual(self.codes(self.read_all(client))[:8], [250, 250, *[550] * 5, 250])
+
+    def test_who_leaves_while_it_is_asked_does_no_harm(self):
+        self.forwarding({})
+        for i in range(50):
+            client = self.client()
+            client.expect(220)
+            client.send(wire(*session(f"user{i}@example.com")))
+            client.reset()
+        self.is_fine()
+
+    def test_when_it_is_down_recipients_are_put_off(self):
+        self.forwarding({}, **{"forward-timeout": "1s"})
+        self.hop.close()
+        client = self.client()
+        client.hello()
+        client.say("MAIL FROM:<a@b.example>", 250)
+        self.assertIn("4.4.", client.say(f"RCPT TO:<{INBOX}>", 451))
+        client.say("QUIT", 221)
+        self.assertEqual(self.ended()[0]["refused"], 1)
+
+
 class Pieces(EdgeCase):
     """The same dialogue however it is cut, and whatever is pipelined."""
 
@@ -288,15 +379,29 @@ class Pieces(EdgeCase):
         self.assertEqual(self.codes(self.read_all(client)), self.CODES[1:] + [250, 221])
 
     def test_cut_in_two_at_every_byte(self):
-        self.front()
-        data = wire(*self.LINES) + self.BODY
-        for cut in range(len(data)):
-            with self.client() as client:
-                client.expect(220)
-                client.send(data[:cut])
-                client.send(data[cut:])
-                self.assertEqual(self.codes(self.read_all(client)), self.CODES[1:] + [250, 221],
-                                 f"cut before byte {cut}")
+        """Both parts at once, and the second when the first is answered: each mail arrives once."""
+        front = self.front(sink={"kind": "maildir"})
+        head = wire(*session(INBOX, NOBODY, INBOX), "DATA")
+        expected = []
+        for cut in range(1, len(head + self.content(0))):
+            for is_patient in False, True:
+                data = head + self.content(cut * 2 + is_patient)
+                expected.append(b"Subject: %d\n\n.\nend\n" % (1000 + cut * 2 + is_patient))
+                self.send_in_two(data, cut, head.count(b"\r\n", 0, cut) if is_patient else 0)
+        found = [b"Subject: " + mail.split(b"Subject: ")[1] for mail in front.mails()]
+        self.assertEqual(sorted(found), expected)
+
+    def content(self, number):
+        return b"Subject: %d\r\n\r\n..\r\nend\r\n.\r\nQUIT\r\n" % (1000 + number)
+
+    def send_in_two(self, data, cut, answered):
+        with self.client() as client:
+            client.expect(220)
+            client.send(data[:cut])
+            codes = [client.reply()[0] for _ in range(answered)]
+            client.send(data[cut:])
+            codes += self.codes(self.read_all(client))
+        self.assertEqual(codes, [250, 250, 250, 550, 250, 354, 250, 221], f"cut before {cut}")
 
     def test_hundreds_of_commands_in_one_group(self):
         """More replies than the edge has room for at a time."""
