@@ -45,10 +45,13 @@ struct program {
 	void (*deinit)(struct setup *setup);
 };
 
-/* All of it; setup is the memory for one. Returns an exit status, or exits on wrong use. */
+/* All of it; setup is all zero. Returns an exit status, or exits on wrong use. */
 int program_main(const struct program *program, int argc, char **argv, struct setup *setup);
 
-/* parse() for a file; what parse() returns. */
+/*
+ * parse() for a file; what parse() returns. *ret_setup is all zero before, so that it can be ended
+ * also when the file could not be read.
+ */
 int program_read(const char *path, program_parse_fn parse, struct setup *ret_setup,
 		 struct conf_error *reterr_error);
 
