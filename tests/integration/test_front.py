@@ -16,6 +16,7 @@ import subprocess
 import harness
 from front import DEFAULTS, RECIPIENT, ROLES, SENDER, USER, Client, Front, config_text, is_root
 from harness import DEADLINE_S, EX_CONFIG, IS_SANITIZED, Case, peer, sanitizer_reports, wait_for
+from translated import paste
 
 EX_UNAVAILABLE = 69
 CONTENT = b"Subject: test\r\n\r\nHello\r\n"
@@ -113,6 +114,14 @@ class Configuration(FrontCase):
         self.assertIn(f"recipients not opened, users={damaged} (", errors)
         errors = self.check(self.config(front={"chroot": missing}), EX_CONFIG).stderr
         self.assertIn(f"directory refused, chroot={missing} (No such file or directory)", errors)
+
+    def test_lines_of_the_documentation(self):
+        """docs/mta.md has one to paste; its files and its user are the test's here."""
+        users = Front(self, is_started=False).users_path
+        lines = paste("front.conf", {"/var/lib/smtp-front/users.mdb": users,
+                                     "/run/smtp-front/empty": self.path(""),
+                                     "user: smtp-front": f"user: {USER}"})
+        self.check("\n".join(lines) + "\n", 0)
 
     def test_certificates_and_keys_are_looked_at(self):
         chain, key = self.certificate().split(":")
