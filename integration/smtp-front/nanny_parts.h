@@ -4,8 +4,8 @@
 /*
  * nanny_parts.h - what the nanny has: generations of processes, and what they share.
  *
- * Flow: nanny.c makes, drains and ends generations; roles.c is what a new process does first;
- *       metrics.c adds up. For these alone.
+ * Flow: nanny.c decides, generation.c makes and buries processes, roles.c is what a new one does
+ *       first. For these alone.
  *
  * The newest generation is first in the list; those behind it drain. Everything is the nanny's,
  * which has one thread. A child has all of it as it was at its fork(), and uses what roles.c says.
@@ -58,10 +58,6 @@ struct nanny {
 	sigset_t before;  /* what children have */
 	pid_t pid;
 };
-
-/* The block of a slot's process. */
-struct tally *nanny_tally(const struct nanny *nanny, const struct generation *generation,
-			  const struct crew_slot *slot);
 
 /* In the child, after fork(): the role of that slot. Does not return. */
 __attribute__((noreturn)) void roles_run(struct nanny *nanny, struct generation *generation,

@@ -11,8 +11,8 @@
 
 #include "integration/smtp-front/confine.h"
 #include "integration/smtp-front/edge.h"
+#include "integration/smtp-front/generation.h"
 #include "integration/smtp-front/keyholder.h"
-#include "integration/smtp-front/nanny_parts.h"
 #include "integration/smtp-front/worker.h"
 #include "lib/common/log.h"
 
@@ -112,7 +112,7 @@ static int run_edge(struct nanny *nanny, struct generation *generation,
 		.listener_count = nanny->listeners.place_count,
 		.queue_fd = nanny->queue_ends[NANNY_QUEUE_EDGES],
 		.keyholder_fd = generation->key_ends[slot->index][NANNY_KEY_EDGE],
-		.tally = nanny_tally(nanny, generation, slot),
+		.tally = generation_tally(nanny, generation, slot),
 		.index = slot->index,
 		.confine = confine,
 		.context = &role,
@@ -131,7 +131,7 @@ static int run_worker(struct nanny *nanny, struct generation *generation,
 	struct worker_start start = {
 		.setup = generation->setup,
 		.queue_fd = nanny->queue_ends[NANNY_QUEUE_WORKERS],
-		.tally = nanny_tally(nanny, generation, slot),
+		.tally = generation_tally(nanny, generation, slot),
 		.index = slot->index,
 		.confine = confine,
 		.context = &role,

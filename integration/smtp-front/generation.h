@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * generation.h - the processes that one reading of the configuration made.
+ *
+ * Flow: nanny.c: generation_new() -> generation_begin(): fork() for each slot of crew.h, and a
+ *       byte from each that it is confined -> generation_reap(), generation_start() while it
+ *       lives -> generation_tell(), role by role -> generation_end().
+ *
+ * What is logged here is who died, and why none could be made.
+ */
+
+#include "integration/smtp-front/nanny_parts.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Milliseconds of a clock that nobody sets. */
+uint64_t generation_now_ms(void);
+
+/* setup is the generation's from now on, in either case. NULL: no memory, or no descriptors. */
+struct generation *generation_new(struct setup *setup);
+/*
+ * Makes all processes and waits until each has what it needs. false: one has died or takes for
+ * ever, and they are all gone again, the generation too.
+ */
+bool generation_begin(struct nanny *nanny, struct generation *generation);
+/* All processes have ended. */
+void generation_end(struct nanny *nanny, struct generation *generation);
+
+void generation_start(struct nanny *nanny, struct generation *generation, struct crew_slot *slot);
+/* Buries who has died, of any generation. */
+void generation_reap(struct nanny *nanny);
+/* SIGTERM to all of a role, once, and the time when those left are to be killed. */
+void generation_tell(struct generation *generation, enum crew_role role, uint64_t kill_ms);
+
+/* The block of counters of a slot's process. */
+struct tally *generation_tally(const struct nanny *nanny, const struct generation *generation,
+			       const struct crew_slot *slot);
+
+#ifdef __cplusplus
+}
+#endif
