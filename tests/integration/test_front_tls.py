@@ -417,6 +417,7 @@ class KeyTest(TlsCase):
     """The private keys, and the process that has them."""
 
     @unittest.skipUnless(is_root(), "the memory of others needs root")
+    @unittest.skipIf(harness.IS_SANITIZED, "terabytes are mapped by the sanitizer")
     def test_memory(self):
         certificates = [Certificate(self, kind="rsa", stem="one"),
                         Certificate(self, "other.example.com", "ec")]
