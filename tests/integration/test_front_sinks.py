@@ -237,6 +237,12 @@ class DovecotBehind(SinkCase):
         self.send_chunks([500])
         self.check_delivered(dovecot, RECIPIENT, 3)
 
+    def test_lmtp_by_a_path(self):
+        dovecot = Dovecot(self)
+        self.front("lmtp", dovecot.path)
+        self.swaks()
+        self.check_delivered(dovecot, RECIPIENT, 1)
+
     def test_several_recipients(self):
         """One for each mail, the client is to come again; or all at once where that is set."""
         users = ["a@example.com", "b@example.com", "c@example.com"]
@@ -270,6 +276,55 @@ class DovecotBehind(SinkCase):
                 self.check_delivered(dovecot, RECIPIENT, 1)
                 wait_for(lambda d=dovecot: "from 127.9.8.7" in d.log(), "Dovecot to have heard")
                 self.assertNotIn("sink failed", self.fixture.log())
+
+
+class Maildirs(SinkCase):
+    def test_one_for_each_recipient(self):
+        """Made by a confined worker as they are needed; a mail to several is one file."""
+        users = ["John@example.com", "a/b@example.com", "@example.org"]
+        front = Front(self, users, front={"edges": 1}, sink={"maildir": "recipient"})
+        with front.client() as client:
+            client.hello()
+            client.send_mail(SENDER, ["john@Example.com", "a/b@example.com", "any@example.org"],
+                             MAIL)
+            client.say(f"MAIL FROM:<{SENDER}>", 250)
+            client.say("RCPT TO:<any@example.org>", 250)
+            client.say("RCPT TO:<nobody@example.com>", 550)
+            client.say("RCPT TO:<someone@elsewhere.example>", 550)
+            client.say("QUIT", 221)
+        files = set()
+        for box in ("john@example.com", "a%2Fb@example.com", "any@example.org"):
+            new = os.path.join(front.maildir, box, "new")
+            name, = os.listdir(new)
+            files.add(os.stat(os.path.join(new, name)).st_ino)
+            with open(os.path.join(new, name), "rb") as file:
+                text = file.read()
+            self.assertTrue(text.startswith(f"Return-Path: <{SENDER}>\nReceived: ".encode()))
+            self.assertEqual(behind_trace(text), MAIL)
+        self.assertEqual(len(files), 1)
+        self.assertEqual(len(os.listdir(front.maildir)), 3)
+
+
+class AskedElsewhere(SinkCase):
+    def test_a_worker_asks_the_next_hop_of_trust(self):
+        """Recipients behind the first, where the sink is another and takes everybody."""
+        postfix = mta.Postfix(self, main=(
+            "smtpd_relay_restrictions = check_recipient_access"
+            " inline:{ { bad@example.com = REJECT } }, reject_unauth_destination",))
+        front = Front(self, None, front={"edges": 1}, trust={"forward": place(postfix.address)})
+        with front.client() as client:
+            client.hello()
+            client.say(f"MAIL FROM:<{SENDER}>", 250)
+            client.say(f"RCPT TO:<{RECIPIENT}>", 250)
+            self.assertIn("Access denied", client.say("RCPT TO:<bad@example.com>", 554))
+            client.say("RCPT TO:<other@elsewhere.example>", 554)
+            client.say("RCPT TO:<good@example.com>", 250)
+            client.say("DATA", 354)
+            client.send(b"Subject: x\r\n\r\nmail\r\n.\r\n")
+            client.expect(250)
+            client.say("QUIT", 221)
+        self.assertEqual(len(front.mails()), 1)
+        self.assertEqual(postfix.delivered(), [])
 
 
 class Hop:
