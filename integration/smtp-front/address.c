@@ -197,8 +197,7 @@ static enum address_status take_mailbox(struct cursor *cursor, struct address *r
 		return ADDRESS_MALFORMED;
 	ret_address->mailbox_size = (size_t)(cursor->at - begin);
 	ret_address->is_utf8 = cursor->is_utf8;
-	bool fits = local_size <= ENVELOPE_LOCAL_MAX &&
-		    cursor->at - domain <= ENVELOPE_DOMAIN_MAX &&
+	bool fits = cursor->at - domain <= ENVELOPE_DOMAIN_MAX &&
 		    ret_address->mailbox_size + strlen("<>") <= ENVELOPE_PATH_MAX;
 	return fits ? ADDRESS_OK : ADDRESS_TOO_LONG;
 }

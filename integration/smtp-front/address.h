@@ -14,8 +14,8 @@
  *     <@relay.example,@b:c@d.example>    is c@d.example: routes are dropped
  *     <Postmaster>                       the one that needs no domain
  *
- * Looser than the RFC in one thing: a label of a domain may have "_", since such names are
- * in use and other servers take them.
+ * Looser than the RFC in two things, since such addresses are in use and other servers take them:
+ * a label of a domain may have "_", and a local part more than 64 octets (envelope.h).
  *
  * No function here keeps a pointer but the one into the caller's text, allocates or logs.
  */

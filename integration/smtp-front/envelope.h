@@ -26,9 +26,10 @@ extern "C" {
 
 /*
  * RFC 5321, 4.5.3.1: 64 octets, "@", 255 octets; the path around it, "<" and ">" included, has
- * 256. Octets, also when they are UTF-8 (RFC 6531, 3.4).
+ * 256. Octets, also when they are UTF-8. The 64 are what everybody must take; more of them are
+ * taken as long as the path is, since bounce addresses that name their recipient (VERP, SRS) have
+ * more, and other servers take them.
  */
-#define ENVELOPE_LOCAL_MAX   64
 #define ENVELOPE_DOMAIN_MAX  255
 #define ENVELOPE_PATH_MAX    256
 #define ENVELOPE_ADDRESS_MAX 320
