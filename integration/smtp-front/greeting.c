@@ -160,7 +160,8 @@ static void enter(struct session *session)
 		session_set_timer(session, pause_ms);
 	else
 		wheel_clear(&session->timer);
-	channel_watch(session, UV_READABLE);
+	/* Without a pause nobody is early, however long DNS takes. */
+	channel_watch(session, session->is_pausing ? UV_READABLE : 0);
 	finish(session);
 }
 
@@ -201,7 +202,7 @@ static void take_proxy(struct session *session, const struct proxy *proxy)
 	}
 	channel_store(session);
 	enter(session);
-	if (session->phase == SESSION_PAUSE && session->next == NEXT_TALK && session->in_size > 0)
+	if (session->phase == SESSION_PAUSE && session->is_pausing && session->in_size > 0)
 		take_early(session);
 }
 
@@ -255,6 +256,11 @@ void greeting_on_timer(struct session *session)
 		session_end(session, "proxy");
 		return;
 	}
+	/* Timers come before sockets in a round: it may have spoken already. */
+	if (session->watched != 0)
+		look_for_early(session);
+	if (session->phase != SESSION_PAUSE)
+		return;
 	session->is_pausing = false;
 	finish(session);
 }

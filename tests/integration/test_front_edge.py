@@ -8,7 +8,9 @@ Half-open connections by the thousand are in a network of the test's own, which 
 """
 
 import collections
+import concurrent.futures
 import os
+import random
 import re
 import resource
 import signal
@@ -126,6 +128,12 @@ class Pause(EdgeCase):
         client.send(wire(*session(NOBODY), "QUIT"))
         self.assertEqual(self.codes(self.read_all(client)), [220, 250, 250, 550, 221])
         self.assertEqual(self.counters()["early-talkers"], 1)
+
+    def test_without_a_pause_nobody_is_early_however_long_dns_takes(self):
+        self.front(library={"zones": [NAME], "servers": [SILENT]}, decision={"deadline": "300ms"})
+        client = self.client()
+        client.send(wire(*session(NOBODY), "QUIT"))
+        self.assertEqual(self.codes(self.read_all(client)), [220, 250, 250, 550, 221])
 
     def test_own_networks_wait_for_nothing(self):
         self.front(limits={"greet-pause": "60s"},
@@ -792,6 +800,60 @@ class Drain(EdgeCase):
         os.kill(self.edge(), signal.SIGTERM)
         self.assertIn("4.3.2", client.expect(421))
         front.wait_for_log("edge ended")
+
+
+class Crowd(EdgeCase):
+    """Many at once, who leave when they like: nobody gets another's replies, or mail."""
+
+    CLIENTS, SESSIONS = 20, 60
+
+    def visit(self, number, rng):
+        """One session. True when its mail was taken."""
+        name = f"{number}.example.net"
+        steps = [(f"EHLO {name}", 250), (f"MAIL FROM:<s@{name}>", 250),
+                 (f"RCPT TO:<{NOBODY}>", 550), (f"RCPT TO:<{INBOX}>", 250), ("DATA", 354),
+                 (f"Subject: {number}\r\n\r\n{name}\r\n.", 250), ("QUIT", 221)]
+        is_piped, last = rng.random() < 0.5, rng.randrange(len(steps) + 6)
+        is_taken = False
+        with Client(self.fixture.address, self.host) as client:
+            if client.reply()[0] != 220:
+                return False  # 421: there were too many
+            if is_piped:
+                client.send(wire(*(line for line, _ in steps[:last])))
+            for line, code in steps[:last]:
+                if not is_piped:
+                    client.send(wire(line))
+                if rng.random() < 0.02:
+                    client.reset()
+                    return None  # who knows
+                found, text = client.reply()
+                if found == 421:
+                    return False
+                self.assertEqual(found, code, (line, text))
+                is_taken |= line.startswith("Subject")
+            if rng.random() < 0.3:
+                client.reset()
+        return is_taken
+
+    def test_nobody_is_mixed_with_another(self):
+        front = self.front(front={"sessions": 15, "workers": 3, "queue-size": "16K"},
+                           sink={"kind": "maildir"}, limits={"stress-share": 60})
+        jobs = range(self.CLIENTS * self.SESSIONS)
+        with concurrent.futures.ThreadPoolExecutor(self.CLIENTS) as pool:
+            taken = list(pool.map(
+                lambda number: self.visit(number, random.Random(harness.SEED + number)), jobs))
+        self.assertGreater(taken.count(True), len(jobs) / 10)
+        arrived = collections.Counter(
+            int(re.search(rb"^Subject: (\d+)$", mail, re.MULTILINE).group(1))
+            for mail in front.mails())
+        for mail in front.mails():
+            number = re.search(rb"^Subject: (\d+)$", mail, re.MULTILINE).group(1)
+            self.assertIn(b"from " + number + b".example.net", mail)
+            self.assertTrue(mail.endswith(b"\n" + number + b".example.net\n"))
+        for number in jobs:
+            if taken[number] is not None:
+                self.assertEqual(arrived[number], 1 if taken[number] else 0, number)
+        wait_for(lambda: self.counters()["sessions"] == 0, "all sessions to be gone")
 
 
 class HalfOpen(EdgeCase):
