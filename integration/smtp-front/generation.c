@@ -83,6 +83,7 @@ static void bury(struct nanny *nanny, struct generation *generation, struct crew
 		return;
 	if (is_good && slot->role == CREW_WORKER)
 		return; /* it has retired */
+	generation->failure = WIFEXITED(status) ? WEXITSTATUS(status) : EX_SOFTWARE;
 	if (!is_told)
 		tally_add(&nanny->bank.slots[0], restarts[slot->role], 1);
 	log_death(slot, pid, status);
@@ -230,8 +231,7 @@ static void abandon(struct nanny *nanny, struct generation *generation)
 	generation_end(nanny, generation);
 }
 
-/* false: it is gone again. */
-bool generation_begin(struct nanny *nanny, struct generation *generation)
+int generation_begin(struct nanny *nanny, struct generation *generation)
 {
 	generation->number = nanny->generation_count++;
 	SLIST_INSERT_HEAD(&nanny->generations, generation, link);
@@ -239,8 +239,9 @@ bool generation_begin(struct nanny *nanny, struct generation *generation)
 	for (unsigned i = 0; i < generation->crew.count; i++)
 		generation_start(nanny, generation, &generation->crew.slots[i]);
 	if (wait_until_ready(nanny, generation))
-		return true;
-	log_error(context, "processes not begun, see the lines before");
+		return EX_OK;
+	int status = generation->failure != EX_OK ? generation->failure : EX_OSERR;
+	log_error(context, "processes not begun, status=%d", status);
 	abandon(nanny, generation);
-	return false;
+	return status;
 }

@@ -23,10 +23,11 @@ uint64_t generation_now_ms(void);
 /* setup is the generation's from now on, in either case. NULL: no memory, or no descriptors. */
 struct generation *generation_new(struct setup *setup);
 /*
- * Makes all processes and waits until each has what it needs. false: one has died or takes for
- * ever, and they are all gone again, the generation too.
+ * Makes all processes and waits until each has what it needs. An exit status; when it is not
+ * EX_OK, one has died, with that one, or takes for ever, and they are all gone again, the
+ * generation too.
  */
-bool generation_begin(struct nanny *nanny, struct generation *generation);
+int generation_begin(struct nanny *nanny, struct generation *generation);
 /* All processes have ended. */
 void generation_end(struct nanny *nanny, struct generation *generation);
 

@@ -70,11 +70,12 @@ static int serve(struct nanny *nanny, struct setup *setup, const char *what)
 	struct generation *generation = generation_new(setup);
 	nanny->former = nanny->listeners;
 	nanny->listeners = opened;
-	if (generation == NULL || !generation_begin(nanny, generation)) {
+	status = generation == NULL ? EX_OSERR : generation_begin(nanny, generation);
+	if (status != EX_OK) {
 		listeners_close(&nanny->listeners, &nanny->former);
 		nanny->listeners = nanny->former;
 		nanny->former.edge_count = 0;
-		return EX_OSERR;
+		return status;
 	}
 	listeners_close(&nanny->former, &nanny->listeners);
 	log_info(context, "%s, version=%s places=%u edges=%u workers=%u certificates=%u", what,
@@ -312,6 +313,8 @@ int nanny_run(struct setup *setup, const char *config_path)
 			       .pid = getpid() };
 	SLIST_INIT(&nanny.generations);
 	block_signals(&nanny);
+	if (geteuid() == 0 && setup->front.edge_owner.user[0] == '\0')
+		log_warning(context, "no user is given, processes of clients stay root");
 	raise_files(setup);
 	int status = confine();
 	if (status == EX_OK)

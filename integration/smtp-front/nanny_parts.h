@@ -40,6 +40,7 @@ struct generation {
 	struct crew crew;
 	int key_ends[SETUP_EDGES_MAX][2]; /* -1 without certificates */
 	int ready_ends[2];		  /* a pipe, a byte of each; -1 when they have begun */
+	int failure;			  /* exit status of the last one that died */
 };
 
 struct nanny {

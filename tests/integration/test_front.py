@@ -18,7 +18,7 @@ from front import DEFAULTS, RECIPIENT, ROLES, SENDER, USER, Client, Front, confi
 from harness import DEADLINE_S, EX_CONFIG, IS_SANITIZED, Case, peer, sanitizer_reports, wait_for
 from translated import paste
 
-EX_UNAVAILABLE = 69
+EX_NOINPUT, EX_UNAVAILABLE = 66, 69
 CONTENT = b"Subject: test\r\n\r\nHello\r\n"
 SECCOMP_FILTER = "2"
 # What the nanny keeps of root's: DAC_OVERRIDE, KILL, SETGID, SETUID, SETPCAP, NET_BIND_SERVICE,
@@ -148,7 +148,7 @@ class Configuration(FrontCase):
         front = Front(self, is_started=False, sink={"to": self.path("none")})
         process = self.start([harness.program("smtp-front"), "--config", front.config_path],
                              "no-sink")
-        self.assertNotEqual(process.popen.wait(DEADLINE_S), 0)
+        self.assertEqual(process.popen.wait(DEADLINE_S), EX_NOINPUT)
         self.assertIn("sink not opened", process.log())
         self.assertNotIn("ready, version", process.log())
 
