@@ -94,7 +94,7 @@ struct session {
 	bool is_ended;	    /* the client sends nothing more */
 	bool is_skipping;   /* the rest of a line that is too long */
 	bool is_unwatched;  /* the loop has let go of poll */
-	bool is_silent;	    /* no line in the log: it may be one of a flood */
+	bool is_flood;	    /* beyond a limit: not each has a line in the log */
 	bool is_delayed;    /* what is to be said waits for the tarpit */
 	bool has_verdict;   /* action, verdict and score are known */
 	bool has_judgement; /* the far part has it, as it is not JUDGE_PASS */
@@ -181,6 +181,8 @@ struct edge {
 	unsigned waiting_count;
 	unsigned relayed_count;
 	uint64_t next_id;
+	uint64_t log_second; /* in which there were log_count lines about limits */
+	unsigned log_count;
 	uint64_t cpu_ns;  /* of the process, when the last event was over */
 	bool is_stressed; /* many sessions: timeouts are short */
 	bool is_draining;

@@ -147,7 +147,7 @@ static void enter(struct session *session)
 		tally_add(session_tally(session), TALLY_LIMITED, 1);
 		channel_say(session, edge->event.reply,
 			    reply_make(421, why_not, edge->event.reply));
-		session->is_silent = true;
+		session->is_flood = true;
 		session->end = "limited";
 		session->next = NEXT_CLOSE;
 		session_settle(session);

@@ -627,6 +627,16 @@ class Limits(EdgeCase):
         self.ended()
         self.client().hello()
         self.assertEqual(self.counters()["sessions-limited"], 1)
+        self.assertIn("limited", {line["end"] for line in self.ended()})
+
+    def test_a_flood_does_not_fill_the_log(self):
+        front = self.front(limits={"connections": 1})
+        self.client().hello()
+        for _ in range(300):
+            with self.client() as client:
+                client.expect(421)
+        wait_for(lambda: self.counters()["sessions"] == 1, "them to be gone")
+        self.assertLess(len(front.sessions()), 200)
 
     def test_new_connections_of_a_network(self):
         self.front(limits={"rate": 3})
