@@ -320,7 +320,7 @@ static bool needs_paths(const struct setup *setup, enum confine_role role)
 static int change_root(const struct setup *setup, enum confine_role role)
 {
 	const char *path = setup->front.chroot;
-	if (path[0] == '\0' || geteuid() != 0 || needs_paths(setup, role))
+	if (path[0] == '\0' || IS_SANITIZED || geteuid() != 0 || needs_paths(setup, role))
 		return 0;
 	return chroot(path) == 0 && chdir("/") == 0 ? 0 : -errno;
 }
