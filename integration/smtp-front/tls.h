@@ -61,7 +61,7 @@ extern "C" {
 #define TLS_EKEY   (-2805) /* the keyholder has not signed; tls_reason() */
 #define TLS_ECRYPT (-2806) /* OpenSSL failed */
 
-#define TLS_HELLO_MAX 16384 /* with certificates' names and post-quantum keys there are 4000 */
+#define TLS_HELLO_MAX 8192 /* with two post-quantum keys a hello has 3000 */
 
 struct tls_context;
 struct tls;
