@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -76,6 +76,29 @@ class fixture
 		mail_count = visit_finish(visit_, capsule.get(), ends_[1]);
 		writer.join();
 		reader.join();
+		return heard;
+	}
+	// The same with a client that sends a byte every so often, until nobody takes it.
+	std::string drip(const std::string &unread, unsigned pause_ms)
+	{
+		bool is_over = false;
+		unread.copy((char *)capsule->unread, CAPSULE_UNREAD_MAX);
+		capsule->unread_size = unread.size();
+		std::string heard;
+		std::thread client([&] {
+			char bytes[512];
+			ssize_t size = 0;
+			while (!is_over && send(ends_[0], "x", 1, MSG_NOSIGNAL) == 1) {
+				struct pollfd poller = { ends_[0], POLLIN, 0 };
+				if (poll(&poller, 1, (int)pause_ms) <= 0)
+					continue;
+				size = recv(ends_[0], bytes, sizeof(bytes), 0);
+				is_over = size <= 0;
+				heard.append(bytes, size > 0 ? (size_t)size : 0);
+			}
+		});
+		mail_count = visit_finish(visit_, capsule.get(), ends_[1]);
+		client.join();
 		return heard;
 	}
 	// The mails committed, behind their trace headers.
@@ -296,6 +319,15 @@ TEST_CASE("a client that is silent is told so", "[front][visit]")
 	const std::string heard = visit.talk("", text);
 	CHECK(heard.substr(heard.rfind("\r\n", heard.size() - 3) + 2, 9) == "421 4.4.2");
 	CHECK(visit.mails().empty());
+}
+
+TEST_CASE("a client that sends a byte now and then does not keep a worker", "[front][visit]")
+{
+	fixture visit;
+	visit.limits().data_timeout_ms = 200;
+	CHECK(codes(visit.drip("DATA\r\n", 5)) == "250 354 421");
+	CHECK(visit.mails().empty());
+	CHECK(tally_get(&visit.tally, TALLY_MAILS_CUT) == 1);
 }
 
 TEST_CASE("a mailbox that is gone is 4xx, and the session goes on", "[front][visit]")
