@@ -49,6 +49,7 @@ struct driver {
 	uint64_t due_ns;    /* open loop: the next one */
 	uint64_t paused_ns; /* closed loop: none before */
 	uint64_t number;    /* of the next session */
+	uint64_t due_count; /* that were due so far: those that began, and those left out */
 	bool is_over;	    /* no more sessions begin */
 	int error;
 	const char *call;
@@ -347,6 +348,7 @@ static int begin_session(struct driver *driver, uint64_t due_ns)
 		return -ENOMEM;
 	struct trace_session plan;
 	trace_make(&driver->settings->trace, driver->number++, &plan);
+	driver->due_count++;
 	session_begin(&connection->session, &driver->settings->rules, &plan);
 	connection->due_ns = due_ns;
 	queue_add(&driver->waiting, connection, driver->now_ns);
@@ -361,7 +363,7 @@ static int begin_session(struct driver *driver, uint64_t due_ns)
 
 static bool is_last(const struct driver *driver)
 {
-	return driver->settings->sessions > 0 && driver->number >= driver->settings->sessions;
+	return driver->settings->sessions > 0 && driver->due_count >= driver->settings->sessions;
 }
 
 static int begin_closed(struct driver *driver)
@@ -381,7 +383,7 @@ static void set_next_due(struct driver *driver)
 {
 	const struct driver_settings *settings = driver->settings;
 	double gap_s = settings->is_poisson
-			       ? trace_gap_s(&settings->trace, driver->number, settings->rate)
+			       ? trace_gap_s(&settings->trace, driver->due_count, settings->rate)
 			       : 1 / settings->rate;
 	driver->due_ns += (uint64_t)(gap_s * NS_PER_S);
 }
@@ -396,7 +398,8 @@ static int begin_open(struct driver *driver)
 			look_at_clock(driver);
 			ret = begin_session(driver, driver->due_ns);
 		} else {
-			driver->number++;
+			/* The trace has no gap there: a slower server gets the same sessions. */
+			driver->due_count++;
 			driver->figures->skipped++;
 		}
 		set_next_due(driver);

@@ -20,7 +20,7 @@
  *     errors         no connection, or it ended; the last of them is told on standard error
  *     open           still open at the end
  *     open_max       most at a time
- *     skipped        were due, but --open-max were open; not in sessions
+ *     skipped        were due, but --open-max were open: not begun, nor taken from the trace
  *     recipients     that were accepted; rejected, tempfailed: with 5xx and 4xx
  *     goodput        messages taken over in a second of the window
  *     decided_per_s  sessions delivered, bounced, refused or deferred in a second of it

@@ -85,7 +85,8 @@ const char *trace_check(const struct trace_options *options);
 void trace_make(const struct trace_options *options, uint64_t number,
 		struct trace_session *ret_session);
 
-/* The time from the start of session number to that of the next, for Poisson arrivals. */
+/* The time from when the session with that place in line is due to the next, for Poisson arrivals.
+ */
 double trace_gap_s(const struct trace_options *options, uint64_t number, double rate);
 
 /* "mail", "bounce", "unfinished"; "connect", "helo", "mail", "rcpt". */
