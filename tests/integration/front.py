@@ -234,9 +234,10 @@ class Front:
 
     # ---- the process ----
 
-    def start(self):
+    def start(self, **how):
+        """how is for subprocess.Popen."""
         self.process = self.case.start([harness.program("smtp-front"), "--config",
-                                        self.config_path], "front")
+                                        self.config_path], "front", **how)
         self.process.wait_for_log(r"^info: \[smtp-front\] ready, ")
         return self.process
 

@@ -395,6 +395,24 @@ class Stop(FrontCase):
         self.assertEqual(front.process.stop(signal.SIGINT), 0)
 
 
+class ServiceManager(FrontCase):
+    def test_it_is_told(self):
+        front = Front(self, is_started=False)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(self.path("notify"))
+            manager.settimeout(DEADLINE_S)
+            front.start(env={**os.environ, "NOTIFY_SOCKET": self.path("notify")})
+            self.assertEqual(manager.recv(4096), b"READY=1")
+            self.assertTrue(front.reload(front={"workers": 3}))
+            self.assertTrue(manager.recv(4096).startswith(b"RELOADING=1"))
+            self.assertEqual(manager.recv(4096), b"READY=1")
+            self.assertFalse(front.reload(front={"workers": 0}))
+            self.assertTrue(manager.recv(4096).startswith(b"RELOADING=1"))
+            self.assertEqual(manager.recv(4096), b"READY=1")
+            self.assertEqual(front.stop(), 0)
+            self.assertEqual(manager.recv(4096), b"STOPPING=1")
+
+
 class Accounts(FrontCase):
     def test_metrics(self):
         front = Front(self)
