@@ -390,6 +390,20 @@ class Stop(FrontCase):
         self.assertEqual(front.process.popen.wait(DEADLINE_S), 0)
         self.assertEqual(len(front.mails()), 2)
 
+    def test_who_does_not_end_is_ended(self):
+        """A client that is silent amid its mail keeps nobody up longer than "drain" and a bit."""
+        front = Front(self, front={"drain": "0s"})
+        with front.client() as client:
+            client.hello()
+            client.say(f"MAIL FROM:<{SENDER}>", 250)
+            client.say(f"RCPT TO:<{RECIPIENT}>", 250)
+            client.say("DATA", 354)
+            client.send(CONTENT)
+            front.process.send_signal(signal.SIGTERM)
+            self.assertEqual(front.process.popen.wait(DEADLINE_S), 0)
+            self.assertTrue(client.is_closed())
+        self.assertEqual(front.mails(), [])
+
     def test_idle_one_ends_at_once_by_sigint(self):
         front = Front(self, certificates=[self.certificate()])
         self.assertEqual(front.process.stop(signal.SIGINT), 0)

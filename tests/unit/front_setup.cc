@@ -120,6 +120,22 @@ TEST_CASE("the sample of smtp-front has every item there is", "[front][setup]")
 	CHECK(std::regex_search(text, std::regex("\n    #?" + std::string(name) + ": ")));
 }
 
+TEST_CASE("the manual of smtp-front has every item of the sample", "[front][setup]")
+{
+	const std::string text = sample();
+	const std::string manual = read_file("integration/smtp-front/smtp-front.8");
+	const std::string own = text.substr(0, text.find("\ndecision:"));
+	const std::regex item("\n    #?([a-z0-9-]+): ");
+	unsigned count = 0;
+	for (std::sregex_iterator at(own.begin(), own.end(), item), end; at != end; ++at) {
+		const std::string name = (*at)[1];
+		CAPTURE(name);
+		CHECK(manual.find("\n.It Ic " + name + " :") != std::string::npos);
+		count++;
+	}
+	CHECK(count == 48); // those of setup.c
+}
+
 TEST_CASE("who is not named is the user of edges", "[front][setup]")
 {
 	const parsed one("front:\n    user: root\n" + TRUST + SINK);
