@@ -186,7 +186,8 @@ struct edge {
 	uint64_t cpu_ns;  /* of the process, when the last event was over */
 	bool is_stressed; /* many sessions: timeouts are short */
 	bool is_draining;
-	bool is_short; /* of descriptors, and it was said */
+	bool is_short;	    /* of descriptors, and it was said */
+	bool is_queue_full; /* when it was last written to */
 	bool is_queue_watched;
 
 	/* Of the session in hand, for the time of one event. */

@@ -60,7 +60,9 @@ static void fill_times(struct session *session, struct capsule *capsule)
 	session_take_time(session->edge, session);
 	uint64_t banner_ms = session->banner_ms > 0 ? session->banner_ms : session->trusted_ms;
 	capsule->accepted_at_ms = session->accepted_at_ms;
-	capsule->queued_at_us = monotonic_us();
+	/* One that waits in our own list is not made young by another try. */
+	capsule->queued_at_us =
+		session->phase == SESSION_QUEUED ? session->trusted_ms * 1000 : monotonic_us();
 	capsule->waited_ms = between(session->accepted_ms, banner_ms);
 	capsule->dns_ms = between(session->accepted_ms, session->verdict_ms);
 	capsule->dialogue_ms = between(session->banner_ms, session->trusted_ms);
@@ -98,7 +100,7 @@ static int send_tls(struct session *session)
 {
 	int ends[2] = { -1, -1 };
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
-		return errno == EMFILE || errno == ENFILE ? -EAGAIN : -errno;
+		return -errno;
 	int ret = handover_send(session->edge->start->queue_fd, &session->edge->capsule, ends[1]);
 	close(ends[1]);
 	if (ret != 0) {
@@ -121,6 +123,14 @@ static int send_clear(struct session *session)
 	return ret;
 }
 
+/* The queue says when it has room; what the system lacks is tried again with the next tick. */
+static bool is_for_now(struct edge *edge, int ret)
+{
+	edge->is_queue_full = ret == -EAGAIN;
+	return ret == -EAGAIN || ret == -ETOOMANYREFS || ret == -ENOBUFS || ret == -ENOMEM ||
+	       ret == -EMFILE || ret == -ENFILE;
+}
+
 /* True when the session is no longer ours to wait with. */
 static bool try_to_part(struct session *session)
 {
@@ -129,7 +139,7 @@ static bool try_to_part(struct session *session)
 	int ret = session->tls != NULL ? send_tls(session) : send_clear(session);
 	if (ret == 0)
 		return true;
-	if (ret == -EAGAIN || ret == -ETOOMANYREFS || ret == -ENOBUFS || ret == -ENOMEM)
+	if (is_for_now(edge, ret))
 		return false;
 	log_error(context, "session not handed over, edge=%u (%s)", edge->start->index,
 		  capsule_strerror(ret));
@@ -150,7 +160,7 @@ static void queue_on_writable(uv_poll_t *poll, int status, int events)
 
 static void watch_queue(struct edge *edge)
 {
-	bool is_wanted = !TAILQ_EMPTY(&edge->waiting);
+	bool is_wanted = !TAILQ_EMPTY(&edge->waiting) && edge->is_queue_full;
 	if (is_wanted == edge->is_queue_watched)
 		return;
 	edge->is_queue_watched = is_wanted;
@@ -174,7 +184,8 @@ void parting_drain(struct edge *edge)
 	/* Each that is sent leaves the list with its end. */
 	while ((session = TAILQ_FIRST(&edge->waiting)) != NULL)
 		if (!try_to_part(session))
-			return;
+			break;
+	watch_queue(edge);
 }
 
 static void wait_for_queue(struct session *session)
