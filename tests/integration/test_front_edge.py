@@ -16,6 +16,7 @@ import resource
 import signal
 import socket
 import struct
+import subprocess
 import threading
 import unittest
 
@@ -806,6 +807,31 @@ class Descriptors(EdgeCase):
             client.say("QUIT", 221)
             client.close()
         self.assertEqual(self.edge(), pid)
+
+
+    def test_a_tls_session_waits_for_the_two_that_its_worker_needs(self):
+        chain, key = self.path("mx.pem"), self.path("mx.key")
+        subprocess.run([peer("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=mx.example.com",
+                        "-keyout", key, "-out", chain], check=True, capture_output=True,
+                       timeout=DEADLINE_S)
+        front = self.front(front={"user": None, "chroot": None}, certificates=[f"{chain}:{key}"])
+        pid = self.edge()
+        client = self.client()
+        client.hello()
+        client.starttls()
+        client.say("EHLO a", 250)
+        client.say("MAIL FROM:<>", 250)
+        soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        used = {int(fd) for fd in os.listdir(f"/proc/{pid}/fd")}
+        first_free = next(fd for fd in range(soft) if fd not in used)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (first_free, hard))
+        client.send(wire(f"RCPT TO:<{INBOX}>"))
+        wait_for(lambda: self.counters()["sessions-waiting"] == 1, "it to wait")
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+        client.expect(250)
+        client.say("QUIT", 221)
+        self.assertEqual(front.wait_for_sessions(1)[0]["tls"][:4], "TLSv")
 
 
 class Drain(EdgeCase):
