@@ -270,6 +270,7 @@ TEST_CASE("a key that has been replaced does not take the others with it", "[fro
 	front::front edge(made, false);
 	write_file(made.paths[0].key, pem_of(make_key("EC")));
 	edge.start_keyholder(true);
+	edge.wait_for_keyholder();
 	client_options options;
 	for (const char *name : { "mx.example", "other.example" }) {
 		sockets ends;

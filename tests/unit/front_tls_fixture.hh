@@ -7,6 +7,7 @@
 
 #include "integration/smtp-front/keyholder.h"
 #include "integration/smtp-front/keys.h"
+#include "integration/smtp-front/signing.h"
 #include "integration/smtp-front/tls.h"
 #include "tests/lib/child.hh"
 #include "tests/lib/tmpdir.hh"
@@ -220,8 +221,10 @@ class front
 	explicit front(const files &made, bool has_keyholder = true)
 	    : chains_(made), asking(SOCK_SEQPACKET)
 	{
-		if (has_keyholder)
+		if (has_keyholder) {
 			start_keyholder();
+			wait_for_keyholder();
+		}
 		keys_error error = {};
 		if (tls_context_new(chains_.get(), asking[0], &context, &error) != 0)
 			throw std::runtime_error(std::string(error.path) + ": " + error.reason);
@@ -240,6 +243,21 @@ class front
 				silence();
 			return run_keyholder(chains_.get(), asking[1]);
 		});
+	}
+	// Reading keys may take longer than an edge is patient, on a machine that has much to do.
+	void wait_for_keyholder() const
+	{
+		uint8_t bytes[SIGNING_REQUEST_MAX] = {};
+		const uint8_t digest[32] = {};
+		signing_request request = {};
+		request.operation = SIGNING_ECDSA;
+		request.input = digest;
+		request.input_size = sizeof(digest);
+		send(asking[0], bytes, signing_encode_request(&request, bytes), 0);
+		pollfd place = { asking[0], POLLIN, 0 };
+		poll(&place, 1, -1); // the child has an alarm, the test a limit
+		if (recv(asking[0], bytes, sizeof(bytes), 0) <= 0)
+			throw std::runtime_error("no keyholder");
 	}
 	void kill_keyholder()
 	{
