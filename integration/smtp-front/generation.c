@@ -16,7 +16,7 @@
 
 static const char context[] = NANNY_CONTEXT;
 
-#define BEGIN_MAX_MS  30000 /* until all processes of a generation have what they need */
+#define BEGIN_MAX_MS  60000 /* until all processes of a generation have what they need */
 #define BEGIN_LOOK_MS 10    /* between looks at whether one of them has died */
 
 uint64_t generation_now_ms(void)

@@ -55,8 +55,9 @@ extern "C" {
  * has to map anew, which one that is confined could not.
  */
 #define USERS_FILE_MAP_SIZE ((size_t)1 << (sizeof(size_t) > 4 ? 34 : 29))
-#define USERS_FILE_READERS  512	 /* processes that may read at the same time */
-#define USERS_FILE_MODE	    0644 /* of the file and its lock file, less umask */
+/* Processes that may read: the 64 edges and 1024 workers of setup.h, and as many that drain. */
+#define USERS_FILE_READERS 2304
+#define USERS_FILE_MODE	   0644 /* of the file and its lock file, less umask */
 
 /* LMDB's code or errno to a status. */
 int users_file_status(int code);
