@@ -75,6 +75,12 @@ void session_set_timer(struct session *session, uint64_t ms)
 	wheel_set(&session->edge->wheel, &session->timer, due_ms);
 }
 
+void session_set_short_timer(struct session *session, uint64_t ms)
+{
+	uint64_t stress_ms = session->edge->setup->limits.stress_timeout_ms;
+	session_set_timer(session, session->edge->is_stressed && stress_ms < ms ? stress_ms : ms);
+}
+
 /* Not from when the last byte came: that would let a byte a minute wait for ever. */
 void session_set_command_timer(struct session *session)
 {
@@ -83,6 +89,14 @@ void session_set_command_timer(struct session *session)
 		session->edge->is_stressed ? limits->stress_timeout_ms : limits->command_timeout_ms;
 	uint64_t passed_ms = session_now(session) - session->since_ms;
 	session_set_timer(session, passed_ms < timeout_ms ? timeout_ms - passed_ms : 1);
+}
+
+static void hurry(struct session *session)
+{
+	if (session->phase == SESSION_TALK && session->out_size == 0)
+		session_set_command_timer(session);
+	else if (session->phase == SESSION_TALK || session->phase == SESSION_TLS)
+		session_set_short_timer(session, STUCK_MS);
 }
 
 /* Whoever waits already is as short of time as those who come. */
@@ -97,8 +111,7 @@ static void look_for_stress(struct edge *edge)
 		return;
 	struct session *session = NULL;
 	TAILQ_FOREACH(session, &edge->sessions, link)
-	if (session->phase == SESSION_TALK && session->out_size == 0)
-		session_set_command_timer(session);
+	hurry(session);
 }
 
 /* ---- the line of the log ---- */
@@ -337,7 +350,7 @@ void session_settle(struct session *session)
 		do_next(session);
 	} else if (status == CHANNEL_NOTHING) {
 		session->phase = SESSION_TALK;
-		session_set_timer(session, STUCK_MS);
+		session_set_short_timer(session, STUCK_MS);
 		channel_watch(session, session->want);
 	} else {
 		session_end(session, "reset");

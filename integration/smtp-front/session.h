@@ -40,6 +40,8 @@ void session_refuse(struct session *session, enum dialogue_refusal refusal, cons
 
 /* ms from now on, but not beyond the time of the whole session. */
 void session_set_timer(struct session *session, uint64_t ms);
+/* The same, or less when there is stress. */
+void session_set_short_timer(struct session *session, uint64_t ms);
 /* For the next command: from when the last was over, short when there is stress. */
 void session_set_command_timer(struct session *session);
 

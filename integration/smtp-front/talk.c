@@ -398,7 +398,7 @@ void talk_begin_handshake(struct session *session)
 		return;
 	}
 	session->phase = SESSION_TLS;
-	session_set_timer(session, HANDSHAKE_TIMEOUT_MS);
+	session_set_short_timer(session, HANDSHAKE_TIMEOUT_MS);
 	channel_watch(session, UV_READABLE);
 }
 

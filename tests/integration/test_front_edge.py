@@ -68,6 +68,14 @@ class EdgeCase(Case):
         self.addCleanup(client.close)
         return client
 
+    def certificate(self):
+        chain, key = self.path("mx.pem"), self.path("mx.key")
+        subprocess.run([peer("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=mx.example.com",
+                        "-keyout", key, "-out", chain], check=True, capture_output=True,
+                       timeout=DEADLINE_S)
+        return f"{chain}:{key}"
+
     def edge(self):
         return self.fixture.wait_for_processes("edge", 1)[0]
 
@@ -735,6 +743,25 @@ class Limits(EdgeCase):
             client.expect(421)
 
 
+    def test_also_amid_a_handshake_or_with_replies_not_taken(self):
+        self.front(front={"sessions": 10}, certificates=[self.certificate()],
+                   limits={"stress-share": 50, "stress-timeout": "300ms", "errors": 10000,
+                           "commands": 1000000})
+        silent = self.client()
+        silent.hello()
+        silent.say("STARTTLS", 220)
+        deaf = self.client()
+        deaf.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.expect(220)
+        deaf.socket.settimeout(1)
+        with self.assertRaises(TimeoutError):
+            while True:
+                deaf.send(wire(*["NOOP"] * 1000))
+        clients = [self.client() for _ in range(4)]
+        self.assertTrue(silent.is_closed())
+        self.assertEqual({line["end"] for line in self.ended(2 + len(clients))}, {"timeout"})
+
+
 class Queue(EdgeCase):
     """One worker, whom its first client keeps."""
 
@@ -810,12 +837,8 @@ class Descriptors(EdgeCase):
 
 
     def test_a_tls_session_waits_for_the_two_that_its_worker_needs(self):
-        chain, key = self.path("mx.pem"), self.path("mx.key")
-        subprocess.run([peer("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                        "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=mx.example.com",
-                        "-keyout", key, "-out", chain], check=True, capture_output=True,
-                       timeout=DEADLINE_S)
-        front = self.front(front={"user": None, "chroot": None}, certificates=[f"{chain}:{key}"])
+        front = self.front(front={"user": None, "chroot": None},
+                           certificates=[self.certificate()])
         pid = self.edge()
         client = self.client()
         client.hello()
