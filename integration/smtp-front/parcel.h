@@ -31,10 +31,10 @@ extern "C" {
 #endif
 
 #define PARCEL_BLOCK_SIZE 16384
-#define PARCEL_RATE_MIN	  100 /* bytes a second; the slowest link that is in use has ten times that \
-			       */
+#define PARCEL_RATE_MIN	  100 /* bytes a second; the slowest links in use have ten times that */
+* /
 
-struct parcel {
+	struct parcel {
 	struct sink *sink;
 	struct stream *stream;
 	int64_t timeout_ms; /* of silence */
