@@ -55,6 +55,16 @@ static void put_number(struct text *text, const char *name, uint64_t number)
 	put_plain(text, digits);
 }
 
+/* Microseconds, as milliseconds with three decimals. */
+static void put_time(struct text *text, const char *name, uint64_t time_us)
+{
+	char digits[28];
+	put_name(text, name);
+	snprintf(digits, sizeof(digits), "%" PRIu64 ".%03u", time_us / 1000,
+		 (unsigned)(time_us % 1000));
+	put_plain(text, digits);
+}
+
 /* How one byte is written; ret_escape has 7 bytes. Returns how many. */
 static size_t escape(unsigned char byte, char *ret_escape)
 {
@@ -118,7 +128,7 @@ size_t account_format(const struct account *account, char *ret_text)
 	put_number(&text, "waited_ms", account->waited_ms);
 	put_number(&text, "dns_ms", account->dns_ms);
 	put_number(&text, "dialogue_ms", account->dialogue_ms);
-	put_number(&text, "queue_ms", account->queue_ms);
+	put_time(&text, "queue_ms", account->queue_us);
 	put_number(&text, "worker_ms", account->worker_ms);
 	put_number(&text, "in", account->bytes_in);
 	put_number(&text, "out", account->bytes_out);

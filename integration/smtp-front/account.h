@@ -52,7 +52,7 @@ struct account {
 	uint64_t waited_ms;   /* accept to banner */
 	uint64_t dns_ms;      /* accept to verdict */
 	uint64_t dialogue_ms; /* banner to trust, or to the end */
-	uint64_t queue_ms;    /* trust to the worker */
+	uint64_t queue_us;    /* trust to the worker: mostly a part of a millisecond */
 	uint64_t worker_ms;   /* from there to the end */
 	uint64_t edge_cpu_us;
 	uint64_t worker_cpu_us;

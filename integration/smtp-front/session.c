@@ -158,7 +158,7 @@ static void log_account(struct session *session, const char *end)
 		.dns_ms = between(session->accepted_ms, session->verdict_ms),
 		.dialogue_ms = between(session->banner_ms,
 				       session->trusted_ms > 0 ? session->trusted_ms : now_ms),
-		.queue_ms = between(session->trusted_ms, now_ms),
+		.queue_us = between(session->trusted_ms, now_ms) * 1000,
 		.edge_cpu_us = session->cpu_ns / 1000,
 	});
 }

@@ -301,8 +301,8 @@ static void write_account(const struct visit *visit)
 		.waited_ms = capsule->waited_ms,
 		.dns_ms = capsule->dns_ms,
 		.dialogue_ms = capsule->dialogue_ms,
-		.queue_ms = visit->began_us > capsule->queued_at_us
-				    ? (visit->began_us - capsule->queued_at_us) / 1000
+		.queue_us = visit->began_us > capsule->queued_at_us
+				    ? visit->began_us - capsule->queued_at_us
 				    : 0,
 		.worker_ms = (ended_us - visit->began_us) / 1000,
 		.edge_cpu_us = capsule->edge_cpu_us,

@@ -46,6 +46,7 @@ TEST_CASE("a session's object has what was counted and timed", "[front][account]
 	made.score = -3;
 	made.refused_count = 2;
 	made.waited_ms = 2001;
+	made.queue_us = 12034;
 	made.edge_cpu_us = 150;
 	made.helo = "mail.example";
 	made.recipient = "user@example.org";
@@ -54,8 +55,8 @@ TEST_CASE("a session's object has what was counted and timed", "[front][account]
 	      R"({"client":"192.0.2.7","port":40001,"local":"2001:db8::25","by":"edge")");
 	for (const char *part :
 	     { R"("end":"quit")", R"("score":-3)", R"("refused":2)", R"("waited_ms":2001)",
-	       R"("edge_us":150)", R"("helo":"mail.example")", R"("from":"")",
-	       R"("to":"user@example.org"})" }) {
+	       R"("queue_ms":12.034)", R"("edge_us":150)", R"("helo":"mail.example")",
+	       R"("from":"")", R"("to":"user@example.org"})" }) {
 		CAPTURE(part);
 		CHECK(has(text, part));
 	}
@@ -100,7 +101,7 @@ TEST_CASE("the longest object of all is whole, and fits into a line of the log",
 	made.helo = made.sender = made.recipient = helo.c_str();
 	made.score = INT_MIN;
 	made.mail_count = made.recipient_count = made.refused_count = made.command_count = UINT_MAX;
-	made.waited_ms = made.dns_ms = made.dialogue_ms = made.queue_ms = made.worker_ms =
+	made.waited_ms = made.dns_ms = made.dialogue_ms = made.queue_us = made.worker_ms =
 		UINT64_C(9999999999);
 	made.bytes_in = made.bytes_out = made.edge_cpu_us = made.worker_cpu_us = UINT64_MAX;
 	const std::string text = object(made);
