@@ -31,10 +31,9 @@ extern "C" {
 #endif
 
 #define PARCEL_BLOCK_SIZE 16384
-#define PARCEL_RATE_MIN	  100 /* bytes a second; the slowest links in use have ten times that */
-* /
+#define PARCEL_RATE_MIN	  100 /* bytes a second; a slow link has ten times that */
 
-	struct parcel {
+struct parcel {
 	struct sink *sink;
 	struct stream *stream;
 	int64_t timeout_ms; /* of silence */
