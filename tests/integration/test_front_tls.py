@@ -34,6 +34,35 @@ HALF_MAX = 64 * 1024  # amid a handshake; OpenSSL would give 128 KiB more for ni
 CHUNK = 1 << 20
 
 
+EXIM_CLIENT = """\
+primary_hostname = client.example.net
+exim_path = {program}
+spool_directory = {directory}/spool
+log_file_path = {directory}/%slog
+log_selector = +all
+disable_ipv6 = true
+keep_environment =
+trusted_users = root
+
+begin routers
+all:
+  driver = manualroute
+  route_list = * {host}
+  self = send
+  transport = out
+
+begin transports
+out:
+  driver = smtp
+  port = {port}
+  hosts_require_tls = *
+  tls_verify_hosts = *
+  tls_verify_certificates = {ca}
+  tls_verify_cert_hostnames =
+  tls_sni = {name}
+"""
+
+
 def content_as_read(mail):
     """What follows the lines of Received and its like that smtp-front has added."""
     return mail[mail.index(b"Subject:"):].replace(b"\n", b"\r\n")
@@ -284,6 +313,26 @@ class ClientsTest(TlsCase):
             self.assertEqual(mail.split(b"\n\n", 1)[1], body.encode())
             self.assertIn(b"ESMTPS", mail.split(b"Received:")[1])
         postfix.wait_for_log("Verified TLS connection established to .*: TLSv1.3", 1)
+
+
+    def test_exim(self):
+        """Debian's has GnuTLS, and says what it has in chunks."""
+        other = Certificate(self, "other.example.com")
+        host, port = self.front(Certificate(self), other).address
+        exim = mta.Exim(self)
+        config = exim.write("client.conf", EXIM_CLIENT.format(
+            program=exim.program, directory=exim.directory, host=host, port=port, ca=other.chain,
+            name=other.name))
+        body = "".join(f"line {number} of a longer mail\n" for number in range(2000))
+        result = subprocess.run(
+            mta.with_files(exim.files, [exim.program, "-C", config, "-odf", "-i", "-f", SENDER,
+                                        RECIPIENT]),
+            input=f"Subject: test\n\n.a dot\n{body}", capture_output=True, text=True, check=False,
+            timeout=mta.SESSION_S)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr + exim.log())
+        mail, = wait_for(self.fixture.mails, f"a mail of Exim\n{exim.log()}")
+        self.assertEqual(mail.split(b"\n\n", 1)[1].decode(), f".a dot\n{body}")
+        self.assertRegex(exim.log(), r'=> .* X=TLS1\.3:.* CV=yes DN="CN=other\.example\.com".* K ')
 
 
 class BeforeTest(TlsCase):

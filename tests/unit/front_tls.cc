@@ -186,6 +186,17 @@ TEST_CASE("what is old is refused, with the reason", "[front][tls]")
 	}
 }
 
+TEST_CASE("a client whose first key is of another curve says hello twice", "[front][tls]")
+{
+	front::front edge(ec_files());
+	client_options options;
+	options.version = TLS1_3_VERSION;
+	options.groups = "P-521:P-256";
+	CHECK(shake(edge, options) == 0);
+	options.groups = "P-521";
+	CHECK(shake(edge, options) == TLS_EPEER);
+}
+
 TEST_CASE("no session is resumed", "[front][tls]")
 {
 	front::front edge(ec_files());
