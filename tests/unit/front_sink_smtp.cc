@@ -175,6 +175,10 @@ class fixture
 	{
 		return mail() && recipient("john@example.org") && data(text);
 	}
+	void set_timeout(unsigned timeout_ms)
+	{
+		setup_.timeout_ms = timeout_ms;
+	}
 	// All that the next hop was told, once the session has ended.
 	std::string told()
 	{
@@ -260,6 +264,20 @@ TEST_CASE("a next hop that goes away at any step is a 4xx, and the next mail tri
 	sink_abort(sink.it);
 	CHECK(sink.deliver());
 	CHECK(sink.said() == "250 2.0.0 Ok: queued as 4711");
+}
+
+TEST_CASE("a next hop that is silent at any step is a 4xx when its time is over", "[front][sink]")
+{
+	const size_t count = GENERATE(0U, 1U, 2U, 3U, 4U, 5U);
+	CAPTURE(count);
+	script silent = upto(count, true);
+	silent.replies.insert(silent.replies.end(), 3, ""); // reads what may still come
+	hop hop({ silent });
+	fixture sink(hop);
+	sink.set_timeout(100);
+	CHECK_FALSE(sink.deliver());
+	CHECK(sink.said().substr(0, 7) == "451 4.4");
+	CHECK_THAT(sink.trouble(), Catch::EndsWith(": Connection timed out"));
 }
 
 TEST_CASE("a refusal at any step is the client's, and ends no session", "[front][sink]")
