@@ -101,8 +101,8 @@ static const char *read_answer(const struct signing_answer *answer, uint8_t *ret
 	}
 }
 
-/* Answers to earlier requests are passed over. */
-static const char *receive_answer(const struct remotekey_holder *holder, int64_t deadline_ms,
+/* Answers to earlier requests are passed over, but whoever is late is there. */
+static const char *receive_answer(struct remotekey_holder *holder, int64_t deadline_ms,
 				  uint8_t *ret_signature, size_t *ret_size)
 {
 	uint8_t bytes[SIGNING_ANSWER_MAX + 1]; /* a longer one does not fit the format */
@@ -118,6 +118,7 @@ static const char *receive_answer(const struct remotekey_holder *holder, int64_t
 			return "the keyholder's socket is closed";
 		if (signing_decode_answer(bytes, (size_t)size, &answer) != 0)
 			return "the keyholder's answer is none";
+		holder->patience_ms = REMOTEKEY_PATIENCE_MS;
 		if (answer.number == holder->number)
 			return read_answer(&answer, ret_signature, ret_size);
 	}
@@ -136,6 +137,7 @@ static bool ask(const struct remotekey *key, enum signing_operation operation, c
 	int64_t deadline_ms = now_ms() + holder->patience_ms;
 	const char *reason = "too much to sign";
 	holder->asked++;
+	holder->patience_ms = REMOTEKEY_DOUBT_MS; /* until something is heard */
 	if (input_size > 0 && input_size <= KEYS_SIGNATURE_MAX) {
 		memcpy(request.fingerprint, key->fingerprint, sizeof(request.fingerprint));
 		size_t size = signing_encode_request(&request, bytes);
@@ -143,9 +145,6 @@ static bool ask(const struct remotekey *key, enum signing_operation operation, c
 		if (reason == NULL)
 			reason = receive_answer(holder, deadline_ms, ret_signature, ret_size);
 	}
-	/* Whoever answers in time, even a no, is there. */
-	bool is_there = now_ms() < deadline_ms;
-	holder->patience_ms = is_there ? REMOTEKEY_PATIENCE_MS : REMOTEKEY_DOUBT_MS;
 	if (reason == NULL)
 		return true;
 	holder->failed++;

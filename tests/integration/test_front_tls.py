@@ -274,7 +274,7 @@ class ClientsTest(TlsCase):
                                  if each["end"] == "tls-failed"] if
                         len(self.fixture.sessions()) >= 3 else None, "three session lines")
         self.assertEqual(len(ends), 3)
-        self.assertIn("EHLO", self.s_client("-tls1_2").stdout + "EHLO")
+        self.assertEqual(self.s_client("-tls1_2").returncode, 0)
 
     def test_no_session_again(self):
         self.front(Certificate(self))
