@@ -212,7 +212,10 @@ class Verdicts(EdgeCase):
         client.close()
         for action in "warn", "prepend":
             with self.subTest(action):
+                old = self.edge()
                 self.assertTrue(front.reload(decision={"action": action}))
+                # Who had not been greeted by the old one would be put off.
+                wait_for(lambda: old not in front.processes()["edge"], "the old edge to end")
                 client, replies = self.play(LISTED, INBOX)
                 self.assertEqual(replies[0][0], 250)
                 client.say("QUIT", 221)
