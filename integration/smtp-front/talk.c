@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "integration/smtp-front/account.h"
 #include "integration/smtp-front/channel.h"
 #include "integration/smtp-front/greeting.h"
 #include "integration/smtp-front/parting.h"
 #include "integration/smtp-front/session.h"
+#include "lib/common/log.h"
 
 /* Of a line that is too long, or a chunk that is refused: nobody waits for more. */
 #define SKIP_MAX	     65536
@@ -403,6 +405,16 @@ void talk_begin_handshake(struct session *session)
 	channel_watch(session, UV_READABLE);
 }
 
+/* Strangers fail at will: only who wants to know is told why. */
+static void fail_handshake(struct session *session, int status)
+{
+	char id[ACCOUNT_ID_SIZE];
+	tally_add(session_tally(session), TALLY_TLS_FAILED, 1);
+	log_debug(account_format_id(session->id, id), "handshake failed (%s)",
+		  tls_reason(session->tls, status));
+	session_end(session, "tls-failed");
+}
+
 void talk_on_handshake(struct session *session)
 {
 	int ret = tls_handshake(session->tls);
@@ -411,8 +423,7 @@ void talk_on_handshake(struct session *session)
 		return;
 	}
 	if (ret != 0) {
-		tally_add(session_tally(session), TALLY_TLS_FAILED, 1);
-		session_end(session, "tls-failed");
+		fail_handshake(session, ret);
 		return;
 	}
 	tally_add(session_tally(session), TALLY_TLS, 1);

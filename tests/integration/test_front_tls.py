@@ -264,7 +264,7 @@ class ClientsTest(TlsCase):
         self.assertIn(other.pem.decode(), result.stdout)
 
     def test_old_versions(self):
-        self.front(Certificate(self))
+        self.front(Certificate(self), front={"log-level": "debug"})
         for options in (["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"],
                         ["-tls1_2", "-cipher", "AES128-SHA"],
                         ["-tls1_2", "-cipher", "ECDHE-RSA-AES256-SHA384"]):
@@ -274,6 +274,8 @@ class ClientsTest(TlsCase):
                                  if each["end"] == "tls-failed"] if
                         len(self.fixture.sessions()) >= 3 else None, "three session lines")
         self.assertEqual(len(ends), 3)
+        self.fixture.wait_for_log(r"^debug: \[[0-9a-f]{12}\] handshake failed \(no shared cipher\)",
+                                  2)
         self.assertEqual(self.s_client("-tls1_2").returncode, 0)
 
     def test_no_session_again(self):
