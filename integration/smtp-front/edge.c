@@ -112,6 +112,16 @@ static void door_on_readable(uv_poll_t *poll, int status, int events)
 
 /* ---- the end ---- */
 
+/* When the pause takes little of the time that there is: nobody is to suffer from a reload. */
+static bool may_greet(const struct edge *edge)
+{
+	const struct setup *setup = edge->setup;
+	unsigned needed_ms = setup->limits.greet_pause_ms;
+	if (setup->has_zones)
+		needed_ms += (unsigned)setup->judge.deadline_ms;
+	return needed_ms < setup->front.drain_ms / 2;
+}
+
 static void refuse_some(struct edge *edge, bool is_all)
 {
 	struct session *next = NULL;
@@ -120,7 +130,7 @@ static void refuse_some(struct edge *edge, bool is_all)
 		next = TAILQ_NEXT(session, link);
 		if (session->phase == SESSION_RELAYED || session->phase == SESSION_LINGER)
 			continue;
-		if (is_all || !session->is_greeted)
+		if (is_all || (!session->is_greeted && !may_greet(edge)))
 			session_refuse(session, DIALOGUE_SHUTTING_DOWN, "drained");
 	}
 }

@@ -20,8 +20,9 @@
  *     parting      the hand-over, and who waits for it
  *     edge_parts.h what they share
  *
- * SIGTERM drains: nobody else is accepted, who has not seen the banner is told 421, who has may go
- * on for front.drain_ms, and TLS sessions that a worker has go on as long as he wants.
+ * SIGTERM drains: nobody else is accepted, who is here may go on for front.drain_ms, but is told
+ * 421 at once when the pause before his banner would take half of that or more. TLS sessions that
+ * a worker has go on as long as he wants.
  */
 
 #include "integration/smtp-front/setup.h"

@@ -914,6 +914,20 @@ class Drain(EdgeCase):
         talking.say("QUIT", 221)
         front.wait_for_log("edge ended")
 
+    def test_nobody_is_refused_by_a_reload_for_having_to_wait(self):
+        front = self.front(front={"drain": "60s"}, limits={"greet-pause": "1s"})
+        old = self.edge()
+        waiting = self.client()
+        wait_for(lambda: self.counters()["sessions"] == 1, "it to be there")
+        self.assertTrue(front.reload(limits={"mails": 7}))
+        front.wait_for_log("edge drains")
+        waiting.hello()
+        waiting.say("MAIL FROM:<>", 250)
+        waiting.say(f"RCPT TO:<{INBOX}>", 250)
+        waiting.say("QUIT", 221)
+        wait_for(lambda: old not in front.processes()["edge"], "the old edge to end")
+        self.is_fine()
+
     def test_but_not_for_longer_than_it_is_told(self):
         front = self.front(front={"drain": "300ms"})
         client = self.client()
