@@ -25,6 +25,7 @@ namespace
 struct script {
 	std::vector<std::string> replies;
 	bool reads_on = false;
+	size_t header_size = 0; // of bytes before the greeting
 };
 
 const std::string EHLO = "250-hop.example\r\n250-SIZE 1000\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n"
@@ -83,6 +84,11 @@ class hop
 
 	void follow(int fd, const script &script)
 	{
+		std::string header(script.header_size, '\0');
+		if (script.header_size > 0 &&
+		    recv(fd, header.data(), header.size(), MSG_WAITALL) != (ssize_t)header.size())
+			return;
+		told_ += header;
 		for (size_t i = 0; i < script.replies.size(); i++) {
 			const std::string &reply = script.replies[i];
 			if (send(fd, reply.data(), reply.size(), MSG_NOSIGNAL) < 0)
@@ -555,26 +561,24 @@ TEST_CASE("a PROXY header of version 2 has the same in bytes", "[front][sink]")
 {
 	using namespace std::string_literals;
 	const std::string signature = "\r\n\r\n\0\r\nQUIT\n\x21"s;
-	hop hop({ { FINE, true } });
+	const bool is_ipv6 = GENERATE(false, true);
+	hop hop({ { FINE, true, is_ipv6 ? 52U : 28U } });
 	fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_PROXY2);
-	SECTION("IPv4")
-	{
-		sink.mail();
-		CHECK_THAT(sink.told(),
-			   Catch::StartsWith(signature + "\x11\0\x0c\xc0\x00\x02\x07"
-							 "\xc6\x33\x64\x19\x9c\xb0\0\x19"s));
-	}
-	SECTION("both")
-	{
+	if (is_ipv6)
 		REQUIRE(dnsblv6_ip_parse("2001:db8::7", &sink.session.client_ip) == 0);
-		sink.mail();
-		CHECK_THAT(sink.told(),
+	CHECK(sink.mail());
+	const std::string told = sink.told();
+	if (is_ipv6)
+		CHECK_THAT(told,
 			   Catch::StartsWith(signature +
 					     "\x21\0\x24\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x07"
 					     "\0\0\0\0\0\0\0\0\0\0\xff\xff\xc6\x33\x64\x19"
 					     "\x9c\xb0\0\x19"
 					     "EHLO "s));
-	}
+	else
+		CHECK_THAT(told, Catch::StartsWith(signature + "\x11\0\x0c\xc0\x00\x02\x07"
+							       "\xc6\x33\x64\x19\x9c\xb0\0\x19"
+							       "EHLO "s));
 }
 
 // ---- LMTP ----
