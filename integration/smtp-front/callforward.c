@@ -40,6 +40,7 @@ struct callforward {
 	uv_timer_t tick;
 	bool is_closing;
 	bool is_tick_open;
+	bool is_woken; /* the tick comes at once */
 	struct place place;
 	char hostname[ENVELOPE_HELO_MAX + 1];
 	unsigned timeout_ms;
@@ -76,6 +77,7 @@ static void on_tick(uv_timer_t *timer);
 /* Looks at what is queued, as soon as what goes on now is over. */
 static void wake(struct callforward *forward)
 {
+	forward->is_woken = true;
 	if (!forward->is_closing)
 		uv_timer_start(&forward->tick, on_tick, 0, 0);
 }
@@ -312,10 +314,12 @@ static void expire_hops(struct callforward *forward, uint64_t now)
 	}
 }
 
-/* When the next deadline is. */
+/* When the next deadline is, or at once: a callback may have asked again. */
 static void arm(struct callforward *forward)
 {
 	uint64_t now = uv_now(forward->loop);
+	if (forward->is_woken)
+		return;
 	const struct probe *first = TAILQ_FIRST(&forward->probes);
 	uint64_t next_ms = first != NULL ? first->deadline_ms : UINT64_MAX;
 	if (!TAILQ_EMPTY(&forward->queue) && forward->open_after_ms > now &&
@@ -336,6 +340,7 @@ static void on_tick(uv_timer_t *timer)
 {
 	struct callforward *forward = timer->data;
 	uint64_t now = uv_now(forward->loop);
+	forward->is_woken = false;
 	expire_probes(forward, now);
 	expire_hops(forward, now);
 	assign(forward);

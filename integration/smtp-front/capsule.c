@@ -112,17 +112,22 @@ static bool is_clean(const char *text, size_t room)
 	return true;
 }
 
+/* Without a verdict nobody looks at these, and they are not sent. */
 static bool has_valid_verdict(const struct capsule *capsule)
 {
-	if (!is_clean(capsule->zones, sizeof(capsule->zones)) ||
-	    !is_clean(capsule->header, sizeof(capsule->header)))
-		return false;
 	if (!capsule->has_verdict)
-		return capsule->action == JUDGE_PASS && capsule->verdict == DNSBLV6_CLEAR &&
-		       capsule->score == 0 && capsule->zones[0] == '\0' &&
-		       capsule->header[0] == '\0';
-	return (unsigned)capsule->action <= JUDGE_PREPEND &&
+		return true;
+	return is_clean(capsule->zones, sizeof(capsule->zones)) &&
+	       is_clean(capsule->header, sizeof(capsule->header)) &&
+	       (unsigned)capsule->action <= JUDGE_PREPEND &&
 	       (unsigned)capsule->verdict <= DNSBLV6_DEFER;
+}
+
+/* What comes without a verdict. */
+static bool has_no_judgement(const struct capsule *capsule)
+{
+	return capsule->action == JUDGE_PASS && capsule->verdict == DNSBLV6_CLEAR &&
+	       capsule->score == 0 && capsule->zones[0] == '\0' && capsule->header[0] == '\0';
 }
 
 static bool has_valid_tls(const struct capsule *capsule)
@@ -187,9 +192,9 @@ static void put_session(const struct capsule *capsule, uint8_t *bytes)
 	put(bytes + AT_BYTES_OUT, 8, capsule->bytes_out);
 	put(bytes + AT_CPU, 8, capsule->edge_cpu_us);
 	put(bytes + AT_REFUSED, 4, capsule->refused_count);
-	put(bytes + AT_SCORE, 4, (uint32_t)capsule->score);
-	put(bytes + AT_ACTION, 1, (uint64_t)capsule->action);
-	put(bytes + AT_VERDICT, 1, (uint64_t)capsule->verdict);
+	put(bytes + AT_SCORE, 4, capsule->has_verdict ? (uint32_t)capsule->score : 0);
+	put(bytes + AT_ACTION, 1, capsule->has_verdict ? (uint64_t)capsule->action : JUDGE_PASS);
+	put(bytes + AT_VERDICT, 1, capsule->has_verdict ? (uint64_t)capsule->verdict : 0);
 }
 
 static void put_dialogue(const struct capsule *capsule, uint8_t *bytes)
@@ -238,8 +243,8 @@ int capsule_encode(const struct capsule *capsule, uint8_t *ret_bytes, size_t *re
 	at = put_text(at, capsule->tls_protocol);
 	at = put_text(at, capsule->tls_cipher);
 	at = put_text(at, capsule->tls_sni);
-	at = put_text(at, capsule->zones);
-	at = put_text(at, capsule->header);
+	at = put_text(at, capsule->has_verdict ? capsule->zones : "");
+	at = put_text(at, capsule->has_verdict ? capsule->header : "");
 	at = put_bytes(at, capsule->unread, capsule->unread_size);
 	size_t size = (size_t)(at - ret_bytes);
 	assert(size <= CAPSULE_SIZE_MAX);
@@ -371,6 +376,8 @@ int capsule_decode(const uint8_t *bytes, size_t size, struct capsule *ret_capsul
 	take_session(bytes, ret_capsule);
 	take_dialogue(bytes, ret_capsule);
 	if (!take_texts(&rest, ret_capsule))
+		return CAPSULE_EVALUE;
+	if (!ret_capsule->has_verdict && !has_no_judgement(ret_capsule))
 		return CAPSULE_EVALUE;
 	return is_valid(ret_capsule) ? 0 : CAPSULE_EVALUE;
 }

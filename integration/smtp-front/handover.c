@@ -14,9 +14,13 @@
 static int set_sizes(const int *ends, size_t buffer_size)
 {
 	int size = (int)(buffer_size < CAPSULE_SIZE_MAX ? CAPSULE_SIZE_MAX : buffer_size);
-	struct timeval wait = { .tv_usec = HANDOVER_WAIT_MS * 1000 };
-	if (setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) != 0 ||
-	    setsockopt(ends[1], SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) != 0)
+	struct timeval wait = { .tv_sec = HANDOVER_WAIT_MS / 1000,
+				.tv_usec = HANDOVER_WAIT_MS % 1000 * 1000 };
+	/* The system's limit (net.core.wmem_max) is for others than root. */
+	if (setsockopt(ends[0], SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) != 0 &&
+	    setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) != 0)
+		return -errno;
+	if (setsockopt(ends[1], SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) != 0)
 		return -errno;
 	return 0;
 }

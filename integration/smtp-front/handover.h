@@ -30,8 +30,9 @@ extern "C" {
 /*
  * How long handover_receive() waits: for as long a signal may go unnoticed that comes between a
  * look at its flag and the wait, and a message whose receiver was killed when it had been woken.
+ * Not shorter: of a hundred idle workers each wakes up so often, for nothing.
  */
-#define HANDOVER_WAIT_MS 500
+#define HANDOVER_WAIT_MS 2000
 
 /*
  * ret_ends[0] is for sending, with a buffer of buffer_size bytes (the kernel doubles it, as its

@@ -242,8 +242,8 @@ static void on_hello_reply(struct hop *hop)
 static void on_reply(struct hop *hop)
 {
 	int code = hop->answer.code;
-	/* The end, at whatever it is said. */
-	if (code == 421 || (hop->step == STEP_BANNER && code != 220) ||
+	/* The end, at whatever it is said; and what is said to DATA alone. */
+	if (code == 421 || code / 100 == 3 || (hop->step == STEP_BANNER && code != 220) ||
 	    (hop->step == STEP_RSET && code != 250)) {
 		fail(hop);
 		return;

@@ -23,6 +23,7 @@
 
 struct ask {
 	struct callforward_wait wait;
+	uv_loop_t *loop;
 	char address[ENVELOPE_ADDRESS_MAX + 1];
 };
 
@@ -37,17 +38,20 @@ static void print_answer(const struct ask *ask, const struct callforward_answer 
 
 static void on_answer(void *context, const struct callforward_answer *answer)
 {
-	print_answer(context, answer);
-	open_count--;
+	const struct ask *ask = context;
+	print_answer(ask, answer);
+	if (--open_count == 0)
+		uv_stop(ask->loop);
 }
 
-static void begin(struct callforward *forward, const char *address)
+static void begin(uv_loop_t *loop, struct callforward *forward, const char *address)
 {
 	struct callforward_answer answer;
 	if (ask_count == ASKS_MAX)
 		exit(EX_USAGE);
 	struct ask *ask = &asks[ask_count++];
 	snprintf(ask->address, sizeof(ask->address), "%.*s", ENVELOPE_ADDRESS_MAX, address);
+	ask->loop = loop;
 	ask->wait.callback = on_answer;
 	ask->wait.context = ask;
 	if (callforward_ask(forward, ask->address, strlen(ask->address), false, &ask->wait,
@@ -65,11 +69,11 @@ static void ask_all(uv_loop_t *loop, struct callforward *forward)
 		has_more = fgets(line, sizeof(line), stdin) != NULL;
 		if (has_more && line[0] != '\n') {
 			line[strcspn(line, "\n")] = '\0';
-			begin(forward, line);
+			begin(loop, forward, line);
 			continue;
 		}
-		while (open_count > 0)
-			uv_run(loop, UV_RUN_ONCE);
+		if (open_count > 0)
+			uv_run(loop, UV_RUN_DEFAULT);
 		/* Time may have gone by in fgets(). */
 		uv_update_time(loop);
 	}

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "integration/smtp-front/callforward.h"
 
+#include "tests/lib/random.hh"
+
 #include <arpa/inet.h>
 #include <catch2/catch.hpp>
 #include <sys/un.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <functional>
 #include <list>
@@ -191,6 +194,10 @@ class world
 	explicit world(server::script script = usual, unsigned timeout_ms = 30000)
 	{
 		uv_loop_init(&loop);
+		// Without it uv_run() would wait for an event behind the timer that was waited for.
+		uv_timer_init(&loop, &pulse);
+		uv_timer_start(
+			&pulse, [](uv_timer_t *) {}, 1, 1);
 		hop = std::make_unique<server>(&loop, std::move(script));
 		begin(hop->address(), timeout_ms);
 	}
@@ -199,6 +206,7 @@ class world
 		if (forward != nullptr)
 			callforward_close(forward);
 		hop->close();
+		uv_close(reinterpret_cast<uv_handle_t *>(&pulse), nullptr);
 		uv_run(&loop, UV_RUN_DEFAULT);
 		if (uv_loop_close(&loop) != 0)
 			abort();
@@ -248,6 +256,7 @@ class world
 	}
 
 	uv_loop_t loop;
+	uv_timer_t pulse;
 	std::unique_ptr<server> hop;
 	callforward *forward = nullptr;
 };
@@ -445,11 +454,65 @@ TEST_CASE("nobody is refused for good because the next hop speaks nonsense", "[f
 	CHECK(w.hop->connections() == connections);
 }
 
+TEST_CASE("whatever bytes a next hop sends, each question has one answer", "[front][callforward]")
+{
+	const auto seed = GENERATE(take(20, random(0u, UINT_MAX)));
+	CAPTURE(seed);
+	randomness rnd(seed);
+	static const std::vector<std::string> pieces = {
+		"220 ",
+		"250 ",
+		"250-",
+		"550 ",
+		"421 ",
+		"45",
+		"\r\n",
+		"\n",
+		"\r",
+		"PIPELINING",
+		" ",
+		"\xff\xfe",
+		"x",
+		"354 ",
+		"-",
+		"250\r\n",
+		"250 2.1.5 Ok\r\n",
+		std::string(3000, 'y'),
+		std::string(1, '\0'),
+		HANG_UP,
+	};
+	const auto nonsense = [&] {
+		std::string all;
+		for (unsigned count = rnd.below(8); count > 0; count--)
+			all += pieces[rnd.below(static_cast<unsigned>(pieces.size()))];
+		return rnd.one_in(3) ? all : all + "\r\n";
+	};
+	world w([&](const std::string &line) { return rnd.one_in(2) ? nonsense() : usual(line); },
+		10);
+	for (int round = 0; round < 8; round++) {
+		if (rnd.one_in(4))
+			w.hop->banner = nonsense();
+		std::list<asker> all(1 + rnd.below(20));
+		unsigned waiting = 0;
+		for (auto &a : all)
+			waiting += w.start(a, "good" + std::to_string(rnd.below(500))) != 0;
+		w.run_until([&] {
+			unsigned done = 0;
+			for (const auto &a : all)
+				done += a.calls;
+			return done == waiting;
+		});
+		for (const auto &a : all)
+			CHECK((a.answer.code == 250 || a.answer.code >= 400));
+	}
+}
+
 TEST_CASE("a connection that ends amid a question puts the recipient off", "[front][callforward]")
 {
 	const std::string at = GENERATE("EHLO", "MAIL", "RCPT");
-	const std::string said = GENERATE(as<std::string>{}, HANG_UP, "421 4.3.2 later\r\n",
-					  "25" + HANG_UP, "250-x\r\n" + HANG_UP, "999 x\r\n");
+	const std::string said =
+		GENERATE(as<std::string>{}, HANG_UP, "421 4.3.2 later\r\n", "25" + HANG_UP,
+			 "250-x\r\n" + HANG_UP, "999 x\r\n", "354 go on\r\n");
 	CAPTURE(at, said);
 	world w([=](const std::string &line) {
 		return line.rfind(at, 0) == 0 ? said : usual(line);

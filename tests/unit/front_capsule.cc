@@ -486,10 +486,6 @@ TEST_CASE("what no edge makes is not encoded", "[front][capsule]")
 	{
 		c->dialogue.is_tls = false;
 	}
-	SECTION("a score that nobody gave")
-	{
-		c->has_verdict = false;
-	}
 	SECTION("no kind")
 	{
 		c->kind = static_cast<capsule_kind>(0);
@@ -497,6 +493,20 @@ TEST_CASE("what no edge makes is not encoded", "[front][capsule]")
 	CHECK(capsule_encode(c.get(), out.data(), &size) == CAPSULE_EVALUE);
 	CHECK(size == 77);
 	CHECK(out == untouched);
+}
+
+TEST_CASE("what is left of a verdict that was withdrawn stays behind", "[front][capsule]")
+{
+	const auto c = trusted();
+	c->has_verdict = false;
+	const auto found = empty_capsule();
+	REQUIRE(decode(encode(*c), found.get()) == 0);
+	CHECK_FALSE(found->has_verdict);
+	CHECK(found->score == 0);
+	CHECK(found->verdict == DNSBLV6_CLEAR);
+	CHECK(found->action == JUDGE_PASS);
+	CHECK(std::string(found->zones).empty());
+	CHECK(std::string(found->header).empty());
 }
 
 TEST_CASE("a connection on which something was said is no connected capsule", "[front][capsule]")

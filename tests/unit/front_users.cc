@@ -8,8 +8,12 @@
 
 #include <catch2/catch.hpp>
 
+#include <grp.h>
+#include <linux/seccomp.h>
 #include <lmdb.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <cerrno>
 #include <cstring>
@@ -119,6 +123,74 @@ TEST_CASE("addresses in UTF-8 are found as they were written", "[front][users]")
 	CHECK(users.find("jürgen@bücher.example") == USERS_VALID);
 	CHECK(users.find("jurgen@bücher.example") == USERS_UNKNOWN);
 	CHECK(users.find("jürgen@bucher.example") == USERS_NOT_OURS);
+}
+
+// ---- a process that is confined ----
+
+static bool is_valid(const opened_users &users, const char *address)
+{
+	return users.find(address) == USERS_VALID;
+}
+
+// Nothing but read(), write() and the end of the thread is permitted: more than that kills.
+static int ask_confined(const std::string &path, signal_pipe &is_open, signal_pipe &is_built)
+{
+	const opened_users users(path);
+	is_open.give();
+	if (users.status() != USERS_OK || prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
+		return 1;
+	bool is_right = is_valid(users, "john@example.org");
+	is_built.take();
+	is_right = is_right && is_valid(users, "user49999@example.org") &&
+		   !is_valid(users, "john@example.org");
+	syscall(SYS_exit, is_right ? 0 : 2);
+	return 3;
+}
+
+TEST_CASE("a question makes no system call, also of a list that is new and much larger",
+	  "[front][users]")
+{
+	const tmpdir dir;
+	const auto path = dir.file("users.mdb");
+	REQUIRE(build(path, { "john@example.org" }) == USERS_OK);
+	signal_pipe is_open;
+	signal_pipe is_built;
+	child confined([&] { return ask_confined(path, is_open, is_built); });
+	is_open.take();
+	std::vector<std::string> lines;
+	for (int i = 0; i < 50000; i++)
+		lines.push_back("user" + std::to_string(i) + "@example.org");
+	REQUIRE(build(path, lines) == USERS_OK);
+	is_built.give();
+	CHECK(confined.wait() == 0);
+}
+
+TEST_CASE("a chrooted process without privileges sees the new list", "[front][users]")
+{
+	if (geteuid() != 0) {
+		SUCCEED();
+		return;
+	}
+	const tmpdir dir;
+	const auto path = dir.file("users.mdb");
+	std::filesystem::create_directory(dir.file("empty"));
+	REQUIRE(build(path, { "john@example.org" }) == USERS_OK);
+	signal_pipe is_open;
+	signal_pipe is_built;
+	child confined([&] {
+		const opened_users users(path);
+		is_open.give();
+		if (users.status() != USERS_OK || chroot(dir.file("empty").c_str()) != 0 ||
+		    chdir("/") != 0 || setgroups(0, nullptr) != 0 || setgid(65534) != 0 ||
+		    setuid(65534) != 0)
+			return 1;
+		is_built.take();
+		return is_valid(users, "mary@example.org") ? 0 : 2;
+	});
+	is_open.take();
+	REQUIRE(build(path, { "mary@example.org" }) == USERS_OK);
+	is_built.give();
+	CHECK(confined.wait() == 0);
 }
 
 // ---- opening ----
