@@ -314,12 +314,11 @@ static enum session_status take(struct session *session, const struct session_ru
 	}
 	session->pending--;
 	enum step next = answer(session, rules, code);
+	session->step = (uint8_t)next;
 	if (session->outcome == SESSION_LEFT || session->outcome == SESSION_BROKEN)
 		return SESSION_OVER;
-	if (session->pending > 0) {
-		session->step = (uint8_t)next;
+	if (session->pending > 0)
 		return SESSION_GOES_ON;
-	}
 	/* Who answers before a message has ended does not want the rest, nor can be told so. */
 	if (!is_sent && session->outcome != SESSION_OPEN)
 		return SESSION_OVER;

@@ -382,6 +382,7 @@ TEST_CASE("a client that leaves does so after the reply it has chosen", "[smtp-l
 	CHECK(done.is_over);
 	CHECK(done.session.outcome == SESSION_LEFT);
 	CHECK((done.flights.empty() ? "" : done.flights.back()) == last);
+	CHECK(session_is_greeted(&done.session));
 }
 
 TEST_CASE("what is no SMTP breaks a session", "[smtp-load][session]")
