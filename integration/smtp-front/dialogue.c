@@ -546,10 +546,12 @@ enum dialogue_action dialogue_answer(struct dialogue *dialogue,
 	assert(dialogue_is_asking(dialogue));
 	assert(!is_accepted || dialogue->state != DIALOGUE_AT_TLS_ASKED);
 	bool is_restart = is_accepted && dialogue->state == DIALOGUE_AT_XCLIENT_ASKED;
+	/* As in rcpt(): who is to send the others in another mail must get as far as this one. */
+	bool is_put_off = code == 452 && dialogue->state == DIALOGUE_AT_RCPT_ASKED;
 	move(dialogue, settle(dialogue, is_accepted));
 	if (is_restart)
 		restart(dialogue);
-	if (is_accepted)
+	if (is_accepted || is_put_off)
 		return say(&step, DIALOGUE_REPLY, code, text);
 	if (code < 400 || code > 599)
 		return say_error(&step, DIALOGUE_REPLY, 451, "4.3.0 Try again later");

@@ -292,6 +292,22 @@ TEST_CASE("more recipients than the limit are put off, and are no error", "[fron
 	CHECK(code(one.say(".")) == "250 2.0.0");
 }
 
+TEST_CASE("recipients that a sink puts off are no error", "[front][dialogue]")
+{
+	scripted one = after(TO_RCPT);
+	for (int i = 0; i < 20; i++) {
+		REQUIRE(one.step("RCPT TO:<other@d.example>") == DIALOGUE_RECIPIENT);
+		CHECK(dialogue_answer(&one.dialogue, &one.limits, 452, "4.5.3 Too many recipients",
+				      &one.event) == DIALOGUE_REPLY);
+	}
+	CHECK(one.dialogue.error_count == 0);
+	one.say("DATA");
+	CHECK(code(one.say(".")) == "250 2.0.0");
+	REQUIRE(one.step("MAIL FROM:<a@b.example>") == DIALOGUE_MAIL);
+	dialogue_answer(&one.dialogue, &one.limits, 452, "4.3.1 No space", &one.event);
+	CHECK(one.dialogue.error_count == 1);
+}
+
 TEST_CASE("a mail is refused by the size that is said", "[front][dialogue]")
 {
 	scripted one = after(TO_HELO);
