@@ -78,12 +78,13 @@ void visit_time_out(struct visit *visit)
 
 /* ---- commands ---- */
 
-/* Reads size bytes and forgets them. false: that was the end of the session. */
+/* Reads size bytes and forgets them. false: that was the end of the session, and was said. */
 static bool swallow(struct visit *visit, uint64_t size)
 {
 	const int64_t deadline_ms = visit_deadline(visit);
 
 	if (size > SKIP_MAX) {
+		visit_say(visit);
 		visit_end(visit, "error", true);
 		return false;
 	}
@@ -145,8 +146,8 @@ static void act(struct visit *visit, enum dialogue_action action)
 		visit_refuse(visit, DIALOGUE_NOT_TRUSTED);
 		break;
 	case DIALOGUE_SWALLOW:
-		(void)swallow(visit, visit->event.chunk_size);
-		visit_say(visit);
+		if (swallow(visit, visit->event.chunk_size))
+			visit_say(visit);
 		break;
 	case DIALOGUE_REPLY:
 	case DIALOGUE_RESET:

@@ -283,6 +283,14 @@ TEST_CASE("a chunk that is too large is refused, small ones are read over", "[fr
 	CHECK(other.mails().empty());
 }
 
+TEST_CASE("whoever is silent amid a chunk that is refused is told once", "[front][visit]")
+{
+	fixture visit;
+	visit.limits().command_timeout_ms = 30;
+	const std::string size = std::to_string(visit.limits().size_max + 1);
+	CHECK(codes(visit.talk("", "BDAT " + size + " LAST\r\nhalf")) == "250 421");
+}
+
 TEST_CASE("RSET, EHLO and QUIT within a transaction leave nothing in the sink", "[front][visit]")
 {
 	const std::string command = GENERATE("RSET\r\n", "EHLO again.example.net\r\n", "");
