@@ -134,12 +134,21 @@ void transact_recipient(struct visit *visit)
 	add_recipient(visit, recipient);
 }
 
-/* The edge has said 250 to MAIL, so what the sink says to it is the answer to each RCPT. */
+/*
+ * The edge has said 250 to MAIL, so what the sink says to it is the answer to each RCPT. The list
+ * is asked again, for an edge speaks with strangers: one that they have taken over shall not make
+ * a relay of us.
+ */
 void transact_first(struct visit *visit)
 {
+	const struct recipient *recipient = &visit->capsule->recipient;
+
 	visit->is_refused = !begin_mail(visit, &visit->refusal);
-	visit->event.recipient = visit->capsule->recipient;
-	add_recipient(visit, &visit->capsule->recipient);
+	visit->event.recipient = *recipient;
+	if (is_ours(visit, recipient))
+		add_recipient(visit, recipient);
+	else
+		visit->refused_count++;
 }
 
 /* ---- the mail ---- */

@@ -5,6 +5,8 @@
 #include "integration/smtp-front/capsule.h"
 #include "integration/smtp-front/handover.h"
 #include "tests/lib/child.hh"
+#include "tests/lib/tmpdir.hh"
+#include "tests/unit/front_users.hh"
 
 #include <catch2/catch.hpp>
 
@@ -170,6 +172,25 @@ TEST_CASE("a capsule that is none costs its session and no other", "[front][work
 	worker.kill(SIGTERM);
 	CHECK(worker.wait() == EX_OK);
 	CHECK(front.counted(TALLY_CAPSULES_BAD) == 1);
+	CHECK(front.counted(TALLY_MAILS_COMMITTED) == 1);
+	close(client);
+}
+
+TEST_CASE("a recipient that no edge can have found is refused", "[front][worker]")
+{
+	fixture front;
+	tmpdir directory;
+	const std::string path = directory.file("users.mdb");
+	REQUIRE(build(path, { "inbox@example.org" }) == USERS_OK);
+	path.copy(front.setup->trust.users, SETUP_PATH_MAX);
+	const int client = front.connect();
+	say(client, MAIL + "RCPT TO:<inbox@example.org>\r\n" + MAIL + "QUIT\r\n");
+	child worker([&] { return front.run(); });
+	const std::string text = heard(client);
+	CHECK(text.substr(0, 10) == "550 5.1.1 ");
+	worker.kill(SIGTERM);
+	CHECK(worker.wait() == EX_OK);
+	CHECK(front.counted(TALLY_RECIPIENTS_UNKNOWN) == 1);
 	CHECK(front.counted(TALLY_MAILS_COMMITTED) == 1);
 	close(client);
 }
