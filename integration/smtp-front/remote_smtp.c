@@ -156,8 +156,20 @@ static int send_command(struct remote *remote, const char *command)
 			  stream_deadline(remote->timeout_ms));
 }
 
+/* Unasked, or twice: that would be taken for the answer to what is said next. */
+static bool has_spoken(const struct remote *remote)
+{
+	size_t size = 0;
+	char byte = 0;
+
+	(void)stream_bytes(&remote->stream, &size);
+	return size > 0 || recv(remote->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 int remote_command(struct remote *remote, const char *command, struct sink_reply *ret_reply)
 {
+	if (has_spoken(remote))
+		return -EPROTO;
 	const int ret = send_command(remote, command);
 	return ret < 0 ? ret : remote_read(remote, ret_reply);
 }
@@ -468,6 +480,12 @@ int remote_append(struct remote *remote, const uint8_t *bytes, size_t size)
 
 int remote_end(struct remote *remote, struct sink_reply *ret_reply)
 {
+	/* A mail can be refused before its end, and not be taken. */
+	if (has_spoken(remote)) {
+		const int ret = remote_read(remote, ret_reply);
+		remote_close(remote);
+		return ret == 0 && ret_reply->code < 400 ? -EPROTO : ret;
+	}
 	/* Mail ends in CRLF; an end within a line would otherwise be none. */
 	return remote_command(remote, remote->is_at_line_start ? ".\r\n" : "\r\n.\r\n", ret_reply);
 }

@@ -205,7 +205,8 @@ static int end_transaction(struct sink_smtp *smtp)
 	if (!smtp->is_open)
 		return 0;
 	smtp->is_open = false;
-	return remote_command(&smtp->remote, "RSET\r\n", &reply);
+	const int ret = remote_command(&smtp->remote, "RSET\r\n", &reply);
+	return ret == 0 && reply.code / 100 != 2 ? -EPROTO : ret;
 }
 
 static void smtp_abort(struct sink *sink)

@@ -390,6 +390,59 @@ TEST_CASE("a session's second mail has the same connection", "[front][sink]")
 	CHECK(sink.trouble().empty());
 }
 
+TEST_CASE("a next hop that answers twice is left, and not believed", "[front][sink]")
+{
+	script twice = { FINE, true };
+	SECTION("behind a mail")
+	{
+		twice.replies[5] += "250 2.0.0 Ok\r\n";
+		hop hop({ twice, { FINE, true } });
+		fixture sink(hop);
+		CHECK(sink.deliver());
+		CHECK(sink.deliver());
+		CHECK(sink.trouble().empty());
+		CHECK(sink.told().rfind("EHLO") > 0); // another connection
+	}
+	SECTION("to MAIL: the second is not about the recipient")
+	{
+		twice.replies[2] += "250 2.1.0 Ok\r\n";
+		hop hop({ twice });
+		fixture sink(hop);
+		CHECK_FALSE(sink.deliver());
+		CHECK(sink.reply.code == 451);
+	}
+	SECTION("to DATA: the second is not about the mail")
+	{
+		twice.replies[4] += "250 2.0.0 Ok\r\n";
+		hop hop({ twice });
+		fixture sink(hop);
+		CHECK_FALSE(sink.deliver());
+		CHECK(sink.reply.code == 451);
+		CHECK(sink.told().find("\r\n.\r\n") == std::string::npos);
+	}
+}
+
+TEST_CASE("a mail that is refused before its end is refused in those words", "[front][sink]")
+{
+	script early = { FINE, true };
+	early.replies[4] += "552 5.3.4 Too large\r\n";
+	hop hop({ early, { FINE, true } });
+	fixture sink(hop);
+	CHECK_FALSE(sink.deliver());
+	CHECK(sink.said() == "552 5.3.4 Too large");
+	CHECK(sink.deliver());
+}
+
+TEST_CASE("a connection whose RSET is refused has no second mail", "[front][sink]")
+{
+	script stuck = upto(4, true);
+	stuck.replies.emplace_back("502 5.5.1 What?\r\n");
+	hop hop({ stuck, { FINE, true } });
+	fixture sink(hop);
+	REQUIRE((sink.mail() && sink.recipient("john@example.org")));
+	CHECK(sink.deliver());
+}
+
 TEST_CASE("a connection that was closed between two mails is made anew", "[front][sink]")
 {
 	hop hop({ { FINE, GENERATE(false, true) }, { FINE, true } });
