@@ -124,6 +124,8 @@ static void stop(struct nanny *nanny, int number)
 	struct generation *generation = NULL;
 	if (!nanny->is_stopping)
 		program_tell_stopping(context, number);
+	if (!nanny->is_stopping)
+		nanny->stop_ms = generation_now_ms();
 	nanny->is_stopping = true;
 	/* Who knocks now is refused, and not left waiting. */
 	listeners_close(&nanny->listeners, NULL);
@@ -182,7 +184,10 @@ static void drain(struct nanny *nanny, struct generation *generation)
 		return;
 	if (crew_count(&generation->crew, CREW_EDGE) == 0)
 		generation_tell(generation, CREW_KEYHOLDER, generation_now_ms() + KILL_AFTER_MS);
-	if (nanny->is_stopping && !has_edges(nanny) && !has_queued(nanny))
+	/* Workers that have their hands full, or cannot begin, do not empty the queue. */
+	bool is_late = generation_now_ms() >=
+		       nanny->stop_ms + generation->setup->front.drain_ms + KILL_AFTER_MS;
+	if (nanny->is_stopping && !has_edges(nanny) && (is_late || !has_queued(nanny)))
 		generation_tell(generation, CREW_WORKER, later_ms);
 }
 

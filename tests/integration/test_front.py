@@ -404,6 +404,23 @@ class Stop(FrontCase):
             self.assertTrue(client.is_closed())
         self.assertEqual(front.mails(), [])
 
+    def test_who_waits_in_the_queue_does_not_keep_it_up(self):
+        """The one worker has a client that is silent, and so has the queue."""
+        front = Front(self, front={"workers": 1, "drain": "0s"})
+        with front.client() as first, front.client() as second:
+            for number, client in enumerate((first, second)):
+                client.hello()
+                client.say(f"MAIL FROM:<{SENDER}>", 250)
+                client.send(f"RCPT TO:<{RECIPIENT}>\r\n".encode())
+                if number == 0:
+                    client.expect(250)
+            wait_for(lambda: front.counters().get("sessions-handed-over") == 2, "the queue")
+            front.process.send_signal(signal.SIGTERM)
+            self.assertEqual(front.process.popen.wait(DEADLINE_S), 0)
+            self.assertTrue(first.is_closed())
+            self.assertTrue(second.is_closed())
+        self.assertEqual(front.mails(), [])
+
     def test_idle_one_ends_at_once_by_sigint(self):
         front = Front(self, certificates=[self.certificate()])
         self.assertEqual(front.process.stop(signal.SIGINT), 0)
