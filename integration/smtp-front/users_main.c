@@ -24,9 +24,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Of the lines refused; the others are counted, as a wrong file has nothing but wrong lines. */
+#define REFUSALS_SHOWN 20
 #define PASSWDS_MAX    16
-#define REFUSALS_SHOWN 20 /* the others are counted: a wrong file has a wrong line for each line   \
-			   */
 
 struct source {
 	const char *path;

@@ -452,47 +452,60 @@ TEST_CASE("any byte that is altered and signed gives what an edge could have mad
 	SUCCEED();
 }
 
-TEST_CASE("what no edge makes is not encoded", "[front][capsule]")
+// And nothing is written.
+static void check_refused(const capsule &of)
 {
-	const auto c = trusted();
 	bytes out(CAPSULE_SIZE_MAX, 0x5a);
 	const auto untouched = out;
 	size_t size = 77;
+	CHECK(capsule_encode(&of, out.data(), &size) == CAPSULE_EVALUE);
+	CHECK(size == 77);
+	CHECK(out == untouched);
+}
+
+TEST_CASE("what no edge makes is not encoded", "[front][capsule]")
+{
+	const auto c = trusted();
 	SECTION("unread bytes beyond the room for them")
 	{
 		c->unread_size = CAPSULE_UNREAD_MAX + 1;
+		check_refused(*c);
 	}
 	SECTION("a text without an end")
 	{
 		memset(c->header, 'x', sizeof(c->header));
+		check_refused(*c);
 	}
 	SECTION("a header with a line feed")
 	{
 		set(c->header, "score=1\nX-Other: 1");
+		check_refused(*c);
 	}
 	SECTION("a dialogue that waits for nothing")
 	{
 		c->dialogue.state = DIALOGUE_AT_RCPT;
+		check_refused(*c);
 	}
 	SECTION("a recipient that is no address")
 	{
 		set(c->recipient.address, "john @example.org");
+		check_refused(*c);
 	}
 	SECTION("a recipient in UTF-8 without SMTPUTF8")
 	{
 		c->dialogue.envelope.is_utf8 = false;
+		check_refused(*c);
 	}
 	SECTION("facts of TLS without TLS")
 	{
 		c->dialogue.is_tls = false;
+		check_refused(*c);
 	}
 	SECTION("no kind")
 	{
 		c->kind = static_cast<capsule_kind>(0);
+		check_refused(*c);
 	}
-	CHECK(capsule_encode(c.get(), out.data(), &size) == CAPSULE_EVALUE);
-	CHECK(size == 77);
-	CHECK(out == untouched);
 }
 
 TEST_CASE("what is left of a verdict that was withdrawn stays behind", "[front][capsule]")
@@ -516,22 +529,23 @@ TEST_CASE("a connection on which something was said is no connected capsule", "[
 	{
 		c->dialogue.state = DIALOGUE_AT_HELO;
 		set(c->dialogue.helo, "mail.example.net");
+		check_refused(*c);
 	}
 	SECTION("TLS")
 	{
 		c->dialogue.is_tls = true;
+		check_refused(*c);
 	}
 	SECTION("bytes")
 	{
 		c->unread_size = 1;
+		check_refused(*c);
 	}
 	SECTION("a recipient")
 	{
 		set(c->recipient.address, "john@example.org");
+		check_refused(*c);
 	}
-	bytes out(CAPSULE_SIZE_MAX);
-	size_t size = 0;
-	CHECK(capsule_encode(c.get(), out.data(), &size) == CAPSULE_EVALUE);
 }
 
 TEST_CASE("each status of a capsule has a text of its own", "[front][capsule]")
