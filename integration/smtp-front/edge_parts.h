@@ -126,6 +126,7 @@ struct session {
 	uint16_t in_size;	/* bytes in the far part */
 	uint16_t out_start;
 	uint16_t out_size;
+	uint16_t late_size;	     /* of what is said behind a chunk that is swallowed */
 	char sender[EDGE_PATH_SIZE]; /* the last that were named, for the log */
 	char recipient[EDGE_PATH_SIZE];
 	struct dialogue dialogue;
@@ -139,6 +140,7 @@ struct session_kept {
 	struct judgement judgement;
 	char out[EDGE_OUT_SIZE];
 	struct recipient recipient; /* the one that proved it */
+	char late[REPLY_LINE_MAX + 2];
 };
 
 /* The relay is begun when the capsule has all that was kept. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/smtp-front/talk.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,13 +18,19 @@
 
 /* ---- replies ---- */
 
-static void say_event(struct session *session)
+static void delay_refusal(struct session *session)
 {
 	const struct edge *edge = session->edge;
-	const struct dialogue_event *event = &edge->event;
-	channel_say(session, event->reply, event->reply_size);
-	if (event->reply_code >= 400 && edge->setup->limits.tarpit_ms > 0 && !edge->is_stressed)
+	if (edge->setup->limits.tarpit_ms > 0 && !edge->is_stressed)
 		session->is_delayed = true;
+}
+
+static void say_event(struct session *session)
+{
+	const struct dialogue_event *event = &session->edge->event;
+	channel_say(session, event->reply, event->reply_size);
+	if (event->reply_code >= 400)
+		delay_refusal(session);
 }
 
 static void end_behind(struct session *session, enum session_next next, const char *end)
@@ -157,6 +164,25 @@ static enum dialogue_action answer(struct session *session, enum dialogue_action
 	}
 }
 
+/*
+ * RFC 3030, 2: octets of a chunk that is refused are read before that is said. False: it is said
+ * now, as there are none, or too many.
+ */
+static bool begin_swallowing(struct session *session)
+{
+	const struct dialogue_event *event = &session->edge->event;
+	struct session_kept *kept = &session_far(session)->kept;
+	if (event->chunk_size > SKIP_MAX)
+		end_behind(session, NEXT_LINGER, "error");
+	if (event->chunk_size == 0 || event->chunk_size > SKIP_MAX)
+		return false;
+	assert(event->reply_size <= sizeof(kept->late)); /* one line */
+	memcpy(kept->late, event->reply, event->reply_size);
+	session->late_size = (uint16_t)event->reply_size;
+	session->swallow_size = event->chunk_size;
+	return true;
+}
+
 /* What there is to do now, when nobody has to be asked any more. */
 static void perform(struct session *session, enum dialogue_action action)
 {
@@ -167,9 +193,8 @@ static void perform(struct session *session, enum dialogue_action action)
 		take_xclient(session);
 		return;
 	case DIALOGUE_SWALLOW:
-		session->swallow_size = session->edge->event.chunk_size;
-		if (session->swallow_size > SKIP_MAX)
-			end_behind(session, NEXT_LINGER, "error");
+		if (begin_swallowing(session))
+			return;
 		break;
 	case DIALOGUE_QUIT:
 		end_behind(session, NEXT_CLOSE, "quit");
@@ -197,7 +222,11 @@ static bool swallow(struct session *session)
 		size = (size_t)session->swallow_size;
 	edge->in_start += size;
 	session->swallow_size -= size;
-	return session->swallow_size == 0;
+	if (session->swallow_size > 0)
+		return false;
+	channel_say(session, session_far(session)->kept.late, session->late_size);
+	delay_refusal(session);
+	return true;
 }
 
 static bool skip_line(struct session *session)

@@ -554,6 +554,13 @@ class Malformed(EdgeCase):
         found = self.codes(self.read_all(client))
         self.assertEqual(found, [found[0], 250, 221])
         self.assertGreaterEqual(found[0], 500)
+        # It is refused behind its last octet, or not at all.
+        self.fixture.stop()
+        self.front(limits={"command-timeout": "300ms", "stress-timeout": "300ms"})
+        client = self.client()
+        client.hello()
+        client.send(b"BDAT 10 LAST\r\nhalf")
+        self.assertEqual(self.codes(self.read_all(client)), [421])
         # More than anybody has time for, and nobody knows how much.
         for size in 10**9, 10**20, -1:
             client = self.client()
@@ -896,6 +903,30 @@ class Descriptors(EdgeCase):
         client.expect(250)
         client.say("QUIT", 221)
         self.assertEqual(front.wait_for_sessions(1)[0]["tls"][:4], "TLSv")
+
+    def test_it_sleeps_while_it_waits_for_them(self):
+        """There is room in the queue: waiting for that would be no waiting."""
+        self.front(front={"user": None, "chroot": None, "queue-timeout": "2s"},
+                   certificates=[self.certificate()])
+        pid = self.edge()
+        client = self.client()
+        client.hello()
+        client.starttls()
+        client.say("EHLO a", 250)
+        client.say("MAIL FROM:<>", 250)
+        hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]
+        used = {int(fd) for fd in os.listdir(f"/proc/{pid}/fd")}
+        first_free = next(fd for fd in range(hard) if fd not in used)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (first_free, hard))
+
+        def busy_s():
+            with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+                fields = file.read().rsplit(")", 1)[1].split()
+            return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+        before_s = busy_s()
+        client.say(f"RCPT TO:<{INBOX}>", 421)
+        self.assertLess(busy_s() - before_s, 0.3)
 
 
 class Drain(EdgeCase):
