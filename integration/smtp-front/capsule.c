@@ -56,7 +56,8 @@ enum flag {
 	FLAG_TLS = 8,
 	FLAG_UTF8 = 16,
 	FLAG_LAST = 32,
-	FLAG_ALL = 63,
+	FLAG_EXEMPT = 64,
+	FLAG_ALL = 127,
 };
 
 _Static_assert(FIXED_SIZE + 2 * TEXT_COUNT + ENVELOPE_HELO_MAX + 2 * ENVELOPE_ADDRESS_MAX +
@@ -117,7 +118,7 @@ static bool has_valid_verdict(const struct capsule *capsule)
 {
 	if (!capsule->has_verdict)
 		return true;
-	return is_clean(capsule->zones, sizeof(capsule->zones)) &&
+	return !capsule->is_exempt && is_clean(capsule->zones, sizeof(capsule->zones)) &&
 	       is_clean(capsule->header, sizeof(capsule->header)) &&
 	       (unsigned)capsule->action <= JUDGE_PREPEND &&
 	       (unsigned)capsule->verdict <= DNSBLV6_DEFER;
@@ -169,7 +170,7 @@ static unsigned flags_of(const struct capsule *capsule)
 	return (capsule->is_xclient ? FLAG_XCLIENT : 0U) |
 	       (capsule->has_verdict ? FLAG_VERDICT : 0U) | (dialogue->is_esmtp ? FLAG_ESMTP : 0U) |
 	       (dialogue->is_tls ? FLAG_TLS : 0U) | (dialogue->envelope.is_utf8 ? FLAG_UTF8 : 0U) |
-	       (dialogue->is_last ? FLAG_LAST : 0U);
+	       (dialogue->is_last ? FLAG_LAST : 0U) | (capsule->is_exempt ? FLAG_EXEMPT : 0U);
 }
 
 static void put_session(const struct capsule *capsule, uint8_t *bytes)
@@ -267,6 +268,7 @@ static void take_session(const uint8_t *bytes, struct capsule *ret_capsule)
 	ret_capsule->local_port = (uint16_t)take(bytes + AT_LOCAL_PORT, 2);
 	ret_capsule->is_xclient = (flags & FLAG_XCLIENT) != 0;
 	ret_capsule->has_verdict = (flags & FLAG_VERDICT) != 0;
+	ret_capsule->is_exempt = (flags & FLAG_EXEMPT) != 0;
 	ret_capsule->accepted_at_ms = (int64_t)take(bytes + AT_ACCEPTED, 8);
 	ret_capsule->queued_at_us = take(bytes + AT_QUEUED, 8);
 	ret_capsule->waited_ms = take(bytes + AT_WAITED, 8);

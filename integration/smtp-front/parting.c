@@ -33,6 +33,7 @@ static void fill_verdict(const struct session *session, struct capsule *capsule)
 {
 	const struct judgement *judgement = &session_far(session)->kept.judgement;
 	capsule->has_verdict = session->has_verdict;
+	capsule->is_exempt = session->is_exempt && !session->has_verdict;
 	capsule->action = session->action;
 	capsule->verdict = session->verdict;
 	capsule->score = session->score;

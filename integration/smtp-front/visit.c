@@ -274,6 +274,13 @@ static void begin_session(struct visit *visit, struct capsule *capsule, int fd)
 	(void)stream_seed(&visit->stream, capsule->unread, capsule->unread_size);
 }
 
+static const char *verdict_of(const struct capsule *capsule)
+{
+	if (capsule->has_verdict)
+		return dnsblv6_verdict_name((int)capsule->verdict);
+	return capsule->is_exempt ? "exempt" : "none";
+}
+
 static void write_account(const struct visit *visit)
 {
 	const struct capsule *capsule = visit->capsule;
@@ -285,8 +292,7 @@ static void write_account(const struct visit *visit)
 		.client_port = capsule->client_port,
 		.by = "worker",
 		.end = visit->end,
-		.verdict =
-			capsule->has_verdict ? dnsblv6_verdict_name((int)capsule->verdict) : "none",
+		.verdict = verdict_of(capsule),
 		.score = capsule->score,
 		.zones = capsule->zones,
 		.tls = capsule->tls_protocol,

@@ -156,6 +156,12 @@ class Pause(EdgeCase):
         client.hello()
         client.say("QUIT", 221)
         self.assertEqual(self.ended()[0]["verdict"], "exempt")
+        with self.client() as other:
+            other.hello()
+            other.send_mail("", [INBOX], b"A: b\r\n")
+            other.say("QUIT", 221)
+        last = self.fixture.wait_for_sessions(2)[1]
+        self.assertEqual((last["by"], last["verdict"]), ("worker", "exempt"))
 
     def test_who_leaves_during_the_pause_is_let_go_at_once(self):
         self.front(limits={"greet-pause": "60s"})

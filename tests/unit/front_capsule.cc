@@ -272,6 +272,7 @@ static void read_flags(fields &f, capsule &c)
 		return flags.find(std::string(" ") + flag + " ") != std::string::npos;
 	};
 	c.is_xclient = has("xclient");
+	c.is_exempt = has("exempt");
 	c.has_verdict = has("verdict");
 	c.dialogue.is_esmtp = has("esmtp");
 	c.dialogue.is_tls = has("tls");
