@@ -343,6 +343,50 @@ class Reload(FrontCase):
         self.assertEqual(name(), [b"two.example.com"])
 
 
+class Leaks(FrontCase):
+    """Each way in which a session can end, a hundred times; as many descriptors as before."""
+
+    ROUNDS = 100
+
+    def one_round(self, front):
+        proven = (f"EHLO a.example\r\nMAIL FROM:<{SENDER}>\r\nRCPT TO:<nobody@example.com>\r\n"
+                  f"RCPT TO:<{RECIPIENT}>\r\n").encode()
+        mail = b"DATA\r\n" + CONTENT + b".\r\nQUIT\r\n"
+        for sent, is_reset in ((b"", False), (b"", True), (b"EHLO a\r\nQUIT\r\n", False),
+                               (b"STARTTLS\r\nEHLO a\r\n", False),
+                               (b"STARTTLS\r\n", True), (proven, False), (proven, True),
+                               (proven + b"DATA\r\nhalf", False), (proven + mail, False)):
+            with front.client() as client:
+                client.send(sent)
+                if is_reset:
+                    client.reset()
+                elif sent.endswith(b"QUIT\r\n"):
+                    while client.reply()[0] != 221:
+                        pass
+        with front.client() as client:
+            client.hello()
+            client.starttls()
+            client.say("EHLO a.example", 250)
+            client.send_mail(SENDER, [RECIPIENT], CONTENT)
+
+    def test_no_descriptor_stays(self):
+        if not is_root():
+            self.skipTest("needs root: others may not look")
+        front = Front(self, front={"edges": 1, "workers": 2, "mails-per-worker": 1000000},
+                      sink={"kind": "null", "to": None}, certificates=[self.certificate()])
+
+        def counts():
+            return {pid: len(os.listdir(f"/proc/{pid}/fd"))
+                    for role in ROLES for pid in front.processes()[role]}
+
+        self.one_round(front)
+        wait_for(lambda: front.counters()["sessions"] == 0, "the first ones to end")
+        before = counts()
+        for _ in range(self.ROUNDS):
+            self.one_round(front)
+        wait_for(lambda: counts() == before, f"no more descriptors than {before}")
+
+
 class Stop(FrontCase):
     def test_sessions_end_and_so_does_the_program(self):
         front = Front(self, front={"drain": "60s", "workers": 2})
