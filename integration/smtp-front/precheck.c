@@ -4,43 +4,11 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 #include "integration/smtp-front/keyholder.h"
 #include "integration/smtp-front/users.h"
 #include "lib/common/log.h"
-
-/* The child's word for its parent: a status has more bits than an exit. */
-static int look_at_users(const char *path, int answer_fd)
-{
-	struct users *users = NULL;
-	int ret = users_open(path, &users);
-	users_close(users);
-	return write(answer_fd, &ret, sizeof(ret)) == (ssize_t)sizeof(ret) ? 0 : 1;
-}
-
-static int check_users(const char *path)
-{
-	int ends[2];
-	int ret = USERS_ECORRUPT; /* of a child that has died */
-	if (pipe(ends) != 0)
-		return -errno;
-	pid_t pid = fork();
-	if (pid == 0)
-		_exit(look_at_users(path, ends[1]));
-	int error = errno;
-	close(ends[1]);
-	if (pid < 0)
-		ret = -error;
-	else if (read(ends[0], &ret, sizeof(ret)) != (ssize_t)sizeof(ret))
-		ret = USERS_ECORRUPT;
-	close(ends[0]);
-	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	return ret;
-}
 
 static int check_keys(const struct setup *setup, const char *context)
 {
@@ -70,7 +38,8 @@ static int check_chroot(const struct setup *setup, const char *context)
 int precheck_run(const struct setup *setup, const char *context)
 {
 	const char *users = setup->trust.users;
-	int ret = users[0] == '\0' ? 0 : check_users(users);
+	struct users_facts facts;
+	int ret = users[0] == '\0' ? 0 : users_verify(users, &facts);
 	if (ret != 0) {
 		log_error(context, "recipients not opened, users=%s (%s)", users,
 			  users_strerror(ret));

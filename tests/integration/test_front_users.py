@@ -7,9 +7,11 @@ bad, by a disk that is full or by a kill.
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 
+from front import Front
 from harness import (EX_DATAERR, EX_IOERR, EX_NOPERM, EX_USAGE, SOURCE, Case, main, program,
                      sanitizer_reports, wait_for)
 
@@ -219,6 +221,21 @@ class Manual(Users):
         self.assertGreater(len(said), 8)
         for words in said:
             self.assertIn(words.strip(), text)
+
+
+class Damaged(Users):
+    def test_a_database_with_overwritten_pages_is_refused_and_the_old_one_stays(self):
+        front = Front(self)
+        damaged = self.path("damaged.mdb")
+        shutil.copy(front.users_path, damaged)
+        with open(damaged, "r+b") as file:
+            rest = os.path.getsize(damaged) - 8192
+            file.seek(8192)
+            file.write(b"\x5a" * rest)
+        self.assertFalse(front.reload(trust={"users": damaged}))
+        self.assertIn(f"recipients not opened, users={damaged} (damaged database)", front.log())
+        with front.client() as client:
+            client.hello()
 
 
 if __name__ == "__main__":
