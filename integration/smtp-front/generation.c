@@ -50,6 +50,7 @@ void generation_start(struct nanny *nanny, struct generation *generation, struct
 	log_error(context, "process not started, role=%s index=%u (%s)", crew_role_name(slot->role),
 		  slot->index, strerror(errno));
 	crew_not_begun(slot, generation_now_ms());
+	generation->failure = EX_OSERR;
 }
 
 static void log_death(const struct crew_slot *slot, pid_t pid, int status)
@@ -83,7 +84,7 @@ static void bury(struct nanny *nanny, struct generation *generation, struct crew
 		return;
 	if (is_good && slot->role == CREW_WORKER)
 		return; /* it has retired */
-	generation->failure = WIFEXITED(status) ? WEXITSTATUS(status) : EX_SOFTWARE;
+	generation->failure = WIFEXITED(status) && !is_good ? WEXITSTATUS(status) : EX_SOFTWARE;
 	if (!is_told)
 		tally_add(&nanny->bank.slots[0], restarts[slot->role], 1);
 	log_death(slot, pid, status);
@@ -185,16 +186,10 @@ void generation_end(struct nanny *nanny, struct generation *generation)
 	free_all(generation);
 }
 
-static bool has_dead(const struct generation *generation)
-{
-	for (unsigned i = 0; i < generation->crew.count; i++) {
-		if (generation->crew.slots[i].pid == 0)
-			return true;
-	}
-	return false;
-}
-
-/* Until all have what they need. false: one has died, or takes for ever. */
+/*
+ * Until all have what they need. false: one has died, or takes for ever. A worker may have retired
+ * meanwhile: the first of them find a queue with sessions.
+ */
 static bool wait_until_ready(struct nanny *nanny, struct generation *generation)
 {
 	struct pollfd ready = { .fd = generation->ready_ends[NANNY_READY_NANNY], .events = POLLIN };
@@ -202,7 +197,7 @@ static bool wait_until_ready(struct nanny *nanny, struct generation *generation)
 	unsigned count = 0;
 	char bytes[64];
 	close_ready(generation, NANNY_READY_CHILD);
-	while (count < generation->crew.count && !has_dead(generation) &&
+	while (count < generation->crew.count && generation->failure == EX_OK &&
 	       generation_now_ms() < until) {
 		ssize_t size = poll(&ready, 1, BEGIN_LOOK_MS) > 0
 				       ? read(ready.fd, bytes, sizeof(bytes))

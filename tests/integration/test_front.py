@@ -12,6 +12,7 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 
 import harness
 from front import DEFAULTS, RECIPIENT, ROLES, SENDER, USER, Client, Front, config_text, is_root
@@ -341,6 +342,31 @@ class Reload(FrontCase):
         self.assertTrue(front.reload(tls={"certificates": [self.certificate("two.example.com")]}))
         front.wait_for_log(r"edge drains", 2)  # until then the old ones may still accept
         self.assertEqual(name(), [b"two.example.com"])
+
+
+class Retirement(FrontCase):
+    def test_of_a_worker_that_is_one_of_the_first_fails_no_reload(self):
+        """The queue is never empty, so they retire before the last of them has begun."""
+        front = Front(self, front={"edges": 1, "workers": 12, "mails-per-worker": 1},
+                      sink={"kind": "null", "to": None})
+        is_over = threading.Event()
+
+        def deliver_on():
+            while not is_over.is_set():
+                try:
+                    self.deliver(front)
+                except (OSError, EOFError, AssertionError):
+                    pass  # drained, with an edge that was told to end
+
+        threads = [threading.Thread(target=deliver_on) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        try:
+            self.assertEqual([front.reload() for _ in range(4)], [True] * 4)
+        finally:
+            is_over.set()
+            for thread in threads:
+                thread.join()
 
 
 class Leaks(FrontCase):
