@@ -133,8 +133,10 @@ static int work(struct worker *worker)
 		done += take_session(worker, &status);
 		if (status >= 0 || status == -EAGAIN || status == -EINTR)
 			continue;
-		if (status == -EPIPE)
-			return EX_OK; /* there are neither edges nor a nanny */
+		/* There are neither edges nor a nanny. An edge may also have shut what it shares:
+		   that is an error, after which the next worker comes with a pause. */
+		if (status == -EPIPE && is_told_to_end != 0)
+			return EX_OK;
 		if (status == CAPSULE_EBAD || status == CAPSULE_EVERSION ||
 		    status == CAPSULE_EVALUE || status == -EMFILE) {
 			tally_add(worker->start->tally, TALLY_CAPSULES_BAD, 1);
