@@ -223,7 +223,7 @@ TEST_CASE("the process goes on after messages that are none", "[front][keyholder
 {
 	files made;
 	made.add(make_key("EC"), "mx.example");
-	const front::front edge(made);
+	const front::tls_edge edge(made);
 	const bytes noise(5000, 0xff);
 	for (size_t size : { size_t{ 0 }, size_t{ 1 }, size_t{ 48 }, size_t{ 600 }, noise.size() })
 		REQUIRE(send(edge.asking[0], noise.data(), size, 0) == static_cast<ssize_t>(size));
@@ -267,7 +267,7 @@ TEST_CASE("a key that has been replaced does not take the others with it", "[fro
 	files made;
 	made.add(make_key("EC"), "mx.example");
 	made.add(make_key("EC"), "other.example");
-	front::front edge(made, false);
+	front::tls_edge edge(made, false);
 	write_file(made.paths[0].key, pem_of(make_key("EC")));
 	edge.start_keyholder(true);
 	edge.wait_for_keyholder();

@@ -16,12 +16,12 @@ using namespace front;
 const int NOT_DONE = 1;
 const unsigned LONG_MS = 60000;
 
-front::front &shared_edge()
+front::tls_edge &shared_edge()
 {
 	static files made;
 	if (made.paths.empty())
 		made.add(make_key("EC"), "mx.example");
-	static front::front edge(made);
+	static front::tls_edge edge(made);
 	return edge;
 }
 
@@ -173,7 +173,7 @@ class world
 
       private:
 	// Before the sockets, of which its keyholder would have copies.
-	front::front &edge_ = shared_edge();
+	front::tls_edge &edge_ = shared_edge();
 	uv_loop_t loop_;
 	sockets outside_; // 0: ours; 1: the client's
 	sockets inside_;  // 0: ours; 1: the worker's

@@ -29,7 +29,7 @@ const files &ec_files()
 class pair_of
 {
       public:
-	pair_of(front::front &edge, const client_options &options = {}) : peer(ends[1], options)
+	pair_of(front::tls_edge &edge, const client_options &options = {}) : peer(ends[1], options)
 	{
 		REQUIRE(tls_new(edge.context, ends[0], &server) == 0);
 	}
@@ -60,7 +60,7 @@ class pair_of
 	tls *server = nullptr;
 };
 
-int shake(front::front &edge, const client_options &options = {})
+int shake(front::tls_edge &edge, const client_options &options = {})
 {
 	return pair_of(edge, options).shake();
 }
@@ -83,7 +83,7 @@ TEST_CASE("RSA and ECDSA, TLS 1.2 and 1.3: bytes go both ways", "[front][tls]")
 	const int version = GENERATE(TLS1_2_VERSION, TLS1_3_VERSION);
 	files made;
 	made.add(key, "mx.example");
-	front::front edge(made);
+	front::tls_edge edge(made);
 	client_options options;
 	options.version = version;
 	pair_of both(edge, options);
@@ -108,7 +108,7 @@ TEST_CASE("each signature that TLS 1.2 has for RSA is made", "[front][tls]")
 {
 	files made;
 	made.add(rsa_key(), "mx.example");
-	front::front edge(made);
+	front::tls_edge edge(made);
 	client_options options;
 	options.version = TLS1_2_VERSION;
 	options.sigalgs = GENERATE(as<std::string>(), "RSA+SHA256", "RSA+SHA384", "RSA+SHA512",
@@ -123,7 +123,7 @@ TEST_CASE("the name that the client says picks the certificate", "[front][tls]")
 	made.add(rsa_key(), "mx.example");
 	made.add(make_key("EC"), "other.example");
 	made.add(make_key("EC"), "*.wild.example");
-	front::front edge(made);
+	front::tls_edge edge(made);
 	const auto [name, certificate] =
 		GENERATE(table<std::string, std::string>({ { "", "mx.example" },
 							   { "mx.example", "mx.example" },
@@ -145,7 +145,7 @@ TEST_CASE("of two certificates for one name the client's taste decides", "[front
 	files made;
 	made.add(rsa_key(), "mx.example");
 	made.add(make_key("EC"), "mx.example");
-	front::front edge(made);
+	front::tls_edge edge(made);
 	client_options options;
 	options.version = GENERATE(TLS1_2_VERSION, TLS1_3_VERSION);
 	options.sigalgs = GENERATE("RSA-PSS+SHA256", "ECDSA+SHA256");
@@ -156,7 +156,7 @@ TEST_CASE("of two certificates for one name the client's taste decides", "[front
 
 TEST_CASE("a name with other letters than names have is not passed on", "[front][tls]")
 {
-	front::front edge(ec_files());
+	front::tls_edge edge(ec_files());
 	client_options options;
 	options.name = "a\"b\r\n.example";
 	pair_of both(edge, options);
@@ -166,7 +166,7 @@ TEST_CASE("a name with other letters than names have is not passed on", "[front]
 
 TEST_CASE("what is old is refused, with the reason", "[front][tls]")
 {
-	front::front edge(ec_files());
+	front::tls_edge edge(ec_files());
 	client_options options;
 	SECTION("TLS 1.1")
 	{
@@ -188,7 +188,7 @@ TEST_CASE("what is old is refused, with the reason", "[front][tls]")
 
 TEST_CASE("a client whose first key is of another curve says hello twice", "[front][tls]")
 {
-	front::front edge(ec_files());
+	front::tls_edge edge(ec_files());
 	client_options options;
 	options.version = TLS1_3_VERSION;
 	options.groups = "P-521:P-256";
@@ -199,7 +199,7 @@ TEST_CASE("a client whose first key is of another curve says hello twice", "[fro
 
 TEST_CASE("no session is resumed", "[front][tls]")
 {
-	front::front edge(ec_files());
+	front::tls_edge edge(ec_files());
 	client_options options;
 	options.version = GENERATE(TLS1_2_VERSION, TLS1_3_VERSION);
 	SSL_SESSION *session = nullptr;
@@ -221,7 +221,7 @@ TEST_CASE("no session is resumed", "[front][tls]")
 
 TEST_CASE("a client that wants to begin again in the session is refused", "[front][tls]")
 {
-	front::front edge(ec_files());
+	front::tls_edge edge(ec_files());
 	client_options options;
 	options.version = TLS1_2_VERSION;
 	pair_of both(edge, options);
@@ -236,7 +236,7 @@ TEST_CASE("a client that wants to begin again in the session is refused", "[fron
 
 TEST_CASE("what is no TLS is refused", "[front][tls]")
 {
-	front::front edge(ec_files());
+	front::tls_edge edge(ec_files());
 	sockets ends;
 	struct tls *server = nullptr;
 	REQUIRE(tls_new(edge.context, ends[0], &server) == 0);
@@ -255,7 +255,7 @@ TEST_CASE("what is no TLS is refused", "[front][tls]")
 
 TEST_CASE("whoever claims to have a large hello gets no memory for it", "[front][tls]")
 {
-	front::front edge(ec_files());
+	front::tls_edge edge(ec_files());
 	sockets ends;
 	struct tls *server = nullptr;
 	REQUIRE(tls_new(edge.context, ends[0], &server) == 0);
@@ -275,7 +275,7 @@ namespace
 class through
 {
       public:
-	through(front::front &edge, const client_options &options) : peer(outer[1], options)
+	through(front::tls_edge &edge, const client_options &options) : peer(outer[1], options)
 	{
 		REQUIRE(tls_new(edge.context, inner[0], &server) == 0);
 	}
@@ -326,7 +326,7 @@ class through
 
 TEST_CASE("a client may go after each byte of the handshake", "[front][tls]")
 {
-	front::front edge(ec_files());
+	front::tls_edge edge(ec_files());
 	client_options options;
 	options.version = GENERATE(TLS1_2_VERSION, TLS1_3_VERSION);
 	options.name = "mx.example";
@@ -351,7 +351,7 @@ TEST_CASE("a client may go after each byte of the handshake", "[front][tls]")
 
 TEST_CASE("a byte of the handshake that is another ends it, or makes no difference", "[front][tls]")
 {
-	front::front edge(ec_files());
+	front::tls_edge edge(ec_files());
 	client_options options;
 	options.version = GENERATE(TLS1_2_VERSION, TLS1_3_VERSION);
 	options.name = "mx.example";
@@ -368,7 +368,7 @@ TEST_CASE("a byte of the handshake that is another ends it, or makes no differen
 
 TEST_CASE("bytes of the handshake may come one by one", "[front][tls]")
 {
-	front::front edge(ec_files());
+	front::tls_edge edge(ec_files());
 	client_options options;
 	options.version = GENERATE(TLS1_2_VERSION, TLS1_3_VERSION);
 	through slow(edge, options);
@@ -382,7 +382,7 @@ TEST_CASE("bytes of the handshake may come one by one", "[front][tls]")
 
 TEST_CASE("the end of the client's words is told from a cut", "[front][tls]")
 {
-	front::front edge(ec_files());
+	front::tls_edge edge(ec_files());
 	client_options options;
 	options.version = GENERATE(TLS1_2_VERSION, TLS1_3_VERSION);
 	pair_of both(edge, options);
@@ -415,7 +415,7 @@ TEST_CASE("the end of the client's words is told from a cut", "[front][tls]")
 
 TEST_CASE("the server's end is said once", "[front][tls]")
 {
-	front::front edge(ec_files());
+	front::tls_edge edge(ec_files());
 	pair_of both(edge);
 	char byte;
 	REQUIRE(both.shake() == 0);
@@ -426,7 +426,7 @@ TEST_CASE("the server's end is said once", "[front][tls]")
 
 TEST_CASE("what is decrypted and not taken is known", "[front][tls]")
 {
-	front::front edge(ec_files());
+	front::tls_edge edge(ec_files());
 	pair_of both(edge);
 	char text[4];
 	REQUIRE(both.shake() == 0);
@@ -440,7 +440,7 @@ TEST_CASE("what is decrypted and not taken is known", "[front][tls]")
 
 TEST_CASE("a client that does not read makes the server wait", "[front][tls]")
 {
-	front::front edge(ec_files());
+	front::tls_edge edge(ec_files());
 	pair_of both(edge);
 	const std::string text(4096, 'x');
 	REQUIRE(both.shake() == 0);
@@ -461,7 +461,7 @@ TEST_CASE("a client that does not read makes the server wait", "[front][tls]")
 
 TEST_CASE("without a keyholder a handshake fails, with a new one the next does not", "[front][tls]")
 {
-	front::front edge(ec_files());
+	front::tls_edge edge(ec_files());
 	CHECK(shake(edge) == 0);
 	edge.kill_keyholder();
 	pair_of late(edge);
@@ -480,7 +480,7 @@ TEST_CASE("without a keyholder a handshake fails, with a new one the next does n
 
 TEST_CASE("a session that is begun does not need the keyholder", "[front][tls]")
 {
-	front::front edge(ec_files());
+	front::tls_edge edge(ec_files());
 	pair_of both(edge);
 	REQUIRE(both.shake() == 0);
 	edge.kill_keyholder();
@@ -490,7 +490,7 @@ TEST_CASE("a session that is begun does not need the keyholder", "[front][tls]")
 
 TEST_CASE("a socket without another end fails at once", "[front][tls]")
 {
-	front::front edge(ec_files(), false);
+	front::tls_edge edge(ec_files(), false);
 	edge.asking.close_end(1);
 	pair_of both(edge);
 	CHECK(both.shake() == TLS_EKEY);
@@ -499,7 +499,7 @@ TEST_CASE("a socket without another end fails at once", "[front][tls]")
 
 TEST_CASE("a keyholder with other keys does not sign", "[front][tls]")
 {
-	front::front edge(ec_files(), false);
+	front::tls_edge edge(ec_files(), false);
 	files others;
 	others.add(make_key("EC"), "mx.example");
 	const chains read(others);
@@ -545,7 +545,7 @@ child liar(int fd, const answer_fn &lie)
 // How the handshake ends for the server, and why.
 std::string shake_with(const files &made, const answer_fn &lie)
 {
-	front::front edge(made, false);
+	front::tls_edge edge(made, false);
 	const child other = liar(edge.asking[1], lie);
 	pair_of both(edge);
 	const int status = both.shake();
@@ -600,7 +600,7 @@ TEST_CASE("a wrong signature is the client's to find", "[front][tls]")
 {
 	files rsa;
 	rsa.add(rsa_key(), "mx.example");
-	front::front edge(rsa, false);
+	front::tls_edge edge(rsa, false);
 	const child other = liar(edge.asking[1], [](const signing_request &asked) {
 		return answer_with(asked.number, SIGNING_SIGNED, std::vector<uint8_t>(256, 1));
 	});
@@ -631,7 +631,7 @@ size_t resident_bytes()
 }
 
 // In a process that has nothing of the clients. Returns KiB for each session.
-int hold_sessions(front::front &edge, const std::vector<int> &fds)
+int hold_sessions(front::tls_edge &edge, const std::vector<int> &fds)
 {
 	const size_t before = resident_bytes();
 	for (const int fd : fds) {
@@ -666,7 +666,7 @@ TEST_CASE("a session that waits has at most 48 KiB", "[front][tls]")
 	setrlimit(RLIMIT_NOFILE, &files_limit);
 	files made;
 	made.add(rsa_key(), "mx.example");
-	front::front edge(made);
+	front::tls_edge edge(made);
 	client_options options;
 	options.version = GENERATE(TLS1_2_VERSION, TLS1_3_VERSION);
 	std::vector<std::unique_ptr<sockets>> pairs;

@@ -215,10 +215,10 @@ inline int run_keyholder(const keys_chains *of, int fd)
 }
 
 // What an edge has at its start: certificates, and a keyholder that can be killed and made again.
-class front
+class tls_edge
 {
       public:
-	explicit front(const files &made, bool has_keyholder = true)
+	explicit tls_edge(const files &made, bool has_keyholder = true)
 	    : chains_(made), asking(SOCK_SEQPACKET)
 	{
 		if (has_keyholder) {
@@ -229,12 +229,12 @@ class front
 		if (tls_context_new(chains_.get(), asking[0], &context, &error) != 0)
 			throw std::runtime_error(std::string(error.path) + ": " + error.reason);
 	}
-	~front()
+	~tls_edge()
 	{
 		tls_context_free(context);
 	}
-	front(const front &) = delete;
-	front &operator=(const front &) = delete;
+	tls_edge(const tls_edge &) = delete;
+	tls_edge &operator=(const tls_edge &) = delete;
 
 	void start_keyholder(bool is_silent = false)
 	{
