@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "integration/program.h"
@@ -89,6 +90,7 @@ static void door_on_readable(uv_poll_t *poll, int status, int events)
 	struct edge *edge = door->edge;
 	(void)status;
 	(void)events;
+	gather_count(&edge->gather);
 	session_take_time(edge, NULL);
 	for (unsigned i = 0; i < ACCEPT_MAX; i++) {
 		struct sockaddr_storage peer = { .ss_family = AF_UNSPEC };
@@ -108,6 +110,18 @@ static void door_on_readable(uv_poll_t *poll, int status, int events)
 			return;
 		}
 	}
+}
+
+/* A signal ends the rest; then it is the loop's. */
+static void rest_on_wait(uv_prepare_t *wait)
+{
+	struct edge *edge = wait->data;
+	uint64_t rest_ns = gather_next(&edge->gather, uv_hrtime());
+	struct timespec rest = { .tv_nsec = (long)rest_ns };
+	if (rest_ns == 0 || edge->is_draining)
+		return;
+	nanosleep(&rest, NULL);
+	uv_update_time(&edge->loop);
 }
 
 /* ---- the end ---- */
@@ -270,6 +284,11 @@ static int open_handles(struct edge *edge)
 	init_timer(edge, &edge->tick);
 	init_timer(edge, &edge->pause);
 	init_timer(edge, &edge->drain);
+	uv_prepare_init(&edge->loop, &edge->wait);
+	edge->wait.data = edge;
+	uv_prepare_start(&edge->wait, rest_on_wait);
+	/* It is nothing to live for. */
+	uv_unref((uv_handle_t *)&edge->wait);
 	uv_signal_init(&edge->loop, &edge->term);
 	edge->term.data = edge;
 	int ret = uv_poll_init(&edge->loop, &edge->queue, start->queue_fd);
@@ -300,6 +319,7 @@ static void close_handles(struct edge *edge)
 	uv_close((uv_handle_t *)&edge->tick, NULL);
 	uv_close((uv_handle_t *)&edge->pause, NULL);
 	uv_close((uv_handle_t *)&edge->drain, NULL);
+	uv_close((uv_handle_t *)&edge->wait, NULL);
 	uv_close((uv_handle_t *)&edge->term, NULL);
 	uv_close((uv_handle_t *)&edge->queue, NULL);
 }
@@ -336,6 +356,7 @@ static int begin(struct edge *edge)
 		return EX_OSERR;
 	}
 	wheel_init(&edge->wheel, uv_now(&edge->loop));
+	gather_init(&edge->gather, edge->setup->front.gather_ms * UINT64_C(1000000));
 	TAILQ_INIT(&edge->sessions);
 	TAILQ_INIT(&edge->waiting);
 	int status = open_files(edge);

@@ -26,6 +26,7 @@
 #include "integration/smtp-front/capsule.h"
 #include "integration/smtp-front/dialogue.h"
 #include "integration/smtp-front/edge.h"
+#include "integration/smtp-front/gather.h"
 #include "integration/smtp-front/limits.h"
 #include "integration/smtp-front/relay.h"
 #include "integration/smtp-front/tls.h"
@@ -166,6 +167,8 @@ struct edge {
 	uv_timer_t pause; /* of accept, without descriptors */
 	uv_timer_t tick;
 	uv_timer_t drain;
+	uv_prepare_t wait;
+	struct gather gather;
 	uv_signal_t term;
 	uv_poll_t queue; /* for room in it */
 	struct asking asking;

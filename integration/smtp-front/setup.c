@@ -40,6 +40,7 @@ enum {
 	FRONT_AT_CAPACITY,
 	FRONT_QUEUE_SIZE,
 	FRONT_QUEUE_TIMEOUT,
+	FRONT_GATHER,
 	FRONT_DRAIN,
 	FRONT_METRICS,
 	FRONT_LOG_LEVEL,
@@ -124,6 +125,7 @@ static const struct conf_item front_items[] = {
 	[FRONT_AT_CAPACITY] = CHOICE("at-capacity", capacities),
 	[FRONT_QUEUE_SIZE] = TEXT("queue-size", NUMBER_MAX),
 	[FRONT_QUEUE_TIMEOUT] = TEXT("queue-timeout", NUMBER_MAX),
+	[FRONT_GATHER] = TEXT("gather", NUMBER_MAX),
 	[FRONT_DRAIN] = TEXT("drain", NUMBER_MAX),
 	[FRONT_METRICS] = TEXT("metrics", SETUP_PATH_MAX),
 	[FRONT_LOG_LEVEL] = CHOICE("log-level", log_levels),
@@ -216,6 +218,7 @@ static void set_defaults(struct setup *setup)
 	front->at_capacity = SETUP_WAIT;
 	front->queue_bytes = 256 << 10;
 	front->queue_timeout_ms = 30000;
+	front->gather_ms = 4;
 	front->drain_ms = 30000;
 	front->log_level = LOG_LEVEL_INFO;
 	setup->limits = limits_defaults;
@@ -286,6 +289,7 @@ static const char *take_queue_size(struct setup *setup, const struct conf_value 
 
 /* ---- sections ---- */
 
+#define GATHER_MAX_MS 50
 #define MINUTE_MS 60000
 #define HOUR_MS	  (60 * MINUTE_MS)
 #define DAY_MS	  (24 * HOUR_MS)
@@ -336,6 +340,8 @@ static const char *take_front(struct setup *setup, const struct conf_value *valu
 		return take_queue_size(setup, value);
 	case FRONT_QUEUE_TIMEOUT:
 		return take_time(setup, value, 0, HOUR_MS, &front->queue_timeout_ms);
+	case FRONT_GATHER:
+		return take_time(setup, value, 0, GATHER_MAX_MS, &front->gather_ms);
 	case FRONT_DRAIN:
 		return take_time(setup, value, 0, HOUR_MS, &front->drain_ms);
 	case FRONT_METRICS:

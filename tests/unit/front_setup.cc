@@ -84,6 +84,7 @@ TEST_CASE("the sample of smtp-front has the defaults", "[front][setup]")
 	CHECK(front.at_capacity == expected.at_capacity);
 	CHECK(front.queue_bytes == expected.queue_bytes);
 	CHECK(front.queue_timeout_ms == expected.queue_timeout_ms);
+	CHECK(front.gather_ms == expected.gather_ms);
 	CHECK(front.drain_ms == expected.drain_ms);
 	CHECK(front.log_level == expected.log_level);
 	CHECK(file.setup.judge.deadline_ms == defaults.setup.judge.deadline_ms);
@@ -133,7 +134,7 @@ TEST_CASE("the manual of smtp-front has every item of the sample", "[front][setu
 		CHECK(manual.find("\n.It Ic " + name + " :") != std::string::npos);
 		count++;
 	}
-	CHECK(count == 48); // those of setup.c
+	CHECK(count == 49); // those of setup.c
 }
 
 TEST_CASE("who is not named is the user of edges", "[front][setup]")
@@ -159,13 +160,13 @@ TEST_CASE("a value of front.conf that is none is refused with its line", "[front
 		"front:\n    user: no-such-user-here", "front:\n    chroot: empty",
 		"front:\n    queue-size: 1K", "front:\n    queue-size: 1T",
 		"front:\n    at-capacity: drop", "front:\n    drain: 2h",
-		"front:\n    proxy: [ 192.0.2.0/33 ]", "front:\n    port: 25",
-		"limits:\n    greet-pause: 61s", "limits:\n    greet-pause: soon",
-		"limits:\n    early-talker: shout", "limits:\n    size: 0",
-		"limits:\n    prefix-ipv4: 7", "limits:\n    stress-share: 101",
-		"limits:\n    command-timeout: 0", "trust:\n    users: users.mdb",
-		"trust:\n    forward: 192.0.2.1", "tls:\n    require: maybe",
-		"tls:\n    certificates: [ mx.pem ]",
+		"front:\n    gather: 51ms", "front:\n    proxy: [ 192.0.2.0/33 ]",
+		"front:\n    port: 25", "limits:\n    greet-pause: 61s",
+		"limits:\n    greet-pause: soon", "limits:\n    early-talker: shout",
+		"limits:\n    size: 0", "limits:\n    prefix-ipv4: 7",
+		"limits:\n    stress-share: 101", "limits:\n    command-timeout: 0",
+		"trust:\n    users: users.mdb", "trust:\n    forward: 192.0.2.1",
+		"tls:\n    require: maybe", "tls:\n    certificates: [ mx.pem ]",
 		"tls:\n    certificates: [ \"/a.pem:b.pem\" ]", "sink:\n    kind: pigeon",
 		"sink:\n    to: 127.0.0.1", "sink:\n    tell: all", "sink:\n    lmtp-recipients: 0",
 		"sink:\n    timeout: 1ms");
