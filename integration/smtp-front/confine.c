@@ -120,6 +120,8 @@ static const char *const all_calls[] = { "read",
 					 "rseq",
 					 "sched_yield",
 					 "sched_getaffinity",
+					 "alarm",
+					 "setitimer",
 					 "nanosleep",
 					 "clock_nanosleep",
 					 "clock_nanosleep_time64" };

@@ -28,11 +28,12 @@ extern "C" {
 #endif
 
 /*
- * How long handover_receive() waits: for as long a signal may go unnoticed that comes between a
- * look at its flag and the wait, and a message whose receiver was killed when it had been woken.
- * Not shorter: of a hundred idle workers each wakes up so often, for nothing.
+ * How long handover_receive() waits: for as long, at most, a message may lie whose receiver was
+ * killed when it had been woken. Who takes the place of that one looks first and waits then, so
+ * that it is a matter of workers who die again and again. Not shorter: of a hundred idle workers
+ * each wakes up so often, for nothing.
  */
-#define HANDOVER_WAIT_MS 2000
+#define HANDOVER_WAIT_MS 30000
 
 /*
  * ret_ends[0] is for sending, with a buffer of buffer_size bytes (the kernel doubles it, as its

@@ -19,10 +19,14 @@ static const char context[] = "smtp-front";
 
 static volatile sig_atomic_t is_told_to_end;
 
+/* For a signal that comes between a look at its flag and the wait for the queue. */
+#define AGAIN_S 1
+
 static void on_term(int number)
 {
-	(void)number;
 	is_told_to_end = 1;
+	if (number == SIGTERM)
+		alarm(AGAIN_S);
 }
 
 /* Without SA_RESTART: a wait for the queue ends, one for a client goes on. */
@@ -33,6 +37,7 @@ static void set_signals(void)
 	is_told_to_end = 0;
 	(void)sigemptyset(&action.sa_mask);
 	(void)sigaction(SIGTERM, &action, NULL);
+	(void)sigaction(SIGALRM, &action, NULL);
 	action.sa_handler = SIG_IGN;
 	(void)sigaction(SIGINT, &action, NULL);
 	(void)sigaction(SIGHUP, &action, NULL);
