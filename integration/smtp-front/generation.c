@@ -118,11 +118,20 @@ void generation_tell(struct generation *generation, enum crew_role role, uint64_
 
 /* ---- generations ---- */
 
-static void close_ready(struct generation *generation, unsigned end)
+static void close_end(int *end)
 {
-	if (generation->ready_ends[end] >= 0)
-		close(generation->ready_ends[end]);
-	generation->ready_ends[end] = -1;
+	if (*end >= 0)
+		close(*end);
+	*end = -1;
+}
+
+/* Behind this a process that takes another's place waits for nobody. */
+static void close_beginning(struct generation *generation)
+{
+	for (unsigned end = 0; end < 2; end++) {
+		close_end(&generation->ready_ends[end]);
+		close_end(&generation->word_ends[end]);
+	}
 }
 
 static void free_all(struct generation *generation)
@@ -130,13 +139,10 @@ static void free_all(struct generation *generation)
 	if (generation == NULL)
 		return;
 	for (unsigned i = 0; i < SETUP_EDGES_MAX; i++) {
-		for (unsigned end = 0; end < 2; end++) {
-			if (generation->key_ends[i][end] >= 0)
-				close(generation->key_ends[i][end]);
-		}
+		for (unsigned end = 0; end < 2; end++)
+			close_end(&generation->key_ends[i][end]);
 	}
-	close_ready(generation, NANNY_READY_NANNY);
-	close_ready(generation, NANNY_READY_CHILD);
+	close_beginning(generation);
 	crew_deinit(&generation->crew);
 	setup_deinit(generation->setup);
 	free(generation->setup);
@@ -165,13 +171,15 @@ struct generation *generation_new(struct setup *setup)
 	} else {
 		memset(generation->key_ends, -1, sizeof(generation->key_ends));
 		memset(generation->ready_ends, -1, sizeof(generation->ready_ends));
+		memset(generation->word_ends, -1, sizeof(generation->word_ends));
 		generation->setup = setup;
 		ret = crew_init(&generation->crew, has_keys, setup->front.edges,
 				setup->front.workers);
 	}
 	if (ret == 0 && has_keys)
 		ret = open_keys(generation);
-	if (ret == 0 && pipe2(generation->ready_ends, O_CLOEXEC | O_NONBLOCK) != 0)
+	if (ret == 0 && (pipe2(generation->ready_ends, O_CLOEXEC | O_NONBLOCK) != 0 ||
+			 pipe2(generation->word_ends, O_CLOEXEC) != 0))
 		ret = -errno;
 	if (ret == 0)
 		return generation;
@@ -186,17 +194,14 @@ void generation_end(struct nanny *nanny, struct generation *generation)
 	free_all(generation);
 }
 
-/*
- * Until all have what they need. false: one has died, or takes for ever. A worker may have retired
- * meanwhile: the first of them find a queue with sessions.
- */
+/* Until all have what they need. false: one has died, or takes for ever. */
 static bool wait_until_ready(struct nanny *nanny, struct generation *generation)
 {
 	struct pollfd ready = { .fd = generation->ready_ends[NANNY_READY_NANNY], .events = POLLIN };
 	uint64_t until = generation_now_ms() + BEGIN_MAX_MS;
 	unsigned count = 0;
 	char bytes[64];
-	close_ready(generation, NANNY_READY_CHILD);
+	close_end(&generation->ready_ends[NANNY_READY_CHILD]);
 	while (count < generation->crew.count && generation->failure == EX_OK &&
 	       generation_now_ms() < until) {
 		ssize_t size = poll(&ready, 1, BEGIN_LOOK_MS) > 0
@@ -206,11 +211,18 @@ static bool wait_until_ready(struct nanny *nanny, struct generation *generation)
 			count += (unsigned)size;
 		generation_reap(nanny);
 	}
-	close_ready(generation, NANNY_READY_NANNY);
 	return count == generation->crew.count;
 }
 
-/* It has answered nobody, or few: sessions that it may have are cut. */
+/* The word to each: clients and sessions are theirs from now on. */
+static bool tell_to_begin(const struct generation *generation)
+{
+	static const char words[1 + NANNY_SLOTS_OF_GENERATION];
+	size_t size = generation->crew.count;
+	return write(generation->word_ends[NANNY_WORD_NANNY], words, size) == (ssize_t)size;
+}
+
+/* They wait for a word that does not come: nobody loses a session with them. */
 static void abandon(struct nanny *nanny, struct generation *generation)
 {
 	for (unsigned role = 0; role < CREW_ROLES; role++)
@@ -233,8 +245,10 @@ int generation_begin(struct nanny *nanny, struct generation *generation)
 	log_set_level((enum log_level)generation->setup->front.log_level);
 	for (unsigned i = 0; i < generation->crew.count; i++)
 		generation_start(nanny, generation, &generation->crew.slots[i]);
-	if (wait_until_ready(nanny, generation))
+	if (wait_until_ready(nanny, generation) && tell_to_begin(generation)) {
+		close_beginning(generation);
 		return EX_OK;
+	}
 	int status = generation->failure != EX_OK ? generation->failure : EX_OSERR;
 	log_error(context, "processes not begun, status=%d", status);
 	abandon(nanny, generation);

@@ -5,8 +5,14 @@
  * generation.h - the processes that one reading of the configuration made.
  *
  * Flow: nanny.c: generation_new() -> generation_begin(): fork() for each slot of crew.h, and a
- *       byte from each that it is confined -> generation_reap(), generation_start() while it
- *       lives -> generation_tell(), role by role -> generation_end().
+ *       byte from each that it is confined, then a byte to each that it may begin ->
+ *       generation_reap(), generation_start() while it lives -> generation_tell(), role by role
+ *       -> generation_end().
+ *
+ * Before that word an edge accepts nobody and a worker takes nothing from the queue: when one of
+ * them cannot begin, the others have no session that would end with them. Who takes the place of
+ * one that has died or retired later waits for no word. When the nanny dies before it has said it,
+ * those who wait end.
  *
  * What is logged here is who died, and why none could be made.
  */

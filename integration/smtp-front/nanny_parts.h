@@ -31,7 +31,9 @@ extern "C" {
 
 enum { NANNY_KEY_EDGE, NANNY_KEY_HOLDER }; /* the ends of a keyholder's socket */
 enum { NANNY_QUEUE_EDGES, NANNY_QUEUE_WORKERS };
+/* Of the pipes in which processes say that they are ready, and are told to begin. */
 enum { NANNY_READY_NANNY, NANNY_READY_CHILD };
+enum { NANNY_WORD_CHILD, NANNY_WORD_NANNY };
 
 struct generation {
 	SLIST_ENTRY(generation) link;
@@ -39,8 +41,10 @@ struct generation {
 	struct setup *setup;
 	struct crew crew;
 	int key_ends[SETUP_EDGES_MAX][2]; /* -1 without certificates */
-	int ready_ends[2];		  /* a pipe, a byte of each; -1 when they have begun */
-	int failure;			  /* exit status of the last one that died */
+	/* A byte of each and a byte for each, while they begin; -1 for those of later. */
+	int ready_ends[2];
+	int word_ends[2];
+	int failure; /* exit status of the last one that died */
 };
 
 struct nanny {

@@ -21,6 +21,7 @@ struct role {
 	enum confine_role role;
 	const char *name;
 	int ready_fd; /* -1: nobody waits */
+	int word_fd;  /* the same */
 };
 
 static void close_fd(int *fd)
@@ -30,19 +31,39 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-/* Everything that could be wrong outside has been looked at: who begins says so. */
+static struct role make_role(const struct generation *generation, enum confine_role role,
+			     const char *name)
+{
+	return (struct role){ generation->setup, role, name,
+			      generation->ready_ends[NANNY_READY_CHILD],
+			      generation->word_ends[NANNY_WORD_CHILD] };
+}
+
+/*
+ * Everything that could be wrong outside has been looked at: who begins says so, and waits until
+ * all of the generation have. An end in place of the word is the nanny's.
+ */
+static int wait_for_word(struct role *role)
+{
+	char word;
+	ssize_t size = write(role->ready_fd, "", 1);
+	close_fd(&role->ready_fd);
+	if (size == 1) {
+		do
+			size = read(role->word_fd, &word, 1);
+		while (size < 0 && errno == EINTR);
+	}
+	close_fd(&role->word_fd);
+	return size == 1 ? EX_OK : EX_UNAVAILABLE;
+}
+
 static int confine(void *context)
 {
 	struct role *role = context;
 	const char *step = "";
 	int ret = confine_process(role->setup, role->role, &step);
-	if (ret == 0) {
-		/* Without a nanny to hear it there is nothing to be done. */
-		if (role->ready_fd >= 0 && write(role->ready_fd, "", 1) < 0)
-			ret = -errno;
-		close_fd(&role->ready_fd);
-		return ret == 0 ? EX_OK : EX_OSERR;
-	}
+	if (ret == 0)
+		return role->ready_fd < 0 ? EX_OK : wait_for_word(role);
 	log_error(NANNY_CONTEXT, "process not confined, role=%s step=%s (%s)", role->name, step,
 		  strerror(-ret));
 	return ret == -EPERM ? EX_NOPERM : EX_OSERR;
@@ -82,8 +103,7 @@ static int run_keyholder(struct nanny *nanny, struct generation *generation)
 {
 	const struct setup *setup = generation->setup;
 	int sockets[SETUP_EDGES_MAX];
-	struct role role = { setup, CONFINE_KEYHOLDER, "keyholder",
-			     generation->ready_ends[NANNY_READY_CHILD] };
+	struct role role = make_role(generation, CONFINE_KEYHOLDER, "keyholder");
 	close_listeners(nanny, -1);
 	close_keys(nanny, generation, -1, NANNY_KEY_HOLDER);
 	close_fd(&nanny->queue_ends[NANNY_QUEUE_EDGES]);
@@ -101,8 +121,7 @@ static int run_keyholder(struct nanny *nanny, struct generation *generation)
 static int run_edge(struct nanny *nanny, struct generation *generation,
 		    const struct crew_slot *slot)
 {
-	struct role role = { generation->setup, CONFINE_EDGE, "edge",
-			     generation->ready_ends[NANNY_READY_CHILD] };
+	struct role role = make_role(generation, CONFINE_EDGE, "edge");
 	close_listeners(nanny, (int)slot->index);
 	close_keys(nanny, generation, (int)slot->index, NANNY_KEY_EDGE);
 	close_fd(&nanny->queue_ends[NANNY_QUEUE_WORKERS]);
@@ -123,8 +142,7 @@ static int run_edge(struct nanny *nanny, struct generation *generation,
 static int run_worker(struct nanny *nanny, struct generation *generation,
 		      const struct crew_slot *slot)
 {
-	struct role role = { generation->setup, CONFINE_WORKER, "worker",
-			     generation->ready_ends[NANNY_READY_CHILD] };
+	struct role role = make_role(generation, CONFINE_WORKER, "worker");
 	close_listeners(nanny, -1);
 	close_keys(nanny, NULL, -1, -1);
 	close_fd(&nanny->queue_ends[NANNY_QUEUE_EDGES]);
@@ -148,6 +166,7 @@ void roles_run(struct nanny *nanny, struct generation *generation, const struct 
 		exit(EX_OK);
 	prctl(PR_SET_NAME, crew_role_name(slot->role));
 	close_fd(&generation->ready_ends[NANNY_READY_NANNY]);
+	close_fd(&generation->word_ends[NANNY_WORD_NANNY]);
 	log_set_level((enum log_level)generation->setup->front.log_level);
 	sigprocmask(SIG_SETMASK, &nanny->before, NULL);
 	if (slot->role == CREW_KEYHOLDER)

@@ -344,9 +344,118 @@ class Reload(FrontCase):
         self.assertEqual(name(), [b"two.example.com"])
 
 
+class Beginning(FrontCase):
+    """One worker of a new generation is stopped before it is ready, while clients come."""
+
+    def is_confined(self, pid, nanny):
+        """Has it done the last thing that it does before it says that it is ready?"""
+        status = status_of(pid)
+        if IS_SANITIZED:
+            return status["Uid"] != nanny["Uid"]
+        return int(status["Seccomp_filters"]) > int(nanny["Seccomp_filters"])
+
+    def catch_one(self, front, old):
+        """Stops a new worker; whether that was in time."""
+        seen = set(sum(old.values(), []))
+        nanny = status_of(front.process.pid)
+        for pid in front.processes()["worker"]:
+            try:
+                if pid in seen or self.is_confined(pid, nanny):
+                    continue
+                os.kill(pid, signal.SIGSTOP)
+                wait_for(lambda pid=pid: status_of(pid)["State"].startswith("T"), "its stop")
+                if not self.is_confined(pid, nanny):
+                    return pid
+                os.kill(pid, signal.SIGCONT)
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+        return None
+
+    def begin_half(self, front):
+        """
+        SIGHUP with a mail of 1M more. The stopped worker, when all others are there; who was there
+        before, and what they say about mails.
+        """
+        for number in range(30):
+            front.wait_for_processes("edge", 2)
+            front.wait_for_processes("worker", self.WORKERS)
+            old = front.processes()
+            front.write_config(limits={"size": f"{number + 2}M"})
+            front.process.send_signal(signal.SIGHUP)
+            ended = len(re.findall(r"\] reloaded, ", front.log()))
+            caught = wait_for(lambda: self.catch_one(front, old)
+                              or len(re.findall(r"\] reloaded, ", front.log())) > ended and "none",
+                              "a new generation")
+            if caught != "none":
+                break
+            front.wait_for_log("edge ended", (number + 1) * 2)
+        self.assertNotEqual(caught, "none", "each was ready too early")
+        nanny = status_of(front.process.pid)
+
+        def others_are_ready():
+            new = [pid for role, pids in front.processes().items() for pid in pids
+                   if pid not in old[role] and pid != caught]
+            return len(new) == self.WORKERS + 1 and all(self.is_confined(pid, nanny)
+                                                        for pid in new)
+
+        wait_for(others_are_ready, "the others of the generation")
+        return caught, old, number + 1
+
+    WORKERS = 12
+
+    def setUp(self):
+        super().setUp()
+        if IS_SANITIZED and not is_root():
+            self.skipTest("needs root: without a filter only the user tells who is ready")
+        self.front = Front(self, front={"edges": 2, "workers": self.WORKERS, "drain": "60s"},
+                           limits={"size": "1M"})
+
+    def test_of_a_generation_that_fails_has_no_session(self):
+        caught, old, size = self.begin_half(self.front)
+        clients = [self.front.client() for _ in range(10)]
+        try:
+            for client in clients:
+                self.assertIn(f"SIZE {size << 20}", client.hello())
+                client.say(f"MAIL FROM:<{SENDER}>", 250)
+                client.say(f"RCPT TO:<{RECIPIENT}>", 250)
+            os.kill(caught, signal.SIGKILL)
+            self.front.wait_for_log(r"^warning: .* not reloaded")
+            self.assertEqual(self.front.processes(), old)
+            for client in clients:
+                client.say("DATA", 354)
+                client.send(CONTENT + b".\r\n")
+                client.expect(250)
+                client.say("QUIT", 221)
+        finally:
+            for client in clients:
+                client.close()
+        self.assertEqual(len(self.front.mails()), len(clients))
+
+    def test_of_one_that_is_late_is_that_of_all(self):
+        caught, _, size = self.begin_half(self.front)
+        with self.front.client() as client:
+            self.assertIn(f"SIZE {size << 20}", client.hello())
+        ended = len(re.findall("edge drains", self.front.log()))
+        os.kill(caught, signal.SIGCONT)
+        self.front.wait_for_log("edge drains", ended + 2)
+        with self.front.client() as client:
+            self.assertIn(f"SIZE {(size + 1) << 20}", client.hello())
+        self.deliver(self.front)
+
+    def test_without_a_nanny_is_none(self):
+        caught, _, _ = self.begin_half(self.front)
+        pids = sum(self.front.processes().values(), [])
+        self.assertEqual(len(pids), 2 * (self.WORKERS + 2))
+        self.front.process.popen.kill()
+        self.front.process.popen.wait()
+        os.kill(caught, signal.SIGCONT)
+        wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids),
+                 "the end of its processes")
+
+
 class Retirement(FrontCase):
     def test_of_a_worker_that_is_one_of_the_first_fails_no_reload(self):
-        """The queue is never empty, so they retire before the last of them has begun."""
+        """The queue is never empty, so they retire as soon as they may begin."""
         front = Front(self, front={"edges": 1, "workers": 12, "mails-per-worker": 1},
                       sink={"kind": "null", "to": None})
         is_over = threading.Event()
