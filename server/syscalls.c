@@ -125,6 +125,7 @@ static const struct condition worker_conditions[] = {
 	{ "prlimit64", 1, { EQUAL(0, 0) } },
 	{ "setpriority", 2, { EQUAL(0, PRIO_PROCESS), EQUAL(1, 0) } },
 	{ "sched_setattr", 1, { EQUAL(0, 0) } },
+	{ "sched_setaffinity", 1, { EQUAL(0, 0) } },
 	/* A lock file is shared with the group of its directory. */
 	{ "chmod", 1, { MASKED(1, MODE_OTHER, 0) } },
 	{ "fchmodat", 1, { MASKED(2, MODE_OTHER, 0) } },

@@ -2,6 +2,7 @@
 #include "server/worker.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -138,8 +139,39 @@ static void shorten_turns(const struct worker *worker)
 		syscall(SYS_sched_setattr, 0, &schedule, 0u);
 }
 
+static cpu_set_t allowed_cores; /* of the process before it was pinned */
+
+/* What a worker forks - verifiers, transfers - can wait, and goes where there is room. */
+static void unpin_child(void)
+{
+	sched_setaffinity(0, sizeof(allowed_cores), &allowed_cores);
+}
+
+/*
+ * The cores that we may use, one after the other; more workers than cores begin again. Only now:
+ * what went before takes milliseconds, which a worker that answers on that core would miss.
+ */
+static void pin(size_t index)
+{
+	cpu_set_t one;
+	if (sched_getaffinity(0, sizeof(allowed_cores), &allowed_cores) != 0)
+		return;
+	size_t rest = index % (size_t)CPU_COUNT(&allowed_cores);
+	size_t core = 0;
+	while (!CPU_ISSET(core, &allowed_cores) || rest-- > 0)
+		core++;
+	CPU_ZERO(&one);
+	CPU_SET(core, &one);
+	if (sched_setaffinity(0, sizeof(one), &one) != 0 ||
+	    pthread_atfork(NULL, NULL, unpin_child) != 0)
+		log_warning("dnsblv6d", "worker not pinned, worker=%zu core=%zu (%s)", index, core,
+			    strerror(errno));
+}
+
 static int serve(struct worker *worker)
 {
+	if (worker->start->settings->has_pinned_workers)
+		pin(worker->start->index);
 	shorten_turns(worker);
 	const struct responder responder = serving_responder(&worker->serving);
 	int ret = udp_start(worker->udp);
@@ -294,24 +326,6 @@ static int open_services(struct worker *worker)
 	return ret;
 }
 
-/* The cores that we may use, one after the other; more workers than cores begin again. */
-static void pin(size_t index)
-{
-	cpu_set_t allowed;
-	cpu_set_t one;
-	if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
-		return;
-	size_t rest = index % (size_t)CPU_COUNT(&allowed);
-	size_t core = 0;
-	while (!CPU_ISSET(core, &allowed) || rest-- > 0)
-		core++;
-	CPU_ZERO(&one);
-	CPU_SET(core, &one);
-	if (sched_setaffinity(0, sizeof(one), &one) != 0)
-		log_warning("dnsblv6d", "worker not pinned, worker=%zu core=%zu (%s)", index, core,
-			    strerror(errno));
-}
-
 /* Before anything is looked at that others have written. */
 static bool confine(const struct worker_start *start)
 {
@@ -333,8 +347,6 @@ int worker_run(const struct worker_start *start)
 	if (worker == NULL)
 		return EX_OSERR;
 	worker->start = start;
-	if (start->settings->has_pinned_workers)
-		pin(start->index);
 	worker->is_timesharing = sched_getscheduler(0) == SCHED_OTHER;
 	int ret = open_loop(worker);
 	set_signals();

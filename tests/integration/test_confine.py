@@ -110,7 +110,7 @@ class ProcessesTest(ConfineCase):
                                         for k in range(256)))
         address = self.free_address()
         config = self.write("d.conf", config_text(address, [(ZONE, self.store, None)],
-                                                  ["workers: 2"])
+                                                  ["workers: 2", "pin-workers: on"])
                             + "    secondary: any\nsecondary:\n  - id: any\n    allow: 127.0.0.0/8\n")
         server = self.start([program("dnsblv6d"), "--config", config], "dnsblv6d")
         server.wait_for_log(r"^info: \[dnsblv6d\] ready, ")
@@ -119,6 +119,7 @@ class ProcessesTest(ConfineCase):
         for worker in server.children():
             self.check_process(worker, filters=2)
             self.assertEqual(set(capabilities_of(worker)) - self.unavoidable(), set())
+            wait_for(lambda worker=worker: len(os.sched_getaffinity(worker)) == 1, "one core")
         # A client that takes nothing keeps its transfer where it can be looked at.
         packet = query(ZONE, 252, 7)
         with socket.socket() as tcp:
@@ -129,6 +130,7 @@ class ProcessesTest(ConfineCase):
                                          for pid in children_of(worker)], "a transfer")[0]
             self.check_process(transfer, filters=2)
             self.assertEqual(set(capabilities_of(transfer)) - self.unavoidable(), set())
+            self.assertEqual(os.sched_getaffinity(transfer), os.sched_getaffinity(0))
 
     def unavoidable(self):
         """Only root may empty the bounding set; nobody else has a way to it."""
