@@ -3,7 +3,7 @@
 /*
  * load - asks a DNS server over UDP as fast as it answers, or at a given rate.
  *
- *     load [--seconds S] [--window N] [--rate N] [--sockets N] ADDRESS PORT QUESTIONS
+ *     load [--seconds S] [--window N] [--rate N] [--sockets N] [--stamped] ADDRESS PORT QUESTIONS
  *
  * QUESTIONS is a file of messages as over TCP, each behind its length; they are
  * asked in turn, round and round. At most --window questions wait for their
@@ -13,9 +13,13 @@
  * Sends and receives in batches and never sleeps: who waits for the other is the
  * server. A question that waits for a second is lost.
  *
+ * --stamped takes the time of an answer from the kernel, which notes it when the server sends
+ * it over loopback, so that a load that has to share its core counts nothing of its own
+ * waits as the server's; and with --rate it sleeps while nothing is due, to leave room there.
+ *
  * Prints one line: seconds=, sent=, answered=, lost=, stray=, noerror=,
  * nxdomain=, other=, filled= (NOERROR with an answer), bytes=, and p50_us= p99_us= max_us=
- * between a batch being sent and its answers being read.
+ * between a batch being sent and its answers being read (or stamped).
  */
 
 #include <arpa/inet.h>
@@ -27,6 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sysexits.h>
 #include <time.h>
@@ -39,9 +44,10 @@
 #define LOST_NS	     1000000000U
 #define SECOND_NS    1000000000U
 #define FILE_MAX     (64U << 20)
+#define NAP_NS	     20000U   /* with what the kernel adds, a question or two at the usual rates */
 #define LATENCY_MAX  1100000U /* in microseconds; what takes longer is lost before */
 
-enum { RCODES = 16 };
+enum { RCODES = 16, CONTROL_SIZE = CMSG_SPACE(sizeof(struct timespec)) };
 
 /* A question on its way; its place in the table is the low part of its id. */
 struct slot {
@@ -54,6 +60,7 @@ struct load {
 	unsigned window;
 	unsigned socket_count;
 	uint64_t rate;
+	bool is_stamped;
 	double seconds;
 
 	int fds[SOCKETS_MAX];
@@ -72,6 +79,7 @@ struct load {
 	struct mmsghdr in[BATCH];
 	struct iovec in_vectors[BATCH];
 	uint8_t responses[BATCH][RESPONSE_MAX];
+	_Alignas(struct cmsghdr) char controls[BATCH][CONTROL_SIZE];
 
 	uint64_t sent, answered, lost, stray, filled, bytes;
 	uint64_t rcodes[RCODES];
@@ -85,11 +93,16 @@ static _Noreturn void fail(int status, const char *what)
 	exit(status);
 }
 
+static uint64_t ns_of(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * SECOND_NS + (uint64_t)time->tv_nsec;
+}
+
 static uint64_t now_ns(void)
 {
 	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+	clock_gettime(CLOCK_REALTIME, &now); /* which the kernel's stamps are by */
+	return ns_of(&now);
 }
 
 static unsigned read16(const uint8_t *bytes)
@@ -138,12 +151,14 @@ static void open_sockets(struct load *load, const char *address, const char *por
 	struct sockaddr_in server = { .sin_family = AF_INET,
 				      .sin_port = htons((uint16_t)strtoul(port, NULL, 10)) };
 	int size = 4 << 20;
+	int on = load->is_stamped;
 	if (inet_pton(AF_INET, address, &server.sin_addr) != 1)
 		fail(EX_USAGE, "not an IPv4 address");
 	for (unsigned i = 0; i < load->socket_count; i++) {
 		load->fds[i] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		if (load->fds[i] < 0 ||
 		    setsockopt(load->fds[i], SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) != 0 ||
+		    setsockopt(load->fds[i], SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)) != 0 ||
 		    connect(load->fds[i], (struct sockaddr *)&server, sizeof(server)) != 0)
 			fail(EX_OSERR, "no socket");
 	}
@@ -215,18 +230,40 @@ static void take_response(struct load *load, const uint8_t *wire, size_t size, u
 	load->bytes += size;
 	load->rcodes[wire[3] & 15]++;
 	load->filled += (wire[3] & 15) == 0 && read16(wire + 6) != 0;
-	uint64_t us = (now - slot->sent_ns) / 1000;
+	uint64_t us = now > slot->sent_ns ? (now - slot->sent_ns) / 1000 : 0;
 	load->latencies[us < LATENCY_MAX ? us : LATENCY_MAX]++;
 }
 
-static void receive_responses(struct load *load)
+/* When the kernel had it, else now. */
+static uint64_t stamp_of(struct msghdr *message, uint64_t now)
 {
+	struct timespec stamp;
+	for (struct cmsghdr *one = CMSG_FIRSTHDR(message); one != NULL;
+	     one = CMSG_NXTHDR(message, one)) {
+		if (one->cmsg_level != SOL_SOCKET || one->cmsg_type != SCM_TIMESTAMPNS)
+			continue;
+		memcpy(&stamp, CMSG_DATA(one), sizeof(stamp));
+		return ns_of(&stamp);
+	}
+	return now;
+}
+
+static unsigned receive_responses(struct load *load)
+{
+	unsigned total = 0;
 	for (unsigned s = 0; s < load->socket_count; s++) {
+		for (unsigned i = 0; i < BATCH && load->is_stamped; i++) {
+			load->in[i].msg_hdr.msg_control = load->controls[i];
+			load->in[i].msg_hdr.msg_controllen = sizeof(load->controls[i]);
+		}
 		int count = recvmmsg(load->fds[s], load->in, BATCH, MSG_DONTWAIT, NULL);
 		uint64_t now = count > 0 ? now_ns() : 0;
 		for (int i = 0; i < count; i++)
-			take_response(load, load->responses[i], load->in[i].msg_len, now);
+			take_response(load, load->responses[i], load->in[i].msg_len,
+				      load->is_stamped ? stamp_of(&load->in[i].msg_hdr, now) : now);
+		total += count > 0 ? (unsigned)count : 0;
 	}
+	return total;
 }
 
 static void give_up_lost(struct load *load, uint64_t now)
@@ -257,8 +294,10 @@ static double run(struct load *load)
 	uint64_t end = start + (uint64_t)(load->seconds * SECOND_NS);
 	uint64_t swept = start;
 	for (uint64_t now = start; now < end; now = now_ns()) {
-		send_questions(load, count_due(load, now - start));
-		receive_responses(load);
+		uint64_t due = count_due(load, now - start);
+		send_questions(load, due);
+		if (receive_responses(load) == 0 && due == 0 && load->is_stamped)
+			nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
 		if (now - swept > LOST_NS / 4) {
 			give_up_lost(load, now);
 			swept = now;
@@ -312,6 +351,7 @@ static void parse_options(struct load *load, int argc, char **argv)
 						 { "window", required_argument, NULL, 'w' },
 						 { "rate", required_argument, NULL, 'r' },
 						 { "sockets", required_argument, NULL, 'n' },
+						 { "stamped", no_argument, NULL, 't' },
 						 { NULL, 0, NULL, 0 } };
 	int option = 0;
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -323,6 +363,8 @@ static void parse_options(struct load *load, int argc, char **argv)
 			load->rate = number(optarg, 10000000);
 		else if (option == 'n')
 			load->socket_count = number(optarg, SOCKETS_MAX);
+		else if (option == 't')
+			load->is_stamped = true;
 		else
 			exit(EX_USAGE);
 	}
@@ -345,6 +387,7 @@ int main(int argc, char **argv)
 	read_questions(load, argv[optind + 2]);
 	open_sockets(load, argv[optind], argv[optind + 1]);
 	prepare(load);
+	prctl(PR_SET_TIMERSLACK, 1); /* or naps last 50 us longer */
 	print_result(load, run(load));
 	for (unsigned i = 0; i < load->socket_count; i++)
 		close(load->fds[i]);
