@@ -3,8 +3,6 @@
 """
 What an edge of smtp-front does by itself: the pause, verdicts, bounces, limits, PROXY, and
 whatever a client may send that is no SMTP. A session that ends here has never had a process.
-
-Half-open connections by the thousand are in a network of the test's own, which needs root.
 """
 
 import collections
@@ -18,7 +16,6 @@ import socket
 import struct
 import subprocess
 import threading
-import unittest
 
 import harness
 import mta
@@ -29,9 +26,6 @@ NAME = ZONE.rstrip(".")
 LISTED, CLEAR = "192.0.2.66", "203.0.113.1"
 SILENT = "127.0.0.1@9"  # discard: nobody answers there
 INBOX, NOBODY, FOREIGN = "inbox@example.com", "nobody@example.com", "someone@elsewhere.example"
-# So many connections; the limit of descriptors may allow fewer.
-HALF_OPEN = int(os.environ.get("DNSBLV6_HALF_OPEN", "20000"))
-PARKED_MAX = 8192  # bytes of resident memory for each
 
 
 def session(*recipients, sender="sender@example.net"):
@@ -1026,55 +1020,6 @@ class Crowd(EdgeCase):
             if taken[number] is not None:
                 self.assertEqual(arrived[number], 1 if taken[number] else 0, number)
         wait_for(lambda: self.counters()["sessions"] == 0, "all sessions to be gone")
-
-
-class HalfOpen(EdgeCase):
-    """Who connects and says nothing, by the thousand."""
-
-    def setUp(self):
-        super().setUp()
-        if os.geteuid() != 0:
-            self.skipTest("only root makes networks")
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        self.count = min(HALF_OPEN, hard - 1000)
-        space = self.start([peer("unshare"), "--net", "sh", "-c",
-                            "ip link set lo up && echo there; exec sleep 600"], "network")
-        space.wait_for_log("^there$")
-        self.enter_network(space.pid)
-
-    def resident_bytes(self, pid):
-        with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
-            return int(re.search(r"^Rss:\s+(\d+)", file.read(), re.MULTILINE).group(1)) * 1024
-
-    @unittest.skipIf(harness.IS_SANITIZED, "the sanitizer's memory is not ours")
-    def test_a_parked_connection_costs_little_and_hinders_nobody(self):
-        front = self.front(front={"sessions": self.count + 100},
-                           limits={"stress-share": 100})
-        pid = self.edge()
-        self.is_fine()
-        before = self.resident_bytes(pid)
-        clients = []
-        for i in range(self.count):
-            client = Client(front.address, f"127.{1 + i // 10000}.0.9")
-            self.addCleanup(client.close)
-            clients.append(client)
-        wait_for(lambda: self.counters()["sessions"] >= self.count, "all to be there", 60)
-        for client in clients:
-            client.expect(220)
-        each = (self.resident_bytes(pid) - before) / self.count
-        print(f"{self.count} parked connections, {each:.0f} bytes each")
-        self.assertLess(each, PARKED_MAX)
-        self.is_fine()
-        # Half a command each: that is what the far part is for.
-        for client in clients:
-            client.send(b"EHLO half")
-        self.is_fine()
-        for client in clients:
-            client.close()
-        wait_for(lambda: self.counters()["sessions"] == 0, "all to be gone", 60)
-        self.is_fine()
 
 
 if __name__ == "__main__":
