@@ -594,6 +594,7 @@ static const struct refusal_rule {
 	[DIALOGUE_NOT_TRUSTED] = { 550, "5.7.0 XCLIENT is not for you", NULL },
 	[DIALOGUE_EARLY_INPUT] = { 521, "you spoke before your turn", "5.5.1" },
 	[DIALOGUE_BUSY] = { 421, "too busy, come again", "4.3.2" },
+	[DIALOGUE_LIMITED] = { 421, "too many sessions from your network, come again", "4.7.0" },
 	[DIALOGUE_SHUTTING_DOWN] = { 421, "shutting down, come again", "4.3.2" },
 	[DIALOGUE_TIMED_OUT] = { 421, "timed out", "4.4.2" },
 };

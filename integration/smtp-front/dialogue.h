@@ -150,6 +150,7 @@ enum dialogue_refusal {
 	/* These end the session, and may be said at any time. */
 	DIALOGUE_EARLY_INPUT,	/* 521 5.5.1: before the greeting, behind STARTTLS */
 	DIALOGUE_BUSY,		/* 421 4.3.2 */
+	DIALOGUE_LIMITED,	/* 421 4.7.0: beyond what its network may have */
 	DIALOGUE_SHUTTING_DOWN, /* 421 4.3.2 */
 	DIALOGUE_TIMED_OUT,	/* 421 4.4.2 */
 	DIALOGUE_REFUSAL_COUNT,

@@ -172,6 +172,8 @@ static void term_on_raise(uv_signal_t *raised, int number)
 		 edge->session_count);
 	edge->is_draining = true;
 	close_doors(edge);
+	/* Nobody comes any more who would have to wait for one of them. */
+	session_forget_held(edge);
 	uv_timer_start(&edge->drain, drain_on_timer, edge->setup->front.drain_ms, 0);
 	refuse_some(edge, false);
 	if (edge->session_count == 0)
@@ -180,11 +182,18 @@ static void term_on_raise(uv_signal_t *raised, int number)
 
 /* ---- the beginning ---- */
 
+/* Of the workers that a network may have, this edge's part: the kernel spreads its clients. */
+static unsigned share_of(const struct setup *setup)
+{
+	return (setup->limits.workers_max + setup->front.edges - 1) / setup->front.edges;
+}
+
 static int open_memory(struct edge *edge)
 {
 	const struct setup *setup = edge->setup;
 	const struct limits_rules rules = {
 		.connections_max = setup->limits.connections_max,
+		.held_max = share_of(setup),
 		.rate_max = setup->limits.rate_max,
 		.prefix_ipv4 = setup->limits.prefix_ipv4,
 		.prefix_ipv6 = setup->limits.prefix_ipv6,
@@ -193,6 +202,7 @@ static int open_memory(struct edge *edge)
 	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return -EIO;
 	edge->next_id = random[0];
+	edge->counts_held = rules.connections_max > 0 || rules.held_max > 0;
 	int ret = arena_new(edge->session_max, sizeof(struct session), sizeof(struct session_far),
 			    &edge->arena);
 	if (ret == 0)

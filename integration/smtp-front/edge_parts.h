@@ -54,8 +54,9 @@ enum session_phase {
 	SESSION_ASKED,	 /* the next hop, whom we have asked about a recipient */
 	SESSION_TLS,	 /* the handshake */
 	SESSION_TARPIT,	 /* the time at which it may have its refusal */
-	SESSION_QUEUED,	 /* room in the queue */
-	SESSION_RELAYED, /* the worker that has it */
+	SESSION_QUEUED,	 /* room in the queue, or its network's share of workers */
+	SESSION_RELAYED, /* the worker that has it, under TLS */
+	SESSION_HELD,	 /* the same in the clear: nothing but its end is our business */
 	SESSION_LINGER,	 /* the client's end, so that it can read our last words */
 	SESSION_CLOSED,	 /* the loop, to let go of it */
 	SESSION_PHASE_COUNT,
@@ -86,6 +87,8 @@ struct session {
 	const char *end; /* a word for the log; how it came to NEXT_LINGER or NEXT_CLOSE */
 
 	bool is_counted;    /* in edge->limits, for client_ip */
+	bool is_held;	    /* there too: it is in the queue, or a worker's */
+	bool lacks_share;   /* in SESSION_QUEUED: of workers; else it is room that it waits for */
 	bool is_pausing;    /* the pause is not yet over */
 	bool is_judging;    /* judge_id is open */
 	bool is_exempt;	    /* own networks: neither pause nor verdict */
@@ -95,6 +98,7 @@ struct session {
 	bool is_ended;	    /* the client sends nothing more */
 	bool is_skipping;   /* the rest of a line that is too long */
 	bool is_unwatched;  /* the loop has let go of poll */
+	bool is_hold_open;  /* but not yet of the far part's hold */
 	bool is_flood;	    /* beyond a limit: not each has a line in the log */
 	bool is_delayed;    /* what is to be said waits for the tarpit */
 	bool has_verdict;   /* action, verdict and score are known */
@@ -144,11 +148,18 @@ struct session_kept {
 	char late[REPLY_LINE_MAX + 2];
 };
 
-/* The relay is begun when the capsule has all that was kept. */
+/* The reading end of the pipe of handover.h. */
+struct session_hold {
+	uv_poll_t poll;
+	int fd;
+};
+
+/* The relay, or the hold, is begun when the capsule has all that was kept. */
 struct session_far {
 	union {
 		struct session_kept kept;
 		struct relay relay;
+		struct session_hold hold;
 	};
 };
 
@@ -185,6 +196,7 @@ struct edge {
 	unsigned session_count; /* not SESSION_CLOSED */
 	unsigned waiting_count;
 	unsigned relayed_count;
+	unsigned held_count;
 	uint64_t next_id;
 	uint64_t log_second; /* in which there were log_count lines about limits */
 	unsigned log_count;
@@ -192,7 +204,9 @@ struct edge {
 	bool is_stressed; /* many sessions: timeouts are short */
 	bool is_draining;
 	bool is_short;	    /* of descriptors, and it was said */
+	bool counts_held;   /* limits are for sessions that a worker has, too */
 	bool is_queue_full; /* when it was last written to */
+	bool is_blocked;    /* the same, or the system lacked something: who comes waits behind */
 	bool is_queue_watched;
 
 	/* Of the session in hand, for the time of one event. */

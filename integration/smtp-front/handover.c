@@ -8,8 +8,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* More than one is refused; those beyond these are closed by the kernel. */
+/* More than SENT_MAX are refused; those beyond these are closed by the kernel. */
 #define DESCRIPTORS_MAX 8
+#define SENT_MAX	2
 
 static int set_sizes(const int *ends, size_t buffer_size)
 {
@@ -41,12 +42,25 @@ int handover_open(size_t buffer_size, int *ret_ends)
 	return 0;
 }
 
-int handover_send(int queue_fd, const struct capsule *capsule, int descriptor)
+/* Into msg_control, which has room for SENT_MAX. */
+static void put_descriptors(struct msghdr *message, const struct handover_fds *fds)
+{
+	const int sent[SENT_MAX] = { fds->connection, fds->hold };
+	const size_t size = (fds->hold >= 0 ? 2 : 1) * sizeof(int);
+	message->msg_controllen = CMSG_SPACE(size);
+	struct cmsghdr *header = CMSG_FIRSTHDR(message);
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(size);
+	memcpy(CMSG_DATA(header), sent, size);
+}
+
+int handover_send(int queue_fd, const struct capsule *capsule, const struct handover_fds *fds)
 {
 	uint8_t bytes[CAPSULE_SIZE_MAX];
 	union {
 		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
+		char bytes[CMSG_SPACE(SENT_MAX * sizeof(int))];
 	} control;
 	struct iovec part = { bytes, 0 };
 	struct msghdr message = {
@@ -59,11 +73,7 @@ int handover_send(int queue_fd, const struct capsule *capsule, int descriptor)
 	if (ret != 0)
 		return ret;
 	memset(&control, 0, sizeof(control));
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(header), &descriptor, sizeof(descriptor));
+	put_descriptors(&message, fds);
 	ssize_t sent;
 	do {
 		sent = sendmsg(queue_fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -89,25 +99,25 @@ static unsigned collect(struct msghdr *message, int *ret_list)
 	return count;
 }
 
-static bool is_socket(int descriptor)
+static bool is_of_type(int descriptor, mode_t type)
 {
 	struct stat st;
-	return fstat(descriptor, &st) == 0 && S_ISSOCK(st.st_mode);
+	return fstat(descriptor, &st) == 0 && (st.st_mode & S_IFMT) == type;
 }
 
-/* What has come whole, with one socket. */
+/* What has come whole, with a socket, and with a pipe or nothing behind it. */
 static int check(const struct msghdr *message, const int *descriptors, unsigned count)
 {
 	/* No room for a descriptor in this process: the kernel has closed it. */
-	if ((message->msg_flags & MSG_CTRUNC) != 0 && count == 0)
+	if ((message->msg_flags & MSG_CTRUNC) != 0 && count < SENT_MAX)
 		return -EMFILE;
-	if ((message->msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || count != 1 ||
-	    !is_socket(descriptors[0]))
+	if ((message->msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || count < 1 || count > SENT_MAX ||
+	    !is_of_type(descriptors[0], S_IFSOCK))
 		return CAPSULE_EBAD;
-	return 0;
+	return count == 1 || is_of_type(descriptors[1], S_IFIFO) ? 0 : CAPSULE_EBAD;
 }
 
-int handover_receive(int queue_fd, struct capsule *ret_capsule, int *ret_descriptor)
+int handover_receive(int queue_fd, struct capsule *ret_capsule, struct handover_fds *ret_fds)
 {
 	uint8_t bytes[CAPSULE_SIZE_MAX];
 	union {
@@ -133,7 +143,8 @@ int handover_receive(int queue_fd, struct capsule *ret_capsule, int *ret_descrip
 	if (ret == 0)
 		ret = capsule_decode(bytes, (size_t)size, ret_capsule);
 	if (ret == 0) {
-		*ret_descriptor = descriptors[0];
+		ret_fds->connection = descriptors[0];
+		ret_fds->hold = count > 1 ? descriptors[1] : -1;
 		return 0;
 	}
 	for (unsigned i = 0; i < count; i++)

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * handover.h - the queue between edges and workers: a capsule and its descriptor, in one message.
+ * handover.h - the queue between edges and workers: a capsule and its descriptors, in one message.
  *
  * Flow: nanny.c makes the pair, and keeps both ends so that a session is in the queue whoever
  *       dies -> parting.c sends -> an idle worker receives.
@@ -10,8 +10,15 @@
  *     int ends[2];
  *     handover_open(65536, ends);
  *     ...
- *     edge:   ret = handover_send(ends[0], &capsule, fd);   // -EAGAIN: full; poll for writing
- *     worker: ret = handover_receive(ends[1], &capsule, &fd); // -EAGAIN: nothing yet; again
+ *     edge:   ret = handover_send(ends[0], &capsule, &fds);    // -EAGAIN: full; poll for writing
+ *     worker: ret = handover_receive(ends[1], &capsule, &fds); // -EAGAIN: nothing yet; again
+ *
+ * How an edge knows that a session has ended which it gave away: it keeps the reading end of a
+ * pipe, and the writing end goes along with the connection. Nobody writes. The worker closes it
+ * behind the session, and the kernel does when the worker is killed or the message is lost: so
+ * there is no word of a worker to believe, nothing in shared memory that must be put right behind
+ * a dead one, and no way to lose count. It costs a pipe for each session that is counted, and
+ * nothing where none is.
  *
  * SOCK_SEQPACKET: a message comes whole or not at all, to one of those who wait. The buffer of the
  * sending end is the throttle: a message takes some 2 KiB of it, or up to 14 KiB with much unread,
@@ -42,21 +49,26 @@ extern "C" {
  */
 int handover_open(size_t buffer_size, int *ret_ends);
 
+struct handover_fds {
+	int connection; /* a socket: the client's, or the relay's to it */
+	int hold;	/* the writing end of a pipe; -1: nobody counts */
+};
+
 /*
- * Sends the capsule and descriptor, which stays the caller's and may be closed afterwards. Never
+ * Sends the capsule and descriptors, which stay the caller's and may be closed afterwards. Never
  * waits. 0; -EAGAIN when the queue is full: poll() for writing tells when about half of it is
  * free; -ETOOMANYREFS when this user has too many descriptors on their way, for which poll() does
  * not wait; CAPSULE_EVALUE; or another -errno.
  */
-int handover_send(int queue_fd, const struct capsule *capsule, int descriptor);
+int handover_send(int queue_fd, const struct capsule *capsule, const struct handover_fds *fds);
 
 /*
- * Waits for HANDOVER_WAIT_MS at most. 0: *ret_descriptor is the caller's, close-on-exec, a socket.
- * -EAGAIN: nothing has come; -EINTR: a signal has; -EPIPE: nobody can send any more. Or the
- * message is gone, with all descriptors that it had: a status of capsule.h, CAPSULE_EBAD also
- * without exactly one descriptor, -EMFILE when there was no room for it in this process.
+ * Waits for HANDOVER_WAIT_MS at most. 0: *ret_fds are the caller's, close-on-exec. -EAGAIN: nothing
+ * has come; -EINTR: a signal has; -EPIPE: nobody can send any more. Or the message is gone, with
+ * all descriptors that it had: a status of capsule.h, CAPSULE_EBAD also without a socket and, at
+ * most, a pipe behind it; -EMFILE when there was no room for them in this process.
  */
-int handover_receive(int queue_fd, struct capsule *ret_capsule, int *ret_descriptor);
+int handover_receive(int queue_fd, struct capsule *ret_capsule, struct handover_fds *ret_fds);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@ struct place {
 	uint64_t network;   /* 0: nobody's */
 	uint64_t filled_ns; /* when its bucket is full again: GCRA's theoretical arrival time */
 	uint32_t open_count;
+	uint32_t held_count;
 };
 
 struct limits {
@@ -129,4 +130,23 @@ void limits_leave(struct limits *limits, const struct dnsblv6_ip *ip)
 	struct place *place = find(limits, network_of(&limits->rules, ip));
 	if (place != NULL && place->open_count > 0)
 		place->open_count--;
+}
+
+bool limits_hold(struct limits *limits, const struct dnsblv6_ip *ip)
+{
+	const unsigned held_max = limits->rules.held_max;
+	struct place *place = find(limits, network_of(&limits->rules, ip));
+	if (place == NULL)
+		return true;
+	if (held_max > 0 && place->held_count >= held_max)
+		return false;
+	place->held_count++;
+	return true;
+}
+
+void limits_release(struct limits *limits, const struct dnsblv6_ip *ip)
+{
+	struct place *place = find(limits, network_of(&limits->rules, ip));
+	if (place != NULL && place->held_count > 0)
+		place->held_count--;
 }

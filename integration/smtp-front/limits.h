@@ -4,7 +4,8 @@
 /*
  * limits.h - how many connections, and how fast, from one prefix, as an IPv4 /24 or IPv6 /56.
  *
- * Flow: accept, or a PROXY header -> limits_enter() -> a session, or 421 -> its end ->
+ * Flow: accept, or a PROXY header -> limits_enter() -> a session, or 421 -> its first valid
+ *       recipient -> limits_hold() -> a worker, or a wait for one -> its end -> limits_release(),
  *       limits_leave().
  *
  * A table of fixed size, in sets of LIMITS_WAYS places chosen by a hash with a secret seed. A
@@ -16,10 +17,14 @@
  * The rate is that of a bucket that holds as many connections as may come in a minute, and fills
  * as fast: who was quiet may come with all of them at once.
  *
+ * A connection that is held is one whose session is in the queue or a worker's. It is counted as a
+ * connection all the same, so that who sends his mails slowly has not one more of them for it.
+ *
  * A handle with memory of its own. Time is a parameter that does not go back. Nothing is
  * allocated between limits_new() and limits_free().
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +40,7 @@ struct limits; /* opaque */
 
 struct limits_rules {
 	unsigned connections_max; /* at a time; 0: any number */
+	unsigned held_max;	  /* of them; 0: any number */
 	unsigned rate_max;	  /* in a minute; 0: any number */
 	unsigned prefix_ipv4;	  /* bits: up to 32 */
 	unsigned prefix_ipv6;	  /* up to 128 */
@@ -52,6 +58,13 @@ void limits_free(struct limits *limits);
 enum limits_answer limits_enter(struct limits *limits, const struct dnsblv6_ip *ip,
 				uint64_t now_ms);
 void limits_leave(struct limits *limits, const struct dnsblv6_ip *ip);
+
+/*
+ * For a connection that limits_enter() has let in. true: it is held until limits_release() of the
+ * same address, which comes before limits_leave(). false: its network has as many as it may have.
+ */
+bool limits_hold(struct limits *limits, const struct dnsblv6_ip *ip);
+void limits_release(struct limits *limits, const struct dnsblv6_ip *ip);
 
 #ifdef __cplusplus
 }

@@ -2,6 +2,7 @@
 #include "integration/smtp-front/parting.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -97,12 +98,14 @@ static void fill(struct session *session, struct capsule *capsule)
 
 /* ---- sending ---- */
 
+/* The relay tells when its worker has ended. */
 static int send_tls(struct session *session)
 {
 	int ends[2] = { -1, -1 };
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
 		return -errno;
-	int ret = handover_send(session->edge->start->queue_fd, &session->edge->capsule, ends[1]);
+	const struct handover_fds fds = { .connection = ends[1], .hold = -1 };
+	int ret = handover_send(session->edge->start->queue_fd, &session->edge->capsule, &fds);
 	close(ends[1]);
 	if (ret != 0) {
 		close(ends[0]);
@@ -115,31 +118,59 @@ static int send_tls(struct session *session)
 
 static int send_clear(struct session *session)
 {
-	int ret =
-		handover_send(session->edge->start->queue_fd, &session->edge->capsule, session->fd);
-	if (ret == 0) {
-		tally_add(session_tally(session), TALLY_HANDED_OVER, 1);
-		session_part(session);
+	int ends[2] = { -1, -1 };
+	if (session->is_held && pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+		return -errno;
+	const struct handover_fds fds = { .connection = session->fd, .hold = ends[1] };
+	int ret = handover_send(session->edge->start->queue_fd, &session->edge->capsule, &fds);
+	if (ends[1] >= 0)
+		close(ends[1]);
+	if (ret != 0) {
+		if (ends[0] >= 0)
+			close(ends[0]);
+		return ret;
 	}
-	return ret;
+	tally_add(session_tally(session), TALLY_HANDED_OVER, 1);
+	if (ends[0] >= 0)
+		session_hold(session, ends[0]);
+	else
+		session_part(session);
+	return 0;
 }
 
 /* The queue says when it has room; what the system lacks is tried again with the next tick. */
 static bool is_for_now(struct edge *edge, int ret)
 {
 	edge->is_queue_full = ret == -EAGAIN;
-	return ret == -EAGAIN || ret == -ETOOMANYREFS || ret == -ENOBUFS || ret == -ENOMEM ||
-	       ret == -EMFILE || ret == -ENFILE;
+	edge->is_blocked = ret == -EAGAIN || ret == -ETOOMANYREFS || ret == -ENOBUFS ||
+			   ret == -ENOMEM || ret == -EMFILE || ret == -ENFILE;
+	return edge->is_blocked;
+}
+
+/* False: its network has as many workers as it may have. While an edge drains nobody counts. */
+static bool take_share(struct session *session)
+{
+	struct edge *edge = session->edge;
+	if (!session->is_counted || !edge->counts_held || edge->is_draining)
+		return true;
+	session->is_held = limits_hold(edge->limits, &session->client_ip);
+	return session->is_held;
 }
 
 /* True when the session is no longer ours to wait with. */
 static bool try_to_part(struct session *session)
 {
 	struct edge *edge = session->edge;
+	session->lacks_share = !take_share(session);
+	if (session->lacks_share)
+		return false;
 	fill(session, &edge->capsule);
 	int ret = session->tls != NULL ? send_tls(session) : send_clear(session);
 	if (ret == 0)
 		return true;
+	if (session->is_held)
+		limits_release(edge->limits, &session->client_ip);
+	session->is_held = false;
 	if (is_for_now(edge, ret))
 		return false;
 	log_error(context, "session not handed over, edge=%u (%s)", edge->start->index,
@@ -181,21 +212,36 @@ void parting_leave(struct session *session)
 
 void parting_drain(struct edge *edge)
 {
-	struct session *session = NULL;
+	struct session *next = NULL;
+	/* Whoever has failed before may be gone, and nobody left to fail again. */
+	edge->is_queue_full = edge->is_blocked = false;
 	/* Each that is sent leaves the list with its end. */
-	while ((session = TAILQ_FIRST(&edge->waiting)) != NULL)
-		if (!try_to_part(session))
+	for (struct session *session = TAILQ_FIRST(&edge->waiting); session != NULL;
+	     session = next) {
+		next = TAILQ_NEXT(session, waiting);
+		if (!try_to_part(session) && !session->lacks_share)
 			break;
+	}
 	watch_queue(edge);
 }
 
-static void wait_for_queue(struct session *session)
+static void put_off(struct session *session)
+{
+	bool is_share = session->lacks_share;
+	tally_add(session_tally(session), is_share ? TALLY_SHARE_REFUSED : TALLY_QUEUE_REFUSED, 1);
+	if (is_share)
+		session_refuse(session, DIALOGUE_LIMITED, "limited");
+	else
+		session_refuse(session, DIALOGUE_BUSY, "busy");
+}
+
+static void wait_for_worker(struct session *session)
 {
 	struct edge *edge = session->edge;
-	tally_add(session_tally(session), TALLY_QUEUE_FULL, 1);
+	tally_add(session_tally(session),
+		  session->lacks_share ? TALLY_SHARE_FULL : TALLY_QUEUE_FULL, 1);
 	if (edge->setup->front.at_capacity == SETUP_REFUSE) {
-		tally_add(session_tally(session), TALLY_QUEUE_REFUSED, 1);
-		session_refuse(session, DIALOGUE_BUSY, "busy");
+		put_off(session);
 		return;
 	}
 	session->phase = SESSION_QUEUED;
@@ -215,13 +261,13 @@ void parting_join(struct session *session)
 	}
 	if (session->trusted_ms == 0)
 		session->trusted_ms = session_now(session);
-	/* Nobody overtakes who waits already. */
-	if (!TAILQ_EMPTY(&session->edge->waiting) || !try_to_part(session))
-		wait_for_queue(session);
+	/* Nobody overtakes who waits for room. */
+	bool is_behind = session->edge->is_blocked && !TAILQ_EMPTY(&session->edge->waiting);
+	if (is_behind || !try_to_part(session))
+		wait_for_worker(session);
 }
 
 void parting_on_timer(struct session *session)
 {
-	tally_add(session_tally(session), TALLY_QUEUE_REFUSED, 1);
-	session_refuse(session, DIALOGUE_BUSY, "busy");
+	put_off(session);
 }

@@ -12,6 +12,10 @@
  * The queue has room for as many as its buffer holds. Whoever finds it full waits behind those who
  * wait already, up to front.queue-timeout, and is told 421 then; or at once, where the
  * configuration says so.
+ *
+ * So does who finds his network with its share of the workers, but that nobody else is behind him.
+ * It is a share of the queue and the workers together: a network that came first when all were
+ * busy would have all that become free.
  */
 
 #include "integration/smtp-front/edge_parts.h"

@@ -194,8 +194,8 @@ static void poll_on_close(uv_handle_t *handle)
 {
 	struct session *session = handle->data;
 	session->is_unwatched = true;
-	/* One that is relayed still needs its slot. */
-	if (session->phase == SESSION_CLOSED)
+	/* One that is relayed or held still needs its slot. */
+	if (session->phase == SESSION_CLOSED && !session->is_hold_open)
 		arena_give_back(session->edge->arena, session);
 }
 
@@ -204,6 +204,8 @@ static void leave(struct session *session)
 {
 	struct edge *edge = session->edge;
 	session->phase = SESSION_CLOSED;
+	if (session->is_held)
+		limits_release(edge->limits, &session->client_ip);
 	if (session->is_counted)
 		limits_leave(edge->limits, &session->client_ip);
 	TAILQ_REMOVE(&edge->sessions, session, link);
@@ -251,6 +253,7 @@ static void relay_on_done(struct relay *relay, int status)
 	leave(session);
 	if (session->is_unwatched)
 		arena_give_back(edge->arena, session);
+	parting_drain(edge);
 }
 
 void session_relay(struct session *session, int worker_fd)
@@ -277,6 +280,74 @@ void session_relay(struct session *session, int worker_fd)
 	session->tls = NULL;
 	session->fd = -1;
 	tally_set(edge->start->tally, TALLY_RELAYED, ++edge->relayed_count);
+}
+
+/* ---- in the clear, with a worker ---- */
+
+static void hold_on_close(uv_handle_t *handle)
+{
+	struct session *session = handle->data;
+	session->is_hold_open = false;
+	if (session->is_unwatched)
+		arena_give_back(session->edge->arena, session);
+}
+
+static void let_go(struct session *session)
+{
+	struct edge *edge = session->edge;
+	struct session_hold *hold = &session_far(session)->hold;
+	uv_close((uv_handle_t *)&hold->poll, hold_on_close);
+	close(hold->fd);
+	tally_set(edge->start->tally, TALLY_HELD, --edge->held_count);
+	leave(session);
+}
+
+/* Nothing comes by that pipe but its end; whatever else did would mean nothing to us. */
+static void hold_on_event(uv_poll_t *poll, int status, int events)
+{
+	struct session *session = poll->data;
+	struct edge *edge = session->edge;
+	(void)status;
+	(void)events;
+	session_take_time(edge, NULL);
+	let_go(session);
+	/* Another of its network may be waiting for that. */
+	parting_drain(edge);
+}
+
+void session_hold(struct session *session, int hold_fd)
+{
+	struct edge *edge = session->edge;
+	struct session_hold *hold = &session_far(session)->hold;
+	/* What is not counted for once is no reason to keep a client waiting. */
+	if (edge->is_draining || uv_poll_init(&edge->loop, &hold->poll, hold_fd) != 0) {
+		close(hold_fd);
+		session_part(session);
+		return;
+	}
+	if (session->phase == SESSION_QUEUED)
+		parting_leave(session);
+	wheel_clear(&session->timer);
+	uv_close((uv_handle_t *)&session->poll, poll_on_close);
+	close(session->fd);
+	session->fd = -1;
+	session->phase = SESSION_HELD;
+	session->is_hold_open = true;
+	hold->fd = hold_fd;
+	hold->poll.data = session;
+	uv_poll_start(&hold->poll, UV_READABLE, hold_on_event);
+	tally_set(edge->start->tally, TALLY_HELD, ++edge->held_count);
+}
+
+void session_forget_held(struct edge *edge)
+{
+	struct session *next = NULL;
+	for (struct session *session = TAILQ_FIRST(&edge->sessions); session != NULL;
+	     session = next) {
+		next = TAILQ_NEXT(session, link);
+		if (session->phase == SESSION_HELD)
+			let_go(session);
+	}
 }
 
 /* ---- what is next ---- */

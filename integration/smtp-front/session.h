@@ -8,7 +8,7 @@
  *       session_end(), or session_part() when a worker has it.
  *
  *     PROXY -> PAUSE -> TALK <-> TLS, ASKED, TARPIT, PAUSE (after XCLIENT)
- *                \        \-> QUEUED -> RELAYED
+ *                \        \-> QUEUED -> RELAYED, HELD
  *                 \-> QUEUED  \-> LINGER
  *     and from each of them -> CLOSED
  *
@@ -32,6 +32,13 @@ void session_end(struct session *session, const char *end);
 void session_part(struct session *session);
 /* The same for a TLS session, whose worker has the other end of worker_fd, which is handed over. */
 void session_relay(struct session *session, int worker_fd);
+/*
+ * As session_part(), but it is counted for its network until the pipe ends that hold_fd reads,
+ * which is handed over. Its slot is in use as long.
+ */
+void session_hold(struct session *session, int hold_fd);
+/* Of all that are so: whoever has them, nobody is counted any more. */
+void session_forget_held(struct edge *edge);
 
 /* Sends what is to be said, and does what is next; to the end of every event. */
 void session_settle(struct session *session);

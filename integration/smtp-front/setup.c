@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <stdio.h>
@@ -60,6 +61,7 @@ enum {
 	LIMITS_PREFIX_IPV4,
 	LIMITS_PREFIX_IPV6,
 	LIMITS_CONNECTIONS,
+	LIMITS_WORKERS,
 	LIMITS_RATE,
 	LIMITS_UNLIMITED,
 	LIMITS_TARPIT,
@@ -144,6 +146,7 @@ static const struct conf_item limits_items[] = {
 	[LIMITS_PREFIX_IPV4] = NUMBER("prefix-ipv4", 8, 32),
 	[LIMITS_PREFIX_IPV6] = NUMBER("prefix-ipv6", 16, 128),
 	[LIMITS_CONNECTIONS] = NUMBER("connections", 0, 1000000),
+	[LIMITS_WORKERS] = NUMBER("workers", 0, SETUP_WORKERS_MAX),
 	[LIMITS_RATE] = NUMBER("rate", 0, 1000000),
 	[LIMITS_UNLIMITED] = TEXTS("unlimited", NETWORKS_LINE_MAX),
 	[LIMITS_TARPIT] = TEXT("tarpit", NUMBER_MAX),
@@ -189,6 +192,9 @@ static const struct conf_table table = { sections, SECTION_COUNT };
 
 /* ---- defaults ---- */
 
+/* Of the workers, once it is known how many there are. */
+#define HALF UINT_MAX
+
 static const struct setup_limits limits_defaults = {
 	.greet_pause_ms = 2000,
 	.early_talker = SETUP_TALKER_REJECT,
@@ -200,6 +206,7 @@ static const struct setup_limits limits_defaults = {
 	.prefix_ipv4 = 24,
 	.prefix_ipv6 = 56,
 	.connections_max = 100,
+	.workers_max = HALF,
 	.rate_max = 600,
 	.command_timeout_ms = 300000, /* RFC 5321 4.5.3.2 */
 	.stress_timeout_ms = 10000,
@@ -290,9 +297,9 @@ static const char *take_queue_size(struct setup *setup, const struct conf_value 
 /* ---- sections ---- */
 
 #define GATHER_MAX_MS 50
-#define MINUTE_MS 60000
-#define HOUR_MS	  (60 * MINUTE_MS)
-#define DAY_MS	  (24 * HOUR_MS)
+#define MINUTE_MS     60000
+#define HOUR_MS	      (60 * MINUTE_MS)
+#define DAY_MS	      (24 * HOUR_MS)
 
 static const char *take_front_number(struct setup_front *front, const struct conf_value *value)
 {
@@ -366,6 +373,7 @@ static const char *take_limits_number(struct setup_limits *limits, const struct 
 		[LIMITS_PREFIX_IPV4] = &limits->prefix_ipv4,
 		[LIMITS_PREFIX_IPV6] = &limits->prefix_ipv6,
 		[LIMITS_CONNECTIONS] = &limits->connections_max,
+		[LIMITS_WORKERS] = &limits->workers_max,
 		[LIMITS_RATE] = &limits->rate_max,
 		[LIMITS_STRESS_SHARE] = &limits->stress_share,
 	};
@@ -554,10 +562,20 @@ static void add_default_places(struct setup_front *front)
 		values_parse_place(places[i], &front->places[front->place_count++]);
 }
 
+/* Who does not count connections may have one address for all clients: that of a balancer. */
+static unsigned workers_of_network(const struct setup *setup)
+{
+	const struct setup_limits *limits = &setup->limits;
+	if (limits->workers_max != HALF)
+		return limits->workers_max;
+	return limits->connections_max > 0 ? (setup->front.workers + 1) / 2 : 0;
+}
+
 /* Who is not named is the one that is most like him. */
 static void complete(struct setup *setup)
 {
 	struct setup_front *front = &setup->front;
+	setup->limits.workers_max = workers_of_network(setup);
 	if (front->place_count == 0)
 		add_default_places(front);
 	if (front->edges == 0)

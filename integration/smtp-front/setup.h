@@ -109,6 +109,7 @@ struct setup_limits {
 	unsigned prefix_ipv4;	 /* bits of the prefix that is counted for */
 	unsigned prefix_ipv6;
 	unsigned connections_max;  /* open at once, of a prefix, in one edge */
+	unsigned workers_max;	   /* at a time, of a prefix, of all edges */
 	unsigned rate_max;	   /* new in a minute, of a prefix, in one edge */
 	struct networks unlimited; /* clients the three above are not for */
 	unsigned tarpit_ms;	   /* pause before each refusal, in the edge */

@@ -116,14 +116,17 @@ static void close_parts(struct worker *worker)
 static unsigned take_session(struct worker *worker, int *ret_status)
 {
 	struct tally *tally = worker->start->tally;
-	int fd = -1;
+	struct handover_fds fds = { -1, -1 };
 
-	*ret_status = handover_receive(worker->start->queue_fd, worker->capsule, &fd);
+	*ret_status = handover_receive(worker->start->queue_fd, worker->capsule, &fds);
 	if (*ret_status < 0)
 		return 0;
 	tally_add(tally, TALLY_TAKEN, 1);
 	tally_set(tally, TALLY_BUSY, 1);
-	const unsigned mail_count = visit_finish(worker->visit, worker->capsule, fd);
+	const unsigned mail_count = visit_finish(worker->visit, worker->capsule, fds.connection);
+	/* The edge learns by it that its network has one less. */
+	if (fds.hold >= 0)
+		(void)close(fds.hold);
 	tally_set(tally, TALLY_BUSY, 0);
 	return mail_count > 0 ? mail_count : 1;
 }

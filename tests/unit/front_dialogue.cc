@@ -518,6 +518,8 @@ TEST_CASE("a session can be ended at any time", "[front][dialogue]")
 	};
 	const row tried = GENERATE(values<row>({
 		{ DIALOGUE_BUSY, "421 4.3.2 mx.example.org too busy, come again\r\n" },
+		{ DIALOGUE_LIMITED,
+		  "421 4.7.0 mx.example.org too many sessions from your network, come again\r\n" },
 		{ DIALOGUE_SHUTTING_DOWN,
 		  "421 4.3.2 mx.example.org shutting down, come again\r\n" },
 		{ DIALOGUE_TIMED_OUT, "421 4.4.2 mx.example.org timed out\r\n" },

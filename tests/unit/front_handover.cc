@@ -58,6 +58,23 @@ static std::unique_ptr<capsule> session(uint64_t id)
 	return c;
 }
 
+// As an edge does that counts nobody, and a worker that takes no hold for granted.
+static int give(int queue_fd, const capsule *c, int connection)
+{
+	const handover_fds fds = { connection, -1 };
+	return handover_send(queue_fd, c, &fds);
+}
+
+static int take(int queue_fd, capsule *ret_capsule, int *ret_connection)
+{
+	handover_fds fds = { -1, -1 };
+	const int ret = handover_receive(queue_fd, ret_capsule, &fds);
+	if (ret == 0 && fds.hold != -1)
+		throw std::runtime_error("a hold that nobody has sent");
+	*ret_connection = fds.connection;
+	return ret;
+}
+
 static unsigned open_descriptors()
 {
 	unsigned count = 0;
@@ -74,12 +91,12 @@ TEST_CASE("a worker gets the session and its connection", "[front][handover]")
 	const auto sent = session(77);
 	sent->unread_size = 5;
 	memcpy(sent->unread, "DATA\r", 5);
-	REQUIRE(handover_send(q.sending(), sent.get(), client[1]) == 0);
+	REQUIRE(give(q.sending(), sent.get(), client[1]) == 0);
 	close(client[1]);
 
 	const auto found = std::make_unique<capsule>();
 	int fd = -1;
-	REQUIRE(handover_receive(q.receiving(), found.get(), &fd) == 0);
+	REQUIRE(take(q.receiving(), found.get(), &fd) == 0);
 	CHECK(memcmp(found.get(), sent.get(), sizeof(capsule)) == 0);
 	CHECK((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
 	REQUIRE(send(fd, "250 ", 4, 0) == 4);
@@ -96,15 +113,14 @@ TEST_CASE("sessions wait in the queue in their order, whoever has sent them", "[
 	const queue q;
 	for (uint64_t id = 1; id <= 3; id++) {
 		child edge([&] {
-			return handover_send(q.sending(), session(id).get(), q.sending()) == 0 ? 0
-											       : 1;
+			return give(q.sending(), session(id).get(), q.sending()) == 0 ? 0 : 1;
 		});
 		CHECK(edge.wait() == 0);
 	}
 	for (uint64_t id = 1; id <= 3; id++) {
 		const auto found = std::make_unique<capsule>();
 		int fd = -1;
-		REQUIRE(handover_receive(q.receiving(), found.get(), &fd) == 0);
+		REQUIRE(take(q.receiving(), found.get(), &fd) == 0);
 		CHECK(found->session_id == id);
 		close(fd);
 	}
@@ -117,7 +133,7 @@ TEST_CASE("a full queue refuses at once, and takes more when there is room", "[f
 	one->unread_size = CAPSULE_UNREAD_MAX;
 	unsigned sent = 0;
 	int ret;
-	while ((ret = handover_send(q.sending(), one.get(), q.sending())) == 0)
+	while ((ret = give(q.sending(), one.get(), q.sending())) == 0)
 		sent++;
 	CHECK(ret == -EAGAIN);
 	CHECK(sent >= 1);
@@ -128,17 +144,17 @@ TEST_CASE("a full queue refuses at once, and takes more when there is room", "[f
 	const auto found = std::make_unique<capsule>();
 	for (unsigned i = 0; i < sent; i++) {
 		int fd = -1;
-		REQUIRE(handover_receive(q.receiving(), found.get(), &fd) == 0);
+		REQUIRE(take(q.receiving(), found.get(), &fd) == 0);
 		close(fd);
 	}
 	CHECK(poll(&room, 1, 0) == 1);
-	CHECK(handover_send(q.sending(), one.get(), q.sending()) == 0);
+	CHECK(give(q.sending(), one.get(), q.sending()) == 0);
 }
 
 TEST_CASE("a session in the queue outlives the worker that was to take it", "[front][handover]")
 {
 	const queue q;
-	REQUIRE(handover_send(q.sending(), session(1).get(), q.sending()) == 0);
+	REQUIRE(give(q.sending(), session(1).get(), q.sending()) == 0);
 	signal_pipe is_ready;
 	child worker([&] {
 		is_ready.give();
@@ -151,7 +167,7 @@ TEST_CASE("a session in the queue outlives the worker that was to take it", "[fr
 	worker.wait();
 	const auto found = std::make_unique<capsule>();
 	int fd = -1;
-	CHECK(handover_receive(q.receiving(), found.get(), &fd) == 0);
+	CHECK(take(q.receiving(), found.get(), &fd) == 0);
 	close(fd);
 }
 
@@ -160,7 +176,7 @@ TEST_CASE("a receiver does not wait for ever, nor through a signal", "[front][ha
 	const queue q;
 	const auto found = std::make_unique<capsule>();
 	int fd = -1;
-	CHECK(handover_receive(q.receiving(), found.get(), &fd) == -EAGAIN);
+	CHECK(take(q.receiving(), found.get(), &fd) == -EAGAIN);
 	signal_pipe has_handler;
 	child worker([&] {
 		struct sigaction action = {};
@@ -169,7 +185,7 @@ TEST_CASE("a receiver does not wait for ever, nor through a signal", "[front][ha
 		has_handler.give();
 		int ret;
 		do {
-			ret = handover_receive(q.receiving(), found.get(), &fd);
+			ret = take(q.receiving(), found.get(), &fd);
 		} while (ret == -EAGAIN);
 		return ret == -EINTR ? 0 : 1;
 	});
@@ -190,7 +206,7 @@ TEST_CASE("a receiver is told that nobody can send any more", "[front][handover]
 	close(ends[0]);
 	const auto found = std::make_unique<capsule>();
 	int fd = -1;
-	CHECK(handover_receive(ends[1], found.get(), &fd) == -EPIPE);
+	CHECK(take(ends[1], found.get(), &fd) == -EPIPE);
 	close(ends[1]);
 }
 
@@ -199,7 +215,7 @@ TEST_CASE("a sender is told that nobody can receive any more", "[front][handover
 	int ends[2];
 	REQUIRE(handover_open(0, ends) == 0);
 	close(ends[1]);
-	CHECK(handover_send(ends[0], session(1).get(), ends[0]) == -EPIPE);
+	CHECK(give(ends[0], session(1).get(), ends[0]) == -EPIPE);
 	close(ends[0]);
 }
 
@@ -235,6 +251,85 @@ static void send_raw(int queue_fd, std::vector<uint8_t> data, const std::vector<
 	REQUIRE(sendmsg(queue_fd, &message, 0) == static_cast<ssize_t>(data.size()));
 }
 
+TEST_CASE("whoever counts a session learns its end, whatever becomes of it", "[front][handover]")
+{
+	auto q = std::make_unique<queue>();
+	int hold[2];
+	REQUIRE(pipe2(hold, O_CLOEXEC | O_NONBLOCK) == 0);
+	const unsigned before = open_descriptors();
+	const handover_fds fds = { q->sending(), hold[1] };
+	REQUIRE(handover_send(q->sending(), session(1).get(), &fds) == 0);
+	close(hold[1]);
+	char byte = 0;
+	CHECK(read(hold[0], &byte, 1) == -1); // it is in the queue
+	CHECK(errno == EAGAIN);
+	SECTION("a worker has taken it, and closes it")
+	{
+		const auto found = std::make_unique<capsule>();
+		handover_fds taken = { -1, -1 };
+		REQUIRE(handover_receive(q->receiving(), found.get(), &taken) == 0);
+		CHECK((fcntl(taken.hold, F_GETFD) & FD_CLOEXEC) != 0);
+		CHECK(read(hold[0], &byte, 1) == -1);
+		close(taken.connection);
+		CHECK(read(hold[0], &byte, 1) == -1);
+		close(taken.hold);
+	}
+	SECTION("its worker is killed")
+	{
+		signal_pipe is_taken;
+		child worker([&] {
+			const auto found = std::make_unique<capsule>();
+			handover_fds taken = { -1, -1 };
+			if (handover_receive(q->receiving(), found.get(), &taken) == 0)
+				is_taken.give();
+			for (;;)
+				pause();
+			return 0;
+		});
+		is_taken.take();
+		CHECK(read(hold[0], &byte, 1) == -1);
+		worker.kill(SIGKILL);
+		worker.wait();
+	}
+	SECTION("the queue is gone with it")
+	{
+		q = nullptr;
+	}
+	CHECK(read(hold[0], &byte, 1) == 0);
+	if (q != nullptr)
+		CHECK(open_descriptors() == before - 1);
+	close(hold[0]);
+}
+
+TEST_CASE("what lies behind the socket is a pipe, or the message is refused", "[front][handover]")
+{
+	const queue q;
+	int ends[2];
+	REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
+	const int file = open("/dev/null", O_RDWR | O_CLOEXEC);
+	REQUIRE(file >= 0);
+	const int socket = q.sending();
+	const int hold = ends[1];
+	const auto sent = GENERATE_COPY(values<std::vector<int>>({
+		{ socket, file },
+		{ socket, socket },
+		{ hold, socket },
+		{ hold },
+		{ socket, hold, hold },
+	}));
+	const unsigned before = open_descriptors();
+	send_raw(q.sending(), wire_of(1), sent);
+	const auto found = std::make_unique<capsule>();
+	handover_fds fds = { -1, -1 };
+	CHECK(handover_receive(q.receiving(), found.get(), &fds) == CAPSULE_EBAD);
+	CHECK(fds.connection == -1);
+	CHECK(fds.hold == -1);
+	CHECK(open_descriptors() == before);
+	close(ends[0]);
+	close(ends[1]);
+	close(file);
+}
+
 TEST_CASE("a message without exactly one socket is refused, and its descriptors are closed",
 	  "[front][handover]")
 {
@@ -245,7 +340,7 @@ TEST_CASE("a message without exactly one socket is refused, and its descriptors 
 	send_raw(q.sending(), wire_of(1), std::vector<int>(count, q.sending()));
 	const auto found = std::make_unique<capsule>();
 	int fd = -1;
-	CHECK(handover_receive(q.receiving(), found.get(), &fd) == CAPSULE_EBAD);
+	CHECK(take(q.receiving(), found.get(), &fd) == CAPSULE_EBAD);
 	CHECK(fd == -1);
 	CHECK(open_descriptors() == before);
 }
@@ -259,7 +354,7 @@ TEST_CASE("a descriptor that is no socket is refused", "[front][handover]")
 	send_raw(q.sending(), wire_of(1), { file });
 	const auto found = std::make_unique<capsule>();
 	int fd = -1;
-	CHECK(handover_receive(q.receiving(), found.get(), &fd) == CAPSULE_EBAD);
+	CHECK(take(q.receiving(), found.get(), &fd) == CAPSULE_EBAD);
 	CHECK(open_descriptors() == before);
 	close(file);
 }
@@ -278,12 +373,12 @@ TEST_CASE("a capsule that is cut or longer than any is refused with its descript
 	send_raw(q.sending(), data, { q.sending() });
 	const auto found = std::make_unique<capsule>();
 	int fd = -1;
-	CHECK(handover_receive(q.receiving(), found.get(), &fd) == CAPSULE_EBAD);
+	CHECK(take(q.receiving(), found.get(), &fd) == CAPSULE_EBAD);
 	CHECK(open_descriptors() == before);
 
 	// And the next one is not touched by it.
-	REQUIRE(handover_send(q.sending(), session(2).get(), q.sending()) == 0);
-	REQUIRE(handover_receive(q.receiving(), found.get(), &fd) == 0);
+	REQUIRE(give(q.sending(), session(2).get(), q.sending()) == 0);
+	REQUIRE(take(q.receiving(), found.get(), &fd) == 0);
 	CHECK(found->session_id == 2);
 	close(fd);
 }
@@ -291,13 +386,21 @@ TEST_CASE("a capsule that is cut or longer than any is refused with its descript
 TEST_CASE("a worker without a free descriptor says so", "[front][handover]")
 {
 	const queue q;
-	REQUIRE(handover_send(q.sending(), session(1).get(), q.sending()) == 0);
+	const rlim_t room = GENERATE(as<rlim_t>(), 0, 1);
+	const int first_free = dup(q.sending());
+	int ends[2];
+	close(first_free);
+	REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
+	const handover_fds both = { q.sending(), ends[1] };
+	REQUIRE(handover_send(q.sending(), session(1).get(), &both) == 0);
+	close(ends[0]);
+	close(ends[1]);
 	child worker([&] {
-		const rlimit none = { 3, 3 };
-		setrlimit(RLIMIT_NOFILE, &none);
+		const rlimit least = { first_free + room, first_free + room };
+		setrlimit(RLIMIT_NOFILE, &least);
 		const auto found = std::make_unique<capsule>();
 		int fd = -1;
-		return handover_receive(q.receiving(), found.get(), &fd) == -EMFILE ? 0 : 1;
+		return take(q.receiving(), found.get(), &fd) == -EMFILE ? 0 : 1;
 	});
 	CHECK(worker.wait() == 0);
 }
@@ -313,7 +416,7 @@ TEST_CASE("one of many workers gets each session", "[front][handover]")
 			const auto found = std::make_unique<capsule>();
 			for (;;) {
 				int fd = -1;
-				const int ret = handover_receive(q.receiving(), found.get(), &fd);
+				const int ret = take(q.receiving(), found.get(), &fd);
 				if (ret == -EAGAIN)
 					continue;
 				close(fd);
@@ -327,8 +430,7 @@ TEST_CASE("one of many workers gets each session", "[front][handover]")
 	for (unsigned id = 0; id < seen.size(); id++) {
 		int ret;
 		pollfd room = { q.sending(), POLLOUT, 0 };
-		while ((ret = handover_send(q.sending(), session(id).get(), q.sending())) ==
-		       -EAGAIN)
+		while ((ret = give(q.sending(), session(id).get(), q.sending())) == -EAGAIN)
 			poll(&room, 1, -1);
 		REQUIRE(ret == 0);
 	}

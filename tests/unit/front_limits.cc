@@ -20,9 +20,10 @@ class networks_table
 {
       public:
 	networks_table(unsigned connections_max, unsigned rate_max, size_t place_count = 1024,
-		       unsigned prefix_ipv4 = 24, unsigned prefix_ipv6 = 56)
+		       unsigned prefix_ipv4 = 24, unsigned prefix_ipv6 = 56, unsigned held_max = 0)
 	{
-		const limits_rules rules = { connections_max, rate_max, prefix_ipv4, prefix_ipv6 };
+		const limits_rules rules = { connections_max, held_max, rate_max, prefix_ipv4,
+					     prefix_ipv6 };
 		REQUIRE(limits_new(place_count, 4711, &rules, &limits) == 0);
 	}
 	~networks_table()
@@ -41,6 +42,16 @@ class networks_table
 	{
 		const dnsblv6_ip address = ip(text);
 		limits_leave(limits, &address);
+	}
+	bool hold(const std::string &text)
+	{
+		const dnsblv6_ip address = ip(text);
+		return limits_hold(limits, &address);
+	}
+	void release(const std::string &text)
+	{
+		const dnsblv6_ip address = ip(text);
+		limits_release(limits, &address);
 	}
 
       private:
@@ -148,4 +159,45 @@ TEST_CASE("when connections hold all places, who comes is let in and owes nothin
 	limits.leave("192.0.2.1");
 	limits.leave("192.0.2.1");
 	CHECK(limits.enter("192.0.2.1") == LIMITS_FINE);
+}
+
+TEST_CASE("of its connections a network may have so many held, and others theirs",
+	  "[front][limits]")
+{
+	networks_table limits(0, 0, 1024, 24, 56, 2);
+	for (const char *address : { "192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.3.1" })
+		REQUIRE(limits.enter(address) == LIMITS_FINE);
+	CHECK(limits.hold("192.0.2.1"));
+	CHECK(limits.hold("192.0.2.2"));
+	CHECK_FALSE(limits.hold("192.0.2.3"));
+	CHECK(limits.hold("192.0.3.1"));
+	limits.release("192.0.2.1");
+	limits.leave("192.0.2.1");
+	CHECK(limits.hold("192.0.2.3"));
+	CHECK_FALSE(limits.hold("192.0.2.1"));
+}
+
+TEST_CASE("a connection that is held is one all the same", "[front][limits]")
+{
+	networks_table limits(1, 0);
+	REQUIRE(limits.enter("192.0.2.1") == LIMITS_FINE);
+	REQUIRE(limits.hold("192.0.2.1"));
+	CHECK(limits.enter("192.0.2.2") == LIMITS_CONNECTIONS);
+	limits.release("192.0.2.1");
+	CHECK(limits.enter("192.0.2.2") == LIMITS_CONNECTIONS);
+	limits.leave("192.0.2.1");
+	CHECK(limits.enter("192.0.2.2") == LIMITS_FINE);
+}
+
+TEST_CASE("a network that has no place may hold what it likes and owes nothing", "[front][limits]")
+{
+	networks_table limits(1, 0, 16, 24, 56, 1);
+	for (int i = 0; i < 3; i++) {
+		CHECK(limits.hold("192.0.2.1"));
+		limits.release("192.0.2.1");
+	}
+	REQUIRE(limits.enter("192.0.2.1") == LIMITS_FINE);
+	limits.release("192.0.2.1");
+	CHECK(limits.hold("192.0.2.1"));
+	CHECK_FALSE(limits.hold("192.0.2.1"));
 }

@@ -134,7 +134,23 @@ TEST_CASE("the manual of smtp-front has every item of the sample", "[front][setu
 		CHECK(manual.find("\n.It Ic " + name + " :") != std::string::npos);
 		count++;
 	}
-	CHECK(count == 49); // those of setup.c
+	CHECK(count == 50); // those of setup.c
+}
+
+TEST_CASE("a network has half of the workers, or none are counted where connections are not",
+	  "[front][setup]")
+{
+	const auto row = GENERATE(table<std::string, unsigned>({
+		{ "", 10 },
+		{ "front:\n    workers: 5\n", 3 },
+		{ "front:\n    workers: 1\n", 1 },
+		{ "limits:\n    connections: 0\n", 0 },
+		{ "limits:\n    connections: 0\n    workers: 7\n", 7 },
+		{ "limits:\n    workers: 0\n", 0 },
+	}));
+	const parsed file(std::get<0>(row) + TRUST + SINK);
+	REQUIRE(file.status == 0);
+	CHECK(file.setup.limits.workers_max == std::get<1>(row));
 }
 
 TEST_CASE("who is not named is the user of edges", "[front][setup]")
@@ -163,7 +179,7 @@ TEST_CASE("a value of front.conf that is none is refused with its line", "[front
 		"front:\n    gather: 51ms", "front:\n    proxy: [ 192.0.2.0/33 ]",
 		"front:\n    port: 25", "limits:\n    greet-pause: 61s",
 		"limits:\n    greet-pause: soon", "limits:\n    early-talker: shout",
-		"limits:\n    size: 0", "limits:\n    prefix-ipv4: 7",
+		"limits:\n    size: 0", "limits:\n    prefix-ipv4: 7", "limits:\n    workers: 1025",
 		"limits:\n    stress-share: 101", "limits:\n    command-timeout: 0",
 		"trust:\n    users: users.mdb", "trust:\n    forward: 192.0.2.1",
 		"tls:\n    require: maybe", "tls:\n    certificates: [ mx.pem ]",

@@ -10,6 +10,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -59,7 +61,7 @@ class fixture
 		return worker_run(&start);
 	}
 	// A session at its first recipient, put into the queue. The client's end.
-	int connect()
+	int connect(int hold = -1)
 	{
 		static const char *const lines[] = { "EHLO mail.example.net", "MAIL FROM:<>",
 						     "RCPT TO:<john@example.org>" };
@@ -81,7 +83,8 @@ class fixture
 		REQUIRE(dnsblv6_ip_parse("192.0.2.7", &capsule->client_ip) == 0);
 		REQUIRE(dnsblv6_ip_parse("198.51.100.25", &capsule->local_ip) == 0);
 		REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-		REQUIRE(handover_send(queue[0], capsule.get(), ends[1]) == 0);
+		const handover_fds fds = { ends[1], hold };
+		REQUIRE(handover_send(queue[0], capsule.get(), &fds) == 0);
 		close(ends[1]);
 		return ends[0];
 	}
@@ -215,6 +218,28 @@ TEST_CASE("a killed worker's session is lost to its client, those that wait are 
 	CHECK(front.counted(TALLY_MAILS_COMMITTED) == 1);
 	close(first);
 	close(second);
+}
+
+TEST_CASE("a worker lets go of what an edge counts by when the session has ended",
+	  "[front][worker]")
+{
+	fixture front;
+	int hold[2];
+	REQUIRE(pipe2(hold, O_CLOEXEC) == 0);
+	const int client = front.connect(hold[1]);
+	close(hold[1]);
+	child worker([&] { return front.run(); });
+	char byte = 0;
+	REQUIRE(recv(client, &byte, 1, 0) == 1); // the reply to RCPT: it has the session
+	pollfd is_ended = { hold[0], POLLIN, 0 };
+	CHECK(poll(&is_ended, 1, 0) == 0);
+	say(client, MAIL + "QUIT\r\n");
+	CHECK(heard(client).find("221 ") != std::string::npos);
+	CHECK(read(hold[0], &byte, 1) == 0); // and nothing but its end
+	worker.kill(SIGTERM);
+	CHECK(worker.wait() == EX_OK);
+	close(client);
+	close(hold[0]);
 }
 
 TEST_CASE("a worker whose sink or list cannot be opened does not begin", "[front][worker]")

@@ -1,0 +1,265 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+What a network may have of smtp-front once its sessions have proved themselves: it is counted until
+their end, whoever has them and however they end, and it cannot have all workers.
+
+Networks are /24s of the loopback. A slow client is one in the middle of its mail.
+"""
+
+import collections
+import os
+import signal
+import subprocess
+
+from front import RECIPIENT, Client, Front
+from harness import DEADLINE_S, Case, main, peer, wait_for
+
+SLOW, OTHER = "127.0.1", "127.0.2"  # networks
+
+
+class SharesCase(Case):
+    """One edge and four workers, so that a share of two is of all edges, and leaves some."""
+
+    def front(self, front=(), limits=(), **sections):
+        self.fixture = Front(self, front={"edges": 1, "workers": 4, **dict(front)},
+                             limits={"connections": 10, "workers": 2, **dict(limits)}, **sections)
+        return self.fixture
+
+    def counters(self):
+        return collections.Counter(self.fixture.counters())  # who is not there is 0
+
+    def client(self, network, host=1):
+        client = Client(self.fixture.address, f"{network}.{host}")
+        self.addCleanup(client.close)
+        return client
+
+    def ask(self, network, host=1):
+        """A client whose RCPT has no answer yet."""
+        client = self.client(network, host)
+        client.hello()
+        client.say("MAIL FROM:<>", 250)
+        client.send(f"RCPT TO:<{RECIPIENT}>\r\n".encode())
+        return client
+
+    def begin(self, network, host=1):
+        """A client in the middle of its mail: it has a worker."""
+        client = self.ask(network, host)
+        client.expect(250)
+        client.say("DATA", 354)
+        client.send(b"Subject: slow\r\n")
+        return client
+
+    def end(self, client):
+        client.send(b"\r\nend\r\n.\r\n")
+        client.expect(250)
+        client.say("QUIT", 221)
+
+    def wait_for_waiting(self, count):
+        wait_for(lambda: self.counters()["sessions-waiting"] == count, f"{count} to wait")
+
+    def wait_for_held(self, count):
+        wait_for(lambda: self.counters()["sessions-held"] == count, f"{count} to be held")
+
+    def certificate(self):
+        chain, key = self.path("mx.pem"), self.path("mx.key")
+        subprocess.run([peer("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=mx.example.com",
+                        "-keyout", key, "-out", chain], check=True, capture_output=True,
+                       timeout=DEADLINE_S)
+        return f"{chain}:{key}"
+
+
+class Share(SharesCase):
+    """Two workers for a network."""
+
+    def test_slow_mails_hold_no_more_and_others_get_through(self):
+        front = self.front()
+        slow = [self.begin(SLOW, host) for host in (1, 2)]
+        waiting = [self.ask(SLOW, host) for host in (3, 4)]
+        self.wait_for_waiting(2)
+        counters = self.counters()
+        self.assertEqual((counters["workers-busy"], counters["sessions-held"],
+                          counters["share-full"], counters["queue-full"]), (2, 2, 2, 0))
+        for _ in range(5):
+            self.end(self.begin(OTHER))
+        self.assertEqual(self.counters()["sessions-waiting"], 2)
+        # Who has waited longest is next, as soon as there is a place.
+        self.end(slow[0])
+        waiting[0].expect(250)
+        self.assertEqual(self.counters()["sessions-waiting"], 1)
+        self.end(slow[1])
+        waiting[1].expect(250)
+        for client in waiting:
+            client.say("QUIT", 221)
+        self.wait_for_held(0)
+        self.assertEqual(self.counters()["sessions"], 0)
+        self.assertEqual(len(front.mails()), 7)
+
+    def test_it_is_of_the_queue_too(self):
+        self.front(front={"workers": 1})
+        holder = self.begin(OTHER)
+        clients = [self.ask(SLOW, host) for host in (1, 2, 3)]
+        self.wait_for_waiting(1)
+        self.assertEqual(self.counters()["sessions-held"], 3)
+        self.end(holder)
+        for client in clients:
+            client.expect(250)
+            client.say("QUIT", 221)
+
+    def test_a_place_is_given_back_however_a_session_ends(self):
+        self.front(limits={"workers": 1})
+        for end in (self.end, Client.close, Client.reset) * 3:
+            client = self.begin(SLOW)
+            end(client)
+            self.end(self.begin(SLOW))
+        self.wait_for_held(0)
+
+    def test_also_when_its_worker_is_killed(self):
+        front = self.front(front={"workers": 1}, limits={"workers": 1})
+        for _ in range(3):
+            slow = self.begin(SLOW)
+            waiting = self.ask(SLOW, 2)
+            self.wait_for_waiting(1)
+            os.kill(front.wait_for_processes("worker", 1)[0], signal.SIGKILL)
+            self.assertTrue(slow.is_closed())
+            waiting.expect(250)
+            waiting.say("QUIT", 221)
+        self.wait_for_held(0)
+
+    def test_a_reload_begins_anew_with_workers_of_its_own(self):
+        front = self.front()
+        before = [self.begin(SLOW, host) for host in (1, 2)]
+        workers = front.wait_for_processes("worker", 4)
+        self.assertTrue(front.reload(limits={"mails": 7}))
+        # The old edge has nothing to wait for.
+        front.wait_for_log("edge ended")
+        after = [self.begin(SLOW, host) for host in (3, 4)]
+        waiting = self.ask(SLOW, 5)
+        self.wait_for_waiting(1)
+        # That those before end is nobody's gain, nor loss.
+        for client in before:
+            self.end(client)
+        wait_for(lambda: not set(workers) & set(front.processes()["worker"]), "old workers to end")
+        counters = self.counters()
+        self.assertEqual((counters["sessions-waiting"], counters["sessions-held"]), (1, 2))
+        self.end(after[0])
+        waiting.expect(250)
+        self.end(after[1])
+        self.assertEqual(len(front.mails()), 4)
+
+    def test_who_has_waited_too_long_is_put_off(self):
+        front = self.front(front={"queue-timeout": "300ms"})
+        slow = [self.begin(SLOW, host) for host in (1, 2)]
+        self.assertIn("4.7.0", self.ask(SLOW, 3).expect(421))
+        counters = self.counters()
+        self.assertEqual((counters["share-full"], counters["share-refused"],
+                          counters["queue-refused"]), (1, 1, 0))
+        line = front.wait_for_sessions(1)[0]
+        self.assertEqual((line["client"], line["by"], line["end"]), (f"{SLOW}.3", "edge", "limited"))
+        for client in slow:
+            self.end(client)
+
+    def test_or_at_once(self):
+        self.front(front={"at-capacity": "refuse", "queue-timeout": "10m"})
+        slow = [self.begin(SLOW, host) for host in (1, 2)]
+        self.assertIn("4.7.0", self.ask(SLOW, 3).expect(421))
+        self.end(self.begin(OTHER))
+        for client in slow:
+            self.end(client)
+        self.wait_for_held(0)
+        self.end(self.begin(SLOW))
+
+    def test_who_leaves_while_he_waits_does_no_harm(self):
+        self.front()
+        slow = [self.begin(SLOW, host) for host in (1, 2)]
+        waiting = [self.ask(SLOW, 3) for _ in range(6)]
+        self.wait_for_waiting(6)
+        for client in waiting[::2]:
+            client.reset()
+        for client in slow:
+            self.end(client)
+        for client in waiting[1::2]:
+            client.expect(250)
+            client.say("QUIT", 221)
+        self.wait_for_held(0)
+        self.wait_for_waiting(0)
+
+    def test_sessions_under_tls_have_the_same_share(self):
+        self.front(certificates=[self.certificate()])
+        slow = self.client(SLOW)
+        slow.hello()
+        slow.starttls()
+        slow.say("EHLO client.example.net", 250)
+        slow.say("MAIL FROM:<>", 250)
+        slow.say(f"RCPT TO:<{RECIPIENT}>", 250)
+        self.begin(SLOW, 2)
+        waiting = self.ask(SLOW, 3)
+        self.wait_for_waiting(1)
+        counters = self.counters()
+        self.assertEqual((counters["sessions-relayed"], counters["sessions-held"]), (1, 1))
+        slow.say("QUIT", 221)
+        waiting.expect(250)
+
+    def test_whoever_is_unlimited_has_none(self):
+        self.front(limits={"unlimited": [f"{SLOW}.0/24"]})
+        slow = [self.begin(SLOW, host) for host in (1, 2, 3, 4)]
+        self.assertEqual(self.counters()["sessions-held"], 0)
+        for client in slow:
+            self.end(client)
+
+    def test_one_network_cannot_have_all_workers_unless_that_is_said(self):
+        """The default is half of them."""
+        self.front(limits={"connections": 100, "workers": None})
+        slow = [self.begin(SLOW, host) for host in (1, 2)]
+        self.ask(SLOW, 3)
+        self.wait_for_waiting(1)
+        for client in slow:
+            self.end(client)
+
+
+class Connections(SharesCase):
+    """Two connections of a network, and a worker for each."""
+
+    def front(self, **sections):
+        return super().front(limits={"connections": 2, "workers": 0}, **sections)
+
+    def check(self, slow):
+        """The two are all, until one of them ends."""
+        self.assertIn("4.7.0", self.client(SLOW, 3).expect(421))
+        self.end(self.begin(OTHER))
+        self.end(slow[0])
+        wait_for(lambda: self.counters()["sessions"] == 1, "the edge to know")
+        self.begin(SLOW, 3)
+        self.assertIn("4.7.0", self.client(SLOW, 4).expect(421))
+
+    def test_a_session_is_one_as_long_as_it_lasts(self):
+        self.front()
+        self.check([self.begin(SLOW, host) for host in (1, 2)])
+        self.assertEqual(self.counters()["sessions-limited"], 2)
+
+    def test_under_tls_it_is_no_more_than_one(self):
+        self.front(certificates=[self.certificate()])
+        tls = self.client(SLOW)
+        tls.hello()
+        tls.starttls()
+        tls.say("EHLO client.example.net", 250)
+        tls.say("MAIL FROM:<>", 250)
+        tls.say(f"RCPT TO:<{RECIPIENT}>", 250)
+        tls.say("DATA", 354)
+        self.check([tls, self.begin(SLOW, 2)])
+
+    def test_a_killed_worker_gives_its_connection_back(self):
+        front = self.front()
+        self.begin(SLOW)
+        slow = self.begin(SLOW, 2)
+        self.assertIn("4.7.0", self.client(SLOW, 3).expect(421))
+        for pid in front.wait_for_processes("worker", 4):
+            os.kill(pid, signal.SIGKILL)
+        self.assertTrue(slow.is_closed())
+        wait_for(lambda: self.counters()["sessions"] == 0, "the edge to know")
+        self.end(self.begin(SLOW))
+
+
+if __name__ == "__main__":
+    main()
