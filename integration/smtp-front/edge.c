@@ -22,8 +22,9 @@ static const char context[] = "smtp-front";
 
 /* Sockets of the library's resolver, 512 at most, listeners, the loop's own, and some files. */
 #define OWN_DESCRIPTORS 640
-/* Connections that are taken at a time. */
-#define ACCEPT_MAX 64
+/* Connections that are taken at a time, and how often at the end. */
+#define ACCEPT_MAX  64
+#define ACCEPT_LAST 64
 /* Without a descriptor for it a connection would be announced again and again. */
 #define SHORT_PAUSE_MS 100
 /* A recipient that there was not may soon be there; one that there was is seldom taken away. */
@@ -84,14 +85,10 @@ static void take_client(struct edge *edge, int fd, const struct sockaddr *peer)
 	session_open(edge, fd, peer);
 }
 
-static void door_on_readable(uv_poll_t *poll, int status, int events)
+/* False: nobody is there any more, or there is no descriptor for who is. */
+static bool take_some(const struct door *door)
 {
-	const struct door *door = poll->data;
 	struct edge *edge = door->edge;
-	(void)status;
-	(void)events;
-	gather_count(&edge->gather);
-	session_take_time(edge, NULL);
 	for (unsigned i = 0; i < ACCEPT_MAX; i++) {
 		struct sockaddr_storage peer = { .ss_family = AF_UNSPEC };
 		socklen_t size = sizeof(peer);
@@ -103,13 +100,24 @@ static void door_on_readable(uv_poll_t *poll, int status, int events)
 			continue;
 		}
 		if (errno == EAGAIN)
-			return;
+			return false;
 		/* Others are about a connection that has gone. */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			pause_doors(edge, errno);
-			return;
+			return false;
 		}
 	}
+	return true;
+}
+
+static void door_on_readable(uv_poll_t *poll, int status, int events)
+{
+	const struct door *door = poll->data;
+	(void)status;
+	(void)events;
+	gather_count(&door->edge->gather);
+	session_take_time(door->edge, NULL);
+	take_some(door);
 }
 
 /* A signal ends the rest; then it is the loop's. */
@@ -154,6 +162,16 @@ static void drain_on_timer(uv_timer_t *timer)
 	refuse_some(timer->data, true);
 }
 
+/* Who waits at a socket goes with it, when nobody else has it: its place has gone, or we end. */
+static void take_last(struct edge *edge)
+{
+	for (unsigned i = 0; i < edge->door_count; i++) {
+		unsigned turns = ACCEPT_LAST;
+		while (turns > 0 && take_some(&edge->doors[i]))
+			turns--;
+	}
+}
+
 static void close_doors(struct edge *edge)
 {
 	for (unsigned i = 0; i < edge->door_count; i++) {
@@ -168,6 +186,8 @@ static void term_on_raise(uv_signal_t *raised, int number)
 	(void)number;
 	if (edge->is_draining)
 		return;
+	if (may_greet(edge))
+		take_last(edge);
 	log_info(context, "edge drains, edge=%u sessions=%u", edge->start->index,
 		 edge->session_count);
 	edge->is_draining = true;
@@ -303,6 +323,9 @@ static int open_handles(struct edge *edge)
 	edge->term.data = edge;
 	int ret = uv_poll_init(&edge->loop, &edge->queue, start->queue_fd);
 	edge->queue.data = edge;
+	edge->doors = calloc(start->listener_count, sizeof(*edge->doors));
+	if (ret == 0 && edge->doors == NULL)
+		ret = -ENOMEM;
 	for (unsigned i = 0; i < start->listener_count && ret == 0; i++)
 		ret = open_door(edge, start->listeners[i]);
 	if (ret == 0)
@@ -391,6 +414,7 @@ int edge_run(const struct edge_start *start)
 	users_close(edge->users);
 	limits_free(edge->limits);
 	arena_free(edge->arena);
+	free(edge->doors);
 	free(edge);
 	return status;
 }

@@ -20,8 +20,9 @@
  *     parting      the hand-over, and who waits for it
  *     edge_parts.h what they share
  *
- * SIGTERM drains: nobody else is accepted, who is here may go on for front.drain_ms, but is told
- * 421 at once when the pause before his banner would take half of that or more. TLS sessions that
+ * SIGTERM drains: who has connected is accepted, and nobody else; who is here may go on for
+ * front.drain_ms, but is told 421 at once when the pause before his banner would take half of that
+ * or more, and who has not been accepted is cut then. TLS sessions that
  * a worker has go on as long as he wants.
  */
 

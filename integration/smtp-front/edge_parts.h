@@ -173,7 +173,7 @@ struct edge {
 	const struct edge_start *start;
 	const struct setup *setup;
 	uv_loop_t loop;
-	struct door doors[SETUP_PLACES_MAX];
+	struct door *doors;
 	unsigned door_count;
 	uv_timer_t pause; /* of accept, without descriptors */
 	uv_timer_t tick;

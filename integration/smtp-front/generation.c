@@ -214,16 +214,8 @@ static bool wait_until_ready(struct nanny *nanny, struct generation *generation)
 	return count == generation->crew.count;
 }
 
-/* The word to each: clients and sessions are theirs from now on. */
-static bool tell_to_begin(const struct generation *generation)
-{
-	static const char words[1 + NANNY_SLOTS_OF_GENERATION];
-	size_t size = generation->crew.count;
-	return write(generation->word_ends[NANNY_WORD_NANNY], words, size) == (ssize_t)size;
-}
-
 /* They wait for a word that does not come: nobody loses a session with them. */
-static void abandon(struct nanny *nanny, struct generation *generation)
+void generation_abandon(struct nanny *nanny, struct generation *generation)
 {
 	for (unsigned role = 0; role < CREW_ROLES; role++)
 		generation_tell(generation, (enum crew_role)role, generation_now_ms());
@@ -245,12 +237,22 @@ int generation_begin(struct nanny *nanny, struct generation *generation)
 	log_set_level((enum log_level)generation->setup->front.log_level);
 	for (unsigned i = 0; i < generation->crew.count; i++)
 		generation_start(nanny, generation, &generation->crew.slots[i]);
-	if (wait_until_ready(nanny, generation) && tell_to_begin(generation)) {
-		close_beginning(generation);
+	if (wait_until_ready(nanny, generation))
 		return EX_OK;
-	}
 	int status = generation->failure != EX_OK ? generation->failure : EX_OSERR;
 	log_error(context, "processes not begun, status=%d", status);
-	abandon(nanny, generation);
+	generation_abandon(nanny, generation);
 	return status;
+}
+
+int generation_release(struct generation *generation)
+{
+	static const char words[1 + NANNY_SLOTS_OF_GENERATION];
+	/* Less than what a pipe takes at once. */
+	ssize_t size =
+		write(generation->word_ends[NANNY_WORD_NANNY], words, generation->crew.count);
+	if (size != (ssize_t)generation->crew.count)
+		return size < 0 ? -errno : -EIO;
+	close_beginning(generation);
+	return 0;
 }

@@ -5,8 +5,9 @@
  * generation.h - the processes that one reading of the configuration made.
  *
  * Flow: nanny.c: generation_new() -> generation_begin(): fork() for each slot of crew.h, and a
- *       byte from each that it is confined, then a byte to each that it may begin ->
- *       generation_reap(), generation_start() while it lives -> generation_tell(), role by role
+ *       byte from each that it is confined -> generation_release(): a byte to each that it may
+ *       begin -> generation_reap(), generation_start() while it lives -> generation_tell(), role by
+ * role
  *       -> generation_end().
  *
  * Before that word an edge accepts nobody and a worker takes nothing from the queue: when one of
@@ -34,6 +35,10 @@ struct generation *generation_new(struct setup *setup);
  * generation too.
  */
 int generation_begin(struct nanny *nanny, struct generation *generation);
+/* The word to each: clients and sessions are theirs from now on. 0 or -errno. */
+int generation_release(struct generation *generation);
+/* In place of that: they are all gone again, the generation too. */
+void generation_abandon(struct nanny *nanny, struct generation *generation);
 /* All processes have ended. */
 void generation_end(struct nanny *nanny, struct generation *generation);
 

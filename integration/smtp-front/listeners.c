@@ -24,8 +24,7 @@ static int open_one(const struct place *place, int *ret_fd)
 	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) != 0)
 		ret = -errno;
 	if (ret == 0 &&
-	    (bind(fd, (const struct sockaddr *)&place->address, place->address_size) != 0 ||
-	     listen(fd, BACKLOG) != 0))
+	    bind(fd, (const struct sockaddr *)&place->address, place->address_size) != 0)
 		ret = -errno;
 	if (ret == 0)
 		*ret_fd = fd;
@@ -40,14 +39,14 @@ static bool is_same(const struct place *a, const struct place *b)
 	       memcmp(&a->address, &b->address, a->address_size) == 0;
 }
 
-/* Of an edge for a place, or -1. */
-static int find(const struct listeners *listeners, unsigned edge, const struct place *place)
+/* Of a row for a place, or -1. */
+static int find(const struct listeners *listeners, unsigned row, const struct place *place)
 {
-	if (listeners == NULL || edge >= listeners->edge_count)
+	if (listeners == NULL || listeners->edge_count == 0)
 		return -1;
 	for (unsigned i = 0; i < listeners->place_count; i++) {
 		if (is_same(&listeners->places[i], place))
-			return listeners->fds[edge][i];
+			return listeners->fds[row][i];
 	}
 	return -1;
 }
@@ -80,10 +79,10 @@ static int open_all(const struct setup_front *front, const struct listeners *old
 		*ret_place = place;
 		int ret = find(old, 0, &front->places[place]) >= 0 ? 0
 								   : is_free(&front->places[place]);
-		for (unsigned edge = 0; ret == 0 && edge < front->edges; edge++) {
-			int *fd = &opened->fds[edge][place];
-			*fd = find(old, edge, &front->places[place]);
-			if (*fd < 0)
+		for (unsigned row = 0; ret == 0 && row < SETUP_EDGES_MAX; row++) {
+			int *fd = &opened->fds[row][place];
+			*fd = find(old, row, &front->places[place]);
+			if (*fd < 0 && row < front->edges)
 				ret = open_one(&front->places[place], fd);
 		}
 		if (ret != 0)
@@ -109,12 +108,59 @@ int listeners_open(const struct setup_front *front, const struct listeners *old,
 	return ret;
 }
 
+static int listen_place(const struct listeners *listeners, unsigned place)
+{
+	/* For those that listen already it changes nothing. */
+	for (unsigned row = 0; row < SETUP_EDGES_MAX; row++) {
+		int fd = listeners->fds[row][place];
+		if (fd >= 0 && listen(fd, BACKLOG) != 0)
+			return -errno;
+	}
+	return 0;
+}
+
+int listeners_listen(const struct listeners *listeners, const struct listeners *old,
+		     const struct place **reterr_place)
+{
+	for (unsigned i = 0; i < listeners->place_count; i++) {
+		const struct place *place = &listeners->places[i];
+		/* Somebody may have begun to listen since it was bound. */
+		int ret = find(old, 0, place) >= 0 ? 0 : is_free(place);
+		if (ret == 0)
+			ret = listen_place(listeners, i);
+		if (ret != 0) {
+			*reterr_place = place;
+			return ret;
+		}
+	}
+	return 0;
+}
+
+unsigned listeners_share(struct listeners *listeners, int edge, int *ret_fds)
+{
+	unsigned count = 0;
+	if (listeners->edge_count == 0)
+		return 0;
+	for (unsigned row = 0; row < SETUP_EDGES_MAX; row++) {
+		for (unsigned place = 0; place < listeners->place_count; place++) {
+			int fd = listeners->fds[row][place];
+			if (fd < 0)
+				continue;
+			if (edge >= 0 && row % listeners->edge_count == (unsigned)edge)
+				ret_fds[count++] = fd;
+			else
+				close(fd);
+		}
+	}
+	return count;
+}
+
 void listeners_close(struct listeners *listeners, const struct listeners *kept)
 {
-	for (unsigned edge = 0; edge < listeners->edge_count; edge++) {
+	for (unsigned row = 0; listeners->edge_count > 0 && row < SETUP_EDGES_MAX; row++) {
 		for (unsigned place = 0; place < listeners->place_count; place++) {
-			int fd = listeners->fds[edge][place];
-			if (fd >= 0 && find(kept, edge, &listeners->places[place]) != fd)
+			int fd = listeners->fds[row][place];
+			if (fd >= 0 && find(kept, row, &listeners->places[place]) != fd)
 				close(fd);
 		}
 	}

@@ -38,6 +38,12 @@ static void count(const struct nanny *nanny, enum tally_number number)
 
 /* ---- generations ---- */
 
+static int refuse_place(const struct place *place, int ret)
+{
+	log_error(context, "socket not opened, place=%s (%s)", place->text, strerror(-ret));
+	return program_refused_status(ret);
+}
+
 /* Library, listeners, and what its processes find outside: an exit status; logged. */
 static int prepare(const struct nanny *nanny, const struct setup *setup,
 		   struct listeners *ret_listeners)
@@ -50,10 +56,28 @@ static int prepare(const struct nanny *nanny, const struct setup *setup,
 	if (status != EX_OK)
 		return status;
 	int ret = listeners_open(&setup->front, &nanny->listeners, ret_listeners, &place);
-	if (ret == 0)
-		return EX_OK;
-	log_error(context, "socket not opened, place=%s (%s)", place->text, strerror(-ret));
-	return program_refused_status(ret);
+	return ret == 0 ? EX_OK : refuse_place(place, ret);
+}
+
+/* An exit status. All of it serves clients from here on, or nothing has happened; logged. */
+static int begin(struct nanny *nanny, struct generation *generation)
+{
+	const struct place *place = NULL;
+	int status = generation_begin(nanny, generation);
+	if (status != EX_OK)
+		return status;
+	int ret = listeners_listen(&nanny->listeners, &nanny->former, &place);
+	if (ret != 0) {
+		status = refuse_place(place, ret);
+	} else {
+		ret = generation_release(generation);
+		if (ret == 0)
+			return EX_OK;
+		log_error(context, "processes not begun (%s)", strerror(-ret));
+		status = EX_OSERR;
+	}
+	generation_abandon(nanny, generation);
+	return status;
 }
 
 /* All of setup, which is taken over. An exit status; what is not EX_OK is logged. */
@@ -70,7 +94,7 @@ static int serve(struct nanny *nanny, struct setup *setup, const char *what)
 	struct generation *generation = generation_new(setup);
 	nanny->former = nanny->listeners;
 	nanny->listeners = opened;
-	status = generation == NULL ? EX_OSERR : generation_begin(nanny, generation);
+	status = generation == NULL ? EX_OSERR : begin(nanny, generation);
 	if (status != EX_OK) {
 		listeners_close(&nanny->listeners, &nanny->former);
 		nanny->listeners = nanny->former;

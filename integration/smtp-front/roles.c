@@ -70,15 +70,10 @@ static int confine(void *context)
 }
 
 /* Those of other edges, and of places that there were before. */
-static void close_listeners(struct nanny *nanny, int kept_edge)
+static unsigned close_listeners(struct nanny *nanny, int kept_edge, int *ret_kept)
 {
 	listeners_close(&nanny->former, &nanny->listeners);
-	for (unsigned edge = 0; edge < nanny->listeners.edge_count; edge++) {
-		for (unsigned i = 0; i < nanny->listeners.place_count; i++) {
-			if ((int)edge != kept_edge)
-				close_fd(&nanny->listeners.fds[edge][i]);
-		}
-	}
+	return listeners_share(&nanny->listeners, kept_edge, ret_kept);
 }
 
 /* All but one end, of an edge, or of all edges when that is negative. */
@@ -104,7 +99,7 @@ static int run_keyholder(struct nanny *nanny, struct generation *generation)
 	const struct setup *setup = generation->setup;
 	int sockets[SETUP_EDGES_MAX];
 	struct role role = make_role(generation, CONFINE_KEYHOLDER, "keyholder");
-	close_listeners(nanny, -1);
+	close_listeners(nanny, -1, NULL);
 	close_keys(nanny, generation, -1, NANNY_KEY_HOLDER);
 	close_fd(&nanny->queue_ends[NANNY_QUEUE_EDGES]);
 	close_fd(&nanny->queue_ends[NANNY_QUEUE_WORKERS]);
@@ -122,13 +117,14 @@ static int run_edge(struct nanny *nanny, struct generation *generation,
 		    const struct crew_slot *slot)
 {
 	struct role role = make_role(generation, CONFINE_EDGE, "edge");
-	close_listeners(nanny, (int)slot->index);
+	int fds[LISTENERS_MAX];
+	unsigned count = close_listeners(nanny, (int)slot->index, fds);
 	close_keys(nanny, generation, (int)slot->index, NANNY_KEY_EDGE);
 	close_fd(&nanny->queue_ends[NANNY_QUEUE_WORKERS]);
 	struct edge_start start = {
 		.setup = generation->setup,
-		.listeners = nanny->listeners.fds[slot->index],
-		.listener_count = nanny->listeners.place_count,
+		.listeners = fds,
+		.listener_count = count,
 		.queue_fd = nanny->queue_ends[NANNY_QUEUE_EDGES],
 		.keyholder_fd = generation->key_ends[slot->index][NANNY_KEY_EDGE],
 		.tally = generation_tally(nanny, generation, slot),
@@ -143,7 +139,7 @@ static int run_worker(struct nanny *nanny, struct generation *generation,
 		      const struct crew_slot *slot)
 {
 	struct role role = make_role(generation, CONFINE_WORKER, "worker");
-	close_listeners(nanny, -1);
+	close_listeners(nanny, -1, NULL);
 	close_keys(nanny, NULL, -1, -1);
 	close_fd(&nanny->queue_ends[NANNY_QUEUE_EDGES]);
 	struct worker_start start = {

@@ -12,6 +12,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 
 import harness
@@ -31,6 +32,31 @@ def status_of(pid):
     """/proc/PID/status as a dictionary."""
     with open(f"/proc/{pid}/status", encoding="ascii") as file:
         return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+def count_listening(address):
+    """How many sockets listen there."""
+    place = f"{int.from_bytes(socket.inet_aton(address[0]), sys.byteorder):08X}:{address[1]:04X}"
+    with open("/proc/net/tcp", encoding="ascii") as file:
+        rows = [line.split() for line in file.readlines()[1:]]
+    return len([row for row in rows if row[1] == place and row[3] == "0A"])
+
+
+def stop_edges(case, front):
+    """So that who connects stays in the backlog. Call what is returned, and they go on."""
+    pids = front.processes()["edge"]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+
+    def go_on():
+        while pids:
+            try:
+                os.kill(pids.pop(), signal.SIGCONT)
+            except ProcessLookupError:
+                pass  # another has called and it has ended
+
+    case.addCleanup(go_on)
+    return go_on
 
 
 class FrontCase(Case):
@@ -328,6 +354,69 @@ class Reload(FrontCase):
         with Client(other) as client:
             client.hello()
 
+    def test_fewer_edges_serve_who_waits(self):
+        """Forty clients in the backlogs of four edges, then of two, of which one stays."""
+        front = Front(self, front={"edges": 4})
+        for edges in (2, 1):
+            stop_edges(self, front)
+            clients = [front.client() for _ in range(40)]
+            self.assertTrue(front.reload(front={"edges": edges}))
+            for client in clients:
+                with client:
+                    client.hello()
+                    client.say("QUIT", 221)
+        self.assertEqual(count_listening(front.address), 4)
+        self.assertTrue(front.reload(front={"edges": 5}))
+        self.assertEqual(count_listening(front.address), 5)
+        for _ in range(10):
+            self.deliver(front)
+
+    def test_place_that_goes_serves_who_waits(self):
+        front = Front(self, is_started=False, front={"edges": 1, "drain": "60s"})
+        other = self.free_address()
+        both = [f"{host}@{port}" for host, port in (front.address, other)]
+        front.write_config(front={"listen": both})
+        front.start()
+        go_on = stop_edges(self, front)
+        clients = [Client(other) for _ in range(150)]  # more than are accepted at a time
+        self.assertTrue(front.reload(front={"listen": both[:1]}))
+        go_on()
+        for client in clients:
+            with client:
+                client.hello()
+                client.say("QUIT", 221)
+        wait_for(lambda: count_listening(other) == 0, "the other place to close")
+        with self.assertRaises(ConnectionRefusedError):
+            Client(other)
+        self.deliver(front)
+
+    def test_nobody_is_lost_while_edges_come_and_go(self):
+        front = Front(self, front={"edges": 4, "drain": "60s"})
+        is_over = threading.Event()
+        ends = []
+
+        def come_on():
+            while not is_over.is_set():
+                try:
+                    with front.client() as client:
+                        client.hello()
+                        client.say("QUIT", 221)
+                        ends.append("221")
+                except (OSError, EOFError, AssertionError) as error:
+                    ends.append(repr(error))
+
+        threads = [threading.Thread(target=come_on) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        try:
+            for edges in (1, 4, 2, 5, 3, 1):
+                self.assertTrue(front.reload(front={"edges": edges}))
+        finally:
+            is_over.set()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(set(ends), {"221"})
+
     def test_certificate_is_another_one(self):
         front = Front(self, certificates=[self.certificate("one.example.com")])
 
@@ -373,14 +462,14 @@ class Beginning(FrontCase):
 
     def begin_half(self, front):
         """
-        SIGHUP with a mail of 1M more. The stopped worker, when all others are there; who was there
-        before, and what they say about mails.
+        SIGHUP with one more edge, and one more M for a mail. The stopped worker, when all others
+        are there; who was there before, and how much those take.
         """
         for number in range(30):
-            front.wait_for_processes("edge", 2)
+            front.wait_for_processes("edge", number + 1)
             front.wait_for_processes("worker", self.WORKERS)
             old = front.processes()
-            front.write_config(limits={"size": f"{number + 2}M"})
+            front.write_config(front={"edges": number + 2}, limits={"size": f"{number + 2}M"})
             front.process.send_signal(signal.SIGHUP)
             ended = len(re.findall(r"\] reloaded, ", front.log()))
             caught = wait_for(lambda: self.catch_one(front, old)
@@ -388,15 +477,15 @@ class Beginning(FrontCase):
                               "a new generation")
             if caught != "none":
                 break
-            front.wait_for_log("edge ended", (number + 1) * 2)
+            front.wait_for_log("edge ended", sum(range(number + 2)))
         self.assertNotEqual(caught, "none", "each was ready too early")
         nanny = status_of(front.process.pid)
 
         def others_are_ready():
             new = [pid for role, pids in front.processes().items() for pid in pids
                    if pid not in old[role] and pid != caught]
-            return len(new) == self.WORKERS + 1 and all(self.is_confined(pid, nanny)
-                                                        for pid in new)
+            return (len(new) == self.WORKERS - 1 + number + 2
+                    and all(self.is_confined(pid, nanny) for pid in new))
 
         wait_for(others_are_ready, "the others of the generation")
         return caught, old, number + 1
@@ -407,11 +496,12 @@ class Beginning(FrontCase):
         super().setUp()
         if IS_SANITIZED and not is_root():
             self.skipTest("needs root: without a filter only the user tells who is ready")
-        self.front = Front(self, front={"edges": 2, "workers": self.WORKERS, "drain": "60s"},
+        self.front = Front(self, front={"edges": 1, "workers": self.WORKERS, "drain": "60s"},
                            limits={"size": "1M"})
 
     def test_of_a_generation_that_fails_has_no_session(self):
         caught, old, size = self.begin_half(self.front)
+        self.assertEqual(count_listening(self.front.address), len(old["edge"]))
         clients = [self.front.client() for _ in range(10)]
         try:
             for client in clients:
@@ -432,20 +522,20 @@ class Beginning(FrontCase):
         self.assertEqual(len(self.front.mails()), len(clients))
 
     def test_of_one_that_is_late_is_that_of_all(self):
-        caught, _, size = self.begin_half(self.front)
+        caught, old, size = self.begin_half(self.front)
         with self.front.client() as client:
             self.assertIn(f"SIZE {size << 20}", client.hello())
         ended = len(re.findall("edge drains", self.front.log()))
         os.kill(caught, signal.SIGCONT)
-        self.front.wait_for_log("edge drains", ended + 2)
+        self.front.wait_for_log("edge drains", ended + len(old["edge"]))
         with self.front.client() as client:
             self.assertIn(f"SIZE {(size + 1) << 20}", client.hello())
         self.deliver(self.front)
 
     def test_without_a_nanny_is_none(self):
-        caught, _, _ = self.begin_half(self.front)
+        caught, old, _ = self.begin_half(self.front)
         pids = sum(self.front.processes().values(), [])
-        self.assertEqual(len(pids), 2 * (self.WORKERS + 2))
+        self.assertGreater(len(pids), len(sum(old.values(), [])))
         self.front.process.popen.kill()
         self.front.process.popen.wait()
         os.kill(caught, signal.SIGCONT)
@@ -541,6 +631,19 @@ class Stop(FrontCase):
         self.assertEqual(front.process.popen.wait(DEADLINE_S), 0)
         self.assertEqual(len(front.mails()), 1)
         self.assertIn("[smtp-front] stopped", front.log())
+
+    def test_who_has_connected_is_served(self):
+        front = Front(self, front={"edges": 1, "drain": "60s"})
+        go_on = stop_edges(self, front)
+        clients = [front.client() for _ in range(150)]  # more than are accepted at a time
+        front.process.send_signal(signal.SIGTERM)
+        front.wait_for_log(r"^info: \[smtp-front\] stopping, signal=15")
+        go_on()
+        for client in clients:
+            with client:
+                client.hello()
+                client.say("QUIT", 221)
+        self.assertEqual(front.process.popen.wait(DEADLINE_S), 0)
 
     def test_who_waits_for_the_banner_is_told(self):
         front = Front(self, limits={"greet-pause": "60s"})
