@@ -12,15 +12,63 @@
 #define DESCRIPTORS_MAX 8
 #define SENT_MAX	2
 
-static int set_sizes(const int *ends, size_t buffer_size)
+/* As it was asked for: the kernel says twice of it. */
+static int get_size(int fd, int *ret_size)
+{
+	int doubled = 0;
+	socklen_t length = sizeof(doubled);
+	if (getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &doubled, &length) != 0)
+		return -errno;
+	*ret_size = doubled / 2;
+	return 0;
+}
+
+/* What the system gives to those who are not to have more than its limit. */
+static int try_size(int size, int *ret_given)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	int ret = setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) == 0 ? 0 : -errno;
+	if (ret == 0)
+		ret = get_size(fd, ret_given);
+	close(fd);
+	return ret;
+}
+
+static int set_size(int fd, size_t buffer_size)
 {
 	int size = (int)(buffer_size < CAPSULE_SIZE_MAX ? CAPSULE_SIZE_MAX : buffer_size);
+	int before = 0;
+	int given = 0;
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) == 0)
+		return 0;
+	int ret = get_size(fd, &before);
+	if (ret == 0)
+		ret = try_size(size, &given);
+	if (ret != 0 || (size > before && given <= before))
+		return ret;
+	return setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) == 0 ? 0 : -errno;
+}
+
+int handover_resize(int queue_fd, size_t buffer_size, size_t *ret_size)
+{
+	int size = 0;
+	int ret = set_size(queue_fd, buffer_size);
+	if (ret == 0)
+		ret = get_size(queue_fd, &size);
+	if (ret == 0)
+		*ret_size = (size_t)size;
+	return ret;
+}
+
+static int set_up(const int *ends, size_t buffer_size)
+{
 	struct timeval wait = { .tv_sec = HANDOVER_WAIT_MS / 1000,
 				.tv_usec = HANDOVER_WAIT_MS % 1000 * 1000 };
-	/* The system's limit (net.core.wmem_max) is for others than root. */
-	if (setsockopt(ends[0], SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) != 0 &&
-	    setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) != 0)
-		return -errno;
+	int ret = set_size(ends[0], buffer_size);
+	if (ret != 0)
+		return ret;
 	if (setsockopt(ends[1], SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) != 0)
 		return -errno;
 	return 0;
@@ -31,7 +79,7 @@ int handover_open(size_t buffer_size, int *ret_ends)
 	int ends[2];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		return -errno;
-	int ret = set_sizes(ends, buffer_size);
+	int ret = set_up(ends, buffer_size);
 	if (ret != 0) {
 		close(ends[0]);
 		close(ends[1]);

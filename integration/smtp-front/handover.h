@@ -48,6 +48,12 @@ extern "C" {
  * -errno. The caller's, close-on-exec.
  */
 int handover_open(size_t buffer_size, int *ret_ends);
+/*
+ * Another size for the sending end, whatever is in it. Without CAP_NET_ADMIN the kernel gives
+ * net.core.wmem_max at most; one that was given more keeps it then, unless less is asked for.
+ * *ret_size is what it has now. 0 or -errno.
+ */
+int handover_resize(int queue_fd, size_t buffer_size, size_t *ret_size);
 
 struct handover_fds {
 	int connection; /* a socket: the client's, or the relay's to it */

@@ -123,6 +123,21 @@ static struct setup *read_setup(const char *path)
 	return NULL;
 }
 
+/* The queue is that of all generations. */
+static void resize_queue(struct nanny *nanny, uint64_t wanted)
+{
+	size_t size = 0;
+	if (wanted == nanny->queue_bytes)
+		return;
+	int ret = handover_resize(nanny->queue_ends[NANNY_QUEUE_EDGES], wanted, &size);
+	if (ret == 0)
+		nanny->queue_bytes = wanted;
+	if (ret != 0 || size < wanted)
+		log_warning(context, "queue smaller than wanted, bytes=%zu wanted=%llu (%s)", size,
+			    (unsigned long long)wanted,
+			    ret != 0 ? strerror(-ret) : "net.core.wmem_max, until a restart");
+}
+
 /* Whatever is wrong, the generation that serves goes on. */
 static void reload(struct nanny *nanny)
 {
@@ -137,6 +152,7 @@ static void reload(struct nanny *nanny)
 		return;
 	}
 	count(nanny, TALLY_RELOADS);
+	resize_queue(nanny, setup->front.queue_bytes);
 	/* Its sessions may be long, and new ones are in other hands; its keyholder is for these. */
 	generation_tell(old, CREW_EDGE,
 			generation_now_ms() + old->setup->front.drain_ms + RELOAD_MAX_MS);
@@ -318,6 +334,7 @@ static int open_shared(struct nanny *nanny, const struct setup *setup)
 	int ret = tally_open(NANNY_SLOTS, &nanny->bank);
 	if (ret == 0)
 		ret = handover_open(setup->front.queue_bytes, nanny->queue_ends);
+	nanny->queue_bytes = setup->front.queue_bytes;
 	if (ret == 0)
 		return EX_OK;
 	log_error(context, "queue and counters not made (%s)", strerror(-ret));
@@ -345,9 +362,10 @@ int nanny_run(struct setup *setup, const char *config_path)
 	if (geteuid() == 0 && setup->front.edge_owner.user[0] == '\0')
 		log_warning(context, "no user is given, processes of clients stay root");
 	raise_files(setup);
-	int status = confine();
+	/* Root's queue may be larger than the system's limit, which it is not any more then. */
+	int status = open_shared(&nanny, setup);
 	if (status == EX_OK)
-		status = open_shared(&nanny, setup);
+		status = confine();
 	if (status == EX_OK) {
 		status = serve(&nanny, setup, "ready");
 	} else {

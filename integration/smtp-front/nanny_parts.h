@@ -54,6 +54,7 @@ struct nanny {
 	struct listeners listeners;
 	struct listeners former; /* until the newest generation has begun */
 	int queue_ends[2];
+	uint64_t queue_bytes; /* that were asked for */
 	struct tally_bank bank;
 	uint64_t started_s;
 	uint64_t metrics_ms; /* when they are written next */

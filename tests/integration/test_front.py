@@ -6,9 +6,11 @@ killed, when it is reloaded and when it is stopped. What it says to clients is i
 As root its processes become "nobody" in another root directory; else that is not tested.
 """
 
+import contextlib
 import os
 import pwd
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -416,6 +418,35 @@ class Reload(FrontCase):
             for thread in threads:
                 thread.join()
         self.assertEqual(set(ends), {"221"})
+
+    def test_queue_has_another_size(self):
+        front = Front(self, front={"workers": 1, "queue-size": "16K", "at-capacity": "refuse"})
+
+        def fit():
+            """How many sessions the queue takes while nobody reads it."""
+            (worker,) = front.wait_for_processes("worker", 1)
+            os.kill(worker, signal.SIGSTOP)
+            before = front.counters().get("sessions-handed-over", 0)
+            with contextlib.ExitStack() as clients:
+                while True:
+                    client = clients.enter_context(front.client())
+                    client.hello()
+                    client.say(f"MAIL FROM:<{SENDER}>", 250)
+                    client.send(f"RCPT TO:<{RECIPIENT}>\r\n".encode())
+                    taken = front.counters().get("sessions-handed-over", 0) - before
+                    if select.select([client.socket], [], [], 0)[0]:
+                        client.expect(421)
+                        break
+            os.kill(worker, signal.SIGCONT)
+            return taken
+
+        few = fit()
+        self.assertTrue(front.reload(front={"queue-size": "96K"}))
+        self.assertGreater(fit(), 3 * few)
+        self.assertNotIn("queue smaller", front.log())
+        self.assertTrue(front.reload(front={"queue-size": "64M"}))
+        front.wait_for_log(r"^warning: \[smtp-front\] queue smaller than wanted, bytes=\d+ "
+                           r"wanted=67108864 \(")
 
     def test_certificate_is_another_one(self):
         front = Front(self, certificates=[self.certificate("one.example.com")])

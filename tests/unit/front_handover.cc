@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -149,6 +150,53 @@ TEST_CASE("a full queue refuses at once, and takes more when there is room", "[f
 	}
 	CHECK(poll(&room, 1, 0) == 1);
 	CHECK(give(q.sending(), one.get(), q.sending()) == 0);
+}
+
+TEST_CASE("a queue may become larger and smaller with sessions in it", "[front][handover]")
+{
+	const queue q(CAPSULE_SIZE_MAX);
+	const auto one = session(1);
+	const auto fill = [&] {
+		unsigned sent = 0;
+		while (handover_send(q.sending(), one.get(), q.sending()) == 0)
+			sent++;
+		return sent;
+	};
+	const unsigned few = fill();
+	size_t size = 0;
+	REQUIRE(handover_resize(q.sending(), 8 * CAPSULE_SIZE_MAX, &size) == 0);
+	CHECK(size == 8 * CAPSULE_SIZE_MAX);
+	const unsigned more = fill();
+	CHECK(more > 3 * few);
+	REQUIRE(handover_resize(q.sending(), 1, &size) == 0);
+	CHECK(size == CAPSULE_SIZE_MAX);
+	const auto found = std::make_unique<capsule>();
+	for (unsigned i = 0; i < few + more; i++) {
+		int fd = -1;
+		REQUIRE(handover_receive(q.receiving(), found.get(), &fd) == 0);
+		close(fd);
+	}
+	CHECK(fill() == few);
+}
+
+TEST_CASE("a queue that the system does not make larger stays as large as it is",
+	  "[front][handover]")
+{
+	if (geteuid() != 0)
+		return; /* nobody has one above the limit */
+	const size_t large = size_t(64) << 20;
+	child limited([&] {
+		const queue q(large);
+		size_t size = 0;
+		if (setuid(65534) != 0)
+			return 1;
+		if (handover_resize(q.sending(), large + 4096, &size) != 0 || size != large)
+			return 2;
+		if (handover_resize(q.sending(), large - 4096, &size) != 0 || size >= large)
+			return 3;
+		return 0;
+	});
+	CHECK(limited.wait() == 0);
 }
 
 TEST_CASE("a session in the queue outlives the worker that was to take it", "[front][handover]")
