@@ -4,7 +4,8 @@
 /*
  * answers.h - what the next hop has said about recipients, for a while.
  *
- * Flow: callforward.c puts what it has learnt, and looks here before it asks.
+ * Flow: callforward.c puts what it has learnt, and looks here before it asks; in a worker
+ *       transact.c does, with what that worker has learnt itself.
  *
  * A table of fixed size: an address has ANSWERS_WAYS places, and when all are taken the one that
  * ends first gives way. Whoever asks for many addresses makes others be asked again, and nothing

@@ -59,6 +59,13 @@ void transact_mail(struct visit *visit)
 	visit_answer(visit, &reply);
 }
 
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 /* A next hop that is not the sink is asked as by somebody who sends it a mail. */
 static bool ask_asker(struct visit *visit, const struct recipient *recipient,
 		      struct sink_reply *reply)
@@ -70,6 +77,28 @@ static bool ask_asker(struct visit *visit, const struct recipient *recipient,
 	sink_abort(asker);
 	transact_look(visit, asker);
 	return is_fine;
+}
+
+/*
+ * The same, but once in a while about one whom it knows: mails are for few recipients, and each
+ * question is a connection. Whom it refuses is asked about again; it may be there by now.
+ */
+static bool is_known(struct visit *visit, const struct recipient *recipient,
+		     struct sink_reply *reply)
+{
+	static const struct callforward_answer yes = { 250, "" };
+	const uint64_t keep_ms = visit->parts.setup->trust.forward_cache_ms;
+	const bool is_utf8 = visit->dialogue->envelope.is_utf8;
+	const size_t size = strlen(recipient->address);
+	struct callforward_answer answer;
+
+	if (answers_find(visit->parts.known, recipient->address, size, is_utf8, now_ms(), &answer))
+		return true;
+	if (!ask_asker(visit, recipient, reply))
+		return false;
+	answers_put(visit->parts.known, recipient->address, size, is_utf8, &yes, now_ms(),
+		    now_ms() + keep_ms);
+	return true;
 }
 
 /* false: it is refused, and that was said. */
@@ -126,7 +155,9 @@ void transact_recipient(struct visit *visit)
 		visit->refused_count++;
 		return;
 	}
-	if (visit->parts.asker != NULL && !ask_asker(visit, recipient, &reply)) {
+	/* Where the sink has refused the mail it has refused them all. */
+	if (visit->parts.asker != NULL && !visit->is_refused &&
+	    !is_known(visit, recipient, &reply)) {
 		visit->refused_count++;
 		visit_answer(visit, &reply);
 		return;
@@ -135,20 +166,15 @@ void transact_recipient(struct visit *visit)
 }
 
 /*
- * The edge has said 250 to MAIL, so what the sink says to it is the answer to each RCPT. The list
- * is asked again, for an edge speaks with strangers: one that they have taken over shall not make
- * a relay of us.
+ * The edge has said 250 to MAIL, so what the sink says to it is the answer to each RCPT. The list,
+ * or the next hop, is asked again, for an edge speaks with strangers: one that they have taken over
+ * shall not make a relay of us.
  */
 void transact_first(struct visit *visit)
 {
-	const struct recipient *recipient = &visit->capsule->recipient;
-
 	visit->is_refused = !begin_mail(visit, &visit->refusal);
-	visit->event.recipient = *recipient;
-	if (is_ours(visit, recipient))
-		add_recipient(visit, recipient);
-	else
-		visit->refused_count++;
+	visit->event.recipient = visit->capsule->recipient;
+	transact_recipient(visit);
 }
 
 /* ---- the mail ---- */

@@ -70,7 +70,7 @@ void visit_time_out(struct visit *visit);
 
 /* ---- transact.c ---- */
 
-/* The edge has said 250 to MAIL and has found the capsule's recipient. */
+/* The edge has said 250 to MAIL, and says that it has found the capsule's recipient. */
 void transact_first(struct visit *visit);
 /* visit->event has the question; it is answered. */
 void transact_mail(struct visit *visit);

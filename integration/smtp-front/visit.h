@@ -19,6 +19,7 @@
  * A handle with memory of its own, which is taken once and used for all sessions of a worker.
  */
 
+#include "integration/smtp-front/answers.h"
 #include "integration/smtp-front/capsule.h"
 #include "integration/smtp-front/setup.h"
 #include "integration/smtp-front/sink.h"
@@ -35,9 +36,10 @@ struct visit; /* opaque */
 struct visit_parts {
 	const struct setup *setup;
 	struct sink *sink;
-	struct sink *asker;  /* who knows recipients in place of users; NULL: the sink does */
-	struct users *users; /* NULL: there is no such list */
-	struct tally *tally; /* may be NULL */
+	struct sink *asker;    /* who knows recipients in place of users; NULL: the sink does */
+	struct answers *known; /* whom it has said it knows; NULL without one */
+	struct users *users;   /* NULL: there is no such list */
+	struct tally *tally;   /* may be NULL */
 };
 
 /* 0 or -ENOMEM. */

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -53,7 +54,7 @@ struct worker {
 };
 
 /*
- * Who says whether a further recipient is one: the list; else the next hop of trust.forward, which
+ * Who says whether a recipient is one: the list; else the next hop of trust.forward, which
  * is the sink itself where both are the same place.
  */
 static int open_asker(struct worker *worker)
@@ -61,6 +62,7 @@ static int open_asker(struct worker *worker)
 	const struct setup *setup = worker->start->setup;
 	const bool is_hop =
 		setup->sink.kind == SETUP_SINK_SMTP || setup->sink.kind == SETUP_SINK_LMTP;
+	uint64_t seed = 0;
 
 	if (setup->trust.users[0] != '\0')
 		return users_open(setup->trust.users, &worker->parts.users);
@@ -73,6 +75,11 @@ static int open_asker(struct worker *worker)
 		.tell = SETUP_TELL_NONE,
 		.timeout_ms = setup->trust.forward_timeout_ms,
 	};
+	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+		return -EIO;
+	const int ret = answers_new(seed, &worker->parts.known);
+	if (ret < 0)
+		return ret;
 	return sink_open(&worker->asker_setup, setup->front.hostname, &worker->parts.asker);
 }
 
@@ -108,6 +115,7 @@ static void close_parts(struct worker *worker)
 	visit_free(worker->visit);
 	free(worker->capsule);
 	users_close(worker->parts.users);
+	answers_free(worker->parts.known);
 	sink_close(worker->parts.asker);
 	sink_close(worker->parts.sink);
 }

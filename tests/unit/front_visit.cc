@@ -40,7 +40,10 @@ class fixture
 		setup_->sink.kind = SETUP_SINK_MAILDIR;
 		box.path().copy(setup_->sink.to.text, SETUP_PATH_MAX);
 		REQUIRE(sink_open(&setup_->sink, setup_->front.hostname, &sink_) == 0);
-		const visit_parts parts = { setup_.get(), sink_, nullptr, nullptr, &tally };
+		visit_parts parts = {};
+		parts.setup = setup_.get();
+		parts.sink = sink_;
+		parts.tally = &tally;
 		REQUIRE(visit_new(&parts, &visit_) == 0);
 		REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_) == 0);
 		make_capsule();

@@ -11,14 +11,18 @@
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sysexits.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
+#include <thread>
 
 namespace
 {
@@ -61,18 +65,18 @@ class fixture
 		return worker_run(&start);
 	}
 	// A session at its first recipient, put into the queue. The client's end.
-	int connect(int hold = -1)
+	int connect(int hold = -1, const std::string &recipient = "john@example.org")
 	{
-		static const char *const lines[] = { "EHLO mail.example.net", "MAIL FROM:<>",
-						     "RCPT TO:<john@example.org>" };
+		const std::string lines[] = { "EHLO mail.example.net", "MAIL FROM:<>",
+					      "RCPT TO:<" + recipient + ">" };
 		auto capsule = std::make_unique<struct capsule>();
 		auto event = std::make_unique<dialogue_event>();
 		dialogue_limits rules = {};
 		int ends[2];
 		rules.hostname = "mx.example.org";
 		dialogue_init(&capsule->dialogue);
-		for (const char *line : lines) {
-			if (dialogue_step(&capsule->dialogue, &rules, line, std::strlen(line),
+		for (const std::string &line : lines) {
+			if (dialogue_step(&capsule->dialogue, &rules, line.data(), line.size(),
 					  event.get()) == DIALOGUE_MAIL)
 				dialogue_accept(&capsule->dialogue, &rules, event.get());
 		}
@@ -113,6 +117,84 @@ void say(int fd, const std::string &text)
 {
 	REQUIRE(send(fd, text.data(), text.size(), MSG_NOSIGNAL) == (ssize_t)text.size());
 }
+
+// A next hop that refuses one recipient, and counts how often it is asked about whom. It takes one
+// connection at a time.
+class hop
+{
+      public:
+	hop()
+	{
+		sockaddr_in address = {};
+		socklen_t size = sizeof(address);
+		address.sin_family = AF_INET;
+		address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		REQUIRE(bind(listener_, (struct sockaddr *)&address, sizeof(address)) == 0);
+		REQUIRE(getsockname(listener_, (struct sockaddr *)&address, &size) == 0);
+		REQUIRE(listen(listener_, 8) == 0);
+		std::memcpy(&place.address, &address, sizeof(address));
+		place.address_size = sizeof(address);
+		snprintf(place.text, sizeof(place.text), "127.0.0.1@%u", ntohs(address.sin_port));
+		thread_ = std::thread([this] { serve(); });
+	}
+	~hop()
+	{
+		end();
+	}
+	hop(const hop &) = delete;
+	hop &operator=(const hop &) = delete;
+
+	// Nobody is there any more.
+	void end()
+	{
+		if (!thread_.joinable())
+			return;
+		shutdown(listener_, SHUT_RDWR); // accept() returns
+		thread_.join();
+		close(listener_);
+	}
+
+	struct place place = {};
+	std::map<std::string, int> asked; // to be looked at behind end()
+
+      private:
+	void serve()
+	{
+		for (int fd = 0; (fd = accept(listener_, nullptr, nullptr)) >= 0; close(fd)) {
+			std::FILE *file = fdopen(dup(fd), "r");
+			char line[1024];
+			put(fd, "220 hop.example\r\n");
+			while (std::fgets(line, sizeof(line), file) != nullptr)
+				put(fd, answer(line));
+			std::fclose(file);
+		}
+	}
+	static void put(int fd, const std::string &text)
+	{
+		(void)!send(fd, text.data(), text.size(), MSG_NOSIGNAL);
+	}
+	std::string answer(const std::string &line)
+	{
+		if (line == "DATA\r\n")
+			is_mail_ = true;
+		else if (line == ".\r\n")
+			is_mail_ = false;
+		if (is_mail_)
+			return line == "DATA\r\n" ? "354 go on\r\n" : "";
+		if (line.rfind("RCPT", 0) != 0)
+			return "250 2.0.0 fine\r\n";
+		const size_t begin = line.find('<') + 1;
+		const std::string address = line.substr(begin, line.find('>') - begin);
+		asked[address]++;
+		return address == "john@example.org" ? "550 5.7.1 not one of mine\r\n"
+						     : "250 2.1.5 fine\r\n";
+	}
+
+	int listener_ = -1;
+	bool is_mail_ = false;
+	std::thread thread_;
+};
 
 const std::string MAIL = "DATA\r\nmail\r\n.\r\n";
 const std::string AGAIN = "MAIL FROM:<>\r\nRCPT TO:<john@example.org>\r\n" + MAIL;
@@ -196,6 +278,97 @@ TEST_CASE("a recipient that no edge can have found is refused", "[front][worker]
 	CHECK(front.counted(TALLY_RECIPIENTS_UNKNOWN) == 1);
 	CHECK(front.counted(TALLY_MAILS_COMMITTED) == 1);
 	close(client);
+}
+
+TEST_CASE("a recipient that the next hop of trust does not know is refused, whatever an edge says",
+	  "[front][worker]")
+{
+	fixture front;
+	hop next;
+	front.setup->trust.forward = next.place;
+	front.setup->trust.forward_timeout_ms = 20000;
+	front.setup->trust.forward_cache_ms = 3600000;
+	const int altered = front.connect();
+	const int fine = front.connect(-1, "inbox@example.org");
+	const int again = front.connect(-1, "inbox@example.org");
+	say(altered, "RCPT TO:<inbox@example.org>\r\nRCPT TO:<john@example.org>\r\nQUIT\r\n");
+	say(fine, MAIL + "QUIT\r\n");
+	say(again, MAIL + "QUIT\r\n");
+	child worker([&] { return front.run(); });
+	const std::string text = heard(altered);
+	CHECK(text.substr(0, 28) == "550 5.7.1 not one of mine\r\n2");
+	CHECK(text.find("\r\n550 5.7.1 not one of mine\r\n221 ") != std::string::npos);
+	CHECK(heard(fine).find("221 ") != std::string::npos);
+	CHECK(heard(again).find("221 ") != std::string::npos);
+	CHECK(worker.wait() == EX_OK);
+	CHECK(front.counted(TALLY_MAILS_COMMITTED) == 2);
+	next.end();
+	// Whom it knows it is asked about once.
+	CHECK(next.asked ==
+	      std::map<std::string, int>{ { "inbox@example.org", 1 }, { "john@example.org", 2 } });
+	for (int fd : { altered, fine, again })
+		close(fd);
+}
+
+TEST_CASE("what the next hop has said is no longer true after a while", "[front][worker]")
+{
+	fixture front;
+	hop next;
+	front.setup->trust.forward = next.place;
+	front.setup->trust.forward_timeout_ms = 20000;
+	front.setup->trust.forward_cache_ms = 0;
+	const int client = front.connect(-1, "inbox@example.org");
+	say(client, "RCPT TO:<inbox@example.org>\r\nQUIT\r\n");
+	child worker([&] { return front.run(); });
+	CHECK(heard(client).find("221 ") != std::string::npos);
+	worker.kill(SIGTERM);
+	CHECK(worker.wait() == EX_OK);
+	next.end();
+	CHECK(next.asked["inbox@example.org"] == 2);
+	close(client);
+}
+
+TEST_CASE("a next hop that is out of reach puts a recipient off, whatever an edge says",
+	  "[front][worker]")
+{
+	fixture front;
+	hop next;
+	next.end();
+	front.setup->trust.forward = next.place;
+	front.setup->trust.forward_timeout_ms = 20000;
+	const int client = front.connect();
+	say(client, MAIL + "QUIT\r\n");
+	child worker([&] { return front.run(); });
+	CHECK(heard(client).substr(0, 10) == "451 4.4.1 ");
+	worker.kill(SIGTERM);
+	CHECK(worker.wait() == EX_OK);
+	CHECK(front.counted(TALLY_MAILS_COMMITTED) == 0);
+	close(client);
+}
+
+TEST_CASE("a next hop that is the sink is asked by the mail itself", "[front][worker]")
+{
+	fixture front;
+	hop next;
+	front.setup->trust.forward = next.place;
+	front.setup->sink.kind = SETUP_SINK_SMTP;
+	front.setup->sink.to = next.place;
+	front.setup->sink.timeout_ms = 20000;
+	const int altered = front.connect();
+	const int fine = front.connect(-1, "inbox@example.org");
+	say(altered, "QUIT\r\n");
+	say(fine, MAIL + "QUIT\r\n");
+	child worker([&] { return front.run(); });
+	CHECK(heard(altered).substr(0, 10) == "550 5.7.1 ");
+	CHECK(heard(fine).find("221 ") != std::string::npos);
+	worker.kill(SIGTERM);
+	CHECK(worker.wait() == EX_OK);
+	CHECK(front.counted(TALLY_MAILS_COMMITTED) == 1);
+	next.end();
+	CHECK(next.asked ==
+	      std::map<std::string, int>{ { "inbox@example.org", 1 }, { "john@example.org", 1 } });
+	close(altered);
+	close(fine);
 }
 
 TEST_CASE("a killed worker's session is lost to its client, those that wait are not",
