@@ -158,7 +158,7 @@ TEST_CASE("a queue may become larger and smaller with sessions in it", "[front][
 	const auto one = session(1);
 	const auto fill = [&] {
 		unsigned sent = 0;
-		while (handover_send(q.sending(), one.get(), q.sending()) == 0)
+		while (give(q.sending(), one.get(), q.sending()) == 0)
 			sent++;
 		return sent;
 	};
@@ -173,7 +173,7 @@ TEST_CASE("a queue may become larger and smaller with sessions in it", "[front][
 	const auto found = std::make_unique<capsule>();
 	for (unsigned i = 0; i < few + more; i++) {
 		int fd = -1;
-		REQUIRE(handover_receive(q.receiving(), found.get(), &fd) == 0);
+		REQUIRE(take(q.receiving(), found.get(), &fd) == 0);
 		close(fd);
 	}
 	CHECK(fill() == few);
