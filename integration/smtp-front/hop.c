@@ -296,9 +296,7 @@ static void on_line(struct hop *hop)
 	bool is_first = hop->line_count == 0;
 	bool is_last = hop->line_size <= 3 || hop->line[3] == ' ';
 	const char *text = hop->line_size > 4 ? hop->line + 4 : "";
-	bool is_asked = hop->state != HOP_IDLE && hop->step != STEP_CONNECT;
-	/* A server that speaks unasked closes, or is none. */
-	if (code == 0 || !is_asked || (!is_first && code != hop->answer.code) ||
+	if (code == 0 || (!is_first && code != hop->answer.code) ||
 	    ++hop->line_count > HOP_LINES_MAX) {
 		fail(hop);
 		return;
@@ -307,7 +305,7 @@ static void on_line(struct hop *hop)
 		hop->answer.code = code;
 		put_text(&hop->answer, text);
 	}
-	if (hop->step == STEP_EHLO && code == 250)
+	if (hop->step == STEP_EHLO && code == 250 && !is_first)
 		take_feature(hop, text);
 	if (!is_last)
 		return;
@@ -315,13 +313,28 @@ static void on_line(struct hop *hop)
 	on_reply(hop);
 }
 
+/*
+ * A server that speaks unasked closes, or is none; and what comes before a command was sent is no
+ * reply to it, but the next one would be taken for that to another. Commands are sent whole: the
+ * socket has room for more of them than are ever on their way.
+ */
+static bool is_asked(const struct hop *hop)
+{
+	return hop->state != HOP_IDLE && hop->step != STEP_CONNECT &&
+	       hop->out_start == hop->out_size;
+}
+
 static void take(struct hop *hop, const char *bytes, size_t size)
 {
 	for (size_t i = 0; i < size && hop->state != HOP_CLOSING; i++) {
+		if (!is_asked(hop)) {
+			fail(hop);
+			return;
+		}
 		if (bytes[i] != '\n') {
 			/* The rest of a line that is too long is not looked at. */
 			if (hop->line_size < sizeof(hop->line) - 1)
-				hop->line[hop->line_size++] = bytes[i];
+				hop->line[hop->line_size++] = bytes[i] != '\0' ? bytes[i] : '?';
 			continue;
 		}
 		if (hop->line_size > 0 && hop->line[hop->line_size - 1] == '\r')

@@ -15,7 +15,8 @@
  *
  * Lies in the memory of its owner, and is in use until on_closed(), which may come as the last
  * event of hop_close(), or without it. Events come out of the loop alone. What a server says is
- * bounded: of a line HOP_LINE_MAX bytes are kept, of a reply HOP_LINES_MAX lines are taken.
+ * bounded: of a line HOP_LINE_MAX bytes are kept, of a reply HOP_LINES_MAX lines are taken. A
+ * connection on which something comes before it is asked for has failed.
  */
 
 #include <stdbool.h>

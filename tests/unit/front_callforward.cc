@@ -521,6 +521,47 @@ TEST_CASE("a connection that ends amid a question puts the recipient off", "[fro
 	CHECK(is_unreachable(answer));
 }
 
+TEST_CASE("what a next hop says before it is asked is no answer", "[front][callforward]")
+{
+	// Once for a reply to RCPT, and once for the beginning of one.
+	const std::string more = GENERATE("250 Ok\r\n", "25");
+	CAPTURE(more);
+	SECTION("behind its reply to MAIL")
+	{
+		world w([&](const std::string &line) {
+			return line.rfind("MAIL", 0) == 0 ? "250 Ok\r\n" + more : plain(line);
+		});
+		CHECK(w.ask("good@example.org").code == 451);
+	}
+	SECTION("behind its greeting")
+	{
+		world w(plain);
+		w.hop->banner += more;
+		CHECK(w.ask("good@example.org").code == 451);
+	}
+	SECTION("while nobody asks")
+	{
+		world w([&](const std::string &line) {
+			return line == "RSET" ? "250 Ok\r\n" + more : plain(line);
+		});
+		CHECK(w.ask("good@example.org").code == 250);
+		CHECK(w.ask("bad@example.org").code == 550);
+		CHECK(w.hop->connections() == 2);
+	}
+}
+
+TEST_CASE("a server's name offers nothing", "[front][callforward]")
+{
+	world w([](const std::string &line) {
+		return line.rfind("EHLO", 0) == 0   ? "250 PIPELINING\r\n"
+		       : line.rfind("MAIL", 0) == 0 ? "550 5.7.1 No\r\n"
+						    : usual(line);
+	});
+	CHECK(w.ask("good@example.org").code == 451);
+	w.run_until([&] { return w.hop->count("RSET") > 0; });
+	CHECK(w.hop->count("RCPT") == 0);
+}
+
 TEST_CASE("a recipient that is refused since there is no sender is put off", "[front][callforward]")
 {
 	const bool is_pipelining = GENERATE(true, false);
