@@ -49,7 +49,14 @@ void remote_close(struct remote *remote)
 
 /* ---- replies ---- */
 
-/* A line without its end, cut to room, and with a NUL. */
+static void copy_line(const uint8_t *bytes, size_t size, char *ret_line)
+{
+	for (size_t i = 0; i < size; i++)
+		ret_line[i] = bytes[i] != '\0' ? (char)bytes[i] : '?';
+	ret_line[size] = '\0';
+}
+
+/* A line without its end, cut to room, and with a NUL; one of its own is "?". */
 static int read_line(struct remote *remote, int64_t deadline_ms, char *ret_line, size_t room)
 {
 	for (;;) {
@@ -58,11 +65,10 @@ static int read_line(struct remote *remote, int64_t deadline_ms, char *ret_line,
 		const uint8_t *end = memchr(bytes, '\n', size);
 		if (end != NULL) {
 			const size_t whole = (size_t)(end - bytes);
+			if (whole > REMOTE_LINE_MAX)
+				return -EPROTO;
 			size = whole > 0 && bytes[whole - 1] == '\r' ? whole - 1 : whole;
-			if (size >= room)
-				size = room - 1;
-			memcpy(ret_line, bytes, size);
-			ret_line[size] = '\0';
+			copy_line(bytes, size < room ? size : room - 1, ret_line);
 			stream_take(&remote->stream, whole + 1);
 			return 0;
 		}
@@ -119,6 +125,16 @@ static void append_text(struct sink_reply *reply, const char *line)
 		       line);
 }
 
+/* Of "250-text", "250 text" or "250"; 0 when it is no such line. */
+static int parse_code(const char *line)
+{
+	if (line[0] < '2' || line[0] > '5' || !isdigit((unsigned char)line[1]) ||
+	    !isdigit((unsigned char)line[2]) ||
+	    (line[3] != '\0' && line[3] != ' ' && line[3] != '-'))
+		return 0;
+	return (line[0] - '0') * 100 + (line[1] - '0') * 10 + (line[2] - '0');
+}
+
 static int read_reply(struct remote *remote, bool is_hello, struct sink_reply *ret_reply)
 {
 	const int64_t deadline_ms = stream_deadline(remote->timeout_ms);
@@ -129,15 +145,15 @@ static int read_reply(struct remote *remote, bool is_hello, struct sink_reply *r
 		const int ret = read_line(remote, deadline_ms, line, sizeof(line));
 		if (ret < 0)
 			return ret;
-		if (line[0] < '2' || line[0] > '5' || !isdigit((unsigned char)line[1]) ||
-		    !isdigit((unsigned char)line[2]) ||
-		    (line[3] != '\0' && line[3] != ' ' && line[3] != '-'))
+		const int code = parse_code(line);
+		/* With two codes it is two replies, and nobody knows which of them is true. */
+		if (code == 0 || (count > 0 && code != ret_reply->code))
 			return -EPROTO;
 		const bool is_last = line[3] != '-';
 		const char *text = line[3] == '\0' ? line + 3 : line + 4;
-		ret_reply->code = (line[0] - '0') * 100 + (line[1] - '0') * 10 + (line[2] - '0');
+		ret_reply->code = code;
 		append_text(ret_reply, text);
-		if (is_hello && count > 0)
+		if (is_hello && count > 0 && code == 250)
 			note_feature(remote, text);
 		if (is_last)
 			return 0;
@@ -166,12 +182,18 @@ static bool has_spoken(const struct remote *remote)
 	return size > 0 || recv(remote->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-int remote_command(struct remote *remote, const char *command, struct sink_reply *ret_reply)
+static int exchange(struct remote *remote, const char *command, bool is_hello,
+		    struct sink_reply *ret_reply)
 {
 	if (has_spoken(remote))
 		return -EPROTO;
 	const int ret = send_command(remote, command);
-	return ret < 0 ? ret : remote_read(remote, ret_reply);
+	return ret < 0 ? ret : read_reply(remote, is_hello, ret_reply);
+}
+
+int remote_command(struct remote *remote, const char *command, struct sink_reply *ret_reply)
+{
+	return exchange(remote, command, false, ret_reply);
 }
 
 void remote_quit(struct remote *remote)
@@ -370,9 +392,7 @@ static int say_hello(struct remote *remote, const struct setup_sink *setup, cons
 
 	remote->features = remote->xclient = 0;
 	(void)snprintf(command, sizeof(command), "%s %s\r\n", is_lmtp ? "LHLO" : "EHLO", hostname);
-	int ret = send_command(remote, command);
-	if (ret == 0)
-		ret = read_reply(remote, true, ret_reply);
+	const int ret = exchange(remote, command, true, ret_reply);
 	if (ret < 0 || is_lmtp || ret_reply->code < 500)
 		return ret;
 	/* A server from before 1995. */
@@ -482,6 +502,8 @@ int remote_end(struct remote *remote, struct sink_reply *ret_reply)
 {
 	/* A mail can be refused before its end, and not be taken. */
 	if (has_spoken(remote)) {
+		/* Who has hung up would not take the rest, and the refusal were lost for it. */
+		stream_drop(&remote->stream);
 		const int ret = remote_read(remote, ret_reply);
 		remote_close(remote);
 		return ret == 0 && ret_reply->code < 400 ? -EPROTO : ret;

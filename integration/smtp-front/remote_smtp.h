@@ -17,11 +17,12 @@
  *     XCLIENT PROTO=ESMTP HELO=mail.example.net              offers; then EHLO again
  *
  * Every step has the timeout of the setup. What a server says is bounded: a line to
- * REMOTE_LINE_MAX, a reply to REMOTE_LINES_MAX lines; of a longer one the rest is not kept.
+ * REMOTE_LINE_MAX, a reply to REMOTE_LINES_MAX lines, which have one code; of its text the
+ * beginning is kept. Before a command is said nothing may be there that was not asked for.
  *
  * Lies in the memory of its owner. Functions return 0 or a negative errno: -EPROTO when what
- * came is no reply, -ECONNRESET when the server has ended, -ETIMEDOUT. After one of those only
- * remote_close() makes sense. What a reply says is never an error here.
+ * came is no reply, or none to this, -ECONNRESET when the server has ended, -ETIMEDOUT. After one
+ * of those only remote_close() makes sense. What a reply says is never an error here.
  */
 
 #include <stdbool.h>

@@ -101,6 +101,11 @@ int stream_flush(struct stream *stream, int64_t deadline_ms)
 	return write_all(stream, stream->out, size, deadline_ms);
 }
 
+void stream_drop(struct stream *stream)
+{
+	stream->out_size = 0;
+}
+
 int stream_put(struct stream *stream, const void *bytes, size_t size, int64_t deadline_ms)
 {
 	if (size > sizeof(stream->out) - stream->out_size) {

@@ -68,6 +68,8 @@ int stream_fill(struct stream *stream, int64_t deadline_ms);
 int stream_put(struct stream *stream, const void *bytes, size_t size, int64_t deadline_ms);
 /* The same for all that was put. */
 int stream_flush(struct stream *stream, int64_t deadline_ms);
+/* What was put and is not written yet will not be. */
+void stream_drop(struct stream *stream);
 
 #ifdef __cplusplus
 }

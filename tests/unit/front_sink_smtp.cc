@@ -370,6 +370,14 @@ TEST_CASE("a reply without an end is a failure, a long one is cut", "[front][sin
 		CHECK_FALSE(sink.mail());
 		CHECK(sink.said().substr(0, 9) == "451 4.4.2");
 	}
+	SECTION("of one line that comes at once")
+	{
+		const std::string longest = "250 " + std::string(REMOTE_LINE_MAX, 'x') + "\r\n";
+		hop hop({ { { "220 hop\r\n", EHLO, longest }, false } });
+		fixture sink(hop);
+		CHECK_FALSE(sink.mail());
+		CHECK(sink.said().substr(0, 9) == "451 4.4.2");
+	}
 	SECTION("of two lines, one of them long")
 	{
 		hop hop({ { { "220 hop\r\n", EHLO, line + "250 Ok\r\n" }, true } });
@@ -377,6 +385,19 @@ TEST_CASE("a reply without an end is a failure, a long one is cut", "[front][sin
 		CHECK(sink.mail());
 		CHECK(std::strlen(sink.reply.text) <= SINK_TEXT_MAX);
 	}
+}
+
+TEST_CASE("what is no reply, or two, takes no mail", "[front][sink]")
+{
+	using namespace std::string_literals;
+	std::vector<std::string> lying = FINE;
+	lying[5] = GENERATE("550-5.7.1 No\r\n250 2.0.0 Ok\r\n"s,
+			    "250-2.0.0 Ok\r\n550 5.7.1 No\r\n"s, "250\0Ok\r\n"s);
+	CAPTURE(lying[5]);
+	hop hop({ { lying, false } });
+	fixture sink(hop);
+	CHECK_FALSE(sink.deliver());
+	CHECK(sink.said().substr(0, 9) == "451 4.4.2");
 }
 
 TEST_CASE("a session's second mail has the same connection", "[front][sink]")
@@ -402,6 +423,14 @@ TEST_CASE("a next hop that answers twice is left, and not believed", "[front][si
 		CHECK(sink.deliver());
 		CHECK(sink.trouble().empty());
 		CHECK(sink.told().rfind("EHLO") > 0); // another connection
+	}
+	SECTION("when it greets: the second is not about EHLO")
+	{
+		twice.replies[0] += EHLO;
+		hop hop({ twice });
+		fixture sink(hop);
+		CHECK_FALSE(sink.mail());
+		CHECK(sink.trouble() == "EHLO: Protocol error");
 	}
 	SECTION("to MAIL: the second is not about the recipient")
 	{
@@ -548,6 +577,19 @@ TEST_CASE("a server that knows no EHLO is told HELO", "[front][sink]")
 	fixture sink(hop);
 	CHECK(sink.deliver());
 	CHECK(sink.told().find("HELO mx.example.org\r\nMAIL") != std::string::npos);
+}
+
+TEST_CASE("a server that refuses EHLO offers nothing, whatever it says", "[front][sink]")
+{
+	std::vector<std::string> old = FINE;
+	old[1] = "502-What?\r\n502-SMTPUTF8\r\n502 Really?\r\n";
+	old.insert(old.begin() + 2, "250 hop\r\n");
+	hop hop({ { old, true } });
+	fixture sink(hop);
+	envelope envelope = {};
+	envelope.is_utf8 = true;
+	CHECK_FALSE(sink.mail(envelope));
+	CHECK(sink.said().substr(0, 9) == "550 5.6.7");
 }
 
 // ---- who the client is ----
