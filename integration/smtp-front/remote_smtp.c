@@ -105,9 +105,10 @@ static void note_feature(struct remote *remote, const char *line)
 		const char *word;
 		unsigned feature;
 	} features[] = {
-		{ "SIZE", REMOTE_SIZE },	 { "8BITMIME", REMOTE_8BITMIME },
-		{ "SMTPUTF8", REMOTE_SMTPUTF8 }, { "DSN", REMOTE_DSN },
-		{ "XCLIENT", REMOTE_XCLIENT },
+		{ "SIZE", REMOTE_SIZE },
+		{ "8BITMIME", REMOTE_8BITMIME },
+		{ "SMTPUTF8", REMOTE_SMTPUTF8 },
+		{ "DSN", REMOTE_DSN },
 	};
 	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
 		if (is_word(line, features[i].word))
@@ -115,6 +116,9 @@ static void note_feature(struct remote *remote, const char *line)
 	}
 	if (is_word(line, "XCLIENT"))
 		note_xclient(remote, line + strlen("XCLIENT"));
+	/* Without an attribute that we have there is nothing to tell. */
+	if (remote->xclient != 0)
+		remote->features |= REMOTE_XCLIENT;
 }
 
 /* Behind what is there already; cut when there is no room. */
@@ -138,7 +142,7 @@ static int parse_code(const char *line)
 static int read_reply(struct remote *remote, bool is_hello, struct sink_reply *ret_reply)
 {
 	const int64_t deadline_ms = stream_deadline(remote->timeout_ms);
-	char line[SINK_TEXT_MAX + 1];
+	char line[SINK_TEXT_MAX + 1] = "";
 
 	ret_reply->text[0] = '\0';
 	for (unsigned count = 0; count < REMOTE_LINES_MAX; count++) {

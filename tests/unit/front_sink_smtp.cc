@@ -625,7 +625,8 @@ TEST_CASE("XCLIENT that is refused takes the mail with it, one that is not offer
 	SECTION("not offered")
 	{
 		std::vector<std::string> plain = FINE;
-		plain[1] = "250 hop.example\r\n";
+		plain[1] =
+			GENERATE("250 hop.example\r\n", "250-hop.example\r\n250 XCLIENT LOGIN\r\n");
 		hop hop({ { plain, true } });
 		fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_XCLIENT);
 		CHECK(sink.deliver());
