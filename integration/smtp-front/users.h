@@ -48,7 +48,8 @@ extern "C" {
 	X(USERS_EREADERS, -2206, "too many readers have the database open")                        \
 	X(USERS_ELOCK, -2207, "no write permission for the lock file beside the database")         \
 	X(USERS_EUNFINISHED, -2208, "database has never been finished")                            \
-	X(USERS_EREPLACED, -2209, "file was replaced while it was being written")
+	X(USERS_EREPLACED, -2209, "file was replaced while it was being written")                  \
+	X(USERS_ESHRINK, -2210, "list would shrink too much")
 
 enum users_status {
 	USERS_OK = 0,

@@ -13,7 +13,8 @@
 struct build {
 	const char *path; /* resolved */
 	const struct users_list *list;
-	struct users_facts facts; /* of the list, as they are written */
+	struct users_facts facts;	 /* of the list, as they are written */
+	struct users_build_guard *guard; /* NULL: none */
 	MDB_env *env;
 	MDB_txn *txn;
 	MDB_dbi table;
@@ -60,8 +61,33 @@ static uint64_t room_for(const struct users_list *list)
 
 /* ---- the transaction ---- */
 
+static bool is_too_small(struct users_build_guard *guard, const char *unit, uint64_t before,
+			 uint64_t now)
+{
+	if (now >= before || before - now < USERS_BUILD_SMALL_CHANGE ||
+	    (before - now) * 100 <= before * guard->max_shrink_percent)
+		return false;
+	guard->unit = unit;
+	guard->before = before;
+	guard->now = now;
+	return true;
+}
+
+static int check_shrink(const struct build *build, const struct users_facts *before)
+{
+	const struct users_facts *now = &build->facts;
+	struct users_build_guard *guard = build->guard;
+	if (guard == NULL)
+		return USERS_OK;
+	if (is_too_small(guard, "recipients", before->address_count + before->catchall_count,
+			 now->address_count + now->catchall_count) ||
+	    is_too_small(guard, "domains", before->domain_count, now->domain_count))
+		return USERS_ESHRINK;
+	return USERS_OK;
+}
+
 /* Another program's LMDB file has entries, and no metadata of ours. */
-static int check_owner(const struct build *build)
+static int check_before(const struct build *build)
 {
 	char letter = USERS_FILE_META;
 	MDB_val key = { 1, &letter };
@@ -76,7 +102,8 @@ static int check_owner(const struct build *build)
 		return USERS_ENOTUSERS;
 	if (code != MDB_SUCCESS)
 		return users_file_status(code);
-	return users_file_decode(value.mv_data, value.mv_size, &facts);
+	int ret = users_file_decode(value.mv_data, value.mv_size, &facts);
+	return ret == USERS_OK ? check_shrink(build, &facts) : ret;
 }
 
 static int put(const struct build *build, const char *bytes, size_t size, void *data,
@@ -110,7 +137,7 @@ static int replace_all(struct build *build)
 		return users_file_status(code);
 	int ret = users_file_status(mdb_dbi_open(build->txn, NULL, 0, &build->table));
 	if (ret == USERS_OK)
-		ret = check_owner(build);
+		ret = check_before(build);
 	if (ret == USERS_OK)
 		ret = set_length(build, room_for(build->list));
 	if (ret == USERS_OK)
@@ -213,14 +240,15 @@ static bool is_dangling(const char *path)
 	       errno == ENOENT;
 }
 
-int users_build(const char *path, const struct users_list *list, int64_t now_s)
+int users_build(const char *path, const struct users_list *list, int64_t now_s,
+		struct users_build_guard *guard)
 {
 	if (is_dangling(path))
 		return -ENOENT;
 	char *resolved = users_file_resolve(path);
 	if (resolved == NULL)
 		return -ENOMEM;
-	struct build build = { .path = resolved, .list = list };
+	struct build build = { .path = resolved, .list = list, .guard = guard };
 	users_list_facts(list, &build.facts);
 	build.facts.built_at_s = now_s;
 	int ret = run(&build);

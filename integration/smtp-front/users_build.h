@@ -20,13 +20,27 @@
 extern "C" {
 #endif
 
+/* Changes of fewer than this are never too large: a list may begin small. */
+#define USERS_BUILD_SMALL_CHANGE 10
+
+/* What looks like an accident: a file of users that is cut, or the wrong one. */
+struct users_build_guard {
+	unsigned max_shrink_percent; /* of the recipients, and of the domains, that there are */
+	/* With USERS_ESHRINK: what would. */
+	const char *unit; /* "recipients" or "domains"; static */
+	uint64_t before;
+	uint64_t now;
+};
+
 /*
  * Writes list, which users_list_sort() has ordered, and creates path when there is none (mode
  * 0644 less umask, as its lock file). now_s is what users_get_facts() says later. Returns 0, -errno
  * (-ENOSPC, -EACCES, ...) or a status of users.h. A file that was created and never committed is
- * removed; a file that is no database of recipients is left alone.
+ * removed; a file that is no database of recipients is left alone. USERS_ESHRINK when the guard,
+ * which may be NULL, does not let it: it compares with what the transaction would replace.
  */
-int users_build(const char *path, const struct users_list *list, int64_t now_s);
+int users_build(const char *path, const struct users_list *list, int64_t now_s,
+		struct users_build_guard *guard);
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,7 @@
 #define LOCAL_MAX  64  /* RFC 5321, 4.5.3.1.1 */
 #define DOMAIN_MAX 255 /* and 4.5.3.1.2 */
 #define LABEL_MAX  63  /* RFC 1035 */
+#define UID_NOBODY 65534
 
 struct users_list {
 	struct users_facts facts;
@@ -21,6 +22,7 @@ struct users_list {
 	size_t count_room;
 	char last_domain[USERS_FILE_KEY_MAX]; /* added last; most lists have runs of one domain */
 	size_t last_domain_size;
+	uint64_t left_out_count;
 };
 
 const char *users_list_strerror(int status)
@@ -297,11 +299,49 @@ int users_list_add(struct users_list *list, const char *line, size_t size)
 	return ret == USERS_OK ? add_domain(list, line, word_size) : ret;
 }
 
+/* The third field, of decimal digits. False when there is none, or it is empty. */
+static bool find_uid(const char *line, size_t size, const char **ret_text, size_t *ret_size)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		const char *colon = memchr(line, ':', size);
+		if (colon == NULL)
+			return false;
+		size -= (size_t)(colon + 1 - line);
+		line = colon + 1;
+	}
+	const char *end = memchr(line, ':', size);
+	*ret_text = line;
+	*ret_size = end != NULL ? (size_t)(end - line) : size;
+	return *ret_size > 0;
+}
+
+/* USERS_OK: *ret_is_user says whether it is somebody who gets mail. */
+static int check_uid(const char *line, size_t size, uint32_t uid_min, bool *ret_is_user)
+{
+	const char *text = NULL;
+	size_t text_size = 0;
+	uint64_t uid = 0;
+	*ret_is_user = true;
+	if (uid_min == 0 || !find_uid(line, size, &text, &text_size))
+		return USERS_OK;
+	for (size_t i = 0; i < text_size; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return USERS_LIST_EUID;
+		uid = uid * 10 + (uint64_t)(text[i] - '0');
+		if (uid > UINT32_MAX)
+			return USERS_LIST_EUID;
+	}
+	*ret_is_user = uid >= uid_min && uid != UID_NOBODY;
+	return USERS_OK;
+}
+
 int users_list_add_passwd(struct users_list *list, const char *line, size_t size,
-			  const char *domain)
+			  const struct users_passwd *passwd)
 {
 	char address[LOCAL_MAX + 1 + DOMAIN_MAX];
+	const char *domain = passwd->domain;
 	size_t domain_size = strnlen(domain, DOMAIN_MAX + 1);
+	bool is_user = false;
 	const char *colon = memchr(line, ':', size);
 	size_t name_size = colon != NULL ? (size_t)(colon - line) : size;
 	if (size == 0 || line[0] == '#')
@@ -314,10 +354,22 @@ int users_list_add_passwd(struct users_list *list, const char *line, size_t size
 		return USERS_LIST_EUTF8;
 	if (domain_size > DOMAIN_MAX)
 		return USERS_LIST_EDOMAINSIZE;
+	int ret = check_uid(line, size, passwd->uid_min, &is_user);
+	if (ret != USERS_OK)
+		return ret;
+	if (!is_user) {
+		list->left_out_count++;
+		return USERS_OK;
+	}
 	memcpy(address, line, name_size);
 	address[name_size] = '@';
 	memcpy(address + name_size + 1, domain, domain_size);
 	return add_address(list, address, name_size + 1 + domain_size);
+}
+
+uint64_t users_list_left_out(const struct users_list *list)
+{
+	return list->left_out_count;
 }
 
 /* ---- in order ---- */

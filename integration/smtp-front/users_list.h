@@ -14,7 +14,8 @@
  *     @example.com                every address of example.com
  *     domain example.net          ours, though it has no address here
  *
- * and a file like passwd has a name in front of the first colon, whose domain is said beside.
+ * and a file like passwd has a name in front of the first colon, whose domain is said beside, and
+ * a user id behind the second: those of a system's own accounts are low, and no recipients.
  *
  *     struct users_list *list = NULL;
  *     int ret = users_list_new(&facts, &list);
@@ -43,7 +44,8 @@ extern "C" {
 	  "domain of more than 255 bytes, or label of more than 63")                               \
 	X(USERS_LIST_EUTF8, -2226, "not UTF-8")                                                    \
 	X(USERS_LIST_ENAME, -2227, "not a user's name")                                            \
-	X(USERS_LIST_ELINE, -2228, "line of more than 1000 bytes")
+	X(USERS_LIST_ELINE, -2228, "line of more than 1000 bytes")                                 \
+	X(USERS_LIST_EUID, -2229, "not a user id")
 
 enum users_list_status {
 	USERS_LIST_OK = 0,
@@ -69,9 +71,20 @@ void users_list_free(struct users_list *list);
  * before, or -ENOMEM, after which it is only to be freed.
  */
 int users_list_add(struct users_list *list, const char *line, size_t size);
-/* The same for a line like those of passwd. */
+/* About a file like passwd. */
+struct users_passwd {
+	const char *domain;
+	uint32_t uid_min; /* 0: user ids are not looked at */
+};
+
+/*
+ * The same for a line like those of passwd. Whose user id is below uid_min, or that of nobody, is
+ * left out; who has none is not.
+ */
 int users_list_add_passwd(struct users_list *list, const char *line, size_t size,
-			  const char *domain);
+			  const struct users_passwd *passwd);
+/* How many were. */
+uint64_t users_list_left_out(const struct users_list *list);
 /* Is it a domain? For what is said on a command line. */
 int users_list_check_domain(const char *domain);
 

@@ -27,30 +27,45 @@
 /* Of the lines refused; the others are counted, as a wrong file has nothing but wrong lines. */
 #define REFUSALS_SHOWN 20
 #define PASSWDS_MAX    16
+/* Where adduser and useradd begin with people, and below which they make accounts of the system. */
+#define UID_MIN		   1000
+#define MAX_SHRINK_PERCENT 50
 
 struct source {
 	const char *path;
-	const char *domain; /* NULL: a list */
+	struct users_passwd passwd;
 };
 
 struct command_line {
 	const char *database;
 	struct users_facts facts; /* folds_case and extension */
+	struct users_build_guard guard;
+	uint32_t uid_min;
 	struct source passwds[PASSWDS_MAX];
 	unsigned passwd_count;
 	char **lists;
 	int list_count;
 };
 
-enum row { OPTION_DATABASE, OPTION_PASSWD, OPTION_DOMAIN, OPTION_EXTENSION, OPTION_KEEP_CASE };
+enum row {
+	OPTION_DATABASE,
+	OPTION_PASSWD,
+	OPTION_DOMAIN,
+	OPTION_MIN_UID,
+	OPTION_EXTENSION,
+	OPTION_KEEP_CASE,
+	OPTION_MAX_SHRINK, /* of build alone, therefore last */
+};
 
 static const struct options_row rows[] = {
 	[OPTION_DATABASE] = { 'd', "database", "FILE", "the database" },
 	[OPTION_PASSWD] = { 'p', "passwd", "FILE", "a file like passwd; --domain has to follow" },
 	[OPTION_DOMAIN] = { 0, "domain", "NAME", "domain of the users in that file" },
+	[OPTION_MIN_UID] = { 0, "min-uid", "NUMBER", "leave out users below it (1000)" },
 	[OPTION_EXTENSION] = { 'x', "extension", "CHARACTER",
 			       "begins what is not looked at in a local part, such as +" },
 	[OPTION_KEEP_CASE] = { 0, "keep-case", NULL, "John@ and john@ are two users" },
+	[OPTION_MAX_SHRINK] = { 0, "max-shrink", "PERCENT", "the list may shrink by (50)" },
 };
 
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
@@ -99,7 +114,7 @@ static void take_passwd(const struct options_table *table, struct command_line *
 {
 	if (line->passwd_count == PASSWDS_MAX)
 		options_fail(table, "--passwd '%s': more than %d", path, PASSWDS_MAX);
-	line->passwds[line->passwd_count++] = (struct source){ .path = path };
+	line->passwds[line->passwd_count++].path = path;
 }
 
 static void take_domain(const struct options_table *table, struct command_line *line,
@@ -108,9 +123,9 @@ static void take_domain(const struct options_table *table, struct command_line *
 	int ret = users_list_check_domain(domain);
 	if (ret != USERS_OK)
 		options_fail(table, "--domain '%s' is %s", domain, users_list_strerror(ret));
-	if (line->passwd_count == 0 || line->passwds[line->passwd_count - 1].domain != NULL)
+	if (line->passwd_count == 0 || line->passwds[line->passwd_count - 1].passwd.domain != NULL)
 		options_fail(table, "--domain '%s' without a --passwd before it", domain);
-	line->passwds[line->passwd_count - 1].domain = domain;
+	line->passwds[line->passwd_count - 1].passwd.domain = domain;
 }
 
 static void take_extension(const struct options_table *table, struct command_line *line,
@@ -135,6 +150,14 @@ static void take_option(const struct options_table *table, struct command_line *
 	case OPTION_DOMAIN:
 		take_domain(table, line, argument);
 		break;
+	case OPTION_MIN_UID:
+		line->uid_min =
+			(uint32_t)options_number(table, rows[option].name, argument, 0, UINT32_MAX);
+		break;
+	case OPTION_MAX_SHRINK:
+		line->guard.max_shrink_percent =
+			(unsigned)options_number(table, rows[option].name, argument, 0, 100);
+		break;
 	case OPTION_EXTENSION:
 		take_extension(table, line, argument);
 		break;
@@ -149,13 +172,18 @@ static void parse_command_line(const struct options_table *table, int argc, char
 {
 	const char *argument;
 	int option;
-	*ret_line = (struct command_line){ .facts = { .folds_case = true } };
+	*ret_line = (struct command_line){
+		.facts = { .folds_case = true },
+		.guard = { .max_shrink_percent = MAX_SHRINK_PERCENT },
+		.uid_min = UID_MIN,
+	};
 	while ((option = options_next(table, argc, argv, &argument)) != OPTIONS_END)
 		take_option(table, ret_line, (enum row)option, argument);
 	for (unsigned i = 0; i < ret_line->passwd_count; i++) {
-		if (ret_line->passwds[i].domain == NULL)
+		if (ret_line->passwds[i].passwd.domain == NULL)
 			options_fail(table, "--passwd '%s' without a --domain behind it",
 				     ret_line->passwds[i].path);
+		ret_line->passwds[i].passwd.uid_min = ret_line->uid_min;
 	}
 	ret_line->lists = argv + optind;
 	ret_line->list_count = argc - optind;
@@ -182,10 +210,12 @@ static void log_refusal(void *context, const char *path, uint64_t line_number, c
 		  users_list_strerror(status));
 }
 
-static int read_source(const struct source *source, struct users_list *list, uint64_t *refused)
+/* passwd: NULL, of a list. */
+static int read_source(const char *path, const struct users_passwd *passwd, struct users_list *list,
+		       uint64_t *refused)
 {
-	int ret = users_read(source->path, source->domain, list, log_refusal, refused);
-	return ret == USERS_OK ? EX_OK : fail(source->path, "list not read", ret);
+	int ret = users_read(path, passwd, list, log_refusal, refused);
+	return ret == USERS_OK ? EX_OK : fail(path, "list not read", ret);
 }
 
 /* All that the command line names. An exit status; *refused counts the lines that were. */
@@ -193,11 +223,15 @@ static int read_all(const struct command_line *line, struct users_list *list, ui
 {
 	int status = EX_OK;
 	for (unsigned i = 0; status == EX_OK && i < line->passwd_count; i++)
-		status = read_source(&line->passwds[i], list, refused);
+		status =
+			read_source(line->passwds[i].path, &line->passwds[i].passwd, list, refused);
 	for (int i = 0; status == EX_OK && i < line->list_count; i++)
-		status = read_source(&(struct source){ .path = line->lists[i] }, list, refused);
+		status = read_source(line->lists[i], NULL, list, refused);
 	if (*refused > REFUSALS_SHOWN)
 		log_error(NULL, "more lines refused, count=%" PRIu64, *refused - REFUSALS_SHOWN);
+	if (users_list_left_out(list) > 0)
+		log_info(NULL, "users left out, count=%" PRIu64 " min-uid=%" PRIu32,
+			 users_list_left_out(list), line->uid_min);
 	users_list_sort(list);
 	return status;
 }
@@ -219,7 +253,17 @@ static const struct options_table build_table = {
 	.row_count = ROW_COUNT,
 };
 
-static int build_from(const struct command_line *line, struct users_list *list)
+static void log_shrink(const char *path, const struct users_build_guard *guard)
+{
+	log_error(path,
+		  "list would shrink too much, %s: before=%" PRIu64 " now=%" PRIu64
+		  " (%.1f%%; --max-shrink %u permits %u%%)",
+		  guard->unit, guard->before, guard->now,
+		  100.0 * (double)(guard->before - guard->now) / (double)guard->before,
+		  guard->max_shrink_percent, guard->max_shrink_percent);
+}
+
+static int build_from(struct command_line *line, struct users_list *list)
 {
 	uint64_t refused = 0;
 	struct users_facts facts;
@@ -233,7 +277,9 @@ static int build_from(const struct command_line *line, struct users_list *list)
 		log_error(line->database, "database not changed (lines were refused)");
 	if (refused > 0 || users_list_count(list) == 0)
 		return EX_DATAERR;
-	int ret = users_build(line->database, list, time(NULL));
+	int ret = users_build(line->database, list, time(NULL), &line->guard);
+	if (ret == USERS_ESHRINK)
+		log_shrink(line->database, &line->guard);
 	if (ret != USERS_OK)
 		return fail(line->database, "database not changed", ret);
 	users_list_facts(list, &facts);
@@ -263,7 +309,7 @@ static const struct options_table check_table = {
 	.usage = "[--database FILE] [options] [LIST ...]",
 	.summary = "Reads all of a database, and lists, and says what is wrong. Exit 0: nothing.",
 	.rows = rows,
-	.row_count = ROW_COUNT,
+	.row_count = OPTION_MAX_SHRINK,
 };
 
 static int check_lists(const struct command_line *line)

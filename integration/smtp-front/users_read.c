@@ -8,7 +8,7 @@
 
 struct reading {
 	const char *path;
-	const char *domain;
+	const struct users_passwd *passwd;
 	struct users_list *list;
 	users_read_fn refused;
 	void *context;
@@ -44,8 +44,8 @@ static int add_line(const struct reading *reading)
 		line += sizeof(mark) - 1;
 		size -= sizeof(mark) - 1;
 	}
-	if (reading->domain != NULL)
-		return users_list_add_passwd(reading->list, line, size, reading->domain);
+	if (reading->passwd != NULL)
+		return users_list_add_passwd(reading->list, line, size, reading->passwd);
 	return users_list_add(reading->list, line, size);
 }
 
@@ -67,12 +67,12 @@ static int read_lines(struct reading *reading)
 	return errno != 0 ? -errno : -EIO;
 }
 
-int users_read(const char *path, const char *domain, struct users_list *list, users_read_fn refused,
-	       void *context)
+int users_read(const char *path, const struct users_passwd *passwd, struct users_list *list,
+	       users_read_fn refused, void *context)
 {
 	struct reading reading = {
 		.path = path,
-		.domain = domain,
+		.passwd = passwd,
 		.list = list,
 		.refused = refused,
 		.context = context,

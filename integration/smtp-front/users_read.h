@@ -23,12 +23,12 @@ typedef void (*users_read_fn)(void *context, const char *path, uint64_t line_num
 			      const char *line, size_t size, int status);
 
 /*
- * Adds path to list: as a list, or as a file like passwd when there is a domain. refused is called
+ * Adds path to list: as a file like passwd, or as a list when passwd is NULL. refused is called
  * for each line that is no entry, and reading goes on. -errno when the file cannot be opened or
  * read to its end, -EISDIR for a directory, or -ENOMEM.
  */
-int users_read(const char *path, const char *domain, struct users_list *list, users_read_fn refused,
-	       void *context);
+int users_read(const char *path, const struct users_passwd *passwd, struct users_list *list,
+	       users_read_fn refused, void *context);
 
 #ifdef __cplusplus
 }

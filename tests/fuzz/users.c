@@ -62,12 +62,13 @@ static void check_list(const struct users_facts *facts, struct users_list *list)
 
 static void feed(const struct users_facts *facts, const char *text, size_t size, bool is_passwd)
 {
+	const struct users_passwd passwd = { "Example.org", 1000 };
 	struct users_list *list = NULL;
 	require(users_list_new(facts, &list) == USERS_OK, "there is memory");
 	while (size > 0) {
 		const char *end = memchr(text, '\n', size);
 		size_t line_size = end != NULL ? (size_t)(end - text) : size;
-		int ret = is_passwd ? users_list_add_passwd(list, text, line_size, "Example.org")
+		int ret = is_passwd ? users_list_add_passwd(list, text, line_size, &passwd)
 				    : users_list_add(list, text, line_size);
 		require(ret == USERS_OK || strcmp(users_list_strerror(ret), "") != 0,
 			"a refusal has its reason");

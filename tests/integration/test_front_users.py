@@ -60,13 +60,42 @@ class Build(Users):
         self.assertEqual(self.dump(), first)
 
     def test_lists_and_files_like_passwd_are_one_list(self):
-        passwd = self.write("passwd", "root:x:0:0::/root:/bin/sh\njohn:x:1:1::/:/bin/sh\n")
+        passwd = self.write("passwd", "root:x:0:0::/root:/bin/sh\nanna:x:1000:1::/:/bin/sh\n")
         other = self.write("other", "mary:\n")
         self.build("-p", passwd, "--domain", "example.org", "--passwd", other, "--domain",
-                   "example.net", self.write("list", GOOD))
-        self.assertEqual(self.find("root@example.org", "mary@example.net", "john@EXAMPLE.org"),
+                   "example.net", "--min-uid", "0", self.write("list", GOOD))
+        self.assertEqual(self.find("root@example.org", "mary@example.net", "anna@EXAMPLE.org"),
                          {"root@example.org": "valid", "mary@example.net": "valid",
-                          "john@EXAMPLE.org": "valid"})
+                          "anna@EXAMPLE.org": "valid"})
+
+    def test_accounts_of_the_system_get_no_mail_unless_a_list_has_them(self):
+        passwd = self.write("passwd", "root:x:0:0::/root:/bin/sh\nmail:x:8:8::/:/bin/false\n"
+                            "anna:x:1000:1::/:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n")
+        who = [f"{name}@example.org" for name in ("root", "mail", "anna", "nobody")]
+        result = self.build("-p", passwd, "--domain", "example.org")
+        self.assertIn("info: users left out, count=3 min-uid=1000", result.stderr)
+        self.assertEqual(list(self.find(*who, expect=1).values()),
+                         ["unknown", "unknown", "valid", "unknown"])
+        aliases = self.write("aliases", "root@example.org\n")
+        result = self.build("-p", passwd, "--domain", "example.org", "--min-uid", "8", aliases)
+        self.assertIn("count=2 min-uid=8", result.stderr)
+        self.assertEqual(list(self.find(*who, expect=1).values()),
+                         ["valid", "valid", "valid", "unknown"])
+        result = self.run_users("check", "-p", passwd, "--domain", "example.org")
+        self.assertIn("lists OK, addresses=1", result.stderr)
+
+    def test_a_list_that_would_shrink_too_much_changes_nothing(self):
+        self.build(self.write("all", "".join(f"user{i}@example.org\n" for i in range(100))))
+        before = self.dump()
+        cut = self.write("cut", "".join(f"user{i}@example.org\n" for i in range(38)))
+        result = self.build(cut, expect=EX_DATAERR)
+        self.assertIn(f"error: [{self.database}] list would shrink too much, recipients: before=100"
+                      " now=38 (62.0%; --max-shrink 50 permits 50%)", result.stderr)
+        self.assertIn("database not changed", result.stderr)
+        self.assertEqual(self.dump(), before)
+        self.build("--max-shrink", "61", cut, expect=EX_DATAERR)
+        self.build("--max-shrink", "62", cut)
+        self.assertEqual(len(self.dump()), 39)
 
     def test_addresses_are_found_as_an_edge_finds_them(self):
         self.build("-x", "+", self.write("list", GOOD))
@@ -150,6 +179,9 @@ class Wrong(Users):
                           ["build", "-d", "x", "--extension", "ab", "y"],
                           ["build", "-d", "x", "--domain", "example.org"],
                           ["build", "-d", "x", "-p", "/etc/passwd"],
+                          ["build", "-d", "x", "--max-shrink", "101", "y"],
+                          ["build", "-d", "x", "--min-uid", "-1", "y"],
+                          ["check", "--max-shrink", "10", "y"],
                           ["build", "-d", "x", "-p", "/etc/passwd", "--domain", "a b"],
                           ["dump", "-d", self.database, "more"], ["check"], []):
             with self.subTest(arguments=arguments):

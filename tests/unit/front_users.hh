@@ -41,9 +41,9 @@ inline list_pointer make_list(const std::vector<std::string> &lines,
 }
 
 inline int build(const std::string &path, const std::vector<std::string> &lines,
-		 const users_facts &facts = folding())
+		 const users_facts &facts = folding(), users_build_guard *guard = nullptr)
 {
-	return users_build(path.c_str(), make_list(lines, facts).get(), 1700000000);
+	return users_build(path.c_str(), make_list(lines, facts).get(), 1700000000, guard);
 }
 
 // Closed with its owner.

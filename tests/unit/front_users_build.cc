@@ -56,6 +56,55 @@ TEST_CASE("an empty list empties a database", "[front][users_build]")
 	CHECK(users.find("john@example.org") == USERS_NOT_OURS);
 }
 
+TEST_CASE("a list that would shrink too much changes nothing", "[front][users_build]")
+{
+	struct row {
+		lines before;
+		lines now;
+		unsigned max_shrink_percent;
+		int status;
+	};
+	const auto domains = [](int count) {
+		lines all{ "john@example.org" };
+		for (int i = 1; i < count; i++)
+			all.push_back("domain " + std::to_string(i) + ".example");
+		return all;
+	};
+	const auto row = GENERATE_COPY(values<struct row>({
+		{ many("u", 100), many("u", 50), 50, USERS_OK },
+		{ many("u", 100), many("u", 49), 50, USERS_ESHRINK },
+		{ many("u", 100), many("other", 100), 0, USERS_OK },
+		{ many("u", 100), many("u", 90), 0, USERS_ESHRINK },
+		{ many("u", 100), many("u", 91), 0, USERS_OK },
+		{ many("u", 100), {}, 100, USERS_OK },
+		{ many("u", 100), many("u", 1000), 0, USERS_OK },
+		{ many("u", 10), many("u", 1), 50, USERS_OK },
+		{ many("u", 11), many("u", 1), 50, USERS_ESHRINK },
+		{ domains(20), domains(10), 50, USERS_OK },
+		{ domains(20), domains(9), 50, USERS_ESHRINK },
+	}));
+	const tmpdir dir;
+	const auto path = dir.file("users.mdb");
+	users_build_guard guard = {};
+	guard.max_shrink_percent = row.max_shrink_percent;
+	CAPTURE(row.before.size(), row.now.size(), row.max_shrink_percent);
+	// There is nothing to compare the first one with.
+	REQUIRE(build(path, row.before, folding(), &guard) == USERS_OK);
+	CHECK(build(path, row.now, folding(), &guard) == row.status);
+	users_facts facts = {};
+	users_list_facts(make_list(row.status == USERS_OK ? row.now : row.before).get(), &facts);
+	users_facts found = {};
+	REQUIRE(users_verify(path.c_str(), &found) == USERS_OK);
+	CHECK(found.sum == facts.sum);
+	if (row.status != USERS_OK) {
+		CHECK(guard.before > guard.now);
+		CHECK(guard.unit ==
+		      std::string(row.before.size() == 20 ? "domains" : "recipients"));
+		// Whoever means it says so.
+		CHECK(build(path, row.now) == USERS_OK);
+	}
+}
+
 TEST_CASE("a process that has a database open sees the new list at its next question",
 	  "[front][users_build]")
 {

@@ -116,8 +116,9 @@ TEST_CASE("what an address may be is accepted", "[front][users_list]")
 TEST_CASE("a line like those of passwd has a name before the first colon", "[front][users_list]")
 {
 	const auto list = make_list({});
+	const users_passwd passwd = { "Example.org", 0 };
 	const auto add = [&](const std::string &line) {
-		return users_list_add_passwd(list.get(), line.data(), line.size(), "Example.org");
+		return users_list_add_passwd(list.get(), line.data(), line.size(), &passwd);
 	};
 	CHECK(add("root:x:0:0:root:/root:/bin/bash") == USERS_OK);
 	CHECK(add("john:x:1000:1000:John, @ home:/home/john:/bin/sh") == USERS_OK);
@@ -134,6 +135,44 @@ TEST_CASE("a line like those of passwd has a name before the first colon", "[fro
 	users_list_sort(list.get());
 	CHECK(lines_of(list.get()) == lines{ "john@example.org", "mary@example.org",
 					     "root@example.org", "domain example.org" });
+}
+
+TEST_CASE("accounts of the system are left out by their user id", "[front][users_list]")
+{
+	const auto list = make_list({});
+	const users_passwd passwd = { "example.org", 1000 };
+	const auto add = [&](const std::string &line) {
+		return users_list_add_passwd(list.get(), line.data(), line.size(), &passwd);
+	};
+	for (const char *line : { "root:x:0:0:root:/root:/bin/bash", "daemon:x:999:1::/:/bin/sh",
+				  "games:x:000000000999", "nobody:x:65534:65534::/:/bin/sh" })
+		CHECK(add(line) == USERS_OK);
+	CHECK(users_list_left_out(list.get()) == 4);
+	for (const char *line : { "john:x:1000:1000::/home/john:/bin/sh", "mary:x:4294967295:1",
+				  "anna:x:01000", "plain:", "open:{PLAIN}secret", "empty:x::" })
+		CHECK(add(line) == USERS_OK);
+	CHECK(users_list_left_out(list.get()) == 4);
+	for (const char *line : { "a:x:vmail:vmail", "a:x:-1:0", "a:x:1000 :0", "a:x:4294967296:0",
+				  "a:x:18446744073709552616:0", "a:x:0x3e8:0" })
+		CHECK(add(line) == USERS_LIST_EUID);
+	// What is no name is none whatever its user id.
+	CHECK(add("+::0") == USERS_LIST_ENAME);
+	users_list_sort(list.get());
+	CHECK(lines_of(list.get()) == lines{ "anna@example.org", "empty@example.org",
+					     "john@example.org", "mary@example.org",
+					     "open@example.org", "plain@example.org",
+					     "domain example.org" });
+}
+
+TEST_CASE("nobody is left out where user ids do not count", "[front][users_list]")
+{
+	const auto list = make_list({});
+	const users_passwd passwd = { "example.org", 0 };
+	for (const std::string line : { "root:x:0", "nobody:x:65534", "mary:x:vmail" })
+		CHECK(users_list_add_passwd(list.get(), line.data(), line.size(), &passwd) ==
+		      USERS_OK);
+	CHECK(users_list_left_out(list.get()) == 0);
+	CHECK(users_list_count(list.get()) == 4);
 }
 
 TEST_CASE("a domain of a command line is one or not", "[front][users_list]")
