@@ -515,3 +515,9 @@ int remote_end(struct remote *remote, struct sink_reply *ret_reply)
 	/* Mail ends in CRLF; an end within a line would otherwise be none. */
 	return remote_command(remote, remote->is_at_line_start ? ".\r\n" : "\r\n.\r\n", ret_reply);
 }
+
+bool remote_has_refused(struct remote *remote, struct sink_reply *ret_reply)
+{
+	/* What came before a reset can be read behind it. */
+	return has_spoken(remote) && remote_read(remote, ret_reply) == 0 && ret_reply->code >= 400;
+}

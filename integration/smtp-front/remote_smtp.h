@@ -84,6 +84,11 @@ void remote_begin(struct remote *remote);
 int remote_append(struct remote *remote, const uint8_t *bytes, size_t size);
 /* The dot; the reply is read. Without it, closing lets the server drop the mail. */
 int remote_end(struct remote *remote, struct sink_reply *ret_reply);
+/*
+ * Behind a failure of these two: has the server refused the mail before it went away? Then
+ * *ret_reply is 4xx or 5xx. Does not wait for it to begin.
+ */
+bool remote_has_refused(struct remote *remote, struct sink_reply *ret_reply);
 
 #ifdef __cplusplus
 }

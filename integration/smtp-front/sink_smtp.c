@@ -308,12 +308,23 @@ static bool smtp_begin(struct sink *sink, struct sink_reply *reply)
 	return false;
 }
 
+/* A next hop that says 552 and closes has refused the mail; without a word it is broken. */
+static bool broken_mail(struct sink_smtp *smtp, const char *step, int error,
+			struct sink_reply *reply)
+{
+	if (!remote_has_refused(&smtp->remote, reply))
+		return broken(smtp, step, error, reply);
+	(void)pass_on(smtp, reply);
+	hang_up(smtp);
+	return false;
+}
+
 static bool smtp_append(struct sink *sink, const uint8_t *bytes, size_t size,
 			struct sink_reply *reply)
 {
 	struct sink_smtp *smtp = smtp_of(sink);
 	const int ret = remote_append(&smtp->remote, bytes, size);
-	return ret == 0 || broken(smtp, "mail", ret, reply);
+	return ret == 0 || broken_mail(smtp, "mail", ret, reply);
 }
 
 static bool is_worse(const struct sink_reply *reply, const struct sink_reply *than)
@@ -349,7 +360,7 @@ static bool smtp_commit(struct sink *sink, struct sink_reply *reply)
 
 	const int ret = remote_end(&smtp->remote, reply);
 	if (ret < 0)
-		return broken(smtp, "end of mail", ret, reply);
+		return broken_mail(smtp, "end of mail", ret, reply);
 	smtp->is_open = smtp->is_data = false;
 	bool is_good = pass_on(smtp, reply);
 	if (is_lmtp(smtp) && remote_is_open(&smtp->remote))

@@ -462,6 +462,38 @@ TEST_CASE("a mail that is refused before its end is refused in those words", "[f
 	CHECK(sink.deliver());
 }
 
+TEST_CASE("a next hop that refuses amid a mail and goes away is heard", "[front][sink]")
+{
+	static const struct {
+		const char *last_words;
+		const char *said;
+		bool is_trouble;
+	} hops[] = {
+		{ "552 5.3.4 Too large\r\n", "552 5.3.4 Too large", false },
+		{ "452 4.3.1 Disk full\r\n", "452 4.3.1 Disk full", false },
+		{ "421 4.3.2 Shutting down\r\n", "451 4.3.2 Shutting down", false },
+		{ "250 2.0.0 Ok\r\n", "451 4.4.2 Mail system went away; try again later", true },
+		{ "552 5.3.4 Too", "451 4.4.2 Mail system went away; try again later", true },
+		{ "", "451 4.4.2 Mail system went away; try again later", true },
+	};
+	const std::string block(16384, 'x');
+	for (const auto &how : hops) {
+		script early = upto(5, false);
+		early.replies[4] += how.last_words;
+		hop hop({ early, { FINE, true } });
+		fixture sink(hop);
+		REQUIRE((sink.mail() && sink.recipient("john@example.org")));
+		REQUIRE(sink_begin(sink.it, &sink.reply));
+		// Until the system knows that nobody reads it.
+		while (sink_append(sink.it, (const uint8_t *)block.data(), block.size(),
+				   &sink.reply))
+			;
+		CHECK(sink.said() == how.said);
+		CHECK(sink.trouble().empty() != how.is_trouble);
+		CHECK(sink.deliver());
+	}
+}
+
 TEST_CASE("a connection whose RSET is refused has no second mail", "[front][sink]")
 {
 	script stuck = upto(4, true);
