@@ -101,13 +101,20 @@ static int connect_to(const struct setup_sink *setup)
 {
 	const struct timeval timeout = { .tv_sec = setup->timeout_ms / 1000,
 					 .tv_usec = setup->timeout_ms % 1000 * 1000 };
+	const int64_t deadline_ms = stream_deadline(setup->timeout_ms);
 	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) == 0 &&
-	    connect(fd, (const struct sockaddr *)&setup->to.address, setup->to.address_size) == 0)
+	int ret = setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) == 0 ? -EINTR
+											  : -errno;
+	/* A worker that is told to end meanwhile has this client still; nothing is half made. */
+	while (ret == -EINTR && stream_deadline(0) < deadline_ms)
+		ret = connect(fd, (const struct sockaddr *)&setup->to.address,
+			      setup->to.address_size) == 0
+			      ? 0
+			      : -errno;
+	if (ret == 0)
 		return fd;
-	const int ret = -errno;
 	(void)close(fd);
 	return ret;
 }

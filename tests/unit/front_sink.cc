@@ -8,9 +8,11 @@
 #include <catch2/catch.hpp>
 
 #include <sched.h>
+#include <signal.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -290,16 +292,27 @@ TEST_CASE("a full disk is 452, and nothing of the mail is there", "[front][sink]
 namespace
 {
 
-// What smtpd does: one byte with the descriptor, then the attributes, then it closes.
-int take_descriptor(const std::string &path, const std::string &expected)
+struct sockaddr_un address_of(const std::string &path)
 {
 	struct sockaddr_un address = {};
 	address.sun_family = AF_UNIX;
 	path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+	return address;
+}
+
+int listen_at(const std::string &path, int backlog)
+{
+	const struct sockaddr_un address = address_of(path);
 	const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-	    listen(listener, 1) != 0)
-		return 1;
+	return bind(listener, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
+			       listen(listener, backlog) == 0
+		       ? listener
+		       : -1;
+}
+
+// What smtpd does: one byte with the descriptor, then the attributes, then it closes.
+int take_descriptor(int listener, const std::string &expected)
+{
 	const int from = accept(listener, nullptr, nullptr);
 	char byte = 'x';
 	alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -323,23 +336,25 @@ int take_descriptor(const std::string &path, const std::string &expected)
 	return write(fd, "220 smtpd\r\n", 11) == 11 ? 0 : 5;
 }
 
+using namespace std::string_literals;
+const std::string ATTRIBUTES = "client_address\0"
+			       "192.0.2.7\0"
+			       "client_port\0"
+			       "40112\0"
+			       "server_address\0"
+			       "198.51.100.25\0"
+			       "server_port\0"
+			       "25\0\0"s;
+
+volatile sig_atomic_t interruptions;
+
 } // namespace
 
 TEST_CASE("smtpd gets the connection and who it is from", "[front][sink]")
 {
-	using namespace std::string_literals;
 	tmpdir dir;
 	const std::string path = dir.file("smtpd");
-	child smtpd([&] {
-		return take_descriptor(path, "client_address\0"
-					     "192.0.2.7\0"
-					     "client_port\0"
-					     "40112\0"
-					     "server_address\0"
-					     "198.51.100.25\0"
-					     "server_port\0"
-					     "25\0\0"s);
-	});
+	child smtpd([&] { return take_descriptor(listen_at(path, 1), ATTRIBUTES); });
 	fixture sink(SETUP_SINK_POSTFIX, path, SETUP_MAILDIR_ONE);
 	int ends[2];
 	REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
@@ -354,6 +369,48 @@ TEST_CASE("smtpd gets the connection and who it is from", "[front][sink]")
 	CHECK(std::string(text) == "220 smtpd\r\n");
 	CHECK(smtpd.wait() == 0);
 	close(ends[1]);
+}
+
+TEST_CASE("a signal does not end the wait for an smtpd", "[front][sink]")
+{
+	tmpdir dir;
+	const std::string path = dir.file("smtpd");
+	const struct sockaddr_un address = address_of(path);
+	const int listener = listen_at(path, 0);
+	const int before = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	REQUIRE(connect(before, (const struct sockaddr *)&address, sizeof(address)) == 0);
+	// Its backlog is full now, until a third signal has come.
+	static signal_pipe *is_enough;
+	signal_pipe enough;
+	is_enough = &enough;
+	child smtpd([&] {
+		enough.take();
+		close(accept(listener, nullptr, nullptr));
+		return take_descriptor(listener, ATTRIBUTES);
+	});
+	interruptions = 0;
+	struct sigaction action = {};
+	struct sigaction old = {};
+	action.sa_handler = [](int) {
+		interruptions = interruptions + 1;
+		if (interruptions == 3)
+			is_enough->give();
+	};
+	sigaction(SIGALRM, &action, &old);
+	const struct itimerval often = { { 0, 20000 }, { 0, 20000 } };
+	setitimer(ITIMER_REAL, &often, nullptr);
+	fixture sink(SETUP_SINK_POSTFIX, path, SETUP_MAILDIR_ONE);
+	int ends[2];
+	REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+	CHECK(sink_pass(sink.it.get(), ends[0], &sink.reply));
+	const struct itimerval never = {};
+	setitimer(ITIMER_REAL, &never, nullptr);
+	sigaction(SIGALRM, &old, nullptr);
+	CHECK(interruptions >= 3);
+	CHECK(sink.trouble().empty());
+	CHECK(smtpd.wait() == 0);
+	for (int fd : { listener, before, ends[0], ends[1] })
+		close(fd);
 }
 
 TEST_CASE("a sink of mails takes no connection, one of connections no mail", "[front][sink]")
