@@ -200,8 +200,9 @@ struct edge {
 	uint64_t next_id;
 	uint64_t log_second; /* in which there were log_count lines about limits */
 	unsigned log_count;
-	uint64_t cpu_ns;  /* of the process, when the last event was over */
-	bool is_stressed; /* many sessions: timeouts are short */
+	uint64_t key_logged_ms; /* when the keyholder was last said not to sign; 0: never */
+	uint64_t cpu_ns;	/* of the process, when the last event was over */
+	bool is_stressed;	/* many sessions: timeouts are short */
 	bool is_draining;
 	bool is_short;	    /* of descriptors, and it was said */
 	bool counts_held;   /* limits are for sessions that a worker has, too */

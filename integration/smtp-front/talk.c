@@ -13,7 +13,9 @@
 #include "lib/common/log.h"
 
 /* Of a line that is too long, or a chunk that is refused: nobody waits for more. */
-#define SKIP_MAX	     65536
+#define SKIP_MAX 65536
+/* Between lines about a keyholder that does not sign. */
+#define KEY_LOG_PAUSE_MS     10000
 #define HANDSHAKE_TIMEOUT_MS 30000
 
 /* ---- replies ---- */
@@ -434,13 +436,31 @@ void talk_begin_handshake(struct session *session)
 	channel_watch(session, UV_READABLE);
 }
 
-/* Strangers fail at will: only who wants to know is told why. */
+/* The same happens to all that come meanwhile: one line tells of them. */
+static void log_keyholder(const struct session *session, const char *id)
+{
+	struct edge *edge = session->edge;
+	struct tls_counters counters;
+	if (edge->key_logged_ms > 0 &&
+	    session_now(session) < edge->key_logged_ms + KEY_LOG_PAUSE_MS)
+		return;
+	edge->key_logged_ms = session_now(session);
+	tls_count(edge->tls_context, &counters);
+	log_error(id, "handshake not signed, edge=%u count=%llu (%s)", edge->start->index,
+		  (unsigned long long)counters.signatures_failed,
+		  tls_reason(session->tls, TLS_EKEY));
+}
+
+/* Strangers fail at will: only who wants to know is told why. With our keys it is our matter. */
 static void fail_handshake(struct session *session, int status)
 {
 	char id[ACCOUNT_ID_SIZE];
 	tally_add(session_tally(session), TALLY_TLS_FAILED, 1);
-	log_debug(account_format_id(session->id, id), "handshake failed (%s)",
-		  tls_reason(session->tls, status));
+	account_format_id(session->id, id);
+	if (status == TLS_EKEY)
+		log_keyholder(session, id);
+	else
+		log_debug(id, "handshake failed (%s)", tls_reason(session->tls, status));
 	session_end(session, "tls-failed");
 }
 

@@ -603,6 +603,8 @@ class KeyTest(TlsCase):
         for _ in range(4):
             with self.assertRaises((ssl.SSLError, ConnectionError, EOFError)):
                 self.open(certificate)
+        front.wait_for_log(r"^error: \[[0-9a-f]{12}\] handshake not signed, edge=[01] count=1 "
+                           r"\(the keyholder does not answer\)$")
         with front.client() as client:
             client.hello()
             client.send_mail(SENDER, [RECIPIENT], CONTENT)
@@ -622,6 +624,8 @@ class KeyTest(TlsCase):
         self.open(certificates[1]).close()
         with self.assertRaises((ssl.SSLError, ConnectionError, EOFError)):
             self.open(certificates[0])
+        front.wait_for_log(r"handshake not signed, .* \(the keyholder has no key for this "
+                           r"certificate\)$")
         self.assertTrue(front.reload())
         for certificate in certificates:
             wait_for(lambda one=certificate: self.park_if(one), "an edge with the new certificate")
