@@ -43,6 +43,7 @@ struct visit {
 	char sender[ENVELOPE_ADDRESS_MAX + 1];
 	uint64_t began_us;
 	uint64_t cpu_began_us;
+	int64_t told_ms; /* when it was seen that the worker is to end; 0: it is not */
 	/* Of the transaction. */
 	bool is_in_sink;	 /* sink_mail() was called, and the mail has not ended */
 	bool is_refused;	 /* the sink has refused MAIL: refusal is for each recipient */

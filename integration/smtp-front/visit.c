@@ -16,6 +16,10 @@
 /* How long and how much a client is listened to that did not know that we hang up. */
 #define LINGER_MS   1000
 #define LINGER_SIZE (256 * 1024)
+/* How long a client may be silent between mails, when the worker is to end. */
+#define PARTING_MS 2000
+/* Between looks at whether it is: a signal does not end a wait. */
+#define LOOK_MS 500
 
 static uint64_t now_us(clockid_t clock)
 {
@@ -109,19 +113,24 @@ static bool swallow(struct visit *visit, uint64_t size)
 	return true;
 }
 
-/* A dialogue that is no longer in a transaction has none in the sink. */
-static void settle(struct visit *visit)
+static bool is_between_mails(const struct visit *visit)
 {
 	switch (visit->dialogue->state) {
 	case DIALOGUE_AT_START:
 	case DIALOGUE_AT_HELO:
 	case DIALOGUE_AT_SPOILT:
 	case DIALOGUE_AT_END:
-		transact_forget(visit);
-		break;
+		return true;
 	default:
-		break;
+		return false;
 	}
+}
+
+/* A dialogue that is no longer in a transaction has none in the sink. */
+static void settle(struct visit *visit)
+{
+	if (is_between_mails(visit))
+		transact_forget(visit);
 }
 
 static void act(struct visit *visit, enum dialogue_action action)
@@ -186,12 +195,45 @@ static void skip_line(struct visit *visit, int64_t deadline_ms)
 	    dialogue_malformed(visit->dialogue, &visit->limits, LINES_TOO_LONG, &visit->event));
 }
 
+/* Of a wait for a command that began at began_ms and may take until deadline_ms. */
+static int64_t end_of_wait(struct visit *visit, int64_t began_ms, int64_t deadline_ms)
+{
+	const struct visit_parts *parts = &visit->parts;
+	if (parts->is_told == NULL || *parts->is_told == 0)
+		return deadline_ms;
+	if (visit->told_ms == 0)
+		visit->told_ms = stream_deadline(0);
+	const int64_t late_ms =
+		visit->told_ms + (is_between_mails(visit) ? 0 : parts->setup->front.drain_ms);
+	const int64_t end_ms = (late_ms > began_ms ? late_ms : began_ms) + PARTING_MS;
+	return end_ms < deadline_ms ? end_ms : deadline_ms;
+}
+
+static int wait_bytes(struct visit *visit, int64_t deadline_ms)
+{
+	const int64_t began_ms = deadline_ms - visit->parts.setup->limits.command_timeout_ms;
+	int64_t end_ms = 0;
+	/* With all of the time: what is not taken at the end of a wait is lost. */
+	int ret = stream_flush(&visit->stream, deadline_ms);
+	if (ret < 0)
+		return ret;
+	do {
+		const int64_t look_ms = stream_deadline(LOOK_MS);
+		end_ms = end_of_wait(visit, began_ms, deadline_ms);
+		ret = stream_fill(&visit->stream, look_ms < end_ms ? look_ms : end_ms);
+	} while (ret == -ETIMEDOUT && stream_deadline(0) < end_ms);
+	return ret == -ETIMEDOUT && end_ms < deadline_ms ? -ESHUTDOWN : ret;
+}
+
 static void wait_more(struct visit *visit, int64_t deadline_ms)
 {
-	const int ret = stream_fill(&visit->stream, deadline_ms);
+	const int ret = wait_bytes(visit, deadline_ms);
 	if (ret > 0)
 		return;
-	if (ret == -ETIMEDOUT)
+	if (ret == -ESHUTDOWN) {
+		visit_refuse(visit, DIALOGUE_SHUTTING_DOWN);
+		visit->end = "drained";
+	} else if (ret == -ETIMEDOUT)
 		visit_time_out(visit);
 	else
 		visit_end(visit, ret == 0 ? "hangup" : "reset", false);
@@ -267,6 +309,7 @@ static void begin_session(struct visit *visit, struct capsule *capsule, int fd)
 	visit->recipient_count = 0;
 	visit->refused_count = capsule->refused_count;
 	visit->sender[0] = '\0';
+	visit->told_ms = 0;
 	memset(&visit->latest, 0, sizeof(visit->latest));
 	visit->began_us = now_us(CLOCK_MONOTONIC);
 	visit->cpu_began_us = now_us(CLOCK_PROCESS_CPUTIME_ID);

@@ -16,10 +16,16 @@
  * before the end of a mail, nothing is committed. When it is gone before it has got that 250, the
  * mail is committed, and the client may send it again: that is logged.
  *
+ * When the worker is told to end meanwhile, a client who is silent is told 421, 4.3.2: at once, but
+ * for a moment in which it may say QUIT, when it has no mail begun, else after front.drain_ms. Who
+ * goes on is served.
+ *
  * A handle with memory of its own, which is taken once and used for all sessions of a worker.
  */
 
 #include "integration/smtp-front/answers.h"
+#include <signal.h>
+
 #include "integration/smtp-front/capsule.h"
 #include "integration/smtp-front/setup.h"
 #include "integration/smtp-front/sink.h"
@@ -40,6 +46,7 @@ struct visit_parts {
 	struct answers *known; /* whom it has said it knows; NULL without one */
 	struct users *users;   /* NULL: there is no such list */
 	struct tally *tally;   /* may be NULL */
+	const volatile sig_atomic_t *is_told; /* the worker is to end; may be NULL */
 };
 
 /* 0 or -ENOMEM. */

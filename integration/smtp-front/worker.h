@@ -9,7 +9,8 @@
  *
  * It waits where it waits, with deadlines: other sessions are other workers' business. It ends by
  * itself after front.mails_per_worker mails, so that nothing it might have lost hold of piles up,
- * and at SIGTERM, in both cases with the session at hand finished.
+ * and at SIGTERM, in both cases with the session at hand finished; visit.h has what SIGTERM means
+ * for clients that are silent.
  *
  * SIGTERM must not be blocked. SIGINT and SIGHUP are the nanny's and ignored.
  */

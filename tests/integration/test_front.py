@@ -717,6 +717,18 @@ class Stop(FrontCase):
             self.assertTrue(client.is_closed())
         self.assertEqual(front.mails(), [])
 
+    def test_who_is_silent_between_mails_is_told(self):
+        """And does not keep it up for as long as others may have."""
+        front = Front(self, front={"drain": "10m"})
+        with front.client() as client:
+            client.hello()
+            client.send_mail(SENDER, [RECIPIENT], CONTENT)
+            front.process.send_signal(signal.SIGTERM)
+            client.expect(421)
+            self.assertEqual(front.process.popen.wait(DEADLINE_S), 0)
+        (session,) = front.sessions()
+        self.assertEqual((session["end"], session["mails"]), ("drained", 1))
+
     def test_who_waits_in_the_queue_does_not_keep_it_up(self):
         """The one worker has a client that is silent, and so has the queue."""
         front = Front(self, front={"workers": 1, "drain": "0s"})
@@ -730,6 +742,7 @@ class Stop(FrontCase):
             wait_for(lambda: front.counters().get("sessions-handed-over") == 2, "the queue")
             front.process.send_signal(signal.SIGTERM)
             self.assertEqual(front.process.popen.wait(DEADLINE_S), 0)
+            first.expect(421)
             self.assertTrue(first.is_closed())
             self.assertTrue(second.is_closed())
         self.assertEqual(front.mails(), [])

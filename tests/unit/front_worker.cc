@@ -246,6 +246,38 @@ TEST_CASE("a worker that is told to end finishes its session", "[front][worker]"
 	close(client);
 }
 
+TEST_CASE("a worker that is told to end does not wait for a client who is silent",
+	  "[front][worker]")
+{
+	fixture front;
+	// Longer than the test may take.
+	front.setup->limits.command_timeout_ms = 3600000;
+	std::string text;
+	const int client = front.connect();
+	const auto hear = [&](const std::string &end) {
+		char byte = 0;
+		while (text.find(end) == std::string::npos && recv(client, &byte, 1, 0) == 1)
+			text += byte;
+	};
+	child worker([&] { return front.run(); });
+	SECTION("between two mails")
+	{
+		front.setup->front.drain_ms = 3600000;
+		say(client, MAIL);
+		hear("250 2.0.0");
+	}
+	SECTION("nor between MAIL and DATA, when the time for that is over")
+	{
+		front.setup->front.drain_ms = 0;
+		hear("250 2.1.5");
+	}
+	worker.kill(SIGTERM);
+	text += heard(client);
+	CHECK(text.find("\r\n421 4.3.2 ") != std::string::npos);
+	CHECK(worker.wait() == EX_OK);
+	close(client);
+}
+
 TEST_CASE("a capsule that is none costs its session and no other", "[front][worker]")
 {
 	fixture front;
