@@ -223,6 +223,9 @@ void session_part(struct session *session)
 	if (session->phase == SESSION_QUEUED)
 		parting_leave(session);
 	wheel_clear(&session->timer);
+	/* Also to one who has ended first; what the socket does not take at once stays unsaid. */
+	if (session->tls != NULL)
+		tls_close(session->tls);
 	tls_free(session->tls);
 	session->tls = NULL;
 	/* libuv takes the descriptor out of its set at once: it may be closed behind this. */
@@ -405,8 +408,6 @@ static void do_next(struct session *session)
 		linger(session);
 		return;
 	case NEXT_CLOSE:
-		if (session->tls != NULL)
-			tls_close(session->tls);
 		session_end(session, session->end);
 		return;
 	}

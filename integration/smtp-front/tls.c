@@ -390,6 +390,10 @@ int tls_close(struct tls *tls)
 {
 	if (tls->io_status != 0)
 		return tls->io_status;
+	/* Amid a handshake it cannot be said, and OpenSSL would read when it has been. */
+	if (!SSL_is_init_finished(tls->ssl) ||
+	    (SSL_get_shutdown(tls->ssl) & SSL_SENT_SHUTDOWN) != 0)
+		return 0;
 	ERR_clear_error();
 	int ret = SSL_shutdown(tls->ssl);
 	return ret >= 0 ? 0 : settle(tls, ret, tls->context->holder.failed);

@@ -87,7 +87,10 @@ int tls_handshake(struct tls *tls);
 ssize_t tls_read(struct tls *tls, void *ret_bytes, size_t size);
 /* How many bytes, at least one, were taken. size is not 0. */
 ssize_t tls_write(struct tls *tls, const void *bytes, size_t size);
-/* Says that there is nothing more (close_notify); does not wait for the client's word. */
+/*
+ * Says that there is nothing more (close_notify), once; does not wait for the client's word. Amid a
+ * handshake it is nothing.
+ */
 int tls_close(struct tls *tls);
 
 /* Does tls_read() have something without the socket? */

@@ -340,6 +340,14 @@ class ClientsTest(TlsCase):
 class BeforeTest(TlsCase):
     """What was said before the handshake does not count after it."""
 
+    def test_end_of_the_client(self):
+        """unwrap() waits for the server's close_notify, and fails without."""
+        certificate = Certificate(self)
+        self.front(certificate)
+        for client in (self.open(certificate), self.open(certificate, has_said_hello=False),
+                       self.park(certificate), self.prove(self.park(certificate))):
+            client.socket.unwrap().close()
+
     def test_behind_starttls(self):
         """CVE-2011-0411: whoever sits between puts commands behind STARTTLS."""
         self.front(Certificate(self))

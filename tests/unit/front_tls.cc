@@ -422,6 +422,28 @@ TEST_CASE("the server's end is said once", "[front][tls]")
 	CHECK(tls_close(both.server) == 0);
 	CHECK(SSL_read(both.peer.ssl, &byte, 1) == 0);
 	CHECK(SSL_get_error(both.peer.ssl, 0) == SSL_ERROR_ZERO_RETURN);
+	// Nor does it read then, which would wait for the client.
+	CHECK(tls_close(both.server) == 0);
+}
+
+TEST_CASE("the server's end is said to a client that has ended first", "[front][tls]")
+{
+	front::tls_edge edge(ec_files());
+	pair_of both(edge);
+	char byte;
+	REQUIRE(both.shake() == 0);
+	CHECK(SSL_shutdown(both.peer.ssl) == 0);
+	CHECK(tls_read(both.server, &byte, 1) == TLS_CLOSED);
+	CHECK(tls_close(both.server) == 0);
+	CHECK(SSL_shutdown(both.peer.ssl) == 1);
+}
+
+TEST_CASE("amid a handshake there is no end to say", "[front][tls]")
+{
+	front::tls_edge edge(ec_files());
+	pair_of both(edge);
+	CHECK(tls_close(both.server) == 0);
+	CHECK(both.shake() == 0);
 }
 
 TEST_CASE("what is decrypted and not taken is known", "[front][tls]")
