@@ -142,6 +142,7 @@ class FrontKillsTest(Case):
                       sink={"kind": "smtp", "to": f"{address[0]}@{address[1]}", "timeout": "10s"},
                       certificates=[self.certificate()])
         senders, killed = self.send_all(front, kill_hop)
+        hop[0].wait_for_log("^ready")  # it may have been killed last of all
         with open(taken, encoding="ascii") as file:
             arrived = file.read().split()
         self.check(senders, killed, arrived, front)
