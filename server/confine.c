@@ -14,19 +14,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/common/callfilter.h"
+#include "lib/common/sanitized.h"
 #include "server/landlock.h"
 #include "server/syscalls.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_SANITIZED true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_SANITIZED true
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED false
-#endif
 
 #define CAPABILITY(number) (UINT64_C(1) << (number))
 #define CAPABILITY_CHROOT  CAPABILITY(CAP_SYS_CHROOT)
@@ -45,7 +36,7 @@ struct confine_means confine_look(void)
 	if (IS_SANITIZED)
 		return (struct confine_means){ 0 };
 	return (struct confine_means){ .landlock = landlock_find_version(),
-				       .has_seccomp = syscalls_can_restrict() };
+				       .has_seccomp = callfilter_can_load() };
 }
 
 bool confine_is_enough(const struct settings *settings, const struct confine_means *means)
@@ -157,6 +148,16 @@ static int set_no_new_privileges(void)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1ul, 0ul, 0ul, 0ul) == 0 ? 0 : -errno;
 }
 
+static int restrict_calls(const struct settings *settings, enum syscalls_role role)
+{
+	struct callfilter filter = { 0 };
+	int ret = syscalls_make(role, has_xdp(settings), &filter);
+	if (ret == 0)
+		ret = callfilter_load(&filter);
+	callfilter_deinit(&filter);
+	return ret;
+}
+
 int confine_parent(const struct settings *settings, const char **reterr_step)
 {
 	struct confine_means means = confine_look();
@@ -170,7 +171,7 @@ int confine_parent(const struct settings *settings, const char **reterr_step)
 	ret = set_no_new_privileges();
 	*reterr_step = ret == 0 ? "seccomp" : *reterr_step;
 	if (ret == 0 && means.has_seccomp)
-		ret = syscalls_restrict(SYSCALLS_PARENT, has_xdp(settings));
+		ret = restrict_calls(settings, SYSCALLS_PARENT);
 	return ret;
 }
 
@@ -277,7 +278,7 @@ int confine_worker(const struct settings *settings, const char **reterr_step)
 	}
 	if (ret == 0 && is_wanted(settings) && means.has_seccomp) {
 		*reterr_step = "seccomp";
-		ret = syscalls_restrict(SYSCALLS_WORKER, has_xdp(settings));
+		ret = restrict_calls(settings, SYSCALLS_WORKER);
 	}
 	return ret;
 }

@@ -23,8 +23,7 @@
  * Each step is for good and for every child. The table in ARCHITECTURE.md says
  * what is left. "confine: off" leaves it at capabilities and "chroot".
  *
- * With AddressSanitizer there are neither Landlock nor a filter: LeakSanitizer
- * looks at the process from a thread with ptrace() and reads /proc.
+ * With AddressSanitizer there are neither Landlock nor a filter, see lib/common/sanitized.h.
  *
  * Nothing is logged here; a step that fails is named.
  */

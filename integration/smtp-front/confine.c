@@ -7,124 +7,27 @@
 #include <linux/capability.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_SANITIZED true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_SANITIZED true
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED false
-#endif
+#include "lib/common/callfilter.h"
+#include "lib/common/sanitized.h"
 
 /* ---- the filter ---- */
 
-#ifdef DNSBLV6_SECCOMP
-
-#include <linux/seccomp.h>
-#include <seccomp.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-
-/* Names that a machine, or its libseccomp, does not know are left out. */
-#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
-
-/* No process of smtp-front does this, nor its libraries: SIGSYS. */
-static const char *const never[] = {
-	/* other programs, other processes */
-	"execve", "execveat", "ptrace", "process_vm_readv", "process_vm_writev", "kcmp",
-	"pidfd_getfd", "process_madvise",
-	/* another view of the system */
-	"mount", "umount", "umount2", "pivot_root", "move_mount", "open_tree", "fsopen", "fsconfig",
-	"fsmount", "fspick", "mount_setattr", "setns", "unshare", "open_by_handle_at", "mknod",
-	"mknodat", "personality",
-	/* the kernel itself */
-	"init_module", "finit_module", "delete_module", "create_module", "kexec_load",
-	"kexec_file_load", "perf_event_open", "userfaultfd", "add_key", "keyctl", "request_key",
-	"reboot", "swapon", "swapoff", "acct", "quotactl", "quotactl_fd", "iopl", "ioperm",
-	"modify_ldt", "vm86", "vm86old", "uselib", "lookup_dcookie", "syslog", "vhangup", "bpf",
-	/* what the whole machine goes by */
-	"settimeofday", "clock_settime", "clock_settime64", "stime", "adjtimex", "clock_adjtime",
-	"clock_adjtime64", "sethostname", "setdomainname"
-};
+/* No process of smtp-front does this. */
+static const char *const never_of_all[] = { "bpf" };
 
 /* Nor this, but for the nanny. */
 static const char *const never_of_children[] = { "fork",      "vfork",	   "pidfd_open", "chroot",
 						 "setuid",    "setgid",	   "setreuid",	 "setregid",
 						 "setresuid", "setresgid", "setgroups",	 "capset" };
 
-/* Of every process: what is open, memory, time, chance, the end. */
-static const char *const all_calls[] = { "read",
-					 "readv",
-					 "write",
-					 "writev",
-					 "close",
-					 "close_range",
-					 "recvfrom",
-					 "recv",
-					 "recvmsg",
-					 "sendto",
-					 "send",
-					 "sendmsg",
-					 "shutdown",
-					 "poll",
-					 "ppoll",
-					 "ppoll_time64",
-					 "fstat",
-					 "fstat64",
-					 "munmap",
-					 "mremap",
-					 "madvise",
-					 "brk",
-					 "exit",
-					 "exit_group",
-					 "rt_sigaction",
-					 "rt_sigprocmask",
-					 "rt_sigreturn",
-					 "rt_sigpending",
-					 "rt_sigtimedwait",
-					 "sigreturn",
-					 "sigaltstack",
-					 "restart_syscall",
-					 "clock_gettime",
-					 "clock_gettime64",
-					 "clock_getres",
-					 "clock_getres_time64",
-					 "gettimeofday",
-					 "time",
-					 "getrandom",
-					 "getpid",
-					 "getppid",
-					 "gettid",
-					 "getuid",
-					 "geteuid",
-					 "getgid",
-					 "getegid",
-					 "getuid32",
-					 "geteuid32",
-					 "getgid32",
-					 "getegid32",
-					 "getrusage",
-					 "getcpu",
-					 "uname",
-					 "futex",
-					 "futex_time64",
-					 "set_robust_list",
-					 "rseq",
-					 "sched_yield",
-					 "sched_getaffinity",
-					 "alarm",
-					 "setitimer",
-					 "nanosleep",
-					 "clock_nanosleep",
-					 "clock_nanosleep_time64" };
+/* Of every process, beside what those of all programs need. */
+static const char *const all_calls[] = { "alarm", "setitimer" };
 
 /* Of edges and workers besides: connections, questions, and looking at files. */
 static const char *const network_calls[] = { "accept",	     "accept4",	       "bind",
@@ -153,146 +56,60 @@ static const char *const maildir_calls[] = {
 	"fstatfs",  "fstatfs64", "umask",	"flock",     "utimensat"
 };
 
-/* These only so: all conditions of a row. */
-struct condition {
-	const char *name;
-	unsigned count;
-	struct scmp_arg_cmp compared[2];
-};
-#define MASKED(at, mask, value)                                                                    \
-	{                                                                                          \
-		at, SCMP_CMP_MASKED_EQ, (uint64_t)(mask), (uint64_t)(value)                        \
-	}
-#define EQUAL(at, value)                                                                           \
-	{                                                                                          \
-		at, SCMP_CMP_EQ, (uint64_t)(value), 0                                              \
-	}
-#define WRITES		 (O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND)
-#define SOCKET_TYPE_MASK UINT64_C(0xf)	 /* without SOCK_CLOEXEC and SOCK_NONBLOCK */
-#define MODE_OTHER	 UINT64_C(07111) /* to execute, or with the rights of its owner */
+#define WRITES (O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND)
 
-static const struct condition all_conditions[] = {
-	/* No code that was not in the program. */
-	{ "mmap", 1, { MASKED(2, PROT_EXEC, 0) } },
-	{ "mmap2", 1, { MASKED(2, PROT_EXEC, 0) } },
-	{ "mprotect", 1, { MASKED(2, PROT_EXEC, 0) } },
-	{ "tgkill", 1, { EQUAL(2, SIGABRT) } },
-	{ "prlimit64", 1, { EQUAL(0, 0) } },
-};
-
-static const struct condition network_conditions[] = {
-	{ "socket", 2, { EQUAL(0, AF_INET), MASKED(1, SOCKET_TYPE_MASK, SOCK_DGRAM) } },
-	{ "socket", 2, { EQUAL(0, AF_INET), MASKED(1, SOCKET_TYPE_MASK, SOCK_STREAM) } },
-	{ "socket", 2, { EQUAL(0, AF_INET6), MASKED(1, SOCKET_TYPE_MASK, SOCK_DGRAM) } },
-	{ "socket", 2, { EQUAL(0, AF_INET6), MASKED(1, SOCKET_TYPE_MASK, SOCK_STREAM) } },
-	{ "socket", 1, { EQUAL(0, AF_UNIX) } },
+/* These only so. */
+static const struct callfilter_call network_calls_so[] = {
+	CALLFILTER_SOCKET(AF_INET, SOCK_DGRAM),
+	CALLFILTER_SOCKET(AF_INET, SOCK_STREAM),
+	CALLFILTER_SOCKET(AF_INET6, SOCK_DGRAM),
+	CALLFILTER_SOCKET(AF_INET6, SOCK_STREAM),
+	{ "socket", 1, { CALLFILTER_EQUAL(0, AF_UNIX) } },
 	/* The library's resolv.conf, and what the C library looks for; nothing is written. */
-	{ "open", 1, { MASKED(1, WRITES, O_RDONLY) } },
-	{ "openat", 1, { MASKED(2, WRITES, O_RDONLY) } },
-	{ "ioctl", 1, { EQUAL(1, FIONBIO) } },
-	{ "ioctl", 1, { EQUAL(1, FIONREAD) } },
-	{ "ioctl", 1, { EQUAL(1, FIOCLEX) } },
+	{ "open", 1, { CALLFILTER_MASKED(1, WRITES, O_RDONLY) } },
+	{ "openat", 1, { CALLFILTER_MASKED(2, WRITES, O_RDONLY) } },
+	{ "ioctl", 1, { CALLFILTER_EQUAL(1, FIONBIO) } },
+	{ "ioctl", 1, { CALLFILTER_EQUAL(1, FIONREAD) } },
+	{ "ioctl", 1, { CALLFILTER_EQUAL(1, FIOCLEX) } },
 };
 
-static const struct condition maildir_conditions[] = {
-	{ "chmod", 1, { MASKED(1, MODE_OTHER, 0) } },
-	{ "fchmod", 1, { MASKED(1, MODE_OTHER, 0) } },
-	{ "fchmodat", 1, { MASKED(2, MODE_OTHER, 0) } },
+static const struct callfilter_call maildir_calls_so[] = {
+	{ "chmod", 1, { CALLFILTER_MASKED(1, CALLFILTER_MODE_OTHER, 0) } },
+	{ "fchmod", 1, { CALLFILTER_MASKED(1, CALLFILTER_MODE_OTHER, 0) } },
+	{ "fchmodat", 1, { CALLFILTER_MASKED(2, CALLFILTER_MODE_OTHER, 0) } },
 };
 
 bool confine_has_filter(void)
 {
-	uint32_t action = SECCOMP_RET_KILL_PROCESS;
-	return !IS_SANITIZED && syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0u, &action) == 0;
+	return callfilter_can_load();
 }
 
-static int add_names(scmp_filter_ctx filter, uint32_t action, const char *const *names,
-		     size_t count)
+static int make_filter(enum confine_role role, bool has_files, struct callfilter *ret_filter)
 {
-	for (size_t i = 0; i < count; i++) {
-		int number = seccomp_syscall_resolve_name(names[i]);
-		int ret =
-			number == __NR_SCMP_ERROR ? 0 : seccomp_rule_add(filter, action, number, 0);
-		if (ret != 0)
-			return ret;
-	}
-	return 0;
-}
-
-static int add_conditions(scmp_filter_ctx filter, const struct condition *conditions, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		int number = seccomp_syscall_resolve_name(conditions[i].name);
-		int ret = number == __NR_SCMP_ERROR
-				  ? 0
-				  : seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number,
-							   conditions[i].count,
-							   conditions[i].compared);
-		if (ret != 0)
-			return ret;
-	}
-	return 0;
-}
-
-static int add_role(scmp_filter_ctx filter, enum confine_role role, bool has_files)
-{
-	int ret = add_names(filter, SCMP_ACT_KILL_PROCESS, never, COUNT(never));
-	if (ret != 0 || role == CONFINE_NANNY)
-		return ret;
-	ret = add_names(filter, SCMP_ACT_KILL_PROCESS, never_of_children, COUNT(never_of_children));
-	if (ret == 0)
-		ret = add_names(filter, SCMP_ACT_ALLOW, all_calls, COUNT(all_calls));
-	if (ret == 0)
-		ret = add_conditions(filter, all_conditions, COUNT(all_conditions));
-	if (ret != 0 || role == CONFINE_KEYHOLDER)
-		return ret;
-	ret = add_names(filter, SCMP_ACT_ALLOW, network_calls, COUNT(network_calls));
-	if (ret == 0 && has_files)
-		ret = add_names(filter, SCMP_ACT_ALLOW, maildir_calls, COUNT(maildir_calls));
-	if (ret == 0 && has_files)
-		ret = add_conditions(filter, maildir_conditions, COUNT(maildir_conditions));
-	if (ret == 0)
-		ret = add_conditions(filter, network_conditions, COUNT(network_conditions));
-	return ret;
-}
-
-/* What is not listed is what a kernel says that has never heard of the call. */
-static int load_filter(enum confine_role role, bool has_files)
-{
-	scmp_filter_ctx filter =
-		seccomp_init(role == CONFINE_NANNY ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(ENOSYS));
-	if (filter == NULL)
-		return -ENOMEM;
-	int ret = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-	/*
-	 * Old kernels slow down whoever has a filter, against code of others that
-	 * runs in the process and reads its memory. There is none in here.
-	 */
-	if (ret == 0)
-		seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
-	if (ret == 0)
-		ret = add_role(filter, role, has_files);
-	if (ret == 0)
-		ret = seccomp_load(filter);
-	seccomp_release(filter);
-	return ret;
-}
-
-#else
-
-bool confine_has_filter(void)
-{
-	return false;
+	bool is_nanny = role == CONFINE_NANNY;
+	bool has_network = role == CONFINE_EDGE || role == CONFINE_WORKER;
+	const struct callfilter_list lists[] = {
+		{ true, CALLFILTER_KILL, CALLFILTER_NAMES(never_of_all) },
+		{ !is_nanny, CALLFILTER_KILL, CALLFILTER_NAMES(never_of_children) },
+		{ !is_nanny, CALLFILTER_ALLOW, CALLFILTER_NAMES(all_calls) },
+		{ has_network, CALLFILTER_ALLOW, CALLFILTER_NAMES(network_calls) },
+		{ has_files, CALLFILTER_ALLOW, CALLFILTER_NAMES(maildir_calls) },
+		{ has_files, CALLFILTER_ALLOW, CALLFILTER_CALLS(maildir_calls_so) },
+		{ has_network, CALLFILTER_ALLOW, CALLFILTER_CALLS(network_calls_so) },
+	};
+	return callfilter_make(is_nanny ? CALLFILTER_ALLOW : CALLFILTER_REFUSE, lists,
+			       sizeof(lists) / sizeof(lists[0]), ret_filter);
 }
 
 static int load_filter(enum confine_role role, bool has_files)
 {
-	(void)role;
-	(void)has_files;
-	return 0;
+	struct callfilter filter = { 0 };
+	int ret = make_filter(role, has_files, &filter);
+	if (ret == 0)
+		ret = callfilter_load(&filter);
+	callfilter_deinit(&filter);
+	return ret;
 }
-
-#endif
 
 /* ---- the other steps ---- */
 

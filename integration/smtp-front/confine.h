@@ -24,9 +24,8 @@
  * does (other programs, other processes, the kernel) ends the process with SIGSYS. Who is not
  * root keeps his user and root directory, and has all of the rest.
  *
- * This file alone knows libseccomp. Without it there is no filter; with AddressSanitizer neither
- * that nor another root: LeakSanitizer looks at the process from a thread with ptrace() and reads
- * /proc.
+ * Without libseccomp there is no filter; with AddressSanitizer neither that nor another root, see
+ * lib/common/sanitized.h.
  *
  * Before it: program_start_library(), users_open(), tls_context_new(), sink open(), tzset(), the
  * first log line. Nothing is logged here; a step that fails is named.

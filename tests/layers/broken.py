@@ -89,6 +89,12 @@ class Includes(Scratch):
         self.assert_crossing("lib/common/conf.c", "#include <uv.h>")
         self.assert_crossing("lib/common/loop.c", "#include <libknot/yparser/yparser.h>")
 
+    def test_libseccomp_stays_in_the_one_file_that_makes_filters(self):
+        self.assert_fine("lib/common/callfilter.c", "#include <seccomp.h>")
+        self.assert_crossing("lib/common/log.c", "#include <seccomp.h>")
+        self.assert_crossing("server/syscalls.c", "#include <seccomp.h>")
+        self.assert_crossing("integration/smtp-front/confine.c", "#include <seccomp.h>")
+
     def test_openssl_stays_in_the_one_file_of_the_zone_tools_that_knows_keys(self):
         self.assert_fine("zone-tools/key.c", "#include <openssl/evp.h>")
         self.assert_crossing("zone-tools/signer.c", "#include <openssl/evp.h>")

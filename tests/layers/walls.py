@@ -34,7 +34,9 @@ class Row(NamedTuple):
 ROWS = {
     "lib/format": Row(BSD),
     "lib/store": Row(BSD, project=("lib/format",), external=("lmdb",)),
-    "lib/common": Row(GPL, external_of={"conf": ("knot",), "loop": ("uv",)}),
+    # Files that wrap a library are static libraries of their own: only who needs it links it.
+    "lib/common": Row(GPL, external_of={"conf": ("knot",), "loop": ("uv",),
+                                        "callfilter": ("seccomp",)}),
     # What programs that answer questions share: packets and sockets, and no DNS library.
     "lib/dns": Row(GPL, project=("lib/format",), external=("uv",)),
     "zone-tools": Row(GPL, project=("lib/format", "lib/store", "lib/common"),
@@ -43,8 +45,8 @@ ROWS = {
     "server": Row(GPL, project=("lib/format", "lib/store", "lib/common", "lib/dns"),
                   external=("knot", "uv"),
                   # The last is the object of what protoc-c makes of dnstap.proto.
-                  external_of={"syscalls": ("seccomp",), "frames": ("fstrm",),
-                               "dnstap": ("protobuf-c",), "meson-generated_": ("protobuf-c",)}),
+                  external_of={"frames": ("fstrm",), "dnstap": ("protobuf-c",),
+                               "meson-generated_": ("protobuf-c",)}),
     # Programs that use libdnsblv6 as anybody does: by the header that is installed.
     "client-lib/examples": Row(BSD, external=("dnsblv6",), external_of={"libuv": ("uv",)}),
     "client-lib/lookup": Row(BSD, project=("lib/format",), external=("dnsblv6",)),
@@ -59,8 +61,7 @@ ROWS = {
                                                "tls": ("ssl", "crypto"),
                                                "keys": ("crypto",),
                                                "keyholder": ("crypto",),
-                                               "remotekey": ("crypto",),
-                                               "confine": ("seccomp",)}),
+                                               "remotekey": ("crypto",)}),
     "integration": Row(GPL, project=("client-lib", "lib/common", "lib/dns", "lib/format"),
                        external=("uv", "dnsblv6"), external_of={"milter": ("milter",)}),
     # These may use everything that is public; nobody may include them.
