@@ -14,7 +14,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lib/common/callfilter.h"
 #include "lib/common/sanitized.h"
 #include "server/landlock.h"
 #include "server/syscalls.h"
@@ -148,10 +147,10 @@ static int set_no_new_privileges(void)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1ul, 0ul, 0ul, 0ul) == 0 ? 0 : -errno;
 }
 
-static int restrict_calls(const struct settings *settings, enum syscalls_role role)
+static int restrict_parent(const struct settings *settings)
 {
 	struct callfilter filter = { 0 };
-	int ret = syscalls_make(role, has_xdp(settings), &filter);
+	int ret = syscalls_make(SYSCALLS_PARENT, has_xdp(settings), &filter);
 	if (ret == 0)
 		ret = callfilter_load(&filter);
 	callfilter_deinit(&filter);
@@ -171,8 +170,15 @@ int confine_parent(const struct settings *settings, const char **reterr_step)
 	ret = set_no_new_privileges();
 	*reterr_step = ret == 0 ? "seccomp" : *reterr_step;
 	if (ret == 0 && means.has_seccomp)
-		ret = restrict_calls(settings, SYSCALLS_PARENT);
+		ret = restrict_parent(settings);
 	return ret;
+}
+
+int confine_make_filter(const struct settings *settings, struct callfilter *ret_filter)
+{
+	if (!is_wanted(settings) || !confine_look().has_seccomp)
+		return 0;
+	return syscalls_make(SYSCALLS_WORKER, has_xdp(settings), ret_filter);
 }
 
 /* ---- a worker ---- */
@@ -257,7 +263,8 @@ int confine_querylog(const struct settings *settings, const char **reterr_step)
 	return ret;
 }
 
-int confine_worker(const struct settings *settings, const char **reterr_step)
+int confine_worker(const struct settings *settings, const struct callfilter *filter,
+		   const char **reterr_step)
 {
 	struct confine_means means = confine_look();
 	bool is_dropping = is_wanted(settings) || has_root(settings) || has_xdp(settings);
@@ -278,7 +285,7 @@ int confine_worker(const struct settings *settings, const char **reterr_step)
 	}
 	if (ret == 0 && is_wanted(settings) && means.has_seccomp) {
 		*reterr_step = "seccomp";
-		ret = restrict_calls(settings, SYSCALLS_WORKER);
+		ret = callfilter_load(filter);
 	}
 	return ret;
 }

@@ -5,9 +5,9 @@
  * confine.h - what a process of the server gives up, in the order that works.
  *
  * Flow: main.c has bound the sockets -> confine_prepare() -> becomes "user" ->
- *       confine_parent() -> parent.c forks -> worker.c: confine_worker(), and
- *       only then opens stores. Verifiers and transfers are a worker's children
- *       and have what it has.
+ *       confine_parent(), confine_make_filter() -> parent.c forks -> worker.c:
+ *       confine_worker(), and only then opens stores. Verifiers and transfers
+ *       are a worker's children and have what it has.
  *
  *     parent   capabilities, unless it stays root; no_new_privs; the system
  *              calls that no server makes
@@ -30,6 +30,7 @@
 
 #include <stdbool.h>
 
+#include "lib/common/callfilter.h"
 #include "server/settings.h"
 
 #ifdef __cplusplus
@@ -54,9 +55,18 @@ void confine_prepare(const struct settings *settings);
  * use then: some steps may have been taken.
  */
 int confine_parent(const struct settings *settings, const char **reterr_step);
+/*
+ * What workers load, now and later, is made once, by the parent: libseccomp takes longer than most
+ * of what a worker does before it serves. No reload changes it. ret_filter, which ends with
+ * callfilter_deinit(), is left alone when none is wanted, or there can be none. 0 or -errno.
+ */
+int confine_make_filter(const struct settings *settings, struct callfilter *ret_filter);
+
 /* For xdp_open(): what was kept for it takes effect, until confine_worker(). */
 void confine_raise(const struct settings *settings);
-int confine_worker(const struct settings *settings, const char **reterr_step);
+/* filter is what confine_make_filter() made of the same settings. */
+int confine_worker(const struct settings *settings, const struct callfilter *filter,
+		   const char **reterr_step);
 /* The process of the query log, which has what the parent has given up given up already. */
 int confine_querylog(const struct settings *settings, const char **reterr_step);
 

@@ -107,7 +107,7 @@ static int drop_privileges(const struct settings *settings)
 	return daemon_drop_privileges(&user, context);
 }
 
-static int confine(const struct settings *settings)
+static int confine(const struct settings *settings, struct callfilter *ret_worker_filter)
 {
 	struct confine_means means = confine_look();
 	const char *step = NULL;
@@ -117,6 +117,10 @@ static int confine(const struct settings *settings)
 		return EX_OSERR;
 	}
 	int ret = confine_parent(settings, &step);
+	if (ret == 0) {
+		step = "seccomp";
+		ret = confine_make_filter(settings, ret_worker_filter);
+	}
 	if (ret != 0) {
 		log_error(context, "not confined, step=%s (%s)", step, strerror(-ret));
 		return ret == -EPERM ? EX_NOPERM : EX_OSERR;
@@ -140,6 +144,7 @@ static void raise_file_limit(void)
 static int serve(const struct daemon_command *command, struct settings *settings)
 {
 	struct listener listener = { 0 };
+	struct callfilter worker_filter = { 0 };
 	/* What SIGHUP compares with: ports as written, not as chosen. */
 	struct settings configured = *settings;
 	raise_file_limit();
@@ -150,12 +155,13 @@ static int serve(const struct daemon_command *command, struct settings *settings
 	if (status == EX_OK)
 		status = drop_privileges(settings);
 	if (status == EX_OK)
-		status = confine(settings);
+		status = confine(settings, &worker_filter);
 	if (status == EX_OK)
-		status =
-			parent_run(command->config_path, settings, &configured, &listener, control);
+		status = parent_run(command->config_path, settings, &configured, &listener,
+				    &worker_filter, control);
 	else
 		settings_deinit(settings);
+	callfilter_deinit(&worker_filter);
 	control_close(control);
 	listener_close(&listener);
 	return status;

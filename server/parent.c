@@ -59,6 +59,7 @@ __attribute__((noreturn)) static void run_worker(struct parent *parent,
 	}
 	struct worker_start start = { .settings = &generation->settings,
 				      .listener = parent->listener,
+				      .filter = parent->worker_filter,
 				      .bank = &generation->bank,
 				      .board = &generation->board,
 				      .talkers = &generation->talkers,
@@ -602,11 +603,12 @@ static void wait_and_take(struct parent *parent)
 
 int parent_run(const char *config_path, struct settings *settings,
 	       const struct settings *configured, const struct listener *listener,
-	       struct control *control)
+	       const struct callfilter *worker_filter, struct control *control)
 {
 	struct parent parent = { .config_path = config_path,
 				 .configured = configured,
 				 .listener = listener,
+				 .worker_filter = worker_filter,
 				 .control = control,
 				 .started_ms = parent_now_ms() };
 	TAILQ_INIT(&parent.generations);

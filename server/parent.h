@@ -20,6 +20,7 @@
  * store, no event loop (a forked child would share libuv's signal pipe).
  */
 
+#include "lib/common/callfilter.h"
 #include "server/control.h"
 #include "server/settings.h"
 
@@ -28,13 +29,13 @@ extern "C" {
 #endif
 
 /*
- * settings is handed over; listener and control, which may be NULL, are
- * borrowed. Returns the exit status.
+ * settings is handed over; listener, worker_filter, which is confine.h's, and
+ * control, which may be NULL, are borrowed. Returns the exit status.
  * configured is settings before ports were chosen.
  */
 int parent_run(const char *config_path, struct settings *settings,
 	       const struct settings *configured, const struct listener *listener,
-	       struct control *control);
+	       const struct callfilter *worker_filter, struct control *control);
 
 #ifdef __cplusplus
 }

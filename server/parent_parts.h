@@ -12,6 +12,7 @@
  * drain. All of it is the parent's, who has one thread.
  */
 
+#include "lib/common/callfilter.h"
 #include "server/board.h"
 #include "server/control.h"
 #include "server/cookie.h"
@@ -54,6 +55,7 @@ struct parent {
 	const char *config_path;
 	const struct settings *configured;
 	const struct listener *listener;
+	const struct callfilter *worker_filter;
 	struct control *control;			     /* NULL: there is none */
 	TAILQ_HEAD(generation_list, generation) generations; /* the newest last */
 	struct generation *serving;			     /* NULL before the first is ready */

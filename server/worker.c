@@ -330,7 +330,7 @@ static int open_services(struct worker *worker)
 static bool confine(const struct worker_start *start)
 {
 	const char *step = NULL;
-	int ret = confine_worker(start->settings, &step);
+	int ret = confine_worker(start->settings, start->filter, &step);
 	if (ret != 0)
 		log_error("dnsblv6d", "worker not confined, worker=%zu step=%s (%s)", start->index,
 			  step, strerror(-ret));

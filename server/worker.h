@@ -12,6 +12,7 @@
  * terminal sends them to as well. It drains too when the parent is gone.
  */
 
+#include "lib/common/callfilter.h"
 #include "lib/dns/listener.h"
 #include "server/board.h"
 #include "server/counters.h"
@@ -25,6 +26,7 @@ extern "C" {
 struct worker_start {
 	const struct settings *settings;
 	const struct listener *listener;
+	const struct callfilter *filter; /* of confine_make_filter() */
 	const struct counters_bank *bank;
 	const struct board *board;
 	const struct talkers_bank *talkers;

@@ -3,6 +3,7 @@
 // child that confine_worker() has been called in; what real workers need is
 // shown by the integration tests, all of which run confined.
 #include "server/confine.h"
+#include "tests/lib/child.hh"
 #include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>
@@ -35,6 +36,22 @@ namespace
 
 enum : int { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_NOT_CONFINED = 2 };
 
+// Made in the parent of those who load it.
+struct worker_filter {
+	callfilter value = {};
+
+	explicit worker_filter(const settings *settings)
+	{
+		REQUIRE(confine_make_filter(settings, &value) == 0);
+	}
+	~worker_filter()
+	{
+		callfilter_deinit(&value);
+	}
+	worker_filter(const worker_filter &) = delete;
+	worker_filter &operator=(const worker_filter &) = delete;
+};
+
 // Settings with one zone; the store does not have to be there.
 struct confined {
 	tmpdir directory;
@@ -60,10 +77,11 @@ struct confined {
 	// How a confined child that calls attempt ends: a status of waitpid().
 	int run(const std::function<bool()> &attempt) const
 	{
+		const worker_filter filter(&value);
 		const pid_t pid = fork();
 		if (pid == 0) {
 			const char *step = nullptr;
-			if (confine_worker(&value, &step) != 0)
+			if (confine_worker(&value, &filter.value, &step) != 0)
 				_exit(EXIT_NOT_CONFINED);
 			_exit(attempt() ? EXIT_DONE : EXIT_REFUSED);
 		}
@@ -288,10 +306,11 @@ TEST_CASE("a confined worker has no capability and no way to one", "[server][con
 	confined worker;
 	int ends[2];
 	REQUIRE(pipe(ends) == 0);
+	const worker_filter filter(&worker.value);
 	const pid_t pid = fork();
 	if (pid == 0) {
 		const char *step = nullptr;
-		const bool is_confined = confine_worker(&worker.value, &step) == 0;
+		const bool is_confined = confine_worker(&worker.value, &filter.value, &step) == 0;
 		if (is_confined && write(ends[1], "x", 1) == 1)
 			sleep(60);
 		_exit(EXIT_NOT_CONFINED);
@@ -315,6 +334,24 @@ TEST_CASE("a confined worker has no capability and no way to one", "[server][con
 	CHECK(status.find("NoNewPrivs:\t1\n") != std::string::npos);
 	if (confine_look().has_seccomp)
 		CHECK(status.find("Seccomp:\t2\n") != std::string::npos);
+}
+
+TEST_CASE("a worker whose filter was not made is not confined, and says so", "[server][confine]")
+{
+	if (!confine_look().has_seccomp) {
+		SUCCEED("no filter of system calls here");
+		return;
+	}
+	confined worker;
+	child other([&worker] {
+		const callfilter none = {};
+		const char *step = "";
+		return confine_worker(&worker.value, &none, &step) == -EINVAL &&
+				       strcmp(step, "seccomp") == 0
+			       ? EXIT_REFUSED
+			       : EXIT_DONE;
+	});
+	CHECK(other.wait() == EXIT_REFUSED);
 }
 
 TEST_CASE("with confine: off a worker has the files that its user has", "[server][confine]")
