@@ -18,7 +18,6 @@
 /* ---- the table ---- */
 
 /* In the order of enum log_level. */
-static const char *const log_levels[] = { "error", "warning", "info", "debug", NULL };
 
 static const char *const switches[] = { "off", "on", NULL };
 
@@ -37,7 +36,7 @@ static const struct conf_item server_items[] = {
 	/* 512 is the least that RFC 6891 section 6.2.5 knows. */
 	[SERVER_UDP_MAX_PAYLOAD] = { "udp-max-payload", CONF_NUMBER, .min = 512,
 				     .max = SETTINGS_PAYLOAD_MAX },
-	[SERVER_LOG_LEVEL] = { "log-level", CONF_CHOICE, .choices = log_levels },
+	[SERVER_LOG_LEVEL] = { "log-level", CONF_CHOICE, .choices = conf_log_levels },
 	[SERVER_DRAIN_TIMEOUT] = { "drain-timeout", CONF_TIME, .min = 0, .max = 3600 },
 	[SERVER_TRANSFER_MAX] = { "transfer-max", CONF_NUMBER, .min = 0, .max = 1000 },
 	[SERVER_TRANSFER_TIMEOUT] = { "transfer-timeout", CONF_TIME, .min = 1, .max = 86400 },

@@ -87,7 +87,6 @@ enum {
 	SINK_COUNT
 };
 
-static const char *const log_levels[] = { "error", "warning", "info", "debug", NULL };
 static const char *const capacities[] = { "wait", "refuse", NULL };
 static const char *const talkers[] = { "reject", "ignore", NULL };
 static const char *const kinds[] = { "smtp", "lmtp", "maildir", "null", "postfix", NULL };
@@ -130,7 +129,7 @@ static const struct conf_item front_items[] = {
 	[FRONT_GATHER] = TEXT("gather", NUMBER_MAX),
 	[FRONT_DRAIN] = TEXT("drain", NUMBER_MAX),
 	[FRONT_METRICS] = TEXT("metrics", SETUP_PATH_MAX),
-	[FRONT_LOG_LEVEL] = CHOICE("log-level", log_levels),
+	[FRONT_LOG_LEVEL] = CHOICE("log-level", conf_log_levels),
 	[FRONT_PROXY] = TEXTS("proxy", NETWORKS_LINE_MAX),
 	[FRONT_XCLIENT] = TEXTS("xclient", NETWORKS_LINE_MAX),
 };
