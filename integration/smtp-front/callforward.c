@@ -424,7 +424,7 @@ void callforward_count(const struct callforward *forward, struct callforward_cou
 
 /* ---- begin and end ---- */
 
-static void init_lists(struct callforward *forward)
+static void init_lists(struct callforward *forward, bool is_lmtp)
 {
 	TAILQ_INIT(&forward->probes);
 	TAILQ_INIT(&forward->queue);
@@ -435,6 +435,7 @@ static void init_lists(struct callforward *forward)
 		forward->hops[i].owner = forward;
 		forward->hops[i].events = &hop_events;
 		forward->hops[i].hostname = forward->hostname;
+		forward->hops[i].is_lmtp = is_lmtp;
 	}
 }
 
@@ -463,7 +464,7 @@ int callforward_new(uv_loop_t *loop, const struct callforward_setup *setup,
 	forward->timeout_ms = setup->timeout_ms;
 	forward->valid_ms = setup->valid_ms;
 	forward->refused_ms = setup->refused_ms;
-	init_lists(forward);
+	init_lists(forward, setup->is_lmtp);
 	*ret_forward = forward;
 	return 0;
 }

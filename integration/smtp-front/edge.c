@@ -297,6 +297,7 @@ static int open_forward(struct edge *edge)
 	const struct setup *setup = edge->setup;
 	const struct callforward_setup forward = {
 		.hop = &setup->trust.forward,
+		.is_lmtp = setup_asks_sink(setup) && setup->sink.kind == SETUP_SINK_LMTP,
 		.hostname = setup->front.hostname,
 		.timeout_ms = setup->trust.forward_timeout_ms,
 		.valid_ms = setup->trust.forward_cache_ms,

@@ -233,7 +233,7 @@ static void on_hello_reply(struct hop *hop)
 	int code = hop->answer.code;
 	if (code == 250)
 		become_ready(hop);
-	else if (hop->step == STEP_EHLO && code / 100 == 5)
+	else if (hop->step == STEP_EHLO && code / 100 == 5 && !hop->is_lmtp)
 		say(hop, STEP_HELO, "HELO %s\r\n", hop->hostname);
 	else
 		fail(hop);
@@ -250,7 +250,7 @@ static void on_reply(struct hop *hop)
 	}
 	switch ((enum step)hop->step) {
 	case STEP_BANNER:
-		say(hop, STEP_EHLO, "EHLO %s\r\n", hop->hostname);
+		say(hop, STEP_EHLO, hop->is_lmtp ? "LHLO %s\r\n" : "EHLO %s\r\n", hop->hostname);
 		break;
 	case STEP_EHLO:
 	case STEP_HELO:

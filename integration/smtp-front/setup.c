@@ -631,3 +631,10 @@ void setup_deinit(struct setup *setup)
 	judge_deinit(&setup->judge);
 	handle_deinit(&setup->handle);
 }
+
+bool setup_asks_sink(const struct setup *setup)
+{
+	const bool is_hop =
+		setup->sink.kind == SETUP_SINK_SMTP || setup->sink.kind == SETUP_SINK_LMTP;
+	return is_hop && strcmp(setup->trust.forward.text, setup->sink.to.text) == 0;
+}

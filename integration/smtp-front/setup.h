@@ -167,6 +167,9 @@ int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
 		struct conf_error *reterr_error);
 void setup_deinit(struct setup *setup);
 
+/* trust.forward and the sink are one mail server: the mail's RCPT is the question. */
+bool setup_asks_sink(const struct setup *setup);
+
 #ifdef __cplusplus
 }
 #endif

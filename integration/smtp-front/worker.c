@@ -60,14 +60,11 @@ struct worker {
 static int open_asker(struct worker *worker)
 {
 	const struct setup *setup = worker->start->setup;
-	const bool is_hop =
-		setup->sink.kind == SETUP_SINK_SMTP || setup->sink.kind == SETUP_SINK_LMTP;
 	uint64_t seed = 0;
 
 	if (setup->trust.users[0] != '\0')
 		return users_open(setup->trust.users, &worker->parts.users);
-	if (setup->trust.forward.text[0] == '\0' ||
-	    (is_hop && strcmp(setup->trust.forward.text, setup->sink.to.text) == 0))
+	if (setup->trust.forward.text[0] == '\0' || setup_asks_sink(setup))
 		return 0;
 	worker->asker_setup = (struct setup_sink){
 		.kind = SETUP_SINK_SMTP,

@@ -243,6 +243,18 @@ class DovecotBehind(SinkCase):
         self.swaks()
         self.check_delivered(dovecot, RECIPIENT, 1)
 
+    def test_it_says_who_is_a_recipient(self):
+        dovecot = Dovecot(self, users=[RECIPIENT])
+        self.front("lmtp", dovecot.path, trust={"users": None, "forward": dovecot.path})
+        with self.fixture.client() as client:
+            client.hello()
+            client.say(f"MAIL FROM:<{SENDER}>", 250)
+            self.assertIn("nobody@example.com", client.say("RCPT TO:<nobody@example.com>", 550))
+            client.say("RSET", 250)
+            client.send_mail(SENDER, [RECIPIENT], MAIL)
+            client.say("QUIT", 221)
+        self.check_delivered(dovecot, RECIPIENT, 1)
+
     def test_several_recipients(self):
         """One for each mail, the client is to come again; or all at once where that is set."""
         users = ["a@example.com", "b@example.com", "c@example.com"]
