@@ -114,8 +114,8 @@ unpack_package() {
 	rm -rf "$deb"
 }
 
-# Configures and builds build/$1; the rest are options of meson setup.
-build_tree() {
+# Configures build/$1; the rest are options of meson setup.
+configure_tree() {
 	name=$1
 	shift
 	mkdir -p build
@@ -126,5 +126,10 @@ build_tree() {
 		rm -rf "build/$name"
 		quietly "build/$name.log" meson setup "$@" "build/$name"
 	fi
-	quietly "build/$name.log" ninja -C "build/$name"
+}
+
+# Configures and builds build/$1; the rest are options of meson setup.
+build_tree() {
+	configure_tree "$@"
+	quietly "build/$1.log" ninja -C "build/$1"
 }
