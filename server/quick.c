@@ -139,13 +139,12 @@ static bool is_bitmap(const struct store_bytes *record)
 /* ---- answers ---- */
 
 /* labels: of the owner in the store, as RFC 4034 counts them. */
-static bool put_bitmap(struct packet *packet, const struct store_bytes *record, unsigned labels)
+static bool put_bitmap(struct packet *packet, const struct store_bytes *record,
+		       const struct dnsblv6_bitmap *map, unsigned labels)
 {
 	static const struct owner qname = { NULL, 0, POINTER | HEADER_SIZE };
-	struct dnsblv6_bitmap map;
-	if (dnsblv6_record_decode_bitmap(record->data, record->size, &map) != DNSBLV6_OK ||
-	    !put_whole_rr(packet, &qname, KNOT_RRTYPE_AAAA, packet->zone->facts.ttl, map.bytes,
-			  sizeof(map.bytes)))
+	if (!put_whole_rr(packet, &qname, KNOT_RRTYPE_AAAA, packet->zone->facts.ttl, map->bytes,
+			  sizeof(map->bytes)))
 		return false;
 	packet->answer_count = packet->has_dnssec ? 2 : 1;
 	return !packet->has_dnssec ||
@@ -329,12 +328,15 @@ static bool put_sections(struct packet *packet, const struct quick_query *query,
 	if (ret != DNSBLV6_OK && ret != ZONE_EMPTY && ret != DNSBLV6_ENOTFOUND)
 		return false;
 	const struct store_bytes *record = &match.entry.record;
-	if (ret == DNSBLV6_OK && !is_bitmap(record))
+	struct dnsblv6_bitmap map;
+	/* Also for a type that it has not: a damaged one is no reason to say that there is none. */
+	if (ret == DNSBLV6_OK &&
+	    dnsblv6_record_decode_bitmap(record->data, record->size, &map) != DNSBLV6_OK)
 		return false;
 	if (ret == DNSBLV6_OK && query->question->qtype == KNOT_RRTYPE_AAAA) {
 		*ret_result = REPLY_NOERROR;
 		unsigned labels = packet->has_dnssec ? count_labels(query, &match) : 0;
-		if (!put_bitmap(packet, record, labels))
+		if (!put_bitmap(packet, record, &map, labels))
 			return false;
 	} else {
 		*ret_result = ret == DNSBLV6_ENOTFOUND ? REPLY_NXDOMAIN : REPLY_NODATA;
