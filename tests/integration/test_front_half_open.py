@@ -134,6 +134,9 @@ class HalfOpen(Case):
         self.edges = self.front.wait_for_processes("edge", self.edge_count)
         self.workers = self.front.wait_for_processes("worker", 2)
         self.deliver_through_all()
+        # An edge has a descriptor of a session until the worker's end of it is seen to be closed.
+        wait_for(lambda: self.front.counters().get("sessions-held", 0) == 0,
+                 "the last mail to be over")
         self.resident_before = self.resident()
         self.descriptors_before = [descriptor_count(pid) for pid in self.edges]
         self.crowd = Crowd(self, self.front.address, self.process_count)
