@@ -224,6 +224,12 @@ TEST_CASE("a receiver does not wait for ever, nor through a signal", "[front][ha
 	const queue q;
 	const auto found = std::make_unique<capsule>();
 	int fd = -1;
+	timeval wait = {};
+	socklen_t size = sizeof(wait);
+	REQUIRE(getsockopt(q.receiving(), SOL_SOCKET, SO_RCVTIMEO, &wait, &size) == 0);
+	CHECK(wait.tv_sec * 1000 + wait.tv_usec / 1000 == HANDOVER_WAIT_MS);
+	wait = { 0, 50000 }; // which a test need not wait for
+	REQUIRE(setsockopt(q.receiving(), SOL_SOCKET, SO_RCVTIMEO, &wait, size) == 0);
 	CHECK(take(q.receiving(), found.get(), &fd) == -EAGAIN);
 	signal_pipe has_handler;
 	child worker([&] {
@@ -342,6 +348,7 @@ TEST_CASE("whoever counts a session learns its end, whatever becomes of it", "[f
 	SECTION("the queue is gone with it")
 	{
 		q = nullptr;
+		CHECK(open_descriptors() < before);
 	}
 	CHECK(read(hold[0], &byte, 1) == 0);
 	if (q != nullptr)

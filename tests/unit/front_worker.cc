@@ -265,11 +265,13 @@ TEST_CASE("a worker that is told to end does not wait for a client who is silent
 		front.setup->front.drain_ms = 3600000;
 		say(client, MAIL);
 		hear("250 2.0.0");
+		CHECK(text.find("250 2.0.0") != std::string::npos);
 	}
 	SECTION("nor between MAIL and DATA, when the time for that is over")
 	{
 		front.setup->front.drain_ms = 0;
 		hear("250 2.1.5");
+		CHECK(text.find("250 2.1.5") != std::string::npos);
 	}
 	worker.kill(SIGTERM);
 	text += heard(client);
