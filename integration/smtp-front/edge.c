@@ -358,6 +358,16 @@ static void close_handles(struct edge *edge)
 	uv_close((uv_handle_t *)&edge->queue, NULL);
 }
 
+/* Until it is told to end, and nobody is left. */
+static void take_clients(struct edge *edge)
+{
+	log_info(context, "edge ready, edge=%u sessions=%u session_bytes=%zu", edge->start->index,
+		 edge->session_max, arena_stride(edge->arena));
+	session_take_time(edge, NULL);
+	watch_doors(edge);
+	uv_run(&edge->loop, UV_RUN_DEFAULT);
+}
+
 static int serve(struct edge *edge)
 {
 	const struct edge_start *start = edge->start;
@@ -367,17 +377,15 @@ static int serve(struct edge *edge)
 		return EX_OSERR;
 	}
 	int status = start->confine != NULL ? start->confine(start->context) : EX_OK;
-	if (status != EX_OK)
-		return status;
-	log_info(context, "edge ready, edge=%u sessions=%u session_bytes=%zu", start->index,
-		 edge->session_max, arena_stride(edge->arena));
-	session_take_time(edge, NULL);
-	watch_doors(edge);
-	uv_run(&edge->loop, UV_RUN_DEFAULT);
+	if (status == EX_OK)
+		take_clients(edge);
+	else
+		close_doors(edge);
 	close_handles(edge);
 	uv_run(&edge->loop, UV_RUN_DEFAULT);
-	log_info(context, "edge ended, edge=%u", start->index);
-	return EX_OK;
+	if (status == EX_OK)
+		log_info(context, "edge ended, edge=%u", start->index);
+	return status;
 }
 
 static int begin(struct edge *edge)

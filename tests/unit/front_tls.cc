@@ -2,6 +2,7 @@
 // The server's side of TLS, against OpenSSL's client.
 #include "integration/smtp-front/remotekey.h"
 #include "integration/smtp-front/signing.h"
+#include "lib/common/sanitized.h"
 #include "tests/unit/front_tls_fixture.hh"
 
 #include <catch2/catch.hpp>
@@ -641,7 +642,7 @@ TEST_CASE("a wrong signature is the client's to find", "[front][tls]")
 
 // ---- memory ----
 
-#ifndef __SANITIZE_ADDRESS__
+#if !IS_SANITIZED
 namespace
 {
 
