@@ -15,9 +15,10 @@
  *
  * --stamped takes the time of an answer from the kernel, which notes it when the server sends
  * it over loopback, so that a load that has to share its core counts nothing of its own
- * waits as the server's; and with --rate it sleeps while nothing is due, to leave room there.
+ * waits as the server's; and with --rate it sleeps while nothing is due, to leave room there,
+ * and what was due while it had no core is left out (missed=), since it would come as a burst.
  *
- * Prints one line: seconds=, sent=, answered=, lost=, stray=, noerror=,
+ * Prints one line: seconds=, sent=, answered=, lost=, stray=, missed=, noerror=,
  * nxdomain=, other=, filled= (NOERROR with an answer), bytes=, and p50_us= p99_us= max_us=
  * between a batch being sent and its answers being read (or stamped).
  */
@@ -44,6 +45,7 @@
 #define LOST_NS	     1000000000U
 #define SECOND_NS    1000000000U
 #define FILE_MAX     (64U << 20)
+#define BURST_MAX    4
 #define NAP_NS	     20000U   /* with what the kernel adds, a question or two at the usual rates */
 #define LATENCY_MAX  1100000U /* in microseconds; what takes longer is lost before */
 
@@ -81,7 +83,7 @@ struct load {
 	uint8_t responses[BATCH][RESPONSE_MAX];
 	_Alignas(struct cmsghdr) char controls[BATCH][CONTROL_SIZE];
 
-	uint64_t sent, answered, lost, stray, filled, bytes;
+	uint64_t sent, missed, answered, lost, stray, filled, bytes;
 	uint64_t rcodes[RCODES];
 	uint32_t latencies[LATENCY_MAX + 1];
 };
@@ -285,7 +287,8 @@ static uint64_t count_due(const struct load *load, uint64_t elapsed_ns)
 	if (load->rate == 0)
 		return UINT64_MAX;
 	uint64_t due = (uint64_t)((double)elapsed_ns / SECOND_NS * (double)load->rate);
-	return due > load->sent ? due - load->sent : 0;
+	uint64_t past = load->sent + load->missed;
+	return due > past ? due - past : 0;
 }
 
 static double run(struct load *load)
@@ -295,6 +298,10 @@ static double run(struct load *load)
 	uint64_t swept = start;
 	for (uint64_t now = start; now < end; now = now_ns()) {
 		uint64_t due = count_due(load, now - start);
+		if (load->is_stamped && due > BURST_MAX) {
+			load->missed += due - BURST_MAX;
+			due = BURST_MAX;
+		}
 		send_questions(load, due);
 		if (receive_responses(load) == 0 && due == 0 && load->is_stamped)
 			nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
@@ -324,11 +331,12 @@ static unsigned quantile_us(const struct load *load, double part)
 
 static void print_result(const struct load *load, double seconds)
 {
-	printf("seconds=%.3f sent=%llu answered=%llu lost=%llu stray=%llu noerror=%llu"
+	printf("seconds=%.3f sent=%llu answered=%llu lost=%llu stray=%llu missed=%llu noerror=%llu"
 	       " nxdomain=%llu other=%llu filled=%llu bytes=%llu p50_us=%u p99_us=%u max_us=%u\n",
 	       seconds, (unsigned long long)load->sent, (unsigned long long)load->answered,
 	       (unsigned long long)load->lost, (unsigned long long)load->stray,
-	       (unsigned long long)load->rcodes[0], (unsigned long long)load->rcodes[3],
+	       (unsigned long long)load->missed, (unsigned long long)load->rcodes[0],
+	       (unsigned long long)load->rcodes[3],
 	       (unsigned long long)(load->answered - load->rcodes[0] - load->rcodes[3]),
 	       (unsigned long long)load->filled, (unsigned long long)load->bytes,
 	       quantile_us(load, 0.5), quantile_us(load, 0.99), quantile_us(load, 1));
