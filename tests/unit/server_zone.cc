@@ -276,7 +276,7 @@ TEST_CASE("the index knows what the store knows", "[server][zone][index]")
 		int ret = find_entry(&zone.value, name, &key);
 		by_store.emplace_back(ret, key);
 	}
-	for (int ends = 0; ends < 10; ends++) {
+	for (int ends = 0; ends < 100; ends++) {
 		zone_end(&zone.value);
 		REQUIRE(zone_begin(&zone.value) == 0);
 	}
