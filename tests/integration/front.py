@@ -29,10 +29,11 @@ import ssl
 import subprocess
 
 import harness
-from harness import DEADLINE_S, ZONE, wait_for
+from harness import DEADLINE_S, ZONE, Case, peer, wait_for
 
 RECIPIENT = "inbox@example.com"
 SENDER = "sender@example.net"
+CONTENT = b"Subject: test\r\n\r\nHello\r\n"
 HOSTNAME = "mx.example.com"
 USER = "nobody"
 ROLES = ("keyholder", "edge", "worker")
@@ -47,6 +48,17 @@ DEFAULTS = {
     "decision": {},
     "library": {},
 }
+
+
+def make_certificate(case, name=HOSTNAME):
+    """CHAIN:KEY of one that has signed itself, in the test's directory."""
+    chain, key = case.path(f"{name}.pem"), case.path(f"{name}.key")
+    subprocess.run([peer("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", f"/CN={name}",
+                    "-addext", f"subjectAltName=DNS:{name}", "-keyout", key, "-out", chain],
+                   check=True, capture_output=True, timeout=DEADLINE_S)
+    os.chmod(key, 0o600)
+    return f"{chain}:{key}"
 
 
 def is_root():
@@ -314,3 +326,35 @@ class Front:
             with open(path, "rb") as file:
                 found.append(file.read())
         return found
+
+
+def status_of(pid):
+    """/proc/PID/status as a dictionary."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+def stop_edges(case, front):
+    """So that who connects stays in the backlog. Call what is returned, and they go on."""
+    pids = front.processes()["edge"]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+
+    def go_on():
+        while pids:
+            try:
+                os.kill(pids.pop(), signal.SIGCONT)
+            except ProcessLookupError:
+                pass  # another has called and it has ended
+
+    case.addCleanup(go_on)
+    return go_on
+
+
+class FrontCase(Case):
+    def deliver(self, front, recipient=RECIPIENT):
+        """One mail from a client that knows how."""
+        with front.client() as client:
+            client.hello()
+            client.send_mail(SENDER, [recipient], CONTENT)
+            client.say("QUIT", 221)

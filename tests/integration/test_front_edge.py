@@ -14,13 +14,12 @@ import resource
 import signal
 import socket
 import struct
-import subprocess
 import threading
 
 import harness
 import mta
-from front import Client, Front
-from harness import DEADLINE_S, ZONE, Case, main, peer, wait_for
+from front import Client, Front, make_certificate
+from harness import DEADLINE_S, ZONE, Case, main, wait_for
 
 NAME = ZONE.rstrip(".")
 LISTED, CLEAR = "192.0.2.66", "203.0.113.1"
@@ -61,14 +60,6 @@ class EdgeCase(Case):
         client = Client(self.fixture.address, source or self.host)
         self.addCleanup(client.close)
         return client
-
-    def certificate(self):
-        chain, key = self.path("mx.pem"), self.path("mx.key")
-        subprocess.run([peer("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                        "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=mx.example.com",
-                        "-keyout", key, "-out", chain], check=True, capture_output=True,
-                       timeout=DEADLINE_S)
-        return f"{chain}:{key}"
 
     def edge(self):
         return self.fixture.wait_for_processes("edge", 1)[0]
@@ -794,7 +785,7 @@ class Limits(EdgeCase):
 
 
     def test_also_amid_a_handshake_or_with_replies_not_taken(self):
-        self.front(front={"sessions": 10}, certificates=[self.certificate()],
+        self.front(front={"sessions": 10}, certificates=[make_certificate(self)],
                    limits={"stress-share": 50, "stress-timeout": "300ms", "errors": 10000,
                            "commands": 1000000})
         silent = self.client()
@@ -888,7 +879,7 @@ class Descriptors(EdgeCase):
 
     def test_a_tls_session_waits_for_the_two_that_its_worker_needs(self):
         front = self.front(front={"user": None, "chroot": None},
-                           certificates=[self.certificate()])
+                           certificates=[make_certificate(self)])
         pid = self.edge()
         client = self.client()
         client.hello()
@@ -909,7 +900,7 @@ class Descriptors(EdgeCase):
     def test_it_sleeps_while_it_waits_for_them(self):
         """There is room in the queue: waiting for that would be no waiting."""
         self.front(front={"user": None, "chroot": None, "queue-timeout": "2s"},
-                   certificates=[self.certificate()])
+                   certificates=[make_certificate(self)])
         pid = self.edge()
         client = self.client()
         client.hello()

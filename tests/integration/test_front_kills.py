@@ -16,13 +16,12 @@ import random
 import re
 import signal
 import ssl
-import subprocess
 import sys
 import threading
 import time
 
-from front import HOSTNAME, RECIPIENT, SENDER, Client, Front
-from harness import DEADLINE_S, IS_SANITIZED, SEED, Case, main, peer
+from front import RECIPIENT, SENDER, Client, Front, make_certificate
+from harness import IS_SANITIZED, SEED, Case, main
 
 SESSIONS = int(os.environ.get("DNSBLV6_SESSIONS", 300 if IS_SANITIZED else 1200))
 CLIENTS = 8
@@ -70,13 +69,6 @@ class Sender(threading.Thread):
 
 
 class FrontKillsTest(Case):
-    def certificate(self):
-        key, chain = self.path("front.key"), self.path("front.pem")
-        subprocess.run([peer("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes",
-                        "-keyout", key, "-out", chain, "-subj", f"/CN={HOSTNAME}", "-days", "2"],
-                       check=True, capture_output=True, timeout=DEADLINE_S)
-        return f"{chain}:{key}"
-
     def send_all(self, front, kill_other=None):
         """Until all sessions are over; returns who has sent them, and how many were killed."""
         senders = [Sender(front, number, SESSIONS // CLIENTS) for number in range(CLIENTS)]
@@ -120,7 +112,7 @@ class FrontKillsTest(Case):
     def test_maildir(self):
         """Edges, workers and the keyholder are killed."""
         front = Front(self, front={"edges": 2, "workers": 6, "sessions": 400, "drain": "5s"},
-                      certificates=[self.certificate()])
+                      certificates=[make_certificate(self)])
         senders, killed = self.send_all(front)
         arrived = [re.search(rb"(?m)^Message-ID: (\S+)$", mail)[1].decode()
                    for mail in front.mails()]
@@ -140,7 +132,7 @@ class FrontKillsTest(Case):
 
         front = Front(self, front={"edges": 2, "workers": 6, "sessions": 400, "drain": "5s"},
                       sink={"kind": "smtp", "to": f"{address[0]}@{address[1]}", "timeout": "10s"},
-                      certificates=[self.certificate()])
+                      certificates=[make_certificate(self)])
         senders, killed = self.send_all(front, kill_hop)
         hop[0].wait_for_log("^ready")  # it may have been killed last of all
         with open(taken, encoding="ascii") as file:

@@ -10,10 +10,9 @@ Networks are /24s of the loopback. A slow client is one in the middle of its mai
 import collections
 import os
 import signal
-import subprocess
 
-from front import RECIPIENT, Client, Front
-from harness import DEADLINE_S, Case, main, peer, wait_for
+from front import RECIPIENT, Client, Front, make_certificate
+from harness import Case, main, wait_for
 
 SLOW, OTHER = "127.0.1", "127.0.2"  # networks
 
@@ -61,13 +60,6 @@ class SharesCase(Case):
     def wait_for_held(self, count):
         wait_for(lambda: self.counters()["sessions-held"] == count, f"{count} to be held")
 
-    def certificate(self):
-        chain, key = self.path("mx.pem"), self.path("mx.key")
-        subprocess.run([peer("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                        "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=mx.example.com",
-                        "-keyout", key, "-out", chain], check=True, capture_output=True,
-                       timeout=DEADLINE_S)
-        return f"{chain}:{key}"
 
 
 class Share(SharesCase):
@@ -186,7 +178,7 @@ class Share(SharesCase):
         self.wait_for_waiting(0)
 
     def test_sessions_under_tls_have_the_same_share(self):
-        self.front(certificates=[self.certificate()])
+        self.front(certificates=[make_certificate(self)])
         slow = self.client(SLOW)
         slow.hello()
         slow.starttls()
@@ -239,7 +231,7 @@ class Connections(SharesCase):
         self.assertEqual(self.counters()["sessions-limited"], 2)
 
     def test_under_tls_it_is_no_more_than_one(self):
-        self.front(certificates=[self.certificate()])
+        self.front(certificates=[make_certificate(self)])
         tls = self.client(SLOW)
         tls.hello()
         tls.starttls()

@@ -15,8 +15,8 @@ import threading
 
 import mta
 from dovecot import Dovecot
-from front import HOSTNAME, RECIPIENT, SENDER, Front
-from harness import DEADLINE_S, Case, main, peer, wait_for
+from front import RECIPIENT, SENDER, Front, make_certificate
+from harness import Case, main, peer, wait_for
 
 # What could go wrong on its way: dots, long lines, bytes, blank lines at the end.
 MAIL = (b"From: <sender@example.net>\r\nTo: <inbox@example.com>\r\nSubject: whole\r\n"
@@ -48,13 +48,6 @@ class SinkCase(Case):
                              sink={"kind": kind, "to": to, "timeout": "10s", **dict(sink)},
                              **sections)
         return self.fixture
-
-    def certificates(self):
-        key, chain = self.path("front.key"), self.path("front.pem")
-        subprocess.run([peer("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes",
-                        "-keyout", key, "-out", chain, "-subj", f"/CN={HOSTNAME}", "-days", "2"],
-                       check=True, capture_output=True, timeout=DEADLINE_S)
-        return [f"{chain}:{key}"]
 
     def swaks(self, *arguments, recipient=RECIPIENT):
         """Sends MAIL as it stands."""
@@ -97,7 +90,7 @@ class PostfixBehind(SinkCase):
 
     def test_swaks(self):
         """In the clear and by TLS, one command at a time and pipelined."""
-        self.front("smtp", place(self.postfix.address), certificates=self.certificates())
+        self.front("smtp", place(self.postfix.address), certificates=[make_certificate(self)])
         self.swaks()
         self.swaks("--pipeline")
         told = self.swaks("--tls", "--pipeline")
@@ -114,7 +107,7 @@ class PostfixBehind(SinkCase):
 
     def test_postfix_as_client(self):
         """Its smtp client, in the clear and by TLS: whatever it makes of EHLO's reply."""
-        self.front("smtp", place(self.postfix.address), certificates=self.certificates())
+        self.front("smtp", place(self.postfix.address), certificates=[make_certificate(self)])
         host, port = self.fixture.address
         for level in ("none", "encrypt"):
             options = f"-o myhostname=sender.example.net -o smtp_tls_security_level={level}"
@@ -231,7 +224,7 @@ class DovecotBehind(SinkCase):
     def test_lmtp(self):
         """By swaks, TLS and chunks, over TCP."""
         dovecot = Dovecot(self)
-        self.front("lmtp", place(dovecot.address), certificates=self.certificates())
+        self.front("lmtp", place(dovecot.address), certificates=[make_certificate(self)])
         self.swaks()
         self.swaks("--tls", "--pipeline")
         self.send_chunks([500])
