@@ -92,8 +92,9 @@ class CallForward(Case):
         self.ask(["inbox@example.com"], ["second@example.com", "nobody@example.com"])
         self.server.wait_for_log("disconnect from ")
         self.assertEqual(self.server.delivered(), [])
-        # The one after CONNECT is that of the fixture, which looks whether anybody listens.
-        self.assertNotRegex(self.server.log(), "lost connection after (?!CONNECT)")
+        # After CONNECT is the fixture, which looks whether anybody listens; after EHLO one that was
+        # still being opened for the third recipient when another had asked about it.
+        self.assertNotRegex(self.server.log(), "lost connection after (?!CONNECT|EHLO)")
 
 
 if __name__ == "__main__":
