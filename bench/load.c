@@ -272,7 +272,8 @@ static void give_up_lost(struct load *load, uint64_t now)
 {
 	for (unsigned i = 0; i < load->window; i++) {
 		struct slot *slot = &load->slots[i];
-		if (!slot->is_waiting || now - slot->sent_ns < LOST_NS)
+		/* now is older than what was sent last. */
+		if (!slot->is_waiting || now < slot->sent_ns + LOST_NS)
 			continue;
 		slot->is_waiting = false;
 		load->free_slots[load->free_count++] = i;
