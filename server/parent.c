@@ -62,6 +62,7 @@ __attribute__((noreturn)) static void run_worker(struct parent *parent,
 				      .filter = parent->worker_filter,
 				      .bank = &generation->bank,
 				      .board = &generation->board,
+				      .cores = &parent->cores,
 				      .talkers = &generation->talkers,
 				      .index = index,
 				      .ready_fd = ready_fd,
@@ -243,6 +244,11 @@ static void give_cookies(struct parent *parent, struct settings *settings)
 static struct generation *start_generation(struct parent *parent, struct settings *settings)
 {
 	struct generation *generation = NULL;
+	/* All that is forked from here on begins there. */
+	if (settings->has_pinned_workers)
+		cores_share(&parent->cores);
+	else
+		cores_use_all(&parent->cores);
 	give_cookies(parent, settings);
 	int ret = make_generation(parent, settings, &generation);
 	if (ret != 0) {
@@ -623,6 +629,7 @@ int parent_run(const char *config_path, struct settings *settings,
 		settings_deinit(settings);
 		return EX_OSERR;
 	}
+	cores_divide(&parent.cores, settings->workers);
 	if (start_generation(&parent, settings) == NULL)
 		return EX_OSERR;
 	while (!TAILQ_EMPTY(&parent.generations)) {

@@ -16,6 +16,7 @@
 #include "server/board.h"
 #include "server/control.h"
 #include "server/cookie.h"
+#include "server/cores.h"
 #include "server/counters.h"
 #include "server/querylog.h"
 #include "server/settings.h"
@@ -60,6 +61,7 @@ struct parent {
 	TAILQ_HEAD(generation_list, generation) generations; /* the newest last */
 	struct generation *serving;			     /* NULL before the first is ready */
 	struct querylog querylog;
+	struct cores cores;
 	struct tally past;
 	struct cookie_random cookies;	  /* for when none are configured */
 	struct talkers_bank past_talkers; /* one table, of the shape of the newest generation */

@@ -81,6 +81,8 @@ static void drain(struct worker *worker)
 	if (worker->is_draining)
 		return;
 	worker->is_draining = true;
+	if (worker->start->settings->has_pinned_workers)
+		cores_share(worker->start->cores);
 	uv_close((uv_handle_t *)&worker->sigterm, NULL);
 	uv_close((uv_handle_t *)&worker->sigusr2, NULL);
 	xdp_release(worker->xdp);
@@ -139,39 +141,30 @@ static void shorten_turns(const struct worker *worker)
 		syscall(SYS_sched_setattr, 0, &schedule, 0u);
 }
 
-static cpu_set_t allowed_cores; /* of the process before it was pinned */
+static const struct cores *child_cores; /* for a callback that is given nothing */
 
-/* What a worker forks - verifiers, transfers - can wait, and goes where there is room. */
-static void unpin_child(void)
+/* What a worker forks - verifiers, transfers - can wait. */
+static void move_child(void)
 {
-	sched_setaffinity(0, sizeof(allowed_cores), &allowed_cores);
+	cores_share(child_cores);
 }
 
-/*
- * The cores that we may use, one after the other; more workers than cores begin again. Only now:
- * what went before takes milliseconds, which a worker that answers on that core would miss.
- */
-static void pin(size_t index)
+/* Only now: what went before takes milliseconds, which who answers on that core would miss. */
+static void pin(const struct worker_start *start)
 {
-	cpu_set_t one;
-	if (sched_getaffinity(0, sizeof(allowed_cores), &allowed_cores) != 0)
-		return;
-	size_t rest = index % (size_t)CPU_COUNT(&allowed_cores);
-	size_t core = 0;
-	while (!CPU_ISSET(core, &allowed_cores) || rest-- > 0)
-		core++;
-	CPU_ZERO(&one);
-	CPU_SET(core, &one);
-	if (sched_setaffinity(0, sizeof(one), &one) != 0 ||
-	    pthread_atfork(NULL, NULL, unpin_child) != 0)
-		log_warning("dnsblv6d", "worker not pinned, worker=%zu core=%zu (%s)", index, core,
-			    strerror(errno));
+	child_cores = start->cores;
+	int ret = -pthread_atfork(NULL, NULL, move_child);
+	if (ret == 0)
+		ret = cores_take(start->cores, start->index);
+	if (ret != 0)
+		log_warning("dnsblv6d", "worker not pinned, worker=%zu (%s)", start->index,
+			    strerror(-ret));
 }
 
 static int serve(struct worker *worker)
 {
 	if (worker->start->settings->has_pinned_workers)
-		pin(worker->start->index);
+		pin(worker->start);
 	shorten_turns(worker);
 	const struct responder responder = serving_responder(&worker->serving);
 	int ret = udp_start(worker->udp);

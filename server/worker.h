@@ -15,6 +15,7 @@
 #include "lib/common/callfilter.h"
 #include "lib/dns/listener.h"
 #include "server/board.h"
+#include "server/cores.h"
 #include "server/counters.h"
 #include "server/settings.h"
 #include "server/talkers.h"
@@ -29,6 +30,7 @@ struct worker_start {
 	const struct callfilter *filter; /* of confine_make_filter() */
 	const struct counters_bank *bank;
 	const struct board *board;
+	const struct cores *cores; /* for pin-workers */
 	const struct talkers_bank *talkers;
 	size_t index;
 	int ready_fd; /* one byte when serving; then closed */
