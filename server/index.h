@@ -5,7 +5,7 @@
  * index.h - where the names of one version of a store are, by their hashes.
  *
  * Flow: zone.c begins it when it loads a version and builds some of it at the
- *       end of each batch; from when it is complete zone.c asks it before the
+ *       end of each batch, or all of it before the first; from when it is complete zone.c asks it before the
  *       tree of the store.
  *
  * A look-up in the tree reads a dozen lines that no cache has; here it is one

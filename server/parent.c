@@ -68,7 +68,9 @@ __attribute__((noreturn)) static void run_worker(struct parent *parent,
 				      .ready_fd = ready_fd,
 				      .tap_fd =
 					      querylog_fd(&parent->querylog, &generation->settings),
-				      .parent_pid = parent_pid };
+				      .parent_pid = parent_pid,
+				      .is_awaited = parent->serving == NULL ||
+						    parent->serving == generation };
 	exit(worker_run(&start));
 }
 

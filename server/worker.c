@@ -161,8 +161,17 @@ static void pin(const struct worker_start *start)
 			    strerror(-ret));
 }
 
+/* As long as others answer: who is asked at once indexes behind his answers. */
+static void prepare(struct worker *worker)
+{
+	for (size_t i = 0; i < worker->catalog.zone_count; i++)
+		zone_prepare(&worker->catalog.zones[i]);
+}
+
 static int serve(struct worker *worker)
 {
+	if (!worker->start->is_awaited)
+		prepare(worker);
 	if (worker->start->settings->has_pinned_workers)
 		pin(worker->start);
 	shorten_turns(worker);

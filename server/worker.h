@@ -20,6 +20,8 @@
 #include "server/settings.h"
 #include "server/talkers.h"
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -36,6 +38,7 @@ struct worker_start {
 	int ready_fd; /* one byte when serving; then closed */
 	int tap_fd;   /* samples for the query log go there; -1: none */
 	int parent_pid;
+	bool is_awaited; /* nobody else answers in the meantime */
 };
 
 /* Returns the exit status of the process. */

@@ -2,6 +2,7 @@
 #include "server/zone.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -271,6 +272,13 @@ void zone_end(struct zone *zone)
 	if (zone->is_begun)
 		reader_end(zone->reader);
 	zone->is_begun = false;
+}
+
+void zone_prepare(struct zone *zone)
+{
+	if (zone_begin(zone) == 0 && !zone->is_read_once)
+		index_build(&zone->index, zone->reader, SIZE_MAX);
+	zone_end(zone);
 }
 
 /* ---- names ---- */

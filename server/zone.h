@@ -99,6 +99,11 @@ bool zone_has_apex(const struct zone *zone, const struct dnsblv6_labels *apex);
 int zone_begin(struct zone *zone);
 /* Takes a zone that is not begun. */
 void zone_end(struct zone *zone);
+/*
+ * Indexes the whole version at once, up to a second of work for the largest: for who answers
+ * nobody yet. A zone that cannot be begun stays as it is.
+ */
+void zone_prepare(struct zone *zone);
 
 /* A name with data and what is there. Borrowed until zone_end(). */
 struct zone_entry {

@@ -290,6 +290,29 @@ TEST_CASE("the index knows what the store knows", "[server][zone][index]")
 	zone_end(&zone.value);
 }
 
+TEST_CASE("an index is complete at once for who asks for that", "[server][zone][index]")
+{
+	randomness rnd(1);
+	store_options options;
+	options.more_bitmaps = random_names(rnd);
+	std::map<std::string, std::set<uint16_t>> known;
+	options.names = &known;
+	open_zone zone(options);
+	zone_prepare(&zone.value); // is not open
+	CHECK_FALSE(zone.value.index.is_complete);
+	REQUIRE(zone_open(&zone.value) == 0);
+	CHECK_FALSE(zone.value.index.is_complete);
+	zone_prepare(&zone.value);
+	CHECK(zone.value.index.is_complete);
+	CHECK_FALSE(zone.value.is_begun);
+	REQUIRE(zone_begin(&zone.value) == 0);
+	for (const auto &entry : known) {
+		std::string key;
+		CHECK(find_entry(&zone.value, entry.first, &key) == DNSBLV6_OK);
+	}
+	zone_end(&zone.value);
+}
+
 TEST_CASE("a new version begins a new index", "[server][zone][index]")
 {
 	open_zone zone;
