@@ -5,23 +5,31 @@ latency.py - how long a question waits while stores are built and the server is 
 Flow: serve gives the list, its questions and a way to start dnsblv6d; measure() asks at a fixed
       rate, quiet and beside changes, and lines() says what came out.
 
-The worker is pinned (pin-workers) to the first core. bench/load is on the last, and so is half of
-the builds: the kernel's stamps tell when an answer was sent, so that what the generator waits
-for there is not counted as the server's.
+The worker is pinned (pin-workers) to the first core, once as an ordinary task and once as a
+real-time one (realtime). bench/load is on the last core, and so is half of the builds: the
+kernel's stamps tell when an answer was sent, so that what the generator waits for there is not
+counted as the server's.
 """
 import collections
 import contextlib
+import functools
 import os
 import shutil
 import signal
 import statistics
 import subprocess
+import sys
 import time
 
 RATE, RELOAD_S = 20000, 1
 FIELDS = ("p50_us", "p99_us", "max_us", "lost")
+WORKERS = {"ordinary": ["pin-workers: on"],
+           "real-time": ["pin-workers: on", "realtime: on"]}
+QUIET, BUSY, APART, TOGETHER = ("none", "none, but another core is busy", "on another core",
+                                "on the worker's core")
 
-Latency = collections.namedtuple("Latency", "quiet apart together builds reloads")
+# rows: (one of WORKERS, one of the above) -> the medians of FIELDS
+Latency = collections.namedtuple("Latency", "rows builds reloads")
 
 
 def in_the_background(core):
@@ -77,15 +85,23 @@ class Changer:
                                 preexec_fn=in_the_background(core))
 
 
-def measure(bench, material, zone, start, cores):
-    """
-    Medians of quiet moments and of those with builds on the other core and on the worker's.
-    start(name, store) is a context that gives the address and the process of a server.
-    """
+def while_busy(popen, core):
+    """Something else on that core, which is neither ours nor asks for anything; popen's output."""
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"],
+                            preexec_fn=in_the_background(core))
+    try:
+        return popen.communicate()[0]
+    finally:
+        busy.kill()
+        busy.wait()
+
+
+def measure_one(bench, material, zone, start, cores):
+    """The texts that bench/load printed by what went on, and how many builds and reloads there were."""
     store = shutil.copy(material.stores[False], bench.path("changing.mdb"))
     questions = material.questions("mixed", False, False)
-    rows = collections.defaultdict(list)
-    with start("changing", store) as (address, process), staying_on(cores[1]):
+    texts = collections.defaultdict(list)
+    with start(store) as (address, process):
         changer = Changer(bench, material, zone, store, process)
 
         def asking():
@@ -95,12 +111,26 @@ def measure(bench, material, zone, start, cores):
                                     stdout=subprocess.PIPE, text=True, **how)
 
         for _ in range(bench.options.rounds):
-            rows["quiet"].append(asking().communicate()[0])
-            rows["apart"].append(changer.during(asking(), cores[1]))
-            rows["together"].append(changer.during(asking(), cores[0]))
-    medians = {name: [statistics.median(column) for column in zip(*map(row_of, texts))]
-               for name, texts in rows.items()}
-    return Latency(**medians, builds=changer.builds, reloads=changer.reloads)
+            texts[QUIET].append(asking().communicate()[0])
+            texts[BUSY].append(while_busy(asking(), cores[1]))
+            texts[APART].append(changer.during(asking(), cores[1]))
+            texts[TOGETHER].append(changer.during(asking(), cores[0]))
+    return texts, changer.builds, changer.reloads
+
+
+def measure(bench, material, zone, start, cores):
+    """start(name, store, lines) is a context that gives the address and the process of a server."""
+    rows, builds, reloads = {}, 0, 0
+    with staying_on(cores[1]):
+        for name, lines in WORKERS.items():
+            texts, more_builds, more_reloads = measure_one(
+                bench, material, zone, functools.partial(start, "changing-" + name, lines=lines),
+                cores)
+            builds, reloads = builds + more_builds, reloads + more_reloads
+            for what, column in texts.items():
+                rows[name, what] = [statistics.median(values)
+                                    for values in zip(*map(row_of, column))]
+    return Latency(rows, builds, reloads)
 
 
 def row_of(text):
@@ -109,8 +139,8 @@ def row_of(text):
 
 
 def ratio(latency):
-    """Of the 99 % quantiles, with builds where a core is free for them."""
-    return latency.apart[1] / max(latency.quiet[1], 1)
+    """Of the 99 % quantiles of a real-time worker, with builds where a core is free for them."""
+    return latency.rows["real-time", APART][1] / max(latency.rows["real-time", QUIET][1], 1)
 
 
 METHOD = """## Latency during changes
@@ -118,9 +148,10 @@ METHOD = """## Latency during changes
 {rate:,} mixed questions a second to one worker, which is pinned to its core; {builds} builds of the store, one
 after another (nice 19, 1 % of the list changed), and {reloads} reloads (SIGHUP), one in {reload} s. "On another core"
 is where builds belong that are to disturb nobody (docs/operations.md); there they share the generator's,
-so the time of an answer is the kernel's: it notes when the server sends it. On the worker's core a question
-waits whenever the kernel works for a build and does not let itself be interrupted, which
-depends on the kernel ({preemption}).
+so the time of an answer is the kernel's: it notes when the server sends it. An ordinary worker waits for what
+else the machine has to do, and has more of that on its core when the other one is busy, with whatever: that is
+the second line. A real-time one (`realtime`) waits only where the kernel does not let itself be
+interrupted ({preemption}).
 """
 
 
@@ -134,10 +165,10 @@ def lines(latency):
     yield from METHOD.format(rate=RATE, builds=latency.builds, reloads=latency.reloads,
                              reload=RELOAD_S, preemption=preemption()).splitlines()
     yield ""
-    yield "| builds and reloads | p50 | p99 | longest | lost | p99 / quiet |"
-    yield "|---|---|---|---|---|---|"
-    for name, row in (("none", latency.quiet), ("on another core", latency.apart),
-                      ("on the worker's core", latency.together)):
-        yield (f"| {name} | {row[0]:.0f} us | {row[1]:.0f} us | {row[2]:.0f} us | {row[3]:.0f} |"
-               f" {row[1] / max(latency.quiet[1], 1):.2f} |")
+    yield "| worker | builds and reloads | p50 | p99 | longest | lost | p99 / quiet |"
+    yield "|---|---|---|---|---|---|---|"
+    for (name, what), row in latency.rows.items():
+        quiet = latency.rows[name, QUIET][1]
+        yield (f"| {name} | {what} | {row[0]:.0f} us | {row[1]:.0f} us | {row[2]:.0f} us |"
+               f" {row[3]:.0f} | {row[1] / max(quiet, 1):.2f} |")
     yield ""

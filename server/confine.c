@@ -20,6 +20,7 @@
 
 #define CAPABILITY(number) (UINT64_C(1) << (number))
 #define CAPABILITY_CHROOT  CAPABILITY(CAP_SYS_CHROOT)
+#define CAPABILITY_NICE	   CAPABILITY(CAP_SYS_NICE)
 /*
  * To load a filter into an interface, open its queues, and lock the memory of the rings.
  * CAP_BPF is not enough: libknot looks for the filter's maps by their numbers.
@@ -97,18 +98,29 @@ static void empty_bounding_set(void)
 		prctl(PR_CAPBSET_DROP, number, 0ul, 0ul, 0ul);
 }
 
-/* What workers need once. Without those for xdp there is none of it, which is told then. */
+static bool is_kept_for(const struct settings *settings)
+{
+	return has_root(settings) || has_xdp(settings) || settings->is_realtime;
+}
+
+/*
+ * What workers need once, and the parent for them. Without those for xdp and realtime there is
+ * none of it, which is told then.
+ */
 static int keep_for_workers(const struct settings *settings)
 {
 	struct capabilities capabilities = { 0 };
 	uint64_t wanted = (has_root(settings) ? CAPABILITY_CHROOT : 0) |
-			  (has_xdp(settings) ? CAPABILITIES_XDP : 0);
+			  (has_xdp(settings) ? CAPABILITIES_XDP : 0) |
+			  (settings->is_realtime ? CAPABILITY_NICE : 0);
 	int ret = get_capabilities(&capabilities);
 	if (ret != 0)
 		return ret;
 	if (has_root(settings) && (capabilities.permitted & CAPABILITY_CHROOT) == 0)
 		return -EPERM;
-	capabilities = (struct capabilities){ .permitted = capabilities.permitted & wanted };
+	wanted &= capabilities.permitted;
+	capabilities =
+		(struct capabilities){ .effective = wanted & CAPABILITY_NICE, .permitted = wanted };
 	return set_capabilities(&capabilities);
 }
 
@@ -116,7 +128,7 @@ static int keep_for_workers(const struct settings *settings)
 
 void confine_prepare(const struct settings *settings)
 {
-	if (has_root(settings) || has_xdp(settings))
+	if (is_kept_for(settings))
 		prctl(PR_SET_KEEPCAPS, 1ul, 0ul, 0ul, 0ul);
 	if (is_wanted(settings) && settings->user[0] != '\0')
 		empty_bounding_set();
@@ -127,7 +139,7 @@ static int drop_of_parent(const struct settings *settings)
 {
 	if (geteuid() == 0)
 		return 0;
-	if (has_root(settings) || has_xdp(settings))
+	if (is_kept_for(settings))
 		return keep_for_workers(settings);
 	return is_wanted(settings) ? set_capabilities(&(struct capabilities){ 0 }) : 0;
 }

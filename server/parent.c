@@ -20,6 +20,7 @@
 #include "lib/common/version.h"
 #include "server/accounts.h"
 #include "server/catalog.h"
+#include "server/turns.h"
 #include "server/worker.h"
 
 static const char context[] = "dnsblv6d";
@@ -57,20 +58,20 @@ __attribute__((noreturn)) static void run_worker(struct parent *parent,
 				close(other->slots[i].ready_fd);
 		}
 	}
-	struct worker_start start = { .settings = &generation->settings,
-				      .listener = parent->listener,
-				      .filter = parent->worker_filter,
-				      .bank = &generation->bank,
-				      .board = &generation->board,
-				      .cores = &parent->cores,
-				      .talkers = &generation->talkers,
-				      .index = index,
-				      .ready_fd = ready_fd,
-				      .tap_fd =
-					      querylog_fd(&parent->querylog, &generation->settings),
-				      .parent_pid = parent_pid,
-				      .is_awaited = parent->serving == NULL ||
-						    parent->serving == generation };
+	struct worker_start start = {
+		.settings = &generation->settings,
+		.listener = parent->listener,
+		.filter = parent->worker_filter,
+		.bank = &generation->bank,
+		.board = &generation->board,
+		.cores = &parent->cores,
+		.talkers = &generation->talkers,
+		.index = index,
+		.ready_fd = ready_fd,
+		.tap_fd = querylog_fd(&parent->querylog, &generation->settings),
+		.parent_pid = parent_pid,
+		.is_awaited = parent->serving == NULL || parent->serving == generation
+	};
 	exit(worker_run(&start));
 }
 
@@ -385,6 +386,7 @@ static void keep_fixed(const struct parent *parent, struct settings *settings)
 	settings->workers = old->workers;
 	memcpy(settings->xdp, old->xdp, sizeof(settings->xdp));
 	settings->xdp_count = old->xdp_count;
+	settings->is_realtime = old->is_realtime;
 	settings->confine = old->confine;
 	memcpy(settings->chroot_path, old->chroot_path, sizeof(settings->chroot_path));
 }
@@ -534,7 +536,7 @@ static int open_signals(struct parent *parent)
 /* ---- the loop ---- */
 
 /* A worker's byte, or the end of its pipe: then SIGCHLD tells the rest. */
-static void read_ready(struct slot *slot)
+static void read_ready(const struct parent *parent, struct slot *slot)
 {
 	char byte = 0;
 	ssize_t size = read(slot->ready_fd, &byte, 1);
@@ -543,6 +545,11 @@ static void read_ready(struct slot *slot)
 	slot->is_ready = size == 1;
 	close(slot->ready_fd);
 	slot->ready_fd = -1;
+	int ret =
+		slot->is_ready && parent->configured->is_realtime ? turns_put_first(slot->pid) : 0;
+	if (ret != 0)
+		log_warning(context, "worker is no real-time task, pid=%d (%s)", (int)slot->pid,
+			    strerror(-ret));
 }
 
 /* How long poll() may sleep: -1 when only a signal or a worker can bring news. */
@@ -595,7 +602,7 @@ static void wait_and_take(struct parent *parent)
 		if (poll(polls, first + control_count, sleep_ms(parent)) > 0) {
 			for (nfds_t i = 1; i < first; i++) {
 				if (polls[i].revents != 0)
-					read_ready(slots[i]);
+					read_ready(parent, slots[i]);
 			}
 		}
 		/* Last, because a reload makes other slots. */

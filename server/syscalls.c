@@ -62,6 +62,7 @@ static const struct callfilter_call worker_calls_so[] = {
 	{ "prctl", 1, { CALLFILTER_EQUAL(0, PR_SET_PDEATHSIG) } },
 	/* Of itself. */
 	{ "setpriority", 2, { CALLFILTER_EQUAL(0, PRIO_PROCESS), CALLFILTER_EQUAL(1, 0) } },
+	{ "sched_getscheduler", 1, { CALLFILTER_EQUAL(0, 0) } },
 	{ "sched_setattr", 1, { CALLFILTER_EQUAL(0, 0) } },
 	{ "sched_setaffinity", 1, { CALLFILTER_EQUAL(0, 0) } },
 	/* A lock file is shared with the group of its directory. */

@@ -3,14 +3,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sysexits.h>
 #include <unistd.h>
 #include <uv.h>
@@ -26,11 +23,9 @@
 #include "server/ratelimit.h"
 #include "server/serving.h"
 #include "server/tap.h"
+#include "server/turns.h"
 #include "server/watch.h"
 #include "server/xdp.h"
-
-#define TURN_NS	      100000 /* the shortest that Linux permits: some fifty answers */
-#define RESET_ON_FORK 0x01   /* SCHED_FLAG_RESET_ON_FORK of linux/sched.h */
 
 struct worker {
 	const struct worker_start *start;
@@ -53,7 +48,6 @@ struct worker {
 	struct notify notify; /* of worker 0 */
 	bool is_notifying;
 	bool is_draining;
-	bool is_timesharing; /* and not a real-time task, by the administrator's will */
 };
 
 /* ---- ending ---- */
@@ -81,6 +75,7 @@ static void drain(struct worker *worker)
 	if (worker->is_draining)
 		return;
 	worker->is_draining = true;
+	turns_rest();
 	if (worker->start->settings->has_pinned_workers)
 		cores_share(worker->start->cores);
 	uv_close((uv_handle_t *)&worker->sigterm, NULL);
@@ -111,35 +106,6 @@ static void sigusr2_on_signal(uv_signal_t *handle, int number)
 }
 
 /* ---- beginning ---- */
-
-/* What sched_setattr(2) takes, in its first version; glibc 2.36 does not know it. */
-struct schedule {
-	uint32_t size;
-	uint32_t policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t slice_ns;
-	uint64_t deadline_ns;
-	uint64_t period_ns;
-};
-
-/*
- * Since Linux 6.12 a task may say how short its turns are, and who has shorter ones need not
- * wait for the end of another's: a question would wait for milliseconds while the next worker
- * starts, or a store is built, on the same core. It is not a larger share, and no child's.
- * Older kernels ignore it.
- */
-static void shorten_turns(const struct worker *worker)
-{
-	struct schedule schedule = { .size = sizeof(schedule),
-				     .policy = SCHED_OTHER,
-				     .flags = RESET_ON_FORK,
-				     .nice = getpriority(PRIO_PROCESS, 0),
-				     .slice_ns = TURN_NS };
-	if (worker->is_timesharing)
-		syscall(SYS_sched_setattr, 0, &schedule, 0u);
-}
 
 static const struct cores *child_cores; /* for a callback that is given nothing */
 
@@ -174,7 +140,7 @@ static int serve(struct worker *worker)
 		prepare(worker);
 	if (worker->start->settings->has_pinned_workers)
 		pin(worker->start);
-	shorten_turns(worker);
+	turns_hurry();
 	const struct responder responder = serving_responder(&worker->serving);
 	int ret = udp_start(worker->udp);
 	if (ret == 0)
@@ -349,7 +315,6 @@ int worker_run(const struct worker_start *start)
 	if (worker == NULL)
 		return EX_OSERR;
 	worker->start = start;
-	worker->is_timesharing = sched_getscheduler(0) == SCHED_OTHER;
 	int ret = open_loop(worker);
 	set_signals();
 	/* While it still may. */

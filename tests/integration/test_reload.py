@@ -181,46 +181,6 @@ class Processes(Reload):
             return None
         return reply.rdata(AAAA)[0]
 
-    def test_pinned_workers_have_a_core_each_as_long_as_there_are_some(self):
-        cores = sorted(os.sched_getaffinity(0))
-        server = self.serve(server_lines=[f"workers: {len(cores) + 1}", "pin-workers: on"])
-        workers = server.children()
-        wait_for(lambda: all(len(os.sched_getaffinity(pid)) == 1 for pid in workers), "one core")
-        used = sorted(core for pid in workers for core in os.sched_getaffinity(pid))
-        self.assertEqual(used, sorted(cores + [cores[0]]))
-        self.assertEqual(os.sched_getaffinity(server.pid), set(cores))
-
-    def test_nothing_else_runs_on_the_core_of_a_pinned_worker(self):
-        cores = sorted(os.sched_getaffinity(0))
-        if len(cores) == 1:
-            self.skipTest("this machine has one core")
-        server = self.serve(server_lines=["workers: 1", "pin-workers: on", "drain-timeout: 30"])
-        worker, = server.children()
-        self.assertEqual(os.sched_getaffinity(worker), {cores[0]})
-        self.assertEqual(os.sched_getaffinity(server.pid), set(cores[1:]))
-        # One that ends leaves the core to the next; here it waits for the rest of a question.
-        packet = query(NAME, AAAA, 1)
-        framed = struct.pack(">H", len(packet)) + packet
-        with socket.create_connection(server.address, 10) as client:
-            client.sendall(framed + framed[:20])
-            client.recv(2)
-            os.kill(server.pid, signal.SIGHUP)
-            server.wait_for_log(r"^info: \[dnsblv6d\] reloaded, ")
-            wait_for(lambda: os.sched_getaffinity(worker) == set(cores[1:]), "it to leave")
-            following, = set(server.children()) - {worker}
-            self.assertEqual(os.sched_getaffinity(following), {cores[0]})
-
-    def test_without_pinning_all_may_run_everywhere_again(self):
-        address = self.free_address()
-        server = self.serve(address=address, server_lines=["workers: 1", "pin-workers: on"])
-        self.write(f"dnsblv6d-{address[1]}.conf",
-                   config_text(address, [(ZONE, self.store, None)], ["workers: 1"]))
-        os.kill(server.pid, signal.SIGHUP)
-        server.wait_for_log(r"^info: \[dnsblv6d\] reloaded, ")
-        wait_for(lambda: len(server.children()) == 1, "the first worker to end")
-        for pid in (server.pid, *server.children()):
-            self.assertEqual(os.sched_getaffinity(pid), os.sched_getaffinity(0))
-
     def test_workers_end_with_a_parent_that_is_killed(self):
         server = self.serve()
         workers = server.children()
