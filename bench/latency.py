@@ -148,10 +148,9 @@ METHOD = """## Latency during changes
 {rate:,} mixed questions a second to one worker, which is pinned to its core; {builds} builds of the store, one
 after another (nice 19, 1 % of the list changed), and {reloads} reloads (SIGHUP), one in {reload} s. "On another core"
 is where builds belong that are to disturb nobody (docs/operations.md); there they share the generator's,
-so the time of an answer is the kernel's: it notes when the server sends it. An ordinary worker waits for what
-else the machine has to do, and has more of that on its core when the other one is busy, with whatever: that is
-the second line. A real-time one (`realtime`) waits only where the kernel does not let itself be
-interrupted ({preemption}).
+so the time of an answer is the kernel's: it notes when the server sends it. An ordinary worker waits for whatever
+else the machine does on its core; what a busy core beside it changes, with nothing to do for us, is the second line.
+A real-time one (`realtime`) waits only where the kernel does not let itself be interrupted ({preemption}).
 """
 
 
