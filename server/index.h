@@ -5,8 +5,8 @@
  * index.h - where the names of one version of a store are, by their hashes.
  *
  * Flow: zone.c begins it when it loads a version and builds some of it at the
- *       end of each batch, or all of it before the first; from when it is complete zone.c asks it before the
- *       tree of the store.
+ *       end of each batch, or all of it before the first; from when it is
+ *       complete zone.c asks it before the tree of the store.
  *
  * A look-up in the tree reads a dozen lines that no cache has; here it is one
  * or two, and for a name that is not there mostly none.
