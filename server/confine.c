@@ -11,16 +11,15 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/common/capabilities.h"
 #include "lib/common/sanitized.h"
 #include "server/landlock.h"
 #include "server/syscalls.h"
 
-#define CAPABILITY(number) (UINT64_C(1) << (number))
-#define CAPABILITY_CHROOT  CAPABILITY(CAP_SYS_CHROOT)
-#define CAPABILITY_NICE	   CAPABILITY(CAP_SYS_NICE)
+#define CAPABILITY_CHROOT CAPABILITY(CAP_SYS_CHROOT)
+#define CAPABILITY_NICE	  CAPABILITY(CAP_SYS_NICE)
 /*
  * To load a filter into an interface, open its queues, and lock the memory of the rings.
  * CAP_BPF is not enough: libknot looks for the filter's maps by their numbers.
@@ -62,42 +61,6 @@ static bool is_wanted(const struct settings *settings)
 
 /* ---- capabilities ---- */
 
-struct capabilities {
-	uint64_t effective;
-	uint64_t permitted;
-};
-
-static int get_capabilities(struct capabilities *ret_capabilities)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-	memset(data, 0, sizeof(data));
-	if (syscall(SYS_capget, &header, data) != 0)
-		return -errno;
-	ret_capabilities->effective = (uint64_t)data[1].effective << 32 | data[0].effective;
-	ret_capabilities->permitted = (uint64_t)data[1].permitted << 32 | data[0].permitted;
-	return 0;
-}
-
-/* None is handed on to other programs: inheritable, and with it ambient, is empty. */
-static int set_capabilities(const struct capabilities *capabilities)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {
-		{ (uint32_t)capabilities->effective, (uint32_t)capabilities->permitted, 0 },
-		{ (uint32_t)(capabilities->effective >> 32),
-		  (uint32_t)(capabilities->permitted >> 32), 0 },
-	};
-	return syscall(SYS_capset, &header, data) == 0 ? 0 : -errno;
-}
-
-/* What a program that we start could get; who may not say so starts none anyway. */
-static void empty_bounding_set(void)
-{
-	for (unsigned long number = 0; number < 64; number++)
-		prctl(PR_CAPBSET_DROP, number, 0ul, 0ul, 0ul);
-}
-
 static bool is_kept_for(const struct settings *settings)
 {
 	return has_root(settings) || has_xdp(settings) || settings->is_realtime;
@@ -113,7 +76,7 @@ static int keep_for_workers(const struct settings *settings)
 	uint64_t wanted = (has_root(settings) ? CAPABILITY_CHROOT : 0) |
 			  (has_xdp(settings) ? CAPABILITIES_XDP : 0) |
 			  (settings->is_realtime ? CAPABILITY_NICE : 0);
-	int ret = get_capabilities(&capabilities);
+	int ret = capabilities_get(&capabilities);
 	if (ret != 0)
 		return ret;
 	if (has_root(settings) && (capabilities.permitted & CAPABILITY_CHROOT) == 0)
@@ -121,7 +84,7 @@ static int keep_for_workers(const struct settings *settings)
 	wanted &= capabilities.permitted;
 	capabilities =
 		(struct capabilities){ .effective = wanted & CAPABILITY_NICE, .permitted = wanted };
-	return set_capabilities(&capabilities);
+	return capabilities_set(&capabilities);
 }
 
 /* ---- the parent ---- */
@@ -131,7 +94,7 @@ void confine_prepare(const struct settings *settings)
 	if (is_kept_for(settings))
 		prctl(PR_SET_KEEPCAPS, 1ul, 0ul, 0ul, 0ul);
 	if (is_wanted(settings) && settings->user[0] != '\0')
-		empty_bounding_set();
+		capabilities_empty_bounding_set();
 }
 
 /* Whoever stays root has decided so, and has files that only root can read. */
@@ -141,7 +104,7 @@ static int drop_of_parent(const struct settings *settings)
 		return 0;
 	if (is_kept_for(settings))
 		return keep_for_workers(settings);
-	return is_wanted(settings) ? set_capabilities(&(struct capabilities){ 0 }) : 0;
+	return is_wanted(settings) ? capabilities_keep(0) : 0;
 }
 
 static int look_at_root(const struct settings *settings)
@@ -198,10 +161,10 @@ int confine_make_filter(const struct settings *settings, struct callfilter *ret_
 void confine_raise(const struct settings *settings)
 {
 	struct capabilities capabilities = { 0 };
-	if (!has_xdp(settings) || get_capabilities(&capabilities) != 0)
+	if (!has_xdp(settings) || capabilities_get(&capabilities) != 0)
 		return;
 	capabilities.effective |= capabilities.permitted & CAPABILITIES_XDP;
-	set_capabilities(&capabilities);
+	capabilities_set(&capabilities);
 }
 
 static int change_root(const struct settings *settings)
@@ -209,10 +172,10 @@ static int change_root(const struct settings *settings)
 	struct capabilities capabilities = { 0 };
 	if (!has_root(settings))
 		return 0;
-	int ret = get_capabilities(&capabilities);
+	int ret = capabilities_get(&capabilities);
 	capabilities.effective |= capabilities.permitted & CAPABILITY_CHROOT;
 	if (ret == 0)
-		ret = set_capabilities(&capabilities);
+		ret = capabilities_set(&capabilities);
 	if (ret == 0 && (chroot(settings->chroot_path) != 0 || chdir("/") != 0))
 		ret = -errno;
 	return ret;
@@ -269,8 +232,8 @@ int confine_querylog(const struct settings *settings, const char **reterr_step)
 	free(directory);
 	if (ret == 0 && is_wanted(settings)) {
 		*reterr_step = "capabilities";
-		empty_bounding_set();
-		ret = set_capabilities(&(struct capabilities){ 0 });
+		capabilities_empty_bounding_set();
+		ret = capabilities_keep(0);
 	}
 	return ret;
 }
@@ -292,8 +255,8 @@ int confine_worker(const struct settings *settings, const struct callfilter *fil
 	}
 	if (ret == 0 && is_dropping) {
 		*reterr_step = "capabilities";
-		empty_bounding_set();
-		ret = set_capabilities(&(struct capabilities){ 0 });
+		capabilities_empty_bounding_set();
+		ret = capabilities_keep(0);
 	}
 	if (ret == 0 && is_wanted(settings) && means.has_seccomp) {
 		*reterr_step = "seccomp";

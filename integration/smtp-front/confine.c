@@ -6,14 +6,13 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/common/callfilter.h"
+#include "lib/common/capabilities.h"
 #include "lib/common/sanitized.h"
 
 /* ---- the filter ---- */
@@ -155,36 +154,14 @@ static int change_user(const struct owner *owner)
 	return owner->uid != 0 && setuid(0) == 0 ? -EPERM : 0;
 }
 
-#define CAPABILITY(number) (1u << (number))
 /*
  * The nanny's: to bind, to make children who become somebody else in another root directory, to
- * end them, and to read what root reads. All are among the first 32.
+ * end them, and to read what root reads.
  */
 #define CAPABILITIES_KEPT                                                                          \
 	(CAPABILITY(CAP_NET_BIND_SERVICE) | CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_SETGID) |      \
 	 CAPABILITY(CAP_SETPCAP) | CAPABILITY(CAP_SYS_CHROOT) | CAPABILITY(CAP_KILL) |             \
 	 CAPABILITY(CAP_DAC_OVERRIDE))
-
-/* Leaves those of kept that there are. None is handed on to other programs. */
-static int keep_capabilities(uint32_t kept)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-	memset(data, 0, sizeof(data));
-	if (syscall(SYS_capget, &header, data) != 0)
-		return -errno;
-	kept &= data[0].permitted;
-	memset(data, 0, sizeof(data));
-	data[0].permitted = data[0].effective = kept;
-	return syscall(SYS_capset, &header, data) == 0 ? 0 : -errno;
-}
-
-/* What a program that we start could get; who may not say so starts none anyway. */
-static void empty_bounding_set(void)
-{
-	for (unsigned long number = 0; number < 64; number++)
-		prctl(PR_CAPBSET_DROP, number, 0ul, 0ul, 0ul);
-}
 
 static int gain_nothing(void)
 {
@@ -205,7 +182,7 @@ static int end_with_nanny(void)
 int confine_nanny(const char **reterr_step)
 {
 	*reterr_step = "capabilities";
-	int ret = keep_capabilities(CAPABILITIES_KEPT);
+	int ret = capabilities_keep(CAPABILITIES_KEPT);
 	if (ret == 0) {
 		*reterr_step = "prctl";
 		ret = gain_nothing();
@@ -223,13 +200,13 @@ int confine_process(const struct setup *setup, enum confine_role role, const cha
 	*reterr_step = "chroot";
 	int ret = change_root(setup, role);
 	if (ret == 0) {
-		empty_bounding_set();
+		capabilities_empty_bounding_set();
 		*reterr_step = "user";
 		ret = change_user(owner_of(setup, role));
 	}
 	if (ret == 0) {
 		*reterr_step = "capabilities";
-		ret = keep_capabilities(0);
+		ret = capabilities_keep(0);
 	}
 	if (ret == 0) {
 		*reterr_step = "prctl";
