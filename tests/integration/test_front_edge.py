@@ -1,103 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
-What an edge of smtp-front does by itself: the pause, verdicts, bounces, limits, PROXY, and
-whatever a client may send that is no SMTP. A session that ends here has never had a process.
+What an edge of smtp-front does by itself: the pause, verdicts, bounces, PROXY, and whatever a
+client may send that is no SMTP. A session that ends here has never had a process.
 """
 
 import collections
-import concurrent.futures
 import os
-import random
 import re
-import resource
-import signal
 import socket
-import struct
 import threading
 
 import harness
 import mta
-from front import Client, Front, make_certificate
-from harness import DEADLINE_S, ZONE, Case, main, wait_for
-
-NAME = ZONE.rstrip(".")
-LISTED, CLEAR = "192.0.2.66", "203.0.113.1"
-SILENT = "127.0.0.1@9"  # discard: nobody answers there
-INBOX, NOBODY, FOREIGN = "inbox@example.com", "nobody@example.com", "someone@elsewhere.example"
-
-
-def session(*recipients, sender="sender@example.net"):
-    """Lines of a client up to its recipients."""
-    return ["EHLO client.example.net", f"MAIL FROM:<{sender}>",
-            *(f"RCPT TO:<{recipient}>" for recipient in recipients)]
-
-
-def wire(*lines):
-    return "".join(line + "\r\n" for line in lines).encode()
-
-
-def proxy_v1(client=CLEAR, port=40000):
-    return f"PROXY TCP4 {client} 192.0.2.25 {port} 25\r\n".encode()
-
-
-def proxy_v2(client=CLEAR, port=40000, command=0x21, family=0x11):
-    addresses = (socket.inet_aton(client) + socket.inet_aton("192.0.2.25")
-                 + struct.pack(">HH", port, 25))
-    return (b"\r\n\r\n\0\r\nQUIT\n" + bytes([command, family])
-            + struct.pack(">H", len(addresses)) + addresses)
-
-
-class EdgeCase(Case):
-    """One edge, so that there is one of everything; nothing comes from an exempt address."""
-
-    def front(self, front=(), sink=(), **sections):
-        self.fixture = Front(self, front={"edges": 1, **dict(front)},
-                             sink=dict(sink) or {"kind": '"null"', "to": None}, **sections)
-        return self.fixture
-
-    def client(self, source=None):
-        client = Client(self.fixture.address, source or self.host)
-        self.addCleanup(client.close)
-        return client
-
-    def edge(self):
-        return self.fixture.wait_for_processes("edge", 1)[0]
-
-    def counters(self):
-        return collections.Counter(self.fixture.counters())  # who is not there is 0
-
-    def wait_for_handed_over(self, count):
-        """The worker may have answered before the edge has counted."""
-        wait_for(lambda: self.counters()["sessions-handed-over"] == count,
-                 f"{count} sessions to be handed over")
-
-    def ended(self, count=1):
-        """Lines of sessions that an edge has ended."""
-        return wait_for(lambda: len(found := [each for each in self.fixture.sessions()
-                                              if each["by"] == "edge"]) >= count and found,
-                        f"{count} sessions to end")
-
-    def read_all(self, client):
-        data = client.unread
-        try:
-            while more := client.socket.recv(65536):
-                data += more
-        except ConnectionResetError:
-            pass
-        return data
-
-    def codes(self, data):
-        return [int(line[:3]) for line in data.decode("ascii").splitlines() if line[3:4] == " "]
-
-    def is_fine(self):
-        """It takes a session, and hands over its next."""
-        client = self.client()
-        client.hello()
-        client.say("MAIL FROM:<a@b.example>", 250)
-        client.say(f"RCPT TO:<{INBOX}>", 250)
-        client.say("QUIT", 221)
-        client.close()
+from edge import CLEAR, FOREIGN, INBOX, LISTED, NAME, NOBODY, SILENT, EdgeCase, proxy_v1, proxy_v2, session, wire
+from harness import DEADLINE_S, main, wait_for
 
 
 class Pause(EdgeCase):
@@ -173,7 +90,7 @@ class Verdicts(EdgeCase):
         return client, [client.say(f"RCPT TO:<{recipient}>") for recipient in recipients]
 
     def test_a_listed_client_is_refused_at_its_recipients_and_costs_no_worker(self):
-        front = self.listing()
+        self.listing()
         client, replies = self.play(LISTED, INBOX, NOBODY)
         for code, lines in replies:
             self.assertEqual(code, 550)
@@ -189,7 +106,7 @@ class Verdicts(EdgeCase):
                           counters["sessions-handed-over"]), (1, 1, 1, 0))
 
     def test_others_are_not(self):
-        front = self.listing()
+        self.listing()
         client, replies = self.play(CLEAR, INBOX)
         self.assertEqual(replies[0][0], 250)
         client.say("QUIT", 221)
@@ -242,8 +159,8 @@ class Verdicts(EdgeCase):
         client.say("QUIT", 221)
 
     def test_silent_dns_lets_pass_at_the_deadline(self):
-        front = self.front(library={"zones": [NAME], "servers": [SILENT]},
-                           decision={"deadline": "300ms"})
+        self.front(library={"zones": [NAME], "servers": [SILENT]},
+                   decision={"deadline": "300ms"})
         self.is_fine()
         self.assertEqual(self.counters()["unknown"], 1)
 
@@ -273,7 +190,7 @@ class Verdicts(EdgeCase):
 
 class Bounces(EdgeCase):
     def test_recipients_that_are_none_are_refused_by_the_edge_alone(self):
-        front = self.front()
+        self.front()
         client = self.client()
         client.hello()
         client.say("MAIL FROM:<a@b.example>", 250)
@@ -500,7 +417,7 @@ class Malformed(EdgeCase):
         self.is_fine()
 
     def test_a_line_without_an_end_is_cut_off_before_it_costs_anything(self):
-        front = self.front()
+        self.front()
         before = harness.anonymous_kb(self.edge())
         client = self.client()
         client.expect(220)
@@ -569,7 +486,7 @@ class Malformed(EdgeCase):
         self.assertEqual({line["end"] for line in self.ended(2)}, {"error"})
 
     def test_a_reset_at_every_byte(self):
-        front = self.front()
+        self.front()
         data = wire(*session(NOBODY, FOREIGN), "RSET", "NOOP", "QUIT")
         for cut in range(len(data)):
             client = self.client()
@@ -649,7 +566,7 @@ class Proxy(EdgeCase):
         self.assertEqual({line["client"] for line in self.ended(2)}, {self.host})
 
     def test_whoever_does_not_send_it_is_not_spoken_to(self):
-        front = self.balanced()
+        self.balanced()
         bad = [b"EHLO a\r\n", b"PROXY TCP4 1.2.3.4\r\n", b"PROXY TCP4 a b 1 2\r\n",
                b"PROXY TCP4 1.2.3.4 5.6.7.8 99999 25\r\n", b"PROXY " + b"x" * 200,
                proxy_v2(command=0x2f), proxy_v2(family=0x99), b"\r\n\r\n\0\r\nQUIT\n\x21\x11\xff\xff"]
@@ -682,337 +599,6 @@ class Proxy(EdgeCase):
         third = self.client()
         third.send(proxy_v1("198.51.101.1"))
         third.hello()
-
-
-class Limits(EdgeCase):
-    def test_connections_of_a_network(self):
-        front = self.front(limits={"connections": 2})
-        clients = [self.client(), self.client()]
-        for client in clients:
-            client.hello()
-        third = self.client()
-        self.assertEqual(third.reply()[0], 421)
-        self.assertTrue(third.is_closed())
-        clients[0].say("QUIT", 221)
-        clients[0].close()
-        self.ended()
-        self.client().hello()
-        self.assertEqual(self.counters()["sessions-limited"], 1)
-        self.assertIn("limited", {line["end"] for line in self.ended()})
-
-    def test_a_flood_does_not_fill_the_log(self):
-        front = self.front(limits={"connections": 1})
-        self.client().hello()
-        for _ in range(300):
-            with self.client() as client:
-                client.expect(421)
-        wait_for(lambda: self.counters()["sessions"] == 1, "them to be gone")
-        self.assertLess(len(front.sessions()), 200)
-
-    def test_new_connections_of_a_network(self):
-        self.front(limits={"rate": 3})
-        for _ in range(3):
-            self.client().hello()
-        self.assertEqual(self.client().reply()[0], 421)
-
-    def test_networks_that_have_none(self):
-        self.front(limits={"rate": 1, "connections": 1, "unlimited": [f"{self.host}/32"]})
-        for _ in range(5):
-            self.client().hello()
-
-    def test_more_sessions_than_there_is_room_for(self):
-        front = self.front(front={"sessions": 5}, limits={"stress-share": 100})
-        clients = [self.client() for _ in range(5)]
-        for client in clients:
-            client.hello()
-        self.assertIn("4.3.2", self.client().expect(421))
-        clients[0].say("QUIT", 221)
-        self.ended()
-        self.client().hello()
-        self.assertEqual(self.counters()["sessions-full"], 1)
-
-    def test_a_refusal_waits_for_the_tarpit(self):
-        self.front(limits={"tarpit": "400ms"})
-        client = self.client()
-        client.expect(220)
-        client.send(wire("EHLO a", "MAIL FROM:<>", f"RCPT TO:<{NOBODY}>", "QUIT"))
-        self.assertEqual(self.codes(self.read_all(client)), [250, 250, 550, 221])
-        self.assertGreaterEqual(self.ended()[0]["dialogue_ms"], 400)
-
-    def test_a_silent_client_is_told_so(self):
-        self.front(limits={"command-timeout": "400ms", "stress-timeout": "400ms"})
-        client = self.client()
-        client.expect(220)
-        self.assertIn("4.4.2", client.expect(421))
-        self.assertTrue(client.is_closed())
-        self.assertEqual(self.ended()[0]["end"], "timeout")
-
-    def test_a_byte_now_and_then_does_not_help(self):
-        self.front(limits={"command-timeout": "400ms", "stress-timeout": "400ms"})
-        client = self.client()
-        client.expect(220)
-        client.socket.settimeout(0.05)
-        for _ in range(2000):
-            try:
-                client.send(b"x")
-                if client.socket.recv(100):
-                    break
-            except TimeoutError:
-                continue
-            except OSError:
-                break
-        self.assertEqual(self.ended()[0]["end"], "timeout")
-
-    def test_nobody_has_more_than_the_time_of_a_session(self):
-        self.front(limits={"session-timeout": "500ms"})
-        client = self.client()
-        client.hello()
-        while (code := client.say("NOOP")[0]) == 250:
-            pass
-        self.assertEqual(code, 421)
-
-    def test_when_many_are_there_each_has_less_time(self):
-        self.front(front={"sessions": 10},
-                   limits={"stress-share": 50, "stress-timeout": "300ms"})
-        early = self.client()
-        early.hello()
-        clients = [self.client() for _ in range(5)]
-        for client in clients:
-            client.expect(220)
-        # Also who was there before.
-        for client in [early, *clients]:
-            client.expect(421)
-
-
-    def test_also_amid_a_handshake_or_with_replies_not_taken(self):
-        self.front(front={"sessions": 10}, certificates=[make_certificate(self)],
-                   limits={"stress-share": 50, "stress-timeout": "300ms", "errors": 10000,
-                           "commands": 1000000})
-        silent = self.client()
-        silent.hello()
-        silent.say("STARTTLS", 220)
-        deaf = self.client()
-        deaf.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        deaf.expect(220)
-        deaf.socket.settimeout(1)
-        with self.assertRaises(TimeoutError):
-            while True:
-                deaf.send(wire(*["NOOP"] * 1000))
-        clients = [self.client() for _ in range(4)]
-        self.assertTrue(silent.is_closed())
-        self.assertEqual({line["end"] for line in self.ended(2 + len(clients))}, {"timeout"})
-
-
-class Queue(EdgeCase):
-    """One worker, whom its first client keeps."""
-
-    def fill(self, **front):
-        """A client that has the worker, and those behind it."""
-        self.front(front={"workers": 1, "queue-size": "16K", "sessions": 500, **front})
-        holder = self.client()
-        holder.hello()
-        holder.say("MAIL FROM:<>", 250)
-        holder.say(f"RCPT TO:<{INBOX}>", 250)
-        return holder
-
-    def prove(self):
-        client = self.client()
-        client.expect(220)
-        client.send(wire("EHLO a", "MAIL FROM:<>", f"RCPT TO:<{INBOX}>", "QUIT"))
-        client.expect(250)
-        client.expect(250)
-        return client
-
-    def test_who_finds_it_full_waits_for_his_turn(self):
-        holder = self.fill()
-        clients = [self.prove() for _ in range(60)]
-        wait_for(lambda: self.counters()["sessions-waiting"] > 0, "somebody to wait")
-        holder.say("QUIT", 221)
-        for client in clients:
-            client.expect(250)
-            client.expect(221)
-        self.wait_for_handed_over(61)
-
-    def test_who_has_waited_too_long_is_put_off(self):
-        self.fill(**{"queue-timeout": "300ms"})
-        clients = [self.prove() for _ in range(60)]
-        self.assertIn("4.3.2", clients[-1].expect(421))
-        self.assertTrue(clients[-1].is_closed())
-        self.assertGreater(self.counters()["queue-refused"], 0)
-
-    def test_or_at_once(self):
-        self.fill(**{"at-capacity": "refuse", "queue-timeout": "10m"})
-        clients = [self.prove() for _ in range(60)]
-        self.assertIn("4.3.2", clients[-1].expect(421))
-
-    def test_who_leaves_while_he_waits_does_no_harm(self):
-        holder = self.fill()
-        clients = [self.prove() for _ in range(60)]
-        for client in clients[::2]:
-            client.reset()
-        holder.say("QUIT", 221)
-        for client in clients[1::2]:
-            client.expect(250)
-            client.expect(221)
-        self.is_fine()
-
-
-class Descriptors(EdgeCase):
-    def test_without_descriptors_connections_wait_and_are_not_lost(self):
-        # Whose limits may be changed without more than what root is in a container.
-        front = self.front(front={"user": None, "chroot": None})
-        pid = self.edge()
-        used = len(os.listdir(f"/proc/{pid}/fd"))
-        limit = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + 8, limit[1]))
-        clients = [self.client() for _ in range(20)]
-        front.wait_for_log("connections have to wait")
-        clients[0].hello()
-        for client in clients[:10]:
-            client.close()
-        for client in clients[10:]:
-            client.hello()
-            client.say("QUIT", 221)
-            client.close()
-        self.assertEqual(self.edge(), pid)
-
-
-    def test_a_tls_session_waits_for_the_two_that_its_worker_needs(self):
-        front = self.front(front={"user": None, "chroot": None},
-                           certificates=[make_certificate(self)])
-        pid = self.edge()
-        client = self.client()
-        client.hello()
-        client.starttls()
-        client.say("EHLO a", 250)
-        client.say("MAIL FROM:<>", 250)
-        soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-        used = {int(fd) for fd in os.listdir(f"/proc/{pid}/fd")}
-        first_free = next(fd for fd in range(soft) if fd not in used)
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (first_free, hard))
-        client.send(wire(f"RCPT TO:<{INBOX}>"))
-        wait_for(lambda: self.counters()["sessions-waiting"] == 1, "it to wait")
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
-        client.expect(250)
-        client.say("QUIT", 221)
-        self.assertEqual(front.wait_for_sessions(1)[0]["tls"][:4], "TLSv")
-
-    def test_it_sleeps_while_it_waits_for_them(self):
-        """There is room in the queue: waiting for that would be no waiting."""
-        self.front(front={"user": None, "chroot": None, "queue-timeout": "2s"},
-                   certificates=[make_certificate(self)])
-        pid = self.edge()
-        client = self.client()
-        client.hello()
-        client.starttls()
-        client.say("EHLO a", 250)
-        client.say("MAIL FROM:<>", 250)
-        hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]
-        used = {int(fd) for fd in os.listdir(f"/proc/{pid}/fd")}
-        first_free = next(fd for fd in range(hard) if fd not in used)
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (first_free, hard))
-
-        def busy_s():
-            with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-                fields = file.read().rsplit(")", 1)[1].split()
-            return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-        before_s = busy_s()
-        client.say(f"RCPT TO:<{INBOX}>", 421)
-        self.assertLess(busy_s() - before_s, 0.3)
-
-
-class Drain(EdgeCase):
-    def test_who_has_the_banner_may_finish_and_others_are_put_off(self):
-        front = self.front(front={"drain": "60s"}, limits={"greet-pause": "60s"},
-                           decision={"exempt": [f"{self.host}/32"]})
-        talking = self.client()
-        talking.hello()
-        waiting = self.client("127.0.0.5")
-        wait_for(lambda: self.counters()["sessions"] == 2, "both to be there")
-        pid = self.edge()
-        os.kill(pid, signal.SIGTERM)
-        self.assertIn("4.3.2", waiting.expect(421))
-        talking.say("MAIL FROM:<>", 250)
-        talking.say(f"RCPT TO:<{NOBODY}>", 550)
-        talking.say("QUIT", 221)
-        front.wait_for_log("edge ended")
-
-    def test_nobody_is_refused_by_a_reload_for_having_to_wait(self):
-        front = self.front(front={"drain": "60s"}, limits={"greet-pause": "1s"})
-        old = self.edge()
-        waiting = self.client()
-        wait_for(lambda: self.counters()["sessions"] == 1, "it to be there")
-        self.assertTrue(front.reload(limits={"mails": 7}))
-        front.wait_for_log("edge drains")
-        waiting.hello()
-        waiting.say("MAIL FROM:<>", 250)
-        waiting.say(f"RCPT TO:<{INBOX}>", 250)
-        waiting.say("QUIT", 221)
-        wait_for(lambda: old not in front.processes()["edge"], "the old edge to end")
-        self.is_fine()
-
-    def test_but_not_for_longer_than_it_is_told(self):
-        front = self.front(front={"drain": "300ms"})
-        client = self.client()
-        client.hello()
-        os.kill(self.edge(), signal.SIGTERM)
-        self.assertIn("4.3.2", client.expect(421))
-        front.wait_for_log("edge ended")
-
-
-class Crowd(EdgeCase):
-    """Many at once, who leave when they like: nobody gets another's replies, or mail."""
-
-    CLIENTS, SESSIONS = 20, 60
-
-    def visit(self, number, rng):
-        """One session. True when its mail was taken."""
-        name = f"{number}.example.net"
-        steps = [(f"EHLO {name}", 250), (f"MAIL FROM:<s@{name}>", 250),
-                 (f"RCPT TO:<{NOBODY}>", 550), (f"RCPT TO:<{INBOX}>", 250), ("DATA", 354),
-                 (f"Subject: {number}\r\n\r\n{name}\r\n.", 250), ("QUIT", 221)]
-        is_piped, last = rng.random() < 0.5, rng.randrange(len(steps) + 6)
-        is_taken = False
-        with Client(self.fixture.address, self.host) as client:
-            if client.reply()[0] != 220:
-                return False  # 421: there were too many
-            if is_piped:
-                client.send(wire(*(line for line, _ in steps[:last])))
-            for line, code in steps[:last]:
-                if not is_piped:
-                    client.send(wire(line))
-                if rng.random() < 0.02:
-                    client.reset()
-                    return None  # who knows
-                found, text = client.reply()
-                if found == 421:
-                    return False
-                self.assertEqual(found, code, (line, text))
-                is_taken |= line.startswith("Subject")
-            if rng.random() < 0.3:
-                client.reset()
-        return is_taken
-
-    def test_nobody_is_mixed_with_another(self):
-        front = self.front(front={"sessions": 18, "workers": 3, "queue-size": "16K"},
-                           sink={"kind": "maildir"}, limits={"stress-share": 60})
-        jobs = range(self.CLIENTS * self.SESSIONS)
-        with concurrent.futures.ThreadPoolExecutor(self.CLIENTS) as pool:
-            taken = list(pool.map(
-                lambda number: self.visit(number, random.Random(harness.SEED + number)), jobs))
-        self.assertGreater(taken.count(True), len(jobs) / 20)
-        arrived = collections.Counter(
-            int(re.search(rb"^Subject: (\d+)$", mail, re.MULTILINE).group(1))
-            for mail in front.mails())
-        for mail in front.mails():
-            number = re.search(rb"^Subject: (\d+)$", mail, re.MULTILINE).group(1)
-            self.assertIn(b"from " + number + b".example.net", mail)
-            self.assertTrue(mail.endswith(b"\n" + number + b".example.net\n"))
-        for number in jobs:
-            if taken[number] is not None:
-                self.assertEqual(arrived[number], 1 if taken[number] else 0, number)
-        wait_for(lambda: self.counters()["sessions"] == 0, "all sessions to be gone")
 
 
 if __name__ == "__main__":
