@@ -16,8 +16,8 @@ new_version=$1
 
 fail() {
 	echo "booted: $1" >&2
-	systemctl status --no-pager --full 'dnsblv6*' >&2 || true
-	journalctl --no-pager --unit 'dnsblv6*' >&2 || true
+	systemctl status --no-pager --full 'dnsblv6*' smtp-front >&2 || true
+	journalctl --no-pager --unit 'dnsblv6*' --unit smtp-front >&2 || true
 	exit 1
 }
 
@@ -43,6 +43,8 @@ must_serve() {
 		[ "$answer" = 127.0.0.2 ] || fail "$1: \"$answer\" is the answer, $transport"
 	done
 }
+
+. "$here/booted-front.sh"
 
 serial() {
 	ask SOA bl6.example. | awk '{ print $3 }'
@@ -105,6 +107,30 @@ kill -KILL "$cache_pid"
 wait_for "a cache after a crash" has_new_cache "$cache_pid"
 cache_pid=$(cache_pid)
 
+# Real-time workers, where the administrator lets them.
+worker_policy() {
+	worker=$(cat "/proc/$(main_pid)/task/$(main_pid)/children")
+	# Field 41 is the policy: SCHED_RR is 2.
+	sed 's/.*) //' "/proc/${worker%% *}/stat" | cut -d ' ' -f 39
+}
+install -d /etc/systemd/system/dnsblv6d.service.d
+printf '%s\n' '[Service]' 'LimitRTPRIO=1' 'RestrictRealtime=no' \
+	>/etc/systemd/system/dnsblv6d.service.d/realtime.conf
+cp -p /etc/dnsblv6/dnsblv6d.conf "$here/dnsblv6d.conf.before"
+sed -i 's/^server:.*/&\n    realtime: on/' /etc/dnsblv6/dnsblv6d.conf
+systemctl daemon-reload
+systemctl restart dnsblv6d || fail "not restarted with real-time workers"
+[ "$(worker_policy)" = 2 ] || fail "its workers are no real-time tasks"
+must_serve realtime
+rm -r /etc/systemd/system/dnsblv6d.service.d
+cp -p "$here/dnsblv6d.conf.before" /etc/dnsblv6/dnsblv6d.conf
+systemctl daemon-reload
+systemctl restart dnsblv6d || fail "not restarted"
+pid=$(main_pid)
+
+start_front
+check_front
+
 before=$(serial)
 systemctl start dnsblv6-sign@bl6.service || fail "not signed"
 wait_for "the signed version" is_newer_than "$before"
@@ -121,7 +147,7 @@ systemctl -q enable --now dnsblv6d.socket
 must_serve activation
 pid=$(main_pid)
 
-packages=$(dpkg-query -W -f '${Package}\n' | grep dnsblv6)
+packages=$(dpkg-query -W -f '${Package}\n' | grep -E 'dnsblv6|smtp-front')
 files=$(for name in $packages; do echo "$here/$name"_"$new_version"_*.deb; done)
 # shellcheck disable=SC2086 # one word for each file
 dpkg --force-confold --install $files >"$here/upgrade.log" 2>&1 || {
@@ -133,23 +159,26 @@ has_new_pid "$pid" || fail "the upgrade has not restarted the server"
 must_serve upgrade
 systemctl -q is-active dnsblv6-sign@bl6.timer || fail "the upgrade has stopped the timer"
 wait_for "the cache after the upgrade" has_new_cache "$cache_pid"
+wait_for "the front after the upgrade" accepts
+must_front upgrade
 
 # Of the kernel's refusals, none may be the sandbox's.
-if journalctl --no-pager --quiet --unit dnsblv6d --unit dnsblv6-sign@bl6 --unit dnsblv6-cached |
-	grep -E '(error|warning): |not permitted|denied' | grep -v 'worker died while'; then
+if journalctl --no-pager --quiet --unit dnsblv6d --unit dnsblv6-sign@bl6 --unit dnsblv6-cached --unit smtp-front |
+	grep -E '(error|warning): |not permitted|denied' | grep -vE 'worker died while|process died'; then
 	fail "complaints"
 fi
 
 # shellcheck disable=SC2086 # one word for each package
 dpkg --remove $packages >/dev/null 2>&1 || fail "not removed"
-for unit in dnsblv6d.service dnsblv6d.socket dnsblv6-cached.service dnsblv6-sign@bl6.timer; do
+for unit in dnsblv6d.service dnsblv6d.socket dnsblv6-cached.service dnsblv6-sign@bl6.timer smtp-front.service; do
 	systemctl -q is-active "$unit" && fail "$unit is still active"
 done
 ask A 25.2.0.192.bl.example. >/dev/null && fail "somebody still answers"
 [ -s /var/lib/dnsblv6/bl6.mdb ] || fail "removing has deleted the store"
+[ -s /var/lib/smtp-front/users.mdb ] || fail "removing has deleted the recipients"
 
-rm -f /etc/dnsblv6/cached.conf
+rm -rf /etc/dnsblv6/cached.conf /etc/dnsblv6/front.conf /etc/systemd/system/smtp-front.service.d
 # shellcheck disable=SC2086
 dpkg --purge $packages >/dev/null 2>&1 || fail "not purged"
-left=$(find / -xdev -name '*dnsblv6*' ! -path "$here/*" ! -path '/tmp/*' ! -path '/var/tmp/*')
+left=$(find / -xdev '(' -name '*dnsblv6*' -o -name 'smtp-front*' ')' ! -path "$here/*" ! -path '/tmp/*' ! -path '/var/tmp/*')
 [ -z "$left" ] || fail "purging has left $left"
