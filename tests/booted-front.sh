@@ -41,7 +41,7 @@ count_mails() {
 }
 
 accepts() {
-	send_as 203.0.113.1 inbox@example.com | grep -q '250 354 250 221'
+	send_as 192.0.2.26 inbox@example.com | grep -q '250 354 250 221'
 }
 
 has_new_edge() {
@@ -91,10 +91,10 @@ start_front() {
 
 must_front() {
 	mails=$(count_mails)
-	answers=$(send_as 203.0.113.1 inbox@example.com)
+	answers=$(send_as 192.0.2.26 inbox@example.com)
 	[ "$answers" = "220 250 250 250 354 250 221 " ] || fail "$1: \"$answers\" to a good mail"
 	[ "$(count_mails)" = $((mails + 1)) ] || fail "$1: the mail is not there"
-	answers=$(send_as 203.0.113.1 nobody@example.com)
+	answers=$(send_as 192.0.2.26 nobody@example.com)
 	case $answers in "220 250 250 550 "*) ;; *) fail "$1: \"$answers\" to a bounce" ;; esac
 	answers=$(send_as 192.0.2.25 inbox@example.com)
 	case $answers in "220 250 250 554 "* | "220 250 250 550 "*) ;; *) fail "$1: \"$answers\" to a listed client" ;; esac
