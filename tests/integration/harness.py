@@ -416,6 +416,8 @@ def sanitizer_reports(text):
 class Case(unittest.TestCase):
     """A test with a directory, a loopback address and processes of its own."""
 
+    given_ports = set()  # of all tests of a program
+
     def setUp(self):
         self.random = random.Random(SEED)
         self.directory = tempfile.mkdtemp(prefix="dnsblv6-test-")
@@ -461,6 +463,7 @@ class Case(unittest.TestCase):
         A port that neither UDP nor TCP uses on this process's address, or on
         host. Not one of those that the system gives to clients: where a server
         shares its port (SO_REUSEPORT), dig may be given the same and hear itself.
+        None twice: files and directories have their names by them.
         """
         host = host or self.host
         while True:
@@ -472,6 +475,8 @@ class Case(unittest.TestCase):
                     udp.bind((host, port))
                 except OSError:
                     continue
+            if port not in self.given_ports:
+                self.given_ports.add(port)
                 return port
 
     def free_address(self):
