@@ -558,6 +558,12 @@ void answer_foresee(struct answer *answer, const struct responder_query *queries
 	foresee_batch(&answer->foresee, answer->catalog, queries, count);
 }
 
+void answer_end(struct answer *answer)
+{
+	foresee_end(&answer->foresee);
+	catalog_end(answer->catalog);
+}
+
 size_t answer_make(struct answer *answer, const struct answer_query *query, uint8_t *ret_wire,
 		   size_t wire_max)
 {

@@ -82,18 +82,20 @@ struct answer_query {
 
 /*
  * Before the first of a batch is answered, so that memory is waited for once (foresee.h). Who
- * leaves it out gets the same answers. queries are then answered in this order.
+ * leaves it out gets the same answers. queries are then answered in this order;
+ * they and their bytes are borrowed until answer_end().
  */
 void answer_foresee(struct answer *answer, const struct responder_query *queries, size_t count);
 
 /*
  * Returns the size of the response in ret_wire, which has wire_max bytes; 0 for
- * silence. Zones that were asked stay begun: call catalog_end() when the batch
- * is done, before the event loop.
+ * silence. Zones that were asked stay begun until answer_end().
  */
 size_t answer_make(struct answer *answer, const struct answer_query *query, uint8_t *ret_wire,
 		   size_t wire_max);
-/* The same, of every question by libknot: what tests hold answer_make() against. */
+/* When a batch is done, before the event loop: ends the zones, and forgets the batch. */
+void answer_end(struct answer *answer);
+/* As answer_make(), of every question by libknot: what tests hold answer_make() against. */
 size_t answer_make_long(struct answer *answer, const struct answer_query *query, uint8_t *ret_wire,
 			size_t wire_max);
 

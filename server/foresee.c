@@ -20,6 +20,12 @@ static void read_query(const struct catalog *catalog, const uint8_t *wire, size_
 		ret_seen->face = face;
 }
 
+void foresee_end(struct foresee *foresee)
+{
+	foresee->count = 0;
+	foresee->next = 0;
+}
+
 void foresee_batch(struct foresee *foresee, const struct catalog *catalog,
 		   const struct responder_query *queries, size_t count)
 {
@@ -46,8 +52,7 @@ const struct foreseen *foresee_take(struct foresee *foresee, const struct catalo
 		foresee->next++;
 	} else {
 		/* Not of a batch: over TCP, or by AF_XDP. */
-		foresee->count = 0;
-		foresee->next = 0;
+		foresee_end(foresee);
 		seen = &foresee->batch[0];
 		read_query(catalog, wire, size, seen);
 	}

@@ -47,7 +47,10 @@ struct foresee {
 	struct foreseen batch[FORESEE_MAX];
 };
 
-/* Ends what was foreseen before. queries is borrowed until the last of them was answered. */
+/*
+ * Ends what was foreseen before. queries, and the bytes of each, are borrowed until
+ * foresee_end(): what is known of a query is found again by where its bytes are.
+ */
 void foresee_batch(struct foresee *foresee, const struct catalog *catalog,
 		   const struct responder_query *queries, size_t count);
 
@@ -57,6 +60,9 @@ void foresee_batch(struct foresee *foresee, const struct catalog *catalog,
  */
 const struct foreseen *foresee_take(struct foresee *foresee, const struct catalog *catalog,
 				    const uint8_t *wire, size_t size);
+
+/* Behind a batch, answered to its last query or not: other bytes may be where its were. */
+void foresee_end(struct foresee *foresee);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,6 @@
 #include "lib/common/log.h"
 #include "lib/dns/peer.h"
 #include "lib/dns/tcp.h"
-#include "server/catalog.h"
 #include "server/transfer.h"
 
 static void put_sample(const struct serving *serving, uint64_t asked_ns,
@@ -70,7 +69,7 @@ static void foresee(void *context, const struct responder_query *queries, size_t
 static void end(void *context)
 {
 	const struct serving *serving = context;
-	catalog_end(serving->catalog);
+	answer_end(serving->answer);
 }
 
 /* The child has the connection from now on. */

@@ -6,7 +6,7 @@
  *
  * Flow: udp.h, tcp.h and xdp.h have a query -> answer_make(), the query log's
  *       sample (tap.h), the connection of a transfer (handover.h), counters ->
- *       catalog_end() behind a batch.
+ *       answer_end() behind a batch.
  *
  * Everything is borrowed. Strangers who want a zone are no news to the log; who is
  * configured and refused wants to know why.
@@ -25,7 +25,6 @@ struct tcp;
 
 struct serving {
 	struct answer *answer;
-	struct catalog *catalog;
 	struct handover *handover;
 	struct counters counters;
 	struct tap *tap; /* NULL: no query log */

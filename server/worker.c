@@ -252,7 +252,6 @@ static int open_engines(struct worker *worker)
 				     .query_timeout_s = settings->tcp_query_timeout_s };
 	size_t fd_count = start->listener->address_count;
 	worker->serving = (struct serving){ .answer = worker->answer,
-					    .catalog = &worker->catalog,
 					    .handover = &worker->handover,
 					    .counters = worker->counters,
 					    .tap = open_tap(worker) };

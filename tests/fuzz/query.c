@@ -328,7 +328,7 @@ static void ask(struct fixture *fixture, const uint8_t *data, size_t size, uint3
 	check_transfer(fixture, is_tcp);
 	memcpy(between, fixture->server, sizeof(between));
 	size_t slow = answer_make_long(fixture->answer, &query, long_out, sizeof(long_out));
-	catalog_end(&fixture->catalog);
+	answer_end(fixture->answer);
 	for (size_t i = 0; i < COUNTERS_SERVER_COUNT; i++)
 		require(between[i] - before[i] == fixture->server[i] - between[i],
 			"counted otherwise");
@@ -361,7 +361,7 @@ static void ask_limited(struct fixture *fixture, const uint8_t *data, size_t siz
 	size_t first = answer_make(fixture->answer, &query, out, sizeof(out));
 	require(has_good_cookie || first == 0, "an answer beyond the limit");
 	size_t second = answer_make(fixture->answer, &query, out, sizeof(out));
-	catalog_end(&fixture->catalog);
+	answer_end(fixture->answer);
 	/* The question and an OPT with a cookie, an extended error, NSID or a TSIG. */
 	require(has_good_cookie || second <= size + 256, "an answer that amplifies");
 	answer_set_limit(fixture->answer, NULL);

@@ -242,7 +242,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	zone_open(&catalog.zones[0]);
 	for (size_t i = 0; i < 4 * QUESTION_COUNT; i++)
 		ask(i / 4, i % 2 != 0, i % 4 > 1);
-	catalog_end(&catalog);
+	answer_end(answer);
 	zone_close(&catalog.zones[0]);
 	transfer(false, 0);
 	transfer(true, 1);

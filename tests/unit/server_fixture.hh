@@ -460,7 +460,7 @@ class decision
 	{
 		return make_with(answer_make_long, wire, is_tcp, now_s);
 	}
-	// Shows a batch before the first of it is answered; who asks keeps the bytes.
+	// Shows a batch before the first of it is answered; who asks keeps the bytes until end().
 	void foresee(const std::vector<bytes> &batch)
 	{
 		std::vector<responder_query> queries;
@@ -471,6 +471,10 @@ class decision
 			queries.push_back(query);
 		}
 		answer_foresee(answer_, queries.data(), queries.size());
+	}
+	void end()
+	{
+		answer_end(answer_);
 	}
 	dns::message ask(const dns::question &question, bool is_tcp = false, uint64_t now_s = 1000)
 	{

@@ -140,6 +140,7 @@ TEST_CASE("a batch that was foreseen gets the answers that each query gets alone
 				server.make(dns::query(any_question(rnd, names)), true);
 			CHECK(server.make(batch[i]) == alone[i]);
 		}
+		server.end();
 	}
 }
 
@@ -161,6 +162,25 @@ TEST_CASE("bytes that changed after they were answered are read again", "[server
 	REQUIRE(changed.size() == wire.size());
 	std::copy(changed.begin(), changed.end(), batch[0].begin());
 	CHECK(message(server.make(batch[0])).question == message(server.make(changed)).question);
+}
+
+TEST_CASE("a batch that was not answered is forgotten behind it", "[server][quick][foresee]")
+{
+	decision server;
+	question listed;
+	listed.name = "0.2.0.192.bl6.example.";
+	listed.type = dns::AAAA;
+	question host = listed;
+	host.name = "nowhere.1.bl6.example.";
+	bytes expected = server.make(dns::query(host));
+	std::vector<bytes> batch = { dns::query(listed) };
+	REQUIRE(batch[0].size() == dns::query(host).size());
+	server.foresee(batch);
+	server.end();
+	// Where the bytes of a query were, those of the next come.
+	bytes next = dns::query(host);
+	std::copy(next.begin(), next.end(), batch[0].begin());
+	CHECK(server.make(batch[0]) == expected);
 }
 
 // ---- cookies ----
