@@ -117,6 +117,11 @@ def query(name, rrtype, ident=0, flags=0x0100, edns_size=None, rrclass=1, edns_f
     return header + wire + struct.pack(">HH", rrtype, rrclass) + opt
 
 
+def framed(*packets):
+    """As TCP carries them, RFC 1035 section 4.2.2."""
+    return b"".join(struct.pack(">H", len(packet)) + packet for packet in packets)
+
+
 def question_of(packet):
     """The bytes of the question of what query() made."""
     end = 12
@@ -322,6 +327,11 @@ def is_bit_set(bitmap, index):
 # ---- processes ----
 
 
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(word) for word in file.read().split()]
+
+
 class Process:
     """A program in the foreground, its standard error in a file; ended by pid."""
 
@@ -369,8 +379,7 @@ class Process:
             raise AssertionError(f"{self.arguments[0]} did not end:\n{self.log()[-4000:]}") from None
 
     def children(self):
-        with open(f"/proc/{self.pid}/task/{self.pid}/children", encoding="ascii") as file:
-            return [int(word) for word in file.read().split()]
+        return children_of(self.pid)
 
 
 class Server(Process):

@@ -22,7 +22,7 @@ import struct
 import threading
 import time
 
-from harness import (AAAA, ANY_SIZE, ZONE, Reply, anonymous_kb, bitmap_name, ip, query,
+from harness import (AAAA, ANY_SIZE, ZONE, Reply, anonymous_kb, bitmap_name, framed, ip, query,
                      question_of, wait_for)
 from updates import UpdateCase, Versions, bitmap_of, random_change
 from validator import Validator
@@ -258,7 +258,7 @@ class SlowClient:
     def __init__(self, address, name, is_deaf):
         self.name, self.is_deaf = name, is_deaf
         packet = query(name, AAAA, 7)
-        self.unsent = struct.pack(">H", len(packet)) + packet
+        self.unsent = framed(packet)
         self.reply = b""
         self.sent_s = None
         self.tcp = socket.create_connection(address, 5)

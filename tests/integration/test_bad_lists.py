@@ -14,7 +14,8 @@ import re
 import shutil
 import subprocess
 
-from harness import (AAAA, ANY_SIZE, EX_DATAERR, EX_IOERR, EX_NOPERM, EX_USAGE, ZONE, Case, main, program)
+from harness import (AAAA, ANY_SIZE, EX_DATAERR, EX_IOERR, EX_NOPERM, EX_USAGE, ZONE, Case, main,
+                     program)
 
 GOOD = "192.0.2.1\n198.51.100.0/24\n"
 

@@ -13,8 +13,8 @@ import socket
 import struct
 import time
 
-from harness import (A, AAAA, ANY, ANY_SIZE, CLASSIC, FORMERR, NOERROR, NOTIMP, NS, NXDOMAIN, OPT, REFUSED, SOA,
-                     TXT, ZONE, Case, Reply, main, query, wire_name)
+from harness import (A, AAAA, ANY, ANY_SIZE, CLASSIC, FORMERR, NOERROR, NOTIMP, NS, NXDOMAIN, OPT,
+                     REFUSED, SOA, TXT, ZONE, Case, Reply, framed, main, query, wire_name)
 
 LISTED = f"0.2.0.192.{ZONE}"
 SENTINEL_ID = 0x5E5E
@@ -231,8 +231,7 @@ class Tcp(Packets):
         return tcp
 
     def framed(self, name=LISTED, rrtype=AAAA, ident=7):
-        packet = query(name, rrtype, ident)
-        return struct.pack(">H", len(packet)) + packet
+        return framed(query(name, rrtype, ident))
 
     def receive(self, tcp):
         """One message; None when the server closed before it was whole."""
@@ -348,7 +347,7 @@ class Truncation(Packets):
             self.assertLessEqual(len(reply.wire), 1232 if edns_size else 512)
         with socket.create_connection(server.address, 10) as tcp:
             packet = query(name, TXT, 9)
-            tcp.sendall(struct.pack(">H", len(packet)) + packet)
+            tcp.sendall(framed(packet))
             file = tcp.makefile("rb")
             reply = Reply(file.read(struct.unpack(">H", file.read(2))[0]))
         self.assertFalse(reply.is_truncated)

@@ -25,7 +25,7 @@ import struct
 import subprocess
 
 import harness
-from harness import (BUILD, CLASSIC, DEADLINE_S, EX_CONFIG, IS_SANITIZED, ZONE, Case, Process,
+from harness import (BUILD, CLASSIC, DEADLINE_S, EX_CONFIG, IS_SANITIZED, ZONE, Case,
                      sanitizer_reports, wait_for)
 from resolvers import start_unbound
 

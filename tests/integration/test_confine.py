@@ -15,11 +15,11 @@ import re
 import shutil
 import signal
 import socket
-import struct
 import unittest
 
 from harness import (A, AAAA, CLASSIC, IS_SANITIZED, NOERROR, SERVFAIL, ZONE, Case, Process,
-                     bitmap_name, config_text, ip, main, program, query, wait_for)
+                     bitmap_name, children_of, config_text, framed, ip, main, program, query,
+                     wait_for)
 
 NAME = bitmap_name(ip("192.0.2.25"))
 CAP_SYS_CHROOT = 1 << 18
@@ -41,11 +41,6 @@ def capabilities_of(pid):
     status = status_of(pid)
     return {name: int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
             if int(status[name], 16) != 0}
-
-
-def children_of(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-        return [int(word) for word in file.read().split()]
 
 
 
@@ -76,7 +71,7 @@ class ConfineCase(Case):
         self.assertEqual(self.count_bits(reply), count)
         packet = query("25.2.0.192." + CLASSIC, A, 7)
         with socket.create_connection(server.address, 10) as tcp:
-            tcp.sendall(struct.pack(">H", len(packet)) + packet)
+            tcp.sendall(framed(packet))
             self.assertGreater(len(tcp.recv(2)), 0)
 
     def count_bits(self, reply):
@@ -125,7 +120,7 @@ class ProcessesTest(ConfineCase):
         with socket.socket() as tcp:
             tcp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             tcp.connect(address)
-            tcp.sendall(struct.pack(">H", len(packet)) + packet)
+            tcp.sendall(framed(packet))
             transfer = wait_for(lambda: [pid for worker in server.children()
                                          for pid in children_of(worker)], "a transfer")[0]
             self.check_process(transfer, filters=2)

@@ -22,8 +22,8 @@ import struct
 
 import dns.message
 
-from harness import (A, AAAA, ANY, DEADLINE_S, NS, OPT, SOA, TXT, ZONE, Reply, main, peer, query,
-                     wire_name)
+from harness import (A, AAAA, ANY, DEADLINE_S, NS, OPT, SOA, TXT, ZONE, Reply, framed, main, peer,
+                     query, wire_name)
 from masterfile import DumpCase
 
 DNSKEY, RRSIG = 48, 46
@@ -352,10 +352,6 @@ class Udp:
             while wires[-1][:2] != struct.pack(">H", SENTINEL_ID):
                 wires.append(self.socket.recv(65535))
         return (wires[0] if len(wires) > 1 else None), False
-
-
-def framed(*packets):
-    return b"".join(struct.pack(">H", len(packet)) + packet for packet in packets)
 
 
 class Tcp:

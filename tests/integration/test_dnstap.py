@@ -21,8 +21,8 @@ import subprocess
 import time
 
 from harness import (A, AAAA, CLASSIC, IS_SANITIZED, NOERROR, NXDOMAIN, ZONE, Asker, Case, Reply,
-                     Server, ask, ask_all, bitmap_name, config_text, ip, main, peer, program, query,
-                     wait_for)
+                     Server, ask, ask_all, bitmap_name, config_text, framed, ip, main, peer,
+                     program, query, wait_for)
 
 NAME = bitmap_name(ip("192.0.2.25"))
 ABSENT = bitmap_name(ip("198.51.100.1"))
@@ -166,7 +166,7 @@ class DnstapCase(Case):
 
     def ask_tcp(self, server, packet):
         with socket.create_connection(server.address, 10) as tcp:
-            tcp.sendall(struct.pack(">H", len(packet)) + packet)
+            tcp.sendall(framed(packet))
             reader = tcp.makefile("rb")
             return tcp.getsockname(), reader.read(struct.unpack(">H", reader.read(2))[0])
 

@@ -7,6 +7,7 @@ becomes of its clients when it has to end.
 
 import collections
 import concurrent.futures
+import itertools
 import os
 import random
 import re
@@ -119,7 +120,6 @@ class Limits(EdgeCase):
         for client in [early, *clients]:
             client.expect(421)
 
-
     def test_also_amid_a_handshake_or_with_replies_not_taken(self):
         self.front(front={"sessions": 10}, certificates=[make_certificate(self)],
                    limits={"stress-share": 50, "stress-timeout": "300ms", "errors": 10000,
@@ -194,6 +194,21 @@ class Queue(EdgeCase):
 
 
 class Descriptors(EdgeCase):
+    def secure(self, client):
+        """Up to the recipient that hands it over."""
+        client.hello()
+        client.starttls()
+        client.say("EHLO a", 250)
+        client.say("MAIL FROM:<>", 250)
+
+    def take_descriptors(self, pid):
+        """pid gets no more of them. Returns the limits that it had."""
+        limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        used = {int(fd) for fd in os.listdir(f"/proc/{pid}/fd")}
+        first_free = next(fd for fd in itertools.count() if fd not in used)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (first_free, limits[1]))
+        return limits
+
     def test_without_descriptors_connections_wait_and_are_not_lost(self):
         # Whose limits may be changed without more than what root is in a container.
         front = self.front(front={"user": None, "chroot": None})
@@ -212,20 +227,13 @@ class Descriptors(EdgeCase):
             client.close()
         self.assertEqual(self.edge(), pid)
 
-
     def test_a_tls_session_waits_for_the_two_that_its_worker_needs(self):
         front = self.front(front={"user": None, "chroot": None},
                            certificates=[make_certificate(self)])
         pid = self.edge()
         client = self.client()
-        client.hello()
-        client.starttls()
-        client.say("EHLO a", 250)
-        client.say("MAIL FROM:<>", 250)
-        soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-        used = {int(fd) for fd in os.listdir(f"/proc/{pid}/fd")}
-        first_free = next(fd for fd in range(soft) if fd not in used)
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (first_free, hard))
+        self.secure(client)
+        soft, hard = self.take_descriptors(pid)
         client.send(wire(f"RCPT TO:<{INBOX}>"))
         wait_for(lambda: self.counters()["sessions-waiting"] == 1, "it to wait")
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
@@ -239,14 +247,8 @@ class Descriptors(EdgeCase):
                    certificates=[make_certificate(self)])
         pid = self.edge()
         client = self.client()
-        client.hello()
-        client.starttls()
-        client.say("EHLO a", 250)
-        client.say("MAIL FROM:<>", 250)
-        hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]
-        used = {int(fd) for fd in os.listdir(f"/proc/{pid}/fd")}
-        first_free = next(fd for fd in range(hard) if fd not in used)
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (first_free, hard))
+        self.secure(client)
+        self.take_descriptors(pid)
 
         def busy_s():
             with open(f"/proc/{pid}/stat", encoding="ascii") as file:

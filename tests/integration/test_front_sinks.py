@@ -160,7 +160,6 @@ class PostfixBehind(SinkCase):
 class PostfixIsTold(SinkCase):
     """The log of the Postfix behind has the address of the client, not ours."""
 
-
     def test_xclient(self):
         self._check(mta.Postfix(self), "xclient")
 

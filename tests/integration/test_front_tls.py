@@ -316,7 +316,6 @@ class ClientsTest(TlsCase):
             self.assertIn(b"ESMTPS", mail.split(b"Received:")[1])
         postfix.wait_for_log("Verified TLS connection established to .*: TLSv1.3", 1)
 
-
     def test_exim(self):
         """Debian's has GnuTLS, and says what it has in chunks."""
         other = Certificate(self, "other.example.com")

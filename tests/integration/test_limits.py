@@ -16,8 +16,8 @@ import struct
 import subprocess
 import time
 
-from harness import (AAAA, CLASSIC, IS_SANITIZED, NOERROR, NXDOMAIN, REFUSED, SOA, ZONE, Case, Reply,
-                     Server, ask, config_text, exchange, main, peer, query, wait_for)
+from harness import (AAAA, CLASSIC, IS_SANITIZED, NOERROR, NXDOMAIN, REFUSED, SOA, ZONE, Case,
+                     Reply, Server, ask, config_text, exchange, framed, main, peer, query, wait_for)
 from resolvers import start_bind, start_unbound
 
 SECRET = "e5e973e5a6b2a43f48e7dc849e37bfcf"
@@ -297,7 +297,7 @@ class Tcp(Limits):
     def answers(self, tcp):
         packet = query(LISTED, AAAA, 9)
         try:
-            tcp.sendall(struct.pack(">H", len(packet)) + packet)
+            tcp.sendall(framed(packet))
             return len(tcp.recv(65535)) > 0
         except OSError:
             return False
@@ -323,7 +323,7 @@ class Tcp(Limits):
         self.assertEqual(slow.recv(1), b"")
         drip = self.connect(self.flooder)
         packet = query(LISTED, AAAA, 9)
-        data = struct.pack(">H", len(packet)) + packet
+        data = framed(packet)
         end = time.monotonic() + 20
         for byte in data:
             drip.settimeout(0.2)

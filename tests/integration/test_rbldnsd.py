@@ -16,7 +16,6 @@ import re
 import shutil
 import socket
 import struct
-import unittest
 
 import harness
 from harness import A, NOERROR, NXDOMAIN, REFUSED, SOA, TXT
@@ -79,7 +78,7 @@ def is_above_ipv6(name, their, our):
 
 def exchange_tcp(address, packet):
     with socket.create_connection(address, timeout=harness.DEADLINE_S) as tcp:
-        tcp.sendall(struct.pack(">H", len(packet)) + packet)
+        tcp.sendall(harness.framed(packet))
         with tcp.makefile("rb") as stream:
             return stream.read(struct.unpack(">H", stream.read(2))[0])
 

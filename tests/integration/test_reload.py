@@ -11,7 +11,7 @@ import socket
 import struct
 
 from harness import (AAAA, EX_CONFIG, NOERROR, NXDOMAIN, REFUSED, SERVFAIL, SOA, ZONE, Case, Reply,
-                     ask_all, config_text, main, program, query, wait_for)
+                     ask_all, config_text, framed, main, program, query, wait_for)
 from load import Load
 
 NAME = f"0.2.0.192.{ZONE}"
@@ -204,11 +204,11 @@ class Processes(Reload):
             udp.connect(server.address)
             udp.settimeout(10)
             packet = query(NAME, AAAA, 1)
-            framed = struct.pack(">H", len(packet)) + packet
-            tcp.sendall(framed)
+            wire = framed(packet)
+            tcp.sendall(wire)
             reader = tcp.makefile("rb")
             reader.read(struct.unpack(">H", reader.read(2))[0])  # now it is accepted
-            tcp.sendall(framed * 50)
+            tcp.sendall(wire * 50)
             for ident in range(100):
                 udp.send(query(NAME, AAAA, ident))
             server.send_signal(signal.SIGTERM)

@@ -287,7 +287,7 @@ class Matrix(Case):
             self.assertIn(line, table, "tests/campaign-resolvers writes docs/resolvers.md anew")
 
 
-TABLE_HEAD = f"""
+TABLE_HEAD = """
 | resolver | QNAME minimisation | rebinding protection | DNS64 | signed zone | unsigned zone \
 | classic zone |
 |---|---|---|---|---|---|---|

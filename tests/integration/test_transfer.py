@@ -24,8 +24,8 @@ import dns.tsig
 import dns.tsigkeyring
 
 from harness import (ANY_SIZE, CLASSIC, IS_SANITIZED, NOERROR, REFUSED, SERVFAIL, SOA, ZONE, Case,
-                     Reply, Server, ask, config_text, data_file, main, numbers, query, wait_for,
-                     wire_name)
+                     Reply, Server, ask, config_text, data_file, framed, main, numbers, query,
+                     wait_for, wire_name)
 from secondaries import SOURCE, Secondary, axfr, serial_of
 
 IXFR, AXFR, NOTAUTH, FORMERR = 251, 252, 9, 1
@@ -51,7 +51,7 @@ class Transfer:
             packet[9] = 1  # one record in the authority section
             rdata = b"\0\0" + struct.pack(">5I", serial, 0, 0, 0, 0)
             packet += wire_name(zone) + struct.pack(">HHIH", SOA, 1, 0, len(rdata)) + rdata
-        self.tcp.sendall(struct.pack(">H", len(packet)) + packet)
+        self.tcp.sendall(framed(packet))
 
     def __enter__(self):
         return self
@@ -339,7 +339,7 @@ class AccessTest(TransferCase):
             sock.bind((source, 0))
             sock.connect(self.server.address)
             if over is dns.query.tcp:
-                sock.sendall(struct.pack(">H", len(wire)) + wire)
+                sock.sendall(framed(wire))
                 data = b""
                 while len(data) < 2 or len(data) < 2 + struct.unpack_from(">H", data)[0]:
                     data += sock.recv(65535)

@@ -21,8 +21,8 @@ import subprocess
 
 import harness
 from harness import (A, AAAA, ANY, CLASSIC, FORMERR, NOERROR, NOTIMP, NS, NXDOMAIN, OPT, REFUSED,
-                     SERVFAIL, SOA, TXT, ZONE, Case, Reply, classic_name, ip, query, wait_for,
-                     wire_name)
+                     SERVFAIL, SOA, TXT, ZONE, Case, Reply, classic_name, framed, ip, query,
+                     wait_for, wire_name)
 from translators import LISTS, LOCAL, start_translator
 
 QUESTIONS = int(os.environ.get("DNSBLV6_QUESTIONS", 2000 if harness.IS_SANITIZED else 8000))
@@ -153,7 +153,6 @@ class Answers(TranslateCase):
         with open(metrics, encoding="ascii") as file:
             self.assertRegex(file.read(), r"\ndnsblv6_translate_answers_listed_total [1-9]")
 
-
     def test_root_is_given_up(self):
         if os.geteuid() != 0:
             self.skipTest("only root can become somebody else")
@@ -245,9 +244,6 @@ class Packets(TranslateCase):
         self.addCleanup(tcp.close)
         return tcp
 
-    def framed(self, *packets):
-        return b"".join(struct.pack(">H", len(packet)) + packet for packet in packets)
-
     def receive(self, tcp):
         """One message; None when the server has closed."""
         data = b""
@@ -265,7 +261,7 @@ class Packets(TranslateCase):
     def test_tcp_answers_everything_and_nothing_waits_for_what_is_slow(self):
         tcp = self.connect()
         names = [name_of(f"40.{host}.2.{host}") for host in range(1, 40)] + [name_of("192.0.2.66")]
-        tcp.sendall(self.framed(*(query(name, A, ident) for ident, name in enumerate(names))))
+        tcp.sendall(framed(*(query(name, A, ident) for ident, name in enumerate(names))))
         replies = [self.receive(tcp) for _ in names]
         self.assertEqual(sorted(reply.id for reply in replies), list(range(len(names))))
         for reply in replies:
@@ -274,7 +270,7 @@ class Packets(TranslateCase):
         # The lists are silent: what is known comes first.
         self.signal_all(self.server, signal.SIGSTOP)
         try:
-            tcp.sendall(self.framed(query(name_of("41.1.1.1"), A, 1),
+            tcp.sendall(framed(query(name_of("41.1.1.1"), A, 1),
                                     query(name_of("192.0.2.66"), A, 2)))
             self.assertEqual(self.receive(tcp).id, 2)
         finally:
@@ -282,7 +278,7 @@ class Packets(TranslateCase):
         self.assertEqual(self.receive(tcp).id, 1)
 
     def test_tcp_abuse_leaves_others_served(self):
-        good = self.framed(query(name_of("192.0.2.66"), A, 7))
+        good = framed(query(name_of("192.0.2.66"), A, 7))
         translator = start_translator(
             self, [self.server.address], lines=["tcp-max-clients: 20", "timeout: 1s",
                                                 "tcp-idle-timeout: 2s"])
@@ -300,7 +296,7 @@ class Packets(TranslateCase):
         self.assertEqual(self.receive(tcp).rdata(A), [CODE])
         self.assertIsNone(self.receive(tcp), "a silent client is closed")
         leaver = self.connect(translator)
-        leaver.sendall(self.framed(query(name_of("41.1.1.1"), A, 7)))
+        leaver.sendall(framed(query(name_of("41.1.1.1"), A, 7)))
         leaver.close()  # before the answer
         self.assertTrue(self.is_listed(translator))
 

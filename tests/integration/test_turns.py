@@ -10,10 +10,10 @@ import os
 import resource
 import signal
 import socket
-import struct
 import unittest
 
-from harness import (AAAA, NOERROR, ZONE, Case, ask, config_text, main, program, query, wait_for)
+from harness import (AAAA, NOERROR, ZONE, Case, ask, children_of, config_text, framed, main,
+                     program, query, wait_for)
 
 NAME = f"0.2.0.192.{ZONE}"
 AXFR = 252
@@ -21,16 +21,6 @@ CORES = sorted(os.sched_getaffinity(0))
 REALTIME = os.SCHED_RR | os.SCHED_RESET_ON_FORK
 needs_root = unittest.skipIf(os.geteuid() != 0, "not root")
 needs_cores = unittest.skipIf(len(CORES) == 1, "this machine has one core")
-
-
-def framed(qname, qtype):
-    packet = query(qname, qtype, 1)
-    return struct.pack(">H", len(packet)) + packet
-
-
-def children_of(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-        return [int(word) for word in file.read().split()]
 
 
 class Turns(Case):
@@ -66,7 +56,8 @@ class Turns(Case):
         """Half a question, for which a worker that drains waits."""
         client = socket.create_connection(self.address, 10)
         self.addCleanup(client.close)
-        client.sendall(framed(NAME, AAAA) + framed(NAME, AAAA)[:20])
+        asked = framed(query(NAME, AAAA, 1))
+        client.sendall(asked + asked[:20])
         client.recv(2)
 
 
@@ -133,7 +124,7 @@ class Realtime(Turns):
         with socket.socket() as tcp:
             tcp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             tcp.connect(self.address)
-            tcp.sendall(framed(ZONE, AXFR))
+            tcp.sendall(framed(query(ZONE, AXFR, 1)))
             transfer = wait_for(lambda: [pid for worker in server.children()
                                          for pid in children_of(worker)], "a transfer")[0]
             self.assertEqual(os.sched_getscheduler(transfer), os.SCHED_OTHER)

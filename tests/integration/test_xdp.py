@@ -20,7 +20,7 @@ import unittest
 
 import harness
 from harness import (AAAA, NXDOMAIN, ZONE, Asker, Case, ask, ask_all, bitmap_name, config_text, ip,
-                     main, peer, wait_for)
+                     main, peer)
 from oracle import Oracle, differences
 
 SERVER4, SERVER6, CLIENT4, CLIENT6 = "10.9.0.1", "fd09::1", "10.9.0.2", "fd09::2"
