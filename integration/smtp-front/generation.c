@@ -234,7 +234,6 @@ int generation_begin(struct nanny *nanny, struct generation *generation)
 {
 	generation->number = nanny->generation_count++;
 	SLIST_INSERT_HEAD(&nanny->generations, generation, link);
-	log_set_level((enum log_level)generation->setup->front.log_level);
 	for (unsigned i = 0; i < generation->crew.count; i++)
 		generation_start(nanny, generation, &generation->crew.slots[i]);
 	if (wait_until_ready(nanny, generation))

@@ -102,6 +102,7 @@ static int serve(struct nanny *nanny, struct setup *setup, const char *what)
 		return status;
 	}
 	listeners_close(&nanny->former, &nanny->listeners);
+	log_set_level((enum log_level)front->log_level);
 	log_info(context, "%s, version=%s places=%u edges=%u workers=%u certificates=%u", what,
 		 DNSBLV6_VERSION, front->place_count, front->edges, front->workers,
 		 setup->tls.certificate_count);

@@ -58,6 +58,12 @@ class Reload(FrontCase):
         self.assertEqual(front.processes(), before)
         self.deliver(front)
         self.assertTrue(front.reload(sink={"to": front.maildir}))
+
+    def test_log_level_of_what_is_refused_is_not_taken(self):
+        front = Front(self)
+        # That it was refused is a warning.
+        self.assertFalse(front.reload(front={"log-level": "error"}, sink={"to": self.path("none")}))
+        self.assertTrue(front.reload(front={"log-level": "info"}, sink={"to": front.maildir}))
         self.deliver(front)
 
     def test_good_file_makes_new_processes_and_ends_the_old_with_their_sessions(self):
