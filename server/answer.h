@@ -82,8 +82,8 @@ struct answer_query {
 
 /*
  * Before the first of a batch is answered, so that memory is waited for once (foresee.h). Who
- * leaves it out gets the same answers. queries are then answered in this order;
- * they and their bytes are borrowed until answer_end().
+ * leaves it out gets the same answers. queries are then answered in this order; they and their
+ * bytes are borrowed until answer_end().
  */
 void answer_foresee(struct answer *answer, const struct responder_query *queries, size_t count);
 
@@ -93,11 +93,11 @@ void answer_foresee(struct answer *answer, const struct responder_query *queries
  */
 size_t answer_make(struct answer *answer, const struct answer_query *query, uint8_t *ret_wire,
 		   size_t wire_max);
-/* When a batch is done, before the event loop: ends the zones, and forgets the batch. */
-void answer_end(struct answer *answer);
-/* As answer_make(), of every question by libknot: what tests hold answer_make() against. */
+/* The same, of every question by libknot: what tests hold answer_make() against. */
 size_t answer_make_long(struct answer *answer, const struct answer_query *query, uint8_t *ret_wire,
 			size_t wire_max);
+/* When a batch is done, before the event loop: ends the zones, and forgets the batch. */
+void answer_end(struct answer *answer);
 
 /*
  * What became of the query of the last answer_make(), if it was for a transfer
