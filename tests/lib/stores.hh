@@ -54,6 +54,20 @@ inline int put_all(writer *w, store_table in, const table &entries)
 	return STORE_OK;
 }
 
+// 288 MB of values, more than the first size limit of a store.
+inline int put_much(writer *w)
+{
+	const std::string value(240000, 'v');
+	for (int i = 0; i < 1200; i++) {
+		char key[16];
+		snprintf(key, sizeof(key), "%06d", i);
+		const int ret = put(w, STORE_RECORDS, key, value);
+		if (ret != STORE_OK)
+			return ret;
+	}
+	return STORE_OK;
+}
+
 // A reader that is closed with its owner; begun on request.
 class opened_reader
 {

@@ -12,7 +12,6 @@
 #include <climits>
 
 #define RANDOM_SEED(count) GENERATE(take(count, random(0u, UINT_MAX)))
-#define EACH(kind)	   GENERATE(from_range(vectors(kind)))
 
 static dnsblv6_types types_of(const std::string &numbers)
 {

@@ -78,6 +78,9 @@ inline std::vector<vector_case> vectors(const std::string &kind)
 	return found;
 }
 
+// Runs what follows in a test case for each of them.
+#define EACH(kind) GENERATE(from_range(vectors(kind)))
+
 // ---- fields to values ----
 
 inline bytes from_hex(const std::string &hex)
@@ -102,6 +105,11 @@ inline std::string to_hex(const uint8_t *data, size_t size)
 inline std::string to_hex(const bytes &data)
 {
 	return to_hex(data.data(), data.size());
+}
+
+inline std::string hex_of(const dnsblv6_labels &name)
+{
+	return to_hex(name.wire, name.size);
 }
 
 // A text with \DDD for single bytes; "-" is empty.
