@@ -333,16 +333,17 @@ static void switch_generations(struct parent *parent)
 	struct generation *newest = TAILQ_LAST(&parent->generations, generation_list);
 	if (newest == NULL || newest == parent->serving || newest->is_draining || !is_ready(newest))
 		return;
-	log_ready(parent, newest);
-	check_told(systemd_notify("READY=1"));
-	parent->reloads += parent->serving != NULL;
-	parent->serving = newest;
+	/* Before it is said: who asks then is answered by the newest. */
 	struct generation *generation = NULL;
 	TAILQ_FOREACH(generation, &parent->generations, link)
 	{
 		if (generation != newest)
 			drain_generation(generation);
 	}
+	log_ready(parent, newest);
+	check_told(systemd_notify("READY=1"));
+	parent->reloads += parent->serving != NULL;
+	parent->serving = newest;
 	control_finish(parent->control, newest->number, NULL, parent_now_ms());
 }
 
