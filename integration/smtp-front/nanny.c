@@ -80,6 +80,17 @@ static int begin(struct nanny *nanny, struct generation *generation)
 	return status;
 }
 
+/*
+ * Behind another, and before that is said: who comes then is in other hands. Its sessions may be
+ * long; its keyholder is for these.
+ */
+static void retire(struct generation *old)
+{
+	uint64_t now_ms = generation_now_ms();
+	generation_tell(old, CREW_EDGE, now_ms + old->setup->front.drain_ms + RELOAD_MAX_MS);
+	generation_tell(old, CREW_WORKER, now_ms + RELOAD_MAX_MS);
+}
+
 /* All of setup, which is taken over. An exit status; what is not EX_OK is logged. */
 static int serve(struct nanny *nanny, struct setup *setup, const char *what)
 {
@@ -91,6 +102,7 @@ static int serve(struct nanny *nanny, struct setup *setup, const char *what)
 		return status;
 	}
 	const struct setup_front *front = &setup->front;
+	struct generation *old = SLIST_FIRST(&nanny->generations);
 	struct generation *generation = generation_new(setup);
 	nanny->former = nanny->listeners;
 	nanny->listeners = opened;
@@ -102,6 +114,8 @@ static int serve(struct nanny *nanny, struct setup *setup, const char *what)
 		return status;
 	}
 	listeners_close(&nanny->former, &nanny->listeners);
+	if (old != NULL)
+		retire(old);
 	log_set_level((enum log_level)front->log_level);
 	log_info(context, "%s, version=%s places=%u edges=%u workers=%u certificates=%u", what,
 		 DNSBLV6_VERSION, front->place_count, front->edges, front->workers,
@@ -142,7 +156,6 @@ static void resize_queue(struct nanny *nanny, uint64_t wanted)
 /* Whatever is wrong, the generation that serves goes on. */
 static void reload(struct nanny *nanny)
 {
-	struct generation *old = SLIST_FIRST(&nanny->generations);
 	int told = systemd_notify_reloading();
 	struct setup *setup = read_setup(nanny->config_path);
 	if (setup == NULL || serve(nanny, setup, "reloaded") != EX_OK) {
@@ -154,10 +167,6 @@ static void reload(struct nanny *nanny)
 	}
 	count(nanny, TALLY_RELOADS);
 	resize_queue(nanny, setup->front.queue_bytes);
-	/* Its sessions may be long, and new ones are in other hands; its keyholder is for these. */
-	generation_tell(old, CREW_EDGE,
-			generation_now_ms() + old->setup->front.drain_ms + RELOAD_MAX_MS);
-	generation_tell(old, CREW_WORKER, generation_now_ms() + RELOAD_MAX_MS);
 }
 
 static void stop(struct nanny *nanny, int number)

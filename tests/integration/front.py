@@ -254,12 +254,19 @@ class Front:
         return self.process
 
     def reload(self, **sections):
-        """SIGHUP, with items over those before. Waits for its end, good or bad."""
+        """
+        SIGHUP, with items over those before. Waits for its end, good or bad, and for those who are
+        replaced to have heard of it: none of them takes another session.
+        """
+        before = [pid for role in ("edge", "worker") for pid in self.processes()[role]]
         self.write_config(**sections)
         pattern = r"^(?:info: \[smtp-front\] reloaded|warning: .* not reloaded), ?.*"
         seen = len(re.findall(pattern, self.log(), re.MULTILINE))
         self.process.send_signal(signal.SIGHUP)
-        return self.process.wait_for_log(pattern, seen + 1)[-1].startswith("info")
+        is_good = self.process.wait_for_log(pattern, seen + 1)[-1].startswith("info")
+        wait_for(lambda: not any(has_pending(pid, signal.SIGTERM) for pid in before),
+                 "those before to hear")
+        return is_good
 
     def stop(self):
         return self.process.stop()
@@ -332,6 +339,16 @@ def status_of(pid):
     """/proc/PID/status as a dictionary."""
     with open(f"/proc/{pid}/status", encoding="ascii") as file:
         return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+def has_pending(pid, number):
+    """Who was stopped hears of nothing."""
+    try:
+        status = status_of(pid)
+        return (not status["State"].startswith("T")
+                and int(status["ShdPnd"], 16) >> (number - 1) & 1 != 0)
+    except (FileNotFoundError, ProcessLookupError, KeyError):  # it has ended
+        return False
 
 
 def stop_edges(case, front):
