@@ -42,11 +42,11 @@ static bool check(const struct scope *scope, int ret)
 
 /* ---- is it listed ---- */
 
-/* FORMAT.md part 7: what the bits of a canary say is not about addresses. */
-static bool is_canary(const struct scope *scope, struct dnsblv6_addr addr)
+/* FORMAT.md part 7: what the bits of a canary say is not about addresses, in no sub-zone. */
+static bool is_canary(struct dnsblv6_addr addr)
 {
 	struct dnsblv6_addr block = dnsblv6_block_of(addr).first;
-	if (scope->number != 0 || !dnsblv6_prefix_contains(loopback, addr))
+	if (!dnsblv6_prefix_contains(loopback, addr))
 		return false;
 	for (size_t i = 0; i < DNSBLV6_CANARY_COUNT; i++) {
 		if (dnsblv6_addr_compare(dnsblv6_canary_get(i)->block, block) == 0)
@@ -66,7 +66,7 @@ static struct dnsblv6_bitmap get_bitmap(const struct scope *scope, struct dnsblv
 	enum dnsblv6_style style = scope->zone->facts.style == DNSBLV6_STYLE_FLAT
 					   ? DNSBLV6_STYLE_FLAT
 					   : DNSBLV6_STYLE_DOTTED;
-	if (is_canary(scope, addr) ||
+	if (is_canary(addr) ||
 	    dnsblv6_name_make(style, dnsblv6_block_of(addr), &block) != DNSBLV6_OK ||
 	    dnsblv6_name_join(block.wire, block.size, scope->name->wire, scope->name->size,
 			      &name) != DNSBLV6_OK ||

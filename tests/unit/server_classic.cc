@@ -133,6 +133,8 @@ TEST_CASE("classic names exist where something in their prefix is listed", "[ser
 		{ "1.2.0.192.sub", dns::A, dns::NXDOMAIN, {}, "listed at the apex, not there" },
 		{ "5.2.0.192", dns::A, dns::NXDOMAIN, {}, "listed there, not at the apex" },
 		{ "sub", dns::A, dns::NOERROR, {}, "a sub-zone's apex" },
+		{ "127.4.0.127.sub", dns::A, dns::NXDOMAIN, {}, "a canary's bits, of a sub-zone" },
+		{ "4.0.127.sub", dns::A, dns::NXDOMAIN, {}, "its block is empty there too" },
 		{ "0.192.sub", dns::A, dns::NOERROR, {}, "something is listed below" },
 		{ "1.192.sub", dns::A, dns::NXDOMAIN, {}, "nothing is" },
 		{ "er", dns::A, dns::NOERROR, {}, "above a sub-zone" },

@@ -380,6 +380,7 @@ inline void write_dotted_bitmaps(store_writer &out)
 	out.segment(0, "2002:c000:201::", "2002:c000:201:0:ffff:ffff:ffff:ffff", 2);
 
 	out.bitmap("0.2.0.192.sub", std::vector<unsigned>{ 5 });
+	out.bitmap("0.4.0.127.sub", dnsblv6_canary_get(3)->map);
 	out.bitmap("0.9.9.9.deep.er", std::vector<unsigned>{ 9 });
 }
 
