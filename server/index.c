@@ -64,9 +64,13 @@ void index_begin(struct index *index, uint64_t record_count)
 	index->wildcard_labels_min = UINT_MAX;
 	index->done.size = 0;
 	index->is_off = full_count(slot_count) <= record_count || !map(index, slot_count);
+	if (index->is_off) {
+		/* Or a later version could take what is there for its own, 65536 generations on. */
+		unmap(index);
+		return;
+	}
 	index->generation++;
-	if (!index->is_off)
-		memset(index->sieve, 0, sieve_size(index->slot_count));
+	memset(index->sieve, 0, sieve_size(index->slot_count));
 }
 
 void index_deinit(struct index *index)

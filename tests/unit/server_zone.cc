@@ -373,3 +373,19 @@ TEST_CASE("a store that is too large for the index is answered without", "[serve
 	CHECK(index.slots != nullptr);
 	index_deinit(&index);
 }
+
+TEST_CASE("an index that is too small for a version keeps nothing of those before",
+	  "[server][index]")
+{
+	struct index index = {};
+	index_begin(&index, 10);
+	CHECK_FALSE(index.is_off);
+	CHECK(index.slots != nullptr);
+	index_begin(&index, INDEX_SLOTS_MAX);
+	CHECK(index.is_off);
+	CHECK(index.slots == nullptr);
+	index_begin(&index, 10);
+	CHECK_FALSE(index.is_off);
+	CHECK(index.generation == 1);
+	index_deinit(&index);
+}
