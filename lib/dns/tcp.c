@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/queue.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "lib/dns/framing.h"
 #include "lib/dns/peer.h"
@@ -45,7 +46,9 @@ struct tcp_rest {
 struct tcp_listener {
 	struct tcp *tcp;
 	uv_tcp_t handle;
+	int fd;		 /* what it has a duplicate of */
 	bool is_waiting; /* for memory: libuv accepts nobody until its last client is taken */
+	bool is_closed;	 /* for want of descriptors, until the next sweep */
 };
 
 /* What becomes of a client behind its responses. */
@@ -169,10 +172,11 @@ static void rest_on_written(uv_write_t *write, int status)
 	struct tcp_client *client = write->handle->data;
 	free(write->data);
 	client->rest_count--;
-	if (status != 0) {
+	if (status != 0)
 		close_client(client);
+	/* Somebody may have closed it since: libuv tells of what was written until then. */
+	if (uv_is_closing((uv_handle_t *)&client->handle))
 		return;
-	}
 	renew(client);
 	resume(client);
 }
@@ -487,10 +491,50 @@ static void accept_client(struct tcp_listener *listener)
 		close_client(client);
 }
 
+static void listener_on_closed(uv_handle_t *handle)
+{
+	struct tcp_listener *listener = handle->data;
+	listener->is_closed = true;
+}
+
 static void listener_on_connection(uv_stream_t *stream, int status)
 {
-	if (status == 0)
+	/* libuv would try again for ever, and do nothing else. Who knocks stays with the kernel. */
+	if (status == UV_EMFILE || status == UV_ENFILE)
+		uv_close((uv_handle_t *)stream, listener_on_closed);
+	else if (status == 0)
 		accept_client(stream->data);
+}
+
+/* libuv closes what it was given to listen on; the parent's socket must outlive us. */
+static int open_listener(struct tcp *tcp, struct tcp_listener *listener)
+{
+	int own = fcntl(listener->fd, F_DUPFD_CLOEXEC, 0);
+	if (own < 0)
+		return -errno;
+	uv_tcp_init(tcp->loop, &listener->handle); /* without a family it cannot fail */
+	listener->handle.data = listener;
+	listener->is_closed = false;
+	int ret = uv_tcp_open(&listener->handle, own);
+	if (ret != 0) {
+		close(own);
+		uv_close((uv_handle_t *)&listener->handle, listener_on_closed);
+	}
+	return ret;
+}
+
+static int start_listener(struct tcp_listener *listener)
+{
+	return uv_listen((uv_stream_t *)&listener->handle, BACKLOG, listener_on_connection);
+}
+
+static void tend_listener(struct tcp *tcp, struct tcp_listener *listener)
+{
+	if (listener->is_waiting)
+		accept_client(listener);
+	if (listener->is_closed && open_listener(tcp, listener) == 0 &&
+	    start_listener(listener) != 0)
+		uv_close((uv_handle_t *)&listener->handle, listener_on_closed);
 }
 
 static void sweep_on_tick(uv_timer_t *timer)
@@ -503,28 +547,11 @@ static void sweep_on_tick(uv_timer_t *timer)
 		if (client->deadline_ms <= uv_now(tcp->loop))
 			refuse_client(client);
 	}
-	for (size_t i = 0; i < tcp->listener_count && !tcp->is_draining; i++) {
-		if (tcp->listeners[i].is_waiting)
-			accept_client(&tcp->listeners[i]);
-	}
+	for (size_t i = 0; i < tcp->listener_count && !tcp->is_draining; i++)
+		tend_listener(tcp, &tcp->listeners[i]);
 }
 
 /* ---- life ---- */
-
-/* libuv closes what it was given to listen on; the parent's socket must outlive us. */
-static int open_listener(struct tcp *tcp, struct tcp_listener *listener, int fd)
-{
-	listener->tcp = tcp;
-	int ret = uv_tcp_init(tcp->loop, &listener->handle);
-	if (ret != 0)
-		return ret;
-	listener->handle.data = listener;
-	tcp->listener_count++;
-	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (own < 0)
-		return -errno;
-	return uv_tcp_open(&listener->handle, own);
-}
 
 int tcp_new(uv_loop_t *loop, const int *fds, size_t fd_count, const struct tcp_limits *limits,
 	    const struct responder *responder, struct tcp **ret_tcp)
@@ -550,9 +577,11 @@ int tcp_new(uv_loop_t *loop, const int *fds, size_t fd_count, const struct tcp_l
 	for (uint32_t i = 0; i < place_count; i++)
 		tcp->place_stack[i] = i;
 	for (size_t i = 0; i < fd_count; i++) {
-		int ret = open_listener(tcp, &tcp->listeners[i], fds[i]);
+		tcp->listeners[i] = (struct tcp_listener){ .tcp = tcp, .fd = fds[i] };
+		int ret = open_listener(tcp, &tcp->listeners[i]);
 		if (ret != 0)
 			return ret;
+		tcp->listener_count++;
 	}
 	return 0;
 }
@@ -560,8 +589,7 @@ int tcp_new(uv_loop_t *loop, const int *fds, size_t fd_count, const struct tcp_l
 int tcp_start(struct tcp *tcp)
 {
 	for (size_t i = 0; i < tcp->listener_count; i++) {
-		int ret = uv_listen((uv_stream_t *)&tcp->listeners[i].handle, BACKLOG,
-				    listener_on_connection);
+		int ret = start_listener(&tcp->listeners[i]);
 		if (ret != 0)
 			return ret;
 	}
@@ -571,8 +599,11 @@ int tcp_start(struct tcp *tcp)
 void tcp_drain(struct tcp *tcp)
 {
 	tcp->is_draining = true;
-	for (size_t i = 0; i < tcp->listener_count; i++)
-		uv_close((uv_handle_t *)&tcp->listeners[i].handle, NULL);
+	for (size_t i = 0; i < tcp->listener_count; i++) {
+		uv_handle_t *handle = (uv_handle_t *)&tcp->listeners[i].handle;
+		if (!uv_is_closing(handle))
+			uv_close(handle, NULL);
+	}
 	/* It still sweeps, but does not keep the loop alive. */
 	uv_unref((uv_handle_t *)&tcp->sweep);
 	struct tcp_client *next = NULL;

@@ -24,7 +24,7 @@
  * a zone transfer.
  *
  * SIGPIPE must be ignored. A client is freed in its close callback. One for which there is no
- * memory waits with the kernel for a second.
+ * memory, or no descriptor, waits with the kernel for a second.
  */
 
 #include "lib/dns/responder.h"

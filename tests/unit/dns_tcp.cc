@@ -4,6 +4,7 @@
 #include "tests/lib/fault.hh"
 
 #include <algorithm>
+#include <sys/resource.h>
 
 TEST_CASE("answers over TCP come in the order of the questions, also those that come later",
 	  "[dns][tcp]")
@@ -287,6 +288,26 @@ TEST_CASE("a client for which there is no memory waits until there is", "[dns][t
 	other.send(framed(query('n', 2)));
 	CHECK(asker.read(18) == framed(response(query('n', 1))));
 	CHECK(other.read(18) == framed(response(query('n', 2))));
+}
+
+TEST_CASE("a client for which there is no descriptor waits until there is", "[dns][tcp]")
+{
+	program running;
+	client first(running, SOCK_STREAM);
+	first.send(framed(query('n', 1)));
+	CHECK(first.read(18) == framed(response(query('n', 1))));
+	client asker(running, SOCK_STREAM);
+	rlimit limit = {};
+	REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	const rlimit none = { 3, limit.rlim_max };
+	REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+	asker.send(framed(query('n', 2)));
+	// Who is connected is served meanwhile, which a loop that tries for ever would not do.
+	first.send(framed(query('n', 3)));
+	CHECK(first.read(18) == framed(response(query('n', 3))));
+	CHECK(running.events[RESPONDER_TCP_CLIENT] == 1);
+	REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	CHECK(asker.read(18) == framed(response(query('n', 2))));
 }
 
 TEST_CASE("UDP and TCP share a port that nobody else can take", "[dns][listener]")
