@@ -54,28 +54,6 @@ void program_begin(const char *context, int log_level, struct dnsblv6 *client)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-rlim_t program_raise_descriptors(void)
-{
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return RLIM_INFINITY;
-	limit.rlim_cur = limit.rlim_max;
-	return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
-}
-
-unsigned program_share_descriptors(const char *context, unsigned own_count, unsigned client_max)
-{
-	rlim_t all = program_raise_descriptors();
-	if (all == RLIM_INFINITY)
-		return client_max;
-	rlim_t left = all > own_count ? all - own_count : 1;
-	if (client_max <= left)
-		return client_max;
-	log_warning(context, "fewer clients than configured, clients=%u descriptors=%llu",
-		    (unsigned)left, (unsigned long long)all);
-	return (unsigned)left;
-}
-
 int program_refused_status(int ret)
 {
 	return ret == -EACCES || ret == -EPERM ? EX_NOPERM : EX_UNAVAILABLE;

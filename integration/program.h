@@ -21,7 +21,6 @@
  */
 
 #include <stddef.h>
-#include <sys/resource.h>
 
 #include "client-lib/dnsblv6.h"
 #include "lib/common/conf.h"
@@ -59,18 +58,6 @@ int program_read(const char *path, program_parse_fn parse, struct setup *ret_set
 
 /* The log, also the library's, whose client has not been started; and no end by SIGPIPE. */
 void program_begin(const char *context, int log_level, struct dnsblv6 *client);
-
-/*
- * As many descriptors as are permitted; the soft limit is often 1024. Their number, or
- * RLIM_INFINITY when that is unknown.
- */
-rlim_t program_raise_descriptors(void);
-/*
- * The same for a program with a descriptor for each client. Clients get what is left of own_count,
- * which the program and the library need, so that they cannot keep it from asking. How many
- * clients there may be: client_max, or fewer with a warning.
- */
-unsigned program_share_descriptors(const char *context, unsigned own_count, unsigned client_max);
 
 /* The exit status for -errno of a socket or a directory that was not opened. */
 int program_refused_status(int ret);

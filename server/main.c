@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -131,23 +130,14 @@ static int confine(const struct settings *settings, struct callfilter *ret_worke
 	return EX_OK;
 }
 
-/* A descriptor for each client and socket; the soft limit is often 1024. */
-static void raise_file_limit(void)
-{
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 static int serve(const struct daemon_command *command, struct settings *settings)
 {
 	struct listener listener = { 0 };
 	struct callfilter worker_filter = { 0 };
 	/* What SIGHUP compares with: ports as written, not as chosen. */
 	struct settings configured = *settings;
-	raise_file_limit();
+	/* Of which each worker has a share for its clients: parent.c. */
+	daemon_raise_descriptors();
 	struct control *control = NULL;
 	int status = open_listener(&listener, settings);
 	if (status == EX_OK)

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/common/daemon.h"
 #include "lib/common/log.h"
 #include "lib/common/systemd.h"
 #include "lib/common/version.h"
@@ -33,6 +34,10 @@ static const char forbidden_call[] = " (it made a system call that no server mak
 #define LIFE_MIN_MS 2000
 /* A drained worker that is still there then is stuck. */
 #define KILL_AFTER_MS 5000
+/* Descriptors of a worker, beside those of its sockets and clients; and those of a zone: two of a
+   store, as many of the one that follows it, and who verifies that. */
+#define OWN_FILES     128
+#define FILES_OF_ZONE 8
 
 uint64_t parent_now_ms(void)
 {
@@ -243,6 +248,15 @@ static void give_cookies(struct parent *parent, struct settings *settings)
 			    strerror(-ret));
 }
 
+/* So that clients over TCP cannot take those that a worker needs for its stores. */
+static void share_descriptors(const struct parent *parent, struct settings *settings)
+{
+	size_t sockets = (2 * settings->workers + 1) * parent->listener->address_count;
+	size_t own = OWN_FILES + sockets + FILES_OF_ZONE * settings->zone_count;
+	settings->tcp_max_clients =
+		daemon_share_descriptors(context, (unsigned)own, settings->tcp_max_clients);
+}
+
 /* settings is taken over in any case. */
 static struct generation *start_generation(struct parent *parent, struct settings *settings)
 {
@@ -253,6 +267,7 @@ static struct generation *start_generation(struct parent *parent, struct setting
 	else
 		cores_use_all(&parent->cores);
 	give_cookies(parent, settings);
+	share_descriptors(parent, settings);
 	int ret = make_generation(parent, settings, &generation);
 	if (ret != 0) {
 		log_error(context, "workers not started (%s)", strerror(-ret));

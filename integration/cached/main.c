@@ -48,8 +48,7 @@ static int make_directory(const struct setup *setup)
 static int run(struct setup *setup)
 {
 	program_begin(context, setup->log_level, setup->handle.client);
-	setup->clients_max =
-		program_share_descriptors(context, OWN_DESCRIPTORS, setup->clients_max);
+	setup->clients_max = daemon_share_descriptors(context, OWN_DESCRIPTORS, setup->clients_max);
 	int status = make_directory(setup);
 	if (status == EX_OK)
 		status = owner_drop(&setup->owner, context);

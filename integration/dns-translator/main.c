@@ -16,6 +16,9 @@
 
 static const char context[] = "dnsblv6-translate";
 
+/* Sockets of the library's resolver, 512 at most, and some files. */
+#define OWN_DESCRIPTORS 544
+
 static const struct options_row rows[] = DAEMON_ROWS(DNSBLV6_TRANSLATE_CONF);
 
 static const struct options_table table = {
@@ -74,8 +77,9 @@ static int run(struct setup *setup)
 {
 	struct listener listener = { 0 };
 	program_begin(context, setup->log_level, setup->handle.client);
-	/* One for each TCP client and each question of the library. */
-	program_raise_descriptors();
+	size_t sockets = (2 * setup->workers + 1) * setup->listen.count;
+	setup->tcp_clients_max = daemon_share_descriptors(
+		context, OWN_DESCRIPTORS + (unsigned)sockets, setup->tcp_clients_max);
 	int status = serve(setup, &listener);
 	listener_close(&listener);
 	return status;

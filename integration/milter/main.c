@@ -47,7 +47,7 @@ static int run(struct setup *setup)
 		return EX_OSERR;
 	}
 	/* One for each connection of the mail server. */
-	program_raise_descriptors();
+	daemon_raise_descriptors();
 	int status = open_socket(setup, &sessions);
 	if (status == EX_OK)
 		status = owner_drop(&setup->owner, context);

@@ -42,8 +42,7 @@ static int run(struct setup *setup)
 {
 	struct sockets sockets = { .count = 0 };
 	program_begin(context, setup->log_level, setup->handle.client);
-	setup->clients_max =
-		program_share_descriptors(context, OWN_DESCRIPTORS, setup->clients_max);
+	setup->clients_max = daemon_share_descriptors(context, OWN_DESCRIPTORS, setup->clients_max);
 	int status = open_sockets(setup, &sockets);
 	if (status == EX_OK)
 		status = owner_drop(&setup->owner, context);

@@ -414,8 +414,8 @@ int edge_run(const struct edge_start *start)
 	edge->start = start;
 	edge->setup = start->setup;
 	ignore_signals();
-	edge->session_max = program_share_descriptors(context, OWN_DESCRIPTORS,
-						      start->setup->front.sessions_max);
+	edge->session_max = daemon_share_descriptors(context, OWN_DESCRIPTORS,
+						     start->setup->front.sessions_max);
 	int status = begin(edge);
 	/* With something in it only when the start has failed; then the process ends anyway. */
 	uv_loop_close(&edge->loop);

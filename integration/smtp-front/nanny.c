@@ -326,7 +326,7 @@ static void raise_files(const struct setup *setup)
 		limit.rlim_cur = limit.rlim_max = wanted;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
-	program_raise_descriptors();
+	daemon_raise_descriptors();
 }
 
 static int confine(void)

@@ -28,6 +28,28 @@ struct daemon_command daemon_read_command(const struct options_table *table, int
 	return command;
 }
 
+rlim_t daemon_raise_descriptors(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return RLIM_INFINITY;
+	limit.rlim_cur = limit.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+unsigned daemon_share_descriptors(const char *context, unsigned own_count, unsigned client_max)
+{
+	rlim_t all = daemon_raise_descriptors();
+	if (all == RLIM_INFINITY)
+		return client_max;
+	rlim_t left = all > own_count ? all - own_count : 1;
+	if (client_max <= left)
+		return client_max;
+	log_warning(context, "fewer clients than configured, clients=%u descriptors=%llu",
+		    (unsigned)left, (unsigned long long)all);
+	return (unsigned)left;
+}
+
 int daemon_drop_privileges(const struct daemon_user *user, const char *context)
 {
 	if (user->name[0] == '\0')

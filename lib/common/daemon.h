@@ -19,6 +19,7 @@
 #include "lib/common/options.h"
 
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #ifdef __cplusplus
@@ -50,6 +51,18 @@ struct daemon_user {
 	const gid_t *groups; /* supplementary ones, borrowed; setgroups(2) */
 	size_t group_count;
 };
+
+/*
+ * As many descriptors as are permitted; the soft limit is often 1024. Their number, or
+ * RLIM_INFINITY when that is unknown.
+ */
+rlim_t daemon_raise_descriptors(void);
+/*
+ * The same for a program with a descriptor for each client. Clients get what is left of own_count,
+ * which the program needs for itself, so that they cannot keep it from its work. How many clients
+ * there may be: client_max, or fewer with a warning under context; at least one.
+ */
+unsigned daemon_share_descriptors(const char *context, unsigned own_count, unsigned client_max);
 
 /*
  * Becomes user, for good: that there is no way back is tried. Only root can; anybody else stays

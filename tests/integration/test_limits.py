@@ -9,6 +9,7 @@ Needs dig, delv, kdig, unbound and named.
 
 import os
 import re
+import resource
 import select
 import signal
 import socket
@@ -91,11 +92,12 @@ class Limits(Case):
         return subprocess.run([*call, *arguments], capture_output=True, check=False, timeout=60,
                               text=True).stdout
 
-    def start_server(self, *lines, sections="", zone_lines=(), address=None):
+    def start_server(self, *lines, sections="", zone_lines=(), address=None, **how):
         address = address or self.free_address()
         config = self.write(f"dnsblv6d-{address[1]}.conf",
                             self.text(address, lines, sections, zone_lines))
-        self.server = Server(config, address, self.path(f"dnsblv6d-{len(self.processes)}.log"))
+        self.server = Server(config, address, self.path(f"dnsblv6d-{len(self.processes)}.log"),
+                             **how)
         self.processes.append(self.server)
         return self.server.wait_until_ready()
 
@@ -313,6 +315,22 @@ class Tcp(Limits):
         self.assertEqual(self.counters()["tcp-network-full"], 95)
         self.assertTrue(self.answers(friend))
         self.assertEqual([self.answers(tcp) for tcp in greedy], [False] * 95 + [True] * 5)
+
+    def test_clients_do_not_get_the_descriptors_that_a_worker_needs(self):
+        self.start_server("workers: 1", "tcp-max-clients: 1000",
+                          "tcp-max-clients-per-network: 1000", "tcp-idle-timeout: 1h",
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256)))
+        told = re.search(r"fewer clients than configured, clients=(\d+) descriptors=256\n",
+                         self.server.log())
+        places = int(told[1])
+        clients = [self.connect(self.flooder) for _ in range(places + 50)]
+        wait_for(lambda: self.counters()["tcp-clients"] == places + 50, "all clients to be taken")
+        self.assertEqual([self.answers(tcp) for tcp in clients], [False] * 50 + [True] * places)
+        # A store that is replaced needs some of its own.
+        self.build(self.path("next.mdb"), self.write("list", "203.0.113.1\n"))
+        os.rename(self.path("next.mdb"), self.store)
+        wait_for(lambda: ask(self.server.address, f"0.113.0.203.{ZONE}", AAAA).answer != [],
+                 "the next store")
 
     def test_a_question_that_is_begun_has_less_time_than_silence(self):
         self.start_server("tcp-idle-timeout: 1h", "tcp-query-timeout: 1s")

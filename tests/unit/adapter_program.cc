@@ -49,18 +49,6 @@ TEST_CASE("a file that is not there is an error about the whole", "[adapter][pro
 	CHECK(std::string(error.reason) == "No such file or directory");
 }
 
-TEST_CASE("clients get the descriptors that are left", "[adapter][program]")
-{
-	const rlim_t all = program_raise_descriptors();
-	REQUIRE(all != RLIM_INFINITY);
-	log_set_level(LOG_LEVEL_ERROR);
-	CHECK(program_share_descriptors("test", 10, 1) == 1);
-	CHECK(program_share_descriptors("test", (unsigned)all - 5, 5) == 5);
-	CHECK(program_share_descriptors("test", (unsigned)all - 5, 6) == 5);
-	CHECK(program_share_descriptors("test", (unsigned)all + 5, 6) == 1);
-	log_set_level(LOG_LEVEL_INFO);
-}
-
 TEST_CASE("an exit status tells a lack of permission from other failures", "[adapter][program]")
 {
 	CHECK(program_refused_status(-EACCES) == EX_NOPERM);
