@@ -2,7 +2,6 @@
 #include "server/board.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <sys/mman.h>
 
 int board_open(struct board *board, size_t worker_count, size_t zone_count)
@@ -68,4 +67,15 @@ struct board_zone board_find_worst(const struct board *board, size_t zone)
 			worst = other;
 	}
 	return worst;
+}
+
+bool board_find(const struct board *board, size_t zone, enum board_state state,
+		struct board_zone *ret_zone)
+{
+	for (size_t i = 0; i < board->worker_count; i++) {
+		*ret_zone = get(board, i, zone);
+		if (ret_zone->state == (uint64_t)state)
+			return true;
+	}
+	return false;
 }

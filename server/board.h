@@ -11,6 +11,7 @@
  * within the second of a change the fields of a zone may be of two versions.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -59,6 +60,9 @@ void board_put(const struct board *board, size_t worker, size_t zone,
  * those the one with the oldest data.
  */
 struct board_zone board_find_worst(const struct board *board, size_t zone);
+/* What a worker has said for whom zone is in that state; false when none has. */
+bool board_find(const struct board *board, size_t zone, enum board_state state,
+		struct board_zone *ret_zone);
 
 #ifdef __cplusplus
 }

@@ -21,6 +21,7 @@
 #include "lib/common/version.h"
 #include "server/accounts.h"
 #include "server/catalog.h"
+#include "server/takeover.h"
 #include "server/turns.h"
 #include "server/worker.h"
 
@@ -63,6 +64,10 @@ __attribute__((noreturn)) static void run_worker(struct parent *parent,
 				close(other->slots[i].ready_fd);
 		}
 	}
+	const struct generation *serving = parent->serving;
+	struct takeover_side before = { 0 };
+	if (serving != NULL)
+		before = (struct takeover_side){ &serving->settings, &serving->board };
 	struct worker_start start = {
 		.settings = &generation->settings,
 		.listener = parent->listener,
@@ -75,7 +80,7 @@ __attribute__((noreturn)) static void run_worker(struct parent *parent,
 		.ready_fd = ready_fd,
 		.tap_fd = querylog_fd(&parent->querylog, &generation->settings),
 		.parent_pid = parent_pid,
-		.is_awaited = parent->serving == NULL || parent->serving == generation
+		.before = serving != NULL && serving != generation ? &before : NULL,
 	};
 	exit(worker_run(&start));
 }
@@ -87,7 +92,7 @@ static void start_worker(struct parent *parent, struct generation *generation, s
 	pid_t parent_pid = getpid();
 	pid_t pid = -1;
 	slot->started_ms = parent_now_ms();
-	slot->is_ready = false;
+	slot->is_ready = slot->would_lose = false;
 	if (pipe2(ends, O_CLOEXEC) == 0) {
 		pid = fork();
 		if (pid == 0) {
@@ -257,15 +262,23 @@ static void share_descriptors(const struct parent *parent, struct settings *sett
 		daemon_share_descriptors(context, (unsigned)own, settings->tcp_max_clients);
 }
 
-/* settings is taken over in any case. */
-static struct generation *start_generation(struct parent *parent, struct settings *settings)
+/* What the parent, and all that it forks from here on, has of a configuration. */
+static void obey_settings(struct parent *parent, const struct settings *settings)
 {
-	struct generation *generation = NULL;
-	/* All that is forked from here on begins there. */
 	if (settings->has_pinned_workers)
 		cores_share(&parent->cores);
 	else
 		cores_use_all(&parent->cores);
+	log_set_level((enum log_level)settings->log_level);
+	int ret = querylog_switch(&parent->querylog, settings, parent_now_ms());
+	if (ret != 0)
+		log_error(context, "query log not started (%s)", strerror(-ret));
+}
+
+/* settings is taken over in any case. */
+static struct generation *start_generation(struct parent *parent, struct settings *settings)
+{
+	struct generation *generation = NULL;
 	give_cookies(parent, settings);
 	share_descriptors(parent, settings);
 	int ret = make_generation(parent, settings, &generation);
@@ -273,11 +286,8 @@ static struct generation *start_generation(struct parent *parent, struct setting
 		log_error(context, "workers not started (%s)", strerror(-ret));
 		return NULL;
 	}
-	ret = querylog_switch(&parent->querylog, &generation->settings, parent_now_ms());
-	if (ret != 0)
-		log_error(context, "query log not started (%s)", strerror(-ret));
+	obey_settings(parent, &generation->settings);
 	TAILQ_INSERT_TAIL(&parent->generations, generation, link);
-	log_set_level((enum log_level)generation->settings.log_level);
 	for (size_t i = 0; i < generation->settings.workers; i++)
 		start_worker(parent, generation, i);
 	return generation;
@@ -296,6 +306,18 @@ static void drain_generation(struct generation *generation)
 	}
 }
 
+/* Of those that are not on their way out; or the last of these. NULL: there is none. */
+static struct generation *find_newest(const struct parent *parent)
+{
+	struct generation *generation = NULL;
+	TAILQ_FOREACH_REVERSE(generation, &parent->generations, generation_list, link)
+	{
+		if (!generation->is_draining)
+			return generation;
+	}
+	return TAILQ_LAST(&parent->generations, generation_list);
+}
+
 static bool is_ready(const struct generation *generation)
 {
 	for (size_t i = 0; i < generation->settings.workers; i++) {
@@ -303,6 +325,15 @@ static bool is_ready(const struct generation *generation)
 			return false;
 	}
 	return true;
+}
+
+static bool would_lose(const struct generation *generation)
+{
+	for (size_t i = 0; i < generation->settings.workers; i++) {
+		if (generation->slots[i].would_lose)
+			return true;
+	}
+	return false;
 }
 
 static bool is_gone(const struct generation *generation)
@@ -342,11 +373,48 @@ static void check_told(int ret)
 		log_warning(context, "service manager not told (%s)", strerror(-ret));
 }
 
+/* The end of a reload that changes nothing. */
+static void stay(struct parent *parent)
+{
+	log_warning(context, "configuration not reloaded, the old one stays");
+	parent->reloads_refused++;
+	if (parent->serving != NULL)
+		check_told(systemd_notify("READY=1"));
+}
+
+/* Those who serve have a zone that the newest would lose: they go on. */
+static void refuse_newest(struct parent *parent, struct generation *newest)
+{
+	const struct generation *serving = parent->serving;
+	const struct takeover_side before = { &serving->settings, &serving->board };
+	const struct takeover_side after = { &newest->settings, &newest->board };
+	char reason[CONF_ERROR_MAX] = "a store could not be opened for a moment";
+	struct takeover_loss loss;
+	if (takeover_find_loss(&before, &after, &loss)) {
+		const char *domain = loss.zone->domain.text;
+		const char *why = zone_strerror(loss.status);
+		log_error(domain, "store would be lost by the reload, path=%s (%s)",
+			  loss.zone->store, why);
+		snprintf(reason, sizeof(reason), "the store of %s would be lost, path=%s (%s)",
+			 domain, loss.zone->store, why);
+	}
+	drain_generation(newest);
+	obey_settings(parent, &parent->serving->settings);
+	stay(parent);
+	control_finish(parent->control, newest->number, reason, parent_now_ms());
+}
+
 /* The newest generation takes over when all of it serves; those before it drain. */
 static void switch_generations(struct parent *parent)
 {
-	struct generation *newest = TAILQ_LAST(&parent->generations, generation_list);
-	if (newest == NULL || newest == parent->serving || newest->is_draining || !is_ready(newest))
+	struct generation *newest = find_newest(parent);
+	if (newest == NULL || newest == parent->serving || newest->is_draining)
+		return;
+	if (parent->serving != NULL && would_lose(newest)) {
+		refuse_newest(parent, newest);
+		return;
+	}
+	if (!is_ready(newest))
 		return;
 	/* Before it is said: who asks then is answered by the newest. */
 	struct generation *generation = NULL;
@@ -367,8 +435,7 @@ static void tend(struct parent *parent)
 {
 	struct generation *next = NULL;
 	uint64_t now = parent_now_ms();
-	querylog_tend(&parent->querylog,
-		      &TAILQ_LAST(&parent->generations, generation_list)->settings, now);
+	querylog_tend(&parent->querylog, &find_newest(parent)->settings, now);
 	for (struct generation *generation = TAILQ_FIRST(&parent->generations); generation != NULL;
 	     generation = next) {
 		next = TAILQ_NEXT(generation, link);
@@ -391,7 +458,7 @@ static void tend(struct parent *parent)
 /* Only a restart binds other sockets or becomes another user. */
 static void keep_fixed(const struct parent *parent, struct settings *settings)
 {
-	const struct settings *old = &TAILQ_LAST(&parent->generations, generation_list)->settings;
+	const struct settings *old = &find_newest(parent)->settings;
 	const char *item = settings_find_restart_item(parent->configured, settings);
 	if (item != NULL)
 		log_warning(context, "configuration change needs a restart, item=%s", item);
@@ -405,13 +472,6 @@ static void keep_fixed(const struct parent *parent, struct settings *settings)
 	settings->is_realtime = old->is_realtime;
 	settings->confine = old->confine;
 	memcpy(settings->chroot_path, old->chroot_path, sizeof(settings->chroot_path));
-}
-
-/* The end of a reload that changes nothing. */
-static void stay(const struct parent *parent)
-{
-	if (parent->serving != NULL)
-		check_told(systemd_notify("READY=1"));
 }
 
 /* A queue has one owner: those who serve answer over ordinary sockets until the next take over. */
@@ -435,21 +495,19 @@ static bool reload(struct parent *parent, char *ret_reason)
 	if (settings_read(&settings, parent->config_path, &error) != 0) {
 		conf_log_error(parent->config_path, &error);
 		conf_format_error(parent->config_path, &error, ret_reason);
-		log_warning(context, "configuration not reloaded, the old one stays");
 		settings_deinit(&settings);
-		parent->reloads_refused++;
 		stay(parent);
 		return false;
 	}
 	settings_log_warnings(parent->config_path, &settings);
 	keep_fixed(parent, &settings);
-	release_queues(parent);
-	struct generation *unready = TAILQ_LAST(&parent->generations, generation_list);
+	struct generation *unready = find_newest(parent);
 	if (start_generation(parent, &settings) == NULL) {
 		snprintf(ret_reason, CONF_ERROR_MAX, "workers not started");
 		stay(parent);
 		return false;
 	}
+	release_queues(parent);
 	if (unready != parent->serving)
 		drain_generation(unready); /* it was still starting, with a file older than this */
 	return true;
@@ -558,7 +616,8 @@ static void read_ready(const struct parent *parent, struct slot *slot)
 	ssize_t size = read(slot->ready_fd, &byte, 1);
 	if (size < 0 && errno == EINTR)
 		return;
-	slot->is_ready = size == 1;
+	slot->is_ready = size == 1 && byte == WORKER_SERVES;
+	slot->would_lose = size == 1 && byte == WORKER_WOULD_LOSE;
 	close(slot->ready_fd);
 	slot->ready_fd = -1;
 	int ret =

@@ -34,6 +34,7 @@ struct slot {
 	pid_t pid;    /* 0: none */
 	int ready_fd; /* -1: said so, or dead */
 	bool is_ready;
+	bool would_lose; /* a zone that others serve: then it is not ready */
 	uint64_t started_ms;
 	uint64_t restart_ms; /* when pid is 0 and it is to be replaced */
 	unsigned backoff_ms;

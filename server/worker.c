@@ -136,7 +136,7 @@ static void prepare(struct worker *worker)
 
 static int serve(struct worker *worker)
 {
-	if (!worker->start->is_awaited)
+	if (worker->start->before != NULL)
 		prepare(worker);
 	if (worker->start->settings->has_pinned_workers)
 		pin(worker->start);
@@ -153,14 +153,24 @@ static int serve(struct worker *worker)
 				  worker->start->settings, &worker->counters);
 		worker->is_notifying = ret == 0;
 	}
-	if (ret != 0)
-		return ret;
-	char ready = 'R';
-	if (write(worker->start->ready_fd, &ready, 1) != 1)
+	return ret;
+}
+
+static bool would_lose(const struct worker *worker)
+{
+	const struct worker_start *start = worker->start;
+	const struct takeover_side after = { start->settings, start->board };
+	struct takeover_loss loss;
+	return start->before != NULL && takeover_find_loss(start->before, &after, &loss);
+}
+
+static void say(const struct worker *worker, enum worker_word word)
+{
+	char byte = (char)word;
+	if (write(worker->start->ready_fd, &byte, 1) != 1)
 		log_debug("dnsblv6d", "nobody waits for this worker, worker=%zu",
 			  worker->start->index);
 	close(worker->start->ready_fd);
-	return 0;
 }
 
 static void watch_on_decided(void *context)
@@ -168,9 +178,16 @@ static void watch_on_decided(void *context)
 	struct worker *worker = context;
 	if (worker->is_draining)
 		return;
-	int ret = serve(worker);
-	if (ret == 0)
+	/* Its sockets are those of the worker before, which answers on. */
+	if (would_lose(worker)) {
+		say(worker, WORKER_WOULD_LOSE);
 		return;
+	}
+	int ret = serve(worker);
+	if (ret == 0) {
+		say(worker, WORKER_SERVES);
+		return;
+	}
 	log_error("dnsblv6d", "worker cannot serve, worker=%zu (%s)", worker->start->index,
 		  uv_strerror(ret));
 	_exit(EX_OSERR);

@@ -18,9 +18,8 @@
 #include "server/cores.h"
 #include "server/counters.h"
 #include "server/settings.h"
+#include "server/takeover.h"
 #include "server/talkers.h"
-
-#include <stdbool.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,10 +34,17 @@ struct worker_start {
 	const struct cores *cores; /* for pin-workers */
 	const struct talkers_bank *talkers;
 	size_t index;
-	int ready_fd; /* one byte when serving; then closed */
+	int ready_fd; /* one byte of enum worker_word, then closed */
 	int tap_fd;   /* samples for the query log go there; -1: none */
 	int parent_pid;
-	bool is_awaited; /* nobody else answers in the meantime */
+	/* Who answers in the meantime, and must not end when a zone would be lost; NULL: nobody. */
+	const struct takeover_side *before;
+};
+
+enum worker_word {
+	WORKER_SERVES = 'R',
+	WORKER_WOULD_LOSE =
+		'L', /* a zone of "before"; so it does not serve, and waits for its end */
 };
 
 /* Returns the exit status of the process. */

@@ -11,7 +11,8 @@
  * An option beside udp.h, for those whose kernel is the limit: packets to the port pass
  * the kernel's network stack by. What is not UDP to that port goes on to the kernel, and so
  * does all while nobody has the queue: the ordinary sockets of "listen" answer then. TCP
- * always is theirs.
+ * always is theirs. From xdp_open() on somebody has it: until xdp_start() questions wait in the
+ * ring.
  *
  * A queue has one owner. Of an interface with N queues worker W of C has those that are W
  * modulo C. A worker lets go of its queues with xdp_release(), so that one of the next

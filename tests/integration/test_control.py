@@ -250,6 +250,15 @@ class Ordering(Control):
         values, _ = self.status()
         self.assertEqual((values["generation"], values["reloads-refused"]), ("1", "1"))
 
+    def test_a_reload_that_would_lose_a_list_is_told_to_who_asks(self):
+        server = self.serve_controlled()
+        os.unlink(self.path("bl6.mdb"))
+        error = self.ctl("reload", expect=EX_CONFIG).stderr
+        self.assertRegex(error, r"^dnsblv6ctl: the store of bl6\.example\. would be lost, "
+                                r"path=.*bl6\.mdb \(No such file or directory\)$")
+        self.assert_serving(server)
+        self.assertEqual(self.status()[0]["reloads-refused"], "1")
+
     def test_stop_returns_when_the_server_has_ended(self):
         server = self.serve_controlled()
         self.ctl("stop")

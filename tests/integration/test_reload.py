@@ -133,6 +133,37 @@ class Configuration(Reload):
             wait_for(lambda: load.asked >= 1000 or load.error, "the load")
         load.assert_flawless(self)
 
+    def test_a_reload_that_would_lose_a_list_is_refused(self):
+        """Its store was deleted, or replaced by garbage, and is served on by who has it open."""
+        server = self.serve([(ZONE, self.store, None)], ["workers: 2"])
+        refused = r"^warning: \[dnsblv6d\] configuration not reloaded, the old one stays"
+        with self.load(server) as load:
+            for count, break_store in enumerate((
+                    lambda: os.unlink(self.store),
+                    lambda: os.rename(self.write("garbage", b"garbage" * 9999), self.store)), 1):
+                break_store()
+                server.send_signal(signal.SIGHUP)
+                server.wait_for_log(refused, count)
+                server.wait_for_log(r"^error: \[bl6\.example\.\] store would be lost by the reload, "
+                                    r"path=.*bl6\.mdb \(.*\)$", count)
+                wait_for(lambda: len(server.children()) == 2, "those who were refused to end")
+                target = load.asked + 1000
+                wait_for(lambda: load.asked >= target or load.error, "the load")
+                self.assertEqual(self.bitmap(server), OLD)
+            self.put(NEW, self.path("good.mdb"))
+            os.rename(self.path("good.mdb"), self.store)
+            server.send_signal(signal.SIGHUP)
+            server.wait_for_log(r"^info: \[dnsblv6d\] reloaded, ")
+            self.wait_until(server, NEW, "the good one")
+        load.assert_flawless(self)
+
+    def test_a_zone_that_never_was_served_does_not_hinder_a_reload(self):
+        other = "other.example."
+        server = self.serve([(ZONE, self.store, None), (other, self.path("none.mdb"), None)])
+        server.send_signal(signal.SIGHUP)
+        server.wait_for_log(r"^info: \[dnsblv6d\] reloaded, ")
+        self.assertEqual(self.bitmap(server), OLD)
+
     def test_sighup_with_a_bad_file_keeps_the_old_and_says_where_it_is_bad(self):
         server = self.serve([(ZONE, self.store, None)])
         with self.load(server) as load:
