@@ -338,14 +338,6 @@ static int open_handles(struct edge *edge)
 	return ret;
 }
 
-/* Of a log whose reader has ended; and what a terminal sends to all is for the nanny alone. */
-static void ignore_signals(void)
-{
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGINT, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-}
-
 static void close_handles(struct edge *edge)
 {
 	asking_close(&edge->asking);
@@ -413,7 +405,7 @@ int edge_run(const struct edge_start *start)
 		return EX_OSERR;
 	edge->start = start;
 	edge->setup = start->setup;
-	ignore_signals();
+	signal(SIGPIPE, SIG_IGN); /* of a log whose reader has ended */
 	edge->session_max = daemon_share_descriptors(context, OWN_DESCRIPTORS,
 						     start->setup->front.sessions_max);
 	int status = begin(edge);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -153,6 +154,14 @@ static int run_worker(struct nanny *nanny, struct generation *generation,
 	return worker_run(&start);
 }
 
+/* What a terminal, or a service manager, sends to all is for the nanny alone. */
+static void ignore_signals(void)
+{
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGUSR1, SIG_IGN);
+}
+
 void roles_run(struct nanny *nanny, struct generation *generation, const struct crew_slot *slot)
 {
 	int status = EX_OK;
@@ -164,6 +173,7 @@ void roles_run(struct nanny *nanny, struct generation *generation, const struct 
 	close_fd(&generation->ready_ends[NANNY_READY_NANNY]);
 	close_fd(&generation->word_ends[NANNY_WORD_NANNY]);
 	log_set_level((enum log_level)generation->setup->front.log_level);
+	ignore_signals();
 	sigprocmask(SIG_SETMASK, &nanny->before, NULL);
 	if (slot->role == CREW_KEYHOLDER)
 		status = run_keyholder(nanny, generation);

@@ -40,8 +40,6 @@ static void set_signals(void)
 	(void)sigaction(SIGTERM, &action, NULL);
 	(void)sigaction(SIGALRM, &action, NULL);
 	action.sa_handler = SIG_IGN;
-	(void)sigaction(SIGINT, &action, NULL);
-	(void)sigaction(SIGHUP, &action, NULL);
 	(void)sigaction(SIGPIPE, &action, NULL);
 }
 

@@ -216,6 +216,16 @@ class Processes(FrontCase):
         self.assertEqual(len(front.mails()), 4)
         self.assertNotIn("process died", front.log())
 
+    def test_what_is_sent_to_all_is_for_the_nanny(self):
+        """As a terminal and a service manager do."""
+        front = Front(self, certificates=[make_certificate(self)])
+        before = front.processes()
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
+            for pid in sum(before.values(), []):
+                os.kill(pid, number)
+        self.deliver(front)
+        self.assertEqual(front.processes(), before)
+
     def test_nobody_is_left_without_the_nanny(self):
         front = Front(self, certificates=[make_certificate(self)])
         pids = sum(front.processes().values(), [])
