@@ -269,7 +269,7 @@ DNSBLV6_API int dnsblv6_qname(const struct dnsblv6_ip *ip, const char *kind, con
 enum dnsblv6_zone_state {
 	DNSBLV6_ZONE_UNPROBED = 0, /* nothing was asked yet, or the first probe goes on */
 	DNSBLV6_ZONE_OK = 1,
-	DNSBLV6_ZONE_FILTERED = 2, /* a resolver drops some of the answers: asked the classic way */
+	DNSBLV6_ZONE_FILTERED = 2, /* answers are dropped: asked the classic way, if there is one */
 	DNSBLV6_ZONE_WILDCARDED = 3, /* answers where nothing can be: a parked or hijacked domain */
 	DNSBLV6_ZONE_LISTS_WORLD = 4, /* its test point says that everything is listed */
 	DNSBLV6_ZONE_UNREACHABLE = 5, /* silence, SERVFAIL, or no such zone */
@@ -283,8 +283,8 @@ DNSBLV6_API const char *dnsblv6_zone_state_name(int state);
 struct dnsblv6_zone_info {
 	char name[256]; /* without a final dot */
 	int32_t weight;
-	int32_t state;	      /* enum dnsblv6_zone_state; all but OK, UNPROBED and FILTERED give no
-				 answers, UNREACHABLE what is still cached */
+	int32_t state;	      /* enum dnsblv6_zone_state; OK and FILTERED give answers, UNREACHABLE
+				 what is still cached, the others none */
 	int32_t is_bitmap;    /* 1: asked for bitmaps; 0: the classic way */
 	uint32_t state_age_s; /* for how long */
 	uint64_t asked;	      /* DNS questions sent for it */
