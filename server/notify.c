@@ -107,6 +107,7 @@ static void stop(struct notify_target *target)
 	if (target->fd >= 0)
 		close(target->fd);
 	target->fd = -1;
+	target->is_asking = false;
 }
 
 /* What was said about a secondary is not said again before that has changed. */
@@ -167,6 +168,7 @@ static int open_socket(const struct notify *notify, const struct notify_target *
 	return -1;
 }
 
+/* No way to it, no socket, nobody at the port: any of that may change until the next try. */
 static void send_try(struct notify *notify, struct notify_target *target, uint64_t now_ms)
 {
 	uint8_t wire[MESSAGE_MAX];
@@ -174,8 +176,13 @@ static void send_try(struct notify *notify, struct notify_target *target, uint64
 		now_ms + (target->tries < TRIES_MAX ? (uint64_t)FIRST_TIMEOUT_MS << target->tries
 						    : DOWN_INTERVAL_MS);
 	target->tries++;
+	if (target->fd < 0)
+		target->fd = open_socket(notify, target);
+	if (target->fd < 0) {
+		take_for(notify, target, true, "NOTIFY cannot be sent");
+		return;
+	}
 	size_t size = make_message(target, &notify->catalog->zones[target->zone], wire);
-	/* No route or nobody at the port may change until the next try. */
 	if (size > 0 && send(target->fd, wire, size, MSG_NOSIGNAL) >= 0)
 		counters_count(&notify->counters.server[COUNTERS_SERVER_NOTIFIES]);
 }
@@ -186,12 +193,9 @@ static void begin(struct notify *notify, struct notify_target *target, uint32_t 
 	stop(target);
 	target->serial = serial;
 	target->tries = 0;
-	target->fd = open_socket(notify, target);
-	if (target->fd < 0 || getrandom(&target->id, sizeof(target->id), 0) < 0) {
-		stop(target);
-		take_for(notify, target, true, "NOTIFY cannot be sent");
-		return;
-	}
+	target->is_asking = true;
+	if (getrandom(&target->id, sizeof(target->id), 0) < 0)
+		target->id = (uint16_t)now_ms; /* so few bytes are always to be had */
 	send_try(notify, target, now_ms);
 }
 
@@ -217,9 +221,9 @@ static void tend(struct notify *notify, struct notify_target *target, uint64_t n
 	enum { READS_MAX = 16 }; /* of a secondary that floods, the rest has to wait */
 	for (int i = 0; i < READS_MAX && target->fd >= 0 && receive(notify, target); i++)
 		continue;
-	if (target->fd < 0 || now_ms < target->next_ms)
+	if (!target->is_asking || now_ms < target->next_ms)
 		return;
-	if (target->tries == TRIES_MAX)
+	if (target->tries == TRIES_MAX && target->fd >= 0)
 		take_for(notify, target, true, "secondary does not answer NOTIFY");
 	send_try(notify, target, now_ms);
 }

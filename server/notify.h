@@ -31,7 +31,8 @@ struct notify_target {
 	size_t zone;
 	const struct settings_secondary *secondary;
 	const struct sockaddr_storage *address;
-	int fd; /* -1: idle */
+	bool is_asking; /* until it answers */
+	int fd;		/* -1: none, or not to be had yet */
 	unsigned tries;
 	uint64_t next_ms;
 	uint32_t serial;

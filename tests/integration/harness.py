@@ -491,6 +491,21 @@ class Case(unittest.TestCase):
     def free_address(self):
         return (self.host, self.free_port())
 
+    def make_space(self, name):
+        """A process that does nothing in a network of its own."""
+        space = self.start([peer("unshare"), "--net", "sh", "-c", "echo there; exec sleep 600"],
+                           name)
+        space.wait_for_log("^there$")
+        return space
+
+    def command_in(self, space, *command):
+        return [peer("nsenter"), "--target", str(space.pid), "--net", *command]
+
+    def run_in(self, space, *command):
+        process = self.start(self.command_in(space, *command), "command")
+        self.assertEqual(process.popen.wait(DEADLINE_S), 0, process.log())
+        return process.log()
+
     def enter_network(self, pid):
         """Of that process, until the test ends; what is open already stays where it is."""
         libc = ctypes.CDLL(None, use_errno=True)

@@ -13,6 +13,7 @@ import signal
 import socket
 import struct
 import time
+import unittest
 import unittest.mock
 
 import dns.flags
@@ -23,9 +24,9 @@ import dns.rrset
 import dns.tsig
 import dns.tsigkeyring
 
-from harness import (ANY_SIZE, CLASSIC, IS_SANITIZED, NOERROR, REFUSED, SERVFAIL, SOA, ZONE, Case,
-                     Reply, Server, ask, config_text, data_file, framed, main, numbers, query,
-                     wait_for, wire_name)
+from harness import (ANY_SIZE, CLASSIC, DEADLINE_S, IS_SANITIZED, NOERROR, REFUSED, SERVFAIL, SOA, ZONE,
+                     Case, Reply, Server, ask, config_text, data_file, framed, main, numbers, peer,
+                     program, query, wait_for, wire_name)
 from secondaries import SOURCE, Secondary, axfr, serial_of
 
 IXFR, AXFR, NOTAUTH, FORMERR = 251, 252, 9, 1
@@ -549,6 +550,25 @@ class NotifyTest(TransferCase):
                    self.write("list.txt", LIST + "192.0.2.9\n"))
         self.answer(self.receive())
         self.server.wait_for_log(r"info: \[bl6.example.\] secondary answers NOTIFY, ")
+
+
+class UnreachableTest(TransferCase):
+    @unittest.skipIf(os.geteuid() != 0, "only root makes networks")
+    def test_one_that_there_is_no_way_to_is_tried_until_there_is(self):
+        self.build(self.path("bl6.mdb"), self.write("list.txt", LIST))
+        space = self.make_space("network")
+        self.run_in(space, peer("ip"), "link", "set", "lo", "up")
+        config = self.write("primary.conf", self.configure(
+            ("0.0.0.0", 5353), secondaries="  - id: far\n    address: 10.9.0.2@5399\n", ids=["far"]))
+        server = self.start(self.command_in(space, program("dnsblv6d"), "--config", config), "far")
+        server.wait_for_log(r"^warning: \[bl6.example.\] NOTIFY cannot be sent, secondary=far ")
+        self.run_in(space, peer("ip"), "address", "add", "10.9.0.2/24", "dev", "lo")
+        self.enter_network(space.pid)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+            udp.bind(("10.9.0.2", 5399))
+            udp.settimeout(DEADLINE_S)
+            message = dns.message.from_wire(udp.recv(65535))
+        self.assertEqual(message.opcode(), dns.opcode.NOTIFY)
 
 
 if __name__ == "__main__":

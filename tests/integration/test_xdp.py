@@ -43,21 +43,6 @@ class Xdp(Case):
 
     # ---- two machines and a cable ----
 
-    def make_space(self, name):
-        """A process that does nothing in a network of its own."""
-        space = self.start([peer("unshare"), "--net", "sh", "-c", "echo there; exec sleep 600"],
-                           name)
-        space.wait_for_log("^there$")
-        return space
-
-    def command_in(self, space, *command):
-        return [peer("nsenter"), "--target", str(space.pid), "--net", *command]
-
-    def run_in(self, space, *command):
-        process = self.start(self.command_in(space, *command), "command")
-        self.assertEqual(process.popen.wait(harness.DEADLINE_S), 0, process.log())
-        return process.log()
-
     def connect(self):
         try:
             self.run_in(self.server_space, peer("ip"), "link", "add", "left", "type", "veth",
