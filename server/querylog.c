@@ -66,7 +66,7 @@ static void on_sigterm(int number)
 	is_told = 1;
 }
 
-/* SIGTERM comes while it waits and never between. */
+/* SIGTERM comes while it waits, or when it is let through, and never between. */
 static void set_signals(sigset_t *ret_waiting)
 {
 	struct sigaction action = { .sa_handler = on_sigterm };
@@ -148,6 +148,14 @@ static bool take(struct run *run)
 	return true;
 }
 
+/* ppoll() lets no signal through when there is something to read, and there may always be. */
+static void hear_signals(const sigset_t *waiting)
+{
+	sigset_t blocked;
+	sigprocmask(SIG_SETMASK, waiting, &blocked);
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
+}
+
 static void serve(struct run *run, const sigset_t *waiting)
 {
 	bool has_more = true;
@@ -156,6 +164,7 @@ static void serve(struct run *run, const sigset_t *waiting)
 		if (ppoll(&poll, 1, NULL, waiting) < 0)
 			continue;
 		has_more = take(run);
+		hear_signals(waiting);
 		uint64_t count = run->frames.count;
 		int ret = frames_flush(&run->frames);
 		if (count > 0)
