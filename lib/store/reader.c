@@ -48,6 +48,9 @@ static int open_environment(struct reader *reader, const char *path)
 	int code = mdb_env_create(&reader->env);
 	if (code == MDB_SUCCESS)
 		code = mdb_env_set_maxdbs(reader->env, STORE_TABLE_COUNT);
+	/* Of the lock file, when we make it: that of a store which was copied here. */
+	if (code == MDB_SUCCESS)
+		code = mdb_env_set_maxreaders(reader->env, ENVIRONMENT_READERS);
 	if (code != MDB_SUCCESS)
 		return environment_status(code);
 

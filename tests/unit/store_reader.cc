@@ -543,6 +543,7 @@ TEST_CASE("a reader that makes the lock file makes one that others can use", "[s
 	struct stat st;
 	REQUIRE(stat((path + "-lock").c_str(), &st) == 0);
 	CHECK((st.st_mode & 0777) == 0664);
+	CHECK(st.st_size >= 512 * 64); // a place for each reader, as a writer's has
 }
 
 // Takes reader slots in this process until there are none.
