@@ -35,8 +35,7 @@ ROWS = {
     "lib/format": Row(BSD),
     "lib/store": Row(BSD, project=("lib/format",), external=("lmdb",)),
     # Files that wrap a library are static libraries of their own: only who needs it links it.
-    "lib/common": Row(GPL, external_of={"conf": ("knot",), "loop": ("uv",),
-                                        "callfilter": ("seccomp",)}),
+    "lib/common": Row(GPL, external_of={"conf": ("knot",), "callfilter": ("seccomp",)}),
     # What programs that answer questions share: packets and sockets, and no DNS library.
     "lib/dns": Row(GPL, project=("lib/format",), external=("uv",)),
     "zone-tools": Row(GPL, project=("lib/format", "lib/store", "lib/common"),
