@@ -399,7 +399,7 @@ static void refuse_newest(struct parent *parent, struct generation *newest)
 			 domain, loss.zone->store, why);
 	}
 	drain_generation(newest);
-	obey_settings(parent, &parent->serving->settings);
+	obey_settings(parent, &serving->settings);
 	stay(parent);
 	control_finish(parent->control, newest->number, reason, parent_now_ms());
 }

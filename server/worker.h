@@ -41,11 +41,8 @@ struct worker_start {
 	const struct takeover_side *before;
 };
 
-enum worker_word {
-	WORKER_SERVES = 'R',
-	WORKER_WOULD_LOSE =
-		'L', /* a zone of "before"; so it does not serve, and waits for its end */
-};
+/* Who would lose a zone of "before" does not serve, and waits for its end. */
+enum worker_word { WORKER_SERVES = 'R', WORKER_WOULD_LOSE = 'L' };
 
 /* Returns the exit status of the process. */
 int worker_run(const struct worker_start *start);
