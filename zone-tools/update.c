@@ -268,9 +268,12 @@ static int change_store(struct update *update)
 static int change_store_in_child(struct update *update)
 {
 	int status;
+	pid_t parent_pid = getpid();
 	pid_t pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent_pid)
+			_exit(EX_TEMPFAIL); /* it died before that took effect */
 		setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
 		_exit(change_store(update));
 	}

@@ -143,11 +143,13 @@ class Kill(UpdateCase):
         process = subprocess.Popen(
             [program("dnsblv6-zone"), "update", "--store", self.store, *self.keys,
              *self.command(wanted)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         try:
             process.wait(after_s)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
+        with process.stdout:
+            process.stdout.read()  # its child may be writing a moment longer
         return process.wait() == -signal.SIGKILL
 
     def version_in_store(self):
