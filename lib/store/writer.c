@@ -365,9 +365,9 @@ static int set_length(MDB_env *env, bool is_writing)
 
 static int prepare(struct writer *writer, MDB_env *env, bool has_tables)
 {
-	int ret = set_length(env, true);
+	int ret = check_owner(writer);
 	if (ret == STORE_OK)
-		ret = check_owner(writer);
+		ret = set_length(env, true);
 	if (ret == STORE_OK)
 		ret = open_tables(writer);
 	if (ret == STORE_OK)
@@ -482,7 +482,9 @@ static int settle(MDB_env *env, const char *path, int status)
 		return status; /* too long a file is no harm */
 	if (status == -EIO)
 		status = reason_of_io_error(env);
-	(void)set_length(env, false);
+	/* Of another program's file nothing is ours to cut: its lock may be another, too. */
+	if (status != STORE_ENOTSTORE)
+		(void)set_length(env, false);
 	if (status != STORE_OK && is_unused(env) && is_same_file(env, path))
 		remove_store(path);
 	mdb_txn_abort(txn);

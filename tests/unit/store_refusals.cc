@@ -199,8 +199,12 @@ TEST_CASE("a file of another program is refused and keeps its bytes", "[store][w
 	REQUIRE(mdb_txn_commit(txn) == MDB_SUCCESS);
 	mdb_env_close(env);
 
+	// As behind the end of what is committed, while that program writes.
+	auto length = std::filesystem::file_size(path) + 40960;
+	std::filesystem::resize_file(path, length);
 	auto nothing = [](writer *, void *) { return 0; };
 	CHECK(writer_run(path.c_str(), nothing, nullptr) == STORE_ENOTSTORE);
+	CHECK(std::filesystem::file_size(path) == length);
 
 	REQUIRE(mdb_env_create(&env) == MDB_SUCCESS);
 	REQUIRE(mdb_env_open(env, path.c_str(), MDB_NOSUBDIR, 0600) == MDB_SUCCESS);
