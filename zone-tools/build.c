@@ -332,6 +332,15 @@ static int check_against_store(struct build *build)
 	return EX_OK;
 }
 
+static int refuse(struct build *build)
+{
+	progress_end(&build->progress);
+	findings_end(&build->findings);
+	log_error(build->store, "store not written, zone=%s refusals=%" PRIu64, build->zone,
+		  build->findings.refusal_count);
+	return EX_DATAERR;
+}
+
 static int write_store(struct build *build)
 {
 	struct builder_job job = {
@@ -346,10 +355,14 @@ static int write_store(struct build *build)
 		.now_s = build->now_s,
 		.max_records = build->max_records,
 		.progress = &build->progress,
+		.limits = &build->limits,
+		.findings = &build->findings,
 	};
 	struct builder_result result;
 	int ret = builder_write(&job, &result);
 	progress_end(&build->progress);
+	if (ret == BUILDER_EREFUSED)
+		return refuse(build);
 	if (ret != DNSBLV6_OK) {
 		log_error(build->store, "store not written, zone=%s (%s)", build->zone,
 			  builder_strerror(ret));
@@ -371,15 +384,6 @@ static int write_store(struct build *build)
 static bool is_refused(const struct build *build)
 {
 	return build->findings.refusal_count > 0;
-}
-
-static int refuse(struct build *build)
-{
-	progress_end(&build->progress);
-	findings_end(&build->findings);
-	log_error(build->store, "store not written, zone=%s refusals=%" PRIu64, build->zone,
-		  build->findings.refusal_count);
-	return EX_DATAERR;
 }
 
 static int run(struct build *build, int argc, char **argv)

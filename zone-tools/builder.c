@@ -45,6 +45,8 @@ const char *builder_strerror(int status)
 		return "serial is not newer than the store's";
 	case BUILDER_EVALUES:
 		return "more than 255 values for one address";
+	case BUILDER_EREFUSED:
+		return "refused";
 	case BUILDER_ERECORDS:
 		return "more records than --max-records permits";
 	case BEFORE_ESIGNED:
@@ -485,6 +487,12 @@ static int load_before(struct builder *builder)
 	     strncasecmp((const char *)zone->wire, (const char *)builder->spec->zone.wire,
 			 zone->size) != 0))
 		ret = BEFORE_EZONE;
+	if (ret == DNSBLV6_OK && job->limits != NULL) {
+		guard_totals(&job->plan->counts,
+			     builder->before.is_there ? &builder->before.facts : NULL, job->path,
+			     job->limits, job->findings);
+		ret = job->findings->refusal_count > 0 ? BUILDER_EREFUSED : DNSBLV6_OK;
+	}
 	if (ret == DNSBLV6_OK && !job->may_unsign)
 		ret = before_check_keys(&builder->before, job->key_count);
 	if (ret == DNSBLV6_OK)

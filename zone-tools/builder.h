@@ -8,6 +8,8 @@
  *       means is FORMAT.md's.
  */
 
+#include "zone-tools/findings.h"
+#include "zone-tools/guard.h"
 #include "zone-tools/plan.h"
 #include "zone-tools/signer.h"
 #include "zone-tools/spec.h"
@@ -31,6 +33,10 @@ struct builder_job {
 	uint64_t now_s;
 	uint64_t max_records;
 	struct progress *progress; /* or NULL */
+	/* Against what the store holds when it is written, whoever has written it meanwhile; NULL:
+	   whatever that is. */
+	const struct guard_limits *limits;
+	struct findings *findings;
 };
 
 /* What was written. */
@@ -43,6 +49,7 @@ struct builder_result {
 
 #define BUILDER_EVALUES	 (-2202) /* more than DNSBLV6_SET_VALUES_MAX values for one address */
 #define BUILDER_ERECORDS (-2203) /* more records than allowed */
+#define BUILDER_EREFUSED (-2213) /* findings say why */
 
 /* Text for these, for before.h's, key.h's, lib/store's and -errno values. Never NULL. */
 const char *builder_strerror(int status);

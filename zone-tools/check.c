@@ -243,9 +243,8 @@ int check_command(int argc, char **argv)
 		status = check_lists(&check, check.store != NULL ? &facts : NULL, argc, argv);
 	if (status != EX_OK)
 		return status;
-	if (fflush(stdout) != 0) {
-		log_error(NULL, "output not written (%s)", store_strerror(-errno));
-		return EX_IOERR;
-	}
+	status = commands_end_output(false);
+	if (status != EX_OK)
+		return status;
 	return check.findings.refusal_count + check.findings.warning_count > 0 ? 1 : EX_OK;
 }

@@ -9,6 +9,8 @@
  *       sysexits.
  */
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -21,6 +23,12 @@ int dump_command(int argc, char **argv);
 int sign_command(int argc, char **argv);
 int keygen_command(int argc, char **argv);
 int ds_command(int argc, char **argv);
+
+/*
+ * The end of standard output: EX_OK, or EX_IOERR when not all of it could be written, at any
+ * time; that is logged. With may_stop a reader that has gone, such as head, is no failure.
+ */
+int commands_end_output(bool may_stop);
 
 /* The sysexits value for a status of lib/store, builder.h, key.h or -errno. */
 int commands_exit_status(int status);

@@ -14,7 +14,6 @@
 #include "lib/common/options.h"
 #include "lib/common/version.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -189,10 +188,5 @@ int dump_command(int argc, char **argv)
 		log_error(dump.store, "store not read (%s)", store_strerror(ret));
 		return commands_exit_status(ret);
 	}
-	/* A reader that stops early, such as head, is no failure of ours. */
-	if (fflush(stdout) != 0 && errno != EPIPE) {
-		log_error(NULL, "output not written (%s)", store_strerror(-errno));
-		return EX_IOERR;
-	}
-	return EX_OK;
+	return commands_end_output(true);
 }

@@ -144,7 +144,7 @@ static void check_points(const struct plan_counts *counts, struct findings *find
 {
 	if (counts->has_clear_point)
 		refuse(findings, NULL, "zone would list a test point",
-		       "127.0.0.1 and 2001:db8:7f00:1:: must not be listed (RFC 5782); "
+		       "127.0.0.1 and 2001:db8:7f00:1::/64 must not be listed (RFC 5782); "
 		       "exclude them with !");
 }
 

@@ -14,7 +14,6 @@
 #include "lib/common/version.h"
 #include "lib/store/history.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -261,10 +260,5 @@ int log_command(int argc, char **argv)
 		log_error(log.store, "store not read (%s)", store_strerror(ret));
 		return commands_exit_status(ret);
 	}
-	/* A reader that stops early, such as head, is no failure of ours. */
-	if (fflush(stdout) != 0 && errno != EPIPE) {
-		log_error(NULL, "output not written (%s)", store_strerror(-errno));
-		return EX_IOERR;
-	}
-	return EX_OK;
+	return commands_end_output(true);
 }

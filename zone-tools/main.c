@@ -8,12 +8,14 @@
 
 #include "zone-tools/key.h"
 
+#include "lib/common/log.h"
 #include "lib/common/version.h"
 #include "lib/format/status.h"
 #include "lib/store/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,6 +53,27 @@ static int print_version(void)
 {
 	printf("dnsblv6-zone %s (%s)\n", DNSBLV6_VERSION, DNSBLV6_LIBRARIES);
 	return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
+}
+
+static bool has_reader(void)
+{
+	struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+	return poll(&out, 1, 0) <= 0 || (out.revents & POLLERR) == 0;
+}
+
+int commands_end_output(bool may_stop)
+{
+	/* Something in the middle may be lost although the end is not, and its reason too. */
+	bool has_failed = ferror(stdout) != 0;
+	int error = EIO;
+	if (fflush(stdout) != 0) {
+		has_failed = true;
+		error = errno;
+	}
+	if (!has_failed || (may_stop && (error == EPIPE || !has_reader())))
+		return EX_OK;
+	log_error(NULL, "output not written (%s)", store_strerror(-error));
+	return EX_IOERR;
 }
 
 int commands_exit_status(int status)
@@ -93,6 +116,8 @@ static void settle_process(void)
 	if (fd >= 0)
 		close(fd);
 	signal(SIGXFSZ, SIG_IGN);
+	/* Children are waited for, also when who started us waits for none. */
+	signal(SIGCHLD, SIG_DFL);
 }
 
 int main(int argc, char **argv)

@@ -90,11 +90,18 @@ static int fill_ranges(struct plan_origin *origin)
 	return ret;
 }
 
+/* A bit is one of a whole unit: any address in that of the point makes it listed. */
 static bool lists_clear_point(const struct pieces *pieces)
 {
 	for (size_t i = 0; i < DNSBLV6_TESTPOINT_COUNT; i++) {
 		const struct dnsblv6_testpoint *point = dnsblv6_testpoint_get(i);
-		if (!point->is_listed && pieces_find(pieces, point->addr) != DNSBLV6_SET_NONE)
+		struct dnsblv6_prefix unit = dnsblv6_unit_of(point->addr);
+		size_t at = pieces_index(pieces, unit.first);
+		if (point->is_listed || at == pieces->count)
+			continue;
+		struct dnsblv6_addr first = pieces->items[at].first;
+		if (dnsblv6_addr_is_ipv4(first) == dnsblv6_prefix_is_ipv4(unit) &&
+		    dnsblv6_addr_compare(first, dnsblv6_prefix_last(unit)) <= 0)
 			return true;
 	}
 	return false;

@@ -260,6 +260,15 @@ static int change_store(struct update *update)
 	return commands_exit_status(ret);
 }
 
+static int await_child(pid_t pid, int *ret_status)
+{
+	while (waitpid(pid, ret_status, 0) < 0) {
+		if (errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
 /*
  * LMDB trusts the pages inside a file. To read all of them first, as build
  * does, would cost more than the update; so a child walks into damage, and its
@@ -267,7 +276,7 @@ static int change_store(struct update *update)
  */
 static int change_store_in_child(struct update *update)
 {
-	int status;
+	int status = 0;
 	pid_t parent_pid = getpid();
 	pid_t pid = fork();
 	if (pid == 0) {
@@ -277,10 +286,9 @@ static int change_store_in_child(struct update *update)
 		setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
 		_exit(change_store(update));
 	}
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		continue;
-	if (pid < 0) {
-		log_error(update->job.path, "store not changed (%s)", builder_strerror(-errno));
+	int ret = pid < 0 ? -errno : await_child(pid, &status);
+	if (ret != 0) {
+		log_error(update->job.path, "store not changed (%s)", builder_strerror(ret));
 		return EX_OSERR;
 	}
 	if (WIFEXITED(status))

@@ -11,11 +11,13 @@ import gzip
 import os
 import random
 import re
+import select
 import shutil
 import subprocess
+import time
 
 from harness import (AAAA, ANY_SIZE, EX_DATAERR, EX_IOERR, EX_NOPERM, EX_USAGE, ZONE, Case, main,
-                     program)
+                     program, wait_for)
 
 GOOD = "192.0.2.1\n198.51.100.0/24\n"
 
@@ -169,6 +171,13 @@ class BadLists(Case):
         said = self.build(store, many, expect=EX_DATAERR).err
         self.assertRegex(said, "(?m)^error: .*grow.*before=1 now=3000 .*--max-grow")
 
+    def test_an_address_beside_a_test_point_that_must_be_clear_is_refused(self):
+        """Its bit is that of the /64."""
+        listed = self.write("beside", "2001:db8:7f00:1::5\n192.0.2.1\n")
+        result = self.build(self.path("beside.mdb"), "--allow-reserved", listed, expect=EX_DATAERR)
+        self.assertIn("zone would list a test point", result.err)
+        self.assertIn("2001:db8:7f00:1::/64 must not be listed", result.err)
+
     def test_a_list_of_half_the_internet_is_refused_though_no_line_is_reserved(self):
         path = self.write("much.txt", "".join(f"{n}.0.0.0/8\n" for n in range(20, 100)))
         self.build(self.path("other.mdb"), path, expect=EX_DATAERR)
@@ -180,6 +189,37 @@ class BadLists(Case):
         said = self.refuse("--no-such-option", self.path("good.txt"), expect=EX_USAGE)
         self.assertIn("--no-such-option", said)
         self.assertEqual(len(said.splitlines()), 1)
+
+
+class Output(Case):
+    def test_a_hole_in_what_is_printed_is_an_error(self):
+        """A pipe that does not wait was full for a while; the end is there again."""
+        self.build(self.path("bl6.mdb"), "--max-listed", "50", self.write("list", "".join(
+            f"44.{n >> 16}.{n >> 8 & 255}.{n & 255}\n" for n in range(0, 900_000, 3))))
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        dump = subprocess.Popen([program("dnsblv6-zone"), "dump", "--store", self.path("bl6.mdb")],
+                                stdout=writer, stderr=subprocess.PIPE, text=True)
+        poll = select.poll()
+        poll.register(writer, select.POLLOUT)
+        wait_for(lambda: not poll.poll(0), "the pipe to be full")
+        time.sleep(0.02)
+        os.close(writer)
+        with open(reader, "rb") as pipe:
+            pipe.read()
+        self.assertRegex(dump.communicate()[1], r"^error: output not written \(.*\)$")
+        self.assertEqual(dump.returncode, EX_IOERR)
+
+    def test_a_reader_that_has_enough_is_no_error(self):
+        self.build(self.path("bl6.mdb"), self.write("list", "".join(
+            f"44.0.{n >> 8}.{n & 255}\n" for n in range(20_000))))
+        dump = subprocess.Popen([program("dnsblv6-zone"), "dump", "--store", self.path("bl6.mdb")],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                restore_signals=False)  # or SIGPIPE would be the end
+        dump.stdout.readline()
+        dump.stdout.close()
+        self.assertEqual((dump.stderr.read(), dump.wait()), ("", 0))
+        dump.stderr.close()
 
 
 class GoodLists(Case):

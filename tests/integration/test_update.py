@@ -13,6 +13,7 @@ import ipaddress
 import os
 import re
 import shutil
+import signal
 import subprocess
 
 from harness import (ANY_SIZE, EX_DATAERR, EX_NOPERM, EX_USAGE, IS_SANITIZED, ZONE, data_file, main,
@@ -387,6 +388,15 @@ class Refusals(UpdateCase):
     def refuse_store(self, status, reason, *options):
         self.refuse(status, rf"\[{re.escape(self.store)}\] store not changed \({reason}\)",
                     *(options or ("--add", "192.0.2.2")))
+
+    def test_a_refusal_is_one_also_where_nobody_waits_for_children(self):
+        """As below "trap '' CHLD", which is handed on."""
+        result = self.run_zone(
+            "update", "--store", self.store, *self.keys, "--allow-reserved", "--add",
+            "2001:db8:7f00:1::5", expect=EX_DATAERR,
+            preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertIn("2001:db8:7f00:1::/64 must not be listed", result.err)
+        self.assertEqual(self.content(), self.before)
 
     def test_words_that_are_no_addresses(self):
         for word, reason in (("300.1.1.1", "octet above 255"), ("192.0.2", ".*"),

@@ -42,6 +42,8 @@ struct zone {
 	uint64_t max_records = UINT32_MAX;
 	std::vector<const key *> keys;
 	bool may_unsign = false;
+	const guard_limits *limits = nullptr;
+	struct findings findings = {};
 
 	zone()
 	{
@@ -92,6 +94,8 @@ struct zone {
 		job.may_unsign = may_unsign;
 		job.now_s = now_s;
 		job.max_records = max_records;
+		job.limits = limits;
+		job.findings = &findings;
 		return builder_write(&job, &result);
 	}
 };
@@ -149,6 +153,23 @@ struct opened {
 	}
 };
 } // namespace
+
+TEST_CASE("what the store holds when it is written is what limits hold against",
+	  "[zone-tools][builder]")
+{
+	zone large;
+	large.add("44.0.0.0/20", large.value(0x7f000002, ""));
+	REQUIRE(large.write() == DNSBLV6_OK);
+	const auto before = opened(large.path).contents();
+	zone small;
+	small.path = large.path;
+	small.add("44.0.0.1/32", small.value(0x7f000002, ""));
+	const guard_limits limits = { 50, 200, 20 };
+	small.limits = &limits;
+	CHECK(small.write(2000) == BUILDER_EREFUSED);
+	CHECK(small.findings.refusal_count == 1);
+	CHECK(opened(large.path).contents() == before);
+}
 
 TEST_CASE("every zone has the test points and the canaries, and lists neither",
 	  "[zone-tools][builder]")
