@@ -23,10 +23,11 @@ static int find_timeout(const struct dnsblv6 *client)
 	int64_t next_ms = client->is_broken ? INT64_MAX : engine_next_ms(client->engine);
 	if (next_ms == INT64_MAX)
 		return -1;
-	int64_t left_ms = next_ms - client_now_ms();
-	if (left_ms <= 0)
+	int64_t now_ms = client_now_ms();
+	/* At once may be any time that is over: no difference of it. */
+	if (next_ms <= now_ms)
 		return 0;
-	return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
+	return next_ms - now_ms < INT_MAX ? (int)(next_ms - now_ms) : INT_MAX;
 }
 
 int dnsblv6_timeout_ms(struct dnsblv6 *client)

@@ -147,7 +147,8 @@ static void ask_points(struct probe *probe)
 		ask_classic_points(probe);
 	else
 		ask_bitmap_points(probe);
-	if (!probe->is_brief)
+	/* The bits of an address that stands for every name may be those of the test points. */
+	if (!probe->is_brief || probe->found.mode != HEALTH_CLASSIC)
 		ask_nowhere(probe);
 }
 

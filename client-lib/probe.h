@@ -12,7 +12,8 @@
  *
  *     bitmap   the blocks of the test points, five canaries, a name that cannot exist,
  *              and the test points of the classic zone beside it
- *     brief    of a zone that is well, a day long: 127.0.0.2 and 127.0.0.1 alone
+ *     brief    of a zone that is well, a day long: 127.0.0.2 and 127.0.0.1 alone, and of a
+ *              bitmap zone, which has both in one block, the name that cannot exist
  *     classic  127.0.0.2, 127.0.0.1, a name that cannot exist; for IPv6 only the
  *              address that must not be listed, once somebody has asked about IPv6
  */

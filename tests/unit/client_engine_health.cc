@@ -205,7 +205,7 @@ TEST_CASE("a list that begins to list the world does so until the next probe",
 	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_UNKNOWN); // what is cached, too
 }
 
-TEST_CASE("a zone that is well costs one question an hour", "[client][engine][health]")
+TEST_CASE("a zone that is well costs two questions an hour", "[client][engine][health]")
 {
 	inquiry client;
 	add_bitmap(client);
@@ -219,13 +219,28 @@ TEST_CASE("a zone that is well costs one question an hour", "[client][engine][he
 		test_clock::pass(3601);
 		client.check("192.0.2.1");
 		client.until_quiet([](engine *tested) { return !engine_is_probing(tested); });
-		CHECK(client.stat("questions") - before == 2); // 127.0.0.2, and the block
+		// 127.0.0.2, and a name that cannot exist; and the block.
+		CHECK(client.stat("questions") - before == 3);
 	}
 	const uint64_t before = client.stat("questions");
 	test_clock::pass(86401);
 	client.check("192.0.2.1");
 	client.until_quiet([](engine *tested) { return !engine_is_probing(tested); });
 	CHECK(client.stat("questions") - before == whole);
+}
+
+TEST_CASE("a zone that was well and is parked lists nobody", "[client][engine][health]")
+{
+	inquiry client;
+	add_bitmap(client);
+	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+	// As a bitmap 2000::9 says of hosts 1 and 2 what the test points say.
+	client.dns.trouble = world::ONE_ADDRESS;
+	test_clock::pass(3601);
+	client.check("203.0.113.1"); // which is when it is probed
+	client.until_quiet([](engine *tested) { return !engine_is_probing(tested); });
+	CHECK(client.state() == DNSBLV6_ZONE_WILDCARDED);
+	CHECK(client.check("198.51.100.2").verdict == DNSBLV6_UNKNOWN);
 }
 
 TEST_CASE("silence makes a zone unreachable, whose cached answers still hold",
