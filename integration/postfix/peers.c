@@ -473,7 +473,9 @@ static bool make_room(struct peers *peers)
 	struct peer *oldest = TAILQ_FIRST(&peers->list);
 	if (peers->count < peers->setup->clients_max)
 		return true;
-	if (oldest->is_asking || oldest->out_size > 0)
+	while (oldest != NULL && (oldest->is_asking || oldest->out_size > 0))
+		oldest = TAILQ_NEXT(oldest, link);
+	if (oldest == NULL)
 		return false;
 	peers->counters[PEERS_REPLACED]++;
 	cut_off(oldest);
