@@ -38,7 +38,6 @@ bool parcel_begin(struct parcel *ret_parcel, struct sink *sink, struct stream *s
 	ret_parcel->stream = stream;
 	/* None configured is a day: longer than any mail, and no wait for ever. */
 	ret_parcel->timeout_ms = timeout_ms > 0 ? (int64_t)timeout_ms : INT64_C(86400000);
-	ret_parcel->began_ms = stream_deadline(0);
 	ret_parcel->taken = 0;
 	ret_parcel->taken_max = size_max > 0 ? size_max * 2 + OVERRUN_MAX : UINT64_MAX;
 	ret_parcel->is_failed = false;
@@ -47,6 +46,8 @@ bool parcel_begin(struct parcel *ret_parcel, struct sink *sink, struct stream *s
 	if (!ret_parcel->is_open)
 		ret_parcel->is_failed = true;
 	give(ret_parcel, (const uint8_t *)header, strlen(header));
+	/* Only now: what the sink took for its part is not the client's. */
+	ret_parcel->began_ms = stream_deadline(0);
 	return !ret_parcel->is_failed;
 }
 

@@ -518,6 +518,8 @@ static void on_timer(struct session *session)
 	case SESSION_TARPIT:
 		session->phase = SESSION_TALK;
 		session->is_delayed = false;
+		/* Or it would have none as long as the client takes nothing. */
+		session_set_short_timer(session, STUCK_MS);
 		on_writable(session);
 		return;
 	case SESSION_QUEUED:

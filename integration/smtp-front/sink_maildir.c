@@ -246,6 +246,8 @@ static bool maildir_begin(struct sink *sink, struct sink_reply *reply)
 	struct maildir *maildir = maildir_of(sink);
 	char header[ENVELOPE_ADDRESS_MAX + 32];
 
+	if (maildir->box_count == 0)
+		return sink_fail(sink, reply, "no recipient", EINVAL);
 	make_name(maildir);
 	maildir->block_size = 0;
 	maildir->fd =

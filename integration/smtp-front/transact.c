@@ -72,8 +72,12 @@ static bool ask_asker(struct visit *visit, const struct recipient *recipient,
 {
 	struct sink *asker = visit->parts.asker;
 	const struct envelope nobody = { .is_utf8 = visit->dialogue->envelope.is_utf8 };
-	const bool is_fine =
-		sink_mail(asker, &nobody, reply) && sink_recipient(asker, recipient, reply);
+	bool is_fine = sink_mail(asker, &nobody, reply);
+	/* That it wants no such mail says nothing about the recipient, but for what he is called.
+	 */
+	if (!is_fine && reply->code >= 500 && !nobody.is_utf8)
+		sink_say(reply, 451, "4.3.0 Recipients cannot be verified now, try again later");
+	is_fine = is_fine && sink_recipient(asker, recipient, reply);
 	sink_abort(asker);
 	transact_look(visit, asker);
 	return is_fine;
@@ -174,6 +178,7 @@ void transact_first(struct visit *visit)
 {
 	visit->is_refused = !begin_mail(visit, &visit->refusal);
 	visit->event.recipient = visit->capsule->recipient;
+	visit->dialogue->recipient_count = 0; /* whatever the edge says */
 	transact_recipient(visit);
 }
 

@@ -414,7 +414,8 @@ int visit_new(const struct visit_parts *parts, struct visit **ret_visit)
 		.commands_max = setup->limits.commands_max,
 		.mails_max = setup->limits.mails_max,
 		.offers_tls = false,
-		.requires_tls = setup->tls.is_required,
+		/* The edge has seen to that, and here nobody could begin it any more. */
+		.requires_tls = false,
 		.offers_xclient = false,
 		.offers_utf8 = true,
 		.offers_dsn = true,

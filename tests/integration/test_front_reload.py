@@ -59,6 +59,20 @@ class Reload(FrontCase):
         self.deliver(front)
         self.assertTrue(front.reload(sink={"to": front.maildir}))
 
+    def test_session_in_the_clear_goes_on_when_tls_becomes_required(self):
+        front = Front(self, certificates=[make_certificate(self)], front={"drain": "60s"})
+        with front.client() as client:
+            client.hello()
+            client.say(f"MAIL FROM:<{SENDER}>", 250)
+            self.assertTrue(front.reload(tls={"require": "yes"}))
+            client.say(f"RCPT TO:<{RECIPIENT}>", 250)
+            client.say("DATA", 354)
+            client.send(CONTENT + b".\r\n")
+            client.expect(250)
+        with front.client() as client:
+            client.hello()
+            client.say(f"MAIL FROM:<{SENDER}>", 530)
+
     def test_log_level_of_what_is_refused_is_not_taken(self):
         front = Front(self)
         # That it was refused is a warning.
