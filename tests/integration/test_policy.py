@@ -436,6 +436,19 @@ class Sockets(PolicyCase):
         self.assertEqual(first.reply(), DUNNO)
         self.assertEqual(self.counters(daemon)["connections-refused"], 1)
 
+    def test_who_is_idle_gives_way_although_an_older_one_waits(self):
+        daemon = self.start_policy(self.config(SILENT, policy=["clients: 2"],
+                                               decision=["deadline: 2s"]))
+        waiting = self.connect()
+        waiting.send(request(LISTED))
+        wait_for(lambda: self.counters(daemon)["requests"] == 1, "the question")
+        idle, third = self.connect(), self.connect()
+        third.send(request(CLEAR))
+        self.assertIsNone(idle.reply())
+        self.assertEqual(waiting.reply(), DUNNO)
+        self.assertEqual(third.reply(), DUNNO)
+        self.assertEqual(self.counters(daemon)["connections-replaced"], 1)
+
     def ask_or_none(self, address):
         try:
             return self.ask(address)
