@@ -19,6 +19,8 @@
 #include <cerrno>
 #include <stdexcept>
 
+#include <catch2/catch.hpp>
+
 class child
 {
       public:
@@ -116,3 +118,23 @@ class signal_pipe
       private:
 	int ends_[2];
 };
+
+// For what only root can do: become another user, or mount a disk. Else that is said.
+inline bool is_root()
+{
+	if (geteuid() == 0)
+		return true;
+	WARN("skipped: only root can become another user or mount a disk");
+	return false;
+}
+
+// What function returns as a user who may do nothing special; 99 when nobody can be that.
+template <typename Function> int as_nobody(Function function)
+{
+	child other([&] {
+		if (setgid(65534) != 0 || setuid(65534) != 0)
+			return 99;
+		return function();
+	});
+	return other.wait();
+}

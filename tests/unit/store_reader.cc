@@ -490,24 +490,6 @@ TEST_CASE("one changed byte of a value is found", "[store][reader]")
 
 // ---- permissions and readers ----
 
-static bool is_root()
-{
-	if (geteuid() == 0)
-		return true;
-	WARN("skipped: only root can become another user");
-	return false;
-}
-
-template <typename Function> static int as_nobody(Function function)
-{
-	child other([&] {
-		if (setgid(65534) != 0 || setuid(65534) != 0)
-			return 99;
-		return function();
-	});
-	return other.wait();
-}
-
 TEST_CASE("without permission the file or its lock file is named", "[store][reader]")
 {
 	if (!is_root()) {

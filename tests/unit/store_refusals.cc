@@ -20,25 +20,6 @@
 
 // ---- refusals of the system ----
 
-// Runs function as a user who may do nothing special; skips when it cannot.
-template <typename Function> static int as_nobody(Function function)
-{
-	child other([&] {
-		if (setgid(65534) != 0 || setuid(65534) != 0)
-			return 99;
-		return function();
-	});
-	return other.wait();
-}
-
-static bool is_root()
-{
-	if (geteuid() == 0)
-		return true;
-	WARN("skipped: only root can become another user or mount a disk");
-	return false;
-}
-
 TEST_CASE("a store that may not be written is refused with its reason", "[store][writer]")
 {
 	if (!is_root()) {
