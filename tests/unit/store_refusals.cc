@@ -2,7 +2,6 @@
 #include "lib/store/writer.h"
 
 #include "tests/lib/child.hh"
-#include "tests/lib/random.hh"
 #include "tests/lib/stores.hh"
 #include "tests/lib/tmpdir.hh"
 
@@ -14,9 +13,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
-#include <cstring>
 #include <filesystem>
-#include <memory>
 
 // ---- refusals of the system ----
 

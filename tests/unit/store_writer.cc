@@ -10,8 +10,6 @@
 
 #include <fcntl.h>
 #include <lmdb.h>
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include <chrono>
