@@ -32,7 +32,7 @@ static const char *const worker_calls[] = {
 	"open", "openat", "pread64", "lseek", "_llseek", "stat", "stat64", "lstat", "lstat64",
 	"newfstatat", "fstatat64", "statx", "statfs", "statfs64", "fstatfs", "fstatfs64", "access",
 	"faccessat", "faccessat2", "readlink", "readlinkat", "getcwd", "ftruncate", "ftruncate64",
-	"fcntl", "fcntl64", "flock", "dup", "dup2", "dup3",
+	"fallocate", "fcntl", "fcntl64", "flock", "dup", "dup2", "dup3",
 	/* children */
 	"wait4", "waitid", "waitpid", "set_tid_address", "getpriority", "getpgrp",
 	/* the machine */

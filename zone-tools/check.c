@@ -194,8 +194,10 @@ static int check_store(struct check *check, struct dnsblv6_facts *ret_facts)
 			     NULL, 0, "sign the store");
 	if (ret == DNSBLV6_OK)
 		return EX_OK;
-	log_error(check->store, "store not sound (%s)", store_strerror(ret));
-	return ret <= -2000 ? 1 : commands_exit_status(ret);
+	bool is_finding = ret <= -2000; /* and not a disk, or a permission */
+	log_error(check->store, "store not %s (%s)", is_finding ? "sound" : "read",
+		  store_strerror(ret));
+	return is_finding ? 1 : commands_exit_status(ret);
 }
 
 /* ---- lists ---- */

@@ -12,6 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Of the lock file at most: a cache line for each reader behind LMDB's own, which are few. */
+#define LOCK_SIZE ((size_t)ENVIRONMENT_READERS * 64 + 4096)
+
 const char *const environment_tables[STORE_TABLE_COUNT] = {
 	[STORE_RECORDS] = "records", [STORE_SEGMENTS] = "segments", [STORE_SETS] = "sets",
 	[STORE_FACTS] = "facts",     [STORE_JOURNAL] = "journal",
@@ -81,9 +84,47 @@ static void share_lock(const char *path)
 	close(fd);
 }
 
+static bool is_allocated(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) == 0 && (uint64_t)st.st_blocks * 512 >= LOCK_SIZE;
+}
+
+/* Its size stays LMDB's business. A file system that cannot allocate is left to its luck. */
+static int allocate(int fd)
+{
+	int ret;
+	if (is_allocated(fd))
+		return MDB_SUCCESS;
+	do {
+		ret = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, LOCK_SIZE);
+	} while (ret != 0 && errno == EINTR);
+	return ret != 0 && (errno == ENOSPC || errno == EDQUOT) ? errno : MDB_SUCCESS;
+}
+
+/*
+ * LMDB makes the lock file with ftruncate() and maps it: on a full disk the
+ * first write to a page is SIGBUS. So all its pages are allocated before, also
+ * those of readers to come. What else is wrong with the file LMDB says itself.
+ */
+static int prepare_lock(const char *path)
+{
+	char lock[PATH_MAX];
+	if (snprintf(lock, sizeof(lock), "%s-lock", path) >= (int)sizeof(lock))
+		return MDB_SUCCESS;
+	int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, ENVIRONMENT_FILE_MODE);
+	if (fd < 0)
+		return MDB_SUCCESS;
+	int code = allocate(fd);
+	close(fd);
+	return code;
+}
+
 int environment_open(MDB_env *env, const char *path, unsigned flags)
 {
-	int code = mdb_env_open(env, path, flags, ENVIRONMENT_FILE_MODE);
+	int code = prepare_lock(path);
+	if (code == MDB_SUCCESS)
+		code = mdb_env_open(env, path, flags, ENVIRONMENT_FILE_MODE);
 	if (code == MDB_SUCCESS && has_setgid_directory(path))
 		share_lock(path);
 	return code;

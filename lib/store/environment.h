@@ -35,7 +35,8 @@ extern const char *const environment_tables[STORE_TABLE_COUNT];
 char *environment_resolve(const char *path);
 
 /*
- * mdb_env_open() of a file. In a directory that hands its group down (setgid)
+ * mdb_env_open() of a file, whose lock file has its disk space before: ENOSPC
+ * is an error then and not a signal. In a directory that hands its group down (setgid)
  * the store is for that group, so a lock file of ours gets write permission for
  * the group whatever umask says: readers need it. Returns LMDB's code.
  */

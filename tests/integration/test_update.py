@@ -549,13 +549,33 @@ test "$before" = "$(cksum < {directory}/bl6.mdb)"
 {zone} dump --store {directory}/bl6.mdb
 """
 
+# The same with a sound store that was copied there, its lock file was not, and no byte is left.
+ON_FULL_DISK = """
+mount -t tmpfs -o size=300k none {directory} || exit 1
+cp {store} {directory}/bl6.mdb || exit 1
+dd if=/dev/zero of={directory}/filler bs=4096 2> {directory}/dd
+try() {{ status=0; "$@" || status=$?; echo "status=$status"; }}
+try {zone} check --store {directory}/bl6.mdb
+try {zone} dump --store {directory}/bl6.mdb
+try {zone} log --store {directory}/bl6.mdb
+try {zone} update --store {directory}/bl6.mdb --add 192.0.2.4
+try {zone} build {options} --store {directory}/bl6.mdb {one}
+try {zone} build {options} --store {directory}/new.mdb {one}
+rm {directory}/filler
+try {zone} check --store {directory}/bl6.mdb
+"""
+
+
+def need_mount_namespace(case):
+    allowed = subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"],
+                             capture_output=True, check=False)
+    if allowed.returncode != 0:
+        case.skipTest("no mount name space here (not root?)")
+
 
 class FullDisk(UpdateCase):
     def test_a_full_disk_leaves_the_version_before_and_room_for_a_smaller_change(self):
-        allowed = subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"],
-                                 capture_output=True, check=False)
-        if allowed.returncode != 0:
-            self.skipTest("no mount name space here (not root?)")
+        need_mount_namespace(self)
         os.makedirs(self.path("small"))
         script = IN_SMALL_DISK.format(
             directory=self.path("small"), zone=program("dnsblv6-zone"), name=ZONE,
@@ -569,6 +589,25 @@ class FullDisk(UpdateCase):
                                         r" \(No space left on device\)$")
         self.assertRegex(result.stdout, r"status=74\n")
         self.assertTrue(result.stdout.endswith("192.0.2.0/30\n192.0.2.4\n"), result.stdout)
+
+    # The lock file is mapped: a page that the disk has no room for would be SIGBUS.
+    def test_a_full_disk_without_a_lock_file_is_said_to_be_full_by_every_command(self):
+        need_mount_namespace(self)
+        self.build(self.store, self.write("list", "192.0.2.0/30\n"))
+        os.makedirs(self.path("small"))
+        script = ON_FULL_DISK.format(
+            directory=self.path("small"), zone=program("dnsblv6-zone"), store=self.store,
+            options=f"--zone {ZONE} --ns ns1.example.net.",
+            one=self.write("one.txt", "192.0.2.1\n"))
+        result = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True,
+                                text=True, check=False, timeout=120)
+        self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
+        self.assertEqual(re.findall(r"status=\d+", result.stdout),
+                         ["status=74"] * 6 + ["status=0"], result.stderr)
+        errors = [line for line in result.stderr.splitlines() if line.startswith("error:")]
+        self.assertEqual(len(errors), 6, result.stderr)
+        for line in errors:
+            self.assertRegex(line, r"small/(bl6|new)\.mdb\].*\(No space left on device\)$")
 
 
 HEADER = re.compile(r"(?P<when>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (?P<verb>build|update|sign)"
