@@ -154,9 +154,12 @@ class RbldnsdTest(harness.Case):
         super().setUp()
         self.rbldnsd = harness.peer("rbldnsd")
 
+    def readable(self, path):
+        """A copy where rbldnsd, which is another user, can read it: only root may be let in there."""
+        return shutil.copy(path, self.path(os.path.basename(path)))
+
     def feature(self, name):
-        """A feature file where rbldnsd, which is another user, can read it."""
-        return shutil.copy(os.path.join(FEATURES, name), self.path(name))
+        return self.readable(os.path.join(FEATURES, name))
 
     def start_both(self, lists, options=()):
         """Both servers on bl.example.; lists is "TYPE:FILE,..." as both programs take it."""
@@ -205,7 +208,7 @@ class RbldnsdTest(harness.Case):
 
 class SameAnswers(RbldnsdTest):
     def compare_real_list(self, name):
-        path = harness.data_file(name)
+        path = self.readable(harness.data_file(name))
         addresses = self.start_both([f"ip4set:{path}"])
         ranges = read_ranges([path])
         numbers = set()
