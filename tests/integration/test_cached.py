@@ -25,11 +25,10 @@ import struct
 import subprocess
 
 import harness
-from harness import (BUILD, CLASSIC, DEADLINE_S, EX_CONFIG, IS_SANITIZED, ZONE, Case,
-                     sanitizer_reports, wait_for)
+from harness import (BUILD, CLASSIC, DEADLINE_S, EX_CONFIG, EX_UNAVAILABLE, IS_SANITIZED, ZONE,
+                     Case, sanitizer_reports, wait_for)
 from resolvers import start_unbound
 
-EX_UNAVAILABLE = 69
 PROCESSES = int(os.environ.get("DNSBLV6_CACHED_PROCESSES", 20 if IS_SANITIZED else 200))
 ADDRESSES = int(os.environ.get("DNSBLV6_CACHED_ADDRESSES", 2000 if IS_SANITIZED else 100000))
 PER_BLOCK = 50

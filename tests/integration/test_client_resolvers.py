@@ -16,6 +16,7 @@ A resolver that is not installed is skipped.
 
 import collections
 import os
+import re
 import subprocess
 
 import harness
@@ -70,10 +71,24 @@ class Resolvers(Case):
         result = subprocess.run(command, input="\n".join(map(str, addresses)) + "\n",
                                 capture_output=True, check=False, timeout=280, encoding="ascii")
         self.assertEqual(harness.sanitizer_reports(result.stderr), [])
-        self.assertEqual(result.returncode, 0, result.stderr[-4000:])
+        self.assertIn(result.returncode, (0, 1, harness.EX_UNAVAILABLE), result.stderr[-4000:])
         rows = [line.split("\t") for line in result.stdout.splitlines()]
         self.assertEqual([row[0] for row in rows], [str(address) for address in addresses])
         return [row[1] for row in rows]
+
+    def settle(self, server, addresses, *arguments):
+        """
+        {address: verdict}. "unknown" is what a resolver gets that a busy machine holds up for too
+        long: those addresses are looked up again, as often as that settles some of them.
+        """
+        verdicts, rest = {}, addresses
+        while True:
+            verdicts.update(zip(rest, self.look_up(server, rest, *arguments)))
+            unknown = [address for address in rest if verdicts[address] == "unknown"]
+            if not unknown or len(unknown) == len(rest):
+                return verdicts
+            print(f"{len(unknown)} of {len(rest)} addresses unknown, looked up again")
+            rest = unknown
 
     def check(self, server, *arguments, only=None):
         """only: addresses of this version."""
@@ -81,7 +96,7 @@ class Resolvers(Case):
         if only:
             addresses = [address for address in addresses if address.version == only]
         wrong = []
-        for address, verdict in zip(addresses, self.look_up(server, addresses, *arguments)):
+        for address, verdict in self.settle(server, addresses, *arguments).items():
             is_listed = self.oracle.is_listed(address) and not self.oracle.is_canary(address)
             if verdict != ("listed" if is_listed else "clear"):
                 wrong.append((str(address), verdict))
@@ -115,7 +130,8 @@ class Resolvers(Case):
         unbound = start_unbound(self, servers, [anchor], lines=["log-queries: yes"])
         process = self.processes[-1]
         addresses = self.check(unbound, "--zones", ZONE)
-        asked = process.log().count(f".{ZONE} AAAA IN")
+        # Names, not packets: what a busy machine holds up is asked twice.
+        asked = len(set(re.findall(rf" (\S+\.{re.escape(ZONE)}) AAAA IN", process.log())))
         blocks = len({(address.version, int(address) >> (address.max_prefixlen
                                                          - BLOCK[address.version]))
                       for address in addresses})

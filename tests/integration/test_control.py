@@ -14,10 +14,9 @@ import stat
 import subprocess
 
 import harness
-from harness import (A, AAAA, CLASSIC, DEADLINE_S, EX_CONFIG, EX_NOPERM, NOERROR, ZONE, Case,
-                     config_text, wait_for)
+from harness import (A, AAAA, CLASSIC, DEADLINE_S, EX_CONFIG, EX_NOPERM, EX_UNAVAILABLE, NOERROR, ZONE,
+                     Case, config_text, wait_for)
 
-EX_UNAVAILABLE = 69
 CLIENTS_MAX = 16  # of server/control.h
 OWN_SOCKETS = 3  # UDP and TCP of one worker and one address, and the control socket
 NAME = f"0.2.0.192.{ZONE}"
