@@ -45,6 +45,7 @@ enum row {
 	OPTION_IGNORE_COLUMNS,
 	OPTION_CUT_HOST_BITS,
 	OPTION_ALLOW_RESERVED,
+	OPTION_SKIP_RESERVED,
 	OPTION_MAX_BAD_LINES,
 	OPTION_MAX_SHRINK,
 	OPTION_MAX_GROW,
@@ -77,6 +78,7 @@ static const struct options_row rows[] = {
 	[OPTION_CUT_HOST_BITS] = { 0, "cut-host-bits", NULL, "read 192.0.2.1/24 as 192.0.2.0/24" },
 	[OPTION_ALLOW_RESERVED] = { 0, "allow-reserved", NULL,
 				    "list 0/8, 10/8, 127/8 and the like" },
+	[OPTION_SKIP_RESERVED] = { 0, "skip-reserved", NULL, "leave such entries out instead" },
 	[OPTION_MAX_BAD_LINES] = { 0, "max-bad-lines", "COUNT", "unreadable lines to skip (0)" },
 	[OPTION_MAX_SHRINK] = { 0, "max-shrink", "PERCENT", "the zone may shrink by (50)" },
 	[OPTION_MAX_GROW] = { 0, "max-grow", "PERCENT", "the zone may grow by (200)" },
@@ -208,10 +210,32 @@ static bool parse_signing(struct build *build, enum row option, const char *argu
 	}
 }
 
+/* Options about how lists are read. False for any other. */
+static bool parse_reading(struct build *build, enum row option)
+{
+	struct sources_options *sources = &build->sources;
+	switch (option) {
+	case OPTION_IGNORE_COLUMNS:
+		sources->ignore_columns = true;
+		return true;
+	case OPTION_CUT_HOST_BITS:
+		sources->cut_host_bits = true;
+		return true;
+	case OPTION_ALLOW_RESERVED:
+		sources->allow_reserved = true;
+		return true;
+	case OPTION_SKIP_RESERVED:
+		sources->skip_reserved = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void parse_option(struct build *build, enum row option, const char *argument)
 {
 	struct spec *spec = &build->spec;
-	if (parse_signing(build, option, argument))
+	if (parse_signing(build, option, argument) || parse_reading(build, option))
 		return;
 	switch (option) {
 	case OPTION_ZONE:
@@ -243,15 +267,6 @@ static void parse_option(struct build *build, enum row option, const char *argum
 		break;
 	case OPTION_MAILBOX:
 		spec->mailbox = argument;
-		break;
-	case OPTION_IGNORE_COLUMNS:
-		build->sources.ignore_columns = true;
-		break;
-	case OPTION_CUT_HOST_BITS:
-		build->sources.cut_host_bits = true;
-		break;
-	case OPTION_ALLOW_RESERVED:
-		build->sources.allow_reserved = true;
 		break;
 	case OPTION_QUIET:
 		build->is_quiet = true;

@@ -25,8 +25,7 @@ static int read_source(const struct change_source *source, struct listing *listi
 		       const struct sources_options *options, struct findings *findings)
 {
 	struct sources_options own = *options;
-	if (source->is_removal)
-		own.allow_reserved = true; /* what should not be listed may go */
+	own.is_removal = source->is_removal; /* what should not be listed may go */
 	if (is_file(source->text, &own))
 		return sources_read_plain(listing, source->text, &own, findings);
 	return sources_read_entry(listing, source->text, source->is_removal ? "--remove" : "--add",

@@ -30,6 +30,7 @@ enum row {
 	OPTION_IGNORE_COLUMNS,
 	OPTION_CUT_HOST_BITS,
 	OPTION_ALLOW_RESERVED,
+	OPTION_SKIP_RESERVED,
 	OPTION_MAX_LISTED,
 };
 
@@ -40,6 +41,8 @@ static const struct options_row rows[] = {
 	[OPTION_CUT_HOST_BITS] = { 0, "cut-host-bits", NULL, "read 192.0.2.1/24 as 192.0.2.0/24" },
 	[OPTION_ALLOW_RESERVED] = { 0, "allow-reserved", NULL,
 				    "0/8, 10/8, 127/8 and the like are no findings" },
+	[OPTION_SKIP_RESERVED] = { 0, "skip-reserved", NULL,
+				   "such entries are warnings, and left out" },
 	[OPTION_MAX_LISTED] = { 0, "max-listed", "PERCENT", "of IPv4 may be listed (20)" },
 };
 
@@ -78,6 +81,9 @@ static void parse_command_line(struct check *check, int argc, char **argv)
 			break;
 		case OPTION_ALLOW_RESERVED:
 			check->sources.allow_reserved = true;
+			break;
+		case OPTION_SKIP_RESERVED:
+			check->sources.skip_reserved = true;
 			break;
 		case OPTION_MAX_LISTED:
 			check->limits.max_listed_percent =
@@ -224,6 +230,7 @@ static int check_lists(struct check *check, const struct dnsblv6_facts *before, 
 	if (status == EX_OK)
 		guard_totals(&plan.counts, before, check->store, &check->limits, &check->findings);
 	progress_end(&check->progress);
+	findings_tell_skipped(&check->findings);
 	plan_deinit(&plan);
 	listing_deinit(&listing);
 	return status;

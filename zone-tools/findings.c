@@ -55,8 +55,19 @@ static void print_rest(const struct findings *findings, const char *grade, uint6
 		rest == 1 ? "" : "s");
 }
 
-void findings_end(const struct findings *findings)
+void findings_tell_skipped(struct findings *findings)
 {
+	if (findings->skipped_count > 0)
+		fprintf(findings->stream,
+			"warning: entries left out, count=%" PRIu64
+			" (reserved space; --skip-reserved)\n",
+			findings->skipped_count);
+	findings->skipped_count = 0;
+}
+
+void findings_end(struct findings *findings)
+{
+	findings_tell_skipped(findings);
 	print_rest(findings, "warning", findings->warning_count);
 	print_rest(findings, "error", findings->refusal_count);
 }

@@ -36,6 +36,7 @@ struct findings {
 	uint64_t limit; /* how many of each grade to print; UINT64_MAX: all */
 	uint64_t refusal_count;
 	uint64_t warning_count;
+	uint64_t skipped_count; /* warnings, too: entries in reserved space, with --skip-reserved */
 	uint64_t bad_lines_allowed; /* that many more are warnings: --max-bad-lines */
 };
 
@@ -56,8 +57,10 @@ void findings_add(struct findings *findings, enum finding_grade grade, struct pl
 void findings_add_bad_line(struct findings *findings, struct place place, const char *text,
 			   size_t text_size, const char *reason);
 
-/* "error: 3 more findings not shown", for each grade with more than limit. */
-void findings_end(const struct findings *findings);
+/* "warning: entries left out, count=5 (...)" of those skipped, once. */
+void findings_tell_skipped(struct findings *findings);
+/* The same, and "error: 3 more findings not shown", for each grade with more than limit. */
+void findings_end(struct findings *findings);
 
 #ifdef __cplusplus
 }

@@ -30,12 +30,18 @@ void reading_warn(struct reading *reading, const char *what, const char *reason)
 bool reading_accepts(struct reading *reading, struct dnsblv6_addr first, struct dnsblv6_addr last,
 		     bool is_exclusion)
 {
-	const char *reason =
-		guard_entry(first, last, is_exclusion, reading->options->allow_reserved);
+	const struct sources_options *options = reading->options;
+	if (options->is_removal)
+		return true;
+	const char *reason = guard_entry(first, last, is_exclusion, options->allow_reserved);
 	if (reason == NULL)
 		return true;
-	findings_add(reading->findings, FINDING_REFUSAL, reading->place, "entry refused",
-		     reading->line, reading->line_size, reason);
+	/* Without an exclusion more would be listed than the list says. */
+	bool is_skipped = options->skip_reserved && !is_exclusion;
+	reading->findings->skipped_count += is_skipped;
+	findings_add(reading->findings, is_skipped ? FINDING_WARNING : FINDING_REFUSAL,
+		     reading->place, is_skipped ? "entry left out" : "entry refused", reading->line,
+		     reading->line_size, reason);
 	return false;
 }
 

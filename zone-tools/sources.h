@@ -27,6 +27,8 @@ struct sources_options {
 	bool ignore_columns; /* plain lists: only the first column counts */
 	bool cut_host_bits;  /* 192.0.2.1/24 is 192.0.2.0/24 instead of an error */
 	bool allow_reserved; /* entries inside 0/8, 10/8, 127/8 and the like are fine */
+	bool skip_reserved;  /* or else they are left out, with a warning each */
+	bool is_removal;     /* what is read is not to be listed: then all of it is fine */
 	uint64_t now_s;	     /* for $TIMESTAMP */
 };
 

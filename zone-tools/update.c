@@ -41,6 +41,7 @@ enum row {
 	OPTION_SERIAL,
 	OPTION_CUT_HOST_BITS,
 	OPTION_ALLOW_RESERVED,
+	OPTION_SKIP_RESERVED,
 	OPTION_MAX_SHRINK,
 	OPTION_MAX_GROW,
 	OPTION_MAX_LISTED,
@@ -63,6 +64,7 @@ static const struct options_row rows[] = {
 	[OPTION_CUT_HOST_BITS] = { 0, "cut-host-bits", NULL, "read 192.0.2.1/24 as 192.0.2.0/24" },
 	[OPTION_ALLOW_RESERVED] = { 0, "allow-reserved", NULL,
 				    "list 0/8, 10/8, 127/8 and the like" },
+	[OPTION_SKIP_RESERVED] = { 0, "skip-reserved", NULL, "leave such entries out instead" },
 	[OPTION_MAX_SHRINK] = { 0, "max-shrink", "PERCENT", "the zone may shrink by (50)" },
 	[OPTION_MAX_GROW] = { 0, "max-grow", "PERCENT", "the zone may grow by (200)" },
 	[OPTION_MAX_LISTED] = { 0, "max-listed", "PERCENT", "of IPv4 may be listed (20)" },
@@ -172,6 +174,9 @@ static void parse_option(struct update *update, enum row option, const char *arg
 	case OPTION_ALLOW_RESERVED:
 		update->options.allow_reserved = true;
 		break;
+	case OPTION_SKIP_RESERVED:
+		update->options.skip_reserved = true;
+		break;
 	case OPTION_QUIET:
 		update->is_quiet = true;
 		break;
@@ -215,7 +220,10 @@ static int read_changes(struct update *update)
 		log_error(update->job.path, "store not changed (%s)", builder_strerror(ret));
 	if (ret != DNSBLV6_OK)
 		return commands_exit_status(ret);
-	return update->findings.refusal_count > 0 ? refuse(update) : EX_OK;
+	if (update->findings.refusal_count > 0)
+		return refuse(update);
+	findings_end(&update->findings);
+	return EX_OK;
 }
 
 static int print(const char *text)

@@ -158,6 +158,34 @@ class BadLists(Case):
         self.assertRegex(said, r"(?m)^error: .*/proc/bl6\.mdb.*\(.+\)$")
         self.assert_unharmed()
 
+    def test_reserved_entries_are_left_out_with_a_word_and_counted(self):
+        reserved = [f"10.0.0.{n}" for n in range(25)] + ["0.0.0.0/0", "fe80::1"]
+        path = self.write("feed.txt", "44.0.0.1\n" + "".join(f"{a}\n" for a in reserved) +
+                          "44.0.0.2\n")
+        said = self.build(self.store, "--skip-reserved", path).err.splitlines()
+        self.assertEqual(said[0], f'warning: [{path}:2] entry left out, text="10.0.0.0"'
+                                  " (lists 10.0.0.0/8, private space)")
+        self.assertEqual(said[20:], [
+            "warning: entries left out, count=27 (reserved space; --skip-reserved)",
+            "warning: 7 more findings not shown"])
+        self.assertEqual(self.run_zone("dump", "--store", self.store).out, "44.0.0.1\n44.0.0.2\n")
+        result = self.run_zone("check", "--skip-reserved", path, expect=1)
+        self.assertEqual(len(result.out.splitlines()), len(reserved) + 1)
+        self.assertNotIn("error: ", result.out)
+
+        update = ["update", "--store", self.store, "--skip-reserved", "--add"]
+        result = self.run_zone(*update, self.write("more.txt", "10.1.1.1\n44.0.0.3\n"))
+        self.assertIn("(+1)", result.out)
+        self.assertIn("warning: entries left out, count=1 (", result.err)
+
+    def test_an_exclusion_of_a_test_point_is_not_skipped(self):
+        path = self.write("feed.txt", "44.0.0.1\n!127.0.0.2\n")
+        self.assertIn("entry refused", self.refuse("--skip-reserved", path))
+
+    def test_a_list_that_has_reserved_entries_alone_is_empty(self):
+        path = self.write("feed.txt", "10.0.0.1\n")
+        self.assertIn("list is empty", self.refuse("--skip-reserved", path))
+
     def test_a_list_that_shrinks_or_grows_too_much_is_refused_until_told(self):
         store = self.path("other.mdb")
         many = self.write("many.txt", "".join(f"44.0.{n >> 4}.{n & 15}\n" for n in range(3000)))
