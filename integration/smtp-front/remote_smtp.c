@@ -13,20 +13,28 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What an XCLIENT command may hold; their order is that of being sent. */
+/* With its CRLF (RFC 5321 4.5.3.1.4). */
+#define XCLIENT_LINE_MAX 512
+#define XCLIENT_ADDR_MAX (sizeof(" ADDR=IPV6:") + DNSBLV6_IP_TEXT_SIZE)
+
+/*
+ * What an XCLIENT command may hold; their order is that of being sent. Postfix authorizes each
+ * command by the name and the address that the one before has set: these two are the last.
+ */
 enum told {
-	TOLD_NAME,
-	TOLD_ADDR,
 	TOLD_PORT,
 	TOLD_DESTADDR,
 	TOLD_DESTPORT,
 	TOLD_PROTO,
 	TOLD_HELO,
+	TOLD_REVERSE_NAME,
+	TOLD_NAME,
+	TOLD_ADDR,
 	TOLD_COUNT,
 };
 
 static const char *const xclient_names[TOLD_COUNT] = {
-	"NAME", "ADDR", "PORT", "DESTADDR", "DESTPORT", "PROTO", "HELO",
+	"PORT", "DESTADDR", "DESTPORT", "PROTO", "HELO", "REVERSE_NAME", "NAME", "ADDR",
 };
 
 void remote_init(struct remote *ret_remote)
@@ -248,6 +256,8 @@ static int connect_to(struct remote *remote, const struct setup_sink *setup)
 	/* Commands are written whole; waiting for more of them only costs time. Not for AF_UNIX. */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	remote->fd = fd;
+	remote->is_lmtp = setup->kind == SETUP_SINK_LMTP;
+	remote->says_clients_helo = false;
 	remote->timeout_ms = setup->timeout_ms;
 	stream_init(&remote->stream, fd);
 	return 0;
@@ -356,99 +366,144 @@ static void format_attribute(enum told attribute, const struct sink_session *ses
 	case TOLD_HELO:
 		format_xtext(session->helo, ret_text, room);
 		break;
-	case TOLD_NAME: /* nobody has asked for it */
+	case TOLD_REVERSE_NAME: /* not asked for */
+	case TOLD_NAME:
 	case TOLD_COUNT:
 		format_xtext("", ret_text, room);
 		break;
 	}
 }
 
-/* One XCLIENT command with those of the attributes first..last that are offered, if any. */
-static int send_xclient(struct remote *remote, const struct sink_session *session, unsigned first,
-			unsigned last, struct sink_reply *ret_reply)
+/*
+ * The next XCLIENT command: as many of the attributes from *first on as are offered and fit into
+ * its line; *first becomes the one behind them. Returns its size, 0 when none is left.
+ */
+static size_t make_xclient(unsigned offered, const struct sink_session *session, unsigned *first,
+			   char *ret_command)
 {
-	char command[REMOTE_COMMAND_MAX];
+	char attribute[3 * ENVELOPE_HELO_MAX + 32];
 	char value[3 * ENVELOPE_HELO_MAX + 4];
-	size_t size = (size_t)snprintf(command, sizeof(command), "XCLIENT");
-	const size_t empty = size;
+	size_t size = 0;
 
-	for (unsigned i = first; i <= last; i++) {
-		if ((remote->xclient & 1U << i) == 0)
+	for (; *first < TOLD_COUNT; (*first)++) {
+		if ((offered & 1U << *first) == 0)
 			continue;
-		format_attribute((enum told)i, session, value, sizeof(value));
-		size += (size_t)snprintf(command + size, sizeof(command) - size, " %s=%s",
-					 xclient_names[i], value);
+		format_attribute((enum told) * first, session, value, sizeof(value));
+		const size_t more = (size_t)snprintf(attribute, sizeof(attribute), " %s=%s",
+						     xclient_names[*first], value);
+		const size_t needed = strlen("XCLIENT") + more + strlen("\r\n");
+		/* One that fits into no line is left away; EHLO says the same of HELO. */
+		if (needed > XCLIENT_LINE_MAX)
+			continue;
+		/* NAME takes ADDR along. */
+		const size_t reserved = *first == TOLD_NAME ? XCLIENT_ADDR_MAX : 0;
+		if (size > 0 && size + more + reserved + strlen("\r\n") > XCLIENT_LINE_MAX)
+			break;
+		if (size == 0)
+			size = (size_t)sprintf(ret_command, "XCLIENT");
+		memcpy(ret_command + size, attribute, more);
+		size += more;
 	}
-	ret_reply->code = 220;
-	if (size == empty)
-		return 0;
-	(void)snprintf(command + size, sizeof(command) - size, "\r\n");
-	return remote_command(remote, command, ret_reply);
+	if (size > 0)
+		memcpy(ret_command + size, "\r\n", sizeof("\r\n"));
+	return size;
 }
 
 /* ---- the beginning of a session ---- */
-
-static int say_hello(struct remote *remote, const struct setup_sink *setup, const char *hostname,
-		     struct sink_reply *ret_reply)
-{
-	const bool is_lmtp = setup->kind == SETUP_SINK_LMTP;
-	char command[SETUP_HOSTNAME_MAX + 16];
-
-	remote->features = remote->xclient = 0;
-	(void)snprintf(command, sizeof(command), "%s %s\r\n", is_lmtp ? "LHLO" : "EHLO", hostname);
-	const int ret = exchange(remote, command, true, ret_reply);
-	if (ret < 0 || is_lmtp || ret_reply->code < 500)
-		return ret;
-	/* A server from before 1995. */
-	(void)snprintf(command, sizeof(command), "HELO %s\r\n", hostname);
-	return remote_command(remote, command, ret_reply);
-}
-
-/* In two commands, as HELO may be long (the line of XCLIENT has 512 bytes). */
-static int introduce(struct remote *remote, const struct sink_session *session,
-		     struct sink_reply *ret_reply)
-{
-	const int ret = send_xclient(remote, session, TOLD_NAME, TOLD_DESTPORT, ret_reply);
-	if (ret < 0 || ret_reply->code != 220)
-		return ret;
-	return send_xclient(remote, session, TOLD_PROTO, TOLD_HELO, ret_reply);
-}
 
 static bool is_good(int ret, const struct sink_reply *reply)
 {
 	return ret == 0 && reply->code >= 200 && reply->code < 300;
 }
 
-static int greet(struct remote *remote, const struct setup_sink *setup, const char *hostname,
+static int say_hello(struct remote *remote, const char *name, struct sink_reply *ret_reply)
+{
+	char command[ENVELOPE_HELO_MAX + 16];
+
+	remote->features = remote->xclient = 0;
+	(void)snprintf(command, sizeof(command), "%s %s\r\n", remote->is_lmtp ? "LHLO" : "EHLO",
+		       name);
+	const int ret = exchange(remote, command, true, ret_reply);
+	if (ret < 0 || remote->is_lmtp || ret_reply->code < 500)
+		return ret;
+	/* A server from before 1995. */
+	(void)snprintf(command, sizeof(command), "HELO %s\r\n", name);
+	return remote_command(remote, command, ret_reply);
+}
+
+/* As the client has said it, so that it is the client that the next hop judges. */
+static int repeat_hello(struct remote *remote, const char *hostname,
+			const struct sink_session *session, struct sink_reply *reply)
+{
+	remote->says_clients_helo = session->helo[0] != '\0';
+	return say_hello(remote, remote->says_clients_helo ? session->helo : hostname, reply);
+}
+
+/*
+ * By XCLIENT, where it is offered: one command, but for names that are longer than its line. A
+ * session begins anew behind each of them, which is why EHLO follows.
+ */
+static int introduce(struct remote *remote, const char *hostname,
+		     const struct sink_session *session, const char **reterr_step,
+		     struct sink_reply *reply)
+{
+	const unsigned offered = remote->xclient;
+	char command[XCLIENT_LINE_MAX + 1];
+	char next[XCLIENT_LINE_MAX + 1];
+	unsigned first = 0;
+	int ret = 0;
+
+	for (size_t size = make_xclient(offered, session, &first, command); size > 0;) {
+		*reterr_step = "XCLIENT";
+		ret = remote_command(remote, command, reply);
+		if (!is_good(ret, reply))
+			return ret;
+		size = make_xclient(offered, session, &first, next);
+		*reterr_step = "EHLO after XCLIENT";
+		ret = size > 0 ? say_hello(remote, hostname, reply)
+			       : repeat_hello(remote, hostname, session, reply);
+		if (!is_good(ret, reply))
+			return ret;
+		memcpy(command, next, sizeof(command));
+	}
+	remote->features |= REMOTE_XCLIENT; /* it is no longer offered when it was used */
+	return ret;
+}
+
+static int send_proxy(struct remote *remote, enum setup_tell tell,
+		      const struct sink_session *session)
+{
+	switch (tell) {
+	case SETUP_TELL_PROXY:
+		return send_proxy1(remote, session);
+	case SETUP_TELL_PROXY2:
+		return send_proxy2(remote, session);
+	default:
+		return 0;
+	}
+}
+
+static int greet(struct remote *remote, enum setup_tell tell, const char *hostname,
 		 const struct sink_session *session, const char **reterr_step,
 		 struct sink_reply *reply)
 {
-	int ret = 0;
+	const bool is_told = tell == SETUP_TELL_PROXY || tell == SETUP_TELL_PROXY2;
 
 	*reterr_step = "PROXY";
-	if (setup->tell == SETUP_TELL_PROXY)
-		ret = send_proxy1(remote, session);
-	else if (setup->tell == SETUP_TELL_PROXY2)
-		ret = send_proxy2(remote, session);
+	int ret = send_proxy(remote, tell, session);
 	if (ret < 0)
 		return ret;
 	*reterr_step = "greeting";
 	ret = remote_read(remote, reply);
 	if (!is_good(ret, reply))
 		return ret;
-	*reterr_step = setup->kind == SETUP_SINK_LMTP ? "LHLO" : "EHLO";
-	ret = say_hello(remote, setup, hostname, reply);
-	if (!is_good(ret, reply) || setup->tell != SETUP_TELL_XCLIENT ||
+	*reterr_step = remote->is_lmtp ? "LHLO" : "EHLO";
+	ret = is_told ? repeat_hello(remote, hostname, session, reply)
+		      : say_hello(remote, hostname, reply);
+	if (!is_good(ret, reply) || tell != SETUP_TELL_XCLIENT ||
 	    (remote->features & REMOTE_XCLIENT) == 0)
 		return ret;
-	*reterr_step = "XCLIENT";
-	ret = introduce(remote, session, reply);
-	if (!is_good(ret, reply))
-		return ret;
-	*reterr_step = "EHLO after XCLIENT";
-	ret = say_hello(remote, setup, hostname, reply);
-	remote->features |= REMOTE_XCLIENT; /* it is no longer offered when it was used */
-	return ret;
+	return introduce(remote, hostname, session, reterr_step, reply);
 }
 
 int remote_open(struct remote *remote, const struct setup_sink *setup, const char *hostname,
@@ -463,12 +518,12 @@ int remote_open(struct remote *remote, const struct setup_sink *setup, const cha
 	int ret = connect_to(remote, setup);
 	if (ret < 0)
 		return ret;
-	ret = greet(remote, setup, hostname, session, reterr_step, &reply);
+	ret = greet(remote, setup->tell, hostname, session, reterr_step, &reply);
 	if (is_good(ret, &reply))
 		return 0;
 	if (ret == 0) {
 		*reterr_reply = reply;
-		ret = -ECONNREFUSED;
+		ret = remote->says_clients_helo && reply.code >= 500 ? -EACCES : -ECONNREFUSED;
 	}
 	remote_close(remote);
 	return ret;

@@ -13,8 +13,14 @@
  *     PROXY TCP4 192.0.2.7 198.51.100.25 40112 25            before the greeting, for all that
  *                                                            comes (haproxy's protocol, version 1;
  *                                                            version 2 is the same in bytes)
- *     XCLIENT NAME=[UNAVAILABLE] ADDR=192.0.2.7 PORT=40112   after EHLO, those attributes that it
- *     XCLIENT PROTO=ESMTP HELO=mail.example.net              offers; then EHLO again
+ *     XCLIENT PORT=40112 PROTO=ESMTP HELO=mail.example.net NAME=[UNAVAILABLE] ADDR=192.0.2.7
+ *                                                            after EHLO, those attributes that it
+ *                                                            offers; then EHLO again
+ *
+ * ADDR is in the last command where one line is too short for all: the next hop may authorize the
+ * client of that address from there on. Without NAME and REVERSE_NAME it would keep the names that
+ * it has found for us. A hop that is told hears the HELO of the client in EHLO, one that is not
+ * told hears our hostname.
  *
  * Every step has the timeout of the setup. What a server says is bounded: a line to
  * REMOTE_LINE_MAX, a reply to REMOTE_LINES_MAX lines, which have one code; of its text the
@@ -53,6 +59,8 @@ struct remote {
 	unsigned timeout_ms;
 	unsigned features;
 	unsigned xclient; /* attributes it offers, remote_smtp.c's own */
+	bool is_lmtp;
+	bool says_clients_helo; /* the last EHLO had it */
 	bool is_at_line_start;
 	struct stream stream;
 };
@@ -65,7 +73,8 @@ bool remote_is_open(const struct remote *remote);
 /*
  * Connects and introduces us and the client. When that fails the connection is closed, and
  * *reterr_step says at what (static text); when the server refuses, *reterr_step is also set, the
- * result is -ECONNREFUSED and *reterr_reply has what it said, else reterr_reply->code is 0.
+ * result is -ECONNREFUSED, or -EACCES for a 5xx to the HELO of the client, and *reterr_reply has
+ * what it said, else reterr_reply->code is 0.
  * A server that is to be told by XCLIENT and does not offer it is not told; features says so.
  */
 int remote_open(struct remote *remote, const struct setup_sink *setup, const char *hostname,

@@ -32,6 +32,7 @@ struct sink_smtp {
 	bool is_open;		  /* MAIL was accepted, and nothing has ended the transaction */
 	bool is_data;		  /* between 354 and the dot: only closing takes the mail back */
 	unsigned recipient_count; /* accepted */
+	char helo[ENVELOPE_HELO_MAX + 1]; /* of the client, when the connection was made */
 };
 
 static struct sink_smtp *smtp_of(struct sink *sink)
@@ -128,7 +129,12 @@ static bool get_connected(struct sink_smtp *smtp, struct sink_reply *reply)
 		if (smtp->sink.setup->tell == SETUP_TELL_XCLIENT &&
 		    (smtp->remote.features & REMOTE_XCLIENT) == 0)
 			trouble(smtp, "XCLIENT: not offered, so the client is not told");
+		(void)snprintf(smtp->helo, sizeof(smtp->helo), "%s", smtp->sink.session->helo);
 		return true;
+	}
+	if (ret == -EACCES) {
+		*reply = said;
+		return pass_on(smtp, reply);
 	}
 	/* Also when it says 5xx: it means us, not the mail. */
 	if (said.code != 0)
@@ -232,11 +238,30 @@ static bool try_mail(struct sink_smtp *smtp, const struct envelope *envelope,
 	return true;
 }
 
+static void smtp_leave(struct sink *sink)
+{
+	struct sink_smtp *smtp = smtp_of(sink);
+
+	/* Amid a mail the next hop must not hear a command: it would be a line of the mail. */
+	if (remote_is_open(&smtp->remote) && !smtp->is_data)
+		remote_quit(&smtp->remote);
+	hang_up(smtp);
+}
+
+/* The next hop was told of a HELO that the client has replaced since. */
+static bool is_outdated(const struct sink_smtp *smtp)
+{
+	return smtp->sink.setup->tell != SETUP_TELL_NONE && remote_is_open(&smtp->remote) &&
+	       strcmp(smtp->helo, smtp->sink.session->helo) != 0;
+}
+
 static bool smtp_mail(struct sink *sink, const struct envelope *envelope, struct sink_reply *reply)
 {
 	struct sink_smtp *smtp = smtp_of(sink);
 
 	smtp_abort(sink);
+	if (is_outdated(smtp))
+		smtp_leave(sink);
 	const bool was_used = smtp->is_used;
 	if (try_mail(smtp, envelope, reply))
 		return true;
@@ -366,16 +391,6 @@ static bool smtp_commit(struct sink *sink, struct sink_reply *reply)
 	if (is_lmtp(smtp) && remote_is_open(&smtp->remote))
 		is_good = read_others(smtp, reply);
 	return is_good;
-}
-
-static void smtp_leave(struct sink *sink)
-{
-	struct sink_smtp *smtp = smtp_of(sink);
-
-	/* Amid a mail the next hop must not hear a command: it would be a line of the mail. */
-	if (remote_is_open(&smtp->remote) && !smtp->is_data)
-		remote_quit(&smtp->remote);
-	hang_up(smtp);
 }
 
 static void smtp_close(struct sink *sink)

@@ -82,10 +82,21 @@ def config_text(sections):
     return "\n".join(lines) + "\n"
 
 
-class Client:
-    """One connection. Everything it reads has a deadline."""
+def proxy_header(claimed, address):
+    """Of version 1: a connection of the address claimed, to one of its family."""
+    family, target = ("TCP6", "2001:db8::25") if ":" in claimed else ("TCP4", "198.51.100.25")
+    return f"PROXY {family} {claimed} {target} 41234 {address[1]}\r\n".encode()
 
-    def __init__(self, address, source=None):
+
+class Client:
+    """
+    One connection. Everything it reads has a deadline.
+
+        source   the address to connect from
+        claimed  the address that a PROXY header says, which it begins with; see front.proxy
+    """
+
+    def __init__(self, address, source=None, claimed=None):
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         self.socket.settimeout(DEADLINE_S)
@@ -98,6 +109,8 @@ class Client:
             raise
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.unread = b""
+        if claimed is not None:
+            self.send(proxy_header(claimed, address))
 
     def __enter__(self):
         return self
@@ -303,8 +316,8 @@ class Front:
 
     # ---- clients, and what became of them ----
 
-    def client(self, source=None):
-        return Client(self.address, source)
+    def client(self, source=None, claimed=None):
+        return Client(self.address, source, claimed)
 
     def sessions(self):
         """The objects of all session lines, each with its "id"."""

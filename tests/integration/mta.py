@@ -264,7 +264,7 @@ log_file_path = {directory}/%slog
 pid_file_path = {directory}/pid
 local_interfaces = {host}
 daemon_smtp_ports = {port}
-hosts_proxy = 127.0.0.0/8
+hosts_proxy = {proxy}
 disable_ipv6 = true
 keep_environment =
 smtp_accept_max = 200
@@ -306,14 +306,15 @@ EXIM_USER = "Debian-exim"  # compiled in, and looked up before anything is read
 class Exim(MailServer):
     """
     An Exim of the test's own: bh() is a session of "exim -bh", start() makes it a daemon at
-    address, which takes a PROXY header in each session.
+    address.
 
         acl          lines of the ACL for RCPT
         main         lines of the main section
         nameservers  addresses for its resolv.conf
+        proxy        every session begins with a PROXY header
     """
 
-    def __init__(self, case, acl=(), main=(), nameservers=()):
+    def __init__(self, case, acl=(), main=(), nameservers=(), proxy=True):
         super().__init__(case, "exim")
         # Whom it becomes has to run it again; the copy is set-user-ID as well.
         self.program = case.readable_program(unpacked(*EXIM_PROGRAM))
@@ -329,6 +330,7 @@ class Exim(MailServer):
         self.config = self.write("exim.conf", EXIM.format(
             directory=self.directory, program=self.program, host=self.address[0],
             port=self.address[1], main="\n".join(main),
+            proxy="127.0.0.0/8" if proxy else "",
             acl="\n".join(f"  {line}" for line in acl)))
 
     def _know_user(self, name, line):

@@ -23,8 +23,8 @@ USERS = (("opensmtpd", 64990), ("opensmtpq", 64991))
 
 CONFIG = """\
 table users {{ "@" = "mail" }}
-filter "dnsbl" proc-exec "{command}"
-listen on {host} port {port} hostname mx.example.com proxy-v2 filter "dnsbl"
+{filter}
+listen on {host} port {port} hostname mx.example.com {options}
 action "in" maildir "{directory}/mail/inbox" user mail virtual <users>
 match from any for domain "example.com" action "in"
 """
@@ -63,10 +63,13 @@ def send(address, client):
 
 class OpenSmtpd(MailServer):
     """
-    A running OpenSMTPD. command is that of its filter; every session begins with a PROXY header.
+    A running OpenSMTPD.
+
+        command  that of its filter; None: it has none
+        proxy    every session begins with a PROXY header, of version 2
     """
 
-    def __init__(self, case, command):
+    def __init__(self, case, command=None, proxy=True):
         super().__init__(case, "opensmtpd")
         program = unpacked("opensmtpd", "usr/sbin/smtpd")
         for name in ("mail", "run", "lib", "lib/opensmtpd", "lib/opensmtpd/empty", "spool",
@@ -81,9 +84,13 @@ class OpenSmtpd(MailServer):
         self._know_users()
         # Names of clients are looked up in /etc/hosts alone.
         self.files["/etc/resolv.conf"] = self.write("resolv.conf", "lookup file\n")
+        options = ["proxy-v2"] if proxy else []
+        if command is not None:
+            options.append('filter "dnsbl"')
         config = self.write("smtpd.conf", CONFIG.format(
-            directory=self.directory, command=command, host=self.address[0],
-            port=self.address[1]))
+            directory=self.directory, host=self.address[0], port=self.address[1],
+            filter="" if command is None else f'filter "dnsbl" proc-exec "{command}"',
+            options=" ".join(options)))
         self.process = case.start(with_files(self.files, [program, "-d", "-f", config]),
                                   "opensmtpd", start_new_session=True)
         self.log_path = self.process.log_path

@@ -626,10 +626,10 @@ TEST_CASE("a server that refuses EHLO offers nothing, whatever it says", "[front
 
 // ---- who the client is ----
 
-TEST_CASE("XCLIENT tells what is offered, and EHLO follows it", "[front][sink]")
+TEST_CASE("XCLIENT tells what is offered in one command, and the client's EHLO follows it",
+	  "[front][sink]")
 {
-	std::vector<std::string> telling = { "220 hop\r\n", EHLO, "220 hop\r\n", "220 hop\r\n",
-					     EHLO };
+	std::vector<std::string> telling = { "220 hop\r\n", EHLO, "220 hop\r\n", EHLO };
 	telling.insert(telling.end(), FINE.begin() + 2, FINE.end());
 	hop hop({ { telling, true } });
 	fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_XCLIENT);
@@ -638,9 +638,60 @@ TEST_CASE("XCLIENT tells what is offered, and EHLO follows it", "[front][sink]")
 	CHECK(sink.deliver());
 	CHECK(sink.trouble().empty());
 	CHECK(sink.told().find("EHLO mx.example.org\r\n"
-			       "XCLIENT NAME=[UNAVAILABLE] ADDR=IPV6:2001:db8::7 PORT=40112\r\n"
-			       "XCLIENT PROTO=ESMTP HELO=a+3Db+2B+C3+A4\r\n"
-			       "EHLO mx.example.org\r\nMAIL FROM") != std::string::npos);
+			       "XCLIENT PORT=40112 PROTO=ESMTP HELO=a+3Db+2B+C3+A4"
+			       " NAME=[UNAVAILABLE] ADDR=IPV6:2001:db8::7\r\n"
+			       "EHLO a=b+\xc3\xa4\r\nMAIL FROM") != std::string::npos);
+}
+
+TEST_CASE("XCLIENT that is too long for a line becomes two, and the address is in the last",
+	  "[front][sink]")
+{
+	std::vector<std::string> telling = { "220 hop\r\n", EHLO,	   "220 hop\r\n",
+					     EHLO,	    "220 hop\r\n", EHLO };
+	telling.insert(telling.end(), FINE.begin() + 2, FINE.end());
+	hop hop({ { telling, true } });
+	fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_XCLIENT);
+	const std::string helo(150, '+'); // three octets each
+	sink.session.helo = helo.c_str();
+	CHECK(sink.deliver());
+	const std::string told = sink.told();
+	size_t at = told.find("XCLIENT PORT=40112 PROTO=ESMTP HELO=+2B");
+	REQUIRE(at != std::string::npos);
+	CHECK(told.find("\r\n", at) + 2 - at <= 512);
+	CHECK(told.find("\r\nEHLO mx.example.org\r\nXCLIENT NAME=[UNAVAILABLE]"
+			" ADDR=192.0.2.7\r\nEHLO +++") != std::string::npos);
+}
+
+TEST_CASE("a next hop that was told of the client refuses its HELO in the session", "[front][sink]")
+{
+	struct sample {
+		setup_tell tell;
+		const char *said;
+	};
+	const auto how =
+		GENERATE(sample{ SETUP_TELL_PROXY2, "550 5.7.1 No such host" },
+			 sample{ SETUP_TELL_NONE,
+				 "451 4.4.1 Mail system is out of reach; try again later" });
+	const std::string no = "550 5.7.1 No such host\r\n";
+	hop hop({ { { "220 hop\r\n", no, no }, true, how.tell == SETUP_TELL_NONE ? 0U : 28U } });
+	fixture sink(hop, SETUP_SINK_SMTP, how.tell);
+	CHECK_FALSE(sink.mail());
+	CHECK(sink.said() == how.said);
+	CHECK(sink.trouble().empty() == (how.tell == SETUP_TELL_PROXY2));
+}
+
+TEST_CASE("a client that says HELO anew is told anew", "[front][sink]")
+{
+	hop hop({ { FINE, true, 28 }, { FINE, true, 28 } });
+	fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_PROXY2);
+	char helo[] = "first.example.net";
+	sink.session.helo = helo;
+	CHECK(sink.deliver());
+	std::strcpy(helo, "other.example.net");
+	CHECK(sink.deliver());
+	const std::string told = sink.told();
+	CHECK(told.find("EHLO first.example.net\r\n") != std::string::npos);
+	CHECK(told.find("EHLO other.example.net\r\n") > told.find("QUIT\r\n"));
 }
 
 TEST_CASE("XCLIENT that is refused takes the mail with it, one that is not offered does not",
