@@ -6,11 +6,11 @@ void answering_count(struct answer *answer, enum counters_server item)
 	counters_count(&answer->counters.server[item]);
 }
 
-/* Bytes of the OPT at most. */
-static uint16_t opt_size_max(const struct question *question)
+/* Bytes of the OPT. */
+static uint16_t opt_size(const struct question *question, bool has_ede)
 {
-	return (uint16_t)(KNOT_EDNS_MIN_SIZE + KNOT_EDNS_EDE_MIN_LENGTH +
-			  options_size(&question->options));
+	size_t ede_size = has_ede ? KNOT_EDNS_EDE_MIN_LENGTH : 0;
+	return (uint16_t)(KNOT_EDNS_MIN_SIZE + ede_size + options_size(&question->options));
 }
 
 /* The OPT with our payload; false when memory ran out. */
@@ -39,8 +39,13 @@ bool answering_begin(struct answer *answer, const struct question *question)
 	knot_wire_clear_cd(reply->response->wire); /* RFC 4035 section 3.1.6 */
 	if (!question->has_question)
 		knot_wire_set_qdcount(reply->response->wire, 0);
+	compress_begin(&reply->names);
+	if (question->has_question)
+		compress_add(&reply->names, reply->response->wire, KNOT_WIRE_HEADER_SIZE,
+			     knot_pkt_qname(reply->query));
 	if (question->has_edns)
-		return knot_pkt_reserve(reply->response, opt_size_max(question)) == KNOT_EOK;
+		return knot_pkt_reserve(reply->response, opt_size(question, reply->has_ede)) ==
+		       KNOT_EOK;
 	return true;
 }
 
@@ -53,7 +58,7 @@ size_t answering_end(struct answer *answer, const struct question *question, uin
 		return response->size;
 
 	knot_rrset_t opt;
-	knot_pkt_reclaim(response, opt_size_max(question));
+	knot_pkt_reclaim(response, response->reserved);
 	if (!make_opt(answer, question, rcode, &opt))
 		return 0;
 	if (response->current != KNOT_ADDITIONAL)

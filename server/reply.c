@@ -6,7 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define ALIGNMENT _Alignof(max_align_t)
+#define ALIGNMENT    _Alignof(max_align_t)
+#define RR_HEAD_SIZE 10 /* behind the owner: type, class, TTL, size of the RDATA */
 
 /* ---- memory ---- */
 
@@ -46,7 +47,8 @@ void reply_deinit(struct reply *reply)
 void reply_clear(struct reply *reply)
 {
 	struct arena arena = { reply->arena.memory, 0 };
-	memset(reply, 0, sizeof(*reply));
+	/* Not the names, which are many: the next response begins them. */
+	memset(reply, 0, offsetof(struct reply, names));
 	reply->arena = arena;
 	reply->mm = (knot_mm_t){ &reply->arena, arena_alloc, arena_free };
 }
@@ -59,12 +61,10 @@ void reply_begin_section(struct reply *reply, knot_section_t section)
 		knot_pkt_begin(reply->response, section);
 }
 
-static void rrset_begin(struct reply *reply, const uint8_t *owner, uint16_t type, uint32_t ttl,
-			uint16_t compr_hint)
+void reply_rrset_begin_at(struct reply *reply, const uint8_t *owner, uint16_t type, uint32_t ttl)
 {
-	/* libknot's owner is not const; it only reads it. */
+	/* libknot's owner is not const; nothing here writes to it. */
 	knot_rrset_init(&reply->rrset, (knot_dname_t *)(uintptr_t)owner, type, KNOT_CLASS_IN, ttl);
-	reply->compr_hint = compr_hint;
 	reply->is_optional = false;
 	/* The records of a set must lie behind one another; nothing else is taken until put. */
 	reply->rrset.rrs.rdata = arena_alloc(&reply->arena, 0);
@@ -73,19 +73,13 @@ static void rrset_begin(struct reply *reply, const uint8_t *owner, uint16_t type
 
 void reply_rrset_begin(struct reply *reply, uint16_t type, uint32_t ttl)
 {
-	rrset_begin(reply, knot_pkt_qname(reply->query), type, ttl, KNOT_COMPR_HINT_QNAME);
-}
-
-void reply_rrset_begin_at(struct reply *reply, const uint8_t *owner, uint16_t type, uint32_t ttl)
-{
-	rrset_begin(reply, owner, type, ttl, KNOT_COMPR_HINT_NONE);
+	reply_rrset_begin_at(reply, knot_pkt_qname(reply->query), type, ttl);
 }
 
 void reply_rrset_begin_rrsig(struct reply *reply)
 {
 	bool is_optional = reply->is_optional;
-	rrset_begin(reply, reply->rrset.owner, KNOT_RRTYPE_RRSIG, reply->rrset.ttl,
-		    reply->compr_hint);
+	reply_rrset_begin_at(reply, reply->rrset.owner, KNOT_RRTYPE_RRSIG, reply->rrset.ttl);
 	reply->is_optional = is_optional;
 }
 
@@ -150,28 +144,100 @@ void reply_rrset_add(struct reply *reply, const uint8_t *rdata, size_t size)
 	reply->arena.used += knot_rdata_size((uint16_t)size);
 }
 
-/* Where the name that begins at offset may be pointed to, for the next RRset of this owner. */
-static uint16_t owner_hint(const knot_pkt_t *response, size_t offset)
+/* ---- writing ---- */
+
+/* Where the next byte goes, and the end of what there is room for. */
+struct place {
+	struct reply *reply;
+	size_t at;
+	size_t end;
+};
+
+static bool put_bytes(struct place *place, const uint8_t *bytes, size_t size)
 {
-	if (knot_wire_is_pointer(response->wire + offset))
-		return knot_wire_get_pointer(response->wire + offset);
-	return offset <= KNOT_WIRE_PTR_MAX ? (uint16_t)offset : KNOT_COMPR_HINT_NONE;
+	if (size > place->end - place->at)
+		return false;
+	memcpy(place->reply->response->wire + place->at, bytes, size);
+	place->at += size;
+	return true;
+}
+
+static bool put_name(struct place *place, const uint8_t *name)
+{
+	struct reply *reply = place->reply;
+	size_t size =
+		compress_put(&reply->names, reply->response->wire, place->at, place->end, name);
+	place->at += size;
+	return size > 0;
+}
+
+/* RDATA that reply_rrset_add() found whole. RFC 3597: only names of old types are compressed. */
+static bool put_rdata(struct place *place, uint16_t type, const knot_rdata_t *rdata)
+{
+	const knot_rdata_descriptor_t *descriptor = knot_get_rdata_descriptor(type);
+	const uint8_t *at = rdata->data;
+	const uint8_t *end = at + rdata->len;
+	for (size_t i = 0; descriptor->block_types[i] != KNOT_RDATA_WF_END; i++) {
+		int part = descriptor->block_types[i];
+		int size = part_size(part, at, end);
+		bool is_put = part == KNOT_RDATA_WF_COMPRESSIBLE_DNAME
+				      ? put_name(place, at)
+				      : put_bytes(place, at, (size_t)size);
+		if (!is_put)
+			return false;
+		at += size;
+	}
+	return true;
+}
+
+static bool put_rr(struct place *place, const knot_rrset_t *rrset, const knot_rdata_t *rdata)
+{
+	uint8_t head[RR_HEAD_SIZE];
+	knot_wire_write_u16(head, rrset->type);
+	knot_wire_write_u16(head + 2, rrset->rclass);
+	knot_wire_write_u32(head + 4, rrset->ttl);
+	if (!put_name(place, rrset->owner) || !put_bytes(place, head, sizeof(head)))
+		return false;
+	size_t start = place->at;
+	if (!put_rdata(place, rrset->type, rdata))
+		return false;
+	knot_wire_write_u16(place->reply->response->wire + start - 2,
+			    (uint16_t)(place->at - start));
+	return true;
+}
+
+static void count_rrs(const knot_pkt_t *response, uint16_t count)
+{
+	uint8_t *wire = response->wire;
+	if (response->current == KNOT_ANSWER)
+		knot_wire_set_ancount(wire, (uint16_t)(knot_wire_get_ancount(wire) + count));
+	else if (response->current == KNOT_AUTHORITY)
+		knot_wire_set_nscount(wire, (uint16_t)(knot_wire_get_nscount(wire) + count));
+	else
+		knot_wire_set_arcount(wire, (uint16_t)(knot_wire_get_arcount(wire) + count));
 }
 
 bool reply_rrset_put(struct reply *reply)
 {
-	if (reply->is_broken || reply->is_full || reply->rrset.rrs.count == 0)
-		return false;
+	const knot_rdataset_t *rrs = &reply->rrset.rrs;
 	knot_pkt_t *response = reply->response;
-	size_t offset = response->size;
-	int ret = knot_pkt_put(response, reply->compr_hint, &reply->rrset, KNOT_PF_NOTRUNC);
-	if (ret == KNOT_EOK && reply->compr_hint == KNOT_COMPR_HINT_NONE)
-		reply->compr_hint = owner_hint(response, offset);
-	if (ret == KNOT_ESPACE)
-		reply->is_full = !reply->is_optional;
-	else
-		reply->is_broken |= ret != KNOT_EOK;
-	return ret == KNOT_EOK;
+	size_t name_count = reply->names.count;
+	struct place place = { reply, response->size, response->max_size - response->reserved };
+	const uint8_t *at = (const uint8_t *)rrs->rdata;
+	if (reply->is_broken || reply->is_full || rrs->count == 0)
+		return false;
+	for (uint16_t i = 0; i < rrs->count; i++) {
+		const knot_rdata_t *rdata = (const knot_rdata_t *)(const void *)at;
+		if (!put_rr(&place, &reply->rrset, rdata)) {
+			compress_forget(&reply->names, name_count);
+			reply->is_full = !reply->is_optional;
+			return false;
+		}
+		at += knot_rdata_size(rdata->len);
+	}
+	response->size = place.at;
+	count_rrs(response, rrs->count);
+	return true;
 }
 
 const uint8_t *reply_make_name(struct reply *reply, const uint8_t *labels, size_t size)
@@ -191,15 +257,9 @@ const uint8_t *reply_make_name(struct reply *reply, const uint8_t *labels, size_
 
 /* ---- SOA ---- */
 
-/* Where the apex of the face is in the question: every owner below ends in it. */
-static uint16_t apex_hint(const struct reply *reply)
-{
-	return (uint16_t)(KNOT_WIRE_HEADER_SIZE + reply->labels_size);
-}
-
 static void put_soa(struct reply *reply, uint32_t ttl)
 {
-	rrset_begin(reply, reply->face->name->wire, KNOT_RRTYPE_SOA, ttl, apex_hint(reply));
+	reply_rrset_begin_at(reply, reply->face->name->wire, KNOT_RRTYPE_SOA, ttl);
 	reply_rrset_add(reply, reply->zone->soa, reply->zone->soa_size);
 	reply_rrset_put(reply);
 	if (!reply->has_dnssec)

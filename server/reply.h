@@ -9,8 +9,9 @@
  *
  * All memory of a query, libknot's included, comes from one arena that begins
  * anew with the next query: nothing is allocated or freed in between, and a
- * worker does not grow. When a query would need more it gets FORMERR, a
- * response that would need more SERVFAIL.
+ * worker does not grow. RRsets are written here and not by libknot, whose names are longer
+ * than they need be (compress.h): what fits is answered. When a query would need more it gets
+ * FORMERR, a response that would need more SERVFAIL.
  *
  *     reply_rrset_begin(reply, KNOT_RRTYPE_A, ttl);
  *     reply_rrset_add(reply, bytes, 4);
@@ -22,6 +23,7 @@
 
 #include "server/catalog.h"
 #include "server/clients.h"
+#include "server/compress.h"
 
 #include <libknot/libknot.h>
 
@@ -69,8 +71,9 @@ struct reply {
 
 	/* The RRset between reply_rrset_begin() and reply_rrset_put(). */
 	knot_rrset_t rrset;
-	uint16_t compr_hint;
 	bool is_optional; /* left out, without TC, when it does not fit */
+
+	struct compress names; /* that are in the response; last, as reply_clear() leaves it */
 };
 
 /* Memory is mapped, to end with reply_deinit(). 0 or -errno. */

@@ -95,9 +95,9 @@ static size_t answer_soa_alone(struct answer *answer, const struct question *que
 {
 	struct reply *reply = &answer->reply;
 	uint64_t *counters = counters_of_face(&answer->counters, reply->face->index);
+	reply->has_ede = false;
 	if (!answering_begin(answer, question))
 		return 0;
-	reply->has_ede = false;
 	reply_put_soa(reply);
 	if (reply->is_full || reply->is_broken)
 		return answering_refuse(answer, question, KNOT_RCODE_SERVFAIL);

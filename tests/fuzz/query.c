@@ -260,11 +260,11 @@ static void compare_section(const knot_pkt_t *a, const knot_pkt_t *b, knot_secti
 			"another RR");
 }
 
-/* Compression may differ, so a response at the limit may be cut here and not there. */
+/* Compression may differ, but what is cut here is cut there. */
 static void compare(uint8_t *quick, size_t quick_size, uint8_t *slow, size_t slow_size)
 {
 	require((quick_size == 0) == (slow_size == 0), "silence here or there");
-	if (quick_size == 0 || knot_wire_get_tc(quick) != knot_wire_get_tc(slow))
+	if (quick_size == 0)
 		return;
 	require(memcmp(quick, slow, KNOT_WIRE_HEADER_SIZE) == 0, "another header");
 	/* What libknot could not parse is answered with its question, or less. */
