@@ -33,6 +33,7 @@ const char *crew_role_name(enum crew_role role);
 struct crew_slot {
 	enum crew_role role;
 	unsigned index; /* among its role */
+	unsigned block; /* of the tally, while pid is not 0; the nanny's to give */
 	pid_t pid;	/* 0: none */
 	uint64_t began_ms;
 	uint64_t due_ms; /* of the next one, when pid is 0 */

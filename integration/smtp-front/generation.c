@@ -26,21 +26,47 @@ uint64_t generation_now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-struct tally *generation_tally(const struct nanny *nanny, const struct generation *generation,
-			       const struct crew_slot *slot)
+struct tally *generation_tally(const struct nanny *nanny, const struct crew_slot *slot)
 {
-	size_t first = 1 + (generation->number % 2) * (size_t)NANNY_SLOTS_OF_GENERATION;
-	if (slot->role == CREW_KEYHOLDER)
-		return &nanny->bank.slots[0];
-	return &nanny->bank.slots[first + (slot->role == CREW_WORKER ? SETUP_EDGES_MAX : 0) +
-				  slot->index];
+	return &nanny->bank.slots[slot->block];
 }
 
 /* ---- processes ---- */
 
+/*
+ * A block that no living process has: gauges of two in one would be those of the last to set them,
+ * and gone with the first to end. False: there is none.
+ */
+static bool take_block(struct nanny *nanny, struct crew_slot *slot)
+{
+	unsigned block = 1;
+	slot->block = 0;
+	if (slot->role == CREW_KEYHOLDER)
+		return true; /* it counts nothing */
+	while (block < NANNY_SLOTS && nanny->is_taken[block])
+		block++;
+	if (block == NANNY_SLOTS)
+		return false;
+	nanny->is_taken[block] = true;
+	slot->block = block;
+	return true;
+}
+
+static void give_block_back(struct nanny *nanny, struct crew_slot *slot)
+{
+	if (slot->block == 0)
+		return;
+	tally_clear_gauges(generation_tally(nanny, slot));
+	nanny->is_taken[slot->block] = false;
+	slot->block = 0;
+}
+
 void generation_start(struct nanny *nanny, struct generation *generation, struct crew_slot *slot)
 {
-	pid_t pid = fork();
+	pid_t pid = -1;
+	errno = EAGAIN;
+	if (take_block(nanny, slot))
+		pid = fork();
 	if (pid == 0)
 		roles_run(nanny, generation, slot);
 	if (pid > 0) {
@@ -49,6 +75,7 @@ void generation_start(struct nanny *nanny, struct generation *generation, struct
 	}
 	log_error(context, "process not started, role=%s index=%u (%s)", crew_role_name(slot->role),
 		  slot->index, strerror(errno));
+	give_block_back(nanny, slot);
 	crew_not_begun(slot, generation_now_ms());
 	generation->failure = EX_OSERR;
 }
@@ -78,8 +105,7 @@ static void bury(struct nanny *nanny, struct generation *generation, struct crew
 	bool is_good = WIFEXITED(status) && WEXITSTATUS(status) == EX_OK;
 	bool is_told = generation->crew.is_told[slot->role];
 	crew_ended(slot, is_good && slot->role == CREW_WORKER, generation_now_ms());
-	if (slot->role != CREW_KEYHOLDER)
-		tally_clear_gauges(generation_tally(nanny, generation, slot));
+	give_block_back(nanny, slot);
 	if (is_told && (is_good || slot->role == CREW_KEYHOLDER))
 		return;
 	if (is_good && slot->role == CREW_WORKER)
@@ -225,6 +251,7 @@ void generation_abandon(struct nanny *nanny, struct generation *generation)
 			continue;
 		kill(slot->pid, SIGKILL);
 		waitpid(slot->pid, NULL, 0);
+		give_block_back(nanny, slot);
 		crew_ended(slot, true, generation_now_ms());
 	}
 	generation_end(nanny, generation);

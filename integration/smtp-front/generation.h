@@ -49,8 +49,7 @@ void generation_reap(struct nanny *nanny);
 void generation_tell(struct generation *generation, enum crew_role role, uint64_t kill_ms);
 
 /* The block of counters of a slot's process. */
-struct tally *generation_tally(const struct nanny *nanny, const struct generation *generation,
-			       const struct crew_slot *slot);
+struct tally *generation_tally(const struct nanny *nanny, const struct crew_slot *slot);
 
 #ifdef __cplusplus
 }

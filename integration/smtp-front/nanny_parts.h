@@ -12,6 +12,7 @@
  */
 
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/queue.h>
 
 #include "integration/smtp-front/crew.h"
@@ -25,9 +26,12 @@ extern "C" {
 
 #define NANNY_CONTEXT "smtp-front"
 
-/* Blocks of the tally: the nanny's, and twice those of a generation, of two that overlap. */
+/*
+ * Blocks of the tally: the nanny's, and one for each process that lives. After reloads generations
+ * overlap, and the largest may do so three times before a process cannot be made.
+ */
 #define NANNY_SLOTS_OF_GENERATION (SETUP_EDGES_MAX + SETUP_WORKERS_MAX)
-#define NANNY_SLOTS		  (1 + 2 * NANNY_SLOTS_OF_GENERATION)
+#define NANNY_SLOTS		  (1 + 4 * NANNY_SLOTS_OF_GENERATION)
 
 enum { NANNY_KEY_EDGE, NANNY_KEY_HOLDER }; /* the ends of a keyholder's socket */
 enum { NANNY_QUEUE_EDGES, NANNY_QUEUE_WORKERS };
@@ -56,6 +60,7 @@ struct nanny {
 	int queue_ends[2];
 	uint64_t queue_bytes; /* that were asked for */
 	struct tally_bank bank;
+	bool is_taken[NANNY_SLOTS]; /* which blocks of it a process has */
 	uint64_t started_s;
 	uint64_t metrics_ms; /* when they are written next */
 	bool is_stopping;

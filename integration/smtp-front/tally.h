@@ -7,10 +7,9 @@
  * Flow: nanny.c -> tally_open() before fork() -> edge.c, worker.c: tally_add() into the block of
  *       their own slot -> nanny.c: tally_sum() -> metrics.c.
  *
- * Each slot of a process (edge 0, edge 1, ..., worker 0, ...) has a block, which one process
- * writes at a time; one that takes the place of another goes on counting where it had ended. So
- * no addition is locked, and none is lost when a process is killed. Generations that overlap
- * while the old one drains share blocks: additions are atomic, without an order.
+ * Each process that lives has a block, which it alone writes; the next one that gets it goes on
+ * counting where it had ended. So no addition is locked, and none is lost when a process is killed.
+ * Additions are atomic, without an order.
  *
  * A counter is a row of the table below: append where it belongs, nothing else has to change.
  */

@@ -102,6 +102,28 @@ class Reload(FrontCase):
         self.assertEqual(front.counters()["reloads"], 1)
         self.assertNotIn("process died", front.log())
 
+    def test_workers_of_three_generations_are_counted_one_by_one(self):
+        front = Front(self, front={"workers": 1, "edges": 1, "drain": "60s"})
+        clients = []
+        for mails in (7, 8, 9):
+            client = front.client()
+            self.addCleanup(client.close)
+            client.hello()
+            client.say("MAIL FROM:<>", 250)
+            client.say(f"RCPT TO:<{RECIPIENT}>", 250)
+            client.say("DATA", 354)
+            clients.append(client)
+            self.assertEqual(front.counters()["workers-busy"], len(clients))
+            if len(clients) < 3:
+                self.assertTrue(front.reload(limits={"mails": mails}))
+        while clients:
+            client = clients.pop(0)
+            client.say("end\r\n.", 250)
+            client.say("QUIT", 221)
+            wait_for(lambda: front.counters().get("workers-busy", 0) <= len(clients),
+                     "its worker to end")
+            self.assertEqual(front.counters()["workers-busy"], len(clients))
+
     def test_nobody_is_refused_meanwhile(self):
         front = Front(self, front={"edges": 2})
         for number in range(5):
