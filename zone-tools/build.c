@@ -46,6 +46,7 @@ enum row {
 	OPTION_CUT_HOST_BITS,
 	OPTION_ALLOW_RESERVED,
 	OPTION_SKIP_RESERVED,
+	OPTION_EXCEPT,
 	OPTION_MAX_BAD_LINES,
 	OPTION_MAX_SHRINK,
 	OPTION_MAX_GROW,
@@ -79,6 +80,7 @@ static const struct options_row rows[] = {
 	[OPTION_ALLOW_RESERVED] = { 0, "allow-reserved", NULL,
 				    "list 0/8, 10/8, 127/8 and the like" },
 	[OPTION_SKIP_RESERVED] = { 0, "skip-reserved", NULL, "leave such entries out instead" },
+	[OPTION_EXCEPT] = { 0, "except", "FILE", "never list what this file has; may be repeated" },
 	[OPTION_MAX_BAD_LINES] = { 0, "max-bad-lines", "COUNT", "unreadable lines to skip (0)" },
 	[OPTION_MAX_SHRINK] = { 0, "max-shrink", "PERCENT", "the zone may shrink by (50)" },
 	[OPTION_MAX_GROW] = { 0, "max-grow", "PERCENT", "the zone may grow by (200)" },
@@ -211,7 +213,7 @@ static bool parse_signing(struct build *build, enum row option, const char *argu
 }
 
 /* Options about how lists are read. False for any other. */
-static bool parse_reading(struct build *build, enum row option)
+static bool parse_reading(struct build *build, enum row option, const char *argument)
 {
 	struct sources_options *sources = &build->sources;
 	switch (option) {
@@ -227,6 +229,10 @@ static bool parse_reading(struct build *build, enum row option)
 	case OPTION_SKIP_RESERVED:
 		sources->skip_reserved = true;
 		return true;
+	case OPTION_EXCEPT:
+		if (!sources_add_except(sources, argument))
+			options_fail(&table, "--except: more than %d files", SOURCES_EXCEPT_MAX);
+		return true;
 	default:
 		return false;
 	}
@@ -235,7 +241,7 @@ static bool parse_reading(struct build *build, enum row option)
 static void parse_option(struct build *build, enum row option, const char *argument)
 {
 	struct spec *spec = &build->spec;
-	if (parse_signing(build, option, argument) || parse_reading(build, option))
+	if (parse_signing(build, option, argument) || parse_reading(build, option, argument))
 		return;
 	switch (option) {
 	case OPTION_ZONE:
@@ -298,7 +304,8 @@ static void parse_command_line(struct build *build, int argc, char **argv)
 /* An unreadable file counts as a refusal that has been told already. */
 static int read_lists(struct build *build, int argc, char **argv)
 {
-	int status = EX_OK;
+	int status = commands_exit_status(
+		sources_read_except(&build->listing, &build->sources, &build->findings));
 	for (int i = optind; i < argc; i++) {
 		int ret = sources_read(&build->listing, argv[i], &build->sources, &build->findings,
 				       &build->progress);

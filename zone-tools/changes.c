@@ -83,6 +83,21 @@ static void refuse_contradictions(const struct pieces *changes, struct findings 
 	}
 }
 
+/* What is never listed is no more, whether a source speaks of it or not. */
+static int remove_excepted(const struct listing *all, struct pieces *changes)
+{
+	int ret = DNSBLV6_OK;
+	for (int is_ipv4 = 1; ret == DNSBLV6_OK && is_ipv4 >= 0; is_ipv4--) {
+		struct pieces excepted = { 0 };
+		ret = resolve_excepted(all, is_ipv4 != 0, &excepted);
+		for (size_t i = 0; ret == DNSBLV6_OK && i < excepted.count; i++)
+			ret = pieces_add_missing(changes, excepted.items[i].first,
+						 excepted.items[i].last, PIECES_REMOVED);
+		pieces_deinit(&excepted);
+	}
+	return ret;
+}
+
 static int resolve(struct listing *all, const struct change_source *sources, size_t source_count,
 		   const struct sources_options *options, struct findings *findings,
 		   struct set_pool *sets, struct pieces *ret_changes)
@@ -94,10 +109,13 @@ static int resolve(struct listing *all, const struct change_source *sources, siz
 	for (size_t i = 0; ret == DNSBLV6_OK && i < source_count; i++)
 		ret = read_into(&sources[i], options, findings, dataset);
 	if (ret == DNSBLV6_OK)
-		ret = resolve_origin(all, 0, sets, ret_changes);
+		ret = sources_read_except(all, options, findings);
 	if (ret == DNSBLV6_OK)
-		refuse_contradictions(ret_changes, findings);
-	return ret;
+		ret = resolve_origin(all, 0, sets, ret_changes);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	refuse_contradictions(ret_changes, findings);
+	return remove_excepted(all, ret_changes);
 }
 
 int changes_read(const struct change_source *sources, size_t source_count,

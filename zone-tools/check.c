@@ -31,6 +31,7 @@ enum row {
 	OPTION_CUT_HOST_BITS,
 	OPTION_ALLOW_RESERVED,
 	OPTION_SKIP_RESERVED,
+	OPTION_EXCEPT,
 	OPTION_MAX_LISTED,
 };
 
@@ -43,6 +44,8 @@ static const struct options_row rows[] = {
 				    "0/8, 10/8, 127/8 and the like are no findings" },
 	[OPTION_SKIP_RESERVED] = { 0, "skip-reserved", NULL,
 				   "such entries are warnings, and left out" },
+	[OPTION_EXCEPT] = { 0, "except", "FILE",
+			    "what this file has is never listed; may be repeated" },
 	[OPTION_MAX_LISTED] = { 0, "max-listed", "PERCENT", "of IPv4 may be listed (20)" },
 };
 
@@ -84,6 +87,11 @@ static void parse_command_line(struct check *check, int argc, char **argv)
 			break;
 		case OPTION_SKIP_RESERVED:
 			check->sources.skip_reserved = true;
+			break;
+		case OPTION_EXCEPT:
+			if (!sources_add_except(&check->sources, argument))
+				options_fail(&table, "--except: more than %d files",
+					     SOURCES_EXCEPT_MAX);
 			break;
 		case OPTION_MAX_LISTED:
 			check->limits.max_listed_percent =
@@ -213,9 +221,10 @@ static int check_lists(struct check *check, const struct dnsblv6_facts *before, 
 {
 	struct listing listing;
 	struct plan plan = { 0 };
-	int status = EX_OK;
 	if (listing_init(&listing) != DNSBLV6_OK)
 		return EX_TEMPFAIL;
+	int status = commands_exit_status(
+		sources_read_except(&listing, &check->sources, &check->findings));
 	for (int i = optind; i < argc; i++) {
 		int ret = sources_read(&listing, argv[i], &check->sources, &check->findings,
 				       &check->progress);

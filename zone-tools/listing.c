@@ -225,15 +225,20 @@ int listing_init(struct listing *listing)
 	return listing_add_origin(listing, &apex, &origin);
 }
 
+static void deinit_dataset(struct dataset *dataset)
+{
+	free(dataset->entries);
+	free(dataset->names);
+	free(dataset->origins);
+}
+
 void listing_deinit(struct listing *listing)
 {
 	value_pool_deinit(&listing->pool);
-	for (size_t i = 0; i < listing->dataset_count; i++) {
-		free(listing->datasets[i].entries);
-		free(listing->datasets[i].names);
-		free(listing->datasets[i].origins);
-	}
+	for (size_t i = 0; i < listing->dataset_count; i++)
+		deinit_dataset(&listing->datasets[i]);
 	free(listing->datasets);
+	deinit_dataset(&listing->excepted);
 	free(listing->records);
 	free_chunks(listing->chunks);
 	free(listing->origins);

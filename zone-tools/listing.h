@@ -138,6 +138,7 @@ struct listing {
 	size_t dataset_count;
 	struct dnsblv6_labels *origins; /* [0] is the apex */
 	size_t origin_count;
+	struct dataset excepted; /* what no origin lists, whatever its datasets say */
 	struct zone_lines zone;
 	uint64_t line_count; /* lines read from all files */
 };

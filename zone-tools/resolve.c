@@ -336,6 +336,69 @@ static int sort_entries(const struct dataset *dataset, bool is_ipv4, uint32_t **
 	return DNSBLV6_OK;
 }
 
+static struct dnsblv6_prefix prefix_of(const struct entry *entry)
+{
+	return (struct dnsblv6_prefix){ entry->first, entry->prefix_len };
+}
+
+static bool is_same_prefix_as(const struct entry *a, const struct entry *b)
+{
+	return a->prefix_len == b->prefix_len && dnsblv6_addr_compare(a->first, b->first) == 0;
+}
+
+/* Entries sorted[at] and on that are of one prefix; is one of them listed, is one excluded? */
+static size_t take_group(const struct dataset *dataset, const uint32_t *sorted, size_t count,
+			 size_t at, bool *ret_is_listed, bool *ret_is_excluded)
+{
+	const struct entry *entry = &dataset->entries[sorted[at]];
+	*ret_is_listed = false;
+	*ret_is_excluded = false;
+	for (; at < count && is_same_prefix_as(entry, &dataset->entries[sorted[at]]); at++) {
+		bool is_excluded = dataset->entries[sorted[at]].value == ENTRY_EXCLUDED;
+		*ret_is_excluded |= is_excluded;
+		*ret_is_listed |= !is_excluded;
+	}
+	return at;
+}
+
+static int add_idle(const struct dataset *dataset, bool is_ipv4, struct idle_exclusions *idle)
+{
+	struct dnsblv6_addr listed_last = { 0, 0 }; /* of what is listed from before or here on */
+	bool has_listed = false;
+	uint32_t *sorted = NULL;
+	size_t count = 0;
+	int ret = sort_entries(dataset, is_ipv4, &sorted, &count);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < count;) {
+		const struct entry *entry = &dataset->entries[sorted[i]];
+		struct dnsblv6_addr last = dnsblv6_prefix_last(prefix_of(entry));
+		bool is_listed;
+		bool is_excluded;
+		i = take_group(dataset, sorted, count, i, &is_listed, &is_excluded);
+		/* Prefixes nest or are apart: what reaches this one's first address holds it. */
+		if (is_listed && (!has_listed || dnsblv6_addr_compare(listed_last, last) < 0))
+			listed_last = last;
+		has_listed |= is_listed;
+		if (is_excluded &&
+		    (!has_listed || dnsblv6_addr_compare(listed_last, entry->first) < 0)) {
+			idle->count++;
+			idle->one = prefix_of(entry);
+		}
+	}
+	free(sorted);
+	return ret;
+}
+
+int resolve_idle_exclusions(const struct dataset *dataset, struct idle_exclusions *ret_idle)
+{
+	for (size_t i = 0; i < dataset->entry_count; i++) {
+		if (dataset->entries[i].value != ENTRY_EXCLUDED)
+			continue;
+		int ret = add_idle(dataset, true, ret_idle);
+		return ret == DNSBLV6_OK ? add_idle(dataset, false, ret_idle) : ret;
+	}
+	return DNSBLV6_OK;
+}
+
 /* The prefixes that hold the point of the sweep, the widest first: prefixes nest or are apart. */
 struct sweep {
 	struct pieces *pieces;
@@ -482,6 +545,35 @@ static int add_dataset(const struct dataset *dataset, bool is_ipv4, struct set_p
 	return DNSBLV6_OK;
 }
 
+int resolve_excepted(const struct listing *listing, bool is_ipv4, struct pieces *ret_changes)
+{
+	struct set_pool sets = { 0 };
+	int ret = set_pool_init(&sets);
+	if (ret == DNSBLV6_OK)
+		ret = resolve_dataset(&listing->excepted, is_ipv4, &sets, ret_changes);
+	for (size_t i = 0; i < ret_changes->count; i++)
+		ret_changes->items[i].set = PIECES_REMOVED;
+	set_pool_deinit(&sets);
+	return ret;
+}
+
+static int remove_excepted(const struct listing *listing, bool is_ipv4, struct pieces *pieces)
+{
+	struct pieces excepted = { 0 };
+	struct pieces rest = { 0 };
+	int ret = resolve_excepted(listing, is_ipv4, &excepted);
+	if (ret == DNSBLV6_OK)
+		ret = pieces_change(pieces, &excepted, DNSBLV6_SET_NONE, &rest);
+	pieces_deinit(&excepted);
+	if (ret != DNSBLV6_OK) {
+		pieces_deinit(&rest);
+		return ret;
+	}
+	pieces_deinit(pieces);
+	*pieces = rest;
+	return DNSBLV6_OK;
+}
+
 static int resolve_family(const struct listing *listing, uint16_t origin, bool is_ipv4,
 			  struct set_pool *sets, struct pieces *ret_pieces)
 {
@@ -490,6 +582,8 @@ static int resolve_family(const struct listing *listing, uint16_t origin, bool i
 		if (belongs_to(&listing->datasets[i], origin))
 			ret = add_dataset(&listing->datasets[i], is_ipv4, sets, ret_pieces);
 	}
+	if (ret == DNSBLV6_OK && listing->excepted.entry_count > 0 && origin != DNSBLV6_ORIGIN_ACL)
+		ret = remove_excepted(listing, is_ipv4, ret_pieces);
 	return ret;
 }
 

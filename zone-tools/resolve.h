@@ -36,6 +36,21 @@ struct pieces {
 int resolve_origin(const struct listing *listing, uint16_t origin, struct set_pool *sets,
 		   struct pieces *ret_pieces);
 
+/* Exclusions that no listed entry of their dataset holds. */
+struct idle_exclusions {
+	size_t count;
+	struct dnsblv6_prefix one; /* of them, the last that was found */
+};
+
+/* Adds those of dataset. DNSBLV6_OK or -ENOMEM. */
+int resolve_idle_exclusions(const struct dataset *dataset, struct idle_exclusions *ret_idle);
+
+/*
+ * What listing->excepted has of one family, as changes that pieces_change() takes: PIECES_REMOVED
+ * everywhere. resolve_origin() has made them already, but for clients (DNSBLV6_ORIGIN_ACL).
+ */
+int resolve_excepted(const struct listing *listing, bool is_ipv4, struct pieces *ret_changes);
+
 /* Behind the last piece, with which it is united if it may be. An empty set is left out. */
 int pieces_append(struct pieces *pieces, struct dnsblv6_addr first, struct dnsblv6_addr last,
 		  uint32_t set);

@@ -6,8 +6,10 @@
 #include "zone-tools/plain.h"
 #include "zone-tools/progress.h"
 #include "zone-tools/rbldnsd.h"
+#include "zone-tools/resolve.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,29 +177,67 @@ static int begin_plain(struct reading *reading, struct sink *ret_sink)
 	return ret;
 }
 
+/*
+ * An exclusion counts inside its own list: in a list of its own it is lost. Files of rbldnsd are
+ * mostly written by programs and full of such; nothing is said about theirs.
+ */
+static int warn_of_idle_exclusions(struct reading *reading, const char *list,
+				   const struct sink *sink)
+{
+	struct idle_exclusions idle = { 0 };
+	char what[80];
+	char text[DNSBLV6_PREFIX_TEXT_SIZE];
+	int ret = resolve_idle_exclusions(&reading->listing->datasets[sink->dataset], &idle);
+	if (ret != DNSBLV6_OK || idle.count == 0)
+		return ret;
+	snprintf(what, sizeof(what), "exclusions exclude nothing, count=%zu", idle.count);
+	dnsblv6_prefix_format(idle.one, text);
+	findings_add(reading->findings, FINDING_WARNING, (struct place){ .file = list }, what, text,
+		     strlen(text), "no entry of this list holds them; see --except");
+	return DNSBLV6_OK;
+}
+
 static int read_plain(struct reading *reading, const char *path)
 {
 	struct sink sink;
 	int ret = begin_plain(reading, &sink);
-	return ret == DNSBLV6_OK ? read_file(reading, path, &sink) : ret;
+	if (ret == DNSBLV6_OK)
+		ret = read_file(reading, path, &sink);
+	return ret == DNSBLV6_OK ? warn_of_idle_exclusions(reading, path, &sink) : ret;
+}
+
+/* "FILE,FILE", as if they were one. */
+static int read_files(struct reading *reading, const char *paths, const struct sink *sink)
+{
+	char *copy = strdup(paths);
+	char *rest = copy;
+	int ret = copy != NULL ? DNSBLV6_OK : -ENOMEM;
+	for (char *path; ret == DNSBLV6_OK && (path = strsep(&rest, ",")) != NULL;) {
+		if (*path != '\0')
+			ret = read_file(reading, path, sink);
+	}
+	free(copy);
+	return ret;
+}
+
+static int read_plain_files(struct reading *reading, const char *paths)
+{
+	struct sink sink;
+	int ret = begin_plain(reading, &sink);
+	if (ret == DNSBLV6_OK)
+		ret = read_files(reading, paths, &sink);
+	return ret == DNSBLV6_OK ? warn_of_idle_exclusions(reading, paths, &sink) : ret;
 }
 
 static int read_rbldnsd(struct reading *reading, enum rbldnsd_type type, const char *paths)
 {
 	struct sink sink = { .rbldnsd = NULL };
-	char *copy = strdup(paths);
-	if (copy == NULL)
-		return -ENOMEM;
 	int ret = rbldnsd_new(reading, type, &sink.rbldnsd);
-	char *rest = copy;
-	for (char *path; ret == DNSBLV6_OK && (path = strsep(&rest, ",")) != NULL;) {
-		if (*path != '\0')
-			ret = read_file(reading, path, &sink);
-	}
+	if (ret == DNSBLV6_OK)
+		ret = read_files(reading, paths, &sink);
 	if (ret == DNSBLV6_OK)
 		ret = rbldnsd_end(sink.rbldnsd);
 	rbldnsd_free(sink.rbldnsd);
-	free(copy);
 	return ret;
 }
 
@@ -221,7 +261,7 @@ static int read_list(struct reading *reading, const char *list)
 	if (size == 0)
 		return read_plain(reading, list);
 	if (size == 5 && memcmp(list, "plain", 5) == 0)
-		return read_plain(reading, list + size + 1);
+		return read_plain_files(reading, list + size + 1);
 	enum rbldnsd_type type;
 	if (rbldnsd_type_find(list, size, &type) != DNSBLV6_OK)
 		return refuse_type(reading, list);
@@ -267,6 +307,49 @@ int sources_read_plain(struct listing *listing, const char *path,
 	int ret = read_plain(&reading, path);
 	if (ret == DNSBLV6_OK)
 		expect_entries(&reading, path, refusals_before);
+	return ret;
+}
+
+bool sources_add_except(struct sources_options *options, const char *path)
+{
+	if (options->except_count == SOURCES_EXCEPT_MAX)
+		return false;
+	options->except[options->except_count++] = path;
+	return true;
+}
+
+static int except_entries(struct listing *listing, const struct listing *from)
+{
+	const struct dataset *dataset = &from->datasets[0];
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < dataset->entry_count; i++) {
+		const struct entry *entry = &dataset->entries[i];
+		struct dnsblv6_prefix prefix = { entry->first, entry->prefix_len };
+		struct dnsblv6_prefix unit = dnsblv6_unit_of(entry->first);
+		bool is_part = prefix.prefix_len > unit.prefix_len;
+		if (is_part && entry->value == ENTRY_EXCLUDED)
+			continue; /* its unit is listed nowhere either way */
+		ret = dataset_add_entry(&listing->excepted, is_part ? unit : prefix, entry->value);
+	}
+	return ret;
+}
+
+int sources_read_except(struct listing *listing, const struct sources_options *options,
+			struct findings *findings)
+{
+	struct sources_options own = *options;
+	int ret = DNSBLV6_OK;
+	own.is_removal = true;
+	listing->excepted.policy = DUPLICATE_ALL;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < options->except_count; i++) {
+		struct listing except;
+		ret = listing_init(&except);
+		if (ret == DNSBLV6_OK)
+			ret = sources_read_plain(&except, options->except[i], &own, findings);
+		if (ret == DNSBLV6_OK)
+			ret = except_entries(listing, &except);
+		listing_deinit(&except);
+	}
 	return ret;
 }
 

@@ -7,11 +7,10 @@
  * Flow: build.c and check.c hand over argv -> listfile.c gives lines -> plain.c or
  *       rbldnsd.c reads them -> listing.h holds what they said.
  *
- * A LIST is "FILE" or "plain:FILE" (one address, CIDR or range a line), "-"
- * for standard input, or "TYPE:FILE[,FILE...]" where TYPE is ip4set, ip4trie,
- * ip4tset, ip6trie, ip6tset, dnset, generic, acl or combined: rbldnsd's own notation, several files
- * read as if they were one. What stands before a colon is a TYPE unless it has
- * a slash or a dot in it, so "./odd:name" is a file.
+ * A LIST is "FILE" (one address, CIDR or range a line), "-" for standard input, or
+ * "TYPE:FILE[,FILE...]" where TYPE is plain, ip4set, ip4trie, ip4tset, ip6trie, ip6tset, dnset,
+ * generic, acl or combined: rbldnsd's own notation, several files read as if they were one. What
+ * stands before a colon is a TYPE unless it has a slash or a dot in it, so "./odd:name" is a file.
  */
 
 #include "zone-tools/findings.h"
@@ -23,14 +22,27 @@ extern "C" {
 
 struct progress;
 
+#define SOURCES_EXCEPT_MAX 16 /* files of --except */
+
 struct sources_options {
 	bool ignore_columns; /* plain lists: only the first column counts */
 	bool cut_host_bits;  /* 192.0.2.1/24 is 192.0.2.0/24 instead of an error */
 	bool allow_reserved; /* entries inside 0/8, 10/8, 127/8 and the like are fine */
 	bool skip_reserved;  /* or else they are left out, with a warning each */
 	bool is_removal;     /* what is read is not to be listed: then all of it is fine */
-	uint64_t now_s;	     /* for $TIMESTAMP */
+	const char *except[SOURCES_EXCEPT_MAX]; /* files of what is never listed */
+	size_t except_count;
+	uint64_t now_s; /* for $TIMESTAMP */
 };
+
+/* One file of --except more; false when there are too many. */
+bool sources_add_except(struct sources_options *options, const char *path);
+/*
+ * Reads these files, which are plain lists, into listing->excepted. A prefix is rounded out to
+ * whole units, because a bit cannot except a part of one. As sources_read().
+ */
+int sources_read_except(struct listing *listing, const struct sources_options *options,
+			struct findings *findings);
 
 /*
  * Reads one LIST argument into listing. What is wrong with its content goes

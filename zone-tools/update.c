@@ -42,6 +42,7 @@ enum row {
 	OPTION_CUT_HOST_BITS,
 	OPTION_ALLOW_RESERVED,
 	OPTION_SKIP_RESERVED,
+	OPTION_EXCEPT,
 	OPTION_MAX_SHRINK,
 	OPTION_MAX_GROW,
 	OPTION_MAX_LISTED,
@@ -65,6 +66,7 @@ static const struct options_row rows[] = {
 	[OPTION_ALLOW_RESERVED] = { 0, "allow-reserved", NULL,
 				    "list 0/8, 10/8, 127/8 and the like" },
 	[OPTION_SKIP_RESERVED] = { 0, "skip-reserved", NULL, "leave such entries out instead" },
+	[OPTION_EXCEPT] = { 0, "except", "FILE", "never list what this file has; may be repeated" },
 	[OPTION_MAX_SHRINK] = { 0, "max-shrink", "PERCENT", "the zone may shrink by (50)" },
 	[OPTION_MAX_GROW] = { 0, "max-grow", "PERCENT", "the zone may grow by (200)" },
 	[OPTION_MAX_LISTED] = { 0, "max-listed", "PERCENT", "of IPv4 may be listed (20)" },
@@ -176,6 +178,10 @@ static void parse_option(struct update *update, enum row option, const char *arg
 		break;
 	case OPTION_SKIP_RESERVED:
 		update->options.skip_reserved = true;
+		break;
+	case OPTION_EXCEPT:
+		if (!sources_add_except(&update->options, argument))
+			options_fail(&table, "--except: more than %d files", SOURCES_EXCEPT_MAX);
 		break;
 	case OPTION_QUIET:
 		update->is_quiet = true;

@@ -16,8 +16,8 @@ import shutil
 import subprocess
 import time
 
-from harness import (AAAA, ANY_SIZE, EX_DATAERR, EX_IOERR, EX_NOPERM, EX_USAGE, ZONE, Case, main,
-                     program, wait_for)
+from harness import (A, AAAA, ANY_SIZE, CLASSIC, EX_DATAERR, EX_IOERR, EX_NOPERM, EX_USAGE, NOERROR,
+                     ZONE, Case, main, program, wait_for)
 
 GOOD = "192.0.2.1\n198.51.100.0/24\n"
 
@@ -251,6 +251,41 @@ class Output(Case):
 
 
 class GoodLists(Case):
+    def test_what_is_excepted_is_never_listed_whatever_the_lists_say(self):
+        own = self.write("own", "44.0.0.0/24\n!44.0.0.9\n10.0.0.0/8\n2a00:1::5\n127.0.0.2\n")
+        feed = self.write("feed", "44.0.0.0/23\n44.0.0.7\n44.0.0.9\n2a00:1::/62\n")
+        values = self.write("values", ":5:x\n44.0.0.7\n44.0.2.1\n")
+        store = self.path("bl6.mdb")
+        self.build(store, "--except", own, feed, "ip4set:" + values)
+        wanted = ["44.0.0.9", "44.0.1.0/24", "44.0.2.1", "2a00:1:0:1::/64", "2a00:1:0:2::/63"]
+        self.assertEqual(self.run_zone("dump", "--store", store).out.split(), wanted)
+        server = self.serve()
+        self.assertEqual(server.ask("2.0.0.127." + CLASSIC, A).rcode, NOERROR)
+
+        update = ["update", "--store", store, "--except", own]
+        result = self.run_zone(*update, *ANY_SIZE, "--add", "44.0.0.0/16")
+        self.assertIn(f"(+{65536 - 255 - 258})", result.out)
+        self.run_zone("update", "--store", store, "--add", "44.0.0.8")
+        result = self.run_zone(*update, "--add", "44.0.0.9")
+        self.assertIn("(-1)", result.out)
+        self.assertIn("nothing to change", self.run_zone(*update, "--add", "44.0.0.8").out)
+
+    def test_files_of_a_plain_list_are_read_as_one(self):
+        white = self.write("white", "!44.0.0.7\n")
+        store = self.path("bl6.mdb")
+        self.build(store, f"plain:{self.write('list', '44.0.0.6/31')},{white}")
+        self.assertEqual(self.run_zone("dump", "--store", store).out, "44.0.0.6\n")
+
+    def test_an_exclusion_that_excludes_nothing_is_said(self):
+        white = self.write("white", "9.9.9.9\n!44.0.0.7\n!44.0.0.0/8\n")
+        listed = self.write("list", "44.0.0.0/24\n!44.0.0.8/29\n!44.0.0.0/24\n")
+        said = self.build(self.path("bl6.mdb"), listed, white).err
+        self.assertEqual(said, f'warning: [{white}] exclusions exclude nothing, count=2,'
+                               ' text="44.0.0.7" (no entry of this list holds them; see'
+                               " --except)\n")
+        self.assertEqual(self.run_zone("check", f"plain:{listed},{white}", expect=1).out.count(
+            "exclusions exclude nothing, count=1, text=\"44.0.0.0/8\""), 1)
+
     def test_crlf_byte_order_mark_latin_1_comments_ranges_and_several_files_are_read(self):
         first = self.write("first.txt", b"\xef\xbb\xbf44.0.0.1\r\n# caf\xe9\r\n44.0.0.2 ; \xff\r\n")
         second = self.write("second.gz", gzip.compress(b"\t44.0.0.5-44.0.0.6  # two\n\n44.0.1.0/24"))

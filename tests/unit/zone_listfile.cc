@@ -310,11 +310,20 @@ TEST_CASE("long and binary lines are refused and reading goes on", "[zone-tools]
 TEST_CASE("the type of a list is what stands before the colon", "[zone-tools][sources]")
 {
 	lists read;
-	SECTION("plain: takes any file name")
+	SECTION("plain: takes a name with a colon")
 	{
-		write_file(read.dir().file("odd:name,x"), "192.0.2.1\n");
-		CHECK(read.add_path("plain:" + read.dir().file("odd:name,x")) == DNSBLV6_OK);
+		write_file(read.dir().file("odd:name"), "192.0.2.1\n");
+		CHECK(read.add_path("plain:" + read.dir().file("odd:name")) == DNSBLV6_OK);
 		CHECK(read.entries().size() == 1);
+	}
+	SECTION("plain: takes several files, as one list")
+	{
+		write_file(read.dir().file("a"), "192.0.2.0/24\n");
+		write_file(read.dir().file("b"), "!192.0.2.128/25\n");
+		CHECK(read.add_path("plain:" + read.dir().file("a") + "," + read.dir().file("b")) ==
+		      DNSBLV6_OK);
+		CHECK(read.entries().size() == 2);
+		CHECK(read.findings() == "");
 	}
 	SECTION("a slash before the colon makes it a file name")
 	{
