@@ -3,7 +3,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "integration/smtp-front/text.h"
 #include "lib/common/log.h"
 
 #define ID_MASK UINT64_C(0xffffffffffff)
@@ -17,42 +19,23 @@
 #define PATH_ROOM  72
 #define WORD_ROOM  16
 
-struct text {
-	char *bytes;
-	size_t size;
-};
-
 const char *account_format_id(uint64_t session_id, char *ret_text)
 {
 	snprintf(ret_text, ACCOUNT_ID_SIZE, "%012" PRIx64, session_id & ID_MASK);
 	return ret_text;
 }
 
-static void put(struct text *text, char byte)
-{
-	if (text->size + 1 < ACCOUNT_TEXT_SIZE)
-		text->bytes[text->size++] = byte;
-}
-
-static void put_plain(struct text *text, const char *plain)
-{
-	while (*plain != '\0')
-		put(text, *plain++);
-}
-
 static void put_name(struct text *text, const char *name)
 {
-	put_plain(text, text->size == 0 ? "{\"" : ",\"");
-	put_plain(text, name);
-	put_plain(text, "\":");
+	text_put(text, text->size == 0 ? "{\"" : ",\"");
+	text_put(text, name);
+	text_put(text, "\":");
 }
 
 static void put_number(struct text *text, const char *name, uint64_t number)
 {
-	char digits[24];
 	put_name(text, name);
-	snprintf(digits, sizeof(digits), "%" PRIu64, number);
-	put_plain(text, digits);
+	text_put_number(text, number);
 }
 
 /* Microseconds, as milliseconds with three decimals. */
@@ -62,36 +45,14 @@ static void put_time(struct text *text, const char *name, uint64_t time_us)
 	put_name(text, name);
 	snprintf(digits, sizeof(digits), "%" PRIu64 ".%03u", time_us / 1000,
 		 (unsigned)(time_us % 1000));
-	put_plain(text, digits);
-}
-
-/* How one byte is written; ret_escape has 7 bytes. Returns how many. */
-static size_t escape(unsigned char byte, char *ret_escape)
-{
-	if (byte == '"' || byte == '\\')
-		return (size_t)snprintf(ret_escape, 7, "\\%c", byte);
-	if (byte < 0x20 || byte > 0x7e)
-		return (size_t)snprintf(ret_escape, 7, "\\u%04x", byte);
-	ret_escape[0] = (char)byte;
-	ret_escape[1] = '\0';
-	return 1;
+	text_put(text, digits);
 }
 
 /* No more than room bytes between the quotes: what does not fit is left out. */
 static void put_text(struct text *text, const char *name, const char *value, size_t room)
 {
-	char escaped[7];
-	size_t used = 0;
 	put_name(text, name);
-	put(text, '"');
-	for (; value != NULL && *value != '\0'; value++) {
-		size_t size = escape((unsigned char)*value, escaped);
-		used += size;
-		if (used > room)
-			break;
-		put_plain(text, escaped);
-	}
-	put(text, '"');
+	text_put_foreign(text, value, value != NULL ? strlen(value) : 0, room, TEXT_JSON);
 }
 
 static void put_ip(struct text *text, const char *name, const struct dnsblv6_ip *ip)
@@ -106,12 +67,12 @@ static void put_score(struct text *text, int score)
 	char digits[16];
 	put_name(text, "score");
 	snprintf(digits, sizeof(digits), "%d", score);
-	put_plain(text, digits);
+	text_put(text, digits);
 }
 
 size_t account_format(const struct account *account, char *ret_text)
 {
-	struct text text = { .bytes = ret_text };
+	struct text text = text_make(ret_text, ACCOUNT_TEXT_SIZE);
 	put_ip(&text, "client", &account->client_ip);
 	put_number(&text, "port", account->client_port);
 	put_ip(&text, "local", &account->local_ip);
@@ -137,8 +98,7 @@ size_t account_format(const struct account *account, char *ret_text)
 	put_text(&text, "helo", account->helo, HELO_ROOM);
 	put_text(&text, "from", account->sender, PATH_ROOM);
 	put_text(&text, "to", account->recipient, PATH_ROOM);
-	put(&text, '}');
-	ret_text[text.size] = '\0';
+	text_put(&text, "}");
 	return text.size;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "integration/program.h"
+#include "integration/smtp-front/edge_log.h"
 #include "integration/smtp-front/edge_parts.h"
 #include "integration/smtp-front/parting.h"
 #include "integration/smtp-front/session.h"
@@ -66,8 +67,8 @@ static void tick_on_timer(uv_timer_t *timer)
 	session_take_time(edge, NULL);
 	session_run_timers(edge);
 	parting_drain(edge);
-	/* An idle edge sleeps. */
-	if (edge->session_count == 0)
+	/* An idle edge sleeps, when it has said all. */
+	if (!edge_log_settle(edge) && edge->session_count == 0)
 		uv_timer_stop(timer);
 }
 

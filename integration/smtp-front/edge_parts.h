@@ -28,6 +28,7 @@
 #include "integration/smtp-front/edge.h"
 #include "integration/smtp-front/gather.h"
 #include "integration/smtp-front/limits.h"
+#include "integration/smtp-front/ration.h"
 #include "integration/smtp-front/relay.h"
 #include "integration/smtp-front/tls.h"
 #include "integration/smtp-front/users.h"
@@ -103,6 +104,7 @@ struct session {
 	bool is_delayed;    /* what is to be said waits for the tarpit */
 	bool has_verdict;   /* action, verdict and score are known */
 	bool has_judgement; /* the far part has it, as it is not JUDGE_PASS */
+	bool has_refusal_line; /* in the log; others share what lines there may be */
 	enum judge_action action;
 	enum dnsblv6_verdict verdict;
 	int score;
@@ -198,8 +200,8 @@ struct edge {
 	unsigned relayed_count;
 	unsigned held_count;
 	uint64_t next_id;
-	uint64_t log_second; /* in which there were log_count lines about limits */
-	unsigned log_count;
+	struct ration flood;	/* lines about connections beyond a limit */
+	struct ration refusals; /* and about refused commands */
 	uint64_t key_logged_ms; /* when the keyholder was last said not to sign; 0: never */
 	uint64_t cpu_ns;	/* of the process, when the last event was over */
 	bool is_stressed;	/* many sessions: timeouts are short */

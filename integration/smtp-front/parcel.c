@@ -28,7 +28,16 @@ static void look_at_body(struct parcel *parcel)
 	if (parcel->is_failed || refusal == BODY_FINE)
 		return;
 	(void)sink_say(&parcel->reply, body_code(refusal), body_text(refusal));
+	parcel->reason = body_refusal_name(refusal);
 	fail(parcel);
+}
+
+/* What has come out of body.h into the block. */
+static void take_out(struct parcel *parcel, size_t size)
+{
+	messageid_take(&parcel->messageid, parcel->block, size);
+	look_at_body(parcel);
+	give(parcel, parcel->block, size);
 }
 
 bool parcel_begin(struct parcel *ret_parcel, struct sink *sink, struct stream *stream,
@@ -41,6 +50,8 @@ bool parcel_begin(struct parcel *ret_parcel, struct sink *sink, struct stream *s
 	ret_parcel->taken = 0;
 	ret_parcel->taken_max = size_max > 0 ? size_max * 2 + OVERRUN_MAX : UINT64_MAX;
 	ret_parcel->is_failed = false;
+	ret_parcel->reason = NULL;
+	messageid_init(&ret_parcel->messageid);
 	body_init(&ret_parcel->body, size_max, 0);
 	ret_parcel->is_open = sink_begin(sink, &ret_parcel->reply);
 	if (!ret_parcel->is_open)
@@ -98,8 +109,7 @@ int parcel_take_data(struct parcel *parcel)
 		if (ret == 0) {
 			status = body_take(&parcel->body, bytes, size, &used, parcel->block,
 					   &out_size);
-			look_at_body(parcel);
-			give(parcel, parcel->block, out_size);
+			take_out(parcel, out_size);
 			ret = took(parcel, used);
 		}
 		if (ret < 0) {
@@ -119,8 +129,7 @@ int parcel_take_chunk(struct parcel *parcel, uint64_t size)
 		int ret = wait_bytes(parcel, size, &bytes, &part);
 		if (ret == 0) {
 			body_take_chunk(&parcel->body, bytes, part, parcel->block, &out_size);
-			look_at_body(parcel);
-			give(parcel, parcel->block, out_size);
+			take_out(parcel, out_size);
 			size -= part;
 			ret = took(parcel, part);
 		}
@@ -138,8 +147,7 @@ bool parcel_end(struct parcel *parcel, bool is_chunked)
 
 	if (is_chunked) {
 		(void)body_end(&parcel->body, parcel->block, &size);
-		look_at_body(parcel);
-		give(parcel, parcel->block, size);
+		take_out(parcel, size);
 	}
 	if (parcel->is_failed)
 		return false;

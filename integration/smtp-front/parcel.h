@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "integration/smtp-front/body.h"
+#include "integration/smtp-front/messageid.h"
 #include "integration/smtp-front/sink.h"
 #include "integration/smtp-front/stream.h"
 
@@ -40,10 +41,12 @@ struct parcel {
 	int64_t began_ms;   /* as stream_deadline(0) */
 	uint64_t taken;	    /* bytes from the client */
 	uint64_t taken_max;
-	bool is_open;	/* the sink has a part of it */
-	bool is_failed; /* reply says how, and nothing more of it matters */
+	bool is_open;	    /* the sink has a part of it */
+	bool is_failed;	    /* reply says how, and nothing more of it matters */
+	const char *reason; /* why body.h has refused it; NULL: it has not, or the sink before it */
 	struct sink_reply reply;
 	struct body body;
+	struct messageid messageid;
 	uint8_t block[PARCEL_BLOCK_SIZE];
 };
 

@@ -10,15 +10,11 @@
 #include "integration/smtp-front/account.h"
 #include "integration/smtp-front/callforward.h"
 #include "integration/smtp-front/channel.h"
+#include "integration/smtp-front/edge_log.h"
 #include "integration/smtp-front/greeting.h"
 #include "integration/smtp-front/parting.h"
 #include "integration/smtp-front/talk.h"
-#include "lib/common/log.h"
 
-static const char context[] = "smtp-front";
-
-/* In a second, about connections beyond a limit. */
-#define FLOOD_LINES_MAX 10
 /* For a client to take our last words, and to say its own. */
 #define LINGER_MS	 1000
 #define LINGER_BYTES_MAX 65536
@@ -163,20 +159,6 @@ static void log_account(struct session *session, const char *end)
 	});
 }
 
-/* A network beyond its limits is to be seen in the log, and not to fill the disk with it. */
-static bool may_log(struct edge *edge)
-{
-	uint64_t second = uv_now(&edge->loop) / 1000;
-	if (second != edge->log_second) {
-		if (edge->log_count > FLOOD_LINES_MAX)
-			log_info(context, "lines left out, edge=%u count=%u", edge->start->index,
-				 edge->log_count - FLOOD_LINES_MAX);
-		edge->log_second = second;
-		edge->log_count = 0;
-	}
-	return ++edge->log_count <= FLOOD_LINES_MAX;
-}
-
 static void count_end(struct session *session)
 {
 	struct tally *tally = session_tally(session);
@@ -240,7 +222,7 @@ void session_end(struct session *session, const char *end)
 		return;
 	session_take_time(session->edge, session);
 	count_end(session);
-	if (!session->is_flood || may_log(session->edge))
+	if (!session->is_flood || edge_log_takes_flood(session->edge))
 		log_account(session, end);
 	session_part(session);
 }

@@ -7,6 +7,7 @@
 
 #include "integration/smtp-front/account.h"
 #include "integration/smtp-front/channel.h"
+#include "integration/smtp-front/edge_log.h"
 #include "integration/smtp-front/greeting.h"
 #include "integration/smtp-front/parting.h"
 #include "integration/smtp-front/session.h"
@@ -50,22 +51,35 @@ static void remember(char *ret_path, const char *address)
 	ret_path[size] = '\0';
 }
 
+static void note_refusal(struct session *session, const char *recipient, const char *reason)
+{
+	session->refused_count++;
+	edge_log_recipient(session, recipient, reason);
+}
+
 static enum dialogue_action refuse_listed(struct session *session)
 {
 	struct edge *edge = session->edge;
 	const struct judgement *judgement = &session_far(session)->kept.judgement;
+	bool is_final = session->action == JUDGE_REJECT;
+	enum dialogue_action action = DIALOGUE_REPLY;
 	char text[JUDGE_CODE_MAX + 1 + JUDGE_TEXT_MAX + 1];
 	snprintf(text, sizeof(text), "%s %s", judgement->code, judgement->text);
-	return dialogue_answer(&session->dialogue, session_rules(session),
-			       session->action == JUDGE_REJECT ? 550 : 450, text, &edge->event);
+	action = dialogue_answer(&session->dialogue, session_rules(session), is_final ? 550 : 450,
+				 text, &edge->event);
+	note_refusal(session, edge->event.recipient.address, "verdict");
+	return action;
 }
 
 static enum dialogue_action refuse(struct session *session, enum dialogue_refusal refusal,
-				   enum tally_number number)
+				   enum tally_number number, const char *reason)
 {
+	struct dialogue_event *event = &session->edge->event;
+	enum dialogue_action action =
+		dialogue_refuse(&session->dialogue, session_rules(session), refusal, event);
 	tally_add(session_tally(session), number, 1);
-	return dialogue_refuse(&session->dialogue, session_rules(session), refusal,
-			       &session->edge->event);
+	note_refusal(session, event->recipient.address, reason);
+	return action;
 }
 
 /* The worker says the reply, when it has the session. */
@@ -81,10 +95,8 @@ static enum dialogue_action take_recipient(struct session *session)
 	struct edge *edge = session->edge;
 	const char *address = edge->event.recipient.address;
 	remember(session->recipient, address);
-	if (session->action == JUDGE_REJECT || session->action == JUDGE_DEFER) {
-		session->refused_count++;
+	if (session->action == JUDGE_REJECT || session->action == JUDGE_DEFER)
 		return refuse_listed(session);
-	}
 	session_far(session)->kept.recipient = edge->event.recipient;
 	if (edge->users == NULL && edge->forward != NULL) {
 		session->next = NEXT_ASK;
@@ -94,12 +106,11 @@ static enum dialogue_action take_recipient(struct session *session)
 	int answer = edge->users != NULL ? users_find(edge->users, address, strlen(address)) : -1;
 	if (answer == USERS_VALID)
 		return trust(session);
-	session->refused_count++;
 	if (answer == USERS_UNKNOWN)
-		return refuse(session, DIALOGUE_NO_SUCH_USER, TALLY_RECIPIENTS_UNKNOWN);
+		return refuse(session, DIALOGUE_NO_SUCH_USER, TALLY_RECIPIENTS_UNKNOWN, "unknown");
 	if (answer == USERS_NOT_OURS)
-		return refuse(session, DIALOGUE_NOT_OURS, TALLY_RECIPIENTS_RELAY);
-	return refuse(session, DIALOGUE_TRY_LATER, TALLY_RECIPIENTS_FAILED);
+		return refuse(session, DIALOGUE_NOT_OURS, TALLY_RECIPIENTS_RELAY, "not ours");
+	return refuse(session, DIALOGUE_TRY_LATER, TALLY_RECIPIENTS_FAILED, "not looked up");
 }
 
 /* ---- STARTTLS and XCLIENT ---- */
@@ -275,8 +286,10 @@ static bool take_command(struct session *session)
 		return true;
 	}
 	edge->in_start += line_size + LINES_END_SIZE;
-	act(session, dialogue_step(&session->dialogue, session_rules(session), (const char *)bytes,
-				   line_size, &edge->event));
+	enum dialogue_action action = dialogue_step(&session->dialogue, session_rules(session),
+						    (const char *)bytes, line_size, &edge->event);
+	edge_log_command(session, (const char *)bytes, line_size);
+	act(session, action);
 	return true;
 }
 
@@ -386,13 +399,15 @@ static void take_answer(struct session *session, const struct callforward_answer
 	if (answer->code / 100 == 2) {
 		perform(session, trust(session));
 	} else {
-		session->refused_count++;
+		enum dialogue_action action =
+			dialogue_answer(&session->dialogue, session_rules(session), answer->code,
+					answer->text, &edge->event);
 		tally_add(session_tally(session),
 			  answer->code / 100 == 5 ? TALLY_RECIPIENTS_UNKNOWN
 						  : TALLY_RECIPIENTS_FAILED,
 			  1);
-		perform(session, dialogue_answer(&session->dialogue, session_rules(session),
-						 answer->code, answer->text, &edge->event));
+		note_refusal(session, session_far(session)->kept.recipient.address, "next hop");
+		perform(session, action);
 	}
 	go_on(session);
 }

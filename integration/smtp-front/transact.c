@@ -32,13 +32,34 @@ void transact_look(struct visit *visit, struct sink *sink)
 
 /* ---- MAIL and RCPT ---- */
 
+static void drop_parcel(struct visit *visit)
+{
+	parcel_abort(&visit->parcel);
+	visit->has_parcel = false;
+}
+
+/* A mail whose last chunk has not come. */
+static void cut_parcel(struct visit *visit)
+{
+	const bool is_refused = visit->event.verb == COMMAND_BDAT && visit->event.reply_code >= 400;
+	visit_log_mail(visit, is_refused ? "refused" : "cut", is_refused ? "protocol" : "aborted");
+	drop_parcel(visit);
+}
+
 void transact_forget(struct visit *visit)
 {
 	if (visit->has_parcel)
-		parcel_abort(&visit->parcel);
+		cut_parcel(visit);
 	if (visit->is_in_sink)
 		sink_abort(visit->parts.sink);
-	visit->is_in_sink = visit->is_refused = visit->has_parcel = false;
+	visit->is_in_sink = visit->is_refused = false;
+}
+
+/* Why the sink refuses its reply says. */
+static const char *sink_name(const struct visit *visit)
+{
+	const enum setup_sink_kind kind = visit->parts.setup->sink.kind;
+	return kind == SETUP_SINK_SMTP || kind == SETUP_SINK_LMTP ? "next hop" : "sink";
 }
 
 static bool begin_mail(struct visit *visit, struct sink_reply *reply)
@@ -46,6 +67,7 @@ static bool begin_mail(struct visit *visit, struct sink_reply *reply)
 	const struct envelope *envelope = &visit->dialogue->envelope;
 
 	transact_forget(visit);
+	maillog_list_clear(&visit->recipients);
 	(void)snprintf(visit->sender, sizeof(visit->sender), "%s", envelope->sender);
 	visit->is_in_sink = sink_mail(visit->parts.sink, envelope, reply);
 	transact_look(visit, visit->parts.sink);
@@ -55,8 +77,10 @@ static bool begin_mail(struct visit *visit, struct sink_reply *reply)
 void transact_mail(struct visit *visit)
 {
 	struct sink_reply reply;
-	(void)begin_mail(visit, &reply);
+	const bool is_fine = begin_mail(visit, &reply);
 	visit_answer(visit, &reply);
+	if (!is_fine)
+		visit_log_refusal(visit, NULL, sink_name(visit));
 }
 
 static uint64_t now_ms(void)
@@ -111,9 +135,10 @@ static bool is_ours(struct visit *visit, const struct recipient *recipient)
 	static const struct {
 		enum dialogue_refusal refusal;
 		enum tally_number number;
+		const char *reason;
 	} rules[] = {
-		[USERS_UNKNOWN] = { DIALOGUE_NO_SUCH_USER, TALLY_RECIPIENTS_UNKNOWN },
-		[USERS_NOT_OURS] = { DIALOGUE_NOT_OURS, TALLY_RECIPIENTS_RELAY },
+		[USERS_UNKNOWN] = { DIALOGUE_NO_SUCH_USER, TALLY_RECIPIENTS_UNKNOWN, "unknown" },
+		[USERS_NOT_OURS] = { DIALOGUE_NOT_OURS, TALLY_RECIPIENTS_RELAY, "not ours" },
 	};
 	struct users *users = visit->parts.users;
 
@@ -126,10 +151,12 @@ static bool is_ours(struct visit *visit, const struct recipient *recipient)
 		log_error(visit->id, "recipient not looked up (%s)", users_strerror(found));
 		transact_count(visit, TALLY_RECIPIENTS_FAILED, 1);
 		visit_refuse(visit, DIALOGUE_TRY_LATER);
+		visit_log_refusal(visit, recipient->address, "not looked up");
 		return false;
 	}
 	transact_count(visit, rules[found].number, 1);
 	visit_refuse(visit, rules[found].refusal);
+	visit_log_refusal(visit, recipient->address, rules[found].reason);
 	return false;
 }
 
@@ -143,11 +170,14 @@ static void add_recipient(struct visit *visit, const struct recipient *recipient
 		is_fine = sink_recipient(visit->parts.sink, recipient, &reply);
 		transact_look(visit, visit->parts.sink);
 	}
-	if (is_fine)
-		visit->latest = *recipient;
-	else
-		visit->refused_count++;
 	visit_answer(visit, &reply);
+	if (is_fine) {
+		visit->latest = *recipient;
+		maillog_list_add(&visit->recipients, recipient->address);
+		return;
+	}
+	visit->refused_count++;
+	visit_log_refusal(visit, recipient->address, sink_name(visit));
 }
 
 void transact_recipient(struct visit *visit)
@@ -164,6 +194,7 @@ void transact_recipient(struct visit *visit)
 	    !is_known(visit, recipient, &reply)) {
 		visit->refused_count++;
 		visit_answer(visit, &reply);
+		visit_log_refusal(visit, recipient->address, "next hop");
 		return;
 	}
 	add_recipient(visit, recipient);
@@ -227,14 +258,33 @@ static void lose_mail(struct visit *visit, int status)
 {
 	static const struct sink_reply too_much = { 521, "5.3.4 Mail larger than we take" };
 
+	const char *reason = "client gone";
+
 	transact_look(visit, visit->parts.sink);
 	transact_count(visit, TALLY_MAILS_CUT, 1);
+	drop_parcel(visit);
 	transact_forget(visit);
-	if (status == -ETIMEDOUT)
+	visit->event.reply_code = 0;
+	if (status == -ETIMEDOUT) {
 		visit_time_out(visit);
-	else if (status == -EMSGSIZE)
+		reason = "timed out";
+	} else if (status == -EMSGSIZE) {
 		visit_answer(visit, &too_much);
+		reason = body_refusal_name(BODY_TOO_LARGE);
+	}
+	visit_log_mail(visit, "cut", reason);
 	visit_end(visit, "reset", false);
+}
+
+/* Of a mail that has ended, in the words of the counters. */
+static void log_end(struct visit *visit)
+{
+	const struct parcel *parcel = &visit->parcel;
+	const char *reason = parcel->reason != NULL ? parcel->reason : sink_name(visit);
+	if (parcel->reply.code < 300)
+		visit_log_mail(visit, "accepted", NULL);
+	else
+		visit_log_mail(visit, parcel->reply.code >= 500 ? "refused" : "deferred", reason);
 }
 
 static void count_mail(struct visit *visit)
@@ -262,6 +312,8 @@ static void end_mail(struct visit *visit, bool is_chunked)
 	if (is_committed)
 		visit->is_in_sink = false;
 	visit_answer(visit, &visit->parcel.reply);
+	log_end(visit);
+	drop_parcel(visit);
 	transact_forget(visit);
 	const int ret = stream_flush(&visit->stream, visit_deadline(visit));
 	if (ret == 0)

@@ -7,8 +7,9 @@
  * Flow: visit.c has a command that asks -> transact_*(): users.h, the sink, parcel.h -> the answer
  *       to the client, said by visit.c.
  *
- * Private to visit.c and transact.c, which share struct visit: the one has the life of a session
- * and its replies, the other its mails. One mail at a time:
+ * Private to visit.c, transact.c and visit_log.c, which share struct visit: the first has the life
+ * of a session and its replies, the second its mails, the third their lines in the log. One mail at
+ * a time:
  *
  *     is_in_sink   sink_mail() was called and the mail has not ended: the sink is to abort
  *     is_refused   the sink has refused the MAIL to which an edge has said 250: refusal is the
@@ -18,7 +19,9 @@
 
 #include "integration/smtp-front/account.h"
 #include "integration/smtp-front/dialogue.h"
+#include "integration/smtp-front/maillog.h"
 #include "integration/smtp-front/parcel.h"
+#include "integration/smtp-front/ration.h"
 #include "integration/smtp-front/stream.h"
 #include "integration/smtp-front/visit.h"
 
@@ -50,6 +53,10 @@ struct visit {
 	bool has_parcel;	 /* DATA or BDAT has come */
 	struct recipient latest; /* the last one accepted */
 	struct sink_reply refusal;
+	/* Of the log. */
+	bool has_refusal_line; /* this session; others share what lines there may be */
+	struct ration ration;
+	struct maillog_list recipients; /* of the transaction, accepted */
 	struct dialogue_event event;
 	struct stream stream;
 	struct parcel parcel;
@@ -84,6 +91,18 @@ void transact_forget(struct visit *visit);
 /* Logs and counts what went wrong in a sink, if anything did. */
 void transact_look(struct visit *visit, struct sink *sink);
 void transact_count(const struct visit *visit, enum tally_number number, uint64_t value);
+
+/* ---- visit_log.c ---- */
+
+void visit_log_begin(struct visit *visit);
+/* The mail is "accepted" or the like; the reply is visit->event, if it has one. */
+void visit_log_mail(struct visit *visit, const char *what, const char *reason);
+/* visit->event refuses this recipient, or without one the sender. */
+void visit_log_refusal(struct visit *visit, const char *recipient, const char *reason);
+/* The same of a line that the dialogue has refused by itself, if it is MAIL or RCPT. */
+void visit_log_command(struct visit *visit, const char *line, size_t line_size);
+/* How many lines the session has not got. */
+void visit_log_end(struct visit *visit);
 
 #ifdef __cplusplus
 }

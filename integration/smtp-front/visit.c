@@ -245,7 +245,10 @@ static void take_line(struct visit *visit, const uint8_t *bytes, size_t line_siz
 	/* Copied: what is read of a mail goes to the same buffer. */
 	memcpy(line, bytes, line_size);
 	stream_take(&visit->stream, line_size + LINES_END_SIZE);
-	act(visit, dialogue_step(visit->dialogue, &visit->limits, line, line_size, &visit->event));
+	const enum dialogue_action action =
+		dialogue_step(visit->dialogue, &visit->limits, line, line_size, &visit->event);
+	visit_log_command(visit, line, line_size);
+	act(visit, action);
 }
 
 /* One command, waiting for it. */
@@ -311,6 +314,7 @@ static void begin_session(struct visit *visit, struct capsule *capsule, int fd)
 	visit->sender[0] = '\0';
 	visit->told_ms = 0;
 	memset(&visit->latest, 0, sizeof(visit->latest));
+	visit_log_begin(visit);
 	visit->began_us = now_us(CLOCK_MONOTONIC);
 	visit->cpu_began_us = now_us(CLOCK_PROCESS_CPUTIME_ID);
 	stream_init(&visit->stream, fd);
@@ -396,6 +400,7 @@ unsigned visit_finish(struct visit *visit, struct capsule *capsule, int fd)
 	if (visit->parts.asker != NULL)
 		sink_leave(visit->parts.asker);
 	transact_count(visit, TALLY_FINISHED, 1);
+	visit_log_end(visit);
 	write_account(visit);
 	return visit->mail_count;
 }

@@ -65,8 +65,15 @@ TEST_CASE("a session's object has what was counted and timed", "[front][account]
 TEST_CASE("what a client says cannot end a string of JSON, nor the line", "[front][account]")
 {
 	account made = simple();
-	made.helo = "a\"b\\c\r\nd\x01\xc3\xa9\x7f";
-	CHECK(has(object(made), R"("helo":"a\"b\\c\u000d\u000ad\u0001\u00c3\u00a9\u007f")"));
+	made.helo = "a\"b\\c\r\nd\x01\xc3\x7f";
+	CHECK(has(object(made), R"("helo":"a\"b\\c\u000d\u000ad\u0001\u00c3\u007f")"));
+}
+
+TEST_CASE("an address in UTF-8 is shown as such", "[front][account]")
+{
+	account made = simple();
+	made.recipient = "j\xc3\xbcrgen@example.org";
+	CHECK(has(object(made), "\"to\":\"j\xc3\xbcrgen@example.org\""));
 }
 
 TEST_CASE("a text is cut between two escapes", "[front][account]")
