@@ -8,7 +8,7 @@ import socket
 import struct
 
 from front import Client, Front
-from harness import ZONE, Case, wait_for
+from harness import CLIENT, ZONE, Case, outside, wait_for
 
 NAME = ZONE.rstrip(".")
 LISTED, CLEAR = "192.0.2.66", "203.0.113.1"
@@ -38,7 +38,7 @@ def proxy_v2(client=CLEAR, port=40000, command=0x21, family=0x11):
 
 
 class EdgeCase(Case):
-    """One edge, so that there is one of everything; nothing comes from an exempt address."""
+    """One edge, so that there is one of everything; clients come from outside."""
 
     def front(self, front=(), sink=(), **sections):
         self.fixture = Front(self, front={"edges": 1, **dict(front)},
@@ -46,7 +46,7 @@ class EdgeCase(Case):
         return self.fixture
 
     def client(self, source=None):
-        client = Client(self.fixture.address, source or self.host)
+        client = Client(self.fixture.address, source or outside(CLIENT))
         self.addCleanup(client.close)
         return client
 

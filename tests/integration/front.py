@@ -29,7 +29,7 @@ import ssl
 import subprocess
 
 import harness
-from harness import DEADLINE_S, ZONE, Case, peer, wait_for
+from harness import CLIENT, DEADLINE_S, ZONE, Case, outside, peer, wait_for
 
 RECIPIENT = "inbox@example.com"
 SENDER = "sender@example.net"
@@ -317,6 +317,9 @@ class Front:
     # ---- clients, and what became of them ----
 
     def client(self, source=None, claimed=None):
+        """From outside, unless it is a balancer's that claims another's address."""
+        if source is None and claimed is None:
+            source = outside(CLIENT)
         return Client(self.address, source, claimed)
 
     def sessions(self):

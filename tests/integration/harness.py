@@ -428,6 +428,7 @@ class Case(unittest.TestCase):
     """A test with a directory, a loopback address and processes of its own."""
 
     given_ports = set()  # of all tests of a program
+    has_own_network = False  # see enter_own_network()
 
     def setUp(self):
         self.random = random.Random(SEED)
@@ -569,9 +570,43 @@ def numbers(line):
     return {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line)}
 
 
-def main():
-    """Exit status as Meson reads it: 77 when every test was skipped."""
+# Networks for documentation (RFC 5737, RFC 3849): no program treats their addresses like loopback's.
+OUTSIDE = ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32")
+CLIENT = "198.51.100.25"  # a client about whose address a test says nothing
+
+
+def enter_own_network():
+    """
+    The process and all that it starts get a network of their own, in which every address of OUTSIDE
+    is one of this machine's: a client binds to it. For main(), before anything is open. Without root
+    there is none, and outside() gives loopback's.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    if os.geteuid() != 0 or libc.unshare(CLONE_NEWNET) != 0:
+        return
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    for network in OUTSIDE:
+        family = "-6" if ":" in network else "-4"
+        subprocess.run(["ip", family, "route", "add", "local", network, "dev", "lo"], check=True)
+    Case.has_own_network = True
+
+
+def outside(address):
+    """The IPv4 address of OUTSIDE, or without a network of our own its stand-in on loopback."""
+    if Case.has_own_network:
+        return address
+    octets = address.split(".")
+    return f"127.{octets[0]}.{octets[2]}.{octets[3]}"
+
+
+def main(has_own_network=False):
+    """
+    Exit status as Meson reads it: 77 when every test was skipped. has_own_network: see
+    enter_own_network().
+    """
     print(f"DNSBLV6_SEED={SEED}")
+    if has_own_network:
+        enter_own_network()
     result = unittest.main(verbosity=2, exit=False).result
     if not result.wasSuccessful():
         sys.exit(1)

@@ -315,7 +315,7 @@ class Stop(FrontCase):
 
     def test_who_waits_for_the_banner_is_told(self):
         front = Front(self, limits={"greet-pause": "60s"})
-        with front.client(self.host) as client:  # 127.0.0.1 would not have to wait
+        with front.client() as client:
             wait_for(lambda: front.counters().get("sessions-accepted") == 1, "the session")
             front.process.send_signal(signal.SIGTERM)
             client.expect(421)
@@ -532,4 +532,4 @@ class Confinement(FrontCase):
 
 
 if __name__ == "__main__":
-    harness.main()
+    harness.main(has_own_network=True)

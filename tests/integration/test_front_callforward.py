@@ -98,4 +98,4 @@ class CallForward(Case):
 
 
 if __name__ == "__main__":
-    main()
+    main(has_own_network=True)

@@ -14,7 +14,7 @@ import threading
 import harness
 import mta
 from edge import CLEAR, FOREIGN, INBOX, LISTED, NAME, NOBODY, SILENT, EdgeCase, proxy_v1, proxy_v2, session, wire
-from harness import DEADLINE_S, main, wait_for
+from harness import CLIENT, DEADLINE_S, main, outside, wait_for
 
 
 class Pause(EdgeCase):
@@ -53,7 +53,7 @@ class Pause(EdgeCase):
 
     def test_own_networks_wait_for_nothing(self):
         self.front(limits={"greet-pause": "60s"},
-                   decision={"exempt": [f"{self.host}/32"]})
+                   decision={"exempt": [f"{outside(CLIENT)}/32"]})
         client = self.client()
         client.hello()
         client.say("QUIT", 221)
@@ -78,7 +78,7 @@ class Verdicts(EdgeCase):
     def listing(self, library=None, **sections):
         authority = mta.Authority(self, [LISTED])
         host, port = authority.address
-        return self.front(front={"proxy": [f"{self.host}/32"]},
+        return self.front(front={"proxy": [f"{outside(CLIENT)}/32"]},
                           library={"zones": [NAME], "servers": [f"{host}@{port}"],
                                    **(library or {})}, **sections)
 
@@ -146,7 +146,7 @@ class Verdicts(EdgeCase):
 
     def test_nor_one_whom_xclient_has_named(self):
         authority = mta.Authority(self, [LISTED])
-        self.front(front={"xclient": [f"{LISTED}/32"], "proxy": [f"{self.host}/32"]},
+        self.front(front={"xclient": [f"{LISTED}/32"], "proxy": [f"{outside(CLIENT)}/32"]},
                    authority=authority, sink={"kind": "postfix", "to": self.path("pass")},
                    users=None)
         client = self.client()
@@ -166,7 +166,7 @@ class Verdicts(EdgeCase):
 
     def test_xclient_is_judged_anew(self):
         authority = mta.Authority(self, [LISTED])
-        self.front(front={"xclient": [f"{self.host}/32"]}, authority=authority)
+        self.front(front={"xclient": [f"{outside(CLIENT)}/32"]}, authority=authority)
         client = self.client()
         self.assertIn("XCLIENT", client.hello())
         client.say(f"XCLIENT ADDR={LISTED} PORT=4711", 220)
@@ -513,7 +513,7 @@ class Malformed(EdgeCase):
 
 class Proxy(EdgeCase):
     def balanced(self, **sections):
-        return self.front(front={"proxy": [f"{self.host}/32"]}, **sections)
+        return self.front(front={"proxy": [f"{outside(CLIENT)}/32"]}, **sections)
 
     def test_both_versions_name_the_client(self):
         self.balanced()
@@ -546,7 +546,7 @@ class Proxy(EdgeCase):
             codes = self.codes(self.read_all(client))
             self.assertEqual(codes[0], 220)
             self.assertGreaterEqual(codes[1], 500)
-        self.assertEqual({line["client"] for line in self.ended(2)}, {self.host})
+        self.assertEqual({line["client"] for line in self.ended(2)}, {outside(CLIENT)})
 
     def test_it_may_come_in_pieces(self):
         self.balanced()
@@ -563,7 +563,7 @@ class Proxy(EdgeCase):
             client.send(header)
             client.hello()
             client.say("QUIT", 221)
-        self.assertEqual({line["client"] for line in self.ended(2)}, {self.host})
+        self.assertEqual({line["client"] for line in self.ended(2)}, {outside(CLIENT)})
 
     def test_whoever_does_not_send_it_is_not_spoken_to(self):
         self.balanced()
@@ -602,4 +602,4 @@ class Proxy(EdgeCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(has_own_network=True)

@@ -141,4 +141,4 @@ class FrontKillsTest(Case):
 
 
 if __name__ == "__main__":
-    main()
+    main(has_own_network=True)

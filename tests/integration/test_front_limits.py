@@ -18,7 +18,7 @@ import socket
 import harness
 from edge import INBOX, NOBODY, EdgeCase, wire
 from front import Client, make_certificate
-from harness import main, wait_for
+from harness import CLIENT, main, outside, wait_for
 
 
 class Limits(EdgeCase):
@@ -53,7 +53,7 @@ class Limits(EdgeCase):
         self.assertEqual(self.client().reply()[0], 421)
 
     def test_networks_that_have_none(self):
-        self.front(limits={"rate": 1, "connections": 1, "unlimited": [f"{self.host}/32"]})
+        self.front(limits={"rate": 1, "connections": 1, "unlimited": [f"{outside(CLIENT)}/32"]})
         for _ in range(5):
             self.client().hello()
 
@@ -263,10 +263,10 @@ class Descriptors(EdgeCase):
 class Drain(EdgeCase):
     def test_who_has_the_banner_may_finish_and_others_are_put_off(self):
         front = self.front(front={"drain": "60s"}, limits={"greet-pause": "60s"},
-                           decision={"exempt": [f"{self.host}/32"]})
+                           decision={"exempt": [f"{outside(CLIENT)}/32"]})
         talking = self.client()
         talking.hello()
-        waiting = self.client("127.0.0.5")
+        waiting = self.client(outside("203.0.113.5"))
         wait_for(lambda: self.counters()["sessions"] == 2, "both to be there")
         pid = self.edge()
         os.kill(pid, signal.SIGTERM)
@@ -312,7 +312,7 @@ class Crowd(EdgeCase):
                  (f"Subject: {number}\r\n\r\n{name}\r\n.", 250), ("QUIT", 221)]
         is_piped, last = rng.random() < 0.5, rng.randrange(len(steps) + 6)
         is_taken = False
-        with Client(self.fixture.address, self.host) as client:
+        with Client(self.fixture.address, outside(CLIENT)) as client:
             if client.reply()[0] != 220:
                 return False  # 421: there were too many
             if is_piped:
@@ -354,4 +354,4 @@ class Crowd(EdgeCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(has_own_network=True)

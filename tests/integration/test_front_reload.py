@@ -401,4 +401,4 @@ class Retirement(FrontCase):
 
 
 if __name__ == "__main__":
-    harness.main()
+    harness.main(has_own_network=True)

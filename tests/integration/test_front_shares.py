@@ -4,7 +4,7 @@
 What a network may have of smtp-front once its sessions have proved themselves: it is counted until
 their end, whoever has them and however they end, and it cannot have all workers.
 
-Networks are /24s of the loopback. A slow client is one in the middle of its mail.
+Networks are those for documentation. A slow client is one in the middle of its mail.
 """
 
 import collections
@@ -12,9 +12,9 @@ import os
 import signal
 
 from front import RECIPIENT, Client, Front, make_certificate
-from harness import Case, main, wait_for
+from harness import Case, main, outside, wait_for
 
-SLOW, OTHER = "127.0.1", "127.0.2"  # networks
+SLOW, OTHER = "192.0.2", "198.51.100"  # networks
 
 
 class SharesCase(Case):
@@ -29,7 +29,7 @@ class SharesCase(Case):
         return collections.Counter(self.fixture.counters())  # who is not there is 0
 
     def client(self, network, host=1):
-        client = Client(self.fixture.address, f"{network}.{host}")
+        client = Client(self.fixture.address, outside(f"{network}.{host}"))
         self.addCleanup(client.close)
         return client
 
@@ -254,4 +254,4 @@ class Connections(SharesCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(has_own_network=True)

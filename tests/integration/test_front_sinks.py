@@ -16,7 +16,7 @@ import threading
 import mta
 from dovecot import Dovecot
 from front import RECIPIENT, SENDER, Front, make_certificate
-from harness import Case, main, peer, wait_for
+from harness import CLIENT, Case, main, outside, peer, wait_for
 
 # What could go wrong on its way: dots, long lines, bytes, blank lines at the end.
 MAIL = (b"From: <sender@example.net>\r\nTo: <inbox@example.com>\r\nSubject: whole\r\n"
@@ -166,8 +166,8 @@ class PassedToPostfix(SinkCase):
         # In a Debian the worker's user is in the group postdrop.
         os.chmod(os.path.join(postfix.queue, "public"), 0o711)
         self.front("postfix", socket_path, users=None)
-        source = "127.9.8.7"
-        with self.fixture.client(source) as client:
+        source = outside(CLIENT)
+        with self.fixture.client() as client:
             self.assertIn("mx.example.com ESMTP Postfix", client.expect(220))
             client.say("EHLO client.example.net", 250)
             client.send_mail(SENDER, [RECIPIENT], MAIL)
@@ -447,4 +447,4 @@ class DyingSinks(SinkCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(has_own_network=True)

@@ -75,4 +75,4 @@ class Smuggling(Case):
 
 
 if __name__ == "__main__":
-    main()
+    main(has_own_network=True)

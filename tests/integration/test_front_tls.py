@@ -734,4 +734,4 @@ class ReloadTest(TlsCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(has_own_network=True)

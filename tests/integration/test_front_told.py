@@ -137,4 +137,4 @@ class OpenSmtpdIsTold(ToldCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(has_own_network=True)

@@ -271,4 +271,4 @@ class Damaged(Users):
 
 
 if __name__ == "__main__":
-    main()
+    main(has_own_network=True)
