@@ -44,20 +44,23 @@ static void put(struct call *call, const uint8_t *bytes, size_t size)
 	body->size += size;
 }
 
+static size_t size_before(const uint8_t *bytes, size_t size, char byte)
+{
+	const uint8_t *end = memchr(bytes, byte, size);
+	return end != NULL ? (size_t)(end - bytes) : size;
+}
+
 /*
- * Bytes that no rule is about. Of a refused mail only a CR is looked for: looking for each LF of
- * many would take as long as they are many, squared.
+ * Bytes that no rule is about. Looking to the end of all for each of many LFs would take as long as
+ * they are many, squared: the others are looked for within a line, and an LF not in a refused mail.
  */
 static size_t run_size(const struct body *body, const uint8_t *bytes, size_t size)
 {
-	const uint8_t *end = memchr(bytes, '\r', size);
-	size = end != NULL ? (size_t)(end - bytes) : size;
 	if (body->refusal != BODY_FINE)
-		return size;
-	end = memchr(bytes, '\n', size);
-	size = end != NULL ? (size_t)(end - bytes) : size;
-	end = memchr(bytes, '\0', size);
-	return end != NULL ? (size_t)(end - bytes) : size;
+		return size_before(bytes, size, '\r');
+	size = size_before(bytes, size, '\n');
+	size = size_before(bytes, size, '\r');
+	return size_before(bytes, size, '\0');
 }
 
 /* Before put(): where both limits end within these bytes, the first of them is said. */
@@ -72,24 +75,45 @@ static void count_line(struct body *body, size_t size)
 	body->line_size += size;
 }
 
+/* The next line begins; text is what comes out at the end of this one. */
+static void end_line(struct call *call, const char *text, bool is_lone_lf)
+{
+	struct body *body = call->body;
+	put(call, (const uint8_t *)text, strlen(text));
+	body->at = AT_LINE;
+	body->line_size = 0;
+	body->is_behind_lf = is_lone_lf;
+	body->has_lf = body->has_lf || is_lone_lf;
+}
+
+/* A byte that ends a run. */
+static void take_special(struct call *call, const uint8_t *byte, bool is_behind_dot)
+{
+	struct body *body = call->body;
+	if (*byte == '\n' && body->takes_lf) {
+		end_line(call, is_behind_dot ? ".\r\n" : "\r\n", true);
+	} else if (*byte == '\r') {
+		body->at = AT_CR;
+		put(call, byte, 1);
+	} else {
+		refuse(body, *byte == '\n' ? BODY_BARE_LF : BODY_NUL);
+	}
+}
+
 /* At least one byte within a line. Returns how many. */
 static size_t take_text(struct call *call, const uint8_t *bytes, size_t size)
 {
 	struct body *body = call->body;
+	bool is_behind_dot = body->at == AT_DOT;
 	body->at = AT_TEXT;
 	size_t run = run_size(body, bytes, size);
-	if (run > 0) {
-		count_line(body, run);
-		put(call, bytes, run);
-		return run;
+	if (run == 0) {
+		take_special(call, bytes, is_behind_dot);
+		return 1;
 	}
-	if (*bytes == '\r') {
-		body->at = AT_CR;
-		put(call, bytes, 1);
-	} else {
-		refuse(body, *bytes == '\n' ? BODY_BARE_LF : BODY_NUL);
-	}
-	return 1;
+	count_line(body, run);
+	put(call, bytes, run);
+	return run;
 }
 
 static size_t take_after_cr(struct call *call, const uint8_t *bytes, size_t size)
@@ -99,9 +123,8 @@ static size_t take_after_cr(struct call *call, const uint8_t *bytes, size_t size
 		refuse(body, BODY_BARE_CR);
 		return take_text(call, bytes, size);
 	}
-	put(call, bytes, 1);
-	body->at = AT_LINE;
-	body->line_size = 0;
+	/* A dot that stands alone behind a lone LF was held, as its CR was. */
+	end_line(call, body->at == AT_DOT_CR ? ".\r\n" : "\n", false);
 	return 1;
 }
 
@@ -118,7 +141,7 @@ enum body_status body_take(struct body *body, const uint8_t *in, size_t in_size,
 		} else if (body->at == AT_DOT && in[used] == '\r') {
 			body->at = AT_DOT_CR;
 			used++;
-		} else if (body->at == AT_DOT_CR && in[used] == '\n') {
+		} else if (body->at == AT_DOT_CR && in[used] == '\n' && !body->is_behind_lf) {
 			is_end = true;
 			used++;
 		} else if (body->at == AT_CR || body->at == AT_DOT_CR) {

@@ -24,9 +24,14 @@
  * it is refused there. The same holds for chunks, since a next hop may get them by DATA.
  * What has come out before the refusal was known is worth nothing: the sink has to abort.
  *
+ * With .takes_lf a lone LF ends a line as CR LF does, and comes out as CR LF, but it has no part in
+ * the end of a mail: that stays where the bytes CR LF . CR LF are. A lone dot whose line begins
+ * behind a lone LF, or ends at one, is text, and comes out as such.
+ *
  *     CR LF a b c CR LF            CR LF a b c CR LF
  *     CR LF . . a CR LF     ->     CR LF . a CR LF
  *     CR LF . CR LF                the end
+ *     LF . CR LF, CR LF . LF       CR LF . CR LF, with .takes_lf
  *
  * Dots are undone here (RFC 5321, 4.5.2); whoever sends the mail on by DATA does them anew. Out
  * comes nothing but whole mails of lines that end in CRLF: of chunks that do not end so, body_end()
@@ -45,6 +50,8 @@ extern "C" {
 
 /* body_end() writes as many at most; body_take() and body_take_chunk() never more than they get. */
 #define BODY_END_MAX 2
+/* With .takes_lf they write as many at most: each LF gets its CR, and a dot may have been held. */
+#define BODY_ROOM(in_size) (2 * (in_size) + 1)
 
 enum body_status {
 	BODY_MORE,
@@ -66,22 +73,26 @@ struct body {
 	uint64_t size_max; /* of what comes out; 0 is no limit */
 	size_t line_max;   /* of a line without CRLF and without a dot that is undone; 0 is no limit
 			    */
+	bool takes_lf;	   /* may be set behind body_init() */
+	bool has_lf;	   /* a lone LF has come out as CR LF */
 	uint64_t size;	   /* of what has come out */
 	size_t line_size;
 	enum body_refusal refusal; /* BODY_FINE until something was wrong */
-	unsigned at;		   /* body.c's own */
+	unsigned at;		   /* body.c's own, as is the next */
+	bool is_behind_lf;
 };
 
 void body_init(struct body *ret_body, uint64_t size_max, size_t line_max);
 
 /*
  * Takes bytes of DATA: all of them with BODY_MORE, else up to the end of the mail; *ret_used says
- * how many. out has in_size bytes, or is in itself. Not to be called after the end.
+ * how many. out has in_size bytes, or is in itself; with .takes_lf it has BODY_ROOM(in_size) bytes
+ * elsewhere. Not to be called after the end.
  */
 enum body_status body_take(struct body *body, const uint8_t *in, size_t in_size, size_t *ret_used,
 			   uint8_t *out, size_t *ret_out_size);
 
-/* Takes a chunk or a part of one, all of it. out has in_size bytes, or is in itself. */
+/* Takes a chunk or a part of one, all of it. out is as above. */
 void body_take_chunk(struct body *body, const uint8_t *in, size_t in_size, uint8_t *out,
 		     size_t *ret_out_size);
 /* After the last chunk. out has BODY_END_MAX bytes. BODY_END or BODY_REFUSED. */

@@ -13,8 +13,10 @@ enum lines_status lines_take(const uint8_t *bytes, size_t size, size_t limit, si
 		return size >= limit ? LINES_TOO_LONG : LINES_MORE;
 	if (bytes[end] == '\0')
 		return LINES_NUL;
-	if (bytes[end] == '\n')
+	if (bytes[end] == '\n') {
+		*ret_line_size = end;
 		return LINES_LONE_LF;
+	}
 	if (end + LINES_END_SIZE > limit)
 		return LINES_TOO_LONG;
 	if (end + 1 == size)
@@ -25,8 +27,17 @@ enum lines_status lines_take(const uint8_t *bytes, size_t size, size_t limit, si
 	return LINES_READY;
 }
 
-enum lines_status lines_skip(const uint8_t *bytes, size_t size, size_t *ret_used)
+static enum lines_status skip_to_lf(const uint8_t *bytes, size_t size, size_t *ret_used)
 {
+	const uint8_t *lf = memchr(bytes, '\n', size);
+	*ret_used = lf != NULL ? (size_t)(lf - bytes) + 1 : size;
+	return lf != NULL ? LINES_READY : LINES_MORE;
+}
+
+enum lines_status lines_skip(const uint8_t *bytes, size_t size, bool takes_lf, size_t *ret_used)
+{
+	if (takes_lf)
+		return skip_to_lf(bytes, size, ret_used);
 	for (size_t used = 0; used < size;) {
 		const uint8_t *cr = memchr(bytes + used, '\r', size - used);
 		if (cr == NULL)

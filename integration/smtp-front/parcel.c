@@ -83,8 +83,8 @@ static int wait_bytes(struct parcel *parcel, uint64_t limit, const uint8_t **ret
 			return got == 0 ? -ECONNRESET : got;
 		*ret_bytes = stream_bytes(parcel->stream, &size);
 	}
-	if (size > sizeof(parcel->block))
-		size = sizeof(parcel->block);
+	if (size > PARCEL_BLOCK_SIZE)
+		size = PARCEL_BLOCK_SIZE;
 	*ret_size = size < limit ? size : (size_t)limit;
 	return 0;
 }

@@ -47,12 +47,13 @@ struct parcel {
 	struct sink_reply reply;
 	struct body body;
 	struct messageid messageid;
-	uint8_t block[PARCEL_BLOCK_SIZE];
+	uint8_t block[BODY_ROOM(PARCEL_BLOCK_SIZE)];
 };
 
 /*
  * The sink has sender and recipients. header is what stands before the mail, complete with CRLF.
  * false: *ret_parcel is failed; a client that sent DATA is told at once, a chunk is read first.
+ * .body.takes_lf may be set behind it.
  */
 bool parcel_begin(struct parcel *ret_parcel, struct sink *sink, struct stream *stream,
 		  uint64_t size_max, unsigned timeout_ms, const char *header);

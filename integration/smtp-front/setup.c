@@ -53,6 +53,8 @@ enum {
 enum {
 	LIMITS_GREET_PAUSE,
 	LIMITS_EARLY_TALKER,
+	LIMITS_BARE_NEWLINE,
+	LIMITS_NORMALIZED,
 	LIMITS_SIZE,
 	LIMITS_RECIPIENTS,
 	LIMITS_COMMANDS,
@@ -89,6 +91,7 @@ enum {
 
 static const char *const capacities[] = { "wait", "refuse", NULL };
 static const char *const talkers[] = { "reject", "ignore", NULL };
+static const char *const newlines[] = { "reject", "normalize", NULL };
 static const char *const kinds[] = { "smtp", "lmtp", "maildir", "null", "postfix", NULL };
 static const char *const tells[] = { "none", "xclient", "proxy", "proxy2", NULL };
 static const char *const maildirs[] = { "one", "recipient", NULL };
@@ -137,6 +140,8 @@ static const struct conf_item front_items[] = {
 static const struct conf_item limits_items[] = {
 	[LIMITS_GREET_PAUSE] = TEXT("greet-pause", NUMBER_MAX),
 	[LIMITS_EARLY_TALKER] = CHOICE("early-talker", talkers),
+	[LIMITS_BARE_NEWLINE] = CHOICE("bare-newline", newlines),
+	[LIMITS_NORMALIZED] = TEXTS("bare-newline-exclusions", NETWORKS_LINE_MAX),
 	[LIMITS_SIZE] = TEXT("size", NUMBER_MAX),
 	[LIMITS_RECIPIENTS] = NUMBER("recipients", 1, 10000),
 	[LIMITS_COMMANDS] = NUMBER("commands", 1, 1000000),
@@ -197,6 +202,7 @@ static const struct conf_table table = { sections, SECTION_COUNT };
 static const struct setup_limits limits_defaults = {
 	.greet_pause_ms = 2000,
 	.early_talker = SETUP_TALKER_REJECT,
+	.bare_newline = SETUP_NEWLINE_REJECT,
 	.size_max = 50 << 20,
 	.recipients_max = 100,
 	.commands_max = 1000,
@@ -393,6 +399,11 @@ static const char *take_limits(struct setup *setup, const struct conf_value *val
 	case LIMITS_SIZE:
 		return values_parse_size(value->text, 1 << 10, UINT64_C(1) << 40, &limits->size_max,
 					 setup->reason);
+	case LIMITS_BARE_NEWLINE:
+		limits->bare_newline = (enum setup_newline)value->number;
+		return NULL;
+	case LIMITS_NORMALIZED:
+		return take_networks(&limits->normalized, value);
 	case LIMITS_UNLIMITED:
 		return take_networks(&limits->unlimited, value);
 	case LIMITS_TARPIT:
@@ -585,6 +596,7 @@ static void complete(struct setup *setup)
 		front->key_owner = front->edge_owner;
 	networks_sort(&front->proxy);
 	networks_sort(&front->xclient);
+	networks_sort(&setup->limits.normalized);
 	networks_sort(&setup->limits.unlimited);
 	setup->has_zones = setup->handle.lists[HANDLE_ZONES][0] != '\0';
 }
@@ -625,11 +637,19 @@ void setup_deinit(struct setup *setup)
 {
 	networks_deinit(&setup->front.proxy);
 	networks_deinit(&setup->front.xclient);
+	networks_deinit(&setup->limits.normalized);
 	networks_deinit(&setup->limits.unlimited);
 	keys_free_chains(setup->tls.chains);
 	setup->tls.chains = NULL;
 	judge_deinit(&setup->judge);
 	handle_deinit(&setup->handle);
+}
+
+bool setup_takes_lf(const struct setup *setup, const struct dnsblv6_ip *client_ip)
+{
+	const struct setup_limits *limits = &setup->limits;
+	return limits->bare_newline == SETUP_NEWLINE_NORMALIZE ||
+	       networks_contain(&limits->normalized, dnsblv6_addr_from_bytes(client_ip->bytes));
 }
 
 bool setup_asks_sink(const struct setup *setup)

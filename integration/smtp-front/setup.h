@@ -57,6 +57,12 @@ enum setup_talker {
 	SETUP_TALKER_IGNORE, /* counts and logs it */
 };
 
+/* What happens to lone LFs of a client, in commands and in mails. */
+enum setup_newline {
+	SETUP_NEWLINE_REJECT,	 /* 500 or 521, and the end */
+	SETUP_NEWLINE_NORMALIZE, /* they are taken as CR LF, but none for the end of a mail */
+};
+
 enum setup_sink_kind {
 	SETUP_SINK_SMTP,
 	SETUP_SINK_LMTP,
@@ -101,12 +107,14 @@ struct setup_front {
 struct setup_limits {
 	unsigned greet_pause_ms; /* silence before the banner */
 	enum setup_talker early_talker;
-	uint64_t size_max;	 /* bytes of a mail; never 0 */
-	unsigned recipients_max; /* of a mail; never 0 */
-	unsigned commands_max;	 /* of a session; never 0 */
-	unsigned errors_max;	 /* the same */
-	unsigned mails_max;	 /* the same */
-	unsigned prefix_ipv4;	 /* bits of the prefix that is counted for */
+	enum setup_newline bare_newline;
+	struct networks normalized; /* clients whose lone LFs are taken as CR LF in any case */
+	uint64_t size_max;	    /* bytes of a mail; never 0 */
+	unsigned recipients_max;    /* of a mail; never 0 */
+	unsigned commands_max;	    /* of a session; never 0 */
+	unsigned errors_max;	    /* the same */
+	unsigned mails_max;	    /* the same */
+	unsigned prefix_ipv4;	    /* bits of the prefix that is counted for */
 	unsigned prefix_ipv6;
 	unsigned connections_max;  /* open at once, of a prefix, in one edge */
 	unsigned workers_max;	   /* at a time, of a prefix, of all edges */
@@ -166,6 +174,9 @@ struct setup {
 int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
 		struct conf_error *reterr_error);
 void setup_deinit(struct setup *setup);
+
+/* Are lone LFs of that client taken as CR LF? */
+bool setup_takes_lf(const struct setup *setup, const struct dnsblv6_ip *client_ip);
 
 /* trust.forward and the sink are one mail server: the mail's RCPT is the question. */
 bool setup_asks_sink(const struct setup *setup);

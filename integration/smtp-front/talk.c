@@ -247,7 +247,8 @@ static bool skip_line(struct session *session)
 	struct edge *edge = session->edge;
 	size_t used = 0;
 	enum lines_status status =
-		lines_skip(edge->in + edge->in_start, edge->in_end - edge->in_start, &used);
+		lines_skip(edge->in + edge->in_start, edge->in_end - edge->in_start,
+			   setup_takes_lf(edge->setup, &session->client_ip), &used);
 	edge->in_start += used;
 	session->skip_count += used;
 	if (status != LINES_READY && session->skip_count <= SKIP_MAX)
@@ -267,6 +268,7 @@ static bool take_command(struct session *session)
 	const uint8_t *bytes = edge->in + edge->in_start;
 	size_t size = edge->in_end - edge->in_start;
 	size_t line_size = 0;
+	size_t end_size = LINES_END_SIZE;
 	if (session->swallow_size > 0)
 		return swallow(session);
 	if (session->is_skipping)
@@ -274,6 +276,10 @@ static bool take_command(struct session *session)
 	enum lines_status status = lines_take(bytes, size, LINES_COMMAND_MAX, &line_size);
 	if (status == LINES_MORE)
 		return false;
+	if (status == LINES_LONE_LF && setup_takes_lf(edge->setup, &session->client_ip)) {
+		status = LINES_READY;
+		end_size = LINES_LF_SIZE;
+	}
 	if (status == LINES_TOO_LONG) {
 		session->is_skipping = true;
 		session->skip_count = 0;
@@ -285,7 +291,7 @@ static bool take_command(struct session *session)
 						&edge->event));
 		return true;
 	}
-	edge->in_start += line_size + LINES_END_SIZE;
+	edge->in_start += line_size + end_size;
 	enum dialogue_action action = dialogue_step(&session->dialogue, session_rules(session),
 						    (const char *)bytes, line_size, &edge->event);
 	edge_log_command(session, (const char *)bytes, line_size);

@@ -56,6 +56,8 @@ extern "C" {
 	X(TALLY_CAPSULES_BAD, "capsules-bad", "Capsules in the queue that were cut or altered.")   \
 	X(TALLY_FINISHED, "sessions-finished", "Sessions that a worker took to their end.")        \
 	X(TALLY_MAILS_COMMITTED, "mails-committed", "Mails that the sink has and 250 was said.")   \
+	X(TALLY_MAILS_NORMALIZED, "mails-normalized",                                              \
+	  "Of them, those in which lone LFs were taken as CR LF.")                                 \
 	X(TALLY_MAILS_REFUSED, "mails-refused", "Mails that were refused for good.")               \
 	X(TALLY_MAILS_DEFERRED, "mails-deferred", "Mails that were put off.")                      \
 	X(TALLY_MAILS_CUT, "mails-cut", "Mails whose client was gone before their end.")           \

@@ -249,6 +249,7 @@ static bool begin_parcel(struct visit *visit)
 	make_header(visit, header);
 	const bool is_fine = parcel_begin(&visit->parcel, visit->parts.sink, &visit->stream,
 					  limits->size_max, limits->data_timeout_ms, header);
+	visit->parcel.body.takes_lf = visit->takes_lf;
 	transact_look(visit, visit->parts.sink);
 	return is_fine;
 }
@@ -297,6 +298,8 @@ static void count_mail(struct visit *visit)
 		return;
 	}
 	transact_count(visit, TALLY_MAILS_COMMITTED, 1);
+	if (visit->parcel.body.has_lf)
+		transact_count(visit, TALLY_MAILS_NORMALIZED, 1);
 	transact_count(visit, TALLY_RECIPIENTS, recipient_count);
 	transact_count(visit, TALLY_BYTES, visit->parcel.body.size);
 	visit->committed_count++;

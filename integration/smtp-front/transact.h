@@ -38,6 +38,7 @@ struct visit {
 	char id[ACCOUNT_ID_SIZE];
 	const char *end; /* a word; NULL: it goes on */
 	bool lingers;	 /* the client does not know that it is the end */
+	bool takes_lf;	 /* lone LFs of this client are taken as CR LF */
 	struct sink_session session;
 	unsigned mail_count; /* sent to us */
 	unsigned committed_count;

@@ -178,7 +178,7 @@ static void skip_line(struct visit *visit, int64_t deadline_ms)
 		size_t size = 0;
 		size_t used = 0;
 		const uint8_t *bytes = stream_bytes(&visit->stream, &size);
-		status = lines_skip(bytes, size, &used);
+		status = lines_skip(bytes, size, visit->takes_lf, &used);
 		stream_take(&visit->stream, used);
 		skipped += used;
 		if (status == LINES_READY)
@@ -239,12 +239,12 @@ static void wait_more(struct visit *visit, int64_t deadline_ms)
 		visit_end(visit, ret == 0 ? "hangup" : "reset", false);
 }
 
-static void take_line(struct visit *visit, const uint8_t *bytes, size_t line_size)
+static void take_line(struct visit *visit, const uint8_t *bytes, size_t line_size, size_t end_size)
 {
 	char line[LINES_COMMAND_MAX];
 	/* Copied: what is read of a mail goes to the same buffer. */
 	memcpy(line, bytes, line_size);
-	stream_take(&visit->stream, line_size + LINES_END_SIZE);
+	stream_take(&visit->stream, line_size + end_size);
 	const enum dialogue_action action =
 		dialogue_step(visit->dialogue, &visit->limits, line, line_size, &visit->event);
 	visit_log_command(visit, line, line_size);
@@ -263,7 +263,9 @@ static void take_command(struct visit *visit)
 		const uint8_t *bytes = stream_bytes(&visit->stream, &size);
 		status = lines_take(bytes, size, LINES_COMMAND_MAX, &line_size);
 		if (status == LINES_READY)
-			take_line(visit, bytes, line_size);
+			take_line(visit, bytes, line_size, LINES_END_SIZE);
+		else if (status == LINES_LONE_LF && visit->takes_lf)
+			take_line(visit, bytes, line_size, LINES_LF_SIZE);
 		else if (status == LINES_MORE)
 			wait_more(visit, deadline_ms);
 		else if (status == LINES_TOO_LONG)
@@ -300,6 +302,7 @@ static void begin_session(struct visit *visit, struct capsule *capsule, int fd)
 	(void)account_format_id(capsule->session_id, visit->id);
 	visit->end = NULL;
 	visit->lingers = false;
+	visit->takes_lf = setup_takes_lf(visit->parts.setup, &capsule->client_ip);
 	visit->session = (struct sink_session){
 		.client_ip = capsule->client_ip,
 		.local_ip = capsule->local_ip,

@@ -3,7 +3,7 @@
 /*
  * Any stream behind DATA, in one piece, in pieces and in place: it ends where CR LF . CR LF is and
  * nowhere else, it is refused when it has a lone CR, LF or a NUL, and what comes out is what the
- * sender had. The same bytes as chunks.
+ * sender had. The same bytes as chunks, and all of it where lone LFs are taken for CR LF.
  *
  *     OFFSET  SIZE  DESCRIPTION
  *        0      1   bytes in a piece, less one
@@ -60,27 +60,35 @@ static size_t find_end(struct stream stream)
 	return 0;
 }
 
-static bool is_malformed(struct stream stream)
+static bool is_malformed(struct stream stream, bool takes_lf)
 {
 	for (size_t i = 0; i < stream.size; i++) {
 		uint8_t byte = stream.bytes[i];
 		bool is_cr_before = i > 0 && stream.bytes[i - 1] == '\r';
 		bool is_lf_behind = i + 1 < stream.size && stream.bytes[i + 1] == '\n';
-		if (byte == '\0' || (byte == '\n' && !is_cr_before) ||
+		if (byte == '\0' || (byte == '\n' && !is_cr_before && !takes_lf) ||
 		    (byte == '\r' && !is_lf_behind))
 			return true;
 	}
 	return false;
 }
 
+/* Each part has its room behind what has come out before. */
+static uint8_t *make_room(struct stream stream)
+{
+	uint8_t *room = malloc(BODY_ROOM(stream.size) + BODY_END_MAX);
+	require(room != NULL, "memory");
+	return room;
+}
+
 /* piece 0: all of it, and in place. */
-static struct mail read_mail(struct stream stream, size_t piece, uint8_t limit)
+static struct mail read_mail(struct stream stream, size_t piece, uint8_t limit, bool takes_lf)
 {
 	struct mail mail = { .status = BODY_MORE };
 	struct body body;
 	body_init(&body, limit & 0x7fU, (limit & 0x80U) != 0 ? limit & 0x7fU : 0);
-	mail.text = malloc(stream.size + 1);
-	require(mail.text != NULL, "memory");
+	body.takes_lf = takes_lf;
+	mail.text = make_room(stream);
 	if (piece == 0)
 		memcpy(mail.text, stream.bytes, stream.size);
 	while (mail.used < stream.size && mail.status == BODY_MORE) {
@@ -90,7 +98,8 @@ static struct mail read_mail(struct stream stream, size_t piece, uint8_t limit)
 		size_t used = 0;
 		size_t out_size = 0;
 		mail.status = body_take(&body, in, part, &used, mail.text + mail.size, &out_size);
-		require(out_size <= used && used <= part, "not more comes out than goes in");
+		require(out_size <= (takes_lf ? BODY_ROOM(used) : used) && used <= part,
+			"not more comes out than goes in");
 		require(mail.status != BODY_MORE || used == part, "all is taken");
 		mail.used += used;
 		mail.size += out_size;
@@ -101,20 +110,21 @@ static struct mail read_mail(struct stream stream, size_t piece, uint8_t limit)
 	return mail;
 }
 
-static struct mail read_chunks(struct stream stream, size_t piece)
+static struct mail read_chunks(struct stream stream, size_t piece, bool takes_lf)
 {
 	struct mail mail = { .status = BODY_MORE };
 	struct body body;
 	size_t out_size = 0;
 	body_init(&body, 0, 0);
-	mail.text = malloc(stream.size + BODY_END_MAX);
-	require(mail.text != NULL, "memory");
+	body.takes_lf = takes_lf;
+	mail.text = make_room(stream);
 	while (mail.used < stream.size) {
 		size_t left = stream.size - mail.used;
 		size_t part = piece != 0 && piece < left ? piece : left;
 		body_take_chunk(&body, stream.bytes + mail.used, part, mail.text + mail.size,
 				&out_size);
-		require(out_size <= part, "not more comes out than goes in");
+		require(out_size <= (takes_lf ? BODY_ROOM(part) : part),
+			"not more comes out than goes in");
 		mail.used += part;
 		mail.size += out_size;
 	}
@@ -134,7 +144,39 @@ static void require_same(const struct mail *one, const struct mail *other)
 		"pieces do not matter");
 }
 
-static void check_data(struct stream stream, const struct mail *mail, bool has_limits)
+/* How many bytes of what came out are the line of size bytes, its LF among them. */
+static size_t find_line(const uint8_t *line, size_t size, bool undoes_dots, struct stream out)
+{
+	bool has_lf = line[size - 1] == '\n';
+	size -= has_lf ? 1 : 0;
+	size -= has_lf && size > 0 && line[size - 1] == '\r' ? 1 : 0;
+	if (undoes_dots && size > 1 && *line == '.') {
+		line++;
+		size--;
+	}
+	require(out.size >= size + 2 && memcmp(out.bytes, line, size) == 0 &&
+			memcmp(out.bytes + size, "\r\n", 2) == 0,
+		"the line with CR LF");
+	return size + 2;
+}
+
+/* What came out are the sender's lines, each with CR LF. */
+static void check_lines(struct stream stream, bool undoes_dots, const struct mail *mail)
+{
+	struct stream out = { mail->text, mail->size };
+	for (size_t at = 0; at < stream.size;) {
+		const uint8_t *line = stream.bytes + at;
+		const uint8_t *lf = memchr(line, '\n', stream.size - at);
+		size_t size = lf != NULL ? (size_t)(lf - line) + 1 : stream.size - at;
+		size_t found = find_line(line, size, undoes_dots, out);
+		out = (struct stream){ out.bytes + found, out.size - found };
+		at += size;
+	}
+	require(out.size == 0, "no other line");
+}
+
+static void check_data(struct stream stream, const struct mail *mail, bool has_limits,
+		       bool takes_lf)
 {
 	size_t end = find_end(stream);
 	require((mail->status == BODY_MORE) == (end == 0), "the end is CR LF . CR LF");
@@ -142,30 +184,41 @@ static void check_data(struct stream stream, const struct mail *mail, bool has_l
 	if (end == 0)
 		return;
 	struct stream whole = { stream.bytes, end };
-	require(!is_malformed(whole) || mail->status == BODY_REFUSED, "malformed is refused");
-	require(is_malformed(whole) || has_limits || mail->status == BODY_END, "good is not");
-	if (mail->status != BODY_END)
-		return;
-	/* Dots done again give what came. */
-	size_t place = 0;
-	for (size_t i = 0; i < mail->size; i++) {
-		bool is_begin = i == 0 || mail->text[i - 1] == '\n';
-		if (is_begin && stream.bytes[place] == '.')
-			place++;
-		require(stream.bytes[place++] == mail->text[i], "the sender's bytes");
-	}
-	require(place + 3 == end, "all of the sender's bytes");
+	bool is_bad = is_malformed(whole, takes_lf);
+	require(!is_bad || mail->status == BODY_REFUSED, "malformed is refused");
+	require(is_bad || has_limits || mail->status == BODY_END, "good is not");
+	whole.size -= 3;
+	if (mail->status == BODY_END)
+		check_lines(whole, true, mail);
 }
 
-static void check_chunks(struct stream stream, const struct mail *mail)
+static void check_chunks(struct stream stream, const struct mail *mail, bool takes_lf)
 {
-	require((mail->status == BODY_REFUSED) == is_malformed(stream), "malformed is refused");
-	if (mail->status == BODY_REFUSED)
-		return;
-	bool is_ended = stream.size == 0 || stream.bytes[stream.size - 1] == '\n';
-	require(mail->size == stream.size + (is_ended ? 0 : 2) &&
-			memcmp(mail->text, stream.bytes, stream.size) == 0,
-		"chunks are taken as they are");
+	require((mail->status == BODY_REFUSED) == is_malformed(stream, takes_lf),
+		"malformed is refused");
+	if (mail->status != BODY_REFUSED)
+		check_lines(stream, false, mail);
+}
+
+static void check(struct stream stream, size_t piece, uint8_t limit, bool takes_lf)
+{
+	struct mail whole = read_mail(stream, stream.size, limit, takes_lf);
+	struct mail cut = read_mail(stream, piece, limit, takes_lf);
+	struct mail chunk = read_chunks(stream, 0, takes_lf);
+	struct mail chunks = read_chunks(stream, piece, takes_lf);
+	check_data(stream, &whole, (limit & 0x7fU) != 0, takes_lf);
+	require_same(&whole, &cut);
+	check_chunks(stream, &chunk, takes_lf);
+	require_same(&chunk, &chunks);
+	if (!takes_lf) {
+		struct mail in_place = read_mail(stream, 0, limit, false);
+		require_same(&whole, &in_place);
+		free(in_place.text);
+	}
+	free(whole.text);
+	free(cut.text);
+	free(chunk.text);
+	free(chunks.text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -173,21 +226,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 2)
 		return 0;
 	struct stream stream = { data + 2, size - 2 };
-	size_t piece = data[0] + 1U;
-	struct mail whole = read_mail(stream, stream.size, data[1]);
-	struct mail cut = read_mail(stream, piece, data[1]);
-	struct mail in_place = read_mail(stream, 0, data[1]);
-	struct mail chunk = read_chunks(stream, 0);
-	struct mail chunks = read_chunks(stream, piece);
-	check_data(stream, &whole, (data[1] & 0x7fU) != 0);
-	require_same(&whole, &cut);
-	require_same(&whole, &in_place);
-	check_chunks(stream, &chunk);
-	require_same(&chunk, &chunks);
-	free(whole.text);
-	free(cut.text);
-	free(in_place.text);
-	free(chunk.text);
-	free(chunks.text);
+	check(stream, data[0] + 1U, data[1], false);
+	check(stream, data[0] + 1U, data[1], true);
 	return 0;
 }

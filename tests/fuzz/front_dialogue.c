@@ -289,7 +289,7 @@ static bool read_chunk(struct run *run)
 static bool read_rest_of_line(struct run *run)
 {
 	size_t used = 0;
-	enum lines_status status = lines_skip(run->unread, run->unread_size, &used);
+	enum lines_status status = lines_skip(run->unread, run->unread_size, false, &used);
 	drop(run, used);
 	if (status == LINES_READY)
 		run->reading = COMMANDS;

@@ -26,27 +26,33 @@ struct read_mail {
 	}
 };
 
+size_t room_of(const struct body &body, size_t size)
+{
+	return body.takes_lf ? BODY_ROOM(size) : size;
+}
+
 // In memory of exactly that size, for the sanitizer.
 body_status take(struct body *body, const std::string &piece, read_mail *mail)
 {
 	const bytes in(piece.begin(), piece.end());
-	bytes out(in.size());
+	bytes out(room_of(*body, in.size()));
 	size_t used = 0;
 	size_t out_size = 0;
 	const body_status status =
 		body_take(body, in.data(), in.size(), &used, out.data(), &out_size);
-	REQUIRE(out_size <= in.size());
+	REQUIRE(out_size <= out.size());
 	mail->text.append(out.begin(), out.begin() + static_cast<long>(out_size));
 	mail->used += used;
 	return status;
 }
 
 read_mail read(const std::string &stream, size_t piece = SIZE_MAX, uint64_t size_max = 0,
-	       size_t line_max = 0)
+	       size_t line_max = 0, bool takes_lf = false)
 {
 	read_mail mail;
 	struct body body;
 	body_init(&body, size_max, line_max);
+	body.takes_lf = takes_lf;
 	for (size_t at = 0; at < stream.size() && mail.status == BODY_MORE;
 	     at += std::min(piece, stream.size() - at))
 		mail.status = take(&body, stream.substr(at, piece), &mail);
@@ -56,16 +62,17 @@ read_mail read(const std::string &stream, size_t piece = SIZE_MAX, uint64_t size
 	return mail;
 }
 
-read_mail read_chunks(const std::string &stream, size_t piece)
+read_mail read_chunks(const std::string &stream, size_t piece, bool takes_lf = false)
 {
 	read_mail mail;
 	struct body body;
 	size_t out_size = 0;
 	body_init(&body, 0, 0);
+	body.takes_lf = takes_lf;
 	for (size_t at = 0; at < stream.size(); at += std::min(piece, stream.size() - at)) {
 		const std::string part = stream.substr(at, piece);
 		const bytes in(part.begin(), part.end());
-		bytes out(in.size());
+		bytes out(room_of(body, in.size()));
 		body_take_chunk(&body, in.data(), in.size(), out.data(), &out_size);
 		mail.text.append(out.begin(), out.begin() + static_cast<long>(out_size));
 	}
@@ -161,6 +168,34 @@ bool has_lone(const std::string &text)
 	return false;
 }
 
+bool has_lone_cr(const std::string &text)
+{
+	for (size_t i = 0; i < text.size(); i++) {
+		if (text[i] == '\0')
+			return true;
+		if (text[i] == '\r' && (i + 1 == text.size() || text[i + 1] != '\n'))
+			return true;
+	}
+	return false;
+}
+
+// Each LF ends a line, with a CR before it or without; the dot of a line that has more is undone.
+std::string normalize(const std::string &text, bool undoes_dots)
+{
+	std::string made;
+	for (size_t at = 0; at < text.size();) {
+		const size_t lf = std::min(text.find('\n', at), text.size());
+		std::string line = text.substr(at, lf - at);
+		if (!line.empty() && line.back() == '\r')
+			line.pop_back();
+		if (undoes_dots && line.size() > 1 && line[0] == '.')
+			line.erase(0, 1);
+		made += line + "\r\n";
+		at = lf + 1;
+	}
+	return made;
+}
+
 const char ALPHABET[] = { '\r', '\n', '.', 'a', '\0' };
 
 // The n-th stream of that length.
@@ -207,7 +242,46 @@ const char *find_fault(const std::string &stream)
 	return nullptr;
 }
 
+// The same where lone LFs are taken for CR LF.
+const char *find_fault_of_lf(const std::string &stream)
+{
+	const read_mail mail = read(stream, SIZE_MAX, 0, 0, true);
+	const size_t end = strict_end(stream);
+	if ((mail.status == BODY_MORE) != (end == std::string::npos))
+		return "the end is not where CR LF . CR LF is";
+	if (mail.used != (end == std::string::npos ? stream.size() : end))
+		return "something else was taken for the end";
+	if (mail.status == BODY_MORE)
+		return nullptr;
+	if ((mail.status == BODY_REFUSED) != has_lone_cr(stream.substr(0, end)))
+		return "what has lone CR or NUL is refused, and nothing else";
+	if (mail.status == BODY_REFUSED)
+		return nullptr;
+	if (mail.text != normalize(stream.substr(0, end - 3), true))
+		return "not the lines of the sender";
+	const std::string sent = put_dots(mail.text);
+	for (const auto &ends : LOOSE)
+		if (!is_same_end(sent, ends, sent.size()))
+			return "sent on it ends elsewhere";
+	return nullptr;
+}
+
 } // namespace
+
+TEST_CASE("a lone LF that is taken for CR LF is no part of the end of a mail", "[front][body]")
+{
+	const size_t length = GENERATE(range<size_t>(0, 8));
+	const std::string rest = GENERATE("", "\r\n.\r\n", "MAIL FROM:<x@y>\r\n.\r\n");
+	for (size_t number = 0; number < count_of(length); number++) {
+		const std::string stream = stream_of(number, length) + rest;
+		const char *fault = find_fault_of_lf(stream);
+		if (fault != nullptr) {
+			CAPTURE(fault, stream);
+			FAIL();
+		}
+	}
+	SUCCEED();
+}
 
 TEST_CASE("of all streams of CR, LF, dot, a letter and NUL the end of a mail is CR LF . CR LF only",
 	  "[front][body]")
@@ -242,13 +316,14 @@ TEST_CASE("no stream smuggles a second mail when the true end comes late", "[fro
 TEST_CASE("pieces of any size make the same mail", "[front][body]")
 {
 	const size_t length = GENERATE(range<size_t>(0, 6));
+	const bool takes_lf = GENERATE(false, true);
 	for (size_t number = 0; number < count_of(length); number++) {
 		const std::string stream = stream_of(number, length) + "b\r\n.\r\nQUIT\r\n";
-		const read_mail whole = read(stream);
-		const read_mail chunked = read_chunks(stream, SIZE_MAX);
+		const read_mail whole = read(stream, SIZE_MAX, 0, 0, takes_lf);
+		const read_mail chunked = read_chunks(stream, SIZE_MAX, takes_lf);
 		for (size_t piece = 1; piece < 5; piece++)
-			if (!(read(stream, piece) == whole) ||
-			    !(read_chunks(stream, piece) == chunked)) {
+			if (!(read(stream, piece, 0, 0, takes_lf) == whole) ||
+			    !(read_chunks(stream, piece, takes_lf) == chunked)) {
 				CAPTURE(stream, piece);
 				FAIL();
 			}
@@ -274,6 +349,30 @@ TEST_CASE("chunks are taken as they are when their lines end in CR LF, else refu
 		}
 	}
 	SUCCEED();
+}
+
+TEST_CASE("lone LFs of chunks are taken for CR LF, and dots are left alone", "[front][body]")
+{
+	const size_t length = GENERATE(range<size_t>(0, 8));
+	for (size_t number = 0; number < count_of(length); number++) {
+		const std::string stream = stream_of(number, length);
+		const read_mail mail = read_chunks(stream, SIZE_MAX, true);
+		const bool is_right = has_lone_cr(stream) ? mail.status == BODY_REFUSED
+							  : mail.text == normalize(stream, false);
+		if (!is_right) {
+			CAPTURE(stream, mail.text);
+			FAIL();
+		}
+	}
+	SUCCEED();
+}
+
+TEST_CASE("the CR that a lone LF gets counts for the size of a mail", "[front][body]")
+{
+	CHECK(read("a\nb\n\r\n.\r\n", SIZE_MAX, 8, 0, true).text == "a\r\nb\r\n\r\n");
+	const read_mail mail = read("a\nb\n.\n\r\n.\r\n", SIZE_MAX, 8, 0, true);
+	CHECK(mail.refusal == BODY_TOO_LARGE);
+	CHECK(mail.used == 11);
 }
 
 TEST_CASE("what is wrong first is what is said", "[front][body]")
@@ -345,7 +444,8 @@ TEST_CASE("a mail of nothing but lone LFs is read as fast as another", "[front][
 {
 	// Squared it would be some 10^12 bytes looked at, and the test would never end.
 	const std::string lines(1 << 20, '\n');
-	const read_mail mail = read(lines + "\r\n.\r\n");
-	CHECK(mail.status == BODY_REFUSED);
+	const bool takes_lf = GENERATE(false, true);
+	const read_mail mail = read(lines + "\r\n.\r\n", SIZE_MAX, 0, 0, takes_lf);
+	CHECK(mail.status == (takes_lf ? BODY_END : BODY_REFUSED));
 	CHECK(mail.used == lines.size() + 5);
 }

@@ -89,6 +89,15 @@ TEST_CASE("a malformed end is refused at its byte, wherever it stands", "[front]
 	}
 }
 
+TEST_CASE("what stands before a lone LF is known, for who takes it as a line", "[front][lines]")
+{
+	const auto rest = GENERATE(as<std::string>(), "", "\n", "\r\n", "NOOP\r\n");
+	const taken line = take("NOOP\n" + rest);
+	CHECK(line.status == LINES_LONE_LF);
+	CHECK(line.line_size == 4);
+	CHECK(take("\n" + rest).line_size == 0);
+}
+
 TEST_CASE("a line may be as long as the limit, CR LF included", "[front][lines]")
 {
 	const std::string longest(10, 'x');
@@ -104,9 +113,13 @@ TEST_CASE("a line may be as long as the limit, CR LF included", "[front][lines]"
 TEST_CASE("the end of a line that was too long is found in pieces of any size", "[front][lines]")
 {
 	const std::string rest = "QUIT\r\n";
-	const auto junk = GENERATE(as<std::string>(), "", "xxx", "x\rx\nx", "\r\r", "\n\n\r",
-				   std::string("\0\r\0", 3));
-	const std::string all = junk + "\r\n" + rest;
+	const bool takes_lf = GENERATE(false, true);
+	const auto junk = takes_lf ? GENERATE(as<std::string>(), "", "xxx", "x\rx", "\r\r",
+					      std::string("\0\r\0", 3))
+				   : GENERATE(as<std::string>(), "", "xxx", "x\rx\nx", "\r\r",
+					      "\n\n\r", std::string("\0\r\0", 3));
+	const auto end = takes_lf ? GENERATE(as<std::string>(), "\r\n", "\n") : "\r\n";
+	const std::string all = junk + end + rest;
 	const size_t piece = GENERATE(range(1, 12));
 	CAPTURE(junk, piece);
 	std::string unread;
@@ -117,7 +130,7 @@ TEST_CASE("the end of a line that was too long is found in pieces of any size", 
 		fed = std::min(all.size(), fed + piece);
 		const std::vector<uint8_t> bytes(unread.begin(), unread.end());
 		size_t used = 0;
-		is_ready = lines_skip(bytes.data(), bytes.size(), &used) == LINES_READY;
+		is_ready = lines_skip(bytes.data(), bytes.size(), takes_lf, &used) == LINES_READY;
 		unread.erase(0, used);
 		REQUIRE((is_ready || unread.size() <= 1));
 	}

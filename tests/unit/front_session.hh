@@ -125,8 +125,9 @@ class scripted
 	bool feed_skip()
 	{
 		size_t used = 0;
-		const lines_status status = lines_skip(
-			reinterpret_cast<const uint8_t *>(unread.data()), unread.size(), &used);
+		const lines_status status =
+			lines_skip(reinterpret_cast<const uint8_t *>(unread.data()), unread.size(),
+				   false, &used);
 		unread.erase(0, used);
 		if (status == LINES_READY)
 			reading = COMMANDS;

@@ -61,6 +61,33 @@ TEST_CASE("who knows recipients and where mails go is all that must be said", "[
 	CHECK_FALSE(file.setup.has_zones);
 }
 
+TEST_CASE("lone LFs are taken of all clients, or of networks that are named", "[front][setup]")
+{
+	struct row {
+		const char *limits;
+		bool takes_own;
+		bool takes_other;
+	};
+	const row tried = GENERATE(values<row>({
+		{ "", false, false },
+		{ "limits:\n    bare-newline: reject\n", false, false },
+		{ "limits:\n    bare-newline: normalize\n", true, true },
+		{ "limits:\n    bare-newline-exclusions: [ 192.0.2.0/24, 2001:db8::/32 ]\n", true,
+		  false },
+	}));
+	CAPTURE(tried.limits);
+	const parsed file(tried.limits + TRUST + SINK);
+	REQUIRE(file.status == 0);
+	for (const auto *own : { "192.0.2.7", "2001:db8::7" }) {
+		struct dnsblv6_ip ip;
+		REQUIRE(dnsblv6_ip_parse(own, &ip) == 0);
+		CHECK(setup_takes_lf(&file.setup, &ip) == tried.takes_own);
+	}
+	struct dnsblv6_ip other;
+	REQUIRE(dnsblv6_ip_parse("198.51.100.7", &other) == 0);
+	CHECK(setup_takes_lf(&file.setup, &other) == tried.takes_other);
+}
+
 TEST_CASE("the sample of smtp-front has the defaults", "[front][setup]")
 {
 	const parsed defaults(TRUST + SINK);
@@ -107,16 +134,18 @@ TEST_CASE("every item of the sample is one when its comment is taken away", "[fr
 	CHECK(std::string(file.setup.front.metrics) == "/run/smtp-front/metrics.prom");
 	CHECK(file.setup.front.proxy.count == 1);
 	CHECK(file.setup.limits.unlimited.count == 1);
+	CHECK(file.setup.limits.normalized.count == 1);
 	CHECK(file.setup.has_zones);
 }
 
 TEST_CASE("the sample of smtp-front has every item there is", "[front][setup]")
 {
 	const std::string text = sample();
-	const auto *name = GENERATE("hostname", "listen", "user", "worker-user", "key-user",
-				    "chroot", "proxy", "xclient", "prefix-ipv4", "unlimited",
-				    "tarpit", "stress-timeout", "forward-cache", "certificates",
-				    "require", "lmtp-recipients", "maildir", "tell", "at-capacity");
+	const auto *name =
+		GENERATE("hostname", "listen", "user", "worker-user", "key-user", "chroot", "proxy",
+			 "xclient", "prefix-ipv4", "unlimited", "bare-newline-exclusions", "tarpit",
+			 "stress-timeout", "forward-cache", "certificates", "require",
+			 "lmtp-recipients", "maildir", "tell", "at-capacity");
 	CAPTURE(name);
 	CHECK(std::regex_search(text, std::regex("\n    #?" + std::string(name) + ": ")));
 }
@@ -134,7 +163,7 @@ TEST_CASE("the manual of smtp-front has every item of the sample", "[front][setu
 		CHECK(manual.find("\n.It Ic " + name + " :") != std::string::npos);
 		count++;
 	}
-	CHECK(count == 50); // those of setup.c
+	CHECK(count == 52); // those of setup.c
 }
 
 TEST_CASE("a network has half of the workers, or none are counted where connections are not",
