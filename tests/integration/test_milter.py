@@ -546,31 +546,31 @@ class WithSendmail(MilterCase):
     def test_refuses_and_delivers(self):
         daemon = self.start_milter(decision=["reject-text: \"100 % sure: {reason}\""])
         sendmail = self.start_sendmail()
-        code, said = sendmail.send(TEST_POINT)
+        code, said = sendmail.send(LISTED)
         self.assertEqual((code, said.decode()), (
-            550, f"5.7.1 <user@sendmail.example>... 100 % sure: {TEST_POINT} {REASON}"))
-        self.assertEqual(sendmail.send("127.7.7.7")[0], 250)
+            550, f"5.7.1 <user@sendmail.example>... 100 % sure: {LISTED} {REASON}"))
+        self.assertEqual(sendmail.send(CLEAR)[0], 250)
         self.assertEqual(len(sendmail.mails()), 1)
         self.assertNotIn(HEADER, sendmail.mails()[0])
 
         # Whatever becomes of the filter, mail flows.
         daemon.popen.kill()
         daemon.popen.wait()
-        self.assertEqual(sendmail.send(TEST_POINT)[0], 250)
+        self.assertEqual(sendmail.send(LISTED)[0], 250)
         self.start_milter()
-        self.assertEqual(sendmail.send(TEST_POINT)[0], 550)
+        self.assertEqual(sendmail.send(LISTED)[0], 550)
 
     def test_marks(self):
         self.start_milter("prepend")
         sendmail = self.start_sendmail()
-        for client in (TEST_POINT, "127.7.7.7"):
+        for client in (LISTED, CLEAR):
             self.assertEqual(sendmail.send(
                 client, f"{FORGED}\nSubject: {client}\n{FORGED.upper()}\n\nHello.\n")[0], 250)
         for mail in sendmail.mails():
             head = mail.split("\n\n", 1)[0].replace("\n\t", " ").replace("\n ", " ").splitlines()
             marks = [line for line in head if line.lower().startswith(HEADER.lower())]
-            is_listed = f"Subject: {TEST_POINT}" in head
-            self.assertEqual(marks, [f"{HEADER}: score=1 zones={NAME}; {TEST_POINT} {REASON}"]
+            is_listed = f"Subject: {LISTED}" in head
+            self.assertEqual(marks, [f"{HEADER}: score=1 zones={NAME}; {LISTED} {REASON}"]
                              if is_listed else [])
         self.assertEqual(len(sendmail.mails()), 2)
 
@@ -600,7 +600,7 @@ class WithSendmail(MilterCase):
     def test_a_session_goes_on_when_it_is_killed_in_between(self):
         daemon = self.start_milter("prepend")
         sendmail = self.start_sendmail()
-        with sendmail.session("127.7.7.7") as smtp:
+        with sendmail.session(CLEAR) as smtp:
             smtp.ehlo()
             smtp.mail("a@client.example")
             daemon.popen.kill()
@@ -611,4 +611,4 @@ class WithSendmail(MilterCase):
 
 
 if __name__ == "__main__":
-    harness.main()
+    harness.main(has_own_network=True)
