@@ -217,7 +217,6 @@ static enum ratelimit_verdict judge_rate(struct answer *answer, const struct ans
 
 static size_t drop_limited(struct answer *answer)
 {
-	answering_count(answer, COUNTERS_SERVER_DROPPED);
 	answering_count(answer, COUNTERS_SERVER_LIMITED_DROPPED);
 	return 0;
 }
@@ -230,9 +229,8 @@ static size_t answer_limited(struct answer *answer, const struct question *quest
 		return answering_refuse(answer, question, KNOT_RCODE_BADCOOKIE);
 	}
 	answering_count(answer, COUNTERS_SERVER_LIMITED_TRUNCATED);
-	if (!answering_begin(answer, question))
+	if (!answering_begin_truncated(answer, question))
 		return 0;
-	knot_wire_set_tc(answer->reply.response->wire);
 	return answering_end(answer, question, KNOT_RCODE_NOERROR);
 }
 
@@ -258,10 +256,8 @@ static bool is_answered(struct answer *answer, const struct answer_query *query)
 static size_t turn_away(struct answer *answer, const struct question *question, bool is_dropped)
 {
 	uint64_t *counters = counters_of_face(&answer->counters, answer->reply.face->index);
-	if (is_dropped) {
-		answering_count(answer, COUNTERS_SERVER_DROPPED);
+	if (is_dropped)
 		return 0;
-	}
 	counters_count(&counters[COUNTERS_FACE_REFUSED]);
 	return answering_refuse_for(answer, question, KNOT_RCODE_REFUSED, EDE_PROHIBITED);
 }
@@ -301,12 +297,10 @@ static size_t answer_face(struct answer *answer, const struct question *question
 	if (reply->is_full) {
 		/* A part of an answer is of no use: the question alone, and TC. */
 		counters_count(&counters[COUNTERS_FACE_TRUNCATED]);
-		if (!answering_begin(answer, question))
+		if (!answering_begin_truncated(answer, question))
 			return 0;
-		knot_wire_set_tc(reply->response->wire);
 	}
-	knot_wire_set_aa(reply->response->wire);
-	return answering_end(answer, question, results[result].rcode);
+	return answering_end_authoritative(answer, question, results[result].rcode);
 }
 
 /* Class CH: who we are, if we say so. */
@@ -327,11 +321,11 @@ static size_t answer_chaos(struct answer *answer, const struct question *questio
 	reply_rrset_begin(reply, KNOT_RRTYPE_TXT, 0);
 	reply->rrset.rclass = KNOT_CLASS_CH;
 	reply_rrset_add(reply, text, 1 + (size_t)text[0]);
-	if (!reply_rrset_put(reply))
+	reply_rrset_put(reply);
+	if (reply->is_broken || (reply->is_full && !answering_begin_truncated(answer, question)))
 		return answering_refuse(answer, question, KNOT_RCODE_SERVFAIL);
 	answering_count(answer, COUNTERS_SERVER_IDENTITY);
-	knot_wire_set_aa(reply->response->wire);
-	return answering_end(answer, question, KNOT_RCODE_NOERROR);
+	return answering_end_authoritative(answer, question, KNOT_RCODE_NOERROR);
 }
 
 /* The question, once the packet is one that asks something. */
@@ -395,9 +389,30 @@ static size_t answer_packet(struct answer *answer, const struct question *questi
 	return answer_question(answer, question, query);
 }
 
+/*
+ * Room for the TSIG of the response, which is kept from what else may be put; 0: there is none.
+ * A question that leaves too little is answered all the same, without options and a little beyond
+ * the size that the client takes: it is hardly shorter itself.
+ */
+static size_t keep_room(struct answer *answer, struct question *question, size_t wire_max)
+{
+	knot_pkt_t *response = answer->reply.response;
+	size_t room = tsig_size(&answer->tsig, answer->reply.query);
+	if (room + answering_least_size(answer, question) > response->max_size) {
+		question->options = (struct options){ .cookie = question->options.cookie };
+		size_t least = room + answering_least_size(answer, question);
+		if (least > wire_max)
+			return 0;
+		if (least > response->max_size)
+			response->max_size = least;
+	}
+	response->max_size -= room;
+	return room;
+}
+
 /* The same for a packet with a TSIG: a good one is answered with one, RFC 8945 section 5. */
 static size_t answer_signed(struct answer *answer, struct question *question,
-			    const struct answer_query *query)
+			    const struct answer_query *query, size_t wire_max)
 {
 	static const struct settings nobody = { 0 };
 	const struct settings *settings = answer->settings != NULL ? answer->settings : &nobody;
@@ -410,10 +425,9 @@ static size_t answer_signed(struct answer *answer, struct question *question,
 		question->is_malformed = true;
 		return answer_packet(answer, question, query);
 	}
-	size_t room = tsig_size(&answer->tsig, reply->query);
-	if (room + KNOT_WIRE_MIN_PKTSIZE / 2 > reply->response->max_size)
+	size_t room = keep_room(answer, question, wire_max);
+	if (room == 0)
 		return 0;
-	reply->response->max_size -= room;
 	size_t size = 0;
 	if (answer->tsig.error == TSIG_OK) {
 		size = answer_packet(answer, question, query);
@@ -432,12 +446,9 @@ static size_t answer_signed(struct answer *answer, struct question *question,
 static size_t answer_by_libknot(struct answer *answer, const struct answer_query *query,
 				uint8_t *ret_wire, size_t wire_max)
 {
-	answering_count(answer, COUNTERS_SERVER_QUERIES);
 	if (query->size < KNOT_WIRE_HEADER_SIZE || query->size > ANSWER_QUERY_MAX ||
-	    wire_max < KNOT_WIRE_MIN_PKTSIZE || knot_wire_get_qr(query->wire)) {
-		answering_count(answer, COUNTERS_SERVER_DROPPED);
+	    wire_max < KNOT_WIRE_MIN_PKTSIZE || knot_wire_get_qr(query->wire))
 		return 0;
-	}
 	if (answer->is_judged && answer->verdict == RATELIMIT_DROP)
 		return drop_limited(answer);
 	struct reply *reply = &answer->reply;
@@ -458,8 +469,20 @@ static size_t answer_by_libknot(struct answer *answer, const struct answer_query
 		return 0;
 
 	if (reply->query->tsig_rr != NULL && !question.is_malformed)
-		return answer_signed(answer, &question, query);
+		return answer_signed(answer, &question, query, wire_max);
 	return answer_packet(answer, &question, query);
+}
+
+/* Every query ends here or in answer_quickly(), so none stays without an answer and uncounted. */
+static size_t answer_slowly(struct answer *answer, const struct answer_query *query,
+			    uint8_t *ret_wire, size_t wire_max)
+{
+	answering_count(answer, COUNTERS_SERVER_QUERIES);
+	size_t size = answer_by_libknot(answer, query, ret_wire, wire_max);
+	bool is_granted = answer->has_transfer && answer->transfer.verdict == TRANSFER_GRANTED;
+	if (size == 0 && !is_granted)
+		answering_count(answer, COUNTERS_SERVER_DROPPED);
+	return size;
 }
 
 size_t answer_make_long(struct answer *answer, const struct answer_query *query, uint8_t *ret_wire,
@@ -467,7 +490,7 @@ size_t answer_make_long(struct answer *answer, const struct answer_query *query,
 {
 	answer->has_transfer = false;
 	answer->is_judged = false;
-	return answer_by_libknot(answer, query, ret_wire, wire_max);
+	return answer_slowly(answer, query, ret_wire, wire_max);
 }
 
 /* ---- the common question ---- */
@@ -571,5 +594,5 @@ size_t answer_make(struct answer *answer, const struct answer_query *query, uint
 	answer->has_transfer = false;
 	answer->is_judged = false;
 	size_t size = answer_quickly(answer, query, ret_wire, wire_max);
-	return size != 0 ? size : answer_by_libknot(answer, query, ret_wire, wire_max);
+	return size != 0 ? size : answer_slowly(answer, query, ret_wire, wire_max);
 }

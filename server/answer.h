@@ -14,7 +14,8 @@
  * tests and the fuzzer drive this function as the network does.
  *
  *     silence    a response (QR set), or fewer than 12 bytes; what a rule of the
- *                zone drops; too many from one network, over UDP (ratelimit.h)
+ *                zone drops; too many from one network, over UDP (ratelimit.h). It is
+ *                counted as dropped, whatever it was for
  *     FORMERR    cannot be parsed; not exactly one question; trailing bytes;
  *                a malformed option
  *     NOTIMP     an opcode other than QUERY; meta types that are no transfer

@@ -13,6 +13,14 @@ static uint16_t opt_size(const struct question *question, bool has_ede)
 	return (uint16_t)(KNOT_EDNS_MIN_SIZE + ede_size + options_size(&question->options));
 }
 
+size_t answering_least_size(const struct answer *answer, const struct question *question)
+{
+	size_t size = KNOT_WIRE_HEADER_SIZE;
+	if (question->has_question)
+		size += knot_pkt_question_size(answer->reply.query);
+	return question->has_edns ? size + opt_size(question, true) : size;
+}
+
 /* The OPT with our payload; false when memory ran out. */
 static bool make_opt(struct answer *answer, const struct question *question, uint16_t rcode,
 		     knot_rrset_t *ret_opt)
@@ -49,10 +57,26 @@ bool answering_begin(struct answer *answer, const struct question *question)
 	return true;
 }
 
+bool answering_begin_truncated(struct answer *answer, const struct question *question)
+{
+	if (!answering_begin(answer, question))
+		return false;
+	knot_wire_set_tc(answer->reply.response->wire);
+	return true;
+}
+
+/* RFC 8945 section 5.3: what is cut for the sake of a TSIG has no other RCODE. */
+static bool is_cut_and_signed(const struct reply *reply)
+{
+	return reply->query->tsig_rr != NULL && knot_wire_get_tc(reply->response->wire);
+}
+
 size_t answering_end(struct answer *answer, const struct question *question, uint16_t rcode)
 {
 	struct reply *reply = &answer->reply;
 	knot_pkt_t *response = reply->response;
+	if (is_cut_and_signed(reply))
+		rcode = KNOT_RCODE_NOERROR;
 	knot_wire_set_rcode(response->wire, (uint8_t)KNOT_EDNS_RCODE_LO(rcode));
 	if (!question->has_edns)
 		return response->size;
@@ -66,6 +90,13 @@ size_t answering_end(struct answer *answer, const struct question *question, uin
 	return knot_pkt_put(response, KNOT_COMPR_HINT_NOCOMP, &opt, KNOT_PF_NOTRUNC) == KNOT_EOK
 		       ? response->size
 		       : 0;
+}
+
+size_t answering_end_authoritative(struct answer *answer, const struct question *question,
+				   uint16_t rcode)
+{
+	knot_wire_set_aa(answer->reply.response->wire);
+	return answering_end(answer, question, rcode);
 }
 
 size_t answering_refuse(struct answer *answer, const struct question *question, uint16_t rcode)

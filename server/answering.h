@@ -63,10 +63,17 @@ struct answer {
 
 void answering_count(struct answer *answer, enum counters_server item);
 
+/* Header, question, and an OPT with an extended error: every refusal fits into that. */
+size_t answering_least_size(const struct answer *answer, const struct question *question);
 /* Header and question of the query, nothing else yet. False when memory ran out. */
 bool answering_begin(struct answer *answer, const struct question *question);
+/* The same in the place of what does not fit: with TC, and nothing else is put. */
+bool answering_begin_truncated(struct answer *answer, const struct question *question);
 /* What was put, with rcode and, for a query that has one, an OPT. */
 size_t answering_end(struct answer *answer, const struct question *question, uint16_t rcode);
+/* The same with AA: it is from one of our zones. */
+size_t answering_end_authoritative(struct answer *answer, const struct question *question,
+				   uint16_t rcode);
 /* A response of the question alone. */
 size_t answering_refuse(struct answer *answer, const struct question *question, uint16_t rcode);
 /* The same with an extended error, RFC 8914. */

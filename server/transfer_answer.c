@@ -99,11 +99,10 @@ static size_t answer_soa_alone(struct answer *answer, const struct question *que
 	if (!answering_begin(answer, question))
 		return 0;
 	reply_put_soa(reply);
-	if (reply->is_full || reply->is_broken)
+	if (reply->is_broken || (reply->is_full && !answering_begin_truncated(answer, question)))
 		return answering_refuse(answer, question, KNOT_RCODE_SERVFAIL);
-	counters_count(&counters[COUNTERS_FACE_NOERROR]);
-	knot_wire_set_aa(reply->response->wire);
-	return answering_end(answer, question, KNOT_RCODE_NOERROR);
+	counters_count(&counters[reply->is_full ? COUNTERS_FACE_TRUNCATED : COUNTERS_FACE_NOERROR]);
+	return answering_end_authoritative(answer, question, KNOT_RCODE_NOERROR);
 }
 
 size_t transfer_answer(struct answer *answer, const struct question *question,

@@ -106,9 +106,12 @@ size_t tsig_size(const struct tsig *tsig, const struct knot_pkt *query)
 {
 	enum { RR_HEADER_SIZE = 10, OTHER_SIZE = 6 };
 	if (is_signed(tsig))
-		return knot_tsig_wire_size(&tsig->key->knot) + OTHER_SIZE;
-	return knot_dname_size(query->tsig_rr->owner) + RR_HEADER_SIZE +
-	       query->tsig_rr->rrs.rdata->len;
+		return knot_tsig_wire_size(&tsig->key->knot) +
+		       (tsig->error == TSIG_BADTIME ? OTHER_SIZE : 0);
+	/* Without a MAC it says no more than the query's. */
+	const knot_rrset_t *rr = query->tsig_rr;
+	return knot_dname_size(rr->owner) + RR_HEADER_SIZE + rr->rrs.rdata->len -
+	       knot_tsig_rdata_mac_length(rr);
 }
 
 int tsig_sign(struct tsig *tsig, const struct knot_pkt *query, uint8_t *wire, size_t *size,

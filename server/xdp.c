@@ -140,9 +140,8 @@ static unsigned answer_batch(struct xdp *xdp, const struct xdp_queue *queue, uns
 			.now_s = (uint64_t)now.tv_sec,
 			.now_ms = now_ms
 		};
-		if (query.size == 0)
-			continue;
-		if (knot_xdp_reply_alloc(queue->socket, &xdp->in[i], response) != KNOT_EOK) {
+		if (query.size == 0 ||
+		    knot_xdp_reply_alloc(queue->socket, &xdp->in[i], response) != KNOT_EOK) {
 			responder->count(responder->context, RESPONDER_DROPPED);
 			continue;
 		}

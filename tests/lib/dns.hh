@@ -45,6 +45,7 @@ enum rcode : unsigned {
 	NXDOMAIN = 3,
 	NOTIMP = 4,
 	REFUSED = 5,
+	NOTAUTH = 9,
 	BADVERS = 16,
 	BADCOOKIE = 23,
 };
