@@ -56,6 +56,7 @@ enum row {
 	OPTION_PUBLISH,
 	OPTION_LIFETIME,
 	OPTION_UNSIGN,
+	OPTION_TRUST_CLOCK,
 	OPTION_ZONEMD,
 	OPTION_QUIET,
 };
@@ -92,6 +93,8 @@ static const struct options_row rows[] = {
 	[OPTION_LIFETIME] = { 0, "lifetime", "SECONDS", "of signatures (1209600)" },
 	[OPTION_UNSIGN] = { 0, "unsign", NULL,
 			    "a signed zone may become unsigned, or change its keys at once" },
+	[OPTION_TRUST_CLOCK] = { 0, "trust-clock", NULL,
+				 "sign though the store was changed later than now" },
 	[OPTION_ZONEMD] = { 0, "zonemd", NULL, "have a digest of the zone in it (RFC 8976)" },
 	[OPTION_QUIET] = { 'q', "quiet", NULL, "do not print what was built" },
 };
@@ -114,6 +117,7 @@ struct build {
 	struct keyfiles keyfiles;
 	uint32_t lifetime_s;
 	bool may_unsign;
+	bool trusts_clock;
 	uint64_t max_records;
 	uint64_t now_s;
 	struct sources_options sources;
@@ -203,6 +207,9 @@ static bool parse_signing(struct build *build, enum row option, const char *argu
 		return true;
 	case OPTION_UNSIGN:
 		build->may_unsign = true;
+		return true;
+	case OPTION_TRUST_CLOCK:
+		build->trusts_clock = true;
 		return true;
 	case OPTION_ZONEMD:
 		build->spec.has_zonemd = true;
@@ -375,6 +382,7 @@ static int write_store(struct build *build)
 		.lifetime_s = build->lifetime_s,
 		.may_unsign = build->may_unsign,
 		.now_s = build->now_s,
+		.trusts_clock = build->trusts_clock,
 		.max_records = build->max_records,
 		.progress = &build->progress,
 		.limits = &build->limits,

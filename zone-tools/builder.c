@@ -5,6 +5,7 @@
 #include "zone-tools/bare.h"
 #include "zone-tools/before.h"
 #include "zone-tools/chain.h"
+#include "zone-tools/clock.h"
 #include "zone-tools/progress.h"
 #include "zone-tools/segmenter.h"
 #include "zone-tools/updater.h"
@@ -477,6 +478,14 @@ static int put_origins(struct builder *builder)
 
 /* ---- the version before ---- */
 
+static bool may_sign_now(const struct builder *builder)
+{
+	const struct builder_job *job = builder->job;
+	if (job->key_count == 0 || job->trusts_clock || job->findings == NULL)
+		return true;
+	return clock_check(job->path, &builder->before, job->now_s, job->lifetime_s, job->findings);
+}
+
 static int load_before(struct builder *builder)
 {
 	const struct builder_job *job = builder->job;
@@ -493,6 +502,8 @@ static int load_before(struct builder *builder)
 			     job->limits, job->findings);
 		ret = job->findings->refusal_count > 0 ? BUILDER_EREFUSED : DNSBLV6_OK;
 	}
+	if (ret == DNSBLV6_OK && !may_sign_now(builder))
+		ret = BUILDER_EREFUSED;
 	if (ret == DNSBLV6_OK && !job->may_unsign)
 		ret = before_check_keys(&builder->before, job->key_count);
 	if (ret == DNSBLV6_OK)

@@ -31,6 +31,7 @@ struct builder_job {
 	uint32_t lifetime_s;	       /* of signatures */
 	bool may_unsign; /* a signed zone may become unsigned, or change keys at once */
 	uint64_t now_s;
+	bool trusts_clock; /* also when the store was changed later than now_s */
 	uint64_t max_records;
 	struct progress *progress; /* or NULL */
 	/* Against what the store holds when it is written, whoever has written it meanwhile; NULL:

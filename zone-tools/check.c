@@ -11,6 +11,7 @@
 #include "zone-tools/plan.h"
 #include "zone-tools/progress.h"
 #include "zone-tools/sources.h"
+#include "zone-tools/validity.h"
 
 #include "lib/common/log.h"
 #include "lib/common/options.h"
@@ -184,6 +185,8 @@ static int check_records(struct check *check, struct reader *reader)
 		ret = check_table(check, reader, STORE_RECORDS, check_signed);
 	if (ret == DNSBLV6_OK)
 		ret = check_table(check, reader, STORE_SEGMENTS, check_segment);
+	if (ret == DNSBLV6_OK)
+		ret = validity_check(reader, check->store, check->sources.now_s, &check->findings);
 	reader_end(reader);
 	return ret;
 }
@@ -202,10 +205,6 @@ static int check_store(struct check *check, struct dnsblv6_facts *ret_facts)
 	    ret_facts->expires_s <= check->sources.now_s)
 		findings_add(&check->findings, FINDING_REFUSAL, place, "store has expired", NULL, 0,
 			     "$TIMESTAMP of its list");
-	if (ret == DNSBLV6_OK && check->signing.expires_s != 0 &&
-	    check->signing.expires_s <= check->sources.now_s)
-		findings_add(&check->findings, FINDING_REFUSAL, place, "signatures have ended",
-			     NULL, 0, "sign the store");
 	if (ret == DNSBLV6_OK)
 		return EX_OK;
 	bool is_finding = ret <= -2000; /* and not a disk, or a permission */

@@ -6,6 +6,7 @@
 
 #include "zone-tools/commands.h"
 
+#include "zone-tools/clock.h"
 #include "zone-tools/contents.h"
 #include "zone-tools/ranges.h"
 
@@ -19,7 +20,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
-#include <time.h>
 
 enum { SHOWN = 20 }; /* prefixes of each change */
 
@@ -188,11 +188,8 @@ static const char *verb_name(uint8_t verb)
 
 static void print_header(const struct dnsblv6_change *change)
 {
-	char when[32] = "?";
-	time_t made_s = (time_t)change->made_s;
-	struct tm made;
-	if (gmtime_r(&made_s, &made) != NULL)
-		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &made);
+	char when[CLOCK_TEXT_SIZE];
+	clock_format(change->made_s, when);
 	printf("%s %s serial=%" PRIu32 " before=%" PRIu32 " ipv4=%" PRIu64 " ipv6=%" PRIu64
 	       " names=+%" PRIu64 ",~%" PRIu64 ",-%" PRIu64 "%s\n",
 	       when, verb_name(change->verb), change->to_serial, change->from_serial,

@@ -2,6 +2,8 @@
 #include "zone-tools/resign.h"
 
 #include "zone-tools/bare.h"
+#include "zone-tools/builder.h"
+#include "zone-tools/clock.h"
 #include "zone-tools/progress.h"
 #include "zone-tools/recorder.h"
 #include "zone-tools/zonemd.h"
@@ -115,10 +117,14 @@ static int put_facts(const struct resign *resign, struct writer *writer)
 
 static int check(const struct resign *resign)
 {
+	const struct resign_job *job = resign->job;
 	const struct before *before = &resign->before;
 	if (!before->is_there)
 		return STORE_EUNFINISHED;
-	if (resign->job->may_change_keys)
+	if (job->findings != NULL && !job->trusts_clock &&
+	    !clock_check(job->path, before, job->now_s, job->lifetime_s, job->findings))
+		return BUILDER_EREFUSED;
+	if (job->may_change_keys)
 		return DNSBLV6_OK;
 	if (!before->is_signed)
 		return BEFORE_EUNSIGNED;

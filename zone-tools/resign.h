@@ -14,6 +14,7 @@
 extern "C" {
 #endif
 
+struct findings;
 struct progress;
 
 struct resign_job {
@@ -23,6 +24,8 @@ struct resign_job {
 	uint32_t lifetime_s;
 	bool may_change_keys; /* at once, or sign a zone that is not signed yet */
 	uint64_t now_s;
+	bool trusts_clock;	   /* also when the store was changed later than now_s */
+	struct findings *findings; /* about the clock; NULL: it is trusted */
 	struct progress *progress; /* or NULL */
 };
 
@@ -36,7 +39,8 @@ struct resign_result {
 
 /*
  * One transaction: signatures that near their end, and those that a change of
- * keys asks for; the serial rises. A status of before.h, key.h or lib/store.
+ * keys asks for; the serial rises. A status of before.h, key.h or lib/store, or
+ * BUILDER_EREFUSED when findings say why.
  */
 int resign_store(const struct resign_job *job, struct resign_result *ret_result);
 

@@ -22,7 +22,15 @@
 #include <sysexits.h>
 #include <time.h>
 
-enum row { OPTION_STORE, OPTION_KEY, OPTION_PUBLISH, OPTION_LIFETIME, OPTION_FORCE, OPTION_QUIET };
+enum row {
+	OPTION_STORE,
+	OPTION_KEY,
+	OPTION_PUBLISH,
+	OPTION_LIFETIME,
+	OPTION_FORCE,
+	OPTION_TRUST_CLOCK,
+	OPTION_QUIET
+};
 
 static const struct options_row rows[] = {
 	[OPTION_STORE] = { 's', "store", "FILE", "store to sign" },
@@ -32,6 +40,8 @@ static const struct options_row rows[] = {
 	[OPTION_LIFETIME] = { 0, "lifetime", "SECONDS", "of signatures (1209600)" },
 	[OPTION_FORCE] = { 0, "force", NULL,
 			   "sign an unsigned zone, or with a key that was not published before" },
+	[OPTION_TRUST_CLOCK] = { 0, "trust-clock", NULL,
+				 "sign though the store was changed later than now" },
 	[OPTION_QUIET] = { 'q', "quiet", NULL, "do not print what was signed" },
 };
 
@@ -47,6 +57,7 @@ static const struct options_table table = {
 struct sign {
 	struct keyfiles keyfiles;
 	struct resign_job job;
+	struct findings findings;
 	struct progress progress;
 	bool is_quiet;
 };
@@ -70,6 +81,9 @@ static void parse_option(struct sign *sign, enum row option, const char *argumen
 		break;
 	case OPTION_FORCE:
 		sign->job.may_change_keys = true;
+		break;
+	case OPTION_TRUST_CLOCK:
+		sign->job.trusts_clock = true;
 		break;
 	case OPTION_QUIET:
 		sign->is_quiet = true;
@@ -117,7 +131,8 @@ static int run(struct sign *sign)
 int sign_command(int argc, char **argv)
 {
 	struct sign sign = { .job = { .lifetime_s = SIGNER_LIFETIME_S,
-				      .now_s = (uint64_t)time(NULL) } };
+				      .now_s = (uint64_t)time(NULL) },
+			     .findings = { .stream = stderr, .limit = FINDINGS_SHOWN } };
 	keyfiles_init(&sign.keyfiles);
 	parse_command_line(&sign, argc, argv);
 	progress_init(&sign.progress);
@@ -125,6 +140,7 @@ int sign_command(int argc, char **argv)
 	sign.job.keys = sign.keyfiles.keys;
 	sign.job.key_count = sign.keyfiles.count;
 	sign.job.progress = &sign.progress;
+	sign.job.findings = &sign.findings;
 	if (status == EX_OK)
 		status = run(&sign);
 	keyfiles_deinit(&sign.keyfiles);

@@ -38,6 +38,7 @@ enum row {
 	OPTION_KEY,
 	OPTION_PUBLISH,
 	OPTION_LIFETIME,
+	OPTION_TRUST_CLOCK,
 	OPTION_SERIAL,
 	OPTION_CUT_HOST_BITS,
 	OPTION_ALLOW_RESERVED,
@@ -60,6 +61,8 @@ static const struct options_row rows[] = {
 	[OPTION_PUBLISH] = { 0, "publish", "FILE",
 			     "another key that the zone has; may be repeated" },
 	[OPTION_LIFETIME] = { 0, "lifetime", "SECONDS", "of signatures (1209600)" },
+	[OPTION_TRUST_CLOCK] = { 0, "trust-clock", NULL,
+				 "sign though the store was changed later than now" },
 	[OPTION_SERIAL] = { 0, "serial", "NUMBER",
 			    "of the SOA (the time, or one more than before)" },
 	[OPTION_CUT_HOST_BITS] = { 0, "cut-host-bits", NULL, "read 192.0.2.1/24 as 192.0.2.0/24" },
@@ -145,6 +148,9 @@ static bool parse_signing(struct update *update, enum row option, const char *ar
 	case OPTION_LIFETIME:
 		update->job.lifetime_s = (uint32_t)number(option, argument, SIGNER_LIFETIME_MIN_S,
 							  SIGNER_LIFETIME_MAX_S);
+		return true;
+	case OPTION_TRUST_CLOCK:
+		update->job.trusts_clock = true;
 		return true;
 	case OPTION_SERIAL:
 		update->job.serial = (uint32_t)number(option, argument, 1, UINT32_MAX);

@@ -6,6 +6,7 @@
 #include "zone-tools/before.h"
 #include "zone-tools/builder.h"
 #include "zone-tools/chain.h"
+#include "zone-tools/clock.h"
 #include "zone-tools/region.h"
 #include "zone-tools/segmenter.h"
 #include "zone-tools/zonemd.h"
@@ -83,6 +84,9 @@ static int load_before(struct updater *updater)
 		ret = before_check_keys(&updater->before, job->key_count);
 	if (ret == DNSBLV6_OK)
 		ret = before_check_same_keys(&updater->before, job->key_count);
+	if (ret == DNSBLV6_OK && job->key_count > 0 && !job->trusts_clock &&
+	    !clock_check(job->path, &updater->before, job->now_s, job->lifetime_s, job->findings))
+		ret = UPDATER_EREFUSED;
 	return ret == DNSBLV6_OK ? find_origin(updater) : ret;
 }
 

@@ -31,6 +31,7 @@ struct updater_job {
 	uint32_t lifetime_s;		      /* of signatures */
 	uint32_t serial;		      /* 0: chosen as builder.h does */
 	uint64_t now_s;
+	bool trusts_clock; /* also when the store was changed later than now_s */
 	uint64_t max_records;
 	const struct guard_limits *limits;
 	struct findings *findings;

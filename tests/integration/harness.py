@@ -536,6 +536,12 @@ class Case(unittest.TestCase):
                              f"{' '.join(arguments)}\n{result.out[-2000:]}{result.err[-4000:]}")
         return result
 
+    def run_zone_at(self, offset_s, *arguments, **how):
+        """The same with a clock that is so many seconds from the machine's."""
+        clock = os.path.join(BUILD, "tests/integration/moved_clock.so")
+        environment = dict(os.environ, LD_PRELOAD=clock, DNSBLV6_CLOCK_OFFSET=str(offset_s))
+        return self.run_zone(*arguments, env=environment, **how)
+
     def run_zone_into(self, file, *arguments):
         """The same with standard output into a file, for what may be large."""
         result = subprocess.run([program("dnsblv6-zone"), *arguments], stdin=subprocess.DEVNULL,

@@ -42,6 +42,7 @@ struct zone {
 	uint64_t max_records = UINT32_MAX;
 	std::vector<const key *> keys;
 	bool may_unsign = false;
+	bool trusts_clock = false;
 	const guard_limits *limits = nullptr;
 	struct findings findings = {};
 
@@ -93,6 +94,7 @@ struct zone {
 		job.lifetime_s = SIGNER_LIFETIME_S;
 		job.may_unsign = may_unsign;
 		job.now_s = now_s;
+		job.trusts_clock = trusts_clock;
 		job.max_records = max_records;
 		job.limits = limits;
 		job.findings = &findings;
@@ -478,6 +480,8 @@ TEST_CASE("signatures are renewed when they near their end, each with its own",
 	REQUIRE(z.write(1800000000 + 10 * 86400) == DNSBLV6_OK);
 	CHECK(z.result.signature_count == all);
 	// A clock that was an hour ahead made signatures that have not begun.
+	CHECK(z.write(1800000000 + 10 * 86400 - 7200) == BUILDER_EREFUSED);
+	z.trusts_clock = true;
 	REQUIRE(z.write(1800000000 + 10 * 86400 - 7200) == DNSBLV6_OK);
 	CHECK(z.result.signature_count == all);
 }
