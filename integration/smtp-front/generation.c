@@ -169,6 +169,7 @@ static void free_all(struct generation *generation)
 			close_end(&generation->key_ends[i][end]);
 	}
 	close_beginning(generation);
+	hopstate_close(generation->hop);
 	crew_deinit(&generation->crew);
 	setup_deinit(generation->setup);
 	free(generation->setup);
@@ -202,6 +203,8 @@ struct generation *generation_new(struct setup *setup)
 		ret = crew_init(&generation->crew, has_keys, setup->front.edges,
 				setup->front.workers);
 	}
+	if (ret == 0)
+		ret = hopstate_open(&generation->hop);
 	if (ret == 0 && has_keys)
 		ret = open_keys(generation);
 	if (ret == 0 && (pipe2(generation->ready_ends, O_CLOEXEC | O_NONBLOCK) != 0 ||

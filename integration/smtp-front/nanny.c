@@ -184,6 +184,14 @@ static void stop(struct nanny *nanny, int number)
 			generation_now_ms() + generation->setup->front.drain_ms + KILL_AFTER_MS);
 }
 
+/* It has no process of its own that could set its gauge. */
+static void note_hop(const struct nanny *nanny)
+{
+	const struct generation *newest = SLIST_FIRST(&nanny->generations);
+	const bool is_down = newest != NULL && hopstate_is_down(newest->hop);
+	tally_set(&nanny->bank.slots[0], TALLY_HOP_DOWN, is_down ? 1 : 0);
+}
+
 static void obey(struct nanny *nanny, int number)
 {
 	switch (number) {
@@ -195,6 +203,7 @@ static void obey(struct nanny *nanny, int number)
 			reload(nanny);
 		break;
 	case SIGUSR1:
+		note_hop(nanny);
 		metrics_log(&nanny->bank);
 		nanny->metrics_ms = 0; /* at once */
 		break;
@@ -269,6 +278,7 @@ static void write_metrics(struct nanny *nanny)
 	    generation_now_ms() < nanny->metrics_ms)
 		return;
 	nanny->metrics_ms = generation_now_ms() + METRICS_MS;
+	note_hop(nanny);
 	int ret = metrics_write(newest->setup->front.metrics, &nanny->bank, nanny->started_s);
 	if (ret != 0)
 		log_warning(context, "metrics not written, path=%s (%s)",

@@ -16,6 +16,7 @@
 #include <sys/queue.h>
 
 #include "integration/smtp-front/crew.h"
+#include "integration/smtp-front/hopstate.h"
 #include "integration/smtp-front/listeners.h"
 #include "integration/smtp-front/setup.h"
 #include "integration/smtp-front/tally.h"
@@ -44,6 +45,7 @@ struct generation {
 	unsigned number;
 	struct setup *setup;
 	struct crew crew;
+	struct hopstate *hop;		  /* its processes share it */
 	int key_ends[SETUP_EDGES_MAX][2]; /* -1 without certificates */
 	/* A byte of each and a byte for each, while they begin; -1 for those of later. */
 	int ready_ends[2];

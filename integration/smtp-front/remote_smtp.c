@@ -248,7 +248,7 @@ static int connect_to(struct remote *remote, const struct setup_sink *setup)
 		return -errno;
 	int ret = connect(fd, address, setup->to.address_size) == 0 ? 0 : -errno;
 	if (ret == -EINPROGRESS || ret == -EINTR)
-		ret = wait_connected(fd, setup->timeout_ms);
+		ret = wait_connected(fd, setup->connect_timeout_ms);
 	if (ret < 0) {
 		(void)close(fd);
 		return ret;
@@ -258,7 +258,8 @@ static int connect_to(struct remote *remote, const struct setup_sink *setup)
 	remote->fd = fd;
 	remote->is_lmtp = setup->kind == SETUP_SINK_LMTP;
 	remote->says_clients_helo = false;
-	remote->timeout_ms = setup->timeout_ms;
+	remote->timeout_ms = setup->connect_timeout_ms;
+	remote->reach = REMOTE_CONNECTED;
 	stream_init(&remote->stream, fd);
 	return 0;
 }
@@ -483,10 +484,11 @@ static int send_proxy(struct remote *remote, enum setup_tell tell,
 	}
 }
 
-static int greet(struct remote *remote, enum setup_tell tell, const char *hostname,
+static int greet(struct remote *remote, const struct setup_sink *setup, const char *hostname,
 		 const struct sink_session *session, const char **reterr_step,
 		 struct sink_reply *reply)
 {
+	const enum setup_tell tell = setup->tell;
 	const bool is_told = tell == SETUP_TELL_PROXY || tell == SETUP_TELL_PROXY2;
 
 	*reterr_step = "PROXY";
@@ -495,6 +497,9 @@ static int greet(struct remote *remote, enum setup_tell tell, const char *hostna
 		return ret;
 	*reterr_step = "greeting";
 	ret = remote_read(remote, reply);
+	if (ret == 0)
+		remote->reach = REMOTE_GREETED;
+	remote->timeout_ms = setup->timeout_ms;
 	if (!is_good(ret, reply))
 		return ret;
 	*reterr_step = remote->is_lmtp ? "LHLO" : "EHLO";
@@ -513,12 +518,13 @@ int remote_open(struct remote *remote, const struct setup_sink *setup, const cha
 	struct sink_reply reply = { 0 };
 
 	remote_close(remote);
+	remote->reach = REMOTE_UNREACHED;
 	reterr_reply->code = 0;
 	*reterr_step = "connect";
 	int ret = connect_to(remote, setup);
 	if (ret < 0)
 		return ret;
-	ret = greet(remote, setup->tell, hostname, session, reterr_step, &reply);
+	ret = greet(remote, setup, hostname, session, reterr_step, &reply);
 	if (is_good(ret, &reply))
 		return 0;
 	if (ret == 0) {

@@ -22,9 +22,10 @@
  * it has found for us. A hop that is told hears the HELO of the client in EHLO, one that is not
  * told hears our hostname.
  *
- * Every step has the timeout of the setup. What a server says is bounded: a line to
- * REMOTE_LINE_MAX, a reply to REMOTE_LINES_MAX lines, which have one code; of its text the
- * beginning is kept. Before a command is said nothing may be there that was not asked for.
+ * The connection and the greeting have the connect timeout of the setup, every other step its
+ * timeout. What a server says is bounded: a line to REMOTE_LINE_MAX, a reply to REMOTE_LINES_MAX
+ * lines, which have one code; of its text the beginning is kept. Before a command is said nothing
+ * may be there that was not asked for.
  *
  * Lies in the memory of its owner. Functions return 0 or a negative errno: -EPROTO when what
  * came is no reply, or none to this, -ECONNRESET when the server has ended, -ETIMEDOUT. After one
@@ -54,9 +55,13 @@ extern "C" {
 #define REMOTE_DSN	8U
 #define REMOTE_XCLIENT	16U
 
+/* How far a connection has come. */
+enum remote_reach { REMOTE_UNREACHED, REMOTE_CONNECTED, REMOTE_GREETED };
+
 struct remote {
 	int fd; /* ours; -1: not connected */
 	unsigned timeout_ms;
+	enum remote_reach reach; /* of remote_open(), also when it has failed */
 	unsigned features;
 	unsigned xclient; /* attributes it offers, remote_smtp.c's own */
 	bool is_lmtp;

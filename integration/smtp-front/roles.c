@@ -146,6 +146,7 @@ static int run_worker(struct nanny *nanny, struct generation *generation,
 	struct worker_start start = {
 		.setup = generation->setup,
 		.queue_fd = nanny->queue_ends[NANNY_QUEUE_WORKERS],
+		.hop = generation->hop,
 		.tally = generation_tally(nanny, slot),
 		.index = slot->index,
 		.confine = confine,

@@ -83,6 +83,7 @@ enum {
 	SINK_KIND,
 	SINK_TO,
 	SINK_TELL,
+	SINK_CONNECT_TIMEOUT,
 	SINK_TIMEOUT,
 	SINK_LMTP_RECIPIENTS,
 	SINK_MAILDIR,
@@ -177,6 +178,7 @@ static const struct conf_item sink_items[] = {
 	[SINK_KIND] = CHOICE("kind", kinds),
 	[SINK_TO] = TEXT("to", SETUP_PATH_MAX),
 	[SINK_TELL] = CHOICE("tell", tells),
+	[SINK_CONNECT_TIMEOUT] = TEXT("connect-timeout", NUMBER_MAX),
 	[SINK_TIMEOUT] = TEXT("timeout", NUMBER_MAX),
 	[SINK_LMTP_RECIPIENTS] = NUMBER("lmtp-recipients", 1, 10000),
 	[SINK_MAILDIR] = CHOICE("maildir", maildirs),
@@ -236,6 +238,7 @@ static void set_defaults(struct setup *setup)
 	setup->limits = limits_defaults;
 	setup->trust.forward_timeout_ms = 10000;
 	setup->trust.forward_cache_ms = 3600000;
+	setup->sink.connect_timeout_ms = 10000;
 	setup->sink.timeout_ms = 300000;
 	setup->sink.lmtp_recipients_max = 1;
 }
@@ -473,6 +476,8 @@ static const char *take_sink(struct setup *setup, const struct conf_value *value
 	case SINK_TELL:
 		sink->tell = (enum setup_tell)value->number;
 		return NULL;
+	case SINK_CONNECT_TIMEOUT:
+		return take_time(setup, value, 100, HOUR_MS, &sink->connect_timeout_ms);
 	case SINK_TIMEOUT:
 		return take_time(setup, value, 100, HOUR_MS, &sink->timeout_ms);
 	case SINK_LMTP_RECIPIENTS:

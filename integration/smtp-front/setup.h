@@ -150,7 +150,8 @@ struct setup_sink {
 	enum setup_sink_kind kind;
 	struct place to; /* for a maildir a directory; text "" for SETUP_SINK_NULL */
 	enum setup_tell tell;
-	unsigned timeout_ms;	      /* for each step of the next hop */
+	unsigned connect_timeout_ms;  /* for the connection, and for the greeting */
+	unsigned timeout_ms;	      /* for each step of the next hop behind that */
 	unsigned lmtp_recipients_max; /* of a mail */
 	enum setup_maildir maildir;
 };

@@ -40,6 +40,11 @@ void sink_close(struct sink *sink)
 		sink->ops->close(sink);
 }
 
+void sink_share(struct sink *sink, struct hopstate *hop)
+{
+	sink->hop = hop;
+}
+
 void sink_enter(struct sink *sink, const struct sink_session *session)
 {
 	sink->session = session;
@@ -102,6 +107,14 @@ bool sink_trouble(struct sink *sink, char *ret_text)
 	memcpy(ret_text, sink->trouble, sizeof(sink->trouble));
 	sink->trouble[0] = '\0';
 	return ret_text[0] != '\0';
+}
+
+enum sink_news sink_news(struct sink *sink, uint64_t *ret_down_ms)
+{
+	const enum sink_news news = sink->news;
+	*ret_down_ms = sink->down_ms;
+	sink->news = SINK_NEWS_NONE;
+	return news;
 }
 
 bool sink_say(struct sink_reply *ret_reply, int code, const char *text)

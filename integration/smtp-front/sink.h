@@ -37,6 +37,7 @@
 
 #include "client-lib/dnsblv6.h"
 #include "integration/smtp-front/envelope.h"
+#include "integration/smtp-front/hopstate.h"
 #include "integration/smtp-front/setup.h"
 
 #ifdef __cplusplus
@@ -65,6 +66,9 @@ struct sink_session {
 
 struct sink;
 
+/* What all processes are to hear of the next hop once, from the one that has seen it. */
+enum sink_news { SINK_NEWS_NONE, SINK_NEWS_DOWN, SINK_NEWS_UP };
+
 /* What each kind brings; NULL for calls it does not have. Through the functions below alone. */
 struct sink_ops {
 	void (*enter)(struct sink *sink);
@@ -87,6 +91,9 @@ struct sink {
 	const struct setup_sink *setup;	    /* borrowed */
 	const char *hostname;		    /* borrowed; ours */
 	const struct sink_session *session; /* borrowed; NULL between sessions */
+	struct hopstate *hop;		    /* borrowed; shared with other processes, or NULL */
+	enum sink_news news;
+	uint64_t down_ms; /* of SINK_NEWS_UP */
 	char trouble[SINK_TROUBLE_MAX];
 };
 
@@ -94,6 +101,9 @@ struct sink {
 int sink_open(const struct setup_sink *setup, const char *hostname, struct sink **ret_sink);
 /* Takes NULL. A mail that is not committed is aborted. */
 void sink_close(struct sink *sink);
+
+/* What the sink shares with those of other processes, before the first session; borrowed. */
+void sink_share(struct sink *sink, struct hopstate *hop);
 
 /* A client's session begins. */
 void sink_enter(struct sink *sink, const struct sink_session *session);
@@ -122,6 +132,11 @@ bool sink_pass(struct sink *sink, int fd, struct sink_reply *ret_reply);
  * refused". ret_text has SINK_TROUBLE_MAX bytes. false: it was and did not, and ret_text is "".
  */
 bool sink_trouble(struct sink *sink, char *ret_text);
+/*
+ * News of the next hop, once for each: DOWN, of which the trouble says why, and is to be taken
+ * first; UP, with *ret_down_ms.
+ */
+enum sink_news sink_news(struct sink *sink, uint64_t *ret_down_ms);
 
 /* ---- for the kinds ---- */
 

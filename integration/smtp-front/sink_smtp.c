@@ -116,19 +116,38 @@ static bool replay(struct sink_smtp *smtp, const char *command, const char *step
 
 /* ---- MAIL ---- */
 
-static bool get_connected(struct sink_smtp *smtp, struct sink_reply *reply)
+/* What the attempt says of the next hop, to all processes. */
+static void note_reach(struct sink_smtp *smtp, int status)
+{
+	struct sink *sink = &smtp->sink;
+	const enum remote_reach reach = smtp->remote.reach;
+	const uint64_t now_ms = (uint64_t)stream_deadline(0);
+
+	if (sink->hop == NULL)
+		return;
+	if (reach == REMOTE_GREETED) {
+		if (hopstate_reached(sink->hop, now_ms, &sink->down_ms))
+			sink->news = SINK_NEWS_UP;
+	} else if (reach == REMOTE_UNREACHED || status == -ETIMEDOUT) {
+		if (hopstate_failed(sink->hop, now_ms))
+			sink->news = SINK_NEWS_DOWN;
+		else
+			sink->trouble[0] = '\0'; /* that is known, and was said */
+	}
+}
+
+static bool open_remote(struct sink_smtp *smtp, struct sink_reply *reply)
 {
 	const char *step = NULL;
 	struct sink_reply said;
 
-	if (remote_is_open(&smtp->remote))
-		return true;
 	const int ret = remote_open(&smtp->remote, smtp->sink.setup, smtp->sink.hostname,
 				    smtp->sink.session, &step, &said);
 	if (ret == 0) {
 		if (smtp->sink.setup->tell == SETUP_TELL_XCLIENT &&
 		    (smtp->remote.features & REMOTE_XCLIENT) == 0)
 			trouble(smtp, "XCLIENT: not offered, so the client is not told");
+		note_reach(smtp, ret);
 		(void)snprintf(smtp->helo, sizeof(smtp->helo), "%s", smtp->sink.session->helo);
 		return true;
 	}
@@ -141,7 +160,18 @@ static bool get_connected(struct sink_smtp *smtp, struct sink_reply *reply)
 		trouble(smtp, "%s: %d %s", step, said.code, said.text);
 	else
 		trouble(smtp, "%s: %s", step, strerror(-ret));
+	note_reach(smtp, ret);
 	return sink_say(reply, 451, "4.4.1 Mail system is out of reach; try again later");
+}
+
+static bool get_connected(struct sink_smtp *smtp, struct sink_reply *reply)
+{
+	if (remote_is_open(&smtp->remote))
+		return true;
+	if (!hopstate_may_connect(smtp->sink.hop, (uint64_t)stream_deadline(0),
+				  2 * (uint64_t)smtp->sink.setup->connect_timeout_ms))
+		return sink_say(reply, 451, "4.4.1 Mail system is out of reach; try again later");
+	return open_remote(smtp, reply);
 }
 
 /* What the next hop cannot take. */

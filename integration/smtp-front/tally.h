@@ -64,6 +64,7 @@ extern "C" {
 	X(TALLY_BYTES, "mail-bytes", "Bytes of the mails committed.")                              \
 	X(TALLY_RECIPIENTS, "recipients", "Recipients of the mails committed.")                    \
 	X(TALLY_SINK_FAILURES, "sink-failures", "Times that the sink was not reached or broke.")   \
+	X(TALLY_HOP_FAILURES, "next-hop-failures", "Times that the next hop was found down.")      \
 	X(TALLY_RETIRED, "workers-retired", "Workers that ended after their number of mails.")     \
 	/* the nanny */                                                                            \
 	X(TALLY_EDGE_RESTARTS, "edge-restarts", "Edges that died and were begun again.")           \
@@ -80,7 +81,9 @@ extern "C" {
 	X(TALLY_RELAYED, "sessions-relayed", "Of them, TLS sessions that a worker has.")           \
 	X(TALLY_HELD, "sessions-held",                                                             \
 	  "Of them, others that a worker has and that count for their network.")                   \
-	X(TALLY_BUSY, "workers-busy", "Workers that have a session.")
+	X(TALLY_BUSY, "workers-busy", "Workers that have a session.")                              \
+	/* the nanny, when it writes them */                                                       \
+	X(TALLY_HOP_DOWN, "next-hop-down", "1 while the next hop is down.")
 
 enum tally_number {
 #define X(number, name, sentence) number,

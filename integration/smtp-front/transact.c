@@ -16,16 +16,39 @@ void transact_count(const struct visit *visit, enum tally_number number, uint64_
 	tally_add(visit->parts.tally, number, value);
 }
 
+/* What all workers have in common. */
+static void log_news(struct visit *visit, struct sink *sink, const char *trouble)
+{
+	static const char program[] = "smtp-front";
+	uint64_t down_ms = 0;
+
+	switch (sink_news(sink, &down_ms)) {
+	case SINK_NEWS_NONE:
+		return;
+	case SINK_NEWS_DOWN:
+		transact_count(visit, TALLY_HOP_FAILURES, 1);
+		log_warning(program, "next hop is down, to=%s (%s)", sink->setup->to.text, trouble);
+		return;
+	case SINK_NEWS_UP:
+		log_info(program, "next hop is there again, to=%s down_ms=%llu",
+			 sink->setup->to.text, (unsigned long long)down_ms);
+		return;
+	}
+}
+
 /* What a client must not hear about a sink that fails. */
 void transact_look(struct visit *visit, struct sink *sink)
 {
 	char trouble[SINK_TROUBLE_MAX];
-	if (!sink_trouble(sink, trouble))
-		return;
+	const bool has_failed = sink_trouble(sink, trouble);
+
 	for (char *at = trouble; *at != '\0'; at++) {
 		if (*at < ' ' || *at > '~')
 			*at = '?';
 	}
+	log_news(visit, sink, trouble);
+	if (!has_failed)
+		return;
 	transact_count(visit, TALLY_SINK_FAILURES, 1);
 	log_warning(visit->id, "sink failed (%s)", trouble);
 }

@@ -68,6 +68,7 @@ static int open_asker(struct worker *worker)
 		.kind = SETUP_SINK_SMTP,
 		.to = setup->trust.forward,
 		.tell = SETUP_TELL_NONE,
+		.connect_timeout_ms = setup->trust.forward_timeout_ms,
 		.timeout_ms = setup->trust.forward_timeout_ms,
 	};
 	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
@@ -92,6 +93,7 @@ static int open_parts(struct worker *worker)
 			  strerror(-ret));
 		return EX_NOINPUT;
 	}
+	sink_share(worker->parts.sink, worker->start->hop);
 	ret = open_asker(worker);
 	if (ret < 0) {
 		log_error(context, "recipients not opened, path=%s (%s)", setup->trust.users,

@@ -566,7 +566,7 @@ static uint64_t run_once(const uint8_t *data, size_t size, size_t piece)
 	memset(&run, 0, sizeof(run));
 	run.setup.kind = (data[0] & 1) != 0 ? SETUP_SINK_LMTP : SETUP_SINK_SMTP;
 	run.setup.tell = (enum setup_tell)(data[0] >> 1 & 3);
-	run.setup.timeout_ms = 60000;
+	run.setup.timeout_ms = run.setup.connect_timeout_ms = 60000;
 	run.setup.lmtp_recipients_max = 2;
 	run.setup.to.address.ss_family = AF_UNIX;
 	run.setup.to.address_size = sizeof(struct sockaddr_un);

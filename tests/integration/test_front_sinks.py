@@ -142,7 +142,7 @@ class PostfixBehind(SinkCase):
 
     def test_a_next_hop_that_is_not_there(self):
         """Each mail is put off, and the first behind its return goes through."""
-        self.front("smtp", place(self.postfix.address))
+        self.front("smtp", place(self.postfix.address), limits={"errors": 10000})
         self.postfix.process.stop()
         with self.fixture.client() as client:
             client.hello()
@@ -151,10 +151,13 @@ class PostfixBehind(SinkCase):
             client.say("RSET", 250)
             client.say(f"MAIL FROM:<{SENDER}>", 451)
             self.postfix._start()
+            wait_for(lambda: client.say(f"MAIL FROM:<{SENDER}>")[0] == 250, "the next attempt")
+            client.say("RSET", 250)
             client.send_mail(SENDER, [RECIPIENT], MAIL)
             client.say("QUIT", 221)
         self.check_delivered(1)
         self.fixture.wait_for_log(r"^warning: \[\w+\] sink failed \(connect: Connection refused\)")
+        self.fixture.wait_for_log(r"^info: \[smtp-front\] next hop is there again, to=\S+ down_ms=")
 
 
 class PassedToPostfix(SinkCase):
@@ -371,6 +374,64 @@ class Hop:
         self.mails.append(b"".join(lines))
         connection.sendall(b"250 2.0.0 Ok: kept\r\n")
         return True
+
+
+class DroppedPackets(SinkCase):
+    """A next hop that answers no packet: its backlog is full, so the kernel drops each SYN."""
+
+    def setUp(self):
+        super().setUp()
+        self.listener = socket.socket()
+        self.addCleanup(self.listener.close)
+        self.listener.bind((self.host, 0))
+        self.listener.listen(0)
+        self.address = self.listener.getsockname()
+        self.queued = []
+        self.addCleanup(lambda: [one.close() for one in self.queued])
+        for _ in range(4):
+            one = socket.socket()
+            one.setblocking(False)
+            one.connect_ex(self.address)
+            self.queued.append(one)
+
+    def answer_one(self):
+        """From now on it is one that hangs up, and so has answered."""
+
+        def accept():
+            while True:
+                try:
+                    connection, _ = self.listener.accept()
+                    connection.sendall(b"220 hop\r\n")
+                    connection.close()
+                except OSError:
+                    return
+
+        threading.Thread(target=accept, daemon=True).start()
+
+    def test_no_worker_waits_for_it_but_one(self):
+        """Said once, a metric, and all others answer at once; until it is there again."""
+        self.front("smtp", place(self.address), limits={"errors": 10000, "commands": 100000},
+                   sink={"connect-timeout": "500ms"})
+        warnings = r"^warning: \[smtp-front\] next hop is down, to=\S+ \(connect: Connection timed out\)"
+        with self.fixture.client() as client, self.fixture.client() as other:
+            for one in (client, other):
+                one.hello()
+                one.say(f"MAIL FROM:<{SENDER}>", 250)
+                one.say(f"RCPT TO:<{RECIPIENT}>", 451)
+                one.say("RSET", 250)
+            for _ in range(500):
+                client.say(f"MAIL FROM:<{SENDER}>", 451)
+            self.assertEqual(len(self.fixture.wait_for_log(warnings)), 1)
+            self.assertEqual(self.fixture.counters()["next-hop-down"], 1)
+            self.assertEqual(self.fixture.counters()["next-hop-failures"], 1)
+            self.answer_one()
+
+            def is_there_again():
+                other.say(f"MAIL FROM:<{SENDER}>", 451)
+                return "next hop is there again" in self.fixture.log()
+
+            wait_for(is_there_again, "the next attempt")
+        self.assertEqual(self.fixture.counters()["next-hop-down"], 0)
 
 
 class DyingSinks(SinkCase):

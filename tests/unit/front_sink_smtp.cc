@@ -136,7 +136,7 @@ class fixture
 		setup_.kind = kind;
 		setup_.tell = tell;
 		setup_.lmtp_recipients_max = lmtp_recipients_max;
-		setup_.timeout_ms = 20000;
+		setup_.timeout_ms = setup_.connect_timeout_ms = 20000;
 		std::memcpy(&setup_.to.address, &hop.address, sizeof(hop.address));
 		setup_.to.address_size = sizeof(hop.address);
 		REQUIRE(sink_open(&setup_, "mx.example.org", &it) == 0);
@@ -183,7 +183,7 @@ class fixture
 	}
 	void set_timeout(unsigned timeout_ms)
 	{
-		setup_.timeout_ms = timeout_ms;
+		setup_.timeout_ms = setup_.connect_timeout_ms = timeout_ms;
 	}
 	// All that the next hop was told, once the session has ended.
 	std::string told()

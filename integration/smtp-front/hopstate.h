@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * hopstate.h - what the processes of a generation know of the next hop, in memory that they share.
+ *
+ * Flow: generation.c -> hopstate_open() before fork() -> sink_smtp.c asks before it connects, and
+ *       says how that went -> nanny.c shows hopstate_is_down() as a gauge.
+ *
+ *     if (!hopstate_may_connect(state, now_ms, timeout_ms))
+ *             ...                             // 451 at once
+ *     else if (connect() < 0)
+ *             is_news = hopstate_failed(state, now_ms);
+ *     else
+ *             is_news = hopstate_reached(state, now_ms, &down_ms);
+ *
+ * A next hop that does not answer is down: no process waits for it then but one in each pause of
+ * HOPSTATE_PAUSE_MS, which is the time behind the end of its attempt. An attempt whose process was
+ * killed is over with its timeout. Whoever reaches the next hop ends that for all.
+ *
+ * Values are words that are read and written whole; there is no lock to be left behind. All
+ * functions take NULL for memory that is not shared: then nothing is known.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HOPSTATE_PAUSE_MS 1000
+
+struct hopstate; /* opaque */
+
+/* 0 or -errno. Of a child it is a part of its memory as long as it lives. */
+int hopstate_open(struct hopstate **ret_state);
+/* Takes NULL. */
+void hopstate_close(struct hopstate *state);
+
+/* now_ms is of the monotonic clock. true: the attempt may take timeout_ms. */
+bool hopstate_may_connect(struct hopstate *state, uint64_t now_ms, uint64_t timeout_ms);
+/* It is down. true: it was not before. */
+bool hopstate_failed(struct hopstate *state, uint64_t now_ms);
+/* It is there. true: it was down, for *ret_down_ms. */
+bool hopstate_reached(struct hopstate *state, uint64_t now_ms, uint64_t *ret_down_ms);
+bool hopstate_is_down(const struct hopstate *state);
+
+#ifdef __cplusplus
+}
+#endif
