@@ -63,12 +63,11 @@ static size_t put_soa(const struct spec *spec, uint32_t serial, uint8_t *out)
 	return size;
 }
 
-size_t apex_encode_apex(const struct spec *spec, uint32_t serial, const struct key *const *keys,
-			size_t key_count, uint8_t *ret_data)
+size_t apex_encode_apex(const struct spec *spec, uint32_t serial, const struct keyset *keyset,
+			uint8_t *ret_data)
 {
 	uint8_t soa[SOA_MAX];
 	uint8_t names[LISTING_NS_MAX][NAME_MAX_WIRE];
-	uint8_t dnskeys[SIGNER_KEYS_MAX][KEY_DNSKEY_MAX];
 	uint8_t zonemd[ZONEMD_RDATA_SIZE];
 	struct dnsblv6_rr rrs[2 + LISTING_NS_MAX + SIGNER_KEYS_MAX];
 	size_t count = 1 + spec->ns_count;
@@ -81,10 +80,10 @@ size_t apex_encode_apex(const struct spec *spec, uint32_t serial, const struct k
 		rrs[1 + i] =
 			(struct dnsblv6_rr){ DNSBLV6_TYPE_NS, rdata_size, spec->ns_ttl, names[i] };
 	}
-	for (size_t i = 0; i < key_count; i++) {
-		uint16_t rdata_size = (uint16_t)key_dnskey(keys[i], dnskeys[i]);
-		rrs[count++] = (struct dnsblv6_rr){ DNSBLV6_TYPE_DNSKEY, rdata_size, spec->ttl,
-						    dnskeys[i] };
+	for (size_t i = 0; i < keyset->dnskey_count; i++) {
+		const struct keyset_dnskey *dnskey = &keyset->dnskeys[i];
+		rrs[count++] = (struct dnsblv6_rr){ DNSBLV6_TYPE_DNSKEY, dnskey->size, spec->ttl,
+						    dnskey->rdata };
 	}
 	if (spec->has_zonemd) {
 		zonemd_make_placeholder(zonemd);

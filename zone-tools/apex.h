@@ -7,7 +7,7 @@
  * Flow: builder.c asks for them while it writes; spec.h says what they are.
  */
 
-#include "zone-tools/signer.h"
+#include "zone-tools/keyset.h"
 #include "zone-tools/spec.h"
 
 #ifdef __cplusplus
@@ -19,11 +19,10 @@ extern "C" {
 
 /*
  * Each writes one encoded record (record.h), without signatures and with names
- * in lower case, to ret_data and returns its size; 0 when it does not fit. keys
- * are those whose DNSKEYs the zone has, none for an unsigned zone.
+ * in lower case, to ret_data and returns its size; 0 when it does not fit.
  */
-size_t apex_encode_apex(const struct spec *spec, uint32_t serial, const struct key *const *keys,
-			size_t key_count, uint8_t *ret_data);
+size_t apex_encode_apex(const struct spec *spec, uint32_t serial, const struct keyset *keyset,
+			uint8_t *ret_data);
 size_t apex_encode_glue(const struct spec *spec, size_t ns, uint8_t *ret_data);
 size_t apex_encode_metadata(const struct spec *spec, bool has_ipv4, bool has_ipv6,
 			    uint8_t *ret_data);

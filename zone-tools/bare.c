@@ -64,21 +64,20 @@ static int renew_soa(struct rrs *rrs, uint32_t serial, uint8_t *ret_rdata)
 	return DNSBLV6_ERECORD;
 }
 
-int bare_apex(struct store_bytes value, uint32_t serial, const struct key *const *keys,
-	      size_t key_count, uint32_t ttl, uint8_t *ret_data, size_t *ret_size)
+int bare_apex(struct store_bytes value, uint32_t serial, const struct keyset *keyset, uint32_t ttl,
+	      uint8_t *ret_data, size_t *ret_size)
 {
 	uint8_t soa[SOA_MAX];
-	uint8_t dnskeys[SIGNER_KEYS_MAX][KEY_DNSKEY_MAX];
 	struct rrs rrs;
 	int ret = take_rrs(value, true, &rrs);
 	if (ret == DNSBLV6_OK)
 		ret = renew_soa(&rrs, serial, soa);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	for (size_t i = 0; i < key_count; i++) {
-		uint16_t size = (uint16_t)key_dnskey(keys[i], dnskeys[i]);
-		rrs.items[rrs.count++] =
-			(struct dnsblv6_rr){ DNSBLV6_TYPE_DNSKEY, size, ttl, dnskeys[i] };
+	for (size_t i = 0; i < keyset->dnskey_count; i++) {
+		const struct keyset_dnskey *dnskey = &keyset->dnskeys[i];
+		rrs.items[rrs.count++] = (struct dnsblv6_rr){ DNSBLV6_TYPE_DNSKEY, dnskey->size,
+							      ttl, dnskey->rdata };
 	}
 	return dnsblv6_record_encode_rrs(rrs.items, rrs.count, ret_data, BARE_RECORD_MAX, ret_size);
 }

@@ -9,7 +9,7 @@
  *       changed one, whose NSEC changes.
  */
 
-#include "zone-tools/signer.h"
+#include "zone-tools/keyset.h"
 
 #include "lib/store/store.h"
 
@@ -26,9 +26,9 @@ extern "C" {
  */
 int bare_record(struct store_bytes value, uint8_t *ret_data, size_t *ret_size);
 
-/* The same of the apex, with another serial and with the DNSKEYs of keys, whose TTL is ttl. */
-int bare_apex(struct store_bytes value, uint32_t serial, const struct key *const *keys,
-	      size_t key_count, uint32_t ttl, uint8_t *ret_data, size_t *ret_size);
+/* The same of the apex, with another serial and with the DNSKEYs of keyset, whose TTL is ttl. */
+int bare_apex(struct store_bytes value, uint32_t serial, const struct keyset *keyset, uint32_t ttl,
+	      uint8_t *ret_data, size_t *ret_size);
 
 #ifdef __cplusplus
 }

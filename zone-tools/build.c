@@ -54,6 +54,7 @@ enum row {
 	OPTION_MAX_RECORDS,
 	OPTION_KEY,
 	OPTION_PUBLISH,
+	OPTION_WITHDRAW,
 	OPTION_LIFETIME,
 	OPTION_UNSIGN,
 	OPTION_TRUST_CLOCK,
@@ -90,6 +91,8 @@ static const struct options_row rows[] = {
 	[OPTION_KEY] = { 'k', "key", "FILE", "sign the zone with this key (see keygen)" },
 	[OPTION_PUBLISH] = { 0, "publish", "FILE",
 			     "have this key in the zone as well; may be repeated" },
+	[OPTION_WITHDRAW] = { 0, "withdraw", "KEYTAG",
+			      "take this key out of the zone; may be repeated" },
 	[OPTION_LIFETIME] = { 0, "lifetime", "SECONDS", "of signatures (1209600)" },
 	[OPTION_UNSIGN] = { 0, "unsign", NULL,
 			    "a signed zone may become unsigned, or change its keys at once" },
@@ -116,7 +119,6 @@ struct build {
 	bool is_quiet;
 	struct keyfiles keyfiles;
 	uint32_t lifetime_s;
-	bool may_unsign;
 	bool trusts_clock;
 	uint64_t max_records;
 	uint64_t now_s;
@@ -190,6 +192,13 @@ static void parse_limit(struct build *build, enum row option, const char *argume
 	}
 }
 
+static void parse_withdraw(struct build *build, const char *argument)
+{
+	const char *problem = keyfiles_withdraw(&build->keyfiles, argument);
+	if (problem != NULL)
+		options_fail(&table, "--withdraw '%s': %s", argument, problem);
+}
+
 /* Options about signing. False for any other. */
 static bool parse_signing(struct build *build, enum row option, const char *argument)
 {
@@ -201,12 +210,15 @@ static bool parse_signing(struct build *build, enum row option, const char *argu
 		if (!keyfiles_add(&build->keyfiles, argument))
 			options_fail(&table, "--publish: more than %d keys", SIGNER_KEYS_MAX);
 		return true;
+	case OPTION_WITHDRAW:
+		parse_withdraw(build, argument);
+		return true;
 	case OPTION_LIFETIME:
 		build->lifetime_s = (uint32_t)number(option, argument, SIGNER_LIFETIME_MIN_S,
 						     SIGNER_LIFETIME_MAX_S);
 		return true;
 	case OPTION_UNSIGN:
-		build->may_unsign = true;
+		build->keyfiles.set.may_replace = true;
 		return true;
 	case OPTION_TRUST_CLOCK:
 		build->trusts_clock = true;
@@ -300,8 +312,8 @@ static void parse_command_line(struct build *build, int argc, char **argv)
 		options_fail(&table, "--zone is missing");
 	if (build->store == NULL)
 		options_fail(&table, "--store is missing");
-	if (!keyfiles_has_active(&build->keyfiles) && build->keyfiles.count > 1)
-		options_fail(&table, "--publish needs --key");
+	if (keyfiles_lack_active(&build->keyfiles))
+		options_fail(&table, "--publish and --withdraw need --key");
 	if (optind == argc)
 		options_fail(&table, "no LIST given");
 }
@@ -377,10 +389,8 @@ static int write_store(struct build *build)
 		.plan = &build->plan,
 		.listing = &build->listing,
 		.spec = &build->spec,
-		.keys = build->keyfiles.keys,
-		.key_count = build->keyfiles.count,
+		.keyset = &build->keyfiles.set,
 		.lifetime_s = build->lifetime_s,
-		.may_unsign = build->may_unsign,
 		.now_s = build->now_s,
 		.trusts_clock = build->trusts_clock,
 		.max_records = build->max_records,
@@ -389,15 +399,18 @@ static int write_store(struct build *build)
 		.findings = &build->findings,
 	};
 	struct builder_result result;
+	char keys[KEYSET_TEXT_SIZE];
 	int ret = builder_write(&job, &result);
 	progress_end(&build->progress);
 	if (ret == BUILDER_EREFUSED)
 		return refuse(build);
 	if (ret != DNSBLV6_OK) {
-		log_error(build->store, "store not written, zone=%s (%s)", build->zone,
+		keyset_describe(&build->keyfiles.set, ret, keys);
+		log_error(build->store, "store not written, zone=%s %s(%s)", build->zone, keys,
 			  builder_strerror(ret));
 		return commands_exit_status(ret);
 	}
+	keyfiles_report_kept(&build->keyfiles, build->store);
 	if (!build->is_quiet)
 		printf("built %s: ipv4=%" PRIu64 " ipv6=%" PRIu64 " blocks=%" PRIu64
 		       " names=%" PRIu64 " records=%" PRIu64 " changed=%" PRIu64 " signed=%" PRIu64

@@ -50,18 +50,11 @@ const char *builder_strerror(int status)
 		return "refused";
 	case BUILDER_ERECORDS:
 		return "more records than --max-records permits";
-	case BEFORE_ESIGNED:
-		return "store is signed; its --key is needed";
-	case BEFORE_EKEY:
-		return "store has been signed by another key; publish the new one first";
-	case BEFORE_EKEYS:
-		return "store publishes other keys than those given with --key and --publish";
-	case BEFORE_EUNSIGNED:
-		return "store is not signed; 'sign --force' signs it";
 	case UPDATER_EORIGIN:
 		return "store has no such sub-zone";
 	default:
-		return key_strerror(status);
+		return keyset_strerror(status) != NULL ? keyset_strerror(status)
+						       : key_strerror(status);
 	}
 }
 
@@ -141,8 +134,8 @@ static int put_apex(struct builder *builder)
 {
 	static const struct dnsblv6_labels apex = { 0 };
 	uint8_t data[BARE_RECORD_MAX];
-	size_t size = apex_encode_apex(builder->spec, builder->result.serial, builder->job->keys,
-				       builder->job->key_count, data);
+	size_t size =
+		apex_encode_apex(builder->spec, builder->result.serial, builder->job->keyset, data);
 	int ret = size > 0 ? add_apex_records(builder, data, &size) : DNSBLV6_ESPACE;
 	return ret == DNSBLV6_OK ? put_record(builder, &apex, data, size) : ret;
 }
@@ -334,7 +327,8 @@ static int put_records(struct builder *builder)
 						   .negative_ttl = builder->spec->negative_ttl,
 						   .old_ttl = builder->before.facts.ttl,
 						   .old_negative_ttl = builder->before.negative_ttl,
-						   .is_key_new = !builder->before.has_active_key },
+						   .is_key_new = !keyset_has_active(
+							   builder->job->keyset) },
 					 .recorder = builder->recorder };
 	int ret = DNSBLV6_OK;
 	if (writer_is_new(builder->writer))
@@ -453,7 +447,7 @@ static int put_signing(struct builder *builder)
 {
 	if (builder->signer == NULL)
 		return DNSBLV6_OK;
-	struct dnsblv6_signing signing = { key_algorithm(builder->job->keys[0]),
+	struct dnsblv6_signing signing = { key_algorithm(builder->job->keyset->keys[0]),
 					   builder->chained.expires_s };
 	uint8_t data[DNSBLV6_SIGNING_SIZE];
 	dnsblv6_signing_encode(&signing, data);
@@ -481,7 +475,7 @@ static int put_origins(struct builder *builder)
 static bool may_sign_now(const struct builder *builder)
 {
 	const struct builder_job *job = builder->job;
-	if (job->key_count == 0 || job->trusts_clock || job->findings == NULL)
+	if (job->keyset->key_count == 0 || job->trusts_clock || job->findings == NULL)
 		return true;
 	return clock_check(job->path, &builder->before, job->now_s, job->lifetime_s, job->findings);
 }
@@ -490,7 +484,8 @@ static int load_before(struct builder *builder)
 {
 	const struct builder_job *job = builder->job;
 	const struct dnsblv6_labels *zone = &builder->before.facts.zone;
-	int ret = before_load(builder->writer, job->keys, job->key_count, &builder->before);
+	bool is_same_ttl;
+	int ret = before_load(builder->writer, job->keyset, job->now_s, &builder->before);
 	if (ret == DNSBLV6_OK && builder->before.is_there &&
 	    (zone->size != builder->spec->zone.size ||
 	     strncasecmp((const char *)zone->wire, (const char *)builder->spec->zone.wire,
@@ -502,10 +497,11 @@ static int load_before(struct builder *builder)
 			     job->limits, job->findings);
 		ret = job->findings->refusal_count > 0 ? BUILDER_EREFUSED : DNSBLV6_OK;
 	}
+	is_same_ttl = builder->before.facts.ttl == builder->spec->ttl;
+	if (ret == DNSBLV6_OK)
+		ret = keyset_choose(job->keyset, is_same_ttl);
 	if (ret == DNSBLV6_OK && !may_sign_now(builder))
 		ret = BUILDER_EREFUSED;
-	if (ret == DNSBLV6_OK && !job->may_unsign)
-		ret = before_check_keys(&builder->before, job->key_count);
 	if (ret == DNSBLV6_OK)
 		ret = before_choose_serial(&builder->before, builder->spec->serial, job->now_s,
 					   &builder->result.serial);
@@ -518,11 +514,12 @@ static int load_before(struct builder *builder)
 static bool has_common_rrs(const struct builder *builder)
 {
 	const struct before *before = &builder->before;
+	const struct keyset *keyset = builder->job->keyset;
 	if (before->facts.ttl != builder->spec->ttl ||
 	    before->negative_ttl != builder->spec->negative_ttl ||
-	    before->is_signed != (builder->signer != NULL))
+	    keyset_is_signed(keyset) != (builder->signer != NULL))
 		return false;
-	return !before->is_signed || before->algorithm == key_algorithm(builder->job->keys[0]);
+	return keyset_keeps_algorithm(keyset);
 }
 
 static int begin_recording(struct builder *builder)
@@ -551,13 +548,13 @@ static int make_signer(struct builder *builder)
 {
 	const struct builder_job *job = builder->job;
 	struct signer_options options = { .zone = &job->spec->zone,
-					  .keys = job->keys,
-					  .key_count = job->key_count,
+					  .keys = job->keyset->keys,
+					  .key_count = job->keyset->key_count,
 					  .now_s = job->now_s,
 					  .lifetime_s = job->lifetime_s };
 	signer_free(builder->signer); /* of a run that did not fit */
 	builder->signer = NULL;
-	return job->key_count == 0 ? DNSBLV6_OK : signer_new(&options, &builder->signer);
+	return job->keyset->key_count == 0 ? DNSBLV6_OK : signer_new(&options, &builder->signer);
 }
 
 static int write_all(struct writer *writer, void *context)

@@ -10,8 +10,8 @@
 
 #include "zone-tools/findings.h"
 #include "zone-tools/guard.h"
+#include "zone-tools/keyset.h"
 #include "zone-tools/plan.h"
-#include "zone-tools/signer.h"
 #include "zone-tools/spec.h"
 
 #ifdef __cplusplus
@@ -26,10 +26,8 @@ struct builder_job {
 	const struct plan *plan;
 	const struct listing *listing;
 	const struct spec *spec;
-	const struct key *const *keys; /* [0] signs the zone; all have their DNSKEY in it */
-	size_t key_count;	       /* 0: the zone is not signed */
-	uint32_t lifetime_s;	       /* of signatures */
-	bool may_unsign; /* a signed zone may become unsigned, or change keys at once */
+	struct keyset *keyset; /* what was given; when all is done, what there was and is */
+	uint32_t lifetime_s;   /* of signatures */
 	uint64_t now_s;
 	bool trusts_clock; /* also when the store was changed later than now_s */
 	uint64_t max_records;
@@ -52,7 +50,8 @@ struct builder_result {
 #define BUILDER_ERECORDS (-2203) /* more records than allowed */
 #define BUILDER_EREFUSED (-2213) /* findings say why */
 
-/* Text for these, for before.h's, key.h's, lib/store's and -errno values. Never NULL. */
+/* Text for these, for before.h's, keyset.h's, key.h's, lib/store's and -errno values. Never NULL.
+ */
 const char *builder_strerror(int status);
 
 /*

@@ -352,12 +352,17 @@ uint8_t key_algorithm(const struct key *key)
 	return key->algorithm;
 }
 
-uint16_t key_tag(const struct key *key)
+uint16_t key_dnskey_tag(const uint8_t *rdata, size_t size)
 {
 	uint32_t sum = 0;
-	for (size_t i = 0; i < key->dnskey_size; i++)
-		sum += i % 2 == 0 ? (uint32_t)key->dnskey[i] << 8 : key->dnskey[i];
+	for (size_t i = 0; i < size; i++)
+		sum += i % 2 == 0 ? (uint32_t)rdata[i] << 8 : rdata[i];
 	return (uint16_t)(sum + (sum >> 16));
+}
+
+uint16_t key_tag(const struct key *key)
+{
+	return key_dnskey_tag(key->dnskey, key->dnskey_size);
 }
 
 size_t key_dnskey(const struct key *key, uint8_t *ret_rdata)

@@ -69,6 +69,8 @@ void key_free(struct key *key);
 
 uint8_t key_algorithm(const struct key *key);
 uint16_t key_tag(const struct key *key); /* RFC 4034 appendix B */
+/* The same of any DNSKEY's RDATA. */
+uint16_t key_dnskey_tag(const uint8_t *rdata, size_t size);
 
 /* DNSKEY RDATA with the flags of a key that signs everything, 257. Returns the size. */
 size_t key_dnskey(const struct key *key, uint8_t *ret_rdata);

@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * keyfiles.h - the keys that --key and --publish name, for build and sign.
+ * keyfiles.h - what --key, --publish and --withdraw name, for build, sign and update.
  *
- * Flow: build.c and sign.c collect the paths, keyfiles_read() reads them, and
- *       builder.h or resign.h borrows the keys until keyfiles_deinit().
+ * Flow: the commands collect paths and key tags, keyfiles_read() reads the files, and
+ *       builder.h, resign.h or updater.h borrows the keyset until keyfiles_deinit().
  */
 
-#include "zone-tools/signer.h"
+#include "zone-tools/keyset.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,15 +16,20 @@ extern "C" {
 
 struct keyfiles {
 	const char *paths[SIGNER_KEYS_MAX]; /* borrowed; [0] is --key, NULL when not given */
-	const struct key *keys[SIGNER_KEYS_MAX];
-	size_t count; /* of keys, once keyfiles_read() has returned; 0 without --key */
+	size_t count;
+	struct keyset set; /* its keys once keyfiles_read() has returned; none without --key */
 };
 
 void keyfiles_init(struct keyfiles *files);
 void keyfiles_set_active(struct keyfiles *files, const char *path);
 bool keyfiles_has_active(const struct keyfiles *files);
+/* Is there one of the other options without --key? */
+bool keyfiles_lack_active(const struct keyfiles *files);
 /* False when there are too many. */
 bool keyfiles_add(struct keyfiles *files, const char *path);
+
+/* A key tag, as a number. NULL, or what is wrong with it. */
+const char *keyfiles_withdraw(struct keyfiles *files, const char *text);
 
 /*
  * Reads them all. Logs what is wrong and returns an exit status, EX_OK when
@@ -32,6 +37,9 @@ bool keyfiles_add(struct keyfiles *files, const char *path);
  * each would be needed otherwise (RFC 4035 section 2.2), and different tags.
  */
 int keyfiles_read(struct keyfiles *files);
+
+/* When the store has been written: warns of each key that was kept without its file. */
+void keyfiles_report_kept(const struct keyfiles *files, const char *store);
 void keyfiles_deinit(struct keyfiles *files);
 
 #ifdef __cplusplus

@@ -201,6 +201,44 @@ static int seal_rrset(const struct link_options *options, struct link *link,
 	return add_job(options, link, key, seal, rdatas, count);
 }
 
+static bool is_signing(const struct signer_options *keys, uint16_t tag)
+{
+	for (size_t i = 0; i < keys->key_count; i++) {
+		if (key_tag(keys->keys[i]) == tag)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The DNSKEY RRset is signed by every key in it, also by those that are not at
+ * hand: their signatures stay while the RRset does (keyset.h), to their very end.
+ */
+static int keep_others(const struct link_options *options, struct link *link,
+		       const struct rrs *new_rrs, const struct rrs *old_rrs,
+		       const struct dnsblv6_rr *first)
+{
+	const struct signer_options *keys = signer_options(options->signer);
+	struct dnsblv6_signature signature;
+	if (!is_same_rrset(new_rrs, old_rrs, DNSBLV6_TYPE_DNSKEY))
+		return DNSBLV6_OK;
+	for (size_t i = 0; i < old_rrs->count; i++) {
+		const struct dnsblv6_rr *rr = &old_rrs->items[i];
+		if (rr->type != DNSBLV6_TYPE_RRSIG ||
+		    dnsblv6_rrsig_decode(rr->rdata, rr->rdata_size, DNSBLV6_TYPE_DNSKEY,
+					 &signature) != DNSBLV6_OK ||
+		    is_signing(keys, signature.key_tag))
+			continue;
+		if (link->seal_count == BARE_RRS_MAX - 1)
+			return DNSBLV6_ESPACE;
+		struct seal *seal = &link->seals[link->seal_count++];
+		*seal = make_seal(options, link, DNSBLV6_TYPE_DNSKEY, first->ttl);
+		seal->rrsig.algorithm = key_algorithm(keys->keys[0]);
+		seal->rrsig.signature = signature;
+	}
+	return DNSBLV6_OK;
+}
+
 /* Every type once; the DNSKEY RRset is signed by all keys. */
 static int seal_types(const struct link_options *options, struct link *link,
 		      const struct rrs *new_rrs, const struct rrs *old_rrs)
@@ -214,6 +252,8 @@ static int seal_types(const struct link_options *options, struct link *link,
 		size_t key_count = rr->type == DNSBLV6_TYPE_DNSKEY ? keys->key_count : 1;
 		for (size_t k = 0; ret == DNSBLV6_OK && k < key_count; k++)
 			ret = seal_rrset(options, link, new_rrs, old_rrs, rr, keys->keys[k]);
+		if (ret == DNSBLV6_OK && rr->type == DNSBLV6_TYPE_DNSKEY)
+			ret = keep_others(options, link, new_rrs, old_rrs, rr);
 	}
 	return ret;
 }

@@ -30,8 +30,8 @@ static int put_name(const struct resign *resign, struct chain *chain, struct sto
 	name.size = (uint16_t)key.size;
 	memcpy(name.bytes, key.data, key.size);
 	bool is_apex = dnsblv6_key_label_count(key.data, key.size) == 0;
-	int ret = is_apex ? bare_apex(value, resign->result.serial, resign->job->keys,
-				      resign->job->key_count, resign->before.facts.ttl, data, &size)
+	int ret = is_apex ? bare_apex(value, resign->result.serial, resign->job->keyset,
+				      resign->before.facts.ttl, data, &size)
 			  : bare_record(value, data, &size);
 	return ret == DNSBLV6_OK ? chain_put(chain, &name, data, size) : ret;
 }
@@ -42,8 +42,8 @@ static int put_name(const struct resign *resign, struct chain *chain, struct sto
 static int begin_recording(struct resign *resign, struct writer *writer)
 {
 	const struct before *before = &resign->before;
-	bool keeps_names =
-		before->is_signed && before->algorithm == key_algorithm(resign->job->keys[0]);
+	bool keeps_names = keyset_is_signed(resign->job->keyset) &&
+			   keyset_keeps_algorithm(resign->job->keyset);
 	recorder_free(resign->recorder); /* of a run that did not fit */
 	resign->recorder = NULL;
 	return recorder_new(writer, before, DNSBLV6_CHANGE_SIGN, keeps_names, &resign->recorder);
@@ -77,7 +77,8 @@ static int put_records(struct resign *resign, struct writer *writer)
 						   .negative_ttl = before->negative_ttl,
 						   .old_ttl = before->facts.ttl,
 						   .old_negative_ttl = before->negative_ttl,
-						   .is_key_new = !before->has_active_key },
+						   .is_key_new = !keyset_has_active(
+							   resign->job->keyset) },
 					 .recorder = resign->recorder };
 	struct writer_walk *walk = NULL;
 	struct chain *chain = NULL;
@@ -98,7 +99,7 @@ static int put_facts(const struct resign *resign, struct writer *writer)
 {
 	uint8_t data[DNSBLV6_FACTS_MAX];
 	struct dnsblv6_facts facts = resign->before.facts;
-	struct dnsblv6_signing signing = { key_algorithm(resign->job->keys[0]),
+	struct dnsblv6_signing signing = { key_algorithm(resign->job->keyset->keys[0]),
 					   resign->result.expires_s };
 	facts.serial = resign->result.serial;
 	facts.built_s = resign->job->now_s;
@@ -121,22 +122,21 @@ static int check(const struct resign *resign)
 	const struct before *before = &resign->before;
 	if (!before->is_there)
 		return STORE_EUNFINISHED;
-	if (job->findings != NULL && !job->trusts_clock &&
+	if (!before->is_signed && !job->keyset->may_replace)
+		return KEYSET_EUNSIGNED;
+	int ret = keyset_choose(job->keyset, true);
+	if (ret == DNSBLV6_OK && job->findings != NULL && !job->trusts_clock &&
 	    !clock_check(job->path, before, job->now_s, job->lifetime_s, job->findings))
-		return BUILDER_EREFUSED;
-	if (job->may_change_keys)
-		return DNSBLV6_OK;
-	if (!before->is_signed)
-		return BEFORE_EUNSIGNED;
-	return before_check_keys(before, resign->job->key_count);
+		ret = BUILDER_EREFUSED;
+	return ret;
 }
 
 static int make_signer(struct resign *resign)
 {
 	const struct resign_job *job = resign->job;
 	struct signer_options options = { .zone = &resign->before.facts.zone,
-					  .keys = job->keys,
-					  .key_count = job->key_count,
+					  .keys = job->keyset->keys,
+					  .key_count = job->keyset->key_count,
 					  .now_s = job->now_s,
 					  .lifetime_s = job->lifetime_s };
 	signer_free(resign->signer); /* of a run that did not fit */
@@ -148,7 +148,7 @@ static int write_all(struct writer *writer, void *context)
 {
 	struct resign *resign = context;
 	memset(&resign->result, 0, sizeof(resign->result));
-	int ret = before_load(writer, resign->job->keys, resign->job->key_count, &resign->before);
+	int ret = before_load(writer, resign->job->keyset, resign->job->now_s, &resign->before);
 	if (ret == DNSBLV6_OK)
 		ret = check(resign);
 	if (ret == DNSBLV6_OK)

@@ -19,10 +19,8 @@ struct progress;
 
 struct resign_job {
 	const char *path;
-	const struct key *const *keys; /* [0] signs the zone; all have their DNSKEY in it */
-	size_t key_count;
+	struct keyset *keyset; /* as in builder.h */
 	uint32_t lifetime_s;
-	bool may_change_keys; /* at once, or sign a zone that is not signed yet */
 	uint64_t now_s;
 	bool trusts_clock;	   /* also when the store was changed later than now_s */
 	struct findings *findings; /* about the clock; NULL: it is trusted */

@@ -26,10 +26,11 @@ enum row {
 	OPTION_STORE,
 	OPTION_KEY,
 	OPTION_PUBLISH,
+	OPTION_WITHDRAW,
 	OPTION_LIFETIME,
 	OPTION_FORCE,
 	OPTION_TRUST_CLOCK,
-	OPTION_QUIET
+	OPTION_QUIET,
 };
 
 static const struct options_row rows[] = {
@@ -37,6 +38,8 @@ static const struct options_row rows[] = {
 	[OPTION_KEY] = { 'k', "key", "FILE", "sign the zone with this key (see keygen)" },
 	[OPTION_PUBLISH] = { 0, "publish", "FILE",
 			     "have this key in the zone as well; may be repeated" },
+	[OPTION_WITHDRAW] = { 0, "withdraw", "KEYTAG",
+			      "take this key out of the zone; may be repeated" },
 	[OPTION_LIFETIME] = { 0, "lifetime", "SECONDS", "of signatures (1209600)" },
 	[OPTION_FORCE] = { 0, "force", NULL,
 			   "sign an unsigned zone, or with a key that was not published before" },
@@ -62,6 +65,13 @@ struct sign {
 	bool is_quiet;
 };
 
+static void parse_withdraw(struct sign *sign, const char *argument)
+{
+	const char *problem = keyfiles_withdraw(&sign->keyfiles, argument);
+	if (problem != NULL)
+		options_fail(&table, "--withdraw '%s': %s", argument, problem);
+}
+
 static void parse_option(struct sign *sign, enum row option, const char *argument)
 {
 	switch (option) {
@@ -75,12 +85,15 @@ static void parse_option(struct sign *sign, enum row option, const char *argumen
 		if (!keyfiles_add(&sign->keyfiles, argument))
 			options_fail(&table, "--publish: more than %d keys", SIGNER_KEYS_MAX);
 		break;
+	case OPTION_WITHDRAW:
+		parse_withdraw(sign, argument);
+		break;
 	case OPTION_LIFETIME:
 		sign->job.lifetime_s = (uint32_t)options_number(
 			&table, "lifetime", argument, SIGNER_LIFETIME_MIN_S, SIGNER_LIFETIME_MAX_S);
 		break;
 	case OPTION_FORCE:
-		sign->job.may_change_keys = true;
+		sign->keyfiles.set.may_replace = true;
 		break;
 	case OPTION_TRUST_CLOCK:
 		sign->job.trusts_clock = true;
@@ -110,15 +123,18 @@ static int run(struct sign *sign)
 	struct resign_result result;
 	struct dnsblv6_facts facts;
 	char zone[DNSBLV6_NAME_TEXT_SIZE];
+	char keys[KEYSET_TEXT_SIZE];
 	/* Before anything is written over it. */
 	int ret = verify_store(sign->job.path, &facts);
 	if (ret == DNSBLV6_OK)
 		ret = resign_store(&sign->job, &result);
 	progress_end(&sign->progress);
 	if (ret != DNSBLV6_OK) {
-		log_error(sign->job.path, "store not signed (%s)", builder_strerror(ret));
+		keyset_describe(&sign->keyfiles.set, ret, keys);
+		log_error(sign->job.path, "store not signed %s(%s)", keys, builder_strerror(ret));
 		return commands_exit_status(ret);
 	}
+	keyfiles_report_kept(&sign->keyfiles, sign->job.path);
 	dnsblv6_name_format(result.zone.wire, result.zone.size, zone);
 	if (!sign->is_quiet)
 		printf("signed %s.: records=%" PRIu64 " signed=%" PRIu64 " serial=%" PRIu32
@@ -137,8 +153,7 @@ int sign_command(int argc, char **argv)
 	parse_command_line(&sign, argc, argv);
 	progress_init(&sign.progress);
 	int status = keyfiles_read(&sign.keyfiles);
-	sign.job.keys = sign.keyfiles.keys;
-	sign.job.key_count = sign.keyfiles.count;
+	sign.job.keyset = &sign.keyfiles.set;
 	sign.job.progress = &sign.progress;
 	sign.job.findings = &sign.findings;
 	if (status == EX_OK)

@@ -206,7 +206,7 @@ static void parse_command_line(struct update *update, int argc, char **argv)
 		parse_option(update, (enum row)option, argument);
 	if (update->job.path == NULL)
 		options_fail(&table, "--store is missing");
-	if (!keyfiles_has_active(&update->keyfiles) && update->keyfiles.count > 1)
+	if (keyfiles_lack_active(&update->keyfiles))
 		options_fail(&table, "--publish needs --key");
 	if (update->source_count == 0)
 		options_fail(&table, "neither --add nor --remove given");
@@ -263,20 +263,24 @@ static int report(const struct update *update, const struct updater_result *resu
 static int change_store(struct update *update)
 {
 	struct updater_result result;
+	char keys[KEYSET_TEXT_SIZE];
 	update->job.changes = &update->changes;
 	update->job.subzone = &update->subzone;
-	update->job.keys = update->keyfiles.keys;
-	update->job.key_count = update->keyfiles.count;
+	update->job.keyset = &update->keyfiles.set;
+	update->keyfiles.set.may_not_add = true;
 	update->job.limits = &update->limits;
 	update->job.findings = &update->findings;
 	int ret = updater_run(&update->job, &result);
-	if (ret == DNSBLV6_OK)
+	if (ret == DNSBLV6_OK) {
+		keyfiles_report_kept(&update->keyfiles, update->job.path);
 		return report(update, &result);
+	}
 	if (ret == UPDATER_EUNCHANGED)
 		return update->is_quiet ? EX_OK : print("nothing to change");
 	if (ret == UPDATER_EREFUSED)
 		return refuse(update);
-	log_error(update->job.path, "store not changed (%s)", builder_strerror(ret));
+	keyset_describe(&update->keyfiles.set, ret, keys);
+	log_error(update->job.path, "store not changed %s(%s)", keys, builder_strerror(ret));
 	return commands_exit_status(ret);
 }
 

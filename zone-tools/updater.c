@@ -75,16 +75,14 @@ static int find_origin(struct updater *updater)
 static int load_before(struct updater *updater)
 {
 	const struct updater_job *job = updater->job;
-	int ret = before_load(updater->writer, job->keys, job->key_count, &updater->before);
+	int ret = before_load(updater->writer, job->keyset, job->now_s, &updater->before);
 	if (ret == DNSBLV6_OK && !updater->before.is_there)
 		ret = STORE_EUNFINISHED;
-	if (ret == DNSBLV6_OK && !updater->before.is_signed && job->key_count > 0)
-		ret = BEFORE_EUNSIGNED;
+	if (ret == DNSBLV6_OK && !keyset_is_signed(job->keyset) && job->keyset->key_count > 0)
+		ret = KEYSET_EUNSIGNED;
 	if (ret == DNSBLV6_OK)
-		ret = before_check_keys(&updater->before, job->key_count);
-	if (ret == DNSBLV6_OK)
-		ret = before_check_same_keys(&updater->before, job->key_count);
-	if (ret == DNSBLV6_OK && job->key_count > 0 && !job->trusts_clock &&
+		ret = keyset_choose(job->keyset, true);
+	if (ret == DNSBLV6_OK && job->keyset->key_count > 0 && !job->trusts_clock &&
 	    !clock_check(job->path, &updater->before, job->now_s, job->lifetime_s, job->findings))
 		ret = UPDATER_EREFUSED;
 	return ret == DNSBLV6_OK ? find_origin(updater) : ret;
@@ -247,10 +245,9 @@ static int make_apex(struct updater *updater, struct part *part)
 	part->data = malloc(BARE_RECORD_MAX);
 	if (part->data == NULL)
 		return -ENOMEM;
-	return ret == DNSBLV6_OK
-		       ? bare_apex(value, updater->facts.serial, job->keys, job->key_count,
-				   updater->facts.ttl, part->data, &part->size)
-		       : STORE_ECORRUPT;
+	return ret == DNSBLV6_OK ? bare_apex(value, updater->facts.serial, job->keyset,
+					     updater->facts.ttl, part->data, &part->size)
+				 : STORE_ECORRUPT;
 }
 
 /* Which families the list has: it may get its first address of one, or lose its last. */
@@ -451,11 +448,11 @@ static int open_signer(struct updater *updater)
 {
 	const struct updater_job *job = updater->job;
 	struct signer_options options = { .zone = &updater->before.facts.zone,
-					  .keys = job->keys,
-					  .key_count = job->key_count,
+					  .keys = job->keyset->keys,
+					  .key_count = job->keyset->key_count,
 					  .now_s = job->now_s,
 					  .lifetime_s = job->lifetime_s };
-	return job->key_count == 0 ? DNSBLV6_OK : signer_new(&options, &updater->signer);
+	return job->keyset->key_count == 0 ? DNSBLV6_OK : signer_new(&options, &updater->signer);
 }
 
 static int open_recorder(struct updater *updater)

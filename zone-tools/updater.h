@@ -11,8 +11,8 @@
  */
 
 #include "zone-tools/guard.h"
+#include "zone-tools/keyset.h"
 #include "zone-tools/resolve.h"
-#include "zone-tools/signer.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,8 +26,7 @@ struct updater_job {
 	const char *path;
 	const struct pieces *changes;	      /* as pieces_change() takes them */
 	const struct dnsblv6_labels *subzone; /* whose list changes; empty: the zone's own */
-	const struct key *const *keys;	      /* [0] signs the zone; all that it publishes */
-	size_t key_count;		      /* 0: the zone is not signed */
+	struct keyset *keyset;		      /* as in builder.h */
 	uint32_t lifetime_s;		      /* of signatures */
 	uint32_t serial;		      /* 0: chosen as builder.h does */
 	uint64_t now_s;

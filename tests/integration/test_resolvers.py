@@ -204,7 +204,7 @@ class Resolvers(Case):
         old, new = zone.keys
         steps = ((("--key", old, "--publish", new), 2, zone.anchors[0]),
                  (("--key", new, "--publish", old), 2, zone.anchors[1]),
-                 (("--key", new), 1, zone.anchors[1]))
+                 (("--key", new, "--withdraw", str(zone.tags[0])), 1, zone.anchors[1]))
         for arguments, key_count, anchor in steps:
             with self.asking(resolvers, truth.sample(FRESH, self.random), truth):
                 zone.sign(*arguments)

@@ -31,6 +31,17 @@ dnsblv6_labels labels(const char *text)
 	return result;
 }
 
+keyset keyset_of(const std::vector<const key *> &given,
+		 const std::vector<const key *> &withdrawn = {})
+{
+	keyset set = {};
+	for (const key *one : given)
+		set.keys[set.key_count++] = one;
+	for (const key *one : withdrawn)
+		set.withdrawn[set.withdrawn_count++] = key_tag(one);
+	return set;
+}
+
 // A zone being made, and what its store then holds.
 struct zone {
 	tmpdir dir;
@@ -41,8 +52,10 @@ struct zone {
 	builder_result result = {};
 	uint64_t max_records = UINT32_MAX;
 	std::vector<const key *> keys;
+	std::vector<const key *> withdrawn;
 	bool may_unsign = false;
 	bool trusts_clock = false;
+	keyset set = {};
 	const guard_limits *limits = nullptr;
 	struct findings findings = {};
 
@@ -89,10 +102,10 @@ struct zone {
 		job.plan = &made;
 		job.listing = &list;
 		job.spec = &complete;
-		job.keys = keys.data();
-		job.key_count = keys.size();
+		set = keyset_of(keys, withdrawn);
+		set.may_replace = may_unsign;
+		job.keyset = &set;
 		job.lifetime_s = SIGNER_LIFETIME_S;
-		job.may_unsign = may_unsign;
 		job.now_s = now_s;
 		job.trusts_clock = trusts_clock;
 		job.max_records = max_records;
@@ -495,9 +508,9 @@ TEST_CASE("a signed zone keeps its keys unless told otherwise", "[zone-tools][ch
 	z.add("192.0.2.1", z.value(0x7f000002, ""));
 	REQUIRE(z.write(1800000000) == DNSBLV6_OK);
 	z.keys = {};
-	CHECK(z.write(1800000060) == BEFORE_ESIGNED);
+	CHECK(z.write(1800000060) == KEYSET_ESIGNED);
 	z.keys = { other.handle };
-	CHECK(z.write(1800000060) == BEFORE_EKEY);
+	CHECK(z.write(1800000060) == KEYSET_EKEY);
 	// The way of a rollover: published, then signing, then alone.
 	z.keys = { active.handle, other.handle };
 	REQUIRE(z.write(1800000060) == DNSBLV6_OK);
@@ -506,8 +519,11 @@ TEST_CASE("a signed zone keeps its keys unless told otherwise", "[zone-tools][ch
 	REQUIRE(z.write(1800000120) == DNSBLV6_OK);
 	CHECK(z.result.signature_count > 2 * z.result.record_count);
 	z.keys = { other.handle };
+	z.withdrawn = { active.handle };
 	REQUIRE(z.write(1800000180) == DNSBLV6_OK);
+	CHECK(z.set.dnskey_count == 1);
 	z.keys = {};
+	z.withdrawn = {};
 	z.may_unsign = true;
 	REQUIRE(z.write(1800000240) == DNSBLV6_OK);
 	CHECK(z.result.changed_count == z.result.record_count);
@@ -534,8 +550,8 @@ TEST_CASE("signing again renews what is due and leaves the list alone", "[zone-t
 	resign_job job = {};
 	resign_result result = {};
 	job.path = z.path.c_str();
-	job.keys = z.keys.data();
-	job.key_count = 1;
+	keyset set = keyset_of(z.keys);
+	job.keyset = &set;
 	job.lifetime_s = SIGNER_LIFETIME_S;
 	job.now_s = 1800000000 + 86400;
 	REQUIRE(resign_store(&job, &result) == DNSBLV6_OK);
@@ -551,36 +567,142 @@ TEST_CASE("signing again renews what is due and leaves the list alone", "[zone-t
 		CHECK(reader_verify(store.handle) == STORE_OK);
 	}
 
-	const key *only_next[] = { next.handle };
-	job.keys = only_next;
-	CHECK(resign_store(&job, &result) == BEFORE_EKEY);
-	const key *both[] = { active.handle, next.handle };
-	job.keys = both;
-	job.key_count = 2;
+	set = keyset_of({ next.handle });
+	CHECK(resign_store(&job, &result) == KEYSET_EKEY);
+	set = keyset_of({ active.handle, next.handle });
 	REQUIRE(resign_store(&job, &result) == DNSBLV6_OK);
 	CHECK(result.signature_count == 3);
-	job.keys = only_next;
-	job.key_count = 1;
+	set = keyset_of({ next.handle });
 	REQUIRE(resign_store(&job, &result) == DNSBLV6_OK);
-	CHECK(result.signature_count == all);
+	CHECK(result.signature_count == all - 1); // all but the one over the DNSKEY RRset
+	CHECK(set.dnskey_count == 2);		  // the one not given stays
+}
+
+namespace
+{
+// Key tags that have signed the DNSKEY RRset of a store, in the order of the record.
+std::vector<unsigned> signers_of_dnskeys(const std::string &path)
+{
+	const auto apex = dnsblv6_key_of_apex();
+	const std::string value = records_of(
+		path)[std::string(reinterpret_cast<const char *>(apex.bytes), apex.size)];
+	const auto *data = reinterpret_cast<const uint8_t *>(value.data());
+	std::vector<unsigned> tags;
+	size_t offset = 0;
+	dnsblv6_rr rr = {};
+	while (dnsblv6_record_next_rr(data, value.size(), &offset, &rr) == DNSBLV6_OK) {
+		dnsblv6_signature signature = {};
+		if (rr.type == DNSBLV6_TYPE_RRSIG &&
+		    dnsblv6_rrsig_decode(rr.rdata, rr.rdata_size, DNSBLV6_TYPE_DNSKEY,
+					 &signature) == DNSBLV6_OK)
+			tags.push_back(signature.key_tag);
+	}
+	return tags;
+}
+} // namespace
+
+TEST_CASE("a published key that is not given stays, and its signature with it",
+	  "[zone-tools][keyset]")
+{
+	signing_key active;
+	signing_key next;
+	zone z;
+	z.keys = { active.handle, next.handle };
+	z.add("192.0.2.1", z.value(0x7f000002, ""));
+	REQUIRE(z.write(1800000000) == DNSBLV6_OK);
+	const std::vector<unsigned> both = { key_tag(active.handle), key_tag(next.handle) };
+	CHECK(signers_of_dnskeys(z.path) == both);
+	z.keys = { active.handle };
+	// Also when the other's signature nears its end, and has ended.
+	for (uint64_t days : { 1, 10, 20 }) {
+		CAPTURE(days);
+		REQUIRE(z.write(1800000000 + days * 86400) == DNSBLV6_OK);
+		CHECK(signers_of_dnskeys(z.path) == both);
+		REQUIRE(z.set.dnskey_count == 2);
+		CHECK_FALSE(z.set.dnskeys[1].is_given);
+		CHECK(z.set.dnskeys[1].signature_s > 1800000000 + 12 * 86400);
+		CHECK(z.set.dnskeys[1].signature_s < 1800000000 + 15 * 86400);
+	}
+	z.keys = { next.handle };
+	REQUIRE(z.write(1800000000 + 21 * 86400) == DNSBLV6_OK);
+	const std::vector<unsigned> swapped = { key_tag(next.handle), key_tag(active.handle) };
+	CHECK(signers_of_dnskeys(z.path) == swapped);
+}
+
+TEST_CASE("the DNSKEY records do not change unless each that stays can sign them",
+	  "[zone-tools][keyset]")
+{
+	signing_key active;
+	signing_key next;
+	signing_key third;
+	zone z;
+	z.keys = { active.handle, next.handle };
+	z.add("192.0.2.1", z.value(0x7f000002, ""));
+	REQUIRE(z.write(1800000000) == DNSBLV6_OK);
+	const auto before = records_of(z.path);
+	SECTION("a third key")
+	{
+		z.keys = { active.handle, third.handle };
+		CHECK(z.write(1800000060) == KEYSET_EKEYS);
+	}
+	SECTION("another TTL")
+	{
+		z.keys = { active.handle };
+		z.about.ttl = 60;
+		CHECK(z.write(1800000060) == KEYSET_EKEYS);
+	}
+	SECTION("a key withdrawn while it signs, or is given, or is not there")
+	{
+		z.keys = { next.handle };
+		z.withdrawn = { active.handle };
+		CHECK(z.write(1800000060) == KEYSET_EACTIVE);
+		z.keys = { next.handle, active.handle };
+		CHECK(z.write(1800000060) == KEYSET_EGIVEN);
+		z.withdrawn = { third.handle };
+		CHECK(z.write(1800000060) == KEYSET_EABSENT);
+	}
+	char text[KEYSET_TEXT_SIZE];
+	keyset_describe(&z.set, KEYSET_EKEYS, text);
+	CHECK(std::string(text).rfind("published=" + std::to_string(key_tag(active.handle)) + "," +
+					      std::to_string(key_tag(next.handle)) + " given=",
+				      0) == 0);
+	CHECK(records_of(z.path) == before);
+}
+
+TEST_CASE("an option to change keys at once takes none away that need not go",
+	  "[zone-tools][keyset]")
+{
+	signing_key active;
+	signing_key next;
+	signing_key other;
+	zone z;
+	z.may_unsign = true;
+	z.keys = { active.handle, next.handle };
+	z.add("192.0.2.1", z.value(0x7f000002, ""));
+	REQUIRE(z.write(1800000000) == DNSBLV6_OK);
+	z.keys = { active.handle };
+	REQUIRE(z.write(1800000060) == DNSBLV6_OK);
+	CHECK(z.set.dnskey_count == 2);
+	z.keys = { other.handle };
+	REQUIRE(z.write(1800000120) == DNSBLV6_OK);
+	CHECK(z.set.dnskey_count == 1);
 }
 
 TEST_CASE("an unsigned store is not signed by accident", "[zone-tools][resign]")
 {
 	signing_key active;
-	const key *keys[] = { active.handle };
+	keyset set = keyset_of({ active.handle });
 	zone z;
 	z.add("192.0.2.1", z.value(0x7f000002, ""));
 	REQUIRE(z.write(1800000000) == DNSBLV6_OK);
 	resign_job job = {};
 	resign_result result = {};
 	job.path = z.path.c_str();
-	job.keys = keys;
-	job.key_count = 1;
+	job.keyset = &set;
 	job.lifetime_s = SIGNER_LIFETIME_S;
 	job.now_s = 1800000060;
-	CHECK(resign_store(&job, &result) == BEFORE_EUNSIGNED);
-	job.may_change_keys = true;
+	CHECK(resign_store(&job, &result) == KEYSET_EUNSIGNED);
+	set.may_replace = true;
 	REQUIRE(resign_store(&job, &result) == DNSBLV6_OK);
 	CHECK(result.signature_count >= 2 * result.record_count);
 }

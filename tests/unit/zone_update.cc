@@ -131,13 +131,14 @@ struct zone {
 		REQUIRE(spec_complete(&about, &list.zone) == nullptr);
 		builder_job job = {};
 		builder_result built = {};
-		const key *keys[] = { signing };
+		keyset given = {};
+		given.keys[0] = signing;
+		given.key_count = is_signed ? 1 : 0;
 		job.path = path.c_str();
 		job.plan = &made;
 		job.listing = &list;
 		job.spec = &about;
-		job.keys = keys;
-		job.key_count = is_signed ? 1 : 0;
+		job.keyset = &given;
 		job.lifetime_s = SIGNER_LIFETIME_S;
 		job.now_s = now_s;
 		job.max_records = UINT32_MAX;
@@ -161,13 +162,15 @@ struct zone {
 	{
 		findings silent = {};
 		dnsblv6_labels apex = {};
-		const key *keys[] = { signing };
+		keyset set = {};
+		set.keys[0] = signing;
+		set.key_count = signing != nullptr ? 1 : 0;
+		set.may_not_add = true;
 		updater_job job = {};
 		job.path = path.c_str();
 		job.changes = wanted;
 		job.subzone = &apex;
-		job.keys = keys;
-		job.key_count = signing != nullptr ? 1 : 0;
+		job.keyset = &set;
 		job.lifetime_s = SIGNER_LIFETIME_S;
 		job.now_s = now_s;
 		job.max_records = UINT32_MAX;
@@ -389,7 +392,8 @@ int make_regions(writer *w, void *context)
 {
 	auto *run = static_cast<region_run *>(context);
 	before old = {};
-	REQUIRE(before_load(w, nullptr, 0, &old) == DNSBLV6_OK);
+	keyset given = {};
+	REQUIRE(before_load(w, &given, 0, &old) == DNSBLV6_OK);
 	contents_origin origin = {};
 	uint8_t key[DNSBLV6_ORIGIN_KEY_SIZE];
 	store_bytes value = {};
