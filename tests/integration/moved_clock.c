@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
 /*
- * moved_clock - time() as far from the machine's as DNSBLV6_CLOCK_OFFSET says, in seconds.
+ * moved_clock - a time() as far from the machine's as DNSBLV6_CLOCK_OFFSET says, in seconds.
  *
- * For LD_PRELOAD: programs of zone-tools ask time() for the time and nothing else.
+ * For LD_PRELOAD: programs of zone-tools ask time() for the time and nothing else. The linker
+ * gives the function that name: no object of ours may define what others of ours use.
  */
 
 #include <stdlib.h>
 #include <time.h>
 
-__attribute__((visibility("default"))) time_t time(time_t *ret_now)
+time_t moved_time(time_t *ret_now);
+
+__attribute__((visibility("default"))) time_t moved_time(time_t *ret_now)
 {
 	const char *offset = getenv("DNSBLV6_CLOCK_OFFSET");
 	struct timespec now;
