@@ -242,12 +242,18 @@ class Postfix(mta.Postfix):
 
 
 def start_postfix(place, limits):
-    """One Postfix with a door for each number of smtpd processes. {limit: Arm}"""
+    """
+    One Postfix with a door for each number of smtpd processes, {limit: Arm}, and an Arm for what
+    stands before it and says XCLIENT, since what keeps its connections would take those of others.
+    """
     doors = {limit: place.case.free_address() for limit in limits}
+    host, port = behind = place.case.free_address()
     postfix = Postfix(place, "postfix", master=[
-        f"{host}:{port} inet n - n - {limit} smtpd" for limit, (host, port) in doors.items()])
-    return {limit: Arm("Postfix smtpd", [postfix.counted], address)
-            for limit, address in doors.items()}
+        f"{host}:{port} inet n - n - {max(limits)} smtpd"
+        f" -o smtpd_authorized_xclient_hosts={SERVER}",
+        *(f"{host}:{port} inet n - n - {limit} smtpd" for limit, (host, port) in doors.items())])
+    return ({limit: Arm("Postfix smtpd", [postfix.counted], address)
+             for limit, address in doors.items()}, Arm("behind", [postfix.counted], behind))
 
 
 def start_postscreen(place, limit):
@@ -350,22 +356,25 @@ class Front(front.Front):
 
 
 def start_next_hop(place):
-    """Postfix' smtp-sink, which forgets what it gets."""
+    """Postfix' smtp-sink, which forgets what it gets. Returns its place."""
     host, port = place.case.free_address()
     place.case.start([harness.peer("smtp-sink"), "-u", "nobody", "-m", "1000", f"{host}:{port}",
                       "1000"], "smtp-sink", preexec_fn=place.on_core(LOAD_CORE))
-    return host, port
+    return f"{host}@{port}"
 
 
-def start_fronts(place, workers):
-    """One for each sink that forgets."""
-    host, port = start_next_hop(place)
-    settings = {"smtp-front, null": {"kind": "null", "to": None},
-                "smtp-front, smtp": {"kind": "smtp", "to": f"{host}@{port}"}}
-    arms = []
-    for name, sink in settings.items():
-        one = Front(place, f"front-{sink['kind']}", sink=sink, front={
-            "edges": 1, "workers": workers, "sessions": 20000})
-        arms.append(Arm(name, [one.counted], one.address))
-        arms[-1].front = one
-    return arms
+def start_front(place, name, workers, sink):
+    one = Front(place, re.sub("[^a-z]+", "-", name.lower()), sink=sink, front={
+        "edges": 1, "workers": workers, "sessions": 20000})
+    arm = Arm(name, [one.counted], one.address)
+    arm.front = one
+    return arm
+
+
+def start_front_before(place, name, workers, behind):
+    """With Postfix behind it, whose cost is among its own."""
+    host, port = behind.address
+    arm = start_front(place, name, workers,
+                      {"kind": "smtp", "to": f"{host}@{port}", "tell": "xclient"})
+    arm.counted += behind.counted
+    return arm

@@ -5,9 +5,14 @@ The trace generator keeps its word, on a trace small enough for every run.
 
 Counts are exact, time never runs backwards, the hit ratios of this file's own
 cache are the asked ones, equal seeds give equal bytes, wrong options are
-refused. Needs nothing but Python; measures nothing.
+refused. And bench/smtp keeps what it has measured when something fails. Needs nothing but
+Python; measures nothing.
 """
 
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
 import ipaddress
 import os
 import subprocess
@@ -86,6 +91,109 @@ class TraceGen(unittest.TestCase):
                 result = generate(*arguments)
                 self.assertEqual((result.returncode, result.stdout), (EX_USAGE, ""))
                 self.assertIn(arguments[0], result.stderr)
+
+
+class Load:
+    """A run of smtp-load that says what it is told to."""
+
+    def __init__(self, said, status):
+        self.said, self.returncode = said, status
+
+    def communicate(self, **_):
+        return self.said, "it was told to"
+
+    def kill(self):
+        pass
+
+    def wait(self):
+        return self.returncode
+
+
+class Arm:
+    front, address = None, None
+
+    def __init__(self, name):
+        self.name = name
+        self.spent = 0
+
+    def settle(self):
+        pass
+
+    def cost(self):
+        self.spent += 1000
+        return self.spent, self.spent
+
+
+class Place:
+    """Loads are counted from 0: some have a session that breaks, some fail."""
+
+    def __init__(self, options, breaks=(), fails=()):
+        self.options, self.breaks, self.fails = options, breaks, fails
+        self.count = 0
+
+    def start_load(self, _address, **options):
+        number, self.count = self.count, self.count + 1
+        said = (f"goodput=100.0 mail_p99_ms=7.0 decided_per_s=50.0 bounced={options.get('sessions')}"
+                f" broken={int(number in self.breaks)}")
+        return Load(said, 70 if number in self.fails else 0)
+
+    def load(self, address, **options):
+        return self.bench.figures(self.start_load(address, **options))
+
+
+class SmtpBench(unittest.TestCase):
+    """What bench/smtp does with what a run says; nothing is run."""
+
+    @classmethod
+    def setUpClass(cls):
+        path = os.path.join(SOURCE, "bench", "smtp")
+        sys.path.insert(0, os.path.dirname(path))
+        loader = importlib.machinery.SourceFileLoader("bench_smtp", path)
+        cls.bench = importlib.util.module_from_spec(
+            importlib.util.spec_from_loader(loader.name, loader))
+        dont_write, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+        loader.exec_module(cls.bench)
+        sys.dont_write_bytecode = dont_write
+        Place.bench = cls.bench
+
+    def measure(self, **how):
+        """(lines of the page, what was missed)"""
+        bench = self.bench
+        options = bench.read_options(["--quick"])
+        options.rounds = 2
+        place, missed = Place(options, **how), bench.Missed()
+        arms = [Arm(name) for name in (bench.POSTFIX, bench.NULL, bench.BEHIND)]
+        with contextlib.redirect_stderr(io.StringIO()):
+            cells = bench.measure_goodput(place, arms, 100, missed)
+            costs = bench.measure_costs(place, arms[:2], missed)
+        results = bench.Results({20: 100}, 20, 100, cells, costs, [], 0, missed)
+        self.assertTrue(all(is_met for text, is_met in bench.limits(results)
+                            if text.startswith("smtp-front") and "goodput" in text))
+        return [*bench.goodput_lines(results), *bench.cost_lines(costs)], missed
+
+    def test_broken_session_is_named_and_its_cell_is_kept(self):
+        lines, missed = self.measure(breaks=(0, 5))
+        self.assertEqual(len(missed), 2)
+        self.assertEqual(missed[0], "Postfix smtpd, bounces 0: 1 sessions had an answer that is none")
+        whole, _ = self.measure()
+        self.assertEqual(lines, whole)
+
+    def test_cell_that_fails_is_left_out_of_its_median(self):
+        lines, missed = self.measure(fails=(1,))
+        self.assertEqual(missed, ["smtp-front, null, bounces 0, round 1: not measured"
+                                  " (smtp-load: it was told to)"])
+        self.assertIn("| smtp-front, null | 100, 7 " + 5 * "| 100, 7 " + "| 1.00 |", lines)
+
+    def test_server_that_always_fails_has_a_row_without_figures(self):
+        bench = self.bench
+        arms = [Arm(bench.POSTFIX), Arm(bench.NULL)]
+        options, missed = bench.read_options(["--quick"]), bench.Missed()
+        with contextlib.redirect_stderr(io.StringIO()):
+            costs = bench.measure_costs(Place(options, fails=(0, 2)), arms, missed)
+        lines = list(bench.cost_lines(costs))
+        self.assertIn("| Postfix smtpd | - | - us | - | - us |", lines)
+        results = bench.Results({}, 0, 0, {}, costs, [], 0, missed)
+        self.assertFalse(any(is_met for _, is_met in bench.limits(results)))
 
 
 if __name__ == "__main__":
