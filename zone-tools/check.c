@@ -6,6 +6,7 @@
 
 #include "zone-tools/commands.h"
 
+#include "zone-tools/compare.h"
 #include "zone-tools/contents.h"
 #include "zone-tools/guard.h"
 #include "zone-tools/plan.h"
@@ -34,6 +35,7 @@ enum row {
 	OPTION_SKIP_RESERVED,
 	OPTION_EXCEPT,
 	OPTION_MAX_LISTED,
+	OPTION_ALL,
 };
 
 static const struct options_row rows[] = {
@@ -48,6 +50,7 @@ static const struct options_row rows[] = {
 	[OPTION_EXCEPT] = { 0, "except", "FILE",
 			    "what this file has is never listed; may be repeated" },
 	[OPTION_MAX_LISTED] = { 0, "max-listed", "PERCENT", "of IPv4 may be listed (20)" },
+	[OPTION_ALL] = { 0, "all", NULL, "print the whole difference of lists and store" },
 };
 
 static const struct options_table table = {
@@ -65,6 +68,7 @@ struct check {
 	struct guard_limits limits;
 	struct findings findings;
 	struct progress progress;
+	uint64_t lines_max;		/* of the difference of lists and store */
 	struct dnsblv6_signing signing; /* of the store; zero when it is not signed */
 };
 
@@ -93,6 +97,9 @@ static void parse_command_line(struct check *check, int argc, char **argv)
 			if (!sources_add_except(&check->sources, argument))
 				options_fail(&table, "--except: more than %d files",
 					     SOURCES_EXCEPT_MAX);
+			break;
+		case OPTION_ALL:
+			check->lines_max = UINT64_MAX;
 			break;
 		case OPTION_MAX_LISTED:
 			check->limits.max_listed_percent =
@@ -215,6 +222,27 @@ static int check_store(struct check *check, struct dnsblv6_facts *ret_facts)
 
 /* ---- lists ---- */
 
+/* The store is whole, as check_store() has found. */
+static int compare(struct check *check, const struct listing *listing, const struct plan *plan)
+{
+	struct compare_job job = { .store = check->store,
+				   .listing = listing,
+				   .plan = plan,
+				   .lines_max = check->lines_max,
+				   .findings = &check->findings };
+	int ret = reader_open(check->store, &job.reader);
+	if (ret == DNSBLV6_OK)
+		ret = reader_begin(job.reader);
+	if (ret == DNSBLV6_OK) {
+		ret = compare_store(&job);
+		reader_end(job.reader);
+	}
+	reader_close(job.reader);
+	if (ret != DNSBLV6_OK)
+		log_error(check->store, "store not read (%s)", store_strerror(ret));
+	return commands_exit_status(ret);
+}
+
 static int check_lists(struct check *check, const struct dnsblv6_facts *before, int argc,
 		       char **argv)
 {
@@ -238,6 +266,8 @@ static int check_lists(struct check *check, const struct dnsblv6_facts *before, 
 	if (status == EX_OK)
 		guard_totals(&plan.counts, before, check->store, &check->limits, &check->findings);
 	progress_end(&check->progress);
+	if (status == EX_OK && before != NULL)
+		status = compare(check, &listing, &plan);
 	findings_tell_skipped(&check->findings);
 	plan_deinit(&plan);
 	listing_deinit(&listing);
@@ -247,6 +277,7 @@ static int check_lists(struct check *check, const struct dnsblv6_facts *before, 
 int check_command(int argc, char **argv)
 {
 	struct check check = { .limits = GUARD_LIMITS_DEFAULT,
+			       .lines_max = FINDINGS_SHOWN,
 			       .findings = { .stream = stdout, .limit = UINT64_MAX } };
 	struct dnsblv6_facts facts;
 	check.sources.now_s = (uint64_t)time(NULL);

@@ -8,6 +8,7 @@
 
 #include "zone-tools/clock.h"
 #include "zone-tools/contents.h"
+#include "zone-tools/difference.h"
 #include "zone-tools/ranges.h"
 
 #include "lib/common/log.h"
@@ -108,50 +109,31 @@ static int load_sides(const struct history_log *log, uint64_t number,
 
 /* ---- printing ---- */
 
-static void print_prefixes(const struct history_log *log, const struct contents_origin *origin,
-			   struct dnsblv6_addr first, struct dnsblv6_addr last, char sign,
-			   uint64_t *count)
-{
-	char text[DNSBLV6_PREFIX_TEXT_SIZE];
-	char list[DNSBLV6_NAME_TEXT_SIZE] = "";
-	if (origin->origin.name.size > 0)
-		dnsblv6_name_format(origin->origin.name.wire, origin->origin.name.size, list);
-	for (;;) {
-		struct dnsblv6_prefix prefix = dnsblv6_prefix_of_range(first, last);
-		struct dnsblv6_addr end = dnsblv6_prefix_last(prefix);
-		dnsblv6_prefix_format(prefix, text);
-		if ((*count)++ < log->shown)
-			printf("  %c %s%s%s\n", sign, text, list[0] != '\0' ? "\t" : "", list);
-		if (dnsblv6_addr_compare(end, last) >= 0)
-			return;
-		first = dnsblv6_addr_next(end);
-	}
-}
-
 /* What left has and right has not. */
-static int print_difference(const struct history_log *log, const struct contents_origin *origin,
-			    const struct ranges *left, const struct ranges *right, char sign,
-			    uint64_t *count)
+static int print_difference(const struct contents_origin *origin, const struct ranges *left,
+			    const struct ranges *right, char sign, struct difference *printed)
 {
 	struct ranges difference = { .is_ipv4 = left->is_ipv4 };
 	int ret = ranges_add_difference(&difference, left, right);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < difference.count; i++)
-		print_prefixes(
-			log, origin, ranges_first_addr(&difference, difference.items[i].first),
-			ranges_last_addr(&difference, difference.items[i].last), sign, count);
+		difference_print(printed, sign,
+				 ranges_first_addr(&difference, difference.items[i].first),
+				 ranges_last_addr(&difference, difference.items[i].last),
+				 &origin->origin.name);
 	ranges_deinit(&difference);
 	return ret;
 }
 
 static int print_family(const struct history_log *log, uint64_t number,
-			const struct contents_origin *origin, bool is_ipv4, uint64_t *count)
+			const struct contents_origin *origin, bool is_ipv4,
+			struct difference *printed)
 {
 	struct sides sides = { .before = { .is_ipv4 = is_ipv4 }, .after = { .is_ipv4 = is_ipv4 } };
 	int ret = load_sides(log, number, origin, &sides);
 	if (ret == DNSBLV6_OK)
-		ret = print_difference(log, origin, &sides.after, &sides.before, '+', count);
+		ret = print_difference(origin, &sides.after, &sides.before, '+', printed);
 	if (ret == DNSBLV6_OK)
-		ret = print_difference(log, origin, &sides.before, &sides.after, '-', count);
+		ret = print_difference(origin, &sides.before, &sides.after, '-', printed);
 	ranges_deinit(&sides.before);
 	ranges_deinit(&sides.after);
 	return ret;
@@ -159,18 +141,17 @@ static int print_family(const struct history_log *log, uint64_t number,
 
 static int print_addresses(const struct history_log *log, uint64_t number)
 {
-	uint64_t count = 0;
+	struct difference printed = { .stream = stdout, .limit = log->shown };
 	int ret = DNSBLV6_OK;
 	for (uint16_t i = 0; ret == DNSBLV6_OK; i++) {
 		struct contents_origin origin;
 		ret = contents_read_origin(log->reader, i, &origin);
 		if (ret == DNSBLV6_OK)
-			ret = print_family(log, number, &origin, true, &count);
+			ret = print_family(log, number, &origin, true, &printed);
 		if (ret == DNSBLV6_OK)
-			ret = print_family(log, number, &origin, false, &count);
+			ret = print_family(log, number, &origin, false, &printed);
 	}
-	if (count > log->shown)
-		printf("  ... %" PRIu64 " more (--all prints them)\n", count - log->shown);
+	difference_end(&printed);
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
 }
 

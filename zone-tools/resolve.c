@@ -224,6 +224,23 @@ int pieces_change(const struct pieces *pieces, const struct pieces *changes, uin
 	return merge_pieces(pieces, changes, &rule, ret_result);
 }
 
+static int combine_difference(const struct rule *rule, uint32_t left, uint32_t right,
+			      uint32_t *ret_set)
+{
+	(void)rule;
+	*ret_set = DNSBLV6_SET_NONE;
+	if (left != right)
+		*ret_set = (left != DNSBLV6_SET_NONE ? PIECES_LEFT : 0) |
+			   (right != DNSBLV6_SET_NONE ? PIECES_RIGHT : 0);
+	return DNSBLV6_OK;
+}
+
+int pieces_compare(const struct pieces *left, const struct pieces *right, struct pieces *ret_result)
+{
+	const struct rule rule = { .combine = combine_difference };
+	return merge_pieces(left, right, &rule, ret_result);
+}
+
 int pieces_add_missing(struct pieces *pieces, struct dnsblv6_addr first, struct dnsblv6_addr last,
 		       uint32_t set)
 {

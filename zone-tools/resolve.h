@@ -73,6 +73,15 @@ int pieces_remove(struct pieces *pieces, struct dnsblv6_addr first, struct dnsbl
 #define PIECES_REMOVED 2u
 int pieces_change(const struct pieces *pieces, const struct pieces *changes, uint32_t set,
 		  struct pieces *ret_result);
+/*
+ * Where the two, both of one family, do not have the same set: as sets, PIECES_LEFT where left
+ * alone has one, PIECES_RIGHT, or PIECES_BOTH. ret_result as in resolve_origin().
+ */
+#define PIECES_LEFT  1u
+#define PIECES_RIGHT 2u
+#define PIECES_BOTH  3u
+int pieces_compare(const struct pieces *left, const struct pieces *right,
+		   struct pieces *ret_result);
 /* The set of addr, DNSBLV6_SET_NONE when no piece holds it. */
 uint32_t pieces_find(const struct pieces *pieces, struct dnsblv6_addr addr);
 
