@@ -6,6 +6,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <signal.h>
+#include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -69,6 +70,7 @@ static const struct callfilter_call network_calls_so[] = {
 	{ "openat", 1, { CALLFILTER_MASKED(2, WRITES, O_RDONLY) } },
 	{ "ioctl", 1, { CALLFILTER_EQUAL(1, FIONBIO) } },
 	{ "ioctl", 1, { CALLFILTER_EQUAL(1, FIONREAD) } },
+	{ "ioctl", 1, { CALLFILTER_EQUAL(1, SIOCOUTQ) } },
 	{ "ioctl", 1, { CALLFILTER_EQUAL(1, FIOCLEX) } },
 };
 

@@ -26,6 +26,7 @@
  * a worker has go on as long as he wants.
  */
 
+#include "integration/smtp-front/board.h"
 #include "integration/smtp-front/setup.h"
 #include "integration/smtp-front/tally.h"
 
@@ -40,6 +41,8 @@ struct edge_start {
 	int queue_fd;	     /* the end of the workers' queue to write to; is made not to block */
 	int keyholder_fd;    /* -1 without certificates */
 	struct tally *tally; /* of the edge's own slot; may be NULL */
+	struct board *board; /* may be NULL, but an edge without one gives nothing away */
+	size_t process;	     /* the edge's own, of the board */
 	unsigned index;	     /* of the edge: 0, 1, ... */
 	/*
 	 * Called when all that is outside has been opened: gives up root and system calls. 0, or an

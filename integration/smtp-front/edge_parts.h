@@ -55,7 +55,7 @@ enum session_phase {
 	SESSION_ASKED,	 /* the next hop, whom we have asked about a recipient */
 	SESSION_TLS,	 /* the handshake */
 	SESSION_TARPIT,	 /* the time at which it may have its refusal */
-	SESSION_QUEUED,	 /* room in the queue, or its network's share of workers */
+	SESSION_QUEUED,	 /* an idle worker, or its network's share of workers */
 	SESSION_RELAYED, /* the worker that has it, under TLS */
 	SESSION_HELD,	 /* the same in the clear: nothing but its end is our business */
 	SESSION_LINGER,	 /* the client's end, so that it can read our last words */
@@ -89,7 +89,7 @@ struct session {
 
 	bool is_counted;    /* in edge->limits, for client_ip */
 	bool is_held;	    /* there too: it is in the queue, or a worker's */
-	bool lacks_share;   /* in SESSION_QUEUED: of workers; else it is room that it waits for */
+	bool lacks_share;   /* in SESSION_QUEUED: its network has its share of workers */
 	bool is_pausing;    /* the pause is not yet over */
 	bool is_judging;    /* judge_id is open */
 	bool is_exempt;	    /* own networks: neither pause nor verdict */
@@ -183,7 +183,7 @@ struct edge {
 	uv_prepare_t wait;
 	struct gather gather;
 	uv_signal_t term;
-	uv_poll_t queue; /* for room in it */
+	uv_poll_t queue; /* for an idle worker, or room in it */
 	struct asking asking;
 	struct arena *arena;
 	struct limits *limits;
@@ -193,7 +193,7 @@ struct edge {
 	struct tls_context *tls_context; /* NULL: not offered */
 	struct dialogue_limits rules[2]; /* without and with XCLIENT */
 	struct session_list sessions;
-	struct session_list waiting; /* for the queue, who has waited longest first */
+	struct session_list waiting; /* for a worker, the one that has waited longest first */
 	unsigned session_max;
 	unsigned session_count; /* not SESSION_CLOSED */
 	unsigned waiting_count;
@@ -209,8 +209,8 @@ struct edge {
 	bool is_short;	    /* of descriptors, and it was said */
 	bool counts_held;   /* limits are for sessions that a worker has, too */
 	bool is_queue_full; /* when it was last written to */
-	bool is_blocked;    /* the same, or the system lacked something: who comes waits behind */
-	bool is_queue_watched;
+	bool is_blocked;    /* the same, or the system lacked something: the others wait too */
+	int queue_watched;  /* events of queue that are waited for; 0: none */
 
 	/* Of the session in hand, for the time of one event. */
 	uint8_t in[EDGE_IN_SIZE];

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -60,6 +62,24 @@ int handover_resize(int queue_fd, size_t buffer_size, size_t *ret_size)
 	if (ret == 0)
 		*ret_size = (size_t)size;
 	return ret;
+}
+
+void handover_call(int queue_fd)
+{
+	(void)!send(queue_fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void handover_hear(int queue_fd)
+{
+	char call;
+	while (recv(queue_fd, &call, sizeof(call), MSG_DONTWAIT) > 0)
+		;
+}
+
+size_t handover_used(int queue_fd)
+{
+	int size = 0;
+	return ioctl(queue_fd, SIOCOUTQ, &size) == 0 && size > 0 ? (size_t)size : 0;
 }
 
 static int set_up(const int *ends, size_t buffer_size)

@@ -20,9 +20,10 @@
  * a dead one, and no way to lose count. It costs a pipe for each session that is counted, and
  * nothing where none is.
  *
- * SOCK_SEQPACKET: a message comes whole or not at all, to one of those who wait. The buffer of the
- * sending end is the throttle: a message takes some 2 KiB of it, or up to 14 KiB with much unread,
- * and when it is full nobody waits but the edge decides what to do. Receivers wait inside
+ * SOCK_SEQPACKET: a message comes whole or not at all, to one of those who wait. Edges send what
+ * idle workers take (parting.h), so that sessions wait in edges, which can tell them so. The buffer
+ * of the sending end is a second throttle: a message takes some 2 KiB of it, or up to 14 KiB with
+ * much unread, and when it is full the edge decides what to do. Receivers wait inside
  * recvmsg() and not in poll(): the kernel then wakes one of them for a message, and not all.
  *
  * Nothing here logs, allocates, or raises SIGPIPE.
@@ -54,6 +55,18 @@ int handover_open(size_t buffer_size, int *ret_ends);
  * *ret_size is what it has now. 0 or -errno.
  */
 int handover_resize(int queue_fd, size_t buffer_size, size_t *ret_size);
+
+/*
+ * The other way: a worker calls when it is idle and sessions wait in edges, which poll() for
+ * reading then and hear all calls. One that is lost costs an edge a moment: it looks now and then
+ * anyway.
+ */
+void handover_call(int queue_fd);
+void handover_hear(int queue_fd);
+
+/* Bytes that the queue has, of messages that no worker has taken; 0 when the system does not say.
+ */
+size_t handover_used(int queue_fd);
 
 struct handover_fds {
 	int connection; /* a socket: the client's, or the relay's to it */

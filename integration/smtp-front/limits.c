@@ -132,15 +132,25 @@ void limits_leave(struct limits *limits, const struct dnsblv6_ip *ip)
 		place->open_count--;
 }
 
-bool limits_hold(struct limits *limits, const struct dnsblv6_ip *ip)
+unsigned limits_held(const struct limits *limits, const struct dnsblv6_ip *ip)
+{
+	const struct place *place = find(limits, network_of(&limits->rules, ip));
+	return place != NULL ? place->held_count : 0;
+}
+
+bool limits_may_hold(const struct limits *limits, const struct dnsblv6_ip *ip)
 {
 	const unsigned held_max = limits->rules.held_max;
+	return held_max == 0 || limits_held(limits, ip) < held_max;
+}
+
+bool limits_hold(struct limits *limits, const struct dnsblv6_ip *ip)
+{
 	struct place *place = find(limits, network_of(&limits->rules, ip));
-	if (place == NULL)
-		return true;
-	if (held_max > 0 && place->held_count >= held_max)
+	if (!limits_may_hold(limits, ip))
 		return false;
-	place->held_count++;
+	if (place != NULL)
+		place->held_count++;
 	return true;
 }
 

@@ -65,6 +65,10 @@ void limits_leave(struct limits *limits, const struct dnsblv6_ip *ip);
  */
 bool limits_hold(struct limits *limits, const struct dnsblv6_ip *ip);
 void limits_release(struct limits *limits, const struct dnsblv6_ip *ip);
+/* How many of its network are held. */
+unsigned limits_held(const struct limits *limits, const struct dnsblv6_ip *ip);
+/* What limits_hold() would say. */
+bool limits_may_hold(const struct limits *limits, const struct dnsblv6_ip *ip);
 
 #ifdef __cplusplus
 }

@@ -353,6 +353,8 @@ static int open_shared(struct nanny *nanny, const struct setup *setup)
 {
 	int ret = tally_open(NANNY_SLOTS, &nanny->bank);
 	if (ret == 0)
+		ret = board_open(NANNY_SLOTS, &nanny->board);
+	if (ret == 0)
 		ret = handover_open(setup->front.queue_bytes, nanny->queue_ends);
 	nanny->queue_bytes = setup->front.queue_bytes;
 	if (ret == 0)
@@ -369,6 +371,7 @@ static void close_shared(struct nanny *nanny)
 			close(nanny->queue_ends[end]);
 	}
 	tally_close(&nanny->bank);
+	board_close(nanny->board);
 }
 
 int nanny_run(struct setup *setup, const char *config_path)

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
+#include "integration/smtp-front/board.h"
 #include "integration/smtp-front/crew.h"
 #include "integration/smtp-front/hopstate.h"
 #include "integration/smtp-front/listeners.h"
@@ -62,6 +63,7 @@ struct nanny {
 	int queue_ends[2];
 	uint64_t queue_bytes; /* that were asked for */
 	struct tally_bank bank;
+	struct board *board;	    /* of as many processes as the bank has blocks */
 	bool is_taken[NANNY_SLOTS]; /* which blocks of it a process has */
 	uint64_t started_s;
 	uint64_t metrics_ms; /* when they are written next */

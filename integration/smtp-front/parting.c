@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +16,9 @@
 #include "lib/common/log.h"
 
 static const char context[] = "smtp-front";
+
+/* What the kernel takes for the shortest message: a capsule and its own book-keeping. */
+#define MESSAGE_LEAST 1280
 
 /* ---- the capsule ---- */
 
@@ -147,14 +151,36 @@ static bool is_for_now(struct edge *edge, int ret)
 	return edge->is_blocked;
 }
 
-/* False: its network has as many workers as it may have. While an edge drains nobody counts. */
+/* Is it one of those that its network may have so many of? While an edge drains none is. */
+static bool has_limit(const struct session *session)
+{
+	const struct edge *edge = session->edge;
+	return session->is_counted && edge->counts_held && !edge->is_draining;
+}
+
+/* False: its network has as many workers as it may have. */
 static bool take_share(struct session *session)
 {
-	struct edge *edge = session->edge;
-	if (!session->is_counted || !edge->counts_held || edge->is_draining)
+	if (!has_limit(session))
 		return true;
-	session->is_held = limits_hold(edge->limits, &session->client_ip);
+	session->is_held = limits_hold(session->edge->limits, &session->client_ip);
 	return session->is_held;
+}
+
+static bool has_share(const struct session *session)
+{
+	return !has_limit(session) || limits_may_hold(session->edge->limits, &session->client_ip);
+}
+
+/*
+ * A session goes into the queue when there is a worker for it: only here can it be told that it
+ * has waited too long. Those on their way are reckoned with, as more than they are.
+ */
+static bool has_worker(const struct edge *edge)
+{
+	const unsigned idle_count = board_count(edge->start->board, BOARD_IDLE);
+	return idle_count > 0 &&
+	       handover_used(edge->start->queue_fd) < (size_t)idle_count * MESSAGE_LEAST;
 }
 
 /* True when the session is no longer ours to wait with. */
@@ -179,27 +205,39 @@ static bool try_to_part(struct session *session)
 	return true;
 }
 
-/* ---- who waits ---- */
+/* ---- sessions that wait ---- */
 
-static void queue_on_writable(uv_poll_t *poll, int status, int events)
+static void queue_on_event(uv_poll_t *poll, int status, int events)
 {
 	struct edge *edge = poll->data;
 	(void)status;
 	(void)events;
 	session_take_time(edge, NULL);
+	handover_hear(edge->start->queue_fd);
 	parting_drain(edge);
 }
 
+/* For the call of a worker, and for room where that is what is lacking. */
 static void watch_queue(struct edge *edge)
 {
-	bool is_wanted = !TAILQ_EMPTY(&edge->waiting) && edge->is_queue_full;
-	if (is_wanted == edge->is_queue_watched)
+	int events = TAILQ_EMPTY(&edge->waiting) ? 0 : UV_READABLE;
+	if (events != 0 && edge->is_queue_full)
+		events |= UV_WRITABLE;
+	if (events == edge->queue_watched)
 		return;
-	edge->is_queue_watched = is_wanted;
-	if (is_wanted)
-		uv_poll_start(&edge->queue, UV_WRITABLE, queue_on_writable);
+	edge->queue_watched = events;
+	if (events != 0)
+		uv_poll_start(&edge->queue, events, queue_on_event);
 	else
 		uv_poll_stop(&edge->queue);
+}
+
+/* With an idle worker it is something else that a session waits for, and no matter of workers. */
+static void mark_waiting(struct edge *edge, bool is_waiting)
+{
+	struct board *board = edge->start->board;
+	board_set(board, BOARD_WAITING, edge->start->process,
+		  is_waiting && board_count(board, BOARD_IDLE) == 0);
 }
 
 void parting_leave(struct session *session)
@@ -207,21 +245,46 @@ void parting_leave(struct session *session)
 	struct edge *edge = session->edge;
 	TAILQ_REMOVE(&edge->waiting, session, waiting);
 	tally_set(session_tally(session), TALLY_PARKED, --edge->waiting_count);
+	if (edge->waiting_count == 0)
+		mark_waiting(edge, false);
 	watch_queue(edge);
+}
+
+/*
+ * Of those whose network may have another worker one of the network that has fewest, and among
+ * these the one that has waited longest: a network with many sessions does not keep others waiting
+ * behind all of them. NULL: there is none.
+ */
+static struct session *choose(struct edge *edge)
+{
+	struct session *session = NULL;
+	struct session *best = NULL;
+	unsigned least = UINT_MAX;
+	TAILQ_FOREACH(session, &edge->waiting, waiting)
+	{
+		session->lacks_share = !has_share(session);
+		const unsigned held_count =
+			has_limit(session) ? limits_held(edge->limits, &session->client_ip) : 0;
+		if (session->lacks_share || held_count >= least)
+			continue;
+		best = session;
+		least = held_count;
+		if (least == 0)
+			break;
+	}
+	return best;
 }
 
 void parting_drain(struct edge *edge)
 {
-	struct session *next = NULL;
-	/* Whoever has failed before may be gone, and nobody left to fail again. */
+	struct session *session = NULL;
+	/* What was lacking before may be there by now. */
 	edge->is_queue_full = edge->is_blocked = false;
 	/* Each that is sent leaves the list with its end. */
-	for (struct session *session = TAILQ_FIRST(&edge->waiting); session != NULL;
-	     session = next) {
-		next = TAILQ_NEXT(session, waiting);
-		if (!try_to_part(session) && !session->lacks_share)
-			break;
-	}
+	do
+		session = choose(edge);
+	while (session != NULL && has_worker(edge) && try_to_part(session));
+	mark_waiting(edge, session != NULL);
 	watch_queue(edge);
 }
 
@@ -235,12 +298,20 @@ static void put_off(struct session *session)
 		session_refuse(session, DIALOGUE_BUSY, "busy");
 }
 
+/* There is a worker for it, which others on their way may have taken for theirs. */
+static bool is_next(const struct session *session)
+{
+	const struct edge *edge = session->edge;
+	return !session->lacks_share && !edge->is_blocked &&
+	       board_count(edge->start->board, BOARD_IDLE) > 0;
+}
+
 static void wait_for_worker(struct session *session)
 {
 	struct edge *edge = session->edge;
 	tally_add(session_tally(session),
 		  session->lacks_share ? TALLY_SHARE_FULL : TALLY_QUEUE_FULL, 1);
-	if (edge->setup->front.at_capacity == SETUP_REFUSE) {
+	if (edge->setup->front.at_capacity == SETUP_REFUSE && !is_next(session)) {
 		put_off(session);
 		return;
 	}
@@ -249,11 +320,13 @@ static void wait_for_worker(struct session *session)
 	session_set_timer(session, edge->setup->front.queue_timeout_ms);
 	TAILQ_INSERT_TAIL(&edge->waiting, session, waiting);
 	tally_set(session_tally(session), TALLY_PARKED, ++edge->waiting_count);
+	mark_waiting(edge, true);
 	watch_queue(edge);
 }
 
 void parting_join(struct session *session)
 {
+	struct edge *edge = session->edge;
 	/* Bytes that were read cannot be given to somebody else's smtpd. */
 	if (!session->is_greeted && session->in_size > 0) {
 		session_refuse(session, DIALOGUE_EARLY_INPUT, "early");
@@ -261,9 +334,11 @@ void parting_join(struct session *session)
 	}
 	if (session->trusted_ms == 0)
 		session->trusted_ms = session_now(session);
-	/* Nobody overtakes who waits for room. */
-	bool is_behind = session->edge->is_blocked && !TAILQ_EMPTY(&session->edge->waiting);
-	if (is_behind || !try_to_part(session))
+	session->lacks_share = !has_share(session);
+	/* None overtakes another that waits for the same. */
+	bool is_first = TAILQ_EMPTY(&edge->waiting) || choose(edge) == NULL;
+	bool is_next_one = is_first && !session->lacks_share && has_worker(edge);
+	if (!is_next_one || !try_to_part(session))
 		wait_for_worker(session);
 }
 

@@ -9,13 +9,13 @@
  *
  * Under TLS the worker gets one end of a pair of sockets, and relay.h has the other.
  *
- * The queue has room for as many as its buffer holds. Whoever finds it full waits behind those who
- * wait already, up to front.queue-timeout, and is told 421 then; or at once, where the
- * configuration says so.
+ * A session goes into the queue when there is an idle worker (board.h). One that finds none waits
+ * here, up to front.queue-timeout, and is told 421 then; or at once, where the configuration says
+ * so. When a worker is idle the next one is of the network that has fewest workers, and the one
+ * that has waited longest of these.
  *
- * So does who finds his network with its share of the workers, but that nobody else is behind him.
- * It is a share of the queue and the workers together: a network that came first when all were
- * busy would have all that become free.
+ * A session whose network has its share of the workers waits in the same way, and no other behind
+ * it.
  */
 
 #include "integration/smtp-front/edge_parts.h"
@@ -24,9 +24,9 @@
 extern "C" {
 #endif
 
-/* Into the queue, or behind those who wait for it. */
+/* Into the queue, or into the list of those that wait for a worker. */
 void parting_join(struct session *session);
-/* As many as the queue takes. */
+/* As many as there are workers for. */
 void parting_drain(struct edge *edge);
 /* Before the end, in SESSION_QUEUED. */
 void parting_leave(struct session *session);

@@ -46,7 +46,7 @@ extern "C" {
 #define SETUP_EDGES_MAX	   64
 #define SETUP_WORKERS_MAX  1024
 
-/* What an edge does with a session that has proved itself when the queue is full. */
+/* What an edge does with a session that has proved itself when no worker is idle. */
 enum setup_capacity {
 	SETUP_WAIT,   /* keeps it for queue_timeout_ms, then 421 */
 	SETUP_REFUSE, /* 421 at once */
@@ -93,7 +93,7 @@ struct setup_front {
 	unsigned mails_per_worker;
 	unsigned sessions_max; /* of each edge */
 	enum setup_capacity at_capacity;
-	uint64_t queue_bytes; /* of waiting sessions in the kernel's buffer */
+	uint64_t queue_bytes; /* of sessions on their way, in the kernel's buffer */
 	unsigned queue_timeout_ms;
 	unsigned gather_ms;		  /* rests of a busy edge; 0: none */
 	unsigned drain_ms;		  /* for sessions that are open at SIGTERM and SIGHUP */

@@ -46,13 +46,15 @@ extern "C" {
 	X(TALLY_TLS_FAILED, "tls-failed", "TLS handshakes that failed.")                           \
 	/* edges, at trust */                                                                      \
 	X(TALLY_HANDED_OVER, "sessions-handed-over", "Sessions that went to the queue.")           \
-	X(TALLY_QUEUE_FULL, "queue-full", "Sessions that found the queue full.")                   \
+	X(TALLY_QUEUE_FULL, "queue-full", "Sessions that found no worker idle.")                   \
 	X(TALLY_QUEUE_REFUSED, "queue-refused", "Of them, those that were put off with 421.")      \
 	X(TALLY_SHARE_FULL, "share-full",                                                          \
 	  "Sessions that found their network with as many workers as it may have.")                \
 	X(TALLY_SHARE_REFUSED, "share-refused", "Of them, those that were put off with 421.")      \
 	/* workers */                                                                              \
 	X(TALLY_TAKEN, "sessions-taken", "Sessions that a worker took from the queue.")            \
+	X(TALLY_QUEUE_LATE, "queue-late",                                                          \
+	  "Of them, those that it put off, as they had waited too long.")                          \
 	X(TALLY_CAPSULES_BAD, "capsules-bad", "Capsules in the queue that were cut or altered.")   \
 	X(TALLY_FINISHED, "sessions-finished", "Sessions that a worker took to their end.")        \
 	X(TALLY_MAILS_COMMITTED, "mails-committed", "Mails that the sink has and 250 was said.")   \
@@ -77,7 +79,7 @@ extern "C" {
 /* What rises and falls: set by the one process of the slot, and 0 again when it has ended. */
 #define TALLY_GAUGE_MAP(X)                                                                         \
 	X(TALLY_SESSIONS, "sessions", "Sessions that edges hold.")                                 \
-	X(TALLY_PARKED, "sessions-waiting", "Of them, those that wait for a worker's queue.")      \
+	X(TALLY_PARKED, "sessions-waiting", "Of them, those that wait for a worker.")              \
 	X(TALLY_RELAYED, "sessions-relayed", "Of them, TLS sessions that a worker has.")           \
 	X(TALLY_HELD, "sessions-held",                                                             \
 	  "Of them, others that a worker has and that count for their network.")                   \

@@ -408,6 +408,20 @@ unsigned visit_finish(struct visit *visit, struct capsule *capsule, int fd)
 	return visit->mail_count;
 }
 
+void visit_put_off(struct visit *visit, struct capsule *capsule, int fd)
+{
+	begin_session(visit, capsule, fd);
+	visit_refuse(visit, DIALOGUE_BUSY);
+	/* Without waiting for its client: there are others that have waited. */
+	visit->end = "busy";
+	visit->lingers = false;
+	linger(visit);
+	(void)close(fd);
+	transact_count(visit, TALLY_QUEUE_LATE, 1);
+	transact_count(visit, TALLY_FINISHED, 1);
+	write_account(visit);
+}
+
 int visit_new(const struct visit_parts *parts, struct visit **ret_visit)
 {
 	struct visit *visit = calloc(1, sizeof(*visit));

@@ -59,6 +59,8 @@ void visit_free(struct visit *visit);
  * many mails the client has sent, whatever became of them.
  */
 unsigned visit_finish(struct visit *visit, struct capsule *capsule, int fd);
+/* The same for a session that has waited too long for a worker: it is told 421. */
+void visit_put_off(struct visit *visit, struct capsule *capsule, int fd);
 
 #ifdef __cplusplus
 }

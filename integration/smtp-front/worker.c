@@ -12,6 +12,7 @@
 #include "integration/smtp-front/capsule.h"
 #include "integration/smtp-front/handover.h"
 #include "integration/smtp-front/sink.h"
+#include "integration/smtp-front/stream.h"
 #include "integration/smtp-front/users.h"
 #include "integration/smtp-front/visit.h"
 #include "lib/common/log.h"
@@ -22,6 +23,8 @@ static volatile sig_atomic_t is_told_to_end;
 
 /* For a signal that comes between a look at its flag and the wait for the queue. */
 #define AGAIN_S 1
+/* An edge looks at its clock now and then, and a queue takes some time. */
+#define LATE_MS 1000
 
 static void on_term(int number)
 {
@@ -49,6 +52,7 @@ struct worker {
 	struct visit_parts parts;
 	struct visit *visit;
 	struct capsule *capsule;
+	int hold_fd; /* by which an edge counts the session before; -1: none */
 };
 
 /*
@@ -108,8 +112,17 @@ static int open_parts(struct worker *worker)
 	return EX_OK;
 }
 
+/* The edge learns by it that its network has one less. */
+static void let_go(struct worker *worker)
+{
+	if (worker->hold_fd >= 0)
+		(void)close(worker->hold_fd);
+	worker->hold_fd = -1;
+}
+
 static void close_parts(struct worker *worker)
 {
+	let_go(worker);
 	visit_free(worker->visit);
 	free(worker->capsule);
 	users_close(worker->parts.users);
@@ -118,21 +131,45 @@ static void close_parts(struct worker *worker)
 	sink_close(worker->parts.sink);
 }
 
+static int receive(struct worker *worker, struct handover_fds *ret_fds)
+{
+	const struct worker_start *start = worker->start;
+
+	board_set(start->board, BOARD_IDLE, start->process, true);
+	/* Only now: edges look for an idle worker then. */
+	let_go(worker);
+	if (board_count(start->board, BOARD_WAITING) > 0)
+		handover_call(start->queue_fd);
+	const int ret = handover_receive(start->queue_fd, worker->capsule, ret_fds);
+	board_set(start->board, BOARD_IDLE, start->process, false);
+	return ret;
+}
+
+/* One that an edge would have put off by now. */
+static bool is_late(const struct worker *worker)
+{
+	const uint64_t patience_ms = worker->start->setup->front.queue_timeout_ms + LATE_MS;
+	const uint64_t now_us = (uint64_t)stream_deadline(0) * 1000;
+	return now_us > worker->capsule->queued_at_us + patience_ms * 1000;
+}
+
 /* One session, if there is one. Returns how much of the worker's life it has taken. */
 static unsigned take_session(struct worker *worker, int *ret_status)
 {
 	struct tally *tally = worker->start->tally;
 	struct handover_fds fds = { -1, -1 };
+	unsigned mail_count = 0;
 
-	*ret_status = handover_receive(worker->start->queue_fd, worker->capsule, &fds);
+	*ret_status = receive(worker, &fds);
 	if (*ret_status < 0)
 		return 0;
+	worker->hold_fd = fds.hold;
 	tally_add(tally, TALLY_TAKEN, 1);
 	tally_set(tally, TALLY_BUSY, 1);
-	const unsigned mail_count = visit_finish(worker->visit, worker->capsule, fds.connection);
-	/* The edge learns by it that its network has one less. */
-	if (fds.hold >= 0)
-		(void)close(fds.hold);
+	if (is_late(worker))
+		visit_put_off(worker->visit, worker->capsule, fds.connection);
+	else
+		mail_count = visit_finish(worker->visit, worker->capsule, fds.connection);
 	tally_set(tally, TALLY_BUSY, 0);
 	return mail_count > 0 ? mail_count : 1;
 }
@@ -168,10 +205,13 @@ static int work(struct worker *worker)
 
 int worker_run(const struct worker_start *start)
 {
-	struct worker worker = { .start = start };
+	struct worker worker = { .start = start, .hold_fd = -1 };
 
 	set_signals();
 	int status = open_parts(&worker);
+	/* It is about to be: a session that comes first finds it so. */
+	if (status == EX_OK)
+		board_set(start->board, BOARD_IDLE, start->process, true);
 	if (status == EX_OK && start->confine != NULL)
 		status = start->confine(start->context);
 	if (status == EX_OK)

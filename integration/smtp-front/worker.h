@@ -15,6 +15,7 @@
  * SIGTERM must not be blocked. SIGINT and SIGHUP are the nanny's and ignored.
  */
 
+#include "integration/smtp-front/board.h"
 #include "integration/smtp-front/hopstate.h"
 #include "integration/smtp-front/setup.h"
 #include "integration/smtp-front/tally.h"
@@ -27,6 +28,8 @@ struct worker_start {
 	const struct setup *setup;
 	int queue_fd;	      /* the end of the queue to read from; stays the caller's */
 	struct tally *tally;  /* of the worker's own slot; may be NULL */
+	struct board *board;  /* may be NULL */
+	size_t process;	      /* the worker's own, of the board */
 	struct hopstate *hop; /* of all workers; may be NULL */
 	unsigned index;	      /* of the worker: 0, 1, ... */
 	/*

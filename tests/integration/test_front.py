@@ -177,7 +177,7 @@ class Processes(FrontCase):
         self.assertEqual(counters["keyholder-restarts"], 1)
         self.assertEqual(counters["mails-committed"], 3)
 
-    def test_sessions_in_the_queue_outlive_the_worker(self):
+    def test_sessions_that_wait_outlive_the_worker(self):
         front = Front(self, front={"workers": 1})
         (worker,) = front.processes()["worker"]
         with front.client() as first, front.client() as second:
@@ -187,7 +187,7 @@ class Processes(FrontCase):
             second.hello()
             second.say(f"MAIL FROM:<{SENDER}>", 250)
             second.send(f"RCPT TO:<{RECIPIENT}>\r\n".encode())
-            wait_for(lambda: front.counters().get("sessions-handed-over") == 2, "the queue")
+            wait_for(lambda: front.counters().get("sessions-waiting") == 1, "it to wait")
             os.kill(worker, signal.SIGKILL)
             second.expect(250)
             second.say("DATA", 354)
@@ -321,18 +321,19 @@ class Stop(FrontCase):
             client.expect(421)
         self.assertEqual(front.process.popen.wait(DEADLINE_S), 0)
 
-    def test_queued_sessions_are_finished(self):
+    def test_sessions_that_wait_are_finished(self):
         front = Front(self, front={"workers": 1, "drain": "60s"})
         with front.client() as first, front.client() as second:
-            for count, client in enumerate((first, second), 1):
+            for count, client in enumerate((first, second)):
                 client.hello()
                 client.say(f"MAIL FROM:<{SENDER}>", 250)
                 client.send(f"RCPT TO:<{RECIPIENT}>\r\n".encode())
                 # One after the other: they may have different edges.
-                wait_for(lambda count=count: front.counters().get("sessions-handed-over") == count,
-                         "the queue")
+                wait_for(lambda count=count: (front.counters().get("sessions-handed-over"),
+                                              front.counters().get("sessions-waiting")) ==
+                         (1, count), "a worker, and the wait for it")
             front.process.send_signal(signal.SIGTERM)
-            front.wait_for_log(r"edge ended", 2)
+            front.wait_for_log(r"edge drains", 2)
             for client in (first, second):
                 client.expect(250)
                 client.say("DATA", 354)
@@ -368,8 +369,8 @@ class Stop(FrontCase):
         (session,) = front.sessions()
         self.assertEqual((session["end"], session["mails"]), ("drained", 1))
 
-    def test_who_waits_in_the_queue_does_not_keep_it_up(self):
-        """The one worker has a client that is silent, and so has the queue."""
+    def test_who_waits_for_a_worker_does_not_keep_it_up(self):
+        """The one worker has a client that is silent."""
         front = Front(self, front={"workers": 1, "drain": "0s"})
         with front.client() as first, front.client() as second:
             for number, client in enumerate((first, second)):
@@ -378,10 +379,11 @@ class Stop(FrontCase):
                 client.send(f"RCPT TO:<{RECIPIENT}>\r\n".encode())
                 if number == 0:
                     client.expect(250)
-            wait_for(lambda: front.counters().get("sessions-handed-over") == 2, "the queue")
+            wait_for(lambda: front.counters().get("sessions-waiting") == 1, "it to wait")
             front.process.send_signal(signal.SIGTERM)
             self.assertEqual(front.process.popen.wait(DEADLINE_S), 0)
             first.expect(421)
+            second.expect(421)
             self.assertTrue(first.is_closed())
             self.assertTrue(second.is_closed())
         self.assertEqual(front.mails(), [])

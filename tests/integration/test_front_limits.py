@@ -170,16 +170,21 @@ class Queue(EdgeCase):
         self.wait_for_handed_over(61)
 
     def test_who_has_waited_too_long_is_put_off(self):
+        """Also the only one."""
         self.fill(**{"queue-timeout": "300ms"})
-        clients = [self.prove() for _ in range(60)]
-        self.assertIn("4.3.2", clients[-1].expect(421))
-        self.assertTrue(clients[-1].is_closed())
-        self.assertGreater(self.counters()["queue-refused"], 0)
+        client = self.prove()
+        self.assertIn("4.3.2", client.expect(421))
+        self.assertTrue(client.is_closed())
+        self.assertEqual(self.counters()["queue-refused"], 1)
 
     def test_or_at_once(self):
-        self.fill(**{"at-capacity": "refuse", "queue-timeout": "10m"})
-        clients = [self.prove() for _ in range(60)]
-        self.assertIn("4.3.2", clients[-1].expect(421))
+        holder = self.fill(**{"at-capacity": "refuse", "queue-timeout": "10m"})
+        self.assertIn("4.3.2", self.prove().expect(421))
+        holder.say("QUIT", 221)
+        wait_for(lambda: self.counters()["workers-busy"] == 0, "the worker to be idle")
+        client = self.prove()
+        client.expect(250)
+        client.expect(221)
 
     def test_who_leaves_while_he_waits_does_no_harm(self):
         holder = self.fill()
@@ -333,13 +338,13 @@ class Crowd(EdgeCase):
         return is_taken
 
     def test_nobody_is_mixed_with_another(self):
-        front = self.front(front={"sessions": 18, "workers": 3, "queue-size": "16K"},
+        front = self.front(front={"sessions": 19, "workers": 6, "queue-size": "16K"},
                            sink={"kind": "maildir"}, limits={"stress-share": 60})
         jobs = range(self.CLIENTS * self.SESSIONS)
         with concurrent.futures.ThreadPoolExecutor(self.CLIENTS) as pool:
             taken = list(pool.map(
                 lambda number: self.visit(number, random.Random(harness.SEED + number)), jobs))
-        self.assertGreater(taken.count(True), len(jobs) / 20)
+        self.assertGreater(taken.count(True), len(jobs) / 40)
         arrived = collections.Counter(
             int(re.search(rb"^Subject: (\d+)$", mail, re.MULTILINE).group(1))
             for mail in front.mails())

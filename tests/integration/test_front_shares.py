@@ -88,13 +88,32 @@ class Share(SharesCase):
         self.assertEqual(self.counters()["sessions-held"], 0)
         self.assertEqual(len(front.mails()), 7)
 
-    def test_it_is_of_the_queue_too(self):
+    def test_who_waits_for_a_worker_has_none_of_it(self):
+        """Nor is another network behind those of one that has sent many."""
         self.front(front={"workers": 1})
-        holder = self.begin(OTHER)
-        clients = [self.ask(SLOW, host) for host in (1, 2, 3)]
-        self.wait_for_waiting(1)
-        self.assertEqual(self.counters()["sessions-held"], 3)
+        holder = self.begin(SLOW)
+        clients = [self.ask(SLOW, host) for host in (2, 3)]
+        other = self.ask(OTHER)
+        self.wait_for_waiting(3)
+        self.assertEqual(self.counters()["sessions-held"], 1)
         self.end(holder)
+        clients[0].expect(250)  # they have none any more either, and it was first
+        self.wait_for_waiting(2)
+        clients[0].say("QUIT", 221)
+        for client in (clients[1], other):
+            client.expect(250)
+            client.say("QUIT", 221)
+
+    def test_the_next_one_is_of_the_network_that_has_fewest(self):
+        self.front(front={"workers": 2})
+        holders = [self.begin(SLOW, host) for host in (1, 2)]
+        clients = [self.ask(SLOW, host) for host in (3, 4)]
+        self.wait_for_waiting(2)
+        other = self.ask(OTHER)
+        self.wait_for_waiting(3)
+        self.end(holders[0])
+        other.expect(250)
+        self.end(holders[1])
         for client in clients:
             client.expect(250)
             client.say("QUIT", 221)

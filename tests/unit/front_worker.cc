@@ -19,6 +19,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,6 +27,13 @@
 
 namespace
 {
+
+uint64_t now_us()
+{
+	timespec now = {};
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
 
 // A queue, and the setup of workers with a sink that takes everything.
 class fixture
@@ -35,6 +43,7 @@ class fixture
 	{
 		std::strcpy(setup->front.hostname, "mx.example.org");
 		setup->front.mails_per_worker = 3;
+		setup->front.queue_timeout_ms = 20000;
 		setup->limits.size_max = 1000000;
 		setup->limits.recipients_max = 10;
 		setup->limits.commands_max = 100;
@@ -62,6 +71,7 @@ class fixture
 		start.setup = setup.get();
 		start.queue_fd = queue[1];
 		start.tally = bank.slots;
+		start.board = board;
 		return worker_run(&start);
 	}
 	// A session at its first recipient, put into the queue. The client's end.
@@ -83,6 +93,7 @@ class fixture
 		capsule->kind = CAPSULE_TRUSTED;
 		capsule->session_id = 0x5f0c3a9b1e42;
 		capsule->accepted_at_ms = 1;
+		capsule->queued_at_us = queued_at_us;
 		capsule->recipient = event->recipient;
 		REQUIRE(dnsblv6_ip_parse("192.0.2.7", &capsule->client_ip) == 0);
 		REQUIRE(dnsblv6_ip_parse("198.51.100.25", &capsule->local_ip) == 0);
@@ -98,8 +109,10 @@ class fixture
 	}
 
 	std::unique_ptr<struct setup> setup = std::make_unique<struct setup>();
+	uint64_t queued_at_us = now_us();
 	int queue[2] = { -1, -1 };
 	tally_bank bank = {};
+	struct board *board = nullptr;
 };
 
 // All that comes until the other side ends.
@@ -425,6 +438,47 @@ TEST_CASE("a killed worker's session is lost to its client, those that wait are 
 	CHECK(front.counted(TALLY_MAILS_COMMITTED) == 1);
 	close(first);
 	close(second);
+}
+
+TEST_CASE("a session that has waited too long for a worker is put off, and the next one is served",
+	  "[front][worker]")
+{
+	fixture front;
+	front.queued_at_us -= UINT64_C(22000000);
+	const int late = front.connect();
+	front.queued_at_us = now_us();
+	const int early = front.connect();
+	say(early, MAIL + "QUIT\r\n");
+	child worker([&] { return front.run(); });
+	CHECK(heard(late).substr(0, 10) == "421 4.3.2 ");
+	CHECK(heard(early).find("221 ") != std::string::npos);
+	worker.kill(SIGTERM);
+	CHECK(worker.wait() == EX_OK);
+	CHECK(front.counted(TALLY_QUEUE_LATE) == 1);
+	CHECK(front.counted(TALLY_FINISHED) == 2);
+	close(late);
+	close(early);
+}
+
+TEST_CASE("a worker says when it is idle", "[front][worker]")
+{
+	fixture front;
+	REQUIRE(board_open(2, &front.board) == 0);
+	child worker([&] { return front.run(); });
+	while (board_count(front.board, BOARD_IDLE) == 0)
+		std::this_thread::yield();
+	const int client = front.connect();
+	char byte = 0;
+	REQUIRE(recv(client, &byte, 1, 0) == 1); // the reply to RCPT: it has the session
+	CHECK(board_count(front.board, BOARD_IDLE) == 0);
+	say(client, "QUIT\r\n");
+	while (board_count(front.board, BOARD_IDLE) == 0)
+		std::this_thread::yield();
+	worker.kill(SIGTERM);
+	CHECK(worker.wait() == EX_OK);
+	CHECK(board_count(front.board, BOARD_IDLE) == 0);
+	board_close(front.board);
+	close(client);
 }
 
 TEST_CASE("a worker lets go of what an edge counts by when the session has ended",
