@@ -151,9 +151,9 @@ static bool is_meta(uint16_t qtype)
 	return qtype == KNOT_RRTYPE_OPT || (qtype >= 128 && qtype < KNOT_RRTYPE_ANY);
 }
 
-static enum reply_result ask_zone(struct reply *reply, bool has_do, uint64_t now_s)
+static enum reply_result ask_open_zone(struct reply *reply, bool has_do)
 {
-	if (!answering_begin_zone(reply, now_s) || reply->client.verdict == CLIENTS_BROKEN)
+	if (reply->client.verdict == CLIENTS_BROKEN)
 		return REPLY_SERVFAIL;
 	reply->has_dnssec = has_do && reply->zone->is_signed && !reply->face->is_classic;
 	enum reply_result result =
@@ -161,6 +161,15 @@ static enum reply_result ask_zone(struct reply *reply, bool has_do, uint64_t now
 	if (reply->is_broken)
 		return REPLY_SERVFAIL;
 	reply->has_ede = result == REPLY_SERVFAIL;
+	return result;
+}
+
+static enum reply_result ask_zone(struct reply *reply, bool has_do, uint64_t now_s)
+{
+	if (!answering_begin_zone(reply, now_s))
+		return REPLY_SERVFAIL;
+	enum reply_result result = ask_open_zone(reply, has_do);
+	reply->zone->failed_count += result == REPLY_SERVFAIL;
 	return result;
 }
 

@@ -61,11 +61,17 @@ static bool is_worse(const struct board_zone *a, const struct board_zone *b)
 struct board_zone board_find_worst(const struct board *board, size_t zone)
 {
 	struct board_zone worst = get(board, 0, zone);
+	uint64_t damage = worst.damage;
+	uint64_t checked_s = worst.checked_s;
 	for (size_t i = 1; i < board->worker_count; i++) {
 		struct board_zone other = get(board, i, zone);
+		damage = damage != 0 ? damage : other.damage;
+		checked_s = other.checked_s > checked_s ? other.checked_s : checked_s;
 		if (is_worse(&other, &worst))
 			worst = other;
 	}
+	worst.damage = damage;
+	worst.checked_s = checked_s;
 	return worst;
 }
 

@@ -33,7 +33,9 @@ enum board_state {
 	X(records)                                                                                 \
 	X(built_s)                                                                                 \
 	X(expires_s)	/* 0: never */                                                             \
-	X(signatures_s) /* when the first one ends; 0: not signed */
+	X(signatures_s) /* when the first one ends; 0: not signed */                               \
+	X(damage)	/* of what is served, as status; 0: none is known */                       \
+	X(checked_s)	/* when all of it was compared with its checksum last */
 
 struct board_zone {
 #define X(name) uint64_t name;
@@ -57,7 +59,8 @@ void board_put(const struct board *board, size_t worker, size_t zone,
 	       const struct board_zone *value);
 /*
  * The zone as the worker has it that is worst off: in the worst state, and of
- * those the one with the oldest data.
+ * those the one with the oldest data. Damage that any of them has found, and the
+ * latest check: one worker looks for all.
  */
 struct board_zone board_find_worst(const struct board *board, size_t zone);
 /* What a worker has said for whom zone is in that state; false when none has. */

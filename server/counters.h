@@ -76,7 +76,12 @@ struct counters {
 };
 
 /* What may be news about a zone. */
-enum counters_notice { COUNTERS_NOTICE_STORE, COUNTERS_NOTICE_SIGNATURES, COUNTERS_NOTICE_COUNT };
+enum counters_notice {
+	COUNTERS_NOTICE_STORE,
+	COUNTERS_NOTICE_SIGNATURES,
+	COUNTERS_NOTICE_ANSWERS,
+	COUNTERS_NOTICE_COUNT
+};
 
 struct counters_bank {
 	void *memory; /* shared with the workers */

@@ -43,7 +43,7 @@ static bool put_data(struct reply *reply, const struct zone_entry *entry)
 static bool put_rrsig(struct reply *reply, const struct zone_entry *entry)
 {
 	struct dnsblv6_rr first = { .type = KNOT_RRTYPE_AAAA, .ttl = reply->zone->facts.ttl };
-	if (!is_bitmap(entry) && !statics_first(entry, &first))
+	if (!is_bitmap(entry) && !statics_first(reply, entry, &first))
 		return false;
 	proof_answer_rrsig(reply, entry, first.type, first.ttl);
 	return true;

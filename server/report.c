@@ -62,6 +62,8 @@ static const char *name_state(const struct report *report, const struct board_zo
 	default:
 		break;
 	}
+	if (zone->damage != 0)
+		return "serving a damaged store";
 	if (zone->signatures_s == 0)
 		return "serving";
 	if (zone->signatures_s <= report->now_s)
@@ -195,6 +197,9 @@ static const struct gauge {
 	  offsetof(struct board_zone, signatures_s), true },
 	{ "dnsblv6_zone_expire_timestamp_seconds", "from when on the list is not served",
 	  offsetof(struct board_zone, expires_s), true },
+	{ "dnsblv6_zone_checked_timestamp_seconds",
+	  "when the store was compared with its checksum last",
+	  offsetof(struct board_zone, checked_s), true },
 };
 
 static void write_gauge(const struct report *report, const struct gauge *gauge, FILE *out)
@@ -221,6 +226,12 @@ static void write_zone_gauges(const struct report *report, FILE *out)
 	for (size_t i = 0; i < report->settings->zone_count; i++)
 		write_zone_metric(out, "dnsblv6_zone_up", report->settings->zones[i].domain.text,
 				  board_find_worst(report->board, i).state == BOARD_SERVING);
+	write_head(out, "dnsblv6_zone_damaged", "gauge",
+		   "1 when the store that is served differs from its checksum");
+	for (size_t i = 0; i < report->settings->zone_count; i++)
+		write_zone_metric(out, "dnsblv6_zone_damaged",
+				  report->settings->zones[i].domain.text,
+				  board_find_worst(report->board, i).damage != 0);
 	for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)
 		write_gauge(report, &gauges[i], out);
 }

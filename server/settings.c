@@ -68,6 +68,7 @@ static const struct conf_item server_items[] = {
 	[SERVER_VERSION] = { "version", CONF_TEXT, .max = SETTINGS_IDENTITY_MAX },
 	[SERVER_NSID] = { "nsid", CONF_TEXT, .max = SETTINGS_IDENTITY_MAX },
 	[SERVER_CONFINE] = { "confine", CONF_CHOICE, .choices = confine_choices },
+	[SERVER_VERIFY_INTERVAL] = { "verify-interval", CONF_TIME, .min = 0, .max = 86400 },
 	[SERVER_CHROOT] = { "chroot", CONF_TEXT, .max = PATH_MAX - 1 },
 };
 
@@ -153,6 +154,7 @@ void settings_init(struct settings *settings)
 		.rate_limit_networks = 65536,
 		.udp_max_payload = 1232, /* DNS flag day 2020: fits every path unfragmented */
 		.drain_timeout_s = 5,
+		.verify_interval_s = 30,
 		.transfer_max = 10,
 		.transfer_timeout_s = 900,
 		.transfer_idle_timeout_s = 30,

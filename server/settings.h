@@ -126,7 +126,8 @@ struct settings {
 	unsigned tcp_query_timeout_s;
 	unsigned udp_max_payload;
 	unsigned drain_timeout_s;
-	unsigned transfer_max; /* at a time, of one worker */
+	unsigned verify_interval_s; /* 0: stores are not read again */
+	unsigned transfer_max;	    /* at a time, of one worker */
 	unsigned transfer_timeout_s;
 	unsigned transfer_idle_timeout_s;
 	int log_level;

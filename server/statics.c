@@ -5,17 +5,19 @@
 
 #include "server/proof.h"
 
-/* Steps through the RRs. False behind the last one, and for what is damaged. */
-static bool next_rr(const struct zone_entry *entry, size_t *offset, struct dnsblv6_rr *ret_rr)
+/* Steps through the RRs. False behind the last one; and for what is damaged, which breaks reply. */
+static bool next_rr(struct reply *reply, const struct zone_entry *entry, size_t *offset,
+		    struct dnsblv6_rr *ret_rr)
 {
-	return dnsblv6_record_next_rr(entry->record.data, entry->record.size, offset, ret_rr) ==
-	       DNSBLV6_OK;
+	int ret = dnsblv6_record_next_rr(entry->record.data, entry->record.size, offset, ret_rr);
+	reply->is_broken |= ret != DNSBLV6_OK && ret != DNSBLV6_ENOTFOUND;
+	return ret == DNSBLV6_OK;
 }
 
-bool statics_first(const struct zone_entry *entry, struct dnsblv6_rr *ret_rr)
+bool statics_first(struct reply *reply, const struct zone_entry *entry, struct dnsblv6_rr *ret_rr)
 {
 	struct dnsblv6_rr rr;
-	for (size_t offset = 0; next_rr(entry, &offset, &rr);) {
+	for (size_t offset = 0; next_rr(reply, entry, &offset, &rr);) {
 		if (rr.type != KNOT_RRTYPE_RRSIG) {
 			*ret_rr = rr;
 			return true;
@@ -28,7 +30,7 @@ bool statics_first(const struct zone_entry *entry, struct dnsblv6_rr *ret_rr)
 static void add_type(struct reply *reply, const struct zone_entry *entry, uint16_t type)
 {
 	struct dnsblv6_rr rr;
-	for (size_t offset = 0; next_rr(entry, &offset, &rr);) {
+	for (size_t offset = 0; next_rr(reply, entry, &offset, &rr);) {
 		if (rr.type != type)
 			continue;
 		reply->rrset.ttl = rr.ttl;
@@ -41,7 +43,7 @@ bool statics_put(struct reply *reply, const struct zone_entry *entry)
 	uint16_t type = reply->qtype;
 	if (type == KNOT_RRTYPE_ANY) {
 		struct dnsblv6_rr first;
-		if (!statics_first(entry, &first))
+		if (!statics_first(reply, entry, &first))
 			return false;
 		type = first.type;
 	}
@@ -100,7 +102,7 @@ void statics_put_additional(struct reply *reply, const struct zone_entry *entry)
 {
 	struct dnsblv6_rr rr;
 	reply_begin_section(reply, KNOT_ADDITIONAL);
-	for (size_t offset = 0; next_rr(entry, &offset, &rr);) {
+	for (size_t offset = 0; next_rr(reply, entry, &offset, &rr);) {
 		const uint8_t *end = rr.rdata + rr.rdata_size;
 		if (rr.type == KNOT_RRTYPE_NS && rr.rdata_size > 0 &&
 		    knot_dname_wire_check(rr.rdata, end, NULL) > 0)

@@ -27,7 +27,7 @@ bool statics_put(struct reply *reply, const struct zone_entry *entry);
 void statics_put_additional(struct reply *reply, const struct zone_entry *entry);
 
 /* The first RR, RRSIG apart. False when there is none. */
-bool statics_first(const struct zone_entry *entry, struct dnsblv6_rr *ret_rr);
+bool statics_first(struct reply *reply, const struct zone_entry *entry, struct dnsblv6_rr *ret_rr);
 
 #ifdef __cplusplus
 }

@@ -64,6 +64,7 @@ static const struct callfilter_call worker_calls_so[] = {
 	{ "setpriority", 2, { CALLFILTER_EQUAL(0, PRIO_PROCESS), CALLFILTER_EQUAL(1, 0) } },
 	{ "sched_getscheduler", 1, { CALLFILTER_EQUAL(0, 0) } },
 	{ "sched_setattr", 1, { CALLFILTER_EQUAL(0, 0) } },
+	{ "sched_setscheduler", 1, { CALLFILTER_EQUAL(0, 0) } },
 	{ "sched_setaffinity", 1, { CALLFILTER_EQUAL(0, 0) } },
 	/* A lock file is shared with the group of its directory. */
 	{ "chmod", 1, { CALLFILTER_MASKED(1, CALLFILTER_MODE_OTHER, 0) } },

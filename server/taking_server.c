@@ -268,6 +268,9 @@ const char *taking_server(struct taking *taking, const struct conf_value *value)
 	case SERVER_DRAIN_TIMEOUT:
 		settings->drain_timeout_s = (unsigned)value->number;
 		break;
+	case SERVER_VERIFY_INTERVAL:
+		settings->verify_interval_s = (unsigned)value->number;
+		break;
 	case SERVER_TRANSFER_MAX:
 		settings->transfer_max = (unsigned)value->number;
 		break;

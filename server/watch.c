@@ -31,22 +31,10 @@ static bool is_same_file(const struct watch_file *a, const struct watch_file *b)
 	       a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
 }
 
-/* Will the same bytes be refused again? Permissions and free readers may come back. */
-static bool is_damage(int status)
+/* Is another try at the same file a waste? Permissions and free readers may come back. */
+static bool is_final(int status)
 {
-	switch (status) {
-	case STORE_ENOTSTORE:
-	case STORE_ELMDB:
-	case STORE_ESCHEMA:
-	case STORE_ECUT:
-	case STORE_ECORRUPT:
-	case STORE_EUNFINISHED:
-	case DNSBLV6_ERECORD:
-	case ZONE_EAPEX:
-		return true;
-	default:
-		return false;
-	}
+	return zone_is_damage(status) || status == STORE_EENDLESS;
 }
 
 /* ---- the log ---- */
@@ -135,11 +123,28 @@ static void log_signatures(const struct watch_zone *watched, uint64_t now_s)
 	}
 }
 
+/* A record that cannot be decoded, or a page that LMDB refuses. Once for each version. */
+static void log_failures(struct watch_zone *watched)
+{
+	const struct zone *zone = watched->zone;
+	bool has_failed = zone->failed_count != watched->failed_count;
+	watched->failed_count = zone->failed_count;
+	if (has_failed && counters_note(watched->watch->bank, watched->index,
+					COUNTERS_NOTICE_ANSWERS, version_note(watched)))
+		log_error(watched->name,
+			  "store has records that cannot be read, answering "
+			  "SERVFAIL for their names, path=%s",
+			  zone->path);
+}
+
 static void put_on_board(const struct watch_zone *watched, enum board_state state)
 {
 	const struct zone *zone = watched->zone;
 	const struct watch *watch = watched->watch;
-	struct board_zone value = { .state = state, .status = (uint64_t)(int64_t)zone->status };
+	struct board_zone value = { .state = state,
+				    .status = (uint64_t)(int64_t)zone->status,
+				    .damage = (uint64_t)(int64_t)zone->damage,
+				    .checked_s = zone->checked_s };
 	if (watch->board == NULL)
 		return;
 	if (zone->has_version) {
@@ -214,6 +219,7 @@ static void accept_file(struct watch_zone *watched)
 		refuse(watched, ret);
 		return;
 	}
+	watched->zone->checked_s = (uint64_t)time(NULL);
 	log_state(watched);
 	show_state(watched);
 	decide(watched);
@@ -254,7 +260,7 @@ static void verify_on_readable(uv_poll_t *poll, int status, int events)
 static void start_verify(struct watch_zone *watched, const struct watch_file *file)
 {
 	watched->file = *file;
-	int ret = verify_start(&watched->verify, watched->zone->path);
+	int ret = verify_start(&watched->verify, watched->zone->path, VERIFY_SOON);
 	if (ret != 0) {
 		refuse(watched, ret);
 		return;
@@ -283,6 +289,7 @@ static void refresh(struct watch_zone *watched)
 	zone_begin(watched->zone);
 	zone_end(watched->zone);
 	log_state(watched);
+	log_failures(watched);
 	show_state(watched);
 	log_signatures(watched, (uint64_t)time(NULL));
 }
@@ -302,7 +309,7 @@ static void look(struct watch_zone *watched)
 		refuse(watched, ret);
 		return;
 	}
-	if (is_damage(watched->refused_status) && is_same_file(&file, &watched->file))
+	if (is_final(watched->refused_status) && is_same_file(&file, &watched->file))
 		return;
 	start_verify(watched, &file);
 }

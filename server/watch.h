@@ -58,6 +58,7 @@ struct watch_zone {
 	struct watch_file file;	     /* what is being verified, or was last */
 	int refused_status;	     /* why file was refused; 0 when it was not */
 	struct dnsblv6_labels found; /* the zone that file says it is of */
+	uint64_t failed_count;	     /* of the zone, at the last look */
 };
 
 struct watch {

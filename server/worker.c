@@ -21,6 +21,7 @@
 #include "server/handover.h"
 #include "server/notify.h"
 #include "server/ratelimit.h"
+#include "server/scrub.h"
 #include "server/serving.h"
 #include "server/tap.h"
 #include "server/turns.h"
@@ -45,8 +46,10 @@ struct worker {
 	struct handover handover;
 	struct tcp *tcp;
 	struct watch watch;
-	struct notify notify; /* of worker 0 */
+	struct notify notify; /* of worker 0, as the next */
+	struct scrub scrub;
 	bool is_notifying;
+	bool is_scrubbing;
 	bool is_draining;
 };
 
@@ -84,6 +87,8 @@ static void drain(struct worker *worker)
 	watch_close(&worker->watch);
 	if (worker->is_notifying)
 		notify_close(&worker->notify);
+	if (worker->is_scrubbing)
+		scrub_close(&worker->scrub);
 	udp_drain(worker->udp);
 	tcp_drain(worker->tcp);
 	uv_timer_start(&worker->drain_timer, drain_on_timeout,
@@ -134,6 +139,19 @@ static void prepare(struct worker *worker)
 		zone_prepare(&worker->catalog.zones[i]);
 }
 
+/* One for all: secondaries need to be told once, and a file is the same for each worker. */
+static int serve_others(struct worker *worker)
+{
+	const struct settings *settings = worker->start->settings;
+	int ret = notify_open(&worker->notify, &worker->loop, &worker->catalog, settings,
+			      &worker->counters);
+	worker->is_notifying = ret == 0;
+	if (ret == 0)
+		ret = scrub_open(&worker->scrub, &worker->loop, &worker->catalog, settings);
+	worker->is_scrubbing = ret == 0;
+	return ret;
+}
+
 static int serve(struct worker *worker)
 {
 	if (worker->start->before != NULL)
@@ -147,12 +165,8 @@ static int serve(struct worker *worker)
 		ret = xdp_start(worker->xdp, &worker->loop, &responder);
 	if (ret == 0)
 		ret = tcp_start(worker->tcp);
-	/* One for all: secondaries need to be told once. */
-	if (ret == 0 && worker->start->index == 0) {
-		ret = notify_open(&worker->notify, &worker->loop, &worker->catalog,
-				  worker->start->settings, &worker->counters);
-		worker->is_notifying = ret == 0;
-	}
+	if (ret == 0 && worker->start->index == 0)
+		ret = serve_others(worker);
 	return ret;
 }
 
@@ -354,6 +368,7 @@ int worker_run(const struct worker_start *start)
 
 	watch_free(&worker->watch);
 	notify_free(&worker->notify);
+	scrub_free(&worker->scrub);
 	udp_free(worker->udp);
 	xdp_free(worker->xdp);
 	tcp_free(worker->tcp);

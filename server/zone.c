@@ -29,6 +29,23 @@ const char *zone_strerror(int status)
 	return status == ZONE_EAPEX ? "store of another zone" : store_strerror(status);
 }
 
+bool zone_is_damage(int status)
+{
+	switch (status) {
+	case STORE_ENOTSTORE:
+	case STORE_ELMDB:
+	case STORE_ESCHEMA:
+	case STORE_ECUT:
+	case STORE_ECORRUPT:
+	case STORE_EUNFINISHED:
+	case DNSBLV6_ERECORD:
+	case ZONE_EAPEX:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* ---- what is kept ---- */
 
 bool zone_has_apex(const struct zone *zone, const struct dnsblv6_labels *apex)
@@ -240,6 +257,8 @@ void zone_close(struct zone *zone)
 	reader_close(zone->reader);
 	zone->reader = NULL;
 	zone->status = -ENODATA;
+	zone->damage = 0;
+	zone->checked_s = 0;
 	zone->has_version = false;
 	index_deinit(&zone->index);
 	free(zone->origins);

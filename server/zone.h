@@ -53,6 +53,9 @@ struct zone {
 	const char *path;      /* borrowed */
 	struct reader *reader; /* NULL while closed */
 	int status;	       /* why nothing can be answered; 0 when it can */
+	int damage;	       /* what scrub.h has found of what is open; 0: nothing */
+	uint64_t checked_s;    /* when all of it was compared with its checksum last; 0: not here */
+	uint64_t failed_count; /* questions that what is open could not answer; watch.h tells */
 	bool is_begun;
 	bool is_read_once; /* set before zone_open(): no index, because nothing will be looked up */
 
@@ -91,6 +94,10 @@ void zone_close(struct zone *zone);
 #define ZONE_EAPEX (-2200)
 /* Texts for all that zone_open() may return. Never NULL. */
 const char *zone_strerror(int status);
+
+/* Is that status damage, or a file that is no store of ours: will the same bytes be refused again?
+ */
+bool zone_is_damage(int status);
 
 /* Is apex, as a store has it, the zone's own? Case does not matter. */
 bool zone_has_apex(const struct zone *zone, const struct dnsblv6_labels *apex);

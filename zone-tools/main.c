@@ -96,6 +96,7 @@ int commands_exit_status(int status)
 		return EX_SOFTWARE;
 	case -ENOMEM:
 	case STORE_EREADERS:
+	case STORE_EVERIFIER:
 	case STORE_EREPLACED:
 		return EX_TEMPFAIL;
 	default:

@@ -33,7 +33,9 @@ extern "C" {
 	X(STORE_EREADERS, -2106, "too many readers have the store open")                           \
 	X(STORE_ELOCK, -2107, "no write permission for the lock file beside the store")            \
 	X(STORE_EUNFINISHED, -2108, "store has never been finished")                               \
-	X(STORE_EREPLACED, -2109, "file was replaced while it was being written")
+	X(STORE_EREPLACED, -2109, "file was replaced while it was being written")                  \
+	X(STORE_EVERIFIER, -2110, "its verifier was ended before it had read all of it")           \
+	X(STORE_EENDLESS, -2111, "reading all of it takes too long")
 
 enum store_status {
 	STORE_OK = 0,

@@ -5,18 +5,24 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 /* A walk over damaged pages may never end; a whole one takes seconds per gigabyte. */
 #define CPU_MAX_S 300
 #define REPORT_FD (STDERR_FILENO + 1)
-#define NICENESS  5
+/* Exit status of a child that cannot report. Sanitizers end with others. */
+#define EXIT_UNSAID EX_OSERR
+#define NICENESS    5
+/* For a kernel that refuses SCHED_IDLE. */
+#define NICENESS_IDLE 19
 
 /* What the child sends back: a status, and the facts when that is DNSBLV6_OK. */
 struct report {
@@ -75,24 +81,35 @@ static bool close_others(int fd)
 	       dup2(fd, REPORT_FD) >= 0 && close_range(REPORT_FD + 1, ~0U, 0) == 0;
 }
 
-__attribute__((noreturn)) static void run_child(const char *path, int fd)
+/* Who answers queries meanwhile goes first. SCHED_IDLE takes the disk with it, ioprio_set(2). */
+static void yield_to_others(enum verify_pace pace)
+{
+	int niceness =
+		pace == VERIFY_IDLE ? NICENESS_IDLE : getpriority(PRIO_PROCESS, 0) + NICENESS;
+	setpriority(PRIO_PROCESS, 0, niceness);
+	if (pace == VERIFY_IDLE)
+		sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){ 0 });
+}
+
+__attribute__((noreturn)) static void run_child(const char *path, enum verify_pace pace, int fd)
 {
 	struct report report;
 	memset(&report, 0, sizeof(report));
 	reset_signals();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!close_others(fd))
-		_exit(1);
+		_exit(EXIT_UNSAID);
 	/* A crash here is an answer, not an accident: no core file. */
-	setrlimit(RLIMIT_CPU, &(struct rlimit){ CPU_MAX_S, CPU_MAX_S });
+	/* SIGXCPU at the first: SIGKILL, at the second, could be from anywhere. */
+	setrlimit(RLIMIT_CPU, &(struct rlimit){ CPU_MAX_S, CPU_MAX_S + 1 });
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
-	/* Whoever answers queries meanwhile goes first. */
-	setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICENESS);
+	yield_to_others(pace);
 	report.status = read_all(path, &report.facts);
-	_exit(write(REPORT_FD, &report, sizeof(report)) == (ssize_t)sizeof(report) ? 0 : 1);
+	_exit(write(REPORT_FD, &report, sizeof(report)) == (ssize_t)sizeof(report) ? 0
+										   : EXIT_UNSAID);
 }
 
-int verify_start(struct verify *verify, const char *path)
+int verify_start(struct verify *verify, const char *path, enum verify_pace pace)
 {
 	int ends[2];
 	sigset_t all;
@@ -104,49 +121,99 @@ int verify_start(struct verify *verify, const char *path)
 	pid_t pid = fork();
 	int error = errno;
 	if (pid == 0)
-		run_child(path, ends[1]);
+		run_child(path, pace, ends[1]);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(ends[1]);
 	if (pid < 0) {
 		close(ends[0]);
 		return -error;
 	}
-	*verify = (struct verify){ pid, ends[0] };
+	*verify = (struct verify){ .pid = pid, .fd = ends[0] };
 	return DNSBLV6_OK;
 }
 
-static void reap(struct verify *verify)
+/* False while the child is there, with WNOHANG in flags; else how it ended, as wait(2) says it. */
+static bool reap(struct verify *verify, int flags, int *ret_status)
 {
-	close(verify->fd);
-	while (waitpid(verify->pid, NULL, 0) < 0 && errno == EINTR)
-		continue;
+	struct rusage usage = { 0 };
+	pid_t pid;
+	*ret_status = 0;
+	do {
+		pid = wait4(verify->pid, ret_status, flags, &usage);
+	} while (pid < 0 && errno == EINTR);
+	if (pid == 0)
+		return false;
+	verify->used_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+			  (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+	return true;
 }
 
-int verify_finish(struct verify *verify, struct dnsblv6_facts *ret_facts)
+/* Of a child that has reported nothing. */
+static int explain_end(int status)
+{
+	if (!WIFSIGNALED(status))
+		return WEXITSTATUS(status) == EXIT_UNSAID ? STORE_EVERIFIER : STORE_ECORRUPT;
+	switch (WTERMSIG(status)) {
+	case SIGSEGV:
+	case SIGBUS:
+	case SIGABRT: /* LMDB's assertions */
+	case SIGFPE:
+	case SIGILL:
+		return STORE_ECORRUPT;
+	case SIGXCPU:
+		return STORE_EENDLESS;
+	default:
+		return STORE_EVERIFIER;
+	}
+}
+
+/* What a child that has ended with status reported. Its pipe has an end, and is never waited for.
+ */
+static int take_report(const struct verify *verify, int status, struct dnsblv6_facts *ret_facts)
 {
 	struct report report;
 	ssize_t size;
 	do {
 		size = read(verify->fd, &report, sizeof(report));
 	} while (size < 0 && errno == EINTR);
-	reap(verify);
+	close(verify->fd);
 	/* A pipe gives a report of this size in one piece, or nothing. */
 	if (size != (ssize_t)sizeof(report))
-		return STORE_ECORRUPT;
+		return explain_end(status);
 	if (report.status == DNSBLV6_OK)
 		*ret_facts = report.facts;
 	return report.status;
 }
 
-void verify_cancel(struct verify *verify)
+int verify_finish(struct verify *verify, struct dnsblv6_facts *ret_facts)
+{
+	int status;
+	reap(verify, 0, &status);
+	return take_report(verify, status, ret_facts);
+}
+
+int verify_try_finish(struct verify *verify, struct dnsblv6_facts *ret_facts)
+{
+	int status;
+	return reap(verify, WNOHANG, &status) ? take_report(verify, status, ret_facts) : -EAGAIN;
+}
+
+void verify_kill(const struct verify *verify)
 {
 	kill(verify->pid, SIGKILL);
-	reap(verify);
+}
+
+void verify_cancel(struct verify *verify)
+{
+	int status;
+	verify_kill(verify);
+	reap(verify, 0, &status);
+	close(verify->fd);
 }
 
 int verify_store(const char *path, struct dnsblv6_facts *ret_facts)
 {
 	struct verify run;
-	int ret = verify_start(&run, path);
+	int ret = verify_start(&run, path, VERIFY_SOON);
 	return ret == DNSBLV6_OK ? verify_finish(&run, ret_facts) : ret;
 }

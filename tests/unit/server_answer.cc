@@ -567,8 +567,11 @@ TEST_CASE("a damaged record is SERVFAIL, and other names are answered", "[server
 	tmpdir directory;
 	decision reopened("zone:\n  - domain: bl6.example.\n    store: " + server.path() + "\n",
 			  directory);
-	CHECK(reopened.ask("0.2.0.192.bl6.example.", dns::AAAA).rcode == dns::SERVFAIL);
+	const zone &zone = reopened.catalog.zones[0];
 	CHECK(reopened.ask("0.100.51.198.bl6.example.", dns::AAAA).answer.size() == 1);
+	CHECK(zone.failed_count == 0);
+	CHECK(reopened.ask("0.2.0.192.bl6.example.", dns::AAAA).rcode == dns::SERVFAIL);
+	CHECK(zone.failed_count == 1);
 }
 
 // ---- any bytes ----

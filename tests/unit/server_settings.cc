@@ -69,6 +69,8 @@ TEST_CASE("the sample configuration has every item of the server and equals the 
 	CHECK(value.value.udp_max_payload == defaults.value.udp_max_payload);
 	CHECK(value.value.log_level == defaults.value.log_level);
 	CHECK(value.value.drain_timeout_s == defaults.value.drain_timeout_s);
+	CHECK(value.value.verify_interval_s == defaults.value.verify_interval_s);
+	CHECK(value.value.verify_interval_s == 30);
 	CHECK(value.value.transfer_max == defaults.value.transfer_max);
 	CHECK(value.value.transfer_timeout_s == defaults.value.transfer_timeout_s);
 	CHECK(value.value.transfer_idle_timeout_s == defaults.value.transfer_idle_timeout_s);
@@ -109,6 +111,7 @@ TEST_CASE("the sample configuration has every item of the server and equals the 
 				  "    udp-max-payload:",
 				  "    log-level:",
 				  "    drain-timeout:",
+				  "    verify-interval:",
 				  "    transfer-max:",
 				  "    transfer-timeout:",
 				  "    transfer-idle-timeout:",

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include <climits>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <set>
@@ -437,13 +438,43 @@ TEST_CASE("a verification can be waited for elsewhere, and cancelled", "[store][
 	make_store(path, many_entries());
 	struct verify run;
 	dnsblv6_facts facts;
-	REQUIRE(verify_start(&run, path.c_str()) == DNSBLV6_OK);
+	REQUIRE(verify_start(&run, path.c_str(), VERIFY_SOON) == DNSBLV6_OK);
 	pollfd waiting = { run.fd, POLLIN, 0 };
 	REQUIRE(poll(&waiting, 1, 60000) == 1);
 	CHECK(verify_finish(&run, &facts) == STORE_ECORRUPT); // it has no facts
-	REQUIRE(verify_start(&run, path.c_str()) == DNSBLV6_OK);
+	REQUIRE(verify_start(&run, path.c_str(), VERIFY_SOON) == DNSBLV6_OK);
 	verify_cancel(&run);
 	CHECK(waitpid(run.pid, nullptr, WNOHANG) == -1);
+}
+
+TEST_CASE("a verifier that is killed says nothing about the store", "[store][reader]")
+{
+	const tmpdir dir;
+	const std::string path = dir.file("a.mdb");
+	make_store(path, many_entries());
+	struct verify run;
+	dnsblv6_facts facts;
+	int ret = STORE_ECORRUPT; // it has no facts; so it is when one was done before the signal
+	for (int tries = 0; tries < 1000 && ret == STORE_ECORRUPT; tries++) {
+		REQUIRE(verify_start(&run, path.c_str(), VERIFY_IDLE) == DNSBLV6_OK);
+		verify_kill(&run);
+		do {
+			ret = verify_try_finish(&run, &facts);
+		} while (ret == -EAGAIN);
+	}
+	CHECK(ret == STORE_EVERIFIER);
+}
+
+TEST_CASE("a verifier that crashes has found damage", "[store][reader]")
+{
+	const tmpdir dir;
+	const std::string path = dir.file("a.mdb");
+	make_store(path, many_entries());
+	struct verify run;
+	dnsblv6_facts facts;
+	REQUIRE(verify_start(&run, path.c_str(), VERIFY_SOON) == DNSBLV6_OK);
+	kill(run.pid, SIGSEGV);
+	CHECK(verify_finish(&run, &facts) == STORE_ECORRUPT);
 }
 
 TEST_CASE("verifying hands out the facts of a whole store", "[store][reader]")
