@@ -156,6 +156,11 @@ static int change_user(const struct owner *owner)
 	return owner->uid != 0 && setuid(0) == 0 ? -EPERM : 0;
 }
 
+int confine_user(const struct setup *setup, enum confine_role role)
+{
+	return change_user(owner_of(setup, role));
+}
+
 /*
  * The nanny's: to bind, to make children who become somebody else in another root directory, to
  * end them, and to read what root reads.

@@ -48,6 +48,9 @@ bool confine_has_filter(void);
  */
 int confine_process(const struct setup *setup, enum confine_role role, const char **reterr_step);
 
+/* The user alone, for a look at what that one may do. 0 or -errno. */
+int confine_user(const struct setup *setup, enum confine_role role);
+
 /* The same for the nanny, before there are others. It stays root. */
 int confine_nanny(const char **reterr_step);
 

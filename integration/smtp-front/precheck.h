@@ -5,10 +5,11 @@
  * precheck.h - would processes with this configuration find what they need?
  *
  * Flow: main.c for --check, nanny.c before each generation -> precheck_run() -> keyholder.h for
- *       private keys, users.h for the database of recipients.
+ *       private keys, users.h for the database of recipients, confine.h for whom a worker becomes.
  *
- * Both are looked at in a child process each: a key never comes into the nanny's memory, and a
- * damaged database ends the child. What is found is only true for now: the processes themselves
+ * Each is looked at in a child process: a key never comes into the nanny's memory, a damaged
+ * database ends the child, and what a maildir permits is asked by the worker's user, who is not
+ * root. What is found is only true for now: the processes themselves
  * look again.
  */
 

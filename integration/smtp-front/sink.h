@@ -8,13 +8,10 @@
  *       sink_recipient(), sink_begin(), sink_append(), sink_commit(), at the end sink_leave().
  *
  *     sink_enter(sink, &session);
- *     if (sink_mail(sink, &envelope, &reply) && sink_recipient(sink, &recipient, &reply) &&
- *         sink_begin(sink, &reply) && sink_append(sink, bytes, size, &reply) &&
- *         sink_commit(sink, &reply))
- *             say(reply);     // 250: from here on the mail is the sink's
- *     else
- *             sink_abort(sink), say(reply);
- *     sink_leave(sink);
+ *     if (sink_mail(sink, &envelope, &reply) && sink_recipient(sink, &recipient, mailbox, &reply)
+ * && sink_begin(sink, &reply) && sink_append(sink, bytes, size, &reply) && sink_commit(sink,
+ * &reply)) say(reply);     // 250: from here on the mail is the sink's else sink_abort(sink),
+ * say(reply); sink_leave(sink);
  *
  * There is no queue behind a worker, so 250 after the mail is a promise that the sink keeps, and
  * every other end is told to the client: a sink that cannot be reached is a 4xx of that mail, and
@@ -73,7 +70,7 @@ enum sink_news { SINK_NEWS_NONE, SINK_NEWS_DOWN, SINK_NEWS_UP };
 struct sink_ops {
 	void (*enter)(struct sink *sink);
 	bool (*mail)(struct sink *sink, const struct envelope *envelope, struct sink_reply *reply);
-	bool (*recipient)(struct sink *sink, const struct recipient *recipient,
+	bool (*recipient)(struct sink *sink, const struct recipient *recipient, const char *mailbox,
 			  struct sink_reply *reply);
 	bool (*begin)(struct sink *sink, struct sink_reply *reply);
 	bool (*append)(struct sink *sink, const uint8_t *bytes, size_t size,
@@ -112,7 +109,8 @@ void sink_leave(struct sink *sink);
 
 /* true: *ret_reply is 2xx. Otherwise it is 4xx or 5xx, for the client. */
 bool sink_mail(struct sink *sink, const struct envelope *envelope, struct sink_reply *ret_reply);
-bool sink_recipient(struct sink *sink, const struct recipient *recipient,
+/* mailbox is whose the mail is here, whatever the client calls it: users_find_entry(). */
+bool sink_recipient(struct sink *sink, const struct recipient *recipient, const char *mailbox,
 		    struct sink_reply *ret_reply);
 /* These two write *ret_reply only when they return false. */
 bool sink_begin(struct sink *sink, struct sink_reply *ret_reply);

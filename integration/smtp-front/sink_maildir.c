@@ -2,16 +2,19 @@
 /*
  * sink_maildir.c - mail into maildirs: one for all, or one for each recipient.
  *
- * A mail is written to tmp/ of its first recipient, and fsync() says that the disk has it. Then
+ * A mail is written to tmp/ of the sink's directory, and fsync() says that the disk has it. Then
  * it gets a name in new/ of each recipient by link(), which never replaces a file, and each new/
- * is synced: all names, or none and a 4xx. So the copies of several recipients are one file.
- * A worker that is killed leaves a file in tmp/; readers of maildirs remove those after 36 hours.
+ * is synced: all names, or none and a 4xx. So the copies of several recipients are one file, and a
+ * maildir that is not there yet is made when there is a mail for it, not for a RCPT.
+ * A worker that is killed leaves a file in tmp/; as readers of maildirs do with theirs, each new
+ * worker removes those of 36 hours ago.
  *
  * Lines end in LF there, as every reader of maildirs expects; before the header stands a
  * Return-Path (RFC 5321 4.4), for this is the final delivery.
  */
 #include "integration/smtp-front/sink.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -26,6 +29,7 @@
 #define BLOCK_SIZE 16384
 #define NAME_ROOM  128 /* time, process, random number, hostname cut to 64 */
 #define BOX_ROOM   256 /* NAME_MAX and the NUL */
+#define STALE_S	   (36 * 3600)
 
 struct maildir {
 	struct sink sink;
@@ -34,7 +38,8 @@ struct maildir {
 	size_t box_count;
 	size_t box_room;
 	char name[NAME_ROOM];
-	int fd; /* the file in tmp/ of the first box; -1 outside of begin..commit */
+	int fd; /* the file in tmp/; -1 outside of begin..commit */
+	bool has_swept;
 	char sender[ENVELOPE_ADDRESS_MAX + 1];
 	size_t block_size;
 	uint8_t block[BLOCK_SIZE];
@@ -95,22 +100,22 @@ static int make_box(int root_fd, const char *box)
 }
 
 /*
- * The address in lower case, with what is not for a name of a file as %XX: controls, "/", "%",
- * and a dot in front. false when that is too long for one.
+ * With what is not for a name of a file as %XX: controls, "/", "%", and a dot in front. false
+ * when that is too long for one.
  */
-static bool box_of(const char *address, char *ret_box)
+static bool box_of(const char *mailbox, char *ret_box)
 {
 	size_t size = 0;
-	for (const char *at = address; *at != '\0'; at++) {
+	for (const char *at = mailbox; *at != '\0'; at++) {
 		const unsigned char byte = (unsigned char)*at;
 		if (size + 4 > BOX_ROOM)
 			return false;
 		if (byte <= ' ' || byte == 0x7f || byte == '/' || byte == '%' ||
-		    (byte == '.' && at == address)) {
+		    (byte == '.' && at == mailbox)) {
 			size += (size_t)snprintf(ret_box + size, BOX_ROOM - size, "%%%02X", byte);
 			continue;
 		}
-		ret_box[size++] = (char)(byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : byte);
+		ret_box[size++] = *at;
 	}
 	ret_box[size] = '\0';
 	return size > 0;
@@ -142,14 +147,52 @@ static void forget_boxes(struct maildir *maildir)
 	maildir->box_count = 0;
 }
 
+static void remove_if_stale(const struct maildir *maildir, const char *name, time_t now_s)
+{
+	const struct path path = path_of(".", "tmp", name);
+	struct stat facts;
+
+	if (fstatat(maildir->root_fd, path.text, &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISREG(facts.st_mode) && facts.st_mtime < now_s - STALE_S)
+		(void)unlinkat(maildir->root_fd, path.text, 0);
+}
+
+/* What other workers were killed over. Whatever fails here is tried again by the next worker. */
+static void sweep(const struct maildir *maildir)
+{
+	const int fd = openat(maildir->root_fd, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+	const time_t now_s = time(NULL);
+
+	if (folder == NULL) {
+		if (fd >= 0)
+			(void)close(fd);
+		return;
+	}
+	for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+		/* Ours are not longer. */
+		if (strlen(entry->d_name) < NAME_ROOM)
+			remove_if_stale(maildir, entry->d_name, now_s);
+	}
+	(void)closedir(folder);
+}
+
+static void maildir_enter(struct sink *sink)
+{
+	struct maildir *maildir = maildir_of(sink);
+
+	if (!maildir->has_swept)
+		sweep(maildir);
+	maildir->has_swept = true;
+}
+
 static void maildir_abort(struct sink *sink)
 {
 	struct maildir *maildir = maildir_of(sink);
 
 	if (maildir->fd >= 0) {
 		(void)close(maildir->fd);
-		(void)unlinkat(maildir->root_fd,
-			       path_of(maildir->boxes[0], "tmp", maildir->name).text, 0);
+		(void)unlinkat(maildir->root_fd, path_of(".", "tmp", maildir->name).text, 0);
 	}
 	maildir->fd = -1;
 	forget_boxes(maildir);
@@ -187,16 +230,15 @@ static int remember_box(struct maildir *maildir, const char *box)
 }
 
 static bool maildir_recipient(struct sink *sink, const struct recipient *recipient,
-			      struct sink_reply *reply)
+			      const char *mailbox, struct sink_reply *reply)
 {
 	struct maildir *maildir = maildir_of(sink);
 	char box[BOX_ROOM] = ".";
 
-	if (sink->setup->maildir == SETUP_MAILDIR_RECIPIENT && !box_of(recipient->address, box))
+	(void)recipient;
+	if (sink->setup->maildir == SETUP_MAILDIR_RECIPIENT && !box_of(mailbox, box))
 		return sink_say(reply, 550, "5.1.3 Address is too long for a mailbox here");
-	int ret = make_box(maildir->root_fd, box);
-	if (ret == 0)
-		ret = remember_box(maildir, box);
+	const int ret = remember_box(maildir, box);
 	if (ret < 0)
 		return sink_fail(sink, reply, "mailbox", -ret);
 	return sink_say(reply, 250, "2.1.5 Ok");
@@ -241,6 +283,25 @@ static bool give_up(struct sink *sink, struct sink_reply *reply, const char *ste
 	return sink_fail(sink, reply, step, error);
 }
 
+static int try_file(const struct maildir *maildir)
+{
+	const int fd = openat(maildir->root_fd, path_of(".", "tmp", maildir->name).text,
+			      O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+/* In tmp/, which is made for the first one. 0 or -errno. */
+static int open_file(struct maildir *maildir)
+{
+	maildir->fd = try_file(maildir);
+	if (maildir->fd != -ENOENT)
+		return maildir->fd < 0 ? maildir->fd : 0;
+	const int ret = make_directory(maildir->root_fd, "tmp");
+	if (ret == 0)
+		maildir->fd = try_file(maildir);
+	return maildir->fd < 0 ? maildir->fd : 0;
+}
+
 static bool maildir_begin(struct sink *sink, struct sink_reply *reply)
 {
 	struct maildir *maildir = maildir_of(sink);
@@ -250,13 +311,11 @@ static bool maildir_begin(struct sink *sink, struct sink_reply *reply)
 		return sink_fail(sink, reply, "no recipient", EINVAL);
 	make_name(maildir);
 	maildir->block_size = 0;
-	maildir->fd =
-		openat(maildir->root_fd, path_of(maildir->boxes[0], "tmp", maildir->name).text,
-		       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (maildir->fd < 0)
-		return give_up(sink, reply, "file in tmp", errno);
+	int ret = open_file(maildir);
+	if (ret < 0)
+		return give_up(sink, reply, "file in tmp", -ret);
 	const int size = snprintf(header, sizeof(header), "Return-Path: <%s>\n", maildir->sender);
-	const int ret = put(maildir, (const uint8_t *)header, (size_t)size);
+	ret = put(maildir, (const uint8_t *)header, (size_t)size);
 	return ret == 0 || give_up(sink, reply, "write", -ret);
 }
 
@@ -267,10 +326,19 @@ static bool maildir_append(struct sink *sink, const uint8_t *bytes, size_t size,
 	return ret == 0 || give_up(sink, reply, "write", -ret);
 }
 
+/* 0 or -errno. */
+static int make_boxes(const struct maildir *maildir)
+{
+	int ret = 0;
+	for (size_t i = 0; ret == 0 && i < maildir->box_count; i++)
+		ret = make_box(maildir->root_fd, maildir->boxes[i]);
+	return ret;
+}
+
 /* A name in new/ of each box, and the disk knows. 0 or -errno. */
 static int link_all(struct maildir *maildir, size_t *ret_linked)
 {
-	const struct path from = path_of(maildir->boxes[0], "tmp", maildir->name);
+	const struct path from = path_of(".", "tmp", maildir->name);
 
 	for (size_t i = 0; i < maildir->box_count; i++) {
 		const struct path to = path_of(maildir->boxes[i], "new", maildir->name);
@@ -295,6 +363,9 @@ static bool maildir_commit(struct sink *sink, struct sink_reply *reply)
 		ret = -errno;
 	if (ret < 0)
 		return give_up(sink, reply, "write", -ret);
+	ret = make_boxes(maildir);
+	if (ret < 0)
+		return give_up(sink, reply, "mailbox", -ret);
 	ret = link_all(maildir, &linked);
 	if (ret < 0) {
 		/* The sender comes again: who would have got it already gets it once. */
@@ -322,6 +393,7 @@ static void maildir_close(struct sink *sink)
 int sink_maildir_open(const struct setup_sink *setup, struct sink **ret_sink)
 {
 	static const struct sink_ops ops = {
+		.enter = maildir_enter,
 		.mail = maildir_mail,
 		.recipient = maildir_recipient,
 		.begin = maildir_begin,

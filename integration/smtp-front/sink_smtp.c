@@ -324,11 +324,12 @@ static void make_recipient(const struct sink_smtp *smtp, const struct recipient 
 }
 
 static bool smtp_recipient(struct sink *sink, const struct recipient *recipient,
-			   struct sink_reply *reply)
+			   const char *mailbox, struct sink_reply *reply)
 {
 	struct sink_smtp *smtp = smtp_of(sink);
 	struct command command = { .size = 0 };
 
+	(void)mailbox;
 	if (!smtp->is_open) /* the next hop went away at an earlier recipient */
 		return sink_say(reply, 451, "4.4.2 Mail system went away; try again later");
 	if (is_lmtp(smtp) && smtp->recipient_count >= sink->setup->lmtp_recipients_max)

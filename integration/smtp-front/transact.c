@@ -124,7 +124,7 @@ static bool ask_asker(struct visit *visit, const struct recipient *recipient,
 	 */
 	if (!is_fine && reply->code >= 500 && !nobody.is_utf8)
 		sink_say(reply, 451, "4.3.0 Recipients cannot be verified now, try again later");
-	is_fine = is_fine && sink_recipient(asker, recipient, reply);
+	is_fine = is_fine && sink_recipient(asker, recipient, recipient->address, reply);
 	sink_abort(asker);
 	transact_look(visit, asker);
 	return is_fine;
@@ -152,6 +152,14 @@ static bool is_known(struct visit *visit, const struct recipient *recipient,
 	return true;
 }
 
+/* Where no list names it: the address, as it is when it is not quoted. */
+static void make_mailbox(struct visit *visit, const struct recipient *recipient)
+{
+	const size_t size = strlen(recipient->address);
+	if (!users_make_entry(recipient->address, size, visit->mailbox))
+		(void)snprintf(visit->mailbox, sizeof(visit->mailbox), "%s", recipient->address);
+}
+
 /* false: it is refused, and that was said. */
 static bool is_ours(struct visit *visit, const struct recipient *recipient)
 {
@@ -165,9 +173,12 @@ static bool is_ours(struct visit *visit, const struct recipient *recipient)
 	};
 	struct users *users = visit->parts.users;
 
-	if (users == NULL)
+	if (users == NULL) {
+		make_mailbox(visit, recipient);
 		return true;
-	const int found = users_find(users, recipient->address, strlen(recipient->address));
+	}
+	const int found = users_find_entry(users, recipient->address, strlen(recipient->address),
+					   visit->mailbox);
 	if (found == USERS_VALID)
 		return true;
 	if (found < 0) {
@@ -190,7 +201,7 @@ static void add_recipient(struct visit *visit, const struct recipient *recipient
 	bool is_fine = !visit->is_refused;
 
 	if (is_fine) {
-		is_fine = sink_recipient(visit->parts.sink, recipient, &reply);
+		is_fine = sink_recipient(visit->parts.sink, recipient, visit->mailbox, &reply);
 		transact_look(visit, visit->parts.sink);
 	}
 	visit_answer(visit, &reply);

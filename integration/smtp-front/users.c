@@ -130,9 +130,16 @@ static size_t cut_extension(const struct users_facts *facts, char *key, size_t s
 	return (size_t)(mark - key) + size - at_offset;
 }
 
+static int put_entry(const char *entry, size_t size, char *ret_entry)
+{
+	memcpy(ret_entry, entry, size);
+	ret_entry[size] = '\0';
+	return USERS_VALID;
+}
+
 /* key has the letter and the whole address; it is written over. */
 static int find_key(const struct users *users, const struct users_facts *facts, char *key,
-		    size_t size)
+		    size_t size, char *ret_entry)
 {
 	char domain[USERS_FILE_KEY_MAX];
 	size_t at_offset = (size_t)((char *)memrchr(key, '@', size) - key);
@@ -142,31 +149,58 @@ static int find_key(const struct users *users, const struct users_facts *facts, 
 	int found = has_key(users, USERS_FILE_ADDRESS, key, size);
 	if (found == 0 && (size = cut_extension(facts, key, size, at_offset)) > 0)
 		found = has_key(users, USERS_FILE_ADDRESS, key, size);
+	if (found > 0)
+		return put_entry(key + 1, size - 1, ret_entry);
 	if (found == 0)
 		found = has_key(users, USERS_FILE_CATCHALL, domain, domain_size);
-	if (found != 0)
-		return found > 0 ? USERS_VALID : found;
-	found = has_key(users, USERS_FILE_DOMAIN, domain, domain_size);
+	if (found > 0) {
+		domain[0] = '@';
+		return put_entry(domain, domain_size, ret_entry);
+	}
+	if (found == 0)
+		found = has_key(users, USERS_FILE_DOMAIN, domain, domain_size);
 	if (found < 0)
 		return found;
 	return found > 0 ? USERS_UNKNOWN : USERS_NOT_OURS;
 }
 
-int users_find(struct users *users, const char *address, size_t size)
+static const char postmaster[] = "postmaster";
+
+static bool is_postmaster(const char *address, size_t size)
 {
-	static const char postmaster[] = "postmaster";
+	return size == sizeof(postmaster) - 1 && strncasecmp(address, postmaster, size) == 0;
+}
+
+int users_find_entry(struct users *users, const char *address, size_t size, char *ret_entry)
+{
 	struct users_facts facts;
 	char key[USERS_FILE_KEY_MAX];
-	if (size == sizeof(postmaster) - 1 && strncasecmp(address, postmaster, size) == 0)
-		return USERS_VALID;
+	if (is_postmaster(address, size))
+		return put_entry(postmaster, sizeof(postmaster) - 1, ret_entry);
 	int ret = begin(users, &facts);
 	if (ret != USERS_OK)
 		return ret;
 	size_t key_size = users_file_key(USERS_FILE_ADDRESS, &facts, address, size, key);
 	/* What is no address, or longer than any that was kept, has no domain of ours. */
-	ret = key_size > 0 ? find_key(users, &facts, key, key_size) : USERS_NOT_OURS;
+	ret = key_size > 0 ? find_key(users, &facts, key, key_size, ret_entry) : USERS_NOT_OURS;
 	end(users);
 	return ret;
+}
+
+int users_find(struct users *users, const char *address, size_t size)
+{
+	char entry[USERS_ENTRY_SIZE];
+	return users_find_entry(users, address, size, entry);
+}
+
+bool users_make_entry(const char *address, size_t size, char *ret_entry)
+{
+	const struct users_facts facts = { .folds_case = true };
+	char key[USERS_FILE_KEY_MAX];
+	if (is_postmaster(address, size))
+		return put_entry(postmaster, sizeof(postmaster) - 1, ret_entry) == USERS_VALID;
+	size_t key_size = users_file_key(USERS_FILE_ADDRESS, &facts, address, size, key);
+	return key_size > 0 && put_entry(key + 1, key_size - 1, ret_entry) == USERS_VALID;
 }
 
 int users_get_facts(struct users *users, struct users_facts *ret_facts)

@@ -97,6 +97,22 @@ void users_close(struct users *users);
  */
 int users_find(struct users *users, const char *address, size_t size);
 
+/* An address of which users_find() says that it is valid, at its longest, and a NUL. */
+#define USERS_ENTRY_SIZE 322
+
+/*
+ * The same. Of a valid address *ret_entry becomes the entry that makes it valid, which names the
+ * mailbox: of "John\ Doe"@Example.ORG and john doe+x@example.org it is john doe@example.org, with
+ * no quotes and in the case that the list keeps; of an address that a catch-all takes it is
+ * @example.org; else postmaster. ret_entry has USERS_ENTRY_SIZE bytes.
+ */
+int users_find_entry(struct users *users, const char *address, size_t size, char *ret_entry);
+/*
+ * What would be the entry where there is no list: without quotes, in lower case. false: it is no
+ * address, or longer than any that could be kept.
+ */
+bool users_make_entry(const char *address, size_t size, char *ret_entry);
+
 /* Of the newest list. */
 int users_get_facts(struct users *users, struct users_facts *ret_facts);
 

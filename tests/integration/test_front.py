@@ -21,7 +21,7 @@ from front import (CONTENT, DEFAULTS, RECIPIENT, ROLES, SENDER, USER, Front, Fro
 from harness import DEADLINE_S, EX_CONFIG, IS_SANITIZED, sanitizer_reports, wait_for
 from translated import paste
 
-EX_NOINPUT, EX_UNAVAILABLE = 66, 69
+EX_UNAVAILABLE = 69
 SECCOMP_FILTER = "2"
 # What the nanny keeps of root's: DAC_OVERRIDE, KILL, SETGID, SETUID, SETPCAP, NET_BIND_SERVICE,
 # SYS_CHROOT.
@@ -133,8 +133,8 @@ class Configuration(FrontCase):
         front = Front(self, is_started=False, sink={"to": self.path("none")})
         process = self.start([harness.program("smtp-front"), "--config", front.config_path],
                              "no-sink")
-        self.assertEqual(process.popen.wait(DEADLINE_S), EX_NOINPUT)
-        self.assertIn("sink not opened", process.log())
+        self.assertEqual(process.popen.wait(DEADLINE_S), EX_CONFIG)
+        self.assertIn("maildir refused", process.log())
         self.assertNotIn("ready, version", process.log())
 
     def test_two_are_not_on_one_port(self):

@@ -258,33 +258,6 @@ class DovecotBehind(SinkCase):
                 self.assertNotIn("sink failed", self.fixture.log())
 
 
-class Maildirs(SinkCase):
-    def test_one_for_each_recipient(self):
-        """Made by a confined worker as they are needed; a mail to several is one file."""
-        users = ["John@example.com", "a/b@example.com", "@example.org"]
-        front = Front(self, users, front={"edges": 1}, sink={"maildir": "recipient"})
-        with front.client() as client:
-            client.hello()
-            client.send_mail(SENDER, ["john@Example.com", "a/b@example.com", "any@example.org"],
-                             MAIL)
-            client.say(f"MAIL FROM:<{SENDER}>", 250)
-            client.say("RCPT TO:<any@example.org>", 250)
-            client.say("RCPT TO:<nobody@example.com>", 550)
-            client.say("RCPT TO:<someone@elsewhere.example>", 550)
-            client.say("QUIT", 221)
-        files = set()
-        for box in ("john@example.com", "a%2Fb@example.com", "any@example.org"):
-            new = os.path.join(front.maildir, box, "new")
-            name, = os.listdir(new)
-            files.add(os.stat(os.path.join(new, name)).st_ino)
-            with open(os.path.join(new, name), "rb") as file:
-                text = file.read()
-            self.assertTrue(text.startswith(f"Return-Path: <{SENDER}>\nReceived: ".encode()))
-            self.assertEqual(behind_trace(text), MAIL)
-        self.assertEqual(len(files), 1)
-        self.assertEqual(len(os.listdir(front.maildir)), 3)
-
-
 class AskedElsewhere(SinkCase):
     def test_a_worker_asks_the_next_hop_of_trust(self):
         """Recipients behind the first, where the sink is another and takes everybody."""

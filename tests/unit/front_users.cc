@@ -87,6 +87,67 @@ TEST_CASE("an extension is cut off only where the list says which character begi
 	CHECK(users.find("john+lists@example.com") == USERS_NOT_OURS);
 }
 
+TEST_CASE("the entry that makes an address valid has one name, however the address is written",
+	  "[front][users]")
+{
+	const tmpdir dir;
+	const auto path = dir.file("users.mdb");
+	REQUIRE(build(path,
+		      { "bob@example.org", "\"john doe\"@example.org", "\"a@b\"@example.org",
+			"@example.net", "ann@example.net", "domain example.com" },
+		      folding(true, '+')) == USERS_OK);
+	const opened_users users(path);
+	REQUIRE(users.status() == USERS_OK);
+	const auto [address, entry] = GENERATE(table<const char *, const char *>({
+		{ "bob@example.org", "bob@example.org" },
+		{ "BOB@Example.ORG", "bob@example.org" },
+		{ "\"bob\"@example.org", "bob@example.org" },
+		{ "\"b\\ob\"@example.org", "bob@example.org" },
+		{ "bob+x@example.org", "bob@example.org" },
+		{ "\"bob+x y\"@example.org", "bob@example.org" },
+		{ "\"john doe\"@example.org", "john doe@example.org" },
+		{ "\"A@B\"@example.org", "a@b@example.org" },
+		{ "ann+x@example.net", "ann@example.net" },
+		{ "any@example.net", "@example.net" },
+		{ "any+x@Example.NET", "@example.net" },
+		{ "\"an y\"@example.net", "@example.net" },
+		{ "Postmaster", "postmaster" },
+		{ "eve@example.org", "" },
+		{ "bob@example.com", "" },
+		{ "bob@elsewhere.example", "" },
+		{ "", "" },
+	}));
+	CAPTURE(address);
+	CHECK(users.entry(address) == entry);
+}
+
+TEST_CASE("an entry keeps the case that the list keeps", "[front][users]")
+{
+	const tmpdir dir;
+	const auto path = dir.file("users.mdb");
+	REQUIRE(build(path, { "Bob@example.org", "bob@example.org" }, folding(false)) == USERS_OK);
+	const opened_users users(path);
+	CHECK(users.entry("\"Bob\"@EXAMPLE.org") == "Bob@example.org");
+	CHECK(users.entry("bob@example.org") == "bob@example.org");
+	CHECK(users.entry("BOB@example.org").empty());
+}
+
+TEST_CASE("without a list an entry is the address without quotes, in lower case", "[front][users]")
+{
+	char entry[USERS_ENTRY_SIZE] = "";
+	const std::string address = "\"B\\ob+X\"@Example.ORG";
+	CHECK(users_make_entry(address.data(), address.size(), entry));
+	CHECK(std::string(entry) == "bob+x@example.org");
+	CHECK(users_make_entry("Postmaster", 10, entry));
+	CHECK(std::string(entry) == "postmaster");
+	const std::string longest = std::string(308, 'a') + "@example.org";
+	CHECK(users_make_entry(longest.data(), longest.size(), entry));
+	CHECK(entry == longest);
+	const std::string longer = "a" + longest;
+	CHECK_FALSE(users_make_entry(longer.data(), longer.size(), entry));
+	CHECK_FALSE(users_make_entry("bob", 3, entry));
+}
+
 TEST_CASE("local parts keep their case when the list says so, domains never", "[front][users]")
 {
 	const tmpdir dir;

@@ -72,6 +72,13 @@ class opened_users
 	{
 		return users_find(users_, address.data(), address.size());
 	}
+	// What makes the address valid; "": nothing does.
+	std::string entry(const std::string &address) const
+	{
+		char text[USERS_ENTRY_SIZE] = "";
+		users_find_entry(users_, address.data(), address.size(), text);
+		return text;
+	}
 	std::vector<std::string> lines() const
 	{
 		std::vector<std::string> all;
