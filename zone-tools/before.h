@@ -16,6 +16,7 @@ extern "C" {
 #endif
 
 #define BEFORE_EZONE   (-2200) /* the store holds another zone */
+#define BEFORE_ESTYLE  (-2220) /* the names in the store are of another style */
 #define BEFORE_ESERIAL (-2201) /* the serial is not newer than the store's, RFC 1982 */
 
 struct before {

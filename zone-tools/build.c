@@ -36,12 +36,14 @@ enum row {
 	OPTION_STORE,
 	OPTION_NS,
 	OPTION_STYLE,
+	OPTION_CHANGE_STYLE,
 	OPTION_CLASSIC,
 	OPTION_REASON,
 	OPTION_TTL,
 	OPTION_NEGATIVE_TTL,
 	OPTION_SERIAL,
 	OPTION_MAILBOX,
+	OPTION_FORGET,
 	OPTION_IGNORE_COLUMNS,
 	OPTION_CUT_HOST_BITS,
 	OPTION_ALLOW_RESERVED,
@@ -68,6 +70,8 @@ static const struct options_row rows[] = {
 	[OPTION_NS] = { 'n', "ns", "NAME[,ADDRESS...]",
 			"name server of the zone; may be repeated" },
 	[OPTION_STYLE] = { 0, "style", "dotted|flat", "style of the owner names (dotted)" },
+	[OPTION_CHANGE_STYLE] = { 0, "change-style", NULL,
+				  "the names of the store may become those of another style" },
 	[OPTION_CLASSIC] = { 0, "classic", "NAME", "classic zone to name in the metadata" },
 	[OPTION_REASON] = { 0, "reason", "URL",
 			    "where people look an address up; $ is the address" },
@@ -76,6 +80,8 @@ static const struct options_row rows[] = {
 	[OPTION_SERIAL] = { 0, "serial", "NUMBER",
 			    "of the SOA (the time, or one more than before)" },
 	[OPTION_MAILBOX] = { 0, "mailbox", "NAME", "SOA mailbox (hostmaster.ZONE)" },
+	[OPTION_FORGET] = { 0, "forget", "OPTION",
+			    "what the store remembers of it, such as ttl; may be repeated" },
 	[OPTION_IGNORE_COLUMNS] = { 0, "ignore-columns", NULL,
 				    "plain lists: read the first column only" },
 	[OPTION_CUT_HOST_BITS] = { 0, "cut-host-bits", NULL, "read 192.0.2.1/24 as 192.0.2.0/24" },
@@ -118,6 +124,13 @@ struct build {
 	const char *store;
 	bool is_quiet;
 	struct keyfiles keyfiles;
+	struct settings settings; /* for the store to remember */
+	struct settings recalled; /* what it remembered; spec has text of it */
+	struct settings forgotten;
+	bool has_style; /* on the command line */
+	bool may_change_style;
+	bool is_there; /* the store; then before is of it */
+	struct dnsblv6_facts before;
 	uint32_t lifetime_s;
 	bool trusts_clock;
 	uint64_t max_records;
@@ -145,6 +158,7 @@ static void parse_zone(struct build *build, const char *argument)
 
 static void parse_style(struct build *build, const char *argument)
 {
+	build->has_style = true;
 	if (strcmp(argument, "flat") == 0)
 		build->spec.style = DNSBLV6_STYLE_FLAT;
 	else if (strcmp(argument, "dotted") != 0)
@@ -257,10 +271,68 @@ static bool parse_reading(struct build *build, enum row option, const char *argu
 	}
 }
 
+/* Options that a store remembers, so that the next build need not be told. */
+static bool is_remembered(enum row option)
+{
+	return option == OPTION_NS || option == OPTION_CLASSIC || option == OPTION_REASON ||
+	       option == OPTION_TTL || option == OPTION_NEGATIVE_TTL || option == OPTION_MAILBOX ||
+	       option == OPTION_LIFETIME || option == OPTION_ZONEMD;
+}
+
+/* The row of that name among them; false when there is none. */
+static bool find_remembered(const char *name, enum row *ret_option)
+{
+	for (size_t i = 0; i < table.row_count; i++) {
+		if (!is_remembered((enum row)i) || strcmp(rows[i].name, name) != 0)
+			continue;
+		*ret_option = (enum row)i;
+		return true;
+	}
+	return false;
+}
+
+/* Out of memory on a command line is nothing to go on from. */
+static void remember(struct settings *settings, const char *name, const char *value)
+{
+	if (settings_add(settings, name, value != NULL ? value : "") != DNSBLV6_OK) {
+		log_error(NULL, "out of memory");
+		exit(EX_TEMPFAIL);
+	}
+}
+
+static void parse_forget(struct build *build, const char *argument)
+{
+	enum row option;
+	if (!find_remembered(argument, &option))
+		options_fail(&table, "--forget '%s': no option that a store remembers", argument);
+	remember(&build->forgotten, argument, NULL);
+}
+
+/* Options about what the store remembers. False for any other. */
+static bool parse_memory(struct build *build, enum row option, const char *argument)
+{
+	switch (option) {
+	case OPTION_STYLE:
+		parse_style(build, argument);
+		return true;
+	case OPTION_CHANGE_STYLE:
+		build->may_change_style = true;
+		return true;
+	case OPTION_FORGET:
+		parse_forget(build, argument);
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void parse_option(struct build *build, enum row option, const char *argument)
 {
 	struct spec *spec = &build->spec;
-	if (parse_signing(build, option, argument) || parse_reading(build, option, argument))
+	if (is_remembered(option))
+		remember(&build->settings, rows[option].name, argument);
+	if (parse_signing(build, option, argument) || parse_reading(build, option, argument) ||
+	    parse_memory(build, option, argument))
 		return;
 	switch (option) {
 	case OPTION_ZONE:
@@ -271,9 +343,6 @@ static void parse_option(struct build *build, enum row option, const char *argum
 		break;
 	case OPTION_NS:
 		parse_ns(build, argument);
-		break;
-	case OPTION_STYLE:
-		parse_style(build, argument);
 		break;
 	case OPTION_CLASSIC:
 		spec->classic = argument;
@@ -314,8 +383,81 @@ static void parse_command_line(struct build *build, int argc, char **argv)
 		options_fail(&table, "--store is missing");
 	if (keyfiles_lack_active(&build->keyfiles))
 		options_fail(&table, "--publish and --withdraw need --key");
+	if (build->may_change_style && !build->has_style)
+		options_fail(&table, "--change-style needs --style");
 	if (optind == argc)
 		options_fail(&table, "no LIST given");
+}
+
+/* ---- what the store remembers ---- */
+
+static const char *style_word(unsigned style)
+{
+	return style == DNSBLV6_STYLE_FLAT ? "flat" : "dotted";
+}
+
+/* A name of this version's or, kept for it, of a later one's. */
+static void recall_setting(struct build *build, size_t given_count, const struct setting *setting)
+{
+	const struct settings given = { build->settings.items, given_count, given_count };
+	enum row option;
+	if (settings_has(&given, setting->name) || settings_has(&build->forgotten, setting->name))
+		return;
+	if (find_remembered(setting->name, &option))
+		parse_option(build, option, setting->value);
+	else
+		remember(&build->settings, setting->name, setting->value);
+}
+
+/* A store that was built before there were settings has its TTL in its facts. */
+static void recall_ttl(struct build *build)
+{
+	char ttl[16];
+	snprintf(ttl, sizeof(ttl), "%" PRIu32, build->before.ttl);
+	if (build->before.ttl != LISTING_TTL_DEFAULT)
+		remember(&build->recalled, rows[OPTION_TTL].name, ttl);
+}
+
+static int recall_settings(struct build *build)
+{
+	size_t given_count = build->settings.count;
+	int ret = settings_read(build->store, &build->recalled);
+	if (ret == DNSBLV6_ENOTFOUND) {
+		recall_ttl(build);
+		ret = DNSBLV6_OK;
+	}
+	for (size_t i = 0; ret == DNSBLV6_OK && i < build->recalled.count; i++)
+		recall_setting(build, given_count, &build->recalled.items[i]);
+	return ret;
+}
+
+static int check_style(struct build *build)
+{
+	unsigned before = build->before.style;
+	if (!build->has_style)
+		build->spec.style = (enum dnsblv6_style)before;
+	if (build->may_change_style || (unsigned)build->spec.style == before)
+		return EX_OK;
+	log_error(build->store,
+		  "store not written, zone=%s style=%s before=%s (--change-style changes it)",
+		  build->zone, style_word(build->spec.style), style_word(before));
+	return EX_DATAERR;
+}
+
+/* What the store holds now; none is fine, a damaged one is not ours to overwrite. */
+static int look_at_store(struct build *build)
+{
+	int ret = verify_store(build->store, &build->before);
+	if (ret == -ENOENT || ret == STORE_EUNFINISHED)
+		return EX_OK;
+	if (ret == DNSBLV6_OK)
+		ret = recall_settings(build);
+	if (ret != DNSBLV6_OK) {
+		log_error(build->store, "store not replaced (%s)", builder_strerror(ret));
+		return commands_exit_status(ret);
+	}
+	build->is_there = true;
+	return check_style(build);
 }
 
 /* ---- the steps ---- */
@@ -355,24 +497,6 @@ static int make_plan(struct build *build)
 	return commands_exit_status(ret);
 }
 
-/* What the store holds now; none is fine, a damaged one is not ours to overwrite. */
-static int check_against_store(struct build *build)
-{
-	struct dnsblv6_facts before;
-	int ret = verify_store(build->store, &before);
-	if (ret == -ENOENT || ret == STORE_EUNFINISHED) {
-		guard_totals(&build->plan.counts, NULL, build->store, &build->limits,
-			     &build->findings);
-		return EX_OK;
-	}
-	if (ret != DNSBLV6_OK) {
-		log_error(build->store, "store not replaced (%s)", builder_strerror(ret));
-		return commands_exit_status(ret);
-	}
-	guard_totals(&build->plan.counts, &before, build->store, &build->limits, &build->findings);
-	return EX_OK;
-}
-
 static int refuse(struct build *build)
 {
 	progress_end(&build->progress);
@@ -389,6 +513,8 @@ static int write_store(struct build *build)
 		.plan = &build->plan,
 		.listing = &build->listing,
 		.spec = &build->spec,
+		.settings = &build->settings,
+		.may_change_style = build->may_change_style,
 		.keyset = &build->keyfiles.set,
 		.lifetime_s = build->lifetime_s,
 		.now_s = build->now_s,
@@ -432,6 +558,8 @@ static bool is_refused(const struct build *build)
 static int run(struct build *build, int argc, char **argv)
 {
 	int status = keyfiles_read(&build->keyfiles);
+	if (status == EX_OK)
+		status = look_at_store(build);
 	if (status != EX_OK)
 		return status;
 	status = read_lists(build, argc, argv);
@@ -442,10 +570,10 @@ static int run(struct build *build, int argc, char **argv)
 	status = complete_spec(build);
 	if (status == EX_OK)
 		status = make_plan(build);
-	if (status == EX_OK)
-		status = check_against_store(build);
 	if (status != EX_OK)
 		return status;
+	guard_totals(&build->plan.counts, build->is_there ? &build->before : NULL, build->store,
+		     &build->limits, &build->findings);
 	if (is_refused(build))
 		return refuse(build);
 	findings_end(&build->findings);
@@ -467,6 +595,9 @@ int build_command(int argc, char **argv)
 		return EX_TEMPFAIL;
 	int status = run(&build, argc, argv);
 	keyfiles_deinit(&build.keyfiles);
+	settings_deinit(&build.settings);
+	settings_deinit(&build.recalled);
+	settings_deinit(&build.forgotten);
 	plan_deinit(&build.plan);
 	listing_deinit(&build.listing);
 	return status;

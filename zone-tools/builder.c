@@ -42,6 +42,8 @@ const char *builder_strerror(int status)
 	switch (status) {
 	case BEFORE_EZONE:
 		return "store holds another zone";
+	case BEFORE_ESTYLE:
+		return "names in the store are of another style; --change-style changes it";
 	case BEFORE_ESERIAL:
 		return "serial is not newer than the store's";
 	case BUILDER_EVALUES:
@@ -455,6 +457,12 @@ static int put_signing(struct builder *builder)
 			  strlen(DNSBLV6_FACT_SIGNING), data, sizeof(data));
 }
 
+static int put_settings(struct builder *builder)
+{
+	const struct settings *settings = builder->job->settings;
+	return settings != NULL ? settings_write(builder->writer, settings) : DNSBLV6_OK;
+}
+
 static int put_origins(struct builder *builder)
 {
 	int ret = DNSBLV6_OK;
@@ -480,17 +488,27 @@ static bool may_sign_now(const struct builder *builder)
 	return clock_check(job->path, &builder->before, job->now_s, job->lifetime_s, job->findings);
 }
 
+static int check_zone(const struct builder *builder)
+{
+	const struct spec *spec = builder->spec;
+	const struct dnsblv6_facts *facts = &builder->before.facts;
+	if (!builder->before.is_there)
+		return DNSBLV6_OK;
+	if (facts->zone.size != spec->zone.size ||
+	    strncasecmp((const char *)facts->zone.wire, (const char *)spec->zone.wire,
+			spec->zone.size) != 0)
+		return BEFORE_EZONE;
+	bool is_style_kept = facts->style == (uint8_t)spec->style;
+	return is_style_kept || builder->job->may_change_style ? DNSBLV6_OK : BEFORE_ESTYLE;
+}
+
 static int load_before(struct builder *builder)
 {
 	const struct builder_job *job = builder->job;
-	const struct dnsblv6_labels *zone = &builder->before.facts.zone;
 	bool is_same_ttl;
 	int ret = before_load(builder->writer, job->keyset, job->now_s, &builder->before);
-	if (ret == DNSBLV6_OK && builder->before.is_there &&
-	    (zone->size != builder->spec->zone.size ||
-	     strncasecmp((const char *)zone->wire, (const char *)builder->spec->zone.wire,
-			 zone->size) != 0))
-		ret = BEFORE_EZONE;
+	if (ret == DNSBLV6_OK)
+		ret = check_zone(builder);
 	if (ret == DNSBLV6_OK && job->limits != NULL) {
 		guard_totals(&job->plan->counts,
 			     builder->before.is_there ? &builder->before.facts : NULL, job->path,
@@ -562,7 +580,7 @@ static int write_all(struct writer *writer, void *context)
 	struct builder *builder = context;
 	int (*const steps[])(struct builder *) = {
 		load_before, begin_recording, clear,	   put_records, put_segments,
-		put_sets,    put_facts,	      put_signing, put_origins,
+		put_sets,    put_facts,	      put_signing, put_origins, put_settings,
 	};
 	int ret = DNSBLV6_OK;
 	builder->writer = writer;

@@ -12,6 +12,7 @@
 #include "zone-tools/guard.h"
 #include "zone-tools/keyset.h"
 #include "zone-tools/plan.h"
+#include "zone-tools/settings.h"
 #include "zone-tools/spec.h"
 
 #ifdef __cplusplus
@@ -26,6 +27,8 @@ struct builder_job {
 	const struct plan *plan;
 	const struct listing *listing;
 	const struct spec *spec;
+	const struct settings *settings; /* for the store to remember; NULL: nothing */
+	bool may_change_style;
 	struct keyset *keyset; /* what was given; when all is done, what there was and is */
 	uint32_t lifetime_s;   /* of signatures */
 	uint64_t now_s;

@@ -6,6 +6,7 @@
 #include "zone-tools/clock.h"
 #include "zone-tools/progress.h"
 #include "zone-tools/recorder.h"
+#include "zone-tools/settings.h"
 #include "zone-tools/zonemd.h"
 
 #include <string.h>
@@ -15,6 +16,7 @@ struct resign {
 	struct signer *signer;
 	struct recorder *recorder;
 	struct before before;
+	uint32_t lifetime_s;
 	struct chain_result chained;
 	struct resign_result result;
 };
@@ -113,6 +115,8 @@ static int put_facts(const struct resign *resign, struct writer *writer)
 		ret = writer_put(writer, STORE_FACTS, DNSBLV6_FACT_SIGNING,
 				 strlen(DNSBLV6_FACT_SIGNING), data, DNSBLV6_SIGNING_SIZE);
 	struct dnsblv6_change change = chain_change(&resign->chained, facts.built_s);
+	if (ret == DNSBLV6_OK)
+		ret = settings_remember_lifetime(writer, resign->job->lifetime_s);
 	return ret == DNSBLV6_OK ? recorder_end(resign->recorder, &facts, &change) : ret;
 }
 
@@ -126,7 +130,7 @@ static int check(const struct resign *resign)
 		return KEYSET_EUNSIGNED;
 	int ret = keyset_choose(job->keyset, true);
 	if (ret == DNSBLV6_OK && job->findings != NULL && !job->trusts_clock &&
-	    !clock_check(job->path, before, job->now_s, job->lifetime_s, job->findings))
+	    !clock_check(job->path, before, job->now_s, resign->lifetime_s, job->findings))
 		ret = BUILDER_EREFUSED;
 	return ret;
 }
@@ -138,7 +142,7 @@ static int make_signer(struct resign *resign)
 					  .keys = job->keyset->keys,
 					  .key_count = job->keyset->key_count,
 					  .now_s = job->now_s,
-					  .lifetime_s = job->lifetime_s };
+					  .lifetime_s = resign->lifetime_s };
 	signer_free(resign->signer); /* of a run that did not fit */
 	resign->signer = NULL;
 	return signer_new(&options, &resign->signer);
@@ -149,6 +153,9 @@ static int write_all(struct writer *writer, void *context)
 	struct resign *resign = context;
 	memset(&resign->result, 0, sizeof(resign->result));
 	int ret = before_load(writer, resign->job->keyset, resign->job->now_s, &resign->before);
+	if (ret == DNSBLV6_OK)
+		ret = settings_recall_lifetime(writer, resign->job->lifetime_s,
+					       &resign->lifetime_s);
 	if (ret == DNSBLV6_OK)
 		ret = check(resign);
 	if (ret == DNSBLV6_OK)

@@ -20,7 +20,7 @@ struct progress;
 struct resign_job {
 	const char *path;
 	struct keyset *keyset; /* as in builder.h */
-	uint32_t lifetime_s;
+	uint32_t lifetime_s;   /* 0: what the store remembers, or the default */
 	uint64_t now_s;
 	bool trusts_clock;	   /* also when the store was changed later than now_s */
 	struct findings *findings; /* about the clock; NULL: it is trusted */

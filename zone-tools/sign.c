@@ -146,8 +146,7 @@ static int run(struct sign *sign)
 
 int sign_command(int argc, char **argv)
 {
-	struct sign sign = { .job = { .lifetime_s = SIGNER_LIFETIME_S,
-				      .now_s = (uint64_t)time(NULL) },
+	struct sign sign = { .job = { .now_s = (uint64_t)time(NULL) },
 			     .findings = { .stream = stderr, .limit = FINDINGS_SHOWN } };
 	keyfiles_init(&sign.keyfiles);
 	parse_command_line(&sign, argc, argv);

@@ -330,9 +330,7 @@ static int change_store_in_child(struct update *update)
 int update_command(int argc, char **argv)
 {
 	struct update update = { .limits = GUARD_LIMITS_DEFAULT,
-				 .job = { .max_records = 16000000,
-					  .lifetime_s = SIGNER_LIFETIME_S,
-					  .now_s = (uint64_t)time(NULL) },
+				 .job = { .max_records = 16000000, .now_s = (uint64_t)time(NULL) },
 				 .findings = { .stream = stderr, .limit = FINDINGS_SHOWN } };
 	update.sources = calloc((size_t)argc, sizeof(*update.sources));
 	if (update.sources == NULL)

@@ -9,6 +9,7 @@
 #include "zone-tools/clock.h"
 #include "zone-tools/region.h"
 #include "zone-tools/segmenter.h"
+#include "zone-tools/settings.h"
 #include "zone-tools/zonemd.h"
 
 #include "lib/format/wellknown.h"
@@ -32,6 +33,7 @@ struct updater {
 	const struct updater_job *job;
 	struct writer *writer;
 	struct before before;
+	uint32_t lifetime_s;
 	struct contents_origin origin;
 	bool has_subzones;
 	struct writer_walk *records;
@@ -82,8 +84,12 @@ static int load_before(struct updater *updater)
 		ret = KEYSET_EUNSIGNED;
 	if (ret == DNSBLV6_OK)
 		ret = keyset_choose(job->keyset, true);
+	if (ret == DNSBLV6_OK)
+		ret = settings_recall_lifetime(updater->writer, job->lifetime_s,
+					       &updater->lifetime_s);
 	if (ret == DNSBLV6_OK && job->keyset->key_count > 0 && !job->trusts_clock &&
-	    !clock_check(job->path, &updater->before, job->now_s, job->lifetime_s, job->findings))
+	    !clock_check(job->path, &updater->before, job->now_s, updater->lifetime_s,
+			 job->findings))
 		ret = UPDATER_EREFUSED;
 	return ret == DNSBLV6_OK ? find_origin(updater) : ret;
 }
@@ -431,6 +437,8 @@ static int put_facts(struct updater *updater)
 				 strlen(DNSBLV6_FACT_ZONE), data, size);
 	if (ret == DNSBLV6_OK)
 		ret = put_signing(updater);
+	if (ret == DNSBLV6_OK)
+		ret = settings_remember_lifetime(updater->writer, updater->job->lifetime_s);
 	return ret == DNSBLV6_OK ? recorder_end(updater->recorder, &updater->facts, &change) : ret;
 }
 
@@ -451,7 +459,7 @@ static int open_signer(struct updater *updater)
 					  .keys = job->keyset->keys,
 					  .key_count = job->keyset->key_count,
 					  .now_s = job->now_s,
-					  .lifetime_s = job->lifetime_s };
+					  .lifetime_s = updater->lifetime_s };
 	return job->keyset->key_count == 0 ? DNSBLV6_OK : signer_new(&options, &updater->signer);
 }
 

@@ -27,8 +27,8 @@ struct updater_job {
 	const struct pieces *changes;	      /* as pieces_change() takes them */
 	const struct dnsblv6_labels *subzone; /* whose list changes; empty: the zone's own */
 	struct keyset *keyset;		      /* as in builder.h */
-	uint32_t lifetime_s;		      /* of signatures */
-	uint32_t serial;		      /* 0: chosen as builder.h does */
+	uint32_t lifetime_s; /* of signatures; 0: what the store remembers, or the default */
+	uint32_t serial;     /* 0: chosen as builder.h does */
 	uint64_t now_s;
 	bool trusts_clock; /* also when the store was changed later than now_s */
 	uint64_t max_records;

@@ -353,6 +353,35 @@ int dnsblv6_signing_decode(const uint8_t *data, size_t size, struct dnsblv6_sign
 	return DNSBLV6_OK;
 }
 
+size_t dnsblv6_setting_encode(const struct dnsblv6_setting *setting, uint8_t *ret_data)
+{
+	uint8_t *out = ret_data;
+	bytes_put(&out, setting->name_size, 1);
+	bytes_put(&out, setting->value_size, 2);
+	bytes_put_string(&out, setting->name, setting->name_size);
+	bytes_put_string(&out, setting->value, setting->value_size);
+	return (size_t)(out - ret_data);
+}
+
+int dnsblv6_setting_next(const uint8_t *data, size_t size, size_t *offset,
+			 struct dnsblv6_setting *ret_setting)
+{
+	if (*offset >= size)
+		return *offset == size ? DNSBLV6_ENOTFOUND : DNSBLV6_ERECORD;
+
+	struct bytes_input input = { data + *offset, size - *offset, false };
+	struct dnsblv6_setting setting;
+	setting.name_size = (uint8_t)bytes_take(&input, 1);
+	setting.value_size = (uint16_t)bytes_take(&input, 2);
+	setting.name = bytes_take_string(&input, setting.name_size);
+	setting.value = bytes_take_string(&input, setting.value_size);
+	if (input.has_failed)
+		return DNSBLV6_ERECORD;
+	*offset = size - input.size;
+	*ret_setting = setting;
+	return DNSBLV6_OK;
+}
+
 enum { ORIGIN_PREFIX_SIZE = sizeof(DNSBLV6_FACT_ORIGIN) - 1 };
 
 void dnsblv6_origin_make_key(uint16_t origin, uint8_t *ret_key)

@@ -170,10 +170,11 @@ size_t dnsblv6_value_expand(const struct dnsblv6_value *value, struct dnsblv6_ad
 
 /* ---- facts ---- */
 
-#define DNSBLV6_FACT_SCHEMA	"schema"  /* 4 bytes; the only fact that every version reads */
-#define DNSBLV6_FACT_ZONE	"zone"	  /* struct dnsblv6_facts */
-#define DNSBLV6_FACT_ORIGIN	"origin"  /* prefix of the keys of struct dnsblv6_origin */
-#define DNSBLV6_FACT_SIGNING	"signing" /* struct dnsblv6_signing, of a signed zone alone */
+#define DNSBLV6_FACT_SCHEMA	"schema"   /* 4 bytes; the only fact that every version reads */
+#define DNSBLV6_FACT_ZONE	"zone"	   /* struct dnsblv6_facts */
+#define DNSBLV6_FACT_ORIGIN	"origin"   /* prefix of the keys of struct dnsblv6_origin */
+#define DNSBLV6_FACT_SIGNING	"signing"  /* struct dnsblv6_signing, of a signed zone alone */
+#define DNSBLV6_FACT_SETTINGS	"settings" /* a row of struct dnsblv6_setting */
 #define DNSBLV6_FACTS_MAX	512
 #define DNSBLV6_ORIGIN_KEY_SIZE (sizeof(DNSBLV6_FACT_ORIGIN) - 1 + 2)
 #define DNSBLV6_ORIGIN_MAX	264
@@ -198,6 +199,16 @@ struct dnsblv6_signing {
 	uint64_t expires_s; /* when the first signature ends, Unix time */
 };
 
+/* An option of dnsblv6-zone that the store remembers, such as "ttl" and "600". No server needs it.
+ */
+#define DNSBLV6_SETTING_HEAD_SIZE 3 /* sizes of name and value */
+struct dnsblv6_setting {
+	uint8_t name_size;
+	uint16_t value_size;
+	const uint8_t *name;
+	const uint8_t *value;
+};
+
 /* A list inside the zone: origin 0 is the apex, others are sub-zones. */
 struct dnsblv6_origin {
 	struct dnsblv6_labels name; /* relative to the apex */
@@ -214,6 +225,12 @@ int dnsblv6_facts_decode(const uint8_t *data, size_t size, struct dnsblv6_facts 
 #define DNSBLV6_SIGNING_SIZE 9
 void dnsblv6_signing_encode(const struct dnsblv6_signing *signing, uint8_t *ret_data);
 int dnsblv6_signing_decode(const uint8_t *data, size_t size, struct dnsblv6_signing *ret_signing);
+
+/* Returns the size; ret_data has DNSBLV6_SETTING_HEAD_SIZE bytes more than name and value. */
+size_t dnsblv6_setting_encode(const struct dnsblv6_setting *setting, uint8_t *ret_data);
+/* Step through them as dnsblv6_record_next_rr() does. */
+int dnsblv6_setting_next(const uint8_t *data, size_t size, size_t *offset,
+			 struct dnsblv6_setting *ret_setting);
 
 void dnsblv6_origin_make_key(uint16_t origin, uint8_t *ret_key);
 int dnsblv6_origin_parse_key(const uint8_t *key, size_t key_size, uint16_t *ret_origin);

@@ -112,6 +112,22 @@ static void try_facts(const uint8_t *data, size_t size)
 	}
 }
 
+static void try_settings(const uint8_t *data, size_t size)
+{
+	struct dnsblv6_setting setting;
+	size_t offset = 0;
+	for (;;) {
+		size_t begin = offset;
+		if (dnsblv6_setting_next(data, size, &offset, &setting) != DNSBLV6_OK)
+			break;
+		uint8_t *again = malloc(offset - begin);
+		expect(again != NULL && offset <= size);
+		expect(dnsblv6_setting_encode(&setting, again) == offset - begin &&
+		       memcmp(again, data + begin, offset - begin) == 0);
+		free(again);
+	}
+}
+
 static void try_journal(const uint8_t *data, size_t size)
 {
 	struct dnsblv6_change change;
@@ -145,6 +161,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	try_segment(data, size);
 	try_set(data, size);
 	try_facts(data, size);
+	try_settings(data, size);
 	try_journal(data, size);
 	return 0;
 }

@@ -89,6 +89,8 @@ TEST_CASE("every kind of vector is one that these tests know", "[format][vectors
 		"signed-bitmap-record",
 		"signing",
 		"signing-refused",
+		"settings",
+		"settings-refused",
 		"testpoint",
 		"text",
 		"text-refused",

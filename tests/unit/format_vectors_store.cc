@@ -403,6 +403,53 @@ TEST_CASE("a damaged fact of signing is refused", "[format][vectors][facts]")
 	CHECK(signing.algorithm == 7);
 }
 
+namespace
+{
+// "NAME=VALUE,..." of a row, or the status that ended it.
+std::string settings_text(const guarded &row, int *ret_status)
+{
+	std::string text;
+	size_t offset = 0;
+	dnsblv6_setting setting = {};
+	while ((*ret_status = dnsblv6_setting_next(row.data(), row.size(), &offset, &setting)) ==
+	       DNSBLV6_OK) {
+		text += text.empty() ? "" : ",";
+		text.append(reinterpret_cast<const char *>(setting.name), setting.name_size);
+		text += "=";
+		text.append(reinterpret_cast<const char *>(setting.value), setting.value_size);
+	}
+	return text;
+}
+} // namespace
+
+TEST_CASE("settings are a row of names and values", "[format][vectors][facts]")
+{
+	const vector_case c = EACH("settings");
+	CAPTURE(c);
+	const guarded read(from_hex(c[1]));
+	int status = DNSBLV6_OK;
+	CHECK(settings_text(read, &status) == c[0]);
+	CHECK(status == DNSBLV6_ENOTFOUND);
+
+	std::vector<uint8_t> again(read.size());
+	size_t offset = 0;
+	size_t size = 0;
+	dnsblv6_setting setting = {};
+	while (dnsblv6_setting_next(read.data(), read.size(), &offset, &setting) == DNSBLV6_OK)
+		size += dnsblv6_setting_encode(&setting, again.data() + size);
+	CHECK(to_hex(again.data(), size) == c[1]);
+}
+
+TEST_CASE("damaged settings are refused", "[format][vectors][facts]")
+{
+	const vector_case c = EACH("settings-refused");
+	CAPTURE(c);
+	const guarded read(from_hex(c[0]));
+	int status = DNSBLV6_OK;
+	settings_text(read, &status);
+	CHECK(status == DNSBLV6_ERECORD);
+}
+
 TEST_CASE("an origin is kept under its number", "[format][vectors][facts]")
 {
 	const vector_case c = EACH("origin");
