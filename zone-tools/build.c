@@ -49,6 +49,7 @@ enum row {
 	OPTION_ALLOW_RESERVED,
 	OPTION_SKIP_RESERVED,
 	OPTION_EXCEPT,
+	OPTION_ALLOW_EMPTY,
 	OPTION_MAX_BAD_LINES,
 	OPTION_MAX_SHRINK,
 	OPTION_MAX_GROW,
@@ -89,6 +90,7 @@ static const struct options_row rows[] = {
 				    "list 0/8, 10/8, 127/8 and the like" },
 	[OPTION_SKIP_RESERVED] = { 0, "skip-reserved", NULL, "leave such entries out instead" },
 	[OPTION_EXCEPT] = { 0, "except", "FILE", "never list what this file has; may be repeated" },
+	[OPTION_ALLOW_EMPTY] = { 0, "allow-empty", NULL, "a list may be empty" },
 	[OPTION_MAX_BAD_LINES] = { 0, "max-bad-lines", "COUNT", "unreadable lines to skip (0)" },
 	[OPTION_MAX_SHRINK] = { 0, "max-shrink", "PERCENT", "the zone may shrink by (50)" },
 	[OPTION_MAX_GROW] = { 0, "max-grow", "PERCENT", "the zone may grow by (200)" },
@@ -265,6 +267,9 @@ static bool parse_reading(struct build *build, enum row option, const char *argu
 	case OPTION_EXCEPT:
 		if (!sources_add_except(sources, argument))
 			options_fail(&table, "--except: more than %d files", SOURCES_EXCEPT_MAX);
+		return true;
+	case OPTION_ALLOW_EMPTY:
+		sources->allow_empty = true;
 		return true;
 	default:
 		return false;

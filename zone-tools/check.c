@@ -34,6 +34,7 @@ enum row {
 	OPTION_ALLOW_RESERVED,
 	OPTION_SKIP_RESERVED,
 	OPTION_EXCEPT,
+	OPTION_ALLOW_EMPTY,
 	OPTION_MAX_LISTED,
 	OPTION_ALL,
 };
@@ -49,6 +50,7 @@ static const struct options_row rows[] = {
 				   "such entries are warnings, and left out" },
 	[OPTION_EXCEPT] = { 0, "except", "FILE",
 			    "what this file has is never listed; may be repeated" },
+	[OPTION_ALLOW_EMPTY] = { 0, "allow-empty", NULL, "a list may be empty" },
 	[OPTION_MAX_LISTED] = { 0, "max-listed", "PERCENT", "of IPv4 may be listed (20)" },
 	[OPTION_ALL] = { 0, "all", NULL, "print the whole difference of lists and store" },
 };
@@ -97,6 +99,9 @@ static void parse_command_line(struct check *check, int argc, char **argv)
 			if (!sources_add_except(&check->sources, argument))
 				options_fail(&table, "--except: more than %d files",
 					     SOURCES_EXCEPT_MAX);
+			break;
+		case OPTION_ALLOW_EMPTY:
+			check->sources.allow_empty = true;
 			break;
 		case OPTION_ALL:
 			check->lines_max = UINT64_MAX;

@@ -68,9 +68,28 @@ static bool is_listed_point(struct dnsblv6_addr first, struct dnsblv6_addr last)
 	return dnsblv6_addr_compare(first, last) == 0 && holds_point(first, last, true);
 }
 
+bool guard_loses_part(struct dnsblv6_addr first, struct dnsblv6_addr last)
+{
+	for (size_t i = 0; i < DNSBLV6_CANARY_COUNT; i++) {
+		if (overlaps(dnsblv6_block_of(dnsblv6_canary_get(i)->block), first, last))
+			return true;
+	}
+	return false;
+}
+
+static bool is_inside_canary(struct dnsblv6_addr first, struct dnsblv6_addr last)
+{
+	struct dnsblv6_prefix block = dnsblv6_block_of(first);
+	return dnsblv6_addr_is_ipv4(first) && guard_loses_part(first, first) &&
+	       dnsblv6_prefix_contains(block, last);
+}
+
 const char *guard_entry(struct dnsblv6_addr first, struct dnsblv6_addr last, bool is_exclusion,
 			bool allow_reserved)
 {
+	if (allow_reserved && !is_exclusion && is_inside_canary(first, last))
+		return "lies in a canary's block, where no listing counts (127.0.1.0/25 to "
+		       "127.0.5.0/25)";
 	if (allow_reserved)
 		return NULL;
 	if (is_exclusion)

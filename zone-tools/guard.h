@@ -22,11 +22,15 @@ struct plan_counts;
  * Why the listing (or exclusion) of first to last must not go unnoticed:
  * static text, or NULL when it is fine. Reserved space (RFC 6890: 0/8, 10/8,
  * 127/8, ...) and contradictions to the test points (RFC 5782) are reasons;
- * the listed test points themselves are not. With allow_reserved nothing is:
- * guard_totals() then looks at the test points alone.
+ * the listed test points themselves are not. With allow_reserved an entry inside a
+ * canary's block alone is one, since it could never be answered: guard_totals() then looks at
+ * the test points.
  */
 const char *guard_entry(struct dnsblv6_addr first, struct dnsblv6_addr last, bool is_exclusion,
 			bool allow_reserved);
+
+/* Does a listing that guard_entry() allows lose a part to a canary, where no listing counts? */
+bool guard_loses_part(struct dnsblv6_addr first, struct dnsblv6_addr last);
 
 /* Changes of fewer units than this are never too large: a list may begin small. */
 #define GUARD_SMALL_CHANGE 1000

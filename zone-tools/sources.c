@@ -36,6 +36,9 @@ bool reading_accepts(struct reading *reading, struct dnsblv6_addr first, struct 
 	if (options->is_removal)
 		return true;
 	const char *reason = guard_entry(first, last, is_exclusion, options->allow_reserved);
+	if (reason == NULL && !is_exclusion && guard_loses_part(first, last))
+		reading_warn(reading, "entry not listed whole",
+			     "127.0.1.0/25 to 127.0.5.0/25 have canaries, where no listing counts");
 	if (reason == NULL)
 		return true;
 	/* Without an exclusion more would be listed than the list says. */
@@ -278,9 +281,13 @@ static int read_list(struct reading *reading, const char *list)
 /* When something else was refused, that is why there is no entry. */
 static void expect_entries(struct reading *reading, const char *list, uint64_t refusals_before)
 {
+	/* An acl without an entry would let every client in: that is never a rightly empty feed. */
+	if (reading->options->allow_empty && strncmp(list, "acl:", 4) != 0)
+		return;
 	if (reading->listed_count == 0 && reading->findings->refusal_count == refusals_before)
 		findings_add(reading->findings, FINDING_REFUSAL, (struct place){ .file = list },
-			     "list refused", NULL, 0, "list is empty: not one entry in it");
+			     "list refused", NULL, 0,
+			     "list is empty: not one entry in it; --allow-empty");
 }
 
 int sources_read(struct listing *listing, const char *list, const struct sources_options *options,

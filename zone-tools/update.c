@@ -44,6 +44,7 @@ enum row {
 	OPTION_ALLOW_RESERVED,
 	OPTION_SKIP_RESERVED,
 	OPTION_EXCEPT,
+	OPTION_ALLOW_EMPTY,
 	OPTION_MAX_SHRINK,
 	OPTION_MAX_GROW,
 	OPTION_MAX_LISTED,
@@ -70,6 +71,7 @@ static const struct options_row rows[] = {
 				    "list 0/8, 10/8, 127/8 and the like" },
 	[OPTION_SKIP_RESERVED] = { 0, "skip-reserved", NULL, "leave such entries out instead" },
 	[OPTION_EXCEPT] = { 0, "except", "FILE", "never list what this file has; may be repeated" },
+	[OPTION_ALLOW_EMPTY] = { 0, "allow-empty", NULL, "a list may be empty" },
 	[OPTION_MAX_SHRINK] = { 0, "max-shrink", "PERCENT", "the zone may shrink by (50)" },
 	[OPTION_MAX_GROW] = { 0, "max-grow", "PERCENT", "the zone may grow by (200)" },
 	[OPTION_MAX_LISTED] = { 0, "max-listed", "PERCENT", "of IPv4 may be listed (20)" },
@@ -184,6 +186,9 @@ static void parse_option(struct update *update, enum row option, const char *arg
 		break;
 	case OPTION_SKIP_RESERVED:
 		update->options.skip_reserved = true;
+		break;
+	case OPTION_ALLOW_EMPTY:
+		update->options.allow_empty = true;
 		break;
 	case OPTION_EXCEPT:
 		if (!sources_add_except(&update->options, argument))

@@ -17,7 +17,7 @@ import subprocess
 import time
 
 from harness import (A, AAAA, ANY_SIZE, CLASSIC, EX_DATAERR, EX_IOERR, EX_NOPERM, EX_USAGE, NOERROR,
-                     ZONE, Case, main, program, wait_for)
+                     NXDOMAIN,                     ZONE, Case, main, program, wait_for)
 
 GOOD = "192.0.2.1\n198.51.100.0/24\n"
 
@@ -177,6 +177,31 @@ class BadLists(Case):
         result = self.run_zone(*update, self.write("more.txt", "10.1.1.1\n44.0.0.3\n"))
         self.assertIn("(+1)", result.out)
         self.assertIn("warning: entries left out, count=1 (", result.err)
+
+    def test_an_entry_that_a_canary_hides_is_refused_or_said(self):
+        path = self.write("list.txt", "44.0.0.1\n127.0.2.10\n")
+        said = self.refuse("--allow-reserved", path)
+        self.assertRegex(said, r'list\.txt:2\] entry refused, text="127\.0\.2\.10" \(lies in a canary')
+        update = ["update", "--store", self.store, "--allow-reserved"]
+        self.run_zone(*update, "--add", "127.0.2.10", expect=EX_DATAERR)
+        self.assert_unharmed()
+        self.run_zone(*update, "--remove", "127.0.2.10")
+        result = self.run_zone(*update, "--add", "127.0.2.0/24")
+        self.assertIn("warning: [--add] entry not listed whole", result.err)
+        self.assertIn("ipv4=385 (+128)", result.out)
+
+    def test_an_empty_list_makes_an_empty_zone_with_a_word(self):
+        empty = self.write("empty.txt", "# nothing today\n")
+        self.build(self.store, "--allow-empty", empty)
+        self.assertEqual(self.run_zone("dump", "--store", self.store).out, "")
+        wait_for(lambda: self.server.ask(f"0.2.0.192.{ZONE}", AAAA).rcode == NXDOMAIN,
+                 "the empty zone")
+        self.assertEqual(self.server.ask(f"0.0.0.127.{ZONE}", AAAA).rcode, NOERROR)
+        self.run_zone("check", "--allow-empty", "--store", self.store, empty)
+        self.build(self.store, "--allow-empty", self.write("many.txt", "".join(
+            f"44.0.{n >> 8}.{n & 255}\n" for n in range(2000))))
+        self.assertIn("--max-shrink",
+                      self.build(self.store, "--allow-empty", empty, expect=EX_DATAERR).err)
 
     def test_an_exclusion_of_a_test_point_is_not_skipped(self):
         path = self.write("feed.txt", "44.0.0.1\n!127.0.0.2\n")

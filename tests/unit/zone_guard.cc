@@ -140,3 +140,17 @@ TEST_CASE("name servers come from the command line or the list, with addresses w
 		CHECK(std::string(spec_add_ns(&about, bad_address)) == "octet above 255");
 	}
 }
+
+TEST_CASE("no option lists what a canary hides", "[zone-tools][guard]")
+{
+	for (const char *text : { "127.0.1.0/25", "127.0.2.10", "127.0.5.127" }) {
+		CAPTURE(text);
+		CHECK(guard(text, false, true) != nullptr);
+		CHECK(guard(text, true, true) == nullptr);
+	}
+	for (const char *text :
+	     { "127.0.2.0/24", "127.0.2.128", "127.0.0.3", "::1", "0.0.0.0/0" }) {
+		CAPTURE(text);
+		CHECK(guard(text, false, true) == nullptr);
+	}
+}

@@ -268,7 +268,7 @@ TEST_CASE("a list without an address is refused", "[zone-tools][sources]")
 	CHECK(read.add(s.type, s.content) == DNSBLV6_OK);
 	CHECK(read.counts.refusal_count == 1);
 	CHECK_THAT(read.findings(), Catch::Contains("list refused (list is empty: not one entry"
-						    " in it)"));
+						    " in it; --allow-empty)"));
 }
 
 TEST_CASE("a list with nothing but refused lines is not called empty", "[zone-tools][sources]")

@@ -110,7 +110,7 @@ TEST_CASE("a file without a name is refused", "[zone-tools][names]")
 	read.add(type, text);
 	CHECK(read.findings() ==
 	      "error: [" + std::string(type) +
-		      ":list0] list refused (list is empty: not one entry in it)\n");
+		      ":list0] list refused (list is empty: not one entry in it; --allow-empty)\n");
 }
 
 // ---- what names a zone has of them ----
