@@ -357,9 +357,11 @@ static size_t answer_question(struct answer *answer, const struct question *ques
 	size_t qname_size = reply->query->qname_size;
 	reply->face = catalog_find(answer->catalog, qname, qname_size);
 	if (reply->face == NULL) {
+		/* RFC 5936 section 2.2.1 has a code of its own for transfers. */
+		uint16_t rcode = answering_is_transfer(reply->qtype) ? KNOT_RCODE_NOTAUTH
+								     : KNOT_RCODE_REFUSED;
 		answering_count(answer, COUNTERS_SERVER_REFUSED);
-		return answering_refuse_for(answer, question, KNOT_RCODE_REFUSED,
-					    EDE_NOT_AUTHORITATIVE);
+		return answering_refuse_for(answer, question, rcode, EDE_NOT_AUTHORITATIVE);
 	}
 	reply->zone = reply->face->zone;
 	reply->labels = qname;

@@ -28,7 +28,8 @@
  *                secondary of the zone, or of a classic zone; a client
  *                that the store's own list (clients.h) refuses; one that it ignores gets silence
  *     SERVFAIL   a zone of ours that has no store to answer from, or an expired one
- *     NOTAUTH    a TSIG that is not good; AXFR and IXFR of a name inside a zone
+ *     NOTAUTH    a TSIG that is not good; AXFR and IXFR of a name inside a zone, or
+ *                of no zone of ours
  *
  * A question with a good TSIG gets a response with one. A transfer that is
  * permitted is not answered here: answer_transfer() says so, and serving.c

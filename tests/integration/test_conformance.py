@@ -238,6 +238,9 @@ ROWS = [
     row("1035 4.1.1", "not our zone", ask(A, ELSEWHERE), "REFUSED !aa !opt"),
     row("6891 6.1.1", "not our zone, EDNS", ask(A, ELSEWHERE, edns=EDNS),
         "REFUSED !aa opt version0"),
+    row("5936 2.2.1", "AXFR, not our zone", ask(252, ELSEWHERE), "NOTAUTH !aa !opt",
+        {"udp:NOTAUTH udp:NOTIMP": "to Knot AXFR over UDP is not implemented, whatever the zone"}),
+    row("5936 2.2.1", "IXFR, not our zone", ask(251, ELSEWHERE), "NOTAUTH !aa !opt"),
     row("1035 3.2.4", "class CS", ask(rrclass=2), "!aa !SOA !opt"),
 
     # The header.

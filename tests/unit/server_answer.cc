@@ -488,6 +488,23 @@ static void check_refused(const std::string &name, uint16_t qclass, int ede)
 	CHECK(server.counted(COUNTERS_SERVER_REFUSED) == 1);
 }
 
+TEST_CASE("a transfer of a zone that is not ours gets NOTAUTH, Not Authoritative",
+	  "[server][answer]")
+{
+	auto type = GENERATE(as<uint16_t>{}, dns::AXFR, dns::IXFR);
+	auto name = GENERATE(as<std::string>{}, "elsewhere.example.", "example.", ".");
+	decision server;
+	question asked;
+	asked.name = name;
+	asked.type = type;
+	asked.edns_payload = 1232;
+	message reply = server.ask(asked, true);
+	CHECK(reply.rcode == dns::NOTAUTH);
+	CHECK_FALSE(reply.has(dns::AA));
+	CHECK(reply.ede() == 20);
+	CHECK(server.counted(COUNTERS_SERVER_REFUSED) == 1);
+}
+
 TEST_CASE("another class gets REFUSED without AA", "[server][answer]")
 {
 	check_refused("0.2.0.192.bl6.example.", GENERATE(as<uint16_t>{}, 0, 3, 4, 254, 255), -1);
