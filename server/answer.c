@@ -355,7 +355,7 @@ static size_t answer_question(struct answer *answer, const struct question *ques
 	}
 	const uint8_t *qname = knot_pkt_qname(reply->query);
 	size_t qname_size = reply->query->qname_size;
-	reply->face = catalog_find(answer->catalog, qname, qname_size);
+	reply->face = catalog_find(answer->catalog, qname, qname_size, reply->qtype);
 	if (reply->face == NULL) {
 		/* RFC 5936 section 2.2.1 has a code of its own for transfers. */
 		uint16_t rcode = answering_is_transfer(reply->qtype) ? KNOT_RCODE_NOTAUTH

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define LABELS_MAX 127 /* RFC 1035: 255 octets hold no more */
+#define TYPE_DS	   43
 
 static int compare_name(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size)
 {
@@ -118,8 +119,8 @@ static const struct catalog_face *find_exact(const struct catalog *catalog, cons
 	return NULL;
 }
 
-const struct catalog_face *catalog_find(const struct catalog *catalog, const uint8_t *qname,
-					size_t qname_size)
+static const struct catalog_face *find_longest(const struct catalog *catalog, const uint8_t *qname,
+					       size_t qname_size)
 {
 	size_t offsets[LABELS_MAX + 1];
 	size_t labels = find_labels(qname, offsets);
@@ -131,6 +132,18 @@ const struct catalog_face *catalog_find(const struct catalog *catalog, const uin
 			return face;
 	}
 	return NULL;
+}
+
+const struct catalog_face *catalog_find(const struct catalog *catalog, const uint8_t *qname,
+					size_t qname_size, uint16_t qtype)
+{
+	const struct catalog_face *face = find_longest(catalog, qname, qname_size);
+	if (qtype != TYPE_DS || face == NULL || face->name->size != qname_size || qname[0] == 0)
+		return face;
+	size_t label_size = 1U + qname[0];
+	const struct catalog_face *parent =
+		find_longest(catalog, qname + label_size, qname_size - label_size);
+	return parent != NULL ? parent : face;
 }
 
 void catalog_end(struct catalog *catalog)

@@ -43,9 +43,13 @@ void catalog_deinit(struct catalog *catalog);
 size_t catalog_count_faces(const struct settings *settings);
 const struct settings_name *catalog_face_name(const struct settings *settings, size_t index);
 
-/* The face with the longest name that qname (lower case, with root label) lies in, or NULL. */
+/*
+ * The face that answers for qname (lower case, with root label), or NULL: that with the longest
+ * name that qname lies in; for a DS of its apex the next longest, if there is one, since it is
+ * data of the parent (RFC 4035 section 3.1.4.1).
+ */
 const struct catalog_face *catalog_find(const struct catalog *catalog, const uint8_t *qname,
-					size_t qname_size);
+					size_t qname_size, uint16_t qtype);
 
 /* Ends every zone that was begun. */
 void catalog_end(struct catalog *catalog);

@@ -12,7 +12,7 @@ static void read_query(const struct catalog *catalog, const uint8_t *wire, size_
 	if (size > RESPONDER_QUERY_MAX || !question_parse(wire, size, question))
 		return;
 	const struct catalog_face *face =
-		catalog_find(catalog, question->name, question->name_size);
+		catalog_find(catalog, question->name, question->name_size, question->qtype);
 	if (face == NULL || face->is_classic)
 		return;
 	size_t labels_size = question->name_size - face->name->size;

@@ -142,7 +142,7 @@ void transfer_answer_bad_tsig(struct answer *answer, const struct question *ques
 	if (!query->is_tcp || !answering_is_transfer(reply->qtype))
 		return;
 	reply->face = catalog_find(answer->catalog, knot_pkt_qname(reply->query),
-				   reply->query->qname_size);
+				   reply->query->qname_size, reply->qtype);
 	if (reply->face == NULL)
 		return;
 	reply->zone = reply->face->zone;

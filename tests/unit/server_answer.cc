@@ -197,6 +197,41 @@ TEST_CASE("the zone with the longest name answers", "[server][answer]")
 	CHECK(server.counted(COUNTERS_FACE_QUERIES, 1) == 2);
 }
 
+TEST_CASE("the DS of a zone is its parent's to answer, where that is served too",
+	  "[server][answer]")
+{
+	tmpdir directory;
+	store_options outer;
+	outer.is_signed = true;
+	write_store(directory.file("outer.mdb"), outer);
+	store_options inner = outer;
+	inner.apex = "100.51.198.bl6.example.";
+	write_store(directory.file("inner.mdb"), inner);
+	decision server(
+		"zone:\n  - domain: bl6.example.\n    store: " + directory.file("outer.mdb") +
+			"\n  - domain: 100.51.198.bl6.example.\n    store: " +
+			directory.file("inner.mdb") + "\n",
+		directory);
+	question asked;
+	asked.name = "100.51.198.BL6.example.";
+	asked.type = dns::DS;
+	asked.edns_payload = 1232;
+	asked.edns_flags = 0x8000;
+	for (const bytes &wire :
+	     { server.make(dns::query(asked)), server.make_long(dns::query(asked)) }) {
+		message reply(wire);
+		REQUIRE_FALSE(reply.authority.empty());
+		CHECK(reply.authority[0].owner == "bl6.example.");
+	}
+	CHECK(server.counted(COUNTERS_FACE_QUERIES, 0) == 2);
+	// Without a parent here, and below the apex, it is as any other type.
+	CHECK(server.ask("bl6.example.", dns::DS).authority[0].owner == "bl6.example.");
+	CHECK(server.ask("0.2.0.192.100.51.198.bl6.example.", dns::DS).authority[0].owner ==
+	      "100.51.198.bl6.example.");
+	CHECK(server.ask("100.51.198.bl6.example.", dns::A).authority[0].owner ==
+	      "100.51.198.bl6.example.");
+}
+
 // ---- EDNS ----
 
 TEST_CASE("no OPT is answered with no OPT", "[server][answer]")
