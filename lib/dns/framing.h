@@ -13,9 +13,10 @@
  *             answer(message.wire, message.size);
  *     framing_drop(&framing, end);
  *
- * Who holds nothing but a part of one query has room for the rest of it. A
- * length that no query has is bad as soon as it is there; nothing behind it
- * can be told apart any more.
+ * A reader that holds nothing but a part of one query has room for the rest of it. Of a query
+ * longer than RESPONDER_QUERY_MAX, which no question is, the beginning of that size is given, so
+ * that it can be refused; the rest goes by unread. A length of less than a header is bad as soon
+ * as it is there.
  *
  * No function here allocates, logs or reads a socket.
  */
@@ -34,6 +35,7 @@ extern "C" {
 
 struct framing {
 	size_t size;
+	size_t skip; /* bytes that are still to come of a query already given; then size is 0 */
 	uint8_t bytes[FRAMING_LENGTH_SIZE + RESPONDER_QUERY_MAX];
 };
 
@@ -58,6 +60,8 @@ enum framing_state framing_next(const struct framing *framing, size_t *offset,
 				struct framing_message *ret_message);
 /* Forgets what is before offset. */
 void framing_drop(struct framing *framing, size_t offset);
+/* Is there a part of a query, or does the rest of one go by? */
+bool framing_has_part(const struct framing *framing);
 /* Does the first length belong to no query? */
 bool framing_is_bad(const struct framing *framing);
 

@@ -55,7 +55,8 @@ extern "C" {
 /* Everything is borrowed until answer() returns. */
 struct responder_query {
 	const uint8_t *wire;
-	size_t size; /* of UDP one of any size up to RESPONDER_QUERY_MAX; 12 at least of TCP */
+	size_t size; /* of UDP one of any size up to RESPONDER_QUERY_MAX; 12 at least of TCP.
+			What is longer comes cut, and so is malformed */
 	const struct sockaddr *client;
 	int fd; /* the socket it came from, for getsockname(); -1: of none */
 	bool is_tcp;

@@ -326,7 +326,7 @@ static void process(struct tcp_client *client)
 		;
 	if (!takes_more(client))
 		return;
-	if (client->in.size > 0)
+	if (framing_has_part(&client->in))
 		hurry(client);
 	else if (client->tcp->is_draining && is_idle(client))
 		close_client(client);

@@ -32,20 +32,25 @@ struct stream {
 	const uint8_t *bytes;
 	size_t size;
 	size_t fed;   /* how much the reader has got */
-	size_t taken; /* how much of it were queries */
+	size_t taken; /* how much of it were queries; of one that is too long also what comes */
 };
+
+static size_t given_size(size_t size)
+{
+	return size < RESPONDER_QUERY_MAX ? size : RESPONDER_QUERY_MAX;
+}
 
 /* What begins at what was taken, said without framing.c. */
 static enum framing_state expect_next(const struct stream *stream, size_t end, size_t *ret_size)
 {
 	const uint8_t *at = stream->bytes + stream->taken;
-	size_t have = end - stream->taken;
-	if (have < 2)
+	if (stream->taken + 2 > end)
 		return FRAMING_MORE;
+	size_t have = end - stream->taken;
 	*ret_size = at[0] * 256U + at[1];
-	if (*ret_size < 12 || *ret_size > RESPONDER_QUERY_MAX)
+	if (*ret_size < 12)
 		return FRAMING_BAD;
-	return *ret_size + 2 <= have ? FRAMING_MESSAGE : FRAMING_MORE;
+	return given_size(*ret_size) + 2 <= have ? FRAMING_MESSAGE : FRAMING_MORE;
 }
 
 /* At most max queries. */
@@ -63,13 +68,16 @@ static enum framing_state take(struct framing *framing, struct stream *stream, u
 			require(offset == before, "it moved");
 			break;
 		}
-		require(message.size == size &&
-				memcmp(message.wire, stream->bytes + stream->taken + 2, size) == 0,
+		require(message.size == given_size(size) &&
+				memcmp(message.wire, stream->bytes + stream->taken + 2,
+				       message.size) == 0,
 			"another query");
 		stream->taken += 2 + size;
 	}
 	framing_drop(framing, offset);
-	require(framing->size == stream->fed - stream->taken, "another rest");
+	bool is_ahead = stream->taken > stream->fed;
+	require(framing->size == (is_ahead ? 0 : stream->fed - stream->taken), "another rest");
+	require(framing->skip == (is_ahead ? stream->taken - stream->fed : 0), "another skip");
 	return state;
 }
 

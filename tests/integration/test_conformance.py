@@ -255,6 +255,9 @@ ROWS = [
     row("1035 4.1.1", "a response", ask(flags=QR), "silent",
         {"tcp:closed": "we do not go on with who sends one"}),
     row("1035 4.1.1", "less than a header", ask()[:11], "silent"),
+    row("1035 4.2.2", "5,000 bytes", ask(edns=opt(options=option(PADDING, bytes(5000)))),
+        "FORMERR !aa ?opt", {"FORMERR NOERROR SOA aa opt version0":
+                             "Knot reads all of it; no question needs half as much"}),
     row("1035 4.1.2", "half a question", ask()[:-3], "FORMERR !aa !opt ?closed", UNANSWERED),
     row("9619 4", "no question", header_only(), "FORMERR !aa !opt"),
     row("9619 4", "two questions", other_counts(ask() + ask()[12:], 2, 0, 0, 0),

@@ -65,7 +65,7 @@ TEST_CASE("a client that has said all it has to say gets what comes later, and i
 TEST_CASE("nonsense and silence behind several questions close the connection behind all of them",
 	  "[dns][tcp]")
 {
-	for (const bytes &last : { bytes{ 0xff, 0xff, 0 }, framed(query('s', 9)) }) {
+	for (const bytes &last : { bytes{ 0, 11, 0 }, framed(query('s', 9)) }) {
 		program running("127.0.0.1", { 16, 0, 30, 30, 3 });
 		client asker(running, SOCK_STREAM);
 		asker.send(framed(query('l', 1)) + framed(query('l', 2)) + last);
@@ -203,13 +203,24 @@ TEST_CASE("nonsense behind a question closes the connection when that is answere
 {
 	program running;
 	client asker(running, SOCK_STREAM);
-	asker.send(framed(query('l', 1)) + bytes{ 0xff, 0xff, 0 });
+	asker.send(framed(query('l', 1)) + bytes{ 0, 11, 0 });
 	running.run_until([&] { return running.late.size() == 1; });
 	CHECK(running.events[RESPONDER_TCP_CLOSED] == 0);
 	running.answer_late(0);
 	CHECK(asker.read(18) == framed(response(query('l', 1))));
 	asker.wait_for_end();
 	CHECK(running.events[RESPONDER_TCP_CLOSED] == 1);
+}
+
+TEST_CASE("a query of 65,535 bytes is answered, and the one behind it", "[dns][tcp]")
+{
+	program running;
+	client asker(running, SOCK_STREAM);
+	bytes large = query('n', 1);
+	large.resize(65535, 'x');
+	asker.send(framed(large) + framed(query('n', 2)));
+	CHECK(asker.read(36) == framed(response(query('n', 1))) + framed(response(query('n', 2))));
+	CHECK(running.events[RESPONDER_TCP_CLOSED] == 0);
 }
 
 TEST_CASE("silence that comes later closes the connection too", "[dns][tcp]")
