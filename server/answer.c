@@ -343,9 +343,11 @@ static size_t answer_question(struct answer *answer, const struct question *ques
 {
 	struct reply *reply = &answer->reply;
 	reply->qtype = knot_pkt_qtype(reply->query);
-	if (knot_pkt_qclass(reply->query) == KNOT_CLASS_CH)
+	uint16_t qclass = knot_pkt_qclass(reply->query);
+	if (qclass == KNOT_CLASS_CH)
 		return answer_chaos(answer, question);
-	if (knot_pkt_qclass(reply->query) != KNOT_CLASS_IN) {
+	bool is_any = qclass == KNOT_CLASS_ANY && !answering_is_transfer(reply->qtype);
+	if (qclass != KNOT_CLASS_IN && !is_any) {
 		answering_count(answer, COUNTERS_SERVER_REFUSED);
 		return answering_refuse(answer, question, KNOT_RCODE_REFUSED);
 	}

@@ -23,7 +23,7 @@
  *     BADCOOKIE  no question but a server cookie that is not good; too many from
  *                one network, in the place of a truncated answer to who has sent
  *                a cookie of its own
- *     REFUSED    class other than IN, but for our names in CH; no zone of ours;
+ *     REFUSED    class other than IN and ANY, but for our names in CH; no zone of ours;
  *                who may not ask the zone; a transfer by somebody who is no
  *                secondary of the zone, or of a classic zone; a client
  *                that the store's own list (clients.h) refuses; one that it ignores gets silence

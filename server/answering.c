@@ -95,7 +95,8 @@ size_t answering_end(struct answer *answer, const struct question *question, uin
 size_t answering_end_authoritative(struct answer *answer, const struct question *question,
 				   uint16_t rcode)
 {
-	knot_wire_set_aa(answer->reply.response->wire);
+	if (knot_pkt_qclass(answer->reply.query) != KNOT_CLASS_ANY)
+		knot_wire_set_aa(answer->reply.response->wire);
 	return answering_end(answer, question, rcode);
 }
 

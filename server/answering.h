@@ -71,7 +71,10 @@ bool answering_begin(struct answer *answer, const struct question *question);
 bool answering_begin_truncated(struct answer *answer, const struct question *question);
 /* What was put, with rcode and, for a query that has one, an OPT. */
 size_t answering_end(struct answer *answer, const struct question *question, uint16_t rcode);
-/* The same with AA: it is from one of our zones. */
+/*
+ * The same with AA: it is from one of our zones. RFC 1035 section 6.2: not in class ANY, since
+ * other servers may have data in other classes.
+ */
 size_t answering_end_authoritative(struct answer *answer, const struct question *question,
 				   uint16_t rcode);
 /* A response of the question alone. */

@@ -241,6 +241,12 @@ ROWS = [
     row("5936 2.2.1", "AXFR, not our zone", ask(252, ELSEWHERE), "NOTAUTH !aa !opt",
         {"udp:NOTAUTH udp:NOTIMP": "to Knot AXFR over UDP is not implemented, whatever the zone"}),
     row("5936 2.2.1", "IXFR, not our zone", ask(251, ELSEWHERE), "NOTAUTH !aa !opt"),
+    *(row("1035 6.2", f"class ANY, {what}", ask(rrtype, name, rrclass=255), words,
+          {"aa": "Knot says that it knows all classes"})
+      for what, rrtype, name, words in (("the zone", SOA, ZONE, "NOERROR SOA !aa !opt"),
+                                        ("no such name", AAAA, ABSENT, "NXDOMAIN !aa !opt"))),
+    row("1035 6.2", "class ANY, not our zone", ask(A, ELSEWHERE, rrclass=255),
+        "REFUSED !aa !opt"),
     row("1035 3.2.4", "class CS", ask(rrclass=2), "!aa !SOA !opt"),
 
     # The header.
