@@ -482,6 +482,7 @@ TEST_CASE("verifying hands out the facts of a whole store", "[store][reader]")
 	const tmpdir dir;
 	const std::string path = dir.file("a.mdb");
 	dnsblv6_facts facts = {};
+	facts.zone = { 8, { 7, 'e', 'x', 'a', 'm', 'p', 'l', 'e' } };
 	facts.serial = 4711;
 	facts.ipv4_count = 1234567;
 	uint8_t encoded[DNSBLV6_FACTS_MAX];
