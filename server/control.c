@@ -232,18 +232,26 @@ void control_wait(struct control_client *client, uint64_t ticket, uint64_t now_m
 	client->deadline_ms = now_ms + CONTROL_WAIT_MS;
 }
 
-void control_finish(struct control *control, uint64_t ticket, const char *reason, uint64_t now_ms)
+static bool is_waiting(const struct control_client *client, uint64_t ticket)
 {
-	if (control == NULL)
-		return;
-	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
-		struct control_client *client = &control->clients[i];
-		if (client->step != STEP_WAITING || client->ticket > ticket)
-			continue;
-		if (reason != NULL)
-			control_refuse(client, reason, now_ms);
-		else
-			control_answer(client, strdup(""), 0, now_ms);
+	return client->step == STEP_WAITING && client->ticket <= ticket;
+}
+
+void control_refuse_waiting(struct control *control, uint64_t ticket, const char *reason,
+			    uint64_t now_ms)
+{
+	for (size_t i = 0; control != NULL && i < CONTROL_CLIENTS_MAX; i++) {
+		if (is_waiting(&control->clients[i], ticket))
+			control_refuse(&control->clients[i], reason, now_ms);
+	}
+}
+
+void control_answer_waiting(struct control *control, uint64_t ticket, const char *text,
+			    uint64_t now_ms)
+{
+	for (size_t i = 0; control != NULL && i < CONTROL_CLIENTS_MAX; i++) {
+		if (is_waiting(&control->clients[i], ticket))
+			control_answer(&control->clients[i], strdup(text), strlen(text), now_ms);
 	}
 }
 

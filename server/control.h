@@ -80,10 +80,13 @@ void control_hold(struct control_client *client, char *text, size_t text_size, u
 /* reason is one line, copied. */
 void control_refuse(struct control_client *client, const char *reason, uint64_t now_ms);
 
-/* Until control_finish() is called with this ticket or a greater one. */
+/* Until one of the next two is called with this ticket or a greater one. */
 void control_wait(struct control_client *client, uint64_t ticket, uint64_t now_ms);
-/* All who wait for ticket or a lesser one: reason for who is refused, NULL for an empty answer. */
-void control_finish(struct control *control, uint64_t ticket, const char *reason, uint64_t now_ms);
+/* All who wait for ticket or a lesser one: refused for reason, or answered by a copy of text. */
+void control_refuse_waiting(struct control *control, uint64_t ticket, const char *reason,
+			    uint64_t now_ms);
+void control_answer_waiting(struct control *control, uint64_t ticket, const char *text,
+			    uint64_t now_ms);
 
 #ifdef __cplusplus
 }

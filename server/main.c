@@ -20,6 +20,7 @@
 #include "server/confine.h"
 #include "server/control.h"
 #include "server/parent.h"
+#include "server/rehearse.h"
 #include "server/settings.h"
 
 static const char context[] = "dnsblv6d";
@@ -157,6 +158,17 @@ static int serve(const struct daemon_command *command, struct settings *settings
 	return status;
 }
 
+/* settings is taken over. */
+static int check(struct settings *settings)
+{
+	int status = rehearse_stores(settings);
+	settings_deinit(settings);
+	if (status != EX_OK)
+		return status;
+	puts("configuration OK");
+	return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
+}
+
 int main(int argc, char **argv)
 {
 	struct daemon_command command = daemon_read_command(&table, argc, argv, DNSBLV6D_CONF);
@@ -168,11 +180,8 @@ int main(int argc, char **argv)
 		return EX_CONFIG;
 	}
 	settings_log_warnings(command.config_path, &settings);
-	if (command.is_check) {
-		settings_deinit(&settings);
-		puts("configuration OK");
-		return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
-	}
+	if (command.is_check)
+		return check(&settings);
 	log_set_level((enum log_level)settings.log_level);
 	return serve(&command, &settings);
 }

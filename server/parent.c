@@ -401,7 +401,22 @@ static void refuse_newest(struct parent *parent, struct generation *newest)
 	drain_generation(newest);
 	obey_settings(parent, &serving->settings);
 	stay(parent);
-	control_finish(parent->control, newest->number, reason, parent_now_ms());
+	control_refuse_waiting(parent->control, newest->number, reason, parent_now_ms());
+}
+
+/* To who has ordered the reload: it is done, and which zones have no store. */
+static void tell_failures(struct parent *parent, const struct generation *newest)
+{
+	const struct takeover_side after = { &newest->settings, &newest->board };
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	if (out != NULL)
+		takeover_write_failures(&after, out);
+	bool is_written = out != NULL && fclose(out) == 0;
+	control_answer_waiting(parent->control, newest->number, is_written ? text : "",
+			       parent_now_ms());
+	free(text);
 }
 
 /* The newest generation takes over when all of it serves; those before it drain. */
@@ -427,7 +442,7 @@ static void switch_generations(struct parent *parent)
 	check_told(systemd_notify("READY=1"));
 	parent->reloads += parent->serving != NULL;
 	parent->serving = newest;
-	control_finish(parent->control, newest->number, NULL, parent_now_ms());
+	tell_failures(parent, newest);
 }
 
 /* What time brings: restarts, kills, funerals. */
@@ -521,7 +536,7 @@ static void stop(struct parent *parent, int number)
 			log_info(context, "stopping, signal=%d", number);
 		else
 			log_info(context, "stopping, as dnsblv6ctl says");
-		control_finish(parent->control, UINT64_MAX, is_stopping, parent_now_ms());
+		control_refuse_waiting(parent->control, UINT64_MAX, is_stopping, parent_now_ms());
 		check_told(systemd_notify("STOPPING=1"));
 	}
 	parent->is_stopping = true;

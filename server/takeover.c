@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "server/zone.h"
+
 /* Does a worker serve it? */
 static bool is_served(const struct takeover_side *side, const struct settings_name *domain)
 {
@@ -28,4 +30,18 @@ bool takeover_find_loss(const struct takeover_side *before, const struct takeove
 		return true;
 	}
 	return false;
+}
+
+void takeover_write_failures(const struct takeover_side *after, FILE *out)
+{
+	for (size_t i = 0; i < after->settings->zone_count; i++) {
+		const struct settings_zone *zone = &after->settings->zones[i];
+		struct board_zone found;
+		if (board_find(after->board, i, BOARD_FAILED, &found))
+			fprintf(out,
+				"warning: [%s] store not opened, answering SERVFAIL, path=%s "
+				"(%s)\n",
+				zone->domain.text, zone->store,
+				zone_strerror((int)(int64_t)found.status));
+	}
 }

@@ -9,12 +9,15 @@
  *
  * A store that was deleted or damaged is served on by who has it open. A new worker would have
  * nothing in its place: no list may be lost by a reload that has another purpose.
+ * A zone that is new, or was not served before either, is taken over without a store, as at the
+ * start of the server, and named to the one that has ordered the reload.
  */
 
 #include "server/board.h"
 #include "server/settings.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,6 +42,9 @@ struct takeover_loss {
  */
 bool takeover_find_loss(const struct takeover_side *before, const struct takeover_side *after,
 			struct takeover_loss *ret_loss);
+
+/* Zones of after that no store can be opened for, a line for each, into out. */
+void takeover_write_failures(const struct takeover_side *after, FILE *out);
 
 #ifdef __cplusplus
 }

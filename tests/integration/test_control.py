@@ -249,6 +249,19 @@ class Ordering(Control):
         values, _ = self.status()
         self.assertEqual((values["generation"], values["reloads-refused"]), ("1", "1"))
 
+    def test_a_reload_names_a_new_zone_that_has_no_store(self):
+        server = self.serve_controlled()
+        self.assertEqual(self.ctl("reload").stdout, "")
+        path = self.path("new.mdb")
+        with open(server.config_path, "a", encoding="ascii") as file:
+            file.write(f"  - domain: new.example.\n    store: {path}\n")
+        self.assertEqual(self.ctl("reload").stdout,
+                         "warning: [new.example.] store not opened, answering SERVFAIL, "
+                         f"path={path} (No such file or directory)\n")
+        self.assert_serving(server)
+        self.build(path, self.write("new", "192.0.2.1\n"), zone="new.example.")
+        self.assertEqual(self.ctl("reload").stdout, "")
+
     def test_a_reload_that_would_lose_a_list_is_told_to_who_asks(self):
         server = self.serve_controlled()
         os.unlink(self.path("bl6.mdb"))

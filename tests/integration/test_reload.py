@@ -6,13 +6,16 @@ killed workers, and the end.
 """
 
 import os
+import re
 import signal
 import socket
 import struct
 
-from harness import (AAAA, EX_CONFIG, NOERROR, NXDOMAIN, REFUSED, SERVFAIL, SOA, ZONE, Case, Reply,
-                     ask_all, config_text, framed, main, program, query, wait_for)
+from harness import (AAAA, DEADLINE_S, EX_CONFIG, NOERROR, NXDOMAIN, REFUSED, SERVFAIL, SOA, ZONE,
+                     Case, Reply, ask_all, config_text, framed, main, program, query, wait_for)
 from load import Load
+
+EX_NOINPUT = 66
 
 NAME = f"0.2.0.192.{ZONE}"
 OLD, NEW = b"\x40" + bytes(15), b"\x20" + bytes(15)  # host 1; host 2
@@ -187,6 +190,33 @@ class Configuration(Reload):
                                                  ["workers: many"]))
         self.assertEqual(self.start_server("--config", bad, "--check"), (EX_CONFIG, False))
         self.assertEqual(self.start_server("--config", bad), (EX_CONFIG, False))
+
+    def test_check_names_each_zone_whose_store_cannot_be_opened(self):
+        self.build(self.path("other.mdb"), self.write("other.txt", "192.0.2.1\n"),
+                   zone="other.example.")
+        self.write("damaged.mdb", self.random.randbytes(9000))
+        config = self.write("bad.conf", config_text(self.free_address(), [
+            (ZONE, self.store, None), ("new.example.", self.path("absent.mdb"), None),
+            ("wrong.example.", self.path("other.mdb"), None),
+            ("damaged.example.", self.path("damaged.mdb"), None)]))
+        process = self.start([program("dnsblv6d"), "--config", config, "--check"], "check")
+        self.assertEqual(process.popen.wait(DEADLINE_S), EX_NOINPUT)
+        self.assertNotIn("OK", process.log())
+        self.assertEqual(re.findall(r"^error: \[(\S+)\] store cannot be opened, path=\S+ \((.*)\)$",
+                                    process.log(), re.MULTILINE),
+                         [("new.example.", "No such file or directory"),
+                          ("wrong.example.", "store of another zone"),
+                          ("damaged.example.", "not a store")])
+
+    def test_check_by_root_leaves_no_lock_file_of_root(self):
+        if os.geteuid() != 0:
+            self.skipTest("no other user here (not root?)")
+        os.chmod(self.directory, 0o777)
+        os.unlink(self.store + "-lock")
+        config = self.write("user.conf", config_text(self.free_address(), [(ZONE, self.store, None)],
+                                                     ["user: nobody:nogroup"]))
+        self.assertEqual(self.start_server("--config", config, "--check"), (0, True))
+        self.assertNotEqual(os.stat(self.store + "-lock").st_uid, 0)
 
     def start_server(self, *arguments):
         """Exit status, and whether it said that all is well."""
