@@ -27,6 +27,7 @@
  */
 
 #include "integration/smtp-front/board.h"
+#include "integration/smtp-front/passed.h"
 #include "integration/smtp-front/setup.h"
 #include "integration/smtp-front/tally.h"
 
@@ -38,12 +39,13 @@ struct edge_start {
 	const struct setup *setup; /* its library is started */
 	const int *listeners;	   /* sockets that listen; closed when the edge drains */
 	unsigned listener_count;
-	int queue_fd;	     /* the end of the workers' queue to write to; is made not to block */
-	int keyholder_fd;    /* -1 without certificates */
-	struct tally *tally; /* of the edge's own slot; may be NULL */
-	struct board *board; /* may be NULL, but an edge without one gives nothing away */
-	size_t process;	     /* the edge's own, of the board */
-	unsigned index;	     /* of the edge: 0, 1, ... */
+	int queue_fd;	       /* the end of the workers' queue to write to; is made not to block */
+	int keyholder_fd;      /* -1 without certificates */
+	struct tally *tally;   /* of the edge's own slot; may be NULL */
+	struct passed *passed; /* of all processes; may be NULL */
+	struct board *board;   /* may be NULL, but an edge without one gives nothing away */
+	size_t process;	       /* the edge's own, of the board */
+	unsigned index;	       /* of the edge: 0, 1, ... */
 	/*
 	 * Called when all that is outside has been opened: gives up root and system calls. 0, or an
 	 * exit status, which is returned. May be NULL.

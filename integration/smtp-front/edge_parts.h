@@ -91,6 +91,7 @@ struct session {
 	bool is_held;	    /* there too: it is in the queue, or a worker's */
 	bool lacks_share;   /* in SESSION_QUEUED: its network has its share of workers */
 	bool is_pausing;    /* the pause is not yet over */
+	bool has_paused;    /* it was, for the client of client_ip, which was silent */
 	bool is_judging;    /* judge_id is open */
 	bool is_exempt;	    /* own networks: neither pause nor verdict */
 	bool is_early;	    /* spoke before the banner, and was let */

@@ -65,6 +65,8 @@ static void take_judgement(struct session *session)
 	session->has_judgement = judgement->action != JUDGE_PASS;
 	if (session->has_judgement)
 		session_far(session)->kept.judgement = *judgement;
+	if (session->verdict == DNSBLV6_LISTED)
+		passed_forget(session->edge->start->passed, &session->client_ip);
 	count_verdict(session);
 }
 
@@ -135,6 +137,20 @@ static const char *count_connection(struct session *session)
 	return NULL;
 }
 
+/* A blacklist is asked all the same. */
+static unsigned pause_of(const struct session *session)
+{
+	const struct edge *edge = session->edge;
+	const struct setup_limits *limits = &edge->setup->limits;
+	if (session->is_exempt || limits->greet_pause_ms == 0)
+		return 0;
+	if (limits->greet_cache_ms == 0 ||
+	    !passed_has(edge->start->passed, &session->client_ip, session_now(session)))
+		return limits->greet_pause_ms;
+	tally_add(session_tally(session), TALLY_SPARED, 1);
+	return 0;
+}
+
 /* The client's address is known. */
 static void enter(struct session *session)
 {
@@ -154,7 +170,7 @@ static void enter(struct session *session)
 		return;
 	}
 	ask(session);
-	unsigned pause_ms = session->is_exempt ? 0 : edge->setup->limits.greet_pause_ms;
+	unsigned pause_ms = pause_of(session);
 	session->is_pausing = pause_ms > 0;
 	if (session->is_pausing)
 		session_set_timer(session, pause_ms);
@@ -262,5 +278,6 @@ void greeting_on_timer(struct session *session)
 	if (session->phase != SESSION_PAUSE)
 		return;
 	session->is_pausing = false;
+	session->has_paused = !session->is_early;
 	finish(session);
 }

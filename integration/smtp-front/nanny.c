@@ -355,6 +355,8 @@ static int open_shared(struct nanny *nanny, const struct setup *setup)
 	if (ret == 0)
 		ret = board_open(NANNY_SLOTS, &nanny->board);
 	if (ret == 0)
+		ret = passed_open(generation_now_ms(), &nanny->passed);
+	if (ret == 0)
 		ret = handover_open(setup->front.queue_bytes, nanny->queue_ends);
 	nanny->queue_bytes = setup->front.queue_bytes;
 	if (ret == 0)
@@ -370,6 +372,7 @@ static void close_shared(struct nanny *nanny)
 		if (nanny->queue_ends[end] >= 0)
 			close(nanny->queue_ends[end]);
 	}
+	passed_close(nanny->passed);
 	tally_close(&nanny->bank);
 	board_close(nanny->board);
 }

@@ -19,6 +19,7 @@
 #include "integration/smtp-front/crew.h"
 #include "integration/smtp-front/hopstate.h"
 #include "integration/smtp-front/listeners.h"
+#include "integration/smtp-front/passed.h"
 #include "integration/smtp-front/setup.h"
 #include "integration/smtp-front/tally.h"
 
@@ -64,6 +65,7 @@ struct nanny {
 	uint64_t queue_bytes; /* that were asked for */
 	struct tally_bank bank;
 	struct board *board;	    /* of as many processes as the bank has blocks */
+	struct passed *passed;	    /* of all generations */
 	bool is_taken[NANNY_SLOTS]; /* which blocks of it a process has */
 	uint64_t started_s;
 	uint64_t metrics_ms; /* when they are written next */

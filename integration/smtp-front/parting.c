@@ -183,6 +183,15 @@ static bool has_worker(const struct edge *edge)
 	       handover_used(edge->start->queue_fd) < (size_t)idle_count * MESSAGE_LEAST;
 }
 
+/* Before a worker has it, which says whether there was a mail. */
+static void propose(const struct session *session)
+{
+	const bool is_listed = session->has_verdict && session->verdict == DNSBLV6_LISTED;
+	if (session->has_paused && !is_listed)
+		passed_propose(session->edge->start->passed, &session->client_ip,
+			       session_now(session));
+}
+
 /* True when the session is no longer ours to wait with. */
 static bool try_to_part(struct session *session)
 {
@@ -191,6 +200,7 @@ static bool try_to_part(struct session *session)
 	if (session->lacks_share)
 		return false;
 	fill(session, &edge->capsule);
+	propose(session);
 	int ret = session->tls != NULL ? send_tls(session) : send_clear(session);
 	if (ret == 0)
 		return true;

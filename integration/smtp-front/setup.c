@@ -52,6 +52,7 @@ enum {
 
 enum {
 	LIMITS_GREET_PAUSE,
+	LIMITS_GREET_CACHE,
 	LIMITS_EARLY_TALKER,
 	LIMITS_BARE_NEWLINE,
 	LIMITS_NORMALIZED,
@@ -140,6 +141,7 @@ static const struct conf_item front_items[] = {
 
 static const struct conf_item limits_items[] = {
 	[LIMITS_GREET_PAUSE] = TEXT("greet-pause", NUMBER_MAX),
+	[LIMITS_GREET_CACHE] = TEXT("greet-cache", NUMBER_MAX),
 	[LIMITS_EARLY_TALKER] = CHOICE("early-talker", talkers),
 	[LIMITS_BARE_NEWLINE] = CHOICE("bare-newline", newlines),
 	[LIMITS_NORMALIZED] = TEXTS("bare-newline-exclusions", NETWORKS_LINE_MAX),
@@ -203,6 +205,7 @@ static const struct conf_table table = { sections, SECTION_COUNT };
 
 static const struct setup_limits limits_defaults = {
 	.greet_pause_ms = 2000,
+	.greet_cache_ms = 86400000,
 	.early_talker = SETUP_TALKER_REJECT,
 	.bare_newline = SETUP_NEWLINE_REJECT,
 	.size_max = 50 << 20,
@@ -396,6 +399,8 @@ static const char *take_limits(struct setup *setup, const struct conf_value *val
 	switch (value->item) {
 	case LIMITS_GREET_PAUSE:
 		return take_time(setup, value, 0, MINUTE_MS, &limits->greet_pause_ms);
+	case LIMITS_GREET_CACHE:
+		return take_time(setup, value, 0, 30U * DAY_MS, &limits->greet_cache_ms);
 	case LIMITS_EARLY_TALKER:
 		limits->early_talker = (enum setup_talker)value->number;
 		return NULL;

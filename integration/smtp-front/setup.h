@@ -106,6 +106,7 @@ struct setup_front {
 /* Section "limits". 0 is "no limit" or "none" but where something else is said. */
 struct setup_limits {
 	unsigned greet_pause_ms; /* silence before the banner */
+	unsigned greet_cache_ms; /* so long it is spared clients whose mail was taken; 0: never */
 	enum setup_talker early_talker;
 	enum setup_newline bare_newline;
 	struct networks normalized; /* clients whose lone LFs are taken as CR LF in any case */

@@ -141,8 +141,10 @@ static void take_xclient(struct session *session)
 	if (session->is_counted)
 		limits_leave(session->edge->limits, &session->client_ip);
 	session->is_counted = false;
-	if (has(xclient, XCLIENT_ADDR))
+	if (has(xclient, XCLIENT_ADDR)) {
 		session->client_ip = xclient->client_ip;
+		session->has_paused = false;
+	}
 	if (has(xclient, XCLIENT_PORT))
 		session->client_port = xclient->client_port;
 	if (has(xclient, XCLIENT_DESTADDR))

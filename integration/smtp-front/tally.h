@@ -29,6 +29,8 @@ extern "C" {
 	X(TALLY_PROXY_BAD, "proxy-bad", "Of them, those with a PROXY header missing or wrong.")    \
 	/* edges, before trust */                                                                  \
 	X(TALLY_EARLY_TALKERS, "early-talkers", "Clients that spoke before the banner.")           \
+	X(TALLY_SPARED, "pauses-spared",                                                           \
+	  "Clients that did not wait for the banner, as they had before.")                         \
 	X(TALLY_EXEMPT, "exempt", "Clients of own networks or on the allow list.")                 \
 	X(TALLY_LISTED, "listed", "Clients whose score reached the threshold.")                    \
 	X(TALLY_CLEAR, "clear", "Clients whose score did not.")                                    \
@@ -58,6 +60,8 @@ extern "C" {
 	X(TALLY_CAPSULES_BAD, "capsules-bad", "Capsules in the queue that were cut or altered.")   \
 	X(TALLY_FINISHED, "sessions-finished", "Sessions that a worker took to their end.")        \
 	X(TALLY_MAILS_COMMITTED, "mails-committed", "Mails that the sink has and 250 was said.")   \
+	X(TALLY_PASSED, "clients-passed",                                                          \
+	  "Clients that need not wait for the banner again, as a mail of them was taken.")         \
 	X(TALLY_MAILS_NORMALIZED, "mails-normalized",                                              \
 	  "Of them, those in which lone LFs were taken as CR LF.")                                 \
 	X(TALLY_MAILS_REFUSED, "mails-refused", "Mails that were refused for good.")               \

@@ -53,6 +53,14 @@ void transact_look(struct visit *visit, struct sink *sink)
 	log_warning(visit->id, "sink failed (%s)", trouble);
 }
 
+void transact_let_by(const struct visit *visit)
+{
+	const uint64_t keep_ms = visit->parts.setup->limits.greet_cache_ms;
+	if (passed_confirm(visit->parts.passed, &visit->capsule->client_ip,
+			   (uint64_t)stream_deadline(0), keep_ms))
+		transact_count(visit, TALLY_PASSED, 1);
+}
+
 /* ---- MAIL and RCPT ---- */
 
 static void drop_parcel(struct visit *visit)
@@ -332,6 +340,7 @@ static void count_mail(struct visit *visit)
 		return;
 	}
 	transact_count(visit, TALLY_MAILS_COMMITTED, 1);
+	transact_let_by(visit);
 	if (visit->parcel.body.has_lf)
 		transact_count(visit, TALLY_MAILS_NORMALIZED, 1);
 	transact_count(visit, TALLY_RECIPIENTS, recipient_count);

@@ -93,6 +93,8 @@ void transact_forget(struct visit *visit);
 /* Logs and counts what went wrong in a sink, if anything did. */
 void transact_look(struct visit *visit, struct sink *sink);
 void transact_count(const struct visit *visit, enum tally_number number, uint64_t value);
+/* The client has behaved: it need not wait for the banner again. */
+void transact_let_by(const struct visit *visit);
 
 /* ---- visit_log.c ---- */
 

@@ -375,6 +375,7 @@ static void pass(struct visit *visit, int fd)
 	char text[REPLY_MAX];
 
 	if (sink_pass(visit->parts.sink, fd, &reply)) {
+		transact_let_by(visit);
 		visit_end(visit, "passed", false);
 	} else {
 		const size_t size = reply_make(reply.code, reply.text, text);

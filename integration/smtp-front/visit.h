@@ -27,6 +27,7 @@
 #include <signal.h>
 
 #include "integration/smtp-front/capsule.h"
+#include "integration/smtp-front/passed.h"
 #include "integration/smtp-front/setup.h"
 #include "integration/smtp-front/sink.h"
 #include "integration/smtp-front/tally.h"
@@ -46,6 +47,7 @@ struct visit_parts {
 	struct answers *known; /* whom it has said it knows; NULL without one */
 	struct users *users;   /* NULL: there is no such list */
 	struct tally *tally;   /* may be NULL */
+	struct passed *passed; /* may be NULL */
 	const volatile sig_atomic_t *is_told; /* the worker is to end; may be NULL */
 };
 
