@@ -168,8 +168,8 @@ static void go_on(struct server *server)
 static enum command find_command(const struct run *run)
 {
 	const char *const beginnings[COMMANDS] = {
-		[HELLO] = run->setup.kind == SETUP_SINK_LMTP ? "LHLO mx" : "EHLO mx",
-		[HELO] = "HELO mx",
+		[HELLO] = run->setup.kind == SETUP_SINK_LMTP ? "LHLO " : "EHLO ",
+		[HELO] = "HELO ",
 		[XCLIENT] = "XCLIENT ",
 		[MAIL] = "MAIL FROM:<sender@example.net>",
 		[RCPT] = "RCPT TO:<",
