@@ -87,24 +87,24 @@ struct session {
 	enum session_next next;
 	const char *end; /* a word for the log; how it came to NEXT_LINGER or NEXT_CLOSE */
 
-	bool is_counted;    /* in edge->limits, for client_ip */
-	bool is_held;	    /* there too: it is in the queue, or a worker's */
-	bool lacks_share;   /* in SESSION_QUEUED: its network has its share of workers */
-	bool is_pausing;    /* the pause is not yet over */
-	bool has_paused;    /* it was, for the client of client_ip, which was silent */
-	bool is_judging;    /* judge_id is open */
-	bool is_exempt;	    /* own networks: neither pause nor verdict */
-	bool is_early;	    /* spoke before the banner, and was let */
-	bool is_xclient;    /* may say XCLIENT */
-	bool is_greeted;    /* the banner was said: it is a matter of XCLIENT */
-	bool is_ended;	    /* the client sends nothing more */
-	bool is_skipping;   /* the rest of a line that is too long */
-	bool is_unwatched;  /* the loop has let go of poll */
-	bool is_hold_open;  /* but not yet of the far part's hold */
-	bool is_flood;	    /* beyond a limit: not each has a line in the log */
-	bool is_delayed;    /* what is to be said waits for the tarpit */
-	bool has_verdict;   /* action, verdict and score are known */
-	bool has_judgement; /* the far part has it, as it is not JUDGE_PASS */
+	bool is_counted;       /* in edge->limits, for client_ip */
+	bool is_held;	       /* there too: it is in the queue, or a worker's */
+	bool lacks_share;      /* in SESSION_QUEUED: its network has its share of workers */
+	bool is_pausing;       /* the pause is not yet over */
+	bool has_paused;       /* it was, for the client of client_ip, which was silent */
+	bool is_judging;       /* judge_id is open */
+	bool is_exempt;	       /* own networks: neither pause nor verdict */
+	bool is_early;	       /* spoke before the banner, and was let */
+	bool is_xclient;       /* may say XCLIENT */
+	bool is_greeted;       /* the banner was said: it is a matter of XCLIENT */
+	bool is_ended;	       /* the client sends nothing more */
+	bool is_skipping;      /* the rest of a line that is too long */
+	bool is_unwatched;     /* the loop has let go of poll */
+	bool is_hold_open;     /* but not yet of the far part's hold */
+	bool is_flood;	       /* beyond a limit: not each has a line in the log */
+	bool is_delayed;       /* what is to be said waits for the tarpit */
+	bool has_verdict;      /* action, verdict and score are known */
+	bool has_judgement;    /* the far part has it, as it is not JUDGE_PASS */
 	bool has_refusal_line; /* in the log; others share what lines there may be */
 	enum judge_action action;
 	enum dnsblv6_verdict verdict;
