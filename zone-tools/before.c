@@ -47,12 +47,12 @@ static bool is_newer(uint32_t a, uint32_t b)
 	return a != b && a - b < (uint32_t)1 << 31;
 }
 
-int before_choose_serial(const struct before *before, uint32_t wanted, uint64_t now_s,
-			 uint32_t *ret_serial)
+int before_choose_serial(const struct before *before, uint32_t wanted, bool must_be_taken,
+			 uint64_t now_s, uint32_t *ret_serial)
 {
 	uint32_t serial = wanted != 0 ? wanted : (uint32_t)now_s;
 	if (before->is_there && !is_newer(serial, before->facts.serial)) {
-		if (wanted != 0)
+		if (must_be_taken)
 			return BEFORE_ESERIAL;
 		serial = before->facts.serial + 1;
 	}

@@ -33,9 +33,12 @@ struct before {
 int before_load(struct writer *writer, struct keyset *keyset, uint64_t now_s,
 		struct before *ret_before);
 
-/* wanted, or with 0 the greater of now_s and the old one plus one; BEFORE_ESERIAL. */
-int before_choose_serial(const struct before *before, uint32_t wanted, uint64_t now_s,
-			 uint32_t *ret_serial);
+/*
+ * wanted, or with 0 now_s; one more than the old one where that is not newer, or BEFORE_ESERIAL
+ * if it must be taken.
+ */
+int before_choose_serial(const struct before *before, uint32_t wanted, bool must_be_taken,
+			 uint64_t now_s, uint32_t *ret_serial);
 
 #ifdef __cplusplus
 }

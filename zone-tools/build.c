@@ -363,6 +363,7 @@ static void parse_option(struct build *build, enum row option, const char *argum
 		break;
 	case OPTION_SERIAL:
 		spec->serial = (uint32_t)number(option, argument, 1, UINT32_MAX);
+		spec->has_serial = true;
 		break;
 	case OPTION_MAILBOX:
 		spec->mailbox = argument;
@@ -511,6 +512,37 @@ static int refuse(struct build *build)
 	return EX_DATAERR;
 }
 
+/* A list that always says the same serial is built all the same. */
+static void report_serial(const struct build *build, const struct builder_result *result)
+{
+	const struct spec *spec = &build->spec;
+	if (spec->has_serial || spec->serial == 0 || spec->serial == result->serial)
+		return;
+	log_warning(build->store,
+		    "serial of $SOA is not newer, given=%" PRIu32 " before=%" PRIu32
+		    " (took one more than before)",
+		    spec->serial, result->serial - 1);
+}
+
+static int report(const struct build *build, const struct builder_result *result)
+{
+	if (!result->is_unchanged)
+		report_serial(build, result);
+	if (result->is_unchanged && !build->is_quiet)
+		printf("nothing changed in %s: serial=%" PRIu32 "\n", build->zone, result->serial);
+	else if (!build->is_quiet)
+		printf("built %s: ipv4=%" PRIu64 " ipv6=%" PRIu64 " blocks=%" PRIu64
+		       " names=%" PRIu64 " records=%" PRIu64 " changed=%" PRIu64 " signed=%" PRIu64
+		       " serial=%" PRIu32 "\n",
+		       build->zone, build->plan.counts.ipv4, build->plan.counts.ipv6,
+		       build->plan.counts.blocks, build->plan.counts.names, result->record_count,
+		       result->changed_count, result->signature_count, result->serial);
+	if (fflush(stdout) == 0)
+		return EX_OK;
+	log_error(NULL, "output not written, but the store is (%s)", builder_strerror(-errno));
+	return EX_IOERR;
+}
+
 static int write_store(struct build *build)
 {
 	struct builder_job job = {
@@ -542,17 +574,7 @@ static int write_store(struct build *build)
 		return commands_exit_status(ret);
 	}
 	keyfiles_report_kept(&build->keyfiles, build->store);
-	if (!build->is_quiet)
-		printf("built %s: ipv4=%" PRIu64 " ipv6=%" PRIu64 " blocks=%" PRIu64
-		       " names=%" PRIu64 " records=%" PRIu64 " changed=%" PRIu64 " signed=%" PRIu64
-		       " serial=%" PRIu32 "\n",
-		       build->zone, build->plan.counts.ipv4, build->plan.counts.ipv6,
-		       build->plan.counts.blocks, build->plan.counts.names, result.record_count,
-		       result.changed_count, result.signature_count, result.serial);
-	if (fflush(stdout) == 0)
-		return EX_OK;
-	log_error(NULL, "output not written, but the store is (%s)", builder_strerror(-errno));
-	return EX_IOERR;
+	return report(build, &result);
 }
 
 static bool is_refused(const struct build *build)

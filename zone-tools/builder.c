@@ -8,6 +8,7 @@
 #include "zone-tools/clock.h"
 #include "zone-tools/progress.h"
 #include "zone-tools/segmenter.h"
+#include "zone-tools/unchanged.h"
 #include "zone-tools/updater.h"
 #include "zone-tools/zonemd.h"
 
@@ -521,7 +522,8 @@ static int load_before(struct builder *builder)
 	if (ret == DNSBLV6_OK && !may_sign_now(builder))
 		ret = BUILDER_EREFUSED;
 	if (ret == DNSBLV6_OK)
-		ret = before_choose_serial(&builder->before, builder->spec->serial, job->now_s,
+		ret = before_choose_serial(&builder->before, builder->spec->serial,
+					   builder->spec->has_serial, job->now_s,
 					   &builder->result.serial);
 	return ret;
 }
@@ -548,6 +550,32 @@ static int begin_recording(struct builder *builder)
 		return DNSBLV6_OK;
 	return recorder_new(builder->writer, &builder->before, DNSBLV6_CHANGE_BUILD,
 			    has_common_rrs(builder), &builder->recorder);
+}
+
+/* ---- nothing new ---- */
+
+/* What a new version has in any case: an SOA, and a digest, with their signatures. */
+static bool has_least_changes(const struct builder *builder)
+{
+	const struct chain_result *chained = &builder->chained;
+	uint64_t signed_count = builder->spec->has_zonemd ? 2 : 1;
+	return chained->added_count == 0 && chained->removed_count == 0 &&
+	       chained->changed_count <= 1 &&
+	       (builder->signer == NULL || signer_count(builder->signer) <= signed_count);
+}
+
+/* A serial that was asked for is published, whatever else there is. */
+static int check_changed(struct builder *builder)
+{
+	const struct before *before = &builder->before;
+	const struct spec *spec = builder->spec;
+	bool is_same = false;
+	if (!before->is_there || spec->has_serial || builder->result.serial == spec->serial ||
+	    before->facts.ttl != spec->ttl || before->facts.expires_s != spec->expires_s ||
+	    before->is_signed != (builder->signer != NULL) || !has_least_changes(builder))
+		return DNSBLV6_OK;
+	int ret = unchanged_compare(builder->writer, builder->signer, &is_same);
+	return ret == DNSBLV6_OK && is_same ? BUILDER_EUNCHANGED : ret;
 }
 
 /* ---- the whole ---- */
@@ -579,8 +607,8 @@ static int write_all(struct writer *writer, void *context)
 {
 	struct builder *builder = context;
 	int (*const steps[])(struct builder *) = {
-		load_before, begin_recording, clear,	   put_records, put_segments,
-		put_sets,    put_facts,	      put_signing, put_origins, put_settings,
+		load_before, begin_recording, clear,	     put_records, put_segments, put_sets,
+		put_origins, put_settings,    check_changed, put_facts,	  put_signing,
 	};
 	int ret = DNSBLV6_OK;
 	builder->writer = writer;
@@ -597,7 +625,12 @@ int builder_write(const struct builder_job *job, struct builder_result *ret_resu
 		.job = job, .plan = job->plan, .listing = job->listing, .spec = job->spec
 	};
 	int ret = writer_run(job->path, write_all, &builder);
-	if (ret == DNSBLV6_OK) {
+	if (ret == BUILDER_EUNCHANGED) {
+		*ret_result = (struct builder_result){ .record_count = builder.result.record_count,
+						       .serial = builder.before.facts.serial,
+						       .is_unchanged = true };
+		ret = DNSBLV6_OK;
+	} else if (ret == DNSBLV6_OK) {
 		*ret_result = builder.result;
 		ret_result->changed_count = builder.chained.added_count +
 					    builder.chained.changed_count +

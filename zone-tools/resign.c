@@ -159,7 +159,7 @@ static int write_all(struct writer *writer, void *context)
 	if (ret == DNSBLV6_OK)
 		ret = check(resign);
 	if (ret == DNSBLV6_OK)
-		ret = before_choose_serial(&resign->before, 0, resign->job->now_s,
+		ret = before_choose_serial(&resign->before, 0, false, resign->job->now_s,
 					   &resign->result.serial);
 	if (ret == DNSBLV6_OK)
 		ret = make_signer(resign);

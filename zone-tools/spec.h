@@ -31,6 +31,7 @@ struct spec {
 	uint32_t negative_ttl; /* SOA MINIMUM and the SOA's own TTL, RFC 2308 */
 	uint32_t ns_ttl;
 	uint32_t serial; /* 0: chosen when the store is written */
+	bool has_serial; /* by option: it must be taken; a list's is a wish */
 	uint32_t refresh, retry, expire;
 	const char *primary; /* SOA MNAME */
 	const char *mailbox; /* SOA RNAME, as a domain name */

@@ -129,7 +129,7 @@ static int check_totals(struct updater *updater)
 	updater->facts.ipv6_count = now.ipv6;
 	updater->facts.block_count = now.blocks;
 	updater->facts.built_s = job->now_s;
-	return before_choose_serial(&updater->before, job->serial, job->now_s,
+	return before_choose_serial(&updater->before, job->serial, job->serial != 0, job->now_s,
 				    &updater->facts.serial);
 }
 

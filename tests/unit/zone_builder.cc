@@ -303,10 +303,18 @@ TEST_CASE("the serial is the time, or what was asked for, and always newer than 
 	z.add("192.0.2.1", z.value(0x7f000002, ""));
 	REQUIRE(z.write(1000) == DNSBLV6_OK);
 	CHECK(z.result.serial == 1000);
+	z.add("192.0.2.2", z.value(0x7f000002, ""));
 	REQUIRE(z.write(1000) == DNSBLV6_OK);
 	CHECK(z.result.serial == 1001);
+	z.add("192.0.2.3", z.value(0x7f000002, ""));
 	REQUIRE(z.write(900) == DNSBLV6_OK);
 	CHECK(z.result.serial == 1002);
+	// A list's own may be what it was before; one that is asked for may not.
+	z.about.serial = 1002;
+	z.add("192.0.2.4", z.value(0x7f000002, ""));
+	REQUIRE(z.write(900) == DNSBLV6_OK);
+	CHECK(z.result.serial == 1003);
+	z.about.has_serial = true;
 	z.about.serial = 2000;
 	REQUIRE(z.write(900) == DNSBLV6_OK);
 	CHECK(z.result.serial == 2000);
@@ -433,7 +441,47 @@ size_t count_differences(const std::map<std::string, std::string> &a,
 }
 } // namespace
 
-TEST_CASE("a signed zone built again signs its SOA and nothing else", "[zone-tools][chain]")
+TEST_CASE("what a build has changed is published, however little it is", "[zone-tools][unchanged]")
+{
+	zone z;
+	z.add("192.0.2.1", z.value(0x7f000002, "text"));
+	REQUIRE(z.write(1000) == DNSBLV6_OK);
+	REQUIRE(z.write(1001) == DNSBLV6_OK);
+	REQUIRE(z.result.is_unchanged);
+	SECTION("the mailbox")
+	{
+		z.about.mailbox = "dns.example.net.";
+	}
+	SECTION("the negative TTL")
+	{
+		z.about.negative_ttl = 60;
+	}
+	SECTION("a digest")
+	{
+		z.about.has_zonemd = true;
+	}
+	SECTION("the text of the classic zone")
+	{
+		z.add("192.0.2.1", z.value(0x7f000002, "more text"));
+	}
+	SECTION("the time at which the list ends")
+	{
+		z.list.zone.expires_s = 5000;
+	}
+	SECTION("a serial of the list that is newer")
+	{
+		z.about.serial = 1002;
+	}
+	REQUIRE(z.write(1002) == DNSBLV6_OK);
+	CHECK_FALSE(z.result.is_unchanged);
+	CHECK(z.result.serial == 1002);
+	z.about.serial = 0;
+	REQUIRE(z.write(1003) == DNSBLV6_OK);
+	CHECK(z.result.is_unchanged);
+}
+
+TEST_CASE("a signed zone built again publishes nothing, and on request its SOA alone",
+	  "[zone-tools][chain]")
 {
 	signing_key active;
 	zone z;
@@ -445,6 +493,13 @@ TEST_CASE("a signed zone built again signs its SOA and nothing else", "[zone-too
 	CHECK(z.result.signature_count >= 2 * z.result.record_count);
 	auto before = records_of(z.path);
 	REQUIRE(z.write(1800000060) == DNSBLV6_OK);
+	CHECK(z.result.is_unchanged);
+	CHECK(z.result.serial == 1800000000);
+	CHECK(records_of(z.path) == before);
+	z.about.serial = 1800000060;
+	z.about.has_serial = true;
+	REQUIRE(z.write(1800000060) == DNSBLV6_OK);
+	CHECK_FALSE(z.result.is_unchanged);
 	CHECK(z.result.signature_count == 1);
 	CHECK(z.result.changed_count == 1);
 	CHECK(count_differences(before, records_of(z.path)) == 1);
@@ -489,7 +544,7 @@ TEST_CASE("signatures are renewed when they near their end, each with its own",
 	REQUIRE(z.write(1800000000) == DNSBLV6_OK);
 	uint64_t all = z.result.signature_count;
 	REQUIRE(z.write(1800000000 + 7 * 86400) == DNSBLV6_OK);
-	CHECK(z.result.signature_count == 1);
+	CHECK(z.result.is_unchanged);
 	REQUIRE(z.write(1800000000 + 10 * 86400) == DNSBLV6_OK);
 	CHECK(z.result.signature_count == all);
 	// A clock that was an hour ahead made signatures that have not begun.
