@@ -78,7 +78,9 @@ class Zonemd(Case):
 
     def test_a_digest_that_is_asked_for_no_more_is_gone(self):
         self.build("--zonemd")
-        self.build()
+        self.build()  # without a word it stays
+        self.assertIn("ZONEMD", self.dump())
+        self.build("--forget", "zonemd")
         self.assertNotIn("ZONEMD", self.dump())
 
     def test_a_wrong_digest_would_be_noticed(self):
