@@ -123,14 +123,25 @@ void asking_note_late(struct waiters *list)
 	keep_evidence(zone, word, answer_failure_text(ANSWER_SILENT));
 }
 
+static bool is_bitmap_mode(enum health_mode mode)
+{
+	return mode == HEALTH_DOTTED || mode == HEALTH_FLAT;
+}
+
 void asking_note_probe(struct zone *zone, const struct health_probe *found)
 {
 	const char *reason;
+	uint64_t old_word = asking_word(zone);
 
 	read_evidence(zone);
-	uint64_t word = health_probed(&zone->health, zone->asking->config, asking_word(zone), found,
+	uint64_t word = health_probed(&zone->health, zone->asking->config, old_word, found,
 				      now_s(zone), &reason);
 	keep_evidence(zone, word, reason);
+	enum health_mode was = health_unpack(old_word).mode;
+	enum health_mode is = health_unpack(word).mode;
+	/* Names of the wrong style were denied, whatever is listed. */
+	if (was != is && is_bitmap_mode(was) && is_bitmap_mode(is))
+		cache_forget_denials(zone->asking->cache, zone->index);
 }
 
 bool asking_may_try(const struct zone *zone, int64_t patience_ms)

@@ -48,6 +48,7 @@ void asking_wake(struct waiters *list, const struct cache_entry *entry);
 
 struct asking;
 struct probe;
+struct style_look;
 
 struct zone {
 	struct asking *asking;
@@ -64,7 +65,12 @@ struct zone {
 	bool has_found;
 	uint32_t found_s;	  /* when */
 	uint32_t probe_questions; /* of the last one */
-	bool wants_ipv6;	  /* somebody asked about an IPv6 address */
+	bool has_serial;	  /* the one below was seen, and the style was right with it */
+	uint32_t serial;
+	struct style_look *look; /* NULL: none runs (style.h) */
+	bool has_looked;
+	uint32_t looked_s; /* when the last one began */
+	bool wants_ipv6;   /* somebody asked about an IPv6 address */
 	uint64_t asked, failures;
 };
 

@@ -373,3 +373,21 @@ void cache_get_stats(const struct cache *cache, struct cache_stats *ret_stats)
 	ret_stats->puts = cache_load(&cache->puts);
 	ret_stats->evicted = cache_load(&cache->evicted);
 }
+
+static bool is_denial(const struct cache_slot *slot)
+{
+	unsigned kind = cache_slot_kind(slot);
+	return kind == CACHE_RANGE || (kind == CACHE_BITMAP && slot->head == 0 && slot->tail == 0);
+}
+
+void cache_forget_denials(struct cache *cache, unsigned zone)
+{
+	if (cache->marks == NULL)
+		return;
+	for (uint64_t i = 0; i < cache->set_count * CACHE_SET_SLOTS; i++) {
+		uint64_t *words = cache->slots + i * CACHE_SLOT_WORDS;
+		struct cache_slot slot = cache_read_slot(words);
+		if (is_denial(&slot) && slot.key >> CACHE_ZONE_SHIFT == zone)
+			cache_store(words + 3, 0);
+	}
+}

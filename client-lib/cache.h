@@ -134,6 +134,11 @@ void cache_prefetch(const struct cache *cache, struct cache_key key);
  * cache_mark() leaves. Never fails; nothing for a table that is mapped read-only.
  */
 void cache_put(struct cache *cache, struct cache_key key, const struct cache_entry *entry);
+/*
+ * Forgets what says that nothing is listed in blocks of a zone: empty bitmaps and ranges. Looks
+ * at the whole table, so for what happens rarely; nothing when read-only.
+ */
+void cache_forget_denials(struct cache *cache, unsigned zone);
 /* Says that a key is in use; cheap, may be called for each hit; nothing when read-only. */
 void cache_mark(const struct cache *cache, struct cache_key key);
 

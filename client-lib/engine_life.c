@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "client-lib/probe.h"
+#include "client-lib/style.h"
 #include "client-lib/trace.h"
 
 /* ---- parts ---- */
@@ -146,6 +147,13 @@ int engine_new(const struct config *config, engine_log_fn log, void *log_context
 	return DNSBLV6_OK;
 }
 
+/* They are the stub's to forget. */
+static void drop_questions(struct zone *zone)
+{
+	probe_drop(zone);
+	style_drop(zone);
+}
+
 void engine_free(struct engine *engine)
 {
 	if (engine == NULL)
@@ -153,7 +161,7 @@ void engine_free(struct engine *engine)
 	engine_forget_requests(engine);
 	if (engine->asking.zones != NULL) {
 		for (unsigned i = 0; i < engine->asking.config->zone_count; i++)
-			probe_drop(engine->asking.zones + i);
+			drop_questions(engine->asking.zones + i);
 	}
 	fetches_free(engine->fetches);
 	remote_free(engine->asking.remote);
@@ -171,7 +179,7 @@ static int renew_whole(struct engine *engine)
 {
 	engine_forget_requests(engine);
 	for (unsigned i = 0; i < engine->asking.config->zone_count; i++)
-		probe_drop(engine->asking.zones + i);
+		drop_questions(engine->asking.zones + i);
 	fetches_clear(engine->fetches);
 	int ret = stub_after_fork(engine->asking.stub);
 	if (ret == DNSBLV6_OK && engine->asking.remote != NULL)

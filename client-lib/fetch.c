@@ -6,6 +6,7 @@
 
 #include "client-lib/look.h"
 #include "client-lib/ranges.h"
+#include "client-lib/style.h"
 #include "client-lib/trace.h"
 
 #define BUCKETS	       256 /* of fetches on the way; a power of two */
@@ -157,6 +158,8 @@ static void keep_answer(struct fetch *fetch, const struct message_reply *reply,
 	    reply->kind == MESSAGE_NXDOMAIN)
 		learn_ranges(fetch, reply, entry->ttl_s);
 	asking_note_answer(fetch->target.zone, fetch->waiters.began_ms);
+	if (fetch->target.is_block && reply->kind == MESSAGE_NXDOMAIN)
+		style_note_denial(fetch->target.zone, reply);
 }
 
 static void keep_failure(struct fetch *fetch, enum answer_failure failure)
@@ -196,6 +199,11 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 	struct cache_entry entry;
 
 	trace_reply(fetch->target.zone, &fetch->name, status, reply, is_trusted);
+	if (fetch->target.is_block &&
+	    fetch->mode != health_unpack(asking_word(fetch->target.zone)).mode) {
+		end(fetch, NULL); /* asked in the style that the zone had then */
+		return;
+	}
 	question.soa_labels = find_soa_labels(fetch);
 	enum answer_failure failure = answer_read(&question, status, reply, is_trusted, &entry);
 	if (failure == ANSWER_GOOD) {

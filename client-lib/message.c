@@ -210,8 +210,13 @@ static bool read_target(const struct input *in, const struct record *record,
 	       at == record->rdata_at + record->rdata_size;
 }
 
-/* The MINIMUM of a SOA. */
-static bool read_soa(const struct input *in, const struct record *record, uint32_t *ret_minimum)
+/* The numbers of a SOA that are of use. */
+struct soa {
+	uint32_t serial;
+	uint32_t minimum;
+};
+
+static bool read_soa(const struct input *in, const struct record *record, struct soa *ret_soa)
 {
 	struct dnsblv6_labels primary, mailbox;
 	size_t at = record->rdata_at;
@@ -220,7 +225,7 @@ static bool read_soa(const struct input *in, const struct record *record, uint32
 	    !read_rdata_name(in, record, &at, &mailbox) ||
 	    record->rdata_at + record->rdata_size - at != 20)
 		return false;
-	*ret_minimum = get32(in->bytes + at + 16);
+	*ret_soa = (struct soa){ get32(in->bytes + at), get32(in->bytes + at + 16) };
 	return true;
 }
 
@@ -248,7 +253,7 @@ static bool is_text(const struct input *in, const struct record *record)
 static bool is_readable(const struct input *in, const struct record *record)
 {
 	struct dnsblv6_labels name;
-	uint32_t minimum;
+	struct soa soa;
 
 	switch (record->type) {
 	case MESSAGE_A:
@@ -256,7 +261,7 @@ static bool is_readable(const struct input *in, const struct record *record)
 	case MESSAGE_AAAA:
 		return record->rdata_size == 16;
 	case MESSAGE_SOA:
-		return read_soa(in, record, &minimum);
+		return read_soa(in, record, &soa);
 	case MESSAGE_TXT:
 		return is_text(in, record);
 	case MESSAGE_NSEC:
@@ -284,13 +289,14 @@ struct walk {
 static void take_soa(struct walk *walk, const struct record *record)
 {
 	struct message_reply *reply = walk->reply;
-	uint32_t minimum;
+	struct soa soa;
 
-	if (reply->has_soa || !read_soa(&walk->in, record, &minimum))
+	if (reply->has_soa || !read_soa(&walk->in, record, &soa))
 		return;
 	reply->has_soa = true;
 	reply->soa_owner = record->owner;
-	reply->ttl_s = min_u32(clamp_ttl(record->ttl), clamp_ttl(minimum));
+	reply->soa_serial = soa.serial;
+	reply->ttl_s = min_u32(clamp_ttl(record->ttl), clamp_ttl(soa.minimum));
 }
 
 static void take_nsec(struct walk *walk, const struct record *record)

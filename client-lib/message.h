@@ -72,6 +72,7 @@ struct message_reply {
 			   answer min(SOA TTL, MINIMUM), RFC 2308, or 0 without SOA */
 	bool has_soa;
 	struct dnsblv6_labels soa_owner; /* lower case; only with has_soa */
+	uint32_t soa_serial;		 /* the same */
 	unsigned aaaa_count;		 /* all of them; the first is kept */
 	uint8_t aaaa[16];
 	unsigned a_count; /* kept, up to MESSAGE_A_MAX */

@@ -31,7 +31,8 @@ struct probe {
 	struct zone *zone;
 	unsigned pending;
 	bool wants_ipv6;
-	bool is_brief; /* only what is listed and what is not: the rest was found lately */
+	bool is_turned; /* into another style than the zone had */
+	bool is_brief;	/* only what is listed and what is not: the rest was found lately */
 	struct health_probe found;
 	struct question questions[QUESTIONS_MAX];
 	unsigned question_count;
@@ -214,6 +215,17 @@ static void learn_soa(struct zone *zone, const struct question *question,
 		zone->soa_labels = (uint8_t)answer_label_count(&reply->soa_owner);
 }
 
+/* That of the version whose style was found out. A brief probe leaves it to style.c. */
+static void learn_serial(const struct probe *probe, const struct message_reply *reply)
+{
+	struct zone *zone = probe->zone;
+
+	if (!reply->has_soa || (zone->has_serial && !probe->is_turned))
+		return;
+	zone->serial = reply->soa_serial;
+	zone->has_serial = true;
+}
+
 static void read_nowhere(struct probe *probe, const struct question *question, int status,
 			 const struct message_reply *reply)
 {
@@ -222,6 +234,7 @@ static void read_nowhere(struct probe *probe, const struct question *question, i
 	enum health_finding finding = finding_of(failure);
 
 	if (reply != NULL && (reply->kind == MESSAGE_NXDOMAIN || reply->kind == MESSAGE_NODATA)) {
+		learn_serial(probe, reply);
 		learn_soa(probe->zone, question, reply);
 		finding = HEALTH_NO;
 	} else if (failure == ANSWER_GOOD) {
@@ -380,22 +393,47 @@ static void ask_first(struct probe *probe)
 	ask_label(probe, what, DNSBLV6_METADATA_LABEL, MESSAGE_TXT);
 }
 
+static struct probe *make(struct zone *zone, bool wants_ipv6)
+{
+	struct probe *probe = calloc(1, sizeof(*probe));
+	if (probe == NULL)
+		return NULL;
+	asking_prepare(&probe->waiters, zone, zone->asking->now_ms);
+	probe->zone = zone;
+	if (wants_ipv6 && !zone->wants_ipv6)
+		zone->has_found = false;
+	zone->wants_ipv6 = zone->wants_ipv6 || wants_ipv6;
+	probe->wants_ipv6 = zone->wants_ipv6;
+	zone->probe = probe;
+	zone->asking->counts.probes++;
+	return probe;
+}
+
+int probe_turn(struct zone *zone, enum health_mode mode)
+{
+	struct health_word parts = health_unpack(asking_word(zone));
+	struct probe *probe = make(zone, false);
+	if (probe == NULL)
+		return -ENOMEM;
+	probe->is_turned = true;
+	probe->found.mode = mode;
+	probe->found.has_ipv4 = parts.has_ipv4;
+	probe->found.has_ipv6 = parts.has_ipv6;
+	ask_points(probe);
+	if (probe->pending > 0)
+		return DNSBLV6_OK;
+	probe_drop(zone); /* and the zone is as it was */
+	return -ENOBUFS;
+}
+
 int probe_start(struct zone *zone, bool wants_ipv6, struct waiter *waiter)
 {
 	struct probe *probe = zone->probe;
 
 	if (probe == NULL) {
-		probe = calloc(1, sizeof(*probe));
+		probe = make(zone, wants_ipv6);
 		if (probe == NULL)
 			return -ENOMEM;
-		asking_prepare(&probe->waiters, zone, zone->asking->now_ms);
-		probe->zone = zone;
-		if (wants_ipv6 && !zone->wants_ipv6)
-			zone->has_found = false;
-		zone->wants_ipv6 = zone->wants_ipv6 || wants_ipv6;
-		probe->wants_ipv6 = zone->wants_ipv6;
-		zone->probe = probe;
-		zone->asking->counts.probes++;
 		ask_first(probe);
 	}
 	if (probe->pending == 0) {

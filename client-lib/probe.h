@@ -31,6 +31,11 @@ extern "C" {
  * A probe that cannot even be started has failed: then nobody waits, and -errno is returned.
  */
 int probe_start(struct zone *zone, bool wants_ipv6, struct waiter *waiter);
+/*
+ * A whole probe of a bitmap zone in that mode, whatever its metadata say, which a resolver may
+ * have from before. Takes a zone that none runs of. As probe_start().
+ */
+int probe_turn(struct zone *zone, enum health_mode mode);
 /* Forgets a probe without waking; its questions are the stub's to forget. */
 void probe_drop(struct zone *zone);
 /* How many questions the probe that runs, or ended last, has sent. */

@@ -469,3 +469,30 @@ TEST_CASE("looking makes no system call", "[client][cache]")
 	CHECK(status == 0);
 	CHECK(look_under(true) == 1000 + SIGKILL);
 }
+
+TEST_CASE("what was denied in a zone is forgotten, and nothing else", "[client][cache]")
+{
+	cache_ptr table = new_cache();
+	const dnsblv6_addr addr = ipv4(0xc0000200);
+	const cache_key denied = cache_key_block(1, addr);
+	const cache_key range = cache_key_range(1, true, 1, 5);
+	const cache_key kept[] = { cache_key_block(1, ipv4(0xc0000300)), cache_key_block(2, addr),
+				   cache_key_address(table.get(), 1, addr) };
+	cache_entry entry = entry_of(table.get(), 0);
+	entry.payload = {};
+	for (const cache_key key : { denied, kept[1] })
+		cache_put(table.get(), key, &entry);
+	entry.kind = CACHE_LOW;
+	cache_put(table.get(), kept[2], &entry);
+	entry.kind = CACHE_RANGE;
+	cache_put(table.get(), range, &entry);
+	entry.kind = CACHE_BITMAP;
+	dnsblv6_bitmap_add(&entry.payload, 7);
+	cache_put(table.get(), kept[0], &entry);
+
+	cache_forget_denials(table.get(), 1);
+	CHECK(cache_get(table.get(), denied, &entry) == DNSBLV6_ENOTFOUND);
+	CHECK(cache_get(table.get(), range, &entry) == DNSBLV6_ENOTFOUND);
+	for (const cache_key key : kept)
+		CHECK(cache_get(table.get(), key, &entry) == DNSBLV6_OK);
+}
