@@ -164,6 +164,9 @@ static void count_end(struct session *session)
 	struct tally *tally = session_tally(session);
 	if (session->is_flood)
 		return;
+	/* One with a valid recipient has waited for a worker, and is counted there. */
+	if (session->trusted_ms > 0)
+		return;
 	if (session->refused_count > 0)
 		tally_add(tally, TALLY_BOUNCED, 1);
 	else
@@ -488,7 +491,10 @@ void session_on_event(uv_poll_t *poll, int status, int events)
 
 static void on_timer(struct session *session)
 {
-	tally_add(session_tally(session), TALLY_TIMEOUTS, session->phase == SESSION_TALK ? 1 : 0);
+	const bool is_tls = session->phase == SESSION_TLS;
+	tally_add(session_tally(session), TALLY_TIMEOUTS,
+		  is_tls || session->phase == SESSION_TALK ? 1 : 0);
+	tally_add(session_tally(session), TALLY_TLS_FAILED, is_tls ? 1 : 0);
 	switch (session->phase) {
 	case SESSION_PROXY:
 	case SESSION_PAUSE:

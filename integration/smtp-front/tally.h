@@ -60,15 +60,15 @@ extern "C" {
 	X(TALLY_CAPSULES_BAD, "capsules-bad", "Capsules in the queue that were cut or altered.")   \
 	X(TALLY_FINISHED, "sessions-finished", "Sessions that a worker took to their end.")        \
 	X(TALLY_MAILS_COMMITTED, "mails-committed", "Mails that the sink has and 250 was said.")   \
-	X(TALLY_PASSED, "clients-passed",                                                          \
-	  "Clients that need not wait for the banner again, as a mail of them was taken.")         \
 	X(TALLY_MAILS_NORMALIZED, "mails-normalized",                                              \
 	  "Of them, those in which lone LFs were taken as CR LF.")                                 \
 	X(TALLY_MAILS_REFUSED, "mails-refused", "Mails that were refused for good.")               \
 	X(TALLY_MAILS_DEFERRED, "mails-deferred", "Mails that were put off.")                      \
-	X(TALLY_MAILS_CUT, "mails-cut", "Mails whose client was gone before their end.")           \
+	X(TALLY_MAILS_CUT, "mails-cut", "Mails whose client was gone or silent before their end.") \
 	X(TALLY_BYTES, "mail-bytes", "Bytes of the mails committed.")                              \
 	X(TALLY_RECIPIENTS, "recipients", "Recipients of the mails committed.")                    \
+	X(TALLY_PASSED, "clients-passed",                                                          \
+	  "Clients that need not wait for the banner again, as a mail of them was taken.")         \
 	X(TALLY_SINK_FAILURES, "sink-failures", "Times that the sink was not reached or broke.")   \
 	X(TALLY_HOP_FAILURES, "next-hop-failures", "Times that the next hop was found down.")      \
 	X(TALLY_RETIRED, "workers-retired", "Workers that ended after their number of mails.")     \

@@ -300,22 +300,22 @@ static bool begin_parcel(struct visit *visit)
 static void lose_mail(struct visit *visit, int status)
 {
 	static const struct sink_reply too_much = { 521, "5.3.4 Mail larger than we take" };
-
+	const bool is_refused = status == -EMSGSIZE;
 	const char *reason = "client gone";
 
 	transact_look(visit, visit->parts.sink);
-	transact_count(visit, TALLY_MAILS_CUT, 1);
+	transact_count(visit, is_refused ? TALLY_MAILS_REFUSED : TALLY_MAILS_CUT, 1);
 	drop_parcel(visit);
 	transact_forget(visit);
 	visit->event.reply_code = 0;
 	if (status == -ETIMEDOUT) {
 		visit_time_out(visit);
 		reason = "timed out";
-	} else if (status == -EMSGSIZE) {
+	} else if (is_refused) {
 		visit_answer(visit, &too_much);
 		reason = body_refusal_name(BODY_TOO_LARGE);
 	}
-	visit_log_mail(visit, "cut", reason);
+	visit_log_mail(visit, is_refused ? "refused" : "cut", reason);
 	visit_end(visit, "reset", false);
 }
 

@@ -137,6 +137,8 @@ class Limits(EdgeCase):
         clients = [self.client() for _ in range(4)]
         self.assertTrue(silent.is_closed())
         self.assertEqual({line["end"] for line in self.ended(2 + len(clients))}, {"timeout"})
+        counters = self.counters()
+        self.assertEqual((counters["timeouts"], counters["tls-failed"]), (2 + len(clients), 1))
 
 
 class Queue(EdgeCase):
@@ -175,7 +177,8 @@ class Queue(EdgeCase):
         client = self.prove()
         self.assertIn("4.3.2", client.expect(421))
         self.assertTrue(client.is_closed())
-        self.assertEqual(self.counters()["queue-refused"], 1)
+        counters = self.counters()
+        self.assertEqual((counters["queue-refused"], counters["sessions-unfinished"]), (1, 0))
 
     def test_or_at_once(self):
         holder = self.fill(**{"at-capacity": "refuse", "queue-timeout": "10m"})

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // front.conf: what is taken, and what is refused with which words.
 #include "integration/smtp-front/setup.h"
+#include "integration/smtp-front/tally.h"
 #include "lib/common/log.h"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <iterator>
 #include <netinet/in.h>
@@ -168,6 +170,20 @@ TEST_CASE("the manual of smtp-front has every item of the sample", "[front][setu
 	const std::regex row("\n\t\\[(FRONT|LIMITS|TRUST|TLS|SINK)_[A-Z0-9_]+\\] = ");
 	CHECK(count == std::distance(std::sregex_iterator(source.begin(), source.end(), row),
 				     std::sregex_iterator()));
+}
+
+TEST_CASE("the manual of smtp-front has every gauge", "[front][setup]")
+{
+	const std::string manual = read_file("integration/smtp-front/smtp-front.8");
+	for (std::string name : {
+#define X(number, name, sentence) name,
+		     TALLY_GAUGE_MAP(X)
+#undef X
+	     }) {
+		std::replace(name.begin(), name.end(), '-', '_');
+		CAPTURE(name);
+		CHECK(std::regex_search(manual, std::regex("smtp_front_" + name + "[ \n]")));
+	}
 }
 
 TEST_CASE("a network has half of the workers, or none are counted where connections are not",

@@ -268,7 +268,8 @@ TEST_CASE("a mail far above the limit ends the session before its end", "[front]
 	const std::string huge(4 << 20, 'x');
 	CHECK(codes(visit.talk("", "DATA\r\n" + huge, true)) == "250 354 521");
 	CHECK(visit.mails().empty());
-	CHECK(tally_get(&visit.tally, TALLY_MAILS_CUT) == 1);
+	CHECK(tally_get(&visit.tally, TALLY_MAILS_REFUSED) == 1);
+	CHECK(tally_get(&visit.tally, TALLY_MAILS_CUT) == 0);
 }
 
 TEST_CASE("a chunk that is too large is refused, small ones are read over", "[front][visit]")
