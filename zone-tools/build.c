@@ -54,6 +54,7 @@ enum row {
 	OPTION_MAX_SHRINK,
 	OPTION_MAX_GROW,
 	OPTION_MAX_LISTED,
+	OPTION_MAX_LISTED6,
 	OPTION_MAX_RECORDS,
 	OPTION_KEY,
 	OPTION_PUBLISH,
@@ -95,6 +96,7 @@ static const struct options_row rows[] = {
 	[OPTION_MAX_SHRINK] = { 0, "max-shrink", "PERCENT", "the zone may shrink by (50)" },
 	[OPTION_MAX_GROW] = { 0, "max-grow", "PERCENT", "the zone may grow by (200)" },
 	[OPTION_MAX_LISTED] = { 0, "max-listed", "PERCENT", "of IPv4 may be listed (20)" },
+	[OPTION_MAX_LISTED6] = { 0, "max-listed6", "COUNT", "of IPv6 /32s may be listed (50000)" },
 	[OPTION_MAX_RECORDS] = { 0, "max-records", "COUNT", "the zone may have (16000000)" },
 	[OPTION_KEY] = { 'k', "key", "FILE", "sign the zone with this key (see keygen)" },
 	[OPTION_PUBLISH] = { 0, "publish", "FILE",
@@ -201,6 +203,9 @@ static void parse_limit(struct build *build, enum row option, const char *argume
 		break;
 	case OPTION_MAX_LISTED:
 		build->limits.max_listed_percent = percent(option, argument, 100);
+		break;
+	case OPTION_MAX_LISTED6:
+		build->limits.max_listed6 = number(option, argument, 0, UINT32_MAX);
 		break;
 	default:
 		build->max_records = number(OPTION_MAX_RECORDS, argument, 1, UINT32_MAX);

@@ -36,6 +36,7 @@ enum row {
 	OPTION_EXCEPT,
 	OPTION_ALLOW_EMPTY,
 	OPTION_MAX_LISTED,
+	OPTION_MAX_LISTED6,
 	OPTION_ALL,
 };
 
@@ -52,6 +53,7 @@ static const struct options_row rows[] = {
 			    "what this file has is never listed; may be repeated" },
 	[OPTION_ALLOW_EMPTY] = { 0, "allow-empty", NULL, "a list may be empty" },
 	[OPTION_MAX_LISTED] = { 0, "max-listed", "PERCENT", "of IPv4 may be listed (20)" },
+	[OPTION_MAX_LISTED6] = { 0, "max-listed6", "COUNT", "of IPv6 /32s may be listed (50000)" },
 	[OPTION_ALL] = { 0, "all", NULL, "print the whole difference of lists and store" },
 };
 
@@ -102,6 +104,10 @@ static void parse_command_line(struct check *check, int argc, char **argv)
 			break;
 		case OPTION_ALLOW_EMPTY:
 			check->sources.allow_empty = true;
+			break;
+		case OPTION_MAX_LISTED6:
+			check->limits.max_listed6 =
+				options_number(&table, "max-listed6", argument, 0, UINT32_MAX);
 			break;
 		case OPTION_ALL:
 			check->lines_max = UINT64_MAX;

@@ -159,6 +159,23 @@ static void check_world(const struct guard_limits *limits, const struct plan_cou
 	refuse(findings, NULL, what, reason);
 }
 
+/* Counted in /64s. */
+static void check_world6(const struct guard_limits *limits, const struct plan_counts *counts,
+			 struct findings *findings)
+{
+	char what[120];
+	char reason[160];
+	uint64_t networks = counts->ipv6 >> 32;
+	if (networks <= limits->max_listed6)
+		return;
+	snprintf(what, sizeof(what), "zone would list too much of IPv6, /64s=%" PRIu64,
+		 counts->ipv6);
+	snprintf(reason, sizeof(reason),
+		 "as many as %" PRIu64 " /32s; --max-listed6 %" PRIu64 " permits %" PRIu64,
+		 networks, limits->max_listed6, limits->max_listed6);
+	refuse(findings, NULL, what, reason);
+}
+
 static void check_points(const struct plan_counts *counts, struct findings *findings)
 {
 	if (counts->has_clear_point)
@@ -171,6 +188,7 @@ void guard_totals(const struct plan_counts *counts, const struct dnsblv6_facts *
 		  const char *store, const struct guard_limits *limits, struct findings *findings)
 {
 	check_world(limits, counts, findings);
+	check_world6(limits, counts, findings);
 	check_points(counts, findings);
 	if (before == NULL)
 		return;

@@ -40,14 +40,21 @@ struct guard_limits {
 	unsigned max_shrink_percent; /* of the units listed before */
 	unsigned max_grow_percent;
 	unsigned max_listed_percent; /* of all IPv4 addresses */
+	uint64_t max_listed6;	     /* IPv6 networks of the size /32, which is a provider's */
 };
 
-#define GUARD_LIMITS_DEFAULT ((struct guard_limits){ 50, 200, 20 })
+/*
+ * A share of IPv6 says nothing: all that was ever given to providers is far below one percent
+ * of 2000::/3, some 400,000 /32s. Fifty thousand are less than a /16, the first group of an
+ * address; a list of all data centres has seven thousand.
+ */
+#define GUARD_LISTED6_MAX    50000
+#define GUARD_LIMITS_DEFAULT ((struct guard_limits){ 50, 200, 20, GUARD_LISTED6_MAX })
 
 /*
  * Adds a refusal for everything about the whole result that looks like an accident:
  * a zone that shrinks or grows by more than its share against before (NULL:
- * there is none), that lists too much of IPv4, that lists a test point which
+ * there is none), that lists too much of IPv4 or IPv6, that lists a test point which
  * must be clear. store names the place.
  */
 void guard_totals(const struct plan_counts *counts, const struct dnsblv6_facts *before,

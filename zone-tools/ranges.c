@@ -137,8 +137,12 @@ struct dnsblv6_addr ranges_last_addr(const struct ranges *ranges, uint64_t last)
 uint64_t ranges_unit_count(const struct ranges *ranges)
 {
 	uint64_t count = 0;
-	for (size_t i = 0; i < ranges->count; i++)
-		count += ranges->items[i].last - ranges->items[i].first + 1;
+	for (size_t i = 0; i < ranges->count; i++) {
+		uint64_t more = ranges->items[i].last - ranges->items[i].first;
+		if (more >= UINT64_MAX - count)
+			return UINT64_MAX;
+		count += more + 1;
+	}
 	return count;
 }
 

@@ -52,6 +52,7 @@ int ranges_add_block(struct ranges *ranges, struct dnsblv6_prefix block,
 struct dnsblv6_addr ranges_first_addr(const struct ranges *ranges, uint64_t first);
 struct dnsblv6_addr ranges_last_addr(const struct ranges *ranges, uint64_t last);
 
+/* UINT64_MAX for all of IPv6, which has one more. */
 uint64_t ranges_unit_count(const struct ranges *ranges);
 /* /25s or /57s with at least one listed unit: the records of flat style. */
 uint64_t ranges_block_count(const struct ranges *ranges);

@@ -48,6 +48,7 @@ enum row {
 	OPTION_MAX_SHRINK,
 	OPTION_MAX_GROW,
 	OPTION_MAX_LISTED,
+	OPTION_MAX_LISTED6,
 	OPTION_MAX_RECORDS,
 	OPTION_QUIET,
 };
@@ -75,6 +76,7 @@ static const struct options_row rows[] = {
 	[OPTION_MAX_SHRINK] = { 0, "max-shrink", "PERCENT", "the zone may shrink by (50)" },
 	[OPTION_MAX_GROW] = { 0, "max-grow", "PERCENT", "the zone may grow by (200)" },
 	[OPTION_MAX_LISTED] = { 0, "max-listed", "PERCENT", "of IPv4 may be listed (20)" },
+	[OPTION_MAX_LISTED6] = { 0, "max-listed6", "COUNT", "of IPv6 /32s may be listed (50000)" },
 	[OPTION_MAX_RECORDS] = { 0, "max-records", "COUNT", "the zone may have (16000000)" },
 	[OPTION_QUIET] = { 'q', "quiet", NULL, "do not print what was changed" },
 };
@@ -129,6 +131,9 @@ static void parse_limit(struct update *update, enum row option, const char *argu
 		break;
 	case OPTION_MAX_LISTED:
 		update->limits.max_listed_percent = (unsigned)number(option, argument, 0, 100);
+		break;
+	case OPTION_MAX_LISTED6:
+		update->limits.max_listed6 = number(option, argument, 0, UINT32_MAX);
 		break;
 	default:
 		update->job.max_records = number(OPTION_MAX_RECORDS, argument, 1, UINT32_MAX);

@@ -236,6 +236,19 @@ class BadLists(Case):
         self.build(self.path("other.mdb"), path, expect=EX_DATAERR)
         self.assertFalse(os.path.exists(self.path("other.mdb")))
 
+    def test_a_list_of_a_continent_of_ipv6_is_refused(self):
+        for text, expect in (("2a00::/12", EX_DATAERR), ("2400::/6", EX_DATAERR),
+                             ("2a00::/16", EX_DATAERR), ("2a00::/17", 0)):
+            with self.subTest(text):
+                path = self.write("much.txt", text + "\n")
+                said = self.build(self.path("other.mdb"), path, expect=expect).err
+                self.assertEqual("zone would list too much of IPv6, /64s=" in said, expect != 0)
+        said = self.run_zone("update", "--store", self.path("other.mdb"), "--add", "2a00::/15",
+                             *ANY_SIZE, expect=EX_DATAERR).err
+        self.assertIn("as many as 131072 /32s; --max-listed6 50000 permits 50000", said)
+        self.run_zone("update", "--store", self.path("other.mdb"), "--add", "2a00::/15",
+                      *ANY_SIZE, "--max-listed6", "200000")
+
     def test_a_type_that_does_not_exist_is_wrong_use_or_a_refused_list(self):
         said = self.refuse("ip5set:" + self.path("good.txt"), expect=None)
         self.assertIn("ip5set", said)

@@ -179,7 +179,7 @@ TEST_CASE("what the store holds when it is written is what limits hold against",
 	zone small;
 	small.path = large.path;
 	small.add("44.0.0.1/32", small.value(0x7f000002, ""));
-	const guard_limits limits = { 50, 200, 20 };
+	const guard_limits limits = { 50, 200, 20, GUARD_LISTED6_MAX };
 	small.limits = &limits;
 	CHECK(small.write(2000) == BUILDER_EREFUSED);
 	CHECK(small.findings.refusal_count == 1);

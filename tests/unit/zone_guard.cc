@@ -31,7 +31,7 @@ std::string totals(uint64_t ipv4_before, uint64_t ipv4_now, bool has_before = tr
 	now.ipv4 = ipv4_now;
 	dnsblv6_facts before = {};
 	before.ipv4_count = ipv4_before;
-	guard_limits limits = { 50, 200, 20 };
+	guard_limits limits = { 50, 200, 20, GUARD_LISTED6_MAX };
 	guard_totals(&now, has_before ? &before : nullptr, "bl6.mdb", &limits, &found);
 	fclose(stream);
 	std::string printed(text, size);
@@ -153,4 +153,29 @@ TEST_CASE("no option lists what a canary hides", "[zone-tools][guard]")
 		CAPTURE(text);
 		CHECK(guard(text, false, true) == nullptr);
 	}
+}
+
+TEST_CASE("a zone may not list a large part of IPv6 by accident", "[zone-tools][guard]")
+{
+	const auto refusals = [](uint64_t units) {
+		guard_limits limits = { 50, 200, 20, GUARD_LISTED6_MAX };
+		struct findings findings = {};
+		plan_counts counts = {};
+		counts.ipv6 = units;
+		guard_totals(&counts, nullptr, "store", &limits, &findings);
+		return findings.refusal_count;
+	};
+	CHECK(refusals(uint64_t{ 6736 } << 32) == 0); // all data centres of a real list
+	CHECK(refusals(uint64_t{ 50000 } << 32) == 0);
+	CHECK(refusals(uint64_t{ 50001 } << 32) == 1);
+	CHECK(refusals(UINT64_MAX) == 1);
+}
+
+TEST_CASE("all of IPv6 is not counted as nothing", "[zone-tools][ranges]")
+{
+	ranges all = {};
+	REQUIRE(ranges_add(&all, 0, UINT64_MAX) == DNSBLV6_OK);
+	ranges_normalise(&all);
+	CHECK(ranges_unit_count(&all) == UINT64_MAX);
+	ranges_deinit(&all);
 }

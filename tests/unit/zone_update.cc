@@ -102,7 +102,7 @@ struct zone {
 	key *signing = nullptr;
 	uint64_t now_s = 1800000000;
 	updater_result result = {};
-	guard_limits limits = { 100, 4000000000u, 100 };
+	guard_limits limits = { 100, 4000000000u, 100, UINT32_MAX };
 
 	explicit zone(const words &listed, bool is_signed = false,
 		      dnsblv6_style style = DNSBLV6_STYLE_DOTTED)
