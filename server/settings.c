@@ -150,7 +150,8 @@ void settings_init(struct settings *settings)
 		.tcp_idle_timeout_s = 10,
 		.tcp_query_timeout_s = 3,
 		.has_cookies = true,
-		.rate_limit_slip = 2,
+		.rate_limit = 1000,
+		.rate_limit_slip = 1,
 		.rate_limit_networks = 65536,
 		.udp_max_payload = 1232, /* DNS flag day 2020: fits every path unfragmented */
 		.drain_timeout_s = 5,

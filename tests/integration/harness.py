@@ -406,9 +406,14 @@ def anonymous_kb(pid):
         return next(int(line.split()[1]) for line in file if line.startswith("RssAnon:"))
 
 
-def config_text(address, zones, server_lines=()):
-    """zones: (domain, store, classic or None) each."""
+def config_text(address, zones, server_lines=(), has_limit=False):
+    """
+    zones: (domain, store, classic or None) each. Tests ask more out of one network than any
+    resolver, so there is no rate limit but with has_limit or one among server_lines.
+    """
     lines = ["server:", f"    listen: [ {address[0]}@{address[1]} ]"]
+    if not has_limit and not any(line.startswith("rate-limit:") for line in server_lines):
+        lines.append("    rate-limit: 0")
     lines += [f"    {line}" for line in server_lines]
     lines.append("zone:")
     for domain, store, classic in zones:

@@ -15,17 +15,21 @@ import signal
 import socket
 import struct
 import subprocess
+import threading
 import time
+import unittest
 
 from harness import (AAAA, CLASSIC, IS_SANITIZED, NOERROR, NXDOMAIN, REFUSED, SOA, ZONE, Case,
                      Reply, Server, ask, config_text, exchange, framed, main, peer, query, wait_for)
-from resolvers import start_bind, start_unbound
+from resolvers import start_bind, start_kresd, start_recursor, start_unbound
 
 SECRET = "e5e973e5a6b2a43f48e7dc849e37bfcf"
 OTHER_SECRET = "445536bcd2513298075a5d379663c962"
 KEY = "c2VjcmV0c2VjcmV0c2VjcmV0"
 LISTED = f"0.2.0.192.{ZONE}"
 COOKIE, BADCOOKIE = 10, 23
+# Of a zone that is asked for nothing: Knot Resolver wants one.
+ANCHOR = f"signed.example. IN DS 1 13 2 {'00' * 32}"
 
 
 def option(code, data=b""):
@@ -75,6 +79,8 @@ def flood(source, address, packets, sockets=1):
 
 
 class Limits(Case):
+    HAS_LIMIT = False  # without a word
+
     def setUp(self):
         super().setUp()
         octets = self.host.split(".")
@@ -102,7 +108,7 @@ class Limits(Case):
         return self.server.wait_until_ready()
 
     def text(self, address, lines, sections="", zone_lines=()):
-        text = config_text(address, [(ZONE, self.store, CLASSIC)], lines)
+        text = config_text(address, [(ZONE, self.store, CLASSIC)], lines, self.HAS_LIMIT)
         return sections + text + "".join(f"    {line}\n" for line in zone_lines)
 
     def counters(self):
@@ -175,7 +181,7 @@ class RateLimit(Limits):
         return self.BURST + self.RATE * (time.monotonic() - began) + 1
 
     def test_a_flood_in_the_name_of_one_network_gets_the_rate(self):
-        server = self.start_limited()
+        server = self.start_limited("rate-limit-slip: 2")
         began = time.monotonic()
         replies = flood(self.flooder, server.address,
                         [query(LISTED, AAAA, n) for n in range(2000)], sockets=8)
@@ -280,6 +286,82 @@ class RateLimit(Limits):
                 else:
                     self.assertEqual(counted["cookies"], 0)
                     self.assertGreater(counted["tcp-clients"], 0)
+
+
+class Flood:
+    """More questions a second than any default permits, in the name of one network, until it ends."""
+
+    def __init__(self, source, address):
+        self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.udp.bind((source, 0))
+        self.udp.connect(address)
+        self.udp.setblocking(False)
+        self.is_over = False
+        self.thread = threading.Thread(target=self._run)
+
+    def _run(self):
+        while not self.is_over:
+            for number in range(100):
+                try:
+                    self.udp.send(query(LISTED, AAAA, number))
+                except (BlockingIOError, ConnectionRefusedError):
+                    pass
+            select.select([self.udp], [], [], 0.005)
+            try:
+                while True:
+                    self.udp.recv(65535)
+            except (BlockingIOError, ConnectionRefusedError):
+                pass
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.is_over = True
+        self.thread.join()
+        self.udp.close()
+
+
+class Defaults(Limits):
+    """A resolver in whose network's name somebody floods, or that is over the rate by itself."""
+
+    HAS_LIMIT = True
+    NAMES = 300
+
+    def lookups(self, resolver, third):
+        """Each is answered; how long they took at the median, one after the other."""
+        took_ms = []
+        for number in range(self.NAMES):
+            began = time.monotonic()
+            reply = ask(resolver, f"0.{number & 127}.{third + (number >> 7)}.198.{ZONE}", AAAA,
+                        timeout_s=60)
+            took_ms.append((time.monotonic() - began) * 1000)
+            self.assertEqual((number, reply.rcode), (number, NXDOMAIN))
+        return sorted(took_ms)[self.NAMES // 2]
+
+    def test_resolvers_lose_no_lookup_while_their_network_is_over_the_rate(self):
+        for name, start in (
+                ("BIND", lambda s: start_bind(self, [s], [])),
+                ("BIND without cookies", lambda s: start_bind(self, [s], [], ["send-cookie no;"])),
+                ("Unbound", lambda s: start_unbound(self, [s])),
+                ("Knot Resolver", lambda s: start_kresd(self, [s], [ANCHOR])),
+                ("PowerDNS Recursor", lambda s: start_recursor(self, [s], []))):
+            with self.subTest(resolver=name):
+                server = self.start_server()
+                try:
+                    resolver = start(server)
+                except unittest.SkipTest:
+                    continue
+                quiet_ms = self.lookups(resolver, 60)
+                self.assertEqual(self.counters()["limited-truncated"], 0)
+                # The resolvers ask from 127.0.0.1.
+                with Flood("127.0.0.9", server.address):
+                    wait_for(lambda: self.counters()["limited-truncated"] > 0, "the limit")
+                    limited_ms = self.lookups(resolver, 70)
+                print(f"{name}: {quiet_ms:.1f} ms below the rate, {limited_ms:.1f} ms above it")
+                self.assertEqual(self.counters()["limited-dropped"], 0)
+                server.stop()
 
 
 def resident_kb(pid):

@@ -172,7 +172,7 @@ class Configuration(Reload):
         with self.load(server) as load:
             self.rewrite(server, [], extra="  - domain: other.example.\n    colour: blue\n")
             server.send_signal(signal.SIGHUP)
-            server.wait_for_log(r"^(warning|error): \[.*:5\].*colour")
+            server.wait_for_log(r"^(warning|error): \[.*:6\].*colour")
             target = load.asked + 1000
             wait_for(lambda: load.asked >= target or load.error, "the load")
             self.assertEqual(self.bitmap(server), OLD)
