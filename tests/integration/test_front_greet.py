@@ -6,9 +6,11 @@ A client whose mail was taken is spared the pause before the banner, and nothing
 A client that has to wait is told from others by a byte behind its PROXY header: it is early.
 """
 
+import os
+
 import mta
 from edge import CLEAR, INBOX, LISTED, NAME, EdgeCase, proxy_v1
-from harness import CLIENT, main, outside
+from harness import CLIENT, main, outside, wait_for
 
 BALANCER = f"{outside(CLIENT)}/32"
 OTHER = "198.51.100.7"
@@ -94,6 +96,21 @@ class GreetCache(EdgeCase):
         self.balanced(**{"greet-cache": "0"})
         self.deliver(CLEAR)
         self.assertTrue(self.waits(CLEAR))
+
+    def test_connection_that_was_passed_on_is_enough(self):
+        postfix = mta.Postfix(self, master=("passed pass n - n - - smtpd",))
+        place = os.path.join(postfix.queue, "public/passed")
+        wait_for(lambda: os.path.exists(place), "the pass service")
+        # In a Debian the worker's user is in the group postdrop.
+        os.chmod(os.path.join(postfix.queue, "public"), 0o711)
+        self.front(limits={"greet-pause": "200ms"}, users=None,
+                   sink={"kind": "postfix", "to": place})
+        for _ in range(2):
+            with self.client() as client:
+                client.hello()
+                client.say("QUIT", 221)
+            wait_for(lambda: self.counters()["clients-passed"] == 1, "the client to be known")
+        self.assertEqual(self.counters()["pauses-spared"], 1)
 
     def test_reload_forgets_no_client_and_a_listed_one_is_refused_all_the_same(self):
         front = self.balanced()
