@@ -25,6 +25,10 @@
  * STYLE_PAUSE_S later, when the zone had been looked at just before. A resolver that has cached
  * that the other style's name is not there, because of an earlier look, can keep it for the
  * zone's negative TTL.
+ *
+ * A process takes the serial of its first whole probe for seen. When it begins behind a resolver
+ * that still has the metadata and test points from before a change, it notices with the next
+ * serial, or with the next probe behind their TTL.
  */
 
 #include "client-lib/asking.h"
