@@ -171,6 +171,7 @@ static void free_all(struct generation *generation)
 	}
 	close_beginning(generation);
 	hopstate_close(generation->hop);
+	delivered_close(generation->delivered);
 	crew_deinit(&generation->crew);
 	setup_deinit(generation->setup);
 	free(generation->setup);
@@ -185,6 +186,18 @@ static int open_keys(struct generation *generation)
 			return -errno;
 	}
 	return 0;
+}
+
+/* Another file of that name is the operator's to move. */
+static int open_delivered(struct generation *generation)
+{
+	const char *path = generation->setup->sink.delivered;
+	const int ret = delivered_open(path, &generation->delivered);
+	if (ret == 0 || path[0] == '\0')
+		return ret;
+	log_error(context, "memory of deliveries not opened, path=%s (%s)", path,
+		  ret == -EINVAL ? "it is another file" : strerror(-ret));
+	return ret;
 }
 
 /* setup is the generation's from now on, in either case. NULL: logged. */
@@ -206,6 +219,8 @@ struct generation *generation_new(struct setup *setup)
 	}
 	if (ret == 0)
 		ret = hopstate_open(&generation->hop);
+	if (ret == 0 && setup->sink.kind == SETUP_SINK_LMTP)
+		ret = open_delivered(generation);
 	if (ret == 0 && has_keys)
 		ret = open_keys(generation);
 	if (ret == 0 && (pipe2(generation->ready_ends, O_CLOEXEC | O_NONBLOCK) != 0 ||

@@ -17,6 +17,7 @@
 
 #include "integration/smtp-front/board.h"
 #include "integration/smtp-front/crew.h"
+#include "integration/smtp-front/delivered.h"
 #include "integration/smtp-front/hopstate.h"
 #include "integration/smtp-front/listeners.h"
 #include "integration/smtp-front/passed.h"
@@ -52,7 +53,8 @@ struct generation {
 	/* A byte of each and a byte for each, while they begin; -1 for those of later. */
 	int ready_ends[2];
 	int word_ends[2];
-	int failure; /* exit status of the last one that died */
+	struct delivered *delivered; /* they share it; NULL without LMTP */
+	int failure;		     /* exit status of the last one that died */
 };
 
 struct nanny {

@@ -57,6 +57,8 @@ bool parcel_begin(struct parcel *ret_parcel, struct sink *sink, struct stream *s
 	if (!ret_parcel->is_open)
 		ret_parcel->is_failed = true;
 	give(ret_parcel, (const uint8_t *)header, strlen(header));
+	if (!ret_parcel->is_failed)
+		sink_mark(sink);
 	/* Only now: what the sink took for its part is not the client's. */
 	ret_parcel->began_ms = stream_deadline(0);
 	return !ret_parcel->is_failed;

@@ -87,6 +87,7 @@ enum {
 	SINK_CONNECT_TIMEOUT,
 	SINK_TIMEOUT,
 	SINK_LMTP_RECIPIENTS,
+	SINK_DELIVERED,
 	SINK_MAILDIR,
 	SINK_COUNT
 };
@@ -182,7 +183,8 @@ static const struct conf_item sink_items[] = {
 	[SINK_TELL] = CHOICE("tell", tells),
 	[SINK_CONNECT_TIMEOUT] = TEXT("connect-timeout", NUMBER_MAX),
 	[SINK_TIMEOUT] = TEXT("timeout", NUMBER_MAX),
-	[SINK_LMTP_RECIPIENTS] = NUMBER("lmtp-recipients", 1, 10000),
+	[SINK_LMTP_RECIPIENTS] = NUMBER("lmtp-recipients", 0, 10000),
+	[SINK_DELIVERED] = TEXT("delivered", SETUP_PATH_MAX),
 	[SINK_MAILDIR] = CHOICE("maildir", maildirs),
 };
 
@@ -243,7 +245,6 @@ static void set_defaults(struct setup *setup)
 	setup->trust.forward_cache_ms = 3600000;
 	setup->sink.connect_timeout_ms = 10000;
 	setup->sink.timeout_ms = 300000;
-	setup->sink.lmtp_recipients_max = 1;
 }
 
 /* ---- one value ---- */
@@ -488,6 +489,8 @@ static const char *take_sink(struct setup *setup, const struct conf_value *value
 	case SINK_LMTP_RECIPIENTS:
 		sink->lmtp_recipients_max = (unsigned)value->number;
 		return NULL;
+	case SINK_DELIVERED:
+		return take_path(value->text, sink->delivered);
 	default:
 		sink->maildir = (enum setup_maildir)value->number;
 		return NULL;
@@ -591,11 +594,21 @@ static unsigned workers_of_network(const struct setup *setup)
 	return limits->connections_max > 0 ? (setup->front.workers + 1) / 2 : 0;
 }
 
+/* EHLO is to say what the sink takes. */
+static void complete_recipients(struct setup *setup)
+{
+	const unsigned lmtp_max = setup->sink.lmtp_recipients_max;
+	if (setup->sink.kind == SETUP_SINK_LMTP && lmtp_max > 0 &&
+	    lmtp_max < setup->limits.recipients_max)
+		setup->limits.recipients_max = lmtp_max;
+}
+
 /* Who is not named is the one that is most like him. */
 static void complete(struct setup *setup)
 {
 	struct setup_front *front = &setup->front;
 	setup->limits.workers_max = workers_of_network(setup);
+	complete_recipients(setup);
 	if (front->place_count == 0)
 		add_default_places(front);
 	if (front->edges == 0)

@@ -14,7 +14,7 @@ int sink_open(const struct setup_sink *setup, const char *hostname, struct sink 
 	switch (setup->kind) {
 	case SETUP_SINK_SMTP:
 	case SETUP_SINK_LMTP:
-		ret = sink_smtp_open(&sink);
+		ret = sink_smtp_open(setup, &sink);
 		break;
 	case SETUP_SINK_MAILDIR:
 		ret = sink_maildir_open(setup, &sink);
@@ -40,9 +40,10 @@ void sink_close(struct sink *sink)
 		sink->ops->close(sink);
 }
 
-void sink_share(struct sink *sink, struct hopstate *hop)
+void sink_share(struct sink *sink, struct hopstate *hop, struct delivered *delivered)
 {
 	sink->hop = hop;
+	sink->delivered = delivered;
 }
 
 void sink_enter(struct sink *sink, const struct sink_session *session)
@@ -74,6 +75,12 @@ bool sink_recipient(struct sink *sink, const struct recipient *recipient, const 
 bool sink_begin(struct sink *sink, struct sink_reply *ret_reply)
 {
 	return sink->ops->begin(sink, ret_reply);
+}
+
+void sink_mark(struct sink *sink)
+{
+	if (sink->ops->mark != NULL)
+		sink->ops->mark(sink);
 }
 
 bool sink_append(struct sink *sink, const uint8_t *bytes, size_t size, struct sink_reply *ret_reply)

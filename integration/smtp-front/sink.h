@@ -33,6 +33,7 @@
 #include <stdint.h>
 
 #include "client-lib/dnsblv6.h"
+#include "integration/smtp-front/delivered.h"
 #include "integration/smtp-front/envelope.h"
 #include "integration/smtp-front/hopstate.h"
 #include "integration/smtp-front/setup.h"
@@ -73,6 +74,7 @@ struct sink_ops {
 	bool (*recipient)(struct sink *sink, const struct recipient *recipient, const char *mailbox,
 			  struct sink_reply *reply);
 	bool (*begin)(struct sink *sink, struct sink_reply *reply);
+	void (*mark)(struct sink *sink);
 	bool (*append)(struct sink *sink, const uint8_t *bytes, size_t size,
 		       struct sink_reply *reply);
 	bool (*commit)(struct sink *sink, struct sink_reply *reply);
@@ -89,6 +91,7 @@ struct sink {
 	const char *hostname;		    /* borrowed; ours */
 	const struct sink_session *session; /* borrowed; NULL between sessions */
 	struct hopstate *hop;		    /* borrowed; shared with other processes, or NULL */
+	struct delivered *delivered;	    /* the same */
 	enum sink_news news;
 	uint64_t down_ms; /* of SINK_NEWS_UP */
 	char trouble[SINK_TROUBLE_MAX];
@@ -100,7 +103,7 @@ int sink_open(const struct setup_sink *setup, const char *hostname, struct sink 
 void sink_close(struct sink *sink);
 
 /* What the sink shares with those of other processes, before the first session; borrowed. */
-void sink_share(struct sink *sink, struct hopstate *hop);
+void sink_share(struct sink *sink, struct hopstate *hop, struct delivered *delivered);
 
 /* A client's session begins. */
 void sink_enter(struct sink *sink, const struct sink_session *session);
@@ -112,8 +115,11 @@ bool sink_mail(struct sink *sink, const struct envelope *envelope, struct sink_r
 /* mailbox is whose the mail is here, whatever the client calls it: users_find_entry(). */
 bool sink_recipient(struct sink *sink, const struct recipient *recipient, const char *mailbox,
 		    struct sink_reply *ret_reply);
-/* These two write *ret_reply only when they return false. */
+/* This and sink_append() write *ret_reply only when they return false. */
 bool sink_begin(struct sink *sink, struct sink_reply *ret_reply);
+/* What is appended from here on is the client's own: without our header it is the same each time.
+ */
+void sink_mark(struct sink *sink);
 bool sink_append(struct sink *sink, const uint8_t *bytes, size_t size,
 		 struct sink_reply *ret_reply);
 bool sink_commit(struct sink *sink, struct sink_reply *ret_reply);
@@ -141,7 +147,7 @@ enum sink_news sink_news(struct sink *sink, uint64_t *ret_down_ms);
 /* In sink_KIND.c; sink_open() calls that of setup->kind, and fills struct sink. */
 int sink_null_open(struct sink **ret_sink);
 int sink_maildir_open(const struct setup_sink *setup, struct sink **ret_sink);
-int sink_smtp_open(struct sink **ret_sink);
+int sink_smtp_open(const struct setup_sink *setup, struct sink **ret_sink);
 int sink_postfix_open(struct sink **ret_sink);
 
 /* Fills *ret_reply, text as given. Returns whether code is 2xx. */

@@ -10,11 +10,12 @@
  * What was asked for and the next hop does not offer: 8BITMIME and SMTPUTF8 refuse the mail (RFC
  * 6152 and 6531: there is no conversion here); SIZE and DSN are left away.
  *
- * LMTP answers for each recipient, a client gets one answer: with more than one recipient (a
- * setting; else 452 has the client send the others on their own) the worst is told, so that no
- * mail is lost: some got it and others did not is 451 when any of these may get it later, and
- * who has it already gets it again.
+ * LMTP answers for each recipient, a client gets one answer, the worst: 4xx when any recipient may
+ * get the mail later, else 5xx when any never will, else 2xx. With a 4xx delivered.h remembers the
+ * recipients that have the mail. When one of them is named again, the mail waits in memory until
+ * its hash tells whether it is the same; then the others alone get it.
  */
+#include "integration/smtp-front/delivered.h"
 #include "integration/smtp-front/remote_smtp.h"
 #include "integration/smtp-front/sink.h"
 
@@ -24,6 +25,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+/* A mail with LMTP, beside what SMTP has. */
+struct lmtp {
+	struct envelope envelope;
+	struct recipient *recipients; /* accepted: recipient_count, room for recipients_room */
+	unsigned recipients_room;
+	struct delivered_hash *hash; /* of the content */
+	bool is_content;	     /* what is appended is the client's */
+	bool is_kept;		     /* in content, until it is known whether it is the same mail */
+	uint8_t *content;
+	size_t content_size;
+	size_t content_room;
+	uint8_t mail[DELIVERED_MAIL_SIZE];
+};
 
 struct sink_smtp {
 	struct sink sink;
@@ -32,6 +48,7 @@ struct sink_smtp {
 	bool is_open;		  /* MAIL was accepted, and nothing has ended the transaction */
 	bool is_data;		  /* between 354 and the dot: only closing takes the mail back */
 	unsigned recipient_count; /* accepted */
+	struct lmtp lmtp;
 	char helo[ENVELOPE_HELO_MAX + 1]; /* of the client, when the connection was made */
 };
 
@@ -60,6 +77,7 @@ static void hang_up(struct sink_smtp *smtp)
 {
 	remote_close(&smtp->remote);
 	smtp->is_used = smtp->is_open = smtp->is_data = false;
+	smtp->lmtp.is_kept = false;
 }
 
 /* The connection is of no use any more, and the client comes again. */
@@ -290,6 +308,7 @@ static bool smtp_mail(struct sink *sink, const struct envelope *envelope, struct
 	struct sink_smtp *smtp = smtp_of(sink);
 
 	smtp_abort(sink);
+	smtp->lmtp.envelope = *envelope;
 	if (is_outdated(smtp))
 		smtp_leave(sink);
 	const bool was_used = smtp->is_used;
@@ -323,33 +342,77 @@ static void make_recipient(const struct sink_smtp *smtp, const struct recipient 
 	add(command, "\r\n");
 }
 
-static bool smtp_recipient(struct sink *sink, const struct recipient *recipient,
-			   const char *mailbox, struct sink_reply *reply)
+/* For one more recipient. */
+static bool make_room(struct lmtp *lmtp, unsigned count)
 {
-	struct sink_smtp *smtp = smtp_of(sink);
+	if (count < lmtp->recipients_room)
+		return true;
+	const unsigned room = count * 2 + 8;
+	struct recipient *grown = realloc(lmtp->recipients, room * sizeof(*grown));
+	if (grown == NULL)
+		return false;
+	lmtp->recipients = grown;
+	lmtp->recipients_room = room;
+	return true;
+}
+
+static bool name_recipient(struct sink_smtp *smtp, const struct recipient *recipient,
+			   struct sink_reply *reply)
+{
 	struct command command = { .size = 0 };
 
-	(void)mailbox;
-	if (!smtp->is_open) /* the next hop went away at an earlier recipient */
-		return sink_say(reply, 451, "4.4.2 Mail system went away; try again later");
-	if (is_lmtp(smtp) && smtp->recipient_count >= sink->setup->lmtp_recipients_max)
-		return sink_say(reply, 452,
-				"4.5.3 Too many recipients; send the mail again to others");
 	make_recipient(smtp, recipient, &command);
 	if (!replay(smtp, command.text, "RCPT", reply))
 		return false;
+	if (is_lmtp(smtp))
+		smtp->lmtp.recipients[smtp->recipient_count] = *recipient;
 	smtp->recipient_count++;
 	return true;
 }
 
-/* ---- the mail ---- */
-
-static bool smtp_begin(struct sink *sink, struct sink_reply *reply)
+static bool smtp_recipient(struct sink *sink, const struct recipient *recipient,
+			   const char *mailbox, struct sink_reply *reply)
 {
 	struct sink_smtp *smtp = smtp_of(sink);
 
-	if (!smtp->is_open)
+	(void)mailbox;
+	if (!smtp->is_open) /* the next hop went away at an earlier recipient */
 		return sink_say(reply, 451, "4.4.2 Mail system went away; try again later");
+	if (is_lmtp(smtp) && !make_room(&smtp->lmtp, smtp->recipient_count))
+		return sink_say(reply, 452, "4.3.1 Insufficient system storage");
+	if (name_recipient(smtp, recipient, reply))
+		return true;
+	if (reply->code < 500 || strcmp(recipient->address, "postmaster") != 0)
+		return false;
+	/* Who must be one everywhere (RFC 5321 4.5.1), for a server that wants a domain. */
+	struct recipient postmaster = *recipient;
+	(void)snprintf(postmaster.address, sizeof(postmaster.address), "postmaster@%s",
+		       sink->hostname);
+	return name_recipient(smtp, &postmaster, reply);
+}
+
+/* ---- the mail ---- */
+
+static uint64_t key_of(const struct sink_smtp *smtp, unsigned i)
+{
+	return delivered_recipient(&smtp->sink.session->client_ip, smtp->lmtp.envelope.sender,
+				   smtp->lmtp.recipients[i].address);
+}
+
+/* Did one of the recipients get a mail of this sender that is to come again? */
+static bool may_have_it(const struct sink_smtp *smtp)
+{
+	const int64_t now_s = (int64_t)time(NULL);
+
+	for (unsigned i = 0; i < smtp->recipient_count; i++) {
+		if (delivered_may_have(smtp->sink.delivered, key_of(smtp, i), now_s))
+			return true;
+	}
+	return false;
+}
+
+static bool begin_data(struct sink_smtp *smtp, struct sink_reply *reply)
+{
 	const int ret = remote_command(&smtp->remote, "DATA\r\n", reply);
 	if (ret < 0)
 		return broken(smtp, "DATA", ret, reply);
@@ -360,8 +423,29 @@ static bool smtp_begin(struct sink *sink, struct sink_reply *reply)
 	}
 	if (pass_on(smtp, reply))
 		return broken(smtp, "DATA", -EPROTO, reply);
-	smtp_abort(sink);
+	smtp_abort(&smtp->sink);
 	return false;
+}
+
+static bool smtp_begin(struct sink *sink, struct sink_reply *reply)
+{
+	struct sink_smtp *smtp = smtp_of(sink);
+
+	if (!smtp->is_open)
+		return sink_say(reply, 451, "4.4.2 Mail system went away; try again later");
+	smtp->lmtp.is_content = false;
+	smtp->lmtp.is_kept = is_lmtp(smtp) && may_have_it(smtp);
+	smtp->lmtp.content_size = 0;
+	return smtp->lmtp.is_kept || begin_data(smtp, reply);
+}
+
+static void smtp_mark(struct sink *sink)
+{
+	struct lmtp *lmtp = &smtp_of(sink)->lmtp;
+
+	lmtp->is_content = lmtp->hash != NULL;
+	if (lmtp->is_content)
+		delivered_hash_begin(lmtp->hash);
 }
 
 /* A next hop that says 552 and closes has refused the mail; without a word it is broken. */
@@ -375,13 +459,40 @@ static bool broken_mail(struct sink_smtp *smtp, const char *step, int error,
 	return false;
 }
 
+static bool keep(struct sink_smtp *smtp, const uint8_t *bytes, size_t size,
+		 struct sink_reply *reply)
+{
+	struct lmtp *lmtp = &smtp->lmtp;
+
+	if (size > lmtp->content_room - lmtp->content_size) {
+		const size_t room = 2 * (lmtp->content_size + size);
+		uint8_t *grown = realloc(lmtp->content, room);
+		if (grown == NULL) {
+			smtp_abort(&smtp->sink);
+			return sink_say(reply, 452, "4.3.1 Insufficient system storage");
+		}
+		lmtp->content = grown;
+		lmtp->content_room = room;
+	}
+	memcpy(lmtp->content + lmtp->content_size, bytes, size);
+	lmtp->content_size += size;
+	return true;
+}
+
 static bool smtp_append(struct sink *sink, const uint8_t *bytes, size_t size,
 			struct sink_reply *reply)
 {
 	struct sink_smtp *smtp = smtp_of(sink);
+
+	if (smtp->lmtp.is_content)
+		delivered_hash_add(smtp->lmtp.hash, bytes, size);
+	if (smtp->lmtp.is_kept)
+		return keep(smtp, bytes, size, reply);
 	const int ret = remote_append(&smtp->remote, bytes, size);
 	return ret == 0 || broken_mail(smtp, "mail", ret, reply);
 }
+
+/* ---- LMTP: one reply out of many ---- */
 
 static bool is_worse(const struct sink_reply *reply, const struct sink_reply *than)
 {
@@ -390,53 +501,139 @@ static bool is_worse(const struct sink_reply *reply, const struct sink_reply *th
 	return ranks[reply->code / 100] > ranks[than->code / 100];
 }
 
-/* The replies behind the first of LMTP; *reply becomes the worst. */
+/* The recipients up to count that have it: the client is told to come again. */
+static void remember(struct sink_smtp *smtp, const bool *has_it, unsigned count)
+{
+	const int64_t now_s = (int64_t)time(NULL);
+
+	for (unsigned i = 0; i < count; i++) {
+		const int ret = has_it[i] ? delivered_add(smtp->sink.delivered, key_of(smtp, i),
+							  smtp->lmtp.mail, now_s)
+					  : 0;
+		if (ret < 0)
+			trouble(smtp, "memory of deliveries: %s", strerror(-ret));
+	}
+}
+
+/* The reply of each recipient, the first of which is in *reply; *reply becomes the worst. */
 static bool read_others(struct sink_smtp *smtp, struct sink_reply *reply)
 {
+	const unsigned count = smtp->recipient_count;
 	struct sink_reply other;
 	unsigned good_count = reply->code < 300;
+	bool *has_it = calloc(count, sizeof(*has_it));
 
-	for (unsigned i = 1; i < smtp->recipient_count; i++) {
-		const int ret = remote_read(&smtp->remote, &other);
+	if (has_it == NULL)
+		return broken(smtp, "end of mail", -ENOMEM, reply);
+	has_it[0] = good_count > 0;
+	for (unsigned i = 1; i < count; i++) {
+		const int ret = remote_is_open(&smtp->remote) ? remote_read(&smtp->remote, &other)
+							      : -ECONNRESET;
 		if (ret < 0)
-			return broken(smtp, "end of mail", ret, reply);
-		good_count += pass_on(smtp, &other);
+			(void)broken(smtp, "end of mail", ret, &other);
+		has_it[i] = ret == 0 && pass_on(smtp, &other);
+		good_count += has_it[i];
 		if (is_worse(&other, reply))
 			*reply = other;
+		if (ret < 0)
+			break;
 	}
-	if (good_count > 0 && good_count < smtp->recipient_count)
+	if (good_count > 0 && good_count < count)
 		trouble(smtp, "end of mail: %u of %u recipients have it, the client hears %d",
-			good_count, smtp->recipient_count, reply->code);
-	return good_count == smtp->recipient_count;
+			good_count, count, reply->code);
+	if (reply->code / 100 == 4)
+		remember(smtp, has_it, count);
+	free(has_it);
+	return good_count == count;
+}
+
+/*
+ * Leaves out the recipients that have this mail. false: *reply is that of the mail, as all have
+ * it, or none of the others can be named any more.
+ */
+static bool name_others(struct sink_smtp *smtp, struct sink_reply *reply)
+{
+	struct lmtp *lmtp = &smtp->lmtp;
+	const int64_t now_s = (int64_t)time(NULL);
+	const unsigned named_count = smtp->recipient_count;
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < named_count; i++) {
+		if (!delivered_has(smtp->sink.delivered, key_of(smtp, i), lmtp->mail, now_s))
+			lmtp->recipients[count++] = lmtp->recipients[i];
+	}
+	if (count == named_count)
+		return true;
+	smtp_abort(&smtp->sink);
+	smtp->recipient_count = 0;
+	if (count == 0) {
+		(void)sink_say(reply, 250, "2.0.0 Ok: all recipients have it already");
+		return false;
+	}
+	if (!try_mail(smtp, &lmtp->envelope, reply))
+		return false;
+	for (unsigned i = 0; i < count; i++) {
+		const struct recipient recipient = lmtp->recipients[i];
+		/* It was valid a moment ago. */
+		if (!name_recipient(smtp, &recipient, reply)) {
+			smtp_abort(&smtp->sink);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* What was kept goes to the next hop. false: *reply is that of the mail, which may be 2xx. */
+static bool send_kept(struct sink_smtp *smtp, struct sink_reply *reply)
+{
+	struct lmtp *lmtp = &smtp->lmtp;
+
+	lmtp->is_kept = false;
+	if (!name_others(smtp, reply) || !begin_data(smtp, reply))
+		return false;
+	const int ret = remote_append(&smtp->remote, lmtp->content, lmtp->content_size);
+	return ret == 0 || broken_mail(smtp, "mail", ret, reply);
 }
 
 static bool smtp_commit(struct sink *sink, struct sink_reply *reply)
 {
 	struct sink_smtp *smtp = smtp_of(sink);
+	const bool has_hash = smtp->lmtp.is_content;
 
+	smtp->lmtp.is_content = false;
+	if (has_hash)
+		delivered_hash_end(smtp->lmtp.hash, smtp->lmtp.mail);
+	if (smtp->lmtp.is_kept && !send_kept(smtp, reply))
+		return reply->code < 300;
 	const int ret = remote_end(&smtp->remote, reply);
 	if (ret < 0)
 		return broken_mail(smtp, "end of mail", ret, reply);
 	smtp->is_open = smtp->is_data = false;
-	bool is_good = pass_on(smtp, reply);
-	if (is_lmtp(smtp) && remote_is_open(&smtp->remote))
-		is_good = read_others(smtp, reply);
-	return is_good;
+	const bool is_good = pass_on(smtp, reply);
+	if (!is_lmtp(smtp) || smtp->recipient_count == 1 || !remote_is_open(&smtp->remote))
+		return is_good;
+	return read_others(smtp, reply);
 }
 
 static void smtp_close(struct sink *sink)
 {
+	struct sink_smtp *smtp = smtp_of(sink);
+
 	smtp_leave(sink);
-	free(smtp_of(sink));
+	delivered_hash_free(smtp->lmtp.hash);
+	free(smtp->lmtp.recipients);
+	free(smtp->lmtp.content);
+	free(smtp);
 }
 
-int sink_smtp_open(struct sink **ret_sink)
+int sink_smtp_open(const struct setup_sink *setup, struct sink **ret_sink)
 {
 	static const struct sink_ops ops = {
 		.mail = smtp_mail,
 		.recipient = smtp_recipient,
 		.begin = smtp_begin,
 		.append = smtp_append,
+		.mark = smtp_mark,
 		.commit = smtp_commit,
 		.abort = smtp_abort,
 		.leave = smtp_leave,
@@ -445,6 +642,13 @@ int sink_smtp_open(struct sink **ret_sink)
 	struct sink_smtp *smtp = calloc(1, sizeof(*smtp));
 	if (smtp == NULL)
 		return -ENOMEM;
+	if (setup->kind == SETUP_SINK_LMTP) {
+		smtp->lmtp.hash = delivered_hash_new();
+		if (smtp->lmtp.hash == NULL) {
+			free(smtp);
+			return -ENOMEM;
+		}
+	}
 	smtp->sink.ops = &ops;
 	remote_init(&smtp->remote);
 	*ret_sink = &smtp->sink;

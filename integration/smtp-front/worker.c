@@ -98,7 +98,7 @@ static int open_parts(struct worker *worker)
 			  strerror(-ret));
 		return EX_NOINPUT;
 	}
-	sink_share(worker->parts.sink, worker->start->hop);
+	sink_share(worker->parts.sink, worker->start->hop, worker->start->delivered);
 	ret = open_asker(worker);
 	if (ret < 0) {
 		log_error(context, "recipients not opened, path=%s (%s)", setup->trust.users,

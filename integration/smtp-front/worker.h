@@ -16,6 +16,7 @@
  */
 
 #include "integration/smtp-front/board.h"
+#include "integration/smtp-front/delivered.h"
 #include "integration/smtp-front/hopstate.h"
 #include "integration/smtp-front/passed.h"
 #include "integration/smtp-front/setup.h"
@@ -27,13 +28,14 @@ extern "C" {
 
 struct worker_start {
 	const struct setup *setup;
-	int queue_fd;	       /* the end of the queue to read from; stays the caller's */
-	struct tally *tally;   /* of the worker's own slot; may be NULL */
-	struct passed *passed; /* of all processes; may be NULL */
-	struct board *board;   /* may be NULL */
-	size_t process;	       /* the worker's own, of the board */
-	struct hopstate *hop;  /* of all workers; may be NULL */
-	unsigned index;	       /* of the worker: 0, 1, ... */
+	int queue_fd;		     /* the end of the queue to read from; stays the caller's */
+	struct tally *tally;	     /* of the worker's own slot; may be NULL */
+	struct passed *passed;	     /* of all processes; may be NULL */
+	struct board *board;	     /* may be NULL */
+	size_t process;		     /* the worker's own, of the board */
+	struct hopstate *hop;	     /* of all workers; may be NULL */
+	struct delivered *delivered; /* the same */
+	unsigned index;		     /* of the worker: 0, 1, ... */
 	/*
 	 * Called when all that is outside has been opened: gives up root and system calls. 0, or an
 	 * exit status, which is returned. May be NULL.

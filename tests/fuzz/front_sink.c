@@ -59,6 +59,7 @@ struct server {
 	size_t reply_at;     /* of what is said, where that to the last command begins */
 	size_t hello_at;     /* the same to EHLO */
 	int data_code;	     /* of that to DATA, when RSET has come behind it */
+	bool is_told;	     /* by XCLIENT */
 	bool is_open;	     /* a transaction, in which */
 	unsigned rcpt_count; /* were taken */
 	char line[REMOTE_COMMAND_MAX];
@@ -74,6 +75,9 @@ struct run {
 	size_t calls_left;
 	uint64_t hash; /* of all that was said on both sides, and of what came of it */
 };
+
+#define HOSTNAME  "mx.example.org"
+#define HELO_NAME "a=b"
 
 static struct run *current; /* that a connection is of */
 static uint8_t mail[MAIL_MAX];
@@ -208,7 +212,7 @@ static void check_place(const struct run *run, enum command command, int code)
 	static const unsigned before[COMMANDS] = {
 		[HELLO] = 1U << NONE | 1U << XCLIENT,
 		[HELO] = 1U << HELLO,
-		[XCLIENT] = 1U << HELLO | 1U << XCLIENT,
+		[XCLIENT] = 1U << HELLO,
 		[MAIL] = 1U << HELLO | 1U << HELO | 1U << RSET | 1U << END | 1U << MAIL,
 		[RCPT] = 1U << MAIL | 1U << RCPT,
 		[DATA] = 1U << RCPT,
@@ -224,6 +228,16 @@ static void check_place(const struct run *run, enum command command, int code)
 	require(server->is_open == (command == RCPT || command == DATA || command == RSET),
 		"a transaction is open, or none is");
 	require(command != DATA || server->rcpt_count > 0, "a mail has a recipient");
+}
+
+/* The client's name is said where the next hop was told of the client, and nowhere else. */
+static void check_name(const struct run *run)
+{
+	const enum setup_tell tell = run->setup.tell;
+	const bool is_told =
+		tell == SETUP_TELL_PROXY || tell == SETUP_TELL_PROXY2 || run->server.is_told;
+	require(strcmp(run->server.line + 5, is_told ? HELO_NAME : HOSTNAME) == 0,
+		"a name in its place");
 }
 
 /* Nothing that is not offered. */
@@ -250,6 +264,9 @@ static void hear_line(struct run *run)
 		learn(run, code);
 		check_place(run, command, code);
 		check_words(run);
+		server->is_told |= command == XCLIENT;
+		if (command == HELLO || command == HELO)
+			check_name(run);
 		server->reply_at = server->said_size;
 		if (command == HELLO)
 			server->hello_at = server->said_size;
@@ -356,7 +373,7 @@ int __wrap_connect(int fd, const struct sockaddr *address, socklen_t size)
 	require(server->fd == fd || is_closed(server->fd), "one connection");
 	server->fd = fd;
 	server->said_size = server->read_size = 0;
-	server->is_closing = server->is_open = false;
+	server->is_closing = server->is_open = server->is_told = false;
 	server->hearing = current->setup.tell >= SETUP_TELL_PROXY ? PROXY : COMMAND_LINES;
 	server->last = NONE;
 	server->reply_at = server->hello_at = 0;
@@ -543,7 +560,7 @@ static void make_mail(bool is_large)
 static void run_sessions(struct run *run, struct sink *sink, const uint8_t *flags)
 {
 	static const struct sink_session session = {
-		.client_port = 40112, .local_port = 25, .helo = "a=b", .is_esmtp = true
+		.client_port = 40112, .local_port = 25, .helo = HELO_NAME, .is_esmtp = true
 	};
 	char trouble[SINK_TROUBLE_MAX];
 	sink_enter(sink, &session);
@@ -567,7 +584,6 @@ static uint64_t run_once(const uint8_t *data, size_t size, size_t piece)
 	run.setup.kind = (data[0] & 1) != 0 ? SETUP_SINK_LMTP : SETUP_SINK_SMTP;
 	run.setup.tell = (enum setup_tell)(data[0] >> 1 & 3);
 	run.setup.timeout_ms = run.setup.connect_timeout_ms = 60000;
-	run.setup.lmtp_recipients_max = 2;
 	run.setup.to.address.ss_family = AF_UNIX;
 	run.setup.to.address_size = sizeof(struct sockaddr_un);
 	run.server.fd = -1;
@@ -576,8 +592,7 @@ static uint64_t run_once(const uint8_t *data, size_t size, size_t piece)
 	run.server.said = malloc(size);
 	run.piece = piece;
 	run.calls_left = 4 * size + CALLS_MORE;
-	require(run.server.said != NULL && sink_open(&run.setup, "mx.example.org", &sink) == 0,
-		"memory");
+	require(run.server.said != NULL && sink_open(&run.setup, HOSTNAME, &sink) == 0, "memory");
 	current = &run;
 	run_sessions(&run, sink, data);
 	sink_close(sink);

@@ -223,25 +223,58 @@ class DovecotBehind(SinkCase):
         self.check_delivered(dovecot, RECIPIENT, 1)
 
     def test_several_recipients(self):
-        """One for each mail, the client is to come again; or all at once where that is set."""
-        users = ["a@example.com", "b@example.com", "c@example.com"]
-        dovecot = Dovecot(self, users=users[:2])
+        """In one transaction, as many as EHLO says; unless fewer are configured."""
+        users = [f"{letter}@example.com" for letter in "abcdefghijklmnopqrst"]
+        dovecot = Dovecot(self)
         self.front("lmtp", place(dovecot.address), users)
         with self.fixture.client() as client:
-            client.hello()
+            self.assertIn("RCPTMAX=100", client.hello())
+            client.send_mail(SENDER, users, MAIL)
+            client.say("QUIT", 221)
+        for user in users:
+            self.check_delivered(dovecot, user, 1)
+        self.assertTrue(self.fixture.reload(sink={"lmtp-recipients": 2}))
+        with self.fixture.client() as client:
+            self.assertIn("RCPTMAX=2", client.hello())
             client.say(f"MAIL FROM:<{SENDER}>", 250)
             client.say(f"RCPT TO:<{users[0]}>", 250)
-            client.say(f"RCPT TO:<{users[1]}>", 452)
-            client.say("RSET", 250)
-            client.say(f"MAIL FROM:<{SENDER}>", 250)
-            client.say(f"RCPT TO:<{users[2]}>", 550)
-        self.assertTrue(self.fixture.reload(sink={"lmtp-recipients": 5}))
-        with self.fixture.client() as client:
-            client.hello()
-            client.send_mail(SENDER, users[:2], MAIL)
-            client.say("QUIT", 221)
-        for user in users[:2]:
+            client.say(f"RCPT TO:<{users[1]}>", 250)
+            client.say(f"RCPT TO:<{users[2]}>", 452)
+
+    def test_a_mail_that_some_have(self):
+        """4xx, and when it comes again the others alone get it: also behind a restart."""
+        users = [f"{letter}@example.com" for letter in "abc"]
+        dovecot = Dovecot(self)
+        stuck = os.path.join(dovecot.directory, "homes", users[1])
+        with open(stuck, "w", encoding="ascii"):
+            pass  # no directory can be made there
+        front = self.front("lmtp", place(dovecot.address), users,
+                           front={"edges": 1, "proxy": ["127.0.0.0/8"]},
+                           sink={"delivered": self.path("delivered")})
+        for claimed in ("192.0.2.7", "192.0.2.200"):
+            self.send_to(users, claimed, 451)
+        for user in (users[0], users[2]):
             self.check_delivered(dovecot, user, 1)
+        front.stop()
+        front.start()
+        os.unlink(stuck)
+        self.send_to(users, "192.0.2.9", 250)
+        for user in users:
+            self.check_delivered(dovecot, user, 1)
+        self.send_to(users, "198.51.100.9", 250)
+        for user in users:
+            self.check_delivered(dovecot, user, 2)
+
+    def send_to(self, users, claimed, code):
+        with self.fixture.client(claimed=claimed) as client:
+            client.hello()
+            client.say(f"MAIL FROM:<{SENDER}>", 250)
+            for user in users:
+                client.say(f"RCPT TO:<{user}>", 250)
+            client.say("DATA", 354)
+            client.send(re.sub(rb"(?m)^\.", b"..", MAIL) + b".\r\n")
+            client.expect(code)
+            client.say("QUIT", 221)
 
     def test_dovecot_is_told(self):
         for tell in ("xclient", "proxy", "proxy2"):

@@ -57,6 +57,7 @@ ROWS = {
                                   external=("uv", "dnsblv6"),
                                   external_of={"users": ("lmdb",), "users_build": ("lmdb",),
                                                "users_file": ("lmdb",),
+                                               "delivered": ("crypto",),
                                                "tls": ("ssl", "crypto"),
                                                "keys": ("crypto",),
                                                "keyholder": ("crypto",),

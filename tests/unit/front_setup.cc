@@ -233,7 +233,8 @@ TEST_CASE("a value of front.conf that is none is refused with its line", "[front
 		"trust:\n    users: users.mdb", "trust:\n    forward: 192.0.2.1",
 		"tls:\n    require: maybe", "tls:\n    certificates: [ mx.pem ]",
 		"tls:\n    certificates: [ \"/a.pem:b.pem\" ]", "sink:\n    kind: pigeon",
-		"sink:\n    to: 127.0.0.1", "sink:\n    tell: all", "sink:\n    lmtp-recipients: 0",
+		"sink:\n    to: 127.0.0.1", "sink:\n    tell: all",
+		"sink:\n    lmtp-recipients: -1", "sink:\n    delivered: relative",
 		"sink:\n    timeout: 1ms");
 	CAPTURE(line);
 	const parsed file(line + "\n");

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Which recipients of a mail have it already.
+#include "integration/smtp-front/delivered.h"
+
+#include "tests/lib/child.hh"
+#include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace
+{
+
+constexpr int64_t NOW_S = 1800000000;
+
+const uint8_t MAIL[DELIVERED_MAIL_SIZE] = "a mail";
+const uint8_t OTHER[DELIVERED_MAIL_SIZE] = "another";
+
+uint64_t key(const char *address, const char *sender, const char *recipient)
+{
+	dnsblv6_ip ip = {};
+	REQUIRE(dnsblv6_ip_parse(address, &ip) == 0);
+	return delivered_recipient(&ip, sender, recipient);
+}
+
+class table
+{
+      public:
+	explicit table(const std::string &path = "")
+	{
+		REQUIRE(delivered_open(path.c_str(), &it) == 0);
+	}
+	~table()
+	{
+		delivered_close(it);
+	}
+	table(const table &) = delete;
+	table &operator=(const table &) = delete;
+
+	delivered *it = nullptr;
+};
+
+} // namespace
+
+TEST_CASE("a recipient that has a mail is known for five days", "[front][delivered]")
+{
+	table table;
+	CHECK_FALSE(delivered_may_have(table.it, 7, NOW_S));
+	REQUIRE(delivered_add(table.it, 7, MAIL, NOW_S) == 0);
+	CHECK(delivered_may_have(table.it, 7, NOW_S));
+	CHECK(delivered_has(table.it, 7, MAIL, NOW_S + DELIVERED_KEEP_S - 1));
+	CHECK_FALSE(delivered_has(table.it, 7, MAIL, NOW_S + DELIVERED_KEEP_S));
+	CHECK_FALSE(delivered_has(table.it, 7, OTHER, NOW_S));
+	CHECK_FALSE(delivered_has(table.it, 8, MAIL, NOW_S));
+}
+
+TEST_CASE("network, sender and recipient are one key", "[front][delivered]")
+{
+	const uint64_t it = key("192.0.2.7", "a@example.net", "b@example.org");
+	CHECK(it == key("192.0.2.250", "a@example.net", "b@example.org"));
+	CHECK(it != key("192.0.3.7", "a@example.net", "b@example.org"));
+	CHECK(it != key("192.0.2.7", "", "b@example.org"));
+	CHECK(it != key("192.0.2.7", "a@example.net", "c@example.org"));
+	CHECK(key("2001:db8:1::7", "a", "b") == key("2001:db8:1:ffff::", "a", "b"));
+	CHECK(key("2001:db8:1::7", "a", "b") != key("2001:db8:2::7", "a", "b"));
+	CHECK(key("192.0.2.7", "ab", "c") != key("192.0.2.7", "a", "bc"));
+}
+
+TEST_CASE("a full set loses its oldest", "[front][delivered]")
+{
+	table table;
+	for (unsigned i = 0; i <= 8; i++)
+		REQUIRE(delivered_add(table.it, 512 * i + 3, MAIL, NOW_S + i) == 0);
+	CHECK_FALSE(delivered_may_have(table.it, 3, NOW_S + 8));
+	for (unsigned i = 1; i <= 8; i++)
+		CHECK(delivered_may_have(table.it, 512 * i + 3, NOW_S + 8));
+}
+
+TEST_CASE("a file remembers when the program has ended", "[front][delivered]")
+{
+	tmpdir directory;
+	const std::string path = directory.path() + "/delivered";
+	child other([&] {
+		delivered *table = nullptr;
+		return delivered_open(path.c_str(), &table) == 0 &&
+				       delivered_add(table, 7, MAIL, NOW_S) == 0
+			       ? 0
+			       : 1;
+	});
+	REQUIRE(other.wait() == 0);
+	table table(path);
+	CHECK(delivered_has(table.it, 7, MAIL, NOW_S));
+}
+
+TEST_CASE("an entry that was altered is none", "[front][delivered]")
+{
+	tmpdir directory;
+	const std::string path = directory.path() + "/delivered";
+	const auto offset = GENERATE(0, 8, 24, 28);
+	{
+		table table(path);
+		REQUIRE(delivered_add(table.it, 0, MAIL, NOW_S) == 0);
+	}
+	std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+	file.seekp(32 + offset);
+	file.put('\x55');
+	file.close();
+	table table(path);
+	CHECK_FALSE(delivered_has(table.it, 0, MAIL, NOW_S));
+}
+
+TEST_CASE("another file is refused, and stays as it is", "[front][delivered]")
+{
+	tmpdir directory;
+	const std::string path = directory.path() + "/notes";
+	std::ofstream(path) << "not a table";
+	delivered *table = nullptr;
+	CHECK(delivered_open(path.c_str(), &table) == -EINVAL);
+	std::ifstream file(path);
+	CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == "not a table");
+	CHECK(delivered_open((directory.path() + "/no/such").c_str(), &table) == -ENOENT);
+}
+
+TEST_CASE("a hash is of the bytes, wherever they are cut", "[front][delivered]")
+{
+	uint8_t whole[DELIVERED_MAIL_SIZE];
+	uint8_t pieces[DELIVERED_MAIL_SIZE];
+	delivered_hash *hash = delivered_hash_new();
+	REQUIRE(hash != nullptr);
+	delivered_hash_add(hash, (const uint8_t *)"mail", 4);
+	delivered_hash_end(hash, whole);
+	delivered_hash_begin(hash);
+	delivered_hash_add(hash, (const uint8_t *)"ma", 2);
+	delivered_hash_add(hash, (const uint8_t *)"il", 2);
+	delivered_hash_end(hash, pieces);
+	CHECK(std::memcmp(whole, pieces, sizeof(whole)) == 0);
+	delivered_hash_begin(hash);
+	delivered_hash_end(hash, pieces);
+	CHECK(std::memcmp(whole, pieces, sizeof(whole)) != 0);
+	delivered_hash_free(hash);
+}
