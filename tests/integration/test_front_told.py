@@ -58,6 +58,20 @@ def received_of(hop, count):
             for message in hop.wait_for_delivered(2 * count)]
 
 
+class NamingPostfix(mta.Postfix):
+    """It knows the name of the first client, and wants one of each."""
+
+    LINES = ("smtpd_peername_lookup = yes", "smtpd_authorized_xclient_hosts = 127.0.0.1/32",
+             "smtpd_client_restrictions = reject_unknown_client_hostname")
+
+    def __init__(self, case, **how):
+        super().__init__(case, main=self.LINES, xclient=False, **how)
+
+    def use_nameservers(self, nameservers):
+        super().use_nameservers(nameservers)
+        self.files["/etc/hosts"] = self.write("hosts", f"{CLIENTS[0]} {HELO}\n")
+
+
 class PostfixIsTold(ToldCase):
     """Behind, a Postfix that believes smtp-front's address alone, and looks at HELO."""
 
@@ -91,6 +105,20 @@ class PostfixIsTold(ToldCase):
         self.send(CLIENTS[0], BAD_HELO)
         self.assertRegex(received_of(postfix, 1)[0], r"from mx\.example\.com \(\w+ \[127\.0\.0\.1\]\)")
         self.check_log("nothing")
+
+
+class PostfixWantsNames(ToldCase):
+    """As the manual says: behind a PROXY header it finds them, behind XCLIENT it does not look."""
+
+    def test_proxy2(self):
+        postfix = NamingPostfix(self, proxy=True)
+        self.front(postfix, "proxy2")
+        self.send(CLIENTS[0])
+        self.check_headers(postfix, 1, f"from {HELO} ({HELO} [{CLIENTS[0]}])")
+
+    def test_xclient(self):
+        self.front(NamingPostfix(self), "xclient")
+        self.check_refused(CLIENTS[0], HELO, 450)
 
 
 class EximIsTold(ToldCase):
