@@ -41,12 +41,11 @@ static void take_out(struct parcel *parcel, size_t size)
 }
 
 bool parcel_begin(struct parcel *ret_parcel, struct sink *sink, struct stream *stream,
-		  uint64_t size_max, unsigned timeout_ms, const char *header)
+		  uint64_t size_max, const struct pace_rules *rules, const char *header)
 {
 	ret_parcel->sink = sink;
 	ret_parcel->stream = stream;
-	/* None configured is a day: longer than any mail, and no wait for ever. */
-	ret_parcel->timeout_ms = timeout_ms > 0 ? (int64_t)timeout_ms : INT64_C(86400000);
+	pace_begin(&ret_parcel->pace, rules);
 	ret_parcel->taken = 0;
 	ret_parcel->taken_max = size_max > 0 ? size_max * 2 + OVERRUN_MAX : UINT64_MAX;
 	ret_parcel->is_failed = false;
@@ -59,18 +58,7 @@ bool parcel_begin(struct parcel *ret_parcel, struct sink *sink, struct stream *s
 	give(ret_parcel, (const uint8_t *)header, strlen(header));
 	if (!ret_parcel->is_failed)
 		sink_mark(sink);
-	/* Only now: what the sink took for its part is not the client's. */
-	ret_parcel->began_ms = stream_deadline(0);
 	return !ret_parcel->is_failed;
-}
-
-/* Silence, and the time that the bytes till now may have taken: whichever ends first. */
-static int64_t deadline_of(const struct parcel *parcel)
-{
-	const int64_t silence_ms = stream_deadline(parcel->timeout_ms);
-	const int64_t pace_ms = parcel->began_ms + parcel->timeout_ms +
-				(int64_t)(parcel->taken / PARCEL_RATE_MIN * 1000);
-	return silence_ms < pace_ms ? silence_ms : pace_ms;
 }
 
 /* At least one byte, at most a block and limit. Borrowed from the stream. */
@@ -80,7 +68,7 @@ static int wait_bytes(struct parcel *parcel, uint64_t limit, const uint8_t **ret
 	size_t size = 0;
 	*ret_bytes = stream_bytes(parcel->stream, &size);
 	if (size == 0) {
-		const int got = stream_fill(parcel->stream, deadline_of(parcel));
+		const int got = pace_fill(&parcel->pace, parcel->stream);
 		if (got <= 0)
 			return got == 0 ? -ECONNRESET : got;
 		*ret_bytes = stream_bytes(parcel->stream, &size);

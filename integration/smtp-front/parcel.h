@@ -12,8 +12,7 @@
  * client's bytes are read to their end all the same, for only there may it be told, and only then
  * is what follows a command. parcel_end() commits when nothing did.
  *
- * A client has to send PARCEL_RATE_MIN bytes a second on the average, behind a first
- * limits.data_timeout_ms: with a byte a minute it would have a worker for itself.
+ * A client that is too slow (pace.h) does not have a worker for itself.
  *
  * Lies in the memory of its owner, stream and sink are borrowed. Nothing here logs.
  */
@@ -24,6 +23,7 @@
 
 #include "integration/smtp-front/body.h"
 #include "integration/smtp-front/messageid.h"
+#include "integration/smtp-front/pace.h"
 #include "integration/smtp-front/sink.h"
 #include "integration/smtp-front/stream.h"
 
@@ -32,14 +32,12 @@ extern "C" {
 #endif
 
 #define PARCEL_BLOCK_SIZE 16384
-#define PARCEL_RATE_MIN	  100 /* bytes a second; a slow link has ten times that */
 
 struct parcel {
 	struct sink *sink;
 	struct stream *stream;
-	int64_t timeout_ms; /* of silence */
-	int64_t began_ms;   /* as stream_deadline(0) */
-	uint64_t taken;	    /* bytes from the client */
+	struct pace pace;
+	uint64_t taken; /* bytes from the client */
 	uint64_t taken_max;
 	bool is_open;	    /* the sink has a part of it */
 	bool is_failed;	    /* reply says how, and nothing more of it matters */
@@ -56,7 +54,7 @@ struct parcel {
  * .body.takes_lf may be set behind it.
  */
 bool parcel_begin(struct parcel *ret_parcel, struct sink *sink, struct stream *stream,
-		  uint64_t size_max, unsigned timeout_ms, const char *header);
+		  uint64_t size_max, const struct pace_rules *rules, const char *header);
 
 /*
  * To the end of the mail, or of size bytes of a chunk. 0; -ECONNRESET when the client has gone,

@@ -72,7 +72,11 @@ enum {
 	LIMITS_STRESS_TIMEOUT,
 	LIMITS_STRESS_SHARE,
 	LIMITS_DATA_TIMEOUT,
+	LIMITS_DATA_RATE,
 	LIMITS_SESSION_TIMEOUT,
+	LIMITS_GIVE_WAY,
+	LIMITS_STRESS_DATA_RATE,
+	LIMITS_WORKER_TIMEOUT,
 	LIMITS_COUNT
 };
 
@@ -162,7 +166,11 @@ static const struct conf_item limits_items[] = {
 	[LIMITS_STRESS_TIMEOUT] = TEXT("stress-timeout", NUMBER_MAX),
 	[LIMITS_STRESS_SHARE] = NUMBER("stress-share", 1, 100),
 	[LIMITS_DATA_TIMEOUT] = TEXT("data-timeout", NUMBER_MAX),
+	[LIMITS_DATA_RATE] = NUMBER("data-rate", 0, 1000000),
 	[LIMITS_SESSION_TIMEOUT] = TEXT("session-timeout", NUMBER_MAX),
+	[LIMITS_GIVE_WAY] = TEXT("give-way", NUMBER_MAX),
+	[LIMITS_STRESS_DATA_RATE] = NUMBER("stress-data-rate", 0, 1000000),
+	[LIMITS_WORKER_TIMEOUT] = TEXT("worker-timeout", NUMBER_MAX),
 };
 
 static const struct conf_item trust_items[] = {
@@ -224,7 +232,11 @@ static const struct setup_limits limits_defaults = {
 	.stress_timeout_ms = 10000,
 	.stress_share = 80,
 	.data_timeout_ms = 180000,
+	.data_rate = 500, /* half of what a line of 9,600 baud has */
 	.session_timeout_ms = 600000,
+	.give_way_ms = 1000,
+	.stress_data_rate = 5000,
+	.worker_timeout_ms = 3600000,
 };
 
 static void set_defaults(struct setup *setup)
@@ -388,6 +400,8 @@ static const char *take_limits_number(struct setup_limits *limits, const struct 
 		[LIMITS_WORKERS] = &limits->workers_max,
 		[LIMITS_RATE] = &limits->rate_max,
 		[LIMITS_STRESS_SHARE] = &limits->stress_share,
+		[LIMITS_DATA_RATE] = &limits->data_rate,
+		[LIMITS_STRESS_DATA_RATE] = &limits->stress_data_rate,
 	};
 	if (numbers[value->item] != NULL)
 		*numbers[value->item] = number;
@@ -425,6 +439,10 @@ static const char *take_limits(struct setup *setup, const struct conf_value *val
 		return take_time(setup, value, 100, HOUR_MS, &limits->data_timeout_ms);
 	case LIMITS_SESSION_TIMEOUT:
 		return take_time(setup, value, 100, DAY_MS, &limits->session_timeout_ms);
+	case LIMITS_GIVE_WAY:
+		return take_time(setup, value, 100, HOUR_MS, &limits->give_way_ms);
+	case LIMITS_WORKER_TIMEOUT:
+		return take_time(setup, value, 100, DAY_MS, &limits->worker_timeout_ms);
 	default:
 		return take_limits_number(limits, value);
 	}

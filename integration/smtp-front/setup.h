@@ -126,7 +126,12 @@ struct setup_limits {
 	unsigned stress_timeout_ms;  /* instead of it, when under stress */
 	unsigned stress_share;	     /* per cent of sessions_max from which on it is stress */
 	unsigned data_timeout_ms;    /* silence within a mail */
+	unsigned data_rate;	     /* bytes of a mail in a second, at least; 0: any */
 	unsigned session_timeout_ms; /* all of it in the edge */
+	/* In a worker. */
+	unsigned give_way_ms;	    /* silence while other sessions wait for a worker */
+	unsigned stress_data_rate;  /* then, in place of data_rate */
+	unsigned worker_timeout_ms; /* all of it, but for a mail under way */
 };
 
 /* Section "trust". Neither is given with a sink "postfix", else one of them is. */

@@ -58,6 +58,8 @@ extern "C" {
 	X(TALLY_QUEUE_LATE, "queue-late",                                                          \
 	  "Of them, those that it put off, as they had waited too long.")                          \
 	X(TALLY_CAPSULES_BAD, "capsules-bad", "Capsules in the queue that were cut or altered.")   \
+	X(TALLY_GAVE_WAY, "sessions-gave-way",                                                     \
+	  "Sessions that a worker ended as they were silent while others waited.")                 \
 	X(TALLY_FINISHED, "sessions-finished", "Sessions that a worker took to their end.")        \
 	X(TALLY_MAILS_COMMITTED, "mails-committed", "Mails that the sink has and 250 was said.")   \
 	X(TALLY_MAILS_NORMALIZED, "mails-normalized",                                              \

@@ -284,13 +284,21 @@ static void make_header(const struct visit *visit, char *ret_header)
 static bool begin_parcel(struct visit *visit)
 {
 	const struct setup_limits *limits = &visit->parts.setup->limits;
+	const struct pace_rules rules = {
+		.board = visit->parts.board,
+		.timeout_ms = limits->data_timeout_ms,
+		.stress_timeout_ms = limits->stress_timeout_ms,
+		.rate = limits->data_rate,
+		.stress_rate = limits->stress_data_rate,
+		.end_ms = visit_last_end(visit),
+	};
 	char header[HEADER_MAX];
 
 	visit->mail_count++;
 	visit->has_parcel = true;
 	make_header(visit, header);
 	const bool is_fine = parcel_begin(&visit->parcel, visit->parts.sink, &visit->stream,
-					  limits->size_max, limits->data_timeout_ms, header);
+					  limits->size_max, &rules, header);
 	visit->parcel.body.takes_lf = visit->takes_lf;
 	transact_look(visit, visit->parts.sink);
 	return is_fine;
@@ -361,6 +369,7 @@ static void end_mail(struct visit *visit, bool is_chunked)
 	log_end(visit);
 	drop_parcel(visit);
 	transact_forget(visit);
+	visit->waited_ms = 0;
 	const int ret = stream_flush(&visit->stream, visit_deadline(visit));
 	if (ret == 0)
 		return;

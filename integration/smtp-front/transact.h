@@ -47,7 +47,9 @@ struct visit {
 	char sender[ENVELOPE_ADDRESS_MAX + 1];
 	uint64_t began_us;
 	uint64_t cpu_began_us;
-	int64_t told_ms; /* when it was seen that the worker is to end; 0: it is not */
+	int64_t first_ms;  /* when the session began, by stream_deadline() */
+	int64_t waited_ms; /* for commands, since its begin or its last mail */
+	int64_t told_ms;   /* when it was seen that the worker is to end; 0: it is not */
 	/* Of the transaction. */
 	bool is_in_sink;	 /* sink_mail() was called, and the mail has not ended */
 	bool is_refused;	 /* the sink has refused MAIL: refusal is for each recipient */
@@ -68,6 +70,8 @@ struct visit {
 
 /* How long a client may take for a command, or for a reply. */
 int64_t visit_deadline(const struct visit *visit);
+/* When a mail of the session must have come at the latest, by stream_deadline(). */
+int64_t visit_last_end(const struct visit *visit);
 /* The session ends with that word; the first one counts. */
 void visit_end(struct visit *visit, const char *word, bool lingers);
 /* visit->event is said. */

@@ -18,8 +18,8 @@
 #define LINGER_SIZE (256 * 1024)
 /* How long a client may be silent between mails, when the worker is to end. */
 #define PARTING_MS 2000
-/* Between looks at whether it is: a signal does not end a wait. */
-#define LOOK_MS 500
+/* Between looks at whether it is, or sessions wait: neither ends a wait. */
+#define LOOK_MS 250
 
 static uint64_t now_us(clockid_t clock)
 {
@@ -82,6 +82,113 @@ void visit_time_out(struct visit *visit)
 
 /* ---- commands ---- */
 
+static bool is_between_mails(const struct visit *visit)
+{
+	switch (visit->dialogue->state) {
+	case DIALOGUE_AT_START:
+	case DIALOGUE_AT_HELO:
+	case DIALOGUE_AT_SPOILT:
+	case DIALOGUE_AT_END:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* When a wait for a command ends, and what has happened then. */
+struct patience {
+	int64_t end_ms;
+	int status;
+};
+
+static void shorten(struct patience *patience, int64_t end_ms, int status)
+{
+	if (end_ms < patience->end_ms)
+		*patience = (struct patience){ end_ms, status };
+}
+
+/* The time of all of the session, or INT64_MAX. */
+static int64_t whole_time_ms(const struct visit *visit)
+{
+	const unsigned timeout_ms = visit->parts.setup->limits.worker_timeout_ms;
+	return timeout_ms > 0 ? (int64_t)timeout_ms : INT64_MAX / 4;
+}
+
+int64_t visit_last_end(const struct visit *visit)
+{
+	return visit->first_ms + 2 * whole_time_ms(visit);
+}
+
+/* The worker is to end: of a wait for a command that began at began_ms. */
+static int64_t end_of_told(struct visit *visit, int64_t began_ms)
+{
+	const struct visit_parts *parts = &visit->parts;
+	if (visit->told_ms == 0)
+		visit->told_ms = stream_deadline(0);
+	const int64_t late_ms =
+		visit->told_ms + (is_between_mails(visit) ? 0 : parts->setup->front.drain_ms);
+	return (late_ms > began_ms ? late_ms : began_ms) + PARTING_MS;
+}
+
+/* Of a wait for the rest of a command that began at began_ms, with the wait itself at wait_ms. */
+static struct patience patience_of(struct visit *visit, int64_t began_ms, int64_t wait_ms)
+{
+	const struct visit_parts *parts = &visit->parts;
+	const struct setup_limits *limits = &parts->setup->limits;
+	struct patience patience = { began_ms + limits->command_timeout_ms, -ETIMEDOUT };
+
+	shorten(&patience,
+		is_between_mails(visit) ? visit->first_ms + whole_time_ms(visit)
+					: visit_last_end(visit),
+		-ETIMEDOUT);
+	if (parts->is_told != NULL && *parts->is_told != 0)
+		shorten(&patience, end_of_told(visit, began_ms), -ESHUTDOWN);
+	if (board_count(parts->board, BOARD_WAITING) > 0) {
+		shorten(&patience, began_ms + limits->give_way_ms, -EBUSY);
+		shorten(&patience, wait_ms + limits->stress_timeout_ms - visit->waited_ms, -EBUSY);
+	}
+	return patience;
+}
+
+static int wait_bytes(struct visit *visit, int64_t deadline_ms)
+{
+	const int64_t began_ms = deadline_ms - visit->parts.setup->limits.command_timeout_ms;
+	const int64_t wait_ms = stream_deadline(0);
+	struct patience patience = { 0, 0 };
+	/* With all of the time: what is not taken at the end of a wait is lost. */
+	int ret = stream_flush(&visit->stream, deadline_ms);
+	if (ret < 0)
+		return ret;
+	do {
+		const int64_t look_ms = stream_deadline(LOOK_MS);
+		patience = patience_of(visit, began_ms, wait_ms);
+		ret = stream_fill(&visit->stream,
+				  look_ms < patience.end_ms ? look_ms : patience.end_ms);
+	} while (ret == -ETIMEDOUT && stream_deadline(0) < patience.end_ms);
+	visit->waited_ms += stream_deadline(0) - wait_ms;
+	return ret == -ETIMEDOUT ? patience.status : ret;
+}
+
+static void wait_more(struct visit *visit, int64_t deadline_ms)
+{
+	const int ret = wait_bytes(visit, deadline_ms);
+	if (ret > 0)
+		return;
+	if (ret == -ESHUTDOWN) {
+		visit_refuse(visit, DIALOGUE_SHUTTING_DOWN);
+		visit->end = "drained";
+	} else if (ret == -EBUSY) {
+		transact_count(visit, TALLY_GAVE_WAY, 1);
+		visit_refuse(visit, DIALOGUE_BUSY);
+		visit->end = "gave-way";
+		/* It has sent nothing that our end could take its last reply from. */
+		visit->lingers = false;
+	} else if (ret == -ETIMEDOUT)
+		visit_time_out(visit);
+	else
+		visit_end(visit, ret == 0 ? "hangup" : "reset", false);
+}
+
 /* Reads size bytes and forgets them. false: that was the end of the session, and was said. */
 static bool swallow(struct visit *visit, uint64_t size)
 {
@@ -96,13 +203,9 @@ static bool swallow(struct visit *visit, uint64_t size)
 		size_t part = 0;
 		(void)stream_bytes(&visit->stream, &part);
 		if (part == 0) {
-			const int ret = stream_fill(&visit->stream, deadline_ms);
-			if (ret == -ETIMEDOUT)
-				visit_time_out(visit);
-			if (ret <= 0) {
-				visit_end(visit, "reset", false);
+			wait_more(visit, deadline_ms);
+			if (visit->end != NULL)
 				return false;
-			}
 			continue;
 		}
 		if (part > size)
@@ -111,19 +214,6 @@ static bool swallow(struct visit *visit, uint64_t size)
 		size -= part;
 	}
 	return true;
-}
-
-static bool is_between_mails(const struct visit *visit)
-{
-	switch (visit->dialogue->state) {
-	case DIALOGUE_AT_START:
-	case DIALOGUE_AT_HELO:
-	case DIALOGUE_AT_SPOILT:
-	case DIALOGUE_AT_END:
-		return true;
-	default:
-		return false;
-	}
 }
 
 /* A dialogue that is no longer in a transaction has none in the sink. */
@@ -183,60 +273,12 @@ static void skip_line(struct visit *visit, int64_t deadline_ms)
 		skipped += used;
 		if (status == LINES_READY)
 			break;
-		const int ret = stream_fill(&visit->stream, deadline_ms);
-		if (ret == -ETIMEDOUT)
-			visit_time_out(visit);
-		else if (ret <= 0)
-			visit_end(visit, "reset", false);
-		else if (skipped > SKIP_MAX)
+		wait_more(visit, deadline_ms);
+		if (skipped > SKIP_MAX)
 			visit_end(visit, "error", true);
 	}
 	act(visit,
 	    dialogue_malformed(visit->dialogue, &visit->limits, LINES_TOO_LONG, &visit->event));
-}
-
-/* Of a wait for a command that began at began_ms and may take until deadline_ms. */
-static int64_t end_of_wait(struct visit *visit, int64_t began_ms, int64_t deadline_ms)
-{
-	const struct visit_parts *parts = &visit->parts;
-	if (parts->is_told == NULL || *parts->is_told == 0)
-		return deadline_ms;
-	if (visit->told_ms == 0)
-		visit->told_ms = stream_deadline(0);
-	const int64_t late_ms =
-		visit->told_ms + (is_between_mails(visit) ? 0 : parts->setup->front.drain_ms);
-	const int64_t end_ms = (late_ms > began_ms ? late_ms : began_ms) + PARTING_MS;
-	return end_ms < deadline_ms ? end_ms : deadline_ms;
-}
-
-static int wait_bytes(struct visit *visit, int64_t deadline_ms)
-{
-	const int64_t began_ms = deadline_ms - visit->parts.setup->limits.command_timeout_ms;
-	int64_t end_ms = 0;
-	/* With all of the time: what is not taken at the end of a wait is lost. */
-	int ret = stream_flush(&visit->stream, deadline_ms);
-	if (ret < 0)
-		return ret;
-	do {
-		const int64_t look_ms = stream_deadline(LOOK_MS);
-		end_ms = end_of_wait(visit, began_ms, deadline_ms);
-		ret = stream_fill(&visit->stream, look_ms < end_ms ? look_ms : end_ms);
-	} while (ret == -ETIMEDOUT && stream_deadline(0) < end_ms);
-	return ret == -ETIMEDOUT && end_ms < deadline_ms ? -ESHUTDOWN : ret;
-}
-
-static void wait_more(struct visit *visit, int64_t deadline_ms)
-{
-	const int ret = wait_bytes(visit, deadline_ms);
-	if (ret > 0)
-		return;
-	if (ret == -ESHUTDOWN) {
-		visit_refuse(visit, DIALOGUE_SHUTTING_DOWN);
-		visit->end = "drained";
-	} else if (ret == -ETIMEDOUT)
-		visit_time_out(visit);
-	else
-		visit_end(visit, ret == 0 ? "hangup" : "reset", false);
 }
 
 static void take_line(struct visit *visit, const uint8_t *bytes, size_t line_size, size_t end_size)
@@ -315,7 +357,8 @@ static void begin_session(struct visit *visit, struct capsule *capsule, int fd)
 	visit->recipient_count = 0;
 	visit->refused_count = capsule->refused_count;
 	visit->sender[0] = '\0';
-	visit->told_ms = 0;
+	visit->told_ms = visit->waited_ms = 0;
+	visit->first_ms = stream_deadline(0);
 	memset(&visit->latest, 0, sizeof(visit->latest));
 	visit_log_begin(visit);
 	visit->began_us = now_us(CLOCK_MONOTONIC);

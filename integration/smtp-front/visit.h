@@ -20,12 +20,18 @@
  * for a moment in which it may say QUIT, when it has no mail begun, else after front.drain_ms. Who
  * goes on is served.
  *
+ * While other sessions wait for a worker (board.h) a silent client gives way: it is told 421 when
+ * it says nothing for limits.give_way_ms, or has taken limits.stress_timeout_ms for all its
+ * commands since its last mail. The time of the whole session is limits.worker_timeout_ms: behind
+ * it no other mail is begun, and one that has begun must end in as long again.
+ *
  * A handle with memory of its own, which is taken once and used for all sessions of a worker.
  */
 
 #include "integration/smtp-front/answers.h"
 #include <signal.h>
 
+#include "integration/smtp-front/board.h"
 #include "integration/smtp-front/capsule.h"
 #include "integration/smtp-front/passed.h"
 #include "integration/smtp-front/setup.h"
@@ -48,6 +54,7 @@ struct visit_parts {
 	struct users *users;   /* NULL: there is no such list */
 	struct tally *tally;   /* may be NULL */
 	struct passed *passed; /* may be NULL */
+	struct board *board;   /* may be NULL */
 	const volatile sig_atomic_t *is_told; /* the worker is to end; may be NULL */
 };
 

@@ -91,6 +91,7 @@ static int open_parts(struct worker *worker)
 	worker->parts.setup = setup;
 	worker->parts.tally = worker->start->tally;
 	worker->parts.passed = worker->start->passed;
+	worker->parts.board = worker->start->board;
 	worker->parts.is_told = &is_told_to_end;
 	int ret = sink_open(&setup->sink, setup->front.hostname, &worker->parts.sink);
 	if (ret < 0) {

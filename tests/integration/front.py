@@ -41,7 +41,7 @@ ROLES = ("keyholder", "edge", "worker")
 # What tests are not about, unless they say so.
 DEFAULTS = {
     "front": {"hostname": HOSTNAME, "edges": 2, "workers": 2, "sessions": 200, "drain": "1s"},
-    "limits": {"greet-pause": 0, "connections": 0, "rate": 0},
+    "limits": {"greet-pause": 0, "connections": 0, "rate": 0, "give-way": "5m"},
     "trust": {},
     "tls": {},
     "sink": {"kind": "maildir"},

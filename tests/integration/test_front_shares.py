@@ -229,6 +229,43 @@ class Share(SharesCase):
             self.end(client)
 
 
+class Silence(Case):
+    """Clients of documentation ranges, by PROXY, at twenty workers and the defaults."""
+
+    NETWORKS = ("192.0.2", "198.51.100", "203.0.113")
+
+    def setUp(self):
+        super().setUp()
+        self.fixture = Front(self, front={"workers": 20, "proxy": ["127.0.0.0/8"]},
+                             limits={"connections": 100, "give-way": None})
+
+    def client(self, address):
+        client = self.fixture.client(claimed=address)
+        self.addCleanup(client.close)
+        return client
+
+    def test_silent_clients_of_three_networks_keep_no_good_one_waiting(self):
+        """They have named a recipient, and could say nothing for five minutes."""
+        front = self.fixture
+        lines = ["EHLO silent.example.net", "MAIL FROM:<>", f"RCPT TO:<{RECIPIENT}>"]
+        for number in range(40):
+            silent = self.client(f"{self.NETWORKS[number % 3]}.{number + 1}")
+            silent.expect(220)
+            silent.send("".join(f"{line}\r\n" for line in lines).encode())
+            silent.expect(250)
+            silent.expect(250)
+        good = self.client("2001:db8::7")
+        good.hello()
+        good.send_mail("sender@example.net", [RECIPIENT], b"Subject: good\r\n\r\nmail\r\n")
+        good.say("QUIT", 221)
+        self.assertEqual(len(front.mails()), 1)
+        # With more of them than workers some had to be put off for it, and no other clock has.
+        ends = collections.Counter(line["end"] for line in front.sessions() if
+                                   line["helo"] == "silent.example.net")
+        self.assertGreater(ends["gave-way"], 0)
+        self.assertNotIn("timeout", ends)
+
+
 class Connections(SharesCase):
     """Two connections of a network, and a worker for each."""
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -37,6 +38,9 @@ class fixture
 		setup_->limits.mails_max = 5;
 		setup_->limits.command_timeout_ms = 20000;
 		setup_->limits.data_timeout_ms = 20000;
+		setup_->limits.data_rate = 500;
+		setup_->limits.give_way_ms = 20000;
+		setup_->limits.stress_timeout_ms = 20000;
 		setup_->sink.kind = SETUP_SINK_MAILDIR;
 		box.path().copy(setup_->sink.to.text, SETUP_PATH_MAX);
 		REQUIRE(sink_open(&setup_->sink, setup_->front.hostname, &sink_) == 0);
@@ -44,6 +48,8 @@ class fixture
 		parts.setup = setup_.get();
 		parts.sink = sink_;
 		parts.tally = &tally;
+		REQUIRE(board_open(1, &board) == 0);
+		parts.board = board;
 		REQUIRE(visit_new(&parts, &visit_) == 0);
 		REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_) == 0);
 		make_capsule();
@@ -54,6 +60,7 @@ class fixture
 			close(ends_[0]);
 		visit_free(visit_);
 		sink_close(sink_);
+		board_close(board);
 	}
 	fixture(const fixture &) = delete;
 	fixture &operator=(const fixture &) = delete;
@@ -81,8 +88,10 @@ class fixture
 		reader.join();
 		return heard;
 	}
-	// The same with a client that sends a byte every so often, until nobody takes it.
-	std::string drip(const std::string &unread, unsigned pause_ms)
+	// The same with a client that sends some bytes every so often, until nobody takes them, or
+	// so often and then the end.
+	std::string drip(const std::string &unread, unsigned pause_ms, unsigned count = UINT_MAX,
+			 const std::string &end = "", const std::string &drop = "x")
 	{
 		bool is_over = false;
 		unread.copy((char *)capsule->unread, CAPSULE_UNREAD_MAX);
@@ -90,15 +99,21 @@ class fixture
 		std::string heard;
 		std::thread client([&] {
 			char bytes[512];
-			ssize_t size = 0;
-			while (!is_over && send(ends_[0], "x", 1, MSG_NOSIGNAL) == 1) {
-				struct pollfd poller = { ends_[0], POLLIN, 0 };
-				if (poll(&poller, 1, (int)pause_ms) <= 0)
-					continue;
-				size = recv(ends_[0], bytes, sizeof(bytes), 0);
-				is_over = size <= 0;
+			for (unsigned i = 0; !is_over; i++) {
+				const std::string &next = i == count ? end : drop;
+				if (i <= count && send(ends_[0], next.data(), next.size(),
+						       MSG_NOSIGNAL) != (ssize_t)next.size())
+					break;
+				poll(nullptr, 0, (int)pause_ms);
+				const ssize_t size =
+					recv(ends_[0], bytes, sizeof(bytes), MSG_DONTWAIT);
+				is_over = size == 0;
 				heard.append(bytes, size > 0 ? (size_t)size : 0);
 			}
+			// What was said before the other end was closed.
+			ssize_t size = 0;
+			while ((size = recv(ends_[0], bytes, sizeof(bytes), 0)) > 0)
+				heard.append(bytes, (size_t)size);
 		});
 		mail_count = visit_finish(visit_, capsule.get(), ends_[1]);
 		client.join();
@@ -128,6 +143,7 @@ class fixture
 	tmpdir box;
 	std::unique_ptr<struct capsule> capsule = std::make_unique<struct capsule>();
 	struct tally tally = {};
+	struct board *board = nullptr;
 	unsigned mail_count = 0;
 
       private:
@@ -340,6 +356,79 @@ TEST_CASE("a client that sends a byte now and then does not keep a worker", "[fr
 	CHECK(codes(visit.drip("DATA\r\n", 5)) == "250 354 421");
 	CHECK(visit.mails().empty());
 	CHECK(tally_get(&visit.tally, TALLY_MAILS_CUT) == 1);
+}
+
+TEST_CASE("bytes that came fast before do not make up for a client that is slow now",
+	  "[front][visit]")
+{
+	fixture visit;
+	visit.limits().data_timeout_ms = 200;
+	CHECK(codes(visit.drip("DATA\r\n" + std::string(8000, 'x'), 5)) == "250 354 421");
+	CHECK(visit.mails().empty());
+}
+
+TEST_CASE("a slow client that keeps the rate gets its mail in", "[front][visit]")
+{
+	fixture visit;
+	visit.limits().data_timeout_ms = 10000;
+	visit.limits().data_rate = 1;
+	CHECK(codes(visit.drip("DATA\r\n", 1, 3000, "\r\n.\r\nQUIT\r\n")) == "250 354 250 221");
+	CHECK(visit.mails().size() == 1);
+}
+
+TEST_CASE("a silent client gives way while others wait, and only then", "[front][visit]")
+{
+	const std::string text = GENERATE("", "NOOP", "NOOP\r\nRSET\r\n", "BDAT 200001\r\nhalf");
+	CAPTURE(text);
+	fixture visit;
+	visit.limits().give_way_ms = 30;
+	visit.limits().command_timeout_ms = 3600000; // longer than the test may take
+	board_set(visit.board, BOARD_WAITING, 0, true);
+	const std::string heard = visit.talk("", text);
+	CHECK(heard.substr(heard.rfind("\r\n", heard.size() - 3) + 2, 9) == "421 4.3.2");
+	CHECK(tally_get(&visit.tally, TALLY_GAVE_WAY) == 1);
+	fixture other;
+	other.limits().give_way_ms = 30;
+	other.limits().command_timeout_ms = 300;
+	const std::string patient = other.talk("", "NOOP\r\n");
+	CHECK(patient.find("421 4.4.2") != std::string::npos);
+	CHECK(tally_get(&other.tally, TALLY_GAVE_WAY) == 0);
+}
+
+TEST_CASE("commands now and then do not help a client that others wait for", "[front][visit]")
+{
+	fixture visit;
+	visit.limits().stress_timeout_ms = 300;
+	board_set(visit.board, BOARD_WAITING, 0, true);
+	const std::string heard = visit.drip("", 20, UINT_MAX, "", "NOOP\r\n");
+	CHECK(heard.substr(heard.rfind("\r\n", heard.size() - 3) + 2, 9) == "421 4.3.2");
+}
+
+TEST_CASE("within a mail a client has less time while others wait", "[front][visit]")
+{
+	fixture visit;
+	visit.limits().stress_timeout_ms = 30;
+	visit.limits().data_timeout_ms = 3600000;
+	board_set(visit.board, BOARD_WAITING, 0, true);
+	CHECK(codes(visit.talk("", "DATA\r\nhalf")) == "250 354 421");
+	CHECK(tally_get(&visit.tally, TALLY_MAILS_CUT) == 1);
+}
+
+TEST_CASE("a session has an end in a worker, too, and a mail under way has as long again",
+	  "[front][visit]")
+{
+	fixture visit;
+	visit.limits().worker_timeout_ms = 200;
+	SECTION("whatever it says")
+	{
+		const std::string heard = visit.drip("RSET\r\n", 20, UINT_MAX, "", "NOOP\r\n");
+		CHECK(heard.find("421 4.4.2") != std::string::npos);
+	}
+	SECTION("amid a mail")
+	{
+		visit.limits().data_rate = 1;
+		CHECK(codes(visit.drip("DATA\r\n", 5)) == "250 354 421");
+	}
 }
 
 TEST_CASE("a mailbox that is gone is 4xx, and the session goes on", "[front][visit]")
