@@ -324,6 +324,11 @@ static enum dialogue_action bdat(struct step *step)
 
 static enum dialogue_action rset(struct step *step)
 {
+	const unsigned mails_max = step->limits->mails_max;
+	/* A sender that asks so before its next mail loses none by the answer. */
+	if (mails_max > 0 && step->dialogue->mail_count >= mails_max &&
+	    is_at(step->dialogue, TO(HELO)))
+		return say_end(step, 421, "4.7.0", "too many mails, come again");
 	end_transaction(step->dialogue);
 	move(step->dialogue, outside(step->dialogue));
 	return say(step, DIALOGUE_RESET, 250, "2.0.0 Ok");
