@@ -63,10 +63,11 @@ static int add_nsec_job(const struct link_options *options, const struct link *l
 	return add_job(options, link, key, seal, &rdata, 1);
 }
 
-static bool is_fresh(const struct link_options *options, const struct key *key,
-		     const struct dnsblv6_signature *signature)
+static bool is_fresh(const struct link_options *options, const struct link *link,
+		     const struct key *key, const struct dnsblv6_signature *signature)
 {
-	return !options->is_key_new && signer_is_fresh(options->signer, key, signature);
+	return !options->is_key_new &&
+	       signer_is_fresh(options->signer, key, &link->owner, signature);
 }
 
 /* ---- bitmaps ---- */
@@ -87,10 +88,11 @@ static int seal_bitmap(const struct link_options *options, struct link *link,
 		link->has_old && dnsblv6_record_decode_signatures(link->old.data, link->old.size,
 								  &old) == DNSBLV6_OK;
 	bool keeps_aaaa = has_signatures && memcmp(link->old.data, link->data, link->size) == 0 &&
-			  options->ttl == options->old_ttl && is_fresh(options, key, &old.aaaa);
+			  options->ttl == options->old_ttl &&
+			  is_fresh(options, link, key, &old.aaaa);
 	bool keeps_nsec = has_signatures && link->is_same_next &&
 			  options->negative_ttl == options->old_negative_ttl &&
-			  is_fresh(options, key, &old.nsec);
+			  is_fresh(options, link, key, &old.nsec);
 	int ret = DNSBLV6_OK;
 	if (keeps_aaaa) {
 		link->seals[0].rrsig.signature = old.aaaa;
@@ -156,8 +158,8 @@ static bool is_same_rrset(const struct rrs *a, const struct rrs *b, uint16_t typ
 }
 
 /* The signature over type by key that the old record has, if it is still good. */
-static bool find_old_signature(const struct link_options *options, const struct rrs *old,
-			       uint16_t type, const struct key *key,
+static bool find_old_signature(const struct link_options *options, const struct link *link,
+			       const struct rrs *old, uint16_t type, const struct key *key,
 			       struct dnsblv6_signature *ret_signature)
 {
 	for (size_t i = 0; i < old->count; i++) {
@@ -165,7 +167,7 @@ static bool find_old_signature(const struct link_options *options, const struct 
 		if (rr->type == DNSBLV6_TYPE_RRSIG &&
 		    dnsblv6_rrsig_decode(rr->rdata, rr->rdata_size, type, ret_signature) ==
 			    DNSBLV6_OK &&
-		    is_fresh(options, key, ret_signature))
+		    is_fresh(options, link, key, ret_signature))
 			return true;
 	}
 	return false;
@@ -192,7 +194,7 @@ static int seal_rrset(const struct link_options *options, struct link *link,
 	struct seal *seal = &link->seals[link->seal_count++];
 	*seal = make_seal(options, link, first->type, first->ttl);
 	if (is_same_rrset(new_rrs, old_rrs, first->type) &&
-	    find_old_signature(options, old_rrs, first->type, key, &seal->rrsig.signature)) {
+	    find_old_signature(options, link, old_rrs, first->type, key, &seal->rrsig.signature)) {
 		seal->rrsig.algorithm = key_algorithm(key);
 		return DNSBLV6_OK;
 	}
@@ -274,8 +276,8 @@ static int seal_nsec(const struct link_options *options, struct link *link,
 	bool is_same = link->is_same_next && types.count == old_types.count &&
 		       memcmp(types.numbers, old_types.numbers, types.count) == 0 &&
 		       options->negative_ttl == options->old_negative_ttl;
-	if (is_same &&
-	    find_old_signature(options, old_rrs, DNSBLV6_TYPE_NSEC, key, &seal->rrsig.signature)) {
+	if (is_same && find_old_signature(options, link, old_rrs, DNSBLV6_TYPE_NSEC, key,
+					  &seal->rrsig.signature)) {
 		seal->rrsig.algorithm = key_algorithm(key);
 		return DNSBLV6_OK;
 	}

@@ -9,7 +9,7 @@
  *       link_seal() -> signer.h -> link_take() -> link_encode() -> the store.
  *
  * A signature is kept, byte for byte, when what it is over is the same as before, the
- * key is, and its end is not near.
+ * key is, and its day has not come (signer.h).
  */
 
 #include "zone-tools/signer.h"

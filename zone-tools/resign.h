@@ -36,7 +36,7 @@ struct resign_result {
 };
 
 /*
- * One transaction: signatures that near their end, and those that a change of
+ * One transaction: signatures that are due, and those that a change of
  * keys asks for; the serial rises. A status of before.h, key.h or lib/store, or
  * BUILDER_EREFUSED when findings say why.
  */

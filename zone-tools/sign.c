@@ -52,7 +52,7 @@ static const struct options_table table = {
 	.program = "dnsblv6-zone sign",
 	.libraries = DNSBLV6_LIBRARIES,
 	.usage = "--store FILE --key FILE [options]",
-	.summary = "Renews the signatures of a store that near their end.",
+	.summary = "Renews the signatures of a store that are due.",
 	.rows = rows,
 	.row_count = sizeof(rows) / sizeof(rows[0]),
 };

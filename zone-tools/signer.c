@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 enum {
+	DAY_S = 86400,
 	CLOCK_SKEW_S = 3600, /* validators may be that far behind */
 	SHARE_MIN = 64,	     /* fewer signatures are not worth a process */
 	PROCESSES_MAX = 64,
@@ -96,26 +97,50 @@ void signer_clear(struct signer *signer)
 
 /* ---- times ---- */
 
-/* The same name and type always end at the same distance: a second run changes nothing. */
-static uint32_t jitter(const struct signer *signer, const struct dnsblv6_labels *owner,
-		       uint16_t type)
+static uint32_t choose(const struct dnsblv6_labels *owner, uint16_t type, uint32_t range)
 {
 	uint64_t hash = 0xcbf29ce484222325u ^ type;
 	for (unsigned i = 0; i < owner->size; i++)
 		hash = (hash ^ owner->wire[i]) * 0x100000001b3u;
-	uint32_t range = signer->options.lifetime_s / 14;
 	return range == 0 ? 0 : (uint32_t)((hash ^ hash >> 32) % range);
 }
 
+/* The same name and type always end at the same distance: a second run changes nothing. */
+static uint32_t jitter(const struct signer *signer, const struct dnsblv6_labels *owner,
+		       uint16_t type)
+{
+	return choose(owner, type, signer->options.lifetime_s / 14);
+}
+
+/*
+ * Has the owner had its day? All signatures of a name have the same one, since the name goes
+ * into the journal as a whole. One made after noon counts as the next day's: what is built
+ * before midnight is not signed again behind it.
+ */
+static bool had_its_day(const struct signer *signer, const struct dnsblv6_labels *owner,
+			uint64_t made_s)
+{
+	uint32_t period = signer->options.lifetime_s / 2 / DAY_S;
+	if (period == 0)
+		return false;
+	uint32_t phase = choose(owner, 0, period);
+	uint64_t made_day = (made_s + DAY_S / 2) / DAY_S;
+	uint64_t today = signer->options.now_s / DAY_S;
+	return (today + phase) / period > (made_day + phase) / period;
+}
+
 bool signer_is_fresh(const struct signer *signer, const struct key *key,
-		     const struct dnsblv6_signature *signature)
+		     const struct dnsblv6_labels *owner, const struct dnsblv6_signature *signature)
 {
 	uint32_t now = (uint32_t)signer->options.now_s;
 	/* RFC 4034 section 3.1.5: serial number arithmetic. */
 	int32_t left_s = (int32_t)(signature->expiration - now);
 	int32_t age_s = (int32_t)(now - signature->inception);
-	return signature->key_tag == key_tag(key) && age_s >= 0 &&
-	       left_s > (int32_t)(signer->options.lifetime_s / 14 * 5);
+	if (signature->key_tag != key_tag(key) || age_s < 0 ||
+	    left_s <= (int32_t)(signer->options.lifetime_s / 14 * 5))
+		return false;
+	uint64_t made_s = signer->options.now_s - (uint64_t)age_s + CLOCK_SKEW_S;
+	return !had_its_day(signer, owner, made_s);
 }
 
 /* ---- jobs ---- */

@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 #define SIGNER_LIFETIME_S (14 * 86400) /* by default */
-/* Renewal begins at five fourteenths, which must be before servers warn, at three days. */
+/* The last are renewed at five fourteenths, which must be before servers warn, at three days. */
 #define SIGNER_LIFETIME_MIN_S (10 * 86400)
 #define SIGNER_LIFETIME_MAX_S (366 * 86400)
 #define SIGNER_KEYS_MAX	      4 /* in one DNSKEY RRset; a rollover needs two */
@@ -64,11 +64,15 @@ void signer_take(const struct signer *signer, size_t job, struct dnsblv6_signatu
 void signer_clear(struct signer *signer);
 
 /*
- * Is a signature the signing key's, begun, and with more than five fourteenths
- * of the lifetime left? Then it need not be made again.
+ * Is a signature the signing key's, begun, with more than five fourteenths of the lifetime left,
+ * and has its owner had no day since? Then it need not be made again.
+ *
+ * Each name has a day in every half of the lifetime, so that each day renews an equal share
+ * of the zone, however many were signed at once. Days are whole and of UTC: the first run of a
+ * day renews its share, and others of that day nothing.
  */
 bool signer_is_fresh(const struct signer *signer, const struct key *key,
-		     const struct dnsblv6_signature *signature);
+		     const struct dnsblv6_labels *owner, const struct dnsblv6_signature *signature);
 
 /* Signatures made so far. */
 uint64_t signer_count(const struct signer *signer);

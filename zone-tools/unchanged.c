@@ -20,6 +20,7 @@ struct rrs {
 /* DIFFERENT when a signature that only a new version renews is due. */
 static int look_at_signature(const struct signer *signer, const struct dnsblv6_rr *rr)
 {
+	static const struct dnsblv6_labels apex = { 0 };
 	struct dnsblv6_signature signature;
 	if (signer == NULL || rr->type != DNSBLV6_TYPE_RRSIG)
 		return DNSBLV6_OK;
@@ -29,7 +30,7 @@ static int look_at_signature(const struct signer *signer, const struct dnsblv6_r
 		    DNSBLV6_OK)
 		return DNSBLV6_OK;
 	const struct key *key = signer_options(signer)->keys[0];
-	return signer_is_fresh(signer, key, &signature) ? DNSBLV6_OK : DIFFERENT;
+	return signer_is_fresh(signer, key, &apex, &signature) ? DNSBLV6_OK : DIFFERENT;
 }
 
 /* The RRs that are compared. signer is NULL for the new version. */

@@ -534,7 +534,42 @@ TEST_CASE("one more address costs at most four signatures besides the SOA's", "[
 	CHECK(fresh.result.signature_count <= 1 + 4);
 }
 
-TEST_CASE("signatures are renewed when they near their end, each with its own",
+TEST_CASE("every name is signed again once in half a lifetime, on a day of its own",
+	  "[zone-tools][chain]")
+{
+	signing_key active;
+	zone z;
+	z.keys = { active.handle };
+	for (unsigned i = 0; i < 100; i++)
+		z.add("192.0." + std::to_string(i) + ".1", z.value(0x7f000002, ""));
+	REQUIRE(z.write(1800000000) == DNSBLV6_OK); // at eight in the morning
+	uint64_t all = z.result.signature_count;
+	uint64_t renewed = 0;
+	for (unsigned day = 1; day <= 7; day++) {
+		REQUIRE(z.write(1800000000 + day * 86400) == DNSBLV6_OK);
+		CHECK(z.result.signature_count > all / 21);
+		CHECK(z.result.signature_count < all / 7 * 2);
+		renewed += z.result.signature_count - 1; // the SOA's is made each day
+		REQUIRE(z.write(1800000000 + day * 86400 + 57599) == DNSBLV6_OK);
+		CHECK(z.result.is_unchanged); // to the end of the day
+	}
+	CHECK(renewed == all - 1);
+}
+
+TEST_CASE("what is signed in the evening is not signed again behind midnight",
+	  "[zone-tools][chain]")
+{
+	signing_key active;
+	zone z;
+	z.keys = { active.handle };
+	for (unsigned i = 0; i < 100; i++)
+		z.add("192.0." + std::to_string(i) + ".1", z.value(0x7f000002, ""));
+	REQUIRE(z.write(1800000000 + 57000) == DNSBLV6_OK);
+	REQUIRE(z.write(1800000000 + 58000) == DNSBLV6_OK);
+	CHECK(z.result.is_unchanged);
+}
+
+TEST_CASE("signatures are renewed when they near their end, and those that have not begun",
 	  "[zone-tools][chain]")
 {
 	signing_key active;
@@ -543,7 +578,7 @@ TEST_CASE("signatures are renewed when they near their end, each with its own",
 	z.add("192.0.2.1", z.value(0x7f000002, ""));
 	REQUIRE(z.write(1800000000) == DNSBLV6_OK);
 	uint64_t all = z.result.signature_count;
-	REQUIRE(z.write(1800000000 + 7 * 86400) == DNSBLV6_OK);
+	REQUIRE(z.write(1800000000 + 3600) == DNSBLV6_OK);
 	CHECK(z.result.is_unchanged);
 	REQUIRE(z.write(1800000000 + 10 * 86400) == DNSBLV6_OK);
 	CHECK(z.result.signature_count == all);
@@ -608,14 +643,18 @@ TEST_CASE("signing again renews what is due and leaves the list alone", "[zone-t
 	keyset set = keyset_of(z.keys);
 	job.keyset = &set;
 	job.lifetime_s = SIGNER_LIFETIME_S;
-	job.now_s = 1800000000 + 86400;
+	job.now_s = 1800000000 + 3600;
 	REQUIRE(resign_store(&job, &result) == DNSBLV6_OK);
 	CHECK(result.signature_count == 1);
-	CHECK(result.serial == 1800086400);
+	CHECK(result.serial == 1800003600);
 	job.now_s = 1800000000 + 10 * 86400;
 	REQUIRE(resign_store(&job, &result) == DNSBLV6_OK);
 	CHECK(result.signature_count == all);
 	CHECK(result.expires_s > job.now_s + 12 * 86400);
+	job.now_s += 3600;
+	job.lifetime_s = 40 * 86400; // of which less than five fourteenths are left
+	REQUIRE(resign_store(&job, &result) == DNSBLV6_OK);
+	CHECK(result.signature_count == all);
 	{
 		opened store(z.path);
 		CHECK(store.contents() == list);
