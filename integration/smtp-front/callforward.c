@@ -424,7 +424,7 @@ void callforward_count(const struct callforward *forward, struct callforward_cou
 
 /* ---- begin and end ---- */
 
-static void init_lists(struct callforward *forward, bool is_lmtp)
+static void init_lists(struct callforward *forward, const struct callforward_setup *setup)
 {
 	TAILQ_INIT(&forward->probes);
 	TAILQ_INIT(&forward->queue);
@@ -435,7 +435,8 @@ static void init_lists(struct callforward *forward, bool is_lmtp)
 		forward->hops[i].owner = forward;
 		forward->hops[i].events = &hop_events;
 		forward->hops[i].hostname = forward->hostname;
-		forward->hops[i].is_lmtp = is_lmtp;
+		forward->hops[i].is_lmtp = setup->is_lmtp;
+		forward->hops[i].proxy_version = setup->proxy_version;
 	}
 }
 
@@ -464,7 +465,7 @@ int callforward_new(uv_loop_t *loop, const struct callforward_setup *setup,
 	forward->timeout_ms = setup->timeout_ms;
 	forward->valid_ms = setup->valid_ms;
 	forward->refused_ms = setup->refused_ms;
-	init_lists(forward, setup->is_lmtp);
+	init_lists(forward, setup);
 	*ret_forward = forward;
 	return 0;
 }

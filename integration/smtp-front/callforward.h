@@ -49,6 +49,7 @@ extern "C" {
 struct callforward_setup {
 	const struct place *hop; /* copied */
 	bool is_lmtp;		 /* RFC 2033 */
+	unsigned proxy_version;	 /* of the PROXY header that it wants; 0: none */
 	const char *hostname;	 /* for EHLO; copied, 255 bytes at most */
 	unsigned timeout_ms;	 /* from the question to the answer */
 	unsigned valid_ms;	 /* how long a valid recipient is remembered; 3600000 */

@@ -299,6 +299,7 @@ static int open_forward(struct edge *edge)
 	const struct callforward_setup forward = {
 		.hop = &setup->trust.forward,
 		.is_lmtp = setup_asks_sink(setup) && setup->sink.kind == SETUP_SINK_LMTP,
+		.proxy_version = setup_asks_sink(setup) ? setup_proxy_version(&setup->sink) : 0,
 		.hostname = setup->front.hostname,
 		.timeout_ms = setup->trust.forward_timeout_ms,
 		.valid_ms = setup->trust.forward_cache_ms,

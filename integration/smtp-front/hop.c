@@ -11,6 +11,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "integration/smtp-front/proxy.h"
+
 /* Whose reply is waited for. */
 enum step { STEP_CONNECT, STEP_BANNER, STEP_EHLO, STEP_HELO, STEP_MAIL, STEP_RCPT, STEP_RSET };
 
@@ -52,6 +54,19 @@ static void watch(struct hop *hop)
 		fail(hop);
 }
 
+/* The first bytes, of which the next hop has to have a client. */
+static void put_header(struct hop *hop, const struct sockaddr *address)
+{
+	struct sockaddr_storage own = { .ss_family = AF_UNSPEC };
+	socklen_t size = sizeof(own);
+	struct proxy proxy;
+	if (hop->proxy_version == 0)
+		return;
+	(void)getsockname(hop->fd, (struct sockaddr *)&own, &size);
+	proxy_of_socket((const struct sockaddr *)&own, address, &proxy);
+	hop->out_size = proxy_make(hop->proxy_version, &proxy, (uint8_t *)hop->out);
+}
+
 int hop_open(struct hop *hop, uv_loop_t *loop, const struct sockaddr *address, socklen_t size)
 {
 	assert(hop->state == HOP_CLOSED);
@@ -77,6 +92,7 @@ int hop_open(struct hop *hop, uv_loop_t *loop, const struct sockaddr *address, s
 	hop->offers_pipelining = false;
 	hop->out_start = 0;
 	hop->out_size = 0;
+	put_header(hop, address);
 	hop->line_count = 0;
 	hop->line_size = 0;
 	ret = uv_poll_start(&hop->poll, UV_WRITABLE, on_event);

@@ -11,7 +11,9 @@
  *                   each of them -> HOP_CLOSING -> HOP_CLOSED
  *
  * With PIPELINING (RFC 2920) the three commands go in one piece, else one after the other. EHLO,
- * then HELO where that is refused; to LMTP (RFC 2033) LHLO. No TLS: the next hop is next to us.
+ * then HELO where that is refused; to LMTP (RFC 2033) LHLO. A PROXY header, where the next hop
+ * wants one, has the connection's own ends: the question is our own. No TLS: the next hop is next
+ * to us.
  *
  * Lies in the memory of its owner, and is in use until on_closed(), which may come as the last
  * event of hop_close(), or without it. Events come out of the loop alone. What a server says is
@@ -55,8 +57,9 @@ struct hop {
 	unsigned refused_count;	 /* of them, with an answer of 4xx or 5xx */
 	bool offers_utf8;
 	bool is_lmtp;
-	uint64_t deadline_ms; /* the owner's */
-	void *owner;	      /* the same, as the next */
+	unsigned proxy_version; /* 0: no PROXY header */
+	uint64_t deadline_ms;	/* the owner's */
+	void *owner;		/* the same, as the next */
 	void *question;
 
 	/* hop.c's own from here on. */
@@ -80,7 +83,8 @@ struct hop {
 };
 
 /*
- * Begins to connect a hop that is HOP_CLOSED; its owner, events, hostname and is_lmtp are set.
+ * Begins to connect a hop that is HOP_CLOSED; its owner, events, hostname, is_lmtp and
+ * proxy_version are set.
  * 0, or -errno, and it is still HOP_CLOSED.
  */
 int hop_open(struct hop *hop, uv_loop_t *loop, const struct sockaddr *address, socklen_t size);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/smtp-front/proxy.h"
 
+#include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/format/address.h"
@@ -205,4 +207,91 @@ enum proxy_status proxy_parse(const uint8_t *bytes, size_t size, struct proxy *r
 	*ret_proxy = proxy;
 	*ret_used = used;
 	return PROXY_DONE;
+}
+
+/* ---- the other way round ---- */
+
+static bool is_ipv4(const struct dnsblv6_ip *ip)
+{
+	return dnsblv6_addr_is_ipv4(dnsblv6_addr_from_bytes(ip->bytes));
+}
+
+/* Both ends have one family in a header: where they differ, IPv4 is written as IPv6. */
+static void format_ip(const struct dnsblv6_ip *ip, bool as_ipv6, char *ret_text, size_t room)
+{
+	char text[DNSBLV6_ADDR_TEXT_SIZE];
+	(void)dnsblv6_addr_format(dnsblv6_addr_from_bytes(ip->bytes), text);
+	(void)snprintf(ret_text, room, "%s%s", as_ipv6 && is_ipv4(ip) ? "::ffff:" : "", text);
+}
+
+static size_t make_text(const struct proxy *proxy, bool as_ipv6, uint8_t *ret_header)
+{
+	char client[DNSBLV6_ADDR_TEXT_SIZE + 8];
+	char local[DNSBLV6_ADDR_TEXT_SIZE + 8];
+	format_ip(&proxy->client_ip, as_ipv6, client, sizeof(client));
+	format_ip(&proxy->local_ip, as_ipv6, local, sizeof(local));
+	return (size_t)snprintf((char *)ret_header, PROXY_MADE_MAX, "PROXY %s %s %s %u %u\r\n",
+				as_ipv6 ? "TCP6" : "TCP4", client, local, proxy->client_port,
+				proxy->local_port);
+}
+
+static uint8_t *put_bytes(uint8_t *to, const void *bytes, size_t size)
+{
+	memcpy(to, bytes, size);
+	return to + size;
+}
+
+static uint8_t *put_be16(uint8_t *to, uint16_t number)
+{
+	*to++ = (uint8_t)(number >> 8);
+	*to++ = (uint8_t)number;
+	return to;
+}
+
+static size_t make_binary(const struct proxy *proxy, bool as_ipv6, uint8_t *ret_header)
+{
+	const size_t ip_size = as_ipv6 ? 16 : 4;
+	const size_t skip = 16 - ip_size; /* an IPv4 address is the end of a mapped one */
+	uint8_t *at = put_bytes(ret_header, binary_magic, sizeof(binary_magic));
+	*at++ = IS_PROXY;
+	*at++ = as_ipv6 ? TCP_IPV6 : TCP_IPV4;
+	at = put_be16(at, as_ipv6 ? IPV6_SIZE : IPV4_SIZE);
+	at = put_bytes(at, proxy->client_ip.bytes + skip, ip_size);
+	at = put_bytes(at, proxy->local_ip.bytes + skip, ip_size);
+	at = put_be16(at, proxy->client_port);
+	at = put_be16(at, proxy->local_port);
+	return (size_t)(at - ret_header);
+}
+
+size_t proxy_make(unsigned version, const struct proxy *proxy, uint8_t *ret_header)
+{
+	const bool as_ipv6 = !is_ipv4(&proxy->client_ip) || !is_ipv4(&proxy->local_ip);
+	return version == 1 ? make_text(proxy, as_ipv6, ret_header)
+			    : make_binary(proxy, as_ipv6, ret_header);
+}
+
+static void take_end(const struct sockaddr *end, struct dnsblv6_ip *ret_ip, uint16_t *ret_port)
+{
+	uint32_t ipv4 = INADDR_LOOPBACK;
+	*ret_port = 0;
+	if (end->sa_family == AF_INET6) {
+		const struct sockaddr_in6 *ipv6 = (const struct sockaddr_in6 *)end;
+		memcpy(ret_ip->bytes, &ipv6->sin6_addr, sizeof(ret_ip->bytes));
+		*ret_port = ntohs(ipv6->sin6_port);
+		return;
+	}
+	if (end->sa_family == AF_INET) {
+		const struct sockaddr_in *address = (const struct sockaddr_in *)end;
+		ipv4 = ntohl(address->sin_addr.s_addr);
+		*ret_port = ntohs(address->sin_port);
+	}
+	dnsblv6_addr_to_bytes(dnsblv6_addr_from_ipv4(ipv4), ret_ip->bytes);
+}
+
+void proxy_of_socket(const struct sockaddr *from, const struct sockaddr *to,
+		     struct proxy *ret_proxy)
+{
+	ret_proxy->is_local = false;
+	take_end(from, &ret_proxy->client_ip, &ret_proxy->client_port);
+	take_end(to, &ret_proxy->local_ip, &ret_proxy->local_port);
 }

@@ -5,7 +5,8 @@
  * proxy.h - the header by which a load balancer says who its client is (PROXY, versions 1 and 2).
  *
  * Flow: the first bytes of a connection that must begin so (edge.c) -> proxy_parse() -> the
- *       client's address, about which libdnsblv6 is asked.
+ *       client's address, about which libdnsblv6 is asked. The other way round, proxy_make() -> the
+ *       first bytes to a next hop that is told so (remote_smtp.c, hop.c).
  *
  *     PROXY TCP4 192.0.2.7 198.51.100.1 51234 25 CRLF
  *
@@ -28,6 +29,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "client-lib/dnsblv6.h"
 
@@ -60,6 +62,18 @@ struct proxy {
  */
 enum proxy_status proxy_parse(const uint8_t *bytes, size_t size, struct proxy *ret_proxy,
 			      size_t *ret_used);
+
+/* A header of proxy_make(): the longest is a line of 107 bytes. */
+#define PROXY_MADE_MAX 112
+
+/* version is 1 or 2; is_local is not looked at. ret_header has PROXY_MADE_MAX bytes. Its size. */
+size_t proxy_make(unsigned version, const struct proxy *proxy, uint8_t *ret_header);
+/*
+ * A connection whose client is the process that has made it: its own ends, since Postfix takes no
+ * UNKNOWN. Those of a UNIX socket are 127.0.0.1 and port 0.
+ */
+void proxy_of_socket(const struct sockaddr *from, const struct sockaddr *to,
+		     struct proxy *ret_proxy);
 
 #ifdef __cplusplus
 }

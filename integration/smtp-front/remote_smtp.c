@@ -13,6 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "integration/smtp-front/proxy.h"
+
 /* With its CRLF (RFC 5321 4.5.3.1.4). */
 #define XCLIENT_LINE_MAX 512
 #define XCLIENT_ADDR_MAX (sizeof(" ADDR=IPV6:") + DNSBLV6_IP_TEXT_SIZE)
@@ -272,56 +274,28 @@ static bool is_ipv4(const struct dnsblv6_ip *ip)
 	return memcmp(ip->bytes, mapped, sizeof(mapped)) == 0;
 }
 
-/* PROXY has one family for both ends: where they differ, IPv4 is written as IPv6. */
-static void format_ip(const struct dnsblv6_ip *ip, bool as_ipv6, char *ret_text, size_t room)
+static int send_proxy(struct remote *remote, const struct setup_sink *setup,
+		      const struct sink_session *session)
 {
-	char text[DNSBLV6_IP_TEXT_SIZE];
-	(void)dnsblv6_ip_format(ip, text);
-	(void)snprintf(ret_text, room, "%s%s", as_ipv6 && is_ipv4(ip) ? "::ffff:" : "", text);
-}
+	const unsigned version = setup_proxy_version(setup);
+	uint8_t header[PROXY_MADE_MAX];
+	struct proxy proxy;
 
-static int send_proxy1(struct remote *remote, const struct sink_session *session)
-{
-	const bool as_ipv6 = !is_ipv4(&session->client_ip) || !is_ipv4(&session->local_ip);
-	char client[DNSBLV6_IP_TEXT_SIZE + 8];
-	char local[DNSBLV6_IP_TEXT_SIZE + 8];
-	char line[160];
-
-	format_ip(&session->client_ip, as_ipv6, client, sizeof(client));
-	format_ip(&session->local_ip, as_ipv6, local, sizeof(local));
-	(void)snprintf(line, sizeof(line), "PROXY %s %s %s %u %u\r\n", as_ipv6 ? "TCP6" : "TCP4",
-		       client, local, session->client_port, session->local_port);
-	return send_command(remote, line);
-}
-
-static uint8_t *put_bytes(uint8_t *to, const void *bytes, size_t size)
-{
-	memcpy(to, bytes, size);
-	return to + size;
-}
-
-static uint8_t *put_port(uint8_t *to, uint16_t port)
-{
-	const uint16_t port_be16 = htons(port);
-	return put_bytes(to, &port_be16, sizeof(port_be16));
-}
-
-static int send_proxy2(struct remote *remote, const struct sink_session *session)
-{
-	static const uint8_t signature[] = "\r\n\r\n\0\r\nQUIT\n\x21"; /* version 2, PROXY */
-	const bool is_short = is_ipv4(&session->client_ip) && is_ipv4(&session->local_ip);
-	const size_t ip_size = is_short ? 4 : 16;
-	const size_t skip = 16 - ip_size; /* an IPv4 address is the end of a mapped one */
-	uint8_t header[64];
-	uint8_t *at = put_bytes(header, signature, sizeof(signature) - 1);
-
-	*at++ = is_short ? 0x11 : 0x21; /* TCP over IPv4 or IPv6 */
-	at = put_port(at, (uint16_t)(2 * ip_size + 4));
-	at = put_bytes(at, session->client_ip.bytes + skip, ip_size);
-	at = put_bytes(at, session->local_ip.bytes + skip, ip_size);
-	at = put_port(at, session->client_port);
-	at = put_port(at, session->local_port);
-	return stream_put(&remote->stream, header, (size_t)(at - header),
+	if (version == 0)
+		return 0;
+	if (session != NULL) {
+		proxy = (struct proxy){ .client_ip = session->client_ip,
+					.local_ip = session->local_ip,
+					.client_port = session->client_port,
+					.local_port = session->local_port };
+	} else {
+		struct sockaddr_storage own = { .ss_family = AF_UNSPEC };
+		socklen_t size = sizeof(own);
+		(void)getsockname(remote->fd, (struct sockaddr *)&own, &size);
+		proxy_of_socket((const struct sockaddr *)&own,
+				(const struct sockaddr *)&setup->to.address, &proxy);
+	}
+	return stream_put(&remote->stream, header, proxy_make(version, &proxy, header),
 			  stream_deadline(remote->timeout_ms));
 }
 
@@ -471,28 +445,14 @@ static int introduce(struct remote *remote, const char *hostname,
 	return ret;
 }
 
-static int send_proxy(struct remote *remote, enum setup_tell tell,
-		      const struct sink_session *session)
-{
-	switch (tell) {
-	case SETUP_TELL_PROXY:
-		return send_proxy1(remote, session);
-	case SETUP_TELL_PROXY2:
-		return send_proxy2(remote, session);
-	default:
-		return 0;
-	}
-}
-
 static int greet(struct remote *remote, const struct setup_sink *setup, const char *hostname,
 		 const struct sink_session *session, const char **reterr_step,
 		 struct sink_reply *reply)
 {
-	const enum setup_tell tell = setup->tell;
-	const bool is_told = tell == SETUP_TELL_PROXY || tell == SETUP_TELL_PROXY2;
+	const bool is_told = session != NULL && setup_proxy_version(setup) != 0;
 
 	*reterr_step = "PROXY";
-	int ret = send_proxy(remote, tell, session);
+	int ret = send_proxy(remote, setup, session);
 	if (ret < 0)
 		return ret;
 	*reterr_step = "greeting";
@@ -505,7 +465,7 @@ static int greet(struct remote *remote, const struct setup_sink *setup, const ch
 	*reterr_step = remote->is_lmtp ? "LHLO" : "EHLO";
 	ret = is_told ? repeat_hello(remote, hostname, session, reply)
 		      : say_hello(remote, hostname, reply);
-	if (!is_good(ret, reply) || tell != SETUP_TELL_XCLIENT ||
+	if (!is_good(ret, reply) || setup->tell != SETUP_TELL_XCLIENT || session == NULL ||
 	    (remote->features & REMOTE_XCLIENT) == 0)
 		return ret;
 	return introduce(remote, hostname, session, reterr_step, reply);

@@ -80,6 +80,7 @@ bool remote_is_open(const struct remote *remote);
  * *reterr_step says at what (static text); when the server refuses, *reterr_step is also set, the
  * result is -ECONNREFUSED, or -EACCES for a 5xx to the HELO of the client, and *reterr_reply has
  * what it said, else reterr_reply->code is 0.
+ * Without a session, NULL, there is no client: a PROXY header has the connection's own ends.
  * A server that is to be told by XCLIENT and does not offer it is not told; features says so.
  */
 int remote_open(struct remote *remote, const struct setup_sink *setup, const char *hostname,

@@ -699,3 +699,10 @@ bool setup_asks_sink(const struct setup *setup)
 		setup->sink.kind == SETUP_SINK_SMTP || setup->sink.kind == SETUP_SINK_LMTP;
 	return is_hop && strcmp(setup->trust.forward.text, setup->sink.to.text) == 0;
 }
+
+unsigned setup_proxy_version(const struct setup_sink *sink)
+{
+	if (sink->tell == SETUP_TELL_PROXY)
+		return 1;
+	return sink->tell == SETUP_TELL_PROXY2 ? 2 : 0;
+}

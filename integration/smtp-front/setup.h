@@ -186,6 +186,9 @@ void setup_deinit(struct setup *setup);
 /* Are lone LFs of that client taken as CR LF? */
 bool setup_takes_lf(const struct setup *setup, const struct dnsblv6_ip *client_ip);
 
+/* Of the PROXY header that its next hop is sent: 1, 2, or 0 for none. */
+unsigned setup_proxy_version(const struct setup_sink *sink);
+
 /* trust.forward and the sink are one mail server: the mail's RCPT is the question. */
 bool setup_asks_sink(const struct setup *setup);
 

@@ -107,6 +107,37 @@ class PostfixIsTold(ToldCase):
         self.check_log("nothing")
 
 
+class PostfixKnowsRecipients(ToldCase):
+    """It is asked about them at the port to which mail goes, by edges that have no client to name."""
+
+    LINES = ("virtual_mailbox_maps = inline:{ inbox@example.com=inbox/ }",
+             "smtpd_recipient_restrictions = reject_unlisted_recipient, reject_unauth_destination")
+
+    def check(self, tell, **how):
+        postfix = mta.Postfix(self, main=self.LINES, **how)
+        host, port = postfix.address
+        place = f"{host}@{port}"
+        self.fixture = Front(self, users=None, front={"edges": 1, "proxy": ["127.0.0.0/8"]},
+                             trust={"forward": place},
+                             sink={"kind": "smtp", "to": place, "tell": tell})
+        with self.fixture.client(claimed=CLIENTS[0]) as client:
+            client.hello()
+            client.say(f"MAIL FROM:<{SENDER}>", 250)
+            self.assertIn("User unknown", client.say("RCPT TO:<other@example.com>", 550))
+        self.send(CLIENTS[0])
+        self.check_headers(postfix, 1, f"from {HELO} (unknown [{CLIENTS[0]}])")
+        self.check_log("nothing")
+
+    def test_proxy(self):
+        self.check("proxy", proxy=True)
+
+    def test_proxy2(self):
+        self.check("proxy2", proxy=True)
+
+    def test_xclient(self):
+        self.check("xclient")
+
+
 class PostfixWantsNames(ToldCase):
     """As the manual says: behind a PROXY header it finds them, behind XCLIENT it does not look."""
 

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <netinet/in.h>
 #include <string>
 #include <vector>
 
@@ -85,6 +86,15 @@ TEST_CASE("both versions tell both ends of a connection, in both families", "[fr
 	CHECK_FALSE(made.proxy.is_local);
 	CHECK(made.client() == tried.client);
 	CHECK(made.local() == tried.local);
+	const unsigned version = GENERATE(1U, 2U);
+	uint8_t header[PROXY_MADE_MAX];
+	const size_t size = proxy_make(version, &made.proxy, header);
+	REQUIRE(size <= PROXY_MADE_MAX);
+	const parsed again(std::string(header, header + size));
+	REQUIRE(again.status == PROXY_DONE);
+	CHECK(again.used == size);
+	CHECK(again.client() == tried.client);
+	CHECK(again.local() == tried.local);
 	for (size_t cut = 0; cut < tried.text.size(); cut++) {
 		CAPTURE(cut);
 		const parsed part(tried.text.substr(0, cut));
@@ -156,4 +166,41 @@ TEST_CASE("whatever else is said is bad, and at the first byte that shows it", "
 	CHECK(parsed(tried.text).status == PROXY_BAD);
 	CHECK(parsed(tried.text.substr(0, tried.bad_at)).status == PROXY_BAD);
 	CHECK(parsed(tried.text.substr(0, tried.bad_at - 1)).status == PROXY_MORE);
+}
+
+TEST_CASE("a process may speak for itself by the ends of its socket", "[front][proxy]")
+{
+	struct proxy own = {};
+	uint8_t header[PROXY_MADE_MAX];
+	const auto make = [&](const auto &from, const auto &to) {
+		proxy_of_socket(reinterpret_cast<const sockaddr *>(&from),
+				reinterpret_cast<const sockaddr *>(&to), &own);
+		const size_t size = proxy_make(1, &own, header);
+		return std::string(header, header + size);
+	};
+	SECTION("IPv4")
+	{
+		sockaddr_in from = {}, to = {};
+		from.sin_family = to.sin_family = AF_INET;
+		from.sin_addr.s_addr = htonl(0xc0000207);
+		to.sin_addr.s_addr = htonl(0xc0000208);
+		from.sin_port = htons(40000);
+		to.sin_port = htons(25);
+		CHECK(make(from, to) == "PROXY TCP4 192.0.2.7 192.0.2.8 40000 25\r\n");
+	}
+	SECTION("IPv6")
+	{
+		sockaddr_in6 from = {}, to = {};
+		from.sin6_family = to.sin6_family = AF_INET6;
+		from.sin6_addr = to.sin6_addr = in6addr_loopback;
+		from.sin6_port = htons(40000);
+		to.sin6_port = htons(25);
+		CHECK(make(from, to) == "PROXY TCP6 ::1 ::1 40000 25\r\n");
+	}
+	SECTION("a path")
+	{
+		sockaddr_storage path = {};
+		path.ss_family = AF_UNIX;
+		CHECK(make(path, path) == "PROXY TCP4 127.0.0.1 127.0.0.1 0 0\r\n");
+	}
 }
