@@ -57,7 +57,10 @@ enum flag {
 	FLAG_UTF8 = 16,
 	FLAG_LAST = 32,
 	FLAG_EXEMPT = 64,
-	FLAG_ALL = 127,
+	FLAG_NO_8BITMIME = 128,
+	FLAG_NO_SMTPUTF8 = 256,
+	FLAG_NO_DSN = 512,
+	FLAG_ALL = 1023,
 };
 
 _Static_assert(FIXED_SIZE + 2 * TEXT_COUNT + ENVELOPE_HELO_MAX + 2 * ENVELOPE_ADDRESS_MAX +
@@ -150,11 +153,18 @@ static bool is_unsaid(const struct capsule *capsule)
 	       capsule->unread_size == 0;
 }
 
+static bool is_offered_recipient(const struct capsule *capsule)
+{
+	const bool is_dsn = capsule->recipient.notify != 0 || capsule->recipient.orcpt[0] != '\0';
+	return !is_dsn || (capsule->dialogue.withheld & ENVELOPE_EXTENSION_DSN) == 0;
+}
+
 static bool is_valid(const struct capsule *capsule)
 {
 	const struct dialogue *dialogue = &capsule->dialogue;
 	if (capsule->unread_size > CAPSULE_UNREAD_MAX || !has_valid_verdict(capsule) ||
-	    !has_valid_tls(capsule) || !dialogue_is_valid(dialogue))
+	    !has_valid_tls(capsule) || !is_offered_recipient(capsule) ||
+	    !dialogue_is_valid(dialogue))
 		return false;
 	if (capsule->kind == CAPSULE_CONNECTED)
 		return is_unsaid(capsule);
@@ -164,13 +174,21 @@ static bool is_valid(const struct capsule *capsule)
 
 /* ---- encode ---- */
 
+/* Those of dialogue.withheld in its order. */
+#define WITHHELD_SHIFT 7
+_Static_assert(FLAG_NO_8BITMIME == ENVELOPE_EXTENSION_8BITMIME << WITHHELD_SHIFT &&
+		       FLAG_NO_SMTPUTF8 == ENVELOPE_EXTENSION_SMTPUTF8 << WITHHELD_SHIFT &&
+		       FLAG_NO_DSN == ENVELOPE_EXTENSION_DSN << WITHHELD_SHIFT,
+	       "the bits are those of the set");
+
 static unsigned flags_of(const struct capsule *capsule)
 {
 	const struct dialogue *dialogue = &capsule->dialogue;
 	return (capsule->is_xclient ? FLAG_XCLIENT : 0U) |
 	       (capsule->has_verdict ? FLAG_VERDICT : 0U) | (dialogue->is_esmtp ? FLAG_ESMTP : 0U) |
 	       (dialogue->is_tls ? FLAG_TLS : 0U) | (dialogue->envelope.is_utf8 ? FLAG_UTF8 : 0U) |
-	       (dialogue->is_last ? FLAG_LAST : 0U) | (capsule->is_exempt ? FLAG_EXEMPT : 0U);
+	       (dialogue->is_last ? FLAG_LAST : 0U) | (capsule->is_exempt ? FLAG_EXEMPT : 0U) |
+	       dialogue->withheld << WITHHELD_SHIFT;
 }
 
 static void put_session(const struct capsule *capsule, uint8_t *bytes)
@@ -291,6 +309,7 @@ static void take_dialogue(const uint8_t *bytes, struct capsule *ret_capsule)
 	dialogue->is_tls = (flags & FLAG_TLS) != 0;
 	dialogue->is_last = (flags & FLAG_LAST) != 0;
 	dialogue->envelope.is_utf8 = (flags & FLAG_UTF8) != 0;
+	dialogue->withheld = flags >> WITHHELD_SHIFT & ENVELOPE_EXTENSION_ALL;
 	dialogue->state = (enum dialogue_state)bytes[AT_STATE];
 	dialogue->envelope.body = (enum envelope_body)bytes[AT_BODY];
 	dialogue->envelope.ret = (enum envelope_ret)bytes[AT_RET];

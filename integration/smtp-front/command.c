@@ -174,7 +174,7 @@ static const struct command_bad unknown_parameter = { 555, "5.5.4 Unsupported pa
 
 /* The command that a parameter belongs to; one of the two is NULL. */
 struct subject {
-	const struct command_offer *offer;
+	unsigned withheld; /* extensions */
 	struct envelope *envelope;
 	struct recipient *recipient;
 	bool is_utf8; /* of the transaction */
@@ -274,44 +274,30 @@ static bool take_orcpt(struct subject *subject, const char *text, size_t text_si
 	return true;
 }
 
-enum extension { EXTENSION_NONE, EXTENSION_UTF8, EXTENSION_DSN };
-
 static const struct parameter {
 	const char *name;
 	bool is_of_mail; /* not of RCPT */
 	bool has_value;
-	enum extension extension;
+	unsigned extension; /* of those that may be withheld, or 0 */
 	/* Text is NULL without a value. What it has written counts for nothing if it fails. */
 	bool (*take)(struct subject *subject, const char *text, size_t text_size);
 } parameters[] = {
-	{ "SIZE", true, true, EXTENSION_NONE, take_size },
-	{ "BODY", true, true, EXTENSION_NONE, take_body },
-	{ "SMTPUTF8", true, false, EXTENSION_UTF8, take_utf8 },
-	{ "RET", true, true, EXTENSION_DSN, take_ret },
-	{ "ENVID", true, true, EXTENSION_DSN, take_envid },
-	{ "NOTIFY", false, true, EXTENSION_DSN, take_notify },
-	{ "ORCPT", false, true, EXTENSION_DSN, take_orcpt },
+	{ "SIZE", true, true, 0, take_size },
+	{ "BODY", true, true, ENVELOPE_EXTENSION_8BITMIME, take_body },
+	{ "SMTPUTF8", true, false, ENVELOPE_EXTENSION_SMTPUTF8, take_utf8 },
+	{ "RET", true, true, ENVELOPE_EXTENSION_DSN, take_ret },
+	{ "ENVID", true, true, ENVELOPE_EXTENSION_DSN, take_envid },
+	{ "NOTIFY", false, true, ENVELOPE_EXTENSION_DSN, take_notify },
+	{ "ORCPT", false, true, ENVELOPE_EXTENSION_DSN, take_orcpt },
 };
 #define PARAMETER_COUNT (sizeof(parameters) / sizeof(parameters[0]))
-
-static bool is_offered(const struct command_offer *offer, enum extension extension)
-{
-	switch (extension) {
-	case EXTENSION_UTF8:
-		return offer->has_utf8;
-	case EXTENSION_DSN:
-		return offer->has_dsn;
-	default:
-		return true;
-	}
-}
 
 /* PARAMETER_COUNT: none of this command. */
 static size_t find_parameter(const struct subject *subject, const char *name, size_t name_size)
 {
 	size_t i = 0;
 	while (i < PARAMETER_COUNT && (parameters[i].is_of_mail != (subject->envelope != NULL) ||
-				       !is_offered(subject->offer, parameters[i].extension) ||
+				       (subject->withheld & parameters[i].extension) != 0 ||
 				       !is_word(name, name_size, parameters[i].name)))
 		i++;
 	return i;
@@ -363,14 +349,14 @@ static enum address_status take_path(struct rest *rest, const char *word,
 	return status;
 }
 
-static const struct command_bad *parse_mail(struct rest rest, const struct command_offer *offer,
+static const struct command_bad *parse_mail(struct rest rest, unsigned withheld,
 					    struct envelope *envelope)
 {
 	static const struct command_bad malformed = { 501, "5.1.7 Syntax: MAIL FROM:<address>" };
 	static const struct command_bad too_long = { 501, "5.1.7 Sender address too long" };
 	static const struct command_bad beyond_ascii = { 553,
 							 "5.6.7 Sender address needs SMTPUTF8" };
-	struct subject subject = { .offer = offer, .envelope = envelope };
+	struct subject subject = { .withheld = withheld, .envelope = envelope };
 	struct address address = { .mailbox = NULL };
 	enum address_status status = take_path(&rest, "FROM:", &address);
 	if (status == ADDRESS_TOO_LONG)
@@ -384,13 +370,13 @@ static const struct command_bad *parse_mail(struct rest rest, const struct comma
 	return bad;
 }
 
-bool command_parse_mail(const char *text, size_t text_size, const struct command_offer *offer,
+bool command_parse_mail(const char *text, size_t text_size, unsigned withheld,
 			struct envelope *ret_envelope, struct command_bad *ret_bad)
 {
 	struct envelope envelope;
 	memset(&envelope, 0, sizeof(envelope));
 	struct rest rest = { text, text + text_size };
-	const struct command_bad *bad = parse_mail(rest, offer, &envelope);
+	const struct command_bad *bad = parse_mail(rest, withheld, &envelope);
 	if (bad != NULL)
 		*ret_bad = *bad;
 	else
@@ -398,14 +384,16 @@ bool command_parse_mail(const char *text, size_t text_size, const struct command
 	return bad == NULL;
 }
 
-static const struct command_bad *parse_rcpt(struct rest rest, const struct command_offer *offer,
-					    bool is_utf8, struct recipient *recipient)
+static const struct command_bad *parse_rcpt(struct rest rest, unsigned withheld, bool is_utf8,
+					    struct recipient *recipient)
 {
 	static const struct command_bad malformed = { 501, "5.1.3 Syntax: RCPT TO:<address>" };
 	static const struct command_bad too_long = { 501, "5.1.3 Recipient address too long" };
 	static const struct command_bad beyond_ascii = { 553,
 							 "5.6.7 Recipient address needs SMTPUTF8" };
-	struct subject subject = { .offer = offer, .recipient = recipient, .is_utf8 = is_utf8 };
+	struct subject subject = { .withheld = withheld,
+				   .recipient = recipient,
+				   .is_utf8 = is_utf8 };
 	struct address address = { .mailbox = NULL };
 	enum address_status status = take_path(&rest, "TO:", &address);
 	if (status == ADDRESS_TOO_LONG)
@@ -420,13 +408,13 @@ static const struct command_bad *parse_rcpt(struct rest rest, const struct comma
 	return take_parameters(&subject, &rest);
 }
 
-bool command_parse_rcpt(const char *text, size_t text_size, const struct command_offer *offer,
-			bool is_utf8, struct recipient *ret_recipient, struct command_bad *ret_bad)
+bool command_parse_rcpt(const char *text, size_t text_size, unsigned withheld, bool is_utf8,
+			struct recipient *ret_recipient, struct command_bad *ret_bad)
 {
 	struct recipient recipient;
 	memset(&recipient, 0, sizeof(recipient));
 	struct rest rest = { text, text + text_size };
-	const struct command_bad *bad = parse_rcpt(rest, offer, is_utf8, &recipient);
+	const struct command_bad *bad = parse_rcpt(rest, withheld, is_utf8, &recipient);
 	if (bad != NULL)
 		*ret_bad = *bad;
 	else

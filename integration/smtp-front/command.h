@@ -59,12 +59,6 @@ struct command {
 	size_t arguments_size;
 };
 
-/* Extensions that the client may use. */
-struct command_offer {
-	bool has_utf8;
-	bool has_dsn;
-};
-
 /* What is wrong with a command. */
 struct command_bad {
 	int code;
@@ -79,11 +73,11 @@ const char *command_verb_name(enum command_verb verb);
 bool command_is_helo(const char *text, size_t text_size);
 
 /* What stands behind "MAIL" and "RCPT". False: ret_bad is the reply. */
-bool command_parse_mail(const char *text, size_t text_size, const struct command_offer *offer,
+bool command_parse_mail(const char *text, size_t text_size, unsigned withheld,
 			struct envelope *ret_envelope, struct command_bad *ret_bad);
 /* is_utf8: the transaction's MAIL said SMTPUTF8. */
-bool command_parse_rcpt(const char *text, size_t text_size, const struct command_offer *offer,
-			bool is_utf8, struct recipient *ret_recipient, struct command_bad *ret_bad);
+bool command_parse_rcpt(const char *text, size_t text_size, unsigned withheld, bool is_utf8,
+			struct recipient *ret_recipient, struct command_bad *ret_bad);
 /* What stands behind "BDAT"; any size that 64 bits hold. */
 bool command_parse_bdat(const char *text, size_t text_size, uint64_t *ret_size, bool *ret_is_last);
 

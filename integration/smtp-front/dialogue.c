@@ -75,6 +75,7 @@ static void restart(struct dialogue *dialogue)
 	end_transaction(dialogue);
 	memset(dialogue->helo, 0, sizeof(dialogue->helo));
 	dialogue->is_esmtp = false;
+	dialogue->withheld = 0;
 	move(dialogue, DIALOGUE_AT_START);
 }
 
@@ -214,9 +215,9 @@ size_t dialogue_offer(const struct dialogue *dialogue, const struct dialogue_lim
 	add_numbers(&offer, limits);
 	add_line(&offer, limits->offers_tls && !dialogue->is_tls, "STARTTLS");
 	add_line(&offer, true, "ENHANCEDSTATUSCODES");
-	add_line(&offer, true, "8BITMIME");
-	add_line(&offer, limits->offers_utf8, "SMTPUTF8");
-	add_line(&offer, limits->offers_dsn, "DSN");
+	add_line(&offer, (limits->withheld & ENVELOPE_EXTENSION_8BITMIME) == 0, "8BITMIME");
+	add_line(&offer, (limits->withheld & ENVELOPE_EXTENSION_SMTPUTF8) == 0, "SMTPUTF8");
+	add_line(&offer, (limits->withheld & ENVELOPE_EXTENSION_DSN) == 0, "DSN");
 	add_line(&offer, limits->offers_xclient,
 		 "XCLIENT NAME ADDR PORT PROTO HELO LOGIN DESTADDR DESTPORT");
 	add_line(&offer, true, "CHUNKING");
@@ -236,6 +237,7 @@ static enum dialogue_action take_helo(struct step *step, bool is_esmtp)
 	memset(dialogue->helo, 0, sizeof(dialogue->helo));
 	memcpy(dialogue->helo, step->arguments, step->arguments_size);
 	dialogue->is_esmtp = is_esmtp;
+	dialogue->withheld = step->limits->withheld;
 	move(dialogue, DIALOGUE_AT_HELO);
 	if (!is_esmtp)
 		return say(step, action, 250, step->limits->hostname);
@@ -254,22 +256,16 @@ static enum dialogue_action ehlo(struct step *step)
 	return take_helo(step, true);
 }
 
-static struct command_offer offer_of(const struct dialogue_limits *limits)
-{
-	return (struct command_offer){ .has_utf8 = limits->offers_utf8,
-				       .has_dsn = limits->offers_dsn };
-}
-
 static enum dialogue_action mail(struct step *step)
 {
 	struct dialogue *dialogue = step->dialogue;
 	const struct dialogue_limits *limits = step->limits;
-	struct command_offer offer = offer_of(limits);
 	struct command_bad bad = { 0, NULL };
 	struct envelope envelope;
 	if (limits->mails_max > 0 && dialogue->mail_count >= limits->mails_max)
 		return say_end(step, 421, "4.7.0", "too many mails, come again");
-	if (!command_parse_mail(step->arguments, step->arguments_size, &offer, &envelope, &bad))
+	if (!command_parse_mail(step->arguments, step->arguments_size, dialogue->withheld,
+				&envelope, &bad))
 		return say_error(step, DIALOGUE_REPLY, bad.code, bad.text);
 	if (limits->size_max > 0 && envelope.size_bytes > limits->size_max)
 		return say_error(step, DIALOGUE_REPLY, 552, "5.3.4 Mail larger than we take");
@@ -283,12 +279,11 @@ static enum dialogue_action rcpt(struct step *step)
 {
 	struct dialogue *dialogue = step->dialogue;
 	const struct dialogue_limits *limits = step->limits;
-	struct command_offer offer = offer_of(limits);
 	struct command_bad bad = { 0, NULL };
 	/* No error: whoever sends the rest in another mail, as RFC 5321 says, has made none. */
 	if (limits->recipients_max > 0 && dialogue->recipient_count >= limits->recipients_max)
 		return say(step, DIALOGUE_REPLY, 452, "4.5.3 Too many recipients");
-	if (!command_parse_rcpt(step->arguments, step->arguments_size, &offer,
+	if (!command_parse_rcpt(step->arguments, step->arguments_size, dialogue->withheld,
 				dialogue->envelope.is_utf8, &step->event->recipient, &bad))
 		return say_error(step, DIALOGUE_REPLY, bad.code, bad.text);
 	move(dialogue, DIALOGUE_AT_RCPT_ASKED);

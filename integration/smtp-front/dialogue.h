@@ -56,7 +56,7 @@
  * DIALOGUE_CLOSE. A limit of 0 is none.
  *
  * The state is a plain value and all there is: copy it. These members are it, and dialogue.c
- * keeps nothing elsewhere: state, helo, is_esmtp, is_tls, envelope, recipient_count,
+ * keeps nothing elsewhere: state, helo, is_esmtp, is_tls, withheld, envelope, recipient_count,
  * refused_count, mail_count, error_count, command_count, mail_size, chunk_size, is_last. A capsule
  * has all of them, and dialogue_is_valid() tells whether what came out of one could have been made
  * here. No function here does I/O, keeps a pointer, allocates or logs.
@@ -85,10 +85,9 @@ struct dialogue_limits {
 	unsigned commands_max; /* of a session */
 	unsigned mails_max;    /* accepted mails of a session */
 	bool offers_tls;
-	bool requires_tls;   /* nothing but EHLO, NOOP, QUIT and STARTTLS without it */
-	bool offers_xclient; /* to this client */
-	bool offers_utf8;
-	bool offers_dsn;
+	bool requires_tls;    /* nothing but EHLO, NOOP, QUIT and STARTTLS without it */
+	bool offers_xclient;  /* to this client */
+	unsigned withheld;    /* extensions of envelope.h that EHLO does not offer */
 	const char *hostname; /* borrowed; printable, 255 bytes at most */
 };
 
@@ -115,6 +114,7 @@ struct dialogue {
 	char helo[ENVELOPE_HELO_MAX + 1]; /* "": none */
 	bool is_esmtp;			  /* EHLO, not HELO */
 	bool is_tls;
+	unsigned withheld;	  /* extensions that the client was not offered at its last HELO */
 	struct envelope envelope; /* from MAIL_ASKED on, else zero */
 	unsigned recipient_count; /* accepted, of this transaction */
 	unsigned refused_count;	  /* recipients refused, of this transaction */

@@ -56,13 +56,26 @@ static bool is_empty_envelope(const struct envelope *envelope)
 	       envelope->ret == ENVELOPE_RET_NONE && envelope->envid[0] == '\0';
 }
 
+/* Nothing that was not offered has been taken. */
+static bool is_offered(const struct dialogue *dialogue)
+{
+	const struct envelope *envelope = &dialogue->envelope;
+	const bool is_dsn = envelope->ret != ENVELOPE_RET_NONE || envelope->envid[0] != '\0';
+	const unsigned used =
+		(envelope->body == ENVELOPE_8BITMIME ? ENVELOPE_EXTENSION_8BITMIME : 0U) |
+		(envelope->is_utf8 ? ENVELOPE_EXTENSION_SMTPUTF8 : 0U) |
+		(is_dsn ? ENVELOPE_EXTENSION_DSN : 0U);
+	return dialogue->withheld <= ENVELOPE_EXTENSION_ALL && (dialogue->withheld & used) == 0;
+}
+
 static bool is_valid_helo(const struct dialogue *dialogue)
 {
 	const char *helo = dialogue->helo;
 	if (!is_text(helo, sizeof(dialogue->helo)))
 		return false;
 	if (helo[0] == '\0')
-		return !is_at(dialogue, WITH_HELO) && !dialogue->is_esmtp;
+		return !is_at(dialogue, WITH_HELO) && !dialogue->is_esmtp &&
+		       dialogue->withheld == 0;
 	return !is_at(dialogue, AT(START)) && command_is_helo(helo, strlen(helo));
 }
 
@@ -95,7 +108,7 @@ bool dialogue_is_valid(const struct dialogue *dialogue)
 		return false;
 	bool needs_empty = !is_at(dialogue, WITH_SENDER | AT(END));
 	return is_valid_helo(dialogue) && is_valid_envelope(&dialogue->envelope) &&
-	       (!needs_empty || is_empty_envelope(&dialogue->envelope)) &&
+	       (!needs_empty || is_empty_envelope(&dialogue->envelope)) && is_offered(dialogue) &&
 	       has_valid_counts(dialogue) && has_valid_sizes(dialogue);
 }
 

@@ -245,8 +245,6 @@ static void make_rules(struct edge *edge)
 			.offers_tls = edge->tls_context != NULL,
 			.requires_tls = setup->tls.is_required,
 			.offers_xclient = i == 1,
-			.offers_utf8 = true,
-			.offers_dsn = true,
 			.hostname = setup->front.hostname,
 		};
 }

@@ -27,6 +27,7 @@
  */
 
 #include "integration/smtp-front/board.h"
+#include "integration/smtp-front/hopstate.h"
 #include "integration/smtp-front/passed.h"
 #include "integration/smtp-front/setup.h"
 #include "integration/smtp-front/tally.h"
@@ -45,6 +46,7 @@ struct edge_start {
 	struct passed *passed; /* of all processes; may be NULL */
 	struct board *board;   /* may be NULL, but an edge without one gives nothing away */
 	size_t process;	       /* the edge's own, of the board */
+	struct hopstate *hop;  /* of all processes; may be NULL */
 	unsigned index;	       /* of the edge: 0, 1, ... */
 	/*
 	 * Called when all that is outside has been opened: gives up root and system calls. 0, or an

@@ -48,6 +48,15 @@ enum envelope_ret {
 	ENVELOPE_RET_HDRS,
 };
 
+/*
+ * What a mail may ask of each server on its way: a set of extensions that a client is not offered,
+ * as the next hop lacks them.
+ */
+#define ENVELOPE_EXTENSION_8BITMIME 1U
+#define ENVELOPE_EXTENSION_SMTPUTF8 2U
+#define ENVELOPE_EXTENSION_DSN	    4U
+#define ENVELOPE_EXTENSION_ALL	    7U
+
 /* Bits of recipient.notify; NEVER stands alone. */
 #define ENVELOPE_NOTIFY_NEVER	1U
 #define ENVELOPE_NOTIFY_SUCCESS 2U

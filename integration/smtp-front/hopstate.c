@@ -8,6 +8,7 @@
 struct hopstate {
 	uint64_t since_ms;   /* since when it is down; 0: it is not */
 	uint64_t no_open_ms; /* until then no process connects, while it is down */
+	unsigned lacks;	     /* extensions */
 };
 
 int hopstate_open(struct hopstate **ret_state)
@@ -61,4 +62,15 @@ bool hopstate_reached(struct hopstate *state, uint64_t now_ms, uint64_t *ret_dow
 		return false;
 	*ret_down_ms = now_ms > since_ms ? now_ms - since_ms : 0;
 	return true;
+}
+
+void hopstate_set_lacks(struct hopstate *state, unsigned extensions)
+{
+	if (state != NULL)
+		__atomic_store_n(&state->lacks, extensions, __ATOMIC_RELEASE);
+}
+
+unsigned hopstate_lacks(const struct hopstate *state)
+{
+	return state != NULL ? __atomic_load_n(&state->lacks, __ATOMIC_ACQUIRE) : 0;
 }

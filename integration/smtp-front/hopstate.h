@@ -5,7 +5,8 @@
  * hopstate.h - what the processes of a generation know of the next hop, in memory that they share.
  *
  * Flow: generation.c -> hopstate_open() before fork() -> sink_smtp.c asks before it connects, and
- *       says how that went -> nanny.c shows hopstate_is_down() as a gauge.
+ *       says how that went, and what EHLO was answered -> nanny.c shows hopstate_is_down() as a
+ *       gauge; edges and workers offer their clients what hopstate_lacks() leaves.
  *
  *     if (!hopstate_may_connect(state, now_ms, timeout_ms))
  *             ...                             // 451 at once
@@ -17,6 +18,9 @@
  * A next hop that does not answer is down: no process waits for it then but one in each pause of
  * HOPSTATE_PAUSE_MS, which is the time behind the end of its attempt. An attempt whose process was
  * killed is over with its timeout. Whoever reaches the next hop ends that for all.
+ *
+ * It also has the extensions that the next hop lacked when it was last asked: clients are not
+ * offered them. As long as nothing is known it lacks none.
  *
  * Values are words that are read and written whole; there is no lock to be left behind. All
  * functions take NULL for memory that is not shared: then nothing is known.
@@ -45,6 +49,10 @@ bool hopstate_failed(struct hopstate *state, uint64_t now_ms);
 /* It is there. true: it was down, for *ret_down_ms. */
 bool hopstate_reached(struct hopstate *state, uint64_t now_ms, uint64_t *ret_down_ms);
 bool hopstate_is_down(const struct hopstate *state);
+
+/* Extensions of envelope.h. */
+void hopstate_set_lacks(struct hopstate *state, unsigned extensions);
+unsigned hopstate_lacks(const struct hopstate *state);
 
 #ifdef __cplusplus
 }

@@ -44,7 +44,10 @@ struct tally *session_tally(const struct session *session)
 
 const struct dialogue_limits *session_rules(const struct session *session)
 {
-	return &session->edge->rules[session->is_xclient ? 1 : 0];
+	struct edge *edge = session->edge;
+	struct dialogue_limits *rules = &edge->rules[session->is_xclient ? 1 : 0];
+	rules->withheld = hopstate_lacks(edge->start->hop);
+	return rules;
 }
 
 /* ---- the processor's time ---- */

@@ -46,6 +46,17 @@ void sink_share(struct sink *sink, struct hopstate *hop, struct delivered *deliv
 	sink->delivered = delivered;
 }
 
+void sink_probe(struct sink *sink)
+{
+	if (sink->ops->probe != NULL)
+		sink->ops->probe(sink);
+}
+
+unsigned sink_lacks(const struct sink *sink)
+{
+	return hopstate_lacks(sink->hop);
+}
+
 void sink_enter(struct sink *sink, const struct sink_session *session)
 {
 	sink->session = session;

@@ -45,6 +45,7 @@ extern "C" {
 /* About that of a line of 512 (RFC 5321 4.5.3.1.5) without code and end. */
 #define SINK_TEXT_MAX	 500
 #define SINK_TROUBLE_MAX 200
+#define SINK_PROBE_MS	 5000
 
 /* A plain value, for reply_make(), which makes what came from a next hop harmless. */
 struct sink_reply {
@@ -69,6 +70,7 @@ enum sink_news { SINK_NEWS_NONE, SINK_NEWS_DOWN, SINK_NEWS_UP };
 
 /* What each kind brings; NULL for calls it does not have. Through the functions below alone. */
 struct sink_ops {
+	void (*probe)(struct sink *sink);
 	void (*enter)(struct sink *sink);
 	bool (*mail)(struct sink *sink, const struct envelope *envelope, struct sink_reply *reply);
 	bool (*recipient)(struct sink *sink, const struct recipient *recipient, const char *mailbox,
@@ -104,6 +106,14 @@ void sink_close(struct sink *sink);
 
 /* What the sink shares with those of other processes, before the first session; borrowed. */
 void sink_share(struct sink *sink, struct hopstate *hop, struct delivered *delivered);
+
+/*
+ * Asks a next hop for its extensions, before there is a client; one that cannot be asked remains
+ * unknown. Takes SINK_PROBE_MS for each step at most.
+ */
+void sink_probe(struct sink *sink);
+/* Extensions of envelope.h that the next hop lacks; 0 when that is unknown, or there is none. */
+unsigned sink_lacks(const struct sink *sink);
 
 /* A client's session begins. */
 void sink_enter(struct sink *sink, const struct sink_session *session);

@@ -8,7 +8,8 @@
  * hop may do as it likes, it is made anew once; at any other time the mail is 451.
  *
  * What was asked for and the next hop does not offer: 8BITMIME and SMTPUTF8 refuse the mail (RFC
- * 6152 and 6531: there is no conversion here); SIZE and DSN are left away.
+ * 6152 and 6531: there is no conversion here); SIZE and DSN are left away. Clients are offered what
+ * the last EHLO reply had, so that this is for those that came before there was one.
  *
  * LMTP answers for each recipient, a client gets one answer, the worst: 4xx when any recipient may
  * get the mail later, else 5xx when any never will, else 2xx. With a 4xx delivered.h remembers the
@@ -154,6 +155,17 @@ static void note_reach(struct sink_smtp *smtp, int status)
 	}
 }
 
+static void note_extensions(struct sink_smtp *smtp)
+{
+	const unsigned features = smtp->remote.features;
+
+	hopstate_set_lacks(
+		smtp->sink.hop,
+		((features & REMOTE_8BITMIME) == 0 ? ENVELOPE_EXTENSION_8BITMIME : 0U) |
+			((features & REMOTE_SMTPUTF8) == 0 ? ENVELOPE_EXTENSION_SMTPUTF8 : 0U) |
+			((features & REMOTE_DSN) == 0 ? ENVELOPE_EXTENSION_DSN : 0U));
+}
+
 static bool open_remote(struct sink_smtp *smtp, struct sink_reply *reply)
 {
 	const char *step = NULL;
@@ -166,6 +178,7 @@ static bool open_remote(struct sink_smtp *smtp, struct sink_reply *reply)
 		    (smtp->remote.features & REMOTE_XCLIENT) == 0)
 			trouble(smtp, "XCLIENT: not offered, so the client is not told");
 		note_reach(smtp, ret);
+		note_extensions(smtp);
 		(void)snprintf(smtp->helo, sizeof(smtp->helo), "%s", smtp->sink.session->helo);
 		return true;
 	}
@@ -294,6 +307,27 @@ static void smtp_leave(struct sink *sink)
 	if (remote_is_open(&smtp->remote) && !smtp->is_data)
 		remote_quit(&smtp->remote);
 	hang_up(smtp);
+}
+
+static unsigned least(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
+/* What it says of the next hop's state is left to the first mail, whose session can log it. */
+static void smtp_probe(struct sink *sink)
+{
+	struct sink_smtp *smtp = smtp_of(sink);
+	struct setup_sink setup = *sink->setup;
+	struct sink_reply said;
+	const char *step = NULL;
+
+	setup.connect_timeout_ms = least(setup.connect_timeout_ms, SINK_PROBE_MS);
+	setup.timeout_ms = least(setup.timeout_ms, SINK_PROBE_MS);
+	if (remote_open(&smtp->remote, &setup, sink->hostname, NULL, &step, &said) != 0)
+		return;
+	note_extensions(smtp);
+	smtp_leave(sink);
 }
 
 /* The next hop was told of a HELO that the client has replaced since. */
@@ -629,6 +663,7 @@ static void smtp_close(struct sink *sink)
 int sink_smtp_open(const struct setup_sink *setup, struct sink **ret_sink)
 {
 	static const struct sink_ops ops = {
+		.probe = smtp_probe,
 		.mail = smtp_mail,
 		.recipient = smtp_recipient,
 		.begin = smtp_begin,

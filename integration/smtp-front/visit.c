@@ -345,6 +345,7 @@ static void begin_session(struct visit *visit, struct capsule *capsule, int fd)
 	visit->end = NULL;
 	visit->lingers = false;
 	visit->takes_lf = setup_takes_lf(visit->parts.setup, &capsule->client_ip);
+	visit->limits.withheld = sink_lacks(visit->parts.sink);
 	visit->session = (struct sink_session){
 		.client_ip = capsule->client_ip,
 		.local_ip = capsule->local_ip,
@@ -483,8 +484,6 @@ int visit_new(const struct visit_parts *parts, struct visit **ret_visit)
 		/* The edge has seen to that, and here nobody could begin it any more. */
 		.requires_tls = false,
 		.offers_xclient = false,
-		.offers_utf8 = true,
-		.offers_dsn = true,
 		.hostname = setup->front.hostname,
 	};
 	*ret_visit = visit;

@@ -205,6 +205,17 @@ static int work(struct worker *worker)
 	return EX_OK;
 }
 
+/* One of a generation is enough; sessions that come now are the others'. */
+static void probe_hop(struct worker *worker)
+{
+	const struct worker_start *start = worker->start;
+
+	if (start->index != 0)
+		return;
+	board_set(start->board, BOARD_IDLE, start->process, false);
+	sink_probe(worker->parts.sink);
+}
+
 int worker_run(const struct worker_start *start)
 {
 	struct worker worker = { .start = start, .hold_fd = -1 };
@@ -216,8 +227,10 @@ int worker_run(const struct worker_start *start)
 		board_set(start->board, BOARD_IDLE, start->process, true);
 	if (status == EX_OK && start->confine != NULL)
 		status = start->confine(start->context);
-	if (status == EX_OK)
+	if (status == EX_OK) {
+		probe_hop(&worker);
 		status = work(&worker);
+	}
 	close_parts(&worker);
 	return status;
 }

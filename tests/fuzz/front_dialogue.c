@@ -96,13 +96,12 @@ static void check_text(const char *text, bool is_utf8)
 static void check_parsed_again(const char *address, bool is_utf8)
 {
 	char line[ENVELOPE_ADDRESS_MAX + 8];
-	struct command_offer offer = { .has_utf8 = true, .has_dsn = true };
 	struct recipient again;
 	struct command_bad bad = { 0, NULL };
 	if (address[0] == '\0')
 		return;
 	int line_size = snprintf(line, sizeof(line), "TO:<%s>", address);
-	require(command_parse_rcpt(line, (size_t)line_size, &offer, is_utf8, &again, &bad) &&
+	require(command_parse_rcpt(line, (size_t)line_size, 0, is_utf8, &again, &bad) &&
 			strcmp(again.address, address) == 0,
 		"an address that was taken is taken again");
 }
@@ -332,8 +331,9 @@ static void begin(struct run *run, uint8_t flags)
 	run->limits.offers_tls = (flags & 1) != 0;
 	run->limits.requires_tls = (flags & 2) != 0;
 	run->limits.offers_xclient = (flags & 4) != 0;
-	run->limits.offers_utf8 = (flags & 8) != 0;
-	run->limits.offers_dsn = (flags & 16) != 0;
+	run->limits.withheld = ((flags & 8) != 0 ? 0 : ENVELOPE_EXTENSION_SMTPUTF8) |
+			       ((flags & 16) != 0 ? 0 : ENVELOPE_EXTENSION_DSN) |
+			       ((flags & 0x40) != 0 ? ENVELOPE_EXTENSION_8BITMIME : 0);
 	run->limits.size_max = is_small ? 16 : 0;
 	run->limits.recipients_max = is_small ? 2 : 0;
 	run->limits.errors_max = is_small ? 5 : 0;
@@ -347,6 +347,7 @@ static void require_same(const struct dialogue *one, const struct dialogue *othe
 {
 	require(one->state == other->state && strcmp(one->helo, other->helo) == 0 &&
 			one->is_esmtp == other->is_esmtp && one->is_tls == other->is_tls &&
+			one->withheld == other->withheld &&
 			strcmp(one->envelope.sender, other->envelope.sender) == 0 &&
 			strcmp(one->envelope.envid, other->envelope.envid) == 0 &&
 			one->recipient_count == other->recipient_count &&

@@ -327,6 +327,29 @@ TEST_CASE("what goes in comes out, every member of it", "[front][capsule]")
 	CHECK(encode(*found) == encode(*sent));
 }
 
+TEST_CASE("what the client was not offered goes along, and it has not used it", "[front][capsule]")
+{
+	const auto sent = trusted();
+	auto &envelope = sent->dialogue.envelope;
+	const unsigned withheld = GENERATE(1U, 2U, 4U, 7U);
+	sent->dialogue.withheld = withheld;
+	envelope.body = ENVELOPE_8BITMIME;
+	envelope.ret = ENVELOPE_RET_FULL;
+	bytes wire(CAPSULE_SIZE_MAX);
+	size_t size = 0;
+	envelope.is_utf8 = true;
+	CHECK(capsule_encode(sent.get(), wire.data(), &size) == CAPSULE_EVALUE);
+	envelope = {};
+	sent->recipient = {};
+	set(sent->recipient.address, "john@example.org");
+	const auto found = empty_capsule();
+	REQUIRE(decode(encode(*sent), found.get()) == 0);
+	CHECK(found->dialogue.withheld == withheld);
+	sent->recipient.notify = ENVELOPE_NOTIFY_NEVER;
+	CHECK(capsule_encode(sent.get(), wire.data(), &size) ==
+	      ((withheld & ENVELOPE_EXTENSION_DSN) != 0 ? CAPSULE_EVALUE : 0));
+}
+
 TEST_CASE("a connection of which nothing was said is a capsule too", "[front][capsule]")
 {
 	const auto sent = connected();

@@ -28,8 +28,9 @@ struct parsed_mail {
 	explicit parsed_mail(const std::string &text, bool has_utf8 = true, bool has_dsn = true)
 	{
 		const exact line = exactly(text);
-		const command_offer offer = { has_utf8, has_dsn };
-		is_good = command_parse_mail(line.data(), line.size(), &offer, &envelope, &bad);
+		const unsigned withheld = (has_utf8 ? 0U : ENVELOPE_EXTENSION_SMTPUTF8) |
+					  (has_dsn ? 0U : ENVELOPE_EXTENSION_DSN);
+		is_good = command_parse_mail(line.data(), line.size(), withheld, &envelope, &bad);
 		if (!is_good)
 			code = std::to_string(bad.code) + " " + std::string(bad.text).substr(0, 5);
 	}
@@ -44,9 +45,9 @@ struct parsed_rcpt {
 	explicit parsed_rcpt(const std::string &text, bool is_utf8 = false, bool has_dsn = true)
 	{
 		const exact line = exactly(text);
-		const command_offer offer = { true, has_dsn };
-		is_good = command_parse_rcpt(line.data(), line.size(), &offer, is_utf8, &recipient,
-					     &bad);
+		const unsigned withheld = has_dsn ? 0U : ENVELOPE_EXTENSION_DSN;
+		is_good = command_parse_rcpt(line.data(), line.size(), withheld, is_utf8,
+					     &recipient, &bad);
 		if (!is_good)
 			code = std::to_string(bad.code) + " " + std::string(bad.text).substr(0, 5);
 	}

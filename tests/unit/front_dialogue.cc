@@ -165,6 +165,7 @@ TEST_CASE("EHLO offers what there is, and STARTTLS only in the clear", "[front][
 	CHECK(one.say("EHLO c.example").find("STARTTLS") == std::string::npos);
 	one.limits = {};
 	one.limits.hostname = "mx";
+	one.limits.withheld = ENVELOPE_EXTENSION_SMTPUTF8 | ENVELOPE_EXTENSION_DSN;
 	CHECK(one.say("EHLO c.example") ==
 	      "250-mx\r\n250-PIPELINING\r\n250-SIZE\r\n"
 	      "250-ENHANCEDSTATUSCODES\r\n250-8BITMIME\r\n250 CHUNKING\r\n");
@@ -645,4 +646,30 @@ TEST_CASE("a session that has ended stays so, and says nothing", "[front][dialog
 	CHECK(dialogue_answer(&one.dialogue, &one.limits, 250, "x", &one.event) == DIALOGUE_CLOSE);
 	CHECK(one.event.reply_size == 0);
 	CHECK(one.dialogue.state == DIALOGUE_AT_END);
+}
+
+TEST_CASE("a client may use what it was offered, and nothing else", "[front][dialogue]")
+{
+	struct row {
+		unsigned extension;
+		const char *line, *parameter;
+	};
+	const row tried = GENERATE(values<row>({
+		{ ENVELOPE_EXTENSION_8BITMIME, "8BITMIME", "BODY=8BITMIME" },
+		{ ENVELOPE_EXTENSION_SMTPUTF8, "SMTPUTF8", "SMTPUTF8" },
+		{ ENVELOPE_EXTENSION_DSN, "DSN", "RET=HDRS" },
+	}));
+	const std::string mail = std::string("MAIL FROM:<a@b.example> ") + tried.parameter;
+	scripted one;
+	CHECK(one.say("EHLO c.example").find(tried.line) != std::string::npos);
+	one.limits.withheld = tried.extension;
+	CHECK(code(one.say(mail)) == "250 2.1.0");
+	CHECK(dialogue_is_valid(&one.dialogue));
+	CHECK(one.say("EHLO c.example").find(tried.line) == std::string::npos);
+	CHECK(one.dialogue.withheld == tried.extension);
+	CHECK(code(one.say(mail)) == "555 5.5.4");
+	one.limits.withheld = 0;
+	CHECK(code(one.say(mail)) == "555 5.5.4");
+	CHECK(code(one.say("MAIL FROM:<a@b.example>")) == "250 2.1.0");
+	CHECK(dialogue_is_valid(&one.dialogue));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the processes of a generation know of the next hop.
+#include "integration/smtp-front/envelope.h"
 #include "integration/smtp-front/hopstate.h"
 
 #include "tests/lib/child.hh"
@@ -96,4 +97,20 @@ TEST_CASE("without shared memory every process tries for itself", "[front][hop]"
 	CHECK_FALSE(hopstate_is_down(nullptr));
 	CHECK_FALSE(hopstate_reached(nullptr, NOW_MS, &down_ms));
 	hopstate_close(nullptr);
+}
+
+TEST_CASE("it lacks nothing until another process has seen that", "[front][hop]")
+{
+	shared_state state;
+	CHECK(hopstate_lacks(nullptr) == 0);
+	hopstate_set_lacks(nullptr, ENVELOPE_EXTENSION_DSN);
+	CHECK(hopstate_lacks(state.it) == 0);
+	child other([&] {
+		hopstate_set_lacks(state.it, ENVELOPE_EXTENSION_SMTPUTF8);
+		return 0;
+	});
+	CHECK(other.wait() == 0);
+	CHECK(hopstate_lacks(state.it) == ENVELOPE_EXTENSION_SMTPUTF8);
+	hopstate_set_lacks(state.it, 0);
+	CHECK(hopstate_lacks(state.it) == 0);
 }

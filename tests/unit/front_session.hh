@@ -23,8 +23,6 @@ inline dialogue_limits limits_of_tests()
 	limits.mails_max = 5;
 	limits.offers_tls = true;
 	limits.offers_xclient = true;
-	limits.offers_utf8 = true;
-	limits.offers_dsn = true;
 	limits.hostname = "mx.example.org";
 	return limits;
 }
