@@ -7,7 +7,7 @@
 
 struct hopstate {
 	uint64_t since_ms;   /* since when it is down; 0: it is not */
-	uint64_t no_open_ms; /* until then no process connects, while it is down */
+	uint64_t no_open_ms; /* until then no process connects, while it is down; 0: all may */
 	unsigned lacks;	     /* extensions */
 };
 
@@ -37,18 +37,21 @@ bool hopstate_may_connect(struct hopstate *state, uint64_t now_ms, uint64_t time
 	if (!hopstate_is_down(state))
 		return true;
 	uint64_t until_ms = __atomic_load_n(&state->no_open_ms, __ATOMIC_ACQUIRE);
+	if (until_ms == 0)
+		return true;
 	return until_ms <= now_ms &&
 	       __atomic_compare_exchange_n(&state->no_open_ms, &until_ms,
 					   now_ms + timeout_ms + HOPSTATE_PAUSE_MS, false,
 					   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-bool hopstate_failed(struct hopstate *state, uint64_t now_ms)
+bool hopstate_failed(struct hopstate *state, uint64_t now_ms, bool is_silent)
 {
 	uint64_t up = 0;
 	if (state == NULL)
 		return false;
-	__atomic_store_n(&state->no_open_ms, now_ms + HOPSTATE_PAUSE_MS, __ATOMIC_RELEASE);
+	__atomic_store_n(&state->no_open_ms, is_silent ? now_ms + HOPSTATE_PAUSE_MS : 0,
+			 __ATOMIC_RELEASE);
 	return __atomic_compare_exchange_n(&state->since_ms, &up, now_ms, false, __ATOMIC_ACQ_REL,
 					   __ATOMIC_ACQUIRE);
 }

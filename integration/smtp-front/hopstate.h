@@ -11,13 +11,15 @@
  *     if (!hopstate_may_connect(state, now_ms, timeout_ms))
  *             ...                             // 451 at once
  *     else if (connect() < 0)
- *             is_news = hopstate_failed(state, now_ms);
+ *             is_news = hopstate_failed(state, now_ms, errno != ECONNREFUSED);
  *     else
  *             is_news = hopstate_reached(state, now_ms, &down_ms);
  *
- * A next hop that does not answer is down: no process waits for it then but one in each pause of
- * HOPSTATE_PAUSE_MS, which is the time behind the end of its attempt. An attempt whose process was
- * killed is over with its timeout. Whoever reaches the next hop ends that for all.
+ * A next hop that cannot be reached is down. When it is silent, no process waits for it but one in
+ * each pause of HOPSTATE_PAUSE_MS, which is the time behind the end of its attempt. An attempt
+ * whose process was killed is over with its timeout. A refusal comes at once, so that there is
+ * nothing to wait for: all processes try such a next hop, which is restarted, for each mail. The
+ * first that reaches the next hop ends all of it.
  *
  * It also has the extensions that the next hop lacked when it was last asked: clients are not
  * offered them. As long as nothing is known it lacks none.
@@ -44,8 +46,8 @@ void hopstate_close(struct hopstate *state);
 
 /* now_ms is of the monotonic clock. true: the attempt may take timeout_ms. */
 bool hopstate_may_connect(struct hopstate *state, uint64_t now_ms, uint64_t timeout_ms);
-/* It is down. true: it was not before. */
-bool hopstate_failed(struct hopstate *state, uint64_t now_ms);
+/* It is down; is_silent: the attempt has waited in vain. true: it was not down before. */
+bool hopstate_failed(struct hopstate *state, uint64_t now_ms, bool is_silent);
 /* It is there. true: it was down, for *ret_down_ms. */
 bool hopstate_reached(struct hopstate *state, uint64_t now_ms, uint64_t *ret_down_ms);
 bool hopstate_is_down(const struct hopstate *state);

@@ -148,7 +148,8 @@ static void note_reach(struct sink_smtp *smtp, int status)
 		if (hopstate_reached(sink->hop, now_ms, &sink->down_ms))
 			sink->news = SINK_NEWS_UP;
 	} else if (reach == REMOTE_UNREACHED || status == -ETIMEDOUT) {
-		if (hopstate_failed(sink->hop, now_ms))
+		const bool is_silent = status != -ECONNREFUSED && status != -ENOENT;
+		if (hopstate_failed(sink->hop, now_ms, is_silent))
 			sink->news = SINK_NEWS_DOWN;
 		else
 			sink->trouble[0] = '\0'; /* that is known, and was said */

@@ -42,10 +42,24 @@ TEST_CASE("a next hop that is there is connected by all", "[front][hop]")
 	CHECK_FALSE(hopstate_reached(state.it, NOW_MS, &down_ms));
 }
 
-TEST_CASE("one that is down is tried by one process in each pause", "[front][hop]")
+TEST_CASE("one that refuses connections is down, and tried by all", "[front][hop]")
 {
 	shared_state state;
-	CHECK(hopstate_failed(state.it, NOW_MS));
+	CHECK(hopstate_failed(state.it, NOW_MS, false));
+	CHECK(hopstate_is_down(state.it));
+	for (int i = 0; i < 3; i++)
+		CHECK(hopstate_may_connect(state.it, NOW_MS, TIMEOUT_MS));
+	SECTION("until it is silent")
+	{
+		CHECK_FALSE(hopstate_failed(state.it, NOW_MS, true));
+		CHECK_FALSE(hopstate_may_connect(state.it, NOW_MS, TIMEOUT_MS));
+	}
+}
+
+TEST_CASE("one that is silent is tried by one process in each pause", "[front][hop]")
+{
+	shared_state state;
+	CHECK(hopstate_failed(state.it, NOW_MS, true));
 	CHECK(hopstate_is_down(state.it));
 	CHECK_FALSE(hopstate_may_connect(state.it, NOW_MS, TIMEOUT_MS));
 	const uint64_t due_ms = NOW_MS + HOPSTATE_PAUSE_MS;
@@ -54,7 +68,7 @@ TEST_CASE("one that is down is tried by one process in each pause", "[front][hop
 	CHECK_FALSE(hopstate_may_connect(state.it, due_ms, TIMEOUT_MS));
 	SECTION("and a pause behind its failure by the next")
 	{
-		CHECK_FALSE(hopstate_failed(state.it, due_ms + 500));
+		CHECK_FALSE(hopstate_failed(state.it, due_ms + 500, true));
 		const uint64_t again_ms = due_ms + 500 + HOPSTATE_PAUSE_MS;
 		CHECK_FALSE(hopstate_may_connect(state.it, again_ms - 1, TIMEOUT_MS));
 		CHECK(hopstate_may_connect(state.it, again_ms, TIMEOUT_MS));
@@ -71,20 +85,20 @@ TEST_CASE("that it is down, and that it is there again, is news once", "[front][
 {
 	shared_state state;
 	uint64_t down_ms = 0;
-	CHECK(hopstate_failed(state.it, NOW_MS));
-	CHECK_FALSE(hopstate_failed(state.it, NOW_MS + 5));
+	CHECK(hopstate_failed(state.it, NOW_MS, true));
+	CHECK_FALSE(hopstate_failed(state.it, NOW_MS + 5, true));
 	CHECK(hopstate_reached(state.it, NOW_MS + 70, &down_ms));
 	CHECK(down_ms == 70);
 	CHECK_FALSE(hopstate_reached(state.it, NOW_MS + 80, &down_ms));
 	CHECK_FALSE(hopstate_is_down(state.it));
 	CHECK(hopstate_may_connect(state.it, NOW_MS + 80, TIMEOUT_MS));
-	CHECK(hopstate_failed(state.it, NOW_MS + 90));
+	CHECK(hopstate_failed(state.it, NOW_MS + 90, true));
 }
 
 TEST_CASE("what one process finds is known to the others", "[front][hop]")
 {
 	shared_state state;
-	child other([&] { return hopstate_failed(state.it, NOW_MS) ? 0 : 1; });
+	child other([&] { return hopstate_failed(state.it, NOW_MS, true) ? 0 : 1; });
 	CHECK(other.wait() == 0);
 	CHECK(hopstate_is_down(state.it));
 }
@@ -93,7 +107,7 @@ TEST_CASE("without shared memory every process tries for itself", "[front][hop]"
 {
 	uint64_t down_ms = 0;
 	CHECK(hopstate_may_connect(nullptr, NOW_MS, TIMEOUT_MS));
-	CHECK_FALSE(hopstate_failed(nullptr, NOW_MS));
+	CHECK_FALSE(hopstate_failed(nullptr, NOW_MS, true));
 	CHECK_FALSE(hopstate_is_down(nullptr));
 	CHECK_FALSE(hopstate_reached(nullptr, NOW_MS, &down_ms));
 	hopstate_close(nullptr);
