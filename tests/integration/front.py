@@ -40,7 +40,8 @@ ROLES = ("keyholder", "edge", "worker")
 
 # What tests are not about, unless they say so.
 DEFAULTS = {
-    "front": {"hostname": HOSTNAME, "edges": 2, "workers": 2, "sessions": 200, "drain": "1s"},
+    "front": {"hostname": HOSTNAME, "edges": 2, "workers": 2, "sessions": 200, "drain": "1s",
+              "queue-timeout": "10m"},
     "limits": {"greet-pause": 0, "connections": 0, "rate": 0, "give-way": "5m"},
     "trust": {},
     "tls": {},

@@ -44,6 +44,7 @@ ZONE = "bl6.example."
 CLASSIC = "bl.example."
 
 A, NS, SOA, TXT, AAAA, OPT, ANY = 1, 2, 6, 16, 28, 41, 255
+NAMES_IN_RDATA = {NS: 1, SOA: 2}  # at its beginning; of the types that a zone of ours has
 NOERROR, FORMERR, SERVFAIL, NXDOMAIN, NOTIMP, REFUSED = 0, 1, 2, 3, 4, 5
 
 CLONE_NEWNET = 0x40000000
@@ -186,9 +187,33 @@ class Reply:
             offset += 10
             if offset + size > len(self.wire):
                 raise ValueError("RDATA beyond the message")
-            records.append(Record(name, rrtype, rrclass, ttl, self.wire[offset : offset + size]))
+            records.append(Record(name, rrtype, rrclass, ttl, self._rdata(rrtype, offset, size)))
             offset += size
         return records, offset
+
+    def _rdata(self, rrtype, offset, size):
+        """Without compression: servers may point to names in it or write them out."""
+        end = offset + size
+        rdata = b""
+        for _ in range(NAMES_IN_RDATA.get(rrtype, 0)):
+            name, offset = self._wire_name(offset)
+            rdata += name
+        if offset > end:
+            raise ValueError("a name beyond its RDATA")
+        return rdata + self.wire[offset:end]
+
+    def _wire_name(self, offset):
+        """The bytes of a name that _name() reads, and where it ends."""
+        _, end = self._name(offset)
+        name = b""
+        while self.wire[offset] != 0:
+            size = self.wire[offset]
+            if size >= 0xC0:
+                offset = struct.unpack_from(">H", self.wire, offset)[0] & 0x3FFF
+                continue
+            name += self.wire[offset : offset + 1 + size]
+            offset += 1 + size
+        return name + b"\0", end
 
     def rdata(self, rrtype):
         """RDATA of the answers of one type, sorted."""

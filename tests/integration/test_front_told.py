@@ -85,7 +85,7 @@ class PostfixIsTold(ToldCase):
             self.send(claimed)
             shown = f"IPv6:{claimed}" if ":" in claimed else claimed
             self.check_headers(postfix, count, f"from {HELO} (unknown [{shown}])")
-            self.assertIn(f"client=unknown[{claimed}]", postfix.log())
+            wait_for(lambda c=claimed: f"client=unknown[{c}]" in postfix.log(), "its log")
             self.check_refused(claimed, BAD_HELO, 554)
         self.check_log("nothing")
 

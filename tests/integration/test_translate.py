@@ -321,6 +321,8 @@ class Conformance(TranslateCase):
         for row in probes.ROWS:
             if row.title.startswith("a cookie") or row.rfc == "2181 9" or "NS" in row.wanted:
                 continue
+            if "NOTAUTH" in row.wanted or row.title.startswith("class ANY"):
+                continue  # it transfers nothing, and has the class IN alone
             wanted = [word for word in row.wanted if word not in left_out]
             packet = row.packet.replace(absent[:-1], other[:-1])
             for transport in (probes.Udp, probes.Tcp):
