@@ -125,7 +125,9 @@ static const char *count_connection(struct session *session)
 	struct edge *edge = session->edge;
 	if (networks_contain(&edge->setup->limits.unlimited, address_of(&session->client_ip)))
 		return NULL;
-	switch (limits_enter(edge->limits, &session->client_ip, session_now(session))) {
+	bool is_counted = false;
+	switch (limits_enter(edge->limits, &session->client_ip, session_now(session),
+			     &is_counted)) {
 	case LIMITS_CONNECTIONS:
 		return "4.7.0 Too many connections from your network";
 	case LIMITS_RATE:
@@ -133,7 +135,7 @@ static const char *count_connection(struct session *session)
 	case LIMITS_FINE:
 		break;
 	}
-	session->is_counted = true;
+	session->is_counted = is_counted;
 	return NULL;
 }
 

@@ -104,7 +104,8 @@ static struct place *make_place(const struct limits *limits, uint64_t network)
 	return best;
 }
 
-enum limits_answer limits_enter(struct limits *limits, const struct dnsblv6_ip *ip, uint64_t now_ms)
+enum limits_answer limits_enter(struct limits *limits, const struct dnsblv6_ip *ip, uint64_t now_ms,
+				bool *ret_is_counted)
 {
 	const struct limits_rules *rules = &limits->rules;
 	uint64_t network = network_of(rules, ip);
@@ -112,8 +113,10 @@ enum limits_answer limits_enter(struct limits *limits, const struct dnsblv6_ip *
 	struct place *place = find(limits, network);
 	if (place == NULL)
 		place = make_place(limits, network);
-	if (place == NULL)
+	if (place == NULL) {
+		*ret_is_counted = false;
 		return LIMITS_FINE;
+	}
 	if (rules->connections_max > 0 && place->open_count >= rules->connections_max)
 		return LIMITS_CONNECTIONS;
 	uint64_t step_ns = rules->rate_max > 0 ? MINUTE_NS / rules->rate_max : 0;
@@ -122,6 +125,7 @@ enum limits_answer limits_enter(struct limits *limits, const struct dnsblv6_ip *
 		return LIMITS_RATE;
 	place->filled_ns = filled_ns + step_ns;
 	place->open_count++;
+	*ret_is_counted = true;
 	return LIMITS_FINE;
 }
 

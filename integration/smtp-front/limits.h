@@ -12,7 +12,8 @@
  * network keeps its place while it has a connection; afterwards until another needs it. When all
  * places of a set are held by connections, a network that comes there is let in without being
  * counted: with a table of twice as many places as there are sessions that takes thousands of
- * networks, none of which has many.
+ * networks, none of which has many. limits_enter() says so, and a connection that is not counted
+ * is neither left nor held: its network may have a place by then, with a count of others.
  *
  * The rate is that of a bucket that holds as many connections as may come in a minute, and fills
  * as fast: who was quiet may come with all of them at once.
@@ -54,13 +55,16 @@ int limits_new(size_t place_count, uint64_t seed, const struct limits_rules *rul
 /* Takes NULL. */
 void limits_free(struct limits *limits);
 
-/* LIMITS_FINE: it is counted until limits_leave() of the same address. */
-enum limits_answer limits_enter(struct limits *limits, const struct dnsblv6_ip *ip,
-				uint64_t now_ms);
+/*
+ * LIMITS_FINE: with *ret_is_counted it is counted until limits_leave() of the same address; else
+ * none of the functions below is for it.
+ */
+enum limits_answer limits_enter(struct limits *limits, const struct dnsblv6_ip *ip, uint64_t now_ms,
+				bool *ret_is_counted);
 void limits_leave(struct limits *limits, const struct dnsblv6_ip *ip);
 
 /*
- * For a connection that limits_enter() has let in. true: it is held until limits_release() of the
+ * For a connection that limits_enter() has counted. true: it is held until limits_release() of the
  * same address, which comes before limits_leave(). false: its network has as many as it may have.
  */
 bool limits_hold(struct limits *limits, const struct dnsblv6_ip *ip);

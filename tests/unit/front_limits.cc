@@ -36,7 +36,10 @@ class networks_table
 	limits_answer enter(const std::string &text, uint64_t now_ms = 1000000)
 	{
 		const dnsblv6_ip address = ip(text);
-		return limits_enter(limits, &address, now_ms);
+		bool is_counted = false;
+		const limits_answer answer = limits_enter(limits, &address, now_ms, &is_counted);
+		was_counted = is_counted;
+		return answer;
 	}
 	void leave(const std::string &text)
 	{
@@ -53,6 +56,8 @@ class networks_table
 		const dnsblv6_ip address = ip(text);
 		limits_release(limits, &address);
 	}
+
+	bool was_counted = false; // what entered last
 
       private:
 	struct limits *limits = nullptr;
@@ -159,6 +164,26 @@ TEST_CASE("when connections hold all places, who comes is let in and owes nothin
 	limits.leave("192.0.2.1");
 	limits.leave("192.0.2.1");
 	CHECK(limits.enter("192.0.2.1") == LIMITS_FINE);
+}
+
+TEST_CASE("a connection that was not counted takes no count of others with it", "[front][limits]")
+{
+	networks_table limits(1, 0, 16);
+	const auto other = [](int i) {
+		return "10." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".1";
+	};
+	for (int i = 0; i < 65536; i++)
+		REQUIRE(limits.enter(other(i)) == LIMITS_FINE);
+	CHECK_FALSE(limits.was_counted); // all places are held
+	REQUIRE(limits.enter("192.0.2.1") == LIMITS_FINE);
+	const bool is_first_counted = limits.was_counted;
+	for (int i = 0; i < 65536; i++)
+		limits.leave(other(i));
+	REQUIRE(limits.enter("192.0.2.2") == LIMITS_FINE);
+	CHECK(limits.was_counted);
+	if (is_first_counted)
+		limits.leave("192.0.2.1");
+	CHECK(limits.enter("192.0.2.3") == LIMITS_CONNECTIONS);
 }
 
 TEST_CASE("of its connections a network may have so many held, and others theirs",
