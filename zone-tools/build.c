@@ -10,6 +10,7 @@
 #include "zone-tools/commands.h"
 
 #include "zone-tools/builder.h"
+#include "zone-tools/room.h"
 #include "zone-tools/guard.h"
 #include "zone-tools/keyfiles.h"
 #include "zone-tools/plan.h"
@@ -606,6 +607,8 @@ static int run(struct build *build, int argc, char **argv)
 		return status;
 	guard_totals(&build->plan.counts, build->is_there ? &build->before : NULL, build->store,
 		     &build->limits, &build->findings);
+	room_check(&build->plan, &build->listing, &build->spec, build->max_records,
+		   &build->findings);
 	if (is_refused(build))
 		return refuse(build);
 	findings_end(&build->findings);

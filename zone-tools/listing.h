@@ -91,6 +91,7 @@ struct dataset {
 	size_t entry_capacity;
 	uint16_t *origins; /* the origins it belongs to */
 	size_t origin_count;
+	const char *list; /* as the operator named it, borrowed; or NULL */
 };
 
 int dataset_add_entry(struct dataset *dataset, struct dnsblv6_prefix prefix, uint32_t value);

@@ -300,7 +300,10 @@ int sources_read(struct listing *listing, const char *list, const struct sources
 		.progress = progress,
 	};
 	uint64_t refusals_before = findings->refusal_count;
+	size_t first = listing->dataset_count;
 	int ret = read_list(&reading, list);
+	for (size_t i = first; i < listing->dataset_count; i++)
+		listing->datasets[i].list = list;
 	if (ret == DNSBLV6_OK)
 		expect_entries(&reading, list, refusals_before);
 	return ret;

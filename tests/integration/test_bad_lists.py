@@ -249,6 +249,21 @@ class BadLists(Case):
         self.run_zone("update", "--store", self.path("other.mdb"), "--add", "2a00::/15",
                       *ANY_SIZE, "--max-listed6", "200000")
 
+    def test_too_many_records_are_told_with_their_number_and_the_list_that_makes_them(self):
+        small = self.write("small.txt", "".join(f"20.0.{n}.1\n" for n in range(200)))
+        wide = self.write("wide.txt", "192.0.2.1\n2a00::/24\n2a01:4f8::/32\n")
+        store = self.path("other.mdb")
+        said = self.build(store, "--style", "flat", *ANY_SIZE, small, wide, expect=EX_DATAERR).err
+        self.assertRegex(said, r"(?m)^error: \[\S+wide\.txt\] zone would have too many records,"
+                               r" records=86\d{8} permitted=16000000, text=\"2a00::/24\""
+                               r" \(most are of this list, .*flat names .*--max-records")
+        self.assertFalse(os.path.exists(store))
+        counted = int(re.search(r" records=(\d+)", self.build(store, small).out).group(1))
+        said = self.build(self.path("new.mdb"), "--max-records", str(counted - 1), small,
+                          expect=EX_DATAERR).err
+        self.assertRegex(said, rf"small\.txt\] .* records={counted} permitted={counted - 1}")
+        self.build(self.path("new.mdb"), "--max-records", str(counted), small)
+
     def test_a_type_that_does_not_exist_is_wrong_use_or_a_refused_list(self):
         said = self.refuse("ip5set:" + self.path("good.txt"), expect=None)
         self.assertIn("ip5set", said)
