@@ -218,6 +218,8 @@ static int open_memory(struct edge *edge)
 		.rate_max = setup->limits.rate_max,
 		.prefix_ipv4 = setup->limits.prefix_ipv4,
 		.prefix_ipv6 = setup->limits.prefix_ipv6,
+		.prefix_ipv6_site = setup->limits.prefix_ipv6_site,
+		.site_multiple = setup->limits.site_multiple,
 	};
 	uint64_t random[2] = { 0, 0 };
 	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
@@ -227,7 +229,7 @@ static int open_memory(struct edge *edge)
 	int ret = arena_new(edge->session_max, sizeof(struct session), sizeof(struct session_far),
 			    &edge->arena);
 	if (ret == 0)
-		ret = limits_new((size_t)edge->session_max * 2, random[1], &rules, &edge->limits);
+		ret = limits_new((size_t)edge->session_max * 4, random[1], &rules, &edge->limits);
 	return ret;
 }
 

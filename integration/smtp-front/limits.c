@@ -8,6 +8,7 @@
 
 #define MINUTE_NS UINT64_C(60000000000)
 #define SETS_MIN  16
+#define SCOPES	  2 /* of an address: its network, and its site */
 
 struct place {
 	uint64_t network;   /* 0: nobody's */
@@ -72,6 +73,31 @@ static uint64_t network_of(const struct limits_rules *rules, const struct dnsblv
 	return network != 0 ? network : UINT64_C(1) << 33;
 }
 
+/* A product, so that no site is a network by chance. */
+static uint64_t site_of(const struct limits_rules *rules, struct dnsblv6_addr addr)
+{
+	uint64_t site = cut(addr.hi, 64, rules->prefix_ipv6_site) * UINT64_C(0x9e3779b97f4a7c15);
+	return site != 0 ? site : UINT64_C(1) << 34;
+}
+
+/* How many there are: one, or two where the address has a site. */
+static unsigned scopes_of(const struct limits_rules *rules, const struct dnsblv6_ip *ip,
+			  uint64_t ret_networks[SCOPES])
+{
+	struct dnsblv6_addr addr = dnsblv6_addr_from_bytes(ip->bytes);
+	ret_networks[0] = network_of(rules, ip);
+	if (rules->prefix_ipv6_site == 0 || rules->prefix_ipv6_site >= rules->prefix_ipv6 ||
+	    dnsblv6_addr_is_ipv4(addr))
+		return 1;
+	ret_networks[1] = site_of(rules, addr);
+	return 2;
+}
+
+static uint64_t times(const struct limits_rules *rules, unsigned scope, unsigned max)
+{
+	return scope == 0 ? max : (uint64_t)max * rules->site_multiple;
+}
+
 /* The finalizer of MurmurHash3 over both: nobody outside knows the seed. */
 static struct place *set_of(const struct limits *limits, uint64_t network)
 {
@@ -104,36 +130,80 @@ static struct place *make_place(const struct limits *limits, uint64_t network)
 	return best;
 }
 
+/* With a connection more, so that another scope does not get the place. NULL: there is none. */
+static struct place *reserve(const struct limits *limits, uint64_t network)
+{
+	struct place *place = find(limits, network);
+	if (place == NULL)
+		place = make_place(limits, network);
+	if (place != NULL)
+		place->open_count++;
+	return place;
+}
+
+static uint64_t step_of(const struct limits_rules *rules, unsigned scope)
+{
+	return rules->rate_max > 0 ? MINUTE_NS / times(rules, scope, rules->rate_max) : 0;
+}
+
+/* May a place that is reserved have this connection? */
+static enum limits_answer judge(const struct limits_rules *rules, const struct place *place,
+				unsigned scope, uint64_t now_ns)
+{
+	const uint64_t connections_max = times(rules, scope, rules->connections_max);
+	if (connections_max > 0 && place->open_count > connections_max)
+		return LIMITS_CONNECTIONS;
+	uint64_t filled_ns = place->filled_ns > now_ns ? place->filled_ns : now_ns;
+	if (rules->rate_max > 0 && filled_ns + step_of(rules, scope) > now_ns + MINUTE_NS)
+		return LIMITS_RATE;
+	return LIMITS_FINE;
+}
+
+static void fill(const struct limits_rules *rules, struct place *place, unsigned scope,
+		 uint64_t now_ns)
+{
+	if (place->filled_ns < now_ns)
+		place->filled_ns = now_ns;
+	place->filled_ns += step_of(rules, scope);
+}
+
 enum limits_answer limits_enter(struct limits *limits, const struct dnsblv6_ip *ip, uint64_t now_ms,
 				bool *ret_is_counted)
 {
 	const struct limits_rules *rules = &limits->rules;
-	uint64_t network = network_of(rules, ip);
-	uint64_t now_ns = now_ms * 1000000;
-	struct place *place = find(limits, network);
-	if (place == NULL)
-		place = make_place(limits, network);
-	if (place == NULL) {
-		*ret_is_counted = false;
-		return LIMITS_FINE;
+	const uint64_t now_ns = now_ms * 1000000;
+	uint64_t networks[SCOPES];
+	struct place *places[SCOPES];
+	enum limits_answer answer = LIMITS_FINE;
+	const unsigned count = scopes_of(rules, ip, networks);
+	bool is_counted = true;
+	for (unsigned i = 0; i < count; i++) {
+		places[i] = reserve(limits, networks[i]);
+		is_counted = is_counted && places[i] != NULL;
+		if (places[i] != NULL && answer == LIMITS_FINE)
+			answer = judge(rules, places[i], i, now_ns);
 	}
-	if (rules->connections_max > 0 && place->open_count >= rules->connections_max)
-		return LIMITS_CONNECTIONS;
-	uint64_t step_ns = rules->rate_max > 0 ? MINUTE_NS / rules->rate_max : 0;
-	uint64_t filled_ns = place->filled_ns > now_ns ? place->filled_ns : now_ns;
-	if (rules->rate_max > 0 && filled_ns + step_ns > now_ns + MINUTE_NS)
-		return LIMITS_RATE;
-	place->filled_ns = filled_ns + step_ns;
-	place->open_count++;
-	*ret_is_counted = true;
-	return LIMITS_FINE;
+	is_counted = is_counted && answer == LIMITS_FINE;
+	for (unsigned i = 0; i < count; i++) {
+		if (is_counted)
+			fill(rules, places[i], i, now_ns);
+		else if (places[i] != NULL)
+			places[i]->open_count--;
+	}
+	if (answer == LIMITS_FINE)
+		*ret_is_counted = is_counted;
+	return answer;
 }
 
 void limits_leave(struct limits *limits, const struct dnsblv6_ip *ip)
 {
-	struct place *place = find(limits, network_of(&limits->rules, ip));
-	if (place != NULL && place->open_count > 0)
-		place->open_count--;
+	uint64_t networks[SCOPES];
+	const unsigned count = scopes_of(&limits->rules, ip, networks);
+	for (unsigned i = 0; i < count; i++) {
+		struct place *place = find(limits, networks[i]);
+		if (place != NULL && place->open_count > 0)
+			place->open_count--;
+	}
 }
 
 unsigned limits_held(const struct limits *limits, const struct dnsblv6_ip *ip)
@@ -144,23 +214,38 @@ unsigned limits_held(const struct limits *limits, const struct dnsblv6_ip *ip)
 
 bool limits_may_hold(const struct limits *limits, const struct dnsblv6_ip *ip)
 {
-	const unsigned held_max = limits->rules.held_max;
-	return held_max == 0 || limits_held(limits, ip) < held_max;
+	const struct limits_rules *rules = &limits->rules;
+	uint64_t networks[SCOPES];
+	const unsigned count = scopes_of(rules, ip, networks);
+	for (unsigned i = 0; i < count && rules->held_max > 0; i++) {
+		const struct place *place = find(limits, networks[i]);
+		if (place != NULL && place->held_count >= times(rules, i, rules->held_max))
+			return false;
+	}
+	return true;
 }
 
 bool limits_hold(struct limits *limits, const struct dnsblv6_ip *ip)
 {
-	struct place *place = find(limits, network_of(&limits->rules, ip));
+	uint64_t networks[SCOPES];
+	const unsigned count = scopes_of(&limits->rules, ip, networks);
 	if (!limits_may_hold(limits, ip))
 		return false;
-	if (place != NULL)
-		place->held_count++;
+	for (unsigned i = 0; i < count; i++) {
+		struct place *place = find(limits, networks[i]);
+		if (place != NULL)
+			place->held_count++;
+	}
 	return true;
 }
 
 void limits_release(struct limits *limits, const struct dnsblv6_ip *ip)
 {
-	struct place *place = find(limits, network_of(&limits->rules, ip));
-	if (place != NULL && place->held_count > 0)
-		place->held_count--;
+	uint64_t networks[SCOPES];
+	const unsigned count = scopes_of(&limits->rules, ip, networks);
+	for (unsigned i = 0; i < count; i++) {
+		struct place *place = find(limits, networks[i]);
+		if (place != NULL && place->held_count > 0)
+			place->held_count--;
+	}
 }

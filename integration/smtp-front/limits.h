@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * limits.h - how many connections, and how fast, from one prefix, as an IPv4 /24 or IPv6 /56.
+ * limits.h - how many connections, and how fast, from one prefix, as an IPv4 /24 or IPv6 /56, and
+ * from the site that has it.
  *
  * Flow: accept, or a PROXY header -> limits_enter() -> a session, or 421 -> its first valid
  *       recipient -> limits_hold() -> a worker, or a wait for one -> its end -> limits_release(),
@@ -11,9 +12,13 @@
  * A table of fixed size, in sets of LIMITS_WAYS places chosen by a hash with a secret seed. A
  * network keeps its place while it has a connection; afterwards until another needs it. When all
  * places of a set are held by connections, a network that comes there is let in without being
- * counted: with a table of twice as many places as there are sessions that takes thousands of
+ * counted: with a table of four times as many places as there are sessions that takes thousands of
  * networks, none of which has many. limits_enter() says so, and a connection that is not counted
  * is neither left nor held: its network may have a place by then, with a count of others.
+ *
+ * An IPv6 client may have a /48 with 256 networks of /56: with prefix_ipv6_site a connection is
+ * counted twice in the same table, for its network and for its site, which may have site_multiple
+ * times as much. It is counted for both or for neither.
  *
  * The rate is that of a bucket that holds as many connections as may come in a minute, and fills
  * as fast: who was quiet may come with all of them at once.
@@ -40,11 +45,13 @@ extern "C" {
 struct limits; /* opaque */
 
 struct limits_rules {
-	unsigned connections_max; /* at a time; 0: any number */
-	unsigned held_max;	  /* of them; 0: any number */
-	unsigned rate_max;	  /* in a minute; 0: any number */
-	unsigned prefix_ipv4;	  /* bits: up to 32 */
-	unsigned prefix_ipv6;	  /* up to 128 */
+	unsigned connections_max;  /* at a time; 0: any number */
+	unsigned held_max;	   /* of them; 0: any number */
+	unsigned rate_max;	   /* in a minute; 0: any number */
+	unsigned prefix_ipv4;	   /* bits: up to 32 */
+	unsigned prefix_ipv6;	   /* up to 128 */
+	unsigned prefix_ipv6_site; /* up to 64; 0, or no shorter than prefix_ipv6: no sites */
+	unsigned site_multiple;	   /* a site may have so many times as much; at least 1 */
 };
 
 enum limits_answer { LIMITS_FINE, LIMITS_CONNECTIONS, LIMITS_RATE };
@@ -65,7 +72,7 @@ void limits_leave(struct limits *limits, const struct dnsblv6_ip *ip);
 
 /*
  * For a connection that limits_enter() has counted. true: it is held until limits_release() of the
- * same address, which comes before limits_leave(). false: its network has as many as it may have.
+ * same address, which comes before limits_leave(). false: its network or site has all it may have.
  */
 bool limits_hold(struct limits *limits, const struct dnsblv6_ip *ip);
 void limits_release(struct limits *limits, const struct dnsblv6_ip *ip);

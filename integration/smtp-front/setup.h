@@ -117,6 +117,8 @@ struct setup_limits {
 	unsigned mails_max;	    /* the same */
 	unsigned prefix_ipv4;	    /* bits of the prefix that is counted for */
 	unsigned prefix_ipv6;
+	unsigned prefix_ipv6_site; /* of the site that has it; 0: sites are not counted */
+	unsigned site_multiple;	   /* it may have so many times as much; never 0 */
 	unsigned connections_max;  /* open at once, of a prefix, in one edge */
 	unsigned workers_max;	   /* at a time, of a prefix, of all edges */
 	unsigned rate_max;	   /* new in a minute, of a prefix, in one edge */

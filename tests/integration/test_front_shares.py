@@ -266,6 +266,22 @@ class Silence(Case):
         self.assertNotIn("timeout", ends)
 
 
+class Site(Case):
+    """One IPv6 site, with more networks than there are workers."""
+
+    def test_it_does_not_hold_all_workers(self):
+        front = Front(self, front={"edges": 1, "workers": 6, "proxy": ["127.0.0.0/8"]},
+                      limits={"connections": 100, "workers": 1})
+        lines = ["EHLO silent.example.net", "MAIL FROM:<>", f"RCPT TO:<{RECIPIENT}>"]
+        for number in range(8):
+            silent = front.client(claimed=f"2001:db8:1:{number:x}00::1")
+            self.addCleanup(silent.close)
+            silent.expect(220)
+            silent.send("".join(f"{line}\r\n" for line in lines).encode())
+        wait_for(lambda: front.counters().get("sessions-waiting") == 6, "six to wait")
+        self.assertEqual(front.counters()["workers-busy"], 2)
+
+
 class Connections(SharesCase):
     """Two connections of a network, and a worker for each."""
 

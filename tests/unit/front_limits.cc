@@ -20,10 +20,11 @@ class networks_table
 {
       public:
 	networks_table(unsigned connections_max, unsigned rate_max, size_t place_count = 1024,
-		       unsigned prefix_ipv4 = 24, unsigned prefix_ipv6 = 56, unsigned held_max = 0)
+		       unsigned prefix_ipv4 = 24, unsigned prefix_ipv6 = 56, unsigned held_max = 0,
+		       unsigned prefix_site = 0)
 	{
-		const limits_rules rules = { connections_max, held_max, rate_max, prefix_ipv4,
-					     prefix_ipv6 };
+		const limits_rules rules = { connections_max, held_max,	   rate_max, prefix_ipv4,
+					     prefix_ipv6,     prefix_site, 2 };
 		REQUIRE(limits_new(place_count, 4711, &rules, &limits) == 0);
 	}
 	~networks_table()
@@ -225,4 +226,55 @@ TEST_CASE("a network that has no place may hold what it likes and owes nothing",
 	limits.release("192.0.2.1");
 	CHECK(limits.hold("192.0.2.1"));
 	CHECK_FALSE(limits.hold("192.0.2.1"));
+}
+
+TEST_CASE("a site has twice what its networks have, in connections", "[front][limits]")
+{
+	networks_table limits(1, 0, 1024, 24, 56, 0, 48);
+	CHECK(limits.enter("2001:db8:0:100::1") == LIMITS_FINE);
+	CHECK(limits.enter("2001:db8:0:100::2") == LIMITS_CONNECTIONS); // its network has one
+	CHECK(limits.enter("2001:db8:0:200::1") == LIMITS_FINE);
+	CHECK(limits.enter("2001:db8:0:300::1") == LIMITS_CONNECTIONS);
+	CHECK(limits.enter("2001:db8:1:100::1") == LIMITS_FINE);
+	for (int i = 0; i < 5; i++) // IPv4 has no sites
+		CHECK(limits.enter("192.0." + std::to_string(i) + ".1") == LIMITS_FINE);
+	limits.leave("2001:db8:0:100::1");
+	CHECK(limits.enter("2001:db8:0:300::1") == LIMITS_FINE);
+	CHECK(limits.enter("2001:db8:0:400::1") == LIMITS_CONNECTIONS);
+}
+
+TEST_CASE("and in connections that are held, and in new ones", "[front][limits]")
+{
+	networks_table held(0, 0, 1024, 24, 56, 1, 48);
+	for (const char *one : { "2001:db8:0:100::1", "2001:db8:0:200::1", "2001:db8:0:300::1" })
+		REQUIRE(held.enter(one) == LIMITS_FINE);
+	CHECK(held.hold("2001:db8:0:100::1"));
+	CHECK(held.hold("2001:db8:0:200::1"));
+	CHECK_FALSE(held.hold("2001:db8:0:300::1"));
+	held.release("2001:db8:0:100::1");
+	CHECK(held.hold("2001:db8:0:300::1"));
+	networks_table rate(0, 1, 1024, 24, 56, 0, 48);
+	CHECK(rate.enter("2001:db8:0:100::1") == LIMITS_FINE);
+	CHECK(rate.enter("2001:db8:0:200::1") == LIMITS_FINE);
+	CHECK(rate.enter("2001:db8:0:300::1") == LIMITS_RATE);
+	CHECK(rate.enter("2001:db8:1:300::1") == LIMITS_FINE);
+}
+
+TEST_CASE("a site of no bits, or of no fewer than a network has, is none", "[front][limits]")
+{
+	networks_table limits(1, 0, 1024, 24, 56, 0, GENERATE(0U, 56U, 64U));
+	for (int i = 1; i < 100; i++)
+		CHECK(limits.enter("2001:db8:0:" + std::to_string(i) + "00::1") == LIMITS_FINE);
+}
+
+TEST_CASE("all that a site has counted is given back", "[front][limits]")
+{
+	networks_table limits(1, 0, 16, 24, 56, 0, 48);
+	for (int i = 0; i < 10000; i++) {
+		const std::string one = "2001:db8:" + std::to_string(i % 7) + ":" +
+					std::to_string(i % 97) + "00::1";
+		REQUIRE(limits.enter(one) == LIMITS_FINE);
+		REQUIRE(limits.was_counted);
+		limits.leave(one);
+	}
 }
