@@ -215,7 +215,7 @@ static const struct conf_table table = { sections, SECTION_COUNT };
 /* ---- defaults ---- */
 
 /* Of the workers, once it is known how many there are. */
-#define HALF UINT_MAX
+#define FIFTH UINT_MAX
 
 static const struct setup_limits limits_defaults = {
 	.greet_pause_ms = 2000,
@@ -232,7 +232,7 @@ static const struct setup_limits limits_defaults = {
 	.prefix_ipv6_site = 48,
 	.site_multiple = 2,
 	.connections_max = 100,
-	.workers_max = HALF,
+	.workers_max = FIFTH,
 	.rate_max = 600,
 	.command_timeout_ms = 300000, /* RFC 5321 4.5.3.2 */
 	.stress_timeout_ms = 10000,
@@ -249,7 +249,7 @@ static void set_defaults(struct setup *setup)
 {
 	struct setup_front *front = &setup->front;
 	gethostname(front->hostname, SETUP_HOSTNAME_MAX);
-	front->workers = 20;
+	front->workers = 100;
 	front->mails_per_worker = 100;
 	front->sessions_max = 10000;
 	front->at_capacity = SETUP_WAIT;
@@ -615,9 +615,9 @@ static void add_default_places(struct setup_front *front)
 static unsigned workers_of_network(const struct setup *setup)
 {
 	const struct setup_limits *limits = &setup->limits;
-	if (limits->workers_max != HALF)
+	if (limits->workers_max != FIFTH)
 		return limits->workers_max;
-	return limits->connections_max > 0 ? (setup->front.workers + 1) / 2 : 0;
+	return limits->connections_max > 0 ? (setup->front.workers + 4) / 5 : 0;
 }
 
 /* EHLO is to say what the sink takes. */

@@ -220,8 +220,8 @@ class Share(SharesCase):
             self.end(client)
 
     def test_one_network_cannot_have_all_workers_unless_that_is_said(self):
-        """The default is half of them."""
-        self.front(limits={"connections": 100, "workers": None})
+        """The default is a fifth of them."""
+        self.front(front={"workers": 10}, limits={"connections": 100, "workers": None})
         slow = [self.begin(SLOW, host) for host in (1, 2)]
         self.ask(SLOW, 3)
         self.wait_for_waiting(1)
@@ -237,7 +237,7 @@ class Silence(Case):
     def setUp(self):
         super().setUp()
         self.fixture = Front(self, front={"workers": 20, "proxy": ["127.0.0.0/8"]},
-                             limits={"connections": 100, "give-way": None})
+                             limits={"connections": 100, "workers": 10, "give-way": None})
 
     def client(self, address):
         client = self.fixture.client(claimed=address)

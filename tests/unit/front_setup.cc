@@ -54,7 +54,7 @@ TEST_CASE("who knows recipients and where mails go is all that must be said", "[
 	CHECK(std::string(front.places[0].text) == "0.0.0.0@25");
 	CHECK(front.places[1].address.ss_family == AF_INET6);
 	CHECK(front.edges >= 1);
-	CHECK(front.workers == 20);
+	CHECK(front.workers == 100);
 	CHECK(file.setup.limits.greet_pause_ms == 2000);
 	CHECK(file.setup.limits.size_max == UINT64_C(50) << 20);
 	CHECK(file.setup.tls.certificate_count == 0);
@@ -186,12 +186,12 @@ TEST_CASE("the manual of smtp-front has every gauge", "[front][setup]")
 	}
 }
 
-TEST_CASE("a network has half of the workers, or none are counted where connections are not",
+TEST_CASE("a network has a fifth of the workers, or none are counted where connections are not",
 	  "[front][setup]")
 {
 	const auto row = GENERATE(table<std::string, unsigned>({
-		{ "", 10 },
-		{ "front:\n    workers: 5\n", 3 },
+		{ "", 20 },
+		{ "front:\n    workers: 6\n", 2 },
 		{ "front:\n    workers: 1\n", 1 },
 		{ "limits:\n    connections: 0\n", 0 },
 		{ "limits:\n    connections: 0\n    workers: 7\n", 7 },
