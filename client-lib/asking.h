@@ -70,7 +70,7 @@ struct zone {
 	struct style_look *look; /* NULL: none runs (style.h) */
 	bool has_looked;
 	uint32_t looked_s; /* when the last one began */
-	bool wants_ipv6;   /* somebody asked about an IPv6 address */
+	bool wants_ipv6;   /* an IPv6 address was asked about */
 	uint64_t asked, failures;
 };
 

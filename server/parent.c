@@ -404,7 +404,7 @@ static void refuse_newest(struct parent *parent, struct generation *newest)
 	control_refuse_waiting(parent->control, newest->number, reason, parent_now_ms());
 }
 
-/* To who has ordered the reload: it is done, and which zones have no store. */
+/* The answer to a reload: it is done, and which zones have no store. */
 static void tell_failures(struct parent *parent, const struct generation *newest)
 {
 	const struct takeover_side after = { &newest->settings, &newest->board };

@@ -26,7 +26,7 @@ static struct maillog_session session_of(const struct session *session)
 	};
 }
 
-static void log_refusal(struct session *session, const struct maillog_session *who,
+static void log_refusal(struct session *session, const struct maillog_session *facts,
 			const struct maillog_refusal *refusal)
 {
 	struct edge *edge = session->edge;
@@ -34,12 +34,12 @@ static void log_refusal(struct session *session, const struct maillog_session *w
 	    !ration_take(&edge->refusals, uv_now(&edge->loop), REFUSAL_LINES_MAX))
 		return;
 	session->has_refusal_line = true;
-	maillog_refusal(who, refusal);
+	maillog_refusal(facts, refusal);
 }
 
 void edge_log_recipient(struct session *session, const char *recipient, const char *reason)
 {
-	const struct maillog_session who = session_of(session);
+	const struct maillog_session facts = session_of(session);
 	const bool is_listed = session->action == JUDGE_REJECT || session->action == JUDGE_DEFER;
 	const struct maillog_refusal refusal = {
 		.what = "recipient",
@@ -48,19 +48,19 @@ void edge_log_recipient(struct session *session, const char *recipient, const ch
 		.reply = session->edge->event.reply,
 		.reason = reason,
 	};
-	log_refusal(session, &who, &refusal);
+	log_refusal(session, &facts, &refusal);
 }
 
 void edge_log_command(struct session *session, const char *line, size_t line_size)
 {
 	const struct dialogue_event *event = &session->edge->event;
-	struct maillog_session who = session_of(session);
+	struct maillog_session facts = session_of(session);
 	const bool is_recipient = event->verb == COMMAND_RCPT;
 	if (event->reply_code < 400 || (!is_recipient && event->verb != COMMAND_MAIL))
 		return;
 	/* Outside of a mail there is none. */
 	if (!is_recipient || session->dialogue.state <= DIALOGUE_AT_HELO)
-		who.sender = NULL;
+		facts.sender = NULL;
 	const struct maillog_refusal refusal = {
 		.what = is_recipient ? "recipient" : "sender",
 		.command = line,
@@ -68,7 +68,7 @@ void edge_log_command(struct session *session, const char *line, size_t line_siz
 		.reply = event->reply,
 		.reason = "protocol",
 	};
-	log_refusal(session, &who, &refusal);
+	log_refusal(session, &facts, &refusal);
 }
 
 bool edge_log_settle(struct edge *edge)

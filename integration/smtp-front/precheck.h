@@ -5,7 +5,7 @@
  * precheck.h - would processes with this configuration find what they need?
  *
  * Flow: main.c for --check, nanny.c before each generation -> precheck_run() -> keyholder.h for
- *       private keys, users.h for the database of recipients, confine.h for whom a worker becomes.
+ *       private keys, users.h for the database of recipients, confine.h for the user of a worker.
  *
  * Each is looked at in a child process: a key never comes into the nanny's memory, a damaged
  * database ends the child, and what a maildir permits is asked by the worker's user, who is not

@@ -419,7 +419,7 @@ static bool smtp_recipient(struct sink *sink, const struct recipient *recipient,
 		return true;
 	if (reply->code < 500 || strcmp(recipient->address, "postmaster") != 0)
 		return false;
-	/* Who must be one everywhere (RFC 5321 4.5.1), for a server that wants a domain. */
+	/* The recipient that every server has (RFC 5321 4.5.1), for one that wants a domain. */
 	struct recipient postmaster = *recipient;
 	(void)snprintf(postmaster.address, sizeof(postmaster.address), "postmaster@%s",
 		       sink->hostname);

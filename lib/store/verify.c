@@ -81,7 +81,7 @@ static bool close_others(int fd)
 	       dup2(fd, REPORT_FD) >= 0 && close_range(REPORT_FD + 1, ~0U, 0) == 0;
 }
 
-/* Who answers queries meanwhile goes first. SCHED_IDLE takes the disk with it, ioprio_set(2). */
+/* Answers to queries go first. SCHED_IDLE takes the disk with it, ioprio_set(2). */
 static void yield_to_others(enum verify_pace pace)
 {
 	int niceness =
