@@ -25,6 +25,10 @@ MIXED = ("--bounces", "0.3", "--unfinished", "0.2", "--spam", "0.5", "--size-sig
          "--seed", "7")
 
 
+# A Postfix that begins puts a service that it finds missing off for a minute.
+PATIENT = ("--timeout", 150)
+
+
 def load(*arguments, expect=0):
     """What it printed, {"delivered": "12", ...}."""
     result = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True,
@@ -53,7 +57,7 @@ class Served(harness.Case):
 
     def check_counts(self, server, *arguments):
         """All sessions end as they were planned, and Postfix says the same."""
-        counts, _ = load(*arguments, *server.address)
+        counts, _ = load(*PATIENT, *arguments, *server.address)
         kinds = collections.Counter(row["kind"] for row in planned(
             "--print", counts["sessions"], *arguments))
         self.assertEqual({name: int(counts[name]) for name in (
@@ -85,7 +89,8 @@ class Counts(Served):
 
     def test_the_series_has_all_sessions(self):
         path = self.path("series.tsv")
-        counts, _ = load("--sessions", 20, "--series", path, *self.serve_mail().address)
+        counts, _ = load(*PATIENT, "--sessions", 20, "--series", path,
+                         *self.serve_mail().address)
         with open(path, encoding="ascii") as file:
             names, *rows = (line.split("\t") for line in file.read().splitlines())
         for name in ("begun", "delivered"):
@@ -97,7 +102,7 @@ class Addresses(Served):
     def check_told(self, way, prefix, pattern, **how):
         server = self.serve_mail(**how)
         arguments = ("--draw", prefix, "--sessions", 10, "--connections", 2)
-        counts, _ = load(*arguments, "--tell", way, *server.address)
+        counts, _ = load(*PATIENT, *arguments, "--tell", way, *server.address)
         self.assertEqual(counts["delivered"], "10")
         told = {row["client"] for row in planned("--print", 10, "--draw", prefix)}
         self.assertEqual(len(told), 10)
