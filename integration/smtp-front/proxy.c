@@ -275,15 +275,17 @@ static void take_end(const struct sockaddr *end, struct dnsblv6_ip *ret_ip, uint
 	uint32_t ipv4 = INADDR_LOOPBACK;
 	*ret_port = 0;
 	if (end->sa_family == AF_INET6) {
-		const struct sockaddr_in6 *ipv6 = (const struct sockaddr_in6 *)end;
-		memcpy(ret_ip->bytes, &ipv6->sin6_addr, sizeof(ret_ip->bytes));
-		*ret_port = ntohs(ipv6->sin6_port);
+		struct sockaddr_in6 ipv6;
+		memcpy(&ipv6, end, sizeof(ipv6));
+		memcpy(ret_ip->bytes, &ipv6.sin6_addr, sizeof(ret_ip->bytes));
+		*ret_port = ntohs(ipv6.sin6_port);
 		return;
 	}
 	if (end->sa_family == AF_INET) {
-		const struct sockaddr_in *address = (const struct sockaddr_in *)end;
-		ipv4 = ntohl(address->sin_addr.s_addr);
-		*ret_port = ntohs(address->sin_port);
+		struct sockaddr_in address;
+		memcpy(&address, end, sizeof(address));
+		ipv4 = ntohl(address.sin_addr.s_addr);
+		*ret_port = ntohs(address.sin_port);
 	}
 	dnsblv6_addr_to_bytes(dnsblv6_addr_from_ipv4(ipv4), ret_ip->bytes);
 }
