@@ -97,8 +97,9 @@ class Share(SharesCase):
         self.wait_for_waiting(3)
         self.assertEqual(self.counters()["sessions-held"], 1)
         self.end(holder)
-        clients[0].expect(250)  # they have none any more either, and it was first
-        self.wait_for_waiting(2)
+        # They have none any more either, and it was first. One of the others may be in the queue: the
+        # worker is idle to the edge until it has taken the first.
+        clients[0].expect(250)
         clients[0].say("QUIT", 221)
         for client in (clients[1], other):
             client.expect(250)
