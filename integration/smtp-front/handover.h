@@ -20,10 +20,11 @@
  * a dead one, and no way to lose count. It costs a pipe for each session that is counted, and
  * nothing where none is.
  *
- * SOCK_SEQPACKET: a message comes whole or not at all, to one of those who wait. Edges send what
- * idle workers take (parting.h), so that sessions wait in edges, which can tell them so. The buffer
- * of the sending end is a second throttle: a message takes some 2 KiB of it, or up to 14 KiB with
- * much unread, and when it is full the edge decides what to do. Receivers wait inside
+ * SOCK_SEQPACKET: a message comes whole or not at all, to one of the workers that wait. Edges send
+ * what idle workers take (parting.h), so that sessions wait in edges, which can tell them so. A
+ * worker is idle to them until it has taken a message, so one more may wait here for a moment. The
+ * buffer of the sending end is a second throttle: a message takes some 2 KiB of it, or up to 14 KiB
+ * with much unread, and when it is full the edge decides what to do. Receivers wait inside
  * recvmsg() and not in poll(): the kernel then wakes one of them for a message, and not all.
  *
  * Nothing here logs, allocates, or raises SIGPIPE.

@@ -8,7 +8,7 @@
  *       private keys, users.h for the database of recipients, confine.h for the user of a worker.
  *
  * Each is looked at in a child process: a key never comes into the nanny's memory, a damaged
- * database ends the child, and what a maildir permits is asked by the worker's user, who is not
+ * database ends the child, and what a maildir permits is tried as the worker's user, which is not
  * root. What is found is only true for now: the processes themselves
  * look again.
  */
