@@ -8,11 +8,13 @@
  *       struct. Nothing else in the library parses text that a user wrote.
  *
  * An entry is postscreen's: NAME[=FILTER][*WEIGHT]. Entries of one NAME share a
- * zone: it is asked once, and each entry looks at the answer with its filter.
+ * zone: it is asked once, and each entry looks at the answer with its filter. What its codes
+ * mean may be said behind the filter: NAME=FILTER=LABEL, with FILTER or without.
  *
- * FILTER is four octets with dots between, each a number or [N;N..N;...]:
- * 127.0.0.2, 127.0.0.[2..11], 127.0.[0;1].[1..255]. A listing that a bitmap
- * tells counts as 127.0.0.2, which is what RFC 5782 has zones answer.
+ * FILTER is four octets with dots between, each a number, &BITS or [N;N..N;&BITS;...]:
+ * 127.0.0.2, 127.0.0.[2..11], 127.0.[0;1].[1..255]; 127.0.0.&12 is any octet with bit 4 or
+ * bit 8. A listing that a bitmap tells counts as 127.0.0.2, which is what RFC 5782 has
+ * zones answer.
  *
  * Text in, values out: config_set() refuses a word or takes it, config_finish()
  * looks at what belongs together. Only then are the modes of zones and the trust
@@ -60,6 +62,7 @@ extern "C" {
 #define CONFIG_SERVERS_MAX 8
 #define CONFIG_TEXT_MAX	   256
 #define CONFIG_ERROR_MAX   256
+#define CONFIG_LABEL_SIZE  32 /* bytes of a label and its NUL */
 #define CONFIG_SHARED_MAX  90 /* bytes of a directory; a socket in it has 107 for its path */
 
 enum config_failure {
@@ -84,6 +87,7 @@ struct config_entry {
 	uint8_t zone; /* index into zones */
 	int32_t weight;
 	struct config_filter filter;
+	char label[CONFIG_LABEL_SIZE]; /* what the codes mean that fit; "": not said */
 };
 
 struct config_zone {

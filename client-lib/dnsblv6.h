@@ -106,7 +106,7 @@ DNSBLV6_API int dnsblv6_new(struct dnsblv6 **ret_client);
  * says what was wrong. libdnsblv6(3) lists all keys; those that matter first:
  *
  *     zones       what to ask, in the syntax of Postfix' postscreen_dnsbl_sites:
- *                 NAME[=FILTER][*WEIGHT], divided by blanks or commas. Up to 64.
+ *                 NAME[=FILTER[=LABEL]][*WEIGHT], divided by blanks or commas. Up to 64.
  *     threshold   score from which on an address is listed (1)
  *     servers     ADDRESS[@PORT] ... of resolvers (those of /etc/resolv.conf), port 53
  *     on-failure  open, closed or defer: what a zone without an answer means (open)
@@ -154,6 +154,16 @@ enum dnsblv6_verdict {
 DNSBLV6_API const char *dnsblv6_verdict_name(int verdict);
 
 /*
+ * An A record of a zone that lists: 127 and the three octets here. All zero where there is none. A
+ * bitmap has no such records.
+ */
+struct dnsblv6_code {
+	uint8_t entry; /* the first one of "zones" whose filter it fits */
+	uint8_t octets[3];
+};
+#define DNSBLV6_CODES_MAX 12
+
+/*
  * Bit n of each set stands for the n-th entry of "zones", from 0: UINT64_C(1) << n.
  * dnsblv6_zone_get() has the name of entry n.
  * A plain value of 128 bytes; what is reserved is zero.
@@ -172,7 +182,8 @@ struct dnsblv6_result {
 	uint32_t elapsed_us;	 /* from the call to the verdict; 0: out of the cache */
 	uint32_t queries;	 /* DNS questions that this call caused; those of a probe
 				    count when it is over */
-	uint32_t reserved[15];
+	uint32_t reserved[3];
+	struct dnsblv6_code codes[DNSBLV6_CODES_MAX]; /* those that there is a place for */
 };
 
 /*
@@ -289,7 +300,8 @@ struct dnsblv6_zone_info {
 	uint32_t state_age_s; /* for how long */
 	uint64_t asked;	      /* DNS questions sent for it */
 	uint64_t failures;    /* of them without a useful answer, those of probes left out */
-	uint32_t reserved[24];
+	char label[32];	      /* of the entry: what its codes mean; "": not said */
+	uint32_t reserved[16];
 };
 
 /* Entry index of "zones". -ENOENT behind the last. */

@@ -27,13 +27,16 @@ static void add_entry(struct config *config, const struct sites_entry *site)
 		*zone = (struct config_zone){ .name = site->name };
 		memcpy(zone->text, site->text, sizeof(zone->text));
 	}
-	config->entries[config->entry_count++] =
-		(struct config_entry){ (uint8_t)index, site->weight, site->filter };
+	struct config_entry *entry = &config->entries[config->entry_count++];
+
+	*entry = (struct config_entry){ (uint8_t)index, site->weight, site->filter, "" };
+	memcpy(entry->label, site->label, sizeof(entry->label));
 }
 
 const char *lists_set_zones(struct config *config, const char *value, struct word *ret_word)
 {
-	static const char permitted[] = "permitted are 1 to 64 entries NAME[=FILTER][*WEIGHT]";
+	static const char permitted[] =
+		"permitted are 1 to 64 entries NAME[=FILTER[=LABEL]][*WEIGHT]";
 	struct sites_entry site;
 	struct word word;
 	unsigned count = 0;

@@ -270,6 +270,7 @@ static inline void fill(const struct found *found, struct dnsblv6_result *ret_re
 	ret_result->elapsed_us = 0;
 	ret_result->queries = 0;
 	memset(ret_result->reserved, 0, sizeof(ret_result->reserved));
+	memset(ret_result->codes, 0, sizeof(ret_result->codes));
 }
 
 int peek_all(const struct asking *asking, struct dnsblv6_addr addr, uint64_t entries,

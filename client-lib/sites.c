@@ -86,11 +86,32 @@ static bool read_number(struct cursor *cursor, unsigned *ret_number)
 	return true;
 }
 
-/* Number or number..number into the set. */
+static void add_octet(uint64_t *octets, unsigned number)
+{
+	octets[number / 64] |= UINT64_C(1) << (number % 64);
+}
+
+/* Behind the "&": lists that are several in one, such as SURBL, have a bit for each. */
+static bool read_bits(struct cursor *cursor, uint64_t *octets)
+{
+	unsigned bits;
+
+	if (!read_number(cursor, &bits) || bits == 0)
+		return false;
+	for (unsigned n = 0; n <= 255; n++) {
+		if ((n & bits) != 0)
+			add_octet(octets, n);
+	}
+	return true;
+}
+
+/* Number, number..number or &number into the set. */
 static bool read_part(struct cursor *cursor, uint64_t *octets)
 {
 	unsigned first, last;
 
+	if (skip(cursor, '&'))
+		return read_bits(cursor, octets);
 	if (!read_number(cursor, &first))
 		return false;
 	last = first;
@@ -98,7 +119,7 @@ static bool read_part(struct cursor *cursor, uint64_t *octets)
 	    (!skip(cursor, '.') || !read_number(cursor, &last) || last < first))
 		return false;
 	for (unsigned n = first; n <= last; n++)
-		octets[n / 64] |= UINT64_C(1) << (n % 64);
+		add_octet(octets, n);
 	return true;
 }
 
@@ -106,10 +127,12 @@ static bool read_octet(struct cursor *cursor, uint64_t *octets)
 {
 	unsigned number;
 
+	if (skip(cursor, '&'))
+		return read_bits(cursor, octets);
 	if (!skip(cursor, '[')) {
 		if (!read_number(cursor, &number))
 			return false;
-		octets[number / 64] |= UINT64_C(1) << (number % 64);
+		add_octet(octets, number);
 		return true;
 	}
 	do {
@@ -122,7 +145,7 @@ static bool read_octet(struct cursor *cursor, uint64_t *octets)
 static const char *parse_filter(const char *text, size_t size, struct config_filter *ret_filter)
 {
 	static const char form[] =
-		"a filter is four octets with dots between, each 0 to 255 or [N;N..N]";
+		"a filter is four octets with dots between, each 0 to 255, &BITS or [N;N..N]";
 	struct cursor cursor = { text, text + size };
 	struct config_filter filter = { .is_set = true };
 
@@ -136,6 +159,39 @@ static const char *parse_filter(const char *text, size_t size, struct config_fil
 		return "this filter fits nothing in 127.0.0.0/8, where the answers of lists are";
 	*ret_filter = filter;
 	return NULL;
+}
+
+/* ---- the label ---- */
+
+/* What a name of a zone may have, and capitals, which stay as they are. */
+static const char *parse_label(const char *text, size_t size, char *ret_label)
+{
+	static const char form[] = "a label has 1 to 31 letters, digits, \"-\", \"_\" and dots";
+
+	if (size == 0 || size >= CONFIG_LABEL_SIZE)
+		return form;
+	for (size_t i = 0; i < size; i++) {
+		if (lower_of(text[i]) == '\0')
+			return form;
+	}
+	memcpy(ret_label, text, size);
+	ret_label[size] = '\0';
+	return NULL;
+}
+
+/* FILTER or FILTER=LABEL. */
+static const char *parse_codes(const char *text, size_t size, struct sites_entry *ret_entry)
+{
+	const char *equals = memchr(text, '=', size);
+
+	if (equals == NULL)
+		return parse_filter(text, size, &ret_entry->filter);
+	const size_t filter_size = (size_t)(equals - text);
+	const char *reason =
+		filter_size == 0 ? NULL : parse_filter(text, filter_size, &ret_entry->filter);
+
+	return reason != NULL ? reason
+			      : parse_label(equals + 1, size - filter_size - 1, ret_entry->label);
 }
 
 /* ---- the weight ---- */
@@ -179,8 +235,7 @@ const char *sites_parse(const char *text, size_t size, struct sites_entry *ret_e
 	const char *equals = memchr(text, '=', size);
 
 	if (equals != NULL) {
-		reason =
-			parse_filter(equals + 1, (size_t)(text + size - equals - 1), &entry.filter);
+		reason = parse_codes(equals + 1, (size_t)(text + size - equals - 1), &entry);
 		if (reason != NULL)
 			return reason;
 		size = (size_t)(equals - text);

@@ -6,10 +6,12 @@
  *
  * Flow: config.c cuts "zones" into words -> sites_parse() -> struct config.
  *
- *     NAME [ = OCTET . OCTET . OCTET . OCTET ] [ * WEIGHT ]
+ *     NAME [ = FILTER [ = LABEL ] ] [ * WEIGHT ]
  *
- *     OCTET    number, or [ part ; part ... ]
- *     part     number, or number..number
+ *     FILTER   OCTET . OCTET . OCTET . OCTET; nothing when a LABEL follows
+ *     OCTET    part, or [ part ; part ... ]; number..number within brackets alone
+ *     part     number, number..number, or & number: all that have one of these bits
+ *     LABEL    1 to 31 letters, digits, "-", "_" and "."
  *     WEIGHT   whole number, may be negative; 1 when it is not there
  *
  * Whatever is refused gets a reason: static text that follows "zones "WORD": ".
@@ -31,6 +33,7 @@ struct sites_entry {
 	char text[CONFIG_TEXT_MAX]; /* the same, without final dot */
 	int32_t weight;
 	struct config_filter filter;
+	char label[CONFIG_LABEL_SIZE]; /* "": none */
 };
 
 /* NULL, or why text (size bytes) is no entry; *ret_entry is written on success only. */

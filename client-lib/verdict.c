@@ -38,8 +38,25 @@ void verdict_init(struct dnsblv6_result *ret_result)
 	ret_result->ttl_s = UINT32_MAX;
 }
 
-/* Which of entries have a filter that this A record fits. */
-static uint64_t filter_value(const struct config *config, uint64_t entries, const uint8_t *a)
+/* Into the first place that is free. */
+static void add_code(struct dnsblv6_result *result, unsigned entry, const uint8_t *a)
+{
+	static const struct dnsblv6_code none;
+
+	for (unsigned i = 0; i < DNSBLV6_CODES_MAX; i++) {
+		struct dnsblv6_code *code = &result->codes[i];
+
+		if (memcmp(code->octets, none.octets, sizeof(none.octets)) != 0)
+			continue;
+		code->entry = (uint8_t)entry;
+		memcpy(code->octets, a + 1, sizeof(code->octets));
+		return;
+	}
+}
+
+/* The entries that have a filter which this A record, one of 127/8, fits are listed. */
+static void add_value(const struct config *config, uint64_t entries, const uint8_t *a,
+		      struct dnsblv6_result *result)
 {
 	uint64_t fitting = 0;
 	uint32_t a_be32;
@@ -50,52 +67,50 @@ static uint64_t filter_value(const struct config *config, uint64_t entries, cons
 		if (config_filter_fits(&config->entries[i].filter, a_be32))
 			fitting |= 1ull << i;
 	}
-	return fitting;
+	if (fitting == 0)
+		return;
+	result->zones_listed |= fitting;
+	add_code(result, (unsigned)__builtin_ctzll(fitting), a);
 }
 
-static uint64_t filter_low(const struct config *config, uint64_t entries,
-			   const struct dnsblv6_bitmap *values)
+static void add_low(const struct config *config, uint64_t entries,
+		    const struct dnsblv6_bitmap *values, struct dnsblv6_result *result)
 {
-	uint64_t fitting = 0;
-
 	for (unsigned n = 0; n < DNSBLV6_BITMAP_HOSTS; n++) {
 		const uint8_t a[4] = { 127, 0, 0, (uint8_t)n };
 		if (dnsblv6_bitmap_get(values, n))
-			fitting |= filter_value(config, entries, a);
+			add_value(config, entries, a, result);
 	}
-	return fitting;
 }
 
-static uint64_t filter_values(const struct config *config, uint64_t entries,
-			      const struct dnsblv6_bitmap *values)
+static void add_values(const struct config *config, uint64_t entries,
+		       const struct dnsblv6_bitmap *values, struct dnsblv6_result *result)
 {
-	uint64_t fitting = 0;
-
 	for (unsigned i = 0; i < VALUE_COUNT; i++) {
 		const uint8_t *a = values->bytes + (size_t)4 * i;
 		if (a[0] == 127)
-			fitting |= filter_value(config, entries, a);
+			add_value(config, entries, a, result);
 	}
-	return fitting;
 }
 
-static uint64_t find_listed(const struct config *config, const struct verdict_zone *zone,
-			    uint64_t entries, const struct cache_entry *entry,
-			    struct dnsblv6_addr addr)
+static void add_listed(const struct config *config, const struct verdict_zone *zone,
+		       uint64_t entries, const struct cache_entry *entry, struct dnsblv6_addr addr,
+		       struct dnsblv6_result *result)
 {
 	switch (entry->kind) {
 	case CACHE_BITMAP:
-		if (!dnsblv6_bitmap_get(&entry->payload, dnsblv6_host_index(addr)))
-			return 0;
-		return entries & zone->bitmap_entries;
+		if (dnsblv6_bitmap_get(&entry->payload, dnsblv6_host_index(addr)))
+			result->zones_listed |= entries & zone->bitmap_entries;
+		break;
 	case CACHE_LOW:
-		if (dnsblv6_bitmap_is_empty(&entry->payload))
-			return 0;
-		return filter_low(config, entries, &entry->payload);
+		if (!dnsblv6_bitmap_is_empty(&entry->payload))
+			add_low(config, entries, &entry->payload, result);
+		break;
 	case CACHE_VALUES:
-		return filter_values(config, entries, &entry->payload);
+		add_values(config, entries, &entry->payload, result);
+		break;
 	default:
-		return 0;
+		break;
 	}
 }
 
@@ -104,7 +119,7 @@ void verdict_add_answer(const struct config *config, const struct verdict_zone *
 			uint32_t ttl_s, struct dnsblv6_result *result)
 {
 	result->zones_answered |= entries;
-	result->zones_listed |= find_listed(config, zone, entries, entry, addr);
+	add_listed(config, zone, entries, entry, addr, result);
 	if (entry->is_secure)
 		result->zones_secure |= entries;
 	if (entry->is_stale)

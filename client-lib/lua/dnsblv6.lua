@@ -34,14 +34,16 @@ struct dnsblv6_ip { uint8_t bytes[16]; };
 struct dnsblv6_result {
   int32_t verdict, score;
   uint64_t zones_listed, zones_answered, zones_failed, zones_stale, zones_secure, zones_cached;
-  uint32_t ttl_s, elapsed_us, queries, reserved[15];
+  uint32_t ttl_s, elapsed_us, queries, reserved[3];
+  struct { uint8_t entry, octets[3]; } codes[12];
 };
 struct dnsblv6_zone_info {
   char name[256];
   int32_t weight, state, is_bitmap;
   uint32_t state_age_s;
   uint64_t asked, failures;
-  uint32_t reserved[24];
+  char label[32];
+  uint32_t reserved[16];
 };
 typedef void (*dnsblv6_fn)(void *context, const struct dnsblv6_result *result);
 int dnsblv6_new(struct dnsblv6 **ret_client);
@@ -100,17 +102,33 @@ end
 
 -- ---- values ----
 
--- Names of the entries in a set of bits, each once.
-local function names_of(bits, zones)
+-- What the entries in a set of bits have as field, each once.
+local function names_of(bits, zones, field)
   local names, seen = {}, {}
-  for _, name in ipairs(zones) do
-    if bits % 2 == 1 and not seen[name] then
+  for _, zone in ipairs(zones) do
+    local name = zone[field]
+    if bits % 2 == 1 and name ~= "" and not seen[name] then
       names[#names + 1] = name
       seen[name] = true
     end
     bits = bits / 2 -- unsigned 64 bits: whole
   end
   return names
+end
+
+-- The A records behind a verdict.
+local function codes_of(raw, zones)
+  local codes = {}
+  for i = 0, 11 do
+    local code = raw.codes[i]
+    local b, c, d = code.octets[0], code.octets[1], code.octets[2]
+    if b + c + d > 0 then
+      local zone = zones[code.entry + 1]
+      codes[#codes + 1] = {
+        zone = zone.name, label = zone.label, value = ("127.%d.%d.%d"):format(b, c, d) }
+    end
+  end
+  return codes
 end
 
 local function result_of(raw, zones)
@@ -125,8 +143,10 @@ local function result_of(raw, zones)
     queries = copy.queries,
   }
   for _, set in ipairs(SETS) do
-    result[set] = names_of(copy["zones_" .. set], zones)
+    result[set] = names_of(copy["zones_" .. set], zones, "name")
   end
+  result.labels = names_of(copy.zones_listed, zones, "label")
+  result.codes = codes_of(copy, zones)
   return result
 end
 
@@ -158,11 +178,9 @@ function M.new(options)
   if not is_set then
     return nil, why
   end
-  local client = setmetatable({ handle = handle, names = {}, callbacks = {} }, Client)
+  local client = setmetatable({ handle = handle, callbacks = {} }, Client)
   client.following = 0
-  for i, zone in ipairs(client:zones()) do
-    client.names[i] = zone.name
-  end
+  client.entries = client:zones()
   return client
 end
 
@@ -192,7 +210,7 @@ function Client:peek(address)
   if status < 0 then
     return nil, text_of(status)
   end
-  return result_of(raw, self.names)
+  return result_of(raw, self.entries)
 end
 
 function Client:check(address, timeout_ms)
@@ -205,7 +223,7 @@ function Client:check(address, timeout_ms)
   if status < 0 then
     return nil, text_of(status)
   end
-  return result_of(raw, self.names)
+  return result_of(raw, self.entries)
 end
 
 -- One callback of C for all requests of a client: a process has room for few
@@ -216,7 +234,7 @@ local function make_callback(client)
     local callback = client.callbacks[key]
     client.callbacks[key] = nil
     -- An error may not cross C.
-    local is_good, problem = pcall(callback, result_of(raw, client.names))
+    local is_good, problem = pcall(callback, result_of(raw, client.entries))
     client.problem = client.problem or (not is_good and problem or nil)
   end)
 end
@@ -307,6 +325,7 @@ function Client:zones()
       state_age_s = info.state_age_s,
       asked = tonumber(info.asked),
       failures = tonumber(info.failures),
+      label = ffi.string(info.label),
     }
   end
   return found

@@ -48,20 +48,26 @@ class _Ip(ctypes.Structure):
     _fields_ = [("bytes", ctypes.c_uint8 * 16)]
 
 
+class _Code(ctypes.Structure):
+    _fields_ = [("entry", ctypes.c_uint8), ("octets", ctypes.c_uint8 * 3)]
+
+
 class _Result(ctypes.Structure):
     _fields_ = [("verdict", ctypes.c_int32), ("score", ctypes.c_int32),
                 ("zones_listed", ctypes.c_uint64), ("zones_answered", ctypes.c_uint64),
                 ("zones_failed", ctypes.c_uint64), ("zones_stale", ctypes.c_uint64),
                 ("zones_secure", ctypes.c_uint64), ("zones_cached", ctypes.c_uint64),
                 ("ttl_s", ctypes.c_uint32), ("elapsed_us", ctypes.c_uint32),
-                ("queries", ctypes.c_uint32), ("reserved", ctypes.c_uint32 * 15)]
+                ("queries", ctypes.c_uint32), ("reserved", ctypes.c_uint32 * 3),
+                ("codes", _Code * 12)]
 
 
 class _ZoneInfo(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char * 256), ("weight", ctypes.c_int32),
                 ("state", ctypes.c_int32), ("is_bitmap", ctypes.c_int32),
                 ("state_age_s", ctypes.c_uint32), ("asked", ctypes.c_uint64),
-                ("failures", ctypes.c_uint64), ("reserved", ctypes.c_uint32 * 24)]
+                ("failures", ctypes.c_uint64), ("label", ctypes.c_char * 32),
+                ("reserved", ctypes.c_uint32 * 16)]
 
 
 _LOG_FN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p)
@@ -133,13 +139,15 @@ class Result:
     """
     A verdict. listed, answered, failed, stale, secure and cached are tuples
     of zone names; the same as sets of bits, one for each entry, are in zones_listed ...
+    labels are those of the entries that list, codes the A records of classic zones
+    behind it: tuples of zone, address and label.
     """
 
     SETS = ("listed", "answered", "failed", "stale", "secure", "cached")
 
-    def __init__(self, raw, names):
+    def __init__(self, raw, zones):
         self._raw = _Result.from_buffer_copy(raw)
-        self._names = names
+        self._zones = zones
         for field in ("verdict", "score", "ttl_s", "elapsed_us", "queries",
                       *("zones_" + name for name in self.SETS)):
             setattr(self, field, getattr(raw, field))
@@ -149,8 +157,19 @@ class Result:
             raise AttributeError(name)
         bits = getattr(self, "zones_" + name)
         # Entries of one zone have one name.
-        return tuple(dict.fromkeys(zone for index, zone in enumerate(self._names)
+        return tuple(dict.fromkeys(zone.name for index, zone in enumerate(self._zones)
                                    if bits >> index & 1))
+
+    @property
+    def labels(self):
+        return tuple(dict.fromkeys(zone.label for index, zone in enumerate(self._zones)
+                                   if self.zones_listed >> index & 1 and zone.label))
+
+    @property
+    def codes(self):
+        return tuple((self._zones[code.entry].name, "127." + ".".join(map(str, code.octets)),
+                      self._zones[code.entry].label)
+                     for code in self._raw.codes if any(code.octets))
 
     @property
     def is_listed(self):
@@ -164,7 +183,8 @@ class Result:
         return f"<dnsblv6.Result {self.verdict_name} score={self.score} listed={self.listed}>"
 
 
-Zone = collections.namedtuple("Zone", "name weight state is_bitmap state_age_s asked failures")
+Zone = collections.namedtuple("Zone", "name weight state is_bitmap state_age_s asked failures "
+                                      "label")
 
 
 # ---- a handle ----
@@ -199,7 +219,7 @@ class Client:
         except BaseException:
             self.close()
             raise
-        self._names = tuple(zone.name for zone in self.zones())
+        self._zones = tuple(self.zones())
 
     def _explain(self, status):
         if status < 0:
@@ -233,7 +253,7 @@ class Client:
         """Waits for at most timeout seconds."""
         raw = _Result()
         _must(_lib.dnsblv6_check(self._open(), _ip(address), _milliseconds(timeout), raw))
-        return Result(raw, self._names)
+        return Result(raw, self._zones)
 
     def check_batch(self, addresses, timeout=5.0):
         """A list of results, in one deadline."""
@@ -243,7 +263,7 @@ class Client:
         raws = (_Result * len(ips))()
         _must(_lib.dnsblv6_check_batch(self._open(), (_Ip * len(ips))(*ips), len(ips),
                                        _milliseconds(timeout), raws))
-        return [Result(raw, self._names) for raw in raws]
+        return [Result(raw, self._zones) for raw in raws]
 
     def peek(self, address):
         """What the cache says, or None when it does not have all of it."""
@@ -252,7 +272,7 @@ class Client:
         if status == _EAGAIN:
             return None
         _must(status)
-        return Result(raw, self._names)
+        return Result(raw, self._zones)
 
     def reason(self, address, result, timeout=5.0):
         """The text for the one who was refused, or None."""
@@ -283,7 +303,7 @@ class Client:
 
         def on_verdict(_, raw):
             self._requests.pop(key)
-            callback(Result(raw.contents, self._names))
+            callback(Result(raw.contents, self._zones))
 
         function = _VERDICT_FN(on_verdict)
         ident = ctypes.c_uint64()
@@ -362,7 +382,8 @@ class Client:
         while _lib.dnsblv6_zone_get(self._open(), len(found), ctypes.byref(info)) == 0:
             found.append(Zone(info.name.decode(), info.weight,
                               _lib.dnsblv6_zone_state_name(info.state).decode(),
-                              bool(info.is_bitmap), info.state_age_s, info.asked, info.failures))
+                              bool(info.is_bitmap), info.state_age_s, info.asked, info.failures,
+                              info.label.decode()))
         return found
 
     def probe(self, timeout=5.0):

@@ -55,6 +55,8 @@ static void write_entry(const struct config_entry *entry, const char *name, FILE
 		}
 		fputc(']', out);
 	}
+	if (entry->label[0] != '\0')
+		fprintf(out, "%s=%s", entry->filter.is_set ? "" : "=", entry->label);
 	fprintf(out, "*%d", entry->weight);
 }
 
@@ -74,6 +76,7 @@ static void check_entry(const struct config_entry *entry)
 	require(again.entry_count == 1 && again.entries[0].weight == entry->weight &&
 			memcmp(&again.entries[0].filter, &entry->filter, sizeof(entry->filter)) ==
 				0 &&
+			strcmp(again.entries[0].label, entry->label) == 0 &&
 			strcmp(again.zones[0].text, zone->text) == 0 &&
 			again.zones[0].name.size == zone->name.size,
 		"another entry the second time");

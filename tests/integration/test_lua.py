@@ -49,6 +49,20 @@ class Lua(Served):
             eq(client:check("2001:db8:0:2::9", 2000).verdict, "listed")
         """)
 
+    def test_labels_and_codes_of_what_lists_are_told(self):
+        self.lua(f"""
+            local client = assert(dnsblv6.new{{ servers = servers,
+              zones = "{NAME}==BITS {CLASSIC_NAME}=127.0.0.2=SBL*2 {CLASSIC_NAME}" }})
+            eq(client:zones()[2].label, "SBL")
+            local result = assert(client:check("192.0.2.66"))
+            eq(table.concat(result.labels, " "), "BITS SBL")
+            eq(#result.codes, 1)
+            eq(result.codes[1].zone, "{CLASSIC_NAME}")
+            eq(result.codes[1].value, "127.0.0.2")
+            eq(result.codes[1].label, "SBL")
+            eq(#client:check("192.0.2.67").codes, 0)
+        """)
+
     def test_the_cache_alone_has_nothing_and_then_all_of_a_block(self):
         self.lua(f"""
             local client = assert(dnsblv6.new{{ zones = "{NAME}", servers = servers }})

@@ -41,6 +41,16 @@ class Python(Served):
         with self.assertRaises(AttributeError):
             result.nonsense
 
+    def test_labels_and_codes_of_what_lists_are_told(self):
+        client = self.client(f"{NAME}==BITS {CLASSIC_NAME}=127.0.0.2=SBL*2 "
+                             f"{CLASSIC_NAME}=127.0.0.4=XBL*3 {CLASSIC_NAME}")
+        self.assertEqual([zone.label for zone in client.zones()], ["BITS", "SBL", "XBL", ""])
+        for _ in ("DNS", "the cache"):
+            result = client.check("192.0.2.66")
+            self.assertEqual((result.labels, result.codes, result.score),
+                             (("BITS", "SBL"), ((CLASSIC_NAME, "127.0.0.2", "SBL"),), 4))
+        self.assertEqual(client.check("192.0.2.67").codes, ())
+
     def test_addresses_come_as_text_objects_or_bytes(self):
         client = self.client()
         for address in ("192.0.2.66", "::ffff:192.0.2.66", ipaddress.ip_address("192.0.2.66"),
@@ -168,7 +178,7 @@ class Python(Served):
             text = file.read()
         for struct, fields in (("result", dnsblv6._Result), ("zone_info", dnsblv6._ZoneInfo)):
             body = re.search(rf"(?s)struct dnsblv6_{struct} {{(.*?)}};", text).group(1)
-            members = re.findall(r"(?m)^\t\w+ (\w+)[;\[]", body)
+            members = re.findall(r"(?m)^\t(?:struct )?\w+ (\w+)[;\[]", body)
             self.assertEqual(members, [name for name, _ in fields._fields_])
 
     def test_names_are_made_without_a_client(self):

@@ -312,7 +312,8 @@ TEST_CASE("there are 64 entries at most", "[client][config]")
 	CHECK(config->zone_count == 64);
 	CHECK(config->entries[63].zone == 63);
 	CHECK(config.set("zones", zones + "one.more") ==
-	      "zones \"one.more\": permitted are 1 to 64 entries NAME[=FILTER][*WEIGHT]");
+	      "zones \"one.more\": permitted are 1 to 64 entries "
+	      "NAME[=FILTER[=LABEL]][*WEIGHT]");
 	CHECK(config->entry_count == 64);
 }
 
@@ -350,7 +351,19 @@ TEST_CASE("an entry that is not in postscreen's syntax is refused", "[client][co
 		{ "bl.example=127.0.0.2.", "a filter is four octets" },
 		{ "bl.example=127.0.0.2.3", "a filter is four octets" },
 		{ "bl.example=127.0.0.256", "a filter is four octets" },
-		{ "bl.example=127.0.0.2=3", "a filter is four octets" },
+		{ "bl.example=127.0.0.&", "a filter is four octets" },
+		{ "bl.example=127.0.0.&0", "a filter is four octets" },
+		{ "bl.example=127.0.0.&256", "a filter is four octets" },
+		{ "bl.example=127.0.0.&2..4", "a filter is four octets" },
+		{ "bl.example=127.0.0.[2..&4]", "a filter is four octets" },
+		{ "bl.example=&128.0.0.2", "fits nothing in 127.0.0.0/8" },
+		{ "bl.example==", "a label has 1 to 31" },
+		{ "bl.example=127.0.0.2=", "a label has 1 to 31" },
+		{ "bl.example=127.0.0.2=*2", "a label has 1 to 31" },
+		{ "bl.example=127.0.0.2=SBL=CSS", "a label has 1 to 31" },
+		{ "bl.example=127.0.0.2=S\x01L", "a label has 1 to 31" },
+		{ "bl.example=127.0.0=SBL", "a filter is four octets" },
+		{ "bl.example=127.0.0.2=abcdefghijklmnopqrstuvwxyz123456", "a label has 1 to 31" },
 		{ "bl.example=127..0.0.2", "a filter is four octets" },
 		{ "bl.example=127.0.0.2..4", "a filter is four octets" },
 		{ "bl.example=127.0.0.[", "a filter is four octets" },
@@ -465,6 +478,44 @@ TEST_CASE("without a filter all of 127/8 fits, but what a list says to a client 
 	CHECK_FALSE(config_filter_fits(&any, htonl(0x80000001)));
 	CHECK_FALSE(config_filter_fits(&any, htonl(0x0a000002)));
 	CHECK_FALSE(config_filter_fits(&any, 0));
+}
+
+TEST_CASE("an octet with one of some bits fits, and another does not", "[client][config]")
+{
+	Config config;
+	REQUIRE(config.set("zones", "a.example=127.0.0.&12 b.example=127.0.&1.[2;&64;128..129]") ==
+		"");
+	size_t wrong = 0;
+	for (uint32_t c = 0; c < 256; c++) {
+		for (uint32_t d = 0; d < 256; d++) {
+			const uint32_t a_be32 = htonl(0x7f000000 | c << 8 | d);
+			wrong += config_filter_fits(&config->entries[0].filter, a_be32) !=
+				 (c == 0 && (d & 12) != 0);
+			wrong +=
+				config_filter_fits(&config->entries[1].filter, a_be32) !=
+				((c & 1) != 0 && (d == 2 || (d & 64) != 0 || d == 128 || d == 129));
+		}
+	}
+	CHECK(wrong == 0);
+}
+
+TEST_CASE("codes have a label and a weight each", "[client][config]")
+{
+	Config config;
+	REQUIRE(config.set("zones", "zen.example=127.0.0.4=XBL*3 zen.example=127.0.0.[2;9]=SBL-css "
+				    "key.zen.example==ZEN_1.2*-1 zen.example") == "");
+	REQUIRE(config->entry_count == 4);
+	CHECK(config->zone_count == 2);
+	CHECK(std::string(config->entries[0].label) == "XBL");
+	CHECK(config->entries[0].weight == 3);
+	CHECK(std::string(config->entries[1].label) == "SBL-css");
+	CHECK(config->entries[1].weight == 1);
+	CHECK(std::string(config->entries[2].label) == "ZEN_1.2");
+	CHECK(config->entries[2].weight == -1);
+	CHECK_FALSE(config->entries[2].filter.is_set);
+	CHECK(std::string(config->entries[3].label).empty());
+	REQUIRE(config.set("zones", "a.example==abcdefghijklmnopqrstuvwxyz12345") == "");
+	CHECK(strlen(config->entries[0].label) == CONFIG_LABEL_SIZE - 1);
 }
 
 /* ---- mode and on-failure ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "client-lib/verdict.h"
 
+#include <cstring>
 #include <string>
 
 #include <catch2/catch.hpp>
@@ -108,6 +109,41 @@ TEST_CASE("values that fit no slot of bits are filtered too", "[client][verdict]
 	std::copy(std::begin(values), std::end(values), said.payload.bytes);
 	const char *list = "a.example=127.0.1.[1..9] a.example=127.0.0.200*2 a.example=127.0.2.4*4";
 	CHECK(court(list).entry(0, said, 1).end().score == 3);
+}
+
+TEST_CASE("the codes of classic zones that list are told, each with its entry", "[client][verdict]")
+{
+	cache_entry said = {};
+	said.kind = CACHE_VALUES;
+	const uint8_t values[] = { 127, 0, 1, 4, 127, 0, 0, 200, 127, 9, 9, 9 };
+	std::copy(std::begin(values), std::end(values), said.payload.bytes);
+	court zones(
+		"a.example=127.0.0.2=SBL b.example=127.0.0.[2;200] b.example=127.0.1.4 c.example "
+		"b.example=127.0.[0..1].[0..255]");
+	const dnsblv6_result result =
+		zones.low(0, 2).low(0, 3).entry(1, said, 1).bitmap(2, true).end();
+	CHECK(result.zones_listed == 0x1f);
+	const dnsblv6_code wanted[] = { { 0, { 0, 0, 2 } },
+					{ 2, { 0, 1, 4 } },
+					{ 1, { 0, 0, 200 } } };
+	for (unsigned i = 0; i < 3; i++) {
+		CAPTURE(i);
+		CHECK(result.codes[i].entry == wanted[i].entry);
+		CHECK(memcmp(result.codes[i].octets, wanted[i].octets, 3) == 0);
+	}
+	const dnsblv6_code none = {};
+	CHECK(memcmp(&result.codes[3], &none, sizeof(none)) == 0);
+}
+
+TEST_CASE("more codes than there are places for still list", "[client][verdict]")
+{
+	court zones("a.example b.example=127.0.0.99");
+	for (unsigned n = 1; n <= 2 * DNSBLV6_CODES_MAX; n++)
+		zones.low(0, n);
+	const dnsblv6_result result = zones.low(1, 99).end();
+	CHECK(result.zones_listed == 3);
+	CHECK(result.codes[DNSBLV6_CODES_MAX - 1].octets[2] == DNSBLV6_CODES_MAX);
+	CHECK(result.reserved[2] == 0);
 }
 
 TEST_CASE("what 127.255.255.x says is never a listing", "[client][verdict]")
