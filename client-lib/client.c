@@ -59,6 +59,7 @@ int dnsblv6_new(struct dnsblv6 **ret_client)
 	}
 	config_init(&client->config);
 	client->pid = getpid();
+	client->loop_ms = INT64_MAX;
 	TAILQ_INIT(&client->open);
 	TAILQ_INIT(&client->ready);
 	TAILQ_INIT(&client->lines);
@@ -186,8 +187,9 @@ static void take_over(struct dnsblv6 *client)
 
 	/* Threads that held the one or waited for the other do not exist here. */
 	init_locks(client);
-	client->has_driver = false;
+	client->is_driver_done = NULL;
 	client->is_processing = false;
+	client->loop_ms = INT64_MAX;
 	if (is_whole) {
 		free_calls(&client->open);
 		free_calls(&client->ready);
@@ -236,25 +238,37 @@ void client_leave(struct dnsblv6 *client)
 
 /* ---- waiting ---- */
 
+void client_wake_loop(struct dnsblv6 *client)
+{
+	if (!client->is_broken && engine_next_ms(client->engine) < client->loop_ms)
+		engine_wake(client->engine, ENGINE_LOOP);
+}
+
 int client_process(struct dnsblv6 *client)
 {
 	int count = engine_process(client->engine, client_now_ms());
 
 	pthread_cond_broadcast(&client->changed);
+	/* Its descriptors say nothing of what this thread has read. */
+	if (client->is_driver_done != NULL && client->is_driver_done(client->driver_waits_for))
+		engine_wake(client->engine, ENGINE_DRIVER);
 	return count;
 }
 
 /* For the driver, whoever comes first. */
-static void wait_for_dns(struct dnsblv6 *client, int64_t wait_ms)
+static void wait_for_dns(struct dnsblv6 *client, client_done_fn is_done, const void *what,
+			 int64_t wait_ms)
 {
 	struct pollfd fds[ENGINE_POLL_MAX];
 	unsigned count = engine_poll(client->engine, fds);
 
-	client->has_driver = true;
+	client->is_driver_done = is_done;
+	client->driver_waits_for = what;
 	pthread_mutex_unlock(&client->lock);
 	(void)poll(fds, count, (int)wait_ms); /* a signal ends it too, and nothing is lost */
 	pthread_mutex_lock(&client->lock);
-	client->has_driver = false;
+	client->is_driver_done = NULL;
+	engine_drain(client->engine, ENGINE_DRIVER);
 	client_process(client);
 }
 
@@ -279,10 +293,10 @@ void client_wait(struct dnsblv6 *client, client_done_fn is_done, const void *wha
 			client_process(client);
 			if (now_ms >= deadline_ms)
 				return;
-		} else if (client->has_driver) {
+		} else if (client->is_driver_done != NULL) {
 			wait_for_driver(client, next_ms);
 		} else {
-			wait_for_dns(client, next_ms - now_ms);
+			wait_for_dns(client, is_done, what, next_ms - now_ms);
 		}
 	}
 }
@@ -404,6 +418,7 @@ static void ask_places(struct batch *batch, struct place *places, size_t count, 
 	batch->deadline_ms = began_us / 1000 + timeout_ms;
 	client_enter(batch->client);
 	ask_open(batch, places, count);
+	client_wake_loop(batch->client);
 	client_leave(batch->client);
 	for (size_t i = 0; i < count; i++) {
 		if (places[i].is_open)

@@ -57,6 +57,7 @@ int dnsblv6_probe(struct dnsblv6 *client, int timeout_ms)
 	if (!client->is_broken) {
 		engine_probe(client->engine, now_ms);
 		client_wait(client, has_probed, client->engine, now_ms + timeout_ms);
+		client_wake_loop(client);
 	}
 	int count = count_ok(client);
 	client_leave(client);
@@ -111,6 +112,7 @@ int dnsblv6_reason(struct dnsblv6 *client, const struct dnsblv6_ip *ip,
 	int64_t deadline_ms = client_now_ms() + timeout_ms;
 	client_enter(client);
 	find_text(client, ip, listed, deadline_ms, &reason);
+	client_wake_loop(client);
 	client_leave(client);
 
 	size_t length = strlen(reason.text);

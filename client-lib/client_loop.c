@@ -16,11 +16,13 @@ int dnsblv6_fd(struct dnsblv6 *client)
 	return fd;
 }
 
-static int find_timeout(const struct dnsblv6 *client)
+static int find_timeout(struct dnsblv6 *client)
 {
+	int64_t next_ms = client->is_broken ? INT64_MAX : engine_next_ms(client->engine);
+
+	client->loop_ms = next_ms;
 	if (!TAILQ_EMPTY(&client->ready))
 		return 0;
-	int64_t next_ms = client->is_broken ? INT64_MAX : engine_next_ms(client->engine);
 	if (next_ms == INT64_MAX)
 		return -1;
 	int64_t now_ms = client_now_ms();
@@ -48,7 +50,7 @@ static void make_ready(struct call *call)
 	TAILQ_INSERT_TAIL(&client->ready, call, link);
 	/* Found by a thread that does not deliver it: the loop must hear of it. */
 	if (!client->is_processing && !client->is_broken)
-		engine_wake(client->engine);
+		engine_wake(client->engine, ENGINE_LOOP);
 }
 
 static void on_result(void *context, const struct dnsblv6_result *result)
@@ -76,9 +78,7 @@ static int start(struct dnsblv6 *client, struct call *call, const struct dnsblv6
 			       call, &call->id);
 	if (ret != DNSBLV6_OK)
 		TAILQ_REMOVE(&client->open, call, link);
-	/* The thread that waits for the descriptor may not know of this deadline. */
-	else if (!client->is_processing)
-		pthread_cond_broadcast(&client->changed);
+	client_wake_loop(client);
 	return ret;
 }
 
@@ -166,7 +166,7 @@ int dnsblv6_process(struct dnsblv6 *client)
 		return -EINVAL;
 	client_enter(client);
 	if (!client->is_broken) {
-		engine_drain(client->engine);
+		engine_drain(client->engine, ENGINE_LOOP);
 		client->is_processing = true;
 		client_process(client);
 		client->is_processing = false;

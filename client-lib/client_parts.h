@@ -11,6 +11,12 @@
  * engine works, and never while somebody waits: one thread, the driver, waits for descriptors
  * without it, all others wait for the condition. Lines for the log and callbacks of the
  * caller are kept until the lock is given back.
+ *
+ * An event loop of the program may wait beside them, for the engine's descriptor. What one of
+ * these finds another may wait for, and a reply that is read wakes none of the rest any more. So
+ * a thread that works for the others says so: by the condition; to the driver, when what it
+ * waits for is done; and to the loop, when a callback is ready or something is due before
+ * the loop comes by itself.
  */
 
 #include "client-lib/engine.h"
@@ -44,6 +50,9 @@ struct line {
 };
 TAILQ_HEAD(line_list, line);
 
+/* Is it there, what a call waits for? */
+typedef bool (*client_done_fn)(const void *what);
+
 struct dnsblv6 {
 	struct config config;
 	char error[CONFIG_ERROR_MAX];
@@ -56,8 +65,10 @@ struct dnsblv6 {
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	bool has_driver;
+	client_done_fn is_driver_done; /* NULL: there is no driver */
+	const void *driver_waits_for;
 	bool is_processing; /* in dnsblv6_process(): it need not be woken */
+	int64_t loop_ms;    /* when the loop comes by itself, as it was told; INT64_MAX: never */
 	bool is_broken;	    /* a child without descriptors: the cache is all it has */
 	struct call_list open;
 	struct call_list ready; /* their callbacks come with dnsblv6_process() */
@@ -73,9 +84,13 @@ void client_enter(struct dnsblv6 *client);
 void client_leave(struct dnsblv6 *client);
 
 /* Waits for is_done(what), to the deadline. With the lock, which others get meanwhile. */
-typedef bool (*client_done_fn)(const void *what);
 void client_wait(struct dnsblv6 *client, client_done_fn is_done, const void *what,
 		 int64_t deadline_ms);
+/*
+ * After whatever may have asked: the time that the loop was told may be too late for it. Not for
+ * dnsblv6_process(), behind which the loop asks for the time.
+ */
+void client_wake_loop(struct dnsblv6 *client);
 /* The engine works, and whoever waits looks again. */
 int client_process(struct dnsblv6 *client);
 

@@ -222,6 +222,8 @@ DNSBLV6_API int dnsblv6_check_batch(struct dnsblv6 *client, const struct dnsblv6
  *
  * Ask for the time before each wait: any other call may change it. The descriptor is
  * for level-triggered waiting: dnsblv6_process() may leave something for the next turn.
+ * Another thread may submit and check while the loop waits: the descriptor becomes readable when
+ * that leaves something to do before the time that the loop was told.
  *
  * Callbacks are called by dnsblv6_process() alone, in its thread, never by
  * dnsblv6_submit(). They may call all but dnsblv6_process() and dnsblv6_free(); what

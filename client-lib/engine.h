@@ -69,13 +69,21 @@ int engine_cancel(struct engine *engine, uint64_t id, engine_fn callback, void *
 void engine_probe(struct engine *engine, int64_t now_ms);
 bool engine_is_probing(const struct engine *engine);
 
-/* An epoll descriptor; readable also after engine_wake(), until engine_drain(). */
+/*
+ * Two may wait: an event loop for engine_fd(), an epoll descriptor, and a thread in poll() for
+ * what engine_poll() has, whose number is returned. Either is woken by itself and stays awake
+ * until engine_drain().
+ */
+enum engine_sleeper {
+	ENGINE_LOOP,
+	ENGINE_DRIVER,
+	ENGINE_SLEEPER_COUNT,
+};
 int engine_fd(const struct engine *engine);
-void engine_wake(struct engine *engine);
-void engine_drain(struct engine *engine);
-/* The same without what engine_wake() does, for whoever waits in poll(). Returns how many. */
-#define ENGINE_POLL_MAX 2
+#define ENGINE_POLL_MAX 3
 unsigned engine_poll(const struct engine *engine, struct pollfd *ret_fds);
+void engine_wake(struct engine *engine, enum engine_sleeper sleeper);
+void engine_drain(struct engine *engine, enum engine_sleeper sleeper);
 /* When engine_process() has something to do by itself; INT64_MAX: never. */
 int64_t engine_next_ms(const struct engine *engine);
 /* Returns how many callbacks were called. */

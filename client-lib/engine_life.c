@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
@@ -76,10 +77,14 @@ static int watch(const struct engine *engine, int fd)
 static int make_fds(struct engine *engine)
 {
 	engine->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	engine->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (engine->epoll_fd < 0 || engine->wake_fd < 0)
+	if (engine->epoll_fd < 0)
 		return -errno;
-	int ret = watch(engine, engine->wake_fd);
+	for (unsigned i = 0; i < ENGINE_SLEEPER_COUNT; i++) {
+		engine->wake_fds[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (engine->wake_fds[i] < 0)
+			return -errno;
+	}
+	int ret = watch(engine, engine->wake_fds[ENGINE_LOOP]);
 	if (ret == DNSBLV6_OK)
 		ret = watch(engine, stub_fd(engine->asking.stub));
 	if (ret == DNSBLV6_OK && engine->asking.remote != NULL)
@@ -87,13 +92,24 @@ static int make_fds(struct engine *engine)
 	return ret;
 }
 
+static void forget_fds(struct engine *engine)
+{
+	engine->epoll_fd = -1;
+	for (unsigned i = 0; i < ENGINE_SLEEPER_COUNT; i++) {
+		engine->wake_fds[i] = -1;
+		engine->is_woken[i] = false;
+	}
+}
+
 static void close_fds(struct engine *engine)
 {
 	if (engine->epoll_fd >= 0)
 		close(engine->epoll_fd);
-	if (engine->wake_fd >= 0)
-		close(engine->wake_fd);
-	engine->epoll_fd = engine->wake_fd = -1;
+	for (unsigned i = 0; i < ENGINE_SLEEPER_COUNT; i++) {
+		if (engine->wake_fds[i] >= 0)
+			close(engine->wake_fds[i]);
+	}
+	forget_fds(engine);
 }
 
 static void init_lists(struct engine *engine)
@@ -130,7 +146,7 @@ int engine_new(const struct config *config, engine_log_fn log, void *log_context
 	engine->asking.config = config;
 	engine->asking.log = log;
 	engine->asking.log_context = log_context;
-	engine->epoll_fd = engine->wake_fd = -1;
+	forget_fds(engine);
 	seed(&engine->asking);
 	init_lists(engine);
 
@@ -219,28 +235,36 @@ int engine_fd(const struct engine *engine)
 	return engine->epoll_fd;
 }
 
-void engine_wake(struct engine *engine)
+void engine_wake(struct engine *engine, enum engine_sleeper sleeper)
 {
 	uint64_t one = 1;
-	/* Full is as good as written. */
-	ssize_t written = write(engine->wake_fd, &one, sizeof(one));
-	(void)written;
+
+	if (engine->is_woken[sleeper])
+		return;
+	engine->is_woken[sleeper] =
+		write(engine->wake_fds[sleeper], &one, sizeof(one)) == (ssize_t)sizeof(one);
 }
 
-void engine_drain(struct engine *engine)
+void engine_drain(struct engine *engine, enum engine_sleeper sleeper)
 {
 	uint64_t count;
-	ssize_t had = read(engine->wake_fd, &count, sizeof(count)); /* or nobody has called */
-	(void)had;
+
+	if (engine->is_woken[sleeper])
+		engine->is_woken[sleeper] =
+			read(engine->wake_fds[sleeper], &count, sizeof(count)) < 0;
 }
 
 unsigned engine_poll(const struct engine *engine, struct pollfd *ret_fds)
 {
-	ret_fds[0] = (struct pollfd){ .fd = stub_fd(engine->asking.stub), .events = POLLIN };
-	if (engine->asking.remote == NULL)
-		return 1;
-	ret_fds[1] = (struct pollfd){ .fd = remote_fd(engine->asking.remote), .events = POLLIN };
-	return 2;
+	const struct pollfd fds[ENGINE_POLL_MAX] = {
+		{ .fd = engine->wake_fds[ENGINE_DRIVER], .events = POLLIN },
+		{ .fd = stub_fd(engine->asking.stub), .events = POLLIN },
+		{ .fd = engine->asking.remote != NULL ? remote_fd(engine->asking.remote) : -1,
+		  .events = POLLIN },
+	};
+
+	memcpy(ret_fds, fds, sizeof(fds));
+	return engine->asking.remote != NULL ? ENGINE_POLL_MAX : ENGINE_POLL_MAX - 1;
 }
 
 void engine_check_shared(struct engine *engine)

@@ -20,9 +20,10 @@ struct engine {
 	struct asking asking;
 	struct fetches *fetches;
 	int epoll_fd;
-	int wake_fd;
-	struct request_list open; /* by deadline */
-	struct request_list done; /* answered; the next engine_process() says so */
+	int wake_fds[ENGINE_SLEEPER_COUNT];
+	bool is_woken[ENGINE_SLEEPER_COUNT]; /* and was not drained since */
+	struct request_list open;	     /* by deadline */
+	struct request_list done;	     /* answered; the next engine_process() says so */
 	struct request_bucket buckets[ENGINE_BUCKETS];
 	unsigned request_count;
 	uint64_t last_id;

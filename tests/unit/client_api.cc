@@ -157,6 +157,23 @@ bool went_well(pid_t pid)
 	int status = -1;
 	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
+// What the loop waits with, when another thread submits.
+void submit_elsewhere(const handle &bl, const std::string &address, int timeout_ms, call &kept)
+{
+	int ret = -1;
+	std::thread other([&] {
+		const dnsblv6_ip parsed = ip(address);
+		ret = dnsblv6_submit(bl.client, &parsed, 0, timeout_ms, keep_call, &kept, nullptr);
+	});
+	other.join();
+	REQUIRE(ret == 0);
+}
+
+bool is_readable(const handle &bl)
+{
+	pollfd waiting = { dnsblv6_fd(bl.client), POLLIN, 0 };
+	return poll(&waiting, 1, 0) == 1;
+}
 } // namespace
 
 TEST_CASE("a check is answered by DNS, and the next one in the block by the cache", "[client][api]")
@@ -354,6 +371,70 @@ TEST_CASE("a loop is woken for what another thread has found out", "[client][api
 	CHECK(dnsblv6_process(bl.client) == 1);
 	CHECK(calls == 1);
 	CHECK(poll(&waiting, 1, 0) == 0);
+}
+
+TEST_CASE("a loop that waits for nothing is woken for a cached answer to another thread",
+	  "[client][api]")
+{
+	handle bl;
+	bl.start();
+	bl.check("192.0.0.1");
+	unsigned calls = 0;
+	call kept{ &calls };
+	CHECK(dnsblv6_timeout_ms(bl.client) == -1);
+	CHECK_FALSE(is_readable(bl));
+	submit_elsewhere(bl, "192.0.0.2", 20000, kept);
+	CHECK(is_readable(bl));
+	CHECK(dnsblv6_process(bl.client) == 1);
+	CHECK(calls == 1);
+	CHECK_FALSE(is_readable(bl));
+}
+
+TEST_CASE("a loop is woken for another thread's deadline, if that is before its own",
+	  "[client][api]")
+{
+	handle bl;
+	bl.start();
+	bl.check("192.0.0.1");
+	bl.dns.trouble = world::SILENT;
+	unsigned calls = 0;
+	std::vector<call> kept(3, call{ &calls });
+	CHECK(dnsblv6_timeout_ms(bl.client) == -1);
+	submit_elsewhere(bl, "192.0.3.1", 20000, kept[0]);
+	CHECK(is_readable(bl));
+	dnsblv6_process(bl.client);
+	CHECK(dnsblv6_timeout_ms(bl.client) > 1000);
+	submit_elsewhere(bl, "192.0.4.1", 20000, kept[1]);
+	CHECK_FALSE(is_readable(bl)); // it comes in time by itself
+	submit_elsewhere(bl, "192.0.5.1", 100, kept[2]);
+	CHECK(is_readable(bl));
+	bl.run(calls, 1);
+	CHECK(kept[2].result.verdict == DNSBLV6_UNKNOWN);
+}
+
+TEST_CASE("a check returns when a loop has read its reply", "[client][api]")
+{
+	handle bl;
+	bl.start();
+	std::atomic<bool> is_over{ false };
+	std::atomic<uint32_t> longest_us{ 0 };
+	std::thread other([&] {
+		for (int i = 0; i < 512 && longest_us < 20000000; i++) {
+			const dnsblv6_result result = bl.check("192.0." + std::to_string(i / 2) +
+								       (i % 2 == 0 ? ".1" : ".129"),
+							       60000);
+			longest_us = std::max<uint32_t>(longest_us, result.elapsed_us);
+		}
+		is_over = true;
+	});
+	// Both are woken by each reply, and whichever is second finds nothing to read.
+	while (!is_over) {
+		pollfd waiting = { dnsblv6_fd(bl.client), POLLIN, 0 };
+		poll(&waiting, 1, 100);
+		dnsblv6_process(bl.client);
+	}
+	other.join();
+	CHECK(longest_us < 20000000);
 }
 
 TEST_CASE("a probe tells how many entries are well", "[client][api]")
