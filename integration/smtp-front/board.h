@@ -5,15 +5,21 @@
  * board.h - which workers are idle, and which edges have sessions that wait for one.
  *
  * Flow: nanny.c -> board_open() before fork() -> worker.c and edge.c, by parting.c, set their own
- *       marks -> parting.c gives a session away when a worker is idle; visit.c and pace.h ask less
- *       patiently of a silent client while a session waits.
+ *       marks -> parting.c takes its turn, and gives a session away when a worker is idle; visit.c
+ *       and pace.h ask less patiently of a silent client while a session waits.
  *
  * Two bits for each process that lives, in memory that all share. A process sets its own and no
  * other, and the nanny takes both away when the process has ended: so a mark says how things are,
- * and nothing has to be put right behind a killed process, as with a count. Between a look and what
- * is done about it things may change; the queue of handover.h takes what comes too much.
+ * and nothing has to be put right behind a killed process, as with a count.
  *
- * All functions take NULL, as in tests: then no worker is idle and no session waits.
+ * A worker takes its idle mark away before it takes a message, and an edge reads the queue before
+ * the marks: so a worker is never counted twice. And edges have turns, one at a time, for a look
+ * and what is sent after it: so two of them never send to one worker. The nanny frees the turn of
+ * an edge that has ended. It is a word in shared memory and no lock of the C library, whose lists
+ * one process would then read out of what another, perhaps a broken one, has written.
+ *
+ * All functions take NULL, as in tests: then no worker is idle, no session waits, and each has its
+ * turn.
  */
 
 #include <stdbool.h>
@@ -34,10 +40,18 @@ void board_close(struct board *board);
 
 /* process: below process_count. */
 void board_set(struct board *board, enum board_mark mark, size_t process, bool is_set);
-/* Of a process that has ended: both. */
+/* Of a process that has ended: both, and its turn. */
 void board_clear(struct board *board, size_t process);
 /* How many processes have it. */
 unsigned board_count(const struct board *board, enum board_mark mark);
+
+/*
+ * False when another process keeps its turn for longer than a look and a message take: better a
+ * session that waits for the next tick than an edge that does nothing else.
+ */
+bool board_take_turn(struct board *board, size_t process);
+/* Of a process that has the turn. */
+void board_end_turn(struct board *board, size_t process);
 
 #ifdef __cplusplus
 }

@@ -185,6 +185,13 @@ static int check(const struct msghdr *message, const int *descriptors, unsigned 
 	return count == 1 || is_of_type(descriptors[1], S_IFIFO) ? 0 : CAPSULE_EBAD;
 }
 
+int handover_await(int queue_fd)
+{
+	char first;
+	ssize_t size = recv(queue_fd, &first, sizeof(first), MSG_PEEK);
+	return size < 0 ? -errno : 0;
+}
+
 int handover_receive(int queue_fd, struct capsule *ret_capsule, struct handover_fds *ret_fds)
 {
 	uint8_t bytes[CAPSULE_SIZE_MAX];
@@ -200,7 +207,7 @@ int handover_receive(int queue_fd, struct capsule *ret_capsule, struct handover_
 		.msg_controllen = sizeof(control.bytes),
 	};
 	int descriptors[DESCRIPTORS_MAX];
-	ssize_t size = recvmsg(queue_fd, &message, MSG_CMSG_CLOEXEC);
+	ssize_t size = recvmsg(queue_fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	if (size < 0)
 		return -errno;
 	unsigned count = collect(&message, descriptors);

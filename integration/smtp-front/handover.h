@@ -11,7 +11,8 @@
  *     handover_open(65536, ends);
  *     ...
  *     edge:   ret = handover_send(ends[0], &capsule, &fds);    // -EAGAIN: full; poll for writing
- *     worker: ret = handover_receive(ends[1], &capsule, &fds); // -EAGAIN: nothing yet; again
+ *     worker: ret = handover_await(ends[1]);                   // -EAGAIN: nothing yet; again
+ *             ret = handover_receive(ends[1], &capsule, &fds); // -EAGAIN: another was faster
  *
  * How an edge knows that a session has ended which it gave away: it keeps the reading end of a
  * pipe, and the writing end goes along with the connection. Nobody writes. The worker closes it
@@ -21,11 +22,11 @@
  * nothing where none is.
  *
  * SOCK_SEQPACKET: a message comes whole or not at all, to one of the workers that wait. Edges send
- * what idle workers take (parting.h), so that sessions wait in edges, which can tell them so. A
- * worker is idle to them until it has taken a message, so one more may wait here for a moment. The
+ * what idle workers take (parting.h), so that sessions wait in edges, which can tell them so. The
  * buffer of the sending end is a second throttle: a message takes some 2 KiB of it, or up to 14 KiB
- * with much unread, and when it is full the edge decides what to do. Receivers wait inside
- * recvmsg() and not in poll(): the kernel then wakes one of them for a message, and not all.
+ * with much unread, and when it is full the edge decides what to do. Receivers wait inside recv(),
+ * which leaves the message there, and not in poll(): the kernel then wakes one of them for a
+ * message, and not all. One that finds it gone when it takes it waits again.
  *
  * Nothing here logs, allocates, or raises SIGPIPE.
  */
@@ -37,7 +38,7 @@ extern "C" {
 #endif
 
 /*
- * How long handover_receive() waits: for as long, at most, a message may lie whose receiver was
+ * How long handover_await() waits: for as long, at most, a message may lie whose receiver was
  * killed when it had been woken. Who takes the place of that one looks first and waits then, so
  * that it is a matter of workers who die again and again. Not shorter: of a hundred idle workers
  * each wakes up so often, for nothing.
@@ -83,10 +84,15 @@ struct handover_fds {
 int handover_send(int queue_fd, const struct capsule *capsule, const struct handover_fds *fds);
 
 /*
- * Waits for HANDOVER_WAIT_MS at most. 0: *ret_fds are the caller's, close-on-exec. -EAGAIN: nothing
- * has come; -EINTR: a signal has; -EPIPE: nobody can send any more. Or the message is gone, with
- * all descriptors that it had: a status of capsule.h, CAPSULE_EBAD also without a socket and, at
- * most, a pipe behind it; -EMFILE when there was no room for them in this process.
+ * Waits for HANDOVER_WAIT_MS at most, and takes nothing. 0: there is a message, unless another
+ * receiver takes it first, or no more will come. -EAGAIN: nothing has come; -EINTR: a signal has.
+ */
+int handover_await(int queue_fd);
+/*
+ * Never waits. 0: *ret_fds are the caller's, close-on-exec. -EAGAIN: there is no message; -EPIPE:
+ * nobody can send any more. Or the message is gone, with all descriptors that it had: a status of
+ * capsule.h, CAPSULE_EBAD also without a socket and, at most, a pipe behind it; -EMFILE when there
+ * was no room for them in this process.
  */
 int handover_receive(int queue_fd, struct capsule *ret_capsule, struct handover_fds *ret_fds);
 

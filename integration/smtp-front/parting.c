@@ -178,9 +178,9 @@ static bool has_share(const struct session *session)
  */
 static bool has_worker(const struct edge *edge)
 {
-	const unsigned idle_count = board_count(edge->start->board, BOARD_IDLE);
-	return idle_count > 0 &&
-	       handover_used(edge->start->queue_fd) < (size_t)idle_count * MESSAGE_LEAST;
+	/* In this order: a worker takes its mark away before it takes what is in the queue. */
+	const size_t used = handover_used(edge->start->queue_fd);
+	return used < (size_t)board_count(edge->start->board, BOARD_IDLE) * MESSAGE_LEAST;
 }
 
 /* Before a worker has it, which says whether there was a mail. */
@@ -213,6 +213,18 @@ static bool try_to_part(struct session *session)
 		  capsule_strerror(ret));
 	session_refuse(session, DIALOGUE_BUSY, "error");
 	return true;
+}
+
+/* The same, if there is a worker, in this edge's turn: another would see the same worker idle. */
+static bool try_in_turn(struct session *session)
+{
+	const struct edge *edge = session->edge;
+	struct board *board = edge->start->board;
+	if (!board_take_turn(board, edge->start->process))
+		return false;
+	const bool is_gone = has_worker(edge) && try_to_part(session);
+	board_end_turn(board, edge->start->process);
+	return is_gone;
 }
 
 /* ---- sessions that wait ---- */
@@ -293,7 +305,7 @@ void parting_drain(struct edge *edge)
 	/* Each that is sent leaves the list with its end. */
 	do
 		session = choose(edge);
-	while (session != NULL && has_worker(edge) && try_to_part(session));
+	while (session != NULL && try_in_turn(session));
 	mark_waiting(edge, session != NULL);
 	watch_queue(edge);
 }
@@ -347,8 +359,7 @@ void parting_join(struct session *session)
 	session->lacks_share = !has_share(session);
 	/* None overtakes another that waits for the same. */
 	bool is_first = TAILQ_EMPTY(&edge->waiting) || choose(edge) == NULL;
-	bool is_next_one = is_first && !session->lacks_share && has_worker(edge);
-	if (!is_next_one || !try_to_part(session))
+	if (!is_first || session->lacks_share || !try_in_turn(session))
 		wait_for_worker(session);
 }
 

@@ -142,9 +142,10 @@ static int receive(struct worker *worker, struct handover_fds *ret_fds)
 	let_go(worker);
 	if (board_count(start->board, BOARD_WAITING) > 0)
 		handover_call(start->queue_fd);
-	const int ret = handover_receive(start->queue_fd, worker->capsule, ret_fds);
+	const int ret = handover_await(start->queue_fd);
+	/* Before the message is taken, so that no edge gives another to this worker meanwhile. */
 	board_set(start->board, BOARD_IDLE, start->process, false);
-	return ret;
+	return ret < 0 ? ret : handover_receive(start->queue_fd, worker->capsule, ret_fds);
 }
 
 /* One that an edge would have put off by now. */

@@ -44,3 +44,22 @@ TEST_CASE("without a board nothing is marked", "[front][board]")
 	CHECK(board_count(nullptr, BOARD_IDLE) == 0);
 	board_close(nullptr);
 }
+
+TEST_CASE("one process at a time has its turn, and one that has ended has none", "[front][board]")
+{
+	struct board *board = nullptr;
+	REQUIRE(board_open(4, &board) == 0);
+	REQUIRE(board_take_turn(board, 0));
+	CHECK_FALSE(board_take_turn(board, 1));
+	board_end_turn(board, 1); // it is not this one's to end
+	CHECK_FALSE(board_take_turn(board, 1));
+	board_end_turn(board, 0);
+	CHECK(board_take_turn(board, 1));
+	board_clear(board, 0);
+	CHECK_FALSE(board_take_turn(board, 0));
+	board_clear(board, 1);
+	CHECK(board_take_turn(board, 0));
+	board_close(board);
+	CHECK(board_take_turn(nullptr, 1));
+	CHECK(board_take_turn(nullptr, 2));
+}

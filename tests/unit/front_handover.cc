@@ -69,7 +69,9 @@ static int give(int queue_fd, const capsule *c, int connection)
 static int take(int queue_fd, capsule *ret_capsule, int *ret_connection)
 {
 	handover_fds fds = { -1, -1 };
-	const int ret = handover_receive(queue_fd, ret_capsule, &fds);
+	int ret = handover_await(queue_fd);
+	if (ret == 0)
+		ret = handover_receive(queue_fd, ret_capsule, &fds);
 	if (ret == 0 && fds.hold != -1)
 		throw std::runtime_error("a hold that nobody has sent");
 	*ret_connection = fds.connection;
@@ -125,6 +127,21 @@ TEST_CASE("sessions wait in the queue in their order, whoever has sent them", "[
 		CHECK(found->session_id == id);
 		close(fd);
 	}
+}
+
+TEST_CASE("a message that is awaited stays for the receiver that takes it", "[front][handover]")
+{
+	const queue q;
+	const auto found = std::make_unique<capsule>();
+	handover_fds fds = { -1, -1 };
+	REQUIRE(give(q.sending(), session(7).get(), q.sending()) == 0);
+	CHECK(handover_await(q.receiving()) == 0);
+	CHECK(handover_await(q.receiving()) == 0);
+	REQUIRE(handover_receive(q.receiving(), found.get(), &fds) == 0);
+	CHECK(found->session_id == 7);
+	close(fds.connection);
+	// At once, for one that was too slow.
+	CHECK(handover_receive(q.receiving(), found.get(), &fds) == -EAGAIN);
 }
 
 TEST_CASE("a full queue refuses at once, and takes more when there is room", "[front][handover]")
