@@ -44,7 +44,7 @@
 #define AT_MAILS	   152
 #define AT_ERRORS	   156
 #define AT_COMMANDS	   160
-#define AT_ZERO_TOO	   164
+#define AT_JUNK		   164
 #define AT_MAIL_SAID	   168
 #define AT_MAIL_SIZE	   176
 #define AT_CHUNK_SIZE	   184
@@ -229,7 +229,7 @@ static void put_dialogue(const struct capsule *capsule, uint8_t *bytes)
 	put(bytes + AT_MAILS, 4, dialogue->mail_count);
 	put(bytes + AT_ERRORS, 4, dialogue->error_count);
 	put(bytes + AT_COMMANDS, 4, dialogue->command_count);
-	put(bytes + AT_ZERO_TOO, 4, 0);
+	put(bytes + AT_JUNK, 4, dialogue->junk_count);
 	put(bytes + AT_MAIL_SAID, 8, dialogue->envelope.size_bytes);
 	put(bytes + AT_MAIL_SIZE, 8, dialogue->mail_size);
 	put(bytes + AT_CHUNK_SIZE, 8, dialogue->chunk_size);
@@ -319,6 +319,7 @@ static void take_dialogue(const uint8_t *bytes, struct capsule *ret_capsule)
 	dialogue->mail_count = (unsigned)take(bytes + AT_MAILS, 4);
 	dialogue->error_count = (unsigned)take(bytes + AT_ERRORS, 4);
 	dialogue->command_count = (unsigned)take(bytes + AT_COMMANDS, 4);
+	dialogue->junk_count = (unsigned)take(bytes + AT_JUNK, 4);
 	dialogue->envelope.size_bytes = take(bytes + AT_MAIL_SAID, 8);
 	dialogue->mail_size = take(bytes + AT_MAIL_SIZE, 8);
 	dialogue->chunk_size = take(bytes + AT_CHUNK_SIZE, 8);
@@ -382,7 +383,7 @@ static int check_frame(const uint8_t *bytes, size_t size)
 	if (take(bytes + AT_VERSION, 2) != VERSION)
 		return CAPSULE_EVERSION;
 	if ((take(bytes + AT_FLAGS, 4) & ~(uint64_t)FLAG_ALL) != 0 ||
-	    take(bytes + AT_ZERO, 2) != 0 || take(bytes + AT_ZERO_TOO, 4) != 0)
+	    take(bytes + AT_ZERO, 2) != 0)
 		return CAPSULE_EVALUE;
 	return 0;
 }

@@ -399,26 +399,27 @@ static const struct verb_rule {
 	bool is_free;	 /* also without the TLS that is required */
 	bool ends_group; /* RFC 2920, 3.1 and RFC 3207, 4 */
 	bool refuses_arguments;
+	bool is_junk; /* may be said for ever without bringing a mail nearer */
 } rules[COMMAND_VERB_COUNT] = {
-	[COMMAND_UNKNOWN] = { unknown, BETWEEN, false, false, false },
-	[COMMAND_HELO] = { helo, BETWEEN, false, true, false },
-	[COMMAND_EHLO] = { ehlo, BETWEEN, true, true, false },
-	[COMMAND_MAIL] = { mail, TO(HELO), false, false, false },
-	[COMMAND_RCPT] = { rcpt, TO(MAIL) | TO(RCPT), false, false, false },
-	[COMMAND_DATA] = { data, TO(RCPT), false, true, true },
-	[COMMAND_BDAT] = { bdat, TO(RCPT) | TO(CHUNKS), false, false, false },
-	[COMMAND_RSET] = { rset, BETWEEN, false, false, true },
-	[COMMAND_NOOP] = { noop, BETWEEN, true, true, false },
-	[COMMAND_HELP] = { help, BETWEEN, false, true, false },
-	[COMMAND_VRFY] = { vrfy, BETWEEN, false, true, false },
-	[COMMAND_QUIT] = { quit, BETWEEN, true, true, true },
-	[COMMAND_STARTTLS] = { starttls, OUT_OF_MAIL, true, true, true },
-	[COMMAND_XCLIENT] = { xclient, OUT_OF_MAIL, false, true, false },
-	[COMMAND_AUTH] = { unimplemented, BETWEEN, false, true, false },
-	[COMMAND_EXPN] = { unimplemented, BETWEEN, false, true, false },
-	[COMMAND_ETRN] = { unimplemented, BETWEEN, false, true, false },
-	[COMMAND_TURN] = { unimplemented, BETWEEN, false, true, false },
-	[COMMAND_FOREIGN] = { foreign, BETWEEN, true, true, false },
+	[COMMAND_UNKNOWN] = { unknown, BETWEEN, false, false, false, false },
+	[COMMAND_HELO] = { helo, BETWEEN, false, true, false, true },
+	[COMMAND_EHLO] = { ehlo, BETWEEN, true, true, false, true },
+	[COMMAND_MAIL] = { mail, TO(HELO), false, false, false, false },
+	[COMMAND_RCPT] = { rcpt, TO(MAIL) | TO(RCPT), false, false, false, false },
+	[COMMAND_DATA] = { data, TO(RCPT), false, true, true, false },
+	[COMMAND_BDAT] = { bdat, TO(RCPT) | TO(CHUNKS), false, false, false, false },
+	[COMMAND_RSET] = { rset, BETWEEN, false, false, true, true },
+	[COMMAND_NOOP] = { noop, BETWEEN, true, true, false, true },
+	[COMMAND_HELP] = { help, BETWEEN, false, true, false, true },
+	[COMMAND_VRFY] = { vrfy, BETWEEN, false, true, false, true },
+	[COMMAND_QUIT] = { quit, BETWEEN, true, true, true, false },
+	[COMMAND_STARTTLS] = { starttls, OUT_OF_MAIL, true, true, true, false },
+	[COMMAND_XCLIENT] = { xclient, OUT_OF_MAIL, false, true, false, false },
+	[COMMAND_AUTH] = { unimplemented, BETWEEN, false, true, false, false },
+	[COMMAND_EXPN] = { unimplemented, BETWEEN, false, true, false, false },
+	[COMMAND_ETRN] = { unimplemented, BETWEEN, false, true, false, false },
+	[COMMAND_TURN] = { unimplemented, BETWEEN, false, true, false, false },
+	[COMMAND_FOREIGN] = { foreign, BETWEEN, true, true, false, false },
 };
 
 static enum dialogue_action say_wrong(struct step *step, enum dialogue_action action)
@@ -453,6 +454,21 @@ static enum dialogue_action take_command(struct step *step)
 	return rule->take(step);
 }
 
+/*
+ * Counts the command, and says whether it is one too many. The first HELO, and the first under TLS,
+ * is what a mail needs. A transaction that is given up is found by its RSET or its HELO.
+ */
+static bool is_too_much_junk(struct dialogue *dialogue, const struct dialogue_limits *limits,
+			     enum command_verb verb)
+{
+	const bool is_helo = verb == COMMAND_HELO || verb == COMMAND_EHLO;
+	if (!rules[verb].is_junk || (is_helo && dialogue->helo[0] == '\0'))
+		return false;
+	if (dialogue->junk_count < UINT32_MAX)
+		dialogue->junk_count++;
+	return limits->junk_max > 0 && dialogue->junk_count > limits->junk_max;
+}
+
 /* False: the session has ended, and nothing is said any more. */
 static bool begin(const struct dialogue *dialogue, struct dialogue_event *event)
 {
@@ -484,6 +500,8 @@ enum dialogue_action dialogue_step(struct dialogue *dialogue, const struct dialo
 		dialogue->command_count++;
 	if (limits->commands_max > 0 && dialogue->command_count > limits->commands_max)
 		return say_end(&step, 421, "4.7.0", "too many commands");
+	if (is_too_much_junk(dialogue, limits, command.verb))
+		return say_end(&step, 421, "4.7.0", "too many commands without a mail");
 	return take_command(&step);
 }
 
@@ -530,7 +548,10 @@ static enum dialogue_state settle(struct dialogue *dialogue, bool is_accepted)
 	default:
 		break;
 	}
-	dialogue->mail_count += is_mail && is_accepted ? 1 : 0;
+	if (is_mail && is_accepted) {
+		dialogue->mail_count++;
+		dialogue->junk_count = 0;
+	}
 	end_transaction(dialogue);
 	return outside(dialogue);
 }

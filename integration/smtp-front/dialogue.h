@@ -57,9 +57,9 @@
  *
  * The state is a plain value and all there is: copy it. These members are it, and dialogue.c
  * keeps nothing elsewhere: state, helo, is_esmtp, is_tls, withheld, envelope, recipient_count,
- * refused_count, mail_count, error_count, command_count, mail_size, chunk_size, is_last. A capsule
- * has all of them, and dialogue_is_valid() tells whether what came out of one could have been made
- * here. No function here does I/O, keeps a pointer, allocates or logs.
+ * refused_count, mail_count, error_count, command_count, junk_count, mail_size, chunk_size,
+ * is_last. A capsule has all of them, and dialogue_is_valid() tells whether what came out of one
+ * could have been made here. No function here does I/O, keeps a pointer, allocates or logs.
  */
 
 #include <stdbool.h>
@@ -83,7 +83,8 @@ struct dialogue_limits {
 	unsigned recipients_max;
 	unsigned errors_max;   /* refused commands of a session, after which it ends */
 	unsigned commands_max; /* of a session */
-	unsigned mails_max;    /* accepted mails of a session */
+	unsigned junk_max;  /* commands that bring no mail nearer, since its last accepted mail */
+	unsigned mails_max; /* accepted mails of a session */
 	bool offers_tls;
 	bool requires_tls;    /* nothing but EHLO, NOOP, QUIT and STARTTLS without it */
 	bool offers_xclient;  /* to this client */
@@ -121,6 +122,7 @@ struct dialogue {
 	unsigned mail_count;	  /* accepted */
 	unsigned error_count;	  /* 4xx and 5xx */
 	unsigned command_count;
+	unsigned junk_count; /* of these, since the last accepted mail; see dialogue.c */
 	uint64_t mail_size;  /* chunks of this mail before the one under way */
 	uint64_t chunk_size; /* of the chunk under way */
 	bool is_last;	     /* the chunk under way is */

@@ -84,7 +84,9 @@ static bool has_valid_counts(const struct dialogue *dialogue)
 	const unsigned needs_recipient = WITH_RECIPIENT & ~AT(RCPT_ASKED);
 	bool is_small = dialogue->recipient_count <= COUNT_MAX &&
 			dialogue->refused_count <= COUNT_MAX && dialogue->mail_count <= COUNT_MAX &&
-			dialogue->error_count <= COUNT_MAX && dialogue->command_count <= COUNT_MAX;
+			dialogue->error_count <= COUNT_MAX &&
+			dialogue->command_count <= COUNT_MAX &&
+			dialogue->junk_count <= dialogue->command_count;
 	if (dialogue->recipient_count == 0 && is_at(dialogue, needs_recipient))
 		return false;
 	if (dialogue->recipient_count > 0 && is_at(dialogue, NO_RECIPIENT))

@@ -243,6 +243,7 @@ static void make_rules(struct edge *edge)
 			.recipients_max = setup->limits.recipients_max,
 			.errors_max = setup->limits.errors_max,
 			.commands_max = setup->limits.commands_max,
+			.junk_max = setup->limits.junk_max,
 			.mails_max = setup->limits.mails_max,
 			.offers_tls = edge->tls_context != NULL,
 			.requires_tls = setup->tls.is_required,

@@ -113,6 +113,7 @@ struct setup_limits {
 	uint64_t size_max;	    /* bytes of a mail; never 0 */
 	unsigned recipients_max;    /* of a mail; never 0 */
 	unsigned commands_max;	    /* of a session; never 0 */
+	unsigned junk_max;	    /* that bring no mail nearer, since the last one; never 0 */
 	unsigned errors_max;	    /* the same */
 	unsigned mails_max;	    /* the same */
 	unsigned prefix_ipv4;	    /* bits of the prefix that is counted for */

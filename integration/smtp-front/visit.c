@@ -479,6 +479,7 @@ int visit_new(const struct visit_parts *parts, struct visit **ret_visit)
 		.recipients_max = setup->limits.recipients_max,
 		.errors_max = setup->limits.errors_max,
 		.commands_max = setup->limits.commands_max,
+		.junk_max = setup->limits.junk_max,
 		.mails_max = setup->limits.mails_max,
 		.offers_tls = false,
 		/* The edge has seen to that, and here nobody could begin it any more. */

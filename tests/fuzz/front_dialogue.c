@@ -338,6 +338,7 @@ static void begin(struct run *run, uint8_t flags)
 	run->limits.recipients_max = is_small ? 2 : 0;
 	run->limits.errors_max = is_small ? 5 : 0;
 	run->limits.commands_max = is_small ? 20 : 0;
+	run->limits.junk_max = is_small ? 5 : 0;
 	run->limits.mails_max = is_small ? 2 : 0;
 	run->limits.hostname = "mx.example.org";
 	dialogue_init(&run->dialogue);
@@ -355,6 +356,7 @@ static void require_same(const struct dialogue *one, const struct dialogue *othe
 			one->mail_count == other->mail_count &&
 			one->error_count == other->error_count &&
 			one->command_count == other->command_count &&
+			one->junk_count == other->junk_count &&
 			one->mail_size == other->mail_size,
 		"the same state at the end");
 }

@@ -380,7 +380,7 @@ class Pieces(EdgeCase):
         self.assertEqual(self.codes(self.read_all(client)), [250, 250] + [550] * 500 + [221])
 
     def test_a_client_that_takes_no_replies_is_read_no_further(self):
-        self.front(limits={"errors": 10000, "commands": 1000000})
+        self.front(limits={"errors": 10000, "commands": 1000000, "junk-commands": 1000000})
         pid = self.edge()
         client = self.client()
         client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

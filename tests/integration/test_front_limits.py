@@ -123,7 +123,7 @@ class Limits(EdgeCase):
     def test_also_amid_a_handshake_or_with_replies_not_taken(self):
         self.front(front={"sessions": 10}, certificates=[make_certificate(self)],
                    limits={"stress-share": 50, "stress-timeout": "300ms", "errors": 10000,
-                           "commands": 1000000})
+                           "commands": 1000000, "junk-commands": 1000000})
         silent = self.client()
         silent.hello()
         silent.say("STARTTLS", 220)

@@ -445,7 +445,7 @@ class SessionTest(TlsCase):
     def test_slow_reader(self):
         """Who does not read his replies stops nobody but himself."""
         certificate = Certificate(self)
-        self.front(certificate, limits={"commands": 1000000})
+        self.front(certificate, limits={"commands": 1000000, "junk-commands": 1000000})
         lazy = self.prove(self.park(certificate))
         lazy.socket.settimeout(1)
         with self.assertRaises((TimeoutError, ssl.SSLWantWriteError, ConnectionError)):

@@ -105,6 +105,7 @@ static capsule_pointer trusted()
 	c->dialogue.mail_count = 3;
 	c->dialogue.error_count = 4;
 	c->dialogue.command_count = 5;
+	c->dialogue.junk_count = 2;
 	set(c->recipient.address, "jürgen@example.org");
 	c->recipient.notify = ENVELOPE_NOTIFY_SUCCESS | ENVELOPE_NOTIFY_DELAY;
 	set(c->recipient.orcpt, "rfc822;john@example.org");
@@ -259,6 +260,7 @@ static void read_dialogue(fields &f, dialogue &d)
 	f.number("mails", d.mail_count);
 	f.number("errors", d.error_count);
 	f.number("commands", d.command_count);
+	f.number("junk", d.junk_count);
 	f.number("size-said", d.envelope.size_bytes);
 	set(d.helo, f.text("helo"));
 	set(d.envelope.sender, f.text("sender"));
@@ -447,7 +449,7 @@ TEST_CASE("a capsule that is signed and that no edge makes is refused", "[front]
 		change{ 63, 0x17 }, change{ 136, 5 }, change{ 137, 4 }, change{ 138, 5 },
 		change{ 138, 3 }, change{ 138, 13 }, change{ 138, 255 }, change{ 139, 2 },
 		change{ 140, 3 }, change{ 141, 3 }, change{ 141, 16 }, change{ 142, 1 },
-		change{ 143, 1 }, change{ 144, 255 }, change{ 164, 1 }, change{ 167, 1 },
+		change{ 143, 1 }, change{ 144, 255 }, change{ 164, 1 }, change{ 167, 6 },
 		change{ 176, 1 }, change{ 184, 1 }, change{ 192, 255 }, change{ 193, 17 },
 		change{ 194, 0 }, change{ 194, '\n' }, change{ 194, ' ' });
 	CAPTURE(offset, value);

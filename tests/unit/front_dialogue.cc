@@ -238,6 +238,7 @@ TEST_CASE("a command that does not fit the state is refused and changes nothing"
 	CHECK(code(one.say(tried.line)) == tried.code);
 	CHECK(one.dialogue.error_count == before.error_count + 1);
 	before.error_count = one.dialogue.error_count;
+	before.junk_count = one.dialogue.junk_count;
 	before.command_count = one.dialogue.command_count;
 	CHECK(std::memcmp(&before, &one.dialogue, sizeof(before)) == 0);
 }
@@ -345,6 +346,36 @@ TEST_CASE("a session has an end of commands and of mails", "[front][dialogue]")
 	CHECK(two.mails.size() == 5);
 	CHECK(code(two.say(GENERATE("MAIL FROM:<a@b.example>", "RSET"))) == "421 4.7.0");
 	CHECK(two.is_closed);
+}
+
+TEST_CASE("commands that bring no mail nearer have an end of their own", "[front][dialogue]")
+{
+	const std::string junk = GENERATE("NOOP", "RSET", "VRFY john", "HELP", "HELO d.example",
+					  "EHLO d.example", "noop x");
+	CAPTURE(junk);
+	scripted one = after(TO_HELO);
+	one.limits.junk_max = 2;
+	CHECK(one.say(junk)[0] == '2');
+	CHECK(one.say(junk)[0] == '2');
+	// A mail begins them again, and nothing else of what a mail needs is one of them.
+	one.feed("MAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\nDATA\r\n.\r\n");
+	CHECK(one.mails.size() == 1);
+	CHECK(one.say(junk)[0] == '2');
+	one.say("MAIL FROM:<a@b.example>");
+	CHECK(one.say("RSET")[0] == '2');
+	CHECK(one.say(junk) == "421 4.7.0 mx.example.org too many commands without a mail\r\n");
+	CHECK(one.is_closed);
+}
+
+TEST_CASE("the first HELO under TLS is what a mail needs", "[front][dialogue]")
+{
+	scripted one = after(TO_HELO);
+	one.limits.junk_max = 1;
+	CHECK(code(one.say("STARTTLS")) == "220 2.0.0");
+	CHECK(one.say("EHLO c.example")[0] == '2');
+	CHECK(one.dialogue.junk_count == 0);
+	CHECK(one.say("EHLO c.example")[0] == '2');
+	CHECK(code(one.say("EHLO c.example")) == "421 4.7.0");
 }
 
 TEST_CASE("a limit of nothing is none", "[front][dialogue]")
