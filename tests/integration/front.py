@@ -43,7 +43,8 @@ DEFAULTS = {
     "front": {"hostname": HOSTNAME, "edges": 2, "workers": 2, "sessions": 200, "drain": "1s",
               "queue-timeout": "10m"},
     "limits": {"greet-pause": 0, "connections": 0, "rate": 0, "give-way": "5m"},
-    "trust": {},
+    # A machine that is busy is no next hop that is down.
+    "trust": {"forward-timeout": "5m"},
     "tls": {},
     "sink": {"kind": "maildir"},
     "decision": {},

@@ -16,6 +16,7 @@ DNSBLV6_DATA is the directory of real lists, DNSBLV6_SEED repeats a run.
 """
 
 import collections
+import contextlib
 import ipaddress
 import ctypes
 import os
@@ -357,6 +358,16 @@ def is_bit_set(bitmap, index):
 def children_of(pid):
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
         return [int(word) for word in file.read().split()]
+
+
+def open_files(pid):
+    """What its descriptors are, by /proc; those that it closes meanwhile are left out."""
+    directory = f"/proc/{pid}/fd"
+    links = []
+    for name in os.listdir(directory):
+        with contextlib.suppress(FileNotFoundError):
+            links.append(os.readlink(os.path.join(directory, name)))
+    return links
 
 
 class Process:

@@ -15,7 +15,7 @@ import subprocess
 
 import harness
 from harness import (A, AAAA, CLASSIC, DEADLINE_S, EX_CONFIG, EX_NOPERM, EX_UNAVAILABLE, NOERROR, ZONE,
-                     Case, config_text, wait_for)
+                     Case, config_text, open_files, wait_for)
 
 CLIENTS_MAX = 16  # of server/control.h
 OWN_SOCKETS = 3  # UDP and TCP of one worker and one address, and the control socket
@@ -369,9 +369,7 @@ class Hostile(Control):
 
     def sockets(self, server):
         """Those that the parent has open."""
-        directory = f"/proc/{server.pid}/fd"
-        links = [os.readlink(os.path.join(directory, name)) for name in os.listdir(directory)]
-        return [link for link in links if link.startswith("socket:")]
+        return [link for link in open_files(server.pid) if link.startswith("socket:")]
 
     def test_silent_clients_give_way_to_who_asks_and_are_closed_in_time(self):
         server = self.serve_controlled()

@@ -518,7 +518,7 @@ class Confinement(FrontCase):
             self.skipTest("needs root: others may not look")
         for (role, pid), _ in self.statuses.items():
             with self.subTest(role=role, pid=pid):
-                links = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+                links = harness.open_files(pid)
                 self.assertFalse([link for link in links if link.endswith(".key")])
                 self.assertEqual(bool([link for link in links if link.endswith("users.mdb")]),
                                  role != "keyholder")
