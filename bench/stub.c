@@ -158,6 +158,7 @@ static double ask_stub(void)
 {
 	static struct config config = { .server_count = 1,
 					.max_requests = 1,
+					.max_sockets = 512,
 					.attempt_timeout_ms = WAIT_MS };
 	static struct stub *stub;
 	bool is_told = false;

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "client-lib/cache.h"
 #include "client-lib/lists.h"
@@ -191,6 +192,8 @@ static const struct option options[] = {
 	  seconds_units, "permitted is 60 to 604800 seconds" SECONDS ", or 0" },
 	{ "max-requests", set_number, NULL, MEMBER(max_requests), 1, 65536, no_units,
 	  "permitted is 1 to 65536" },
+	{ "max-sockets", set_number, NULL, MEMBER(max_sockets), CONFIG_SOCKETS_MIN,
+	  CONFIG_SOCKETS_MAX, no_units, "permitted is 4 to 16384" },
 	{ "attempt-timeout", set_number, NULL, MEMBER(attempt_timeout_ms), 20, 30000, ms_units,
 	  "permitted is 20 to 30000 milliseconds, with ms or s" },
 	{ "mixed-case", set_bool, NULL, MEMBER(mixed_case), 0, 0, NULL,
@@ -272,6 +275,39 @@ static int check(const struct config *config, char *ret_error)
 	return 0;
 }
 
+/* Without a limit, or with one that is not known, UINT64_MAX. */
+static uint64_t find_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+		return UINT64_MAX;
+	return limit.rlim_cur;
+}
+
+/* The program has descriptors of its own to open: a quarter of all, or what was asked for. */
+static int set_sockets(struct config *config, char *ret_error)
+{
+	const uint64_t limit = find_descriptor_limit();
+	char value[sizeof("4294967295")];
+
+	if (config->max_sockets == 0) {
+		const uint64_t quarter = limit / 4;
+
+		config->max_sockets = CONFIG_SOCKETS;
+		if (quarter < CONFIG_SOCKETS + CONFIG_FDS)
+			config->max_sockets = quarter > CONFIG_SOCKETS_MIN + CONFIG_FDS
+						      ? (uint32_t)(quarter - CONFIG_FDS)
+						      : CONFIG_SOCKETS_MIN;
+		return 0;
+	}
+	if (config->max_sockets + CONFIG_FDS < limit)
+		return 0;
+	snprintf(value, sizeof(value), "%" PRIu32, config->max_sockets);
+	return words_refuse("max-sockets", words_whole(value),
+			    "RLIMIT_NOFILE does not let this process open as many", ret_error);
+}
+
 static void set_zone_policies(struct config *config)
 {
 	const struct config_policy *all = &config->policies[0];
@@ -329,8 +365,10 @@ static void set_trust(struct config *config)
 
 int config_finish(struct config *config, char *ret_error)
 {
-	const int ret = check(config, ret_error);
+	int ret = check(config, ret_error);
 
+	if (ret == 0)
+		ret = set_sockets(config, ret_error);
 	if (ret != 0)
 		return ret;
 	set_zone_policies(config);

@@ -37,13 +37,15 @@
  *     prefetch          0 to 90 (%); 10
  *     probe-interval    0, or 1 m to 7 d; 1 h
  *     max-requests      1 to 65536; 4096
+ *     max-sockets       4 to 16384; a quarter of what RLIMIT_NOFILE leaves, 4 to 512
  *     attempt-timeout   20 ms to 30 s; 500 ms
  *     mixed-case        yes, no; no
  *     ranges            yes, no; yes
  *     resolv-conf       absolute path; /etc/resolv.conf
  *
  * The struct is the caller's, and a copy is a copy: it has no pointers but what the caller lent.
- * Nothing here allocates or locks; config_finish() alone reads a file.
+ * Nothing here allocates or locks; config_finish() alone reads a file, and the limit of
+ * descriptors.
  */
 
 #include "lib/format/name.h"
@@ -64,6 +66,10 @@ extern "C" {
 #define CONFIG_ERROR_MAX   256
 #define CONFIG_LABEL_SIZE  32 /* bytes of a label and its NUL */
 #define CONFIG_SHARED_MAX  90 /* bytes of a directory; a socket in it has 107 for its path */
+#define CONFIG_SOCKETS_MIN 4
+#define CONFIG_SOCKETS_MAX 16384
+#define CONFIG_SOCKETS	   512 /* by default, where RLIMIT_NOFILE is no matter */
+#define CONFIG_FDS	   8   /* of a handle beside its sockets: epoll, eventfd, the daemon's */
 
 enum config_failure {
 	CONFIG_OPEN,   /* a zone without an answer lists nothing */
@@ -132,6 +138,7 @@ struct config {
 				    */
 	uint32_t probe_interval_s; /* 0: never */
 	uint32_t max_requests;
+	uint32_t max_sockets;	     /* for questions on the way; 0 until config_finish() */
 	uint32_t attempt_timeout_ms; /* for one question to one server, doubled each round */
 	bool mixed_case;	     /* draft-vixie-dnsext-dns0x20 */
 	bool use_ranges;	     /* NSEC ranges of secure answers */
@@ -158,8 +165,8 @@ void config_init(struct config *config);
 int config_set(struct config *config, const char *key, const char *value, char *ret_error);
 
 /*
- * Servers of resolv.conf when none were set; 127.0.0.1 when it has none. -EINVAL without
- * zones, or for values that do not go together.
+ * Servers of resolv.conf when none were set; 127.0.0.1 when it has none. "max-sockets" by
+ * RLIMIT_NOFILE as it is now. -EINVAL without zones, or for values that do not go together.
  */
 int config_finish(struct config *config, char *ret_error);
 

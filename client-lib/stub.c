@@ -118,7 +118,7 @@ static void give_question(struct stub *stub, struct question *question)
 
 static bool has_slot(const struct stub *stub)
 {
-	return stub->free_slots != NULL || stub->slots_used < STUB_FLIGHTS_MAX;
+	return stub->free_slots != NULL || stub->slots_used < stub->all.config->max_sockets;
 }
 
 static struct slot *take_slot(struct stub *stub)
@@ -502,12 +502,12 @@ int stub_new(const struct config *config, struct stub **ret_stub)
 	stub->all.config = config;
 	stub->all.epoll_fd = -1;
 	stub->all.timers = &stub->timers;
-	stub->askers_max = STUB_FLIGHTS_MAX + config->max_requests;
+	stub->askers_max = config->max_sockets + config->max_requests;
 	stub->askers = calloc(stub->askers_max, sizeof(*stub->askers));
 	stub->questions = calloc(stub->askers_max, sizeof(*stub->questions));
-	stub->slots = calloc(STUB_FLIGHTS_MAX, sizeof(*stub->slots));
+	stub->slots = calloc(config->max_sockets, sizeof(*stub->slots));
 	if (stub->askers == NULL || stub->questions == NULL || stub->slots == NULL ||
-	    timers_init(&stub->timers, stub->askers_max + STUB_FLIGHTS_MAX) != 0)
+	    timers_init(&stub->timers, stub->askers_max + config->max_sockets) != 0)
 		goto fail;
 	ret = open_descriptor(stub);
 	if (ret != 0)

@@ -32,8 +32,6 @@
 extern "C" {
 #endif
 
-#define STUB_FLIGHTS_MAX 512 /* sockets at once; what is beyond waits its turn */
-
 struct stub; /* opaque */
 
 /*
@@ -55,7 +53,7 @@ struct stub_stats {
 
 /*
  * config is borrowed until stub_free(). -ENOMEM, -EMFILE. Takes the memory for all that can be
- * asked at once, STUB_FLIGHTS_MAX and max-requests behind them; later only TCP needs some.
+ * asked at once, max-sockets and max-requests behind them; later only TCP needs some.
  */
 int stub_new(const struct config *config, struct stub **ret_stub);
 void stub_free(struct stub *stub);
@@ -63,7 +61,7 @@ void stub_free(struct stub *stub);
 /*
  * name is in lower case, without root label. The callback comes once, from
  * stub_process(), before deadline_ms has passed by more than its own time, unless stub_cancel().
- * ret_id is never 0. -ENOBUFS when there are too many: max-requests more than STUB_FLIGHTS_MAX.
+ * ret_id is never 0. -ENOBUFS when there are too many: max-requests more than max-sockets.
  * Without descriptors, ports or entropy the question waits for them.
  */
 int stub_ask(struct stub *stub, const struct dnsblv6_labels *name, uint16_t type, int64_t now_ms,

@@ -32,7 +32,7 @@ enum {
 	HANDLE_ASKING_ITEMS = 5,  /* those behind are how it is asked */
 	HANDLE_SERVERS = HANDLE_ASKING_ITEMS, /* index of that list */
 	HANDLE_LISTS_END = 7,		      /* no list is behind them */
-	HANDLE_ITEMS = 20,
+	HANDLE_ITEMS = 21,
 };
 
 /*

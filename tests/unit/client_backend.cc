@@ -136,6 +136,7 @@ struct asker {
 	asker()
 	{
 		config_init(options.get());
+		options->max_sockets = CONFIG_SOCKETS;
 		options->resolver = &functions;
 		options->resolver_context = &behind;
 		REQUIRE(stub_new(options.get(), &tested) == 0);

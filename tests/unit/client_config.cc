@@ -4,6 +4,8 @@
 #include "client-lib/sites.h"
 #include "tests/lib/fault.hh"
 
+#include <sys/resource.h>
+
 #include <set>
 
 namespace
@@ -29,6 +31,28 @@ std::set<unsigned> octet_of(std::string text)
 	}
 	return set;
 }
+
+/* The soft limit of descriptors, until the end of the block; below the hard one at most. */
+class limited
+{
+      public:
+	explicit limited(rlim_t count)
+	{
+		REQUIRE(getrlimit(RLIMIT_NOFILE, &before_) == 0);
+		rlimit now = before_;
+		now.rlim_cur = count;
+		REQUIRE(setrlimit(RLIMIT_NOFILE, &now) == 0);
+	}
+	~limited()
+	{
+		setrlimit(RLIMIT_NOFILE, &before_);
+	}
+	limited(const limited &) = delete;
+	limited &operator=(const limited &) = delete;
+
+      private:
+	rlimit before_ = {};
+};
 } // namespace
 
 TEST_CASE("an unset configuration has the documented values", "[client][config]")
@@ -44,6 +68,7 @@ TEST_CASE("an unset configuration has the documented values", "[client][config]"
 	CHECK(config->prefetch_percent == 10);
 	CHECK(config->probe_interval_s == 3600);
 	CHECK(config->max_requests == 4096);
+	CHECK(config->max_sockets == 0);
 	CHECK(config->attempt_timeout_ms == 500);
 	CHECK_FALSE(config->mixed_case);
 	CHECK(config->use_ranges);
@@ -85,6 +110,8 @@ TEST_CASE("a number is taken with its unit, at both ends of its range", "[client
 		{ "probe-interval", "604800", 604800, GET(probe_interval_s) },
 		{ "max-requests", "1", 1, GET(max_requests) },
 		{ "max-requests", "65536", 65536, GET(max_requests) },
+		{ "max-sockets", "4", 4, GET(max_sockets) },
+		{ "max-sockets", "16384", 16384, GET(max_sockets) },
 		{ "attempt-timeout", "20", 20, GET(attempt_timeout_ms) },
 		{ "attempt-timeout", "750ms", 750, GET(attempt_timeout_ms) },
 		{ "attempt-timeout", "30s", 30000, GET(attempt_timeout_ms) },
@@ -157,6 +184,8 @@ TEST_CASE("a value that is refused is named with its key and range, and changes 
 		{ "probe-interval", "8d", "or 0" },
 		{ "max-requests", "0", "1 to 65536" },
 		{ "max-requests", "65537", "1 to 65536" },
+		{ "max-sockets", "3", "4 to 16384" },
+		{ "max-sockets", "16385", "4 to 16384" },
 		{ "attempt-timeout", "19", "20 to 30000 milliseconds" },
 		{ "attempt-timeout", "31s", "20 to 30000 milliseconds" },
 		{ "attempt-timeout", "1m", "20 to 30000 milliseconds" },
@@ -223,7 +252,7 @@ TEST_CASE("every key is listed once, and is known", "[client][config]")
 	unsigned count = 0;
 	for (; config_key(count) != nullptr; count++)
 		keys.insert(config_key(count));
-	CHECK(count == 21);
+	CHECK(count == 22);
 	CHECK(keys.size() == count);
 	CHECK(config_key(count + 1) == nullptr);
 	CHECK(std::string(config_key(0)) == "zones");
@@ -614,6 +643,46 @@ TEST_CASE("a writer without a directory is refused", "[client][config]")
 	CHECK(config.finish() == "role \"writer\": \"shared\" does not say where to write");
 	REQUIRE(config.set("shared", "/run/dnsblv6") == "");
 	CHECK(config.finish() == "");
+}
+
+TEST_CASE("sockets are as many as leave the program three quarters of its descriptors",
+	  "[client][config]")
+{
+	struct row {
+		rlim_t limit;
+		uint32_t sockets;
+	};
+	auto r = GENERATE(values<row>({
+		{ 2081, 512 },
+		{ 2080, 512 },
+		{ 2079, 511 },
+		{ 1024, 248 },
+		{ 256, 56 },
+		{ 52, 5 },
+		{ 51, 4 },
+		{ 16, 4 },
+	}));
+	CAPTURE(r.limit);
+	Config config;
+	REQUIRE(config.set("zones", "a.example") == "");
+	const limited descriptors(r.limit);
+	CHECK(config.finish() == "");
+	CHECK(config->max_sockets == r.sockets);
+}
+
+TEST_CASE("more sockets than the process may open are refused", "[client][config]")
+{
+	Config config;
+	REQUIRE(config.set("zones", "a.example") == "");
+	REQUIRE(config.set("max-sockets", "200") == "");
+	{
+		const limited descriptors(208);
+		CHECK(config.finish() == "max-sockets \"200\": RLIMIT_NOFILE does not let this "
+					 "process open as many");
+	}
+	const limited descriptors(209);
+	CHECK(config.finish() == "");
+	CHECK(config->max_sockets == 200);
 }
 
 TEST_CASE("finishing twice is finishing once", "[client][config]")

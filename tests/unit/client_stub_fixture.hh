@@ -74,6 +74,7 @@ class asking
 	asking()
 	{
 		config.max_requests = 100;
+		config.max_sockets = 512;
 		config.attempt_timeout_ms = 1000;
 	}
 	~asking()

@@ -71,6 +71,7 @@ TEST_CASE("without descriptors a question waits, and does not spin", "[client][s
 TEST_CASE("a stub that cannot be made leaves nothing behind", "[client][stub]")
 {
 	struct config config = {};
+	config.max_sockets = CONFIG_SOCKETS_MIN;
 	config.server_count = 1;
 	config.servers[0].address = closed_port();
 	unsigned failures = 0;
