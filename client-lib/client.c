@@ -306,9 +306,7 @@ void client_wait(struct dnsblv6 *client, client_done_fn is_done, const void *wha
 void client_fill(const struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t entries,
 		 struct dnsblv6_result *ret_result)
 {
-	unsigned count = client->config.entry_count;
-	uint64_t all = count < 64 ? (1ull << count) - 1 : UINT64_MAX;
-	uint64_t wanted = entries == 0 ? all : entries & all;
+	uint64_t wanted = config_entries(&client->config, entries);
 
 	engine_look(client->engine, ip, entries, NULL, ret_result);
 	verdict_add_failure(wanted & ~ret_result->zones_answered, ret_result);
@@ -323,10 +321,20 @@ int dnsblv6_peek(const struct dnsblv6 *client, const struct dnsblv6_ip *ip,
 	return engine_look(client->engine, ip, 0, NULL, ret_result);
 }
 
+int dnsblv6_peek_zones(const struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
+		       struct dnsblv6_result *ret_result)
+{
+	if (client == NULL || ip == NULL || ret_result == NULL || client->engine == NULL ||
+	    config_entries(&client->config, zones) == 0)
+		return -EINVAL;
+	return engine_look(client->engine, ip, zones, NULL, ret_result);
+}
+
 /* Addresses that one call asks about. */
 struct batch {
 	struct dnsblv6 *client;
 	const struct dnsblv6_ip *ips;
+	uint64_t zones; /* 0: all */
 	struct dnsblv6_result *results;
 	size_t pending;
 	size_t most; /* is_room(): how many may be pending */
@@ -346,8 +354,8 @@ static bool peek_one(const struct batch *batch, size_t index)
 	struct dnsblv6 *client = batch->client;
 	bool has_work;
 
-	if (engine_look(client->engine, batch->ips + index, 0, &has_work, batch->results + index) !=
-		    DNSBLV6_OK ||
+	if (engine_look(client->engine, batch->ips + index, batch->zones, &has_work,
+			batch->results + index) != DNSBLV6_OK ||
 	    has_work)
 		return false;
 	__atomic_fetch_add(&client->hits, 1, __ATOMIC_RELAXED);
@@ -376,8 +384,9 @@ static void ask_one(struct batch *batch, struct place *place)
 	int ret = -EIO;
 
 	while (!client->is_broken) {
-		ret = engine_start(client->engine, batch->ips + place->index, 0, client_now_ms(),
-				   batch->deadline_ms, on_result, place, &place->id);
+		ret = engine_start(client->engine, batch->ips + place->index, batch->zones,
+				   client_now_ms(), batch->deadline_ms, on_result, place,
+				   &place->id);
 		if (ret != -ENOBUFS || batch->pending == 0 || client_now_ms() >= batch->deadline_ms)
 			break;
 		batch->most = batch->pending - 1;
@@ -386,7 +395,8 @@ static void ask_one(struct batch *batch, struct place *place)
 	if (ret == DNSBLV6_OK)
 		batch->pending++;
 	else
-		client_fill(client, batch->ips + place->index, 0, batch->results + place->index);
+		client_fill(client, batch->ips + place->index, batch->zones,
+			    batch->results + place->index);
 }
 
 /* With the lock: asks about the open places, and waits. */
@@ -436,10 +446,17 @@ static bool is_request(const struct dnsblv6 *client, const struct dnsblv6_ip *ip
 int dnsblv6_check(struct dnsblv6 *client, const struct dnsblv6_ip *ip, int timeout_ms,
 		  struct dnsblv6_result *ret_result)
 {
-	struct batch batch = { .client = client, .ips = ip, .results = ret_result };
+	return dnsblv6_check_zones(client, ip, 0, timeout_ms, ret_result);
+}
+
+int dnsblv6_check_zones(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
+			int timeout_ms, struct dnsblv6_result *ret_result)
+{
+	struct batch batch = { .client = client, .ips = ip, .zones = zones, .results = ret_result };
 	struct place place = { .batch = &batch, .is_open = true };
 
-	if (!is_request(client, ip, timeout_ms, ret_result))
+	if (!is_request(client, ip, timeout_ms, ret_result) ||
+	    config_entries(&client->config, zones) == 0)
 		return -EINVAL;
 	if (!peek_one(&batch, 0))
 		ask_places(&batch, &place, 1, timeout_ms);

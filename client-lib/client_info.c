@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "client-lib/lists.h"
+
 int dnsblv6_zone_get(struct dnsblv6 *client, unsigned index, struct dnsblv6_zone_info *ret_info)
 {
 	if (client == NULL || client->engine == NULL || ret_info == NULL)
@@ -13,6 +15,26 @@ int dnsblv6_zone_get(struct dnsblv6 *client, unsigned index, struct dnsblv6_zone
 	int ret = engine_zone_get(client->engine, index, ret_info);
 	client_leave(client);
 	return ret;
+}
+
+int dnsblv6_zone_set(const struct dnsblv6 *client, const char *names, uint64_t *ret_zones)
+{
+	uint64_t zones = 0;
+	struct word word;
+
+	if (client == NULL || client->engine == NULL || names == NULL || ret_zones == NULL)
+		return -EINVAL;
+	while ((word = words_next(&names)).size > 0) {
+		uint64_t found = lists_find_entries(&client->config, word);
+
+		if (found == 0)
+			return -ENOENT;
+		zones |= found;
+	}
+	if (zones == 0)
+		return -EINVAL;
+	*ret_zones = zones;
+	return DNSBLV6_OK;
 }
 
 int dnsblv6_stat_get(struct dnsblv6 *client, unsigned index, const char **ret_name,
@@ -105,8 +127,9 @@ int dnsblv6_reason(struct dnsblv6 *client, const struct dnsblv6_ip *ip,
 	if (client == NULL || client->engine == NULL || ip == NULL || result == NULL ||
 	    ret_text == NULL || size == 0 || (timeout_ms != 0 && !client_is_timeout(timeout_ms)))
 		return -EINVAL;
-	unsigned count = client->config.entry_count;
-	uint64_t listed = result->zones_listed & (count < 64 ? (1ull << count) - 1 : UINT64_MAX);
+	if (result->zones_listed == 0)
+		return -ENOENT;
+	uint64_t listed = config_entries(&client->config, result->zones_listed);
 	if (listed == 0)
 		return -ENOENT;
 	int64_t deadline_ms = client_now_ms() + timeout_ms;

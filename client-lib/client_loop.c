@@ -82,19 +82,11 @@ static int start(struct dnsblv6 *client, struct call *call, const struct dnsblv6
 	return ret;
 }
 
-/* A set that is not empty, and of which nothing is left, would be a verdict about nothing. */
-static bool has_entries(const struct dnsblv6 *client, uint64_t zones)
-{
-	unsigned count = client->config.entry_count;
-
-	return zones == 0 || count >= 64 || (zones & ((UINT64_C(1) << count) - 1)) != 0;
-}
-
 int dnsblv6_submit(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
 		   int timeout_ms, dnsblv6_fn callback, void *context, uint64_t *ret_id)
 {
 	if (client == NULL || client->engine == NULL || ip == NULL || callback == NULL ||
-	    !client_is_timeout(timeout_ms) || !has_entries(client, zones))
+	    !client_is_timeout(timeout_ms) || config_entries(&client->config, zones) == 0)
 		return -EINVAL;
 	struct call *call = calloc(1, sizeof(*call));
 	if (call == NULL)

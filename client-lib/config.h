@@ -173,6 +173,16 @@ int config_finish(struct config *config, char *ret_error);
 /* Keys in the order of the manual: index 0, 1, ...; NULL behind the last. */
 const char *config_key(unsigned index);
 
+/* A set of entries as a caller gives it: 0 means all, and bits of no entry are left out. 0 when
+ * nothing is left. */
+static inline uint64_t config_entries(const struct config *config, uint64_t zones)
+{
+	uint64_t all =
+		config->entry_count < 64 ? (UINT64_C(1) << config->entry_count) - 1 : UINT64_MAX;
+
+	return zones == 0 ? all : zones & all;
+}
+
 /* a_be32: an A record as it comes. */
 bool config_filter_fits(const struct config_filter *filter, uint32_t a_be32);
 

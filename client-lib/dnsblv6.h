@@ -205,8 +205,19 @@ DNSBLV6_API int dnsblv6_check(struct dnsblv6 *client, const struct dnsblv6_ip *i
 			      struct dnsblv6_result *ret_result);
 
 /*
- * The same for count addresses at once, in one deadline; ret_results has count places. Without
- * memory for that it fails, with -ENOMEM.
+ * The same, of these entries of "zones" alone: a set of bits as in struct dnsblv6_result, 0 for
+ * all. Bits of no entry are ignored, and a set of nothing else is -EINVAL. dnsblv6_zone_set()
+ * makes a set of names.
+ */
+DNSBLV6_API int dnsblv6_peek_zones(const struct dnsblv6 *client, const struct dnsblv6_ip *ip,
+				   uint64_t zones, struct dnsblv6_result *ret_result);
+DNSBLV6_API int dnsblv6_check_zones(struct dnsblv6 *client, const struct dnsblv6_ip *ip,
+				    uint64_t zones, int timeout_ms,
+				    struct dnsblv6_result *ret_result);
+
+/*
+ * dnsblv6_check() for count addresses at once, in one deadline; ret_results has count places.
+ * Without memory for that it fails, with -ENOMEM.
  */
 DNSBLV6_API int dnsblv6_check_batch(struct dnsblv6 *client, const struct dnsblv6_ip *ips,
 				    size_t count, int timeout_ms,
@@ -309,6 +320,14 @@ struct dnsblv6_zone_info {
 /* Entry index of "zones". -ENOENT behind the last. */
 DNSBLV6_API int dnsblv6_zone_get(struct dnsblv6 *client, unsigned index,
 				 struct dnsblv6_zone_info *ret_info);
+
+/*
+ * The entries that names is about, as a set of bits: names of zones, in any case, and labels of
+ * entries as they are written, with blanks or commas between. Made once, for calls that take a
+ * set. -ENOENT for a name of no entry, -EINVAL without a name or before the start.
+ */
+DNSBLV6_API int dnsblv6_zone_set(const struct dnsblv6 *client, const char *names,
+				 uint64_t *ret_zones);
 
 /*
  * Probes test points and canaries of all zones now and waits for at most timeout_ms. Otherwise

@@ -259,21 +259,13 @@ static void on_wake(struct waiter *waiter, const struct cache_entry *entry)
 
 /* ---- starting ---- */
 
-static uint64_t choose_entries(const struct engine *engine, uint64_t entries)
-{
-	unsigned count = engine->asking.config->entry_count;
-	uint64_t all = count < 64 ? (1ull << count) - 1 : UINT64_MAX;
-
-	return entries == 0 ? all : entries & all;
-}
-
 int engine_look(const struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
 		bool *ret_has_work, struct dnsblv6_result *ret_result)
 {
 	bool has_work;
 
 	int ret = peek_all(&engine->asking, dnsblv6_addr_from_bytes(ip->bytes),
-			   choose_entries(engine, entries), &has_work, ret_result);
+			   config_entries(engine->asking.config, entries), &has_work, ret_result);
 	if (ret_has_work != NULL)
 		*ret_has_work = has_work;
 	return ret;
@@ -301,7 +293,7 @@ static void refresh_zone(struct engine *engine, struct zone *zone, struct dnsblv
 void engine_refresh(struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
 		    int64_t now_ms)
 {
-	uint64_t wanted = choose_entries(engine, entries);
+	uint64_t wanted = config_entries(engine->asking.config, entries);
 
 	engine->asking.now_ms = now_ms;
 	for (unsigned i = 0; i < engine->asking.config->zone_count; i++) {
@@ -389,7 +381,7 @@ int engine_start(struct engine *engine, const struct dnsblv6_ip *ip, uint64_t en
 		 uint64_t *ret_id)
 {
 	struct request *request;
-	uint64_t wanted = choose_entries(engine, entries);
+	uint64_t wanted = config_entries(engine->asking.config, entries);
 
 	if (engine->request_count >= engine->asking.config->max_requests)
 		return -ENOBUFS;

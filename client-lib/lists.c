@@ -17,6 +17,23 @@ unsigned lists_find_zone(const struct config *config, const char *text)
 	return zone;
 }
 
+uint64_t lists_find_entries(const struct config *config, struct word name)
+{
+	char text[CONFIG_TEXT_MAX];
+	struct dnsblv6_labels labels;
+	bool is_name = sites_parse_name(name.text, name.size, &labels, text) == NULL;
+	uint64_t found = 0;
+
+	for (unsigned i = 0; i < config->entry_count; i++) {
+		const struct config_entry *entry = &config->entries[i];
+
+		if ((is_name && strcmp(config->zones[entry->zone].text, text) == 0) ||
+		    words_is(name, entry->label))
+			found |= UINT64_C(1) << i;
+	}
+	return found;
+}
+
 static void add_entry(struct config *config, const struct sites_entry *site)
 {
 	const unsigned index = lists_find_zone(config, site->text);

@@ -26,6 +26,8 @@ const char *lists_set_trusted(struct config *config, const char *value, struct w
 /* Index of the zone or policy of that name, or the count of them. */
 unsigned lists_find_zone(const struct config *config, const char *text);
 unsigned lists_find_policy(const struct config *config, const char *text);
+/* The entries whose zone has that name, or that have it for a label, as a set; 0: none. */
+uint64_t lists_find_entries(const struct config *config, struct word name);
 
 #ifdef __cplusplus
 }

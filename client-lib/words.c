@@ -28,7 +28,7 @@ struct word words_next(const char **value)
 	return word;
 }
 
-static bool is_word(struct word word, const char *text)
+bool words_is(struct word word, const char *text)
 {
 	return word.size == strlen(text) && memcmp(word.text, text, word.size) == 0;
 }
@@ -41,7 +41,7 @@ struct word words_whole(const char *text)
 int words_find(struct word word, const char *const *names)
 {
 	for (int i = 0; names[i] != NULL; i++) {
-		if (is_word(word, names[i]))
+		if (words_is(word, names[i]))
 			return i;
 	}
 	return -1;

@@ -27,6 +27,8 @@ struct word words_next(const char **value);
 /* All of text. */
 struct word words_whole(const char *text);
 
+bool words_is(struct word word, const char *text);
+
 /* Index in names (NULL behind the last), or -1. */
 int words_find(struct word word, const char *const *names);
 

@@ -53,10 +53,11 @@ const char *dnsblv6_error(const struct dnsblv6 *client);
 void dnsblv6_free(struct dnsblv6 *client);
 int dnsblv6_ip_parse(const char *text, struct dnsblv6_ip *ret_ip);
 const char *dnsblv6_verdict_name(int verdict);
-int dnsblv6_peek(const struct dnsblv6 *client, const struct dnsblv6_ip *ip,
-                 struct dnsblv6_result *ret_result);
-int dnsblv6_check(struct dnsblv6 *client, const struct dnsblv6_ip *ip, int timeout_ms,
-                  struct dnsblv6_result *ret_result);
+int dnsblv6_peek_zones(const struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
+                       struct dnsblv6_result *ret_result);
+int dnsblv6_check_zones(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
+                        int timeout_ms, struct dnsblv6_result *ret_result);
+int dnsblv6_zone_set(const struct dnsblv6 *client, const char *names, uint64_t *ret_zones);
 int dnsblv6_fd(struct dnsblv6 *client);
 int dnsblv6_timeout_ms(struct dnsblv6 *client);
 int dnsblv6_submit(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
@@ -196,14 +197,25 @@ function Client:close()
   end
 end
 
--- What the cache says; nil and "not cached" when it does not have all of it.
-function Client:peek(address)
+-- Entries by name or label, divided by blanks: for peek(), check() and submit(). Made once.
+function Client:zone_set(names)
+  local set = ffi.new("uint64_t[1]")
+  local status = lib.dnsblv6_zone_set(self.handle, names, set)
+  if status < 0 then
+    return nil, text_of(status)
+  end
+  return set[0]
+end
+
+-- What the cache says; nil and "not cached" when it does not have all of it. zones: of
+-- zone_set(), or nil for all.
+function Client:peek(address, zones)
   local ip, why = parse(address)
   if not ip then
     return nil, why
   end
   local raw = ffi.new("struct dnsblv6_result")
-  local status = lib.dnsblv6_peek(self.handle, ip, raw)
+  local status = lib.dnsblv6_peek_zones(self.handle, ip, zones or 0, raw)
   if status == EAGAIN then
     return nil, "not cached"
   end
@@ -213,13 +225,14 @@ function Client:peek(address)
   return result_of(raw, self.entries)
 end
 
-function Client:check(address, timeout_ms)
+function Client:check(address, timeout_ms, zones)
   local ip, why = parse(address)
   if not ip then
     return nil, why
   end
   local raw = ffi.new("struct dnsblv6_result")
-  local status = lib.dnsblv6_check(self.handle, ip, timeout_ms or TIMEOUT_MS, raw)
+  local status = lib.dnsblv6_check_zones(self.handle, ip, zones or 0, timeout_ms or TIMEOUT_MS,
+    raw)
   if status < 0 then
     return nil, text_of(status)
   end
@@ -240,7 +253,7 @@ local function make_callback(client)
 end
 
 -- callback(result) comes out of process(). Returns what cancel() takes.
-function Client:submit(address, timeout_ms, callback)
+function Client:submit(address, timeout_ms, callback, zones)
   local ip, why = parse(address)
   if not ip then
     return nil, why
@@ -250,7 +263,7 @@ function Client:submit(address, timeout_ms, callback)
   local key = self.following
   self.callbacks[key] = callback
   local id = ffi.new("uint64_t[1]")
-  local status = lib.dnsblv6_submit(self.handle, ip, 0, timeout_ms, self.on_verdict,
+  local status = lib.dnsblv6_submit(self.handle, ip, zones or 0, timeout_ms, self.on_verdict,
     ffi.cast("void *", ffi.cast("uintptr_t", key)), id)
   if status < 0 then
     self.callbacks[key] = nil

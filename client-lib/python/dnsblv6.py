@@ -87,8 +87,8 @@ def _load():
             ("free", None, [handle]),
             ("set_log", None, [handle, _LOG_FN, ctypes.c_void_p]),
             ("verdict_name", text, [number]),
-            ("peek", number, [handle, ip, result]),
-            ("check", number, [handle, ip, number, result]),
+            ("peek_zones", number, [handle, ip, u64, result]),
+            ("check_zones", number, [handle, ip, u64, number, result]),
             ("check_batch", number, [handle, ip, ctypes.c_size_t, number, result]),
             ("fd", number, [handle]),
             ("timeout_ms", number, [handle]),
@@ -100,6 +100,7 @@ def _load():
             ("qname", number, [ip, text, text, ctypes.c_char_p, ctypes.c_size_t]),
             ("zone_state_name", text, [number]),
             ("zone_get", number, [handle, ctypes.c_uint, ctypes.POINTER(_ZoneInfo)]),
+            ("zone_set", number, [handle, text, ctypes.POINTER(u64)]),
             ("probe", number, [handle, number]),
             ("stat_get", number, [handle, ctypes.c_uint, ctypes.POINTER(text),
                                   ctypes.POINTER(u64)]),
@@ -249,10 +250,17 @@ class Client:
 
     # ---- verdicts ----
 
-    def check(self, address, timeout=5.0):
-        """Waits for at most timeout seconds."""
+    def zone_set(self, names):
+        """Entries by name or label, for calls with zones=; made once."""
+        zones = ctypes.c_uint64()
+        _must(_lib.dnsblv6_zone_set(self._open(), _text(names).encode(), ctypes.byref(zones)))
+        return zones.value
+
+    def check(self, address, timeout=5.0, zones=0):
+        """Waits for at most timeout seconds. zones is of zone_set(), or 0: all."""
         raw = _Result()
-        _must(_lib.dnsblv6_check(self._open(), _ip(address), _milliseconds(timeout), raw))
+        _must(_lib.dnsblv6_check_zones(self._open(), _ip(address), zones, _milliseconds(timeout),
+                                       raw))
         return Result(raw, self._zones)
 
     def check_batch(self, addresses, timeout=5.0):
@@ -265,10 +273,10 @@ class Client:
                                        _milliseconds(timeout), raws))
         return [Result(raw, self._zones) for raw in raws]
 
-    def peek(self, address):
+    def peek(self, address, zones=0):
         """What the cache says, or None when it does not have all of it."""
         raw = _Result()
-        status = _lib.dnsblv6_peek(self._open(), _ip(address), raw)
+        status = _lib.dnsblv6_peek_zones(self._open(), _ip(address), zones, raw)
         if status == _EAGAIN:
             return None
         _must(status)

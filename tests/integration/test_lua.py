@@ -63,6 +63,17 @@ class Lua(Served):
             eq(#client:check("192.0.2.67").codes, 0)
         """)
 
+    def test_a_set_of_zones_is_asked_alone(self):
+        self.lua(f"""
+            local client = assert(dnsblv6.new{{ servers = servers,
+              zones = "{NAME} {CLASSIC_NAME}=127.0.0.2=SBL*2" }})
+            local zones = assert(client:zone_set("SBL"))
+            eq(client:check("192.0.2.66", 5000, zones).score, 2)
+            eq(table.concat(client:peek("192.0.2.66", zones).answered, " "), "{CLASSIC_NAME}")
+            eq(client:peek("192.0.2.66"), nil)
+            eq(client:zone_set("nowhere.example"), nil)
+        """)
+
     def test_the_cache_alone_has_nothing_and_then_all_of_a_block(self):
         self.lua(f"""
             local client = assert(dnsblv6.new{{ zones = "{NAME}", servers = servers }})

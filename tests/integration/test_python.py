@@ -51,6 +51,16 @@ class Python(Served):
                              (("BITS", "SBL"), ((CLASSIC_NAME, "127.0.0.2", "SBL"),), 4))
         self.assertEqual(client.check("192.0.2.67").codes, ())
 
+    def test_a_set_of_zones_is_asked_alone(self):
+        client = self.client(f"{NAME} {CLASSIC_NAME}=127.0.0.2=SBL*2")
+        zones = client.zone_set("SBL")
+        self.assertEqual((zones, client.zone_set([NAME, "SBL"])), (2, 3))
+        self.assertEqual(client.check("192.0.2.66", zones=zones).answered, (CLASSIC_NAME,))
+        self.assertEqual(client.peek("192.0.2.66", zones=zones).score, 2)
+        self.assertIsNone(client.peek("192.0.2.66"))
+        with self.assertRaises(dnsblv6.Error):
+            client.zone_set("nowhere.example")
+
     def test_addresses_come_as_text_objects_or_bytes(self):
         client = self.client()
         for address in ("192.0.2.66", "::ffff:192.0.2.66", ipaddress.ip_address("192.0.2.66"),

@@ -233,6 +233,56 @@ TEST_CASE("wrong arguments are refused", "[client][api]")
 	dnsblv6_free(nullptr);
 }
 
+TEST_CASE("a set of zones is made of names and labels", "[client][api]")
+{
+	handle bl;
+	uint64_t zones = 7;
+	bl.set("zones", "bl6.example=127.0.0.2=SBL bl.example bl6.example==ALL bl.example==SBL");
+	CHECK(dnsblv6_zone_set(bl.client, "bl.example", &zones) == -EINVAL);
+	bl.start();
+	CHECK(dnsblv6_zone_set(bl.client, "gone.example", &zones) == -ENOENT);
+	CHECK(dnsblv6_zone_set(bl.client, "bl.example sbl", &zones) == -ENOENT);
+	CHECK(dnsblv6_zone_set(bl.client, " ", &zones) == -EINVAL);
+	CHECK(dnsblv6_zone_set(bl.client, nullptr, &zones) == -EINVAL);
+	CHECK(zones == 7);
+	struct row {
+		const char *names;
+		uint64_t zones;
+	};
+	for (const row &r : { row{ "bl6.example", 5 }, row{ "SBL", 9 }, row{ "BL.Example.", 10 },
+			      row{ "ALL,bl.example", 14 } }) {
+		CAPTURE(r.names);
+		CHECK(dnsblv6_zone_set(bl.client, r.names, &zones) == 0);
+		CHECK(zones == r.zones);
+	}
+}
+
+TEST_CASE("a verdict is of the zones that were asked for alone", "[client][api]")
+{
+	handle bl;
+	bl.set("zones", "bl6.example bl.example*10").start();
+	const dnsblv6_ip address = ip("192.0.3.1");
+	dnsblv6_result result = {};
+	for (const uint64_t zones : { UINT64_C(2), UINT64_C(1), UINT64_C(0), UINT64_C(0xf2) }) {
+		CAPTURE(zones);
+		const uint64_t wanted = zones == 0 ? 3 : zones & 3;
+		const int32_t score = (wanted & 1) + (wanted & 2) / 2 * 10;
+		REQUIRE(dnsblv6_check_zones(bl.client, &address, zones, 20000, &result) == 0);
+		CHECK(result.zones_answered == wanted);
+		CHECK(result.zones_listed == wanted);
+		CHECK(result.score == score);
+		REQUIRE(dnsblv6_peek_zones(bl.client, &address, zones, &result) == 0);
+		CHECK(result.zones_cached == wanted);
+		CHECK(result.score == score);
+	}
+	CHECK(dnsblv6_check_zones(bl.client, &address, 4, 20000, &result) == -EINVAL);
+	CHECK(dnsblv6_peek_zones(bl.client, &address, 4, &result) == -EINVAL);
+	const dnsblv6_ip other = ip("192.0.4.1");
+	REQUIRE(dnsblv6_check_zones(bl.client, &other, 1, 20000, &result) == 0);
+	CHECK(dnsblv6_peek_zones(bl.client, &other, 1, &result) == 0);
+	CHECK(dnsblv6_peek_zones(bl.client, &other, 2, &result) == -EAGAIN);
+}
+
 TEST_CASE("a handle without zones does not start, and says why", "[client][api]")
 {
 	dnsblv6 *client = nullptr;
