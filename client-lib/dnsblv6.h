@@ -76,6 +76,22 @@ extern "C" {
 struct sockaddr;
 struct dnsblv6; /* a handle */
 
+/* ---- versions ---- */
+
+/*
+ * The version of this header, which a program was compiled with. DNSBLV6_VERSION_NUMBER is one
+ * number of the three, for the preprocessor and for comparisons: 0x010203 is 1.2.3.
+ */
+#define DNSBLV6_VERSION	      "0.1.0"
+#define DNSBLV6_VERSION_MAJOR 0
+#define DNSBLV6_VERSION_MINOR 1
+#define DNSBLV6_VERSION_PATCH 0
+#define DNSBLV6_VERSION_NUMBER                                                                     \
+	((DNSBLV6_VERSION_MAJOR << 16) | (DNSBLV6_VERSION_MINOR << 8) | DNSBLV6_VERSION_PATCH)
+
+/* DNSBLV6_VERSION of the library that runs. Static. */
+DNSBLV6_API const char *dnsblv6_version(void);
+
 /* ---- addresses ---- */
 
 /*
@@ -393,8 +409,6 @@ DNSBLV6_API int dnsblv6_set_resolver(struct dnsblv6 *client,
 
 /* Never NULL; static text, not to be freed. */
 DNSBLV6_API const char *dnsblv6_strerror(int status);
-/* "0.1.0": of the library, not of this header. */
-DNSBLV6_API const char *dnsblv6_version(void);
 
 #ifdef __cplusplus
 }

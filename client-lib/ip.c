@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "client-lib/version.h"
 #include "lib/format/name.h"
 
 int dnsblv6_ip_parse(const char *text, struct dnsblv6_ip *ret_ip)
@@ -115,5 +114,5 @@ const char *dnsblv6_zone_state_name(int state)
 
 const char *dnsblv6_version(void)
 {
-	return DNSBLV6_CLIENT_VERSION;
+	return DNSBLV6_VERSION;
 }

@@ -34,21 +34,33 @@ def output(*arguments, **how):
                           timeout=120, **how).stdout
 
 
-def listed_symbols(path="libdnsblv6.symbols"):
+def versioned_symbols(path="libdnsblv6.symbols"):
+    """NAME@VERSION of each, and the VERSIONs themselves."""
     with open(os.path.join(CLIENT, path), encoding="ascii") as file:
         first, *lines = file.read().splitlines()
     assert first.split()[0] == os.path.basename(path).replace(".symbols", ".so.0"), first
-    return [re.fullmatch(r" (\w+)@Base [\d.]+", line).group(1) for line in lines
+    return [re.fullmatch(r" (\S+@DNSBLV6_[A-Z\d_.]+) [\d.]+", line).group(1) for line in lines
             if not line.startswith("* ")]
+
+
+def listed_symbols(path="libdnsblv6.symbols"):
+    pairs = [symbol.split("@") for symbol in versioned_symbols(path)]
+    return [name for name, version in pairs if name != version]
+
+
+def shown_symbols(library):
+    """As versioned_symbols() has them, of a shared library."""
+    shown = [line.split()[-1] for line in
+             output("nm", "-D", "--with-symbol-versions", "--defined-only", library).splitlines()]
+    # A version is a symbol, too.
+    return sorted(name.replace("@@", "@") if "@" in name else f"{name}@{name}" for name in shown)
 
 
 class Symbols(harness.Case):
     def test_the_shared_library_shows_what_the_list_names_and_nothing_else(self):
         names = listed_symbols()
         self.assertEqual(names, sorted(names))
-        shown = [line.split()[-1] for line in
-                 output("nm", "-D", "--defined-only", LIBRARY).splitlines()]
-        self.assertEqual(sorted(shown), names)
+        self.assertEqual(shown_symbols(LIBRARY), sorted(versioned_symbols()))
 
     def test_the_static_library_shows_the_same(self):
         archive = os.path.join(harness.BUILD, "client-lib/libdnsblv6.a")
@@ -79,10 +91,9 @@ class Symbols(harness.Case):
 @unittest.skipUnless(os.path.exists(UNBOUND_LIBRARY), "built without libunbound")
 class UnboundSymbols(harness.Case):
     def test_the_module_shows_what_its_list_and_its_header_name(self):
-        names = listed_symbols("unbound/libdnsblv6-unbound.symbols")
-        shown = [line.split()[-1] for line in
-                 output("nm", "-D", "--defined-only", UNBOUND_LIBRARY).splitlines()]
-        self.assertEqual(sorted(shown), names)
+        path = "unbound/libdnsblv6-unbound.symbols"
+        names = listed_symbols(path)
+        self.assertEqual(shown_symbols(UNBOUND_LIBRARY), sorted(versioned_symbols(path)))
         with open(os.path.join(CLIENT, "unbound/dnsblv6-unbound.h"), encoding="ascii") as file:
             declared = re.findall(r"(?m)^DNSBLV6_API [^;(]*?\b(\w+)\(", file.read())
         self.assertEqual(sorted(declared), names)
@@ -170,6 +181,25 @@ class Installed(Served):
                                  f"stub={ZONE}={self.servers}"], input="192.0.2.66\n192.0.2.67\n",
                                 env=self.environment).stdout
         self.assertEqual(told, "listed plain ok\nclear plain ok\n")
+
+    def test_the_versions_of_header_and_library(self):
+        source = self.write("version.c", """
+            #include <dnsblv6.h>
+            #include <stdio.h>
+            #if DNSBLV6_VERSION_NUMBER < 0x000100
+            #error "older than the first"
+            #endif
+            int main(void)
+            {
+                printf("%s\\n%s\\n%d.%d.%d\\n%#x\\n", dnsblv6_version(), DNSBLV6_VERSION,
+                       DNSBLV6_VERSION_MAJOR, DNSBLV6_VERSION_MINOR, DNSBLV6_VERSION_PATCH,
+                       DNSBLV6_VERSION_NUMBER);
+            }""")
+        said = output(self.compile("gcc", source), env=self.environment).split()
+        version = self.pkg_config("--modversion", "dnsblv6")[0]
+        self.assertEqual(said[:3], [version] * 3)
+        major, minor, patch = map(int, version.split("."))
+        self.assertEqual(int(said[3], 16), major << 16 | minor << 8 | patch)
 
     def test_the_static_library(self):
         program = self.compile("gcc", os.path.join(CLIENT, "examples/epoll.c"), flags=["-static"])
