@@ -61,6 +61,8 @@ void asking_set_word(struct zone *zone, uint64_t word, const char *reason)
 
 	if (word == old_word)
 		return;
+	if (health_is_cleared(old_word, word))
+		cache_begin_era(asking->cache, zone->index);
 	cache_set_zone_word(asking->cache, zone->index, word);
 	int level = health_line(zone->config->text, old_word, word, reason, line);
 	if (level >= 0 && asking->log != NULL)
@@ -136,6 +138,9 @@ void asking_note_probe(struct zone *zone, const struct health_probe *found)
 	read_evidence(zone);
 	uint64_t word = health_probed(&zone->health, zone->asking->config, old_word, found,
 				      now_s(zone), &reason);
+	/* It has denied what it lists, and so others of its denials are wrong too. */
+	if (found->points[HEALTH_LISTED] == HEALTH_NO)
+		cache_begin_era(zone->asking->cache, zone->index);
 	keep_evidence(zone, word, reason);
 	enum health_mode was = health_unpack(old_word).mode;
 	enum health_mode is = health_unpack(word).mode;

@@ -195,12 +195,6 @@ static uint64_t *word_of(const struct cache *cache, enum cache_word first, unsig
 	return cache->header + first + zone % CACHE_ZONES_MAX;
 }
 
-static void set_word(const struct cache *cache, uint64_t *word, uint64_t value)
-{
-	if (cache->marks != NULL)
-		cache_store(word, value);
-}
-
 static bool swap_word(const struct cache *cache, uint64_t *word, uint64_t old_value, uint64_t value)
 {
 	return cache->marks != NULL &&
@@ -208,14 +202,16 @@ static bool swap_word(const struct cache *cache, uint64_t *word, uint64_t old_va
 					   __ATOMIC_RELAXED);
 }
 
+/* Behind the word that says that a zone is well, its new era is seen. */
 uint64_t cache_zone_word(const struct cache *cache, unsigned zone)
 {
-	return cache_load(word_of(cache, CACHE_WORD_ZONE, zone));
+	return __atomic_load_n(word_of(cache, CACHE_WORD_ZONE, zone), __ATOMIC_ACQUIRE);
 }
 
 void cache_set_zone_word(struct cache *cache, unsigned zone, uint64_t word)
 {
-	set_word(cache, word_of(cache, CACHE_WORD_ZONE, zone), word);
+	if (cache->marks != NULL)
+		__atomic_store_n(word_of(cache, CACHE_WORD_ZONE, zone), word, __ATOMIC_RELEASE);
 }
 
 bool cache_swap_zone_word(struct cache *cache, unsigned zone, uint64_t old_word, uint64_t word)
@@ -230,13 +226,26 @@ uint64_t cache_zone_evidence(const struct cache *cache, unsigned zone)
 
 void cache_set_zone_evidence(struct cache *cache, unsigned zone, uint64_t evidence)
 {
-	set_word(cache, word_of(cache, CACHE_WORD_EVIDENCE, zone), evidence);
+	if (cache->marks != NULL)
+		cache_store(word_of(cache, CACHE_WORD_EVIDENCE, zone), evidence);
 }
 
 bool cache_swap_zone_evidence(struct cache *cache, unsigned zone, uint64_t old_evidence,
 			      uint64_t evidence)
 {
 	return swap_word(cache, word_of(cache, CACHE_WORD_EVIDENCE, zone), old_evidence, evidence);
+}
+
+uint64_t cache_zone_era(const struct cache *cache, unsigned zone)
+{
+	return cache_load(word_of(cache, CACHE_WORD_ERA, zone));
+}
+
+void cache_begin_era(struct cache *cache, unsigned zone)
+{
+	if (cache->marks == NULL)
+		return;
+	__atomic_fetch_add(word_of(cache, CACHE_WORD_ERA, zone), 1, __ATOMIC_RELAXED);
 }
 
 uint32_t cache_now_s(const struct cache *cache)

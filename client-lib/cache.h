@@ -20,6 +20,10 @@
  *       24      8   expiry (28 bits, seconds since the table's epoch), kind (4),
  *                   flags (4), TTL class (4), checksum (24)
  *
+ * Each zone has an era, a number that the checksums of its slots are made with. A new
+ * era makes void at once what was put into the zone before, for all who share the table, and costs
+ * nothing: its slots read as a miss, as torn ones do, and are free for others.
+ *
  * Four slots are a set, which a key is hashed to with the table's own random seed;
  * the set is all that is ever searched, and where eviction takes place.
  *
@@ -71,7 +75,7 @@ struct cache_key cache_key_address(const struct cache *cache, unsigned zone,
 struct cache_key cache_key_range(unsigned zone, bool is_ipv4, unsigned level, uint64_t index);
 
 /*
- * A table of at most size_bytes, header (1152 bytes) included, at least CACHE_SIZE_MIN, in
+ * A table of at most size_bytes, header (1664 bytes) included, at least CACHE_SIZE_MIN, in
  * whole pages of 4 kB. All of it is taken at once: nothing grows later, and a
  * look-up causes no page fault. 129 bytes a set. Shared with children. -ENOMEM, -EINVAL.
  */
@@ -116,6 +120,14 @@ uint64_t cache_zone_evidence(const struct cache *cache, unsigned zone);
 void cache_set_zone_evidence(struct cache *cache, unsigned zone, uint64_t evidence);
 bool cache_swap_zone_evidence(struct cache *cache, unsigned zone, uint64_t old_evidence,
 			      uint64_t evidence);
+
+/*
+ * The era of a zone, and how the next one begins. That is seen not later than what the same writer
+ * writes into the zone's word after it. An answer that was asked for in an era that is over is not
+ * to be put. Nothing when read-only.
+ */
+uint64_t cache_zone_era(const struct cache *cache, unsigned zone);
+void cache_begin_era(struct cache *cache, unsigned zone);
 
 /* Seconds on the cache's clock. No system call. */
 uint32_t cache_now_s(const struct cache *cache);

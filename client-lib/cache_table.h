@@ -9,8 +9,9 @@
  *        0    128   header: 16 words, enum cache_word
  *      128    512   the zones' words, CACHE_ZONES_MAX
  *      640    512   the zones' evidence, one word each too
- *     1152     n    in a file: names of the zones, each with a NUL
- *        s   128*m  m sets of four slots; s is 1152 + n up to a multiple of 128
+ *     1152    512   the zones' eras, the same
+ *     1664     n    in a file: names of the zones, each with a NUL
+ *        s   128*m  m sets of four slots; s is 1664 + n up to a multiple of 128
  *              m    marks: for each set a bit for each slot in use, and a hand
  *
  * m is as large as fits: 129 bytes a set. A table has a whole number of pages.
@@ -31,7 +32,7 @@ extern "C" {
 #endif
 
 #define CACHE_MAGIC   0x4453424c76366331ull /* "DSBLv6c1" */
-#define CACHE_VERSION 2u
+#define CACHE_VERSION 3u
 
 enum cache_word {
 	CACHE_WORD_MAGIC,
@@ -46,13 +47,14 @@ enum cache_word {
 	CACHE_WORD_RETIRED,    /* 1: its writer has ended */
 	CACHE_WORD_ZONE = 16,  /* the first of the zones' words */
 	CACHE_WORD_EVIDENCE = CACHE_WORD_ZONE + CACHE_ZONES_MAX,
+	CACHE_WORD_ERA = CACHE_WORD_EVIDENCE + CACHE_ZONES_MAX,
 };
 
 #define CACHE_SLOT_WORDS   (CACHE_SLOT_SIZE / sizeof(uint64_t))
 #define CACHE_SET_SLOTS	   4u
 #define CACHE_SET_WORDS	   (CACHE_SET_SLOTS * CACHE_SLOT_WORDS)
 #define CACHE_SET_SIZE	   (CACHE_SET_SLOTS * (uint64_t)CACHE_SLOT_SIZE)
-#define CACHE_NAMES_OFFSET ((CACHE_WORD_EVIDENCE + CACHE_ZONES_MAX) * sizeof(uint64_t))
+#define CACHE_NAMES_OFFSET ((CACHE_WORD_ERA + CACHE_ZONES_MAX) * sizeof(uint64_t))
 #define CACHE_SETS_MAX	   UINT32_MAX
 /* Text of 254 octets, each as four characters, and the NUL: DNSBLV6_NAME_TEXT_SIZE. */
 #define CACHE_NAMES_MAX (CACHE_ZONES_MAX * 1024u)
@@ -209,12 +211,13 @@ static inline uint64_t cache_rotate(uint64_t word)
 }
 
 /*
- * Over everything but itself. Words are turned before they are added, so that no two of
- * them can change alike and cancel out.
+ * Over everything but itself, and the era of the slot's zone. Words are turned before they are
+ * added, so that no two of them can change alike and cancel out.
  */
 static inline uint64_t cache_slot_sum(const struct cache *cache, const struct cache_slot *slot)
 {
-	uint64_t sum = (slot->key ^ cache->seed[0]) * CACHE_SPREAD_A +
+	uint64_t era = cache_load(cache->header + CACHE_WORD_ERA + (slot->key >> CACHE_ZONE_SHIFT));
+	uint64_t sum = era * CACHE_SPREAD_B + (slot->key ^ cache->seed[0]) * CACHE_SPREAD_A +
 		       cache_rotate((slot->head ^ cache->seed[1]) * CACHE_SPREAD_B) +
 		       (slot->tail ^ cache_rotate(cache->seed[0])) * CACHE_SPREAD_C +
 		       cache_rotate((slot->meta & ~CACHE_SUM_MAX) * CACHE_SPREAD_A);
@@ -232,7 +235,7 @@ static inline struct cache_slot cache_read_slot(const uint64_t *words)
 	return slot;
 }
 
-/* Was it put, all of it, at one time? */
+/* Was it put, all of it, at one time and in this era? */
 static inline bool cache_slot_is_whole(const struct cache *cache, const struct cache_slot *slot)
 {
 	unsigned kind = cache_slot_kind(slot);

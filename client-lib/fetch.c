@@ -20,6 +20,7 @@ struct fetch {
 	bool is_daemon;
 	bool doubts_no;
 	enum health_mode mode;
+	uint64_t era; /* of the zone when DNS was asked */
 	struct cache_key key;
 	struct dnsblv6_labels name; /* asked of DNS */
 	struct waiters waiters;
@@ -185,6 +186,16 @@ static uint8_t find_soa_labels(const struct fetch *fetch)
 	return answer_label_count(&zone->config->name) < SOA_LABELS ? 1 : SOA_LABELS;
 }
 
+/* Was it asked in a style that is no longer the zone's, or while the zone was sick? */
+static bool is_outdated(const struct fetch *fetch)
+{
+	const struct zone *zone = fetch->target.zone;
+
+	if (fetch->era != cache_zone_era(fetch->asking->cache, zone->index))
+		return true;
+	return fetch->target.is_block && fetch->mode != health_unpack(asking_word(zone)).mode;
+}
+
 static void on_reply(void *context, int status, const struct message_reply *reply, bool is_trusted)
 {
 	struct fetch *fetch = context;
@@ -199,9 +210,8 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 	struct cache_entry entry;
 
 	trace_reply(fetch->target.zone, &fetch->name, status, reply, is_trusted);
-	if (fetch->target.is_block &&
-	    fetch->mode != health_unpack(asking_word(fetch->target.zone)).mode) {
-		end(fetch, NULL); /* asked in the style that the zone had then */
+	if (is_outdated(fetch)) {
+		end(fetch, NULL); /* those who wait ask once more */
 		return;
 	}
 	question.soa_labels = find_soa_labels(fetch);
@@ -230,6 +240,7 @@ static int ask_dns(struct fetch *fetch, int64_t wait_ms)
 	struct dnsblv6_labels relative;
 
 	fetch->mode = parts.mode;
+	fetch->era = cache_zone_era(zone->asking->cache, zone->index);
 	fetch->doubts_no = parts.doubts_no;
 	if (fetch->target.is_block) {
 		enum dnsblv6_style style =

@@ -121,6 +121,16 @@ static inline bool health_is_distrusted(enum dnsblv6_zone_state state)
 	return health_is_sick(state) && state != DNSBLV6_ZONE_UNREACHABLE;
 }
 
+/*
+ * Is all void that the zone has said so far? It leaves distrust: how long it had been sick before
+ * that was found is not known. One that is merely out of reach has said nothing wrong.
+ */
+static inline bool health_is_cleared(uint64_t old_word, uint64_t new_word)
+{
+	return health_is_distrusted(health_unpack(old_word).state) &&
+	       !health_is_distrusted(health_unpack(new_word).state);
+}
+
 /* May there be something to do for a zone although the cache has said all it knows? */
 static inline bool health_has_work(uint64_t word, uint32_t now_s)
 {

@@ -418,6 +418,61 @@ TEST_CASE("of two that change a word from the same one only the first does", "[c
 	CHECK(cache_zone_evidence(table.get(), 3) == 9);
 }
 
+TEST_CASE("a new era of a zone makes void what was put into it before, and nothing else",
+	  "[client][cache]")
+{
+	cache_ptr table = new_cache(1 << 20);
+	const auto put = [&](unsigned zone, uint32_t block, uint8_t byte) {
+		const cache_entry entry = entry_of(table.get(), byte);
+		cache_put(table.get(), cache_key_block(zone, ipv4(block << 7)), &entry);
+	};
+	const auto found = [&](unsigned zone, uint32_t block) {
+		return get(table.get(), cache_key_block(zone, ipv4(block << 7)));
+	};
+	const auto count = [&](unsigned zone) {
+		unsigned left = 0;
+		for (uint32_t i = 0; i < 1000; i++)
+			left += found(zone, i) >= 0;
+		return left;
+	};
+	for (uint32_t i = 0; i < 1000; i++) {
+		put(3, i, 1);
+		put(CACHE_ZONES_MAX - 1, i, 2);
+	}
+	const unsigned before = count(CACHE_ZONES_MAX - 1);
+	REQUIRE(before > 900);
+	REQUIRE(count(3) > 900);
+	for (uint64_t era = 0; era < 20; era++) {
+		CAPTURE(era);
+		CHECK(cache_zone_era(table.get(), 3) == era);
+		cache_begin_era(table.get(), 3);
+		CHECK(count(3) == 0);
+		put(3, 7, static_cast<uint8_t>(era));
+		CHECK(found(3, 7) == static_cast<int>(era));
+	}
+	CHECK(cache_zone_era(table.get(), CACHE_ZONES_MAX - 1) == 0);
+	CHECK(count(CACHE_ZONES_MAX - 1) == before);
+	CHECK(cache_zone_word(table.get(), 3) == 0);
+	CHECK(cache_zone_evidence(table.get(), 3) == 0);
+}
+
+TEST_CASE("slots of an era that is over are the first to be used again", "[client][cache]")
+{
+	const auto keys = neighbours(8, 77);
+	cache_ptr table = seeded_cache(77);
+	for (uint8_t i = 0; i < 8; i++) {
+		const cache_entry entry = entry_of(table.get(), i);
+		if (i == 4)
+			cache_begin_era(table.get(), 0);
+		cache_put(table.get(), keys[i], &entry);
+	}
+	for (uint8_t i = 4; i < 8; i++)
+		CHECK(get(table.get(), keys[i]) == i);
+	cache_stats stats = {};
+	cache_get_stats(table.get(), &stats);
+	CHECK(stats.evicted == 0);
+}
+
 TEST_CASE("a table is shared with children", "[client][cache]")
 {
 	cache_ptr table = new_cache();
@@ -431,6 +486,12 @@ TEST_CASE("a table is shared with children", "[client][cache]")
 	REQUIRE(other.wait() == 0);
 	CHECK(get(table.get(), key) == 8);
 	CHECK(cache_zone_word(table.get(), 1) == 2);
+	child third([&] {
+		cache_begin_era(table.get(), 0);
+		return 0;
+	});
+	REQUIRE(third.wait() == 0);
+	CHECK(get(table.get(), key) == -1);
 }
 
 TEST_CASE("looking makes no system call", "[client][cache]")

@@ -83,6 +83,36 @@ TEST_CASE("who maps the file sees what its writer puts, and changes nothing", "[
 	CHECK(status.st_blocks * 512 >= 65536);
 }
 
+TEST_CASE("a new era is one for all who map the file, and for its next writer", "[client][cache]")
+{
+	tmpdir dir;
+	const std::string path = dir.file("cache");
+	cache_ptr writer;
+	cache_ptr reader;
+	REQUIRE(create(path, writer) == DNSBLV6_OK);
+	REQUIRE(map(path, reader) == DNSBLV6_OK);
+	const cache_key key = cache_key_block(1, ipv4(7));
+	const cache_key other = cache_key_block(0, ipv4(7));
+	const cache_entry entry = entry_of(writer.get(), 3);
+	cache_put(writer.get(), key, &entry);
+	cache_put(writer.get(), other, &entry);
+	cache_begin_era(reader.get(), 1);
+	CHECK(get(reader.get(), key) == 3);
+	cache_begin_era(writer.get(), 1);
+	CHECK(cache_zone_era(reader.get(), 1) == 1);
+	CHECK(get(reader.get(), key) == -1);
+	CHECK(get(reader.get(), other) == 3);
+
+	writer.reset();
+	REQUIRE(create(path, writer) == DNSBLV6_OK);
+	CHECK(cache_zone_era(writer.get(), 1) == 1);
+	CHECK(get(writer.get(), key) == -1);
+	CHECK(get(writer.get(), other) == 3);
+	const cache_entry young = entry_of(writer.get(), 4);
+	cache_put(writer.get(), key, &young);
+	CHECK(get(reader.get(), key) == 4);
+}
+
 TEST_CASE("zones of a file are found by name, in any case", "[client][cache]")
 {
 	tmpdir dir;

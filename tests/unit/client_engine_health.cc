@@ -51,6 +51,13 @@ dnsblv6_zone_state fall_ill(inquiry &client, world::trouble_kind trouble)
 	return client.state();
 }
 
+// All of it, at once.
+void probe(inquiry &client)
+{
+	engine_probe(client.get(), client.now_ms);
+	client.until_quiet([](engine *tested) { return !engine_is_probing(tested); });
+}
+
 // All that is wrong goes away: a probe finds out in its time.
 void recover(inquiry &client)
 {
@@ -125,6 +132,86 @@ TEST_CASE("a classic zone falls ill with each trouble, lists nobody, and recover
 	add_classic(client);
 	CHECK(fall_ill(client, rows.trouble) == rows.state);
 	recover(client);
+}
+
+TEST_CASE("what a zone said while it was sick is void when it has recovered",
+	  "[client][engine][health]")
+{
+	inquiry client;
+	add_classic(client);
+	REQUIRE(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+	REQUIRE(client.check("192.0.2.2").verdict == DNSBLV6_CLEAR);
+
+	client.dns.trouble = world::ALL_LISTED;
+	client.check("198.51.100.1"); // whatever it says now
+	probe(client);
+	REQUIRE(client.state() == DNSBLV6_ZONE_LISTS_WORLD);
+	client.dns.trouble = world::NONE;
+	probe(client);
+	REQUIRE(client.state() == DNSBLV6_ZONE_OK);
+
+	dnsblv6_result result;
+	CHECK(client.look("198.51.100.1", result) == -EAGAIN);
+	CHECK(client.check("198.51.100.1").verdict == DNSBLV6_CLEAR);
+	// When it fell ill is not known, so what it said long before goes too.
+	CHECK(client.check("192.0.2.2").queries == 1);
+	CHECK(client.check("192.0.2.2").queries == 0);
+	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+}
+
+TEST_CASE("what an emptied zone denied is void as soon as that is found",
+	  "[client][engine][health]")
+{
+	inquiry client;
+	add_classic(client);
+	REQUIRE(client.check("192.0.2.2").verdict == DNSBLV6_CLEAR);
+	client.dns.trouble = world::EMPTIED;
+	client.check("192.0.2.1"); // nothing tells that this is wrong
+	probe(client);
+	REQUIRE(client.state() == DNSBLV6_ZONE_UNREACHABLE);
+	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_UNKNOWN);
+	client.dns.trouble = world::NONE;
+	probe(client);
+	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+}
+
+TEST_CASE("an answer that was asked for while the zone was sick is asked for once more",
+	  "[client][engine][health]")
+{
+	inquiry client;
+	add_classic(client);
+	REQUIRE(client.check("192.0.2.2").verdict == DNSBLV6_CLEAR);
+	client.dns.trouble = world::ALL_LISTED;
+	client.dns.delay_ms = 4000; // the reply to this one comes when all is over
+	told late;
+	client.ask("198.51.100.1", late, 20000);
+	while (client.asked("1.100.51.198.bl.example") == 0)
+		client.pass(0);
+	client.dns.delay_ms = 0;
+	probe(client);
+	REQUIRE(client.state() == DNSBLV6_ZONE_LISTS_WORLD);
+	client.dns.trouble = world::NONE;
+	probe(client);
+	REQUIRE(client.state() == DNSBLV6_ZONE_OK);
+	client.until_told(late);
+	CHECK(late.result.verdict == DNSBLV6_CLEAR);
+	CHECK(client.check("198.51.100.1").verdict == DNSBLV6_CLEAR);
+}
+
+TEST_CASE("what was said before silence counts behind it", "[client][engine][health]")
+{
+	inquiry client;
+	add_classic(client);
+	REQUIRE(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+	client.dns.trouble = world::SERVFAIL;
+	probe(client);
+	REQUIRE(client.state() == DNSBLV6_ZONE_UNREACHABLE);
+	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+	client.dns.trouble = world::NONE;
+	probe(client);
+	const dnsblv6_result again = client.check("192.0.2.1");
+	CHECK(again.verdict == DNSBLV6_LISTED);
+	CHECK(again.queries == 0);
 }
 
 TEST_CASE("where AAAA are dropped, the classic zone of the metadata is asked",

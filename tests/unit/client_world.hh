@@ -58,6 +58,7 @@ class world
 		TC,    // truncated over UDP, and no TCP
 		NO_SOA,
 		SERVFAIL_IPV6, // of a classic name
+		EMPTIED,       // the zone itself denies all
 	};
 	std::atomic<int> trouble{ NONE };
 	std::atomic<int> delay_ms{ 0 };
@@ -301,6 +302,8 @@ class world
 			made.insert(made.end(), a.begin(), a.end());
 			return give(query, 28, { made });
 		}
+		if (trouble == EMPTIED)
+			return deny(query, name, false);
 		if (found == records_.end() || trouble == GONE)
 			return deny(query, name, trouble != GONE && exists(name));
 		if (type == 28 && trouble == NO_AAAA)
