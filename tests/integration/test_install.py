@@ -219,6 +219,40 @@ class Installed(Served):
             program = self.compile("gcc", source, flags=flags)
             self.assertIn("192.0.2.67 is welcome", self.say(program, "192.0.2.67"))
 
+    def cmake(self, *libraries, version="0.1", expect=0):
+        """A project of one program for each of the imported libraries, built by CMake."""
+        directory = self.path("cmake")
+        os.makedirs(directory, exist_ok=True)
+        shutil.copy(os.path.join(CLIENT, "examples/epoll.c"), directory)
+        with open(os.path.join(directory, "CMakeLists.txt"), "w", encoding="ascii") as file:
+            file.write("cmake_minimum_required(VERSION 3.16)\nproject(program C)\n"
+                       f"find_package(dnsblv6 {version} CONFIG REQUIRED)\n")
+            for library in libraries:
+                file.write(f"add_executable(program-{library} epoll.c)\n"
+                           f"target_link_libraries(program-{library} PRIVATE dnsblv6::{library})\n")
+        # Not the root of the machine, which may have a package of ours.
+        told = self.run_program(
+            [harness.peer("cmake"), "-S", directory, "-B", f"{directory}/build",
+             f"-Ddnsblv6_DIR={self.library_dir}/cmake/dnsblv6"], expect=expect).stderr
+        if expect == 0:
+            output("cmake", "--build", f"{directory}/build")
+        return told, [f"{directory}/build/program-{library}" for library in libraries]
+
+    def test_programs_that_cmake_builds(self):
+        _, programs = self.cmake("dnsblv6", "static")
+        for program in programs:
+            self.assert_verdicts(program)
+        needed = [output("readelf", "-dW", program).count("[libdnsblv6.so.0]")
+                  for program in programs]
+        self.assertEqual(needed, [1, 0])
+
+    def test_cmake_refuses_a_version_that_this_is_not(self):
+        for version in ("0.99", "1"):
+            with self.subTest(version=version):
+                told, _ = self.cmake(version=version, expect=1)
+                self.assertIn("version", told)
+        self.cmake(version="0.1.0")
+
     def test_the_examples_of_header_and_manual(self):
         for path, begin, end in (("dnsblv6.h", r" \*     ", r" \*     }$"),
                                  ("man/libdnsblv6.3", "", r"}$")):
@@ -238,7 +272,7 @@ class Installed(Served):
         found = {name for _, _, names in os.walk(self.root) for name in names}
         for name in ("dnsblv6-lookup", "dnsblv6-lookup.1", "libdnsblv6.3", "dnsblv6_check.3",
                      "dnsblv6_peek.3", "dnsblv6.h", "libdnsblv6.so", "libdnsblv6.so.0",
-                     "libdnsblv6.a"):
+                     "libdnsblv6.a", "BSD-2-Clause.txt"):
             self.assertIn(name, found)
         program = output("find", self.root, "-name", "dnsblv6-lookup").strip()
         told = self.run_program([program, "--zones", NAME, "--server", self.servers,
