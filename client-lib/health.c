@@ -126,12 +126,12 @@ static uint32_t after(uint32_t now_s, uint32_t pause_s)
 	return pause_s == 0 || now_s + pause_s >= HEALTH_NEVER_S ? HEALTH_NEVER_S : now_s + pause_s;
 }
 
-static uint32_t pause_max(const struct config *config, enum dnsblv6_zone_state state)
+static uint32_t pause_max(const struct config *config, enum dnsblv6_zone_state state,
+			  uint32_t age_s)
 {
 	uint32_t interval_s = config->probe_interval_s;
-	/* Silence is nobody's burden but of the one who waits for the probe; a refusal is. */
-	uint32_t max_s =
-		state == DNSBLV6_ZONE_UNREACHABLE ? HEALTH_SILENT_MAX_S : HEALTH_PAUSE_MAX_S;
+	bool is_acute = state == DNSBLV6_ZONE_UNREACHABLE || age_s < HEALTH_ACUTE_S;
+	uint32_t max_s = is_acute ? HEALTH_PAUSE_S : HEALTH_PAUSE_MAX_S;
 
 	if (interval_s > 0 && interval_s < max_s)
 		max_s = interval_s;
@@ -145,11 +145,10 @@ static uint32_t pause_max(const struct config *config, enum dnsblv6_zone_state s
 static uint32_t next_pause(const struct config *config, const struct health_word *parts,
 			   uint32_t now_s)
 {
-	uint32_t pause_s = config->failure_ttl_s;
+	uint32_t age_s = now_s > parts->since_s ? now_s - parts->since_s : 0;
+	uint32_t pause_s = config->failure_ttl_s + age_s;
+	uint32_t max_s = pause_max(config, parts->state, age_s);
 
-	if (now_s > parts->since_s)
-		pause_s += now_s - parts->since_s;
-	uint32_t max_s = pause_max(config, parts->state);
 	return pause_s < max_s ? pause_s : max_s;
 }
 

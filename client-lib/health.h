@@ -15,10 +15,12 @@
  *     UNPROBED, OK, FILTERED
  *              -- HEALTH_FAILURES_MIN failures in a row, over HEALTH_FAILING_S --> UNREACHABLE
  *
- * A zone that is ill is probed again with growing pauses: "failure-ttl" at first, then as long
- * again as it has been ill, up to HEALTH_PAUSE_MAX_S, or HEALTH_SILENT_MAX_S for one that is
- * merely out of reach. One that is well is probed every "probe-interval". Nothing is probed that
- * nobody asks about: the time is in the word, and the next question finds it passed.
+ * A zone that is ill is probed again after "failure-ttl", then every HEALTH_PAUSE_S, so that mail
+ * does without it for half a minute at most when it is well again. One that says something wrong
+ * for longer than HEALTH_ACUTE_S is not likely to stop; then the pauses grow to
+ * HEALTH_PAUSE_MAX_S. One that is merely out of reach gets no other questions, so they
+ * do not. One that is well is probed every "probe-interval". Nothing is probed
+ * that nobody asks about: the time is in the word, and the next question finds it passed.
  *
  * A process may live for one request, and end long before a question counts as failed. So failures
  * are counted for all who share the cache, in the zone's evidence, and a request that
@@ -57,8 +59,9 @@ extern "C" {
 
 #define HEALTH_FAILURES_MIN 5
 #define HEALTH_FAILING_S    10
-#define HEALTH_PAUSE_MAX_S  3600u
-#define HEALTH_SILENT_MAX_S 300u
+#define HEALTH_PAUSE_S	    20u
+#define HEALTH_ACUTE_S	    600u
+#define HEALTH_PAUSE_MAX_S  300u
 #define HEALTH_SLOW_S	    300
 #define HEALTH_PATIENCE_MS  5000u /* whoever waited so long was not hasty; PROBE_LIFE_MS */
 #define HEALTH_NEVER_S	    ((1u << 28) - 1)

@@ -16,9 +16,6 @@
 extern "C" {
 #endif
 
-/* A daemon that has not probed a sick zone for so long after it was due is none. */
-#define PEEK_OVERDUE_S 60
-
 /* One zone. takes_expired as in look.h. */
 void peek_zone(const struct zone *zone, struct dnsblv6_addr addr, bool takes_expired,
 	       struct look *ret_look);

@@ -6,6 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
+
 #include "tests/unit/client_clock.hh"
 
 namespace
@@ -212,6 +215,57 @@ TEST_CASE("what was said before silence counts behind it", "[client][engine][hea
 	const dnsblv6_result again = client.check("192.0.2.1");
 	CHECK(again.verdict == DNSBLV6_LISTED);
 	CHECK(again.queries == 0);
+}
+
+TEST_CASE("a zone that was sick for an hour is well 30 seconds after the end of it",
+	  "[client][engine][health]")
+{
+	const auto trouble = GENERATE(world::SILENT, world::SERVFAIL, world::GONE);
+	CAPTURE(trouble);
+	inquiry client;
+	add_classic(client);
+	REQUIRE(fall_ill(client, trouble) == DNSBLV6_ZONE_UNREACHABLE);
+	// It is asked about all the time, and probed.
+	for (int passed_s = 0; passed_s < 3600; passed_s += 120) {
+		test_clock::pass(120);
+		told kept;
+		client.ask("198.51.100.1", kept, 30000);
+		while (kept.calls == 0)
+			client.pass(500);
+	}
+	client.dns.trouble = world::NONE;
+	test_clock::pass(30);
+	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+	CHECK(client.state() == DNSBLV6_ZONE_OK);
+}
+
+TEST_CASE("a zone that is sick to the daemon is asked again when its probe is due",
+	  "[client][engine][health]")
+{
+	char directory[] = "/tmp/client-engine-XXXXXX";
+	REQUIRE(mkdtemp(directory) != nullptr);
+	{
+		inquiry writer, reader;
+		add_classic(writer);
+		writer.set("shared", directory).set("role", "writer");
+		writer.dns.trouble = world::REFUSED;
+		writer.check("192.0.2.1");
+		REQUIRE(writer.state() == DNSBLV6_ZONE_BLOCKED);
+
+		add_classic(reader);
+		reader.set("shared", directory);
+		dnsblv6_result result;
+		CHECK(reader.look("192.0.2.1", result) == 0);
+		CHECK(result.zones_failed == 1);
+		CHECK(reader.check("192.0.2.1").verdict == DNSBLV6_UNKNOWN);
+		CHECK(reader.server().count() == 0);
+		test_clock::pass(11);
+		CHECK(reader.look("192.0.2.1", result) == -EAGAIN);
+		CHECK(reader.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+	}
+	for (const auto &entry : std::filesystem::directory_iterator(directory))
+		std::filesystem::remove(entry.path());
+	CHECK(std::filesystem::remove(directory));
 }
 
 TEST_CASE("where AAAA are dropped, the classic zone of the metadata is asked",
@@ -502,13 +556,13 @@ TEST_CASE("of 200 short processes only a few wait for a silent zone, and all see
 			CHECK(found == WAITED);
 		test_clock::pass(found == WAITED ? 2 : 1);
 	}
-	// Three and a half minutes: five to find out, then probes after 10, 22, 44 and 88 seconds.
+	// Three and a half minutes: five to find out, then probes after 10 and every 20 seconds.
 	CHECK(client.state() == DNSBLV6_ZONE_UNREACHABLE);
 	CHECK(waited >= HEALTH_FAILURES_MIN + 2);
-	CHECK(waited <= HEALTH_FAILURES_MIN + 5);
+	CHECK(waited <= HEALTH_FAILURES_MIN + 12);
 
 	client.dns.trouble = world::NONE;
-	test_clock::pass(HEALTH_SILENT_MAX_S);
+	test_clock::pass(HEALTH_PAUSE_S);
 	CHECK(run_process(client, "192.0.2.1", 2000, 100) == LISTED);
 	CHECK(client.state() == DNSBLV6_ZONE_OK);
 	for (int i = 0; i < 5; i++)
