@@ -10,12 +10,11 @@
 
 #include "client-lib/engine.h"
 #include "client-lib/health.h"
+#include "client-lib/queue.h"
 #include "client-lib/remote.h"
 #include "client-lib/shared.h"
 #include "client-lib/verdict.h"
 #include "lib/format/wellknown.h"
-
-#include <sys/queue.h>
 
 #ifdef __cplusplus
 extern "C" {

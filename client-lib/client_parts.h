@@ -20,9 +20,9 @@
  */
 
 #include "client-lib/engine.h"
+#include "client-lib/queue.h"
 
 #include <pthread.h>
-#include <sys/queue.h>
 #include <sys/types.h>
 
 #ifdef __cplusplus

@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/queue.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "client-lib/queue.h"
 
 /* On the wire an id is a place and how often it was used, so that a late reply finds nobody. */
 #define PLACE_BITS 7

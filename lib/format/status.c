@@ -3,6 +3,16 @@
 
 #include <string.h>
 
+/* Static text, safe between threads; NULL when there is none. */
+static const char *errno_text(int number)
+{
+#ifdef __GLIBC__
+	return strerrordesc_np(number); /* unlike its strerror() */
+#else
+	return strerror(number); /* musl: static; FreeBSD: each thread's own */
+#endif
+}
+
 const char *dnsblv6_strerror(int status)
 {
 	switch (status) {
@@ -16,7 +26,6 @@ const char *dnsblv6_strerror(int status)
 	default:
 		break;
 	}
-	/* glibc: static text, and unlike strerror() safe between threads */
-	const char *text = status < 0 && status > -2000 ? strerrordesc_np(-status) : NULL;
+	const char *text = status < 0 && status > -2000 ? errno_text(-status) : NULL;
 	return text != NULL ? text : "unknown status";
 }
