@@ -382,8 +382,7 @@ static int check_frame(const uint8_t *bytes, size_t size)
 		return CAPSULE_EBAD;
 	if (take(bytes + AT_VERSION, 2) != VERSION)
 		return CAPSULE_EVERSION;
-	if ((take(bytes + AT_FLAGS, 4) & ~(uint64_t)FLAG_ALL) != 0 ||
-	    take(bytes + AT_ZERO, 2) != 0)
+	if ((take(bytes + AT_FLAGS, 4) & ~(uint64_t)FLAG_ALL) != 0 || take(bytes + AT_ZERO, 2) != 0)
 		return CAPSULE_EVALUE;
 	return 0;
 }

@@ -356,8 +356,7 @@ static void require_same(const struct dialogue *one, const struct dialogue *othe
 			one->mail_count == other->mail_count &&
 			one->error_count == other->error_count &&
 			one->command_count == other->command_count &&
-			one->junk_count == other->junk_count &&
-			one->mail_size == other->mail_size,
+			one->junk_count == other->junk_count && one->mail_size == other->mail_size,
 		"the same state at the end");
 }
 
