@@ -176,9 +176,9 @@ static double ask_stub(void)
 	double begin_us = clock_us();
 	int64_t now_ms = (int64_t)(begin_us / 1e3);
 
-	check(stub_ask(stub, &name, MESSAGE_AAAA, now_ms, now_ms + WAIT_MS, take, &is_told, &id) ==
-		      0,
-	      "stub: cannot ask");
+	struct stub_what what = { 0, &name, MESSAGE_AAAA, now_ms + WAIT_MS };
+
+	check(stub_ask(stub, &what, now_ms, take, &is_told, &id) == 0, "stub: cannot ask");
 	while (!is_told) {
 		wait_for(stub_fd(stub));
 		stub_process(stub, (int64_t)(clock_us() / 1e3));

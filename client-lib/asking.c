@@ -10,6 +10,7 @@ void asking_prepare(struct waiters *list, struct zone *zone, int64_t began_ms)
 	TAILQ_INIT(&list->head);
 	list->zone = zone;
 	list->began_ms = began_ms;
+	list->question = 0;
 	list->is_noted = false;
 }
 
@@ -93,9 +94,9 @@ static uint32_t to_ms(int64_t ms)
 	return ms < 0 ? 0 : ms < UINT16_MAX ? (uint32_t)ms : UINT16_MAX;
 }
 
-void asking_note_answer(struct zone *zone, int64_t began_ms)
+void asking_note_answer(struct zone *zone, int64_t sent_ms)
 {
-	uint32_t took_ms = to_ms(zone->asking->now_ms - began_ms);
+	uint32_t took_ms = to_ms(zone->asking->now_ms - sent_ms);
 
 	read_evidence(zone);
 	keep_evidence(zone, health_answered(&zone->health, asking_word(zone), took_ms, now_s(zone)),
@@ -116,8 +117,13 @@ void asking_note_late(struct waiters *list)
 
 	if (zone == NULL || list->is_noted)
 		return;
+	int64_t sent_ms = stub_sent_ms(zone->asking->stub, list->question);
+	/* Whoever was not asked is not silent. */
+	if (sent_ms == -1)
+		return;
 	list->is_noted = true;
-	uint32_t waited_ms = to_ms(zone->asking->now_ms - list->began_ms);
+	int64_t since_ms = sent_ms > list->began_ms ? sent_ms : list->began_ms;
+	uint32_t waited_ms = to_ms(zone->asking->now_ms - since_ms);
 
 	read_evidence(zone);
 	uint64_t word = health_late(&zone->health, zone->asking->config, asking_word(zone),
@@ -177,17 +183,16 @@ bool asking_claim_probe(struct zone *zone, int64_t patience_ms)
 
 int asking_ask(struct zone *zone, const struct dnsblv6_labels *relative,
 	       const struct dnsblv6_labels *apex, uint16_t type, int64_t life_ms, stub_fn callback,
-	       void *context, struct dnsblv6_labels *ret_name)
+	       void *context, struct dnsblv6_labels *ret_name, uint64_t *ret_id)
 {
 	struct asking *asking = zone->asking;
-	uint64_t id;
+	struct stub_what what = { zone->index, ret_name, type, asking->now_ms + life_ms };
 
 	int ret =
 		dnsblv6_name_join(relative->wire, relative->size, apex->wire, apex->size, ret_name);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	ret = stub_ask(asking->stub, ret_name, type, asking->now_ms, asking->now_ms + life_ms,
-		       callback, context, &id);
+	ret = stub_ask(asking->stub, &what, asking->now_ms, callback, context, ret_id);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	zone->asked++;

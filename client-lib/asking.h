@@ -36,7 +36,8 @@ struct waiters {
 	TAILQ_HEAD(waiter_head, waiter) head;
 	struct zone *zone; /* whose silence it is when nobody is woken; NULL: of no zone */
 	int64_t began_ms;
-	bool is_noted; /* as silence, in the zone's evidence: once, however many wait */
+	uint64_t question; /* of the stub, the last one that is waited for; 0: none */
+	bool is_noted;	   /* as silence, in the zone's evidence: once, however many wait */
 };
 
 void asking_prepare(struct waiters *list, struct zone *zone, int64_t began_ms);
@@ -80,8 +81,10 @@ struct asking_counts {
 	uint64_t prefetches; /* of fetches: before the TTL was over */
 	uint64_t failures;   /* of fetches: without an answer */
 	uint64_t probes;
-	uint64_t ranges; /* slots written for what NSEC records prove */
-	uint64_t late;	 /* requests that ended at their deadline */
+	uint64_t ranges;  /* slots written for what NSEC records prove */
+	uint64_t late;	  /* requests that ended at their deadline */
+	uint64_t refused; /* requests beyond max-requests */
+	uint64_t dropped; /* fetches that nobody waited for, whose places were needed */
 };
 
 struct asking {
@@ -105,10 +108,10 @@ uint64_t asking_word(const struct zone *zone);
 void asking_set_word(struct zone *zone, uint64_t word, const char *reason);
 
 /* What happened to a question of the zone, for the zone's word and evidence (health.h). */
-void asking_note_answer(struct zone *zone, int64_t began_ms);
+void asking_note_answer(struct zone *zone, int64_t sent_ms);
 void asking_note_failure(struct zone *zone, enum answer_failure failure);
 void asking_note_probe(struct zone *zone, const struct health_probe *found);
-/* A request ends that waits here. */
+/* A request ends that waits here. No silence, as long as the question was not sent. */
 void asking_note_late(struct waiters *list);
 /* Is it this process's turn to probe the zone? patience_ms as in health_claim_probe(). */
 bool asking_claim_probe(struct zone *zone, int64_t patience_ms);
@@ -117,11 +120,11 @@ bool asking_may_try(const struct zone *zone, int64_t patience_ms);
 
 /*
  * One question of a zone; relative is put before apex. As stub_ask(), whose deadline
- * is life_ms from now. The name that was asked is in *ret_name.
+ * is life_ms from now. The name that was asked is in *ret_name, its id in *ret_id.
  */
 int asking_ask(struct zone *zone, const struct dnsblv6_labels *relative,
 	       const struct dnsblv6_labels *apex, uint16_t type, int64_t life_ms, stub_fn callback,
-	       void *context, struct dnsblv6_labels *ret_name);
+	       void *context, struct dnsblv6_labels *ret_name, uint64_t *ret_id);
 
 #ifdef __cplusplus
 }

@@ -337,7 +337,6 @@ struct batch {
 	uint64_t zones; /* 0: all */
 	struct dnsblv6_result *results;
 	size_t pending;
-	size_t most; /* is_room(): how many may be pending */
 	int64_t deadline_ms;
 };
 
@@ -371,13 +370,18 @@ static void on_result(void *context, const struct dnsblv6_result *result)
 	batch->pending--;
 }
 
-static bool is_room(const void *what)
+static bool is_told(const void *what)
 {
 	const struct batch *batch = what;
-	return batch->pending <= batch->most;
+	return batch->pending == 0;
 }
 
-/* Waits for requests of its own to end while the engine has too many. */
+static bool has_room(const void *what)
+{
+	return engine_has_room(what);
+}
+
+/* Waits for requests to end, whosever they are, while the engine has too many. */
 static void ask_one(struct batch *batch, struct place *place)
 {
 	struct dnsblv6 *client = batch->client;
@@ -387,11 +391,12 @@ static void ask_one(struct batch *batch, struct place *place)
 		ret = engine_start(client->engine, batch->ips + place->index, batch->zones,
 				   client_now_ms(), batch->deadline_ms, on_result, place,
 				   &place->id);
-		if (ret != -ENOBUFS || batch->pending == 0 || client_now_ms() >= batch->deadline_ms)
+		if (ret != -ENOBUFS || client_now_ms() >= batch->deadline_ms)
 			break;
-		batch->most = batch->pending - 1;
-		client_wait(client, is_room, batch, batch->deadline_ms);
+		client_wait(client, has_room, client->engine, batch->deadline_ms);
 	}
+	if (ret == -ENOBUFS)
+		engine_note_refusal(client->engine);
 	if (ret == DNSBLV6_OK)
 		batch->pending++;
 	else
@@ -411,8 +416,7 @@ static void ask_open(struct batch *batch, struct place *places, size_t count)
 		if (places[i].is_open)
 			ask_one(batch, places + i);
 	}
-	batch->most = 0;
-	client_wait(client, is_room, batch, batch->deadline_ms);
+	client_wait(client, is_told, batch, batch->deadline_ms);
 }
 
 static uint32_t elapsed_us(int64_t began_us)

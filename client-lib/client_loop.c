@@ -76,6 +76,8 @@ static int start(struct dnsblv6 *client, struct call *call, const struct dnsblv6
 	}
 	int ret = engine_start(client->engine, ip, zones, now_ms, now_ms + timeout_ms, on_result,
 			       call, &call->id);
+	if (ret == -ENOBUFS)
+		engine_note_refusal(client->engine);
 	if (ret != DNSBLV6_OK)
 		TAILQ_REMOVE(&client->open, call, link);
 	client_wake_loop(client);

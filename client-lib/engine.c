@@ -376,6 +376,11 @@ static struct request_bucket *bucket_of(struct engine *engine, uint64_t id)
 	return engine->buckets + id % ENGINE_BUCKETS;
 }
 
+bool engine_has_room(const struct engine *engine)
+{
+	return engine->request_count < engine->asking.config->max_requests;
+}
+
 int engine_start(struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
 		 int64_t now_ms, int64_t deadline_ms, engine_fn callback, void *context,
 		 uint64_t *ret_id)
@@ -383,7 +388,7 @@ int engine_start(struct engine *engine, const struct dnsblv6_ip *ip, uint64_t en
 	struct request *request;
 	uint64_t wanted = config_entries(engine->asking.config, entries);
 
-	if (engine->request_count >= engine->asking.config->max_requests)
+	if (!engine_has_room(engine))
 		return -ENOBUFS;
 	engine->asking.now_ms = now_ms;
 	engine_check_shared(engine);
@@ -483,6 +488,7 @@ int engine_process(struct engine *engine, int64_t now_ms)
 	if (engine->asking.remote != NULL)
 		remote_process(engine->asking.remote, now_ms);
 	end_late(engine, now_ms);
+	engine_tell_losses(engine);
 	return deliver(engine);
 }
 

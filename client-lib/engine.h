@@ -59,6 +59,10 @@ void engine_refresh(struct engine *engine, const struct dnsblv6_ip *ip, uint64_t
 int engine_start(struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
 		 int64_t now_ms, int64_t deadline_ms, engine_fn callback, void *context,
 		 uint64_t *ret_id);
+/* Is there room for one more request, of "max-requests"? engine_start() is -ENOBUFS when not. */
+bool engine_has_room(const struct engine *engine);
+/* For whoever had no room, and gives up: counted, and in the log. */
+void engine_note_refusal(struct engine *engine);
 /*
  * -ENOENT when there is no such request, or it has another callback: a number may be any.
  * ret_context (may be NULL) is that of the callback which does not come.

@@ -3,6 +3,7 @@
 #include "client-lib/engine_parts.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,9 @@
 #include "client-lib/probe.h"
 #include "client-lib/style.h"
 #include "client-lib/trace.h"
+
+#define ENGINE_LINE_MAX 320
+#define WARNING		4 /* of syslog(3) */
 
 /* ---- parts ---- */
 
@@ -316,6 +320,45 @@ int engine_zone_get(const struct engine *engine, unsigned entry, struct dnsblv6_
 	return DNSBLV6_OK;
 }
 
+void engine_note_refusal(struct engine *engine)
+{
+	engine->asking.counts.refused++;
+	engine_tell_losses(engine);
+}
+
+static struct engine_losses count_losses(const struct engine *engine)
+{
+	const struct asking_counts *counts = &engine->asking.counts;
+	struct stub_stats stub;
+
+	stub_get_stats(engine->asking.stub, &stub);
+	return (struct engine_losses){ .unsent = stub.unsent,
+				       .refused = stub.refused,
+				       .dropped = counts->dropped,
+				       .requests = counts->refused };
+}
+
+void engine_tell_losses(struct engine *engine)
+{
+	const struct config *config = engine->asking.config;
+	const struct engine_losses told = engine->told;
+	const struct engine_losses is = count_losses(engine);
+	char line[ENGINE_LINE_MAX];
+
+	if (memcmp(&is, &told, sizeof(is)) == 0 || engine->asking.log == NULL ||
+	    (engine->told_ms != 0 && engine->asking.now_ms - engine->told_ms < ENGINE_LOSSES_MS))
+		return;
+	engine->told = is;
+	engine->told_ms = engine->asking.now_ms;
+	snprintf(line, sizeof(line),
+		 "too much was asked at once, requests-refused=%" PRIu64
+		 " questions-unsent=%" PRIu64 " questions-refused=%" PRIu64
+		 " fetches-dropped=%" PRIu64 " max-requests=%u max-sockets=%u",
+		 is.requests - told.requests, is.unsent - told.unsent, is.refused - told.refused,
+		 is.dropped - told.dropped, config->max_requests, config->max_sockets);
+	engine->asking.log(engine->asking.log_context, WARNING, line);
+}
+
 int engine_stat_get(const struct engine *engine, unsigned index, const char **ret_name,
 		    uint64_t *ret_value)
 {
@@ -334,14 +377,18 @@ int engine_stat_get(const struct engine *engine, unsigned index, const char **re
 	} stats[] = {
 		{ "requests", counts->requests },
 		{ "requests-late", counts->late },
+		{ "requests-refused", counts->refused },
 		{ "fetches", counts->fetches },
 		{ "fetches-joined", counts->joined },
 		{ "fetches-failed", counts->failures },
+		{ "fetches-dropped", counts->dropped },
 		{ "prefetches", counts->prefetches },
 		{ "probes", counts->probes },
 		{ "range-slots", counts->ranges },
 		{ "questions", stub.questions },
 		{ "questions-merged", stub.merged },
+		{ "questions-unsent", stub.unsent },
+		{ "questions-refused", stub.refused },
 		{ "sent-udp", stub.sent_udp },
 		{ "sent-tcp", stub.sent_tcp },
 		{ "replies", stub.replies },

@@ -16,6 +16,14 @@ struct request;
 TAILQ_HEAD(request_list, request);
 LIST_HEAD(request_bucket, request);
 
+/* What was not done for want of room: each is a loss, and none is a finding about a zone. */
+struct engine_losses {
+	uint64_t unsent;   /* questions */
+	uint64_t refused;  /* questions */
+	uint64_t dropped;  /* fetches */
+	uint64_t requests; /* refused */
+};
+
 struct engine {
 	struct asking asking;
 	struct fetches *fetches;
@@ -27,10 +35,15 @@ struct engine {
 	struct request_bucket buckets[ENGINE_BUCKETS];
 	unsigned request_count;
 	uint64_t last_id;
+	struct engine_losses told; /* as they were when a line told them last */
+	int64_t told_ms;
 };
 
 /* engine.c */
 void engine_forget_requests(struct engine *engine);
+/* engine_life.c: a line for the log when there were losses, one in a minute. */
+#define ENGINE_LOSSES_MS 60000
+void engine_tell_losses(struct engine *engine);
 /* engine_life.c: with a daemon, looks for its cache now and then. */
 void engine_check_shared(struct engine *engine);
 /* The word that counts: the daemon's where it asks, or our own; and the time on its clock. */

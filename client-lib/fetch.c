@@ -9,12 +9,15 @@
 #include "client-lib/style.h"
 #include "client-lib/trace.h"
 
-#define BUCKETS	       256 /* of fetches on the way; a power of two */
-#define SOA_LABELS     2   /* no zone of a list is a top level domain; until a probe knows better */
+#define BUCKETS_MIN    256 /* of fetches on the way; powers of two */
+#define BUCKETS_MAX    65536
+#define SOA_LABELS     2 /* no zone of a list is a top level domain; until a probe knows better */
 #define JITTER_PERCENT 50
 
 struct fetch {
 	LIST_ENTRY(fetch) bucket;
+	TAILQ_ENTRY(fetch) link; /* of those of its zone that ask DNS */
+	struct fetches *fetches;
 	struct asking *asking;
 	struct fetch_target target;
 	bool is_daemon;
@@ -27,17 +30,42 @@ struct fetch {
 };
 
 LIST_HEAD(bucket, fetch);
+TAILQ_HEAD(fetch_list, fetch);
 
 struct fetches {
 	struct asking *asking;
-	struct bucket buckets[BUCKETS];
+	struct fetch_list zones[CONFIG_ZONES_MAX]; /* the oldest first */
+	struct bucket *buckets;
+	unsigned bucket_count;
 };
+
+static unsigned choose_buckets(const struct config *config)
+{
+	unsigned count = BUCKETS_MIN;
+
+	while (count < config->max_requests * config->zone_count && count < BUCKETS_MAX)
+		count *= 2;
+	return count;
+}
+
+static void init_zones(struct fetches *fetches)
+{
+	for (unsigned i = 0; i < CONFIG_ZONES_MAX; i++)
+		TAILQ_INIT(&fetches->zones[i]);
+}
 
 int fetches_new(struct asking *asking, struct fetches **ret_fetches)
 {
 	struct fetches *fetches = calloc(1, sizeof(*fetches));
 	if (fetches == NULL)
 		return -ENOMEM;
+	fetches->bucket_count = choose_buckets(asking->config);
+	fetches->buckets = calloc(fetches->bucket_count, sizeof(*fetches->buckets));
+	if (fetches->buckets == NULL) {
+		free(fetches);
+		return -ENOMEM;
+	}
+	init_zones(fetches);
 	fetches->asking = asking;
 	*ret_fetches = fetches;
 	return DNSBLV6_OK;
@@ -45,7 +73,8 @@ int fetches_new(struct asking *asking, struct fetches **ret_fetches)
 
 void fetches_clear(struct fetches *fetches)
 {
-	for (unsigned i = 0; i < BUCKETS; i++) {
+	init_zones(fetches);
+	for (unsigned i = 0; i < fetches->bucket_count; i++) {
 		struct fetch *fetch;
 		while ((fetch = LIST_FIRST(fetches->buckets + i)) != NULL) {
 			LIST_REMOVE(fetch, bucket);
@@ -59,6 +88,7 @@ void fetches_free(struct fetches *fetches)
 	if (fetches == NULL)
 		return;
 	fetches_clear(fetches);
+	free(fetches->buckets);
 	free(fetches);
 }
 
@@ -67,7 +97,7 @@ void fetches_free(struct fetches *fetches)
 static struct bucket *bucket_of(struct fetches *fetches, struct cache_key key)
 {
 	uint64_t hash = key.word * 0x9e3779b97f4a7c15ull;
-	return fetches->buckets + (hash >> 56) % BUCKETS;
+	return fetches->buckets + (hash >> 32) % fetches->bucket_count;
 }
 
 static struct fetch *find(struct fetches *fetches, struct cache_key key, bool is_daemon)
@@ -82,6 +112,11 @@ static struct fetch *find(struct fetches *fetches, struct cache_key key, bool is
 	return NULL;
 }
 
+static struct fetch_list *list_of(const struct fetch *fetch)
+{
+	return fetch->fetches->zones + fetch->target.zone->index;
+}
+
 static struct fetch *add(struct fetches *fetches, const struct fetch_target *target,
 			 struct cache_key key, bool is_daemon)
 {
@@ -90,24 +125,34 @@ static struct fetch *add(struct fetches *fetches, const struct fetch_target *tar
 		return NULL;
 	/* A daemon that is silent says nothing about the zone. */
 	asking_prepare(&fetch->waiters, is_daemon ? NULL : target->zone, fetches->asking->now_ms);
+	fetch->fetches = fetches;
 	fetch->asking = fetches->asking;
 	fetch->target = *target;
 	fetch->key = key;
 	fetch->is_daemon = is_daemon;
+	if (!is_daemon)
+		TAILQ_INSERT_TAIL(list_of(fetch), fetch, link);
 	LIST_INSERT_HEAD(bucket_of(fetches, key), fetch, bucket);
 	return fetch;
 }
 
-static void drop(struct fetch *fetch)
+static void unlink_fetch(struct fetch *fetch)
 {
 	LIST_REMOVE(fetch, bucket);
+	if (!fetch->is_daemon)
+		TAILQ_REMOVE(list_of(fetch), fetch, link);
+}
+
+static void drop(struct fetch *fetch)
+{
+	unlink_fetch(fetch);
 	free(fetch);
 }
 
 /* It must be out of the table before the waiters are: they may ask for the same again. */
 static void end(struct fetch *fetch, const struct cache_entry *entry)
 {
-	LIST_REMOVE(fetch, bucket);
+	unlink_fetch(fetch);
 	asking_wake(&fetch->waiters, entry);
 	free(fetch);
 }
@@ -158,7 +203,7 @@ static void keep_answer(struct fetch *fetch, const struct message_reply *reply,
 	if (entry->is_secure && fetch->target.is_block && asking->config->use_ranges &&
 	    reply->kind == MESSAGE_NXDOMAIN)
 		learn_ranges(fetch, reply, entry->ttl_s);
-	asking_note_answer(fetch->target.zone, fetch->waiters.began_ms);
+	asking_note_answer(fetch->target.zone, stub_told_sent_ms(asking->stub));
 	if (fetch->target.is_block && reply->kind == MESSAGE_NXDOMAIN)
 		style_note_denial(fetch->target.zone, reply);
 }
@@ -196,22 +241,38 @@ static bool is_outdated(const struct fetch *fetch)
 	return fetch->target.is_block && fetch->mode != health_unpack(asking_word(zone)).mode;
 }
 
+static int ask_dns(struct fetch *fetch, int64_t wait_ms);
+
+/* It waited for its turn until it was given up: no finding. Who still waits has it asked again. */
+static void end_unsent(struct fetch *fetch)
+{
+	struct cache_entry entry = make_failure(ANSWER_SILENT);
+
+	if (TAILQ_EMPTY(&fetch->waiters.head) || ask_dns(fetch, FETCH_LIFE_MAX_MS) != DNSBLV6_OK)
+		end(fetch, &entry);
+}
+
 static void on_reply(void *context, int status, const struct message_reply *reply, bool is_trusted)
 {
 	struct fetch *fetch = context;
+	int64_t sent_ms = stub_told_sent_ms(fetch->asking->stub);
 	struct answer_question question = {
 		.config = fetch->asking->config,
 		.name = &fetch->name,
 		.is_block = fetch->target.is_block,
 		.doubts_no = fetch->doubts_no && fetch->target.is_block,
 		.now_s = cache_now_s(fetch->asking->cache),
-		.age_s = (uint32_t)((fetch->asking->now_ms - fetch->waiters.began_ms) / 1000),
+		.age_s = (uint32_t)((fetch->asking->now_ms - sent_ms) / 1000),
 	};
 	struct cache_entry entry;
 
 	trace_reply(fetch->target.zone, &fetch->name, status, reply, is_trusted);
 	if (is_outdated(fetch)) {
 		end(fetch, NULL); /* those who wait ask once more */
+		return;
+	}
+	if (reply == NULL && stub_is_unsent(status)) {
+		end_unsent(fetch);
 		return;
 	}
 	question.soa_labels = find_soa_labels(fetch);
@@ -254,7 +315,8 @@ static int ask_dns(struct fetch *fetch, int64_t wait_ms)
 			apex = &zone->classic;
 	}
 	return asking_ask(zone, &relative, apex, fetch->target.is_block ? MESSAGE_AAAA : MESSAGE_A,
-			  choose_life(wait_ms), on_reply, fetch, &fetch->name);
+			  choose_life(wait_ms), on_reply, fetch, &fetch->name,
+			  &fetch->waiters.question);
 }
 
 static void join(struct fetches *fetches, struct fetch *fetch, struct waiter *waiter)
@@ -264,6 +326,27 @@ static void join(struct fetches *fetches, struct fetch *fetch, struct waiter *wa
 	if (!TAILQ_EMPTY(&fetch->waiters.head))
 		fetches->asking->counts.joined++;
 	asking_join(&fetch->waiters, waiter);
+}
+
+/*
+ * A fetch that nobody waits for gives up its place: then there is one for each request. Those that
+ * are waited for go to the end of the list, where they are not looked at again and again.
+ */
+static bool make_place(struct fetches *fetches, const struct zone *zone, const struct fetch *but)
+{
+	struct fetch_list *list = fetches->zones + zone->index;
+
+	for (struct fetch *fetch = TAILQ_FIRST(list); fetch != but; fetch = TAILQ_FIRST(list)) {
+		if (TAILQ_EMPTY(&fetch->waiters.head)) {
+			stub_cancel(fetches->asking->stub, fetch->waiters.question);
+			drop(fetch);
+			fetches->asking->counts.dropped++;
+			return true;
+		}
+		TAILQ_REMOVE(list, fetch, link);
+		TAILQ_INSERT_TAIL(list, fetch, link);
+	}
+	return false;
 }
 
 int fetch_dns(struct fetches *fetches, const struct fetch_target *target, int64_t wait_ms,
@@ -279,6 +362,8 @@ int fetch_dns(struct fetches *fetches, const struct fetch_target *target, int64_
 		if (fetch == NULL)
 			return -ENOMEM;
 		int ret = ask_dns(fetch, wait_ms);
+		if (ret == -ENOBUFS && make_place(fetches, target->zone, fetch))
+			ret = ask_dns(fetch, wait_ms);
 		if (ret != DNSBLV6_OK) {
 			drop(fetch);
 			return ret;

@@ -15,8 +15,7 @@
 
 /* ---- sockets ---- */
 
-/* Did we fail to ask, rather than the server to answer? */
-static bool is_lack(int status)
+bool flight_is_lack(int status)
 {
 	switch (-status) {
 	case EMFILE:
@@ -154,7 +153,9 @@ static int begin_turn(struct flights *all, struct flight *flight, unsigned numbe
 		ret = begin_tcp(all, flight, server);
 	else if (ret == 0)
 		ret = begin_udp(all, flight, server);
-	if (ret != 0 && is_lack(ret)) {
+	if (!flight_is_lack(ret) && flight->sent_ms < 0)
+		flight->sent_ms = now_ms;
+	if (flight_is_lack(ret)) {
 		all->lack_until_ms = now_ms + LACK_REST_MS;
 		all->lack_status = ret;
 	}
@@ -209,7 +210,7 @@ static int ask_somebody(struct flights *all, struct flight *flight, int64_t now_
 
 		if (ret == 0)
 			return 0;
-		if (is_lack(ret)) {
+		if (flight_is_lack(ret)) {
 			flight->status = ret;
 			return -EAGAIN;
 		}
@@ -419,6 +420,7 @@ void flight_prepare(struct flight *flight)
 	flight->position = flight->round = 0;
 	flight->wants_tcp = flight->has_said = 0;
 	flight->status = 0;
+	flight->sent_ms = -1;
 }
 
 void flight_start(struct flights *all, struct flight *flight, const struct dnsblv6_labels *name,
@@ -442,8 +444,11 @@ void flight_stop(struct flights *all, struct flight *flight)
 
 int flight_outcome(struct flights *all, const struct flight *flight)
 {
+	if (flight->has_said == 0 && flight->sent_ms >= 0)
+		return flight->status == 0 || flight_is_lack(flight->status) ? -ETIMEDOUT
+									     : flight->status;
 	if (flight->has_said == 0)
-		return flight->status != 0 ? flight->status : -ETIMEDOUT;
+		return flight->status != 0 ? flight->status : -EAGAIN;
 	memset(&all->reply, 0, sizeof(all->reply));
 	all->reply.kind = flight->refusal.kind;
 	all->reply.rcode = flight->refusal.rcode;

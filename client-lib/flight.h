@@ -87,7 +87,8 @@ struct flight {
 	size_t tcp_done, tcp_size;
 	bool tcp_is_sent;
 
-	int status; /* of the last turn that failed, or 0 */
+	int64_t sent_ms; /* when a server was first asked, or out of reach; -1: none was */
+	int status;	 /* of the last turn that failed, or 0 */
 	struct {
 		enum message_kind kind;
 		uint16_t rcode;
@@ -96,6 +97,9 @@ struct flight {
 		const struct config_server *server;
 	} refusal; /* the last; what has_said is not 0 for */
 };
+
+/* Is it a status of ours, which failed to ask, rather than of a server, which failed to answer? */
+bool flight_is_lack(int status);
 
 /* At rest, and never asked: for whoever asks in another way, before flight_stop(). */
 void flight_prepare(struct flight *flight);

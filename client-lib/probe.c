@@ -33,6 +33,7 @@ struct probe {
 	bool wants_ipv6;
 	bool is_turned; /* into another style than the zone had */
 	bool is_brief;	/* only what is listed and what is not: the rest was found lately */
+	bool is_void;	/* a question was not sent: what was not found is not known */
 	struct health_probe found;
 	struct question questions[QUESTIONS_MAX];
 	unsigned question_count;
@@ -63,10 +64,10 @@ static void ask(struct probe *probe, struct question what, const struct dnsblv6_
 	*question = what;
 	question->probe = probe;
 	if (asking_ask(probe->zone, relative, apex, type, PROBE_LIFE_MS, on_reply, question,
-		       &question->name) == DNSBLV6_OK)
+		       &question->name, &probe->waiters.question) == DNSBLV6_OK)
 		probe->pending++;
 	else
-		set_point(probe, question, HEALTH_SILENT);
+		probe->is_void = true;
 }
 
 static void ask_label(struct probe *probe, struct question what, const char *label, uint16_t type)
@@ -320,6 +321,14 @@ static bool read_metadata(struct probe *probe, int status, const struct message_
 
 /* ---- beginning and end ---- */
 
+/* One that could not ask all has found what is bad at most. */
+static bool is_finding(const struct probe *probe)
+{
+	const char *reason;
+
+	return !probe->is_void || health_is_distrusted(health_judge(&probe->found, &reason));
+}
+
 static void finish(struct probe *probe)
 {
 	struct zone *zone = probe->zone;
@@ -329,14 +338,15 @@ static void finish(struct probe *probe)
 		enum health_finding clear = probe->found.points[HEALTH_CLEAR6];
 		probe->found.has_ipv6 = clear == HEALTH_NO || clear == HEALTH_EMPTY;
 	}
-	if (!probe->is_brief) {
+	if (!probe->is_brief && !probe->is_void) {
 		zone->found = probe->found;
 		zone->found_s = cache_now_s(asking->cache);
 		zone->has_found = true;
 	}
 	zone->probe = NULL;
 	zone->probe_questions = probe->question_count;
-	asking_note_probe(zone, &probe->found);
+	if (is_finding(probe))
+		asking_note_probe(zone, &probe->found);
 	asking_wake(&probe->waiters, NULL);
 	free(probe);
 }
@@ -349,7 +359,9 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 	/* A probe tells whether a zone works, and proves nothing. */
 	trace_reply(probe->zone, &question->name, status, reply, is_trusted);
 	probe->pending--;
-	if (question->subject == SUBJECT_METADATA) {
+	if (reply == NULL && stub_is_unsent(status)) {
+		probe->is_void = true;
+	} else if (question->subject == SUBJECT_METADATA) {
 		if (read_metadata(probe, status, reply))
 			ask_points(probe);
 	} else if (question->subject == SUBJECT_NOWHERE) {

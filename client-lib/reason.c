@@ -89,12 +89,13 @@ static void ask(struct engine_reason *reason, const struct dnsblv6_labels *relat
 {
 	struct asking *asking = &reason->engine->asking;
 	struct dnsblv6_labels name;
+	struct stub_what what = { reason->zone, &name, MESSAGE_TXT, deadline_ms };
 
 	if (deadline_ms <= now_ms ||
 	    dnsblv6_name_join(relative->wire, relative->size, apex->wire, apex->size, &name) !=
 		    DNSBLV6_OK ||
-	    stub_ask(asking->stub, &name, MESSAGE_TXT, now_ms, deadline_ms, callback, reason,
-		     &reason->question) != DNSBLV6_OK) {
+	    stub_ask(asking->stub, &what, now_ms, callback, reason, &reason->question) !=
+		    DNSBLV6_OK) {
 		reason->question = 0;
 		write_text(reason, "", "");
 		return;

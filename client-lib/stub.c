@@ -10,9 +10,12 @@
 #include "client-lib/backend.h"
 #include "client-lib/entropy.h"
 #include "client-lib/flight.h"
+#include "client-lib/pool.h"
 #include "client-lib/timers.h"
 
-#define BUCKETS	       1024
+#define BUCKETS_MIN    1024
+#define BUCKETS_MAX    262144 /* 2 MB, of which are touched those in use */
+#define SPARE	       64 /* places of a zone for probes, looks and texts, beside max-requests */
 #define EVENTS_AT_ONCE 64
 #define ROUNDS_AT_ONCE 16 /* of events; more of them wait for the next stub_process() */
 #define BACKEND_TAG    UINT64_MAX
@@ -22,10 +25,10 @@ enum { TIMER_ASKER, TIMER_FLIGHT }; /* kinds */
 
 /* One stub_ask(). */
 struct asker {
-	struct timer deadline;	       /* first: found by its address */
-	struct question *question;     /* NULL: free */
-	struct asker *previous, *next; /* of the same question; next free */
-	uint32_t generation;	       /* upper half of the id, so that an old one finds nobody */
+	struct timer deadline; /* first: found by its address */
+	struct question *question;
+	struct asker *previous, *next; /* of the same question */
+	unsigned zone;		       /* whose place it has */
 	stub_fn callback;
 	void *context;
 };
@@ -35,7 +38,7 @@ struct question {
 	struct asker *askers;
 	struct flight *flight;		  /* NULL: waiting */
 	struct question *next_alike;	  /* in its bucket */
-	struct question *previous, *next; /* waiting; next free */
+	struct question *previous, *next; /* waiting */
 	bool is_over;			  /* its askers are being told */
 	uint16_t type;
 	int64_t deadline_ms; /* of the last asker */
@@ -52,23 +55,24 @@ struct slot {
 };
 
 /*
- * All memory is taken in stub_new(), so that nothing fails later; what was never
- * used was never touched, and takes up no pages.
+ * Sockets are few, and have their memory from the start. Places for questions are many, a
+ * number for each zone, so that no zone takes those of another; they are taken in steps.
  */
 struct stub {
 	struct flights all;
 	struct timers timers;
 	uint64_t seed; /* of the buckets */
-	struct question *buckets[BUCKETS];
+	struct question **buckets;
+	uint32_t bucket_count; /* a power of two */
 
-	struct asker *askers;
-	struct question *questions;
+	struct pool askers;
+	struct pool questions; /* never more than askers */
+	uint32_t places_max;   /* of one zone */
+	uint32_t places_taken[CONFIG_ZONES_MAX];
 	struct slot *slots;
-	uint32_t askers_max;
-	uint32_t askers_used, questions_used, slots_used; /* from the first on, once or more */
-	struct asker *free_askers;
-	struct question *free_questions;
+	uint32_t slots_used; /* from the first on, once or more */
 	struct slot *free_slots;
+	int64_t told_sent_ms; /* when the question was sent whose askers are told */
 
 	struct question *first_waiting, *last_waiting;
 
@@ -77,43 +81,26 @@ struct stub {
 
 /* ---- free and used ---- */
 
-static struct asker *take_asker(struct stub *stub)
+/* NULL for want of memory: its timer must have room too. */
+static struct asker *take_asker(struct stub *stub, unsigned zone)
 {
-	struct asker *asker = stub->free_askers;
+	struct asker *asker = pool_take(&stub->askers);
 
-	if (asker != NULL)
-		stub->free_askers = asker->next;
-	else if (stub->askers_used < stub->askers_max)
-		asker = &stub->askers[stub->askers_used++];
-	else
+	if (asker == NULL)
 		return NULL;
-	asker->generation++;
+	if (timers_reserve(&stub->timers, stub->askers.room + stub->all.config->max_sockets) != 0) {
+		pool_give(&stub->askers, asker);
+		return NULL;
+	}
+	asker->zone = zone;
+	stub->places_taken[zone]++;
 	return asker;
 }
 
 static void give_asker(struct stub *stub, struct asker *asker)
 {
-	asker->question = NULL;
-	asker->next = stub->free_askers;
-	stub->free_askers = asker;
-}
-
-/* There are as many as askers. */
-static struct question *take_question(struct stub *stub)
-{
-	struct question *question = stub->free_questions;
-
-	if (question != NULL)
-		stub->free_questions = question->next;
-	else
-		question = &stub->questions[stub->questions_used++];
-	return question;
-}
-
-static void give_question(struct stub *stub, struct question *question)
-{
-	question->next = stub->free_questions;
-	stub->free_questions = question;
+	stub->places_taken[asker->zone]--;
+	pool_give(&stub->askers, asker);
 }
 
 static bool has_slot(const struct stub *stub)
@@ -141,7 +128,7 @@ static struct question **bucket_of(struct stub *stub, const struct dnsblv6_label
 
 	for (unsigned i = 0; i < name->size; i++)
 		hash = (hash ^ name->wire[i]) * UINT64_C(0x100000001b3);
-	return &stub->buckets[(hash ^ hash >> 32) % BUCKETS];
+	return &stub->buckets[(hash ^ hash >> 32) & (stub->bucket_count - 1)];
 }
 
 static struct question *find_question(struct stub *stub, const struct dnsblv6_labels *name,
@@ -192,6 +179,8 @@ static void ask_backend(struct stub *stub, struct slot *slot, int64_t now_ms)
 			      backend_id(stub, slot));
 	slot->is_asked = ret == 0;
 	slot->flight.status = ret;
+	if (ret == 0 && slot->flight.sent_ms < 0)
+		slot->flight.sent_ms = now_ms;
 	if (ret != 0)
 		timers_set(&stub->timers, &slot->flight.turn, now_ms + BACKEND_MS);
 }
@@ -239,18 +228,20 @@ static void end_question(struct stub *stub, struct question *question)
 	question->flight = NULL;
 }
 
-static struct question *add_question(struct stub *stub, const struct dnsblv6_labels *name,
-				     uint16_t type, int64_t deadline_ms)
+/* NULL for want of memory. */
+static struct question *add_question(struct stub *stub, const struct stub_what *what)
 {
-	struct question *question = take_question(stub);
-	struct question **bucket = bucket_of(stub, name, type);
+	struct question *question = pool_take(&stub->questions);
+	struct question **bucket = bucket_of(stub, what->name, what->type);
 
+	if (question == NULL)
+		return NULL;
 	question->askers = NULL;
 	question->flight = NULL;
 	question->is_over = false;
-	question->type = type;
-	question->deadline_ms = deadline_ms;
-	question->name = *name;
+	question->type = what->type;
+	question->deadline_ms = what->deadline_ms;
+	question->name = *what->name;
 	question->next_alike = *bucket;
 	*bucket = question;
 	return question;
@@ -280,9 +271,16 @@ static void remove_asker(struct stub *stub, struct asker *asker)
 	give_asker(stub, asker);
 }
 
+/* When it first was; -1: not yet. */
+static int64_t sent_ms(const struct question *question)
+{
+	return question->flight != NULL ? question->flight->sent_ms : -1;
+}
+
 /* Callbacks may ask and cancel: each asker is gone from our lists before it is called. */
 static void tell_all(struct stub *stub, struct question *question)
 {
+	stub->told_sent_ms = sent_ms(question);
 	end_question(stub, question);
 	while (question->askers != NULL) {
 		struct asker *asker = question->askers;
@@ -292,7 +290,7 @@ static void tell_all(struct stub *stub, struct question *question)
 		remove_asker(stub, asker);
 		callback(context, 0, &stub->all.reply, stub->all.reply_is_trusted);
 	}
-	give_question(stub, question);
+	pool_give(&stub->questions, question);
 }
 
 static void expire_asker(struct stub *stub, struct asker *asker)
@@ -300,14 +298,16 @@ static void expire_asker(struct stub *stub, struct asker *asker)
 	struct question *question = asker->question;
 	stub_fn callback = asker->callback;
 	void *context = asker->context;
-	int status = -ETIMEDOUT;
+	int status = -EAGAIN; /* it was not its turn */
 
 	if (question->flight != NULL)
 		status = flight_outcome(&stub->all, question->flight);
+	stub->all.stats.unsent += stub_is_unsent(status);
+	stub->told_sent_ms = sent_ms(question);
 	remove_asker(stub, asker);
 	if (question->askers == NULL && !question->is_over) {
 		end_question(stub, question);
-		give_question(stub, question);
+		pool_give(&stub->questions, question);
 	}
 	callback(context, status, status == 0 ? &stub->all.reply : NULL,
 		 status == 0 && stub->all.reply_is_trusted);
@@ -414,55 +414,92 @@ int64_t stub_next_ms(const struct stub *stub)
 
 /* ---- asking ---- */
 
-int stub_ask(struct stub *stub, const struct dnsblv6_labels *name, uint16_t type, int64_t now_ms,
-	     int64_t deadline_ms, stub_fn callback, void *context, uint64_t *ret_id)
+/* The question of what, which may be there already; NULL for want of memory. */
+static struct question *join_question(struct stub *stub, const struct stub_what *what,
+				      int64_t now_ms)
 {
-	struct asker *asker = take_asker(stub);
+	struct question *question = find_question(stub, what->name, what->type);
 
-	if (asker == NULL)
-		return -ENOBUFS;
-	struct question *question = find_question(stub, name, type);
-
-	stub->all.stats.questions++;
 	if (question != NULL) {
 		stub->all.stats.merged++;
-		if (question->deadline_ms < deadline_ms)
-			question->deadline_ms = deadline_ms;
+		if (question->deadline_ms < what->deadline_ms)
+			question->deadline_ms = what->deadline_ms;
 		if (question->flight != NULL)
 			question->flight->deadline_ms = question->deadline_ms;
-	} else {
-		question = add_question(stub, name, type, deadline_ms);
-		/* Not past those that wait already. */
-		if (stub->first_waiting == NULL && has_slot(stub))
-			start_flight(stub, question, now_ms);
-		else
-			append_waiting(stub, question);
+		return question;
 	}
+	question = add_question(stub, what);
+	if (question == NULL)
+		return NULL;
+	/* Not past those that wait already. */
+	if (stub->first_waiting == NULL && has_slot(stub))
+		start_flight(stub, question, now_ms);
+	else
+		append_waiting(stub, question);
+	return question;
+}
+
+static int refuse(struct stub *stub, int status)
+{
+	stub->all.stats.refused++;
+	return status;
+}
+
+int stub_ask(struct stub *stub, const struct stub_what *what, int64_t now_ms, stub_fn callback,
+	     void *context, uint64_t *ret_id)
+{
+	if (stub->places_taken[what->zone] == stub->places_max)
+		return -ENOBUFS;
+	struct asker *asker = take_asker(stub, what->zone);
+
+	if (asker == NULL)
+		return refuse(stub, -ENOMEM);
+	struct question *question = join_question(stub, what, now_ms);
+
+	if (question == NULL) {
+		give_asker(stub, asker);
+		return refuse(stub, -ENOMEM);
+	}
+	stub->all.stats.questions++;
 	asker->callback = callback;
 	asker->context = context;
 	asker->deadline.kind = TIMER_ASKER;
 	add_asker(question, asker);
-	timers_set(&stub->timers, &asker->deadline, deadline_ms);
-	*ret_id = (uint64_t)asker->generation << 32 | (uint64_t)(asker - stub->askers + 1);
+	timers_set(&stub->timers, &asker->deadline, what->deadline_ms);
+	*ret_id = pool_id(asker);
 	return 0;
 }
 
 void stub_cancel(struct stub *stub, uint64_t id)
 {
-	uint64_t number = id & UINT32_MAX;
+	struct asker *asker = pool_find(&stub->askers, id);
 
-	if (number == 0 || number > stub->askers_used)
+	if (asker == NULL)
 		return;
-	struct asker *asker = &stub->askers[number - 1];
 	struct question *question = asker->question;
 
-	if (question == NULL || asker->generation != id >> 32)
-		return;
 	remove_asker(stub, asker);
 	if (question->askers == NULL && !question->is_over) {
 		end_question(stub, question);
-		give_question(stub, question);
+		pool_give(&stub->questions, question);
 	}
+}
+
+int64_t stub_sent_ms(const struct stub *stub, uint64_t id)
+{
+	const struct asker *asker = pool_find(&stub->askers, id);
+
+	return asker != NULL ? sent_ms(asker->question) : INT64_MIN;
+}
+
+int64_t stub_told_sent_ms(const struct stub *stub)
+{
+	return stub->told_sent_ms;
+}
+
+bool stub_is_unsent(int status)
+{
+	return flight_is_lack(status);
 }
 
 const struct config_server *stub_replier(const struct stub *stub)
@@ -492,6 +529,31 @@ static int open_descriptor(struct stub *stub)
 		       : -errno;
 }
 
+static uint32_t choose_buckets(uint32_t places)
+{
+	uint32_t count = BUCKETS_MIN;
+
+	while (count < places && count < BUCKETS_MAX)
+		count *= 2;
+	return count;
+}
+
+static int take_memory(struct stub *stub)
+{
+	const struct config *config = stub->all.config;
+	const uint32_t zones = config->zone_count > 0 ? config->zone_count : 1;
+
+	stub->places_max = config->max_requests + SPARE;
+	stub->bucket_count = choose_buckets(zones * stub->places_max);
+	stub->buckets = calloc(stub->bucket_count, sizeof(void *));
+	stub->slots = calloc(config->max_sockets, sizeof(*stub->slots));
+	if (stub->buckets == NULL || stub->slots == NULL ||
+	    pool_init(&stub->askers, sizeof(struct asker), zones * stub->places_max) != 0 ||
+	    pool_init(&stub->questions, sizeof(struct question), zones * stub->places_max) != 0)
+		return -ENOMEM;
+	return timers_reserve(&stub->timers, stub->askers.room + config->max_sockets);
+}
+
 int stub_new(const struct config *config, struct stub **ret_stub)
 {
 	int ret = -ENOMEM;
@@ -502,12 +564,7 @@ int stub_new(const struct config *config, struct stub **ret_stub)
 	stub->all.config = config;
 	stub->all.epoll_fd = -1;
 	stub->all.timers = &stub->timers;
-	stub->askers_max = config->max_sockets + config->max_requests;
-	stub->askers = calloc(stub->askers_max, sizeof(*stub->askers));
-	stub->questions = calloc(stub->askers_max, sizeof(*stub->questions));
-	stub->slots = calloc(config->max_sockets, sizeof(*stub->slots));
-	if (stub->askers == NULL || stub->questions == NULL || stub->slots == NULL ||
-	    timers_init(&stub->timers, stub->askers_max + config->max_sockets) != 0)
+	if (take_memory(stub) != 0)
 		goto fail;
 	ret = open_descriptor(stub);
 	if (ret != 0)
@@ -530,10 +587,9 @@ static void forget_all(struct stub *stub)
 		stub->slots[i].question = NULL;
 		stub->slots[i].flight.turn.place = 0;
 	}
-	for (uint32_t i = 0; i < stub->askers_used; i++) {
-		stub->askers[i].question = NULL;
-		stub->askers[i].deadline.place = 0;
-	}
+	pool_clear(&stub->askers);
+	pool_clear(&stub->questions);
+	memset(stub->places_taken, 0, sizeof(stub->places_taken));
 	if (stub->all.epoll_fd >= 0)
 		close(stub->all.epoll_fd);
 	stub->all.epoll_fd = -1;
@@ -545,12 +601,10 @@ int stub_after_fork(struct stub *stub)
 	entropy_forget(&stub->all.entropy);
 	stub->timers.count = 0;
 	stub->all.lack_until_ms = 0;
-	memset(stub->buckets, 0, sizeof(stub->buckets));
+	memset(stub->buckets, 0, stub->bucket_count * sizeof(void *));
 	stub->first_waiting = stub->last_waiting = NULL;
-	/* Generations go on counting: an id of before is unknown. */
-	stub->askers_used = stub->questions_used = stub->slots_used = 0;
-	stub->free_askers = NULL;
-	stub->free_questions = NULL;
+	/* Generations of slots go on counting: an id of before is unknown. */
+	stub->slots_used = 0;
 	stub->free_slots = NULL;
 	backend_close(&stub->backend, true);
 	return open_descriptor(stub);
@@ -563,8 +617,9 @@ void stub_free(struct stub *stub)
 	forget_all(stub);
 	backend_close(&stub->backend, false);
 	timers_deinit(&stub->timers);
+	pool_deinit(&stub->askers);
+	pool_deinit(&stub->questions);
+	free(stub->buckets);
 	free(stub->slots);
-	free(stub->questions);
-	free(stub->askers);
 	free(stub);
 }

@@ -36,8 +36,8 @@ struct stub; /* opaque */
 
 /*
  * reply is NULL when no server answered in time: status is then -ETIMEDOUT, or
- * -ECONNREFUSED, -ENETUNREACH ... of the last try. is_trusted: the server that
- * answered may be believed in AD.
+ * -ECONNREFUSED, -ENETUNREACH ... of the last try, or one that stub_is_unsent() knows.
+ * is_trusted: the server that answered may be believed in AD.
  */
 typedef void (*stub_fn)(void *context, int status, const struct message_reply *reply,
 			bool is_trusted);
@@ -49,25 +49,46 @@ struct stub_stats {
 	uint64_t replies;
 	uint64_t dropped;  /* packets that answered no question of ours */
 	uint64_t timeouts; /* turns of a server that ended without a reply */
+	uint64_t unsent;   /* questions that came to their deadline before they were sent */
+	uint64_t refused;  /* by stub_ask(), for want of memory */
 };
 
 /*
- * config is borrowed until stub_free(). -ENOMEM, -EMFILE. Takes the memory for all that can be
- * asked at once, max-sockets and max-requests behind them; later only TCP needs some.
+ * config is borrowed until stub_free(). -ENOMEM, -EMFILE. Each zone has max-requests places for
+ * questions and some more, so that one question for each request has a place, whatever the
+ * other zones have open. A place takes some 500 bytes, of which the first are taken here and
+ * others when they are needed.
  */
 int stub_new(const struct config *config, struct stub **ret_stub);
 void stub_free(struct stub *stub);
 
+struct stub_what {
+	unsigned zone;			   /* index in config->zones: whose place it takes */
+	const struct dnsblv6_labels *name; /* in lower case, without root label */
+	uint16_t type;
+	int64_t deadline_ms;
+};
+
 /*
- * name is in lower case, without root label. The callback comes once, from
- * stub_process(), before deadline_ms has passed by more than its own time, unless stub_cancel().
- * ret_id is never 0. -ENOBUFS when there are too many: max-requests more than max-sockets.
- * Without descriptors, ports or entropy the question waits for them.
+ * The callback comes once, from stub_process(), before the deadline has passed by more than its own
+ * time, unless stub_cancel(). what is copied. ret_id is never 0. -ENOBUFS when all places of the
+ * zone are taken, -ENOMEM. Without descriptors, ports or entropy the question waits for them.
  */
-int stub_ask(struct stub *stub, const struct dnsblv6_labels *name, uint16_t type, int64_t now_ms,
-	     int64_t deadline_ms, stub_fn callback, void *context, uint64_t *ret_id);
+int stub_ask(struct stub *stub, const struct stub_what *what, int64_t now_ms, stub_fn callback,
+	     void *context, uint64_t *ret_id);
 /* No callback comes after this; an unknown id is nothing. */
 void stub_cancel(struct stub *stub, uint64_t id);
+
+/* When a question was first sent, or could not be: -1, it waits to be; INT64_MIN: there is none
+ * with that id. */
+int64_t stub_sent_ms(const struct stub *stub, uint64_t id);
+/* The same for a callback, of the question that it is about. */
+int64_t stub_told_sent_ms(const struct stub *stub);
+/*
+ * Is it the status of a question that was never sent, for want of sockets, ports, memory or a
+ * turn? Then nothing is known about whom it was for.
+ */
+bool stub_is_unsent(int status);
 
 /* An epoll descriptor: readable when there is something to process. */
 int stub_fd(const struct stub *stub);

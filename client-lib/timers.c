@@ -47,14 +47,15 @@ static void move_down(struct timers *timers, struct timer *timer)
 	put(timers, timer, place);
 }
 
-int timers_init(struct timers *timers, uint32_t capacity)
+int timers_reserve(struct timers *timers, uint32_t capacity)
 {
-	struct timer **heap = calloc(capacity, sizeof(void *));
+	if (capacity <= timers->capacity)
+		return 0;
+	struct timer **heap = reallocarray(timers->heap, capacity, sizeof(void *));
 
 	if (heap == NULL)
 		return -ENOMEM;
 	timers->heap = heap;
-	timers->count = 0;
 	timers->capacity = capacity;
 	return 0;
 }
@@ -63,6 +64,7 @@ void timers_deinit(struct timers *timers)
 {
 	free(timers->heap);
 	timers->heap = NULL;
+	timers->count = timers->capacity = 0;
 }
 
 void timers_set(struct timers *timers, struct timer *timer, int64_t when_ms)

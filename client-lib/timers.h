@@ -7,7 +7,7 @@
  * Flow: stub.c, flight.c -> timers_set() -> timers_first() -> stub_process()
  *
  * A timer is a member of the thing it belongs to, and all zero at first. Setting and clearing
- * take logarithmic time, and no memory: there is room for all timers from the start.
+ * take logarithmic time, and no memory: timers_reserve() takes it.
  */
 
 #include <stddef.h>
@@ -28,8 +28,10 @@ struct timers {
 	uint32_t count, capacity;
 };
 
-/* -ENOMEM. */
-int timers_init(struct timers *timers, uint32_t capacity);
+/* Room for so many to be set, which is never less than before; *timers is all zero at first.
+ * -ENOMEM.
+ */
+int timers_reserve(struct timers *timers, uint32_t capacity);
 void timers_deinit(struct timers *timers);
 
 /* Sets it, or sets it anew. No more than capacity may be set at once. */

@@ -153,8 +153,8 @@ struct asker {
 		uint64_t id = 0;
 		dnsblv6_labels name = {};
 		REQUIRE(dnsblv6_name_from_text("1.2.0.192.bl.example", &name) == DNSBLV6_OK);
-		REQUIRE(stub_ask(tested, &name, MESSAGE_A, now_ms, deadline_ms, keep, &kept, &id) ==
-			0);
+		const stub_what what = { 0, &name, MESSAGE_A, deadline_ms };
+		REQUIRE(stub_ask(tested, &what, now_ms, keep, &kept, &id) == 0);
 		return id;
 	}
 	uint64_t only_question() const

@@ -100,15 +100,25 @@ class asking
 			REQUIRE(stub_new(&config, &stub_) == 0);
 		return stub_;
 	}
+	int try_to_ask(unsigned zone, const std::string &name, outcome &kept, int64_t timeout_ms,
+		       uint16_t type, uint64_t *ret_id)
+	{
+		const dnsblv6_labels wire = labels(name);
+		const stub_what what = { zone, &wire, type, now_ms + timeout_ms };
+		return stub_ask(get(), &what, now_ms, keep, &kept, ret_id);
+	}
+	uint64_t ask_zone(unsigned zone, const std::string &name, outcome &kept,
+			  int64_t timeout_ms = LONG_MS, uint16_t type = MESSAGE_A)
+	{
+		uint64_t id = 0;
+		REQUIRE(try_to_ask(zone, name, kept, timeout_ms, type, &id) == 0);
+		CHECK(id != 0);
+		return id;
+	}
 	uint64_t ask(const std::string &name, outcome &kept, int64_t timeout_ms = LONG_MS,
 		     uint16_t type = MESSAGE_A)
 	{
-		const dnsblv6_labels wire = labels(name);
-		uint64_t id = 0;
-		REQUIRE(stub_ask(get(), &wire, type, now_ms, now_ms + timeout_ms, keep, &kept,
-				 &id) == 0);
-		CHECK(id != 0);
-		return id;
+		return ask_zone(0, name, kept, timeout_ms, type);
 	}
 	void process()
 	{

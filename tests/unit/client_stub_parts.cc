@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "client-lib/entropy.h"
+#include "client-lib/pool.h"
 #include "client-lib/timers.h"
 #include "client-lib/upstream.h"
 
@@ -37,7 +38,7 @@ TEST_CASE("timers come in the order they are due", "[client][timers]")
 	std::vector<timer> all(COUNT);
 	std::multiset<int64_t> expected;
 	timers heap = {};
-	REQUIRE(timers_init(&heap, COUNT) == 0);
+	REQUIRE(timers_reserve(&heap, COUNT) == 0);
 
 	for (unsigned i = 0; i < 2000; i++) {
 		timer &one = all[rnd.below(COUNT)];
@@ -62,6 +63,60 @@ TEST_CASE("timers come in the order they are due", "[client][timers]")
 	}
 	CHECK(timers_first(&heap) == nullptr);
 	timers_deinit(&heap);
+}
+
+TEST_CASE("places have ids of their own, stay where they are, and come and go in steps",
+	  "[client][pool]")
+{
+	constexpr unsigned COUNT = 3 * POOL_STEP + 7;
+	struct pool places = {};
+	REQUIRE(pool_init(&places, sizeof(uint64_t), COUNT) == 0);
+	CHECK(places.room == POOL_STEP);
+	std::vector<uint64_t *> items;
+	std::set<uint64_t> ids;
+
+	for (unsigned i = 0; i < COUNT; i++) {
+		items.push_back(static_cast<uint64_t *>(pool_take(&places)));
+		REQUIRE(items.back() != nullptr);
+		*items.back() = i;
+		ids.insert(pool_id(items.back()));
+	}
+	CHECK(ids.size() == COUNT);
+	CHECK(ids.count(0) == 0);
+	CHECK(pool_take(&places) == nullptr);
+	CHECK(places.open == COUNT);
+	CHECK(places.room == 4 * POOL_STEP);
+	for (unsigned i = 0; i < COUNT; i++) {
+		CHECK(*items[i] == i);
+		CHECK(pool_find(&places, pool_id(items[i])) == items[i]);
+	}
+
+	// One that is given back, and taken again, is not found by its old id.
+	const uint64_t old = pool_id(items[5]);
+	pool_give(&places, items[5]);
+	CHECK(pool_find(&places, old) == nullptr);
+	CHECK(pool_take(&places) == items[5]);
+	CHECK(pool_find(&places, old) == nullptr);
+	CHECK(ids.insert(pool_id(items[5])).second);
+
+	const bool at_once = GENERATE(true, false);
+	if (at_once)
+		pool_clear(&places);
+	else
+		for (uint64_t *item : items)
+			pool_give(&places, item);
+	CHECK(places.open == 0);
+	CHECK(places.room == POOL_STEP);
+	for (uint64_t id : ids)
+		CHECK(pool_find(&places, id) == nullptr);
+	for (uint64_t id : { UINT64_C(0), UINT64_C(1), UINT64_C(1) << 32, UINT64_MAX })
+		CHECK(pool_find(&places, id) == nullptr);
+	auto *again = static_cast<uint64_t *>(pool_take(&places));
+	REQUIRE(again != nullptr);
+	CHECK(*again == 0);
+	CHECK(ids.count(pool_id(again)) == 0);
+	pool_deinit(&places);
+	pool_deinit(&places);
 }
 
 TEST_CASE("servers are asked in order, the sick ones last", "[client][upstream]")

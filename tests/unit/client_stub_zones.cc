@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tests/unit/client_stub_fixture.hh"
+
+#include <atomic>
+#include <cerrno>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "tests/lib/fault.hh"
+
+namespace
+{
+std::string numbered(size_t number, const std::string &zone)
+{
+	return "n" + std::to_string(number) + "." + zone;
+}
+} // namespace
+
+// ---- places ----
+
+TEST_CASE("each zone has a place for each request, whatever the others have open",
+	  "[client][stub][zones]")
+{
+	constexpr unsigned REQUESTS = 700;
+	resolver silent(say_nothing);
+	asking client;
+	client.server(silent);
+	client.config.max_requests = REQUESTS;
+	client.config.max_sockets = 4;
+	client.config.zone_count = 3;
+	client.get();
+
+	std::deque<outcome> kept;
+	uint64_t id = 0;
+	int ret = 0;
+	unsigned taken = 0;
+	for (; ret == 0 && taken < 10 * REQUESTS; taken += ret == 0)
+		ret = client.try_to_ask(0, numbered(taken, "a.example"), kept.emplace_back(),
+					LONG_MS, MESSAGE_A, &id);
+	CHECK(ret == -ENOBUFS);
+	CHECK(taken >= REQUESTS);
+	CHECK(taken < 2 * REQUESTS);
+	for (unsigned zone : { 1u, 2u }) {
+		for (unsigned i = 0; i < REQUESTS; i++)
+			client.ask_zone(zone, numbered(i, zone == 1 ? "b.example" : "c.example"),
+					kept.emplace_back());
+	}
+
+	// What goes leaves its place to the same zone.
+	stub_cancel(client.get(), id);
+	CHECK(client.try_to_ask(0, "last.a.example", kept.emplace_back(), LONG_MS, MESSAGE_A,
+				&id) == 0);
+	CHECK(client.try_to_ask(0, "more.a.example", kept.emplace_back(), LONG_MS, MESSAGE_A,
+				&id) == -ENOBUFS);
+	client.pass(LONG_MS);
+	CHECK(client.is_idle());
+	for (unsigned i = 0; i < REQUESTS; i++)
+		client.ask_zone(0, numbered(i, "a.example"), kept.emplace_back());
+}
+
+TEST_CASE("of one question each asker has a place of its own zone", "[client][stub][zones]")
+{
+	resolver server(say_listed);
+	asking client;
+	std::deque<outcome> kept;
+	uint64_t id = 0;
+	client.server(server);
+	client.config.max_requests = 1;
+	client.config.zone_count = 2;
+
+	client.ask_zone(1, "abc.example", kept.emplace_back());
+	while (client.try_to_ask(0, "abc.example", kept.emplace_back(), LONG_MS, MESSAGE_A, &id) ==
+	       0)
+		;
+	client.ask_zone(1, "abc.example", kept.emplace_back());
+	client.until_told(kept.front());
+	CHECK(server.count() == 1);
+	CHECK(client.is_idle());
+	client.ask_zone(0, "abc.example", kept.emplace_back());
+}
+
+TEST_CASE("places that there is no memory for are refused and counted, and cost nothing else",
+	  "[client][stub][zones]")
+{
+	resolver server(say_listed);
+	asking client;
+	std::deque<outcome> kept;
+	client.server(server);
+	client.config.max_requests = 1000;
+	client.config.max_sockets = 4;
+	client.get();
+	uint64_t id = 0;
+	unsigned asked = 0, refused = 0;
+
+	// Memory is taken in steps: each time it is wanted it fails once.
+	for (unsigned i = 0; i < 1000; i++) {
+		fault::fail_at(1);
+		const int ret = client.try_to_ask(0, numbered(i, "a.example"), kept.emplace_back(),
+						  LONG_MS, MESSAGE_A, &id);
+		const bool has_failed = fault::end();
+		CHECK(ret == (has_failed ? -ENOMEM : 0));
+		if (!has_failed) {
+			asked++;
+			continue;
+		}
+		refused++;
+		for (unsigned n = 2; n <= 3; n++) {
+			fault::fail_at(n);
+			if (client.try_to_ask(0, numbered(i, "a.example"), kept.emplace_back(),
+					      LONG_MS, MESSAGE_A, &id) == 0)
+				asked++;
+			else
+				refused++;
+			fault::end();
+		}
+	}
+	CHECK(refused > 0);
+	CHECK(client.stats().refused == refused);
+	CHECK(client.stats().questions == asked);
+	client.until([&] { return client.stats().replies == asked - client.stats().merged; });
+	unsigned told = 0;
+	for (const outcome &one : kept)
+		told += one.is_listed();
+	CHECK(told == asked);
+	CHECK(client.is_idle());
+}
+
+TEST_CASE("when a question was first sent is known, also to its callback", "[client][stub][zones]")
+{
+	std::atomic<bool> speaks{ false };
+	resolver server([&](query &asked) {
+		if (speaks)
+			say_listed(asked);
+	});
+	asking client;
+	outcome sent[4];
+	outcome waits;
+	int64_t told_ms = 0;
+	client.server(server);
+	client.config.max_sockets = 4;
+	const int64_t began_ms = client.now_ms;
+	uint64_t ids[4];
+	for (unsigned i = 0; i < 4; i++)
+		ids[i] = client.ask(numbered(i, "example"), sent[i], 700);
+	const uint64_t id = client.ask("waits.example", waits);
+	waits.then = [&] { told_ms = stub_told_sent_ms(client.get()); };
+
+	CHECK(stub_sent_ms(client.get(), ids[0]) == began_ms);
+	CHECK(stub_sent_ms(client.get(), id) == -1);
+	CHECK(stub_sent_ms(client.get(), 0) == INT64_MIN);
+	client.pass(700);
+	CHECK(stub_sent_ms(client.get(), ids[0]) == INT64_MIN);
+	CHECK(stub_sent_ms(client.get(), id) == began_ms + 700);
+	// It is asked again in its next turn, and was sent when it was.
+	client.pass(1000);
+	CHECK(stub_sent_ms(client.get(), id) == began_ms + 700);
+	speaks = true;
+	client.pass(2000);
+	client.until_told(waits);
+	CHECK(told_ms == began_ms + 700);
+}
