@@ -25,10 +25,16 @@
 #include <endian.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/types.h>
 
 #ifdef __cplusplus
 extern "C" {
+#endif
+
+/* Linux alone takes all pages at once; elsewhere they come when they are needed. */
+#ifndef MAP_POPULATE
+#define MAP_POPULATE 0
 #endif
 
 #define CACHE_MAGIC   0x4453424c76366331ull /* "DSBLv6c1" */

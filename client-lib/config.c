@@ -282,7 +282,7 @@ static uint64_t find_descriptor_limit(void)
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
 		return UINT64_MAX;
-	return limit.rlim_cur;
+	return (uint64_t)limit.rlim_cur; /* FreeBSD's is signed */
 }
 
 /* The program has descriptors of its own to open: a quarter of all, or what was asked for. */

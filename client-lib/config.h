@@ -69,7 +69,7 @@ extern "C" {
 #define CONFIG_SOCKETS_MIN 4
 #define CONFIG_SOCKETS_MAX 16384
 #define CONFIG_SOCKETS	   512 /* by default, where RLIMIT_NOFILE is no matter */
-#define CONFIG_FDS	   8   /* of a handle beside its sockets: epoll, eventfd, the daemon's */
+#define CONFIG_FDS	   8 /* of a handle beside its sockets: waitsets, eventfds, the daemon's */
 
 enum config_failure {
 	CONFIG_OPEN,   /* a zone without an answer lists nothing */

@@ -8,6 +8,7 @@
 #include "client-lib/engine_parts.h"
 #include "client-lib/peek.h"
 #include "client-lib/probe.h"
+#include "client-lib/waitset.h"
 
 /* ---- requests ---- */
 
@@ -487,6 +488,7 @@ int engine_process(struct engine *engine, int64_t now_ms)
 	stub_process(engine->asking.stub, now_ms);
 	if (engine->asking.remote != NULL)
 		remote_process(engine->asking.remote, now_ms);
+	waitset_settle(engine->waitset);
 	end_late(engine, now_ms);
 	engine_tell_losses(engine);
 	return deliver(engine);

@@ -74,7 +74,7 @@ void engine_probe(struct engine *engine, int64_t now_ms);
 bool engine_is_probing(const struct engine *engine);
 
 /*
- * Two may wait: an event loop for engine_fd(), an epoll descriptor, and a thread in poll() for
+ * Two may wait: an event loop for engine_fd(), a waitset, and a thread in poll() for
  * what engine_poll() has, whose number is returned. Either is woken by itself and stays awake
  * until engine_drain().
  */

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <time.h>
@@ -16,6 +15,7 @@
 #include "client-lib/probe.h"
 #include "client-lib/style.h"
 #include "client-lib/trace.h"
+#include "client-lib/waitset.h"
 
 #define ENGINE_LINE_MAX 320
 #define WARNING		4 /* of syslog(3) */
@@ -71,44 +71,40 @@ static int make_daemon(struct asking *asking)
 	return ret == DNSBLV6_OK ? shared_new(asking->config, &asking->shared) : ret;
 }
 
-static int watch(const struct engine *engine, int fd)
-{
-	struct epoll_event event = { .events = EPOLLIN };
-
-	return epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? DNSBLV6_OK : -errno;
-}
-
 static int make_fds(struct engine *engine)
 {
-	engine->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (engine->epoll_fd < 0)
-		return -errno;
+	engine->waitset = waitset_new();
+	if (engine->waitset < 0)
+		return engine->waitset;
 	for (unsigned i = 0; i < ENGINE_SLEEPER_COUNT; i++) {
 		engine->wake_fds[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 		if (engine->wake_fds[i] < 0)
 			return -errno;
 	}
-	int ret = watch(engine, engine->wake_fds[ENGINE_LOOP]);
+	int ret = waitset_add(engine->waitset, engine->wake_fds[ENGINE_LOOP], 0);
 	if (ret == DNSBLV6_OK)
-		ret = watch(engine, stub_fd(engine->asking.stub));
+		ret = waitset_add(engine->waitset, stub_fd(engine->asking.stub), 0);
 	if (ret == DNSBLV6_OK && engine->asking.remote != NULL)
-		ret = watch(engine, remote_fd(engine->asking.remote));
+		ret = waitset_add(engine->waitset, remote_fd(engine->asking.remote), 0);
 	return ret;
 }
 
 static void forget_fds(struct engine *engine)
 {
-	engine->epoll_fd = -1;
+	engine->waitset = -1;
 	for (unsigned i = 0; i < ENGINE_SLEEPER_COUNT; i++) {
 		engine->wake_fds[i] = -1;
 		engine->is_woken[i] = false;
 	}
 }
 
-static void close_fds(struct engine *engine)
+/* Of the waitset only its end differs in a child, waitset_leave(). */
+static void close_fds(struct engine *engine, bool is_child)
 {
-	if (engine->epoll_fd >= 0)
-		close(engine->epoll_fd);
+	if (is_child)
+		waitset_leave(engine->waitset);
+	else if (engine->waitset >= 0)
+		close(engine->waitset);
 	for (unsigned i = 0; i < ENGINE_SLEEPER_COUNT; i++) {
 		if (engine->wake_fds[i] >= 0)
 			close(engine->wake_fds[i]);
@@ -186,7 +182,7 @@ void engine_free(struct engine *engine)
 	fetches_free(engine->fetches);
 	remote_free(engine->asking.remote);
 	stub_free(engine->asking.stub);
-	close_fds(engine);
+	close_fds(engine, false);
 	shared_free(engine->asking.shared);
 	cache_free(engine->asking.cache);
 	free(engine->asking.zones);
@@ -225,8 +221,7 @@ static int renew_torn(struct engine *engine)
 
 int engine_after_fork(struct engine *engine, bool is_whole)
 {
-	/* Closed and not emptied: the set behind the descriptor is the parent's too. */
-	close_fds(engine);
+	close_fds(engine, true);
 	seed(&engine->asking);
 	int ret = is_whole ? renew_whole(engine) : renew_torn(engine);
 	return ret == DNSBLV6_OK ? make_fds(engine) : ret;
@@ -236,7 +231,7 @@ int engine_after_fork(struct engine *engine, bool is_whole)
 
 int engine_fd(const struct engine *engine)
 {
-	return engine->epoll_fd;
+	return engine->waitset;
 }
 
 void engine_wake(struct engine *engine, enum engine_sleeper sleeper)

@@ -27,7 +27,7 @@ struct engine_losses {
 struct engine {
 	struct asking asking;
 	struct fetches *fetches;
-	int epoll_fd;
+	int waitset;
 	int wake_fds[ENGINE_SLEEPER_COUNT];
 	bool is_woken[ENGINE_SLEEPER_COUNT]; /* and was not drained since */
 	struct request_list open;	     /* by deadline */

@@ -5,9 +5,10 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "client-lib/waitset.h"
 
 #define ROUND_MIN_MS  250 /* from round to round, doubled each time */
 #define DOUBLINGS_MAX 10  /* no turn is so long that more would matter */
@@ -22,7 +23,7 @@ bool flight_is_lack(int status)
 	case ENFILE:
 	case ENOBUFS:
 	case ENOMEM:
-	case ENOSPC: /* epoll: max_user_watches */
+	case ENOSPC: /* of a waitset: epoll's max_user_watches */
 	case EAGAIN: /* no port or no entropy left, or a full send buffer */
 		return true;
 	default:
@@ -48,11 +49,10 @@ static socklen_t make_address(const struct sockaddr_in6 *server, struct sockaddr
 
 /* The kernel chooses the port at random, out of ip_local_port_range, when it connects. */
 static int open_socket(const struct flights *all, struct flight *flight,
-		       const struct config_server *server, int type, uint32_t events)
+		       const struct config_server *server, int type)
 {
 	struct sockaddr_storage address;
 	socklen_t address_size = make_address(&server->address, &address);
-	struct epoll_event event = { .events = events, .data.u64 = flight->tag };
 	int fd = socket(address.ss_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int ret = 0;
 
@@ -60,8 +60,10 @@ static int open_socket(const struct flights *all, struct flight *flight,
 		return -errno;
 	if (connect(fd, (struct sockaddr *)&address, address_size) != 0 && errno != EINPROGRESS)
 		ret = -errno;
-	else if (epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
-		ret = -errno;
+	else if (type == SOCK_STREAM)
+		ret = waitset_add_writer(all->waitset, fd, flight->tag);
+	else
+		ret = waitset_add(all->waitset, fd, flight->tag);
 	if (ret != 0) {
 		close(fd);
 		return ret;
@@ -73,12 +75,10 @@ static int open_socket(const struct flights *all, struct flight *flight,
 
 static void close_socket(const struct flights *all, struct flight *flight)
 {
-	struct epoll_event unused = { 0 };
-
 	if (flight->fd < 0)
 		return;
 	/* A child that was forked meanwhile may hold it open; then close() would leave it here. */
-	epoll_ctl(all->epoll_fd, EPOLL_CTL_DEL, flight->fd, &unused);
+	waitset_remove(all->waitset, flight->fd);
 	close(flight->fd);
 	flight->fd = -1;
 	free(flight->tcp);
@@ -100,7 +100,7 @@ static int begin_udp(struct flights *all, struct flight *flight, const struct co
 		message_mix_case(&flight->asked.name, bits, sizeof(bits));
 	}
 	size_t size = message_make(&flight->asked, query);
-	int ret = open_socket(all, flight, server, SOCK_DGRAM, EPOLLIN);
+	int ret = open_socket(all, flight, server, SOCK_DGRAM);
 
 	if (ret != 0)
 		return ret;
@@ -120,7 +120,7 @@ static int begin_tcp(struct flights *all, struct flight *flight, const struct co
 	if (tcp == NULL)
 		return -ENOMEM;
 	size_t size = message_make(&flight->asked, tcp + 2);
-	int ret = open_socket(all, flight, server, SOCK_STREAM, EPOLLOUT);
+	int ret = open_socket(all, flight, server, SOCK_STREAM);
 
 	if (ret != 0) {
 		free(tcp);
@@ -347,7 +347,6 @@ static enum flight_step read_udp(struct flights *all, struct flight *flight, int
 /* Never 0: -EAGAIN as long as nothing went wrong, for the reply is still to come. */
 static int write_tcp(const struct flights *all, struct flight *flight)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.u64 = flight->tag };
 	ssize_t size = send(flight->fd, flight->tcp + flight->tcp_done,
 			    flight->tcp_size - flight->tcp_done, MSG_NOSIGNAL);
 
@@ -356,8 +355,9 @@ static int write_tcp(const struct flights *all, struct flight *flight)
 	flight->tcp_done += (size_t)size;
 	if (flight->tcp_done < flight->tcp_size)
 		return -EAGAIN;
-	if (epoll_ctl(all->epoll_fd, EPOLL_CTL_MOD, flight->fd, &event) != 0)
-		return -errno;
+	int ret = waitset_turn(all->waitset, flight->fd, flight->tag);
+	if (ret != 0)
+		return ret;
 	flight->tcp_is_sent = true;
 	flight->tcp_done = 0;
 	flight->tcp_size = 2;

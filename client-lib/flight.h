@@ -46,7 +46,7 @@ extern "C" {
 /* What all flights of a stub share. */
 struct flights {
 	const struct config *config;
-	int epoll_fd; /* its events' data are the flights' tags */
+	int waitset; /* its tags are those of the flights */
 	struct timers *timers;
 	struct entropy entropy;
 	struct upstream servers[CONFIG_SERVERS_MAX];
@@ -67,7 +67,7 @@ enum flight_step {
 
 struct flight {
 	struct timer turn; /* kind is stub.c's; end of a turn or of a rest */
-	uint64_t tag;	   /* stub.c's, for epoll */
+	uint64_t tag;	   /* stub.c's, for the waitset */
 	int fd;		   /* -1: at rest */
 	bool is_tcp;	   /* what fd is */
 	uint16_t type;
@@ -109,7 +109,7 @@ void flight_start(struct flights *all, struct flight *flight, const struct dnsbl
 		  uint16_t type, int64_t now_ms, int64_t deadline_ms);
 void flight_stop(struct flights *all, struct flight *flight);
 
-/* epoll has something for its socket; or its timer was due, and is not set any more. */
+/* The waitset has something for its socket; or its timer was due, and is not set any more. */
 enum flight_step flight_on_event(struct flights *all, struct flight *flight, int64_t now_ms);
 enum flight_step flight_on_time(struct flights *all, struct flight *flight, int64_t now_ms);
 
@@ -121,7 +121,7 @@ int flight_outcome(struct flights *all, const struct flight *flight);
 
 /*
  * After fork(), instead of flight_stop(): the socket is the parent's, and so is its place in the
- * epoll set.
+ * waitset.
  */
 void flight_forget(struct flight *flight);
 

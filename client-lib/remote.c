@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "client-lib/queue.h"
+#include "client-lib/waitset.h"
 
 /* On the wire an id is a place and how often it was used, so that a late reply finds nobody. */
 #define PLACE_BITS 7
@@ -46,7 +46,7 @@ TAILQ_HEAD(request_list, request);
 struct remote {
 	char directory[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	struct sockaddr_un address;
-	int epoll_fd;
+	int waitset;	  /* of fd alone */
 	int fd;		  /* -1: closed */
 	int64_t retry_ms; /* no connection is tried before */
 	int closed_errno; /* why it is closed, positive */
@@ -133,12 +133,12 @@ static void stay_away(struct remote *remote, int64_t now_ms, int error)
 	remote->closed_errno = error;
 }
 
-/* The descriptor leaves the epoll set with its last copy; a child may have one. */
+/* The descriptor leaves an epoll set with its last copy; a child may have one. */
 static void hang_up(struct remote *remote)
 {
 	if (remote->fd < 0)
 		return;
-	epoll_ctl(remote->epoll_fd, EPOLL_CTL_DEL, remote->fd, NULL);
+	waitset_remove(remote->waitset, remote->fd);
 	close(remote->fd);
 	remote->fd = -1;
 	remote->stats.lost++;
@@ -151,16 +151,30 @@ static void lose(struct remote *remote, int64_t now_ms, int error)
 	end_all(remote, -error);
 }
 
+/* The user of the process at the other end; -1 with errno, as of libc. */
+static int find_peer(int fd, uid_t *ret_uid)
+{
+#ifdef __linux__
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+		return -1;
+	*ret_uid = peer.uid;
+	return 0;
+#else
+	gid_t unused;
+	return getpeereid(fd, ret_uid, &unused);
+#endif
+}
+
 /* Whoever else could make a socket there could make the cache there too. */
 static int check_peer(const struct remote *remote, int fd)
 {
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
+	uid_t uid;
 	struct stat status;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
-	    stat(remote->directory, &status) != 0)
+	if (find_peer(fd, &uid) != 0 || stat(remote->directory, &status) != 0)
 		return -errno;
-	bool is_believed = peer.uid == 0 || peer.uid == geteuid() || peer.uid == status.st_uid;
+	bool is_believed = uid == 0 || uid == geteuid() || uid == status.st_uid;
 	return is_believed ? 0 : -EPERM;
 }
 
@@ -175,9 +189,8 @@ static int open_connection(struct remote *remote)
 		ret = -errno;
 	if (ret == 0)
 		ret = check_peer(remote, fd);
-	struct epoll_event event = { .events = EPOLLIN };
-	if (ret == 0 && epoll_ctl(remote->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
-		ret = -errno;
+	if (ret == 0)
+		ret = waitset_add(remote->waitset, fd, 0);
 	if (ret != 0) {
 		close(fd);
 		return ret;
@@ -199,7 +212,7 @@ static int need_connection(struct remote *remote, int64_t now_ms)
 		return 0;
 	if (now_ms < remote->retry_ms)
 		return -remote->closed_errno;
-	int ret = remote->epoll_fd >= 0 ? open_connection(remote) : -EMFILE;
+	int ret = remote->waitset >= 0 ? open_connection(remote) : -EMFILE;
 	if (ret != 0) {
 		stay_away(remote, now_ms, -ret);
 		return ret;
@@ -218,7 +231,7 @@ int remote_new(const char *directory, struct remote **ret_remote)
 	TAILQ_INIT(&remote->sent);
 	STAILQ_INIT(&remote->ended);
 	remote->fd = -1;
-	remote->epoll_fd = -1;
+	remote->waitset = -1;
 	remote->retry_ms = INT64_MIN;
 	remote->address.sun_family = AF_UNIX;
 	int size = snprintf(remote->address.sun_path, sizeof(remote->address.sun_path),
@@ -226,8 +239,8 @@ int remote_new(const char *directory, struct remote **ret_remote)
 	int ret = size < (int)sizeof(remote->address.sun_path) ? 0 : -ENAMETOOLONG;
 	if (ret == 0) {
 		snprintf(remote->directory, sizeof(remote->directory), "%s", directory);
-		remote->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-		ret = remote->epoll_fd >= 0 ? 0 : -errno;
+		remote->waitset = waitset_new();
+		ret = remote->waitset >= 0 ? 0 : remote->waitset;
 	}
 	if (ret != 0) {
 		remote_free(remote);
@@ -244,22 +257,21 @@ void remote_free(struct remote *remote)
 	forget(remote);
 	if (remote->fd >= 0)
 		close(remote->fd);
-	if (remote->epoll_fd >= 0)
-		close(remote->epoll_fd);
+	if (remote->waitset >= 0)
+		close(remote->waitset);
 	free(remote);
 }
 
 int remote_after_fork(struct remote *remote)
 {
 	forget(remote);
-	/* Not hang_up(): the epoll set is the parent's, too. */
+	/* Not hang_up(): the set may be the parent's, too. */
 	if (remote->fd >= 0)
 		close(remote->fd);
 	remote->fd = -1;
-	if (remote->epoll_fd >= 0)
-		close(remote->epoll_fd);
-	remote->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	return remote->epoll_fd >= 0 ? 0 : -errno;
+	waitset_leave(remote->waitset);
+	remote->waitset = waitset_new();
+	return remote->waitset >= 0 ? 0 : remote->waitset;
 }
 
 void remote_get_stats(const struct remote *remote, struct remote_stats *ret_stats)
@@ -489,7 +501,7 @@ static void call_back(struct remote *remote)
 
 int remote_fd(const struct remote *remote)
 {
-	return remote->epoll_fd;
+	return remote->waitset;
 }
 
 int64_t remote_next_ms(const struct remote *remote)
@@ -509,6 +521,8 @@ int64_t remote_next_ms(const struct remote *remote)
 void remote_process(struct remote *remote, int64_t now_ms)
 {
 	receive(remote, now_ms);
+	if (remote->waitset >= 0)
+		waitset_settle(remote->waitset);
 	take_time(remote, now_ms);
 	send_waiting(remote, now_ms);
 	call_back(remote);

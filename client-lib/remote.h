@@ -53,7 +53,7 @@ struct remote_stats {
 	uint64_t lost;	    /* how often one was given up */
 };
 
-/* directory is copied. Nothing is opened but an epoll descriptor. -ENAMETOOLONG, -ENOMEM, -EMFILE.
+/* directory is copied. Nothing is opened but a waitset. -ENAMETOOLONG, -ENOMEM, -EMFILE.
  */
 int remote_new(const char *directory, struct remote **ret_remote);
 void remote_free(struct remote *remote);
@@ -69,7 +69,7 @@ int remote_ask(struct remote *remote, const char *zone, struct dnsblv6_addr addr
 /* No callback comes after this; an unknown id is nothing. */
 void remote_cancel(struct remote *remote, uint64_t id);
 
-/* An epoll descriptor: readable when there is something to process. */
+/* A waitset: readable when there is something to process. */
 int remote_fd(const struct remote *remote);
 /* When remote_process() has something to do by itself; INT64_MAX: never. */
 int64_t remote_next_ms(const struct remote *remote);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "client-lib/backend.h"
@@ -12,11 +11,11 @@
 #include "client-lib/flight.h"
 #include "client-lib/pool.h"
 #include "client-lib/timers.h"
+#include "client-lib/waitset.h"
 
 #define BUCKETS_MIN    1024
 #define BUCKETS_MAX    262144 /* 2 MB, of which are touched those in use */
 #define SPARE	       64 /* places of a zone for probes, looks and texts, beside max-requests */
-#define EVENTS_AT_ONCE 64
 #define ROUNDS_AT_ONCE 16 /* of events; more of them wait for the next stub_process() */
 #define BACKEND_TAG    UINT64_MAX
 #define BACKEND_MS     50 /* until one that could not be asked is tried again */
@@ -347,18 +346,18 @@ static void handle_event(struct stub *stub, struct slot *slot, int64_t now_ms)
 
 static void read_events(struct stub *stub, int64_t now_ms)
 {
-	struct epoll_event events[EVENTS_AT_ONCE];
+	uint64_t tags[WAITSET_TAKE_MAX];
 
 	for (unsigned round = 0; round < ROUNDS_AT_ONCE; round++) {
-		int count = epoll_wait(stub->all.epoll_fd, events, EVENTS_AT_ONCE, 0);
+		int count = waitset_take(stub->all.waitset, tags, WAITSET_TAKE_MAX);
 
 		for (int i = 0; i < count; i++) {
-			if (events[i].data.u64 == BACKEND_TAG)
+			if (tags[i] == BACKEND_TAG)
 				backend_process(&stub->backend, on_backend, stub);
 			else
-				handle_event(stub, &stub->slots[events[i].data.u64], now_ms);
+				handle_event(stub, &stub->slots[tags[i]], now_ms);
 		}
-		if (count < EVENTS_AT_ONCE)
+		if (count < WAITSET_TAKE_MAX)
 			return;
 	}
 }
@@ -400,7 +399,7 @@ void stub_process(struct stub *stub, int64_t now_ms)
 
 int stub_fd(const struct stub *stub)
 {
-	return stub->all.epoll_fd;
+	return stub->all.waitset;
 }
 
 int64_t stub_next_ms(const struct stub *stub)
@@ -516,17 +515,13 @@ void stub_get_stats(const struct stub *stub, struct stub_stats *ret_stats)
 
 static int open_descriptor(struct stub *stub)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.u64 = BACKEND_TAG };
-
-	stub->all.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (stub->all.epoll_fd < 0)
-		return -errno;
+	stub->all.waitset = waitset_new();
+	if (stub->all.waitset < 0)
+		return stub->all.waitset;
 	int ret = backend_open(&stub->backend, stub->all.config);
 	if (ret != 0 || !backend_is_used(&stub->backend))
 		return ret;
-	return epoll_ctl(stub->all.epoll_fd, EPOLL_CTL_ADD, backend_fd(&stub->backend), &event) == 0
-		       ? 0
-		       : -errno;
+	return waitset_add(stub->all.waitset, backend_fd(&stub->backend), BACKEND_TAG);
 }
 
 static uint32_t choose_buckets(uint32_t places)
@@ -562,7 +557,7 @@ int stub_new(const struct config *config, struct stub **ret_stub)
 	if (stub == NULL)
 		return ret;
 	stub->all.config = config;
-	stub->all.epoll_fd = -1;
+	stub->all.waitset = -1;
 	stub->all.timers = &stub->timers;
 	if (take_memory(stub) != 0)
 		goto fail;
@@ -578,7 +573,7 @@ fail:
 	return ret;
 }
 
-/* Closes without a word to the epoll set, which may be the parent's. */
+/* Closes sockets without a word to the set, which may be the parent's. */
 static void forget_all(struct stub *stub)
 {
 	for (uint32_t i = 0; i < stub->slots_used; i++) {
@@ -590,14 +585,12 @@ static void forget_all(struct stub *stub)
 	pool_clear(&stub->askers);
 	pool_clear(&stub->questions);
 	memset(stub->places_taken, 0, sizeof(stub->places_taken));
-	if (stub->all.epoll_fd >= 0)
-		close(stub->all.epoll_fd);
-	stub->all.epoll_fd = -1;
 }
 
 int stub_after_fork(struct stub *stub)
 {
 	forget_all(stub);
+	waitset_leave(stub->all.waitset);
 	entropy_forget(&stub->all.entropy);
 	stub->timers.count = 0;
 	stub->all.lack_until_ms = 0;
@@ -615,6 +608,8 @@ void stub_free(struct stub *stub)
 	if (stub == NULL)
 		return;
 	forget_all(stub);
+	if (stub->all.waitset >= 0)
+		close(stub->all.waitset);
 	backend_close(&stub->backend, false);
 	timers_deinit(&stub->timers);
 	pool_deinit(&stub->askers);

@@ -90,7 +90,7 @@ int64_t stub_told_sent_ms(const struct stub *stub);
  */
 bool stub_is_unsent(int status);
 
-/* An epoll descriptor: readable when there is something to process. */
+/* A waitset: readable when there is something to process. */
 int stub_fd(const struct stub *stub);
 /* When stub_process() has something to do by itself, perhaps now; INT64_MAX: never. */
 int64_t stub_next_ms(const struct stub *stub);
@@ -99,7 +99,7 @@ void stub_process(struct stub *stub, int64_t now_ms);
 
 /*
  * In a child after fork(): closes what the parent has open too without touching
- * its epoll set, forgets all questions without callbacks, and makes a descriptor of its own.
+ * its waitset, forgets all questions without callbacks, and makes a descriptor of its own.
  * -EMFILE: may be tried again; until then every question ends at its deadline.
  */
 int stub_after_fork(struct stub *stub);

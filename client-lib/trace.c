@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define DEBUG	    7 /* of syslog(3) */
 #define VALUE_MAX   256
