@@ -114,6 +114,23 @@ unpack_package() {
 	rm -rf "$deb"
 }
 
+# FreeBSD's headers, which Debian has in no package, as they come with a compiler for Python: into
+# build/freebsd. It is large, so that what cannot be had is said and no failure.
+need_freebsd_headers() {
+	[ -d build/freebsd ] && return
+	echo "    FreeBSD's headers into build/freebsd"
+	rm -rf build/freebsd.part
+	if /usr/bin/python3 -m pip download --quiet --no-deps --only-binary :all: \
+		-d build/freebsd.part ziglang==0.17.1 >build/freebsd.log 2>&1 &&
+		/usr/bin/python3 tests/freebsd-headers build/freebsd.part/*.whl build/freebsd.part/include \
+			>>build/freebsd.log 2>&1; then
+		mv build/freebsd.part/include build/freebsd
+	else
+		echo "    not to be had, see build/freebsd.log; the test \"portable\" leaves them out"
+	fi
+	rm -rf build/freebsd.part
+}
+
 # Configures build/$1; the rest are options of meson setup.
 configure_tree() {
 	name=$1

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
 libdnsblv6 with another libc than Debian's: built alone with musl, and asked about
-a served list, shared and static.
+a served list, shared and static; compiled for FreeBSD, whose headers ./check brings.
 """
 
+import glob
 import os
 import subprocess
 import sys
@@ -63,6 +64,28 @@ class Musl(Served):
                         os.path.join(built, "libdnsblv6.a"), "-o", static)
         self.assertNotIn("NEEDED", self.run_to_end("readelf", "-dW", static))
         self.assert_verdicts(static)
+
+
+class FreeBSD(harness.Case):
+    def test_all_of_the_library_compiles(self):
+        headers = os.path.join(harness.SOURCE, "build/freebsd")
+        if not os.path.exists(headers):
+            self.skipTest("no build/freebsd; ./check brings it where it can")
+        sources = [path for directory in ("client-lib", "lib/format")
+                   for path in sorted(glob.glob(os.path.join(harness.SOURCE, directory, "*.c")))]
+        # One call for each, so that what one says does not hide the others.
+        failed = []
+        for source in sources:
+            result = subprocess.run(
+                [harness.peer("clang"), "--target=x86_64-unknown-freebsd14", "-nostdlibinc",
+                 "-isystem", headers, "-std=gnu11", "-D_GNU_SOURCE", "-I", harness.SOURCE,
+                 "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-c", source,
+                 "-o", self.path("object.o")],
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
+            if result.returncode != 0:
+                failed.append(result.stdout[-2000:])
+        self.assertEqual(failed, [])
+        self.assertGreater(len(sources), 30)
 
 
 if __name__ == "__main__":
