@@ -199,6 +199,9 @@ static void take_over(struct dnsblv6 *client)
 	TAILQ_INIT(&client->ready);
 	TAILQ_INIT(&client->lines);
 	client->line_count = 0;
+	client->servers_ms = INT64_MIN;
+	if (!is_whole) /* the servers may be half changed */
+		client->config.resolv_stamp = (struct config_stamp){ 0 };
 	client->is_broken =
 		client->engine != NULL && engine_after_fork(client->engine, is_whole) != DNSBLV6_OK;
 }
@@ -244,9 +247,21 @@ void client_wake_loop(struct dnsblv6 *client)
 		engine_wake(client->engine, ENGINE_LOOP);
 }
 
+void client_look_for_servers(struct dnsblv6 *client, int64_t now_ms)
+{
+	if (now_ms < client->servers_ms || client->is_broken)
+		return;
+	client->servers_ms = now_ms + CLIENT_SERVERS_MS;
+	if (config_renew_servers(&client->config))
+		engine_renew_servers(client->engine, now_ms);
+}
+
 int client_process(struct dnsblv6 *client)
 {
-	int count = engine_process(client->engine, client_now_ms());
+	int64_t now_ms = client_now_ms();
+
+	client_look_for_servers(client, now_ms);
+	int count = engine_process(client->engine, now_ms);
 
 	pthread_cond_broadcast(&client->changed);
 	/* Its descriptors say nothing of what this thread has read. */

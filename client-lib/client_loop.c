@@ -74,6 +74,7 @@ static int start(struct dnsblv6 *client, struct call *call, const struct dnsblv6
 		make_ready(call);
 		return DNSBLV6_OK;
 	}
+	client_look_for_servers(client, now_ms);
 	int ret = engine_start(client->engine, ip, zones, now_ms, now_ms + timeout_ms, on_result,
 			       call, &call->id);
 	if (ret == -ENOBUFS)

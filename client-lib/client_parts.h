@@ -29,7 +29,8 @@
 extern "C" {
 #endif
 
-#define CLIENT_LINES_MAX 256 /* kept for the log; what is more is dropped */
+#define CLIENT_LINES_MAX  256  /* kept for the log; what is more is dropped */
+#define CLIENT_SERVERS_MS 1000 /* from one look at resolv.conf to the next */
 
 /* A request of dnsblv6_submit(). */
 struct call {
@@ -69,6 +70,7 @@ struct dnsblv6 {
 	const void *driver_waits_for;
 	bool is_processing; /* in dnsblv6_process(): it need not be woken */
 	int64_t loop_ms;    /* when the loop comes by itself, as it was told; INT64_MAX: never */
+	int64_t servers_ms; /* resolv.conf is not looked at before */
 	bool is_broken;	    /* a child without descriptors: the cache is all it has */
 	struct call_list open;
 	struct call_list ready; /* their callbacks come with dnsblv6_process() */
@@ -91,6 +93,8 @@ void client_wait(struct dnsblv6 *client, client_done_fn is_done, const void *wha
  * dnsblv6_process(), behind which the loop asks for the time.
  */
 void client_wake_loop(struct dnsblv6 *client);
+/* Before the engine asks: it may have to ask other servers than it did. */
+void client_look_for_servers(struct dnsblv6 *client, int64_t now_ms);
 /* The engine works, and whoever waits looks again. */
 int client_process(struct dnsblv6 *client);
 

@@ -323,21 +323,28 @@ static void set_zone_policies(struct config *config)
 	}
 }
 
+static void take_servers(struct config *config, const struct servers *servers)
+{
+	config->server_count = servers->count;
+	for (unsigned i = 0; i < servers->count; i++) {
+		config->servers[i] = servers->list[i];
+		config->servers[i].is_trusted = servers->trusts_ad;
+	}
+}
+
 static void find_servers(struct config *config)
 {
 	struct servers servers;
 
 	if (config->server_count > 0)
 		return;
+	config->has_file_servers = true;
+	servers_has_changed(config->resolv_conf, &config->resolv_stamp);
 	servers_read(config->resolv_conf, &servers);
 	if (servers.count == 0 &&
 	    servers_parse(LOCALHOST, strlen(LOCALHOST), &servers.list[0].address))
 		servers.count = 1;
-	config->server_count = servers.count;
-	for (unsigned i = 0; i < servers.count; i++) {
-		config->servers[i] = servers.list[i];
-		config->servers[i].is_trusted = servers.trusts_ad;
-	}
+	take_servers(config, &servers);
 }
 
 /* An address with any port. */
@@ -361,6 +368,36 @@ static void set_trust(struct config *config)
 				     (server->is_trusted || servers_is_loopback(&server->address) ||
 				      is_named(config, &server->address));
 	}
+}
+
+static bool is_same(const struct config_server *a, const struct config_server *b)
+{
+	return memcmp(&a->address, &b->address, sizeof(a->address)) == 0 &&
+	       a->is_trusted == b->is_trusted;
+}
+
+bool config_renew_servers(struct config *config)
+{
+	struct config_server was[CONFIG_SERVERS_MAX];
+	unsigned was_count = config->server_count;
+	struct servers servers;
+
+	if (!config->has_file_servers ||
+	    !servers_has_changed(config->resolv_conf, &config->resolv_stamp))
+		return false;
+	servers_read(config->resolv_conf, &servers);
+	if (servers.count == 0)
+		return false;
+	memcpy(was, config->servers, sizeof(was));
+	take_servers(config, &servers);
+	set_trust(config);
+	if (config->server_count != was_count)
+		return true;
+	for (unsigned i = 0; i < was_count; i++) {
+		if (!is_same(config->servers + i, was + i))
+			return true;
+	}
+	return false;
 }
 
 int config_finish(struct config *config, char *ret_error)

@@ -118,6 +118,12 @@ struct config_policy {
 	enum config_failure on_failure;
 };
 
+/* Of a file: when it is another one, or has changed, so has this. All zero: it was not there. */
+struct config_stamp {
+	uint64_t device, inode, size;
+	int64_t changed_ns; /* its ctime */
+};
+
 struct config {
 	struct config_entry entries[CONFIG_ENTRIES_MAX];
 	unsigned entry_count;
@@ -143,6 +149,8 @@ struct config {
 	bool mixed_case;	     /* draft-vixie-dnsext-dns0x20 */
 	bool use_ranges;	     /* NSEC ranges of secure answers */
 	char resolv_conf[CONFIG_TEXT_MAX];
+	bool has_file_servers; /* "servers" are those of resolv_conf */
+	struct config_stamp resolv_stamp;
 	const struct dnsblv6_resolver *resolver; /* in place of stub.c's own; NULL: none */
 	void *resolver_context;
 
@@ -169,6 +177,13 @@ int config_set(struct config *config, const char *key, const char *value, char *
  * RLIMIT_NOFILE as it is now. -EINVAL without zones, or for values that do not go together.
  */
 int config_finish(struct config *config, char *ret_error);
+
+/*
+ * Another look at resolv.conf, when it is another file than it was at the last one. True when
+ * config->servers have changed: its user has to be told. One that cannot be read, or has no
+ * servers, changes nothing.
+ */
+bool config_renew_servers(struct config *config);
 
 /* Keys in the order of the manual: index 0, 1, ...; NULL behind the last. */
 const char *config_key(unsigned index);

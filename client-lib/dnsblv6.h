@@ -133,8 +133,9 @@ DNSBLV6_API int dnsblv6_set(struct dnsblv6 *client, const char *key, const char 
 
 /*
  * Makes the cache. No packet is sent, and no file is read but resolv.conf and the cache in
- * "shared"; without resolv.conf the resolver is 127.0.0.1, as in libc. -EINVAL when there is no
- * zone, -ENOMEM, -EMFILE and the like; see dnsblv6_error().
+ * "shared"; without resolv.conf the resolver is 127.0.0.1, as in libc. Later resolv.conf is
+ * looked at once a second while something is asked, and read again when it has changed. -EINVAL
+ * when there is no zone, -ENOMEM, -EMFILE and the like; see dnsblv6_error().
  */
 DNSBLV6_API int dnsblv6_start(struct dnsblv6 *client);
 

@@ -69,6 +69,9 @@ void engine_note_refusal(struct engine *engine);
  */
 int engine_cancel(struct engine *engine, uint64_t id, engine_fn callback, void **ret_context);
 
+/* config->servers are other ones now. */
+void engine_renew_servers(struct engine *engine, int64_t now_ms);
+
 /* Probes every zone that is not being probed. */
 void engine_probe(struct engine *engine, int64_t now_ms);
 bool engine_is_probing(const struct engine *engine);

@@ -266,6 +266,17 @@ unsigned engine_poll(const struct engine *engine, struct pollfd *ret_fds)
 	return engine->asking.remote != NULL ? ENGINE_POLL_MAX : ENGINE_POLL_MAX - 1;
 }
 
+void engine_renew_servers(struct engine *engine, int64_t now_ms)
+{
+	struct asking *asking = &engine->asking;
+
+	asking->now_ms = now_ms;
+	stub_renew_servers(asking->stub, now_ms);
+	if (asking->log != NULL)
+		asking->log(asking->log_context, 6, "resolv.conf names other servers now");
+	trace_servers(asking);
+}
+
 void engine_check_shared(struct engine *engine)
 {
 	if (engine->asking.shared != NULL)

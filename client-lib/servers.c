@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- addresses ---- */
@@ -233,4 +234,22 @@ void servers_read(const char *path, struct servers *ret_servers)
 		close(fd);
 	}
 	*ret_servers = servers;
+}
+
+bool servers_has_changed(const char *path, struct config_stamp *stamp)
+{
+	struct stat status;
+
+	if (stat(path, &status) != 0)
+		return false;
+	const struct config_stamp found = {
+		.device = status.st_dev,
+		.inode = status.st_ino,
+		.size = (uint64_t)status.st_size,
+		.changed_ns = (int64_t)status.st_ctim.tv_sec * 1000000000 + status.st_ctim.tv_nsec,
+	};
+	bool has_changed = found.device != stamp->device || found.inode != stamp->inode ||
+			   found.size != stamp->size || found.changed_ns != stamp->changed_ns;
+	*stamp = found;
+	return has_changed;
 }

@@ -4,8 +4,8 @@
 /*
  * servers.h - addresses of resolvers, and the file that libc has them from.
  *
- * Flow: lists.c: "servers" and "trusted" -> servers_parse_with_port(); config_finish()
- *       -> servers_read() of resolv.conf(5) -> struct config -> stub.c
+ * Flow: lists.c: "servers" and "trusted" -> servers_parse_with_port(); config_finish(), and
+ *       config_renew_servers() later -> servers_read() of resolv.conf(5) -> struct config -> stub.c
  *
  * No function here allocates, locks, logs or keeps a pointer.
  */
@@ -46,6 +46,13 @@ struct servers {
  * may not be read or is none gives no servers.
  */
 void servers_read(const char *path, struct servers *ret_servers);
+
+/*
+ * Is the file at path another one, or another size or time, than *stamp says? Then *stamp says so
+ * from now on. To be called before servers_read(), so that a change in between is seen later. False
+ * when it is not there: what was read last still counts.
+ */
+bool servers_has_changed(const char *path, struct config_stamp *stamp);
 
 #ifdef __cplusplus
 }

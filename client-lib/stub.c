@@ -501,6 +501,23 @@ bool stub_is_unsent(int status)
 	return flight_is_lack(status);
 }
 
+void stub_renew_servers(struct stub *stub, int64_t now_ms)
+{
+	if (backend_is_used(&stub->backend))
+		return;
+	memset(stub->all.servers, 0, sizeof(stub->all.servers));
+	for (uint32_t i = 0; i < stub->slots_used; i++) {
+		struct slot *slot = &stub->slots[i];
+		const struct question *question = slot->question;
+
+		if (question == NULL)
+			continue;
+		flight_stop(&stub->all, &slot->flight);
+		flight_start(&stub->all, &slot->flight, &question->name, question->type, now_ms,
+			     question->deadline_ms);
+	}
+}
+
 const struct config_server *stub_replier(const struct stub *stub)
 {
 	return backend_is_used(&stub->backend) ? NULL : stub->all.reply_server;

@@ -90,6 +90,9 @@ int64_t stub_told_sent_ms(const struct stub *stub);
  */
 bool stub_is_unsent(int status);
 
+/* config->servers are other ones now: what is on its way is asked of these. Not in a callback. */
+void stub_renew_servers(struct stub *stub, int64_t now_ms);
+
 /* A waitset: readable when there is something to process. */
 int stub_fd(const struct stub *stub);
 /* When stub_process() has something to do by itself, perhaps now; INT64_MAX: never. */

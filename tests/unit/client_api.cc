@@ -5,10 +5,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
@@ -312,6 +315,36 @@ TEST_CASE("a handle starts without resolv.conf, and no resolver is no listing", 
 	CHECK(result.verdict == DNSBLV6_UNKNOWN);
 	CHECK(result.zones_failed == 1);
 	dnsblv6_free(client);
+}
+
+TEST_CASE("resolv.conf is read again when it changes", "[client][api]")
+{
+	char directory[] = "/tmp/client-api-XXXXXX";
+	REQUIRE(mkdtemp(directory) != nullptr);
+	const std::string path = std::string(directory) + "/resolv.conf";
+	const auto write = [&path](const std::string &text) {
+		std::ofstream(path + ".new") << text;
+		std::filesystem::rename(path + ".new", path);
+	};
+	write("nameserver 127.255.0.1\n");
+	handle bl;
+	bl.set("resolv-conf", path);
+	REQUIRE(dnsblv6_start(bl.client) == 0);
+	bl.check("192.0.2.1", 10);
+
+	// It is looked at once a second; no server needs to be there.
+	write("nameserver 127.255.0.2\n");
+	const std::string told = "6 resolv.conf names other servers now";
+	const auto has_line = [&bl, &told] {
+		return std::count(bl.lines.begin(), bl.lines.end(), told) > 0;
+	};
+	CHECK_FALSE(has_line());
+	const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+	while (!has_line() && std::chrono::steady_clock::now() < end)
+		bl.check("192.0.2.1", 10);
+	CHECK(has_line());
+	std::filesystem::remove(path);
+	CHECK(std::filesystem::remove(directory));
 }
 
 TEST_CASE("a check ends in time when no reply comes", "[client][api]")

@@ -216,3 +216,48 @@ TEST_CASE("without a resolv.conf that can be read the resolver is on this machin
 	CHECK(servers_with(fifo) == "::ffff:127.0.0.1@53+");
 	unlink(fifo.c_str());
 }
+
+TEST_CASE("resolv.conf is read again when it is another file, and an empty one changes nothing",
+	  "[client][config]")
+{
+	File file("nameserver 192.0.2.1\n");
+	Config config;
+	REQUIRE(config.set("zones", "bl.example") == "");
+	REQUIRE(config.set("resolv-conf", file.path) == "");
+	REQUIRE(config.finish() == "");
+	const auto replace = [&file](const std::string &content) {
+		File other(content);
+		REQUIRE(rename(other.path.c_str(), file.path.c_str()) == 0);
+	};
+	CHECK_FALSE(config_renew_servers(config.operator->()));
+
+	replace("nameserver 192.0.2.2\nnameserver 127.0.0.1\n");
+	CHECK(config_renew_servers(config.operator->()));
+	CHECK(servers_of(config) == "::ffff:192.0.2.2@53 ::ffff:127.0.0.1@53+");
+	CHECK_FALSE(config_renew_servers(config.operator->()));
+
+	replace("# the same\nnameserver 192.0.2.2\nnameserver 127.0.0.1\n");
+	CHECK_FALSE(config_renew_servers(config.operator->()));
+	replace("search example.com\n");
+	CHECK_FALSE(config_renew_servers(config.operator->()));
+	REQUIRE(unlink(file.path.c_str()) == 0);
+	CHECK_FALSE(config_renew_servers(config.operator->()));
+	CHECK(servers_of(config) == "::ffff:192.0.2.2@53 ::ffff:127.0.0.1@53+");
+
+	File next("nameserver 192.0.2.2\noptions trust-ad\n");
+	REQUIRE(rename(next.path.c_str(), file.path.c_str()) == 0);
+	CHECK(config_renew_servers(config.operator->()));
+	CHECK(servers_of(config) == "::ffff:192.0.2.2@53+");
+}
+
+TEST_CASE("servers that were set are not replaced by those of resolv.conf", "[client][config]")
+{
+	File file("nameserver 192.0.2.1\n");
+	Config config;
+	REQUIRE(config.set("zones", "bl.example") == "");
+	REQUIRE(config.set("resolv-conf", file.path) == "");
+	REQUIRE(config.set("servers", "192.0.2.9") == "");
+	REQUIRE(config.finish() == "");
+	CHECK_FALSE(config_renew_servers(config.operator->()));
+	CHECK(servers_of(config) == "::ffff:192.0.2.9@53");
+}

@@ -28,6 +28,25 @@ bytes with_size(const bytes &message)
 }
 } // namespace
 
+TEST_CASE("other servers are asked what is on its way, and what comes later", "[client][stub]")
+{
+	resolver silent([](query &) {});
+	resolver good(say_listed);
+	asking client;
+	outcome kept, later;
+	client.server(silent);
+
+	client.ask("abc.example", kept);
+	client.config.server_count = 0;
+	client.server(good);
+	stub_renew_servers(client.get(), client.now_ms);
+	client.until_told(kept);
+	CHECK(kept.is_listed());
+	client.ask("later.example", later);
+	client.until_told(later);
+	CHECK(later.is_listed());
+}
+
 // ---- from server to server ----
 
 TEST_CASE("what cannot be read is not waited on: the next server is asked", "[client][stub]")
