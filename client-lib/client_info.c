@@ -77,6 +77,7 @@ int dnsblv6_probe(struct dnsblv6 *client, int timeout_ms)
 	int64_t now_ms = client_now_ms();
 	client_enter(client);
 	if (!client->is_broken) {
+		client_look_for_servers(client, now_ms);
 		engine_probe(client->engine, now_ms);
 		client_wait(client, has_probed, client->engine, now_ms + timeout_ms);
 		client_wake_loop(client);
@@ -84,6 +85,22 @@ int dnsblv6_probe(struct dnsblv6 *client, int timeout_ms)
 	int count = count_ok(client);
 	client_leave(client);
 	return count;
+}
+
+int dnsblv6_probe_start(struct dnsblv6 *client)
+{
+	if (client == NULL || client->engine == NULL)
+		return -EINVAL;
+	int64_t now_ms = client_now_ms();
+	client_enter(client);
+	bool is_broken = client->is_broken;
+	if (!is_broken) {
+		client_look_for_servers(client, now_ms);
+		engine_probe(client->engine, now_ms);
+		client_wake_loop(client);
+	}
+	client_leave(client);
+	return is_broken ? -EBADF : DNSBLV6_OK;
 }
 
 /* ---- reasons ---- */

@@ -352,6 +352,11 @@ DNSBLV6_API int dnsblv6_zone_set(const struct dnsblv6 *client, const char *names
  * how many entries are OK.
  */
 DNSBLV6_API int dnsblv6_probe(struct dnsblv6 *client, int timeout_ms);
+/*
+ * The same without waiting, for an event loop and for its callbacks: the next calls read what
+ * comes, and dnsblv6_zone_get() tells. 0, -EINVAL, or -EBADF in a child without descriptors.
+ */
+DNSBLV6_API int dnsblv6_probe_start(struct dnsblv6 *client);
 
 /*
  * Counters by index: 0, 1, ... until -ENOENT. *ret_name is static; libdnsblv6(3) says

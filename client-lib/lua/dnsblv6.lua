@@ -72,6 +72,7 @@ int dnsblv6_qname(const struct dnsblv6_ip *ip, const char *kind, const char *zon
 const char *dnsblv6_zone_state_name(int state);
 int dnsblv6_zone_get(struct dnsblv6 *client, unsigned index, struct dnsblv6_zone_info *ret_info);
 int dnsblv6_probe(struct dnsblv6 *client, int timeout_ms);
+int dnsblv6_probe_start(struct dnsblv6 *client);
 int dnsblv6_stat_get(struct dnsblv6 *client, unsigned index, const char **ret_name,
                      uint64_t *ret_value);
 const char *dnsblv6_strerror(int status);
@@ -351,6 +352,15 @@ function Client:probe(timeout_ms)
     return nil, text_of(count)
   end
   return count
+end
+
+-- The same without waiting: process() reads what comes, and zones() tells.
+function Client:probe_start()
+  local status = lib.dnsblv6_probe_start(self.handle)
+  if status < 0 then
+    return nil, text_of(status)
+  end
+  return true
 end
 
 function Client:stats()

@@ -102,6 +102,7 @@ def _load():
             ("zone_get", number, [handle, ctypes.c_uint, ctypes.POINTER(_ZoneInfo)]),
             ("zone_set", number, [handle, text, ctypes.POINTER(u64)]),
             ("probe", number, [handle, number]),
+            ("probe_start", number, [handle]),
             ("stat_get", number, [handle, ctypes.c_uint, ctypes.POINTER(text),
                                   ctypes.POINTER(u64)]),
             ("strerror", text, [number]),
@@ -397,6 +398,10 @@ class Client:
     def probe(self, timeout=5.0):
         """Looks at all test points now; how many entries are well."""
         return _must(_lib.dnsblv6_probe(self._open(), _milliseconds(timeout)))
+
+    def probe_start(self):
+        """The same without waiting: process() reads what comes, and zones() tells."""
+        _must(_lib.dnsblv6_probe_start(self._open()))
 
     def stats(self):
         """{name: count}; libdnsblv6(3) says what is counted."""

@@ -537,6 +537,29 @@ TEST_CASE("a probe tells how many entries are well", "[client][api]")
 			     "(127.0.0.2 is not listed)");
 }
 
+TEST_CASE("a probe that is started goes on in the loop", "[client][api]")
+{
+	handle bl;
+	CHECK(dnsblv6_probe_start(bl.client) == -EINVAL); // not started
+	bl.set("zones", "bl6.example bl.example").start();
+	CHECK(dnsblv6_timeout_ms(bl.client) == -1);
+	CHECK(dnsblv6_probe_start(bl.client) == 0);
+	CHECK(is_readable(bl)); // a loop that waits has to mind its deadlines
+	const auto is_well = [&bl](unsigned index) {
+		dnsblv6_zone_info info;
+		return dnsblv6_zone_get(bl.client, index, &info) == 0 &&
+		       info.state == DNSBLV6_ZONE_OK;
+	};
+	const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+	while (!(is_well(0) && is_well(1)) && std::chrono::steady_clock::now() < end) {
+		pollfd waiting = { dnsblv6_fd(bl.client), POLLIN, 0 };
+		poll(&waiting, 1, 100);
+		dnsblv6_process(bl.client);
+	}
+	CHECK(is_well(0));
+	CHECK(is_well(1));
+}
+
 TEST_CASE("a reason has the URL of a bitmap zone, or the text of a classic one", "[client][api]")
 {
 	char text[200];
