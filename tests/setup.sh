@@ -131,6 +131,25 @@ need_freebsd_headers() {
 	rm -rf build/freebsd.part
 }
 
+# Haraka into build/haraka, where there is a Node.js that it takes. What cannot be had is no failure.
+need_haraka() {
+	[ -d build/haraka ] && return
+	if ! command -v npm >/dev/null ||
+		! node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'; then
+		echo "    no npm, or no Node.js 20: the test \"haraka\" is skipped"
+		return
+	fi
+	echo "    Haraka into build/haraka"
+	rm -rf build/haraka.part
+	if timeout 300 npm install --prefix build/haraka.part --no-audit --no-fund --omit=optional \
+		--ignore-scripts Haraka@3.3.4 >build/haraka.log 2>&1; then
+		mv build/haraka.part build/haraka
+	else
+		rm -rf build/haraka.part
+		echo "    not to be had, see build/haraka.log; the test \"haraka\" is skipped"
+	fi
+}
+
 # Configures build/$1; the rest are options of meson setup.
 configure_tree() {
 	name=$1

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// dnsblv6.js - a plugin of Haraka: asks dnsblv6-policy about a client, by its line service.
+// docs/mta.md tells where it goes. Without an answer the client passes.
+'use strict'
+const net = require('node:net')
+
+exports.hook_connect = function (next, connection) {
+    const socket = net.connect(this.config.get('dnsblv6.socket') || '/run/dnsblv6-policy/lines')
+    let said = ''
+    socket.setTimeout(10000, () => socket.destroy())
+    socket.on('data', (data) => { said += data })
+    socket.on('error', (error) => connection.logwarn(this, error.message))
+    socket.on('close', () => {
+        const [, verdict, text] = /^(listed -?\d+|defer) (.*)\n$/.exec(said) || []
+        if (!verdict) next()
+        else next(verdict === 'defer' ? DENYSOFTDISCONNECT : DENYDISCONNECT, text)
+    })
+    socket.end(`${connection.remote.ip}\n`)
+}

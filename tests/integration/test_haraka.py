@@ -1,0 +1,86 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+The plugin of Haraka, in Haraka itself before dnsblv6-policy. Haraka is npm's:
+./check puts it below build/haraka where there is npm and a Node.js that it takes.
+"""
+
+import os
+import re
+import shutil
+import socket
+import sys
+
+import harness
+from harness import DEADLINE_S, SOURCE, wait_for
+from test_policy import NAME, SILENT, PolicyCase
+
+if harness.IS_SANITIZED:
+    print("what is asked is not ours, and who answers is tested by test_policy.py: skipped")
+    sys.exit(77)
+
+HARAKA = os.path.join(SOURCE, "build/haraka/node_modules/Haraka")
+# It would ask DNS for the names of clients.
+NO_NAMES = "exports.hook_lookup_rdns = (next) => next(OK, 'client.example')\n"
+TEST_POINT, CLEAR = "127.0.0.2", "127.0.0.1"
+
+
+class Haraka(PolicyCase):
+    def setUp(self):
+        super().setUp()
+        if not os.path.exists(HARAKA):
+            self.skipTest("no build/haraka; ./check brings it where it can")
+        self.node = harness.peer("node")
+
+    def start_haraka(self):
+        self.port = self.free_port("127.0.0.1")
+        for directory in ("config", "plugins"):
+            os.makedirs(self.path(f"haraka/{directory}"))
+        shutil.copy(os.path.join(SOURCE, "integration/haraka/dnsblv6.js"),
+                    self.path("haraka/plugins"))
+        shutil.copy(os.path.join(HARAKA, "config/connection.ini"), self.path("haraka/config"))
+        for path, text in (("plugins/no_names.js", NO_NAMES),
+                           ("config/plugins", "no_names\ndnsblv6\n"),
+                           ("config/me", "mail.example.com\n"),
+                           ("config/dnsblv6.socket", self.lines + "\n"),
+                           ("config/smtp.ini", f"listen=127.0.0.1:{self.port}\nnodes=0\n")):
+            self.write(f"haraka/{path}", text)
+        haraka = self.start([self.node, os.path.join(HARAKA, "bin/haraka"), "-c",
+                             self.path("haraka")], "haraka")
+
+        def is_there():
+            with socket.socket() as client:
+                self.assertIsNone(haraka.popen.poll(), haraka.log())
+                return client.connect_ex(("127.0.0.1", self.port)) == 0
+
+        wait_for(is_there, "Haraka")
+
+    def greeting(self, source):
+        """The first line that a client from this address gets."""
+        with socket.create_connection(("127.0.0.1", self.port), DEADLINE_S,
+                                      (source, 0)) as client:
+            return client.makefile("r", encoding="ascii").readline()
+
+    def test_a_listed_client_is_refused_with_the_reason_and_another_is_not(self):
+        self.start_policy(self.config(self.serve_list()))
+        self.start_haraka()
+        self.assertRegex(self.greeting(TEST_POINT),
+                         rf"^554 .*{re.escape(TEST_POINT)} is listed by {re.escape(NAME)}")
+        self.assertRegex(self.greeting(CLEAR), "^220 ")
+
+    def test_without_an_answer_clients_pass_and_without_the_daemon_too(self):
+        policy = self.start_policy(self.config(SILENT, decision=["deadline: 200ms"]))
+        self.start_haraka()
+        self.assertRegex(self.greeting(TEST_POINT), "^220 ")
+        policy.stop()
+        self.assertRegex(self.greeting(TEST_POINT), "^220 ")
+
+    def test_one_that_is_put_off(self):
+        self.start_policy(self.config(SILENT, decision=["deadline: 200ms"],
+                                      library=["on-failure: defer"]))
+        self.start_haraka()
+        self.assertRegex(self.greeting(TEST_POINT), "^421 ")
+
+
+if __name__ == "__main__":
+    harness.main()
