@@ -167,10 +167,15 @@ static unsigned doublings(const struct flight *flight)
 	return flight->round < DOUBLINGS_MAX ? flight->round : DOUBLINGS_MAX;
 }
 
+int64_t flight_round_ms(const struct flights *all, const struct flight *flight)
+{
+	return (int64_t)all->config->attempt_timeout_ms << doublings(flight);
+}
+
 /* Its time, of what is left for it and those behind it in this round. */
 static int64_t turn_ms(const struct flights *all, const struct flight *flight, int64_t now_ms)
 {
-	int64_t ms = (int64_t)all->config->attempt_timeout_ms << doublings(flight);
+	int64_t ms = flight_round_ms(all, flight);
 	int64_t askable = 1;
 
 	for (unsigned i = flight->position + 1; i < all->config->server_count; i++) {
@@ -411,22 +416,42 @@ enum flight_step flight_on_time(struct flights *all, struct flight *flight, int6
 	return take_turn(all, flight, now_ms);
 }
 
+bool flight_is_round_over(const struct flights *all, const struct flight *flight)
+{
+	/* What a server has told, of itself or of how it wants to be asked, is not forgotten. */
+	if (flight->has_said != 0 || flight->wants_tcp != 0 || flight->wrong > 0)
+		return false;
+	if (flight->fd < 0)
+		return flight->round > 0 && flight->position == 0;
+	return flight->position + 1 >= all->config->server_count;
+}
+
+void flight_give_up(struct flights *all, struct flight *flight, int64_t now_ms)
+{
+	if (flight->fd < 0)
+		return;
+	close_socket(all, flight);
+	blame(all, flight, now_ms, -ETIMEDOUT);
+	begin_round(flight, now_ms);
+}
+
 /* ---- beginning and end ---- */
 
-void flight_prepare(struct flight *flight)
+void flight_prepare(struct flight *flight, unsigned round)
 {
 	flight->fd = -1;
 	flight->tcp = NULL;
-	flight->position = flight->round = 0;
-	flight->wants_tcp = flight->has_said = 0;
+	flight->round = round;
+	flight->position = 0;
+	flight->wants_tcp = flight->has_said = flight->wrong = 0;
 	flight->status = 0;
 	flight->sent_ms = -1;
 }
 
 void flight_start(struct flights *all, struct flight *flight, const struct dnsblv6_labels *name,
-		  uint16_t type, int64_t now_ms, int64_t deadline_ms)
+		  uint16_t type, unsigned round, int64_t now_ms, int64_t deadline_ms)
 {
-	flight_prepare(flight);
+	flight_prepare(flight, round);
 	flight->name = name;
 	flight->type = type;
 	flight->deadline_ms = deadline_ms;

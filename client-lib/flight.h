@@ -102,16 +102,28 @@ struct flight {
 bool flight_is_lack(int status);
 
 /* At rest, and never asked: for whoever asks in another way, before flight_stop(). */
-void flight_prepare(struct flight *flight);
+void flight_prepare(struct flight *flight, unsigned round);
 
-/* tag and turn.kind are set; all else is set here. */
+/*
+ * tag and turn.kind are set; all else is set here. round is 0, or that of an earlier flight of the
+ * question which was given up.
+ */
 void flight_start(struct flights *all, struct flight *flight, const struct dnsblv6_labels *name,
-		  uint16_t type, int64_t now_ms, int64_t deadline_ms);
+		  uint16_t type, unsigned round, int64_t now_ms, int64_t deadline_ms);
 void flight_stop(struct flights *all, struct flight *flight);
 
 /* The waitset has something for its socket; or its timer was due, and is not set any more. */
 enum flight_step flight_on_event(struct flights *all, struct flight *flight, int64_t now_ms);
 enum flight_step flight_on_time(struct flights *all, struct flight *flight, int64_t now_ms);
+
+/* What a server has for its answer in this round, if there is time. */
+int64_t flight_round_ms(const struct flights *all, const struct flight *flight);
+/*
+ * Its timer is due: has every server had a turn, and none a word? Then it may be given up, before
+ * flight_stop(), and another one begin in flight->round.
+ */
+bool flight_is_round_over(const struct flights *all, const struct flight *flight);
+void flight_give_up(struct flights *all, struct flight *flight, int64_t now_ms);
 
 /*
  * What is known at the deadline: 0 with the last refusal in all->reply, or the

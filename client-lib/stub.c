@@ -10,6 +10,7 @@
 #include "client-lib/entropy.h"
 #include "client-lib/flight.h"
 #include "client-lib/pool.h"
+#include "client-lib/shares.h"
 #include "client-lib/timers.h"
 #include "client-lib/waitset.h"
 
@@ -40,6 +41,9 @@ struct question {
 	struct question *previous, *next; /* waiting */
 	bool is_over;			  /* its askers are being told */
 	uint16_t type;
+	unsigned zone;	     /* whose share it is asked in: its first asker's */
+	unsigned round;	     /* that its next flight begins with */
+	int64_t sent_ms;     /* by a flight before this one; -1: by none */
 	int64_t deadline_ms; /* of the last asker */
 	struct dnsblv6_labels name;
 };
@@ -51,6 +55,12 @@ struct slot {
 	uint32_t generation; /* upper half of its id for the backend, so that an old one finds
 				nobody */
 	bool is_asked;
+	bool is_noted; /* in the zone's share, as not answered */
+};
+
+/* Those of one zone that wait. */
+struct queue {
+	struct question *first, *last;
 };
 
 /*
@@ -73,7 +83,8 @@ struct stub {
 	struct slot *free_slots;
 	int64_t told_sent_ms; /* when the question was sent whose askers are told */
 
-	struct question *first_waiting, *last_waiting;
+	struct shares shares;
+	struct queue queues[CONFIG_ZONES_MAX];
 
 	struct backend backend; /* if there is one, no flight ever leaves the ground */
 };
@@ -102,11 +113,7 @@ static void give_asker(struct stub *stub, struct asker *asker)
 	pool_give(&stub->askers, asker);
 }
 
-static bool has_slot(const struct stub *stub)
-{
-	return stub->free_slots != NULL || stub->slots_used < stub->all.config->max_sockets;
-}
-
+/* There are as many as the shares have sockets. */
 static struct slot *take_slot(struct stub *stub)
 {
 	struct slot *slot = stub->free_slots;
@@ -143,25 +150,31 @@ static struct question *find_question(struct stub *stub, const struct dnsblv6_la
 
 static void append_waiting(struct stub *stub, struct question *question)
 {
+	struct queue *queue = &stub->queues[question->zone];
+
 	question->next = NULL;
-	question->previous = stub->last_waiting;
-	if (stub->last_waiting != NULL)
-		stub->last_waiting->next = question;
+	question->previous = queue->last;
+	if (queue->last != NULL)
+		queue->last->next = question;
 	else
-		stub->first_waiting = question;
-	stub->last_waiting = question;
+		queue->first = question;
+	queue->last = question;
+	shares_wait(&stub->shares, question->zone);
 }
 
 static void remove_waiting(struct stub *stub, struct question *question)
 {
+	struct queue *queue = &stub->queues[question->zone];
+
 	if (question->previous != NULL)
 		question->previous->next = question->next;
 	else
-		stub->first_waiting = question->next;
+		queue->first = question->next;
 	if (question->next != NULL)
 		question->next->previous = question->previous;
 	else
-		stub->last_waiting = question->previous;
+		queue->last = question->previous;
+	shares_leave(&stub->shares, question->zone);
 }
 
 static uint64_t backend_id(const struct stub *stub, const struct slot *slot)
@@ -180,8 +193,8 @@ static void ask_backend(struct stub *stub, struct slot *slot, int64_t now_ms)
 	slot->flight.status = ret;
 	if (ret == 0 && slot->flight.sent_ms < 0)
 		slot->flight.sent_ms = now_ms;
-	if (ret != 0)
-		timers_set(&stub->timers, &slot->flight.turn, now_ms + BACKEND_MS);
+	timers_set(&stub->timers, &slot->flight.turn,
+		   now_ms + (ret == 0 ? flight_round_ms(&stub->all, &slot->flight) : BACKEND_MS));
 }
 
 static void start_flight(struct stub *stub, struct question *question, int64_t now_ms)
@@ -192,14 +205,40 @@ static void start_flight(struct stub *stub, struct question *question, int64_t n
 	slot->flight.turn.kind = TIMER_FLIGHT;
 	slot->flight.tag = (uint64_t)(slot - stub->slots);
 	question->flight = &slot->flight;
-	slot->is_asked = false;
+	slot->is_asked = slot->is_noted = false;
+	shares_begin(&stub->shares, question->zone);
 	if (backend_is_used(&stub->backend)) {
-		flight_prepare(&slot->flight);
+		flight_prepare(&slot->flight, question->round);
 		ask_backend(stub, slot, now_ms);
 		return;
 	}
-	flight_start(&stub->all, &slot->flight, &question->name, question->type, now_ms,
-		     question->deadline_ms);
+	flight_start(&stub->all, &slot->flight, &question->name, question->type, question->round,
+		     now_ms, question->deadline_ms);
+}
+
+/* When it first was; -1: not yet. */
+static int64_t sent_ms(const struct question *question)
+{
+	if (question->sent_ms >= 0 || question->flight == NULL)
+		return question->sent_ms;
+	return question->flight->sent_ms;
+}
+
+/* Its flight is over. */
+static void land(struct stub *stub, struct question *question)
+{
+	struct slot *slot = (struct slot *)question->flight;
+
+	question->sent_ms = sent_ms(question);
+	if (slot->is_asked)
+		backend_cancel(&stub->backend, backend_id(stub, slot));
+	slot->is_asked = false;
+	flight_stop(&stub->all, &slot->flight);
+	slot->question = NULL;
+	slot->next_free = stub->free_slots;
+	stub->free_slots = slot;
+	question->flight = NULL;
+	shares_end(&stub->shares, question->zone);
 }
 
 /* Nobody finds it any more, and it asks nobody; who waits for it still does. */
@@ -211,20 +250,10 @@ static void end_question(struct stub *stub, struct question *question)
 		link = &(*link)->next_alike;
 	*link = question->next_alike;
 	question->is_over = true;
-	if (question->flight == NULL) {
+	if (question->flight != NULL)
+		land(stub, question);
+	else
 		remove_waiting(stub, question);
-		return;
-	}
-	struct slot *slot = (struct slot *)question->flight;
-
-	if (slot->is_asked)
-		backend_cancel(&stub->backend, backend_id(stub, slot));
-	slot->is_asked = false;
-	flight_stop(&stub->all, &slot->flight);
-	slot->question = NULL;
-	slot->next_free = stub->free_slots;
-	stub->free_slots = slot;
-	question->flight = NULL;
 }
 
 /* NULL for want of memory. */
@@ -239,6 +268,9 @@ static struct question *add_question(struct stub *stub, const struct stub_what *
 	question->flight = NULL;
 	question->is_over = false;
 	question->type = what->type;
+	question->zone = what->zone;
+	question->round = 0;
+	question->sent_ms = -1;
 	question->deadline_ms = what->deadline_ms;
 	question->name = *what->name;
 	question->next_alike = *bucket;
@@ -270,16 +302,22 @@ static void remove_asker(struct stub *stub, struct asker *asker)
 	give_asker(stub, asker);
 }
 
-/* When it first was; -1: not yet. */
-static int64_t sent_ms(const struct question *question)
+/* Once for each flight at most, if it was sent. */
+static void note_silence(struct stub *stub, const struct question *question)
 {
-	return question->flight != NULL ? question->flight->sent_ms : -1;
+	struct slot *slot = (struct slot *)question->flight;
+
+	if (slot == NULL || slot->is_noted || slot->flight.sent_ms < 0)
+		return;
+	slot->is_noted = true;
+	shares_note(&stub->shares, question->zone, false);
 }
 
 /* Callbacks may ask and cancel: each asker is gone from our lists before it is called. */
 static void tell_all(struct stub *stub, struct question *question)
 {
 	stub->told_sent_ms = sent_ms(question);
+	shares_note(&stub->shares, question->zone, true);
 	end_question(stub, question);
 	while (question->askers != NULL) {
 		struct asker *asker = question->askers;
@@ -297,14 +335,18 @@ static void expire_asker(struct stub *stub, struct asker *asker)
 	struct question *question = asker->question;
 	stub_fn callback = asker->callback;
 	void *context = asker->context;
-	int status = -EAGAIN; /* it was not its turn */
+	/* It waits: for its turn, or for one more. */
+	int status = question->sent_ms < 0 ? -EAGAIN : -ETIMEDOUT;
 
 	if (question->flight != NULL)
 		status = flight_outcome(&stub->all, question->flight);
+	if (stub_is_unsent(status) && question->sent_ms >= 0)
+		status = -ETIMEDOUT;
 	stub->all.stats.unsent += stub_is_unsent(status);
 	stub->told_sent_ms = sent_ms(question);
 	remove_asker(stub, asker);
 	if (question->askers == NULL && !question->is_over) {
+		note_silence(stub, question);
 		end_question(stub, question);
 		pool_give(&stub->questions, question);
 	}
@@ -362,6 +404,51 @@ static void read_events(struct stub *stub, int64_t now_ms)
 	}
 }
 
+/* The question waits for its next turn, behind the others of its zone. */
+static void yield(struct stub *stub, struct question *question, int64_t now_ms)
+{
+	flight_give_up(&stub->all, question->flight, now_ms);
+	question->round = question->flight->round;
+	land(stub, question);
+	append_waiting(stub, question);
+}
+
+/* A turn, or a rest, has ended. */
+static void continue_flight(struct stub *stub, struct slot *slot, int64_t now_ms)
+{
+	struct question *question = slot->question;
+	const bool is_round_over = flight_is_round_over(&stub->all, &slot->flight);
+
+	if (is_round_over)
+		note_silence(stub, question);
+	if (is_round_over && shares_must_yield(&stub->shares, question->zone))
+		yield(stub, question, now_ms);
+	else if (flight_on_time(&stub->all, &slot->flight, now_ms) == FLIGHT_ENDED)
+		tell_all(stub, question);
+}
+
+/* The same of what the program's own resolver has: a round is only the time until it is looked at.
+ */
+static void continue_backend(struct stub *stub, struct slot *slot, int64_t now_ms)
+{
+	struct question *question = slot->question;
+
+	if (!slot->is_asked) {
+		ask_backend(stub, slot, now_ms);
+		return;
+	}
+	note_silence(stub, question);
+	slot->flight.round++;
+	if (shares_must_yield(&stub->shares, question->zone)) {
+		question->round = slot->flight.round;
+		land(stub, question);
+		append_waiting(stub, question);
+		return;
+	}
+	timers_set(&stub->timers, &slot->flight.turn,
+		   now_ms + flight_round_ms(&stub->all, &slot->flight));
+}
+
 static void handle_timers(struct stub *stub, int64_t now_ms)
 {
 	/* A callback may ask what is due at once; that is for the next stub_process(). */
@@ -378,9 +465,9 @@ static void handle_timers(struct stub *stub, int64_t now_ms)
 		struct slot *slot = (struct slot *)timer;
 
 		if (backend_is_used(&stub->backend))
-			ask_backend(stub, slot, now_ms);
-		else if (flight_on_time(&stub->all, &slot->flight, now_ms) == FLIGHT_ENDED)
-			tell_all(stub, slot->question);
+			continue_backend(stub, slot, now_ms);
+		else
+			continue_flight(stub, slot, now_ms);
 	}
 }
 
@@ -389,8 +476,9 @@ void stub_process(struct stub *stub, int64_t now_ms)
 {
 	read_events(stub, now_ms);
 	handle_timers(stub, now_ms);
-	while (stub->first_waiting != NULL && has_slot(stub)) {
-		struct question *question = stub->first_waiting;
+	for (unsigned zone = shares_next(&stub->shares); zone != SHARES_NONE;
+	     zone = shares_next(&stub->shares)) {
+		struct question *question = stub->queues[zone].first;
 
 		remove_waiting(stub, question);
 		start_flight(stub, question, now_ms);
@@ -406,7 +494,7 @@ int64_t stub_next_ms(const struct stub *stub)
 {
 	const struct timer *timer = timers_first(&stub->timers);
 
-	if (stub->first_waiting != NULL && has_slot(stub))
+	if (shares_next(&stub->shares) != SHARES_NONE)
 		return 0;
 	return timer != NULL ? timer->when_ms : INT64_MAX;
 }
@@ -430,8 +518,8 @@ static struct question *join_question(struct stub *stub, const struct stub_what 
 	question = add_question(stub, what);
 	if (question == NULL)
 		return NULL;
-	/* Not past those that wait already. */
-	if (stub->first_waiting == NULL && has_slot(stub))
+	/* Not past those of its zone that wait already. */
+	if (stub->queues[what->zone].first == NULL && shares_may_begin(&stub->shares, what->zone))
 		start_flight(stub, question, now_ms);
 	else
 		append_waiting(stub, question);
@@ -508,12 +596,13 @@ void stub_renew_servers(struct stub *stub, int64_t now_ms)
 	memset(stub->all.servers, 0, sizeof(stub->all.servers));
 	for (uint32_t i = 0; i < stub->slots_used; i++) {
 		struct slot *slot = &stub->slots[i];
-		const struct question *question = slot->question;
+		struct question *question = slot->question;
 
 		if (question == NULL)
 			continue;
+		question->sent_ms = sent_ms(question);
 		flight_stop(&stub->all, &slot->flight);
-		flight_start(&stub->all, &slot->flight, &question->name, question->type, now_ms,
+		flight_start(&stub->all, &slot->flight, &question->name, question->type, 0, now_ms,
 			     question->deadline_ms);
 	}
 }
@@ -550,10 +639,15 @@ static uint32_t choose_buckets(uint32_t places)
 	return count;
 }
 
+static uint32_t count_zones(const struct config *config)
+{
+	return config->zone_count > 0 ? config->zone_count : 1;
+}
+
 static int take_memory(struct stub *stub)
 {
 	const struct config *config = stub->all.config;
-	const uint32_t zones = config->zone_count > 0 ? config->zone_count : 1;
+	const uint32_t zones = count_zones(config);
 
 	stub->places_max = config->max_requests + SPARE;
 	stub->bucket_count = choose_buckets(zones * stub->places_max);
@@ -578,6 +672,7 @@ int stub_new(const struct config *config, struct stub **ret_stub)
 	stub->all.timers = &stub->timers;
 	if (take_memory(stub) != 0)
 		goto fail;
+	shares_init(&stub->shares, count_zones(config), config->max_sockets);
 	ret = open_descriptor(stub);
 	if (ret != 0)
 		goto fail;
@@ -612,7 +707,8 @@ int stub_after_fork(struct stub *stub)
 	stub->timers.count = 0;
 	stub->all.lack_until_ms = 0;
 	memset(stub->buckets, 0, stub->bucket_count * sizeof(void *));
-	stub->first_waiting = stub->last_waiting = NULL;
+	memset(stub->queues, 0, sizeof(stub->queues));
+	shares_init(&stub->shares, count_zones(stub->all.config), stub->all.config->max_sockets);
 	/* Generations of slots go on counting: an id of before is unknown. */
 	stub->slots_used = 0;
 	stub->free_slots = NULL;

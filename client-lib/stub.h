@@ -12,7 +12,9 @@
  * dropped and counted, and the question goes on waiting. Identical questions in
  * flight are one. A server that does not answer within its turn is followed by the
  * next one, and asked again in the next round with twice the time, until the
- * deadline of the last asker. TC goes on over TCP. ICMP errors end a turn at once.
+ * deadline of the last asker. Sockets are few, and shared out among zones (shares.h): a
+ * question that nobody answered in a round may have to wait for its next one. TC goes on over TCP.
+ * ICMP errors end a turn at once.
  *
  * The stub is one thread's at a time; client.c has the lock. It never calls back
  * from stub_ask(). A callback may ask and cancel, but not process or free.

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <deque>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,53 @@ std::string numbered(size_t number, const std::string &zone)
 {
 	return "n" + std::to_string(number) + "." + zone;
 }
+// What is asked below silent*.example is not answered, and of mostly.example one question in ten
+// is.
+void say_by_zone(query &asked)
+{
+	const std::string name = asked.name();
+	const bool is_tenth =
+		name.find('.') != std::string::npos && name[name.find('.') - 1] == '0';
+
+	if (name.find(".silent") != std::string::npos ||
+	    (name.find(".mostly") != std::string::npos && !is_tenth))
+		return;
+	say_listed(asked);
+}
+
+// Time passes when there is nothing to wait for.
+void let_pass(asking &client, const resolver &server)
+{
+	if (!client.is_readable() && server.count() == client.stats().sent_udp)
+		client.now_ms += 100;
+}
+
+// So many names were asked for.
+size_t count_names(const resolver &server)
+{
+	std::set<std::string> names;
+	for (const query &asked : server.queries())
+		names.insert(asked.name());
+	return names.size();
+}
+
+// Many questions of one zone.
+struct crowd {
+	std::deque<outcome> kept;
+
+	void ask(asking &client, unsigned zone, const std::string &apex, unsigned count)
+	{
+		for (unsigned i = 0; i < count; i++)
+			client.ask_zone(zone, numbered(i, apex), kept.emplace_back());
+	}
+	unsigned listed() const
+	{
+		unsigned count = 0;
+		for (const outcome &one : kept)
+			count += one.is_listed();
+		return count;
+	}
+};
 } // namespace
 
 // ---- places ----
@@ -159,4 +207,101 @@ TEST_CASE("when a question was first sent is known, also to its callback", "[cli
 	client.pass(2000);
 	client.until_told(waits);
 	CHECK(told_ms == began_ms + 700);
+}
+
+// ---- shares ----
+
+TEST_CASE("a silent zone does not delay the one beside it", "[client][stub][zones]")
+{
+	resolver server(say_by_zone);
+	asking client;
+	crowd silent, well;
+	client.server(server);
+	client.config.zone_count = 2;
+	client.config.max_requests = 300;
+	client.config.max_sockets = 16;
+
+	silent.ask(client, 0, "silent.example", 300);
+	well.ask(client, 1, "well.example", 300);
+	// Not even for a turn: time stands still.
+	client.until([&] { return well.listed() == 300; });
+	CHECK(client.stats().timeouts == 0);
+	CHECK(silent.kept[0].calls == 0);
+	CHECK(client.next() > 0);
+}
+
+TEST_CASE("silent zones that have all sockets give them back behind their first turn",
+	  "[client][stub][zones]")
+{
+	resolver server(say_by_zone);
+	asking client;
+	crowd silent[3], well;
+	client.server(server);
+	client.config.zone_count = 4;
+	client.config.max_requests = 300;
+	client.config.max_sockets = 16;
+
+	for (unsigned i = 0; i < 3; i++)
+		silent[i].ask(client, i, "silent" + std::to_string(i) + ".example", 300);
+	well.ask(client, 3, "well.example", 300);
+	client.until_seen(server, 16);
+	CHECK(well.listed() == 0);
+	CHECK(client.next() == 1000);
+	client.pass(1000);
+	client.until([&] { return well.listed() == 300; });
+	// Each is sent in the end, though none is answered.
+	client.until([&] {
+		let_pass(client, server);
+		return server.count() >= 300 + 900 && count_names(server) == 300 + 900;
+	});
+	CHECK(client.stats().unsent == 0);
+	client.pass(LONG_MS);
+	for (const crowd &one : silent) {
+		for (const outcome &kept : one.kept)
+			CHECK(kept.status == -ETIMEDOUT);
+	}
+	CHECK(client.is_idle());
+}
+
+TEST_CASE("of a zone that answers a tenth all that is answered comes, and costs others nothing",
+	  "[client][stub][zones]")
+{
+	resolver server(say_by_zone);
+	asking client;
+	crowd mostly, well;
+	client.server(server);
+	client.config.zone_count = 2;
+	client.config.max_requests = 400;
+	client.config.max_sockets = 16;
+
+	mostly.ask(client, 0, "mostly.example", 400);
+	client.until([&] {
+		let_pass(client, server);
+		return mostly.listed() >= 20;
+	});
+	// By now it is known, and asked with a few sockets.
+	well.ask(client, 1, "well.example", 400);
+	client.until([&] { return well.listed() == 400; });
+	client.until([&] {
+		let_pass(client, server);
+		return mostly.listed() == 40;
+	});
+}
+
+TEST_CASE("a single zone that is silent has all sockets, turn after turn", "[client][stub][zones]")
+{
+	resolver silent(say_nothing);
+	asking client;
+	crowd all;
+	client.server(silent);
+	client.config.max_requests = 100;
+	client.config.max_sockets = 16;
+
+	all.ask(client, 0, "silent.example", 100);
+	for (unsigned round = 1; round <= 5; round++) {
+		client.until_seen(silent, 16 * round);
+		CHECK(client.stats().sent_udp == 16 * round);
+		CHECK(client.next() == 1000 << (round - 1));
+		client.pass(client.next());
+	}
 }
