@@ -20,6 +20,7 @@ const char *answer_failure_text(enum answer_failure failure)
 		[ANSWER_FILTERED] = "the address was dropped from the answer",
 		[ANSWER_FOREIGN] = "a negative answer of another zone",
 		[ANSWER_LATE] = "read when its TTL was over",
+		[ANSWER_MISASKED] = "nothing that the list may be asked about",
 	};
 
 	if ((size_t)failure >= sizeof(texts) / sizeof(texts[0]))
@@ -58,9 +59,12 @@ uint32_t answer_clamp_ttl(const struct config *config, uint32_t ttl_s, bool is_n
 	return ttl_s < config->min_ttl_s ? config->min_ttl_s : ttl_s;
 }
 
-bool answer_is_refusal(const uint8_t *a)
+bool answer_is_refusal(enum config_kind kind, const uint8_t *a)
 {
-	return a[0] == 127 && a[1] == 255 && a[2] == 255;
+	static const uint8_t barred[4] = { 127, 0, 0, 1 };
+
+	return (a[0] == 127 && a[1] == 255 && a[2] == 255) ||
+	       (kind == CONFIG_SITES && memcmp(a, barred, sizeof(barred)) == 0);
 }
 
 /* ---- what is wrong with a reply whatever was asked ---- */
@@ -134,6 +138,17 @@ static void keep_values(const struct message_reply *reply, struct cache_entry *e
 		memcpy(entry->payload.bytes + (size_t)4 * i, reply->a[i], 4);
 }
 
+/*
+ * Spamhaus' DBL says so of an address that is asked as a name. It is about this question alone: it
+ * must not make the zone sick, since what is asked here stands in mail.
+ */
+static bool is_misasked(enum config_kind kind, const uint8_t *a)
+{
+	static const uint8_t misasked[4] = { 127, 0, 1, 255 };
+
+	return kind == CONFIG_NAMES && memcmp(a, misasked, sizeof(misasked)) == 0;
+}
+
 static enum answer_failure read_values(const struct answer_question *question,
 				       const struct message_reply *reply, struct cache_entry *entry)
 {
@@ -143,8 +158,10 @@ static enum answer_failure read_values(const struct answer_question *question,
 	if (reply->kind == MESSAGE_NODATA)
 		return ANSWER_GOOD; /* something is below the name; nothing is at it */
 	for (unsigned i = 0; i < reply->a_count; i++) {
-		if (answer_is_refusal(reply->a[i]))
+		if (answer_is_refusal(question->kind, reply->a[i]))
 			return ANSWER_BLOCKED;
+		if (is_misasked(question->kind, reply->a[i]))
+			return ANSWER_MISASKED;
 	}
 	for (unsigned i = 0; i < reply->a_count; i++) {
 		if (reply->a[i][0] != 127)

@@ -28,6 +28,7 @@ enum answer_failure {
 	ANSWER_FILTERED = 6, /* NOERROR without the AAAA that must be there */
 	ANSWER_FOREIGN = 7,  /* "no such name" said by somebody else than the zone */
 	ANSWER_LATE = 8,     /* its TTL was over before it was read */
+	ANSWER_MISASKED = 9, /* the list has no answer to such a question: 127.0.1.255 */
 };
 
 /* Words for a log line: "no reply". Static. */
@@ -36,6 +37,7 @@ const char *answer_failure_text(enum answer_failure failure);
 struct answer_question {
 	const struct config *config;
 	const struct dnsblv6_labels *name; /* whole */
+	enum config_kind kind;		   /* of the zone */
 	bool is_block;			   /* an AAAA was asked for; false: an A, classic */
 	bool doubts_no;	    /* NXDOMAIN is no answer: the zone's negatives are forged */
 	uint8_t soa_labels; /* the SOA of a negative answer has at least so many labels */
@@ -59,8 +61,11 @@ bool answer_is_below(const struct dnsblv6_labels *name, const struct dnsblv6_lab
 /* What a TTL becomes by the options; of a negative answer when is_negative. */
 uint32_t answer_clamp_ttl(const struct config *config, uint32_t ttl_s, bool is_negative);
 
-/* 127.255.255.0/24, where lists say that they do not want to be asked. */
-bool answer_is_refusal(const uint8_t *a);
+/*
+ * 127.255.255.0/24, where lists say that they do not want to be asked; of sites 127.0.0.1 too, by
+ * which SURBL and URIBL do.
+ */
+bool answer_is_refusal(enum config_kind kind, const uint8_t *a);
 
 #ifdef __cplusplus
 }

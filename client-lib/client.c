@@ -318,12 +318,22 @@ void client_wait(struct dnsblv6 *client, client_done_fn is_done, const void *wha
 
 /* ---- asking ---- */
 
-void client_fill(const struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t entries,
+int client_parse_name(const struct dnsblv6 *client, const char *name, uint64_t zones,
+		      struct topic *ret_topic)
+{
+	if (client == NULL || client->engine == NULL || name == NULL ||
+	    config_entries(&client->config, CONFIG_NAME, zones) == 0)
+		return -EINVAL;
+	return topic_parse(name, ret_topic);
+}
+
+void client_fill(const struct dnsblv6 *client, const struct topic *topic, uint64_t entries,
 		 struct dnsblv6_result *ret_result)
 {
-	uint64_t wanted = config_entries(&client->config, entries);
+	uint64_t wanted = config_entries(&client->config, topic->kind, entries);
+	bool has_work;
 
-	engine_look(client->engine, ip, entries, NULL, ret_result);
+	engine_look_topic(client->engine, topic, entries, &has_work, ret_result);
 	verdict_add_failure(wanted & ~ret_result->zones_answered, ret_result);
 	verdict_finish(&client->config, wanted, ret_result);
 }
@@ -331,23 +341,33 @@ void client_fill(const struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint
 int dnsblv6_peek(const struct dnsblv6 *client, const struct dnsblv6_ip *ip,
 		 struct dnsblv6_result *ret_result)
 {
-	if (client == NULL || ip == NULL || ret_result == NULL || client->engine == NULL)
-		return -EINVAL;
-	return engine_look(client->engine, ip, 0, NULL, ret_result);
+	return dnsblv6_peek_zones(client, ip, 0, ret_result);
 }
 
 int dnsblv6_peek_zones(const struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
 		       struct dnsblv6_result *ret_result)
 {
 	if (client == NULL || ip == NULL || ret_result == NULL || client->engine == NULL ||
-	    config_entries(&client->config, zones) == 0)
+	    config_entries(&client->config, CONFIG_ADDRESS, zones) == 0)
 		return -EINVAL;
 	return engine_look(client->engine, ip, zones, NULL, ret_result);
 }
 
-/* Addresses that one call asks about. */
+int dnsblv6_peek_name(const struct dnsblv6 *client, const char *name, uint64_t zones,
+		      struct dnsblv6_result *ret_result)
+{
+	struct topic topic;
+	bool has_work;
+
+	if (ret_result == NULL || client_parse_name(client, name, zones, &topic) != DNSBLV6_OK)
+		return -EINVAL;
+	return engine_look_topic(client->engine, &topic, zones, &has_work, ret_result);
+}
+
+/* What one call asks about. */
 struct batch {
 	struct dnsblv6 *client;
+	const struct topic *topic; /* a single one; NULL: ips */
 	const struct dnsblv6_ip *ips;
 	uint64_t zones; /* 0: all */
 	struct dnsblv6_result *results;
@@ -362,14 +382,24 @@ struct place {
 	uint64_t id;
 };
 
+/* One of what is asked about; space is for one that is made of an address. */
+static const struct topic *topic_at(const struct batch *batch, size_t index, struct topic *space)
+{
+	if (batch->topic != NULL)
+		return batch->topic;
+	topic_of_ip(batch->ips + index, space);
+	return space;
+}
+
 /* Answered by the cache, with nothing to do in the background? */
 static bool peek_one(const struct batch *batch, size_t index)
 {
 	struct dnsblv6 *client = batch->client;
+	struct topic space;
 	bool has_work;
 
-	if (engine_look(client->engine, batch->ips + index, batch->zones, &has_work,
-			batch->results + index) != DNSBLV6_OK ||
+	if (engine_look_topic(client->engine, topic_at(batch, index, &space), batch->zones,
+			      &has_work, batch->results + index) != DNSBLV6_OK ||
 	    has_work)
 		return false;
 	__atomic_fetch_add(&client->hits, 1, __ATOMIC_RELAXED);
@@ -400,12 +430,13 @@ static bool has_room(const void *what)
 static void ask_one(struct batch *batch, struct place *place)
 {
 	struct dnsblv6 *client = batch->client;
+	struct topic space;
+	const struct topic *topic = topic_at(batch, place->index, &space);
 	int ret = -EIO;
 
 	while (!client->is_broken) {
-		ret = engine_start(client->engine, batch->ips + place->index, batch->zones,
-				   client_now_ms(), batch->deadline_ms, on_result, place,
-				   &place->id);
+		ret = engine_start(client->engine, topic, batch->zones, client_now_ms(),
+				   batch->deadline_ms, on_result, place, &place->id);
 		if (ret != -ENOBUFS || client_now_ms() >= batch->deadline_ms)
 			break;
 		client_wait(client, has_room, client->engine, batch->deadline_ms);
@@ -415,8 +446,7 @@ static void ask_one(struct batch *batch, struct place *place)
 	if (ret == DNSBLV6_OK)
 		batch->pending++;
 	else
-		client_fill(client, batch->ips + place->index, batch->zones,
-			    batch->results + place->index);
+		client_fill(client, topic, batch->zones, batch->results + place->index);
 }
 
 /* With the lock: asks about the open places, and waits. */
@@ -468,18 +498,38 @@ int dnsblv6_check(struct dnsblv6 *client, const struct dnsblv6_ip *ip, int timeo
 	return dnsblv6_check_zones(client, ip, 0, timeout_ms, ret_result);
 }
 
+static int check_one(struct batch *batch, int timeout_ms)
+{
+	struct place place = { .batch = batch, .is_open = true };
+
+	if (!peek_one(batch, 0))
+		ask_places(batch, &place, 1, timeout_ms);
+	return DNSBLV6_OK;
+}
+
 int dnsblv6_check_zones(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
 			int timeout_ms, struct dnsblv6_result *ret_result)
 {
 	struct batch batch = { .client = client, .ips = ip, .zones = zones, .results = ret_result };
-	struct place place = { .batch = &batch, .is_open = true };
 
 	if (!is_request(client, ip, timeout_ms, ret_result) ||
-	    config_entries(&client->config, zones) == 0)
+	    config_entries(&client->config, CONFIG_ADDRESS, zones) == 0)
 		return -EINVAL;
-	if (!peek_one(&batch, 0))
-		ask_places(&batch, &place, 1, timeout_ms);
-	return DNSBLV6_OK;
+	return check_one(&batch, timeout_ms);
+}
+
+int dnsblv6_check_name(struct dnsblv6 *client, const char *name, uint64_t zones, int timeout_ms,
+		       struct dnsblv6_result *ret_result)
+{
+	struct topic topic;
+	struct batch batch = {
+		.client = client, .topic = &topic, .zones = zones, .results = ret_result
+	};
+
+	if (ret_result == NULL || !client_is_timeout(timeout_ms) ||
+	    client_parse_name(client, name, zones, &topic) != DNSBLV6_OK)
+		return -EINVAL;
+	return check_one(&batch, timeout_ms);
 }
 
 int dnsblv6_check_batch(struct dnsblv6 *client, const struct dnsblv6_ip *ips, size_t count,
@@ -487,7 +537,8 @@ int dnsblv6_check_batch(struct dnsblv6 *client, const struct dnsblv6_ip *ips, si
 {
 	struct batch batch = { .client = client, .ips = ips, .results = ret_results };
 
-	if (!is_request(client, ips, timeout_ms, ret_results))
+	if (!is_request(client, ips, timeout_ms, ret_results) ||
+	    config_entries(&client->config, CONFIG_ADDRESS, 0) == 0)
 		return -EINVAL;
 	struct place *places = calloc(count > 0 ? count : 1, sizeof(*places));
 	if (places == NULL)

@@ -118,13 +118,14 @@ static void find_reason(struct dnsblv6 *client, struct engine_reason *reason, in
 }
 
 /* The first text that a zone has; without one, what can be said of the first zone. */
-static void find_text(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t listed,
+static void find_text(struct dnsblv6 *client, const struct topic *topic, uint64_t listed,
 		      int64_t deadline_ms, struct engine_reason *ret_reason)
 {
 	bool is_first = true;
 
 	for (unsigned i = 0; i < client->config.entry_count; i++) {
-		struct engine_reason reason = { .zone = client->config.entries[i].zone, .ip = *ip };
+		struct engine_reason reason = { .zone = client->config.entries[i].zone,
+						.topic = *topic };
 		if ((listed & 1ull << i) == 0)
 			continue;
 		find_reason(client, &reason, client->is_broken ? 0 : deadline_ms);
@@ -136,22 +137,23 @@ static void find_text(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint6
 	}
 }
 
-int dnsblv6_reason(struct dnsblv6 *client, const struct dnsblv6_ip *ip,
-		   const struct dnsblv6_result *result, int timeout_ms, char *ret_text, size_t size)
+static int write_reason(struct dnsblv6 *client, const struct topic *topic,
+			const struct dnsblv6_result *result, int timeout_ms, char *ret_text,
+			size_t size)
 {
 	struct engine_reason reason;
 
-	if (client == NULL || client->engine == NULL || ip == NULL || result == NULL ||
-	    ret_text == NULL || size == 0 || (timeout_ms != 0 && !client_is_timeout(timeout_ms)))
+	if (result == NULL || ret_text == NULL || size == 0 ||
+	    (timeout_ms != 0 && !client_is_timeout(timeout_ms)))
 		return -EINVAL;
 	if (result->zones_listed == 0)
 		return -ENOENT;
-	uint64_t listed = config_entries(&client->config, result->zones_listed);
+	uint64_t listed = config_entries(&client->config, topic->kind, result->zones_listed);
 	if (listed == 0)
 		return -ENOENT;
 	int64_t deadline_ms = client_now_ms() + timeout_ms;
 	client_enter(client);
-	find_text(client, ip, listed, deadline_ms, &reason);
+	find_text(client, topic, listed, deadline_ms, &reason);
 	client_wake_loop(client);
 	client_leave(client);
 
@@ -161,4 +163,26 @@ int dnsblv6_reason(struct dnsblv6 *client, const struct dnsblv6_ip *ip,
 	memcpy(ret_text, reason.text, length);
 	ret_text[length] = '\0';
 	return (int)length;
+}
+
+int dnsblv6_reason(struct dnsblv6 *client, const struct dnsblv6_ip *ip,
+		   const struct dnsblv6_result *result, int timeout_ms, char *ret_text, size_t size)
+{
+	struct topic topic;
+
+	if (client == NULL || client->engine == NULL || ip == NULL)
+		return -EINVAL;
+	topic_of_ip(ip, &topic);
+	return write_reason(client, &topic, result, timeout_ms, ret_text, size);
+}
+
+int dnsblv6_reason_name(struct dnsblv6 *client, const char *name,
+			const struct dnsblv6_result *result, int timeout_ms, char *ret_text,
+			size_t size)
+{
+	struct topic topic;
+
+	if (client_parse_name(client, name, UINT64_MAX, &topic) != DNSBLV6_OK)
+		return -EINVAL;
+	return write_reason(client, &topic, result, timeout_ms, ret_text, size);
 }

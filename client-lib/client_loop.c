@@ -63,19 +63,19 @@ static void on_result(void *context, const struct dnsblv6_result *result)
 	make_ready(call);
 }
 
-static int start(struct dnsblv6 *client, struct call *call, const struct dnsblv6_ip *ip,
+static int start(struct dnsblv6 *client, struct call *call, const struct topic *topic,
 		 uint64_t zones, int timeout_ms)
 {
 	int64_t now_ms = call->began_us / 1000;
 
 	TAILQ_INSERT_TAIL(&client->open, call, link);
 	if (client->is_broken) {
-		client_fill(client, ip, zones, &call->result);
+		client_fill(client, topic, zones, &call->result);
 		make_ready(call);
 		return DNSBLV6_OK;
 	}
 	client_look_for_servers(client, now_ms);
-	int ret = engine_start(client->engine, ip, zones, now_ms, now_ms + timeout_ms, on_result,
+	int ret = engine_start(client->engine, topic, zones, now_ms, now_ms + timeout_ms, on_result,
 			       call, &call->id);
 	if (ret == -ENOBUFS)
 		engine_note_refusal(client->engine);
@@ -85,12 +85,9 @@ static int start(struct dnsblv6 *client, struct call *call, const struct dnsblv6
 	return ret;
 }
 
-int dnsblv6_submit(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
-		   int timeout_ms, dnsblv6_fn callback, void *context, uint64_t *ret_id)
+static int submit(struct dnsblv6 *client, const struct topic *topic, uint64_t zones, int timeout_ms,
+		  dnsblv6_fn callback, void *context, uint64_t *ret_id)
 {
-	if (client == NULL || client->engine == NULL || ip == NULL || callback == NULL ||
-	    !client_is_timeout(timeout_ms) || config_entries(&client->config, zones) == 0)
-		return -EINVAL;
 	struct call *call = calloc(1, sizeof(*call));
 	if (call == NULL)
 		return -ENOMEM;
@@ -100,13 +97,37 @@ int dnsblv6_submit(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t
 	call->began_us = client_now_us();
 
 	client_enter(client);
-	int ret = start(client, call, ip, zones, timeout_ms);
+	int ret = start(client, call, topic, zones, timeout_ms);
 	if (ret == DNSBLV6_OK && ret_id != NULL)
 		*ret_id = call->id;
 	client_leave(client);
 	if (ret != DNSBLV6_OK)
 		free(call);
 	return ret;
+}
+
+int dnsblv6_submit(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
+		   int timeout_ms, dnsblv6_fn callback, void *context, uint64_t *ret_id)
+{
+	struct topic topic;
+
+	if (client == NULL || client->engine == NULL || ip == NULL || callback == NULL ||
+	    !client_is_timeout(timeout_ms) ||
+	    config_entries(&client->config, CONFIG_ADDRESS, zones) == 0)
+		return -EINVAL;
+	topic_of_ip(ip, &topic);
+	return submit(client, &topic, zones, timeout_ms, callback, context, ret_id);
+}
+
+int dnsblv6_submit_name(struct dnsblv6 *client, const char *name, uint64_t zones, int timeout_ms,
+			dnsblv6_fn callback, void *context, uint64_t *ret_id)
+{
+	struct topic topic;
+
+	if (callback == NULL || !client_is_timeout(timeout_ms) ||
+	    client_parse_name(client, name, zones, &topic) != DNSBLV6_OK)
+		return -EINVAL;
+	return submit(client, &topic, zones, timeout_ms, callback, context, ret_id);
 }
 
 static struct call *take_ready(struct dnsblv6 *client, uint64_t id)

@@ -98,8 +98,15 @@ void client_look_for_servers(struct dnsblv6 *client, int64_t now_ms);
 /* The engine works, and whoever waits looks again. */
 int client_process(struct dnsblv6 *client);
 
+/*
+ * What a caller asks about by name, when the handle can be asked so: -EINVAL when it is not
+ * started, for what is no name, and when zones has nothing that is asked about names.
+ */
+int client_parse_name(const struct dnsblv6 *client, const char *name, uint64_t zones,
+		      struct topic *ret_topic);
+
 /* The result when nothing can be asked: what is not cached has failed. */
-void client_fill(const struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t entries,
+void client_fill(const struct dnsblv6 *client, const struct topic *topic, uint64_t entries,
 		 struct dnsblv6_result *ret_result);
 
 bool client_is_timeout(int timeout_ms);

@@ -201,6 +201,8 @@ static const struct option options[] = {
 	{ "ranges", set_bool, NULL, MEMBER(use_ranges), 0, 0, NULL, "permitted are yes and no" },
 	{ "resolv-conf", set_path, NULL, MEMBER(resolv_conf), 1, CONFIG_TEXT_MAX - 1, NULL,
 	  "permitted is an absolute path of at most 255 bytes" },
+	{ "kind", set_list, lists_set_kinds, 0, 0, 0, NULL, NULL },
+	{ "test-point", set_list, lists_set_points, 0, 0, 0, NULL, NULL },
 };
 enum { OPTION_COUNT = sizeof(options) / sizeof(options[0]) };
 
@@ -250,6 +252,18 @@ static int check_ttl(const char *key, uint32_t max_ttl_s, uint32_t min_ttl_s, ch
 	return -EINVAL;
 }
 
+/* The first option that was set for a zone. */
+static const char *policy_key(const struct config_policy *policy)
+{
+	static const char *const keys[CONFIG_TRAITS] = { "mode", "on-failure", "kind",
+							 "test-point" };
+	unsigned trait = 0;
+
+	while (!policy->has[trait])
+		trait++;
+	return keys[trait];
+}
+
 static int check(const struct config *config, char *ret_error)
 {
 	int ret = check_ttl("max-ttl", config->max_ttl_s, config->min_ttl_s, ret_error);
@@ -268,9 +282,8 @@ static int check(const struct config *config, char *ret_error)
 		const struct config_policy *policy = &config->policies[i];
 
 		if (lists_find_zone(config, policy->text) == config->zone_count)
-			return words_refuse(policy->has_mode ? "mode" : "on-failure",
-					    words_whole(policy->text), "\"zones\" does not have it",
-					    ret_error);
+			return words_refuse(policy_key(policy), words_whole(policy->text),
+					    "\"zones\" does not have it", ret_error);
 	}
 	return 0;
 }
@@ -308,19 +321,62 @@ static int set_sockets(struct config *config, char *ret_error)
 			    "RLIMIT_NOFILE does not let this process open as many", ret_error);
 }
 
+/* What counts for the zone: what was set for it, or for all. */
+static const struct config_policy *
+find_policy(const struct config *config, const struct config_zone *zone, enum config_trait trait)
+{
+	const unsigned index = lists_find_policy(config, zone->text);
+
+	if (index < config->policy_count && config->policies[index].has[trait])
+		return &config->policies[index];
+	return &config->policies[0];
+}
+
+/* What lists are to have, RFC 5782 parts 5 and 2.4. There is nothing of the kind for hashes. */
+static void set_point(const struct config *config, struct config_zone *zone)
+{
+	static const char *const usual[CONFIG_KINDS] = {
+		[CONFIG_ADDRESSES] = "127.0.0.2",
+		[CONFIG_NAMES] = "test",
+		[CONFIG_SITES] = "127.0.0.2",
+		[CONFIG_HASHES] = "",
+	};
+	const struct config_policy *policy = find_policy(config, zone, CONFIG_POINT);
+
+	if (policy->has[CONFIG_POINT])
+		zone->point = policy->point;
+	else if (!lists_parse_point(usual[zone->kind], strlen(usual[zone->kind]), &zone->point))
+		zone->point.size = 0;
+}
+
 static void set_zone_policies(struct config *config)
 {
-	const struct config_policy *all = &config->policies[0];
-
 	for (unsigned i = 0; i < config->zone_count; i++) {
 		struct config_zone *zone = &config->zones[i];
-		const unsigned index = lists_find_policy(config, zone->text);
-		const struct config_policy *own =
-			index < config->policy_count ? &config->policies[index] : all;
 
-		zone->mode = own->has_mode ? own->mode : all->mode;
-		zone->on_failure = own->has_failure ? own->on_failure : all->on_failure;
+		zone->mode = (enum config_mode)find_policy(config, zone, CONFIG_MODE)
+				     ->choices[CONFIG_MODE];
+		zone->on_failure = (enum config_failure)find_policy(config, zone, CONFIG_FAILURE)
+					   ->choices[CONFIG_FAILURE];
+		zone->kind = (enum config_kind)find_policy(config, zone, CONFIG_KIND)
+				     ->choices[CONFIG_KIND];
+		if (zone->kind != CONFIG_ADDRESSES)
+			zone->mode = CONFIG_CLASSIC; /* there are bitmaps of addresses alone */
+		set_point(config, zone);
 	}
+}
+
+static void set_topics(struct config *config)
+{
+	uint64_t kinds[CONFIG_KINDS] = { 0 };
+
+	for (unsigned i = 0; i < config->entry_count; i++)
+		kinds[config->zones[config->entries[i].zone].kind] |= UINT64_C(1) << i;
+	config->asked[CONFIG_ADDRESS] = kinds[CONFIG_ADDRESSES];
+	config->asked[CONFIG_NAME] = kinds[CONFIG_NAMES] | kinds[CONFIG_SITES];
+	config->asked[CONFIG_SITE] = kinds[CONFIG_SITES];
+	memcpy(config->askable, config->asked, sizeof(config->askable));
+	config->askable[CONFIG_NAME] |= kinds[CONFIG_HASHES];
 }
 
 static void take_servers(struct config *config, const struct servers *servers)
@@ -409,6 +465,7 @@ int config_finish(struct config *config, char *ret_error)
 	if (ret != 0)
 		return ret;
 	set_zone_policies(config);
+	set_topics(config);
 	find_servers(config);
 	set_trust(config);
 	return 0;

@@ -42,6 +42,8 @@
  *     mixed-case        yes, no; no
  *     ranges            yes, no; yes
  *     resolv-conf       absolute path; /etc/resolv.conf
+ *     kind              addresses, names, sites, hashes, or NAME= and one of them ...; addresses
+ *     test-point        name or IPv4 address, none, or NAME= and one of them ...; by the kind
  *
  * The struct is the caller's, and a copy is a copy: it has no pointers but what the caller lent.
  * Nothing here allocates or locks; config_finish() alone reads a file, and the limit of
@@ -83,6 +85,23 @@ enum config_mode {
 	CONFIG_CLASSIC,
 };
 
+/* What a zone is asked about. */
+enum config_kind {
+	CONFIG_ADDRESSES,
+	CONFIG_NAMES,  /* names of domains, and never addresses */
+	CONFIG_SITES,  /* what stands in a URL: names, and IPv4 addresses */
+	CONFIG_HASHES, /* labels that the caller made */
+	CONFIG_KINDS
+};
+
+/* What may be asked about, and finds its zones by their kind. */
+enum config_topic {
+	CONFIG_ADDRESS, /* of a client */
+	CONFIG_NAME,	/* or hash */
+	CONFIG_SITE,	/* an address in place of a name */
+	CONFIG_TOPICS
+};
+
 /* Which values each octet may have: a bit for each of the 256. */
 struct config_filter {
 	bool is_set; /* false: every 127/8 answer fits, but those of 127.255.255/24 */
@@ -101,6 +120,8 @@ struct config_zone {
 	char text[CONFIG_TEXT_MAX]; /* presentation form without a final dot */
 	enum config_mode mode;
 	enum config_failure on_failure;
+	enum config_kind kind;
+	struct dnsblv6_labels point; /* what is always listed, as it is asked; empty: not known */
 };
 
 struct dnsblv6_resolver; /* dnsblv6.h */
@@ -110,12 +131,15 @@ struct config_server {
 	bool is_trusted; /* its AD bit is believed: loopback, named in "trusted", or trust-ad */
 };
 
-/* What "mode" and "on-failure" said of one zone, which may be set later. */
+/* The options that may be set for one zone. */
+enum config_trait { CONFIG_MODE, CONFIG_FAILURE, CONFIG_KIND, CONFIG_POINT, CONFIG_TRAITS };
+
+/* What they said of one zone, which may be set later. */
 struct config_policy {
-	char text[CONFIG_TEXT_MAX]; /* its name; "" for all zones */
-	bool has_mode, has_failure;
-	enum config_mode mode;
-	enum config_failure on_failure;
+	char text[CONFIG_TEXT_MAX];  /* its name; "" for all zones */
+	bool has[CONFIG_TRAITS];     /* which of them were set */
+	int choices[CONFIG_TRAITS];  /* values of their enums; none of CONFIG_POINT */
+	struct dnsblv6_labels point; /* empty: none */
 };
 
 /* Of a file: when it is another one, or has changed, so has this. All zero: it was not there. */
@@ -127,6 +151,8 @@ struct config_stamp {
 struct config {
 	struct config_entry entries[CONFIG_ENTRIES_MAX];
 	unsigned entry_count;
+	uint64_t asked[CONFIG_TOPICS];	 /* the entries for it when the caller names none */
+	uint64_t askable[CONFIG_TOPICS]; /* those that may be named */
 	struct config_zone zones[CONFIG_ZONES_MAX];
 	unsigned zone_count;
 	struct config_server servers[CONFIG_SERVERS_MAX];
@@ -188,14 +214,12 @@ bool config_renew_servers(struct config *config);
 /* Keys in the order of the manual: index 0, 1, ...; NULL behind the last. */
 const char *config_key(unsigned index);
 
-/* A set of entries as a caller gives it: 0 means all, and bits of no entry are left out. 0 when
- * nothing is left. */
-static inline uint64_t config_entries(const struct config *config, uint64_t zones)
+/* A set of entries as a caller gives it: 0 means all that are for the topic, and others are left
+ * out. 0 when nothing is left. Good behind config_finish(). */
+static inline uint64_t config_entries(const struct config *config, enum config_topic topic,
+				      uint64_t zones)
 {
-	uint64_t all =
-		config->entry_count < 64 ? (UINT64_C(1) << config->entry_count) - 1 : UINT64_MAX;
-
-	return zones == 0 ? all : zones & all;
+	return zones == 0 ? config->asked[topic] : zones & config->askable[topic];
 }
 
 /* a_be32: an A record as it comes. */

@@ -240,6 +240,21 @@ DNSBLV6_API int dnsblv6_check_batch(struct dnsblv6 *client, const struct dnsblv6
 				    size_t count, int timeout_ms,
 				    struct dnsblv6_result *ret_results);
 
+/*
+ * The same about a name, in the zones whose "kind" is not addresses. name is that of a domain (a
+ * host of a URL, a sender's domain), in any case, which is asked for as it is: what stands outside
+ * ASCII as A-labels (RFC 5890), and cut to what the list has, when it has registered domains only.
+ * Or it is an IPv4 address out of a URL, of which zones of the kind sites alone are asked; the
+ * others neither answer nor fail. Zones of the kind hashes are asked when zones names them, and
+ * name is the hash as the list wants it, in one label or more.
+ * -EINVAL also for what is no name (RFC 1035: up to 253 letters, digits, "-", "_" and dots, labels
+ * of up to 63), and when zones has nothing that is asked about names.
+ */
+DNSBLV6_API int dnsblv6_peek_name(const struct dnsblv6 *client, const char *name, uint64_t zones,
+				  struct dnsblv6_result *ret_result);
+DNSBLV6_API int dnsblv6_check_name(struct dnsblv6 *client, const char *name, uint64_t zones,
+				   int timeout_ms, struct dnsblv6_result *ret_result);
+
 /* ---- event loops ---- */
 
 /*
@@ -274,6 +289,10 @@ DNSBLV6_API int dnsblv6_timeout_ms(struct dnsblv6 *client);
 DNSBLV6_API int dnsblv6_submit(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
 			       int timeout_ms, dnsblv6_fn callback, void *context,
 			       uint64_t *ret_id);
+/* dnsblv6_submit() about a name, as dnsblv6_check_name() takes it. */
+DNSBLV6_API int dnsblv6_submit_name(struct dnsblv6 *client, const char *name, uint64_t zones,
+				    int timeout_ms, dnsblv6_fn callback, void *context,
+				    uint64_t *ret_id);
 /*
  * 0: no callback comes after this. -ENOENT when it has come, or another thread has begun it, or
  * there is no such request.
@@ -297,6 +316,11 @@ DNSBLV6_API int dnsblv6_process(struct dnsblv6 *client);
 DNSBLV6_API int dnsblv6_reason(struct dnsblv6 *client, const struct dnsblv6_ip *ip,
 			       const struct dnsblv6_result *result, int timeout_ms, char *ret_text,
 			       size_t size);
+
+/* The same about a name, and the result of dnsblv6_check_name(). */
+DNSBLV6_API int dnsblv6_reason_name(struct dnsblv6 *client, const char *name,
+				    const struct dnsblv6_result *result, int timeout_ms,
+				    char *ret_text, size_t size);
 
 /*
  * The name that is asked for ip in zone: kind is "dotted", "flat" or "classic".

@@ -30,7 +30,7 @@ struct request {
 	LIST_ENTRY(request) bucket;
 	struct engine *engine;
 	uint64_t id;
-	struct dnsblv6_addr addr;
+	struct topic topic;
 	uint64_t entries;
 	int64_t began_ms;
 	int64_t deadline_ms;
@@ -101,7 +101,7 @@ static void add_answer(struct part *part, const struct cache_entry *entry, uint3
 	struct request *request = part->request;
 
 	verdict_add_answer(request->engine->asking.config, &part->zone->entries, part->entries,
-			   entry, request->addr, ttl_s, &request->result);
+			   entry, request->topic.addr, ttl_s, &request->result);
 	settle(part);
 }
 
@@ -116,20 +116,27 @@ static void give_up(struct part *part)
 {
 	struct look look;
 
-	peek_zone(part->zone, part->request->addr, true, &look);
+	peek_zone(part->zone, part->request->topic.addr, true, &look);
 	if (look.kind == LOOK_ANSWER)
 		add_answer(part, &look.entry, look.ttl_s);
 	else
 		fail(part);
 }
 
+/* Asked in place of an address; NULL: it is one. */
+static const struct dnsblv6_labels *find_name(const struct topic *topic)
+{
+	return topic->kind == CONFIG_NAME ? &topic->name : NULL;
+}
+
 static bool ask_daemon(struct part *part)
 {
 	struct engine *engine = part->request->engine;
-	struct fetch_target target = { .zone = part->zone, .addr = part->request->addr };
+	struct fetch_target target = { .zone = part->zone, .addr = part->request->topic.addr };
 	int64_t left_ms = part->request->deadline_ms - engine->asking.now_ms;
 
-	if (engine->asking.remote == NULL || part->has_asked_daemon || left_ms < 2)
+	if (engine->asking.remote == NULL || part->has_asked_daemon || left_ms < 2 ||
+	    part->request->topic.kind != CONFIG_ADDRESS)
 		return false;
 	part->has_asked_daemon = true;
 	/* Half of the time, so that there is some left when the daemon hangs. */
@@ -146,7 +153,7 @@ static bool has_probed_lately(const struct zone *zone)
 static void probe(struct part *part)
 {
 	struct zone *zone = part->zone;
-	bool is_ipv6 = !dnsblv6_addr_is_ipv4(part->request->addr);
+	bool is_ipv6 = !dnsblv6_addr_is_ipv4(part->request->topic.addr);
 
 	/* It has just been asked all this, and more would not be answered either. */
 	if (zone->probe == NULL && is_ipv6 && zone->wants_ipv6 && has_probed_lately(zone)) {
@@ -163,7 +170,8 @@ static void probe(struct part *part)
 static void ask_dns(struct part *part, bool is_block)
 {
 	struct request *request = part->request;
-	struct fetch_target target = { part->zone, request->addr, is_block };
+	struct fetch_target target = { part->zone, request->topic.addr, is_block,
+				       find_name(&request->topic) };
 	int64_t left_ms = request->deadline_ms - request->engine->asking.now_ms;
 
 	int ret = fetch_dns(request->engine->fetches, &target, left_ms, &part->waiter);
@@ -200,7 +208,7 @@ static bool claim_probe(struct zone *zone, int64_t patience_ms)
 static void dispatch_own(struct part *part, const struct look *look)
 {
 	struct zone *zone = part->zone;
-	bool is_ipv4 = dnsblv6_addr_is_ipv4(part->request->addr);
+	bool is_ipv4 = dnsblv6_addr_is_ipv4(part->request->topic.addr);
 	bool is_sick = health_is_sick(health_unpack(asking_word(zone)).state);
 
 	if (!is_sick && !is_ready(zone, look, is_ipv4)) {
@@ -223,12 +231,25 @@ static void dispatch_own(struct part *part, const struct look *look)
 		ask_dns(part, look->is_block);
 }
 
+/* A list has nothing below it that is longer than names may be: it need not be asked. */
+static bool is_too_long(const struct part *part)
+{
+	unsigned size = part->request->topic.name.size;
+
+	return size > 0 && size + part->zone->config->name.size > DNSBLV6_LABELS_MAX;
+}
+
 /* Finds out what is known and asks for the rest. Comes back here when something has changed. */
 static void dispatch(struct part *part)
 {
+	static const struct cache_entry nothing = { .kind = CACHE_LOW };
 	struct look look;
 
-	peek_zone(part->zone, part->request->addr, false, &look);
+	if (is_too_long(part)) {
+		add_answer(part, &nothing, UINT32_MAX);
+		return;
+	}
+	peek_zone(part->zone, part->request->topic.addr, false, &look);
 	if (look.kind == LOOK_ANSWER) {
 		add_answer(part, &look.entry, look.ttl_s);
 		return;
@@ -266,41 +287,50 @@ int engine_look(const struct engine *engine, const struct dnsblv6_ip *ip, uint64
 	bool has_work;
 
 	int ret = peek_all(&engine->asking, dnsblv6_addr_from_bytes(ip->bytes),
-			   config_entries(engine->asking.config, entries), &has_work, ret_result);
+			   config_entries(engine->asking.config, CONFIG_ADDRESS, entries),
+			   &has_work, ret_result);
 	if (ret_has_work != NULL)
 		*ret_has_work = has_work;
 	return ret;
 }
 
-static void refresh_zone(struct engine *engine, struct zone *zone, struct dnsblv6_addr addr)
+int engine_look_topic(const struct engine *engine, const struct topic *topic, uint64_t entries,
+		      bool *ret_has_work, struct dnsblv6_result *ret_result)
 {
-	struct fetch_target target = { .zone = zone, .addr = addr };
+	return peek_all(&engine->asking, topic->addr,
+			config_entries(engine->asking.config, topic->kind, entries), ret_has_work,
+			ret_result);
+}
+
+static void refresh_zone(struct engine *engine, struct zone *zone, const struct topic *topic)
+{
+	struct fetch_target target = { zone, topic->addr, false, find_name(topic) };
 	struct look look;
 
-	peek_zone(zone, addr, false, &look);
+	peek_zone(zone, topic->addr, false, &look);
 	if (look.kind == LOOK_ANSWER && look.is_old) {
 		engine->asking.counts.prefetches++;
-		if (engine->asking.remote != NULL &&
+		if (engine->asking.remote != NULL && topic->kind == CONFIG_ADDRESS &&
 		    fetch_daemon(engine->fetches, &target, FETCH_LIFE_MIN_MS, NULL) >= 0)
 			return;
 		look.is_block = target.is_block = look.entry.kind == CACHE_BITMAP;
-		if (is_ready(zone, &look, dnsblv6_addr_is_ipv4(addr)))
+		if (is_ready(zone, &look, dnsblv6_addr_is_ipv4(topic->addr)))
 			fetch_dns(engine->fetches, &target, FETCH_LIFE_MIN_MS, NULL);
 	}
 	if (asking_word(zone) != 0 && claim_probe(zone, 0))
 		probe_start(zone, false, NULL);
 }
 
-void engine_refresh(struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
+void engine_refresh(struct engine *engine, const struct topic *topic, uint64_t entries,
 		    int64_t now_ms)
 {
-	uint64_t wanted = config_entries(engine->asking.config, entries);
+	uint64_t wanted = config_entries(engine->asking.config, topic->kind, entries);
 
 	engine->asking.now_ms = now_ms;
 	for (unsigned i = 0; i < engine->asking.config->zone_count; i++) {
 		struct zone *zone = engine->asking.zones + i;
 		if ((zone->entries.entries & wanted) != 0)
-			refresh_zone(engine, zone, dnsblv6_addr_from_bytes(ip->bytes));
+			refresh_zone(engine, zone, topic);
 	}
 }
 
@@ -347,13 +377,13 @@ static void fill_parts(struct request *request, uint64_t open)
 	request->pending = request->part_count;
 }
 
-static int make_request(struct engine *engine, struct dnsblv6_addr addr, uint64_t entries,
+static int make_request(struct engine *engine, const struct topic *topic, uint64_t entries,
 			int64_t patience_ms, struct request **ret_request)
 {
 	struct dnsblv6_result result;
 	bool has_work;
 
-	peek_all(&engine->asking, addr, entries, &has_work, &result);
+	peek_all(&engine->asking, topic->addr, entries, &has_work, &result);
 	uint64_t open = find_open(engine, &result, entries, patience_ms);
 	struct request *request =
 		calloc(1, sizeof(*request) + count_zones(engine, open) * sizeof(struct part));
@@ -361,7 +391,7 @@ static int make_request(struct engine *engine, struct dnsblv6_addr addr, uint64_
 		return -ENOMEM;
 	request->parts = (struct part *)(request + 1);
 	request->engine = engine;
-	request->addr = addr;
+	request->topic = *topic;
 	request->entries = entries;
 	request->result = result;
 	request->result.zones_failed &= ~open;
@@ -382,19 +412,17 @@ bool engine_has_room(const struct engine *engine)
 	return engine->request_count < engine->asking.config->max_requests;
 }
 
-int engine_start(struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
-		 int64_t now_ms, int64_t deadline_ms, engine_fn callback, void *context,
-		 uint64_t *ret_id)
+int engine_start(struct engine *engine, const struct topic *topic, uint64_t entries, int64_t now_ms,
+		 int64_t deadline_ms, engine_fn callback, void *context, uint64_t *ret_id)
 {
 	struct request *request;
-	uint64_t wanted = config_entries(engine->asking.config, entries);
+	uint64_t wanted = config_entries(engine->asking.config, topic->kind, entries);
 
 	if (!engine_has_room(engine))
 		return -ENOBUFS;
 	engine->asking.now_ms = now_ms;
 	engine_check_shared(engine);
-	int ret = make_request(engine, dnsblv6_addr_from_bytes(ip->bytes), wanted,
-			       deadline_ms - now_ms, &request);
+	int ret = make_request(engine, topic, wanted, deadline_ms - now_ms, &request);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	request->callback = callback;
@@ -409,7 +437,7 @@ int engine_start(struct engine *engine, const struct dnsblv6_ip *ip, uint64_t en
 
 	open_request(engine, request);
 	if (request->result.zones_answered != 0)
-		engine_refresh(engine, ip, request->result.zones_answered, now_ms);
+		engine_refresh(engine, topic, request->result.zones_answered, now_ms);
 	for (unsigned i = 0; i < request->part_count; i++)
 		dispatch(request->parts + i);
 	if (request->pending == 0)

@@ -26,6 +26,7 @@
 #include "client-lib/config.h"
 #include "client-lib/dnsblv6.h"
 #include "client-lib/stub.h"
+#include "client-lib/topic.h"
 
 #include <poll.h>
 
@@ -47,18 +48,20 @@ int engine_new(const struct config *config, engine_log_fn log, void *log_context
 void engine_free(struct engine *engine);
 
 /*
- * As dnsblv6_peek(); entries is a set, 0: all. *ret_has_work (may be NULL): there is an
- * answer, but a probe or a prefetch is due; engine_refresh() starts it.
+ * As dnsblv6_peek(); entries is a set, as config_entries() takes it. *ret_has_work (may be NULL):
+ * there is an answer, but a probe or a prefetch is due; engine_refresh() starts it.
  */
 int engine_look(const struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
 		bool *ret_has_work, struct dnsblv6_result *ret_result);
-void engine_refresh(struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
+/* The same of any topic. */
+int engine_look_topic(const struct engine *engine, const struct topic *topic, uint64_t entries,
+		      bool *ret_has_work, struct dnsblv6_result *ret_result);
+void engine_refresh(struct engine *engine, const struct topic *topic, uint64_t entries,
 		    int64_t now_ms);
 
 /* As dnsblv6_submit(); also for what is cached, which comes with the next engine_process(). */
-int engine_start(struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
-		 int64_t now_ms, int64_t deadline_ms, engine_fn callback, void *context,
-		 uint64_t *ret_id);
+int engine_start(struct engine *engine, const struct topic *topic, uint64_t entries, int64_t now_ms,
+		 int64_t deadline_ms, engine_fn callback, void *context, uint64_t *ret_id);
 /* Is there room for one more request, of "max-requests"? engine_start() is -ENOBUFS when not. */
 bool engine_has_room(const struct engine *engine);
 /* For whoever had no room, and gives up: counted, and in the log. */
@@ -116,7 +119,7 @@ int engine_stat_get(const struct engine *engine, unsigned index, const char **re
 struct engine_reason {
 	struct engine *engine;
 	unsigned zone; /* index in config->zones */
-	struct dnsblv6_ip ip;
+	struct topic topic;
 	bool is_done;
 	bool has_text;	   /* of the zone, and not ours alone */
 	uint64_t question; /* of the stub; 0: none */

@@ -20,6 +20,7 @@ struct fetch {
 	struct fetches *fetches;
 	struct asking *asking;
 	struct fetch_target target;
+	struct dnsblv6_labels topic; /* a name; empty: the address of target */
 	bool is_daemon;
 	bool doubts_no;
 	enum health_mode mode;
@@ -128,6 +129,9 @@ static struct fetch *add(struct fetches *fetches, const struct fetch_target *tar
 	fetch->fetches = fetches;
 	fetch->asking = fetches->asking;
 	fetch->target = *target;
+	fetch->target.name = NULL;
+	if (target->name != NULL)
+		fetch->topic = *target->name;
 	fetch->key = key;
 	fetch->is_daemon = is_daemon;
 	if (!is_daemon)
@@ -259,6 +263,7 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 	struct answer_question question = {
 		.config = fetch->asking->config,
 		.name = &fetch->name,
+		.kind = fetch->target.zone->config->kind,
 		.is_block = fetch->target.is_block,
 		.doubts_no = fetch->doubts_no && fetch->target.is_block,
 		.now_s = cache_now_s(fetch->asking->cache),
@@ -309,6 +314,8 @@ static int ask_dns(struct fetch *fetch, int64_t wait_ms)
 		int ret = dnsblv6_name_make(style, dnsblv6_block_of(fetch->target.addr), &relative);
 		if (ret != DNSBLV6_OK)
 			return ret;
+	} else if (fetch->topic.size > 0) {
+		relative = fetch->topic;
 	} else {
 		dnsblv6_name_make_classic(fetch->target.addr, &relative);
 		if (parts.mode != HEALTH_CLASSIC)

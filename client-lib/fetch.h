@@ -31,6 +31,8 @@ struct fetch_target {
 	struct zone *zone;
 	struct dnsblv6_addr addr;
 	bool is_block; /* of DNS: an AAAA for the block, or an A for the address */
+	/* In whose place addr is; NULL: it is an address. Borrowed until the call returns. */
+	const struct dnsblv6_labels *name;
 };
 
 /*

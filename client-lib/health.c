@@ -69,15 +69,18 @@ static struct judgement judge_canaries(const struct health_probe *probe)
 /* The point that must be listed. Bitmap zones have one in each family, even without listings. */
 static struct judgement judge_listed(const struct health_probe *probe, enum health_finding listed)
 {
+	const char *not_listed =
+		probe->has_names ? "its test point is not listed" : "127.0.0.2 is not listed";
+
 	switch (listed) {
 	case HEALTH_YES:
 		return (struct judgement){ DNSBLV6_ZONE_OK, "" };
 	case HEALTH_EMPTY:
 		if (probe->mode != HEALTH_CLASSIC)
 			return (struct judgement){ DNSBLV6_ZONE_FILTERED, "AAAA records" };
-		return (struct judgement){ DNSBLV6_ZONE_UNREACHABLE, "127.0.0.2 is not listed" };
+		return (struct judgement){ DNSBLV6_ZONE_UNREACHABLE, not_listed };
 	case HEALTH_NO:
-		return (struct judgement){ DNSBLV6_ZONE_UNREACHABLE, "127.0.0.2 is not listed" };
+		return (struct judgement){ DNSBLV6_ZONE_UNREACHABLE, not_listed };
 	case HEALTH_SILENT:
 		return (struct judgement){ DNSBLV6_ZONE_UNREACHABLE, "no reply" };
 	default:
@@ -95,7 +98,9 @@ static struct judgement judge(const struct health_probe *probe)
 		return (struct judgement){ DNSBLV6_ZONE_WILDCARDED,
 					   "answers that are no listings" };
 	if (points[HEALTH_CLEAR] == HEALTH_YES || points[HEALTH_CLEAR6] == HEALTH_YES)
-		return (struct judgement){ DNSBLV6_ZONE_LISTS_WORLD, "127.0.0.1 is listed" };
+		return (struct judgement){ DNSBLV6_ZONE_LISTS_WORLD,
+					   probe->has_names ? "\"invalid\" is listed"
+							    : "127.0.0.1 is listed" };
 	if (points[HEALTH_NOWHERE] == HEALTH_YES)
 		return (struct judgement){ DNSBLV6_ZONE_WILDCARDED,
 					   "a name that cannot exist has an answer" };
@@ -284,7 +289,7 @@ uint64_t health_failed(struct health *health, const struct config *config, uint6
 {
 	struct health_word parts = health_unpack(word);
 
-	if (health_is_sick(parts.state) || failure == ANSWER_LATE)
+	if (health_is_sick(parts.state) || failure == ANSWER_LATE || failure == ANSWER_MISASKED)
 		return word;
 	switch (failure) {
 	case ANSWER_BLOCKED:

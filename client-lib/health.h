@@ -191,6 +191,7 @@ enum health_finding {
 
 struct health_probe {
 	enum health_mode mode;
+	bool has_names;		 /* its test points are not those of addresses */
 	bool has_ipv4, has_ipv6; /* what the metadata promise */
 	enum health_finding points[HEALTH_POINT_COUNT];
 };

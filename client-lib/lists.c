@@ -3,8 +3,10 @@
 
 #include <string.h>
 
+#include "client-lib/dnsblv6.h"
 #include "client-lib/servers.h"
 #include "client-lib/sites.h"
+#include "lib/format/address.h"
 
 /* ---- zones ---- */
 
@@ -78,46 +80,78 @@ const char *lists_set_zones(struct config *config, const char *value, struct wor
 	return NULL;
 }
 
-/* ---- mode and on-failure ---- */
+/* ---- what may be set for one zone ---- */
 
-/* One of the two options. */
-struct choices {
-	const char *const *words;
+/* One of the options. */
+struct trait {
+	const char *const *words; /* in the order of its enum; NULL: lists_parse_point() */
 	const char *permitted;
-	void (*put)(struct config_policy *policy, int choice);
 };
 
-static void put_mode(struct config_policy *policy, int choice)
+static const char *const mode_words[] = { "auto", "bitmap", "classic", NULL };
+static const char *const failure_words[] = { "open", "closed", "defer", NULL };
+static const char *const kind_words[] = { "addresses", "names", "sites", "hashes", NULL };
+
+static const struct trait traits[CONFIG_TRAITS] = {
+	[CONFIG_MODE] = { mode_words,
+			  "permitted are auto, bitmap and classic, and with NAME= before them" },
+	[CONFIG_FAILURE] = { failure_words,
+			     "permitted are open, closed and defer, and with NAME= before them" },
+	[CONFIG_KIND] = { kind_words, "permitted are addresses, names, sites and hashes, and with "
+				      "NAME= before them" },
+	[CONFIG_POINT] = { NULL, "permitted are a name, an IPv4 address and none, and with NAME= "
+				 "before them" },
+};
+
+bool lists_parse_point(const char *text, size_t size, struct dnsblv6_labels *ret_point)
 {
-	policy->has_mode = true;
-	policy->mode = (enum config_mode)choice;
+	char copy[CONFIG_TEXT_MAX];
+	struct dnsblv6_ip ip;
+
+	if (size == 0 || size >= sizeof(copy))
+		return false;
+	memcpy(copy, text, size);
+	copy[size] = '\0';
+	if (dnsblv6_ip_parse(copy, &ip) < 0)
+		return sites_parse_labels(text, size, ret_point, copy) == NULL;
+	struct dnsblv6_addr addr = dnsblv6_addr_from_bytes(ip.bytes);
+
+	if (!dnsblv6_addr_is_ipv4(addr))
+		return false;
+	dnsblv6_name_make_classic(addr, ret_point);
+	return true;
 }
 
-static void put_failure(struct config_policy *policy, int choice)
+/* WORD, into what *policy has of the option. */
+static bool parse_trait(struct word word, enum config_trait trait, struct config_policy *policy)
 {
-	policy->has_failure = true;
-	policy->on_failure = (enum config_failure)choice;
+	policy->has[trait] = true;
+	if (traits[trait].words != NULL) {
+		policy->choices[trait] = words_find(word, traits[trait].words);
+		return policy->choices[trait] >= 0;
+	}
+	policy->point.size = 0;
+	return words_is(word, "none") || lists_parse_point(word.text, word.size, &policy->point);
 }
 
-/* WORD or NAME=WORD: which WORD it is, and the name or "". */
-static const char *parse_choice(struct word word, const struct choices *choices, int *ret_choice,
-				char *ret_text)
+/* WORD or NAME=WORD: *ret_policy has that name, or "", and nothing but this option. */
+static const char *parse_policy(struct word word, enum config_trait trait,
+				struct config_policy *ret_policy)
 {
 	const char *equals = memchr(word.text, '=', word.size);
 	struct dnsblv6_labels labels;
-	struct word choice = word;
+	struct word value = word;
 
-	ret_text[0] = '\0';
+	*ret_policy = (struct config_policy){ .text = "" };
 	if (equals != NULL) {
-		choice.text = equals + 1;
-		choice.size = (size_t)(word.text + word.size - choice.text);
+		value.text = equals + 1;
+		value.size = (size_t)(word.text + word.size - value.text);
 	}
-	*ret_choice = words_find(choice, choices->words);
-	if (*ret_choice < 0)
-		return choices->permitted;
+	if (!parse_trait(value, trait, ret_policy))
+		return traits[trait].permitted;
 	if (equals == NULL)
 		return NULL;
-	return sites_parse_name(word.text, (size_t)(equals - word.text), &labels, ret_text);
+	return sites_parse_name(word.text, (size_t)(equals - word.text), &labels, ret_policy->text);
 }
 
 unsigned lists_find_policy(const struct config *config, const char *text)
@@ -129,68 +163,67 @@ unsigned lists_find_policy(const struct config *config, const char *text)
 	return index;
 }
 
-static struct config_policy *get_policy(struct config *config, const char *text)
+static void merge_policy(struct config *config, enum config_trait trait,
+			 const struct config_policy *added)
 {
-	const unsigned index = lists_find_policy(config, text);
+	const unsigned index = lists_find_policy(config, added->text);
 	struct config_policy *policy = &config->policies[index];
 
 	if (index == config->policy_count) {
-		*policy = (struct config_policy){ .has_mode = false };
-		memcpy(policy->text, text, strlen(text) + 1);
+		*policy = *added;
 		config->policy_count++;
+		return;
 	}
-	return policy;
+	policy->has[trait] = true;
+	policy->choices[trait] = added->choices[trait];
+	if (trait == CONFIG_POINT)
+		policy->point = added->point;
 }
 
-static const char *set_choices(struct config *config, const struct choices *choices,
-			       const char *value, struct word *ret_word)
+static const char *set_trait(struct config *config, enum config_trait trait, const char *value,
+			     struct word *ret_word)
 {
-	char text[CONFIG_TEXT_MAX];
+	struct config_policy policy;
 	struct word word;
 	unsigned words = 0, added = 0;
-	int choice;
 
 	for (const char *rest = value; (word = words_next(&rest)).size > 0; words++) {
-		const char *reason = parse_choice(word, choices, &choice, text);
+		const char *reason = parse_policy(word, trait, &policy);
 
 		*ret_word = word;
 		if (reason != NULL)
 			return reason;
-		if (lists_find_policy(config, text) == config->policy_count &&
+		if (lists_find_policy(config, policy.text) == config->policy_count &&
 		    config->policy_count + ++added > 1 + CONFIG_ZONES_MAX)
 			return "there are at most 64 zones";
 	}
 	if (words == 0)
-		return choices->permitted;
+		return traits[trait].permitted;
 	for (const char *rest = value; (word = words_next(&rest)).size > 0;) {
-		if (parse_choice(word, choices, &choice, text) == NULL)
-			choices->put(get_policy(config, text), choice);
+		if (parse_policy(word, trait, &policy) == NULL)
+			merge_policy(config, trait, &policy);
 	}
 	return NULL;
 }
 
 const char *lists_set_modes(struct config *config, const char *value, struct word *ret_word)
 {
-	/* In the order of enum config_mode. */
-	static const char *const words[] = { "auto", "bitmap", "classic", NULL };
-	static const struct choices choices = {
-		words, "permitted are auto, bitmap and classic, and with NAME= before them",
-		put_mode
-	};
-
-	return set_choices(config, &choices, value, ret_word);
+	return set_trait(config, CONFIG_MODE, value, ret_word);
 }
 
 const char *lists_set_failures(struct config *config, const char *value, struct word *ret_word)
 {
-	/* In the order of enum config_failure. */
-	static const char *const words[] = { "open", "closed", "defer", NULL };
-	static const struct choices choices = {
-		words, "permitted are open, closed and defer, and with NAME= before them",
-		put_failure
-	};
+	return set_trait(config, CONFIG_FAILURE, value, ret_word);
+}
 
-	return set_choices(config, &choices, value, ret_word);
+const char *lists_set_kinds(struct config *config, const char *value, struct word *ret_word)
+{
+	return set_trait(config, CONFIG_KIND, value, ret_word);
+}
+
+const char *lists_set_points(struct config *config, const char *value, struct word *ret_word)
+{
+	return set_trait(config, CONFIG_POINT, value, ret_word);
 }
 
 /* ---- servers ---- */

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * lists.h - the options whose value is a list: zones, mode, on-failure, servers, trusted.
+ * lists.h - the options whose value is a list: zones, mode, on-failure, kind, test-point, servers,
+ * trusted.
  *
  * Flow: config.c's table -> here -> sites.c, servers.c -> struct config
  *
@@ -20,8 +21,13 @@ extern "C" {
 const char *lists_set_zones(struct config *config, const char *value, struct word *ret_word);
 const char *lists_set_modes(struct config *config, const char *value, struct word *ret_word);
 const char *lists_set_failures(struct config *config, const char *value, struct word *ret_word);
+const char *lists_set_kinds(struct config *config, const char *value, struct word *ret_word);
+const char *lists_set_points(struct config *config, const char *value, struct word *ret_word);
 const char *lists_set_servers(struct config *config, const char *value, struct word *ret_word);
 const char *lists_set_trusted(struct config *config, const char *value, struct word *ret_word);
+
+/* A name, or an IPv4 address, which is asked reversed: its labels. */
+bool lists_parse_point(const char *text, size_t size, struct dnsblv6_labels *ret_point);
 
 /* Index of the zone or policy of that name, or the count of them. */
 unsigned lists_find_zone(const struct config *config, const char *text);

@@ -102,6 +102,15 @@ static void ask_value(struct probe *probe, enum health_point point,
 	ask(probe, what, &labels, apex, MESSAGE_A);
 }
 
+/* RFC 5782 part 2.4 has a name that no list of names may have. Hashes have none. */
+static void ask_clear_name(struct probe *probe)
+{
+	struct question what = { .subject = SUBJECT_VALUE, .point = HEALTH_CLEAR };
+
+	if (probe->zone->config->kind != CONFIG_HASHES)
+		ask_label(probe, what, "invalid", MESSAGE_A);
+}
+
 /* Labels that begin with "_" are no addresses in any zone, and no names of a list either. */
 static void ask_nowhere(struct probe *probe)
 {
@@ -135,9 +144,16 @@ static void ask_bitmap_points(struct probe *probe)
 
 static void ask_classic_points(struct probe *probe)
 {
-	const struct dnsblv6_labels *apex = &probe->zone->config->name;
+	const struct config_zone *zone = probe->zone->config;
+	const struct dnsblv6_labels *apex = &zone->name;
+	struct question what = { .subject = SUBJECT_VALUE, .point = HEALTH_LISTED };
 
-	ask_value(probe, HEALTH_LISTED, apex, dnsblv6_testpoint_get(0)->addr);
+	if (zone->point.size > 0)
+		ask(probe, what, &zone->point, apex, MESSAGE_A);
+	if (probe->found.has_names) {
+		ask_clear_name(probe);
+		return;
+	}
 	ask_value(probe, HEALTH_CLEAR, apex, dnsblv6_testpoint_get(1)->addr);
 	if (probe->wants_ipv6 && !probe->is_brief)
 		ask_value(probe, HEALTH_CLEAR6, apex, dnsblv6_testpoint_get(3)->addr);
@@ -150,7 +166,8 @@ static void ask_points(struct probe *probe)
 	else
 		ask_bitmap_points(probe);
 	/* The bits of an address that stands for every name may be those of the test points. */
-	if (!probe->is_brief || probe->found.mode != HEALTH_CLASSIC)
+	if (!probe->is_brief || probe->found.mode != HEALTH_CLASSIC ||
+	    probe->zone->config->point.size == 0)
 		ask_nowhere(probe);
 }
 
@@ -180,6 +197,7 @@ static enum answer_failure read_reply(const struct question *question, int statu
 	struct answer_question what = {
 		.config = question->probe->zone->asking->config,
 		.name = &question->name,
+		.kind = question->probe->zone->config->kind,
 		.is_block = question->subject != SUBJECT_VALUE && question->is_block,
 	};
 	return answer_read(&what, status, reply, false, entry);
@@ -292,8 +310,10 @@ static void do_without_metadata(struct probe *probe)
 	probe->zone->has_metadata = false;
 	probe->zone->reason[0] = '\0';
 	probe->found.mode = is_bitmap ? HEALTH_DOTTED : HEALTH_CLASSIC;
+	probe->found.has_names = probe->zone->config->kind != CONFIG_ADDRESSES;
 	probe->found.has_ipv4 = true;
-	probe->found.has_ipv6 = is_bitmap;
+	/* Names are kept by what looks like an IPv6 address. */
+	probe->found.has_ipv6 = is_bitmap || probe->found.has_names;
 }
 
 /* False: nobody knows how the zone is asked, and the probe is at its end. */
@@ -329,15 +349,27 @@ static bool is_finding(const struct probe *probe)
 	return !probe->is_void || health_is_distrusted(health_judge(&probe->found, &reason));
 }
 
+/* What the points of a classic zone tell beyond themselves. */
+static void read_classic(struct probe *probe)
+{
+	enum health_finding *points = probe->found.points;
+
+	if (!probe->found.has_names && probe->wants_ipv6)
+		probe->found.has_ipv6 =
+			points[HEALTH_CLEAR6] == HEALTH_NO || points[HEALTH_CLEAR6] == HEALTH_EMPTY;
+	/* Without a point that is listed, a zone that denies what it must is all that is known. */
+	if (probe->zone->config->point.size == 0)
+		points[HEALTH_LISTED] =
+			points[HEALTH_NOWHERE] == HEALTH_NO ? HEALTH_YES : points[HEALTH_NOWHERE];
+}
+
 static void finish(struct probe *probe)
 {
 	struct zone *zone = probe->zone;
 	struct asking *asking = zone->asking;
 
-	if (probe->found.mode == HEALTH_CLASSIC && probe->wants_ipv6) {
-		enum health_finding clear = probe->found.points[HEALTH_CLEAR6];
-		probe->found.has_ipv6 = clear == HEALTH_NO || clear == HEALTH_EMPTY;
-	}
+	if (probe->found.mode == HEALTH_CLASSIC)
+		read_classic(probe);
 	if (!probe->is_brief && !probe->is_void) {
 		zone->found = probe->found;
 		zone->found_s = cache_now_s(asking->cache);

@@ -16,6 +16,8 @@
  *              bitmap zone, which has both in one block, the name that cannot exist
  *     classic  127.0.0.2, 127.0.0.1, a name that cannot exist; for IPv6 only the
  *              address that must not be listed, once somebody has asked about IPv6
+ *     names    of a zone that is not about addresses: its test point, "invalid" (not of hashes),
+ *              and a name that cannot exist
  */
 
 #include "client-lib/asking.h"

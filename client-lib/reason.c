@@ -14,11 +14,11 @@
 /* "ADDRESS is listed by ZONE" and what the zone adds to it. */
 static void write_text(struct engine_reason *reason, const char *joint, const char *added)
 {
-	char address[DNSBLV6_IP_TEXT_SIZE];
+	char subject[CONFIG_TEXT_MAX];
 	const struct config *config = reason->engine->asking.config;
 
-	dnsblv6_ip_format(&reason->ip, address);
-	snprintf(reason->text, sizeof(reason->text), "%s is listed by %.*s%s%s", address, 255,
+	topic_format(&reason->topic, subject);
+	snprintf(reason->text, sizeof(reason->text), "%s is listed by %.*s%s%s", subject, 255,
 		 config->zones[reason->zone].text, joint, added);
 	for (char *at = reason->text; *at != '\0'; at++) {
 		if (*at < ' ' || *at > '~')
@@ -31,15 +31,15 @@ static void write_text(struct engine_reason *reason, const char *joint, const ch
 /* The URL of the metadata, $ being the address. */
 static void write_url(struct engine_reason *reason, const char *pattern)
 {
-	char url[DNSBLV6_METADATA_VALUE_MAX + DNSBLV6_IP_TEXT_SIZE];
-	char address[DNSBLV6_IP_TEXT_SIZE];
+	char url[DNSBLV6_METADATA_VALUE_MAX + CONFIG_TEXT_MAX];
+	char address[CONFIG_TEXT_MAX];
 	const char *place = strchr(pattern, '$');
 
 	if (pattern[0] == '\0') {
 		write_text(reason, "", "");
 		return;
 	}
-	dnsblv6_ip_format(&reason->ip, address);
+	topic_format(&reason->topic, address);
 	if (place == NULL)
 		snprintf(url, sizeof(url), "%s", pattern);
 	else
@@ -123,7 +123,9 @@ void engine_reason_start(struct engine *engine, struct engine_reason *reason, in
 	reason->is_done = false;
 	reason->has_text = false;
 	if (is_classic(zone)) {
-		dnsblv6_name_make_classic(dnsblv6_addr_from_bytes(reason->ip.bytes), &relative);
+		relative = reason->topic.name;
+		if (relative.size == 0)
+			dnsblv6_name_make_classic(reason->topic.addr, &relative);
 		ask(reason, &relative, &zone->config->name, on_text, now_ms, deadline_ms);
 		return;
 	}

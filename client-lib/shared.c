@@ -61,8 +61,14 @@ static struct shared_table *map_table(struct shared *shared)
 		free(table);
 		return NULL;
 	}
-	for (unsigned i = 0; i < shared->config->zone_count; i++)
-		table->zones[i] = cache_zone_index(table->cache, shared->config->zones[i].text);
+	for (unsigned i = 0; i < shared->config->zone_count; i++) {
+		const struct config_zone *zone = &shared->config->zones[i];
+
+		/* The daemon is asked about addresses alone. */
+		table->zones[i] = zone->kind == CONFIG_ADDRESSES
+					  ? cache_zone_index(table->cache, zone->text)
+					  : -ENOENT;
+	}
 	shared->tables[shared->table_count++] = table;
 	return table;
 }

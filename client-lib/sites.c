@@ -29,8 +29,8 @@ static bool is_address(const char *name)
 	return *last != '\0' && last[strspn(last, "0123456789")] == '\0';
 }
 
-const char *sites_parse_name(const char *text, size_t size, struct dnsblv6_labels *ret_name,
-			     char *ret_text)
+const char *sites_parse_labels(const char *text, size_t size, struct dnsblv6_labels *ret_name,
+			       char *ret_text)
 {
 	char name[CONFIG_TEXT_MAX];
 	struct dnsblv6_labels labels;
@@ -39,8 +39,8 @@ const char *sites_parse_name(const char *text, size_t size, struct dnsblv6_label
 		size--;
 	if (size == 0)
 		return "the name of a zone is missing";
-	if (size >= SITES_NAME_MAX)
-		return "a name of a zone has at most 189 characters";
+	if (size >= DNSBLV6_LABELS_MAX)
+		return "a name has at most 253 characters";
 	for (size_t i = 0; i < size; i++) {
 		name[i] = lower_of(text[i]);
 		if (name[i] == '\0')
@@ -49,10 +49,28 @@ const char *sites_parse_name(const char *text, size_t size, struct dnsblv6_label
 	name[size] = '\0';
 	if (dnsblv6_name_from_text(name, &labels) != DNSBLV6_OK || labels.size != size + 1)
 		return "a name of a zone has labels of 1 to 63 characters";
+	*ret_name = labels;
+	memcpy(ret_text, name, size + 1);
+	return NULL;
+}
+
+const char *sites_parse_name(const char *text, size_t size, struct dnsblv6_labels *ret_name,
+			     char *ret_text)
+{
+	const size_t length = size - (size > 0 && text[size - 1] == '.');
+	char name[CONFIG_TEXT_MAX];
+	struct dnsblv6_labels labels;
+
+	if (length >= SITES_NAME_MAX)
+		return "a name of a zone has at most 189 characters";
+	const char *reason = sites_parse_labels(text, size, &labels, name);
+
+	if (reason != NULL)
+		return reason;
 	if (is_address(name))
 		return "an address is no zone";
 	*ret_name = labels;
-	memcpy(ret_text, name, size + 1);
+	memcpy(ret_text, name, length + 1);
 	return NULL;
 }
 

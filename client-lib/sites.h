@@ -39,7 +39,11 @@ struct sites_entry {
 /* NULL, or why text (size bytes) is no entry; *ret_entry is written on success only. */
 const char *sites_parse(const char *text, size_t size, struct sites_entry *ret_entry);
 
-/* The same for a name alone. ret_text has CONFIG_TEXT_MAX bytes. */
+/* A name that is asked in a zone, without final dot and in lower case. ret_text as below. */
+const char *sites_parse_labels(const char *text, size_t size, struct dnsblv6_labels *ret_name,
+			       char *ret_text);
+
+/* The same for the name of a zone. ret_text has CONFIG_TEXT_MAX bytes. */
 const char *sites_parse_name(const char *text, size_t size, struct dnsblv6_labels *ret_name,
 			     char *ret_text);
 

@@ -286,6 +286,70 @@ TEST_CASE("a verdict is of the zones that were asked for alone", "[client][api]"
 	CHECK(dnsblv6_peek_zones(bl.client, &other, 2, &result) == -EAGAIN);
 }
 
+TEST_CASE("a name is asked about by each way that an address is", "[client][api]")
+{
+	handle bl;
+	bl.dns.add_zone("dbl.example");
+	bl.dns.add("test.dbl.example", 1, { 127, 0, 1, 2 });
+	bl.dns.add("bad.com.dbl.example", 1, { 127, 0, 1, 2 });
+	bl.dns.add("bad.com.dbl.example", 16, { 4, 's', 'p', 'a', 'm' });
+	bl.set("zones", "bl6.example dbl.example=127.0.1.2=DBL*2").set("kind", "dbl.example=names");
+	dnsblv6_result result = {};
+	CHECK(dnsblv6_check_name(bl.client, "bad.com", 0, 1000, &result) == -EINVAL);
+	bl.start();
+	CHECK(dnsblv6_peek_name(bl.client, "Bad.com", 0, &result) == -EAGAIN);
+	REQUIRE(dnsblv6_check_name(bl.client, "Bad.com", 0, 20000, &result) == 0);
+	CHECK(result.verdict == DNSBLV6_LISTED);
+	CHECK(result.zones_answered == 2);
+	CHECK(result.score == 2);
+	const dnsblv6_result listed = result;
+	REQUIRE(dnsblv6_peek_name(bl.client, "bad.com.", 2, &result) == 0);
+	CHECK(result.zones_cached == 2);
+
+	char text[600];
+	CHECK(dnsblv6_reason_name(bl.client, "BAD.com", &listed, 20000, text, sizeof(text)) > 0);
+	CHECK_THAT(text, Catch::StartsWith("bad.com is listed by ") && Catch::EndsWith("spam"));
+
+	unsigned calls = 0;
+	call bad{ &calls }, good{ &calls };
+	REQUIRE(dnsblv6_submit_name(bl.client, "bad.com", 0, 20000, keep_call, &bad, nullptr) == 0);
+	REQUIRE(dnsblv6_submit_name(bl.client, "good.com", 2, 20000, keep_call, &good, nullptr) ==
+		0);
+	bl.run(calls, 2);
+	CHECK(bad.result.score == 2);
+	CHECK(good.result.verdict == DNSBLV6_CLEAR);
+
+	const dnsblv6_ip address = ip("192.0.3.1");
+	CHECK(bl.check("192.0.3.1").zones_answered == 1);
+	CHECK(dnsblv6_check_zones(bl.client, &address, 2, 1000, &result) == -EINVAL);
+	CHECK(dnsblv6_check_name(bl.client, "bad.com", 1, 1000, &result) == -EINVAL);
+	CHECK(dnsblv6_check_name(bl.client, "b@d.com", 0, 1000, &result) == -EINVAL);
+	CHECK(dnsblv6_check_name(bl.client, nullptr, 0, 1000, &result) == -EINVAL);
+	CHECK(dnsblv6_check_name(bl.client, "bad.com", 0, 0, &result) == -EINVAL);
+	CHECK(dnsblv6_check_name(bl.client, "bad.com", 0, 1000, nullptr) == -EINVAL);
+	CHECK(dnsblv6_peek_name(bl.client, "2001:db8::1", 0, &result) == -EINVAL);
+	CHECK(dnsblv6_submit_name(bl.client, "bad.com", 0, 1000, nullptr, nullptr, nullptr) ==
+	      -EINVAL);
+	CHECK(dnsblv6_reason_name(bl.client, "", &listed, 0, text, sizeof(text)) == -EINVAL);
+	REQUIRE(dnsblv6_check_name(bl.client, "192.0.2.1", 0, 20000, &result) == 0);
+	CHECK(result.verdict == DNSBLV6_CLEAR);
+	CHECK(result.zones_answered == 0);
+}
+
+TEST_CASE("a handle of names alone is not asked about addresses", "[client][api]")
+{
+	handle bl;
+	bl.set("zones", "dbl.example").set("kind", "names").start();
+	const dnsblv6_ip address = ip("192.0.2.1");
+	dnsblv6_result result = {};
+	unsigned calls = 0;
+	call kept{ &calls };
+	CHECK(dnsblv6_check(bl.client, &address, 1000, &result) == -EINVAL);
+	CHECK(dnsblv6_peek(bl.client, &address, &result) == -EINVAL);
+	CHECK(dnsblv6_check_batch(bl.client, &address, 1, 1000, &result) == -EINVAL);
+	CHECK(dnsblv6_submit(bl.client, &address, 0, 1000, keep_call, &kept, nullptr) == -EINVAL);
+}
+
 TEST_CASE("a handle without zones does not start, and says why", "[client][api]")
 {
 	dnsblv6 *client = nullptr;

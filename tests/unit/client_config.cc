@@ -252,7 +252,7 @@ TEST_CASE("every key is listed once, and is known", "[client][config]")
 	unsigned count = 0;
 	for (; config_key(count) != nullptr; count++)
 		keys.insert(config_key(count));
-	CHECK(count == 22);
+	CHECK(count == 24);
 	CHECK(keys.size() == count);
 	CHECK(config_key(count + 1) == nullptr);
 	CHECK(std::string(config_key(0)) == "zones");
@@ -574,6 +574,80 @@ TEST_CASE("a word for all zones and one for a single zone may come in any order"
 	CHECK(config->zones[0].on_failure == CONFIG_CLOSED);
 	CHECK(config->zones[1].mode == CONFIG_CLASSIC);
 	CHECK(config->zones[1].on_failure == CONFIG_DEFER);
+}
+
+TEST_CASE("a zone has a kind, and a test point that goes by it", "[client][config]")
+{
+	struct row {
+		const char *kind, *point, *labels;
+	};
+	auto r = GENERATE(values<row>({
+		{ "addresses", nullptr, "\0012\0010\0010\003127" },
+		{ "names", nullptr, "\4test" },
+		{ "sites", nullptr, "\0012\0010\0010\003127" },
+		{ "hashes", nullptr, "" },
+		{ "a.example=names", "a.example=DBLtest.com", "\7dbltest\3com" },
+		{ "names", "b.example=x.org", "\4test" },
+		{ "names", "none", "" },
+		{ "hashes", "c0ffee.", "\6c0ffee" },
+		{ "sites", "192.0.2.1", "\0011\0012\0010\003192" },
+	}));
+	CAPTURE(r.kind, r.labels);
+	Config config;
+	REQUIRE(config.set("zones", "a.example b.example") == "");
+	REQUIRE(config.set("kind", r.kind) == "");
+	if (r.point != nullptr)
+		REQUIRE(config.set("test-point", r.point) == "");
+	REQUIRE(config.finish() == "");
+	const dnsblv6_labels &point = config->zones[0].point;
+	CHECK(std::string(reinterpret_cast<const char *>(point.wire), point.size) == r.labels);
+}
+
+TEST_CASE("what may be asked about has the zones of its kind", "[client][config]")
+{
+	Config config;
+	REQUIRE(config.set("zones", "a.example n.example s.example h.example n.example*2") == "");
+	REQUIRE(config.set("kind", "n.example=names s.example=sites h.example=hashes") == "");
+	REQUIRE(config.set("mode", "bitmap") == "");
+	REQUIRE(config.finish() == "");
+	CHECK(config->zones[0].mode == CONFIG_BITMAP);
+	CHECK(config->zones[1].mode == CONFIG_CLASSIC);
+	auto entries = [&](config_topic topic, uint64_t zones) {
+		return config_entries(config.operator->(), topic, zones);
+	};
+	CHECK(entries(CONFIG_ADDRESS, 0) == 1);
+	CHECK(entries(CONFIG_NAME, 0) == 0x16);
+	CHECK(entries(CONFIG_SITE, 0) == 4);
+	CHECK(entries(CONFIG_ADDRESS, UINT64_MAX) == 1);
+	CHECK(entries(CONFIG_NAME, UINT64_MAX) == 0x1e);
+	CHECK(entries(CONFIG_SITE, UINT64_MAX) == 4);
+	CHECK(entries(CONFIG_NAME, 1) == 0);
+}
+
+TEST_CASE("a kind or test point that is none is refused", "[client][config]")
+{
+	struct row {
+		const char *key, *value, *reason;
+	};
+	auto r = GENERATE(values<row>({
+		{ "kind", "", "permitted are addresses, names, sites and hashes" },
+		{ "kind", "domains", "permitted are addresses, names, sites and hashes" },
+		{ "kind", "a.example=", "permitted are addresses, names, sites and hashes" },
+		{ "kind", "a..b=names", "labels of 1 to 63" },
+		{ "test-point", "", "permitted are a name, an IPv4 address and none" },
+		{ "test-point", "a.example=", "permitted are a name, an IPv4 address and none" },
+		{ "test-point", "::1", "permitted are a name, an IPv4 address and none" },
+		{ "test-point", "a@b", "permitted are a name, an IPv4 address and none" },
+		{ "test-point", "127.0.0.1=test", "an address is no zone" },
+	}));
+	CAPTURE(r.key, r.value);
+	Config config;
+	const std::string before = config.bytes();
+	CHECK(contains(config.set(r.key, r.value), r.reason));
+	CHECK(config.bytes() == before);
+	REQUIRE(config.set("zones", "a.example") == "");
+	REQUIRE(config.set("test-point", "b.example=test") == "");
+	CHECK(config.finish() == "test-point \"b.example\": \"zones\" does not have it");
 }
 
 TEST_CASE("zones are asked in mode auto and fail open, unless told", "[client][config]")

@@ -390,7 +390,7 @@ TEST_CASE("there are no more requests than were allowed", "[client][engine]")
 	client.set("max-requests", "2");
 	told first, second, third;
 	uint64_t id;
-	const dnsblv6_ip address = ip("192.0.2.3");
+	const topic address = about("192.0.2.3");
 	const uint64_t cancelled = client.ask("192.0.2.1", first);
 	client.ask("192.0.2.2", second);
 	CHECK(engine_start(client.get(), &address, 0, 0, 1000, keep_result, &third, &id) ==

@@ -44,6 +44,14 @@ inline dnsblv6_ip ip(const std::string &text)
 	return parsed;
 }
 
+inline topic about(const std::string &address)
+{
+	const dnsblv6_ip parsed = ip(address);
+	topic asked = {};
+	topic_of_ip(&parsed, &asked);
+	return asked;
+}
+
 class inquiry
 {
       public:
@@ -79,9 +87,12 @@ class inquiry
 	uint64_t ask(const std::string &address, told &kept, int64_t timeout_ms = 4000,
 		     uint64_t entries = 0)
 	{
-		const dnsblv6_ip parsed = ip(address);
+		return ask(about(address), kept, timeout_ms, entries);
+	}
+	uint64_t ask(const topic &asked, told &kept, int64_t timeout_ms, uint64_t entries)
+	{
 		uint64_t id = 0;
-		REQUIRE(engine_start(get(), &parsed, entries, now_ms, now_ms + timeout_ms,
+		REQUIRE(engine_start(get(), &asked, entries, now_ms, now_ms + timeout_ms,
 				     keep_result, &kept, &id) == 0);
 		CHECK(kept.calls == 0);
 		return id;
@@ -114,6 +125,15 @@ class inquiry
 	{
 		told kept;
 		ask(address, kept, 4000, entries);
+		until_told(kept);
+		return kept.result;
+	}
+	dnsblv6_result check_name(const std::string &name, uint64_t entries = 0)
+	{
+		topic asked = {};
+		told kept;
+		REQUIRE(topic_parse(name.c_str(), &asked) == 0);
+		ask(asked, kept, 4000, entries);
 		until_told(kept);
 		return kept.result;
 	}

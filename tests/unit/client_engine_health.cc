@@ -489,12 +489,12 @@ outcome outcome_of(const told &kept)
 outcome ask_and_end(inquiry &client, const std::string &address, int64_t timeout_ms,
 		    int64_t step_ms)
 {
-	const dnsblv6_ip parsed = ip(address);
+	const topic asked = about(address);
 	const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
 	told kept;
 	uint64_t id = 0;
 	if (engine_after_fork(client.get(), true) != 0 ||
-	    engine_start(client.get(), &parsed, 0, client.now_ms, client.now_ms + timeout_ms,
+	    engine_start(client.get(), &asked, 0, client.now_ms, client.now_ms + timeout_ms,
 			 keep_result, &kept, &id) != 0)
 		return BROKEN;
 	engine_process(client.get(), client.now_ms);
