@@ -58,6 +58,12 @@ int dnsblv6_peek_zones(const struct dnsblv6 *client, const struct dnsblv6_ip *ip
 int dnsblv6_check_zones(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
                         int timeout_ms, struct dnsblv6_result *ret_result);
 int dnsblv6_zone_set(const struct dnsblv6 *client, const char *names, uint64_t *ret_zones);
+int dnsblv6_peek_name(const struct dnsblv6 *client, const char *name, uint64_t zones,
+                      struct dnsblv6_result *ret_result);
+int dnsblv6_check_name(struct dnsblv6 *client, const char *name, uint64_t zones, int timeout_ms,
+                       struct dnsblv6_result *ret_result);
+int dnsblv6_submit_name(struct dnsblv6 *client, const char *name, uint64_t zones, int timeout_ms,
+                        dnsblv6_fn callback, void *context, uint64_t *ret_id);
 int dnsblv6_fd(struct dnsblv6 *client);
 int dnsblv6_timeout_ms(struct dnsblv6 *client);
 int dnsblv6_submit(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
@@ -208,15 +214,8 @@ function Client:zone_set(names)
   return set[0]
 end
 
--- What the cache says; nil and "not cached" when it does not have all of it. zones: of
--- zone_set(), or nil for all.
-function Client:peek(address, zones)
-  local ip, why = parse(address)
-  if not ip then
-    return nil, why
-  end
-  local raw = ffi.new("struct dnsblv6_result")
-  local status = lib.dnsblv6_peek_zones(self.handle, ip, zones or 0, raw)
+-- What a call that filled raw has told.
+local function told(self, status, raw)
   if status == EAGAIN then
     return nil, "not cached"
   end
@@ -226,18 +225,37 @@ function Client:peek(address, zones)
   return result_of(raw, self.entries)
 end
 
+-- What the cache says; nil and "not cached" when it does not have all of it. zones: of
+-- zone_set(), or nil for all.
+function Client:peek(address, zones)
+  local ip, why = parse(address)
+  if not ip then
+    return nil, why
+  end
+  local raw = ffi.new("struct dnsblv6_result")
+  return told(self, lib.dnsblv6_peek_zones(self.handle, ip, zones or 0, raw), raw)
+end
+
 function Client:check(address, timeout_ms, zones)
   local ip, why = parse(address)
   if not ip then
     return nil, why
   end
   local raw = ffi.new("struct dnsblv6_result")
-  local status = lib.dnsblv6_check_zones(self.handle, ip, zones or 0, timeout_ms or TIMEOUT_MS,
-    raw)
-  if status < 0 then
-    return nil, text_of(status)
-  end
-  return result_of(raw, self.entries)
+  return told(self, lib.dnsblv6_check_zones(self.handle, ip, zones or 0,
+    timeout_ms or TIMEOUT_MS, raw), raw)
+end
+
+-- The same about a name, an address of a site, or, in zones, a hash.
+function Client:peek_name(name, zones)
+  local raw = ffi.new("struct dnsblv6_result")
+  return told(self, lib.dnsblv6_peek_name(self.handle, name, zones or 0, raw), raw)
+end
+
+function Client:check_name(name, timeout_ms, zones)
+  local raw = ffi.new("struct dnsblv6_result")
+  return told(self, lib.dnsblv6_check_name(self.handle, name, zones or 0,
+    timeout_ms or TIMEOUT_MS, raw), raw)
 end
 
 -- One callback of C for all requests of a client: a process has room for few
@@ -253,24 +271,33 @@ local function make_callback(client)
   end)
 end
 
--- callback(result) comes out of process(). Returns what cancel() takes.
-function Client:submit(address, timeout_ms, callback, zones)
-  local ip, why = parse(address)
-  if not ip then
-    return nil, why
-  end
+-- start is the function of C, topic what it asks about.
+local function submit(self, start, topic, timeout_ms, callback, zones)
   self.on_verdict = self.on_verdict or make_callback(self)
   self.following = self.following + 1
   local key = self.following
   self.callbacks[key] = callback
   local id = ffi.new("uint64_t[1]")
-  local status = lib.dnsblv6_submit(self.handle, ip, zones or 0, timeout_ms, self.on_verdict,
+  local status = start(self.handle, topic, zones or 0, timeout_ms, self.on_verdict,
     ffi.cast("void *", ffi.cast("uintptr_t", key)), id)
   if status < 0 then
     self.callbacks[key] = nil
     return nil, text_of(status)
   end
   return { key = key, id = id[0] }
+end
+
+-- callback(result) comes out of process(). Returns what cancel() takes.
+function Client:submit(address, timeout_ms, callback, zones)
+  local ip, why = parse(address)
+  if not ip then
+    return nil, why
+  end
+  return submit(self, lib.dnsblv6_submit, ip, timeout_ms, callback, zones)
+end
+
+function Client:submit_name(name, timeout_ms, callback, zones)
+  return submit(self, lib.dnsblv6_submit_name, name, timeout_ms, callback, zones)
 end
 
 -- No callback comes after this. nil when it has come.

@@ -90,13 +90,19 @@ def _load():
             ("peek_zones", number, [handle, ip, u64, result]),
             ("check_zones", number, [handle, ip, u64, number, result]),
             ("check_batch", number, [handle, ip, ctypes.c_size_t, number, result]),
+            ("peek_name", number, [handle, text, u64, result]),
+            ("check_name", number, [handle, text, u64, number, result]),
             ("fd", number, [handle]),
             ("timeout_ms", number, [handle]),
             ("submit", number, [handle, ip, u64, number, _VERDICT_FN, ctypes.c_void_p,
                                 ctypes.POINTER(u64)]),
+            ("submit_name", number, [handle, text, u64, number, _VERDICT_FN, ctypes.c_void_p,
+                                     ctypes.POINTER(u64)]),
             ("cancel", number, [handle, u64]),
             ("process", number, [handle]),
             ("reason", number, [handle, ip, result, number, ctypes.c_char_p, ctypes.c_size_t]),
+            ("reason_name", number, [handle, text, result, number, ctypes.c_char_p,
+                                     ctypes.c_size_t]),
             ("qname", number, [ip, text, text, ctypes.c_char_p, ctypes.c_size_t]),
             ("zone_state_name", text, [number]),
             ("zone_get", number, [handle, ctypes.c_uint, ctypes.POINTER(_ZoneInfo)]),
@@ -283,13 +289,33 @@ class Client:
         _must(status)
         return Result(raw, self._zones)
 
+    def check_name(self, name, timeout=5.0, zones=0):
+        """check() about a name, an address of a site, or, in zones, a hash."""
+        raw = _Result()
+        _must(_lib.dnsblv6_check_name(self._open(), name.encode(), zones, _milliseconds(timeout),
+                                      raw))
+        return Result(raw, self._zones)
+
+    def peek_name(self, name, zones=0):
+        raw = _Result()
+        status = _lib.dnsblv6_peek_name(self._open(), name.encode(), zones, raw)
+        if status == _EAGAIN:
+            return None
+        _must(status)
+        return Result(raw, self._zones)
+
     def reason(self, address, result, timeout=5.0):
         """The text for the one who was refused, or None."""
+        return self._reason(_lib.dnsblv6_reason, _ip(address), result, timeout)
+
+    def reason_name(self, name, result, timeout=5.0):
+        return self._reason(_lib.dnsblv6_reason_name, name.encode(), result, timeout)
+
+    def _reason(self, function, topic, result, timeout):
         text = ctypes.create_string_buffer(512)
         # 0 is "out of the cache alone".
         limit_ms = _milliseconds(timeout) if timeout > 0 else 0
-        status = _lib.dnsblv6_reason(self._open(), _ip(address), result._raw, limit_ms, text,
-                                     len(text))
+        status = function(self._open(), topic, result._raw, limit_ms, text, len(text))
         if status == _ENOENT:
             return None
         _must(status)
@@ -307,6 +333,12 @@ class Client:
 
     def submit(self, address, callback, timeout=5.0, zones=0):
         """callback(result) comes out of process(). Returns what cancel() takes."""
+        return self._submit(_lib.dnsblv6_submit, _ip(address), callback, timeout, zones)
+
+    def submit_name(self, name, callback, timeout=5.0, zones=0):
+        return self._submit(_lib.dnsblv6_submit_name, name.encode(), callback, timeout, zones)
+
+    def _submit(self, start, topic, callback, timeout, zones):
         self._following += 1
         key = self._following
 
@@ -318,8 +350,8 @@ class Client:
         ident = ctypes.c_uint64()
         self._requests[key] = function  # before, as another thread may process
         try:
-            _must(_lib.dnsblv6_submit(self._open(), _ip(address), zones, _milliseconds(timeout),
-                                      function, None, ctypes.byref(ident)))
+            _must(start(self._open(), topic, zones, _milliseconds(timeout), function, None,
+                        ctypes.byref(ident)))
         except BaseException:
             del self._requests[key]
             raise

@@ -63,6 +63,26 @@ class Lua(Served):
             eq(#client:check("192.0.2.67").codes, 0)
         """)
 
+    def test_a_name_is_asked_about_in_each_way(self):
+        self.lua(f"""
+            local client = assert(dnsblv6.new{{ servers = servers, kind = "sites",
+              zones = "{CLASSIC_NAME}=127.0.0.2=SITE" }})
+            local nothing, why = client:peek_name("192.0.2.66")
+            eq(nothing, nil)
+            eq(why, "not cached")
+            eq(client:check_name("192.0.2.66").labels[1], "SITE")
+            eq(client:peek_name("192.0.2.66").verdict, "listed")
+            eq(client:check_name("not-there.example").verdict, "clear")
+            eq(client:check_name("b@d"), nil)
+            local found
+            assert(client:submit_name("192.0.2.66", 5000, function(result) found = result end))
+            while not found do
+              assert(client:process())
+            end
+            eq(found.verdict, "listed")
+            client:close()
+        """)
+
     def test_a_set_of_zones_is_asked_alone(self):
         self.lua(f"""
             local client = assert(dnsblv6.new{{ servers = servers,

@@ -51,6 +51,23 @@ class Python(Served):
                              (("BITS", "SBL"), ((CLASSIC_NAME, "127.0.0.2", "SBL"),), 4))
         self.assertEqual(client.check("192.0.2.67").codes, ())
 
+    def test_a_name_is_asked_about_in_each_way(self):
+        client = self.client(f"{NAME} {CLASSIC_NAME}=127.0.0.2=SITE",
+                             kind=f"{CLASSIC_NAME}=sites")
+        found = []
+        self.assertIsNone(client.peek_name("192.0.2.66"))
+        result = client.check_name("192.0.2.66")
+        self.assertEqual((result.listed, result.labels), ((CLASSIC_NAME,), ("SITE",)))
+        self.assertTrue(client.peek_name("192.0.2.66", client.zone_set("SITE")).is_listed)
+        self.assertIn("192.0.2.66", client.reason_name("192.0.2.66", result))
+        self.assertFalse(client.check_name("not-there.example").is_listed)
+        client.submit_name("192.0.2.66", found.append)
+        wait_for(lambda: client.process() and found, "a callback")
+        self.assertTrue(found[0].is_listed)
+        for wrong in ("", "b@d", "2001:db8::1"):
+            with self.assertRaises(dnsblv6.Error):
+                client.check_name(wrong)
+
     def test_a_set_of_zones_is_asked_alone(self):
         client = self.client(f"{NAME} {CLASSIC_NAME}=127.0.0.2=SBL*2")
         zones = client.zone_set("SBL")
