@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: GPL-3.0-or-later
 --[[
-dnsblv6_rbl.lua - a module of rspamd: asks DNS blacklists about a message's client, through
-                  libdnsblv6.
+dnsblv6_rbl.lua - a module of rspamd: asks DNS blacklists about a message's client, and about the
+                  sites in it and its sender's domain, through libdnsblv6.
 
 Flow: modules.local.d/dnsblv6_rbl.conf -> one client of the library, before rspamd makes its
       workers, which share its cache -> check() for each message -> DNSBLV6_LISTED, with
-      the zones as options.
+      the zones as options, and DNSBLV6_NAME, with each listed name and its zones.
 
 What is cached is answered at once. Else the message waits for the library, and nobody but the
 message does: rspamd has no timer for modules before task:add_timer() of its later versions, but
@@ -28,12 +28,16 @@ local util = require "rspamd_util"
 local settings = {
   symbol = "DNSBLV6_LISTED",
   score = 4.0,
+  name_symbol = "DNSBLV6_NAME",
+  name_score = 4.0,
+  max_names = 20, -- of one message
   unknown_symbol = "DNSBLV6_UNKNOWN", -- a zone gave no answer, and the others do not list
   deadline = 1.0,
   check_authed = false,
   check_local = false,
 }
 local client, exempt, silence, silent_port
+local has_addresses, has_names -- among the zones
 
 -- A port on loopback where nothing answers, for all workers; nothing of what is sent there is read.
 local function open_silence()
@@ -66,12 +70,49 @@ local function process()
   end
 end
 
-local function finish(task, result)
-  if result.verdict == "listed" then
-    task:insert_result(settings.symbol, 1.0, result.listed)
-  elseif result.verdict ~= "clear" then
-    task:insert_result(settings.unknown_symbol, 1.0, result.failed)
+-- All verdicts about a message are there: result and name of each, or no name.
+local function finish(task, found)
+  local failed, listed = {}, {}
+  for _, one in ipairs(found) do
+    local result = one.result
+    if result.verdict == "listed" and one.name then
+      listed[#listed + 1] = one.name .. " " .. table.concat(result.listed, " ")
+    elseif result.verdict == "listed" then
+      task:insert_result(settings.symbol, 1.0, result.listed)
+    elseif result.verdict ~= "clear" then
+      for _, zone in ipairs(result.failed) do
+        failed[zone] = true
+      end
+    end
   end
+  if #listed > 0 then
+    table.sort(listed)
+    task:insert_result(settings.name_symbol, 1.0, listed)
+  end
+  if next(failed) then
+    task:insert_result(settings.unknown_symbol, 1.0, lua_util.keys(failed))
+  end
+end
+
+-- Registered domains of sites and of the sender, as lists of names have them, and addresses of
+-- sites; each once.
+local function find_names(task)
+  local names, seen = {}, {}
+  local function add(name)
+    if name and name ~= "" and not seen[name:lower()] and #names < settings.max_names then
+      seen[name:lower()] = true
+      names[#names + 1] = name
+    end
+  end
+  for _, url in ipairs(task:get_urls() or {}) do
+    local host = url:get_host()
+    add(host and host:match("^[%d.]+$") or url:get_tld())
+  end
+  local from = task:get_from("smtp")
+  if from and from[1] and from[1].domain then
+    add(util.get_tld(from[1].domain))
+  end
+  return names
 end
 
 local function is_exempt(task, ip)
@@ -85,20 +126,29 @@ local function check(task)
   if not ip or not ip:is_valid() or is_exempt(task, ip) then
     return
   end
-  local found
+  local found, wanted = {}, 0
   local deadline_ms = math.ceil(settings.deadline * 1000)
-  local request, why = client:submit(ip:to_string(), deadline_ms, function(result)
-    found = result
-  end)
-  if not request then
-    logger.warnx(task, "not asked: %s", why)
-    return
+  local function ask(submit, topic, name)
+    local request, why = submit(client, topic, deadline_ms, function(result)
+      found[#found + 1] = { result = result, name = name }
+    end)
+    if request then
+      wanted = wanted + 1
+    else
+      logger.warnx(task, "not asked about %s: %s", topic, why)
+    end
+  end
+  if has_addresses then
+    ask(client.submit, ip:to_string())
+  end
+  for _, name in ipairs(has_names and find_names(task) or {}) do
+    ask(client.submit_name, name, name)
   end
   -- The library has its own deadline; this is for its not being heard.
   local end_s, step_s = util.get_ticks() + settings.deadline + 1, STEP_S
   local function look()
     process()
-    if found then
+    if #found == wanted then
       finish(task, found)
     elseif util.get_ticks() < end_s then
       udp.sendto{ task = task, host = "127.0.0.1", port = silent_port, data = "x",
@@ -115,6 +165,9 @@ local function make_client()
     options[key] = type(value) == "table" and table.concat(value, " ") or value
   end
   client = assert(require "dnsblv6".new(options))
+  -- What no zone is asked about is refused, and nothing is cached yet.
+  has_addresses = select(2, client:peek("192.0.2.1")) == "not cached"
+  has_names = select(2, client:peek_name("test.example")) == "not cached"
   silent_port = open_silence()
 end
 
@@ -122,6 +175,9 @@ local function register()
   local id = rspamd_config:register_symbol{ name = settings.symbol, type = "normal",
     group = "dnsblv6", score = settings.score, callback = check,
     description = "The client is listed by DNS blacklists" }
+  rspamd_config:register_symbol{ name = settings.name_symbol, type = "virtual", parent = id,
+    group = "dnsblv6", score = settings.name_score,
+    description = "A site or the sender's domain is listed by DNS blacklists" }
   rspamd_config:register_symbol{ name = settings.unknown_symbol, type = "virtual", parent = id,
     group = "dnsblv6", score = 0.0, description = "A DNS blacklist gave no answer" }
   -- What the library has to do when there is no mail: probes, and answers that come late.

@@ -111,11 +111,11 @@ class Rspamd(Case):
 class Module(Rspamd):
     """dnsblv6_rbl."""
 
-    def start_module(self, resolver, *lines, zones=NAME):
+    def start_module(self, resolver, *lines, zones=NAME, library=""):
         with open(os.path.join(SAMPLES, "dnsblv6_rbl.conf.sample"), encoding="utf-8") as file:
             sample = file.read()
         section, count = re.subn(r"zones = .*", f'zones = ["{zones}"]; servers ='
-                                 f' ["{resolver[0]}@{resolver[1]}"];', sample)
+                                 f' ["{resolver[0]}@{resolver[1]}"]; {library}', sample)
         self.assertEqual(count, 1)
         section = section.rstrip().removesuffix("}") + "\n".join(lines) + "\n}\n"
         return self.start_rspamd(os.path.join(SAMPLES, "dnsblv6_rbl.lua"), section, resolver)
@@ -126,6 +126,44 @@ class Module(Rspamd):
         self.check_clients(authority, "DNSBLV6_LISTED")
         self.assertEqual(self.scan("192.0.2.66"), {"DNSBLV6_LISTED": [NAME]})
         self.assertEqual(self.scan("192.0.2.65"), {})
+
+    def test_sites_and_the_sender_are_judged_by_lists_of_names(self):
+        rbldnsd = self.serve_names()
+        module = self.start_module(
+            rbldnsd, zones='dbl.example", "multi.example=127.0.0.&8=PH',
+            library='kind = ["dbl.example=names", "multi.example=sites"];')
+        urls = ["http://www.bad.com/x", "https://BAD.com", "http://good.com/", "http://192.0.2.7/",
+                "http://a.phish.example/"]
+        self.message = self.write("message", "From: a@sender.com\nSubject: test\n\n" +
+                                  "\n".join(urls) + "\n")
+        wanted = {"DNSBLV6_NAME": ["192.0.2.7 multi.example", "bad.com dbl.example",
+                                   "phish.example dbl.example multi.example",
+                                   "sender.com dbl.example"]}
+        options = ("--from", "a@mail.sender.com")
+        wait_for(lambda: self.scan("192.0.2.66", *options) == wanted, "all to be judged")
+        self.assertEqual(self.scan("198.51.100.1", *options), wanted)
+        self.message = self.write("message", "Subject: test\n\nhttp://good.com/\n")
+        self.assertEqual(self.scan("192.0.2.66"), {})
+        self.assertNotIn("not asked", module.log())
+
+    def serve_names(self):
+        """rbldnsd with a list of domains and one of sites; its address."""
+        os.chmod(self.directory, 0o755)
+        soa = "$SOA 3600 ns.example.net hostmaster.example.net 1 600 300 86400 300\n"
+        lists = {
+            "dbl.example:dnset": "test :127.0.1.2:t\n.bad.com :127.0.1.2:t\n"
+                                 ".sender.com :127.0.1.2:t\n.phish.example :127.0.1.4:t\n",
+            "multi.example:dnset": ".phish.example :127.0.0.8:t\n.good.com :127.0.0.4:t\n",
+            "multi.example:ip4set": "127.0.0.2 :127.0.0.254:t\n192.0.2.7 :127.0.0.8:t\n",
+        }
+        paths = [f"{name}:{self.write('names%d' % number, soa + lines)}"
+                 for number, (name, lines) in enumerate(lists.items())]
+        port = self.free_port()
+        user = ["-u", "nobody"] if os.geteuid() == 0 else []
+        process = self.start([peer("rbldnsd"), "-n", *user, "-b", f"{self.host}/{port}", *paths],
+                             "rbldnsd")
+        process.wait_for_log(r"rbldnsd version .* started")
+        return self.host, port
 
     def test_who_is_not_judged(self):
         authority = Authority(self, LIST + ["198.51.100.7"])
