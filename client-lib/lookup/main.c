@@ -28,6 +28,7 @@ enum row {
 	ROW_THRESHOLD,
 	ROW_TIMEOUT,
 	ROW_SET,
+	ROW_NAME,
 	ROW_REASON,
 	ROW_JSON,
 	ROW_STATS,
@@ -51,6 +52,7 @@ static const struct row_text {
 	[ROW_THRESHOLD] = { 0, "threshold", "SCORE", "listed from this score on; default 1" },
 	[ROW_TIMEOUT] = { 't', "timeout", "SECONDS", "wait so long for a verdict; default 5" },
 	[ROW_SET] = { 0, "set", "KEY=VALUE", "any option of libdnsblv6(3); may be given again" },
+	[ROW_NAME] = { 0, "name", NULL, "what follows are names, or hashes, and no addresses" },
 	[ROW_REASON] = { 'r', "reason", NULL, "print the text for the one who is refused too" },
 	[ROW_JSON] = { 'j', "json", NULL, "print JSON, one object a line" },
 	[ROW_STATS] = { 0, "stats", NULL, "print the counters to standard error at the end" },
@@ -61,7 +63,7 @@ static const struct row_text {
 	[ROW_VERSION] = { 'V', "version", NULL, "print the version and exit" },
 };
 
-enum mode { MODE_VERDICTS, MODE_DECODE, MODE_HEALTH };
+enum mode { MODE_VERDICTS, MODE_NAMES, MODE_DECODE, MODE_HEALTH };
 
 struct command {
 	enum mode mode;
@@ -75,6 +77,7 @@ struct command {
 static void print_help(void)
 {
 	puts("usage: " LOOKUP_PROGRAM " --zones ZONES [options] [ADDRESS ...]\n"
+	     "       " LOOKUP_PROGRAM " --zones ZONES --name [options] NAME ...\n"
 	     "       " LOOKUP_PROGRAM " --zones ZONES --zone-health\n"
 	     "       " LOOKUP_PROGRAM " --decode BLOCK AAAA\n"
 	     "Asks DNS blacklists about addresses, or about those in the lines of standard "
@@ -169,7 +172,8 @@ static int set_timeout(struct command *command, const char *text)
 static int set_mode(struct command *command, enum mode mode)
 {
 	if (command->mode != MODE_VERDICTS && command->mode != mode)
-		return lookup_fail(EX_USAGE, "--decode and --zone-health are two things" TRY_HELP);
+		return lookup_fail(EX_USAGE,
+				   "--name, --decode and --zone-health are three things" TRY_HELP);
 	command->mode = mode;
 	return 0;
 }
@@ -187,6 +191,8 @@ static int take_option(struct command *command, enum row row, char *argument)
 		return set_timeout(command, argument);
 	case ROW_SET:
 		return set_pair(command, argument);
+	case ROW_NAME:
+		return set_mode(command, MODE_NAMES);
 	case ROW_REASON:
 		command->lookup.has_reason = true;
 		return 0;
@@ -286,6 +292,8 @@ static int run(struct command *command, char *const *operands, int count)
 		return lookup_fail(EX_USAGE, "--zones is missing" TRY_HELP);
 	if (command->mode == MODE_HEALTH && count > 0)
 		return lookup_fail(EX_USAGE, "unexpected word '%s'" TRY_HELP, operands[0]);
+	if (command->mode == MODE_NAMES && count == 0)
+		return lookup_fail(EX_USAGE, "--name needs names behind it" TRY_HELP);
 
 	if (lookup->timeout_ms == 0)
 		lookup->timeout_ms =
@@ -296,6 +304,8 @@ static int run(struct command *command, char *const *operands, int count)
 	input_init(&command->input, operands, (size_t)count);
 	if (command->mode == MODE_HEALTH)
 		status = health_run(lookup);
+	else if (command->mode == MODE_NAMES)
+		status = verdicts_run_names(lookup, operands, (size_t)count);
 	else if (command->mode == MODE_DECODE)
 		status = decode_run(lookup, &command->input);
 	else

@@ -62,11 +62,13 @@ static void print_json_names(const struct lookup *lookup, const char *key, uint6
 	putchar(']');
 }
 
-static void print_json_verdict(const struct lookup *lookup, const char *address,
+static void print_json_verdict(const struct lookup *lookup, const char *key, const char *topic,
 			       const struct dnsblv6_result *result, const char *reason)
 {
-	printf("{\"address\":\"%s\",\"verdict\":\"%s\",\"score\":%" PRId32, address,
-	       dnsblv6_verdict_name(result->verdict), result->score);
+	printf("{\"%s\":", key);
+	print_json_text(stdout, topic);
+	printf(",\"verdict\":\"%s\",\"score\":%" PRId32, dnsblv6_verdict_name(result->verdict),
+	       result->score);
 	print_json_names(lookup, "listed", result->zones_listed);
 	print_json_names(lookup, "answered", result->zones_answered);
 	print_json_names(lookup, "failed", result->zones_failed);
@@ -84,18 +86,15 @@ static void print_json_verdict(const struct lookup *lookup, const char *address,
 	puts("}");
 }
 
-void print_verdict(const struct lookup *lookup, const struct dnsblv6_ip *ip,
+void print_verdict(const struct lookup *lookup, const char *key, const char *topic,
 		   const struct dnsblv6_result *result, const char *reason)
 {
-	char address[DNSBLV6_IP_TEXT_SIZE];
-
-	dnsblv6_ip_format(ip, address);
 	if (lookup->is_json) {
-		print_json_verdict(lookup, address, result, reason);
+		print_json_verdict(lookup, key, topic, result, reason);
 		return;
 	}
-	printf(lookup->is_terminal ? "%-15s  %-7s  %3" PRId32 "  " : "%s\t%s\t%" PRId32 "\t",
-	       address, dnsblv6_verdict_name(result->verdict), result->score);
+	printf(lookup->is_terminal ? "%-15s  %-7s  %3" PRId32 "  " : "%s\t%s\t%" PRId32 "\t", topic,
+	       dnsblv6_verdict_name(result->verdict), result->score);
 	print_names(stdout, lookup, result->zones_listed, "");
 	if (result->zones_listed != 0 && result->zones_failed != 0)
 		putchar(',');

@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/* reason is NULL when there is none. One line, not flushed. */
-void print_verdict(const struct lookup *lookup, const struct dnsblv6_ip *ip,
+/* key says what topic is, to JSON. reason is NULL when there is none. One line, not flushed. */
+void print_verdict(const struct lookup *lookup, const char *key, const char *topic,
 		   const struct dnsblv6_result *result, const char *reason);
 
 /* One line for the entry that info is about. */

@@ -114,11 +114,13 @@ static void print_one(struct lookup *lookup, const struct dnsblv6_ip *ip,
 		      const struct dnsblv6_result *result)
 {
 	char reason[LOOKUP_REASON_MAX];
+	char address[DNSBLV6_IP_TEXT_SIZE];
 	bool is_given =
 		lookup->has_reason && dnsblv6_reason(lookup->client, ip, result, lookup->timeout_ms,
 						     reason, sizeof(reason)) > 0;
 
-	print_verdict(lookup, ip, result, is_given ? reason : NULL);
+	dnsblv6_ip_format(ip, address);
+	print_verdict(lookup, "address", address, result, is_given ? reason : NULL);
 }
 
 static void tally_one(struct lookup_tally *tally, int32_t verdict)
@@ -147,5 +149,43 @@ int verdicts_run(struct lookup *lookup, struct input *input)
 			break; /* lookup_status() says it */
 	}
 	tally.has_bad = input->has_bad;
+	return lookup_status(&tally);
+}
+
+/* ---- names ---- */
+
+static int check_name(struct lookup *lookup, const char *name, struct lookup_tally *tally)
+{
+	char reason[LOOKUP_REASON_MAX];
+	struct dnsblv6_result result;
+
+	/* Hashes too: what is in --zones was meant. */
+	int ret = dnsblv6_check_name(lookup->client, name, UINT64_MAX, lookup->timeout_ms, &result);
+	if (ret < 0 && dnsblv6_peek_name(lookup->client, "test", UINT64_MAX, &result) == -EINVAL)
+		return lookup_fail(EX_USAGE, "no zone is asked about names; see --set kind=names");
+	if (ret < 0) {
+		lookup_fail(0, "\"%.60s\" is no name", name);
+		tally->has_bad = true;
+		return 0;
+	}
+	bool is_given = lookup->has_reason &&
+			dnsblv6_reason_name(lookup->client, name, &result, lookup->timeout_ms,
+					    reason, sizeof(reason)) > 0;
+
+	print_verdict(lookup, "name", name, &result, is_given ? reason : NULL);
+	tally_one(tally, result.verdict);
+	return 0;
+}
+
+int verdicts_run_names(struct lookup *lookup, char *const *names, size_t count)
+{
+	struct lookup_tally tally = { false, false, false };
+
+	for (size_t i = 0; i < count; i++) {
+		int status = check_name(lookup, names[i], &tally);
+
+		if (status != 0)
+			return status;
+	}
 	return lookup_status(&tally);
 }

@@ -138,6 +138,22 @@ class Verdicts(Lookup):
         self.assertIn(NAME, rows[0][4])
         self.assertEqual(rows[1][4], "-")
 
+    def test_names_are_asked_about_in_zones_of_names(self):
+        words = ("--set", "kind=sites", "--name", "192.0.2.66", "not-there.example")
+        self.assertEqual(self.rows(*words, zones=CLASSIC),
+                         [["192.0.2.66", "listed", "1", CLASSIC_NAME],
+                          ["not-there.example", "clear", "0", "-"]])
+        found = self.objects(*words, "--reason", zones=CLASSIC)
+        self.assertEqual([(each["name"], each["verdict"]) for each in found],
+                         [("192.0.2.66", "listed"), ("not-there.example", "clear")])
+        self.assertIn("192.0.2.66 is listed", found[0]["reason"])
+        result = self.lookup("--set", "kind=sites", "--name", "b@d", "192.0.2.66", zones=CLASSIC,
+                             expect=65)
+        self.assertIn('"b@d" is no name', result.stderr)
+        self.assertEqual(len(result.stdout.splitlines()), 1)
+        self.assertIn("kind=names", self.lookup("--name", "a.com", expect=64).stderr)
+        self.assertIn("names behind it", self.lookup("--name", expect=64).stderr)
+
     def test_wrong_use_is_status_64_and_one_line_that_names_the_word(self):
         for words, named in ((["--zones"], "--zones"), (["-Q"], "-Q"), (["--zone"], "--zone"),
                              (["--set", "nonsense", "-z", NAME], "nonsense"),
