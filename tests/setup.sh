@@ -131,22 +131,23 @@ need_freebsd_headers() {
 	rm -rf build/freebsd.part
 }
 
-# Haraka into build/haraka, where there is a Node.js that it takes. What cannot be had is no failure.
-need_haraka() {
-	[ -d build/haraka ] && return
+# Haraka and koffi into build/npm, where there is a Node.js that they take. What cannot be had is no
+# failure.
+need_npm() {
+	[ -d build/npm ] && return
 	if ! command -v npm >/dev/null ||
 		! node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'; then
 		echo "    no npm, or no Node.js 20: the test \"haraka\" is skipped"
 		return
 	fi
-	echo "    Haraka into build/haraka"
-	rm -rf build/haraka.part
-	if timeout 300 npm install --prefix build/haraka.part --no-audit --no-fund --omit=optional \
-		--ignore-scripts Haraka@3.3.4 >build/haraka.log 2>&1; then
-		mv build/haraka.part build/haraka
+	echo "    Haraka and koffi into build/npm"
+	rm -rf build/npm.part
+	if timeout 300 npm install --prefix build/npm.part --no-audit --no-fund --ignore-scripts \
+		Haraka@3.3.4 koffi@3.3.4 >build/npm.log 2>&1; then
+		mv build/npm.part build/npm
 	else
-		rm -rf build/haraka.part
-		echo "    not to be had, see build/haraka.log; the test \"haraka\" is skipped"
+		rm -rf build/npm.part
+		echo "    not to be had, see build/npm.log; the test \"haraka\" is skipped"
 	fi
 }
 

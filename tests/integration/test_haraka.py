@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
 The plugin of Haraka, in Haraka itself before dnsblv6-policy. Haraka is npm's:
-./check puts it below build/haraka where there is npm and a Node.js that it takes.
+./check puts it below build/npm where there is npm and a Node.js that it takes.
 """
 
 import os
@@ -19,7 +19,7 @@ if harness.IS_SANITIZED:
     print("what is asked is not ours, and who answers is tested by test_policy.py: skipped")
     sys.exit(77)
 
-HARAKA = os.path.join(SOURCE, "build/haraka/node_modules/Haraka")
+HARAKA = os.path.join(SOURCE, "build/npm/node_modules/Haraka")
 # It would ask DNS for the names of clients.
 NO_NAMES = "exports.hook_lookup_rdns = (next) => next(OK, 'client.example')\n"
 TEST_POINT, CLEAR = "127.0.0.2", "127.0.0.1"
@@ -29,7 +29,7 @@ class Haraka(PolicyCase):
     def setUp(self):
         super().setUp()
         if not os.path.exists(HARAKA):
-            self.skipTest("no build/haraka; ./check brings it where it can")
+            self.skipTest("no build/npm; ./check brings it where it can")
         self.node = harness.peer("node")
 
     def start_haraka(self):

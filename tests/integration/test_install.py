@@ -31,7 +31,7 @@ if harness.IS_SANITIZED:
 
 def output(*arguments, **how):
     return subprocess.run(arguments, check=True, stdout=subprocess.PIPE, text=True,
-                          timeout=120, **how).stdout
+                          timeout=400, **how).stdout
 
 
 def versioned_symbols(path="libdnsblv6.symbols"):
@@ -166,6 +166,39 @@ class Installed(Served):
     def test_the_libuv_example(self):
         self.assert_verdicts(self.compile("gcc", os.path.join(CLIENT, "examples/libuv.c"),
                                           "-luv"))
+
+    def test_the_examples_of_loops_processes_and_threads(self):
+        for name, *flags in (("poll",), ("fork",), ("threads", "-pthread"), ("libevent", "-levent")):
+            with self.subTest(example=name):
+                self.assert_verdicts(self.compile(
+                    "gcc", os.path.join(CLIENT, f"examples/{name}.c"), *flags))
+
+    def test_the_example_in_go(self):
+        go = harness.peer("go")
+        directory = self.path("go")
+        os.makedirs(directory)
+        shutil.copy(os.path.join(CLIENT, "examples/check.go"), directory)
+        # Nothing is loaded, and what it keeps is kept here.
+        output(go, "build", "-o", "program", "check.go", cwd=directory, env={
+            **self.environment, "GOCACHE": self.path("cache"), "GOPATH": self.path("gopath"),
+            "GOTOOLCHAIN": "local", "GOPROXY": "off", "GOFLAGS": "", "CGO_ENABLED": "1"})
+        self.assert_verdicts(f"{directory}/program")
+
+    def test_the_example_in_rust(self):
+        program = self.path("program")
+        output(harness.peer("rustc"), "-D", "warnings", "-L", self.library_dir,
+               os.path.join(CLIENT, "examples/check.rs"), "-o", program)
+        self.assert_verdicts(program)
+
+    def test_the_example_in_javascript(self):
+        node = harness.peer("node")
+        modules = os.path.join(harness.SOURCE, "build/npm/node_modules")
+        if not os.path.exists(os.path.join(modules, "koffi")):
+            self.skipTest("no koffi; ./check brings it where it can")
+        self.environment["NODE_PATH"] = modules
+        program = self.write("check", f"#!/bin/sh\nexec {node} {CLIENT}/examples/check.js \"$@\"\n")
+        os.chmod(program, 0o755)
+        self.assert_verdicts(program)
 
     def test_a_program_in_cxx(self):
         source = os.path.join(harness.SOURCE, "tests/install/program.cc")

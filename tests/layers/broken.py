@@ -17,7 +17,7 @@ import walls
 
 SAMPLE_HEADER = {
     "lmdb": "lmdb.h", "knot": "libknot/libknot.h", "dnssec": "libdnssec/key.h",
-    "crypto": "openssl/evp.h", "uv": "uv.h", "z": "zlib.h", "catch2": "catch2/catch.hpp",
+    "crypto": "openssl/evp.h", "uv": "uv.h", "event": "event2/event.h", "z": "zlib.h", "catch2": "catch2/catch.hpp",
     "dnsblv6": "dnsblv6.h", "seccomp": "seccomp.h", "fstrm": "fstrm.h",
     "protobuf-c": "protobuf-c/protobuf-c.h", "milter": "libmilter/mfapi.h",
     "ssl": "openssl/ssl.h", "unbound": "unbound.h", "dnsblv6-unbound": "dnsblv6-unbound.h",

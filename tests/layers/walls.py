@@ -47,7 +47,7 @@ ROWS = {
                   external_of={"frames": ("fstrm",), "dnstap": ("protobuf-c",),
                                "meson-generated_": ("protobuf-c",)}),
     # Programs that use libdnsblv6 as anybody does: by the header that is installed.
-    "client-lib/examples": Row(BSD, external=("dnsblv6",), external_of={"libuv": ("uv",)}),
+    "client-lib/examples": Row(BSD, external=("dnsblv6",), external_of={"libuv": ("uv",), "libevent": ("event",)}),
     "client-lib/lookup": Row(BSD, project=("lib/format",), external=("dnsblv6",)),
     "client-lib/unbound": Row(BSD, external=("dnsblv6", "unbound")),
     "client-lib": Row(BSD, project=("lib/format",)),
@@ -84,6 +84,7 @@ EXTERNAL = {
     "ssl": r"openssl/ssl.*",
     "crypto": r"openssl/.*|gnutls/.*",
     "uv": r"uv\.h|uv/.*",
+    "event": r"event2/.*",
     "seccomp": r"seccomp\.h",
     "fstrm": r"fstrm\.h|fstrm/.*",
     "protobuf-c": r"protobuf-c/.*",
