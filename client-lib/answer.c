@@ -21,6 +21,7 @@ const char *answer_failure_text(enum answer_failure failure)
 		[ANSWER_FOREIGN] = "a negative answer of another zone",
 		[ANSWER_LATE] = "read when its TTL was over",
 		[ANSWER_MISASKED] = "nothing that the list may be asked about",
+		[ANSWER_UNPROVEN] = "a listing without proof",
 	};
 
 	if ((size_t)failure >= sizeof(texts) / sizeof(texts[0]))

@@ -155,6 +155,44 @@ void asking_note_probe(struct zone *zone, const struct health_probe *found)
 		cache_forget_denials(zone->asking->cache, zone->index);
 }
 
+bool asking_note_look(struct zone *zone, const struct health_probe *found)
+{
+	const char *reason;
+	uint64_t word = health_looked(&zone->health, zone->asking->config, asking_word(zone), found,
+				      now_s(zone), &reason);
+
+	asking_set_word(zone, word, reason);
+	return !health_is_distrusted(health_unpack(word).state);
+}
+
+void asking_note_denials(struct zone *zone)
+{
+	struct cache *cache = zone->asking->cache;
+	uint64_t old_trust, trust;
+
+	zone->has_denied = true;
+	zone->denied_ms = zone->asking->now_ms;
+	zone->listings.row = 0;
+	do {
+		old_trust = cache_zone_trust(cache, zone->index);
+		trust = health_looked_well(old_trust, now_s(zone));
+	} while (trust != old_trust &&
+		 !cache_swap_zone_trust(cache, zone->index, old_trust, trust));
+}
+
+bool asking_claim_look(struct zone *zone)
+{
+	struct cache *cache = zone->asking->cache;
+	uint64_t old_trust, trust;
+
+	do {
+		old_trust = trust = cache_zone_trust(cache, zone->index);
+		if (!health_claim_look(&trust, now_s(zone)))
+			return false;
+	} while (!cache_swap_zone_trust(cache, zone->index, old_trust, trust));
+	return true;
+}
+
 bool asking_may_try(const struct zone *zone, int64_t patience_ms)
 {
 	uint64_t evidence = cache_zone_evidence(zone->asking->cache, zone->index);

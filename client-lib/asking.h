@@ -48,7 +48,18 @@ void asking_wake(struct waiters *list, const struct cache_entry *entry);
 
 struct asking;
 struct probe;
+struct proof;
 struct style_look;
+
+/* What a zone has listed lately, in this process (proof.h). */
+struct listings {
+	uint32_t share; /* of answers that listed something, in millionths */
+	uint32_t row;	/* how odd those are that nothing came between */
+	bool has_last;
+	struct dnsblv6_bitmap last; /* payload */
+	bool has_hurried;
+	int64_t hurried_ms; /* when one that was odd had the zone looked at */
+};
 
 struct zone {
 	struct asking *asking;
@@ -67,6 +78,11 @@ struct zone {
 	uint32_t probe_questions; /* of the last one */
 	bool has_serial;	  /* the one below was seen, and the style was right with it */
 	uint32_t serial;
+	struct proof *proof; /* NULL: none runs (proof.h) */
+	bool is_proven;	     /* by the last one */
+	bool has_denied;
+	int64_t denied_ms; /* when a probe or a proof ended that found what it should */
+	struct listings listings;
 	struct style_look *look; /* NULL: none runs (style.h) */
 	bool has_looked;
 	uint32_t looked_s; /* when the last one began */
@@ -81,10 +97,12 @@ struct asking_counts {
 	uint64_t prefetches; /* of fetches: before the TTL was over */
 	uint64_t failures;   /* of fetches: without an answer */
 	uint64_t probes;
-	uint64_t ranges;  /* slots written for what NSEC records prove */
-	uint64_t late;	  /* requests that ended at their deadline */
-	uint64_t refused; /* requests beyond max-requests */
-	uint64_t dropped; /* fetches that nobody waited for, whose places were needed */
+	uint64_t looks;	   /* at what a zone must deny (proof.h) */
+	uint64_t unproven; /* of fetches: with listings that were not believed */
+	uint64_t ranges;   /* slots written for what NSEC records prove */
+	uint64_t late;	   /* requests that ended at their deadline */
+	uint64_t refused;  /* requests beyond max-requests */
+	uint64_t dropped;  /* fetches that nobody waited for, whose places were needed */
 };
 
 struct asking {
@@ -111,6 +129,12 @@ void asking_set_word(struct zone *zone, uint64_t word, const char *reason);
 void asking_note_answer(struct zone *zone, int64_t sent_ms);
 void asking_note_failure(struct zone *zone, enum answer_failure failure);
 void asking_note_probe(struct zone *zone, const struct health_probe *found);
+/* What a look has found; false: the zone is not to be trusted any more. */
+bool asking_note_look(struct zone *zone, const struct health_probe *found);
+/* The zone has just denied what it must. */
+void asking_note_denials(struct zone *zone);
+/* Has the zone credit for a look? Then it is spent. */
+bool asking_claim_look(struct zone *zone);
 /* A request ends that waits here. No silence, as long as the question was not sent. */
 void asking_note_late(struct waiters *list);
 /* Is it this process's turn to probe the zone? patience_ms as in health_claim_probe(). */

@@ -236,6 +236,16 @@ bool cache_swap_zone_evidence(struct cache *cache, unsigned zone, uint64_t old_e
 	return swap_word(cache, word_of(cache, CACHE_WORD_EVIDENCE, zone), old_evidence, evidence);
 }
 
+uint64_t cache_zone_trust(const struct cache *cache, unsigned zone)
+{
+	return cache_load(word_of(cache, CACHE_WORD_TRUST, zone));
+}
+
+bool cache_swap_zone_trust(struct cache *cache, unsigned zone, uint64_t old_trust, uint64_t trust)
+{
+	return swap_word(cache, word_of(cache, CACHE_WORD_TRUST, zone), old_trust, trust);
+}
+
 uint64_t cache_zone_era(const struct cache *cache, unsigned zone)
 {
 	return cache_load(word_of(cache, CACHE_WORD_ERA, zone));

@@ -75,7 +75,7 @@ struct cache_key cache_key_address(const struct cache *cache, unsigned zone,
 struct cache_key cache_key_range(unsigned zone, bool is_ipv4, unsigned level, uint64_t index);
 
 /*
- * A table of at most size_bytes, header (1664 bytes) included, at least CACHE_SIZE_MIN, in
+ * A table of at most size_bytes, header (2176 bytes) included, at least CACHE_SIZE_MIN, in
  * whole pages of 4 kB. All of it is taken at once: nothing grows later, and a
  * look-up causes no page fault. 129 bytes a set. Shared with children. -ENOMEM, -EINVAL.
  */
@@ -120,6 +120,10 @@ uint64_t cache_zone_evidence(const struct cache *cache, unsigned zone);
 void cache_set_zone_evidence(struct cache *cache, unsigned zone, uint64_t evidence);
 bool cache_swap_zone_evidence(struct cache *cache, unsigned zone, uint64_t old_evidence,
 			      uint64_t evidence);
+
+/* The same of a third word, which says when it was last seen to be believable (health.h). */
+uint64_t cache_zone_trust(const struct cache *cache, unsigned zone);
+bool cache_swap_zone_trust(struct cache *cache, unsigned zone, uint64_t old_trust, uint64_t trust);
 
 /*
  * The era of a zone, and how the next one begins. That is seen not later than what the same writer

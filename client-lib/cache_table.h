@@ -10,8 +10,9 @@
  *      128    512   the zones' words, CACHE_ZONES_MAX
  *      640    512   the zones' evidence, one word each too
  *     1152    512   the zones' eras, the same
- *     1664     n    in a file: names of the zones, each with a NUL
- *        s   128*m  m sets of four slots; s is 1664 + n up to a multiple of 128
+ *     1664    512   the zones' trust, the same
+ *     2176     n    in a file: names of the zones, each with a NUL
+ *        s   128*m  m sets of four slots; s is 2176 + n up to a multiple of 128
  *              m    marks: for each set a bit for each slot in use, and a hand
  *
  * m is as large as fits: 129 bytes a set. A table has a whole number of pages.
@@ -54,13 +55,14 @@ enum cache_word {
 	CACHE_WORD_ZONE = 16,  /* the first of the zones' words */
 	CACHE_WORD_EVIDENCE = CACHE_WORD_ZONE + CACHE_ZONES_MAX,
 	CACHE_WORD_ERA = CACHE_WORD_EVIDENCE + CACHE_ZONES_MAX,
+	CACHE_WORD_TRUST = CACHE_WORD_ERA + CACHE_ZONES_MAX,
 };
 
 #define CACHE_SLOT_WORDS   (CACHE_SLOT_SIZE / sizeof(uint64_t))
 #define CACHE_SET_SLOTS	   4u
 #define CACHE_SET_WORDS	   (CACHE_SET_SLOTS * CACHE_SLOT_WORDS)
 #define CACHE_SET_SIZE	   (CACHE_SET_SLOTS * (uint64_t)CACHE_SLOT_SIZE)
-#define CACHE_NAMES_OFFSET ((CACHE_WORD_ERA + CACHE_ZONES_MAX) * sizeof(uint64_t))
+#define CACHE_NAMES_OFFSET ((CACHE_WORD_TRUST + CACHE_ZONES_MAX) * sizeof(uint64_t))
 #define CACHE_SETS_MAX	   UINT32_MAX
 /* Text of 254 octets, each as four characters, and the NUL: DNSBLV6_NAME_TEXT_SIZE. */
 #define CACHE_NAMES_MAX (CACHE_ZONES_MAX * 1024u)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "client-lib/probe.h"
+#include "client-lib/proof.h"
 #include "client-lib/style.h"
 #include "client-lib/trace.h"
 #include "client-lib/waitset.h"
@@ -167,6 +168,7 @@ int engine_new(const struct config *config, engine_log_fn log, void *log_context
 static void drop_questions(struct zone *zone)
 {
 	probe_drop(zone);
+	proof_drop(zone);
 	style_drop(zone);
 }
 
@@ -209,8 +211,10 @@ static int renew_torn(struct engine *engine)
 	struct asking *asking = &engine->asking;
 
 	init_lists(engine);
-	for (unsigned i = 0; i < asking->config->zone_count; i++)
+	for (unsigned i = 0; i < asking->config->zone_count; i++) {
 		asking->zones[i].probe = NULL;
+		asking->zones[i].proof = NULL;
+	}
 	int ret = fetches_new(asking, &engine->fetches);
 	if (ret == DNSBLV6_OK)
 		ret = stub_new(asking->config, &asking->stub);
@@ -390,6 +394,8 @@ int engine_stat_get(const struct engine *engine, unsigned index, const char **re
 		{ "fetches-dropped", counts->dropped },
 		{ "prefetches", counts->prefetches },
 		{ "probes", counts->probes },
+		{ "looks", counts->looks },
+		{ "fetches-unproven", counts->unproven },
 		{ "range-slots", counts->ranges },
 		{ "questions", stub.questions },
 		{ "questions-merged", stub.merged },

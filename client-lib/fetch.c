@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "client-lib/look.h"
+#include "client-lib/proof.h"
 #include "client-lib/ranges.h"
 #include "client-lib/style.h"
 #include "client-lib/trace.h"
@@ -27,6 +28,8 @@ struct fetch {
 	uint64_t era; /* of the zone when DNS was asked */
 	struct cache_key key;
 	struct dnsblv6_labels name; /* asked of DNS */
+	struct cache_entry held;    /* an answer that lists something, and is not proven yet */
+	struct waiter witness;	    /* of that proof */
 	struct waiters waiters;
 };
 
@@ -143,6 +146,7 @@ static struct fetch *add(struct fetches *fetches, const struct fetch_target *tar
 static void unlink_fetch(struct fetch *fetch)
 {
 	LIST_REMOVE(fetch, bucket);
+	asking_leave(&fetch->witness);
 	if (!fetch->is_daemon)
 		TAILQ_REMOVE(list_of(fetch), fetch, link);
 }
@@ -198,18 +202,15 @@ static void learn_ranges(struct fetch *fetch, const struct message_reply *reply,
 	}
 }
 
-static void keep_answer(struct fetch *fetch, const struct message_reply *reply,
-			const struct cache_entry *entry)
+/* Of an answer that lists nothing: what else it says. */
+static void learn_denial(struct fetch *fetch, const struct message_reply *reply,
+			 const struct cache_entry *entry)
 {
-	struct asking *asking = fetch->asking;
-
-	cache_put(asking->cache, fetch->key, entry);
-	if (entry->is_secure && fetch->target.is_block && asking->config->use_ranges &&
-	    reply->kind == MESSAGE_NXDOMAIN)
+	if (!fetch->target.is_block || reply->kind != MESSAGE_NXDOMAIN)
+		return;
+	if (entry->is_secure && fetch->asking->config->use_ranges)
 		learn_ranges(fetch, reply, entry->ttl_s);
-	asking_note_answer(fetch->target.zone, stub_told_sent_ms(asking->stub));
-	if (fetch->target.is_block && reply->kind == MESSAGE_NXDOMAIN)
-		style_note_denial(fetch->target.zone, reply);
+	style_note_denial(fetch->target.zone, reply);
 }
 
 static void keep_failure(struct fetch *fetch, enum answer_failure failure)
@@ -243,6 +244,80 @@ static bool is_outdated(const struct fetch *fetch)
 	if (fetch->era != cache_zone_era(fetch->asking->cache, zone->index))
 		return true;
 	return fetch->target.is_block && fetch->mode != health_unpack(asking_word(zone)).mode;
+}
+
+static bool is_distrusted(const struct fetch *fetch)
+{
+	return health_is_distrusted(health_unpack(asking_word(fetch->target.zone)).state);
+}
+
+/* What was found out about the zone meanwhile counts for this answer too. */
+static void take(struct fetch *fetch, const struct cache_entry *entry)
+{
+	if (is_outdated(fetch)) {
+		end(fetch, NULL); /* those who wait ask once more */
+		return;
+	}
+	cache_put(fetch->asking->cache, fetch->key, entry);
+	end(fetch, entry);
+}
+
+static void refuse(struct fetch *fetch)
+{
+	struct cache_entry entry = make_failure(ANSWER_UNPROVEN);
+
+	fetch->target.zone->failures++;
+	fetch->asking->counts.failures++;
+	fetch->asking->counts.unproven++;
+	if (!is_distrusted(fetch))
+		remember_failure(fetch, ANSWER_UNPROVEN);
+	end(fetch, &entry);
+}
+
+static void on_proof(struct waiter *waiter, const struct cache_entry *entry)
+{
+	struct fetch *fetch = waiter->context;
+
+	(void)entry;
+	if (proof_is_given(fetch->target.zone))
+		take(fetch, &fetch->held);
+	else
+		refuse(fetch);
+}
+
+/* Nobody gets it, and no cache, before the zone has denied what it must. */
+static void hold(struct fetch *fetch, const struct cache_entry *entry)
+{
+	int64_t sent_ms = stub_told_sent_ms(fetch->asking->stub);
+
+	fetch->held = *entry;
+	fetch->witness.wake = on_proof;
+	fetch->witness.context = fetch;
+	switch (proof_ask(fetch->target.zone, sent_ms, entry, &fetch->witness)) {
+	case PROOF_GIVEN:
+		take(fetch, entry);
+		break;
+	case PROOF_MISSING:
+		refuse(fetch);
+		break;
+	case PROOF_AWAITED:
+		break;
+	}
+}
+
+static void keep_answer(struct fetch *fetch, const struct message_reply *reply,
+			const struct cache_entry *entry)
+{
+	struct zone *zone = fetch->target.zone;
+
+	asking_note_answer(zone, stub_told_sent_ms(fetch->asking->stub));
+	if (!dnsblv6_bitmap_is_empty(&entry->payload)) {
+		hold(fetch, entry);
+		return;
+	}
+	proof_note_clear(zone);
+	learn_denial(fetch, reply, entry);
+	take(fetch, entry);
 }
 
 static int ask_dns(struct fetch *fetch, int64_t wait_ms);
@@ -282,12 +357,14 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 	}
 	question.soa_labels = find_soa_labels(fetch);
 	enum answer_failure failure = answer_read(&question, status, reply, is_trusted, &entry);
+	if (failure == ANSWER_GOOD && is_distrusted(fetch))
+		failure = ANSWER_UNPROVEN; /* it fell ill while this was on its way */
 	if (failure == ANSWER_GOOD) {
 		keep_answer(fetch, reply, &entry);
-	} else {
-		keep_failure(fetch, failure);
-		entry = make_failure(failure);
+		return;
 	}
+	keep_failure(fetch, failure);
+	entry = make_failure(failure);
 	end(fetch, &entry);
 }
 

@@ -40,6 +40,20 @@ struct health_evidence health_unpack_evidence(uint64_t evidence)
 	};
 }
 
+uint64_t health_pack_trust(const struct health_trust *parts)
+{
+	return at_most(parts->looked_s, HEALTH_NEVER_S) | at_most(parts->whole_s, HEALTH_NEVER_S)
+								  << 28;
+}
+
+struct health_trust health_unpack_trust(uint64_t trust)
+{
+	return (struct health_trust){
+		.looked_s = (uint32_t)trust & HEALTH_NEVER_S,
+		.whole_s = (uint32_t)(trust >> 28) & HEALTH_NEVER_S,
+	};
+}
+
 /* ---- what findings mean ---- */
 
 struct judgement {
@@ -88,7 +102,8 @@ static struct judgement judge_listed(const struct health_probe *probe, enum heal
 	}
 }
 
-static struct judgement judge(const struct health_probe *probe)
+/* Answers that are there and must not be. OK: none. */
+static struct judgement judge_excess(const struct health_probe *probe)
 {
 	const enum health_finding *points = probe->points;
 
@@ -104,7 +119,17 @@ static struct judgement judge(const struct health_probe *probe)
 	if (points[HEALTH_NOWHERE] == HEALTH_YES)
 		return (struct judgement){ DNSBLV6_ZONE_WILDCARDED,
 					   "a name that cannot exist has an answer" };
-	struct judgement found = judge_listed(probe, points[HEALTH_LISTED]);
+	return (struct judgement){ DNSBLV6_ZONE_OK, "" };
+}
+
+static struct judgement judge(const struct health_probe *probe)
+{
+	const enum health_finding *points = probe->points;
+	struct judgement found = judge_excess(probe);
+
+	if (found.state != DNSBLV6_ZONE_OK)
+		return found;
+	found = judge_listed(probe, points[HEALTH_LISTED]);
 	if (found.state != DNSBLV6_ZONE_OK)
 		return found;
 	/* Not proven not to list the world is not good enough. */
@@ -221,6 +246,43 @@ uint64_t health_probed(struct health *health, const struct config *config, uint6
 	/* It went on for as long as any probe does. */
 	note_wait(health, &parts, state == DNSBLV6_ZONE_UNREACHABLE ? HEALTH_PATIENCE_MS : 0);
 	return health_pack(&parts);
+}
+
+uint64_t health_looked(struct health *health, const struct config *config, uint64_t word,
+		       const struct health_probe *probe, uint32_t now_s, const char **ret_reason)
+{
+	struct health_word parts = health_unpack(word);
+	struct judgement found = judge_excess(probe);
+
+	*ret_reason = found.state == DNSBLV6_ZONE_LISTS_WORLD
+			      ? "an address of 127.128.0.0/9 is listed"
+			      : found.reason;
+	if (!health_is_distrusted(found.state) || health_is_distrusted(parts.state))
+		return word;
+	health->is_suspect = true;
+	enter(config, &parts, found.state, now_s);
+	return health_pack(&parts);
+}
+
+uint64_t health_looked_well(uint64_t trust, uint32_t now_s)
+{
+	struct health_trust parts = health_unpack_trust(trust);
+
+	parts.looked_s = now_s;
+	return health_pack_trust(&parts);
+}
+
+bool health_claim_look(uint64_t *trust, uint32_t now_s)
+{
+	struct health_trust parts = health_unpack_trust(*trust);
+
+	if (parts.whole_s < now_s)
+		parts.whole_s = now_s;
+	parts.whole_s += HEALTH_LOOK_S;
+	if (parts.whole_s - now_s > HEALTH_LOOK_CREDIT * HEALTH_LOOK_S)
+		return false;
+	*trust = health_pack_trust(&parts);
+	return true;
 }
 
 /* A peak, of which an eighth of the difference wears off with each faster answer. */

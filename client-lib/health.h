@@ -48,6 +48,14 @@
  *     4-31   when the row began; without one, when the zone last answered
  *     32-47  milliseconds that answers lately took, the longest, which wears off
  *     48-63  milliseconds that were waited in vain, the longest
+ *
+ * Listings are believed of a zone that has lately been seen to deny what it must (proof.h). It is
+ * looked at when something is listed, once in HEALTH_LOOK_S, and as often again as it
+ * has credit: HEALTH_LOOK_CREDIT looks at first, and one more for each HEALTH_LOOK_S without one.
+ *
+ *     BIT    its trust; 0 is "never"
+ *     0-27   when it was last seen to deny what it must, seconds on the cache's clock
+ *     28-55  when it has all of its credit again
  */
 
 #include "client-lib/answer.h"
@@ -65,6 +73,8 @@ extern "C" {
 #define HEALTH_SLOW_S	    300
 #define HEALTH_PATIENCE_MS  5000u /* whoever waited so long was not hasty; PROBE_LIFE_MS */
 #define HEALTH_NEVER_S	    ((1u << 28) - 1)
+#define HEALTH_LOOK_S	    60u
+#define HEALTH_LOOK_CREDIT  30u
 
 enum health_mode {
 	HEALTH_UNKNOWN = 0,
@@ -151,6 +161,15 @@ struct health_evidence {
 uint64_t health_pack_evidence(const struct health_evidence *parts);
 struct health_evidence health_unpack_evidence(uint64_t evidence);
 
+/* Trust taken apart. */
+struct health_trust {
+	uint32_t looked_s;
+	uint32_t whole_s;
+};
+
+uint64_t health_pack_trust(const struct health_trust *parts);
+struct health_trust health_unpack_trust(uint64_t trust);
+
 /* What is known of a zone beside its word. All zero at first. */
 struct health {
 	uint64_t evidence; /* of all who share the cache: read before an event, kept behind it */
@@ -210,6 +229,14 @@ uint64_t health_failed(struct health *health, const struct config *config, uint6
 /* A request is at its end, and what it asked was not answered for waited_ms. */
 uint64_t health_late(struct health *health, const struct config *config, uint64_t word,
 		     uint32_t waited_ms, uint32_t now_s);
+
+/* points HEALTH_NOWHERE and HEALTH_CLEAR, an address that is not that of a probe, were asked. */
+uint64_t health_looked(struct health *health, const struct config *config, uint64_t word,
+		       const struct health_probe *probe, uint32_t now_s, const char **ret_reason);
+/* Both were denied: the new trust. */
+uint64_t health_looked_well(uint64_t trust, uint32_t now_s);
+/* Has the zone credit for a look? Then trust is changed. */
+bool health_claim_look(uint64_t *trust, uint32_t now_s);
 
 /* May one who has patience_ms probe a sick zone now? */
 bool health_may_try(uint64_t word, uint64_t evidence, uint32_t patience_ms, uint32_t now_s);

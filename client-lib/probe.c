@@ -70,14 +70,19 @@ static void ask(struct probe *probe, struct question what, const struct dnsblv6_
 		probe->is_void = true;
 }
 
-static void ask_label(struct probe *probe, struct question what, const char *label, uint16_t type)
+static void make_label(const char *label, struct dnsblv6_labels *ret_label)
 {
-	struct dnsblv6_labels labels;
+	ret_label->size = (uint8_t)(strlen(label) + 1);
+	ret_label->wire[0] = (uint8_t)strlen(label);
+	memcpy(ret_label->wire + 1, label, strlen(label));
+}
 
-	labels.size = (uint8_t)(strlen(label) + 1);
-	labels.wire[0] = (uint8_t)strlen(label);
-	memcpy(labels.wire + 1, label, strlen(label));
-	ask(probe, what, &labels, &probe->zone->config->name, type);
+static void ask_label(struct probe *probe, struct question what, const char *text, uint16_t type)
+{
+	struct dnsblv6_labels label;
+
+	make_label(text, &label);
+	ask(probe, what, &label, &probe->zone->config->name, type);
 }
 
 static void ask_block(struct probe *probe, enum subject subject, enum health_point point,
@@ -112,17 +117,24 @@ static void ask_clear_name(struct probe *probe)
 }
 
 /* Labels that begin with "_" are no addresses in any zone, and no names of a list either. */
+void probe_make_nowhere(struct asking *asking, struct dnsblv6_labels *ret_label)
+{
+	char label[32];
+
+	snprintf(label, sizeof(label), "_dnsblv6-%08x", (unsigned)asking_random(asking));
+	make_label(label, ret_label);
+}
+
 static void ask_nowhere(struct probe *probe)
 {
 	bool is_block = probe->found.mode != HEALTH_CLASSIC;
 	struct question what = { .subject = SUBJECT_NOWHERE,
 				 .point = HEALTH_NOWHERE,
 				 .is_block = is_block };
-	char label[32];
+	struct dnsblv6_labels label;
 
-	snprintf(label, sizeof(label), "_dnsblv6-%08x",
-		 (unsigned)asking_random(probe->zone->asking));
-	ask_label(probe, what, label, is_block ? MESSAGE_AAAA : MESSAGE_A);
+	probe_make_nowhere(probe->zone->asking, &label);
+	ask(probe, what, &label, &probe->zone->config->name, is_block ? MESSAGE_AAAA : MESSAGE_A);
 }
 
 static void ask_bitmap_points(struct probe *probe)
@@ -191,15 +203,21 @@ static enum health_finding finding_of(enum answer_failure failure)
 	}
 }
 
-static enum answer_failure read_reply(const struct question *question, int status,
-				      const struct message_reply *reply, struct cache_entry *entry)
+static struct answer_question describe(const struct question *question)
 {
-	struct answer_question what = {
+	return (struct answer_question){
 		.config = question->probe->zone->asking->config,
 		.name = &question->name,
 		.kind = question->probe->zone->config->kind,
 		.is_block = question->subject != SUBJECT_VALUE && question->is_block,
 	};
+}
+
+static enum answer_failure read_reply(const struct question *question, int status,
+				      const struct message_reply *reply, struct cache_entry *entry)
+{
+	struct answer_question what = describe(question);
+
 	return answer_read(&what, status, reply, false, entry);
 }
 
@@ -245,21 +263,32 @@ static void learn_serial(const struct probe *probe, const struct message_reply *
 	zone->has_serial = true;
 }
 
+static bool is_denial(const struct message_reply *reply)
+{
+	return reply != NULL && (reply->kind == MESSAGE_NXDOMAIN || reply->kind == MESSAGE_NODATA);
+}
+
+enum health_finding probe_read_denial(const struct answer_question *question, int status,
+				      const struct message_reply *reply)
+{
+	struct cache_entry entry;
+	enum answer_failure failure = answer_read(question, status, reply, false, &entry);
+
+	if (is_denial(reply) && failure != ANSWER_BLOCKED)
+		return HEALTH_NO; /* also by another zone: it is no listing */
+	return failure == ANSWER_GOOD ? HEALTH_YES : finding_of(failure);
+}
+
 static void read_nowhere(struct probe *probe, const struct question *question, int status,
 			 const struct message_reply *reply)
 {
-	struct cache_entry entry;
-	enum answer_failure failure = read_reply(question, status, reply, &entry);
-	enum health_finding finding = finding_of(failure);
+	struct answer_question what = describe(question);
 
-	if (reply != NULL && (reply->kind == MESSAGE_NXDOMAIN || reply->kind == MESSAGE_NODATA)) {
+	if (is_denial(reply)) {
 		learn_serial(probe, reply);
 		learn_soa(probe->zone, question, reply);
-		finding = HEALTH_NO;
-	} else if (failure == ANSWER_GOOD) {
-		finding = HEALTH_YES;
 	}
-	probe->found.points[HEALTH_NOWHERE] = finding;
+	probe->found.points[HEALTH_NOWHERE] = probe_read_denial(&what, status, reply);
 }
 
 static void read_point(struct probe *probe, const struct question *question, int status,
@@ -363,6 +392,13 @@ static void read_classic(struct probe *probe)
 			points[HEALTH_NOWHERE] == HEALTH_NO ? HEALTH_YES : points[HEALTH_NOWHERE];
 }
 
+/* Fresh names among them, and so not merely what a resolver has from before. */
+static bool has_denied(const struct probe *probe)
+{
+	return !probe->is_void && !health_is_sick(health_unpack(asking_word(probe->zone)).state) &&
+	       (!probe->is_brief || probe->found.mode != HEALTH_CLASSIC);
+}
+
 static void finish(struct probe *probe)
 {
 	struct zone *zone = probe->zone;
@@ -379,6 +415,8 @@ static void finish(struct probe *probe)
 	zone->probe_questions = probe->question_count;
 	if (is_finding(probe))
 		asking_note_probe(zone, &probe->found);
+	if (has_denied(probe))
+		asking_note_denials(zone);
 	asking_wake(&probe->waiters, NULL);
 	free(probe);
 }

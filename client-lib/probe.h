@@ -38,6 +38,11 @@ int probe_start(struct zone *zone, bool wants_ipv6, struct waiter *waiter);
  * have from before. Takes a zone that none runs of. As probe_start().
  */
 int probe_turn(struct zone *zone, enum health_mode mode);
+/* A label that begins with "_" and is no name in any zone. */
+void probe_make_nowhere(struct asking *asking, struct dnsblv6_labels *ret_label);
+/* What became of a question whose answer must be a denial. status and reply as stub_fn has them. */
+enum health_finding probe_read_denial(const struct answer_question *question, int status,
+				      const struct message_reply *reply);
 /* Forgets a probe without waking; its questions are the stub's to forget. */
 void probe_drop(struct zone *zone);
 /* How many questions the probe that runs, or ended last, has sent. */

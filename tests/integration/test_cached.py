@@ -39,6 +39,8 @@ CLIENTS = os.path.join(BUILD, "tests/integration/cached_clients")
 # client-lib/cached.h
 HEAD = struct.Struct(">4sI16sI")
 REPLY = struct.Struct(">4sIBBHI")
+# HEALTH_LOOK_CREDIT, and one more for each minute that a test may take
+LOOKS_MAX = 30 + 10
 ANSWERED, FAILED, LATE, NO_ZONE, BUSY = 1, 2, 3, 4, 5
 OPEN_MAX = 128
 
@@ -82,6 +84,10 @@ class CachedCase(Case):
         rows = [line.split("\t") for line in result.stdout.splitlines()]
         return sum(int(value) for name, counter, value in rows
                    if name == zone and counter == "queries")
+
+    def assert_questions(self, count, wanted):
+        """As many, and two for each look at the zone that listings have caused (proof.h)."""
+        self.assertIn(count - wanted, range(0, 2 * LOOKS_MAX + 1, 2))
 
     # ---- the daemon ----
 
@@ -161,12 +167,13 @@ class OneQuestion(CachedCase):
         seen = self.run_clients(rows, server.address, PROCESSES)
         self.assert_right(seen, rows)
         self.assertEqual(seen["queries"], 0, "clients have asked DNS themselves")
-        self.assertEqual(self.questions() - before, blocks)
+        self.assert_questions(self.questions() - before, blocks)
 
         # Other processes, while the answers hold: none at all.
+        asked = self.questions()
         seen = self.run_clients(rows, server.address, PROCESSES)
         self.assert_right(seen, rows)
-        self.assertEqual(self.questions() - before, blocks)
+        self.assertEqual(self.questions(), asked)
         print(f"processes={PROCESSES} addresses={len(rows)} questions={blocks}")
 
     def test_children_that_inherit_a_handle_cause_no_more(self):
@@ -178,10 +185,10 @@ class OneQuestion(CachedCase):
         seen = self.run_clients(rows, server.address, min(PROCESSES, 50), inherit=True)
         self.assert_right(seen, rows)
         self.assertEqual(seen["queries"], 0)
-        self.assertEqual(self.questions() - before, 100)
+        self.assert_questions(self.questions() - before, 100)
 
     def test_a_block_is_asked_again_when_its_ttl_is_over_and_not_before(self):
-        rows = [("192.0.2.1", 1)] * 64
+        rows = [("192.0.2.200", 0)] * 64  # a listing would have the zone looked at, too
         server = self.serve_list([])
         daemon = self.start_cached(self.config(server.address, library=[
             "min-ttl: 1s", "max-ttl: 1s", "max-negative-ttl: 1s", "prefetch: 0"]))
@@ -210,7 +217,7 @@ class OneQuestion(CachedCase):
         self.warm_up(daemon, resolver)
         before = self.zone_queries(daemon)
         self.assert_right(self.run_clients(rows, resolver, PROCESSES), rows)
-        self.assertEqual(self.zone_queries(daemon) - before, 100)
+        self.assert_questions(self.zone_queries(daemon) - before, 100)
 
     def test_ipv6_clients(self):
         """A block is a /57: 128 networks of 2^64 addresses."""
@@ -224,7 +231,7 @@ class OneQuestion(CachedCase):
         self.run_clients([("2a00:1:3::1", 0)], server.address, 1)
         before = self.questions()
         self.assert_right(self.run_clients(rows, server.address, 32), rows)
-        self.assertEqual(self.questions() - before, 1)
+        self.assert_questions(self.questions() - before, 1)
 
     def test_a_classic_zone_has_one_question_for_each_address_and_filters_are_the_clients(self):
         name = CLASSIC.rstrip(".")
@@ -236,7 +243,8 @@ class OneQuestion(CachedCase):
         before = self.questions(CLASSIC)
         seen = self.run_clients(rows * 4, server.address, 16, [f"zones={name}"])
         self.assert_right(seen, rows * 4)
-        self.assertEqual(self.questions(CLASSIC) - before, len(rows))
+        asked = self.questions(CLASSIC)
+        self.assert_questions(asked - before, len(rows))
 
         seen = self.run_clients(rows, server.address, 4, [f"zones={name}=127.0.0.2"])
         self.assert_right(seen, rows)
@@ -244,7 +252,7 @@ class OneQuestion(CachedCase):
         seen = self.run_clients(unlisted, server.address, 4, [f"zones={name}=127.0.0.[3..9]"])
         self.assert_right(seen, unlisted)
         self.assertEqual(seen["queries"], 0)
-        self.assertEqual(self.questions(CLASSIC) - before, len(rows))
+        self.assertEqual(self.questions(CLASSIC), asked)
 
     def test_what_is_proven_about_a_range_is_for_all(self):
         """A signed zone: one answer that nothing is there is good for all that is not."""

@@ -104,7 +104,8 @@ class Verdicts(Lookup):
                              ["listed", "clear", "listed", "listed", "clear"])
             self.assertEqual(self.queries(), asked, "the same /25 was asked about again")
             verdict("192.0.2.130")
-            self.assertEqual(self.queries(), asked + 1)
+            # What the zone must deny may be asked for with it, in two questions.
+            self.assertIn(self.queries() - asked, (1, 3))
             process.stdin.close()
             self.assertEqual(process.wait(DEADLINE_S), 0)
             signal.alarm(0)

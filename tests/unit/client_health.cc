@@ -503,3 +503,69 @@ TEST_CASE("each change of state is one line, and none when all is well from the 
 	CHECK(std::string(line) == "[bl.example] zone fell ill, state=filtered was=ok "
 				   "(a resolver drops fd00::/8)");
 }
+
+TEST_CASE("a zone is looked at once a minute, and as often again as it has credit",
+	  "[client][health]")
+{
+	uint64_t trust = 0;
+	uint32_t now_s = 1000;
+	for (unsigned i = 0; i < HEALTH_LOOK_CREDIT; i++)
+		CHECK(health_claim_look(&trust, now_s));
+	const uint64_t spent = trust;
+	CHECK_FALSE(health_claim_look(&trust, now_s));
+	CHECK_FALSE(health_claim_look(&trust, now_s + HEALTH_LOOK_S - 1));
+	CHECK(trust == spent);
+	now_s += HEALTH_LOOK_S;
+	CHECK(health_claim_look(&trust, now_s));
+	CHECK_FALSE(health_claim_look(&trust, now_s));
+
+	now_s += 3 * HEALTH_LOOK_S;
+	for (unsigned i = 0; i < 3; i++)
+		CHECK(health_claim_look(&trust, now_s));
+	CHECK_FALSE(health_claim_look(&trust, now_s));
+	now_s += 1000 * HEALTH_LOOK_S;
+	unsigned count = 0;
+	while (health_claim_look(&trust, now_s))
+		count++;
+	CHECK(count == HEALTH_LOOK_CREDIT);
+	trust = health_looked_well(trust, now_s);
+	CHECK(health_unpack_trust(trust).looked_s == now_s);
+	CHECK_FALSE(health_claim_look(&trust, now_s));
+}
+
+TEST_CASE("a look makes a zone ill by what is answered, and by nothing else", "[client][health]")
+{
+	struct row {
+		health_finding nowhere, clear;
+		dnsblv6_zone_state state;
+	};
+	const row rows = GENERATE(row{ HEALTH_NO, HEALTH_NO, DNSBLV6_ZONE_OK },
+				  row{ HEALTH_YES, HEALTH_NO, DNSBLV6_ZONE_WILDCARDED },
+				  row{ HEALTH_NO, HEALTH_YES, DNSBLV6_ZONE_LISTS_WORLD },
+				  row{ HEALTH_FOREIGN, HEALTH_SILENT, DNSBLV6_ZONE_WILDCARDED },
+				  row{ HEALTH_REFUSED, HEALTH_NO, DNSBLV6_ZONE_BLOCKED },
+				  row{ HEALTH_SILENT, HEALTH_NO, DNSBLV6_ZONE_OK },
+				  row{ HEALTH_FAILED, HEALTH_FAILED, DNSBLV6_ZONE_OK });
+	patient zone;
+	zone.probe(make_good(HEALTH_DOTTED));
+	zone.now_s += 100;
+	health_probe found = {};
+	found.points[HEALTH_NOWHERE] = rows.nowhere;
+	found.points[HEALTH_CLEAR] = rows.clear;
+	const char *reason = nullptr;
+	const uint64_t before = zone.word;
+	zone.word =
+		health_looked(&zone.memory, &zone.options, zone.word, &found, zone.now_s, &reason);
+	CHECK(zone.parts().state == rows.state);
+	CHECK(reason != nullptr);
+	if (rows.state == DNSBLV6_ZONE_OK) {
+		CHECK(zone.word == before);
+		return;
+	}
+	// It is probed as every sick one, and all of it.
+	CHECK(zone.parts().due_s == zone.now_s + zone.options.failure_ttl_s);
+	CHECK(zone.memory.is_suspect);
+	const uint64_t ill = zone.word;
+	CHECK(health_looked(&zone.memory, &zone.options, zone.word, &found, zone.now_s + 5,
+			    &reason) == ill);
+}

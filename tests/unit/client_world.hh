@@ -59,6 +59,10 @@ class world
 		NO_SOA,
 		SERVFAIL_IPV6, // of a classic name
 		EMPTIED,       // the zone itself denies all
+		CLOSED,	       // every address is listed; other names are as they were
+		SINKHOLE,      // every name has 127.0.0.1 and ::1
+		REWRITTEN,     // every name that there is not has 127.0.0.1 and ::1
+		MUTE,	       // no reply about names that there are not
 	};
 	std::atomic<int> trouble{ NONE };
 	std::atomic<int> delay_ms{ 0 };
@@ -286,6 +290,25 @@ class world
 			ret_reply = query.empty(0);
 		return true;
 	}
+	// CLOSED, SINKHOLE and REWRITTEN.
+	bool answer_in_excess(const resolver::query &query, uint16_t type, bool is_there,
+			      bytes &ret_reply) const
+	{
+		const bool is_closed = trouble == CLOSED && query.name()[0] != '_';
+		bytes a = { 127, 0, 0, static_cast<uint8_t>(is_closed ? 2 : 1) };
+		bytes aaaa(16, is_closed ? 0xff : 0);
+
+		if (!is_closed && trouble != SINKHOLE && (trouble != REWRITTEN || is_there))
+			return false;
+		aaaa[15] |= 1;
+		if (type == 1)
+			ret_reply = give(query, 1, { a });
+		else if (type == 28)
+			ret_reply = give(query, 28, { aaaa });
+		else
+			return false;
+		return true;
+	}
 	bytes look_up(const resolver::query &query) const
 	{
 		const std::string name = lower(query.name());
@@ -293,7 +316,8 @@ class world
 		const auto found = records_.find({ name, type });
 		bytes reply;
 
-		if (answer_for_all(query, type, reply))
+		if (answer_for_all(query, type, reply) ||
+		    answer_in_excess(query, type, found != records_.end(), reply))
 			return reply;
 		if (trouble == DNS64 && type == 28 && found == records_.end() &&
 		    records_.count({ name, 1 }) != 0) {
@@ -332,6 +356,10 @@ class world
 			return;
 		case SERVFAIL:
 			reply = query.empty(2);
+			break;
+		case MUTE:
+			if ((reply[3] & 15) == 3)
+				return;
 			break;
 		case SERVFAIL_IPV6:
 			if (query.name().size() > 64)
