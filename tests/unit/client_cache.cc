@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/unit/client_cache.hh"
+#include "tests/unit/client_clock.hh"
 
 #include "tests/lib/child.hh"
 #include "tests/lib/random.hh"
@@ -294,7 +295,7 @@ TEST_CASE("what expired goes before what lives, the useless first", "[client][ca
 {
 	const auto keys = neighbours(8, 7);
 	cache_ptr table = seeded_cache(7);
-	table->epoch_s -= 1000; // it is late in the life of this table
+	test_clock::pass(1000); // it is late in the life of this table
 	const uint32_t now_s = cache_now_s(table.get());
 	cache_entry entry = entry_of(table.get(), 0);
 	const auto put = [&](unsigned i, cache_kind kind, uint32_t expires_s) {

@@ -4,6 +4,7 @@
 #include "lib/format/key.h"
 
 #include "tests/lib/random.hh"
+#include "tests/unit/client_clock.hh"
 
 #include <catch2/catch.hpp>
 
@@ -383,11 +384,11 @@ TEST_CASE("proofs of one node are kept together while their ends are near each o
 	// 10 and 100 are neighbours: three intervals of the same level-1 node.
 	REQUIRE(learn_one("1.10.0.192.bl6.example", "0.101.0.192.bl6.example", 600) == 1);
 	CHECK(has(table.get(), "192.0.100.1"));
-	table->epoch_s -= 200; // it is 200 seconds later
+	test_clock::pass(200); // it is 200 seconds later
 	REQUIRE(learn_one("1.102.0.192.bl6.example", "0.104.0.192.bl6.example", 600) == 1);
 	CHECK(has(table.get(), "192.0.100.1"));
 	CHECK(has(table.get(), "192.0.103.1"));
-	table->epoch_s -= 200;
+	test_clock::pass(200);
 	// One that ends soon does not take the others with it.
 	CHECK(learn_one("1.104.0.192.bl6.example", "0.106.0.192.bl6.example", 60) == 0);
 	CHECK(has(table.get(), "192.0.100.1"));
@@ -396,9 +397,9 @@ TEST_CASE("proofs of one node are kept together while their ends are near each o
 	REQUIRE(learn_one("1.106.0.192.bl6.example", "0.108.0.192.bl6.example", 600) == 1);
 	CHECK(has(table.get(), "192.0.107.1"));
 	CHECK_FALSE(has(table.get(), "192.0.100.1"));
-	table->epoch_s -= 599;
+	test_clock::pass(599);
 	CHECK(has(table.get(), "192.0.107.1"));
-	table->epoch_s -= 2;
+	test_clock::pass(2);
 	CHECK_FALSE(has(table.get(), "192.0.107.1"));
 	REQUIRE(learn_one("1.10.0.192.bl6.example", "0.101.0.192.bl6.example", 1) == 1);
 	CHECK_FALSE(has(table.get(), "192.0.107.1"));
