@@ -281,7 +281,7 @@ class Site(Case):
             silent.expect(220)
             silent.send("".join(f"{line}\r\n" for line in lines).encode())
         wait_for(lambda: front.counters().get("sessions-waiting") == 6, "six to wait")
-        self.assertEqual(front.counters()["workers-busy"], 2)
+        wait_for(lambda: front.counters()["workers-busy"] == 2, "two workers to have taken theirs")
 
 
 class Connections(SharesCase):
