@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <regex>
+#include <set>
 #include <string>
 
 namespace
@@ -76,8 +77,10 @@ TEST_CASE("the sample has the defaults, and every item with its comments taken a
 	CHECK(uncommented.setup.judge.allowed.count == 1);
 }
 
-TEST_CASE("the sample has every option of the library with its default", "[milter][setup]")
+TEST_CASE("the sample has every option of the library about addresses with its default",
+	  "[milter][setup]")
 {
+	const std::set<std::string> elsewhere = { "role", "kind", "test-point" };
 	config said;
 	config defaults;
 	config_init(&said);
@@ -88,7 +91,7 @@ TEST_CASE("the sample has every option of the library with its default", "[milte
 		const std::string key = config_key(i);
 		CAPTURE(key);
 		const std::regex item("\n    #?" + key + ": ");
-		CHECK(std::regex_search(library, item) == (key != "role"));
+		CHECK(std::regex_search(library, item) == (elsewhere.count(key) == 0));
 	}
 	const std::regex item("\n    ([-a-z]+): ([^\n]+)");
 	for (std::sregex_iterator i(library.begin(), library.end(), item), end; i != end; ++i) {

@@ -221,10 +221,11 @@ TEST_CASE("what the sample of the translator says of the library's options is wh
 	CHECK(std::string(said.resolv_conf) == defaults.resolv_conf);
 }
 
-TEST_CASE("every option of the library is an item of translate.conf, but what is about verdicts",
+TEST_CASE("every option of the library is an item of translate.conf, but verdicts and names",
 	  "[translate][setup]")
 {
-	const std::set<std::string> elsewhere = { "zones", "role", "threshold", "on-failure" };
+	const std::set<std::string> elsewhere = { "zones",	"role", "threshold",
+						  "on-failure", "kind", "test-point" };
 	const std::string text = sample();
 	const std::string library = text.substr(text.find("\nlibrary:"));
 	for (unsigned i = 0; config_key(i) != nullptr; i++) {
