@@ -351,7 +351,7 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 		end(fetch, NULL); /* those who wait ask once more */
 		return;
 	}
-	if (reply == NULL && stub_is_unsent(status)) {
+	if (stub_is_unsent(status)) {
 		end_unsent(fetch);
 		return;
 	}

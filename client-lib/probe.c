@@ -429,7 +429,7 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 	/* A probe tells whether a zone works, and proves nothing. */
 	trace_reply(probe->zone, &question->name, status, reply, is_trusted);
 	probe->pending--;
-	if (reply == NULL && stub_is_unsent(status)) {
+	if (stub_is_unsent(status)) {
 		probe->is_void = true;
 	} else if (question->subject == SUBJECT_METADATA) {
 		if (read_metadata(probe, status, reply))

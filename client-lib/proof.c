@@ -176,7 +176,7 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 					.is_block = question->is_block };
 
 	trace_reply(proof->zone, &question->name, status, reply, is_trusted);
-	if (reply == NULL && stub_is_unsent(status))
+	if (stub_is_unsent(status))
 		proof->is_short = true;
 	else
 		keep_finding(&proof->found, question->point,
