@@ -118,7 +118,7 @@ void asking_note_late(struct waiters *list)
 	if (zone == NULL || list->is_noted)
 		return;
 	int64_t sent_ms = stub_sent_ms(zone->asking->stub, list->question);
-	/* Whoever was not asked is not silent. */
+	/* What was not asked is not silent. */
 	if (sent_ms == -1)
 		return;
 	list->is_noted = true;

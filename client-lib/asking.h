@@ -102,7 +102,7 @@ struct asking_counts {
 	uint64_t ranges;   /* slots written for what NSEC records prove */
 	uint64_t late;	   /* requests that ended at their deadline */
 	uint64_t refused;  /* requests beyond max-requests */
-	uint64_t dropped;  /* fetches that nobody waited for, whose places were needed */
+	uint64_t dropped;  /* fetches without a waiter, whose places were needed */
 };
 
 struct asking {

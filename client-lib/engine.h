@@ -64,7 +64,7 @@ int engine_start(struct engine *engine, const struct topic *topic, uint64_t entr
 		 int64_t deadline_ms, engine_fn callback, void *context, uint64_t *ret_id);
 /* Is there room for one more request, of "max-requests"? engine_start() is -ENOBUFS when not. */
 bool engine_has_room(const struct engine *engine);
-/* For whoever had no room, and gives up: counted, and in the log. */
+/* For a call that had no room, and gives up: counted, and in the log. */
 void engine_note_refusal(struct engine *engine);
 /*
  * -ENOENT when there is no such request, or it has another callback: a number may be any.

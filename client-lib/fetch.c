@@ -285,7 +285,7 @@ static void on_proof(struct waiter *waiter, const struct cache_entry *entry)
 		refuse(fetch);
 }
 
-/* Nobody gets it, and no cache, before the zone has denied what it must. */
+/* It is for no waiter, and no cache, before the zone has denied what it must. */
 static void hold(struct fetch *fetch, const struct cache_entry *entry)
 {
 	int64_t sent_ms = stub_told_sent_ms(fetch->asking->stub);
@@ -322,7 +322,7 @@ static void keep_answer(struct fetch *fetch, const struct message_reply *reply,
 
 static int ask_dns(struct fetch *fetch, int64_t wait_ms);
 
-/* It waited for its turn until it was given up: no finding. Who still waits has it asked again. */
+/* It waited for its turn until it was given up: no finding. With a waiter it is asked again. */
 static void end_unsent(struct fetch *fetch)
 {
 	struct cache_entry entry = make_failure(ANSWER_SILENT);
@@ -413,7 +413,7 @@ static void join(struct fetches *fetches, struct fetch *fetch, struct waiter *wa
 }
 
 /*
- * A fetch that nobody waits for gives up its place: then there is one for each request. Those that
+ * A fetch without a waiter gives up its place: then there is one for each request. Those that
  * are waited for go to the end of the list, where they are not looked at again and again.
  */
 static bool make_place(struct fetches *fetches, const struct zone *zone, const struct fetch *but)

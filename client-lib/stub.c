@@ -241,7 +241,7 @@ static void land(struct stub *stub, struct question *question)
 	shares_end(&stub->shares, question->zone);
 }
 
-/* Nobody finds it any more, and it asks nobody; who waits for it still does. */
+/* It is not found any more, and asks no server; its askers go on to wait. */
 static void end_question(struct stub *stub, struct question *question)
 {
 	struct question **link = bucket_of(stub, &question->name, question->type);

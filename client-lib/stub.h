@@ -13,7 +13,7 @@
  * flight are one. A server that does not answer within its turn is followed by the
  * next one, and asked again in the next round with twice the time, until the
  * deadline of the last asker. Sockets are few, and shared out among zones (shares.h): a
- * question that nobody answered in a round may have to wait for its next one. TC goes on over TCP.
+ * question without a reply in a round may have to wait for its next one. TC goes on over TCP.
  * ICMP errors end a turn at once.
  *
  * The stub is one thread's at a time; client.c has the lock. It never calls back
@@ -88,7 +88,7 @@ int64_t stub_sent_ms(const struct stub *stub, uint64_t id);
 int64_t stub_told_sent_ms(const struct stub *stub);
 /*
  * Is it the status of a question that was never sent, for want of sockets, ports, memory or a
- * turn? Then nothing is known about whom it was for.
+ * turn? Then nothing is known about its servers.
  */
 bool stub_is_unsent(int status);
 

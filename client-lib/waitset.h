@@ -46,7 +46,7 @@ int waitset_take(int set, uint64_t *ret_tags, int count_max);
 
 /*
  * Has a set look again at what it holds, when that was read without waitset_take(): a kqueue is
- * readable until somebody does, epoll looks by itself.
+ * readable until it has looked, epoll looks by itself.
  */
 void waitset_settle(int set);
 

@@ -90,7 +90,7 @@ int handover_send(int queue_fd, const struct capsule *capsule, const struct hand
 int handover_await(int queue_fd);
 /*
  * Never waits. 0: *ret_fds are the caller's, close-on-exec. -EAGAIN: there is no message; -EPIPE:
- * nobody can send any more. Or the message is gone, with all descriptors that it had: a status of
+ * no end for sending is open. Or the message is gone, with all descriptors that it had: a status of
  * capsule.h, CAPSULE_EBAD also without a socket and, at most, a pipe behind it; -EMFILE when there
  * was no room for them in this process.
  */
