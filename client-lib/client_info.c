@@ -125,6 +125,7 @@ static void find_text(struct dnsblv6 *client, const struct topic *topic, uint64_
 
 	for (unsigned i = 0; i < client->config.entry_count; i++) {
 		struct engine_reason reason = { .zone = client->config.entries[i].zone,
+						.entry = i,
 						.topic = *topic };
 		if ((listed & 1ull << i) == 0)
 			continue;

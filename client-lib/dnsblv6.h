@@ -306,10 +306,11 @@ DNSBLV6_API int dnsblv6_process(struct dnsblv6 *client);
 /*
  * Text for the one who was refused: "192.0.2.66 is listed by bl6.example, see
  * https://..." of the first listed zone that has a text; when none has, "192.0.2.66 is
- * listed by bl6.example". Of a classic zone it is the TXT record, for which DNS is asked
- * for at most timeout_ms; with 0 DNS is not asked, and no classic zone has a text. At most size
- * bytes with the NUL, printable ASCII, cut if need be; 600 are always enough. Returns the
- * length of what is written, or -ENOENT when zones_listed is empty, as it is when zones
+ * listed by bl6.example". An entry with a label is called by that, and the name of its zone,
+ * which may have a key in it, is nowhere in the text. Of a classic zone it is the TXT record, for
+ * which DNS is asked for at most timeout_ms; with 0 DNS is not asked, and no classic zone has a
+ * text. At most size bytes with the NUL, printable ASCII, cut if need be; 600 are always enough.
+ * Returns the length of what is written, or -ENOENT when zones_listed is empty, as it is when zones
  * have failed whose on-failure is closed and nothing else made the score: have a text
  * of your own.
  */

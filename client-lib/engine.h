@@ -118,7 +118,8 @@ int engine_stat_get(const struct engine *engine, unsigned index, const char **re
 #define ENGINE_REASON_MAX 600
 struct engine_reason {
 	struct engine *engine;
-	unsigned zone; /* index in config->zones */
+	unsigned zone;	/* index in config->zones */
+	unsigned entry; /* of that zone, whose label stands for its name */
 	struct topic topic;
 	bool is_done;
 	bool has_text;	   /* of the zone, and not ours alone */

@@ -11,15 +11,34 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "ADDRESS is listed by ZONE" and what the zone adds to it. */
+/* The name of a zone may be a secret between its operator and us; a zone may say it itself. */
+static void hide_name(char *text, const char *name, const char *label)
+{
+	char rest[ENGINE_REASON_MAX];
+	char *at = text;
+
+	while ((at = strcasestr(at, name)) != NULL) {
+		size_t room = ENGINE_REASON_MAX - (size_t)(at - text);
+
+		snprintf(rest, sizeof(rest), "%s", at + strlen(name));
+		snprintf(at, room, "%s%s", label, rest);
+		at += strlen(label) < room ? strlen(label) : room - 1;
+	}
+}
+
+/* "ADDRESS is listed by ZONE", or by the entry's label, and what the zone adds to it. */
 static void write_text(struct engine_reason *reason, const char *joint, const char *added)
 {
 	char subject[CONFIG_TEXT_MAX];
 	const struct config *config = reason->engine->asking.config;
+	const char *name = config->zones[reason->zone].text;
+	const char *label = config->entries[reason->entry].label;
 
 	topic_format(&reason->topic, subject);
 	snprintf(reason->text, sizeof(reason->text), "%s is listed by %.*s%s%s", subject, 255,
-		 config->zones[reason->zone].text, joint, added);
+		 label[0] != '\0' ? label : name, joint, added);
+	if (label[0] != '\0')
+		hide_name(reason->text, name, label);
 	for (char *at = reason->text; *at != '\0'; at++) {
 		if (*at < ' ' || *at > '~')
 			*at = '?';

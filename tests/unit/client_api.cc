@@ -648,6 +648,29 @@ TEST_CASE("a reason has the URL of a bitmap zone, or the text of a classic one",
 	CHECK(std::string(text) == "192.0.0.1 is listed by bl.example");
 }
 
+TEST_CASE("a reason has an entry's label, and the name of its zone nowhere", "[client][api]")
+{
+	char text[600];
+	const dnsblv6_ip address = ip("192.0.0.1"), other = ip("198.51.100.1");
+	handle bl;
+	bl.dns.list_classic("bl.example", "198.51.100.1", { 127, 0, 0, 4 });
+	const std::string said = "see BL.example or bl.example";
+	world::bytes rdata(said.begin(), said.end());
+	rdata.insert(rdata.begin(), static_cast<uint8_t>(said.size()));
+	bl.dns.add("1.100.51.198.bl.example", 16, rdata);
+	bl.set("zones", "bl.example=127.0.0.2 bl.example=127.0.0.4=KEYED").start();
+	dnsblv6_result result = bl.check("198.51.100.1");
+	REQUIRE(result.zones_listed == 2);
+	CHECK(dnsblv6_reason(bl.client, &other, &result, 0, text, sizeof(text)) > 0);
+	CHECK(std::string(text) == "198.51.100.1 is listed by KEYED");
+	CHECK(dnsblv6_reason(bl.client, &other, &result, 20000, text, sizeof(text)) > 0);
+	CHECK(std::string(text) == "198.51.100.1 is listed by KEYED: see KEYED or KEYED");
+	result = bl.check("192.0.0.1");
+	REQUIRE(result.zones_listed == 1);
+	CHECK(dnsblv6_reason(bl.client, &address, &result, 0, text, sizeof(text)) > 0);
+	CHECK(std::string(text) == "192.0.0.1 is listed by bl.example");
+}
+
 TEST_CASE("threads get right answers, and each block costs one question", "[client][api]")
 {
 	handle bl;
