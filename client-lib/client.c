@@ -347,10 +347,14 @@ int dnsblv6_peek(const struct dnsblv6 *client, const struct dnsblv6_ip *ip,
 int dnsblv6_peek_zones(const struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
 		       struct dnsblv6_result *ret_result)
 {
+	bool has_work;
+
 	if (client == NULL || ip == NULL || ret_result == NULL || client->engine == NULL ||
 	    config_entries(&client->config, CONFIG_ADDRESS, zones) == 0)
 		return -EINVAL;
-	return engine_look(client->engine, ip, zones, NULL, ret_result);
+	int ret = engine_look(client->engine, ip, zones, &has_work, ret_result);
+	ret_result->is_due = has_work;
+	return ret;
 }
 
 int dnsblv6_peek_name(const struct dnsblv6 *client, const char *name, uint64_t zones,
@@ -361,7 +365,9 @@ int dnsblv6_peek_name(const struct dnsblv6 *client, const char *name, uint64_t z
 
 	if (ret_result == NULL || client_parse_name(client, name, zones, &topic) != DNSBLV6_OK)
 		return -EINVAL;
-	return engine_look_topic(client->engine, &topic, zones, &has_work, ret_result);
+	int ret = engine_look_topic(client->engine, &topic, zones, &has_work, ret_result);
+	ret_result->is_due = has_work;
+	return ret;
 }
 
 /* What one call asks about. */

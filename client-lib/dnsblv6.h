@@ -199,7 +199,9 @@ struct dnsblv6_result {
 	uint32_t elapsed_us;	 /* from the call to the verdict; 0: out of the cache */
 	uint32_t queries;	 /* DNS questions that this call caused; those of a probe
 				    count when it is over */
-	uint32_t reserved[3];
+	uint32_t is_due;	 /* of dnsblv6_peek(): 1 when there is an answer, and something to
+				    be asked behind it, as a peek asks nothing; see there */
+	uint32_t reserved[2];
 	struct dnsblv6_code codes[DNSBLV6_CODES_MAX]; /* those that there is a place for */
 };
 
@@ -208,7 +210,9 @@ struct dnsblv6_result {
  * nanoseconds. 0: *ret_result is complete. -EAGAIN: something is not cached;
  * *ret_result has the rest, zones neither answered nor failed are missing, and
  * the verdict is DNSBLV6_LISTED if the score is reached already, else
- * DNSBLV6_UNKNOWN.
+ * DNSBLV6_UNKNOWN. When is_due is set, an answer is near the end of its TTL or a zone is to be
+ * probed: dnsblv6_submit() or dnsblv6_check() of the same address asks, and answers out of the
+ * cache. A program that only peeks would else wait for DNS each time that a TTL is over.
  */
 DNSBLV6_API int dnsblv6_peek(const struct dnsblv6 *client, const struct dnsblv6_ip *ip,
 			     struct dnsblv6_result *ret_result);

@@ -269,6 +269,7 @@ static inline void fill(const struct found *found, struct dnsblv6_result *ret_re
 	ret_result->ttl_s = found->ttl_s;
 	ret_result->elapsed_us = 0;
 	ret_result->queries = 0;
+	ret_result->is_due = 0;
 	memset(ret_result->reserved, 0, sizeof(ret_result->reserved));
 	memset(ret_result->codes, 0, sizeof(ret_result->codes));
 }

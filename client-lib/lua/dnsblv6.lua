@@ -34,7 +34,7 @@ struct dnsblv6_ip { uint8_t bytes[16]; };
 struct dnsblv6_result {
   int32_t verdict, score;
   uint64_t zones_listed, zones_answered, zones_failed, zones_stale, zones_secure, zones_cached;
-  uint32_t ttl_s, elapsed_us, queries, reserved[3];
+  uint32_t ttl_s, elapsed_us, queries, is_due, reserved[2];
   struct { uint8_t entry, octets[3]; } codes[12];
 };
 struct dnsblv6_zone_info {
@@ -149,6 +149,7 @@ local function result_of(raw, zones)
     ttl_s = copy.ttl_s,
     elapsed_us = copy.elapsed_us,
     queries = copy.queries,
+    is_due = copy.is_due ~= 0, -- of peek(): submit() or check() should be called too
   }
   for _, set in ipairs(SETS) do
     result[set] = names_of(copy["zones_" .. set], zones, "name")

@@ -58,7 +58,8 @@ class _Result(ctypes.Structure):
                 ("zones_failed", ctypes.c_uint64), ("zones_stale", ctypes.c_uint64),
                 ("zones_secure", ctypes.c_uint64), ("zones_cached", ctypes.c_uint64),
                 ("ttl_s", ctypes.c_uint32), ("elapsed_us", ctypes.c_uint32),
-                ("queries", ctypes.c_uint32), ("reserved", ctypes.c_uint32 * 3),
+                ("queries", ctypes.c_uint32), ("is_due", ctypes.c_uint32),
+                ("reserved", ctypes.c_uint32 * 2),
                 ("codes", _Code * 12)]
 
 
@@ -148,7 +149,8 @@ class Result:
     A verdict. listed, answered, failed, stale, secure and cached are tuples
     of zone names; the same as sets of bits, one for each entry, are in zones_listed ...
     labels are those of the entries that list, codes the A records of classic zones
-    behind it: tuples of zone, address and label.
+    behind it: tuples of zone, address and label. is_due is of peek(): submit() or
+    check() should be called too (dnsblv6_peek(3)).
     """
 
     SETS = ("listed", "answered", "failed", "stale", "secure", "cached")
@@ -156,6 +158,7 @@ class Result:
     def __init__(self, raw, zones):
         self._raw = _Result.from_buffer_copy(raw)
         self._zones = zones
+        self.is_due = bool(raw.is_due)
         for field in ("verdict", "score", "ttl_s", "elapsed_us", "queries",
                       *("zones_" + name for name in self.SETS)):
             setattr(self, field, getattr(raw, field))

@@ -467,6 +467,49 @@ TEST_CASE("an IPv6 client is not believed to be listed by a list of the world",
 	CHECK(client.state() == DNSBLV6_ZONE_LISTS_WORLD);
 }
 
+// ---- programs that peek first ----
+
+TEST_CASE("a peek says that work is due, and a submit does it", "[client][engine][api]")
+{
+	world dns;
+	dns.add_bitmap_zone("bl6.example", DNSBLV6_STYLE_DOTTED);
+	dns.list("bl6.example", "192.0.2.1");
+	resolver server(dns.script());
+	const std::string servers =
+		"127.0.0.1@" + std::to_string(ntohs(server.address().sin6_port));
+	dnsblv6 *client = nullptr;
+	REQUIRE(dnsblv6_new(&client) == 0);
+	REQUIRE(dnsblv6_set(client, "zones", "bl6.example") == 0);
+	REQUIRE(dnsblv6_set(client, "servers", servers.c_str()) == 0);
+	REQUIRE(dnsblv6_set(client, "attempt-timeout", "30s") == 0);
+	REQUIRE(dnsblv6_start(client) == 0);
+	const dnsblv6_ip address = ip("192.0.2.1");
+	dnsblv6_result result;
+	REQUIRE(dnsblv6_check(client, &address, 60000, &result) == 0);
+	CHECK(result.is_due == 0);
+	REQUIRE(dnsblv6_peek(client, &address, &result) == 0);
+	CHECK(result.is_due == 0);
+
+	test_clock::pass(2000); // of 2100
+	REQUIRE(dnsblv6_peek(client, &address, &result) == 0);
+	CHECK(result.verdict == DNSBLV6_LISTED);
+	CHECK(result.is_due == 1);
+	told kept;
+	REQUIRE(dnsblv6_submit(client, &address, 0, 60000, keep_result, &kept, nullptr) == 0);
+	const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+	do {
+		pollfd waiting = { dnsblv6_fd(client), POLLIN, 0 };
+		poll(&waiting, 1, 100);
+		dnsblv6_process(client);
+		REQUIRE(dnsblv6_peek(client, &address, &result) == 0);
+	} while (result.is_due == 1 && std::chrono::steady_clock::now() < end);
+	CHECK(result.is_due == 0);
+	CHECK(result.ttl_s > 2000);
+	CHECK(kept.calls == 1);
+	CHECK(kept.result.zones_cached == 1);
+	dnsblv6_free(client);
+}
+
 // ---- processes that live for one request ----
 
 namespace
