@@ -193,7 +193,12 @@ function M.new(options)
   return client
 end
 
+-- A callback may close too: process(), which is still at work, ends the handle then.
 function Client:close()
+  if self.is_processing then
+    self.is_closing = true
+    return
+  end
   if self.handle == nil then
     return
   end
@@ -266,6 +271,9 @@ local function make_callback(client)
     local key = tonumber(ffi.cast("uintptr_t", context))
     local callback = client.callbacks[key]
     client.callbacks[key] = nil
+    if client.is_closing then
+      return
+    end
     -- An error may not cross C.
     local is_good, problem = pcall(callback, result_of(raw, client.entries))
     client.problem = client.problem or (not is_good and problem or nil)
@@ -313,7 +321,12 @@ end
 
 -- Returns how many callbacks it called. An error of one of them is raised here.
 function Client:process()
+  self.is_processing = true
   local count = lib.dnsblv6_process(self.handle)
+  self.is_processing = false
+  if self.is_closing then
+    self:close()
+  end
   local problem = self.problem
   if problem then
     self.problem = nil

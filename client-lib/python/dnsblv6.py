@@ -24,6 +24,7 @@ import collections
 import ctypes
 import ipaddress
 import os
+import threading
 
 __all__ = ["CLEAR", "LISTED", "UNKNOWN", "DEFER", "Client", "Error", "Result", "Zone",
            "qname", "version"]
@@ -218,6 +219,8 @@ class Client:
         self._following = 0
         self._watched = None  # (loop, descriptor, pid) of check_async()
         self._timer = None
+        self._processing = set()  # threads that are in process()
+        self._doomed = None  # a handle that a callback has closed
         _must(_lib.dnsblv6_new(ctypes.byref(self._handle)))
         try:
             self._log = _LOG_FN(lambda _, level, line: log(level, line.decode())
@@ -242,10 +245,13 @@ class Client:
         return self._handle
 
     def close(self):
-        """Requests that are open are forgotten without a callback."""
+        """Requests that are open are forgotten without a callback. A callback may close too."""
         self._unwatch()
-        _lib.dnsblv6_free(self._handle)
-        self._handle = ctypes.c_void_p()
+        handle, self._handle = self._handle, ctypes.c_void_p()
+        if threading.get_ident() in self._processing:
+            self._doomed = handle  # process() is still at work on it
+            return
+        _lib.dnsblv6_free(handle)
         self._requests.clear()
 
     def __enter__(self):
@@ -347,7 +353,8 @@ class Client:
 
         def on_verdict(_, raw):
             self._requests.pop(key)
-            callback(Result(raw.contents, self._zones))
+            if self._handle:
+                callback(Result(raw.contents, self._zones))
 
         function = _VERDICT_FN(on_verdict)
         ident = ctypes.c_uint64()
@@ -372,7 +379,16 @@ class Client:
 
     def process(self):
         """Calls callbacks; returns how many."""
-        return _must(_lib.dnsblv6_process(self._open()))
+        handle = self._open()
+        self._processing.add(threading.get_ident())
+        try:
+            return _must(_lib.dnsblv6_process(handle))
+        finally:
+            self._processing.discard(threading.get_ident())
+            doomed, self._doomed = self._doomed, None
+            if doomed:
+                _lib.dnsblv6_free(doomed)
+                self._requests.clear()
 
     async def check_async(self, address, timeout=5.0):
         """check() for asyncio. One event loop at a time may use a Client so."""
@@ -416,7 +432,8 @@ class Client:
 
     def _on_event(self, loop):
         self.process()
-        self._arm(loop)
+        if self._handle:
+            self._arm(loop)
 
     # ---- zones and counters ----
 

@@ -136,6 +136,24 @@ class Lua(Served):
             client:close()
         """)
 
+    def test_a_callback_may_close_the_client(self):
+        self.lua(f"""
+            local client = assert(dnsblv6.new{{ zones = "{NAME}", servers = servers }})
+            assert(client:check("192.0.2.1"))
+            assert(client:probe_start())
+            local count = 0
+            for i = 0, 39 do
+              assert(client:submit("192.0.2." .. i, 5000, function(result)
+                count = count + 1
+                client:close()
+              end))
+            end
+            assert(client:process())
+            eq(count, 1)
+            eq(client.handle, nil)
+            client:close()
+        """)
+
     def test_an_error_in_a_callback_comes_out_of_process(self):
         self.lua(f"""
             local client = assert(dnsblv6.new{{ zones = "{NAME}", servers = servers }})

@@ -134,6 +134,32 @@ class Python(Served):
         self.assertNotIn("cancelled", found)
         self.assertFalse(client.cancel(cancelled))
 
+    def test_a_callback_may_close_the_client(self):
+        client, found = self.client(NAME), []
+        client.check("192.0.2.1")
+
+        def on_verdict(result):
+            found.append(result)
+            client.close()
+
+        for i in range(40):
+            client.submit(f"192.0.2.{i}", on_verdict)
+        self.assertGreaterEqual(client.process(), 1)
+        self.assertEqual(len(found), 1, "callbacks came behind close()")
+        self.assertRaises(ValueError, client.process)
+        client.close()
+
+    def test_a_probe_may_go_on_in_the_loop(self):
+        client = self.client(NAME)
+        client.probe_start()
+
+        def is_well():
+            harness.select.select([client], [], [], 0.1)
+            client.process()
+            return client.zones()[0].state == "ok"
+
+        wait_for(is_well, "the probe's end")
+
     def test_asyncio_asks_many_at_once_and_is_cancelled_cleanly(self):
         client = self.client(NAME)
 
