@@ -32,20 +32,36 @@ void add_classic(inquiry &client)
 	client.set("zones", "bl.example").set("failure-ttl", "10");
 }
 
+// Time alone ends a question: no reply comes, or none that is taken for one.
+bool is_mute(world::trouble_kind trouble)
+{
+	switch (trouble) {
+	case world::SILENT:
+	case world::FOREIGN:
+	case world::WRONG_ID:
+	case world::CUT:
+	case world::LOOP:
+	case world::HUGE_:
+	case world::TC:
+		return true;
+	default:
+		return false;
+	}
+}
+
 // What is wrong from the first question on, and what the zone is then.
 dnsblv6_zone_state fall_ill(inquiry &client, world::trouble_kind trouble)
 {
 	client.dns.trouble = trouble;
-	// Some of it is found out at once, some by waiting for replies that do not come.
+	// Some of it is found out at once, some by waiting for replies that do not come. Where
+	// replies tell, a slow machine may not look like silence: time stands still.
 	told kept;
 	client.ask("192.0.2.1", kept, 30000);
-	const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+	const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
 	while (kept.calls == 0 && std::chrono::steady_clock::now() < end) {
 		pollfd waiting = { engine_fd(client.get()), POLLIN, 0 };
-		if (poll(&waiting, 1, 50) == 0)
-			client.pass(500);
-		else
-			client.pass(0);
+		const bool is_quiet = poll(&waiting, 1, 50) == 0;
+		client.pass(is_quiet && is_mute(trouble) ? 500 : 0);
 	}
 	REQUIRE(kept.calls == 1);
 	CHECK(kept.result.verdict == DNSBLV6_UNKNOWN);
@@ -102,12 +118,12 @@ TEST_CASE("a bitmap zone falls ill with each trouble, lists nobody, and recovers
 
 	// Peek says so without a question, in every state but FILTERED for a block not seen.
 	if (rows.state != DNSBLV6_ZONE_FILTERED) {
-		const size_t before = client.server().count();
+		const uint64_t before = client.stat("questions");
 		dnsblv6_result result;
 		REQUIRE(client.look("198.51.100.1", result) == 0);
 		CHECK(result.verdict == DNSBLV6_UNKNOWN);
 		CHECK(client.check("198.51.100.1").queries == 0);
-		CHECK(client.server().count() == before);
+		CHECK(client.stat("questions") == before);
 	}
 	recover(client);
 	CHECK(client.lines.size() == 2);
@@ -533,7 +549,7 @@ outcome ask_and_end(inquiry &client, const std::string &address, int64_t timeout
 		    int64_t step_ms)
 {
 	const topic asked = about(address);
-	const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+	const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
 	told kept;
 	uint64_t id = 0;
 	if (engine_after_fork(client.get(), true) != 0 ||
@@ -544,8 +560,7 @@ outcome ask_and_end(inquiry &client, const std::string &address, int64_t timeout
 	if (kept.calls > 0)
 		return outcome_of(kept) == UNKNOWN ? AT_ONCE : outcome_of(kept);
 	for (int64_t left_ms = timeout_ms; left_ms > 0 && kept.calls == 0; left_ms -= step_ms) {
-		const bool is_silent =
-			client.dns.trouble == world::SILENT || client.dns.delay_ms >= timeout_ms;
+		const bool is_silent = client.dns.trouble == world::SILENT;
 		pollfd waiting = { engine_fd(client.get()), POLLIN, 0 };
 		while (!is_silent && poll(&waiting, 1, 100) == 0 &&
 		       std::chrono::steady_clock::now() < end)
@@ -618,7 +633,7 @@ TEST_CASE("short processes with too little time do not spoil a zone for those wh
 	inquiry client;
 	add_bitmap(client);
 	client.get();
-	client.dns.delay_ms = 50; // and for the hasty 20 have to do
+	client.dns.trouble = world::SILENT; // to the hasty: what comes when they have ended
 
 	// Nobody has had an answer so far: silence is all that is known.
 	for (int i = 0; i < 20; i++) {
@@ -626,16 +641,19 @@ TEST_CASE("short processes with too little time do not spoil a zone for those wh
 		test_clock::pass(1);
 	}
 	CHECK(client.state() == DNSBLV6_ZONE_UNREACHABLE);
+	client.dns.trouble = world::NONE;
 	CHECK(run_process(client, "192.0.2.1", 2000, 50) == LISTED);
 	CHECK(client.state() == DNSBLV6_ZONE_OK);
 
 	// Now it is known how long answers take, and the hasty say nothing that is not.
+	client.dns.trouble = world::SILENT;
 	for (int i = 0; i < 100; i++) {
 		CAPTURE(i);
 		REQUIRE(run_process(client, client_address(i), 20, 20) == WAITED);
 		test_clock::pass(1);
 		REQUIRE(client.state() == DNSBLV6_ZONE_OK);
 	}
+	client.dns.trouble = world::NONE;
 	CHECK(run_process(client, client_address(200), 2000, 50) == CLEAR);
 }
 
@@ -644,10 +662,10 @@ TEST_CASE("requests that end late for one slow name do no harm", "[client][engin
 	inquiry client;
 	add_bitmap(client);
 	client.check("203.0.113.1");
-	client.dns.delay_ms = 2000;
+	client.dns.trouble = world::SILENT; // the replies come when the requests have ended
 	for (int i = 0; i < 50; i++)
 		CHECK(run_process(client, "192.0.2.1", 2000, 500) == WAITED);
 	CHECK(client.state() == DNSBLV6_ZONE_OK);
-	client.dns.delay_ms = 0;
+	client.dns.trouble = world::NONE;
 	CHECK(run_process(client, "192.0.2.1", 2000, 100) == LISTED);
 }
