@@ -26,7 +26,7 @@ enum answer_failure {
 	ANSWER_BLOCKED = 4,   /* REFUSED, prohibited (EDE 18), 127.255.255.x */
 	ANSWER_LYING = 5,     /* two AAAA, a CNAME, an A outside 127/8 */
 	ANSWER_FILTERED = 6,  /* NOERROR without the AAAA that must be there */
-	ANSWER_FOREIGN = 7,   /* "no such name" said by somebody else than the zone */
+	ANSWER_FOREIGN = 7,   /* "no such name" of another zone */
 	ANSWER_LATE = 8,      /* its TTL was over before it was read */
 	ANSWER_MISASKED = 9,  /* the list has no answer to such a question: 127.0.1.255 */
 	ANSWER_UNPROVEN = 10, /* a listing, of a zone that was not seen to deny what it must */

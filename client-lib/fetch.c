@@ -255,7 +255,7 @@ static bool is_distrusted(const struct fetch *fetch)
 static void take(struct fetch *fetch, const struct cache_entry *entry)
 {
 	if (is_outdated(fetch)) {
-		end(fetch, NULL); /* those who wait ask once more */
+		end(fetch, NULL); /* its waiters ask once more */
 		return;
 	}
 	cache_put(fetch->asking->cache, fetch->key, entry);
@@ -348,7 +348,7 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 
 	trace_reply(fetch->target.zone, &fetch->name, status, reply, is_trusted);
 	if (is_outdated(fetch)) {
-		end(fetch, NULL); /* those who wait ask once more */
+		end(fetch, NULL); /* its waiters ask once more */
 		return;
 	}
 	if (stub_is_unsent(status)) {
