@@ -272,7 +272,7 @@ class PeersTest(DnstapCase):
         server.wait_for_log(r"^warning: \[dnsblv6d\] query log not written, path=")
         collector = self.capture(path, 1)
         self.wait_until_collected(server)
-        collector.stop()
+        self.stop_collector(collector, server)
         self.assertEqual(server.ask(NAME, AAAA).rcode, NOERROR)
         os.unlink(path)
         server.wait_for_log(r"^warning: \[dnsblv6d\] query log not written, path=", 2)
@@ -285,6 +285,15 @@ class PeersTest(DnstapCase):
         self.assertTrue(self.stream(self.path("captured-2")).has_end)
         self.assertGreater(len(re.findall(rb"(?m)^Data frame",
                                           self.dump(self.path("captured-2")))), 0)
+
+    def stop_collector(self, collector, server):
+        """A signal that comes just before it waits is seen when it is woken the next time."""
+        collector.send_signal(signal.SIGTERM)
+
+        def look():
+            self.assertEqual(server.ask(NAME, AAAA).rcode, NOERROR)
+            return collector.popen.poll() is not None
+        wait_for(look, "the collector to end")
 
     def wait_until_collected(self, server, count=1):
         """It is tried once a second, and said when it has been well for two."""

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -191,9 +192,8 @@ class resolver
 	}
 	~resolver()
 	{
-		const uint64_t one = 1;
-		if (write(wake_, &one, sizeof(one)) != sizeof(one))
-			std::terminate();
+		is_over_ = true;
+		wake();
 		thread_.join();
 		for (const auto &connection : connections_)
 			close(connection.first);
@@ -217,6 +217,12 @@ class resolver
 		const std::lock_guard<std::mutex> guard(lock_);
 		return queries_.size();
 	}
+	// What waits is sent now, whatever its time, and so is all that follows.
+	void hurry()
+	{
+		is_hurried_ = true;
+		wake();
+	}
 
       private:
 	struct sending {
@@ -230,6 +236,7 @@ class resolver
 	int udp_ = -1, tcp_ = -1, wake_ = -1;
 	sockaddr_in6 address_; // mapped; with the port, which is the same for both
 	bool has_tcp_ = true;
+	std::atomic<bool> is_over_{ false }, is_hurried_{ false };
 	mutable std::mutex lock_;
 	std::vector<query> queries_;
 	std::map<int, bytes> connections_; // what came so far
@@ -262,17 +269,28 @@ class resolver
 				  sending{ fd, peer, sent, is_udp });
 	}
 
+	void wake() const
+	{
+		const uint64_t one = 1;
+		if (write(wake_, &one, sizeof(one)) != sizeof(one))
+			std::terminate();
+	}
+
 	void run()
 	{
 		for (;;) {
+			uint64_t wakes;
 			std::vector<pollfd> polled = { { wake_, POLLIN, 0 },
 						       { udp_, POLLIN, 0 },
 						       { has_tcp_ ? tcp_ : -1, POLLIN, 0 } };
 			for (const auto &connection : connections_)
 				polled.push_back({ connection.first, POLLIN, 0 });
 			poll(polled.data(), polled.size(), timeout_ms());
-			if (polled[0].revents != 0)
+			if (is_over_)
 				return;
+			if (polled[0].revents != 0 &&
+			    read(wake_, &wakes, sizeof(wakes)) != sizeof(wakes))
+				std::terminate();
 			if (polled[1].revents != 0)
 				read_udp();
 			if (polled[2].revents != 0)
@@ -296,7 +314,8 @@ class resolver
 
 	void send_due()
 	{
-		while (!sendings_.empty() && sendings_.begin()->first <= clock::now()) {
+		while (!sendings_.empty() &&
+		       (is_hurried_ || sendings_.begin()->first <= clock::now())) {
 			const sending next = sendings_.begin()->second;
 			sendings_.erase(sendings_.begin());
 			if (next.is_udp)
