@@ -176,7 +176,7 @@ static double ask_stub(void)
 	double begin_us = clock_us();
 	int64_t now_ms = (int64_t)(begin_us / 1e3);
 
-	struct stub_what what = { 0, &name, MESSAGE_AAAA, now_ms + WAIT_MS };
+	struct stub_what what = { 0, &name, MESSAGE_AAAA, now_ms + WAIT_MS, 0 };
 
 	check(stub_ask(stub, &what, now_ms, take, &is_told, &id) == 0, "stub: cannot ask");
 	while (!is_told) {

@@ -219,21 +219,24 @@ bool asking_claim_probe(struct zone *zone, int64_t patience_ms)
 
 /* ---- asking ---- */
 
-int asking_ask(struct zone *zone, const struct dnsblv6_labels *relative,
-	       const struct dnsblv6_labels *apex, uint16_t type, int64_t life_ms, stub_fn callback,
-	       void *context, struct dnsblv6_labels *ret_name, uint64_t *ret_id)
+int asking_ask(struct zone *zone, const struct asking_what *what, stub_fn callback, void *context,
+	       struct dnsblv6_labels *ret_name, uint64_t *ret_id)
 {
 	struct asking *asking = zone->asking;
-	struct stub_what what = { zone->index, ret_name, type, asking->now_ms + life_ms };
+	struct stub_what question = { .zone = zone->index,
+				      .name = ret_name,
+				      .type = what->type,
+				      .deadline_ms = asking->now_ms + what->wait_ms,
+				      .life_ms = what->life_ms };
 
-	int ret =
-		dnsblv6_name_join(relative->wire, relative->size, apex->wire, apex->size, ret_name);
+	int ret = dnsblv6_name_join(what->relative->wire, what->relative->size, what->apex->wire,
+				    what->apex->size, ret_name);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	ret = stub_ask(asking->stub, &what, asking->now_ms, callback, context, ret_id);
+	ret = stub_ask(asking->stub, &question, asking->now_ms, callback, context, ret_id);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	zone->asked++;
-	trace_question(zone, ret_name, type);
+	trace_question(zone, ret_name, what->type);
 	return DNSBLV6_OK;
 }

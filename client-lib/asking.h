@@ -142,13 +142,17 @@ bool asking_claim_probe(struct zone *zone, int64_t patience_ms);
 /* The same without taking the turn, of a sick zone. */
 bool asking_may_try(const struct zone *zone, int64_t patience_ms);
 
-/*
- * One question of a zone; relative is put before apex. As stub_ask(), whose deadline
- * is life_ms from now. The name that was asked is in *ret_name, its id in *ret_id.
- */
-int asking_ask(struct zone *zone, const struct dnsblv6_labels *relative,
-	       const struct dnsblv6_labels *apex, uint16_t type, int64_t life_ms, stub_fn callback,
-	       void *context, struct dnsblv6_labels *ret_name, uint64_t *ret_id);
+/* One question of a zone. */
+struct asking_what {
+	const struct dnsblv6_labels *relative; /* put before apex; both are borrowed */
+	const struct dnsblv6_labels *apex;
+	uint16_t type;
+	int64_t wait_ms; /* until it is sent */
+	int64_t life_ms; /* from then on */
+};
+/* As stub_ask(). The name that was asked is in *ret_name, its id in *ret_id. */
+int asking_ask(struct zone *zone, const struct asking_what *what, stub_fn callback, void *context,
+	       struct dnsblv6_labels *ret_name, uint64_t *ret_id);
 
 #ifdef __cplusplus
 }

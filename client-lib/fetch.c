@@ -322,12 +322,17 @@ static void keep_answer(struct fetch *fetch, const struct message_reply *reply,
 
 static int ask_dns(struct fetch *fetch, int64_t wait_ms);
 
-/* It waited for its turn until it was given up: no finding. With a waiter it is asked again. */
+/*
+ * It waited for its turn until it was given up: no finding. With a waiter it is asked again, but
+ * for a zone that would not be asked now.
+ */
 static void end_unsent(struct fetch *fetch)
 {
 	struct cache_entry entry = make_failure(ANSWER_SILENT);
+	bool is_sick = health_is_sick(health_unpack(asking_word(fetch->target.zone)).state);
 
-	if (TAILQ_EMPTY(&fetch->waiters.head) || ask_dns(fetch, FETCH_LIFE_MAX_MS) != DNSBLV6_OK)
+	if (is_sick || TAILQ_EMPTY(&fetch->waiters.head) ||
+	    ask_dns(fetch, FETCH_LIFE_MAX_MS) != DNSBLV6_OK)
 		end(fetch, &entry);
 }
 
@@ -368,19 +373,12 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 	end(fetch, &entry);
 }
 
-static int64_t choose_life(int64_t wait_ms)
-{
-	if (wait_ms < FETCH_LIFE_MIN_MS)
-		return FETCH_LIFE_MIN_MS;
-	return wait_ms < FETCH_LIFE_MAX_MS ? wait_ms : FETCH_LIFE_MAX_MS;
-}
-
 static int ask_dns(struct fetch *fetch, int64_t wait_ms)
 {
 	struct zone *zone = fetch->target.zone;
-	const struct dnsblv6_labels *apex = &zone->config->name;
 	struct health_word parts = health_unpack(asking_word(zone));
 	struct dnsblv6_labels relative;
+	struct asking_what what = { .relative = &relative, .apex = &zone->config->name };
 
 	fetch->mode = parts.mode;
 	fetch->era = cache_zone_era(zone->asking->cache, zone->index);
@@ -396,11 +394,12 @@ static int ask_dns(struct fetch *fetch, int64_t wait_ms)
 	} else {
 		dnsblv6_name_make_classic(fetch->target.addr, &relative);
 		if (parts.mode != HEALTH_CLASSIC)
-			apex = &zone->classic;
+			what.apex = &zone->classic;
 	}
-	return asking_ask(zone, &relative, apex, fetch->target.is_block ? MESSAGE_AAAA : MESSAGE_A,
-			  choose_life(wait_ms), on_reply, fetch, &fetch->name,
-			  &fetch->waiters.question);
+	what.type = fetch->target.is_block ? MESSAGE_AAAA : MESSAGE_A;
+	what.wait_ms = wait_ms > FETCH_LIFE_MIN_MS ? wait_ms : FETCH_LIFE_MIN_MS;
+	what.life_ms = what.wait_ms < FETCH_LIFE_MAX_MS ? what.wait_ms : FETCH_LIFE_MAX_MS;
+	return asking_ask(zone, &what, on_reply, fetch, &fetch->name, &fetch->waiters.question);
 }
 
 static void join(struct fetches *fetches, struct fetch *fetch, struct waiter *waiter)

@@ -7,8 +7,9 @@
  * Flow: engine.c -> fetch_dns() or fetch_daemon() -> stub.c, remote.c -> the cache
  *       -> the waiters.
  *
- * A fetch goes on when nobody waits any more: the next request finds the answer.
- * Its life is FETCH_LIFE_MIN_MS at least, or as long as the one that began it is going to wait.
+ * A fetch goes on without waiters: the next request finds the answer. Its question may wait to be
+ * sent for FETCH_LIFE_MIN_MS, or for as long as the request that began the fetch. From then on it
+ * lives as long, but FETCH_LIFE_MAX_MS at most. Without a reply by then the fetch has failed.
  */
 
 #include "client-lib/asking.h"

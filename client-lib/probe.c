@@ -61,10 +61,12 @@ static void ask(struct probe *probe, struct question what, const struct dnsblv6_
 {
 	struct question *question = probe->questions + probe->question_count++;
 
+	struct asking_what asked = { relative, apex, type, PROBE_LIFE_MS, PROBE_LIFE_MS };
+
 	*question = what;
 	question->probe = probe;
-	if (asking_ask(probe->zone, relative, apex, type, PROBE_LIFE_MS, on_reply, question,
-		       &question->name, &probe->waiters.question) == DNSBLV6_OK)
+	if (asking_ask(probe->zone, &asked, on_reply, question, &question->name,
+		       &probe->waiters.question) == DNSBLV6_OK)
 		probe->pending++;
 	else
 		probe->is_void = true;

@@ -38,9 +38,11 @@ static void ask(struct proof *proof, enum health_point point, const struct dnsbl
 {
 	struct question *question = proof->questions + proof->question_count++;
 
+	struct asking_what asked = { relative, apex, is_block ? MESSAGE_AAAA : MESSAGE_A,
+				     PROOF_LIFE_MS, PROOF_LIFE_MS };
+
 	*question = (struct question){ .proof = proof, .point = point, .is_block = is_block };
-	if (asking_ask(proof->zone, relative, apex, is_block ? MESSAGE_AAAA : MESSAGE_A,
-		       PROOF_LIFE_MS, on_reply, question, &question->name,
+	if (asking_ask(proof->zone, &asked, on_reply, question, &question->name,
 		       &proof->waiters.question) == DNSBLV6_OK)
 		proof->pending++;
 	else

@@ -108,7 +108,7 @@ static void ask(struct engine_reason *reason, const struct dnsblv6_labels *relat
 {
 	struct asking *asking = &reason->engine->asking;
 	struct dnsblv6_labels name;
-	struct stub_what what = { reason->zone, &name, MESSAGE_TXT, deadline_ms };
+	struct stub_what what = { reason->zone, &name, MESSAGE_TXT, deadline_ms, 0 };
 
 	if (deadline_ms <= now_ms ||
 	    dnsblv6_name_join(relative->wire, relative->size, apex->wire, apex->size, &name) !=

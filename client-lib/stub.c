@@ -29,6 +29,8 @@ struct asker {
 	struct question *question;
 	struct asker *previous, *next; /* of the same question */
 	unsigned zone;		       /* whose place it has */
+	int64_t life_ms;	       /* from when the question is sent; 0: its time is set */
+	int64_t last_ms;	       /* so long it may wait for a turn */
 	stub_fn callback;
 	void *context;
 };
@@ -197,10 +199,36 @@ static void ask_backend(struct stub *stub, struct slot *slot, int64_t now_ms)
 		   now_ms + (ret == 0 ? flight_round_ms(&stub->all, &slot->flight) : BACKEND_MS));
 }
 
+static void extend(int64_t *number, int64_t least)
+{
+	if (*number < least)
+		*number = least;
+}
+
+/* The time for an answer begins with the first flight, and each has time for a round. */
+static void begin_time(struct stub *stub, struct question *question, int64_t now_ms)
+{
+	const bool is_first = question->sent_ms < 0;
+
+	for (struct asker *asker = question->askers; asker != NULL; asker = asker->next) {
+		int64_t when_ms = asker->deadline.when_ms;
+
+		if (asker->life_ms > 0 && is_first)
+			when_ms = now_ms + asker->life_ms;
+		else if (asker->life_ms > 0)
+			extend(&when_ms, now_ms + stub->all.config->attempt_timeout_ms);
+		timers_set(&stub->timers, &asker->deadline, when_ms);
+		if (asker == question->askers)
+			question->deadline_ms = when_ms;
+		extend(&question->deadline_ms, when_ms);
+	}
+}
+
 static void start_flight(struct stub *stub, struct question *question, int64_t now_ms)
 {
 	struct slot *slot = take_slot(stub);
 
+	begin_time(stub, question, now_ms);
 	slot->question = question;
 	slot->flight.turn.kind = TIMER_FLIGHT;
 	slot->flight.tag = (uint64_t)(slot - stub->slots);
@@ -256,8 +284,15 @@ static void end_question(struct stub *stub, struct question *question)
 		remove_waiting(stub, question);
 }
 
+/* When an asker of a question that was sent, or is being sent, gives up. */
+static int64_t end_ms(const struct stub_what *what, int64_t now_ms)
+{
+	return what->life_ms > 0 ? now_ms + what->life_ms : what->deadline_ms;
+}
+
 /* NULL for want of memory. */
-static struct question *add_question(struct stub *stub, const struct stub_what *what)
+static struct question *add_question(struct stub *stub, const struct stub_what *what,
+				     int64_t now_ms)
 {
 	struct question *question = pool_take(&stub->questions);
 	struct question **bucket = bucket_of(stub, what->name, what->type);
@@ -271,7 +306,7 @@ static struct question *add_question(struct stub *stub, const struct stub_what *
 	question->zone = what->zone;
 	question->round = 0;
 	question->sent_ms = -1;
-	question->deadline_ms = what->deadline_ms;
+	question->deadline_ms = end_ms(what, now_ms);
 	question->name = *what->name;
 	question->next_alike = *bucket;
 	*bucket = question;
@@ -328,6 +363,18 @@ static void tell_all(struct stub *stub, struct question *question)
 		callback(context, 0, &stub->all.reply, stub->all.reply_is_trusted);
 	}
 	pool_give(&stub->questions, question);
+}
+
+/* Its question waits for one more turn, of a zone that answers most: a packet was lost. */
+static bool may_wait(struct stub *stub, struct asker *asker, int64_t now_ms)
+{
+	const struct question *question = asker->question;
+
+	if (asker->life_ms == 0 || question->flight != NULL || question->sent_ms < 0 ||
+	    shares_is_mute(&stub->shares, question->zone) || asker->last_ms <= now_ms)
+		return false;
+	timers_set(&stub->timers, &asker->deadline, asker->last_ms);
+	return true;
 }
 
 static void expire_asker(struct stub *stub, struct asker *asker)
@@ -459,7 +506,8 @@ static void handle_timers(struct stub *stub, int64_t now_ms)
 			return;
 		timers_clear(&stub->timers, timer);
 		if (timer->kind == TIMER_ASKER) {
-			expire_asker(stub, (struct asker *)timer);
+			if (!may_wait(stub, (struct asker *)timer, now_ms))
+				expire_asker(stub, (struct asker *)timer);
 			continue;
 		}
 		struct slot *slot = (struct slot *)timer;
@@ -509,13 +557,12 @@ static struct question *join_question(struct stub *stub, const struct stub_what 
 
 	if (question != NULL) {
 		stub->all.stats.merged++;
-		if (question->deadline_ms < what->deadline_ms)
-			question->deadline_ms = what->deadline_ms;
+		extend(&question->deadline_ms, end_ms(what, now_ms));
 		if (question->flight != NULL)
 			question->flight->deadline_ms = question->deadline_ms;
 		return question;
 	}
-	question = add_question(stub, what);
+	question = add_question(stub, what, now_ms);
 	if (question == NULL)
 		return NULL;
 	/* Not past those of its zone that wait already. */
@@ -550,9 +597,13 @@ int stub_ask(struct stub *stub, const struct stub_what *what, int64_t now_ms, st
 	stub->all.stats.questions++;
 	asker->callback = callback;
 	asker->context = context;
+	asker->life_ms = what->life_ms;
+	asker->last_ms = what->deadline_ms;
 	asker->deadline.kind = TIMER_ASKER;
 	add_asker(question, asker);
-	timers_set(&stub->timers, &asker->deadline, what->deadline_ms);
+	timers_set(&stub->timers, &asker->deadline,
+		   question->flight != NULL || question->sent_ms >= 0 ? end_ms(what, now_ms)
+								      : what->deadline_ms);
 	*ret_id = pool_id(asker);
 	return 0;
 }

@@ -13,7 +13,8 @@
  * flight are one. A server that does not answer within its turn is followed by the
  * next one, and asked again in the next round with twice the time, until the
  * deadline of the last asker. Sockets are few, and shared out among zones (shares.h): a
- * question without a reply in a round may have to wait for its next one. TC goes on over TCP.
+ * question may have to wait for its turn, which is not counted as silence, and without a reply in a
+ * round for its next one. TC goes on over TCP.
  * ICMP errors end a turn at once.
  *
  * The stub is one thread's at a time; client.c has the lock. It never calls back
@@ -68,13 +69,15 @@ struct stub_what {
 	unsigned zone;			   /* index in config->zones: whose place it takes */
 	const struct dnsblv6_labels *name; /* in lower case, without root label */
 	uint16_t type;
-	int64_t deadline_ms;
+	int64_t deadline_ms; /* for its turn to be sent, and the end when life_ms is 0 */
+	int64_t life_ms;     /* for an answer, from when it is sent */
 };
 
 /*
- * The callback comes once, from stub_process(), before the deadline has passed by more than its own
- * time, unless stub_cancel(). what is copied. ret_id is never 0. -ENOBUFS when all places of the
- * zone are taken, -ENOMEM. Without descriptors, ports or entropy the question waits for them.
+ * The callback comes once, from stub_process(), before deadline or life have passed by more than
+ * its own time, unless stub_cancel(). what is copied. ret_id is never 0. -ENOBUFS when all places
+ * of the zone are taken, -ENOMEM. Without descriptors, ports or entropy the question waits for
+ * them.
  */
 int stub_ask(struct stub *stub, const struct stub_what *what, int64_t now_ms, stub_fn callback,
 	     void *context, uint64_t *ret_id);

@@ -85,12 +85,13 @@ static void ask(struct style_look *look, struct style_name *name, enum health_mo
 	enum dnsblv6_style style = mode == HEALTH_FLAT ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
 	struct dnsblv6_addr addr = dnsblv6_testpoint_get(0)->addr;
 	struct dnsblv6_labels labels;
+	struct asking_what asked = { &labels, &look->zone->config->name, MESSAGE_AAAA,
+				     PROBE_LIFE_MS, PROBE_LIFE_MS };
 	uint64_t id;
 
 	name->look = look;
 	if (dnsblv6_name_make(style, dnsblv6_block_of(addr), &labels) == DNSBLV6_OK &&
-	    asking_ask(look->zone, &labels, &look->zone->config->name, MESSAGE_AAAA, PROBE_LIFE_MS,
-		       on_reply, name, &name->name, &id) == DNSBLV6_OK)
+	    asking_ask(look->zone, &asked, on_reply, name, &name->name, &id) == DNSBLV6_OK)
 		look->pending++;
 }
 

@@ -153,7 +153,7 @@ struct asker {
 		uint64_t id = 0;
 		dnsblv6_labels name = {};
 		REQUIRE(dnsblv6_name_from_text("1.2.0.192.bl.example", &name) == DNSBLV6_OK);
-		const stub_what what = { 0, &name, MESSAGE_A, deadline_ms };
+		const stub_what what = { 0, &name, MESSAGE_A, deadline_ms, 0 };
 		REQUIRE(stub_ask(tested, &what, now_ms, keep, &kept, &id) == 0);
 		return id;
 	}

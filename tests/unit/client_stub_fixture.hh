@@ -70,6 +70,7 @@ class asking
       public:
 	struct config config = {};
 	int64_t now_ms = 5000;
+	int64_t life_ms = 0; // of questions, from when they are sent
 
 	asking()
 	{
@@ -104,7 +105,7 @@ class asking
 		       uint16_t type, uint64_t *ret_id)
 	{
 		const dnsblv6_labels wire = labels(name);
-		const stub_what what = { zone, &wire, type, now_ms + timeout_ms };
+		const stub_what what = { zone, &wire, type, now_ms + timeout_ms, life_ms };
 		return stub_ask(get(), &what, now_ms, keep, &kept, ret_id);
 	}
 	uint64_t ask_zone(unsigned zone, const std::string &name, outcome &kept,

@@ -128,6 +128,72 @@ TEST_CASE("of one question each asker has a place of its own zone", "[client][st
 	client.ask_zone(0, "abc.example", kept.emplace_back());
 }
 
+// ---- time ----
+
+TEST_CASE("the time that a question has to be answered begins when it is sent",
+	  "[client][stub][zones]")
+{
+	resolver silent(say_nothing);
+	asking client;
+	outcome first, second, firm;
+	client.server(silent);
+	client.config.max_sockets = 1;
+	client.ask("first.example", first, 1000);
+	client.life_ms = 800;
+	client.ask("second.example", second, 1010);
+	client.life_ms = 0;
+	client.ask("second.example", firm, 1010);
+
+	client.pass(1000);
+	CHECK(first.calls == 1);
+	client.until_seen(silent, 2);
+	client.pass(10);
+	CHECK(firm.status == -ETIMEDOUT);
+	CHECK(second.calls == 0);
+	client.pass(789);
+	CHECK(second.calls == 0);
+	client.pass(1);
+	CHECK(second.status == -ETIMEDOUT);
+	CHECK(client.is_idle());
+}
+
+TEST_CASE("a question that was sent has no more time because it might have waited",
+	  "[client][stub][zones]")
+{
+	resolver silent(say_nothing);
+	asking client;
+	outcome first, second;
+	client.server(silent);
+	client.life_ms = 800;
+	client.ask("first.example", first);
+	client.pass(500);
+	client.ask("first.example", second);
+	client.pass(300);
+	CHECK(first.status == -ETIMEDOUT);
+	CHECK(second.calls == 0);
+	client.pass(500);
+	CHECK(second.status == -ETIMEDOUT);
+	CHECK(client.is_idle());
+}
+
+TEST_CASE("a question that is never sent ends at its deadline", "[client][stub][zones]")
+{
+	resolver silent(say_nothing);
+	asking client;
+	outcome first, second;
+	client.server(silent);
+	client.config.max_sockets = 1;
+	client.ask("first.example", first);
+	client.life_ms = 800;
+	client.ask("second.example", second, 1000);
+
+	client.pass(999);
+	CHECK(second.calls == 0);
+	client.pass(1);
+	CHECK(stub_is_unsent(second.status));
+	CHECK(client.stats().unsent == 1);
+}
+
 TEST_CASE("places that there is no memory for are refused and counted, and cost nothing else",
 	  "[client][stub][zones]")
 {
