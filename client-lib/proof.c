@@ -9,6 +9,7 @@
 
 #define QUESTIONS_MAX 4
 #define TURNS_MAX     6 /* of PROOF_LIFE_MS, as long as questions wait to be sent */
+#define SILENCES_MAX  3 /* the same, of those that were sent */
 
 /* What one question of a look is about. */
 struct question {
@@ -145,11 +146,30 @@ static bool is_good(const struct proof *proof)
 	return points[HEALTH_NOWHERE] == HEALTH_NO && points[HEALTH_CLEAR] == HEALTH_NO;
 }
 
-/* Behind many others questions may not have been sent in time, and then they are asked again. */
+/* Is something not known that one more question may tell? */
+static bool is_open(const struct proof *proof)
+{
+	const enum health_finding *points = proof->found.points;
+
+	return proof->is_short || points[HEALTH_NOWHERE] == HEALTH_SILENT ||
+	       points[HEALTH_CLEAR] == HEALTH_SILENT;
+}
+
+/* Has a point been found that is enough to distrust the zone? */
+static bool is_decided(const struct proof *proof)
+{
+	const char *reason;
+
+	return health_is_distrusted(health_judge(&proof->found, &reason));
+}
+
 static bool ask_again(struct proof *proof)
 {
-	if (!proof->is_short || ++proof->turns == TURNS_MAX)
+	const unsigned most = proof->is_short ? TURNS_MAX : SILENCES_MAX;
+
+	if (!is_open(proof) || is_decided(proof) || ++proof->turns >= most)
 		return false;
+	proof->found = (struct health_probe){ 0 };
 	proof->is_short = false;
 	proof->question_count = 0;
 	ask_all(proof);

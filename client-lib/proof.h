@@ -24,7 +24,9 @@
  * Rows are those of this process; credit is that of all who share the cache.
  *
  * A probe of all points is a look too. What a look finds to be answered makes the zone
- * WILDCARDED, LISTS_WORLD or BLOCKED at once; silence leaves its state, and what was held fails.
+ * WILDCARDED, LISTS_WORLD or BLOCKED at once. What was not sent or not answered is asked again, a
+ * few times, since packets are lost where many are held; if all of that was in vain, the zone's
+ * state stays, and what was held fails.
  */
 
 #include "client-lib/asking.h"

@@ -201,9 +201,9 @@ TEST_CASE("a listing whose proof is not answered is none, and the zone is not di
 	client.dns.trouble = world::MUTE;
 	client.pass(10);
 	told kept;
-	client.ask("192.0.2.1", kept, 30000);
+	client.ask("192.0.2.1", kept, 60000);
 	until_looked(client);
-	for (int i = 0; i < 60 && kept.calls == 0; i++)
+	for (int i = 0; i < 100 && kept.calls == 0; i++)
 		client.pass(500);
 	REQUIRE(kept.calls == 1);
 	CHECK(kept.result.verdict == DNSBLV6_UNKNOWN);
@@ -215,6 +215,27 @@ TEST_CASE("a listing whose proof is not answered is none, and the zone is not di
 	client.dns.trouble = world::NONE;
 	test_clock::pass(11);
 	CHECK(check_later(client, "192.0.2.1").verdict == DNSBLV6_LISTED);
+}
+
+TEST_CASE("a look that is lost on the way is tried again", "[client][engine][proof]")
+{
+	inquiry client;
+	add(client, false);
+	REQUIRE(client.check(clean(200)).verdict == DNSBLV6_CLEAR);
+	client.dns.trouble = world::MUTE;
+	client.pass(10);
+	told kept;
+	client.ask("192.0.2.1", kept, 60000);
+	until_looked(client);
+	for (int i = 0; i < 12; i++)
+		client.pass(500);
+	CHECK(kept.calls == 0);
+	client.dns.trouble = world::NONE;
+	for (int i = 0; i < 12; i++)
+		client.pass(500);
+	client.until_told(kept);
+	CHECK(kept.result.verdict == DNSBLV6_LISTED);
+	CHECK(client.stat("fetches-unproven") == 0);
 }
 
 TEST_CASE("the classic zone beside a bitmap zone is looked at with it", "[client][engine][proof]")
