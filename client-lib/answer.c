@@ -81,22 +81,37 @@ static enum answer_failure find_failure(int status, const struct message_reply *
 	return ANSWER_GOOD;
 }
 
-/*
- * NXDOMAIN counts when the zone says it: the SOA beside it is above the name, and
- * not above the zone. A zone that has gone is denied by the one above it. Zones of
- * our format always have a SOA there; old lists may have none.
- */
+/* The SOA is above the name, and not above the zone. A zone that has gone is denied by the one
+ * above it. */
+static enum answer_failure check_soa(const struct answer_question *question,
+				     const struct message_reply *reply)
+{
+	if (!answer_is_below(question->name, &reply->soa_owner) ||
+	    answer_label_count(&reply->soa_owner) < question->soa_labels)
+		return ANSWER_FOREIGN;
+	return ANSWER_GOOD;
+}
+
+/* NXDOMAIN counts when the zone says it. Zones of our format always have a SOA there; old lists may
+ * have none, and some resolvers leave it out of what they have cached. */
 static enum answer_failure check_denial(const struct answer_question *question,
 					const struct message_reply *reply)
 {
 	if (question->doubts_no)
 		return ANSWER_FILTERED;
-	if (!reply->has_soa)
-		return question->is_block ? ANSWER_FOREIGN : ANSWER_GOOD;
-	if (!answer_is_below(question->name, &reply->soa_owner) ||
-	    answer_label_count(&reply->soa_owner) < question->soa_labels)
-		return ANSWER_FOREIGN;
-	return ANSWER_GOOD;
+	if (reply->has_soa)
+		return check_soa(question, reply);
+	return question->is_block || question->wants_soa ? ANSWER_FOREIGN : ANSWER_GOOD;
+}
+
+/*
+ * Nothing of the type is at the name, but something else, or something below it. A filter that
+ * takes 127/8 out of answers leaves the same behind, without a SOA.
+ */
+static enum answer_failure check_nodata(const struct answer_question *question,
+					const struct message_reply *reply)
+{
+	return reply->has_soa ? check_soa(question, reply) : ANSWER_FILTERED;
 }
 
 /* ---- blocks ---- */
@@ -157,7 +172,7 @@ static enum answer_failure read_values(const struct answer_question *question,
 	if (reply->kind == MESSAGE_NXDOMAIN)
 		return check_denial(question, reply);
 	if (reply->kind == MESSAGE_NODATA)
-		return ANSWER_GOOD; /* something is below the name; nothing is at it */
+		return check_nodata(question, reply);
 	for (unsigned i = 0; i < reply->a_count; i++) {
 		if (answer_is_refusal(question->kind, reply->a[i]))
 			return ANSWER_BLOCKED;

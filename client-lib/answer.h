@@ -41,6 +41,7 @@ struct answer_question {
 	enum config_kind kind;		   /* of the zone */
 	bool is_block;			   /* an AAAA was asked for; false: an A, classic */
 	bool doubts_no;	    /* NXDOMAIN is no answer: the zone's negatives are forged */
+	bool wants_soa;	    /* NXDOMAIN without a SOA is none either; of a block it never is */
 	uint8_t soa_labels; /* the SOA of a negative answer has at least so many labels */
 	uint32_t now_s;	    /* on the cache's clock */
 	uint32_t age_s;	    /* since the question was sent: the reply may have waited to be read */

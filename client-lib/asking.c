@@ -111,6 +111,14 @@ void asking_note_failure(struct zone *zone, enum answer_failure failure)
 	keep_evidence(zone, word, answer_failure_text(failure));
 }
 
+void asking_note_doubt(struct zone *zone)
+{
+	asking_set_word(
+		zone,
+		health_doubted(&zone->health, zone->asking->config, asking_word(zone), now_s(zone)),
+		"");
+}
+
 void asking_note_late(struct waiters *list)
 {
 	struct zone *zone = list->zone;

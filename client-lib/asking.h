@@ -59,6 +59,8 @@ struct listings {
 	struct dnsblv6_bitmap last; /* payload */
 	bool has_hurried;
 	int64_t hurried_ms; /* when one that was odd had the zone looked at */
+	uint32_t usual;	    /* share, as it was with the last listing */
+	uint32_t clears;    /* how odd it is that none came since */
 };
 
 struct zone {
@@ -135,6 +137,8 @@ bool asking_note_look(struct zone *zone, const struct health_probe *found);
 void asking_note_denials(struct zone *zone);
 /* Has the zone credit for a look? Then it is spent. */
 bool asking_claim_look(struct zone *zone);
+/* The zone's answers are odd: have it probed with the next question. */
+void asking_note_doubt(struct zone *zone);
 /* A request ends that waits here. No silence, as long as the question was not sent. */
 void asking_note_late(struct waiters *list);
 /* Is it this process's turn to probe the zone? patience_ms as in health_claim_probe(). */

@@ -236,6 +236,20 @@ static uint8_t find_soa_labels(const struct fetch *fetch)
 	return answer_label_count(&zone->config->name) < SOA_LABELS ? 1 : SOA_LABELS;
 }
 
+/*
+ * Of a zone whose denials have a SOA one without is doubted, and believed for as long as the zone
+ * was lately seen to list what it must.
+ */
+static bool wants_soa(const struct fetch *fetch)
+{
+	const struct zone *zone = fetch->target.zone;
+	const struct asking *asking = fetch->asking;
+	bool is_beside = fetch->mode != HEALTH_CLASSIC && !fetch->target.is_block;
+
+	return zone->soa_labels > 0 && !is_beside &&
+	       cache_now_s(asking->cache) - zone->health.probed_s > HEALTH_LOOK_S;
+}
+
 /* Was it asked in a style that is no longer the zone's, or while the zone was sick? */
 static bool is_outdated(const struct fetch *fetch)
 {
@@ -316,6 +330,8 @@ static void keep_answer(struct fetch *fetch, const struct message_reply *reply,
 		return;
 	}
 	proof_note_clear(zone);
+	if (reply->kind == MESSAGE_NXDOMAIN && !reply->has_soa && zone->soa_labels > 0)
+		asking_note_doubt(zone);
 	learn_denial(fetch, reply, entry);
 	take(fetch, entry);
 }
@@ -346,6 +362,7 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 		.kind = fetch->target.zone->config->kind,
 		.is_block = fetch->target.is_block,
 		.doubts_no = fetch->doubts_no && fetch->target.is_block,
+		.wants_soa = wants_soa(fetch),
 		.now_s = cache_now_s(fetch->asking->cache),
 		.age_s = (uint32_t)((fetch->asking->now_ms - sent_ms) / 1000),
 	};

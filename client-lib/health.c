@@ -311,13 +311,24 @@ uint64_t health_answered(struct health *health, uint64_t word, uint32_t took_ms,
 	return health_pack(&parts);
 }
 
-/* A failure that a probe can explain. Not more often than failures are remembered. */
+/* Something that a probe can explain. Not more often than failures are remembered. */
 static void suspect(struct health *health, const struct config *config, struct health_word *parts,
 		    uint32_t now_s)
 {
 	health->is_suspect = true;
 	if (parts->due_s > now_s && now_s - health->probed_s >= config->failure_ttl_s)
 		parts->due_s = now_s;
+}
+
+uint64_t health_doubted(struct health *health, const struct config *config, uint64_t word,
+			uint32_t now_s)
+{
+	struct health_word parts = health_unpack(word);
+
+	if (health_is_sick(parts.state))
+		return word;
+	suspect(health, config, &parts, now_s);
+	return health_pack(&parts);
 }
 
 /* One more failure of what began waited_ms ago. Are they enough? */

@@ -230,6 +230,10 @@ uint64_t health_failed(struct health *health, const struct config *config, uint6
 uint64_t health_late(struct health *health, const struct config *config, uint64_t word,
 		     uint32_t waited_ms, uint32_t now_s);
 
+/* Answers that are right by themselves were odd: a probe is due, of all. */
+uint64_t health_doubted(struct health *health, const struct config *config, uint64_t word,
+			uint32_t now_s);
+
 /* points HEALTH_NOWHERE and HEALTH_CLEAR, an address that is not that of a probe, were asked. */
 uint64_t health_looked(struct health *health, const struct config *config, uint64_t word,
 		       const struct health_probe *probe, uint32_t now_s, const char **ret_reason);

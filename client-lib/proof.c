@@ -256,12 +256,22 @@ static bool note_listing(struct zone *zone, const struct cache_entry *entry)
 	listings->last = entry->payload;
 	listings->has_last = true;
 	note_share(zone, true);
+	listings->usual = listings->share;
+	listings->clears = 0;
 	return listings->row >= ODD_MIN;
 }
 
+/* As listings count for what is not listed, so the other way round. */
 void proof_note_clear(struct zone *zone)
 {
+	struct listings *listings = &zone->listings;
+
 	note_share(zone, false);
+	listings->clears += listings->usual / SHARE_WHOLE;
+	if (listings->clears < ODD_MIN)
+		return;
+	listings->clears = 0;
+	asking_note_doubt(zone);
 }
 
 static bool may_hurry(struct zone *zone)

@@ -21,7 +21,9 @@
  *
  * Odd is a row of listings that is long for the share of answers that list something. In
  * such a row a bitmap or value that is the same as the one before counts twice, as does 127.0.0.1.
- * Rows are those of this process; credit is that of all who share the cache.
+ * Rows are those of this process; credit is that of all who share the cache. A row without a
+ * listing that is as odd, since the zone listed many before, has it probed: what it must list may
+ * be denied.
  *
  * A probe of all points is a look too. What a look finds to be answered makes the zone
  * WILDCARDED, LISTS_WORLD or BLOCKED at once. What was not sent or not answered is asked again, a
@@ -51,7 +53,7 @@ enum proof_outcome proof_ask(struct zone *zone, int64_t asked_ms, const struct c
 			     struct waiter *waiter);
 /* What the look found that has just ended. */
 bool proof_is_given(const struct zone *zone);
-/* An answer that lists nothing: it ends a row. */
+/* An answer that lists nothing: it ends a row of listings. */
 void proof_note_clear(struct zone *zone);
 /* Forgets a look without waking; its questions are the stub's to forget. */
 void proof_drop(struct zone *zone);

@@ -172,10 +172,28 @@ TEST_CASE("127.255.255.x is a refusal, whatever stands beside it", "[client][ans
 TEST_CASE("a classic name without an A is not listed", "[client][answer]")
 {
 	exchange empty(false);
-	empty.reply.kind = MESSAGE_NODATA;
+	empty.deny("bl6.example").reply.kind = MESSAGE_NODATA;
 	REQUIRE(empty.read() == ANSWER_GOOD);
 	CHECK(empty.entry.kind == CACHE_LOW);
 	CHECK(dnsblv6_bitmap_is_empty(&empty.entry.payload));
+}
+
+TEST_CASE("an answer out of which an A was taken is not an empty one", "[client][answer]")
+{
+	exchange empty(false), gone(false);
+	empty.reply.kind = gone.deny("example").reply.kind = MESSAGE_NODATA;
+	CHECK(empty.read() == ANSWER_FILTERED);
+	CHECK(gone.read() == ANSWER_FOREIGN);
+}
+
+TEST_CASE("a classic name is denied without a SOA where the zone has none", "[client][answer]")
+{
+	exchange bare(false);
+	bare.deny("");
+	REQUIRE(bare.read() == ANSWER_GOOD);
+	CHECK(dnsblv6_bitmap_is_empty(&bare.entry.payload));
+	bare.question.wants_soa = true;
+	CHECK(bare.read() == ANSWER_FOREIGN);
 }
 
 TEST_CASE("TTLs stay between the least and the most", "[client][answer]")

@@ -454,6 +454,52 @@ TEST_CASE("negative answers without a SOA are none in a bitmap zone", "[client][
 	CHECK(client.check("198.51.100.1").verdict == DNSBLV6_UNKNOWN);
 }
 
+TEST_CASE("a classic zone whose denials have lost their SOA is believed while its test points are "
+	  "right",
+	  "[client][engine][health]")
+{
+	inquiry client;
+	add_classic(client);
+	client.check("192.0.2.1");
+	client.dns.trouble = world::NO_SOA;
+	test_clock::pass(HEALTH_LOOK_S + 1);
+	CHECK(client.check("198.51.100.1").verdict == DNSBLV6_UNKNOWN);
+	// It was doubted, and so it is probed with the next one.
+	CHECK(client.check("198.51.100.2").verdict == DNSBLV6_UNKNOWN);
+	CHECK(client.stat("probes") == 2);
+	CHECK(client.check("198.51.100.3").verdict == DNSBLV6_CLEAR);
+	test_clock::pass(HEALTH_LOOK_S);
+	CHECK(client.check("198.51.100.4").verdict == DNSBLV6_CLEAR);
+	CHECK(client.check("198.51.100.5").verdict == DNSBLV6_CLEAR);
+	CHECK(client.stat("probes") == 3);
+}
+
+TEST_CASE("a zone that listed many and lists none any more is probed", "[client][engine][health]")
+{
+	inquiry client;
+	client.dns.add_classic_zone("bl.example");
+	client.set("zones", "bl.example");
+	for (int i = 0; i < 100; i++)
+		client.dns.list_classic("bl.example", "192.0.2." + std::to_string(i),
+					{ 127, 0, 0, 2 });
+	for (int i = 0; i < 50; i++) {
+		REQUIRE(client.check("192.0.2." + std::to_string(i)).verdict == DNSBLV6_LISTED);
+		REQUIRE(client.check("198.51.100." + std::to_string(i)).verdict == DNSBLV6_CLEAR);
+	}
+	test_clock::pass(100);
+	CHECK(client.stat("probes") == 1);
+	client.dns.trouble = world::EMPTIED;
+	unsigned clear = 0;
+	for (int i = 50; i < 100; i++)
+		clear += client.check("192.0.2." + std::to_string(i)).verdict == DNSBLV6_CLEAR;
+	CHECK(clear < 40);
+	CHECK(client.state() == DNSBLV6_ZONE_UNREACHABLE);
+
+	client.dns.trouble = world::NONE;
+	test_clock::pass(30);
+	CHECK(client.check("192.0.2.60").verdict == DNSBLV6_LISTED);
+}
+
 TEST_CASE("a list whose IPv6 test point fails is not probed by every IPv6 client",
 	  "[client][engine][health]")
 {
