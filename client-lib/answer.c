@@ -22,6 +22,7 @@ const char *answer_failure_text(enum answer_failure failure)
 		[ANSWER_LATE] = "read when its TTL was over",
 		[ANSWER_MISASKED] = "nothing that the list may be asked about",
 		[ANSWER_UNPROVEN] = "a listing without proof",
+		[ANSWER_INSECURE] = "an answer that was not validated",
 	};
 
 	if ((size_t)failure >= sizeof(texts) / sizeof(texts[0]))
@@ -198,6 +199,9 @@ enum answer_failure answer_read(const struct answer_question *question, int stat
 
 	failure = question->is_block ? read_block(question, reply, &entry)
 				     : read_values(question, reply, &entry);
+	entry.is_secure = is_trusted && reply->is_secure;
+	if (failure == ANSWER_GOOD && question->wants_secure && !entry.is_secure)
+		failure = ANSWER_INSECURE;
 	if (failure != ANSWER_GOOD)
 		return failure;
 	entry.ttl_s =
@@ -206,7 +210,6 @@ enum answer_failure answer_read(const struct answer_question *question, int stat
 		return ANSWER_LATE;
 	entry.ttl_s -= question->age_s;
 	entry.expires_s = question->now_s + entry.ttl_s;
-	entry.is_secure = is_trusted && reply->is_secure;
 	*ret_entry = entry;
 	return ANSWER_GOOD;
 }

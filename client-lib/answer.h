@@ -30,6 +30,7 @@ enum answer_failure {
 	ANSWER_LATE = 8,      /* its TTL was over before it was read */
 	ANSWER_MISASKED = 9,  /* the list has no answer to such a question: 127.0.1.255 */
 	ANSWER_UNPROVEN = 10, /* a listing, of a zone that was not seen to deny what it must */
+	ANSWER_INSECURE = 11, /* no AD, of a zone that has it */
 };
 
 /* Words for a log line: "no reply". Static. */
@@ -42,6 +43,7 @@ struct answer_question {
 	bool is_block;			   /* an AAAA was asked for; false: an A, classic */
 	bool doubts_no;	    /* NXDOMAIN is no answer: the zone's negatives are forged */
 	bool wants_soa;	    /* NXDOMAIN without a SOA is none either; of a block it never is */
+	bool wants_secure;  /* an answer without AD, or whose AD is not believed, is none */
 	uint8_t soa_labels; /* the SOA of a negative answer has at least so many labels */
 	uint32_t now_s;	    /* on the cache's clock */
 	uint32_t age_s;	    /* since the question was sent: the reply may have waited to be read */

@@ -188,6 +188,64 @@ void asking_note_denials(struct zone *zone)
 		 !cache_swap_zone_trust(cache, zone->index, old_trust, trust));
 }
 
+/* ---- validation ---- */
+
+static bool was_secure(const struct zone *zone)
+{
+	return health_unpack_trust(cache_zone_trust(zone->asking->cache, zone->index)).is_secure;
+}
+
+static void set_secure(struct zone *zone, bool is_secure)
+{
+	struct cache *cache = zone->asking->cache;
+	uint64_t old_trust, trust;
+
+	do {
+		old_trust = cache_zone_trust(cache, zone->index);
+		trust = health_secured(old_trust, is_secure);
+	} while (trust != old_trust &&
+		 !cache_swap_zone_trust(cache, zone->index, old_trust, trust));
+}
+
+bool asking_wants_secure(const struct zone *zone)
+{
+	switch (zone->config->secure) {
+	case CONFIG_SECURE_YES:
+		return true;
+	case CONFIG_SECURE_AUTO:
+		return was_secure(zone) && !health_is_pin_over(asking_word(zone), now_s(zone));
+	default:
+		return false;
+	}
+}
+
+void asking_forget_secure(struct zone *zone)
+{
+	set_secure(zone, false);
+}
+
+/*
+ * As long as answers may come from a server whose AD is not believed, nothing is learned. What was
+ * put before is void when the zone becomes one that is validated: some of it may not have been.
+ */
+void asking_learn_secure(struct zone *zone, const struct health_probe *found, bool is_whole)
+{
+	const struct asking *asking = zone->asking;
+
+	if (zone->config->secure != CONFIG_SECURE_AUTO)
+		return;
+	if (was_secure(zone)) {
+		if (!found->wants_secure)
+			set_secure(zone, false); /* it was INSECURE for too long */
+		return;
+	}
+	if (!is_whole || !found->is_secure || !config_trusts_servers(asking->config) ||
+	    health_unpack(asking_word(zone)).state != DNSBLV6_ZONE_OK)
+		return;
+	cache_begin_era(asking->cache, zone->index);
+	set_secure(zone, true);
+}
+
 bool asking_claim_look(struct zone *zone)
 {
 	struct cache *cache = zone->asking->cache;

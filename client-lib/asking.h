@@ -135,6 +135,12 @@ void asking_note_probe(struct zone *zone, const struct health_probe *found);
 bool asking_note_look(struct zone *zone, const struct health_probe *found);
 /* The zone has just denied what it must. */
 void asking_note_denials(struct zone *zone);
+/* Must its answers be validated? */
+bool asking_wants_secure(const struct zone *zone);
+/* What a probe tells about that; behind asking_note_probe(). */
+void asking_learn_secure(struct zone *zone, const struct health_probe *found, bool is_whole);
+/* Other servers: what these validated says nothing about them. */
+void asking_forget_secure(struct zone *zone);
 /* Has the zone credit for a look? Then it is spent. */
 bool asking_claim_look(struct zone *zone);
 /* The zone's answers are odd: have it probed with the next question. */

@@ -171,6 +171,7 @@ static const struct option options[] = {
 	{ "trusted", set_list, lists_set_trusted, 0, 0, 0, NULL, NULL },
 	{ "on-failure", set_list, lists_set_failures, 0, 0, 0, NULL, NULL },
 	{ "mode", set_list, lists_set_modes, 0, 0, 0, NULL, NULL },
+	{ "secure", set_list, lists_set_secures, 0, 0, 0, NULL, NULL },
 	{ "cache-size", set_size, NULL, 0, CACHE_SIZE_MIN, UINT64_C(64) << 30, bytes_units,
 	  "permitted is 8K to 64G, in bytes or with K, M or G" },
 	{ "shared", set_path, NULL, MEMBER(shared), 0, CONFIG_SHARED_MAX, NULL,
@@ -255,7 +256,7 @@ static int check_ttl(const char *key, uint32_t max_ttl_s, uint32_t min_ttl_s, ch
 /* The first option that was set for a zone. */
 static const char *policy_key(const struct config_policy *policy)
 {
-	static const char *const keys[CONFIG_TRAITS] = { "mode", "on-failure", "kind",
+	static const char *const keys[CONFIG_TRAITS] = { "mode", "on-failure", "secure", "kind",
 							 "test-point" };
 	unsigned trait = 0;
 
@@ -358,6 +359,8 @@ static void set_zone_policies(struct config *config)
 				     ->choices[CONFIG_MODE];
 		zone->on_failure = (enum config_failure)find_policy(config, zone, CONFIG_FAILURE)
 					   ->choices[CONFIG_FAILURE];
+		zone->secure = (enum config_secure)find_policy(config, zone, CONFIG_SECURE)
+				       ->choices[CONFIG_SECURE];
 		zone->kind = (enum config_kind)find_policy(config, zone, CONFIG_KIND)
 				     ->choices[CONFIG_KIND];
 		if (zone->kind != CONFIG_ADDRESSES)
@@ -426,6 +429,17 @@ static void set_trust(struct config *config)
 	}
 }
 
+bool config_trusts_servers(const struct config *config)
+{
+	if (config->resolver != NULL)
+		return true; /* it says of each answer whether it was validated */
+	for (unsigned i = 0; i < config->server_count; i++) {
+		if (!config->servers[i].is_trusted)
+			return false;
+	}
+	return true;
+}
+
 static bool is_same(const struct config_server *a, const struct config_server *b)
 {
 	return memcmp(&a->address, &b->address, sizeof(a->address)) == 0 &&
@@ -456,6 +470,22 @@ bool config_renew_servers(struct config *config)
 	return false;
 }
 
+/* Answers that have to be validated must be able to come from somewhere. */
+static int check_secure(const struct config *config, char *ret_error)
+{
+	bool has_trust = config->resolver != NULL || config->shared[0] != '\0';
+
+	for (unsigned i = 0; i < config->server_count; i++)
+		has_trust = has_trust || config->servers[i].is_trusted;
+	for (unsigned i = 0; i < config->zone_count && !has_trust; i++) {
+		if (config->zones[i].secure == CONFIG_SECURE_YES)
+			return words_refuse("secure", words_whole("yes"),
+					    "there is no server whose AD is believed, see trusted",
+					    ret_error);
+	}
+	return 0;
+}
+
 int config_finish(struct config *config, char *ret_error)
 {
 	int ret = check(config, ret_error);
@@ -468,7 +498,7 @@ int config_finish(struct config *config, char *ret_error)
 	set_topics(config);
 	find_servers(config);
 	set_trust(config);
-	return 0;
+	return check_secure(config, ret_error);
 }
 
 bool config_filter_fits(const struct config_filter *filter, uint32_t a_be32)

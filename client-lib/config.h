@@ -26,6 +26,7 @@
  *     trusted           ADDRESS ... whose AD is believed, beside loopback; or "none": nobody's
  *     on-failure        open, closed, defer, or NAME= and one of them ...; open
  *     mode              auto, bitmap, classic, or NAME= and one of them ...; auto
+ *     secure            auto, yes, no, or NAME= and one of them ...; auto
  *     cache-size        bytes, or with K, M, G: 8K to 64G; 4M
  *     shared            absolute path of a directory, up to 90 bytes, or ""
  *     role              client, writer; client
@@ -85,6 +86,13 @@ enum config_mode {
 	CONFIG_CLASSIC,
 };
 
+/* Must its answers be validated by a resolver whose AD is believed? */
+enum config_secure {
+	CONFIG_SECURE_AUTO, /* when they once were */
+	CONFIG_SECURE_YES,
+	CONFIG_SECURE_NO,
+};
+
 /* What a zone is asked about. */
 enum config_kind {
 	CONFIG_ADDRESSES,
@@ -120,6 +128,7 @@ struct config_zone {
 	char text[CONFIG_TEXT_MAX]; /* presentation form without a final dot */
 	enum config_mode mode;
 	enum config_failure on_failure;
+	enum config_secure secure;
 	enum config_kind kind;
 	struct dnsblv6_labels point; /* what is always listed, as it is asked; empty: not known */
 };
@@ -132,7 +141,14 @@ struct config_server {
 };
 
 /* The options that may be set for one zone. */
-enum config_trait { CONFIG_MODE, CONFIG_FAILURE, CONFIG_KIND, CONFIG_POINT, CONFIG_TRAITS };
+enum config_trait {
+	CONFIG_MODE,
+	CONFIG_FAILURE,
+	CONFIG_SECURE,
+	CONFIG_KIND,
+	CONFIG_POINT,
+	CONFIG_TRAITS
+};
 
 /* What they said of one zone, which may be set later. */
 struct config_policy {
@@ -210,6 +226,9 @@ int config_finish(struct config *config, char *ret_error);
  * servers, changes nothing.
  */
 bool config_renew_servers(struct config *config);
+
+/* Is the AD of each of the servers believed? */
+bool config_trusts_servers(const struct config *config);
 
 /* Keys in the order of the manual: index 0, 1, ...; NULL behind the last. */
 const char *config_key(unsigned index);

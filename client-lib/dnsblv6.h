@@ -344,6 +344,7 @@ enum dnsblv6_zone_state {
 	DNSBLV6_ZONE_LISTS_WORLD = 4, /* its test point says that everything is listed */
 	DNSBLV6_ZONE_UNREACHABLE = 5, /* silence, SERVFAIL, or no such zone */
 	DNSBLV6_ZONE_BLOCKED = 6,     /* REFUSED, or 127.255.255.x: we are not welcome */
+	DNSBLV6_ZONE_INSECURE = 7,    /* no answers with AD any more, or against "secure" */
 };
 
 /* "ok", "lists-the-world" ... Static. */
@@ -354,7 +355,8 @@ struct dnsblv6_zone_info {
 	char name[256]; /* without a final dot */
 	int32_t weight;
 	int32_t state;	      /* enum dnsblv6_zone_state; OK and FILTERED give answers, UNREACHABLE
-				 what is still cached, the others none */
+				 and INSECURE what is still cached, the others
+				 none */
 	int32_t is_bitmap;    /* 1: asked for bitmaps; 0: the classic way */
 	uint32_t state_age_s; /* for how long */
 	uint64_t asked;	      /* DNS questions sent for it */

@@ -276,6 +276,8 @@ void engine_renew_servers(struct engine *engine, int64_t now_ms)
 
 	asking->now_ms = now_ms;
 	stub_renew_servers(asking->stub, now_ms);
+	for (unsigned i = 0; i < asking->config->zone_count; i++)
+		asking_forget_secure(asking->zones + i);
 	if (asking->log != NULL)
 		asking->log(asking->log_context, 6, "resolv.conf names other servers now");
 	trace_servers(asking);

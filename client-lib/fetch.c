@@ -363,6 +363,7 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 		.is_block = fetch->target.is_block,
 		.doubts_no = fetch->doubts_no && fetch->target.is_block,
 		.wants_soa = wants_soa(fetch),
+		.wants_secure = asking_wants_secure(fetch->target.zone),
 		.now_s = cache_now_s(fetch->asking->cache),
 		.age_s = (uint32_t)((fetch->asking->now_ms - sent_ms) / 1000),
 	};
@@ -530,6 +531,8 @@ static void on_daemon(void *context, int status, const struct cached_reply *repl
 		} else if (!read_reply(fetch, reply, &entry)) {
 			status = -ENOENT;
 		}
+		if (fetch->target.zone->config->secure == CONFIG_SECURE_YES && !entry.is_secure)
+			status = -ENOENT; /* the daemon has other options than we have */
 	}
 	end(fetch, status == 0 ? &entry : NULL);
 }

@@ -42,8 +42,8 @@ struct health_evidence health_unpack_evidence(uint64_t evidence)
 
 uint64_t health_pack_trust(const struct health_trust *parts)
 {
-	return at_most(parts->looked_s, HEALTH_NEVER_S) | at_most(parts->whole_s, HEALTH_NEVER_S)
-								  << 28;
+	return at_most(parts->looked_s, HEALTH_NEVER_S) |
+	       at_most(parts->whole_s, HEALTH_NEVER_S) << 28 | (uint64_t)parts->is_secure << 56;
 }
 
 struct health_trust health_unpack_trust(uint64_t trust)
@@ -51,6 +51,7 @@ struct health_trust health_unpack_trust(uint64_t trust)
 	return (struct health_trust){
 		.looked_s = (uint32_t)trust & HEALTH_NEVER_S,
 		.whole_s = (uint32_t)(trust >> 28) & HEALTH_NEVER_S,
+		.is_secure = (trust >> 56 & 1) != 0,
 	};
 }
 
@@ -145,6 +146,10 @@ static struct judgement judge(const struct health_probe *probe)
 enum dnsblv6_zone_state health_judge(const struct health_probe *probe, const char **ret_reason)
 {
 	struct judgement found = judge(probe);
+
+	if (!health_is_sick(found.state) && probe->wants_secure && !probe->is_secure)
+		found = (struct judgement){ DNSBLV6_ZONE_INSECURE,
+					    "answers that were not validated" };
 	*ret_reason = found.reason;
 	return found.state;
 }
@@ -264,6 +269,22 @@ uint64_t health_looked(struct health *health, const struct config *config, uint6
 	return health_pack(&parts);
 }
 
+uint64_t health_secured(uint64_t trust, bool is_secure)
+{
+	struct health_trust parts = health_unpack_trust(trust);
+
+	parts.is_secure = is_secure;
+	return health_pack_trust(&parts);
+}
+
+bool health_is_pin_over(uint64_t word, uint32_t now_s)
+{
+	struct health_word parts = health_unpack(word);
+
+	return parts.state == DNSBLV6_ZONE_INSECURE && now_s > parts.since_s &&
+	       now_s - parts.since_s >= HEALTH_PIN_S;
+}
+
 uint64_t health_looked_well(uint64_t trust, uint32_t now_s)
 {
 	struct health_trust parts = health_unpack_trust(trust);
@@ -371,6 +392,7 @@ uint64_t health_failed(struct health *health, const struct config *config, uint6
 	case ANSWER_LYING:
 	case ANSWER_FILTERED:
 	case ANSWER_FOREIGN:
+	case ANSWER_INSECURE:
 		suspect(health, config, &parts, now_s);
 		break;
 	default:

@@ -9,7 +9,7 @@
  *
  * A state machine without clock, memory or I/O: old word and event in, new word out.
  *
- *     UNPROBED -- probe --> OK, FILTERED, WILDCARDED, LISTS_WORLD, UNREACHABLE, BLOCKED
+ *     UNPROBED -- probe --> OK, FILTERED, WILDCARDED, LISTS_WORLD, UNREACHABLE, BLOCKED, INSECURE
  *     any      -- probe --> any of these; this is also how a zone recovers
  *     any      -- REFUSED, 127.255.255.x --> BLOCKED, at once
  *     UNPROBED, OK, FILTERED
@@ -49,6 +49,12 @@
  *     32-47  milliseconds that answers lately took, the longest, which wears off
  *     48-63  milliseconds that were waited in vain, the longest
  *
+ * A zone all of whose replies to a whole probe were validated has its answers believed only if they
+ * are: a forger can leave signatures out, and not make them ("secure" is auto). Once a probe finds
+ * what is right, but not validated, the zone is INSECURE. What is cached of it was validated, and
+ * counts. A list that is not signed any more looks the same: after HEALTH_PIN_S it is taken for
+ * one.
+ *
  * Listings are believed of a zone that has lately been seen to deny what it must (proof.h). It is
  * looked at when something is listed, once in HEALTH_LOOK_S, and as often again as it
  * has credit: HEALTH_LOOK_CREDIT looks at first, and one more for each HEALTH_LOOK_S without one.
@@ -56,6 +62,7 @@
  *     BIT    its trust; 0 is "never"
  *     0-27   when it was last seen to deny what it must, seconds on the cache's clock
  *     28-55  when it has all of its credit again
+ *     56     its answers were validated
  */
 
 #include "client-lib/answer.h"
@@ -75,6 +82,7 @@ extern "C" {
 #define HEALTH_NEVER_S	    ((1u << 28) - 1)
 #define HEALTH_LOOK_S	    60u
 #define HEALTH_LOOK_CREDIT  30u
+#define HEALTH_PIN_S	    86400u
 
 enum health_mode {
 	HEALTH_UNKNOWN = 0,
@@ -128,10 +136,11 @@ static inline bool health_is_sick(enum dnsblv6_zone_state state)
 	return state >= DNSBLV6_ZONE_WILDCARDED;
 }
 
-/* Not even what is cached of it counts; of one that is merely out of reach, it does. */
+/* Not even what is cached of it counts; of one that is out of reach or not validated, it does. */
 static inline bool health_is_distrusted(enum dnsblv6_zone_state state)
 {
-	return health_is_sick(state) && state != DNSBLV6_ZONE_UNREACHABLE;
+	return health_is_sick(state) && state != DNSBLV6_ZONE_UNREACHABLE &&
+	       state != DNSBLV6_ZONE_INSECURE;
 }
 
 /*
@@ -165,6 +174,7 @@ struct health_evidence health_unpack_evidence(uint64_t evidence);
 struct health_trust {
 	uint32_t looked_s;
 	uint32_t whole_s;
+	bool is_secure;
 };
 
 uint64_t health_pack_trust(const struct health_trust *parts);
@@ -211,6 +221,8 @@ enum health_finding {
 struct health_probe {
 	enum health_mode mode;
 	bool has_names;		 /* its test points are not those of addresses */
+	bool wants_secure;	 /* what is not validated is not good enough */
+	bool is_secure;		 /* all replies were validated, and there was one */
 	bool has_ipv4, has_ipv6; /* what the metadata promise */
 	enum health_finding points[HEALTH_POINT_COUNT];
 };
@@ -237,6 +249,11 @@ uint64_t health_doubted(struct health *health, const struct config *config, uint
 /* points HEALTH_NOWHERE and HEALTH_CLEAR, an address that is not that of a probe, were asked. */
 uint64_t health_looked(struct health *health, const struct config *config, uint64_t word,
 		       const struct health_probe *probe, uint32_t now_s, const char **ret_reason);
+/* Whether answers have to be validated from now on: the new trust. */
+uint64_t health_secured(uint64_t trust, bool is_secure);
+/* Has the zone been INSECURE for so long that it is to be taken as it is? */
+bool health_is_pin_over(uint64_t word, uint32_t now_s);
+
 /* Both were denied: the new trust. */
 uint64_t health_looked_well(uint64_t trust, uint32_t now_s);
 /* Has the zone credit for a look? Then trust is changed. */

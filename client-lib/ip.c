@@ -105,6 +105,7 @@ const char *dnsblv6_zone_state_name(int state)
 		[DNSBLV6_ZONE_LISTS_WORLD] = "lists-the-world",
 		[DNSBLV6_ZONE_UNREACHABLE] = "unreachable",
 		[DNSBLV6_ZONE_BLOCKED] = "blocked",
+		[DNSBLV6_ZONE_INSECURE] = "insecure",
 	};
 
 	if (state < 0 || (size_t)state >= sizeof(names) / sizeof(names[0]))

@@ -90,6 +90,7 @@ struct trait {
 
 static const char *const mode_words[] = { "auto", "bitmap", "classic", NULL };
 static const char *const failure_words[] = { "open", "closed", "defer", NULL };
+static const char *const secure_words[] = { "auto", "yes", "no", NULL };
 static const char *const kind_words[] = { "addresses", "names", "sites", "hashes", NULL };
 
 static const struct trait traits[CONFIG_TRAITS] = {
@@ -97,6 +98,8 @@ static const struct trait traits[CONFIG_TRAITS] = {
 			  "permitted are auto, bitmap and classic, and with NAME= before them" },
 	[CONFIG_FAILURE] = { failure_words,
 			     "permitted are open, closed and defer, and with NAME= before them" },
+	[CONFIG_SECURE] = { secure_words,
+			    "permitted are auto, yes and no, and with NAME= before them" },
 	[CONFIG_KIND] = { kind_words, "permitted are addresses, names, sites and hashes, and with "
 				      "NAME= before them" },
 	[CONFIG_POINT] = { NULL, "permitted are a name, an IPv4 address and none, and with NAME= "
@@ -214,6 +217,11 @@ const char *lists_set_modes(struct config *config, const char *value, struct wor
 const char *lists_set_failures(struct config *config, const char *value, struct word *ret_word)
 {
 	return set_trait(config, CONFIG_FAILURE, value, ret_word);
+}
+
+const char *lists_set_secures(struct config *config, const char *value, struct word *ret_word)
+{
+	return set_trait(config, CONFIG_SECURE, value, ret_word);
 }
 
 const char *lists_set_kinds(struct config *config, const char *value, struct word *ret_word)

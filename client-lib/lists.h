@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * lists.h - the options whose value is a list: zones, mode, on-failure, kind, test-point, servers,
- * trusted.
+ * lists.h - the options whose value is a list: zones, mode, on-failure, secure, kind, test-point,
+ * servers, trusted.
  *
  * Flow: config.c's table -> here -> sites.c, servers.c -> struct config
  *
@@ -21,6 +21,7 @@ extern "C" {
 const char *lists_set_zones(struct config *config, const char *value, struct word *ret_word);
 const char *lists_set_modes(struct config *config, const char *value, struct word *ret_word);
 const char *lists_set_failures(struct config *config, const char *value, struct word *ret_word);
+const char *lists_set_secures(struct config *config, const char *value, struct word *ret_word);
 const char *lists_set_kinds(struct config *config, const char *value, struct word *ret_word);
 const char *lists_set_points(struct config *config, const char *value, struct word *ret_word);
 const char *lists_set_servers(struct config *config, const char *value, struct word *ret_word);

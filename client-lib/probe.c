@@ -34,6 +34,7 @@ struct probe {
 	bool is_turned; /* into another style than the zone had */
 	bool is_brief;	/* only what is listed and what is not: the rest was found lately */
 	bool is_void;	/* a question was not sent: what was not found is not known */
+	bool has_secure, has_insecure; /* replies of the zone itself */
 	struct health_probe found;
 	struct question questions[QUESTIONS_MAX];
 	unsigned question_count;
@@ -415,12 +416,34 @@ static void finish(struct probe *probe)
 	}
 	zone->probe = NULL;
 	zone->probe_questions = probe->question_count;
+	probe->found.wants_secure = asking_wants_secure(zone);
+	probe->found.is_secure = probe->has_secure && !probe->has_insecure;
 	if (is_finding(probe))
 		asking_note_probe(zone, &probe->found);
+	if (!probe->is_void)
+		asking_learn_secure(zone, &probe->found, !probe->is_brief);
 	if (has_denied(probe))
 		asking_note_denials(zone);
 	asking_wake(&probe->waiters, NULL);
 	free(probe);
+}
+
+/* Was it validated? The classic zone beside it need not be signed, and an error has no signature.
+ */
+static void note_security(const struct question *question, const struct message_reply *reply,
+			  bool is_trusted)
+{
+	struct probe *probe = question->probe;
+
+	if (question->subject == SUBJECT_VALUE &&
+	    (question->point == HEALTH_CLASSIC_LISTED || question->point == HEALTH_CLASSIC_CLEAR))
+		return;
+	if (reply == NULL || (reply->kind != MESSAGE_ANSWER && !is_denial(reply)))
+		return;
+	if (is_trusted && reply->is_secure)
+		probe->has_secure = true;
+	else
+		probe->has_insecure = true;
 }
 
 static void on_reply(void *context, int status, const struct message_reply *reply, bool is_trusted)
@@ -429,6 +452,7 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 	struct probe *probe = question->probe;
 
 	/* A probe tells whether a zone works, and proves nothing. */
+	note_security(question, reply, is_trusted);
 	trace_reply(probe->zone, &question->name, status, reply, is_trusted);
 	probe->pending--;
 	if (stub_is_unsent(status)) {

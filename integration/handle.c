@@ -16,13 +16,17 @@
 	}
 
 const struct conf_item handle_items[HANDLE_ITEMS] = {
-	LIST("zones"),	      LIST("on-failure"),	TEXT("threshold"),
-	LIST("mode"),	      TEXT("shared"),		LIST("servers"),
-	LIST("trusted"),      TEXT("cache-size"),	TEXT("min-ttl"),
-	TEXT("max-ttl"),      TEXT("max-negative-ttl"), TEXT("failure-ttl"),
-	TEXT("max-stale"),    TEXT("prefetch"),		TEXT("probe-interval"),
-	TEXT("max-requests"), TEXT("max-sockets"),	TEXT("attempt-timeout"),
-	TEXT("mixed-case"),   TEXT("ranges"),		TEXT("resolv-conf"),
+	LIST("zones"),		 LIST("on-failure"),
+	TEXT("threshold"),	 LIST("mode"),
+	TEXT("shared"),		 LIST("servers"),
+	LIST("trusted"),	 LIST("secure"),
+	TEXT("cache-size"),	 TEXT("min-ttl"),
+	TEXT("max-ttl"),	 TEXT("max-negative-ttl"),
+	TEXT("failure-ttl"),	 TEXT("max-stale"),
+	TEXT("prefetch"),	 TEXT("probe-interval"),
+	TEXT("max-requests"),	 TEXT("max-sockets"),
+	TEXT("attempt-timeout"), TEXT("mixed-case"),
+	TEXT("ranges"),		 TEXT("resolv-conf"),
 };
 
 int handle_init(struct handle *ret_handle, const char *max_requests)

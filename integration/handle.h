@@ -31,8 +31,8 @@ enum {
 	HANDLE_VERDICT_ITEMS = 3, /* what is asked and what follows; "mode" and "shared" are next */
 	HANDLE_ASKING_ITEMS = 5,  /* those behind are how it is asked */
 	HANDLE_SERVERS = HANDLE_ASKING_ITEMS, /* index of that list */
-	HANDLE_LISTS_END = 7,		      /* no list is behind them */
-	HANDLE_ITEMS = 21,
+	HANDLE_LISTS_END = 8,		      /* no list is behind them */
+	HANDLE_ITEMS = 22,
 };
 
 /*

@@ -93,7 +93,7 @@ static const struct {
 } zone_metrics[ZONE_COUNT] = {
 	[ZONE_STATE] = { "zone_state", "gauge",
 			 "0 not asked yet, 1 ok, 2 filtered, 3 wildcarded, 4 lists-the-world, "
-			 "5 unreachable, 6 blocked." },
+			 "5 unreachable, 6 blocked, 7 insecure." },
 	[ZONE_STATE_AGE] = { "zone_state_seconds", "gauge", "How long it has been in that state." },
 	[ZONE_BITMAP] = { "zone_bitmap", "gauge",
 			  "1 when it is asked for bitmaps, 0 the classic way." },

@@ -165,6 +165,9 @@ TEST_CASE("a value that is refused is named with its key and range, and changes 
 		{ "on-failure", "", "open, closed and defer" },
 		{ "on-failure", "bl.example=", "open, closed and defer" },
 		{ "on-failure", "=open", "name of a zone is missing" },
+		{ "secure", "always", "auto, yes and no" },
+		{ "secure", "bl.example=", "auto, yes and no" },
+		{ "secure", "", "auto, yes and no" },
 		{ "mode", "classic6", "auto, bitmap and classic" },
 		{ "mode", "bl.example=open", "auto, bitmap and classic" },
 		{ "mode", "auto bl..example=auto", "labels of 1 to 63" },
@@ -252,7 +255,7 @@ TEST_CASE("every key is listed once, and is known", "[client][config]")
 	unsigned count = 0;
 	for (; config_key(count) != nullptr; count++)
 		keys.insert(config_key(count));
-	CHECK(count == 24);
+	CHECK(count == 25);
 	CHECK(keys.size() == count);
 	CHECK(config_key(count + 1) == nullptr);
 	CHECK(std::string(config_key(0)) == "zones");
@@ -663,6 +666,27 @@ TEST_CASE("zones are asked in mode auto and fail open, unless told", "[client][c
 	CHECK(config->zones[1].on_failure == CONFIG_OPEN);
 	CHECK(config->zones[2].mode == CONFIG_AUTO);
 	CHECK(config->zones[2].on_failure == CONFIG_OPEN);
+}
+
+TEST_CASE("what has to be validated needs a server that is believed", "[client][config]")
+{
+	Config config;
+	REQUIRE(config.set("zones", "a.example b.example") == "");
+	REQUIRE(config.set("servers", "192.0.2.1") == "");
+	REQUIRE(config.finish() == "");
+	CHECK(config->zones[0].secure == CONFIG_SECURE_AUTO);
+	CHECK_FALSE(config_trusts_servers(config.operator->()));
+	REQUIRE(config.set("secure", "no b.example=yes") == "");
+	CHECK(config.finish() ==
+	      "secure \"yes\": there is no server whose AD is believed, see trusted");
+	REQUIRE(config.set("trusted", "192.0.2.1") == "");
+	CHECK(config.finish() == "");
+	CHECK(config_trusts_servers(config.operator->()));
+	CHECK(config->zones[0].secure == CONFIG_SECURE_NO);
+	CHECK(config->zones[1].secure == CONFIG_SECURE_YES);
+	REQUIRE(config.set("servers", "192.0.2.1 192.0.2.2") == "");
+	CHECK(config.finish() == "");
+	CHECK_FALSE(config_trusts_servers(config.operator->()));
 }
 
 TEST_CASE("a mode or on-failure of a zone that is not asked is refused at the end",

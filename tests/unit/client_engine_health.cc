@@ -716,3 +716,111 @@ TEST_CASE("requests that end late for one slow name do no harm", "[client][engin
 	client.dns.trouble = world::NONE;
 	CHECK(run_process(client, "192.0.2.1", 2000, 100) == LISTED);
 }
+
+// ---- validation ----
+
+namespace
+{
+bool is_unprobed(engine *tested)
+{
+	return !engine_is_probing(tested);
+}
+} // namespace
+
+TEST_CASE("a zone that was validated gives no answer that is not", "[client][engine][secure]")
+{
+	const bool is_bitmap = GENERATE(true, false);
+	CAPTURE(is_bitmap);
+	inquiry client;
+	if (is_bitmap)
+		add_bitmap(client);
+	else
+		add_classic(client);
+	client.dns.is_secure = true;
+	REQUIRE(client.check("192.0.2.1").zones_secure == 1);
+	REQUIRE(client.check("198.51.100.1").verdict == DNSBLV6_CLEAR);
+
+	client.dns.is_secure = false;
+	test_clock::pass(11);
+	CHECK(client.check("198.51.101.1").verdict == DNSBLV6_UNKNOWN);
+	CHECK(client.check("198.51.102.1").verdict == DNSBLV6_UNKNOWN);
+	client.until_quiet(is_unprobed);
+	CHECK(client.state() == DNSBLV6_ZONE_INSECURE);
+	REQUIRE(client.lines.size() == 1);
+	CHECK(client.lines[0].find("state=insecure was=ok (answers that were not validated)") !=
+	      std::string::npos);
+	// What was validated counts.
+	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+
+	client.dns.is_secure = true;
+	test_clock::pass(HEALTH_PAUSE_S);
+	CHECK(client.check("198.51.101.1").verdict == DNSBLV6_CLEAR);
+	CHECK(client.state() == DNSBLV6_ZONE_OK);
+}
+
+TEST_CASE("a brief probe tells that AD is lost", "[client][engine][secure]")
+{
+	inquiry client;
+	add_bitmap(client);
+	client.dns.is_secure = true;
+	REQUIRE(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+	client.dns.is_secure = false;
+	test_clock::pass(3600);
+	client.check("192.0.2.1"); // cached, and a probe is due
+	client.until_quiet(is_unprobed);
+	CHECK(client.state() == DNSBLV6_ZONE_INSECURE);
+}
+
+TEST_CASE("a zone of which not all is validated is none that was", "[client][engine][secure]")
+{
+	const bool is_trusted = GENERATE(true, false);
+	CAPTURE(is_trusted);
+	inquiry client;
+	add_classic(client);
+	if (is_trusted)
+		client.set("secure", "no");
+	else
+		client.set("trusted", "none");
+	client.dns.is_secure = true;
+	REQUIRE(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+	client.dns.is_secure = false;
+	CHECK(client.check("198.51.101.1").verdict == DNSBLV6_CLEAR);
+	CHECK(client.state() == DNSBLV6_ZONE_OK);
+}
+
+TEST_CASE("what has to be validated gives no other answer from the start",
+	  "[client][engine][secure]")
+{
+	inquiry client;
+	add_bitmap(client);
+	client.set("secure", "yes");
+	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_UNKNOWN);
+	CHECK(client.state() == DNSBLV6_ZONE_INSECURE);
+	client.dns.is_secure = true;
+	test_clock::pass(HEALTH_PAUSE_S);
+	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+}
+
+TEST_CASE("a list that is not signed any more is taken for one in the end",
+	  "[client][engine][secure]")
+{
+	const bool is_wanted = GENERATE(true, false);
+	CAPTURE(is_wanted);
+	inquiry client;
+	add_bitmap(client);
+	client.set("secure", is_wanted ? "yes" : "auto");
+	client.dns.is_secure = true;
+	REQUIRE(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+	client.dns.is_secure = false;
+	test_clock::pass(11);
+	client.check("198.51.101.1");
+	client.check("198.51.102.1");
+	client.until_quiet(is_unprobed);
+	REQUIRE(client.state() == DNSBLV6_ZONE_INSECURE);
+	test_clock::pass(HEALTH_PIN_S - 600);
+	CHECK(client.check("198.51.101.1").verdict == DNSBLV6_UNKNOWN);
+	test_clock::pass(600);
+	const dnsblv6_result last = client.check("198.51.101.1");
+	CHECK(last.verdict == (is_wanted ? DNSBLV6_UNKNOWN : DNSBLV6_CLEAR));
+	CHECK(client.check("198.51.102.1").verdict == last.verdict);
+}

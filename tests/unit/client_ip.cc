@@ -85,5 +85,6 @@ TEST_CASE("verdicts and states have names, and other numbers do not", "[client][
 	CHECK(std::string(dnsblv6_verdict_name(99)) == "invalid");
 	CHECK(std::string(dnsblv6_zone_state_name(DNSBLV6_ZONE_BLOCKED)) == "blocked");
 	CHECK(std::string(dnsblv6_zone_state_name(-1)) == "invalid");
-	CHECK(std::string(dnsblv6_zone_state_name(7)) == "invalid");
+	CHECK(std::string(dnsblv6_zone_state_name(DNSBLV6_ZONE_INSECURE)) == "insecure");
+	CHECK(std::string(dnsblv6_zone_state_name(8)) == "invalid");
 }
