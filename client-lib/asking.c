@@ -239,7 +239,9 @@ void asking_learn_secure(struct zone *zone, const struct health_probe *found, bo
 			set_secure(zone, false); /* it was INSECURE for too long */
 		return;
 	}
-	if (!is_whole || !found->is_secure || !config_trusts_servers(asking->config) ||
+	bool is_signed = found->is_signed || asking->config->resolver != NULL;
+	if (!is_whole || !found->is_secure || !is_signed ||
+	    !config_trusts_servers(asking->config) ||
 	    health_unpack(asking_word(zone)).state != DNSBLV6_ZONE_OK)
 		return;
 	cache_begin_era(asking->cache, zone->index);

@@ -50,10 +50,10 @@
  *     48-63  milliseconds that were waited in vain, the longest
  *
  * A zone all of whose replies to a whole probe were validated has its answers believed only if they
- * are: a forger can leave signatures out, and not make them ("secure" is auto). Once a probe finds
- * what is right, but not validated, the zone is INSECURE. What is cached of it was validated, and
- * counts. A list that is not signed any more looks the same: after HEALTH_PIN_S it is taken for
- * one.
+ * are: a forger can leave signatures out, and not make them ("secure" is auto). There must have
+ * been signatures, as a server may merely repeat the AD of the question. Once a probe finds what is
+ * right, but not validated, the zone is INSECURE. What is cached of it was validated, and counts. A
+ * list that is not signed any more looks the same: after HEALTH_PIN_S it is taken for one.
  *
  * Listings are believed of a zone that has lately been seen to deny what it must (proof.h). It is
  * looked at when something is listed, once in HEALTH_LOOK_S, and as often again as it
@@ -223,6 +223,7 @@ struct health_probe {
 	bool has_names;		 /* its test points are not those of addresses */
 	bool wants_secure;	 /* what is not validated is not good enough */
 	bool is_secure;		 /* all replies were validated, and there was one */
+	bool is_signed;		 /* and had signatures */
 	bool has_ipv4, has_ipv6; /* what the metadata promise */
 	enum health_finding points[HEALTH_POINT_COUNT];
 };

@@ -340,6 +340,8 @@ static bool take_record(struct walk *walk, const struct record *record, enum sec
 		return take_opt(walk, record, section);
 	if (!is_readable(&walk->in, record))
 		return false;
+	if (section != ADDITIONAL && record->type == MESSAGE_RRSIG && record->class == CLASS_IN)
+		walk->reply->has_signature = true;
 	if (section == AUTHORITY && record->class == CLASS_IN) {
 		if (record->type == MESSAGE_SOA)
 			take_soa(walk, record);

@@ -37,6 +37,7 @@ enum message_type {
 	MESSAGE_SOA = 6,
 	MESSAGE_TXT = 16,
 	MESSAGE_AAAA = 28,
+	MESSAGE_RRSIG = 46,
 	MESSAGE_NSEC = 47,
 };
 
@@ -64,8 +65,9 @@ enum message_kind {
 
 struct message_reply {
 	enum message_kind kind;
-	uint16_t rcode; /* with the upper bits that are in EDNS */
-	bool is_secure; /* AD */
+	uint16_t rcode;	    /* with the upper bits that are in EDNS */
+	bool is_secure;	    /* AD */
+	bool has_signature; /* an RRSIG is in its answer or authority section */
 	bool has_cname;
 	int32_t ede;	/* RFC 8914 INFO-CODE, the first if there are more; or -1 */
 	uint32_t ttl_s; /* the shortest of the records and the CNAMEs before them; of a negative

@@ -35,6 +35,7 @@ struct probe {
 	bool is_brief;	/* only what is listed and what is not: the rest was found lately */
 	bool is_void;	/* a question was not sent: what was not found is not known */
 	bool has_secure, has_insecure; /* replies of the zone itself */
+	bool has_signature;	       /* one of them */
 	struct health_probe found;
 	struct question questions[QUESTIONS_MAX];
 	unsigned question_count;
@@ -418,6 +419,7 @@ static void finish(struct probe *probe)
 	zone->probe_questions = probe->question_count;
 	probe->found.wants_secure = asking_wants_secure(zone);
 	probe->found.is_secure = probe->has_secure && !probe->has_insecure;
+	probe->found.is_signed = probe->has_signature;
 	if (is_finding(probe))
 		asking_note_probe(zone, &probe->found);
 	if (!probe->is_void)
@@ -440,6 +442,7 @@ static void note_security(const struct question *question, const struct message_
 		return;
 	if (reply == NULL || (reply->kind != MESSAGE_ANSWER && !is_denial(reply)))
 		return;
+	probe->has_signature = probe->has_signature || reply->has_signature;
 	if (is_trusted && reply->is_secure)
 		probe->has_secure = true;
 	else

@@ -67,6 +67,7 @@ class world
 	std::atomic<int> trouble{ NONE };
 	std::atomic<int> delay_ms{ 0 };
 	std::atomic<bool> is_secure{ false };
+	std::atomic<bool> is_signed{ true }; // as far as it is secure
 	std::atomic<uint32_t> ttl_s{ 2100 };
 	std::atomic<uint32_t> negative_ttl_s{ 600 };
 
@@ -241,8 +242,7 @@ class world
 			if (is_secure && !exists)
 				put_record(reply, 2, wire(nsec.first), 47, negative_ttl_s, rdata);
 		}
-		if (is_secure)
-			reply[3] |= 0x20;
+		validate(reply, 2);
 		return reply;
 	}
 	bytes give(const resolver::query &query, uint16_t type,
@@ -261,9 +261,16 @@ class world
 			put_record(reply, 1, owner, type, ttl_s, rdata);
 		if (trouble == TWO_AAAA && type == 28)
 			put_record(reply, 1, owner, type, ttl_s, bytes(16, 0xff));
+		validate(reply, 1);
+		return reply;
+	}
+	// AD, and a signature of any bytes in that section.
+	void validate(bytes &reply, int section) const
+	{
+		if (is_secure && is_signed)
+			put_record(reply, section, { 0xc0, 12 }, 46, ttl_s, bytes(20, 1));
 		if (is_secure)
 			reply[3] |= 0x20;
-		return reply;
 	}
 	static bool looks_private(const bytes &aaaa)
 	{
