@@ -102,7 +102,7 @@ static enum answer_failure check_denial(const struct answer_question *question,
 		return ANSWER_FILTERED;
 	if (reply->has_soa)
 		return check_soa(question, reply);
-	return question->is_block || question->wants_soa ? ANSWER_FOREIGN : ANSWER_GOOD;
+	return question->is_block ? ANSWER_FOREIGN : ANSWER_GOOD;
 }
 
 /*
@@ -128,7 +128,8 @@ static enum answer_failure read_block(const struct answer_question *question,
 	if (reply->aaaa_count != 1 || reply->has_cname)
 		return ANSWER_LYING;
 	memcpy(entry->payload.bytes, reply->aaaa, sizeof(entry->payload.bytes));
-	return ANSWER_GOOD;
+	/* A block without a listing has no name: "::" is a sinkhole's. */
+	return dnsblv6_bitmap_is_empty(&entry->payload) ? ANSWER_LYING : ANSWER_GOOD;
 }
 
 /* ---- classic answers ---- */

@@ -42,7 +42,6 @@ struct answer_question {
 	enum config_kind kind;		   /* of the zone */
 	bool is_block;			   /* an AAAA was asked for; false: an A, classic */
 	bool doubts_no;	    /* NXDOMAIN is no answer: the zone's negatives are forged */
-	bool wants_soa;	    /* NXDOMAIN without a SOA is none either; of a block it never is */
 	bool wants_secure;  /* an answer without AD, or whose AD is not believed, is none */
 	uint8_t soa_labels; /* the SOA of a negative answer has at least so many labels */
 	uint32_t now_s;	    /* on the cache's clock */

@@ -119,6 +119,23 @@ void asking_note_doubt(struct zone *zone)
 		"");
 }
 
+bool asking_takes_odd(struct zone *zone)
+{
+	zone->has_odd = true;
+	asking_note_doubt(zone);
+	return now_s(zone) < zone->odd_until_s;
+}
+
+/* A probe has found the zone well, or not. */
+static void end_doubt(struct zone *zone)
+{
+	bool is_well = !health_is_sick(health_unpack(asking_word(zone)).state);
+
+	if (zone->has_odd)
+		zone->odd_until_s = is_well ? now_s(zone) + HEALTH_LOOK_S : 0;
+	zone->has_odd = false;
+}
+
 void asking_note_late(struct waiters *list)
 {
 	struct zone *zone = list->zone;
@@ -156,6 +173,7 @@ void asking_note_probe(struct zone *zone, const struct health_probe *found)
 	if (found->points[HEALTH_LISTED] == HEALTH_NO)
 		cache_begin_era(zone->asking->cache, zone->index);
 	keep_evidence(zone, word, reason);
+	end_doubt(zone);
 	enum health_mode was = health_unpack(old_word).mode;
 	enum health_mode is = health_unpack(word).mode;
 	/* Names of the wrong style were denied, whatever is listed. */

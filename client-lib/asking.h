@@ -70,6 +70,9 @@ struct zone {
 	struct verdict_zone entries;
 	struct health health;
 	uint8_t soa_labels; /* of the SOA in its negative answers; 0: not known */
+	bool has_nxdomain;  /* its negative answers are NXDOMAIN */
+	bool has_odd;	    /* negative answers since the last probe that are not like those */
+	uint32_t odd_until_s;
 	bool has_metadata;
 	struct dnsblv6_labels classic; /* with has_metadata; empty: none */
 	char reason[DNSBLV6_METADATA_VALUE_MAX + 1];
@@ -145,6 +148,11 @@ void asking_forget_secure(struct zone *zone);
 bool asking_claim_look(struct zone *zone);
 /* The zone's answers are odd: have it probed with the next question. */
 void asking_note_doubt(struct zone *zone);
+/*
+ * The same for a denial that is odd by itself. May it be believed? For a minute behind a probe that
+ * such a denial caused, and that found the zone well.
+ */
+bool asking_takes_odd(struct zone *zone);
 /* A request ends that waits here. No silence, as long as the question was not sent. */
 void asking_note_late(struct waiters *list);
 /* Is it this process's turn to probe the zone? patience_ms as in health_claim_probe(). */

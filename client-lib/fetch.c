@@ -237,17 +237,18 @@ static uint8_t find_soa_labels(const struct fetch *fetch)
 }
 
 /*
- * Of a zone whose denials have a SOA one without is doubted, and believed for as long as the zone
- * was lately seen to list what it must.
+ * A denial that is none of those which the zone gives: without its SOA, or an empty answer about an
+ * address. A filter may have made it, or a resolver that drops SOAs from what it has cached.
  */
-static bool wants_soa(const struct fetch *fetch)
+static bool is_odd(const struct fetch *fetch, const struct message_reply *reply)
 {
 	const struct zone *zone = fetch->target.zone;
-	const struct asking *asking = fetch->asking;
-	bool is_beside = fetch->mode != HEALTH_CLASSIC && !fetch->target.is_block;
 
-	return zone->soa_labels > 0 && !is_beside &&
-	       cache_now_s(asking->cache) - zone->health.probed_s > HEALTH_LOOK_S;
+	if (fetch->mode != HEALTH_CLASSIC)
+		return false;
+	if (reply->kind == MESSAGE_NODATA)
+		return zone->config->kind == CONFIG_ADDRESSES && zone->has_nxdomain;
+	return reply->kind == MESSAGE_NXDOMAIN && !reply->has_soa && zone->soa_labels > 0;
 }
 
 /* Was it asked in a style that is no longer the zone's, or while the zone was sick? */
@@ -330,8 +331,6 @@ static void keep_answer(struct fetch *fetch, const struct message_reply *reply,
 		return;
 	}
 	proof_note_clear(zone);
-	if (reply->kind == MESSAGE_NXDOMAIN && !reply->has_soa && zone->soa_labels > 0)
-		asking_note_doubt(zone);
 	learn_denial(fetch, reply, entry);
 	take(fetch, entry);
 }
@@ -362,7 +361,6 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 		.kind = fetch->target.zone->config->kind,
 		.is_block = fetch->target.is_block,
 		.doubts_no = fetch->doubts_no && fetch->target.is_block,
-		.wants_soa = wants_soa(fetch),
 		.wants_secure = asking_wants_secure(fetch->target.zone),
 		.now_s = cache_now_s(fetch->asking->cache),
 		.age_s = (uint32_t)((fetch->asking->now_ms - sent_ms) / 1000),
@@ -382,6 +380,8 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 	enum answer_failure failure = answer_read(&question, status, reply, is_trusted, &entry);
 	if (failure == ANSWER_GOOD && is_distrusted(fetch))
 		failure = ANSWER_UNPROVEN; /* it fell ill while this was on its way */
+	if (failure == ANSWER_GOOD && is_odd(fetch, reply) && !asking_takes_odd(fetch->target.zone))
+		failure = ANSWER_FOREIGN;
 	if (failure == ANSWER_GOOD) {
 		keep_answer(fetch, reply, &entry);
 		return;

@@ -291,6 +291,7 @@ static void read_nowhere(struct probe *probe, const struct question *question, i
 	if (is_denial(reply)) {
 		learn_serial(probe, reply);
 		learn_soa(probe->zone, question, reply);
+		probe->zone->has_nxdomain = reply->kind == MESSAGE_NXDOMAIN;
 	}
 	probe->found.points[HEALTH_NOWHERE] = probe_read_denial(&what, status, reply);
 }

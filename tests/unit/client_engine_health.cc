@@ -32,6 +32,11 @@ void add_classic(inquiry &client)
 	client.set("zones", "bl.example").set("failure-ttl", "10");
 }
 
+bool is_unprobed(engine *tested)
+{
+	return !engine_is_probing(tested);
+}
+
 // Time alone ends a question: no reply comes, or none that is taken for one.
 bool is_mute(world::trouble_kind trouble)
 {
@@ -462,16 +467,37 @@ TEST_CASE("a classic zone whose denials have lost their SOA is believed while it
 	add_classic(client);
 	client.check("192.0.2.1");
 	client.dns.trouble = world::NO_SOA;
-	test_clock::pass(HEALTH_LOOK_S + 1);
+	test_clock::pass(11);
 	CHECK(client.check("198.51.100.1").verdict == DNSBLV6_UNKNOWN);
 	// It was doubted, and so it is probed with the next one.
 	CHECK(client.check("198.51.100.2").verdict == DNSBLV6_UNKNOWN);
+	client.until_quiet(is_unprobed);
 	CHECK(client.stat("probes") == 2);
 	CHECK(client.check("198.51.100.3").verdict == DNSBLV6_CLEAR);
-	test_clock::pass(HEALTH_LOOK_S);
+	test_clock::pass(HEALTH_LOOK_S - 1);
 	CHECK(client.check("198.51.100.4").verdict == DNSBLV6_CLEAR);
 	CHECK(client.check("198.51.100.5").verdict == DNSBLV6_CLEAR);
+	client.until_quiet(is_unprobed);
 	CHECK(client.stat("probes") == 3);
+	test_clock::pass(HEALTH_LOOK_S - 1);
+	CHECK(client.check("198.51.100.6").verdict == DNSBLV6_CLEAR);
+}
+
+TEST_CASE("empty answers about addresses are doubted where the zone denies in another way",
+	  "[client][engine][health]")
+{
+	inquiry client;
+	add_classic(client);
+	client.check("192.0.2.1");
+	client.dns.trouble = world::NO_DATA;
+	test_clock::pass(11);
+	CHECK(client.check("192.0.2.2").verdict == DNSBLV6_UNKNOWN);
+	client.check("192.0.2.3");
+	client.until_quiet(is_unprobed);
+	CHECK(client.state() == DNSBLV6_ZONE_UNREACHABLE);
+	client.dns.trouble = world::NONE;
+	test_clock::pass(HEALTH_PAUSE_S);
+	CHECK(client.check("192.0.2.3").verdict == DNSBLV6_CLEAR);
 }
 
 TEST_CASE("a zone that listed many and lists none any more is probed", "[client][engine][health]")
@@ -718,14 +744,6 @@ TEST_CASE("requests that end late for one slow name do no harm", "[client][engin
 }
 
 // ---- validation ----
-
-namespace
-{
-bool is_unprobed(engine *tested)
-{
-	return !engine_is_probing(tested);
-}
-} // namespace
 
 TEST_CASE("a zone that was validated gives no answer that is not", "[client][engine][secure]")
 {

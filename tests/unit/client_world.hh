@@ -59,6 +59,7 @@ class world
 		NO_SOA,
 		SERVFAIL_IPV6, // of a classic name
 		EMPTIED,       // the zone itself denies all
+		NO_DATA,       // NOERROR for all, with its SOA, and no record
 		CLOSED,	       // every address is listed; other names are as they were
 		SINKHOLE,      // every name has 127.0.0.1 and ::1
 		REWRITTEN,     // every name that there is not has 127.0.0.1 and ::1
@@ -333,8 +334,8 @@ class world
 			made.insert(made.end(), a.begin(), a.end());
 			return give(query, 28, { made });
 		}
-		if (trouble == EMPTIED)
-			return deny(query, name, false);
+		if (trouble == EMPTIED || trouble == NO_DATA)
+			return deny(query, name, trouble == NO_DATA);
 		if (found == records_.end() || trouble == GONE)
 			return deny(query, name, trouble != GONE && exists(name));
 		if (type == 28 && trouble == NO_AAAA)
