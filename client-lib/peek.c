@@ -7,6 +7,13 @@
 #include "client-lib/cache_table.h"
 #include "client-lib/ranges.h"
 
+/* The daemon may take answers that are not validated, where this handle may not. */
+static bool is_safe(const struct zone *zone, const struct look *look)
+{
+	return zone->config->secure != CONFIG_SECURE_YES || look->kind != LOOK_ANSWER ||
+	       look->entry.is_secure;
+}
+
 /* False: the daemon's cache has nothing to say about the zone. */
 static bool peek_shared(const struct zone *zone, const struct shared_table *table,
 			struct dnsblv6_addr addr, bool takes_expired, struct look *ret_look)
@@ -27,7 +34,7 @@ static bool peek_shared(const struct zone *zone, const struct shared_table *tabl
 	if (health_is_sick(parts.state) && place.now_s >= parts.due_s)
 		return false;
 	look_zone(&place, addr, ret_look);
-	return ret_look->kind != LOOK_MISS;
+	return ret_look->kind != LOOK_MISS && is_safe(zone, ret_look);
 }
 
 static void peek_own(const struct zone *zone, uint64_t word, uint32_t now_s,
@@ -151,6 +158,8 @@ static inline bool aim(const struct glance *glance, unsigned number, uint64_t en
 	int index = glance->indices == NULL ? (int)number : glance->indices[number];
 
 	if (index < 0 || (zone->entries.entries & ~entries) != 0)
+		return false;
+	if (glance->indices != NULL && zone->config->secure == CONFIG_SECURE_YES)
 		return false;
 	ret_target->word = cache_load(glance->cache->header + CACHE_WORD_ZONE + index);
 	if (!health_is_plain(ret_target->word, glance->is_ipv4))

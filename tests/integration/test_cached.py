@@ -176,6 +176,15 @@ class OneQuestion(CachedCase):
         self.assertEqual(self.questions(), asked)
         print(f"processes={PROCESSES} addresses={len(rows)} questions={blocks}")
 
+    def test_a_client_may_want_answers_validated_that_the_daemon_takes_as_they_are(self):
+        rows = self.make_list(10)
+        server = self.serve_list(rows)
+        daemon = self.start_cached(self.config(server.address))
+        self.warm_up(daemon, server.address)
+        self.assert_right(self.run_clients(rows, server.address), rows)
+        seen = self.run_clients(rows, server.address, options=["secure=yes"])
+        self.assertEqual(seen["unknown"], len(rows), seen)
+
     def test_children_that_inherit_a_handle_cause_no_more(self):
         rows = self.make_list(100)
         server = self.serve_list(rows)
