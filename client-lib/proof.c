@@ -271,6 +271,7 @@ void proof_note_clear(struct zone *zone)
 	if (listings->clears < ODD_MIN)
 		return;
 	listings->clears = 0;
+	listings->usual /= 2; /* it may list fewer from now on */
 	asking_note_doubt(zone);
 }
 
