@@ -5,8 +5,11 @@
 #include <string.h>
 #include <strings.h>
 
-#define EDE_PROHIBITED 18 /* RFC 8914 */
-#define VALUES_MAX     4  /* A records that a slot has room for */
+/* RFC 8914 */
+#define EDE_BLOCKED    15 /* by the operator of the resolver; up to EDE_FILTERED, on demand */
+#define EDE_FILTERED   17
+#define EDE_PROHIBITED 18
+#define VALUES_MAX     4 /* A records that a slot has room for */
 
 const char *answer_failure_text(enum answer_failure failure)
 {
@@ -79,6 +82,10 @@ static enum answer_failure find_failure(int status, const struct message_reply *
 		return ANSWER_BLOCKED;
 	if (reply->kind == MESSAGE_FAILURE || reply->kind == MESSAGE_TRUNCATED)
 		return ANSWER_SERVFAIL;
+	/* The resolver has made it. */
+	if (reply->kind != MESSAGE_ANSWER && reply->ede >= EDE_BLOCKED &&
+	    reply->ede <= EDE_FILTERED)
+		return ANSWER_FILTERED;
 	return ANSWER_GOOD;
 }
 

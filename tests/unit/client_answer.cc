@@ -186,6 +186,18 @@ TEST_CASE("an answer out of which an A was taken is not an empty one", "[client]
 	CHECK(gone.read() == ANSWER_FOREIGN);
 }
 
+TEST_CASE("what a resolver says it has blocked or filtered is no denial", "[client][answer]")
+{
+	const bool is_block = GENERATE(true, false);
+	const int ede = GENERATE(15, 16, 17);
+	CAPTURE(is_block, ede);
+	exchange filtered(is_block);
+	filtered.deny("bl6.example").reply.ede = ede;
+	CHECK(filtered.read() == ANSWER_FILTERED);
+	filtered.reply.ede = 19; // stale
+	CHECK(filtered.read() == ANSWER_GOOD);
+}
+
 TEST_CASE("a bitmap lists something, or is a sinkhole's", "[client][answer]")
 {
 	exchange block(true);
