@@ -60,7 +60,8 @@ static inline void decode(const struct cache_slot *slot, struct cache_entry *ret
 
 struct cache_key cache_key_block(unsigned zone, struct dnsblv6_addr addr)
 {
-	return cache_make_block(zone, addr.hi, addr.lo);
+	return cache_key_of_word(zone, cache_is_ipv4(addr.hi, addr.lo),
+				 cache_block_word(addr.hi, addr.lo));
 }
 
 /* Every bit of the result depends on every bit of word, and no two words give the same. */
@@ -85,9 +86,7 @@ struct cache_key cache_key_address(const struct cache *cache, unsigned zone,
 
 struct cache_key cache_key_range(unsigned zone, bool is_ipv4, unsigned level, uint64_t index)
 {
-	uint64_t tag = is_ipv4 ? CACHE_TAG_RANGE4 : CACHE_TAG_RANGE6;
-	return cache_make_other(zone, tag << CACHE_TAG_SHIFT |
-					      (uint64_t)level << CACHE_LEVEL_SHIFT | index);
+	return cache_make_range(zone, is_ipv4, level, index);
 }
 
 /* ---- tables ---- */
@@ -109,13 +108,6 @@ uint64_t cache_table_sets(uint64_t size_bytes, uint64_t names_size)
 {
 	uint64_t offset = cache_table_offset(names_size);
 	return size_bytes > offset ? (size_bytes - offset) / (CACHE_SET_SIZE + 1) : 0;
-}
-
-uint64_t cache_clock_s(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (uint64_t)now.tv_sec;
 }
 
 void cache_table_fill(uint64_t *header, uint64_t size_bytes, uint64_t names_size)
@@ -148,8 +140,17 @@ void cache_table_use(struct cache *cache, void *memory, const uint64_t *header, 
 	cache->seed[0] = header[CACHE_WORD_SEED];
 	cache->seed[1] = header[CACHE_WORD_SEED + 1];
 	cache->slots = cache->header + offset / sizeof(*header);
+	cache_set_prefetch(cache, 0);
 	if (is_writable)
 		cache->marks = (uint8_t *)(cache->slots + cache->set_count * CACHE_SET_WORDS);
+}
+
+void cache_set_prefetch(struct cache *cache, unsigned percent)
+{
+	for (unsigned i = 0; i < sizeof(cache->fresh_s) / sizeof(cache->fresh_s[0]); i++) {
+		uint64_t wanted = ((uint64_t)cache_ttl_classes[i] * percent + 99) / 100;
+		cache->fresh_s[i] = wanted > 0 ? (uint32_t)wanted : 1;
+	}
 }
 
 int cache_new(uint64_t size_bytes, struct cache **ret_cache)
@@ -202,10 +203,9 @@ static bool swap_word(const struct cache *cache, uint64_t *word, uint64_t old_va
 					   __ATOMIC_RELAXED);
 }
 
-/* Behind the word that says that a zone is well, its new era is seen. */
 uint64_t cache_zone_word(const struct cache *cache, unsigned zone)
 {
-	return __atomic_load_n(word_of(cache, CACHE_WORD_ZONE, zone), __ATOMIC_ACQUIRE);
+	return cache_load_zone_word(cache, zone % CACHE_ZONES_MAX);
 }
 
 void cache_set_zone_word(struct cache *cache, unsigned zone, uint64_t word)
@@ -260,8 +260,7 @@ void cache_begin_era(struct cache *cache, unsigned zone)
 
 uint32_t cache_now_s(const struct cache *cache)
 {
-	uint64_t now_s = cache_clock_s();
-	return now_s > cache->epoch_s ? (uint32_t)(now_s - cache->epoch_s) : 0;
+	return cache_clock_now_s(cache);
 }
 
 /* ---- getting ---- */

@@ -133,6 +133,12 @@ bool cache_swap_zone_trust(struct cache *cache, unsigned zone, uint64_t old_trus
 uint64_t cache_zone_era(const struct cache *cache, unsigned zone);
 void cache_begin_era(struct cache *cache, unsigned zone);
 
+/*
+ * How much of its TTL, in percent, an answer has left when it is to be asked for again: for
+ * cache_slot_fresh_s(). 0 at first. Of this handle, before other threads use it.
+ */
+void cache_set_prefetch(struct cache *cache, unsigned percent);
+
 /* Seconds on the cache's clock. No system call. */
 uint32_t cache_now_s(const struct cache *cache);
 

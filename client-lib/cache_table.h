@@ -28,6 +28,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/types.h>
+#include <time.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -76,6 +77,7 @@ struct cache {
 	uint64_t *header;
 	uint64_t size_bytes;
 	uint64_t puts, evicted; /* atomic */
+	uint32_t fresh_s[16];	/* what a live slot of each TTL class has left at least */
 	/* of a file */
 	char *names; /* a copy */
 	unsigned zone_count;
@@ -92,6 +94,12 @@ static inline uint64_t cache_load(const uint64_t *word)
 static inline void cache_store(uint64_t *word, uint64_t value)
 {
 	__atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
+/* Behind the word that says that a zone is well, its new era is seen. */
+static inline uint64_t cache_load_zone_word(const struct cache *cache, unsigned index)
+{
+	return __atomic_load_n(cache->header + CACHE_WORD_ZONE + index, __ATOMIC_ACQUIRE);
 }
 
 /* ---- keys ---- */
@@ -130,6 +138,14 @@ static inline struct cache_key cache_move_key(uint64_t word, unsigned zone)
 	return key;
 }
 
+static inline struct cache_key cache_make_range(unsigned zone, bool is_ipv4, unsigned level,
+						uint64_t index)
+{
+	uint64_t tag = is_ipv4 ? CACHE_TAG_RANGE4 : CACHE_TAG_RANGE6;
+	return cache_make_other(zone, tag << CACHE_TAG_SHIFT |
+					      (uint64_t)level << CACHE_LEVEL_SHIFT | index);
+}
+
 static inline unsigned cache_key_zone(struct cache_key key)
 {
 	return (unsigned)(key.word >> CACHE_ZONE_SHIFT);
@@ -145,14 +161,17 @@ static inline bool cache_is_ipv4(uint64_t hi, uint64_t lo)
 	return hi == 0 && lo >> 32 == 0xffff;
 }
 
-static inline struct cache_key cache_make_block(unsigned zone, uint64_t hi, uint64_t lo)
+/* What of an address its block and host are in: an IPv4 address, or the first half of another. */
+static inline uint64_t cache_block_word(uint64_t hi, uint64_t lo)
+{
+	return cache_is_ipv4(hi, lo) ? lo & UINT32_MAX : hi;
+}
+
+static inline struct cache_key cache_key_of_word(unsigned zone, bool is_ipv4, uint64_t word)
 {
 	struct cache_key key;
-
-	if (cache_is_ipv4(hi, lo))
-		return cache_make_other(zone, (uint64_t)CACHE_TAG_BLOCK << CACHE_TAG_SHIFT |
-						      (lo & UINT32_MAX) >> 7);
-	key.word = (uint64_t)zone << CACHE_ZONE_SHIFT | hi >> 7;
+	key.word = (uint64_t)zone << CACHE_ZONE_SHIFT | (uint64_t)is_ipv4 << CACHE_OTHER_SHIFT |
+		   (uint64_t)CACHE_TAG_BLOCK << CACHE_TAG_SHIFT | word >> 7;
 	return key;
 }
 
@@ -206,6 +225,21 @@ static inline uint32_t cache_slot_ttl(const struct cache_slot *slot)
 	return cache_ttl_classes[slot->meta >> CACHE_CLASS_SHIFT & 15];
 }
 
+/* One that has less left has expired, or is to be asked for again: cache_set_prefetch(). */
+static inline uint32_t cache_slot_fresh_s(const struct cache *cache, const struct cache_slot *slot)
+{
+	return cache->fresh_s[slot->meta >> CACHE_CLASS_SHIFT & 15];
+}
+
+/* A bitmap that is not stale, by one comparison. */
+static inline bool cache_slot_is_bitmap(const struct cache_slot *slot)
+{
+	const uint64_t wanted = (uint64_t)CACHE_BITMAP << CACHE_KIND_SHIFT;
+	const uint64_t mask = 15ull << CACHE_KIND_SHIFT | (uint64_t)CACHE_FLAG_STALE
+								  << CACHE_FLAGS_SHIFT;
+	return (slot->meta & mask) == wanted;
+}
+
 /* As dnsblv6_bitmap_get() of the payload, without memory between. */
 static inline unsigned cache_slot_bit(const struct cache_slot *slot, unsigned host_index)
 {
@@ -243,12 +277,16 @@ static inline struct cache_slot cache_read_slot(const uint64_t *words)
 	return slot;
 }
 
-/* Was it put, all of it, at one time and in this era? */
+/* Was all of it put at one time and in this era? Of a slot that was used. */
+static inline bool cache_slot_fits(const struct cache *cache, const struct cache_slot *slot)
+{
+	return (cache_slot_sum(cache, slot) ^ slot->meta) << (64 - CACHE_SUM_BITS) == 0;
+}
+
 static inline bool cache_slot_is_whole(const struct cache *cache, const struct cache_slot *slot)
 {
 	unsigned kind = cache_slot_kind(slot);
-	return kind >= CACHE_BITMAP && kind <= CACHE_RANGE &&
-	       cache_slot_sum(cache, slot) == (slot->meta & CACHE_SUM_MAX);
+	return kind >= CACHE_BITMAP && kind <= CACHE_RANGE && cache_slot_fits(cache, slot);
 }
 
 /* ---- a set ---- */
@@ -280,6 +318,40 @@ static inline unsigned cache_find_key(const uint64_t *set, struct cache_key key)
 	       (unsigned)(cache_load(set + CACHE_SLOT_WORDS) == key.word) << 1 |
 	       (unsigned)(cache_load(set + 2 * CACHE_SLOT_WORDS) == key.word) << 2 |
 	       (unsigned)(cache_load(set + 3 * CACHE_SLOT_WORDS) == key.word) << 3;
+}
+
+/*
+ * The same as the words of one such slot; NULL: none has it. For one who looks once, and takes what
+ * was not whole for unknown.
+ */
+static inline const uint64_t *cache_find_words(const uint64_t *set, struct cache_key key)
+{
+	const uint64_t *words = set;
+	words = cache_load(set + CACHE_SLOT_WORDS) == key.word ? set + CACHE_SLOT_WORDS : words;
+	words = cache_load(set + 2 * CACHE_SLOT_WORDS) == key.word ? set + 2 * CACHE_SLOT_WORDS
+								   : words;
+	words = cache_load(set + 3 * CACHE_SLOT_WORDS) == key.word ? set + 3 * CACHE_SLOT_WORDS
+								   : words;
+	/* Where gcc sees what the last comparison is for it makes a branch of it. */
+	__asm__("" : "+r"(words));
+	return cache_load(words) == key.word ? words : NULL;
+}
+
+/* Its place in the set. */
+static inline unsigned cache_place_of(const uint64_t *set, const uint64_t *words)
+{
+	return (unsigned)((uint64_t)(words - set) / CACHE_SLOT_WORDS);
+}
+
+/* A copy of what was found. A key that has changed meanwhile makes another sum. */
+static inline struct cache_slot cache_read_found(const uint64_t *words, struct cache_key key)
+{
+	struct cache_slot slot;
+	slot.key = key.word;
+	slot.head = cache_load(words + 1);
+	slot.tail = cache_load(words + 2);
+	slot.meta = cache_load(words + 3);
+	return slot;
 }
 
 /* The slot of a key, which belongs into that set, and which of the set it is. */
@@ -327,7 +399,19 @@ void cache_table_fill(uint64_t *header, uint64_t size_bytes, uint64_t names_size
 void cache_table_use(struct cache *cache, void *memory, const uint64_t *header, bool is_writable);
 
 /* CLOCK_MONOTONIC_COARSE, seconds. */
-uint64_t cache_clock_s(void);
+static inline uint64_t cache_clock_s(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec;
+}
+
+/* cache_now_s() without the call. */
+static inline uint32_t cache_clock_now_s(const struct cache *cache)
+{
+	uint64_t now_s = cache_clock_s();
+	return now_s > cache->epoch_s ? (uint32_t)(now_s - cache->epoch_s) : 0;
+}
 
 #ifdef __cplusplus
 }

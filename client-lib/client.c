@@ -331,9 +331,9 @@ void client_fill(const struct dnsblv6 *client, const struct topic *topic, uint64
 		 struct dnsblv6_result *ret_result)
 {
 	uint64_t wanted = config_entries(&client->config, topic->kind, entries);
-	bool has_work;
 
-	engine_look_topic(client->engine, topic, entries, &has_work, ret_result);
+	engine_look_topic(client->engine, topic, entries, ret_result);
+	ret_result->is_due = 0;
 	verdict_add_failure(wanted & ~ret_result->zones_answered, ret_result);
 	verdict_finish(&client->config, wanted, ret_result);
 }
@@ -347,27 +347,19 @@ int dnsblv6_peek(const struct dnsblv6 *client, const struct dnsblv6_ip *ip,
 int dnsblv6_peek_zones(const struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
 		       struct dnsblv6_result *ret_result)
 {
-	bool has_work;
-
-	if (client == NULL || ip == NULL || ret_result == NULL || client->engine == NULL ||
-	    config_entries(&client->config, CONFIG_ADDRESS, zones) == 0)
+	if (client == NULL || ip == NULL || ret_result == NULL || client->engine == NULL)
 		return -EINVAL;
-	int ret = engine_look(client->engine, ip, zones, &has_work, ret_result);
-	ret_result->is_due = has_work;
-	return ret;
+	return engine_look(client->engine, ip, zones, ret_result);
 }
 
 int dnsblv6_peek_name(const struct dnsblv6 *client, const char *name, uint64_t zones,
 		      struct dnsblv6_result *ret_result)
 {
 	struct topic topic;
-	bool has_work;
 
 	if (ret_result == NULL || client_parse_name(client, name, zones, &topic) != DNSBLV6_OK)
 		return -EINVAL;
-	int ret = engine_look_topic(client->engine, &topic, zones, &has_work, ret_result);
-	ret_result->is_due = has_work;
-	return ret;
+	return engine_look_topic(client->engine, &topic, zones, ret_result);
 }
 
 /* What one call asks about. */
@@ -401,12 +393,12 @@ static const struct topic *topic_at(const struct batch *batch, size_t index, str
 static bool peek_one(const struct batch *batch, size_t index)
 {
 	struct dnsblv6 *client = batch->client;
+	struct dnsblv6_result *result = batch->results + index;
 	struct topic space;
-	bool has_work;
 
 	if (engine_look_topic(client->engine, topic_at(batch, index, &space), batch->zones,
-			      &has_work, batch->results + index) != DNSBLV6_OK ||
-	    has_work)
+			      result) != DNSBLV6_OK ||
+	    result->is_due != 0)
 		return false;
 	__atomic_fetch_add(&client->hits, 1, __ATOMIC_RELAXED);
 	return true;

@@ -282,24 +282,21 @@ static void on_wake(struct waiter *waiter, const struct cache_entry *entry)
 /* ---- starting ---- */
 
 int engine_look(const struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
-		bool *ret_has_work, struct dnsblv6_result *ret_result)
+		struct dnsblv6_result *ret_result)
 {
-	bool has_work;
+	uint64_t wanted = config_entries(engine->asking.config, CONFIG_ADDRESS, entries);
 
-	int ret = peek_all(&engine->asking, dnsblv6_addr_from_bytes(ip->bytes),
-			   config_entries(engine->asking.config, CONFIG_ADDRESS, entries),
-			   &has_work, ret_result);
-	if (ret_has_work != NULL)
-		*ret_has_work = has_work;
-	return ret;
+	if (wanted == 0)
+		return -EINVAL;
+	struct dnsblv6_addr addr = dnsblv6_addr_from_bytes(ip->bytes);
+	return peek_all(&engine->asking, addr.hi, addr.lo, wanted, ret_result);
 }
 
 int engine_look_topic(const struct engine *engine, const struct topic *topic, uint64_t entries,
-		      bool *ret_has_work, struct dnsblv6_result *ret_result)
+		      struct dnsblv6_result *ret_result)
 {
-	return peek_all(&engine->asking, topic->addr,
-			config_entries(engine->asking.config, topic->kind, entries), ret_has_work,
-			ret_result);
+	return peek_all(&engine->asking, topic->addr.hi, topic->addr.lo,
+			config_entries(engine->asking.config, topic->kind, entries), ret_result);
 }
 
 static void refresh_zone(struct engine *engine, struct zone *zone, const struct topic *topic)
@@ -381,9 +378,8 @@ static int make_request(struct engine *engine, const struct topic *topic, uint64
 			int64_t patience_ms, struct request **ret_request)
 {
 	struct dnsblv6_result result;
-	bool has_work;
 
-	peek_all(&engine->asking, topic->addr, entries, &has_work, &result);
+	peek_all(&engine->asking, topic->addr.hi, topic->addr.lo, entries, &result);
 	uint64_t open = find_open(engine, &result, entries, patience_ms);
 	struct request *request =
 		calloc(1, sizeof(*request) + count_zones(engine, open) * sizeof(struct part));
@@ -394,6 +390,7 @@ static int make_request(struct engine *engine, const struct topic *topic, uint64
 	request->topic = *topic;
 	request->entries = entries;
 	request->result = result;
+	request->result.is_due = 0; /* it is asked */
 	request->result.zones_failed &= ~open;
 	if (result.ttl_s == 0)
 		request->result.ttl_s = UINT32_MAX; /* verdict_finish() has said "none" */

@@ -48,14 +48,14 @@ int engine_new(const struct config *config, engine_log_fn log, void *log_context
 void engine_free(struct engine *engine);
 
 /*
- * As dnsblv6_peek(); entries is a set, as config_entries() takes it. *ret_has_work (may be NULL):
- * there is an answer, but a probe or a prefetch is due; engine_refresh() starts it.
+ * As dnsblv6_peek(); entries is a set, as config_entries() takes it, and -EINVAL one of nothing.
+ * Where is_due is set, engine_refresh() starts what is due.
  */
 int engine_look(const struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
-		bool *ret_has_work, struct dnsblv6_result *ret_result);
-/* The same of any topic. */
+		struct dnsblv6_result *ret_result);
+/* The same of any topic; a set of nothing is clear. */
 int engine_look_topic(const struct engine *engine, const struct topic *topic, uint64_t entries,
-		      bool *ret_has_work, struct dnsblv6_result *ret_result);
+		      struct dnsblv6_result *ret_result);
 void engine_refresh(struct engine *engine, const struct topic *topic, uint64_t entries,
 		    int64_t now_ms);
 

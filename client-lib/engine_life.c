@@ -128,6 +128,8 @@ static int make_parts(struct engine *engine)
 
 	int ret = make_cache(asking->config, &asking->cache);
 	if (ret == DNSBLV6_OK)
+		cache_set_prefetch(asking->cache, asking->config->prefetch_percent);
+	if (ret == DNSBLV6_OK)
 		ret = make_zones(asking);
 	if (ret == DNSBLV6_OK)
 		ret = stub_new(asking->config, &asking->stub);

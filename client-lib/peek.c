@@ -80,9 +80,9 @@ static void add(const struct zone *zone, uint64_t entries, struct dnsblv6_addr a
 
 /* Adds these zones, and ends what others have begun. */
 static int add_zones(const struct asking *asking, const struct shared_table *table, uint64_t zones,
-		     struct dnsblv6_addr addr, uint64_t entries, bool *has_work,
-		     struct dnsblv6_result *result)
+		     uint64_t hi, uint64_t lo, uint64_t entries, struct dnsblv6_result *result)
 {
+	struct dnsblv6_addr addr = { hi, lo };
 	uint32_t now_s = cache_now_s(asking->cache);
 	struct look look;
 
@@ -91,9 +91,9 @@ static int add_zones(const struct asking *asking, const struct shared_table *tab
 		if (table == NULL || !peek_shared(zone, table, addr, false, &look)) {
 			uint64_t word = asking_word(zone);
 			peek_own(zone, word, now_s, addr, false, &look);
-			*has_work |= health_has_work(word, now_s);
+			result->is_due |= health_has_work(word, now_s);
 		}
-		*has_work |= look.is_old;
+		result->is_due |= look.is_old;
 		add(zone, zone->entries.entries & entries, addr, &look, result);
 	}
 	verdict_finish(asking->config, entries, result);
@@ -106,8 +106,8 @@ static const struct shared_table *get_table(const struct asking *asking)
 	return asking->shared != NULL ? shared_get(asking->shared) : NULL;
 }
 
-int peek_all_at_length(const struct asking *asking, struct dnsblv6_addr addr, uint64_t entries,
-		       bool *ret_has_work, struct dnsblv6_result *ret_result)
+int peek_all_at_length(const struct asking *asking, uint64_t hi, uint64_t lo, uint64_t entries,
+		       struct dnsblv6_result *ret_result)
 {
 	uint64_t zones = 0;
 
@@ -116,25 +116,23 @@ int peek_all_at_length(const struct asking *asking, struct dnsblv6_addr addr, ui
 			zones |= 1ull << i;
 	}
 	verdict_init(ret_result);
-	*ret_has_work = false;
-	return add_zones(asking, get_table(asking), zones, addr, entries, ret_has_work, ret_result);
+	return add_zones(asking, get_table(asking), zones, hi, lo, entries, ret_result);
 }
 
 /* ---- the short way: a live bitmap, or a range, of a zone that is well ---- */
 
-/* What is asked, and of whom. Why the address is not copied is said in cache_table.h. */
+/* What is asked, and of whom. Registers: all that has it is inlined into peek_all(). */
 struct glance {
 	const struct asking *asking;
 	const struct cache *cache; /* the daemon's, where it has one, or our own */
 	const int *indices;	   /* of our zones in it; NULL: the same */
-	const struct dnsblv6_addr *addr;
-	uint64_t block; /* key in the zone with index 0 */
-	unsigned host;
+	uint64_t word;		   /* cache_block_word() */
+	uint64_t block;		   /* key in the zone with index 0 */
 	uint32_t now_s;
 	bool is_ipv4;
 };
 
-/* What was found so far. Not in memory: all that has it is inlined into peek_all(). */
+/* What was found so far: registers too. */
 struct found {
 	uint64_t answered, listed, secure; /* entries */
 	int64_t score;
@@ -151,17 +149,16 @@ struct target {
 };
 
 /* The sets of all zones' blocks are fetched at once, not one after the other. */
-static inline bool aim(const struct glance *glance, unsigned number, uint64_t entries,
+static inline bool aim(const struct glance *glance, const struct zone *zone,
 		       struct target *ret_target)
 {
-	const struct zone *zone = glance->asking->zones + number;
-	int index = glance->indices == NULL ? (int)number : glance->indices[number];
+	int index = glance->indices == NULL ? (int)zone->index : glance->indices[zone->index];
 
-	if (index < 0 || (zone->entries.entries & ~entries) != 0)
+	if (index < 0)
 		return false;
 	if (glance->indices != NULL && zone->config->secure == CONFIG_SECURE_YES)
 		return false;
-	ret_target->word = cache_load(glance->cache->header + CACHE_WORD_ZONE + index);
+	ret_target->word = cache_load_zone_word(glance->cache, (unsigned)index);
 	if (!health_is_plain(ret_target->word, glance->is_ipv4))
 		return false;
 	ret_target->zone = zone;
@@ -171,70 +168,64 @@ static inline bool aim(const struct glance *glance, unsigned number, uint64_t en
 	return true;
 }
 
-/* How long it is proven that the zone has nothing of the block, seconds; 0: it is not. */
-static uint32_t range_left_s(const struct glance *glance, const struct target *target)
-{
-	enum dnsblv6_style style = health_unpack(target->word).mode == HEALTH_FLAT
-					   ? DNSBLV6_STYLE_FLAT
-					   : DNSBLV6_STYLE_DOTTED;
-	uint32_t expires_s;
-
-	if (!glance->asking->config->use_ranges ||
-	    !ranges_has(glance->cache, cache_key_zone(target->key), style, *glance->addr,
-			glance->now_s, &expires_s))
-		return 0;
-	return expires_s - glance->now_s;
-}
-
 static inline uint64_t all_or_none(bool is_all)
 {
 	return -(uint64_t)is_all;
 }
 
-/* Without a branch for what the bitmap says: whether it lists cannot be foretold. */
-static inline void take_slot(const struct glance *glance, const struct verdict_zone *zone,
-			     const struct cache_slot *slot, struct found *found)
+/*
+ * False for all that look.c is for: values, what is stale, has expired, has little of its TTL left,
+ * or was not whole when it was read. There is no branch for what the bitmap says, since whether it
+ * lists cannot be foretold.
+ */
+static inline bool take_slot(const struct glance *glance, const struct target *target,
+			     const uint64_t *words, struct found *found, uint32_t *ret_left_s)
 {
-	uint64_t is_listed = all_or_none(cache_slot_bit(slot, glance->host));
+	const struct verdict_zone *zone = &target->zone->entries;
+	struct cache_slot slot = cache_read_found(words, target->key);
+	int64_t left_s = (int64_t)cache_slot_expiry(&slot) - glance->now_s;
 
+	if (!cache_slot_is_bitmap(&slot) || left_s < cache_slot_fresh_s(glance->cache, &slot) ||
+	    !cache_slot_fits(glance->cache, &slot))
+		return false;
+	uint64_t is_listed = all_or_none(cache_slot_bit(&slot, (unsigned)glance->word & 127));
+	uint64_t is_secure = all_or_none((cache_slot_flags(&slot) & CACHE_FLAG_SECURE) != 0);
 	found->listed |= zone->bitmap_entries & is_listed;
 	found->score += zone->bitmap_weight & (int64_t)is_listed;
-	found->secure |=
-		zone->entries & all_or_none((cache_slot_flags(slot) & CACHE_FLAG_SECURE) != 0);
+	found->secure |= zone->entries & is_secure;
+	cache_mark_slot(glance->cache, target->set, cache_place_of(target->set, words));
+	*ret_left_s = (uint32_t)left_s;
+	return true;
 }
 
-/* Anything else is for look.c: values, what is stale, and what has little of its TTL left. */
-static inline bool is_fresh_bitmap(const struct glance *glance, const struct cache_slot *slot,
-				   uint32_t left_s)
+/* False: the zone is not proven to have nothing of the block. */
+static inline bool take_range(const struct glance *glance, const struct target *target,
+			      struct found *found, uint32_t *ret_left_s)
 {
-	uint64_t wanted = (uint64_t)cache_slot_ttl(slot) * glance->asking->config->prefetch_percent;
+	enum health_mode mode = health_unpack(target->word).mode;
+	enum dnsblv6_style style = mode == HEALTH_FLAT ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
 
-	return cache_slot_kind(slot) == CACHE_BITMAP &&
-	       (cache_slot_flags(slot) & CACHE_FLAG_STALE) == 0 && (uint64_t)left_s * 100 >= wanted;
+	if (!glance->asking->config->use_ranges)
+		return false;
+	uint32_t left_s = ranges_left_s(glance->cache, cache_key_zone(target->key), style,
+					glance->is_ipv4, glance->word, glance->now_s);
+	if (left_s == 0)
+		return false;
+	found->secure |= target->zone->entries.entries;
+	*ret_left_s = left_s;
+	return true;
 }
 
 static inline __attribute__((always_inline)) bool
 glance_zone(const struct glance *glance, const struct target *target, struct found *found)
 {
-	const struct verdict_zone *zone = &target->zone->entries;
-	struct cache_slot slot;
-	unsigned place;
-	uint32_t left_s;
+	const uint64_t *words = cache_find_words(target->set, target->key);
+	uint32_t left_s = 0;
 
-	if (cache_find(glance->cache, target->set, target->key, &slot, &place) &&
-	    cache_slot_expiry(&slot) > glance->now_s) {
-		left_s = cache_slot_expiry(&slot) - glance->now_s;
-		if (!is_fresh_bitmap(glance, &slot, left_s))
-			return false;
-		take_slot(glance, zone, &slot, found);
-		cache_mark_slot(glance->cache, target->set, place);
-	} else {
-		left_s = range_left_s(glance, target);
-		if (left_s == 0)
-			return false;
-		found->secure |= zone->entries;
-	}
-	found->answered |= zone->entries;
+	if (words != NULL ? !take_slot(glance, target, words, found, &left_s)
+			  : !take_range(glance, target, found, &left_s))
+		return false;
+	found->answered |= target->zone->entries.entries;
 	found->ttl_s = left_s < found->ttl_s ? left_s : found->ttl_s;
 	if (glance->indices == NULL)
 		found->has_work |= health_unpack(target->word).due_s <= glance->now_s;
@@ -245,67 +236,60 @@ glance_zone(const struct glance *glance, const struct target *target, struct fou
 static inline __attribute__((always_inline)) uint64_t
 glance_zones(struct glance *glance, uint64_t entries, struct found *found)
 {
-	const struct asking *asking = glance->asking;
+	const struct zone *zone = glance->asking->zones;
+	const struct zone *end = zone + glance->asking->config->zone_count;
 	struct target targets[CONFIG_ZONES_MAX];
-	unsigned count = 0;
+	struct target *last = targets;
 	uint64_t left = 0;
 
-	for (unsigned i = 0; i < asking->config->zone_count; i++) {
-		if ((asking->zones[i].entries.entries & entries) == 0)
-			continue;
-		if (aim(glance, i, entries, targets + count))
-			count++;
-		else
-			left |= 1ull << i;
+	for (; zone < end; zone++) {
+		uint64_t wanted = zone->entries.entries & entries;
+		if (wanted == zone->entries.entries && aim(glance, zone, last))
+			last++;
+		else if (wanted != 0)
+			left |= 1ull << zone->index;
 	}
-	glance->now_s = cache_now_s(glance->cache);
-	for (unsigned i = 0; i < count; i++) {
-		if (!glance_zone(glance, targets + i, found))
-			left |= 1ull << targets[i].zone->index;
+	glance->now_s = cache_clock_now_s(glance->cache);
+	for (const struct target *target = targets; target < last; target++) {
+		if (!glance_zone(glance, target, found))
+			left |= 1ull << target->zone->index;
 	}
 	return left;
 }
 
-/* As verdict_init(), with what was found. */
 static inline void fill(const struct found *found, struct dnsblv6_result *ret_result)
 {
+	verdict_init(ret_result);
 	ret_result->zones_listed = found->listed;
 	ret_result->zones_answered = found->answered;
-	ret_result->zones_failed = 0;
-	ret_result->zones_stale = 0;
 	ret_result->zones_secure = found->secure;
 	ret_result->zones_cached = found->answered;
 	ret_result->ttl_s = found->ttl_s;
-	ret_result->elapsed_us = 0;
-	ret_result->queries = 0;
-	ret_result->is_due = 0;
-	memset(ret_result->reserved, 0, sizeof(ret_result->reserved));
-	memset(ret_result->codes, 0, sizeof(ret_result->codes));
+	ret_result->is_due = found->has_work;
 }
 
-int peek_all(const struct asking *asking, struct dnsblv6_addr addr, uint64_t entries,
-	     bool *ret_has_work, struct dnsblv6_result *ret_result)
+int peek_all(const struct asking *asking, uint64_t hi, uint64_t lo, uint64_t entries,
+	     struct dnsblv6_result *ret_result)
 {
 	const struct shared_table *table = get_table(asking);
+	bool is_ipv4 = cache_is_ipv4(hi, lo);
 	struct found found = { .ttl_s = UINT32_MAX };
 	struct glance glance = {
 		.asking = asking,
 		.cache = table != NULL ? table->cache : asking->cache,
 		.indices = table != NULL ? table->zones : NULL,
-		.addr = &addr,
-		.block = cache_make_block(0, addr.hi, addr.lo).word,
-		.host = (unsigned)(cache_is_ipv4(addr.hi, addr.lo) ? addr.lo : addr.hi) & 127,
-		.is_ipv4 = cache_is_ipv4(addr.hi, addr.lo),
+		.word = cache_block_word(hi, lo),
+		.block = cache_key_of_word(0, is_ipv4, cache_block_word(hi, lo)).word,
+		.is_ipv4 = is_ipv4,
 	};
 
 	/* Canaries are among these. */
-	if (glance.is_ipv4 && (uint32_t)addr.lo >> 24 == 127)
-		return peek_all_at_length(asking, addr, entries, ret_has_work, ret_result);
+	if (is_ipv4 && (uint32_t)lo >> 24 == 127)
+		return peek_all_at_length(asking, hi, lo, entries, ret_result);
 	uint64_t left = glance_zones(&glance, entries, &found);
 	fill(&found, ret_result);
-	*ret_has_work = found.has_work;
 	if (left != 0)
-		return add_zones(asking, table, left, addr, entries, ret_has_work, ret_result);
+		return add_zones(asking, table, left, hi, lo, entries, ret_result);
 	verdict_finish_whole(asking->config, found.score, ret_result);
 	return DNSBLV6_OK;
 }

@@ -21,15 +21,15 @@ void peek_zone(const struct zone *zone, struct dnsblv6_addr addr, bool takes_exp
 	       struct look *ret_look);
 
 /*
- * All zones of entries. DNSBLV6_OK or -EAGAIN, as dnsblv6_peek(). *ret_has_work: something
- * should be asked in the background although there is an answer.
+ * All zones of entries, of an address as its two words (cache_table.h says why). DNSBLV6_OK or
+ * -EAGAIN; result and is_due as dnsblv6_peek() says.
  */
-int peek_all(const struct asking *asking, struct dnsblv6_addr addr, uint64_t entries,
-	     bool *ret_has_work, struct dnsblv6_result *ret_result);
+int peek_all(const struct asking *asking, uint64_t hi, uint64_t lo, uint64_t entries,
+	     struct dnsblv6_result *ret_result);
 
 /* The same without the short way that peek_all() takes for zones that are well: to compare. */
-int peek_all_at_length(const struct asking *asking, struct dnsblv6_addr addr, uint64_t entries,
-		       bool *ret_has_work, struct dnsblv6_result *ret_result);
+int peek_all_at_length(const struct asking *asking, uint64_t hi, uint64_t lo, uint64_t entries,
+		       struct dnsblv6_result *ret_result);
 
 #ifdef __cplusplus
 }

@@ -81,14 +81,12 @@ static const struct shape *shape_of(enum dnsblv6_style style, bool is_ipv4)
  * The number of a block in the order of names. Names of IPv6, and flat ones, have digits
  * of fixed width and sort as their numbers do.
  */
-static inline uint64_t number_of(enum dnsblv6_style style, struct dnsblv6_addr addr, bool is_ipv4)
+static inline uint64_t number_of(enum dnsblv6_style style, bool is_ipv4, uint64_t word)
 {
-	uint32_t ipv4 = (uint32_t)addr.lo;
+	uint32_t ipv4 = (uint32_t)word;
 
-	if (!is_ipv4)
-		return addr.hi >> 7;
-	if (style == DNSBLV6_STYLE_FLAT)
-		return ipv4 >> 7;
+	if (!is_ipv4 || style == DNSBLV6_STYLE_FLAT)
+		return word >> 7;
 	return (uint32_t)rank_of_octet[ipv4 >> 24] << 17 |
 	       (uint32_t)rank_of_octet[ipv4 >> 16 & 255] << 9 |
 	       (uint32_t)rank_of_octet[ipv4 >> 8 & 255] << 1 | (ipv4 >> 7 & 1);
@@ -308,7 +306,7 @@ static inline struct cache_key node_key(unsigned zone, enum dnsblv6_style style,
 {
 	if (is_ipv4 && style == DNSBLV6_STYLE_FLAT)
 		index |= 1u << 30;
-	return cache_key_range(zone, is_ipv4, level, index);
+	return cache_make_range(zone, is_ipv4, level, index);
 }
 
 /*
@@ -386,13 +384,12 @@ unsigned ranges_learn(struct cache *cache, unsigned zone, enum dnsblv6_style sty
 	return table.written;
 }
 
-bool ranges_has(const struct cache *cache, unsigned zone, enum dnsblv6_style style,
-		struct dnsblv6_addr addr, uint32_t now_s, uint32_t *ret_expires_s)
+uint32_t ranges_left_s(const struct cache *cache, unsigned zone, enum dnsblv6_style style,
+		       bool is_ipv4, uint64_t word, uint32_t now_s)
 {
 	struct cache_key keys[8];
 	const uint64_t *sets[8];
-	bool is_ipv4 = dnsblv6_addr_is_ipv4(addr);
-	uint64_t number = number_of(style, addr, is_ipv4);
+	uint64_t number = number_of(style, is_ipv4, word);
 	unsigned levels = shape_of(style, is_ipv4)->levels;
 
 	/* All of them are on their way before the first is looked at. */
@@ -406,10 +403,20 @@ bool ranges_has(const struct cache *cache, unsigned zone, enum dnsblv6_style sty
 		unsigned place;
 		if (cache_find(cache, sets[i], keys[i], &node, &place) &&
 		    cache_slot_kind(&node) == CACHE_RANGE && cache_slot_expiry(&node) > now_s &&
-		    cache_slot_bit(&node, (unsigned)(number & NODE_MASK)) != 0) {
-			*ret_expires_s = cache_slot_expiry(&node);
-			return true;
-		}
+		    cache_slot_bit(&node, (unsigned)(number & NODE_MASK)) != 0)
+			return cache_slot_expiry(&node) - now_s;
 	}
-	return false;
+	return 0;
+}
+
+bool ranges_has(const struct cache *cache, unsigned zone, enum dnsblv6_style style,
+		struct dnsblv6_addr addr, uint32_t now_s, uint32_t *ret_expires_s)
+{
+	uint32_t left_s = ranges_left_s(cache, zone, style, dnsblv6_addr_is_ipv4(addr),
+					cache_block_word(addr.hi, addr.lo), now_s);
+
+	if (left_s == 0)
+		return false;
+	*ret_expires_s = now_s + left_s;
+	return true;
 }

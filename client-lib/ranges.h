@@ -45,6 +45,12 @@ unsigned ranges_learn(struct cache *cache, unsigned zone, enum dnsblv6_style sty
 /* Is the block of addr proven empty? Then *ret_expires_s says until when. */
 bool ranges_has(const struct cache *cache, unsigned zone, enum dnsblv6_style style,
 		struct dnsblv6_addr addr, uint32_t now_s, uint32_t *ret_expires_s);
+/*
+ * The same for what cache_block_word() takes out of an address: for how many seconds, 0 when it is
+ * not proven.
+ */
+uint32_t ranges_left_s(const struct cache *cache, unsigned zone, enum dnsblv6_style style,
+		       bool is_ipv4, uint64_t word, uint32_t now_s);
 
 #ifdef __cplusplus
 }

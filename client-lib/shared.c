@@ -61,6 +61,7 @@ static struct shared_table *map_table(struct shared *shared)
 		free(table);
 		return NULL;
 	}
+	cache_set_prefetch(table->cache, shared->config->prefetch_percent);
 	for (unsigned i = 0; i < shared->config->zone_count; i++) {
 		const struct config_zone *zone = &shared->config->zones[i];
 

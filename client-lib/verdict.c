@@ -32,12 +32,6 @@ void verdict_prepare(const struct config *config, unsigned zone, struct verdict_
 	ret_zone->bitmap_weight = sum_weights(config, ret_zone->bitmap_entries);
 }
 
-void verdict_init(struct dnsblv6_result *ret_result)
-{
-	memset(ret_result, 0, sizeof(*ret_result));
-	ret_result->ttl_s = UINT32_MAX;
-}
-
 /* Into the first place that is free. */
 static void add_code(struct dnsblv6_result *result, unsigned entry, const uint8_t *a)
 {

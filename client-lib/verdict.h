@@ -12,6 +12,9 @@
 #include "client-lib/config.h"
 #include "client-lib/dnsblv6.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -25,8 +28,16 @@ struct verdict_zone {
 
 void verdict_prepare(const struct config *config, unsigned zone, struct verdict_zone *ret_zone);
 
-/* All zero, and no TTL yet. */
-void verdict_init(struct dnsblv6_result *ret_result);
+/*
+ * All zero, and no TTL yet. In parts: all of it at once gcc writes by "rep stos", which takes
+ * longer to begin than to write this.
+ */
+static inline void verdict_init(struct dnsblv6_result *ret_result)
+{
+	memset(ret_result, 0, offsetof(struct dnsblv6_result, codes));
+	memset(ret_result->codes, 0, sizeof(ret_result->codes));
+	ret_result->ttl_s = UINT32_MAX;
+}
 
 /* entries: a subset of zone->entries. ttl_s is what is left of the answer. */
 void verdict_add_answer(const struct config *config, const struct verdict_zone *zone,

@@ -16,13 +16,6 @@ struct dnsblv6_addr dnsblv6_addr_from_ipv4(uint32_t ipv4)
 	return (struct dnsblv6_addr){ 0, IPV4_MAPPED | ipv4 };
 }
 
-struct dnsblv6_addr dnsblv6_addr_from_bytes(const uint8_t *bytes)
-{
-	uint64_t halves[2];
-	memcpy(halves, bytes, sizeof(halves));
-	return (struct dnsblv6_addr){ be64toh(halves[0]), be64toh(halves[1]) };
-}
-
 void dnsblv6_addr_to_bytes(struct dnsblv6_addr addr, uint8_t *ret_bytes)
 {
 	for (unsigned i = 0; i < 8; i++) {

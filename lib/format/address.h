@@ -24,9 +24,11 @@
 
 #include "lib/format/status.h"
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -48,7 +50,16 @@ struct dnsblv6_prefix {
 
 struct dnsblv6_addr dnsblv6_addr_from_ipv4(uint32_t ipv4);
 /* 16 bytes in network order, as in struct in6_addr or an AAAA. */
-struct dnsblv6_addr dnsblv6_addr_from_bytes(const uint8_t *bytes);
+static inline struct dnsblv6_addr dnsblv6_addr_from_bytes(const uint8_t *bytes)
+{
+	uint64_t halves[2];
+	struct dnsblv6_addr addr;
+
+	memcpy(halves, bytes, sizeof(halves));
+	addr.hi = be64toh(halves[0]);
+	addr.lo = be64toh(halves[1]);
+	return addr;
+}
 void dnsblv6_addr_to_bytes(struct dnsblv6_addr addr, uint8_t *ret_bytes);
 
 bool dnsblv6_addr_is_ipv4(struct dnsblv6_addr addr);

@@ -155,7 +155,7 @@ class inquiry
 	int look(const std::string &address, dnsblv6_result &result)
 	{
 		const dnsblv6_ip parsed = ip(address);
-		return engine_look(get(), &parsed, 0, nullptr, &result);
+		return engine_look(get(), &parsed, 0, &result);
 	}
 	dnsblv6_zone_state state(unsigned entry = 0)
 	{

@@ -39,6 +39,7 @@ class chance
 		set("threshold", pick({ "1", "2", "4" }));
 		set("prefetch", pick({ "0", "10", "90" }));
 		set("max-stale", pick({ "0", "1m", "3h" }));
+		set("secure", pick({ "auto", "no", "a.example=yes c.example=yes" }));
 		set("ranges", pick({ "yes", "yes", "no" }));
 		char error[CONFIG_ERROR_MAX];
 		REQUIRE(config_finish(&config_, error) == 0);
@@ -80,6 +81,9 @@ class chance
 			fill_zone(engine_->asking.cache, i);
 		for (unsigned i = 0; table_ != nullptr && i < 3; i++)
 			fill_zone(table_, i);
+		tear(engine_->asking.cache);
+		if (table_ != nullptr)
+			tear(table_);
 	}
 
       private:
@@ -141,15 +145,29 @@ class chance
 	void fill_zone(cache *table, unsigned zone)
 	{
 		health_word parts = {};
-		parts.state = static_cast<dnsblv6_zone_state>(draw(3) == 0 ? draw(7) : 1);
+		parts.state = static_cast<dnsblv6_zone_state>(draw(3) == 0 ? draw(8) : 1);
 		parts.mode = static_cast<health_mode>(draw(3) == 0 ? draw(4) : 1 + draw(2));
 		parts.has_ipv4 = draw(8) != 0;
 		parts.has_ipv6 = draw(3) != 0;
 		parts.has_classic = draw(2) == 0;
 		parts.due_s = draw(2) == 0 ? HEALTH_NEVER_S : some_time(table);
 		cache_set_zone_word(table, zone, draw(16) == 0 ? 0 : health_pack(&parts));
+		if (draw(32) == 0)
+			cache_begin_era(table, zone);
 		for (unsigned i = 0; i < 12; i++)
 			put_something(table, zone, address());
+	}
+	// As a writer leaves it that was stopped, and two that wrote the same at once.
+	void tear(cache *table)
+	{
+		for (unsigned i = 0; i < 2; i++)
+			set_of_some(table)[draw(16)] ^= 1ull << draw(64);
+		uint64_t *set = set_of_some(table);
+		memmove(set + 4 * draw(4), set + 4 * draw(4), CACHE_SLOT_SIZE);
+	}
+	uint64_t *set_of_some(cache *table)
+	{
+		return cache_set_of(table, cache_key_block(draw(5), address()));
 	}
 	void put_something(cache *table, unsigned zone, dnsblv6_addr addr)
 	{
@@ -177,7 +195,6 @@ class chance
 
 struct said {
 	int status = 0;
-	bool has_work = false;
 	dnsblv6_result result;
 
 	said()
@@ -193,40 +210,43 @@ void look_twice(chance &world, dnsblv6_addr addr, uint64_t entries, said &at_len
 	uint64_t before = 0;
 	do {
 		before = cache_clock_s();
-		at_length.status = peek_all_at_length(&parts, addr, entries, &at_length.has_work,
-						      &at_length.result);
-		quick.status = peek_all(&parts, addr, entries, &quick.has_work, &quick.result);
+		at_length.status =
+			peek_all_at_length(&parts, addr.hi, addr.lo, entries, &at_length.result);
+		quick.status = peek_all(&parts, addr.hi, addr.lo, entries, &quick.result);
 	} while (before != cache_clock_s());
 }
 } // namespace
 
 TEST_CASE("the short way through the caches says what the long one says", "[client][peek]")
 {
-	unsigned whole = 0, listed = 0, stale = 0, worked = 0;
-	for (unsigned seed = 1; seed <= 16; seed++) {
+	unsigned looked = 0, whole = 0, listed = 0, stale = 0, secure = 0, due = 0;
+	for (unsigned seed = 1; seed <= 32; seed++) {
 		chance world(seed, seed % 2 == 0);
-		for (unsigned turn = 0; turn < 40; turn++) {
+		for (unsigned turn = 0; turn < 100; turn++) {
 			world.fill();
-			for (unsigned i = 0; i < 40; i++) {
+			for (unsigned i = 0; i < 80; i++) {
 				said at_length, quick;
 				const dnsblv6_addr addr = world.address();
 				const uint64_t entries = world.draw(2) == 0 ? 127 : world.draw(128);
 				look_twice(world, addr, entries, at_length, quick);
 				CAPTURE(seed, turn, i, addr.hi, addr.lo, entries);
 				if (at_length.status != quick.status ||
-				    at_length.has_work != quick.has_work ||
 				    memcmp(&at_length.result, &quick.result,
 					   sizeof(quick.result)) != 0)
 					FAIL("they differ");
+				looked++;
 				whole += quick.status == 0;
 				listed += quick.result.zones_listed != 0;
 				stale += quick.result.zones_stale != 0;
-				worked += quick.has_work;
+				secure += quick.result.zones_secure != 0;
+				due += quick.result.is_due;
 			}
 		}
 	}
-	CHECK(whole > 1000);
-	CHECK(listed > 1000);
-	CHECK(stale > 1000);
-	CHECK(worked > 1000);
+	CHECK(looked >= 200000);
+	CHECK(whole > 10000);
+	CHECK(listed > 10000);
+	CHECK(stale > 10000);
+	CHECK(secure > 10000);
+	CHECK(due > 10000);
 }
