@@ -141,8 +141,8 @@ void cache_table_use(struct cache *cache, void *memory, const uint64_t *header, 
 	cache->seed[1] = header[CACHE_WORD_SEED + 1];
 	cache->slots = cache->header + offset / sizeof(*header);
 	cache_set_prefetch(cache, 0);
-	if (is_writable)
-		cache->marks = (uint8_t *)(cache->slots + cache->set_count * CACHE_SET_WORDS);
+	cache->marks = (uint8_t *)(cache->slots + cache->set_count * CACHE_SET_WORDS);
+	cache->is_writable = is_writable;
 }
 
 void cache_set_prefetch(struct cache *cache, unsigned percent)
@@ -198,7 +198,7 @@ static uint64_t *word_of(const struct cache *cache, enum cache_word first, unsig
 
 static bool swap_word(const struct cache *cache, uint64_t *word, uint64_t old_value, uint64_t value)
 {
-	return cache->marks != NULL &&
+	return cache->is_writable &&
 	       __atomic_compare_exchange_n(word, &old_value, value, false, __ATOMIC_RELAXED,
 					   __ATOMIC_RELAXED);
 }
@@ -210,7 +210,7 @@ uint64_t cache_zone_word(const struct cache *cache, unsigned zone)
 
 void cache_set_zone_word(struct cache *cache, unsigned zone, uint64_t word)
 {
-	if (cache->marks != NULL)
+	if (cache->is_writable)
 		__atomic_store_n(word_of(cache, CACHE_WORD_ZONE, zone), word, __ATOMIC_RELEASE);
 }
 
@@ -226,7 +226,7 @@ uint64_t cache_zone_evidence(const struct cache *cache, unsigned zone)
 
 void cache_set_zone_evidence(struct cache *cache, unsigned zone, uint64_t evidence)
 {
-	if (cache->marks != NULL)
+	if (cache->is_writable)
 		cache_store(word_of(cache, CACHE_WORD_EVIDENCE, zone), evidence);
 }
 
@@ -253,7 +253,7 @@ uint64_t cache_zone_era(const struct cache *cache, unsigned zone)
 
 void cache_begin_era(struct cache *cache, unsigned zone)
 {
-	if (cache->marks == NULL)
+	if (!cache->is_writable)
 		return;
 	__atomic_fetch_add(word_of(cache, CACHE_WORD_ERA, zone), 1, __ATOMIC_RELAXED);
 }
@@ -270,12 +270,37 @@ void cache_prefetch(const struct cache *cache, struct cache_key key)
 	cache_fetch_set(cache_set_of(cache, key));
 }
 
+/* Of the slots that have the key, as two writers may have put it twice, one that is whole. */
+static bool find_in(const struct cache *cache, const uint64_t *set, struct cache_key key,
+		    struct cache_slot *ret_slot)
+{
+	for (unsigned i = 0; i < CACHE_SET_SLOTS; i++) {
+		for (unsigned tries = 0; tries < CACHE_READ_TRIES; tries++) {
+			*ret_slot = cache_read_slot(set + i * CACHE_SLOT_WORDS);
+			if (ret_slot->key != key.word)
+				break;
+			if (cache_slot_is_whole(cache, ret_slot))
+				return true;
+		}
+	}
+	return false;
+}
+
+bool cache_find_at_length(const struct cache *cache, struct cache_key key,
+			  struct cache_slot *ret_slot)
+{
+	const uint64_t *set = cache_set_of(cache, key);
+
+	return find_in(cache, set, key, ret_slot) ||
+	       (cache_has_away(cache, set) &&
+		find_in(cache, cache_away_set(cache, key), key, ret_slot));
+}
+
 int cache_get(const struct cache *cache, struct cache_key key, struct cache_entry *ret_entry)
 {
 	struct cache_slot slot;
-	unsigned place;
 
-	if (!cache_find(cache, cache_set_of(cache, key), key, &slot, &place))
+	if (!cache_find(cache, cache_set_of(cache, key), key, &slot))
 		return DNSBLV6_ENOTFOUND;
 	decode(&slot, ret_entry);
 	return DNSBLV6_OK;
@@ -283,21 +308,60 @@ int cache_get(const struct cache *cache, struct cache_key key, struct cache_entr
 
 /* ---- marks, and who goes ---- */
 
-enum { HAND_SHIFT = 4 };
-#define MARKS_MASK 15u
+static bool mark_in(const struct cache *cache, const uint64_t *set, struct cache_key key)
+{
+	const uint64_t *words = cache_find_words(set, key);
+
+	if (words != NULL)
+		cache_mark_slot(cache, set, cache_place_of(set, words));
+	return words != NULL;
+}
 
 void cache_mark(const struct cache *cache, struct cache_key key)
 {
-	if (cache->marks == NULL)
-		return;
 	const uint64_t *set = cache_set_of(cache, key);
 
-	for (unsigned i = 0; i < CACHE_SET_SLOTS; i++) {
-		if (cache_load(set + i * CACHE_SLOT_WORDS) == key.word) {
-			cache_mark_slot(cache, set, i);
-			return;
-		}
-	}
+	if (!mark_in(cache, set, key) && cache_has_away(cache, set))
+		mark_in(cache, cache_away_set(cache, key), key);
+}
+
+/* One key more or less of a set is away. False: there are as many as can be told. */
+static bool change_away(const struct cache *cache, uint64_t index, bool is_more)
+{
+	uint8_t *byte = cache->marks + index;
+	uint8_t old = __atomic_load_n(byte, __ATOMIC_RELAXED);
+	uint8_t changed;
+
+	do {
+		if (old >> CACHE_AWAY_SHIFT == (is_more ? CACHE_AWAY_MAX : 0))
+			return false;
+		changed = (uint8_t)(is_more ? old + (1u << CACHE_AWAY_SHIFT)
+					    : old - (1u << CACHE_AWAY_SHIFT));
+	} while (!__atomic_compare_exchange_n(byte, &old, changed, false, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+	return true;
+}
+
+static uint64_t *words_at(const struct cache *cache, uint64_t index, unsigned place)
+{
+	return cache->slots + index * CACHE_SET_WORDS + place * CACHE_SLOT_WORDS;
+}
+
+/* What is in a slot goes: it may have been away there. */
+static void leave(const struct cache *cache, uint64_t index, unsigned place)
+{
+	struct cache_slot slot = cache_read_slot(words_at(cache, index, place));
+	struct cache_key key = { slot.key };
+	uint64_t home = cache_set_index(cache, key);
+
+	if (cache_slot_kind(&slot) != 0 && home != index)
+		change_away(cache, home, false);
+}
+
+static void forget_slot(const struct cache *cache, uint64_t index, unsigned place)
+{
+	leave(cache, index, place);
+	cache_store(words_at(cache, index, place) + 3, 0);
 }
 
 /*
@@ -318,65 +382,112 @@ static uint64_t rank(const struct cache *cache, const struct cache_slot *slot, b
 }
 
 /* The first slot from the hand on that has not been used since the hand was there. */
-static unsigned turn_clock(unsigned *marks)
+static unsigned turn_clock(uint8_t *marks)
 {
-	unsigned hand = *marks >> HAND_SHIFT & (CACHE_SET_SLOTS - 1);
-	unsigned used = *marks & MARKS_MASK;
+	unsigned hand = *marks >> CACHE_HAND_SHIFT & (CACHE_SET_SLOTS - 1);
+	unsigned used = *marks & CACHE_MARKS_MASK;
+	unsigned away = (unsigned)*marks >> CACHE_AWAY_SHIFT;
 
 	while ((used & 1u << hand) != 0) {
 		used &= ~(1u << hand);
 		hand = (hand + 1) % CACHE_SET_SLOTS;
 	}
-	*marks = used | (hand + 1) % CACHE_SET_SLOTS << HAND_SHIFT;
+	*marks = (uint8_t)(used | (hand + 1) % CACHE_SET_SLOTS << CACHE_HAND_SHIFT |
+			   away << CACHE_AWAY_SHIFT);
 	return hand;
 }
 
-/* Which slot of the set the key goes into; the marks are then right for it. */
-static unsigned choose(struct cache *cache, uint64_t *set, uint8_t *ret_marks, struct cache_key key)
+/* A live slot of the set, by the clock. */
+static unsigned evict(struct cache *cache, uint64_t index)
 {
-	unsigned marks = __atomic_load_n(ret_marks, __ATOMIC_RELAXED);
+	uint8_t *marks = cache->marks + index;
+	uint8_t old = __atomic_load_n(marks, __ATOMIC_RELAXED);
+	uint8_t turned;
+	unsigned place;
+
+	do {
+		turned = old;
+		place = turn_clock(&turned);
+	} while (!__atomic_compare_exchange_n(marks, &old, turned, false, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+	__atomic_fetch_add(&cache->evicted, 1, __ATOMIC_RELAXED);
+	return place;
+}
+
+/* Places in a set; CACHE_SET_SLOTS: there is none. */
+struct choice {
+	unsigned same; /* has the key already */
+	unsigned room; /* the best of those that are not live */
+};
+
+static struct choice scan(const struct cache *cache, uint64_t index, struct cache_key key)
+{
+	unsigned marks = __atomic_load_n(cache->marks + index, __ATOMIC_RELAXED);
 	uint32_t now_s = cache_now_s(cache);
 	uint64_t best = UINT64_MAX;
-	unsigned choice = CACHE_SET_SLOTS;
-	unsigned same = CACHE_SET_SLOTS;
+	struct choice found = { CACHE_SET_SLOTS, CACHE_SET_SLOTS };
 
 	for (unsigned i = 0; i < CACHE_SET_SLOTS; i++) {
-		uint64_t *words = set + i * CACHE_SLOT_WORDS;
-		struct cache_slot slot = cache_read_slot(words);
+		struct cache_slot slot = cache_read_slot(words_at(cache, index, i));
 		if (slot.key == key.word && cache_slot_kind(&slot) != 0) {
 			/* Two writers can have put it twice: one of them would come back one day.
 			 */
-			if (same < CACHE_SET_SLOTS)
-				cache_store(words + 3, 0);
+			if (found.same < CACHE_SET_SLOTS)
+				forget_slot(cache, index, i);
 			else
-				same = i;
+				found.same = i;
 		}
 		uint64_t value = rank(cache, &slot, (marks & 1u << i) != 0, now_s);
 		if (value < best) {
 			best = value;
-			choice = i;
+			found.room = i;
 		}
 	}
-	if (same < CACHE_SET_SLOTS)
-		return same;
-	if (choice == CACHE_SET_SLOTS) {
-		choice = turn_clock(&marks);
-		__atomic_fetch_add(&cache->evicted, 1, __ATOMIC_RELAXED);
-	}
-	__atomic_store_n(ret_marks, (uint8_t)(marks & ~(1u << choice)), __ATOMIC_RELAXED);
-	return choice;
+	return found;
+}
+
+/* A place for a new key: what was there is not missed any more. */
+static uint64_t *take(const struct cache *cache, uint64_t index, unsigned place)
+{
+	leave(cache, index, place);
+	__atomic_fetch_and(cache->marks + index, (uint8_t) ~(1u << place), __ATOMIC_RELAXED);
+	return words_at(cache, index, place);
+}
+
+/* Which slot the key goes into. */
+static uint64_t *choose(struct cache *cache, struct cache_key key)
+{
+	uint64_t home = cache_set_index(cache, key);
+	uint64_t away = cache_away_index(cache, key);
+	struct choice at_home = scan(cache, home, key);
+	struct choice elsewhere = { CACHE_SET_SLOTS, CACHE_SET_SLOTS };
+
+	if (at_home.same < CACHE_SET_SLOTS)
+		at_home.room = at_home.same;
+	if (away != home &&
+	    (at_home.room == CACHE_SET_SLOTS || cache_has_away(cache, words_at(cache, home, 0))))
+		elsewhere = scan(cache, away, key);
+	/* Back home, where there is room again. */
+	if (elsewhere.same < CACHE_SET_SLOTS && at_home.room < CACHE_SET_SLOTS)
+		forget_slot(cache, away, elsewhere.same);
+	if (at_home.same < CACHE_SET_SLOTS)
+		return words_at(cache, home, at_home.same);
+	if (at_home.room < CACHE_SET_SLOTS)
+		return take(cache, home, at_home.room);
+	if (elsewhere.same < CACHE_SET_SLOTS)
+		return words_at(cache, away, elsewhere.same);
+	if (elsewhere.room < CACHE_SET_SLOTS && change_away(cache, home, true))
+		return take(cache, away, elsewhere.room);
+	return take(cache, home, evict(cache, home));
 }
 
 void cache_put(struct cache *cache, struct cache_key key, const struct cache_entry *entry)
 {
-	if (cache->marks == NULL)
+	if (!cache->is_writable)
 		return;
-	uint64_t index = cache_set_index(cache, key);
-	uint64_t *set = cache->slots + index * CACHE_SET_WORDS;
-	unsigned choice = choose(cache, set, cache->marks + index, key);
 	struct cache_slot slot = encode(cache, key, entry);
+	uint64_t *words = choose(cache, key);
 
-	uint64_t *words = set + choice * CACHE_SLOT_WORDS;
 	cache_store(words, slot.key);
 	cache_store(words + 1, slot.head);
 	cache_store(words + 2, slot.tail);
@@ -400,12 +511,11 @@ static bool is_denial(const struct cache_slot *slot)
 
 void cache_forget_denials(struct cache *cache, unsigned zone)
 {
-	if (cache->marks == NULL)
+	if (!cache->is_writable)
 		return;
 	for (uint64_t i = 0; i < cache->set_count * CACHE_SET_SLOTS; i++) {
-		uint64_t *words = cache->slots + i * CACHE_SLOT_WORDS;
-		struct cache_slot slot = cache_read_slot(words);
+		struct cache_slot slot = cache_read_slot(cache->slots + i * CACHE_SLOT_WORDS);
 		if (is_denial(&slot) && slot.key >> CACHE_ZONE_SHIFT == zone)
-			cache_store(words + 3, 0);
+			forget_slot(cache, i / CACHE_SET_SLOTS, i % CACHE_SET_SLOTS);
 	}
 }

@@ -24,8 +24,9 @@
  * era makes void at once what was put into the zone before, for all who share the table, and costs
  * nothing: its slots read as a miss, as torn ones do, and are free for others.
  *
- * Four slots are a set, which a key is hashed to with the table's own random seed;
- * the set is all that is ever searched, and where eviction takes place.
+ * Four slots are a set, which a key is hashed to with the table's own random seed.
+ * When all four are live a key goes away into another set, if there is room; its own set
+ * tells how many of its keys have, so that most misses read one set and hits do not read more.
  *
  * Time is CLOCK_MONOTONIC_COARSE in seconds: the same in all processes of a machine,
  * never set, read without a system call.
@@ -152,8 +153,9 @@ void cache_prefetch(const struct cache *cache, struct cache_key key);
 
 /*
  * Puts or replaces. Evicts from its set, in this order: the same key, a free
- * slot, what expired longest ago (stale ones of use last), and then by a clock over the marks that
- * cache_mark() leaves. Never fails; nothing for a table that is mapped read-only.
+ * slot, what expired longest ago (stale ones of use last); the same in the set where it goes away;
+ * and then from its own by a clock over the marks that cache_mark() leaves. Never fails; nothing
+ * for a table that is mapped read-only.
  */
 void cache_put(struct cache *cache, struct cache_key key, const struct cache_entry *entry);
 /*

@@ -13,7 +13,8 @@
  *     1664    512   the zones' trust, the same
  *     2176     n    in a file: names of the zones, each with a NUL
  *        s   128*m  m sets of four slots; s is 2176 + n up to a multiple of 128
- *              m    marks: for each set a bit for each slot in use, and a hand
+ *              m    marks: for each set a bit for each slot in use, a hand (two bits), and how
+ *                   many of its keys are away, in another set (two bits)
  *
  * m is as large as fits: 129 bytes a set. A table has a whole number of pages.
  * All words are in the machine's order and are read and written with relaxed
@@ -40,7 +41,7 @@ extern "C" {
 #endif
 
 #define CACHE_MAGIC   0x4453424c76366331ull /* "DSBLv6c1" */
-#define CACHE_VERSION 3u
+#define CACHE_VERSION 4u
 
 enum cache_word {
 	CACHE_WORD_MAGIC,
@@ -73,7 +74,8 @@ struct cache {
 	uint64_t set_count;
 	uint64_t seed[2];
 	uint64_t epoch_s;
-	uint8_t *marks; /* NULL: mapped read-only */
+	uint8_t *marks;
+	bool is_writable;
 	uint64_t *header;
 	uint64_t size_bytes;
 	uint64_t puts, evicted; /* atomic */
@@ -291,17 +293,52 @@ static inline bool cache_slot_is_whole(const struct cache *cache, const struct c
 
 /* ---- a set ---- */
 
-static inline uint64_t cache_set_index(const struct cache *cache, struct cache_key key)
+static inline uint64_t cache_hash(const struct cache *cache, struct cache_key key)
 {
 	uint64_t hash = (key.word ^ cache->seed[0]) * CACHE_SPREAD_A;
 	hash ^= hash >> 32;
-	hash *= cache->seed[1];
-	return (hash >> 32) * cache->set_count >> 32;
+	return hash * cache->seed[1];
+}
+
+static inline uint64_t cache_set_index(const struct cache *cache, struct cache_key key)
+{
+	return (cache_hash(cache, key) >> 32) * cache->set_count >> 32;
+}
+
+/* Where a key goes when all slots of its own set are live. May be the same set. */
+static inline uint64_t cache_away_index(const struct cache *cache, struct cache_key key)
+{
+	return (cache_hash(cache, key) & UINT32_MAX) * cache->set_count >> 32;
 }
 
 static inline uint64_t *cache_set_of(const struct cache *cache, struct cache_key key)
 {
 	return cache->slots + cache_set_index(cache, key) * CACHE_SET_WORDS;
+}
+
+static inline uint64_t *cache_away_set(const struct cache *cache, struct cache_key key)
+{
+	return cache->slots + cache_away_index(cache, key) * CACHE_SET_WORDS;
+}
+
+/* The byte of marks of a set, and what is in it. */
+enum { CACHE_HAND_SHIFT = 4, CACHE_AWAY_SHIFT = 6, CACHE_AWAY_MAX = 3 };
+#define CACHE_MARKS_MASK 15u
+
+static inline uint8_t *cache_marks_of(const struct cache *cache, const uint64_t *set)
+{
+	return cache->marks + (uint64_t)(set - cache->slots) / CACHE_SET_WORDS;
+}
+
+/*
+ * Are keys of the set away? Most sets have none, and what is in no cache is then known by one set.
+ * A writer that is killed may leave a wrong number: too high, and another set is looked at; too
+ * low, and there is a miss.
+ */
+static inline bool cache_has_away(const struct cache *cache, const uint64_t *set)
+{
+	return __atomic_load_n(cache_marks_of(cache, set), __ATOMIC_RELAXED) >> CACHE_AWAY_SHIFT !=
+	       0;
 }
 
 /* Its memory, ahead of cache_find(). */
@@ -311,18 +348,9 @@ static inline void cache_fetch_set(const uint64_t *set)
 	__builtin_prefetch(set + CACHE_SET_WORDS / 2);
 }
 
-/* Which slots of a set have the key, a bit for each. No branch: none of them is likelier. */
-static inline unsigned cache_find_key(const uint64_t *set, struct cache_key key)
-{
-	return (unsigned)(cache_load(set) == key.word) |
-	       (unsigned)(cache_load(set + CACHE_SLOT_WORDS) == key.word) << 1 |
-	       (unsigned)(cache_load(set + 2 * CACHE_SLOT_WORDS) == key.word) << 2 |
-	       (unsigned)(cache_load(set + 3 * CACHE_SLOT_WORDS) == key.word) << 3;
-}
-
 /*
- * The same as the words of one such slot; NULL: none has it. For one who looks once, and takes what
- * was not whole for unknown.
+ * The words of a slot that has the key; NULL: none has it. No branch: none of the slots is
+ * likelier. For one who looks once, and takes what was not whole for unknown.
  */
 static inline const uint64_t *cache_find_words(const uint64_t *set, struct cache_key key)
 {
@@ -354,31 +382,27 @@ static inline struct cache_slot cache_read_found(const uint64_t *words, struct c
 	return slot;
 }
 
-/* The slot of a key, which belongs into that set, and which of the set it is. */
+/* For one that was not whole, or may be away. */
+bool cache_find_at_length(const struct cache *cache, struct cache_key key,
+			  struct cache_slot *ret_slot);
+
+/* The slot of a key whose own set is that one, wherever it is. */
 static inline bool cache_find(const struct cache *cache, const uint64_t *set, struct cache_key key,
-			      struct cache_slot *ret_slot, unsigned *ret_place)
+			      struct cache_slot *ret_slot)
 {
-	for (unsigned found = cache_find_key(set, key); found != 0; found &= found - 1) {
-		unsigned place = (unsigned)__builtin_ctz(found);
-		for (unsigned tries = 0; tries < CACHE_READ_TRIES; tries++) {
-			*ret_slot = cache_read_slot(set + place * CACHE_SLOT_WORDS);
-			if (ret_slot->key != key.word)
-				break;
-			if (cache_slot_is_whole(cache, ret_slot)) {
-				*ret_place = place;
-				return true;
-			}
-		}
-	}
-	return false;
+	const uint64_t *words = cache_find_words(set, key);
+
+	if (words == NULL)
+		return cache_has_away(cache, set) && cache_find_at_length(cache, key, ret_slot);
+	*ret_slot = cache_read_found(words, key);
+	return cache_slot_is_whole(cache, ret_slot) || cache_find_at_length(cache, key, ret_slot);
 }
 
-/* A byte of marks for each set: a bit for each slot that was used, and where the hand is. */
 static inline void cache_mark_slot(const struct cache *cache, const uint64_t *set, unsigned place)
 {
-	if (cache->marks == NULL)
+	if (!cache->is_writable)
 		return;
-	uint8_t *marks = cache->marks + (uint64_t)(set - cache->slots) / CACHE_SET_WORDS;
+	uint8_t *marks = cache_marks_of(cache, set);
 	/* Most marks are there already, and reading them takes no cache line from others. */
 	if ((__atomic_load_n(marks, __ATOMIC_RELAXED) & 1u << place) == 0)
 		__atomic_fetch_or(marks, (uint8_t)(1u << place), __ATOMIC_RELAXED);

@@ -179,7 +179,8 @@ static inline uint64_t all_or_none(bool is_all)
  * lists cannot be foretold.
  */
 static inline bool take_slot(const struct glance *glance, const struct target *target,
-			     const uint64_t *words, struct found *found, uint32_t *ret_left_s)
+			     const uint64_t *set, const uint64_t *words, struct found *found,
+			     uint32_t *ret_left_s)
 {
 	const struct verdict_zone *zone = &target->zone->entries;
 	struct cache_slot slot = cache_read_found(words, target->key);
@@ -193,7 +194,7 @@ static inline bool take_slot(const struct glance *glance, const struct target *t
 	found->listed |= zone->bitmap_entries & is_listed;
 	found->score += zone->bitmap_weight & (int64_t)is_listed;
 	found->secure |= zone->entries & is_secure;
-	cache_mark_slot(glance->cache, target->set, cache_place_of(target->set, words));
+	cache_mark_slot(glance->cache, set, cache_place_of(set, words));
 	*ret_left_s = (uint32_t)left_s;
 	return true;
 }
@@ -219,10 +220,15 @@ static inline bool take_range(const struct glance *glance, const struct target *
 static inline __attribute__((always_inline)) bool
 glance_zone(const struct glance *glance, const struct target *target, struct found *found)
 {
-	const uint64_t *words = cache_find_words(target->set, target->key);
+	const uint64_t *set = target->set;
+	const uint64_t *words = cache_find_words(set, target->key);
 	uint32_t left_s = 0;
 
-	if (words != NULL ? !take_slot(glance, target, words, found, &left_s)
+	if (words == NULL && cache_has_away(glance->cache, set)) {
+		set = cache_away_set(glance->cache, target->key);
+		words = cache_find_words(set, target->key);
+	}
+	if (words != NULL ? !take_slot(glance, target, set, words, found, &left_s)
 			  : !take_range(glance, target, found, &left_s))
 		return false;
 	found->answered |= target->zone->entries.entries;

@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 
 #include <climits>
+#include <map>
+#include <numeric>
 #include <set>
 #include <vector>
 
@@ -26,38 +28,63 @@ uint64_t *slot_of(cache *table, cache_key key)
 	return nullptr;
 }
 
-// Keys of /25s that share a set.
-std::vector<cache_key> neighbours(unsigned count, uint64_t seed_from)
-{
-	cache_ptr scratch = new_cache();
-	cache_ptr table = new_cache();
-	// The same seeds, so the same sets.
-	scratch->seed[0] = table->seed[0] = seed_from;
-	scratch->seed[1] = table->seed[1] = seed_from | 1;
-	std::vector<cache_key> keys;
-	long wanted = -1;
-	for (uint32_t i = 0; keys.size() < count && i < 100000; i++) {
-		const cache_key key = cache_key_block(0, ipv4(i << 7));
-		const cache_entry entry = entry_of(scratch.get(), 1);
-		cache_put(scratch.get(), key, &entry);
-		const long set = (slot_of(scratch.get(), key) - scratch->slots) /
-				 static_cast<long>(CACHE_SET_WORDS);
-		memset(scratch->slots, 0, scratch->set_count * CACHE_SET_SIZE);
-		if (wanted < 0)
-			wanted = set;
-		if (set == wanted)
-			keys.push_back(key);
-	}
-	REQUIRE(keys.size() == count);
-	return keys;
-}
-
 cache_ptr seeded_cache(uint64_t seed)
 {
 	cache_ptr table = new_cache();
 	table->seed[0] = seed;
 	table->seed[1] = seed | 1;
 	return table;
+}
+// Keys of /25s that share a set.
+std::vector<cache_key> neighbours(unsigned count, uint64_t seed_from)
+{
+	cache_ptr table = seeded_cache(seed_from); // the same seeds, so the same sets
+	std::vector<cache_key> keys = { cache_key_block(0, ipv4(0)) };
+	for (uint32_t i = 1; keys.size() < count && i < 100000; i++) {
+		const cache_key key = cache_key_block(0, ipv4(i << 7));
+		if (cache_set_index(table.get(), key) == cache_set_index(table.get(), keys[0]))
+			keys.push_back(key);
+	}
+	REQUIRE(keys.size() == count);
+	return keys;
+}
+
+// Live answers in all slots of the sets where keys would go away.
+void fill_away(cache *table, const std::vector<cache_key> &keys)
+{
+	for (const cache_key key : keys) {
+		const uint64_t index = cache_away_index(table, key);
+		unsigned used = 0;
+		for (uint32_t i = 0; index != cache_set_index(table, key) && used < 4; i++) {
+			const cache_key other = cache_key_block(5, ipv4(i << 7));
+			if (cache_set_index(table, other) != index)
+				continue;
+			const cache_entry entry = entry_of(table, 99);
+			cache_put(table, other, &entry);
+			used++;
+		}
+	}
+}
+
+// Slots with a key that belongs into another set than theirs, for each set of those.
+std::vector<unsigned> count_away(const cache *table)
+{
+	std::vector<unsigned> counts(table->set_count);
+	for (uint64_t i = 0; i < table->set_count * CACHE_SET_SLOTS; i++) {
+		const cache_slot slot = cache_read_slot(table->slots + i * CACHE_SLOT_WORDS);
+		const uint64_t home = cache_set_index(table, cache_key{ slot.key });
+		if (cache_slot_kind(&slot) != 0 && home != i / CACHE_SET_SLOTS)
+			counts[home]++;
+	}
+	return counts;
+}
+
+std::vector<unsigned> told_away(const cache *table)
+{
+	std::vector<unsigned> counts;
+	for (uint64_t i = 0; i < table->set_count; i++)
+		counts.push_back(table->marks[i] >> CACHE_AWAY_SHIFT);
+	return counts;
 }
 } // namespace
 
@@ -255,6 +282,7 @@ TEST_CASE("a set that is full of live answers gives up one that was not used", "
 		const cache_entry entry = entry_of(table.get(), i);
 		cache_put(table.get(), keys[i], &entry);
 	}
+	fill_away(table.get(), keys);
 	for (unsigned i : { 0u, 1u, 3u })
 		cache_mark(table.get(), keys[i]);
 	const cache_entry entry = entry_of(table.get(), 4);
@@ -279,6 +307,7 @@ TEST_CASE("four that are all in use make room nevertheless", "[client][cache]")
 {
 	const auto keys = neighbours(5, 999);
 	cache_ptr table = seeded_cache(999);
+	fill_away(table.get(), keys);
 	for (uint8_t i = 0; i < 5; i++) {
 		const cache_entry entry = entry_of(table.get(), i);
 		cache_put(table.get(), keys[i], &entry);
@@ -351,6 +380,103 @@ TEST_CASE("a key that two writers put at once is there once after the next put",
 	cache_put(table.get(), keys[0], &entry);
 	*slot_of(table.get(), keys[0]) = 0;
 	CHECK(get(table.get(), keys[0]) == -1);
+}
+
+// ---- a second set ----
+
+TEST_CASE("a key of a full set goes away, is found there, and comes back", "[client][cache]")
+{
+	const auto keys = neighbours(6, 4711);
+	cache_ptr table = seeded_cache(4711);
+	const auto put = [&](unsigned i, uint8_t byte, uint32_t ttl_s) {
+		const cache_entry entry = entry_of(table.get(), byte, ttl_s);
+		cache_put(table.get(), keys[i], &entry);
+	};
+	const auto is_home = [&](unsigned i) {
+		const auto set =
+			static_cast<uint64_t>(slot_of(table.get(), keys[i]) - table->slots) /
+			CACHE_SET_WORDS;
+		return set == cache_set_index(table.get(), keys[i]);
+	};
+	REQUIRE(cache_away_index(table.get(), keys[4]) != cache_set_index(table.get(), keys[4]));
+	for (uint8_t i = 0; i < 5; i++)
+		put(i, i, i == 0 ? 10 : 3600);
+	for (uint8_t i = 0; i < 5; i++)
+		CHECK(get(table.get(), keys[i]) == i);
+	CHECK_FALSE(is_home(4));
+	CHECK(told_away(table.get()) == count_away(table.get()));
+
+	put(4, 14, 3600); // in its place, as its set is full still
+	CHECK(get(table.get(), keys[4]) == 14);
+	CHECK(count_away(table.get())[cache_set_index(table.get(), keys[4])] == 1);
+	cache_mark(table.get(), keys[4]);
+	CHECK((table->marks[cache_away_index(table.get(), keys[4])] & CACHE_MARKS_MASK) != 0);
+
+	test_clock::pass(11); // and the first has expired
+	put(4, 24, 3600);
+	CHECK(get(table.get(), keys[4]) == 24);
+	CHECK(is_home(4));
+	CHECK(told_away(table.get()) == std::vector<unsigned>(table->set_count));
+	CHECK(count_away(table.get()) == told_away(table.get()));
+	cache_stats stats = {};
+	cache_get_stats(table.get(), &stats);
+	CHECK(stats.evicted == 0);
+}
+
+TEST_CASE("a table that is full to three quarters has nearly all that was put", "[client][cache]")
+{
+	cache_ptr table = new_cache(2u << 20);
+	cache_stats stats = {};
+	cache_get_stats(table.get(), &stats);
+	const auto count = static_cast<uint32_t>(stats.slots * 73 / 100);
+	const cache_entry entry = entry_of(table.get(), 1);
+	for (uint32_t i = 0; i < count; i++)
+		cache_put(table.get(), cache_key_block(0, ipv4(i << 7)), &entry);
+	uint32_t lost = 0;
+	for (uint32_t i = 0; i < count; i++)
+		lost += get(table.get(), cache_key_block(0, ipv4(i << 7))) < 0;
+	cache_get_stats(table.get(), &stats);
+	CAPTURE(count, lost);
+	CHECK(stats.evicted == lost);
+	CHECK(lost < count / 25); // one set alone lost a tenth
+	CHECK(told_away(table.get()) == count_away(table.get()));
+}
+
+TEST_CASE("what is away is told, whatever is put, expires, is void or is forgotten",
+	  "[client][cache]")
+{
+	cache_ptr table = new_cache();
+	const auto seed = RANDOM_SEED(20);
+	CAPTURE(seed);
+	randomness rnd(seed);
+	std::map<uint64_t, int> last;
+	unsigned away = 0, hits = 0;
+	for (unsigned i = 0; i < 4000; i++) {
+		const unsigned zone = rnd.below(3);
+		const cache_key key = cache_key_block(zone, ipv4(rnd.below(150) << 7));
+		const uint8_t byte = static_cast<uint8_t>(rnd.one_in(3) ? 0 : i % 251);
+		const cache_entry entry = entry_of(table.get(), byte, 1 + rnd.below(300));
+		cache_put(table.get(), key, &entry);
+		last[key.word] = byte;
+		REQUIRE(get(table.get(), key) == byte);
+		if (rnd.one_in(10))
+			test_clock::pass(rnd.below(20));
+		if (rnd.one_in(500))
+			cache_begin_era(table.get(), zone);
+		if (rnd.one_in(500))
+			cache_forget_denials(table.get(), zone);
+		const cache_key other = cache_key_block(rnd.below(3), ipv4(rnd.below(150) << 7));
+		cache_mark(table.get(), other);
+		const int found = get(table.get(), other);
+		if (found >= 0)
+			REQUIRE(found == last[other.word]);
+		hits += found >= 0;
+		const auto counts = count_away(table.get());
+		REQUIRE(told_away(table.get()) == counts);
+		away += std::accumulate(counts.begin(), counts.end(), 0u);
+	}
+	CHECK(hits > 500);
+	CHECK(away > 4000);
 }
 
 // ---- tables ----

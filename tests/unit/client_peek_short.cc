@@ -41,6 +41,7 @@ class chance
 		set("max-stale", pick({ "0", "1m", "3h" }));
 		set("secure", pick({ "auto", "no", "a.example=yes c.example=yes" }));
 		set("ranges", pick({ "yes", "yes", "no" }));
+		set("cache-size", pick({ "8K", "64K" })); // in the smaller one sets are full
 		char error[CONFIG_ERROR_MAX];
 		REQUIRE(config_finish(&config_, error) == 0);
 		REQUIRE(engine_new(&config_, nullptr, nullptr, &engine_) == 0);
@@ -48,7 +49,7 @@ class chance
 			engine_check_shared(engine_);
 			REQUIRE(shared_get(engine_->asking.shared) != nullptr);
 		}
-		for (unsigned i = 0; i < 24; i++)
+		for (unsigned i = 0; i < 48; i++)
 			addresses_.push_back(make_address());
 	}
 	~chance()
@@ -107,7 +108,7 @@ class chance
 		char name[] = "/tmp/dnsblv6-peek-XXXXXX";
 		REQUIRE(mkdtemp(name) != nullptr);
 		directory_ = name;
-		REQUIRE(cache_create_file((directory_ + "/cache").c_str(), 65536, shared_zones, 3,
+		REQUIRE(cache_create_file((directory_ + "/cache").c_str(), 8192, shared_zones, 3,
 					  &table_) == 0);
 	}
 	// Of few blocks, so that what is put is found.
