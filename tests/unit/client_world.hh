@@ -67,6 +67,7 @@ class world
 	};
 	std::atomic<int> trouble{ NONE };
 	std::atomic<int> delay_ms{ 0 };
+	mutable std::atomic<unsigned> answered{ 0 }; // questions
 	std::atomic<bool> is_secure{ false };
 	std::atomic<bool> is_signed{ true }; // as far as it is secure
 	std::atomic<uint32_t> ttl_s{ 2100 };
@@ -402,5 +403,6 @@ class world
 			break;
 		}
 		query.reply_after(delay_ms, reply);
+		answered++;
 	}
 };
