@@ -72,6 +72,16 @@ void until_looked(inquiry &client)
 		return false;
 	});
 }
+// A listing is held, and no reply comes to the look that it waits for.
+void hold_listing(inquiry &client, told &kept)
+{
+	add(client, false);
+	REQUIRE(client.check(clean(200)).verdict == DNSBLV6_CLEAR);
+	client.dns.trouble = world::MUTE;
+	client.pass(10);
+	client.ask("192.0.2.1", kept, 60000);
+	until_looked(client);
+}
 } // namespace
 
 TEST_CASE("a zone that begins to answer everything lists nobody from the first answer on",
@@ -196,13 +206,8 @@ TEST_CASE("a listing whose proof is not answered is none, and the zone is not di
 	  "[client][engine][proof]")
 {
 	inquiry client;
-	add(client, false);
-	REQUIRE(client.check(clean(200)).verdict == DNSBLV6_CLEAR);
-	client.dns.trouble = world::MUTE;
-	client.pass(10);
 	told kept;
-	client.ask("192.0.2.1", kept, 60000);
-	until_looked(client);
+	hold_listing(client, kept);
 	for (int i = 0; i < 100 && kept.calls == 0; i++)
 		client.pass(500);
 	REQUIRE(kept.calls == 1);
@@ -220,13 +225,8 @@ TEST_CASE("a listing whose proof is not answered is none, and the zone is not di
 TEST_CASE("a look that is lost on the way is tried again", "[client][engine][proof]")
 {
 	inquiry client;
-	add(client, false);
-	REQUIRE(client.check(clean(200)).verdict == DNSBLV6_CLEAR);
-	client.dns.trouble = world::MUTE;
-	client.pass(10);
 	told kept;
-	client.ask("192.0.2.1", kept, 60000);
-	until_looked(client);
+	hold_listing(client, kept);
 	for (int i = 0; i < 12; i++)
 		client.pass(500);
 	CHECK(kept.calls == 0);
