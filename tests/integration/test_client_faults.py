@@ -19,8 +19,11 @@ tests/campaign-faults, which writes it. Needs: unbound, rbldnsd.
 DNSBLV6_FAULTS are names of faults, with semicolons between them: these alone, and no comparison.
 """
 
+import datetime
 import json
 import os
+import platform
+import subprocess
 import sys
 import time
 
@@ -152,13 +155,21 @@ def rows_of_page(cells):
         yield fault, row
 
 
+def describe_run():
+    """Seconds are those of clients and test points, and hardly of the machine."""
+    versions = subprocess.run(["dpkg-query", "--show", "--showformat=${Package} ${Version}, ",
+                               "rbldnsd", "unbound"], capture_output=True, text=True, check=True)
+    return (f"Of {datetime.date.today()}: {versions.stdout}{os.cpu_count()} processors"
+            f" ({platform.machine()}), Linux {platform.release()}.\n\n")
+
+
 def write_page(cells):
     with open(PAGE, encoding="utf-8") as file:
         head = file.read().split(MARK)[0]
     lines = ["fault", *(f"{kind}, {way}" for kind, way in COLUMNS)], ["---"] * (1 + len(COLUMNS))
     table = [*lines, *([fault.name, *row] for fault, row in rows_of_page(cells))]
     with open(PAGE, "w", encoding="utf-8") as file:
-        file.write(head + MARK + "\n" + "".join(f"| {' | '.join(row)} |\n" for row in table))
+        file.write(head + MARK + "\n" + describe_run() + "".join(f"| {' | '.join(row)} |\n" for row in table))
 
 
 def read_page():
@@ -169,7 +180,7 @@ def read_page():
     return {row[0]: row[1:] for row in rows[2:]}
 
 
-# ---- who is asked ----
+# ---- what is asked ----
 
 
 class Authorities:
