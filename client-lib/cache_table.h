@@ -350,7 +350,7 @@ static inline void cache_fetch_set(const uint64_t *set)
 
 /*
  * The words of a slot that has the key; NULL: none has it. No branch: none of the slots is
- * likelier. For one who looks once, and takes what was not whole for unknown.
+ * likelier. Of two slots that have it one is found, and it may not be whole.
  */
 static inline const uint64_t *cache_find_words(const uint64_t *set, struct cache_key key)
 {

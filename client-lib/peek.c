@@ -121,7 +121,7 @@ int peek_all_at_length(const struct asking *asking, uint64_t hi, uint64_t lo, ui
 
 /* ---- the short way: a live bitmap, or a range, of a zone that is well ---- */
 
-/* What is asked, and of whom. Registers: all that has it is inlined into peek_all(). */
+/* What is asked, and in which cache. Registers: all that has it is inlined into peek_all(). */
 struct glance {
 	const struct asking *asking;
 	const struct cache *cache; /* the daemon's, where it has one, or our own */
