@@ -312,6 +312,17 @@ class Crowd(EdgeCase):
 
     CLIENTS, SESSIONS = 20, 60
 
+    def greeted(self):
+        """A client that has a place: one that is put off comes again a moment later, since
+        sessions that end at once would use up what the others have not begun."""
+        def client():
+            found = Client(self.fixture.address, outside(CLIENT))
+            if found.reply()[0] == 220:
+                return found
+            found.close()
+            return None
+        return wait_for(client, "a place")
+
     def visit(self, number, rng):
         """One session. True when its mail was taken."""
         name = f"{number}.example.net"
@@ -320,9 +331,7 @@ class Crowd(EdgeCase):
                  (f"Subject: {number}\r\n\r\n{name}\r\n.", 250), ("QUIT", 221)]
         is_piped, last = rng.random() < 0.5, rng.randrange(len(steps) + 6)
         is_taken = False
-        with Client(self.fixture.address, outside(CLIENT)) as client:
-            if client.reply()[0] != 220:
-                return False  # 421: there were too many
+        with self.greeted() as client:
             if is_piped:
                 client.send(wire(*(line for line, _ in steps[:last])))
             for line, code in steps[:last]:
