@@ -240,6 +240,20 @@ class Postfix(MailServer):
                    + "\n".join(master) + "\n")
 
     def _start(self):
+        """
+        Ready when it has a log. Without one it is started once more: a postlogd that reads
+        nothing was met twice in some thousand starts on busy machines, and every other daemon
+        of that Postfix stops when the socket to it is full.
+        """
+        self._start_master()
+        try:
+            self.wait_for_log("daemon started")
+        except AssertionError:
+            self.process.stop()
+            self._start_master()
+            self.wait_for_log("daemon started")
+
+    def _start_master(self):
         master = os.path.join(POSTFIX_PROGRAMS, "master")
         self.process = self.case.start(with_files(self.files, [master, "-c", self.config, "-s"]),
                                        "postfix", start_new_session=True)
