@@ -153,15 +153,22 @@ void cache_set_prefetch(struct cache *cache, unsigned percent)
 	}
 }
 
+struct cache *cache_make_handle(void)
+{
+	struct cache *cache = calloc(1, sizeof(*cache));
+	if (cache != NULL)
+		cache->lock_fd = cache->table_fd = cache->copy_fd = -1;
+	return cache;
+}
+
 int cache_new(uint64_t size_bytes, struct cache **ret_cache)
 {
 	uint64_t size = cache_table_size(size_bytes);
 	if (size == 0)
 		return -EINVAL;
-	struct cache *cache = calloc(1, sizeof(*cache));
+	struct cache *cache = cache_make_handle();
 	if (cache == NULL)
 		return -ENOMEM;
-	cache->lock_fd = -1;
 
 	/* All of it now: a look-up later takes no memory, and no time for page faults. */
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -176,31 +183,85 @@ int cache_new(uint64_t size_bytes, struct cache **ret_cache)
 	return DNSBLV6_OK;
 }
 
+/*
+ * What is in the table is put into its copy, in the same order. One that cannot be written has an
+ * answer less.
+ */
+static void copy_words(const struct cache *cache, const uint64_t *words, size_t size_bytes)
+{
+	if (cache->copy_fd < 0)
+		return;
+	off_t offset = (const char *)words - (const char *)cache->header;
+	ssize_t written = pwrite(cache->copy_fd, words, size_bytes, offset);
+	(void)written;
+}
+
+static void set_word(const struct cache *cache, uint64_t *word, uint64_t value)
+{
+	if (!cache->is_writable)
+		return;
+	__atomic_store_n(word, value, __ATOMIC_RELEASE); /* behind what was put, or an era */
+	copy_words(cache, word, sizeof(*word));
+}
+
+static bool swap_word(const struct cache *cache, uint64_t *word, uint64_t old_value, uint64_t value)
+{
+	if (!cache->is_writable || !__atomic_compare_exchange_n(word, &old_value, value, false,
+								__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return false;
+	copy_words(cache, word, sizeof(*word));
+	return true;
+}
+
+void cache_set_header(struct cache *cache, enum cache_word word, uint64_t value)
+{
+	set_word(cache, cache->header + word, value);
+}
+
+static void close_if_open(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
 void cache_free(struct cache *cache)
 {
 	if (cache == NULL)
 		return;
 	if (cache->header != NULL) {
 		if (cache->lock_fd >= 0)
-			cache_store(cache->header + CACHE_WORD_RETIRED, 1);
+			cache_set_header(cache, CACHE_WORD_RETIRED, 1);
 		munmap(cache->header, cache->size_bytes);
 	}
-	if (cache->lock_fd >= 0)
-		close(cache->lock_fd);
+	close_if_open(cache->table_fd);
+	close_if_open(cache->copy_fd);
+	close_if_open(cache->lock_fd);
 	free(cache->names);
 	free(cache);
+}
+
+void cache_shed(struct cache *cache)
+{
+	/* In the same place at once: there is no moment in which nothing is mapped there. */
+	(void)mmap(cache->header, cache->size_bytes, PROT_READ,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+void cache_beat(struct cache *cache, int64_t now_ms)
+{
+	cache_set_header(cache, CACHE_WORD_BEAT, (uint64_t)now_ms);
+}
+
+bool cache_is_attended(const struct cache *cache, uint32_t seconds)
+{
+	int64_t beat_s = (int64_t)cache_load(cache->header + CACHE_WORD_BEAT) / 1000;
+
+	return beat_s + seconds >= (int64_t)cache_clock_s();
 }
 
 static uint64_t *word_of(const struct cache *cache, enum cache_word first, unsigned zone)
 {
 	return cache->header + first + zone % CACHE_ZONES_MAX;
-}
-
-static bool swap_word(const struct cache *cache, uint64_t *word, uint64_t old_value, uint64_t value)
-{
-	return cache->is_writable &&
-	       __atomic_compare_exchange_n(word, &old_value, value, false, __ATOMIC_RELAXED,
-					   __ATOMIC_RELAXED);
 }
 
 uint64_t cache_zone_word(const struct cache *cache, unsigned zone)
@@ -210,8 +271,7 @@ uint64_t cache_zone_word(const struct cache *cache, unsigned zone)
 
 void cache_set_zone_word(struct cache *cache, unsigned zone, uint64_t word)
 {
-	if (cache->is_writable)
-		__atomic_store_n(word_of(cache, CACHE_WORD_ZONE, zone), word, __ATOMIC_RELEASE);
+	set_word(cache, word_of(cache, CACHE_WORD_ZONE, zone), word);
 }
 
 bool cache_swap_zone_word(struct cache *cache, unsigned zone, uint64_t old_word, uint64_t word)
@@ -226,8 +286,7 @@ uint64_t cache_zone_evidence(const struct cache *cache, unsigned zone)
 
 void cache_set_zone_evidence(struct cache *cache, unsigned zone, uint64_t evidence)
 {
-	if (cache->is_writable)
-		cache_store(word_of(cache, CACHE_WORD_EVIDENCE, zone), evidence);
+	set_word(cache, word_of(cache, CACHE_WORD_EVIDENCE, zone), evidence);
 }
 
 bool cache_swap_zone_evidence(struct cache *cache, unsigned zone, uint64_t old_evidence,
@@ -255,7 +314,9 @@ void cache_begin_era(struct cache *cache, unsigned zone)
 {
 	if (!cache->is_writable)
 		return;
-	__atomic_fetch_add(word_of(cache, CACHE_WORD_ERA, zone), 1, __ATOMIC_RELAXED);
+	uint64_t *word = word_of(cache, CACHE_WORD_ERA, zone);
+	__atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
+	copy_words(cache, word, sizeof(*word));
 }
 
 uint32_t cache_now_s(const struct cache *cache)
@@ -361,7 +422,20 @@ static void leave(const struct cache *cache, uint64_t index, unsigned place)
 static void forget_slot(const struct cache *cache, uint64_t index, unsigned place)
 {
 	leave(cache, index, place);
-	cache_store(words_at(cache, index, place) + 3, 0);
+	set_word(cache, words_at(cache, index, place) + 3, 0);
+}
+
+void cache_count_away(struct cache *cache)
+{
+	memset(cache->marks, 0, cache->set_count);
+	for (uint64_t i = 0; i < cache->set_count * CACHE_SET_SLOTS; i++) {
+		uint64_t *words = cache->slots + i * CACHE_SLOT_WORDS;
+		struct cache_slot slot = cache_read_slot(words);
+		uint64_t home = cache_set_index(cache, (struct cache_key){ slot.key });
+		if (cache_slot_kind(&slot) != 0 && home != i / CACHE_SET_SLOTS &&
+		    !change_away(cache, home, true))
+			set_word(cache, words + 3, 0);
+	}
 }
 
 /*
@@ -492,6 +566,7 @@ void cache_put(struct cache *cache, struct cache_key key, const struct cache_ent
 	cache_store(words + 1, slot.head);
 	cache_store(words + 2, slot.tail);
 	cache_store(words + 3, slot.meta);
+	copy_words(cache, words, CACHE_SLOT_SIZE);
 	__atomic_fetch_add(&cache->puts, 1, __ATOMIC_RELAXED);
 }
 

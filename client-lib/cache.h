@@ -11,8 +11,8 @@
  * atomics, and one of them carries a checksum over the others: a torn write, a
  * write whose writer was killed, a damaged page, all read as a miss. Two writers of one slot
  * make a miss at worst. The table may be private, shared with forked children
- * (it always is), or a file that other processes map read-only. By chance one torn
- * slot in 2^24 has a checksum that fits.
+ * (it always is), or memory of which other processes get a descriptor and which they map read-only.
+ * By chance one torn slot in 2^24 has a checksum that fits.
  *
  *     OFFSET  SIZE  DESCRIPTION of a slot
  *        0      8   key: zone (6 bits), family and kind of key (1), block or hash (57)
@@ -85,28 +85,50 @@ int cache_new(uint64_t size_bytes, struct cache **ret_cache);
 void cache_free(struct cache *cache);
 
 /*
- * The table as a file, for dnsblv6-cached: made beside path and renamed over it,
- * mode 0644, its blocks allocated at once so that a full disk is told here (-ENOSPC) and not
- * by SIGBUS. zones are the names whose indices keys use, in presentation form. A table that is
- * there and fits (version, size, zones, owner, and made since the machine started) is taken over
- * with what it holds. Its writer holds a lock on PATH.lock, mode 0600, until he ends in any way;
+ * The table of dnsblv6-cached: memory that only this process writes to, and that cannot be made
+ * shorter, whatever descriptor of it others get (memfd_create(2), sealed). A file that is mapped
+ * could be cut short, and then SIGBUS would kill all that read it.
+ *
+ * path is a copy, which is never mapped: each put is written to it as well, so that the next writer
+ * goes on with what this one has known, whether it ended or was killed. The file is made beside
+ * path and renamed over it, mode 0644, its blocks allocated at once so that a full disk is told
+ * here (-ENOSPC). zones are the names whose indices keys use, in presentation form. A copy that is
+ * there and fits (version, size, zones, owner, and made since the machine started) is read; any
+ * other is replaced. Its writer holds a lock on PATH.lock, mode 0600, until it ends in any way;
  * a second one gets -EBUSY. The directory must be writable by its owner alone.
- * cache_free() leaves the file, retired: not current for anybody until a writer takes it over.
+ * cache_free() leaves the file, and the table retired: not current for its readers.
  */
-int cache_create_file(const char *path, uint64_t size_bytes, const char *const *zones,
-		      unsigned zone_count, struct cache **ret_cache);
+int cache_create_shared(const char *path, uint64_t size_bytes, const char *const *zones,
+			unsigned zone_count, struct cache **ret_cache);
+/* A descriptor of it for readers, borrowed; -ENOENT for a table of another kind. */
+int cache_shared_fd(const struct cache *cache);
 
 /*
- * The same, read-only, for others. -ENOENT, -EACCES; -EPROTO for a file of
- * another version, size or owner (root's, or the caller's own, or that of the directory), one cut
- * short, or not a regular file. A file that is replaced later stays mapped: cache_is_current()
- * tells.
+ * The same, read-only, for others, from a descriptor that is borrowed. -EPROTO when it is not
+ * sealed as above, so that it could be cut short, or no table of this version.
  */
-int cache_map_file(const char *path, struct cache **ret_cache);
-/* Is path still the file that is mapped, and has its writer not retired it? One stat(). */
-bool cache_is_current(const struct cache *cache, const char *path);
-/* Which index zone (presentation form, without final dot) has in the file; -ENOENT. */
+int cache_map_shared(int fd, struct cache **ret_cache);
+/* Is it this table that fd is of? */
+bool cache_is_same(const struct cache *cache, int fd);
+/* Has its writer ended, as it should? */
+bool cache_is_retired(const struct cache *cache);
+/*
+ * Gives the memory of a mapped table back. Any thread may be reading it just now: it finds zeros,
+ * and so nothing, until cache_free().
+ */
+void cache_shed(struct cache *cache);
+/* Which index zone (presentation form, without final dot) has in it; -ENOENT. */
 int cache_zone_index(const struct cache *cache, const char *zone);
+
+/*
+ * Its writer is at work at now_ms, on CLOCK_MONOTONIC. It is written into the copy too, where
+ * a client without a table reads it, and need not ask a writer that may be stopped.
+ */
+void cache_beat(struct cache *cache, int64_t now_ms);
+/* Has the writer of a mapped table said so in the last seconds? */
+bool cache_is_attended(const struct cache *cache, uint32_t seconds);
+/* What the copy at path says of that. -ENOENT, -EACCES; -EPROTO when it is none. */
+int cache_read_beat(const char *path, int64_t *ret_beat_ms);
 
 /*
  * One word for each zone, beside the slots: what whoever asks has found out about it, for

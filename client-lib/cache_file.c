@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,10 @@
 #include "client-lib/cache_table.h"
 
 enum { FILE_MODE = S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH };
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010 /* of Linux 5.1; headers may be older than the system */
+#endif
+enum { TABLE_SEALS = F_SEAL_SHRINK | F_SEAL_GROW };
 
 /* ---- what must be true of a file ---- */
 
@@ -75,83 +78,61 @@ static bool has_good_names(const char *names, const uint64_t *header)
 	return count == header[CACHE_WORD_ZONES] && (size == 0 || names[size - 1] == '\0');
 }
 
-/*
- * Maps fd, whose size is known to be size, and fills cache in when what is there is a table.
- * -EPROTO when not. The file must not become shorter while it is mapped: is_sound_file().
- */
-static int map_table(int fd, const struct stat *status, bool is_writable, struct cache *cache)
+/* Memory that has become a table: everything in its header fits, and cache has its names. */
+static int use_table(struct cache *cache, char *memory, uint64_t size, bool is_writable)
 {
 	uint64_t header[CACHE_WORD_ZONE];
-	size_t size = (size_t)status->st_size;
 
-	if (cache_table_size(size) != size)
-		return -EPROTO;
-	char *memory = mmap(NULL, size, PROT_READ | (is_writable ? PROT_WRITE : 0),
-			    MAP_SHARED | MAP_POPULATE, fd, 0);
-	if (memory == MAP_FAILED)
-		return -errno;
 	memcpy(header, memory, sizeof(header));
-
-	int ret = -EPROTO;
-	if (has_good_sizes(header, size) && is_of_this_boot(header)) {
-		ret = -ENOMEM;
-		cache->names = malloc(header[CACHE_WORD_NAMES_SIZE] + 1);
-	}
-	if (cache->names != NULL) {
-		memcpy(cache->names, memory + CACHE_NAMES_OFFSET, header[CACHE_WORD_NAMES_SIZE]);
-		ret = has_good_names(cache->names, header) ? DNSBLV6_OK : -EPROTO;
-	}
-	if (ret != DNSBLV6_OK) {
+	if (!has_good_sizes(header, size) || !is_of_this_boot(header))
+		return -EPROTO;
+	cache->names = malloc(header[CACHE_WORD_NAMES_SIZE] + 1);
+	if (cache->names == NULL)
+		return -ENOMEM;
+	memcpy(cache->names, memory + CACHE_NAMES_OFFSET, header[CACHE_WORD_NAMES_SIZE]);
+	if (!has_good_names(cache->names, header)) {
 		free(cache->names);
 		cache->names = NULL;
-		munmap(memory, size);
-		return ret;
+		return -EPROTO;
 	}
-	cache_table_use(cache, memory, header, is_writable);
 	cache->zone_count = (unsigned)header[CACHE_WORD_ZONES];
-	cache->device = status->st_dev;
-	cache->inode = status->st_ino;
+	cache_table_use(cache, memory, header, is_writable);
 	return DNSBLV6_OK;
-}
-
-static struct cache *make_handle(void)
-{
-	struct cache *cache = calloc(1, sizeof(*cache));
-	if (cache != NULL)
-		cache->lock_fd = -1;
-	return cache;
 }
 
 /* ---- readers ---- */
 
-static bool is_owner_trusted(const char *path, uid_t owner)
+/* It cannot be made shorter, and so reading it never raises SIGBUS. */
+static bool is_sealed(int fd)
 {
-	char copy[PATH_MAX];
-	struct stat status;
-
-	if (owner == 0 || owner == geteuid())
-		return true;
-	int length = snprintf(copy, sizeof(copy), "%s", path);
-	return length >= 0 && (size_t)length < sizeof(copy) && stat(dirname(copy), &status) == 0 &&
-	       owner == status.st_uid;
+	int seals = fcntl(fd, F_GET_SEALS);
+	return seals >= 0 && (seals & TABLE_SEALS) == TABLE_SEALS;
 }
 
-int cache_map_file(const char *path, struct cache **ret_cache)
+static int map_table(int fd, struct cache *cache)
 {
 	struct stat status;
 
-	/* O_NONBLOCK: a FIFO would wait for its writer. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return errno == ENXIO || errno == ELOOP ? -EPROTO : -errno;
-	struct cache *cache = make_handle();
-	int ret = cache != NULL ? DNSBLV6_OK : -ENOMEM;
-	if (ret == DNSBLV6_OK && (fstat(fd, &status) < 0 || !is_sound_file(&status) ||
-				  !is_owner_trusted(path, status.st_uid)))
-		ret = -EPROTO;
-	if (ret == DNSBLV6_OK)
-		ret = map_table(fd, &status, false, cache);
-	close(fd);
+	if (!is_sealed(fd) || fstat(fd, &status) < 0 || status.st_size <= 0 ||
+	    cache_table_size((uint64_t)status.st_size) != (uint64_t)status.st_size)
+		return -EPROTO;
+	uint64_t size = (uint64_t)status.st_size;
+	char *memory = mmap(NULL, size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	int ret = use_table(cache, memory, size, false);
+	if (ret != DNSBLV6_OK)
+		munmap(memory, size);
+	cache->inode = status.st_ino;
+	return ret;
+}
+
+int cache_map_shared(int fd, struct cache **ret_cache)
+{
+	struct cache *cache = cache_make_handle();
+	if (cache == NULL)
+		return -ENOMEM;
+	int ret = map_table(fd, cache);
 	if (ret != DNSBLV6_OK) {
 		cache_free(cache);
 		return ret;
@@ -160,12 +141,39 @@ int cache_map_file(const char *path, struct cache **ret_cache)
 	return DNSBLV6_OK;
 }
 
-bool cache_is_current(const struct cache *cache, const char *path)
+/* All memory of this kind is in one file system of the kernel's own, where no two numbers are
+ * alike. */
+bool cache_is_same(const struct cache *cache, int fd)
 {
 	struct stat status;
-	return stat(path, &status) == 0 && status.st_dev == cache->device &&
-	       status.st_ino == cache->inode && (uint64_t)status.st_size >= cache->size_bytes &&
-	       cache_load(cache->header + CACHE_WORD_RETIRED) == 0;
+	return is_sealed(fd) && fstat(fd, &status) == 0 && status.st_ino == cache->inode;
+}
+
+bool cache_is_retired(const struct cache *cache)
+{
+	return cache_load(cache->header + CACHE_WORD_RETIRED) != 0;
+}
+
+int cache_shared_fd(const struct cache *cache)
+{
+	return cache->table_fd >= 0 ? cache->table_fd : -ENOENT;
+}
+
+int cache_read_beat(const char *path, int64_t *ret_beat_ms)
+{
+	uint64_t header[CACHE_WORD_ZONE];
+
+	/* O_NONBLOCK: a FIFO would wait for its writer. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return errno == ENXIO || errno == ELOOP ? -EPROTO : -errno;
+	ssize_t size = pread(fd, header, sizeof(header), 0);
+	close(fd);
+	if (size != (ssize_t)sizeof(header) || header[CACHE_WORD_MAGIC] != CACHE_MAGIC ||
+	    header[CACHE_WORD_VERSION] != CACHE_VERSION)
+		return -EPROTO;
+	*ret_beat_ms = (int64_t)header[CACHE_WORD_BEAT];
+	return DNSBLV6_OK;
 }
 
 int cache_zone_index(const struct cache *cache, const char *zone)
@@ -219,33 +227,6 @@ static bool has_same_names(const struct cache *cache, const char *const *zones, 
 	return true;
 }
 
-/* What a writer before us has left, if it is ours and as we want it. */
-static int take_over(const char *path, uint64_t size_bytes, const char *const *zones,
-		     unsigned zone_count, struct cache *cache)
-{
-	struct stat status;
-	int ret = -EPROTO;
-
-	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &status) == 0 && is_sound_file(&status) && status.st_uid == geteuid() &&
-	    (uint64_t)status.st_size == size_bytes)
-		ret = map_table(fd, &status, true, cache);
-	close(fd);
-	if (ret != DNSBLV6_OK)
-		return ret;
-	if (has_same_names(cache, zones, zone_count)) {
-		cache_store(cache->header + CACHE_WORD_RETIRED, 0);
-		return DNSBLV6_OK;
-	}
-	munmap(cache->header, cache->size_bytes);
-	free(cache->names);
-	cache->header = NULL;
-	cache->names = NULL;
-	return -EPROTO;
-}
-
 /* Names beside each other. Returns their size, 0 also for too many or none. */
 static uint64_t join_names(const char *const *zones, unsigned zone_count, char *ret_names)
 {
@@ -260,79 +241,189 @@ static uint64_t join_names(const char *const *zones, unsigned zone_count, char *
 	return size;
 }
 
-/* An empty table in fd, with all its blocks. */
-static int fill_file(int fd, uint64_t size_bytes, const char *names, uint64_t names_size,
-		     unsigned zone_count, struct cache *cache)
+/* ---- memory that can be handed out ---- */
+
+/* Behind the mapping, which stays the only one that is written to. */
+static int seal(int fd)
+{
+	enum { SEALS = TABLE_SEALS | F_SEAL_SEAL };
+
+	if (fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_FUTURE_WRITE) == 0)
+		return DNSBLV6_OK;
+	/* A system that does not know that one has readers that are trusted not to write. */
+	return errno == EINVAL && fcntl(fd, F_ADD_SEALS, SEALS) == 0 ? DNSBLV6_OK : -errno;
+}
+
+/* All of it now: -ENOMEM instead of a kill later. Zeros. */
+static int make_memory(uint64_t size, struct cache *cache, char **ret_memory)
 {
 	struct stat status;
 
-	/* Whatever umask is: others are to read it. */
-	if (fchmod(fd, FILE_MODE) < 0)
+	cache->table_fd = memfd_create("dnsblv6-cache", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (cache->table_fd < 0)
 		return -errno;
-	int ret = -posix_fallocate(fd, 0, (off_t)size_bytes);
+	int ret = -posix_fallocate(cache->table_fd, 0, (off_t)size);
 	if (ret != 0)
 		return ret;
-	char *memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (fstat(cache->table_fd, &status) != 0)
+		return -errno;
+	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+			    cache->table_fd, 0);
 	if (memory == MAP_FAILED)
 		return -errno;
-	uint64_t *header = (uint64_t *)(void *)memory;
-	cache_table_fill(header, size_bytes, names_size);
-	header[CACHE_WORD_ZONES] = zone_count;
-	header[CACHE_WORD_BOOT] = read_boot();
-	memcpy(memory + CACHE_NAMES_OFFSET, names, names_size);
-	munmap(memory, size_bytes);
-	return fstat(fd, &status) == 0 ? map_table(fd, &status, true, cache) : -errno;
+	ret = seal(cache->table_fd);
+	if (ret != DNSBLV6_OK) {
+		munmap(memory, size);
+		return ret;
+	}
+	cache->inode = status.st_ino;
+	*ret_memory = memory;
+	return DNSBLV6_OK;
 }
 
-static int make_file(const char *path, uint64_t size_bytes, const char *const *zones,
-		     unsigned zone_count, struct cache *cache)
+/* ---- the copy ---- */
+
+/* What a writer before us has left, if it is ours. The descriptor is cache's then. */
+static int read_copy(const char *path, uint64_t size, struct cache *cache, char *memory)
+{
+	struct stat status;
+
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	uint64_t done = 0;
+	if (fstat(fd, &status) == 0 && is_sound_file(&status) && status.st_uid == geteuid() &&
+	    (uint64_t)status.st_size == size) {
+		ssize_t got = 1;
+		for (; done < size && got > 0; done += (uint64_t)(got > 0 ? got : 0))
+			got = pread(fd, memory + done, size - done, (off_t)done);
+	}
+	if (done != size) {
+		close(fd);
+		return -EPROTO;
+	}
+	cache->copy_fd = fd;
+	return DNSBLV6_OK;
+}
+
+/* The same if it is as we want it; memory is a table then, and all zeros if not. */
+static int take_over(const char *path, uint64_t size, const char *const *zones, unsigned zone_count,
+		     struct cache *cache, char *memory)
+{
+	int ret = read_copy(path, size, cache, memory);
+	if (ret == DNSBLV6_OK)
+		ret = use_table(cache, memory, size, true);
+	if (ret == DNSBLV6_OK && has_same_names(cache, zones, zone_count)) {
+		cache_count_away(cache);
+		return DNSBLV6_OK;
+	}
+	if (cache->copy_fd >= 0)
+		close(cache->copy_fd);
+	free(cache->names);
+	cache->copy_fd = -1;
+	cache->names = NULL;
+	cache->header = NULL;
+	memset(memory, 0, size);
+	return ret != DNSBLV6_OK ? ret : -EPROTO;
+}
+
+/* An empty table of that header in fd, with all its blocks. */
+static int fill_copy(int fd, uint64_t size, const char *memory, uint64_t header_size)
+{
+	/* Whatever umask is: others are to read the beat. */
+	if (fchmod(fd, FILE_MODE) < 0)
+		return -errno;
+	int ret = -posix_fallocate(fd, 0, (off_t)size);
+	if (ret != 0)
+		return ret;
+	ssize_t written = pwrite(fd, memory, header_size, 0);
+	if (written < 0)
+		return -errno;
+	return (uint64_t)written == header_size ? DNSBLV6_OK : -ENOSPC;
+}
+
+static int make_copy(const char *path, uint64_t size, const char *memory, uint64_t header_size,
+		     int *ret_fd)
 {
 	char beside[PATH_MAX];
 	int length = snprintf(beside, sizeof(beside), "%s.new", path);
 	if (length < 0 || (size_t)length >= sizeof(beside))
 		return -ENAMETOOLONG;
+	unlink(beside); /* of a writer that was killed just here */
+	int fd = open(beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+	if (fd < 0)
+		return -errno;
+	int ret = fill_copy(fd, size, memory, header_size);
+	if (ret == DNSBLV6_OK && rename(beside, path) < 0)
+		ret = -errno;
+	if (ret != DNSBLV6_OK) {
+		unlink(beside);
+		close(fd);
+		return ret;
+	}
+	*ret_fd = fd;
+	return DNSBLV6_OK;
+}
+
+/* An empty table, in memory and in its copy. */
+static int make_table(const char *path, uint64_t size, const char *const *zones,
+		      unsigned zone_count, struct cache *cache, char *memory)
+{
+	uint64_t *header = (uint64_t *)(void *)memory;
+	uint64_t names_size = 0;
 	char *names = malloc(CACHE_NAMES_MAX);
 	if (names == NULL)
 		return -ENOMEM;
-	uint64_t names_size = join_names(zones, zone_count, names);
-
-	unlink(beside); /* of a writer that was killed just here */
-	int ret = -EINVAL;
-	int fd = -1;
-	if ((names_size > 0 || zone_count == 0) && cache_table_sets(size_bytes, names_size) > 0)
-		ret = DNSBLV6_OK;
-	if (ret == DNSBLV6_OK) {
-		fd = open(beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
-		ret = fd < 0 ? -errno : DNSBLV6_OK;
+	if (zone_count > 0)
+		names_size = join_names(zones, zone_count, names);
+	bool is_good =
+		(names_size > 0 || zone_count == 0) && cache_table_sets(size, names_size) > 0;
+	if (is_good) {
+		cache_table_fill(header, size, names_size);
+		header[CACHE_WORD_ZONES] = zone_count;
+		header[CACHE_WORD_BOOT] = read_boot();
+		memcpy(memory + CACHE_NAMES_OFFSET, names, names_size);
 	}
-	if (ret == DNSBLV6_OK)
-		ret = fill_file(fd, size_bytes, names, names_size, zone_count, cache);
-	if (ret == DNSBLV6_OK && rename(beside, path) < 0)
-		ret = -errno;
-	if (ret != DNSBLV6_OK && fd >= 0)
-		unlink(beside);
-	if (fd >= 0)
-		close(fd);
 	free(names);
+	if (!is_good)
+		return -EINVAL;
+	int ret = make_copy(path, size, memory, cache_table_offset(names_size), &cache->copy_fd);
+	return ret == DNSBLV6_OK ? use_table(cache, memory, size, true) : ret;
+}
+
+static int open_table(const char *path, uint64_t size, const char *const *zones,
+		      unsigned zone_count, struct cache *cache)
+{
+	char *memory = NULL;
+
+	int ret = take_lock(path, &cache->lock_fd);
+	if (ret == DNSBLV6_OK)
+		ret = make_memory(size, cache, &memory);
+	if (memory == NULL)
+		return ret;
+	if (take_over(path, size, zones, zone_count, cache, memory) != DNSBLV6_OK)
+		ret = make_table(path, size, zones, zone_count, cache, memory);
+	if (ret != DNSBLV6_OK)
+		munmap(memory, size);
 	return ret;
 }
 
-int cache_create_file(const char *path, uint64_t size_bytes, const char *const *zones,
-		      unsigned zone_count, struct cache **ret_cache)
+int cache_create_shared(const char *path, uint64_t size_bytes, const char *const *zones,
+			unsigned zone_count, struct cache **ret_cache)
 {
 	uint64_t size = cache_table_size(size_bytes);
 	if (size == 0 || zone_count > CACHE_ZONES_MAX)
 		return -EINVAL;
-	struct cache *cache = make_handle();
+	struct cache *cache = cache_make_handle();
 	if (cache == NULL)
 		return -ENOMEM;
-	int ret = take_lock(path, &cache->lock_fd);
-	if (ret == DNSBLV6_OK && take_over(path, size, zones, zone_count, cache) != DNSBLV6_OK)
-		ret = make_file(path, size, zones, zone_count, cache);
+	int ret = open_table(path, size, zones, zone_count, cache);
 	if (ret != DNSBLV6_OK) {
 		cache_free(cache);
 		return ret;
 	}
+	cache_set_header(cache, CACHE_WORD_RETIRED, 0);
+	cache_beat(cache, (int64_t)cache_clock_s() * 1000);
 	*ret_cache = cache;
 	return DNSBLV6_OK;
 }

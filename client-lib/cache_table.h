@@ -11,7 +11,7 @@
  *      640    512   the zones' evidence, one word each too
  *     1152    512   the zones' eras, the same
  *     1664    512   the zones' trust, the same
- *     2176     n    in a file: names of the zones, each with a NUL
+ *     2176     n    in one that is shared: names of the zones, each with a NUL
  *        s   128*m  m sets of four slots; s is 2176 + n up to a multiple of 128
  *              m    marks: for each set a bit for each slot in use, a hand (two bits), and how
  *                   many of its keys are away, in another set (two bits)
@@ -54,6 +54,7 @@ enum cache_word {
 	CACHE_WORD_ZONES = 8,  /* how many names */
 	CACHE_WORD_NAMES_SIZE, /* n */
 	CACHE_WORD_RETIRED,    /* 1: its writer has ended */
+	CACHE_WORD_BEAT,       /* CLOCK_MONOTONIC in milliseconds when its writer last said so */
 	CACHE_WORD_ZONE = 16,  /* the first of the zones' words */
 	CACHE_WORD_EVIDENCE = CACHE_WORD_ZONE + CACHE_ZONES_MAX,
 	CACHE_WORD_ERA = CACHE_WORD_EVIDENCE + CACHE_ZONES_MAX,
@@ -80,12 +81,13 @@ struct cache {
 	uint64_t size_bytes;
 	uint64_t puts, evicted; /* atomic */
 	uint32_t fresh_s[16];	/* what a live slot of each TTL class has left at least */
-	/* of a file */
+	/* of a table that processes share; the descriptors are its writer's, and -1 elsewhere */
 	char *names; /* a copy */
 	unsigned zone_count;
-	int lock_fd; /* -1: not its writer */
-	dev_t device;
-	ino_t inode;
+	int lock_fd;
+	int table_fd; /* what readers map */
+	int copy_fd;  /* the file */
+	ino_t inode;  /* of table_fd */
 };
 
 static inline uint64_t cache_load(const uint64_t *word)
@@ -416,11 +418,20 @@ uint64_t cache_table_size(uint64_t size_bytes);
 uint64_t cache_table_offset(uint64_t names_size);
 uint64_t cache_table_sets(uint64_t size_bytes, uint64_t names_size);
 
+/* A handle without a table, for cache_free(); NULL. */
+struct cache *cache_make_handle(void);
+
 /* A table of zero bytes becomes an empty one: everything in the header but names and boot. */
 void cache_table_fill(uint64_t *header, uint64_t size_bytes, uint64_t names_size);
 /* memory is the table, mapped; header is the first CACHE_WORD_ZONE words of it, or a copy that
  * was checked. */
 void cache_table_use(struct cache *cache, void *memory, const uint64_t *header, bool is_writable);
+
+/* Before others see it: marks, which no copy has, are made anew of what is in the slots. */
+void cache_count_away(struct cache *cache);
+
+/* A word of the header, in the copy too; nothing when read-only. */
+void cache_set_header(struct cache *cache, enum cache_word word, uint64_t value);
 
 /* CLOCK_MONOTONIC_COARSE, seconds. */
 static inline uint64_t cache_clock_s(void)

@@ -40,6 +40,11 @@ static bool is_zone(const char *zone, size_t size)
 	return size >= 1 && size <= CACHED_ZONE_MAX;
 }
 
+bool cached_is_greeting(const uint8_t *bytes, size_t size)
+{
+	return size == CACHED_GREETING_SIZE && memcmp(bytes, CACHED_GREETING, size) == 0;
+}
+
 int cached_encode_request(const struct cached_request *request, uint8_t *ret_bytes)
 {
 	if (!is_timeout(request->timeout_ms) || !is_zone(request->zone, request->zone_size))

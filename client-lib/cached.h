@@ -7,9 +7,13 @@
  * Flow: remote.c -> a request -> integration/cached -> a reply -> remote.c
  * This file alone knows these bytes.
  *
- * The daemon's directory has two files: "cache" (cache.h), which every client maps, and "socket",
- * a UNIX socket of type SOCK_SEQPACKET: a message is a packet, whole or not at all.
- * Numbers are big-endian.
+ * The daemon's directory has two files: "socket", a UNIX socket of type SOCK_SEQPACKET, where a
+ * message is a packet, whole or not at all, and "cache", a copy of its table (cache.h), of
+ * which a client reads the beat. Numbers are big-endian.
+ *
+ *     OFFSET  SIZE  DESCRIPTION of a greeting, the first packet that a client gets
+ *        0      4   "b6t1", and with it a descriptor of the table (SCM_RIGHTS), when the system
+ *                   has one to send
  *
  *     OFFSET  SIZE  DESCRIPTION of a request
  *        0      4   "b6c1": the last character is the version
@@ -45,12 +49,14 @@
 extern "C" {
 #endif
 
-#define CACHED_SOCKET	    "socket" /* below the daemon's directory */
-#define CACHED_ZONE_MAX	    255	     /* a name of 255 bytes has less text than that, or escapes */
-#define CACHED_REQUEST_HEAD 28
-#define CACHED_REQUEST_MAX  (CACHED_REQUEST_HEAD + CACHED_ZONE_MAX)
-#define CACHED_REPLY_SIZE   16
-#define CACHED_TIMEOUT_MAX  3600000
+#define CACHED_SOCKET	     "socket" /* below the daemon's directory */
+#define CACHED_ZONE_MAX	     255      /* a name of 255 bytes has less text than that, or escapes */
+#define CACHED_REQUEST_HEAD  28
+#define CACHED_REQUEST_MAX   (CACHED_REQUEST_HEAD + CACHED_ZONE_MAX)
+#define CACHED_REPLY_SIZE    16
+#define CACHED_GREETING	     "b6t1"
+#define CACHED_GREETING_SIZE 4
+#define CACHED_TIMEOUT_MAX   3600000
 
 /* A client has no more requests open than this; the daemon reads no more of them. */
 #define CACHED_OPEN_MAX 128
@@ -79,6 +85,9 @@ struct cached_reply {
 	bool is_secure;
 	uint32_t ttl_s;
 };
+
+/* Any bytes may be given. */
+bool cached_is_greeting(const uint8_t *bytes, size_t size);
 
 /* ret_bytes has CACHED_REQUEST_MAX bytes. Returns the size, or -EINVAL for a value out of range. */
 int cached_encode_request(const struct cached_request *request, uint8_t *ret_bytes);

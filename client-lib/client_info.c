@@ -37,6 +37,12 @@ int dnsblv6_zone_set(const struct dnsblv6 *client, const char *names, uint64_t *
 	return DNSBLV6_OK;
 }
 
+int dnsblv6_shared_fd(const struct dnsblv6 *client)
+{
+	return client != NULL && client->engine != NULL ? engine_shared_fd(client->engine)
+							: -EINVAL;
+}
+
 int dnsblv6_stat_get(struct dnsblv6 *client, unsigned index, const char **ret_name,
 		     uint64_t *ret_value)
 {

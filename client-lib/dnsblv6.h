@@ -442,6 +442,13 @@ struct dnsblv6_resolver {
 DNSBLV6_API int dnsblv6_set_resolver(struct dnsblv6 *client,
 				     const struct dnsblv6_resolver *resolver, void *context);
 
+/*
+ * Of a handle with "role" writer, which dnsblv6-cached is: a descriptor of its cache, sealed and
+ * for reading, which it sends to its clients. Borrowed until dnsblv6_free(). -ENOENT for another
+ * handle.
+ */
+DNSBLV6_API int dnsblv6_shared_fd(const struct dnsblv6 *client);
+
 /* ---- odds and ends ---- */
 
 /* Never NULL; static text, not to be freed. */

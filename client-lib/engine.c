@@ -514,6 +514,7 @@ int engine_process(struct engine *engine, int64_t now_ms)
 	if (engine->asking.remote != NULL)
 		remote_process(engine->asking.remote, now_ms);
 	waitset_settle(engine->waitset);
+	engine_beat(engine);
 	end_late(engine, now_ms);
 	engine_tell_losses(engine);
 	return deliver(engine);
@@ -528,6 +529,8 @@ int64_t engine_next_ms(const struct engine *engine)
 		return engine->asking.now_ms;
 	if (engine->asking.remote != NULL && remote_next_ms(engine->asking.remote) < next_ms)
 		next_ms = remote_next_ms(engine->asking.remote);
+	if (engine->beat_ms < next_ms)
+		next_ms = engine->beat_ms;
 	return first != NULL && first->deadline_ms < next_ms ? first->deadline_ms : next_ms;
 }
 

@@ -42,7 +42,7 @@ typedef void (*engine_fn)(void *context, const struct dnsblv6_result *result);
 typedef void (*engine_log_fn)(void *context, int level, const char *line);
 
 /* config is borrowed until engine_free(). With "shared" and as its writer: also what
- * cache_create_file() returns. */
+ * cache_create_shared() returns. */
 int engine_new(const struct config *config, engine_log_fn log, void *log_context,
 	       struct engine **ret_engine);
 void engine_free(struct engine *engine);
@@ -104,6 +104,11 @@ int engine_process(struct engine *engine, int64_t now_ms);
  * one was, what is half changed is left behind and never touched.
  */
 int engine_after_fork(struct engine *engine, bool is_whole);
+
+/* As dnsblv6_shared_fd(). */
+int engine_shared_fd(const struct engine *engine);
+/* What another engine's engine_shared_fd() is, borrowed: a connection to its program brings it. */
+void engine_take_table(struct engine *engine, int fd);
 
 /* As dnsblv6_zone_get() and dnsblv6_stat_get(). */
 int engine_zone_get(const struct engine *engine, unsigned entry,

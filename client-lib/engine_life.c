@@ -19,7 +19,9 @@
 #include "client-lib/waitset.h"
 
 #define ENGINE_LINE_MAX 320
-#define WARNING		4 /* of syslog(3) */
+#define WARNING		4    /* of syslog(3) */
+#define TABLE_WAIT_MS	2000 /* of a daemon that is stopped just now */
+#define BEAT_MS		1000 /* REMOTE_BEAT_MAX_MS is several of them */
 
 /* ---- parts ---- */
 
@@ -44,7 +46,7 @@ static int make_cache(const struct config *config, struct cache **ret_cache)
 	for (unsigned i = 0; i < config->zone_count; i++)
 		zones[i] = config->zones[i].text;
 	snprintf(path, sizeof(path), "%s/" SHARED_FILE, config->shared);
-	return cache_create_file(path, config->cache_size, zones, config->zone_count, ret_cache);
+	return cache_create_shared(path, config->cache_size, zones, config->zone_count, ret_cache);
 }
 
 static int make_zones(struct asking *asking)
@@ -64,12 +66,59 @@ static int make_zones(struct asking *asking)
 	return DNSBLV6_OK;
 }
 
-static int make_daemon(struct asking *asking)
+void engine_take_table(struct engine *engine, int fd)
 {
+	if (engine->asking.shared != NULL)
+		shared_take(engine->asking.shared, fd);
+}
+
+static void take_table(void *context, int fd)
+{
+	engine_take_table(context, fd);
+}
+
+static int make_remote(struct engine *engine)
+{
+	int ret = remote_new(engine->asking.config->shared, &engine->asking.remote);
+	if (ret == DNSBLV6_OK)
+		remote_on_table(engine->asking.remote, take_table, engine);
+	return ret;
+}
+
+static int make_daemon(struct engine *engine)
+{
+	struct asking *asking = &engine->asking;
+
 	if (asking->config->shared[0] == '\0' || asking->config->shared_writer)
 		return DNSBLV6_OK;
-	int ret = remote_new(asking->config->shared, &asking->remote);
+	int ret = make_remote(engine);
 	return ret == DNSBLV6_OK ? shared_new(asking->config, &asking->shared) : ret;
+}
+
+static int64_t clock_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/*
+ * There before the first look: a process that starts finds what the others have. Most
+ * daemons hand their table out in less than a millisecond.
+ */
+static void await_table(struct remote *remote)
+{
+	int64_t begin_ms = clock_ms();
+	int64_t now_ms = begin_ms;
+
+	if (remote_connect(remote, now_ms) != 0)
+		return;
+	while (remote_is_expecting(remote) && now_ms < begin_ms + TABLE_WAIT_MS) {
+		struct pollfd polled = { .fd = remote_fd(remote), .events = POLLIN };
+		(void)poll(&polled, 1, (int)(begin_ms + TABLE_WAIT_MS - now_ms));
+		now_ms = clock_ms();
+		remote_process(remote, now_ms);
+	}
 }
 
 static int make_fds(struct engine *engine)
@@ -134,7 +183,7 @@ static int make_parts(struct engine *engine)
 	if (ret == DNSBLV6_OK)
 		ret = stub_new(asking->config, &asking->stub);
 	if (ret == DNSBLV6_OK)
-		ret = make_daemon(asking);
+		ret = make_daemon(engine);
 	if (ret == DNSBLV6_OK)
 		ret = fetches_new(asking, &engine->fetches);
 	return ret == DNSBLV6_OK ? make_fds(engine) : ret;
@@ -158,9 +207,10 @@ int engine_new(const struct config *config, engine_log_fn log, void *log_context
 		engine_free(engine);
 		return ret;
 	}
-	/* There before the first look: a process that starts finds what the others have. */
-	if (engine->asking.shared != NULL)
-		shared_check(engine->asking.shared, 0);
+	if (engine->asking.remote != NULL)
+		await_table(engine->asking.remote);
+	if (!config->shared_writer)
+		engine->beat_ms = INT64_MAX;
 	trace_servers(&engine->asking);
 	*ret_engine = engine;
 	return DNSBLV6_OK;
@@ -221,7 +271,7 @@ static int renew_torn(struct engine *engine)
 	if (ret == DNSBLV6_OK)
 		ret = stub_new(asking->config, &asking->stub);
 	if (ret == DNSBLV6_OK && asking->remote != NULL)
-		ret = remote_new(asking->config->shared, &asking->remote);
+		ret = make_remote(engine);
 	return ret;
 }
 
@@ -287,8 +337,27 @@ void engine_renew_servers(struct engine *engine, int64_t now_ms)
 
 void engine_check_shared(struct engine *engine)
 {
-	if (engine->asking.shared != NULL)
-		shared_check(engine->asking.shared, engine->asking.now_ms);
+	const struct asking *asking = &engine->asking;
+
+	if (asking->shared == NULL)
+		return;
+	shared_check(asking->shared, remote_is_connected(asking->remote));
+	/* Its table comes with the connection; without a daemon nothing does. */
+	if (shared_get(asking->shared) == NULL)
+		(void)remote_connect(asking->remote, asking->now_ms);
+}
+
+void engine_beat(struct engine *engine)
+{
+	if (engine->asking.now_ms < engine->beat_ms)
+		return;
+	engine->beat_ms = engine->asking.now_ms + BEAT_MS;
+	cache_beat(engine->asking.cache, engine->asking.now_ms);
+}
+
+int engine_shared_fd(const struct engine *engine)
+{
+	return cache_shared_fd(engine->asking.cache);
 }
 
 /* ---- what it tells ---- */
@@ -299,9 +368,10 @@ uint64_t engine_zone_word(const struct zone *zone, uint32_t *ret_now_s)
 	uint64_t word = asking_word(zone);
 
 	*ret_now_s = cache_now_s(asking->cache);
-	if (asking->shared == NULL || shared_get(asking->shared) == NULL)
+	const struct shared_table *table =
+		asking->shared != NULL ? shared_get(asking->shared) : NULL;
+	if (table == NULL)
 		return word;
-	const struct shared_table *table = shared_get(asking->shared);
 	int index = table->zones[zone->index];
 	uint64_t shared_word = index < 0 ? 0 : cache_zone_word(table->cache, (unsigned)index);
 	if (shared_word == 0)

@@ -37,6 +37,7 @@ struct engine {
 	uint64_t last_id;
 	struct engine_losses told; /* as they were when a line told them last */
 	int64_t told_ms;
+	int64_t beat_ms; /* a writer says next that it is at work; others never */
 };
 
 /* engine.c */
@@ -44,8 +45,10 @@ void engine_forget_requests(struct engine *engine);
 /* engine_life.c: a line for the log when there were losses, one in a minute. */
 #define ENGINE_LOSSES_MS 60000
 void engine_tell_losses(struct engine *engine);
-/* engine_life.c: with a daemon, looks for its cache now and then. */
+/* engine_life.c: with a daemon, looks after its table, and for one. */
 void engine_check_shared(struct engine *engine);
+/* As the writer of one: says now and then that it is at work (cache_beat()). */
+void engine_beat(struct engine *engine);
 /* The word that counts: the daemon's where it asks, or our own; and the time on its clock. */
 uint64_t engine_zone_word(const struct zone *zone, uint32_t *ret_now_s);
 

@@ -10,7 +10,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "client-lib/cache.h"
 #include "client-lib/queue.h"
+#include "client-lib/shared.h"
 #include "client-lib/waitset.h"
 
 /* On the wire an id is a place and how often it was used, so that a late reply finds nobody. */
@@ -45,12 +47,19 @@ TAILQ_HEAD(request_list, request);
  */
 struct remote {
 	char directory[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	char copy[sizeof(((struct sockaddr_un *)0)->sun_path) + sizeof(SHARED_FILE)];
 	struct sockaddr_un address;
-	int waitset;	  /* of fd alone */
-	int fd;		  /* -1: closed */
-	int64_t retry_ms; /* no connection is tried before */
-	int closed_errno; /* why it is closed, positive */
-	uint64_t heard;	  /* replies, of whatever request */
+	int waitset; /* of fd alone */
+	int fd;	     /* -1: closed */
+	bool is_greeted;
+	remote_table_fn take_table; /* NULL: not wanted */
+	void *table_context;
+	int64_t retry_ms;	/* no connection is tried before */
+	int closed_errno;	/* why it is closed, positive */
+	uint64_t heard;		/* replies, of whatever request */
+	unsigned silences;	/* without a reply between them */
+	int64_t silent_beat_ms; /* the beat at the last of them; a later one says that it goes on */
+	int64_t look_ms;	/* when the beat is looked at next, with something open */
 	struct request_list waiting;
 	struct request_list sent;
 	STAILQ_HEAD(ended_list, request) ended;
@@ -133,6 +142,29 @@ static void stay_away(struct remote *remote, int64_t now_ms, int error)
 	remote->closed_errno = error;
 }
 
+/* Does the daemon say that it is at work? Where its file cannot be read, a question will show. */
+static bool has_beaten(const struct remote *remote, int64_t now_ms)
+{
+	int64_t beat_ms = 0;
+
+	if (cache_read_beat(remote->copy, &beat_ms) != 0)
+		return true;
+	return beat_ms != remote->silent_beat_ms && beat_ms > now_ms - REMOTE_BEAT_MAX_MS &&
+	       beat_ms < now_ms + REMOTE_BEAT_MAX_MS;
+}
+
+/* Nothing was heard for the whole time of a request, or of the daemon at all. */
+static void note_silence(struct remote *remote, int64_t now_ms)
+{
+	int64_t pause_ms = (int64_t)REMOTE_RETRY_MS << remote->silences;
+
+	if (pause_ms < REMOTE_PAUSE_MAX_MS)
+		remote->silences++;
+	remote->retry_ms = now_ms + pause_ms;
+	/* Without a file the pause is all there is. */
+	(void)cache_read_beat(remote->copy, &remote->silent_beat_ms);
+}
+
 /* The descriptor leaves an epoll set with its last copy; a child may have one. */
 static void hang_up(struct remote *remote)
 {
@@ -178,7 +210,7 @@ static int check_peer(const struct remote *remote, int fd)
 	return is_believed ? 0 : -EPERM;
 }
 
-static int open_connection(struct remote *remote)
+static int open_connection(struct remote *remote, int64_t now_ms)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
@@ -196,23 +228,41 @@ static int open_connection(struct remote *remote)
 		return ret;
 	}
 	remote->fd = fd;
+	remote->is_greeted = false;
+	remote->look_ms = now_ms + REMOTE_LOOK_MS;
 	remote->stats.connected++;
 	return 0;
 }
 
-static int reopen(struct remote *remote)
+static int reopen(struct remote *remote, int64_t now_ms)
 {
 	hang_up(remote);
-	return open_connection(remote);
+	return open_connection(remote, now_ms);
+}
+
+/* Looks at the beat now and then; without one, what is open ends and the daemon is left. */
+static void look_after(struct remote *remote, int64_t now_ms)
+{
+	if (now_ms < remote->look_ms)
+		return;
+	remote->look_ms = now_ms + REMOTE_LOOK_MS;
+	if (has_beaten(remote, now_ms))
+		return;
+	lose(remote, now_ms, ETIMEDOUT);
+	note_silence(remote, now_ms);
 }
 
 static int need_connection(struct remote *remote, int64_t now_ms)
 {
 	if (remote->fd >= 0)
+		look_after(remote, now_ms);
+	if (remote->fd >= 0)
 		return 0;
 	if (now_ms < remote->retry_ms)
 		return -remote->closed_errno;
-	int ret = remote->waitset >= 0 ? open_connection(remote) : -EMFILE;
+	int ret = remote->waitset >= 0 ? -ETIMEDOUT : -EMFILE;
+	if (ret == -ETIMEDOUT && has_beaten(remote, now_ms))
+		ret = open_connection(remote, now_ms);
 	if (ret != 0) {
 		stay_away(remote, now_ms, -ret);
 		return ret;
@@ -233,12 +283,14 @@ int remote_new(const char *directory, struct remote **ret_remote)
 	remote->fd = -1;
 	remote->waitset = -1;
 	remote->retry_ms = INT64_MIN;
+	remote->silent_beat_ms = INT64_MIN;
 	remote->address.sun_family = AF_UNIX;
 	int size = snprintf(remote->address.sun_path, sizeof(remote->address.sun_path),
 			    "%s/" CACHED_SOCKET, directory);
 	int ret = size < (int)sizeof(remote->address.sun_path) ? 0 : -ENAMETOOLONG;
 	if (ret == 0) {
 		snprintf(remote->directory, sizeof(remote->directory), "%s", directory);
+		snprintf(remote->copy, sizeof(remote->copy), "%s/" SHARED_FILE, directory);
 		remote->waitset = waitset_new();
 		ret = remote->waitset >= 0 ? 0 : remote->waitset;
 	}
@@ -272,6 +324,27 @@ int remote_after_fork(struct remote *remote)
 	waitset_leave(remote->waitset);
 	remote->waitset = waitset_new();
 	return remote->waitset >= 0 ? 0 : remote->waitset;
+}
+
+void remote_on_table(struct remote *remote, remote_table_fn callback, void *context)
+{
+	remote->take_table = callback;
+	remote->table_context = context;
+}
+
+int remote_connect(struct remote *remote, int64_t now_ms)
+{
+	return need_connection(remote, now_ms);
+}
+
+bool remote_is_connected(const struct remote *remote)
+{
+	return remote->fd >= 0;
+}
+
+bool remote_is_expecting(const struct remote *remote)
+{
+	return remote->fd >= 0 && !remote->is_greeted;
 }
 
 void remote_get_stats(const struct remote *remote, struct remote_stats *ret_stats)
@@ -340,7 +413,7 @@ static void send_waiting(struct remote *remote, int64_t now_ms)
 		if (ret == 0)
 			continue;
 		/* A daemon that was restarted while we had nothing to say to it. */
-		if (!is_idle || reopen(remote) != 0)
+		if (!is_idle || reopen(remote, now_ms) != 0)
 			lose(remote, now_ms, -ret);
 		is_idle = false;
 	}
@@ -425,6 +498,7 @@ static void take_reply(struct remote *remote, const struct cached_reply *reply)
 {
 	struct request *request = remote->places[reply->id & PLACE_MASK];
 	remote->heard++;
+	remote->silences = 0;
 	if (request == NULL || request->wire_id != reply->id)
 		return;
 	request->reply = *reply;
@@ -440,21 +514,60 @@ static void take_end(struct remote *remote, int64_t now_ms, int error)
 		lose(remote, now_ms, error);
 }
 
+/* As recv(). *ret_fd is a descriptor that came with it, or -1. */
+static ssize_t receive_packet(int fd, uint8_t *bytes, size_t size_bytes, int *ret_fd)
+{
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = { .iov_base = bytes, .iov_len = size_bytes };
+	/* CMSG_SPACE() is room for a second descriptor, which would stay open. */
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = control.bytes,
+				  .msg_controllen = CMSG_LEN(sizeof(int)) };
+
+	*ret_fd = -1;
+	ssize_t size = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *head = size >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	if (head != NULL && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
+	    head->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(ret_fd, CMSG_DATA(head), sizeof(*ret_fd));
+	return size;
+}
+
+static void take_packet(struct remote *remote, int64_t now_ms, const uint8_t *bytes, size_t size,
+			int fd)
+{
+	struct cached_reply reply;
+
+	if (!remote->is_greeted && cached_is_greeting(bytes, size)) {
+		remote->is_greeted = true;
+		if (fd >= 0 && remote->take_table != NULL)
+			remote->take_table(remote->table_context, fd);
+	} else if (!remote->is_greeted || cached_decode_reply(bytes, size, &reply) != 0) {
+		lose(remote, now_ms, EPROTO);
+	} else {
+		take_reply(remote, &reply);
+	}
+}
+
 /* More than CACHED_OPEN_MAX come next time: the rest of the engine has its turn in between. */
 static void receive(struct remote *remote, int64_t now_ms)
 {
 	for (unsigned i = 0; i < CACHED_OPEN_MAX && remote->fd >= 0; i++) {
 		uint8_t bytes[CACHED_REPLY_SIZE + 1];
-		struct cached_reply reply;
-		ssize_t size = recv(remote->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+		int fd = -1;
+		ssize_t size = receive_packet(remote->fd, bytes, sizeof(bytes), &fd);
 		if (size < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (size <= 0)
 			take_end(remote, now_ms, size < 0 ? errno : ECONNRESET);
-		else if (cached_decode_reply(bytes, (size_t)size, &reply) != 0)
-			lose(remote, now_ms, EPROTO);
 		else
-			take_reply(remote, &reply);
+			take_packet(remote, now_ms, bytes, (size_t)size, fd);
+		if (fd >= 0)
+			close(fd);
 		/* The end of the connection, if it is there too, is for the next time. */
 		if (remote->sent_count == 0)
 			return;
@@ -470,8 +583,12 @@ static bool is_over(const struct request *request, int64_t now_ms)
 static void take_time(struct remote *remote, int64_t now_ms)
 {
 	struct request *request = TAILQ_FIRST(&remote->sent);
-	if (is_over(request, now_ms) && request->heard == remote->heard)
+	if (is_over(request, now_ms) && request->heard == remote->heard) {
 		lose(remote, now_ms, ETIMEDOUT);
+		note_silence(remote, now_ms);
+	}
+	if (remote->sent_count > 0)
+		look_after(remote, now_ms);
 	while (is_over(TAILQ_FIRST(&remote->sent), now_ms))
 		end_request(remote, TAILQ_FIRST(&remote->sent), -ETIMEDOUT);
 	while (is_over(TAILQ_FIRST(&remote->waiting), now_ms))
@@ -515,6 +632,8 @@ int64_t remote_next_ms(const struct remote *remote)
 		if (first != NULL && first->deadline_ms < next_ms)
 			next_ms = first->deadline_ms;
 	}
+	if (remote->sent_count > 0 && remote->look_ms < next_ms)
+		next_ms = remote->look_ms;
 	return next_ms;
 }
 

@@ -20,6 +20,15 @@
  *       ^                        |
  *       +---- end, when idle ----+
  *
+ * A daemon that is stopped is not asked: it says in a file, about once a second, that it
+ * is at work (cache_beat()). When it has not for REMOTE_BEAT_MAX_MS, no process asks or waits any
+ * longer, not even one that has just begun. In the time before that each process waits once at
+ * most: after silence it asks again when the daemon has said something since, in the file, and,
+ * where there is no such file to read, after a pause that is doubled each time, up to
+ * REMOTE_PAUSE_MAX_MS.
+ *
+ * The first packet of a connection brings the table that the daemon writes, for shared.c.
+ *
  * No more than CACHED_OPEN_MAX requests are on the way at once; others wait here. The
  * daemon is believed when it is root, this user, or the owner of the directory.
  *
@@ -34,7 +43,10 @@
 extern "C" {
 #endif
 
-#define REMOTE_RETRY_MS 2000
+#define REMOTE_RETRY_MS	    2000
+#define REMOTE_PAUSE_MAX_MS 64000
+#define REMOTE_BEAT_MAX_MS  5000 /* on a busy machine it may take a while until it has its turn */
+#define REMOTE_LOOK_MS	    1000 /* how often the file is looked at while something is open */
 
 struct remote; /* opaque */
 
@@ -57,6 +69,17 @@ struct remote_stats {
  */
 int remote_new(const char *directory, struct remote **ret_remote);
 void remote_free(struct remote *remote);
+
+/* Gets a descriptor of the daemon's table, borrowed, from remote_process(). */
+typedef void (*remote_table_fn)(void *context, int fd);
+void remote_on_table(struct remote *remote, remote_table_fn callback, void *context);
+
+/* Connects, if there is no connection and it is time to. 0 when there is one, or as remote_ask().
+ */
+int remote_connect(struct remote *remote, int64_t now_ms);
+bool remote_is_connected(const struct remote *remote);
+/* Is there a connection whose first packet has not come? */
+bool remote_is_expecting(const struct remote *remote);
 
 /*
  * zone: presentation form, no final dot; borrowed until the callback or

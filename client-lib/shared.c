@@ -2,16 +2,13 @@
 #include "client-lib/shared.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 struct shared {
 	const struct config *config;
-	char path[CONFIG_TEXT_MAX + sizeof(SHARED_FILE)];
 	struct shared_table *current; /* atomic */
-	struct shared_table *tables[SHARED_TABLES_MAX];
+	struct shared_table *newest;  /* of all */
 	unsigned table_count;
-	int64_t check_ms; /* not before */
 };
 
 int shared_new(const struct config *config, struct shared **ret_shared)
@@ -20,8 +17,6 @@ int shared_new(const struct config *config, struct shared **ret_shared)
 	if (shared == NULL)
 		return -ENOMEM;
 	shared->config = config;
-	shared->check_ms = INT64_MIN;
-	snprintf(shared->path, sizeof(shared->path), "%s/" SHARED_FILE, config->shared);
 	*ret_shared = shared;
 	return DNSBLV6_OK;
 }
@@ -30,34 +25,30 @@ void shared_free(struct shared *shared)
 {
 	if (shared == NULL)
 		return;
-	for (unsigned i = 0; i < shared->table_count; i++) {
-		cache_free(shared->tables[i]->cache);
-		free(shared->tables[i]);
+	while (shared->newest != NULL) {
+		struct shared_table *table = shared->newest;
+		shared->newest = table->older;
+		cache_free(table->cache);
+		free(table);
 	}
 	free(shared);
 }
 
 const struct shared_table *shared_get(const struct shared *shared)
 {
-	return __atomic_load_n(&shared->current, __ATOMIC_ACQUIRE);
+	const struct shared_table *table = __atomic_load_n(&shared->current, __ATOMIC_ACQUIRE);
+
+	return table != NULL && cache_is_attended(table->cache, SHARED_UNATTENDED_S) ? table : NULL;
 }
 
-static struct shared_table *map_table(struct shared *shared)
+static struct shared_table *map_table(struct shared *shared, int fd)
 {
-	struct shared_table *table;
-
 	if (shared->table_count == SHARED_TABLES_MAX)
 		return NULL;
-	table = calloc(1, sizeof(*table));
+	struct shared_table *table = calloc(1, sizeof(*table));
 	if (table == NULL)
 		return NULL;
-	if (cache_map_file(shared->path, &table->cache) != DNSBLV6_OK) {
-		free(table);
-		return NULL;
-	}
-	/* Of a daemon that has ended: nobody writes it. */
-	if (!cache_is_current(table->cache, shared->path)) {
-		cache_free(table->cache);
+	if (cache_map_shared(fd, &table->cache) != DNSBLV6_OK) {
 		free(table);
 		return NULL;
 	}
@@ -70,31 +61,37 @@ static struct shared_table *map_table(struct shared *shared)
 					  ? cache_zone_index(table->cache, zone->text)
 					  : -ENOENT;
 	}
-	shared->tables[shared->table_count++] = table;
+	table->older = shared->newest;
+	shared->newest = table;
+	shared->table_count++;
 	return table;
 }
 
-/* A daemon that was restarted goes on with its file, which is mapped already. */
-static struct shared_table *find_table(const struct shared *shared)
+/* Readers come to the new one, or to none, before the old one has nothing to say. */
+static void replace(struct shared *shared, struct shared_table *table)
 {
-	for (unsigned i = 0; i < shared->table_count; i++) {
-		if (cache_is_current(shared->tables[i]->cache, shared->path))
-			return shared->tables[i];
-	}
-	return NULL;
+	struct shared_table *old = shared->current;
+
+	__atomic_store_n(&shared->current, table, __ATOMIC_RELEASE);
+	if (old != NULL)
+		cache_shed(old->cache);
 }
 
-void shared_check(struct shared *shared, int64_t now_ms)
+void shared_take(struct shared *shared, int fd)
 {
-	const struct shared_table *current = shared->current;
+	if (shared->current != NULL && cache_is_same(shared->current->cache, fd))
+		return;
+	struct shared_table *table = map_table(shared, fd);
+	if (table != NULL)
+		replace(shared, table);
+}
 
-	if (now_ms < shared->check_ms)
+void shared_check(struct shared *shared, bool is_connected)
+{
+	if (shared->current == NULL)
 		return;
-	shared->check_ms = now_ms + SHARED_CHECK_MS;
-	if (current != NULL && cache_is_current(current->cache, shared->path))
-		return;
-	struct shared_table *table = find_table(shared);
-	if (table == NULL)
-		table = map_table(shared);
-	__atomic_store_n(&shared->current, table, __ATOMIC_RELEASE);
+	/* One that was merely stopped goes on with the table, and has not hung up. */
+	if (cache_is_retired(shared->current->cache) ||
+	    (!is_connected && shared_get(shared) == NULL))
+		replace(shared, NULL);
 }

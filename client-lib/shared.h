@@ -2,13 +2,15 @@
 #pragma once
 
 /*
- * shared.h - the cache of dnsblv6-cached, mapped as long as there is one.
+ * shared.h - the table of dnsblv6-cached, mapped as long as there is one.
  *
- * Flow: engine.c -> shared_check() -> cache_map_file() -> shared_get() <- engine_look()
+ * Flow: remote.c gets a descriptor with each connection -> shared_take() -> cache_map_shared()
+ *       shared_get() <- engine_look()
  *
- * Any thread may read a table at any time without telling anybody, so a table that
- * was replaced stays mapped until shared_free(). A daemon replaces its file only when its
- * size or its zones are changed; after SHARED_TABLES_MAX times the process does without.
+ * Any thread may read a table at any time without telling anybody. So one that was
+ * replaced stays where it is until shared_free(), but has given its memory back: a thread
+ * that still reads it finds nothing there. Each start of a daemon is another table; after
+ * SHARED_TABLES_MAX of them the process does without.
  */
 
 #include "client-lib/cache.h"
@@ -18,9 +20,9 @@
 extern "C" {
 #endif
 
-#define SHARED_CHECK_MS	  2000
-#define SHARED_TABLES_MAX 16
-#define SHARED_FILE	  "cache" /* below the daemon's directory */
+#define SHARED_TABLES_MAX   1024
+#define SHARED_UNATTENDED_S 60u
+#define SHARED_FILE	    "cache" /* below the daemon's directory: the copy of its table */
 
 struct shared; /* opaque */
 
@@ -28,17 +30,31 @@ struct shared; /* opaque */
 struct shared_table {
 	struct cache *cache;
 	int zones[CONFIG_ZONES_MAX]; /* index there of each of our zones; negative: not there */
+	struct shared_table *older;
 };
 
 /* config is borrowed until shared_free(). -ENOMEM. */
 int shared_new(const struct config *config, struct shared **ret_shared);
 void shared_free(struct shared *shared);
 
-/* The table now, or NULL. Any thread. Borrowed until shared_free(). */
+/*
+ * The table now, or NULL. Any thread. Borrowed until shared_free(). What a daemon has put that was
+ * stopped or killed is used for SHARED_UNATTENDED_S: until the next one is there, and no longer, as
+ * nothing makes it void when a zone falls ill.
+ */
 const struct shared_table *shared_get(const struct shared *shared);
 
-/* Looks whether there is a table, or another one, every SHARED_CHECK_MS. One thread at a time. */
-void shared_check(struct shared *shared, int64_t now_ms);
+/*
+ * fd is what the daemon hands out, borrowed. It is the table now, unless it is none; the same one
+ * again changes nothing. One thread at a time, as shared_check().
+ */
+void shared_take(struct shared *shared, int fd);
+
+/*
+ * Leaves the table of a daemon that has ended, and of one that was killed, when it is not used any
+ * more or for the next one's.
+ */
+void shared_check(struct shared *shared, bool is_connected);
 
 #ifdef __cplusplus
 }

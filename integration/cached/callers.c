@@ -255,10 +255,37 @@ static bool make_room(struct callers *callers)
 	return true;
 }
 
+/*
+ * The first packet of a connection, with the descriptor of the cache. The system sends no more of
+ * them than it has room for as long as clients do not take theirs; the greeting alone will do then.
+ */
+static bool greet(const struct callers *callers, int fd)
+{
+	int table_fd = dnsblv6_shared_fd(callers->setup->handle.client);
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	char greeting[] = CACHED_GREETING;
+	struct iovec part = { .iov_base = greeting, .iov_len = CACHED_GREETING_SIZE };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = control.bytes,
+				  .msg_controllen = sizeof(control.bytes) };
+
+	control.head.cmsg_level = SOL_SOCKET;
+	control.head.cmsg_type = SCM_RIGHTS;
+	control.head.cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(&control.head), &table_fd, sizeof(table_fd));
+	return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ||
+	       send(fd, greeting, CACHED_GREETING_SIZE, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
 static void take_caller(struct callers *callers, int fd)
 {
 	struct caller *caller = make_room(callers) ? calloc(1, sizeof(*caller)) : NULL;
-	if (caller == NULL || uv_poll_init(callers->loop, &caller->poll, fd) != 0) {
+	if (caller == NULL || !greet(callers, fd) ||
+	    uv_poll_init(callers->loop, &caller->poll, fd) != 0) {
 		callers->counters[CALLERS_REFUSED]++;
 		free(caller);
 		close(fd);

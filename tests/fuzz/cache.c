@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * cache.c - any bytes as a shared cache file: refused, or read without a
- * crash, and whatever is got from it stands in the file with the right checksum.
+ * cache.c - any bytes as a shared table: refused, or read without a
+ * crash, and whatever is got from it stands there with the right checksum.
  *
  * An even first byte: the rest is the file. An odd one: a good file is changed,
  * from the offset in the next two bytes on, by exclusive or with the rest; with bit 1 set
@@ -11,11 +11,11 @@
 #include "client-lib/cache_table.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -48,7 +48,7 @@ static const uint8_t *good_file(void)
 	expect(mkdtemp(directory) != NULL);
 	snprintf(path, sizeof(path), "%s/cache", directory);
 	snprintf(lock, sizeof(lock), "%s/cache.lock", directory);
-	expect(cache_create_file(path, GOOD_SIZE, zones, 2, &cache) == DNSBLV6_OK);
+	expect(cache_create_shared(path, GOOD_SIZE, zones, 2, &cache) == DNSBLV6_OK);
 	for (unsigned i = 0; i < GOOD_KEYS; i++) {
 		struct cache_entry entry = { .kind = CACHE_BITMAP, .expires_s = 1000 + i };
 		memset(entry.payload.bytes, (int)i, sizeof(entry.payload.bytes));
@@ -113,12 +113,12 @@ static void try_key(struct cache *cache, const uint8_t *file, size_t size, struc
 	expect_slot(file, size, key, &entry);
 }
 
-static void use(struct cache *cache, const char *path, const uint8_t *file, size_t size)
+static void use(struct cache *cache, const uint8_t *file, size_t size)
 {
 	struct cache_stats stats;
 	cache_get_stats(cache, &stats);
 	expect(stats.size_bytes == size && stats.slots * CACHE_SLOT_SIZE < size);
-	cache_is_current(cache, path);
+	cache_is_retired(cache);
 	expect(cache_zone_index(cache, "bl6.example") < CACHE_ZONES_MAX);
 	expect(cache_zone_index(cache, "") < CACHE_ZONES_MAX);
 	for (unsigned zone = 0; zone < CACHE_ZONES_MAX; zone++)
@@ -132,16 +132,14 @@ static void use(struct cache *cache, const char *path, const uint8_t *file, size
 
 static void try_file(const uint8_t *file, size_t size)
 {
-	char path[64];
 	struct cache *cache = NULL;
-	int fd = memfd_create("cache", MFD_CLOEXEC);
-	expect(fd >= 0 && fchmod(fd, S_IRUSR | S_IWUSR) == 0);
-	expect(write(fd, file, size) == (ssize_t)size);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	int ret = cache_map_file(path, &cache);
+	int fd = memfd_create("cache", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	expect(fd >= 0 && write(fd, file, size) == (ssize_t)size);
+	expect(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0);
+	int ret = cache_map_shared(fd, &cache);
 	expect(ret == DNSBLV6_OK || ret == -EPROTO);
 	if (ret == DNSBLV6_OK)
-		use(cache, path, file, size);
+		use(cache, file, size);
 	cache_free(cache);
 	close(fd);
 }

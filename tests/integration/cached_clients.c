@@ -9,11 +9,13 @@
  * a dealer does cards, so that neighbours are asked about by different processes at
  * the same time. Each makes its handle, with options KEY=VALUE, after the fork, or they
  * all inherit one that was in use before; all begin when the last is ready. PASSES is how often
- * each goes over its share; SIGTERM ends them early.
+ * each goes over its share; SIGTERM ends them early, and so does the end of the first. SIGUSR1:
+ * what was waited for until now does not count.
  *
  * The first line of output has the processes' numbers. The last says what was seen:
  * wrong verdicts, calls later than LATE_MS behind their timeout, questions to DNS
- * of the clients themselves. What a killed process has seen counts, too.
+ * of the clients themselves, and what of the daemon was asked and not answered in time. What a
+ * killed process has seen counts, too.
  */
 
 #include <errno.h>
@@ -24,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <time.h>
@@ -43,10 +46,12 @@ struct address {
 /* Shared memory: one place for each process, and what the parent says to all. */
 struct seen {
 	uint64_t checked, listed, clear, unknown, wrong, late, errors, cached, queries;
+	uint64_t asked, waited; /* of the daemon; waited: in vain */
 };
 
 struct board {
 	volatile sig_atomic_t is_over;
+	volatile sig_atomic_t is_forgetting;
 	struct seen seen[PROCESSES_MAX];
 };
 
@@ -66,6 +71,12 @@ static void end_on_signal(int number)
 {
 	(void)number;
 	board->is_over = 1;
+}
+
+static void forget_on_signal(int number)
+{
+	(void)number;
+	board->is_forgetting = 1;
 }
 
 static int64_t now_ms(void)
@@ -134,6 +145,17 @@ static void check(struct dnsblv6 *client, const struct run *run, const struct ad
 	seen->queries += result.queries;
 }
 
+static uint64_t get_counter(struct dnsblv6 *client, const char *wanted)
+{
+	const char *name = NULL;
+	uint64_t value = 0;
+	for (unsigned i = 0; dnsblv6_stat_get(client, i, &name, &value) == 0; i++) {
+		if (strcmp(name, wanted) == 0)
+			return value;
+	}
+	return 0;
+}
+
 __attribute__((noreturn)) static void ask(const struct run *run, unsigned process, int ready_fd,
 					  int start_fd)
 {
@@ -145,13 +167,21 @@ __attribute__((noreturn)) static void ask(const struct run *run, unsigned proces
 	/* Ends when the parent closes the other end. */
 	while (read(start_fd, &byte, 1) < 0 && errno == EINTR)
 		;
+	uint64_t forgotten = 0;
+	bool has_forgotten = false;
 	for (unsigned pass = 0; pass < run->passes && !board->is_over; pass++) {
+		if (board->is_forgetting && !has_forgotten) {
+			forgotten = get_counter(client, "daemon-late");
+			has_forgotten = true;
+		}
 		for (size_t i = process; i < run->address_count; i += run->process_count) {
 			if (board->is_over)
 				break;
 			check(client, run, &run->addresses[i], &board->seen[process]);
 		}
 	}
+	board->seen[process].asked = get_counter(client, "daemon-asked");
+	board->seen[process].waited = get_counter(client, "daemon-late") - forgotten;
 	dnsblv6_free(client);
 	_exit(EX_OK);
 }
@@ -165,12 +195,13 @@ static void report(const struct run *run, unsigned failed, unsigned killed)
 			((uint64_t *)&all)[f] += one[f];
 	}
 	printf("checked=%llu listed=%llu clear=%llu unknown=%llu wrong=%llu late=%llu errors=%llu "
-	       "cached=%llu queries=%llu failed=%u killed=%u\n",
+	       "cached=%llu queries=%llu asked=%llu waited=%llu failed=%u killed=%u\n",
 	       (unsigned long long)all.checked, (unsigned long long)all.listed,
 	       (unsigned long long)all.clear, (unsigned long long)all.unknown,
 	       (unsigned long long)all.wrong, (unsigned long long)all.late,
 	       (unsigned long long)all.errors, (unsigned long long)all.cached,
-	       (unsigned long long)all.queries, failed, killed);
+	       (unsigned long long)all.queries, (unsigned long long)all.asked,
+	       (unsigned long long)all.waited, failed, killed);
 }
 
 static int start(const struct run *run, pid_t *ret_pids)
@@ -178,6 +209,7 @@ static int start(const struct run *run, pid_t *ret_pids)
 	int ready[2];
 	int begin[2];
 	char byte = 0;
+	pid_t parent = getpid();
 	if (pipe(ready) != 0 || pipe(begin) != 0)
 		return EX_OSERR;
 	for (unsigned i = 0; i < run->process_count; i++) {
@@ -185,6 +217,8 @@ static int start(const struct run *run, pid_t *ret_pids)
 		if (ret_pids[i] < 0)
 			return EX_OSERR;
 		if (ret_pids[i] == 0) {
+			if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+				_exit(EX_OSERR);
 			close(begin[1]);
 			close(ready[0]);
 			ask(run, i, ready[1], begin[0]);
@@ -256,6 +290,8 @@ int main(int argc, char **argv)
 		run.inherited = make_inherited(&run);
 	struct sigaction action = { .sa_handler = end_on_signal };
 	sigaction(SIGTERM, &action, NULL);
+	action.sa_handler = forget_on_signal;
+	sigaction(SIGUSR1, &action, NULL);
 	int status = start(&run, pids);
 	if (status == EX_OK)
 		status = finish(&run, pids);

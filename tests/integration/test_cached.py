@@ -14,6 +14,7 @@ less with sanitizers; by hand they may be anything:
 """
 
 import ipaddress
+import mmap
 import os
 import random
 import re
@@ -293,10 +294,11 @@ class Kills(CachedCase):
 
     SHORT = ("min-ttl: 1s", "max-ttl: 1s", "max-negative-ttl: 1s")
 
-    def start_clients(self, rows, resolver, processes):
+    def start_clients(self, rows, resolver, processes, timeout_ms=10000):
         text = "".join(f"{address} {is_listed}\n" for address, is_listed in rows)
         arguments = self.clients_command(
-            resolver, processes, 10**9, [line.replace(": ", "=") for line in self.SHORT], 10000)
+            resolver, processes, 10**9, [line.replace(": ", "=") for line in self.SHORT],
+            timeout_ms)
         path = self.path("clients.out")
         with open(path, "wb") as out:
             popen = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=out, stderr=out)
@@ -362,6 +364,77 @@ class Kills(CachedCase):
         self.assertGreater(seen["listed"], 0)
         self.assertGreater(seen["clear"], 0)
 
+    def beat_age_ms(self):
+        """How long ago the daemon has said that it is at work (client-lib/cache_table.h)."""
+        with open(os.path.join(self.directory_of_cache, "cache"), "rb") as file:
+            beat = struct.unpack("=q", file.read(96)[88:])[0]
+        return harness.time.clock_gettime(harness.time.CLOCK_MONOTONIC) * 1000 - beat
+
+    def test_a_stopped_daemon_costs_each_client_one_wait(self):
+        rows = self.make_list(20)
+        server = self.serve_list(rows)
+        daemon = self.start_cached(self.config(server.address, library=self.SHORT))
+        processes = 8
+        popen, _, path = self.start_clients(rows, server.address, processes, 2000)
+        self.wait_for_requests(daemon)
+        daemon.send_signal(signal.SIGSTOP)
+        self.addCleanup(daemon.send_signal, signal.SIGCONT)
+        # A daemon that is at work may be late too, on a machine that is busy.
+        popen.send_signal(signal.SIGUSR1)
+        wait_for(lambda: self.beat_age_ms() > 6000, "the daemon to be missed")
+        # As much time again as a client takes to have a daemon that is not there asked anew.
+        for _ in range(4):
+            before = self.questions()
+            wait_for(lambda: self.questions() > before + 40, "clients to ask DNS themselves")
+        seen = self.finish_clients(popen, path)
+        self.assertEqual(seen["wrong"] + seen["errors"], 0, seen)
+        self.assertGreater(seen["asked"], 0)
+        self.assertLessEqual(seen["waited"], processes, seen)
+
+        # A process that begins now is told by the file, and does not ask at all.
+        seen = self.run_clients(rows, server.address, 8)
+        self.assert_right(seen, rows)
+        self.assertEqual(seen["asked"] + seen["waited"], 0, seen)
+
+        daemon.send_signal(signal.SIGCONT)
+        wait_for(lambda: self.run_clients(rows, server.address, 8)["asked"] > 0,
+                 "clients to ask the daemon again")
+
+    def test_a_cache_file_that_is_cut_short_kills_nobody(self):
+        rows = self.make_list(20)
+        server = self.serve_list(rows)
+        config = self.config(server.address, library=self.SHORT)
+        daemon = self.start_cached(config)
+        popen, _, path = self.start_clients(rows, server.address, 8)
+        cache = os.path.join(self.directory_of_cache, "cache")
+        size = os.path.getsize(cache)
+        for length in (size // 2, 4096, 0):
+            self.wait_for_requests(daemon)
+            os.truncate(cache, length)
+            self.wait_for_requests(daemon)
+        self.assertEqual(daemon.stop(), 0)
+        daemon = self.start_cached(config)
+        self.assertEqual(os.path.getsize(cache), size)
+        self.wait_for_requests(daemon)
+        seen = self.finish_clients(popen, path)
+        self.assertEqual(seen["killed"] + seen["failed"], 0, seen)
+        self.assertEqual(seen["wrong"] + seen["late"] + seen["errors"] + seen["unknown"], 0, seen)
+
+    def test_clients_end_with_the_process_that_has_made_them(self):
+        rows = self.make_list(1)
+        server = self.serve_list(rows)
+        popen, pids, _ = self.start_clients(rows, server.address, 4)
+        popen.kill()
+
+        def has_ended(pid):
+            try:
+                with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+                    return file.read().rpartition(")")[2].split()[0] in "ZX"
+            except (FileNotFoundError, ProcessLookupError):
+                return True
+
+        wait_for(lambda: all(map(has_ended, pids)), "the clients to end")
+
     def test_without_a_daemon_and_with_one_later(self):
         rows = self.make_list(20)
         server = self.serve_list(rows)
@@ -375,7 +448,7 @@ class Kills(CachedCase):
 
 
 class Content(CachedCase):
-    """With a server that is stopped, what is answered comes out of the file."""
+    """With a server that is stopped, what is answered comes out of the daemon's cache."""
 
     def setUp(self):
         super().setUp()
@@ -408,9 +481,11 @@ class Content(CachedCase):
     def test_of_a_running_daemon(self):
         self.assert_kept()
 
-    def test_of_one_that_was_killed(self):
+    def test_of_one_that_was_killed_is_for_those_who_have_it(self):
         self.kill(self.daemon)
-        self.assert_kept()
+        before = self.questions()
+        self.assert_right(self.run_clients(self.rows, self.server.address), self.rows)
+        self.assertGreaterEqual(self.questions() - before, 20)
 
     def test_of_one_that_was_killed_and_started_again(self):
         self.kill(self.daemon)
@@ -432,7 +507,7 @@ class Content(CachedCase):
 
 
 class BadFiles(CachedCase):
-    """A file that cannot be used harms no client, and the next daemon makes another."""
+    """A copy that cannot be used harms no client, and the next daemon makes another."""
 
     def setUp(self):
         super().setUp()
@@ -500,11 +575,24 @@ class Socket(CachedCase):
         self.daemon = self.start_cached(self.config(self.server.address, cached=cached))
         self.wait_until_probed(self.daemon)
 
-    def connect(self):
+    def open_connection(self):
         client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.addCleanup(client.close)
         client.connect(os.path.join(self.directory_of_cache, "socket"))
         client.settimeout(DEADLINE_S)
+        return client
+
+    def greet(self, client):
+        """The descriptor that comes with the first packet."""
+        packet, fds, flags, _ = socket.recv_fds(client, 100, 4)
+        for fd in fds:
+            self.addCleanup(os.close, fd)
+        self.assertEqual((packet, flags & socket.MSG_CTRUNC), (b"b6t1", 0))
+        return fds
+
+    def connect(self):
+        client = self.open_connection()
+        self.assertEqual(len(self.greet(client)), 1)
         return client
 
     def receive(self, client):
@@ -527,6 +615,18 @@ class Socket(CachedCase):
                 return True
 
         wait_for(is_gone, "the daemon to hang up")
+
+    def test_nobody_can_change_what_is_handed_out(self):
+        self.start_small()
+        [fd] = self.greet(self.open_connection())
+        size = os.fstat(fd).st_size
+        for change in (lambda: os.ftruncate(fd, 0), lambda: os.pwrite(fd, b"x", 0),
+                       lambda: os.truncate(f"/proc/self/fd/{fd}", 0),
+                       lambda: mmap.mmap(fd, size)):
+            with self.assertRaises(PermissionError):
+                change()
+        with mmap.mmap(fd, size, prot=mmap.PROT_READ) as table:
+            self.assertEqual(len(table), size)
 
     def test_questions_and_replies(self):
         self.start_small()
@@ -742,7 +842,7 @@ class Life(CachedCase):
         daemon = self.start_cached(self.config(self.server.address, cached=[f"metrics: {path}"]))
         wait_for(lambda: os.path.exists(path), "the metrics")
         self.wait_until_probed(daemon)
-        self.assert_right(self.run_clients([("192.0.2.1", 1)], self.server.address),
+        self.assert_right(self.run_clients([("192.0.2.1", 1)], self.server.address, 1),
                           [("192.0.2.1", 1)])
         self.assertEqual(daemon.stop(), 0)  # which writes them once more
         with open(path, encoding="ascii") as file:

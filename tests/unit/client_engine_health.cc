@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "client-lib/health.h"
 
+#include "client-lib/cache_table.h"
+#include "client-lib/engine_parts.h"
+
 #include "tests/unit/client_engine_fixture.hh"
 
 #include <sys/wait.h>
@@ -76,7 +79,7 @@ dnsblv6_zone_state fall_ill(inquiry &client, world::trouble_kind trouble)
 }
 
 // All of it, at once.
-void probe(inquiry &client)
+void look_again(inquiry &client)
 {
 	engine_probe(client.get(), client.now_ms);
 	client.until_quiet([](engine *tested) { return !engine_is_probing(tested); });
@@ -168,10 +171,10 @@ TEST_CASE("what a zone said while it was sick is void when it has recovered",
 
 	client.dns.trouble = world::ALL_LISTED;
 	client.check("198.51.100.1"); // whatever it says now
-	probe(client);
+	look_again(client);
 	REQUIRE(client.state() == DNSBLV6_ZONE_LISTS_WORLD);
 	client.dns.trouble = world::NONE;
-	probe(client);
+	look_again(client);
 	REQUIRE(client.state() == DNSBLV6_ZONE_OK);
 
 	dnsblv6_result result;
@@ -191,11 +194,11 @@ TEST_CASE("what an emptied zone denied is void as soon as that is found",
 	REQUIRE(client.check("192.0.2.2").verdict == DNSBLV6_CLEAR);
 	client.dns.trouble = world::EMPTIED;
 	client.check("192.0.2.1"); // nothing tells that this is wrong
-	probe(client);
+	look_again(client);
 	REQUIRE(client.state() == DNSBLV6_ZONE_UNREACHABLE);
 	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_UNKNOWN);
 	client.dns.trouble = world::NONE;
-	probe(client);
+	look_again(client);
 	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
 }
 
@@ -213,10 +216,10 @@ TEST_CASE("an answer that was asked for while the zone was sick is asked for onc
 	while (client.dns.answered == before)
 		client.pass(0);
 	client.dns.delay_ms = 0;
-	probe(client);
+	look_again(client);
 	REQUIRE(client.state() == DNSBLV6_ZONE_LISTS_WORLD);
 	client.dns.trouble = world::NONE;
-	probe(client);
+	look_again(client);
 	REQUIRE(client.state() == DNSBLV6_ZONE_OK);
 	client.server().hurry();
 	client.until_told(late);
@@ -230,11 +233,11 @@ TEST_CASE("what was said before silence counts behind it", "[client][engine][hea
 	add_classic(client);
 	REQUIRE(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
 	client.dns.trouble = world::SERVFAIL;
-	probe(client);
+	look_again(client);
 	REQUIRE(client.state() == DNSBLV6_ZONE_UNREACHABLE);
 	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
 	client.dns.trouble = world::NONE;
-	probe(client);
+	look_again(client);
 	const dnsblv6_result again = client.check("192.0.2.1");
 	CHECK(again.verdict == DNSBLV6_LISTED);
 	CHECK(again.queries == 0);
@@ -277,6 +280,11 @@ TEST_CASE("a zone that is sick to the daemon is asked again when its probe is du
 
 		add_classic(reader);
 		reader.set("shared", directory);
+		// As dnsblv6-cached hands it out, which is at work. Tests before this one have made
+		// the clock of caches run ahead of that of engines.
+		cache_beat(writer.get()->asking.cache,
+			   static_cast<int64_t>(cache_clock_s()) * 1000);
+		engine_take_table(reader.get(), engine_shared_fd(writer.get()));
 		dnsblv6_result result;
 		CHECK(reader.look("192.0.2.1", result) == 0);
 		CHECK(result.zones_failed == 1);

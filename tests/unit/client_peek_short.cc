@@ -46,7 +46,7 @@ class chance
 		REQUIRE(config_finish(&config_, error) == 0);
 		REQUIRE(engine_new(&config_, nullptr, nullptr, &engine_) == 0);
 		if (has_shared) {
-			engine_check_shared(engine_);
+			shared_take(engine_->asking.shared, cache_shared_fd(table_));
 			REQUIRE(shared_get(engine_->asking.shared) != nullptr);
 		}
 		for (unsigned i = 0; i < 48; i++)
@@ -67,6 +67,10 @@ class chance
 	const asking &parts() const
 	{
 		return engine_->asking;
+	}
+	cache *table() const
+	{
+		return table_;
 	}
 	unsigned draw(unsigned count)
 	{
@@ -108,8 +112,8 @@ class chance
 		char name[] = "/tmp/dnsblv6-peek-XXXXXX";
 		REQUIRE(mkdtemp(name) != nullptr);
 		directory_ = name;
-		REQUIRE(cache_create_file((directory_ + "/cache").c_str(), 8192, shared_zones, 3,
-					  &table_) == 0);
+		REQUIRE(cache_create_shared((directory_ + "/cache").c_str(), 8192, shared_zones, 3,
+					    &table_) == 0);
 	}
 	// Of few blocks, so that what is put is found.
 	dnsblv6_addr make_address()
@@ -217,6 +221,32 @@ void look_twice(chance &world, dnsblv6_addr addr, uint64_t entries, said &at_len
 	} while (before != cache_clock_s());
 }
 } // namespace
+
+TEST_CASE("the table of a daemon that says nothing any more is not looked at", "[client][peek]")
+{
+	chance world(1, true);
+	shared *mapped = world.parts().shared;
+	const auto beat = [&](int64_t age_s) {
+		const auto now_s = static_cast<int64_t>(cache_clock_s());
+		cache_beat(world.table(), (now_s - age_s) * 1000);
+	};
+	for (int64_t age_s : { int64_t{ SHARED_UNATTENDED_S } + 1, int64_t{ 100000 } }) {
+		beat(age_s);
+		CHECK(shared_get(mapped) == nullptr);
+		// It was stopped, and goes on.
+		shared_check(mapped, true);
+		beat(0);
+		CHECK(shared_get(mapped) != nullptr);
+		shared_check(mapped, false);
+		CHECK(shared_get(mapped) != nullptr);
+	}
+	beat(SHARED_UNATTENDED_S + 1);
+	shared_check(mapped, false);
+	beat(0);
+	CHECK(shared_get(mapped) == nullptr);
+	shared_take(mapped, cache_shared_fd(world.table()));
+	CHECK(shared_get(mapped) != nullptr);
+}
 
 TEST_CASE("the short way through the caches says what the long one says", "[client][peek]")
 {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The client's end, with a daemon played by the test; time is what the test says.
 #include "client-lib/remote.h"
+#include "client-lib/cache.h"
+#include "client-lib/shared.h"
 #include "tests/lib/child.hh"
 #include "tests/lib/fault.hh"
 #include "tests/lib/tmpdir.hh"
@@ -11,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <memory>
 #include <optional>
 #include <poll.h>
@@ -92,7 +95,10 @@ class fake_daemon
 		REQUIRE(has_caller());
 		client_ = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
 		REQUIRE(client_ >= 0);
+		if (greets)
+			say(CACHED_GREETING);
 	}
+	bool greets = true;
 	// What has come in, or nothing.
 	std::optional<cached_request> read()
 	{
@@ -106,6 +112,25 @@ class fake_daemon
 	void say(const std::string &packet)
 	{
 		REQUIRE(send(client_, packet.data(), packet.size(), MSG_NOSIGNAL) ==
+			static_cast<ssize_t>(packet.size()));
+	}
+	void say_with(const std::string &packet, const std::array<int, 2> &fds)
+	{
+		std::string bytes = packet;
+		iovec part = { bytes.data(), bytes.size() };
+		alignas(cmsghdr) char control[CMSG_SPACE(sizeof(fds))] = {};
+		msghdr message = {};
+		message.msg_iov = &part;
+		message.msg_iovlen = 1;
+		message.msg_control = control;
+		message.msg_controllen = sizeof(control);
+		const size_t size = (fds[1] < 0 ? 1 : 2) * sizeof(fds[0]);
+		cmsghdr *head = CMSG_FIRSTHDR(&message);
+		head->cmsg_level = SOL_SOCKET;
+		head->cmsg_type = SCM_RIGHTS;
+		head->cmsg_len = CMSG_LEN(size);
+		memcpy(CMSG_DATA(head), fds.data(), size);
+		REQUIRE(sendmsg(client_, &message, MSG_NOSIGNAL) ==
 			static_cast<ssize_t>(packet.size()));
 	}
 	bool client_is_gone() const
@@ -211,6 +236,7 @@ TEST_CASE("a request has the address, the zone and less time than the client has
 	CHECK(std::string(request->zone, request->zone_size) == ZONE);
 	CHECK(dnsblv6_addr_compare(dnsblv6_addr_from_bytes(request->ip.bytes), ADDR) == 0);
 	CHECK(request->timeout_ms == 750);
+	asker.process();
 	CHECK(remote_next_ms(asker.get()) == asker.now_ms + 1000);
 	CHECK_FALSE(asker.is_readable());
 }
@@ -435,6 +461,230 @@ TEST_CASE("a reply of another size ends the connection", "[client][remote]")
 	CHECK(both.asker.ask(&both.taken) == -EPROTO);
 }
 
+namespace
+{
+struct table_seen {
+	int calls = 0;
+	ino_t inode = 0;
+};
+
+void take_table(void *context, int fd)
+{
+	table_seen *seen = static_cast<table_seen *>(context);
+	struct stat status = {};
+	seen->calls++;
+	if (fstat(fd, &status) == 0)
+		seen->inode = status.st_ino;
+}
+
+// The number that the next descriptor will have.
+int next_descriptor()
+{
+	const int fd = dup(0);
+	close(fd);
+	return fd;
+}
+
+// The copy of a table, whose writer is at work when the test says so.
+class beating
+{
+      public:
+	explicit beating(const std::string &directory, int64_t now_ms)
+	{
+		REQUIRE(cache_create_shared((directory + "/" SHARED_FILE).c_str(), CACHE_SIZE_MIN,
+					    nullptr, 0, &table_) == 0);
+		beat(now_ms);
+	}
+	~beating()
+	{
+		cache_free(table_);
+	}
+	beating(const beating &) = delete;
+	beating &operator=(const beating &) = delete;
+
+	void beat(int64_t now_ms)
+	{
+		cache_beat(table_, now_ms);
+	}
+
+      private:
+	cache *table_ = nullptr;
+};
+} // namespace
+
+TEST_CASE("the greeting brings a descriptor, which is closed behind the callback",
+	  "[client][remote]")
+{
+	tmpdir directory;
+	fake_daemon daemon(directory.path());
+	client asker(directory.path());
+	table_seen seen;
+	remote_on_table(asker.get(), take_table, &seen);
+	CHECK_FALSE(remote_is_expecting(asker.get()));
+	REQUIRE(remote_connect(asker.get(), asker.now_ms) == 0);
+	CHECK(remote_is_expecting(asker.get()));
+	daemon.greets = false;
+	daemon.accept_client();
+	const int before = next_descriptor();
+	const int sent = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct stat status = {};
+	REQUIRE(fstat(sent, &status) == 0);
+	daemon.say_with(CACHED_GREETING, { sent, -1 });
+	close(sent);
+	asker.process();
+	CHECK_FALSE(remote_is_expecting(asker.get()));
+	CHECK(seen.calls == 1);
+	CHECK(seen.inode == status.st_ino);
+	CHECK(next_descriptor() == before);
+
+	// What comes with something else is not taken, be it one or two.
+	outcome taken;
+	REQUIRE(asker.ask(&taken) == 0);
+	const int second = GENERATE(-1, 0);
+	daemon.say_with(bytes_of(listed(daemon.read()->id)), { 0, second });
+	asker.process();
+	CHECK(taken.status == 0);
+	CHECK(seen.calls == 1);
+	CHECK(next_descriptor() == before);
+}
+
+TEST_CASE("a greeting without a descriptor is one, and the daemon is asked", "[client][remote]")
+{
+	tmpdir directory;
+	fake_daemon daemon(directory.path());
+	client asker(directory.path());
+	table_seen seen;
+	remote_on_table(asker.get(), take_table, &seen);
+	outcome taken;
+	REQUIRE(asker.ask(&taken) == 0);
+	daemon.accept_client();
+	daemon.say(bytes_of(listed(daemon.read()->id)));
+	asker.process();
+	CHECK(seen.calls == 0);
+	CHECK(taken.status == 0);
+}
+
+TEST_CASE("a connection that does not begin with one greeting ends", "[client][remote]")
+{
+	tmpdir directory;
+	fake_daemon daemon(directory.path());
+	client asker(directory.path());
+	outcome taken;
+	REQUIRE(asker.ask(&taken) == 0);
+	daemon.greets = GENERATE(false, true);
+	daemon.accept_client();
+	const auto request = daemon.read();
+	REQUIRE(request.has_value());
+	daemon.say(daemon.greets ? std::string(CACHED_GREETING) : bytes_of(listed(request->id)));
+	asker.process();
+	CHECK(taken.calls == 1);
+	CHECK(taken.status == -EPROTO);
+	CHECK(daemon.client_is_gone());
+}
+
+TEST_CASE("a daemon that does not say that it is at work is not asked", "[client][remote]")
+{
+	tmpdir directory;
+	fake_daemon daemon(directory.path());
+	client asker(directory.path());
+	outcome taken;
+	const int64_t late_ms = GENERATE(REMOTE_BEAT_MAX_MS, -REMOTE_BEAT_MAX_MS);
+	asker.now_ms = 100000;
+	beating table(directory.path(), asker.now_ms - late_ms);
+	CHECK(asker.ask(&taken) == -ETIMEDOUT);
+	CHECK(remote_connect(asker.get(), asker.now_ms) == -ETIMEDOUT);
+	CHECK_FALSE(daemon.has_caller());
+	asker.now_ms += REMOTE_RETRY_MS;
+	table.beat(asker.now_ms - REMOTE_BEAT_MAX_MS + 1);
+	CHECK(asker.ask(&taken) == 0);
+	CHECK(daemon.has_caller());
+}
+
+TEST_CASE("a daemon that has ceased to be at work is not waited for", "[client][remote]")
+{
+	tmpdir directory;
+	fake_daemon daemon(directory.path());
+	client asker(directory.path());
+	beating table(directory.path(), asker.now_ms);
+	outcome first, second;
+	REQUIRE(asker.ask(&first, 60000) == 0);
+	daemon.accept_client();
+	asker.now_ms += REMOTE_BEAT_MAX_MS - 1;
+	asker.process();
+	CHECK(first.calls == 0);
+	asker.now_ms = remote_next_ms(asker.get());
+	CHECK(asker.now_ms <= 5000 + REMOTE_BEAT_MAX_MS + REMOTE_LOOK_MS);
+	const bool is_asking = GENERATE(false, true);
+	if (is_asking)
+		CHECK(asker.ask(&second, 60000) == -ETIMEDOUT);
+	asker.process();
+	CHECK(first.calls == 1);
+	CHECK(first.status == -ETIMEDOUT);
+	CHECK(second.calls == 0);
+	CHECK(daemon.read().has_value());
+	CHECK(daemon.client_is_gone());
+
+	asker.now_ms += 10 * REMOTE_PAUSE_MAX_MS;
+	CHECK(asker.ask(&second) == -ETIMEDOUT);
+	asker.now_ms += REMOTE_RETRY_MS;
+	table.beat(asker.now_ms);
+	CHECK(asker.ask(&second) == 0);
+}
+
+TEST_CASE("after silence a daemon is asked again when it has said something since",
+	  "[client][remote]")
+{
+	tmpdir directory;
+	fake_daemon daemon(directory.path());
+	client asker(directory.path());
+	beating table(directory.path(), asker.now_ms);
+	outcome taken;
+	REQUIRE(asker.ask(&taken, 100) == 0);
+	daemon.accept_client();
+	asker.now_ms += 100;
+	asker.process();
+	REQUIRE(taken.status == -ETIMEDOUT);
+	// Its last word is not old yet, but all that it has said.
+	asker.now_ms += REMOTE_RETRY_MS;
+	CHECK(asker.ask(&taken, 100) == -ETIMEDOUT);
+	CHECK_FALSE(daemon.has_caller());
+	asker.now_ms += REMOTE_RETRY_MS;
+	table.beat(asker.now_ms);
+	CHECK(asker.ask(&taken, 100) == 0);
+	CHECK(daemon.has_caller());
+}
+
+TEST_CASE("a daemon that stays silent is asked less and less, until it answers", "[client][remote]")
+{
+	tmpdir directory;
+	fake_daemon daemon(directory.path());
+	client asker(directory.path());
+	outcome taken;
+	int64_t pause_ms = REMOTE_RETRY_MS;
+	for (int round = 0; round < 8; round++) {
+		REQUIRE(asker.ask(&taken, 1) == 0);
+		daemon.accept_client();
+		asker.now_ms += 1;
+		asker.process();
+		REQUIRE(taken.calls == round + 1);
+		CAPTURE(round, pause_ms);
+		asker.now_ms += pause_ms - 1;
+		CHECK(asker.ask(&taken, 1) == -ETIMEDOUT);
+		asker.now_ms += 1;
+		pause_ms = std::min<int64_t>(2 * pause_ms, REMOTE_PAUSE_MAX_MS);
+	}
+	REQUIRE(asker.ask(&taken, 1000) == 0);
+	daemon.accept_client();
+	daemon.say(bytes_of(listed(daemon.read()->id)));
+	asker.process();
+	REQUIRE(taken.status == 0);
+	REQUIRE(asker.ask(&taken, 1) == 0);
+	asker.now_ms += 1;
+	asker.process();
+	asker.now_ms += REMOTE_RETRY_MS;
+	CHECK(asker.ask(&taken, 1) == 0);
+}
+
 TEST_CASE("a flood of replies that nobody asked for harms nobody", "[client][remote]")
 {
 	pair_of both;
@@ -590,9 +840,11 @@ TEST_CASE("a child has a connection of its own and forgets what the parent asked
 			       &both.asker.id) != 0)
 			return 3;
 		pollfd polled = { remote_fd(both.asker.get()), POLLIN, 0 };
-		if (poll(&polled, 1, -1) != 1)
-			return 4;
-		remote_process(both.asker.get(), 1);
+		while (mine.calls == 0) {
+			if (poll(&polled, 1, -1) != 1)
+				return 4;
+			remote_process(both.asker.get(), 1);
+		}
 		return both.taken.calls == 0 && mine.calls == 1 && mine.status == 0 ? 0 : 5;
 	});
 	// The parent's request is answered on the parent's connection, as if nothing were.
