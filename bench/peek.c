@@ -217,6 +217,7 @@ static struct cache *make_handle(uint64_t slots, unsigned zones)
 		snprintf(list + strlen(list), sizeof(list) - strlen(list), "z%u.example ", i);
 	snprintf(size, sizeof(size), "%" PRIu64, slots / 4 * 129 + 4096);
 	if (dnsblv6_new(&handle) != 0 || dnsblv6_set(handle, "zones", list) != 0 ||
+	    dnsblv6_set(handle, "scope", "all") != 0 || /* addresses are random */
 	    dnsblv6_set(handle, "cache-size", size) != 0 || dnsblv6_start(handle) != 0)
 		need(NULL);
 	struct cache *cache = handle->engine->asking.cache;

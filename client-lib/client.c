@@ -11,6 +11,7 @@
 
 #include "client-lib/backend.h"
 #include "client-lib/client_parts.h"
+#include "client-lib/scope.h"
 #include "client-lib/verdict.h"
 
 #define TIMEOUT_MAX_MS 3600000
@@ -330,7 +331,7 @@ int client_parse_name(const struct dnsblv6 *client, const char *name, uint64_t z
 void client_fill(const struct dnsblv6 *client, const struct topic *topic, uint64_t entries,
 		 struct dnsblv6_result *ret_result)
 {
-	uint64_t wanted = config_entries(&client->config, topic->kind, entries);
+	uint64_t wanted = scope_entries(&client->config, topic->kind, topic->addr, entries);
 
 	engine_look_topic(client->engine, topic, entries, ret_result);
 	ret_result->is_due = 0;

@@ -133,6 +133,18 @@ static int set_role(struct config *config, const struct option *option, const ch
 	return 0;
 }
 
+static int set_scope(struct config *config, const struct option *option, const char *value,
+		     char *ret_error)
+{
+	static const char *const words[] = { "global", "all", NULL };
+	const int found = words_find(words_whole(value), words);
+
+	if (found < 0)
+		return refuse_value(option, value, ret_error);
+	config->asks_private = found == 1;
+	return 0;
+}
+
 /* Absolute, since the caller may change its directory; min 0: or none at all. */
 static int set_path(struct config *config, const struct option *option, const char *value,
 		    char *ret_error)
@@ -167,6 +179,7 @@ static const struct option options[] = {
 	{ "zones", set_list, lists_set_zones, 0, 0, 0, NULL, NULL },
 	{ "threshold", set_number, NULL, MEMBER(threshold), 1, CONFIG_ENTRIES_MAX *SITES_WEIGHT_MAX,
 	  no_units, "permitted is 1 to 64000000" },
+	{ "scope", set_scope, NULL, 0, 0, 0, NULL, "permitted are global and all" },
 	{ "servers", set_list, lists_set_servers, 0, 0, 0, NULL, NULL },
 	{ "trusted", set_list, lists_set_trusted, 0, 0, 0, NULL, NULL },
 	{ "on-failure", set_list, lists_set_failures, 0, 0, 0, NULL, NULL },

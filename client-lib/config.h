@@ -175,6 +175,7 @@ struct config {
 	unsigned server_count;
 
 	int32_t threshold;
+	bool asks_private;	      /* of scope.h, too */
 	uint64_t cache_size;	      /* bytes of the whole table */
 	char shared[CONFIG_TEXT_MAX]; /* directory of dnsblv6-cached, or "" */
 	bool shared_writer;	      /* this handle is dnsblv6-cached: it makes the file */

@@ -8,6 +8,7 @@
 #include "client-lib/engine_parts.h"
 #include "client-lib/peek.h"
 #include "client-lib/probe.h"
+#include "client-lib/scope.h"
 #include "client-lib/waitset.h"
 
 /* ---- requests ---- */
@@ -284,19 +285,21 @@ static void on_wake(struct waiter *waiter, const struct cache_entry *entry)
 int engine_look(const struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
 		struct dnsblv6_result *ret_result)
 {
-	uint64_t wanted = config_entries(engine->asking.config, CONFIG_ADDRESS, entries);
+	const struct config *config = engine->asking.config;
 
-	if (wanted == 0)
+	if (config_entries(config, CONFIG_ADDRESS, entries) == 0)
 		return -EINVAL;
 	struct dnsblv6_addr addr = dnsblv6_addr_from_bytes(ip->bytes);
-	return peek_all(&engine->asking, addr.hi, addr.lo, wanted, ret_result);
+	return peek_all(&engine->asking, addr.hi, addr.lo,
+			scope_entries(config, CONFIG_ADDRESS, addr, entries), ret_result);
 }
 
 int engine_look_topic(const struct engine *engine, const struct topic *topic, uint64_t entries,
 		      struct dnsblv6_result *ret_result)
 {
 	return peek_all(&engine->asking, topic->addr.hi, topic->addr.lo,
-			config_entries(engine->asking.config, topic->kind, entries), ret_result);
+			scope_entries(engine->asking.config, topic->kind, topic->addr, entries),
+			ret_result);
 }
 
 static void refresh_zone(struct engine *engine, struct zone *zone, const struct topic *topic)
@@ -321,7 +324,7 @@ static void refresh_zone(struct engine *engine, struct zone *zone, const struct 
 void engine_refresh(struct engine *engine, const struct topic *topic, uint64_t entries,
 		    int64_t now_ms)
 {
-	uint64_t wanted = config_entries(engine->asking.config, topic->kind, entries);
+	uint64_t wanted = scope_entries(engine->asking.config, topic->kind, topic->addr, entries);
 
 	engine->asking.now_ms = now_ms;
 	for (unsigned i = 0; i < engine->asking.config->zone_count; i++) {
@@ -413,7 +416,7 @@ int engine_start(struct engine *engine, const struct topic *topic, uint64_t entr
 		 int64_t deadline_ms, engine_fn callback, void *context, uint64_t *ret_id)
 {
 	struct request *request;
-	uint64_t wanted = config_entries(engine->asking.config, topic->kind, entries);
+	uint64_t wanted = scope_entries(engine->asking.config, topic->kind, topic->addr, entries);
 
 	if (!engine_has_room(engine))
 		return -ENOBUFS;

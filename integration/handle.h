@@ -28,11 +28,11 @@ extern "C" {
 
 enum {
 	HANDLE_ZONES,		  /* index of that list, as HANDLE_SERVERS is */
-	HANDLE_VERDICT_ITEMS = 3, /* what is asked and what follows; "mode" and "shared" are next */
-	HANDLE_ASKING_ITEMS = 5,  /* those behind are how it is asked */
+	HANDLE_VERDICT_ITEMS = 4, /* what is asked and what follows; "mode" and "shared" are next */
+	HANDLE_ASKING_ITEMS = 6,  /* those behind are how it is asked */
 	HANDLE_SERVERS = HANDLE_ASKING_ITEMS, /* index of that list */
-	HANDLE_LISTS_END = 8,		      /* no list is behind them */
-	HANDLE_ITEMS = 22,
+	HANDLE_LISTS_END = 9,		      /* no list is behind them */
+	HANDLE_ITEMS = 23,
 };
 
 /*

@@ -323,6 +323,8 @@ int main(int argc, char **argv)
 	int ret = dnsblv6_new(&command.lookup.client);
 	if (ret < 0)
 		return lookup_fail(EX_OSERR, "%s", dnsblv6_strerror(ret));
+	/* What a person asks about is asked. */
+	dnsblv6_set(command.lookup.client, "scope", "all");
 	int status = read_command(&command, argc, argv);
 	if (status < 0)
 		status = run(&command, argv + optind, argc - optind);

@@ -148,6 +148,9 @@ static const char *finish(struct setup *setup)
 	}
 	if (reason == NULL)
 		reason = handle_set(&setup->handle, "shared", setup->directory);
+	if (reason == NULL)
+		reason = handle_set(&setup->handle, "scope",
+				    "all"); /* clients have one of their own */
 	return reason != NULL ? reason : handle_set(&setup->handle, "role", "writer");
 }
 

@@ -330,6 +330,10 @@ int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
 	int ret = handle_init(&ret_setup->handle, REQUESTS);
 	if (ret != 0)
 		return conf_refuse(reterr_error, ret, "%s", dnsblv6_strerror(ret));
+	/* A question is answered as the list does, whatever it is about. */
+	const char *reason = handle_set(&ret_setup->handle, "scope", "all");
+	if (reason != NULL)
+		return conf_refuse(reterr_error, -EINVAL, "%s", reason);
 	ret = conf_parse(text, text_size, &table, take_value, ret_setup, reterr_error);
 	return ret == 0 ? finish(ret_setup, reterr_error) : ret;
 }

@@ -61,7 +61,9 @@ class Direct(Case):
                           server_lines=(f"control: {self.path('ctl')}",))
 
     def client(self, zones, **options):
-        client = dnsblv6.Client(zones, servers="{}@{}".format(*self.address), **options)
+        # Neighbours of what is listed may be private ones.
+        client = dnsblv6.Client(zones, servers="{}@{}".format(*self.address), scope="all",
+                                **options)
         self.addCleanup(client.close)
         return client
 
@@ -137,7 +139,7 @@ class Direct(Case):
     def test_the_second_address_of_a_block_causes_no_question(self):
         self.serve_list()
         client = self.client(ZONE)
-        for first, second in (("192.0.2.1", "192.0.2.66"), ("10.1.1.1", "10.1.1.100"),
+        for first, second in (("192.0.2.1", "192.0.2.66"), ("44.1.1.1", "44.1.1.100"),
                               ("2001:db8:bad::1", "2001:db8:bad:7::1")):
             with self.subTest(first):
                 result = client.check(first)

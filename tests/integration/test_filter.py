@@ -286,7 +286,7 @@ class Scripted(FilterCase):
         count = 5000
         lines = []
         for i in range(count):
-            client = f"10.{i // 250}.{i % 250}.1" if i % 2 else LISTED
+            client = f"44.{i // 250}.{i % 250}.1" if i % 2 else LISTED
             head = f"1|smtp-in|{{}}|{i:x}|"
             lines.append("report|0.6|" + head.format("link-connect")
                          + f"a|pass|{client}:1|198.51.100.1:25")
@@ -318,7 +318,7 @@ class Outages(FilterCase):
             smtpd = Smtpd(self, self.config(resolver, deadline="300ms"))
             smtpd.greet()
             for i in range(20):
-                smtpd.connect(i, LISTED if i % 2 else f"10.0.{i}.1")
+                smtpd.connect(i, LISTED if i % 2 else f"44.0.{i}.1")
                 smtpd.request(i)
             answers = [smtpd.answer() for _ in range(20)]
             self.assertEqual({decision for _, _, decision in answers}, {"proceed"})
@@ -430,7 +430,7 @@ class Real(FilterCase):
         (guard,), (child,) = self.processes_of_filter()
         go_on = self.pause(authority)
         # One after the other: few may wait to be accepted at a time.
-        sessions = [Client(server.address, f"10.0.{i}.1") for i in range(100)]
+        sessions = [Client(server.address, f"44.0.{i}.1") for i in range(100)]
 
         def all_wait():
             os.kill(guard, signal.SIGUSR1)

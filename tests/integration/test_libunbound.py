@@ -82,7 +82,7 @@ class Client:
     """unbound_client, asked line by line."""
 
     def __init__(self, case, *settings, options=(), arguments=()):
-        command = [PROGRAM, "-o", f"zones={NAME}", *arguments]
+        command = [PROGRAM, "-o", f"zones={NAME}", "-o", "scope=all", *arguments]
         for setting in settings:
             command += ["-u", setting]
         for option in options:

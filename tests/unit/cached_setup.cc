@@ -95,9 +95,9 @@ TEST_CASE("what the sample says of the library's options is what the library has
 TEST_CASE("every option of the library is an item, but what is a client's, of names or elsewhere",
 	  "[cached][setup]")
 {
-	const std::set<std::string> elsewhere = {
-		"zones", "mode", "shared", "role", "threshold", "on-failure", "kind", "test-point"
-	};
+	const std::set<std::string> elsewhere = { "zones",	"mode",	     "shared",
+						  "role",	"threshold", "scope",
+						  "on-failure", "kind",	     "test-point" };
 	const std::string text = sample();
 	for (unsigned i = 0; config_key(i) != nullptr; i++) {
 		const std::string key = config_key(i);

@@ -801,6 +801,79 @@ TEST_CASE("a handle that was started and never used serves many children", "[cli
 	CHECK(bl.check("192.0.3.1").queries == 0);
 }
 
+TEST_CASE("of addresses that every network has anew nothing is asked", "[client][api]")
+{
+	struct row {
+		const char *address;
+		bool is_private;
+	};
+	// The first and the last of each network, and their neighbours.
+	const std::vector<row> rows = {
+		{ "9.255.255.255", false },
+		{ "10.0.0.0", true },
+		{ "10.255.255.255", true },
+		{ "11.0.0.0", false },
+		{ "100.63.255.255", false },
+		{ "100.64.0.0", true },
+		{ "100.127.255.255", true },
+		{ "100.128.0.0", false },
+		{ "127.0.0.2", false },
+		{ "169.253.255.255", false },
+		{ "169.254.0.0", true },
+		{ "169.254.255.255", true },
+		{ "169.255.0.0", false },
+		{ "172.15.255.255", false },
+		{ "172.16.0.0", true },
+		{ "172.31.255.255", true },
+		{ "172.32.0.0", false },
+		{ "192.0.2.1", false },
+		{ "192.167.255.255", false },
+		{ "192.168.0.0", true },
+		{ "192.168.255.255", true },
+		{ "192.169.0.0", false },
+		{ "198.18.0.1", false },
+		{ "223.255.255.255", false },
+		{ "224.0.0.0", true },
+		{ "239.255.255.255", true },
+		{ "::1", false },
+		{ "2001:db8::1", false },
+		{ "2600::1", false },
+		{ "fbff:ffff::1", false },
+		{ "fc00::", true },
+		{ "fdff:ffff::1", true },
+		{ "fe7f:ffff::1", false },
+		{ "fe80::", true },
+		{ "febf:ffff::1", true },
+		{ "fec0::1", false },
+		{ "feff:ffff::1", false },
+		{ "ff00::", true },
+		{ "ff02::1", true },
+	};
+	const bool asks_all = GENERATE(false, true);
+	handle bl;
+	if (asks_all)
+		bl.set("scope", "all");
+	bl.start();
+	CHECK(bl.check("192.0.2.200").zones_answered == 1); // the probe is over
+	for (const row &each : rows) {
+		CAPTURE(each.address, asks_all);
+		const bool is_asked = asks_all || !each.is_private;
+		const dnsblv6_ip address = ip(each.address);
+		const uint64_t asked = bl.stat("questions");
+		dnsblv6_result peeked = {};
+		if (!is_asked) {
+			REQUIRE(dnsblv6_peek(bl.client, &address, &peeked) == 0);
+			CHECK(peeked.verdict == DNSBLV6_CLEAR);
+			CHECK(peeked.zones_answered == 0);
+		}
+		const dnsblv6_result result = bl.check(each.address);
+		CHECK(result.zones_answered == (is_asked ? 1u : 0u));
+		CHECK((is_asked || result.verdict == DNSBLV6_CLEAR));
+		CHECK((is_asked || bl.stat("questions") == asked));
+		CHECK((result.ttl_s > 0) == is_asked);
+	}
+}
+
 TEST_CASE("forks while threads are inside leave every child with a handle that works",
 	  "[client][api]")
 {
@@ -811,7 +884,7 @@ TEST_CASE("forks while threads are inside leave every child with a handle that w
 	for (unsigned t = 0; t < 4; t++) {
 		threads.emplace_back([&bl, &is_over, t] {
 			for (unsigned i = 0; !is_over; i++)
-				bl.check("10." + std::to_string(t) + "." +
+				bl.check("44." + std::to_string(t) + "." +
 					 std::to_string(i / 256 % 256) + "." +
 					 std::to_string(i % 256));
 		});

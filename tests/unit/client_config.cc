@@ -137,6 +137,8 @@ TEST_CASE("a value that is refused is named with its key and range, and changes 
 		{ "threshold", "1.5", "1 to 64000000" },
 		{ "threshold", "", "1 to 64000000" },
 		{ "threshold", " 1", "1 to 64000000" },
+		{ "scope", "", "global and all" },
+		{ "scope", "private", "global and all" },
 		{ "threshold", "18446744073709551617", "1 to 64000000" },
 		{ "cache-size", "8191", "8K to 64G" },
 		{ "cache-size", "7K", "8K to 64G" },
@@ -255,7 +257,7 @@ TEST_CASE("every key is listed once, and is known", "[client][config]")
 	unsigned count = 0;
 	for (; config_key(count) != nullptr; count++)
 		keys.insert(config_key(count));
-	CHECK(count == 25);
+	CHECK(count == 26);
 	CHECK(keys.size() == count);
 	CHECK(config_key(count + 1) == nullptr);
 	CHECK(std::string(config_key(0)) == "zones");

@@ -224,7 +224,7 @@ TEST_CASE("what the sample of the translator says of the library's options is wh
 TEST_CASE("every option of the library is an item of translate.conf, but verdicts and names",
 	  "[translate][setup]")
 {
-	const std::set<std::string> elsewhere = { "zones",	"role", "threshold",
+	const std::set<std::string> elsewhere = { "zones",	"role", "threshold", "scope",
 						  "on-failure", "kind", "test-point" };
 	const std::string text = sample();
 	const std::string library = text.substr(text.find("\nlibrary:"));
