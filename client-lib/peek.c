@@ -263,6 +263,20 @@ glance_zones(struct glance *glance, uint64_t entries, struct found *found)
 	return left;
 }
 
+/* The same for one zone, as most handles have, which needs no memory for targets. */
+static inline __attribute__((always_inline)) uint64_t
+glance_single(struct glance *glance, uint64_t entries, struct found *found)
+{
+	const struct zone *zone = glance->asking->zones;
+	uint64_t wanted = zone->entries.entries & entries;
+	struct target target;
+
+	if (wanted != zone->entries.entries || !aim(glance, zone, &target))
+		return wanted != 0;
+	glance->now_s = cache_clock_now_s(glance->cache);
+	return !glance_zone(glance, &target, found);
+}
+
 static inline void fill(const struct found *found, struct dnsblv6_result *ret_result)
 {
 	verdict_init(ret_result);
@@ -274,8 +288,10 @@ static inline void fill(const struct found *found, struct dnsblv6_result *ret_re
 	ret_result->is_due = found->has_work;
 }
 
-int peek_all(const struct asking *asking, uint64_t hi, uint64_t lo, uint64_t entries,
-	     struct dnsblv6_result *ret_result)
+static inline __attribute__((always_inline)) int peek_short(const struct asking *asking,
+							    uint64_t hi, uint64_t lo,
+							    uint64_t entries, bool is_single,
+							    struct dnsblv6_result *ret_result)
 {
 	const struct shared_table *table = get_table(asking);
 	bool is_ipv4 = cache_is_ipv4(hi, lo);
@@ -288,14 +304,31 @@ int peek_all(const struct asking *asking, uint64_t hi, uint64_t lo, uint64_t ent
 		.block = cache_key_of_word(0, is_ipv4, cache_block_word(hi, lo)).word,
 		.is_ipv4 = is_ipv4,
 	};
+	uint64_t left = is_single ? glance_single(&glance, entries, &found)
+				  : glance_zones(&glance, entries, &found);
 
-	/* Canaries are among these. */
-	if (is_ipv4 && (uint32_t)lo >> 24 == 127)
-		return peek_all_at_length(asking, hi, lo, entries, ret_result);
-	uint64_t left = glance_zones(&glance, entries, &found);
 	fill(&found, ret_result);
 	if (left != 0)
 		return add_zones(asking, table, left, hi, lo, entries, ret_result);
 	verdict_finish_whole(asking->config, found.score, ret_result);
 	return DNSBLV6_OK;
+}
+
+/* Functions of their own, so that either has the registers for itself. */
+static __attribute__((noinline)) int peek_many(const struct asking *asking, uint64_t hi,
+					       uint64_t lo, uint64_t entries,
+					       struct dnsblv6_result *ret_result)
+{
+	return peek_short(asking, hi, lo, entries, false, ret_result);
+}
+
+int peek_all(const struct asking *asking, uint64_t hi, uint64_t lo, uint64_t entries,
+	     struct dnsblv6_result *ret_result)
+{
+	/* Canaries are among these. */
+	if (cache_is_ipv4(hi, lo) && (uint32_t)lo >> 24 == 127)
+		return peek_all_at_length(asking, hi, lo, entries, ret_result);
+	if (asking->config->zone_count > 1)
+		return peek_many(asking, hi, lo, entries, ret_result);
+	return peek_short(asking, hi, lo, entries, true, ret_result);
 }
