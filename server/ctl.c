@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "lib/common/options.h"
-#include "server/request.h"
+#include "server/control/request.h"
 
 #define TIMEOUT_MAX_S 3600
 #define HEAD_MAX      2048 /* "ok SIZE", or an error with the line of a configuration */

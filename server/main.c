@@ -17,11 +17,11 @@
 #include "lib/common/systemd.h"
 #include "lib/dns/listener.h"
 #include "lib/dns/peer.h"
-#include "server/confine.h"
-#include "server/control.h"
-#include "server/parent.h"
-#include "server/rehearse.h"
-#include "server/settings.h"
+#include "server/confine/confine.h"
+#include "server/control/control.h"
+#include "server/process/parent.h"
+#include "server/zone/rehearse.h"
+#include "server/settings/settings.h"
 
 static const char context[] = "dnsblv6d";
 

@@ -4,7 +4,7 @@
 /*
  * conf.h - a configuration file read against one table of sections and items.
  *
- * Flow: server/settings.c has the table and takes the values one by one.
+ * Flow: server/settings/settings.c has the table and takes the values one by one.
  *
  *     server:
  *         listen: [ 127.0.0.1@5300, "::1@5300" ]

@@ -4,7 +4,7 @@
 /*
  * reader.h - reading a store, one consistent version at a time.
  *
- * Flow: server/zone.c asks inside one batch; dnsblv6-zone dump and check walk.
+ * Flow: server/zone/zone.c asks inside one batch; dnsblv6-zone dump and check walk.
  *
  *     struct reader *reader = NULL;
  *     int ret = reader_open("bl6.mdb", &reader);

@@ -15,7 +15,7 @@
  *        9          the option
  */
 
-#include "server/cookie.h"
+#include "server/askers/cookie.h"
 
 #include <libknot/cookies.h>
 #include <libknot/libknot.h>

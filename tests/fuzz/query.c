@@ -11,11 +11,11 @@
 
 #include "lib/format/dnssec.h"
 #include "lib/store/writer.h"
-#include "server/answer.h"
-#include "server/catalog.h"
-#include "server/notify.h"
-#include "server/ratelimit.h"
-#include "server/transfer.h"
+#include "server/answer/answer.h"
+#include "server/zone/catalog.h"
+#include "server/transfer/notify.h"
+#include "server/askers/ratelimit.h"
+#include "server/transfer/transfer.h"
 
 #include <libknot/libknot.h>
 

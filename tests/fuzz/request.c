@@ -2,7 +2,7 @@
 
 /* Any line as a request: what is taken can be written again, and is the same line. */
 
-#include "server/request.h"
+#include "server/control/request.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 
 /* Any text as dnsblv6d.conf: refused with a line and a reason, or settings within their limits. */
 
-#include "server/settings.h"
+#include "server/settings/settings.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,8 +15,8 @@
 
 #include "lib/common/log.h"
 #include "lib/store/writer.h"
-#include "server/answer.h"
-#include "server/transfer.h"
+#include "server/answer/answer.h"
+#include "server/transfer/transfer.h"
 
 #include <libknot/libknot.h>
 

@@ -18,7 +18,7 @@
  *      12+n         the packet
  */
 
-#include "server/tsig.h"
+#include "server/askers/tsig.h"
 
 #include <libknot/libknot.h>
 #include <openssl/evp.h>

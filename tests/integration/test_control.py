@@ -17,7 +17,7 @@ import harness
 from harness import (A, AAAA, CLASSIC, DEADLINE_S, EX_CONFIG, EX_NOPERM, EX_UNAVAILABLE, NOERROR, ZONE,
                      Case, config_text, open_files, wait_for)
 
-CLIENTS_MAX = 16  # of server/control.h
+CLIENTS_MAX = 16  # of server/control/control.h
 OWN_SOCKETS = 3  # UDP and TCP of one worker and one address, and the control socket
 NAME = f"0.2.0.192.{ZONE}"
 

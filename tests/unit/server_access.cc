@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "server/access.h"
+#include "server/message/access.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "server/compress.h"
+#include "server/message/compress.h"
 #include "tests/lib/dns.hh"
 
 #include <catch2/catch.hpp>

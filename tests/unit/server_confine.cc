@@ -2,7 +2,7 @@
 // A worker that tries to do more than a worker does. Each attempt is made in a
 // child that confine_worker() has been called in; what real workers need is
 // shown by the integration tests, all of which run confined.
-#include "server/confine.h"
+#include "server/confine/confine.h"
 #include "tests/lib/child.hh"
 #include "tests/lib/tmpdir.hh"
 

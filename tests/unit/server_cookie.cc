@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "server/cookie.h"
+#include "server/askers/cookie.h"
 #include "tests/unit/server_fixture.hh"
 
 #include <catch2/catch.hpp>

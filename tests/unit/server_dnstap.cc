@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Samples, and what of them is for the log. Whole streams, files, collectors and
 // disks are in tests/integration/test_dnstap.py.
-#include "server/dnstap.h"
+#include "server/querylog/dnstap.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "lib/dns/question.h"
-#include "server/foresee.h"
+#include "server/answer/foresee.h"
 #include "tests/unit/server_fixture.hh"
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "server/ratelimit.h"
+#include "server/askers/ratelimit.h"
 #include "tests/lib/random.hh"
 
 #include <catch2/catch.hpp>

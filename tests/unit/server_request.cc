@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "server/board.h"
-#include "server/request.h"
+#include "server/counts/board.h"
+#include "server/control/request.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "server/settings.h"
+#include "server/settings/settings.h"
 #include "lib/dns/peer.h"
-#include "server/querylog.h"
+#include "server/querylog/querylog.h"
 #include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "server/takeover.h"
+#include "server/process/takeover.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Counts of networks against an exact count of the same queries.
-#include "server/talkers.h"
+#include "server/askers/talkers.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "lib/common/log.h"
 #include "lib/format/journal.h"
-#include "server/access.h"
-#include "server/notify.h"
-#include "server/pages.h"
-#include "server/stream.h"
-#include "server/transfer.h"
+#include "server/message/access.h"
+#include "server/transfer/notify.h"
+#include "server/transfer/pages.h"
+#include "server/transfer/stream.h"
+#include "server/transfer/transfer.h"
 #include "tests/unit/server_fixture.hh"
 
 #include <catch2/catch.hpp>

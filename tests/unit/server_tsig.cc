@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "server/tsig.h"
+#include "server/askers/tsig.h"
 #include "tests/unit/server_fixture.hh"
 
 #include <catch2/catch.hpp>

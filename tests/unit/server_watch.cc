@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "server/watch.h"
+#include "server/zone/watch.h"
 #include "tests/lib/child.hh"
 #include "tests/unit/server_fixture.hh"
 

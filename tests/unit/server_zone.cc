@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "server/catalog.h"
-#include "server/tally.h"
+#include "server/zone/catalog.h"
+#include "server/control/tally.h"
 #include "tests/lib/child.hh"
 #include "tests/unit/server_fixture.hh"
 

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "server/control/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/common/version.h"
+#include "server/zone/catalog.h"
+#include "server/zone/zone.h"
+
+#define TIME_MAX      64
+#define NAME_MAX_SIZE 128
+
+typedef unsigned long long ull;
+
+/* "2026-11-20T13:00:00Z", or "-" for none. */
+static const char *format_time(uint64_t time_s, char *ret_text)
+{
+	time_t when = (time_t)time_s;
+	struct tm parts;
+	if (time_s == 0 || gmtime_r(&when, &parts) == NULL ||
+	    strftime(ret_text, TIME_MAX, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
+		snprintf(ret_text, TIME_MAX, "-");
+	return ret_text;
+}
+
+/* ---- status ---- */
+
+static void write_status(const struct report *report, FILE *out)
+{
+	const char *state = report->is_stopping	      ? "stopping"
+			    : report->generation == 0 ? "starting"
+						      : "serving";
+	fprintf(out, "version\t%s\nstate\t%s\n", DNSBLV6_VERSION, state);
+	fprintf(out, "uptime\t%llu\ngeneration\t%llu\n", (ull)report->uptime_s,
+		(ull)report->generation);
+	fprintf(out, "reloads\t%llu\nreloads-refused\t%llu\n", (ull)report->reloads,
+		(ull)report->reloads_refused);
+	fprintf(out, "restarts\t%llu\nzones\t%zu\n", (ull)report->restarts,
+		report->settings->zone_count);
+	for (size_t i = 0; i < report->worker_count; i++) {
+		const struct report_worker *worker = &report->workers[i];
+		fprintf(out, "worker\t%zu\t%llu\t%d\t%s\t%llu\t%llu\n", worker->index,
+			(ull)worker->generation, (int)worker->pid, worker->state,
+			(ull)worker->uptime_s, (ull)worker->restarts);
+	}
+}
+
+/* ---- zones ---- */
+
+static const char *name_state(const struct report *report, const struct board_zone *zone)
+{
+	switch (zone->state) {
+	case BOARD_OPENING:
+		return "opening";
+	case BOARD_EXPIRED:
+		return "expired";
+	case BOARD_FAILED:
+		return zone_strerror((int)zone->status);
+	default:
+		break;
+	}
+	if (zone->damage != 0)
+		return "serving a damaged store";
+	if (zone->signatures_s == 0)
+		return "serving";
+	if (zone->signatures_s <= report->now_s)
+		return "signatures ended";
+	return zone->signatures_s - report->now_s < ZONE_SIGNATURES_SOON_S ? "signatures end soon"
+									   : "serving";
+}
+
+static void write_zones(const struct report *report, FILE *out)
+{
+	for (size_t i = 0; i < report->settings->zone_count; i++) {
+		const struct settings_zone *settings = &report->settings->zones[i];
+		struct board_zone zone = board_find_worst(report->board, i);
+		char built[TIME_MAX];
+		char signatures[TIME_MAX];
+		char expires[TIME_MAX];
+		fprintf(out, "%s\t%s\t%llu\t%llu\t%s\t%s\t%s\t%s\n", settings->domain.text,
+			settings->classic.size != 0 ? settings->classic.text : "-",
+			(ull)zone.serial, (ull)zone.records, format_time(zone.built_s, built),
+			format_time(zone.signatures_s, signatures),
+			format_time(zone.expires_s, expires), name_state(report, &zone));
+	}
+}
+
+/* ---- counters ---- */
+
+static void write_stats(const struct report *report, FILE *out)
+{
+	for (size_t i = 0; i < COUNTERS_SERVER_COUNT; i++)
+		fprintf(out, "server\t%s\t%llu\n", counters_server_labels[i].name,
+			(ull)report->tally->server[i]);
+	for (size_t f = 0; f < catalog_count_faces(report->settings); f++) {
+		const char *name = catalog_face_name(report->settings, f)->text;
+		const uint64_t *values = tally_find(report->tally, name);
+		for (size_t i = 0; values != NULL && i < COUNTERS_FACE_COUNT; i++)
+			fprintf(out, "%s\t%s\t%llu\n", name, counters_face_labels[i].name,
+				(ull)values[i]);
+	}
+}
+
+static int write_top(const struct report *report, unsigned count, FILE *out)
+{
+	struct talkers_row *rows = calloc(count, sizeof(*rows));
+	size_t found = 0;
+	int ret = rows == NULL ? -ENOMEM
+			       : talkers_find_top(report->tables, report->table_count, rows, count,
+						  &found);
+	for (size_t i = 0; i < found && ret == 0; i++) {
+		char prefix[TALKERS_TEXT_MAX];
+		talkers_format(&report->shape, rows[i].key, prefix);
+		fprintf(out, "%s\t%llu\t%llu\n", prefix, (ull)rows[i].count,
+			(ull)(rows[i].count - rows[i].error));
+	}
+	free(rows);
+	return ret;
+}
+
+/* ---- Prometheus ---- */
+
+/* Backslashes of names such as "a\.b.example." would be escapes of the format. */
+static void write_label(FILE *out, const char *text)
+{
+	for (; *text != '\0'; text++) {
+		if (*text == '\\' || *text == '"')
+			fputc('\\', out);
+		fputc(*text, out);
+	}
+}
+
+static void write_head(FILE *out, const char *name, const char *type, const char *help)
+{
+	fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void write_metric(FILE *out, const char *name, const char *type, const char *help,
+			 uint64_t value)
+{
+	write_head(out, name, type, help);
+	fprintf(out, "%s %llu\n", name, (ull)value);
+}
+
+static void write_zone_metric(FILE *out, const char *name, const char *zone, uint64_t value)
+{
+	fprintf(out, "%s{zone=\"", name);
+	write_label(out, zone);
+	fprintf(out, "\"} %llu\n", (ull)value);
+}
+
+/* "dnsblv6_zone_transfers_failed_total" */
+static void name_counter(const char *prefix, const char *counter, char *ret_name)
+{
+	snprintf(ret_name, NAME_MAX_SIZE, "%s_%s_total", prefix, counter);
+	for (char *at = ret_name; *at != '\0'; at++) {
+		if (*at == '-')
+			*at = '_';
+	}
+}
+
+static void write_counters(const struct report *report, FILE *out)
+{
+	char name[NAME_MAX_SIZE];
+	for (size_t i = 0; i < COUNTERS_SERVER_COUNT; i++) {
+		name_counter("dnsblv6_server", counters_server_labels[i].name, name);
+		write_metric(out, name, "counter", counters_server_labels[i].help,
+			     report->tally->server[i]);
+	}
+	size_t face_count = catalog_count_faces(report->settings);
+	for (size_t i = 0; i < COUNTERS_FACE_COUNT && face_count != 0; i++) {
+		name_counter("dnsblv6_zone", counters_face_labels[i].name, name);
+		write_head(out, name, "counter", counters_face_labels[i].help);
+		for (size_t f = 0; f < face_count; f++) {
+			const char *zone = catalog_face_name(report->settings, f)->text;
+			const uint64_t *values = tally_find(report->tally, zone);
+			write_zone_metric(out, name, zone, values != NULL ? values[i] : 0);
+		}
+	}
+}
+
+static const struct gauge {
+	const char *name;
+	const char *help;
+	size_t offset; /* of struct board_zone */
+	bool is_time;  /* absent when 0 */
+} gauges[] = {
+	{ "dnsblv6_zone_serial", "serial of the SOA", offsetof(struct board_zone, serial), false },
+	{ "dnsblv6_zone_records", "names with data in the store",
+	  offsetof(struct board_zone, records), false },
+	{ "dnsblv6_zone_built_timestamp_seconds", "when the list was changed last",
+	  offsetof(struct board_zone, built_s), true },
+	{ "dnsblv6_zone_signatures_end_timestamp_seconds", "when the first signature ends",
+	  offsetof(struct board_zone, signatures_s), true },
+	{ "dnsblv6_zone_expire_timestamp_seconds", "from when on the list is not served",
+	  offsetof(struct board_zone, expires_s), true },
+	{ "dnsblv6_zone_checked_timestamp_seconds",
+	  "when the store was compared with its checksum last",
+	  offsetof(struct board_zone, checked_s), true },
+};
+
+static void write_gauge(const struct report *report, const struct gauge *gauge, FILE *out)
+{
+	bool has_head = false;
+	for (size_t i = 0; i < report->settings->zone_count; i++) {
+		struct board_zone zone = board_find_worst(report->board, i);
+		uint64_t value = 0;
+		memcpy(&value, (const char *)&zone + gauge->offset, sizeof(value));
+		if (gauge->is_time && value == 0)
+			continue;
+		if (!has_head)
+			write_head(out, gauge->name, "gauge", gauge->help);
+		has_head = true;
+		write_zone_metric(out, gauge->name, report->settings->zones[i].domain.text, value);
+	}
+}
+
+static void write_zone_gauges(const struct report *report, FILE *out)
+{
+	if (report->settings->zone_count == 0)
+		return;
+	write_head(out, "dnsblv6_zone_up", "gauge", "1 when all workers answer from a store");
+	for (size_t i = 0; i < report->settings->zone_count; i++)
+		write_zone_metric(out, "dnsblv6_zone_up", report->settings->zones[i].domain.text,
+				  board_find_worst(report->board, i).state == BOARD_SERVING);
+	write_head(out, "dnsblv6_zone_damaged", "gauge",
+		   "1 when the store that is served differs from its checksum");
+	for (size_t i = 0; i < report->settings->zone_count; i++)
+		write_zone_metric(out, "dnsblv6_zone_damaged",
+				  report->settings->zones[i].domain.text,
+				  board_find_worst(report->board, i).damage != 0);
+	for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)
+		write_gauge(report, &gauges[i], out);
+}
+
+static void write_metrics(const struct report *report, FILE *out)
+{
+	uint64_t serving = 0;
+	for (size_t i = 0; i < report->worker_count; i++)
+		serving += strcmp(report->workers[i].state, "serving") == 0;
+	write_head(out, "dnsblv6_build_info", "gauge", "1, with the version");
+	fprintf(out, "dnsblv6_build_info{version=\"%s\"} 1\n", DNSBLV6_VERSION);
+	write_metric(out, "dnsblv6_start_timestamp_seconds", "gauge", "when the server was started",
+		     report->now_s - report->uptime_s);
+	write_metric(out, "dnsblv6_scrape_timestamp_seconds", "gauge", "when this was written",
+		     report->now_s);
+	write_metric(out, "dnsblv6_workers", "gauge", "workers as configured",
+		     report->settings->workers);
+	write_metric(out, "dnsblv6_workers_serving", "gauge", "workers that answer", serving);
+	write_metric(out, "dnsblv6_worker_restarts_total", "counter", "workers that died",
+		     report->restarts);
+	write_metric(out, "dnsblv6_reloads_total", "counter", "configurations that were taken over",
+		     report->reloads);
+	write_metric(out, "dnsblv6_reloads_refused_total", "counter",
+		     "configurations that were refused", report->reloads_refused);
+	write_counters(report, out);
+	write_zone_gauges(report, out);
+}
+
+int report_write(const struct report *report, const struct request *request, FILE *out)
+{
+	switch (request->verb) {
+	case REQUEST_STATUS:
+		write_status(report, out);
+		break;
+	case REQUEST_ZONES:
+		write_zones(report, out);
+		break;
+	case REQUEST_STATS:
+		write_stats(report, out);
+		break;
+	case REQUEST_METRICS:
+		write_metrics(report, out);
+		break;
+	case REQUEST_TOP:
+		return write_top(report, request->number, out);
+	default:
+		break;
+	}
+	return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * report.h - what the server knows about itself, as text.
+ *
+ * Flow: parent.c collects a struct report -> report_write() -> control.c.
+ *
+ * Lines of fields with tabs between, which dnsblv6ctl(8) describes; and the
+ * text format of Prometheus, whose names follow from those of the counters:
+ * "transfers-failed" of a zone is dnsblv6_zone_transfers_failed_total.
+ *
+ * No clock, no socket: everything comes in the report. Nothing is kept.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "server/counts/board.h"
+#include "server/control/request.h"
+#include "server/settings/settings.h"
+#include "server/askers/talkers.h"
+#include "server/control/tally.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct report_worker {
+	uint64_t generation;
+	size_t index;
+	pid_t pid;	   /* 0: not running */
+	const char *state; /* "starting", "serving", "draining", "dead" */
+	uint64_t uptime_s;
+	uint64_t restarts; /* of its place in this generation */
+};
+
+struct report {
+	uint64_t now_s; /* Unix time */
+	uint64_t uptime_s;
+	uint64_t generation; /* the one that serves; 0: none does yet */
+	uint64_t restarts;   /* of workers of all generations */
+	uint64_t reloads;
+	uint64_t reloads_refused;
+	bool is_stopping;
+	const struct report_worker *workers;
+	size_t worker_count;
+	const struct settings *settings; /* of the newest generation, as the board */
+	const struct board *board;
+	const struct tally *tally;
+	struct talkers_shape shape;
+	const struct talkers *tables;
+	size_t table_count;
+};
+
+/* What request asks for; not for REQUEST_RELOAD and REQUEST_STOP. 0 or -ENOMEM. */
+int report_write(const struct report *report, const struct request *request, FILE *out);
+
+#ifdef __cplusplus
+}
+#endif

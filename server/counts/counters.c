@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "server/counts/counters.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define X(name, text, help) { text, help },
+const struct counters_label counters_face_labels[COUNTERS_FACE_COUNT] = { COUNTERS_FACE_MAP(X) };
+const struct counters_label counters_server_labels[COUNTERS_SERVER_COUNT] = { COUNTERS_SERVER_MAP(
+	X) };
+#undef X
+
+/* Parts begin on cache lines of their own: workers do not slow each other down. */
+#define LINE_SIZE 64
+
+static size_t part_size(const struct counters_bank *bank)
+{
+	size_t size =
+		(COUNTERS_SERVER_COUNT + bank->face_count * COUNTERS_FACE_COUNT) * sizeof(uint64_t);
+	return (size + LINE_SIZE - 1) / LINE_SIZE * LINE_SIZE;
+}
+
+int counters_open(struct counters_bank *bank, size_t worker_count, size_t zone_count,
+		  size_t face_count)
+{
+	struct counters_bank made = { .worker_count = worker_count,
+				      .zone_count = zone_count,
+				      .face_count = face_count };
+	made.size_bytes =
+		worker_count * part_size(&made) + zone_count * COUNTERS_NOTICE_COUNT * sizeof(int);
+	made.memory = mmap(NULL, made.size_bytes, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (made.memory == MAP_FAILED)
+		return -errno;
+	*bank = made;
+	return 0;
+}
+
+void counters_close(struct counters_bank *bank)
+{
+	if (bank->memory != NULL)
+		munmap(bank->memory, bank->size_bytes);
+	*bank = (struct counters_bank){ 0 };
+}
+
+struct counters counters_of_worker(const struct counters_bank *bank, size_t worker)
+{
+	char *part = (char *)bank->memory + worker * part_size(bank);
+	uint64_t *server = (uint64_t *)(void *)part;
+	return (struct counters){ server, server + COUNTERS_SERVER_COUNT, bank->face_count };
+}
+
+static void add(uint64_t *sum, uint64_t *part, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		sum[i] += __atomic_load_n(&part[i], __ATOMIC_RELAXED);
+}
+
+void counters_add(const struct counters_bank *bank, const struct counters *sum)
+{
+	for (size_t i = 0; i < bank->worker_count; i++) {
+		struct counters part = counters_of_worker(bank, i);
+		add(sum->server, part.server, COUNTERS_SERVER_COUNT);
+		add(sum->faces, part.faces, bank->face_count * COUNTERS_FACE_COUNT);
+	}
+}
+
+bool counters_note(const struct counters_bank *bank, size_t zone, enum counters_notice notice,
+		   int status)
+{
+	char *notices = (char *)bank->memory + bank->worker_count * part_size(bank);
+	int *noted = (int *)(void *)notices + zone * COUNTERS_NOTICE_COUNT + notice;
+	return __atomic_exchange_n(noted, status, __ATOMIC_RELAXED) != status;
+}
+
+static void format(const uint64_t *values, const struct counters_label *labels, size_t count,
+		   char *ret_text)
+{
+	size_t used = 0;
+	ret_text[0] = '\0';
+	for (size_t i = 0; i < count && used < COUNTERS_TEXT_MAX; i++)
+		used += (size_t)snprintf(ret_text + used, COUNTERS_TEXT_MAX - used, "%s%s=%llu",
+					 i ? " " : "", labels[i].name,
+					 (unsigned long long)values[i]);
+}
+
+void counters_format_server(const uint64_t *server, char *ret_text)
+{
+	format(server, counters_server_labels, COUNTERS_SERVER_COUNT, ret_text);
+}
+
+void counters_format_face(const uint64_t *face, char *ret_text)
+{
+	format(face, counters_face_labels, COUNTERS_FACE_COUNT, ret_text);
+}

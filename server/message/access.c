@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "server/message/access.h"
+
+#include "lib/dns/peer.h"
+
+static bool is_address_of(const struct settings_secondary *secondary, struct dnsblv6_addr client)
+{
+	for (size_t i = 0; i < secondary->address_count; i++) {
+		const struct sockaddr *address = (const struct sockaddr *)&secondary->addresses[i];
+		if (dnsblv6_addr_compare(peer_address(address), client) == 0)
+			return true;
+	}
+	for (size_t i = 0; i < secondary->allow_count; i++) {
+		if (dnsblv6_prefix_contains(secondary->allow[i], client))
+			return true;
+	}
+	return false;
+}
+
+enum access access_decide(const struct settings *settings, const struct settings_zone *zone,
+			  const struct sockaddr *client, const struct tsig_key *key,
+			  const struct settings_secondary **ret_secondary)
+{
+	enum access best = ACCESS_ADDRESS;
+	if (client == NULL || (client->sa_family != AF_INET && client->sa_family != AF_INET6))
+		return best;
+	struct dnsblv6_addr address = peer_address(client);
+	for (size_t i = 0; i < zone->secondary_count; i++) {
+		const struct settings_secondary *secondary =
+			&settings->secondaries[zone->secondaries[i]];
+		if (!is_address_of(secondary, address))
+			continue;
+		if (secondary->key == NULL || secondary->key == key) {
+			*ret_secondary = secondary;
+			return ACCESS_PERMITTED;
+		}
+		best = ACCESS_KEY;
+	}
+	return best;
+}
+
+/* ---- questions ---- */
+
+static bool has_rule(const struct settings_rule *rule, const struct dnsblv6_addr *client,
+		     const struct tsig_key *key)
+{
+	if (rule->key != NULL && rule->key != key)
+		return false;
+	for (size_t i = 0; i < rule->address_count; i++) {
+		if (client != NULL && dnsblv6_prefix_contains(rule->addresses[i], *client))
+			return true;
+	}
+	return rule->address_count == 0;
+}
+
+enum settings_action access_judge(const struct settings *settings, const struct settings_zone *zone,
+				  const struct sockaddr *client, const struct tsig_key *key)
+{
+	const struct settings_secondary *secondary = NULL;
+	enum settings_action otherwise = SETTINGS_ALLOW;
+	struct dnsblv6_addr address;
+	bool is_known = peer_network(client) != 0;
+	if (zone->rule_count == 0 ||
+	    access_decide(settings, zone, client, key, &secondary) == ACCESS_PERMITTED)
+		return SETTINGS_ALLOW;
+	if (is_known)
+		address = peer_address(client);
+	for (size_t i = 0; i < zone->rule_count; i++) {
+		const struct settings_rule *rule = &settings->rules[zone->rules[i]];
+		if (has_rule(rule, is_known ? &address : NULL, key))
+			return rule->action;
+		if (rule->action == SETTINGS_ALLOW)
+			otherwise = SETTINGS_REFUSE;
+	}
+	return otherwise;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * identity.h - who answers: the names of class CHAOS.
+ *
+ * Flow: answer.c has a question of that class -> identity_find() -> a TXT.
+ *
+ *     id.server, hostname.bind         identity of the settings (RFC 4892)
+ *     version.server, version.bind     version of the settings
+ */
+
+#include "server/settings/settings.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * The text for a name in wire form, whatever its case; NULL when there is none.
+ * settings may be NULL. Borrowed from the settings.
+ */
+const char *identity_find(const struct settings *settings, const uint8_t *name, size_t name_size);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,745 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "server/process/parent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/common/daemon.h"
+#include "lib/common/log.h"
+#include "lib/common/systemd.h"
+#include "lib/common/version.h"
+#include "server/process/accounts.h"
+#include "server/zone/catalog.h"
+#include "server/process/takeover.h"
+#include "server/process/turns.h"
+#include "server/process/worker.h"
+
+static const char context[] = "dnsblv6d";
+static const char is_stopping[] = "the server is stopping";
+static const char forbidden_call[] = " (it made a system call that no server makes)";
+
+#define BACKOFF_FIRST_MS 100
+#define BACKOFF_MAX_MS	 10000
+/* Younger than this is "dies at once". */
+#define LIFE_MIN_MS 2000
+/* A drained worker that is still there then is stuck. */
+#define KILL_AFTER_MS 5000
+/* Descriptors of a worker, beside those of its sockets and clients; and those of a zone: two of a
+   store, as many of the one that follows it, and who verifies that. */
+#define OWN_FILES     128
+#define FILES_OF_ZONE 8
+
+uint64_t parent_now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* ---- workers ---- */
+
+__attribute__((noreturn)) static void run_worker(struct parent *parent,
+						 struct generation *generation, size_t index,
+						 int ready_fd, pid_t parent_pid)
+{
+	close(parent->signal_fd);
+	control_forget(parent->control);
+	querylog_forget(&parent->querylog);
+	struct generation *other = NULL;
+	TAILQ_FOREACH(other, &parent->generations, link)
+	{
+		for (size_t i = 0; i < other->settings.workers; i++) {
+			if (other->slots[i].ready_fd >= 0)
+				close(other->slots[i].ready_fd);
+		}
+	}
+	const struct generation *serving = parent->serving;
+	struct takeover_side before = { 0 };
+	if (serving != NULL)
+		before = (struct takeover_side){ &serving->settings, &serving->board };
+	struct worker_start start = {
+		.settings = &generation->settings,
+		.listener = parent->listener,
+		.filter = parent->worker_filter,
+		.bank = &generation->bank,
+		.board = &generation->board,
+		.cores = &parent->cores,
+		.talkers = &generation->talkers,
+		.index = index,
+		.ready_fd = ready_fd,
+		.tap_fd = querylog_fd(&parent->querylog, &generation->settings),
+		.parent_pid = parent_pid,
+		.before = serving != NULL && serving != generation ? &before : NULL,
+	};
+	exit(worker_run(&start));
+}
+
+static void start_worker(struct parent *parent, struct generation *generation, size_t index)
+{
+	struct slot *slot = &generation->slots[index];
+	int ends[2];
+	pid_t parent_pid = getpid();
+	pid_t pid = -1;
+	slot->started_ms = parent_now_ms();
+	slot->is_ready = slot->would_lose = false;
+	if (pipe2(ends, O_CLOEXEC) == 0) {
+		pid = fork();
+		if (pid == 0) {
+			close(ends[0]);
+			run_worker(parent, generation, index, ends[1], parent_pid);
+		}
+		int error = errno;
+		close(ends[1]);
+		if (pid < 0)
+			close(ends[0]);
+		errno = error;
+	}
+	if (pid < 0) {
+		log_error(context, "worker not started, worker=%zu (%s)", index, strerror(errno));
+		slot->restart_ms = parent_now_ms() + BACKOFF_MAX_MS;
+		return;
+	}
+	slot->pid = pid;
+	slot->ready_fd = ends[0];
+}
+
+/* At once after a long life; later and later when it dies at once. */
+static void plan_restart(struct slot *slot)
+{
+	bool died_young = parent_now_ms() - slot->started_ms < LIFE_MIN_MS;
+	if (!died_young)
+		slot->backoff_ms = 0;
+	slot->restart_ms = parent_now_ms() + slot->backoff_ms;
+	slot->backoff_ms = slot->backoff_ms == 0 ? BACKOFF_FIRST_MS : slot->backoff_ms * 2;
+	if (slot->backoff_ms > BACKOFF_MAX_MS)
+		slot->backoff_ms = BACKOFF_MAX_MS;
+}
+
+static void bury(struct generation *generation, size_t index, int status)
+{
+	struct slot *slot = &generation->slots[index];
+	pid_t pid = slot->pid;
+	slot->pid = 0;
+	slot->is_ready = false;
+	if (slot->ready_fd >= 0)
+		close(slot->ready_fd);
+	slot->ready_fd = -1;
+	if (generation->is_draining && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return;
+	const char *how = WIFSIGNALED(status) ? "signal" : "status";
+	int number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+	if (generation->is_draining) {
+		log_warning(context, "worker died while it drained, worker=%zu pid=%d %s=%d", index,
+			    (int)pid, how, number);
+		return;
+	}
+	plan_restart(slot);
+	slot->restarts++;
+	const char *why = WIFSIGNALED(status) && number == SIGSYS ? forbidden_call : "";
+	log_error(context, "worker died, worker=%zu pid=%d %s=%d restart_ms=%llu%s", index,
+		  (int)pid, how, number,
+		  (unsigned long long)(slot->restart_ms > parent_now_ms()
+					       ? slot->restart_ms - parent_now_ms()
+					       : 0),
+		  why);
+}
+
+static void reap(struct parent *parent)
+{
+	int status = 0;
+	pid_t pid = 0;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		struct generation *generation = NULL;
+		if (querylog_bury(&parent->querylog, pid, status, parent_now_ms()))
+			continue;
+		TAILQ_FOREACH(generation, &parent->generations, link)
+		{
+			for (size_t i = 0; i < generation->settings.workers; i++) {
+				if (generation->slots[i].pid == pid)
+					bury(generation, i, status);
+			}
+		}
+	}
+}
+
+/* ---- generations ---- */
+
+/* Takes one that is half made. */
+static void free_generation(struct generation *generation)
+{
+	if (generation == NULL)
+		return;
+	counters_close(&generation->bank);
+	board_close(&generation->board);
+	talkers_close(&generation->talkers);
+	settings_deinit(&generation->settings);
+	free(generation->slots);
+	free(generation);
+}
+
+/* What workers and parent share. 0 or -errno. */
+static int open_shared(struct generation *generation, const struct talkers_shape *shape)
+{
+	const struct settings *settings = &generation->settings;
+	int ret = counters_open(&generation->bank, settings->workers, settings->zone_count,
+				catalog_count_faces(settings));
+	if (ret == 0)
+		ret = board_open(&generation->board, settings->workers, settings->zone_count);
+	if (ret == 0)
+		ret = talkers_open(&generation->talkers, settings->workers, shape);
+	return ret;
+}
+
+/* Of another shape than before: what was counted cannot be added to. */
+static int keep_talkers(struct parent *parent, const struct talkers_shape *shape)
+{
+	if (parent->generation_count > 0 && talkers_is_alike(&parent->past_talkers.shape, shape))
+		return 0;
+	struct talkers_bank past = { 0 };
+	int ret = talkers_open(&past, 1, shape);
+	if (ret != 0)
+		return ret;
+	talkers_close(&parent->past_talkers);
+	parent->past_talkers = past;
+	return 0;
+}
+
+/* settings is taken over in any case. 0 or -errno. */
+static int make_generation(struct parent *parent, struct settings *settings,
+			   struct generation **ret_generation)
+{
+	struct talkers_shape shape = { settings->top_size, settings->top_ipv4_length,
+				       settings->top_ipv6_length, parent->talkers_seed };
+	struct generation *generation = calloc(1, sizeof(*generation));
+	if (generation == NULL) {
+		settings_deinit(settings);
+		return -ENOMEM;
+	}
+	generation->settings = *settings;
+	generation->slots = calloc(settings->workers, sizeof(*generation->slots));
+	int ret = generation->slots == NULL ? -ENOMEM : open_shared(generation, &shape);
+	if (ret == 0)
+		ret = keep_talkers(parent, &shape);
+	if (ret != 0) {
+		free_generation(generation);
+		return ret;
+	}
+	generation->number = ++parent->generation_count;
+	for (size_t i = 0; i < settings->workers; i++)
+		generation->slots[i].ready_fd = -1;
+	*ret_generation = generation;
+	return 0;
+}
+
+/* All workers get the same, and those that come after them too. */
+static void give_cookies(struct parent *parent, struct settings *settings)
+{
+	if (!settings->has_cookies || settings->cookies.count > 0)
+		return;
+	int ret = cookie_fill(&parent->cookies, parent_now_ms() / 1000, &settings->cookies);
+	if (ret != 0)
+		log_warning(context, "no cookies, the system gives no random secret (%s)",
+			    strerror(-ret));
+}
+
+/* So that clients over TCP cannot take those that a worker needs for its stores. */
+static void share_descriptors(const struct parent *parent, struct settings *settings)
+{
+	size_t sockets = (2 * settings->workers + 1) * parent->listener->address_count;
+	size_t own = OWN_FILES + sockets + FILES_OF_ZONE * settings->zone_count;
+	settings->tcp_max_clients =
+		daemon_share_descriptors(context, (unsigned)own, settings->tcp_max_clients);
+}
+
+/* What the parent, and all that it forks from here on, has of a configuration. */
+static void obey_settings(struct parent *parent, const struct settings *settings)
+{
+	if (settings->has_pinned_workers)
+		cores_share(&parent->cores);
+	else
+		cores_use_all(&parent->cores);
+	log_set_level((enum log_level)settings->log_level);
+	int ret = querylog_switch(&parent->querylog, settings, parent_now_ms());
+	if (ret != 0)
+		log_error(context, "query log not started (%s)", strerror(-ret));
+}
+
+/* settings is taken over in any case. */
+static struct generation *start_generation(struct parent *parent, struct settings *settings)
+{
+	struct generation *generation = NULL;
+	give_cookies(parent, settings);
+	share_descriptors(parent, settings);
+	int ret = make_generation(parent, settings, &generation);
+	if (ret != 0) {
+		log_error(context, "workers not started (%s)", strerror(-ret));
+		return NULL;
+	}
+	obey_settings(parent, &generation->settings);
+	TAILQ_INSERT_TAIL(&parent->generations, generation, link);
+	for (size_t i = 0; i < generation->settings.workers; i++)
+		start_worker(parent, generation, i);
+	return generation;
+}
+
+static void drain_generation(struct generation *generation)
+{
+	if (generation->is_draining)
+		return;
+	generation->is_draining = true;
+	generation->kill_ms = parent_now_ms() +
+			      generation->settings.drain_timeout_s * (uint64_t)1000 + KILL_AFTER_MS;
+	for (size_t i = 0; i < generation->settings.workers; i++) {
+		if (generation->slots[i].pid > 0)
+			kill(generation->slots[i].pid, SIGTERM);
+	}
+}
+
+/* Of those that are not on their way out; or the last of these. NULL: there is none. */
+static struct generation *find_newest(const struct parent *parent)
+{
+	struct generation *generation = NULL;
+	TAILQ_FOREACH_REVERSE(generation, &parent->generations, generation_list, link)
+	{
+		if (!generation->is_draining)
+			return generation;
+	}
+	return TAILQ_LAST(&parent->generations, generation_list);
+}
+
+static bool is_ready(const struct generation *generation)
+{
+	for (size_t i = 0; i < generation->settings.workers; i++) {
+		if (!generation->slots[i].is_ready)
+			return false;
+	}
+	return true;
+}
+
+static bool would_lose(const struct generation *generation)
+{
+	for (size_t i = 0; i < generation->settings.workers; i++) {
+		if (generation->slots[i].would_lose)
+			return true;
+	}
+	return false;
+}
+
+static bool is_gone(const struct generation *generation)
+{
+	for (size_t i = 0; i < generation->settings.workers; i++) {
+		if (generation->slots[i].pid > 0)
+			return false;
+	}
+	return true;
+}
+
+static void end_generation(struct parent *parent, struct generation *generation)
+{
+	for (size_t i = 0; i < generation->settings.workers; i++)
+		parent->past_restarts += generation->slots[i].restarts;
+	if (tally_add_bank(&parent->past, &generation->bank, &generation->settings) != 0 ||
+	    accounts_keep_talkers(parent, generation) != 0)
+		log_error(context, "counters lost (%s)", strerror(ENOMEM));
+	if (parent->serving == generation)
+		parent->serving = NULL;
+	TAILQ_REMOVE(&parent->generations, generation, link);
+	free_generation(generation);
+}
+
+static void log_ready(const struct parent *parent, const struct generation *generation)
+{
+	const char *what = parent->serving == NULL ? "ready" : "reloaded";
+	log_info(context, "%s, version=%s zones=%zu workers=%u sockets=%zu", what, DNSBLV6_VERSION,
+		 generation->settings.zone_count, generation->settings.workers,
+		 2 * parent->listener->address_count * generation->settings.workers);
+}
+
+/* It asked to be told: it waits for READY=1, and stops us when it hears nothing. */
+static void check_told(int ret)
+{
+	if (ret != 0)
+		log_warning(context, "service manager not told (%s)", strerror(-ret));
+}
+
+/* The end of a reload that changes nothing. */
+static void stay(struct parent *parent)
+{
+	log_warning(context, "configuration not reloaded, the old one stays");
+	parent->reloads_refused++;
+	if (parent->serving != NULL)
+		check_told(systemd_notify("READY=1"));
+}
+
+/* Those who serve have a zone that the newest would lose: they go on. */
+static void refuse_newest(struct parent *parent, struct generation *newest)
+{
+	const struct generation *serving = parent->serving;
+	const struct takeover_side before = { &serving->settings, &serving->board };
+	const struct takeover_side after = { &newest->settings, &newest->board };
+	char reason[CONF_ERROR_MAX] = "a store could not be opened for a moment";
+	struct takeover_loss loss;
+	if (takeover_find_loss(&before, &after, &loss)) {
+		const char *domain = loss.zone->domain.text;
+		const char *why = zone_strerror(loss.status);
+		log_error(domain, "store would be lost by the reload, path=%s (%s)",
+			  loss.zone->store, why);
+		snprintf(reason, sizeof(reason), "the store of %s would be lost, path=%s (%s)",
+			 domain, loss.zone->store, why);
+	}
+	drain_generation(newest);
+	obey_settings(parent, &serving->settings);
+	stay(parent);
+	control_refuse_waiting(parent->control, newest->number, reason, parent_now_ms());
+}
+
+/* The answer to a reload: it is done, and which zones have no store. */
+static void tell_failures(struct parent *parent, const struct generation *newest)
+{
+	const struct takeover_side after = { &newest->settings, &newest->board };
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	if (out != NULL)
+		takeover_write_failures(&after, out);
+	bool is_written = out != NULL && fclose(out) == 0;
+	control_answer_waiting(parent->control, newest->number, is_written ? text : "",
+			       parent_now_ms());
+	free(text);
+}
+
+/* The newest generation takes over when all of it serves; those before it drain. */
+static void switch_generations(struct parent *parent)
+{
+	struct generation *newest = find_newest(parent);
+	if (newest == NULL || newest == parent->serving || newest->is_draining)
+		return;
+	if (parent->serving != NULL && would_lose(newest)) {
+		refuse_newest(parent, newest);
+		return;
+	}
+	if (!is_ready(newest))
+		return;
+	/* Before it is said: who asks then is answered by the newest. */
+	struct generation *generation = NULL;
+	TAILQ_FOREACH(generation, &parent->generations, link)
+	{
+		if (generation != newest)
+			drain_generation(generation);
+	}
+	log_ready(parent, newest);
+	check_told(systemd_notify("READY=1"));
+	parent->reloads += parent->serving != NULL;
+	parent->serving = newest;
+	tell_failures(parent, newest);
+}
+
+/* What time brings: restarts, kills, funerals. */
+static void tend(struct parent *parent)
+{
+	struct generation *next = NULL;
+	uint64_t now = parent_now_ms();
+	querylog_tend(&parent->querylog, &find_newest(parent)->settings, now);
+	for (struct generation *generation = TAILQ_FIRST(&parent->generations); generation != NULL;
+	     generation = next) {
+		next = TAILQ_NEXT(generation, link);
+		if (generation->is_draining && is_gone(generation)) {
+			end_generation(parent, generation);
+			continue;
+		}
+		for (size_t i = 0; i < generation->settings.workers; i++) {
+			struct slot *slot = &generation->slots[i];
+			if (generation->is_draining && slot->pid > 0 && now >= generation->kill_ms)
+				kill(slot->pid, SIGKILL);
+			if (!generation->is_draining && slot->pid == 0 && now >= slot->restart_ms)
+				start_worker(parent, generation, i);
+		}
+	}
+}
+
+/* ---- signals ---- */
+
+/* Only a restart binds other sockets or becomes another user. */
+static void keep_fixed(const struct parent *parent, struct settings *settings)
+{
+	const struct settings *old = &find_newest(parent)->settings;
+	const char *item = settings_find_restart_item(parent->configured, settings);
+	if (item != NULL)
+		log_warning(context, "configuration change needs a restart, item=%s", item);
+	settings->listen = old->listen;
+	memcpy(settings->user, old->user, sizeof(settings->user));
+	settings->uid = old->uid;
+	settings->gid = old->gid;
+	settings->workers = old->workers;
+	memcpy(settings->xdp, old->xdp, sizeof(settings->xdp));
+	settings->xdp_count = old->xdp_count;
+	settings->is_realtime = old->is_realtime;
+	settings->confine = old->confine;
+	memcpy(settings->chroot_path, old->chroot_path, sizeof(settings->chroot_path));
+}
+
+/* A queue has one owner: those who serve answer over ordinary sockets until the next take over. */
+static void release_queues(const struct parent *parent)
+{
+	const struct generation *serving = parent->serving;
+	if (serving == NULL || serving->settings.xdp_count == 0)
+		return;
+	for (size_t i = 0; i < serving->settings.workers; i++) {
+		if (serving->slots[i].pid > 0)
+			kill(serving->slots[i].pid, SIGUSR2);
+	}
+}
+
+/* False with the reason in ret_reason, of CONF_ERROR_MAX bytes; then nothing has changed. */
+static bool reload(struct parent *parent, char *ret_reason)
+{
+	struct settings settings;
+	struct conf_error error;
+	check_told(systemd_notify_reloading());
+	if (settings_read(&settings, parent->config_path, &error) != 0) {
+		conf_log_error(parent->config_path, &error);
+		conf_format_error(parent->config_path, &error, ret_reason);
+		settings_deinit(&settings);
+		stay(parent);
+		return false;
+	}
+	settings_log_warnings(parent->config_path, &settings);
+	keep_fixed(parent, &settings);
+	struct generation *unready = find_newest(parent);
+	if (start_generation(parent, &settings) == NULL) {
+		snprintf(ret_reason, CONF_ERROR_MAX, "workers not started");
+		stay(parent);
+		return false;
+	}
+	release_queues(parent);
+	if (unready != parent->serving)
+		drain_generation(unready); /* it was still starting, with a file older than this */
+	return true;
+}
+
+/* number is 0 when it is dnsblv6ctl that says so. */
+static void stop(struct parent *parent, int number)
+{
+	if (!parent->is_stopping) {
+		if (number != 0)
+			log_info(context, "stopping, signal=%d", number);
+		else
+			log_info(context, "stopping, as dnsblv6ctl says");
+		control_refuse_waiting(parent->control, UINT64_MAX, is_stopping, parent_now_ms());
+		check_told(systemd_notify("STOPPING=1"));
+	}
+	parent->is_stopping = true;
+	struct generation *generation = NULL;
+	TAILQ_FOREACH(generation, &parent->generations, link)
+	drain_generation(generation);
+}
+
+static void obey(struct parent *parent, int number)
+{
+	char reason[CONF_ERROR_MAX];
+	switch (number) {
+	case SIGCHLD:
+		reap(parent);
+		break;
+	case SIGHUP:
+		if (!parent->is_stopping)
+			reload(parent, reason); /* which is in the log */
+		break;
+	case SIGUSR1:
+		if (!parent->is_stopping)
+			accounts_log(parent);
+		break;
+	default:
+		stop(parent, number);
+	}
+}
+
+/* ---- the control socket ---- */
+
+static void answer_report(const struct parent *parent, struct control_client *client,
+			  const struct request *request)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	int ret = out == NULL ? -ENOMEM : accounts_write_report(parent, request, out);
+	if (out != NULL && fclose(out) != 0)
+		ret = -ENOMEM;
+	if (ret != 0) {
+		free(text);
+		text = NULL;
+	}
+	control_answer(client, text, size, parent_now_ms());
+}
+
+static void control_on_line(struct control *control, struct control_client *client,
+			    const struct request *request, void *context_of_parent)
+{
+	(void)control;
+	struct parent *parent = context_of_parent;
+	char reason[CONF_ERROR_MAX];
+	switch (request->verb) {
+	case REQUEST_RELOAD:
+		if (parent->is_stopping)
+			control_refuse(client, is_stopping, parent_now_ms());
+		else if (reload(parent, reason))
+			control_wait(client, parent->generation_count, parent_now_ms());
+		else
+			control_refuse(client, reason, parent_now_ms());
+		break;
+	case REQUEST_STOP:
+		stop(parent, 0);
+		control_hold(client, strdup(""), 0, parent_now_ms());
+		break;
+	default:
+		answer_report(parent, client, request);
+	}
+}
+
+static int open_signals(struct parent *parent)
+{
+	sigset_t signals;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGCHLD);
+	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGUSR1);
+	if (sigprocmask(SIG_BLOCK, &signals, NULL) != 0)
+		return -errno;
+	parent->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	return parent->signal_fd >= 0 ? 0 : -errno;
+}
+
+/* ---- the loop ---- */
+
+/* A worker's byte, or the end of its pipe: then SIGCHLD tells the rest. */
+static void read_ready(const struct parent *parent, struct slot *slot)
+{
+	char byte = 0;
+	ssize_t size = read(slot->ready_fd, &byte, 1);
+	if (size < 0 && errno == EINTR)
+		return;
+	slot->is_ready = size == 1 && byte == WORKER_SERVES;
+	slot->would_lose = size == 1 && byte == WORKER_WOULD_LOSE;
+	close(slot->ready_fd);
+	slot->ready_fd = -1;
+	int ret =
+		slot->is_ready && parent->configured->is_realtime ? turns_put_first(slot->pid) : 0;
+	if (ret != 0)
+		log_warning(context, "worker is no real-time task, pid=%d (%s)", (int)slot->pid,
+			    strerror(-ret));
+}
+
+/* How long poll() may sleep: -1 when only a signal or a worker can bring news. */
+static int sleep_ms(const struct parent *parent)
+{
+	uint64_t now = parent_now_ms();
+	uint64_t until = control_deadline_ms(parent->control);
+	if (querylog_deadline_ms(&parent->querylog) < until)
+		until = querylog_deadline_ms(&parent->querylog);
+	struct generation *generation = NULL;
+	TAILQ_FOREACH(generation, &parent->generations, link)
+	{
+		for (size_t i = 0; i < generation->settings.workers; i++) {
+			const struct slot *slot = &generation->slots[i];
+			uint64_t at = generation->is_draining ? generation->kill_ms
+				      : slot->pid == 0	      ? slot->restart_ms
+							      : UINT64_MAX;
+			until = at < until ? at : until;
+		}
+	}
+	if (until == UINT64_MAX)
+		return -1;
+	return until <= now ? 100 : (int)(until - now);
+}
+
+/* Waits for signals, workers' bytes and the control socket, and takes them. */
+static void wait_and_take(struct parent *parent)
+{
+	int count = accounts_count_slots(parent) + 1 + CONTROL_POLLS_MAX;
+	struct pollfd *polls = calloc((size_t)count, sizeof(*polls));
+	struct slot **slots = calloc((size_t)count, sizeof(struct slot *));
+	nfds_t used = 0;
+	if (polls == NULL || slots == NULL) {
+		log_error(context, "out of memory, trying again");
+		sleep(1);
+	} else {
+		struct generation *generation = NULL;
+		polls[used++] = (struct pollfd){ .fd = parent->signal_fd, .events = POLLIN };
+		TAILQ_FOREACH(generation, &parent->generations, link)
+		{
+			for (size_t i = 0; i < generation->settings.workers; i++) {
+				slots[used] = &generation->slots[i];
+				polls[used++] =
+					(struct pollfd){ .fd = generation->slots[i].ready_fd,
+							 .events = POLLIN };
+			}
+		}
+		nfds_t first = used;
+		size_t control_count = control_fill(parent->control, &polls[first]);
+		if (poll(polls, first + control_count, sleep_ms(parent)) > 0) {
+			for (nfds_t i = 1; i < first; i++) {
+				if (polls[i].revents != 0)
+					read_ready(parent, slots[i]);
+			}
+		}
+		/* Last, because a reload makes other slots. */
+		control_take(parent->control, &polls[first], control_count, parent_now_ms(),
+			     control_on_line, parent);
+	}
+	free(polls);
+	free(slots);
+	struct signalfd_siginfo info;
+	while (read(parent->signal_fd, &info, sizeof(info)) == sizeof(info))
+		obey(parent, (int)info.ssi_signo);
+}
+
+int parent_run(const char *config_path, struct settings *settings,
+	       const struct settings *configured, const struct listener *listener,
+	       const struct callfilter *worker_filter, struct control *control)
+{
+	struct parent parent = { .config_path = config_path,
+				 .configured = configured,
+				 .listener = listener,
+				 .worker_filter = worker_filter,
+				 .control = control,
+				 .started_ms = parent_now_ms() };
+	TAILQ_INIT(&parent.generations);
+	tally_init(&parent.past);
+	querylog_init(&parent.querylog);
+	/* Not a secret worth waiting for: without it 0 is as good. */
+	if (getrandom(&parent.talkers_seed, sizeof(parent.talkers_seed), GRND_NONBLOCK) < 0)
+		parent.talkers_seed = 0;
+	int ret = open_signals(&parent);
+	if (ret != 0) {
+		log_error(context, "signals not set up (%s)", strerror(-ret));
+		settings_deinit(settings);
+		return EX_OSERR;
+	}
+	cores_divide(&parent.cores, settings->workers);
+	if (start_generation(&parent, settings) == NULL)
+		return EX_OSERR;
+	while (!TAILQ_EMPTY(&parent.generations)) {
+		wait_and_take(&parent);
+		switch_generations(&parent);
+		tend(&parent);
+	}
+	querylog_end(&parent.querylog);
+	tally_deinit(&parent.past);
+	talkers_close(&parent.past_talkers);
+	close(parent.signal_fd);
+	log_info(context, "stopped");
+	return EX_OK;
+}

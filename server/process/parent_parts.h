@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * parent_parts.h - what the parent process is made of: generations of workers.
+ *
+ * Flow: parent.c makes, drains and ends them; accounts.c reads them, for
+ *       dnsblv6ctl and for the log. For these two alone.
+ *
+ * A generation is what one reading of the configuration made: its settings, a slot for each
+ * worker, and the memory that they share. The newest is the last in the list; those before it
+ * drain. All of it is the parent's, who has one thread.
+ */
+
+#include "lib/common/callfilter.h"
+#include "server/counts/board.h"
+#include "server/control/control.h"
+#include "server/askers/cookie.h"
+#include "server/process/cores.h"
+#include "server/counts/counters.h"
+#include "server/querylog/querylog.h"
+#include "server/settings/settings.h"
+#include "server/askers/talkers.h"
+#include "server/control/tally.h"
+
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct slot {
+	pid_t pid;    /* 0: none */
+	int ready_fd; /* -1: said so, or dead */
+	bool is_ready;
+	bool would_lose; /* a zone that others serve: then it is not ready */
+	uint64_t started_ms;
+	uint64_t restart_ms; /* when pid is 0 and it is to be replaced */
+	unsigned backoff_ms;
+	uint64_t restarts;
+};
+
+struct generation {
+	TAILQ_ENTRY(generation) link;
+	uint64_t number; /* 1 is the first */
+	struct settings settings;
+	struct counters_bank bank;
+	struct board board;
+	struct talkers_bank talkers;
+	struct slot *slots; /* one for each of settings.workers */
+	bool is_draining;
+	uint64_t kill_ms;
+};
+
+struct parent {
+	const char *config_path;
+	const struct settings *configured;
+	const struct listener *listener;
+	const struct callfilter *worker_filter;
+	struct control *control;			     /* NULL: there is none */
+	TAILQ_HEAD(generation_list, generation) generations; /* the newest last */
+	struct generation *serving;			     /* NULL before the first is ready */
+	struct querylog querylog;
+	struct cores cores;
+	struct tally past;
+	struct cookie_random cookies;	  /* for when none are configured */
+	struct talkers_bank past_talkers; /* one table, of the shape of the newest generation */
+	uint64_t past_restarts;
+	uint64_t talkers_seed;
+	uint64_t generation_count;
+	uint64_t reloads;
+	uint64_t reloads_refused;
+	uint64_t started_ms;
+	int signal_fd;
+	bool is_stopping;
+};
+
+/* Milliseconds of a clock that nobody sets. */
+uint64_t parent_now_ms(void);
+
+#ifdef __cplusplus
+}
+#endif

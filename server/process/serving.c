@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "server/process/serving.h"
+
+#include <string.h>
+
+#include "lib/common/log.h"
+#include "lib/dns/peer.h"
+#include "lib/dns/tcp.h"
+#include "server/transfer/transfer.h"
+
+static void put_sample(const struct serving *serving, uint64_t asked_ns,
+		       const struct responder_query *query, const uint8_t *response, size_t size)
+{
+	struct tap_bytes in = { query->wire, query->size };
+	struct tap_bytes out = { response, size };
+	tap_put(serving->tap, asked_ns, query->fd, query->is_tcp, query->client, in, out);
+}
+
+static void log_refused(const struct transfer *transfer)
+{
+	char client[PEER_TEXT_SIZE];
+	peer_format((const struct sockaddr *)&transfer->client, client);
+	bool is_stranger =
+		transfer->verdict == TRANSFER_ADDRESS || transfer->verdict == TRANSFER_CLASSIC;
+	log_line(is_stranger ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, transfer->name->text,
+		 "transfer refused, client=%s (%s)", client, transfer_explain(transfer));
+}
+
+/* A response of no size may be a transfer that is granted. */
+static void look_for_transfer(const struct serving *serving, size_t size)
+{
+	const struct transfer *transfer = answer_transfer(serving->answer);
+	if (transfer == NULL)
+		return;
+	if (size > 0)
+		log_refused(transfer);
+	else if (transfer->verdict == TRANSFER_GRANTED)
+		tcp_hand_over(serving->tcp);
+}
+
+static size_t answer(void *context, const struct responder_query *query, uint8_t *ret_wire,
+		     size_t wire_max)
+{
+	struct serving *serving = context;
+	const struct answer_query asked = { .wire = query->wire,
+					    .size = query->size,
+					    .is_tcp = query->is_tcp,
+					    .now_s = query->now_s,
+					    .client = query->client,
+					    .is_busy = handover_is_full(serving->handover),
+					    .now_ms = query->now_ms,
+					    .keepalive = query->keepalive };
+	bool is_sampled = query->fd >= 0 && tap_is_due(serving->tap);
+	uint64_t asked_ns = is_sampled ? tap_now_ns() : 0;
+	size_t size = answer_make(serving->answer, &asked, ret_wire, wire_max);
+	if (is_sampled)
+		put_sample(serving, asked_ns, query, ret_wire, size);
+	if (query->is_tcp)
+		look_for_transfer(serving, size);
+	return size;
+}
+
+static void foresee(void *context, const struct responder_query *queries, size_t count)
+{
+	const struct serving *serving = context;
+	answer_foresee(serving->answer, queries, count);
+}
+
+static void end(void *context)
+{
+	const struct serving *serving = context;
+	answer_end(serving->answer);
+}
+
+/* The child has the connection from now on. */
+static void take_connection(void *context, int fd)
+{
+	const struct serving *serving = context;
+	const struct transfer *transfer = answer_transfer(serving->answer);
+	int ret = handover_start(serving->handover, transfer, fd);
+	if (ret != 0)
+		log_warning(transfer->name->text, "transfer not begun (%s)", strerror(-ret));
+}
+
+static void count(void *context, enum responder_event event)
+{
+	static const enum counters_server items[] = {
+		[RESPONDER_DROPPED] = COUNTERS_SERVER_DROPPED,
+		[RESPONDER_TCP_CLIENT] = COUNTERS_SERVER_TCP_CLIENTS,
+		[RESPONDER_TCP_CLOSED] = COUNTERS_SERVER_TCP_CLOSED,
+		[RESPONDER_TCP_NETWORK] = COUNTERS_SERVER_TCP_NETWORK,
+	};
+	const struct serving *serving = context;
+	counters_count(&serving->counters.server[items[event]]);
+}
+
+struct responder serving_responder(struct serving *serving)
+{
+	return (struct responder){ .context = serving,
+				   .foresee = foresee,
+				   .answer = answer,
+				   .end = end,
+				   .take_connection = take_connection,
+				   .count = count };
+}

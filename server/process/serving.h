@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * serving.h - this server as the engines of lib/dns know it.
+ *
+ * Flow: udp.h, tcp.h and xdp.h have a query -> answer_make(), the query log's
+ *       sample (tap.h), the connection of a transfer (handover.h), counters ->
+ *       answer_end() behind a batch.
+ *
+ * Everything is borrowed. Strangers who want a zone are no news to the log; who is
+ * configured and refused wants to know why.
+ */
+
+#include "lib/dns/responder.h"
+#include "server/answer/answer.h"
+#include "server/transfer/handover.h"
+#include "server/querylog/tap.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tcp;
+
+struct serving {
+	struct answer *answer;
+	struct handover *handover;
+	struct counters counters;
+	struct tap *tap; /* NULL: no query log */
+	struct tcp *tcp; /* NULL until there is one; before the first query of one */
+};
+
+/* For udp_new(), tcp_new() and xdp_start(). serving is borrowed. */
+struct responder serving_responder(struct serving *serving);
+
+#ifdef __cplusplus
+}
+#endif

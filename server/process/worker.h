@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * worker.h - one process that answers: an event loop, its sockets, its zones.
+ *
+ * Flow: parent.c forks and calls worker_run() -> stores are opened -> one byte
+ *       into ready_fd -> questions -> SIGTERM -> drain -> exit.
+ *
+ * A worker has no privileges, opens stores only after the fork (LMDB), and
+ * obeys SIGTERM alone: SIGINT, SIGHUP and SIGUSR1 are for the parent, which a
+ * terminal sends them to as well. It drains too when the parent is gone.
+ */
+
+#include "lib/common/callfilter.h"
+#include "lib/dns/listener.h"
+#include "server/counts/board.h"
+#include "server/process/cores.h"
+#include "server/counts/counters.h"
+#include "server/settings/settings.h"
+#include "server/process/takeover.h"
+#include "server/askers/talkers.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct worker_start {
+	const struct settings *settings;
+	const struct listener *listener;
+	const struct callfilter *filter; /* of confine_make_filter() */
+	const struct counters_bank *bank;
+	const struct board *board;
+	const struct cores *cores; /* for pin-workers */
+	const struct talkers_bank *talkers;
+	size_t index;
+	int ready_fd; /* one byte of enum worker_word, then closed */
+	int tap_fd;   /* samples for the query log go there; -1: none */
+	int parent_pid;
+	/* Who answers in the meantime, and must not end when a zone would be lost; NULL: nobody. */
+	const struct takeover_side *before;
+};
+
+/* Who would lose a zone of "before" does not serve, and waits for its end. */
+enum worker_word { WORKER_SERVES = 'R', WORKER_WOULD_LOSE = 'L' };
+
+/* Returns the exit status of the process. */
+int worker_run(const struct worker_start *start);
+
+#ifdef __cplusplus
+}
+#endif

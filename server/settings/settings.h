@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * settings.h - what dnsblv6d.conf says, as typed values.
+ *
+ * Flow: main.c reads it once, parent.c again at every SIGHUP; workers get what
+ *       was read and never see the file.
+ * This file alone knows the items, their defaults and their ranges;
+ * dnsblv6d.conf(5) and dnsblv6d.conf.sample say the same in prose.
+ */
+
+#include "lib/common/conf.h"
+#include "lib/dns/listener.h"
+#include "lib/dns/responder.h"
+#include "lib/format/address.h"
+#include "server/askers/cookie.h"
+#include "server/askers/tsig.h"
+
+#include <limits.h>
+#include <net/if.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SETTINGS_USER_MAX     64
+#define SETTINGS_WORKERS_MAX  256
+#define SETTINGS_NAME_MAX     255  /* RFC 1035: octets of a name on the wire */
+#define SETTINGS_TEXT_MAX     1024 /* a name as text: four characters for every octet */
+#define SETTINGS_PAYLOAD_MAX  RESPONDER_PAYLOAD_MAX
+#define SETTINGS_ID_MAX	      64
+#define SETTINGS_IDENTITY_MAX 128 /* of a text that says who we are */
+#define SETTINGS_CONTROL_MAX  107 /* what fits into struct sockaddr_un */
+#define SETTINGS_XDP_MAX      16
+#define SETTINGS_SECRET_MAX   1024 /* base64 of keys far longer than any HMAC's block */
+
+struct settings_name {
+	size_t size;			 /* 0: there is none */
+	uint8_t wire[SETTINGS_NAME_MAX]; /* lower case, with the root label */
+	char *text;			 /* for the log: "bl6.example." */
+};
+
+/* A secret shared with secondaries, for TSIG. */
+struct settings_key {
+	struct settings_name name;
+	int algorithm;	      /* index into tsig_algorithms */
+	char *secret;	      /* base64, until the whole file has been read */
+	struct tsig_key *key; /* made of these; ours */
+	size_t line;
+};
+
+/* A server that holds copies of zones. */
+struct settings_secondary {
+	char *id;
+	struct sockaddr_storage *addresses; /* get NOTIFY, and may transfer */
+	size_t address_count;
+	struct dnsblv6_prefix *allow; /* may transfer too */
+	size_t allow_count;
+	struct settings_name key_name;
+	const struct tsig_key *key; /* borrowed from the keys; NULL: none needed */
+	size_t line;
+};
+
+enum settings_confine { SETTINGS_CONFINE_OFF, SETTINGS_CONFINE_AUTO, SETTINGS_CONFINE_ON };
+
+/* A network interface whose queues are read past the kernel, for one port. */
+struct settings_xdp {
+	char interface[IF_NAMESIZE];
+	uint16_t port;
+};
+
+enum settings_action { SETTINGS_ALLOW, SETTINGS_REFUSE, SETTINGS_DROP };
+
+/* What becomes of questions from some addresses, or with some key. */
+struct settings_rule {
+	char *id;
+	enum settings_action action;
+	struct dnsblv6_prefix *addresses; /* none: any */
+	size_t address_count;
+	struct settings_name key_name;
+	const struct tsig_key *key; /* borrowed from the keys; NULL: with any, or none */
+	size_t line;
+};
+
+struct settings_zone {
+	struct settings_name domain;
+	struct settings_name classic;
+	char *store;	     /* path, made absolute by the directory of the file */
+	char **ids;	     /* of secondaries, as written */
+	size_t *secondaries; /* the same as indices in settings.secondaries */
+	size_t secondary_count;
+	char **rule_ids; /* as written, in the order in which they are tried */
+	size_t *rules;	 /* the same as indices in settings.rules */
+	size_t rule_count;
+	size_t line;
+};
+
+/* The query log. */
+struct settings_dnstap {
+	char path[PATH_MAX]; /* "" for none */
+	bool is_socket;
+	unsigned every; /* one answer in so many */
+	bool has_queries;
+	bool has_responses;
+	char identity[SETTINGS_IDENTITY_MAX + 1];
+	char version[SETTINGS_IDENTITY_MAX + 1];
+	struct settings_name *zones; /* what else is asked is not logged; none: all is */
+	size_t zone_count;
+};
+
+struct settings {
+	struct listener_addresses listen;
+	char user[SETTINGS_USER_MAX + 1]; /* "" for none: keep the user that started us */
+	uid_t uid;			  /* meaningful with user */
+	gid_t gid;
+	unsigned workers; /* at least 1: "0" in the file has become the number of cores */
+	unsigned tcp_max_clients;
+	unsigned tcp_max_clients_per_network; /* 0: as many as there may be */
+	unsigned tcp_idle_timeout_s;
+	unsigned tcp_query_timeout_s;
+	unsigned udp_max_payload;
+	unsigned drain_timeout_s;
+	unsigned verify_interval_s; /* 0: stores are not read again */
+	unsigned transfer_max;	    /* at a time, of one worker */
+	unsigned transfer_timeout_s;
+	unsigned transfer_idle_timeout_s;
+	int log_level;
+	char control_path[SETTINGS_CONTROL_MAX + 1]; /* "" for none */
+	char control_owner[SETTINGS_USER_MAX + 1];   /* "" for the user */
+	uid_t control_uid;			     /* meaningful with control_owner */
+	gid_t control_gid;
+	unsigned control_mode;
+	unsigned top_size; /* prefixes that are counted; 0: none */
+	unsigned top_ipv4_length;
+	unsigned top_ipv6_length;
+	struct settings_xdp xdp[SETTINGS_XDP_MAX];
+	size_t xdp_count;
+	bool has_pinned_workers; /* each to a core of its own */
+	bool is_realtime;	 /* workers are */
+	enum settings_confine confine;
+	char chroot_path[PATH_MAX]; /* of workers, without a slash at its end; "" for none */
+	bool has_cookies;
+	struct cookie_secrets cookies; /* none: the parent makes random ones */
+	unsigned rate_limit;	       /* answers a second; 0: as many as come */
+	unsigned rate_limit_slip;
+	unsigned rate_limit_networks;
+	struct dnsblv6_prefix *rate_limit_allow;
+	size_t rate_limit_allow_count;
+	char identity[SETTINGS_IDENTITY_MAX + 1]; /* "" for none, as the next two */
+	char version[SETTINGS_IDENTITY_MAX + 1];
+	char nsid[SETTINGS_IDENTITY_MAX + 1];
+	struct settings_dnstap dnstap;
+	struct settings_key *keys;
+	size_t key_count;
+	struct tsig_key **tsig_keys; /* those of keys, in their order; borrowed from them */
+	struct settings_secondary *secondaries;
+	size_t secondary_count;
+	struct settings_rule *rules;
+	size_t rule_count;
+	struct settings_zone *zones;
+	size_t zone_count;
+	bool is_exposed; /* there are secrets, and everybody may read the file */
+};
+
+void settings_init(struct settings *settings);
+void settings_deinit(struct settings *settings);
+
+/*
+ * Reads path on top of the defaults. Returns 0; or -EINVAL or -errno with
+ * *reterr_error filled, as conf_read() does. Call settings_deinit() either way.
+ */
+int settings_read(struct settings *settings, const char *path, struct conf_error *reterr_error);
+/* The same from text; directory is where relative store paths begin. */
+int settings_parse(struct settings *settings, const char *text, size_t text_size,
+		   const char *directory, struct conf_error *reterr_error);
+
+/*
+ * Where a worker finds the store of a zone: behind chroot_path there is nothing
+ * of it in the path. One that lies elsewhere is returned as it is.
+ */
+const char *settings_store_path(const struct settings *settings, size_t index);
+
+/* Logs a warning for what is permitted and should not be. */
+void settings_log_warnings(const char *path, const struct settings *settings);
+/* The first item that differs and only a restart can change, or NULL. */
+const char *settings_find_restart_item(const struct settings *old_settings,
+				       const struct settings *new_settings);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "server/transfer/notify.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <libknot/libknot.h>
+
+#include "lib/common/log.h"
+#include "lib/dns/peer.h"
+
+#define INTERVAL_MS	 500
+#define TRIES_MAX	 5
+#define FIRST_TIMEOUT_MS 2000
+#define DOWN_INTERVAL_MS 60000 /* the interval of RFC 1996 section 3.6 */
+#define MESSAGE_MAX	 2048  /* two names of 255 octets, an SOA of two more, a TSIG */
+
+/* ---- the message ---- */
+
+static int put_message(knot_pkt_t *packet, const struct zone *zone)
+{
+	knot_rrset_t soa;
+	/* libknot's owner is not const; it only reads it. */
+	knot_dname_t *apex = (knot_dname_t *)(uintptr_t)zone->apex;
+	knot_rrset_init(&soa, apex, KNOT_RRTYPE_SOA, KNOT_CLASS_IN, zone->soa_ttl);
+	int ret = knot_rrset_add_rdata(&soa, zone->soa, zone->soa_size, NULL);
+	if (ret == KNOT_EOK)
+		ret = knot_pkt_put_question(packet, apex, KNOT_CLASS_IN, KNOT_RRTYPE_SOA);
+	if (ret == KNOT_EOK)
+		ret = knot_pkt_begin(packet, KNOT_ANSWER);
+	if (ret == KNOT_EOK)
+		ret = knot_pkt_put(packet, KNOT_COMPR_HINT_QNAME, &soa, 0);
+	knot_rdataset_clear(&soa.rrs, NULL);
+	return ret == KNOT_EOK ? 0 : -ENOMEM;
+}
+
+/* Into ret_wire, which has MESSAGE_MAX bytes. Returns the size, or 0. */
+static size_t make_message(struct notify_target *target, const struct zone *zone, uint8_t *ret_wire)
+{
+	knot_pkt_t *packet = knot_pkt_new(ret_wire, MESSAGE_MAX, NULL);
+	if (packet == NULL)
+		return 0;
+	knot_pkt_clear(packet);
+	knot_wire_set_id(ret_wire, target->id);
+	knot_wire_set_opcode(ret_wire, KNOT_OPCODE_NOTIFY);
+	knot_wire_set_aa(ret_wire);
+	int ret = put_message(packet, zone);
+	size_t size = packet->size;
+	knot_pkt_free(packet);
+	if (ret == 0 && target->secondary->key != NULL)
+		ret = tsig_sign_query(&target->tsig, target->secondary->key, ret_wire, &size,
+				      MESSAGE_MAX);
+	return ret == 0 ? size : 0;
+}
+
+/* ---- the answer ---- */
+
+static bool is_answer(const struct notify *notify, const struct notify_target *target,
+		      knot_pkt_t *packet)
+{
+	const struct zone *zone = &notify->catalog->zones[target->zone];
+	if (packet->size < KNOT_WIRE_HEADER_SIZE || !knot_wire_get_qr(packet->wire) ||
+	    knot_wire_get_id(packet->wire) != target->id ||
+	    knot_wire_get_opcode(packet->wire) != KNOT_OPCODE_NOTIFY ||
+	    knot_pkt_parse(packet, 0) != KNOT_EOK || packet->qname_size != zone->apex_size ||
+	    memcmp(knot_pkt_qname(packet), zone->apex, zone->apex_size) != 0 ||
+	    knot_pkt_qtype(packet) != KNOT_RRTYPE_SOA)
+		return false;
+	return target->secondary->key == NULL || tsig_check_response(&target->tsig, packet);
+}
+
+enum notify_answer notify_read_answer(const struct notify *notify,
+				      const struct notify_target *target, uint8_t *wire,
+				      size_t size)
+{
+	knot_pkt_t *packet = knot_pkt_new(wire, (uint16_t)size, NULL);
+	if (packet == NULL)
+		return NOTIFY_OTHER;
+	packet->size = size;
+	enum notify_answer answer = NOTIFY_OTHER;
+	if (is_answer(notify, target, packet))
+		answer = knot_wire_get_rcode(wire) == KNOT_RCODE_NOERROR ? NOTIFY_TAKEN
+									 : NOTIFY_REFUSED;
+	knot_pkt_free(packet);
+	return answer;
+}
+
+/* ---- one target ---- */
+
+static void log_target(const struct notify *notify, const struct notify_target *target,
+		       enum log_level level, const char *what)
+{
+	char address[PEER_TEXT_SIZE];
+	uint16_t port = peer_format((const struct sockaddr *)target->address, address);
+	log_line(level, notify->settings->zones[target->zone].domain.text,
+		 "%s, secondary=%s address=%s port=%u serial=%u", what, target->secondary->id,
+		 address, port, target->serial);
+}
+
+static void stop(struct notify_target *target)
+{
+	if (target->fd >= 0)
+		close(target->fd);
+	target->fd = -1;
+	target->is_asking = false;
+}
+
+/* What was said about a secondary is not said again before that has changed. */
+static void take_for(struct notify *notify, struct notify_target *target, bool is_down,
+		     const char *what)
+{
+	if (is_down)
+		counters_count(&notify->counters.server[COUNTERS_SERVER_NOTIFIES_FAILED]);
+	if (is_down != target->is_down)
+		log_target(notify, target, is_down ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, what);
+	else
+		log_target(notify, target, LOG_LEVEL_DEBUG, what);
+	target->is_down = is_down;
+}
+
+static bool is_any(const struct sockaddr_storage *address)
+{
+	if (address->ss_family == AF_INET)
+		return ((const struct sockaddr_in *)address)->sin_addr.s_addr == INADDR_ANY;
+	return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)address)->sin6_addr);
+}
+
+static socklen_t size_of(const struct sockaddr_storage *address)
+{
+	return address->ss_family == AF_INET ? sizeof(struct sockaddr_in)
+					     : sizeof(struct sockaddr_in6);
+}
+
+/* Secondaries know us by an address we listen at, and may take NOTIFY from nobody else. */
+static int bind_source(const struct settings *settings, int fd, sa_family_t family)
+{
+	for (size_t i = 0; i < settings->listen.count; i++) {
+		struct sockaddr_storage source = settings->listen.all[i];
+		if (source.ss_family != family)
+			continue;
+		if (is_any(&source))
+			return 0;
+		if (family == AF_INET)
+			((struct sockaddr_in *)&source)->sin_port = 0;
+		else
+			((struct sockaddr_in6 *)&source)->sin6_port = 0;
+		return bind(fd, (struct sockaddr *)&source, size_of(&source));
+	}
+	return 0;
+}
+
+/* Connected: then only that address and port can answer. */
+static int open_socket(const struct notify *notify, const struct notify_target *target)
+{
+	sa_family_t family = target->address->ss_family;
+	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -1;
+	if (bind_source(notify->settings, fd, family) == 0 &&
+	    connect(fd, (const struct sockaddr *)target->address, size_of(target->address)) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* No way to it, no socket, nobody at the port: any of that may change until the next try. */
+static void send_try(struct notify *notify, struct notify_target *target, uint64_t now_ms)
+{
+	uint8_t wire[MESSAGE_MAX];
+	target->next_ms =
+		now_ms + (target->tries < TRIES_MAX ? (uint64_t)FIRST_TIMEOUT_MS << target->tries
+						    : DOWN_INTERVAL_MS);
+	target->tries++;
+	if (target->fd < 0)
+		target->fd = open_socket(notify, target);
+	if (target->fd < 0) {
+		take_for(notify, target, true, "NOTIFY cannot be sent");
+		return;
+	}
+	size_t size = make_message(target, &notify->catalog->zones[target->zone], wire);
+	if (size > 0 && send(target->fd, wire, size, MSG_NOSIGNAL) >= 0)
+		counters_count(&notify->counters.server[COUNTERS_SERVER_NOTIFIES]);
+}
+
+static void begin(struct notify *notify, struct notify_target *target, uint32_t serial,
+		  uint64_t now_ms)
+{
+	stop(target);
+	target->serial = serial;
+	target->tries = 0;
+	target->is_asking = true;
+	if (getrandom(&target->id, sizeof(target->id), 0) < 0)
+		target->id = (uint16_t)now_ms; /* so few bytes are always to be had */
+	send_try(notify, target, now_ms);
+}
+
+/* True when it was an answer, or nonsense; false when there is nothing to read. */
+static bool receive(struct notify *notify, struct notify_target *target)
+{
+	uint8_t wire[MESSAGE_MAX];
+	ssize_t size = recv(target->fd, wire, sizeof(wire), 0);
+	if (size < 0)
+		return errno == EINTR || errno == ECONNREFUSED;
+	enum notify_answer answer = notify_read_answer(notify, target, wire, (size_t)size);
+	if (answer == NOTIFY_OTHER)
+		return true;
+	stop(target);
+	take_for(notify, target, answer == NOTIFY_REFUSED,
+		 answer == NOTIFY_REFUSED ? "secondary refuses NOTIFY"
+					  : "secondary answers NOTIFY");
+	return true;
+}
+
+static void tend(struct notify *notify, struct notify_target *target, uint64_t now_ms)
+{
+	enum { READS_MAX = 16 }; /* of a secondary that floods, the rest has to wait */
+	for (int i = 0; i < READS_MAX && target->fd >= 0 && receive(notify, target); i++)
+		continue;
+	if (!target->is_asking || now_ms < target->next_ms)
+		return;
+	if (target->tries == TRIES_MAX && target->fd >= 0)
+		take_for(notify, target, true, "secondary does not answer NOTIFY");
+	send_try(notify, target, now_ms);
+}
+
+/* ---- twice a second ---- */
+
+static void announce(struct notify *notify, size_t zone, uint32_t serial, uint64_t now_ms)
+{
+	notify->zones[zone] = (struct notify_zone){ .has_serial = true, .serial = serial };
+	for (size_t i = 0; i < notify->target_count; i++) {
+		if (notify->targets[i].zone == zone)
+			begin(notify, &notify->targets[i], serial, now_ms);
+	}
+}
+
+static void look(struct notify *notify, size_t index, uint64_t now_ms)
+{
+	const struct notify_zone *known = &notify->zones[index];
+	struct zone *zone = &notify->catalog->zones[index];
+	if (notify->settings->zones[index].secondary_count == 0)
+		return;
+	int ret = zone_begin(zone);
+	zone_end(zone);
+	if (ret == 0 && (!known->has_serial || known->serial != zone->facts.serial))
+		announce(notify, index, zone->facts.serial, now_ms);
+}
+
+static void timer_on_tick(uv_timer_t *timer)
+{
+	struct notify *notify = timer->data;
+	uint64_t now_ms = uv_now(notify->loop);
+	for (size_t i = 0; i < notify->catalog->zone_count; i++)
+		look(notify, i, now_ms);
+	for (size_t i = 0; i < notify->target_count; i++)
+		tend(notify, &notify->targets[i], now_ms);
+}
+
+/* ---- life ---- */
+
+static size_t count_targets(const struct settings *settings)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < settings->zone_count; i++) {
+		const struct settings_zone *zone = &settings->zones[i];
+		for (size_t k = 0; k < zone->secondary_count; k++)
+			count += settings->secondaries[zone->secondaries[k]].address_count;
+	}
+	return count;
+}
+
+static void add_targets(struct notify *notify, size_t zone,
+			const struct settings_secondary *secondary)
+{
+	for (size_t i = 0; i < secondary->address_count; i++)
+		notify->targets[notify->target_count++] =
+			(struct notify_target){ .zone = zone,
+						.secondary = secondary,
+						.address = &secondary->addresses[i],
+						.fd = -1 };
+}
+
+int notify_open(struct notify *notify, uv_loop_t *loop, struct catalog *catalog,
+		const struct settings *settings, const struct counters *counters)
+{
+	*notify = (struct notify){
+		.loop = loop, .settings = settings, .catalog = catalog, .counters = *counters
+	};
+	notify->zones = calloc(settings->zone_count + 1, sizeof(*notify->zones));
+	notify->targets = calloc(count_targets(settings) + 1, sizeof(*notify->targets));
+	if (notify->zones == NULL || notify->targets == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < settings->zone_count; i++) {
+		const struct settings_zone *zone = &settings->zones[i];
+		for (size_t k = 0; k < zone->secondary_count; k++)
+			add_targets(notify, i, &settings->secondaries[zone->secondaries[k]]);
+	}
+	uv_timer_init(loop, &notify->timer);
+	notify->timer.data = notify;
+	return notify->target_count == 0
+		       ? 0
+		       : uv_timer_start(&notify->timer, timer_on_tick, 0, INTERVAL_MS);
+}
+
+void notify_close(struct notify *notify)
+{
+	for (size_t i = 0; i < notify->target_count; i++)
+		stop(&notify->targets[i]);
+	uv_close((uv_handle_t *)&notify->timer, NULL);
+}
+
+void notify_free(struct notify *notify)
+{
+	free(notify->zones);
+	free(notify->targets);
+	memset(notify, 0, sizeof(*notify));
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * notify.h - tells secondaries that a zone has a new serial (RFC 1996).
+ *
+ * Flow: worker 0 opens it -> twice a second it looks at the serials -> NOTIFY,
+ *       signed when the secondary has a key, to each address of each secondary
+ *       of the zone -> until that answers, or is taken for down.
+ *
+ *     idle --new serial, or the first one--> asking --answered--> idle
+ *                          again after 2, 4, 8, 16 s; 32 s later it is down,
+ *                          and asked once a minute
+ *
+ * One worker alone does this; what it has not sent when it ends, the next one
+ * sends at its start, because that announces every zone once. Only an answer
+ * from the address asked, with the id, the question and the TSIG of what was
+ * asked, ends the asking.
+ */
+
+#include "server/zone/catalog.h"
+
+#include <uv.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A zone, and one address of one of its secondaries. */
+struct notify_target {
+	size_t zone;
+	const struct settings_secondary *secondary;
+	const struct sockaddr_storage *address;
+	bool is_asking; /* until it answers */
+	int fd;		/* -1: none, or not to be had yet */
+	unsigned tries;
+	uint64_t next_ms;
+	uint32_t serial;
+	uint16_t id;
+	struct tsig tsig; /* of the last try */
+	bool is_down;
+};
+
+struct notify_zone {
+	bool has_serial; /* one has been announced */
+	uint32_t serial;
+};
+
+struct notify {
+	uv_loop_t *loop;
+	const struct settings *settings;
+	struct catalog *catalog;
+	struct counters counters;
+	struct notify_zone *zones;
+	struct notify_target *targets;
+	size_t target_count;
+	uv_timer_t timer;
+};
+
+/* settings and catalog are borrowed. 0 or a negative error. */
+int notify_open(struct notify *notify, uv_loop_t *loop, struct catalog *catalog,
+		const struct settings *settings, const struct counters *counters);
+/* Closes the sockets and the handle; run the loop, then notify_free(). */
+void notify_close(struct notify *notify);
+/* Takes one that is all zero. */
+void notify_free(struct notify *notify);
+
+/* Is wire, size bytes, an answer to what target asked last? */
+enum notify_answer { NOTIFY_OTHER, NOTIFY_TAKEN, NOTIFY_REFUSED };
+enum notify_answer notify_read_answer(const struct notify *notify,
+				      const struct notify_target *target, uint8_t *wire,
+				      size_t size);
+
+#ifdef __cplusplus
+}
+#endif

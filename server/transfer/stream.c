@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "server/transfer/stream.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include <libknot/libknot.h>
+
+#define HEADER_SIZE    KNOT_WIRE_HEADER_SIZE
+#define OPT_SIZE       11
+#define EDNS_DO	       0x8000 /* RFC 3225, in the place of a TTL */
+#define RR_HEADER_SIZE 10     /* behind the owner */
+#define POINTER_SIZE   2
+#define LINGER_MAX_MS  5000 /* for the client to close; it has everything by then */
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* ---- the connection ---- */
+
+static int wait_for(const struct stream *stream, short events)
+{
+	uint64_t now = now_ms();
+	if (now >= stream->deadline_ms)
+		return -ETIMEDOUT;
+	uint64_t left = stream->deadline_ms - now;
+	struct pollfd poll_fd = { .fd = stream->fd, .events = events };
+	int ready = poll(&poll_fd, 1, (int)(left < stream->idle_ms ? left : stream->idle_ms));
+	if (ready < 0)
+		return errno == EINTR ? 0 : -errno;
+	return ready == 0 ? -ETIMEDOUT : 0;
+}
+
+static int write_all(struct stream *stream, const uint8_t *data, size_t size)
+{
+	while (size > 0) {
+		ssize_t sent = send(stream->fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (sent >= 0) {
+			data += sent;
+			size -= (size_t)sent;
+			stream->bytes += (uint64_t)sent;
+			continue;
+		}
+		int ret = errno == EAGAIN ? wait_for(stream, POLLOUT) : errno == EINTR ? 0 : -errno;
+		if (ret != 0)
+			return ret;
+	}
+	return now_ms() < stream->deadline_ms ? 0 : -ETIMEDOUT;
+}
+
+/* ---- messages ---- */
+
+static uint8_t *message_of(struct stream *stream)
+{
+	return stream->buffer + STREAM_LENGTH_SIZE;
+}
+
+static void begin_message(struct stream *stream)
+{
+	const struct transfer *transfer = stream->transfer;
+	uint8_t *message = message_of(stream);
+	memset(message, 0, HEADER_SIZE);
+	knot_wire_set_id(message, transfer->id);
+	knot_wire_set_qr(message);
+	knot_wire_set_aa(message);
+	if (transfer->has_recursion_desired)
+		knot_wire_set_rd(message);
+	knot_wire_set_qdcount(message, 1);
+	memcpy(message + HEADER_SIZE, transfer->question, transfer->question_size);
+	stream->size = HEADER_SIZE + transfer->question_size;
+	stream->rr_count = 0;
+	stream->owner.label_count = 0;
+	stream->owner.name.size = 0;
+}
+
+/* RFC 6891 section 6.1.1: who sent one gets one. In the first message, as the question's answer. */
+static void put_opt(struct stream *stream)
+{
+	const struct transfer *transfer = stream->transfer;
+	if (!transfer->has_edns || stream->messages > 0)
+		return;
+	uint8_t *opt = message_of(stream) + stream->size;
+	opt[0] = 0; /* the root */
+	knot_wire_write_u16(opt + 1, KNOT_RRTYPE_OPT);
+	knot_wire_write_u16(opt + 3, transfer->edns_payload);
+	knot_wire_write_u32(opt + 5, transfer->has_do ? EDNS_DO : 0);
+	knot_wire_write_u16(opt + 9, 0);
+	stream->size += OPT_SIZE;
+	knot_wire_set_arcount(message_of(stream), 1);
+}
+
+static int send_message(struct stream *stream)
+{
+	uint8_t *message = message_of(stream);
+	knot_wire_set_ancount(message, (uint16_t)stream->rr_count);
+	put_opt(stream);
+	if (stream->tsig.key != NULL &&
+	    tsig_sign(&stream->tsig, NULL, message, &stream->size, STREAM_MESSAGE_MAX) != 0)
+		return -ENOMEM;
+	knot_wire_write_u16(stream->buffer, (uint16_t)stream->size);
+	int ret = write_all(stream, stream->buffer, STREAM_LENGTH_SIZE + stream->size);
+	stream->messages++;
+	begin_message(stream);
+	return ret;
+}
+
+void stream_init(struct stream *stream, const struct transfer *transfer,
+		 const struct transfer_limits *limits, int fd)
+{
+	/* Not the buffer: what no message fills is no memory. */
+	memset(stream, 0, offsetof(struct stream, buffer));
+	stream->transfer = transfer;
+	stream->fd = fd;
+	stream->deadline_ms = now_ms() + limits->timeout_s * (uint64_t)1000;
+	stream->idle_ms = limits->idle_timeout_s * 1000;
+	stream->tsig = transfer->tsig;
+	stream->room = STREAM_MESSAGE_MAX - OPT_SIZE;
+	if (stream->tsig.key != NULL)
+		stream->room -= tsig_size(&stream->tsig, NULL);
+	begin_message(stream);
+}
+
+/* ---- owners ---- */
+
+static void find_labels(struct stream_owner *owner)
+{
+	owner->label_count = 0;
+	for (unsigned at = 0; at < owner->name.size; at += 1U + owner->name.wire[at])
+		owner->starts[owner->label_count++] = (uint8_t)at;
+}
+
+/* How many labels, the apex's apart, both end in. */
+static unsigned count_shared(const struct stream_owner *a, const struct stream_owner *b)
+{
+	unsigned shared = 0;
+	while (shared < a->label_count && shared < b->label_count) {
+		const uint8_t *left = a->name.wire + a->starts[a->label_count - shared - 1];
+		const uint8_t *right = b->name.wire + b->starts[b->label_count - shared - 1];
+		if (*left != *right || memcmp(left, right, 1U + *left) != 0)
+			break;
+		shared++;
+	}
+	return shared;
+}
+
+/* Returns the size of what was written at offset at of the message. */
+static size_t put_owner(struct stream *stream, const struct dnsblv6_labels *name, uint8_t *out,
+			size_t at)
+{
+	struct stream_owner *last = &stream->owner;
+	struct stream_owner owner;
+	owner.name.size = name->size;
+	memcpy(owner.name.wire, name->wire, name->size);
+	find_labels(&owner);
+	unsigned shared = count_shared(&owner, last);
+	while (shared > 0 && last->offsets[last->label_count - shared] == 0)
+		shared--;
+	unsigned fresh = owner.label_count - shared;
+	size_t fresh_size = shared == 0 ? name->size : owner.starts[fresh];
+	unsigned target = shared == 0 ? HEADER_SIZE : last->offsets[last->label_count - shared];
+
+	memcpy(out, name->wire, fresh_size);
+	knot_wire_put_pointer(out + fresh_size, (uint16_t)target);
+	for (unsigned i = 0; i < fresh; i++) {
+		size_t offset = at + owner.starts[i];
+		owner.offsets[i] = offset <= KNOT_WIRE_PTR_MAX ? (uint16_t)offset : 0;
+	}
+	for (unsigned i = fresh; i < owner.label_count; i++)
+		owner.offsets[i] = last->offsets[last->label_count - owner.label_count + i];
+	*last = owner;
+	return fresh_size + POINTER_SIZE;
+}
+
+/* ---- RRs ---- */
+
+static bool is_last_owner(const struct stream *stream, const struct dnsblv6_labels *name)
+{
+	const struct stream_owner *last = &stream->owner;
+	return stream->rr_count > 0 && name->size > 0 && last->name.size == name->size &&
+	       last->offsets[0] != 0 && memcmp(last->name.wire, name->wire, name->size) == 0;
+}
+
+int stream_put(struct stream *stream, const struct dnsblv6_labels *owner,
+	       const struct dnsblv6_rr *rr)
+{
+	size_t most = (size_t)owner->size + POINTER_SIZE + RR_HEADER_SIZE + rr->rdata_size;
+	if (stream->size + most > stream->room) {
+		int ret = stream->rr_count > 0 ? send_message(stream) : DNSBLV6_OK;
+		if (ret == DNSBLV6_OK && stream->size + most > stream->room)
+			ret = DNSBLV6_ESPACE;
+		if (ret != DNSBLV6_OK)
+			return ret;
+	}
+	uint8_t *start = message_of(stream) + stream->size;
+	uint8_t *out = start;
+	if (is_last_owner(stream, owner)) {
+		knot_wire_put_pointer(out, stream->owner.offsets[0]);
+		out += POINTER_SIZE;
+	} else {
+		out += put_owner(stream, owner, out, stream->size);
+	}
+	knot_wire_write_u16(out, rr->type);
+	knot_wire_write_u16(out + 2, KNOT_CLASS_IN);
+	knot_wire_write_u32(out + 4, rr->ttl);
+	knot_wire_write_u16(out + 8, rr->rdata_size);
+	if (rr->rdata_size > 0)
+		memcpy(out + RR_HEADER_SIZE, rr->rdata, rr->rdata_size);
+	stream->size += (size_t)(out - start) + RR_HEADER_SIZE + rr->rdata_size;
+	stream->rr_count++;
+	stream->rrs++;
+	return DNSBLV6_OK;
+}
+
+int stream_flush(struct stream *stream)
+{
+	return stream->rr_count > 0 ? send_message(stream) : 0;
+}
+
+int stream_refuse(struct stream *stream, unsigned rcode)
+{
+	begin_message(stream);
+	knot_wire_set_rcode(message_of(stream), (uint8_t)rcode);
+	return send_message(stream);
+}
+
+/* ---- the end ---- */
+
+void stream_end(struct stream *stream)
+{
+	uint8_t nowhere[4096];
+	uint64_t until = now_ms() + LINGER_MAX_MS;
+	if (stream->deadline_ms > until)
+		stream->deadline_ms = until;
+	shutdown(stream->fd, SHUT_WR);
+	while (wait_for(stream, POLLIN) == 0) {
+		if (recv(stream->fd, nowhere, sizeof(nowhere), MSG_DONTWAIT) <= 0)
+			return;
+	}
+}

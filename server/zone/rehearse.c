@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "server/zone/rehearse.h"
+
+#include <errno.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "lib/common/daemon.h"
+#include "lib/common/log.h"
+#include "lib/store/verify.h"
+#include "server/zone/zone.h"
+
+/* 0, or why a worker would not serve it. */
+static int look_at(const struct settings_zone *configured)
+{
+	struct dnsblv6_facts facts;
+	struct zone zone;
+	int ret = verify_store(configured->store, &facts);
+	if (ret != 0)
+		return ret;
+	zone_init(&zone, configured->domain.wire, configured->domain.size, configured->store);
+	return zone_has_apex(&zone, &facts.zone) ? 0 : ZONE_EAPEX;
+}
+
+static bool is_refusal(int status)
+{
+	return status == -EACCES || status == -EPERM || status == STORE_ELOCK;
+}
+
+int rehearse_stores(const struct settings *settings)
+{
+	const struct daemon_user user = { .name = settings->user,
+					  .uid = settings->uid,
+					  .gid = settings->gid,
+					  .groups = &settings->gid,
+					  .group_count = 1 };
+	bool is_other = settings->user[0] != '\0' && geteuid() != 0 && geteuid() != settings->uid;
+	int status = is_other ? EX_OK : daemon_drop_privileges(&user, "dnsblv6d");
+	if (status != EX_OK)
+		return status;
+	for (size_t i = 0; i < settings->zone_count; i++) {
+		const struct settings_zone *zone = &settings->zones[i];
+		int ret = look_at(zone);
+		if (ret == 0)
+			continue;
+		if (is_other && is_refusal(ret)) {
+			log_warning(zone->domain.text,
+				    "store cannot be opened by this user, path=%s (%s)",
+				    zone->store, zone_strerror(ret));
+			continue;
+		}
+		log_error(zone->domain.text, "store cannot be opened, path=%s (%s)", zone->store,
+			  zone_strerror(ret));
+		status = EX_NOINPUT;
+	}
+	return status;
+}
