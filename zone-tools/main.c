@@ -4,9 +4,9 @@
  * dnsblv6-zone - lists in, store out. The program's own text is dnsblv6-zone.1.
  */
 
-#include "zone-tools/commands.h"
+#include "zone-tools/commands/commands.h"
 
-#include "zone-tools/key.h"
+#include "zone-tools/keys/key.h"
 
 #include "lib/common/log.h"
 #include "lib/common/version.h"

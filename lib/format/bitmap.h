@@ -4,7 +4,7 @@
 /*
  * bitmap.h - the 128 listing bits of one IPv4 /25 or one IPv6 /57.
  *
- * Flow: zone-tools/builder.c sets bits -> lib/store keeps the 16 bytes ->
+ * Flow: zone-tools/chain/builder.c sets bits -> lib/store keeps the 16 bytes ->
  *       server/answer/records.c copies them into an AAAA -> client-lib tests one.
  * This file alone knows the bit order. It includes nothing but libc.
  *

@@ -4,7 +4,7 @@
 /*
  * dnssec.h - the bytes of NSEC and RRSIG records, and the bytes that are signed.
  *
- * Flow: zone-tools/chain.c makes NSEC and RRSIG records, and signer.c signs
+ * Flow: zone-tools/chain/chain.c makes NSEC and RRSIG records, and signer.c signs
  *       dnsblv6_signing_input(); zonefile.c and server/answer/proof.c make the same again. Neither stores
  * an NSEC: it follows from the next key of the store and the types at the name, so both sides must
  *       make it alike, which is why it is made here.

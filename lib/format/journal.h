@@ -4,7 +4,7 @@
 /*
  * journal.h - the bytes of a store's journal: what each change did to the names.
  *
- * Flow: zone-tools/recorder.c encodes while a change is made -> lib/store ->
+ * Flow: zone-tools/records/recorder.c encodes while a change is made -> lib/store ->
  *       lib/store/history.h decodes for server/ (IXFR) and dnsblv6-zone log.
  *
  * A change is one step from one serial to the next. It has a number, one more

@@ -4,7 +4,7 @@
 /*
  * key.h - store keys: owner names in an order that memcmp() understands.
  *
- * Flow: zone-tools/builder.c writes keys, server/zone/zone.c looks names up.
+ * Flow: zone-tools/chain/builder.c writes keys, server/zone/zone.c looks names up.
  * This file alone knows the bytes of a key.
  *
  * A key is the labels of the relative owner name in reverse order, lower

@@ -4,7 +4,7 @@
 /*
  * name.h - owner names of the zone format, in both styles, and classic names.
  *
- * Flow: zone-tools/builder.c makes owner names from blocks; server/answer/classic.c
+ * Flow: zone-tools/chain/builder.c makes owner names from blocks; server/answer/classic.c
  *       reads classic names; client-lib makes the names it asks for.
  * This file alone knows how an address becomes labels. FORMAT.md is the text.
  *

@@ -4,7 +4,7 @@
 /*
  * record.h - the bytes of a store: records, segments, value sets, zone facts.
  *
- * Flow: zone-tools/builder.c encodes -> lib/store keeps the bytes -> server/
+ * Flow: zone-tools/chain/builder.c encodes -> lib/store keeps the bytes -> server/
  *       decodes. This file alone knows the layouts; FORMAT.md part 4 has them
  *       as tables. Integers are big-endian and unaligned: everything is read
  *       and written with memcpy, never by a cast of a mapped page.

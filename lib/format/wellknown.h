@@ -5,7 +5,7 @@
  * wellknown.h - what every zone holds besides its list: test points, canaries
  *               and the metadata record.
  *
- * Flow: zone-tools/builder.c puts them in; client-lib probes them.
+ * Flow: zone-tools/chain/builder.c puts them in; client-lib probes them.
  * The tables are part of the format: FORMAT.md parts 6 to 8.
  *
  * No function here allocates, locks, logs or keeps a pointer.

@@ -4,7 +4,7 @@
 /*
  * writer.h - one write transaction that replaces or changes a zone.
  *
- * Flow: zone-tools/builder.c calls writer_run() with a function that puts.
+ * Flow: zone-tools/chain/builder.c calls writer_run() with a function that puts.
  *
  * Everything that function does becomes visible to readers at once, when it
  * has returned 0 and the data is on disk; or never. A crash, a kill -9, a full

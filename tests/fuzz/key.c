@@ -3,7 +3,7 @@
  * key.c - any bytes as a key file: refused as one of the ways there are to be
  * wrong, or a key that signs.
  */
-#include "zone-tools/key.h"
+#include "zone-tools/keys/key.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 
 /* A plain list of any bytes, once as it is and once with all options on. */
 
-#include "zone-tools/listing.h"
-#include "zone-tools/sources.h"
+#include "zone-tools/base/listing.h"
+#include "zone-tools/lists/sources.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

@@ -2,9 +2,9 @@
 
 /* A list of any bytes in one of rbldnsd's formats: the first byte says which. */
 
-#include "zone-tools/listing.h"
-#include "zone-tools/names.h"
-#include "zone-tools/sources.h"
+#include "zone-tools/base/listing.h"
+#include "zone-tools/names/names.h"
+#include "zone-tools/lists/sources.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

@@ -96,8 +96,8 @@ class Includes(Scratch):
         self.assert_crossing("integration/smtp-front/confine.c", "#include <seccomp.h>")
 
     def test_openssl_stays_in_the_one_file_of_the_zone_tools_that_knows_keys(self):
-        self.assert_fine("zone-tools/key.c", "#include <openssl/evp.h>")
-        self.assert_crossing("zone-tools/signer.c", "#include <openssl/evp.h>")
+        self.assert_fine("zone-tools/keys/key.c", "#include <openssl/evp.h>")
+        self.assert_crossing("zone-tools/keys/signer.c", "#include <openssl/evp.h>")
         self.assert_crossing("lib/format/key.c", "#include <openssl/evp.h>")
         self.assert_crossing("server/key.c", "#include <openssl/evp.h>")
 

@@ -10,9 +10,9 @@
 
 #include "tests/lib/tmpdir.hh"
 
-#include "zone-tools/findings.h"
-#include "zone-tools/listing.h"
-#include "zone-tools/sources.h"
+#include "zone-tools/base/findings.h"
+#include "zone-tools/base/listing.h"
+#include "zone-tools/lists/sources.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "zone-tools/anchor.h"
+#include "zone-tools/keys/anchor.h"
 
 #include "tests/lib/tmpdir.hh"
 #include "tests/unit/zone_keys.hh"

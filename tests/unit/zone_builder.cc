@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "zone-tools/builder.h"
-#include "zone-tools/before.h"
-#include "zone-tools/contents.h"
-#include "zone-tools/resign.h"
+#include "zone-tools/chain/builder.h"
+#include "zone-tools/records/before.h"
+#include "zone-tools/reading/contents.h"
+#include "zone-tools/chain/resign.h"
 
 #include "lib/format/wellknown.h"
 #include "tests/lib/tmpdir.hh"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "zone-tools/findings.h"
+#include "zone-tools/base/findings.h"
 
 #include "tests/lib/lists.hh"
 

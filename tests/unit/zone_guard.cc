@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "zone-tools/guard.h"
-#include "zone-tools/plan.h"
-#include "zone-tools/spec.h"
+#include "zone-tools/plan/guard.h"
+#include "zone-tools/plan/plan.h"
+#include "zone-tools/base/spec.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "zone-tools/key.h"
+#include "zone-tools/keys/key.h"
 
 #include "tests/lib/child.hh"
 #include "tests/lib/random.hh"

@@ -4,11 +4,11 @@
 // zone_keys.hh - keys that RFCs have published, and who checks signatures.
 //
 // verifies() knows a key by its DNSKEY RDATA alone and a signature by the 64
-// bytes that a resolver gets: nothing of zone-tools/key.c is asked.
+// bytes that a resolver gets: nothing of zone-tools/keys/key.c is asked.
 
 #include "tests/unit/vectors.hh"
 
-#include "zone-tools/key.h"
+#include "zone-tools/keys/key.h"
 
 #include <openssl/core_names.h>
 #include <openssl/ec.h>

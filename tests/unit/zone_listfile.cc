@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "zone-tools/listfile.h"
+#include "zone-tools/lists/listfile.h"
 
 #include "tests/lib/child.hh"
 #include "tests/lib/lists.hh"

@@ -2,7 +2,7 @@
 
 #include "tests/lib/lists.hh"
 
-#include "zone-tools/names.h"
+#include "zone-tools/names/names.h"
 
 #include "lib/format/dnssec.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "zone-tools/plain.h"
+#include "zone-tools/lists/plain.h"
 
 #include "tests/lib/guarded.hh"
 #include "tests/lib/lists.hh"

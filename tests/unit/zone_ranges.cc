@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "zone-tools/ranges.h"
+#include "zone-tools/plan/ranges.h"
 
 #include "lib/format/key.h"
 

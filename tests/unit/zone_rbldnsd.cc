@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/unit/zone_rbldnsd.hh"
 
-#include "zone-tools/rbldnsd.h"
+#include "zone-tools/lists/rbldnsd.h"
 
 #include "tests/lib/fault.hh"
 #include "tests/lib/lists.hh"

@@ -3,9 +3,9 @@
 
 #include "tests/unit/zone_rbldnsd.hh"
 
-#include "zone-tools/rbldnsd.h"
-#include "zone-tools/rbldnsd_address.h"
-#include "zone-tools/rbldnsd_value.h"
+#include "zone-tools/lists/rbldnsd.h"
+#include "zone-tools/lists/rbldnsd_address.h"
+#include "zone-tools/lists/rbldnsd_value.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "zone-tools/resolve.h"
+#include "zone-tools/plan/resolve.h"
 
 #include <catch2/catch.hpp>
 

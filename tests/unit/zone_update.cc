@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "zone-tools/updater.h"
+#include "zone-tools/chain/updater.h"
 
-#include "zone-tools/before.h"
-#include "zone-tools/builder.h"
-#include "zone-tools/changes.h"
-#include "zone-tools/recorder.h"
-#include "zone-tools/region.h"
+#include "zone-tools/records/before.h"
+#include "zone-tools/chain/builder.h"
+#include "zone-tools/lists/changes.h"
+#include "zone-tools/records/recorder.h"
+#include "zone-tools/chain/region.h"
 
 #include "lib/store/history.h"
 #include "tests/lib/fault.hh"

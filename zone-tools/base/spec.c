@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/base/spec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* SOA timers matter to secondaries only; RIPE-203's advice, shortened for lists that change hourly.
+ */
+enum { REFRESH_S = 3600, RETRY_S = 900, EXPIRE_S = 7 * 86400, NEGATIVE_TTL_S = 600 };
+
+static const char *add_glue(struct spec *spec, size_t ns, const char *text)
+{
+	struct dnsblv6_addr addr;
+	if (spec->glue_count == SPEC_ADDRESSES_MAX)
+		return "more than 16 name server addresses";
+	int ret = dnsblv6_addr_parse(text, strlen(text), &addr);
+	if (ret != DNSBLV6_OK)
+		return dnsblv6_strerror(ret);
+	spec->glue[spec->glue_count++] = (struct spec_glue){ ns, addr };
+	return NULL;
+}
+
+static bool is_same_name(const struct dnsblv6_labels *a, const struct dnsblv6_labels *b)
+{
+	return a->size == b->size &&
+	       strncasecmp((const char *)a->wire, (const char *)b->wire, a->size) == 0;
+}
+
+const char *spec_add_ns(struct spec *spec, char *text)
+{
+	struct dnsblv6_labels name;
+	char *rest = text;
+	const char *server = strsep(&rest, ",");
+
+	if (spec->ns_count == LISTING_NS_MAX)
+		return "more than 32 name servers";
+	int ret = dnsblv6_name_from_text(server, &name);
+	if (ret != DNSBLV6_OK || name.size == 0)
+		return "not a domain name";
+	for (size_t i = 0; i < spec->ns_count; i++) {
+		struct dnsblv6_labels other;
+		if (dnsblv6_name_from_text(spec->ns[i], &other) == DNSBLV6_OK &&
+		    is_same_name(&name, &other))
+			return "given twice";
+	}
+	spec->ns[spec->ns_count++] = server;
+	while (rest != NULL) {
+		const char *problem = add_glue(spec, spec->ns_count - 1, strsep(&rest, ","));
+		if (problem != NULL)
+			return problem;
+	}
+	return NULL;
+}
+
+static void set_default(uint32_t *number, uint32_t from_list, uint32_t fallback)
+{
+	if (*number == 0)
+		*number = from_list != 0 ? from_list : fallback;
+}
+
+static bool is_below(const char *text, const struct dnsblv6_labels *zone)
+{
+	struct dnsblv6_labels name;
+	struct dnsblv6_key key;
+	struct dnsblv6_key zone_key;
+	return dnsblv6_name_from_text(text, &name) == DNSBLV6_OK &&
+	       dnsblv6_key_from_labels(name.wire, name.size, &key) == DNSBLV6_OK &&
+	       dnsblv6_key_from_labels(zone->wire, zone->size, &zone_key) == DNSBLV6_OK &&
+	       dnsblv6_key_is_below(key.bytes, key.size, zone_key.bytes, zone_key.size);
+}
+
+static bool has_glue(const struct spec *spec, size_t ns)
+{
+	for (size_t i = 0; i < spec->glue_count; i++) {
+		if (spec->glue[i].ns == ns)
+			return true;
+	}
+	return false;
+}
+
+static bool is_apex(const char *text, const struct dnsblv6_labels *zone)
+{
+	struct dnsblv6_labels name;
+	return dnsblv6_name_from_text(text, &name) == DNSBLV6_OK && is_same_name(&name, zone);
+}
+
+/* The names of addresses have records of their own. */
+static bool is_taken(const char *text, const struct dnsblv6_labels *zone)
+{
+	struct dnsblv6_labels name;
+	return dnsblv6_name_from_text(text, &name) == DNSBLV6_OK && name.size > zone->size &&
+	       dnsblv6_name_is_reserved(name.wire, (size_t)name.size - zone->size);
+}
+
+static const char *check_name_servers(const struct spec *spec)
+{
+	if (spec->ns_count == 0)
+		return "a zone needs a name server: give --ns, or $NS in a list";
+	for (size_t i = 0; i < spec->ns_count; i++) {
+		bool is_inside = is_below(spec->ns[i], &spec->zone);
+		if (is_inside && !has_glue(spec, i))
+			return "a name server inside the zone needs its addresses: --ns "
+			       "NAME,ADDRESS";
+		if (is_inside && is_taken(spec->ns[i], &spec->zone))
+			return "a name server inside the zone has a name that addresses need";
+		if (is_apex(spec->ns[i], &spec->zone))
+			return "a name server cannot have the name of the zone itself";
+		if (!is_inside && has_glue(spec, i))
+			return "only a name server inside the zone has addresses in it";
+	}
+	return NULL;
+}
+
+static const char *check_names(const struct spec *spec)
+{
+	struct dnsblv6_labels name;
+	if (dnsblv6_name_from_text(spec->primary, &name) != DNSBLV6_OK)
+		return "the primary name server is not a domain name";
+	if (spec->mailbox != NULL && dnsblv6_name_from_text(spec->mailbox, &name) != DNSBLV6_OK)
+		return "the mailbox is not a domain name (hostmaster.example.net.)";
+	if (spec->classic != NULL && (dnsblv6_name_from_text(spec->classic, &name) != DNSBLV6_OK ||
+				      name.size == 0 || strlen(spec->classic) > 246))
+		return "the classic zone is not a domain name";
+	if (spec->classic != NULL && is_same_name(&name, &spec->zone))
+		return "the classic zone cannot have the name of the zone itself";
+	if (spec->reason != NULL && strlen(spec->reason) > 246)
+		return "the reason URL is longer than 246 bytes";
+	return NULL;
+}
+
+const char *spec_complete(struct spec *spec, const struct zone_lines *lines)
+{
+	if (spec->ns_count == 0) {
+		for (; spec->ns_count < lines->ns_count; spec->ns_count++)
+			spec->ns[spec->ns_count] = lines->ns[spec->ns_count];
+		spec->ns_ttl = lines->ns_ttl;
+	}
+	if (spec->primary == NULL)
+		spec->primary = lines->has_soa ? lines->soa_primary : spec->ns[0];
+	if (spec->mailbox == NULL && lines->has_soa)
+		spec->mailbox = lines->soa_mailbox;
+	set_default(&spec->serial, lines->soa_serial, 0);
+	set_default(&spec->refresh, lines->soa_refresh, REFRESH_S);
+	set_default(&spec->retry, lines->soa_retry, RETRY_S);
+	set_default(&spec->expire, lines->soa_expire, EXPIRE_S);
+	set_default(&spec->negative_ttl, lines->soa_minimum, NEGATIVE_TTL_S);
+	set_default(&spec->ttl, 0, LISTING_TTL_DEFAULT);
+	set_default(&spec->ns_ttl, 0, spec->ttl);
+	spec->expires_s = lines->expires_s;
+
+	const char *problem = check_name_servers(spec);
+	return problem != NULL ? problem : check_names(spec);
+}

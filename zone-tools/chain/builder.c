@@ -1,0 +1,644 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/chain/builder.h"
+
+#include "zone-tools/records/apex.h"
+#include "zone-tools/records/bare.h"
+#include "zone-tools/records/before.h"
+#include "zone-tools/chain/chain.h"
+#include "zone-tools/records/clock.h"
+#include "zone-tools/base/progress.h"
+#include "zone-tools/plan/segmenter.h"
+#include "zone-tools/records/unchanged.h"
+#include "zone-tools/chain/updater.h"
+#include "zone-tools/records/zonemd.h"
+
+#include "lib/format/wellknown.h"
+#include "lib/store/writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct builder {
+	struct writer *writer;
+	const struct builder_job *job;
+	const struct plan *plan; /* the job's, as all below */
+	const struct listing *listing;
+	const struct spec *spec;
+	struct signer *signer;	   /* NULL: unsigned */
+	struct recorder *recorder; /* NULL in a new store */
+	struct chain *chain;
+	struct chain_result chained;
+	struct section *sections; /* in the order of their keys */
+	size_t section_count;
+	size_t section_next; /* the first that was not begun yet */
+	size_t name_next;    /* the first of the plan's names that was not put yet */
+	struct before before;
+	struct builder_result result;
+	const struct dnsblv6_labels *origin; /* whose names are being written */
+};
+
+const char *builder_strerror(int status)
+{
+	switch (status) {
+	case BEFORE_EZONE:
+		return "store holds another zone";
+	case BEFORE_ESTYLE:
+		return "names in the store are of another style; --change-style changes it";
+	case BEFORE_ESERIAL:
+		return "serial is not newer than the store's";
+	case BUILDER_EVALUES:
+		return "more than 255 values for one address";
+	case BUILDER_EREFUSED:
+		return "refused";
+	case BUILDER_ERECORDS:
+		return "more records than --max-records permits";
+	case UPDATER_EORIGIN:
+		return "store has no such sub-zone";
+	default:
+		return keyset_strerror(status) != NULL ? keyset_strerror(status)
+						       : key_strerror(status);
+	}
+}
+
+/* ---- records ---- */
+
+static int put_due(struct builder *builder, const struct dnsblv6_key *before);
+
+static int put_key(struct builder *builder, const struct dnsblv6_key *key, const uint8_t *data,
+		   size_t size)
+{
+	if (builder->result.record_count == builder->job->max_records)
+		return BUILDER_ERECORDS;
+	builder->result.record_count++;
+	if (builder->result.record_count % 4096 == 0)
+		progress_step(builder->job->progress, "records written",
+			      builder->result.record_count);
+	return chain_put(builder->chain, key, data, size);
+}
+
+/* name is relative to the origin that is being written. */
+static int put_record(struct builder *builder, const struct dnsblv6_labels *name,
+		      const uint8_t *data, size_t size)
+{
+	struct dnsblv6_labels full;
+	struct dnsblv6_key key;
+	int ret = dnsblv6_name_join(name->wire, name->size, builder->origin->wire,
+				    builder->origin->size, &full);
+	if (ret == DNSBLV6_OK && full.size + builder->spec->zone.size > DNSBLV6_LABELS_MAX)
+		ret = DNSBLV6_ENAMESIZE; /* with the zone it is no name any more */
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_key_from_labels(full.wire, full.size, &key);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	ret = put_due(builder, &key);
+	return ret == DNSBLV6_OK ? put_key(builder, &key, data, size) : ret;
+}
+
+static int put_block(void *context, struct dnsblv6_prefix block, const struct dnsblv6_bitmap *map)
+{
+	struct builder *builder = context;
+	struct dnsblv6_labels name;
+	uint8_t data[DNSBLV6_BITMAP_RECORD_SIZE];
+	int ret = dnsblv6_name_make(builder->spec->style, block, &name);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	dnsblv6_record_encode_bitmap(map, data);
+	return put_record(builder, &name, data, sizeof(data));
+}
+
+/* The RRs of the next of the plan's names, as a record. */
+static int encode_name(struct builder *builder, uint8_t *ret_data, size_t *ret_size)
+{
+	struct names_rrs rrs;
+	names_get(&builder->plan->names, builder->name_next++, builder->spec->ttl, &rrs);
+	return dnsblv6_record_encode_rrs(rrs.rrs, rrs.count, ret_data, BARE_RECORD_MAX, ret_size);
+}
+
+/* A list may have records for the apex; they stand behind the kind of their own record. */
+static int add_apex_records(struct builder *builder, uint8_t *data, size_t *size)
+{
+	const struct names_plan *names = &builder->plan->names;
+	uint8_t more[BARE_RECORD_MAX];
+	size_t more_size;
+	if (names->count == 0 || names->items[0].key_size != 0)
+		return DNSBLV6_OK;
+	int ret = encode_name(builder, more, &more_size);
+	if (ret == DNSBLV6_OK && *size + more_size > BARE_RECORD_MAX)
+		ret = DNSBLV6_ESPACE;
+	if (ret != DNSBLV6_OK)
+		return ret;
+	memcpy(data + *size, more + 1, more_size - 1);
+	*size += more_size - 1;
+	return DNSBLV6_OK;
+}
+
+static int put_apex(struct builder *builder)
+{
+	static const struct dnsblv6_labels apex = { 0 };
+	uint8_t data[BARE_RECORD_MAX];
+	size_t size =
+		apex_encode_apex(builder->spec, builder->result.serial, builder->job->keyset, data);
+	int ret = size > 0 ? add_apex_records(builder, data, &size) : DNSBLV6_ESPACE;
+	return ret == DNSBLV6_OK ? put_record(builder, &apex, data, size) : ret;
+}
+
+static int put_name(struct builder *builder, const struct dnsblv6_key *key)
+{
+	uint8_t data[BARE_RECORD_MAX];
+	size_t size;
+	int ret = encode_name(builder, data, &size);
+	return ret == DNSBLV6_OK ? put_key(builder, key, data, size) : ret;
+}
+
+static int put_glue(struct builder *builder, size_t ns)
+{
+	struct dnsblv6_labels name;
+	uint8_t data[APEX_RECORD_MAX];
+	if (!apex_glue_name(builder->spec, ns, &name))
+		return DNSBLV6_OK;
+	size_t size = apex_encode_glue(builder->spec, ns, data);
+	return size > 0 ? put_record(builder, &name, data, size) : DNSBLV6_ESPACE;
+}
+
+static int put_metadata(struct builder *builder, const struct plan_origin *origin)
+{
+	struct dnsblv6_labels name;
+	uint8_t data[APEX_RECORD_MAX];
+	int ret = dnsblv6_name_from_text(DNSBLV6_METADATA_LABEL, &name);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	size_t size =
+		apex_encode_metadata(builder->spec, origin->lists_ipv4, origin->lists_ipv6, data);
+	return size > 0 ? put_record(builder, &name, data, size) : DNSBLV6_ESPACE;
+}
+
+/* ---- sections: one origin's records of one kind, which are a run of keys ---- */
+
+enum section_kind { SECTION_IPV4, SECTION_METADATA, SECTION_IPV6, SECTION_GLUE, SECTION_APEX };
+
+struct section {
+	enum section_kind kind;
+	uint16_t number;	  /* of the origin; of the name server for glue */
+	struct dnsblv6_key start; /* the least key that the run can have */
+};
+
+/* The sections of an origin, by kind. */
+static int make_section(const struct builder *builder, uint16_t origin, enum section_kind kind,
+			struct section *ret_section)
+{
+	static const char *const first_labels[] = {
+		[SECTION_IPV4] = "0",
+		[SECTION_METADATA] = DNSBLV6_METADATA_LABEL,
+		[SECTION_IPV6] = "ip6",
+	};
+	const struct dnsblv6_labels *name = &builder->listing->origins[origin];
+	const char *label = first_labels[kind];
+	ret_section->number = origin;
+	ret_section->kind = kind;
+	int ret = dnsblv6_key_from_labels(name->wire, name->size, &ret_section->start);
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_key_add_label(&ret_section->start, (const uint8_t *)label,
+					    strlen(label));
+	return ret;
+}
+
+/* Of the zone: its apex, and a name server inside. */
+static int make_static_section(const struct builder *builder, enum section_kind kind, size_t ns,
+			       struct section *ret_section)
+{
+	struct dnsblv6_labels name = { 0 };
+	ret_section->number = (uint16_t)ns;
+	ret_section->kind = kind;
+	if (kind == SECTION_GLUE)
+		(void)apex_glue_name(builder->spec, ns, &name);
+	return dnsblv6_key_from_labels(name.wire, name.size, &ret_section->start);
+}
+
+static int compare_keys(const struct dnsblv6_key *a, const struct dnsblv6_key *b)
+{
+	return dnsblv6_key_compare(a->bytes, a->size, b->bytes, b->size);
+}
+
+static int compare_sections(const void *a, const void *b)
+{
+	return compare_keys(&((const struct section *)a)->start,
+			    &((const struct section *)b)->start);
+}
+
+static int put_origin_section(struct builder *builder, const struct section *section)
+{
+	const struct plan_origin *origin = &builder->plan->origins[section->number];
+	builder->origin = &builder->listing->origins[section->number];
+	if (section->kind == SECTION_METADATA)
+		return put_metadata(builder, origin);
+	return ranges_walk(section->kind == SECTION_IPV4 ? &origin->ipv4 : &origin->ipv6,
+			   builder->spec->style, put_block, builder);
+}
+
+static int put_section(struct builder *builder, const struct section *section)
+{
+	if (section->kind < SECTION_GLUE)
+		return put_origin_section(builder, section);
+	builder->origin = &builder->listing->origins[0];
+	return section->kind == SECTION_APEX ? put_apex(builder)
+					     : put_glue(builder, section->number);
+}
+
+static int make_sections(const struct builder *builder, struct section *sections, size_t *ret_count)
+{
+	size_t count = 0;
+	int ret = make_static_section(builder, SECTION_APEX, 0, &sections[count++]);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->plan->origin_count * SECTION_GLUE; i++)
+		ret = make_section(builder, (uint16_t)(i / SECTION_GLUE),
+				   (enum section_kind)(i % SECTION_GLUE), &sections[count++]);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->spec->ns_count; i++) {
+		struct dnsblv6_labels name;
+		if (apex_glue_name(builder->spec, i, &name))
+			ret = make_static_section(builder, SECTION_GLUE, i, &sections[count++]);
+	}
+	*ret_count = count;
+	return ret;
+}
+
+/* The section to begin next, if it begins before a key; NULL is behind all keys. */
+static const struct section *due_section(const struct builder *builder,
+					 const struct dnsblv6_key *before)
+{
+	if (builder->section_next == builder->section_count)
+		return NULL;
+	const struct section *section = &builder->sections[builder->section_next];
+	return before == NULL || compare_keys(&section->start, before) < 0 ? section : NULL;
+}
+
+/*
+ * Whatever comes before a key, or with NULL all that is left. Runs of keys may
+ * enclose others: of flat names "9ffffff" and "a000000" have "_dnsblv6" between
+ * them, "dffffff" and "e000000" the whole of a sub-zone "dialups". Domain names
+ * are anywhere: they are no run, but put one by one.
+ */
+static int put_due(struct builder *builder, const struct dnsblv6_key *before)
+{
+	const struct names_plan *names = &builder->plan->names;
+	const struct dnsblv6_labels *origin = builder->origin;
+	int ret = DNSBLV6_OK;
+	while (ret == DNSBLV6_OK) {
+		const struct section *section = due_section(builder, before);
+		const struct dnsblv6_key *limit = section != NULL ? &section->start : before;
+		if (builder->name_next < names->count) {
+			struct dnsblv6_key key = names_key(names, builder->name_next);
+			if (limit == NULL || compare_keys(&key, limit) < 0) {
+				ret = put_name(builder, &key);
+				continue;
+			}
+		}
+		if (section == NULL)
+			break;
+		builder->section_next++;
+		ret = put_section(builder, section);
+	}
+	builder->origin = origin;
+	return ret;
+}
+
+static int put_sections(struct builder *builder)
+{
+	size_t most = 1 + builder->plan->origin_count * SECTION_GLUE + builder->spec->ns_count;
+	builder->section_next = 0;
+	builder->name_next = 0;
+	builder->sections = calloc(most, sizeof(*builder->sections));
+	if (builder->sections == NULL)
+		return -ENOMEM;
+	int ret = make_sections(builder, builder->sections, &builder->section_count);
+	qsort(builder->sections, builder->section_count, sizeof(*builder->sections),
+	      compare_sections);
+	struct dnsblv6_key apex = dnsblv6_key_of_apex();
+	if (ret == DNSBLV6_OK)
+		ret = chain_begin(builder->chain, &apex);
+	if (ret == DNSBLV6_OK)
+		ret = put_due(builder, NULL);
+	free(builder->sections);
+	builder->sections = NULL;
+	return ret;
+}
+
+static int put_records(struct builder *builder)
+{
+	struct chain_options options = { .link = { .zone = &builder->spec->zone,
+						   .signer = builder->signer,
+						   .ttl = builder->spec->ttl,
+						   .negative_ttl = builder->spec->negative_ttl,
+						   .old_ttl = builder->before.facts.ttl,
+						   .old_negative_ttl = builder->before.negative_ttl,
+						   .is_key_new = !keyset_has_active(
+							   builder->job->keyset) },
+					 .recorder = builder->recorder };
+	int ret = DNSBLV6_OK;
+	if (writer_is_new(builder->writer))
+		ret = writer_clear(builder->writer, STORE_RECORDS); /* what comes is appended */
+	if (ret == DNSBLV6_OK)
+		ret = chain_new(builder->writer, &options, &builder->chain);
+	if (ret == DNSBLV6_OK)
+		ret = put_sections(builder);
+	if (ret == DNSBLV6_OK)
+		ret = chain_close(builder->chain, NULL);
+	if (ret == DNSBLV6_OK)
+		ret = chain_end(builder->chain, &builder->chained);
+	chain_free(builder->chain);
+	builder->chain = NULL;
+	return ret;
+}
+
+/* ---- segments ---- */
+
+static int put_segments(struct builder *builder)
+{
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->plan->origin_count; i++)
+		ret = segmenter_write(builder->writer, (uint16_t)i, &builder->plan->origins[i]);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->plan->clients.count; i++)
+		ret = segmenter_put(builder->writer, DNSBLV6_ORIGIN_ACL,
+				    &builder->plan->clients.items[i]);
+	return ret;
+}
+
+/* ---- value sets ---- */
+
+static void mark_sets(const struct plan *plan, bool *is_used)
+{
+	for (size_t i = 0; i < plan->origin_count; i++) {
+		is_used[plan->origins[i].default_set] = true;
+		for (size_t j = 0; j < plan->origins[i].pieces.count; j++)
+			is_used[plan->origins[i].pieces.items[j].set] = true;
+	}
+	for (size_t i = 0; i < plan->clients.count; i++)
+		is_used[plan->clients.items[i].set] = true;
+}
+
+static int put_set(struct builder *builder, uint32_t set)
+{
+	enum { VALUE_MAX = 9 + 255 };
+	static const size_t data_max = (size_t)DNSBLV6_SET_VALUES_MAX * VALUE_MAX;
+	size_t count;
+	size_t size = 0;
+	const uint32_t *members = set_pool_members(&builder->plan->sets, set, &count);
+	if (count > DNSBLV6_SET_VALUES_MAX)
+		return BUILDER_EVALUES;
+
+	struct dnsblv6_value values[DNSBLV6_SET_VALUES_MAX];
+	for (size_t i = 0; i < count; i++)
+		values[i] = builder->listing->pool.values[members[i]];
+	uint8_t *data = malloc(data_max);
+	if (data == NULL)
+		return -ENOMEM;
+	uint8_t key[DNSBLV6_SET_KEY_SIZE];
+	dnsblv6_set_make_key(set, key);
+	int ret = dnsblv6_set_encode(values, count, data, data_max, &size);
+	if (ret == DNSBLV6_OK)
+		ret = writer_put(builder->writer, STORE_SETS, key, sizeof(key), data, size);
+	free(data);
+	return ret;
+}
+
+static int put_sets(struct builder *builder)
+{
+	size_t count = builder->plan->sets.count;
+	bool *is_used = calloc(count, sizeof(*is_used));
+	if (is_used == NULL)
+		return -ENOMEM;
+	mark_sets(builder->plan, is_used);
+	int ret = DNSBLV6_OK;
+	for (uint32_t set = 1; ret == DNSBLV6_OK && set < count; set++) {
+		if (is_used[set])
+			ret = put_set(builder, set);
+	}
+	free(is_used);
+	return ret;
+}
+
+/* ---- facts ---- */
+
+static int put_facts(struct builder *builder)
+{
+	const struct plan *plan = builder->plan;
+	struct dnsblv6_facts facts = {
+		.zone = builder->spec->zone,
+		.style = (uint8_t)builder->spec->style,
+		.ttl = builder->spec->ttl,
+		.serial = builder->result.serial,
+		.built_s = builder->job->now_s,
+		.expires_s = builder->spec->expires_s,
+		.record_count = builder->result.record_count,
+		.block_count = plan->counts.blocks,
+		.ipv4_count = plan->counts.ipv4,
+		.ipv6_count = plan->counts.ipv6,
+		.name_count = plan->counts.names,
+	};
+	uint8_t data[DNSBLV6_FACTS_MAX];
+	size_t size = dnsblv6_facts_encode(&facts, data);
+	struct dnsblv6_change change = chain_change(&builder->chained, builder->job->now_s);
+	int ret = zonemd_write(builder->writer, &facts, builder->signer, builder->recorder);
+	if (ret == DNSBLV6_OK)
+		ret = writer_put(builder->writer, STORE_FACTS, DNSBLV6_FACT_ZONE,
+				 strlen(DNSBLV6_FACT_ZONE), data, size);
+	if (ret != DNSBLV6_OK || builder->recorder == NULL)
+		return ret;
+	return recorder_end(builder->recorder, &facts, &change);
+}
+
+static int put_signing(struct builder *builder)
+{
+	if (builder->signer == NULL)
+		return DNSBLV6_OK;
+	struct dnsblv6_signing signing = { key_algorithm(builder->job->keyset->keys[0]),
+					   builder->chained.expires_s };
+	uint8_t data[DNSBLV6_SIGNING_SIZE];
+	dnsblv6_signing_encode(&signing, data);
+	return writer_put(builder->writer, STORE_FACTS, DNSBLV6_FACT_SIGNING,
+			  strlen(DNSBLV6_FACT_SIGNING), data, sizeof(data));
+}
+
+static int put_settings(struct builder *builder)
+{
+	const struct settings *settings = builder->job->settings;
+	return settings != NULL ? settings_write(builder->writer, settings) : DNSBLV6_OK;
+}
+
+static int put_origins(struct builder *builder)
+{
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->plan->origin_count; i++) {
+		struct dnsblv6_origin origin = { builder->listing->origins[i],
+						 builder->plan->origins[i].default_set };
+		uint8_t key[DNSBLV6_ORIGIN_KEY_SIZE];
+		uint8_t data[DNSBLV6_ORIGIN_MAX];
+		dnsblv6_origin_make_key((uint16_t)i, key);
+		size_t size = dnsblv6_origin_encode(&origin, data);
+		ret = writer_put(builder->writer, STORE_FACTS, key, sizeof(key), data, size);
+	}
+	return ret;
+}
+
+/* ---- the version before ---- */
+
+static bool may_sign_now(const struct builder *builder)
+{
+	const struct builder_job *job = builder->job;
+	if (job->keyset->key_count == 0 || job->trusts_clock || job->findings == NULL)
+		return true;
+	return clock_check(job->path, &builder->before, job->now_s, job->lifetime_s, job->findings);
+}
+
+static int check_zone(const struct builder *builder)
+{
+	const struct spec *spec = builder->spec;
+	const struct dnsblv6_facts *facts = &builder->before.facts;
+	if (!builder->before.is_there)
+		return DNSBLV6_OK;
+	if (facts->zone.size != spec->zone.size ||
+	    strncasecmp((const char *)facts->zone.wire, (const char *)spec->zone.wire,
+			spec->zone.size) != 0)
+		return BEFORE_EZONE;
+	bool is_style_kept = facts->style == (uint8_t)spec->style;
+	return is_style_kept || builder->job->may_change_style ? DNSBLV6_OK : BEFORE_ESTYLE;
+}
+
+static int load_before(struct builder *builder)
+{
+	const struct builder_job *job = builder->job;
+	bool is_same_ttl;
+	int ret = before_load(builder->writer, job->keyset, job->now_s, &builder->before);
+	if (ret == DNSBLV6_OK)
+		ret = check_zone(builder);
+	if (ret == DNSBLV6_OK && job->limits != NULL) {
+		guard_totals(&job->plan->counts,
+			     builder->before.is_there ? &builder->before.facts : NULL, job->path,
+			     job->limits, job->findings);
+		ret = job->findings->refusal_count > 0 ? BUILDER_EREFUSED : DNSBLV6_OK;
+	}
+	is_same_ttl = builder->before.facts.ttl == builder->spec->ttl;
+	if (ret == DNSBLV6_OK)
+		ret = keyset_choose(job->keyset, is_same_ttl);
+	if (ret == DNSBLV6_OK && !may_sign_now(builder))
+		ret = BUILDER_EREFUSED;
+	if (ret == DNSBLV6_OK)
+		ret = before_choose_serial(&builder->before, builder->spec->serial,
+					   builder->spec->has_serial, job->now_s,
+					   &builder->result.serial);
+	return ret;
+}
+
+/* ---- the journal ---- */
+
+/* Has the new version RRs in common with the old one at all? */
+static bool has_common_rrs(const struct builder *builder)
+{
+	const struct before *before = &builder->before;
+	const struct keyset *keyset = builder->job->keyset;
+	if (before->facts.ttl != builder->spec->ttl ||
+	    before->negative_ttl != builder->spec->negative_ttl ||
+	    keyset_is_signed(keyset) != (builder->signer != NULL))
+		return false;
+	return keyset_keeps_algorithm(keyset);
+}
+
+static int begin_recording(struct builder *builder)
+{
+	recorder_free(builder->recorder); /* of a run that did not fit */
+	builder->recorder = NULL;
+	if (!builder->before.is_there)
+		return DNSBLV6_OK;
+	return recorder_new(builder->writer, &builder->before, DNSBLV6_CHANGE_BUILD,
+			    has_common_rrs(builder), &builder->recorder);
+}
+
+/* ---- nothing new ---- */
+
+/* What a new version has in any case: an SOA, and a digest, with their signatures. */
+static bool has_least_changes(const struct builder *builder)
+{
+	const struct chain_result *chained = &builder->chained;
+	uint64_t signed_count = builder->spec->has_zonemd ? 2 : 1;
+	return chained->added_count == 0 && chained->removed_count == 0 &&
+	       chained->changed_count <= 1 &&
+	       (builder->signer == NULL || signer_count(builder->signer) <= signed_count);
+}
+
+/* A serial that was asked for is published, whatever else there is. */
+static int check_changed(struct builder *builder)
+{
+	const struct before *before = &builder->before;
+	const struct spec *spec = builder->spec;
+	bool is_same = false;
+	if (!before->is_there || spec->has_serial || builder->result.serial == spec->serial ||
+	    before->facts.ttl != spec->ttl || before->facts.expires_s != spec->expires_s ||
+	    before->is_signed != (builder->signer != NULL) || !has_least_changes(builder))
+		return DNSBLV6_OK;
+	int ret = unchanged_compare(builder->writer, builder->signer, &is_same);
+	return ret == DNSBLV6_OK && is_same ? BUILDER_EUNCHANGED : ret;
+}
+
+/* ---- the whole ---- */
+
+/* Records are compared with what is there; the rest is small and written again. */
+static int clear(struct builder *builder)
+{
+	static const enum store_table tables[] = { STORE_SEGMENTS, STORE_SETS, STORE_FACTS };
+	int ret = DNSBLV6_OK;
+	for (unsigned i = 0; ret == DNSBLV6_OK && i < sizeof(tables) / sizeof(tables[0]); i++)
+		ret = writer_clear(builder->writer, tables[i]);
+	return ret;
+}
+
+static int make_signer(struct builder *builder)
+{
+	const struct builder_job *job = builder->job;
+	struct signer_options options = { .zone = &job->spec->zone,
+					  .keys = job->keyset->keys,
+					  .key_count = job->keyset->key_count,
+					  .now_s = job->now_s,
+					  .lifetime_s = job->lifetime_s };
+	signer_free(builder->signer); /* of a run that did not fit */
+	builder->signer = NULL;
+	return job->keyset->key_count == 0 ? DNSBLV6_OK : signer_new(&options, &builder->signer);
+}
+
+static int write_all(struct writer *writer, void *context)
+{
+	struct builder *builder = context;
+	int (*const steps[])(struct builder *) = {
+		load_before, begin_recording, clear,	     put_records, put_segments, put_sets,
+		put_origins, put_settings,    check_changed, put_facts,	  put_signing,
+	};
+	int ret = DNSBLV6_OK;
+	builder->writer = writer;
+	builder->result.record_count = 0;
+	ret = make_signer(builder);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < sizeof(steps) / sizeof(steps[0]); i++)
+		ret = steps[i](builder);
+	return ret;
+}
+
+int builder_write(const struct builder_job *job, struct builder_result *ret_result)
+{
+	struct builder builder = {
+		.job = job, .plan = job->plan, .listing = job->listing, .spec = job->spec
+	};
+	int ret = writer_run(job->path, write_all, &builder);
+	if (ret == BUILDER_EUNCHANGED) {
+		*ret_result = (struct builder_result){ .record_count = builder.result.record_count,
+						       .serial = builder.before.facts.serial,
+						       .is_unchanged = true };
+		ret = DNSBLV6_OK;
+	} else if (ret == DNSBLV6_OK) {
+		*ret_result = builder.result;
+		ret_result->changed_count = builder.chained.added_count +
+					    builder.chained.changed_count +
+					    builder.chained.removed_count;
+		if (builder.signer != NULL)
+			ret_result->signature_count = signer_count(builder.signer);
+	}
+	recorder_free(builder.recorder);
+	signer_free(builder.signer);
+	return ret;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * builder.h - writes a plan into a store, as one transaction.
+ *
+ * Flow: build.c -> builder_write() -> lib/store/writer.h. What every record
+ *       means is FORMAT.md's.
+ */
+
+#include "zone-tools/base/findings.h"
+#include "zone-tools/plan/guard.h"
+#include "zone-tools/keys/keyset.h"
+#include "zone-tools/plan/plan.h"
+#include "zone-tools/records/settings.h"
+#include "zone-tools/base/spec.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct progress;
+
+/* What to write, and where. Everything is borrowed. */
+struct builder_job {
+	const char *path;
+	const struct plan *plan;
+	const struct listing *listing;
+	const struct spec *spec;
+	const struct settings *settings; /* for the store to remember; NULL: nothing */
+	bool may_change_style;
+	struct keyset *keyset; /* what was given; when all is done, what there was and is */
+	uint32_t lifetime_s;   /* of signatures */
+	uint64_t now_s;
+	bool trusts_clock; /* also when the store was changed later than now_s */
+	uint64_t max_records;
+	struct progress *progress; /* or NULL */
+	/* Against what the store holds when it is written, whoever has written it meanwhile; NULL:
+	   whatever that is. */
+	const struct guard_limits *limits;
+	struct findings *findings;
+};
+
+/* What was written. */
+struct builder_result {
+	uint64_t record_count;
+	uint64_t signature_count; /* made, not those kept */
+	uint64_t changed_count;	  /* names added, changed or removed; all in a new store */
+	uint32_t serial;
+	bool is_unchanged; /* nothing was written: the store has all of it, and no signature is due
+			    */
+};
+
+#define BUILDER_EVALUES	   (-2202) /* more than DNSBLV6_SET_VALUES_MAX values for one address */
+#define BUILDER_ERECORDS   (-2203) /* more records than allowed */
+#define BUILDER_EREFUSED   (-2213) /* findings say why */
+#define BUILDER_EUNCHANGED (-2221) /* inside builder.c: see is_unchanged */
+
+/* Text for these, for before.h's, keyset.h's, key.h's, lib/store's and -errno values. Never NULL.
+ */
+const char *builder_strerror(int status);
+
+/*
+ * Replaces what the store holds, as one transaction that writes and signs only
+ * what differs from it, or nothing when nothing does. Serial: spec->serial, or the greater of now_s
+ * and the store's plus one. Returns DNSBLV6_OK with *ret_result, a status above or one of
+ * writer_run() or key.h; then the store is as it was.
+ */
+int builder_write(const struct builder_job *job, struct builder_result *ret_result);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/chain/chain.h"
+
+#include "zone-tools/records/bare.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINKS_MAX = 8192 }; /* names that are signed in one go */
+
+struct chain {
+	struct writer *writer;
+	struct chain_options options;
+	struct chain_result result;
+	struct link *links;
+	size_t link_count;
+	bool is_waiting;	 /* the last link does not know its next name yet */
+	struct writer_walk *old; /* over the version before */
+	bool has_old;		 /* there is an entry of it that was not met yet */
+	struct store_bytes old_key;
+	struct store_bytes old_value;
+	uint8_t record[BARE_RECORD_MAX]; /* of the name that is being written */
+};
+
+/* ---- life ---- */
+
+void chain_free(struct chain *chain)
+{
+	if (chain == NULL)
+		return;
+	for (size_t i = 0; chain->links != NULL && i < chain->link_count; i++)
+		link_clear(&chain->links[i]);
+	free(chain->links);
+	writer_walk_close(chain->old);
+	free(chain);
+}
+
+static int take_old(struct chain *chain, int ret)
+{
+	chain->has_old = ret == DNSBLV6_OK;
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
+static int next_old(struct chain *chain)
+{
+	return take_old(chain, writer_walk_next(chain->old, &chain->old_key, &chain->old_value));
+}
+
+int chain_new(struct writer *writer, const struct chain_options *options, struct chain **ret_chain)
+{
+	struct chain *chain = calloc(1, sizeof(*chain));
+	if (chain == NULL)
+		return -ENOMEM;
+	chain->writer = writer;
+	chain->options = *options;
+	chain->links = calloc(LINKS_MAX, sizeof(*chain->links));
+	int ret = chain->links != NULL ? DNSBLV6_OK : -ENOMEM;
+	if (ret == DNSBLV6_OK)
+		ret = writer_walk_open(writer, STORE_RECORDS, &chain->old);
+	if (ret != DNSBLV6_OK) {
+		chain_free(chain);
+		return ret;
+	}
+	*ret_chain = chain;
+	return DNSBLV6_OK;
+}
+
+struct dnsblv6_change chain_change(const struct chain_result *result, uint64_t made_s)
+{
+	return (struct dnsblv6_change){ .made_s = made_s,
+					.added_count = result->added_count,
+					.changed_count = result->changed_count,
+					.removed_count = result->removed_count };
+}
+
+/* ---- writing ---- */
+
+static void copy_key(struct dnsblv6_key *key, const uint8_t *bytes, size_t size)
+{
+	key->size = (uint16_t)size;
+	memcpy(key->bytes, bytes, size);
+}
+
+static struct dnsblv6_name_state make_state(const uint8_t *record, size_t record_size,
+					    const struct dnsblv6_key *next)
+{
+	return (struct dnsblv6_name_state){ record, (uint16_t)record_size, next->bytes,
+					    next->size };
+}
+
+static int write_link(struct chain *chain, const struct link *link)
+{
+	struct dnsblv6_name_change change = { .key = link->key.bytes, .key_size = link->key.size };
+	size_t size;
+	int ret = link_encode(&chain->options.link, link, chain->record, &size);
+	if (ret == DNSBLV6_OK)
+		ret = writer_put(chain->writer, STORE_RECORDS, link->key.bytes, link->key.size,
+				 chain->record, size);
+	if (ret != DNSBLV6_OK || chain->options.recorder == NULL)
+		return ret;
+	change.after = make_state(chain->record, size, &link->next);
+	if (link->has_old)
+		change.before = make_state(link->old.data, link->old.size, &link->old_next);
+	return recorder_add(chain->options.recorder, &change);
+}
+
+/* Signs and writes all links; each knows its next name. */
+static int flush(struct chain *chain)
+{
+	struct signer *signer = chain->options.link.signer;
+	int ret = signer != NULL ? signer_run(signer) : DNSBLV6_OK;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < chain->link_count; i++) {
+		struct link *link = &chain->links[i];
+		link_take(&chain->options.link, link, &chain->result.expires_s);
+		if (link->is_changed) {
+			ret = write_link(chain, link);
+			if (link->has_old)
+				chain->result.changed_count++;
+			else
+				chain->result.added_count++;
+		}
+		link_clear(link);
+	}
+	if (ret != DNSBLV6_OK)
+		return ret;
+	if (signer != NULL)
+		signer_clear(signer);
+	chain->link_count = 0;
+	return DNSBLV6_OK;
+}
+
+/* ---- names ---- */
+
+static int compare_keys(struct store_bytes a, const struct dnsblv6_key *b)
+{
+	return dnsblv6_key_compare(a.data, a.size, b->bytes, b->size);
+}
+
+/* Of a signed zone: the name of the version before that comes now, or the apex behind the last. */
+static void take_next(const struct chain *chain, struct dnsblv6_key *ret_next)
+{
+	ret_next->size = 0;
+	if (chain->options.link.signer == NULL)
+		return;
+	if (chain->has_old)
+		copy_key(ret_next, chain->old_key.data, chain->old_key.size);
+	else
+		*ret_next = dnsblv6_key_of_apex();
+}
+
+static int remove_old(struct chain *chain)
+{
+	struct dnsblv6_key next;
+	struct store_bytes key = chain->old_key;
+	struct store_bytes value = chain->old_value;
+	int ret = writer_delete(chain->writer, STORE_RECORDS, key.data, key.size);
+	chain->result.removed_count++;
+	if (ret == DNSBLV6_OK)
+		ret = next_old(chain);
+	if (ret != DNSBLV6_OK || chain->options.recorder == NULL)
+		return ret;
+	take_next(chain, &next);
+	struct dnsblv6_name_change change = { .key = key.data,
+					      .key_size = (uint16_t)key.size,
+					      .before = make_state(value.data, value.size, &next) };
+	return recorder_add(chain->options.recorder, &change);
+}
+
+static int remove_before(struct chain *chain, const struct dnsblv6_key *key)
+{
+	int ret = DNSBLV6_OK;
+	while (ret == DNSBLV6_OK && chain->has_old && compare_keys(chain->old_key, key) < 0)
+		ret = remove_old(chain);
+	return ret;
+}
+
+/* What the version before has at the name of link, and which name was behind it. */
+static int meet_old(struct chain *chain, struct link *link)
+{
+	int ret = remove_before(chain, &link->key);
+	if (ret != DNSBLV6_OK || !chain->has_old || compare_keys(chain->old_key, &link->key) != 0)
+		return ret;
+	link->has_old = true;
+	link->old = chain->old_value;
+	ret = next_old(chain);
+	take_next(chain, &link->old_next);
+	return ret;
+}
+
+/* The last link learns its next name. */
+static int end_waiting(struct chain *chain, const struct dnsblv6_key *next)
+{
+	if (!chain->is_waiting)
+		return DNSBLV6_OK;
+	chain->is_waiting = false;
+	return link_seal(&chain->options.link, &chain->links[chain->link_count - 1], next);
+}
+
+/* Behind the last one, which knows its next name. The new one waits for its own. */
+static int add_link(struct chain *chain, const uint8_t *key, size_t key_size, const uint8_t *data,
+		    size_t size, struct link **ret_link)
+{
+	int ret = chain->link_count == LINKS_MAX ? flush(chain) : DNSBLV6_OK;
+	if (ret != DNSBLV6_OK)
+		return ret;
+	struct link *link = &chain->links[chain->link_count];
+	link->data = malloc(size);
+	if (link->data == NULL)
+		return -ENOMEM;
+	chain->link_count++;
+	chain->is_waiting = true;
+	memcpy(link->data, data, size);
+	link->size = size;
+	link->next.size = 0;
+	link->old_next.size = 0;
+	copy_key(&link->key, key, key_size);
+	*ret_link = link;
+	return chain->options.link.signer != NULL
+		       ? dnsblv6_key_to_labels(key, key_size, &link->owner)
+		       : DNSBLV6_OK;
+}
+
+int chain_put(struct chain *chain, const struct dnsblv6_key *key, const uint8_t *data, size_t size)
+{
+	struct link *link = NULL;
+	if (chain->link_count > 0) {
+		const struct dnsblv6_key *last = &chain->links[chain->link_count - 1].key;
+		struct store_bytes bytes = { last->bytes, last->size };
+		if (compare_keys(bytes, key) >= 0)
+			return DNSBLV6_EKEY;
+	}
+	int ret = end_waiting(chain, key);
+	if (ret == DNSBLV6_OK)
+		ret = add_link(chain, key->bytes, key->size, data, size, &link);
+	return ret == DNSBLV6_OK ? meet_old(chain, link) : ret;
+}
+
+/* ---- regions ---- */
+
+/*
+ * The name before a region may get another NSEC, although the name itself
+ * stays. old_key is the first name of the region that there was.
+ */
+static int put_name_before(struct chain *chain, const struct dnsblv6_key *start)
+{
+	uint8_t data[BARE_RECORD_MAX];
+	struct writer_walk *walk = NULL;
+	struct store_bytes key;
+	struct store_bytes value;
+	struct link *link = NULL;
+	size_t size = 0;
+	int ret = writer_walk_open(chain->writer, STORE_RECORDS, &walk);
+	if (ret == DNSBLV6_OK)
+		ret = writer_walk_seek_before(walk, start->bytes, start->size, &key, &value);
+	writer_walk_close(walk);
+	if (ret != DNSBLV6_OK) /* in front of the apex there is none */
+		return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+	ret = bare_record(value, data, &size);
+	if (ret == DNSBLV6_OK)
+		ret = add_link(chain, key.data, key.size, data, size, &link);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	link->has_old = true;
+	link->old = value;
+	take_next(chain, &link->old_next);
+	return DNSBLV6_OK;
+}
+
+int chain_begin(struct chain *chain, const struct dnsblv6_key *start)
+{
+	struct dnsblv6_key next;
+	bool is_apart = chain->has_old && compare_keys(chain->old_key, start) < 0;
+	take_next(chain, &next);
+	/* Names that stay lie between the last region and this one. */
+	int ret = is_apart ? end_waiting(chain, &next) : DNSBLV6_OK;
+	if (ret == DNSBLV6_OK)
+		ret = take_old(chain, writer_walk_seek(chain->old, start->bytes, start->size,
+						       &chain->old_key, &chain->old_value));
+	if (ret == DNSBLV6_OK && chain->options.link.signer != NULL && !chain->is_waiting)
+		ret = put_name_before(chain, start);
+	return ret;
+}
+
+int chain_close(struct chain *chain, const struct dnsblv6_key *end)
+{
+	if (end != NULL)
+		return remove_before(chain, end);
+	int ret = DNSBLV6_OK;
+	while (ret == DNSBLV6_OK && chain->has_old)
+		ret = remove_old(chain);
+	return ret;
+}
+
+int chain_end(struct chain *chain, struct chain_result *ret_result)
+{
+	struct dnsblv6_key next;
+	take_next(chain, &next);
+	int ret = end_waiting(chain, &next);
+	if (ret == DNSBLV6_OK)
+		ret = flush(chain);
+	if (ret == DNSBLV6_OK)
+		*ret_result = chain->result;
+	return ret;
+}

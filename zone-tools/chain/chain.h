@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * chain.h - names of a zone one after the other: linked, signed, and written
+ *           only where they differ from the version before.
+ *
+ * Flow: builder.c puts every name in the order of the keys -> chain finds what
+ *       it was in the store's old version -> link.h signs -> lib/store/writer.h.
+ *
+ * A name's NSEC depends on the name behind it, so each name is finished when
+ * the next one comes. What is the same as before, signatures included, is not
+ * touched: not signed, not written, not recorded.
+ *
+ * What is put is the whole zone, or regions of it: runs of keys. Inside a
+ * region, names that are not put again are deleted; outside, nothing changes but
+ * the NSEC at the name before a region.
+ *
+ *     chain_begin(chain, &start);
+ *     chain_put(chain, ...);      ascending, all at or behind start
+ *     chain_close(chain, &end);   the next region starts at end or later
+ *     ...
+ *     chain_end(chain, &result);
+ *
+ * A chain owns its memory; everything it is given is borrowed until
+ * chain_end() or chain_free().
+ */
+
+#include "zone-tools/chain/link.h"
+#include "zone-tools/records/recorder.h"
+
+#include "lib/store/writer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct chain;
+
+struct chain_options {
+	struct link_options link;
+	struct recorder *recorder; /* or NULL */
+};
+
+/* What became of the names. */
+struct chain_result {
+	uint64_t added_count;
+	uint64_t changed_count; /* names whose record is written again */
+	uint64_t removed_count;
+	uint64_t expires_s; /* when the first signature ends; 0 when there is none */
+};
+
+/* The counts of result and the time, for recorder_end(). */
+struct dnsblv6_change chain_change(const struct chain_result *result, uint64_t made_s);
+
+/* DNSBLV6_OK, -ENOMEM or a status of lib/store. */
+int chain_new(struct writer *writer, const struct chain_options *options, struct chain **ret_chain);
+/* Takes NULL. */
+void chain_free(struct chain *chain);
+
+/* A region begins at start; the first one, or the whole zone, at the key of the apex. */
+int chain_begin(struct chain *chain, const struct dnsblv6_key *start);
+/* It ends before end; NULL: it reaches to the end of the zone. */
+int chain_close(struct chain *chain, const struct dnsblv6_key *end);
+
+/*
+ * The next name: its key and its record without signatures (record.h). Both
+ * are copied. DNSBLV6_EKEY when the key is not greater than the one before.
+ */
+int chain_put(struct chain *chain, const struct dnsblv6_key *key, const uint8_t *data, size_t size);
+/* Behind the last region. *ret_result on success only. */
+int chain_end(struct chain *chain, struct chain_result *ret_result);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/chain/resign.h"
+
+#include "zone-tools/records/bare.h"
+#include "zone-tools/chain/builder.h"
+#include "zone-tools/records/clock.h"
+#include "zone-tools/base/progress.h"
+#include "zone-tools/records/recorder.h"
+#include "zone-tools/records/settings.h"
+#include "zone-tools/records/zonemd.h"
+
+#include <string.h>
+
+struct resign {
+	const struct resign_job *job;
+	struct signer *signer;
+	struct recorder *recorder;
+	struct before before;
+	uint32_t lifetime_s;
+	struct chain_result chained;
+	struct resign_result result;
+};
+
+static int put_name(const struct resign *resign, struct chain *chain, struct store_bytes key,
+		    struct store_bytes value)
+{
+	uint8_t data[BARE_RECORD_MAX];
+	struct dnsblv6_key name;
+	size_t size;
+	if (key.size > sizeof(name.bytes))
+		return DNSBLV6_EKEY;
+	name.size = (uint16_t)key.size;
+	memcpy(name.bytes, key.data, key.size);
+	bool is_apex = dnsblv6_key_label_count(key.data, key.size) == 0;
+	int ret = is_apex ? bare_apex(value, resign->result.serial, resign->job->keyset,
+				      resign->before.facts.ttl, data, &size)
+			  : bare_record(value, data, &size);
+	return ret == DNSBLV6_OK ? chain_put(chain, &name, data, size) : ret;
+}
+
+/* ---- the transaction ---- */
+
+/* Names have all their RRs in common with before but for some signatures, if it was signed. */
+static int begin_recording(struct resign *resign, struct writer *writer)
+{
+	const struct before *before = &resign->before;
+	bool keeps_names = keyset_is_signed(resign->job->keyset) &&
+			   keyset_keeps_algorithm(resign->job->keyset);
+	recorder_free(resign->recorder); /* of a run that did not fit */
+	resign->recorder = NULL;
+	return recorder_new(writer, before, DNSBLV6_CHANGE_SIGN, keeps_names, &resign->recorder);
+}
+
+static int put_names(struct resign *resign, struct writer_walk *walk, struct chain *chain)
+{
+	struct dnsblv6_key apex = dnsblv6_key_of_apex();
+	struct store_bytes key;
+	struct store_bytes value;
+	int ret = writer_walk_seek(walk, NULL, 0, &key, &value);
+	if (ret == DNSBLV6_OK)
+		ret = chain_begin(chain, &apex);
+	while (ret == DNSBLV6_OK) {
+		ret = put_name(resign, chain, key, value);
+		if (++resign->result.record_count % 4096 == 0)
+			progress_step(resign->job->progress, "names looked at",
+				      resign->result.record_count);
+		if (ret == DNSBLV6_OK)
+			ret = writer_walk_next(walk, &key, &value);
+	}
+	return ret == DNSBLV6_ENOTFOUND ? chain_close(chain, NULL) : ret;
+}
+
+static int put_records(struct resign *resign, struct writer *writer)
+{
+	const struct before *before = &resign->before;
+	struct chain_options options = { .link = { .zone = &before->facts.zone,
+						   .signer = resign->signer,
+						   .ttl = before->facts.ttl,
+						   .negative_ttl = before->negative_ttl,
+						   .old_ttl = before->facts.ttl,
+						   .old_negative_ttl = before->negative_ttl,
+						   .is_key_new = !keyset_has_active(
+							   resign->job->keyset) },
+					 .recorder = resign->recorder };
+	struct writer_walk *walk = NULL;
+	struct chain *chain = NULL;
+	int ret = writer_walk_open(writer, STORE_RECORDS, &walk);
+	if (ret == DNSBLV6_OK)
+		ret = chain_new(writer, &options, &chain);
+	if (ret == DNSBLV6_OK)
+		ret = put_names(resign, walk, chain);
+	if (ret == DNSBLV6_OK)
+		ret = chain_end(chain, &resign->chained);
+	chain_free(chain);
+	writer_walk_close(walk);
+	resign->result.expires_s = resign->chained.expires_s;
+	return ret;
+}
+
+static int put_facts(const struct resign *resign, struct writer *writer)
+{
+	uint8_t data[DNSBLV6_FACTS_MAX];
+	struct dnsblv6_facts facts = resign->before.facts;
+	struct dnsblv6_signing signing = { key_algorithm(resign->job->keyset->keys[0]),
+					   resign->result.expires_s };
+	facts.serial = resign->result.serial;
+	facts.built_s = resign->job->now_s;
+	size_t size = dnsblv6_facts_encode(&facts, data);
+	int ret = zonemd_write(writer, &facts, resign->signer, resign->recorder);
+	if (ret == DNSBLV6_OK)
+		ret = writer_put(writer, STORE_FACTS, DNSBLV6_FACT_ZONE, strlen(DNSBLV6_FACT_ZONE),
+				 data, size);
+	dnsblv6_signing_encode(&signing, data);
+	if (ret == DNSBLV6_OK)
+		ret = writer_put(writer, STORE_FACTS, DNSBLV6_FACT_SIGNING,
+				 strlen(DNSBLV6_FACT_SIGNING), data, DNSBLV6_SIGNING_SIZE);
+	struct dnsblv6_change change = chain_change(&resign->chained, facts.built_s);
+	if (ret == DNSBLV6_OK)
+		ret = settings_remember_lifetime(writer, resign->job->lifetime_s);
+	return ret == DNSBLV6_OK ? recorder_end(resign->recorder, &facts, &change) : ret;
+}
+
+static int check(const struct resign *resign)
+{
+	const struct resign_job *job = resign->job;
+	const struct before *before = &resign->before;
+	if (!before->is_there)
+		return STORE_EUNFINISHED;
+	if (!before->is_signed && !job->keyset->may_replace)
+		return KEYSET_EUNSIGNED;
+	int ret = keyset_choose(job->keyset, true);
+	if (ret == DNSBLV6_OK && job->findings != NULL && !job->trusts_clock &&
+	    !clock_check(job->path, before, job->now_s, resign->lifetime_s, job->findings))
+		ret = BUILDER_EREFUSED;
+	return ret;
+}
+
+static int make_signer(struct resign *resign)
+{
+	const struct resign_job *job = resign->job;
+	struct signer_options options = { .zone = &resign->before.facts.zone,
+					  .keys = job->keyset->keys,
+					  .key_count = job->keyset->key_count,
+					  .now_s = job->now_s,
+					  .lifetime_s = resign->lifetime_s };
+	signer_free(resign->signer); /* of a run that did not fit */
+	resign->signer = NULL;
+	return signer_new(&options, &resign->signer);
+}
+
+static int write_all(struct writer *writer, void *context)
+{
+	struct resign *resign = context;
+	memset(&resign->result, 0, sizeof(resign->result));
+	int ret = before_load(writer, resign->job->keyset, resign->job->now_s, &resign->before);
+	if (ret == DNSBLV6_OK)
+		ret = settings_recall_lifetime(writer, resign->job->lifetime_s,
+					       &resign->lifetime_s);
+	if (ret == DNSBLV6_OK)
+		ret = check(resign);
+	if (ret == DNSBLV6_OK)
+		ret = before_choose_serial(&resign->before, 0, false, resign->job->now_s,
+					   &resign->result.serial);
+	if (ret == DNSBLV6_OK)
+		ret = make_signer(resign);
+	if (ret == DNSBLV6_OK)
+		ret = begin_recording(resign, writer);
+	if (ret == DNSBLV6_OK)
+		ret = put_records(resign, writer);
+	return ret == DNSBLV6_OK ? put_facts(resign, writer) : ret;
+}
+
+int resign_store(const struct resign_job *job, struct resign_result *ret_result)
+{
+	struct resign resign = { .job = job };
+	int ret = writer_run(job->path, write_all, &resign);
+	if (ret == DNSBLV6_OK) {
+		resign.result.zone = resign.before.facts.zone;
+		resign.result.signature_count = signer_count(resign.signer);
+		*ret_result = resign.result;
+	}
+	recorder_free(resign.recorder);
+	signer_free(resign.signer);
+	return ret;
+}

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/chain/updater.h"
+
+#include "zone-tools/base/array.h"
+#include "zone-tools/records/bare.h"
+#include "zone-tools/records/before.h"
+#include "zone-tools/chain/builder.h"
+#include "zone-tools/chain/chain.h"
+#include "zone-tools/records/clock.h"
+#include "zone-tools/chain/region.h"
+#include "zone-tools/plan/segmenter.h"
+#include "zone-tools/records/settings.h"
+#include "zone-tools/records/zonemd.h"
+
+#include "lib/format/wellknown.h"
+#include "lib/store/writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* One run of keys that is written: a region, or a name of the zone's own. */
+struct part {
+	struct dnsblv6_key start;
+	struct dnsblv6_key end;
+	const struct region *region; /* NULL: data is at start */
+	uint8_t *data;		     /* ours */
+	size_t size;
+};
+
+struct updater {
+	const struct updater_job *job;
+	struct writer *writer;
+	struct before before;
+	uint32_t lifetime_s;
+	struct contents_origin origin;
+	bool has_subzones;
+	struct writer_walk *records;
+	struct writer_walk *segments;
+	struct regions regions;
+	struct dnsblv6_facts facts; /* of the new version */
+	struct signer *signer;
+	struct recorder *recorder;
+	struct chain *chain;
+	struct chain_result chained;
+};
+
+/* ---- what there is ---- */
+
+static int read_origin(struct updater *updater, uint16_t number, struct dnsblv6_origin *ret_origin)
+{
+	uint8_t key[DNSBLV6_ORIGIN_KEY_SIZE];
+	struct store_bytes value;
+	dnsblv6_origin_make_key(number, key);
+	int ret = writer_get(updater->writer, STORE_FACTS, key, sizeof(key), &value);
+	return ret == DNSBLV6_OK ? dnsblv6_origin_decode(value.data, value.size, ret_origin) : ret;
+}
+
+static int find_origin(struct updater *updater)
+{
+	const struct dnsblv6_labels *wanted = updater->job->subzone;
+	struct dnsblv6_origin origin;
+	int ret = DNSBLV6_OK;
+	updater->has_subzones = read_origin(updater, 1, &origin) == DNSBLV6_OK;
+	for (uint16_t i = 0; ret == DNSBLV6_OK; i++) {
+		ret = read_origin(updater, i, &origin);
+		if (ret != DNSBLV6_OK || origin.name.size != wanted->size ||
+		    memcmp(origin.name.wire, wanted->wire, wanted->size) != 0)
+			continue;
+		updater->origin = (struct contents_origin){ i, origin };
+		return DNSBLV6_OK;
+	}
+	return ret == DNSBLV6_ENOTFOUND ? UPDATER_EORIGIN : ret;
+}
+
+static int load_before(struct updater *updater)
+{
+	const struct updater_job *job = updater->job;
+	int ret = before_load(updater->writer, job->keyset, job->now_s, &updater->before);
+	if (ret == DNSBLV6_OK && !updater->before.is_there)
+		ret = STORE_EUNFINISHED;
+	if (ret == DNSBLV6_OK && !keyset_is_signed(job->keyset) && job->keyset->key_count > 0)
+		ret = KEYSET_EUNSIGNED;
+	if (ret == DNSBLV6_OK)
+		ret = keyset_choose(job->keyset, true);
+	if (ret == DNSBLV6_OK)
+		ret = settings_recall_lifetime(updater->writer, job->lifetime_s,
+					       &updater->lifetime_s);
+	if (ret == DNSBLV6_OK && job->keyset->key_count > 0 && !job->trusts_clock &&
+	    !clock_check(job->path, &updater->before, job->now_s, updater->lifetime_s,
+			 job->findings))
+		ret = UPDATER_EREFUSED;
+	return ret == DNSBLV6_OK ? find_origin(updater) : ret;
+}
+
+static int find_regions(struct updater *updater)
+{
+	const struct regions_job job = { .records = updater->records,
+					 .segments = updater->segments,
+					 .facts = &updater->before.facts,
+					 .origin = &updater->origin,
+					 .changes = updater->job->changes };
+	int ret = regions_make(&job, &updater->regions);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < updater->regions.count; i++) {
+		if (updater->regions.items[i].is_changed)
+			return DNSBLV6_OK;
+	}
+	return ret == DNSBLV6_OK ? UPDATER_EUNCHANGED : ret;
+}
+
+/* What the whole zone will list, and whether that looks like an accident. */
+static int check_totals(struct updater *updater)
+{
+	const struct updater_job *job = updater->job;
+	const struct dnsblv6_facts *facts = &updater->before.facts;
+	const struct plan_counts *before = &updater->regions.before;
+	const struct plan_counts *after = &updater->regions.after;
+	struct plan_counts now = { .ipv4 = facts->ipv4_count + after->ipv4 - before->ipv4,
+				   .ipv6 = facts->ipv6_count + after->ipv6 - before->ipv6,
+				   .blocks = facts->block_count + after->blocks - before->blocks,
+				   .names = facts->name_count,
+				   .has_clear_point = after->has_clear_point };
+	guard_totals(&now, facts, job->path, job->limits, job->findings);
+	if (job->findings->refusal_count > 0)
+		return UPDATER_EREFUSED;
+	updater->facts = *facts;
+	updater->facts.ipv4_count = now.ipv4;
+	updater->facts.ipv6_count = now.ipv6;
+	updater->facts.block_count = now.blocks;
+	updater->facts.built_s = job->now_s;
+	return before_choose_serial(&updater->before, job->serial, job->serial != 0, job->now_s,
+				    &updater->facts.serial);
+}
+
+/* ---- names of a region ---- */
+
+/* Where the names of the region are going, and the old ones that are not of the list. */
+struct names {
+	struct updater *updater;
+	const struct region *region;
+	bool has_old;
+	struct store_bytes old_key;
+	struct store_bytes old_value;
+};
+
+static int compare_keys(struct store_bytes a, const struct dnsblv6_key *b)
+{
+	return dnsblv6_key_compare(a.data, a.size, b->bytes, b->size);
+}
+
+static int take_old(struct names *names, int ret)
+{
+	names->has_old = ret == DNSBLV6_OK;
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
+/* Is it the name of a block of this list? It is put again if it is to stay. */
+static int is_block(const struct names *names, bool *ret_is_block)
+{
+	const struct updater *updater = names->updater;
+	size_t origin_size = updater->origin.origin.name.size;
+	struct dnsblv6_labels name;
+	struct dnsblv6_prefix block;
+	int ret = dnsblv6_key_to_labels(names->old_key.data, names->old_key.size, &name);
+	*ret_is_block = ret == DNSBLV6_OK && name.size > origin_size &&
+			dnsblv6_name_parse((enum dnsblv6_style)updater->facts.style, name.wire,
+					   name.size - origin_size, &block) == DNSBLV6_OK;
+	return ret;
+}
+
+/*
+ * Flat names of a region may have others between them: a name server "a0.b",
+ * the whole of a sub-zone "deadbeef". Those before key, or all, are put again.
+ */
+static int put_others(struct names *names, const struct dnsblv6_key *before)
+{
+	uint8_t data[BARE_RECORD_MAX];
+	int ret = DNSBLV6_OK;
+	while (ret == DNSBLV6_OK && names->has_old && compare_keys(names->old_key, before) < 0) {
+		bool is_of_list;
+		size_t size;
+		struct dnsblv6_key key = { .size = (uint16_t)names->old_key.size };
+		ret = is_block(names, &is_of_list);
+		if (ret == DNSBLV6_OK && !is_of_list) {
+			memcpy(key.bytes, names->old_key.data, key.size);
+			ret = bare_record(names->old_value, data, &size);
+			if (ret == DNSBLV6_OK)
+				ret = chain_put(names->updater->chain, &key, data, size);
+		}
+		if (ret == DNSBLV6_OK)
+			ret = take_old(names, writer_walk_next(names->updater->records,
+							       &names->old_key, &names->old_value));
+	}
+	return ret;
+}
+
+static int put_block(void *context, struct dnsblv6_prefix block, const struct dnsblv6_bitmap *map)
+{
+	struct names *names = context;
+	const struct updater *updater = names->updater;
+	const struct dnsblv6_labels *origin = &updater->origin.origin.name;
+	struct dnsblv6_labels name;
+	struct dnsblv6_labels full;
+	struct dnsblv6_key key;
+	uint8_t data[DNSBLV6_BITMAP_RECORD_SIZE];
+	int ret = dnsblv6_name_make((enum dnsblv6_style)updater->facts.style, block, &name);
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_name_join(name.wire, name.size, origin->wire, origin->size, &full);
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_key_from_labels(full.wire, full.size, &key);
+	if (ret == DNSBLV6_OK)
+		ret = put_others(names, &key);
+	dnsblv6_record_encode_bitmap(map, data);
+	return ret == DNSBLV6_OK ? chain_put(updater->chain, &key, data, sizeof(data)) : ret;
+}
+
+static int put_region(struct updater *updater, const struct part *part)
+{
+	struct names names = { .updater = updater, .region = part->region };
+	const struct plan_origin *after = &part->region->after;
+	int ret = take_old(&names,
+			   writer_walk_seek(updater->records, part->start.bytes, part->start.size,
+					    &names.old_key, &names.old_value));
+	if (ret == DNSBLV6_OK)
+		ret = ranges_walk(&after->ipv4, (enum dnsblv6_style)updater->facts.style, put_block,
+				  &names);
+	if (ret == DNSBLV6_OK)
+		ret = ranges_walk(&after->ipv6, (enum dnsblv6_style)updater->facts.style, put_block,
+				  &names);
+	return ret == DNSBLV6_OK ? put_others(&names, &part->end) : ret;
+}
+
+/* ---- names of the zone's own ---- */
+
+/* The name alone: nothing has a key between it and this. */
+static void set_end(struct part *part)
+{
+	part->end = part->start;
+	part->end.bytes[part->end.size++] = 0;
+}
+
+static int make_apex(struct updater *updater, struct part *part)
+{
+	const struct updater_job *job = updater->job;
+	struct store_bytes value;
+	part->start = dnsblv6_key_of_apex();
+	set_end(part);
+	int ret = writer_get(updater->writer, STORE_RECORDS, part->start.bytes, part->start.size,
+			     &value);
+	part->data = malloc(BARE_RECORD_MAX);
+	if (part->data == NULL)
+		return -ENOMEM;
+	return ret == DNSBLV6_OK ? bare_apex(value, updater->facts.serial, job->keyset,
+					     updater->facts.ttl, part->data, &part->size)
+				 : STORE_ECORRUPT;
+}
+
+/* Which families the list has: it may get its first address of one, or lose its last. */
+static void note_families(const struct updater *updater, struct dnsblv6_metadata *metadata)
+{
+	for (size_t i = 0; i < updater->regions.count; i++) {
+		metadata->has_ipv4 |= updater->regions.items[i].after.lists_ipv4;
+		metadata->has_ipv6 |= updater->regions.items[i].after.lists_ipv6;
+	}
+	if (updater->has_subzones)
+		return; /* the counts are of all lists together */
+	metadata->has_ipv4 = updater->facts.ipv4_count > 0;
+	metadata->has_ipv6 = updater->facts.ipv6_count > 0;
+}
+
+static int renew_metadata(const struct updater *updater, struct store_bytes value,
+			  struct part *part)
+{
+	struct dnsblv6_metadata metadata;
+	struct dnsblv6_rr rr;
+	uint8_t rdata[DNSBLV6_METADATA_RDATA_MAX];
+	size_t offset = 0;
+	int ret = dnsblv6_record_next_rr(value.data, value.size, &offset, &rr);
+	if (ret == DNSBLV6_OK && rr.type == DNSBLV6_TYPE_TXT)
+		ret = dnsblv6_metadata_decode(rr.rdata, rr.rdata_size, &metadata);
+	if (ret != DNSBLV6_OK || rr.type != DNSBLV6_TYPE_TXT)
+		return STORE_ECORRUPT;
+	note_families(updater, &metadata);
+	rr.rdata = rdata;
+	rr.rdata_size = (uint16_t)dnsblv6_metadata_encode(&metadata, rdata);
+	return dnsblv6_record_encode_rrs(&rr, 1, part->data, BARE_RECORD_MAX, &part->size);
+}
+
+static int make_metadata(struct updater *updater, struct part *part)
+{
+	const struct dnsblv6_labels *origin = &updater->origin.origin.name;
+	static const char label[] = DNSBLV6_METADATA_LABEL;
+	struct store_bytes value;
+	int ret = dnsblv6_key_from_labels(origin->wire, origin->size, &part->start);
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_key_add_label(&part->start, (const uint8_t *)label,
+					    sizeof(label) - 1);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	set_end(part);
+	ret = writer_get(updater->writer, STORE_RECORDS, part->start.bytes, part->start.size,
+			 &value);
+	part->data = malloc(BARE_RECORD_MAX);
+	if (part->data == NULL)
+		return -ENOMEM;
+	return ret == DNSBLV6_OK ? renew_metadata(updater, value, part) : STORE_ECORRUPT;
+}
+
+/* ---- all names ---- */
+
+static int compare_parts(const void *a, const void *b)
+{
+	const struct part *left = a;
+	struct store_bytes key = { left->start.bytes, left->start.size };
+	return compare_keys(key, &((const struct part *)b)->start);
+}
+
+static int put_part(struct updater *updater, const struct part *part)
+{
+	int ret = chain_begin(updater->chain, &part->start);
+	if (ret == DNSBLV6_OK)
+		ret = part->region != NULL
+			      ? put_region(updater, part)
+			      : chain_put(updater->chain, &part->start, part->data, part->size);
+	return ret == DNSBLV6_OK ? chain_close(updater->chain, &part->end) : ret;
+}
+
+/* Own names inside the run of a region are put with it, as they are: they do not change. */
+static int make_parts(struct updater *updater, struct part *parts, size_t *ret_count)
+{
+	size_t count = 0;
+	int ret = make_apex(updater, &parts[count++]);
+	if (ret == DNSBLV6_OK)
+		ret = make_metadata(updater, &parts[count++]);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < updater->regions.count; i++) {
+		const struct region *region = &updater->regions.items[i];
+		if (region->is_changed)
+			parts[count++] = (struct part){ .start = region_start(region),
+							.end = region_end(region),
+							.region = region };
+	}
+	*ret_count = count;
+	qsort(parts, count, sizeof(*parts), compare_parts);
+	return ret;
+}
+
+static int put_parts(struct updater *updater)
+{
+	size_t count = 0;
+	struct part *parts = calloc(updater->regions.count + 2, sizeof(*parts));
+	if (parts == NULL)
+		return -ENOMEM;
+	int ret = make_parts(updater, parts, &count);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < count; i++)
+		ret = put_part(updater, &parts[i]);
+	for (size_t i = 0; i < count; i++)
+		free(parts[i].data);
+	free(parts);
+	return ret;
+}
+
+static int put_records(struct updater *updater)
+{
+	const struct before *before = &updater->before;
+	struct chain_options options = { .link = { .zone = &before->facts.zone,
+						   .signer = updater->signer,
+						   .ttl = before->facts.ttl,
+						   .negative_ttl = before->negative_ttl,
+						   .old_ttl = before->facts.ttl,
+						   .old_negative_ttl = before->negative_ttl },
+					 .recorder = updater->recorder };
+	int ret = chain_new(updater->writer, &options, &updater->chain);
+	if (ret == DNSBLV6_OK)
+		ret = put_parts(updater);
+	if (ret == DNSBLV6_OK)
+		ret = chain_end(updater->chain, &updater->chained);
+	updater->facts.record_count +=
+		updater->chained.added_count - updater->chained.removed_count;
+	if (ret == DNSBLV6_OK && updater->facts.record_count > updater->job->max_records &&
+	    updater->chained.added_count > updater->chained.removed_count)
+		ret = BUILDER_ERECORDS;
+	return ret;
+}
+
+/* ---- segments ---- */
+
+static int put_segments(struct updater *updater)
+{
+	struct segment_cut cut = { .writer = updater->writer,
+				   .segments = updater->segments,
+				   .origin = updater->origin.number };
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < updater->regions.count; i++) {
+		const struct region *region = &updater->regions.items[i];
+		if (!region->is_changed)
+			continue;
+		ret = segmenter_cut(&cut, region->prefix);
+		if (ret == DNSBLV6_OK)
+			ret = segmenter_write(updater->writer, updater->origin.number,
+					      &region->after);
+	}
+	return ret == DNSBLV6_OK ? segmenter_end_cut(&cut) : ret;
+}
+
+/* ---- facts ---- */
+
+static int put_signing(struct updater *updater)
+{
+	struct store_bytes value;
+	struct dnsblv6_signing signing;
+	uint8_t data[DNSBLV6_SIGNING_SIZE];
+	if (updater->signer == NULL)
+		return DNSBLV6_OK;
+	int ret = writer_get(updater->writer, STORE_FACTS, DNSBLV6_FACT_SIGNING,
+			     strlen(DNSBLV6_FACT_SIGNING), &value);
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_signing_decode(value.data, value.size, &signing);
+	if (ret != DNSBLV6_OK)
+		return STORE_ECORRUPT;
+	if (signing.expires_s > updater->chained.expires_s)
+		signing.expires_s = updater->chained.expires_s;
+	dnsblv6_signing_encode(&signing, data);
+	return writer_put(updater->writer, STORE_FACTS, DNSBLV6_FACT_SIGNING,
+			  strlen(DNSBLV6_FACT_SIGNING), data, sizeof(data));
+}
+
+static int put_facts(struct updater *updater)
+{
+	uint8_t data[DNSBLV6_FACTS_MAX];
+	struct dnsblv6_change change = chain_change(&updater->chained, updater->job->now_s);
+	size_t size = dnsblv6_facts_encode(&updater->facts, data);
+	int ret =
+		zonemd_write(updater->writer, &updater->facts, updater->signer, updater->recorder);
+	if (ret == DNSBLV6_OK)
+		ret = writer_put(updater->writer, STORE_FACTS, DNSBLV6_FACT_ZONE,
+				 strlen(DNSBLV6_FACT_ZONE), data, size);
+	if (ret == DNSBLV6_OK)
+		ret = put_signing(updater);
+	if (ret == DNSBLV6_OK)
+		ret = settings_remember_lifetime(updater->writer, updater->job->lifetime_s);
+	return ret == DNSBLV6_OK ? recorder_end(updater->recorder, &updater->facts, &change) : ret;
+}
+
+/* ---- the transaction ---- */
+
+static int open_walks(struct updater *updater)
+{
+	int ret = writer_walk_open(updater->writer, STORE_RECORDS, &updater->records);
+	return ret == DNSBLV6_OK
+		       ? writer_walk_open(updater->writer, STORE_SEGMENTS, &updater->segments)
+		       : ret;
+}
+
+static int open_signer(struct updater *updater)
+{
+	const struct updater_job *job = updater->job;
+	struct signer_options options = { .zone = &updater->before.facts.zone,
+					  .keys = job->keyset->keys,
+					  .key_count = job->keyset->key_count,
+					  .now_s = job->now_s,
+					  .lifetime_s = updater->lifetime_s };
+	return job->keyset->key_count == 0 ? DNSBLV6_OK : signer_new(&options, &updater->signer);
+}
+
+static int open_recorder(struct updater *updater)
+{
+	return recorder_new(updater->writer, &updater->before, DNSBLV6_CHANGE_UPDATE, true,
+			    &updater->recorder);
+}
+
+/* What one run has made, but for the signer, whose count is wanted. */
+static void close_run(struct updater *updater)
+{
+	chain_free(updater->chain);
+	recorder_free(updater->recorder);
+	regions_deinit(&updater->regions);
+	writer_walk_close(updater->records);
+	writer_walk_close(updater->segments);
+	updater->chain = NULL;
+	updater->recorder = NULL;
+	updater->records = NULL;
+	updater->segments = NULL;
+}
+
+static int write_all(struct writer *writer, void *context)
+{
+	struct updater *updater = context;
+	int (*const steps[])(struct updater *) = {
+		load_before,   open_walks,  find_regions, check_totals, open_signer,
+		open_recorder, put_records, put_segments, put_facts,
+	};
+	int ret = DNSBLV6_OK;
+	updater->writer = writer;
+	signer_free(updater->signer); /* of a run that did not fit */
+	updater->signer = NULL;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < sizeof(steps) / sizeof(steps[0]); i++)
+		ret = steps[i](updater);
+	close_run(updater);
+	return ret;
+}
+
+static struct updater_result make_result(const struct updater *updater)
+{
+	const struct dnsblv6_facts *before = &updater->before.facts;
+	const struct dnsblv6_facts *after = &updater->facts;
+	return (struct updater_result){
+		.zone = after->zone,
+		.ipv4_count = after->ipv4_count,
+		.ipv6_count = after->ipv6_count,
+		.ipv4_change = (int64_t)(after->ipv4_count - before->ipv4_count),
+		.ipv6_change = (int64_t)(after->ipv6_count - before->ipv6_count),
+		.changed_count = updater->chained.added_count + updater->chained.changed_count +
+				 updater->chained.removed_count,
+		.signature_count = updater->signer != NULL ? signer_count(updater->signer) : 0,
+		.serial = after->serial,
+	};
+}
+
+/* writer_run() would begin a new store, and take away an empty file in the end. */
+static int check_there(const char *path)
+{
+	struct stat found;
+	if (stat(path, &found) != 0)
+		return -errno;
+	return found.st_size > 0 ? DNSBLV6_OK : STORE_EUNFINISHED;
+}
+
+int updater_run(const struct updater_job *job, struct updater_result *ret_result)
+{
+	struct updater updater = { .job = job };
+	int ret = check_there(job->path);
+	if (ret == DNSBLV6_OK)
+		ret = writer_run(job->path, write_all, &updater);
+	if (ret == DNSBLV6_OK)
+		*ret_result = make_result(&updater);
+	signer_free(updater.signer);
+	return ret;
+}

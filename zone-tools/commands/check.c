@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+/*
+ * check.c - dnsblv6-zone check: every finding of lists or of a store, one a line.
+ */
+
+#include "zone-tools/commands/commands.h"
+
+#include "zone-tools/reading/compare.h"
+#include "zone-tools/reading/contents.h"
+#include "zone-tools/plan/guard.h"
+#include "zone-tools/plan/plan.h"
+#include "zone-tools/base/progress.h"
+#include "zone-tools/lists/sources.h"
+#include "zone-tools/reading/validity.h"
+
+#include "lib/common/log.h"
+#include "lib/common/options.h"
+#include "lib/common/version.h"
+#include "lib/store/verify.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+#include <time.h>
+
+enum row {
+	OPTION_STORE,
+	OPTION_IGNORE_COLUMNS,
+	OPTION_CUT_HOST_BITS,
+	OPTION_ALLOW_RESERVED,
+	OPTION_SKIP_RESERVED,
+	OPTION_EXCEPT,
+	OPTION_ALLOW_EMPTY,
+	OPTION_MAX_LISTED,
+	OPTION_MAX_LISTED6,
+	OPTION_ALL,
+};
+
+static const struct options_row rows[] = {
+	[OPTION_STORE] = { 's', "store", "FILE", "check this store, and lists against it" },
+	[OPTION_IGNORE_COLUMNS] = { 0, "ignore-columns", NULL,
+				    "plain lists: read the first column only" },
+	[OPTION_CUT_HOST_BITS] = { 0, "cut-host-bits", NULL, "read 192.0.2.1/24 as 192.0.2.0/24" },
+	[OPTION_ALLOW_RESERVED] = { 0, "allow-reserved", NULL,
+				    "0/8, 10/8, 127/8 and the like are no findings" },
+	[OPTION_SKIP_RESERVED] = { 0, "skip-reserved", NULL,
+				   "such entries are warnings, and left out" },
+	[OPTION_EXCEPT] = { 0, "except", "FILE",
+			    "what this file has is never listed; may be repeated" },
+	[OPTION_ALLOW_EMPTY] = { 0, "allow-empty", NULL, "a list may be empty" },
+	[OPTION_MAX_LISTED] = { 0, "max-listed", "PERCENT", "of IPv4 may be listed (20)" },
+	[OPTION_MAX_LISTED6] = { 0, "max-listed6", "COUNT", "of IPv6 /32s may be listed (50000)" },
+	[OPTION_ALL] = { 0, "all", NULL, "print the whole difference of lists and store" },
+};
+
+static const struct options_table table = {
+	.program = "dnsblv6-zone check",
+	.libraries = DNSBLV6_LIBRARIES,
+	.usage = "[options] [--store FILE] [LIST ...]",
+	.summary = "Reports every finding, one a line. Exit 0: none; 1: some.",
+	.rows = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+};
+
+struct check {
+	const char *store;
+	struct sources_options sources;
+	struct guard_limits limits;
+	struct findings findings;
+	struct progress progress;
+	uint64_t lines_max;		/* of the difference of lists and store */
+	struct dnsblv6_signing signing; /* of the store; zero when it is not signed */
+};
+
+static void parse_command_line(struct check *check, int argc, char **argv)
+{
+	const char *argument;
+	int option;
+	while ((option = options_next(&table, argc, argv, &argument)) != OPTIONS_END) {
+		switch ((enum row)option) {
+		case OPTION_STORE:
+			check->store = argument;
+			break;
+		case OPTION_IGNORE_COLUMNS:
+			check->sources.ignore_columns = true;
+			break;
+		case OPTION_CUT_HOST_BITS:
+			check->sources.cut_host_bits = true;
+			break;
+		case OPTION_ALLOW_RESERVED:
+			check->sources.allow_reserved = true;
+			break;
+		case OPTION_SKIP_RESERVED:
+			check->sources.skip_reserved = true;
+			break;
+		case OPTION_EXCEPT:
+			if (!sources_add_except(&check->sources, argument))
+				options_fail(&table, "--except: more than %d files",
+					     SOURCES_EXCEPT_MAX);
+			break;
+		case OPTION_ALLOW_EMPTY:
+			check->sources.allow_empty = true;
+			break;
+		case OPTION_MAX_LISTED6:
+			check->limits.max_listed6 =
+				options_number(&table, "max-listed6", argument, 0, UINT32_MAX);
+			break;
+		case OPTION_ALL:
+			check->lines_max = UINT64_MAX;
+			break;
+		case OPTION_MAX_LISTED:
+			check->limits.max_listed_percent =
+				(unsigned)options_number(&table, "max-listed", argument, 0, 100);
+			break;
+		}
+	}
+	if (check->store == NULL && optind == argc)
+		options_fail(&table, "nothing to check: give --store or a LIST");
+}
+
+/* ---- a store ---- */
+
+static void refuse_record(struct check *check, struct store_bytes key, const char *reason)
+{
+	struct place place = { check->store, 0 };
+	findings_add(&check->findings, FINDING_REFUSAL, place, "damaged record",
+		     (const char *)key.data, key.size, reason);
+}
+
+static int check_record(struct store_bytes key, struct store_bytes value)
+{
+	struct dnsblv6_labels name;
+	struct dnsblv6_bitmap map;
+	struct dnsblv6_rr rr;
+	size_t offset = 0;
+	int ret = dnsblv6_key_to_labels(key.data, key.size, &name);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	if (dnsblv6_record_kind(value.data, value.size) == DNSBLV6_RECORD_BITMAP)
+		return dnsblv6_record_decode_bitmap(value.data, value.size, &map);
+	while ((ret = dnsblv6_record_next_rr(value.data, value.size, &offset, &rr)) == DNSBLV6_OK)
+		continue;
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
+/* In a signed store: a bitmap without signatures would be bogus to validators. */
+static int check_signed(struct store_bytes key, struct store_bytes value)
+{
+	struct dnsblv6_signatures signatures;
+	(void)key;
+	if (dnsblv6_record_kind(value.data, value.size) != DNSBLV6_RECORD_BITMAP)
+		return DNSBLV6_OK;
+	return dnsblv6_record_decode_signatures(value.data, value.size, &signatures);
+}
+
+static int read_signing(struct check *check, struct reader *reader)
+{
+	struct store_bytes value;
+	int ret = reader_get(reader, STORE_FACTS, DNSBLV6_FACT_SIGNING,
+			     strlen(DNSBLV6_FACT_SIGNING), &value);
+	if (ret == DNSBLV6_ENOTFOUND)
+		return DNSBLV6_OK;
+	return ret == DNSBLV6_OK ? dnsblv6_signing_decode(value.data, value.size, &check->signing)
+				 : ret;
+}
+
+static int check_segment(struct store_bytes key, struct store_bytes value)
+{
+	struct dnsblv6_segment segment;
+	uint16_t origin;
+	return dnsblv6_segment_decode(key.data, key.size, value.data, value.size, &origin,
+				      &segment);
+}
+
+static int check_table(struct check *check, struct reader *reader, enum store_table which,
+		       int (*check_entry)(struct store_bytes, struct store_bytes))
+{
+	struct store_bytes key;
+	struct store_bytes value;
+	int ret = reader_seek(reader, which, NULL, 0, &key, &value);
+	while (ret == DNSBLV6_OK) {
+		int status = check_entry(key, value);
+		if (status != DNSBLV6_OK)
+			refuse_record(check, key, store_strerror(status));
+		ret = reader_next(reader, which, &key, &value);
+	}
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
+static int check_records(struct check *check, struct reader *reader)
+{
+	int ret = reader_begin(reader);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	ret = read_signing(check, reader);
+	if (ret == DNSBLV6_OK)
+		ret = check_table(check, reader, STORE_RECORDS, check_record);
+	if (ret == DNSBLV6_OK && check->signing.expires_s != 0)
+		ret = check_table(check, reader, STORE_RECORDS, check_signed);
+	if (ret == DNSBLV6_OK)
+		ret = check_table(check, reader, STORE_SEGMENTS, check_segment);
+	if (ret == DNSBLV6_OK)
+		ret = validity_check(reader, check->store, check->sources.now_s, &check->findings);
+	reader_end(reader);
+	return ret;
+}
+
+static int check_store(struct check *check, struct dnsblv6_facts *ret_facts)
+{
+	struct reader *reader = NULL;
+	struct place place = { check->store, 0 };
+	int ret = verify_store(check->store, ret_facts);
+	if (ret == DNSBLV6_OK)
+		ret = reader_open(check->store, &reader);
+	if (ret == DNSBLV6_OK)
+		ret = check_records(check, reader);
+	reader_close(reader);
+	if (ret == DNSBLV6_OK && ret_facts->expires_s != 0 &&
+	    ret_facts->expires_s <= check->sources.now_s)
+		findings_add(&check->findings, FINDING_REFUSAL, place, "store has expired", NULL, 0,
+			     "$TIMESTAMP of its list");
+	if (ret == DNSBLV6_OK)
+		return EX_OK;
+	bool is_finding = ret <= -2000; /* and not a disk, or a permission */
+	log_error(check->store, "store not %s (%s)", is_finding ? "sound" : "read",
+		  store_strerror(ret));
+	return is_finding ? 1 : commands_exit_status(ret);
+}
+
+/* ---- lists ---- */
+
+/* The store is whole, as check_store() has found. */
+static int compare(struct check *check, const struct listing *listing, const struct plan *plan)
+{
+	struct compare_job job = { .store = check->store,
+				   .listing = listing,
+				   .plan = plan,
+				   .lines_max = check->lines_max,
+				   .findings = &check->findings };
+	int ret = reader_open(check->store, &job.reader);
+	if (ret == DNSBLV6_OK)
+		ret = reader_begin(job.reader);
+	if (ret == DNSBLV6_OK) {
+		ret = compare_store(&job);
+		reader_end(job.reader);
+	}
+	reader_close(job.reader);
+	if (ret != DNSBLV6_OK)
+		log_error(check->store, "store not read (%s)", store_strerror(ret));
+	return commands_exit_status(ret);
+}
+
+static int check_lists(struct check *check, const struct dnsblv6_facts *before, int argc,
+		       char **argv)
+{
+	struct listing listing;
+	struct plan plan = { 0 };
+	if (listing_init(&listing) != DNSBLV6_OK)
+		return EX_TEMPFAIL;
+	int status = commands_exit_status(
+		sources_read_except(&listing, &check->sources, &check->findings));
+	for (int i = optind; i < argc; i++) {
+		int ret = sources_read(&listing, argv[i], &check->sources, &check->findings,
+				       &check->progress);
+		if (ret != DNSBLV6_OK && status == EX_OK)
+			status = ret == -EINVAL ? EX_USAGE : commands_exit_status(ret);
+	}
+	if (status == EX_OK)
+		status = commands_exit_status(plan_make(&listing, &plan));
+	if (status == EX_OK)
+		status = commands_exit_status(
+			plan_add_names(&plan, &listing, NULL, &check->findings));
+	if (status == EX_OK)
+		guard_totals(&plan.counts, before, check->store, &check->limits, &check->findings);
+	progress_end(&check->progress);
+	if (status == EX_OK && before != NULL)
+		status = compare(check, &listing, &plan);
+	findings_tell_skipped(&check->findings);
+	plan_deinit(&plan);
+	listing_deinit(&listing);
+	return status;
+}
+
+int check_command(int argc, char **argv)
+{
+	struct check check = { .limits = GUARD_LIMITS_DEFAULT,
+			       .lines_max = FINDINGS_SHOWN,
+			       .findings = { .stream = stdout, .limit = UINT64_MAX } };
+	struct dnsblv6_facts facts;
+	check.sources.now_s = (uint64_t)time(NULL);
+	parse_command_line(&check, argc, argv);
+	progress_init(&check.progress);
+
+	int status = EX_OK;
+	if (check.store != NULL)
+		status = check_store(&check, &facts);
+	if (status == EX_OK && optind < argc)
+		status = check_lists(&check, check.store != NULL ? &facts : NULL, argc, argv);
+	if (status != EX_OK)
+		return status;
+	status = commands_end_output(false);
+	if (status != EX_OK)
+		return status;
+	return check.findings.refusal_count + check.findings.warning_count > 0 ? 1 : EX_OK;
+}

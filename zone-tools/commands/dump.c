@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+/*
+ * dump.c - dnsblv6-zone dump: the list of a store, or its zone as a master file.
+ */
+
+#include "zone-tools/commands/commands.h"
+
+#include "zone-tools/reading/contents.h"
+#include "zone-tools/reading/nameprint.h"
+#include "zone-tools/reading/zonefile.h"
+
+#include "lib/common/log.h"
+#include "lib/common/options.h"
+#include "lib/common/version.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sysexits.h>
+
+enum row { OPTION_STORE, OPTION_VALUES, OPTION_NAMES, OPTION_CLIENTS, OPTION_ZONEFILE };
+
+static const struct options_row rows[] = {
+	[OPTION_STORE] = { 's', "store", "FILE", "store to read" },
+	[OPTION_VALUES] = { 0, "values", NULL, "print A, TTL and text of each prefix as well" },
+	[OPTION_NAMES] = { 0, "names", NULL, "print the domain names, as a combined list" },
+	[OPTION_CLIENTS] = { 0, "clients", NULL, "print the list of clients, as an acl" },
+	[OPTION_ZONEFILE] = { 0, "zonefile", NULL, "print the zone as a master file (RFC 1035)" },
+};
+
+static const struct options_table table = {
+	.program = "dnsblv6-zone dump",
+	.libraries = DNSBLV6_LIBRARIES,
+	.usage = "--store FILE [--values | --names | --clients | --zonefile]",
+	.summary = "Prints what a store lists: one prefix a line, fewest prefixes, in order.",
+	.rows = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+};
+
+struct dump {
+	const char *store;
+	bool has_values;
+	enum row what; /* OPTION_STORE: the list of addresses */
+	struct reader *reader;
+};
+
+/* ---- the list ---- */
+
+/* The column behind the prefix, when the list is not the apex's. */
+static void print_origin(const struct contents_origin *origin)
+{
+	char text[DNSBLV6_NAME_TEXT_SIZE];
+	if (origin->origin.name.size == 0)
+		return;
+	dnsblv6_name_format(origin->origin.name.wire, origin->origin.name.size, text);
+	printf("\t%s", text);
+}
+
+/* A text as lists have it: $ is the address, $$ a dollar sign. */
+static void print_text(const struct dnsblv6_value *value)
+{
+	for (unsigned i = 0; i < value->text_size; i++) {
+		uint8_t c = value->text[i];
+		if (c == DNSBLV6_TEXT_ADDRESS)
+			putchar('$');
+		else if (c == '$')
+			fputs("$$", stdout);
+		else
+			putchar(c);
+	}
+}
+
+static int print_values(struct dump *dump, const char *prefix, const struct contents_origin *origin,
+			uint32_t set)
+{
+	uint8_t key[DNSBLV6_SET_KEY_SIZE];
+	struct store_bytes encoded;
+	struct dnsblv6_value value;
+	size_t offset = 0;
+	dnsblv6_set_make_key(set, key);
+	int ret = reader_get(dump->reader, STORE_SETS, key, sizeof(key), &encoded);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	while ((ret = dnsblv6_set_next(encoded.data, encoded.size, &offset, &value)) ==
+	       DNSBLV6_OK) {
+		char a[DNSBLV6_ADDR_TEXT_SIZE];
+		dnsblv6_addr_format(dnsblv6_addr_from_ipv4(value.a), a);
+		fputs(prefix, stdout);
+		print_origin(origin);
+		printf("\t%s\t%" PRIu32 "\t", a, value.ttl);
+		print_text(&value);
+		putchar('\n');
+	}
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
+static int print_range(void *context, const struct contents_origin *origin,
+		       struct dnsblv6_addr first, struct dnsblv6_addr last, uint32_t set)
+{
+	struct dump *dump = context;
+	for (;;) {
+		struct dnsblv6_prefix prefix = dnsblv6_prefix_of_range(first, last);
+		char text[DNSBLV6_PREFIX_TEXT_SIZE];
+		int ret = DNSBLV6_OK;
+		dnsblv6_prefix_format(prefix, text);
+		if (dump->has_values) {
+			ret = print_values(dump, text, origin, set);
+		} else {
+			fputs(text, stdout);
+			print_origin(origin);
+			putchar('\n');
+		}
+		struct dnsblv6_addr end = dnsblv6_prefix_last(prefix);
+		if (ret != DNSBLV6_OK || dnsblv6_addr_compare(end, last) >= 0)
+			return ret;
+		first = dnsblv6_addr_next(end);
+	}
+}
+
+static int print_lists(struct dump *dump)
+{
+	struct dnsblv6_facts facts;
+	int ret = contents_read_facts(dump->reader, &facts);
+	for (uint16_t i = 0; ret == DNSBLV6_OK; i++) {
+		struct contents_origin origin;
+		ret = contents_read_origin(dump->reader, i, &origin);
+		if (ret == DNSBLV6_OK)
+			ret = contents_walk(dump->reader, &facts, &origin, print_range, dump);
+	}
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
+/* ---- the command ---- */
+
+static void parse_command_line(struct dump *dump, int argc, char **argv)
+{
+	const char *argument;
+	int option;
+	while ((option = options_next(&table, argc, argv, &argument)) != OPTIONS_END) {
+		if (option == OPTION_STORE)
+			dump->store = argument;
+		else if (option == OPTION_VALUES)
+			dump->has_values = true;
+		else
+			dump->what = (enum row)option;
+	}
+	if (dump->store == NULL)
+		options_fail(&table, "--store is missing");
+	if (optind < argc)
+		options_fail(&table, "unexpected word '%s'", argv[optind]);
+}
+
+static int print_chosen(struct dump *dump)
+{
+	switch (dump->what) {
+	case OPTION_NAMES:
+		return nameprint_names(dump->reader, stdout);
+	case OPTION_CLIENTS:
+		return nameprint_clients(dump->reader, stdout);
+	case OPTION_ZONEFILE:
+		return zonefile_print(dump->reader, stdout);
+	default:
+		return print_lists(dump);
+	}
+}
+
+static int print_all(struct dump *dump)
+{
+	int ret = reader_open(dump->store, &dump->reader);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	ret = reader_begin(dump->reader);
+	if (ret == DNSBLV6_OK) {
+		ret = print_chosen(dump);
+		reader_end(dump->reader);
+	}
+	reader_close(dump->reader);
+	return ret;
+}
+
+int dump_command(int argc, char **argv)
+{
+	struct dump dump = { 0 };
+	parse_command_line(&dump, argc, argv);
+	int ret = print_all(&dump);
+	if (ret != DNSBLV6_OK) {
+		log_error(dump.store, "store not read (%s)", store_strerror(ret));
+		return commands_exit_status(ret);
+	}
+	return commands_end_output(true);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/commands/keyfiles.h"
+
+#include "zone-tools/commands/commands.h"
+
+#include "lib/common/log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+void keyfiles_init(struct keyfiles *files)
+{
+	memset(files, 0, sizeof(*files));
+	files->count = 1; /* the place of --key */
+}
+
+void keyfiles_set_active(struct keyfiles *files, const char *path)
+{
+	files->paths[0] = path;
+}
+
+bool keyfiles_has_active(const struct keyfiles *files)
+{
+	return files->paths[0] != NULL;
+}
+
+bool keyfiles_lack_active(const struct keyfiles *files)
+{
+	return !keyfiles_has_active(files) && (files->count > 1 || files->set.withdrawn_count > 0);
+}
+
+bool keyfiles_add(struct keyfiles *files, const char *path)
+{
+	if (files->count == SIGNER_KEYS_MAX)
+		return false;
+	files->paths[files->count++] = path;
+	return true;
+}
+
+const char *keyfiles_withdraw(struct keyfiles *files, const char *text)
+{
+	char *end;
+	errno = 0;
+	unsigned long tag = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || tag > UINT16_MAX)
+		return "not a key tag, which is a number up to 65535";
+	if (files->set.withdrawn_count == SIGNER_KEYS_MAX)
+		return "more keys than a zone has";
+	files->set.withdrawn[files->set.withdrawn_count++] = (uint16_t)tag;
+	return NULL;
+}
+
+/* Why key number cannot be in the zone beside those before it; NULL when it can. */
+static const char *find_conflict(const struct keyfiles *files, size_t number)
+{
+	const struct key *key = files->set.keys[number];
+	for (size_t i = 0; i < number; i++) {
+		if (key_algorithm(files->set.keys[i]) != key_algorithm(key))
+			return "all keys of a zone have one algorithm";
+		/* Signatures name their key by its tag alone. */
+		if (key_tag(files->set.keys[i]) == key_tag(key))
+			return "given twice, or of the same key tag as another";
+	}
+	return NULL;
+}
+
+int keyfiles_read(struct keyfiles *files)
+{
+	if (!keyfiles_has_active(files))
+		return EX_OK;
+	for (size_t i = 0; i < files->count; i++) {
+		struct key *key = NULL;
+		int ret = key_read(files->paths[i], &key);
+		files->set.keys[i] = key;
+		files->set.key_count = i + 1;
+		if (ret != DNSBLV6_OK) {
+			log_error(files->paths[i], "key not read (%s)", key_strerror(ret));
+			return commands_exit_status(ret);
+		}
+		const char *problem = find_conflict(files, i);
+		if (problem != NULL) {
+			log_error(files->paths[i], "key not taken (%s)", problem);
+			return EX_DATAERR;
+		}
+	}
+	return EX_OK;
+}
+
+void keyfiles_report_kept(const struct keyfiles *files, const char *store)
+{
+	for (size_t i = 0; i < files->set.dnskey_count; i++) {
+		const struct keyset_dnskey *dnskey = &files->set.dnskeys[i];
+		if (!dnskey->is_given)
+			log_warning(store,
+				    "key kept that was not given, tag=%u expires=%" PRIu64
+				    " (--publish renews its signature, --withdraw takes it away)",
+				    dnskey->tag, dnskey->signature_s);
+	}
+}
+
+void keyfiles_deinit(struct keyfiles *files)
+{
+	for (size_t i = 0; i < SIGNER_KEYS_MAX; i++)
+		key_free((struct key *)(uintptr_t)files->set.keys[i]);
+	memset(files, 0, sizeof(*files));
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+/*
+ * log.c - dnsblv6-zone log: what changed in a store, and when, out of its journal.
+ */
+
+#include "zone-tools/commands/commands.h"
+
+#include "zone-tools/records/clock.h"
+#include "zone-tools/reading/contents.h"
+#include "zone-tools/reading/difference.h"
+#include "zone-tools/plan/ranges.h"
+
+#include "lib/common/log.h"
+#include "lib/common/options.h"
+#include "lib/common/version.h"
+#include "lib/store/history.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+enum { SHOWN = 20 }; /* prefixes of each change */
+
+enum row { OPTION_STORE, OPTION_COUNT, OPTION_ALL, OPTION_BRIEF };
+
+static const struct options_row rows[] = {
+	[OPTION_STORE] = { 's', "store", "FILE", "store to read" },
+	[OPTION_COUNT] = { 'n', "count", "NUMBER", "of changes, the newest (10)" },
+	[OPTION_ALL] = { 0, "all", NULL, "print every prefix, not the first 20 of a change" },
+	[OPTION_BRIEF] = { 0, "brief", NULL, "print one line for each change" },
+};
+
+static const struct options_table table = {
+	.program = "dnsblv6-zone log",
+	.libraries = DNSBLV6_LIBRARIES,
+	.usage = "--store FILE [options]",
+	.summary = "Prints what changed in a store, the newest change first.",
+	.rows = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+};
+
+struct history_log {
+	const char *store;
+	uint64_t count;
+	uint64_t shown; /* prefixes of each change */
+	struct reader *reader;
+	struct dnsblv6_facts facts;
+};
+
+/* ---- what was listed and what is ---- */
+
+/* The units of one family and origin at the names that changed. */
+struct sides {
+	struct ranges before;
+	struct ranges after;
+};
+
+static int add_state(const struct history_log *log, const struct contents_origin *origin,
+		     const struct dnsblv6_labels *name, const struct dnsblv6_name_state *state,
+		     struct ranges *ranges)
+{
+	struct dnsblv6_prefix block;
+	struct dnsblv6_bitmap map;
+	size_t origin_size = origin->origin.name.size;
+	if (state->record_size == 0 ||
+	    dnsblv6_record_decode_bitmap(state->record, state->record_size, &map) != DNSBLV6_OK)
+		return DNSBLV6_OK; /* there is no name, or it is the zone's own */
+	if (dnsblv6_name_parse((enum dnsblv6_style)log->facts.style, name->wire,
+			       name->size - origin_size, &block) != DNSBLV6_OK ||
+	    dnsblv6_prefix_is_ipv4(block) != ranges->is_ipv4)
+		return DNSBLV6_OK;
+	return ranges_add_block(ranges, block, &map);
+}
+
+static int add_change(const struct history_log *log, const struct contents_origin *origin,
+		      const struct dnsblv6_name_change *change, struct sides *sides)
+{
+	const struct dnsblv6_labels *apex = &origin->origin.name;
+	struct dnsblv6_labels name;
+	int ret = dnsblv6_key_to_labels(change->key, change->key_size, &name);
+	if (ret != DNSBLV6_OK)
+		return STORE_ECORRUPT;
+	if (name.size < apex->size ||
+	    memcmp(name.wire + name.size - apex->size, apex->wire, apex->size) != 0)
+		return DNSBLV6_OK; /* of another list */
+	ret = add_state(log, origin, &name, &change->before, &sides->before);
+	return ret == DNSBLV6_OK ? add_state(log, origin, &name, &change->after, &sides->after)
+				 : ret;
+}
+
+static int load_sides(const struct history_log *log, uint64_t number,
+		      const struct contents_origin *origin, struct sides *sides)
+{
+	struct history_names names = { .reader = log->reader, .number = number };
+	struct dnsblv6_name_change change;
+	int ret;
+	while ((ret = history_next_name(&names, &change)) == DNSBLV6_OK) {
+		ret = add_change(log, origin, &change, sides);
+		if (ret != DNSBLV6_OK)
+			return ret;
+	}
+	ranges_normalise(&sides->before);
+	ranges_normalise(&sides->after);
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
+/* ---- printing ---- */
+
+/* What left has and right has not. */
+static int print_difference(const struct contents_origin *origin, const struct ranges *left,
+			    const struct ranges *right, char sign, struct difference *printed)
+{
+	struct ranges difference = { .is_ipv4 = left->is_ipv4 };
+	int ret = ranges_add_difference(&difference, left, right);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < difference.count; i++)
+		difference_print(printed, sign,
+				 ranges_first_addr(&difference, difference.items[i].first),
+				 ranges_last_addr(&difference, difference.items[i].last),
+				 &origin->origin.name);
+	ranges_deinit(&difference);
+	return ret;
+}
+
+static int print_family(const struct history_log *log, uint64_t number,
+			const struct contents_origin *origin, bool is_ipv4,
+			struct difference *printed)
+{
+	struct sides sides = { .before = { .is_ipv4 = is_ipv4 }, .after = { .is_ipv4 = is_ipv4 } };
+	int ret = load_sides(log, number, origin, &sides);
+	if (ret == DNSBLV6_OK)
+		ret = print_difference(origin, &sides.after, &sides.before, '+', printed);
+	if (ret == DNSBLV6_OK)
+		ret = print_difference(origin, &sides.before, &sides.after, '-', printed);
+	ranges_deinit(&sides.before);
+	ranges_deinit(&sides.after);
+	return ret;
+}
+
+static int print_addresses(const struct history_log *log, uint64_t number)
+{
+	struct difference printed = { .stream = stdout, .limit = log->shown };
+	int ret = DNSBLV6_OK;
+	for (uint16_t i = 0; ret == DNSBLV6_OK; i++) {
+		struct contents_origin origin;
+		ret = contents_read_origin(log->reader, i, &origin);
+		if (ret == DNSBLV6_OK)
+			ret = print_family(log, number, &origin, true, &printed);
+		if (ret == DNSBLV6_OK)
+			ret = print_family(log, number, &origin, false, &printed);
+	}
+	difference_end(&printed);
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
+static const char *verb_name(uint8_t verb)
+{
+	switch (verb) {
+	case DNSBLV6_CHANGE_BUILD:
+		return "build";
+	case DNSBLV6_CHANGE_UPDATE:
+		return "update";
+	default:
+		return "sign";
+	}
+}
+
+static void print_header(const struct dnsblv6_change *change)
+{
+	char when[CLOCK_TEXT_SIZE];
+	clock_format(change->made_s, when);
+	printf("%s %s serial=%" PRIu32 " before=%" PRIu32 " ipv4=%" PRIu64 " ipv6=%" PRIu64
+	       " names=+%" PRIu64 ",~%" PRIu64 ",-%" PRIu64 "%s\n",
+	       when, verb_name(change->verb), change->to_serial, change->from_serial,
+	       change->ipv4_count, change->ipv6_count, change->added_count, change->changed_count,
+	       change->removed_count, change->has_names ? "" : " (addresses not kept)");
+}
+
+static int print_changes(const struct history_log *log)
+{
+	uint64_t number;
+	int ret = history_newest(log->reader, &number);
+	for (uint64_t i = 0; ret == DNSBLV6_OK && i < log->count && number > 0; i++, number--) {
+		struct dnsblv6_change change;
+		ret = history_get(log->reader, number, &change);
+		if (ret == DNSBLV6_OK)
+			print_header(&change);
+		if (ret == DNSBLV6_OK && log->shown > 0 && change.has_names)
+			ret = print_addresses(log, number);
+	}
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
+/* ---- the command ---- */
+
+static void parse_command_line(struct history_log *log, int argc, char **argv)
+{
+	const char *argument;
+	int option;
+	while ((option = options_next(&table, argc, argv, &argument)) != OPTIONS_END) {
+		if (option == OPTION_STORE)
+			log->store = argument;
+		else if (option == OPTION_COUNT)
+			log->count = options_number(&table, "count", argument, 1, UINT32_MAX);
+		else
+			log->shown = option == OPTION_ALL ? UINT64_MAX : 0;
+	}
+	if (log->store == NULL)
+		options_fail(&table, "--store is missing");
+	if (optind < argc)
+		options_fail(&table, "unexpected word '%s'", argv[optind]);
+}
+
+static int print_all(struct history_log *log)
+{
+	int ret = reader_open(log->store, &log->reader);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	ret = reader_begin(log->reader);
+	if (ret == DNSBLV6_OK) {
+		ret = contents_read_facts(log->reader, &log->facts);
+		if (ret == DNSBLV6_OK)
+			ret = print_changes(log);
+		reader_end(log->reader);
+	}
+	reader_close(log->reader);
+	return ret;
+}
+
+int log_command(int argc, char **argv)
+{
+	struct history_log log = { .count = 10, .shown = SHOWN };
+	parse_command_line(&log, argc, argv);
+	int ret = print_all(&log);
+	if (ret != DNSBLV6_OK) {
+		log_error(log.store, "store not read (%s)", store_strerror(ret));
+		return commands_exit_status(ret);
+	}
+	return commands_end_output(true);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/keys/signer.h"
+
+#include "zone-tools/base/array.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	DAY_S = 86400,
+	CLOCK_SKEW_S = 3600, /* validators may be that far behind */
+	SHARE_MIN = 64,	     /* fewer signatures are not worth a process */
+	PROCESSES_MAX = 64,
+	INPUT_MAX = 65536, /* of one RRset */
+};
+
+struct job {
+	const struct key *key;
+	size_t input_at;
+	size_t input_size;
+};
+
+/* What a child leaves in shared memory for each job. */
+struct output {
+	uint8_t is_made;
+	uint8_t signature[DNSBLV6_SIGNATURE_BYTES];
+};
+
+struct signer {
+	struct signer_options options;
+	struct job *jobs;
+	size_t job_count;
+	size_t job_capacity;
+	uint8_t *inputs; /* of all jobs, one behind the other */
+	size_t inputs_size;
+	size_t inputs_capacity;
+	struct output *outputs; /* shared mapping */
+	size_t output_capacity;
+	uint64_t made_count;
+};
+
+int signer_new(const struct signer_options *options, struct signer **ret_signer)
+{
+	struct signer *signer = calloc(1, sizeof(*signer));
+	if (signer == NULL)
+		return -ENOMEM;
+	signer->options = *options;
+	if (signer->options.process_count == 0) {
+		long cores = sysconf(_SC_NPROCESSORS_ONLN);
+		signer->options.process_count = cores > 0 ? (unsigned)cores : 1;
+	}
+	if (signer->options.process_count > PROCESSES_MAX)
+		signer->options.process_count = PROCESSES_MAX;
+	*ret_signer = signer;
+	return DNSBLV6_OK;
+}
+
+static void unmap(struct signer *signer)
+{
+	if (signer->outputs != NULL)
+		munmap(signer->outputs, signer->output_capacity * sizeof(*signer->outputs));
+	signer->outputs = NULL;
+	signer->output_capacity = 0;
+}
+
+void signer_free(struct signer *signer)
+{
+	if (signer == NULL)
+		return;
+	unmap(signer);
+	free(signer->jobs);
+	free(signer->inputs);
+	free(signer);
+}
+
+const struct signer_options *signer_options(const struct signer *signer)
+{
+	return &signer->options;
+}
+
+uint64_t signer_count(const struct signer *signer)
+{
+	return signer->made_count;
+}
+
+void signer_clear(struct signer *signer)
+{
+	signer->job_count = 0;
+	signer->inputs_size = 0;
+}
+
+/* ---- times ---- */
+
+static uint32_t choose(const struct dnsblv6_labels *owner, uint16_t type, uint32_t range)
+{
+	uint64_t hash = 0xcbf29ce484222325u ^ type;
+	for (unsigned i = 0; i < owner->size; i++)
+		hash = (hash ^ owner->wire[i]) * 0x100000001b3u;
+	return range == 0 ? 0 : (uint32_t)((hash ^ hash >> 32) % range);
+}
+
+/* The same name and type always end at the same distance: a second run changes nothing. */
+static uint32_t jitter(const struct signer *signer, const struct dnsblv6_labels *owner,
+		       uint16_t type)
+{
+	return choose(owner, type, signer->options.lifetime_s / 14);
+}
+
+/*
+ * Has the owner had its day? All signatures of a name have the same one, since the name goes
+ * into the journal as a whole. One made after noon counts as the next day's: what is built
+ * before midnight is not signed again behind it.
+ */
+static bool had_its_day(const struct signer *signer, const struct dnsblv6_labels *owner,
+			uint64_t made_s)
+{
+	uint32_t period = signer->options.lifetime_s / 2 / DAY_S;
+	if (period == 0)
+		return false;
+	uint32_t phase = choose(owner, 0, period);
+	uint64_t made_day = (made_s + DAY_S / 2) / DAY_S;
+	uint64_t today = signer->options.now_s / DAY_S;
+	return (today + phase) / period > (made_day + phase) / period;
+}
+
+bool signer_is_fresh(const struct signer *signer, const struct key *key,
+		     const struct dnsblv6_labels *owner, const struct dnsblv6_signature *signature)
+{
+	uint32_t now = (uint32_t)signer->options.now_s;
+	/* RFC 4034 section 3.1.5: serial number arithmetic. */
+	int32_t left_s = (int32_t)(signature->expiration - now);
+	int32_t age_s = (int32_t)(now - signature->inception);
+	if (signature->key_tag != key_tag(key) || age_s < 0 ||
+	    left_s <= (int32_t)(signer->options.lifetime_s / 14 * 5))
+		return false;
+	uint64_t made_s = signer->options.now_s - (uint64_t)age_s + CLOCK_SKEW_S;
+	return !had_its_day(signer, owner, made_s);
+}
+
+/* ---- jobs ---- */
+
+int signer_add(struct signer *signer, const struct key *key, struct dnsblv6_rrsig *rrsig,
+	       const struct dnsblv6_labels *owner, struct dnsblv6_rdata *rdatas, size_t rdata_count,
+	       size_t *ret_job)
+{
+	uint32_t now = (uint32_t)signer->options.now_s;
+	rrsig->algorithm = key_algorithm(key);
+	rrsig->signature.key_tag = key_tag(key);
+	rrsig->signature.inception = now - CLOCK_SKEW_S;
+	rrsig->signature.expiration =
+		now + signer->options.lifetime_s - jitter(signer, owner, rrsig->type_covered);
+
+	if (!array_reserve(signer->jobs, signer->job_count + 1, &signer->job_capacity) ||
+	    !array_reserve(signer->inputs, signer->inputs_size + INPUT_MAX,
+			   &signer->inputs_capacity))
+		return -ENOMEM;
+	struct job *job = &signer->jobs[signer->job_count];
+	int ret = dnsblv6_signing_input(rrsig, signer->options.zone, owner, rdatas, rdata_count,
+					signer->inputs + signer->inputs_size, INPUT_MAX,
+					&job->input_size);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	job->key = key;
+	job->input_at = signer->inputs_size;
+	signer->inputs_size += job->input_size;
+	*ret_job = signer->job_count++;
+	return DNSBLV6_OK;
+}
+
+void signer_take(const struct signer *signer, size_t job, struct dnsblv6_signature *signature)
+{
+	memcpy(signature->bytes, signer->outputs[job].signature, DNSBLV6_SIGNATURE_BYTES);
+}
+
+/* ---- signing ---- */
+
+static int map_outputs(struct signer *signer)
+{
+	if (signer->job_count <= signer->output_capacity)
+		return DNSBLV6_OK;
+	unmap(signer);
+	size_t size = signer->job_count * sizeof(*signer->outputs);
+	void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
+		return -errno;
+	signer->outputs = shared;
+	signer->output_capacity = signer->job_count;
+	return DNSBLV6_OK;
+}
+
+static void sign_jobs(struct signer *signer, size_t first, size_t end)
+{
+	for (size_t i = first; i < end; i++) {
+		const struct job *job = &signer->jobs[i];
+		struct output *output = &signer->outputs[i];
+		output->is_made = key_sign(job->key, signer->inputs + job->input_at,
+					   job->input_size, output->signature) == DNSBLV6_OK;
+	}
+}
+
+static pid_t start_child(struct signer *signer, size_t first, size_t end)
+{
+	pid_t parent = getpid();
+	pid_t pid = fork();
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() == parent)
+		sign_jobs(signer, first, end);
+	_exit(0);
+}
+
+/* The parent has a share as well, and that of a child that could not be made. */
+static void sign_in_processes(struct signer *signer, unsigned process_count)
+{
+	pid_t children[PROCESSES_MAX];
+	size_t share = (signer->job_count + process_count - 1) / process_count;
+	size_t at = 0;
+	unsigned child_count = 0;
+	for (unsigned i = 1; i < process_count; i++) {
+		pid_t pid = start_child(signer, at, at + share);
+		if (pid < 0)
+			break;
+		children[child_count++] = pid;
+		at += share;
+	}
+	sign_jobs(signer, at, signer->job_count);
+	for (unsigned i = 0; i < child_count; i++) {
+		while (waitpid(children[i], NULL, 0) < 0 && errno == EINTR)
+			continue;
+	}
+}
+
+int signer_run(struct signer *signer)
+{
+	if (signer->job_count == 0)
+		return DNSBLV6_OK;
+	int ret = map_outputs(signer);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	struct output *outputs = signer->outputs;
+	if (outputs == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < signer->job_count; i++)
+		outputs[i].is_made = 0;
+
+	size_t worthwhile = signer->job_count / SHARE_MIN + 1;
+	unsigned process_count = signer->options.process_count;
+	if (process_count > worthwhile)
+		process_count = (unsigned)worthwhile;
+	sign_in_processes(signer, process_count);
+	for (size_t i = 0; i < signer->job_count; i++) {
+		if (!outputs[i].is_made)
+			return KEY_ECRYPTO;
+	}
+	signer->made_count += signer->job_count;
+	return DNSBLV6_OK;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/lists/listfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+/* Lines begin anywhere in the buffer; the byte behind it takes a NUL. */
+#define BUFFER_SIZE (LISTFILE_LINE_MAX + 1)
+
+struct listfile {
+	gzFile gzip; /* reads plain files as well */
+	int fd;	     /* belongs to gzip once that is open */
+	struct stat opened;
+	uint64_t line_number;
+	size_t start; /* of what is not yet given out */
+	size_t end;
+	bool is_at_end;
+	bool is_skipping; /* the rest of a line that was too long */
+	char buffer[BUFFER_SIZE + 1];
+};
+
+/* The path behind "-" is standard input itself, which stays open for others. */
+static int open_path(const char *path)
+{
+	int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+					: open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int listfile_open(const char *path, struct listfile **ret_file)
+{
+	struct listfile *file = calloc(1, sizeof(*file));
+	if (file == NULL)
+		return -ENOMEM;
+
+	int ret = open_path(path);
+	file->fd = ret;
+	if (ret < 0)
+		goto fail;
+	ret = fstat(file->fd, &file->opened) < 0 ? -errno : DNSBLV6_OK;
+	if (ret == DNSBLV6_OK && S_ISDIR(file->opened.st_mode))
+		ret = -EISDIR;
+	if (ret != DNSBLV6_OK)
+		goto fail;
+	ret = -ENOMEM;
+	file->gzip = gzdopen(file->fd, "rb");
+	if (file->gzip == NULL || gzbuffer(file->gzip, BUFFER_SIZE) < 0)
+		goto fail;
+
+	*ret_file = file;
+	return DNSBLV6_OK;
+fail:
+	listfile_close(file);
+	return ret;
+}
+
+void listfile_close(struct listfile *file)
+{
+	if (file == NULL)
+		return;
+	if (file->gzip != NULL)
+		gzclose_r(file->gzip);
+	else if (file->fd >= 0)
+		close(file->fd);
+	free(file);
+}
+
+/* zlib's sticky error as ours. Z_BUF_ERROR is a file that ends too early. */
+static int gzip_status(struct listfile *file)
+{
+	int code = Z_OK;
+	gzerror(file->gzip, &code);
+	switch (code) {
+	case Z_OK:
+	case Z_STREAM_END:
+		return DNSBLV6_OK;
+	case Z_ERRNO:
+		return errno != 0 ? -errno : -EIO;
+	case Z_MEM_ERROR:
+		return -ENOMEM;
+	default:
+		return -EBADMSG;
+	}
+}
+
+/* A list that is written while it is read would be half old and half new. */
+static int check_unchanged(const struct listfile *file)
+{
+	struct stat now;
+	if (!S_ISREG(file->opened.st_mode))
+		return DNSBLV6_OK;
+	if (fstat(file->fd, &now) < 0)
+		return -errno;
+	bool is_same = now.st_size == file->opened.st_size &&
+		       now.st_mtim.tv_sec == file->opened.st_mtim.tv_sec &&
+		       now.st_mtim.tv_nsec == file->opened.st_mtim.tv_nsec;
+	return is_same ? DNSBLV6_OK : -ESTALE;
+}
+
+/* Moves what is left to the front and reads behind it. */
+static int fill(struct listfile *file)
+{
+	size_t left = file->end - file->start;
+	memmove(file->buffer, file->buffer + file->start, left);
+	file->start = 0;
+	file->end = left;
+
+	errno = 0;
+	int count = gzread(file->gzip, file->buffer + left, (unsigned)(BUFFER_SIZE - left));
+	if (count > 0) {
+		/* What came before the damage is good: the error waits for the next call. */
+		file->end += (size_t)count;
+		return DNSBLV6_OK;
+	}
+	file->is_at_end = true;
+	int ret = gzip_status(file);
+	return ret == DNSBLV6_OK ? check_unchanged(file) : ret;
+}
+
+static bool is_buffer_full(const struct listfile *file)
+{
+	return file->end - file->start == BUFFER_SIZE;
+}
+
+/*
+ * Reads on until a line feed is in the buffer, or the end of the file, or the
+ * buffer is full of one line. *ret_feed is NULL without a line feed.
+ */
+static int find_feed(struct listfile *file, char **ret_feed)
+{
+	size_t searched = 0; /* bytes behind start that have no line feed */
+	for (;;) {
+		const char *from = file->buffer + file->start + searched;
+		searched = file->end - file->start;
+		*ret_feed = memchr(from, '\n', (size_t)(file->buffer + file->end - from));
+		if (*ret_feed != NULL || file->is_at_end || is_buffer_full(file))
+			return DNSBLV6_OK;
+		int ret = fill(file);
+		if (ret != DNSBLV6_OK)
+			return ret;
+	}
+}
+
+static int skip_to_feed(struct listfile *file)
+{
+	while (file->is_skipping) {
+		char *feed;
+		int ret = find_feed(file, &feed);
+		if (ret != DNSBLV6_OK)
+			return ret;
+		file->start = feed != NULL ? (size_t)(feed + 1 - file->buffer) : file->end;
+		file->is_skipping = feed == NULL && !file->is_at_end;
+	}
+	return DNSBLV6_OK;
+}
+
+static void skip_byte_order_mark(struct listfile_line *line)
+{
+	if (line->text_size >= 3 && memcmp(line->text, "\xef\xbb\xbf", 3) == 0) {
+		line->text += 3;
+		line->text_size -= 3;
+	}
+}
+
+int listfile_next(struct listfile *file, struct listfile_line *ret_line)
+{
+	char *feed = NULL;
+	int ret = skip_to_feed(file);
+	if (ret == DNSBLV6_OK)
+		ret = find_feed(file, &feed);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	if (file->start == file->end)
+		return DNSBLV6_ENOTFOUND;
+
+	char *end = feed != NULL ? feed : file->buffer + file->end;
+	struct listfile_line line = { .text = file->buffer + file->start };
+	line.text_size = (size_t)(end - line.text);
+	file->start += line.text_size + (feed != NULL);
+	file->is_skipping = feed == NULL && !file->is_at_end;
+	file->line_number++;
+
+	if (file->is_skipping)
+		line.fault = "line longer than 65535 bytes";
+	else if (memchr(line.text, '\0', line.text_size) != NULL)
+		line.fault = "NUL byte in the line";
+	if (line.text_size > 0 && end[-1] == '\r')
+		line.text_size--;
+	line.text[line.text_size] = '\0';
+	if (file->line_number == 1)
+		skip_byte_order_mark(&line);
+	*ret_line = line;
+	return DNSBLV6_OK;
+}
+
+uint64_t listfile_line_number(const struct listfile *file)
+{
+	return file->line_number;
+}
+
+const char *listfile_strerror(int status)
+{
+	switch (status) {
+	case -EBADMSG:
+		return "gzip file cut short or damaged";
+	case -ESTALE:
+		return "file was changed while it was read";
+	default:
+		return dnsblv6_strerror(status);
+	}
+}

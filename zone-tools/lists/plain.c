@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/lists/plain.h"
+
+#include <string.h>
+
+/* What is left of a line. */
+struct rest {
+	const char *at;
+	const char *end;
+};
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static void skip_blanks(struct rest *rest)
+{
+	while (rest->at < rest->end && is_blank(*rest->at))
+		rest->at++;
+}
+
+static bool is_at_end(const struct rest *rest)
+{
+	return rest->at == rest->end || *rest->at == '#' || *rest->at == ';';
+}
+
+static bool skip_char(struct rest *rest, char c)
+{
+	if (rest->at == rest->end || *rest->at != c)
+		return false;
+	rest->at++;
+	return true;
+}
+
+/* The text of an address or prefix: all up to a blank, or what may follow it. */
+static struct rest take_word(struct rest *rest)
+{
+	struct rest word = { .at = rest->at };
+	while (!is_at_end(rest) && !is_blank(*rest->at) && *rest->at != ',' && *rest->at != '-')
+		rest->at++;
+	word.end = rest->at;
+	return word;
+}
+
+static size_t size_of(struct rest word)
+{
+	return (size_t)(word.end - word.at);
+}
+
+/* 192.0.2.1/24 as 192.0.2.0/24. Everything but the host bits is known to be right. */
+static const char *cut_host_bits(struct rest word, struct plain_entry *entry)
+{
+	const char *slash = word.end;
+	while (slash > word.at && slash[-1] != '/')
+		slash--;
+	unsigned prefix_len = 0;
+	for (const char *digit = slash; digit < word.end; digit++)
+		prefix_len = prefix_len * 10 + (unsigned)(*digit - '0');
+
+	struct dnsblv6_addr addr;
+	size_t addr_size = (size_t)(slash - 1 - word.at);
+	int ret = dnsblv6_addr_parse(word.at, addr_size, &addr);
+	if (ret != DNSBLV6_OK)
+		return dnsblv6_strerror(ret);
+	/* "::ffff:192.0.2.1/120" counts in 128 bits, as dnsblv6_prefix_parse() has it. */
+	if (memchr(word.at, ':', addr_size) == NULL)
+		prefix_len += DNSBLV6_IPV4_BASE_LEN;
+	struct dnsblv6_prefix prefix = dnsblv6_prefix_make(addr, prefix_len);
+	entry->first = prefix.first;
+	entry->last = dnsblv6_prefix_last(prefix);
+	return NULL;
+}
+
+static const char *parse_prefix(struct rest word, const struct sources_options *options,
+				struct plain_entry *entry)
+{
+	struct dnsblv6_prefix prefix;
+	int ret = dnsblv6_prefix_parse(word.at, size_of(word), &prefix);
+	if (ret == DNSBLV6_EHOSTBITS && options->cut_host_bits)
+		return cut_host_bits(word, entry);
+	if (ret != DNSBLV6_OK)
+		return dnsblv6_strerror(ret);
+	entry->first = prefix.first;
+	entry->last = dnsblv6_prefix_last(prefix);
+	return NULL;
+}
+
+static const char *parse_range(struct rest first, struct rest last, struct plain_entry *entry)
+{
+	int ret = dnsblv6_addr_parse(first.at, size_of(first), &entry->first);
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_addr_parse(last.at, size_of(last), &entry->last);
+	if (ret != DNSBLV6_OK)
+		return dnsblv6_strerror(ret);
+	if (dnsblv6_addr_is_ipv4(entry->first) != dnsblv6_addr_is_ipv4(entry->last))
+		return "range from one address family to the other";
+	if (dnsblv6_addr_compare(entry->first, entry->last) > 0)
+		return "range ends before it begins";
+	return NULL;
+}
+
+const char *plain_parse(const char *text, size_t text_size, const struct sources_options *options,
+			struct plain_entry *ret_entry)
+{
+	struct rest rest = { text, text + text_size };
+	struct plain_entry entry = { .kind = PLAIN_BLANK };
+
+	skip_blanks(&rest);
+	if (is_at_end(&rest)) {
+		*ret_entry = entry;
+		return NULL;
+	}
+	entry.kind = skip_char(&rest, '!') ? PLAIN_EXCLUDED : PLAIN_LISTED;
+	if (entry.kind == PLAIN_EXCLUDED)
+		skip_blanks(&rest);
+
+	struct rest first = take_word(&rest);
+	if (!options->ignore_columns)
+		skip_blanks(&rest);
+	const char *fault;
+	if (skip_char(&rest, '-')) {
+		if (!options->ignore_columns)
+			skip_blanks(&rest);
+		fault = parse_range(first, take_word(&rest), &entry);
+	} else {
+		fault = parse_prefix(first, options, &entry);
+	}
+	if (fault != NULL)
+		return fault;
+
+	skip_blanks(&rest);
+	if (!options->ignore_columns && !is_at_end(&rest))
+		return "more than an address in the line; --ignore-columns takes the first column";
+	*ret_entry = entry;
+	return NULL;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * rbldnsd_reader.h - the state of a reader: for rbldnsd.c, rbldnsd_special.c,
+ *                    rbldnsd_name.c and rbldnsd_acl.c alone.
+ *
+ * A reader has at most one dataset open. A combined list opens one at each
+ * $DATASET; every other list has one from its first line to its last.
+ */
+
+#include "zone-tools/lists/rbldnsd.h"
+#include "zone-tools/lists/rbldnsd_value.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The prefixes of a trie, to know the ones that come twice. */
+struct prefix_table {
+	uint32_t *slots; /* entry numbers + 1 */
+	size_t slot_count;
+	size_t count;
+};
+
+struct rbldnsd_set {
+	enum rbldnsd_type type;
+	size_t dataset; /* index in the listing */
+	struct rbldnsd_scope scope;
+	/*
+	 * Values as they stand in the file, without TTL. The entries hold their
+	 * numbers until the end, because variables and TTL count for entries
+	 * before them as well.
+	 */
+	struct value_pool raw;
+	uint32_t default_number; /* in raw */
+	uint32_t action_number;	 /* of an acl: what an entry without value does */
+	bool has_default_line;	 /* for tsets, where only the first counts */
+	struct prefix_table prefixes;
+};
+
+struct rbldnsd {
+	struct reading *reading;
+	enum rbldnsd_type type;
+	struct rbldnsd_scope scope; /* of a combined list, copied to each dataset */
+	struct rbldnsd_set set;
+	bool has_set;
+	bool is_lost;	    /* entries belong to no dataset, which has been said */
+	bool is_detached;   /* combined: a new file, and no line with a dollar sign yet */
+	uint32_t range_max; /* $MAXRANGE4; 0: none */
+};
+
+/* Opens a dataset; the one before is ended. It has no origin yet. */
+int rbldnsd_set_begin(struct rbldnsd *reader, enum rbldnsd_type type);
+/* Gives the entries their final values. */
+int rbldnsd_set_end(struct rbldnsd *reader);
+
+/* ---- entries: what is wrong with a line goes to *ret_fault, or is a finding already ---- */
+
+/* The value of entries that give none. Borrowed text. */
+struct dnsblv6_value rbldnsd_default(const struct rbldnsd *reader);
+/* What stands behind an entry, as the number of a raw value; the default when that is nothing. */
+int rbldnsd_read_value(struct rbldnsd *reader, const char *at, uint32_t *ret_number,
+		       const char **ret_fault);
+/* The value in text, with what it does not say from fallback. */
+int rbldnsd_keep_value(struct rbldnsd *reader, const char *text,
+		       const struct dnsblv6_value *fallback, uint32_t *ret_number,
+		       const char **ret_fault);
+/* An entry of a trie, where the first of equal prefixes counts. */
+int rbldnsd_add_once(struct rbldnsd *reader, struct dnsblv6_prefix prefix, uint32_t value);
+
+/* An entry of a dnset, a line of a generic dataset, a line of an acl. */
+int rbldnsd_name_read(struct rbldnsd *reader, const char *line);
+int rbldnsd_record_read(struct rbldnsd *reader, const char *line);
+int rbldnsd_acl_read(struct rbldnsd *reader, const char *line);
+int rbldnsd_acl_begin_file(struct rbldnsd *reader);
+
+/* A time or TTL at *at: seconds, or with s, m, h, d or w behind the number. False when it is none.
+ */
+bool rbldnsd_take_ttl(const char **at, uint32_t fallback, uint32_t *ret_ttl);
+
+void rbldnsd_scope_deinit(struct rbldnsd_scope *scope);
+
+/* line is what stands behind the dollar sign; marked: "#$", ";$" or ":$". */
+int rbldnsd_special_read(struct rbldnsd *reader, const char *line, bool is_marked);
+
+#ifdef __cplusplus
+}
+#endif

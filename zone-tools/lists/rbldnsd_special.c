@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/lists/rbldnsd_reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/*
+ * Each reader of a line gets what stands behind its keyword and returns
+ * DNSBLV6_OK or -ENOMEM; what is wrong with the line goes to *ret_fault.
+ */
+typedef int special_fn(struct rbldnsd *reader, const char *at, const char **ret_fault);
+
+#define TTL_MAX 0x7fffffffu /* RFC 2181 section 8 */
+
+/* ---- words, numbers, times ---- */
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static const char *skip_blanks(const char *at)
+{
+	while (is_blank(*at))
+		at++;
+	return at;
+}
+
+static size_t word_size(const char *at)
+{
+	size_t size = 0;
+	while (at[size] != '\0' && !is_blank(at[size]))
+		size++;
+	return size;
+}
+
+static bool take_digits(const char **at, uint32_t *ret_number)
+{
+	uint64_t number = 0;
+	if (!is_digit(**at))
+		return false;
+	for (; is_digit(**at); (*at)++) {
+		number = number * 10 + (uint64_t)(**at - '0');
+		if (number > UINT32_MAX)
+			return false;
+	}
+	*ret_number = (uint32_t)number;
+	return true;
+}
+
+/* The word ends here; moves to the next one. */
+static bool take_word_end(const char **at)
+{
+	if (**at != '\0' && !is_blank(**at))
+		return false;
+	*at = skip_blanks(*at);
+	return true;
+}
+
+static bool take_number(const char **at, uint32_t *ret_number)
+{
+	return take_digits(at, ret_number) && take_word_end(at);
+}
+
+/* Seconds, or with s, m, h, d or w behind the number. */
+static bool take_time(const char **at, uint32_t *ret_seconds)
+{
+	static const char units[] = "smhdw";
+	static const uint32_t seconds[] = { 1, 60, 3600, 86400, 604800 };
+	uint32_t number;
+	uint32_t factor = 1;
+	if (!take_digits(at, &number))
+		return false;
+	char letter = (char)(**at | 0x20); /* lower case */
+	const char *unit = **at != '\0' ? strchr(units, letter) : NULL;
+	if (unit != NULL) {
+		factor = seconds[unit - units];
+		(*at)++;
+	}
+	if (number > UINT32_MAX / factor || !take_word_end(at))
+		return false;
+	*ret_seconds = number * factor;
+	return true;
+}
+
+bool rbldnsd_take_ttl(const char **at, uint32_t fallback, uint32_t *ret_ttl)
+{
+	uint32_t ttl;
+	if (!take_time(at, &ttl) || ttl > TTL_MAX)
+		return false;
+	*ret_ttl = ttl != 0 ? ttl : fallback;
+	return true;
+}
+
+/* ---- names ---- */
+
+/*
+ * The word as an absolute name with a final dot, returned, end with free().
+ * *ret_fault says why it is NULL, unless there is no memory.
+ */
+static char *take_name(const char **at, const char **ret_fault)
+{
+	size_t size = word_size(*at);
+	const char *word = *at;
+	*at = skip_blanks(word + size);
+
+	struct dnsblv6_labels labels;
+	char *name = malloc(size + 2);
+	if (name == NULL)
+		return NULL;
+	memcpy(name, word, size);
+	name[size] = '\0';
+	if (strcmp(name, "@") == 0 || dnsblv6_name_from_text(name, &labels) != DNSBLV6_OK) {
+		*ret_fault = "not a domain name";
+		free(name);
+		return NULL;
+	}
+	if (name[size - 1] != '.')
+		memcpy(name + size, ".", 2);
+	return name;
+}
+
+/* ---- the scope a line belongs to ---- */
+
+static struct rbldnsd_scope *scope_of(struct rbldnsd *reader)
+{
+	return reader->has_set ? &reader->set.scope : &reader->scope;
+}
+
+/* What "0" means in $SOA and $NS: the TTL of the whole list, so far. */
+static uint32_t list_ttl(struct rbldnsd *reader)
+{
+	if (reader->type == RBLDNSD_COMBINED)
+		return reader->scope.ttl;
+	return scope_of(reader)->ttl;
+}
+
+/* ---- $SOA, $NS, $NAMESERVER, $TTL ---- */
+
+static const char not_in_acl[] = "an acl says nothing about the zone";
+
+static bool take_soa_numbers(const char **at, struct zone_lines *soa)
+{
+	return take_number(at, &soa->soa_serial) && take_time(at, &soa->soa_refresh) &&
+	       take_time(at, &soa->soa_retry) && take_time(at, &soa->soa_expire) &&
+	       take_time(at, &soa->soa_minimum) && **at == '\0';
+}
+
+static int read_soa(struct rbldnsd *reader, const char *at, const char **ret_fault)
+{
+	struct zone_lines *zone = &reader->reading->listing->zone;
+	if (reader->type == RBLDNSD_ACL)
+		*ret_fault = not_in_acl;
+	if (zone->has_soa || *ret_fault != NULL)
+		return DNSBLV6_OK; /* only the first one counts */
+
+	struct zone_lines soa = *zone;
+	static const char usage[] =
+		"$SOA takes ttl, origin, person, serial, refresh, retry, expire, minttl";
+	if (!rbldnsd_take_ttl(&at, list_ttl(reader), &soa.soa_ttl)) {
+		*ret_fault = usage;
+		return DNSBLV6_OK;
+	}
+	soa.soa_primary = take_name(&at, ret_fault);
+	if (soa.soa_primary == NULL)
+		return *ret_fault != NULL ? DNSBLV6_OK : -ENOMEM;
+	soa.soa_mailbox = take_name(&at, ret_fault);
+	if (soa.soa_mailbox == NULL) {
+		free(soa.soa_primary);
+		return *ret_fault != NULL ? DNSBLV6_OK : -ENOMEM;
+	}
+	if (!take_soa_numbers(&at, &soa)) {
+		*ret_fault = usage;
+		free(soa.soa_primary);
+		free(soa.soa_mailbox);
+		return DNSBLV6_OK;
+	}
+	soa.has_soa = true;
+	*zone = soa;
+	return DNSBLV6_OK;
+}
+
+static bool has_ns(const struct zone_lines *zone, const char *name)
+{
+	for (size_t i = 0; i < zone->ns_count; i++) {
+		if (strcasecmp(zone->ns[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int add_ns(struct rbldnsd *reader, char *name)
+{
+	struct zone_lines *zone = &reader->reading->listing->zone;
+	if (has_ns(zone, name)) {
+		free(name);
+		return DNSBLV6_OK;
+	}
+	if (zone->ns_count == LISTING_NS_MAX) {
+		reading_warn(reader->reading, "name server ignored", "more than 32");
+		free(name);
+		return DNSBLV6_OK;
+	}
+	zone->ns[zone->ns_count++] = name;
+	return DNSBLV6_OK;
+}
+
+static int read_ns(struct rbldnsd *reader, const char *at, const char **ret_fault)
+{
+	struct zone_lines *zone = &reader->reading->listing->zone;
+	if (reader->type == RBLDNSD_ACL)
+		*ret_fault = not_in_acl;
+	if (zone->ns_count > 0 || *ret_fault != NULL)
+		return DNSBLV6_OK; /* only the first line counts */
+	uint32_t ttl;
+	if (!rbldnsd_take_ttl(&at, list_ttl(reader), &ttl) || *at == '\0') {
+		*ret_fault = "$NS takes ttl and names";
+		return DNSBLV6_OK;
+	}
+	zone->ns_ttl = ttl;
+	while (*at != '\0') {
+		if (*at == '-') {
+			at = skip_blanks(at + word_size(at)); /* commented out */
+			continue;
+		}
+		char *name = take_name(&at, ret_fault);
+		if (name == NULL)
+			return *ret_fault != NULL ? DNSBLV6_OK : -ENOMEM;
+		add_ns(reader, name);
+	}
+	return DNSBLV6_OK;
+}
+
+static int read_ttl(struct rbldnsd *reader, const char *at, const char **ret_fault)
+{
+	uint32_t ttl;
+	if (rbldnsd_take_ttl(&at, LISTING_TTL_DEFAULT, &ttl) && *at == '\0')
+		scope_of(reader)->ttl = ttl;
+	else
+		*ret_fault = "$TTL takes a time";
+	return DNSBLV6_OK;
+}
+
+/* ---- $MAXRANGE4 ---- */
+
+static int read_range_max(struct rbldnsd *reader, const char *at, const char **ret_fault)
+{
+	uint32_t size;
+	bool is_prefix_len = *at == '/';
+	at += is_prefix_len;
+	if (!take_number(&at, &size) || *at != '\0' || size == 0 || (is_prefix_len && size > 32)) {
+		*ret_fault = "$MAXRANGE4 takes a number of addresses, or /len";
+		return DNSBLV6_OK;
+	}
+	if (is_prefix_len)
+		size = 1u << (32 - size);
+	if (reader->range_max != 0 && reader->range_max < size)
+		reading_warn(reader->reading, "line ignored", "$MAXRANGE4 cannot be raised");
+	else
+		reader->range_max = size;
+	return DNSBLV6_OK;
+}
+
+/* ---- $TIMESTAMP ---- */
+
+/* One to digits_max digits from min to max, and a colon or dash behind them if there is one. */
+static bool take_field(const char **at, unsigned digits_max, unsigned min, unsigned max,
+		       unsigned *ret_field)
+{
+	unsigned field = 0;
+	if (!is_digit(**at))
+		return false;
+	for (unsigned i = 0; i < digits_max && is_digit(**at); i++)
+		field = field * 10 + (unsigned)(*(*at)++ - '0');
+	if (field < min || field > max)
+		return false;
+	*at += **at == ':' || **at == '-';
+	*ret_field = field;
+	return true;
+}
+
+static bool take_optional_field(const char **at, unsigned max, unsigned *ret_field)
+{
+	if (**at == '\0' || is_blank(**at))
+		return true;
+	return take_field(at, 2, 0, max, ret_field);
+}
+
+static bool is_leap(unsigned year)
+{
+	return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+}
+
+static unsigned days_in(unsigned year, unsigned month)
+{
+	static const uint8_t days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+	return month == 2 && is_leap(year) ? 29 : days[month - 1];
+}
+
+/* Before the first of January of that year, since 1970. */
+static uint64_t days_before(unsigned year)
+{
+	uint64_t days = 0;
+	for (unsigned i = 1970; i < year; i++)
+		days += is_leap(i) ? 366 : 365;
+	return days;
+}
+
+/* yyyy:mm:dd[:hh[:mi[:ss]]] in UTC, delimiters optional; "0", "-" and ":" mean none. */
+static bool take_stamp(const char **at, uint64_t *ret_stamp_s)
+{
+	if (word_size(*at) == 1 && strchr("0-:", **at) != NULL) {
+		*ret_stamp_s = 0;
+		(*at)++;
+		return take_word_end(at);
+	}
+	unsigned year, month, day;
+	unsigned hour = 0, minute = 0, second = 0;
+	if (!take_field(at, 4, 1970, 2038, &year) || !take_field(at, 2, 1, 12, &month) ||
+	    !take_field(at, 2, 1, days_in(year, month), &day))
+		return false;
+	if (!take_optional_field(at, 23, &hour) || !take_optional_field(at, 59, &minute) ||
+	    !take_optional_field(at, 59, &second))
+		return false;
+
+	uint64_t days = days_before(year) + day - 1;
+	for (unsigned i = 1; i < month; i++)
+		days += days_in(year, i);
+	*ret_stamp_s = ((days * 24 + hour) * 60 + minute) * 60 + second;
+	return take_word_end(at);
+}
+
+static bool take_expiry(const char **at, uint64_t stamp_s, uint64_t *ret_expires_s)
+{
+	if (**at != '+')
+		return take_stamp(at, ret_expires_s);
+	(*at)++;
+	uint32_t seconds;
+	if (!take_time(at, &seconds) || stamp_s == 0 || seconds == 0)
+		return false;
+	*ret_expires_s = stamp_s + seconds;
+	return true;
+}
+
+/* Not a matter of one line: these refuse the list, whatever --max-bad-lines says. */
+static void refuse_list(struct rbldnsd *reader, const char *reason)
+{
+	const struct reading *reading = reader->reading;
+	findings_add(reading->findings, FINDING_REFUSAL, reading->place, "list refused",
+		     reading->line, reading->line_size, reason);
+}
+
+static int read_timestamp(struct rbldnsd *reader, const char *at, const char **ret_fault)
+{
+	uint64_t now_s = reader->reading->options->now_s;
+	uint64_t stamp_s;
+	uint64_t expires_s = 0;
+	if (!take_stamp(&at, &stamp_s) ||
+	    (*at != '\0' && (!take_expiry(&at, stamp_s, &expires_s) || *at != '\0'))) {
+		*ret_fault = "$TIMESTAMP takes yyyy:mm:dd[:hh[:mi[:ss]]] and when it expires";
+		return DNSBLV6_OK;
+	}
+	if (stamp_s > now_s)
+		refuse_list(reader, "time stamp lies in the future");
+	if (expires_s != 0 && expires_s <= now_s)
+		refuse_list(reader, "list expired");
+	struct zone_lines *zone = &reader->reading->listing->zone;
+	if (expires_s != 0 && (zone->expires_s == 0 || zone->expires_s > expires_s))
+		zone->expires_s = expires_s;
+	return DNSBLV6_OK;
+}
+
+/* ---- $0 to $9, $= ---- */
+
+static int read_variable(struct rbldnsd *reader, unsigned number, const char *text)
+{
+	/* Only the first one counts; in a combined list that may be the one for all datasets. */
+	char **variable = &scope_of(reader)->variables[number];
+	if (*variable != NULL)
+		return DNSBLV6_OK;
+	*variable = strdup(text);
+	return *variable != NULL ? DNSBLV6_OK : -ENOMEM;
+}
+
+/* ---- $DATASET ---- */
+
+static void to_lower(struct dnsblv6_labels *labels)
+{
+	for (unsigned i = 0; i < labels->size; i++) {
+		/* Lengths are below 'A'. */
+		if (labels->wire[i] >= 'A' && labels->wire[i] <= 'Z')
+			labels->wire[i] |= 0x20;
+	}
+}
+
+/* The label next to the apex. */
+/* rbldnsd allows a sub-zone with the name of addresses, which it then hides. */
+static int add_sub_zone(struct rbldnsd *reader, const char *word, size_t size,
+			const char **ret_fault)
+{
+	struct listing *listing = reader->reading->listing;
+	struct dataset *dataset = &listing->datasets[reader->set.dataset];
+	if (size == 1 && *word == '@')
+		return dataset_add_origin(dataset, 0);
+
+	struct dnsblv6_labels labels = { .size = 0 };
+	char *name = strndup(word, size);
+	if (name == NULL)
+		return -ENOMEM;
+	int ret = dnsblv6_name_from_text(name, &labels);
+	free(name);
+	to_lower(&labels);
+	if (ret != DNSBLV6_OK || labels.size == 0) {
+		*ret_fault = "sub-zone is not a domain name";
+		return DNSBLV6_OK;
+	}
+	if (dnsblv6_name_is_reserved(labels.wire, labels.size)) {
+		*ret_fault = "sub-zone has a name that addresses need";
+		return DNSBLV6_OK;
+	}
+	uint16_t origin;
+	ret = listing_add_origin(listing, &labels, &origin);
+	if (ret == -E2BIG) {
+		*ret_fault = "too many sub-zones";
+		return DNSBLV6_OK;
+	}
+	return ret == DNSBLV6_OK ? dataset_add_origin(dataset, origin) : ret;
+}
+
+static bool is_end_or_comment(const char *at)
+{
+	return *at == '\0' || *at == '#' || *at == ';';
+}
+
+/* Opens the dataset, or says why it is none. */
+static int open_dataset(struct rbldnsd *reader, const char *word, size_t size)
+{
+	const char *colon = memchr(word, ':', size);
+	size_t name_size = colon != NULL ? (size_t)(colon - word) : size;
+	enum rbldnsd_type type;
+	int ret = rbldnsd_type_find(word, name_size, &type);
+	if (ret == DNSBLV6_OK && type != RBLDNSD_COMBINED && type != RBLDNSD_ACL) {
+		reader->is_lost = false;
+		return rbldnsd_set_begin(reader, type);
+	}
+	refuse_list(reader, ret == DNSBLV6_OK
+				    ? "a dataset of this type has no place in a combined list"
+				    : "unknown dataset type");
+	reader->is_lost = true;
+	return DNSBLV6_OK;
+}
+
+static int read_dataset(struct rbldnsd *reader, const char *at, const char **ret_fault)
+{
+	if (reader->type != RBLDNSD_COMBINED) {
+		*ret_fault = "$DATASET belongs in a combined list";
+		return DNSBLV6_OK;
+	}
+	int ret = rbldnsd_set_end(reader);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	if (is_end_or_comment(at)) {
+		refuse_list(reader, "$DATASET takes a type and sub-zones");
+		reader->is_lost = true;
+		return DNSBLV6_OK;
+	}
+	size_t size = word_size(at);
+	ret = open_dataset(reader, at, size);
+	if (ret != DNSBLV6_OK || reader->is_lost)
+		return ret;
+
+	at = skip_blanks(at + size);
+	if (is_end_or_comment(at))
+		*ret_fault = "no sub-zone; \"@\" is the zone itself";
+	for (; ret == DNSBLV6_OK && !is_end_or_comment(at); at = skip_blanks(at + size)) {
+		size = word_size(at);
+		ret = add_sub_zone(reader, at, size, ret_fault);
+	}
+	return ret;
+}
+
+/* ---- the table ---- */
+
+static const struct special_row {
+	const char *keyword;
+	special_fn *read;
+} specials[] = {
+	{ "soa", read_soa },
+	{ "ns", read_ns },
+	{ "nameserver", read_ns },
+	{ "ttl", read_ttl },
+	{ "maxrange4", read_range_max },
+	{ "timestamp", read_timestamp },
+	{ "dataset", read_dataset },
+};
+
+static const struct special_row *find_special(const char *keyword, size_t size)
+{
+	for (unsigned i = 0; i < sizeof(specials) / sizeof(specials[0]); i++) {
+		if (strlen(specials[i].keyword) == size &&
+		    strncasecmp(specials[i].keyword, keyword, size) == 0)
+			return &specials[i];
+	}
+	return NULL;
+}
+
+int rbldnsd_special_read(struct rbldnsd *reader, const char *line, bool is_marked)
+{
+	size_t size = word_size(line);
+	const char *at = skip_blanks(line + size);
+	if (size == 1 && (is_digit(*line) || *line == '=') && *at != '\0')
+		return read_variable(
+			reader, *line == '=' ? RBLDNSD_VARIABLE_BASE : (unsigned)(*line - '0'), at);
+
+	const struct special_row *special = find_special(line, size);
+	if (special == NULL && is_marked) {
+		/* "#$Id$" and the like: to whoever wrote it, a comment. */
+		reading_warn(reader->reading, "line ignored", "unknown special entry");
+		return DNSBLV6_OK;
+	}
+	const char *fault = special == NULL ? "unknown special entry" : NULL;
+	int ret = special != NULL ? special->read(reader, at, &fault) : DNSBLV6_OK;
+	if (fault != NULL)
+		reading_refuse_line(reader->reading, fault);
+	return ret;
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/lists/sources.h"
+
+#include "zone-tools/plan/guard.h"
+#include "zone-tools/lists/listfile.h"
+#include "zone-tools/lists/plain.h"
+#include "zone-tools/base/progress.h"
+#include "zone-tools/lists/rbldnsd.h"
+#include "zone-tools/plan/resolve.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROGRESS_LINES 4096
+
+/* ---- for the parsers ---- */
+
+void reading_refuse_line(struct reading *reading, const char *reason)
+{
+	findings_add_bad_line(reading->findings, reading->place, reading->line, reading->line_size,
+			      reason);
+}
+
+void reading_warn(struct reading *reading, const char *what, const char *reason)
+{
+	findings_add(reading->findings, FINDING_WARNING, reading->place, what, reading->line,
+		     reading->line_size, reason);
+}
+
+bool reading_accepts(struct reading *reading, struct dnsblv6_addr first, struct dnsblv6_addr last,
+		     bool is_exclusion)
+{
+	const struct sources_options *options = reading->options;
+	if (options->is_removal)
+		return true;
+	const char *reason = guard_entry(first, last, is_exclusion, options->allow_reserved);
+	if (reason == NULL && !is_exclusion && guard_loses_part(first, last))
+		reading_warn(reading, "entry not listed whole",
+			     "127.0.1.0/25 to 127.0.5.0/25 have canaries, where no listing counts");
+	if (reason == NULL)
+		return true;
+	/* Without an exclusion more would be listed than the list says. */
+	bool is_skipped = options->skip_reserved && !is_exclusion;
+	reading->findings->skipped_count += is_skipped;
+	findings_add(reading->findings, is_skipped ? FINDING_WARNING : FINDING_REFUSAL,
+		     reading->place, is_skipped ? "entry left out" : "entry refused", reading->line,
+		     reading->line_size, reason);
+	return false;
+}
+
+/* ---- one file ---- */
+
+/* What a line is given to: a dataset of plain addresses, or a reader of rbldnsd's formats. */
+struct sink {
+	size_t dataset;
+	uint32_t value;
+	struct rbldnsd *rbldnsd; /* NULL for plain lists */
+};
+
+static int read_plain_line(struct reading *reading, const struct sink *sink)
+{
+	struct plain_entry entry;
+	const char *fault =
+		plain_parse(reading->line, reading->line_size, reading->options, &entry);
+	if (fault != NULL) {
+		reading_refuse_line(reading, fault);
+		return DNSBLV6_OK;
+	}
+	bool is_exclusion = entry.kind == PLAIN_EXCLUDED;
+	if (entry.kind == PLAIN_BLANK ||
+	    !reading_accepts(reading, entry.first, entry.last, is_exclusion))
+		return DNSBLV6_OK;
+	reading->listed_count += !is_exclusion;
+	return dataset_add_range(&reading->listing->datasets[sink->dataset], entry.first,
+				 entry.last, is_exclusion ? ENTRY_EXCLUDED : sink->value);
+}
+
+/* Those at the end; what is at the front belongs to the place of an error. */
+static void cut_blanks(struct listfile_line *line)
+{
+	while (line->text_size > 0 && strchr(" \t", line->text[line->text_size - 1]) != NULL)
+		line->text[--line->text_size] = '\0';
+}
+
+static int read_line(struct reading *reading, struct listfile_line *line, const struct sink *sink)
+{
+	if (line->fault == NULL)
+		cut_blanks(line);
+	reading->line = line->text;
+	reading->line_size = line->text_size;
+	if (line->fault != NULL) {
+		reading_refuse_line(reading, line->fault);
+		return DNSBLV6_OK;
+	}
+	return sink->rbldnsd != NULL ? rbldnsd_read_line(sink->rbldnsd, line->text)
+				     : read_plain_line(reading, sink);
+}
+
+/* The first line that is not blank or a comment says whether somebody saved an error page. */
+static bool has_content(const struct listfile_line *line, bool *ret_is_html)
+{
+	size_t blanks = strspn(line->text, " \t");
+	char c = line->text[blanks];
+	*ret_is_html = c == '<';
+	return c != '\0' && c != '#' && c != ';';
+}
+
+static int read_lines(struct reading *reading, struct listfile *file, const struct sink *sink)
+{
+	bool is_at_head = true;
+	for (;;) {
+		struct listfile_line line;
+		int ret = listfile_next(file, &line);
+		if (ret != DNSBLV6_OK)
+			return ret;
+		reading->place.line = listfile_line_number(file);
+		if (++reading->listing->line_count % PROGRESS_LINES == 0)
+			progress_step(reading->progress, "lines read",
+				      reading->listing->line_count);
+
+		bool is_html;
+		if (is_at_head && has_content(&line, &is_html)) {
+			is_at_head = false;
+			if (is_html) {
+				findings_add(reading->findings, FINDING_REFUSAL, reading->place,
+					     "file refused", line.text, line.text_size,
+					     "looks like an HTML page");
+				return DNSBLV6_ENOTFOUND;
+			}
+		}
+		ret = read_line(reading, &line, sink);
+		if (ret != DNSBLV6_OK)
+			return ret;
+	}
+}
+
+/* Damage inside a file is a refusal as any other; that it cannot be read is an error. */
+static int end_of_file(struct reading *reading, int ret)
+{
+	if (ret == DNSBLV6_ENOTFOUND)
+		return DNSBLV6_OK;
+	findings_add(reading->findings, FINDING_REFUSAL, reading->place, "file not read", NULL, 0,
+		     listfile_strerror(ret));
+	return ret == -EBADMSG || ret == -ESTALE ? DNSBLV6_OK : ret;
+}
+
+static int read_file(struct reading *reading, const char *path, const struct sink *sink)
+{
+	reading->place = (struct place){ .file = path };
+	struct listfile *file = NULL;
+	int ret = listfile_open(path, &file);
+	if (ret != DNSBLV6_OK)
+		return end_of_file(reading, ret);
+	if (sink->rbldnsd != NULL)
+		ret = rbldnsd_begin_file(sink->rbldnsd);
+	if (ret == DNSBLV6_OK)
+		ret = end_of_file(reading, read_lines(reading, file, sink));
+	listfile_close(file);
+	return ret;
+}
+
+/* ---- one LIST ---- */
+
+/* A dataset of its own, with the values of a list that has none. */
+static int begin_plain(struct reading *reading, struct sink *ret_sink)
+{
+	const struct dnsblv6_value value = { .a = LISTING_A_DEFAULT, .ttl = LISTING_TTL_DEFAULT };
+	struct listing *listing = reading->listing;
+	struct dataset *dataset;
+	*ret_sink = (struct sink){ .rbldnsd = NULL };
+	int ret = listing_add_dataset(listing, DUPLICATE_ALL, &dataset);
+	if (ret == DNSBLV6_OK)
+		ret = dataset_add_origin(dataset, 0);
+	if (ret == DNSBLV6_OK)
+		ret = value_pool_add(&listing->pool, &value, &ret_sink->value);
+	if (ret == DNSBLV6_OK)
+		ret_sink->dataset = listing->dataset_count - 1;
+	return ret;
+}
+
+/*
+ * An exclusion counts inside its own list: in a list of its own it is lost. Files of rbldnsd are
+ * mostly written by programs and full of such; nothing is said about theirs.
+ */
+static int warn_of_idle_exclusions(struct reading *reading, const char *list,
+				   const struct sink *sink)
+{
+	struct idle_exclusions idle = { 0 };
+	char what[80];
+	char text[DNSBLV6_PREFIX_TEXT_SIZE];
+	int ret = resolve_idle_exclusions(&reading->listing->datasets[sink->dataset], &idle);
+	if (ret != DNSBLV6_OK || idle.count == 0)
+		return ret;
+	snprintf(what, sizeof(what), "exclusions exclude nothing, count=%zu", idle.count);
+	dnsblv6_prefix_format(idle.one, text);
+	findings_add(reading->findings, FINDING_WARNING, (struct place){ .file = list }, what, text,
+		     strlen(text), "no entry of this list holds them; see --except");
+	return DNSBLV6_OK;
+}
+
+static int read_plain(struct reading *reading, const char *path)
+{
+	struct sink sink;
+	int ret = begin_plain(reading, &sink);
+	if (ret == DNSBLV6_OK)
+		ret = read_file(reading, path, &sink);
+	return ret == DNSBLV6_OK ? warn_of_idle_exclusions(reading, path, &sink) : ret;
+}
+
+/* "FILE,FILE", as if they were one. */
+static int read_files(struct reading *reading, const char *paths, const struct sink *sink)
+{
+	char *copy = strdup(paths);
+	char *rest = copy;
+	int ret = copy != NULL ? DNSBLV6_OK : -ENOMEM;
+	for (char *path; ret == DNSBLV6_OK && (path = strsep(&rest, ",")) != NULL;) {
+		if (*path != '\0')
+			ret = read_file(reading, path, sink);
+	}
+	free(copy);
+	return ret;
+}
+
+static int read_plain_files(struct reading *reading, const char *paths)
+{
+	struct sink sink;
+	int ret = begin_plain(reading, &sink);
+	if (ret == DNSBLV6_OK)
+		ret = read_files(reading, paths, &sink);
+	return ret == DNSBLV6_OK ? warn_of_idle_exclusions(reading, paths, &sink) : ret;
+}
+
+static int read_rbldnsd(struct reading *reading, enum rbldnsd_type type, const char *paths)
+{
+	struct sink sink = { .rbldnsd = NULL };
+	int ret = rbldnsd_new(reading, type, &sink.rbldnsd);
+	if (ret == DNSBLV6_OK)
+		ret = read_files(reading, paths, &sink);
+	if (ret == DNSBLV6_OK)
+		ret = rbldnsd_end(sink.rbldnsd);
+	rbldnsd_free(sink.rbldnsd);
+	return ret;
+}
+
+/* The TYPE of "TYPE:FILE", or 0 when list is a file name. */
+static size_t type_size(const char *list)
+{
+	size_t size = strcspn(list, ":/.");
+	return list[size] == ':' ? size : 0;
+}
+
+static int refuse_type(struct reading *reading, const char *list)
+{
+	findings_add(reading->findings, FINDING_REFUSAL, (struct place){ .file = NULL },
+		     "list refused", list, strlen(list), "unknown type; plain:FILE is any file");
+	return -EINVAL;
+}
+
+static int read_list(struct reading *reading, const char *list)
+{
+	size_t size = type_size(list);
+	if (size == 0)
+		return read_plain(reading, list);
+	if (size == 5 && memcmp(list, "plain", 5) == 0)
+		return read_plain_files(reading, list + size + 1);
+	enum rbldnsd_type type;
+	if (rbldnsd_type_find(list, size, &type) != DNSBLV6_OK)
+		return refuse_type(reading, list);
+	if (type == RBLDNSD_ACL && reading->listing->has_acl) {
+		findings_add(reading->findings, FINDING_REFUSAL, (struct place){ .file = NULL },
+			     "list refused", list, strlen(list),
+			     "a zone has one acl; give its files as one: acl:FILE,FILE");
+		return -EINVAL;
+	}
+	reading->listing->has_acl |= type == RBLDNSD_ACL;
+	return read_rbldnsd(reading, type, list + size + 1);
+}
+
+/* When something else was refused, that is why there is no entry. */
+static void expect_entries(struct reading *reading, const char *list, uint64_t refusals_before)
+{
+	/* An acl without an entry would let every client in: that is never a rightly empty feed. */
+	if (reading->options->allow_empty && strncmp(list, "acl:", 4) != 0)
+		return;
+	if (reading->listed_count == 0 && reading->findings->refusal_count == refusals_before)
+		findings_add(reading->findings, FINDING_REFUSAL, (struct place){ .file = list },
+			     "list refused", NULL, 0,
+			     "list is empty: not one entry in it; --allow-empty");
+}
+
+int sources_read(struct listing *listing, const char *list, const struct sources_options *options,
+		 struct findings *findings, struct progress *progress)
+{
+	struct reading reading = {
+		.listing = listing,
+		.options = options,
+		.findings = findings,
+		.progress = progress,
+	};
+	uint64_t refusals_before = findings->refusal_count;
+	size_t first = listing->dataset_count;
+	int ret = read_list(&reading, list);
+	for (size_t i = first; i < listing->dataset_count; i++)
+		listing->datasets[i].list = list;
+	if (ret == DNSBLV6_OK)
+		expect_entries(&reading, list, refusals_before);
+	return ret;
+}
+
+int sources_read_plain(struct listing *listing, const char *path,
+		       const struct sources_options *options, struct findings *findings)
+{
+	struct reading reading = { .listing = listing, .options = options, .findings = findings };
+	uint64_t refusals_before = findings->refusal_count;
+	int ret = read_plain(&reading, path);
+	if (ret == DNSBLV6_OK)
+		expect_entries(&reading, path, refusals_before);
+	return ret;
+}
+
+bool sources_add_except(struct sources_options *options, const char *path)
+{
+	if (options->except_count == SOURCES_EXCEPT_MAX)
+		return false;
+	options->except[options->except_count++] = path;
+	return true;
+}
+
+static int except_entries(struct listing *listing, const struct listing *from)
+{
+	const struct dataset *dataset = &from->datasets[0];
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < dataset->entry_count; i++) {
+		const struct entry *entry = &dataset->entries[i];
+		struct dnsblv6_prefix prefix = { entry->first, entry->prefix_len };
+		struct dnsblv6_prefix unit = dnsblv6_unit_of(entry->first);
+		bool is_part = prefix.prefix_len > unit.prefix_len;
+		if (is_part && entry->value == ENTRY_EXCLUDED)
+			continue; /* its unit is listed nowhere either way */
+		ret = dataset_add_entry(&listing->excepted, is_part ? unit : prefix, entry->value);
+	}
+	return ret;
+}
+
+int sources_read_except(struct listing *listing, const struct sources_options *options,
+			struct findings *findings)
+{
+	struct sources_options own = *options;
+	int ret = DNSBLV6_OK;
+	own.is_removal = true;
+	listing->excepted.policy = DUPLICATE_ALL;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < options->except_count; i++) {
+		struct listing except;
+		ret = listing_init(&except);
+		if (ret == DNSBLV6_OK)
+			ret = sources_read_plain(&except, options->except[i], &own, findings);
+		if (ret == DNSBLV6_OK)
+			ret = except_entries(listing, &except);
+		listing_deinit(&except);
+	}
+	return ret;
+}
+
+int sources_read_entry(struct listing *listing, const char *text, const char *where,
+		       const struct sources_options *options, struct findings *findings)
+{
+	struct reading reading = { .listing = listing,
+				   .options = options,
+				   .findings = findings,
+				   .place = { .file = where },
+				   .line = text,
+				   .line_size = strlen(text) };
+	struct sink sink;
+	int ret = begin_plain(&reading, &sink);
+	return ret == DNSBLV6_OK ? read_plain_line(&reading, &sink) : ret;
+}

@@ -1,0 +1,635 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/plan/resolve.h"
+
+#include "zone-tools/base/array.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- pieces ---- */
+
+static bool is_less(struct dnsblv6_addr a, struct dnsblv6_addr b)
+{
+	return dnsblv6_addr_compare(a, b) < 0;
+}
+
+/*
+ * The order of finished pieces: IPv4 before IPv6. While pieces are made, each
+ * family is worked on alone and addresses are plain numbers: an IPv6 prefix
+ * such as ::/0 reaches across the numbers that are IPv4.
+ */
+static int order(struct dnsblv6_addr a, struct dnsblv6_addr b)
+{
+	bool a_is_ipv4 = dnsblv6_addr_is_ipv4(a);
+	bool b_is_ipv4 = dnsblv6_addr_is_ipv4(b);
+	if (a_is_ipv4 != b_is_ipv4)
+		return a_is_ipv4 ? -1 : 1;
+	return dnsblv6_addr_compare(a, b);
+}
+
+static bool touches(const struct dnsblv6_segment *piece, struct dnsblv6_addr first)
+{
+	return dnsblv6_addr_compare(dnsblv6_addr_next(piece->last), first) == 0;
+}
+
+int pieces_append(struct pieces *pieces, struct dnsblv6_addr first, struct dnsblv6_addr last,
+		  uint32_t set)
+{
+	if (set == DNSBLV6_SET_NONE)
+		return DNSBLV6_OK;
+	struct dnsblv6_segment *previous =
+		pieces->count > 0 ? &pieces->items[pieces->count - 1] : NULL;
+	if (previous != NULL && previous->set == set && touches(previous, first)) {
+		previous->last = last;
+		return DNSBLV6_OK;
+	}
+	if (!array_reserve(pieces->items, pieces->count + 1, &pieces->capacity))
+		return -ENOMEM;
+	assert(pieces->items != NULL); /* there is room now: static analysis cannot tell */
+	pieces->items[pieces->count++] = (struct dnsblv6_segment){ first, last, set };
+	return DNSBLV6_OK;
+}
+
+void pieces_deinit(struct pieces *pieces)
+{
+	free(pieces->items);
+	*pieces = (struct pieces){ 0 };
+}
+
+size_t pieces_index(const struct pieces *pieces, struct dnsblv6_addr addr)
+{
+	size_t low = 0;
+	size_t high = pieces->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (order(pieces->items[middle].last, addr) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+uint32_t pieces_find(const struct pieces *pieces, struct dnsblv6_addr addr)
+{
+	size_t i = pieces_index(pieces, addr);
+	if (i == pieces->count || order(pieces->items[i].first, addr) > 0)
+		return DNSBLV6_SET_NONE;
+	return pieces->items[i].set;
+}
+
+/* ---- uniting two lists of pieces ---- */
+
+/* Walks a list; at is where the rest of the piece under it begins. */
+struct walk {
+	const struct pieces *pieces;
+	size_t index;
+	struct dnsblv6_addr at;
+};
+
+static struct walk walk_make(const struct pieces *pieces)
+{
+	struct walk walk = { pieces, 0, { 0, 0 } };
+	if (pieces->count > 0)
+		walk.at = pieces->items[0].first;
+	return walk;
+}
+
+static bool walk_has_more(const struct walk *walk)
+{
+	return walk->index < walk->pieces->count;
+}
+
+static const struct dnsblv6_segment *walk_piece(const struct walk *walk)
+{
+	return &walk->pieces->items[walk->index];
+}
+
+/* Everything up to and with last is done. */
+static void walk_past(struct walk *walk, struct dnsblv6_addr last)
+{
+	if (is_less(last, walk_piece(walk)->last)) {
+		walk->at = dnsblv6_addr_next(last);
+		return;
+	}
+	walk->index++;
+	if (walk_has_more(walk))
+		walk->at = walk_piece(walk)->first;
+}
+
+/* What becomes of addresses that the left list has in one set and the right one in another. */
+struct rule {
+	int (*combine)(const struct rule *rule, uint32_t left, uint32_t right, uint32_t *ret_set);
+	struct set_pool *sets;
+	uint32_t added;
+};
+
+/* Both lists, left and right, and where the walk is in them. */
+struct merge {
+	struct walk left;
+	struct walk right;
+};
+
+static uint32_t set_at(const struct walk *walk, struct dnsblv6_addr at)
+{
+	bool is_there = walk_has_more(walk) && dnsblv6_addr_compare(walk->at, at) == 0;
+	return is_there ? walk_piece(walk)->set : DNSBLV6_SET_NONE;
+}
+
+/* Where the next piece of either begins. */
+static struct dnsblv6_addr merge_first(const struct merge *merge)
+{
+	if (!walk_has_more(&merge->right))
+		return merge->left.at;
+	if (!walk_has_more(&merge->left) || is_less(merge->right.at, merge->left.at))
+		return merge->right.at;
+	return merge->left.at;
+}
+
+/* How far nothing changes in walk from at on, but not beyond last. */
+static struct dnsblv6_addr limit(const struct walk *walk, struct dnsblv6_addr at,
+				 struct dnsblv6_addr last)
+{
+	if (!walk_has_more(walk))
+		return last;
+	struct dnsblv6_addr own = dnsblv6_addr_compare(walk->at, at) == 0
+					  ? walk_piece(walk)->last
+					  : dnsblv6_addr_previous(walk->at);
+	return is_less(own, last) ? own : last;
+}
+
+static void walk_on(struct walk *walk, struct dnsblv6_addr last)
+{
+	if (walk_has_more(walk) && !is_less(last, walk->at))
+		walk_past(walk, last);
+}
+
+static int merge_step(struct merge *merge, const struct rule *rule, struct pieces *result)
+{
+	static const struct dnsblv6_addr greatest = { UINT64_MAX, UINT64_MAX };
+	uint32_t set;
+	struct dnsblv6_addr first = merge_first(merge);
+	struct dnsblv6_addr last =
+		limit(&merge->left, first, limit(&merge->right, first, greatest));
+	int ret = rule->combine(rule, set_at(&merge->left, first), set_at(&merge->right, first),
+				&set);
+	if (ret == DNSBLV6_OK)
+		ret = pieces_append(result, first, last, set);
+	walk_on(&merge->left, last);
+	walk_on(&merge->right, last);
+	return ret;
+}
+
+static int merge_pieces(const struct pieces *left, const struct pieces *right,
+			const struct rule *rule, struct pieces *ret_result)
+{
+	struct merge merge = { walk_make(left), walk_make(right) };
+	int ret = DNSBLV6_OK;
+	while (ret == DNSBLV6_OK && (walk_has_more(&merge.left) || walk_has_more(&merge.right)))
+		ret = merge_step(&merge, rule, ret_result);
+	return ret;
+}
+
+static int combine_all(const struct rule *rule, uint32_t left, uint32_t right, uint32_t *ret_set)
+{
+	if (left != DNSBLV6_SET_NONE && right != DNSBLV6_SET_NONE)
+		return set_pool_unite(rule->sets, left, right, ret_set);
+	*ret_set = left != DNSBLV6_SET_NONE ? left : right;
+	return DNSBLV6_OK;
+}
+
+static int unite(const struct pieces *left, const struct pieces *right, struct set_pool *sets,
+		 struct pieces *ret_result)
+{
+	const struct rule rule = { .combine = combine_all, .sets = sets };
+	return merge_pieces(left, right, &rule, ret_result);
+}
+
+static int combine_change(const struct rule *rule, uint32_t left, uint32_t right, uint32_t *ret_set)
+{
+	*ret_set = left;
+	if (right == PIECES_REMOVED)
+		*ret_set = DNSBLV6_SET_NONE;
+	else if (right == PIECES_ADDED && left == DNSBLV6_SET_NONE)
+		*ret_set = rule->added;
+	return DNSBLV6_OK;
+}
+
+int pieces_change(const struct pieces *pieces, const struct pieces *changes, uint32_t set,
+		  struct pieces *ret_result)
+{
+	const struct rule rule = { .combine = combine_change, .added = set };
+	return merge_pieces(pieces, changes, &rule, ret_result);
+}
+
+static int combine_difference(const struct rule *rule, uint32_t left, uint32_t right,
+			      uint32_t *ret_set)
+{
+	(void)rule;
+	*ret_set = DNSBLV6_SET_NONE;
+	if (left != right)
+		*ret_set = (left != DNSBLV6_SET_NONE ? PIECES_LEFT : 0) |
+			   (right != DNSBLV6_SET_NONE ? PIECES_RIGHT : 0);
+	return DNSBLV6_OK;
+}
+
+int pieces_compare(const struct pieces *left, const struct pieces *right, struct pieces *ret_result)
+{
+	const struct rule rule = { .combine = combine_difference };
+	return merge_pieces(left, right, &rule, ret_result);
+}
+
+int pieces_add_missing(struct pieces *pieces, struct dnsblv6_addr first, struct dnsblv6_addr last,
+		       uint32_t set)
+{
+	struct pieces wider = { 0 };
+	size_t i = 0;
+	int ret = DNSBLV6_OK;
+	bool is_done = false;
+
+	for (; ret == DNSBLV6_OK && i < pieces->count; i++) {
+		const struct dnsblv6_segment *piece = &pieces->items[i];
+		if (!is_done && order(first, piece->first) < 0) {
+			bool is_before = order(last, piece->first) < 0;
+			ret = pieces_append(&wider, first,
+					    is_before ? last : dnsblv6_addr_previous(piece->first),
+					    set);
+			is_done = is_before;
+		}
+		if (ret == DNSBLV6_OK)
+			ret = pieces_append(&wider, piece->first, piece->last, piece->set);
+		if (!is_done && order(piece->last, first) >= 0) {
+			is_done = order(piece->last, last) >= 0;
+			first = dnsblv6_addr_next(piece->last);
+		}
+	}
+	if (ret == DNSBLV6_OK && !is_done)
+		ret = pieces_append(&wider, first, last, set);
+	if (ret != DNSBLV6_OK) {
+		pieces_deinit(&wider);
+		return ret;
+	}
+	pieces_deinit(pieces);
+	*pieces = wider;
+	return DNSBLV6_OK;
+}
+
+int pieces_remove(struct pieces *pieces, struct dnsblv6_addr first, struct dnsblv6_addr last)
+{
+	struct pieces rest = { 0 };
+	int ret = DNSBLV6_OK;
+
+	for (size_t i = 0; ret == DNSBLV6_OK && i < pieces->count; i++) {
+		struct dnsblv6_segment piece = pieces->items[i];
+		if (order(piece.last, first) < 0 || order(piece.first, last) > 0) {
+			ret = pieces_append(&rest, piece.first, piece.last, piece.set);
+			continue;
+		}
+		if (order(piece.first, first) < 0)
+			ret = pieces_append(&rest, piece.first, dnsblv6_addr_previous(first),
+					    piece.set);
+		if (ret == DNSBLV6_OK && order(piece.last, last) > 0)
+			ret = pieces_append(&rest, dnsblv6_addr_next(last), piece.last, piece.set);
+	}
+	if (ret != DNSBLV6_OK) {
+		pieces_deinit(&rest);
+		return ret;
+	}
+	pieces_deinit(pieces);
+	*pieces = rest;
+	return DNSBLV6_OK;
+}
+
+/* ---- one dataset ---- */
+
+/* Entries in sweep order: by first address, wide before narrow, then as in the file. */
+static int compare_entries(const void *a, const void *b, void *context)
+{
+	const struct entry *entries = context;
+	uint32_t i = *(const uint32_t *)a;
+	uint32_t j = *(const uint32_t *)b;
+	const struct entry *left = &entries[i];
+	const struct entry *right = &entries[j];
+	int by_first = dnsblv6_addr_compare(left->first, right->first);
+
+	if (by_first != 0)
+		return by_first;
+	if (left->prefix_len != right->prefix_len)
+		return left->prefix_len < right->prefix_len ? -1 : 1;
+	return (i > j) - (i < j);
+}
+
+static bool is_of_family(const struct entry *entry, bool is_ipv4)
+{
+	struct dnsblv6_prefix prefix = { entry->first, entry->prefix_len };
+	return dnsblv6_prefix_is_ipv4(prefix) == is_ipv4;
+}
+
+/* Numbers of the family's entries in sweep order; owned by the caller. */
+static int sort_entries(const struct dataset *dataset, bool is_ipv4, uint32_t **ret_sorted,
+			size_t *ret_count)
+{
+	if (dataset->entry_count > UINT32_MAX)
+		return -E2BIG;
+	uint32_t *sorted = calloc(dataset->entry_count + 1, sizeof(*sorted));
+	if (sorted == NULL)
+		return -ENOMEM;
+	size_t count = 0;
+	bool is_sorted = true;
+	for (uint32_t i = 0; i < dataset->entry_count; i++) {
+		if (!is_of_family(&dataset->entries[i], is_ipv4))
+			continue;
+		sorted[count++] = i;
+		is_sorted = is_sorted &&
+			    (count < 2 || compare_entries(&sorted[count - 2], &sorted[count - 1],
+							  dataset->entries) < 0);
+	}
+	if (!is_sorted)
+		qsort_r(sorted, count, sizeof(*sorted), compare_entries, dataset->entries);
+	*ret_sorted = sorted;
+	*ret_count = count;
+	return DNSBLV6_OK;
+}
+
+static struct dnsblv6_prefix prefix_of(const struct entry *entry)
+{
+	return (struct dnsblv6_prefix){ entry->first, entry->prefix_len };
+}
+
+static bool is_same_prefix_as(const struct entry *a, const struct entry *b)
+{
+	return a->prefix_len == b->prefix_len && dnsblv6_addr_compare(a->first, b->first) == 0;
+}
+
+/* Entries sorted[at] and on that are of one prefix; is one of them listed, is one excluded? */
+static size_t take_group(const struct dataset *dataset, const uint32_t *sorted, size_t count,
+			 size_t at, bool *ret_is_listed, bool *ret_is_excluded)
+{
+	const struct entry *entry = &dataset->entries[sorted[at]];
+	*ret_is_listed = false;
+	*ret_is_excluded = false;
+	for (; at < count && is_same_prefix_as(entry, &dataset->entries[sorted[at]]); at++) {
+		bool is_excluded = dataset->entries[sorted[at]].value == ENTRY_EXCLUDED;
+		*ret_is_excluded |= is_excluded;
+		*ret_is_listed |= !is_excluded;
+	}
+	return at;
+}
+
+static int add_idle(const struct dataset *dataset, bool is_ipv4, struct idle_exclusions *idle)
+{
+	struct dnsblv6_addr listed_last = { 0, 0 }; /* of what is listed from before or here on */
+	bool has_listed = false;
+	uint32_t *sorted = NULL;
+	size_t count = 0;
+	int ret = sort_entries(dataset, is_ipv4, &sorted, &count);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < count;) {
+		const struct entry *entry = &dataset->entries[sorted[i]];
+		struct dnsblv6_addr last = dnsblv6_prefix_last(prefix_of(entry));
+		bool is_listed;
+		bool is_excluded;
+		i = take_group(dataset, sorted, count, i, &is_listed, &is_excluded);
+		/* Prefixes nest or are apart: what reaches this one's first address holds it. */
+		if (is_listed && (!has_listed || dnsblv6_addr_compare(listed_last, last) < 0))
+			listed_last = last;
+		has_listed |= is_listed;
+		if (is_excluded &&
+		    (!has_listed || dnsblv6_addr_compare(listed_last, entry->first) < 0)) {
+			idle->count++;
+			idle->one = prefix_of(entry);
+		}
+	}
+	free(sorted);
+	return ret;
+}
+
+int resolve_idle_exclusions(const struct dataset *dataset, struct idle_exclusions *ret_idle)
+{
+	for (size_t i = 0; i < dataset->entry_count; i++) {
+		if (dataset->entries[i].value != ENTRY_EXCLUDED)
+			continue;
+		int ret = add_idle(dataset, true, ret_idle);
+		return ret == DNSBLV6_OK ? add_idle(dataset, false, ret_idle) : ret;
+	}
+	return DNSBLV6_OK;
+}
+
+/* The prefixes that hold the point of the sweep, the widest first: prefixes nest or are apart. */
+struct sweep {
+	struct pieces *pieces;
+	struct {
+		struct dnsblv6_prefix prefix;
+		struct dnsblv6_addr last;
+		uint32_t set;
+		bool is_excluded;
+	} open[129]; /* one for each prefix length there is */
+	unsigned open_count;
+	struct dnsblv6_addr at; /* everything before is in pieces */
+};
+
+/* What the innermost open prefix says, from at up to last. */
+static int emit(struct sweep *sweep, struct dnsblv6_addr last)
+{
+	uint32_t set = sweep->open[sweep->open_count - 1].set;
+	if (is_less(last, sweep->at))
+		return DNSBLV6_OK;
+	return pieces_append(sweep->pieces, sweep->at, last, set);
+}
+
+static int close_top(struct sweep *sweep)
+{
+	struct dnsblv6_addr last = sweep->open[sweep->open_count - 1].last;
+	int ret = emit(sweep, last);
+	sweep->at = dnsblv6_addr_next(last);
+	sweep->open_count--;
+	/* Behind the last address of all, nothing that is still open has anything left. */
+	if (sweep->at.hi == 0 && sweep->at.lo == 0)
+		sweep->open_count = 0;
+	return ret;
+}
+
+static int set_of(const struct entry *entry, struct set_pool *sets, uint32_t *ret_set)
+{
+	if (entry->value == ENTRY_EXCLUDED) {
+		*ret_set = DNSBLV6_SET_NONE;
+		return DNSBLV6_OK;
+	}
+	return set_pool_add_value(sets, entry->value, ret_set);
+}
+
+/* Another entry of the prefix that is innermost. Nothing of it has been emitted yet. */
+static int add_duplicate(struct sweep *sweep, const struct entry *entry,
+			 enum duplicate_policy policy, struct set_pool *sets)
+{
+	uint32_t set;
+	if (policy == DUPLICATE_FIRST || sweep->open[sweep->open_count - 1].is_excluded)
+		return DNSBLV6_OK;
+	if (entry->value == ENTRY_EXCLUDED) {
+		sweep->open[sweep->open_count - 1].is_excluded = true;
+		sweep->open[sweep->open_count - 1].set = DNSBLV6_SET_NONE;
+		return DNSBLV6_OK;
+	}
+	int ret = set_of(entry, sets, &set);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	return set_pool_unite(sets, sweep->open[sweep->open_count - 1].set, set,
+			      &sweep->open[sweep->open_count - 1].set);
+}
+
+static int open_prefix(struct sweep *sweep, const struct entry *entry, struct set_pool *sets)
+{
+	struct dnsblv6_prefix prefix = { entry->first, entry->prefix_len };
+	uint32_t set;
+	int ret = set_of(entry, sets, &set);
+	if (ret == DNSBLV6_OK && sweep->open_count > 0 && is_less(sweep->at, entry->first))
+		ret = emit(sweep, dnsblv6_addr_previous(entry->first));
+	if (ret != DNSBLV6_OK)
+		return ret;
+	sweep->open[sweep->open_count].prefix = prefix;
+	sweep->open[sweep->open_count].last = dnsblv6_prefix_last(prefix);
+	sweep->open[sweep->open_count].set = set;
+	sweep->open[sweep->open_count].is_excluded = entry->value == ENTRY_EXCLUDED;
+	sweep->open_count++;
+	sweep->at = entry->first;
+	return DNSBLV6_OK;
+}
+
+static bool is_same_prefix(const struct sweep *sweep, const struct entry *entry)
+{
+	return sweep->open_count > 0 &&
+	       sweep->open[sweep->open_count - 1].prefix.prefix_len == entry->prefix_len &&
+	       dnsblv6_addr_compare(sweep->open[sweep->open_count - 1].prefix.first,
+				    entry->first) == 0;
+}
+
+static int sweep_entry(struct sweep *sweep, const struct entry *entry, enum duplicate_policy policy,
+		       struct set_pool *sets)
+{
+	while (sweep->open_count > 0 &&
+	       is_less(sweep->open[sweep->open_count - 1].last, entry->first)) {
+		int ret = close_top(sweep);
+		if (ret != DNSBLV6_OK)
+			return ret;
+	}
+	if (is_same_prefix(sweep, entry))
+		return add_duplicate(sweep, entry, policy, sets);
+	return open_prefix(sweep, entry, sets);
+}
+
+static int resolve_dataset(const struct dataset *dataset, bool is_ipv4, struct set_pool *sets,
+			   struct pieces *ret_pieces)
+{
+	struct sweep sweep = { .pieces = ret_pieces };
+	uint32_t *sorted = NULL;
+	size_t count = 0;
+	int ret = sort_entries(dataset, is_ipv4, &sorted, &count);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < count; i++)
+		ret = sweep_entry(&sweep, &dataset->entries[sorted[i]], dataset->policy, sets);
+	while (ret == DNSBLV6_OK && sweep.open_count > 0)
+		ret = close_top(&sweep);
+	free(sorted);
+	return ret;
+}
+
+/* ---- all datasets of an origin ---- */
+
+static bool belongs_to(const struct dataset *dataset, uint16_t origin)
+{
+	for (size_t i = 0; i < dataset->origin_count; i++) {
+		if (dataset->origins[i] == origin)
+			return true;
+	}
+	return false;
+}
+
+static int add_dataset(const struct dataset *dataset, bool is_ipv4, struct set_pool *sets,
+		       struct pieces *pieces)
+{
+	struct pieces own = { 0 };
+	struct pieces united = { 0 };
+	int ret = resolve_dataset(dataset, is_ipv4, sets, &own);
+	if (ret == DNSBLV6_OK)
+		ret = unite(pieces, &own, sets, &united);
+	pieces_deinit(&own);
+	if (ret != DNSBLV6_OK) {
+		pieces_deinit(&united);
+		return ret;
+	}
+	pieces_deinit(pieces);
+	*pieces = united;
+	return DNSBLV6_OK;
+}
+
+int resolve_excepted(const struct listing *listing, bool is_ipv4, struct pieces *ret_changes)
+{
+	struct set_pool sets = { 0 };
+	int ret = set_pool_init(&sets);
+	if (ret == DNSBLV6_OK)
+		ret = resolve_dataset(&listing->excepted, is_ipv4, &sets, ret_changes);
+	for (size_t i = 0; i < ret_changes->count; i++)
+		ret_changes->items[i].set = PIECES_REMOVED;
+	set_pool_deinit(&sets);
+	return ret;
+}
+
+static int remove_excepted(const struct listing *listing, bool is_ipv4, struct pieces *pieces)
+{
+	struct pieces excepted = { 0 };
+	struct pieces rest = { 0 };
+	int ret = resolve_excepted(listing, is_ipv4, &excepted);
+	if (ret == DNSBLV6_OK)
+		ret = pieces_change(pieces, &excepted, DNSBLV6_SET_NONE, &rest);
+	pieces_deinit(&excepted);
+	if (ret != DNSBLV6_OK) {
+		pieces_deinit(&rest);
+		return ret;
+	}
+	pieces_deinit(pieces);
+	*pieces = rest;
+	return DNSBLV6_OK;
+}
+
+static int resolve_family(const struct listing *listing, uint16_t origin, bool is_ipv4,
+			  struct set_pool *sets, struct pieces *ret_pieces)
+{
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < listing->dataset_count; i++) {
+		if (belongs_to(&listing->datasets[i], origin))
+			ret = add_dataset(&listing->datasets[i], is_ipv4, sets, ret_pieces);
+	}
+	if (ret == DNSBLV6_OK && listing->excepted.entry_count > 0 && origin != DNSBLV6_ORIGIN_ACL)
+		ret = remove_excepted(listing, is_ipv4, ret_pieces);
+	return ret;
+}
+
+int pieces_append_ipv6(struct pieces *pieces, const struct dnsblv6_segment *piece)
+{
+	static const struct dnsblv6_addr before = { 0, 0xfffeffffffff };
+	static const struct dnsblv6_addr behind = { 0, 0x1000000000000 };
+	bool ends_before = !is_less(before, piece->last);
+	bool starts_behind = !is_less(piece->first, behind);
+	int ret = DNSBLV6_OK;
+
+	if (ends_before || starts_behind)
+		return pieces_append(pieces, piece->first, piece->last, piece->set);
+	if (!is_less(before, piece->first))
+		ret = pieces_append(pieces, piece->first, before, piece->set);
+	if (ret == DNSBLV6_OK && !is_less(piece->last, behind))
+		ret = pieces_append(pieces, behind, piece->last, piece->set);
+	return ret;
+}
+
+int resolve_origin(const struct listing *listing, uint16_t origin, struct set_pool *sets,
+		   struct pieces *ret_pieces)
+{
+	struct pieces ipv6 = { 0 };
+	int ret = resolve_family(listing, origin, true, sets, ret_pieces);
+	if (ret == DNSBLV6_OK)
+		ret = resolve_family(listing, origin, false, sets, &ipv6);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < ipv6.count; i++)
+		ret = pieces_append_ipv6(ret_pieces, &ipv6.items[i]);
+	pieces_deinit(&ipv6);
+	return ret;
+}

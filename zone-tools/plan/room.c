@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/plan/room.h"
+
+#include "zone-tools/records/apex.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+/* ---- of a plan ---- */
+
+static int count_block(void *context, struct dnsblv6_prefix block, const struct dnsblv6_bitmap *map)
+{
+	(void)block;
+	(void)map;
+	++*(uint64_t *)context;
+	return DNSBLV6_OK;
+}
+
+/* Flat blocks may be too many to walk. */
+static uint64_t count_ranges(const struct ranges *ranges, enum dnsblv6_style style)
+{
+	uint64_t count = 0;
+	if (style == DNSBLV6_STYLE_FLAT)
+		return ranges_block_count(ranges);
+	(void)ranges_walk(ranges, style, count_block, &count);
+	return count;
+}
+
+uint64_t room_count(const struct plan *plan, const struct spec *spec)
+{
+	const struct names_plan *names = &plan->names;
+	struct dnsblv6_labels glue;
+	bool has_apex = names->count > 0 && names->items[0].key_size == 0;
+	uint64_t count = 1 + names->count - has_apex;
+	for (size_t i = 0; i < plan->origin_count; i++)
+		count += 1 + count_ranges(&plan->origins[i].ipv4, spec->style) +
+			 count_ranges(&plan->origins[i].ipv6, spec->style);
+	for (size_t i = 0; i < spec->ns_count; i++)
+		count += apex_glue_name(spec, i, &glue);
+	return count;
+}
+
+/* ---- of a list ---- */
+
+/* About: entries of one block are counted one by one, and a dotted prefix as one name. */
+static double weigh_entry(const struct entry *entry, enum dnsblv6_style style)
+{
+	int block_len = dnsblv6_addr_is_ipv4(entry->first) ? 96 + 25 : 57;
+	if (entry->value == ENTRY_EXCLUDED)
+		return 0;
+	if (style != DNSBLV6_STYLE_FLAT || entry->prefix_len >= block_len)
+		return 1;
+	return ldexp(1, block_len - entry->prefix_len);
+}
+
+static double weigh_list(const struct dataset *dataset, enum dnsblv6_style style,
+			 const struct entry **ret_widest)
+{
+	double all = (double)dataset->name_count;
+	double most = 0;
+	for (size_t i = 0; i < dataset->entry_count; i++) {
+		double weight = weigh_entry(&dataset->entries[i], style);
+		all += weight;
+		if (weight <= most)
+			continue;
+		most = weight;
+		*ret_widest = &dataset->entries[i];
+	}
+	return all * (double)dataset->origin_count;
+}
+
+static const struct dataset *find_largest(const struct listing *listing, enum dnsblv6_style style,
+					  const struct entry **ret_widest)
+{
+	const struct dataset *largest = NULL;
+	double most = 0;
+	for (size_t i = 0; i < listing->dataset_count; i++) {
+		const struct dataset *dataset = &listing->datasets[i];
+		const struct entry *widest = NULL;
+		bool is_acl =
+			dataset->origin_count > 0 && dataset->origins[0] == DNSBLV6_ORIGIN_ACL;
+		double weight = is_acl ? 0 : weigh_list(dataset, style, &widest);
+		if (weight <= most)
+			continue;
+		most = weight;
+		largest = dataset;
+		*ret_widest = widest;
+	}
+	return largest;
+}
+
+/* ---- both ---- */
+
+void room_check(const struct plan *plan, const struct listing *listing, const struct spec *spec,
+		uint64_t max_records, struct findings *findings)
+{
+	char what[120];
+	char text[DNSBLV6_PREFIX_TEXT_SIZE];
+	const struct entry *widest = NULL;
+	uint64_t count = room_count(plan, spec);
+	if (count <= max_records)
+		return;
+	const struct dataset *largest = find_largest(listing, spec->style, &widest);
+	struct place place = { largest != NULL ? largest->list : NULL, 0 };
+	snprintf(what, sizeof(what),
+		 "zone would have too many records, records=%" PRIu64 " permitted=%" PRIu64, count,
+		 max_records);
+	if (spec->style != DNSBLV6_STYLE_FLAT || widest == NULL) {
+		findings_add(findings, FINDING_REFUSAL, place, what, NULL, 0,
+			     "most are of this list; see --max-records");
+		return;
+	}
+	struct dnsblv6_prefix prefix = { widest->first, widest->prefix_len };
+	size_t size = dnsblv6_prefix_format(prefix, text);
+	findings_add(findings, FINDING_REFUSAL, place, what, text, size,
+		     "most are of this list, and this is its widest prefix: flat names spell out "
+		     "every /25 and /57; see --max-records");
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * room.h - will a zone have more records than it may, and which list makes most of them?
+ *
+ * Flow: build.c has a plan -> room_check(), before anything is written.
+ *
+ * A flat zone spells every /25 and /57 out, so one wide prefix may be billions of records.
+ */
+
+#include "zone-tools/base/findings.h"
+#include "zone-tools/plan/plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The records that builder.h would write. */
+uint64_t room_count(const struct plan *plan, const struct spec *spec);
+
+/*
+ * Adds a refusal when that is more than max_records. It names the list with most records, and of
+ * a flat zone the widest prefix of it.
+ */
+void room_check(const struct plan *plan, const struct listing *listing, const struct spec *spec,
+		uint64_t max_records, struct findings *findings);
+
+#ifdef __cplusplus
+}
+#endif

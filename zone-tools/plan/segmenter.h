@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * segmenter.h - what the classic zone answers where a set bit does not say it all.
+ *
+ * Flow: plan.h -> builder.c and updater.c -> segmenter_write() -> STORE_SEGMENTS.
+ */
+
+#include "zone-tools/plan/plan.h"
+
+#include "lib/store/writer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * The segments of origin, whose number it is: pieces with other values than
+ * its default, and units that are not listed although their bit is set.
+ * DNSBLV6_OK or a status of lib/store.
+ */
+int segmenter_write(struct writer *writer, uint16_t number, const struct plan_origin *origin);
+/*
+ * Takes prefixes, ascending, out of the segments that an origin has in the version before;
+ * what reaches over their borders stays. segmenter_end_cut() behind the last.
+ */
+struct segment_cut {
+	struct writer *writer;
+	struct writer_walk *segments; /* over STORE_SEGMENTS */
+	uint16_t origin;
+	/* The one met last, and what of it is left; all zero at first. */
+	bool has_segment;
+	bool is_deleted;
+	struct store_bytes key;
+	struct dnsblv6_segment segment;
+};
+int segmenter_cut(struct segment_cut *cut, struct dnsblv6_prefix prefix);
+int segmenter_end_cut(struct segment_cut *cut);
+
+/* One alone. */
+int segmenter_put(struct writer *writer, uint16_t origin, const struct dnsblv6_segment *segment);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/records/bare.h"
+
+#include <string.h>
+
+enum { SOA_NUMBERS_SIZE = 20, SOA_MAX = 2 * (DNSBLV6_LABELS_MAX + 1) + SOA_NUMBERS_SIZE };
+
+/* The RRs of one name. */
+struct rrs {
+	struct dnsblv6_rr items[BARE_RRS_MAX];
+	size_t count;
+};
+
+/* All but RRSIG and, at the apex, DNSKEY. */
+static int take_rrs(struct store_bytes value, bool is_apex, struct rrs *ret_rrs)
+{
+	struct dnsblv6_rr rr;
+	size_t offset = 0;
+	int ret;
+	ret_rrs->count = 0;
+	while ((ret = dnsblv6_record_next_rr(value.data, value.size, &offset, &rr)) == DNSBLV6_OK) {
+		if (rr.type == DNSBLV6_TYPE_RRSIG || (is_apex && rr.type == DNSBLV6_TYPE_DNSKEY))
+			continue;
+		if (ret_rrs->count == BARE_RRS_MAX - SIGNER_KEYS_MAX)
+			return DNSBLV6_ESPACE;
+		ret_rrs->items[ret_rrs->count++] = rr;
+	}
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
+int bare_record(struct store_bytes value, uint8_t *ret_data, size_t *ret_size)
+{
+	struct rrs rrs;
+	int kind = dnsblv6_record_kind(value.data, value.size);
+	if (kind == DNSBLV6_RECORD_BITMAP && value.size >= DNSBLV6_BITMAP_RECORD_SIZE) {
+		memcpy(ret_data, value.data, DNSBLV6_BITMAP_RECORD_SIZE);
+		*ret_size = DNSBLV6_BITMAP_RECORD_SIZE;
+		return DNSBLV6_OK;
+	}
+	if (kind != DNSBLV6_RECORD_RRSETS)
+		return DNSBLV6_ERECORD;
+	int ret = take_rrs(value, false, &rrs);
+	return ret == DNSBLV6_OK ? dnsblv6_record_encode_rrs(rrs.items, rrs.count, ret_data,
+							     BARE_RECORD_MAX, ret_size)
+				 : ret;
+}
+
+/* The serial is the first of an SOA's five numbers. */
+static int renew_soa(struct rrs *rrs, uint32_t serial, uint8_t *ret_rdata)
+{
+	for (size_t i = 0; i < rrs->count; i++) {
+		struct dnsblv6_rr *rr = &rrs->items[i];
+		if (rr->type != DNSBLV6_TYPE_SOA)
+			continue;
+		if (rr->rdata_size < SOA_NUMBERS_SIZE || rr->rdata_size > SOA_MAX)
+			return DNSBLV6_ERECORD;
+		memcpy(ret_rdata, rr->rdata, rr->rdata_size);
+		uint8_t *number = ret_rdata + rr->rdata_size - SOA_NUMBERS_SIZE;
+		for (unsigned j = 0; j < 4; j++)
+			number[j] = (uint8_t)(serial >> (24 - 8 * j));
+		rr->rdata = ret_rdata;
+		return DNSBLV6_OK;
+	}
+	return DNSBLV6_ERECORD;
+}
+
+int bare_apex(struct store_bytes value, uint32_t serial, const struct keyset *keyset, uint32_t ttl,
+	      uint8_t *ret_data, size_t *ret_size)
+{
+	uint8_t soa[SOA_MAX];
+	struct rrs rrs;
+	int ret = take_rrs(value, true, &rrs);
+	if (ret == DNSBLV6_OK)
+		ret = renew_soa(&rrs, serial, soa);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	for (size_t i = 0; i < keyset->dnskey_count; i++) {
+		const struct keyset_dnskey *dnskey = &keyset->dnskeys[i];
+		rrs.items[rrs.count++] = (struct dnsblv6_rr){ DNSBLV6_TYPE_DNSKEY, dnskey->size,
+							      ttl, dnskey->rdata };
+	}
+	return dnsblv6_record_encode_rrs(rrs.items, rrs.count, ret_data, BARE_RECORD_MAX, ret_size);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * before.h - what a store holds before it is changed, and what that forbids.
+ *
+ * Flow: builder.c and resign.c load it first in their transaction.
+ */
+
+#include "zone-tools/keys/keyset.h"
+
+#include "lib/store/writer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BEFORE_EZONE   (-2200) /* the store holds another zone */
+#define BEFORE_ESTYLE  (-2220) /* the names in the store are of another style */
+#define BEFORE_ESERIAL (-2201) /* the serial is not newer than the store's, RFC 1982 */
+
+struct before {
+	bool is_there; /* false in a new store; then all else is zero */
+	struct dnsblv6_facts facts;
+	uint32_t negative_ttl;
+	bool is_signed;
+};
+
+/*
+ * With what the store publishes in keyset. STORE_ECORRUPT when what must be
+ * there is not.
+ */
+int before_load(struct writer *writer, struct keyset *keyset, uint64_t now_s,
+		struct before *ret_before);
+
+/*
+ * wanted, or with 0 now_s; one more than the old one where that is not newer, or BEFORE_ESERIAL
+ * if it must be taken.
+ */
+int before_choose_serial(const struct before *before, uint32_t wanted, bool must_be_taken,
+			 uint64_t now_s, uint32_t *ret_serial);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/records/settings.h"
+
+#include "zone-tools/base/array.h"
+#include "zone-tools/keys/signer.h"
+
+#include "lib/format/record.h"
+#include "lib/store/reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- in memory ---- */
+
+static int add(struct settings *settings, const void *name, size_t name_size, const void *value,
+	       size_t value_size)
+{
+	if (!array_reserve(settings->items, settings->count + 1, &settings->capacity))
+		return -ENOMEM;
+	struct setting *item = &settings->items[settings->count];
+	item->name = strndup(name, name_size);
+	item->value = strndup(value, value_size);
+	if (item->name == NULL || item->value == NULL) {
+		free(item->name);
+		free(item->value);
+		return -ENOMEM;
+	}
+	settings->count++;
+	return DNSBLV6_OK;
+}
+
+int settings_add(struct settings *settings, const char *name, const char *value)
+{
+	return add(settings, name, strlen(name), value, strlen(value));
+}
+
+static const char *find(const struct settings *settings, const char *name)
+{
+	const char *value = NULL;
+	for (size_t i = 0; i < settings->count; i++) {
+		if (strcmp(settings->items[i].name, name) == 0)
+			value = settings->items[i].value;
+	}
+	return value;
+}
+
+bool settings_has(const struct settings *settings, const char *name)
+{
+	return find(settings, name) != NULL;
+}
+
+int settings_replace(struct settings *settings, const char *name, const char *value)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < settings->count; i++) {
+		struct setting item = settings->items[i];
+		if (strcmp(item.name, name) != 0) {
+			settings->items[kept++] = item;
+			continue;
+		}
+		free(item.name);
+		free(item.value);
+	}
+	settings->count = kept;
+	return settings_add(settings, name, value);
+}
+
+void settings_deinit(struct settings *settings)
+{
+	for (size_t i = 0; i < settings->count; i++) {
+		free(settings->items[i].name);
+		free(settings->items[i].value);
+	}
+	free(settings->items);
+	memset(settings, 0, sizeof(*settings));
+}
+
+/* ---- in a store ---- */
+
+static int decode(struct store_bytes bytes, struct settings *settings)
+{
+	struct dnsblv6_setting setting;
+	size_t offset = 0;
+	int ret;
+	while ((ret = dnsblv6_setting_next(bytes.data, bytes.size, &offset, &setting)) ==
+	       DNSBLV6_OK) {
+		ret = add(settings, setting.name, setting.name_size, setting.value,
+			  setting.value_size);
+		if (ret != DNSBLV6_OK)
+			return ret;
+	}
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : STORE_ECORRUPT;
+}
+
+static int read_from(struct reader *reader, struct settings *settings)
+{
+	struct store_bytes value;
+	int ret = reader_begin(reader);
+	if (ret != STORE_OK)
+		return ret;
+	ret = reader_get(reader, STORE_FACTS, DNSBLV6_FACT_SETTINGS, strlen(DNSBLV6_FACT_SETTINGS),
+			 &value);
+	if (ret == STORE_OK)
+		ret = decode(value, settings);
+	reader_end(reader);
+	return ret;
+}
+
+int settings_read(const char *path, struct settings *ret_settings)
+{
+	struct settings settings = { 0 };
+	struct reader *reader = NULL;
+	int ret = reader_open(path, &reader);
+	if (ret == STORE_OK)
+		ret = read_from(reader, &settings);
+	reader_close(reader);
+	if (ret == DNSBLV6_OK)
+		*ret_settings = settings;
+	else
+		settings_deinit(&settings);
+	return ret;
+}
+
+static int encode(const struct settings *settings, uint8_t *data, size_t *ret_size)
+{
+	size_t size = 0;
+	for (size_t i = 0; i < settings->count; i++) {
+		const struct setting *item = &settings->items[i];
+		struct dnsblv6_setting setting = {
+			.name_size = (uint8_t)strlen(item->name),
+			.name = (const uint8_t *)item->name,
+			.value_size = (uint16_t)strlen(item->value),
+			.value = (const uint8_t *)item->value,
+		};
+		size_t room = SETTINGS_SIZE_MAX - size;
+		size_t wanted =
+			(size_t)DNSBLV6_SETTING_HEAD_SIZE + setting.name_size + setting.value_size;
+		if (strlen(item->name) > UINT8_MAX || strlen(item->value) > UINT16_MAX ||
+		    wanted > room)
+			return DNSBLV6_ESPACE;
+		size += dnsblv6_setting_encode(&setting, data + size);
+	}
+	*ret_size = size;
+	return DNSBLV6_OK;
+}
+
+int settings_write(struct writer *writer, const struct settings *settings)
+{
+	size_t size;
+	uint8_t *data = malloc(SETTINGS_SIZE_MAX);
+	if (data == NULL)
+		return -ENOMEM;
+	int ret = encode(settings, data, &size);
+	if (ret == DNSBLV6_OK)
+		ret = writer_put(writer, STORE_FACTS, DNSBLV6_FACT_SETTINGS,
+				 strlen(DNSBLV6_FACT_SETTINGS), data, size);
+	free(data);
+	return ret;
+}
+
+/* ---- the lifetime ---- */
+
+static int load(struct writer *writer, struct settings *ret_settings)
+{
+	struct store_bytes value;
+	int ret = writer_get(writer, STORE_FACTS, DNSBLV6_FACT_SETTINGS,
+			     strlen(DNSBLV6_FACT_SETTINGS), &value);
+	if (ret == DNSBLV6_ENOTFOUND)
+		return DNSBLV6_OK;
+	return ret == DNSBLV6_OK ? decode(value, ret_settings) : ret;
+}
+
+static uint32_t lifetime_of(const struct settings *settings)
+{
+	const char *text = find(settings, "lifetime");
+	unsigned long number = text == NULL ? 0 : strtoul(text, NULL, 10);
+	bool is_sound = number >= SIGNER_LIFETIME_MIN_S && number <= SIGNER_LIFETIME_MAX_S;
+	return is_sound ? (uint32_t)number : SIGNER_LIFETIME_S;
+}
+
+int settings_recall_lifetime(struct writer *writer, uint32_t given_s, uint32_t *ret_lifetime_s)
+{
+	struct settings settings = { 0 };
+	int ret = load(writer, &settings);
+	if (ret == DNSBLV6_OK)
+		*ret_lifetime_s = given_s != 0 ? given_s : lifetime_of(&settings);
+	settings_deinit(&settings);
+	return ret;
+}
+
+int settings_remember_lifetime(struct writer *writer, uint32_t given_s)
+{
+	char text[16];
+	struct settings settings = { 0 };
+	if (given_s == 0)
+		return DNSBLV6_OK;
+	snprintf(text, sizeof(text), "%" PRIu32, given_s);
+	int ret = load(writer, &settings);
+	if (ret == DNSBLV6_OK)
+		ret = settings_replace(&settings, "lifetime", text);
+	if (ret == DNSBLV6_OK)
+		ret = settings_write(writer, &settings);
+	settings_deinit(&settings);
+	return ret;
+}
