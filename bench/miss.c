@@ -18,7 +18,7 @@
  */
 
 #include "client-lib/dnsblv6.h"
-#include "client-lib/message.h"
+#include "client-lib/base/message.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

@@ -16,9 +16,9 @@
  * it has ended the other. Without it, it may.
  */
 
-#include "client-lib/client_parts.h"
-#include "client-lib/engine_parts.h"
-#include "client-lib/ranges.h"
+#include "client-lib/handle/client_parts.h"
+#include "client-lib/engine/engine_parts.h"
+#include "client-lib/cache/ranges.h"
 #include "lib/format/key.h"
 
 #include <inttypes.h>

@@ -18,7 +18,7 @@
  * bit set, which is a reply without records.
  */
 
-#include "client-lib/stub.h"
+#include "client-lib/resolver/stub.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

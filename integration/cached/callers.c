@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "client-lib/cached.h"
+#include "client-lib/shared/cached.h"
 #include "lib/common/log.h"
 
 static const char context[] = "dnsblv6-cached";

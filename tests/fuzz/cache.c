@@ -7,8 +7,8 @@
  * from the offset in the next two bytes on, by exclusive or with the rest; with bit 1 set
  * it also ends there.
  */
-#include "client-lib/cache.h"
-#include "client-lib/cache_table.h"
+#include "client-lib/cache/cache.h"
+#include "client-lib/cache/cache_table.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 
 /* Any packet of a client: what the daemon takes is what cached.h writes, byte for byte. */
 
-#include "client-lib/cached.h"
+#include "client-lib/shared/cached.h"
 
 #include <stdlib.h>
 #include <string.h>

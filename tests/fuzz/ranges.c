@@ -7,7 +7,7 @@
  * an address of the IPv6 tree. Then the size of the owner and its wire form, the same of the
  * next name, and up to 16 bytes of an address for each that is asked about.
  */
-#include "client-lib/ranges.h"
+#include "client-lib/cache/ranges.h"
 #include "lib/format/key.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * one callback, an answer only from a reply that is one, and time ends the rest.
  */
 
-#include "client-lib/remote.h"
+#include "client-lib/shared/remote.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * reads libknot reads, and finds as many addresses at the end of the same chain.
  */
 
-#include "client-lib/message.h"
+#include "client-lib/base/message.h"
 
 #include "lib/format/key.h"
 

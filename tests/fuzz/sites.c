@@ -6,7 +6,7 @@
  * is within its bounds, and entries that are written anew are read as the same.
  */
 
-#include "client-lib/config.h"
+#include "client-lib/config/config.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * IPv4 address, and what is written of it is read as the same.
  */
 
-#include "client-lib/topic.h"
+#include "client-lib/config/topic.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -159,7 +159,7 @@ class Cell:
         return self.counts["health"][RIGHT] >= GOOD_MIN
 
     async def be_well(self):
-        """So few new blocks that the zone has credit for looks left (client-lib/health.h)."""
+        """So few new blocks that the zone has credit for looks left (client-lib/engine/health.h)."""
         begin = time.monotonic()
         while time.monotonic() < begin + HEALTH_S or not self.is_well():
             if time.monotonic() > begin + WELL_MAX_S:

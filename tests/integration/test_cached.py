@@ -37,7 +37,7 @@ TIMEOUT_MS = 60000  # of a check: the machine may be busy, and nothing here is t
 NAME = ZONE.rstrip(".")
 CLIENTS = os.path.join(BUILD, "tests/integration/cached_clients")
 
-# client-lib/cached.h
+# client-lib/shared/cached.h
 HEAD = struct.Struct(">4sI16sI")
 REPLY = struct.Struct(">4sIBBHI")
 # HEALTH_LOOK_CREDIT, and one more for each minute that a test may take
@@ -365,7 +365,7 @@ class Kills(CachedCase):
         self.assertGreater(seen["clear"], 0)
 
     def beat_age_ms(self):
-        """How long ago the daemon has said that it is at work (client-lib/cache_table.h)."""
+        """How long ago the daemon has said that it is at work (client-lib/cache/cache_table.h)."""
         with open(os.path.join(self.directory_of_cache, "cache"), "rb") as file:
             beat = struct.unpack("=q", file.read(96)[88:])[0]
         return harness.time.clock_gettime(harness.time.CLOCK_MONOTONIC) * 1000 - beat

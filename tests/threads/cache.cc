@@ -8,7 +8,7 @@
 // ends the program with exit status 1; the thread sanitizer, with which it is
 // built as well, ends it when a word is not read and written atomically.
 
-#include "client-lib/cache.h"
+#include "client-lib/cache/cache.h"
 
 #include <atomic>
 #include <cstdio>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "client-lib/answer.h"
+#include "client-lib/engine/answer.h"
 
 #include <cerrno>
 #include <initializer_list>

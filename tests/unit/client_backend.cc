@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "client-lib/backend.h"
-#include "client-lib/stub.h"
+#include "client-lib/resolver/backend.h"
+#include "client-lib/resolver/stub.h"
 
 #include <sys/eventfd.h>
 #include <sys/wait.h>

@@ -3,8 +3,8 @@
 
 // client_cache.hh - tables and answers for the tests of the client's cache.
 
-#include "client-lib/cache.h"
-#include "client-lib/cache_table.h"
+#include "client-lib/cache/cache.h"
+#include "client-lib/cache/cache_table.h"
 
 #include <catch2/catch.hpp>
 

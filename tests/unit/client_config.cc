@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/unit/client_config.hh"
 
-#include "client-lib/sites.h"
+#include "client-lib/config/sites.h"
 #include "tests/lib/fault.hh"
 
 #include <sys/resource.h>

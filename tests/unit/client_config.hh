@@ -5,7 +5,7 @@
  * client_config.hh - a configuration of the client library, for its tests.
  */
 
-#include "client-lib/config.h"
+#include "client-lib/config/config.h"
 
 #include <cerrno>
 #include <cstdlib>

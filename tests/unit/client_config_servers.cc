@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/unit/client_config.hh"
 
-#include "client-lib/servers.h"
+#include "client-lib/config/servers.h"
 
 #include <arpa/inet.h>
 #include <sys/stat.h>

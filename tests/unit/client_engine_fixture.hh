@@ -9,7 +9,7 @@
 // Replies are waited for in real time. A deadline is the test's own: until
 // something happens, time stands still; expire() lets it pass.
 
-#include "client-lib/engine.h"
+#include "client-lib/engine/engine.h"
 
 #include <poll.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "client-lib/health.h"
+#include "client-lib/engine/health.h"
 
-#include "client-lib/cache_table.h"
-#include "client-lib/engine_parts.h"
+#include "client-lib/cache/cache_table.h"
+#include "client-lib/engine/engine_parts.h"
 
 #include "tests/unit/client_engine_fixture.hh"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "client-lib/proof.h"
+#include "client-lib/engine/proof.h"
 
 #include "tests/unit/client_engine_fixture.hh"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "client-lib/health.h"
+#include "client-lib/engine/health.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What libdnsblv6(3) says about options and counters is what the library has. */
-#include "client-lib/config.h"
+#include "client-lib/config/config.h"
 #include "client-lib/dnsblv6.h"
 
 #include <catch2/catch.hpp>

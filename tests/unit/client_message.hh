@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * client_message.hh - replies, record by record, and what client-lib/message.h reads in them.
+ * client_message.hh - replies, record by record, and what client-lib/base/message.h reads in them.
  *
  *     message_reply out = parsed(Reply("0.2.0.192.bl6.example", AAAA)
  *                                        .answer(record(question_name, AAAA, 60, bitmap)));
  */
 
-#include "client-lib/message.h"
+#include "client-lib/base/message.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "client-lib/cache_table.h"
-#include "client-lib/engine_parts.h"
-#include "client-lib/peek.h"
+#include "client-lib/cache/cache_table.h"
+#include "client-lib/engine/engine_parts.h"
+#include "client-lib/engine/peek.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "client-lib/cache_table.h"
-#include "client-lib/ranges.h"
+#include "client-lib/cache/cache_table.h"
+#include "client-lib/cache/ranges.h"
 #include "lib/format/key.h"
 
 #include "tests/lib/random.hh"

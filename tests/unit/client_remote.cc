@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The client's end, with a daemon played by the test; time is what the test says.
-#include "client-lib/remote.h"
-#include "client-lib/cache.h"
-#include "client-lib/shared.h"
+#include "client-lib/shared/remote.h"
+#include "client-lib/cache/cache.h"
+#include "client-lib/shared/shared.h"
 #include "tests/lib/child.hh"
 #include "tests/lib/fault.hh"
 #include "tests/lib/tmpdir.hh"

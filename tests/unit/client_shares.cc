@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "client-lib/shares.h"
+#include "client-lib/resolver/shares.h"
 
 #include <vector>
 

@@ -13,7 +13,7 @@
 // Time is the test's own: it stands still unless pass() moves it. What has to
 // come from a resolver is waited for in real time.
 
-#include "client-lib/stub.h"
+#include "client-lib/resolver/stub.h"
 
 #include <poll.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "client-lib/entropy.h"
-#include "client-lib/pool.h"
-#include "client-lib/timers.h"
-#include "client-lib/upstream.h"
+#include "client-lib/base/entropy.h"
+#include "client-lib/base/pool.h"
+#include "client-lib/base/timers.h"
+#include "client-lib/resolver/upstream.h"
 
 #include <algorithm>
 #include <climits>

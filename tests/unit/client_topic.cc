@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "client-lib/topic.h"
+#include "client-lib/config/topic.h"
 
 #include <cerrno>
 #include <cstring>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "client-lib/verdict.h"
+#include "client-lib/engine/verdict.h"
 
 #include <cstring>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // milter.conf: what is taken, and what is refused with which words.
-#include "client-lib/config.h"
+#include "client-lib/config/config.h"
 #include "integration/milter/setup.h"
 #include "lib/common/log.h"
 #include "tests/lib/parsed.hh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // translate.conf: what is taken, and what is refused with which words.
-#include "client-lib/config.h"
+#include "client-lib/config/config.h"
 #include "integration/dns-translator/setup.h"
 #include "lib/common/log.h"
 #include "tests/lib/parsed.hh"

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "client-lib/config/config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "client-lib/cache/cache.h"
+#include "client-lib/config/lists.h"
+#include "client-lib/config/servers.h"
+#include "client-lib/config/sites.h"
+#include "client-lib/config/words.h"
+
+#define LOCALHOST "127.0.0.1" /* where libc asks, too, without a server */
+
+struct unit {
+	const char *name;
+	uint64_t factor;
+};
+
+struct option {
+	const char *key;
+	int (*set)(struct config *config, const struct option *option, const char *value,
+		   char *ret_error);
+	/* Only of lists, which have set_list() for set(). */
+	const char *(*set_words)(struct config *config, const char *value, struct word *ret_word);
+	size_t offset; /* of the member, of all but lists */
+	uint64_t min, max;
+	const struct unit *units;
+	const char *permitted;
+};
+
+/* ---- refusals ---- */
+
+static int refuse_value(const struct option *option, const char *value, char *ret_error)
+{
+	return words_refuse(option->key, words_whole(value), option->permitted, ret_error);
+}
+
+/* ---- numbers ---- */
+
+static const struct unit no_units[] = { { "", 1 }, { NULL, 0 } };
+static const struct unit bytes_units[] = { { "", 1 },
+					   { "K", UINT64_C(1) << 10 },
+					   { "M", UINT64_C(1) << 20 },
+					   { "G", UINT64_C(1) << 30 },
+					   { NULL, 0 } };
+static const struct unit seconds_units[] = { { "", 1 },	    { "s", 1 },	    { "m", 60 },
+					     { "h", 3600 }, { "d", 86400 }, { NULL, 0 } };
+static const struct unit ms_units[] = { { "", 1 }, { "ms", 1 }, { "s", 1000 }, { NULL, 0 } };
+static const struct unit percent_units[] = { { "", 1 }, { "%", 1 }, { NULL, 0 } };
+
+static bool parse_number(const char *text, const struct unit *units, uint64_t max,
+			 uint64_t *ret_number)
+{
+	const size_t digits = strspn(text, "0123456789");
+	uint64_t number = 0;
+
+	if (digits == 0)
+		return false;
+	for (size_t i = 0; i < digits; i++) {
+		number = number * 10 + (uint64_t)(text[i] - '0');
+		if (number > max)
+			return false;
+	}
+	while (units->name != NULL && strcmp(text + digits, units->name) != 0)
+		units++;
+	if (units->name == NULL || number > max / units->factor)
+		return false;
+	*ret_number = number * units->factor;
+	return true;
+}
+
+static int set_number(struct config *config, const struct option *option, const char *value,
+		      char *ret_error)
+{
+	uint64_t number;
+
+	if (!parse_number(value, option->units, option->max, &number) || number < option->min)
+		return refuse_value(option, value, ret_error);
+	*(uint32_t *)(void *)((char *)config + option->offset) = (uint32_t)number;
+	return 0;
+}
+
+/* As set_number(), but 0 is permitted too. */
+static int set_number_or_zero(struct config *config, const struct option *option, const char *value,
+			      char *ret_error)
+{
+	struct option any = *option;
+	uint64_t number;
+
+	if (parse_number(value, option->units, option->max, &number) && number == 0)
+		any.min = 0;
+	return set_number(config, &any, value, ret_error);
+}
+
+static int set_size(struct config *config, const struct option *option, const char *value,
+		    char *ret_error)
+{
+	uint64_t number;
+
+	if (!parse_number(value, option->units, option->max, &number) || number < option->min)
+		return refuse_value(option, value, ret_error);
+	config->cache_size = number;
+	return 0;
+}
+
+/* ---- words and paths ---- */
+
+static int set_bool(struct config *config, const struct option *option, const char *value,
+		    char *ret_error)
+{
+	static const char *const words[] = { "no", "yes", NULL };
+	const int found = words_find(words_whole(value), words);
+
+	if (found < 0)
+		return refuse_value(option, value, ret_error);
+	*(bool *)((char *)config + option->offset) = found == 1;
+	return 0;
+}
+
+static int set_role(struct config *config, const struct option *option, const char *value,
+		    char *ret_error)
+{
+	static const char *const words[] = { "client", "writer", NULL };
+	const int found = words_find(words_whole(value), words);
+
+	if (found < 0)
+		return refuse_value(option, value, ret_error);
+	config->shared_writer = found == 1;
+	return 0;
+}
+
+static int set_scope(struct config *config, const struct option *option, const char *value,
+		     char *ret_error)
+{
+	static const char *const words[] = { "global", "all", NULL };
+	const int found = words_find(words_whole(value), words);
+
+	if (found < 0)
+		return refuse_value(option, value, ret_error);
+	config->asks_private = found == 1;
+	return 0;
+}
+
+/* Absolute, since the caller may change its directory; min 0: or none at all. */
+static int set_path(struct config *config, const struct option *option, const char *value,
+		    char *ret_error)
+{
+	const size_t size = strlen(value);
+
+	if (size < option->min || size > option->max || (size > 0 && value[0] != '/'))
+		return refuse_value(option, value, ret_error);
+	memcpy((char *)config + option->offset, value, size + 1);
+	return 0;
+}
+
+/* ---- lists ---- */
+
+static int set_list(struct config *config, const struct option *option, const char *value,
+		    char *ret_error)
+{
+	struct word word = words_whole(value);
+	const char *reason = option->set_words(config, value, &word);
+
+	return reason == NULL ? 0 : words_refuse(option->key, word, reason, ret_error);
+}
+
+/* ---- the table ---- */
+
+#define MEMBER(name) offsetof(struct config, name)
+
+enum { MINUTE = 60, HOUR = 3600, DAY = 86400, WEEK = 604800 };
+#define SECONDS ", with s, m, h or d"
+
+static const struct option options[] = {
+	{ "zones", set_list, lists_set_zones, 0, 0, 0, NULL, NULL },
+	{ "threshold", set_number, NULL, MEMBER(threshold), 1, CONFIG_ENTRIES_MAX *SITES_WEIGHT_MAX,
+	  no_units, "permitted is 1 to 64000000" },
+	{ "scope", set_scope, NULL, 0, 0, 0, NULL, "permitted are global and all" },
+	{ "servers", set_list, lists_set_servers, 0, 0, 0, NULL, NULL },
+	{ "trusted", set_list, lists_set_trusted, 0, 0, 0, NULL, NULL },
+	{ "on-failure", set_list, lists_set_failures, 0, 0, 0, NULL, NULL },
+	{ "mode", set_list, lists_set_modes, 0, 0, 0, NULL, NULL },
+	{ "secure", set_list, lists_set_secures, 0, 0, 0, NULL, NULL },
+	{ "cache-size", set_size, NULL, 0, CACHE_SIZE_MIN, UINT64_C(64) << 30, bytes_units,
+	  "permitted is 8K to 64G, in bytes or with K, M or G" },
+	{ "shared", set_path, NULL, MEMBER(shared), 0, CONFIG_SHARED_MAX, NULL,
+	  "permitted is an absolute path of at most 90 bytes, or nothing" },
+	{ "role", set_role, NULL, 0, 0, 0, NULL, "permitted are client and writer" },
+	{ "min-ttl", set_number, NULL, MEMBER(min_ttl_s), 1, HOUR, seconds_units,
+	  "permitted is 1 to 3600 seconds" SECONDS },
+	{ "max-ttl", set_number, NULL, MEMBER(max_ttl_s), 1, WEEK, seconds_units,
+	  "permitted is 1 to 604800 seconds" SECONDS },
+	{ "max-negative-ttl", set_number, NULL, MEMBER(max_negative_ttl_s), 1, WEEK, seconds_units,
+	  "permitted is 1 to 604800 seconds" SECONDS },
+	{ "failure-ttl", set_number, NULL, MEMBER(failure_ttl_s), 5, 30, seconds_units,
+	  "permitted is 5 to 30 seconds" SECONDS },
+	{ "max-stale", set_number, NULL, MEMBER(max_stale_s), 0, WEEK, seconds_units,
+	  "permitted is 0 to 604800 seconds" SECONDS },
+	{ "prefetch", set_number, NULL, MEMBER(prefetch_percent), 0, 90, percent_units,
+	  "permitted is 0 to 90 percent" },
+	{ "probe-interval", set_number_or_zero, NULL, MEMBER(probe_interval_s), MINUTE, WEEK,
+	  seconds_units, "permitted is 60 to 604800 seconds" SECONDS ", or 0" },
+	{ "max-requests", set_number, NULL, MEMBER(max_requests), 1, 65536, no_units,
+	  "permitted is 1 to 65536" },
+	{ "max-sockets", set_number, NULL, MEMBER(max_sockets), CONFIG_SOCKETS_MIN,
+	  CONFIG_SOCKETS_MAX, no_units, "permitted is 4 to 16384" },
+	{ "attempt-timeout", set_number, NULL, MEMBER(attempt_timeout_ms), 20, 30000, ms_units,
+	  "permitted is 20 to 30000 milliseconds, with ms or s" },
+	{ "mixed-case", set_bool, NULL, MEMBER(mixed_case), 0, 0, NULL,
+	  "permitted are yes and no" },
+	{ "ranges", set_bool, NULL, MEMBER(use_ranges), 0, 0, NULL, "permitted are yes and no" },
+	{ "resolv-conf", set_path, NULL, MEMBER(resolv_conf), 1, CONFIG_TEXT_MAX - 1, NULL,
+	  "permitted is an absolute path of at most 255 bytes" },
+	{ "kind", set_list, lists_set_kinds, 0, 0, 0, NULL, NULL },
+	{ "test-point", set_list, lists_set_points, 0, 0, 0, NULL, NULL },
+};
+enum { OPTION_COUNT = sizeof(options) / sizeof(options[0]) };
+
+const char *config_key(unsigned index)
+{
+	return index < OPTION_COUNT ? options[index].key : NULL;
+}
+
+int config_set(struct config *config, const char *key, const char *value, char *ret_error)
+{
+	for (unsigned i = 0; i < OPTION_COUNT; i++) {
+		if (strcmp(options[i].key, key) == 0)
+			return options[i].set(config, &options[i], value, ret_error);
+	}
+	return words_refuse("option", words_whole(key),
+			    "there is no such key, libdnsblv6(3) has them all", ret_error);
+}
+
+void config_init(struct config *config)
+{
+	*config = (struct config){
+		.threshold = 1,
+		.cache_size = UINT64_C(4) << 20,
+		.min_ttl_s = 5,
+		.max_ttl_s = DAY,
+		.max_negative_ttl_s = HOUR,
+		.failure_ttl_s = 10,
+		.max_stale_s = 3 * HOUR,
+		.prefetch_percent = 10,
+		.probe_interval_s = 60 * MINUTE,
+		.max_requests = 4096,
+		.attempt_timeout_ms = 500,
+		.use_ranges = true,
+		.resolv_conf = "/etc/resolv.conf",
+		.policy_count = 1, /* the one for all zones */
+	};
+}
+
+/* ---- what belongs together ---- */
+
+static int check_ttl(const char *key, uint32_t max_ttl_s, uint32_t min_ttl_s, char *ret_error)
+{
+	if (max_ttl_s >= min_ttl_s)
+		return 0;
+	(void)snprintf(ret_error, CONFIG_ERROR_MAX, "%s \"%" PRIu32 "\": below min-ttl, %" PRIu32,
+		       key, max_ttl_s, min_ttl_s);
+	return -EINVAL;
+}
+
+/* The first option that was set for a zone. */
+static const char *policy_key(const struct config_policy *policy)
+{
+	static const char *const keys[CONFIG_TRAITS] = { "mode", "on-failure", "secure", "kind",
+							 "test-point" };
+	unsigned trait = 0;
+
+	while (!policy->has[trait])
+		trait++;
+	return keys[trait];
+}
+
+static int check(const struct config *config, char *ret_error)
+{
+	int ret = check_ttl("max-ttl", config->max_ttl_s, config->min_ttl_s, ret_error);
+
+	if (ret == 0)
+		ret = check_ttl("max-negative-ttl", config->max_negative_ttl_s, config->min_ttl_s,
+				ret_error);
+	if (ret != 0)
+		return ret;
+	if (config->zone_count == 0)
+		return words_refuse("zones", words_whole(""), "there is nothing to ask", ret_error);
+	if (config->shared_writer && config->shared[0] == '\0')
+		return words_refuse("role", words_whole("writer"),
+				    "\"shared\" does not say where to write", ret_error);
+	for (unsigned i = 1; i < config->policy_count; i++) {
+		const struct config_policy *policy = &config->policies[i];
+
+		if (lists_find_zone(config, policy->text) == config->zone_count)
+			return words_refuse(policy_key(policy), words_whole(policy->text),
+					    "\"zones\" does not have it", ret_error);
+	}
+	return 0;
+}
+
+/* Without a limit, or with one that is not known, UINT64_MAX. */
+static uint64_t find_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+		return UINT64_MAX;
+	return (uint64_t)limit.rlim_cur; /* FreeBSD's is signed */
+}
+
+/* The program has descriptors of its own to open: a quarter of all, or what was asked for. */
+static int set_sockets(struct config *config, char *ret_error)
+{
+	const uint64_t limit = find_descriptor_limit();
+	char value[sizeof("4294967295")];
+
+	if (config->max_sockets == 0) {
+		const uint64_t quarter = limit / 4;
+
+		config->max_sockets = CONFIG_SOCKETS;
+		if (quarter < CONFIG_SOCKETS + CONFIG_FDS)
+			config->max_sockets = quarter > CONFIG_SOCKETS_MIN + CONFIG_FDS
+						      ? (uint32_t)(quarter - CONFIG_FDS)
+						      : CONFIG_SOCKETS_MIN;
+		return 0;
+	}
+	if (config->max_sockets + CONFIG_FDS < limit)
+		return 0;
+	snprintf(value, sizeof(value), "%" PRIu32, config->max_sockets);
+	return words_refuse("max-sockets", words_whole(value),
+			    "RLIMIT_NOFILE does not let this process open as many", ret_error);
+}
+
+/* What counts for the zone: what was set for it, or for all. */
+static const struct config_policy *
+find_policy(const struct config *config, const struct config_zone *zone, enum config_trait trait)
+{
+	const unsigned index = lists_find_policy(config, zone->text);
+
+	if (index < config->policy_count && config->policies[index].has[trait])
+		return &config->policies[index];
+	return &config->policies[0];
+}
+
+/* What lists are to have, RFC 5782 parts 5 and 2.4. There is nothing of the kind for hashes. */
+static void set_point(const struct config *config, struct config_zone *zone)
+{
+	static const char *const usual[CONFIG_KINDS] = {
+		[CONFIG_ADDRESSES] = "127.0.0.2",
+		[CONFIG_NAMES] = "test",
+		[CONFIG_SITES] = "127.0.0.2",
+		[CONFIG_HASHES] = "",
+	};
+	const struct config_policy *policy = find_policy(config, zone, CONFIG_POINT);
+
+	if (policy->has[CONFIG_POINT])
+		zone->point = policy->point;
+	else if (!lists_parse_point(usual[zone->kind], strlen(usual[zone->kind]), &zone->point))
+		zone->point.size = 0;
+}
+
+static void set_zone_policies(struct config *config)
+{
+	for (unsigned i = 0; i < config->zone_count; i++) {
+		struct config_zone *zone = &config->zones[i];
+
+		zone->mode = (enum config_mode)find_policy(config, zone, CONFIG_MODE)
+				     ->choices[CONFIG_MODE];
+		zone->on_failure = (enum config_failure)find_policy(config, zone, CONFIG_FAILURE)
+					   ->choices[CONFIG_FAILURE];
+		zone->secure = (enum config_secure)find_policy(config, zone, CONFIG_SECURE)
+				       ->choices[CONFIG_SECURE];
+		zone->kind = (enum config_kind)find_policy(config, zone, CONFIG_KIND)
+				     ->choices[CONFIG_KIND];
+		if (zone->kind != CONFIG_ADDRESSES)
+			zone->mode = CONFIG_CLASSIC; /* there are bitmaps of addresses alone */
+		set_point(config, zone);
+	}
+}
+
+static void set_topics(struct config *config)
+{
+	uint64_t kinds[CONFIG_KINDS] = { 0 };
+
+	for (unsigned i = 0; i < config->entry_count; i++)
+		kinds[config->zones[config->entries[i].zone].kind] |= UINT64_C(1) << i;
+	config->asked[CONFIG_ADDRESS] = kinds[CONFIG_ADDRESSES];
+	config->asked[CONFIG_NAME] = kinds[CONFIG_NAMES] | kinds[CONFIG_SITES];
+	config->asked[CONFIG_SITE] = kinds[CONFIG_SITES];
+	memcpy(config->askable, config->asked, sizeof(config->askable));
+	config->askable[CONFIG_NAME] |= kinds[CONFIG_HASHES];
+}
+
+static void take_servers(struct config *config, const struct servers *servers)
+{
+	config->server_count = servers->count;
+	for (unsigned i = 0; i < servers->count; i++) {
+		config->servers[i] = servers->list[i];
+		config->servers[i].is_trusted = servers->trusts_ad;
+	}
+}
+
+static void find_servers(struct config *config)
+{
+	struct servers servers;
+
+	if (config->server_count > 0)
+		return;
+	config->has_file_servers = true;
+	servers_has_changed(config->resolv_conf, &config->resolv_stamp);
+	servers_read(config->resolv_conf, &servers);
+	if (servers.count == 0 &&
+	    servers_parse(LOCALHOST, strlen(LOCALHOST), &servers.list[0].address))
+		servers.count = 1;
+	take_servers(config, &servers);
+}
+
+/* An address with any port. */
+static bool is_named(const struct config *config, const struct sockaddr_in6 *address)
+{
+	for (unsigned i = 0; i < config->trusted_count; i++) {
+		if (memcmp(&config->trusted[i].sin6_addr, &address->sin6_addr,
+			   sizeof(address->sin6_addr)) == 0 &&
+		    config->trusted[i].sin6_scope_id == address->sin6_scope_id)
+			return true;
+	}
+	return false;
+}
+
+static void set_trust(struct config *config)
+{
+	for (unsigned i = 0; i < config->server_count; i++) {
+		struct config_server *server = &config->servers[i];
+
+		server->is_trusted = !config->trusts_nobody &&
+				     (server->is_trusted || servers_is_loopback(&server->address) ||
+				      is_named(config, &server->address));
+	}
+}
+
+bool config_trusts_servers(const struct config *config)
+{
+	if (config->resolver != NULL)
+		return true; /* it says of each answer whether it was validated */
+	for (unsigned i = 0; i < config->server_count; i++) {
+		if (!config->servers[i].is_trusted)
+			return false;
+	}
+	return true;
+}
+
+static bool is_same(const struct config_server *a, const struct config_server *b)
+{
+	return memcmp(&a->address, &b->address, sizeof(a->address)) == 0 &&
+	       a->is_trusted == b->is_trusted;
+}
+
+bool config_renew_servers(struct config *config)
+{
+	struct config_server was[CONFIG_SERVERS_MAX];
+	unsigned was_count = config->server_count;
+	struct servers servers;
+
+	if (!config->has_file_servers ||
+	    !servers_has_changed(config->resolv_conf, &config->resolv_stamp))
+		return false;
+	servers_read(config->resolv_conf, &servers);
+	if (servers.count == 0)
+		return false;
+	memcpy(was, config->servers, sizeof(was));
+	take_servers(config, &servers);
+	set_trust(config);
+	if (config->server_count != was_count)
+		return true;
+	for (unsigned i = 0; i < was_count; i++) {
+		if (!is_same(config->servers + i, was + i))
+			return true;
+	}
+	return false;
+}
+
+/* Answers that have to be validated must be able to come from somewhere. */
+static int check_secure(const struct config *config, char *ret_error)
+{
+	bool has_trust = config->resolver != NULL || config->shared[0] != '\0';
+
+	for (unsigned i = 0; i < config->server_count; i++)
+		has_trust = has_trust || config->servers[i].is_trusted;
+	for (unsigned i = 0; i < config->zone_count && !has_trust; i++) {
+		if (config->zones[i].secure == CONFIG_SECURE_YES)
+			return words_refuse("secure", words_whole("yes"),
+					    "there is no server whose AD is believed, see trusted",
+					    ret_error);
+	}
+	return 0;
+}
+
+int config_finish(struct config *config, char *ret_error)
+{
+	int ret = check(config, ret_error);
+
+	if (ret == 0)
+		ret = set_sockets(config, ret_error);
+	if (ret != 0)
+		return ret;
+	set_zone_policies(config);
+	set_topics(config);
+	find_servers(config);
+	set_trust(config);
+	return check_secure(config, ret_error);
+}
+
+bool config_filter_fits(const struct config_filter *filter, uint32_t a_be32)
+{
+	uint8_t octets[4];
+
+	memcpy(octets, &a_be32, sizeof(octets));
+	if (!filter->is_set)
+		return octets[0] == 127 && !(octets[1] == 255 && octets[2] == 255);
+	for (unsigned i = 0; i < 4; i++) {
+		if ((filter->octets[i][octets[i] / 64] >> (octets[i] % 64) & 1) == 0)
+			return false;
+	}
+	return true;
+}

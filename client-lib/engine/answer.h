@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * answer.h - what a reply says about a block or an address, and whether it is believed.
+ *
+ * Flow: stub.c -> message_reply -> fetch.c -> answer_read() -> a cache entry.
+ * Pure: no clock, no cache, no state. Whatever is not certain is a failure and
+ * never a listing, and "not listed" is only what the zone itself said.
+ */
+
+#include "client-lib/cache/cache.h"
+#include "client-lib/config/config.h"
+#include "client-lib/base/message.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Byte 0 of the payload of a CACHE_FAILED entry. Part of the shared cache's format: append only. */
+enum answer_failure {
+	ANSWER_GOOD = 0,
+	ANSWER_SILENT = 1,    /* no reply in time */
+	ANSWER_NETWORK = 2,   /* no resolver there: ICMP, no route, no descriptor */
+	ANSWER_SERVFAIL = 3,  /* SERVFAIL and every other RCODE that is none of those here */
+	ANSWER_BLOCKED = 4,   /* REFUSED, prohibited (EDE 18), 127.255.255.x */
+	ANSWER_LYING = 5,     /* two AAAA, a CNAME, an A outside 127/8 */
+	ANSWER_FILTERED = 6,  /* NOERROR without the AAAA that must be there */
+	ANSWER_FOREIGN = 7,   /* "no such name" of another zone */
+	ANSWER_LATE = 8,      /* its TTL was over before it was read */
+	ANSWER_MISASKED = 9,  /* the list has no answer to such a question: 127.0.1.255 */
+	ANSWER_UNPROVEN = 10, /* a listing, of a zone that was not seen to deny what it must */
+	ANSWER_INSECURE = 11, /* no AD, of a zone that has it */
+};
+
+/* Words for a log line: "no reply". Static. */
+const char *answer_failure_text(enum answer_failure failure);
+
+struct answer_question {
+	const struct config *config;
+	const struct dnsblv6_labels *name; /* whole */
+	enum config_kind kind;		   /* of the zone */
+	bool is_block;			   /* an AAAA was asked for; false: an A, classic */
+	bool doubts_no;	    /* NXDOMAIN is no answer: the zone's negatives are forged */
+	bool wants_secure;  /* an answer without AD, or whose AD is not believed, is none */
+	uint8_t soa_labels; /* the SOA of a negative answer has at least so many labels */
+	uint32_t now_s;	    /* on the cache's clock */
+	uint32_t age_s;	    /* since the question was sent: the reply may have waited to be read */
+};
+
+/*
+ * status and reply as stub_fn has them. ANSWER_GOOD and *ret_entry with kind, payload,
+ * expiry and TTL; is_secure when is_trusted. Otherwise what was wrong.
+ */
+enum answer_failure answer_read(const struct answer_question *question, int status,
+				const struct message_reply *reply, bool is_trusted,
+				struct cache_entry *ret_entry);
+
+/* How many labels name has. */
+unsigned answer_label_count(const struct dnsblv6_labels *name);
+/* Is ancestor name itself or above it? Both in lower case, or name in any. */
+bool answer_is_below(const struct dnsblv6_labels *name, const struct dnsblv6_labels *ancestor);
+
+/* What a TTL becomes by the options; of a negative answer when is_negative. */
+uint32_t answer_clamp_ttl(const struct config *config, uint32_t ttl_s, bool is_negative);
+
+/*
+ * 127.255.255.0/24, where lists say that they do not want to be asked; of sites 127.0.0.1 too, by
+ * which SURBL and URIBL do.
+ */
+bool answer_is_refusal(enum config_kind kind, const uint8_t *a);
+
+#ifdef __cplusplus
+}
+#endif

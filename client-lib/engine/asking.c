@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "client-lib/engine/asking.h"
+
+#include "client-lib/engine/trace.h"
+
+/* ---- waiting ---- */
+
+void asking_prepare(struct waiters *list, struct zone *zone, int64_t began_ms)
+{
+	TAILQ_INIT(&list->head);
+	list->zone = zone;
+	list->began_ms = began_ms;
+	list->question = 0;
+	list->is_noted = false;
+}
+
+void asking_join(struct waiters *list, struct waiter *waiter)
+{
+	waiter->list = list;
+	TAILQ_INSERT_TAIL(&list->head, waiter, link);
+}
+
+void asking_leave(struct waiter *waiter)
+{
+	if (waiter->list == NULL)
+		return;
+	TAILQ_REMOVE(&waiter->list->head, waiter, link);
+	waiter->list = NULL;
+}
+
+void asking_wake(struct waiters *list, const struct cache_entry *entry)
+{
+	struct waiter *waiter;
+
+	while ((waiter = TAILQ_FIRST(&list->head)) != NULL) {
+		asking_leave(waiter);
+		waiter->wake(waiter, entry);
+	}
+}
+
+/* ---- zones ---- */
+
+/* splitmix64: for jitter and names of probes, nothing that an enemy must not guess. */
+uint64_t asking_random(struct asking *asking)
+{
+	uint64_t word = asking->random += 0x9e3779b97f4a7c15ull;
+	word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ull;
+	word = (word ^ word >> 27) * 0x94d049bb133111ebull;
+	return word ^ word >> 31;
+}
+
+uint64_t asking_word(const struct zone *zone)
+{
+	return cache_zone_word(zone->asking->cache, zone->index);
+}
+
+void asking_set_word(struct zone *zone, uint64_t word, const char *reason)
+{
+	struct asking *asking = zone->asking;
+	char line[HEALTH_LINE_MAX];
+	uint64_t old_word = asking_word(zone);
+
+	if (word == old_word)
+		return;
+	if (health_is_cleared(old_word, word))
+		cache_begin_era(asking->cache, zone->index);
+	cache_set_zone_word(asking->cache, zone->index, word);
+	int level = health_line(zone->config->text, old_word, word, reason, line);
+	if (level >= 0 && asking->log != NULL)
+		asking->log(asking->log_context, level, line);
+}
+
+/* ---- what happens to questions ---- */
+
+static uint32_t now_s(const struct zone *zone)
+{
+	return cache_now_s(zone->asking->cache);
+}
+
+static void read_evidence(struct zone *zone)
+{
+	zone->health.evidence = cache_zone_evidence(zone->asking->cache, zone->index);
+}
+
+/* What another process wrote meanwhile is lost: one failure more or less in a row. */
+static void keep_evidence(struct zone *zone, uint64_t word, const char *reason)
+{
+	cache_set_zone_evidence(zone->asking->cache, zone->index, zone->health.evidence);
+	asking_set_word(zone, word, reason);
+}
+
+static uint32_t to_ms(int64_t ms)
+{
+	return ms < 0 ? 0 : ms < UINT16_MAX ? (uint32_t)ms : UINT16_MAX;
+}
+
+void asking_note_answer(struct zone *zone, int64_t sent_ms)
+{
+	uint32_t took_ms = to_ms(zone->asking->now_ms - sent_ms);
+
+	read_evidence(zone);
+	keep_evidence(zone, health_answered(&zone->health, asking_word(zone), took_ms, now_s(zone)),
+		      "");
+}
+
+void asking_note_failure(struct zone *zone, enum answer_failure failure)
+{
+	read_evidence(zone);
+	uint64_t word = health_failed(&zone->health, zone->asking->config, asking_word(zone),
+				      failure, now_s(zone));
+	keep_evidence(zone, word, answer_failure_text(failure));
+}
+
+void asking_note_doubt(struct zone *zone)
+{
+	asking_set_word(
+		zone,
+		health_doubted(&zone->health, zone->asking->config, asking_word(zone), now_s(zone)),
+		"");
+}
+
+bool asking_takes_odd(struct zone *zone)
+{
+	zone->has_odd = true;
+	asking_note_doubt(zone);
+	return now_s(zone) < zone->odd_until_s;
+}
+
+/* A probe has found the zone well, or not. */
+static void end_doubt(struct zone *zone)
+{
+	bool is_well = !health_is_sick(health_unpack(asking_word(zone)).state);
+
+	if (zone->has_odd)
+		zone->odd_until_s = is_well ? now_s(zone) + HEALTH_LOOK_S : 0;
+	zone->has_odd = false;
+}
+
+void asking_note_late(struct waiters *list)
+{
+	struct zone *zone = list->zone;
+
+	if (zone == NULL || list->is_noted)
+		return;
+	int64_t sent_ms = stub_sent_ms(zone->asking->stub, list->question);
+	/* What was not asked is not silent. */
+	if (sent_ms == -1)
+		return;
+	list->is_noted = true;
+	int64_t since_ms = sent_ms > list->began_ms ? sent_ms : list->began_ms;
+	uint32_t waited_ms = to_ms(zone->asking->now_ms - since_ms);
+
+	read_evidence(zone);
+	uint64_t word = health_late(&zone->health, zone->asking->config, asking_word(zone),
+				    waited_ms, now_s(zone));
+	keep_evidence(zone, word, answer_failure_text(ANSWER_SILENT));
+}
+
+static bool is_bitmap_mode(enum health_mode mode)
+{
+	return mode == HEALTH_DOTTED || mode == HEALTH_FLAT;
+}
+
+void asking_note_probe(struct zone *zone, const struct health_probe *found)
+{
+	const char *reason;
+	uint64_t old_word = asking_word(zone);
+
+	read_evidence(zone);
+	uint64_t word = health_probed(&zone->health, zone->asking->config, old_word, found,
+				      now_s(zone), &reason);
+	/* It has denied what it lists, and so others of its denials are wrong too. */
+	if (found->points[HEALTH_LISTED] == HEALTH_NO)
+		cache_begin_era(zone->asking->cache, zone->index);
+	keep_evidence(zone, word, reason);
+	end_doubt(zone);
+	enum health_mode was = health_unpack(old_word).mode;
+	enum health_mode is = health_unpack(word).mode;
+	/* Names of the wrong style were denied, whatever is listed. */
+	if (was != is && is_bitmap_mode(was) && is_bitmap_mode(is))
+		cache_forget_denials(zone->asking->cache, zone->index);
+}
+
+bool asking_note_look(struct zone *zone, const struct health_probe *found)
+{
+	const char *reason;
+	uint64_t word = health_looked(&zone->health, zone->asking->config, asking_word(zone), found,
+				      now_s(zone), &reason);
+
+	asking_set_word(zone, word, reason);
+	return !health_is_distrusted(health_unpack(word).state);
+}
+
+void asking_note_denials(struct zone *zone)
+{
+	struct cache *cache = zone->asking->cache;
+	uint64_t old_trust, trust;
+
+	zone->has_denied = true;
+	zone->denied_ms = zone->asking->now_ms;
+	zone->listings.row = 0;
+	do {
+		old_trust = cache_zone_trust(cache, zone->index);
+		trust = health_looked_well(old_trust, now_s(zone));
+	} while (trust != old_trust &&
+		 !cache_swap_zone_trust(cache, zone->index, old_trust, trust));
+}
+
+/* ---- validation ---- */
+
+static bool was_secure(const struct zone *zone)
+{
+	return health_unpack_trust(cache_zone_trust(zone->asking->cache, zone->index)).is_secure;
+}
+
+static void set_secure(struct zone *zone, bool is_secure)
+{
+	struct cache *cache = zone->asking->cache;
+	uint64_t old_trust, trust;
+
+	do {
+		old_trust = cache_zone_trust(cache, zone->index);
+		trust = health_secured(old_trust, is_secure);
+	} while (trust != old_trust &&
+		 !cache_swap_zone_trust(cache, zone->index, old_trust, trust));
+}
+
+bool asking_wants_secure(const struct zone *zone)
+{
+	switch (zone->config->secure) {
+	case CONFIG_SECURE_YES:
+		return true;
+	case CONFIG_SECURE_AUTO:
+		return was_secure(zone) && !health_is_pin_over(asking_word(zone), now_s(zone));
+	default:
+		return false;
+	}
+}
+
+void asking_forget_secure(struct zone *zone)
+{
+	set_secure(zone, false);
+}
+
+/*
+ * As long as answers may come from a server whose AD is not believed, nothing is learned. What was
+ * put before is void when the zone becomes one that is validated: some of it may not have been.
+ */
+void asking_learn_secure(struct zone *zone, const struct health_probe *found, bool is_whole)
+{
+	const struct asking *asking = zone->asking;
+
+	if (zone->config->secure != CONFIG_SECURE_AUTO)
+		return;
+	if (was_secure(zone)) {
+		if (!found->wants_secure)
+			set_secure(zone, false); /* it was INSECURE for too long */
+		return;
+	}
+	bool is_signed = found->is_signed || asking->config->resolver != NULL;
+	if (!is_whole || !found->is_secure || !is_signed ||
+	    !config_trusts_servers(asking->config) ||
+	    health_unpack(asking_word(zone)).state != DNSBLV6_ZONE_OK)
+		return;
+	cache_begin_era(asking->cache, zone->index);
+	set_secure(zone, true);
+}
+
+bool asking_claim_look(struct zone *zone)
+{
+	struct cache *cache = zone->asking->cache;
+	uint64_t old_trust, trust;
+
+	do {
+		old_trust = trust = cache_zone_trust(cache, zone->index);
+		if (!health_claim_look(&trust, now_s(zone)))
+			return false;
+	} while (!cache_swap_zone_trust(cache, zone->index, old_trust, trust));
+	return true;
+}
+
+bool asking_may_try(const struct zone *zone, int64_t patience_ms)
+{
+	uint64_t evidence = cache_zone_evidence(zone->asking->cache, zone->index);
+
+	return health_may_try(asking_word(zone), evidence, to_ms(patience_ms), now_s(zone));
+}
+
+bool asking_claim_probe(struct zone *zone, int64_t patience_ms)
+{
+	struct cache *cache = zone->asking->cache;
+	uint64_t old_word = asking_word(zone);
+	uint64_t word = old_word;
+
+	read_evidence(zone);
+	uint64_t old_evidence = zone->health.evidence;
+	if (!health_claim_probe(&zone->health, zone->asking->config, &word, to_ms(patience_ms),
+				now_s(zone)))
+		return false;
+	if (zone->health.evidence != old_evidence &&
+	    !cache_swap_zone_evidence(cache, zone->index, old_evidence, zone->health.evidence))
+		return false;
+	return word == old_word || cache_swap_zone_word(cache, zone->index, old_word, word);
+}
+
+/* ---- asking ---- */
+
+int asking_ask(struct zone *zone, const struct asking_what *what, stub_fn callback, void *context,
+	       struct dnsblv6_labels *ret_name, uint64_t *ret_id)
+{
+	struct asking *asking = zone->asking;
+	struct stub_what question = { .zone = zone->index,
+				      .name = ret_name,
+				      .type = what->type,
+				      .deadline_ms = asking->now_ms + what->wait_ms,
+				      .life_ms = what->life_ms };
+
+	int ret = dnsblv6_name_join(what->relative->wire, what->relative->size, what->apex->wire,
+				    what->apex->size, ret_name);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	ret = stub_ask(asking->stub, &question, asking->now_ms, callback, context, ret_id);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	zone->asked++;
+	trace_question(zone, ret_name, what->type);
+	return DNSBLV6_OK;
+}

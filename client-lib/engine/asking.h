@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * asking.h - what the parts of the engine have in common: zones, and where they are asked.
+ *
+ * Flow: engine.c makes it -> probe.c, fetch.c, reason.c use it.
+ * One thread's at a time, as the engine.
+ */
+
+#include "client-lib/engine/engine.h"
+#include "client-lib/engine/health.h"
+#include "client-lib/base/queue.h"
+#include "client-lib/shared/remote.h"
+#include "client-lib/shared/shared.h"
+#include "client-lib/engine/verdict.h"
+#include "lib/format/wellknown.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Somebody who waits for a fetch or a probe. entry is the answer, CACHE_FAILED when
+ * there is none, and NULL when the caller has to look and ask again.
+ */
+struct waiter;
+typedef void (*waiter_fn)(struct waiter *waiter, const struct cache_entry *entry);
+struct waiter {
+	TAILQ_ENTRY(waiter) link;
+	struct waiters *list; /* where it waits; NULL: nowhere */
+	waiter_fn wake;
+	void *context;
+};
+struct waiters {
+	TAILQ_HEAD(waiter_head, waiter) head;
+	struct zone *zone; /* whose silence it is when nobody is woken; NULL: of no zone */
+	int64_t began_ms;
+	uint64_t question; /* of the stub, the last one that is waited for; 0: none */
+	bool is_noted;	   /* as silence, in the zone's evidence: once, however many wait */
+};
+
+void asking_prepare(struct waiters *list, struct zone *zone, int64_t began_ms);
+void asking_join(struct waiters *list, struct waiter *waiter);
+void asking_leave(struct waiter *waiter); /* one that waits nowhere is fine */
+/* Each one is taken out before it is woken, and may join another list then. */
+void asking_wake(struct waiters *list, const struct cache_entry *entry);
+
+struct asking;
+struct probe;
+struct proof;
+struct style_look;
+
+/* What a zone has listed lately, in this process (proof.h). */
+struct listings {
+	uint32_t share; /* of answers that listed something, in millionths */
+	uint32_t row;	/* how odd those are that nothing came between */
+	bool has_last;
+	struct dnsblv6_bitmap last; /* payload */
+	bool has_hurried;
+	int64_t hurried_ms; /* when one that was odd had the zone looked at */
+	uint32_t usual;	    /* share, as it was with the last listing */
+	uint32_t clears;    /* how odd it is that none came since */
+};
+
+struct zone {
+	struct asking *asking;
+	const struct config_zone *config;
+	unsigned index; /* in config->zones, and in the cache */
+	struct verdict_zone entries;
+	struct health health;
+	uint8_t soa_labels; /* of the SOA in its negative answers; 0: not known */
+	bool has_nxdomain;  /* its negative answers are NXDOMAIN */
+	bool has_odd;	    /* negative answers since the last probe that are not like those */
+	uint32_t odd_until_s;
+	bool has_metadata;
+	struct dnsblv6_labels classic; /* with has_metadata; empty: none */
+	char reason[DNSBLV6_METADATA_VALUE_MAX + 1];
+	struct probe *probe;	   /* NULL: none runs */
+	struct health_probe found; /* by the last whole probe */
+	bool has_found;
+	uint32_t found_s;	  /* when */
+	uint32_t probe_questions; /* of the last one */
+	bool has_serial;	  /* the one below was seen, and the style was right with it */
+	uint32_t serial;
+	struct proof *proof; /* NULL: none runs (proof.h) */
+	bool is_proven;	     /* by the last one */
+	bool has_denied;
+	int64_t denied_ms; /* when a probe or a proof ended that found what it should */
+	struct listings listings;
+	struct style_look *look; /* NULL: none runs (style.h) */
+	bool has_looked;
+	uint32_t looked_s; /* when the last one began */
+	bool wants_ipv6;   /* an IPv6 address was asked about */
+	uint64_t asked, failures;
+};
+
+struct asking_counts {
+	uint64_t requests;   /* that the cache alone did not answer */
+	uint64_t fetches;    /* blocks and addresses asked for */
+	uint64_t joined;     /* requests that waited for the fetch of another one */
+	uint64_t prefetches; /* of fetches: before the TTL was over */
+	uint64_t failures;   /* of fetches: without an answer */
+	uint64_t probes;
+	uint64_t looks;	   /* at what a zone must deny (proof.h) */
+	uint64_t unproven; /* of fetches: with listings that were not believed */
+	uint64_t ranges;   /* slots written for what NSEC records prove */
+	uint64_t late;	   /* requests that ended at their deadline */
+	uint64_t refused;  /* requests beyond max-requests */
+	uint64_t dropped;  /* fetches without a waiter, whose places were needed */
+};
+
+struct asking {
+	const struct config *config;
+	struct cache *cache;
+	struct stub *stub;
+	struct remote *remote; /* NULL: no daemon is asked */
+	struct shared *shared; /* the same */
+	struct zone *zones;    /* config->zone_count */
+	engine_log_fn log;
+	void *log_context;
+	uint64_t random;
+	int64_t now_ms; /* of the call that is being served */
+	struct asking_counts counts;
+};
+
+uint64_t asking_random(struct asking *asking);
+
+/* The word of a zone in the cache that this process writes; a change of state is logged. */
+uint64_t asking_word(const struct zone *zone);
+void asking_set_word(struct zone *zone, uint64_t word, const char *reason);
+
+/* What happened to a question of the zone, for the zone's word and evidence (health.h). */
+void asking_note_answer(struct zone *zone, int64_t sent_ms);
+void asking_note_failure(struct zone *zone, enum answer_failure failure);
+void asking_note_probe(struct zone *zone, const struct health_probe *found);
+/* What a look has found; false: the zone is not to be trusted any more. */
+bool asking_note_look(struct zone *zone, const struct health_probe *found);
+/* The zone has just denied what it must. */
+void asking_note_denials(struct zone *zone);
+/* Must its answers be validated? */
+bool asking_wants_secure(const struct zone *zone);
+/* What a probe tells about that; behind asking_note_probe(). */
+void asking_learn_secure(struct zone *zone, const struct health_probe *found, bool is_whole);
+/* Other servers: what these validated says nothing about them. */
+void asking_forget_secure(struct zone *zone);
+/* Has the zone credit for a look? Then it is spent. */
+bool asking_claim_look(struct zone *zone);
+/* The zone's answers are odd: have it probed with the next question. */
+void asking_note_doubt(struct zone *zone);
+/*
+ * The same for a denial that is odd by itself. May it be believed? For a minute behind a probe that
+ * such a denial caused, and that found the zone well.
+ */
+bool asking_takes_odd(struct zone *zone);
+/* A request ends that waits here. No silence, as long as the question was not sent. */
+void asking_note_late(struct waiters *list);
+/* Is it this process's turn to probe the zone? patience_ms as in health_claim_probe(). */
+bool asking_claim_probe(struct zone *zone, int64_t patience_ms);
+/* The same without taking the turn, of a sick zone. */
+bool asking_may_try(const struct zone *zone, int64_t patience_ms);
+
+/* One question of a zone. */
+struct asking_what {
+	const struct dnsblv6_labels *relative; /* put before apex; both are borrowed */
+	const struct dnsblv6_labels *apex;
+	uint16_t type;
+	int64_t wait_ms; /* until it is sent */
+	int64_t life_ms; /* from then on */
+};
+/* As stub_ask(). The name that was asked is in *ret_name, its id in *ret_id. */
+int asking_ask(struct zone *zone, const struct asking_what *what, stub_fn callback, void *context,
+	       struct dnsblv6_labels *ret_name, uint64_t *ret_id);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * engine.h - one address and many zones become one result.
+ *
+ * Flow: client.c -> engine_look() (cache alone) or engine_start() -> cache,
+ *       ranges, then remote.c or stub.c -> engine_process() -> the result.
+ *
+ * Per zone there is a state machine (health.h) that decides whether the zone may give
+ * verdicts, and how it is asked: bitmaps in which style, or the classic way.
+ * Per (zone, block) there is at most one fetch, however many requests wait for it.
+ *
+ *     request -> look (peek.h): answered, failed or missing
+ *       missing -> dnsblv6-cached, for half of the time -> fetch.h
+ *               -> a probe, when the zone has had none -> probe.h, then look again
+ *               -> DNS -> fetch.h -> answer.h -> the cache
+ *       out of time -> an expired answer, or failed
+ *
+ * The engine is one thread's at a time (client.c has the lock), but
+ * engine_look(), which any thread may call at any time: it reads the cache and
+ * the zones' words in it (cache_zone_word()), and nothing that changes.
+ */
+
+#include "client-lib/cache/cache.h"
+#include "client-lib/config/config.h"
+#include "client-lib/dnsblv6.h"
+#include "client-lib/resolver/stub.h"
+#include "client-lib/config/topic.h"
+
+#include <poll.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct engine; /* opaque */
+
+/* ret_result is complete; called from engine_process() alone. */
+typedef void (*engine_fn)(void *context, const struct dnsblv6_result *result);
+/* Called while the engine is in use: it must not call back. */
+typedef void (*engine_log_fn)(void *context, int level, const char *line);
+
+/* config is borrowed until engine_free(). With "shared" and as its writer: also what
+ * cache_create_shared() returns. */
+int engine_new(const struct config *config, engine_log_fn log, void *log_context,
+	       struct engine **ret_engine);
+void engine_free(struct engine *engine);
+
+/*
+ * As dnsblv6_peek(); entries is a set, as config_entries() takes it, and -EINVAL one of nothing.
+ * Where is_due is set, engine_refresh() starts what is due.
+ */
+int engine_look(const struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
+		struct dnsblv6_result *ret_result);
+/* The same of any topic; a set of nothing is clear. */
+int engine_look_topic(const struct engine *engine, const struct topic *topic, uint64_t entries,
+		      struct dnsblv6_result *ret_result);
+void engine_refresh(struct engine *engine, const struct topic *topic, uint64_t entries,
+		    int64_t now_ms);
+
+/* As dnsblv6_submit(); also for what is cached, which comes with the next engine_process(). */
+int engine_start(struct engine *engine, const struct topic *topic, uint64_t entries, int64_t now_ms,
+		 int64_t deadline_ms, engine_fn callback, void *context, uint64_t *ret_id);
+/* Is there room for one more request, of "max-requests"? engine_start() is -ENOBUFS when not. */
+bool engine_has_room(const struct engine *engine);
+/* For a call that had no room, and gives up: counted, and in the log. */
+void engine_note_refusal(struct engine *engine);
+/*
+ * -ENOENT when there is no such request, or it has another callback: a number may be any.
+ * ret_context (may be NULL) is that of the callback which does not come.
+ */
+int engine_cancel(struct engine *engine, uint64_t id, engine_fn callback, void **ret_context);
+
+/* config->servers are other ones now. */
+void engine_renew_servers(struct engine *engine, int64_t now_ms);
+
+/* Probes every zone that is not being probed. */
+void engine_probe(struct engine *engine, int64_t now_ms);
+bool engine_is_probing(const struct engine *engine);
+
+/*
+ * Two may wait: an event loop for engine_fd(), a waitset, and a thread in poll() for
+ * what engine_poll() has, whose number is returned. Either is woken by itself and stays awake
+ * until engine_drain().
+ */
+enum engine_sleeper {
+	ENGINE_LOOP,
+	ENGINE_DRIVER,
+	ENGINE_SLEEPER_COUNT,
+};
+int engine_fd(const struct engine *engine);
+#define ENGINE_POLL_MAX 3
+unsigned engine_poll(const struct engine *engine, struct pollfd *ret_fds);
+void engine_wake(struct engine *engine, enum engine_sleeper sleeper);
+void engine_drain(struct engine *engine, enum engine_sleeper sleeper);
+/* When engine_process() has something to do by itself; INT64_MAX: never. */
+int64_t engine_next_ms(const struct engine *engine);
+/* Returns how many callbacks were called. */
+int engine_process(struct engine *engine, int64_t now_ms);
+
+/*
+ * In the child. is_whole: no other thread was inside when the process was forked. If
+ * one was, what is half changed is left behind and never touched.
+ */
+int engine_after_fork(struct engine *engine, bool is_whole);
+
+/* As dnsblv6_shared_fd(). */
+int engine_shared_fd(const struct engine *engine);
+/* What another engine's engine_shared_fd() is, borrowed: a connection to its program brings it. */
+void engine_take_table(struct engine *engine, int fd);
+
+/* As dnsblv6_zone_get() and dnsblv6_stat_get(). */
+int engine_zone_get(const struct engine *engine, unsigned entry,
+		    struct dnsblv6_zone_info *ret_info);
+int engine_stat_get(const struct engine *engine, unsigned index, const char **ret_name,
+		    uint64_t *ret_value);
+
+/*
+ * reason.c: text of one zone about one address. text has ENGINE_REASON_MAX bytes, is_done is
+ * set at once or by engine_process(); the struct is borrowed until then or engine_reason_end().
+ */
+#define ENGINE_REASON_MAX 600
+struct engine_reason {
+	struct engine *engine;
+	unsigned zone;	/* index in config->zones */
+	unsigned entry; /* of that zone, whose label stands for its name */
+	struct topic topic;
+	bool is_done;
+	bool has_text;	   /* of the zone, and not ours alone */
+	uint64_t question; /* of the stub; 0: none */
+	char text[ENGINE_REASON_MAX];
+};
+void engine_reason_start(struct engine *engine, struct engine_reason *reason, int64_t now_ms,
+			 int64_t deadline_ms);
+void engine_reason_end(struct engine_reason *reason);
+
+#ifdef __cplusplus
+}
+#endif

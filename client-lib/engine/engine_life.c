@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* engine_life.c - how an engine begins, is forked, ends, and what it tells about itself. */
+#include "client-lib/engine/engine_parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client-lib/engine/probe.h"
+#include "client-lib/engine/proof.h"
+#include "client-lib/engine/style.h"
+#include "client-lib/engine/trace.h"
+#include "client-lib/base/waitset.h"
+
+#define ENGINE_LINE_MAX 320
+#define WARNING		4    /* of syslog(3) */
+#define TABLE_WAIT_MS	2000 /* of a daemon that is stopped just now */
+#define BEAT_MS		1000 /* REMOTE_BEAT_MAX_MS is several of them */
+
+/* ---- parts ---- */
+
+static void seed(struct asking *asking)
+{
+	struct timespec now;
+
+	if (getrandom(&asking->random, sizeof(asking->random), GRND_NONBLOCK) ==
+	    (ssize_t)sizeof(asking->random))
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	asking->random = (uint64_t)now.tv_nsec << 32 ^ (uint64_t)getpid();
+}
+
+static int make_cache(const struct config *config, struct cache **ret_cache)
+{
+	const char *zones[CONFIG_ZONES_MAX];
+	char path[CONFIG_TEXT_MAX + sizeof(SHARED_FILE)];
+
+	if (config->shared[0] == '\0' || !config->shared_writer)
+		return cache_new(config->cache_size, ret_cache);
+	for (unsigned i = 0; i < config->zone_count; i++)
+		zones[i] = config->zones[i].text;
+	snprintf(path, sizeof(path), "%s/" SHARED_FILE, config->shared);
+	return cache_create_shared(path, config->cache_size, zones, config->zone_count, ret_cache);
+}
+
+static int make_zones(struct asking *asking)
+{
+	unsigned count = asking->config->zone_count;
+
+	asking->zones = calloc(count > 0 ? count : 1, sizeof(*asking->zones));
+	if (asking->zones == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < count; i++) {
+		struct zone *zone = asking->zones + i;
+		zone->asking = asking;
+		zone->config = asking->config->zones + i;
+		zone->index = i;
+		verdict_prepare(asking->config, i, &zone->entries);
+	}
+	return DNSBLV6_OK;
+}
+
+void engine_take_table(struct engine *engine, int fd)
+{
+	if (engine->asking.shared != NULL)
+		shared_take(engine->asking.shared, fd);
+}
+
+static void take_table(void *context, int fd)
+{
+	engine_take_table(context, fd);
+}
+
+static int make_remote(struct engine *engine)
+{
+	int ret = remote_new(engine->asking.config->shared, &engine->asking.remote);
+	if (ret == DNSBLV6_OK)
+		remote_on_table(engine->asking.remote, take_table, engine);
+	return ret;
+}
+
+static int make_daemon(struct engine *engine)
+{
+	struct asking *asking = &engine->asking;
+
+	if (asking->config->shared[0] == '\0' || asking->config->shared_writer)
+		return DNSBLV6_OK;
+	int ret = make_remote(engine);
+	return ret == DNSBLV6_OK ? shared_new(asking->config, &asking->shared) : ret;
+}
+
+static int64_t clock_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/*
+ * There before the first look: a process that starts finds what the others have. Most
+ * daemons hand their table out in less than a millisecond.
+ */
+static void await_table(struct remote *remote)
+{
+	int64_t begin_ms = clock_ms();
+	int64_t now_ms = begin_ms;
+
+	if (remote_connect(remote, now_ms) != 0)
+		return;
+	while (remote_is_expecting(remote) && now_ms < begin_ms + TABLE_WAIT_MS) {
+		struct pollfd polled = { .fd = remote_fd(remote), .events = POLLIN };
+		(void)poll(&polled, 1, (int)(begin_ms + TABLE_WAIT_MS - now_ms));
+		now_ms = clock_ms();
+		remote_process(remote, now_ms);
+	}
+}
+
+static int make_fds(struct engine *engine)
+{
+	engine->waitset = waitset_new();
+	if (engine->waitset < 0)
+		return engine->waitset;
+	for (unsigned i = 0; i < ENGINE_SLEEPER_COUNT; i++) {
+		engine->wake_fds[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (engine->wake_fds[i] < 0)
+			return -errno;
+	}
+	int ret = waitset_add(engine->waitset, engine->wake_fds[ENGINE_LOOP], 0);
+	if (ret == DNSBLV6_OK)
+		ret = waitset_add(engine->waitset, stub_fd(engine->asking.stub), 0);
+	if (ret == DNSBLV6_OK && engine->asking.remote != NULL)
+		ret = waitset_add(engine->waitset, remote_fd(engine->asking.remote), 0);
+	return ret;
+}
+
+static void forget_fds(struct engine *engine)
+{
+	engine->waitset = -1;
+	for (unsigned i = 0; i < ENGINE_SLEEPER_COUNT; i++) {
+		engine->wake_fds[i] = -1;
+		engine->is_woken[i] = false;
+	}
+}
+
+/* Of the waitset only its end differs in a child, waitset_leave(). */
+static void close_fds(struct engine *engine, bool is_child)
+{
+	if (is_child)
+		waitset_leave(engine->waitset);
+	else if (engine->waitset >= 0)
+		close(engine->waitset);
+	for (unsigned i = 0; i < ENGINE_SLEEPER_COUNT; i++) {
+		if (engine->wake_fds[i] >= 0)
+			close(engine->wake_fds[i]);
+	}
+	forget_fds(engine);
+}
+
+static void init_lists(struct engine *engine)
+{
+	TAILQ_INIT(&engine->open);
+	TAILQ_INIT(&engine->done);
+	for (unsigned i = 0; i < ENGINE_BUCKETS; i++)
+		LIST_INIT(engine->buckets + i);
+	engine->request_count = 0;
+}
+
+static int make_parts(struct engine *engine)
+{
+	struct asking *asking = &engine->asking;
+
+	int ret = make_cache(asking->config, &asking->cache);
+	if (ret == DNSBLV6_OK)
+		cache_set_prefetch(asking->cache, asking->config->prefetch_percent);
+	if (ret == DNSBLV6_OK)
+		ret = make_zones(asking);
+	if (ret == DNSBLV6_OK)
+		ret = stub_new(asking->config, &asking->stub);
+	if (ret == DNSBLV6_OK)
+		ret = make_daemon(engine);
+	if (ret == DNSBLV6_OK)
+		ret = fetches_new(asking, &engine->fetches);
+	return ret == DNSBLV6_OK ? make_fds(engine) : ret;
+}
+
+int engine_new(const struct config *config, engine_log_fn log, void *log_context,
+	       struct engine **ret_engine)
+{
+	struct engine *engine = calloc(1, sizeof(*engine));
+	if (engine == NULL)
+		return -ENOMEM;
+	engine->asking.config = config;
+	engine->asking.log = log;
+	engine->asking.log_context = log_context;
+	forget_fds(engine);
+	seed(&engine->asking);
+	init_lists(engine);
+
+	int ret = make_parts(engine);
+	if (ret != DNSBLV6_OK) {
+		engine_free(engine);
+		return ret;
+	}
+	if (engine->asking.remote != NULL)
+		await_table(engine->asking.remote);
+	if (!config->shared_writer)
+		engine->beat_ms = INT64_MAX;
+	trace_servers(&engine->asking);
+	*ret_engine = engine;
+	return DNSBLV6_OK;
+}
+
+/* They are the stub's to forget. */
+static void drop_questions(struct zone *zone)
+{
+	probe_drop(zone);
+	proof_drop(zone);
+	style_drop(zone);
+}
+
+void engine_free(struct engine *engine)
+{
+	if (engine == NULL)
+		return;
+	engine_forget_requests(engine);
+	if (engine->asking.zones != NULL) {
+		for (unsigned i = 0; i < engine->asking.config->zone_count; i++)
+			drop_questions(engine->asking.zones + i);
+	}
+	fetches_free(engine->fetches);
+	remote_free(engine->asking.remote);
+	stub_free(engine->asking.stub);
+	close_fds(engine, false);
+	shared_free(engine->asking.shared);
+	cache_free(engine->asking.cache);
+	free(engine->asking.zones);
+	free(engine);
+}
+
+/* ---- forks ---- */
+
+static int renew_whole(struct engine *engine)
+{
+	engine_forget_requests(engine);
+	for (unsigned i = 0; i < engine->asking.config->zone_count; i++)
+		drop_questions(engine->asking.zones + i);
+	fetches_clear(engine->fetches);
+	int ret = stub_after_fork(engine->asking.stub);
+	if (ret == DNSBLV6_OK && engine->asking.remote != NULL)
+		ret = remote_after_fork(engine->asking.remote);
+	return ret;
+}
+
+/* Lists may end anywhere: new ones, and the old memory is lost to this child. */
+static int renew_torn(struct engine *engine)
+{
+	struct asking *asking = &engine->asking;
+
+	init_lists(engine);
+	for (unsigned i = 0; i < asking->config->zone_count; i++) {
+		asking->zones[i].probe = NULL;
+		asking->zones[i].proof = NULL;
+	}
+	int ret = fetches_new(asking, &engine->fetches);
+	if (ret == DNSBLV6_OK)
+		ret = stub_new(asking->config, &asking->stub);
+	if (ret == DNSBLV6_OK && asking->remote != NULL)
+		ret = make_remote(engine);
+	return ret;
+}
+
+int engine_after_fork(struct engine *engine, bool is_whole)
+{
+	close_fds(engine, true);
+	seed(&engine->asking);
+	int ret = is_whole ? renew_whole(engine) : renew_torn(engine);
+	return ret == DNSBLV6_OK ? make_fds(engine) : ret;
+}
+
+/* ---- descriptors ---- */
+
+int engine_fd(const struct engine *engine)
+{
+	return engine->waitset;
+}
+
+void engine_wake(struct engine *engine, enum engine_sleeper sleeper)
+{
+	uint64_t one = 1;
+
+	if (engine->is_woken[sleeper])
+		return;
+	engine->is_woken[sleeper] =
+		write(engine->wake_fds[sleeper], &one, sizeof(one)) == (ssize_t)sizeof(one);
+}
+
+void engine_drain(struct engine *engine, enum engine_sleeper sleeper)
+{
+	uint64_t count;
+
+	if (engine->is_woken[sleeper])
+		engine->is_woken[sleeper] =
+			read(engine->wake_fds[sleeper], &count, sizeof(count)) < 0;
+}
+
+unsigned engine_poll(const struct engine *engine, struct pollfd *ret_fds)
+{
+	const struct pollfd fds[ENGINE_POLL_MAX] = {
+		{ .fd = engine->wake_fds[ENGINE_DRIVER], .events = POLLIN },
+		{ .fd = stub_fd(engine->asking.stub), .events = POLLIN },
+		{ .fd = engine->asking.remote != NULL ? remote_fd(engine->asking.remote) : -1,
+		  .events = POLLIN },
+	};
+
+	memcpy(ret_fds, fds, sizeof(fds));
+	return engine->asking.remote != NULL ? ENGINE_POLL_MAX : ENGINE_POLL_MAX - 1;
+}
+
+void engine_renew_servers(struct engine *engine, int64_t now_ms)
+{
+	struct asking *asking = &engine->asking;
+
+	asking->now_ms = now_ms;
+	stub_renew_servers(asking->stub, now_ms);
+	for (unsigned i = 0; i < asking->config->zone_count; i++)
+		asking_forget_secure(asking->zones + i);
+	if (asking->log != NULL)
+		asking->log(asking->log_context, 6, "resolv.conf names other servers now");
+	trace_servers(asking);
+}
+
+void engine_check_shared(struct engine *engine)
+{
+	const struct asking *asking = &engine->asking;
+
+	if (asking->shared == NULL)
+		return;
+	shared_check(asking->shared, remote_is_connected(asking->remote));
+	/* Its table comes with the connection; without a daemon nothing does. */
+	if (shared_get(asking->shared) == NULL)
+		(void)remote_connect(asking->remote, asking->now_ms);
+}
+
+void engine_beat(struct engine *engine)
+{
+	if (engine->asking.now_ms < engine->beat_ms)
+		return;
+	engine->beat_ms = engine->asking.now_ms + BEAT_MS;
+	cache_beat(engine->asking.cache, engine->asking.now_ms);
+}
+
+int engine_shared_fd(const struct engine *engine)
+{
+	return cache_shared_fd(engine->asking.cache);
+}
+
+/* ---- what it tells ---- */
+
+uint64_t engine_zone_word(const struct zone *zone, uint32_t *ret_now_s)
+{
+	const struct asking *asking = zone->asking;
+	uint64_t word = asking_word(zone);
+
+	*ret_now_s = cache_now_s(asking->cache);
+	const struct shared_table *table =
+		asking->shared != NULL ? shared_get(asking->shared) : NULL;
+	if (table == NULL)
+		return word;
+	int index = table->zones[zone->index];
+	uint64_t shared_word = index < 0 ? 0 : cache_zone_word(table->cache, (unsigned)index);
+	if (shared_word == 0)
+		return word;
+	*ret_now_s = cache_now_s(table->cache);
+	return shared_word;
+}
+
+int engine_zone_get(const struct engine *engine, unsigned entry, struct dnsblv6_zone_info *ret_info)
+{
+	const struct config *config = engine->asking.config;
+
+	if (entry >= config->entry_count)
+		return -ENOENT;
+	const struct zone *zone = engine->asking.zones + config->entries[entry].zone;
+	uint32_t now_s;
+	struct health_word parts = health_unpack(engine_zone_word(zone, &now_s));
+	*ret_info = (struct dnsblv6_zone_info){
+		.weight = config->entries[entry].weight,
+		.state = (int32_t)parts.state,
+		.is_bitmap = (parts.mode == HEALTH_DOTTED || parts.mode == HEALTH_FLAT) &&
+			     !(parts.state == DNSBLV6_ZONE_FILTERED && parts.has_classic),
+		.asked = zone->asked,
+		.failures = zone->failures,
+	};
+	if (parts.state != DNSBLV6_ZONE_UNPROBED && now_s > parts.since_s)
+		ret_info->state_age_s = now_s - parts.since_s;
+	snprintf(ret_info->name, sizeof(ret_info->name), "%s", zone->config->text);
+	snprintf(ret_info->label, sizeof(ret_info->label), "%s", config->entries[entry].label);
+	return DNSBLV6_OK;
+}
+
+void engine_note_refusal(struct engine *engine)
+{
+	engine->asking.counts.refused++;
+	engine_tell_losses(engine);
+}
+
+static struct engine_losses count_losses(const struct engine *engine)
+{
+	const struct asking_counts *counts = &engine->asking.counts;
+	struct stub_stats stub;
+
+	stub_get_stats(engine->asking.stub, &stub);
+	return (struct engine_losses){ .unsent = stub.unsent,
+				       .refused = stub.refused,
+				       .dropped = counts->dropped,
+				       .requests = counts->refused };
+}
+
+void engine_tell_losses(struct engine *engine)
+{
+	const struct config *config = engine->asking.config;
+	const struct engine_losses told = engine->told;
+	const struct engine_losses is = count_losses(engine);
+	char line[ENGINE_LINE_MAX];
+
+	if (memcmp(&is, &told, sizeof(is)) == 0 || engine->asking.log == NULL ||
+	    (engine->told_ms != 0 && engine->asking.now_ms - engine->told_ms < ENGINE_LOSSES_MS))
+		return;
+	engine->told = is;
+	engine->told_ms = engine->asking.now_ms;
+	snprintf(line, sizeof(line),
+		 "too much was asked at once, requests-refused=%" PRIu64
+		 " questions-unsent=%" PRIu64 " questions-refused=%" PRIu64
+		 " fetches-dropped=%" PRIu64 " max-requests=%u max-sockets=%u",
+		 is.requests - told.requests, is.unsent - told.unsent, is.refused - told.refused,
+		 is.dropped - told.dropped, config->max_requests, config->max_sockets);
+	engine->asking.log(engine->asking.log_context, WARNING, line);
+}
+
+int engine_stat_get(const struct engine *engine, unsigned index, const char **ret_name,
+		    uint64_t *ret_value)
+{
+	const struct asking_counts *counts = &engine->asking.counts;
+	struct remote_stats remote = { 0 };
+	struct cache_stats cache;
+	struct stub_stats stub;
+
+	stub_get_stats(engine->asking.stub, &stub);
+	cache_get_stats(engine->asking.cache, &cache);
+	if (engine->asking.remote != NULL)
+		remote_get_stats(engine->asking.remote, &remote);
+	const struct {
+		const char *name;
+		uint64_t value;
+	} stats[] = {
+		{ "requests", counts->requests },
+		{ "requests-late", counts->late },
+		{ "requests-refused", counts->refused },
+		{ "fetches", counts->fetches },
+		{ "fetches-joined", counts->joined },
+		{ "fetches-failed", counts->failures },
+		{ "fetches-dropped", counts->dropped },
+		{ "prefetches", counts->prefetches },
+		{ "probes", counts->probes },
+		{ "looks", counts->looks },
+		{ "fetches-unproven", counts->unproven },
+		{ "range-slots", counts->ranges },
+		{ "questions", stub.questions },
+		{ "questions-merged", stub.merged },
+		{ "questions-unsent", stub.unsent },
+		{ "questions-refused", stub.refused },
+		{ "sent-udp", stub.sent_udp },
+		{ "sent-tcp", stub.sent_tcp },
+		{ "replies", stub.replies },
+		{ "replies-dropped", stub.dropped },
+		{ "timeouts", stub.timeouts },
+		{ "daemon-asked", remote.asked },
+		{ "daemon-answered", remote.answered },
+		{ "daemon-late", remote.late },
+		{ "daemon-lost", remote.lost },
+		{ "cache-bytes", cache.size_bytes },
+		{ "cache-slots", cache.slots },
+		{ "cache-puts", cache.puts },
+		{ "cache-evicted", cache.evicted },
+	};
+	if (index >= sizeof(stats) / sizeof(stats[0]))
+		return -ENOENT;
+	*ret_name = stats[index].name;
+	*ret_value = stats[index].value;
+	return DNSBLV6_OK;
+}

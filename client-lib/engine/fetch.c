@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "client-lib/engine/fetch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "client-lib/engine/look.h"
+#include "client-lib/engine/proof.h"
+#include "client-lib/cache/ranges.h"
+#include "client-lib/engine/style.h"
+#include "client-lib/engine/trace.h"
+
+#define BUCKETS_MIN    256 /* of fetches on the way; powers of two */
+#define BUCKETS_MAX    65536
+#define SOA_LABELS     2 /* no zone of a list is a top level domain; until a probe knows better */
+#define JITTER_PERCENT 50
+
+struct fetch {
+	LIST_ENTRY(fetch) bucket;
+	TAILQ_ENTRY(fetch) link; /* of those of its zone that ask DNS */
+	struct fetches *fetches;
+	struct asking *asking;
+	struct fetch_target target;
+	struct dnsblv6_labels topic; /* a name; empty: the address of target */
+	bool is_daemon;
+	bool doubts_no;
+	enum health_mode mode;
+	uint64_t era; /* of the zone when DNS was asked */
+	struct cache_key key;
+	struct dnsblv6_labels name; /* asked of DNS */
+	struct cache_entry held;    /* an answer that lists something, and is not proven yet */
+	struct waiter witness;	    /* of that proof */
+	struct waiters waiters;
+};
+
+LIST_HEAD(bucket, fetch);
+TAILQ_HEAD(fetch_list, fetch);
+
+struct fetches {
+	struct asking *asking;
+	struct fetch_list zones[CONFIG_ZONES_MAX]; /* the oldest first */
+	struct bucket *buckets;
+	unsigned bucket_count;
+};
+
+static unsigned choose_buckets(const struct config *config)
+{
+	unsigned count = BUCKETS_MIN;
+
+	while (count < config->max_requests * config->zone_count && count < BUCKETS_MAX)
+		count *= 2;
+	return count;
+}
+
+static void init_zones(struct fetches *fetches)
+{
+	for (unsigned i = 0; i < CONFIG_ZONES_MAX; i++)
+		TAILQ_INIT(&fetches->zones[i]);
+}
+
+int fetches_new(struct asking *asking, struct fetches **ret_fetches)
+{
+	struct fetches *fetches = calloc(1, sizeof(*fetches));
+	if (fetches == NULL)
+		return -ENOMEM;
+	fetches->bucket_count = choose_buckets(asking->config);
+	fetches->buckets = calloc(fetches->bucket_count, sizeof(*fetches->buckets));
+	if (fetches->buckets == NULL) {
+		free(fetches);
+		return -ENOMEM;
+	}
+	init_zones(fetches);
+	fetches->asking = asking;
+	*ret_fetches = fetches;
+	return DNSBLV6_OK;
+}
+
+void fetches_clear(struct fetches *fetches)
+{
+	init_zones(fetches);
+	for (unsigned i = 0; i < fetches->bucket_count; i++) {
+		struct fetch *fetch;
+		while ((fetch = LIST_FIRST(fetches->buckets + i)) != NULL) {
+			LIST_REMOVE(fetch, bucket);
+			free(fetch);
+		}
+	}
+}
+
+void fetches_free(struct fetches *fetches)
+{
+	if (fetches == NULL)
+		return;
+	fetches_clear(fetches);
+	free(fetches->buckets);
+	free(fetches);
+}
+
+/* ---- one for each key ---- */
+
+static struct bucket *bucket_of(struct fetches *fetches, struct cache_key key)
+{
+	uint64_t hash = key.word * 0x9e3779b97f4a7c15ull;
+	return fetches->buckets + (hash >> 32) % fetches->bucket_count;
+}
+
+static struct fetch *find(struct fetches *fetches, struct cache_key key, bool is_daemon)
+{
+	struct fetch *fetch;
+
+	LIST_FOREACH(fetch, bucket_of(fetches, key), bucket)
+	{
+		if (fetch->key.word == key.word && fetch->is_daemon == is_daemon)
+			return fetch;
+	}
+	return NULL;
+}
+
+static struct fetch_list *list_of(const struct fetch *fetch)
+{
+	return fetch->fetches->zones + fetch->target.zone->index;
+}
+
+static struct fetch *add(struct fetches *fetches, const struct fetch_target *target,
+			 struct cache_key key, bool is_daemon)
+{
+	struct fetch *fetch = calloc(1, sizeof(*fetch));
+	if (fetch == NULL)
+		return NULL;
+	/* A daemon that is silent says nothing about the zone. */
+	asking_prepare(&fetch->waiters, is_daemon ? NULL : target->zone, fetches->asking->now_ms);
+	fetch->fetches = fetches;
+	fetch->asking = fetches->asking;
+	fetch->target = *target;
+	fetch->target.name = NULL;
+	if (target->name != NULL)
+		fetch->topic = *target->name;
+	fetch->key = key;
+	fetch->is_daemon = is_daemon;
+	if (!is_daemon)
+		TAILQ_INSERT_TAIL(list_of(fetch), fetch, link);
+	LIST_INSERT_HEAD(bucket_of(fetches, key), fetch, bucket);
+	return fetch;
+}
+
+static void unlink_fetch(struct fetch *fetch)
+{
+	LIST_REMOVE(fetch, bucket);
+	asking_leave(&fetch->witness);
+	if (!fetch->is_daemon)
+		TAILQ_REMOVE(list_of(fetch), fetch, link);
+}
+
+static void drop(struct fetch *fetch)
+{
+	unlink_fetch(fetch);
+	free(fetch);
+}
+
+/* It must be out of the table before the waiters are: they may ask for the same again. */
+static void end(struct fetch *fetch, const struct cache_entry *entry)
+{
+	unlink_fetch(fetch);
+	asking_wake(&fetch->waiters, entry);
+	free(fetch);
+}
+
+static struct cache_entry make_failure(enum answer_failure failure)
+{
+	struct cache_entry entry = { .kind = CACHE_FAILED };
+	entry.payload.bytes[0] = (uint8_t)failure;
+	return entry;
+}
+
+/* ---- DNS ---- */
+
+/* Not all processes of a machine shall ask again in the same second. */
+static void remember_failure(struct fetch *fetch, enum answer_failure failure)
+{
+	struct asking *asking = fetch->asking;
+	struct cache_entry entry = make_failure(failure);
+	uint32_t ttl_s = asking->config->failure_ttl_s;
+
+	ttl_s -= (uint32_t)(asking_random(asking) % (1 + ttl_s * JITTER_PERCENT / 100));
+	entry.ttl_s = ttl_s;
+	entry.expires_s = cache_now_s(asking->cache) + ttl_s;
+	cache_put(asking->cache, look_failure_key(fetch->target.zone->index, fetch->key), &entry);
+}
+
+static void learn_ranges(struct fetch *fetch, const struct message_reply *reply, uint32_t ttl_s)
+{
+	struct asking *asking = fetch->asking;
+	const struct zone *zone = fetch->target.zone;
+	enum dnsblv6_style style =
+		fetch->mode == HEALTH_FLAT ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
+
+	for (unsigned i = 0; i < reply->nsec_count; i++) {
+		uint32_t least_s = reply->nsecs[i].ttl_s < ttl_s ? reply->nsecs[i].ttl_s : ttl_s;
+		asking->counts.ranges +=
+			ranges_learn(asking->cache, zone->index, style, &zone->config->name,
+				     reply->nsecs + i, least_s);
+	}
+}
+
+/* Of an answer that lists nothing: what else it says. */
+static void learn_denial(struct fetch *fetch, const struct message_reply *reply,
+			 const struct cache_entry *entry)
+{
+	if (!fetch->target.is_block || reply->kind != MESSAGE_NXDOMAIN)
+		return;
+	if (entry->is_secure && fetch->asking->config->use_ranges)
+		learn_ranges(fetch, reply, entry->ttl_s);
+	style_note_denial(fetch->target.zone, reply);
+}
+
+static void keep_failure(struct fetch *fetch, enum answer_failure failure)
+{
+	struct asking *asking = fetch->asking;
+	struct zone *zone = fetch->target.zone;
+
+	zone->failures++;
+	asking->counts.failures++;
+	remember_failure(fetch, failure);
+	if (failure != ANSWER_SILENT || !fetch->waiters.is_noted)
+		asking_note_failure(zone, failure);
+}
+
+/* The classic zone beside a bitmap zone has another SOA, which no probe has learned. */
+static uint8_t find_soa_labels(const struct fetch *fetch)
+{
+	const struct zone *zone = fetch->target.zone;
+	bool is_beside = fetch->mode != HEALTH_CLASSIC && !fetch->target.is_block;
+
+	if (zone->soa_labels > 0 && !is_beside)
+		return zone->soa_labels;
+	return answer_label_count(&zone->config->name) < SOA_LABELS ? 1 : SOA_LABELS;
+}
+
+/*
+ * A denial that is none of those which the zone gives: without its SOA, or an empty answer about an
+ * address. A filter may have made it, or a resolver that drops SOAs from what it has cached.
+ */
+static bool is_odd(const struct fetch *fetch, const struct message_reply *reply)
+{
+	const struct zone *zone = fetch->target.zone;
+
+	if (fetch->mode != HEALTH_CLASSIC)
+		return false;
+	if (reply->kind == MESSAGE_NODATA)
+		return zone->config->kind == CONFIG_ADDRESSES && zone->has_nxdomain;
+	return reply->kind == MESSAGE_NXDOMAIN && !reply->has_soa && zone->soa_labels > 0;
+}
+
+/* Was it asked in a style that is no longer the zone's, or while the zone was sick? */
+static bool is_outdated(const struct fetch *fetch)
+{
+	const struct zone *zone = fetch->target.zone;
+
+	if (fetch->era != cache_zone_era(fetch->asking->cache, zone->index))
+		return true;
+	return fetch->target.is_block && fetch->mode != health_unpack(asking_word(zone)).mode;
+}
+
+static bool is_distrusted(const struct fetch *fetch)
+{
+	return health_is_distrusted(health_unpack(asking_word(fetch->target.zone)).state);
+}
+
+/* What was found out about the zone meanwhile counts for this answer too. */
+static void take(struct fetch *fetch, const struct cache_entry *entry)
+{
+	if (is_outdated(fetch)) {
+		end(fetch, NULL); /* its waiters ask once more */
+		return;
+	}
+	cache_put(fetch->asking->cache, fetch->key, entry);
+	end(fetch, entry);
+}
+
+static void refuse(struct fetch *fetch)
+{
+	struct cache_entry entry = make_failure(ANSWER_UNPROVEN);
+
+	fetch->target.zone->failures++;
+	fetch->asking->counts.failures++;
+	fetch->asking->counts.unproven++;
+	if (!is_distrusted(fetch))
+		remember_failure(fetch, ANSWER_UNPROVEN);
+	end(fetch, &entry);
+}
+
+static void on_proof(struct waiter *waiter, const struct cache_entry *entry)
+{
+	struct fetch *fetch = waiter->context;
+
+	(void)entry;
+	if (proof_is_given(fetch->target.zone))
+		take(fetch, &fetch->held);
+	else
+		refuse(fetch);
+}
+
+/* It is for no waiter, and no cache, before the zone has denied what it must. */
+static void hold(struct fetch *fetch, const struct cache_entry *entry)
+{
+	int64_t sent_ms = stub_told_sent_ms(fetch->asking->stub);
+
+	fetch->held = *entry;
+	fetch->witness.wake = on_proof;
+	fetch->witness.context = fetch;
+	switch (proof_ask(fetch->target.zone, sent_ms, entry, &fetch->witness)) {
+	case PROOF_GIVEN:
+		take(fetch, entry);
+		break;
+	case PROOF_MISSING:
+		refuse(fetch);
+		break;
+	case PROOF_AWAITED:
+		break;
+	}
+}
+
+static void keep_answer(struct fetch *fetch, const struct message_reply *reply,
+			const struct cache_entry *entry)
+{
+	struct zone *zone = fetch->target.zone;
+
+	asking_note_answer(zone, stub_told_sent_ms(fetch->asking->stub));
+	if (!dnsblv6_bitmap_is_empty(&entry->payload)) {
+		hold(fetch, entry);
+		return;
+	}
+	proof_note_clear(zone);
+	learn_denial(fetch, reply, entry);
+	take(fetch, entry);
+}
+
+static int ask_dns(struct fetch *fetch, int64_t wait_ms);
+
+/*
+ * It waited for its turn until it was given up: no finding. With a waiter it is asked again, but
+ * for a zone that would not be asked now.
+ */
+static void end_unsent(struct fetch *fetch)
+{
+	struct cache_entry entry = make_failure(ANSWER_SILENT);
+	bool is_sick = health_is_sick(health_unpack(asking_word(fetch->target.zone)).state);
+
+	if (is_sick || TAILQ_EMPTY(&fetch->waiters.head) ||
+	    ask_dns(fetch, FETCH_LIFE_MAX_MS) != DNSBLV6_OK)
+		end(fetch, &entry);
+}
+
+static void on_reply(void *context, int status, const struct message_reply *reply, bool is_trusted)
+{
+	struct fetch *fetch = context;
+	int64_t sent_ms = stub_told_sent_ms(fetch->asking->stub);
+	struct answer_question question = {
+		.config = fetch->asking->config,
+		.name = &fetch->name,
+		.kind = fetch->target.zone->config->kind,
+		.is_block = fetch->target.is_block,
+		.doubts_no = fetch->doubts_no && fetch->target.is_block,
+		.wants_secure = asking_wants_secure(fetch->target.zone),
+		.now_s = cache_now_s(fetch->asking->cache),
+		.age_s = (uint32_t)((fetch->asking->now_ms - sent_ms) / 1000),
+	};
+	struct cache_entry entry;
+
+	trace_reply(fetch->target.zone, &fetch->name, status, reply, is_trusted);
+	if (is_outdated(fetch)) {
+		end(fetch, NULL); /* its waiters ask once more */
+		return;
+	}
+	if (stub_is_unsent(status)) {
+		end_unsent(fetch);
+		return;
+	}
+	question.soa_labels = find_soa_labels(fetch);
+	enum answer_failure failure = answer_read(&question, status, reply, is_trusted, &entry);
+	if (failure == ANSWER_GOOD && is_distrusted(fetch))
+		failure = ANSWER_UNPROVEN; /* it fell ill while this was on its way */
+	if (failure == ANSWER_GOOD && is_odd(fetch, reply) && !asking_takes_odd(fetch->target.zone))
+		failure = ANSWER_FOREIGN;
+	if (failure == ANSWER_GOOD) {
+		keep_answer(fetch, reply, &entry);
+		return;
+	}
+	keep_failure(fetch, failure);
+	entry = make_failure(failure);
+	end(fetch, &entry);
+}
+
+static int ask_dns(struct fetch *fetch, int64_t wait_ms)
+{
+	struct zone *zone = fetch->target.zone;
+	struct health_word parts = health_unpack(asking_word(zone));
+	struct dnsblv6_labels relative;
+	struct asking_what what = { .relative = &relative, .apex = &zone->config->name };
+
+	fetch->mode = parts.mode;
+	fetch->era = cache_zone_era(zone->asking->cache, zone->index);
+	fetch->doubts_no = parts.doubts_no;
+	if (fetch->target.is_block) {
+		enum dnsblv6_style style =
+			parts.mode == HEALTH_FLAT ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
+		int ret = dnsblv6_name_make(style, dnsblv6_block_of(fetch->target.addr), &relative);
+		if (ret != DNSBLV6_OK)
+			return ret;
+	} else if (fetch->topic.size > 0) {
+		relative = fetch->topic;
+	} else {
+		dnsblv6_name_make_classic(fetch->target.addr, &relative);
+		if (parts.mode != HEALTH_CLASSIC)
+			what.apex = &zone->classic;
+	}
+	what.type = fetch->target.is_block ? MESSAGE_AAAA : MESSAGE_A;
+	what.wait_ms = wait_ms > FETCH_LIFE_MIN_MS ? wait_ms : FETCH_LIFE_MIN_MS;
+	what.life_ms = what.wait_ms < FETCH_LIFE_MAX_MS ? what.wait_ms : FETCH_LIFE_MAX_MS;
+	return asking_ask(zone, &what, on_reply, fetch, &fetch->name, &fetch->waiters.question);
+}
+
+static void join(struct fetches *fetches, struct fetch *fetch, struct waiter *waiter)
+{
+	if (waiter == NULL)
+		return;
+	if (!TAILQ_EMPTY(&fetch->waiters.head))
+		fetches->asking->counts.joined++;
+	asking_join(&fetch->waiters, waiter);
+}
+
+/*
+ * A fetch without a waiter gives up its place: then there is one for each request. Those that
+ * are waited for go to the end of the list, where they are not looked at again and again.
+ */
+static bool make_place(struct fetches *fetches, const struct zone *zone, const struct fetch *but)
+{
+	struct fetch_list *list = fetches->zones + zone->index;
+
+	for (struct fetch *fetch = TAILQ_FIRST(list); fetch != but; fetch = TAILQ_FIRST(list)) {
+		if (TAILQ_EMPTY(&fetch->waiters.head)) {
+			stub_cancel(fetches->asking->stub, fetch->waiters.question);
+			drop(fetch);
+			fetches->asking->counts.dropped++;
+			return true;
+		}
+		TAILQ_REMOVE(list, fetch, link);
+		TAILQ_INSERT_TAIL(list, fetch, link);
+	}
+	return false;
+}
+
+int fetch_dns(struct fetches *fetches, const struct fetch_target *target, int64_t wait_ms,
+	      struct waiter *waiter)
+{
+	struct cache_key key = look_key(fetches->asking->cache, target->zone->index,
+					target->is_block, target->addr);
+	struct fetch *fetch = find(fetches, key, false);
+	int questions = 0;
+
+	if (fetch == NULL) {
+		fetch = add(fetches, target, key, false);
+		if (fetch == NULL)
+			return -ENOMEM;
+		int ret = ask_dns(fetch, wait_ms);
+		if (ret == -ENOBUFS && make_place(fetches, target->zone, fetch))
+			ret = ask_dns(fetch, wait_ms);
+		if (ret != DNSBLV6_OK) {
+			drop(fetch);
+			return ret;
+		}
+		fetches->asking->counts.fetches++;
+		questions = 1;
+	}
+	join(fetches, fetch, waiter);
+	return questions;
+}
+
+/* ---- the daemon ---- */
+
+static bool find_shared(const struct fetch *fetch, struct look *ret_look)
+{
+	const struct asking *asking = fetch->asking;
+	const struct shared_table *table = shared_get(asking->shared);
+	unsigned index = fetch->target.zone->index;
+
+	if (table == NULL || table->zones[index] < 0)
+		return false;
+	struct look_place place = {
+		.config = asking->config,
+		.cache = table->cache,
+		.zone = (unsigned)table->zones[index],
+		.word = cache_zone_word(table->cache, (unsigned)table->zones[index]),
+		.now_s = cache_now_s(table->cache),
+	};
+	look_zone(&place, fetch->target.addr, ret_look);
+	return ret_look->kind == LOOK_ANSWER;
+}
+
+/*
+ * The reply alone, when the cache has no more of it. It says listed or not, and
+ * not with which value: of no use to an entry with a filter of its own.
+ */
+static bool read_reply(const struct fetch *fetch, const struct cached_reply *reply,
+		       struct cache_entry *entry)
+{
+	const struct verdict_zone *entries = &fetch->target.zone->entries;
+
+	if (reply->is_listed && entries->bitmap_entries != entries->entries)
+		return false;
+	*entry = (struct cache_entry){ .kind = CACHE_BITMAP,
+				       .is_secure = reply->is_secure,
+				       .is_stale = reply->is_stale,
+				       .ttl_s = reply->ttl_s };
+	entry->expires_s = cache_now_s(fetch->asking->cache) + reply->ttl_s;
+	if (reply->is_listed)
+		dnsblv6_bitmap_add(&entry->payload, dnsblv6_host_index(fetch->target.addr));
+	return true;
+}
+
+static void on_daemon(void *context, int status, const struct cached_reply *reply)
+{
+	struct fetch *fetch = context;
+	struct cache_entry entry = make_failure(ANSWER_SILENT);
+	struct look look;
+
+	if (status == 0 && reply->outcome == CACHED_ANSWERED) {
+		if (find_shared(fetch, &look)) {
+			entry = look.entry;
+			entry.expires_s = cache_now_s(fetch->asking->cache) + look.ttl_s;
+		} else if (!read_reply(fetch, reply, &entry)) {
+			status = -ENOENT;
+		}
+		if (fetch->target.zone->config->secure == CONFIG_SECURE_YES && !entry.is_secure)
+			status = -ENOENT; /* the daemon has other options than we have */
+	}
+	end(fetch, status == 0 ? &entry : NULL);
+}
+
+int fetch_daemon(struct fetches *fetches, const struct fetch_target *target, int64_t wait_ms,
+		 struct waiter *waiter)
+{
+	struct asking *asking = fetches->asking;
+	/* Always the address: how the daemon asks for it is not known here, and it merges by
+	 * itself. */
+	struct cache_key key = look_key(asking->cache, target->zone->index, false, target->addr);
+	struct fetch *fetch = find(fetches, key, true);
+	uint64_t id;
+
+	if (fetch == NULL) {
+		fetch = add(fetches, target, key, true);
+		if (fetch == NULL)
+			return -ENOMEM;
+		int ret =
+			remote_ask(asking->remote, target->zone->config->text, target->addr,
+				   asking->now_ms, asking->now_ms + wait_ms, on_daemon, fetch, &id);
+		if (ret != DNSBLV6_OK) {
+			drop(fetch);
+			return ret;
+		}
+	}
+	join(fetches, fetch, waiter);
+	return 0;
+}

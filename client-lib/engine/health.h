@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * health.h - whether a zone may give verdicts, and how it is asked.
+ *
+ * Flow: probe.c (test points, canaries) and fetch.c (answers and failures) ->
+ *       health_*() -> the zone's word in the cache, which every reader obeys.
+ *
+ * A state machine without clock, memory or I/O: old word and event in, new word out.
+ *
+ *     UNPROBED -- probe --> OK, FILTERED, WILDCARDED, LISTS_WORLD, UNREACHABLE, BLOCKED, INSECURE
+ *     any      -- probe --> any of these; this is also how a zone recovers
+ *     any      -- REFUSED, 127.255.255.x --> BLOCKED, at once
+ *     UNPROBED, OK, FILTERED
+ *              -- HEALTH_FAILURES_MIN failures in a row, over HEALTH_FAILING_S --> UNREACHABLE
+ *
+ * A zone that is ill is probed again after "failure-ttl", then every HEALTH_PAUSE_S, so that mail
+ * does without it for half a minute at most when it is well again. One that says something wrong
+ * for longer than HEALTH_ACUTE_S is not likely to stop; then the pauses grow to
+ * HEALTH_PAUSE_MAX_S. One that is merely out of reach gets no other questions, so they
+ * do not. One that is well is probed every "probe-interval". Nothing is probed
+ * that nobody asks about: the time is in the word, and the next question finds it passed.
+ *
+ * A process may live for one request, and end long before a question counts as failed. So failures
+ * are counted for all who share the cache, in the zone's evidence, and a request that
+ * ends at its deadline while a question is open is one. Whoever waits too little must not spoil
+ * the zone for the others:
+ *
+ *     - one answer, to anybody, ends the row;
+ *     - a request that had less time than answers lately took is no failure, as long as answers
+ *       come at all (HEALTH_SLOW_S);
+ *     - a zone that only the hasty have found silent is tried at once by the first who has a
+ *       quarter more time than all of them, up to HEALTH_PATIENCE_MS.
+ *
+ *     BIT    a zone's word; 0 is "nothing known"
+ *     0-2    state, enum dnsblv6_zone_state
+ *     3-4    mode, enum health_mode
+ *     5, 6   the zone has IPv4, IPv6
+ *     7      its metadata name a classic zone, whose test points are right
+ *     8      its negative answers are not believed: a canary got NXDOMAIN
+ *     9      UNREACHABLE, by those who waited less than HEALTH_PATIENCE_MS
+ *     10-35  when it got into the state, seconds on the cache's clock
+ *     36-63  when it is to be probed next, the same; all ones: never
+ *
+ *     BIT    its evidence; 0 is "none"
+ *     0-3    failures in a row, up to 15
+ *     4-31   when the row began; without one, when the zone last answered
+ *     32-47  milliseconds that answers lately took, the longest, which wears off
+ *     48-63  milliseconds that were waited in vain, the longest
+ *
+ * A zone all of whose replies to a whole probe were validated has its answers believed only if they
+ * are: a forger can leave signatures out, and not make them ("secure" is auto). There must have
+ * been signatures, as a server may merely repeat the AD of the question. Once a probe finds what is
+ * right, but not validated, the zone is INSECURE. What is cached of it was validated, and counts. A
+ * list that is not signed any more looks the same: after HEALTH_PIN_S it is taken for one.
+ *
+ * Listings are believed of a zone that has lately been seen to deny what it must (proof.h). It is
+ * looked at when something is listed, once in HEALTH_LOOK_S, and as often again as it
+ * has credit: HEALTH_LOOK_CREDIT looks at first, and one more for each HEALTH_LOOK_S without one.
+ *
+ *     BIT    its trust; 0 is "never"
+ *     0-27   when it was last seen to deny what it must, seconds on the cache's clock
+ *     28-55  when it has all of its credit again
+ *     56     its answers were validated
+ */
+
+#include "client-lib/engine/answer.h"
+#include "client-lib/dnsblv6.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HEALTH_FAILURES_MIN 5
+#define HEALTH_FAILING_S    10
+#define HEALTH_PAUSE_S	    20u
+#define HEALTH_ACUTE_S	    600u
+#define HEALTH_PAUSE_MAX_S  300u
+#define HEALTH_SLOW_S	    300
+#define HEALTH_PATIENCE_MS  5000u /* whoever waited so long was not hasty; PROBE_LIFE_MS */
+#define HEALTH_NEVER_S	    ((1u << 28) - 1)
+#define HEALTH_LOOK_S	    60u
+#define HEALTH_LOOK_CREDIT  30u
+#define HEALTH_PIN_S	    86400u
+
+enum health_mode {
+	HEALTH_UNKNOWN = 0,
+	HEALTH_DOTTED = 1,
+	HEALTH_FLAT = 2,
+	HEALTH_CLASSIC = 3,
+};
+
+/* A word taken apart. */
+struct health_word {
+	enum dnsblv6_zone_state state;
+	enum health_mode mode;
+	bool has_ipv4, has_ipv6;
+	bool has_classic;
+	bool doubts_no;
+	bool is_hasty;
+	uint32_t since_s;
+	uint32_t due_s;
+};
+
+uint64_t health_pack(const struct health_word *parts);
+
+/* Here and not in health.c: a look into the cache does it for each zone. */
+static inline struct health_word health_unpack(uint64_t word)
+{
+	struct health_word parts;
+	parts.state = (enum dnsblv6_zone_state)(word & 7);
+	parts.mode = (enum health_mode)(word >> 3 & 3);
+	parts.has_ipv4 = (word & 1u << 5) != 0;
+	parts.has_ipv6 = (word & 1u << 6) != 0;
+	parts.has_classic = (word & 1u << 7) != 0;
+	parts.doubts_no = (word & 1u << 8) != 0;
+	parts.is_hasty = (word & 1u << 9) != 0;
+	parts.since_s = (uint32_t)(word >> 10) & ((1u << 26) - 1);
+	parts.due_s = (uint32_t)(word >> 36);
+	return parts;
+}
+
+/* Is it well, asked for bitmaps, and has it that family? So are most words. */
+static inline bool health_is_plain(uint64_t word, bool is_ipv4)
+{
+	uint64_t family = is_ipv4 ? 1u << 5 : 1u << 6;
+	uint64_t mode = word >> 3 & 3;
+	return (word & (7 | family)) == (DNSBLV6_ZONE_OK | family) &&
+	       (mode == HEALTH_DOTTED || mode == HEALTH_FLAT);
+}
+
+/* Does a zone in this state get no questions? */
+static inline bool health_is_sick(enum dnsblv6_zone_state state)
+{
+	return state >= DNSBLV6_ZONE_WILDCARDED;
+}
+
+/* Not even what is cached of it counts; of one that is out of reach or not validated, it does. */
+static inline bool health_is_distrusted(enum dnsblv6_zone_state state)
+{
+	return health_is_sick(state) && state != DNSBLV6_ZONE_UNREACHABLE &&
+	       state != DNSBLV6_ZONE_INSECURE;
+}
+
+/*
+ * Is all void that the zone has said so far? It leaves distrust: how long it had been sick before
+ * that was found is not known. One that is merely out of reach has said nothing wrong.
+ */
+static inline bool health_is_cleared(uint64_t old_word, uint64_t new_word)
+{
+	return health_is_distrusted(health_unpack(old_word).state) &&
+	       !health_is_distrusted(health_unpack(new_word).state);
+}
+
+/* May there be something to do for a zone although the cache has said all it knows? */
+static inline bool health_has_work(uint64_t word, uint32_t now_s)
+{
+	return (uint32_t)(word >> 36) <= now_s || (word & 1u << 9) != 0;
+}
+
+/* Evidence taken apart. */
+struct health_evidence {
+	uint32_t failures;
+	uint32_t at_s;
+	uint32_t slow_ms;
+	uint32_t waited_ms;
+};
+
+uint64_t health_pack_evidence(const struct health_evidence *parts);
+struct health_evidence health_unpack_evidence(uint64_t evidence);
+
+/* Trust taken apart. */
+struct health_trust {
+	uint32_t looked_s;
+	uint32_t whole_s;
+	bool is_secure;
+};
+
+uint64_t health_pack_trust(const struct health_trust *parts);
+struct health_trust health_unpack_trust(uint64_t trust);
+
+/* What is known of a zone beside its word. All zero at first. */
+struct health {
+	uint64_t evidence; /* of all who share the cache: read before an event, kept behind it */
+	uint32_t probed_s; /* when the last probe of this process ended */
+	bool is_suspect;   /* answers were odd since then: all is to be looked at */
+};
+
+/* ---- probes ---- */
+
+/*
+ * Of a zone that is well, all is looked at once a day; in between, one that must be listed and
+ * one that must not. A client that asks little would else probe more than it asks.
+ */
+#define HEALTH_WHOLE_S 86400
+
+enum health_point {
+	HEALTH_LISTED, /* 127.0.0.2 */
+	HEALTH_CLEAR,  /* 127.0.0.1 */
+	HEALTH_LISTED6,
+	HEALTH_CLEAR6,
+	HEALTH_NOWHERE,	       /* a name that no zone has */
+	HEALTH_CLASSIC_LISTED, /* the test points of the classic zone beside a bitmap zone */
+	HEALTH_CLASSIC_CLEAR,
+	HEALTH_CANARY, /* the first of DNSBLV6_CANARY_COUNT */
+	HEALTH_POINT_COUNT = HEALTH_CANARY + 5,
+};
+
+enum health_finding {
+	HEALTH_NOT_ASKED = 0,
+	HEALTH_YES,	/* listed; a canary: as it must be; NOWHERE: it has an answer */
+	HEALTH_NO,	/* not listed, NXDOMAIN */
+	HEALTH_EMPTY,	/* NOERROR, and no such record */
+	HEALTH_FOREIGN, /* answers that no blacklist gives */
+	HEALTH_REFUSED, /* as ANSWER_BLOCKED */
+	HEALTH_FAILED,	/* SERVFAIL and the like */
+	HEALTH_SILENT,
+};
+
+struct health_probe {
+	enum health_mode mode;
+	bool has_names;		 /* its test points are not those of addresses */
+	bool wants_secure;	 /* what is not validated is not good enough */
+	bool is_secure;		 /* all replies were validated, and there was one */
+	bool is_signed;		 /* and had signatures */
+	bool has_ipv4, has_ipv6; /* what the metadata promise */
+	enum health_finding points[HEALTH_POINT_COUNT];
+};
+
+/* The state that these findings mean, and why, static and for the log. */
+enum dnsblv6_zone_state health_judge(const struct health_probe *probe, const char **ret_reason);
+
+/* ---- events: each returns the new word ---- */
+
+uint64_t health_probed(struct health *health, const struct config *config, uint64_t word,
+		       const struct health_probe *probe, uint32_t now_s, const char **ret_reason);
+/* took_ms: from question to answer. */
+uint64_t health_answered(struct health *health, uint64_t word, uint32_t took_ms, uint32_t now_s);
+uint64_t health_failed(struct health *health, const struct config *config, uint64_t word,
+		       enum answer_failure failure, uint32_t now_s);
+/* A request is at its end, and what it asked was not answered for waited_ms. */
+uint64_t health_late(struct health *health, const struct config *config, uint64_t word,
+		     uint32_t waited_ms, uint32_t now_s);
+
+/* Answers that are right by themselves were odd: a probe is due, of all. */
+uint64_t health_doubted(struct health *health, const struct config *config, uint64_t word,
+			uint32_t now_s);
+
+/* points HEALTH_NOWHERE and HEALTH_CLEAR, an address that is not that of a probe, were asked. */
+uint64_t health_looked(struct health *health, const struct config *config, uint64_t word,
+		       const struct health_probe *probe, uint32_t now_s, const char **ret_reason);
+/* Whether answers have to be validated from now on: the new trust. */
+uint64_t health_secured(uint64_t trust, bool is_secure);
+/* Has the zone been INSECURE for so long that it is to be taken as it is? */
+bool health_is_pin_over(uint64_t word, uint32_t now_s);
+
+/* Both were denied: the new trust. */
+uint64_t health_looked_well(uint64_t trust, uint32_t now_s);
+/* Has the zone credit for a look? Then trust is changed. */
+bool health_claim_look(uint64_t *trust, uint32_t now_s);
+
+/* May one who has patience_ms probe a sick zone now? */
+bool health_may_try(uint64_t word, uint64_t evidence, uint32_t patience_ms, uint32_t now_s);
+
+/*
+ * Is it time for a probe? Then word or evidence are changed so that no other process takes
+ * its turn too: who changes them first has it. patience_ms is 0 when nobody waits.
+ */
+bool health_claim_probe(struct health *health, const struct config *config, uint64_t *word,
+			uint32_t patience_ms, uint32_t now_s);
+
+/*
+ * The line for a log when the state has changed; returns its level as in syslog(3), or
+ * -1 when there is nothing to say. ret_line has HEALTH_LINE_MAX bytes.
+ */
+#define HEALTH_LINE_MAX 512
+int health_line(const char *zone, uint64_t old_word, uint64_t new_word, const char *reason,
+		char *ret_line);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * probe.h - asks a zone for its metadata, test points and canaries.
+ *
+ * Flow: engine.c -> probe_start() -> stub.c -> health_probed() -> the zone's word;
+ *       whoever waited is woken and looks again.
+ *
+ * First the metadata (not of a zone that is set to classic), which say how the zone
+ * is asked; then everything else at once:
+ *
+ *     bitmap   the blocks of the test points, five canaries, a name that cannot exist,
+ *              and the test points of the classic zone beside it
+ *     brief    of a zone that is well, a day long: 127.0.0.2 and 127.0.0.1 alone, and of a
+ *              bitmap zone, which has both in one block, the name that cannot exist
+ *     classic  127.0.0.2, 127.0.0.1, a name that cannot exist; for IPv6 only the
+ *              address that must not be listed, once somebody has asked about IPv6
+ *     names    of a zone that is not about addresses: its test point, "invalid" (not of hashes),
+ *              and a name that cannot exist
+ */
+
+#include "client-lib/engine/asking.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PROBE_LIFE_MS 5000 /* for one question; there are two rounds */
+
+/*
+ * waiter may be NULL; it is woken with NULL at the end. Joins the probe that runs.
+ * A probe that cannot even be started has failed: then nobody waits, and -errno is returned.
+ */
+int probe_start(struct zone *zone, bool wants_ipv6, struct waiter *waiter);
+/*
+ * A whole probe of a bitmap zone in that mode, whatever its metadata say, which a resolver may
+ * have from before. Takes a zone that none runs of. As probe_start().
+ */
+int probe_turn(struct zone *zone, enum health_mode mode);
+/* A label that begins with "_" and is no name in any zone. */
+void probe_make_nowhere(struct asking *asking, struct dnsblv6_labels *ret_label);
+/* What became of a question whose answer must be a denial. status and reply as stub_fn has them. */
+enum health_finding probe_read_denial(const struct answer_question *question, int status,
+				      const struct message_reply *reply);
+/* Forgets a probe without waking; its questions are the stub's to forget. */
+void probe_drop(struct zone *zone);
+/* How many questions the probe that runs, or ended last, has sent. */
+uint32_t probe_question_count(const struct zone *zone);
+
+#ifdef __cplusplus
+}
+#endif

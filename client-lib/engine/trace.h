@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * trace.h - debug lines for the log hook: whom is asked what, and what comes back.
+ *
+ * Flow: engine_life.c, asking.c, fetch.c, probe.c -> a line -> the hook of
+ *       dnsblv6_set_log(), such as that of dnsblv6-lookup --trace
+ *
+ * Free of cost without a hook. Nothing that these lines tell is an event: what an operator
+ * must know is logged by others, at other levels.
+ */
+
+#include "client-lib/engine/asking.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TRACE_LINE_MAX 1280 /* a name has up to 1024 */
+
+void trace_servers(const struct asking *asking);
+void trace_question(const struct zone *zone, const struct dnsblv6_labels *name, uint16_t type);
+/* As a stub_fn has it. */
+void trace_reply(const struct zone *zone, const struct dnsblv6_labels *name, int status,
+		 const struct message_reply *reply, bool is_trusted);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,784 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "client-lib/resolver/stub.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client-lib/resolver/backend.h"
+#include "client-lib/base/entropy.h"
+#include "client-lib/resolver/flight.h"
+#include "client-lib/base/pool.h"
+#include "client-lib/resolver/shares.h"
+#include "client-lib/base/timers.h"
+#include "client-lib/base/waitset.h"
+
+#define BUCKETS_MIN    1024
+#define BUCKETS_MAX    262144 /* 2 MB, of which are touched those in use */
+#define SPARE	       64 /* places of a zone for probes, looks and texts, beside max-requests */
+#define ROUNDS_AT_ONCE 16 /* of events; more of them wait for the next stub_process() */
+#define BACKEND_TAG    UINT64_MAX
+#define BACKEND_MS     50 /* until one that could not be asked is tried again */
+
+enum { TIMER_ASKER, TIMER_FLIGHT }; /* kinds */
+
+/* One stub_ask(). */
+struct asker {
+	struct timer deadline; /* first: found by its address */
+	struct question *question;
+	struct asker *previous, *next; /* of the same question */
+	unsigned zone;		       /* whose place it has */
+	int64_t life_ms;	       /* from when the question is sent; 0: its time is set */
+	int64_t last_ms;	       /* so long it may wait for a turn */
+	stub_fn callback;
+	void *context;
+};
+
+/* What one or more askers want to know: in flight, or waiting for a free flight. */
+struct question {
+	struct asker *askers;
+	struct flight *flight;		  /* NULL: waiting */
+	struct question *next_alike;	  /* in its bucket */
+	struct question *previous, *next; /* waiting */
+	bool is_over;			  /* its askers are being told */
+	uint16_t type;
+	unsigned zone;	     /* whose share it is asked in: its first asker's */
+	unsigned round;	     /* that its next flight begins with */
+	int64_t sent_ms;     /* by a flight before this one; -1: by none */
+	int64_t deadline_ms; /* of the last asker */
+	struct dnsblv6_labels name;
+};
+
+struct slot {
+	struct flight flight;	   /* first: its timer is found by its address */
+	struct question *question; /* NULL: free */
+	struct slot *next_free;
+	uint32_t generation; /* upper half of its id for the backend, so that an old one finds
+				nobody */
+	bool is_asked;
+	bool is_noted; /* in the zone's share, as not answered */
+};
+
+/* Those of one zone that wait. */
+struct queue {
+	struct question *first, *last;
+};
+
+/*
+ * Sockets are few, and have their memory from the start. Places for questions are many, a
+ * number for each zone, so that no zone takes those of another; they are taken in steps.
+ */
+struct stub {
+	struct flights all;
+	struct timers timers;
+	uint64_t seed; /* of the buckets */
+	struct question **buckets;
+	uint32_t bucket_count; /* a power of two */
+
+	struct pool askers;
+	struct pool questions; /* never more than askers */
+	uint32_t places_max;   /* of one zone */
+	uint32_t places_taken[CONFIG_ZONES_MAX];
+	struct slot *slots;
+	uint32_t slots_used; /* from the first on, once or more */
+	struct slot *free_slots;
+	int64_t told_sent_ms; /* when the question was sent whose askers are told */
+
+	struct shares shares;
+	struct queue queues[CONFIG_ZONES_MAX];
+
+	struct backend backend; /* if there is one, no flight ever leaves the ground */
+};
+
+/* ---- free and used ---- */
+
+/* NULL for want of memory: its timer must have room too. */
+static struct asker *take_asker(struct stub *stub, unsigned zone)
+{
+	struct asker *asker = pool_take(&stub->askers);
+
+	if (asker == NULL)
+		return NULL;
+	if (timers_reserve(&stub->timers, stub->askers.room + stub->all.config->max_sockets) != 0) {
+		pool_give(&stub->askers, asker);
+		return NULL;
+	}
+	asker->zone = zone;
+	stub->places_taken[zone]++;
+	return asker;
+}
+
+static void give_asker(struct stub *stub, struct asker *asker)
+{
+	stub->places_taken[asker->zone]--;
+	pool_give(&stub->askers, asker);
+}
+
+/* There are as many as the shares have sockets. */
+static struct slot *take_slot(struct stub *stub)
+{
+	struct slot *slot = stub->free_slots;
+
+	if (slot != NULL)
+		stub->free_slots = slot->next_free;
+	else
+		slot = &stub->slots[stub->slots_used++];
+	return slot;
+}
+
+/* ---- questions ---- */
+
+static struct question **bucket_of(struct stub *stub, const struct dnsblv6_labels *name,
+				   uint16_t type)
+{
+	uint64_t hash = stub->seed ^ type;
+
+	for (unsigned i = 0; i < name->size; i++)
+		hash = (hash ^ name->wire[i]) * UINT64_C(0x100000001b3);
+	return &stub->buckets[(hash ^ hash >> 32) & (stub->bucket_count - 1)];
+}
+
+static struct question *find_question(struct stub *stub, const struct dnsblv6_labels *name,
+				      uint16_t type)
+{
+	struct question *question = *bucket_of(stub, name, type);
+
+	while (question != NULL && (question->type != type || question->name.size != name->size ||
+				    memcmp(question->name.wire, name->wire, name->size) != 0))
+		question = question->next_alike;
+	return question;
+}
+
+static void append_waiting(struct stub *stub, struct question *question)
+{
+	struct queue *queue = &stub->queues[question->zone];
+
+	question->next = NULL;
+	question->previous = queue->last;
+	if (queue->last != NULL)
+		queue->last->next = question;
+	else
+		queue->first = question;
+	queue->last = question;
+	shares_wait(&stub->shares, question->zone);
+}
+
+static void remove_waiting(struct stub *stub, struct question *question)
+{
+	struct queue *queue = &stub->queues[question->zone];
+
+	if (question->previous != NULL)
+		question->previous->next = question->next;
+	else
+		queue->first = question->next;
+	if (question->next != NULL)
+		question->next->previous = question->previous;
+	else
+		queue->last = question->previous;
+	shares_leave(&stub->shares, question->zone);
+}
+
+static uint64_t backend_id(const struct stub *stub, const struct slot *slot)
+{
+	return (uint64_t)slot->generation << 32 | (uint64_t)(slot - stub->slots);
+}
+
+static void ask_backend(struct stub *stub, struct slot *slot, int64_t now_ms)
+{
+	const struct question *question = slot->question;
+
+	slot->generation++;
+	int ret = backend_ask(&stub->backend, &question->name, question->type,
+			      backend_id(stub, slot));
+	slot->is_asked = ret == 0;
+	slot->flight.status = ret;
+	if (ret == 0 && slot->flight.sent_ms < 0)
+		slot->flight.sent_ms = now_ms;
+	timers_set(&stub->timers, &slot->flight.turn,
+		   now_ms + (ret == 0 ? flight_round_ms(&stub->all, &slot->flight) : BACKEND_MS));
+}
+
+static void extend(int64_t *number, int64_t least)
+{
+	if (*number < least)
+		*number = least;
+}
+
+/* The time for an answer begins with the first flight, and each has time for a round. */
+static void begin_time(struct stub *stub, struct question *question, int64_t now_ms)
+{
+	const bool is_first = question->sent_ms < 0;
+
+	for (struct asker *asker = question->askers; asker != NULL; asker = asker->next) {
+		int64_t when_ms = asker->deadline.when_ms;
+
+		if (asker->life_ms > 0 && is_first)
+			when_ms = now_ms + asker->life_ms;
+		else if (asker->life_ms > 0)
+			extend(&when_ms, now_ms + stub->all.config->attempt_timeout_ms);
+		timers_set(&stub->timers, &asker->deadline, when_ms);
+		if (asker == question->askers)
+			question->deadline_ms = when_ms;
+		extend(&question->deadline_ms, when_ms);
+	}
+}
+
+static void start_flight(struct stub *stub, struct question *question, int64_t now_ms)
+{
+	struct slot *slot = take_slot(stub);
+
+	begin_time(stub, question, now_ms);
+	slot->question = question;
+	slot->flight.turn.kind = TIMER_FLIGHT;
+	slot->flight.tag = (uint64_t)(slot - stub->slots);
+	question->flight = &slot->flight;
+	slot->is_asked = slot->is_noted = false;
+	shares_begin(&stub->shares, question->zone);
+	if (backend_is_used(&stub->backend)) {
+		flight_prepare(&slot->flight, question->round);
+		ask_backend(stub, slot, now_ms);
+		return;
+	}
+	flight_start(&stub->all, &slot->flight, &question->name, question->type, question->round,
+		     now_ms, question->deadline_ms);
+}
+
+/* When it first was; -1: not yet. */
+static int64_t sent_ms(const struct question *question)
+{
+	if (question->sent_ms >= 0 || question->flight == NULL)
+		return question->sent_ms;
+	return question->flight->sent_ms;
+}
+
+/* Its flight is over. */
+static void land(struct stub *stub, struct question *question)
+{
+	struct slot *slot = (struct slot *)question->flight;
+
+	question->sent_ms = sent_ms(question);
+	if (slot->is_asked)
+		backend_cancel(&stub->backend, backend_id(stub, slot));
+	slot->is_asked = false;
+	flight_stop(&stub->all, &slot->flight);
+	slot->question = NULL;
+	slot->next_free = stub->free_slots;
+	stub->free_slots = slot;
+	question->flight = NULL;
+	shares_end(&stub->shares, question->zone);
+}
+
+/* It is not found any more, and asks no server; its askers go on to wait. */
+static void end_question(struct stub *stub, struct question *question)
+{
+	struct question **link = bucket_of(stub, &question->name, question->type);
+
+	while (*link != question)
+		link = &(*link)->next_alike;
+	*link = question->next_alike;
+	question->is_over = true;
+	if (question->flight != NULL)
+		land(stub, question);
+	else
+		remove_waiting(stub, question);
+}
+
+/* When an asker of a question that was sent, or is being sent, gives up. */
+static int64_t end_ms(const struct stub_what *what, int64_t now_ms)
+{
+	return what->life_ms > 0 ? now_ms + what->life_ms : what->deadline_ms;
+}
+
+/* NULL for want of memory. */
+static struct question *add_question(struct stub *stub, const struct stub_what *what,
+				     int64_t now_ms)
+{
+	struct question *question = pool_take(&stub->questions);
+	struct question **bucket = bucket_of(stub, what->name, what->type);
+
+	if (question == NULL)
+		return NULL;
+	question->askers = NULL;
+	question->flight = NULL;
+	question->is_over = false;
+	question->type = what->type;
+	question->zone = what->zone;
+	question->round = 0;
+	question->sent_ms = -1;
+	question->deadline_ms = end_ms(what, now_ms);
+	question->name = *what->name;
+	question->next_alike = *bucket;
+	*bucket = question;
+	return question;
+}
+
+/* ---- askers ---- */
+
+static void add_asker(struct question *question, struct asker *asker)
+{
+	asker->question = question;
+	asker->previous = NULL;
+	asker->next = question->askers;
+	if (question->askers != NULL)
+		question->askers->previous = asker;
+	question->askers = asker;
+}
+
+static void remove_asker(struct stub *stub, struct asker *asker)
+{
+	if (asker->previous != NULL)
+		asker->previous->next = asker->next;
+	else
+		asker->question->askers = asker->next;
+	if (asker->next != NULL)
+		asker->next->previous = asker->previous;
+	timers_clear(&stub->timers, &asker->deadline);
+	give_asker(stub, asker);
+}
+
+/* Once for each flight at most, if it was sent. */
+static void note_silence(struct stub *stub, const struct question *question)
+{
+	struct slot *slot = (struct slot *)question->flight;
+
+	if (slot == NULL || slot->is_noted || slot->flight.sent_ms < 0)
+		return;
+	slot->is_noted = true;
+	shares_note(&stub->shares, question->zone, false);
+}
+
+/* Callbacks may ask and cancel: each asker is gone from our lists before it is called. */
+static void tell_all(struct stub *stub, struct question *question)
+{
+	stub->told_sent_ms = sent_ms(question);
+	shares_note(&stub->shares, question->zone, true);
+	end_question(stub, question);
+	while (question->askers != NULL) {
+		struct asker *asker = question->askers;
+		stub_fn callback = asker->callback;
+		void *context = asker->context;
+
+		remove_asker(stub, asker);
+		callback(context, 0, &stub->all.reply, stub->all.reply_is_trusted);
+	}
+	pool_give(&stub->questions, question);
+}
+
+/* Its question waits for one more turn, of a zone that answers most: a packet was lost. */
+static bool may_wait(struct stub *stub, struct asker *asker, int64_t now_ms)
+{
+	const struct question *question = asker->question;
+
+	if (asker->life_ms == 0 || question->flight != NULL || question->sent_ms < 0 ||
+	    shares_is_mute(&stub->shares, question->zone) || asker->last_ms <= now_ms)
+		return false;
+	timers_set(&stub->timers, &asker->deadline, asker->last_ms);
+	return true;
+}
+
+static void expire_asker(struct stub *stub, struct asker *asker)
+{
+	struct question *question = asker->question;
+	stub_fn callback = asker->callback;
+	void *context = asker->context;
+	/* It waits: for its turn, or for one more. */
+	int status = question->sent_ms < 0 ? -EAGAIN : -ETIMEDOUT;
+
+	if (question->flight != NULL)
+		status = flight_outcome(&stub->all, question->flight);
+	if (stub_is_unsent(status) && question->sent_ms >= 0)
+		status = -ETIMEDOUT;
+	stub->all.stats.unsent += stub_is_unsent(status);
+	stub->told_sent_ms = sent_ms(question);
+	remove_asker(stub, asker);
+	if (question->askers == NULL && !question->is_over) {
+		note_silence(stub, question);
+		end_question(stub, question);
+		pool_give(&stub->questions, question);
+	}
+	callback(context, status, status == 0 ? &stub->all.reply : NULL,
+		 status == 0 && stub->all.reply_is_trusted);
+}
+
+/* ---- the descriptor ---- */
+
+/* An id is good as long as what it asks is: whatever else comes was cancelled. */
+static void on_backend(void *library, uint64_t id, int status, const uint8_t *reply, size_t size,
+		       int is_secure)
+{
+	struct stub *stub = library;
+	struct backend_bytes came = { status, reply, size, is_secure != 0 };
+	uint64_t number = id & UINT32_MAX;
+
+	if (number >= stub->slots_used || !stub->slots[number].is_asked ||
+	    backend_id(stub, &stub->slots[number]) != id) {
+		stub->all.stats.dropped++;
+		return;
+	}
+	struct slot *slot = &stub->slots[number];
+	slot->is_asked = false;
+	stub->all.stats.replies++;
+	backend_read(&came, &slot->question->name, slot->question->type, &stub->all.reply);
+	stub->all.reply_is_trusted = stub->all.reply.is_secure;
+	tell_all(stub, slot->question);
+}
+
+/* Of a flight that has ended since? Then another one has a look at its socket, and finds nothing.
+ */
+static void handle_event(struct stub *stub, struct slot *slot, int64_t now_ms)
+{
+	if (slot->question != NULL &&
+	    flight_on_event(&stub->all, &slot->flight, now_ms) == FLIGHT_ENDED)
+		tell_all(stub, slot->question);
+}
+
+static void read_events(struct stub *stub, int64_t now_ms)
+{
+	uint64_t tags[WAITSET_TAKE_MAX];
+
+	for (unsigned round = 0; round < ROUNDS_AT_ONCE; round++) {
+		int count = waitset_take(stub->all.waitset, tags, WAITSET_TAKE_MAX);
+
+		for (int i = 0; i < count; i++) {
+			if (tags[i] == BACKEND_TAG)
+				backend_process(&stub->backend, on_backend, stub);
+			else
+				handle_event(stub, &stub->slots[tags[i]], now_ms);
+		}
+		if (count < WAITSET_TAKE_MAX)
+			return;
+	}
+}
+
+/* The question waits for its next turn, behind the others of its zone. */
+static void yield(struct stub *stub, struct question *question, int64_t now_ms)
+{
+	flight_give_up(&stub->all, question->flight, now_ms);
+	question->round = question->flight->round;
+	land(stub, question);
+	append_waiting(stub, question);
+}
+
+/* A turn, or a rest, has ended. */
+static void continue_flight(struct stub *stub, struct slot *slot, int64_t now_ms)
+{
+	struct question *question = slot->question;
+	const bool is_round_over = flight_is_round_over(&stub->all, &slot->flight);
+
+	if (is_round_over)
+		note_silence(stub, question);
+	if (is_round_over && shares_must_yield(&stub->shares, question->zone))
+		yield(stub, question, now_ms);
+	else if (flight_on_time(&stub->all, &slot->flight, now_ms) == FLIGHT_ENDED)
+		tell_all(stub, question);
+}
+
+/* The same of what the program's own resolver has: a round is only the time until it is looked at.
+ */
+static void continue_backend(struct stub *stub, struct slot *slot, int64_t now_ms)
+{
+	struct question *question = slot->question;
+
+	if (!slot->is_asked) {
+		ask_backend(stub, slot, now_ms);
+		return;
+	}
+	note_silence(stub, question);
+	slot->flight.round++;
+	if (shares_must_yield(&stub->shares, question->zone)) {
+		question->round = slot->flight.round;
+		land(stub, question);
+		append_waiting(stub, question);
+		return;
+	}
+	timers_set(&stub->timers, &slot->flight.turn,
+		   now_ms + flight_round_ms(&stub->all, &slot->flight));
+}
+
+static void handle_timers(struct stub *stub, int64_t now_ms)
+{
+	/* A callback may ask what is due at once; that is for the next stub_process(). */
+	for (uint32_t left = stub->timers.count; left > 0; left--) {
+		struct timer *timer = timers_first(&stub->timers);
+
+		if (timer == NULL || timer->when_ms > now_ms)
+			return;
+		timers_clear(&stub->timers, timer);
+		if (timer->kind == TIMER_ASKER) {
+			if (!may_wait(stub, (struct asker *)timer, now_ms))
+				expire_asker(stub, (struct asker *)timer);
+			continue;
+		}
+		struct slot *slot = (struct slot *)timer;
+
+		if (backend_is_used(&stub->backend))
+			continue_backend(stub, slot, now_ms);
+		else
+			continue_flight(stub, slot, now_ms);
+	}
+}
+
+/* Answers that came in time count even if nobody looked until now: they go first. */
+void stub_process(struct stub *stub, int64_t now_ms)
+{
+	read_events(stub, now_ms);
+	handle_timers(stub, now_ms);
+	for (unsigned zone = shares_next(&stub->shares); zone != SHARES_NONE;
+	     zone = shares_next(&stub->shares)) {
+		struct question *question = stub->queues[zone].first;
+
+		remove_waiting(stub, question);
+		start_flight(stub, question, now_ms);
+	}
+}
+
+int stub_fd(const struct stub *stub)
+{
+	return stub->all.waitset;
+}
+
+int64_t stub_next_ms(const struct stub *stub)
+{
+	const struct timer *timer = timers_first(&stub->timers);
+
+	if (shares_next(&stub->shares) != SHARES_NONE)
+		return 0;
+	return timer != NULL ? timer->when_ms : INT64_MAX;
+}
+
+/* ---- asking ---- */
+
+/* The question of what, which may be there already; NULL for want of memory. */
+static struct question *join_question(struct stub *stub, const struct stub_what *what,
+				      int64_t now_ms)
+{
+	struct question *question = find_question(stub, what->name, what->type);
+
+	if (question != NULL) {
+		stub->all.stats.merged++;
+		extend(&question->deadline_ms, end_ms(what, now_ms));
+		if (question->flight != NULL)
+			question->flight->deadline_ms = question->deadline_ms;
+		return question;
+	}
+	question = add_question(stub, what, now_ms);
+	if (question == NULL)
+		return NULL;
+	/* Not past those of its zone that wait already. */
+	if (stub->queues[what->zone].first == NULL && shares_may_begin(&stub->shares, what->zone))
+		start_flight(stub, question, now_ms);
+	else
+		append_waiting(stub, question);
+	return question;
+}
+
+static int refuse(struct stub *stub, int status)
+{
+	stub->all.stats.refused++;
+	return status;
+}
+
+int stub_ask(struct stub *stub, const struct stub_what *what, int64_t now_ms, stub_fn callback,
+	     void *context, uint64_t *ret_id)
+{
+	if (stub->places_taken[what->zone] == stub->places_max)
+		return -ENOBUFS;
+	struct asker *asker = take_asker(stub, what->zone);
+
+	if (asker == NULL)
+		return refuse(stub, -ENOMEM);
+	struct question *question = join_question(stub, what, now_ms);
+
+	if (question == NULL) {
+		give_asker(stub, asker);
+		return refuse(stub, -ENOMEM);
+	}
+	stub->all.stats.questions++;
+	asker->callback = callback;
+	asker->context = context;
+	asker->life_ms = what->life_ms;
+	asker->last_ms = what->deadline_ms;
+	asker->deadline.kind = TIMER_ASKER;
+	add_asker(question, asker);
+	timers_set(&stub->timers, &asker->deadline,
+		   question->flight != NULL || question->sent_ms >= 0 ? end_ms(what, now_ms)
+								      : what->deadline_ms);
+	*ret_id = pool_id(asker);
+	return 0;
+}
+
+void stub_cancel(struct stub *stub, uint64_t id)
+{
+	struct asker *asker = pool_find(&stub->askers, id);
+
+	if (asker == NULL)
+		return;
+	struct question *question = asker->question;
+
+	remove_asker(stub, asker);
+	if (question->askers == NULL && !question->is_over) {
+		end_question(stub, question);
+		pool_give(&stub->questions, question);
+	}
+}
+
+int64_t stub_sent_ms(const struct stub *stub, uint64_t id)
+{
+	const struct asker *asker = pool_find(&stub->askers, id);
+
+	return asker != NULL ? sent_ms(asker->question) : INT64_MIN;
+}
+
+int64_t stub_told_sent_ms(const struct stub *stub)
+{
+	return stub->told_sent_ms;
+}
+
+bool stub_is_unsent(int status)
+{
+	return flight_is_lack(status);
+}
+
+void stub_renew_servers(struct stub *stub, int64_t now_ms)
+{
+	if (backend_is_used(&stub->backend))
+		return;
+	memset(stub->all.servers, 0, sizeof(stub->all.servers));
+	for (uint32_t i = 0; i < stub->slots_used; i++) {
+		struct slot *slot = &stub->slots[i];
+		struct question *question = slot->question;
+
+		if (question == NULL)
+			continue;
+		question->sent_ms = sent_ms(question);
+		flight_stop(&stub->all, &slot->flight);
+		flight_start(&stub->all, &slot->flight, &question->name, question->type, 0, now_ms,
+			     question->deadline_ms);
+	}
+}
+
+const struct config_server *stub_replier(const struct stub *stub)
+{
+	return backend_is_used(&stub->backend) ? NULL : stub->all.reply_server;
+}
+
+void stub_get_stats(const struct stub *stub, struct stub_stats *ret_stats)
+{
+	*ret_stats = stub->all.stats;
+}
+
+/* ---- beginning and end ---- */
+
+static int open_descriptor(struct stub *stub)
+{
+	stub->all.waitset = waitset_new();
+	if (stub->all.waitset < 0)
+		return stub->all.waitset;
+	int ret = backend_open(&stub->backend, stub->all.config);
+	if (ret != 0 || !backend_is_used(&stub->backend))
+		return ret;
+	return waitset_add(stub->all.waitset, backend_fd(&stub->backend), BACKEND_TAG);
+}
+
+static uint32_t choose_buckets(uint32_t places)
+{
+	uint32_t count = BUCKETS_MIN;
+
+	while (count < places && count < BUCKETS_MAX)
+		count *= 2;
+	return count;
+}
+
+static uint32_t count_zones(const struct config *config)
+{
+	return config->zone_count > 0 ? config->zone_count : 1;
+}
+
+static int take_memory(struct stub *stub)
+{
+	const struct config *config = stub->all.config;
+	const uint32_t zones = count_zones(config);
+
+	stub->places_max = config->max_requests + SPARE;
+	stub->bucket_count = choose_buckets(zones * stub->places_max);
+	stub->buckets = calloc(stub->bucket_count, sizeof(void *));
+	stub->slots = calloc(config->max_sockets, sizeof(*stub->slots));
+	if (stub->buckets == NULL || stub->slots == NULL ||
+	    pool_init(&stub->askers, sizeof(struct asker), zones * stub->places_max) != 0 ||
+	    pool_init(&stub->questions, sizeof(struct question), zones * stub->places_max) != 0)
+		return -ENOMEM;
+	return timers_reserve(&stub->timers, stub->askers.room + config->max_sockets);
+}
+
+int stub_new(const struct config *config, struct stub **ret_stub)
+{
+	int ret = -ENOMEM;
+	struct stub *stub = calloc(1, sizeof(*stub));
+
+	if (stub == NULL)
+		return ret;
+	stub->all.config = config;
+	stub->all.waitset = -1;
+	stub->all.timers = &stub->timers;
+	if (take_memory(stub) != 0)
+		goto fail;
+	shares_init(&stub->shares, count_zones(config), config->max_sockets);
+	ret = open_descriptor(stub);
+	if (ret != 0)
+		goto fail;
+	/* Without it buckets may be filled on purpose; that is no reason not to start. */
+	(void)entropy_take(&stub->all.entropy, &stub->seed, sizeof(stub->seed));
+	*ret_stub = stub;
+	return 0;
+fail:
+	stub_free(stub);
+	return ret;
+}
+
+/* Closes sockets without a word to the set, which may be the parent's. */
+static void forget_all(struct stub *stub)
+{
+	for (uint32_t i = 0; i < stub->slots_used; i++) {
+		if (stub->slots[i].question != NULL)
+			flight_forget(&stub->slots[i].flight);
+		stub->slots[i].question = NULL;
+		stub->slots[i].flight.turn.place = 0;
+	}
+	pool_clear(&stub->askers);
+	pool_clear(&stub->questions);
+	memset(stub->places_taken, 0, sizeof(stub->places_taken));
+}
+
+int stub_after_fork(struct stub *stub)
+{
+	forget_all(stub);
+	waitset_leave(stub->all.waitset);
+	entropy_forget(&stub->all.entropy);
+	stub->timers.count = 0;
+	stub->all.lack_until_ms = 0;
+	memset(stub->buckets, 0, stub->bucket_count * sizeof(void *));
+	memset(stub->queues, 0, sizeof(stub->queues));
+	shares_init(&stub->shares, count_zones(stub->all.config), stub->all.config->max_sockets);
+	/* Generations of slots go on counting: an id of before is unknown. */
+	stub->slots_used = 0;
+	stub->free_slots = NULL;
+	backend_close(&stub->backend, true);
+	return open_descriptor(stub);
+}
+
+void stub_free(struct stub *stub)
+{
+	if (stub == NULL)
+		return;
+	forget_all(stub);
+	if (stub->all.waitset >= 0)
+		close(stub->all.waitset);
+	backend_close(&stub->backend, false);
+	timers_deinit(&stub->timers);
+	pool_deinit(&stub->askers);
+	pool_deinit(&stub->questions);
+	free(stub->buckets);
+	free(stub->slots);
+	free(stub);
+}
