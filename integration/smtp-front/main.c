@@ -13,8 +13,8 @@
 #include <time.h>
 
 #include "integration/program.h"
-#include "integration/smtp-front/nanny.h"
-#include "integration/smtp-front/precheck.h"
+#include "integration/smtp-front/nanny/nanny.h"
+#include "integration/smtp-front/nanny/precheck.h"
 #include "lib/common/log.h"
 
 static const char context[] = "smtp-front";

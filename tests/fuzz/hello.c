@@ -6,7 +6,7 @@
  * allowed.
  */
 
-#include "integration/smtp-front/hello.h"
+#include "integration/smtp-front/tls/hello.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -246,7 +246,7 @@ class Manual(Users):
     def test_the_manual_has_every_line_that_is_logged(self):
         with open(MANUAL, encoding="utf-8") as file:
             text = file.read()
-        with open(os.path.join(SOURCE, "integration/smtp-front/users_main.c"),
+        with open(os.path.join(SOURCE, "integration/smtp-front/recipients/users_main.c"),
                   encoding="utf-8") as file:
             source = file.read()
         said = re.findall(r'(?<!options_)(?:fail|log_error)\([^"]*?"([a-z ]+)', source)

@@ -93,7 +93,7 @@ class Includes(Scratch):
         self.assert_fine("lib/common/callfilter.c", "#include <seccomp.h>")
         self.assert_crossing("lib/common/log.c", "#include <seccomp.h>")
         self.assert_crossing("server/confine/syscalls.c", "#include <seccomp.h>")
-        self.assert_crossing("integration/smtp-front/confine.c", "#include <seccomp.h>")
+        self.assert_crossing("integration/smtp-front/nanny/confine.c", "#include <seccomp.h>")
 
     def test_openssl_stays_in_the_one_file_of_the_zone_tools_that_knows_keys(self):
         self.assert_fine("zone-tools/keys/key.c", "#include <openssl/evp.h>")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "integration/smtp-front/capsule.h"
+#include "integration/smtp-front/handover/capsule.h"
 
 #include "tests/lib/guarded.hh"
 

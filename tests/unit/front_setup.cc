@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // front.conf: what is taken, and what is refused with which words.
-#include "integration/smtp-front/setup.h"
-#include "integration/smtp-front/tally.h"
+#include "integration/smtp-front/setup/setup.h"
+#include "integration/smtp-front/facts/tally.h"
 #include "lib/common/log.h"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
@@ -166,7 +166,7 @@ TEST_CASE("the manual of smtp-front has every item of the sample", "[front][setu
 		CHECK(manual.find("\n.It Ic " + name + " :") != std::string::npos);
 		count++;
 	}
-	const std::string source = read_file("integration/smtp-front/setup.c");
+	const std::string source = read_file("integration/smtp-front/setup/setup.c");
 	const std::regex row("\n\t\\[(FRONT|LIMITS|TRUST|TLS|SINK)_[A-Z0-9_]+\\] = ");
 	CHECK(count == std::distance(std::sregex_iterator(source.begin(), source.end(), row),
 				     std::sregex_iterator()));
