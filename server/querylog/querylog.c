@@ -33,15 +33,6 @@ static const char context[] = "dnsblv6d";
 #define TAKE_MAX 1000
 #define QUIET_S	 2
 
-bool querylog_is_built(void)
-{
-#ifdef DNSBLV6_DNSTAP
-	return true;
-#else
-	return false;
-#endif
-}
-
 #ifdef DNSBLV6_DNSTAP
 
 /* ---- the process ---- */

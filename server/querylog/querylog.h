@@ -25,9 +25,6 @@
 extern "C" {
 #endif
 
-/* False when this build lacks libfstrm or protobuf-c: then settings have no query log. */
-bool querylog_is_built(void);
-
 struct querylog {
 	int in_fd;  /* the process reads; -1: there was no query log yet */
 	int out_fd; /* workers write */

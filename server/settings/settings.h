@@ -168,6 +168,9 @@ struct settings {
 	bool is_exposed; /* there are secrets, and everybody may read the file */
 };
 
+/* False when this build lacks libfstrm or protobuf-c: there is no query log then. */
+bool settings_has_dnstap(void);
+
 void settings_init(struct settings *settings);
 void settings_deinit(struct settings *settings);
 

@@ -4,15 +4,22 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/querylog/querylog.h"
-
 /* The section "dnstap" of the file. */
+
+bool settings_has_dnstap(void)
+{
+#ifdef DNSBLV6_DNSTAP
+	return true;
+#else
+	return false;
+#endif
+}
 
 static const char *take_path(struct taking *taking, const char *path, bool is_socket)
 {
 	struct settings_dnstap *dnstap = &taking->settings->dnstap;
 	size_t max = sizeof(dnstap->path);
-	if (!querylog_is_built())
+	if (!settings_has_dnstap())
 		return "this build has no dnstap";
 	if (dnstap->path[0] != '\0')
 		return "there is one of \"socket\" and \"file\"";

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "server/settings/settings.h"
 #include "lib/dns/peer.h"
-#include "server/querylog/querylog.h"
 #include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>
@@ -477,7 +476,7 @@ TEST_CASE("addresses, user, workers and the control socket need a restart, the r
 
 TEST_CASE("a query log has a socket or a file, and what is in it", "[server][settings]")
 {
-	if (!querylog_is_built()) {
+	if (!settings_has_dnstap()) {
 		parsed refused("dnstap:\n    file: /log\n");
 		CHECK(refused.status == -EINVAL);
 		return;
