@@ -9,6 +9,7 @@ permitted ones are planted too: a check that refuses everything is no check.
 
 import itertools
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -108,6 +109,22 @@ class Includes(Scratch):
             self.assert_crossing(f"integration/{adapter}/planted.c",
                                  '#include "integration/milter/known.h"')
 
+    def test_a_room_includes_what_is_below_it_and_nothing_above(self):
+        for row_name, rooms in walls.ROOMS.items():
+            for room in rooms:
+                self.plant(f"{row_name}/{room}/known.h", "")
+            self.plant(f"{row_name}/known.h", "")
+            for own, used in itertools.product(rooms, rooms):
+                include = f'#include "{row_name}/{used}/known.h"'
+                place = f"{row_name}/{own}/planted.c"
+                with self.subTest(row=row_name, own=own, used=used):
+                    if rooms.index(used) <= rooms.index(own):
+                        self.assert_fine(place, include)
+                    else:
+                        self.assert_crossing(place, include)
+                self.assert_fine(place, f'#include "{row_name}/known.h"')
+                self.assert_fine(f"{row_name}/planted.c", include)
+
     def test_an_include_that_hides_what_it_includes_is_refused(self):
         self.assert_crossing("server/planted.c", '#include "known.h"')
         self.assert_crossing("server/planted.c", '#include "lib/../client-lib/known.h"')
@@ -173,6 +190,17 @@ class Links(Scratch):
                 is_reported = any(line.startswith(f"{row_name}/user.c: links {symbol(used)}()")
                                   for line in crossings)
                 self.assertEqual(is_reported, used not in walls.ROWS[row_name].project)
+
+    def test_an_object_of_a_room_links_what_is_below_it_and_nothing_above(self):
+        for row_name, rooms in walls.ROOMS.items():
+            low, high = rooms[0], rooms[-1]
+            self.compile(row_name, f"{low}_user.c", "void low(void) { high(); }")
+            self.compile(row_name, f"{high}_user.c", "void high(void) { low(); }")
+            with self.subTest(row=row_name):
+                self.assertEqual(self.crossings(), [
+                    f"{row_name}/{low}/user.c: links high() of {row_name}/{high}/user.c:"
+                    f" {row_name}/{low} may not use {row_name}/{high}"])
+            shutil.rmtree(self.build)
 
     def test_the_public_functions_of_the_client_library_are_for_those_who_may_use_it(self):
         self.compile("client-lib", "cache.c", "void dnsblv6_peek(void) {} void cache_get(void) {}")

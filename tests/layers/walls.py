@@ -76,6 +76,18 @@ ROWS = {
                            "dnsblv6", "dnsblv6-unbound")),
 }
 
+# The rooms of a folder, from the bottom to the top: files of one use it and those before it. What
+# lies beside them is a header for all of them, or a program that uses all.
+ROOMS = {
+    "server": ("counts", "askers", "settings", "confine", "querylog", "zone", "message",
+               "transfer", "answer", "control", "process"),
+    "zone-tools": ("base", "keys", "records", "names", "plan", "lists", "reading", "chain",
+                   "commands"),
+    "client-lib": ("base", "cache", "config", "resolver", "shared", "engine", "handle"),
+    "integration/smtp-front": ("smtp", "tls", "setup", "recipients", "sinks", "facts", "pace",
+                               "handover", "edge", "worker", "nanny"),
+}
+
 # What a library's headers are called.
 EXTERNAL = {
     "lmdb": r"lmdb\.h",
@@ -123,8 +135,28 @@ def row_of(path):
     return next((name for name in ROWS if path.startswith(name + "/")), None)
 
 
+def room_of(row_name, path):
+    """The room of a file of that row, or None for one that is in none."""
+    rooms = ROOMS.get(row_name, ())
+    return next((name for name in rooms if path.startswith(f"{row_name}/{name}/")), None)
+
+
+def may_use_room(row_name, path, used_path):
+    rooms = ROOMS.get(row_name, ())
+    own, used = room_of(row_name, path), room_of(row_name, used_path)
+    return own is None or used is None or rooms.index(used) <= rooms.index(own)
+
+
+def place_of(row_name, path):
+    """What a file may be called to be used or not: its room, or else its row."""
+    room = room_of(row_name, path)
+    return f"{row_name}/{room}" if room else row_name
+
+
 def may_use_project(row_name, path, used_path):
     used = row_of(used_path)
+    if used == row_name and not may_use_room(row_name, path, used_path):
+        return False
     if used != row_name and used not in ROWS[row_name].project:
         return False
     # Adapters under integration/ are separate programs: none knows another.
@@ -154,7 +186,7 @@ def check_include(source_dir, row_name, path, what):
         if not any(os.path.exists(os.path.join(source_dir, origin + end)) for end in ("", ".in")):
             return "does not exist"
         if not may_use_project(row_name, path, used):
-            return f"{row_name} may not use {row_of(used)}"
+            return f"{place_of(row_name, path)} may not use {place_of(row_of(used), used)}"
         return None
 
     angled = re.match(r"<([^>]+)>", what)
@@ -251,6 +283,14 @@ def external_symbols():
     return owners
 
 
+def source_name(owner, name):
+    """answer_quick.c of server/, which has a room answer, is answer/quick.c."""
+    for room in ROOMS.get(owner, ()):
+        if name.startswith(room + "_"):
+            return f"{room}/{name[len(room) + 1:]}"
+    return name
+
+
 def built_files(build_dir):
     """
     (source directory, source file name, path of the object). Meson puts the
@@ -265,7 +305,7 @@ def built_files(build_dir):
         owner = os.path.relpath(os.path.dirname(directory), build_dir)
         for name in names:
             if name.endswith(".o") and not name.startswith(".._"):
-                yield owner, name[:-2], os.path.join(directory, name)
+                yield owner, source_name(owner, name[:-2]), os.path.join(directory, name)
 
 
 def check_objects(build_dir):
@@ -289,8 +329,8 @@ def check_objects(build_dir):
             # Adapters may have files, and so functions, of one name: each links its own.
             if not any(may_use_project(row_name, path, used) for used in definers[symbol]):
                 used = definers[symbol][0]
-                yield (f"{path}: links {symbol}() of {used}:"
-                       f" {row_name} may not use {row_of(used)}")
+                yield (f"{path}: links {symbol}() of {used}: {place_of(row_name, path)}"
+                       f" may not use {place_of(row_of(used), used)}")
         elif symbol in externals:
             library = externals[symbol]
             if not may_use_external(row_name, path, library):
