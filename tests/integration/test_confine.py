@@ -4,7 +4,7 @@
 What the processes of a running server have given up, as the kernel tells it.
 
 That they lack nothing is what every other test of the server shows: all run
-confined. What a worker cannot do is in tests/unit/server_confine.cc.
+confined. What a worker cannot do is in tests/unit/server/confine.cc.
 
 Needs root for "user", "chroot" and permissions.
 """
