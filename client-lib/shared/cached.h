@@ -4,7 +4,7 @@
 /*
  * cached.h - what clients and dnsblv6-cached say to each other.
  *
- * Flow: remote.c -> a request -> integration/cached -> a reply -> remote.c
+ * Flow: remote.c -> a request -> integration/adapters/cached -> a reply -> remote.c
  * This file alone knows these bytes.
  *
  * The daemon's directory has two files: "socket", a UNIX socket of type SOCK_SEQPACKET, where a

@@ -6,7 +6,7 @@
  * as, byte for byte, and is a session that the dialogue goes on with.
  */
 
-#include "integration/smtp-front/handover/capsule.h"
+#include "integration/mail/smtp-front/handover/capsule.h"
 
 #include <stdio.h>
 #include <stdlib.h>

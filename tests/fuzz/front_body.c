@@ -11,7 +11,7 @@
  *        2      .   the stream
  */
 
-#include "integration/smtp-front/smtp/body.h"
+#include "integration/mail/smtp-front/smtp/body.h"
 
 #include <stdio.h>
 #include <stdlib.h>

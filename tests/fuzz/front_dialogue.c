@@ -13,8 +13,8 @@
  * Recipients with a "b" at the beginning are refused; other letters have other answers.
  */
 
-#include "integration/smtp-front/smtp/body.h"
-#include "integration/smtp-front/smtp/dialogue.h"
+#include "integration/mail/smtp-front/smtp/body.h"
+#include "integration/mail/smtp-front/smtp/dialogue.h"
 
 #include <stdio.h>
 #include <stdlib.h>

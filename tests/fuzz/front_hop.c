@@ -12,7 +12,7 @@
  *                   up, 03 ends it too, but what follows waits for no command
  */
 
-#include "integration/smtp-front/recipients/hop.h"
+#include "integration/mail/smtp-front/recipients/hop.h"
 #include "tests/fuzz/replies.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
  *        1      .   the mail
  */
 
-#include "integration/smtp-front/facts/messageid.h"
+#include "integration/mail/smtp-front/facts/messageid.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * decides, from then on nothing that follows changes anything, and nothing is written before.
  */
 
-#include "integration/smtp-front/smtp/proxy.h"
+#include "integration/mail/smtp-front/smtp/proxy.h"
 
 #include <stdio.h>
 #include <stdlib.h>

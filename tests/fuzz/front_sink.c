@@ -19,8 +19,8 @@
  * is there as soon as its command is, and who waits for more has waited in vain.
  */
 
-#include "integration/smtp-front/sinks/remote_smtp.h"
-#include "integration/smtp-front/sinks/sink.h"
+#include "integration/mail/smtp-front/sinks/remote_smtp.h"
+#include "integration/mail/smtp-front/sinks/sink.h"
 #include "tests/fuzz/replies.h"
 
 #include <errno.h>

@@ -6,14 +6,14 @@
  * config|ready has one answer, in a line that answers it; what is held is bounded.
  */
 
-#include "integration/opensmtpd/filter.h"
+#include "integration/adapters/opensmtpd/filter.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "integration/opensmtpd/lines.h"
-#include "integration/opensmtpd/pending.h"
+#include "integration/adapters/opensmtpd/lines.h"
+#include "integration/adapters/opensmtpd/pending.h"
 #include "lib/common/log.h"
 
 #define SESSIONS_MAX 3

@@ -5,8 +5,8 @@
  * the first byte says, the same questions have to come out, and each has an end.
  */
 
-#include "integration/postfix/line.h"
-#include "integration/postfix/request.h"
+#include "integration/adapters/postfix/line.h"
+#include "integration/adapters/postfix/request.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
  * what the library says: listed, answered, failed.
  */
 
-#include "integration/dns-translator/answer.h"
+#include "integration/adapters/dns-translator/answer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "integration/smtp-front/recipients/callforward.h"
+#include "integration/mail/smtp-front/recipients/callforward.h"
 
 #define ASKS_MAX 10000
 

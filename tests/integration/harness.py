@@ -59,12 +59,12 @@ EX_NOPERM, EX_CONFIG = 77, 78
 
 def program(name):
     directory = {"dnsblv6-zone": "zone-tools", "dnsblv6d": "server", "dnsblv6ctl": "server",
-                 "dnsblv6-lookup": "client-lib/lookup", "dnsblv6-cached": "integration/cached",
-                 "dnsblv6-milter": "integration/milter",
-                 "dnsblv6-policy": "integration/postfix",
-                 "dnsblv6-translate": "integration/dns-translator",
-                 "smtp-front": "integration/smtp-front",
-                 "smtp-front-users": "integration/smtp-front"}[name]
+                 "dnsblv6-lookup": "client-lib/lookup", "dnsblv6-cached": "integration/adapters/cached",
+                 "dnsblv6-milter": "integration/adapters/milter",
+                 "dnsblv6-policy": "integration/adapters/postfix",
+                 "dnsblv6-translate": "integration/adapters/dns-translator",
+                 "smtp-front": "integration/mail/smtp-front",
+                 "smtp-front-users": "integration/mail/smtp-front"}[name]
     return os.path.join(BUILD, directory, name)
 
 

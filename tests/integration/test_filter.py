@@ -21,7 +21,7 @@ from mta import SENDER, SESSION_S, Authority
 from opensmtpd import Client, OpenSmtpd, send
 
 NAME = ZONE.rstrip(".")
-PROGRAM = os.path.join(BUILD, "integration/opensmtpd/dnsblv6-filter")
+PROGRAM = os.path.join(BUILD, "integration/adapters/opensmtpd/dnsblv6-filter")
 LIST = ["192.0.2.66", "198.51.100.7", "2001:db8:1:2::/64"]
 LISTED, UNLISTED, NEIGHBOUR = "192.0.2.66", "192.0.2.65", "192.0.2.64"
 LISTED6, UNLISTED6 = "2001:db8:1:2::9", "2001:db8:1:3::9"

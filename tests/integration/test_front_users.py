@@ -17,7 +17,7 @@ from harness import (EX_DATAERR, EX_IOERR, EX_NOPERM, EX_USAGE, SOURCE, Case, ma
 
 EX_NOINPUT = 66
 GOOD = "john@example.org\n@example.com # all of it\ndomain example.net\n"
-MANUAL = os.path.join(SOURCE, "integration/smtp-front/smtp-front-users.8")
+MANUAL = os.path.join(SOURCE, "integration/mail/smtp-front/smtp-front-users.8")
 
 
 class Users(Case):
@@ -246,7 +246,7 @@ class Manual(Users):
     def test_the_manual_has_every_line_that_is_logged(self):
         with open(MANUAL, encoding="utf-8") as file:
             text = file.read()
-        with open(os.path.join(SOURCE, "integration/smtp-front/recipients/users_main.c"),
+        with open(os.path.join(SOURCE, "integration/mail/smtp-front/recipients/users_main.c"),
                   encoding="utf-8") as file:
             source = file.read()
         said = re.findall(r'(?<!options_)(?:fail|log_error)\([^"]*?"([a-z ]+)', source)

@@ -36,7 +36,7 @@ class Haraka(PolicyCase):
         self.port = self.free_port("127.0.0.1")
         for directory in ("config", "plugins"):
             os.makedirs(self.path(f"haraka/{directory}"))
-        shutil.copy(os.path.join(SOURCE, "integration/haraka/dnsblv6.js"),
+        shutil.copy(os.path.join(SOURCE, "integration/adapters/haraka/dnsblv6.js"),
                     self.path("haraka/plugins"))
         shutil.copy(os.path.join(HARAKA, "config/connection.ini"), self.path("haraka/config"))
         for path, text in (("plugins/no_names.js", NO_NAMES),

@@ -20,7 +20,7 @@ import harness
 import mta
 from harness import BUILD, CLASSIC, DEADLINE_S, EX_CONFIG, ZONE, Case, sanitizer_reports, wait_for
 
-PROGRAM = os.path.join(BUILD, "integration/postfix/dnsblv6-policy")
+PROGRAM = os.path.join(BUILD, "integration/adapters/postfix/dnsblv6-policy")
 NAME = ZONE.rstrip(".")
 EX_UNAVAILABLE = 69
 LIST = ["192.0.2.66", "198.51.100.7", "2001:db8:1:2::/64"]
@@ -712,7 +712,7 @@ class WithExim(PolicyCase):
     """The lines of the manual, in the ACL for RCPT."""
 
     def acl(self):
-        manual = os.path.join(harness.SOURCE, "integration/postfix/dnsblv6-policy.8")
+        manual = os.path.join(harness.SOURCE, "integration/adapters/postfix/dnsblv6-policy.8")
         with open(manual, encoding="ascii") as file:
             text = file.read()
         found = re.search(r"^\.Bd -literal[^\n]*\n(warn +condition = .*?)^\.Ed$", text,

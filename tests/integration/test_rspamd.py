@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
 The real rspamd, both ways: its own module rbl with dnsblv6-translate as its resolver, and
-the module dnsblv6_rbl on libdnsblv6. The samples of integration/rspamd are what it
+the module dnsblv6_rbl on libdnsblv6. The samples of integration/adapters/rspamd are what it
 reads. No message waits for a DNS that does not answer longer than it may, and no other for it.
 """
 
@@ -25,8 +25,8 @@ if harness.IS_SANITIZED:
     sys.exit(77)
 
 NAME = ZONE.rstrip(".")
-SAMPLES = os.path.join(SOURCE, "integration/rspamd")
-TRANSLATE = os.path.join(BUILD, "integration/dns-translator/dnsblv6-translate")
+SAMPLES = os.path.join(SOURCE, "integration/adapters/rspamd")
+TRANSLATE = os.path.join(BUILD, "integration/adapters/dns-translator/dnsblv6-translate")
 MODULES = "/usr/share/rspamd/plugins"
 LIST = ["192.0.2.66", "2001:db8:1:2::/64"]
 CLIENTS = {"192.0.2.66": True, "2001:db8:1:2::9": True}

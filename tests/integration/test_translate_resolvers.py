@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
 Resolvers in front of dnsblv6-translate, with the lines that
-integration/dns-translator/README.md shows: whoever asks them gets the right answers,
+integration/adapters/dns-translator/README.md shows: whoever asks them gets the right answers,
 through validation with an anchor above the zone, a filter against DNS rebinding and QNAME
 minimisation, IPv4 and IPv6.
 
@@ -20,7 +20,7 @@ from resolvers import (BIND_HINTS, BIND_HOST, UNBOUND, UNBOUND_STUB, prepare, ru
                        run_unbound, write_into)
 from translators import LISTS, LOCAL, start_translator
 
-README = os.path.join(SOURCE, "integration/dns-translator/README.md")
+README = os.path.join(SOURCE, "integration/adapters/dns-translator/README.md")
 # Of a key that nobody has: what is below it and not excepted is bogus.
 ANCHOR = "local. IN DS 4711 13 2 " + "5a" * 32
 WIRED = "127.0.0.1{}5300"  # as the README has it

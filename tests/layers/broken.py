@@ -94,7 +94,7 @@ class Includes(Scratch):
         self.assert_fine("lib/common/callfilter.c", "#include <seccomp.h>")
         self.assert_crossing("lib/common/log.c", "#include <seccomp.h>")
         self.assert_crossing("server/confine/syscalls.c", "#include <seccomp.h>")
-        self.assert_crossing("integration/smtp-front/nanny/confine.c", "#include <seccomp.h>")
+        self.assert_crossing("integration/mail/smtp-front/nanny/confine.c", "#include <seccomp.h>")
 
     def test_openssl_stays_in_the_one_file_of_the_zone_tools_that_knows_keys(self):
         self.assert_fine("zone-tools/keys/key.c", "#include <openssl/evp.h>")
@@ -103,11 +103,11 @@ class Includes(Scratch):
         self.assert_crossing("server/key.c", "#include <openssl/evp.h>")
 
     def test_one_adapter_does_not_include_another(self):
-        self.plant("integration/milter/known.h", "")
-        self.assert_fine("integration/milter/planted.c", '#include "integration/milter/known.h"')
-        for adapter in ("cached", "smtp-front"):
-            self.assert_crossing(f"integration/{adapter}/planted.c",
-                                 '#include "integration/milter/known.h"')
+        self.plant("integration/adapters/milter/known.h", "")
+        self.assert_fine("integration/adapters/milter/planted.c", '#include "integration/adapters/milter/known.h"')
+        for place in ("adapters/cached", "common", "mail/smtp-front"):
+            self.assert_crossing(f"integration/{place}/planted.c",
+                                 '#include "integration/adapters/milter/known.h"')
 
     def test_a_room_includes_what_is_below_it_and_nothing_above(self):
         for row_name, rooms in walls.ROOMS.items():

@@ -51,27 +51,33 @@ ROWS = {
     "client-lib/lookup": Row(BSD, project=("lib/format",), external=("dnsblv6",)),
     "client-lib/unbound": Row(BSD, external=("dnsblv6", "unbound")),
     "client-lib": Row(BSD, project=("lib/format",)),
-    # An adapter that is a mail server itself: it has libraries that the others have no use for.
-    "integration/smtp-front": Row(GPL, project=("client-lib", "lib/common", "lib/dns",
-                                                "lib/format", "integration"),
-                                  external=("uv", "dnsblv6"),
-                                  external_of={"users": ("lmdb",), "users_build": ("lmdb",),
-                                               "users_file": ("lmdb",),
-                                               "delivered": ("crypto",),
-                                               "tls": ("ssl", "crypto"),
-                                               "keys": ("crypto",),
-                                               "keyholder": ("crypto",),
-                                               "remotekey": ("crypto",)}),
-    "integration": Row(GPL, project=("client-lib", "lib/common", "lib/dns", "lib/format"),
-                       external=("uv", "dnsblv6"), external_of={"milter": ("milter",)}),
+    # What programs between libdnsblv6 and a mail server have in common.
+    "integration/common": Row(GPL, project=("client-lib", "lib/common", "lib/format"),
+                              external=("uv", "dnsblv6")),
+    # Programs that other people's mail servers use: none knows another.
+    "integration/adapters": Row(GPL, project=("client-lib", "lib/common", "lib/dns", "lib/format",
+                                              "integration/common"),
+                                external=("uv", "dnsblv6"), external_of={"milter": ("milter",)}),
+    # A mail server itself: it has libraries that the others have no use for.
+    "integration/mail/smtp-front": Row(GPL, project=("client-lib", "lib/common", "lib/dns",
+                                                     "lib/format", "integration/common"),
+                                       external=("uv", "dnsblv6"),
+                                       external_of={"users": ("lmdb",), "users_build": ("lmdb",),
+                                                    "users_file": ("lmdb",),
+                                                    "delivered": ("crypto",),
+                                                    "tls": ("ssl", "crypto"),
+                                                    "keys": ("crypto",),
+                                                    "keyholder": ("crypto",),
+                                                    "remotekey": ("crypto",)}),
     # These may use everything that is public; nobody may include them.
     "bench": Row(GPL, project=("lib/format", "lib/store", "lib/common", "lib/dns",
-                               "zone-tools", "server", "client-lib", "integration",
-                               "integration/smtp-front"),
+                               "zone-tools", "server", "client-lib", "integration/common",
+                               "integration/adapters", "integration/mail/smtp-front"),
                  external=("lmdb", "knot", "dnssec", "crypto", "uv", "z", "catch2")),
     "tests": Row(GPL, project=("lib/format", "lib/store", "lib/common", "lib/dns",
                                "zone-tools", "server", "client-lib", "client-lib/unbound",
-                               "integration", "integration/smtp-front"),
+                               "integration/common", "integration/adapters",
+                               "integration/mail/smtp-front"),
                  external=("lmdb", "knot", "dnssec", "crypto", "ssl", "uv", "z", "catch2",
                            "dnsblv6", "dnsblv6-unbound")),
 }
@@ -84,7 +90,7 @@ ROOMS = {
     "zone-tools": ("base", "keys", "records", "names", "plan", "lists", "reading", "chain",
                    "commands"),
     "client-lib": ("base", "cache", "config", "resolver", "shared", "engine", "handle"),
-    "integration/smtp-front": ("smtp", "tls", "setup", "recipients", "sinks", "facts", "pace",
+    "integration/mail/smtp-front": ("smtp", "tls", "setup", "recipients", "sinks", "facts", "pace",
                                "handover", "edge", "worker", "nanny"),
 }
 
@@ -159,9 +165,9 @@ def may_use_project(row_name, path, used_path):
         return False
     if used != row_name and used not in ROWS[row_name].project:
         return False
-    # Adapters under integration/ are separate programs: none knows another.
-    if used == "integration" and row_name.startswith("integration"):
-        return os.path.dirname(used_path) in (os.path.dirname(path), "integration")
+    # Adapters are separate programs.
+    if used == row_name == "integration/adapters":
+        return os.path.dirname(used_path) == os.path.dirname(path)
     return True
 
 

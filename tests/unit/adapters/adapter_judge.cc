@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What is done with whom, and with which words.
-#include "integration/handle.h"
-#include "integration/judge.h"
+#include "integration/common/handle.h"
+#include "integration/common/judge.h"
 #include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>

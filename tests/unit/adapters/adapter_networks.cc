@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Sets of networks: what is in them, and which lists are refused with which words.
-#include "integration/networks.h"
+#include "integration/common/networks.h"
 #include "tests/lib/fault.hh"
 #include "tests/lib/random.hh"
 #include "tests/lib/tmpdir.hh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How an adapter begins.
-#include "integration/program.h"
+#include "integration/common/program.h"
 #include "lib/common/log.h"
 #include "tests/lib/tmpdir.hh"
 

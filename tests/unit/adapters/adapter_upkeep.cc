@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Signals and metrics of an adapter's loop.
-#include "integration/upkeep.h"
+#include "integration/common/upkeep.h"
 #include "lib/common/log.h"
 #include "tests/lib/tmpdir.hh"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // cached.conf: what is taken, and what is refused with which words.
 #include "client-lib/config/config.h"
-#include "integration/cached/setup.h"
+#include "integration/adapters/cached/setup.h"
 #include "lib/common/log.h"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
@@ -22,7 +22,7 @@ const std::string ZONE = "zone:\n  - domain: bl6.example\n";
 
 std::string sample()
 {
-	return read_file("integration/cached/cached.conf.sample");
+	return read_file("integration/adapters/cached/cached.conf.sample");
 }
 
 } // namespace

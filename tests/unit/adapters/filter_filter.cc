@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What is asked and answered, line by line, without a library behind it.
-#include "integration/opensmtpd/filter.h"
+#include "integration/adapters/opensmtpd/filter.h"
 #include "lib/common/log.h"
 #include "tests/lib/fault.hh"
 

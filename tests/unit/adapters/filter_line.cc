@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Lines of OpenSMTPD, as 0.6 and 0.7 write them and as nobody should.
-#include "integration/opensmtpd/line.h"
+#include "integration/adapters/opensmtpd/line.h"
 
 #include <catch2/catch.hpp>
 

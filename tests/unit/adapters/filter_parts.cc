@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Lines out of bytes, requests that wait, bytes that wait.
-#include "integration/opensmtpd/lines.h"
-#include "integration/opensmtpd/pending.h"
-#include "integration/opensmtpd/queue.h"
+#include "integration/adapters/opensmtpd/lines.h"
+#include "integration/adapters/opensmtpd/pending.h"
+#include "integration/adapters/opensmtpd/queue.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // filter.conf: what is taken, and what is refused with which words.
-#include "integration/opensmtpd/setup.h"
+#include "integration/adapters/opensmtpd/setup.h"
 #include "lib/common/log.h"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
@@ -18,7 +18,7 @@ const std::string ZONES = "library:\n    zones: bl6.example\n";
 
 std::string sample()
 {
-	return read_file("integration/opensmtpd/filter.conf.sample");
+	return read_file("integration/adapters/opensmtpd/filter.conf.sample");
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the milter does with a session. No DNS is asked: what an outage means makes the verdict.
-#include "integration/milter/session.h"
-#include "integration/milter/setup.h"
+#include "integration/adapters/milter/session.h"
+#include "integration/adapters/milter/setup.h"
 #include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // milter.conf: what is taken, and what is refused with which words.
 #include "client-lib/config/config.h"
-#include "integration/milter/setup.h"
+#include "integration/adapters/milter/setup.h"
 #include "lib/common/log.h"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
@@ -20,7 +20,7 @@ const std::string ZONE = "library:\n    zones: bl6.example\n";
 
 std::string sample()
 {
-	return read_file("integration/milter/milter.conf.sample");
+	return read_file("integration/adapters/milter/milter.conf.sample");
 }
 
 } // namespace

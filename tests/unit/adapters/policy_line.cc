@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The line service: addresses in, verdicts out.
-#include "integration/postfix/line.h"
+#include "integration/adapters/postfix/line.h"
 
 #include <catch2/catch.hpp>
 

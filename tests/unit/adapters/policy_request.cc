@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Postfix' protocol: what is read of a request, and what is replied.
-#include "integration/postfix/request.h"
+#include "integration/adapters/postfix/request.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // policy.conf: what is taken, and what is refused with which words.
-#include "integration/postfix/setup.h"
+#include "integration/adapters/postfix/setup.h"
 #include "lib/common/log.h"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
@@ -19,7 +19,7 @@ const std::string ZONES = "library:\n    zones: bl6.example\n";
 
 std::string sample()
 {
-	return read_file("integration/postfix/policy.conf.sample");
+	return read_file("integration/adapters/postfix/policy.conf.sample");
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // translate.conf: what is taken, and what is refused with which words.
 #include "client-lib/config/config.h"
-#include "integration/dns-translator/setup.h"
+#include "integration/adapters/dns-translator/setup.h"
 #include "lib/common/log.h"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
@@ -29,7 +29,7 @@ std::string code(const setup_listing &listing)
 
 std::string sample()
 {
-	return read_file("integration/dns-translator/translate.conf.sample");
+	return read_file("integration/adapters/dns-translator/translate.conf.sample");
 }
 
 std::string refused(const std::string &text)

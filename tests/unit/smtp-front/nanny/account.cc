@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The line of a session: JSON whatever the client says.
-#include "integration/smtp-front/facts/account.h"
+#include "integration/mail/smtp-front/facts/account.h"
 #include "lib/common/log.h"
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Marks of processes in memory that they share.
-#include "integration/smtp-front/facts/board.h"
+#include "integration/mail/smtp-front/facts/board.h"
 
 #include "tests/lib/child.hh"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a process of smtp-front can still do after confine_process().
-#include "integration/smtp-front/nanny/confine.h"
+#include "integration/mail/smtp-front/nanny/confine.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Which recipients of a mail have it already.
-#include "integration/smtp-front/sinks/delivered.h"
+#include "integration/mail/smtp-front/sinks/delivered.h"
 
 #include "tests/lib/child.hh"
 #include "tests/lib/tmpdir.hh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The lines of mails and of refusals: one line each, whatever comes from outside.
-#include "integration/smtp-front/facts/maillog.h"
+#include "integration/mail/smtp-front/facts/maillog.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // front.conf: what is taken, and what is refused with which words.
-#include "integration/smtp-front/setup/setup.h"
-#include "integration/smtp-front/facts/tally.h"
+#include "integration/mail/smtp-front/setup/setup.h"
+#include "integration/mail/smtp-front/facts/tally.h"
 #include "lib/common/log.h"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
@@ -24,7 +24,7 @@ const std::string SINK = "sink:\n    to: 127.0.0.1@10025\n";
 
 std::string sample()
 {
-	return read_file("integration/smtp-front/front.conf.sample");
+	return read_file("integration/mail/smtp-front/front.conf.sample");
 }
 
 // What has no default is said, the rest stays in its comment.
@@ -156,7 +156,7 @@ TEST_CASE("the sample of smtp-front has every item there is", "[front][setup]")
 TEST_CASE("the manual of smtp-front has every item of the sample", "[front][setup]")
 {
 	const std::string text = sample();
-	const std::string manual = read_file("integration/smtp-front/smtp-front.8");
+	const std::string manual = read_file("integration/mail/smtp-front/smtp-front.8");
 	const std::string own = text.substr(0, text.find("\ndecision:"));
 	const std::regex item("\n    #?([a-z0-9-]+): ");
 	long count = 0;
@@ -166,7 +166,7 @@ TEST_CASE("the manual of smtp-front has every item of the sample", "[front][setu
 		CHECK(manual.find("\n.It Ic " + name + " :") != std::string::npos);
 		count++;
 	}
-	const std::string source = read_file("integration/smtp-front/setup/setup.c");
+	const std::string source = read_file("integration/mail/smtp-front/setup/setup.c");
 	const std::regex row("\n\t\\[(FRONT|LIMITS|TRUST|TLS|SINK)_[A-Z0-9_]+\\] = ");
 	CHECK(count == std::distance(std::sregex_iterator(source.begin(), source.end(), row),
 				     std::sregex_iterator()));
@@ -174,7 +174,7 @@ TEST_CASE("the manual of smtp-front has every item of the sample", "[front][setu
 
 TEST_CASE("the manual of smtp-front has every gauge", "[front][setup]")
 {
-	const std::string manual = read_file("integration/smtp-front/smtp-front.8");
+	const std::string manual = read_file("integration/mail/smtp-front/smtp-front.8");
 	for (std::string name : {
 #define X(number, name, sentence) name,
 		     TALLY_GAUGE_MAP(X)

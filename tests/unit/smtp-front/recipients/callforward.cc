@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "integration/smtp-front/recipients/callforward.h"
+#include "integration/mail/smtp-front/recipients/callforward.h"
 
 #include "tests/lib/random.hh"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the processes of a generation know of the next hop.
-#include "integration/smtp-front/smtp/envelope.h"
-#include "integration/smtp-front/recipients/hopstate.h"
+#include "integration/mail/smtp-front/smtp/envelope.h"
+#include "integration/mail/smtp-front/recipients/hopstate.h"
 
 #include "tests/lib/child.hh"
 

@@ -6,8 +6,8 @@
 // LMDB must not have one file open twice in a process: while a database is
 // open, build in a child (child.hh).
 
-#include "integration/smtp-front/recipients/users.h"
-#include "integration/smtp-front/recipients/users_build.h"
+#include "integration/mail/smtp-front/recipients/users.h"
+#include "integration/mail/smtp-front/recipients/users_build.h"
 
 #include <memory>
 #include <stdexcept>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/unit/smtp-front/recipients/users.hh"
 
-#include "integration/smtp-front/recipients/users_file.h"
+#include "integration/mail/smtp-front/recipients/users_file.h"
 
 #include "tests/lib/fault.hh"
 

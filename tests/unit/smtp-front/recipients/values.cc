@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Times, sizes and places of front.conf; counters in shared memory.
-#include "integration/smtp-front/facts/tally.h"
-#include "integration/smtp-front/setup/values.h"
+#include "integration/mail/smtp-front/facts/tally.h"
+#include "integration/mail/smtp-front/setup/values.h"
 
 #include <catch2/catch.hpp>
 

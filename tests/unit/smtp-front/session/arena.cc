@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Room for sessions: what it costs, and when.
-#include "integration/smtp-front/edge/arena.h"
+#include "integration/mail/smtp-front/edge/arena.h"
 
 #include <catch2/catch.hpp>
 

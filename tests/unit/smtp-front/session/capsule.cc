@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "integration/smtp-front/handover/capsule.h"
+#include "integration/mail/smtp-front/handover/capsule.h"
 
 #include "tests/lib/guarded.hh"
 
@@ -145,7 +145,7 @@ static void add_hex(const std::string &line, bytes *ret_wire)
 
 static std::vector<sample> samples()
 {
-	std::ifstream in("integration/smtp-front/CAPSULE.md");
+	std::ifstream in("integration/mail/smtp-front/CAPSULE.md");
 	std::vector<sample> found;
 	bool is_inside = false;
 	bool is_hex = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // When an edge rests, and when it stops to.
-#include "integration/smtp-front/edge/gather.h"
+#include "integration/mail/smtp-front/edge/gather.h"
 
 #include <catch2/catch.hpp>
 

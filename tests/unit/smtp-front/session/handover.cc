@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "integration/smtp-front/handover/handover.h"
+#include "integration/mail/smtp-front/handover/handover.h"
 
 #include "tests/lib/child.hh"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Connections and their rate, for each network.
-#include "integration/smtp-front/edge/limits.h"
+#include "integration/mail/smtp-front/edge/limits.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Clients that are spared the pause, and what it takes.
-#include "integration/smtp-front/handover/passed.h"
+#include "integration/mail/smtp-front/handover/passed.h"
 
 #include "tests/lib/child.hh"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // So many lines in a second.
-#include "integration/smtp-front/pace/ration.h"
+#include "integration/mail/smtp-front/pace/ration.h"
 
 #include <catch2/catch.hpp>
 

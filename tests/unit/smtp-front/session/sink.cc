@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The sinks that need no next hop: none, maildirs, and an smtpd that takes descriptors.
-#include "integration/smtp-front/sinks/sink.h"
+#include "integration/mail/smtp-front/sinks/sink.h"
 
 #include "tests/lib/child.hh"
 #include "tests/lib/tmpdir.hh"

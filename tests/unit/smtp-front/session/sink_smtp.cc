@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Mail to a next hop that says what the test has it say, and goes away when the test wants.
-#include "integration/smtp-front/sinks/remote_smtp.h"
-#include "integration/smtp-front/sinks/sink.h"
+#include "integration/mail/smtp-front/sinks/remote_smtp.h"
+#include "integration/mail/smtp-front/sinks/sink.h"
 
 #include <catch2/catch.hpp>
 

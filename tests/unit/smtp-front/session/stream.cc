@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A connection that is waited for, but not for ever.
-#include "integration/smtp-front/sinks/stream.h"
+#include "integration/mail/smtp-front/sinks/stream.h"
 
 #include <catch2/catch.hpp>
 

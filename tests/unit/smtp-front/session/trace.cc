@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The Received header.
-#include "integration/smtp-front/worker/trace.h"
+#include "integration/mail/smtp-front/worker/trace.h"
 
-#include "integration/smtp-front/smtp/envelope.h"
+#include "integration/mail/smtp-front/smtp/envelope.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A session in a worker: what the client hears, and what the sink has.
-#include "integration/smtp-front/worker/visit.h"
+#include "integration/mail/smtp-front/worker/visit.h"
 
-#include "integration/smtp-front/worker/parcel.h"
+#include "integration/mail/smtp-front/worker/parcel.h"
 #include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Times of very many sessions.
-#include "integration/smtp-front/edge/wheel.h"
+#include "integration/mail/smtp-front/edge/wheel.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A worker's life: what it takes from the queue, and when it ends.
-#include "integration/smtp-front/worker/worker.h"
+#include "integration/mail/smtp-front/worker/worker.h"
 
-#include "integration/smtp-front/handover/capsule.h"
-#include "integration/smtp-front/handover/handover.h"
+#include "integration/mail/smtp-front/handover/capsule.h"
+#include "integration/mail/smtp-front/handover/handover.h"
 #include "tests/lib/child.hh"
 #include "tests/lib/tmpdir.hh"
 #include "tests/unit/smtp-front/recipients/users.hh"

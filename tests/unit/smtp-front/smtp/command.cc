@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What commands say: addresses, parameters, sizes, and what a relay tells about its client.
-#include "integration/smtp-front/smtp/address.h"
-#include "integration/smtp-front/smtp/command.h"
-#include "integration/smtp-front/smtp/xclient.h"
+#include "integration/mail/smtp-front/smtp/address.h"
+#include "integration/mail/smtp-front/smtp/command.h"
+#include "integration/mail/smtp-front/smtp/xclient.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How large the messages of a client claim to be.
-#include "integration/smtp-front/tls/hello.h"
+#include "integration/mail/smtp-front/tls/hello.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the keyholder signs, and what it does not.
 #define OPENSSL_API_COMPAT 0x10100000L // blocks of PSS, and RSA without padding
-#include "integration/smtp-front/tls/signing.h"
+#include "integration/mail/smtp-front/tls/signing.h"
 #include "tests/unit/smtp-front/tls/tls_fixture.hh"
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // TLS on one side, a worker on the other.
-#include "integration/smtp-front/tls/relay.h"
+#include "integration/mail/smtp-front/tls/relay.h"
 #include "tests/unit/smtp-front/tls/tls_fixture.hh"
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The messages between an edge and the keyholder.
-#include "integration/smtp-front/tls/signing.h"
+#include "integration/mail/smtp-front/tls/signing.h"
 
 #include <catch2/catch.hpp>
 

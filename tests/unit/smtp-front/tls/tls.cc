@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The server's side of TLS, against OpenSSL's client.
-#include "integration/smtp-front/tls/remotekey.h"
-#include "integration/smtp-front/tls/signing.h"
+#include "integration/mail/smtp-front/tls/remotekey.h"
+#include "integration/mail/smtp-front/tls/signing.h"
 #include "lib/common/sanitized.h"
 #include "tests/unit/smtp-front/tls/tls_fixture.hh"
 

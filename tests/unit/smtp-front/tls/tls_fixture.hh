@@ -5,10 +5,10 @@
 //
 // The client is OpenSSL as mail servers use it: nothing of what is tested is in it.
 
-#include "integration/smtp-front/tls/keyholder.h"
-#include "integration/smtp-front/tls/keys.h"
-#include "integration/smtp-front/tls/signing.h"
-#include "integration/smtp-front/tls/tls.h"
+#include "integration/mail/smtp-front/tls/keyholder.h"
+#include "integration/mail/smtp-front/tls/keys.h"
+#include "integration/mail/smtp-front/tls/signing.h"
+#include "integration/mail/smtp-front/tls/tls.h"
 #include "tests/lib/child.hh"
 #include "tests/lib/tmpdir.hh"
 

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/adapters/cached/callers.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "client-lib/shared/cached.h"
+#include "lib/common/log.h"
+
+static const char context[] = "dnsblv6-cached";
+
+#define BACKLOG 512
+/* Requests that one client is read at a time; then it is the others' turn. */
+#define READ_MAX 32
+/* Clients that are taken at a time. */
+#define ACCEPT_MAX 64
+/* Without a descriptor for it a client would be announced again and again. */
+#define PAUSE_MS 1000
+
+struct caller {
+	TAILQ_ENTRY(caller) link;
+	struct callers *callers;
+	uv_poll_t poll;
+	int fd;
+	bool is_read; /* the loop tells when it says something */
+	bool is_closed;
+	unsigned open_count;
+	LIST_HEAD(question_list, question) open;
+};
+
+struct question {
+	LIST_ENTRY(question) link;
+	struct caller *caller;
+	uint32_t id; /* the client's */
+	unsigned zone;
+	uint32_t timeout_ms;
+	uint64_t submitted; /* the library's id */
+};
+
+struct callers {
+	const struct setup *setup;
+	uv_loop_t *loop;
+	int fd;
+	struct sockaddr_un address;
+	uv_poll_t poll;
+	uv_timer_t pause;
+	TAILQ_HEAD(caller_list, caller) list; /* who has been silent longest first */
+	unsigned count;
+	bool is_short; /* of descriptors, and it was said */
+	uint64_t counters[CALLERS_COUNTER_COUNT];
+};
+
+unsigned callers_count(const struct callers *callers)
+{
+	return callers->count;
+}
+
+const uint64_t *callers_counters(const struct callers *callers)
+{
+	return callers->counters;
+}
+
+/* ---- an end ---- */
+
+static void caller_on_close(uv_handle_t *handle)
+{
+	struct caller *caller = handle->data;
+	close(caller->fd);
+	free(caller);
+}
+
+/* What is open goes on in the library, into the cache, but is nobody's any more. */
+static void cut_off(struct caller *caller)
+{
+	struct callers *callers = caller->callers;
+	struct question *next = NULL;
+	if (caller->is_closed)
+		return;
+	caller->is_closed = true;
+	for (struct question *question = LIST_FIRST(&caller->open); question != NULL;
+	     question = next) {
+		next = LIST_NEXT(question, link);
+		dnsblv6_cancel(callers->setup->handle.client, question->submitted);
+		free(question);
+	}
+	LIST_INIT(&caller->open);
+	TAILQ_REMOVE(&callers->list, caller, link);
+	callers->count--;
+	uv_close((uv_handle_t *)&caller->poll, caller_on_close);
+}
+
+/* ---- replies ---- */
+
+static void count_reply(struct callers *callers, const struct cached_reply *reply)
+{
+	static const enum callers_counter counters[] = {
+		[CACHED_ANSWERED] = CALLERS_CLEAR, [CACHED_FAILED] = CALLERS_FAILED,
+		[CACHED_LATE] = CALLERS_LATE,	   [CACHED_NO_ZONE] = CALLERS_NO_ZONE,
+		[CACHED_BUSY] = CALLERS_BUSY,
+	};
+	callers->counters[reply->is_listed ? CALLERS_LISTED : counters[reply->outcome]]++;
+}
+
+/* The socket has room for more than CACHED_OPEN_MAX replies: who fills it does not read. */
+static void say(struct caller *caller, const struct cached_reply *reply)
+{
+	uint8_t bytes[CACHED_REPLY_SIZE];
+	count_reply(caller->callers, reply);
+	cached_encode_reply(reply, bytes);
+	if (send(caller->fd, bytes, sizeof(bytes), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+		return;
+	if (errno == EAGAIN || errno == ENOBUFS)
+		caller->callers->counters[CALLERS_CUT]++;
+	cut_off(caller);
+}
+
+static void say_outcome(struct caller *caller, uint32_t id, enum cached_outcome outcome)
+{
+	struct cached_reply reply = { .id = id, .outcome = outcome };
+	say(caller, &reply);
+}
+
+/* The library's deadlines are whole milliseconds, so it may be one early. */
+static bool is_over(const struct dnsblv6_result *result, const struct question *question)
+{
+	return result->elapsed_us / 1000 + 1 >= question->timeout_ms;
+}
+
+static struct cached_reply make_reply(const struct question *question,
+				      const struct dnsblv6_result *result)
+{
+	uint64_t bit = (uint64_t)1 << question->zone;
+	struct cached_reply reply = { .id = question->id, .outcome = CACHED_FAILED };
+	if ((result->zones_answered & bit) != 0) {
+		reply.outcome = CACHED_ANSWERED;
+		reply.is_listed = (result->zones_listed & bit) != 0;
+		reply.is_stale = (result->zones_stale & bit) != 0;
+		reply.is_secure = (result->zones_secure & bit) != 0;
+		reply.ttl_s = result->ttl_s;
+	} else if (is_over(result, question)) {
+		reply.outcome = CACHED_LATE;
+	}
+	return reply;
+}
+
+static void watch(struct caller *caller);
+
+static void question_on_result(void *question_data, const struct dnsblv6_result *result)
+{
+	struct question *question = question_data;
+	struct caller *caller = question->caller;
+	struct cached_reply reply = make_reply(question, result);
+	LIST_REMOVE(question, link);
+	free(question);
+	caller->open_count--;
+	say(caller, &reply);
+	if (!caller->is_closed && !caller->is_read)
+		watch(caller);
+}
+
+/* ---- requests ---- */
+
+static void ask(struct caller *caller, const struct cached_request *request, unsigned zone)
+{
+	struct callers *callers = caller->callers;
+	struct question *question = calloc(1, sizeof(*question));
+	if (question == NULL) {
+		say_outcome(caller, request->id, CACHED_BUSY);
+		return;
+	}
+	question->caller = caller;
+	question->id = request->id;
+	question->zone = zone;
+	question->timeout_ms = request->timeout_ms;
+	if (dnsblv6_submit(callers->setup->handle.client, &request->ip, (uint64_t)1 << zone,
+			   (int)request->timeout_ms, question_on_result, question,
+			   &question->submitted) != 0) {
+		free(question);
+		say_outcome(caller, request->id, CACHED_BUSY);
+		return;
+	}
+	LIST_INSERT_HEAD(&caller->open, question, link);
+	caller->open_count++;
+}
+
+static void take_request(struct caller *caller, const uint8_t *bytes, size_t size)
+{
+	struct callers *callers = caller->callers;
+	struct cached_request request;
+	if (cached_decode_request(bytes, size, &request) != 0) {
+		callers->counters[CALLERS_CUT]++;
+		cut_off(caller);
+		return;
+	}
+	callers->counters[CALLERS_REQUESTS]++;
+	int zone = setup_find_zone(callers->setup, request.zone, request.zone_size);
+	if (zone < 0)
+		say_outcome(caller, request.id, CACHED_NO_ZONE);
+	else
+		ask(caller, &request, (unsigned)zone);
+}
+
+static void caller_on_readable(uv_poll_t *poll, int status, int events)
+{
+	struct caller *caller = poll->data;
+	struct callers *callers = caller->callers;
+	(void)events;
+	TAILQ_REMOVE(&callers->list, caller, link);
+	TAILQ_INSERT_TAIL(&callers->list, caller, link);
+	if (status < 0)
+		cut_off(caller);
+	for (unsigned i = 0; i < READ_MAX && !caller->is_closed; i++) {
+		uint8_t bytes[CACHED_REQUEST_MAX + 1];
+		if (caller->open_count == CACHED_OPEN_MAX) {
+			uv_poll_stop(&caller->poll);
+			caller->is_read = false;
+			return;
+		}
+		ssize_t size = recv(caller->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+		if (size < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (size <= 0)
+			cut_off(caller);
+		else
+			take_request(caller, bytes, (size_t)size);
+	}
+}
+
+static void watch(struct caller *caller)
+{
+	caller->is_read = uv_poll_start(&caller->poll, UV_READABLE, caller_on_readable) == 0;
+	if (!caller->is_read)
+		cut_off(caller);
+}
+
+/* ---- clients ---- */
+
+/* Whoever is idle finds its way back with its next question. */
+static bool make_room(struct callers *callers)
+{
+	struct caller *oldest = TAILQ_FIRST(&callers->list);
+	if (callers->count < callers->setup->clients_max)
+		return true;
+	if (oldest->open_count > 0)
+		return false;
+	callers->counters[CALLERS_REPLACED]++;
+	cut_off(oldest);
+	return true;
+}
+
+/*
+ * The first packet of a connection, with the descriptor of the cache. The system sends no more of
+ * them than it has room for as long as clients do not take theirs; the greeting alone will do then.
+ */
+static bool greet(const struct callers *callers, int fd)
+{
+	int table_fd = dnsblv6_shared_fd(callers->setup->handle.client);
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	char greeting[] = CACHED_GREETING;
+	struct iovec part = { .iov_base = greeting, .iov_len = CACHED_GREETING_SIZE };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = control.bytes,
+				  .msg_controllen = sizeof(control.bytes) };
+
+	control.head.cmsg_level = SOL_SOCKET;
+	control.head.cmsg_type = SCM_RIGHTS;
+	control.head.cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(&control.head), &table_fd, sizeof(table_fd));
+	return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ||
+	       send(fd, greeting, CACHED_GREETING_SIZE, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
+static void take_caller(struct callers *callers, int fd)
+{
+	struct caller *caller = make_room(callers) ? calloc(1, sizeof(*caller)) : NULL;
+	if (caller == NULL || !greet(callers, fd) ||
+	    uv_poll_init(callers->loop, &caller->poll, fd) != 0) {
+		callers->counters[CALLERS_REFUSED]++;
+		free(caller);
+		close(fd);
+		return;
+	}
+	callers->counters[CALLERS_CONNECTIONS]++;
+	callers->count++;
+	caller->callers = callers;
+	caller->fd = fd;
+	caller->poll.data = caller;
+	LIST_INIT(&caller->open);
+	TAILQ_INSERT_TAIL(&callers->list, caller, link);
+	watch(caller);
+}
+
+static void listener_on_readable(uv_poll_t *poll, int status, int events);
+
+static void pause_on_timer(uv_timer_t *timer)
+{
+	struct callers *callers = timer->data;
+	uv_poll_start(&callers->poll, UV_READABLE, listener_on_readable);
+}
+
+static void listener_on_readable(uv_poll_t *poll, int status, int events)
+{
+	struct callers *callers = poll->data;
+	(void)status;
+	(void)events;
+	for (unsigned i = 0; i < ACCEPT_MAX; i++) {
+		int fd = accept4(callers->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd >= 0) {
+			callers->is_short = false;
+			take_caller(callers, fd);
+			continue;
+		}
+		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+			return;
+		if (!callers->is_short)
+			log_warning(context, "clients have to wait (%s)", strerror(errno));
+		callers->is_short = true;
+		uv_poll_stop(&callers->poll);
+		uv_timer_start(&callers->pause, pause_on_timer, PAUSE_MS, 0);
+		return;
+	}
+}
+
+/* ---- the socket ---- */
+
+/* What a daemon that was killed has left is in the way, and nothing else is. */
+static int remove_stale(const char *path)
+{
+	struct stat status;
+	if (lstat(path, &status) != 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(status.st_mode))
+		return -ENOTSOCK;
+	return unlink(path) == 0 ? 0 : -errno;
+}
+
+/* Nobody can connect before it has its group and its mode. */
+static int listen_at(const struct callers *callers)
+{
+	const struct setup *setup = callers->setup;
+	const char *path = callers->address.sun_path;
+	int ret = remove_stale(path);
+	if (ret != 0)
+		return ret;
+	mode_t mask = umask(0777);
+	if (bind(callers->fd, (const struct sockaddr *)&callers->address,
+		 sizeof(callers->address)) != 0)
+		ret = -errno;
+	umask(mask);
+	if (ret != 0)
+		return ret;
+	ret = owner_give(&setup->owner, path);
+	if (ret != 0)
+		return ret;
+	return listen(callers->fd, BACKLOG) == 0 ? 0 : -errno;
+}
+
+static int watch_listener(struct callers *callers)
+{
+	int ret = uv_poll_init(callers->loop, &callers->poll, callers->fd);
+	if (ret != 0)
+		return ret;
+	callers->poll.data = callers;
+	uv_timer_init(callers->loop, &callers->pause); /* cannot fail */
+	callers->pause.data = callers;
+	return uv_poll_start(&callers->poll, UV_READABLE, listener_on_readable);
+}
+
+int callers_open(uv_loop_t *loop, const struct setup *setup, struct callers **ret_callers)
+{
+	struct callers *callers = calloc(1, sizeof(*callers));
+	if (callers == NULL)
+		return -ENOMEM;
+	callers->setup = setup;
+	callers->loop = loop;
+	TAILQ_INIT(&callers->list);
+	callers->address.sun_family = AF_UNIX;
+	snprintf(callers->address.sun_path, sizeof(callers->address.sun_path), "%s/" CACHED_SOCKET,
+		 setup->directory);
+	callers->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int ret = callers->fd >= 0 ? listen_at(callers) : -errno;
+	if (ret == 0)
+		ret = watch_listener(callers);
+	if (ret != 0) {
+		if (callers->fd >= 0)
+			close(callers->fd);
+		free(callers);
+		return ret;
+	}
+	*ret_callers = callers;
+	return 0;
+}
+
+void callers_close(struct callers *callers)
+{
+	struct caller *caller = NULL;
+	if (callers == NULL)
+		return;
+	unlink(callers->address.sun_path);
+	while ((caller = TAILQ_FIRST(&callers->list)) != NULL)
+		cut_off(caller);
+	uv_close((uv_handle_t *)&callers->poll, NULL);
+	uv_close((uv_handle_t *)&callers->pause, NULL);
+}
+
+void callers_free(struct callers *callers)
+{
+	if (callers == NULL)
+		return;
+	close(callers->fd);
+	free(callers);
+}

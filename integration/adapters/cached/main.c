@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * dnsblv6-cached - asks DNS blacklists for all processes of a machine.
+ *
+ * main() in order: options, configuration, the directory (which may need root),
+ * privileges away, then the cache, the socket and the loop. dnsblv6-cached(8) is the manual.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "integration/adapters/cached/service.h"
+#include "integration/common/program.h"
+#include "lib/common/log.h"
+
+static const char context[] = "dnsblv6-cached";
+
+/* Sockets of the library's resolver, 512 at most, and some files. */
+#define OWN_DESCRIPTORS 544
+
+static const struct options_row rows[] = DAEMON_ROWS(DNSBLV6_CACHED_CONF);
+
+static const struct options_table table = {
+	.program = "dnsblv6-cached",
+	.libraries = DNSBLV6_CACHED_LIBRARIES,
+	.usage = DAEMON_USAGE,
+	.summary = "Asks DNS blacklists for all processes of a machine that link libdnsblv6.",
+	.rows = rows,
+	.row_count = DAEMON_ROW_COUNT,
+};
+
+/* The user's from the beginning; one that is there stays as it is. */
+static int make_directory(const struct setup *setup)
+{
+	if (mkdir(setup->directory, 0755) != 0) {
+		if (errno == EEXIST)
+			return EX_OK;
+	} else if (geteuid() != 0 || setup->owner.user[0] == '\0' ||
+		   chown(setup->directory, setup->owner.uid, setup->owner.gid) == 0) {
+		return EX_OK;
+	}
+	log_error(context, "directory not made, path=%s (%s)", setup->directory, strerror(errno));
+	return EX_NOPERM;
+}
+
+static int run(struct setup *setup)
+{
+	program_begin(context, setup->log_level, setup->handle.client);
+	setup->clients_max = daemon_share_descriptors(context, OWN_DESCRIPTORS, setup->clients_max);
+	int status = make_directory(setup);
+	if (status == EX_OK)
+		status = owner_drop(&setup->owner, context);
+	return status == EX_OK ? service_run(setup) : status;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct program program = { &table, DNSBLV6_CACHED_CONF, setup_parse, run,
+						setup_deinit };
+	static struct setup setup; /* some 30 kB */
+	return program_main(&program, argc, argv, &setup);
+}

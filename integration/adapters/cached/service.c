@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/adapters/cached/service.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sysexits.h>
+#include <uv.h>
+
+#include "integration/common/asking.h"
+#include "integration/adapters/cached/callers.h"
+#include "integration/common/program.h"
+#include "integration/common/upkeep.h"
+#include "lib/common/log.h"
+#include "lib/common/version.h"
+
+static const char context[] = "dnsblv6-cached";
+
+static const struct report_label labels[CALLERS_COUNTER_COUNT] = {
+#define X(number, text, sentence) [number] = { text, sentence },
+	CALLERS_COUNTER_MAP(X)
+#undef X
+};
+
+struct service {
+	const struct setup *setup;
+	uv_loop_t loop;
+	struct callers *callers;
+	struct asking asking;
+	struct upkeep upkeep;
+};
+
+/* ---- upkeep ---- */
+
+static void measure(void *data, struct report *ret_report)
+{
+	const struct service *service = data;
+	*ret_report = (struct report){
+		.gauge = { "clients", "Clients that are connected." },
+		.gauge_value = callers_count(service->callers),
+		.labels = labels,
+		.values = callers_counters(service->callers),
+		.count = CALLERS_COUNTER_COUNT,
+		.client = service->setup->handle.client,
+	};
+}
+
+static void reload(void *data)
+{
+	(void)data;
+	log_warning(context, "configuration not reloaded, a restart does that and keeps the cache");
+}
+
+static void stop(void *data, int number)
+{
+	struct service *service = data;
+	program_tell_stopping(context, number);
+	callers_close(service->callers);
+	asking_close(&service->asking);
+	upkeep_close(&service->upkeep);
+}
+
+static const struct upkeep_work work = { measure, reload, stop };
+
+/* ---- begin and end ---- */
+
+static int start_handles(struct service *service)
+{
+	const struct setup *setup = service->setup;
+	int ret = asking_open(&service->asking, &service->loop, setup->handle.client);
+	if (ret != 0)
+		return ret;
+	return upkeep_open(&service->upkeep, &service->loop, context, setup->metrics, &work,
+			   service);
+}
+
+static int open_callers(struct service *service)
+{
+	int ret = callers_open(&service->loop, service->setup, &service->callers);
+	if (ret == 0)
+		return EX_OK;
+	log_error(context, "socket not opened, directory=%s (%s)", service->setup->directory,
+		  strerror(-ret));
+	return program_refused_status(ret);
+}
+
+static void log_ready(const struct service *service)
+{
+	log_info(context, "ready, version=%s zones=%u directory=%s", DNSBLV6_VERSION,
+		 service->setup->zone_count, service->setup->directory);
+	program_tell_ready(context);
+}
+
+static int serve(struct service *service)
+{
+	int status = open_callers(service);
+	if (status != EX_OK)
+		return status;
+	int ret = start_handles(service);
+	if (ret != 0) {
+		log_error(context, "loop not started (%s)", uv_strerror(ret));
+		return EX_OSERR;
+	}
+	log_ready(service);
+	/* Sends the first probes; what comes back is the loop's. */
+	dnsblv6_probe(service->setup->handle.client, 1);
+	uv_run(&service->loop, UV_RUN_DEFAULT);
+	upkeep_write_metrics(&service->upkeep);
+	return EX_OK;
+}
+
+/* What the library says of options, or of the directory. */
+static int refuse_start(const struct setup *setup, int ret)
+{
+	log_error(context, "cache not opened, directory=%s (%s)", setup->directory,
+		  ret == -EINVAL ? dnsblv6_error(setup->handle.client) : dnsblv6_strerror(ret));
+	return ret == -EINVAL ? EX_CONFIG : program_refused_status(ret);
+}
+
+int service_run(const struct setup *setup)
+{
+	struct service service = { .setup = setup };
+	int ret = dnsblv6_start(setup->handle.client);
+	if (ret != 0)
+		return refuse_start(setup, ret);
+	ret = uv_loop_init(&service.loop);
+	if (ret != 0) {
+		log_error(context, "loop not started (%s)", uv_strerror(ret));
+		return EX_OSERR;
+	}
+	int status = serve(&service);
+	callers_free(service.callers);
+	/* With something in it only when the start has failed; then the process ends anyway. */
+	uv_loop_close(&service.loop);
+	return status;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * setup.h - the configuration of dnsblv6-cached: cached.conf, read and checked.
+ *
+ * Flow: program.h -> setup_parse() -> lib/common/conf.c, and handle.h for each item of
+ *       "library" -> service.c has the directory, the zones and a handle to start.
+ *
+ *     cached:
+ *         directory: /run/dnsblv6-cached
+ *     zone:
+ *       - domain: bl6.example
+ *     library:
+ *         cache-size: 64M
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "integration/common/handle.h"
+#include "integration/common/owner.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SETUP_DIRECTORY "/run/dnsblv6-cached"
+
+#define SETUP_ZONES_MAX	    64 /* as many as a handle has */
+#define SETUP_ZONE_MAX	    255
+#define SETUP_DIRECTORY_MAX 90 /* with "/socket" behind it: the path of a UNIX socket */
+#define SETUP_PATH_MAX	    512
+
+struct setup_zone {
+	char name[SETUP_ZONE_MAX + 1]; /* lower case, no final dot */
+	size_t name_size;
+	const char *mode; /* static; NULL: auto */
+};
+
+struct setup {
+	char directory[SETUP_DIRECTORY_MAX + 1];
+	struct owner owner;
+	unsigned clients_max;
+	char metrics[SETUP_PATH_MAX + 1]; /* "": none */
+	int log_level;
+	struct setup_zone zones[SETUP_ZONES_MAX];
+	unsigned zone_count;
+	struct handle handle;
+};
+
+/* 0, or a negative errno with *reterr_error; setup_deinit() ends *ret_setup in either case. */
+int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
+		struct conf_error *reterr_error);
+void setup_deinit(struct setup *setup);
+
+/* Index of a zone, in whatever case; negative when there is none. */
+int setup_find_zone(const struct setup *setup, const char *name, size_t name_size);
+
+#ifdef __cplusplus
+}
+#endif

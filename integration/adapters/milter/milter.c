@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/adapters/milter/milter.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <libmilter/mfapi.h>
+
+#include "lib/common/log.h"
+
+#define BACKLOG 512 /* connections of the mail server that wait; its processes come at once */
+
+/* What the mail server need not tell: nothing of it is looked at. */
+#define UNUSED_STEPS (SMFIP_NOHELO | SMFIP_NOBODY | SMFIP_NOUNKNOWN | SMFIP_NODATA | SMFIP_NOEOH)
+
+static const char context[] = "dnsblv6-milter";
+
+static struct sessions *sessions; /* see the header */
+
+/*
+ * In the place of libc's, for libmilter alone. It has a thread that waits for SIGHUP, SIGTERM
+ * and SIGINT and takes each for the end, and nothing tells it not to; of a signal that its wait
+ * and the loop may both have, the kernel now and then gives it to the wait. So that waits for
+ * nothing: all signals that come are blocked in its thread.
+ */
+__attribute__((visibility("default"))) int sigwait(const sigset_t *restrict set,
+						   int *restrict ret_signal)
+{
+	(void)set;
+	(void)ret_signal;
+	for (;;)
+		pause();
+}
+
+/* ---- callbacks ---- */
+
+/* Mail servers read a text as a format: what is to be '%' there is "%%". */
+static void double_percents(const char *text, char *ret_text, size_t size)
+{
+	size_t used = 0;
+	for (; *text != '\0' && used + 2 < size; text++) {
+		ret_text[used++] = *text;
+		if (*text == '%')
+			ret_text[used++] = '%';
+	}
+	ret_text[used] = '\0';
+}
+
+static sfsistat status_of(SMFICTX *ctx, const struct session *session, enum session_step step)
+{
+	char text[2 * JUDGE_TEXT_MAX + 2];
+	/* libmilter wants it writable, and does not write. */
+	char *code = (char *)(uintptr_t)session->judgement.code;
+	double_percents(session->judgement.text, text, sizeof(text));
+	switch (step) {
+	case SESSION_REJECT:
+		/* Without its text when that is refused. */
+		smfi_setreply(ctx, (char *)(uintptr_t) "550", code, text);
+		return SMFIS_REJECT;
+	case SESSION_DEFER:
+		smfi_setreply(ctx, (char *)(uintptr_t) "451", code, text);
+		return SMFIS_TEMPFAIL;
+	case SESSION_LEAVE:
+		return SMFIS_ACCEPT;
+	default:
+		return SMFIS_CONTINUE;
+	}
+}
+
+static unsigned long wanted_actions(void)
+{
+	unsigned long actions = SMFIF_SETSYMLIST;
+	if (sessions_want_headers(sessions))
+		actions |= SMFIF_ADDHDRS | SMFIF_CHGHDRS;
+	if (sessions->is_quarantine)
+		actions |= SMFIF_QUARANTINE;
+	return actions;
+}
+
+static sfsistat on_negotiate(SMFICTX *ctx, unsigned long offered_actions,
+			     unsigned long offered_steps, unsigned long reserved_2,
+			     unsigned long reserved_3, unsigned long *ret_actions,
+			     unsigned long *ret_steps, unsigned long *ret_2, unsigned long *ret_3)
+{
+	(void)reserved_2;
+	(void)reserved_3;
+	unsigned long wanted = wanted_actions();
+	unsigned long unused = UNUSED_STEPS;
+	if (!sessions_want_headers(sessions))
+		unused |= SMFIP_NOHDRS;
+	if ((wanted & ~offered_actions & ~(unsigned long)SMFIF_SETSYMLIST) != 0)
+		log_warning(context,
+			    "the mail server does not permit what is to be done, "
+			    "wanted=0x%lx offered=0x%lx",
+			    wanted, offered_actions);
+	*ret_actions = wanted & offered_actions;
+	*ret_steps = unused & offered_steps;
+	*ret_2 = 0;
+	*ret_3 = 0;
+	/* Whatever the mail server is told to send by default. */
+	if ((*ret_actions & SMFIF_SETSYMLIST) != 0)
+		smfi_setsymlist(ctx, SMFIM_ENVFROM, (char *)(uintptr_t) "{auth_authen}");
+	return SMFIS_CONTINUE;
+}
+
+static sfsistat on_connect(SMFICTX *ctx, char *host, struct sockaddr *address)
+{
+	(void)host;
+	struct session *session = smfi_getpriv(ctx);
+	if (session == NULL) {
+		session = session_new(sessions);
+		/* Nobody is refused for what we lack. */
+		if (session == NULL)
+			return SMFIS_ACCEPT;
+		smfi_setpriv(ctx, session);
+	}
+	return status_of(ctx, session, session_connect(session, address));
+}
+
+static sfsistat on_mail(SMFICTX *ctx, char **arguments)
+{
+	(void)arguments;
+	struct session *session = smfi_getpriv(ctx);
+	if (session == NULL)
+		return SMFIS_ACCEPT;
+	const char *login = smfi_getsymval(ctx, (char *)(uintptr_t) "{auth_authen}");
+	return status_of(ctx, session, session_mail(session, login));
+}
+
+static sfsistat on_rcpt(SMFICTX *ctx, char **arguments)
+{
+	(void)arguments;
+	struct session *session = smfi_getpriv(ctx);
+	if (session == NULL)
+		return SMFIS_ACCEPT;
+	return status_of(ctx, session, session_rcpt(session));
+}
+
+static sfsistat on_header(SMFICTX *ctx, char *name, char *value)
+{
+	(void)value;
+	struct session *session = smfi_getpriv(ctx);
+	if (session != NULL)
+		session_header(session, name);
+	return SMFIS_CONTINUE;
+}
+
+/* From the last one on, so that numbers hold whether or not the mail server counts again. */
+static bool change(SMFICTX *ctx, const struct session_changes *changes)
+{
+	char *name = (char *)(uintptr_t)JUDGE_HEADER_NAME;
+	bool is_done = true;
+	for (unsigned i = changes->delete_count; i > 0; i--)
+		is_done &= smfi_chgheader(ctx, name, (int)i, NULL) == MI_SUCCESS;
+	if (changes->header != NULL)
+		is_done &= smfi_insheader(ctx, 0, name, (char *)(uintptr_t)changes->header) ==
+			   MI_SUCCESS;
+	if (changes->quarantine != NULL)
+		is_done &=
+			smfi_quarantine(ctx, (char *)(uintptr_t)changes->quarantine) == MI_SUCCESS;
+	return is_done;
+}
+
+static sfsistat on_end(SMFICTX *ctx)
+{
+	struct session *session = smfi_getpriv(ctx);
+	struct session_changes changes;
+	if (session == NULL)
+		return SMFIS_ACCEPT;
+	session_end(session, &changes);
+	if (!change(ctx, &changes)) {
+		counters_add(&sessions->counters, COUNTERS_FAILED);
+		log_warning(session->id, "mail not changed, client=%s (the mail server refuses)",
+			    session->client);
+	}
+	return SMFIS_CONTINUE;
+}
+
+static sfsistat on_close(SMFICTX *ctx)
+{
+	session_free(smfi_getpriv(ctx));
+	smfi_setpriv(ctx, NULL);
+	return SMFIS_CONTINUE;
+}
+
+/* ---- the socket ---- */
+
+/* Of a daemon that has gone; one that is there answers. */
+static int remove_stale(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct stat status;
+	if (lstat(path, &status) != 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(status.st_mode))
+		return -ENOTSOCK;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	bool is_stale = connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0 &&
+			errno == ECONNREFUSED;
+	close(fd);
+	if (!is_stale)
+		return -EADDRINUSE;
+	return unlink(path) == 0 ? 0 : -errno;
+}
+
+/* libmilter says why not to syslog alone; errno is a guess. */
+static int open_socket(const char *path)
+{
+	errno = 0;
+	mode_t mask = umask(path[0] != '\0' ? 0777 : 0077);
+	int ret = smfi_opensocket(false) == MI_SUCCESS ? 0 : errno != 0 ? -errno : -EIO;
+	umask(mask);
+	return ret;
+}
+
+static int register_callbacks(void)
+{
+	const struct smfiDesc filter = {
+		.xxfi_name = (char *)(uintptr_t)context,
+		.xxfi_version = SMFI_VERSION,
+		.xxfi_flags = wanted_actions(),
+		.xxfi_connect = on_connect,
+		.xxfi_envfrom = on_mail,
+		.xxfi_envrcpt = on_rcpt,
+		.xxfi_header = on_header,
+		.xxfi_eom = on_end,
+		.xxfi_close = on_close,
+		.xxfi_negotiate = on_negotiate,
+	};
+	return smfi_register(filter) == MI_SUCCESS ? 0 : -ENOMEM;
+}
+
+int milter_open(const struct setup *setup, struct sessions *shared)
+{
+	sessions = shared;
+	int ret = register_callbacks();
+	if (ret == 0 && smfi_setconn((char *)(uintptr_t)setup->connection) != MI_SUCCESS)
+		ret = -EINVAL;
+	if (ret == 0 && setup->path[0] != '\0')
+		ret = remove_stale(setup->path);
+	if (ret != 0)
+		return ret;
+	smfi_setbacklog(BACKLOG);
+	ret = open_socket(setup->path);
+	if (ret == 0 && setup->path[0] != '\0')
+		ret = owner_give(&setup->owner, setup->path);
+	return ret;
+}
+
+void milter_run(void)
+{
+	smfi_main();
+}
+
+/* Not smfi_stop(): it waits for libmilter, which looks every five seconds. */
+void milter_hide(const struct setup *setup)
+{
+	if (setup->path[0] != '\0')
+		unlink(setup->path);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * setup.h - the configuration of dnsblv6-milter: milter.conf, read and checked.
+ *
+ * Flow: program.h -> setup_parse() -> lib/common/conf.c, handle.h for each item of "library" and
+ *       judge.h for each of "decision" -> milter.c has a place to listen at, session.c a judge.
+ *
+ *     milter:
+ *         socket: /run/dnsblv6-milter/socket
+ *     decision:
+ *         action: reject
+ *     library:
+ *         zones: bl6.example
+ *
+ * This file alone knows how libmilter spells a socket.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "integration/common/handle.h"
+#include "integration/common/judge.h"
+#include "integration/common/owner.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SETUP_SOCKET "/run/dnsblv6-milter/socket"
+
+#define SETUP_SOCKET_MAX 100 /* the path of a UNIX socket has 107 */
+#define SETUP_PATH_MAX	 512
+
+struct setup {
+	char path[SETUP_SOCKET_MAX + 1];	/* of the socket; "": it is an address */
+	char connection[SETUP_SOCKET_MAX + 16]; /* libmilter's word for either */
+	struct owner owner;
+	bool is_quarantine;
+	char metrics[SETUP_PATH_MAX + 1]; /* "": none */
+	int log_level;
+	struct handle handle;
+	struct judge judge;
+};
+
+/*
+ * 0, or a negative errno with *reterr_error; setup_deinit() ends *ret_setup in either case. It
+ * must not be moved: the judge borrows the handle's client.
+ */
+int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
+		struct conf_error *reterr_error);
+void setup_deinit(struct setup *setup);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * sockets.h - where dnsblv6-policy listens.
+ *
+ * Flow: setup.h has the places -> main.c opens them as root -> privileges away -> peers.c
+ *       takes connections.
+ *
+ * A directory such as /var/spool/postfix/private is Postfix' alone, so that its sockets are
+ * made before the daemon becomes somebody else. Nobody can connect to one before it has its
+ * owner, group and mode.
+ */
+
+#include "integration/adapters/postfix/setup.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sockets {
+	int fds[SETUP_PLACES_MAX];
+	unsigned count;
+};
+
+/*
+ * Sockets for all places of setup, in their order. What a daemon that was killed has left is
+ * replaced; one that somebody listens to is not. 0 with *ret_sockets, or -errno with *ret_place,
+ * the one that it is about: -ENOTSOCK when another file is in the way, -EADDRINUSE.
+ */
+int sockets_open(const struct setup *setup, struct sockets *ret_sockets,
+		 const struct setup_place **ret_place);
+/* Also removes them from the file system, as far as the daemon still may. */
+void sockets_close(const struct setup *setup, struct sockets *sockets);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/common/owner.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/common/conf.h"
+#include "lib/common/daemon.h"
+
+#define KEEP ((uid_t)-1) /* chown(2): no change; a gid_t is the same type */
+
+const char *owner_take_user(struct owner *owner, const char *name)
+{
+	const struct passwd *found = getpwnam(name);
+	if (found == NULL)
+		return "no such user";
+	snprintf(owner->user, sizeof(owner->user), "%s", name);
+	owner->uid = found->pw_uid;
+	owner->gid = found->pw_gid;
+	return NULL;
+}
+
+const char *owner_take_group(struct owner *owner, const char *name)
+{
+	const struct group *found = getgrnam(name);
+	if (found == NULL)
+		return "no such group";
+	snprintf(owner->group, sizeof(owner->group), "%s", name);
+	owner->socket_gid = found->gr_gid;
+	return NULL;
+}
+
+const char *owner_take_mode(struct owner *owner, const char *text)
+{
+	return conf_parse_mode(text, &owner->socket_mode);
+}
+
+int owner_drop(const struct owner *owner, const char *context)
+{
+	gid_t groups[] = { owner->gid, owner->socket_gid };
+	struct daemon_user user = { .name = owner->user,
+				    .uid = owner->uid,
+				    .gid = owner->gid,
+				    .groups = groups,
+				    .group_count = owner->group[0] != '\0' ? 2 : 1 };
+	return daemon_drop_privileges(&user, context);
+}
+
+/* What is made in it has its group. */
+static bool is_group_of_directory(const char *path)
+{
+	char directory[PATH_MAX];
+	struct stat status;
+	const char *slash = strrchr(path, '/');
+	if (slash == NULL || (size_t)(slash - path) >= sizeof(directory) - 1)
+		return false;
+	snprintf(directory, sizeof(directory), "%.*s", (int)(slash - path) + 1, path);
+	return stat(directory, &status) == 0 && (status.st_mode & S_ISGID) != 0;
+}
+
+int owner_give(const struct owner *owner, const char *path)
+{
+	uid_t uid = geteuid() == 0 && owner->user[0] != '\0' ? owner->uid : KEEP;
+	gid_t gid = KEEP;
+	if (owner->group[0] != '\0')
+		gid = owner->socket_gid;
+	else if (uid != KEEP && !is_group_of_directory(path))
+		gid = owner->gid;
+	if ((uid != KEEP || gid != KEEP) && lchown(path, uid, gid) != 0)
+		return -errno;
+	return chmod(path, owner->socket_mode) == 0 ? 0 : -errno;
+}

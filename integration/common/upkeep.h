@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * upkeep.h - what the loop of an adapter does beside its work: signals, and a file of metrics.
+ *
+ * Flow: service.c of a program -> upkeep_open() -> SIGUSR1 and every 15 seconds: measure() of the
+ *       program -> report.h, for the log or for the file. SIGHUP: reload(). SIGTERM and SIGINT:
+ *       stop(), which has to call upkeep_close() sooner or later.
+ *
+ * Lies in the memory of its owner. Between upkeep_close() and its end the loop has to run once.
+ */
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "integration/common/report.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define UPKEEP_SIGNALS 4
+
+/* Of a program; service is what upkeep_open() was given. */
+struct upkeep_work {
+	/* All of *ret_report but program and started_s; what it borrows holds until the next event.
+	 */
+	void (*measure)(void *service, struct report *ret_report);
+	void (*reload)(void *service);
+	/* Once at most. */
+	void (*stop)(void *service, int signal_number);
+};
+
+struct upkeep {
+	const struct upkeep_work *work;
+	void *service;
+	const char *program;
+	const char *metrics_path;
+	uint64_t started_s;
+	uv_timer_t interval; /* of the metrics */
+	uv_signal_t signals[UPKEEP_SIGNALS];
+	bool has_failed; /* the file was not written, and that was said */
+	bool is_stopping;
+};
+
+/*
+ * program is "dnsblv6-policy"; metrics_path is "" for none. All but loop is borrowed until
+ * upkeep_close(). 0, or a status of libuv: the loop is of no use then.
+ */
+int upkeep_open(struct upkeep *ret_upkeep, uv_loop_t *loop, const char *program,
+		const char *metrics_path, const struct upkeep_work *work, void *service);
+void upkeep_close(struct upkeep *upkeep);
+
+/* Adds those that come here, for threads that must not have them. */
+void upkeep_add_signals(sigset_t *set);
+
+/* Once more, behind the loop: what zones were like to the end. That fails is said once. */
+void upkeep_write_metrics(struct upkeep *upkeep);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/smtp-front/edge/edge.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "integration/common/program.h"
+#include "integration/mail/smtp-front/edge/edge_log.h"
+#include "integration/mail/smtp-front/edge/edge_parts.h"
+#include "integration/mail/smtp-front/edge/parting.h"
+#include "integration/mail/smtp-front/edge/session.h"
+#include "lib/common/log.h"
+
+static const char context[] = "smtp-front";
+
+/* Sockets of the library's resolver, 512 at most, listeners, the loop's own, and some files. */
+#define OWN_DESCRIPTORS 640
+/* Connections that are taken at a time, and how often at the end. */
+#define ACCEPT_MAX  64
+#define ACCEPT_LAST 64
+/* Without a descriptor for it a connection would be announced again and again. */
+#define SHORT_PAUSE_MS 100
+/* A recipient that there was not may soon be there; one that there was is seldom taken away. */
+#define FORWARD_REFUSED_SHARE 12
+
+static const char full[] = "421 4.3.2 Too many sessions, try again later\r\n";
+
+/* ---- accept ---- */
+
+static void door_on_readable(uv_poll_t *poll, int status, int events);
+
+static void watch_doors(struct edge *edge)
+{
+	for (unsigned i = 0; i < edge->door_count; i++)
+		uv_poll_start(&edge->doors[i].poll, UV_READABLE, door_on_readable);
+}
+
+static void pause_on_timer(uv_timer_t *timer)
+{
+	struct edge *edge = timer->data;
+	if (!edge->is_draining)
+		watch_doors(edge);
+}
+
+static void pause_doors(struct edge *edge, int error)
+{
+	if (!edge->is_short)
+		log_warning(context, "connections have to wait, edge=%u sessions=%u (%s)",
+			    edge->start->index, edge->session_count, strerror(error));
+	edge->is_short = true;
+	for (unsigned i = 0; i < edge->door_count; i++)
+		uv_poll_stop(&edge->doors[i].poll);
+	uv_timer_start(&edge->pause, pause_on_timer, SHORT_PAUSE_MS, 0);
+}
+
+static void tick_on_timer(uv_timer_t *timer)
+{
+	struct edge *edge = timer->data;
+	session_take_time(edge, NULL);
+	session_run_timers(edge);
+	parting_drain(edge);
+	/* An idle edge sleeps, when it has said all. */
+	if (!edge_log_settle(edge) && edge->session_count == 0)
+		uv_timer_stop(timer);
+}
+
+static void take_client(struct edge *edge, int fd, const struct sockaddr *peer)
+{
+	tally_add(edge->start->tally, TALLY_ACCEPTED, 1);
+	if (arena_count(edge->arena) == arena_room(edge->arena)) {
+		tally_add(edge->start->tally, TALLY_FULL, 1);
+		send(fd, full, sizeof(full) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+		close(fd);
+		return;
+	}
+	if (!uv_is_active((uv_handle_t *)&edge->tick))
+		uv_timer_start(&edge->tick, tick_on_timer, WHEEL_TICK_MS, WHEEL_TICK_MS);
+	session_open(edge, fd, peer);
+}
+
+/* False: nobody is there any more, or there is no descriptor for who is. */
+static bool take_some(const struct door *door)
+{
+	struct edge *edge = door->edge;
+	for (unsigned i = 0; i < ACCEPT_MAX; i++) {
+		struct sockaddr_storage peer = { .ss_family = AF_UNSPEC };
+		socklen_t size = sizeof(peer);
+		int fd = accept4(door->fd, (struct sockaddr *)&peer, &size,
+				 SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd >= 0) {
+			edge->is_short = false;
+			take_client(edge, fd, (struct sockaddr *)&peer);
+			continue;
+		}
+		if (errno == EAGAIN)
+			return false;
+		/* Others are about a connection that has gone. */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+			pause_doors(edge, errno);
+			return false;
+		}
+	}
+	return true;
+}
+
+static void door_on_readable(uv_poll_t *poll, int status, int events)
+{
+	const struct door *door = poll->data;
+	(void)status;
+	(void)events;
+	gather_count(&door->edge->gather);
+	session_take_time(door->edge, NULL);
+	take_some(door);
+}
+
+/* A signal ends the rest; then it is the loop's. */
+static void rest_on_wait(uv_prepare_t *wait)
+{
+	struct edge *edge = wait->data;
+	uint64_t rest_ns = gather_next(&edge->gather, uv_hrtime());
+	struct timespec rest = { .tv_nsec = (long)rest_ns };
+	if (rest_ns == 0 || edge->is_draining)
+		return;
+	nanosleep(&rest, NULL);
+	uv_update_time(&edge->loop);
+}
+
+/* ---- the end ---- */
+
+/* When the pause takes little of the time that there is: nobody is to suffer from a reload. */
+static bool may_greet(const struct edge *edge)
+{
+	const struct setup *setup = edge->setup;
+	unsigned needed_ms = setup->limits.greet_pause_ms;
+	if (setup->has_zones)
+		needed_ms += (unsigned)setup->judge.deadline_ms;
+	return needed_ms < setup->front.drain_ms / 2;
+}
+
+static void refuse_some(struct edge *edge, bool is_all)
+{
+	struct session *next = NULL;
+	for (struct session *session = TAILQ_FIRST(&edge->sessions); session != NULL;
+	     session = next) {
+		next = TAILQ_NEXT(session, link);
+		if (session->phase == SESSION_RELAYED || session->phase == SESSION_LINGER)
+			continue;
+		if (is_all || (!session->is_greeted && !may_greet(edge)))
+			session_refuse(session, DIALOGUE_SHUTTING_DOWN, "drained");
+	}
+}
+
+static void drain_on_timer(uv_timer_t *timer)
+{
+	refuse_some(timer->data, true);
+}
+
+/* Who waits at a socket goes with it, when nobody else has it: its place has gone, or we end. */
+static void take_last(struct edge *edge)
+{
+	for (unsigned i = 0; i < edge->door_count; i++) {
+		unsigned turns = ACCEPT_LAST;
+		while (turns > 0 && take_some(&edge->doors[i]))
+			turns--;
+	}
+}
+
+static void close_doors(struct edge *edge)
+{
+	for (unsigned i = 0; i < edge->door_count; i++) {
+		uv_close((uv_handle_t *)&edge->doors[i].poll, NULL);
+		close(edge->doors[i].fd);
+	}
+}
+
+static void term_on_raise(uv_signal_t *raised, int number)
+{
+	struct edge *edge = raised->data;
+	(void)number;
+	if (edge->is_draining)
+		return;
+	if (may_greet(edge))
+		take_last(edge);
+	log_info(context, "edge drains, edge=%u sessions=%u", edge->start->index,
+		 edge->session_count);
+	edge->is_draining = true;
+	close_doors(edge);
+	/* Nobody comes any more who would have to wait for one of them. */
+	session_forget_held(edge);
+	uv_timer_start(&edge->drain, drain_on_timer, edge->setup->front.drain_ms, 0);
+	refuse_some(edge, false);
+	if (edge->session_count == 0)
+		uv_stop(&edge->loop);
+}
+
+/* ---- the beginning ---- */
+
+/* Of the workers that a network may have, this edge's part: the kernel spreads its clients. */
+static unsigned share_of(const struct setup *setup)
+{
+	return (setup->limits.workers_max + setup->front.edges - 1) / setup->front.edges;
+}
+
+static int open_memory(struct edge *edge)
+{
+	const struct setup *setup = edge->setup;
+	const struct limits_rules rules = {
+		.connections_max = setup->limits.connections_max,
+		.held_max = share_of(setup),
+		.rate_max = setup->limits.rate_max,
+		.prefix_ipv4 = setup->limits.prefix_ipv4,
+		.prefix_ipv6 = setup->limits.prefix_ipv6,
+		.prefix_ipv6_site = setup->limits.prefix_ipv6_site,
+		.site_multiple = setup->limits.site_multiple,
+	};
+	uint64_t random[2] = { 0, 0 };
+	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return -EIO;
+	edge->next_id = random[0];
+	edge->counts_held = rules.connections_max > 0 || rules.held_max > 0;
+	int ret = arena_new(edge->session_max, sizeof(struct session), sizeof(struct session_far),
+			    &edge->arena);
+	if (ret == 0)
+		ret = limits_new((size_t)edge->session_max * 4, random[1], &rules, &edge->limits);
+	return ret;
+}
+
+/* What is said to all clients, and what to those who may say XCLIENT. */
+static void make_rules(struct edge *edge)
+{
+	const struct setup *setup = edge->setup;
+	for (unsigned i = 0; i < 2; i++)
+		edge->rules[i] = (struct dialogue_limits){
+			.size_max = setup->limits.size_max,
+			.recipients_max = setup->limits.recipients_max,
+			.errors_max = setup->limits.errors_max,
+			.commands_max = setup->limits.commands_max,
+			.junk_max = setup->limits.junk_max,
+			.mails_max = setup->limits.mails_max,
+			.offers_tls = edge->tls_context != NULL,
+			.requires_tls = setup->tls.is_required,
+			.offers_xclient = i == 1,
+			.hostname = setup->front.hostname,
+		};
+}
+
+/* Behind this nothing is opened by name. */
+static int open_files(struct edge *edge)
+{
+	const struct setup *setup = edge->setup;
+	struct keys_error error;
+	int ret = 0;
+	if (setup->trust.users[0] != '\0')
+		ret = users_open(setup->trust.users, &edge->users);
+	if (ret != 0) {
+		log_error(context, "recipients not opened, path=%s (%s)", setup->trust.users,
+			  users_strerror(ret));
+		return EX_NOINPUT;
+	}
+	if (setup->tls.certificate_count > 0)
+		ret = tls_context_new(setup->tls.chains, edge->start->keyholder_fd,
+				      &edge->tls_context, &error);
+	if (ret != 0) {
+		log_error(context, "certificate not taken, path=%s (%s)", error.path, error.reason);
+		return EX_CONFIG;
+	}
+	return EX_OK;
+}
+
+static int open_door(struct edge *edge, int fd)
+{
+	struct door *door = &edge->doors[edge->door_count];
+	int ret = uv_poll_init(&edge->loop, &door->poll, fd);
+	if (ret != 0)
+		return ret;
+	edge->door_count++;
+	door->edge = edge;
+	door->fd = fd;
+	door->poll.data = door;
+	return 0;
+}
+
+static void init_timer(struct edge *edge, uv_timer_t *timer)
+{
+	uv_timer_init(&edge->loop, timer); /* cannot fail */
+	timer->data = edge;
+}
+
+static int open_forward(struct edge *edge)
+{
+	const struct setup *setup = edge->setup;
+	const struct callforward_setup forward = {
+		.hop = &setup->trust.forward,
+		.is_lmtp = setup_asks_sink(setup) && setup->sink.kind == SETUP_SINK_LMTP,
+		.proxy_version = setup_asks_sink(setup) ? setup_proxy_version(&setup->sink) : 0,
+		.hostname = setup->front.hostname,
+		.timeout_ms = setup->trust.forward_timeout_ms,
+		.valid_ms = setup->trust.forward_cache_ms,
+		.refused_ms = setup->trust.forward_cache_ms / FORWARD_REFUSED_SHARE,
+	};
+	return callforward_new(&edge->loop, &forward, &edge->forward);
+}
+
+static int open_handles(struct edge *edge)
+{
+	const struct edge_start *start = edge->start;
+	int flags = fcntl(start->queue_fd, F_GETFL);
+	if (flags < 0 || fcntl(start->queue_fd, F_SETFL, flags | O_NONBLOCK) != 0)
+		return -errno;
+	init_timer(edge, &edge->tick);
+	init_timer(edge, &edge->pause);
+	init_timer(edge, &edge->drain);
+	uv_prepare_init(&edge->loop, &edge->wait);
+	edge->wait.data = edge;
+	uv_prepare_start(&edge->wait, rest_on_wait);
+	/* It is nothing to live for. */
+	uv_unref((uv_handle_t *)&edge->wait);
+	uv_signal_init(&edge->loop, &edge->term);
+	edge->term.data = edge;
+	int ret = uv_poll_init(&edge->loop, &edge->queue, start->queue_fd);
+	edge->queue.data = edge;
+	edge->doors = calloc(start->listener_count, sizeof(*edge->doors));
+	if (ret == 0 && edge->doors == NULL)
+		ret = -ENOMEM;
+	for (unsigned i = 0; i < start->listener_count && ret == 0; i++)
+		ret = open_door(edge, start->listeners[i]);
+	if (ret == 0)
+		ret = uv_signal_start(&edge->term, term_on_raise, SIGTERM);
+	if (ret == 0 && edge->setup->trust.forward.text[0] != '\0')
+		ret = open_forward(edge);
+	if (ret == 0 && edge->setup->has_zones)
+		ret = asking_open(&edge->asking, &edge->loop, edge->setup->handle.client);
+	return ret;
+}
+
+static void close_handles(struct edge *edge)
+{
+	asking_close(&edge->asking);
+	callforward_close(edge->forward);
+	uv_close((uv_handle_t *)&edge->tick, NULL);
+	uv_close((uv_handle_t *)&edge->pause, NULL);
+	uv_close((uv_handle_t *)&edge->drain, NULL);
+	uv_close((uv_handle_t *)&edge->wait, NULL);
+	uv_close((uv_handle_t *)&edge->term, NULL);
+	uv_close((uv_handle_t *)&edge->queue, NULL);
+}
+
+/* Until it is told to end, and nobody is left. */
+static void take_clients(struct edge *edge)
+{
+	log_info(context, "edge ready, edge=%u sessions=%u session_bytes=%zu", edge->start->index,
+		 edge->session_max, arena_stride(edge->arena));
+	session_take_time(edge, NULL);
+	watch_doors(edge);
+	uv_run(&edge->loop, UV_RUN_DEFAULT);
+}
+
+static int serve(struct edge *edge)
+{
+	const struct edge_start *start = edge->start;
+	int ret = open_handles(edge);
+	if (ret != 0) {
+		log_error(context, "loop not started (%s)", uv_strerror(ret));
+		return EX_OSERR;
+	}
+	int status = start->confine != NULL ? start->confine(start->context) : EX_OK;
+	if (status == EX_OK)
+		take_clients(edge);
+	else
+		close_doors(edge);
+	close_handles(edge);
+	uv_run(&edge->loop, UV_RUN_DEFAULT);
+	if (status == EX_OK)
+		log_info(context, "edge ended, edge=%u", start->index);
+	return status;
+}
+
+static int begin(struct edge *edge)
+{
+	int ret = open_memory(edge);
+	if (ret == 0)
+		ret = uv_loop_init(&edge->loop);
+	if (ret != 0) {
+		log_error(context, "edge not started (%s)", strerror(-ret));
+		return EX_OSERR;
+	}
+	wheel_init(&edge->wheel, uv_now(&edge->loop));
+	gather_init(&edge->gather, edge->setup->front.gather_ms * UINT64_C(1000000));
+	TAILQ_INIT(&edge->sessions);
+	TAILQ_INIT(&edge->waiting);
+	int status = open_files(edge);
+	make_rules(edge);
+	return status == EX_OK ? serve(edge) : status;
+}
+
+int edge_run(const struct edge_start *start)
+{
+	struct edge *edge = calloc(1, sizeof(*edge));
+	if (edge == NULL)
+		return EX_OSERR;
+	edge->start = start;
+	edge->setup = start->setup;
+	signal(SIGPIPE, SIG_IGN); /* of a log whose reader has ended */
+	edge->session_max = daemon_share_descriptors(context, OWN_DESCRIPTORS,
+						     start->setup->front.sessions_max);
+	int status = begin(edge);
+	/* With something in it only when the start has failed; then the process ends anyway. */
+	uv_loop_close(&edge->loop);
+	tls_context_free(edge->tls_context);
+	users_close(edge->users);
+	limits_free(edge->limits);
+	arena_free(edge->arena);
+	free(edge->doors);
+	free(edge);
+	return status;
+}

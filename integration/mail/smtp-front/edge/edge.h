@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * edge.h - one process that has all sessions that have not yet proved anything.
+ *
+ * Flow: nanny.c forks -> edge_run(): accept -> limits of the prefix -> a PROXY header, where one
+ *       must be -> the pause before the banner, and libdnsblv6 in parallel -> the dialogue up to
+ *       the first valid recipient -> the queue of the workers; or the end, without a worker.
+ *
+ * One loop, one thread, and all memory of sessions taken at the start. A session costs no
+ * process, and a client that says nothing costs a slot of the arena and a socket.
+ *
+ *     FILE         WHAT IT KNOWS
+ *     edge         begin and end of the process, listeners, accept
+ *     session      a session's life, its slot, its times, its line in the log
+ *     channel      bytes from and to a client, in the clear or by TLS
+ *     greeting     what is before the banner: PROXY, the pause, the verdict
+ *     talk         commands and replies; who is a recipient
+ *     parting      the hand-over, and who waits for it
+ *     edge_parts.h what they share
+ *
+ * SIGTERM drains: who has connected is accepted, and nobody else; who is here may go on for
+ * front.drain_ms, but is told 421 at once when the pause before his banner would take half of that
+ * or more, and who has not been accepted is cut then. TLS sessions that
+ * a worker has go on as long as he wants.
+ */
+
+#include "integration/mail/smtp-front/facts/board.h"
+#include "integration/mail/smtp-front/recipients/hopstate.h"
+#include "integration/mail/smtp-front/handover/passed.h"
+#include "integration/mail/smtp-front/setup/setup.h"
+#include "integration/mail/smtp-front/facts/tally.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct edge_start {
+	const struct setup *setup; /* its library is started */
+	const int *listeners;	   /* sockets that listen; closed when the edge drains */
+	unsigned listener_count;
+	int queue_fd;	       /* the end of the workers' queue to write to; is made not to block */
+	int keyholder_fd;      /* -1 without certificates */
+	struct tally *tally;   /* of the edge's own slot; may be NULL */
+	struct passed *passed; /* of all processes; may be NULL */
+	struct board *board;   /* may be NULL, but an edge without one gives nothing away */
+	size_t process;	       /* the edge's own, of the board */
+	struct hopstate *hop;  /* of all processes; may be NULL */
+	unsigned index;	       /* of the edge: 0, 1, ... */
+	/*
+	 * Called when all that is outside has been opened: gives up root and system calls. 0, or an
+	 * exit status, which is returned. May be NULL.
+	 */
+	int (*confine)(void *context);
+	void *context;
+};
+
+/* In a process of its own, after fork(). Returns an exit status. */
+int edge_run(const struct edge_start *start);
+
+#ifdef __cplusplus
+}
+#endif

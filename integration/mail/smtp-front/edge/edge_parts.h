@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * edge_parts.h - what an edge and its sessions are made of.
+ *
+ * Flow: edge.c makes the one, session.c the others; channel.c, greeting.c, talk.c and parting.c
+ *       work on them. For these alone.
+ *
+ * A session has a near part, which is resident as long as it is open, and a far part, whose
+ * pages are written to when there is something to keep: half a command, replies that the
+ * client does not take, the words of a verdict, the relay of a TLS session. While an event is
+ * dealt with, bytes are in the edge's own buffers; channel_load() and channel_store() are the way
+ * between.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <uv.h>
+
+#include "integration/common/asking.h"
+#include "integration/mail/smtp-front/edge/arena.h"
+#include "integration/mail/smtp-front/recipients/callforward.h"
+#include "integration/mail/smtp-front/handover/capsule.h"
+#include "integration/mail/smtp-front/smtp/dialogue.h"
+#include "integration/mail/smtp-front/edge/edge.h"
+#include "integration/mail/smtp-front/edge/gather.h"
+#include "integration/mail/smtp-front/edge/limits.h"
+#include "integration/mail/smtp-front/pace/ration.h"
+#include "integration/mail/smtp-front/tls/relay.h"
+#include "integration/mail/smtp-front/tls/tls.h"
+#include "integration/mail/smtp-front/recipients/users.h"
+#include "integration/mail/smtp-front/edge/wheel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Above the longest command and the longest PROXY header; what is pipelined goes into a capsule. */
+#define EDGE_IN_SIZE 2048
+/* Replies of a pipelined group: as long as one more fits, the next command is looked at. */
+#define EDGE_OUT_SIZE (2 * DIALOGUE_REPLY_MAX)
+/* Bytes of an address that are kept for the session's line. */
+#define EDGE_PATH_SIZE 80
+
+struct edge;
+
+/* What a session waits for. */
+enum session_phase {
+	SESSION_PROXY,	 /* the header of a balancer */
+	SESSION_PAUSE,	 /* the end of the pause, or a verdict; nothing was said */
+	SESSION_TALK,	 /* a command, or that the client takes its replies */
+	SESSION_ASKED,	 /* the next hop, whom we have asked about a recipient */
+	SESSION_TLS,	 /* the handshake */
+	SESSION_TARPIT,	 /* the time at which it may have its refusal */
+	SESSION_QUEUED,	 /* an idle worker, or its network's share of workers */
+	SESSION_RELAYED, /* the worker that has it, under TLS */
+	SESSION_HELD,	 /* the same in the clear: nothing but its end is our business */
+	SESSION_LINGER,	 /* the client's end, so that it can read our last words */
+	SESSION_CLOSED,	 /* the loop, to let go of it */
+	SESSION_PHASE_COUNT,
+};
+
+/* What follows when all replies have gone out. */
+enum session_next {
+	NEXT_TALK,   /* the next command */
+	NEXT_TLS,    /* the handshake */
+	NEXT_ASK,    /* the next hop's word about a recipient */
+	NEXT_JUDGE,  /* the verdict about whom XCLIENT has named */
+	NEXT_QUEUE,  /* the hand-over */
+	NEXT_LINGER, /* the end, of which the client did not know */
+	NEXT_CLOSE,  /* the end that it asked for */
+};
+
+struct session {
+	struct edge *edge;
+	TAILQ_ENTRY(session) link;    /* edge->sessions */
+	TAILQ_ENTRY(session) waiting; /* edge->waiting, while it is SESSION_QUEUED */
+	struct wheel_entry timer;
+	uv_poll_t poll;
+	int fd;	     /* -1: somebody else's */
+	int watched; /* events of poll that are waited for; 0: none */
+	int want;    /* events without which the last read or write cannot go on */
+	enum session_phase phase;
+	enum session_next next;
+	const char *end; /* a word for the log; how it came to NEXT_LINGER or NEXT_CLOSE */
+
+	bool is_counted;       /* in edge->limits, for client_ip */
+	bool is_held;	       /* there too: it is in the queue, or a worker's */
+	bool lacks_share;      /* in SESSION_QUEUED: its network has its share of workers */
+	bool is_pausing;       /* the pause is not yet over */
+	bool has_paused;       /* it was, for the client of client_ip, which was silent */
+	bool is_judging;       /* judge_id is open */
+	bool is_exempt;	       /* own networks: neither pause nor verdict */
+	bool is_early;	       /* spoke before the banner, and was let */
+	bool is_xclient;       /* may say XCLIENT */
+	bool is_greeted;       /* the banner was said: it is a matter of XCLIENT */
+	bool is_ended;	       /* the client sends nothing more */
+	bool is_skipping;      /* the rest of a line that is too long */
+	bool is_unwatched;     /* the loop has let go of poll */
+	bool is_hold_open;     /* but not yet of the far part's hold */
+	bool is_flood;	       /* beyond a limit: not each has a line in the log */
+	bool is_delayed;       /* what is to be said waits for the tarpit */
+	bool has_verdict;      /* action, verdict and score are known */
+	bool has_judgement;    /* the far part has it, as it is not JUDGE_PASS */
+	bool has_refusal_line; /* in the log; others share what lines there may be */
+	enum judge_action action;
+	enum dnsblv6_verdict verdict;
+	int score;
+
+	uint64_t id;
+	uint64_t judge_id;
+	struct callforward_wait wait; /* in SESSION_ASKED */
+	struct dnsblv6_ip client_ip;
+	struct dnsblv6_ip local_ip;
+	uint16_t client_port;
+	uint16_t local_port;
+	int64_t accepted_at_ms; /* since 1970 */
+	/* By the loop's clock; 0: not yet. */
+	uint64_t accepted_ms;
+	uint64_t verdict_ms;
+	uint64_t banner_ms;
+	uint64_t trusted_ms;
+	uint64_t since_ms; /* when the command that is waited for was begun to be */
+	uint64_t bytes_in;
+	uint64_t bytes_out;
+	uint64_t cpu_ns;
+	uint64_t skip_count;	/* bytes of a line or a chunk that were thrown away */
+	uint64_t swallow_size;	/* bytes of a refused chunk that are still to come */
+	unsigned refused_count; /* recipients */
+	struct tls *tls;	/* NULL: in the clear */
+	uint16_t in_size;	/* bytes in the far part */
+	uint16_t out_start;
+	uint16_t out_size;
+	uint16_t late_size;	     /* of what is said behind a chunk that is swallowed */
+	char sender[EDGE_PATH_SIZE]; /* the last that were named, for the log */
+	char recipient[EDGE_PATH_SIZE];
+	struct dialogue dialogue;
+};
+
+TAILQ_HEAD(session_list, session);
+
+struct session_kept {
+	/* A page: all that most of those have who need any. */
+	uint8_t in[EDGE_IN_SIZE];
+	struct judgement judgement;
+	char out[EDGE_OUT_SIZE];
+	struct recipient recipient; /* the one that proved it */
+	char late[REPLY_LINE_MAX + 2];
+};
+
+/* The reading end of the pipe of handover.h. */
+struct session_hold {
+	uv_poll_t poll;
+	int fd;
+};
+
+/* The relay, or the hold, is begun when the capsule has all that was kept. */
+struct session_far {
+	union {
+		struct session_kept kept;
+		struct relay relay;
+		struct session_hold hold;
+	};
+};
+
+struct door {
+	struct edge *edge;
+	uv_poll_t poll;
+	int fd;
+};
+
+struct edge {
+	const struct edge_start *start;
+	const struct setup *setup;
+	uv_loop_t loop;
+	struct door *doors;
+	unsigned door_count;
+	uv_timer_t pause; /* of accept, without descriptors */
+	uv_timer_t tick;
+	uv_timer_t drain;
+	uv_prepare_t wait;
+	struct gather gather;
+	uv_signal_t term;
+	uv_poll_t queue; /* for an idle worker, or room in it */
+	struct asking asking;
+	struct arena *arena;
+	struct limits *limits;
+	struct wheel wheel;
+	struct users *users;		 /* NULL: the next hop is asked */
+	struct callforward *forward;	 /* NULL: users are */
+	struct tls_context *tls_context; /* NULL: not offered */
+	struct dialogue_limits rules[2]; /* without and with XCLIENT */
+	struct session_list sessions;
+	struct session_list waiting; /* for a worker, the one that has waited longest first */
+	unsigned session_max;
+	unsigned session_count; /* not SESSION_CLOSED */
+	unsigned waiting_count;
+	unsigned relayed_count;
+	unsigned held_count;
+	uint64_t next_id;
+	struct ration flood;	/* lines about connections beyond a limit */
+	struct ration refusals; /* and about refused commands */
+	uint64_t key_logged_ms; /* when the keyholder was last said not to sign; 0: never */
+	uint64_t cpu_ns;	/* of the process, when the last event was over */
+	bool is_stressed;	/* many sessions: timeouts are short */
+	bool is_draining;
+	bool is_short;	    /* of descriptors, and it was said */
+	bool counts_held;   /* limits are for sessions that a worker has, too */
+	bool is_queue_full; /* when it was last written to */
+	bool is_blocked;    /* the same, or the system lacked something: the others wait too */
+	int queue_watched;  /* events of queue that are waited for; 0: none */
+
+	/* Of the session in hand, for the time of one event. */
+	uint8_t in[EDGE_IN_SIZE];
+	size_t in_start;
+	size_t in_end;
+	char out[EDGE_OUT_SIZE];
+	size_t out_size;
+	struct dialogue_event event;
+	struct judgement judgement;
+	struct capsule capsule;
+};
+
+#ifdef __cplusplus
+}
+#endif

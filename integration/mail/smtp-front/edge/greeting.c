@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/smtp-front/edge/greeting.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "integration/mail/smtp-front/edge/channel.h"
+#include "integration/mail/smtp-front/edge/parting.h"
+#include "integration/mail/smtp-front/smtp/proxy.h"
+#include "integration/mail/smtp-front/edge/session.h"
+#include "integration/mail/smtp-front/edge/talk.h"
+
+/* For a header that a balancer sends with its first segment. */
+#define PROXY_TIMEOUT_MS 5000
+
+static struct dnsblv6_addr address_of(const struct dnsblv6_ip *ip)
+{
+	return dnsblv6_addr_from_bytes(ip->bytes);
+}
+
+/* ---- the verdict, and what follows ---- */
+
+static bool is_passed_on(const struct session *session)
+{
+	return session->edge->setup->sink.kind == SETUP_SINK_POSTFIX &&
+	       session->action != JUDGE_REJECT && session->action != JUDGE_DEFER;
+}
+
+/* When neither the pause nor a verdict is to be waited for any more. */
+static void finish(struct session *session)
+{
+	if (session->is_pausing || session->is_judging)
+		return;
+	if (session->is_greeted)
+		talk_on_verdict(session);
+	else if (is_passed_on(session))
+		parting_join(session);
+	else
+		talk_begin(session);
+}
+
+static void count_verdict(struct session *session)
+{
+	static const enum tally_number numbers[] = {
+		[DNSBLV6_CLEAR] = TALLY_CLEAR,
+		[DNSBLV6_LISTED] = TALLY_LISTED,
+		[DNSBLV6_UNKNOWN] = TALLY_UNKNOWN,
+		[DNSBLV6_DEFER] = TALLY_UNKNOWN,
+	};
+	tally_add(session_tally(session), numbers[session->verdict], 1);
+	if (session->action == JUDGE_REJECT || session->action == JUDGE_DEFER)
+		tally_add(session_tally(session), TALLY_REFUSED, 1);
+}
+
+/* The far part is left alone for those who pass: most do. */
+static void take_judgement(struct session *session)
+{
+	const struct judgement *judgement = &session->edge->judgement;
+	session->is_judging = false;
+	session->has_verdict = true;
+	session->verdict_ms = session_now(session);
+	session->action = judgement->action;
+	session->verdict = judgement->verdict;
+	session->score = judgement->score;
+	session->has_judgement = judgement->action != JUDGE_PASS;
+	if (session->has_judgement)
+		session_far(session)->kept.judgement = *judgement;
+	if (session->verdict == DNSBLV6_LISTED)
+		passed_forget(session->edge->start->passed, &session->client_ip);
+	count_verdict(session);
+}
+
+static void judge_on_result(void *session_data, const struct dnsblv6_result *result)
+{
+	struct session *session = session_data;
+	struct edge *edge = session->edge;
+	judge_decide(&edge->setup->judge, &session->client_ip, result, 0, &edge->judgement);
+	take_judgement(session);
+	finish(session);
+	session_take_time(edge, session);
+}
+
+static void ask(struct session *session)
+{
+	struct edge *edge = session->edge;
+	const struct judge *judge = &edge->setup->judge;
+	session->has_verdict = false;
+	session->has_judgement = false;
+	session->action = JUDGE_PASS;
+	session->is_exempt = judge_exempts(judge, &session->client_ip);
+	if (session->is_exempt)
+		tally_add(session_tally(session), TALLY_EXEMPT, 1);
+	if (session->is_exempt || !edge->setup->has_zones)
+		return;
+	if (judge_submit(judge, &session->client_ip, judge_on_result, session,
+			 &session->judge_id) == 0) {
+		session->is_judging = true;
+		return;
+	}
+	/* Too many questions are open; the cache still has answers. */
+	judge_peek(judge, &session->client_ip, &edge->judgement);
+	take_judgement(session);
+}
+
+void greeting_cancel(struct session *session)
+{
+	if (session->is_judging)
+		dnsblv6_cancel(session->edge->setup->handle.client, session->judge_id);
+	session->is_judging = false;
+}
+
+void greeting_judge_again(struct session *session)
+{
+	session->phase = SESSION_PAUSE;
+	channel_watch(session, 0);
+	wheel_clear(&session->timer);
+	ask(session);
+	finish(session);
+}
+
+/* ---- limits and the pause ---- */
+
+static const char *count_connection(struct session *session)
+{
+	struct edge *edge = session->edge;
+	if (networks_contain(&edge->setup->limits.unlimited, address_of(&session->client_ip)))
+		return NULL;
+	bool is_counted = false;
+	switch (limits_enter(edge->limits, &session->client_ip, session_now(session),
+			     &is_counted)) {
+	case LIMITS_CONNECTIONS:
+		return "4.7.0 Too many connections from your network";
+	case LIMITS_RATE:
+		return "4.7.0 Too many new connections from your network, try again in a minute";
+	case LIMITS_FINE:
+		break;
+	}
+	session->is_counted = is_counted;
+	return NULL;
+}
+
+/* A blacklist is asked all the same. */
+static unsigned pause_of(const struct session *session)
+{
+	const struct edge *edge = session->edge;
+	const struct setup_limits *limits = &edge->setup->limits;
+	if (session->is_exempt || limits->greet_pause_ms == 0)
+		return 0;
+	if (limits->greet_cache_ms == 0 ||
+	    !passed_has(edge->start->passed, &session->client_ip, session_now(session)))
+		return limits->greet_pause_ms;
+	tally_add(session_tally(session), TALLY_SPARED, 1);
+	return 0;
+}
+
+/* The client's address is known. */
+static void enter(struct session *session)
+{
+	struct edge *edge = session->edge;
+	const char *why_not = count_connection(session);
+	session->phase = SESSION_PAUSE;
+	session->is_xclient =
+		networks_contain(&edge->setup->front.xclient, address_of(&session->client_ip));
+	if (why_not != NULL) {
+		tally_add(session_tally(session), TALLY_LIMITED, 1);
+		channel_say(session, edge->event.reply,
+			    reply_make(421, why_not, edge->event.reply));
+		session->is_flood = true;
+		session->end = "limited";
+		session->next = NEXT_CLOSE;
+		session_settle(session);
+		return;
+	}
+	ask(session);
+	unsigned pause_ms = pause_of(session);
+	session->is_pausing = pause_ms > 0;
+	if (session->is_pausing)
+		session_set_timer(session, pause_ms);
+	else
+		wheel_clear(&session->timer);
+	/* Without a pause nobody is early, however long DNS takes. */
+	channel_watch(session, session->is_pausing ? UV_READABLE : 0);
+	finish(session);
+}
+
+/* ---- who speaks first ---- */
+
+static void take_early(struct session *session)
+{
+	tally_add(session_tally(session), TALLY_EARLY_TALKERS, 1);
+	if (session->edge->setup->limits.early_talker == SETUP_TALKER_REJECT) {
+		session_refuse(session, DIALOGUE_EARLY_INPUT, "early");
+		return;
+	}
+	session->is_early = true;
+	channel_watch(session, 0);
+}
+
+static void look_for_early(struct session *session)
+{
+	char byte = 0;
+	ssize_t got = recv(session->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	if (got > 0)
+		take_early(session);
+	else if (got == 0)
+		session_end(session, "hangup");
+	else if (errno != EAGAIN && errno != EINTR)
+		session_end(session, "reset");
+}
+
+/* ---- PROXY ---- */
+
+static void take_proxy(struct session *session, const struct proxy *proxy)
+{
+	if (!proxy->is_local) {
+		session->client_ip = proxy->client_ip;
+		session->client_port = proxy->client_port;
+		session->local_ip = proxy->local_ip;
+		session->local_port = proxy->local_port;
+	}
+	channel_store(session);
+	enter(session);
+	if (session->phase == SESSION_PAUSE && session->is_pausing && session->in_size > 0)
+		take_early(session);
+}
+
+static void read_proxy(struct session *session)
+{
+	struct edge *edge = session->edge;
+	struct proxy proxy;
+	size_t used = 0;
+	channel_load(session);
+	enum channel_status read = channel_read(session);
+	enum proxy_status status = proxy_parse(edge->in, edge->in_end, &proxy, &used);
+	if (read == CHANNEL_NOTHING)
+		return;
+	if (status == PROXY_DONE) {
+		edge->in_start = used;
+		take_proxy(session, &proxy);
+	} else if (status == PROXY_BAD || read != CHANNEL_SOME) {
+		tally_add(session_tally(session), TALLY_PROXY_BAD, 1);
+		session_end(session, "proxy");
+	} else {
+		channel_store(session);
+	}
+}
+
+/* ---- events ---- */
+
+void greeting_begin(struct session *session)
+{
+	const struct setup_front *front = &session->edge->setup->front;
+	if (!networks_contain(&front->proxy, address_of(&session->client_ip))) {
+		enter(session);
+		return;
+	}
+	session->phase = SESSION_PROXY;
+	session_set_timer(session, PROXY_TIMEOUT_MS);
+	channel_watch(session, UV_READABLE);
+}
+
+void greeting_on_event(struct session *session)
+{
+	if (session->phase == SESSION_PROXY)
+		read_proxy(session);
+	else
+		look_for_early(session);
+}
+
+void greeting_on_timer(struct session *session)
+{
+	if (session->phase == SESSION_PROXY) {
+		tally_add(session_tally(session), TALLY_PROXY_BAD, 1);
+		session_end(session, "proxy");
+		return;
+	}
+	/* Timers come before sockets in a round: it may have spoken already. */
+	if (session->watched != 0)
+		look_for_early(session);
+	if (session->phase != SESSION_PAUSE)
+		return;
+	session->is_pausing = false;
+	session->has_paused = !session->is_early;
+	finish(session);
+}

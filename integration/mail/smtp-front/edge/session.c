@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/smtp-front/edge/session.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "integration/mail/smtp-front/facts/account.h"
+#include "integration/mail/smtp-front/recipients/callforward.h"
+#include "integration/mail/smtp-front/edge/channel.h"
+#include "integration/mail/smtp-front/edge/edge_log.h"
+#include "integration/mail/smtp-front/edge/greeting.h"
+#include "integration/mail/smtp-front/edge/parting.h"
+#include "integration/mail/smtp-front/edge/talk.h"
+
+/* For a client to take our last words, and to say its own. */
+#define LINGER_MS	 1000
+#define LINGER_BYTES_MAX 65536
+/* For replies that a client does not take. */
+#define STUCK_MS 30000
+/* Beyond all timeouts of a worker: for one that is stopped, or a queue that nobody reads. */
+#define RELAY_MORE_MS 60000
+/* Twelve digits. */
+#define ID_MASK UINT64_C(0xffffffffffff)
+/* Stress is over when there are so many per cent of sessions less. */
+#define STRESS_STEP 10
+
+uint64_t session_now(const struct session *session)
+{
+	return uv_now(&session->edge->loop);
+}
+
+struct session_far *session_far(const struct session *session)
+{
+	return arena_far(session->edge->arena, session);
+}
+
+struct tally *session_tally(const struct session *session)
+{
+	return session->edge->start->tally;
+}
+
+const struct dialogue_limits *session_rules(const struct session *session)
+{
+	struct edge *edge = session->edge;
+	struct dialogue_limits *rules = &edge->rules[session->is_xclient ? 1 : 0];
+	rules->withheld = hopstate_lacks(edge->start->hop);
+	return rules;
+}
+
+/* ---- the processor's time ---- */
+
+void session_take_time(struct edge *edge, struct session *session)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	uint64_t now_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+	if (session != NULL)
+		session->cpu_ns += now_ns - edge->cpu_ns;
+	edge->cpu_ns = now_ns;
+}
+
+/* ---- times ---- */
+
+void session_set_timer(struct session *session, uint64_t ms)
+{
+	const struct setup_limits *limits = &session->edge->setup->limits;
+	uint64_t due_ms = session_now(session) + ms;
+	uint64_t end_ms = session->accepted_ms + limits->session_timeout_ms;
+	if (limits->session_timeout_ms > 0 && due_ms > end_ms)
+		due_ms = end_ms;
+	wheel_set(&session->edge->wheel, &session->timer, due_ms);
+}
+
+void session_set_short_timer(struct session *session, uint64_t ms)
+{
+	uint64_t stress_ms = session->edge->setup->limits.stress_timeout_ms;
+	session_set_timer(session, session->edge->is_stressed && stress_ms < ms ? stress_ms : ms);
+}
+
+/* Not from when the last byte came: that would let a byte a minute wait for ever. */
+void session_set_command_timer(struct session *session)
+{
+	const struct setup_limits *limits = &session->edge->setup->limits;
+	uint64_t timeout_ms =
+		session->edge->is_stressed ? limits->stress_timeout_ms : limits->command_timeout_ms;
+	uint64_t passed_ms = session_now(session) - session->since_ms;
+	session_set_timer(session, passed_ms < timeout_ms ? timeout_ms - passed_ms : 1);
+}
+
+static void hurry(struct session *session)
+{
+	if (session->phase == SESSION_TALK && session->out_size == 0)
+		session_set_command_timer(session);
+	else if (session->phase == SESSION_TALK || session->phase == SESSION_TLS)
+		session_set_short_timer(session, STUCK_MS);
+}
+
+/* Whoever waits already is as short of time as those who come. */
+static void look_for_stress(struct edge *edge)
+{
+	unsigned share = edge->setup->limits.stress_share;
+	uint64_t used = (uint64_t)edge->session_count * 100;
+	bool was_stressed = edge->is_stressed;
+	unsigned border = was_stressed && share > STRESS_STEP ? share - STRESS_STEP : share;
+	edge->is_stressed = share > 0 && used >= (uint64_t)border * edge->session_max;
+	if (was_stressed || !edge->is_stressed)
+		return;
+	struct session *session = NULL;
+	TAILQ_FOREACH(session, &edge->sessions, link)
+	hurry(session);
+}
+
+/* ---- the line of the log ---- */
+
+static uint64_t between(uint64_t from_ms, uint64_t to_ms)
+{
+	return from_ms > 0 && to_ms > from_ms ? to_ms - from_ms : 0;
+}
+
+static const char *verdict_of(const struct session *session)
+{
+	if (session->is_exempt)
+		return "exempt";
+	return session->has_verdict ? dnsblv6_verdict_name((int)session->verdict) : "none";
+}
+
+static void log_account(struct session *session, const char *end)
+{
+	const struct dialogue *dialogue = &session->dialogue;
+	uint64_t now_ms = session_now(session);
+	struct tls_facts facts = { .protocol = "" };
+	if (session->tls != NULL && dialogue->is_tls)
+		tls_facts(session->tls, &facts);
+	account_log(&(struct account){
+		.session_id = session->id,
+		.client_ip = session->client_ip,
+		.local_ip = session->local_ip,
+		.client_port = session->client_port,
+		.by = "edge",
+		.end = end,
+		.verdict = verdict_of(session),
+		.score = session->score,
+		.zones = session->has_judgement ? session_far(session)->kept.judgement.zones : "",
+		.tls = facts.protocol,
+		.helo = dialogue->helo,
+		.sender = session->sender,
+		.recipient = session->recipient,
+		.refused_count = session->refused_count,
+		.command_count = dialogue->command_count,
+		.bytes_in = session->bytes_in,
+		.bytes_out = session->bytes_out,
+		.waited_ms = between(session->accepted_ms,
+				     session->banner_ms > 0 ? session->banner_ms : now_ms),
+		.dns_ms = between(session->accepted_ms, session->verdict_ms),
+		.dialogue_ms = between(session->banner_ms,
+				       session->trusted_ms > 0 ? session->trusted_ms : now_ms),
+		.queue_us = between(session->trusted_ms, now_ms) * 1000,
+		.edge_cpu_us = session->cpu_ns / 1000,
+	});
+}
+
+static void count_end(struct session *session)
+{
+	struct tally *tally = session_tally(session);
+	if (session->is_flood)
+		return;
+	/* One with a valid recipient has waited for a worker, and is counted there. */
+	if (session->trusted_ms > 0)
+		return;
+	if (session->refused_count > 0)
+		tally_add(tally, TALLY_BOUNCED, 1);
+	else
+		tally_add(tally, TALLY_UNFINISHED, 1);
+}
+
+/* ---- an end ---- */
+
+static void poll_on_close(uv_handle_t *handle)
+{
+	struct session *session = handle->data;
+	session->is_unwatched = true;
+	/* One that is relayed or held still needs its slot. */
+	if (session->phase == SESSION_CLOSED && !session->is_hold_open)
+		arena_give_back(session->edge->arena, session);
+}
+
+/* It is no session any more but for its slot. */
+static void leave(struct session *session)
+{
+	struct edge *edge = session->edge;
+	session->phase = SESSION_CLOSED;
+	if (session->is_held)
+		limits_release(edge->limits, &session->client_ip);
+	if (session->is_counted)
+		limits_leave(edge->limits, &session->client_ip);
+	TAILQ_REMOVE(&edge->sessions, session, link);
+	edge->session_count--;
+	tally_set(edge->start->tally, TALLY_SESSIONS, edge->session_count);
+	look_for_stress(edge);
+	if (edge->is_draining && edge->session_count == 0)
+		uv_stop(&edge->loop);
+}
+
+void session_part(struct session *session)
+{
+	greeting_cancel(session);
+	callforward_cancel(&session->wait);
+	if (session->phase == SESSION_QUEUED)
+		parting_leave(session);
+	wheel_clear(&session->timer);
+	/* Also to one who has ended first; what the socket does not take at once stays unsaid. */
+	if (session->tls != NULL)
+		tls_close(session->tls);
+	tls_free(session->tls);
+	session->tls = NULL;
+	/* libuv takes the descriptor out of its set at once: it may be closed behind this. */
+	uv_close((uv_handle_t *)&session->poll, poll_on_close);
+	close(session->fd);
+	leave(session);
+}
+
+void session_end(struct session *session, const char *end)
+{
+	if (session->phase == SESSION_CLOSED)
+		return;
+	session_take_time(session->edge, session);
+	count_end(session);
+	if (!session->is_flood || edge_log_takes_flood(session->edge))
+		log_account(session, end);
+	session_part(session);
+}
+
+/* ---- under TLS, with a worker ---- */
+
+static void relay_on_done(struct relay *relay, int status)
+{
+	struct session *session = relay->context;
+	struct edge *edge = session->edge;
+	(void)status; /* what has happened is in the worker's line */
+	tally_set(edge->start->tally, TALLY_RELAYED, --edge->relayed_count);
+	leave(session);
+	if (session->is_unwatched)
+		arena_give_back(edge->arena, session);
+	parting_drain(edge);
+}
+
+void session_relay(struct session *session, int worker_fd)
+{
+	struct edge *edge = session->edge;
+	const struct setup *setup = edge->setup;
+	struct relay_start start = {
+		.loop = &edge->loop,
+		.tls = session->tls,
+		.client_fd = session->fd,
+		.worker_fd = worker_fd,
+		.idle_ms = setup->limits.command_timeout_ms + setup->limits.data_timeout_ms +
+			   setup->sink.timeout_ms + RELAY_MORE_MS,
+		.done = relay_on_done,
+		.context = session,
+	};
+	/* The relay has a handle of its own for the same descriptor. */
+	uv_close((uv_handle_t *)&session->poll, poll_on_close);
+	if (session->phase == SESSION_QUEUED)
+		parting_leave(session);
+	wheel_clear(&session->timer);
+	relay_begin(&session_far(session)->relay, &start);
+	session->phase = SESSION_RELAYED;
+	session->tls = NULL;
+	session->fd = -1;
+	tally_set(edge->start->tally, TALLY_RELAYED, ++edge->relayed_count);
+}
+
+/* ---- in the clear, with a worker ---- */
+
+static void hold_on_close(uv_handle_t *handle)
+{
+	struct session *session = handle->data;
+	session->is_hold_open = false;
+	if (session->is_unwatched)
+		arena_give_back(session->edge->arena, session);
+}
+
+static void let_go(struct session *session)
+{
+	struct edge *edge = session->edge;
+	struct session_hold *hold = &session_far(session)->hold;
+	uv_close((uv_handle_t *)&hold->poll, hold_on_close);
+	close(hold->fd);
+	tally_set(edge->start->tally, TALLY_HELD, --edge->held_count);
+	leave(session);
+}
+
+/* Nothing comes by that pipe but its end; whatever else did would mean nothing to us. */
+static void hold_on_event(uv_poll_t *poll, int status, int events)
+{
+	struct session *session = poll->data;
+	struct edge *edge = session->edge;
+	(void)status;
+	(void)events;
+	session_take_time(edge, NULL);
+	let_go(session);
+	/* Another of its network may be waiting for that. */
+	parting_drain(edge);
+}
+
+void session_hold(struct session *session, int hold_fd)
+{
+	struct edge *edge = session->edge;
+	struct session_hold *hold = &session_far(session)->hold;
+	/* What is not counted for once is no reason to keep a client waiting. */
+	if (edge->is_draining || uv_poll_init(&edge->loop, &hold->poll, hold_fd) != 0) {
+		close(hold_fd);
+		session_part(session);
+		return;
+	}
+	if (session->phase == SESSION_QUEUED)
+		parting_leave(session);
+	wheel_clear(&session->timer);
+	uv_close((uv_handle_t *)&session->poll, poll_on_close);
+	close(session->fd);
+	session->fd = -1;
+	session->phase = SESSION_HELD;
+	session->is_hold_open = true;
+	hold->fd = hold_fd;
+	hold->poll.data = session;
+	uv_poll_start(&hold->poll, UV_READABLE, hold_on_event);
+	tally_set(edge->start->tally, TALLY_HELD, ++edge->held_count);
+}
+
+void session_forget_held(struct edge *edge)
+{
+	struct session *next = NULL;
+	for (struct session *session = TAILQ_FIRST(&edge->sessions); session != NULL;
+	     session = next) {
+		next = TAILQ_NEXT(session, link);
+		if (session->phase == SESSION_HELD)
+			let_go(session);
+	}
+}
+
+/* ---- what is next ---- */
+
+static void linger(struct session *session)
+{
+	if (session->is_ended || session->edge->is_stressed) {
+		session_end(session, session->end);
+		return;
+	}
+	if (session->tls != NULL)
+		tls_close(session->tls);
+	/* A close with bytes that were not read would take our last reply from the client. */
+	shutdown(session->fd, SHUT_WR);
+	session->phase = SESSION_LINGER;
+	session->skip_count = 0;
+	session_set_timer(session, LINGER_MS);
+	channel_watch(session, UV_READABLE);
+}
+
+static void on_linger(struct session *session)
+{
+	uint8_t *bytes = session->edge->in;
+	ssize_t got = recv(session->fd, bytes, EDGE_IN_SIZE, MSG_DONTWAIT);
+	if (got > 0)
+		session->skip_count += (uint64_t)got;
+	if (got == 0 || session->skip_count > LINGER_BYTES_MAX)
+		session_end(session, session->end);
+}
+
+static void do_next(struct session *session)
+{
+	switch (session->next) {
+	case NEXT_TALK:
+		if (session->is_ended) {
+			session_end(session, "hangup");
+			return;
+		}
+		session_set_command_timer(session);
+		channel_watch(session, UV_READABLE | (session->tls != NULL ? session->want : 0));
+		return;
+	case NEXT_TLS:
+		talk_begin_handshake(session);
+		return;
+	case NEXT_ASK:
+		talk_ask(session);
+		return;
+	case NEXT_JUDGE:
+		greeting_judge_again(session);
+		return;
+	case NEXT_QUEUE:
+		parting_join(session);
+		return;
+	case NEXT_LINGER:
+		linger(session);
+		return;
+	case NEXT_CLOSE:
+		session_end(session, session->end);
+		return;
+	}
+}
+
+void session_settle(struct session *session)
+{
+	if (session->phase == SESSION_CLOSED)
+		return;
+	enum channel_status status = channel_flush(session);
+	if (status == CHANNEL_SOME) {
+		do_next(session);
+	} else if (status == CHANNEL_NOTHING) {
+		session->phase = SESSION_TALK;
+		session_set_short_timer(session, STUCK_MS);
+		channel_watch(session, session->want);
+	} else {
+		session_end(session, "reset");
+	}
+}
+
+void session_refuse(struct session *session, enum dialogue_refusal refusal, const char *end)
+{
+	struct edge *edge = session->edge;
+	edge->out_size = 0;
+	/* Replies that it does not take are not to be cut by another. */
+	if (session->out_size > 0) {
+		session_end(session, end);
+		return;
+	}
+	dialogue_refuse(&session->dialogue, session_rules(session), refusal, &edge->event);
+	channel_say(session, edge->event.reply, edge->event.reply_size);
+	greeting_cancel(session);
+	callforward_cancel(&session->wait);
+	if (session->phase == SESSION_QUEUED)
+		parting_leave(session);
+	session->phase = SESSION_TALK;
+	session->end = end;
+	session->next = NEXT_LINGER;
+	session_settle(session);
+}
+
+/* ---- events ---- */
+
+/* The client takes what it did not take before. */
+static void on_writable(struct session *session)
+{
+	session->edge->out_size = 0;
+	enum channel_status status = channel_flush(session);
+	if (status == CHANNEL_NOTHING)
+		channel_watch(session, session->want);
+	else if (status == CHANNEL_BROKEN)
+		session_end(session, "reset");
+	else if (session->next == NEXT_TALK)
+		talk_resume(session);
+	else
+		do_next(session);
+}
+
+static void dispatch(struct session *session)
+{
+	switch (session->phase) {
+	case SESSION_PROXY:
+	case SESSION_PAUSE:
+		greeting_on_event(session);
+		return;
+	case SESSION_TALK:
+		if (session->out_size > 0)
+			on_writable(session);
+		else
+			talk_on_event(session);
+		return;
+	case SESSION_TLS:
+		talk_on_handshake(session);
+		return;
+	case SESSION_LINGER:
+		on_linger(session);
+		return;
+	default: /* the others watch nothing */
+		return;
+	}
+}
+
+void session_on_event(uv_poll_t *poll, int status, int events)
+{
+	struct session *session = poll->data;
+	struct edge *edge = session->edge;
+	(void)events;
+	gather_count(&edge->gather);
+	if (status < 0)
+		session_end(session, session->phase == SESSION_LINGER ? session->end : "reset");
+	else
+		dispatch(session);
+	session_take_time(edge, session->phase == SESSION_CLOSED ? NULL : session);
+}
+
+static void on_timer(struct session *session)
+{
+	const bool is_tls = session->phase == SESSION_TLS;
+	tally_add(session_tally(session), TALLY_TIMEOUTS,
+		  is_tls || session->phase == SESSION_TALK ? 1 : 0);
+	tally_add(session_tally(session), TALLY_TLS_FAILED, is_tls ? 1 : 0);
+	switch (session->phase) {
+	case SESSION_PROXY:
+	case SESSION_PAUSE:
+		greeting_on_timer(session);
+		return;
+	case SESSION_TALK:
+		session_refuse(session, DIALOGUE_TIMED_OUT, "timeout");
+		return;
+	case SESSION_TARPIT:
+		session->phase = SESSION_TALK;
+		session->is_delayed = false;
+		/* Or it would have none as long as the client takes nothing. */
+		session_set_short_timer(session, STUCK_MS);
+		on_writable(session);
+		return;
+	case SESSION_QUEUED:
+		parting_on_timer(session);
+		return;
+	case SESSION_LINGER:
+		session_end(session, session->end);
+		return;
+	default:
+		session_end(session, "timeout");
+		return;
+	}
+}
+
+void session_run_timers(struct edge *edge)
+{
+	struct wheel_entry *entry = NULL;
+	while ((entry = wheel_take(&edge->wheel, uv_now(&edge->loop))) != NULL) {
+		struct session *session =
+			(struct session *)(void *)((char *)entry - offsetof(struct session, timer));
+		on_timer(session);
+		session_take_time(edge, session->phase == SESSION_CLOSED ? NULL : session);
+	}
+}
+
+/* ---- a beginning ---- */
+
+static uint16_t port_of(const struct sockaddr *address)
+{
+	if (address->sa_family == AF_INET)
+		return ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port);
+	return ntohs(((const struct sockaddr_in6 *)(const void *)address)->sin6_port);
+}
+
+static void take_addresses(struct session *session, const struct sockaddr *peer)
+{
+	struct sockaddr_storage local = { .ss_family = AF_UNSPEC };
+	socklen_t size = sizeof(local);
+	if (dnsblv6_ip_from_sockaddr(peer, &session->client_ip) == 0)
+		session->client_port = port_of(peer);
+	if (getsockname(session->fd, (struct sockaddr *)&local, &size) == 0 &&
+	    dnsblv6_ip_from_sockaddr((struct sockaddr *)&local, &session->local_ip) == 0)
+		session->local_port = port_of((struct sockaddr *)&local);
+}
+
+static int64_t since_1970_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void session_open(struct edge *edge, int fd, const struct sockaddr *peer)
+{
+	struct session *session = arena_take(edge->arena);
+	int on = 1;
+	memset(session, 0, sizeof(*session));
+	session->edge = edge;
+	session->fd = fd;
+	session->id = edge->next_id++ & ID_MASK;
+	session->accepted_at_ms = since_1970_ms();
+	session->accepted_ms = uv_now(&edge->loop);
+	session->since_ms = session->accepted_ms;
+	session->end = "";
+	dialogue_init(&session->dialogue);
+	if (uv_poll_init(&edge->loop, &session->poll, fd) != 0) {
+		arena_give_back(edge->arena, session);
+		close(fd);
+		return;
+	}
+	session->poll.data = session;
+	/* Replies are as large as they get when they are sent. */
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	take_addresses(session, peer);
+	TAILQ_INSERT_TAIL(&edge->sessions, session, link);
+	edge->session_count++;
+	tally_set(edge->start->tally, TALLY_SESSIONS, edge->session_count);
+	look_for_stress(edge);
+	edge->out_size = 0;
+	greeting_begin(session);
+	session_take_time(edge, session->phase == SESSION_CLOSED ? NULL : session);
+}

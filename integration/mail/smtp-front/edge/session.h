@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * session.h - the life of a session in an edge: its slot, its events, its times, its end.
+ *
+ * Flow: edge.c has accepted -> session_open() -> greeting.c, talk.c, parting.c by phase ->
+ *       session_end(), or session_part() when a worker has it.
+ *
+ *     PROXY -> PAUSE -> TALK <-> TLS, ASKED, TARPIT, PAUSE (after XCLIENT)
+ *                \        \-> QUEUED -> RELAYED, HELD
+ *                 \-> QUEUED  \-> LINGER
+ *     and from each of them -> CLOSED
+ *
+ * Closing: session_end() closes the descriptor and everything that could call back, but the slot
+ * is in use until the loop has let go of the handle; then it is given back. Between them nothing
+ * touches the session: its phase is SESSION_CLOSED, which all who might look at.
+ */
+
+#include "integration/mail/smtp-front/edge/edge_parts.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* fd, which does not block, is handed over. There is a free slot. */
+void session_open(struct edge *edge, int fd, const struct sockaddr *peer);
+
+/* For good, at once; end is a word for the log. What was not sent is lost. */
+void session_end(struct session *session, const char *end);
+/* A worker has it: the descriptor is closed here, and no line is written. */
+void session_part(struct session *session);
+/* The same for a TLS session, whose worker has the other end of worker_fd, which is handed over. */
+void session_relay(struct session *session, int worker_fd);
+/*
+ * As session_part(), but it is counted for its network until the pipe ends that hold_fd reads,
+ * which is handed over. Its slot is in use as long.
+ */
+void session_hold(struct session *session, int hold_fd);
+/* Of all that are so: whoever has them, nobody is counted any more. */
+void session_forget_held(struct edge *edge);
+
+/* Sends what is to be said, and does what is next; to the end of every event. */
+void session_settle(struct session *session);
+/* Says refusal, which ends sessions, and ends it when that is sent. */
+void session_refuse(struct session *session, enum dialogue_refusal refusal, const char *end);
+
+/* ms from now on, but not beyond the time of the whole session. */
+void session_set_timer(struct session *session, uint64_t ms);
+/* The same, or less when there is stress. */
+void session_set_short_timer(struct session *session, uint64_t ms);
+/* For the next command: from when the last was over, short when there is stress. */
+void session_set_command_timer(struct session *session);
+
+void session_on_event(uv_poll_t *poll, int status, int events);
+/* All whose time has come. */
+void session_run_timers(struct edge *edge);
+/* The processor's time since the last event was not for a session, or was for this one. */
+void session_take_time(struct edge *edge, struct session *session);
+
+/* The loop's clock. */
+uint64_t session_now(const struct session *session);
+struct session_far *session_far(const struct session *session);
+struct tally *session_tally(const struct session *session);
+const struct dialogue_limits *session_rules(const struct session *session);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * capsule.h - one session as bytes, on its way from an edge to a worker.
+ *
+ * Flow: parting.c fills it at the first valid recipient -> handover.h -> worker.c goes on where
+ *       the edge has stopped.
+ *
+ * CAPSULE.md says what the bytes are, and nothing else does. Both ends are processes of one
+ * installation, but perhaps of two versions (a reload amid an upgrade), and the edge is the
+ * process that talks to strangers: what comes out of capsule_decode() is whole, is what went in
+ * (a checksum finds any single bit and any burst of 32), and is within what the edge could have
+ * made: texts end, have no control characters, and the dialogue is dialogue_is_valid().
+ *
+ * Of the kinds:
+ *
+ *     CAPSULE_TRUSTED    the dialogue waits for the answer to the RCPT of .recipient
+ *                        (DIALOGUE_AT_RCPT_ASKED); the worker gives it, and reads on at .unread
+ *     CAPSULE_CONNECTED  nothing was said yet (DIALOGUE_AT_START, no HELO); .recipient is empty.
+ *                        An unmodified smtpd gets the connection. .unread and TLS are empty.
+ *
+ * A plain value of some 12 KiB, better not on a small stack. Nothing here keeps a pointer,
+ * allocates or logs.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client-lib/dnsblv6.h"
+#include "integration/common/judge.h"
+#include "integration/mail/smtp-front/smtp/dialogue.h"
+#include "integration/mail/smtp-front/smtp/envelope.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CAPSULE_UNREAD_MAX	 8192
+#define CAPSULE_TLS_PROTOCOL_MAX 15
+#define CAPSULE_TLS_CIPHER_MAX	 63
+#define CAPSULE_TLS_SNI_MAX	 255
+/* Enough for any: the fixed part, eleven sizes and all texts at their longest. */
+#define CAPSULE_SIZE_MAX 12288
+
+#define CAPSULE_EBAD	 (-2300) /* cut, altered, or not a capsule */
+#define CAPSULE_EVERSION (-2301) /* of a version that this program does not know */
+#define CAPSULE_EVALUE	 (-2302) /* whole, but not what an edge makes */
+
+enum capsule_kind {
+	CAPSULE_TRUSTED = 1,
+	CAPSULE_CONNECTED = 2,
+};
+
+struct capsule {
+	enum capsule_kind kind;
+	uint64_t session_id;
+	struct dnsblv6_ip client_ip;
+	struct dnsblv6_ip local_ip;
+	uint16_t client_port;
+	uint16_t local_port;
+	int64_t accepted_at_ms; /* since 1970 */
+	uint64_t queued_at_us;	/* CLOCK_MONOTONIC, which is one for all processes */
+	/* As in account.h. */
+	uint64_t waited_ms;
+	uint64_t dns_ms;
+	uint64_t dialogue_ms;
+	uint64_t bytes_in; /* unread not among them, or it would be counted twice */
+	uint64_t bytes_out;
+	uint64_t edge_cpu_us;
+	unsigned refused_count; /* recipients, of all transactions */
+	bool is_xclient;	/* may say XCLIENT: of whom it first came from */
+	bool is_exempt;		/* nobody was to be asked */
+	bool has_verdict;	/* else nobody was asked, and none of these goes along */
+	enum judge_action action;
+	enum dnsblv6_verdict verdict;
+	int score;
+	char zones[JUDGE_ZONES_MAX + 1];
+	char header[JUDGE_HEADER_MAX + 1]; /* what to put in front of its mails; "": nothing */
+	char tls_protocol[CAPSULE_TLS_PROTOCOL_MAX + 1]; /* ""; in the clear */
+	char tls_cipher[CAPSULE_TLS_CIPHER_MAX + 1];
+	char tls_sni[CAPSULE_TLS_SNI_MAX + 1];
+	struct dialogue dialogue;
+	struct recipient recipient;
+	size_t unread_size;
+	uint8_t unread[CAPSULE_UNREAD_MAX]; /* what the client has sent behind that RCPT */
+};
+
+/*
+ * ret_bytes has CAPSULE_SIZE_MAX bytes, of which *ret_size are used. 0, or CAPSULE_EVALUE for what
+ * capsule_decode() would refuse: then nothing is written.
+ */
+int capsule_encode(const struct capsule *capsule, uint8_t *ret_bytes, size_t *ret_size);
+
+/* 0 or a status above; *ret_capsule has no value then. */
+int capsule_decode(const uint8_t *bytes, size_t size, struct capsule *ret_capsule);
+
+/* Text for these and for -errno values. Never NULL. */
+const char *capsule_strerror(int status);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/smtp-front/nanny/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/common/callfilter.h"
+#include "lib/common/capabilities.h"
+#include "lib/common/sanitized.h"
+
+/* ---- the filter ---- */
+
+/* No process of smtp-front does this. */
+static const char *const never_of_all[] = { "bpf" };
+
+/* Nor this, but for the nanny. */
+static const char *const never_of_children[] = { "fork",      "vfork",	   "pidfd_open", "chroot",
+						 "setuid",    "setgid",	   "setreuid",	 "setregid",
+						 "setresuid", "setresgid", "setgroups",	 "capset" };
+
+/* Of every process, beside what those of all programs need. */
+static const char *const all_calls[] = { "alarm", "setitimer" };
+
+/* Of edges and workers besides: connections, questions, and looking at files. */
+static const char *const network_calls[] = { "accept",	     "accept4",	       "bind",
+					     "connect",	     "listen",	       "socketpair",
+					     "getsockname",  "getpeername",    "getsockopt",
+					     "setsockopt",   "recvmmsg",       "recvmmsg_time64",
+					     "sendmmsg",     "epoll_create",   "epoll_create1",
+					     "epoll_ctl",    "epoll_wait",     "epoll_pwait",
+					     "epoll_pwait2", "eventfd2",       "pipe",
+					     "pipe2",	     "timerfd_create", "timerfd_settime",
+					     "signalfd4",    "select",	       "pselect6",
+					     "_newselect",   "fcntl",	       "fcntl64",
+					     "dup",	     "dup2",	       "dup3",
+					     "pread64",	     "lseek",	       "_llseek",
+					     "stat",	     "stat64",	       "lstat",
+					     "lstat64",	     "newfstatat",     "fstatat64",
+					     "statx",	     "access",	       "faccessat",
+					     "faccessat2",   "readlink",       "readlinkat",
+					     "getcwd",	     "sysinfo" };
+
+/* Of workers that write mails into directories. */
+static const char *const maildir_calls[] = {
+	"open",	    "openat",	 "mkdir",	"mkdirat",   "link",	   "linkat",	"rename",
+	"renameat", "renameat2", "unlink",	"unlinkat",  "fsync",	   "fdatasync", "pwrite64",
+	"pwritev",  "ftruncate", "ftruncate64", "fallocate", "getdents64", "statfs",	"statfs64",
+	"fstatfs",  "fstatfs64", "umask",	"flock",     "utimensat"
+};
+
+#define WRITES (O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND)
+
+/* These only so. */
+static const struct callfilter_call network_calls_so[] = {
+	CALLFILTER_SOCKET(AF_INET, SOCK_DGRAM),
+	CALLFILTER_SOCKET(AF_INET, SOCK_STREAM),
+	CALLFILTER_SOCKET(AF_INET6, SOCK_DGRAM),
+	CALLFILTER_SOCKET(AF_INET6, SOCK_STREAM),
+	{ "socket", 1, { CALLFILTER_EQUAL(0, AF_UNIX) } },
+	/* The library's resolv.conf, and what the C library looks for; nothing is written. */
+	{ "open", 1, { CALLFILTER_MASKED(1, WRITES, O_RDONLY) } },
+	{ "openat", 1, { CALLFILTER_MASKED(2, WRITES, O_RDONLY) } },
+	{ "ioctl", 1, { CALLFILTER_EQUAL(1, FIONBIO) } },
+	{ "ioctl", 1, { CALLFILTER_EQUAL(1, FIONREAD) } },
+	{ "ioctl", 1, { CALLFILTER_EQUAL(1, SIOCOUTQ) } },
+	{ "ioctl", 1, { CALLFILTER_EQUAL(1, FIOCLEX) } },
+};
+
+static const struct callfilter_call maildir_calls_so[] = {
+	{ "chmod", 1, { CALLFILTER_MASKED(1, CALLFILTER_MODE_OTHER, 0) } },
+	{ "fchmod", 1, { CALLFILTER_MASKED(1, CALLFILTER_MODE_OTHER, 0) } },
+	{ "fchmodat", 1, { CALLFILTER_MASKED(2, CALLFILTER_MODE_OTHER, 0) } },
+};
+
+bool confine_has_filter(void)
+{
+	return callfilter_can_load();
+}
+
+static int make_filter(enum confine_role role, bool has_files, struct callfilter *ret_filter)
+{
+	bool is_nanny = role == CONFINE_NANNY;
+	bool has_network = role == CONFINE_EDGE || role == CONFINE_WORKER;
+	const struct callfilter_list lists[] = {
+		{ true, CALLFILTER_KILL, CALLFILTER_NAMES(never_of_all) },
+		{ !is_nanny, CALLFILTER_KILL, CALLFILTER_NAMES(never_of_children) },
+		{ !is_nanny, CALLFILTER_ALLOW, CALLFILTER_NAMES(all_calls) },
+		{ has_network, CALLFILTER_ALLOW, CALLFILTER_NAMES(network_calls) },
+		{ has_files, CALLFILTER_ALLOW, CALLFILTER_NAMES(maildir_calls) },
+		{ has_files, CALLFILTER_ALLOW, CALLFILTER_CALLS(maildir_calls_so) },
+		{ has_network, CALLFILTER_ALLOW, CALLFILTER_CALLS(network_calls_so) },
+	};
+	return callfilter_make(is_nanny ? CALLFILTER_ALLOW : CALLFILTER_REFUSE, lists,
+			       sizeof(lists) / sizeof(lists[0]), ret_filter);
+}
+
+static int load_filter(enum confine_role role, bool has_files)
+{
+	struct callfilter filter = { 0 };
+	int ret = make_filter(role, has_files, &filter);
+	if (ret == 0)
+		ret = callfilter_load(&filter);
+	callfilter_deinit(&filter);
+	return ret;
+}
+
+/* ---- the other steps ---- */
+
+static const struct owner *owner_of(const struct setup *setup, enum confine_role role)
+{
+	switch (role) {
+	case CONFINE_EDGE:
+		return &setup->front.edge_owner;
+	case CONFINE_WORKER:
+		return &setup->front.worker_owner;
+	default:
+		return &setup->front.key_owner;
+	}
+}
+
+/* A next hop, or an edge's call-forward, that is a path is outside of any other root. */
+static bool needs_paths(const struct setup *setup, enum confine_role role)
+{
+	if (role == CONFINE_KEYHOLDER)
+		return false;
+	if (role == CONFINE_WORKER && setup->sink.to.text[0] == '/')
+		return true;
+	return setup->trust.forward.text[0] == '/' ||
+	       (role == CONFINE_EDGE && setup->sink.kind == SETUP_SINK_POSTFIX);
+}
+
+static int change_root(const struct setup *setup, enum confine_role role)
+{
+	const char *path = setup->front.chroot;
+	if (path[0] == '\0' || IS_SANITIZED || geteuid() != 0 || needs_paths(setup, role))
+		return 0;
+	return chroot(path) == 0 && chdir("/") == 0 ? 0 : -errno;
+}
+
+static int change_user(const struct owner *owner)
+{
+	if (owner->user[0] == '\0' || geteuid() != 0)
+		return 0;
+	if (setgroups(1, &owner->gid) != 0 || setresgid(owner->gid, owner->gid, owner->gid) != 0 ||
+	    setresuid(owner->uid, owner->uid, owner->uid) != 0)
+		return -errno;
+	/* What looks dropped must be dropped. */
+	return owner->uid != 0 && setuid(0) == 0 ? -EPERM : 0;
+}
+
+int confine_user(const struct setup *setup, enum confine_role role)
+{
+	return change_user(owner_of(setup, role));
+}
+
+/*
+ * The nanny's: to bind, to make children who become somebody else in another root directory, to
+ * end them, and to read what root reads.
+ */
+#define CAPABILITIES_KEPT                                                                          \
+	(CAPABILITY(CAP_NET_BIND_SERVICE) | CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_SETGID) |      \
+	 CAPABILITY(CAP_SETPCAP) | CAPABILITY(CAP_SYS_CHROOT) | CAPABILITY(CAP_KILL) |             \
+	 CAPABILITY(CAP_DAC_OVERRIDE))
+
+static int gain_nothing(void)
+{
+	return prctl(PR_SET_NO_NEW_PRIVS, 1ul, 0ul, 0ul, 0ul) == 0 ? 0 : -errno;
+}
+
+/* The change of user takes this away, so it is asked for behind it. */
+static int end_with_nanny(void)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0ul, 0ul, 0ul) != 0)
+		return -errno;
+	/* So that nobody with the same user looks into the key's process. */
+	if (!IS_SANITIZED && prctl(PR_SET_DUMPABLE, 0ul, 0ul, 0ul, 0ul) != 0)
+		return -errno;
+	return gain_nothing();
+}
+
+int confine_nanny(const char **reterr_step)
+{
+	*reterr_step = "capabilities";
+	int ret = capabilities_keep(CAPABILITIES_KEPT);
+	if (ret == 0) {
+		*reterr_step = "prctl";
+		ret = gain_nothing();
+	}
+	if (ret == 0 && confine_has_filter()) {
+		*reterr_step = "seccomp";
+		ret = load_filter(CONFINE_NANNY, false);
+	}
+	return ret;
+}
+
+int confine_process(const struct setup *setup, enum confine_role role, const char **reterr_step)
+{
+	bool has_files = role == CONFINE_WORKER && setup->sink.kind == SETUP_SINK_MAILDIR;
+	*reterr_step = "chroot";
+	int ret = change_root(setup, role);
+	if (ret == 0) {
+		capabilities_empty_bounding_set();
+		*reterr_step = "user";
+		ret = change_user(owner_of(setup, role));
+	}
+	if (ret == 0) {
+		*reterr_step = "capabilities";
+		ret = capabilities_keep(0);
+	}
+	if (ret == 0) {
+		*reterr_step = "prctl";
+		ret = end_with_nanny();
+	}
+	if (ret == 0 && confine_has_filter()) {
+		*reterr_step = "seccomp";
+		ret = load_filter(role, has_files);
+	}
+	return ret;
+}

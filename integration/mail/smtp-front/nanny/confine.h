@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * confine.h - what a process of smtp-front gives up, in the order that works.
+ *
+ * Flow: nanny.c forks -> edge.c, worker.c, keyholder.c open what only root can, or what is
+ *       outside the new root directory: users.mdb, certificates, keys, the sink's directory ->
+ *       confine_process() -> nothing but that is left, for good.
+ *
+ *     PROCESS    USER         ROOT    CALLS
+ *     edge       user         chroot  sockets that are there or accepted, the library's questions
+ *                                     over UDP and TCP, users.mdb through its map
+ *     worker     worker-user  chroot  the same, and connections to the next hop; with the sink
+ *                             only    "maildir" also files; with a sink that is a path there is
+ *                             where   no chroot
+ *                             told
+ *     keyholder  key-user     chroot  read, write and poll what is open; no socket is made
+ *     nanny      as before    no      all but those that no mail server makes; of root's
+ *                                     capabilities those that its children are made with
+ *
+ * Steps: chroot; supplementary groups, group and user; the bounding set and all capabilities;
+ * no_new_privs; a seccomp filter. An unlisted call is answered with ENOSYS; what no mail server
+ * does (other programs, other processes, the kernel) ends the process with SIGSYS. Who is not
+ * root keeps his user and root directory, and has all of the rest.
+ *
+ * Without libseccomp there is no filter; with AddressSanitizer neither that nor another root, see
+ * lib/common/sanitized.h.
+ *
+ * Before it: program_start_library(), users_open(), tls_context_new(), sink open(), tzset(), the
+ * first log line. Nothing is logged here; a step that fails is named.
+ */
+
+#include "integration/mail/smtp-front/setup/setup.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum confine_role { CONFINE_EDGE, CONFINE_WORKER, CONFINE_KEYHOLDER, CONFINE_NANNY };
+
+/* Has this build a filter, and this kernel? */
+bool confine_has_filter(void);
+
+/*
+ * Of a child. 0, or -errno with the step that failed, static text. The process is of no use then:
+ * some steps may have been taken.
+ */
+int confine_process(const struct setup *setup, enum confine_role role, const char **reterr_step);
+
+/* The user alone, for a look at what that one may do. 0 or -errno. */
+int confine_user(const struct setup *setup, enum confine_role role);
+
+/* The same for the nanny, before there are others. It stays root. */
+int confine_nanny(const char **reterr_step);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/smtp-front/nanny/generation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/common/log.h"
+
+static const char context[] = NANNY_CONTEXT;
+
+#define BEGIN_MAX_MS  60000 /* until all processes of a generation have what they need */
+#define BEGIN_LOOK_MS 10    /* between looks at whether one of them has died */
+
+uint64_t generation_now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+struct tally *generation_tally(const struct nanny *nanny, const struct crew_slot *slot)
+{
+	return &nanny->bank.slots[slot->block];
+}
+
+/* ---- processes ---- */
+
+/*
+ * A block that no living process has: gauges of two in one would be those of the last to set them,
+ * and gone with the first to end. False: there is none.
+ */
+static bool take_block(struct nanny *nanny, struct crew_slot *slot)
+{
+	unsigned block = 1;
+	slot->block = 0;
+	if (slot->role == CREW_KEYHOLDER)
+		return true; /* it counts nothing */
+	while (block < NANNY_SLOTS && nanny->is_taken[block])
+		block++;
+	if (block == NANNY_SLOTS)
+		return false;
+	nanny->is_taken[block] = true;
+	slot->block = block;
+	return true;
+}
+
+static void give_block_back(struct nanny *nanny, struct crew_slot *slot)
+{
+	if (slot->block == 0)
+		return;
+	tally_clear_gauges(generation_tally(nanny, slot));
+	board_clear(nanny->board, slot->block);
+	nanny->is_taken[slot->block] = false;
+	slot->block = 0;
+}
+
+void generation_start(struct nanny *nanny, struct generation *generation, struct crew_slot *slot)
+{
+	pid_t pid = -1;
+	errno = EAGAIN;
+	if (take_block(nanny, slot))
+		pid = fork();
+	if (pid == 0)
+		roles_run(nanny, generation, slot);
+	if (pid > 0) {
+		crew_began(slot, pid, generation_now_ms());
+		return;
+	}
+	log_error(context, "process not started, role=%s index=%u (%s)", crew_role_name(slot->role),
+		  slot->index, strerror(errno));
+	give_block_back(nanny, slot);
+	crew_not_begun(slot, generation_now_ms());
+	generation->failure = EX_OSERR;
+}
+
+static void log_death(const struct crew_slot *slot, pid_t pid, int status)
+{
+	bool is_killed = WIFSIGNALED(status);
+	int number = is_killed ? WTERMSIG(status) : WEXITSTATUS(status);
+	uint64_t now = generation_now_ms();
+	log_error(
+		context, "process died, role=%s index=%u pid=%d %s=%d restart_ms=%llu%s",
+		crew_role_name(slot->role), slot->index, (int)pid, is_killed ? "signal" : "status",
+		number, (unsigned long long)(slot->due_ms > now ? slot->due_ms - now : 0),
+		is_killed && number == SIGSYS ? " (it made a system call that no mail server makes)"
+					      : "");
+}
+
+static void bury(struct nanny *nanny, struct generation *generation, struct crew_slot *slot,
+		 int status)
+{
+	static const enum tally_number restarts[CREW_ROLES] = {
+		[CREW_KEYHOLDER] = TALLY_KEYHOLDER_RESTARTS,
+		[CREW_EDGE] = TALLY_EDGE_RESTARTS,
+		[CREW_WORKER] = TALLY_WORKER_RESTARTS,
+	};
+	pid_t pid = slot->pid;
+	bool is_good = WIFEXITED(status) && WEXITSTATUS(status) == EX_OK;
+	bool is_told = generation->crew.is_told[slot->role];
+	crew_ended(slot, is_good && slot->role == CREW_WORKER, generation_now_ms());
+	give_block_back(nanny, slot);
+	if (is_told && (is_good || slot->role == CREW_KEYHOLDER))
+		return;
+	if (is_good && slot->role == CREW_WORKER)
+		return; /* it has retired */
+	generation->failure = WIFEXITED(status) && !is_good ? WEXITSTATUS(status) : EX_SOFTWARE;
+	if (!is_told)
+		tally_add(&nanny->bank.slots[0], restarts[slot->role], 1);
+	log_death(slot, pid, status);
+}
+
+void generation_reap(struct nanny *nanny)
+{
+	int status = 0;
+	pid_t pid = 0;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		struct generation *generation = NULL;
+		SLIST_FOREACH(generation, &nanny->generations, link)
+		{
+			struct crew_slot *slot = crew_find(&generation->crew, pid);
+			if (slot != NULL)
+				bury(nanny, generation, slot, status);
+		}
+	}
+}
+
+void generation_tell(struct generation *generation, enum crew_role role, uint64_t kill_ms)
+{
+	if (!crew_tell(&generation->crew, role, kill_ms))
+		return;
+	for (unsigned i = 0; i < generation->crew.count; i++) {
+		const struct crew_slot *slot = &generation->crew.slots[i];
+		if (slot->role == role && slot->pid != 0)
+			kill(slot->pid, SIGTERM);
+	}
+}
+
+/* ---- generations ---- */
+
+static void close_end(int *end)
+{
+	if (*end >= 0)
+		close(*end);
+	*end = -1;
+}
+
+/* Behind this a process that takes another's place waits for nobody. */
+static void close_beginning(struct generation *generation)
+{
+	for (unsigned end = 0; end < 2; end++) {
+		close_end(&generation->ready_ends[end]);
+		close_end(&generation->word_ends[end]);
+	}
+}
+
+static void free_all(struct generation *generation)
+{
+	if (generation == NULL)
+		return;
+	for (unsigned i = 0; i < SETUP_EDGES_MAX; i++) {
+		for (unsigned end = 0; end < 2; end++)
+			close_end(&generation->key_ends[i][end]);
+	}
+	close_beginning(generation);
+	hopstate_close(generation->hop);
+	delivered_close(generation->delivered);
+	crew_deinit(&generation->crew);
+	setup_deinit(generation->setup);
+	free(generation->setup);
+	free(generation);
+}
+
+static int open_keys(struct generation *generation)
+{
+	for (unsigned i = 0; i < generation->setup->front.edges; i++) {
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+			       generation->key_ends[i]) != 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* Another file of that name is the operator's to move. */
+static int open_delivered(struct generation *generation)
+{
+	const char *path = generation->setup->sink.delivered;
+	const int ret = delivered_open(path, &generation->delivered);
+	if (ret == 0 || path[0] == '\0')
+		return ret;
+	log_error(context, "memory of deliveries not opened, path=%s (%s)", path,
+		  ret == -EINVAL ? "it is another file" : strerror(-ret));
+	return ret;
+}
+
+/* setup is the generation's from now on, in either case. NULL: logged. */
+struct generation *generation_new(struct setup *setup)
+{
+	bool has_keys = setup->tls.certificate_count > 0;
+	struct generation *generation = calloc(1, sizeof(*generation));
+	int ret = -ENOMEM;
+	if (generation == NULL) {
+		setup_deinit(setup);
+		free(setup);
+	} else {
+		memset(generation->key_ends, -1, sizeof(generation->key_ends));
+		memset(generation->ready_ends, -1, sizeof(generation->ready_ends));
+		memset(generation->word_ends, -1, sizeof(generation->word_ends));
+		generation->setup = setup;
+		ret = crew_init(&generation->crew, has_keys, setup->front.edges,
+				setup->front.workers);
+	}
+	if (ret == 0)
+		ret = hopstate_open(&generation->hop);
+	if (ret == 0 && setup->sink.kind == SETUP_SINK_LMTP)
+		ret = open_delivered(generation);
+	if (ret == 0 && has_keys)
+		ret = open_keys(generation);
+	if (ret == 0 && (pipe2(generation->ready_ends, O_CLOEXEC | O_NONBLOCK) != 0 ||
+			 pipe2(generation->word_ends, O_CLOEXEC) != 0))
+		ret = -errno;
+	if (ret == 0)
+		return generation;
+	log_error(context, "processes not prepared (%s)", strerror(-ret));
+	free_all(generation);
+	return NULL;
+}
+
+void generation_end(struct nanny *nanny, struct generation *generation)
+{
+	SLIST_REMOVE(&nanny->generations, generation, generation, link);
+	free_all(generation);
+}
+
+/* Until all have what they need. false: one has died, or takes for ever. */
+static bool wait_until_ready(struct nanny *nanny, struct generation *generation)
+{
+	struct pollfd ready = { .fd = generation->ready_ends[NANNY_READY_NANNY], .events = POLLIN };
+	uint64_t until = generation_now_ms() + BEGIN_MAX_MS;
+	unsigned count = 0;
+	char bytes[64];
+	close_end(&generation->ready_ends[NANNY_READY_CHILD]);
+	while (count < generation->crew.count && generation->failure == EX_OK &&
+	       generation_now_ms() < until) {
+		ssize_t size = poll(&ready, 1, BEGIN_LOOK_MS) > 0
+				       ? read(ready.fd, bytes, sizeof(bytes))
+				       : -1;
+		if (size > 0)
+			count += (unsigned)size;
+		generation_reap(nanny);
+	}
+	return count == generation->crew.count;
+}
+
+/* They wait for a word that does not come: nobody loses a session with them. */
+void generation_abandon(struct nanny *nanny, struct generation *generation)
+{
+	for (unsigned role = 0; role < CREW_ROLES; role++)
+		generation_tell(generation, (enum crew_role)role, generation_now_ms());
+	for (unsigned i = 0; i < generation->crew.count; i++) {
+		struct crew_slot *slot = &generation->crew.slots[i];
+		if (slot->pid == 0)
+			continue;
+		kill(slot->pid, SIGKILL);
+		waitpid(slot->pid, NULL, 0);
+		give_block_back(nanny, slot);
+		crew_ended(slot, true, generation_now_ms());
+	}
+	generation_end(nanny, generation);
+}
+
+int generation_begin(struct nanny *nanny, struct generation *generation)
+{
+	generation->number = nanny->generation_count++;
+	SLIST_INSERT_HEAD(&nanny->generations, generation, link);
+	for (unsigned i = 0; i < generation->crew.count; i++)
+		generation_start(nanny, generation, &generation->crew.slots[i]);
+	if (wait_until_ready(nanny, generation))
+		return EX_OK;
+	int status = generation->failure != EX_OK ? generation->failure : EX_OSERR;
+	log_error(context, "processes not begun, status=%d", status);
+	generation_abandon(nanny, generation);
+	return status;
+}
+
+int generation_release(struct generation *generation)
+{
+	static const char words[1 + NANNY_SLOTS_OF_GENERATION];
+	/* Less than what a pipe takes at once. */
+	ssize_t size =
+		write(generation->word_ends[NANNY_WORD_NANNY], words, generation->crew.count);
+	if (size != (ssize_t)generation->crew.count)
+		return size < 0 ? -errno : -EIO;
+	close_beginning(generation);
+	return 0;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * listeners.h - the sockets that clients connect to: for each place one of each edge, or more.
+ *
+ * Flow: setup.h -> nanny.c: listeners_open(), as root -> fork(): listeners_share() in an edge,
+ *       which accepts from those -> nanny.c: listeners_listen(), when all have begun.
+ *
+ * The kernel deals connections out to the sockets of a place (SO_REUSEPORT). They belong to the
+ * nanny: what is in the backlog of an edge that dies waits for the next one. After SIGHUP a place
+ * that was there before keeps its sockets, so that nobody is refused meanwhile. It keeps them also
+ * when there are fewer edges, which share them then: a socket that is closed takes those with it
+ * who are in its backlog or amid their handshake, and nothing that needs no rights of root keeps
+ * others from coming. So some edges may have more clients than others until a restart.
+ *
+ * A new socket is bound at first, and has no client before listeners_listen(): when its generation
+ * cannot begin, nobody has come in vain.
+ */
+
+#include "integration/mail/smtp-front/setup/setup.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Sockets that one edge may have to accept from. */
+#define LISTENERS_MAX (SETUP_EDGES_MAX * SETUP_PLACES_MAX)
+
+struct listeners {
+	struct place places[SETUP_PLACES_MAX];
+	/* In row i those of the edge with i % edge_count as its index; -1: none. */
+	int fds[SETUP_EDGES_MAX][SETUP_PLACES_MAX];
+	unsigned place_count;
+	unsigned edge_count; /* 0: none is open, and fds are nothing */
+};
+
+/*
+ * Binds what front wants and old has not, and gives old's sockets over where it has. 0; or -errno
+ * with the place in *reterr_place, borrowed from front: then old is as before. old may be NULL.
+ */
+int listeners_open(const struct setup_front *front, const struct listeners *old,
+		   struct listeners *ret_listeners, const struct place **reterr_place);
+/*
+ * Lets clients come to those that are new; a place that old has not is looked at once more. 0, or
+ * -errno as above. old may be NULL.
+ */
+int listeners_listen(const struct listeners *listeners, const struct listeners *old,
+		     const struct place **reterr_place);
+
+/*
+ * In the process of that edge, or of another role when edge is negative: closes what is others'.
+ * Returns how many are its own; ret_fds has LISTENERS_MAX places for them.
+ */
+unsigned listeners_share(struct listeners *listeners, int edge, int *ret_fds);
+/* Closes those that kept does not have; kept may be NULL. */
+void listeners_close(struct listeners *listeners, const struct listeners *kept);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/smtp-front/nanny/nanny.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "integration/common/program.h"
+#include "integration/mail/smtp-front/nanny/confine.h"
+#include "integration/mail/smtp-front/nanny/generation.h"
+#include "integration/mail/smtp-front/handover/handover.h"
+#include "integration/mail/smtp-front/facts/metrics.h"
+#include "integration/mail/smtp-front/nanny/nanny_parts.h"
+#include "integration/mail/smtp-front/nanny/precheck.h"
+#include "lib/common/log.h"
+#include "lib/common/systemd.h"
+#include "lib/common/version.h"
+
+static const char context[] = NANNY_CONTEXT;
+
+#define KILL_AFTER_MS 5000    /* behind "drain": who is still there is stuck */
+#define RELOAD_MAX_MS 3600000 /* a session that was open at SIGHUP may take so long */
+#define METRICS_MS    15000
+#define QUEUE_LOOK_MS 50 /* between looks at the queue, while it is to be emptied */
+#define PAUSE_MIN_MS  10
+#define OWN_FILES     560 /* of an edge, beside its sessions */
+#define FILES_OF_ONE  3	  /* a session under TLS: the client, and both ends to its worker */
+
+static void count(const struct nanny *nanny, enum tally_number number)
+{
+	tally_add(&nanny->bank.slots[0], number, 1);
+}
+
+/* ---- generations ---- */
+
+static int refuse_place(const struct place *place, int ret)
+{
+	log_error(context, "socket not opened, place=%s (%s)", place->text, strerror(-ret));
+	return program_refused_status(ret);
+}
+
+/* Library, listeners, and what its processes find outside: an exit status; logged. */
+static int prepare(const struct nanny *nanny, const struct setup *setup,
+		   struct listeners *ret_listeners)
+{
+	const struct place *place = NULL;
+	int status = precheck_run(setup, context);
+	dnsblv6_set_log(setup->handle.client, handle_log, (void *)(uintptr_t)context);
+	if (status == EX_OK && setup->has_zones)
+		status = program_start_library(context, setup->handle.client);
+	if (status != EX_OK)
+		return status;
+	int ret = listeners_open(&setup->front, &nanny->listeners, ret_listeners, &place);
+	return ret == 0 ? EX_OK : refuse_place(place, ret);
+}
+
+/* An exit status. All of it serves clients from here on, or nothing has happened; logged. */
+static int begin(struct nanny *nanny, struct generation *generation)
+{
+	const struct place *place = NULL;
+	int status = generation_begin(nanny, generation);
+	if (status != EX_OK)
+		return status;
+	int ret = listeners_listen(&nanny->listeners, &nanny->former, &place);
+	if (ret != 0) {
+		status = refuse_place(place, ret);
+	} else {
+		ret = generation_release(generation);
+		if (ret == 0)
+			return EX_OK;
+		log_error(context, "processes not begun (%s)", strerror(-ret));
+		status = EX_OSERR;
+	}
+	generation_abandon(nanny, generation);
+	return status;
+}
+
+/*
+ * Behind another, and before that is said: who comes then is in other hands. Its sessions may be
+ * long; its keyholder is for these.
+ */
+static void retire(struct generation *old)
+{
+	uint64_t now_ms = generation_now_ms();
+	generation_tell(old, CREW_EDGE, now_ms + old->setup->front.drain_ms + RELOAD_MAX_MS);
+	generation_tell(old, CREW_WORKER, now_ms + RELOAD_MAX_MS);
+}
+
+/* All of setup, which is taken over. An exit status; what is not EX_OK is logged. */
+static int serve(struct nanny *nanny, struct setup *setup, const char *what)
+{
+	struct listeners opened;
+	int status = prepare(nanny, setup, &opened);
+	if (status != EX_OK) {
+		setup_deinit(setup);
+		free(setup);
+		return status;
+	}
+	const struct setup_front *front = &setup->front;
+	struct generation *old = SLIST_FIRST(&nanny->generations);
+	struct generation *generation = generation_new(setup);
+	nanny->former = nanny->listeners;
+	nanny->listeners = opened;
+	status = generation == NULL ? EX_OSERR : begin(nanny, generation);
+	if (status != EX_OK) {
+		listeners_close(&nanny->listeners, &nanny->former);
+		nanny->listeners = nanny->former;
+		nanny->former.edge_count = 0;
+		return status;
+	}
+	listeners_close(&nanny->former, &nanny->listeners);
+	if (old != NULL)
+		retire(old);
+	log_set_level((enum log_level)front->log_level);
+	log_info(context, "%s, version=%s places=%u edges=%u workers=%u certificates=%u", what,
+		 DNSBLV6_VERSION, front->place_count, front->edges, front->workers,
+		 setup->tls.certificate_count);
+	program_tell_ready(context);
+	return EX_OK;
+}
+
+/* ---- signals ---- */
+
+static struct setup *read_setup(const char *path)
+{
+	struct conf_error error;
+	struct setup *setup = calloc(1, sizeof(*setup));
+	if (setup == NULL || program_read(path, setup_parse, setup, &error) == 0)
+		return setup;
+	conf_log_error(path, &error);
+	setup_deinit(setup);
+	free(setup);
+	return NULL;
+}
+
+/* The queue is that of all generations. */
+static void resize_queue(struct nanny *nanny, uint64_t wanted)
+{
+	size_t size = 0;
+	if (wanted == nanny->queue_bytes)
+		return;
+	int ret = handover_resize(nanny->queue_ends[NANNY_QUEUE_EDGES], wanted, &size);
+	if (ret == 0)
+		nanny->queue_bytes = wanted;
+	if (ret != 0 || size < wanted)
+		log_warning(context, "queue smaller than wanted, bytes=%zu wanted=%llu (%s)", size,
+			    (unsigned long long)wanted,
+			    ret != 0 ? strerror(-ret) : "net.core.wmem_max, until a restart");
+}
+
+/* Whatever is wrong, the generation that serves goes on. */
+static void reload(struct nanny *nanny)
+{
+	int told = systemd_notify_reloading();
+	struct setup *setup = read_setup(nanny->config_path);
+	if (setup == NULL || serve(nanny, setup, "reloaded") != EX_OK) {
+		count(nanny, TALLY_RELOADS_REFUSED);
+		log_warning(context, "configuration not reloaded, the old one stays");
+		if (told == 0)
+			program_tell_ready(context);
+		return;
+	}
+	count(nanny, TALLY_RELOADS);
+	resize_queue(nanny, setup->front.queue_bytes);
+}
+
+static void stop(struct nanny *nanny, int number)
+{
+	struct generation *generation = NULL;
+	if (!nanny->is_stopping)
+		program_tell_stopping(context, number);
+	if (!nanny->is_stopping)
+		nanny->stop_ms = generation_now_ms();
+	nanny->is_stopping = true;
+	/* Who knocks now is refused, and not left waiting. */
+	listeners_close(&nanny->listeners, NULL);
+	SLIST_FOREACH(generation, &nanny->generations, link)
+	generation_tell(generation, CREW_EDGE,
+			generation_now_ms() + generation->setup->front.drain_ms + KILL_AFTER_MS);
+}
+
+/* It has no process of its own that could set its gauge. */
+static void note_hop(const struct nanny *nanny)
+{
+	const struct generation *newest = SLIST_FIRST(&nanny->generations);
+	const bool is_down = newest != NULL && hopstate_is_down(newest->hop);
+	tally_set(&nanny->bank.slots[0], TALLY_HOP_DOWN, is_down ? 1 : 0);
+}
+
+static void obey(struct nanny *nanny, int number)
+{
+	switch (number) {
+	case SIGCHLD:
+		generation_reap(nanny);
+		break;
+	case SIGHUP:
+		if (!nanny->is_stopping)
+			reload(nanny);
+		break;
+	case SIGUSR1:
+		note_hop(nanny);
+		metrics_log(&nanny->bank);
+		nanny->metrics_ms = 0; /* at once */
+		break;
+	case SIGTERM:
+	case SIGINT:
+		stop(nanny, number);
+		break;
+	default: /* something is due */
+		break;
+	}
+}
+
+/* ---- what time brings ---- */
+
+static bool has_queued(const struct nanny *nanny)
+{
+	struct pollfd queue = { .fd = nanny->queue_ends[NANNY_QUEUE_WORKERS], .events = POLLIN };
+	return poll(&queue, 1, 0) > 0;
+}
+
+static bool has_edges(const struct nanny *nanny)
+{
+	const struct generation *generation = NULL;
+	SLIST_FOREACH(generation, &nanny->generations, link)
+	{
+		if (crew_count(&generation->crew, CREW_EDGE) > 0)
+			return true;
+	}
+	return false;
+}
+
+/* What ends behind something else: workers behind the queue, keyholders behind their edges. */
+static void drain(struct nanny *nanny, struct generation *generation)
+{
+	uint64_t later_ms = generation_now_ms() + generation->setup->front.drain_ms + KILL_AFTER_MS;
+	if (!generation->crew.is_told[CREW_EDGE])
+		return;
+	if (crew_count(&generation->crew, CREW_EDGE) == 0)
+		generation_tell(generation, CREW_KEYHOLDER, generation_now_ms() + KILL_AFTER_MS);
+	/* Workers that have their hands full, or cannot begin, do not empty the queue. */
+	bool is_late = generation_now_ms() >=
+		       nanny->stop_ms + generation->setup->front.drain_ms + KILL_AFTER_MS;
+	if (nanny->is_stopping && !has_edges(nanny) && (is_late || !has_queued(nanny)))
+		generation_tell(generation, CREW_WORKER, later_ms);
+}
+
+static bool is_gone(const struct generation *generation)
+{
+	for (unsigned role = 0; role < CREW_ROLES; role++) {
+		if (!generation->crew.is_told[role] ||
+		    crew_count(&generation->crew, (enum crew_role)role) > 0)
+			return false;
+	}
+	return true;
+}
+
+static void tend_processes(struct nanny *nanny, struct generation *generation)
+{
+	for (unsigned i = 0; i < generation->crew.count; i++) {
+		struct crew_slot *slot = &generation->crew.slots[i];
+		if (crew_is_due(&generation->crew, slot, generation_now_ms()))
+			generation_start(nanny, generation, slot);
+		else if (crew_is_overdue(&generation->crew, slot, generation_now_ms()))
+			kill(slot->pid, SIGKILL);
+	}
+}
+
+static void write_metrics(struct nanny *nanny)
+{
+	const struct generation *newest = SLIST_FIRST(&nanny->generations);
+	if (newest == NULL || newest->setup->front.metrics[0] == '\0' ||
+	    generation_now_ms() < nanny->metrics_ms)
+		return;
+	nanny->metrics_ms = generation_now_ms() + METRICS_MS;
+	note_hop(nanny);
+	int ret = metrics_write(newest->setup->front.metrics, &nanny->bank, nanny->started_s);
+	if (ret != 0)
+		log_warning(context, "metrics not written, path=%s (%s)",
+			    newest->setup->front.metrics, strerror(-ret));
+}
+
+static void tend(struct nanny *nanny)
+{
+	struct generation *generation = SLIST_FIRST(&nanny->generations);
+	while (generation != NULL) {
+		struct generation *next = SLIST_NEXT(generation, link);
+		tend_processes(nanny, generation);
+		drain(nanny, generation);
+		if (is_gone(generation))
+			generation_end(nanny, generation);
+		generation = next;
+	}
+	write_metrics(nanny);
+}
+
+/* Until the next signal, or until something is due. */
+static int wait_signal(const struct nanny *nanny)
+{
+	uint64_t now = generation_now_ms();
+	uint64_t until = now + (nanny->is_stopping ? QUEUE_LOOK_MS : METRICS_MS);
+	const struct generation *generation = NULL;
+	SLIST_FOREACH(generation, &nanny->generations, link)
+	{
+		uint64_t next = crew_next_ms(&generation->crew);
+		until = next < until ? next : until;
+	}
+	until = until < now + PAUSE_MIN_MS ? now + PAUSE_MIN_MS : until;
+	struct timespec pause = { .tv_sec = (time_t)((until - now) / 1000),
+				  .tv_nsec = (long)((until - now) % 1000) * 1000000 };
+	return sigtimedwait(&nanny->waited, NULL, &pause);
+}
+
+/* ---- begin and end ---- */
+
+static void block_signals(struct nanny *nanny)
+{
+	static const int numbers[] = { SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGHUP };
+	sigemptyset(&nanny->waited);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		sigaddset(&nanny->waited, numbers[i]);
+	sigprocmask(SIG_BLOCK, &nanny->waited, &nanny->before);
+}
+
+/* Root gives edges what their sessions need; others have what they were given. */
+static void raise_files(const struct setup *setup)
+{
+	struct rlimit limit;
+	rlim_t wanted = (rlim_t)setup->front.sessions_max * FILES_OF_ONE + OWN_FILES;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max < wanted) {
+		limit.rlim_cur = limit.rlim_max = wanted;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	daemon_raise_descriptors();
+}
+
+static int confine(void)
+{
+	const char *step = "";
+	int ret = confine_nanny(&step);
+	if (ret == 0)
+		return EX_OK;
+	log_error(context, "process not confined, role=nanny step=%s (%s)", step, strerror(-ret));
+	return EX_OSERR;
+}
+
+static int open_shared(struct nanny *nanny, const struct setup *setup)
+{
+	int ret = tally_open(NANNY_SLOTS, &nanny->bank);
+	if (ret == 0)
+		ret = board_open(NANNY_SLOTS, &nanny->board);
+	if (ret == 0)
+		ret = passed_open(generation_now_ms(), &nanny->passed);
+	if (ret == 0)
+		ret = handover_open(setup->front.queue_bytes, nanny->queue_ends);
+	nanny->queue_bytes = setup->front.queue_bytes;
+	if (ret == 0)
+		return EX_OK;
+	log_error(context, "queue and counters not made (%s)", strerror(-ret));
+	return EX_OSERR;
+}
+
+static void close_shared(struct nanny *nanny)
+{
+	listeners_close(&nanny->listeners, NULL);
+	for (unsigned end = 0; end < 2; end++) {
+		if (nanny->queue_ends[end] >= 0)
+			close(nanny->queue_ends[end]);
+	}
+	passed_close(nanny->passed);
+	tally_close(&nanny->bank);
+	board_close(nanny->board);
+}
+
+int nanny_run(struct setup *setup, const char *config_path)
+{
+	struct nanny nanny = { .config_path = config_path,
+			       .queue_ends = { -1, -1 },
+			       .started_s = (uint64_t)time(NULL),
+			       .pid = getpid() };
+	SLIST_INIT(&nanny.generations);
+	block_signals(&nanny);
+	if (geteuid() == 0 && setup->front.edge_owner.user[0] == '\0')
+		log_warning(context, "no user is given, processes of clients stay root");
+	raise_files(setup);
+	/* Root's queue may be larger than the system's limit, which it is not any more then. */
+	int status = open_shared(&nanny, setup);
+	if (status == EX_OK)
+		status = confine();
+	if (status == EX_OK) {
+		status = serve(&nanny, setup, "ready");
+	} else {
+		setup_deinit(setup);
+		free(setup);
+	}
+	while (!SLIST_EMPTY(&nanny.generations)) {
+		obey(&nanny, wait_signal(&nanny));
+		tend(&nanny);
+	}
+	if (nanny.is_stopping)
+		log_info(context, "stopped");
+	close_shared(&nanny);
+	return status;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * nanny.h - the process that stays root, and does nothing but look after the others.
+ *
+ * Flow: main.c -> nanny_run(): listeners.c binds; the workers' queue, the keyholder's sockets
+ *       and shared memory are made; fork() -> roles.c: keyholder_run(), edge_run(), worker_run();
+ *       then it waits for signals.
+ *
+ * It reads its configuration, and not a byte that a client has sent. What has to outlive a killed
+ * process is the nanny's: the sockets that listen, with those who have not been accepted; both
+ * ends of the queue, with sessions that no worker has yet; both ends of the keyholder's sockets;
+ * the counters.
+ *
+ *     SIGHUP           reads the configuration; when it is good, a new generation of all processes
+ *                      begins on the same sockets, and the old one ends its sessions; else the
+ *                      old one stays
+ *     SIGTERM, SIGINT  edges accept nobody, then workers empty the queue and end; who is still
+ *                      there "drain" later is killed
+ *     SIGUSR1          logs the counters
+ *     SIGCHLD          makes who has died again, see crew.h
+ */
+
+#include "integration/mail/smtp-front/setup/setup.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* setup has been read from config_path and is taken over. Returns an exit status. */
+int nanny_run(struct setup *setup, const char *config_path);
+
+#ifdef __cplusplus
+}
+#endif

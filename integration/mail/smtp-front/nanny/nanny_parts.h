@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * nanny_parts.h - what the nanny has: generations of processes, and what they share.
+ *
+ * Flow: nanny.c decides, generation.c makes and buries processes, roles.c is what a new one does
+ *       first. For these alone.
+ *
+ * The newest generation is first in the list; those behind it drain. Everything is the nanny's,
+ * which has one thread. A child has all of it as it was at its fork(), and uses what roles.c says.
+ */
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#include "integration/mail/smtp-front/facts/board.h"
+#include "integration/mail/smtp-front/nanny/crew.h"
+#include "integration/mail/smtp-front/sinks/delivered.h"
+#include "integration/mail/smtp-front/recipients/hopstate.h"
+#include "integration/mail/smtp-front/nanny/listeners.h"
+#include "integration/mail/smtp-front/handover/passed.h"
+#include "integration/mail/smtp-front/setup/setup.h"
+#include "integration/mail/smtp-front/facts/tally.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NANNY_CONTEXT "smtp-front"
+
+/*
+ * Blocks of the tally: the nanny's, and one for each process that lives. After reloads generations
+ * overlap, and the largest may do so three times before a process cannot be made.
+ */
+#define NANNY_SLOTS_OF_GENERATION (SETUP_EDGES_MAX + SETUP_WORKERS_MAX)
+#define NANNY_SLOTS		  (1 + 4 * NANNY_SLOTS_OF_GENERATION)
+
+enum { NANNY_KEY_EDGE, NANNY_KEY_HOLDER }; /* the ends of a keyholder's socket */
+enum { NANNY_QUEUE_EDGES, NANNY_QUEUE_WORKERS };
+/* Of the pipes in which processes say that they are ready, and are told to begin. */
+enum { NANNY_READY_NANNY, NANNY_READY_CHILD };
+enum { NANNY_WORD_CHILD, NANNY_WORD_NANNY };
+
+struct generation {
+	SLIST_ENTRY(generation) link;
+	unsigned number;
+	struct setup *setup;
+	struct crew crew;
+	struct hopstate *hop;		  /* its processes share it */
+	int key_ends[SETUP_EDGES_MAX][2]; /* -1 without certificates */
+	/* A byte of each and a byte for each, while they begin; -1 for those of later. */
+	int ready_ends[2];
+	int word_ends[2];
+	struct delivered *delivered; /* they share it; NULL without LMTP */
+	int failure;		     /* exit status of the last one that died */
+};
+
+struct nanny {
+	const char *config_path;
+	SLIST_HEAD(generation_list, generation) generations;
+	unsigned generation_count;
+	struct listeners listeners;
+	struct listeners former; /* until the newest generation has begun */
+	int queue_ends[2];
+	uint64_t queue_bytes; /* that were asked for */
+	struct tally_bank bank;
+	struct board *board;	    /* of as many processes as the bank has blocks */
+	struct passed *passed;	    /* of all generations */
+	bool is_taken[NANNY_SLOTS]; /* which blocks of it a process has */
+	uint64_t started_s;
+	uint64_t metrics_ms; /* when they are written next */
+	bool is_stopping;
+	uint64_t stop_ms; /* when it was told to */
+	sigset_t waited;  /* blocked in the nanny */
+	sigset_t before;  /* what children have */
+	pid_t pid;
+};
+
+/* In the child, after fork(): the role of that slot. Does not return. */
+__attribute__((noreturn)) void roles_run(struct nanny *nanny, struct generation *generation,
+					 const struct crew_slot *slot);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * roles.c - what a new process does first: it lets go of what is not its own.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "integration/mail/smtp-front/nanny/confine.h"
+#include "integration/mail/smtp-front/edge/edge.h"
+#include "integration/mail/smtp-front/nanny/generation.h"
+#include "integration/mail/smtp-front/tls/keyholder.h"
+#include "integration/mail/smtp-front/worker/worker.h"
+#include "lib/common/log.h"
+
+struct role {
+	const struct setup *setup;
+	enum confine_role role;
+	const char *name;
+	int ready_fd; /* -1: nobody waits */
+	int word_fd;  /* the same */
+};
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static struct role make_role(const struct generation *generation, enum confine_role role,
+			     const char *name)
+{
+	return (struct role){ generation->setup, role, name,
+			      generation->ready_ends[NANNY_READY_CHILD],
+			      generation->word_ends[NANNY_WORD_CHILD] };
+}
+
+/*
+ * Everything that could be wrong outside has been looked at: who begins says so, and waits until
+ * all of the generation have. An end in place of the word is the nanny's.
+ */
+static int wait_for_word(struct role *role)
+{
+	char word;
+	ssize_t size = write(role->ready_fd, "", 1);
+	close_fd(&role->ready_fd);
+	if (size == 1) {
+		do
+			size = read(role->word_fd, &word, 1);
+		while (size < 0 && errno == EINTR);
+	}
+	close_fd(&role->word_fd);
+	return size == 1 ? EX_OK : EX_UNAVAILABLE;
+}
+
+static int confine(void *context)
+{
+	struct role *role = context;
+	const char *step = "";
+	int ret = confine_process(role->setup, role->role, &step);
+	if (ret == 0)
+		return role->ready_fd < 0 ? EX_OK : wait_for_word(role);
+	log_error(NANNY_CONTEXT, "process not confined, role=%s step=%s (%s)", role->name, step,
+		  strerror(-ret));
+	return ret == -EPERM ? EX_NOPERM : EX_OSERR;
+}
+
+/* Those of other edges, and of places that there were before. */
+static unsigned close_listeners(struct nanny *nanny, int kept_edge, int *ret_kept)
+{
+	listeners_close(&nanny->former, &nanny->listeners);
+	return listeners_share(&nanny->listeners, kept_edge, ret_kept);
+}
+
+/* All but one end, of an edge, or of all edges when that is negative. */
+static void close_keys(struct nanny *nanny, const struct generation *own, int kept_edge,
+		       int kept_end)
+{
+	struct generation *generation = NULL;
+	SLIST_FOREACH(generation, &nanny->generations, link)
+	{
+		for (int edge = 0; edge < SETUP_EDGES_MAX; edge++) {
+			for (int end = 0; end < 2; end++) {
+				bool is_kept = generation == own && end == kept_end &&
+					       (kept_edge < 0 || kept_edge == edge);
+				if (!is_kept)
+					close_fd(&generation->key_ends[edge][end]);
+			}
+		}
+	}
+}
+
+static int run_keyholder(struct nanny *nanny, struct generation *generation)
+{
+	const struct setup *setup = generation->setup;
+	int sockets[SETUP_EDGES_MAX];
+	struct role role = make_role(generation, CONFINE_KEYHOLDER, "keyholder");
+	close_listeners(nanny, -1, NULL);
+	close_keys(nanny, generation, -1, NANNY_KEY_HOLDER);
+	close_fd(&nanny->queue_ends[NANNY_QUEUE_EDGES]);
+	close_fd(&nanny->queue_ends[NANNY_QUEUE_WORKERS]);
+	for (unsigned i = 0; i < setup->front.edges; i++)
+		sockets[i] = generation->key_ends[i][NANNY_KEY_HOLDER];
+	struct keyholder_start start = { .chains = setup->tls.chains,
+					 .sockets = sockets,
+					 .socket_count = setup->front.edges,
+					 .confine = confine,
+					 .context = &role };
+	return keyholder_run(&start);
+}
+
+static int run_edge(struct nanny *nanny, struct generation *generation,
+		    const struct crew_slot *slot)
+{
+	struct role role = make_role(generation, CONFINE_EDGE, "edge");
+	int fds[LISTENERS_MAX];
+	unsigned count = close_listeners(nanny, (int)slot->index, fds);
+	close_keys(nanny, generation, (int)slot->index, NANNY_KEY_EDGE);
+	close_fd(&nanny->queue_ends[NANNY_QUEUE_WORKERS]);
+	struct edge_start start = {
+		.setup = generation->setup,
+		.listeners = fds,
+		.listener_count = count,
+		.queue_fd = nanny->queue_ends[NANNY_QUEUE_EDGES],
+		.keyholder_fd = generation->key_ends[slot->index][NANNY_KEY_EDGE],
+		.tally = generation_tally(nanny, slot),
+		.board = nanny->board,
+		.process = slot->block,
+		.passed = nanny->passed,
+		.hop = generation->hop,
+		.index = slot->index,
+		.confine = confine,
+		.context = &role,
+	};
+	return edge_run(&start);
+}
+
+static int run_worker(struct nanny *nanny, struct generation *generation,
+		      const struct crew_slot *slot)
+{
+	struct role role = make_role(generation, CONFINE_WORKER, "worker");
+	close_listeners(nanny, -1, NULL);
+	close_keys(nanny, NULL, -1, -1);
+	close_fd(&nanny->queue_ends[NANNY_QUEUE_EDGES]);
+	struct worker_start start = {
+		.setup = generation->setup,
+		.queue_fd = nanny->queue_ends[NANNY_QUEUE_WORKERS],
+		.hop = generation->hop,
+		.delivered = generation->delivered,
+		.tally = generation_tally(nanny, slot),
+		.board = nanny->board,
+		.process = slot->block,
+		.passed = nanny->passed,
+		.index = slot->index,
+		.confine = confine,
+		.context = &role,
+	};
+	return worker_run(&start);
+}
+
+/* What a terminal, or a service manager, sends to all is for the nanny alone. */
+static void ignore_signals(void)
+{
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGUSR1, SIG_IGN);
+}
+
+void roles_run(struct nanny *nanny, struct generation *generation, const struct crew_slot *slot)
+{
+	int status = EX_OK;
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	/* It may have been too late for that. */
+	if (getppid() != nanny->pid)
+		exit(EX_OK);
+	prctl(PR_SET_NAME, crew_role_name(slot->role));
+	close_fd(&generation->ready_ends[NANNY_READY_NANNY]);
+	close_fd(&generation->word_ends[NANNY_WORD_NANNY]);
+	log_set_level((enum log_level)generation->setup->front.log_level);
+	ignore_signals();
+	sigprocmask(SIG_SETMASK, &nanny->before, NULL);
+	if (slot->role == CREW_KEYHOLDER)
+		status = run_keyholder(nanny, generation);
+	else if (slot->role == CREW_EDGE)
+		status = run_edge(nanny, generation, slot);
+	else
+		status = run_worker(nanny, generation, slot);
+	exit(status);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * setup.h - the configuration of smtp-front: front.conf, read and checked.
+ *
+ * Flow: main.c -> setup_parse() -> lib/common/conf.c, judge.h for "decision" and handle.h for
+ *       "library" -> nanny.c, which gives it to edge.c, worker.c and keyholder.c over fork().
+ *
+ *     front:
+ *         hostname: mx.example.org
+ *         listen: [ 0.0.0.0@25, "::@25" ]
+ *     trust:
+ *         users: /var/lib/smtp-front/users.mdb
+ *     sink:
+ *         kind: smtp
+ *         to: 127.0.0.1@10025
+ *
+ * Times are in milliseconds here; in the file they have a unit, ms, s, m, h or d, and without one
+ * they are seconds. A size has K, M or G. smtp-front(8) says what each item is for.
+ *
+ * A setup is made by the nanny for each generation and not changed by anybody after fork(). Its
+ * handle is started by the nanny before fork() where has_zones is true, so that all edges of a
+ * generation share one cache; edges do not start it again. With has_zones false there is nothing
+ * to ask, and the judge's client must not be called.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "integration/common/handle.h"
+#include "integration/common/judge.h"
+#include "integration/common/networks.h"
+#include "integration/common/owner.h"
+#include "integration/mail/smtp-front/tls/keys.h"
+#include "integration/mail/smtp-front/setup/values.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SETUP_PLACES_MAX   16
+#define SETUP_PATH_MAX	   512
+#define SETUP_HOSTNAME_MAX 253 /* RFC 1035, as text */
+#define SETUP_EDGES_MAX	   64
+#define SETUP_WORKERS_MAX  1024
+
+/* What an edge does with a session that has proved itself when no worker is idle. */
+enum setup_capacity {
+	SETUP_WAIT,   /* keeps it for queue_timeout_ms, then 421 */
+	SETUP_REFUSE, /* 421 at once */
+};
+
+enum setup_talker {
+	SETUP_TALKER_REJECT, /* 554 and the end */
+	SETUP_TALKER_IGNORE, /* counts and logs it */
+};
+
+/* What happens to lone LFs of a client, in commands and in mails. */
+enum setup_newline {
+	SETUP_NEWLINE_REJECT,	 /* 500 or 521, and the end */
+	SETUP_NEWLINE_NORMALIZE, /* they are taken as CR LF, but none for the end of a mail */
+};
+
+enum setup_sink_kind {
+	SETUP_SINK_SMTP,
+	SETUP_SINK_LMTP,
+	SETUP_SINK_MAILDIR,
+	SETUP_SINK_NULL,
+	SETUP_SINK_POSTFIX, /* descriptors go to smtpd's "pass" service before the banner */
+};
+
+/* How the next hop is told who the client is. */
+enum setup_tell { SETUP_TELL_NONE, SETUP_TELL_XCLIENT, SETUP_TELL_PROXY, SETUP_TELL_PROXY2 };
+
+enum setup_maildir {
+	SETUP_MAILDIR_ONE,	 /* "to" is the maildir of all */
+	SETUP_MAILDIR_RECIPIENT, /* in "to" there is one for each recipient */
+};
+
+/* Section "front". */
+struct setup_front {
+	char hostname[SETUP_HOSTNAME_MAX + 1]; /* the machine's name unless given */
+	struct place places[SETUP_PLACES_MAX];
+	unsigned place_count;
+	struct owner edge_owner;	 /* "user" */
+	struct owner worker_owner;	 /* "worker-user", else "user" */
+	struct owner key_owner;		 /* "key-user", else "user" */
+	char chroot[SETUP_PATH_MAX + 1]; /* "": none */
+	unsigned edges;			 /* never 0: that has become the number of cores */
+	unsigned workers;
+	unsigned mails_per_worker;
+	unsigned sessions_max; /* of each edge */
+	enum setup_capacity at_capacity;
+	uint64_t queue_bytes; /* of sessions on their way, in the kernel's buffer */
+	unsigned queue_timeout_ms;
+	unsigned gather_ms;		  /* rests of a busy edge; 0: none */
+	unsigned drain_ms;		  /* for sessions that are open at SIGTERM and SIGHUP */
+	char metrics[SETUP_PATH_MAX + 1]; /* "": none */
+	int log_level;
+	struct networks proxy;	 /* clients that must send a PROXY header first */
+	struct networks xclient; /* clients that may say XCLIENT */
+};
+
+/* Section "limits". 0 is "no limit" or "none" but where something else is said. */
+struct setup_limits {
+	unsigned greet_pause_ms; /* silence before the banner */
+	unsigned greet_cache_ms; /* so long it is spared clients whose mail was taken; 0: never */
+	enum setup_talker early_talker;
+	enum setup_newline bare_newline;
+	struct networks normalized; /* clients whose lone LFs are taken as CR LF in any case */
+	uint64_t size_max;	    /* bytes of a mail; never 0 */
+	unsigned recipients_max;    /* of a mail; never 0 */
+	unsigned commands_max;	    /* of a session; never 0 */
+	unsigned junk_max;	    /* that bring no mail nearer, since the last one; never 0 */
+	unsigned errors_max;	    /* the same */
+	unsigned mails_max;	    /* the same */
+	unsigned prefix_ipv4;	    /* bits of the prefix that is counted for */
+	unsigned prefix_ipv6;
+	unsigned prefix_ipv6_site; /* of the site that has it; 0: sites are not counted */
+	unsigned site_multiple;	   /* it may have so many times as much; never 0 */
+	unsigned connections_max;  /* open at once, of a prefix, in one edge */
+	unsigned workers_max;	   /* at a time, of a prefix, of all edges */
+	unsigned rate_max;	   /* new in a minute, of a prefix, in one edge */
+	struct networks unlimited; /* clients the three above are not for */
+	unsigned tarpit_ms;	   /* pause before each refusal, in the edge */
+	unsigned command_timeout_ms;
+	unsigned stress_timeout_ms;  /* instead of it, when under stress */
+	unsigned stress_share;	     /* per cent of sessions_max from which on it is stress */
+	unsigned data_timeout_ms;    /* silence within a mail */
+	unsigned data_rate;	     /* bytes of a mail in a second, at least; 0: any */
+	unsigned session_timeout_ms; /* all of it in the edge */
+	/* In a worker. */
+	unsigned give_way_ms;	    /* silence while other sessions wait for a worker */
+	unsigned stress_data_rate;  /* then, in place of data_rate */
+	unsigned worker_timeout_ms; /* all of it, but for a mail under way */
+};
+
+/* Section "trust". Neither is given with a sink "postfix", else one of them is. */
+struct setup_trust {
+	char users[SETUP_PATH_MAX + 1];
+	struct place forward; /* text "": users are asked */
+	unsigned forward_timeout_ms;
+	unsigned forward_cache_ms;
+};
+
+/* Section "tls". */
+struct setup_tls {
+	struct keys_paths certificates[KEYS_PAIRS_MAX]; /* the first without SNI */
+	unsigned certificate_count;			/* 0: STARTTLS is not offered */
+	/* As they were when the configuration was read, with no private key; NULL without any. */
+	struct keys_chains *chains;
+	bool is_required;
+};
+
+/* Section "sink". */
+struct setup_sink {
+	enum setup_sink_kind kind;
+	struct place to; /* for a maildir a directory; text "" for SETUP_SINK_NULL */
+	enum setup_tell tell;
+	unsigned connect_timeout_ms;	    /* for the connection, and for the greeting */
+	unsigned timeout_ms;		    /* for each step of the next hop behind that */
+	unsigned lmtp_recipients_max;	    /* of a mail; 0: limits.recipients_max */
+	char delivered[SETUP_PATH_MAX + 1]; /* a file of delivered.h; "": memory */
+	enum setup_maildir maildir;
+};
+
+struct setup {
+	struct setup_front front;
+	struct setup_limits limits;
+	struct setup_trust trust;
+	struct setup_tls tls;
+	struct setup_sink sink;
+	bool has_zones;
+	struct judge judge;
+	struct handle handle;
+	char reason[VALUES_REASON_MAX]; /* of the value that was refused last */
+};
+
+/*
+ * 0 with *ret_setup; otherwise *reterr_error says why not. setup_deinit() has to follow in either
+ * case. *ret_setup must not be moved: the judge borrows the handle's client.
+ */
+int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
+		struct conf_error *reterr_error);
+void setup_deinit(struct setup *setup);
+
+/* Are lone LFs of that client taken as CR LF? */
+bool setup_takes_lf(const struct setup *setup, const struct dnsblv6_ip *client_ip);
+
+/* Of the PROXY header that its next hop is sent: 1, 2, or 0 for none. */
+unsigned setup_proxy_version(const struct setup_sink *sink);
+
+/* trust.forward and the sink are one mail server: the mail's RCPT is the question. */
+bool setup_asks_sink(const struct setup *setup);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/smtp-front/sinks/remote_smtp.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "integration/mail/smtp-front/smtp/proxy.h"
+
+/* With its CRLF (RFC 5321 4.5.3.1.4). */
+#define XCLIENT_LINE_MAX 512
+#define XCLIENT_ADDR_MAX (sizeof(" ADDR=IPV6:") + DNSBLV6_IP_TEXT_SIZE)
+
+/*
+ * What an XCLIENT command may hold; their order is that of being sent. Postfix authorizes each
+ * command by the name and the address that the one before has set: these two are the last.
+ */
+enum told {
+	TOLD_PORT,
+	TOLD_DESTADDR,
+	TOLD_DESTPORT,
+	TOLD_PROTO,
+	TOLD_HELO,
+	TOLD_REVERSE_NAME,
+	TOLD_NAME,
+	TOLD_ADDR,
+	TOLD_COUNT,
+};
+
+static const char *const xclient_names[TOLD_COUNT] = {
+	"PORT", "DESTADDR", "DESTPORT", "PROTO", "HELO", "REVERSE_NAME", "NAME", "ADDR",
+};
+
+void remote_init(struct remote *ret_remote)
+{
+	ret_remote->fd = -1;
+	ret_remote->features = ret_remote->xclient = 0;
+}
+
+bool remote_is_open(const struct remote *remote)
+{
+	return remote->fd >= 0;
+}
+
+void remote_close(struct remote *remote)
+{
+	if (remote->fd >= 0)
+		(void)close(remote->fd);
+	remote_init(remote);
+}
+
+/* ---- replies ---- */
+
+static void copy_line(const uint8_t *bytes, size_t size, char *ret_line)
+{
+	for (size_t i = 0; i < size; i++)
+		ret_line[i] = bytes[i] != '\0' ? (char)bytes[i] : '?';
+	ret_line[size] = '\0';
+}
+
+/* A line without its end, cut to room, and with a NUL; one of its own is "?". */
+static int read_line(struct remote *remote, int64_t deadline_ms, char *ret_line, size_t room)
+{
+	for (;;) {
+		size_t size = 0;
+		const uint8_t *bytes = stream_bytes(&remote->stream, &size);
+		const uint8_t *end = memchr(bytes, '\n', size);
+		if (end != NULL) {
+			const size_t whole = (size_t)(end - bytes);
+			if (whole > REMOTE_LINE_MAX)
+				return -EPROTO;
+			size = whole > 0 && bytes[whole - 1] == '\r' ? whole - 1 : whole;
+			copy_line(bytes, size < room ? size : room - 1, ret_line);
+			stream_take(&remote->stream, whole + 1);
+			return 0;
+		}
+		if (size > REMOTE_LINE_MAX)
+			return -EPROTO;
+		const int got = stream_fill(&remote->stream, deadline_ms);
+		if (got <= 0)
+			return got == 0 ? -ECONNRESET : got;
+	}
+}
+
+static bool is_word(const char *line, const char *word)
+{
+	const size_t size = strlen(word);
+	return strncasecmp(line, word, size) == 0 && (line[size] == '\0' || line[size] == ' ');
+}
+
+static void note_xclient(struct remote *remote, const char *words)
+{
+	while (*words != '\0') {
+		words += strspn(words, " ");
+		for (unsigned i = 0; i < TOLD_COUNT; i++) {
+			if (is_word(words, xclient_names[i]))
+				remote->xclient |= 1U << i;
+		}
+		words += strcspn(words, " ");
+	}
+}
+
+/* A line of the reply to EHLO, without the code. */
+static void note_feature(struct remote *remote, const char *line)
+{
+	static const struct {
+		const char *word;
+		unsigned feature;
+	} features[] = {
+		{ "SIZE", REMOTE_SIZE },
+		{ "8BITMIME", REMOTE_8BITMIME },
+		{ "SMTPUTF8", REMOTE_SMTPUTF8 },
+		{ "DSN", REMOTE_DSN },
+	};
+	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
+		if (is_word(line, features[i].word))
+			remote->features |= features[i].feature;
+	}
+	if (is_word(line, "XCLIENT"))
+		note_xclient(remote, line + strlen("XCLIENT"));
+	/* Without an attribute that we have there is nothing to tell. */
+	if (remote->xclient != 0)
+		remote->features |= REMOTE_XCLIENT;
+}
+
+/* Behind what is there already; cut when there is no room. */
+static void append_text(struct sink_reply *reply, const char *line)
+{
+	const size_t size = strlen(reply->text);
+	(void)snprintf(reply->text + size, sizeof(reply->text) - size, "%s%s", size > 0 ? "\n" : "",
+		       line);
+}
+
+/* Of "250-text", "250 text" or "250"; 0 when it is no such line. */
+static int parse_code(const char *line)
+{
+	if (line[0] < '2' || line[0] > '5' || !isdigit((unsigned char)line[1]) ||
+	    !isdigit((unsigned char)line[2]) ||
+	    (line[3] != '\0' && line[3] != ' ' && line[3] != '-'))
+		return 0;
+	return (line[0] - '0') * 100 + (line[1] - '0') * 10 + (line[2] - '0');
+}
+
+static int read_reply(struct remote *remote, bool is_hello, struct sink_reply *ret_reply)
+{
+	const int64_t deadline_ms = stream_deadline(remote->timeout_ms);
+	char line[SINK_TEXT_MAX + 1] = "";
+
+	ret_reply->text[0] = '\0';
+	for (unsigned count = 0; count < REMOTE_LINES_MAX; count++) {
+		const int ret = read_line(remote, deadline_ms, line, sizeof(line));
+		if (ret < 0)
+			return ret;
+		const int code = parse_code(line);
+		/* With two codes it is two replies, and nobody knows which of them is true. */
+		if (code == 0 || (count > 0 && code != ret_reply->code))
+			return -EPROTO;
+		const bool is_last = line[3] != '-';
+		const char *text = line[3] == '\0' ? line + 3 : line + 4;
+		ret_reply->code = code;
+		append_text(ret_reply, text);
+		if (is_hello && count > 0 && code == 250)
+			note_feature(remote, text);
+		if (is_last)
+			return 0;
+	}
+	return -EPROTO;
+}
+
+int remote_read(struct remote *remote, struct sink_reply *ret_reply)
+{
+	return read_reply(remote, false, ret_reply);
+}
+
+static int send_command(struct remote *remote, const char *command)
+{
+	return stream_put(&remote->stream, command, strlen(command),
+			  stream_deadline(remote->timeout_ms));
+}
+
+/* Unasked, or twice: that would be taken for the answer to what is said next. */
+static bool has_spoken(const struct remote *remote)
+{
+	size_t size = 0;
+	char byte = 0;
+
+	(void)stream_bytes(&remote->stream, &size);
+	return size > 0 || recv(remote->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+static int exchange(struct remote *remote, const char *command, bool is_hello,
+		    struct sink_reply *ret_reply)
+{
+	if (has_spoken(remote))
+		return -EPROTO;
+	const int ret = send_command(remote, command);
+	return ret < 0 ? ret : read_reply(remote, is_hello, ret_reply);
+}
+
+int remote_command(struct remote *remote, const char *command, struct sink_reply *ret_reply)
+{
+	return exchange(remote, command, false, ret_reply);
+}
+
+void remote_quit(struct remote *remote)
+{
+	if (send_command(remote, "QUIT\r\n") == 0)
+		(void)stream_flush(&remote->stream, stream_deadline(0));
+}
+
+/* ---- the connection ---- */
+
+static int wait_connected(int fd, unsigned timeout_ms)
+{
+	const int64_t deadline_ms = stream_deadline(timeout_ms);
+	int error = 0;
+	socklen_t size = sizeof(error);
+
+	for (;;) {
+		struct pollfd poller = { .fd = fd, .events = POLLOUT };
+		const int64_t left_ms = deadline_ms - stream_deadline(0);
+		const int ready = poll(&poller, 1, left_ms > 0 ? (int)left_ms : 0);
+		if (ready > 0)
+			break;
+		if (ready == 0)
+			return -ETIMEDOUT;
+		if (errno != EINTR)
+			return -errno;
+	}
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
+		return -errno;
+	return -error;
+}
+
+static int connect_to(struct remote *remote, const struct setup_sink *setup)
+{
+	const struct sockaddr *address = (const struct sockaddr *)&setup->to.address;
+	const int on = 1;
+
+	const int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	int ret = connect(fd, address, setup->to.address_size) == 0 ? 0 : -errno;
+	if (ret == -EINPROGRESS || ret == -EINTR)
+		ret = wait_connected(fd, setup->connect_timeout_ms);
+	if (ret < 0) {
+		(void)close(fd);
+		return ret;
+	}
+	/* Commands are written whole; waiting for more of them only costs time. Not for AF_UNIX. */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	remote->fd = fd;
+	remote->is_lmtp = setup->kind == SETUP_SINK_LMTP;
+	remote->says_clients_helo = false;
+	remote->timeout_ms = setup->connect_timeout_ms;
+	remote->reach = REMOTE_CONNECTED;
+	stream_init(&remote->stream, fd);
+	return 0;
+}
+
+/* ---- who the client is ---- */
+
+static bool is_ipv4(const struct dnsblv6_ip *ip)
+{
+	static const uint8_t mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
+	return memcmp(ip->bytes, mapped, sizeof(mapped)) == 0;
+}
+
+static int send_proxy(struct remote *remote, const struct setup_sink *setup,
+		      const struct sink_session *session)
+{
+	const unsigned version = setup_proxy_version(setup);
+	uint8_t header[PROXY_MADE_MAX];
+	struct proxy proxy;
+
+	if (version == 0)
+		return 0;
+	if (session != NULL) {
+		proxy = (struct proxy){ .client_ip = session->client_ip,
+					.local_ip = session->local_ip,
+					.client_port = session->client_port,
+					.local_port = session->local_port };
+	} else {
+		struct sockaddr_storage own = { .ss_family = AF_UNSPEC };
+		socklen_t size = sizeof(own);
+		(void)getsockname(remote->fd, (struct sockaddr *)&own, &size);
+		proxy_of_socket((const struct sockaddr *)&own,
+				(const struct sockaddr *)&setup->to.address, &proxy);
+	}
+	return stream_put(&remote->stream, header, proxy_make(version, &proxy, header),
+			  stream_deadline(remote->timeout_ms));
+}
+
+/* xtext (RFC 3461, 4); "[UNAVAILABLE]" for what is not known. Cut at room. */
+static void format_xtext(const char *text, char *ret_text, size_t room)
+{
+	size_t size = 0;
+	if (text[0] == '\0') {
+		(void)snprintf(ret_text, room, "[UNAVAILABLE]");
+		return;
+	}
+	for (; *text != '\0' && size + 4 <= room; text++) {
+		const unsigned char byte = (unsigned char)*text;
+		if (byte > ' ' && byte < 0x7f && byte != '+' && byte != '=')
+			ret_text[size++] = (char)byte;
+		else
+			size += (size_t)snprintf(ret_text + size, room - size, "+%02X", byte);
+	}
+	ret_text[size] = '\0';
+}
+
+static void format_attribute(enum told attribute, const struct sink_session *session,
+			     char *ret_text, size_t room)
+{
+	const bool is_client = attribute == TOLD_ADDR || attribute == TOLD_PORT;
+	const struct dnsblv6_ip *ip = is_client ? &session->client_ip : &session->local_ip;
+	char text[DNSBLV6_IP_TEXT_SIZE];
+
+	switch (attribute) {
+	case TOLD_ADDR:
+	case TOLD_DESTADDR:
+		(void)dnsblv6_ip_format(ip, text);
+		(void)snprintf(ret_text, room, "%s%s", is_ipv4(ip) ? "" : "IPV6:", text);
+		break;
+	case TOLD_PORT:
+	case TOLD_DESTPORT:
+		(void)snprintf(ret_text, room, "%u",
+			       is_client ? session->client_port : session->local_port);
+		break;
+	case TOLD_PROTO:
+		(void)snprintf(ret_text, room, "%s", session->is_esmtp ? "ESMTP" : "SMTP");
+		break;
+	case TOLD_HELO:
+		format_xtext(session->helo, ret_text, room);
+		break;
+	case TOLD_REVERSE_NAME: /* not asked for */
+	case TOLD_NAME:
+	case TOLD_COUNT:
+		format_xtext("", ret_text, room);
+		break;
+	}
+}
+
+/*
+ * The next XCLIENT command: as many of the attributes from *first on as are offered and fit into
+ * its line; *first becomes the one behind them. Returns its size, 0 when none is left.
+ */
+static size_t make_xclient(unsigned offered, const struct sink_session *session, unsigned *first,
+			   char *ret_command)
+{
+	char attribute[3 * ENVELOPE_HELO_MAX + 32];
+	char value[3 * ENVELOPE_HELO_MAX + 4];
+	size_t size = 0;
+
+	for (; *first < TOLD_COUNT; (*first)++) {
+		if ((offered & 1U << *first) == 0)
+			continue;
+		format_attribute((enum told) * first, session, value, sizeof(value));
+		const size_t more = (size_t)snprintf(attribute, sizeof(attribute), " %s=%s",
+						     xclient_names[*first], value);
+		const size_t needed = strlen("XCLIENT") + more + strlen("\r\n");
+		/* One that fits into no line is left away; EHLO says the same of HELO. */
+		if (needed > XCLIENT_LINE_MAX)
+			continue;
+		/* NAME takes ADDR along. */
+		const size_t reserved = *first == TOLD_NAME ? XCLIENT_ADDR_MAX : 0;
+		if (size > 0 && size + more + reserved + strlen("\r\n") > XCLIENT_LINE_MAX)
+			break;
+		if (size == 0)
+			size = (size_t)sprintf(ret_command, "XCLIENT");
+		memcpy(ret_command + size, attribute, more);
+		size += more;
+	}
+	if (size > 0)
+		memcpy(ret_command + size, "\r\n", sizeof("\r\n"));
+	return size;
+}
+
+/* ---- the beginning of a session ---- */
+
+static bool is_good(int ret, const struct sink_reply *reply)
+{
+	return ret == 0 && reply->code >= 200 && reply->code < 300;
+}
+
+static int say_hello(struct remote *remote, const char *name, struct sink_reply *ret_reply)
+{
+	char command[ENVELOPE_HELO_MAX + 16];
+
+	remote->features = remote->xclient = 0;
+	(void)snprintf(command, sizeof(command), "%s %s\r\n", remote->is_lmtp ? "LHLO" : "EHLO",
+		       name);
+	const int ret = exchange(remote, command, true, ret_reply);
+	if (ret < 0 || remote->is_lmtp || ret_reply->code < 500)
+		return ret;
+	/* A server from before 1995. */
+	(void)snprintf(command, sizeof(command), "HELO %s\r\n", name);
+	return remote_command(remote, command, ret_reply);
+}
+
+/* As the client has said it, so that it is the client that the next hop judges. */
+static int repeat_hello(struct remote *remote, const char *hostname,
+			const struct sink_session *session, struct sink_reply *reply)
+{
+	remote->says_clients_helo = session->helo[0] != '\0';
+	return say_hello(remote, remote->says_clients_helo ? session->helo : hostname, reply);
+}
+
+/*
+ * By XCLIENT, where it is offered: one command, but for names that are longer than its line. A
+ * session begins anew behind each of them, which is why EHLO follows.
+ */
+static int introduce(struct remote *remote, const char *hostname,
+		     const struct sink_session *session, const char **reterr_step,
+		     struct sink_reply *reply)
+{
+	const unsigned offered = remote->xclient;
+	char command[XCLIENT_LINE_MAX + 1];
+	char next[XCLIENT_LINE_MAX + 1];
+	unsigned first = 0;
+	int ret = 0;
+
+	for (size_t size = make_xclient(offered, session, &first, command); size > 0;) {
+		*reterr_step = "XCLIENT";
+		ret = remote_command(remote, command, reply);
+		if (!is_good(ret, reply))
+			return ret;
+		size = make_xclient(offered, session, &first, next);
+		*reterr_step = "EHLO after XCLIENT";
+		ret = size > 0 ? say_hello(remote, hostname, reply)
+			       : repeat_hello(remote, hostname, session, reply);
+		if (!is_good(ret, reply))
+			return ret;
+		memcpy(command, next, sizeof(command));
+	}
+	remote->features |= REMOTE_XCLIENT; /* it is no longer offered when it was used */
+	return ret;
+}
+
+static int greet(struct remote *remote, const struct setup_sink *setup, const char *hostname,
+		 const struct sink_session *session, const char **reterr_step,
+		 struct sink_reply *reply)
+{
+	const bool is_told = session != NULL && setup_proxy_version(setup) != 0;
+
+	*reterr_step = "PROXY";
+	int ret = send_proxy(remote, setup, session);
+	if (ret < 0)
+		return ret;
+	*reterr_step = "greeting";
+	ret = remote_read(remote, reply);
+	if (ret == 0)
+		remote->reach = REMOTE_GREETED;
+	remote->timeout_ms = setup->timeout_ms;
+	if (!is_good(ret, reply))
+		return ret;
+	*reterr_step = remote->is_lmtp ? "LHLO" : "EHLO";
+	ret = is_told ? repeat_hello(remote, hostname, session, reply)
+		      : say_hello(remote, hostname, reply);
+	if (!is_good(ret, reply) || setup->tell != SETUP_TELL_XCLIENT || session == NULL ||
+	    (remote->features & REMOTE_XCLIENT) == 0)
+		return ret;
+	return introduce(remote, hostname, session, reterr_step, reply);
+}
+
+int remote_open(struct remote *remote, const struct setup_sink *setup, const char *hostname,
+		const struct sink_session *session, const char **reterr_step,
+		struct sink_reply *reterr_reply)
+{
+	struct sink_reply reply = { 0 };
+
+	remote_close(remote);
+	remote->reach = REMOTE_UNREACHED;
+	reterr_reply->code = 0;
+	*reterr_step = "connect";
+	int ret = connect_to(remote, setup);
+	if (ret < 0)
+		return ret;
+	ret = greet(remote, setup, hostname, session, reterr_step, &reply);
+	if (is_good(ret, &reply))
+		return 0;
+	if (ret == 0) {
+		*reterr_reply = reply;
+		ret = remote->says_clients_helo && reply.code >= 500 ? -EACCES : -ECONNREFUSED;
+	}
+	remote_close(remote);
+	return ret;
+}
+
+/* ---- the mail ---- */
+
+void remote_begin(struct remote *remote)
+{
+	remote->is_at_line_start = true;
+}
+
+int remote_append(struct remote *remote, const uint8_t *bytes, size_t size)
+{
+	const int64_t deadline_ms = stream_deadline(remote->timeout_ms);
+
+	while (size > 0) {
+		const uint8_t *end = memchr(bytes, '\n', size);
+		const size_t line_size = end != NULL ? (size_t)(end - bytes) + 1 : size;
+		int ret = 0;
+		if (remote->is_at_line_start && bytes[0] == '.')
+			ret = stream_put(&remote->stream, ".", 1, deadline_ms);
+		if (ret == 0)
+			ret = stream_put(&remote->stream, bytes, line_size, deadline_ms);
+		if (ret < 0)
+			return ret;
+		remote->is_at_line_start = end != NULL;
+		bytes += line_size;
+		size -= line_size;
+	}
+	return 0;
+}
+
+int remote_end(struct remote *remote, struct sink_reply *ret_reply)
+{
+	/* A mail can be refused before its end, and not be taken. */
+	if (has_spoken(remote)) {
+		/* Who has hung up would not take the rest, and the refusal were lost for it. */
+		stream_drop(&remote->stream);
+		const int ret = remote_read(remote, ret_reply);
+		remote_close(remote);
+		return ret == 0 && ret_reply->code < 400 ? -EPROTO : ret;
+	}
+	/* Mail ends in CRLF; an end within a line would otherwise be none. */
+	return remote_command(remote, remote->is_at_line_start ? ".\r\n" : "\r\n.\r\n", ret_reply);
+}
+
+bool remote_has_refused(struct remote *remote, struct sink_reply *ret_reply)
+{
+	/* What came before a reset can be read behind it. */
+	return has_spoken(remote) && remote_read(remote, ret_reply) == 0 && ret_reply->code >= 400;
+}

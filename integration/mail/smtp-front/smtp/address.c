@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/smtp-front/smtp/address.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+#include "integration/mail/smtp-front/smtp/envelope.h"
+#include "lib/format/address.h"
+
+#define LABEL_MAX  63 /* RFC 1035, 2.3.4 */
+#define POSTMASTER "postmaster"
+
+/* What is still to be read. */
+struct cursor {
+	const char *at;
+	const char *end;
+	bool is_utf8; /* something beyond ASCII was read */
+};
+
+static bool has_byte(const struct cursor *cursor, char byte)
+{
+	return cursor->at < cursor->end && *cursor->at == byte;
+}
+
+static bool take_byte(struct cursor *cursor, char byte)
+{
+	if (!has_byte(cursor, byte))
+		return false;
+	cursor->at++;
+	return true;
+}
+
+/* ---- characters ---- */
+
+static bool is_alnum(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+static bool is_atext(char c)
+{
+	return is_alnum(c) || (c != '\0' && strchr("!#$%&'*+-/=?^_`{|}~", c) != NULL);
+}
+
+static bool is_label_byte(char c)
+{
+	return is_alnum(c) || c == '-' || c == '_';
+}
+
+static bool is_continuation(uint8_t byte)
+{
+	return (byte & 0xc0U) == 0x80;
+}
+
+/* RFC 3629: no overlong form, no surrogate, nothing beyond U+10FFFF. Nor the controls of C1. */
+size_t address_utf8_size(const char *text, size_t text_size)
+{
+	const uint8_t *bytes = (const uint8_t *)text;
+	if (text_size < 2 || bytes[0] < 0xc2 || bytes[0] > 0xf4 || !is_continuation(bytes[1]))
+		return 0;
+	if (bytes[0] < 0xe0)
+		return bytes[0] == 0xc2 && bytes[1] < 0xa0 ? 0 : 2;
+	if (text_size < 3 || !is_continuation(bytes[2]))
+		return 0;
+	if (bytes[0] < 0xf0) {
+		bool is_overlong = bytes[0] == 0xe0 && bytes[1] < 0xa0;
+		bool is_surrogate = bytes[0] == 0xed && bytes[1] >= 0xa0;
+		return is_overlong || is_surrogate ? 0 : 3;
+	}
+	if (text_size < 4 || !is_continuation(bytes[3]))
+		return 0;
+	bool is_overlong = bytes[0] == 0xf0 && bytes[1] < 0x90;
+	bool is_beyond = bytes[0] == 0xf4 && bytes[1] >= 0x90;
+	return is_overlong || is_beyond ? 0 : 4;
+}
+
+/* One character that is beyond ASCII or one that is_member() takes. */
+static bool take_character(struct cursor *cursor, bool (*is_member)(char c))
+{
+	size_t left = (size_t)(cursor->end - cursor->at);
+	if (left > 0 && is_member(*cursor->at)) {
+		cursor->at++;
+		return true;
+	}
+	size_t size = address_utf8_size(cursor->at, left);
+	cursor->at += size;
+	cursor->is_utf8 = cursor->is_utf8 || size > 0;
+	return size > 0;
+}
+
+/* ---- local parts ---- */
+
+static bool is_qtext(char c)
+{
+	return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+}
+
+static bool take_quoted(struct cursor *cursor)
+{
+	if (!take_byte(cursor, '"'))
+		return false;
+	while (!take_byte(cursor, '"')) {
+		if (take_byte(cursor, '\\')) {
+			bool is_printable = cursor->at < cursor->end && *cursor->at >= ' ' &&
+					    *cursor->at <= '~';
+			if (!is_printable)
+				return false;
+			cursor->at++;
+		} else if (!take_character(cursor, is_qtext)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool take_dotted(struct cursor *cursor)
+{
+	do {
+		if (!take_character(cursor, is_atext))
+			return false;
+		while (take_character(cursor, is_atext))
+			;
+	} while (take_byte(cursor, '.'));
+	return true;
+}
+
+/* ---- domains ---- */
+
+static bool take_label(struct cursor *cursor)
+{
+	const char *begin = cursor->at;
+	while (take_character(cursor, is_label_byte))
+		;
+	size_t size = (size_t)(cursor->at - begin);
+	return size > 0 && size <= LABEL_MAX && *begin != '-' && cursor->at[-1] != '-';
+}
+
+static bool take_name(struct cursor *cursor)
+{
+	do {
+		if (!take_label(cursor))
+			return false;
+	} while (take_byte(cursor, '.'));
+	return true;
+}
+
+static bool take_literal(struct cursor *cursor)
+{
+	static const char tag[] = "IPv6:";
+	const size_t tag_size = sizeof(tag) - 1;
+	if (!take_byte(cursor, '['))
+		return false;
+	const char *close = memchr(cursor->at, ']', (size_t)(cursor->end - cursor->at));
+	if (close == NULL)
+		return false;
+	const char *text = cursor->at;
+	size_t size = (size_t)(close - text);
+	bool is_tagged = size > tag_size && strncasecmp(text, tag, tag_size) == 0;
+	if (is_tagged) {
+		text += tag_size;
+		size -= tag_size;
+	}
+	struct dnsblv6_addr ignored;
+	bool has_colon = memchr(text, ':', size) != NULL;
+	cursor->at = close + 1;
+	return is_tagged == has_colon && dnsblv6_addr_parse(text, size, &ignored) == DNSBLV6_OK;
+}
+
+static bool take_domain(struct cursor *cursor)
+{
+	return has_byte(cursor, '[') ? take_literal(cursor) : take_name(cursor);
+}
+
+/* ---- mailboxes ---- */
+
+static bool is_postmaster(const char *text, size_t text_size)
+{
+	return text_size == strlen(POSTMASTER) && strncasecmp(text, POSTMASTER, text_size) == 0;
+}
+
+static enum address_status take_mailbox(struct cursor *cursor, struct address *ret_address)
+{
+	const char *begin = cursor->at;
+	bool is_local = has_byte(cursor, '"') ? take_quoted(cursor) : take_dotted(cursor);
+	size_t local_size = (size_t)(cursor->at - begin);
+	ret_address->mailbox = begin;
+	ret_address->is_postmaster = is_postmaster(begin, local_size) && !has_byte(cursor, '@');
+	if (ret_address->is_postmaster) {
+		ret_address->mailbox_size = local_size;
+		return ADDRESS_OK;
+	}
+	if (!is_local || !take_byte(cursor, '@'))
+		return ADDRESS_MALFORMED;
+	const char *domain = cursor->at;
+	if (!take_domain(cursor))
+		return ADDRESS_MALFORMED;
+	ret_address->mailbox_size = (size_t)(cursor->at - begin);
+	ret_address->is_utf8 = cursor->is_utf8;
+	bool fits = cursor->at - domain <= ENVELOPE_DOMAIN_MAX &&
+		    ret_address->mailbox_size + strlen("<>") <= ENVELOPE_PATH_MAX;
+	return fits ? ADDRESS_OK : ADDRESS_TOO_LONG;
+}
+
+/* "@one,@two:" */
+static bool take_route(struct cursor *cursor)
+{
+	do {
+		if (!take_byte(cursor, '@') || !take_domain(cursor))
+			return false;
+	} while (take_byte(cursor, ','));
+	return take_byte(cursor, ':');
+}
+
+enum address_status address_parse_path(const char *text, size_t text_size,
+				       struct address *ret_address, size_t *ret_used)
+{
+	struct cursor cursor = { .at = text, .end = text + text_size };
+	struct address address = { .mailbox = text };
+	enum address_status status = ADDRESS_OK;
+	if (!take_byte(&cursor, '<') || (has_byte(&cursor, '@') && !take_route(&cursor)))
+		return ADDRESS_MALFORMED;
+	/* What a route had beyond ASCII goes with it. */
+	cursor.is_utf8 = false;
+	bool is_null = cursor.at == text + 1 && has_byte(&cursor, '>');
+	if (!is_null)
+		status = take_mailbox(&cursor, &address);
+	if (status == ADDRESS_MALFORMED || !take_byte(&cursor, '>'))
+		return ADDRESS_MALFORMED;
+	if (status != ADDRESS_OK)
+		return status;
+	*ret_address = address;
+	*ret_used = (size_t)(cursor.at - text);
+	return ADDRESS_OK;
+}
+
+bool address_is_mailbox(const char *text, size_t text_size, bool allows_utf8)
+{
+	struct cursor cursor = { .at = text, .end = text + text_size };
+	struct address address = { .mailbox = text };
+	return take_mailbox(&cursor, &address) == ADDRESS_OK && cursor.at == cursor.end &&
+	       (allows_utf8 || !address.is_utf8);
+}

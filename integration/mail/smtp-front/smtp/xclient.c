@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/smtp-front/smtp/xclient.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "lib/format/address.h"
+
+/* A value before its xtext is undone: each byte may be three. */
+#define VALUE_MAX (3 * XCLIENT_TEXT_MAX)
+
+static const char *const names[XCLIENT_COUNT] = {
+	[XCLIENT_NAME] = "NAME",	 [XCLIENT_ADDR] = "ADDR",	  [XCLIENT_PORT] = "PORT",
+	[XCLIENT_PROTO] = "PROTO",	 [XCLIENT_HELO] = "HELO",	  [XCLIENT_LOGIN] = "LOGIN",
+	[XCLIENT_DESTADDR] = "DESTADDR", [XCLIENT_DESTPORT] = "DESTPORT",
+};
+
+static bool is_word(const char *text, size_t text_size, const char *word)
+{
+	return text_size == strlen(word) && strncasecmp(text, word, text_size) == 0;
+}
+
+/* ---- xtext ---- */
+
+static int hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* To at most XCLIENT_TEXT_MAX bytes and a NUL; at least one. */
+static bool decode(const char *text, size_t text_size, char *ret_text)
+{
+	size_t size = 0;
+	if (text_size > VALUE_MAX)
+		return false;
+	for (size_t i = 0; i < text_size; i++) {
+		int value = (unsigned char)text[i];
+		if (value == '+') {
+			int high = i + 2 < text_size ? hex_value(text[i + 1]) : -1;
+			int low = high >= 0 ? hex_value(text[i + 2]) : -1;
+			if (low < 0)
+				return false;
+			value = high * 16 + low;
+			i += 2;
+		}
+		if (value == 0 || size == XCLIENT_TEXT_MAX)
+			return false;
+		ret_text[size++] = (char)value;
+	}
+	ret_text[size] = '\0';
+	return size > 0;
+}
+
+/* ---- values ---- */
+
+/* A HELO or a login goes to the log and into a header; Postfix does the same to it. */
+static void make_harmless(char *text)
+{
+	for (; *text != '\0'; text++)
+		if (*text <= ' ' || *text > '~' || strchr("<>()\\\";@", *text) != NULL)
+			*text = '?';
+}
+
+static bool is_host_name(const char *text)
+{
+	for (; *text != '\0'; text++) {
+		bool is_alnum = (*text >= '0' && *text <= '9') || (*text >= 'A' && *text <= 'Z') ||
+				(*text >= 'a' && *text <= 'z');
+		if (!is_alnum && strchr("-._", *text) == NULL)
+			return false;
+	}
+	return true;
+}
+
+static bool take_ip(const char *text, struct dnsblv6_ip *ret_ip)
+{
+	static const char tag[] = "IPV6:";
+	const size_t tag_size = sizeof(tag) - 1;
+	struct dnsblv6_addr addr;
+	bool is_tagged = strncasecmp(text, tag, tag_size) == 0;
+	if (is_tagged)
+		text += tag_size;
+	if ((is_tagged && strchr(text, ':') == NULL) ||
+	    dnsblv6_addr_parse(text, strlen(text), &addr) != DNSBLV6_OK)
+		return false;
+	dnsblv6_addr_to_bytes(addr, ret_ip->bytes);
+	return true;
+}
+
+static bool take_port(const char *text, uint16_t *ret_port)
+{
+	uint32_t port = 0;
+	size_t digits = strspn(text, "0123456789");
+	if (digits == 0 || digits > 5 || text[digits] != '\0')
+		return false;
+	for (; *text != '\0'; text++)
+		port = port * 10 + (uint32_t)(*text - '0');
+	*ret_port = (uint16_t)port;
+	return port <= UINT16_MAX;
+}
+
+static bool take_proto(const char *text, bool *ret_is_esmtp)
+{
+	*ret_is_esmtp = strcasecmp(text, "ESMTP") == 0;
+	return *ret_is_esmtp || strcasecmp(text, "SMTP") == 0;
+}
+
+static bool take_text(const char *text, char *ret_text)
+{
+	memcpy(ret_text, text, strlen(text) + 1);
+	make_harmless(ret_text);
+	return true;
+}
+
+static bool take_name(const char *text, char *ret_name)
+{
+	memcpy(ret_name, text, strlen(text) + 1);
+	return is_host_name(text);
+}
+
+static bool take_value(struct xclient *xclient, enum xclient_attribute attribute, const char *text)
+{
+	switch (attribute) {
+	case XCLIENT_NAME:
+		return take_name(text, xclient->name);
+	case XCLIENT_ADDR:
+		return take_ip(text, &xclient->client_ip);
+	case XCLIENT_PORT:
+		return take_port(text, &xclient->client_port);
+	case XCLIENT_PROTO:
+		return take_proto(text, &xclient->is_esmtp);
+	case XCLIENT_HELO:
+		return take_text(text, xclient->helo);
+	case XCLIENT_LOGIN:
+		return take_text(text, xclient->login);
+	case XCLIENT_DESTADDR:
+		return take_ip(text, &xclient->local_ip);
+	default:
+		return take_port(text, &xclient->local_port);
+	}
+}
+
+/* ---- attributes ---- */
+
+static unsigned find(const char *name, size_t name_size)
+{
+	unsigned attribute = 0;
+	while (attribute < XCLIENT_COUNT && !is_word(name, name_size, names[attribute]))
+		attribute++;
+	return attribute;
+}
+
+static const char *take_attribute(struct xclient *xclient, const char *word, size_t word_size)
+{
+	char text[XCLIENT_TEXT_MAX + 1];
+	const char *equals = memchr(word, '=', word_size);
+	if (equals == NULL)
+		return "Attribute without a value";
+	unsigned attribute = find(word, (size_t)(equals - word));
+	if (attribute == XCLIENT_COUNT)
+		return "Attribute unknown";
+	unsigned bit = 1U << attribute;
+	const char *value = equals + 1;
+	size_t value_size = word_size - (size_t)(value - word);
+	if ((xclient->named & bit) != 0)
+		return "Attribute given twice";
+	xclient->named |= bit;
+	if (is_word(value, value_size, "[UNAVAILABLE]"))
+		return NULL;
+	if (is_word(value, value_size, "[TEMPUNAVAIL]")) {
+		xclient->tempunavail |= bit;
+		return NULL;
+	}
+	xclient->known |= bit;
+	if (!decode(value, value_size, text) ||
+	    !take_value(xclient, (enum xclient_attribute)attribute, text))
+		return "Bad value of an attribute";
+	return NULL;
+}
+
+const char *xclient_parse(const char *text, size_t text_size, struct xclient *ret_xclient)
+{
+	struct xclient xclient;
+	const char *wrong = NULL;
+	const char *end = text + text_size;
+	memset(&xclient, 0, sizeof(xclient));
+	while (text < end && wrong == NULL) {
+		const char *blank = memchr(text, ' ', (size_t)(end - text));
+		const char *word_end = blank != NULL ? blank : end;
+		if (word_end > text)
+			wrong = take_attribute(&xclient, text, (size_t)(word_end - text));
+		text = blank != NULL ? blank + 1 : end;
+	}
+	if (wrong == NULL && xclient.named == 0)
+		wrong = "Syntax: XCLIENT attribute=value";
+	if (wrong == NULL)
+		*ret_xclient = xclient;
+	return wrong;
+}

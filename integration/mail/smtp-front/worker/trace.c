@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/smtp-front/worker/trace.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "integration/mail/smtp-front/facts/account.h"
+#include "integration/mail/smtp-front/smtp/envelope.h"
+
+/* "Sun, 22 Nov 2026 04:42:54 +0000" (RFC 5322 3.3), whatever the locale. */
+#define DATE_SIZE 48
+
+static void format_date(int64_t now_s, char *ret_text)
+{
+	static const char days[][4] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
+	static const char months[][4] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun",
+					  "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
+	const time_t seconds = (time_t)now_s;
+	struct tm date;
+
+	memset(&date, 0, sizeof(date));
+	(void)gmtime_r(&seconds, &date);
+	(void)snprintf(ret_text, DATE_SIZE, "%s, %02d %s %04d %02d:%02d:%02d +0000",
+		       days[date.tm_wday % 7], date.tm_mday, months[date.tm_mon % 12],
+		       (date.tm_year + 1900) % 10000, date.tm_hour, date.tm_min, date.tm_sec);
+}
+
+/*
+ * What a client calls itself, as a domain or an address literal; "?" for each byte that may not
+ * stand in one. Beyond ASCII only in a mail that is UTF-8 anyway.
+ */
+static void format_helo(const struct trace *trace, char *ret_text, size_t room)
+{
+	size_t size = 0;
+	for (const char *at = trace->helo; *at != '\0' && size + 1 < room; at++) {
+		const unsigned char byte = (unsigned char)*at;
+		const bool is_fine = (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
+				     (byte >= 'A' && byte <= 'Z') ||
+				     strchr(".-_:[]", byte) != NULL ||
+				     (byte >= 0x80 && trace->is_utf8);
+		ret_text[size++] = (char)(is_fine ? byte : '?');
+	}
+	ret_text[size] = '\0';
+	if (size == 0)
+		(void)snprintf(ret_text, room, "unknown");
+}
+
+/* RFC 3848, and RFC 6531 3.7.3 where the mail is SMTPUTF8. */
+static const char *protocol_of(const struct trace *trace)
+{
+	const bool is_tls = trace->tls_protocol[0] != '\0';
+	if (trace->is_utf8)
+		return is_tls ? "UTF8SMTPS" : "UTF8SMTP";
+	if (trace->is_esmtp)
+		return is_tls ? "ESMTPS" : "ESMTP";
+	return "SMTP";
+}
+
+static void format_for(const struct trace *trace, char *ret_text, size_t room)
+{
+	ret_text[0] = '\0';
+	if (trace->recipient != NULL)
+		(void)snprintf(ret_text, room, "\r\n\tfor <%s>", trace->recipient);
+}
+
+size_t trace_make(const struct trace *trace, char *ret_text)
+{
+	char helo[ENVELOPE_HELO_MAX + 1];
+	char ip[DNSBLV6_IP_TEXT_SIZE];
+	char tls[160] = "";
+	char recipient[ENVELOPE_ADDRESS_MAX + 16];
+	char id[ACCOUNT_ID_SIZE];
+	char date[DATE_SIZE];
+
+	format_helo(trace, helo, sizeof(helo));
+	(void)dnsblv6_ip_format(&trace->client_ip, ip);
+	if (trace->tls_protocol[0] != '\0')
+		(void)snprintf(tls, sizeof(tls), "\r\n\t(using %.32s with cipher %.80s)",
+			       trace->tls_protocol, trace->tls_cipher);
+	format_for(trace, recipient, sizeof(recipient));
+	format_date(trace->now_s, date);
+	const int size =
+		snprintf(ret_text, TRACE_MAX,
+			 "Received: from %s ([%s%s])%s\r\n"
+			 "\tby %s (smtp-front) with %s id %s.%u%s;\r\n\t%s\r\n",
+			 helo, strchr(ip, ':') != NULL ? "IPv6:" : "", ip, tls, trace->hostname,
+			 protocol_of(trace), account_format_id(trace->session_id, id),
+			 trace->mail_number, recipient, date);
+	return (size_t)size;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/smtp-front/worker/worker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "integration/mail/smtp-front/handover/capsule.h"
+#include "integration/mail/smtp-front/handover/handover.h"
+#include "integration/mail/smtp-front/sinks/sink.h"
+#include "integration/mail/smtp-front/sinks/stream.h"
+#include "integration/mail/smtp-front/recipients/users.h"
+#include "integration/mail/smtp-front/worker/visit.h"
+#include "lib/common/log.h"
+
+static const char context[] = "smtp-front";
+
+static volatile sig_atomic_t is_told_to_end;
+
+/* For a signal that comes between a look at its flag and the wait for the queue. */
+#define AGAIN_S 1
+/* An edge looks at its clock now and then, and a queue takes some time. */
+#define LATE_MS 1000
+
+static void on_term(int number)
+{
+	is_told_to_end = 1;
+	if (number == SIGTERM)
+		alarm(AGAIN_S);
+}
+
+/* Without SA_RESTART: a wait for the queue ends, one for a client goes on. */
+static void set_signals(void)
+{
+	struct sigaction action = { .sa_handler = on_term };
+
+	is_told_to_end = 0;
+	(void)sigemptyset(&action.sa_mask);
+	(void)sigaction(SIGTERM, &action, NULL);
+	(void)sigaction(SIGALRM, &action, NULL);
+	action.sa_handler = SIG_IGN;
+	(void)sigaction(SIGPIPE, &action, NULL);
+}
+
+struct worker {
+	const struct worker_start *start;
+	struct setup_sink asker_setup;
+	struct visit_parts parts;
+	struct visit *visit;
+	struct capsule *capsule;
+	int hold_fd; /* by which an edge counts the session before; -1: none */
+};
+
+/*
+ * Who says whether a recipient is one: the list; else the next hop of trust.forward, which
+ * is the sink itself where both are the same place.
+ */
+static int open_asker(struct worker *worker)
+{
+	const struct setup *setup = worker->start->setup;
+	uint64_t seed = 0;
+
+	if (setup->trust.users[0] != '\0')
+		return users_open(setup->trust.users, &worker->parts.users);
+	if (setup->trust.forward.text[0] == '\0' || setup_asks_sink(setup))
+		return 0;
+	worker->asker_setup = (struct setup_sink){
+		.kind = SETUP_SINK_SMTP,
+		.to = setup->trust.forward,
+		.tell = SETUP_TELL_NONE,
+		.connect_timeout_ms = setup->trust.forward_timeout_ms,
+		.timeout_ms = setup->trust.forward_timeout_ms,
+	};
+	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+		return -EIO;
+	const int ret = answers_new(seed, &worker->parts.known);
+	if (ret < 0)
+		return ret;
+	return sink_open(&worker->asker_setup, setup->front.hostname, &worker->parts.asker);
+}
+
+/* Behind this nothing is opened by name. */
+static int open_parts(struct worker *worker)
+{
+	const struct setup *setup = worker->start->setup;
+
+	worker->parts.setup = setup;
+	worker->parts.tally = worker->start->tally;
+	worker->parts.passed = worker->start->passed;
+	worker->parts.board = worker->start->board;
+	worker->parts.is_told = &is_told_to_end;
+	int ret = sink_open(&setup->sink, setup->front.hostname, &worker->parts.sink);
+	if (ret < 0) {
+		log_error(context, "sink not opened, to=%s (%s)", setup->sink.to.text,
+			  strerror(-ret));
+		return EX_NOINPUT;
+	}
+	sink_share(worker->parts.sink, worker->start->hop, worker->start->delivered);
+	ret = open_asker(worker);
+	if (ret < 0) {
+		log_error(context, "recipients not opened, path=%s (%s)", setup->trust.users,
+			  users_strerror(ret));
+		return EX_NOINPUT;
+	}
+	worker->capsule = calloc(1, sizeof(*worker->capsule));
+	if (worker->capsule == NULL || visit_new(&worker->parts, &worker->visit) < 0) {
+		log_error(context, "worker not begun (%s)", strerror(ENOMEM));
+		return EX_OSERR;
+	}
+	return EX_OK;
+}
+
+/* The edge learns by it that its network has one less. */
+static void let_go(struct worker *worker)
+{
+	if (worker->hold_fd >= 0)
+		(void)close(worker->hold_fd);
+	worker->hold_fd = -1;
+}
+
+static void close_parts(struct worker *worker)
+{
+	let_go(worker);
+	visit_free(worker->visit);
+	free(worker->capsule);
+	users_close(worker->parts.users);
+	answers_free(worker->parts.known);
+	sink_close(worker->parts.asker);
+	sink_close(worker->parts.sink);
+}
+
+static int receive(struct worker *worker, struct handover_fds *ret_fds)
+{
+	const struct worker_start *start = worker->start;
+
+	board_set(start->board, BOARD_IDLE, start->process, true);
+	/* Only now: edges look for an idle worker then. */
+	let_go(worker);
+	if (board_count(start->board, BOARD_WAITING) > 0)
+		handover_call(start->queue_fd);
+	const int ret = handover_await(start->queue_fd);
+	/* Before the message is taken, so that no edge gives another to this worker meanwhile. */
+	board_set(start->board, BOARD_IDLE, start->process, false);
+	return ret < 0 ? ret : handover_receive(start->queue_fd, worker->capsule, ret_fds);
+}
+
+/* One that an edge would have put off by now. */
+static bool is_late(const struct worker *worker)
+{
+	const uint64_t patience_ms = worker->start->setup->front.queue_timeout_ms + LATE_MS;
+	const uint64_t now_us = (uint64_t)stream_deadline(0) * 1000;
+	return now_us > worker->capsule->queued_at_us + patience_ms * 1000;
+}
+
+/* One session, if there is one. Returns how much of the worker's life it has taken. */
+static unsigned take_session(struct worker *worker, int *ret_status)
+{
+	struct tally *tally = worker->start->tally;
+	struct handover_fds fds = { -1, -1 };
+	unsigned mail_count = 0;
+
+	*ret_status = receive(worker, &fds);
+	if (*ret_status < 0)
+		return 0;
+	worker->hold_fd = fds.hold;
+	tally_add(tally, TALLY_TAKEN, 1);
+	tally_set(tally, TALLY_BUSY, 1);
+	if (is_late(worker))
+		visit_put_off(worker->visit, worker->capsule, fds.connection);
+	else
+		mail_count = visit_finish(worker->visit, worker->capsule, fds.connection);
+	tally_set(tally, TALLY_BUSY, 0);
+	return mail_count > 0 ? mail_count : 1;
+}
+
+static int work(struct worker *worker)
+{
+	const unsigned mails_max = worker->start->setup->front.mails_per_worker;
+	unsigned done = 0;
+
+	while (is_told_to_end == 0 && (mails_max == 0 || done < mails_max)) {
+		int status = 0;
+		done += take_session(worker, &status);
+		if (status >= 0 || status == -EAGAIN || status == -EINTR)
+			continue;
+		/* There are neither edges nor a nanny. An edge may also have shut what it shares:
+		   that is an error, after which the next worker comes with a pause. */
+		if (status == -EPIPE && is_told_to_end != 0)
+			return EX_OK;
+		if (status == CAPSULE_EBAD || status == CAPSULE_EVERSION ||
+		    status == CAPSULE_EVALUE || status == -EMFILE) {
+			tally_add(worker->start->tally, TALLY_CAPSULES_BAD, 1);
+			log_error(context, "session lost on its way to a worker (%s)",
+				  capsule_strerror(status));
+			continue;
+		}
+		log_error(context, "queue not read (%s)", capsule_strerror(status));
+		return EX_OSERR;
+	}
+	if (is_told_to_end == 0)
+		tally_add(worker->start->tally, TALLY_RETIRED, 1);
+	return EX_OK;
+}
+
+/* One of a generation is enough; sessions that come now are the others'. */
+static void probe_hop(struct worker *worker)
+{
+	const struct worker_start *start = worker->start;
+
+	if (start->index != 0)
+		return;
+	board_set(start->board, BOARD_IDLE, start->process, false);
+	sink_probe(worker->parts.sink);
+}
+
+int worker_run(const struct worker_start *start)
+{
+	struct worker worker = { .start = start, .hold_fd = -1 };
+
+	set_signals();
+	int status = open_parts(&worker);
+	/* It is about to be: a session that comes first finds it so. */
+	if (status == EX_OK)
+		board_set(start->board, BOARD_IDLE, start->process, true);
+	if (status == EX_OK && start->confine != NULL)
+		status = start->confine(start->context);
+	if (status == EX_OK) {
+		probe_hop(&worker);
+		status = work(&worker);
+	}
+	close_parts(&worker);
+	return status;
+}
