@@ -4,7 +4,7 @@
 /*
  * asking.h - a handle of libdnsblv6 in a loop of libuv.
  *
- * Flow: whoever is asked something -> dnsblv6_submit() -> the loop waits for the handle's
+ * Flow: a program is asked something -> dnsblv6_submit() -> the loop waits for the handle's
  *       descriptor and time -> dnsblv6_process() -> the callback of the request.
  *
  * The order of a round: whatever events have submitted goes out in one go before the loop

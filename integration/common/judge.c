@@ -273,7 +273,7 @@ static enum judge_action choose(const struct judge *judge, int verdict)
 		return judge->action;
 	if (verdict != DNSBLV6_DEFER)
 		return JUDGE_PASS;
-	/* Whoever refuses nobody does not put anybody off either. */
+	/* A judge that refuses no client does not put any off either. */
 	return judge->action == JUDGE_REJECT ? JUDGE_DEFER : judge->action;
 }
 

@@ -192,7 +192,7 @@ int networks_read(const char *path, struct networks *ret_networks,
 {
 	char *text = NULL;
 	size_t size = 0;
-	/* A FIFO must not hold up who reads its list again. */
+	/* A FIFO must not hold up a program that reads its list again. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return refuse(reterr_error, 0, -errno, strerror(errno));

@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * owner.h - whom a daemon becomes, and whose its socket is.
+ * owner.h - the user that a daemon becomes, and the owner of its socket.
  *
  * Flow: "user", "socket-group" and "socket-mode" of a configuration -> owner_take_...() ->
  *       owner_drop() once everything that only root may do is done -> owner_give() for a socket
  *       that is bound.
  *
- * A plain value. Without a user the daemon stays who started it; without a group the socket
- * has the daemon's, or that of a directory with the set-group-ID bit.
+ * A plain value. Without a user the daemon keeps the one that started it; without a group the
+ * socket has the daemon's, or that of a directory with the set-group-ID bit.
  */
 
 #include <sys/types.h>
@@ -21,7 +21,7 @@ extern "C" {
 #define OWNER_NAME_MAX 128
 
 struct owner {
-	char user[OWNER_NAME_MAX + 1]; /* "": whoever started us */
+	char user[OWNER_NAME_MAX + 1]; /* "": the one that started the daemon */
 	uid_t uid;
 	gid_t gid;
 	char group[OWNER_NAME_MAX + 1]; /* of the socket; "": the user's */
@@ -35,7 +35,7 @@ const char *owner_take_group(struct owner *owner, const char *name);
 const char *owner_take_mode(struct owner *owner, const char *text);
 
 /*
- * Becomes the user, for good, with the socket's group beside his own, so that the socket can
+ * Becomes the user, for good, with the socket's group beside the user's, so that the socket can
  * be given to it later. An exit status; what is not EX_OK is logged under context.
  */
 int owner_drop(const struct owner *owner, const char *context);

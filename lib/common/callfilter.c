@@ -64,7 +64,7 @@ static const char *const needed[] = {
 	/* signals, and the end */
 	"exit", "exit_group", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigpending",
 	"rt_sigtimedwait", "sigreturn", "sigaltstack", "set_robust_list", "rseq", "restart_syscall",
-	/* what time it is, who we are, chance */
+	/* what time it is, ids of the process, chance */
 	"clock_gettime", "clock_gettime64", "clock_getres", "clock_getres_time64", "gettimeofday",
 	"time", "nanosleep", "clock_nanosleep", "clock_nanosleep_time64", "getrandom", "getpid",
 	"getppid", "gettid", "getuid", "geteuid", "getgid", "getegid", "getuid32", "geteuid32",
@@ -200,8 +200,8 @@ int callfilter_make(enum callfilter_verdict otherwise, const struct callfilter_l
 		return -ENOMEM;
 	int ret = seccomp_attr_set(draft, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	/*
-	 * Old kernels slow down whoever has a filter, against code of others that runs in the
-	 * process and reads its memory. There is none in here. Older ones do not know the flag.
+	 * Old kernels slow down a process that has a filter, against foreign code that runs in
+	 * it and reads its memory. There is none in here. Older ones do not know the flag.
 	 */
 	if (ret == 0 && seccomp_attr_set(draft, SCMP_FLTATR_CTL_SSB, 1) == 0)
 		made.flags = SECCOMP_FILTER_FLAG_SPEC_ALLOW;

@@ -4,9 +4,9 @@
 /*
  * callfilter.h - which system calls a process may still make, for good.
  *
- * Flow: server/confine/syscalls.c, integration/mail/smtp-front/nanny/confine.c: lists of calls -> callfilter_make(),
- *       libseccomp makes a program of them -> callfilter_load(), as a process's last step -> the
- *       kernel asks the program about each call of it and of its children.
+ * Flow: server/confine/syscalls.c, integration/mail/smtp-front/nanny/confine.c: lists of calls ->
+ *       callfilter_make(), libseccomp makes a program of them -> callfilter_load(), as a process's
+ *       last step -> the kernel asks the program about each call of it and of its children.
  *
  *     static const char *const files[] = { "open", "openat" };
  *     static const struct callfilter_call sockets[] = {
@@ -23,7 +23,7 @@
  *     callfilter_deinit(&filter);
  *
  * What no daemon does, running programs, looking into other processes, mounting, ends the process
- * in each filter, listed or not: whoever tries that is not our code any more.
+ * in each filter, listed or not: code that tries that is not ours any more.
  *
  * This file alone knows libseccomp, and is a library apart: what does not load filters is not
  * linked with it. A filter is a plain program, which any process may load that has it in its

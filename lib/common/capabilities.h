@@ -29,7 +29,10 @@ int capabilities_get(struct capabilities *ret_capabilities);
 int capabilities_set(const struct capabilities *capabilities);
 /* Of kept those that it has, effective and permitted, and no others. 0 or -errno. */
 int capabilities_keep(uint64_t kept);
-/* What a program that we start could get. Who may not say so starts none that could. */
+/*
+ * Drops all that a program that we start could get. A process that may not do so starts none that
+ * could.
+ */
 void capabilities_empty_bounding_set(void);
 
 #ifdef __cplusplus

@@ -45,7 +45,7 @@ struct daemon_command daemon_read_command(const struct options_table *table, int
 					  const char *default_path);
 
 struct daemon_user {
-	const char *name; /* for the log; "" keeps who started us */
+	const char *name; /* for the log; "" keeps the one that started us */
 	uid_t uid;
 	gid_t gid;
 	const gid_t *groups; /* supplementary ones, borrowed; setgroups(2) */
@@ -65,9 +65,9 @@ rlim_t daemon_raise_descriptors(void);
 unsigned daemon_share_descriptors(const char *context, unsigned own_count, unsigned client_max);
 
 /*
- * Becomes user, for good: that there is no way back is tried. Only root can; anybody else stays
- * who he is, with a warning when that is not user. EX_OK, or EX_NOPERM or EX_SOFTWARE, which is
- * logged under context; the process is of no use then.
+ * Becomes user, for good: that there is no way back is tried. Only root can; a process of any
+ * other user keeps that one, with a warning when it is not user. EX_OK, or EX_NOPERM or
+ * EX_SOFTWARE, which is logged under context; the process is of no use then.
  */
 int daemon_drop_privileges(const struct daemon_user *user, const char *context);
 

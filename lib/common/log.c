@@ -52,7 +52,7 @@ void log_line(enum log_level level, const char *context, const char *format, ...
 		memcpy(line + size - 3, "...", 3);
 	}
 	line[size++] = '\n';
-	/* Nobody is left to be told when standard error is gone. */
+	/* There is no other place to say it when standard error is gone. */
 	if (write(STDERR_FILENO, line, size) < 0)
 		return;
 }

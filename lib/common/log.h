@@ -9,7 +9,7 @@
  * Flow: programs call it where they decide what to do; libraries never do.
  * The line is "level: [context] what happened, key=value ... (reason)": lower
  * case, no full stop, no time stamp (the journal has one). Levels: error =
- * somebody must act, warning = degraded, info = life cycle, debug = detail.
+ * an operator must act, warning = degraded, info = life cycle, debug = detail.
  *
  * The level is this file's one global. A line is one write(2), so lines of
  * several processes never mix. Nothing here allocates.

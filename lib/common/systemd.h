@@ -4,7 +4,7 @@
 /*
  * systemd.h - what a service manager says to us, and we to it.
  *
- * Flow: main() of a daemon takes the sockets that were passed; whoever runs its
+ * Flow: main() of a daemon takes the sockets that were passed; the code that runs its
  *       loop says when it is ready, reloads and stops.
  *
  * Both protocols are a few lines of environment and one datagram, so no library
@@ -31,8 +31,8 @@ extern "C" {
 int systemd_take_sockets(void);
 
 /*
- * Says state, lines such as "READY=1", to whoever asked for it. Never waits.
- * Returns 0, also when nobody did, or -errno.
+ * Says state, lines such as "READY=1", to the service manager that asked for it. Never waits.
+ * Returns 0, also when none did, or -errno.
  */
 int systemd_notify(const char *state);
 

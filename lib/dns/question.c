@@ -130,7 +130,7 @@ struct reader {
 	struct question_common *question;
 };
 
-/* Steps over the owner of a record, whose pointer, if any, nobody follows. */
+/* Steps over the owner of a record; a pointer in it is not followed. */
 static bool skip_name(struct reader *reader)
 {
 	while (reader->at < reader->size) {

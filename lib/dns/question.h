@@ -5,8 +5,8 @@
  * question.h - a query taken apart: the one that nearly every client sends, and any other.
  *
  * Flow: a program has a query -> question_parse() -> the common one is answered at
- *       once. Everything else dnsblv6d gives to libknot (server/answer/answer.c); who has
- *       no libknot asks question_read() what to say.
+ *       once. Everything else dnsblv6d gives to libknot (server/answer/answer.c); a program
+ *       without libknot asks question_read() what to say.
  *
  * Common is a query (QR clear, opcode 0) of one question, class IN, a type that
  * is data, a name without pointers; behind it nothing, or an OPT at the root of

@@ -78,8 +78,9 @@ struct responder {
 	void *context; /* for all of them */
 
 	/*
-	 * The queries of a batch, which answer() is then called for in this order: who has
-	 * to wait for memory may begin with all of them. May be NULL; not for every query.
+	 * The queries of a batch, which answer() is then called for in this order: a
+	 * program that has to wait for memory may begin with all of them. May be NULL; not for
+	 * every query.
 	 */
 	void (*foresee)(void *context, const struct responder_query *queries, size_t count);
 
@@ -97,8 +98,8 @@ struct responder {
 
 	/*
 	 * What tcp_hand_over() announced: fd stays the engine's, which closes it without a
-	 * shutdown; who wants the connection makes a duplicate. Everything before it has been
-	 * written. NULL: tcp_hand_over() is never called.
+	 * shutdown; a program that wants the connection makes a duplicate. Everything before it
+	 * has been written. NULL: tcp_hand_over() is never called.
 	 */
 	void (*take_connection)(void *context, int fd);
 

@@ -25,7 +25,7 @@ struct tcp_client {
 	struct tcp *tcp;
 	uv_tcp_t handle;
 	uint32_t place;
-	TAILQ_ENTRY(tcp_client) link; /* who has been silent longest is the first */
+	TAILQ_ENTRY(tcp_client) link; /* the one that is silent longest is the first */
 	uint64_t deadline_ms;	      /* for the next whole message, or for the writing */
 	bool has_begun;		      /* a message, and the deadline is for the rest of it */
 	uint64_t network;
@@ -47,7 +47,7 @@ struct tcp_listener {
 	struct tcp *tcp;
 	uv_tcp_t handle;
 	int fd;		 /* what it has a duplicate of */
-	bool is_waiting; /* for memory: libuv accepts nobody until its last client is taken */
+	bool is_waiting; /* for memory: libuv accepts none until its last client is taken */
 	bool is_closed;	 /* for want of descriptors, until the next sweep */
 };
 
@@ -174,7 +174,7 @@ static void rest_on_written(uv_write_t *write, int status)
 	client->rest_count--;
 	if (status != 0)
 		close_client(client);
-	/* Somebody may have closed it since: libuv tells of what was written until then. */
+	/* It may have been closed since: libuv tells of what was written until then. */
 	if (uv_is_closing((uv_handle_t *)&client->handle))
 		return;
 	renew(client);
@@ -290,7 +290,7 @@ static size_t collect(struct tcp_client *client, size_t *ret_taken, enum next *r
 	return out;
 }
 
-/* Who has the connection from now on has a duplicate; closing ours does not end it. */
+/* The new owner of the connection has a duplicate; closing ours does not end it. */
 static void hand_over(struct tcp_client *client)
 {
 	const struct responder *responder = &client->tcp->responder;
@@ -499,7 +499,7 @@ static void listener_on_closed(uv_handle_t *handle)
 
 static void listener_on_connection(uv_stream_t *stream, int status)
 {
-	/* libuv would try again for ever, and do nothing else. Who knocks stays with the kernel. */
+	/* libuv would try again for ever, and do nothing else. New clients stay with the kernel. */
 	if (status == UV_EMFILE || status == UV_ENFILE)
 		uv_close((uv_handle_t *)stream, listener_on_closed);
 	else if (status == 0)

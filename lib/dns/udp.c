@@ -22,7 +22,7 @@
 #define ROUNDS_MAX 16
 /*
  * A socket with so many queries at once is busy. It is then read without being
- * polled until nothing comes: a polled socket looks for somebody to wake up after
+ * polled until nothing comes: a polled socket looks for a process to wake up after
  * each datagram that it has sent, which costs a tenth of the whole answer.
  */
 #define BUSY_MIN 16
@@ -86,7 +86,7 @@ static void clear_interface(struct msghdr *header)
 	}
 }
 
-/* Makes the header of the next response, of size bytes, to who sent the i-th query. */
+/* Makes the header of the next response, of size bytes, to the client of the i-th query. */
 static void put_response(struct udp *udp, unsigned out, unsigned i, uint8_t *response, size_t size)
 {
 	struct msghdr *header = &udp->out[out].msg_hdr;

@@ -29,7 +29,7 @@ struct udp;
 
 #define UDP_CONTROL_SIZE 40 /* of the widest: CMSG_SPACE(sizeof(struct in6_pktinfo)) */
 
-/* Who asked, and which of our addresses. A plain value; good until udp_free(). */
+/* The client that asked, and which of our addresses. A plain value; good until udp_free(). */
 struct udp_asker {
 	union {
 		struct sockaddr any;
@@ -48,7 +48,7 @@ int udp_start(struct udp *udp);
 
 /* Inside answer(), which then returns 0: the query in hand is answered by udp_send(), or never. */
 void udp_defer(const struct udp *udp, struct udp_asker *ret_asker);
-/* One datagram to who asked; also after udp_drain(). wire is copied by the kernel. */
+/* One datagram to the asker; also after udp_drain(). wire is copied by the kernel. */
 void udp_send(struct udp *udp, const struct udp_asker *asker, const uint8_t *wire, size_t size);
 
 /* Answers what the sockets still hold, then stops. Run the loop, then udp_free(). */

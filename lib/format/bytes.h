@@ -4,7 +4,7 @@
 /*
  * bytes.h - integers and byte strings, big-endian and unaligned, in and out.
  *
- * Flow: record.c and journal.c alone; everybody else has their structs.
+ * Flow: record.c and journal.c alone; all other files have their structs.
  *
  * Everything is copied byte by byte: an encoded record may lie anywhere in a
  * mapped page.

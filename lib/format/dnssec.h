@@ -5,9 +5,9 @@
  * dnssec.h - the bytes of NSEC and RRSIG records, and the bytes that are signed.
  *
  * Flow: zone-tools/chain/chain.c makes NSEC and RRSIG records, and signer.c signs
- *       dnsblv6_signing_input(); zonefile.c and server/answer/proof.c make the same again. Neither stores
- * an NSEC: it follows from the next key of the store and the types at the name, so both sides must
- *       make it alike, which is why it is made here.
+ *       dnsblv6_signing_input(); zonefile.c and server/answer/proof.c make the same again.
+ *       Neither stores an NSEC: it follows from the next key of the store and the types at the
+ *       name, so both sides must make it alike, which is why it is made here.
  *
  * RFC 4034 sections 3.1 (RRSIG), 4.1 (NSEC) and 6 (canonical form). Algorithms
  * are ECDSAP256SHA256 (13, RFC 6605) and Ed25519 (15, RFC 8080): signatures of

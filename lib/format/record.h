@@ -122,7 +122,7 @@ struct dnsblv6_segment {
  */
 size_t dnsblv6_segment_make_key(uint16_t origin, struct dnsblv6_addr last, uint8_t *ret_key);
 /*
- * The origin number of segments that say not what is listed but whom a store
+ * The origin number of segments that say not what is listed but which clients a store
  * answers: the addresses are those of clients, and a value whose A is 0.0.0.0 has an
  * action as its TTL. Any other value is what the client gets for an answer.
  */
@@ -141,7 +141,7 @@ int dnsblv6_segment_decode(const uint8_t *key, size_t key_size, const uint8_t *d
 
 /* ---- value sets ---- */
 
-#define DNSBLV6_TEXT_MAX       254 /* what rbldnsd puts into a character-string, which could hold 255 */
+#define DNSBLV6_TEXT_MAX       254  /* what rbldnsd puts into a character-string, which holds 255 */
 #define DNSBLV6_TEXT_ADDRESS   0x00 /* this byte in a text stands for the listed address */
 #define DNSBLV6_SET_KEY_SIZE   4
 #define DNSBLV6_SET_VALUES_MAX 255

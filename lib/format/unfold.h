@@ -38,8 +38,8 @@ struct dnsblv6_unfold {
 };
 
 /*
- * For an unsigned zone, from its facts (borrowed) and the record of its apex. Whoever
- * knows it to be signed says so in *ret_unfold. DNSBLV6_ERECORD without an SOA.
+ * For an unsigned zone, from its facts (borrowed) and the record of its apex. A caller
+ * that knows it to be signed says so in *ret_unfold. DNSBLV6_ERECORD without an SOA.
  */
 int dnsblv6_unfold_begin(struct dnsblv6_unfold *ret_unfold, const struct dnsblv6_facts *facts,
 			 const uint8_t *apex, size_t apex_size);

@@ -70,9 +70,9 @@ static void reset_signals(void)
 }
 
 /*
- * Leaves REPORT_FD alone open: what LMDB's assertions print on the way down is
- * for nobody, and the caller's sockets must not stay open because a walk is long.
- * A pipe that nobody reads, since a confined caller has no /dev.
+ * Leaves REPORT_FD alone open: the caller's sockets must not stay open because a walk
+ * is long. What LMDB's assertions print on the way down goes into a pipe that is never
+ * read, since a confined caller has no /dev.
  */
 static bool close_others(int fd)
 {

@@ -229,7 +229,7 @@ int writer_walk_next(struct writer_walk *walk, struct store_bytes *ret_key,
 }
 
 /*
- * Begun after the write transaction: nobody commits in between. The tables must
+ * Begun after the write transaction: nothing is committed in between. The tables must
  * have been opened by a transaction that has ended: see find_tables().
  */
 static int open_old(struct writer *writer, MDB_env *env)
@@ -343,7 +343,7 @@ static int open_tables(struct writer *writer)
  * file and freed again, so the file may end before the last page of a whole
  * version, and look as if it had been cut short. Therefore it is as long as
  * the map while a transaction runs (a hole: no disk is used), and afterwards
- * as long as the newest version says. Whoever is killed in between leaves it
+ * as long as the newest version says. A writer killed in between leaves it
  * too long, never too short, and the next writer cuts it. Called inside a
  * write transaction, so that no other writer is behind the end.
  */
@@ -379,7 +379,7 @@ static int prepare(struct writer *writer, MDB_env *env, bool has_tables)
 	return ret;
 }
 
-/* Nobody has ever committed: then there are no tables yet. */
+/* True when nothing was ever committed: then there are no tables yet. */
 static bool is_unused(MDB_env *env)
 {
 	MDB_envinfo info;
@@ -472,7 +472,7 @@ static void remove_store(const char *path)
 
 /*
  * After the last transaction: gives the file its length again, or removes it
- * when nobody has ever committed to it. Inside a transaction, because another
+ * when nothing was ever committed to it. Inside a transaction, because another
  * writer may do so at any time. Returns what to report for status.
  */
 static int settle(MDB_env *env, const char *path, int status)
