@@ -184,7 +184,7 @@ static const struct {
 	[REPLY_REFUSED] = { KNOT_RCODE_REFUSED, COUNTERS_FACE_REFUSED },
 };
 
-/* ---- who asks ---- */
+/* ---- the client that asks ---- */
 
 static enum settings_action judge_access(const struct answer *answer,
 					 const struct answer_query *query, const struct zone *zone,
@@ -254,7 +254,7 @@ static bool is_answered(struct answer *answer, const struct answer_query *query)
 {
 	struct reply *reply = &answer->reply;
 	reply->client.verdict = CLIENTS_PASS;
-	/* What is wrong with the zone is said to everybody. */
+	/* What is wrong with the zone is said to every client. */
 	if (zone_begin(reply->zone) == 0)
 		reply->client = clients_judge(reply->zone, query->client);
 	if (reply->client.verdict == CLIENTS_EMPTY || reply->client.verdict == CLIENTS_LISTED)
@@ -312,7 +312,7 @@ static size_t answer_face(struct answer *answer, const struct question *question
 	return answering_end_authoritative(answer, question, results[result].rcode);
 }
 
-/* Class CH: who we are, if we say so. */
+/* Class CH: what this server says of itself, if anything. */
 static size_t answer_chaos(struct answer *answer, const struct question *question)
 {
 	struct reply *reply = &answer->reply;

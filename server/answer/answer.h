@@ -21,12 +21,12 @@
  *     NOTIMP     an opcode other than QUERY; meta types that are no transfer
  *     BADVERS    EDNS version above 0
  *     BADCOOKIE  no question but a server cookie that is not good; too many from
- *                one network, in the place of a truncated answer to who has sent
- *                a cookie of its own
+ *                one network, in the place of a truncated answer to a client that
+ *                has sent a cookie of its own
  *     REFUSED    class other than IN and ANY, but for our names in CH; no zone of ours;
- *                who may not ask the zone; a transfer by somebody who is no
- *                secondary of the zone, or of a classic zone; a client
- *                that the store's own list (clients.h) refuses; one that it ignores gets silence
+ *                a client that may not ask the zone; a transfer by a client that is
+ *                no secondary of the zone, or of a classic zone; a client that the
+ *                store's own list (clients.h) refuses; one that it ignores gets silence
  *     SERVFAIL   a zone of ours that has no store to answer from, or an expired one
  *     NOTAUTH    a TSIG that is not good; AXFR and IXFR of a name inside a zone, or
  *                of no zone of ours
@@ -61,11 +61,11 @@ int answer_new(struct catalog *catalog, const struct counters *counters, uint16_
 	       struct answer **ret_answer);
 void answer_free(struct answer *answer);
 /*
- * Keys, secondaries, rules, cookies and identity; without them no TSIG is good, nobody may
- * transfer and everybody may ask. Borrowed.
+ * Keys, secondaries, rules, cookies and identity; without them no TSIG is good, no client
+ * may transfer and every client may ask. Borrowed.
  */
 void answer_set_settings(struct answer *answer, const struct settings *settings);
-/* Without it nobody is limited. Borrowed. */
+/* Without it no client is limited. Borrowed. */
 void answer_set_limit(struct answer *answer, struct ratelimit *limit);
 
 /* Where queries are counted by networks, over UDP and TCP; copied. */
@@ -76,16 +76,16 @@ struct answer_query {
 	size_t size;
 	bool is_tcp;
 	uint64_t now_s;		       /* Unix time, for stores that expire */
-	const struct sockaddr *client; /* NULL: nobody that any list knows */
+	const struct sockaddr *client; /* NULL: one that no list knows */
 	bool is_busy;		       /* there is no room for another transfer */
 	uint64_t now_ms;	       /* of a clock that never goes back, for limits */
 	uint16_t keepalive; /* over TCP: how long a client may be silent, in units of 100 ms */
 };
 
 /*
- * Before the first of a batch is answered, so that memory is waited for once (foresee.h). Who
- * leaves it out gets the same answers. queries are then answered in this order; they and their
- * bytes are borrowed until answer_end().
+ * Before the first of a batch is answered, so that memory is waited for once (foresee.h).
+ * Without this call the answers are the same. queries are then answered in this order; they and
+ * their bytes are borrowed until answer_end().
  */
 void answer_foresee(struct answer *answer, const struct responder_query *queries, size_t count);
 

@@ -115,7 +115,7 @@ size_t answering_refuse_for(struct answer *answer, const struct question *questi
 	return answering_refuse(answer, question, rcode);
 }
 
-/* ---- the zone, and who asks it ---- */
+/* ---- the zone, and the client that asks it ---- */
 
 bool answering_is_transfer(uint16_t qtype)
 {

@@ -53,7 +53,7 @@ struct answer {
 	struct ratelimit *limit;	 /* NULL: none */
 	bool is_judged;			 /* that of the query is the one below */
 	enum ratelimit_verdict verdict;
-	struct talkers talkers; /* of nobody at first */
+	struct talkers talkers; /* none at first */
 	struct tsig tsig;	/* of a query that has a TSIG */
 	struct foresee foresee; /* the queries of the batch in hand */
 	bool has_transfer;	/* the query is for the one below */

@@ -4,9 +4,9 @@
 /*
  * classic.h - the classic zone (RFC 5782) that a store also is: A and TXT.
  *
- * Flow: answer.c -> classic_answer() -> reply.c. The zone is virtual: but for domain
- * names of lists, no name of it is in the store. An address is taken from the question; segments
- * and bitmaps say whether it is listed, value sets what is said about it.
+ * Flow: answer.c -> classic_answer() -> reply.c. The zone is virtual: but for domain names of
+ * lists, no name of it is in the store. An address is taken from the question; segments and
+ * bitmaps say whether it is listed, value sets what is said about it.
  *
  *     2.0.0.127            A and TXT of ::ffff:127.0.0.2
  *     0.0.127              exists when something in 127.0.0.0/24 is listed

@@ -11,9 +11,9 @@
  * for names that are not there, with signatures and proofs. It declines the
  * other types of names that are no bitmaps, what asks for RRSIG, NSEC or ANY,
  * what does not fit and what is damaged. The long way would say the same, in no
- * more bytes, so that what is cut is cut on both; the tests and the fuzzer hold one
- * against the other. What a COOKIE is worth the
- * caller knows; here it is a part of the OPT.
+ * more bytes, so that what is cut is cut on both; the tests and the fuzzer hold
+ * one against the other. What a COOKIE is worth the caller knows; here it is a
+ * part of the OPT.
  *
  * Names are compressed where they end in the apex, which the question has.
  * No memory but the caller's; nothing is counted here.

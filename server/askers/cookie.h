@@ -34,7 +34,7 @@ extern "C" {
 #define COOKIE_SECRETS_MAX 4
 #define COOKIE_SIZE	   24 /* of an option that we make */
 #define COOKIE_CLIENT_SIZE 8  /* of one without a server cookie */
-#define COOKIE_OPTION_MIN  16 /* of one with a server cookie of anybody */
+#define COOKIE_OPTION_MIN  16 /* of one with a server cookie of any server */
 #define COOKIE_OPTION_MAX  40
 #define COOKIE_AGE_MAX_S   3600	 /* RFC 9018 section 4.3 */
 #define COOKIE_AHEAD_MAX_S 300	 /* the same */
@@ -45,7 +45,7 @@ struct cookie_secrets {
 	uint8_t bytes[COOKIE_SECRETS_MAX][COOKIE_SECRET_SIZE]; /* the first makes, all are good */
 };
 
-/* Secrets that nobody has configured. */
+/* Secrets that are not from the configuration. */
 struct cookie_random {
 	struct cookie_secrets secrets;
 	uint64_t made_s;
@@ -65,7 +65,8 @@ enum cookie_verdict {
  */
 int cookie_fill(struct cookie_random *cookie, uint64_t now_s, struct cookie_secrets *ret_secrets);
 
-/* "e5e973e5a6b2a43f48e7dc849e37bfcf" becomes one more secret. False when it is none, or too many.
+/*
+ * "e5e973e5a6b2a43f48e7dc849e37bfcf" becomes one more secret. False when it is none, or too many.
  */
 bool cookie_add_secret(struct cookie_secrets *secrets, const char *text);
 
@@ -74,7 +75,8 @@ enum cookie_verdict cookie_check(const struct cookie_secrets *secrets,
 				 const struct sockaddr *client, uint64_t now_s, const uint8_t *data,
 				 size_t size);
 
-/* The option for the response: client_cookie, 8 bytes, and a fresh one of ours. False: no secret.
+/*
+ * The option for the response: client_cookie, 8 bytes, and a fresh one of ours. False: no secret.
  */
 bool cookie_make(const struct cookie_secrets *secrets, const struct sockaddr *client,
 		 uint64_t now_s, const uint8_t *client_cookie, uint8_t *ret_data);

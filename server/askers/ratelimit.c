@@ -77,7 +77,7 @@ size_t ratelimit_size_bytes(const struct ratelimit *limit)
 	return (limit->set_mask + 1) * sizeof(struct set);
 }
 
-/* The finaliser of SplitMix64, around a seed that nobody outside knows. */
+/* The finaliser of SplitMix64, around a seed that no client knows. */
 static uint64_t mix(uint64_t value)
 {
 	value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9U;

@@ -128,7 +128,7 @@ static size_t find_least(const struct talkers_set *set)
 	return least;
 }
 
-/* For a prefix without a place: that of nobody, or of the one that was counted least. */
+/* For a prefix without a place: an empty one, or that of the prefix that was counted least. */
 static void take_over(struct talkers_set *set, uint64_t key)
 {
 	size_t least = find_least(set);

@@ -73,7 +73,7 @@ void talkers_close(struct talkers_bank *bank);
 struct talkers talkers_of_worker(const struct talkers_bank *bank, size_t worker);
 bool talkers_is_alike(const struct talkers_shape *a, const struct talkers_shape *b);
 
-/* One query of client, who may be NULL or of another family: then nothing happens. */
+/* One query of client, which may be NULL or of another family: then nothing happens. */
 void talkers_count(const struct talkers *talkers, const struct sockaddr *client);
 
 struct talkers_row {

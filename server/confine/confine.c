@@ -97,7 +97,7 @@ void confine_prepare(const struct settings *settings)
 		capabilities_empty_bounding_set();
 }
 
-/* Whoever stays root has decided so, and has files that only root can read. */
+/* A parent stays root by the operator's decision, and has files that only root can read. */
 static int drop_of_parent(const struct settings *settings)
 {
 	if (geteuid() == 0)

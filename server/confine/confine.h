@@ -47,7 +47,10 @@ struct confine_means confine_look(void);
 /* Does means allow what settings insist on? */
 bool confine_is_enough(const struct settings *settings, const struct confine_means *means);
 
-/* As who started us: what the change to "user" would take from "chroot", "xdp" and "realtime". */
+/*
+ * As the user that started the server: what the change to "user" would take from "chroot", "xdp"
+ * and "realtime".
+ */
 void confine_prepare(const struct settings *settings);
 
 /*

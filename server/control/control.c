@@ -71,7 +71,7 @@ static int remove_stale(const char *path)
 	return unlink(path) == 0 ? 0 : -errno;
 }
 
-/* Nobody can connect before it has its owner and its mode. */
+/* No client can connect before it has its owner and its mode. */
 static int bind_path(const struct control *control, const struct settings *settings)
 {
 	struct sockaddr_un address = make_address(control->path);
@@ -308,7 +308,7 @@ static struct control_client *find_place(struct control *control)
 	return oldest;
 }
 
-/* One at a time: whoever connects without end does not keep the parent from its work. */
+/* One at a time: a client that connects without end does not keep the parent from its work. */
 static void take_client(const struct taking *taking)
 {
 	int fd = accept4(taking->control->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -395,7 +395,7 @@ void control_take(struct control *control, const struct pollfd *polls, size_t co
 	}
 	if (control->paused_ms <= now_ms)
 		control->paused_ms = 0;
-	/* Last, so that no event is taken for that of a client who came after it. */
+	/* Last, so that no event is taken for that of a client that came after it. */
 	if (polls[0].revents != 0)
 		take_client(&taking);
 }

@@ -12,11 +12,11 @@
  *        |                waiting (reload)        held (stop): open to the end
  *        +--- 5 s ---> closed   +--- 60 s ---> error   +--- 10 s ---> closed
  *
- * Nobody here can hold up the parent: every descriptor is non-blocking, a
+ * No client can hold up the parent: every descriptor is non-blocking, a
  * request is REQUEST_MAX bytes, an answer REQUEST_ANSWER_MAX, and each step has
  * a time. One client more than CONTROL_CLIENTS_MAX, and the one that has been
- * at its step longest is closed, so that the operator gets in. Who may write to
- * the socket is said by its mode; this asks for nothing else.
+ * at its step longest is closed, so that the operator gets in. The mode of
+ * the socket says which users may write to it; nothing else is asked for.
  *
  * A handle with memory of its own.
  */
@@ -44,9 +44,9 @@ struct control;
 struct control_client;
 
 /*
- * Listens at settings->control_path. A socket that stands there and that
- * nobody listens at is replaced; any other file stays. 0 or -errno, -EADDRINUSE
- * when somebody listens; -ENOTSOCK when it is another file.
+ * Listens at settings->control_path. A socket that stands there and that no
+ * process listens at is replaced; any other file stays. 0 or -errno, -EADDRINUSE
+ * when a process listens; -ENOTSOCK when it is another file.
  */
 int control_open(const struct settings *settings, struct control **ret_control);
 /* Removes the socket and closes every client. Takes NULL. */
@@ -82,8 +82,10 @@ void control_refuse(struct control_client *client, const char *reason, uint64_t 
 
 /* Until one of the next two is called with this ticket or a greater one. */
 void control_wait(struct control_client *client, uint64_t ticket, uint64_t now_ms);
-/* All clients that wait for ticket or a lesser one: refused for reason, or answered by a copy of
- * text. */
+/*
+ * All clients that wait for ticket or a lesser one: refused for reason, or answered by a copy of
+ * text.
+ */
 void control_refuse_waiting(struct control *control, uint64_t ticket, const char *reason,
 			    uint64_t now_ms);
 void control_answer_waiting(struct control *control, uint64_t ticket, const char *text,

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * board.h - how each worker's zones are, for who opens no store: the parent.
+ * board.h - how each worker's zones are, for the parent, which opens no store.
  *
  * Flow: parent.c makes a board in shared memory for each generation of workers
  *       -> watch.c writes, once a second -> report.c prints.
@@ -63,7 +63,7 @@ void board_put(const struct board *board, size_t worker, size_t zone,
  * latest check: one worker looks for all.
  */
 struct board_zone board_find_worst(const struct board *board, size_t zone);
-/* What a worker has said for whom zone is in that state; false when none has. */
+/* What a worker has said that has zone in that state; false when none has. */
 bool board_find(const struct board *board, size_t zone, enum board_state state,
 		struct board_zone *ret_zone);
 

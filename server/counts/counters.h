@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-/* Each with its name in the log, and what it counts, for who has no manual at hand. */
+/* Each with its name in the log, and what it counts, for a reader who has no manual at hand. */
 
 /* Per served name: a bitmap zone and its classic zone are two names. */
 #define COUNTERS_FACE_MAP(X)                                                                       \

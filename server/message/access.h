@@ -2,19 +2,19 @@
 #pragma once
 
 /*
- * access.h - who may transfer a zone, and who may ask it.
+ * access.h - which clients may transfer a zone, and which may ask it.
  *
  * Flow: answer.c asks when it has the question, the client's address and the
  *       key that the question was signed with.
  *
- * A zone may be transferred by its secondaries: who asks from one of the
- * addresses or prefixes of one, and with its key when it has one. Nobody else.
+ * A zone may be transferred by its secondaries alone: by a client that asks from
+ * one of the addresses or prefixes of one, and with its key when it has one.
  *
- * A zone may be asked by everybody, unless it has rules. Then the first decides
+ * A zone may be asked by every client, unless it has rules. Then the first decides
  * that has the client's address and key; when none does, the question is refused
  * if one of them allows anything, and answered if none does: rules that only
- * forbid are exceptions, and rules that allow are the list of those who may. A
- * secondary may always ask.
+ * forbid are exceptions, and rules that allow are the list of clients that may
+ * ask. A secondary may always ask.
  */
 
 #include "server/settings/settings.h"
@@ -30,16 +30,16 @@ enum access {
 };
 
 /*
- * client may be NULL: then nobody asks. key is that of a TSIG found good, or
- * NULL. *ret_secondary is written with ACCESS_PERMITTED.
+ * client may be NULL: then it is no secondary. key is that of a TSIG found good,
+ * or NULL. *ret_secondary is written with ACCESS_PERMITTED.
  */
 enum access access_decide(const struct settings *settings, const struct settings_zone *zone,
 			  const struct sockaddr *client, const struct tsig_key *key,
 			  const struct settings_secondary **ret_secondary);
 
 /*
- * May client ask zone? key as above. SETTINGS_REFUSE too when nobody knows who
- * asks.
+ * May client ask zone? key as above. A client that is NULL, or of another family,
+ * has an address of no rule.
  */
 enum settings_action access_judge(const struct settings *settings, const struct settings_zone *zone,
 				  const struct sockaddr *client, const struct tsig_key *key);

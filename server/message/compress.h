@@ -10,8 +10,8 @@
  * Every label that lies in the packet is known here, with the one behind it: a tree whose root
  * is the root of the DNS. A name is what leads to the deepest known label, and a pointer to it.
  * So nothing that could be a pointer is written out, whatever the order of the names: libknot
- * compares with one earlier name alone, and had answers cut that Knot's own tools
- * and NSD find room for.
+ * compares with one earlier name alone, and had answers cut that Knot's own tools and NSD find
+ * room for.
  *
  * Labels are compared without case, so that a question in any case is pointed to. A label that no
  * pointer reaches, and those beyond COMPRESS_LABELS_MAX, which only TCP has room for, are not

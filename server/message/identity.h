@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * identity.h - who answers: the names of class CHAOS.
+ * identity.h - which server answers: the names of class CHAOS.
  *
  * Flow: answer.c has a question of that class -> identity_find() -> a TXT.
  *

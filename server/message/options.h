@@ -65,8 +65,8 @@ struct options_envelope {
  */
 void options_mend_payload(uint8_t *wire, size_t size);
 /*
- * For an OPT that libknot refuses. RFC 6891 section 7: who sends one gets an OPT with the
- * FORMERR, and can tell that EDNS is known here.
+ * For an OPT that libknot refuses. RFC 6891 section 7: its sender gets an OPT with the FORMERR,
+ * and can tell that EDNS is known here.
  */
 bool options_find_envelope(const uint8_t *wire, size_t size, struct options_envelope *ret_envelope);
 

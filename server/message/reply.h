@@ -7,11 +7,11 @@
  * Flow: answer.c begins it, records.c or classic.c put RRsets, proof.c what makes
  *       them provable, answer.c ends it.
  *
- * All memory of a query, libknot's included, comes from one arena that begins
- * anew with the next query: nothing is allocated or freed in between, and a
- * worker does not grow. RRsets are written here and not by libknot, whose names are longer
- * than they need be (compress.h): what fits is answered. When a query would need more it gets
- * FORMERR, a response that would need more SERVFAIL.
+ * All memory of a query, libknot's included, comes from one arena that begins anew with the
+ * next query: nothing is allocated or freed in between, and a worker does not grow. RRsets are
+ * written here and not by libknot, whose names are longer than they need be (compress.h): what
+ * fits is answered. When a query would need more it gets FORMERR, a response that would need
+ * more SERVFAIL.
  *
  *     reply_rrset_begin(reply, KNOT_RRTYPE_A, ttl);
  *     reply_rrset_add(reply, bytes, 4);

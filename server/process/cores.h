@@ -4,7 +4,7 @@
 /*
  * cores.h - which process runs where, with pin-workers.
  *
- * Flow: parent.c divides the cores before the first fork and keeps to those that are nobody's ->
+ * Flow: parent.c divides the cores before the first fork and keeps to those that no worker has ->
  *       what it forks begins there -> worker.c takes its own core when it serves, and leaves it
  *       when it ends.
  *
@@ -26,11 +26,11 @@ struct cores {
 	cpu_set_t shared;
 };
 
-/* Before cores_share(). Where the kernel does not tell, nobody is moved ever. */
+/* Before cores_share(). Where the kernel does not tell, no process is ever moved. */
 void cores_divide(struct cores *cores, size_t worker_count);
 /* The core of that worker; 0 or -errno. */
 int cores_take(const struct cores *cores, size_t worker);
-/* Wherever somebody else's questions do not wait for us. */
+/* To the shared cores, where no worker's questions wait for this process. */
 void cores_share(const struct cores *cores);
 /* As it was when we were started. */
 void cores_use_all(const struct cores *cores);

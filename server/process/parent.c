@@ -35,8 +35,10 @@ static const char forbidden_call[] = " (it made a system call that no server mak
 #define LIFE_MIN_MS 2000
 /* A drained worker that is still there then is stuck. */
 #define KILL_AFTER_MS 5000
-/* Descriptors of a worker, beside those of its sockets and clients; and those of a zone: two of a
-   store, as many of the one that follows it, and who verifies that. */
+/*
+ * Descriptors of a worker, beside those of its sockets and clients; and those of a zone: two of a
+ * store, as many of the one that follows it, and those of the process that verifies that one.
+ */
 #define OWN_FILES     128
 #define FILES_OF_ZONE 8
 
@@ -382,7 +384,7 @@ static void stay(struct parent *parent)
 		check_told(systemd_notify("READY=1"));
 }
 
-/* Those who serve have a zone that the newest would lose: they go on. */
+/* The workers that serve have a zone that the newest would lose: they go on. */
 static void refuse_newest(struct parent *parent, struct generation *newest)
 {
 	const struct generation *serving = parent->serving;
@@ -431,7 +433,7 @@ static void switch_generations(struct parent *parent)
 	}
 	if (!is_ready(newest))
 		return;
-	/* Before it is said: who asks then is answered by the newest. */
+	/* Before it is said: a question that comes after that is answered by the newest. */
 	struct generation *generation = NULL;
 	TAILQ_FOREACH(generation, &parent->generations, link)
 	{
@@ -489,7 +491,10 @@ static void keep_fixed(const struct parent *parent, struct settings *settings)
 	memcpy(settings->chroot_path, old->chroot_path, sizeof(settings->chroot_path));
 }
 
-/* A queue has one owner: those who serve answer over ordinary sockets until the next take over. */
+/*
+ * A queue has one owner: the workers that serve answer over ordinary sockets until the next take
+ * over.
+ */
 static void release_queues(const struct parent *parent)
 {
 	const struct generation *serving = parent->serving;

@@ -9,7 +9,7 @@
  *
  * A generation is what one reading of the configuration made: its settings, a slot for each
  * worker, and the memory that they share. The newest is the last in the list; those before it
- * drain. All of it is the parent's, who has one thread.
+ * drain. All of it is the parent's, which has one thread.
  */
 
 #include "lib/common/callfilter.h"
@@ -76,7 +76,7 @@ struct parent {
 	bool is_stopping;
 };
 
-/* Milliseconds of a clock that nobody sets. */
+/* Milliseconds of a clock that is never set. */
 uint64_t parent_now_ms(void);
 
 #ifdef __cplusplus

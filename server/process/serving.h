@@ -8,8 +8,8 @@
  *       sample (tap.h), the connection of a transfer (handover.h), counters ->
  *       answer_end() behind a batch.
  *
- * Everything is borrowed. Strangers who want a zone are no news to the log; who is
- * configured and refused wants to know why.
+ * Everything is borrowed. A stranger that wants a zone is no news to the log; the operator of
+ * a secondary that is configured and refused wants to know why.
  */
 
 #include "lib/dns/responder.h"

@@ -2,13 +2,14 @@
 #pragma once
 
 /*
- * takeover.h - may new workers take over from those who serve?
+ * takeover.h - may new workers take over from those that serve?
  *
  * Flow: a worker of a reload has opened its stores, or could not -> worker.c ->
  *       takeover_find_loss() -> it serves, or tells parent.c, which ends all of them again.
  *
- * A store that was deleted or damaged is served on by who has it open. A new worker would have
- * nothing in its place: no list may be lost by a reload that has another purpose.
+ * A store that was deleted or damaged is served on by the workers that have it open. A new worker
+ * would have nothing in its place: no list may be lost by a reload that has another purpose.
+ *
  * A zone that is new, or was not served before either, is taken over without a store, as at the
  * start of the server, and named to the one that has ordered the reload.
  */
@@ -37,8 +38,8 @@ struct takeover_loss {
 
 /*
  * Is there a zone that a worker of before serves, and one of after cannot open? The first, in
- * *ret_loss. A zone that the configuration has no more is not lost, and one that nobody serves
- * cannot be.
+ * *ret_loss. A zone that the configuration has no more is not lost, and one that no worker
+ * serves cannot be.
  */
 bool takeover_find_loss(const struct takeover_side *before, const struct takeover_side *after,
 			struct takeover_loss *ret_loss);

@@ -55,7 +55,7 @@ struct worker {
 
 /* ---- ending ---- */
 
-/* Time is up, or nobody is left to wait for. */
+/* Time is up, or nothing is left to wait for. */
 static void finish(struct worker *worker)
 {
 	if (uv_is_closing((uv_handle_t *)&worker->drain_timer))
@@ -71,8 +71,10 @@ static void drain_on_timeout(uv_timer_t *timer)
 	finish(timer->data);
 }
 
-/* What waits in the sockets is answered; TCP clients and transfers may finish; then the loop is
- * empty. */
+/*
+ * What waits in the sockets is answered; TCP clients and transfers may finish; then the loop is
+ * empty.
+ */
 static void drain(struct worker *worker)
 {
 	if (worker->is_draining)
@@ -120,7 +122,10 @@ static void move_child(void)
 	cores_share(child_cores);
 }
 
-/* Only now: what went before takes milliseconds, which who answers on that core would miss. */
+/*
+ * Only now: what went before takes milliseconds, which the worker that answers on that core would
+ * miss.
+ */
 static void pin(const struct worker_start *start)
 {
 	child_cores = start->cores;
@@ -132,7 +137,7 @@ static void pin(const struct worker_start *start)
 			    strerror(-ret));
 }
 
-/* As long as others answer: who is asked at once indexes behind his answers. */
+/* As long as others answer: a worker that is asked at once indexes behind its answers. */
 static void prepare(struct worker *worker)
 {
 	for (size_t i = 0; i < worker->catalog.zone_count; i++)

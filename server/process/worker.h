@@ -37,11 +37,11 @@ struct worker_start {
 	int ready_fd; /* one byte of enum worker_word, then closed */
 	int tap_fd;   /* samples for the query log go there; -1: none */
 	int parent_pid;
-	/* Who answers in the meantime, and must not end when a zone would be lost; NULL: nobody. */
+	/* The workers that answer meanwhile, and go on when a zone would be lost; NULL: none. */
 	const struct takeover_side *before;
 };
 
-/* Who would lose a zone of "before" does not serve, and waits for its end. */
+/* A worker that would lose a zone of "before" does not serve, and waits to be ended. */
 enum worker_word { WORKER_SERVES = 'R', WORKER_WOULD_LOSE = 'L' };
 
 /* Returns the exit status of the process. */

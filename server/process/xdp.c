@@ -47,7 +47,7 @@ static void wait_ms(long ms)
 	nanosleep(&time, NULL);
 }
 
-/* Somebody has the queue, or the worker of queue 0 has not yet loaded the filter. */
+/* Another process has the queue, or the worker of queue 0 has not yet loaded the filter. */
 static bool is_temporary(int error, int queue)
 {
 	return error == -EBUSY || (queue != 0 && error != -EPERM && error != -EACCES);

@@ -8,11 +8,10 @@
  *       maps the rings -> privileges away -> xdp_start() -> the ring is readable
  *       -> answer() of the responder for each packet, into the frame that is sent.
  *
- * An option beside udp.h, for those whose kernel is the limit: packets to the port pass
- * the kernel's network stack by. What is not UDP to that port goes on to the kernel, and so
- * does all while nobody has the queue: the ordinary sockets of "listen" answer then. TCP
- * always is theirs. From xdp_open() on somebody has it: until xdp_start() questions wait in the
- * ring.
+ * An option beside udp.h, for servers that the kernel limits: packets to the port pass the
+ * kernel's network stack by. What is not UDP to that port goes on to the kernel, and so does
+ * all while no worker has the queue: the ordinary sockets of "listen" answer then. TCP always
+ * is theirs. From xdp_open() on a worker has it: until xdp_start() questions wait in the ring.
  *
  * A queue has one owner. Of an interface with N queues worker W of C has those that are W
  * modulo C. A worker lets go of its queues with xdp_release(), so that one of the next
@@ -20,8 +19,8 @@
  * handed over.
  *
  * Filters are libknot's (libknot/xdp): one that stands on the interface already is used if
- * it is the same, and nobody else's is replaced. It stays when the server ends and lets
- * everything pass.
+ * it is the same, and that of another program is not replaced. It stays when the server ends
+ * and lets everything pass.
  */
 
 #include "lib/dns/responder.h"

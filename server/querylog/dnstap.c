@@ -138,7 +138,7 @@ size_t dnstap_encode(const struct settings_dnstap *settings, const uint8_t *samp
 	message.type = is_response ? DNSTAP__MESSAGE__TYPE__AUTH_RESPONSE
 				   : DNSTAP__MESSAGE__TYPE__AUTH_QUERY;
 	put_addresses(&head, &message);
-	/* As everybody has it, a response says when it was asked for, and not again what. */
+	/* As in other servers, a response says when it was asked for, and not again what. */
 	put_query(&head, is_response ? NULL : query, &message);
 	if (is_response)
 		put_response(&head, query + head.query_size, &message);

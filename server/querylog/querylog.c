@@ -124,7 +124,7 @@ static void put(struct run *run, size_t size)
 	}
 }
 
-/* False when nobody is left who could send one. */
+/* False when no process is left that could send one. */
 static bool take(struct run *run)
 {
 	for (int i = 0; i < TAKE_MAX; i++) {

@@ -35,7 +35,7 @@ extern "C" {
 #define SETTINGS_TEXT_MAX     1024 /* a name as text: four characters for every octet */
 #define SETTINGS_PAYLOAD_MAX  RESPONDER_PAYLOAD_MAX
 #define SETTINGS_ID_MAX	      64
-#define SETTINGS_IDENTITY_MAX 128 /* of a text that says who we are */
+#define SETTINGS_IDENTITY_MAX 128 /* of what this server says of itself */
 #define SETTINGS_CONTROL_MAX  107 /* what fits into struct sockaddr_un */
 #define SETTINGS_XDP_MAX      16
 #define SETTINGS_SECRET_MAX   1024 /* base64 of keys far longer than any HMAC's block */
@@ -165,7 +165,7 @@ struct settings {
 	size_t rule_count;
 	struct settings_zone *zones;
 	size_t zone_count;
-	bool is_exposed; /* there are secrets, and everybody may read the file */
+	bool is_exposed; /* there are secrets, and every user may read the file */
 };
 
 /* False when this build lacks libfstrm or protobuf-c: there is no query log then. */

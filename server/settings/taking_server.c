@@ -118,7 +118,7 @@ static const char *take_control(struct taking *taking, const char *path)
 	return size < 0 || (size_t)size >= max ? "path is longer than a socket's may be" : NULL;
 }
 
-/* "/" is none: everybody's root. */
+/* "/" is none: it is the root of every process. */
 static const char *take_chroot(struct taking *taking, const char *path)
 {
 	struct settings *settings = taking->settings;
@@ -143,7 +143,7 @@ static unsigned count_workers(int64_t number)
 	return cores > SETTINGS_WORKERS_MAX ? SETTINGS_WORKERS_MAX : (unsigned)cores;
 }
 
-/* What holds off those who ask too much. */
+/* What holds off clients that ask too much. */
 static const char *take_limit(struct settings *settings, const struct conf_value *value)
 {
 	unsigned number = (unsigned)value->number;
@@ -189,7 +189,7 @@ const char *taking_identity(char *target, const char *text, bool is_version)
 	return NULL;
 }
 
-/* Who we are. */
+/* What this server says of itself. */
 static const char *take_identity(struct settings *settings, const struct conf_value *value)
 {
 	bool is_version = value->item == SERVER_VERSION;
@@ -199,7 +199,7 @@ static const char *take_identity(struct settings *settings, const struct conf_va
 	return taking_identity(target, value->text, is_version);
 }
 
-/* What is for who operates the server, and not for who asks it. */
+/* What is for the operator of the server, and not for its clients. */
 static const char *take_operation(struct taking *taking, const struct conf_value *value)
 {
 	struct settings *settings = taking->settings;

@@ -12,7 +12,7 @@
 #include "lib/common/log.h"
 
 #define CONNECTION_FD (STDERR_FILENO + 1)
-/* Who answers goes first when there is not enough of the processor for both. */
+/* Processes that answer go first when there is not enough of the processor for both. */
 #define NICENESS 5
 
 /* ---- the child ---- */
@@ -23,7 +23,7 @@ static void reset_signals(void)
 	sigset_t none;
 	for (int number = 1; number < SIGRTMIN; number++)
 		signal(number, SIG_DFL);
-	signal(SIGINT, SIG_IGN); /* a terminal sends it to everybody; the parent decides */
+	signal(SIGINT, SIG_IGN); /* a terminal sends it to all; the parent decides */
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);

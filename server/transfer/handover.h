@@ -11,7 +11,7 @@
  * A transfer takes as long as its client likes and holds a version of the
  * store meanwhile, which a worker must not. The child has no descriptor but
  * the connection and standard error, touches nothing of the worker's stores,
- * gives way to those who answer, and dies with the worker.
+ * gives way to processes that answer, and dies with the worker.
  *
  *     handover_open() -> handover_start()... -> handover_drain() -> the loop,
  *     as long as children run or until handover_stop() -> the loop -> _free()
@@ -49,7 +49,7 @@ static inline bool handover_is_full(const struct handover *handover)
 	return handover->child_count == handover->child_max;
 }
 /*
- * Not when full. fd stays the caller's, who closes it without a shutdown: the
+ * Not when full. fd stays the caller's, which closes it without a shutdown: the
  * child has its own. 0 or -errno.
  */
 int handover_start(struct handover *handover, const struct transfer *transfer, int fd);

@@ -136,7 +136,7 @@ static socklen_t size_of(const struct sockaddr_storage *address)
 					     : sizeof(struct sockaddr_in6);
 }
 
-/* Secondaries know us by an address we listen at, and may take NOTIFY from nobody else. */
+/* Secondaries know us by an address we listen at, and may take NOTIFY from no other. */
 static int bind_source(const struct settings *settings, int fd, sa_family_t family)
 {
 	for (size_t i = 0; i < settings->listen.count; i++) {
@@ -168,7 +168,7 @@ static int open_socket(const struct notify *notify, const struct notify_target *
 	return -1;
 }
 
-/* No way to it, no socket, nobody at the port: any of that may change until the next try. */
+/* No way to it, no socket, no server at the port: any of that may change until the next try. */
 static void send_try(struct notify *notify, struct notify_target *target, uint64_t now_ms)
 {
 	uint8_t wire[MESSAGE_MAX];

@@ -80,7 +80,10 @@ static void begin_message(struct stream *stream)
 	stream->owner.name.size = 0;
 }
 
-/* RFC 6891 section 6.1.1: who sent one gets one. In the first message, as the question's answer. */
+/*
+ * RFC 6891 section 6.1.1: a question with one is answered with one. In the first message, as the
+ * question's answer.
+ */
 static void put_opt(struct stream *stream)
 {
 	const struct transfer *transfer = stream->transfer;

@@ -14,8 +14,8 @@
  *                      is nothing newer; or as AXFR, when the journal does not
  *                      reach back to the serial or is damaged.
  *
- * The last SOA is written only when everything before it was: whoever gets it
- * has the whole zone. When something fails on the way the connection ends.
+ * The last SOA is written only when everything before it was: a client that gets
+ * it has the whole zone. When something fails on the way the connection ends.
  */
 
 #include "server/settings/settings.h"

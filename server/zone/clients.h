@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * clients.h - whom a store answers, by its list of clients (an acl of rbldnsd).
+ * clients.h - which clients a store answers, by its list of them (an acl of rbldnsd).
  *
  * Flow: answer.c asks about each query of a zone that has such a list ->
  *       classic.c, where a client gets other answers than the rest.

@@ -187,7 +187,7 @@ static void put_ancestors(struct index *index, const struct dnsblv6_key *name)
 	for (; labels > shared + 1; labels--) {
 		dnsblv6_key_to_parent(&above);
 		add_to_sieve(index, hash(above.bytes, above.size));
-		/* A wildcard without data is one too, but has no slot: nobody makes such stores. */
+		/* A wildcard without data counts too, but has no slot: no builder makes one. */
 		index->is_off |= is_wildcard(&above);
 	}
 }

@@ -9,8 +9,8 @@
  *       complete zone.c asks it before the tree of the store.
  *
  * A look-up in the tree reads a dozen lines that no cache has; here it is one
- * or two, and for a name that is not there mostly none.
- * The order of names is not kept: who needs neighbours asks the store.
+ * or two, and for a name that is not there mostly none. The order of names is
+ * not kept: neighbours come from the store.
  *
  * It points into the pages of that version, and is void with it. It has names
  * with bitmaps; of other names, and of the empty ones above names, it knows that

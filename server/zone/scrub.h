@@ -57,7 +57,8 @@ struct scrub {
 	uint64_t used_us; /* processor time of this round */
 };
 
-/* catalog and settings are borrowed. 0 or a negative error. With an interval of 0 it does nothing.
+/*
+ * catalog and settings are borrowed. 0 or a negative error. With an interval of 0 it does nothing.
  */
 int scrub_open(struct scrub *scrub, uv_loop_t *loop, struct catalog *catalog,
 	       const struct settings *settings);

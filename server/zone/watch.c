@@ -344,7 +344,7 @@ int watch_open(struct watch *watch, uv_loop_t *loop, struct catalog *catalog,
 						       .index = i };
 	uv_timer_init(loop, &watch->timer);
 	watch->timer.data = watch;
-	/* At once, but from the loop: nobody is called back before this returns. */
+	/* At once, but from the loop: nothing is called back before this returns. */
 	return uv_timer_start(&watch->timer, timer_on_tick, 0, INTERVAL_MS);
 }
 

@@ -64,7 +64,7 @@ struct watch_zone {
 struct watch {
 	uv_loop_t *loop;
 	const struct counters_bank *bank; /* borrowed: the notices */
-	const struct board *board;	  /* borrowed; NULL: nobody looks */
+	const struct board *board;	  /* borrowed; NULL: there is none */
 	size_t worker;
 	struct watch_zone *zones;
 	size_t zone_count;

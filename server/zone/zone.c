@@ -10,7 +10,7 @@
 
 /*
  * Names that are indexed for a batch: some microseconds, as the store is fresh in no cache and its
- * new pages have to be mapped. Whoever asks behind that batch waits for it.
+ * new pages have to be mapped. A question behind that batch waits for it.
  */
 #define INDEX_STEP 16
 

@@ -95,7 +95,8 @@ void zone_close(struct zone *zone);
 /* Texts for all that zone_open() may return. Never NULL. */
 const char *zone_strerror(int status);
 
-/* Is that status damage, or a file that is no store of ours: will the same bytes be refused again?
+/*
+ * Is that status damage, or a file that is no store of ours: will the same bytes be refused again?
  */
 bool zone_is_damage(int status);
 
@@ -107,8 +108,8 @@ int zone_begin(struct zone *zone);
 /* Takes a zone that is not begun. */
 void zone_end(struct zone *zone);
 /*
- * Indexes the whole version at once, up to a second of work for the largest: for who answers
- * nobody yet. A zone that cannot be begun stays as it is.
+ * Indexes the whole version at once, up to a second of work for the largest: for a worker that
+ * does not answer yet. A zone that cannot be begun stays as it is.
  */
 void zone_prepare(struct zone *zone);
 
@@ -134,7 +135,7 @@ struct zone_match {
 #define ZONE_EMPTY 1
 int zone_find(struct zone *zone, const struct dnsblv6_key *key, struct zone_match *ret_match);
 
-/* zone_find() for who needs nothing but what answers. */
+/* zone_find() for a caller that needs only the entry that answers. */
 int zone_find_entry(struct zone *zone, const struct dnsblv6_key *key, struct zone_entry *ret_entry);
 
 /* An entry and the key of the next one, or of the apex after the last. */
