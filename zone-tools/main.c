@@ -117,7 +117,7 @@ static void settle_process(void)
 	if (fd >= 0)
 		close(fd);
 	signal(SIGXFSZ, SIG_IGN);
-	/* Children are waited for, also when who started us waits for none. */
+	/* Children are waited for, also when the process that started this one waits for none. */
 	signal(SIGCHLD, SIG_DFL);
 }
 

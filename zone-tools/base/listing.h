@@ -99,8 +99,7 @@ int dataset_add_entry(struct dataset *dataset, struct dnsblv6_prefix prefix, uin
 int dataset_add_range(struct dataset *dataset, struct dnsblv6_addr first, struct dnsblv6_addr last,
 		      uint32_t value);
 
-/* Names, RDATA and other bytes, of which there may be 16384, are copied into memory of the listing.
- */
+/* Names, RDATA and other bytes, 16384 at most, are copied into memory of the listing. */
 struct listing;
 int dataset_add_name(struct listing *listing, size_t dataset, const struct dnsblv6_labels *name,
 		     uint8_t reach, uint32_t value);

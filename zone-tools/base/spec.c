@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* SOA timers matter to secondaries only; RIPE-203's advice, shortened for lists that change hourly.
+/*
+ * SOA timers matter to secondaries only; RIPE-203's advice, shortened for lists
+ * that change hourly.
  */
 enum { REFRESH_S = 3600, RETRY_S = 900, EXPIRE_S = 7 * 86400, NEGATIVE_TTL_S = 600 };
 

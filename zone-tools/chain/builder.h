@@ -35,8 +35,8 @@ struct builder_job {
 	bool trusts_clock; /* also when the store was changed later than now_s */
 	uint64_t max_records;
 	struct progress *progress; /* or NULL */
-	/* Against what the store holds when it is written, whoever has written it meanwhile; NULL:
-	   whatever that is. */
+	/* Checked against what the store holds when it is written, also when another process has
+	   written it meanwhile; NULL: not checked. */
 	const struct guard_limits *limits;
 	struct findings *findings;
 };
@@ -47,8 +47,8 @@ struct builder_result {
 	uint64_t signature_count; /* made, not those kept */
 	uint64_t changed_count;	  /* names added, changed or removed; all in a new store */
 	uint32_t serial;
-	bool is_unchanged; /* nothing was written: the store has all of it, and no signature is due
-			    */
+	/* Nothing was written: the store has all of it, and no signature is due. */
+	bool is_unchanged;
 };
 
 #define BUILDER_EVALUES	   (-2202) /* more than DNSBLV6_SET_VALUES_MAX values for one address */
@@ -56,15 +56,14 @@ struct builder_result {
 #define BUILDER_EREFUSED   (-2213) /* findings say why */
 #define BUILDER_EUNCHANGED (-2221) /* inside builder.c: see is_unchanged */
 
-/* Text for these, for before.h's, keyset.h's, key.h's, lib/store's and -errno values. Never NULL.
- */
+/* Text for these, before.h's, keyset.h's, key.h's, lib/store's and -errno values. Never NULL. */
 const char *builder_strerror(int status);
 
 /*
- * Replaces what the store holds, as one transaction that writes and signs only
- * what differs from it, or nothing when nothing does. Serial: spec->serial, or the greater of now_s
- * and the store's plus one. Returns DNSBLV6_OK with *ret_result, a status above or one of
- * writer_run() or key.h; then the store is as it was.
+ * Replaces what the store holds, as one transaction that writes and signs only what differs from
+ * it, or nothing when nothing does. Serial: spec->serial, or the greater of now_s and the store's
+ * plus one. Returns DNSBLV6_OK with *ret_result, a status above or one of writer_run() or key.h;
+ * then the store is as it was.
  */
 int builder_write(const struct builder_job *job, struct builder_result *ret_result);
 

@@ -8,8 +8,8 @@
  * Flow: chain.c knows a name, what it was before, and the name behind it ->
  *       link_seal() -> signer.h -> link_take() -> link_encode() -> the store.
  *
- * A signature is kept, byte for byte, when what it is over is the same as before, the
- * key is, and its day has not come (signer.h).
+ * A signature is kept, byte for byte, when what it is over is the same as
+ * before, the key is, and its day has not come (signer.h).
  */
 
 #include "zone-tools/keys/signer.h"

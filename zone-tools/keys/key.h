@@ -78,8 +78,7 @@ size_t key_dnskey(const struct key *key, uint8_t *ret_rdata);
 /* ret_signature has DNSBLV6_SIGNATURE_BYTES; ECDSA's are r and s, 32 bytes each. */
 int key_sign(const struct key *key, const uint8_t *data, size_t size, uint8_t *ret_signature);
 
-/* DS RDATA with a SHA-256 digest; zone in lower case. Returns KEY_DS_SIZE, 0 when OpenSSL failed.
- */
+/* DS RDATA with a SHA-256 digest; zone in lower case. Returns KEY_DS_SIZE; 0: OpenSSL failed. */
 size_t key_ds(const struct dnsblv6_labels *zone, const struct key *key, uint8_t *ret_rdata);
 
 #ifdef __cplusplus

@@ -174,8 +174,7 @@ static const char *read_a(const char *at, struct rdata *ret_rdata)
 	return NULL;
 }
 
-/* One character-string, with or without quotes around it; what is between them is taken as it is.
- */
+/* One character-string, with or without quotes around it; what is between is taken as it is. */
 static const char *read_txt(const char *at, struct rdata *ret_rdata)
 {
 	size_t size = strlen(at);

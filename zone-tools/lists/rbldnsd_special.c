@@ -400,8 +400,10 @@ static void to_lower(struct dnsblv6_labels *labels)
 	}
 }
 
-/* The label next to the apex. */
-/* rbldnsd allows a sub-zone with the name of addresses, which it then hides. */
+/*
+ * The sub-zone of that name, or the zone itself for "@". rbldnsd allows a
+ * sub-zone with the name of addresses, which it then hides.
+ */
 static int add_sub_zone(struct rbldnsd *reader, const char *word, size_t size,
 			const char **ret_fault)
 {
@@ -521,7 +523,7 @@ int rbldnsd_special_read(struct rbldnsd *reader, const char *line, bool is_marke
 
 	const struct special_row *special = find_special(line, size);
 	if (special == NULL && is_marked) {
-		/* "#$Id$" and the like: to whoever wrote it, a comment. */
+		/* "#$Id$" and the like: to the author of the list, a comment. */
 		reading_warn(reader->reading, "line ignored", "unknown special entry");
 		return DNSBLV6_OK;
 	}

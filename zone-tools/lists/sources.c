@@ -98,7 +98,7 @@ static int read_line(struct reading *reading, struct listfile_line *line, const 
 				     : read_plain_line(reading, sink);
 }
 
-/* The first line that is not blank or a comment says whether somebody saved an error page. */
+/* The first line that is not blank or a comment tells a list from a saved error page. */
 static bool has_content(const struct listfile_line *line, bool *ret_is_html)
 {
 	size_t blanks = strspn(line->text, " \t");

@@ -604,7 +604,7 @@ static int add_item(struct maker *maker, const struct node *node, const struct h
 	struct dnsblv6_key key = names_key(names, names->count - 1);
 	if (!fits(maker, &key)) {
 		names->count--;
-		/* Nobody can ask for a name below one that has no room for another label. */
+		/* No query can name anything below a name that has no room for another label. */
 		if (!is_wildcard)
 			refuse_node(maker, node, "too long for the zone");
 		return DNSBLV6_OK;

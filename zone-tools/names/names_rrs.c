@@ -142,7 +142,7 @@ void names_add_rrs(const struct names_plan *names, const struct names_entry *ent
 
 void names_get(const struct names_plan *names, size_t item, uint32_t ttl, struct names_rrs *ret_rrs)
 {
-	/* It exists and is not listed: something has to say so to whoever looks. */
+	/* For a name that exists and is not listed: a record that says so. */
 	static const uint8_t unlisted[] = "\007DNSBLv6\010unlisted";
 	const struct names_item *it = &names->items[item];
 	ret_rrs->count = 0;

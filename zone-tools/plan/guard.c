@@ -50,7 +50,7 @@ static bool overlaps(struct dnsblv6_prefix prefix, struct dnsblv6_addr first,
 	       dnsblv6_addr_compare(prefix.first, last) <= 0;
 }
 
-/* Does the range contradict a test point that has to be is_listed? */
+/* Does the range touch the unit of a test point that has to be listed, or else clear? */
 static bool holds_point(struct dnsblv6_addr first, struct dnsblv6_addr last, bool is_listed)
 {
 	for (size_t i = 0; i < DNSBLV6_TESTPOINT_COUNT; i++) {

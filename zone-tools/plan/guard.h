@@ -19,12 +19,11 @@ extern "C" {
 struct plan_counts;
 
 /*
- * Why the listing (or exclusion) of first to last must not go unnoticed:
- * static text, or NULL when it is fine. Reserved space (RFC 6890: 0/8, 10/8,
- * 127/8, ...) and contradictions to the test points (RFC 5782) are reasons;
- * the listed test points themselves are not. With allow_reserved an entry inside a
- * canary's block alone is one, since it could never be answered: guard_totals() then looks at
- * the test points.
+ * Why the listing (or exclusion) of first to last must not go unnoticed: static text, or NULL when
+ * it is fine. Reserved space (RFC 6890: 0/8, 10/8, 127/8, ...) and contradictions to the test
+ * points (RFC 5782) are reasons; the listed test points themselves are not. With allow_reserved an
+ * entry inside a canary's block alone is one, since it could never be answered: guard_totals() then
+ * looks at the test points.
  */
 const char *guard_entry(struct dnsblv6_addr first, struct dnsblv6_addr last, bool is_exclusion,
 			bool allow_reserved);
@@ -52,10 +51,9 @@ struct guard_limits {
 #define GUARD_LIMITS_DEFAULT ((struct guard_limits){ 50, 200, 20, GUARD_LISTED6_MAX })
 
 /*
- * Adds a refusal for everything about the whole result that looks like an accident:
- * a zone that shrinks or grows by more than its share against before (NULL:
- * there is none), that lists too much of IPv4 or IPv6, that lists a test point which
- * must be clear. store names the place.
+ * Adds a refusal for everything about the whole result that looks like an accident: a zone that
+ * shrinks or grows by more than its share against before (NULL: there is none), that lists too much
+ * of IPv4 or IPv6, that lists a test point which must be clear. store names the place.
  */
 void guard_totals(const struct plan_counts *counts, const struct dnsblv6_facts *before,
 		  const char *store, const struct guard_limits *limits, struct findings *findings);

@@ -65,9 +65,9 @@ int pieces_add_missing(struct pieces *pieces, struct dnsblv6_addr first, struct 
 /* Lists nothing from first to last any more. */
 int pieces_remove(struct pieces *pieces, struct dnsblv6_addr first, struct dnsblv6_addr last);
 /*
- * pieces with changes made to them, both of one family: what a piece of
- * changes has PIECES_REMOVED as its set for is listed no more, what it has PIECES_ADDED for
- * is listed with set unless it is listed already. ret_result as in resolve_origin().
+ * pieces with changes made to them, both of one family: what a piece of changes has PIECES_REMOVED
+ * as its set for is listed no more, what it has PIECES_ADDED for is listed with set unless it is
+ * listed already. ret_result as in resolve_origin().
  */
 #define PIECES_ADDED   1u
 #define PIECES_REMOVED 2u

@@ -39,7 +39,7 @@ static size_t put_number(uint32_t number, uint8_t *out)
 	return 4;
 }
 
-/* hostmaster.ZONE when nobody said where mail about the zone goes. */
+/* The RNAME of the SOA: hostmaster.ZONE when the spec names no mailbox. */
 static size_t put_mailbox(const struct spec *spec, uint8_t *out)
 {
 	static const uint8_t hostmaster[] = "\012hostmaster";
