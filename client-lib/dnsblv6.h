@@ -57,7 +57,7 @@
  * The library installs no handler, starts no thread, runs no program, and
  * writes to no descriptor that is not its own.
  *
- * Time. Deadlines are counted on a clock that nobody sets (CLOCK_MONOTONIC).
+ * Time. Deadlines are counted on CLOCK_MONOTONIC, a clock that cannot be set.
  */
 
 #include <stddef.h>
@@ -102,10 +102,12 @@ struct dnsblv6_ip {
 	uint8_t bytes[16];
 };
 
-/* Four decimals without leading zeros, or RFC 4291 text; no brackets, no scope. -EINVAL otherwise.
+/*
+ * Reads four decimals without leading zeros, or RFC 4291 text; no brackets, no scope. -EINVAL
+ * otherwise.
  */
 DNSBLV6_API int dnsblv6_ip_parse(const char *text, struct dnsblv6_ip *ret_ip);
-/* AF_INET or AF_INET6; the port does not matter. -EAFNOSUPPORT for any other. */
+/* Takes AF_INET or AF_INET6; the port does not matter. -EAFNOSUPPORT for any other. */
 DNSBLV6_API int dnsblv6_ip_from_sockaddr(const struct sockaddr *address, struct dnsblv6_ip *ret_ip);
 /* ret_text has DNSBLV6_IP_TEXT_SIZE bytes; returns the length of the text. */
 #define DNSBLV6_IP_TEXT_SIZE 40
@@ -113,13 +115,13 @@ DNSBLV6_API size_t dnsblv6_ip_format(const struct dnsblv6_ip *ip, char *ret_text
 
 /* ---- a handle ---- */
 
-/* -ENOMEM. The handle is the caller's: end it with dnsblv6_free(). */
+/* Makes a handle, which the caller ends with dnsblv6_free(). -ENOMEM. */
 DNSBLV6_API int dnsblv6_new(struct dnsblv6 **ret_client);
 
 /*
- * One option, before dnsblv6_start(). Both strings are copied. -EINVAL for a
- * key or value that is refused, -EBUSY after dnsblv6_start(); dnsblv6_error() then
- * says what was wrong. libdnsblv6(3) lists all keys; those that matter first:
+ * Sets one option, before dnsblv6_start(). Both strings are copied. -EINVAL for a key or value that
+ * is refused, -EBUSY after dnsblv6_start(); dnsblv6_error() then says what was wrong. libdnsblv6(3)
+ * lists all keys; those that matter first:
  *
  *     zones       what to ask, in the syntax of Postfix' postscreen_dnsbl_sites:
  *                 NAME[=FILTER[=LABEL]][*WEIGHT], divided by blanks or commas. Up to 64.
@@ -149,11 +151,11 @@ DNSBLV6_API const char *dnsblv6_error(const struct dnsblv6 *client);
 DNSBLV6_API void dnsblv6_free(struct dnsblv6 *client);
 
 /*
- * Lines for a log: a zone that fell ill or recovered, a resolver that filters.
- * level is as in syslog(3): 3 error, 4 warning, 6 information, 7 debug. Each question
- * and each answer has a line of level 7, which few want to keep. line has no newline and is
- * borrowed until the hook returns. It is called by the thread whose call found out, without a lock
- * held; it must not call this library. Before dnsblv6_start() only.
+ * Lines for a log: a zone that fell ill or recovered, a resolver that filters. level is as in
+ * syslog(3): 3 error, 4 warning, 6 information, 7 debug. Each question and each answer has a line
+ * of level 7, which few logs need. line has no newline and is borrowed until the hook returns. The
+ * hook is called by the thread whose call found out, without a lock held; it must not call this
+ * library. It is set before dnsblv6_start() only.
  */
 typedef void (*dnsblv6_log_fn)(void *context, int level, const char *line);
 DNSBLV6_API void dnsblv6_set_log(struct dnsblv6 *client, dnsblv6_log_fn log, void *context);
@@ -182,8 +184,7 @@ struct dnsblv6_code {
 
 /*
  * Bit n of each set stands for the n-th entry of "zones", from 0: UINT64_C(1) << n.
- * dnsblv6_zone_get() has the name of entry n.
- * A plain value of 128 bytes; what is reserved is zero.
+ * dnsblv6_zone_get() has the name of entry n. A plain value of 128 bytes; what is reserved is zero.
  */
 struct dnsblv6_result {
 	int32_t verdict; /* enum dnsblv6_verdict */
@@ -206,29 +207,29 @@ struct dnsblv6_result {
 };
 
 /*
- * What the cache alone says. No system call, lock or allocation: some tens of
- * nanoseconds. 0: *ret_result is complete. -EAGAIN: something is not cached;
- * *ret_result has the rest, zones neither answered nor failed are missing, and
- * the verdict is DNSBLV6_LISTED if the score is reached already, else
- * DNSBLV6_UNKNOWN. When is_due is set, an answer is near the end of its TTL or a zone is to be
- * probed: dnsblv6_submit() or dnsblv6_check() of the same address asks, and answers out of the
- * cache. A program that only peeks would else wait for DNS each time that a TTL is over.
+ * What the cache alone says. No system call, lock or allocation: some tens of nanoseconds.
+ * 0: *ret_result is complete. -EAGAIN: something is not cached; *ret_result has the rest, zones
+ * neither answered nor failed are missing, and the verdict is DNSBLV6_LISTED if the score is
+ * reached already, else DNSBLV6_UNKNOWN. When is_due is set, an answer is near the end of its TTL
+ * or a zone is to be probed: dnsblv6_submit() or dnsblv6_check() of the same address asks, and
+ * answers out of the cache. Without that, a program that peeks first waits for DNS each time that a
+ * TTL is over.
  */
 DNSBLV6_API int dnsblv6_peek(const struct dnsblv6 *client, const struct dnsblv6_ip *ip,
 			     struct dnsblv6_result *ret_result);
 
 /*
- * The verdict, waiting for DNS for at most timeout_ms (1 to 3600000) in all; a zone that has not
- * answered by then has failed. 0, or -EINVAL for a bad argument, or a handle that is not started.
- * Nothing that DNS, a resolver or the cache daemon does makes it late or makes it fail.
+ * Gets the verdict, and waits for DNS for at most timeout_ms (1 to 3600000) in all; a zone that has
+ * not answered by then has failed. 0, or -EINVAL for a bad argument, or a handle that is not
+ * started. Nothing that DNS, a resolver or the cache daemon does makes it late or makes it fail.
  */
 DNSBLV6_API int dnsblv6_check(struct dnsblv6 *client, const struct dnsblv6_ip *ip, int timeout_ms,
 			      struct dnsblv6_result *ret_result);
 
 /*
- * The same, of these entries of "zones" alone: a set of bits as in struct dnsblv6_result, 0 for
- * all. Bits of no entry are ignored, and a set of nothing else is -EINVAL. dnsblv6_zone_set()
- * makes a set of names.
+ * dnsblv6_peek() and dnsblv6_check() of some entries of "zones" alone: zones is a set of bits as in
+ * struct dnsblv6_result, 0 for all. Bits of no entry are ignored, and a set of nothing else is
+ * -EINVAL. dnsblv6_zone_set() makes a set of names.
  */
 DNSBLV6_API int dnsblv6_peek_zones(const struct dnsblv6 *client, const struct dnsblv6_ip *ip,
 				   uint64_t zones, struct dnsblv6_result *ret_result);
@@ -245,9 +246,10 @@ DNSBLV6_API int dnsblv6_check_batch(struct dnsblv6 *client, const struct dnsblv6
 				    struct dnsblv6_result *ret_results);
 
 /*
- * The same about a name, in the zones whose "kind" is not addresses. name is that of a domain (a
- * host of a URL, a sender's domain), in any case, which is asked for as it is: what stands outside
- * ASCII as A-labels (RFC 5890), and cut to what the list has, when it has registered domains only.
+ * dnsblv6_peek_zones() and dnsblv6_check_zones() about a name, in the zones whose "kind" is not
+ * addresses. name is that of a domain (a host of a URL, a sender's domain), in any case, which is
+ * asked for as it is: what stands outside ASCII as A-labels (RFC 5890), and cut to what the list
+ * has, when it has registered domains only.
  * Or it is an IPv4 address out of a URL, of which zones of the kind sites alone are asked; the
  * others neither answer nor fail. Zones of the kind hashes are asked when zones names them, and
  * name is the hash as the list wants it, in one label or more.
@@ -308,21 +310,20 @@ DNSBLV6_API int dnsblv6_process(struct dnsblv6 *client);
 /* ---- reasons and names ---- */
 
 /*
- * Text for the one who was refused: "192.0.2.66 is listed by bl6.example, see
- * https://..." of the first listed zone that has a text; when none has, "192.0.2.66 is
- * listed by bl6.example". An entry with a label is called by that, and the name of its zone,
- * which may have a key in it, is nowhere in the text. Of a classic zone it is the TXT record, for
- * which DNS is asked for at most timeout_ms; with 0 DNS is not asked, and no classic zone has a
- * text. At most size bytes with the NUL, printable ASCII, cut if need be; 600 are always enough.
- * Returns the length of what is written, or -ENOENT when zones_listed is empty, as it is when zones
- * have failed whose on-failure is closed and nothing else made the score: have a text
- * of your own.
+ * Text for the reply to a refused client: "192.0.2.66 is listed by bl6.example, see https://..." of
+ * the first listed zone that has a text; when none has, "192.0.2.66 is listed by bl6.example". An
+ * entry with a label is called by that, and the name of its zone, which may have a key in it, is
+ * nowhere in the text. Of a classic zone it is the TXT record, for which DNS is asked for at most
+ * timeout_ms; with 0 DNS is not asked, and no classic zone has a text. At most size bytes with the
+ * NUL, printable ASCII, cut if need be; 600 are always enough. Returns the length of what is
+ * written, or -ENOENT when zones_listed is empty. It is empty when nothing made the score but zones
+ * that failed and whose on-failure is closed: a program needs a text of its own for that.
  */
 DNSBLV6_API int dnsblv6_reason(struct dnsblv6 *client, const struct dnsblv6_ip *ip,
 			       const struct dnsblv6_result *result, int timeout_ms, char *ret_text,
 			       size_t size);
 
-/* The same about a name, and the result of dnsblv6_check_name(). */
+/* dnsblv6_reason() about a name, with the result of dnsblv6_check_name(). */
 DNSBLV6_API int dnsblv6_reason_name(struct dnsblv6 *client, const char *name,
 				    const struct dnsblv6_result *result, int timeout_ms,
 				    char *ret_text, size_t size);
@@ -355,8 +356,7 @@ struct dnsblv6_zone_info {
 	char name[256]; /* without a final dot */
 	int32_t weight;
 	int32_t state;	      /* enum dnsblv6_zone_state; OK and FILTERED give answers, UNREACHABLE
-				 and INSECURE what is still cached, the others
-				 none */
+				 and INSECURE what is still cached, the others none */
 	int32_t is_bitmap;    /* 1: asked for bitmaps; 0: the classic way */
 	uint32_t state_age_s; /* for how long */
 	uint64_t asked;	      /* DNS questions sent for it */
@@ -384,8 +384,8 @@ DNSBLV6_API int dnsblv6_zone_set(const struct dnsblv6 *client, const char *names
  */
 DNSBLV6_API int dnsblv6_probe(struct dnsblv6 *client, int timeout_ms);
 /*
- * The same without waiting, for an event loop and for its callbacks: the next calls read what
- * comes, and dnsblv6_zone_get() tells. 0, -EINVAL, or -EBADF in a child without descriptors.
+ * dnsblv6_probe() without waiting, for an event loop and for its callbacks: the next calls read
+ * what comes, and dnsblv6_zone_get() tells. 0, -EINVAL, or -EBADF in a child without descriptors.
  */
 DNSBLV6_API int dnsblv6_probe_start(struct dnsblv6 *client);
 
@@ -411,11 +411,11 @@ DNSBLV6_API int dnsblv6_stat_get(struct dnsblv6 *client, unsigned index, const c
  */
 
 /*
- * For each question once, from process() alone, unless it was cancelled. reply is a DNS message
- * of size bytes, with the NSEC records of a negative one, and borrowed until this
- * returns; its id and its AD do not matter. is_secure: it was validated. status is 0, or
- * -EBADMSG for an answer that cannot be true (bogus), or another errno value when none was to be
- * had; then there is no reply. ask() and cancel() may be called meanwhile.
+ * Called once for each question, from process() alone, unless the question was cancelled. reply is
+ * a DNS message of size bytes, with the NSEC records of a negative one, and borrowed until this
+ * returns; its id and its AD do not matter. is_secure: it was validated. status is 0, or -EBADMSG
+ * for an answer that cannot be true (bogus), or another errno value when none was to be had; then
+ * there is no reply. ask() and cancel() may be called meanwhile.
  */
 typedef void (*dnsblv6_reply_fn)(void *library, uint64_t id, int status, const uint8_t *reply,
 				 size_t size, int is_secure);
@@ -428,24 +428,24 @@ struct dnsblv6_resolver {
 	/* Readable when process() has something to do; the same one from open() to close(). */
 	int (*fd)(void *resolver);
 	/* name is text with a final dot, type a number: 1 A, 16 TXT, 28 AAAA. 0, or -errno: it is
-	   asked again. There is no deadline: a question that nobody waits for is cancelled. */
+	   asked again. There is no deadline: a question that is no longer needed is cancelled. */
 	int (*ask)(void *resolver, const char *name, int type, uint64_t id);
 	void (*cancel)(void *resolver, uint64_t id);
 	void (*process)(void *resolver, dnsblv6_reply_fn reply, void *library);
 };
 
 /*
- * Before dnsblv6_start(), which opens it. *resolver and context are borrowed until
- * dnsblv6_free(). NULL: the library's own. 0, -EBUSY when started, -EINVAL when a function
- * is missing.
+ * Sets the resolver before dnsblv6_start(), which opens it. *resolver and context are borrowed
+ * until dnsblv6_free(). NULL: the library's own. 0, -EBUSY when started, -EINVAL when a function is
+ * missing.
  */
 DNSBLV6_API int dnsblv6_set_resolver(struct dnsblv6 *client,
 				     const struct dnsblv6_resolver *resolver, void *context);
 
 /*
- * Of a handle with "role" writer, which dnsblv6-cached is: a descriptor of its cache, sealed and
- * for reading, which it sends to its clients. Borrowed until dnsblv6_free(). -ENOENT for another
- * handle.
+ * A descriptor of the cache of a handle with "role" writer, which is that of dnsblv6-cached: sealed
+ * and for reading, to be sent to the daemon's clients. Borrowed until dnsblv6_free(). -ENOENT for
+ * another handle.
  */
 DNSBLV6_API int dnsblv6_shared_fd(const struct dnsblv6 *client);
 

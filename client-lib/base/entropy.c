@@ -22,7 +22,7 @@ int entropy_take(struct entropy *entropy, void *ret_bytes, size_t size)
 	uint8_t *from = entropy->bytes + (ENTROPY_SIZE - entropy->left);
 
 	memcpy(ret_bytes, from, size);
-	/* Who reads this memory later shall not learn what the ids of old questions were. */
+	/* A later reader of this memory must not learn what the ids of old questions were. */
 	memset(from, 0, size);
 	entropy->left -= size;
 	return 0;

@@ -268,7 +268,7 @@ static bool is_readable(const struct input *in, const struct record *record)
 		return read_nsec(in, record, &name);
 	case TYPE_CNAME:
 		return read_target(in, record, &name);
-	case TYPE_TSIG: /* we sign nothing, and so does who answers */
+	case TYPE_TSIG: /* we sign nothing, so no reply is signed */
 		return false;
 	default:
 		return true;
@@ -472,7 +472,7 @@ static unsigned keep_records(struct walk *walk, const struct dnsblv6_labels *own
 
 /* ---- a reply ---- */
 
-/* Whoever answers has seen the question: all of it is there, byte for byte. */
+/* A reply shows that its sender saw the question: all of it is there, byte for byte. */
 static bool is_reply_to(const struct message_question *question, const struct input *in)
 {
 	uint8_t asked[DNSBLV6_LABELS_MAX + 1 + QUESTION_TAIL];

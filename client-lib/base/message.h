@@ -11,7 +11,7 @@
  * A reply must repeat the question, in the case it was sent in. Records count
  * only under the name that was asked, or at the end of a chain of at most
  * MESSAGE_CNAMES_MAX CNAMEs that begins there; NSEC records of the authority section
- * are kept whatever their owner is, as the caller knows which zone he means. What
+ * are kept whatever their owner is, as the caller knows which zone it means. What
  * contradicts itself - two CNAMEs at a name, a chain that does not end, records
  * beside NXDOMAIN - cannot be read. Records of other types and classes are passed over.
  *
@@ -95,10 +95,10 @@ struct message_reply {
 size_t message_make(const struct message_question *question, uint8_t *ret_query);
 
 /*
- * 0 when it is a reply to the question. -ENOMSG when it is not, and somebody
- * else sent it: wrong id, no QR, another question, another case, or cut off before all of
- * this. -EBADMSG when it is, but cannot be read. Of a truncated one nothing but kind, rcode
- * and AD is told. Any bytes may be given.
+ * 0 when it is a reply to the question. -ENOMSG when it is not, and came from elsewhere: wrong id,
+ * no QR, another question, another case, or cut off before all of this. -EBADMSG when it is, but
+ * cannot be read. Of a truncated one nothing but kind, rcode and AD is told. Any bytes may be
+ * given.
  */
 int message_parse(const struct message_question *question, const uint8_t *bytes, size_t size,
 		  struct message_reply *ret_reply);

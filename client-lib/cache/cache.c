@@ -114,7 +114,7 @@ void cache_table_fill(uint64_t *header, uint64_t size_bytes, uint64_t names_size
 {
 	uint64_t seed[2];
 
-	/* A kernel whose generator is not ready yet: then nobody has sent us mail either. */
+	/* The kernel's generator is not ready yet: so early no mail has come either. */
 	if (getrandom(seed, sizeof(seed), GRND_NONBLOCK) != (ssize_t)sizeof(seed)) {
 		seed[0] = mix(cache_clock_s() ^ (uint64_t)getpid() << 32);
 		seed[1] = mix(seed[0]);
@@ -367,7 +367,7 @@ int cache_get(const struct cache *cache, struct cache_key key, struct cache_entr
 	return DNSBLV6_OK;
 }
 
-/* ---- marks, and who goes ---- */
+/* ---- marks, and which slot is given up ---- */
 
 static bool mark_in(const struct cache *cache, const uint64_t *set, struct cache_key key)
 {

@@ -7,11 +7,11 @@
  * Flow: engine.c -> cache_put() -> slots -> cache_get() <- client.c's peek
  *       ranges.c keeps what NSEC proves in slots of its own kind.
  *
- * Readers take no lock. A slot is four 64-bit words, read and written with relaxed
- * atomics, and one of them carries a checksum over the others: a torn write, a
- * write whose writer was killed, a damaged page, all read as a miss. Two writers of one slot
- * make a miss at worst. The table may be private, shared with forked children
- * (it always is), or memory of which other processes get a descriptor and which they map read-only.
+ * Readers take no lock. A slot is four 64-bit words, read and written with relaxed atomics, and one
+ * of them carries a checksum over the others: a torn write, a write whose writer was killed, a
+ * damaged page, all read as a miss. Two writers of one slot make a miss at worst. The table may be
+ * private, shared with forked children (it always is), or memory of which other processes get a
+ * descriptor and which they map read-only.
  * By chance one torn slot in 2^24 has a checksum that fits.
  *
  *     OFFSET  SIZE  DESCRIPTION of a slot
@@ -20,8 +20,8 @@
  *       24      8   expiry (28 bits, seconds since the table's epoch), kind (4),
  *                   flags (4), TTL class (4), checksum (24)
  *
- * Each zone has an era, a number that the checksums of its slots are made with. A new
- * era makes void at once what was put into the zone before, for all who share the table, and costs
+ * Each zone has an era, a number that the checksums of its slots are made with. A new era makes
+ * void at once what was put into the zone before, for all processes that share the table, and costs
  * nothing: its slots read as a miss, as torn ones do, and are free for others.
  *
  * Four slots are a set, which a key is hashed to with the table's own random seed.
@@ -131,8 +131,8 @@ bool cache_is_attended(const struct cache *cache, uint32_t seconds);
 int cache_read_beat(const char *path, int64_t *ret_beat_ms);
 
 /*
- * One word for each zone, beside the slots: what whoever asks has found out about it, for
- * all who share the table (engine.h knows what is in it). 0 at first. Atomic, as slots are.
+ * One word for each zone, beside the slots: what the processes that ask have found out about it,
+ * for all that share the table (engine.h knows what is in it). 0 at first. Atomic, as slots are.
  */
 uint64_t cache_zone_word(const struct cache *cache, unsigned zone);
 void cache_set_zone_word(struct cache *cache, unsigned zone, uint64_t word);

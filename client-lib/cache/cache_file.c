@@ -49,7 +49,7 @@ static bool is_of_this_boot(const uint64_t *header)
 	       (boot == 0 || header[CACHE_WORD_BOOT] == 0 || boot == header[CACHE_WORD_BOOT]);
 }
 
-/* A regular file that nobody but its owner can change, in content or size. */
+/* A regular file that only its owner can change, in content or size. */
 static bool is_sound_file(const struct stat *status)
 {
 	return S_ISREG(status->st_mode) && (status->st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
@@ -193,7 +193,7 @@ int cache_zone_index(const struct cache *cache, const char *zone)
 
 /* ---- the writer ---- */
 
-/* Whoever writes PATH holds PATH.lock: a file that nobody else can open, and so not lock. */
+/* The writer of PATH holds PATH.lock: a file that no other user can open, and so not lock. */
 static int take_lock(const char *path, int *ret_fd)
 {
 	char lock[PATH_MAX];

@@ -17,9 +17,9 @@
  *                   many of its keys are away, in another set (two bits)
  *
  * m is as large as fits: 129 bytes a set. A table has a whole number of pages.
- * All words are in the machine's order and are read and written with relaxed
- * atomics. What a reader needs of the header he has copied into struct cache, and checked:
- * a header that is written to later does not lead him astray.
+ * All words are in the machine's order and are read and written with relaxed atomics. What a reader
+ * needs of the header it has copied into struct cache, and checked: a header that is written to
+ * later does not lead it astray.
  */
 
 #include "client-lib/cache/cache.h"

@@ -23,7 +23,7 @@
  *     zones             entries, divided by blanks or commas; none
  *     threshold         1 to 64000000; 1
  *     servers           ADDRESS[@PORT] ..., up to 8; those of resolv-conf
- *     trusted           ADDRESS ... whose AD is believed, beside loopback; or "none": nobody's
+ *     trusted           ADDRESS ... whose AD is believed, beside loopback; or "none": no server's
  *     on-failure        open, closed, defer, or NAME= and one of them ...; open
  *     mode              auto, bitmap, classic, or NAME= and one of them ...; auto
  *     secure            auto, yes, no, or NAME= and one of them ...; auto

@@ -226,7 +226,7 @@ static void read_all(int fd, struct servers *servers)
 void servers_read(const char *path, struct servers *ret_servers)
 {
 	struct servers servers = { .count = 0 };
-	/* Not blocking: a FIFO that nobody writes to is an empty file. */
+	/* Not blocking: a FIFO without a writer is an empty file. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd >= 0) {

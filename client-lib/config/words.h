@@ -4,7 +4,7 @@
 /*
  * words.h - the words of an option's value, and how one is refused.
  *
- * Flow: config.c, lists.c -> words_next() -> whoever reads the word.
+ * Flow: config.c, lists.c -> words_next() -> the function that reads the word.
  *
  * A word is borrowed from the value. No function here allocates or locks.
  */

@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /*
- * Somebody who waits for a fetch or a probe. entry is the answer, CACHE_FAILED when
+ * What waits for a fetch or a probe. entry is the answer, CACHE_FAILED when
  * there is none, and NULL when the caller has to look and ask again.
  */
 struct waiter;
@@ -34,7 +34,7 @@ struct waiter {
 };
 struct waiters {
 	TAILQ_HEAD(waiter_head, waiter) head;
-	struct zone *zone; /* whose silence it is when nobody is woken; NULL: of no zone */
+	struct zone *zone; /* whose silence it is when no waiter is woken; NULL: of no zone */
 	int64_t began_ms;
 	uint64_t question; /* of the stub, the last one that is waited for; 0: none */
 	bool is_noted;	   /* as silence, in the zone's evidence: once, however many wait */

@@ -24,7 +24,7 @@ extern "C" {
 struct fetches; /* opaque */
 
 int fetches_new(struct asking *asking, struct fetches **ret_fetches);
-/* Nobody is woken. What the stub and the daemon were asked is theirs to forget. */
+/* Wakes no waiter. What the stub and the daemon were asked is theirs to forget. */
 void fetches_clear(struct fetches *fetches);
 void fetches_free(struct fetches *fetches);
 
@@ -37,8 +37,8 @@ struct fetch_target {
 };
 
 /*
- * Asks DNS, or joins who has; waiter may be NULL. The zone has been probed. Returns how many
- * questions that cost, 0 or 1, or -errno, and then nobody waits.
+ * Asks DNS, or joins a fetch that does; waiter may be NULL. The zone has been probed. Returns how
+ * many questions that cost, 0 or 1, or -errno, and then the waiter does not wait.
  * The waiter gets the answer, or a CACHE_FAILED entry.
  */
 int fetch_dns(struct fetches *fetches, const struct fetch_target *target, int64_t wait_ms,

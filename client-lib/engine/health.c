@@ -174,7 +174,7 @@ static uint32_t pause_max(const struct config *config, enum dnsblv6_zone_state s
 }
 
 /*
- * The next pause of a sick zone. It follows from the word alone, so that it grows whoever
+ * The next pause of a sick zone. It follows from the word alone, so that it grows whichever process
  * probes, and does not grow twice when a probe is late at first and then fails.
  */
 static uint32_t next_pause(const struct config *config, const struct health_word *parts,
@@ -198,7 +198,7 @@ static void enter(const struct config *config, struct health_word *parts,
 							  : config->probe_interval_s);
 }
 
-/* The zone is as it is: no row of failures, nobody who waits in vain. */
+/* The zone is as it is: no row of failures, and no request that waits in vain. */
 static void begin_anew(struct health *health, uint32_t now_s)
 {
 	struct health_evidence evidence = health_unpack_evidence(health->evidence);
@@ -238,7 +238,7 @@ uint64_t health_probed(struct health *health, const struct config *config, uint6
 	begin_anew(health, now_s);
 	health->probed_s = now_s;
 	health->is_suspect = false;
-	/* A probe that nobody answered says nothing about how the zone is to be asked. */
+	/* A probe without an answer says nothing about how the zone is to be asked. */
 	if (probe->mode != HEALTH_UNKNOWN) {
 		parts.mode = probe->mode;
 		parts.has_ipv4 = probe->has_ipv4;
@@ -396,7 +396,7 @@ uint64_t health_failed(struct health *health, const struct config *config, uint6
 		suspect(health, config, &parts, now_s);
 		break;
 	default:
-		/* The resolver's word, or all the time that a question has: nobody was hasty. */
+		/* The resolver's word, or all the time that a question has: none was hasty. */
 		fail(health, config, &parts, 0, now_s);
 		note_wait(health, &parts, HEALTH_PATIENCE_MS);
 		break;

@@ -19,19 +19,19 @@
  * does without it for half a minute at most when it is well again. One that says something wrong
  * for longer than HEALTH_ACUTE_S is not likely to stop; then the pauses grow to
  * HEALTH_PAUSE_MAX_S. One that is merely out of reach gets no other questions, so they
- * do not. One that is well is probed every "probe-interval". Nothing is probed
- * that nobody asks about: the time is in the word, and the next question finds it passed.
+ * do not. One that is well is probed every "probe-interval". No zone is probed while there are no
+ * questions about it: the time is in the word, and the next question finds it passed.
  *
  * A process may live for one request, and end long before a question counts as failed. So failures
- * are counted for all who share the cache, in the zone's evidence, and a request that
- * ends at its deadline while a question is open is one. Whoever waits too little must not spoil
- * the zone for the others:
+ * are counted for all processes that share the cache, in the zone's evidence, and a request that
+ * ends at its deadline while a question is open is one. A process that waits too little must not
+ * spoil the zone for the others:
  *
- *     - one answer, to anybody, ends the row;
+ *     - one answer, to any process, ends the row;
  *     - a request that had less time than answers lately took is no failure, as long as answers
  *       come at all (HEALTH_SLOW_S);
- *     - a zone that only the hasty have found silent is tried at once by the first who has a
- *       quarter more time than all of them, up to HEALTH_PATIENCE_MS.
+ *     - a zone that only hasty requests have found silent is tried at once by the first one that
+ *       has a quarter more time than all of them, up to HEALTH_PATIENCE_MS.
  *
  *     BIT    a zone's word; 0 is "nothing known"
  *     0-2    state, enum dnsblv6_zone_state
@@ -39,7 +39,7 @@
  *     5, 6   the zone has IPv4, IPv6
  *     7      its metadata name a classic zone, whose test points are right
  *     8      its negative answers are not believed: a canary got NXDOMAIN
- *     9      UNREACHABLE, by those who waited less than HEALTH_PATIENCE_MS
+ *     9      UNREACHABLE, by requests that waited less than HEALTH_PATIENCE_MS
  *     10-35  when it got into the state, seconds on the cache's clock
  *     36-63  when it is to be probed next, the same; all ones: never
  *
@@ -56,8 +56,8 @@
  * list that is not signed any more looks the same: after HEALTH_PIN_S it is taken for one.
  *
  * Listings are believed of a zone that has lately been seen to deny what it must (proof.h). It is
- * looked at when something is listed, once in HEALTH_LOOK_S, and as often again as it
- * has credit: HEALTH_LOOK_CREDIT looks at first, and one more for each HEALTH_LOOK_S without one.
+ * looked at when something is listed, once in HEALTH_LOOK_S, and as often again as it has credit:
+ * HEALTH_LOOK_CREDIT looks at first, and one more for each HEALTH_LOOK_S without one.
  *
  *     BIT    its trust; 0 is "never"
  *     0-27   when it was last seen to deny what it must, seconds on the cache's clock
@@ -78,7 +78,7 @@ extern "C" {
 #define HEALTH_ACUTE_S	    600u
 #define HEALTH_PAUSE_MAX_S  300u
 #define HEALTH_SLOW_S	    300
-#define HEALTH_PATIENCE_MS  5000u /* whoever waited so long was not hasty; PROBE_LIFE_MS */
+#define HEALTH_PATIENCE_MS  5000u /* a request that waited so long was not hasty; PROBE_LIFE_MS */
 #define HEALTH_NEVER_S	    ((1u << 28) - 1)
 #define HEALTH_LOOK_S	    60u
 #define HEALTH_LOOK_CREDIT  30u
@@ -182,7 +182,7 @@ struct health_trust health_unpack_trust(uint64_t trust);
 
 /* What is known of a zone beside its word. All zero at first. */
 struct health {
-	uint64_t evidence; /* of all who share the cache: read before an event, kept behind it */
+	uint64_t evidence; /* of all that share the cache: read before an event, kept behind it */
 	uint32_t probed_s; /* when the last probe of this process ended */
 	bool is_suspect;   /* answers were odd since then: all is to be looked at */
 };
@@ -260,12 +260,12 @@ uint64_t health_looked_well(uint64_t trust, uint32_t now_s);
 /* Has the zone credit for a look? Then trust is changed. */
 bool health_claim_look(uint64_t *trust, uint32_t now_s);
 
-/* May one who has patience_ms probe a sick zone now? */
+/* May a request that has patience_ms probe a sick zone now? */
 bool health_may_try(uint64_t word, uint64_t evidence, uint32_t patience_ms, uint32_t now_s);
 
 /*
- * Is it time for a probe? Then word or evidence are changed so that no other process takes
- * its turn too: who changes them first has it. patience_ms is 0 when nobody waits.
+ * Is it time for a probe? Then word or evidence are changed so that no other process takes its turn
+ * too: the first to change them has it. patience_ms is 0 when no request waits.
  */
 bool health_claim_probe(struct health *health, const struct config *config, uint64_t *word,
 			uint32_t patience_ms, uint32_t now_s);

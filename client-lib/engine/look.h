@@ -7,9 +7,9 @@
  * Flow: engine_look(), engine.c -> look_zone() -> cache.h, ranges.h.
  * No system call, lock or allocation; any thread.
  *
- * An answer keeps its slot until somebody else needs it. That a question failed is written
- * into another slot (look_failure_key()), so an expired answer and its true age
- * stay, and both together make a stale answer (RFC 8767).
+ * An answer keeps its slot until another key needs it. That a question failed is written into
+ * another slot (look_failure_key()), so an expired answer and its true age stay, and both together
+ * make a stale answer (RFC 8767).
  */
 
 #include "client-lib/engine/health.h"

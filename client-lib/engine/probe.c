@@ -256,7 +256,7 @@ static void learn_soa(struct zone *zone, const struct question *question,
 		zone->soa_labels = (uint8_t)answer_label_count(&reply->soa_owner);
 }
 
-/* That of the version whose style was found out. A brief probe leaves it to style.c. */
+/* The serial of the version whose style was found out. A brief probe leaves it to style.c. */
 static void learn_serial(const struct probe *probe, const struct message_reply *reply)
 {
 	struct zone *zone = probe->zone;
@@ -336,7 +336,7 @@ static void use_metadata(struct probe *probe, const struct dnsblv6_metadata *met
 	probe->found.has_ipv6 = metadata->has_ipv6;
 }
 
-/* No metadata of ours: a classic zone, unless somebody knows better. */
+/* No metadata of ours: a classic zone, unless "mode" says bitmap. */
 static void do_without_metadata(struct probe *probe)
 {
 	bool is_bitmap = probe->zone->config->mode == CONFIG_BITMAP;
@@ -350,7 +350,7 @@ static void do_without_metadata(struct probe *probe)
 	probe->found.has_ipv6 = is_bitmap || probe->found.has_names;
 }
 
-/* False: nobody knows how the zone is asked, and the probe is at its end. */
+/* False: it is not known how the zone is asked, and the probe is at its end. */
 static bool read_metadata(struct probe *probe, int status, const struct message_reply *reply)
 {
 	struct dnsblv6_metadata metadata;

@@ -5,7 +5,7 @@
  * probe.h - asks a zone for its metadata, test points and canaries.
  *
  * Flow: engine.c -> probe_start() -> stub.c -> health_probed() -> the zone's word;
- *       whoever waited is woken and looks again.
+ *       all waiters are woken and look again.
  *
  * First the metadata (not of a zone that is set to classic), which say how the zone
  * is asked; then everything else at once:
@@ -15,7 +15,7 @@
  *     brief    of a zone that is well, a day long: 127.0.0.2 and 127.0.0.1 alone, and of a
  *              bitmap zone, which has both in one block, the name that cannot exist
  *     classic  127.0.0.2, 127.0.0.1, a name that cannot exist; for IPv6 only the
- *              address that must not be listed, once somebody has asked about IPv6
+ *              address that must not be listed, once there was a question about IPv6
  *     names    of a zone that is not about addresses: its test point, "invalid" (not of hashes),
  *              and a name that cannot exist
  */
@@ -30,7 +30,8 @@ extern "C" {
 
 /*
  * waiter may be NULL; it is woken with NULL at the end. Joins the probe that runs.
- * A probe that cannot even be started has failed: then nobody waits, and -errno is returned.
+ * A probe that cannot even be started has failed: then waiter does not wait, and -errno is
+ * returned.
  */
 int probe_start(struct zone *zone, bool wants_ipv6, struct waiter *waiter);
 /*

@@ -19,9 +19,9 @@
  *     neither                                        it counts if the last good look is not older
  *                                                    than HEALTH_LOOK_S
  *
- * Odd is a row of listings that is long for the share of answers that list something. In
- * such a row a bitmap or value that is the same as the one before counts twice, as does 127.0.0.1.
- * Rows are those of this process; credit is that of all who share the cache. A row without a
+ * Odd is a row of listings that is long for the share of answers that list something. In such a row
+ * a bitmap or value that is the same as the one before counts twice, as does 127.0.0.1. Rows are
+ * those of this process; credit is that of all processes that share the cache. A row without a
  * listing that is as odd, since the zone listed many before, has it probed: what it must list may
  * be denied.
  *

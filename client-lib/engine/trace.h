@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * trace.h - debug lines for the log hook: whom is asked what, and what comes back.
+ * trace.h - debug lines for the log hook: the servers, what is asked, what comes back.
  *
  * Flow: engine_life.c, asking.c, fetch.c, probe.c -> a line -> the hook of
  *       dnsblv6_set_log(), such as that of dnsblv6-lookup --trace

@@ -109,7 +109,7 @@ static void keep_line(void *context, int level, const char *text)
 	struct dnsblv6 *client = context;
 	size_t size = strlen(text) + 1;
 
-	/* Those that only explain leave room for those that somebody must see. */
+	/* Those that only explain leave room for those that an operator must see. */
 	if (client->line_count >= (level < 7 ? CLIENT_LINES_MAX : CLIENT_LINES_MAX / 2))
 		return;
 	struct line *line = malloc(sizeof(*line) + size);
@@ -271,7 +271,7 @@ int client_process(struct dnsblv6 *client)
 	return count;
 }
 
-/* For the driver, whoever comes first. */
+/* For the driver, which is the first thread to come. */
 static void wait_for_dns(struct dnsblv6 *client, client_done_fn is_done, const void *what,
 			 int64_t wait_ms)
 {

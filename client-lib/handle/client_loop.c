@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client_loop.c - a handle in somebody else's event loop. */
+/* client_loop.c - a handle in an event loop of the program. */
 #include "client-lib/handle/client_parts.h"
 
 #include <errno.h>

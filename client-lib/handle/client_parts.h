@@ -8,7 +8,7 @@
  * event loops; client_info.c tells about zones.
  *
  * Everything behind engine is read and written with the lock held. The lock is held while the
- * engine works, and never while somebody waits: one thread, the driver, waits for descriptors
+ * engine works, and never while a thread waits: one thread, the driver, waits for descriptors
  * without it, all others wait for the condition. Lines for the log and callbacks of the
  * caller are kept until the lock is given back.
  *
@@ -95,7 +95,7 @@ void client_wait(struct dnsblv6 *client, client_done_fn is_done, const void *wha
 void client_wake_loop(struct dnsblv6 *client);
 /* Before the engine asks: it may have to ask other servers than it did. */
 void client_look_for_servers(struct dnsblv6 *client, int64_t now_ms);
-/* The engine works, and whoever waits looks again. */
+/* The engine works, and every thread that waits looks again. */
 int client_process(struct dnsblv6 *client);
 
 /*

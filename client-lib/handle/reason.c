@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * reason.c - text for the one who was refused.
+ * reason.c - text for the reply to a refused client.
  *
  * Flow: client.c -> engine_reason_start() -> metadata, or a TXT record -> text.
  * A text that comes from DNS is a stranger's: nothing but printable ASCII is kept of it.

@@ -6,10 +6,9 @@
  *
  * Flow: main.c -> input_init() -> verdicts.c, decode.c -> input_next() until 0
  *
- * Lines are handed out as they come, as many as are there: who writes one and
- * waits for its verdict gets it. A blank line, and one that begins with "#", is
- * nothing. What is no address is named on standard error, with its line, and
- * the next one is read.
+ * Lines are handed out as they come, as many as are there: a program that writes one and waits for
+ * its verdict gets it. A blank line, and one that begins with "#", is nothing. What is no address
+ * is named on standard error, with its line, and the next one is read.
  */
 
 #include "client-lib/lookup/lookup.h"

@@ -314,7 +314,7 @@ class Client:
         return Result(raw, self._zones)
 
     def reason(self, address, result, timeout=5.0):
-        """The text for the one who was refused, or None."""
+        """The text for the reply to a refused client, or None."""
         return self._reason(_lib.dnsblv6_reason, _ip(address), result, timeout)
 
     def reason_name(self, name, result, timeout=5.0):

@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * backend.h - somebody else's resolver, behind stub.c.
+ * backend.h - a resolver of the program's own, behind stub.c.
  *
  * Flow: stub.c -> backend_ask() -> the functions of dnsblv6_set_resolver() ->
  *       backend_process() -> stub.c, by backend_read() with a message_reply.
  *
- * What a resolver of the program's says is believed no more than what came over the network:
- * it is parsed by the same parser. Only whether it is secure is his word.
+ * What such a resolver says is believed no more than what came over the network:
+ * it is parsed by the same parser. Only whether it is secure is the resolver's word.
  */
 
 #include "client-lib/config/config.h"

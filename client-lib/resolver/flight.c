@@ -145,7 +145,7 @@ static int begin_turn(struct flights *all, struct flight *flight, unsigned numbe
 	flight->wrong = 0;
 	flight->asked.name = *flight->name;
 	flight->asked.type = flight->type;
-	/* Signatures are for who believes that they were checked. */
+	/* Signatures are of use from a server that is believed to have checked them. */
 	flight->asked.wants_proof = server->is_trusted && all->config->use_ranges;
 	int ret = entropy_take(&all->entropy, &flight->asked.id, sizeof(flight->asked.id));
 
@@ -203,7 +203,7 @@ static void rest_until(struct flights *all, struct flight *flight, int64_t when_
 	timers_set(all->timers, &flight->turn, when_ms);
 }
 
-/* 0, -EAGAIN for want of means of our own, or -ENOENT when nobody is left in this round. */
+/* 0, -EAGAIN for want of means of our own, or -ENOENT when no server is left in this round. */
 static int ask_somebody(struct flights *all, struct flight *flight, int64_t now_ms)
 {
 	for (; flight->position < all->config->server_count; flight->position++) {
@@ -224,7 +224,7 @@ static int ask_somebody(struct flights *all, struct flight *flight, int64_t now_
 	return -ENOENT;
 }
 
-/* Has everybody been asked who may still answer? */
+/* Has every server been asked that may still answer? */
 static bool is_refused(const struct flights *all, const struct flight *flight)
 {
 	unsigned everybody = (1U << all->config->server_count) - 1;
@@ -457,7 +457,7 @@ void flight_start(struct flights *all, struct flight *flight, const struct dnsbl
 	flight->deadline_ms = deadline_ms;
 	flight->round_began_ms = now_ms;
 	upstream_order(all->servers, all->config->server_count, now_ms, flight->order);
-	/* It cannot end here: nobody has said anything. */
+	/* It cannot end here: no server has said anything. */
 	take_turn(all, flight, now_ms);
 }
 

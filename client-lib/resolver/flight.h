@@ -5,7 +5,7 @@
  * flight.h - one question on its way: servers in turns, over UDP and TCP.
  *
  * Flow: stub.c -> flight_start() -> a resolver -> flight_on_event(),
- *       flight_on_time() -> a reply for stub.c, which knows who asked.
+ *       flight_on_time() -> a reply for stub.c, which knows the askers.
  *
  * A round gives each server one turn. A turn is one socket: a UDP packet, or a TCP
  * connection where UDP did not do. It ends with a reply, an error, or its time:
@@ -25,7 +25,7 @@
  * not help. So it does after a turn in which nothing but wrong packets came: a
  * server that answers in another case than it was asked in can still be used.
  *
- * A flight does not end at its deadline by itself: stub.c stops it. It calls nobody back.
+ * A flight does not end at its deadline by itself: stub.c stops it. It calls no callback.
  */
 
 #include "client-lib/config/config.h"
@@ -101,7 +101,7 @@ struct flight {
 /* Is it a status of ours, which failed to ask, rather than of a server, which failed to answer? */
 bool flight_is_lack(int status);
 
-/* At rest, and never asked: for whoever asks in another way, before flight_stop(). */
+/* At rest, and never asked: for a question that is asked in another way, before flight_stop(). */
 void flight_prepare(struct flight *flight, unsigned round);
 
 /*

@@ -55,7 +55,7 @@ struct slot {
 	struct question *question; /* NULL: free */
 	struct slot *next_free;
 	uint32_t generation; /* upper half of its id for the backend, so that an old one finds
-				nobody */
+				nothing */
 	bool is_asked;
 	bool is_noted; /* in the zone's share, as not answered */
 };
@@ -519,7 +519,7 @@ static void handle_timers(struct stub *stub, int64_t now_ms)
 	}
 }
 
-/* Answers that came in time count even if nobody looked until now: they go first. */
+/* Answers that came in time count even if they are read only now: they go first. */
 void stub_process(struct stub *stub, int64_t now_ms)
 {
 	read_events(stub, now_ms);

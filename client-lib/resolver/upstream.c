@@ -22,7 +22,7 @@ void upstream_order(struct upstream *servers, unsigned count, int64_t now_ms, ui
 			is_sick |= UINT64_C(1) << i;
 			continue;
 		}
-		/* Whoever comes next waits for what this question finds out. */
+		/* For the next questions it is sick until this one has found out more. */
 		if (server->failures > 0) {
 			server->is_tried = true;
 			server->sick_until_ms = now_ms + sick_ms(server->failures);

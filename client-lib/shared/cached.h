@@ -31,10 +31,10 @@
  *       10      2   zero
  *       12      4   TTL in seconds
  *
- * There is one reply to each request, in any order. What cannot be read is not
- * answered: whoever gets it closes the connection, and so a client and a daemon of
- * different versions part. "listed" of a classic zone means any 127/8 answer but 127.255.255/24;
- * its values are in the cache and not here.
+ * There is one reply to each request, in any order. A packet that cannot be read is not answered:
+ * its receiver closes the connection, and so a client and a daemon of different versions part.
+ * "listed" of a classic zone means any 127/8 answer but 127.255.255/24; its values are in the cache
+ * and not here.
  *
  * Values are plain. No function here allocates, locks, logs or keeps a pointer.
  */

@@ -15,7 +15,7 @@
 #include "client-lib/shared/shared.h"
 #include "client-lib/base/waitset.h"
 
-/* On the wire an id is a place and how often it was used, so that a late reply finds nobody. */
+/* On the wire an id is a place and how often it was used, so that a late reply finds no request. */
 #define PLACE_BITS 7
 #define PLACE_MASK (CACHED_OPEN_MAX - 1)
 
@@ -199,7 +199,7 @@ static int find_peer(int fd, uid_t *ret_uid)
 #endif
 }
 
-/* Whoever else could make a socket there could make the cache there too. */
+/* Root, this user and the owner of the directory: each of them could make the cache there too. */
 static int check_peer(const struct remote *remote, int fd)
 {
 	uid_t uid;
@@ -401,7 +401,7 @@ static int send_request(struct remote *remote, struct request *request, int64_t 
 	return 0;
 }
 
-/* A full socket is tried again with the next reply: there is one to come, or nobody reads it. */
+/* A full socket is tried again with the next reply: one is to come, or the daemon does not read. */
 static void send_waiting(struct remote *remote, int64_t now_ms)
 {
 	bool is_idle = remote->sent_count == 0;
@@ -493,7 +493,7 @@ static int status_of(enum cached_outcome outcome)
 	}
 }
 
-/* A reply that nobody waits for came too late, or to a request that was cancelled. */
+/* A reply that no request waits for came too late, or to a request that was cancelled. */
 static void take_reply(struct remote *remote, const struct cached_reply *reply)
 {
 	struct request *request = remote->places[reply->id & PLACE_MASK];
@@ -579,7 +579,7 @@ static bool is_over(const struct request *request, int64_t now_ms)
 	return request != NULL && request->deadline_ms <= now_ms;
 }
 
-/* Not one reply since a request was sent, to whichever: then nobody is at work there. */
+/* No reply to any request since this one was sent: then no daemon is at work there. */
 static void take_time(struct remote *remote, int64_t now_ms)
 {
 	struct request *request = TAILQ_FIRST(&remote->sent);

@@ -7,7 +7,7 @@
  * Flow: remote.c gets a descriptor with each connection -> shared_take() -> cache_map_shared()
  *       shared_get() <- engine_look()
  *
- * Any thread may read a table at any time without telling anybody. So one that was
+ * Any thread may read a table at any time and tells no other thread. So one that was
  * replaced stays where it is until shared_free(), but has given its memory back: a thread
  * that still reads it finds nothing there. Each start of a daemon is another table; after
  * SHARED_TABLES_MAX of them the process does without.

@@ -37,13 +37,13 @@ extern "C" {
 
 struct dnsblv6_unbound; /* opaque */
 
-/* -ENOMEM. The caller's: end it with dnsblv6_unbound_free(), after the handles that use it. */
+/* Makes a resolver, which the caller ends after the handles that use it. -ENOMEM. */
 DNSBLV6_API int dnsblv6_unbound_new(struct dnsblv6_unbound **ret_resolver);
 DNSBLV6_API void dnsblv6_unbound_free(struct dnsblv6_unbound *resolver);
 
 /*
- * One setting, before dnsblv6_unbound_use(). Both strings are copied. Each may be set several
- * times:
+ * Makes one setting, before dnsblv6_unbound_use(). Both strings are copied. Each key may be set
+ * several times:
  *
  *     trust-anchor       a DS or DNSKEY record, as dnsblv6-zone ds prints it
  *     trust-anchor-file  a file of them
@@ -61,9 +61,9 @@ DNSBLV6_API int dnsblv6_unbound_set(struct dnsblv6_unbound *resolver, const char
 				    const char *value);
 
 /*
- * Has client ask by it, before dnsblv6_start(). Files are read, and read again in each process:
- * a setting that does not do is told here, -EINVAL. Several handles may use one resolver; each
- * has a thread of its own.
+ * Has client ask by resolver, before dnsblv6_start(). Files are read, and read again in each
+ * process: a setting that does not do is told here, -EINVAL. Several handles may use one resolver;
+ * each has a thread of its own.
  */
 DNSBLV6_API int dnsblv6_unbound_use(struct dnsblv6_unbound *resolver, struct dnsblv6 *client);
 

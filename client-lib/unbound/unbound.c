@@ -59,7 +59,7 @@ static int set_stub(struct ub_ctx *context, const char *value)
 	return ret != UB_NOERROR ? ret : ub_ctx_set_stub(context, zone, equals + 1, 0);
 }
 
-/* Who names an address of loopback wants it asked. */
+/* An address of loopback is asked too, since the program names it. */
 static int set_forward(struct ub_ctx *context, const char *value)
 {
 	int ret = ub_ctx_set_option(context, "do-not-query-localhost:", "no");
