@@ -38,8 +38,10 @@ static int map_parts(struct arena *arena, size_t page)
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (map == MAP_FAILED)
 		return -ENOMEM;
-	/* A huge page would make hundreds of sessions resident with the first one. Fails where the
-	   kernel has none. */
+	/*
+	 * A huge page would make hundreds of sessions resident with the first one. Fails where the
+	 * kernel has none.
+	 */
 	madvise(map, arena->map_size, MADV_NOHUGEPAGE);
 	arena->near = map;
 	arena->far = map + near_size;

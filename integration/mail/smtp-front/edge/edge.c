@@ -86,7 +86,7 @@ static void take_client(struct edge *edge, int fd, const struct sockaddr *peer)
 	session_open(edge, fd, peer);
 }
 
-/* False: nobody is there any more, or there is no descriptor for who is. */
+/* False: no client waits any more, or there is no descriptor for the next one. */
 static bool take_some(const struct door *door)
 {
 	struct edge *edge = door->edge;
@@ -135,7 +135,7 @@ static void rest_on_wait(uv_prepare_t *wait)
 
 /* ---- the end ---- */
 
-/* When the pause takes little of the time that there is: nobody is to suffer from a reload. */
+/* When the pause takes little of the time that there is: no client is to suffer from a reload. */
 static bool may_greet(const struct edge *edge)
 {
 	const struct setup *setup = edge->setup;
@@ -163,7 +163,10 @@ static void drain_on_timer(uv_timer_t *timer)
 	refuse_some(timer->data, true);
 }
 
-/* Who waits at a socket goes with it, when nobody else has it: its place has gone, or we end. */
+/*
+ * A client that waits at a socket is lost with it, when no other process has the socket: its place
+ * has gone, or smtp-front ends.
+ */
 static void take_last(struct edge *edge)
 {
 	for (unsigned i = 0; i < edge->door_count; i++) {
@@ -193,7 +196,7 @@ static void term_on_raise(uv_signal_t *raised, int number)
 		 edge->session_count);
 	edge->is_draining = true;
 	close_doors(edge);
-	/* Nobody comes any more who would have to wait for one of them. */
+	/* No client comes any more that would have to wait for one of them. */
 	session_forget_held(edge);
 	uv_timer_start(&edge->drain, drain_on_timer, edge->setup->front.drain_ms, 0);
 	refuse_some(edge, false);
@@ -233,7 +236,7 @@ static int open_memory(struct edge *edge)
 	return ret;
 }
 
-/* What is said to all clients, and what to those who may say XCLIENT. */
+/* What is said to other clients, and what to those that may say XCLIENT. */
 static void make_rules(struct edge *edge)
 {
 	const struct setup *setup = edge->setup;
@@ -353,7 +356,7 @@ static void close_handles(struct edge *edge)
 	uv_close((uv_handle_t *)&edge->queue, NULL);
 }
 
-/* Until it is told to end, and nobody is left. */
+/* Until the edge is told to end, and no session is left. */
 static void take_clients(struct edge *edge)
 {
 	log_info(context, "edge ready, edge=%u sessions=%u session_bytes=%zu", edge->start->index,

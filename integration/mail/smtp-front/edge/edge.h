@@ -16,14 +16,14 @@
  *     session      a session's life, its slot, its times, its line in the log
  *     channel      bytes from and to a client, in the clear or by TLS
  *     greeting     what is before the banner: PROXY, the pause, the verdict
- *     talk         commands and replies; who is a recipient
- *     parting      the hand-over, and who waits for it
+ *     talk         commands and replies; which recipients are valid
+ *     parting      the hand-over, and the sessions that wait for it
  *     edge_parts.h what they share
  *
- * SIGTERM drains: who has connected is accepted, and nobody else; who is here may go on for
- * front.drain_ms, but is told 421 at once when the pause before his banner would take half of that
- * or more, and who has not been accepted is cut then. TLS sessions that
- * a worker has go on as long as he wants.
+ * SIGTERM drains: clients that have connected are accepted, and no others; a session may go on for
+ * front.drain_ms. When the pause before the banner, with the time for a verdict, would take half of
+ * that or more, a client that waits for its banner is told 421 at once, and one that has not been
+ * accepted is cut. TLS sessions that a worker has go on as long as the worker wants.
  */
 
 #include "integration/mail/smtp-front/facts/board.h"

@@ -52,7 +52,7 @@ enum session_phase {
 	SESSION_PROXY,	 /* the header of a balancer */
 	SESSION_PAUSE,	 /* the end of the pause, or a verdict; nothing was said */
 	SESSION_TALK,	 /* a command, or that the client takes its replies */
-	SESSION_ASKED,	 /* the next hop, whom we have asked about a recipient */
+	SESSION_ASKED,	 /* the next hop, which was asked about a recipient */
 	SESSION_TLS,	 /* the handshake */
 	SESSION_TARPIT,	 /* the time at which it may have its refusal */
 	SESSION_QUEUED,	 /* an idle worker, or its network's share of workers */
@@ -68,7 +68,7 @@ enum session_next {
 	NEXT_TALK,   /* the next command */
 	NEXT_TLS,    /* the handshake */
 	NEXT_ASK,    /* the next hop's word about a recipient */
-	NEXT_JUDGE,  /* the verdict about whom XCLIENT has named */
+	NEXT_JUDGE,  /* the verdict about the client that XCLIENT has named */
 	NEXT_QUEUE,  /* the hand-over */
 	NEXT_LINGER, /* the end, of which the client did not know */
 	NEXT_CLOSE,  /* the end that it asked for */
@@ -80,7 +80,7 @@ struct session {
 	TAILQ_ENTRY(session) waiting; /* edge->waiting, while it is SESSION_QUEUED */
 	struct wheel_entry timer;
 	uv_poll_t poll;
-	int fd;	     /* -1: somebody else's */
+	int fd;	     /* -1: the relay or a worker has it */
 	int watched; /* events of poll that are waited for; 0: none */
 	int want;    /* events without which the last read or write cannot go on */
 	enum session_phase phase;
@@ -143,7 +143,7 @@ struct session {
 TAILQ_HEAD(session_list, session);
 
 struct session_kept {
-	/* A page: all that most of those have who need any. */
+	/* A page: all that most sessions have that need any. */
 	uint8_t in[EDGE_IN_SIZE];
 	struct judgement judgement;
 	char out[EDGE_OUT_SIZE];

@@ -52,7 +52,7 @@ static void count_verdict(struct session *session)
 		tally_add(session_tally(session), TALLY_REFUSED, 1);
 }
 
-/* The far part is left alone for those who pass: most do. */
+/* The far part is left alone for a client that passes: most do. */
 static void take_judgement(struct session *session)
 {
 	const struct judgement *judgement = &session->edge->judgement;
@@ -178,12 +178,12 @@ static void enter(struct session *session)
 		session_set_timer(session, pause_ms);
 	else
 		wheel_clear(&session->timer);
-	/* Without a pause nobody is early, however long DNS takes. */
+	/* Without a pause no client is early, however long DNS takes. */
 	channel_watch(session, session->is_pausing ? UV_READABLE : 0);
 	finish(session);
 }
 
-/* ---- who speaks first ---- */
+/* ---- clients that speak first ---- */
 
 static void take_early(struct session *session)
 {

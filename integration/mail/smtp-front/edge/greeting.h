@@ -8,7 +8,7 @@
  *       prefix -> the pause, and in parallel libdnsblv6 -> talk_begin(), or parting_join()
  *       when connections are passed on as they are.
  *
- * Whoever speaks before the banner is no mail server: it is refused, or at least noted. A client
+ * A client that speaks before the banner is no mail server: it is refused, or at least noted. One
  * that is listed is greeted and heard up to its recipients, so that the log has them, and refused
  * there; it never costs a worker. Own networks wait for nothing.
  */

@@ -11,7 +11,7 @@
 #define SCOPES	  2 /* of an address: its network, and its site */
 
 struct place {
-	uint64_t network;   /* 0: nobody's */
+	uint64_t network;   /* 0: of none */
 	uint64_t filled_ns; /* when its bucket is full again: GCRA's theoretical arrival time */
 	uint32_t open_count;
 	uint32_t held_count;
@@ -60,14 +60,14 @@ static uint64_t cut(uint64_t number, unsigned width, unsigned bits)
 	return bits == 0 ? 0 : number >> (width - bits) << (width - bits);
 }
 
-/* Not 0 for any address: IPv4 is apart from ::/31, where nobody is. */
+/* Not 0 for any address: IPv4 is apart from ::/31, where no client is. */
 static uint64_t network_of(const struct limits_rules *rules, const struct dnsblv6_ip *ip)
 {
 	struct dnsblv6_addr addr = dnsblv6_addr_from_bytes(ip->bytes);
 	if (dnsblv6_addr_is_ipv4(addr))
 		return cut(dnsblv6_addr_ipv4(addr), 32, rules->prefix_ipv4) | UINT64_C(1) << 32;
 	uint64_t network = cut(addr.hi, 64, rules->prefix_ipv6);
-	/* Of longer ones not the number itself, but one that nobody makes twice by chance. */
+	/* Of longer ones not the number itself, but one that no two have by chance. */
 	if (rules->prefix_ipv6 > 64)
 		network ^= cut(addr.lo, 64, rules->prefix_ipv6 - 64) * UINT64_C(0x9e3779b97f4a7c15);
 	return network != 0 ? network : UINT64_C(1) << 33;
@@ -98,7 +98,7 @@ static uint64_t times(const struct limits_rules *rules, unsigned scope, unsigned
 	return scope == 0 ? max : (uint64_t)max * rules->site_multiple;
 }
 
-/* The finalizer of MurmurHash3 over both: nobody outside knows the seed. */
+/* The finalizer of MurmurHash3 over both: no client knows the seed. */
 static struct place *set_of(const struct limits *limits, uint64_t network)
 {
 	uint64_t hash = network ^ limits->seed;

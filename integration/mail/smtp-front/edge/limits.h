@@ -21,10 +21,10 @@
  * times as much. It is counted for both or for neither.
  *
  * The rate is that of a bucket that holds as many connections as may come in a minute, and fills
- * as fast: who was quiet may come with all of them at once.
+ * as fast: a network that was quiet may come with all of them at once.
  *
  * A connection that is held is one whose session is in the queue or a worker's. It is counted as a
- * connection all the same, so that who sends his mails slowly has not one more of them for it.
+ * connection all the same, so that sending mails slowly gives a network not one more.
  *
  * A handle with memory of its own. Time is a parameter that does not go back. Nothing is
  * allocated between limits_new() and limits_free().

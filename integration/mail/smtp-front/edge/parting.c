@@ -349,7 +349,7 @@ static void wait_for_worker(struct session *session)
 void parting_join(struct session *session)
 {
 	struct edge *edge = session->edge;
-	/* Bytes that were read cannot be given to somebody else's smtpd. */
+	/* Bytes that were read cannot be given to an unmodified smtpd. */
 	if (!session->is_greeted && session->in_size > 0) {
 		session_refuse(session, DIALOGUE_EARLY_INPUT, "early");
 		return;

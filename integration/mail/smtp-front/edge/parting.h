@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * parting.h - the hand-over of a session to the workers, and who waits for it.
+ * parting.h - the hand-over of a session to the workers, and the sessions that wait for it.
  *
  * Flow: talk.c has the first valid recipient, all replies before it are sent -> parting_join() ->
  *       a capsule with what was said, and what was read and not yet looked at -> handover.h.

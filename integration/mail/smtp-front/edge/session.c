@@ -20,7 +20,7 @@
 #define LINGER_BYTES_MAX 65536
 /* For replies that a client does not take. */
 #define STUCK_MS 30000
-/* Beyond all timeouts of a worker: for one that is stopped, or a queue that nobody reads. */
+/* Beyond all timeouts of a worker: for one that is stopped, or a queue that no worker reads. */
 #define RELAY_MORE_MS 60000
 /* Twelve digits. */
 #define ID_MASK UINT64_C(0xffffffffffff)
@@ -98,7 +98,7 @@ static void hurry(struct session *session)
 		session_set_short_timer(session, STUCK_MS);
 }
 
-/* Whoever waits already is as short of time as those who come. */
+/* A session that waits already is as short of time as one that comes. */
 static void look_for_stress(struct edge *edge)
 {
 	unsigned share = edge->setup->limits.stress_share;
@@ -211,7 +211,7 @@ void session_part(struct session *session)
 	if (session->phase == SESSION_QUEUED)
 		parting_leave(session);
 	wheel_clear(&session->timer);
-	/* Also to one who has ended first; what the socket does not take at once stays unsaid. */
+	/* Also to one that has ended first; what the socket does not take at once stays unsaid. */
 	if (session->tls != NULL)
 		tls_close(session->tls);
 	tls_free(session->tls);

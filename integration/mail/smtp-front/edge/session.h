@@ -14,7 +14,7 @@
  *
  * Closing: session_end() closes the descriptor and everything that could call back, but the slot
  * is in use until the loop has let go of the handle; then it is given back. Between them nothing
- * touches the session: its phase is SESSION_CLOSED, which all who might look at.
+ * touches the session: its phase is SESSION_CLOSED, and code that might do so checks it.
  */
 
 #include "integration/mail/smtp-front/edge/edge_parts.h"
@@ -37,7 +37,7 @@ void session_relay(struct session *session, int worker_fd);
  * which is handed over. Its slot is in use as long.
  */
 void session_hold(struct session *session, int hold_fd);
-/* Of all that are so: whoever has them, nobody is counted any more. */
+/* Lets go of all that are held: whichever worker has them, none is counted any more. */
 void session_forget_held(struct edge *edge);
 
 /* Sends what is to be said, and does what is next; to the end of every event. */

@@ -13,7 +13,7 @@
 #include "integration/mail/smtp-front/edge/session.h"
 #include "lib/common/log.h"
 
-/* Of a line that is too long, or a chunk that is refused: nobody waits for more. */
+/* Of a line that is too long, or a chunk that is refused: with more the session ends. */
 #define SKIP_MAX 65536
 /* Between lines about a keyholder that does not sign. */
 #define KEY_LOG_PAUSE_MS     10000
@@ -137,7 +137,7 @@ static bool has(const struct xclient *xclient, enum xclient_attribute attribute)
 static void take_xclient(struct session *session)
 {
 	const struct xclient *xclient = &session->edge->event.xclient;
-	/* Whoever passes clients on is not limited himself. */
+	/* A client that passes others on is not limited itself. */
 	if (session->is_counted)
 		limits_leave(session->edge->limits, &session->client_ip);
 	session->is_counted = false;
@@ -198,7 +198,7 @@ static bool begin_swallowing(struct session *session)
 	return true;
 }
 
-/* What there is to do now, when nobody has to be asked any more. */
+/* What there is to do now, when answer() has dealt with all questions. */
 static void perform(struct session *session, enum dialogue_action action)
 {
 	switch (action) {
@@ -474,7 +474,7 @@ static void log_keyholder(const struct session *session, const char *id)
 		  tls_reason(session->tls, TLS_EKEY));
 }
 
-/* Strangers fail at will: only who wants to know is told why. With our keys it is our matter. */
+/* A client fails at will: only a debug line says why. A failure of our keys is our matter. */
 static void fail_handshake(struct session *session, int status)
 {
 	char id[ACCOUNT_ID_SIZE];

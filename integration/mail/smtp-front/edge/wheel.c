@@ -34,7 +34,7 @@ void wheel_set(struct wheel *wheel, struct wheel_entry *entry, uint64_t due_ms)
 	LIST_INSERT_HEAD(&wheel->buckets[tick % WHEEL_BUCKETS], entry, link);
 }
 
-/* Apart first: who takes one may clear or set any other. */
+/* Apart first: the caller that takes one may clear or set any other. */
 static void collect(struct wheel *wheel, uint64_t tick)
 {
 	struct wheel_list *bucket = &wheel->buckets[tick % WHEEL_BUCKETS];

@@ -33,9 +33,9 @@ struct account {
 	struct dnsblv6_ip client_ip;
 	struct dnsblv6_ip local_ip;
 	uint16_t client_port;
-	const char *by;	     /* who ended it: "edge" or "worker" */
+	const char *by;	     /* the process that ended it: "edge" or "worker" */
 	const char *end;     /* how: a word, as "quit" */
-	const char *verdict; /* a word; "": nobody was asked */
+	const char *verdict; /* a word; "none" or "exempt": no zone was asked */
 	int score;
 	const char *zones; /* "bl6.example,bl.example" */
 	const char *tls;   /* "TLSv1.3"; "": clear */

@@ -4,8 +4,8 @@
 /*
  * metrics.h - what all processes of smtp-front have counted, for Prometheus and for the log.
  *
- * Flow: nanny.c, every 15 seconds -> metrics_write() -> integration/common/report.h -> a file. SIGUSR1
- *       -> metrics_log().
+ * Flow: nanny.c, every 15 seconds -> metrics_write() -> integration/common/report.h -> a file.
+ *       SIGUSR1 -> metrics_log().
  */
 
 #include "integration/mail/smtp-front/facts/tally.h"

@@ -116,7 +116,7 @@ static bool is_clean(const char *text, size_t room)
 	return true;
 }
 
-/* Without a verdict nobody looks at these, and they are not sent. */
+/* Without a verdict these are not looked at, and not sent. */
 static bool has_valid_verdict(const struct capsule *capsule)
 {
 	if (!capsule->has_verdict)

@@ -70,9 +70,9 @@ struct capsule {
 	uint64_t bytes_out;
 	uint64_t edge_cpu_us;
 	unsigned refused_count; /* recipients, of all transactions */
-	bool is_xclient;	/* may say XCLIENT: of whom it first came from */
-	bool is_exempt;		/* nobody was to be asked */
-	bool has_verdict;	/* else nobody was asked, and none of these goes along */
+	bool is_xclient;	/* may say XCLIENT: of the client that it first came from */
+	bool is_exempt;		/* no blacklist was to be asked */
+	bool has_verdict;	/* else none was asked, and none of these goes along */
 	enum judge_action action;
 	enum dnsblv6_verdict verdict;
 	int score;

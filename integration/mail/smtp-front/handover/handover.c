@@ -25,7 +25,7 @@ static int get_size(int fd, int *ret_size)
 	return 0;
 }
 
-/* What the system gives to those who are not to have more than its limit. */
+/* What the system gives to a process that may not exceed its limit. */
 static int try_size(int size, int *ret_given)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -150,7 +150,8 @@ int handover_send(int queue_fd, const struct capsule *capsule, const struct hand
 	return sent >= 0 ? 0 : -errno;
 }
 
-/* Of all control messages, descriptors into ret_list. How many; those that do not fit are closed.
+/*
+ * Of all control messages, descriptors into ret_list. How many; those that do not fit are closed.
  */
 static unsigned collect(struct msghdr *message, int *ret_list)
 {

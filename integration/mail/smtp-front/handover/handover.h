@@ -4,8 +4,8 @@
 /*
  * handover.h - the queue between edges and workers: a capsule and its descriptors, in one message.
  *
- * Flow: nanny.c makes the pair, and keeps both ends so that a session is in the queue whoever
- *       dies -> parting.c sends -> an idle worker receives.
+ * Flow: nanny.c makes the pair, and keeps both ends so that a session is in the queue whichever
+ *       process dies -> parting.c sends -> an idle worker receives.
  *
  *     int ends[2];
  *     handover_open(65536, ends);
@@ -15,8 +15,8 @@
  *             ret = handover_receive(ends[1], &capsule, &fds); // -EAGAIN: another was faster
  *
  * How an edge knows that a session has ended which it gave away: it keeps the reading end of a
- * pipe, and the writing end goes along with the connection. Nobody writes. The worker closes it
- * behind the session, and the kernel does when the worker is killed or the message is lost: so
+ * pipe, and the writing end goes along with the connection. Nothing is written. The worker closes
+ * it behind the session, and the kernel does when the worker is killed or the message is lost: so
  * there is no word of a worker to believe, nothing in shared memory that must be put right behind
  * a dead one, and no way to lose count. It costs a pipe for each session that is counted, and
  * nothing where none is.
@@ -39,8 +39,8 @@ extern "C" {
 
 /*
  * How long handover_await() waits: for as long, at most, a message may lie whose receiver was
- * killed when it had been woken. Who takes the place of that one looks first and waits then, so
- * that it is a matter of workers who die again and again. Not shorter: of a hundred idle workers
+ * killed when it had been woken. The worker that takes its place looks first and waits then, so
+ * that it is a matter of workers that die again and again. Not shorter: of a hundred idle workers
  * each wakes up so often, for nothing.
  */
 #define HANDOVER_WAIT_MS 30000
@@ -66,13 +66,14 @@ int handover_resize(int queue_fd, size_t buffer_size, size_t *ret_size);
 void handover_call(int queue_fd);
 void handover_hear(int queue_fd);
 
-/* Bytes that the queue has, of messages that no worker has taken; 0 when the system does not say.
+/*
+ * Bytes that the queue has, of messages that no worker has taken; 0 when the system does not say.
  */
 size_t handover_used(int queue_fd);
 
 struct handover_fds {
 	int connection; /* a socket: the client's, or the relay's to it */
-	int hold;	/* the writing end of a pipe; -1: nobody counts */
+	int hold;	/* the writing end of a pipe; -1: it is not counted */
 };
 
 /*

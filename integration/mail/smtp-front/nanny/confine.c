@@ -162,8 +162,8 @@ int confine_user(const struct setup *setup, enum confine_role role)
 }
 
 /*
- * The nanny's: to bind, to make children who become somebody else in another root directory, to
- * end them, and to read what root reads.
+ * The nanny's: to bind, to make children that take another user and another root directory, to end
+ * them, and to read what root reads.
  */
 #define CAPABILITIES_KEPT                                                                          \
 	(CAPABILITY(CAP_NET_BIND_SERVICE) | CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_SETGID) |      \
@@ -180,7 +180,7 @@ static int end_with_nanny(void)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0ul, 0ul, 0ul) != 0)
 		return -errno;
-	/* So that nobody with the same user looks into the key's process. */
+	/* So that no process of the same user looks into the keyholder's memory. */
 	if (!IS_SANITIZED && prctl(PR_SET_DUMPABLE, 0ul, 0ul, 0ul, 0ul) != 0)
 		return -errno;
 	return gain_nothing();

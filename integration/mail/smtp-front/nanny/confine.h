@@ -12,17 +12,19 @@
  *     edge       user         chroot  sockets that are there or accepted, the library's questions
  *                                     over UDP and TCP, users.mdb through its map
  *     worker     worker-user  chroot  the same, and connections to the next hop; with the sink
- *                             only    "maildir" also files; with a sink that is a path there is
- *                             where   no chroot
- *                             told
+ *                                     "maildir" also files; with a sink that is a path there is
+ *                                     no chroot
  *     keyholder  key-user     chroot  read, write and poll what is open; no socket is made
  *     nanny      as before    no      all but those that no mail server makes; of root's
  *                                     capabilities those that its children are made with
  *
+ * chroot is only where the configuration names a directory; not for workers when the sink or
+ * "forward" is a path, nor for edges when "forward" is one or the sink is postfix.
+ *
  * Steps: chroot; supplementary groups, group and user; the bounding set and all capabilities;
  * no_new_privs; a seccomp filter. An unlisted call is answered with ENOSYS; what no mail server
- * does (other programs, other processes, the kernel) ends the process with SIGSYS. Who is not
- * root keeps his user and root directory, and has all of the rest.
+ * does (other programs, other processes, the kernel) ends the process with SIGSYS. A process that
+ * is not root keeps its user and root directory, and has all of the rest.
  *
  * Without libseccomp there is no filter; with AddressSanitizer neither that nor another root, see
  * lib/common/sanitized.h.

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * crew.h - who of a generation lives, and when a dead one is made again.
+ * crew.h - which processes of a generation live, and when a dead one is made again.
  *
  * Flow: nanny.c: fork() -> crew_began(); waitpid() -> crew_ended() -> crew_is_due() -> fork().
  *
@@ -11,7 +11,7 @@
  * some length is made again at once; one that dies at once, again and again, later and later:
  * 100 ms, 200 ms, up to 10 s. A role that has been told to end is not made again.
  *
- * Pure but for its memory: the time is a parameter, in milliseconds of a clock that nobody sets.
+ * Pure but for its memory: the time is a parameter, in milliseconds of a clock that is never set.
  */
 
 #include <stdbool.h>
@@ -44,7 +44,7 @@ struct crew {
 	struct crew_slot *slots;
 	unsigned count;
 	bool is_told[CREW_ROLES];     /* to end */
-	uint64_t kill_ms[CREW_ROLES]; /* when who is still there is killed */
+	uint64_t kill_ms[CREW_ROLES]; /* when those still there are killed */
 };
 
 /* All due at once. 0 or -ENOMEM. */

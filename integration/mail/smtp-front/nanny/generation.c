@@ -152,7 +152,7 @@ static void close_end(int *end)
 	*end = -1;
 }
 
-/* Behind this a process that takes another's place waits for nobody. */
+/* Behind this a process that takes another's place waits for no word. */
 static void close_beginning(struct generation *generation)
 {
 	for (unsigned end = 0; end < 2; end++) {
@@ -259,7 +259,7 @@ static bool wait_until_ready(struct nanny *nanny, struct generation *generation)
 	return count == generation->crew.count;
 }
 
-/* They wait for a word that does not come: nobody loses a session with them. */
+/* They wait for a word that does not come: no session is lost with them. */
 void generation_abandon(struct nanny *nanny, struct generation *generation)
 {
 	for (unsigned role = 0; role < CREW_ROLES; role++)

@@ -6,16 +6,15 @@
  *
  * Flow: nanny.c: generation_new() -> generation_begin(): fork() for each slot of crew.h, and a
  *       byte from each that it is confined -> generation_release(): a byte to each that it may
- *       begin -> generation_reap(), generation_start() while it lives -> generation_tell(), role by
- * role
- *       -> generation_end().
+ *       begin -> generation_reap(), generation_start() while it lives -> generation_tell(), role
+ *       by role -> generation_end().
  *
- * Before that word an edge accepts nobody and a worker takes nothing from the queue: when one of
- * them cannot begin, the others have no session that would end with them. Who takes the place of
- * one that has died or retired later waits for no word. When the nanny dies before it has said it,
- * those who wait end.
+ * Before that word an edge accepts no client and a worker takes nothing from the queue: when one of
+ * them cannot begin, the others have no session that would end with them. A process that takes the
+ * place of one that has died or retired later waits for no word. When the nanny dies before it has
+ * said it, those that wait end.
  *
- * What is logged here is who died, and why none could be made.
+ * What is logged here is which process died, and why none could be made.
  */
 
 #include "integration/mail/smtp-front/nanny/nanny_parts.h"
@@ -24,7 +23,7 @@
 extern "C" {
 #endif
 
-/* Milliseconds of a clock that nobody sets. */
+/* Milliseconds of a clock that is never set. */
 uint64_t generation_now_ms(void);
 
 /* setup is the generation's from now on, in either case. NULL: no memory, or no descriptors. */
@@ -43,7 +42,7 @@ void generation_abandon(struct nanny *nanny, struct generation *generation);
 void generation_end(struct nanny *nanny, struct generation *generation);
 
 void generation_start(struct nanny *nanny, struct generation *generation, struct crew_slot *slot);
-/* Buries who has died, of any generation. */
+/* Buries each process that has died, of any generation. */
 void generation_reap(struct nanny *nanny);
 /* SIGTERM to all of a role, once, and the time when those left are to be killed. */
 void generation_tell(struct generation *generation, enum crew_role role, uint64_t kill_ms);

@@ -52,8 +52,8 @@ static int find(const struct listeners *listeners, unsigned row, const struct pl
 }
 
 /*
- * SO_REUSEPORT lets whoever has the same user share the port: with two smtp-fronts each would get
- * half of the clients. One without that option finds out.
+ * SO_REUSEPORT lets all processes of one user share the port: with two smtp-fronts each would get
+ * half of the clients. A socket without that option finds out.
  */
 static int is_free(const struct place *place)
 {
@@ -124,7 +124,7 @@ int listeners_listen(const struct listeners *listeners, const struct listeners *
 {
 	for (unsigned i = 0; i < listeners->place_count; i++) {
 		const struct place *place = &listeners->places[i];
-		/* Somebody may have begun to listen since it was bound. */
+		/* Another program may have begun to listen since it was bound. */
 		int ret = find(old, 0, place) >= 0 ? 0 : is_free(place);
 		if (ret == 0)
 			ret = listen_place(listeners, i);

@@ -9,13 +9,13 @@
  *
  * The kernel deals connections out to the sockets of a place (SO_REUSEPORT). They belong to the
  * nanny: what is in the backlog of an edge that dies waits for the next one. After SIGHUP a place
- * that was there before keeps its sockets, so that nobody is refused meanwhile. It keeps them also
- * when there are fewer edges, which share them then: a socket that is closed takes those with it
- * who are in its backlog or amid their handshake, and nothing that needs no rights of root keeps
- * others from coming. So some edges may have more clients than others until a restart.
+ * that was there before keeps its sockets, so that no client is refused meanwhile. It keeps them
+ * also when there are fewer edges, which share them then: a socket that is closed takes the clients
+ * with it that are in its backlog or amid their handshake, and nothing that needs no rights of root
+ * keeps others from coming. So some edges may have more clients than others until a restart.
  *
  * A new socket is bound at first, and has no client before listeners_listen(): when its generation
- * cannot begin, nobody has come in vain.
+ * cannot begin, no client has come in vain.
  */
 
 #include "integration/mail/smtp-front/setup/setup.h"

@@ -23,7 +23,7 @@
 
 static const char context[] = NANNY_CONTEXT;
 
-#define KILL_AFTER_MS 5000    /* behind "drain": who is still there is stuck */
+#define KILL_AFTER_MS 5000    /* behind "drain": a process still there is stuck */
 #define RELOAD_MAX_MS 3600000 /* a session that was open at SIGHUP may take so long */
 #define METRICS_MS    15000
 #define QUEUE_LOOK_MS 50 /* between looks at the queue, while it is to be emptied */
@@ -81,8 +81,8 @@ static int begin(struct nanny *nanny, struct generation *generation)
 }
 
 /*
- * Behind another, and before that is said: who comes then is in other hands. Its sessions may be
- * long; its keyholder is for these.
+ * When another has begun, and before the log says so: a client that comes then is in other hands.
+ * The sessions of the old one may be long; its keyholder is for these.
  */
 static void retire(struct generation *old)
 {
@@ -177,7 +177,7 @@ static void stop(struct nanny *nanny, int number)
 	if (!nanny->is_stopping)
 		nanny->stop_ms = generation_now_ms();
 	nanny->is_stopping = true;
-	/* Who knocks now is refused, and not left waiting. */
+	/* A client that connects now is refused, and not left waiting. */
 	listeners_close(&nanny->listeners, NULL);
 	SLIST_FOREACH(generation, &nanny->generations, link)
 	generation_tell(generation, CREW_EDGE,

@@ -9,17 +9,17 @@
  *       then it waits for signals.
  *
  * It reads its configuration, and not a byte that a client has sent. What has to outlive a killed
- * process is the nanny's: the sockets that listen, with those who have not been accepted; both
- * ends of the queue, with sessions that no worker has yet; both ends of the keyholder's sockets;
- * the counters.
+ * process is the nanny's: the sockets that listen, with the clients that have not been accepted;
+ * both ends of the queue, with sessions that no worker has yet; both ends of the keyholder's
+ * sockets; the counters.
  *
  *     SIGHUP           reads the configuration; when it is good, a new generation of all processes
  *                      begins on the same sockets, and the old one ends its sessions; else the
  *                      old one stays
- *     SIGTERM, SIGINT  edges accept nobody, then workers empty the queue and end; who is still
- *                      there "drain" later is killed
+ *     SIGTERM, SIGINT  edges accept no client, then workers empty the queue and end; a process
+ *                      that is still there "drain" later is killed
  *     SIGUSR1          logs the counters
- *     SIGCHLD          makes who has died again, see crew.h
+ *     SIGCHLD          makes another process for one that has died, see crew.h
  */
 
 #include "integration/mail/smtp-front/setup/setup.h"

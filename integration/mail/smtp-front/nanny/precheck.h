@@ -9,8 +9,7 @@
  *
  * Each is looked at in a child process: a key never comes into the nanny's memory, a damaged
  * database ends the child, and what a maildir permits is tried as the worker's user, which is not
- * root. What is found is only true for now: the processes themselves
- * look again.
+ * root. What is found is only true for now: the processes themselves look again.
  */
 
 #include "integration/mail/smtp-front/setup/setup.h"

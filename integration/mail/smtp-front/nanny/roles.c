@@ -21,7 +21,7 @@ struct role {
 	const struct setup *setup;
 	enum confine_role role;
 	const char *name;
-	int ready_fd; /* -1: nobody waits */
+	int ready_fd; /* -1: the nanny does not wait */
 	int word_fd;  /* the same */
 };
 
@@ -41,8 +41,8 @@ static struct role make_role(const struct generation *generation, enum confine_r
 }
 
 /*
- * Everything that could be wrong outside has been looked at: who begins says so, and waits until
- * all of the generation have. An end in place of the word is the nanny's.
+ * Everything that could be wrong outside has been looked at: a process that begins says so, and
+ * waits until all of the generation have. An end in place of the word is the nanny's.
  */
 static int wait_for_word(struct role *role)
 {

@@ -8,8 +8,8 @@
  *       transact.c does, with what that worker has learnt itself.
  *
  * A table of fixed size: an address has ANSWERS_WAYS places, and when all are taken the one that
- * ends first gives way. Whoever asks for many addresses makes others be asked again, and nothing
- * else. Places depend on a seed, so that nobody outside knows which addresses share them.
+ * ends first gives way. A client that asks for many addresses makes others be asked again, and
+ * nothing else. Places depend on a seed, so that no client can know which addresses share them.
  *
  * Time is the caller's. Nothing here logs; memory is taken once.
  */

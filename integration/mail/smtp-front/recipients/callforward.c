@@ -19,7 +19,7 @@
 #define QUESTIONS_MAX 50
 #define REFUSED_MAX   8
 #define IDLE_MS	      5000 /* then the server gets its process back */
-#define DOWN_MS	      1000 /* nobody tries to connect for so long after it has failed */
+#define DOWN_MS	      1000 /* no attempt to connect for so long after one has failed */
 
 struct probe {
 	TAILQ_ENTRY(probe) link;   /* forward->probes or forward->spare */
@@ -46,8 +46,8 @@ struct callforward {
 	unsigned timeout_ms;
 	unsigned valid_ms;
 	unsigned refused_ms;
-	uint64_t down_until_ms; /* nobody is asked */
-	uint64_t open_after_ms; /* those who are connected do it alone: the server takes no more */
+	uint64_t down_until_ms; /* no new question is taken */
+	uint64_t open_after_ms; /* no new connection: the server takes no more than there are */
 	struct answers *answers;
 	struct callforward_counters counters;
 	struct probe_list probes; /* by deadline, as all have the same time */
@@ -101,7 +101,7 @@ static void remember(struct callforward *forward, const struct probe *probe,
 			    now, now + keep_ms);
 }
 
-/* Tells all who wait. They may ask at once again: the probe is not found any more. */
+/* Tells all that wait. A callback may ask again at once: the probe is not found any more. */
 static void finish(struct callforward *forward, struct probe *probe,
 		   const struct callforward_answer *answer)
 {
@@ -120,7 +120,7 @@ static void finish(struct callforward *forward, struct probe *probe,
 	TAILQ_INSERT_TAIL(&forward->spare, probe, link);
 }
 
-/* Those that had no hop yet: for a while nobody tries again. */
+/* Ends the probes that had no hop yet: for a while no new ones are taken. */
 static void give_up(struct callforward *forward)
 {
 	struct probe *probe;

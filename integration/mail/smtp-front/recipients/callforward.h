@@ -20,16 +20,17 @@
  *
  * An answer is what the next hop has said: code is 250 for a recipient that is valid, 550 and the
  * like with its own words, or 450 and the like. When it has not said anything in time, cannot be
- * reached or is asked too much at once, it is 451 with an enhanced code of 4.4.x or 4.3.2: nobody
- * is refused for good because the next hop is down. What it says for good is remembered in a table
- * of fixed size, what it puts off is not.
+ * reached or is asked too much at once, it is 451 with an enhanced code of 4.4.x or 4.3.2: no
+ * recipient is refused for good because the next hop is down. What it says for good is remembered
+ * in a table of fixed size, what it puts off is not.
  *
- * All who wait for one address wait for one question. Few connections are used again and again,
- * each for a limited number of questions (a server becomes slow after some errors of one client),
- * and are closed when nobody asks. Nothing is allocated after callforward_new().
+ * All sessions that wait for one address wait for one question. Few connections are used again and
+ * again, each for a limited number of questions (a server becomes slow after some errors of one
+ * client), and are closed when there is nothing to ask. Nothing is allocated after
+ * callforward_new().
  *
  * A callback comes out of the loop, never before callforward_ask() has returned, once; it may ask
- * and cancel, and must not close. Closing: callforward_close() calls no callbacks, forgets who
+ * and cancel, and must not close. Closing: callforward_close() calls no callbacks, forgets what
  * waits, and frees the object in the loop when its handles are closed: let the loop run.
  */
 
@@ -58,7 +59,7 @@ struct callforward_setup {
 
 typedef void (*callforward_fn)(void *context, const struct callforward_answer *answer);
 
-/* Part of who waits; callback and context are set before callforward_ask(). All else zero. */
+/* Part of what waits; callback and context are set before callforward_ask(). All else zero. */
 struct callforward_wait {
 	callforward_fn callback;
 	void *context;
@@ -85,7 +86,7 @@ int callforward_new(uv_loop_t *loop, const struct callforward_setup *setup,
 void callforward_close(struct callforward *forward);
 
 /*
- * 0 with *ret_answer: known, or nobody can be asked now. -EINPROGRESS: wait is in use until its
+ * 0 with *ret_answer: known, or it cannot be asked now. -EINPROGRESS: wait is in use until its
  * callback or callforward_cancel(). address is as in RCPT, without brackets, and copied; it has
  * neither CR nor LF (dialogue.h).
  */

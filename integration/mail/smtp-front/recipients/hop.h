@@ -84,8 +84,7 @@ struct hop {
 
 /*
  * Begins to connect a hop that is HOP_CLOSED; its owner, events, hostname, is_lmtp and
- * proxy_version are set.
- * 0, or -errno, and it is still HOP_CLOSED.
+ * proxy_version are set. 0, or -errno, and it is still HOP_CLOSED.
  */
 int hop_open(struct hop *hop, uv_loop_t *loop, const struct sockaddr *address, socklen_t size);
 /* HOP_IDLE. address is copied. */

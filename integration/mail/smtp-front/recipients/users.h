@@ -16,8 +16,8 @@
  *     users_close(users);
  *
  * Every question is asked of the newest list: a build is one transaction in the same file, so
- * that whoever has it open, chrooted and confined, sees all of the new list at the next question
- * and never a part of it.
+ * that a process that has it open, chrooted and confined, sees all of the new list at the next
+ * question and never a part of it.
  *
  * Order for a process that confines itself: fork, users_open(), then chroot, privileges and
  * seccomp. Afterwards a question opens nothing, maps nothing, allocates nothing and makes no

@@ -26,7 +26,7 @@ struct build {
  * LMDB never writes a page that one transaction has taken at the end of the file and freed again,
  * so the file may end before the last page of a whole version, and look as if it had been cut
  * short. Therefore it is made long enough (a hole: no disk is used) before the commit, and as long
- * as the newest version says after it. Whoever is killed in between leaves it too long, never too
+ * as the newest version says after it. A builder killed in between leaves it too long, never too
  * short. Called inside a write transaction, so that no other builder is behind the end.
  */
 static int set_length(const struct build *build, uint64_t more)
@@ -176,7 +176,7 @@ static bool is_same_file(const struct build *build)
 	       opened.st_dev == named.st_dev;
 }
 
-/* Nobody has ever committed. */
+/* True when nothing was ever committed. */
 static bool is_unused(const struct build *build)
 {
 	MDB_envinfo info;
@@ -192,7 +192,7 @@ static void remove_files(const char *path)
 }
 
 /*
- * Gives the file its length again, or removes it when nobody has ever committed to it. Inside a
+ * Gives the file its length again, or removes it when nothing was ever committed to it. Inside a
  * transaction, because another builder may do so at any time. Returns what to report for status.
  */
 static int settle(struct build *build, int status)

@@ -315,7 +315,7 @@ static bool find_uid(const char *line, size_t size, const char **ret_text, size_
 	return *ret_size > 0;
 }
 
-/* USERS_OK: *ret_is_user says whether it is somebody who gets mail. */
+/* USERS_OK: *ret_is_user says whether the account is one that gets mail. */
 static int check_uid(const char *line, size_t size, uint32_t uid_min, bool *ret_is_user)
 {
 	const char *text = NULL;

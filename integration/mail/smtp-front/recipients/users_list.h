@@ -78,8 +78,8 @@ struct users_passwd {
 };
 
 /*
- * The same for a line like those of passwd. Whose user id is below uid_min, or that of nobody, is
- * left out; who has none is not.
+ * The same for a line like those of passwd. An account with a user id below uid_min, or with that
+ * of the user "nobody", is left out; a line without a user id is not.
  */
 int users_list_add_passwd(struct users_list *list, const char *line, size_t size,
 			  const struct users_passwd *passwd);

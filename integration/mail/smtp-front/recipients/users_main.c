@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
 /*
- * smtp-front-users - who is a recipient: text in, database out. The program's own text is
- * smtp-front-users.8.
+ * smtp-front-users - which addresses are recipients: text in, database out. The program's own text
+ * is smtp-front-users.8.
  */
 
 #include "integration/mail/smtp-front/recipients/users_build.h"
@@ -270,7 +270,7 @@ static int build_from(struct command_line *line, struct users_list *list)
 	int status = read_all(line, list, &refused);
 	if (status != EX_OK)
 		return status;
-	/* Whoever makes a list out of nothing has rather lost it: nobody would get mail. */
+	/* An empty list was rather lost than meant: no recipient would get mail. */
 	if (refused == 0 && users_list_count(list) == 0)
 		log_error(line->database, "database not changed (no recipient in the lists)");
 	if (refused > 0)
@@ -460,7 +460,7 @@ static int print_version(void)
 
 /*
  * A file that took the number of a closed standard stream would be written to in its stead. A
- * limit of the file size is to be an error, not the end; and so is a pipe that nobody reads.
+ * limit of the file size is to be an error, not the end; and so is a pipe without a reader.
  */
 static void settle_process(void)
 {

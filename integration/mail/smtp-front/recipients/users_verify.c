@@ -41,7 +41,7 @@ static void reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* What LMDB's assertions print on the way down is for nobody: a pipe that nobody reads. */
+/* What LMDB's assertions print on the way down goes into a pipe that is never read. */
 static bool close_others(int fd)
 {
 	int nowhere[2];

@@ -615,7 +615,10 @@ static void add_default_places(struct setup_front *front)
 		values_parse_place(places[i], &front->places[front->place_count++]);
 }
 
-/* Who does not count connections may have one address for all clients: that of a balancer. */
+/*
+ * The limit as given, else a fifth of the workers. Where connections are not counted there is no
+ * such default: all clients may have one address, that of a balancer.
+ */
 static unsigned workers_of_network(const struct setup *setup)
 {
 	const struct setup_limits *limits = &setup->limits;
@@ -633,7 +636,10 @@ static void complete_recipients(struct setup *setup)
 		setup->limits.recipients_max = lmtp_max;
 }
 
-/* Who is not named is the one that is most like him. */
+/*
+ * Fills in the defaults that depend on other values. Workers and the keyholder have the user of
+ * edges where theirs is not named.
+ */
 static void complete(struct setup *setup)
 {
 	struct setup_front *front = &setup->front;

@@ -19,7 +19,7 @@
  * Times are in milliseconds here; in the file they have a unit, ms, s, m, h or d, and without one
  * they are seconds. A size has K, M or G. smtp-front(8) says what each item is for.
  *
- * A setup is made by the nanny for each generation and not changed by anybody after fork(). Its
+ * A setup is made by the nanny for each generation and not changed after fork(). Its
  * handle is started by the nanny before fork() where has_zones is true, so that all edges of a
  * generation share one cache; edges do not start it again. With has_zones false there is nothing
  * to ask, and the judge's client must not be called.
@@ -59,7 +59,7 @@ enum setup_talker {
 
 /* What happens to lone LFs of a client, in commands and in mails. */
 enum setup_newline {
-	SETUP_NEWLINE_REJECT,	 /* 500 or 521, and the end */
+	SETUP_NEWLINE_REJECT,	 /* 521, and the end */
 	SETUP_NEWLINE_NORMALIZE, /* they are taken as CR LF, but none for the end of a mail */
 };
 
@@ -71,7 +71,7 @@ enum setup_sink_kind {
 	SETUP_SINK_POSTFIX, /* descriptors go to smtpd's "pass" service before the banner */
 };
 
-/* How the next hop is told who the client is. */
+/* How the next hop is told about the client. */
 enum setup_tell { SETUP_TELL_NONE, SETUP_TELL_XCLIENT, SETUP_TELL_PROXY, SETUP_TELL_PROXY2 };
 
 enum setup_maildir {

@@ -160,7 +160,7 @@ static int read_reply(struct remote *remote, bool is_hello, struct sink_reply *r
 		if (ret < 0)
 			return ret;
 		const int code = parse_code(line);
-		/* With two codes it is two replies, and nobody knows which of them is true. */
+		/* With two codes it is two replies, and nothing tells which of them is true. */
 		if (code == 0 || (count > 0 && code != ret_reply->code))
 			return -EPROTO;
 		const bool is_last = line[3] != '-';
@@ -266,7 +266,7 @@ static int connect_to(struct remote *remote, const struct setup_sink *setup)
 	return 0;
 }
 
-/* ---- who the client is ---- */
+/* ---- what the next hop is told about the client ---- */
 
 static bool is_ipv4(const struct dnsblv6_ip *ip)
 {
@@ -527,7 +527,7 @@ int remote_end(struct remote *remote, struct sink_reply *ret_reply)
 {
 	/* A mail can be refused before its end, and not be taken. */
 	if (has_spoken(remote)) {
-		/* Who has hung up would not take the rest, and the refusal were lost for it. */
+		/* A server that has hung up takes no more, and the refusal would be lost. */
 		stream_drop(&remote->stream);
 		const int ret = remote_read(remote, ret_reply);
 		remote_close(remote);

@@ -89,7 +89,7 @@ int remote_open(struct remote *remote, const struct setup_sink *setup, const cha
 
 /* command is complete with CRLF. The reply is that to it; 421 is one as well. */
 int remote_command(struct remote *remote, const char *command, struct sink_reply *ret_reply);
-/* QUIT, whose reply nobody waits for; then remote_close(). */
+/* QUIT, without a wait for its reply; then remote_close(). */
 void remote_quit(struct remote *remote);
 /* A reply that is due, as those behind the first of LMTP's to a mail. */
 int remote_read(struct remote *remote, struct sink_reply *ret_reply);

@@ -8,14 +8,19 @@
  *       sink_recipient(), sink_begin(), sink_append(), sink_commit(), at the end sink_leave().
  *
  *     sink_enter(sink, &session);
- *     if (sink_mail(sink, &envelope, &reply) && sink_recipient(sink, &recipient, mailbox, &reply)
- * && sink_begin(sink, &reply) && sink_append(sink, bytes, size, &reply) && sink_commit(sink,
- * &reply)) say(reply);     // 250: from here on the mail is the sink's else sink_abort(sink),
- * say(reply); sink_leave(sink);
+ *     if (sink_mail(sink, &envelope, &reply) &&
+ *         sink_recipient(sink, &recipient, mailbox, &reply) &&
+ *         sink_begin(sink, &reply) &&
+ *         sink_append(sink, bytes, size, &reply) &&
+ *         sink_commit(sink, &reply))
+ *             say(reply);     // 250: from here on the mail is the sink's
+ *     else
+ *             sink_abort(sink), say(reply);
+ *     sink_leave(sink);
  *
  * There is no queue behind a worker, so 250 after the mail is a promise that the sink keeps, and
  * every other end is told to the client: a sink that cannot be reached is a 4xx of that mail, and
- * the next mail tries again. Before sink_commit() nothing of a mail may be seen by anybody.
+ * the next mail tries again. Before sink_commit() no part of a mail may be seen outside.
  *
  * Calls are in that order. After a refused mail there is no recipient; after a refused recipient
  * there may be others; begin comes with one recipient at least; after a refusal by begin, append
@@ -122,12 +127,15 @@ void sink_leave(struct sink *sink);
 
 /* true: *ret_reply is 2xx. Otherwise it is 4xx or 5xx, for the client. */
 bool sink_mail(struct sink *sink, const struct envelope *envelope, struct sink_reply *ret_reply);
-/* mailbox is whose the mail is here, whatever the client calls it: users_find_entry(). */
+/*
+ * mailbox is the recipient's name here, whatever the client calls it: users_find_entry() gives it.
+ */
 bool sink_recipient(struct sink *sink, const struct recipient *recipient, const char *mailbox,
 		    struct sink_reply *ret_reply);
 /* This and sink_append() write *ret_reply only when they return false. */
 bool sink_begin(struct sink *sink, struct sink_reply *ret_reply);
-/* What is appended from here on is the client's own: without our header it is the same each time.
+/*
+ * What is appended from here on is the client's own: without our header it is the same each time.
  */
 void sink_mark(struct sink *sink);
 bool sink_append(struct sink *sink, const uint8_t *bytes, size_t size,

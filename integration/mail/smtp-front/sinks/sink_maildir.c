@@ -368,7 +368,7 @@ static bool maildir_commit(struct sink *sink, struct sink_reply *reply)
 		return give_up(sink, reply, "mailbox", -ret);
 	ret = link_all(maildir, &linked);
 	if (ret < 0) {
-		/* The sender comes again: who would have got it already gets it once. */
+		/* The client sends it again: no recipient is to have it twice then. */
 		while (linked-- > 0)
 			(void)unlinkat(maildir->root_fd,
 				       path_of(maildir->boxes[linked], "new", maildir->name).text,

@@ -133,7 +133,7 @@ static bool postfix_pass(struct sink *sink, int fd, struct sink_reply *reply)
 	if (ret == 0 && send(to, attributes, size, MSG_NOSIGNAL) != (ssize_t)size)
 		ret = -errno;
 	if (ret == 0 && wait_taken(to, stream_deadline(sink->setup->timeout_ms)) == -ETIMEDOUT) {
-		/* It may still take the descriptor: whoever speaks now could speak with it. */
+		/* It may still take the descriptor: a 421 from here could mix with its banner. */
 		(void)sink_fail(sink, reply, "smtpd is slow to take a connection", ETIMEDOUT);
 	}
 	(void)close(to);

@@ -280,7 +280,7 @@ static int end_transaction(struct sink_smtp *smtp)
 static void smtp_abort(struct sink *sink)
 {
 	struct sink_smtp *smtp = smtp_of(sink);
-	/* Nobody waits for it now; the next mail finds another connection. */
+	/* No reply waits for it; after a failure the next mail makes another connection. */
 	if (end_transaction(smtp) < 0)
 		hang_up(smtp);
 }
@@ -351,7 +351,7 @@ static bool smtp_mail(struct sink *sink, const struct envelope *envelope, struct
 		return true;
 	if (!was_used || remote_is_open(&smtp->remote))
 		return false;
-	smtp->sink.trouble[0] = '\0'; /* it had only grown tired of us */
+	smtp->sink.trouble[0] = '\0'; /* it had only closed an idle connection */
 	return try_mail(smtp, envelope, reply);
 }
 
@@ -531,7 +531,7 @@ static bool smtp_append(struct sink *sink, const uint8_t *bytes, size_t size,
 
 static bool is_worse(const struct sink_reply *reply, const struct sink_reply *than)
 {
-	/* 4xx is worse than 5xx: who may get it later must not be given up. */
+	/* 4xx is worse than 5xx: a recipient that may get it later must not be given up. */
 	static const int ranks[] = { [2] = 0, [5] = 1, [4] = 2 };
 	return ranks[reply->code / 100] > ranks[than->code / 100];
 }

@@ -11,7 +11,7 @@
 
 void stream_init(struct stream *ret_stream, int fd)
 {
-	/* Not the buffers: pages that nobody writes to stay the system's. */
+	/* Not the buffers: pages that are never written to stay the system's. */
 	ret_stream->fd = fd;
 	ret_stream->in_begin = ret_stream->in_end = 0;
 	ret_stream->out_size = 0;

@@ -14,12 +14,12 @@
  *     while (ret >= 0 && !is_complete(stream_bytes(&stream, &size), size))
  *             ret = stream_fill(&stream, deadline_ms);
  *
- * Deadlines are times of the monotonic clock in ms, so that a peer who sends a byte a minute
+ * Deadlines are times of the monotonic clock in ms, so that a peer that sends a byte a minute
  * does not begin a new wait with each. Whether the descriptor blocks does not matter, and its
  * flags stay as they are: an edge may have it as well.
  *
  * What is put waits in a buffer until it is full, or until stream_fill() is about to wait: the
- * replies to pipelined commands leave together (RFC 2920 3.2), and nobody waits for a peer that
+ * replies to pipelined commands leave together (RFC 2920 3.2), and we never wait for a peer that
  * waits for us. Nothing is read from a peer that does not take what it is sent.
  *
  * Lies in the memory of its owner; the descriptor is borrowed. Nothing here allocates or logs.

@@ -188,7 +188,7 @@ static const struct refusal_rule {
 	const char *name;
 } refusals[] = {
 	[BODY_FINE] = { 250, "2.0.0 Ok", "fine" },
-	/* Who sends these has another end of a mail in mind: the session has one for certain. */
+	/* A client that sends these has another end of a mail in mind: 521 ends the session. */
 	[BODY_BARE_CR] = { 521, "5.6.0 Lines end with CR LF, lone CR received", "bare_cr" },
 	[BODY_BARE_LF] = { 521, "5.6.0 Lines end with CR LF, lone LF received", "bare_lf" },
 	[BODY_NUL] = { 550, "5.6.0 Mail contains a NUL", "nul" },

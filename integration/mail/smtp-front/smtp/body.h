@@ -33,9 +33,9 @@
  *     CR LF . CR LF                the end
  *     LF . CR LF, CR LF . LF       CR LF . CR LF, with .takes_lf
  *
- * Dots are undone here (RFC 5321, 4.5.2); whoever sends the mail on by DATA does them anew. Out
- * comes nothing but whole mails of lines that end in CRLF: of chunks that do not end so, body_end()
- * adds it.
+ * Dots are undone here (RFC 5321, 4.5.2); a sink that sends the mail on by DATA does them anew.
+ * Out comes nothing but whole mails of lines that end in CRLF: of chunks that do not end so,
+ * body_end() adds it.
  *
  * A plain value. No function here keeps a pointer, allocates or logs.
  */

@@ -204,7 +204,7 @@ static bool take_number(const char *text, size_t text_size, uint64_t *ret_number
 static bool take_size(struct subject *subject, const char *text, size_t text_size)
 {
 	uint64_t size = 0;
-	/* More than 64 bits hold is a size, and too large for anybody. */
+	/* More than 64 bits hold is a size, and above every limit. */
 	bool is_number = take_number(text, text_size, &size) || size == UINT64_MAX;
 	subject->envelope->size_bytes = size;
 	return is_number;

@@ -49,7 +49,7 @@ enum command_verb {
 	COMMAND_EXPN,
 	COMMAND_ETRN,
 	COMMAND_TURN,
-	COMMAND_FOREIGN, /* of HTTP: somebody is made to send it here */
+	COMMAND_FOREIGN, /* of HTTP: a browser is made to send it here */
 	COMMAND_VERB_COUNT,
 };
 

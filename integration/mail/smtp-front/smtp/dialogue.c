@@ -280,7 +280,7 @@ static enum dialogue_action rcpt(struct step *step)
 	struct dialogue *dialogue = step->dialogue;
 	const struct dialogue_limits *limits = step->limits;
 	struct command_bad bad = { 0, NULL };
-	/* No error: whoever sends the rest in another mail, as RFC 5321 says, has made none. */
+	/* No error: a client may send the rest in another mail, as RFC 5321 says. */
 	if (limits->recipients_max > 0 && dialogue->recipient_count >= limits->recipients_max)
 		return say(step, DIALOGUE_REPLY, 452, "4.5.3 Too many recipients");
 	if (!command_parse_rcpt(step->arguments, step->arguments_size, dialogue->withheld,
@@ -387,7 +387,7 @@ static enum dialogue_action unknown(struct step *step)
 	return say_error(step, DIALOGUE_REPLY, 500, "5.5.2 Command unknown");
 }
 
-/* Somebody's browser was told to speak to us, and a mail would be in what follows. */
+/* A browser was told to speak to us, and a mail would be in what follows. */
 static enum dialogue_action foreign(struct step *step)
 {
 	return say_close(step, 521, "5.7.0 This is no web server");
@@ -441,7 +441,7 @@ static enum dialogue_action take_command(struct step *step)
 	const struct verb_rule *rule = &rules[event->verb];
 	bool is_chunk = event->verb == COMMAND_BDAT;
 	enum dialogue_action refused = is_chunk ? DIALOGUE_SWALLOW : DIALOGUE_REPLY;
-	/* How much of what follows is no command? Who says it wrongly cannot be followed. */
+	/* The size says how much of what follows is no command; a wrong one ends the session. */
 	if (is_chunk && !command_parse_bdat(step->arguments, step->arguments_size,
 					    &event->chunk_size, &event->is_last))
 		return say_close(step, 501, "5.5.4 Syntax: BDAT size [LAST]");
@@ -567,7 +567,7 @@ enum dialogue_action dialogue_answer(struct dialogue *dialogue,
 	assert(dialogue_is_asking(dialogue));
 	assert(!is_accepted || dialogue->state != DIALOGUE_AT_TLS_ASKED);
 	bool is_restart = is_accepted && dialogue->state == DIALOGUE_AT_XCLIENT_ASKED;
-	/* As in rcpt(): who is to send the others in another mail must get as far as this one. */
+	/* As in rcpt(): no error, so that the client can send the others in another mail. */
 	bool is_put_off = code == 452 && dialogue->state == DIALOGUE_AT_RCPT_ASKED;
 	move(dialogue, settle(dialogue, is_accepted));
 	if (is_restart)

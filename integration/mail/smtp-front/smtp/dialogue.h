@@ -26,7 +26,7 @@
  * (2034), STARTTLS (3207), CHUNKING (3030, without BINARYMIME), DSN (3461), LIMITS (9422) and
  * XCLIENT.
  *
- * Four actions are questions. Until one of dialogue_accept(), dialogue_refuse() and
+ * Six actions are questions. Until one of dialogue_accept(), dialogue_refuse() and
  * dialogue_answer() has been called no line may be given to dialogue_step(); the answer may take
  * its time. They write event.reply and return what is to be done, DIALOGUE_REPLY or
  * DIALOGUE_CLOSE. Questions are also what ends the bytes of a mail and TLS:
@@ -48,9 +48,10 @@
  *
  *     DIALOGUE_REPLY       say event.reply, read on
  *     DIALOGUE_SWALLOW     a BDAT that is refused: read event.chunk_size bytes and forget them,
- * then say event.reply. They may be more than anybody has time for. DIALOGUE_RESET       the
- * transaction, if any, is over: the sink aborts; say event.reply DIALOGUE_QUIT        say
- * event.reply, close DIALOGUE_CLOSE       the same: we do not want any more
+ *                          then say event.reply. They may be more than there is time for.
+ *     DIALOGUE_RESET       the transaction, if any, is over: the sink aborts; say event.reply
+ *     DIALOGUE_QUIT        say event.reply, close
+ *     DIALOGUE_CLOSE       the same: we do not want any more
  *
  * A session that has ended stays so: each of these functions then has nothing to say and returns
  * DIALOGUE_CLOSE. A limit of 0 is none.
@@ -206,8 +207,8 @@ enum dialogue_action dialogue_refuse(struct dialogue *dialogue,
 				     enum dialogue_refusal refusal,
 				     struct dialogue_event *ret_event);
 /*
- * In the words of somebody else: a code of 200 to 299 accepts, any other refuses, 421 and 521 end
- * the session too. text has its own enhanced code and is made harmless (reply.h).
+ * The answer in the caller's own words: a code of 200 to 299 accepts, any other refuses, 421 and
+ * 521 end the session too. text has its own enhanced code and is made harmless (reply.h).
  */
 enum dialogue_action dialogue_answer(struct dialogue *dialogue,
 				     const struct dialogue_limits *limits, int code,

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * envelope.h - who sends a mail and who is to get it, with what RFC 5321 and its extensions say
+ * envelope.h - the sender and the recipients of a mail, with what RFC 5321 and its extensions say
  *              about both.
  *
  * Flow: command.c fills them from MAIL and RCPT -> dialogue.h keeps the one and shows the other
@@ -26,7 +26,7 @@ extern "C" {
 
 /*
  * RFC 5321, 4.5.3.1: 64 octets, "@", 255 octets; the path around it, "<" and ">" included, has
- * 256. Octets, also when they are UTF-8. The 64 are what everybody must take; more of them are
+ * 256. Octets, also when they are UTF-8. The 64 are what every server must take; more are
  * taken as long as the path is, since bounce addresses that name their recipient (VERP, SRS) have
  * more, and other servers take them.
  */

@@ -16,8 +16,8 @@
  *     }
  *
  * A CR without an LF, an LF without a CR and a NUL are refused where they stand, before the line
- * has ended: who sends them may mean another end of line than we do, and what is behind it is
- * then nobody's command (SMTP smuggling). The end of an overlong line is agreed upon, and
+ * has ended: a client that sends them may mean another end of line than we do, and what is behind
+ * it is then not its command (SMTP smuggling). The end of an overlong line is agreed upon, and
  * lines_skip() finds it. Where lone LFs are taken, LINES_LONE_LF is a line, too, whose end has
  * LINES_LF_SIZE.
  *

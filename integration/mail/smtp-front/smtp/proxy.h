@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * proxy.h - the header by which a load balancer says who its client is (PROXY, versions 1 and 2).
+ * proxy.h - the header by which a load balancer names its client (PROXY, versions 1 and 2).
  *
  * Flow: the first bytes of a connection that must begin so (edge.c) -> proxy_parse() -> the
  *       client's address, about which libdnsblv6 is asked. The other way round, proxy_make() -> the
@@ -19,9 +19,9 @@
  *       16     36   IPv6: the same
  *        .      .   TLVs, passed over
  *
- * Only for connections of those who are trusted: whoever else sends it lies. Whoever is
- * trusted and sends something else, or cuts it, is not spoken to (PROXY_BAD), for the address
- * of the balancer is not the client's.
+ * Only for connections of trusted balancers: from any other peer it is a lie. A trusted one that
+ * sends something else, or cuts it, is not spoken to (PROXY_BAD), for the address of the balancer
+ * is not the client's.
  *
  * No function here keeps a pointer, allocates or logs.
  */

@@ -4,7 +4,7 @@
 /*
  * reply.h - the text of a reply, as RFC 5321, 4.2 has it.
  *
- * Flow: dialogue.c, and whoever says something of its own (421 before a session begins) ->
+ * Flow: dialogue.c, and code that says something of its own (421 before a session begins) ->
  *       reply_make() -> the client.
  *
  *     250-mx.example.org

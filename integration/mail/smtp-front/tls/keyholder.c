@@ -139,7 +139,7 @@ static bool is_digest(const struct signing_request *request)
 /*
  * RFC 8017, 9.1.2, steps 4 to 10, with a salt of the hash's size as TLS has it: masked is DB, then
  * H, then 0xbc; DB under its mask is zeros, 0x01 and the salt. At least a thousand bits have no
- * choice: whoever has a ciphertext finds no multiple of it that looks so.
+ * choice: an attacker with a ciphertext finds no multiple of it that looks so.
  */
 static bool is_pss_of(const struct hash *hash, const uint8_t *block, size_t size)
 {
@@ -279,7 +279,7 @@ static int serve_all(struct keyholder *keyholder, const struct keyholder_start *
 	return EX_OK;
 }
 
-/* No file of its memory, and nobody of its user looks into it. */
+/* No core file of its memory, and no other process of its user looks into it. */
 static void hide(void)
 {
 	const struct rlimit none = { 0, 0 };
@@ -320,7 +320,7 @@ int keyholder_run(const struct keyholder_start *start)
 	if (keyholder == NULL)
 		return EX_CONFIG;
 	int status = start->confine == NULL ? EX_OK : start->confine(start->context);
-	/* Another user has another life: what was hidden from his processes has to be again. */
+	/* A change of user resets PR_SET_DUMPABLE: hide from the new user's processes, too. */
 	hide();
 	if (status == EX_OK)
 		status = serve_all(keyholder, start);
@@ -362,7 +362,7 @@ int keyholder_check(const struct keys_chains *chains, struct keys_error *reterr_
 		/* Smaller than PIPE_BUF: it is there as a whole or not at all. */
 		if (read(ends[0], &finding, sizeof(finding)) != sizeof(finding))
 			finding = (struct finding){ .status = -ECHILD };
-		/* Somebody else may wait for all children. */
+		/* Other code of the process may wait for all children. */
 		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 			;
 		ret = finding.status;

@@ -10,13 +10,13 @@
  * nothing else. An edge in foreign hands can have handshakes signed as long as it lives; it can
  * neither have the key nor decrypt with it. For that, what is to be raised to the private exponent
  * without any padding must be a block of PSS: its shape is tried (RFC 8017, 9.1.2), and no
- * ciphertext of anybody has it. With PKCS#1 it must be the DigestInfo of a SHA-2, and for ECDSA a
- * digest of the size of a SHA-2.
+ * ciphertext has it. With PKCS#1 it must be the DigestInfo of a SHA-2, and for ECDSA a digest of
+ * the size of a SHA-2.
  *
  * The process lives until it is ended by a signal: it has no state but the keys. Its sockets stay
  * when it dies, for the nanny keeps both of their ends: requests wait in them for the next
- * keyholder. Requests are answered in turn, one of each edge; who does not read his answers loses
- * them.
+ * keyholder. Requests are answered in turn, one of each edge; an edge that does not read its
+ * answers loses them.
  */
 
 #include "integration/mail/smtp-front/tls/keys.h"

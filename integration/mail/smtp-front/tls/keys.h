@@ -77,10 +77,10 @@ int keys_parse_chain(const struct keys_chain *chain, struct x509_st **ret_leaf,
 		     struct stack_st_X509 **ret_others, struct keys_error *reterr_error);
 
 /*
- * The private key of a chain, which nobody but its owner and its group may read, of a kind that
- * is served, and the key of the chain's first certificate. The caller owns it and ends it with
- * EVP_PKEY_free(). 0, -errno, or -EBADMSG. For the keyholder, and for who only looks whether it
- * would do: keyholder_check().
+ * The private key of a chain, which only its owner and its group may read, of a kind that is
+ * served, and the key of the chain's first certificate. The caller owns it and ends it with
+ * EVP_PKEY_free(). 0, -errno, or -EBADMSG. For the keyholder, and for keyholder_check(), which
+ * only looks whether it would do.
  */
 int keys_read_private(const struct keys_chain *chain, struct evp_pkey_st **ret_key,
 		      struct keys_error *reterr_error);

@@ -43,7 +43,7 @@ static void on_deadline(uv_timer_t *timer)
 	struct relay *relay = timer->data;
 	uint64_t idle_ms = uv_now(timer->loop) - relay->moved_at_ms;
 	if (relay->is_client_shut)
-		finish(relay, 0); /* he has had his time to read the end */
+		finish(relay, 0); /* the client has had its time to read the end */
 	else if (idle_ms >= relay->idle_ms)
 		finish(relay, -ETIMEDOUT);
 	else
@@ -166,7 +166,7 @@ static bool write_client(struct relay *relay)
 	return true;
 }
 
-/* True while the end is to be said to him. */
+/* True while the end is to be said to the client. */
 static bool has_end_to_say(const struct relay *relay)
 {
 	return relay->is_worker_ended && !relay->is_client_shut && !relay->is_client_dead &&

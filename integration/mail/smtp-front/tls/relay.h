@@ -12,10 +12,10 @@
  *
  * Each direction has one buffer, and is read only when that has room: a worker that
  * does not read stops the client, and the other way round. An end is passed on behind the last
- * byte before it: close_notify, or a cut, of the client becomes SHUT_WR to the worker, who may
+ * byte before it: close_notify, or a cut, of the client becomes SHUT_WR to the worker, which may
  * still answer; the worker's end becomes close_notify and SHUT_WR to the client. Then what the
  * client still sends is read and thrown away for at most RELAY_LINGER_MS, because closing a socket
- * with unread bytes would take the last reply from him.
+ * with unread bytes would take the last reply from the client.
  *
  * No byte in either direction for idle_ms ends it, as does relay_abort(). Deadlines of SMTP are
  * the worker's; this one is for a worker that never comes.
@@ -77,12 +77,12 @@ struct relay {
 	unsigned open_handles;
 	size_t turn; /* bytes that were moved since the loop has called */
 	bool is_closing;
-	bool is_client_ended;  /* nothing more comes from him */
-	bool is_client_dead;   /* and nothing can be said to him */
-	bool is_client_shut;   /* he knows that the worker has ended */
-	bool is_worker_ended;  /* nothing more comes from him */
-	bool is_worker_gone;   /* he does not read any more */
-	bool is_worker_shut;   /* he knows that the client has ended */
+	bool is_client_ended;  /* nothing more comes from it */
+	bool is_client_dead;   /* and nothing can be said to it */
+	bool is_client_shut;   /* it knows that the worker has ended */
+	bool is_worker_ended;  /* nothing more comes from it */
+	bool is_worker_gone;   /* it does not read any more */
+	bool is_worker_shut;   /* it knows that the client has ended */
 	int read_want;	       /* TLS_WANT_... of the last tls_read(), 0: none */
 	int write_want;	       /* of the last tls_write() or tls_close() */
 	size_t to_worker_at;   /* first byte that is not yet written */

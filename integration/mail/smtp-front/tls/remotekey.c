@@ -101,7 +101,7 @@ static const char *read_answer(const struct signing_answer *answer, uint8_t *ret
 	}
 }
 
-/* Answers to earlier requests are passed over, but whoever is late is there. */
+/* Passes over answers to earlier requests, but they show that the keyholder lives. */
 static const char *receive_answer(struct remotekey_holder *holder, int64_t deadline_ms,
 				  uint8_t *ret_signature, size_t *ret_size)
 {
@@ -181,7 +181,7 @@ static int rsa_sign(int input_size, const unsigned char *input, unsigned char *r
 	return -1;
 }
 
-/* Nobody may decrypt, and the method's own function would look for the private half. */
+/* Decrypting is refused: the method's own function would look for the private half. */
 static int rsa_refuse(int size, const unsigned char *from, unsigned char *to, RSA *rsa, int padding)
 {
 	(void)size;

@@ -13,8 +13,8 @@
  * The edge waits for the answer, because OpenSSL 3.0 cannot be interrupted in such a method but by
  * a stack of its own for each handshake. With a living keyholder it is 0.3 ms for RSA of 2048 bits
  * and 0.03 ms for P-256. Without one it would be REMOTEKEY_PATIENCE_MS for each handshake, during
- * which all sessions of the edge stand still; so whoever has waited in vain waits no longer than
- * REMOTEKEY_DOUBT_MS from then on, until something is heard again, be it too late.
+ * which all sessions of the edge stand still; so an edge that has waited in vain waits no longer
+ * than REMOTEKEY_DOUBT_MS from then on, until something is heard again, be it too late.
  *
  * Nothing here logs.
  */

@@ -22,7 +22,7 @@
  * of signing with another. The number is for an edge that has given up waiting: the answer to an
  * earlier request is not taken for that to a later one.
  *
- * The two processes are of one program and one generation; nobody else reads this. Nothing here
+ * The two processes are of one program and one generation; no other reads this. Nothing here
  * allocates, logs or keeps a pointer; inputs are borrowed from the message.
  */
 

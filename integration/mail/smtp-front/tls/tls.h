@@ -20,8 +20,8 @@
  *             log_info(id, "tls failed (%s)", tls_reason(tls, ret));
  *
  * Before tls_new(): what the client has sent behind STARTTLS in the clear must be thrown away by
- * the caller, or the session refused: whoever sits between can send it, and the client
- * would seem to have said it under TLS (CVE-2011-0411).
+ * the caller, or the session refused: an attacker in between can send it, and the client would
+ * seem to have said it under TLS (CVE-2011-0411).
  *
  * The socket is level-triggered, what OpenSSL has decrypted is not: after tls_read() has filled
  * the caller's buffer, ask again, or tls_has_pending(), before you wait for the socket.
@@ -33,7 +33,7 @@
  * come again within its life gain a millisecond. The certificate is that of the name that the
  * client says (SNI), else the first; of two for the same name, RSA and ECDSA, the client's taste
  * decides. A client whose first message is said to be larger than TLS_HELLO_MAX is refused: OpenSSL
- * would set 128 KiB aside for whoever claims to have so much to say.
+ * would set 128 KiB aside for any client that claims to have so much to say.
  *
  * A context belongs to one process, made after its fork; a change of certificates is another
  * process. A session has its context, which must live longer. Nothing here logs, blocks (but for

@@ -121,15 +121,14 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* A next hop that is not the sink is asked as by somebody who sends it a mail. */
+/* A next hop that is not the sink is asked as by a client that sends it a mail, from <>. */
 static bool ask_asker(struct visit *visit, const struct recipient *recipient,
 		      struct sink_reply *reply)
 {
 	struct sink *asker = visit->parts.asker;
 	const struct envelope nobody = { .is_utf8 = visit->dialogue->envelope.is_utf8 };
 	bool is_fine = sink_mail(asker, &nobody, reply);
-	/* That it wants no such mail says nothing about the recipient, but for what he is called.
-	 */
+	/* A 5xx to MAIL is not about the recipient, unless it may be about SMTPUTF8. */
 	if (!is_fine && reply->code >= 500 && !nobody.is_utf8)
 		sink_say(reply, 451, "4.3.0 Recipients cannot be verified now, try again later");
 	is_fine = is_fine && sink_recipient(asker, recipient, recipient->address, reply);
@@ -139,8 +138,9 @@ static bool ask_asker(struct visit *visit, const struct recipient *recipient,
 }
 
 /*
- * The same, but once in a while about one whom it knows: mails are for few recipients, and each
- * question is a connection. Whom it refuses is asked about again; it may be there by now.
+ * Asks the next hop, but only once in a while about a recipient that it knows: mails are for few
+ * recipients, and each question is a connection. A recipient that it refuses is asked about each
+ * time; it may be there by now.
  */
 static bool is_known(struct visit *visit, const struct recipient *recipient,
 		     struct sink_reply *reply)
@@ -202,7 +202,7 @@ static bool is_ours(struct visit *visit, const struct recipient *recipient)
 	return false;
 }
 
-/* The sink has the last word about who was found. */
+/* The sink has the last word about a recipient that was found. */
 static void add_recipient(struct visit *visit, const struct recipient *recipient)
 {
 	struct sink_reply reply = visit->refusal;

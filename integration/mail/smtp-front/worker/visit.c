@@ -482,7 +482,7 @@ int visit_new(const struct visit_parts *parts, struct visit **ret_visit)
 		.junk_max = setup->limits.junk_max,
 		.mails_max = setup->limits.mails_max,
 		.offers_tls = false,
-		/* The edge has seen to that, and here nobody could begin it any more. */
+		/* The edge has seen to that, and in a worker TLS cannot begin any more. */
 		.requires_tls = false,
 		.offers_xclient = false,
 		.hostname = setup->front.hostname,

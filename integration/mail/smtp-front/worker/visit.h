@@ -9,16 +9,16 @@
  *       line of account.h.
  *
  * The dialogue goes on in the state in which the edge has left it: the client cannot tell. What
- * only an edge can do is no longer offered: STARTTLS, and XCLIENT, of whom nobody would ask the
- * blacklists any more.
+ * only an edge can do is no longer offered: STARTTLS, and XCLIENT, as the blacklists are not asked
+ * here about the client that it names.
  *
  * 250 behind a mail is said when the sink has committed it, and only then. When the client is gone
  * before the end of a mail, nothing is committed. When it is gone before it has got that 250, the
  * mail is committed, and the client may send it again: that is logged.
  *
- * When the worker is told to end meanwhile, a client who is silent is told 421, 4.3.2: at once, but
- * for a moment in which it may say QUIT, when it has no mail begun, else after front.drain_ms. Who
- * goes on is served.
+ * When the worker is told to end meanwhile, a client that is silent is told 421, 4.3.2: at once,
+ * but for a moment in which it may say QUIT, when it has no mail begun, else after front.drain_ms.
+ * A client that goes on is served.
  *
  * While other sessions wait for a worker (board.h) a silent client gives way: it is told 421 when
  * it says nothing for limits.give_way_ms, or has taken limits.stress_timeout_ms for all its
@@ -49,8 +49,8 @@ struct visit; /* opaque */
 struct visit_parts {
 	const struct setup *setup;
 	struct sink *sink;
-	struct sink *asker;    /* who knows recipients in place of users; NULL: the sink does */
-	struct answers *known; /* whom it has said it knows; NULL without one */
+	struct sink *asker;    /* asked about recipients in place of users; NULL: the sink is */
+	struct answers *known; /* recipients that it has accepted; NULL without one */
 	struct users *users;   /* NULL: there is no such list */
 	struct tally *tally;   /* may be NULL */
 	struct passed *passed; /* may be NULL */

@@ -56,7 +56,7 @@ struct worker {
 };
 
 /*
- * Who says whether a recipient is one: the list; else the next hop of trust.forward, which
+ * Opens what says whether a recipient is one: the list; else the next hop of trust.forward, which
  * is the sink itself where both are the same place.
  */
 static int open_asker(struct worker *worker)

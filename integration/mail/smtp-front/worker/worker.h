@@ -46,8 +46,8 @@ struct worker_start {
 
 /*
  * In a process of its own, after fork(). Returns an exit status: EX_OK when it is to be replaced,
- * or was told to end; EX_CONFIG or EX_NOINPUT when the sink or the recipients cannot be opened,
- * which is logged.
+ * or was told to end; EX_NOINPUT when the sink or the recipients cannot be opened, and EX_OSERR
+ * without memory or when the queue cannot be read, which is logged.
  */
 int worker_run(const struct worker_start *start);
 
