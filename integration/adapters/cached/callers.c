@@ -51,7 +51,7 @@ struct callers {
 	struct sockaddr_un address;
 	uv_poll_t poll;
 	uv_timer_t pause;
-	TAILQ_HEAD(caller_list, caller) list; /* who has been silent longest first */
+	TAILQ_HEAD(caller_list, caller) list; /* the one silent for longest first */
 	unsigned count;
 	bool is_short; /* of descriptors, and it was said */
 	uint64_t counters[CALLERS_COUNTER_COUNT];
@@ -76,7 +76,7 @@ static void caller_on_close(uv_handle_t *handle)
 	free(caller);
 }
 
-/* What is open goes on in the library, into the cache, but is nobody's any more. */
+/* Open questions go on in the library, into the cache, but get no reply any more. */
 static void cut_off(struct caller *caller)
 {
 	struct callers *callers = caller->callers;
@@ -108,7 +108,7 @@ static void count_reply(struct callers *callers, const struct cached_reply *repl
 	callers->counters[reply->is_listed ? CALLERS_LISTED : counters[reply->outcome]]++;
 }
 
-/* The socket has room for more than CACHED_OPEN_MAX replies: who fills it does not read. */
+/* The socket has room for more than CACHED_OPEN_MAX replies: a full one is not being read. */
 static void say(struct caller *caller, const struct cached_reply *reply)
 {
 	uint8_t bytes[CACHED_REPLY_SIZE];
@@ -242,7 +242,7 @@ static void watch(struct caller *caller)
 
 /* ---- clients ---- */
 
-/* Whoever is idle finds its way back with its next question. */
+/* A client that is idle connects again with its next question. */
 static bool make_room(struct callers *callers)
 {
 	struct caller *oldest = TAILQ_FIRST(&callers->list);
@@ -345,7 +345,7 @@ static int remove_stale(const char *path)
 	return unlink(path) == 0 ? 0 : -errno;
 }
 
-/* Nobody can connect before it has its group and its mode. */
+/* No client can connect before the socket has its group and its mode. */
 static int listen_at(const struct callers *callers)
 {
 	const struct setup *setup = callers->setup;

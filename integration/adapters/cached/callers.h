@@ -5,13 +5,13 @@
  * callers.h - the processes that are connected, and what they ask.
  *
  * Flow: a client's remote.c -> cached.h -> callers.c -> dnsblv6_submit() -> its callback
- *       -> a reply. Whoever runs the loop calls dnsblv6_process().
+ *       -> a reply. asking.h calls dnsblv6_process() in each round of the loop.
  *
- * Nobody here can hold up the daemon or another client. A client has CACHED_OPEN_MAX
+ * No client can hold up the daemon or another client. A client has CACHED_OPEN_MAX
  * requests open and is read no further; one that does not take its replies, or says what
  * cannot be read, is cut off. One client more than "clients", and the one that has been
- * silent longest goes, if nothing of it is open; otherwise the new one goes. Who may
- * connect is said by the mode of the socket; this asks for nothing else.
+ * silent longest goes, if nothing of it is open; otherwise the new one goes. The mode
+ * of the socket says which processes may connect; this asks for nothing else.
  *
  * A handle with memory of its own. callers_close() closes what libuv holds; the loop
  * has to run once more before callers_free().
@@ -51,12 +51,12 @@ enum callers_counter {
 };
 
 /*
- * Makes DIRECTORY/socket, with its group and mode, in the place of one that is there: nobody else
- * can be using that, as the cache beside it is ours alone. setup is borrowed. 0 or -errno;
- * -ENOTSOCK when another file is in the way.
+ * Makes DIRECTORY/socket, with its group and mode, in the place of one that is there: no other
+ * daemon can be using that, as the cache beside it is ours alone. setup is borrowed. 0 or
+ * -errno; -ENOTSOCK when another file is in the way.
  */
 int callers_open(uv_loop_t *loop, const struct setup *setup, struct callers **ret_callers);
-/* Cuts off everybody and removes the socket. Takes NULL. */
+/* Cuts off all clients and removes the socket. Takes NULL. */
 void callers_close(struct callers *callers);
 void callers_free(struct callers *callers);
 

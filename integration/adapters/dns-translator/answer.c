@@ -156,7 +156,7 @@ static size_t refuse(const struct answer_question *question, unsigned rcode, uns
 
 /* ---- SOA and NS ---- */
 
-/* Nobody keeps copies of this zone: only its last number, for negative answers, is of use. */
+/* This zone has no secondaries: only its last number, for negative answers, is of use. */
 static void put_soa(struct writer *writer, const struct setup *setup,
 		    const struct answer_question *question, uint32_t ttl_s)
 {
@@ -426,7 +426,7 @@ size_t answer_end(const struct setup *setup, const struct answer_question *quest
 	*ret_outcome = has_failed ? ANSWER_FAILED : ANSWER_NXDOMAIN;
 	if (has_failed && !zone->has_nxdomain)
 		return refuse(question, RCODE_SERVFAIL, EDE_NO_AUTHORITY, ret_wire, wire_max);
-	/* Nobody is to remember that a list was out of order. */
+	/* No resolver is to remember that a list was out of order. */
 	return end_negative(setup, question, question->has_below ? RCODE_NOERROR : RCODE_NXDOMAIN,
 			    has_failed ? 0 : ttl_s, ret_wire, wire_max);
 }

@@ -45,7 +45,7 @@ enum answer_kind {
 struct answer_question {
 	const struct setup_zone *zone;
 	struct dnsblv6_ip ip;
-	const uint8_t *head; /* head_size bytes; who keeps this keeps a copy of them */
+	const uint8_t *head; /* head_size bytes; to keep this, keep a copy of them */
 	uint16_t head_size;  /* at most ANSWER_HEAD_MAX; 12: no question */
 	uint16_t qtype;
 	uint16_t payload; /* the most that the response may have */

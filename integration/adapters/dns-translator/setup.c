@@ -190,7 +190,7 @@ static const char *take_code(const char *colon, uint8_t *ret_code)
 static const char *take_list(struct setup *setup, const char *text)
 {
 	struct setup_zone *zone = &setup->zones[setup->zone_count - 1];
-	/* Weights are the business of whoever asks us. */
+	/* Weights are the business of the client that asks. */
 	if (strpbrk(text, "* \t,") != NULL || text[0] == ':')
 		return "permitted is NAME[=FILTER][:CODE], without a weight";
 	if (zone->listing_count == SETUP_LISTINGS_MAX)

@@ -46,7 +46,7 @@ struct setup_name {
 	unsigned label_count; /* the root label included */
 };
 
-/* Whoever is in that list gets that A record. */
+/* An address in that list has that A record. */
 struct setup_listing {
 	unsigned entry;
 	uint8_t code[4];

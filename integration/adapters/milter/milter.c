@@ -115,7 +115,7 @@ static sfsistat on_connect(SMFICTX *ctx, char *host, struct sockaddr *address)
 	struct session *session = smfi_getpriv(ctx);
 	if (session == NULL) {
 		session = session_new(sessions);
-		/* Nobody is refused for what we lack. */
+		/* No client is refused for what we lack. */
 		if (session == NULL)
 			return SMFIS_ACCEPT;
 		smfi_setpriv(ctx, session);

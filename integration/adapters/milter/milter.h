@@ -29,8 +29,8 @@ int milter_open(const struct setup *setup, struct sessions *sessions);
 void milter_run(void);
 
 /*
- * Nobody finds the socket any more, where it has a path; connections that are open go on. For
- * any thread.
+ * Removes the socket from the file system, where it has a path; connections that are open go
+ * on. For any thread.
  */
 void milter_hide(const struct setup *setup);
 

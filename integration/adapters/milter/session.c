@@ -74,7 +74,7 @@ static void count(struct session *session, enum counters_number number)
 	counters_add(&session->all->counters, number);
 }
 
-/* A line of this session, whose end is who it is about. */
+/* A line of this session, whose end says which client it is about. */
 static void say(const struct session *session, const char *what)
 {
 	log_info(session->id, "%s, client=%s verdict=%s score=%d zones=%s", what, session->client,
@@ -97,7 +97,7 @@ static void begin_mail(struct session *session)
 	session->found_count = 0;
 }
 
-/* Whoever comes over the same connection of the mail server as somebody before. */
+/* One connection of the mail server may bring one client after another. */
 static void begin(struct session *session)
 {
 	uint32_t id = __atomic_add_fetch(&session->all->last_id, 1, __ATOMIC_RELAXED);
@@ -134,7 +134,7 @@ enum session_step session_connect(struct session *session, const struct sockaddr
 	count(session, counter_of(&session->judgement));
 	log_debug(session->id, "judged, client=%s verdict=%s score=%d", session->client,
 		  dnsblv6_verdict_name((int)session->judgement.verdict), session->judgement.score);
-	/* Somebody may have written a header of ours into his mail. */
+	/* Mails of a client that passes may bring a header of our name. */
 	if (session->judgement.action == JUDGE_PASS && !sessions_want_headers(all))
 		return SESSION_LEAVE;
 	return SESSION_GO_ON;

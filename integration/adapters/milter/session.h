@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * session.h - one SMTP session as the milter sees it: who it is, and what is done with its mails.
+ * session.h - one SMTP session as the milter sees it: its client, and what is done with its mails.
  *
  * Flow: milter.c, a callback of libmilter -> session_...() -> judge.h -> a step, which milter.c
  *       says in libmilter's words.
  *
  * The address is judged at the connection, and the reply is given to the first recipient: there
  * it is known whether the client has authenticated, and the mail server has said before which
- * recipients it does not have. One who is let through costs no call behind the connection,
- * unless headers have to be looked at.
+ * recipients it does not have. A client that is let through costs no call behind the
+ * connection, unless headers have to be looked at.
  *
  * The order of calls is the mail server's business; none of them trusts it. A session belongs to
  * one thread at a time; what sessions share may be used by all of them at once.

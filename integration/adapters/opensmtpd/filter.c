@@ -46,8 +46,8 @@ static void answer(struct filter *filter, const struct line *request, const char
 }
 
 /*
- * To a client that has just connected 554 says that there is no service for him, and 421 is
- * what one says who hangs up and may be tried again (RFC 5321 3.1, 3.8).
+ * To a client that has just connected 554 says that there is no service for it, and 421 is the
+ * reply of a server that closes the connection and may be tried again (RFC 5321 3.1, 3.8).
  */
 static void refuse(struct filter *filter, const struct line *request,
 		   const struct judgement *judgement)

@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * filter.h - what becomes of the lines that OpenSMTPD says: who is asked about, and what is
- *            answered when.
+ * filter.h - what becomes of the lines that OpenSMTPD says: which clients are asked about, and
+ *            what is answered when.
  *
  * Flow: service.c -> filter_take() for each line -> means.ask() when a client has connected ->
  *       filter_judge() with the verdict -> means.say() when OpenSMTPD waits for it, or will.
  *
  *     link-connect   the address is asked about
- *     link-auth      a client who has logged in is not judged
- *     mail-from      OpenSMTPD waits: what the judge has said, as soon as he has said it
+ *     link-auth      a client that has logged in is not judged
+ *     mail-from      OpenSMTPD waits: what the judge has said, as soon as it has said it
  *
  * Whatever is not understood, is of no known session, or comes too early or twice, passes: each
  * request that can be read at all has exactly one answer, for OpenSMTPD waits for it. The
@@ -44,7 +44,7 @@ struct filter_means {
 
 struct filter_options {
 	enum line_phase phase; /* at which clients are refused; never LINE_ELSEWHERE */
-	bool is_disconnecting; /* whoever is refused is also sent away */
+	bool is_disconnecting; /* a client that is refused is also sent away */
 	size_t sessions_max;
 };
 

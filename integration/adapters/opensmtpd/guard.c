@@ -21,7 +21,7 @@
 
 static const char context[] = "dnsblv6-filter";
 
-#define GRACE_MS     5000      /* beyond the deadline: nobody answers any more */
+#define GRACE_MS     5000      /* beyond the deadline: the child answers no more */
 #define RESTART_MS   1000      /* between two children */
 #define END_MS	     2000      /* a child has to end by itself */
 #define UNREAD_MAX   (4 << 20) /* bytes that a child may leave unread */
@@ -159,7 +159,7 @@ static int wait_for_child(struct guard *guard, int patience_ms)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Nobody answers any more. */
+/* The child answers no more. */
 static void lose_child(struct guard *guard, int patience_ms)
 {
 	size_t count = let_all_pass(guard);
@@ -242,7 +242,7 @@ static void pass_on(struct guard *guard, const char *text, size_t size)
 		send_away(guard);
 }
 
-/* A request that nobody will answer passes. */
+/* A request that no child will answer passes. */
 static bool is_to_pass(struct guard *guard, const struct line *line)
 {
 	if (line->kind != LINE_FILTER || !guard->is_greeted)

@@ -9,7 +9,7 @@
  *       same way back.
  *
  * OpenSMTPD ends when one of its filters does, and a session waits for an answer as long as it
- * lives. So the one that it knows is a small process that asks nobody. It passes lines on and
+ * lives. So the one that it knows is a small process that asks no resolver. It passes lines on and
  * remembers which requests have no answer yet. When the child has gone, or has not answered
  * long after its deadline and is sent away, they all pass, and another child begins: it is
  * told what OpenSMTPD said at the beginning. Clients that had connected before are unknown to it

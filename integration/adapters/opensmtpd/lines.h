@@ -7,7 +7,7 @@
  * Flow: read(2) into lines_room() -> lines_filled() -> lines_next() until it has no more ->
  *       line.c.
  *
- * A line longer than LINES_MAX is cut, since its beginning says who waits for an answer;
+ * A line longer than LINES_MAX is cut, since its beginning says which session waits for an answer;
  * what is behind the cut is read and forgotten.
  *
  * Lies in the memory of its owner, and is empty when it is zero.

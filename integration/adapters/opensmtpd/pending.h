@@ -5,7 +5,7 @@
  * pending.h - requests that have no answer yet, and when they are to have one.
  *
  * Flow: guard.c -> pending_add() for each request -> pending_take() for each answer ->
- *       pending_oldest() when the time is over, or who was to answer has gone.
+ *       pending_oldest() when the time is over, or the child has gone.
  *
  * Lies in the memory of its owner, and is empty when it is zero. All requests wait equally long,
  * so that the oldest is the next. Answers come nearly in that order.

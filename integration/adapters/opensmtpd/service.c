@@ -113,7 +113,7 @@ static void say(void *data, const char *text, size_t size)
 	flush(service);
 }
 
-/* ---- who is asked about ---- */
+/* ---- clients that are asked about ---- */
 
 static void on_result(void *data, const struct dnsblv6_result *result)
 {

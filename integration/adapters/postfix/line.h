@@ -13,7 +13,7 @@
  *     192.0.2.2        defer Service unavailable, try again later; nothing is known about ...
  *
  *     REPLY    "listed" SCORE TEXT   the score has reached the threshold
- *              "clear"               it has not, or nobody is to ask about this address
+ *              "clear"               it has not, or the address is not to be asked about
  *              "unknown"             no answer in time, or no address: let it pass
  *              "defer" TEXT          no answer of a zone whose on-failure is defer
  *
@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 #define LINE_ADDRESS_MAX 64
-/* Nobody writes more than an address on purpose. */
+/* A line that is meant as one has an address and no more. */
 #define LINE_SIZE_MAX 4096
 
 struct line {

@@ -69,7 +69,7 @@ struct peers {
 	uv_loop_t *loop;
 	struct door doors[SETUP_PLACES_MAX];
 	unsigned door_count;
-	struct peer_list list;	/* who has been silent longest first */
+	struct peer_list list;	/* the one silent for longest first */
 	struct peer_list stuck; /* for longest first */
 	unsigned count;
 	unsigned handle_count; /* of libuv that are not closed */
@@ -97,7 +97,7 @@ const uint64_t *peers_counters(const struct peers *peers)
 
 /* ---- the log ---- */
 
-/* Whoever sends a thousand questions a second must not fill the disk with them. */
+/* A client that sends a thousand questions a second must not fill the disk with them. */
 static bool may_log(struct peers *peers)
 {
 	uint64_t second = uv_now(peers->loop) / 1000;
@@ -167,7 +167,7 @@ static void peer_on_close(uv_handle_t *handle)
 
 static void set_stuck(struct peer *peer, bool is_stuck);
 
-/* The last to go, once everybody else is. */
+/* Timers are the last to go, once all connections are closed. */
 static void close_timers(struct peers *peers)
 {
 	if (!peers->is_stopping || peers->count > 0 || uv_is_closing((uv_handle_t *)&peers->drain))
@@ -176,7 +176,7 @@ static void close_timers(struct peers *peers)
 	uv_close((uv_handle_t *)&peers->sweep, own_on_close);
 }
 
-/* What is open goes on in the library, into the cache, but is nobody's any more. */
+/* An open question goes on in the library, into the cache, but gets no reply any more. */
 static void cut_off(struct peer *peer)
 {
 	struct peers *peers = peer->peers;
@@ -467,7 +467,7 @@ static void peer_on_event(uv_poll_t *poll, int status, int events)
 
 /* ---- connections ---- */
 
-/* Whoever is idle finds its way back with its next question. */
+/* A process that is idle connects again with its next question. */
 static bool make_room(struct peers *peers)
 {
 	struct peer *oldest = TAILQ_FIRST(&peers->list);
@@ -586,7 +586,7 @@ int peers_open(uv_loop_t *loop, const struct setup *setup, const struct sockets 
 	return ret;
 }
 
-/* All, or only those whom nothing is owed. */
+/* All, or only those that are owed nothing. */
 static void cut_off_some(struct peers *peers, bool is_all)
 {
 	struct peer *next = NULL;

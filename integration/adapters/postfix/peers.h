@@ -5,14 +5,14 @@
  * peers.h - the processes of mail servers that are connected, and what they ask.
  *
  * Flow: bytes -> request.h or line.h -> a question -> exempt, or judge_submit() -> a reply.
- *       Whoever runs the loop calls dnsblv6_process().
+ *       asking.h calls dnsblv6_process() in each round of the loop.
  *
  * One question of a connection is open at a time, and replies go out in the order of the
  * questions: as long as one is open, or its reply has not been taken, the connection is read
  * no further. So what a connection can use is bounded, whatever it sends; one that does not
  * take its replies for PEERS_STUCK_S, or never ends a request, is cut off. One connection more
- * than "clients", and the one that has been silent longest goes, if nothing of it is open;
- * otherwise the new one goes. Postfix connects again by itself.
+ * than "clients", and of those without an open question or reply the one that has been silent
+ * longest goes; without such a one the new one goes. Postfix connects again by itself.
  *
  * A handle with memory of its own. peers_stop() ends it: no new connections, those without
  * an open question are closed at once and the others when they have their reply, or at the

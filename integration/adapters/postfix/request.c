@@ -128,7 +128,7 @@ enum question_status request_feed(struct request *request, const char *bytes, si
 size_t request_format(const struct judgement *judgement, char *ret_reply)
 {
 	const size_t size = QUESTION_REPLY_MAX + 1;
-	/* A zone without an answer puts off whom nothing else refuses. */
+	/* A zone without an answer puts off a client that nothing else refuses. */
 	const char *defer = judgement->verdict == DNSBLV6_LISTED ? "DEFER" : "DEFER_IF_PERMIT";
 	int written = 0;
 	switch (judgement->action) {

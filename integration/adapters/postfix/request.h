@@ -33,7 +33,7 @@ extern "C" {
 
 #define REQUEST_NAME_MAX  32
 #define REQUEST_VALUE_MAX 64
-/* Postfix sends some kilobytes at most; who never ends a request does not mean one. */
+/* Postfix sends some kilobytes at most; a request that never ends is not meant as one. */
 #define REQUEST_SIZE_MAX (1 << 20)
 
 struct request {

@@ -55,7 +55,7 @@ static void reload(void *data)
 	systemd_notify("READY=1");
 }
 
-/* Everybody has a reply. */
+/* All connections are closed. */
 static void peers_on_done(void *service_data)
 {
 	struct service *service = service_data;
@@ -68,7 +68,7 @@ static void stop(void *data, int number)
 	struct service *service = data;
 	program_tell_stopping(context, number);
 	peers_stop(service->peers, peers_on_done, service);
-	/* So that nobody waits for a reply that will not come. */
+	/* So that no client waits for a reply that will not come. */
 	sockets_close(service->setup, service->sockets);
 }
 

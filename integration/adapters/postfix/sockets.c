@@ -13,7 +13,7 @@ static bool is_path(const struct setup_place *place)
 	return place->address.ss_family == AF_UNIX;
 }
 
-/* Whoever is there answers at once, or has a full queue, which is an answer too. */
+/* A process that listens answers at once, or has a full queue, which is an answer too. */
 static bool is_in_use(const struct setup_place *place)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

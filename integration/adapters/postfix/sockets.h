@@ -8,7 +8,7 @@
  *       takes connections.
  *
  * A directory such as /var/spool/postfix/private is Postfix' alone, so that its sockets are
- * made before the daemon becomes somebody else. Nobody can connect to one before it has its
+ * made before the daemon changes its user. No process can connect to one before it has its
  * owner, group and mode.
  */
 
@@ -25,7 +25,7 @@ struct sockets {
 
 /*
  * Sockets for all places of setup, in their order. What a daemon that was killed has left is
- * replaced; one that somebody listens to is not. 0 with *ret_sockets, or -errno with *ret_place,
+ * replaced; one that a process listens to is not. 0 with *ret_sockets, or -errno with *ret_place,
  * the one that it is about: -ENOTSOCK when another file is in the way, -EADDRINUSE.
  */
 int sockets_open(const struct setup *setup, struct sockets *ret_sockets,

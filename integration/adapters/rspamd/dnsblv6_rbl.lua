@@ -7,7 +7,7 @@ Flow: modules.local.d/dnsblv6_rbl.conf -> one client of the library, before rspa
       workers, which share its cache -> check() for each message -> DNSBLV6_LISTED, with
       the zones as options, and DNSBLV6_NAME, with each listed name and its zones.
 
-What is cached is answered at once. Else the message waits for the library, and nobody but the
+What is cached is answered at once. Else the message waits for the library, and nothing but the
 message does: rspamd has no timer for modules before task:add_timer() of its later versions, but
 its UDP client has, with which this module asks a socket of its own that never answers.
 ]]
