@@ -5,10 +5,9 @@ latency.py - how long a question waits while stores are built and the server is 
 Flow: serve gives the list, its questions and a way to start dnsblv6d; measure() asks at a fixed
       rate, quiet and beside changes, and lines() says what came out.
 
-The worker is pinned (pin-workers) to the first core, once as an ordinary task and once as a
-real-time one (realtime). bench/load is on the last core, and so is half of the builds: the
-kernel's stamps tell when an answer was sent, so that what the generator waits for there is not
-counted as the server's.
+The worker is pinned (pin-workers) to the first core. bench/load is on the last core, and so is half
+of the builds: the kernel's stamps tell when an answer was sent, so that what the generator waits for
+there is not counted as the server's.
 """
 import collections
 import contextlib
@@ -23,12 +22,10 @@ import time
 
 RATE, RELOAD_S = 20000, 1
 FIELDS = ("p50_us", "p99_us", "max_us", "lost")
-WORKERS = {"ordinary": ["pin-workers: on"],
-           "real-time": ["pin-workers: on", "realtime: on"]}
 QUIET, BUSY, APART, TOGETHER = ("none", "none, but another core is busy", "on another core",
                                 "on the worker's core")
 
-# rows: (one of WORKERS, one of the above) -> the medians of FIELDS
+# rows: one of the above -> the medians of FIELDS
 Latency = collections.namedtuple("Latency", "rows builds reloads")
 
 
@@ -96,7 +93,7 @@ def while_busy(popen, core):
         busy.wait()
 
 
-def measure_one(bench, material, zone, start, cores):
+def measure_texts(bench, material, zone, start, cores):
     """The texts that bench/load printed by what went on, and how many builds and reloads there were."""
     store = shutil.copy(material.stores[False], bench.path("changing.mdb"))
     questions = material.questions("mixed", False, False)
@@ -120,16 +117,12 @@ def measure_one(bench, material, zone, start, cores):
 
 def measure(bench, material, zone, start, cores):
     """start(name, store, lines) is a context that gives the address and the process of a server."""
-    rows, builds, reloads = {}, 0, 0
     with staying_on(cores[1]):
-        for name, lines in WORKERS.items():
-            texts, more_builds, more_reloads = measure_one(
-                bench, material, zone, functools.partial(start, "changing-" + name, lines=lines),
-                cores)
-            builds, reloads = builds + more_builds, reloads + more_reloads
-            for what, column in texts.items():
-                rows[name, what] = [statistics.median(values)
-                                    for values in zip(*map(row_of, column))]
+        texts, builds, reloads = measure_texts(
+            bench, material, zone,
+            functools.partial(start, "changing", lines=["pin-workers: on"]), cores)
+    rows = {what: [statistics.median(values) for values in zip(*map(row_of, column))]
+            for what, column in texts.items()}
     return Latency(rows, builds, reloads)
 
 
@@ -139,8 +132,8 @@ def row_of(text):
 
 
 def ratio(latency):
-    """Of the 99 % quantiles of a real-time worker, with builds where a core is free for them."""
-    return latency.rows["real-time", APART][1] / max(latency.rows["real-time", QUIET][1], 1)
+    """Of the 99 % quantiles, with builds where a core is free for them."""
+    return latency.rows[APART][1] / max(latency.rows[QUIET][1], 1)
 
 
 METHOD = """## Latency during changes
@@ -148,26 +141,19 @@ METHOD = """## Latency during changes
 {rate:,} mixed questions a second to one worker, which is pinned to its core; {builds} builds of the store, one
 after another (nice 19, 1 % of the list changed), and {reloads} reloads (SIGHUP), one in {reload} s. "On another core"
 is where builds belong that are to disturb nobody (docs/operations.md); there they share the generator's,
-so the time of an answer is the kernel's: it notes when the server sends it. An ordinary worker waits for whatever
+so the time of an answer is the kernel's: it notes when the server sends it. A worker waits for whatever
 else the machine does on its core; what a busy core beside it changes, with nothing to do for us, is the second line.
-A real-time one (`realtime`) waits only where the kernel does not let itself be interrupted ({preemption}).
 """
-
-
-def preemption():
-    with open("/proc/version", encoding="ascii") as file:
-        words = [word for word in file.read().split() if word.startswith("PREEMPT")]
-    return words[0] if words else "no PREEMPT in /proc/version"
 
 
 def lines(latency):
     yield from METHOD.format(rate=RATE, builds=latency.builds, reloads=latency.reloads,
-                             reload=RELOAD_S, preemption=preemption()).splitlines()
+                             reload=RELOAD_S).splitlines()
     yield ""
-    yield "| worker | builds and reloads | p50 | p99 | longest | lost | p99 / quiet |"
-    yield "|---|---|---|---|---|---|---|"
-    for (name, what), row in latency.rows.items():
-        quiet = latency.rows[name, QUIET][1]
-        yield (f"| {name} | {what} | {row[0]:.0f} us | {row[1]:.0f} us | {row[2]:.0f} us |"
+    yield "| builds and reloads | p50 | p99 | longest | lost | p99 / quiet |"
+    yield "|---|---|---|---|---|---|"
+    for what, row in latency.rows.items():
+        quiet = latency.rows[QUIET][1]
+        yield (f"| {what} | {row[0]:.0f} us | {row[1]:.0f} us | {row[2]:.0f} us |"
                f" {row[3]:.0f} | {row[1] / max(quiet, 1):.2f} |")
     yield ""

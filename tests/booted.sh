@@ -107,33 +107,6 @@ kill -KILL "$cache_pid"
 wait_for "a cache after a crash" has_new_cache "$cache_pid"
 cache_pid=$(cache_pid)
 
-# Real-time workers, where the administrator lets them: by a limit, as docs/operations.md says, or, in a
-# container that may not raise limits, by a capability.
-worker_policy() {
-	worker=$(cat "/proc/$(main_pid)/task/$(main_pid)/children")
-	# Field 41 is the policy, of which SCHED_RR is 2; this begins with the third.
-	sed 's/.*) //' "/proc/${worker%% *}/stat" | cut -d ' ' -f 39
-}
-permit_realtime() {
-	printf '%s\n' '[Service]' "$@" RestrictRealtime=no \
-		>/etc/systemd/system/dnsblv6d.service.d/realtime.conf
-	systemctl daemon-reload
-	systemctl restart dnsblv6d || fail "not restarted with real-time workers"
-}
-install -d /etc/systemd/system/dnsblv6d.service.d
-cp -p /etc/dnsblv6/dnsblv6d.conf "$here/dnsblv6d.conf.before"
-sed -i 's/^server:.*/&\n    realtime: on/' /etc/dnsblv6/dnsblv6d.conf
-permit_realtime LimitRTPRIO=1
-if grep -q '^Max realtime priority *0 ' "/proc/$(main_pid)/limits"; then
-	permit_realtime 'AmbientCapabilities=CAP_NET_BIND_SERVICE CAP_SYS_NICE' \
-		'CapabilityBoundingSet=CAP_NET_BIND_SERVICE CAP_SYS_NICE'
-fi
-[ "$(worker_policy)" = 2 ] || fail "its workers are no real-time tasks"
-must_serve realtime
-rm -r /etc/systemd/system/dnsblv6d.service.d
-cp -p "$here/dnsblv6d.conf.before" /etc/dnsblv6/dnsblv6d.conf
-systemctl daemon-reload
-systemctl restart dnsblv6d || fail "not restarted"
 pid=$(main_pid)
 
 start_front
@@ -172,7 +145,7 @@ must_front upgrade
 
 # Of the kernel's refusals, none may be the sandbox's.
 if journalctl --no-pager --quiet --unit dnsblv6d --unit dnsblv6-sign@bl6 --unit dnsblv6-cached --unit smtp-front |
-	grep -E '(error|warning): |not permitted|denied' | grep -vE 'worker died while|process died|no real-time task'; then
+	grep -E '(error|warning): |not permitted|denied' | grep -vE 'worker died while|process died'; then
 	fail "complaints"
 fi
 

@@ -19,7 +19,6 @@
 #include "server/confine/syscalls.h"
 
 #define CAPABILITY_CHROOT CAPABILITY(CAP_SYS_CHROOT)
-#define CAPABILITY_NICE	  CAPABILITY(CAP_SYS_NICE)
 /*
  * To load a filter into an interface, open its queues, and lock the memory of the rings.
  * CAP_BPF is not enough: libknot looks for the filter's maps by their numbers.
@@ -63,27 +62,25 @@ static bool is_wanted(const struct settings *settings)
 
 static bool is_kept_for(const struct settings *settings)
 {
-	return has_root(settings) || has_xdp(settings) || settings->is_realtime;
+	return has_root(settings) || has_xdp(settings);
 }
 
 /*
- * What workers need once, and the parent for them. Without those for xdp and realtime there is
- * none of it, which is told then.
+ * What workers need once, and the parent for them. Without those for xdp there is none of it, which
+ * is told then.
  */
 static int keep_for_workers(const struct settings *settings)
 {
 	struct capabilities capabilities = { 0 };
 	uint64_t wanted = (has_root(settings) ? CAPABILITY_CHROOT : 0) |
-			  (has_xdp(settings) ? CAPABILITIES_XDP : 0) |
-			  (settings->is_realtime ? CAPABILITY_NICE : 0);
+			  (has_xdp(settings) ? CAPABILITIES_XDP : 0);
 	int ret = capabilities_get(&capabilities);
 	if (ret != 0)
 		return ret;
 	if (has_root(settings) && (capabilities.permitted & CAPABILITY_CHROOT) == 0)
 		return -EPERM;
 	wanted &= capabilities.permitted;
-	capabilities =
-		(struct capabilities){ .effective = wanted & CAPABILITY_NICE, .permitted = wanted };
+	capabilities = (struct capabilities){ .permitted = wanted };
 	return capabilities_set(&capabilities);
 }
 

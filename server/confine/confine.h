@@ -48,8 +48,7 @@ struct confine_means confine_look(void);
 bool confine_is_enough(const struct settings *settings, const struct confine_means *means);
 
 /*
- * As the user that started the server: what the change to "user" would take from "chroot", "xdp"
- * and "realtime".
+ * As the user that started the server: what the change to "user" would take from "chroot" and "xdp".
  */
 void confine_prepare(const struct settings *settings);
 

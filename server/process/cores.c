@@ -2,6 +2,13 @@
 #include "server/process/cores.h"
 
 #include <errno.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define TURN_NS	      100000 /* the shortest that Linux permits: some fifty answers */
+#define RESET_ON_FORK 0x01   /* SCHED_FLAG_RESET_ON_FORK of linux/sched.h */
 
 /* The n-th of them, beginning again behind the last; there is one. */
 static size_t find_core(const cpu_set_t *allowed, size_t n)
@@ -49,4 +56,27 @@ void cores_share(const struct cores *cores)
 void cores_use_all(const struct cores *cores)
 {
 	go_to(&cores->allowed);
+}
+
+/* What sched_setattr(2) takes, in its first version; glibc 2.36 does not know it. */
+struct schedule {
+	uint32_t size;
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t slice_ns;
+	uint64_t deadline_ns;
+	uint64_t period_ns;
+};
+
+void cores_take_short_turns(void)
+{
+	struct schedule schedule = { .size = sizeof(schedule),
+				     .policy = SCHED_OTHER,
+				     .flags = RESET_ON_FORK,
+				     .nice = getpriority(PRIO_PROCESS, 0),
+				     .slice_ns = TURN_NS };
+	if (sched_getscheduler(0) == SCHED_OTHER)
+		syscall(SYS_sched_setattr, 0, &schedule, 0u);
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * cores.h - which process runs where, with pin-workers.
+ * cores.h - which process runs where, with pin-workers, and in turns of which length.
  *
  * Flow: parent.c divides the cores before the first fork and keeps to those that no worker has ->
  *       what it forks begins there -> worker.c takes its own core when it serves, and leaves it
@@ -34,6 +34,14 @@ int cores_take(const struct cores *cores, size_t worker);
 void cores_share(const struct cores *cores);
 /* As it was when we were started. */
 void cores_use_all(const struct cores *cores);
+
+/*
+ * Asks for short turns of this process, not of its children. Since Linux 6.12 a task with short turns
+ * need not wait for the end of another's: a question would wait for milliseconds while the next
+ * worker starts, or a store is built, on the same core. It is not a larger share. Older kernels
+ * ignore it. Nothing happens to a process that an administrator has started as a real-time task.
+ */
+void cores_take_short_turns(void);
 
 #ifdef __cplusplus
 }

@@ -22,7 +22,6 @@
 #include "server/process/accounts.h"
 #include "server/zone/catalog.h"
 #include "server/process/takeover.h"
-#include "server/process/turns.h"
 #include "server/process/worker.h"
 
 static const char context[] = "dnsblv6d";
@@ -486,7 +485,6 @@ static void keep_fixed(const struct parent *parent, struct settings *settings)
 	settings->workers = old->workers;
 	memcpy(settings->xdp, old->xdp, sizeof(settings->xdp));
 	settings->xdp_count = old->xdp_count;
-	settings->is_realtime = old->is_realtime;
 	settings->confine = old->confine;
 	memcpy(settings->chroot_path, old->chroot_path, sizeof(settings->chroot_path));
 }
@@ -630,7 +628,7 @@ static int open_signals(struct parent *parent)
 /* ---- the loop ---- */
 
 /* A worker's byte, or the end of its pipe: then SIGCHLD tells the rest. */
-static void read_ready(const struct parent *parent, struct slot *slot)
+static void read_ready(struct slot *slot)
 {
 	char byte = 0;
 	ssize_t size = read(slot->ready_fd, &byte, 1);
@@ -640,11 +638,6 @@ static void read_ready(const struct parent *parent, struct slot *slot)
 	slot->would_lose = size == 1 && byte == WORKER_WOULD_LOSE;
 	close(slot->ready_fd);
 	slot->ready_fd = -1;
-	int ret =
-		slot->is_ready && parent->configured->is_realtime ? turns_put_first(slot->pid) : 0;
-	if (ret != 0)
-		log_warning(context, "worker is no real-time task, pid=%d (%s)", (int)slot->pid,
-			    strerror(-ret));
 }
 
 /* How long poll() may sleep: -1 when only a signal or a worker can bring news. */
@@ -697,7 +690,7 @@ static void wait_and_take(struct parent *parent)
 		if (poll(polls, first + control_count, sleep_ms(parent)) > 0) {
 			for (nfds_t i = 1; i < first; i++) {
 				if (polls[i].revents != 0)
-					read_ready(parent, slots[i]);
+					read_ready(slots[i]);
 			}
 		}
 		/* Last, because a reload makes other slots. */

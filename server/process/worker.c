@@ -24,7 +24,6 @@
 #include "server/zone/scrub.h"
 #include "server/process/serving.h"
 #include "server/querylog/tap.h"
-#include "server/process/turns.h"
 #include "server/zone/watch.h"
 #include "server/process/xdp.h"
 
@@ -80,7 +79,6 @@ static void drain(struct worker *worker)
 	if (worker->is_draining)
 		return;
 	worker->is_draining = true;
-	turns_rest();
 	if (worker->start->settings->has_pinned_workers)
 		cores_share(worker->start->cores);
 	uv_close((uv_handle_t *)&worker->sigterm, NULL);
@@ -163,7 +161,7 @@ static int serve(struct worker *worker)
 		prepare(worker);
 	if (worker->start->settings->has_pinned_workers)
 		pin(worker->start);
-	turns_hurry();
+	cores_take_short_turns();
 	const struct responder responder = serving_responder(&worker->serving);
 	int ret = udp_start(worker->udp);
 	if (ret == 0)

@@ -142,7 +142,6 @@ struct settings {
 	struct settings_xdp xdp[SETTINGS_XDP_MAX];
 	size_t xdp_count;
 	bool has_pinned_workers; /* each to a core of its own */
-	bool is_realtime;	 /* workers are */
 	enum settings_confine confine;
 	char chroot_path[PATH_MAX]; /* of workers, without a slash at its end; "" for none */
 	bool has_cookies;

@@ -247,9 +247,6 @@ const char *taking_server(struct taking *taking, const struct conf_value *value)
 	case SERVER_PIN_WORKERS:
 		settings->has_pinned_workers = value->number != 0;
 		break;
-	case SERVER_REALTIME:
-		settings->is_realtime = value->number != 0;
-		break;
 	case SERVER_WORKERS:
 		settings->workers = count_workers(value->number);
 		break;

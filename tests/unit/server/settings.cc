@@ -468,7 +468,6 @@ TEST_CASE("addresses, user, workers and the control socket need a restart, the r
 	CHECK(change(same + "    control: ctl\n") == "control");
 	CHECK(change(same + "    control-owner: root\n") == "control-owner");
 	CHECK(change(same + "    control-mode: 600\n") == "control-mode");
-	CHECK(change(same + "    realtime: on\n") == "realtime");
 	CHECK(change(same + "    confine: on\n") == "confine");
 	CHECK(change(same + "    chroot: /srv\n") == "chroot");
 	CHECK(change(same + "    top-size: 0\n").empty());
