@@ -44,7 +44,7 @@ static const char *const never[] = {
 	"fsmount", "fspick", "mount_setattr", "setns", "unshare", "open_by_handle_at", "mknod",
 	"mknodat", "personality",
 	/* the kernel itself */
-	"init_module", "finit_module", "delete_module", "create_module", "kexec_load",
+	"init_module", "finit_module", "bpf", "delete_module", "create_module", "kexec_load",
 	"kexec_file_load", "perf_event_open", "userfaultfd", "add_key", "keyctl", "request_key",
 	"reboot", "swapon", "swapoff", "acct", "quotactl", "quotactl_fd", "iopl", "ioperm",
 	"modify_ldt", "vm86", "vm86old", "uselib", "lookup_dcookie", "syslog", "vhangup",

@@ -51,7 +51,7 @@ const struct foreseen *foresee_take(struct foresee *foresee, const struct catalo
 	if (foresee->next < foresee->count && seen->wire == wire && seen->size == size) {
 		foresee->next++;
 	} else {
-		/* Not of a batch: over TCP, or by AF_XDP. */
+		/* Not of a batch: over TCP. */
 		foresee_end(foresee);
 		seen = &foresee->batch[0];
 		read_query(catalog, wire, size, seen);

@@ -19,13 +19,6 @@
 #include "server/confine/syscalls.h"
 
 #define CAPABILITY_CHROOT CAPABILITY(CAP_SYS_CHROOT)
-/*
- * To load a filter into an interface, open its queues, and lock the memory of the rings.
- * CAP_BPF is not enough: libknot looks for the filter's maps by their numbers.
- */
-#define CAPABILITIES_XDP                                                                           \
-	(CAPABILITY(CAP_NET_ADMIN) | CAPABILITY(CAP_NET_RAW) | CAPABILITY(CAP_SYS_ADMIN) |         \
-	 CAPABILITY(CAP_IPC_LOCK))
 
 /* ---- what there is, and what is wanted ---- */
 
@@ -48,11 +41,6 @@ static bool has_root(const struct settings *settings)
 	return settings->chroot_path[0] != '\0';
 }
 
-static bool has_xdp(const struct settings *settings)
-{
-	return settings->xdp_count > 0;
-}
-
 static bool is_wanted(const struct settings *settings)
 {
 	return settings->confine != SETTINGS_CONFINE_OFF;
@@ -60,27 +48,16 @@ static bool is_wanted(const struct settings *settings)
 
 /* ---- capabilities ---- */
 
-static bool is_kept_for(const struct settings *settings)
-{
-	return has_root(settings) || has_xdp(settings);
-}
-
-/*
- * What workers need once, and the parent for them. Without those for xdp there is none of it, which
- * is told then.
- */
-static int keep_for_workers(const struct settings *settings)
+/* What workers need once, and the parent for them. */
+static int keep_for_workers(void)
 {
 	struct capabilities capabilities = { 0 };
-	uint64_t wanted = (has_root(settings) ? CAPABILITY_CHROOT : 0) |
-			  (has_xdp(settings) ? CAPABILITIES_XDP : 0);
 	int ret = capabilities_get(&capabilities);
 	if (ret != 0)
 		return ret;
-	if (has_root(settings) && (capabilities.permitted & CAPABILITY_CHROOT) == 0)
+	if ((capabilities.permitted & CAPABILITY_CHROOT) == 0)
 		return -EPERM;
-	wanted &= capabilities.permitted;
-	capabilities = (struct capabilities){ .permitted = wanted };
+	capabilities = (struct capabilities){ .permitted = CAPABILITY_CHROOT };
 	return capabilities_set(&capabilities);
 }
 
@@ -88,7 +65,7 @@ static int keep_for_workers(const struct settings *settings)
 
 void confine_prepare(const struct settings *settings)
 {
-	if (is_kept_for(settings))
+	if (has_root(settings))
 		prctl(PR_SET_KEEPCAPS, 1ul, 0ul, 0ul, 0ul);
 	if (is_wanted(settings) && settings->user[0] != '\0')
 		capabilities_empty_bounding_set();
@@ -99,8 +76,8 @@ static int drop_of_parent(const struct settings *settings)
 {
 	if (geteuid() == 0)
 		return 0;
-	if (is_kept_for(settings))
-		return keep_for_workers(settings);
+	if (has_root(settings))
+		return keep_for_workers();
 	return is_wanted(settings) ? capabilities_keep(0) : 0;
 }
 
@@ -119,10 +96,10 @@ static int set_no_new_privileges(void)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1ul, 0ul, 0ul, 0ul) == 0 ? 0 : -errno;
 }
 
-static int restrict_parent(const struct settings *settings)
+static int restrict_parent(void)
 {
 	struct callfilter filter = { 0 };
-	int ret = syscalls_make(SYSCALLS_PARENT, has_xdp(settings), &filter);
+	int ret = syscalls_make(SYSCALLS_PARENT, &filter);
 	if (ret == 0)
 		ret = callfilter_load(&filter);
 	callfilter_deinit(&filter);
@@ -142,7 +119,7 @@ int confine_parent(const struct settings *settings, const char **reterr_step)
 	ret = set_no_new_privileges();
 	*reterr_step = ret == 0 ? "seccomp" : *reterr_step;
 	if (ret == 0 && means.has_seccomp)
-		ret = restrict_parent(settings);
+		ret = restrict_parent();
 	return ret;
 }
 
@@ -150,19 +127,10 @@ int confine_make_filter(const struct settings *settings, struct callfilter *ret_
 {
 	if (!is_wanted(settings) || !confine_look().has_seccomp)
 		return 0;
-	return syscalls_make(SYSCALLS_WORKER, has_xdp(settings), ret_filter);
+	return syscalls_make(SYSCALLS_WORKER, ret_filter);
 }
 
 /* ---- a worker ---- */
-
-void confine_raise(const struct settings *settings)
-{
-	struct capabilities capabilities = { 0 };
-	if (!has_xdp(settings) || capabilities_get(&capabilities) != 0)
-		return;
-	capabilities.effective |= capabilities.permitted & CAPABILITIES_XDP;
-	capabilities_set(&capabilities);
-}
 
 static int change_root(const struct settings *settings)
 {
@@ -239,7 +207,7 @@ int confine_worker(const struct settings *settings, const struct callfilter *fil
 		   const char **reterr_step)
 {
 	struct confine_means means = confine_look();
-	bool is_dropping = is_wanted(settings) || has_root(settings) || has_xdp(settings);
+	bool is_dropping = is_wanted(settings) || has_root(settings);
 	*reterr_step = "chroot";
 	int ret = change_root(settings);
 	if (ret == 0 && is_wanted(settings)) {

@@ -17,9 +17,6 @@
  *              (landlock.h); all capabilities; all system calls but those that
  *              it needs (syscalls.h)
  *
- * With "xdp" the parent keeps the capabilities that a worker opens the queues of
- * an interface with, and the call bpf(); a worker gives those away too when it has them.
- *
  * Each step is for good and for every child. The table in ARCHITECTURE.md says
  * what is left. "confine: off" leaves it at capabilities and "chroot".
  *
@@ -48,7 +45,7 @@ struct confine_means confine_look(void);
 bool confine_is_enough(const struct settings *settings, const struct confine_means *means);
 
 /*
- * As the user that started the server: what the change to "user" would take from "chroot" and "xdp".
+ * As the user that started the server: what the change to "user" would take from "chroot".
  */
 void confine_prepare(const struct settings *settings);
 
@@ -64,8 +61,6 @@ int confine_parent(const struct settings *settings, const char **reterr_step);
  */
 int confine_make_filter(const struct settings *settings, struct callfilter *ret_filter);
 
-/* For xdp_open(): what was kept for it takes effect, until confine_worker(). */
-void confine_raise(const struct settings *settings);
 /* filter is what confine_make_filter() made of the same settings. */
 int confine_worker(const struct settings *settings, const struct callfilter *filter,
 		   const char **reterr_step);

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "server/confine/syscalls.h"
 
-#include <linux/bpf.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-
-/* No process of the server does this, but with "xdp". */
-static const char *const never_without_xdp[] = { "bpf" };
 
 /* The parent's workers do it once, before. */
 static const char *const never_of_workers[] = { "chroot" };
@@ -75,23 +71,14 @@ static const struct callfilter_call worker_calls_so[] = {
 	{ "ioctl", 1, { CALLFILTER_EQUAL(1, TCGETS) } },
 };
 
-/* Queues are given back by telling the filter of the interface, in maps that are open already. */
-static const struct callfilter_call xdp_calls_so[] = {
-	{ "bpf", 1, { CALLFILTER_EQUAL(0, BPF_MAP_LOOKUP_ELEM) } },
-	{ "bpf", 1, { CALLFILTER_EQUAL(0, BPF_MAP_UPDATE_ELEM) } },
-	{ "bpf", 1, { CALLFILTER_EQUAL(0, BPF_MAP_DELETE_ELEM) } },
-};
-
-int syscalls_make(enum syscalls_role role, bool has_xdp, struct callfilter *ret_filter)
+int syscalls_make(enum syscalls_role role, struct callfilter *ret_filter)
 {
 	bool is_worker = role == SYSCALLS_WORKER;
 	const struct callfilter_list lists[] = {
-		{ !has_xdp, CALLFILTER_KILL, CALLFILTER_NAMES(never_without_xdp) },
 		{ !is_worker, CALLFILTER_REFUSE, CALLFILTER_NAMES(absent) },
 		{ is_worker, CALLFILTER_KILL, CALLFILTER_NAMES(never_of_workers) },
 		{ is_worker, CALLFILTER_ALLOW, CALLFILTER_NAMES(worker_calls) },
 		{ is_worker, CALLFILTER_ALLOW, CALLFILTER_CALLS(worker_calls_so) },
-		{ is_worker && has_xdp, CALLFILTER_ALLOW, CALLFILTER_CALLS(xdp_calls_so) },
 	};
 	return callfilter_make(is_worker ? CALLFILTER_REFUSE : CALLFILTER_ALLOW, lists,
 			       sizeof(lists) / sizeof(lists[0]), ret_filter);

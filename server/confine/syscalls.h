@@ -19,10 +19,9 @@ extern "C" {
 enum syscalls_role { SYSCALLS_PARENT, SYSCALLS_WORKER };
 
 /*
- * A worker's goes on top of the parent's, not the other way round. has_xdp: workers load and
- * change what an interface does with packets. As callfilter_make() does.
+ * A worker's goes on top of the parent's, not the other way round. As callfilter_make() does.
  */
-int syscalls_make(enum syscalls_role role, bool has_xdp, struct callfilter *ret_filter);
+int syscalls_make(enum syscalls_role role, struct callfilter *ret_filter);
 
 #ifdef __cplusplus
 }

@@ -483,25 +483,8 @@ static void keep_fixed(const struct parent *parent, struct settings *settings)
 	settings->uid = old->uid;
 	settings->gid = old->gid;
 	settings->workers = old->workers;
-	memcpy(settings->xdp, old->xdp, sizeof(settings->xdp));
-	settings->xdp_count = old->xdp_count;
 	settings->confine = old->confine;
 	memcpy(settings->chroot_path, old->chroot_path, sizeof(settings->chroot_path));
-}
-
-/*
- * A queue has one owner: the workers that serve answer over ordinary sockets until the next take
- * over.
- */
-static void release_queues(const struct parent *parent)
-{
-	const struct generation *serving = parent->serving;
-	if (serving == NULL || serving->settings.xdp_count == 0)
-		return;
-	for (size_t i = 0; i < serving->settings.workers; i++) {
-		if (serving->slots[i].pid > 0)
-			kill(serving->slots[i].pid, SIGUSR2);
-	}
 }
 
 /* False with the reason in ret_reason, of CONF_ERROR_MAX bytes; then nothing has changed. */
@@ -525,7 +508,6 @@ static bool reload(struct parent *parent, char *ret_reason)
 		stay(parent);
 		return false;
 	}
-	release_queues(parent);
 	if (unready != parent->serving)
 		drain_generation(unready); /* it was still starting, with a file older than this */
 	return true;

@@ -4,7 +4,7 @@
 /*
  * serving.h - this server as the engines of lib/dns know it.
  *
- * Flow: udp.h, tcp.h and xdp.h have a query -> answer_make(), the query log's
+ * Flow: udp.h and tcp.h have a query -> answer_make(), the query log's
  *       sample (tap.h), the connection of a transfer (handover.h), counters ->
  *       answer_end() behind a batch.
  *
@@ -31,7 +31,7 @@ struct serving {
 	struct tcp *tcp; /* NULL until there is one; before the first query of one */
 };
 
-/* For udp_new(), tcp_new() and xdp_start(). serving is borrowed. */
+/* For udp_new() and tcp_new(). serving is borrowed. */
 struct responder serving_responder(struct serving *serving);
 
 #ifdef __cplusplus

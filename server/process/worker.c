@@ -25,13 +25,11 @@
 #include "server/process/serving.h"
 #include "server/querylog/tap.h"
 #include "server/zone/watch.h"
-#include "server/process/xdp.h"
 
 struct worker {
 	const struct worker_start *start;
 	uv_loop_t loop;
 	uv_signal_t sigterm;
-	uv_signal_t sigusr2; /* the next generation wants the queues of xdp */
 	uv_timer_t drain_timer;
 	uv_tcp_t reserve; /* never a connection */
 	struct counters counters;
@@ -41,7 +39,6 @@ struct worker {
 	struct tap tap; /* meaningful with start->tap_fd */
 	struct serving serving;
 	struct udp *udp;
-	struct xdp *xdp; /* NULL: none */
 	struct handover handover;
 	struct tcp *tcp;
 	struct watch watch;
@@ -82,8 +79,6 @@ static void drain(struct worker *worker)
 	if (worker->start->settings->has_pinned_workers)
 		cores_share(worker->start->cores);
 	uv_close((uv_handle_t *)&worker->sigterm, NULL);
-	uv_close((uv_handle_t *)&worker->sigusr2, NULL);
-	xdp_release(worker->xdp);
 	watch_close(&worker->watch);
 	if (worker->is_notifying)
 		notify_close(&worker->notify);
@@ -101,13 +96,6 @@ static void sigterm_on_signal(uv_signal_t *handle, int number)
 {
 	(void)number;
 	drain(handle->data);
-}
-
-static void sigusr2_on_signal(uv_signal_t *handle, int number)
-{
-	struct worker *worker = handle->data;
-	(void)number;
-	xdp_release(worker->xdp);
 }
 
 /* ---- beginning ---- */
@@ -162,10 +150,7 @@ static int serve(struct worker *worker)
 	if (worker->start->settings->has_pinned_workers)
 		pin(worker->start);
 	cores_take_short_turns();
-	const struct responder responder = serving_responder(&worker->serving);
 	int ret = udp_start(worker->udp);
-	if (ret == 0)
-		ret = xdp_start(worker->xdp, &worker->loop, &responder);
 	if (ret == 0)
 		ret = tcp_start(worker->tcp);
 	if (ret == 0 && worker->start->index == 0)
@@ -229,12 +214,6 @@ static int open_loop(struct worker *worker)
 	if (ret == 0) {
 		worker->sigterm.data = worker;
 		ret = uv_signal_start(&worker->sigterm, sigterm_on_signal, SIGTERM);
-	}
-	if (ret == 0)
-		ret = uv_signal_init(&worker->loop, &worker->sigusr2);
-	if (ret == 0) {
-		worker->sigusr2.data = worker;
-		ret = uv_signal_start(&worker->sigusr2, sigusr2_on_signal, SIGUSR2);
 	}
 	if (ret == 0)
 		ret = uv_timer_init(&worker->loop, &worker->drain_timer);
@@ -350,10 +329,6 @@ int worker_run(const struct worker_start *start)
 	worker->start = start;
 	int ret = open_loop(worker);
 	set_signals();
-	/* While it still may. */
-	confine_raise(start->settings);
-	if (ret == 0)
-		ret = xdp_open(start->settings, start->index, &worker->xdp);
 	if (ret == 0 && !confine(start))
 		return EX_OSERR;
 	if (ret == 0)
@@ -373,7 +348,6 @@ int worker_run(const struct worker_start *start)
 	notify_free(&worker->notify);
 	scrub_free(&worker->scrub);
 	udp_free(worker->udp);
-	xdp_free(worker->xdp);
 	tcp_free(worker->tcp);
 	handover_free(&worker->handover);
 	answer_free(worker->answer);

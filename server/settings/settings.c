@@ -53,7 +53,6 @@ static const struct conf_item server_items[] = {
 						 .min = 0, .max = 10000 },
 	[SERVER_TCP_QUERY_TIMEOUT] = { "tcp-query-timeout", CONF_TIME, .min = 1, .max = 3600 },
 	[SERVER_PIN_WORKERS] = { "pin-workers", CONF_CHOICE, .choices = switches },
-	[SERVER_XDP] = { "xdp", CONF_TEXT, .max = IF_NAMESIZE + 6, .is_list = true },
 	[SERVER_COOKIES] = { "cookies", CONF_CHOICE, .choices = switches },
 	[SERVER_COOKIE_SECRET] = { "cookie-secret", CONF_TEXT, .max = COOKIE_SECRET_SIZE * 2,
 				   .is_list = true },
@@ -332,9 +331,6 @@ const char *settings_find_restart_item(const struct settings *old_settings,
 		return "control-owner";
 	if (old_settings->control_mode != new_settings->control_mode)
 		return "control-mode";
-	if (old_settings->xdp_count != new_settings->xdp_count ||
-	    memcmp(old_settings->xdp, new_settings->xdp, sizeof(old_settings->xdp)) != 0)
-		return "xdp";
 	if (old_settings->confine != new_settings->confine)
 		return "confine";
 	if (strcmp(old_settings->chroot_path, new_settings->chroot_path) != 0)

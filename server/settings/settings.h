@@ -18,7 +18,6 @@
 #include "server/askers/tsig.h"
 
 #include <limits.h>
-#include <net/if.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,9 +34,8 @@ extern "C" {
 #define SETTINGS_TEXT_MAX     1024 /* a name as text: four characters for every octet */
 #define SETTINGS_PAYLOAD_MAX  RESPONDER_PAYLOAD_MAX
 #define SETTINGS_ID_MAX	      64
-#define SETTINGS_IDENTITY_MAX 128 /* of what this server says of itself */
-#define SETTINGS_CONTROL_MAX  107 /* what fits into struct sockaddr_un */
-#define SETTINGS_XDP_MAX      16
+#define SETTINGS_IDENTITY_MAX 128  /* of what this server says of itself */
+#define SETTINGS_CONTROL_MAX  107  /* what fits into struct sockaddr_un */
 #define SETTINGS_SECRET_MAX   1024 /* base64 of keys far longer than any HMAC's block */
 
 struct settings_name {
@@ -68,12 +66,6 @@ struct settings_secondary {
 };
 
 enum settings_confine { SETTINGS_CONFINE_OFF, SETTINGS_CONFINE_AUTO, SETTINGS_CONFINE_ON };
-
-/* A network interface whose queues are read past the kernel, for one port. */
-struct settings_xdp {
-	char interface[IF_NAMESIZE];
-	uint16_t port;
-};
 
 enum settings_action { SETTINGS_ALLOW, SETTINGS_REFUSE, SETTINGS_DROP };
 
@@ -139,8 +131,6 @@ struct settings {
 	unsigned top_size; /* prefixes that are counted; 0: none */
 	unsigned top_ipv4_length;
 	unsigned top_ipv6_length;
-	struct settings_xdp xdp[SETTINGS_XDP_MAX];
-	size_t xdp_count;
 	bool has_pinned_workers; /* each to a core of its own */
 	enum settings_confine confine;
 	char chroot_path[PATH_MAX]; /* of workers, without a slash at its end; "" for none */

@@ -49,28 +49,6 @@ static const char *take_listen(struct taking *taking, const struct sockaddr_stor
 	return NULL;
 }
 
-/* "INTERFACE" or "INTERFACE@PORT"; whether there is such an interface is seen at the start. */
-static const char *take_xdp(struct settings *settings, const char *text)
-{
-	if (settings->xdp_count == SETTINGS_XDP_MAX)
-		return "permitted are at most 16 interfaces";
-	struct settings_xdp *xdp = &settings->xdp[settings->xdp_count];
-	size_t size = strcspn(text, "@");
-	if (size == 0 || size >= sizeof(xdp->interface))
-		return "an interface has a name of 1 to 15 characters";
-	unsigned long port = 53;
-	char *end = NULL;
-	if (text[size] == '@') {
-		port = strtoul(text + size + 1, &end, 10);
-		if (text[size + 1] < '1' || text[size + 1] > '9' || *end != '\0' || port > 65535)
-			return "permitted ports are 1 to 65535";
-	}
-	memcpy(xdp->interface, text, size);
-	xdp->port = (uint16_t)port;
-	settings->xdp_count++;
-	return NULL;
-}
-
 /* "user" or "user:group"; the group of the user when none is named. */
 static const char *find_user(const char *text, uid_t *ret_uid, gid_t *ret_gid)
 {
@@ -242,8 +220,6 @@ const char *taking_server(struct taking *taking, const struct conf_value *value)
 		return take_listen(taking, &value->address);
 	case SERVER_USER:
 		return take_user(settings, value->text);
-	case SERVER_XDP:
-		return take_xdp(settings, value->text);
 	case SERVER_PIN_WORKERS:
 		settings->has_pinned_workers = value->number != 0;
 		break;

@@ -84,14 +84,12 @@ TEST_CASE("the sample configuration has every item of the server and equals the 
 	CHECK(value.value.confine == SETTINGS_CONFINE_AUTO);
 	CHECK(std::string(value.value.chroot_path).empty());
 	CHECK(std::string(value.value.dnstap.path).empty());
-	CHECK(value.value.xdp_count == 0);
 	CHECK(value.value.zone_count == 0);
 	for (const char *item : { "    listen:",
 				  "    #user:",
 				  "    confine:",
 				  "    #chroot:",
 				  "    workers:",
-				  "    #xdp:",
 				  "    tcp-max-clients:",
 				  "    tcp-max-clients-per-network:",
 				  "    tcp-idle-timeout:",
@@ -151,7 +149,6 @@ TEST_CASE("the manual names every item and its default", "[server][settings]")
 				  "confine",
 				  "chroot",
 				  "workers",
-				  "xdp",
 				  "tcp-max-clients",
 				  "tcp-idle-timeout",
 				  "udp-max-payload",
@@ -376,6 +373,8 @@ TEST_CASE("a refused line has its number, the value and what would be permitted"
 		  "item is given twice" },
 		{ "server:\n    colour: blue\n", 2, "\"colour\"", "\"blue\"",
 		  "unknown item, permitted are listen, user, workers, " },
+		{ "server:\n    realtime: on\n", 2, "\"realtime\"", "\"on\"", "unknown item, " },
+		{ "server:\n    xdp: eth0\n", 2, "\"xdp\"", "\"eth0\"", "unknown item, " },
 		{ "\n\nsrever:\n    workers: 1\n", 3, "\"srever\"", "\"\"",
 		  "unknown item, permitted are server, dnstap, key, secondary, access, zone" },
 		{ "server: 1\n", 1, "\"server\"", "\"1\"", "a section has no value of its own" },
@@ -535,21 +534,4 @@ TEST_CASE("stores lie below chroot, and workers find them without it", "[server]
 		CHECK(value.error.line == 4);
 		CHECK(std::string(value.error.item) == "store");
 	}
-}
-
-TEST_CASE("an interface for xdp has a name and a port", "[server][settings]")
-{
-	parsed value("server:\n    xdp: [ eth0, eth1@5353 ]\n");
-	REQUIRE(value.status == 0);
-	REQUIRE(value.value.xdp_count == 2);
-	CHECK(std::string(value.value.xdp[0].interface) == "eth0");
-	CHECK(value.value.xdp[0].port == 53);
-	CHECK(std::string(value.value.xdp[1].interface) == "eth1");
-	CHECK(value.value.xdp[1].port == 5353);
-
-	auto word = GENERATE("eth0@0", "eth0@65536", "eth0@", "eth0@1x", "eth0@-1", "\"@53\"",
-			     "sixteen-letters-");
-	CAPTURE(word);
-	parsed wrong("server:\n    xdp: " + std::string(word) + "\n");
-	CHECK(wrong.status == -EINVAL);
 }

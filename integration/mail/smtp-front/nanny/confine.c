@@ -18,10 +18,7 @@
 
 /* ---- the filter ---- */
 
-/* No process of smtp-front does this. */
-static const char *const never_of_all[] = { "bpf" };
-
-/* Nor this, but for the nanny. */
+/* No process of smtp-front does this but the nanny. */
 static const char *const never_of_children[] = { "fork",      "vfork",	   "pidfd_open", "chroot",
 						 "setuid",    "setgid",	   "setreuid",	 "setregid",
 						 "setresuid", "setresgid", "setgroups",	 "capset" };
@@ -90,7 +87,6 @@ static int make_filter(enum confine_role role, bool has_files, struct callfilter
 	bool is_nanny = role == CONFINE_NANNY;
 	bool has_network = role == CONFINE_EDGE || role == CONFINE_WORKER;
 	const struct callfilter_list lists[] = {
-		{ true, CALLFILTER_KILL, CALLFILTER_NAMES(never_of_all) },
 		{ !is_nanny, CALLFILTER_KILL, CALLFILTER_NAMES(never_of_children) },
 		{ !is_nanny, CALLFILTER_ALLOW, CALLFILTER_NAMES(all_calls) },
 		{ has_network, CALLFILTER_ALLOW, CALLFILTER_NAMES(network_calls) },
