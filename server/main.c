@@ -12,9 +12,9 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "lib/common/daemon.h"
+#include "lib/process/daemon.h"
 #include "lib/common/log.h"
-#include "lib/common/systemd.h"
+#include "lib/process/systemd.h"
 #include "lib/dns/listener.h"
 #include "lib/dns/peer.h"
 #include "server/confine/confine.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "lib/common/conf.h"
-#include "lib/common/daemon.h"
+#include "lib/process/daemon.h"
 
 #define KEEP ((uid_t)-1) /* chown(2): no change; a gid_t is the same type */
 

@@ -11,7 +11,7 @@
 
 #include "integration/common/handle.h"
 #include "lib/common/log.h"
-#include "lib/common/systemd.h"
+#include "lib/process/systemd.h"
 
 int program_read(const char *path, program_parse_fn parse, struct setup *ret_setup,
 		 struct conf_error *reterr_error)

@@ -4,7 +4,7 @@
 /*
  * program.h - what an adapter does to begin, whatever it is for: main() and its parts.
  *
- * Flow: main() -> program_main() -> lib/common/daemon.h for the command line, setup_parse() of
+ * Flow: main() -> program_main() -> lib/process/daemon.h for the command line, setup_parse() of
  *       the program for its configuration -> run() of the program -> program_begin(), what
  *       root is for, owner_drop(), program_start_library() -> its loop, program_tell_ready().
  *
@@ -24,7 +24,7 @@
 
 #include "client-lib/dnsblv6.h"
 #include "lib/common/conf.h"
-#include "lib/common/daemon.h"
+#include "lib/process/daemon.h"
 
 #ifdef __cplusplus
 extern "C" {

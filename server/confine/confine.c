@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/common/capabilities.h"
-#include "lib/common/sanitized.h"
-#include "server/confine/landlock.h"
+#include "lib/process/capabilities.h"
+#include "lib/process/sanitized.h"
+#include "lib/process/landlock.h"
 #include "server/confine/syscalls.h"
 
 #define CAPABILITY_CHROOT CAPABILITY(CAP_SYS_CHROOT)

@@ -20,14 +20,14 @@
  * Each step is for good and for every child. The table in ARCHITECTURE.md says
  * what is left. "confine: off" leaves it at capabilities and "chroot".
  *
- * With AddressSanitizer there are neither Landlock nor a filter, see lib/common/sanitized.h.
+ * With AddressSanitizer there are neither Landlock nor a filter, see lib/process/sanitized.h.
  *
  * Nothing is logged here; a step that fails is named.
  */
 
 #include <stdbool.h>
 
-#include "lib/common/callfilter.h"
+#include "lib/process/callfilter.h"
 #include "server/settings/settings.h"
 
 #ifdef __cplusplus

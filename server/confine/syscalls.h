@@ -4,13 +4,13 @@
 /*
  * syscalls.h - which system calls parent and workers may still make.
  *
- * Flow: confine.c -> syscalls_make(), the lists in syscalls.c -> lib/common/callfilter.h, which
+ * Flow: confine.c -> syscalls_make(), the lists in syscalls.c -> lib/process/callfilter.h, which
  *       says what becomes of calls, and of those that no daemon makes.
  *
  * A worker has a list of what it may do; the parent of what it may not.
  */
 
-#include "lib/common/callfilter.h"
+#include "lib/process/callfilter.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -15,9 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/common/daemon.h"
+#include "lib/process/daemon.h"
 #include "lib/common/log.h"
-#include "lib/common/systemd.h"
+#include "lib/process/systemd.h"
 #include "lib/common/version.h"
 #include "server/process/accounts.h"
 #include "server/zone/catalog.h"

@@ -20,7 +20,7 @@
  * store, no event loop (a forked child would share libuv's signal pipe).
  */
 
-#include "lib/common/callfilter.h"
+#include "lib/process/callfilter.h"
 #include "server/control/control.h"
 #include "server/settings/settings.h"
 

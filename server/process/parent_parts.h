@@ -12,7 +12,7 @@
  * drain. All of it is the parent's, which has one thread.
  */
 
-#include "lib/common/callfilter.h"
+#include "lib/process/callfilter.h"
 #include "server/counts/board.h"
 #include "server/control/control.h"
 #include "server/askers/cookie.h"

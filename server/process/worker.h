@@ -12,7 +12,7 @@
  * terminal sends them to as well. It drains too when the parent is gone.
  */
 
-#include "lib/common/callfilter.h"
+#include "lib/process/callfilter.h"
 #include "lib/dns/listener.h"
 #include "server/counts/board.h"
 #include "server/process/cores.h"

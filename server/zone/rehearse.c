@@ -5,7 +5,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "lib/common/daemon.h"
+#include "lib/process/daemon.h"
 #include "lib/common/log.h"
 #include "lib/store/verify.h"
 #include "server/zone/zone.h"

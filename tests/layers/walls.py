@@ -35,13 +35,15 @@ ROWS = {
     "lib/format": Row(BSD),
     "lib/store": Row(BSD, project=("lib/format",), external=("lmdb",)),
     # Files that wrap a library are static libraries of their own: only who needs it links it.
-    "lib/common": Row(GPL, external_of={"conf": ("knot",), "callfilter": ("seccomp",)}),
+    "lib/common": Row(GPL, external_of={"conf": ("knot",)}),
+    # What daemons have in common because they are processes.
+    "lib/process": Row(GPL, project=("lib/common",), external_of={"callfilter": ("seccomp",)}),
     # What programs that answer questions share: packets and sockets, and no DNS library.
     "lib/dns": Row(GPL, project=("lib/format",), external=("uv",)),
     "zone-tools": Row(GPL, project=("lib/format", "lib/store", "lib/common"),
                       external=("knot", "z"),
                       external_of={"key": ("crypto",), "zonemd": ("crypto",)}),
-    "server": Row(GPL, project=("lib/format", "lib/store", "lib/common", "lib/dns"),
+    "server": Row(GPL, project=("lib/format", "lib/store", "lib/common", "lib/process", "lib/dns"),
                   external=("knot", "uv"),
                   # The last is the object of what protoc-c makes of dnstap.proto.
                   external_of={"frames": ("fstrm",), "dnstap": ("protobuf-c",),
@@ -52,14 +54,14 @@ ROWS = {
     "client-lib/unbound": Row(BSD, external=("dnsblv6", "unbound")),
     "client-lib": Row(BSD, project=("lib/format",)),
     # What programs between libdnsblv6 and a mail server have in common.
-    "integration/common": Row(GPL, project=("client-lib", "lib/common", "lib/format"),
+    "integration/common": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/format"),
                               external=("uv", "dnsblv6")),
     # Programs that other people's mail servers use: none knows another.
-    "integration/adapters": Row(GPL, project=("client-lib", "lib/common", "lib/dns", "lib/format",
+    "integration/adapters": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/dns", "lib/format",
                                               "integration/common"),
                                 external=("uv", "dnsblv6"), external_of={"milter": ("milter",)}),
     # A mail server itself: it has libraries that the others have no use for.
-    "integration/mail/smtp-front": Row(GPL, project=("client-lib", "lib/common", "lib/dns",
+    "integration/mail/smtp-front": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/dns",
                                                      "lib/format", "integration/common"),
                                        external=("uv", "dnsblv6"),
                                        external_of={"users": ("lmdb",), "users_build": ("lmdb",),
@@ -70,11 +72,11 @@ ROWS = {
                                                     "keyholder": ("crypto",),
                                                     "remotekey": ("crypto",)}),
     # These may use everything that is public; nobody may include them.
-    "bench": Row(GPL, project=("lib/format", "lib/store", "lib/common", "lib/dns",
+    "bench": Row(GPL, project=("lib/format", "lib/store", "lib/common", "lib/process", "lib/dns",
                                "zone-tools", "server", "client-lib", "integration/common",
                                "integration/adapters", "integration/mail/smtp-front"),
                  external=("lmdb", "knot", "dnssec", "crypto", "uv", "z", "catch2")),
-    "tests": Row(GPL, project=("lib/format", "lib/store", "lib/common", "lib/dns",
+    "tests": Row(GPL, project=("lib/format", "lib/store", "lib/common", "lib/process", "lib/dns",
                                "zone-tools", "server", "client-lib", "client-lib/unbound",
                                "integration/common", "integration/adapters",
                                "integration/mail/smtp-front"),

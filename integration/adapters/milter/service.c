@@ -9,7 +9,7 @@
 #include "integration/common/program.h"
 #include "integration/common/upkeep.h"
 #include "lib/common/log.h"
-#include "lib/common/systemd.h"
+#include "lib/process/systemd.h"
 #include "lib/common/version.h"
 
 #define PROBE_MS 1 /* only sends: answers come later */

@@ -9,7 +9,7 @@
 #include "integration/common/program.h"
 #include "integration/common/upkeep.h"
 #include "lib/common/log.h"
-#include "lib/common/systemd.h"
+#include "lib/process/systemd.h"
 #include "lib/common/version.h"
 
 static const char context[] = "dnsblv6-policy";

@@ -12,9 +12,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/common/callfilter.h"
-#include "lib/common/capabilities.h"
-#include "lib/common/sanitized.h"
+#include "lib/process/callfilter.h"
+#include "lib/process/capabilities.h"
+#include "lib/process/sanitized.h"
 
 /* ---- the filter ---- */
 

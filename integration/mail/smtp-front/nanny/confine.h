@@ -27,7 +27,7 @@
  * is not root keeps its user and root directory, and has all of the rest.
  *
  * Without libseccomp there is no filter; with AddressSanitizer neither that nor another root, see
- * lib/common/sanitized.h.
+ * lib/process/sanitized.h.
  *
  * Before it: program_start_library(), users_open(), tls_context_new(), sink open(), tzset(), the
  * first log line. Nothing is logged here; a step that fails is named.

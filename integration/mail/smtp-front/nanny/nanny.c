@@ -18,7 +18,7 @@
 #include "integration/mail/smtp-front/nanny/nanny_parts.h"
 #include "integration/mail/smtp-front/nanny/precheck.h"
 #include "lib/common/log.h"
-#include "lib/common/systemd.h"
+#include "lib/process/systemd.h"
 #include "lib/common/version.h"
 
 static const char context[] = NANNY_CONTEXT;

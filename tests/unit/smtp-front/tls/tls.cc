@@ -2,7 +2,7 @@
 // The server's side of TLS, against OpenSSL's client.
 #include "integration/mail/smtp-front/tls/remotekey.h"
 #include "integration/mail/smtp-front/tls/signing.h"
-#include "lib/common/sanitized.h"
+#include "lib/process/sanitized.h"
 #include "tests/unit/smtp-front/tls/tls_fixture.hh"
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Given away in children, since it is for good. Needs root, as whoever has capabilities does.
-#include "lib/common/capabilities.h"
+#include "lib/process/capabilities.h"
 #include "tests/lib/child.hh"
 
 #include <catch2/catch.hpp>

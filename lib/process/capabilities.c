@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/common/capabilities.h"
+#include "lib/process/capabilities.h"
 
 #include <errno.h>
 #include <linux/capability.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "lib/common/daemon.h"
+#include "lib/process/daemon.h"
 #include "lib/common/log.h"
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/common/systemd.h"
+#include "lib/process/systemd.h"
 
 #include <errno.h>
 #include <fcntl.h>

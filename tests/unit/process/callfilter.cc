@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Filters are made here and loaded in children; what each program's lists say is in
 // server_confine.cc and front_confine.cc.
-#include "lib/common/callfilter.h"
+#include "lib/process/callfilter.h"
 #include "tests/lib/child.hh"
 
 #include <catch2/catch.hpp>

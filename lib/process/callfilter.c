@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/common/callfilter.h"
+#include "lib/process/callfilter.h"
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lib/common/sanitized.h"
+#include "lib/process/sanitized.h"
 
 void callfilter_deinit(struct callfilter *filter)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "server/confine/landlock.h"
+#include "lib/process/landlock.h"
 
 #include <errno.h>
 #include <fcntl.h>
