@@ -11,7 +11,7 @@
 #include "lib/common/log.h"
 #include "lib/common/version.h"
 #include "lib/format/status.h"
-#include "lib/store/store.h"
+#include "lib/lmdb/store.h"
 
 #include <errno.h>
 #include <fcntl.h>

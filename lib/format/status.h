@@ -8,7 +8,7 @@
  * system said no, or one of the values below. The range -2999..-2000 is free
  * in libknot (-1000..-500), libdnssec (-1500..-1001), libuv (-4095..-3000)
  * and LMDB (-30799..-30780), so a status never has two meanings.
- * lib/store keeps its own values at -2199..-2100 (store.h).
+ * lib/lmdb keeps its own values at -2199..-2100 (store.h).
  *
  * No function here allocates, locks or logs; all may be called from any thread.
  */

@@ -17,7 +17,7 @@
  *     // DNSBLV6_ENOTFOUND: that was all of them
  */
 
-#include "lib/store/reader.h"
+#include "lib/lmdb/reader.h"
 
 #include "lib/format/journal.h"
 

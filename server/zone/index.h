@@ -22,7 +22,7 @@
  */
 
 #include "lib/format/key.h"
-#include "lib/store/reader.h"
+#include "lib/lmdb/reader.h"
 
 #include <stdbool.h>
 #include <stddef.h>

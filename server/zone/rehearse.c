@@ -7,7 +7,7 @@
 
 #include "lib/process/daemon.h"
 #include "lib/common/log.h"
-#include "lib/store/verify.h"
+#include "lib/lmdb/verify.h"
 #include "server/zone/zone.h"
 
 /* 0, or why a worker would not serve it. */

@@ -4,7 +4,7 @@
 /*
  * rehearse.h - would the stores of a configuration be served? Asked without serving.
  *
- * Flow: main.c, --check -> rehearse_stores() -> lib/store/verify.h, one child for each store.
+ * Flow: main.c, --check -> rehearse_stores() -> lib/lmdb/verify.h, one child for each store.
  *
  * Each store is read as a worker has it read before it is served, as the user that would
  * serve it where this process may become that user: a lock file that is missing is made, and

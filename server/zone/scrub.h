@@ -5,7 +5,7 @@
  * scrub.h - reads the stores that are served against their checksums, again and again.
  *
  * Flow: worker.c starts it in the first worker of a generation, once that serves
- *       -> a child of lib/store/verify.h, at idle priority, for one store after
+ *       -> a child of lib/lmdb/verify.h, at idle priority, for one store after
  *       the other -> zone.h keeps what was found -> watch.c puts it on the board.
  *
  *     whole --differs, or the child crashes over it, twice running--> damaged
@@ -25,7 +25,7 @@
  * again, for SCRUB_READ_MAX_S at most.
  */
 
-#include "lib/store/verify.h"
+#include "lib/lmdb/verify.h"
 #include "server/zone/catalog.h"
 #include "server/settings/settings.h"
 

@@ -8,7 +8,7 @@
  *       then asks.
  *
  *     file seen first, or another one at the path
- *         -> lib/store/verify.h in a child -> whole: zone_open() switches
+ *         -> lib/lmdb/verify.h in a child -> whole: zone_open() switches
  *                                -> damaged: the old store stays, or SERVFAIL
  *
  * Once a second every path is looked at: a store may be missing, deleted,
@@ -25,7 +25,7 @@
 
 #include "server/counts/board.h"
 #include "server/zone/catalog.h"
-#include "lib/store/verify.h"
+#include "lib/lmdb/verify.h"
 
 #include <uv.h>
 

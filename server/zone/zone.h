@@ -23,7 +23,7 @@
  */
 
 #include "lib/format/dnssec.h"
-#include "lib/store/reader.h"
+#include "lib/lmdb/reader.h"
 #include "server/zone/index.h"
 
 #include <stdbool.h>

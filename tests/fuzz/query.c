@@ -10,7 +10,7 @@
  */
 
 #include "lib/format/dnssec.h"
-#include "lib/store/writer.h"
+#include "lib/lmdb/writer.h"
 #include "server/answer/answer.h"
 #include "server/zone/catalog.h"
 #include "server/transfer/notify.h"

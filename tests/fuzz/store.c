@@ -14,7 +14,7 @@
  */
 
 #include "lib/common/log.h"
-#include "lib/store/writer.h"
+#include "lib/lmdb/writer.h"
 #include "server/answer/answer.h"
 #include "server/transfer/transfer.h"
 

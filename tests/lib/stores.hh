@@ -9,8 +9,8 @@
 // LMDB must not have one file open twice in a process: while a reader is open,
 // write in a child (child.hh).
 
-#include "lib/store/reader.h"
-#include "lib/store/writer.h"
+#include "lib/lmdb/reader.h"
+#include "lib/lmdb/writer.h"
 
 #include <map>
 #include <stdexcept>

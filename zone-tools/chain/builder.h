@@ -4,7 +4,7 @@
 /*
  * builder.h - writes a plan into a store, as one transaction.
  *
- * Flow: build.c -> builder_write() -> lib/store/writer.h. What every record
+ * Flow: build.c -> builder_write() -> lib/lmdb/writer.h. What every record
  *       means is FORMAT.md's.
  */
 

@@ -6,7 +6,7 @@
  *           only where they differ from the version before.
  *
  * Flow: builder.c puts every name in the order of the keys -> chain finds what
- *       it was in the store's old version -> link.h signs -> lib/store/writer.h.
+ *       it was in the store's old version -> link.h signs -> lib/lmdb/writer.h.
  *
  * A name's NSEC depends on the name behind it, so each name is finished when
  * the next one comes. What is the same as before, signatures included, is not
@@ -29,7 +29,7 @@
 #include "zone-tools/chain/link.h"
 #include "zone-tools/records/recorder.h"
 
-#include "lib/store/writer.h"
+#include "lib/lmdb/writer.h"
 
 #ifdef __cplusplus
 extern "C" {

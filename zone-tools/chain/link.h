@@ -14,7 +14,7 @@
 
 #include "zone-tools/keys/signer.h"
 
-#include "lib/store/store.h"
+#include "lib/lmdb/store.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -13,7 +13,7 @@
 #include "zone-tools/records/zonemd.h"
 
 #include "lib/format/wellknown.h"
-#include "lib/store/writer.h"
+#include "lib/lmdb/writer.h"
 
 #include <errno.h>
 #include <stdlib.h>

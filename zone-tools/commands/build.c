@@ -21,7 +21,7 @@
 #include "lib/common/log.h"
 #include "lib/common/options.h"
 #include "lib/common/version.h"
-#include "lib/store/verify.h"
+#include "lib/lmdb/verify.h"
 
 #include <ctype.h>
 #include <errno.h>

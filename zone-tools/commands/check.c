@@ -17,7 +17,7 @@
 #include "lib/common/log.h"
 #include "lib/common/options.h"
 #include "lib/common/version.h"
-#include "lib/store/verify.h"
+#include "lib/lmdb/verify.h"
 
 #include <errno.h>
 #include <getopt.h>

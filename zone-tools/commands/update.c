@@ -14,7 +14,7 @@
 #include "lib/common/log.h"
 #include "lib/common/options.h"
 #include "lib/common/version.h"
-#include "lib/store/store.h"
+#include "lib/lmdb/store.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/keys/key.h"
 
-#include "lib/store/store.h"
+#include "lib/lmdb/store.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/keys/keyset.h"
 
-#include "lib/store/store.h"
+#include "lib/lmdb/store.h"
 
 #include <stdio.h>
 #include <string.h>

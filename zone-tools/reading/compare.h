@@ -14,7 +14,7 @@
 #include "zone-tools/base/findings.h"
 #include "zone-tools/plan/plan.h"
 
-#include "lib/store/reader.h"
+#include "lib/lmdb/reader.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,15 +4,15 @@
 /*
  * contents.h - what a store lists, read back: the reverse of plan and builder.
  *
- * Flow: lib/store/reader.h -> contents_walk() -> dump.c prints it.
- *       lib/store/writer.h -> contents_walk_prefix() -> region.c changes it.
+ * Flow: lib/lmdb/reader.h -> contents_walk() -> dump.c prints it.
+ *       lib/lmdb/writer.h -> contents_walk_prefix() -> region.c changes it.
  *
  * Canaries are left out, and of whole lists the test points, so that a store
  * built from what is printed is the same store.
  */
 
-#include "lib/store/reader.h"
-#include "lib/store/writer.h"
+#include "lib/lmdb/reader.h"
+#include "lib/lmdb/writer.h"
 
 #include "lib/format/record.h"
 

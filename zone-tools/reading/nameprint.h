@@ -4,14 +4,14 @@
 /*
  * nameprint.h - the domain names of a store, and its clients, as lists again.
  *
- * Flow: lib/store/reader.h -> dump.c -> nameprint_names(), nameprint_clients().
+ * Flow: lib/lmdb/reader.h -> dump.c -> nameprint_names(), nameprint_clients().
  *
  * What is printed is a combined list of rbldnsd, and an acl: the same store
  * comes of them again. The reverse of names.h: where a name below a wildcard
  * has nothing, there is an exclusion.
  */
 
-#include "lib/store/reader.h"
+#include "lib/lmdb/reader.h"
 
 #include <stdio.h>
 

@@ -10,7 +10,7 @@
 
 #include "zone-tools/base/findings.h"
 
-#include "lib/store/reader.h"
+#include "lib/lmdb/reader.h"
 
 #ifdef __cplusplus
 extern "C" {

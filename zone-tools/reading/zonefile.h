@@ -4,11 +4,11 @@
 /*
  * zonefile.h - a store's zone as a master file, RFC 1035 section 5.
  *
- * Flow: dump.c -> lib/store/reader.h -> text that kzonecheck, named-checkzone and name servers
+ * Flow: dump.c -> lib/lmdb/reader.h -> text that kzonecheck, named-checkzone and name servers
  *       read. libknot writes the text.
  */
 
-#include "lib/store/reader.h"
+#include "lib/lmdb/reader.h"
 
 #include <stdio.h>
 

@@ -11,7 +11,7 @@
 
 #include "zone-tools/keys/keyset.h"
 
-#include "lib/store/store.h"
+#include "lib/lmdb/store.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -9,7 +9,7 @@
 
 #include "zone-tools/keys/keyset.h"
 
-#include "lib/store/writer.h"
+#include "lib/lmdb/writer.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -17,7 +17,7 @@
 #include "zone-tools/records/before.h"
 
 #include "lib/format/journal.h"
-#include "lib/store/writer.h"
+#include "lib/lmdb/writer.h"
 
 #ifdef __cplusplus
 extern "C" {

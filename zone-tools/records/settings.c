@@ -5,7 +5,7 @@
 #include "zone-tools/keys/signer.h"
 
 #include "lib/format/record.h"
-#include "lib/store/reader.h"
+#include "lib/lmdb/reader.h"
 
 #include <errno.h>
 #include <inttypes.h>

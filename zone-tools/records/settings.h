@@ -12,7 +12,7 @@
  * takes a zeroed one.
  */
 
-#include "lib/store/writer.h"
+#include "lib/lmdb/writer.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -13,7 +13,7 @@
 
 #include "zone-tools/keys/signer.h"
 
-#include "lib/store/writer.h"
+#include "lib/lmdb/writer.h"
 
 #ifdef __cplusplus
 extern "C" {

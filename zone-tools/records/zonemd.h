@@ -14,7 +14,7 @@
 #include "zone-tools/records/recorder.h"
 #include "zone-tools/keys/signer.h"
 
-#include "lib/store/writer.h"
+#include "lib/lmdb/writer.h"
 
 #ifdef __cplusplus
 extern "C" {

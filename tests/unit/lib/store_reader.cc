@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "lib/store/reader.h"
-#include "lib/store/verify.h"
+#include "lib/lmdb/reader.h"
+#include "lib/lmdb/verify.h"
 
 #include "tests/lib/child.hh"
 #include "tests/lib/random.hh"

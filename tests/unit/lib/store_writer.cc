@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "lib/store/writer.h"
+#include "lib/lmdb/writer.h"
 
 #include "tests/lib/child.hh"
 #include "tests/lib/random.hh"

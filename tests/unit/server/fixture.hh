@@ -10,7 +10,7 @@
 
 #include "lib/format/record.h"
 #include "lib/format/wellknown.h"
-#include "lib/store/writer.h"
+#include "lib/lmdb/writer.h"
 #include "server/answer/answer.h"
 #include "server/askers/ratelimit.h"
 #include "tests/lib/dns.hh"

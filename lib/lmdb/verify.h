@@ -12,7 +12,7 @@
  * and only its exit status comes back.
  */
 
-#include "lib/store/store.h"
+#include "lib/lmdb/store.h"
 
 #include "lib/format/record.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "lib/store/reader.h"
+#include "lib/lmdb/reader.h"
 
 #include "lib/format/record.h"
-#include "lib/store/environment.h"
+#include "lib/lmdb/environment.h"
 
 #include <errno.h>
 #include <fcntl.h>

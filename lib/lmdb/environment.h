@@ -8,7 +8,7 @@
  *       LMDB's codes here and nowhere else.
  */
 
-#include "lib/store/store.h"
+#include "lib/lmdb/store.h"
 
 #include <lmdb.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "lib/store/verify.h"
+#include "lib/lmdb/verify.h"
 
-#include "lib/store/reader.h"
+#include "lib/lmdb/reader.h"
 
 #include <errno.h>
 #include <fcntl.h>

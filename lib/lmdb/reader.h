@@ -26,7 +26,7 @@
  * (returned, end with reader_close()), never logs and never waits for a writer.
  */
 
-#include "lib/store/store.h"
+#include "lib/lmdb/store.h"
 
 #include <stdbool.h>
 

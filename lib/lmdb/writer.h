@@ -18,7 +18,7 @@
  * No function here logs. One writer at a time: a second one waits.
  */
 
-#include "lib/store/store.h"
+#include "lib/lmdb/store.h"
 
 #include <stdbool.h>
 

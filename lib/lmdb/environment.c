@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "lib/store/environment.h"
+#include "lib/lmdb/environment.h"
 
 #include <errno.h>
 #include <fcntl.h>

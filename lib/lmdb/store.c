@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "lib/store/store.h"
+#include "lib/lmdb/store.h"
 
 const char *store_strerror(int status)
 {
