@@ -17,7 +17,7 @@
  *              (landlock.h); all capabilities; all system calls but those that
  *              it needs (syscalls.h)
  *
- * Each step is for good and for every child. The table in ARCHITECTURE.md says
+ * Each step is for good and for every child. The table in docs/security.md says
  * what is left. "confine: off" leaves it at capabilities and "chroot".
  *
  * With AddressSanitizer there are neither Landlock nor a filter, see lib/process/sanitized.h.

@@ -3,6 +3,7 @@
 """Fails when an include, a link or a licence crosses a wall of the tree.
 
     walls.py SOURCE-DIRECTORY [BUILD-DIRECTORY]
+    walls.py --table                            prints the walls, and checks nothing
 
 The walls are the table below, and nothing else decides. Includes are read
 from the sources; links from the symbols that the objects of the build
@@ -380,9 +381,26 @@ def check_programs(build_dir):
                     yield f"{path}: loads lib{needed}: {row_name} may not"
 
 
+# ---- the table, for a reader ----
+
+
+def table_lines():
+    for name, row in ROWS.items():
+        yield f"{name}  ({row.licence})"
+        yield f"    may use {', '.join(('libc', *row.project, *row.external))}"
+        for stem, libraries in row.external_of.items():
+            origin = "made of a .proto" if stem.endswith("_") else stem + ".c"
+            yield f"    {origin}: {', '.join(libraries)}"
+        if name in ROOMS:
+            yield f"    rooms, from the bottom to the top: {', '.join(ROOMS[name])}"
+
+
 def main(arguments):
+    if arguments == ["--table"]:
+        print("\n".join(table_lines()))
+        return 0
     if len(arguments) not in (1, 2):
-        sys.exit("usage: walls.py SOURCE-DIRECTORY [BUILD-DIRECTORY]")
+        sys.exit("usage: walls.py SOURCE-DIRECTORY [BUILD-DIRECTORY], or walls.py --table")
     crossings = list(check_sources(arguments[0]))
     if len(arguments) == 2:
         crossings += check_objects(arguments[1])
