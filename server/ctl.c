@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "lib/common/options.h"
+#include "lib/process/clock.h"
 #include "server/control/request.h"
 
 #define TIMEOUT_MAX_S 3600
@@ -70,13 +71,6 @@ __attribute__((format(printf, 2, 3))) static int fail(int status, const char *fo
 	fputc('\n', stderr);
 	va_end(arguments);
 	return status;
-}
-
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 /* ---- the command line ---- */
@@ -144,7 +138,7 @@ static int connect_to(const char *path, uint64_t timeout_ms, int *ret_fd)
 /* 0, -ETIMEDOUT or -errno. */
 static int wait_for(int fd, short events, uint64_t end_ms)
 {
-	uint64_t now = now_ms();
+	uint64_t now = clock_now_ms();
 	struct pollfd polled = { .fd = fd, .events = events };
 	if (now >= end_ms)
 		return -ETIMEDOUT;
@@ -191,7 +185,7 @@ static int read_all(int fd, uint64_t end_ms, struct answer *answer)
 
 static int talk(const struct command *command, int fd, struct answer *answer)
 {
-	uint64_t end_ms = now_ms() + command->timeout_ms;
+	uint64_t end_ms = clock_now_ms() + command->timeout_ms;
 	size_t size = strlen(command->line);
 	/* A new socket has room for so short a line. */
 	ssize_t sent = send(fd, command->line, size, MSG_NOSIGNAL);

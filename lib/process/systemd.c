@@ -9,8 +9,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "lib/process/clock.h"
 
 /* All of text is a decimal number of at most max: that number, otherwise -1. */
 static long parse_number(const char *text, long max)
@@ -87,10 +88,8 @@ int systemd_notify(const char *state)
 
 int systemd_notify_reloading(void)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	char state[64];
 	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu",
-		 (unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000);
+		 (unsigned long long)clock_now_us());
 	return systemd_notify(state);
 }

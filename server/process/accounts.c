@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "lib/common/log.h"
+#include "lib/process/clock.h"
 #include "server/zone/catalog.h"
 #include "server/control/report.h"
 
@@ -106,7 +107,7 @@ static struct report_worker describe_slot(const struct generation *generation, s
 		.index = index,
 		.pid = slot->pid,
 		.state = state,
-		.uptime_s = slot->pid == 0 ? 0 : (parent_now_ms() - slot->started_ms) / 1000,
+		.uptime_s = slot->pid == 0 ? 0 : (clock_now_ms() - slot->started_ms) / 1000,
 		.restarts = slot->restarts,
 	};
 }
@@ -136,7 +137,7 @@ int accounts_write_report(const struct parent *parent, const struct request *req
 	struct tally tally;
 	tally_init(&tally);
 	struct report report = { .now_s = (uint64_t)time(NULL),
-				 .uptime_s = (parent_now_ms() - parent->started_ms) / 1000,
+				 .uptime_s = (clock_now_ms() - parent->started_ms) / 1000,
 				 .generation = parent->serving != NULL ? shown->number : 0,
 				 .restarts = parent->past_restarts,
 				 .reloads = parent->reloads,

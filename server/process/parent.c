@@ -12,9 +12,9 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "lib/process/clock.h"
 #include "lib/process/daemon.h"
 #include "lib/common/log.h"
 #include "lib/process/systemd.h"
@@ -40,13 +40,6 @@ static const char forbidden_call[] = " (it made a system call that no server mak
  */
 #define OWN_FILES     128
 #define FILES_OF_ZONE 8
-
-uint64_t parent_now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 /* ---- workers ---- */
 
@@ -92,7 +85,7 @@ static void start_worker(struct parent *parent, struct generation *generation, s
 	int ends[2];
 	pid_t parent_pid = getpid();
 	pid_t pid = -1;
-	slot->started_ms = parent_now_ms();
+	slot->started_ms = clock_now_ms();
 	slot->is_ready = slot->would_lose = false;
 	if (pipe2(ends, O_CLOEXEC) == 0) {
 		pid = fork();
@@ -108,7 +101,7 @@ static void start_worker(struct parent *parent, struct generation *generation, s
 	}
 	if (pid < 0) {
 		log_error(context, "worker not started, worker=%zu (%s)", index, strerror(errno));
-		slot->restart_ms = parent_now_ms() + BACKOFF_MAX_MS;
+		slot->restart_ms = clock_now_ms() + BACKOFF_MAX_MS;
 		return;
 	}
 	slot->pid = pid;
@@ -118,10 +111,10 @@ static void start_worker(struct parent *parent, struct generation *generation, s
 /* At once after a long life; later and later when it dies at once. */
 static void plan_restart(struct slot *slot)
 {
-	bool died_young = parent_now_ms() - slot->started_ms < LIFE_MIN_MS;
+	bool died_young = clock_now_ms() - slot->started_ms < LIFE_MIN_MS;
 	if (!died_young)
 		slot->backoff_ms = 0;
-	slot->restart_ms = parent_now_ms() + slot->backoff_ms;
+	slot->restart_ms = clock_now_ms() + slot->backoff_ms;
 	slot->backoff_ms = slot->backoff_ms == 0 ? BACKOFF_FIRST_MS : slot->backoff_ms * 2;
 	if (slot->backoff_ms > BACKOFF_MAX_MS)
 		slot->backoff_ms = BACKOFF_MAX_MS;
@@ -150,8 +143,8 @@ static void bury(struct generation *generation, size_t index, int status)
 	const char *why = WIFSIGNALED(status) && number == SIGSYS ? forbidden_call : "";
 	log_error(context, "worker died, worker=%zu pid=%d %s=%d restart_ms=%llu%s", index,
 		  (int)pid, how, number,
-		  (unsigned long long)(slot->restart_ms > parent_now_ms()
-					       ? slot->restart_ms - parent_now_ms()
+		  (unsigned long long)(slot->restart_ms > clock_now_ms()
+					       ? slot->restart_ms - clock_now_ms()
 					       : 0),
 		  why);
 }
@@ -162,7 +155,7 @@ static void reap(struct parent *parent)
 	pid_t pid = 0;
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		struct generation *generation = NULL;
-		if (querylog_bury(&parent->querylog, pid, status, parent_now_ms()))
+		if (querylog_bury(&parent->querylog, pid, status, clock_now_ms()))
 			continue;
 		TAILQ_FOREACH(generation, &parent->generations, link)
 		{
@@ -248,7 +241,7 @@ static void give_cookies(struct parent *parent, struct settings *settings)
 {
 	if (!settings->has_cookies || settings->cookies.count > 0)
 		return;
-	int ret = cookie_fill(&parent->cookies, parent_now_ms() / 1000, &settings->cookies);
+	int ret = cookie_fill(&parent->cookies, clock_now_ms() / 1000, &settings->cookies);
 	if (ret != 0)
 		log_warning(context, "no cookies, the system gives no random secret (%s)",
 			    strerror(-ret));
@@ -271,7 +264,7 @@ static void obey_settings(struct parent *parent, const struct settings *settings
 	else
 		cores_use_all(&parent->cores);
 	log_set_level((enum log_level)settings->log_level);
-	int ret = querylog_switch(&parent->querylog, settings, parent_now_ms());
+	int ret = querylog_switch(&parent->querylog, settings, clock_now_ms());
 	if (ret != 0)
 		log_error(context, "query log not started (%s)", strerror(-ret));
 }
@@ -299,7 +292,7 @@ static void drain_generation(struct generation *generation)
 	if (generation->is_draining)
 		return;
 	generation->is_draining = true;
-	generation->kill_ms = parent_now_ms() +
+	generation->kill_ms = clock_now_ms() +
 			      generation->settings.drain_timeout_s * (uint64_t)1000 + KILL_AFTER_MS;
 	for (size_t i = 0; i < generation->settings.workers; i++) {
 		if (generation->slots[i].pid > 0)
@@ -402,7 +395,7 @@ static void refuse_newest(struct parent *parent, struct generation *newest)
 	drain_generation(newest);
 	obey_settings(parent, &serving->settings);
 	stay(parent);
-	control_refuse_waiting(parent->control, newest->number, reason, parent_now_ms());
+	control_refuse_waiting(parent->control, newest->number, reason, clock_now_ms());
 }
 
 /* The answer to a reload: it is done, and which zones have no store. */
@@ -416,7 +409,7 @@ static void tell_failures(struct parent *parent, const struct generation *newest
 		takeover_write_failures(&after, out);
 	bool is_written = out != NULL && fclose(out) == 0;
 	control_answer_waiting(parent->control, newest->number, is_written ? text : "",
-			       parent_now_ms());
+			       clock_now_ms());
 	free(text);
 }
 
@@ -450,7 +443,7 @@ static void switch_generations(struct parent *parent)
 static void tend(struct parent *parent)
 {
 	struct generation *next = NULL;
-	uint64_t now = parent_now_ms();
+	uint64_t now = clock_now_ms();
 	querylog_tend(&parent->querylog, &find_newest(parent)->settings, now);
 	for (struct generation *generation = TAILQ_FIRST(&parent->generations); generation != NULL;
 	     generation = next) {
@@ -521,7 +514,7 @@ static void stop(struct parent *parent, int number)
 			log_info(context, "stopping, signal=%d", number);
 		else
 			log_info(context, "stopping, as dnsblv6ctl says");
-		control_refuse_waiting(parent->control, UINT64_MAX, is_stopping, parent_now_ms());
+		control_refuse_waiting(parent->control, UINT64_MAX, is_stopping, clock_now_ms());
 		check_told(systemd_notify("STOPPING=1"));
 	}
 	parent->is_stopping = true;
@@ -565,7 +558,7 @@ static void answer_report(const struct parent *parent, struct control_client *cl
 		free(text);
 		text = NULL;
 	}
-	control_answer(client, text, size, parent_now_ms());
+	control_answer(client, text, size, clock_now_ms());
 }
 
 static void control_on_line(struct control *control, struct control_client *client,
@@ -577,15 +570,15 @@ static void control_on_line(struct control *control, struct control_client *clie
 	switch (request->verb) {
 	case REQUEST_RELOAD:
 		if (parent->is_stopping)
-			control_refuse(client, is_stopping, parent_now_ms());
+			control_refuse(client, is_stopping, clock_now_ms());
 		else if (reload(parent, reason))
-			control_wait(client, parent->generation_count, parent_now_ms());
+			control_wait(client, parent->generation_count, clock_now_ms());
 		else
-			control_refuse(client, reason, parent_now_ms());
+			control_refuse(client, reason, clock_now_ms());
 		break;
 	case REQUEST_STOP:
 		stop(parent, 0);
-		control_hold(client, strdup(""), 0, parent_now_ms());
+		control_hold(client, strdup(""), 0, clock_now_ms());
 		break;
 	default:
 		answer_report(parent, client, request);
@@ -625,7 +618,7 @@ static void read_ready(struct slot *slot)
 /* How long poll() may sleep: -1 when only a signal or a worker can bring news. */
 static int sleep_ms(const struct parent *parent)
 {
-	uint64_t now = parent_now_ms();
+	uint64_t now = clock_now_ms();
 	uint64_t until = control_deadline_ms(parent->control);
 	if (querylog_deadline_ms(&parent->querylog) < until)
 		until = querylog_deadline_ms(&parent->querylog);
@@ -676,7 +669,7 @@ static void wait_and_take(struct parent *parent)
 			}
 		}
 		/* Last, because a reload makes other slots. */
-		control_take(parent->control, &polls[first], control_count, parent_now_ms(),
+		control_take(parent->control, &polls[first], control_count, clock_now_ms(),
 			     control_on_line, parent);
 	}
 	free(polls);
@@ -695,7 +688,7 @@ int parent_run(const char *config_path, struct settings *settings,
 				 .listener = listener,
 				 .worker_filter = worker_filter,
 				 .control = control,
-				 .started_ms = parent_now_ms() };
+				 .started_ms = clock_now_ms() };
 	TAILQ_INIT(&parent.generations);
 	tally_init(&parent.past);
 	querylog_init(&parent.querylog);

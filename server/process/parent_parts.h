@@ -76,9 +76,6 @@ struct parent {
 	bool is_stopping;
 };
 
-/* Milliseconds of a clock that is never set. */
-uint64_t parent_now_ms(void);
-
 #ifdef __cplusplus
 }
 #endif

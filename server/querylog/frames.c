@@ -16,6 +16,8 @@
 #include <arpa/inet.h>
 #include <fstrm.h>
 
+#include "lib/process/clock.h"
+
 #define CONTENT	    "protobuf:dnstap.Dnstap"
 #define LENGTH_SIZE sizeof(uint32_t)
 #define CONTROL_MAX FSTRM_CONTROL_FRAME_LENGTH_MAX
@@ -185,26 +187,19 @@ static void forget_rest(const struct frames *frames)
 		return; /* then its last frame is cut, which readers tell */
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* A file that had no room for its beginning is open, and has no good byte. */
 static int open_stream(struct frames *frames)
 {
 	int ret = 0;
 	if (frames->fd >= 0 && (frames->is_socket || frames->good > 0))
 		return 0;
-	if (frames->is_socket && now_ms() < frames->retry_ms)
+	if (frames->is_socket && clock_now_ms() < frames->retry_ms)
 		return -EAGAIN;
 	if (frames->fd < 0)
 		ret = frames->is_socket ? open_socket(frames) : open_file(frames);
 	if (ret == 0)
 		ret = write_control(frames, FSTRM_CONTROL_START);
-	frames->retry_ms = now_ms() + RETRY_MS;
+	frames->retry_ms = clock_now_ms() + RETRY_MS;
 	if (ret != 0 && frames->is_socket)
 		drop_connection(frames);
 	else if (ret != 0 && frames->fd >= 0)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "lib/common/log.h"
+#include "lib/process/clock.h"
 #include "server/confine/confine.h"
 #include "server/querylog/dnstap.h"
 #include "server/querylog/frames.h"
@@ -31,7 +32,7 @@ static const char context[] = "dnsblv6d";
 #define END_MAX_MS (2 * FRAMES_PATIENCE_S * 1000)
 /* Samples between two looks at whether we are to end. */
 #define TAKE_MAX 1000
-#define QUIET_S	 2
+#define QUIET_MS 2000
 
 #ifdef DNSBLV6_DNSTAP
 
@@ -46,9 +47,9 @@ struct run {
 	uint64_t counted;     /* of frames.lost */
 	uint64_t lost_before; /* of frames.lost, before it began to fail */
 	int status;	      /* what was logged last */
-	time_t failed_s;      /* monotonic */
-	uint8_t *sample;      /* TAP_SAMPLE_MAX bytes and one more */
-	uint8_t *message;     /* DNSTAP_MAX bytes */
+	uint64_t failed_ms;
+	uint8_t *sample;  /* TAP_SAMPLE_MAX bytes and one more */
+	uint8_t *message; /* DNSTAP_MAX bytes */
 };
 
 static void on_sigterm(int number)
@@ -73,13 +74,6 @@ static void set_signals(sigset_t *ret_waiting)
 	sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
-static time_t now_s(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
-}
-
 /* Once for each change of what is wrong; on a full disk something small fits now and then. */
 static void note(struct run *run, int status)
 {
@@ -87,9 +81,9 @@ static void note(struct run *run, int status)
 	__atomic_fetch_add(run->lost, run->frames.lost - run->counted, __ATOMIC_RELAXED);
 	run->counted = run->frames.lost;
 	if (status != 0)
-		run->failed_s = now_s();
+		run->failed_ms = clock_now_ms();
 	if (status == -EAGAIN || status == run->status ||
-	    (status == 0 && now_s() - run->failed_s < QUIET_S))
+	    (status == 0 && clock_now_ms() - run->failed_ms < QUIET_MS))
 		return;
 	if (run->status == 0)
 		run->lost_before = lost_before;

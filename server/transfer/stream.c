@@ -5,9 +5,10 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include <libknot/libknot.h>
+
+#include "lib/process/clock.h"
 
 #define HEADER_SIZE    KNOT_WIRE_HEADER_SIZE
 #define OPT_SIZE       11
@@ -16,18 +17,11 @@
 #define POINTER_SIZE   2
 #define LINGER_MAX_MS  5000 /* for the client to close; it has everything by then */
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* ---- the connection ---- */
 
 static int wait_for(const struct stream *stream, short events)
 {
-	uint64_t now = now_ms();
+	uint64_t now = clock_now_ms();
 	if (now >= stream->deadline_ms)
 		return -ETIMEDOUT;
 	uint64_t left = stream->deadline_ms - now;
@@ -52,7 +46,7 @@ static int write_all(struct stream *stream, const uint8_t *data, size_t size)
 		if (ret != 0)
 			return ret;
 	}
-	return now_ms() < stream->deadline_ms ? 0 : -ETIMEDOUT;
+	return clock_now_ms() < stream->deadline_ms ? 0 : -ETIMEDOUT;
 }
 
 /* ---- messages ---- */
@@ -121,7 +115,7 @@ void stream_init(struct stream *stream, const struct transfer *transfer,
 	memset(stream, 0, offsetof(struct stream, buffer));
 	stream->transfer = transfer;
 	stream->fd = fd;
-	stream->deadline_ms = now_ms() + limits->timeout_s * (uint64_t)1000;
+	stream->deadline_ms = clock_now_ms() + limits->timeout_s * (uint64_t)1000;
 	stream->idle_ms = limits->idle_timeout_s * 1000;
 	stream->tsig = transfer->tsig;
 	stream->room = STREAM_MESSAGE_MAX - OPT_SIZE;
@@ -238,7 +232,7 @@ int stream_refuse(struct stream *stream, unsigned rcode)
 void stream_end(struct stream *stream)
 {
 	uint8_t nowhere[4096];
-	uint64_t until = now_ms() + LINGER_MAX_MS;
+	uint64_t until = clock_now_ms() + LINGER_MAX_MS;
 	if (stream->deadline_ms > until)
 		stream->deadline_ms = until;
 	shutdown(stream->fd, SHUT_WR);

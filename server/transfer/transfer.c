@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <libknot/libknot.h>
 
 #include "lib/common/log.h"
 #include "lib/dns/peer.h"
 #include "lib/format/unfold.h"
+#include "lib/process/clock.h"
 #include "lib/store/history.h"
 #include "server/transfer/pages.h"
 #include "server/transfer/stream.h"
@@ -374,13 +374,6 @@ static int put_kind(struct run *run, enum kind kind)
 	}
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* The version before a change has the same facts, else its names were not kept. */
 static void begin_unfolding(struct run *run)
 {
@@ -395,7 +388,7 @@ static void begin_unfolding(struct run *run)
 
 static bool transfer(struct run *run)
 {
-	uint64_t started_ms = now_ms();
+	uint64_t started_ms = clock_now_ms();
 	enum kind kind = run->transfer->is_incremental ? KIND_IXFR : KIND_AXFR;
 	int ret = zone_open(&run->zone);
 	if (ret == DNSBLV6_OK)
@@ -416,7 +409,7 @@ static bool transfer(struct run *run)
 		log_failed(run, kind, ret);
 		return false;
 	}
-	log_done(run, kind, now_ms() - started_ms);
+	log_done(run, kind, clock_now_ms() - started_ms);
 	stream_end(&run->stream);
 	return true;
 }

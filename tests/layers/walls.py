@@ -43,7 +43,8 @@ ROWS = {
     "lib/process": Row(GPL, project=("lib/common",), external_of={"callfilter": ("seccomp",)}),
     # What programs that answer questions share: packets and sockets, and no DNS library.
     "lib/dns": Row(GPL, project=("lib/format",), external=("uv",)),
-    "zone-tools": Row(GPL, project=("lib/format", "lib/lmdb", "lib/store", "lib/common"),
+    "zone-tools": Row(GPL, project=("lib/format", "lib/lmdb", "lib/store", "lib/common",
+                                    "lib/process"),
                       external=("knot", "z"),
                       external_of={"key": ("crypto",), "zonemd": ("crypto",)}),
     "server": Row(GPL, project=("lib/format", "lib/lmdb", "lib/store", "lib/common", "lib/process",

@@ -3,28 +3,23 @@
 
 #include <stddef.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "lib/process/clock.h"
 
 enum { QUIET_MS = 2000, REDRAW_MS = 200 };
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 void progress_init(struct progress *progress)
 {
-	*progress = (struct progress){ .is_shown = isatty(STDERR_FILENO), .start_ms = now_ms() };
+	*progress =
+		(struct progress){ .is_shown = isatty(STDERR_FILENO), .start_ms = clock_now_ms() };
 }
 
 void progress_step(struct progress *progress, const char *what, uint64_t done)
 {
 	if (progress == NULL || !progress->is_shown)
 		return;
-	uint64_t now = now_ms();
+	uint64_t now = clock_now_ms();
 	if (now - progress->start_ms < QUIET_MS || now - progress->last_ms < REDRAW_MS)
 		return;
 	progress->last_ms = now;

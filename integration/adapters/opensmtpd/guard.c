@@ -11,13 +11,13 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "integration/adapters/opensmtpd/lines.h"
 #include "integration/adapters/opensmtpd/pending.h"
 #include "integration/adapters/opensmtpd/queue.h"
 #include "lib/common/log.h"
+#include "lib/process/clock.h"
 
 static const char context[] = "dnsblv6-filter";
 
@@ -49,13 +49,6 @@ struct guard {
 	struct queue to_smtpd;
 	struct queue to_child;
 };
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void end(struct guard *guard, int status)
 {
@@ -129,7 +122,7 @@ static int make_child(struct guard *guard)
 
 static void start_child(struct guard *guard)
 {
-	guard->started_ms = now_ms();
+	guard->started_ms = (int64_t)clock_now_ms();
 	memset(&guard->from_child, 0, sizeof(guard->from_child));
 	queue_clear(&guard->to_child);
 	int ret = make_child(guard);
@@ -170,7 +163,7 @@ static void lose_child(struct guard *guard, int patience_ms)
 	}
 	log_error(context, "process ended and is started again, status=%d passed=%zu", status,
 		  count);
-	if (now_ms() - guard->started_ms >= RESTART_MS)
+	if ((int64_t)clock_now_ms() - guard->started_ms >= RESTART_MS)
 		start_child(guard);
 }
 
@@ -248,7 +241,7 @@ static bool is_to_pass(struct guard *guard, const struct line *line)
 	if (line->kind != LINE_FILTER || !guard->is_greeted)
 		return false;
 	if (guard->fd >= 0 &&
-	    pending_add(&guard->pending, line, now_ms() + guard->patience_ms) == 0)
+	    pending_add(&guard->pending, line, (int64_t)clock_now_ms() + guard->patience_ms) == 0)
 		return false;
 	let_pass(guard, line);
 	return true;
@@ -315,7 +308,7 @@ static int64_t next_ms(const struct guard *guard)
 static void mind_time(struct guard *guard)
 {
 	int64_t due_ms = next_ms(guard);
-	if (guard->is_ended || due_ms < 0 || now_ms() < due_ms)
+	if (guard->is_ended || due_ms < 0 || (int64_t)clock_now_ms() < due_ms)
 		return;
 	if (guard->fd < 0)
 		start_child(guard);
@@ -345,7 +338,7 @@ static void wait_for_events(const struct guard *guard, struct pollfd *fds)
 		fds[AT_CHILD].events |= POLLOUT;
 	fds[AT_SIGNAL] = (struct pollfd){ guard->signal_fd, POLLIN, 0 };
 	int64_t due_ms = next_ms(guard);
-	int64_t left_ms = due_ms < 0 ? -1 : due_ms - now_ms();
+	int64_t left_ms = due_ms < 0 ? -1 : due_ms - (int64_t)clock_now_ms();
 	poll(fds, AT_COUNT, due_ms < 0 ? -1 : left_ms > 0 ? (int)left_ms : 0);
 }
 

@@ -14,6 +14,7 @@
 #include "integration/mail/smtp-front/handover/handover.h"
 #include "integration/mail/smtp-front/edge/session.h"
 #include "lib/common/log.h"
+#include "lib/process/clock.h"
 
 static const char context[] = "smtp-front";
 
@@ -21,13 +22,6 @@ static const char context[] = "smtp-front";
 #define MESSAGE_LEAST 1280
 
 /* ---- the capsule ---- */
-
-static uint64_t monotonic_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000) + (uint64_t)now.tv_nsec / 1000;
-}
 
 static uint64_t between(uint64_t from_ms, uint64_t to_ms)
 {
@@ -68,7 +62,7 @@ static void fill_times(struct session *session, struct capsule *capsule)
 	capsule->accepted_at_ms = session->accepted_at_ms;
 	/* One that waits in our own list is not made young by another try. */
 	capsule->queued_at_us =
-		session->phase == SESSION_QUEUED ? session->trusted_ms * 1000 : monotonic_us();
+		session->phase == SESSION_QUEUED ? session->trusted_ms * 1000 : clock_now_us();
 	capsule->waited_ms = between(session->accepted_ms, banner_ms);
 	capsule->dns_ms = between(session->accepted_ms, session->verdict_ms);
 	capsule->dialogue_ms = between(session->banner_ms, session->trusted_ms);

@@ -9,22 +9,15 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/common/log.h"
+#include "lib/process/clock.h"
 
 static const char context[] = NANNY_CONTEXT;
 
 #define BEGIN_MAX_MS  60000 /* until all processes of a generation have what they need */
 #define BEGIN_LOOK_MS 10    /* between looks at whether one of them has died */
-
-uint64_t generation_now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 struct tally *generation_tally(const struct nanny *nanny, const struct crew_slot *slot)
 {
@@ -71,13 +64,13 @@ void generation_start(struct nanny *nanny, struct generation *generation, struct
 	if (pid == 0)
 		roles_run(nanny, generation, slot);
 	if (pid > 0) {
-		crew_began(slot, pid, generation_now_ms());
+		crew_began(slot, pid, clock_now_ms());
 		return;
 	}
 	log_error(context, "process not started, role=%s index=%u (%s)", crew_role_name(slot->role),
 		  slot->index, strerror(errno));
 	give_block_back(nanny, slot);
-	crew_not_begun(slot, generation_now_ms());
+	crew_not_begun(slot, clock_now_ms());
 	generation->failure = EX_OSERR;
 }
 
@@ -85,7 +78,7 @@ static void log_death(const struct crew_slot *slot, pid_t pid, int status)
 {
 	bool is_killed = WIFSIGNALED(status);
 	int number = is_killed ? WTERMSIG(status) : WEXITSTATUS(status);
-	uint64_t now = generation_now_ms();
+	uint64_t now = clock_now_ms();
 	log_error(
 		context, "process died, role=%s index=%u pid=%d %s=%d restart_ms=%llu%s",
 		crew_role_name(slot->role), slot->index, (int)pid, is_killed ? "signal" : "status",
@@ -105,7 +98,7 @@ static void bury(struct nanny *nanny, struct generation *generation, struct crew
 	pid_t pid = slot->pid;
 	bool is_good = WIFEXITED(status) && WEXITSTATUS(status) == EX_OK;
 	bool is_told = generation->crew.is_told[slot->role];
-	crew_ended(slot, is_good && slot->role == CREW_WORKER, generation_now_ms());
+	crew_ended(slot, is_good && slot->role == CREW_WORKER, clock_now_ms());
 	give_block_back(nanny, slot);
 	if (is_told && (is_good || slot->role == CREW_KEYHOLDER))
 		return;
@@ -243,12 +236,12 @@ void generation_end(struct nanny *nanny, struct generation *generation)
 static bool wait_until_ready(struct nanny *nanny, struct generation *generation)
 {
 	struct pollfd ready = { .fd = generation->ready_ends[NANNY_READY_NANNY], .events = POLLIN };
-	uint64_t until = generation_now_ms() + BEGIN_MAX_MS;
+	uint64_t until = clock_now_ms() + BEGIN_MAX_MS;
 	unsigned count = 0;
 	char bytes[64];
 	close_end(&generation->ready_ends[NANNY_READY_CHILD]);
 	while (count < generation->crew.count && generation->failure == EX_OK &&
-	       generation_now_ms() < until) {
+	       clock_now_ms() < until) {
 		ssize_t size = poll(&ready, 1, BEGIN_LOOK_MS) > 0
 				       ? read(ready.fd, bytes, sizeof(bytes))
 				       : -1;
@@ -263,7 +256,7 @@ static bool wait_until_ready(struct nanny *nanny, struct generation *generation)
 void generation_abandon(struct nanny *nanny, struct generation *generation)
 {
 	for (unsigned role = 0; role < CREW_ROLES; role++)
-		generation_tell(generation, (enum crew_role)role, generation_now_ms());
+		generation_tell(generation, (enum crew_role)role, clock_now_ms());
 	for (unsigned i = 0; i < generation->crew.count; i++) {
 		struct crew_slot *slot = &generation->crew.slots[i];
 		if (slot->pid == 0)
@@ -271,7 +264,7 @@ void generation_abandon(struct nanny *nanny, struct generation *generation)
 		kill(slot->pid, SIGKILL);
 		waitpid(slot->pid, NULL, 0);
 		give_block_back(nanny, slot);
-		crew_ended(slot, true, generation_now_ms());
+		crew_ended(slot, true, clock_now_ms());
 	}
 	generation_end(nanny, generation);
 }

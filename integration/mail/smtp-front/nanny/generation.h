@@ -23,9 +23,6 @@
 extern "C" {
 #endif
 
-/* Milliseconds of a clock that is never set. */
-uint64_t generation_now_ms(void);
-
 /* setup is the generation's from now on, in either case. NULL: no memory, or no descriptors. */
 struct generation *generation_new(struct setup *setup);
 /*

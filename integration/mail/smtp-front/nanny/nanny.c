@@ -18,6 +18,7 @@
 #include "integration/mail/smtp-front/nanny/nanny_parts.h"
 #include "integration/mail/smtp-front/nanny/precheck.h"
 #include "lib/common/log.h"
+#include "lib/process/clock.h"
 #include "lib/process/systemd.h"
 #include "lib/common/version.h"
 
@@ -86,7 +87,7 @@ static int begin(struct nanny *nanny, struct generation *generation)
  */
 static void retire(struct generation *old)
 {
-	uint64_t now_ms = generation_now_ms();
+	uint64_t now_ms = clock_now_ms();
 	generation_tell(old, CREW_EDGE, now_ms + old->setup->front.drain_ms + RELOAD_MAX_MS);
 	generation_tell(old, CREW_WORKER, now_ms + RELOAD_MAX_MS);
 }
@@ -175,13 +176,13 @@ static void stop(struct nanny *nanny, int number)
 	if (!nanny->is_stopping)
 		program_tell_stopping(context, number);
 	if (!nanny->is_stopping)
-		nanny->stop_ms = generation_now_ms();
+		nanny->stop_ms = clock_now_ms();
 	nanny->is_stopping = true;
 	/* A client that connects now is refused, and not left waiting. */
 	listeners_close(&nanny->listeners, NULL);
 	SLIST_FOREACH(generation, &nanny->generations, link)
 	generation_tell(generation, CREW_EDGE,
-			generation_now_ms() + generation->setup->front.drain_ms + KILL_AFTER_MS);
+			clock_now_ms() + generation->setup->front.drain_ms + KILL_AFTER_MS);
 }
 
 /* It has no process of its own that could set its gauge. */
@@ -238,13 +239,13 @@ static bool has_edges(const struct nanny *nanny)
 /* What ends behind something else: workers behind the queue, keyholders behind their edges. */
 static void drain(struct nanny *nanny, struct generation *generation)
 {
-	uint64_t later_ms = generation_now_ms() + generation->setup->front.drain_ms + KILL_AFTER_MS;
+	uint64_t later_ms = clock_now_ms() + generation->setup->front.drain_ms + KILL_AFTER_MS;
 	if (!generation->crew.is_told[CREW_EDGE])
 		return;
 	if (crew_count(&generation->crew, CREW_EDGE) == 0)
-		generation_tell(generation, CREW_KEYHOLDER, generation_now_ms() + KILL_AFTER_MS);
+		generation_tell(generation, CREW_KEYHOLDER, clock_now_ms() + KILL_AFTER_MS);
 	/* Workers that have their hands full, or cannot begin, do not empty the queue. */
-	bool is_late = generation_now_ms() >=
+	bool is_late = clock_now_ms() >=
 		       nanny->stop_ms + generation->setup->front.drain_ms + KILL_AFTER_MS;
 	if (nanny->is_stopping && !has_edges(nanny) && (is_late || !has_queued(nanny)))
 		generation_tell(generation, CREW_WORKER, later_ms);
@@ -264,9 +265,9 @@ static void tend_processes(struct nanny *nanny, struct generation *generation)
 {
 	for (unsigned i = 0; i < generation->crew.count; i++) {
 		struct crew_slot *slot = &generation->crew.slots[i];
-		if (crew_is_due(&generation->crew, slot, generation_now_ms()))
+		if (crew_is_due(&generation->crew, slot, clock_now_ms()))
 			generation_start(nanny, generation, slot);
-		else if (crew_is_overdue(&generation->crew, slot, generation_now_ms()))
+		else if (crew_is_overdue(&generation->crew, slot, clock_now_ms()))
 			kill(slot->pid, SIGKILL);
 	}
 }
@@ -275,9 +276,9 @@ static void write_metrics(struct nanny *nanny)
 {
 	const struct generation *newest = SLIST_FIRST(&nanny->generations);
 	if (newest == NULL || newest->setup->front.metrics[0] == '\0' ||
-	    generation_now_ms() < nanny->metrics_ms)
+	    clock_now_ms() < nanny->metrics_ms)
 		return;
-	nanny->metrics_ms = generation_now_ms() + METRICS_MS;
+	nanny->metrics_ms = clock_now_ms() + METRICS_MS;
 	note_hop(nanny);
 	int ret = metrics_write(newest->setup->front.metrics, &nanny->bank, nanny->started_s);
 	if (ret != 0)
@@ -302,7 +303,7 @@ static void tend(struct nanny *nanny)
 /* Until the next signal, or until something is due. */
 static int wait_signal(const struct nanny *nanny)
 {
-	uint64_t now = generation_now_ms();
+	uint64_t now = clock_now_ms();
 	uint64_t until = now + (nanny->is_stopping ? QUEUE_LOOK_MS : METRICS_MS);
 	const struct generation *generation = NULL;
 	SLIST_FOREACH(generation, &nanny->generations, link)
@@ -355,7 +356,7 @@ static int open_shared(struct nanny *nanny, const struct setup *setup)
 	if (ret == 0)
 		ret = board_open(NANNY_SLOTS, &nanny->board);
 	if (ret == 0)
-		ret = passed_open(generation_now_ms(), &nanny->passed);
+		ret = passed_open(clock_now_ms(), &nanny->passed);
 	if (ret == 0)
 		ret = handover_open(setup->front.queue_bytes, nanny->queue_ends);
 	nanny->queue_bytes = setup->front.queue_bytes;

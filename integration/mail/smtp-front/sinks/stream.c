@@ -7,7 +7,8 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
+
+#include "lib/process/clock.h"
 
 void stream_init(struct stream *ret_stream, int fd)
 {
@@ -28,16 +29,9 @@ int stream_seed(struct stream *stream, const uint8_t *bytes, size_t size)
 	return 0;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 int64_t stream_deadline(int64_t timeout_ms)
 {
-	return now_ms() + timeout_ms;
+	return (int64_t)clock_now_ms() + timeout_ms;
 }
 
 const uint8_t *stream_bytes(const struct stream *stream, size_t *ret_size)
@@ -58,7 +52,7 @@ void stream_take(struct stream *stream, size_t size)
 static int wait_for(int fd, short events, int64_t deadline_ms)
 {
 	for (;;) {
-		const int64_t left_ms = deadline_ms - now_ms();
+		const int64_t left_ms = deadline_ms - (int64_t)clock_now_ms();
 		struct pollfd poller = { .fd = fd, .events = events };
 		const int ready = poll(&poller, 1,
 				       left_ms <= 0	   ? 0

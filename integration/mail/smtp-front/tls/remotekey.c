@@ -10,13 +10,14 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/rsa.h>
 #include <openssl/x509.h>
+
+#include "lib/process/clock.h"
 
 struct remotekey {
 	struct remotekey_holder *holder;
@@ -28,13 +29,6 @@ struct remotekey {
 
 /* The place that OpenSSL keeps for the application, in each kind of object. */
 enum { APP_DATA = 0 };
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* ---- asking ---- */
 
@@ -55,7 +49,7 @@ static const char *wait_for(const struct remotekey_holder *holder, short events,
 {
 	for (;;) {
 		struct pollfd place = { .fd = holder->fd, .events = events };
-		int64_t left_ms = deadline_ms - now_ms();
+		int64_t left_ms = deadline_ms - (int64_t)clock_now_ms();
 		int count = left_ms <= 0 ? 0 : poll(&place, 1, (int)left_ms);
 		if (count < 0 && errno == EINTR)
 			continue;
@@ -134,7 +128,7 @@ static bool ask(const struct remotekey *key, enum signing_operation operation, c
 					   .input = input,
 					   .input_size = input_size };
 	uint8_t bytes[SIGNING_REQUEST_MAX];
-	int64_t deadline_ms = now_ms() + holder->patience_ms;
+	int64_t deadline_ms = (int64_t)clock_now_ms() + holder->patience_ms;
 	const char *reason = "too much to sign";
 	holder->asked++;
 	holder->patience_ms = REMOTEKEY_DOUBT_MS; /* until something is heard */

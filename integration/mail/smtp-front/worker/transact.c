@@ -8,6 +8,7 @@
 
 #include "integration/mail/smtp-front/worker/trace.h"
 #include "lib/common/log.h"
+#include "lib/process/clock.h"
 
 #define HEADER_MAX (TRACE_MAX + JUDGE_HEADER_MAX + 32)
 
@@ -114,13 +115,6 @@ void transact_mail(struct visit *visit)
 		visit_log_refusal(visit, NULL, sink_name(visit));
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* A next hop that is not the sink is asked as by a client that sends it a mail, from <>. */
 static bool ask_asker(struct visit *visit, const struct recipient *recipient,
 		      struct sink_reply *reply)
@@ -151,12 +145,13 @@ static bool is_known(struct visit *visit, const struct recipient *recipient,
 	const size_t size = strlen(recipient->address);
 	struct callforward_answer answer;
 
-	if (answers_find(visit->parts.known, recipient->address, size, is_utf8, now_ms(), &answer))
+	if (answers_find(visit->parts.known, recipient->address, size, is_utf8, clock_now_ms(),
+			 &answer))
 		return true;
 	if (!ask_asker(visit, recipient, reply))
 		return false;
-	answers_put(visit->parts.known, recipient->address, size, is_utf8, &yes, now_ms(),
-		    now_ms() + keep_ms);
+	answers_put(visit->parts.known, recipient->address, size, is_utf8, &yes, clock_now_ms(),
+		    clock_now_ms() + keep_ms);
 	return true;
 }
 

@@ -10,6 +10,7 @@
 
 #include "integration/mail/smtp-front/smtp/lines.h"
 #include "integration/mail/smtp-front/worker/transact.h"
+#include "lib/process/clock.h"
 
 /* Of a line or chunk that is thrown away: more is a reason to hang up. As in the edge. */
 #define SKIP_MAX (1024 * 1024)
@@ -21,10 +22,10 @@
 /* Between looks at whether it is, or sessions wait: neither ends a wait. */
 #define LOOK_MS 250
 
-static uint64_t now_us(clockid_t clock)
+static uint64_t cpu_used_us(void)
 {
 	struct timespec now;
-	clock_gettime(clock, &now);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	return (uint64_t)now.tv_sec * UINT64_C(1000000) + (uint64_t)now.tv_nsec / 1000;
 }
 
@@ -362,8 +363,8 @@ static void begin_session(struct visit *visit, struct capsule *capsule, int fd)
 	visit->first_ms = stream_deadline(0);
 	memset(&visit->latest, 0, sizeof(visit->latest));
 	visit_log_begin(visit);
-	visit->began_us = now_us(CLOCK_MONOTONIC);
-	visit->cpu_began_us = now_us(CLOCK_PROCESS_CPUTIME_ID);
+	visit->began_us = clock_now_us();
+	visit->cpu_began_us = cpu_used_us();
 	stream_init(&visit->stream, fd);
 	(void)stream_seed(&visit->stream, capsule->unread, capsule->unread_size);
 }
@@ -378,7 +379,7 @@ static const char *verdict_of(const struct capsule *capsule)
 static void write_account(const struct visit *visit)
 {
 	const struct capsule *capsule = visit->capsule;
-	const uint64_t ended_us = now_us(CLOCK_MONOTONIC);
+	const uint64_t ended_us = clock_now_us();
 	const struct account account = {
 		.session_id = capsule->session_id,
 		.client_ip = capsule->client_ip,
@@ -407,7 +408,7 @@ static void write_account(const struct visit *visit)
 				    : 0,
 		.worker_ms = (ended_us - visit->began_us) / 1000,
 		.edge_cpu_us = capsule->edge_cpu_us,
-		.worker_cpu_us = now_us(CLOCK_PROCESS_CPUTIME_ID) - visit->cpu_began_us,
+		.worker_cpu_us = cpu_used_us() - visit->cpu_began_us,
 	};
 	account_log(&account);
 }

@@ -16,6 +16,7 @@
 #include "integration/mail/smtp-front/recipients/users.h"
 #include "integration/mail/smtp-front/worker/visit.h"
 #include "lib/common/log.h"
+#include "lib/process/clock.h"
 
 static const char context[] = "smtp-front";
 
@@ -152,8 +153,7 @@ static int receive(struct worker *worker, struct handover_fds *ret_fds)
 static bool is_late(const struct worker *worker)
 {
 	const uint64_t patience_ms = worker->start->setup->front.queue_timeout_ms + LATE_MS;
-	const uint64_t now_us = (uint64_t)stream_deadline(0) * 1000;
-	return now_us > worker->capsule->queued_at_us + patience_ms * 1000;
+	return clock_now_us() > worker->capsule->queued_at_us + patience_ms * 1000;
 }
 
 /* One session, if there is one. Returns how much of the worker's life it has taken. */
