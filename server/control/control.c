@@ -7,8 +7,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
+
+#include "lib/process/listening.h"
 
 #define BACKLOG	    16
 #define HEAD_MAX    32 /* "ok SIZE\n" */
@@ -44,44 +45,9 @@ struct control {
 
 /* ---- the socket ---- */
 
-static struct sockaddr_un make_address(const char *path)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	memcpy(address.sun_path, path, strlen(path) + 1);
-	return address;
-}
-
-/* What a server that was killed has left is in the way, and nothing else is. */
-static int remove_stale(const char *path)
-{
-	struct stat status;
-	if (lstat(path, &status) != 0)
-		return errno == ENOENT ? 0 : -errno;
-	if (!S_ISSOCK(status.st_mode))
-		return -ENOTSOCK;
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	struct sockaddr_un address = make_address(path);
-	bool is_dead = connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0 &&
-		       errno == ECONNREFUSED;
-	close(fd);
-	if (!is_dead)
-		return -EADDRINUSE;
-	return unlink(path) == 0 ? 0 : -errno;
-}
-
 /* No client can connect before it has its owner and its mode. */
-static int bind_path(const struct control *control, const struct settings *settings)
+static int give_path(const struct control *control, const struct settings *settings)
 {
-	struct sockaddr_un address = make_address(control->path);
-	mode_t mask = umask(0777);
-	int ret = bind(control->fd, (const struct sockaddr *)&address, sizeof(address)) == 0
-			  ? 0
-			  : -errno;
-	umask(mask);
-	if (ret != 0)
-		return ret;
 	bool has_owner = settings->control_owner[0] != '\0';
 	bool has_user = settings->user[0] != '\0' && geteuid() == 0;
 	uid_t uid = has_owner ? settings->control_uid : settings->uid;
@@ -95,15 +61,14 @@ static int bind_path(const struct control *control, const struct settings *setti
 
 int control_open(const struct settings *settings, struct control **ret_control)
 {
-	int ret = remove_stale(settings->control_path);
-	if (ret != 0)
-		return ret;
 	struct control *control = calloc(1, sizeof(*control));
 	if (control == NULL)
 		return -ENOMEM;
 	memcpy(control->path, settings->control_path, sizeof(control->path));
-	control->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	ret = control->fd >= 0 ? bind_path(control, settings) : -errno;
+	control->fd = -1;
+	int ret = listening_bind_path(control->path, SOCK_STREAM, &control->fd);
+	if (ret == 0)
+		ret = give_path(control, settings);
 	struct stat status;
 	if (ret == 0 && lstat(control->path, &status) == 0) {
 		control->device = status.st_dev;

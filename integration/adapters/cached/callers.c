@@ -7,12 +7,12 @@
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "client-lib/shared/cached.h"
 #include "lib/common/log.h"
+#include "lib/process/listening.h"
 
 static const char context[] = "dnsblv6-cached";
 
@@ -48,7 +48,7 @@ struct callers {
 	const struct setup *setup;
 	uv_loop_t *loop;
 	int fd;
-	struct sockaddr_un address;
+	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 	uv_poll_t poll;
 	uv_timer_t pause;
 	TAILQ_HEAD(caller_list, caller) list; /* the one silent for longest first */
@@ -334,36 +334,15 @@ static void listener_on_readable(uv_poll_t *poll, int status, int events)
 
 /* ---- the socket ---- */
 
-/* What a daemon that was killed has left is in the way, and nothing else is. */
-static int remove_stale(const char *path)
-{
-	struct stat status;
-	if (lstat(path, &status) != 0)
-		return errno == ENOENT ? 0 : -errno;
-	if (!S_ISSOCK(status.st_mode))
-		return -ENOTSOCK;
-	return unlink(path) == 0 ? 0 : -errno;
-}
-
 /* No client can connect before the socket has its group and its mode. */
-static int listen_at(const struct callers *callers)
+static int listen_at(struct callers *callers)
 {
-	const struct setup *setup = callers->setup;
-	const char *path = callers->address.sun_path;
-	int ret = remove_stale(path);
-	if (ret != 0)
-		return ret;
-	mode_t mask = umask(0777);
-	if (bind(callers->fd, (const struct sockaddr *)&callers->address,
-		 sizeof(callers->address)) != 0)
+	int ret = listening_bind_path(callers->path, SOCK_SEQPACKET, &callers->fd);
+	if (ret == 0)
+		ret = owner_give(&callers->setup->owner, callers->path);
+	if (ret == 0 && listen(callers->fd, BACKLOG) != 0)
 		ret = -errno;
-	umask(mask);
-	if (ret != 0)
-		return ret;
-	ret = owner_give(&setup->owner, path);
-	if (ret != 0)
-		return ret;
-	return listen(callers->fd, BACKLOG) == 0 ? 0 : -errno;
+	return ret;
 }
 
 static int watch_listener(struct callers *callers)
@@ -385,11 +364,9 @@ int callers_open(uv_loop_t *loop, const struct setup *setup, struct callers **re
 	callers->setup = setup;
 	callers->loop = loop;
 	TAILQ_INIT(&callers->list);
-	callers->address.sun_family = AF_UNIX;
-	snprintf(callers->address.sun_path, sizeof(callers->address.sun_path), "%s/" CACHED_SOCKET,
-		 setup->directory);
-	callers->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int ret = callers->fd >= 0 ? listen_at(callers) : -errno;
+	callers->fd = -1;
+	snprintf(callers->path, sizeof(callers->path), "%s/" CACHED_SOCKET, setup->directory);
+	int ret = listen_at(callers);
 	if (ret == 0)
 		ret = watch_listener(callers);
 	if (ret != 0) {
@@ -407,7 +384,7 @@ void callers_close(struct callers *callers)
 	struct caller *caller = NULL;
 	if (callers == NULL)
 		return;
-	unlink(callers->address.sun_path);
+	unlink(callers->path);
 	while ((caller = TAILQ_FIRST(&callers->list)) != NULL)
 		cut_off(caller);
 	uv_close((uv_handle_t *)&callers->poll, NULL);

@@ -3,16 +3,14 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <libmilter/mfapi.h>
 
 #include "lib/common/log.h"
+#include "lib/process/listening.h"
 
 #define BACKLOG 512 /* connections of the mail server that wait; its processes come at once */
 
@@ -191,27 +189,6 @@ static sfsistat on_close(SMFICTX *ctx)
 
 /* ---- the socket ---- */
 
-/* Of a daemon that has gone; one that is there answers. */
-static int remove_stale(const char *path)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	struct stat status;
-	if (lstat(path, &status) != 0)
-		return errno == ENOENT ? 0 : -errno;
-	if (!S_ISSOCK(status.st_mode))
-		return -ENOTSOCK;
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	bool is_stale = connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0 &&
-			errno == ECONNREFUSED;
-	close(fd);
-	if (!is_stale)
-		return -EADDRINUSE;
-	return unlink(path) == 0 ? 0 : -errno;
-}
-
 /* libmilter says why not to syslog alone; errno is a guess. */
 static int open_socket(const char *path)
 {
@@ -246,7 +223,7 @@ int milter_open(const struct setup *setup, struct sessions *shared)
 	if (ret == 0 && smfi_setconn((char *)(uintptr_t)setup->connection) != MI_SUCCESS)
 		ret = -EINVAL;
 	if (ret == 0 && setup->path[0] != '\0')
-		ret = remove_stale(setup->path);
+		ret = listening_clear_path(setup->path, SOCK_STREAM);
 	if (ret != 0)
 		return ret;
 	smfi_setbacklog(BACKLOG);

@@ -2,35 +2,18 @@
 #include "integration/mail/smtp-front/nanny/listeners.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/process/listening.h"
+
 #define BACKLOG 4096 /* the kernel takes net.core.somaxconn, when that is less */
 
-/* *ret_fd is written on success only. */
-static int open_one(const struct place *place, int *ret_fd)
+static int bind_one(const struct place *place, unsigned options, int *ret_fd)
 {
-	int one = 1;
-	int ret = 0;
-	int fd = socket(place->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)) != 0)
-		ret = -errno;
 	/* :: and 0.0.0.0 are two places. */
-	if (ret == 0 && place->address.ss_family == AF_INET6 &&
-	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) != 0)
-		ret = -errno;
-	if (ret == 0 &&
-	    bind(fd, (const struct sockaddr *)&place->address, place->address_size) != 0)
-		ret = -errno;
-	if (ret == 0)
-		*ret_fd = fd;
-	else
-		close(fd);
-	return ret;
+	return listening_bind_port((const struct sockaddr *)&place->address, place->address_size,
+				   LISTENING_IPV6_ONLY | options, ret_fd);
 }
 
 static bool is_same(const struct place *a, const struct place *b)
@@ -57,18 +40,10 @@ static int find(const struct listeners *listeners, unsigned row, const struct pl
  */
 static int is_free(const struct place *place)
 {
-	int one = 1;
-	int fd = socket(place->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	int ret = setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 ? 0 : -errno;
-	if (ret == 0 && place->address.ss_family == AF_INET6 &&
-	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) != 0)
-		ret = -errno;
-	if (ret == 0 &&
-	    bind(fd, (const struct sockaddr *)&place->address, place->address_size) != 0)
-		ret = -errno;
-	close(fd);
+	int fd = -1;
+	int ret = bind_one(place, 0, &fd);
+	if (ret == 0)
+		close(fd);
 	return ret;
 }
 
@@ -83,7 +58,7 @@ static int open_all(const struct setup_front *front, const struct listeners *old
 			int *fd = &opened->fds[row][place];
 			*fd = find(old, row, &front->places[place]);
 			if (*fd < 0 && row < front->edges)
-				ret = open_one(&front->places[place], fd);
+				ret = bind_one(&front->places[place], LISTENING_SHARED, fd);
 		}
 		if (ret != 0)
 			return ret;
