@@ -69,8 +69,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				(part_used == whole_used && part_used <= cut &&
 				 part.is_local == whole.is_local &&
 				 part.client_port == whole.client_port &&
-				 memcmp(&part.client_ip, &whole.client_ip, 16) == 0 &&
-				 memcmp(&part.local_ip, &whole.local_ip, 16) == 0),
+				 memcmp(&part.client_addr, &whole.client_addr, 16) == 0 &&
+				 memcmp(&part.local_addr, &whole.local_addr, 16) == 0),
 			"the same header");
 	}
 	return 0;

@@ -213,9 +213,9 @@ static void look_for_early(struct session *session)
 static void take_proxy(struct session *session, const struct proxy *proxy)
 {
 	if (!proxy->is_local) {
-		session->client_ip = proxy->client_ip;
+		dnsblv6_addr_to_bytes(proxy->client_addr, session->client_ip.bytes);
 		session->client_port = proxy->client_port;
-		session->local_ip = proxy->local_ip;
+		dnsblv6_addr_to_bytes(proxy->local_addr, session->local_ip.bytes);
 		session->local_port = proxy->local_port;
 	}
 	channel_store(session);

@@ -142,13 +142,13 @@ static void take_xclient(struct session *session)
 		limits_leave(session->edge->limits, &session->client_ip);
 	session->is_counted = false;
 	if (has(xclient, XCLIENT_ADDR)) {
-		session->client_ip = xclient->client_ip;
+		dnsblv6_addr_to_bytes(xclient->client_addr, session->client_ip.bytes);
 		session->has_paused = false;
 	}
 	if (has(xclient, XCLIENT_PORT))
 		session->client_port = xclient->client_port;
 	if (has(xclient, XCLIENT_DESTADDR))
-		session->local_ip = xclient->local_ip;
+		dnsblv6_addr_to_bytes(xclient->local_addr, session->local_ip.bytes);
 	if (has(xclient, XCLIENT_DESTPORT))
 		session->local_port = xclient->local_port;
 	session->next = NEXT_JUDGE;

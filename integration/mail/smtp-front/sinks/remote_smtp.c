@@ -270,8 +270,7 @@ static int connect_to(struct remote *remote, const struct setup_sink *setup)
 
 static bool is_ipv4(const struct dnsblv6_ip *ip)
 {
-	static const uint8_t mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
-	return memcmp(ip->bytes, mapped, sizeof(mapped)) == 0;
+	return dnsblv6_addr_is_ipv4(dnsblv6_addr_from_bytes(ip->bytes));
 }
 
 static int send_proxy(struct remote *remote, const struct setup_sink *setup,
@@ -284,8 +283,10 @@ static int send_proxy(struct remote *remote, const struct setup_sink *setup,
 	if (version == 0)
 		return 0;
 	if (session != NULL) {
-		proxy = (struct proxy){ .client_ip = session->client_ip,
-					.local_ip = session->local_ip,
+		proxy = (struct proxy){ .client_addr =
+						dnsblv6_addr_from_bytes(session->client_ip.bytes),
+					.local_addr =
+						dnsblv6_addr_from_bytes(session->local_ip.bytes),
 					.client_port = session->client_port,
 					.local_port = session->local_port };
 	} else {

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/format/address.h"
-
 /* ---- version 1 ---- */
 
 #define TEXT_MAX 107 /* the longest line, CRLF included, by the protocol's own count */
@@ -38,16 +36,13 @@ static bool is_word(const char *word, size_t word_size, const char *text)
 	return word_size == strlen(text) && memcmp(word, text, word_size) == 0;
 }
 
-static bool take_ip(struct rest *rest, bool is_ipv4, struct dnsblv6_ip *ret_ip)
+static bool take_addr(struct rest *rest, bool is_ipv4, struct dnsblv6_addr *ret_addr)
 {
 	const char *word = NULL;
 	size_t size = 0;
-	struct dnsblv6_addr addr;
-	if (!take_word(rest, false, &word, &size) || (memchr(word, ':', size) == NULL) != is_ipv4 ||
-	    dnsblv6_addr_parse(word, size, &addr) != DNSBLV6_OK)
-		return false;
-	dnsblv6_addr_to_bytes(addr, ret_ip->bytes);
-	return true;
+	return take_word(rest, false, &word, &size) &&
+	       (memchr(word, ':', size) == NULL) == is_ipv4 &&
+	       dnsblv6_addr_parse(word, size, ret_addr) == DNSBLV6_OK;
 }
 
 /* Decimal without leading zeros. */
@@ -81,8 +76,8 @@ static bool parse_text(struct rest rest, struct proxy *proxy)
 	if (blank == NULL || (!is_ipv4 && !is_word(family, family_size, "TCP6")))
 		return false;
 	rest.at = blank + 1;
-	return take_ip(&rest, is_ipv4, &proxy->client_ip) &&
-	       take_ip(&rest, is_ipv4, &proxy->local_ip) &&
+	return take_addr(&rest, is_ipv4, &proxy->client_addr) &&
+	       take_addr(&rest, is_ipv4, &proxy->local_addr) &&
 	       take_port(&rest, false, &proxy->client_port) &&
 	       take_port(&rest, true, &proxy->local_port);
 }
@@ -125,12 +120,9 @@ static uint16_t get_be16(const uint8_t *bytes)
 	return (uint16_t)(bytes[0] << 8 | bytes[1]);
 }
 
-static struct dnsblv6_ip get_ipv4(const uint8_t *bytes)
+static struct dnsblv6_addr get_ipv4(const uint8_t *bytes)
 {
-	struct dnsblv6_ip ip;
-	uint32_t host = (uint32_t)get_be16(bytes) << 16 | get_be16(bytes + 2);
-	dnsblv6_addr_to_bytes(dnsblv6_addr_from_ipv4(host), ip.bytes);
-	return ip;
+	return dnsblv6_addr_from_ipv4((uint32_t)get_be16(bytes) << 16 | get_be16(bytes + 2));
 }
 
 /* What stands at OF_COMMAND, OF_FAMILY and OF_SIZE is looked at as soon as it is there. */
@@ -155,12 +147,12 @@ static bool get_addresses(const uint8_t *bytes, size_t size, struct proxy *proxy
 	if (size < (family == TCP_IPV4 ? IPV4_SIZE : IPV6_SIZE))
 		return false;
 	if (family == TCP_IPV4) {
-		proxy->client_ip = get_ipv4(at);
-		proxy->local_ip = get_ipv4(at + 4);
+		proxy->client_addr = get_ipv4(at);
+		proxy->local_addr = get_ipv4(at + 4);
 		at += IPV4_SIZE - 4;
 	} else {
-		memcpy(proxy->client_ip.bytes, at, sizeof(proxy->client_ip.bytes));
-		memcpy(proxy->local_ip.bytes, at + 16, sizeof(proxy->local_ip.bytes));
+		proxy->client_addr = dnsblv6_addr_from_bytes(at);
+		proxy->local_addr = dnsblv6_addr_from_bytes(at + 16);
 		at += IPV6_SIZE - 4;
 	}
 	proxy->client_port = get_be16(at);
@@ -211,25 +203,21 @@ enum proxy_status proxy_parse(const uint8_t *bytes, size_t size, struct proxy *r
 
 /* ---- the other way round ---- */
 
-static bool is_ipv4(const struct dnsblv6_ip *ip)
-{
-	return dnsblv6_addr_is_ipv4(dnsblv6_addr_from_bytes(ip->bytes));
-}
-
 /* Both ends have one family in a header: where they differ, IPv4 is written as IPv6. */
-static void format_ip(const struct dnsblv6_ip *ip, bool as_ipv6, char *ret_text, size_t room)
+static void format_addr(struct dnsblv6_addr addr, bool as_ipv6, char *ret_text, size_t room)
 {
 	char text[DNSBLV6_ADDR_TEXT_SIZE];
-	(void)dnsblv6_addr_format(dnsblv6_addr_from_bytes(ip->bytes), text);
-	(void)snprintf(ret_text, room, "%s%s", as_ipv6 && is_ipv4(ip) ? "::ffff:" : "", text);
+	(void)dnsblv6_addr_format(addr, text);
+	(void)snprintf(ret_text, room, "%s%s",
+		       as_ipv6 && dnsblv6_addr_is_ipv4(addr) ? "::ffff:" : "", text);
 }
 
 static size_t make_text(const struct proxy *proxy, bool as_ipv6, uint8_t *ret_header)
 {
 	char client[DNSBLV6_ADDR_TEXT_SIZE + 8];
 	char local[DNSBLV6_ADDR_TEXT_SIZE + 8];
-	format_ip(&proxy->client_ip, as_ipv6, client, sizeof(client));
-	format_ip(&proxy->local_ip, as_ipv6, local, sizeof(local));
+	format_addr(proxy->client_addr, as_ipv6, client, sizeof(client));
+	format_addr(proxy->local_addr, as_ipv6, local, sizeof(local));
 	return (size_t)snprintf((char *)ret_header, PROXY_MADE_MAX, "PROXY %s %s %s %u %u\r\n",
 				as_ipv6 ? "TCP6" : "TCP4", client, local, proxy->client_port,
 				proxy->local_port);
@@ -239,6 +227,14 @@ static uint8_t *put_bytes(uint8_t *to, const void *bytes, size_t size)
 {
 	memcpy(to, bytes, size);
 	return to + size;
+}
+
+/* An IPv4 address, of 4 bytes, is the end of a mapped one. */
+static uint8_t *put_addr(uint8_t *to, struct dnsblv6_addr addr, size_t size)
+{
+	uint8_t bytes[16];
+	dnsblv6_addr_to_bytes(addr, bytes);
+	return put_bytes(to, bytes + sizeof(bytes) - size, size);
 }
 
 static uint8_t *put_be16(uint8_t *to, uint16_t number)
@@ -251,13 +247,12 @@ static uint8_t *put_be16(uint8_t *to, uint16_t number)
 static size_t make_binary(const struct proxy *proxy, bool as_ipv6, uint8_t *ret_header)
 {
 	const size_t ip_size = as_ipv6 ? 16 : 4;
-	const size_t skip = 16 - ip_size; /* an IPv4 address is the end of a mapped one */
 	uint8_t *at = put_bytes(ret_header, binary_magic, sizeof(binary_magic));
 	*at++ = IS_PROXY;
 	*at++ = as_ipv6 ? TCP_IPV6 : TCP_IPV4;
 	at = put_be16(at, as_ipv6 ? IPV6_SIZE : IPV4_SIZE);
-	at = put_bytes(at, proxy->client_ip.bytes + skip, ip_size);
-	at = put_bytes(at, proxy->local_ip.bytes + skip, ip_size);
+	at = put_addr(at, proxy->client_addr, ip_size);
+	at = put_addr(at, proxy->local_addr, ip_size);
 	at = put_be16(at, proxy->client_port);
 	at = put_be16(at, proxy->local_port);
 	return (size_t)(at - ret_header);
@@ -265,19 +260,20 @@ static size_t make_binary(const struct proxy *proxy, bool as_ipv6, uint8_t *ret_
 
 size_t proxy_make(unsigned version, const struct proxy *proxy, uint8_t *ret_header)
 {
-	const bool as_ipv6 = !is_ipv4(&proxy->client_ip) || !is_ipv4(&proxy->local_ip);
+	const bool as_ipv6 = !dnsblv6_addr_is_ipv4(proxy->client_addr) ||
+			     !dnsblv6_addr_is_ipv4(proxy->local_addr);
 	return version == 1 ? make_text(proxy, as_ipv6, ret_header)
 			    : make_binary(proxy, as_ipv6, ret_header);
 }
 
-static void take_end(const struct sockaddr *end, struct dnsblv6_ip *ret_ip, uint16_t *ret_port)
+static void take_end(const struct sockaddr *end, struct dnsblv6_addr *ret_addr, uint16_t *ret_port)
 {
 	uint32_t ipv4 = INADDR_LOOPBACK;
 	*ret_port = 0;
 	if (end->sa_family == AF_INET6) {
 		struct sockaddr_in6 ipv6;
 		memcpy(&ipv6, end, sizeof(ipv6));
-		memcpy(ret_ip->bytes, &ipv6.sin6_addr, sizeof(ret_ip->bytes));
+		*ret_addr = dnsblv6_addr_from_bytes(ipv6.sin6_addr.s6_addr);
 		*ret_port = ntohs(ipv6.sin6_port);
 		return;
 	}
@@ -287,13 +283,13 @@ static void take_end(const struct sockaddr *end, struct dnsblv6_ip *ret_ip, uint
 		ipv4 = ntohl(address.sin_addr.s_addr);
 		*ret_port = ntohs(address.sin_port);
 	}
-	dnsblv6_addr_to_bytes(dnsblv6_addr_from_ipv4(ipv4), ret_ip->bytes);
+	*ret_addr = dnsblv6_addr_from_ipv4(ipv4);
 }
 
 void proxy_of_socket(const struct sockaddr *from, const struct sockaddr *to,
 		     struct proxy *ret_proxy)
 {
 	ret_proxy->is_local = false;
-	take_end(from, &ret_proxy->client_ip, &ret_proxy->client_port);
-	take_end(to, &ret_proxy->local_ip, &ret_proxy->local_port);
+	take_end(from, &ret_proxy->client_addr, &ret_proxy->client_port);
+	take_end(to, &ret_proxy->local_addr, &ret_proxy->local_port);
 }

@@ -31,7 +31,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "client-lib/dnsblv6.h"
+#include "lib/format/address.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -50,8 +50,8 @@ struct proxy {
 	/* LOCAL, or UNKNOWN: the balancer speaks for itself, the socket's addresses hold. */
 	bool is_local;
 	/* Zero when is_local. */
-	struct dnsblv6_ip client_ip;
-	struct dnsblv6_ip local_ip;
+	struct dnsblv6_addr client_addr;
+	struct dnsblv6_addr local_addr;
 	uint16_t client_port;
 	uint16_t local_port;
 };

@@ -4,8 +4,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "lib/format/address.h"
-
 /* A value before its xtext is undone: each byte may be three. */
 #define VALUE_MAX (3 * XCLIENT_TEXT_MAX)
 
@@ -76,19 +74,15 @@ static bool is_host_name(const char *text)
 	return true;
 }
 
-static bool take_ip(const char *text, struct dnsblv6_ip *ret_ip)
+static bool take_addr(const char *text, struct dnsblv6_addr *ret_addr)
 {
 	static const char tag[] = "IPV6:";
 	const size_t tag_size = sizeof(tag) - 1;
-	struct dnsblv6_addr addr;
 	bool is_tagged = strncasecmp(text, tag, tag_size) == 0;
 	if (is_tagged)
 		text += tag_size;
-	if ((is_tagged && strchr(text, ':') == NULL) ||
-	    dnsblv6_addr_parse(text, strlen(text), &addr) != DNSBLV6_OK)
-		return false;
-	dnsblv6_addr_to_bytes(addr, ret_ip->bytes);
-	return true;
+	return (!is_tagged || strchr(text, ':') != NULL) &&
+	       dnsblv6_addr_parse(text, strlen(text), ret_addr) == DNSBLV6_OK;
 }
 
 static bool take_port(const char *text, uint16_t *ret_port)
@@ -128,7 +122,7 @@ static bool take_value(struct xclient *xclient, enum xclient_attribute attribute
 	case XCLIENT_NAME:
 		return take_name(text, xclient->name);
 	case XCLIENT_ADDR:
-		return take_ip(text, &xclient->client_ip);
+		return take_addr(text, &xclient->client_addr);
 	case XCLIENT_PORT:
 		return take_port(text, &xclient->client_port);
 	case XCLIENT_PROTO:
@@ -138,7 +132,7 @@ static bool take_value(struct xclient *xclient, enum xclient_attribute attribute
 	case XCLIENT_LOGIN:
 		return take_text(text, xclient->login);
 	case XCLIENT_DESTADDR:
-		return take_ip(text, &xclient->local_ip);
+		return take_addr(text, &xclient->local_addr);
 	default:
 		return take_port(text, &xclient->local_port);
 	}

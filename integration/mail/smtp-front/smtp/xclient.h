@@ -30,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client-lib/dnsblv6.h"
+#include "lib/format/address.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -55,12 +55,12 @@ struct xclient {
 	unsigned known;	      /* bit n: with a value, which is below; a part of named */
 	unsigned tempunavail; /* bit n: with [TEMPUNAVAIL]; a part of named without known */
 	char name[XCLIENT_TEXT_MAX + 1];
-	struct dnsblv6_ip client_ip;
+	struct dnsblv6_addr client_addr;
 	uint16_t client_port;
 	bool is_esmtp;
 	char helo[XCLIENT_TEXT_MAX + 1];
 	char login[XCLIENT_TEXT_MAX + 1];
-	struct dnsblv6_ip local_ip;
+	struct dnsblv6_addr local_addr;
 	uint16_t local_port;
 };
 

@@ -58,10 +58,10 @@ struct parsed_rcpt {
 	std::string code;
 };
 
-std::string text_of(const dnsblv6_ip &ip)
+std::string text_of(dnsblv6_addr addr)
 {
-	char text[DNSBLV6_IP_TEXT_SIZE];
-	dnsblv6_ip_format(&ip, text);
+	char text[DNSBLV6_ADDR_TEXT_SIZE];
+	dnsblv6_addr_format(addr, text);
 	return text;
 }
 
@@ -408,12 +408,12 @@ TEST_CASE("XCLIENT tells what it names", "[front][xclient]")
 	CHECK(made.known == 255);
 	CHECK(made.tempunavail == 0);
 	CHECK(std::string(made.name) == "spike.example.org");
-	CHECK(text_of(made.client_ip) == "168.100.189.2");
+	CHECK(text_of(made.client_addr) == "168.100.189.2");
 	CHECK(made.client_port == 25);
 	CHECK(made.is_esmtp);
 	CHECK(std::string(made.helo) == "a??b");
 	CHECK(std::string(made.login) == "u?x");
-	CHECK(text_of(made.local_ip) == "2001:db8::1");
+	CHECK(text_of(made.local_addr) == "2001:db8::1");
 	CHECK(made.local_port == 65535);
 	REQUIRE(parse_xclient("NAME=[TEMPUNAVAIL] ADDR=[UNAVAILABLE] proto=smtp", &made) ==
 		nullptr);
@@ -423,7 +423,7 @@ TEST_CASE("XCLIENT tells what it names", "[front][xclient]")
 	CHECK_FALSE(made.is_esmtp);
 	CHECK(parse_xclient("ADDR=2001:db8::2", &made) == nullptr);
 	CHECK(parse_xclient("ADDR=ipv6:::ffff:192.0.2.1", &made) == nullptr);
-	CHECK(text_of(made.client_ip) == "192.0.2.1");
+	CHECK(text_of(made.client_addr) == "192.0.2.1");
 }
 
 TEST_CASE("XCLIENT with anything wrong changes nothing", "[front][xclient]")

@@ -38,15 +38,15 @@ struct parsed {
 
 	std::string client() const
 	{
-		char text[DNSBLV6_IP_TEXT_SIZE];
-		dnsblv6_ip_format(&proxy.client_ip, text);
+		char text[DNSBLV6_ADDR_TEXT_SIZE];
+		dnsblv6_addr_format(proxy.client_addr, text);
 		return std::string(text) + " " + std::to_string(proxy.client_port);
 	}
 
 	std::string local() const
 	{
-		char text[DNSBLV6_IP_TEXT_SIZE];
-		dnsblv6_ip_format(&proxy.local_ip, text);
+		char text[DNSBLV6_ADDR_TEXT_SIZE];
+		dnsblv6_addr_format(proxy.local_addr, text);
 		return std::string(text) + " " + std::to_string(proxy.local_port);
 	}
 
