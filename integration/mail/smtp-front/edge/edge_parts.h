@@ -24,7 +24,7 @@
 #include "integration/mail/smtp-front/edge/arena.h"
 #include "integration/mail/smtp-front/recipients/callforward.h"
 #include "integration/mail/smtp-front/handover/capsule.h"
-#include "integration/mail/smtp-front/smtp/dialogue.h"
+#include "lib/smtp/dialogue.h"
 #include "integration/mail/smtp-front/edge/edge.h"
 #include "integration/mail/smtp-front/edge/gather.h"
 #include "integration/mail/smtp-front/edge/limits.h"

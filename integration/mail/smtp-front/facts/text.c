@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "integration/mail/smtp-front/smtp/address.h"
+#include "lib/smtp/address.h"
 
 #define ESCAPE_SIZE 8 /* "\u00ff" and a NUL */
 

@@ -30,8 +30,8 @@
 
 #include "client-lib/dnsblv6.h"
 #include "integration/common/judge.h"
-#include "integration/mail/smtp-front/smtp/dialogue.h"
-#include "integration/mail/smtp-front/smtp/envelope.h"
+#include "lib/smtp/dialogue.h"
+#include "lib/smtp/envelope.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "integration/mail/smtp-front/smtp/proxy.h"
+#include "lib/smtp/proxy.h"
 
 /* With its CRLF (RFC 5321 4.5.3.1.4). */
 #define XCLIENT_LINE_MAX 512

@@ -39,7 +39,7 @@
 
 #include "client-lib/dnsblv6.h"
 #include "integration/mail/smtp-front/sinks/delivered.h"
-#include "integration/mail/smtp-front/smtp/envelope.h"
+#include "lib/smtp/envelope.h"
 #include "integration/mail/smtp-front/recipients/hopstate.h"
 #include "integration/mail/smtp-front/setup/setup.h"
 

@@ -21,8 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "integration/mail/smtp-front/smtp/body.h"
-#include "integration/mail/smtp-front/facts/messageid.h"
+#include "lib/smtp/body.h"
+#include "lib/smtp/messageid.h"
 #include "integration/mail/smtp-front/pace/pace.h"
 #include "integration/mail/smtp-front/sinks/sink.h"
 #include "integration/mail/smtp-front/sinks/stream.h"

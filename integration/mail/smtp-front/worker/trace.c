@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "integration/mail/smtp-front/facts/account.h"
-#include "integration/mail/smtp-front/smtp/envelope.h"
+#include "lib/smtp/envelope.h"
 
 /* "Sun, 22 Nov 2026 04:42:54 +0000" (RFC 5322 3.3), whatever the locale. */
 #define DATE_SIZE 48

@@ -18,7 +18,7 @@
  */
 
 #include "integration/mail/smtp-front/facts/account.h"
-#include "integration/mail/smtp-front/smtp/dialogue.h"
+#include "lib/smtp/dialogue.h"
 #include "integration/mail/smtp-front/facts/maillog.h"
 #include "integration/mail/smtp-front/worker/parcel.h"
 #include "integration/mail/smtp-front/pace/ration.h"

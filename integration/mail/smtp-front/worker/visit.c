@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "integration/mail/smtp-front/smtp/lines.h"
+#include "lib/smtp/lines.h"
 #include "integration/mail/smtp-front/worker/transact.h"
 #include "lib/process/clock.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the processes of a generation know of the next hop.
-#include "integration/mail/smtp-front/smtp/envelope.h"
+#include "lib/smtp/envelope.h"
 #include "integration/mail/smtp-front/recipients/hopstate.h"
 
 #include "tests/lib/child.hh"

@@ -2,7 +2,7 @@
 // The Received header.
 #include "integration/mail/smtp-front/worker/trace.h"
 
-#include "integration/mail/smtp-front/smtp/envelope.h"
+#include "lib/smtp/envelope.h"
 
 #include <catch2/catch.hpp>
 

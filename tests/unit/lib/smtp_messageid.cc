@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The Message-ID of a mail that goes by.
-#include "integration/mail/smtp-front/facts/messageid.h"
+#include "lib/smtp/messageid.h"
 
 #include <catch2/catch.hpp>
 

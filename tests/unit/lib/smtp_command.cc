@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What commands say: addresses, parameters, sizes, and what a relay tells about its client.
-#include "integration/mail/smtp-front/smtp/address.h"
-#include "integration/mail/smtp-front/smtp/command.h"
-#include "integration/mail/smtp-front/smtp/xclient.h"
+#include "lib/smtp/address.h"
+#include "lib/smtp/command.h"
+#include "lib/smtp/xclient.h"
 
 #include <catch2/catch.hpp>
 

@@ -67,11 +67,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "integration/mail/smtp-front/smtp/command.h"
-#include "integration/mail/smtp-front/smtp/envelope.h"
-#include "integration/mail/smtp-front/smtp/lines.h"
-#include "integration/mail/smtp-front/smtp/reply.h"
-#include "integration/mail/smtp-front/smtp/xclient.h"
+#include "lib/smtp/command.h"
+#include "lib/smtp/envelope.h"
+#include "lib/smtp/lines.h"
+#include "lib/smtp/reply.h"
+#include "lib/smtp/xclient.h"
 
 #ifdef __cplusplus
 extern "C" {

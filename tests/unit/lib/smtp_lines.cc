@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Where lines end, and how replies are written.
-#include "integration/mail/smtp-front/smtp/lines.h"
-#include "integration/mail/smtp-front/smtp/reply.h"
+#include "lib/smtp/lines.h"
+#include "lib/smtp/reply.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/smtp-front/smtp/xclient.h"
+#include "lib/smtp/xclient.h"
 
 #include <string.h>
 #include <strings.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/smtp-front/smtp/command.h"
+#include "lib/smtp/command.h"
 
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
-#include "integration/mail/smtp-front/smtp/address.h"
+#include "lib/smtp/address.h"
 
 static const struct verb {
 	const char *name;

@@ -3,8 +3,8 @@
 // out. It does what edge and worker do, with a sink that keeps mails.
 #pragma once
 
-#include "integration/mail/smtp-front/smtp/body.h"
-#include "integration/mail/smtp-front/smtp/dialogue.h"
+#include "lib/smtp/body.h"
+#include "lib/smtp/dialogue.h"
 
 #include <catch2/catch.hpp>
 

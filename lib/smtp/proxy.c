@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/smtp-front/smtp/proxy.h"
+#include "lib/smtp/proxy.h"
 
 #include <netinet/in.h>
 #include <stdio.h>

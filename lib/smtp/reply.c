@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/smtp-front/smtp/reply.h"
+#include "lib/smtp/reply.h"
 
 #include <stdbool.h>
 #include <string.h>

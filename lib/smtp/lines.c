@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/smtp-front/smtp/lines.h"
+#include "lib/smtp/lines.h"
 
 #include <string.h>
 

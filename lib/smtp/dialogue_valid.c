@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/smtp-front/smtp/dialogue.h"
+#include "lib/smtp/dialogue.h"
 
 #include <string.h>
 
-#include "integration/mail/smtp-front/smtp/address.h"
+#include "lib/smtp/address.h"
 
 /* More than any session has, and far from where a counter turns over. */
 #define COUNT_MAX 1000000000U

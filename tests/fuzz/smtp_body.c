@@ -11,7 +11,7 @@
  *        2      .   the stream
  */
 
-#include "integration/mail/smtp-front/smtp/body.h"
+#include "lib/smtp/body.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void require(bool is_so, const char *what)
 {
 	if (is_so)
 		return;
-	fprintf(stderr, "front_body: %s\n", what);
+	fprintf(stderr, "smtp_body: %s\n", what);
 	abort();
 }
 

@@ -9,7 +9,7 @@
  *        1      .   the mail
  */
 
-#include "integration/mail/smtp-front/facts/messageid.h"
+#include "lib/smtp/messageid.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static void require(bool is_so, const char *what)
 {
 	if (is_so)
 		return;
-	fprintf(stderr, "front_messageid: %s\n", what);
+	fprintf(stderr, "smtp_messageid: %s\n", what);
 	abort();
 }
 

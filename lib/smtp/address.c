@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/smtp-front/smtp/address.h"
+#include "lib/smtp/address.h"
 
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
-#include "integration/mail/smtp-front/smtp/envelope.h"
+#include "lib/smtp/envelope.h"
 #include "lib/format/address.h"
 
 #define LABEL_MAX  63 /* RFC 1035, 2.3.4 */

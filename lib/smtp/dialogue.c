@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/smtp-front/smtp/dialogue.h"
+#include "lib/smtp/dialogue.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What may come out of a capsule and go on as a dialogue.
-#include "tests/unit/smtp-front/session/session.hh"
+#include "tests/unit/lib/smtp_session.hh"
 
 namespace
 {

@@ -13,8 +13,8 @@
  * Recipients with a "b" at the beginning are refused; other letters have other answers.
  */
 
-#include "integration/mail/smtp-front/smtp/body.h"
-#include "integration/mail/smtp-front/smtp/dialogue.h"
+#include "lib/smtp/body.h"
+#include "lib/smtp/dialogue.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void require(bool is_so, const char *what)
 {
 	if (is_so)
 		return;
-	fprintf(stderr, "front_dialogue: %s\n", what);
+	fprintf(stderr, "smtp_dialogue: %s\n", what);
 	abort();
 }
 

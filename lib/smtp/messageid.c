@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/smtp-front/facts/messageid.h"
+#include "lib/smtp/messageid.h"
 
 #include <string.h>
 

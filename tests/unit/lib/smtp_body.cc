@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The bytes of a mail: where it ends, what is undone, what is refused.
-#include "integration/mail/smtp-front/smtp/body.h"
+#include "lib/smtp/body.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The dialogue: what each command is answered in each state.
-#include "tests/unit/smtp-front/session/session.hh"
+#include "tests/unit/lib/smtp_session.hh"
 
 namespace
 {

@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "integration/mail/smtp-front/smtp/envelope.h"
+#include "lib/smtp/envelope.h"
 
 #ifdef __cplusplus
 extern "C" {
