@@ -2,10 +2,11 @@
 """
 masterfile.py - a store's zone in other programs, by way of the dumped master file.
 
-Flow: test_masterfile.py, test_dnssec.py and test_conformance.py dump() a zone and start_knot() on it.
+Flow: test_masterfile.py, test_dnssec.py and test_conformance.py dump() a zone and start_knot() on it,
+      or verify() it when it is signed; proof() is what is compared of a signed answer.
 """
 
-from harness import SEED, SOA, ZONE, Case, ask, bitmap_name, peer, wait_for
+from harness import NS, SEED, SOA, ZONE, Case, ask, bitmap_name, peer, wait_for
 
 KNOT = """
 server:
@@ -37,6 +38,16 @@ LIST = """
 2a00:6::/31
 """
 
+DO = {"edns_size": 1232, "edns_flags": 0x8000}
+
+
+def proof(reply):
+    """Every record of a reply that matters to a validator, signatures and proofs included."""
+    def lines(records):
+        return sorted((r.name.lower(), r.type, r.ttl, b"" if r.type in (NS, SOA) else r.rdata)
+                      for r in records)
+    return reply.rcode, lines(reply.answer), lines(reply.authority)
+
 
 class DumpCase(Case):
     def dump(self, *lists):
@@ -45,6 +56,19 @@ class DumpCase(Case):
         with open(zonefile, "wb") as file:
             self.run_zone_into(file, "dump", "--zonefile", "--store", self.path("bl6.mdb"))
         return zonefile
+
+    def keygen(self, name="bl6.pem", *options):
+        path = self.path(name)
+        self.run_zone("keygen", "--zone", ZONE, "--key", path, *options)
+        return path
+
+    def verify(self, zonefile):
+        for command in (["ldns-verify-zone", zonefile],
+                        # One key signs everything, so its flag says nothing: -z.
+                        ["dnssec-verify", "-z", "-o", ZONE, zonefile],
+                        ["kzonecheck", "--dnssec", "on", "--origin", ZONE, zonefile]):
+            checker = self.start([peer(command[0]), *command[1:]], command[0])
+            self.assertEqual(checker.popen.wait(300), 0, checker.log()[-4000:])
 
     def start_knot(self, zonefile, more=""):
         """more: what else belongs into its configuration."""

@@ -13,30 +13,16 @@ import subprocess
 
 from harness import (A, AAAA, CLASSIC, DATA, DEADLINE_S, IS_SANITIZED, NOERROR, NS, NXDOMAIN, SEED,
                      SOA, TXT, ZONE, ask, ask_all, bitmap_name, main, peer)
-from masterfile import LIST, DumpCase
+from masterfile import DO, LIST, DumpCase, proof
 from oracle import Oracle, differences
 from resolvers import start_unbound
 
 RRSIG, NSEC, DNSKEY = 46, 47, 48
-DO = {"edns_size": 1232, "edns_flags": 0x8000}
 RD_AD = 0x0120  # AD in a question asks for AD in the answer
 NAMES = 1000 if IS_SANITIZED else 5000
 
 
-def proof(reply):
-    """Every record of a reply that matters to a validator, signatures and proofs included."""
-    def lines(records):
-        return sorted((r.name.lower(), r.type, r.ttl, b"" if r.type in (NS, SOA) else r.rdata)
-                      for r in records)
-    return reply.rcode, lines(reply.answer), lines(reply.authority)
-
-
 class Dnssec(DumpCase):
-    def keygen(self, name="bl6.pem", *options):
-        path = self.path(name)
-        self.run_zone("keygen", "--zone", ZONE, "--key", path, *options)
-        return path
-
     def anchor(self, key, *options):
         return self.run_zone("ds", "--zone", ZONE, "--key", key, *options).out.splitlines()[0]
 
@@ -60,14 +46,6 @@ class Dnssec(DumpCase):
         return self.write("list.txt", "\n".join(lines) + "\n")
 
     # ---- verifiers ----
-
-    def verify(self, zonefile):
-        for command in (["ldns-verify-zone", zonefile],
-                        # One key signs everything, so its flag says nothing: -z.
-                        ["dnssec-verify", "-z", "-o", ZONE, zonefile],
-                        ["kzonecheck", "--dnssec", "on", "--origin", ZONE, zonefile]):
-            checker = self.start([peer(command[0]), *command[1:]], command[0])
-            self.assertEqual(checker.popen.wait(300), 0, checker.log()[-4000:])
 
     def test_verifiers_accept_the_zone_in_each_style_and_algorithm(self):
         path = self.write("list.txt", LIST)

@@ -13,7 +13,7 @@ import sys
 
 import harness
 from harness import DEADLINE_S, SOURCE, wait_for
-from test_policy import NAME, SILENT, PolicyCase
+from policy import NAME, SILENT, PolicyCase
 
 if harness.IS_SANITIZED:
     print("what is asked is not ours, and who answers is tested by test_policy.py: skipped")

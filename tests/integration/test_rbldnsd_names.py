@@ -17,9 +17,8 @@ import socket
 
 import harness
 import masterfile
-import test_dnssec
 from harness import A, AAAA, NOERROR, NXDOMAIN, REFUSED, TXT
-from test_rbldnsd import RbldnsdTest, name6, records
+from rbldnsd import RbldnsdTest, name6, records
 
 MX = 15
 HINFO = 13
@@ -343,9 +342,6 @@ class Named(NamesTest):
 class Signed(masterfile.DumpCase):
     """Names in a signed zone: for verifiers, and beside Knot that serves the same master file."""
 
-    keygen = test_dnssec.Dnssec.keygen
-    verify = test_dnssec.Dnssec.verify
-
     def make_lists(self, names):
         lines = ["$DATASET dnset @", "$1 one", *dnset_lines(self.random, names, 150),
                  "$DATASET generic @ sub.zone", *generic_lines(self.random, names, 40),
@@ -363,11 +359,11 @@ class Signed(masterfile.DumpCase):
         # For a name that begins with an asterisk and is none of the zone, Knot leaves the proof out.
         asked = [name for name in asked if not name.startswith(b"\x01*")]
         questions = [(name, self.random.choice((A, TXT, AAAA, HINFO))) for name in asked]
-        pairs = zip(questions, harness.ask_all(server.address, questions, **test_dnssec.DO),
-                    harness.ask_all(knot, questions, **test_dnssec.DO))
-        different = [(question, test_dnssec.proof(ours), test_dnssec.proof(theirs))
+        pairs = zip(questions, harness.ask_all(server.address, questions, **masterfile.DO),
+                    harness.ask_all(knot, questions, **masterfile.DO))
+        different = [(question, masterfile.proof(ours), masterfile.proof(theirs))
                      for question, ours, theirs in pairs
-                     if test_dnssec.proof(ours) != test_dnssec.proof(theirs)]
+                     if masterfile.proof(ours) != masterfile.proof(theirs)]
         self.assertEqual(different[:3], [], f"{len(different)} of {len(questions)} differ")
 
     def test_an_update_of_addresses_leaves_names_alone(self):

@@ -20,6 +20,8 @@ import struct
 import subprocess
 
 import harness
+import probes
+import rbldnsd as peers
 from harness import (A, AAAA, ANY, CLASSIC, FORMERR, NOERROR, NOTIMP, NS, NXDOMAIN, OPT, REFUSED,
                      SERVFAIL, SOA, TXT, ZONE, Case, Reply, classic_name, framed, ip, query,
                      wait_for, wire_name)
@@ -303,9 +305,7 @@ class Packets(TranslateCase):
 
 class Conformance(TranslateCase):
     def test_probes_of_the_server_where_they_make_sense(self):
-        """Those of test_conformance.py, but what is about signatures, cookies, NSID and many NS."""
-        import test_conformance as probes
-
+        """Those of probes.py, but what is about signatures, cookies, NSID and many NS."""
         self.build(self.path("list.mdb"), self.write("list.txt", "192.0.2.0\n"),
                    zone="list.example.")
         server = self.serve([("list.example.", self.path("list.mdb"), None)])
@@ -492,8 +492,6 @@ class Rbldnsd(TranslateCase):
     TEXT = "Listed, see https://bl.example/$"
 
     def make_lists(self):
-        import test_rbldnsd as peers
-
         rng = self.random
         lines = []
         for _ in range(3000):
@@ -511,7 +509,7 @@ class Rbldnsd(TranslateCase):
         six = self.write("six", f":127.0.0.2:{self.TEXT}\n" + "\n".join(six) + "\n")
         return [f"ip4set:{four}", f"ip6trie:{six}"], peers.read_ranges([four])
 
-    def make_names(self, peers, ranges):
+    def make_names(self, ranges):
         """(name, kind) each; kinds are those that docs/rbldnsd.md has rows for."""
         rng = self.random
         numbers = [number for number in peers.addresses4(rng, ranges, QUESTIONS * 6 // 10)
@@ -547,7 +545,7 @@ class Rbldnsd(TranslateCase):
         digits = all(len(label) == 1 for label in name.split(".")[:4])
         return digits and (their, our) == (absent, no_data)
 
-    def compare(self, peers, names, addresses, rrtype):
+    def compare(self, names, addresses, rrtype):
         listed = 0
         named = 0
         replies = []
@@ -573,8 +571,6 @@ class Rbldnsd(TranslateCase):
         return listed, named
 
     def test_the_same_answers(self):
-        import test_rbldnsd as peers
-
         lists, ranges = self.make_lists()
         port = self.free_port()
         user = ["-u", "nobody"] if os.geteuid() == 0 else []
@@ -586,10 +582,10 @@ class Rbldnsd(TranslateCase):
         translator = start_translator(
             self, [server.address], library=["max-requests: 65536", "cache-size: 64M"],
             zones=((CLASSIC, LISTS, (f'text: "{self.TEXT}"',)),))
-        names = self.make_names(peers, ranges)
+        names = self.make_names(ranges)
         half = len(names) // 2
         self.random.shuffle(names)
-        counts = [self.compare(peers, part, [(self.host, port), translator.address], rrtype)
+        counts = [self.compare(part, [(self.host, port), translator.address], rrtype)
                   for part, rrtype in ((names[:half], A), (names[half:], TXT))]
         print(f"questions={len(names)} listed={sum(row[0] for row in counts)}"
               f" named_differences={sum(row[1] for row in counts)} differences=0")
