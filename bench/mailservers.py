@@ -24,11 +24,12 @@ import sys
 import tempfile
 import time
 
-from replays import Failure  # beside this file
-import front  # found by replays.py
-import harness
-import mta
-from harness import wait_for
+from replays import ROOT, Failure  # beside this file
+sys.path.insert(1, os.path.join(ROOT, "tests", "integration", "smtp-front"))
+import front  # noqa: E402  (found by the line above)
+import harness  # noqa: E402  (found by replays.py)
+import mta  # noqa: E402
+from harness import wait_for  # noqa: E402
 
 SERVER, CLIENT = "10.25.0.1", "10.25.0.2"
 CLIENTS = "10.64.0.0/10"

@@ -15,7 +15,7 @@ import subprocess
 from mailservers import Arm, Front, figures  # beside this file
 from replays import Failure
 import harness  # found by replays.py
-from front import Client
+from front import Client  # found by mailservers.py
 from harness import wait_for
 
 CLEAR, TLS = "in the clear, behind EHLO", "TLS, behind EHLO"

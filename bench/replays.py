@@ -22,7 +22,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(ROOT, "tests", "integration"))
+sys.path.insert(0, os.path.join(ROOT, "tests", "integration", "base"))
 import harness  # noqa: E402  (found by the line above)
 from harness import CLASSIC, DATA, ZONE, config_text  # noqa: E402
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The words of a service manager, said by this test; real sockets and a real
-// server are in tests/integration/test_systemd.py.
+// server are in tests/integration/server/test_systemd.py.
 #include "lib/process/systemd.h"
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Samples, and what of them is for the log. Whole streams, files, collectors and
-// disks are in tests/integration/test_dnstap.py.
+// disks are in tests/integration/server/test_dnstap.py.
 #include "server/querylog/dnstap.h"
 
 #include <catch2/catch.hpp>

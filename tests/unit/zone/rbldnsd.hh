@@ -4,7 +4,7 @@
 // zone_rbldnsd.hh - texts of rbldnsd's lists, and what is said about them.
 //
 // What is expected here was seen in answers of Debian's rbldnsd, not read in its manual:
-// tests/integration/test_rbldnsd.py asks both. docs/rbldnsd.md lists the differences.
+// tests/integration/answers/test_rbldnsd.py asks both. docs/rbldnsd.md lists the differences.
 
 struct sample {
 	const char *text;

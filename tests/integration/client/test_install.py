@@ -207,7 +207,7 @@ class Installed(Served):
 
     @unittest.skipUnless(os.path.exists(UNBOUND_LIBRARY), "built without libunbound")
     def test_a_program_with_libunbound(self):
-        source = os.path.join(harness.SOURCE, "tests/integration/unbound_client.c")
+        source = os.path.join(harness.SOURCE, "tests/integration/client/unbound_client.c")
         # Nothing of libunbound's own development files is needed.
         program = self.compile("gcc", source, package="dnsblv6-unbound")
         told = self.run_program([program, "-o", f"zones={NAME}", "-u",

@@ -10,7 +10,7 @@ DNSBLV6_CACHED_PROCESSES and DNSBLV6_CACHED_ADDRESSES are 200 and 100000, and
 less with sanitizers; by hand they may be anything:
 
     DNSBLV6_CACHED_PROCESSES=1000 DNSBLV6_CACHED_ADDRESSES=900000 \
-        /usr/bin/python3 tests/integration/test_cached.py OneQuestion
+        meson test -C build/gcc --setup all --test-args OneQuestion cached
 """
 
 import ipaddress

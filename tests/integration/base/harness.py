@@ -2,7 +2,7 @@
 """
 harness.py - what the integration tests stand on: programs, peers, questions.
 
-Flow: meson runs test_NAME.py -> a Case has a temporary directory and ends what
+Flow: meson runs ROOM/test_NAME.py -> a Case has a temporary directory and ends what
       it started -> run() and build() call dnsblv6-zone, serve() starts
       dnsblv6d, start() any peer -> ask() and ask_all() put questions.
 
@@ -10,8 +10,8 @@ Everything happens on one loopback address of this process's own (127/8 has
 enough of them), so that tests run side by side without sharing a port.
 Nothing waits for a time: wait_for() waits for a condition, up to a deadline.
 
-Environment, set by Meson: DNSBLV6_BUILD is the build directory,
-DNSBLV6_SANITIZED is "1" when memory figures mean nothing. By hand:
+Environment, set by Meson: PYTHONPATH has this directory, DNSBLV6_BUILD is the
+build directory, DNSBLV6_SANITIZED is "1" when memory figures mean nothing. By hand:
 DNSBLV6_DATA is the directory of real lists, DNSBLV6_SEED repeats a run.
 """
 
@@ -33,7 +33,7 @@ import tempfile
 import time
 import unittest
 
-SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
 BUILD = os.environ.get("DNSBLV6_BUILD", os.path.join(SOURCE, "build/gcc"))
 DATA = os.environ.get("DNSBLV6_DATA", os.path.join(SOURCE, "../shared/data"))
 IS_SANITIZED = os.environ.get("DNSBLV6_SANITIZED") == "1"
