@@ -349,7 +349,8 @@ static unsigned number(const char *text, unsigned long max)
 	unsigned long value = strtoul(text, &end, 10);
 	if (*end != '\0' || value == 0 || value > max) {
 		errno = 0;
-		fail(EX_USAGE, "a number is out of its range; see the top of bench/load.c");
+		fail(EX_USAGE,
+		     "a number is out of its range; see the top of bench/programs/load.c");
 	}
 	return (unsigned)value;
 }

@@ -508,7 +508,7 @@ int main(int argc, char **argv)
 	else if (number > 0 && strcmp(what, "memory") == 0)
 		run_memory(number);
 	else {
-		fprintf(stderr, "peek: see the head of bench/peek.c for its words\n");
+		fprintf(stderr, "peek: see the head of bench/programs/peek.c for its words\n");
 		return EX_USAGE;
 	}
 	return 0;

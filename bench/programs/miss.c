@@ -184,7 +184,7 @@ int main(int argc, char **argv)
 	struct run run;
 
 	if (argc != 6 || inet_pton(AF_INET, argv[4], &first) != 1) {
-		fprintf(stderr, "miss: see the head of bench/miss.c for its words\n");
+		fprintf(stderr, "miss: see the head of bench/programs/miss.c for its words\n");
 		return EX_USAGE;
 	}
 	unsigned blocks = (unsigned)atoi(argv[5]);
