@@ -12,7 +12,7 @@
  * is data, a name without pointers; behind it nothing, or an OPT at the root of
  * version 0, its payload not 1, without options or with one: a COOKIE of a size that cookies
  * have, which resolvers send by default. What libknot would make of such a packet, this
- * makes too: tests/fuzz/question.c holds one against the other.
+ * makes too: tests/fuzz/lib/question.c holds one against the other.
  *
  * No function here allocates, locks or keeps a pointer.
  */

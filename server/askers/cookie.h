@@ -8,7 +8,7 @@
  * Flow: settings.c reads secrets, or parent.c fills them with random ones ->
  *       options.c looks at the COOKIE option of a query and makes that of the
  *       response.
- * libknot has these functions too: tests/fuzz/cookie.c holds ours against its. But
+ * libknot has these functions too: tests/fuzz/server/cookie.c holds ours against its. But
  * to libknot a cookie of a time near 2^32 is never good, in the year 2106.
  *
  *     OFFSET  SIZE  DESCRIPTION of the option's data

@@ -11,8 +11,13 @@ of them run back up, against the order in walls.py; and circles, modules that in
 each other. Any of these is an error, with a line of its own: more than 28 files, more
 than 7 floors, an arrow back up, a circle that HACKING.md does not name with its reason, and one that
 it names and that is gone.
+
+Tests and benchmarks have rooms too, which are any directory with sources, scripts included: only
+their files are counted. Of tests/integration a module may import what lies beside it and in
+base/, and no test.
 """
 
+import ast
 import os
 import re
 import sys
@@ -21,6 +26,8 @@ import walls  # beside this file
 
 FOLDERS = ("lib", "server", "zone-tools", "client-lib", "integration")
 FILES_MAX, FLOORS_MAX = 28, 7
+TEST_FOLDERS = ("tests", "bench")
+TEST_SUFFIXES = (".c", ".h", ".cc", ".hh", ".py", ".sh")
 
 
 def read_permitted(source_dir):
@@ -95,6 +102,53 @@ def outer_arrows(place, modules):
     return len(used), sum(not walls.may_use_room(row_name, place + "/file", path) for path in used)
 
 
+def is_source(path):
+    """By its suffix; without one, a script."""
+    if path.endswith(TEST_SUFFIXES):
+        return True
+    if "." in os.path.basename(path):
+        return False
+    with open(path, "rb") as file:
+        return file.read(2) == b"#!"
+
+
+def read_test_rooms(source_dir):
+    """{directory: names of sources}"""
+    rooms = {}
+    for folder in TEST_FOLDERS:
+        for directory, _, names in os.walk(os.path.join(source_dir, folder)):
+            found = [name for name in names if is_source(os.path.join(directory, name))]
+            if found:
+                rooms[os.path.relpath(directory, source_dir)] = found
+    return rooms
+
+
+def imports_of(path):
+    """Names of the modules that a Python file imports, anywhere in it."""
+    with open(path, encoding="utf-8") as file:
+        for node in ast.walk(ast.parse(file.read())):
+            if isinstance(node, ast.Import):
+                yield from (each.name for each in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                yield node.module
+
+
+def faults_of_test_rooms(source_dir, rooms):
+    home = {name[:-3]: place for place, names in rooms.items() for name in names
+            if place.startswith("tests/integration/") and name.endswith(".py")}
+    for place, names in sorted(rooms.items()):
+        if len(names) > FILES_MAX:
+            yield f"{place}: {len(names)} files are more than {FILES_MAX}"
+        for name in sorted(names):
+            if home.get(name[:-3]) != place:
+                continue
+            for used in imports_of(os.path.join(source_dir, place, name)):
+                if used.startswith("test_"):
+                    yield f"{place}/{name}: imports the test {used}"
+                elif home.get(used, place) not in (place, "tests/integration/base"):
+                    yield f"{place}/{name}: imports {used} of {home[used]}"
+
+
 def main():
     is_broken = False
     permitted = read_permitted(sys.argv[1])
@@ -121,6 +175,12 @@ def main():
     for place, names in sorted(permitted):
         is_broken = True
         print(f"HACKING.md: there is no circle of {names} in {place}", file=sys.stderr)
+    test_rooms = read_test_rooms(sys.argv[1])
+    for place, names in sorted(test_rooms.items()):
+        print(f"{place:32} {len(names):5}")
+    for fault in faults_of_test_rooms(sys.argv[1], test_rooms):
+        is_broken = True
+        print(fault, file=sys.stderr)
     sys.exit(1 if is_broken else 0)
 
 
