@@ -13,8 +13,8 @@
  * the connection and standard error, touches nothing of the worker's stores,
  * gives way to processes that answer, and dies with the worker.
  *
- *     handover_open() -> handover_start()... -> handover_drain() -> the loop,
- *     as long as children run or until handover_stop() -> the loop -> _free()
+ *     handover_open() -> handover_start()... -> the loop, as long as children
+ *     run or until handover_stop() -> the loop -> handover_free()
  */
 
 #include "server/counts/counters.h"
