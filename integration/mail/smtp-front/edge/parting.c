@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "integration/mail/smtp-front/edge/channel.h"
-#include "integration/mail/smtp-front/handover/handover.h"
 #include "integration/mail/smtp-front/edge/session.h"
 #include "lib/common/log.h"
 #include "lib/process/clock.h"
@@ -103,7 +102,7 @@ static int send_tls(struct session *session)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
 		return -errno;
 	const struct handover_fds fds = { .connection = ends[1], .hold = -1 };
-	int ret = handover_send(session->edge->start->queue_fd, &session->edge->capsule, &fds);
+	int ret = capsule_send(session->edge->start->queue_fd, &session->edge->capsule, &fds);
 	close(ends[1]);
 	if (ret != 0) {
 		close(ends[0]);
@@ -120,7 +119,7 @@ static int send_clear(struct session *session)
 	if (session->is_held && pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
 		return -errno;
 	const struct handover_fds fds = { .connection = session->fd, .hold = ends[1] };
-	int ret = handover_send(session->edge->start->queue_fd, &session->edge->capsule, &fds);
+	int ret = capsule_send(session->edge->start->queue_fd, &session->edge->capsule, &fds);
 	if (ends[1] >= 0)
 		close(ends[1]);
 	if (ret != 0) {

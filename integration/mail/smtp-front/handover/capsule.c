@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- the fixed part: CAPSULE.md, 2 ---- */
 
@@ -401,6 +402,33 @@ int capsule_decode(const uint8_t *bytes, size_t size, struct capsule *ret_capsul
 	if (!ret_capsule->has_verdict && !has_no_judgement(ret_capsule))
 		return CAPSULE_EVALUE;
 	return is_valid(ret_capsule) ? 0 : CAPSULE_EVALUE;
+}
+
+int capsule_send(int queue_fd, const struct capsule *capsule, const struct handover_fds *fds)
+{
+	uint8_t bytes[CAPSULE_SIZE_MAX];
+	size_t size = 0;
+	const int ret = capsule_encode(capsule, bytes, &size);
+	return ret == 0 ? handover_send(queue_fd, bytes, size, fds) : ret;
+}
+
+int capsule_receive(int queue_fd, struct capsule *ret_capsule, struct handover_fds *ret_fds)
+{
+	uint8_t bytes[CAPSULE_SIZE_MAX];
+	struct handover_fds fds = { -1, -1 };
+	size_t size = 0;
+	int ret = handover_receive(queue_fd, bytes, &size, &fds);
+	if (ret != 0)
+		return ret;
+	ret = capsule_decode(bytes, size, ret_capsule);
+	if (ret == 0) {
+		*ret_fds = fds;
+		return 0;
+	}
+	(void)close(fds.connection);
+	if (fds.hold >= 0)
+		(void)close(fds.hold);
+	return ret;
 }
 
 const char *capsule_strerror(int status)

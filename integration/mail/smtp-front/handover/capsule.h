@@ -24,12 +24,14 @@
  * allocates or logs.
  */
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "client-lib/dnsblv6.h"
 #include "integration/common/judge.h"
+#include "integration/mail/smtp-front/handover/handover.h"
 #include "lib/smtp/dialogue.h"
 #include "lib/smtp/envelope.h"
 
@@ -42,11 +44,11 @@ extern "C" {
 #define CAPSULE_TLS_CIPHER_MAX	 63
 #define CAPSULE_TLS_SNI_MAX	 255
 /* Enough for any: the fixed part, eleven sizes and all texts at their longest. */
-#define CAPSULE_SIZE_MAX 12288
+#define CAPSULE_SIZE_MAX HANDOVER_SIZE_MAX
 
-#define CAPSULE_EBAD	 (-2300) /* cut, altered, or not a capsule */
-#define CAPSULE_EVERSION (-2301) /* of a version that this program does not know */
-#define CAPSULE_EVALUE	 (-2302) /* whole, but not what an edge makes */
+#define CAPSULE_EBAD	 (-EBADMSG) /* cut, altered, or not a capsule; also of handover.h */
+#define CAPSULE_EVERSION (-2301)    /* of a version that this program does not know */
+#define CAPSULE_EVALUE	 (-2302)    /* whole, but not what an edge makes */
 
 enum capsule_kind {
 	CAPSULE_TRUSTED = 1,
@@ -95,6 +97,10 @@ int capsule_encode(const struct capsule *capsule, uint8_t *ret_bytes, size_t *re
 
 /* 0 or a status above; *ret_capsule has no value then. */
 int capsule_decode(const uint8_t *bytes, size_t size, struct capsule *ret_capsule);
+
+/* As handover_send() and handover_receive(), with a capsule, or one of the statuses above. */
+int capsule_send(int queue_fd, const struct capsule *capsule, const struct handover_fds *fds);
+int capsule_receive(int queue_fd, struct capsule *ret_capsule, struct handover_fds *ret_fds);
 
 /* Text for these and for -errno values. Never NULL. */
 const char *capsule_strerror(int status);

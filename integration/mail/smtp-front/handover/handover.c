@@ -2,6 +2,7 @@
 #include "integration/mail/smtp-front/handover/handover.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
@@ -40,7 +41,7 @@ static int try_size(int size, int *ret_given)
 
 static int set_size(int fd, size_t buffer_size)
 {
-	int size = (int)(buffer_size < CAPSULE_SIZE_MAX ? CAPSULE_SIZE_MAX : buffer_size);
+	int size = (int)(buffer_size < HANDOVER_SIZE_MAX ? HANDOVER_SIZE_MAX : buffer_size);
 	int before = 0;
 	int given = 0;
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) == 0)
@@ -123,23 +124,19 @@ static void put_descriptors(struct msghdr *message, const struct handover_fds *f
 	memcpy(CMSG_DATA(header), sent, size);
 }
 
-int handover_send(int queue_fd, const struct capsule *capsule, const struct handover_fds *fds)
+int handover_send(int queue_fd, const uint8_t *bytes, size_t size, const struct handover_fds *fds)
 {
-	uint8_t bytes[CAPSULE_SIZE_MAX];
 	union {
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(SENT_MAX * sizeof(int))];
 	} control;
-	struct iovec part = { bytes, 0 };
+	struct iovec part = { (void *)(uintptr_t)bytes, size };
 	struct msghdr message = {
 		.msg_iov = &part,
 		.msg_iovlen = 1,
 		.msg_control = control.bytes,
 		.msg_controllen = sizeof(control.bytes),
 	};
-	int ret = capsule_encode(capsule, bytes, &part.iov_len);
-	if (ret != 0)
-		return ret;
 	memset(&control, 0, sizeof(control));
 	put_descriptors(&message, fds);
 	ssize_t sent;
@@ -182,8 +179,8 @@ static int check(const struct msghdr *message, const int *descriptors, unsigned 
 		return -EMFILE;
 	if ((message->msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || count < 1 || count > SENT_MAX ||
 	    !is_of_type(descriptors[0], S_IFSOCK))
-		return CAPSULE_EBAD;
-	return count == 1 || is_of_type(descriptors[1], S_IFIFO) ? 0 : CAPSULE_EBAD;
+		return -EBADMSG;
+	return count == 1 || is_of_type(descriptors[1], S_IFIFO) ? 0 : -EBADMSG;
 }
 
 int handover_await(int queue_fd)
@@ -193,14 +190,14 @@ int handover_await(int queue_fd)
 	return size < 0 ? -errno : 0;
 }
 
-int handover_receive(int queue_fd, struct capsule *ret_capsule, struct handover_fds *ret_fds)
+int handover_receive(int queue_fd, uint8_t *ret_bytes, size_t *ret_size,
+		     struct handover_fds *ret_fds)
 {
-	uint8_t bytes[CAPSULE_SIZE_MAX];
 	union {
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(DESCRIPTORS_MAX * sizeof(int))];
 	} control;
-	struct iovec part = { bytes, sizeof(bytes) };
+	struct iovec part = { ret_bytes, HANDOVER_SIZE_MAX };
 	struct msghdr message = {
 		.msg_iov = &part,
 		.msg_iovlen = 1,
@@ -212,13 +209,12 @@ int handover_receive(int queue_fd, struct capsule *ret_capsule, struct handover_
 	if (size < 0)
 		return -errno;
 	unsigned count = collect(&message, descriptors);
-	/* No capsule is empty, nor without anything beside it. */
+	/* No message is empty, nor without anything beside it. */
 	if (size == 0 && message.msg_controllen == 0)
 		return -EPIPE;
 	int ret = check(&message, descriptors, count);
-	if (ret == 0)
-		ret = capsule_decode(bytes, (size_t)size, ret_capsule);
 	if (ret == 0) {
+		*ret_size = (size_t)size;
 		ret_fds->connection = descriptors[0];
 		ret_fds->hold = count > 1 ? descriptors[1] : -1;
 		return 0;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * handover.h - the queue between edges and workers: a capsule and its descriptors, in one message.
+ * handover.h - the queue between edges and workers: bytes and descriptors, in one message.
  *
  * Flow: nanny.c makes the pair, and keeps both ends so that a session is in the queue whichever
  *       process dies -> parting.c sends -> an idle worker receives.
@@ -10,9 +10,9 @@
  *     int ends[2];
  *     handover_open(65536, ends);
  *     ...
- *     edge:   ret = handover_send(ends[0], &capsule, &fds);    // -EAGAIN: full; poll for writing
- *     worker: ret = handover_await(ends[1]);                   // -EAGAIN: nothing yet; again
- *             ret = handover_receive(ends[1], &capsule, &fds); // -EAGAIN: another was faster
+ *     edge:   ret = handover_send(ends[0], bytes, size, &fds);     // -EAGAIN: full; poll for writing
+ *     worker: ret = handover_await(ends[1]);                       // -EAGAIN: nothing yet; again
+ *             ret = handover_receive(ends[1], room, &size, &fds);  // -EAGAIN: another was faster
  *
  * How an edge knows that a session has ended which it gave away: it keeps the reading end of a
  * pipe, and the writing end goes along with the connection. Nothing is written. The worker closes
@@ -28,14 +28,20 @@
  * which leaves the message there, and not in poll(): the kernel then wakes one of them for a
  * message, and not all. One that finds it gone when it takes it waits again.
  *
+ * What the bytes say is a matter of the program, as capsule.h of smtp-front has it.
+ *
  * Nothing here logs, allocates, or raises SIGPIPE.
  */
 
-#include "integration/mail/smtp-front/handover/capsule.h"
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Bytes of a message, of which there is one at least. */
+#define HANDOVER_SIZE_MAX 12288
 
 /*
  * How long handover_await() waits: for as long, at most, a message may lie whose receiver was
@@ -47,7 +53,7 @@ extern "C" {
 
 /*
  * ret_ends[0] is for sending, with a buffer of buffer_size bytes (the kernel doubles it, as its
- * own book-keeping is counted too; CAPSULE_SIZE_MAX at least), ret_ends[1] for receiving. 0 or
+ * own book-keeping is counted too; HANDOVER_SIZE_MAX at least), ret_ends[1] for receiving. 0 or
  * -errno. The caller's, close-on-exec.
  */
 int handover_open(size_t buffer_size, int *ret_ends);
@@ -77,12 +83,12 @@ struct handover_fds {
 };
 
 /*
- * Sends the capsule and descriptors, which stay the caller's and may be closed afterwards. Never
+ * Sends bytes and descriptors, which stay the caller's and may be closed afterwards. Never
  * waits. 0; -EAGAIN when the queue is full: poll() for writing tells when about half of it is
  * free; -ETOOMANYREFS when this user has too many descriptors on their way, for which poll() does
- * not wait; CAPSULE_EVALUE; or another -errno.
+ * not wait; or another -errno.
  */
-int handover_send(int queue_fd, const struct capsule *capsule, const struct handover_fds *fds);
+int handover_send(int queue_fd, const uint8_t *bytes, size_t size, const struct handover_fds *fds);
 
 /*
  * Waits for HANDOVER_WAIT_MS at most, and takes nothing. 0: there is a message, unless another
@@ -90,12 +96,13 @@ int handover_send(int queue_fd, const struct capsule *capsule, const struct hand
  */
 int handover_await(int queue_fd);
 /*
- * Never waits. 0: *ret_fds are the caller's, close-on-exec. -EAGAIN: there is no message; -EPIPE:
- * no end for sending is open. Or the message is gone, with all descriptors that it had: a status of
- * capsule.h, CAPSULE_EBAD also without a socket and, at most, a pipe behind it; -EMFILE when there
- * was no room for them in this process.
+ * Never waits. 0: *ret_fds are the caller's, close-on-exec, and ret_bytes, of HANDOVER_SIZE_MAX
+ * bytes, has *ret_size. -EAGAIN: there is no message; -EPIPE: no end for sending is open. Or the
+ * message is gone, with all descriptors that it had: -EBADMSG when it was longer, or without a
+ * socket and, at most, a pipe behind it; -EMFILE when there was no room for them in this process.
  */
-int handover_receive(int queue_fd, struct capsule *ret_capsule, struct handover_fds *ret_fds);
+int handover_receive(int queue_fd, uint8_t *ret_bytes, size_t *ret_size,
+		     struct handover_fds *ret_fds);
 
 #ifdef __cplusplus
 }

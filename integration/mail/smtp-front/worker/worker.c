@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "integration/mail/smtp-front/handover/capsule.h"
-#include "integration/mail/smtp-front/handover/handover.h"
 #include "integration/mail/smtp-front/sinks/sink.h"
 #include "integration/mail/smtp-front/sinks/stream.h"
 #include "integration/mail/smtp-front/recipients/users.h"
@@ -146,7 +145,7 @@ static int receive(struct worker *worker, struct handover_fds *ret_fds)
 	const int ret = handover_await(start->queue_fd);
 	/* Before the message is taken, so that no edge gives another to this worker meanwhile. */
 	board_set(start->board, BOARD_IDLE, start->process, false);
-	return ret < 0 ? ret : handover_receive(start->queue_fd, worker->capsule, ret_fds);
+	return ret < 0 ? ret : capsule_receive(start->queue_fd, worker->capsule, ret_fds);
 }
 
 /* One that an edge would have put off by now. */

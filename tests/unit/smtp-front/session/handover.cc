@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "integration/mail/smtp-front/handover/handover.h"
+#include "integration/mail/smtp-front/handover/capsule.h"
 
 #include "tests/lib/child.hh"
 
@@ -63,7 +63,7 @@ static std::unique_ptr<capsule> session(uint64_t id)
 static int give(int queue_fd, const capsule *c, int connection)
 {
 	const handover_fds fds = { connection, -1 };
-	return handover_send(queue_fd, c, &fds);
+	return capsule_send(queue_fd, c, &fds);
 }
 
 static int take(int queue_fd, capsule *ret_capsule, int *ret_connection)
@@ -71,7 +71,7 @@ static int take(int queue_fd, capsule *ret_capsule, int *ret_connection)
 	handover_fds fds = { -1, -1 };
 	int ret = handover_await(queue_fd);
 	if (ret == 0)
-		ret = handover_receive(queue_fd, ret_capsule, &fds);
+		ret = capsule_receive(queue_fd, ret_capsule, &fds);
 	if (ret == 0 && fds.hold != -1)
 		throw std::runtime_error("a hold that nobody has sent");
 	*ret_connection = fds.connection;
@@ -137,11 +137,11 @@ TEST_CASE("a message that is awaited stays for the receiver that takes it", "[fr
 	REQUIRE(give(q.sending(), session(7).get(), q.sending()) == 0);
 	CHECK(handover_await(q.receiving()) == 0);
 	CHECK(handover_await(q.receiving()) == 0);
-	REQUIRE(handover_receive(q.receiving(), found.get(), &fds) == 0);
+	REQUIRE(capsule_receive(q.receiving(), found.get(), &fds) == 0);
 	CHECK(found->session_id == 7);
 	close(fds.connection);
 	// At once, for one that was too slow.
-	CHECK(handover_receive(q.receiving(), found.get(), &fds) == -EAGAIN);
+	CHECK(capsule_receive(q.receiving(), found.get(), &fds) == -EAGAIN);
 }
 
 TEST_CASE("a full queue refuses at once, and takes more when there is room", "[front][handover]")
@@ -329,7 +329,7 @@ TEST_CASE("whoever counts a session learns its end, whatever becomes of it", "[f
 	REQUIRE(pipe2(hold, O_CLOEXEC | O_NONBLOCK) == 0);
 	const unsigned before = open_descriptors();
 	const handover_fds fds = { q->sending(), hold[1] };
-	REQUIRE(handover_send(q->sending(), session(1).get(), &fds) == 0);
+	REQUIRE(capsule_send(q->sending(), session(1).get(), &fds) == 0);
 	close(hold[1]);
 	char byte = 0;
 	CHECK(read(hold[0], &byte, 1) == -1); // it is in the queue
@@ -338,7 +338,7 @@ TEST_CASE("whoever counts a session learns its end, whatever becomes of it", "[f
 	{
 		const auto found = std::make_unique<capsule>();
 		handover_fds taken = { -1, -1 };
-		REQUIRE(handover_receive(q->receiving(), found.get(), &taken) == 0);
+		REQUIRE(capsule_receive(q->receiving(), found.get(), &taken) == 0);
 		CHECK((fcntl(taken.hold, F_GETFD) & FD_CLOEXEC) != 0);
 		CHECK(read(hold[0], &byte, 1) == -1);
 		close(taken.connection);
@@ -351,7 +351,7 @@ TEST_CASE("whoever counts a session learns its end, whatever becomes of it", "[f
 		child worker([&] {
 			const auto found = std::make_unique<capsule>();
 			handover_fds taken = { -1, -1 };
-			if (handover_receive(q->receiving(), found.get(), &taken) == 0)
+			if (capsule_receive(q->receiving(), found.get(), &taken) == 0)
 				is_taken.give();
 			for (;;)
 				pause();
@@ -393,7 +393,7 @@ TEST_CASE("what lies behind the socket is a pipe, or the message is refused", "[
 	send_raw(q.sending(), wire_of(1), sent);
 	const auto found = std::make_unique<capsule>();
 	handover_fds fds = { -1, -1 };
-	CHECK(handover_receive(q.receiving(), found.get(), &fds) == CAPSULE_EBAD);
+	CHECK(capsule_receive(q.receiving(), found.get(), &fds) == CAPSULE_EBAD);
 	CHECK(fds.connection == -1);
 	CHECK(fds.hold == -1);
 	CHECK(open_descriptors() == before);
@@ -464,7 +464,7 @@ TEST_CASE("a worker without a free descriptor says so", "[front][handover]")
 	close(first_free);
 	REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
 	const handover_fds both = { q.sending(), ends[1] };
-	REQUIRE(handover_send(q.sending(), session(1).get(), &both) == 0);
+	REQUIRE(capsule_send(q.sending(), session(1).get(), &both) == 0);
 	close(ends[0]);
 	close(ends[1]);
 	child worker([&] {

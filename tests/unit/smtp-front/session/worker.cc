@@ -99,7 +99,7 @@ class fixture
 		REQUIRE(dnsblv6_ip_parse("198.51.100.25", &capsule->local_ip) == 0);
 		REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
 		const handover_fds fds = { ends[1], hold };
-		REQUIRE(handover_send(queue[0], capsule.get(), &fds) == 0);
+		REQUIRE(capsule_send(queue[0], capsule.get(), &fds) == 0);
 		close(ends[1]);
 		return ends[0];
 	}
