@@ -6,7 +6,7 @@
  * allowed.
  */
 
-#include "integration/mail/smtp-front/tls/hello.h"
+#include "integration/mail/base/tls/hello.h"
 
 #include <stdio.h>
 #include <stdlib.h>

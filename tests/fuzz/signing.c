@@ -6,7 +6,7 @@
  * keys are another test's, signing with OpenSSL a thousand times a second would find nothing here.
  */
 
-#include "integration/mail/smtp-front/tls/signing.h"
+#include "integration/mail/base/tls/signing.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
  * has no entry twice; an address that is accepted has the key that a question for it has.
  */
 
-#include "integration/mail/smtp-front/recipients/users_file.h"
-#include "integration/mail/smtp-front/recipients/users_list.h"
+#include "integration/mail/base/users/users_file.h"
+#include "integration/mail/base/users/users_list.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -109,6 +109,11 @@ class Includes(Scratch):
             self.assert_crossing(f"integration/{place}/planted.c",
                                  '#include "integration/adapters/milter/known.h"')
 
+    def test_what_servers_of_mail_share_knows_no_protocol(self):
+        for used in ("lib/smtp", "integration/mail/smtp-front"):
+            self.assert_crossing("integration/mail/base/planted.c", f'#include "{used}/known.h"')
+        self.assert_crossing("lib/smtp/planted.c", "#include <uv.h>")
+
     def test_a_room_includes_what_is_below_it_and_nothing_above(self):
         for row_name, rooms in walls.ROOMS.items():
             for room in rooms:

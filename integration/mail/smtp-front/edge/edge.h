@@ -26,9 +26,9 @@
  * accepted is cut. TLS sessions that a worker has go on as long as the worker wants.
  */
 
-#include "integration/mail/smtp-front/facts/board.h"
+#include "integration/mail/base/handover/board.h"
 #include "integration/mail/smtp-front/recipients/hopstate.h"
-#include "integration/mail/smtp-front/handover/passed.h"
+#include "integration/mail/base/handover/passed.h"
 #include "integration/mail/smtp-front/setup/setup.h"
 #include "integration/mail/smtp-front/facts/tally.h"
 

@@ -21,18 +21,18 @@
 #include <uv.h>
 
 #include "integration/common/asking.h"
-#include "integration/mail/smtp-front/edge/arena.h"
+#include "integration/mail/base/loop/arena.h"
 #include "integration/mail/smtp-front/recipients/callforward.h"
 #include "integration/mail/smtp-front/handover/capsule.h"
 #include "lib/smtp/dialogue.h"
 #include "integration/mail/smtp-front/edge/edge.h"
-#include "integration/mail/smtp-front/edge/gather.h"
-#include "integration/mail/smtp-front/edge/limits.h"
-#include "integration/mail/smtp-front/pace/ration.h"
-#include "integration/mail/smtp-front/tls/relay.h"
-#include "integration/mail/smtp-front/tls/tls.h"
-#include "integration/mail/smtp-front/recipients/users.h"
-#include "integration/mail/smtp-front/edge/wheel.h"
+#include "integration/mail/base/loop/gather.h"
+#include "integration/mail/base/loop/limits.h"
+#include "integration/mail/base/loop/ration.h"
+#include "integration/mail/base/tls/relay.h"
+#include "integration/mail/base/tls/tls.h"
+#include "integration/mail/base/users/users.h"
+#include "integration/mail/base/loop/wheel.h"
 
 #ifdef __cplusplus
 extern "C" {

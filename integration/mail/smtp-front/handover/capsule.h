@@ -31,7 +31,7 @@
 
 #include "client-lib/dnsblv6.h"
 #include "integration/common/judge.h"
-#include "integration/mail/smtp-front/handover/handover.h"
+#include "integration/mail/base/handover/handover.h"
 #include "lib/smtp/dialogue.h"
 #include "lib/smtp/envelope.h"
 

@@ -13,7 +13,7 @@
 #include "integration/common/program.h"
 #include "integration/mail/smtp-front/nanny/confine.h"
 #include "integration/mail/smtp-front/nanny/generation.h"
-#include "integration/mail/smtp-front/handover/handover.h"
+#include "integration/mail/base/handover/handover.h"
 #include "integration/mail/smtp-front/facts/metrics.h"
 #include "integration/mail/smtp-front/nanny/nanny_parts.h"
 #include "integration/mail/smtp-front/nanny/precheck.h"

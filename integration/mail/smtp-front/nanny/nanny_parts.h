@@ -15,12 +15,12 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-#include "integration/mail/smtp-front/facts/board.h"
+#include "integration/mail/base/handover/board.h"
 #include "integration/mail/smtp-front/nanny/crew.h"
 #include "integration/mail/smtp-front/sinks/delivered.h"
 #include "integration/mail/smtp-front/recipients/hopstate.h"
 #include "integration/mail/smtp-front/nanny/listeners.h"
-#include "integration/mail/smtp-front/handover/passed.h"
+#include "integration/mail/base/handover/passed.h"
 #include "integration/mail/smtp-front/setup/setup.h"
 #include "integration/mail/smtp-front/facts/tally.h"
 

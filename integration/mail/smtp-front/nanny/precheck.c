@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "integration/mail/smtp-front/nanny/confine.h"
-#include "integration/mail/smtp-front/tls/keyholder.h"
-#include "integration/mail/smtp-front/recipients/users.h"
+#include "integration/mail/base/tls/keyholder.h"
+#include "integration/mail/base/users/users.h"
 #include "lib/common/log.h"
 
 static int check_keys(const struct setup *setup, const char *context)

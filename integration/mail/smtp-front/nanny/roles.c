@@ -13,7 +13,7 @@
 #include "integration/mail/smtp-front/nanny/confine.h"
 #include "integration/mail/smtp-front/edge/edge.h"
 #include "integration/mail/smtp-front/nanny/generation.h"
-#include "integration/mail/smtp-front/tls/keyholder.h"
+#include "integration/mail/base/tls/keyholder.h"
 #include "integration/mail/smtp-front/worker/worker.h"
 #include "lib/common/log.h"
 

@@ -5,8 +5,8 @@
  * is smtp-front-users.8.
  */
 
-#include "integration/mail/smtp-front/recipients/users_build.h"
-#include "integration/mail/smtp-front/recipients/users_read.h"
+#include "integration/mail/base/users/users_build.h"
+#include "integration/mail/base/users/users_read.h"
 
 #include "lib/common/log.h"
 #include "lib/common/options.h"

@@ -33,7 +33,7 @@
 #include "integration/common/judge.h"
 #include "integration/common/networks.h"
 #include "integration/common/owner.h"
-#include "integration/mail/smtp-front/tls/keys.h"
+#include "integration/mail/base/tls/keys.h"
 #include "integration/mail/smtp-front/setup/values.h"
 
 #ifdef __cplusplus

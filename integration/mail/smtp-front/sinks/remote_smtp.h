@@ -38,7 +38,7 @@
 
 #include "integration/mail/smtp-front/setup/setup.h"
 #include "integration/mail/smtp-front/sinks/sink.h"
-#include "integration/mail/smtp-front/sinks/stream.h"
+#include "integration/mail/base/worker/stream.h"
 
 #ifdef __cplusplus
 extern "C" {

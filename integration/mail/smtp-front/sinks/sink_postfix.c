@@ -17,7 +17,7 @@
  * could lose the bytes on some systems, as Postfix says. smtpd speaks from the banner on.
  */
 #include "integration/mail/smtp-front/sinks/sink.h"
-#include "integration/mail/smtp-front/sinks/stream.h"
+#include "integration/mail/base/worker/stream.h"
 
 #include <errno.h>
 #include <poll.h>

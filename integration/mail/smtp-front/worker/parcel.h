@@ -23,9 +23,9 @@
 
 #include "lib/smtp/body.h"
 #include "lib/smtp/messageid.h"
-#include "integration/mail/smtp-front/pace/pace.h"
+#include "integration/mail/base/worker/pace.h"
 #include "integration/mail/smtp-front/sinks/sink.h"
-#include "integration/mail/smtp-front/sinks/stream.h"
+#include "integration/mail/base/worker/stream.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -21,8 +21,8 @@
 #include "lib/smtp/dialogue.h"
 #include "integration/mail/smtp-front/facts/maillog.h"
 #include "integration/mail/smtp-front/worker/parcel.h"
-#include "integration/mail/smtp-front/pace/ration.h"
-#include "integration/mail/smtp-front/sinks/stream.h"
+#include "integration/mail/base/loop/ration.h"
+#include "integration/mail/base/worker/stream.h"
 #include "integration/mail/smtp-front/worker/visit.h"
 
 #ifdef __cplusplus

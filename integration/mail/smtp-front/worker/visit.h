@@ -31,13 +31,13 @@
 #include "integration/mail/smtp-front/recipients/answers.h"
 #include <signal.h>
 
-#include "integration/mail/smtp-front/facts/board.h"
+#include "integration/mail/base/handover/board.h"
 #include "integration/mail/smtp-front/handover/capsule.h"
-#include "integration/mail/smtp-front/handover/passed.h"
+#include "integration/mail/base/handover/passed.h"
 #include "integration/mail/smtp-front/setup/setup.h"
 #include "integration/mail/smtp-front/sinks/sink.h"
 #include "integration/mail/smtp-front/facts/tally.h"
-#include "integration/mail/smtp-front/recipients/users.h"
+#include "integration/mail/base/users/users.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -11,8 +11,8 @@
 
 #include "integration/mail/smtp-front/handover/capsule.h"
 #include "integration/mail/smtp-front/sinks/sink.h"
-#include "integration/mail/smtp-front/sinks/stream.h"
-#include "integration/mail/smtp-front/recipients/users.h"
+#include "integration/mail/base/worker/stream.h"
+#include "integration/mail/base/users/users.h"
 #include "integration/mail/smtp-front/worker/visit.h"
 #include "lib/common/log.h"
 #include "lib/process/clock.h"

@@ -15,10 +15,10 @@
  * SIGTERM must not be blocked. SIGINT and SIGHUP are the nanny's and ignored.
  */
 
-#include "integration/mail/smtp-front/facts/board.h"
+#include "integration/mail/base/handover/board.h"
 #include "integration/mail/smtp-front/sinks/delivered.h"
 #include "integration/mail/smtp-front/recipients/hopstate.h"
-#include "integration/mail/smtp-front/handover/passed.h"
+#include "integration/mail/base/handover/passed.h"
 #include "integration/mail/smtp-front/setup/setup.h"
 #include "integration/mail/smtp-front/facts/tally.h"
 

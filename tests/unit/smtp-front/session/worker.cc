@@ -3,10 +3,10 @@
 #include "integration/mail/smtp-front/worker/worker.h"
 
 #include "integration/mail/smtp-front/handover/capsule.h"
-#include "integration/mail/smtp-front/handover/handover.h"
+#include "integration/mail/base/handover/handover.h"
 #include "tests/lib/child.hh"
 #include "tests/lib/tmpdir.hh"
-#include "tests/unit/smtp-front/recipients/users.hh"
+#include "tests/unit/mail-base/users.hh"
 
 #include <catch2/catch.hpp>
 
