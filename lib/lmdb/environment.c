@@ -12,14 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of the lock file at most: a cache line for each reader behind LMDB's own, which are few. */
-#define LOCK_SIZE ((size_t)ENVIRONMENT_READERS * 64 + 4096)
-
-const char *const environment_tables[STORE_TABLE_COUNT] = {
-	[STORE_RECORDS] = "records", [STORE_SEGMENTS] = "segments", [STORE_SETS] = "sets",
-	[STORE_FACTS] = "facts",     [STORE_JOURNAL] = "journal",
-};
-
 int environment_status(int code)
 {
 	switch (code) {
@@ -84,20 +76,20 @@ static void share_lock(const char *path)
 	close(fd);
 }
 
-static bool is_allocated(int fd)
+static bool is_allocated(int fd, off_t size)
 {
 	struct stat st;
-	return fstat(fd, &st) == 0 && (uint64_t)st.st_blocks * 512 >= LOCK_SIZE;
+	return fstat(fd, &st) == 0 && st.st_blocks * 512 >= size;
 }
 
 /* Its size stays LMDB's business. A file system that cannot allocate is left to its luck. */
-static int allocate(int fd)
+static int allocate(int fd, off_t size)
 {
 	int ret;
-	if (is_allocated(fd))
+	if (is_allocated(fd, size))
 		return MDB_SUCCESS;
 	do {
-		ret = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, LOCK_SIZE);
+		ret = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size);
 	} while (ret != 0 && errno == EINTR);
 	return ret != 0 && (errno == ENOSPC || errno == EDQUOT) ? errno : MDB_SUCCESS;
 }
@@ -107,26 +99,18 @@ static int allocate(int fd)
  * first write to a page is SIGBUS. So all its pages are allocated before, also
  * those of readers to come. What else is wrong with the file LMDB says itself.
  */
-static int prepare_lock(const char *path)
+static int prepare_lock(const char *path, const struct store_kind *kind)
 {
+	/* At most: a cache line for each reader behind LMDB's own, which are few. */
+	off_t size = (off_t)kind->reader_max * 64 + 4096;
 	char lock[PATH_MAX];
 	if (snprintf(lock, sizeof(lock), "%s-lock", path) >= (int)sizeof(lock))
 		return MDB_SUCCESS;
-	int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, ENVIRONMENT_FILE_MODE);
+	int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, kind->mode);
 	if (fd < 0)
 		return MDB_SUCCESS;
-	int code = allocate(fd);
+	int code = allocate(fd, size);
 	close(fd);
-	return code;
-}
-
-int environment_open(MDB_env *env, const char *path, unsigned flags)
-{
-	int code = prepare_lock(path);
-	if (code == MDB_SUCCESS)
-		code = mdb_env_open(env, path, flags, ENVIRONMENT_FILE_MODE);
-	if (code == MDB_SUCCESS && has_setgid_directory(path))
-		share_lock(path);
 	return code;
 }
 
@@ -143,7 +127,8 @@ int environment_check_file(const char *path)
 	return st.st_size == 0 ? STORE_EUNFINISHED : STORE_OK;
 }
 
-int environment_check_length(MDB_env *env)
+/* Every page that the newest version may use lies inside the file, else STORE_ECUT. */
+static int check_length(MDB_env *env)
 {
 	MDB_envinfo info;
 	MDB_stat stat_;
@@ -163,6 +148,67 @@ int environment_check_length(MDB_env *env)
 	return (uint64_t)st.st_size / stat_.ms_psize < page_count ? STORE_ECUT : STORE_OK;
 }
 
+/*
+ * In a directory that hands its group down (setgid) a store of a kind with write permission for the
+ * group is for that group, so a lock file of ours gets it whatever umask says: readers need it.
+ */
+static int open_file(MDB_env *env, const char *path, const struct store_kind *kind, unsigned flags)
+{
+	int code = prepare_lock(path, kind);
+	/* MDB_NOTLS: a reader's place belongs to its transaction and not to the thread. */
+	if (code == MDB_SUCCESS)
+		code = mdb_env_open(env, path, flags | MDB_NOSUBDIR | MDB_NOTLS, kind->mode);
+	if (code == MDB_SUCCESS && (kind->mode & S_IWGRP) != 0 && has_setgid_directory(path))
+		share_lock(path);
+	return code;
+}
+
+static int set_up(MDB_env *env, const struct store_kind *kind, bool is_new)
+{
+	int code = mdb_env_set_maxdbs(env, kind->table_count);
+	/* Of the lock file, when we make it: that of a store which was copied here. */
+	if (code == MDB_SUCCESS)
+		code = mdb_env_set_maxreaders(env, kind->reader_max);
+	if (code == MDB_SUCCESS && (is_new || kind->is_limit_fixed))
+		code = mdb_env_set_mapsize(env, kind->limit);
+	return code;
+}
+
+/* Tried, because access() looks at permissions and not at what confines a process. */
+static bool can_open(const char *path, unsigned flags)
+{
+	int fd = open(path, ((flags & MDB_RDONLY) != 0 ? O_RDONLY : O_RDWR) | O_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+int environment_open(const char *path, const struct store_kind *kind, unsigned flags, bool is_new,
+		     MDB_env **ret_env)
+{
+	MDB_env *env;
+	int dead_readers;
+	int code = mdb_env_create(&env);
+	if (code != MDB_SUCCESS)
+		return environment_status(code);
+	code = set_up(env, kind, is_new);
+	if (code == MDB_SUCCESS)
+		code = open_file(env, path, kind, flags);
+	bool is_locked_out = code == EACCES && can_open(path, flags);
+	/* A reader that was killed would keep its place, and its version's pages, for ever. */
+	if (code == MDB_SUCCESS)
+		code = mdb_reader_check(env, &dead_readers);
+	int ret = is_locked_out ? STORE_ELOCK : environment_status(code);
+	if (ret == STORE_OK)
+		ret = check_length(env);
+	if (ret != STORE_OK) {
+		mdb_env_close(env);
+		return ret;
+	}
+	*ret_env = env;
+	return STORE_OK;
+}
+
 int environment_begin(MDB_env *env, unsigned flags, MDB_txn **ret_txn)
 {
 	int code = mdb_txn_begin(env, NULL, flags, ret_txn);
@@ -172,46 +218,4 @@ int environment_begin(MDB_env *env, unsigned flags, MDB_txn **ret_txn)
 			code = mdb_txn_begin(env, NULL, flags, ret_txn);
 	}
 	return environment_status(code);
-}
-
-/* FNV-1a, 64 bits; its weak last step is mended by final_mix(). */
-static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
-{
-	const uint8_t *bytes = data;
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ bytes[i]) * 0x100000001b3u;
-	return hash;
-}
-
-/* Sums of similar entries must not cancel out: spread each over all 64 bits. */
-static uint64_t final_mix(uint64_t hash)
-{
-	hash = (hash ^ hash >> 32) * 0x9e3779b97f4a7c15u;
-	return hash ^ hash >> 29;
-}
-
-uint64_t environment_sum(enum store_table table, const MDB_val *key, const MDB_val *value)
-{
-	if (table == STORE_FACTS && key->mv_size == strlen(ENVIRONMENT_SUM_FACT) &&
-	    memcmp(key->mv_data, ENVIRONMENT_SUM_FACT, key->mv_size) == 0)
-		return 0;
-	uint8_t head[3] = { (uint8_t)table, (uint8_t)(key->mv_size >> 8), (uint8_t)key->mv_size };
-	uint64_t hash = hash_bytes(0xcbf29ce484222325u, head, sizeof(head));
-	hash = hash_bytes(hash, key->mv_data, key->mv_size);
-	hash = hash_bytes(hash, value->mv_data, value->mv_size);
-	return final_mix(hash);
-}
-
-void environment_put_sum(uint64_t sum, uint8_t *ret_bytes)
-{
-	for (unsigned i = 0; i < ENVIRONMENT_SUM_SIZE; i++)
-		ret_bytes[i] = (uint8_t)(sum >> (56 - 8 * i));
-}
-
-uint64_t environment_take_sum(const uint8_t *bytes)
-{
-	uint64_t sum = 0;
-	for (unsigned i = 0; i < ENVIRONMENT_SUM_SIZE; i++)
-		sum = sum << 8 | bytes[i];
-	return sum;
 }

@@ -5,9 +5,10 @@
  * reader.h - reading a store, one consistent version at a time.
  *
  * Flow: server/zone/zone.c asks inside one batch; dnsblv6-zone dump and check walk.
+ *       A table is a number, the place of its name in the kind.
  *
  *     struct reader *reader = NULL;
- *     int ret = reader_open("bl6.mdb", &reader);
+ *     int ret = reader_open("bl6.mdb", &zone_store, &reader);
  *     if (ret == STORE_OK)
  *             ret = reader_begin(reader);
  *     if (ret == STORE_OK) {
@@ -28,20 +29,16 @@
 
 #include "lib/lmdb/store.h"
 
-#include <stdbool.h>
-
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-struct reader;
-
 /*
  * Opens path read-only and checks what can be checked in no time: that it is
- * a store, whole in length, of this schema version. Returns STORE_OK, -errno
+ * a store of that kind and version, whole in length. Returns STORE_OK, -errno
  * (-ENOENT, -EACCES, ...) or a status above; *ret_reader on success only.
  */
-int reader_open(const char *path, struct reader **ret_reader);
+int reader_open(const char *path, const struct store_kind *kind, struct reader **ret_reader);
 /* Takes NULL. */
 void reader_close(struct reader *reader);
 
@@ -55,21 +52,21 @@ void reader_end(struct reader *reader);
 uint64_t reader_version(const struct reader *reader);
 
 /* DNSBLV6_OK, DNSBLV6_ENOTFOUND or a failure. Outputs are borrowed until reader_end(). */
-int reader_get(struct reader *reader, enum store_table table, const void *key, size_t key_size,
+int reader_get(struct reader *reader, unsigned table, const void *key, size_t key_size,
 	       struct store_bytes *ret_value);
 /* The first entry whose key is key or greater. key_size 0: the first of all. */
-int reader_seek(struct reader *reader, enum store_table table, const void *key, size_t key_size,
+int reader_seek(struct reader *reader, unsigned table, const void *key, size_t key_size,
 		struct store_bytes *ret_key, struct store_bytes *ret_value);
 /* The last entry whose key is less than key. */
-int reader_seek_before(struct reader *reader, enum store_table table, const void *key,
-		       size_t key_size, struct store_bytes *ret_key, struct store_bytes *ret_value);
+int reader_seek_before(struct reader *reader, unsigned table, const void *key, size_t key_size,
+		       struct store_bytes *ret_key, struct store_bytes *ret_value);
 /* The entry behind the one that was found last in this table, reader_get() apart. */
-int reader_next(struct reader *reader, enum store_table table, struct store_bytes *ret_key,
+int reader_next(struct reader *reader, unsigned table, struct store_bytes *ret_key,
 		struct store_bytes *ret_value);
 /* The entry before it; and the last of all, for when seek has found none. */
-int reader_prev(struct reader *reader, enum store_table table, struct store_bytes *ret_key,
+int reader_prev(struct reader *reader, unsigned table, struct store_bytes *ret_key,
 		struct store_bytes *ret_value);
-int reader_last(struct reader *reader, enum store_table table, struct store_bytes *ret_key,
+int reader_last(struct reader *reader, unsigned table, struct store_bytes *ret_key,
 		struct store_bytes *ret_value);
 
 /*

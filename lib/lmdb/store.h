@@ -2,22 +2,27 @@
 #pragma once
 
 /*
- * store.h - what reading and writing a store have in common: tables, statuses.
+ * store.h - what reading and writing a store have in common: kinds, statuses.
  *
- * Flow: zone-tools/ writes through writer.h, server/ reads through reader.h.
- * lib/store alone knows LMDB. What the bytes mean is lib/format's business.
+ * Flow: a kind, such as lib/store/tables.h has it for zones -> writer.h,
+ *       reader.h and verify.h, which do the rest.
+ * lib/lmdb alone knows LMDB. What the bytes mean is the kind's business.
  *
  * A store is one file (PATH) and its lock file (PATH-lock). Readers need read
  * access to the first and write access to the second; in a setgid directory the
- * lock file is made writable for the group. LMDB's own caveats hold:
+ * lock file of a kind that is for a group is made writable for it. LMDB's own caveats hold:
  * never on a network file system, never the same file opened twice in one
  * process, never an open reader carried through fork(): open after it.
+ *
+ * A checksum over all entries is kept by each write. It finds damage, not malice.
  */
 
 #include "lib/format/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,18 +52,59 @@ enum store_status {
 /* Text for these, for lib/format's and for -errno values. Never NULL. */
 const char *store_strerror(int status);
 
-enum store_table {
-	STORE_RECORDS,
-	STORE_SEGMENTS,
-	STORE_SETS,
-	STORE_FACTS,
-	STORE_JOURNAL,
-	STORE_TABLE_COUNT
-};
-
 struct store_bytes {
 	const uint8_t *data;
 	size_t size;
+};
+
+struct reader;
+
+#define STORE_TABLES_MAX 8
+#define STORE_HEAD_MAX	 64   /* bytes of the value of a place */
+#define STORE_FACTS_MAX	 1024 /* bytes of what read_facts() finds */
+
+/* A number inside the value of an entry, big-endian. */
+struct store_place {
+	const char *key;
+	size_t value_size;
+	size_t offset;
+};
+
+/* What all stores of one kind have in common. Static and constant. */
+struct store_kind {
+	/* Their names. That of the only one may be NULL: LMDB's own, which has none. */
+	const char *const *tables;
+	unsigned table_count;
+	bool has_values; /* false: all values are empty, and the checksum is over the keys alone */
+
+	/*
+	 * Two entries, or one, that each store of this kind has and no other file of LMDB: where
+	 * writer.h keeps the version, 4 bytes, and the checksum, 8 bytes, whatever else is in
+	 * their values.
+	 */
+	unsigned head_table;
+	struct store_place version_place;
+	struct store_place sum_place;
+	uint32_t version;
+
+	unsigned reader_max; /* processes that may read at the same time */
+	mode_t mode;	     /* of the file and of its lock file, less umask */
+	/*
+	 * The size limit, which is address space and neither memory nor disk. The first one of a
+	 * new store; or a fixed one, so that a reader never maps anew, which a process without
+	 * the system call could not.
+	 */
+	size_t limit;
+	bool is_limit_fixed;
+	/* Of mdb_env_open() for writing; 0 where each commit has to be on disk. */
+	unsigned write_flags;
+
+	/*
+	 * What verify.h reports of a whole store, into facts_size bytes: called between
+	 * reader_begin() and reader_end(), in a process of its own.
+	 */
+	int (*read_facts)(struct reader *reader, void *ret_facts);
+	size_t facts_size;
 };
 
 #ifdef __cplusplus

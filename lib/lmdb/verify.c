@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -24,34 +24,23 @@
 /* For a kernel that refuses SCHED_IDLE. */
 #define NICENESS_IDLE 19
 
-/* What the child sends back: a status, and the facts when that is DNSBLV6_OK. */
+/* What the child sends back: a status, and the facts when that is STORE_OK. */
 struct report {
 	int status;
-	struct dnsblv6_facts facts;
+	_Alignas(max_align_t) uint8_t facts[STORE_FACTS_MAX];
 };
 
-static int read_facts(struct reader *reader, struct dnsblv6_facts *ret_facts)
-{
-	struct store_bytes value;
-	int ret = reader_get(reader, STORE_FACTS, DNSBLV6_FACT_ZONE, strlen(DNSBLV6_FACT_ZONE),
-			     &value);
-	if (ret != DNSBLV6_OK)
-		return ret == DNSBLV6_ENOTFOUND ? STORE_ECORRUPT : ret;
-	ret = dnsblv6_facts_decode(value.data, value.size, ret_facts);
-	return ret == DNSBLV6_OK ? DNSBLV6_OK : STORE_ECORRUPT;
-}
-
-static int read_all(const char *path, struct dnsblv6_facts *ret_facts)
+static int read_all(const char *path, const struct store_kind *kind, void *ret_facts)
 {
 	struct reader *reader = NULL;
-	int ret = reader_open(path, &reader);
-	if (ret != DNSBLV6_OK)
+	int ret = reader_open(path, kind, &reader);
+	if (ret != STORE_OK)
 		return ret;
 	ret = reader_begin(reader);
-	if (ret == DNSBLV6_OK) {
+	if (ret == STORE_OK) {
 		ret = reader_verify(reader);
-		if (ret == DNSBLV6_OK)
-			ret = read_facts(reader, ret_facts);
+		if (ret == STORE_OK)
+			ret = kind->read_facts(reader, ret_facts);
 		reader_end(reader);
 	}
 	reader_close(reader);
@@ -91,7 +80,8 @@ static void yield_to_others(enum verify_pace pace)
 		sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){ 0 });
 }
 
-__attribute__((noreturn)) static void run_child(const char *path, enum verify_pace pace, int fd)
+__attribute__((noreturn)) static void run_child(const char *path, const struct store_kind *kind,
+						enum verify_pace pace, int fd)
 {
 	struct report report;
 	memset(&report, 0, sizeof(report));
@@ -104,12 +94,13 @@ __attribute__((noreturn)) static void run_child(const char *path, enum verify_pa
 	setrlimit(RLIMIT_CPU, &(struct rlimit){ CPU_MAX_S, CPU_MAX_S + 1 });
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
 	yield_to_others(pace);
-	report.status = read_all(path, &report.facts);
+	report.status = read_all(path, kind, report.facts);
 	_exit(write(REPORT_FD, &report, sizeof(report)) == (ssize_t)sizeof(report) ? 0
 										   : EXIT_UNSAID);
 }
 
-int verify_start(struct verify *verify, const char *path, enum verify_pace pace)
+int verify_start(struct verify *verify, const char *path, const struct store_kind *kind,
+		 enum verify_pace pace)
 {
 	int ends[2];
 	sigset_t all;
@@ -121,15 +112,15 @@ int verify_start(struct verify *verify, const char *path, enum verify_pace pace)
 	pid_t pid = fork();
 	int error = errno;
 	if (pid == 0)
-		run_child(path, pace, ends[1]);
+		run_child(path, kind, pace, ends[1]);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(ends[1]);
 	if (pid < 0) {
 		close(ends[0]);
 		return -error;
 	}
-	*verify = (struct verify){ .pid = pid, .fd = ends[0] };
-	return DNSBLV6_OK;
+	*verify = (struct verify){ .kind = kind, .pid = pid, .fd = ends[0] };
+	return STORE_OK;
 }
 
 /* False while the child is there, with WNOHANG in flags; else how it ended, as wait(2) says it. */
@@ -169,7 +160,7 @@ static int explain_end(int status)
 
 /* What a child that has ended with status reported. Its pipe has an end, and is never waited for.
  */
-static int take_report(const struct verify *verify, int status, struct dnsblv6_facts *ret_facts)
+static int take_report(const struct verify *verify, int status, void *ret_facts)
 {
 	struct report report;
 	ssize_t size;
@@ -180,19 +171,19 @@ static int take_report(const struct verify *verify, int status, struct dnsblv6_f
 	/* A pipe gives a report of this size in one piece, or nothing. */
 	if (size != (ssize_t)sizeof(report))
 		return explain_end(status);
-	if (report.status == DNSBLV6_OK)
-		*ret_facts = report.facts;
+	if (report.status == STORE_OK)
+		memcpy(ret_facts, report.facts, verify->kind->facts_size);
 	return report.status;
 }
 
-int verify_finish(struct verify *verify, struct dnsblv6_facts *ret_facts)
+int verify_finish(struct verify *verify, void *ret_facts)
 {
 	int status;
 	reap(verify, 0, &status);
 	return take_report(verify, status, ret_facts);
 }
 
-int verify_try_finish(struct verify *verify, struct dnsblv6_facts *ret_facts)
+int verify_try_finish(struct verify *verify, void *ret_facts)
 {
 	int status;
 	return reap(verify, WNOHANG, &status) ? take_report(verify, status, ret_facts) : -EAGAIN;
@@ -211,9 +202,9 @@ void verify_cancel(struct verify *verify)
 	close(verify->fd);
 }
 
-int verify_store(const char *path, struct dnsblv6_facts *ret_facts)
+int verify_store(const char *path, const struct store_kind *kind, void *ret_facts)
 {
 	struct verify run;
-	int ret = verify_start(&run, path, VERIFY_SOON);
-	return ret == DNSBLV6_OK ? verify_finish(&run, ret_facts) : ret;
+	int ret = verify_start(&run, path, kind, VERIFY_SOON);
+	return ret == STORE_OK ? verify_finish(&run, ret_facts) : ret;
 }

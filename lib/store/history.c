@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "lib/store/history.h"
 
+#include "lib/store/tables.h"
+
 #include <string.h>
 
 int history_newest(struct reader *reader, uint64_t *ret_number)

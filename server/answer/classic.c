@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/format/wellknown.h"
+#include "lib/store/tables.h"
 #include "server/answer/statics.h"
 
 /* What an address is asked in: a sub-zone of the list, or the apex. */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lib/store/tables.h"
 #include "server/answer/proof.h"
 
 /* Steps through the RRs. False behind the last one; and for what is damaged, which breaks reply. */

@@ -13,6 +13,7 @@
 #include "lib/format/unfold.h"
 #include "lib/process/clock.h"
 #include "lib/store/history.h"
+#include "lib/store/tables.h"
 #include "server/transfer/pages.h"
 #include "server/transfer/stream.h"
 #include "server/zone/zone.h"

@@ -2,6 +2,7 @@
 #include "server/zone/clients.h"
 
 #include "lib/dns/peer.h"
+#include "lib/store/tables.h"
 
 /* The segment that holds addr. DNSBLV6_ENOTFOUND when there is none. */
 static int find_segment(struct zone *zone, struct dnsblv6_addr addr,

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "lib/format/record.h"
+#include "lib/store/tables.h"
 
 enum {
 	ELSEWHERE = 255, /* of one whose data is no bitmap behind its key */

@@ -8,6 +8,7 @@
 #include "lib/process/daemon.h"
 #include "lib/common/log.h"
 #include "lib/lmdb/verify.h"
+#include "lib/store/tables.h"
 #include "server/zone/zone.h"
 
 /* 0, or why a worker would not serve it. */
@@ -15,7 +16,7 @@ static int look_at(const struct settings_zone *configured)
 {
 	struct dnsblv6_facts facts;
 	struct zone zone;
-	int ret = verify_store(configured->store, &facts);
+	int ret = verify_store(configured->store, &zone_store, &facts);
 	if (ret != 0)
 		return ret;
 	zone_init(&zone, configured->domain.wire, configured->domain.size, configured->store);

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "lib/common/log.h"
+#include "lib/store/tables.h"
 #include "server/zone/zone.h"
 
 /* How often a child is asked whether it has ended. */
@@ -90,7 +91,7 @@ static void wait_ms(struct scrub *scrub, uint64_t ms)
 static void begin(struct scrub *scrub)
 {
 	const struct zone *zone = &scrub->catalog->zones[scrub->at];
-	int ret = verify_start(&scrub->verify, zone->path, VERIFY_IDLE);
+	int ret = verify_start(&scrub->verify, zone->path, &zone_store, VERIFY_IDLE);
 	if (ret != 0) {
 		find_obstacle(&scrub->zones[scrub->at], zone, ret);
 		return;

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "lib/common/log.h"
+#include "lib/store/tables.h"
 
 #define INTERVAL_MS    1000
 #define FOUND_TEXT_MAX (DNSBLV6_NAME_TEXT_SIZE + 8)
@@ -260,7 +261,7 @@ static void verify_on_readable(uv_poll_t *poll, int status, int events)
 static void start_verify(struct watch_zone *watched, const struct watch_file *file)
 {
 	watched->file = *file;
-	int ret = verify_start(&watched->verify, watched->zone->path, VERIFY_SOON);
+	int ret = verify_start(&watched->verify, watched->zone->path, &zone_store, VERIFY_SOON);
 	if (ret != 0) {
 		refuse(watched, ret);
 		return;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "server/zone/zone.h"
 
+#include "lib/store/tables.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -239,7 +241,7 @@ static int load(struct zone *zone)
 int zone_open(struct zone *zone)
 {
 	zone_close(zone);
-	int ret = reader_open(zone->path, &zone->reader);
+	int ret = reader_open(zone->path, &zone_store, &zone->reader);
 	if (ret == STORE_OK) {
 		zone->status = 0;
 		ret = zone_begin(zone);

@@ -6,7 +6,7 @@
 // For what must not happen in the test's process: a crash, another user, a
 // second opening of one store. Every child has an alarm and so an end.
 //
-//     child other([] { return reader_open(path, &reader) == STORE_OK ? 0 : 1; });
+//     child other([] { return reader_open(path, &zone_store, &reader) == STORE_OK ? 0 : 1; });
 //     CHECK(other.wait() == 0);
 //
 // The child must not use Catch2: it says what it found by its exit status.

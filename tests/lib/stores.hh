@@ -11,6 +11,7 @@
 
 #include "lib/lmdb/reader.h"
 #include "lib/lmdb/writer.h"
+#include "lib/store/tables.h"
 
 #include <map>
 #include <stdexcept>
@@ -29,7 +30,7 @@ inline std::string text_of(const store_bytes &bytes)
 template <typename Function> int write_store(const std::string &path, Function function)
 {
 	return writer_run(
-		path.c_str(),
+		path.c_str(), &zone_store,
 		[](writer *w, void *context) { return (*static_cast<Function *>(context))(w); },
 		&function);
 }
@@ -73,7 +74,7 @@ class opened_reader
 {
       public:
 	explicit opened_reader(const std::string &path)
-	    : status_(reader_open(path.c_str(), &reader_))
+	    : status_(reader_open(path.c_str(), &zone_store, &reader_))
 	{
 	}
 	~opened_reader()

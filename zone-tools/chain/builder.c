@@ -14,6 +14,7 @@
 
 #include "lib/format/wellknown.h"
 #include "lib/lmdb/writer.h"
+#include "lib/store/tables.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -624,7 +625,7 @@ int builder_write(const struct builder_job *job, struct builder_result *ret_resu
 	struct builder builder = {
 		.job = job, .plan = job->plan, .listing = job->listing, .spec = job->spec
 	};
-	int ret = writer_run(job->path, write_all, &builder);
+	int ret = writer_run(job->path, &zone_store, write_all, &builder);
 	if (ret == BUILDER_EUNCHANGED) {
 		*ret_result = (struct builder_result){ .record_count = builder.result.record_count,
 						       .serial = builder.before.facts.serial,

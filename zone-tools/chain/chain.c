@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/chain/chain.h"
 
+#include "lib/store/tables.h"
 #include "zone-tools/records/bare.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/chain/resign.h"
 
+#include "lib/store/tables.h"
 #include "zone-tools/records/bare.h"
 #include "zone-tools/chain/builder.h"
 #include "zone-tools/records/clock.h"
@@ -173,7 +174,7 @@ static int write_all(struct writer *writer, void *context)
 int resign_store(const struct resign_job *job, struct resign_result *ret_result)
 {
 	struct resign resign = { .job = job };
-	int ret = writer_run(job->path, write_all, &resign);
+	int ret = writer_run(job->path, &zone_store, write_all, &resign);
 	if (ret == DNSBLV6_OK) {
 		resign.result.zone = resign.before.facts.zone;
 		resign.result.signature_count = signer_count(resign.signer);

@@ -14,6 +14,7 @@
 
 #include "lib/format/wellknown.h"
 #include "lib/lmdb/writer.h"
+#include "lib/store/tables.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -531,7 +532,7 @@ int updater_run(const struct updater_job *job, struct updater_result *ret_result
 	struct updater updater = { .job = job };
 	int ret = check_there(job->path);
 	if (ret == DNSBLV6_OK)
-		ret = writer_run(job->path, write_all, &updater);
+		ret = writer_run(job->path, &zone_store, write_all, &updater);
 	if (ret == DNSBLV6_OK)
 		*ret_result = make_result(&updater);
 	signer_free(updater.signer);

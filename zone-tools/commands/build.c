@@ -22,6 +22,7 @@
 #include "lib/common/options.h"
 #include "lib/common/version.h"
 #include "lib/lmdb/verify.h"
+#include "lib/store/tables.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -459,7 +460,7 @@ static int check_style(struct build *build)
 /* What the store holds now; none is fine, a damaged one is not ours to overwrite. */
 static int look_at_store(struct build *build)
 {
-	int ret = verify_store(build->store, &build->before);
+	int ret = verify_store(build->store, &zone_store, &build->before);
 	if (ret == -ENOENT || ret == STORE_EUNFINISHED)
 		return EX_OK;
 	if (ret == DNSBLV6_OK)

@@ -18,6 +18,7 @@
 #include "lib/common/options.h"
 #include "lib/common/version.h"
 #include "lib/lmdb/verify.h"
+#include "lib/store/tables.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -213,9 +214,9 @@ static int check_store(struct check *check, struct dnsblv6_facts *ret_facts)
 {
 	struct reader *reader = NULL;
 	struct place place = { check->store, 0 };
-	int ret = verify_store(check->store, ret_facts);
+	int ret = verify_store(check->store, &zone_store, ret_facts);
 	if (ret == DNSBLV6_OK)
-		ret = reader_open(check->store, &reader);
+		ret = reader_open(check->store, &zone_store, &reader);
 	if (ret == DNSBLV6_OK)
 		ret = check_records(check, reader);
 	reader_close(reader);
@@ -241,7 +242,7 @@ static int compare(struct check *check, const struct listing *listing, const str
 				   .plan = plan,
 				   .lines_max = check->lines_max,
 				   .findings = &check->findings };
-	int ret = reader_open(check->store, &job.reader);
+	int ret = reader_open(check->store, &zone_store, &job.reader);
 	if (ret == DNSBLV6_OK)
 		ret = reader_begin(job.reader);
 	if (ret == DNSBLV6_OK) {

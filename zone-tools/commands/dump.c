@@ -13,6 +13,7 @@
 #include "lib/common/log.h"
 #include "lib/common/options.h"
 #include "lib/common/version.h"
+#include "lib/store/tables.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -167,7 +168,7 @@ static int print_chosen(struct dump *dump)
 
 static int print_all(struct dump *dump)
 {
-	int ret = reader_open(dump->store, &dump->reader);
+	int ret = reader_open(dump->store, &zone_store, &dump->reader);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	ret = reader_begin(dump->reader);

@@ -15,6 +15,7 @@
 #include "lib/common/options.h"
 #include "lib/common/version.h"
 #include "lib/store/history.h"
+#include "lib/store/tables.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -215,7 +216,7 @@ static void parse_command_line(struct history_log *log, int argc, char **argv)
 
 static int print_all(struct history_log *log)
 {
-	int ret = reader_open(log->store, &log->reader);
+	int ret = reader_open(log->store, &zone_store, &log->reader);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	ret = reader_begin(log->reader);

@@ -15,6 +15,7 @@
 #include "lib/common/options.h"
 #include "lib/common/version.h"
 #include "lib/lmdb/verify.h"
+#include "lib/store/tables.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -125,7 +126,7 @@ static int run(struct sign *sign)
 	char zone[DNSBLV6_NAME_TEXT_SIZE];
 	char keys[KEYSET_TEXT_SIZE];
 	/* Before anything is written over it. */
-	int ret = verify_store(sign->job.path, &facts);
+	int ret = verify_store(sign->job.path, &zone_store, &facts);
 	if (ret == DNSBLV6_OK)
 		ret = resign_store(&sign->job, &result);
 	progress_end(&sign->progress);

@@ -10,6 +10,7 @@
 #include "zone-tools/plan/plan.h"
 
 #include "lib/lmdb/writer.h"
+#include "lib/store/tables.h"
 
 #ifdef __cplusplus
 extern "C" {

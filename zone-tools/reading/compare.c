@@ -6,6 +6,7 @@
 #include "zone-tools/reading/difference.h"
 
 #include "lib/format/wellknown.h"
+#include "lib/store/tables.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -15,6 +15,7 @@
 #include "lib/lmdb/writer.h"
 
 #include "lib/format/record.h"
+#include "lib/store/tables.h"
 
 #ifdef __cplusplus
 extern "C" {

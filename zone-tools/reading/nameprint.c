@@ -7,6 +7,7 @@
 
 #include "lib/format/dnssec.h"
 #include "lib/format/wellknown.h"
+#include "lib/store/tables.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,6 +4,7 @@
 #include "zone-tools/records/clock.h"
 
 #include "lib/format/dnssec.h"
+#include "lib/store/tables.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/records/before.h"
 
+#include "lib/store/tables.h"
+
 #include <string.h>
 
 static int load_apex(struct writer *writer, struct keyset *keyset, uint64_t now_s,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/records/recorder.h"
 
+#include "lib/store/tables.h"
+
 #include <errno.h>
 #include <stdlib.h>
 

@@ -6,6 +6,7 @@
 
 #include "lib/format/record.h"
 #include "lib/lmdb/reader.h"
+#include "lib/store/tables.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -113,7 +114,7 @@ int settings_read(const char *path, struct settings *ret_settings)
 {
 	struct settings settings = { 0 };
 	struct reader *reader = NULL;
-	int ret = reader_open(path, &reader);
+	int ret = reader_open(path, &zone_store, &reader);
 	if (ret == STORE_OK)
 		ret = read_from(reader, &settings);
 	reader_close(reader);

@@ -4,6 +4,7 @@
 #include "zone-tools/records/bare.h"
 
 #include "lib/format/record.h"
+#include "lib/store/tables.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 #include "zone-tools/records/bare.h"
 
 #include "lib/format/unfold.h"
+#include "lib/store/tables.h"
 
 #include <errno.h>
 #include <stdlib.h>

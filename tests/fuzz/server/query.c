@@ -11,6 +11,7 @@
 
 #include "lib/format/dnssec.h"
 #include "lib/lmdb/writer.h"
+#include "lib/store/tables.h"
 #include "server/answer/answer.h"
 #include "server/zone/catalog.h"
 #include "server/transfer/notify.h"
@@ -199,7 +200,7 @@ static void set_up(struct fixture *fixture)
 	struct conf_error error;
 	snprintf(path, sizeof(path), "%s/%s", directory, fixture->is_signed ? "signed" : "plain");
 	is_signed = fixture->is_signed;
-	check(writer_run(path, put_all, NULL));
+	check(writer_run(path, &zone_store, put_all, NULL));
 	int size = snprintf(text, sizeof(text),
 			    "server:\n    nsid: node\n    identity: node\n    version: one\n"
 			    "    cookie-secret: e5e973e5a6b2a43f48e7dc849e37bfcf\n"

@@ -15,6 +15,7 @@
 
 #include "lib/common/log.h"
 #include "lib/lmdb/writer.h"
+#include "lib/store/tables.h"
 #include "server/answer/answer.h"
 #include "server/transfer/transfer.h"
 
@@ -237,7 +238,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (answer == NULL)
 		set_up();
 	zone_close(&catalog.zones[0]);
-	if (writer_run(path, put_all, &input) != 0)
+	if (writer_run(path, &zone_store, put_all, &input) != 0)
 		return 0;
 	zone_open(&catalog.zones[0]);
 	for (size_t i = 0; i < 4 * QUESTION_COUNT; i++)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "lib/lmdb/reader.h"
+#include "lib/format/record.h"
 #include "lib/lmdb/verify.h"
+#include "lib/store/tables.h"
 
 #include "tests/lib/child.hh"
 #include "tests/lib/random.hh"
@@ -363,7 +365,7 @@ TEST_CASE("a store that is cut short is refused before it is read", "[store][rea
 		child opening([&] { return -open_status(cut_path) - 2000; });
 		const int opened = -2000 - opening.wait();
 		dnsblv6_facts facts;
-		const int verified = verify_store(cut_path.c_str(), &facts);
+		const int verified = verify_store(cut_path.c_str(), &zone_store, &facts);
 		CHECK(verified == opened);
 		// Less than the two pages that say what the file is: perhaps not even that.
 		if (size < 2 * 4096 && opened != STORE_ECUT)
@@ -426,7 +428,8 @@ TEST_CASE("verifying in a child survives what is found there", "[store][reader]"
 		dnsblv6_facts facts;
 		damaged.replace(page * 4096, 4096, 4096, '\xff');
 		write_file(damaged_path, damaged);
-		crashed_or_refused += verify_store(damaged_path.c_str(), &facts) != DNSBLV6_OK;
+		crashed_or_refused +=
+			verify_store(damaged_path.c_str(), &zone_store, &facts) != DNSBLV6_OK;
 	}
 	CHECK(crashed_or_refused > 0);
 }
@@ -438,11 +441,11 @@ TEST_CASE("a verification can be waited for elsewhere, and cancelled", "[store][
 	make_store(path, many_entries());
 	struct verify run;
 	dnsblv6_facts facts;
-	REQUIRE(verify_start(&run, path.c_str(), VERIFY_SOON) == DNSBLV6_OK);
+	REQUIRE(verify_start(&run, path.c_str(), &zone_store, VERIFY_SOON) == DNSBLV6_OK);
 	pollfd waiting = { run.fd, POLLIN, 0 };
 	REQUIRE(poll(&waiting, 1, 60000) == 1);
 	CHECK(verify_finish(&run, &facts) == STORE_ECORRUPT); // it has no facts
-	REQUIRE(verify_start(&run, path.c_str(), VERIFY_SOON) == DNSBLV6_OK);
+	REQUIRE(verify_start(&run, path.c_str(), &zone_store, VERIFY_SOON) == DNSBLV6_OK);
 	verify_cancel(&run);
 	CHECK(waitpid(run.pid, nullptr, WNOHANG) == -1);
 }
@@ -456,7 +459,7 @@ TEST_CASE("a verifier that is killed says nothing about the store", "[store][rea
 	dnsblv6_facts facts;
 	int ret = STORE_ECORRUPT; // it has no facts; so it is when one was done before the signal
 	for (int tries = 0; tries < 1000 && ret == STORE_ECORRUPT; tries++) {
-		REQUIRE(verify_start(&run, path.c_str(), VERIFY_IDLE) == DNSBLV6_OK);
+		REQUIRE(verify_start(&run, path.c_str(), &zone_store, VERIFY_IDLE) == DNSBLV6_OK);
 		verify_kill(&run);
 		do {
 			ret = verify_try_finish(&run, &facts);
@@ -472,7 +475,7 @@ TEST_CASE("a verifier that crashes has found damage", "[store][reader]")
 	make_store(path, many_entries());
 	struct verify run;
 	dnsblv6_facts facts;
-	REQUIRE(verify_start(&run, path.c_str(), VERIFY_SOON) == DNSBLV6_OK);
+	REQUIRE(verify_start(&run, path.c_str(), &zone_store, VERIFY_SOON) == DNSBLV6_OK);
 	kill(run.pid, SIGSEGV);
 	CHECK(verify_finish(&run, &facts) == STORE_ECORRUPT);
 }
@@ -492,13 +495,14 @@ TEST_CASE("verifying hands out the facts of a whole store", "[store][reader]")
 				   { reinterpret_cast<char *>(encoded), size });
 		}) == STORE_OK);
 	dnsblv6_facts found = {};
-	REQUIRE(verify_store(path.c_str(), &found) == DNSBLV6_OK);
+	REQUIRE(verify_store(path.c_str(), &zone_store, &found) == DNSBLV6_OK);
 	CHECK(found.serial == 4711);
 	CHECK(found.ipv4_count == 1234567);
-	CHECK(verify_store(dir.file("none.mdb").c_str(), &found) == -ENOENT);
+	CHECK(verify_store(dir.file("none.mdb").c_str(), &zone_store, &found) == -ENOENT);
 
 	make_store(dir.file("factless.mdb"), { { "a", "1" } });
-	CHECK(verify_store(dir.file("factless.mdb").c_str(), &found) == STORE_ECORRUPT);
+	CHECK(verify_store(dir.file("factless.mdb").c_str(), &zone_store, &found) ==
+	      STORE_ECORRUPT);
 }
 
 TEST_CASE("one changed byte of a value is found", "[store][reader]")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "lib/lmdb/writer.h"
+#include "lib/store/tables.h"
 
 #include "tests/lib/child.hh"
 #include "tests/lib/stores.hh"
@@ -144,7 +145,7 @@ TEST_CASE("a store of another schema is neither written nor read", "[store][writ
 	CHECK_FALSE(was_called);
 	CHECK(opened_reader(path).status() == STORE_ESCHEMA);
 
-	put_raw_fact(path, "schema", "junk!");
+	put_raw_fact(path, "schema", "jun");
 	CHECK(write_store(path, [](writer *) { return 0; }) == STORE_ECORRUPT);
 	CHECK(opened_reader(path).status() == STORE_ECORRUPT);
 }
@@ -181,7 +182,8 @@ TEST_CASE("a file of another program is refused and keeps its bytes", "[store][w
 	auto length = std::filesystem::file_size(path) + 40960;
 	std::filesystem::resize_file(path, length);
 	auto nothing = [](writer *, void *) { return 0; };
-	CHECK(writer_run(path.c_str(), nothing, nullptr) == STORE_ENOTSTORE);
+	CHECK(writer_run(path.c_str(), &zone_store, nothing, nullptr) == STORE_ENOTSTORE);
+	CHECK(opened_reader(path).status() == STORE_ENOTSTORE);
 	CHECK(std::filesystem::file_size(path) == length);
 
 	REQUIRE(mdb_env_create(&env) == MDB_SUCCESS);

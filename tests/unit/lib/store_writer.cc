@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "lib/lmdb/writer.h"
+#include "lib/store/tables.h"
 
 #include "tests/lib/child.hh"
 #include "tests/lib/random.hh"
@@ -66,7 +67,7 @@ TEST_CASE("in a setgid directory the group can write the lock file whatever umas
 	umask(0077);
 	std::filesystem::remove(path + "-lock");
 	reader *handle = nullptr;
-	CHECK(reader_open(path.c_str(), &handle) == STORE_OK);
+	CHECK(reader_open(path.c_str(), &zone_store, &handle) == STORE_OK);
 	reader_close(handle);
 	umask(old_mask);
 	CHECK(mode_of(path + "-lock") == 0660);
@@ -635,17 +636,17 @@ TEST_CASE("a writer can read the version before beside the one it makes", "[stor
 	tmpdir dir;
 	auto path = dir.file("old.mdb");
 	old_seen seen;
-	REQUIRE(writer_run(path.c_str(), write_over, &seen) == STORE_OK);
+	REQUIRE(writer_run(path.c_str(), &zone_store, write_over, &seen) == STORE_OK);
 	CHECK(seen.before.empty());
 	CHECK(seen.status_behind == DNSBLV6_ENOTFOUND);
 	auto first = [](writer *handle, void *) {
 		int ret = writer_put(handle, STORE_RECORDS, "a", 1, "1", 1);
 		return ret == STORE_OK ? writer_put(handle, STORE_RECORDS, "b", 1, "2", 1) : ret;
 	};
-	REQUIRE(writer_run(path.c_str(), first, nullptr) == STORE_OK);
-	REQUIRE(writer_run(path.c_str(), write_over, &seen) == STORE_OK);
+	REQUIRE(writer_run(path.c_str(), &zone_store, first, nullptr) == STORE_OK);
+	REQUIRE(writer_run(path.c_str(), &zone_store, write_over, &seen) == STORE_OK);
 	CHECK(seen.before == "a=1 b=2 ");
-	REQUIRE(writer_run(path.c_str(), write_over, &seen) == STORE_OK);
+	REQUIRE(writer_run(path.c_str(), &zone_store, write_over, &seen) == STORE_OK);
 	CHECK(seen.before == "b=new ");
 }
 
@@ -658,11 +659,11 @@ TEST_CASE("a symbolic link to a store has no lock file of its own", "[store][wri
 		return writer_put(handle, STORE_RECORDS, "a", 1, "1", 1);
 	};
 	std::filesystem::create_symlink(path, link);
-	CHECK(writer_run(link.c_str(), first, nullptr) == -ENOENT);
-	REQUIRE(writer_run(path.c_str(), first, nullptr) == STORE_OK);
-	REQUIRE(writer_run(link.c_str(), first, nullptr) == STORE_OK);
+	CHECK(writer_run(link.c_str(), &zone_store, first, nullptr) == -ENOENT);
+	REQUIRE(writer_run(path.c_str(), &zone_store, first, nullptr) == STORE_OK);
+	REQUIRE(writer_run(link.c_str(), &zone_store, first, nullptr) == STORE_OK);
 	reader *handle = nullptr;
-	REQUIRE(reader_open(link.c_str(), &handle) == STORE_OK);
+	REQUIRE(reader_open(link.c_str(), &zone_store, &handle) == STORE_OK);
 	CHECK(reader_is_current(handle));
 	CHECK_FALSE(std::filesystem::exists(link + "-lock"));
 	std::filesystem::remove(link);

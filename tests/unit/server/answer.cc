@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/unit/server/fixture.hh"
+#include "lib/store/tables.h"
 
 #include <catch2/catch.hpp>
 
@@ -641,7 +642,7 @@ TEST_CASE("a damaged record is SERVFAIL, and other names are answered", "[server
 {
 	decision server;
 	catalog_deinit(&server.catalog);
-	REQUIRE(writer_run(server.path().c_str(), damage_record, nullptr) == 0);
+	REQUIRE(writer_run(server.path().c_str(), &zone_store, damage_record, nullptr) == 0);
 	tmpdir directory;
 	decision reopened("zone:\n  - domain: bl6.example.\n    store: " + server.path() + "\n",
 			  directory);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/unit/server/fixture.hh"
+#include "lib/store/tables.h"
 
 #include <catch2/catch.hpp>
 
@@ -277,7 +278,7 @@ TEST_CASE("a value set that is missing is SERVFAIL, not an empty answer", "[serv
 {
 	decision server;
 	catalog_deinit(&server.catalog);
-	REQUIRE(writer_run(server.path().c_str(), drop_set, nullptr) == 0);
+	REQUIRE(writer_run(server.path().c_str(), &zone_store, drop_set, nullptr) == 0);
 	tmpdir directory;
 	decision reopened("zone:\n  - domain: bl6.example.\n    store: " + server.path() +
 				  "\n    classic: bl.example.\n",

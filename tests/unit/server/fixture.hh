@@ -11,6 +11,7 @@
 #include "lib/format/record.h"
 #include "lib/format/wellknown.h"
 #include "lib/lmdb/writer.h"
+#include "lib/store/tables.h"
 #include "server/answer/answer.h"
 #include "server/askers/ratelimit.h"
 #include "tests/lib/dns.hh"
@@ -413,7 +414,7 @@ inline int store_content(writer *w, void *context)
 
 inline void write_store(const std::string &path, store_options options = {})
 {
-	int ret = writer_run(path.c_str(), store_content, &options);
+	int ret = writer_run(path.c_str(), &zone_store, store_content, &options);
 	if (ret != 0)
 		throw std::runtime_error("store not written: " + std::string(store_strerror(ret)));
 }

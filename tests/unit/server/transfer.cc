@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "lib/common/log.h"
 #include "lib/format/journal.h"
+#include "lib/store/tables.h"
 #include "server/message/access.h"
 #include "server/transfer/notify.h"
 #include "server/transfer/pages.h"
@@ -490,7 +491,8 @@ static std::vector<std::string> digest(const std::vector<record> &records)
 static std::vector<std::string> transfer_from(history made, uint32_t serial)
 {
 	tmpdir directory;
-	REQUIRE(writer_run(directory.file("bl6.mdb").c_str(), put_history, &made) == 0);
+	REQUIRE(writer_run(directory.file("bl6.mdb").c_str(), &zone_store, put_history, &made) ==
+		0);
 	granted transfer(directory.file("bl6.mdb"));
 	std::vector<std::string> out = digest(transfer.run_from(serial));
 	CHECK(transfer.is_done);

@@ -5,6 +5,7 @@
 #include "zone-tools/chain/resign.h"
 
 #include "lib/format/wellknown.h"
+#include "lib/store/tables.h"
 #include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>
@@ -138,7 +139,7 @@ struct opened {
 	reader *handle = nullptr;
 	explicit opened(const std::string &path)
 	{
-		REQUIRE(reader_open(path.c_str(), &handle) == STORE_OK);
+		REQUIRE(reader_open(path.c_str(), &zone_store, &handle) == STORE_OK);
 		REQUIRE(reader_begin(handle) == STORE_OK);
 	}
 	opened(const opened &) = delete;

@@ -8,6 +8,7 @@
 #include "zone-tools/chain/region.h"
 
 #include "lib/store/history.h"
+#include "lib/store/tables.h"
 #include "tests/lib/fault.hh"
 #include "tests/lib/stores.hh"
 #include "tests/lib/tmpdir.hh"
@@ -428,7 +429,7 @@ region_run regions_of(const zone &z, const words &said)
 	const changes wanted(said);
 	region_run run = {};
 	run.wanted = &wanted.result;
-	CHECK(writer_run(z.path.c_str(), make_regions, &run) == -ECANCELED);
+	CHECK(writer_run(z.path.c_str(), &zone_store, make_regions, &run) == -ECANCELED);
 	run.wanted = nullptr;
 	return run;
 }
@@ -645,7 +646,7 @@ int record_change(const std::string &path, made_change made, uint32_t serial)
 {
 	made.before.facts.serial = serial - 1;
 	made.serial = serial;
-	return writer_run(path.c_str(), record, &made);
+	return writer_run(path.c_str(), &zone_store, record, &made);
 }
 
 // Serials of the headers, the newest first; negative when the names are not kept.

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "lib/lmdb/entries.h"
+
+#include "lib/format/bytes.h"
+#include "lib/lmdb/environment.h"
+
+#include <string.h>
+
+MDB_val entries_val(const void *data, size_t size)
+{
+	return (MDB_val){ size, (void *)(uintptr_t)data };
+}
+
+static struct store_bytes bytes_of(const MDB_val *value)
+{
+	return (struct store_bytes){ value->mv_data, value->mv_size };
+}
+
+/* ---- found by key, found by cursor ---- */
+
+int entries_get(MDB_txn *txn, MDB_dbi table, const void *key, size_t key_size,
+		struct store_bytes *ret_value)
+{
+	MDB_val k = entries_val(key, key_size);
+	MDB_val v;
+	int code = mdb_get(txn, table, &k, &v);
+	if (code == MDB_SUCCESS)
+		*ret_value = bytes_of(&v);
+	return environment_status(code);
+}
+
+static int move(MDB_cursor *cursor, MDB_val *key, MDB_cursor_op op, struct store_bytes *ret_key,
+		struct store_bytes *ret_value)
+{
+	MDB_val value;
+	int code = mdb_cursor_get(cursor, key, &value, op);
+	if (code == MDB_SUCCESS) {
+		*ret_key = bytes_of(key);
+		*ret_value = bytes_of(&value);
+	}
+	return environment_status(code);
+}
+
+int entries_seek(MDB_cursor *cursor, const void *key, size_t key_size, struct store_bytes *ret_key,
+		 struct store_bytes *ret_value)
+{
+	MDB_val k = entries_val(key, key_size);
+	return move(cursor, &k, key_size == 0 ? MDB_FIRST : MDB_SET_RANGE, ret_key, ret_value);
+}
+
+int entries_seek_before(MDB_cursor *cursor, const void *key, size_t key_size,
+			struct store_bytes *ret_key, struct store_bytes *ret_value)
+{
+	MDB_val k = entries_val(key, key_size);
+	if (key_size == 0)
+		return DNSBLV6_ENOTFOUND; /* no key is less than the empty one */
+	int ret = move(cursor, &k, MDB_SET_RANGE, ret_key, ret_value);
+	if (ret != STORE_OK && ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	return entries_step(cursor, ret == STORE_OK ? MDB_PREV : MDB_LAST, ret_key, ret_value);
+}
+
+int entries_step(MDB_cursor *cursor, MDB_cursor_op op, struct store_bytes *ret_key,
+		 struct store_bytes *ret_value)
+{
+	MDB_val k;
+	return move(cursor, &k, op, ret_key, ret_value);
+}
+
+/* ---- the checksum ---- */
+
+/* FNV-1a, 64 bits; its weak last step is mended by final_mix(). */
+static uint64_t hash_bytes(uint64_t hash, const uint8_t *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ bytes[i]) * 0x100000001b3u;
+	return hash;
+}
+
+/* Sums of similar entries must not cancel out: spread each over all 64 bits. */
+static uint64_t final_mix(uint64_t hash)
+{
+	hash = (hash ^ hash >> 32) * 0x9e3779b97f4a7c15u;
+	return hash ^ hash >> 29;
+}
+
+uint64_t entries_share(const struct store_kind *kind, unsigned table, struct store_bytes key,
+		       struct store_bytes value)
+{
+	const char *sum_key = kind->sum_place.key;
+	if (table == kind->head_table && key.size == strlen(sum_key) &&
+	    memcmp(key.data, sum_key, key.size) == 0)
+		return 0;
+	uint8_t head[3] = { (uint8_t)table, (uint8_t)(key.size >> 8), (uint8_t)key.size };
+	uint64_t hash = 0xcbf29ce484222325u;
+	if (kind->has_values)
+		hash = hash_bytes(hash, head, sizeof(head));
+	hash = hash_bytes(hash, key.data, key.size);
+	hash = hash_bytes(hash, value.data, value.size);
+	return final_mix(hash);
+}
+
+int entries_sum(const struct store_kind *kind, unsigned table, MDB_cursor *cursor,
+		uint64_t *ret_sum)
+{
+	struct store_bytes key;
+	struct store_bytes value;
+	uint64_t sum = 0;
+	int ret = entries_step(cursor, MDB_FIRST, &key, &value);
+	while (ret == STORE_OK) {
+		sum += entries_share(kind, table, key, value);
+		ret = entries_step(cursor, MDB_NEXT, &key, &value);
+	}
+	if (ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	*ret_sum = sum;
+	return STORE_OK;
+}
+
+bool entries_take(const struct store_place *place, struct store_bytes value, unsigned size,
+		  uint64_t *ret_number)
+{
+	struct bytes_input input = { value.data, value.size, false };
+	bytes_take_string(&input, place->offset);
+	*ret_number = bytes_take(&input, size);
+	return !input.has_failed && value.size == place->value_size;
+}
+
+/* ---- tables ---- */
+
+int entries_find_tables(MDB_txn *txn, const struct store_kind *kind, MDB_dbi *ret_tables)
+{
+	int code = MDB_SUCCESS;
+	for (unsigned i = 0; code == MDB_SUCCESS && i < kind->table_count; i++)
+		code = mdb_dbi_open(txn, kind->tables[i], 0, &ret_tables[i]);
+	return environment_status(code);
+}
+
+/* Another program's file of LMDB has entries, and no version at our place. */
+static int explain_no_version(MDB_txn *txn)
+{
+	MDB_dbi unnamed;
+	MDB_stat stat_;
+	int code = mdb_dbi_open(txn, NULL, 0, &unnamed);
+	if (code == MDB_SUCCESS)
+		code = mdb_stat(txn, unnamed, &stat_);
+	if (code != MDB_SUCCESS)
+		return environment_status(code);
+	return stat_.ms_entries == 0 ? STORE_EUNFINISHED : STORE_ENOTSTORE;
+}
+
+int entries_check_kind(MDB_txn *txn, const struct store_kind *kind)
+{
+	const struct store_place *place = &kind->version_place;
+	struct store_bytes value;
+	uint64_t version;
+	MDB_dbi table;
+	int ret = environment_status(mdb_dbi_open(txn, kind->tables[kind->head_table], 0, &table));
+	if (ret == STORE_OK)
+		ret = entries_get(txn, table, place->key, strlen(place->key), &value);
+	if (ret != STORE_OK)
+		return ret == DNSBLV6_ENOTFOUND ? explain_no_version(txn) : ret;
+	bool is_whole = entries_take(place, value, 4, &version);
+	if (version == kind->version)
+		return is_whole ? STORE_OK : STORE_ECORRUPT;
+	return value.size < place->offset + 4 ? STORE_ECORRUPT : STORE_ESCHEMA;
+}
