@@ -16,7 +16,7 @@
 #include <sys/queue.h>
 
 #include "integration/mail/base/handover/board.h"
-#include "integration/mail/smtp-front/nanny/crew.h"
+#include "lib/process/crew.h"
 #include "integration/mail/smtp-front/sinks/delivered.h"
 #include "integration/mail/smtp-front/recipients/hopstate.h"
 #include "integration/mail/smtp-front/nanny/listeners.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/smtp-front/nanny/crew.h"
+#include "lib/process/crew.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Who of a generation lives, and when a dead one is made again.
-#include "integration/mail/smtp-front/nanny/crew.h"
+#include "lib/process/crew.h"
 
 #include <catch2/catch.hpp>
 
