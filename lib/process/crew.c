@@ -1,36 +1,33 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/process/crew.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PAUSE_FIRST_MS 100
-#define PAUSE_MAX_MS   10000
-#define LIFE_MIN_MS    2000 /* younger is "dies at once" */
+static const struct crew_pace usual = { .first_ms = 100, .most_ms = 10000, .life_ms = 2000 };
 
-const char *crew_role_name(enum crew_role role)
+static const struct crew_pace *pace_of(const struct crew_slot *slot)
 {
-	static const char *const names[CREW_ROLES] = {
-		[CREW_KEYHOLDER] = "keyholder",
-		[CREW_EDGE] = "edge",
-		[CREW_WORKER] = "worker",
-	};
-	return names[role];
+	return slot->pace != NULL ? slot->pace : &usual;
 }
 
-int crew_init(struct crew *ret_crew, unsigned keyholders, unsigned edges, unsigned workers)
+int crew_init(struct crew *ret_crew, const unsigned *counts, unsigned role_count,
+	      const struct crew_pace *pace)
 {
-	const unsigned counts[CREW_ROLES] = { keyholders, edges, workers };
-	struct crew crew = { .count = keyholders + edges + workers };
-	struct crew_slot *slot = calloc(crew.count, sizeof(*slot));
+	struct crew crew = { .count = 0 };
+	assert(role_count <= CREW_ROLES_MAX);
+	for (unsigned role = 0; role < role_count; role++)
+		crew.count += counts[role];
+	struct crew_slot *slot = calloc((size_t)crew.count + 1, sizeof(*slot));
 	if (slot == NULL)
 		return -ENOMEM;
 	crew.slots = slot;
-	for (unsigned role = 0; role < CREW_ROLES; role++) {
+	for (unsigned role = 0; role < role_count; role++) {
 		crew.kill_ms[role] = CREW_NEVER;
 		for (unsigned i = 0; i < counts[role]; i++)
-			*slot++ = (struct crew_slot){ .role = (enum crew_role)role, .index = i };
+			*slot++ = (struct crew_slot){ .role = role, .index = i, .pace = pace };
 	}
 	*ret_crew = crew;
 	return 0;
@@ -42,6 +39,8 @@ void crew_deinit(struct crew *crew)
 	memset(crew, 0, sizeof(*crew));
 }
 
+/* ---- a slot ---- */
+
 void crew_began(struct crew_slot *slot, pid_t pid, uint64_t now_ms)
 {
 	slot->pid = pid;
@@ -50,26 +49,44 @@ void crew_began(struct crew_slot *slot, pid_t pid, uint64_t now_ms)
 
 void crew_not_begun(struct crew_slot *slot, uint64_t now_ms)
 {
-	slot->due_ms = now_ms + PAUSE_MAX_MS;
+	slot->due_ms = now_ms + pace_of(slot)->most_ms;
 }
 
 void crew_ended(struct crew_slot *slot, bool is_retired, uint64_t now_ms)
 {
+	const struct crew_pace *pace = pace_of(slot);
 	slot->pid = 0;
-	if (is_retired || now_ms - slot->began_ms >= LIFE_MIN_MS) {
+	if (is_retired || now_ms - slot->began_ms >= pace->life_ms) {
 		slot->pause_ms = 0;
 		slot->due_ms = now_ms;
 		return;
 	}
 	slot->due_ms = now_ms + slot->pause_ms;
-	slot->pause_ms = slot->pause_ms == 0 ? PAUSE_FIRST_MS : slot->pause_ms * 2;
-	if (slot->pause_ms > PAUSE_MAX_MS)
-		slot->pause_ms = PAUSE_MAX_MS;
+	slot->pause_ms = slot->pause_ms == 0 ? pace->first_ms : slot->pause_ms * 2;
+	if (slot->pause_ms > pace->most_ms)
+		slot->pause_ms = pace->most_ms;
 }
 
-bool crew_is_due(const struct crew *crew, const struct crew_slot *slot, uint64_t now_ms)
+bool crew_slot_is_due(const struct crew_slot *slot, uint64_t now_ms)
 {
-	return slot->pid == 0 && !crew->is_told[slot->role] && now_ms >= slot->due_ms;
+	return slot->pid == 0 && now_ms >= slot->due_ms;
+}
+
+uint64_t crew_slot_pause_ms(const struct crew_slot *slot, uint64_t now_ms)
+{
+	return slot->due_ms > now_ms ? slot->due_ms - now_ms : 0;
+}
+
+/* ---- all of them ---- */
+
+struct crew_slot *crew_find_due(struct crew *crew, uint64_t now_ms)
+{
+	for (unsigned i = 0; i < crew->count; i++) {
+		struct crew_slot *slot = &crew->slots[i];
+		if (!crew->is_told[slot->role] && crew_slot_is_due(slot, now_ms))
+			return slot;
+	}
+	return NULL;
 }
 
 bool crew_is_overdue(const struct crew *crew, const struct crew_slot *slot, uint64_t now_ms)
@@ -86,7 +103,7 @@ struct crew_slot *crew_find(struct crew *crew, pid_t pid)
 	return NULL;
 }
 
-unsigned crew_count(const struct crew *crew, enum crew_role role)
+unsigned crew_count(const struct crew *crew, unsigned role)
 {
 	unsigned count = 0;
 	for (unsigned i = 0; i < crew->count; i++)
@@ -107,7 +124,7 @@ uint64_t crew_next_ms(const struct crew *crew)
 	return next;
 }
 
-bool crew_tell(struct crew *crew, enum crew_role role, uint64_t kill_ms)
+bool crew_tell(struct crew *crew, unsigned role, uint64_t kill_ms)
 {
 	bool is_first = !crew->is_told[role];
 	crew->is_told[role] = true;

@@ -97,18 +97,19 @@ void accounts_log(const struct parent *parent)
 
 static struct report_worker describe_slot(const struct generation *generation, size_t index)
 {
-	const struct slot *slot = &generation->slots[index];
-	const char *state = slot->pid == 0	      ? "dead"
-			    : generation->is_draining ? "draining"
-			    : slot->is_ready	      ? "serving"
-						      : "starting";
+	const struct crew_slot *slot = &generation->crew.slots[index];
+	const struct worker_state *known = &generation->states[index];
+	const char *state = slot->pid == 0			 ? "dead"
+			    : generation_is_draining(generation) ? "draining"
+			    : known->word == WORKER_SERVES	 ? "serving"
+								 : "starting";
 	return (struct report_worker){
 		.generation = generation->number,
 		.index = index,
 		.pid = slot->pid,
 		.state = state,
-		.uptime_s = slot->pid == 0 ? 0 : (clock_now_ms() - slot->started_ms) / 1000,
-		.restarts = slot->restarts,
+		.uptime_s = slot->pid == 0 ? 0 : (clock_now_ms() - slot->began_ms) / 1000,
+		.restarts = known->restarts,
 	};
 }
 

@@ -14,6 +14,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "lib/process/child.h"
 #include "lib/process/clock.h"
 #include "lib/process/daemon.h"
 #include "lib/common/log.h"
@@ -22,16 +23,11 @@
 #include "server/process/accounts.h"
 #include "server/zone/catalog.h"
 #include "server/process/takeover.h"
-#include "server/process/worker.h"
 
 static const char context[] = "dnsblv6d";
 static const char is_stopping[] = "the server is stopping";
 static const char forbidden_call[] = " (it made a system call that no server makes)";
 
-#define BACKOFF_FIRST_MS 100
-#define BACKOFF_MAX_MS	 10000
-/* Younger than this is "dies at once". */
-#define LIFE_MIN_MS 2000
 /* A drained worker that is still there then is stuck. */
 #define KILL_AFTER_MS 5000
 /*
@@ -44,20 +40,12 @@ static const char forbidden_call[] = " (it made a system call that no server mak
 /* ---- workers ---- */
 
 __attribute__((noreturn)) static void run_worker(struct parent *parent,
-						 struct generation *generation, size_t index,
-						 int ready_fd, pid_t parent_pid)
+						 struct generation *generation, size_t index)
 {
 	close(parent->signal_fd);
+	close(parent->word_ends[0]);
 	control_forget(parent->control);
 	querylog_forget(&parent->querylog);
-	struct generation *other = NULL;
-	TAILQ_FOREACH(other, &parent->generations, link)
-	{
-		for (size_t i = 0; i < other->settings.workers; i++) {
-			if (other->slots[i].ready_fd >= 0)
-				close(other->slots[i].ready_fd);
-		}
-	}
 	const struct generation *serving = parent->serving;
 	struct takeover_side before = { 0 };
 	if (serving != NULL)
@@ -71,82 +59,43 @@ __attribute__((noreturn)) static void run_worker(struct parent *parent,
 		.cores = &parent->cores,
 		.talkers = &generation->talkers,
 		.index = index,
-		.ready_fd = ready_fd,
+		.word_fd = parent->word_ends[1],
 		.tap_fd = querylog_fd(&parent->querylog, &generation->settings),
-		.parent_pid = parent_pid,
 		.before = serving != NULL && serving != generation ? &before : NULL,
 	};
 	exit(worker_run(&start));
 }
 
-static void start_worker(struct parent *parent, struct generation *generation, size_t index)
+static void start_worker(struct parent *parent, struct generation *generation,
+			 struct crew_slot *slot)
 {
-	struct slot *slot = &generation->slots[index];
-	int ends[2];
-	pid_t parent_pid = getpid();
-	pid_t pid = -1;
-	slot->started_ms = clock_now_ms();
-	slot->is_ready = slot->would_lose = false;
-	if (pipe2(ends, O_CLOEXEC) == 0) {
-		pid = fork();
-		if (pid == 0) {
-			close(ends[0]);
-			run_worker(parent, generation, index, ends[1], parent_pid);
-		}
-		int error = errno;
-		close(ends[1]);
-		if (pid < 0)
-			close(ends[0]);
-		errno = error;
-	}
-	if (pid < 0) {
-		log_error(context, "worker not started, worker=%zu (%s)", index, strerror(errno));
-		slot->restart_ms = clock_now_ms() + BACKOFF_MAX_MS;
-		return;
-	}
-	slot->pid = pid;
-	slot->ready_fd = ends[0];
+	generation->states[slot->index].word = WORKER_SILENT;
+	pid_t pid = child_fork(slot);
+	if (pid == 0)
+		run_worker(parent, generation, slot->index);
+	if (pid < 0)
+		log_error(context, "worker not started, worker=%u (%s)", slot->index,
+			  strerror(-pid));
 }
 
-/* At once after a long life; later and later when it dies at once. */
-static void plan_restart(struct slot *slot)
+static void bury(struct generation *generation, struct crew_slot *slot, int status)
 {
-	bool died_young = clock_now_ms() - slot->started_ms < LIFE_MIN_MS;
-	if (!died_young)
-		slot->backoff_ms = 0;
-	slot->restart_ms = clock_now_ms() + slot->backoff_ms;
-	slot->backoff_ms = slot->backoff_ms == 0 ? BACKOFF_FIRST_MS : slot->backoff_ms * 2;
-	if (slot->backoff_ms > BACKOFF_MAX_MS)
-		slot->backoff_ms = BACKOFF_MAX_MS;
-}
-
-static void bury(struct generation *generation, size_t index, int status)
-{
-	struct slot *slot = &generation->slots[index];
+	char end[CHILD_END_TEXT_SIZE];
 	pid_t pid = slot->pid;
-	slot->pid = 0;
-	slot->is_ready = false;
-	if (slot->ready_fd >= 0)
-		close(slot->ready_fd);
-	slot->ready_fd = -1;
-	if (generation->is_draining && WIFEXITED(status) && WEXITSTATUS(status) == 0)
-		return;
-	const char *how = WIFSIGNALED(status) ? "signal" : "status";
-	int number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-	if (generation->is_draining) {
-		log_warning(context, "worker died while it drained, worker=%zu pid=%d %s=%d", index,
-			    (int)pid, how, number);
+	uint64_t now_ms = clock_now_ms();
+	child_format_end(status, end);
+	crew_ended(slot, false, now_ms);
+	generation->states[slot->index].word = WORKER_SILENT;
+	if (generation_is_draining(generation)) {
+		if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+			log_warning(context, "worker died while it drained, worker=%u pid=%d %s",
+				    slot->index, (int)pid, end);
 		return;
 	}
-	plan_restart(slot);
-	slot->restarts++;
-	const char *why = WIFSIGNALED(status) && number == SIGSYS ? forbidden_call : "";
-	log_error(context, "worker died, worker=%zu pid=%d %s=%d restart_ms=%llu%s", index,
-		  (int)pid, how, number,
-		  (unsigned long long)(slot->restart_ms > clock_now_ms()
-					       ? slot->restart_ms - clock_now_ms()
-					       : 0),
-		  why);
+	generation->states[slot->index].restarts++;
+	log_error(context, "worker died, worker=%u pid=%d %s restart_ms=%llu%s", slot->index,
+		  (int)pid, end, (unsigned long long)crew_slot_pause_ms(slot, now_ms),
+		  child_has_broken_filter(status) ? forbidden_call : "");
 }
 
 static void reap(struct parent *parent)
@@ -159,10 +108,9 @@ static void reap(struct parent *parent)
 			continue;
 		TAILQ_FOREACH(generation, &parent->generations, link)
 		{
-			for (size_t i = 0; i < generation->settings.workers; i++) {
-				if (generation->slots[i].pid == pid)
-					bury(generation, i, status);
-			}
+			struct crew_slot *slot = crew_find(&generation->crew, pid);
+			if (slot != NULL)
+				bury(generation, slot, status);
 		}
 	}
 }
@@ -178,16 +126,22 @@ static void free_generation(struct generation *generation)
 	board_close(&generation->board);
 	talkers_close(&generation->talkers);
 	settings_deinit(&generation->settings);
-	free(generation->slots);
+	crew_deinit(&generation->crew);
+	free(generation->states);
 	free(generation);
 }
 
-/* What workers and parent share. 0 or -errno. */
+/* Slots, and what workers and parent share. 0 or -errno. */
 static int open_shared(struct generation *generation, const struct talkers_shape *shape)
 {
 	const struct settings *settings = &generation->settings;
-	int ret = counters_open(&generation->bank, settings->workers, settings->zone_count,
-				catalog_count_faces(settings));
+	int ret = crew_init(&generation->crew, &settings->workers, 1, NULL);
+	generation->states = calloc(settings->workers, sizeof(*generation->states));
+	if (ret == 0 && generation->states == NULL)
+		ret = -ENOMEM;
+	if (ret == 0)
+		ret = counters_open(&generation->bank, settings->workers, settings->zone_count,
+				    catalog_count_faces(settings));
 	if (ret == 0)
 		ret = board_open(&generation->board, settings->workers, settings->zone_count);
 	if (ret == 0)
@@ -221,8 +175,7 @@ static int make_generation(struct parent *parent, struct settings *settings,
 		return -ENOMEM;
 	}
 	generation->settings = *settings;
-	generation->slots = calloc(settings->workers, sizeof(*generation->slots));
-	int ret = generation->slots == NULL ? -ENOMEM : open_shared(generation, &shape);
+	int ret = open_shared(generation, &shape);
 	if (ret == 0)
 		ret = keep_talkers(parent, &shape);
 	if (ret != 0) {
@@ -230,8 +183,6 @@ static int make_generation(struct parent *parent, struct settings *settings,
 		return ret;
 	}
 	generation->number = ++parent->generation_count;
-	for (size_t i = 0; i < settings->workers; i++)
-		generation->slots[i].ready_fd = -1;
 	*ret_generation = generation;
 	return 0;
 }
@@ -264,7 +215,7 @@ static void obey_settings(struct parent *parent, const struct settings *settings
 	else
 		cores_use_all(&parent->cores);
 	log_set_level((enum log_level)settings->log_level);
-	int ret = querylog_switch(&parent->querylog, settings, clock_now_ms());
+	int ret = querylog_switch(&parent->querylog, settings);
 	if (ret != 0)
 		log_error(context, "query log not started (%s)", strerror(-ret));
 }
@@ -282,22 +233,16 @@ static struct generation *start_generation(struct parent *parent, struct setting
 	}
 	obey_settings(parent, &generation->settings);
 	TAILQ_INSERT_TAIL(&parent->generations, generation, link);
-	for (size_t i = 0; i < generation->settings.workers; i++)
-		start_worker(parent, generation, i);
+	for (unsigned i = 0; i < generation->crew.count; i++)
+		start_worker(parent, generation, &generation->crew.slots[i]);
 	return generation;
 }
 
 static void drain_generation(struct generation *generation)
 {
-	if (generation->is_draining)
-		return;
-	generation->is_draining = true;
-	generation->kill_ms = clock_now_ms() +
-			      generation->settings.drain_timeout_s * (uint64_t)1000 + KILL_AFTER_MS;
-	for (size_t i = 0; i < generation->settings.workers; i++) {
-		if (generation->slots[i].pid > 0)
-			kill(generation->slots[i].pid, SIGTERM);
-	}
+	child_tell(&generation->crew, 0,
+		   clock_now_ms() + generation->settings.drain_timeout_s * (uint64_t)1000 +
+			   KILL_AFTER_MS);
 }
 
 /* Of those that are not on their way out; or the last of these. NULL: there is none. */
@@ -306,43 +251,24 @@ static struct generation *find_newest(const struct parent *parent)
 	struct generation *generation = NULL;
 	TAILQ_FOREACH_REVERSE(generation, &parent->generations, generation_list, link)
 	{
-		if (!generation->is_draining)
+		if (!generation_is_draining(generation))
 			return generation;
 	}
 	return TAILQ_LAST(&parent->generations, generation_list);
 }
 
-static bool is_ready(const struct generation *generation)
+static unsigned count_words(const struct generation *generation, enum worker_word word)
 {
-	for (size_t i = 0; i < generation->settings.workers; i++) {
-		if (!generation->slots[i].is_ready)
-			return false;
-	}
-	return true;
-}
-
-static bool would_lose(const struct generation *generation)
-{
-	for (size_t i = 0; i < generation->settings.workers; i++) {
-		if (generation->slots[i].would_lose)
-			return true;
-	}
-	return false;
-}
-
-static bool is_gone(const struct generation *generation)
-{
-	for (size_t i = 0; i < generation->settings.workers; i++) {
-		if (generation->slots[i].pid > 0)
-			return false;
-	}
-	return true;
+	unsigned count = 0;
+	for (unsigned i = 0; i < generation->crew.count; i++)
+		count += generation->states[i].word == word;
+	return count;
 }
 
 static void end_generation(struct parent *parent, struct generation *generation)
 {
-	for (size_t i = 0; i < generation->settings.workers; i++)
-		parent->past_restarts += generation->slots[i].restarts;
+	for (unsigned i = 0; i < generation->crew.count; i++)
+		parent->past_restarts += generation->states[i].restarts;
 	if (tally_add_bank(&parent->past, &generation->bank, &generation->settings) != 0 ||
 	    accounts_keep_talkers(parent, generation) != 0)
 		log_error(context, "counters lost (%s)", strerror(ENOMEM));
@@ -417,13 +343,13 @@ static void tell_failures(struct parent *parent, const struct generation *newest
 static void switch_generations(struct parent *parent)
 {
 	struct generation *newest = find_newest(parent);
-	if (newest == NULL || newest == parent->serving || newest->is_draining)
+	if (newest == NULL || newest == parent->serving || generation_is_draining(newest))
 		return;
-	if (parent->serving != NULL && would_lose(newest)) {
+	if (parent->serving != NULL && count_words(newest, WORKER_WOULD_LOSE) > 0) {
 		refuse_newest(parent, newest);
 		return;
 	}
-	if (!is_ready(newest))
+	if (count_words(newest, WORKER_SERVES) < newest->crew.count)
 		return;
 	/* Before it is said: a question that comes after that is answered by the newest. */
 	struct generation *generation = NULL;
@@ -447,18 +373,15 @@ static void tend(struct parent *parent)
 	querylog_tend(&parent->querylog, &find_newest(parent)->settings, now);
 	for (struct generation *generation = TAILQ_FIRST(&parent->generations); generation != NULL;
 	     generation = next) {
+		struct crew_slot *slot = NULL;
 		next = TAILQ_NEXT(generation, link);
-		if (generation->is_draining && is_gone(generation)) {
+		if (generation_is_draining(generation) && crew_count(&generation->crew, 0) == 0) {
 			end_generation(parent, generation);
 			continue;
 		}
-		for (size_t i = 0; i < generation->settings.workers; i++) {
-			struct slot *slot = &generation->slots[i];
-			if (generation->is_draining && slot->pid > 0 && now >= generation->kill_ms)
-				kill(slot->pid, SIGKILL);
-			if (!generation->is_draining && slot->pid == 0 && now >= slot->restart_ms)
-				start_worker(parent, generation, i);
-		}
+		while ((slot = crew_find_due(&generation->crew, now)) != NULL)
+			start_worker(parent, generation, slot);
+		child_kill_overdue(&generation->crew, now);
 	}
 }
 
@@ -585,34 +508,32 @@ static void control_on_line(struct control *control, struct control_client *clie
 	}
 }
 
-static int open_signals(struct parent *parent)
+/* What the loop waits for. 0 or -errno. */
+static int open_waiting(struct parent *parent)
 {
 	sigset_t signals;
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGCHLD);
-	sigaddset(&signals, SIGHUP);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGUSR1);
-	if (sigprocmask(SIG_BLOCK, &signals, NULL) != 0)
-		return -errno;
+	child_block_signals(&signals, NULL);
 	parent->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	return parent->signal_fd >= 0 ? 0 : -errno;
+	if (parent->signal_fd < 0 || pipe2(parent->word_ends, O_CLOEXEC | O_NONBLOCK) != 0)
+		return -errno;
+	return 0;
 }
 
 /* ---- the loop ---- */
 
-/* A worker's byte, or the end of its pipe: then SIGCHLD tells the rest. */
-static void read_ready(struct slot *slot)
+/* A word of a process that has died meanwhile finds no slot. */
+static void take_words(const struct parent *parent)
 {
-	char byte = 0;
-	ssize_t size = read(slot->ready_fd, &byte, 1);
-	if (size < 0 && errno == EINTR)
-		return;
-	slot->is_ready = size == 1 && byte == WORKER_SERVES;
-	slot->would_lose = size == 1 && byte == WORKER_WOULD_LOSE;
-	close(slot->ready_fd);
-	slot->ready_fd = -1;
+	struct worker_message message;
+	while (read(parent->word_ends[0], &message, sizeof(message)) == sizeof(message)) {
+		struct generation *generation = NULL;
+		TAILQ_FOREACH(generation, &parent->generations, link)
+		{
+			const struct crew_slot *slot = crew_find(&generation->crew, message.pid);
+			if (slot != NULL)
+				generation->states[slot->index].word = message.word;
+		}
+	}
 }
 
 /* How long poll() may sleep: -1 when only a signal or a worker can bring news. */
@@ -625,55 +546,28 @@ static int sleep_ms(const struct parent *parent)
 	struct generation *generation = NULL;
 	TAILQ_FOREACH(generation, &parent->generations, link)
 	{
-		for (size_t i = 0; i < generation->settings.workers; i++) {
-			const struct slot *slot = &generation->slots[i];
-			uint64_t at = generation->is_draining ? generation->kill_ms
-				      : slot->pid == 0	      ? slot->restart_ms
-							      : UINT64_MAX;
-			until = at < until ? at : until;
-		}
+		uint64_t at = crew_next_ms(&generation->crew);
+		until = at < until ? at : until;
 	}
 	if (until == UINT64_MAX)
 		return -1;
 	return until <= now ? 100 : (int)(until - now);
 }
 
-/* Waits for signals, workers' bytes and the control socket, and takes them. */
+/* Waits for signals, workers' words and the control socket, and takes them. */
 static void wait_and_take(struct parent *parent)
 {
-	int count = accounts_count_slots(parent) + 1 + CONTROL_POLLS_MAX;
-	struct pollfd *polls = calloc((size_t)count, sizeof(*polls));
-	struct slot **slots = calloc((size_t)count, sizeof(struct slot *));
-	nfds_t used = 0;
-	if (polls == NULL || slots == NULL) {
-		log_error(context, "out of memory, trying again");
-		sleep(1);
-	} else {
-		struct generation *generation = NULL;
-		polls[used++] = (struct pollfd){ .fd = parent->signal_fd, .events = POLLIN };
-		TAILQ_FOREACH(generation, &parent->generations, link)
-		{
-			for (size_t i = 0; i < generation->settings.workers; i++) {
-				slots[used] = &generation->slots[i];
-				polls[used++] =
-					(struct pollfd){ .fd = generation->slots[i].ready_fd,
-							 .events = POLLIN };
-			}
-		}
-		nfds_t first = used;
-		size_t control_count = control_fill(parent->control, &polls[first]);
-		if (poll(polls, first + control_count, sleep_ms(parent)) > 0) {
-			for (nfds_t i = 1; i < first; i++) {
-				if (polls[i].revents != 0)
-					read_ready(slots[i]);
-			}
-		}
-		/* Last, because a reload makes other slots. */
-		control_take(parent->control, &polls[first], control_count, clock_now_ms(),
-			     control_on_line, parent);
-	}
-	free(polls);
-	free(slots);
+	struct pollfd polls[2 + CONTROL_POLLS_MAX] = {
+		{ .fd = parent->signal_fd, .events = POLLIN },
+		{ .fd = parent->word_ends[0], .events = POLLIN },
+	};
+	size_t control_count = control_fill(parent->control, &polls[2]);
+	bool has_any = poll(polls, 2 + control_count, sleep_ms(parent)) > 0;
+	if (has_any && polls[1].revents != 0)
+		take_words(parent);
+	/* Without any of them, time alone is taken. */
+	control_take(parent->control, &polls[2], control_count, clock_now_ms(), control_on_line,
+		     parent);
 	struct signalfd_siginfo info;
 	while (read(parent->signal_fd, &info, sizeof(info)) == sizeof(info))
 		obey(parent, (int)info.ssi_signo);
@@ -695,7 +589,7 @@ int parent_run(const char *config_path, struct settings *settings,
 	/* Not a secret worth waiting for: without it 0 is as good. */
 	if (getrandom(&parent.talkers_seed, sizeof(parent.talkers_seed), GRND_NONBLOCK) < 0)
 		parent.talkers_seed = 0;
-	int ret = open_signals(&parent);
+	int ret = open_waiting(&parent);
 	if (ret != 0) {
 		log_error(context, "signals not set up (%s)", strerror(-ret));
 		settings_deinit(settings);
@@ -713,6 +607,8 @@ int parent_run(const char *config_path, struct settings *settings,
 	tally_deinit(&parent.past);
 	talkers_close(&parent.past_talkers);
 	close(parent.signal_fd);
+	close(parent.word_ends[0]);
+	close(parent.word_ends[1]);
 	log_info(context, "stopped");
 	return EX_OK;
 }

@@ -17,11 +17,13 @@
 #include "server/control/control.h"
 #include "server/askers/cookie.h"
 #include "server/process/cores.h"
+#include "server/process/worker.h"
 #include "server/counts/counters.h"
 #include "server/querylog/querylog.h"
 #include "server/settings/settings.h"
 #include "server/askers/talkers.h"
 #include "server/control/tally.h"
+#include "lib/process/crew.h"
 
 #include <sys/queue.h>
 #include <sys/types.h>
@@ -30,14 +32,9 @@
 extern "C" {
 #endif
 
-struct slot {
-	pid_t pid;    /* 0: none */
-	int ready_fd; /* -1: said so, or dead */
-	bool is_ready;
-	bool would_lose; /* a zone that others serve: then it is not ready */
-	uint64_t started_ms;
-	uint64_t restart_ms; /* when pid is 0 and it is to be replaced */
-	unsigned backoff_ms;
+/* What the parent knows of the worker in the slot of the same index. */
+struct worker_state {
+	enum worker_word word; /* WORKER_SILENT too when it is dead */
 	uint64_t restarts;
 };
 
@@ -48,10 +45,14 @@ struct generation {
 	struct counters_bank bank;
 	struct board board;
 	struct talkers_bank talkers;
-	struct slot *slots; /* one for each of settings.workers */
-	bool is_draining;
-	uint64_t kill_ms;
+	struct crew crew;	     /* of workers, which are role 0 */
+	struct worker_state *states; /* one for each slot */
 };
+
+static inline bool generation_is_draining(const struct generation *generation)
+{
+	return generation->crew.is_told[0];
+}
 
 struct parent {
 	const char *config_path;
@@ -73,6 +74,7 @@ struct parent {
 	uint64_t reloads_refused;
 	uint64_t started_ms;
 	int signal_fd;
+	int word_ends[2]; /* workers write struct worker_message, the parent reads */
 	bool is_stopping;
 };
 

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -168,11 +167,11 @@ static bool would_lose(const struct worker *worker)
 
 static void say(const struct worker *worker, enum worker_word word)
 {
-	char byte = (char)word;
-	if (write(worker->start->ready_fd, &byte, 1) != 1)
+	const struct worker_message message = { .pid = getpid(), .word = word };
+	if (write(worker->start->word_fd, &message, sizeof(message)) != sizeof(message))
 		log_debug("dnsblv6d", "nobody waits for this worker, worker=%zu",
 			  worker->start->index);
-	close(worker->start->ready_fd);
+	close(worker->start->word_fd);
 }
 
 static void watch_on_decided(void *context)
@@ -319,10 +318,6 @@ static bool confine(const struct worker_start *start)
 
 int worker_run(const struct worker_start *start)
 {
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != start->parent_pid)
-		return EX_OK; /* it died before that took effect */
-
 	struct worker *worker = calloc(1, sizeof(*worker));
 	if (worker == NULL)
 		return EX_OSERR;

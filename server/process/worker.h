@@ -4,8 +4,8 @@
 /*
  * worker.h - one process that answers: an event loop, its sockets, its zones.
  *
- * Flow: parent.c forks and calls worker_run() -> stores are opened -> one byte
- *       into ready_fd -> questions -> SIGTERM -> drain -> exit.
+ * Flow: parent.c forks and calls worker_run() -> stores are opened -> a word
+ *       into word_fd -> questions -> SIGTERM -> drain -> exit.
  *
  * A worker has no privileges, opens stores only after the fork (LMDB), and
  * obeys SIGTERM alone: SIGINT, SIGHUP and SIGUSR1 are for the parent, which a
@@ -34,15 +34,20 @@ struct worker_start {
 	const struct cores *cores; /* for pin-workers */
 	const struct talkers_bank *talkers;
 	size_t index;
-	int ready_fd; /* one byte of enum worker_word, then closed */
-	int tap_fd;   /* samples for the query log go there; -1: none */
-	int parent_pid;
+	int word_fd; /* one struct worker_message, then closed */
+	int tap_fd;  /* samples for the query log go there; -1: none */
 	/* The workers that answer meanwhile, and go on when a zone would be lost; NULL: none. */
 	const struct takeover_side *before;
 };
 
 /* A worker that would lose a zone of "before" does not serve, and waits to be ended. */
-enum worker_word { WORKER_SERVES = 'R', WORKER_WOULD_LOSE = 'L' };
+enum worker_word { WORKER_SILENT, WORKER_SERVES, WORKER_WOULD_LOSE };
+
+/* In a pipe of all workers, which takes it whole. */
+struct worker_message {
+	pid_t pid;
+	enum worker_word word;
+};
 
 /* Returns the exit status of the process. */
 int worker_run(const struct worker_start *start);

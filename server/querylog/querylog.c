@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "lib/common/log.h"
+#include "lib/process/child.h"
 #include "lib/process/clock.h"
 #include "server/confine/confine.h"
 #include "server/querylog/dnstap.h"
@@ -23,11 +23,8 @@
 
 static const char context[] = "dnsblv6d";
 
-#define READ_FD		 (STDERR_FILENO + 1)
-#define QUEUE_SIZE	 (4 * 1024 * 1024) /* the kernel may give less */
-#define BACKOFF_FIRST_MS 100
-#define BACKOFF_MAX_MS	 10000
-#define LIFE_MIN_MS	 2000
+#define READ_FD	   (STDERR_FILENO + 1)
+#define QUEUE_SIZE (4 * 1024 * 1024) /* the kernel may give less */
 /* The patience with a collector twice, for what is left and for its goodbye. */
 #define END_MAX_MS (2 * FRAMES_PATIENCE_S * 1000)
 /* Samples between two looks at whether we are to end. */
@@ -169,16 +166,14 @@ static bool open_run(struct run *run, const struct querylog *log, const struct s
 }
 
 __attribute__((noreturn)) static void run_child(const struct querylog *log,
-						const struct settings *settings, pid_t parent_pid)
+						const struct settings *settings)
 {
 	struct run run;
 	sigset_t waiting;
 	const char *step = NULL;
 	set_signals(&waiting);
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	/* Nothing else of the parent's: connections would stay open with it. */
-	if (getppid() != parent_pid || dup2(log->in_fd, READ_FD) < 0 ||
-	    close_range(READ_FD + 1, ~0U, 0) != 0)
+	if (dup2(log->in_fd, READ_FD) < 0 || close_range(READ_FD + 1, ~0U, 0) != 0)
 		_exit(EX_OSERR);
 	int ret = confine_querylog(settings, &step);
 	if (ret != 0) {
@@ -197,11 +192,10 @@ __attribute__((noreturn)) static void run_child(const struct querylog *log,
 #else
 
 __attribute__((noreturn)) static void run_child(const struct querylog *log,
-						const struct settings *settings, pid_t parent_pid)
+						const struct settings *settings)
 {
 	(void)log;
 	(void)settings;
-	(void)parent_pid;
 	_exit(EX_SOFTWARE);
 }
 
@@ -211,7 +205,7 @@ __attribute__((noreturn)) static void run_child(const struct querylog *log,
 
 void querylog_init(struct querylog *log)
 {
-	*log = (struct querylog){ .in_fd = -1, .out_fd = -1, .restart_ms = UINT64_MAX };
+	*log = (struct querylog){ .in_fd = -1, .out_fd = -1, .slot.due_ms = CREW_NEVER };
 }
 
 /* A packet is whole or not there at all, and how many fit is said by their size. */
@@ -238,33 +232,27 @@ static int open_pair(struct querylog *log)
 	return 0;
 }
 
-static void start(struct querylog *log, const struct settings *settings, uint64_t now_ms)
+static void start(struct querylog *log, const struct settings *settings)
 {
-	pid_t parent_pid = getpid();
-	pid_t pid = fork();
+	pid_t pid = child_fork(&log->slot);
 	if (pid == 0)
-		run_child(log, settings, parent_pid);
-	log->started_ms = now_ms;
-	log->restart_ms = pid < 0 ? now_ms + BACKOFF_MAX_MS : UINT64_MAX;
-	log->pid = pid < 0 ? 0 : pid;
+		run_child(log, settings);
 	if (pid < 0)
-		log_error(context, "query log not started (%s)", strerror(errno));
+		log_error(context, "query log not started (%s)", strerror(-pid));
 }
 
-int querylog_switch(struct querylog *log, const struct settings *settings, uint64_t now_ms)
+int querylog_switch(struct querylog *log, const struct settings *settings)
 {
 	bool is_wanted = settings->dnstap.path[0] != '\0';
 	int ret = is_wanted ? open_pair(log) : 0;
 	if (ret != 0)
 		return ret;
 	/* It ends by itself, and what it has not read yet is the next one's. */
-	if (log->pid > 0)
-		kill(log->pid, SIGTERM);
-	log->pid = 0;
-	log->backoff_ms = 0;
-	log->restart_ms = UINT64_MAX;
+	if (log->slot.pid > 0)
+		kill(log->slot.pid, SIGTERM);
+	log->slot = (struct crew_slot){ .due_ms = CREW_NEVER };
 	if (is_wanted)
-		start(log, settings, now_ms);
+		start(log, settings);
 	return 0;
 }
 
@@ -281,48 +269,28 @@ void querylog_forget(const struct querylog *log)
 
 bool querylog_bury(struct querylog *log, pid_t pid, int status, uint64_t now_ms)
 {
-	if (pid != log->pid)
+	char end[CHILD_END_TEXT_SIZE];
+	if (pid != log->slot.pid)
 		return false;
-	log->pid = 0;
-	if (now_ms - log->started_ms >= LIFE_MIN_MS)
-		log->backoff_ms = 0;
-	log->restart_ms = now_ms + log->backoff_ms;
-	log->backoff_ms = log->backoff_ms == 0 ? BACKOFF_FIRST_MS : log->backoff_ms * 2;
-	if (log->backoff_ms > BACKOFF_MAX_MS)
-		log->backoff_ms = BACKOFF_MAX_MS;
-	log_error(context, "query log died, pid=%d %s=%d", (int)pid,
-		  WIFSIGNALED(status) ? "signal" : "status",
-		  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	crew_ended(&log->slot, false, now_ms);
+	log_error(context, "query log died, pid=%d %s", (int)pid, child_format_end(status, end));
 	return true;
 }
 
 void querylog_tend(struct querylog *log, const struct settings *settings, uint64_t now_ms)
 {
-	if (log->pid == 0 && now_ms >= log->restart_ms)
-		start(log, settings, now_ms);
+	if (crew_slot_is_due(&log->slot, now_ms))
+		start(log, settings);
 }
 
 uint64_t querylog_deadline_ms(const struct querylog *log)
 {
-	return log->restart_ms;
+	return log->slot.pid != 0 ? CREW_NEVER : log->slot.due_ms;
 }
 
 uint64_t querylog_count_lost(const struct querylog *log)
 {
 	return log->lost != NULL ? __atomic_load_n(log->lost, __ATOMIC_RELAXED) : 0;
-}
-
-/* With our end gone and all workers' the process reads what there is and ends. */
-static void wait_for_end(pid_t pid)
-{
-	const struct timespec moment = { .tv_nsec = 10 * 1000000 };
-	for (int waited_ms = 0; waited_ms < END_MAX_MS; waited_ms += 10) {
-		if (waitpid(pid, NULL, WNOHANG) != 0)
-			return;
-		nanosleep(&moment, NULL);
-	}
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
 }
 
 void querylog_end(struct querylog *log)
@@ -331,8 +299,9 @@ void querylog_end(struct querylog *log)
 		return;
 	close(log->out_fd);
 	close(log->in_fd);
-	if (log->pid > 0)
-		wait_for_end(log->pid);
+	/* With our end gone and all workers' the process reads what there is and ends. */
+	if (log->slot.pid > 0)
+		child_wait(log->slot.pid, END_MAX_MS);
 	munmap(log->lost, sizeof(*log->lost));
 	querylog_init(log);
 }

@@ -15,6 +15,7 @@
  * Nothing here waits but querylog_end().
  */
 
+#include "lib/process/crew.h"
 #include "server/settings/settings.h"
 
 #include <stdbool.h>
@@ -28,17 +29,14 @@ extern "C" {
 struct querylog {
 	int in_fd;  /* the process reads; -1: there was no query log yet */
 	int out_fd; /* workers write */
-	pid_t pid;  /* 0: none */
-	uint64_t started_ms;
-	uint64_t restart_ms; /* when pid is 0 and it is to be replaced; UINT64_MAX: never */
-	unsigned backoff_ms;
+	struct crew_slot slot;
 	uint64_t *lost; /* frames; shared with the process */
 };
 
 void querylog_init(struct querylog *log);
 
 /* Before workers start: settings from now on, or none. 0 or -errno. */
-int querylog_switch(struct querylog *log, const struct settings *settings, uint64_t now_ms);
+int querylog_switch(struct querylog *log, const struct settings *settings);
 
 /* For workers with these settings: where samples go; -1: nowhere. */
 int querylog_fd(const struct querylog *log, const struct settings *settings);

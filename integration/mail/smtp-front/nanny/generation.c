@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/common/log.h"
+#include "lib/process/child.h"
 #include "lib/process/clock.h"
 
 static const char context[] = NANNY_CONTEXT;
@@ -34,7 +35,7 @@ static bool take_block(struct nanny *nanny, struct crew_slot *slot)
 {
 	unsigned block = 1;
 	slot->block = 0;
-	if (slot->role == CREW_KEYHOLDER)
+	if (slot->role == NANNY_KEYHOLDER)
 		return true; /* it counts nothing */
 	while (block < NANNY_SLOTS && nanny->is_taken[block])
 		block++;
@@ -57,52 +58,48 @@ static void give_block_back(struct nanny *nanny, struct crew_slot *slot)
 
 void generation_start(struct nanny *nanny, struct generation *generation, struct crew_slot *slot)
 {
-	pid_t pid = -1;
-	errno = EAGAIN;
+	pid_t pid = -EAGAIN;
 	if (take_block(nanny, slot))
-		pid = fork();
+		pid = child_fork(slot);
+	else
+		crew_not_begun(slot, clock_now_ms());
 	if (pid == 0)
 		roles_run(nanny, generation, slot);
-	if (pid > 0) {
-		crew_began(slot, pid, clock_now_ms());
+	if (pid > 0)
 		return;
-	}
-	log_error(context, "process not started, role=%s index=%u (%s)", crew_role_name(slot->role),
-		  slot->index, strerror(errno));
+	log_error(context, "process not started, role=%s index=%u (%s)", roles_name(slot->role),
+		  slot->index, strerror(-pid));
 	give_block_back(nanny, slot);
-	crew_not_begun(slot, clock_now_ms());
 	generation->failure = EX_OSERR;
 }
 
 static void log_death(const struct crew_slot *slot, pid_t pid, int status)
 {
-	bool is_killed = WIFSIGNALED(status);
-	int number = is_killed ? WTERMSIG(status) : WEXITSTATUS(status);
-	uint64_t now = clock_now_ms();
-	log_error(
-		context, "process died, role=%s index=%u pid=%d %s=%d restart_ms=%llu%s",
-		crew_role_name(slot->role), slot->index, (int)pid, is_killed ? "signal" : "status",
-		number, (unsigned long long)(slot->due_ms > now ? slot->due_ms - now : 0),
-		is_killed && number == SIGSYS ? " (it made a system call that no mail server makes)"
-					      : "");
+	char end[CHILD_END_TEXT_SIZE];
+	log_error(context, "process died, role=%s index=%u pid=%d %s restart_ms=%llu%s",
+		  roles_name(slot->role), slot->index, (int)pid, child_format_end(status, end),
+		  (unsigned long long)crew_slot_pause_ms(slot, clock_now_ms()),
+		  child_has_broken_filter(status)
+			  ? " (it made a system call that no mail server makes)"
+			  : "");
 }
 
 static void bury(struct nanny *nanny, struct generation *generation, struct crew_slot *slot,
 		 int status)
 {
-	static const enum tally_number restarts[CREW_ROLES] = {
-		[CREW_KEYHOLDER] = TALLY_KEYHOLDER_RESTARTS,
-		[CREW_EDGE] = TALLY_EDGE_RESTARTS,
-		[CREW_WORKER] = TALLY_WORKER_RESTARTS,
+	static const enum tally_number restarts[NANNY_ROLES] = {
+		[NANNY_KEYHOLDER] = TALLY_KEYHOLDER_RESTARTS,
+		[NANNY_EDGE] = TALLY_EDGE_RESTARTS,
+		[NANNY_WORKER] = TALLY_WORKER_RESTARTS,
 	};
 	pid_t pid = slot->pid;
 	bool is_good = WIFEXITED(status) && WEXITSTATUS(status) == EX_OK;
 	bool is_told = generation->crew.is_told[slot->role];
-	crew_ended(slot, is_good && slot->role == CREW_WORKER, clock_now_ms());
+	crew_ended(slot, is_good && slot->role == NANNY_WORKER, clock_now_ms());
 	give_block_back(nanny, slot);
-	if (is_told && (is_good || slot->role == CREW_KEYHOLDER))
+	if (is_told && (is_good || slot->role == NANNY_KEYHOLDER))
 		return;
-	if (is_good && slot->role == CREW_WORKER)
+	if (is_good && slot->role == NANNY_WORKER)
 		return; /* it has retired */
 	generation->failure = WIFEXITED(status) && !is_good ? WEXITSTATUS(status) : EX_SOFTWARE;
 	if (!is_told)
@@ -122,17 +119,6 @@ void generation_reap(struct nanny *nanny)
 			if (slot != NULL)
 				bury(nanny, generation, slot, status);
 		}
-	}
-}
-
-void generation_tell(struct generation *generation, enum crew_role role, uint64_t kill_ms)
-{
-	if (!crew_tell(&generation->crew, role, kill_ms))
-		return;
-	for (unsigned i = 0; i < generation->crew.count; i++) {
-		const struct crew_slot *slot = &generation->crew.slots[i];
-		if (slot->role == role && slot->pid != 0)
-			kill(slot->pid, SIGTERM);
 	}
 }
 
@@ -193,6 +179,17 @@ static int open_delivered(struct generation *generation)
 	return ret;
 }
 
+static int init_crew(struct generation *generation)
+{
+	const struct setup *setup = generation->setup;
+	const unsigned counts[NANNY_ROLES] = {
+		[NANNY_KEYHOLDER] = setup->tls.certificate_count > 0,
+		[NANNY_EDGE] = setup->front.edges,
+		[NANNY_WORKER] = setup->front.workers,
+	};
+	return crew_init(&generation->crew, counts, NANNY_ROLES, NULL);
+}
+
 /* setup is the generation's from now on, in either case. NULL: logged. */
 struct generation *generation_new(struct setup *setup)
 {
@@ -207,8 +204,7 @@ struct generation *generation_new(struct setup *setup)
 		memset(generation->ready_ends, -1, sizeof(generation->ready_ends));
 		memset(generation->word_ends, -1, sizeof(generation->word_ends));
 		generation->setup = setup;
-		ret = crew_init(&generation->crew, has_keys, setup->front.edges,
-				setup->front.workers);
+		ret = init_crew(generation);
 	}
 	if (ret == 0)
 		ret = hopstate_open(&generation->hop);
@@ -255,14 +251,13 @@ static bool wait_until_ready(struct nanny *nanny, struct generation *generation)
 /* They wait for a word that does not come: no session is lost with them. */
 void generation_abandon(struct nanny *nanny, struct generation *generation)
 {
-	for (unsigned role = 0; role < CREW_ROLES; role++)
-		generation_tell(generation, (enum crew_role)role, clock_now_ms());
+	for (unsigned role = 0; role < NANNY_ROLES; role++)
+		child_tell(&generation->crew, role, clock_now_ms());
 	for (unsigned i = 0; i < generation->crew.count; i++) {
 		struct crew_slot *slot = &generation->crew.slots[i];
 		if (slot->pid == 0)
 			continue;
-		kill(slot->pid, SIGKILL);
-		waitpid(slot->pid, NULL, 0);
+		child_wait(slot->pid, 0);
 		give_block_back(nanny, slot);
 		crew_ended(slot, true, clock_now_ms());
 	}

@@ -6,8 +6,8 @@
  *
  * Flow: nanny.c: generation_new() -> generation_begin(): fork() for each slot of crew.h, and a
  *       byte from each that it is confined -> generation_release(): a byte to each that it may
- *       begin -> generation_reap(), generation_start() while it lives -> generation_tell(), role
- *       by role -> generation_end().
+ *       begin -> generation_reap(), generation_start() while it lives -> child_tell(), role by
+ *       role -> generation_end().
  *
  * Before that word an edge accepts no client and a worker takes nothing from the queue: when one of
  * them cannot begin, the others have no session that would end with them. A process that takes the
@@ -41,8 +41,6 @@ void generation_end(struct nanny *nanny, struct generation *generation);
 void generation_start(struct nanny *nanny, struct generation *generation, struct crew_slot *slot);
 /* Buries each process that has died, of any generation. */
 void generation_reap(struct nanny *nanny);
-/* SIGTERM to all of a role, once, and the time when those left are to be killed. */
-void generation_tell(struct generation *generation, enum crew_role role, uint64_t kill_ms);
 
 /* The block of counters of a slot's process. */
 struct tally *generation_tally(const struct nanny *nanny, const struct crew_slot *slot);

@@ -18,6 +18,7 @@
 #include "integration/mail/smtp-front/nanny/nanny_parts.h"
 #include "integration/mail/smtp-front/nanny/precheck.h"
 #include "lib/common/log.h"
+#include "lib/process/child.h"
 #include "lib/process/clock.h"
 #include "lib/process/systemd.h"
 #include "lib/common/version.h"
@@ -88,8 +89,8 @@ static int begin(struct nanny *nanny, struct generation *generation)
 static void retire(struct generation *old)
 {
 	uint64_t now_ms = clock_now_ms();
-	generation_tell(old, CREW_EDGE, now_ms + old->setup->front.drain_ms + RELOAD_MAX_MS);
-	generation_tell(old, CREW_WORKER, now_ms + RELOAD_MAX_MS);
+	child_tell(&old->crew, NANNY_EDGE, now_ms + old->setup->front.drain_ms + RELOAD_MAX_MS);
+	child_tell(&old->crew, NANNY_WORKER, now_ms + RELOAD_MAX_MS);
 }
 
 /* All of setup, which is taken over. An exit status; what is not EX_OK is logged. */
@@ -181,8 +182,8 @@ static void stop(struct nanny *nanny, int number)
 	/* A client that connects now is refused, and not left waiting. */
 	listeners_close(&nanny->listeners, NULL);
 	SLIST_FOREACH(generation, &nanny->generations, link)
-	generation_tell(generation, CREW_EDGE,
-			clock_now_ms() + generation->setup->front.drain_ms + KILL_AFTER_MS);
+	child_tell(&generation->crew, NANNY_EDGE,
+		   clock_now_ms() + generation->setup->front.drain_ms + KILL_AFTER_MS);
 }
 
 /* It has no process of its own that could set its gauge. */
@@ -230,7 +231,7 @@ static bool has_edges(const struct nanny *nanny)
 	const struct generation *generation = NULL;
 	SLIST_FOREACH(generation, &nanny->generations, link)
 	{
-		if (crew_count(&generation->crew, CREW_EDGE) > 0)
+		if (crew_count(&generation->crew, NANNY_EDGE) > 0)
 			return true;
 	}
 	return false;
@@ -240,22 +241,21 @@ static bool has_edges(const struct nanny *nanny)
 static void drain(struct nanny *nanny, struct generation *generation)
 {
 	uint64_t later_ms = clock_now_ms() + generation->setup->front.drain_ms + KILL_AFTER_MS;
-	if (!generation->crew.is_told[CREW_EDGE])
+	if (!generation->crew.is_told[NANNY_EDGE])
 		return;
-	if (crew_count(&generation->crew, CREW_EDGE) == 0)
-		generation_tell(generation, CREW_KEYHOLDER, clock_now_ms() + KILL_AFTER_MS);
+	if (crew_count(&generation->crew, NANNY_EDGE) == 0)
+		child_tell(&generation->crew, NANNY_KEYHOLDER, clock_now_ms() + KILL_AFTER_MS);
 	/* Workers that have their hands full, or cannot begin, do not empty the queue. */
 	bool is_late = clock_now_ms() >=
 		       nanny->stop_ms + generation->setup->front.drain_ms + KILL_AFTER_MS;
 	if (nanny->is_stopping && !has_edges(nanny) && (is_late || !has_queued(nanny)))
-		generation_tell(generation, CREW_WORKER, later_ms);
+		child_tell(&generation->crew, NANNY_WORKER, later_ms);
 }
 
 static bool is_gone(const struct generation *generation)
 {
-	for (unsigned role = 0; role < CREW_ROLES; role++) {
-		if (!generation->crew.is_told[role] ||
-		    crew_count(&generation->crew, (enum crew_role)role) > 0)
+	for (unsigned role = 0; role < NANNY_ROLES; role++) {
+		if (!generation->crew.is_told[role] || crew_count(&generation->crew, role) > 0)
 			return false;
 	}
 	return true;
@@ -263,13 +263,11 @@ static bool is_gone(const struct generation *generation)
 
 static void tend_processes(struct nanny *nanny, struct generation *generation)
 {
-	for (unsigned i = 0; i < generation->crew.count; i++) {
-		struct crew_slot *slot = &generation->crew.slots[i];
-		if (crew_is_due(&generation->crew, slot, clock_now_ms()))
-			generation_start(nanny, generation, slot);
-		else if (crew_is_overdue(&generation->crew, slot, clock_now_ms()))
-			kill(slot->pid, SIGKILL);
-	}
+	struct crew_slot *slot = NULL;
+	uint64_t now_ms = clock_now_ms();
+	while ((slot = crew_find_due(&generation->crew, now_ms)) != NULL)
+		generation_start(nanny, generation, slot);
+	child_kill_overdue(&generation->crew, now_ms);
 }
 
 static void write_metrics(struct nanny *nanny)
@@ -312,21 +310,10 @@ static int wait_signal(const struct nanny *nanny)
 		until = next < until ? next : until;
 	}
 	until = until < now + PAUSE_MIN_MS ? now + PAUSE_MIN_MS : until;
-	struct timespec pause = { .tv_sec = (time_t)((until - now) / 1000),
-				  .tv_nsec = (long)((until - now) % 1000) * 1000000 };
-	return sigtimedwait(&nanny->waited, NULL, &pause);
+	return child_wait_signal(&nanny->waited, until);
 }
 
 /* ---- begin and end ---- */
-
-static void block_signals(struct nanny *nanny)
-{
-	static const int numbers[] = { SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGHUP };
-	sigemptyset(&nanny->waited);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		sigaddset(&nanny->waited, numbers[i]);
-	sigprocmask(SIG_BLOCK, &nanny->waited, &nanny->before);
-}
 
 /* Root gives edges what their sessions need; others have what they were given. */
 static void raise_files(const struct setup *setup)
@@ -382,10 +369,9 @@ int nanny_run(struct setup *setup, const char *config_path)
 {
 	struct nanny nanny = { .config_path = config_path,
 			       .queue_ends = { -1, -1 },
-			       .started_s = (uint64_t)time(NULL),
-			       .pid = getpid() };
+			       .started_s = (uint64_t)time(NULL) };
 	SLIST_INIT(&nanny.generations);
-	block_signals(&nanny);
+	child_block_signals(&nanny.waited, &nanny.before);
 	if (geteuid() == 0 && setup->front.edge_owner.user[0] == '\0')
 		log_warning(context, "no user is given, processes of clients stay root");
 	raise_files(setup);

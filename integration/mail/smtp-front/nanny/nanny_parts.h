@@ -37,6 +37,7 @@ extern "C" {
 #define NANNY_SLOTS_OF_GENERATION (SETUP_EDGES_MAX + SETUP_WORKERS_MAX)
 #define NANNY_SLOTS		  (1 + 4 * NANNY_SLOTS_OF_GENERATION)
 
+enum { NANNY_KEYHOLDER, NANNY_EDGE, NANNY_WORKER, NANNY_ROLES }; /* as they are made */
 enum { NANNY_KEY_EDGE, NANNY_KEY_HOLDER }; /* the ends of a keyholder's socket */
 enum { NANNY_QUEUE_EDGES, NANNY_QUEUE_WORKERS };
 /* Of the pipes in which processes say that they are ready, and are told to begin. */
@@ -75,9 +76,10 @@ struct nanny {
 	uint64_t stop_ms; /* when it was told to */
 	sigset_t waited;  /* blocked in the nanny */
 	sigset_t before;  /* what children have */
-	pid_t pid;
 };
 
+/* "keyholder", "edge", "worker". Static. */
+const char *roles_name(unsigned role);
 /* In the child, after fork(): the role of that slot. Does not return. */
 __attribute__((noreturn)) void roles_run(struct nanny *nanny, struct generation *generation,
 					 const struct crew_slot *slot);

@@ -163,6 +163,16 @@ static int run_worker(struct nanny *nanny, struct generation *generation,
 	return worker_run(&start);
 }
 
+const char *roles_name(unsigned role)
+{
+	static const char *const names[NANNY_ROLES] = {
+		[NANNY_KEYHOLDER] = "keyholder",
+		[NANNY_EDGE] = "edge",
+		[NANNY_WORKER] = "worker",
+	};
+	return names[role];
+}
+
 /* What a terminal, or a service manager, sends to all is for the nanny alone. */
 static void ignore_signals(void)
 {
@@ -174,19 +184,15 @@ static void ignore_signals(void)
 void roles_run(struct nanny *nanny, struct generation *generation, const struct crew_slot *slot)
 {
 	int status = EX_OK;
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	/* It may have been too late for that. */
-	if (getppid() != nanny->pid)
-		exit(EX_OK);
-	prctl(PR_SET_NAME, crew_role_name(slot->role));
+	prctl(PR_SET_NAME, roles_name(slot->role));
 	close_fd(&generation->ready_ends[NANNY_READY_NANNY]);
 	close_fd(&generation->word_ends[NANNY_WORD_NANNY]);
 	log_set_level((enum log_level)generation->setup->front.log_level);
 	ignore_signals();
 	sigprocmask(SIG_SETMASK, &nanny->before, NULL);
-	if (slot->role == CREW_KEYHOLDER)
+	if (slot->role == NANNY_KEYHOLDER)
 		status = run_keyholder(nanny, generation);
-	else if (slot->role == CREW_EDGE)
+	else if (slot->role == NANNY_EDGE)
 		status = run_edge(nanny, generation, slot);
 	else
 		status = run_worker(nanny, generation, slot);
