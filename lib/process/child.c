@@ -104,5 +104,5 @@ int child_wait_signal(const sigset_t *waited, uint64_t until_ms)
 {
 	uint64_t now_ms = clock_now_ms();
 	const struct timespec left = make_time(until_ms > now_ms ? until_ms - now_ms : 0);
-	return sigtimedwait(waited, NULL, &left);
+	return sigtimedwait(waited, NULL, until_ms == CREW_NEVER ? NULL : &left);
 }

@@ -44,7 +44,7 @@ int child_wait(pid_t pid, unsigned patience_ms);
  * was blocked, for its children; it may be NULL.
  */
 void child_block_signals(sigset_t *ret_waited, sigset_t *ret_before);
-/* The next one of them, or -1: until_ms of clock.h has come. */
+/* The next one of them, or -1: until_ms of clock.h has come, which CREW_NEVER never does. */
 int child_wait_signal(const sigset_t *waited, uint64_t until_ms);
 
 #ifdef __cplusplus

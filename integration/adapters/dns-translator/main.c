@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "integration/adapters/dns-translator/crew.h"
+#include "integration/adapters/dns-translator/workers.h"
 #include "integration/common/program.h"
 #include "lib/common/log.h"
 #include "lib/common/version.h"
@@ -69,7 +69,7 @@ static int serve(struct setup *setup, struct listener *listener)
 		return status;
 	log_ready(setup);
 	if (setup->workers > 1)
-		return crew_run(setup, listener);
+		return workers_run(setup, listener);
 	return service_run(setup, listener, 0, service_map_counters(1));
 }
 

@@ -17,16 +17,18 @@
 #include "integration/adapters/opensmtpd/pending.h"
 #include "integration/adapters/opensmtpd/queue.h"
 #include "lib/common/log.h"
+#include "lib/process/child.h"
 #include "lib/process/clock.h"
 
 static const char context[] = "dnsblv6-filter";
 
 #define GRACE_MS     5000      /* beyond the deadline: the child answers no more */
-#define RESTART_MS   1000      /* between two children */
 #define END_MS	     2000      /* a child has to end by itself */
 #define UNREAD_MAX   (4 << 20) /* bytes that a child may leave unread */
 #define GREETING_MAX 65536     /* bytes of what OpenSMTPD says at the beginning */
-#define WAIT_STEP_MS 10
+
+/* All pass meanwhile: no pause is long. */
+static const struct crew_pace pace = { .first_ms = 1000, .most_ms = 1000, .life_ms = 1000 };
 
 enum { AT_IN, AT_OUT, AT_CHILD, AT_SIGNAL, AT_COUNT };
 
@@ -34,10 +36,9 @@ struct guard {
 	int (*work)(void *context);
 	void *work_context;
 	int patience_ms;
-	pid_t child; /* 0: none */
-	int fd;	     /* to the child; negative: none */
+	struct crew_slot child;
+	int fd; /* to the child; negative: none */
 	int signal_fd;
-	int64_t started_ms;
 	struct queue greeting; /* config lines up to config|ready */
 	bool is_greeted;       /* config|ready was there */
 	bool is_registered;    /* a child has answered that */
@@ -102,27 +103,27 @@ static _Noreturn void be_child(struct guard *guard, int fd)
 static int make_child(struct guard *guard)
 {
 	int ends[2];
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
-		return -errno;
-	pid_t child = fork();
-	if (child == 0) {
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
+		int error = errno;
+		crew_not_begun(&guard->child, clock_now_ms());
+		return -error;
+	}
+	pid_t pid = child_fork(&guard->child);
+	if (pid == 0) {
 		close(ends[0]);
 		be_child(guard, ends[1]);
 	}
-	int ret = child < 0 ? -errno : 0;
 	close(ends[1]);
-	if (ret != 0) {
+	if (pid < 0) {
 		close(ends[0]);
-		return ret;
+		return pid;
 	}
-	guard->child = child;
 	guard->fd = ends[0];
 	return 0;
 }
 
 static void start_child(struct guard *guard)
 {
-	guard->started_ms = (int64_t)clock_now_ms();
 	memset(&guard->from_child, 0, sizeof(guard->from_child));
 	queue_clear(&guard->to_child);
 	int ret = make_child(guard);
@@ -137,23 +138,17 @@ static void start_child(struct guard *guard)
 }
 
 /* Returns its exit status, or 128 and a signal. It may have to be killed. */
-static int wait_for_child(struct guard *guard, int patience_ms)
+static int wait_for_child(struct guard *guard, unsigned patience_ms)
 {
-	int status = 0;
 	close(guard->fd);
 	guard->fd = -1;
-	for (int waited_ms = 0; waitpid(guard->child, &status, WNOHANG) == 0;
-	     waited_ms += WAIT_STEP_MS) {
-		if (waited_ms >= patience_ms)
-			kill(guard->child, SIGKILL);
-		poll(NULL, 0, WAIT_STEP_MS);
-	}
-	guard->child = 0;
+	int status = child_wait(guard->child.pid, patience_ms);
+	crew_ended(&guard->child, false, clock_now_ms());
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 /* The child answers no more. */
-static void lose_child(struct guard *guard, int patience_ms)
+static void lose_child(struct guard *guard, unsigned patience_ms)
 {
 	size_t count = let_all_pass(guard);
 	int status = wait_for_child(guard, patience_ms);
@@ -163,13 +158,13 @@ static void lose_child(struct guard *guard, int patience_ms)
 	}
 	log_error(context, "process ended and is started again, status=%d passed=%zu", status,
 		  count);
-	if ((int64_t)clock_now_ms() - guard->started_ms >= RESTART_MS)
+	if (crew_slot_is_due(&guard->child, clock_now_ms()))
 		start_child(guard);
 }
 
 static void send_away(struct guard *guard)
 {
-	log_error(context, "process does not answer, pid=%d", (int)guard->child);
+	log_error(context, "process does not answer, pid=%d", (int)guard->child.pid);
 	lose_child(guard, 0);
 }
 
@@ -293,15 +288,15 @@ static void read_signal(struct guard *guard)
 	int number = (int)info.ssi_signo;
 	if (number == SIGTERM || number == SIGINT)
 		end(guard, EX_OK);
-	else if (guard->child > 0)
-		kill(guard->child, number);
+	else if (guard->child.pid > 0)
+		kill(guard->child.pid, number);
 }
 
 static int64_t next_ms(const struct guard *guard)
 {
 	const struct pending_one *oldest = pending_oldest(&guard->pending);
 	if (guard->fd < 0)
-		return guard->started_ms + RESTART_MS;
+		return (int64_t)guard->child.due_ms;
 	return oldest != NULL ? oldest->due_ms : -1;
 }
 
@@ -372,7 +367,7 @@ static int open_signals(void)
 
 static void close_all(struct guard *guard)
 {
-	if (guard->child > 0)
+	if (guard->child.pid > 0)
 		wait_for_child(guard, END_MS);
 	close(guard->signal_fd);
 	pending_deinit(&guard->pending);
@@ -388,6 +383,7 @@ int guard_run(int (*work)(void *context), void *work_context, int deadline_ms)
 	guard.work_context = work_context;
 	guard.patience_ms = deadline_ms + GRACE_MS;
 	guard.fd = -1;
+	guard.child.pace = &pace;
 	guard.signal_fd = open_signals();
 	if (guard.signal_fd < 0) {
 		log_error(context, "signals not received (%s)", strerror(errno));

@@ -16,8 +16,8 @@
  * and pass.
  *
  *     at first          a child that ends is the end: OpenSMTPD does not start, and says why
- *     after its answer  a child that ends is followed by another, at once, or one second
- *     to config|ready   after the last
+ *     after its answer  a child that ends is followed by another, at once, or a second later
+ *     to config|ready   when the last has ended at once too
  */
 
 #ifdef __cplusplus
