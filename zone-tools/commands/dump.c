@@ -7,7 +7,6 @@
 #include "zone-tools/commands/commands.h"
 
 #include "zone-tools/reading/contents.h"
-#include "zone-tools/reading/nameprint.h"
 #include "zone-tools/reading/zonefile.h"
 
 #include "lib/common/log.h"
@@ -20,12 +19,11 @@
 #include <stdio.h>
 #include <sysexits.h>
 
-enum row { OPTION_STORE, OPTION_VALUES, OPTION_NAMES, OPTION_CLIENTS, OPTION_ZONEFILE };
+enum row { OPTION_STORE, OPTION_VALUES, OPTION_CLIENTS, OPTION_ZONEFILE };
 
 static const struct options_row rows[] = {
 	[OPTION_STORE] = { 's', "store", "FILE", "store to read" },
 	[OPTION_VALUES] = { 0, "values", NULL, "print A, TTL and text of each prefix as well" },
-	[OPTION_NAMES] = { 0, "names", NULL, "print the domain names, as a combined list" },
 	[OPTION_CLIENTS] = { 0, "clients", NULL, "print the list of clients, as an acl" },
 	[OPTION_ZONEFILE] = { 0, "zonefile", NULL, "print the zone as a master file (RFC 1035)" },
 };
@@ -33,7 +31,7 @@ static const struct options_row rows[] = {
 static const struct options_table table = {
 	.program = "dnsblv6-zone dump",
 	.libraries = DNSBLV6_LIBRARIES,
-	.usage = "--store FILE [--values | --names | --clients | --zonefile]",
+	.usage = "--store FILE [--values | --clients | --zonefile]",
 	.summary = "Prints what a store lists: one prefix a line, fewest prefixes, in order.",
 	.rows = rows,
 	.row_count = sizeof(rows) / sizeof(rows[0]),
@@ -132,6 +130,78 @@ static int print_lists(struct dump *dump)
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
 }
 
+/* ---- the clients ---- */
+
+static void print_action(const struct dnsblv6_value *value)
+{
+	static const char *const names[] = { "pass", "ignore", "refuse", "empty", "pass" };
+	char a[DNSBLV6_ADDR_TEXT_SIZE];
+	if (value->a == 0) {
+		printf(" :%s\n", value->ttl < 5 ? names[value->ttl] : "refuse");
+		return;
+	}
+	dnsblv6_addr_format(dnsblv6_addr_from_ipv4(value->a), a);
+	printf(" :%s:", a);
+	/* At the start "=" says that no base template is wanted. */
+	if (value->text_size > 0 && value->text[0] == '=')
+		putchar('=');
+	print_text(value);
+	putchar('\n');
+}
+
+static int print_client(struct dump *dump, const struct dnsblv6_segment *segment, uint32_t *ttl)
+{
+	uint8_t key[DNSBLV6_SET_KEY_SIZE];
+	struct store_bytes set;
+	struct dnsblv6_value value;
+	size_t offset = 0;
+	dnsblv6_set_make_key(segment->set, key);
+	int ret = reader_get(dump->reader, STORE_SETS, key, sizeof(key), &set);
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_set_next(set.data, set.size, &offset, &value);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	/* The values of an acl have one TTL. */
+	if (value.a != 0 && *ttl == 0) {
+		*ttl = value.ttl;
+		printf("$TTL %" PRIu32 "\n", value.ttl);
+	}
+	struct dnsblv6_addr first = segment->first;
+	for (;;) {
+		struct dnsblv6_prefix prefix = dnsblv6_prefix_of_range(first, segment->last);
+		char text[DNSBLV6_PREFIX_TEXT_SIZE];
+		dnsblv6_prefix_format(prefix, text);
+		fputs(text, stdout);
+		print_action(&value);
+		struct dnsblv6_addr end = dnsblv6_prefix_last(prefix);
+		if (dnsblv6_addr_compare(end, segment->last) >= 0)
+			return DNSBLV6_OK;
+		first = dnsblv6_addr_next(end);
+	}
+}
+
+static int print_clients(struct dump *dump)
+{
+	uint8_t start[DNSBLV6_SEGMENT_KEY_MAX];
+	struct store_bytes key;
+	struct store_bytes value;
+	uint32_t ttl = 0;
+	size_t size =
+		dnsblv6_segment_make_key(DNSBLV6_ORIGIN_ACL, dnsblv6_addr_from_ipv4(0), start);
+	int ret = reader_seek(dump->reader, STORE_SEGMENTS, start, size, &key, &value);
+	while (ret == DNSBLV6_OK) {
+		struct dnsblv6_segment segment;
+		uint16_t origin;
+		ret = dnsblv6_segment_decode(key.data, key.size, value.data, value.size, &origin,
+					     &segment);
+		if (ret == DNSBLV6_OK)
+			ret = print_client(dump, &segment, &ttl);
+		if (ret == DNSBLV6_OK)
+			ret = reader_next(dump->reader, STORE_SEGMENTS, &key, &value);
+	}
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
 /* ---- the command ---- */
 
 static void parse_command_line(struct dump *dump, int argc, char **argv)
@@ -155,10 +225,8 @@ static void parse_command_line(struct dump *dump, int argc, char **argv)
 static int print_chosen(struct dump *dump)
 {
 	switch (dump->what) {
-	case OPTION_NAMES:
-		return nameprint_names(dump->reader, stdout);
 	case OPTION_CLIENTS:
-		return nameprint_clients(dump->reader, stdout);
+		return print_clients(dump);
 	case OPTION_ZONEFILE:
 		return zonefile_print(dump->reader, stdout);
 	default:

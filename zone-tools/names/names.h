@@ -25,6 +25,8 @@
  * above; a name gets the values of all datasets of its origin.
  */
 
+#include "zone-tools/names/names_rrs.h"
+
 #include "zone-tools/base/findings.h"
 #include "zone-tools/base/spec.h"
 
@@ -32,18 +34,14 @@
 extern "C" {
 #endif
 
-#define NAMES_SOURCES_MAX 48 /* entries that speak of one name: it has to fit a message */
-
 /* A name of the zone that is to have records. */
 struct names_item {
-	uint32_t entry;	   /* whose key begins with the one of this name */
-	uint32_t sources;  /* the first of its entries */
-	uint16_t key_size; /* of the name, without the asterisk */
+	const uint8_t *key; /* begins with the one of this name; the listing's */
+	uint32_t sources;   /* the first of its entries */
+	uint16_t key_size;  /* of the name, without the asterisk */
 	uint8_t source_count;
 	bool is_wildcard;
 };
-
-struct names_entry; /* an entry of a dataset in one origin */
 
 struct names_plan {
 	struct names_item *items; /* in the order of their keys; one of size 0 is the apex */
@@ -55,9 +53,8 @@ struct names_plan {
 	struct names_entry *entries; /* in the order of their keys */
 	size_t entry_count;
 	size_t entry_capacity;
-	struct dnsblv6_key *origins; /* keys of the listing's; ours */
-	struct listing *listing;     /* borrowed */
-	uint64_t listed_count;	     /* items that answer for lists, test points apart */
+	const struct listing *listing; /* borrowed */
+	uint64_t listed_count;	       /* items that answer for lists, test points apart */
 };
 
 /*
@@ -72,15 +69,7 @@ void names_deinit(struct names_plan *names);
 /* The key of an item. */
 struct dnsblv6_key names_key(const struct names_plan *names, size_t item);
 
-/* Its RRs. Borrowed until the next call. */
-#define NAMES_RDATA_MAX 257 /* an MX, which is larger than a character-string */
-#define NAMES_RRS_MAX	(2 * NAMES_SOURCES_MAX + 1)
-struct names_rrs {
-	struct dnsblv6_rr rrs[NAMES_RRS_MAX];
-	size_t count;
-	uint8_t rdata[NAMES_RRS_MAX][NAMES_RDATA_MAX];
-};
-/* ttl is for names that exist without being listed. */
+/* Its RRs, in order. ttl is for names that exist without being listed. */
 void names_get(const struct names_plan *names, size_t item, uint32_t ttl,
 	       struct names_rrs *ret_rrs);
 

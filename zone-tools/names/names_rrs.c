@@ -1,22 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "zone-tools/names/names_entry.h"
+#include "zone-tools/names/names_rrs.h"
 
 #include "lib/format/dnssec.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-struct dnsblv6_key names_key(const struct names_plan *names, size_t item)
-{
-	const struct names_item *it = &names->items[item];
-	struct dnsblv6_key key = { .size = it->key_size };
-	if (it->key_size == 0)
-		return dnsblv6_key_of_apex();
-	memcpy(key.bytes, names->entries[it->entry].key, it->key_size);
-	if (it->is_wildcard)
-		(void)dnsblv6_key_add_label(&key, (const uint8_t *)"*", 1);
-	return key;
-}
 
 /* As rbldnsd writes a name: what a master file reads specially behind a backslash. */
 static size_t format_name(const struct dnsblv6_labels *name, char *ret_text)
@@ -43,12 +31,12 @@ static size_t format_name(const struct dnsblv6_labels *name, char *ret_text)
 }
 
 /* The listed name, relative to its list: what "$" stands for in texts. */
-static size_t format_listed(const struct names_plan *names, const struct names_entry *entry,
-			    uint16_t origin, char *ret_text)
+static size_t format_listed(const struct listing *listing, const struct names_entry *entry,
+			    char *ret_text)
 {
 	struct dnsblv6_labels name = { 0 };
 	(void)dnsblv6_key_to_labels(entry->key, entry->key_size, &name);
-	name.size = (uint8_t)(name.size - names->listing->origins[origin].size);
+	name.size = (uint8_t)(name.size - listing->origins[entry->origin].size);
 	return format_name(&name, ret_text);
 }
 
@@ -80,16 +68,16 @@ static void add_rr(struct names_rrs *rrs, uint16_t type, uint32_t ttl, const uin
 	rrs->count++;
 }
 
-static void add_value(const struct names_plan *names, const struct names_entry *entry,
-		      uint16_t origin, struct names_rrs *rrs)
+static void add_value(const struct listing *listing, const struct names_entry *entry,
+		      struct names_rrs *rrs)
 {
-	const struct dnsblv6_value *value = &names->listing->pool.values[entry->value];
+	const struct dnsblv6_value *value = &listing->pool.values[entry->value];
 	char name[DNSBLV6_NAME_TEXT_SIZE];
 	uint8_t a[4];
 	for (unsigned i = 0; i < 4; i++)
 		a[i] = (uint8_t)(value->a >> (24 - 8 * i));
 	add_rr(rrs, DNSBLV6_TYPE_A, value->ttl, a, sizeof(a));
-	size_t name_size = format_listed(names, entry, origin, name);
+	size_t name_size = format_listed(listing, entry, name);
 	size_t size = expand(value, name, name_size, rrs->rdata[rrs->count]);
 	if (size > 0)
 		add_rr(rrs, DNSBLV6_TYPE_TXT, value->ttl, rrs->rdata[rrs->count], size);
@@ -100,7 +88,7 @@ static int compare_rrs(const void *a, const void *b)
 	return dnsblv6_rr_compare(a, b);
 }
 
-void names_settle(struct names_rrs *rrs)
+void names_rrs_settle(struct names_rrs *rrs)
 {
 	size_t count = 0;
 	qsort(rrs->rrs, rrs->count, sizeof(rrs->rrs[0]), compare_rrs);
@@ -129,26 +117,19 @@ bool names_rrs_equal(const struct names_rrs *a, const struct names_rrs *b)
 	return true;
 }
 
-void names_add_rrs(const struct names_plan *names, const struct names_entry *entry,
+void names_rrs_add(const struct listing *listing, const struct names_entry *entry,
 		   struct names_rrs *rrs)
 {
-	if (entry->kind == ENTRY_RECORD) {
-		const struct dnsblv6_rr *rr = &names->listing->records[entry->value];
+	if (entry->kind == NAMES_RECORD) {
+		const struct dnsblv6_rr *rr = &listing->records[entry->value];
 		add_rr(rrs, rr->type, rr->ttl, rr->rdata, rr->rdata_size);
 	} else {
-		add_value(names, entry, entry->origin, rrs);
+		add_value(listing, entry, rrs);
 	}
 }
 
-void names_get(const struct names_plan *names, size_t item, uint32_t ttl, struct names_rrs *ret_rrs)
+void names_rrs_add_unlisted(uint32_t ttl, struct names_rrs *rrs)
 {
-	/* For a name that exists and is not listed: a record that says so. */
 	static const uint8_t unlisted[] = "\007DNSBLv6\010unlisted";
-	const struct names_item *it = &names->items[item];
-	ret_rrs->count = 0;
-	for (unsigned i = 0; i < it->source_count; i++)
-		names_add_rrs(names, &names->entries[names->sources[it->sources + i]], ret_rrs);
-	if (it->source_count == 0)
-		add_rr(ret_rrs, DNSBLV6_TYPE_HINFO, ttl, unlisted, sizeof(unlisted) - 1);
-	names_settle(ret_rrs);
+	add_rr(rrs, DNSBLV6_TYPE_HINFO, ttl, unlisted, sizeof(unlisted) - 1);
 }

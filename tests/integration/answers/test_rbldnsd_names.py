@@ -366,6 +366,12 @@ class Signed(masterfile.DumpCase):
                      if masterfile.proof(ours) != masterfile.proof(theirs)]
         self.assertEqual(different[:3], [], f"{len(different)} of {len(questions)} differ")
 
+    def dump_names(self, store):
+        """The records of domain names, out of the master file."""
+        lines = self.run_zone("dump", "--store", store, "--zonefile").out.splitlines()
+        return [line for line in lines if re.search(r"\t(A|TXT|MX|HINFO)\t", line)
+                and "_dnsblv6." not in line]
+
     def test_an_update_of_addresses_leaves_names_alone(self):
         for style in ("dotted", "flat"):  # "de" and "ad" are among the flat names of addresses
             with self.subTest(style):
@@ -375,32 +381,18 @@ class Signed(masterfile.DumpCase):
                 key = ["--key", self.keygen(f"{style}.pem")] if style == "dotted" else []
                 self.build(store, *key, "--style", style, self.make_lists([]), more,
                            f"combined:{names}")
-                before = self.run_zone("dump", "--store", store, "--names").out
+                before = self.dump_names(store)
+                self.assertGreater(len(before), 100)
                 self.run_zone("update", "--store", store, *key, "--add", "222.1.2.3",
                               "--add", "222.128.0.0/12", "--remove", "222.16.0.0/13",
                               "--remove", "192.0.2.1")
-                self.assertEqual(self.run_zone("dump", "--store", store, "--names").out, before)
+                self.assertEqual(self.dump_names(store), before)
                 self.run_zone("check", "--store", store)
                 zonefile = self.path(f"{style}.zone")
                 with open(zonefile, "wb") as file:
                     self.run_zone_into(file, "dump", "--store", store, "--zonefile")
                 if key:
                     self.verify(zonefile)
-
-    def test_names_that_are_dumped_build_the_same_zone(self):
-        names = []
-        self.build(self.path("one.mdb"), "--serial", "7", self.make_lists(names))
-        for turn in ("one", "two"):
-            listed = self.run_zone("dump", "--store", self.path(f"{turn}.mdb"), "--names").out
-            path = self.write("dumped", listed)
-            address_list = self.write("addresses", "192.0.2.1\n198.51.100.0/24\n")
-            self.build(self.path("two.mdb"), "--serial", "7" if turn == "one" else "8",
-                       f"combined:{path}", address_list)
-        zones = []
-        for turn in ("one", "two"):
-            text = self.run_zone("dump", "--store", self.path(f"{turn}.mdb"), "--zonefile").out
-            zones.append([line for line in text.splitlines() if "\tSOA\t" not in line])
-        self.assertEqual(sorted(set(zones[0]) ^ set(zones[1]))[:5], [])
 
 
 if __name__ == "__main__":
