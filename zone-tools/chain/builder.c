@@ -9,7 +9,6 @@
 #include "zone-tools/base/progress.h"
 #include "zone-tools/plan/segmenter.h"
 #include "zone-tools/records/unchanged.h"
-#include "zone-tools/chain/updater.h"
 #include "zone-tools/records/zonemd.h"
 
 #include "lib/format/wellknown.h"
@@ -39,29 +38,6 @@ struct builder {
 	const struct dnsblv6_labels *origin; /* whose names are being written */
 };
 
-const char *builder_strerror(int status)
-{
-	switch (status) {
-	case BEFORE_EZONE:
-		return "store holds another zone";
-	case BEFORE_ESTYLE:
-		return "names in the store are of another style; --change-style changes it";
-	case BEFORE_ESERIAL:
-		return "serial is not newer than the store's";
-	case BUILDER_EVALUES:
-		return "more than 255 values for one address";
-	case BUILDER_EREFUSED:
-		return "refused";
-	case BUILDER_ERECORDS:
-		return "more records than --max-records permits";
-	case UPDATER_EORIGIN:
-		return "store has no such sub-zone";
-	default:
-		return keyset_strerror(status) != NULL ? keyset_strerror(status)
-						       : key_strerror(status);
-	}
-}
-
 /* ---- records ---- */
 
 static int put_due(struct builder *builder, const struct dnsblv6_key *before);
@@ -70,7 +46,7 @@ static int put_key(struct builder *builder, const struct dnsblv6_key *key, const
 		   size_t size)
 {
 	if (builder->result.record_count == builder->job->max_records)
-		return BUILDER_ERECORDS;
+		return CHAIN_ERECORDS;
 	builder->result.record_count++;
 	if (builder->result.record_count % 4096 == 0)
 		progress_step(builder->job->progress, "records written",
@@ -384,7 +360,7 @@ static int put_set(struct builder *builder, uint32_t set)
 	size_t size = 0;
 	const uint32_t *members = set_pool_members(&builder->plan->sets, set, &count);
 	if (count > DNSBLV6_SET_VALUES_MAX)
-		return BUILDER_EVALUES;
+		return CHAIN_EVALUES;
 
 	struct dnsblv6_value values[DNSBLV6_SET_VALUES_MAX];
 	for (size_t i = 0; i < count; i++)
@@ -515,13 +491,13 @@ static int load_before(struct builder *builder)
 		guard_totals(&job->plan->counts,
 			     builder->before.is_there ? &builder->before.facts : NULL, job->path,
 			     job->limits, job->findings);
-		ret = job->findings->refusal_count > 0 ? BUILDER_EREFUSED : DNSBLV6_OK;
+		ret = job->findings->refusal_count > 0 ? CHAIN_EREFUSED : DNSBLV6_OK;
 	}
 	is_same_ttl = builder->before.facts.ttl == builder->spec->ttl;
 	if (ret == DNSBLV6_OK)
 		ret = keyset_choose(job->keyset, is_same_ttl);
 	if (ret == DNSBLV6_OK && !may_sign_now(builder))
-		ret = BUILDER_EREFUSED;
+		ret = CHAIN_EREFUSED;
 	if (ret == DNSBLV6_OK)
 		ret = before_choose_serial(&builder->before, builder->spec->serial,
 					   builder->spec->has_serial, job->now_s,
@@ -576,7 +552,7 @@ static int check_changed(struct builder *builder)
 	    before->is_signed != (builder->signer != NULL) || !has_least_changes(builder))
 		return DNSBLV6_OK;
 	int ret = unchanged_compare(builder->writer, builder->signer, &is_same);
-	return ret == DNSBLV6_OK && is_same ? BUILDER_EUNCHANGED : ret;
+	return ret == DNSBLV6_OK && is_same ? CHAIN_EUNCHANGED : ret;
 }
 
 /* ---- the whole ---- */
@@ -626,7 +602,7 @@ int builder_write(const struct builder_job *job, struct builder_result *ret_resu
 		.job = job, .plan = job->plan, .listing = job->listing, .spec = job->spec
 	};
 	int ret = writer_run(job->path, &zone_store, write_all, &builder);
-	if (ret == BUILDER_EUNCHANGED) {
+	if (ret == CHAIN_EUNCHANGED) {
 		*ret_result = (struct builder_result){ .record_count = builder.result.record_count,
 						       .serial = builder.before.facts.serial,
 						       .is_unchanged = true };

@@ -51,18 +51,10 @@ struct builder_result {
 	bool is_unchanged;
 };
 
-#define BUILDER_EVALUES	   (-2202) /* more than DNSBLV6_SET_VALUES_MAX values for one address */
-#define BUILDER_ERECORDS   (-2203) /* more records than allowed */
-#define BUILDER_EREFUSED   (-2213) /* findings say why */
-#define BUILDER_EUNCHANGED (-2221) /* inside builder.c: see is_unchanged */
-
-/* Text for these, before.h's, keyset.h's, key.h's, lib/store's and -errno values. Never NULL. */
-const char *builder_strerror(int status);
-
 /*
  * Replaces what the store holds, as one transaction that writes and signs only what differs from
  * it, or nothing when nothing does. Serial: spec->serial, or the greater of now_s and the store's
- * plus one. Returns DNSBLV6_OK with *ret_result, a status above or one of writer_run() or key.h;
+ * plus one. Returns DNSBLV6_OK with *ret_result, a status of chain.h, before.h, writer_run() or key.h;
  * then the store is as it was.
  */
 int builder_write(const struct builder_job *job, struct builder_result *ret_result);

@@ -2,7 +2,10 @@
 #include "zone-tools/chain/chain.h"
 
 #include "lib/store/tables.h"
+#include "zone-tools/keys/key.h"
+#include "zone-tools/keys/keyset.h"
 #include "zone-tools/records/bare.h"
+#include "zone-tools/records/before.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,6 +26,29 @@ struct chain {
 	struct store_bytes old_value;
 	uint8_t record[BARE_RECORD_MAX]; /* of the name that is being written */
 };
+
+const char *chain_strerror(int status)
+{
+	switch (status) {
+	case BEFORE_EZONE:
+		return "store holds another zone";
+	case BEFORE_ESTYLE:
+		return "names in the store are of another style; --change-style changes it";
+	case BEFORE_ESERIAL:
+		return "serial is not newer than the store's";
+	case CHAIN_EVALUES:
+		return "more than 255 values for one address";
+	case CHAIN_EREFUSED:
+		return "refused";
+	case CHAIN_ERECORDS:
+		return "more records than --max-records permits";
+	case CHAIN_EORIGIN:
+		return "store has no such sub-zone";
+	default:
+		return keyset_strerror(status) != NULL ? keyset_strerror(status)
+						       : key_strerror(status);
+	}
+}
 
 /* ---- life ---- */
 

@@ -35,6 +35,16 @@
 extern "C" {
 #endif
 
+/* How a change of a store ends: builder.h, updater.h and resign.h return these. */
+#define CHAIN_EVALUES	 (-2202) /* more than DNSBLV6_SET_VALUES_MAX values for one address */
+#define CHAIN_ERECORDS	 (-2203) /* more records than allowed */
+#define CHAIN_EUNCHANGED (-2210) /* the store has all of it; nothing was written */
+#define CHAIN_EREFUSED	 (-2211) /* findings say why */
+#define CHAIN_EORIGIN	 (-2212) /* the store has no such sub-zone */
+
+/* Text for these, before.h's, keyset.h's, key.h's, lib/store's and -errno values. Never NULL. */
+const char *chain_strerror(int status);
+
 struct chain;
 
 struct chain_options {

@@ -3,7 +3,7 @@
 
 #include "lib/store/tables.h"
 #include "zone-tools/records/bare.h"
-#include "zone-tools/chain/builder.h"
+#include "zone-tools/chain/chain.h"
 #include "zone-tools/records/clock.h"
 #include "zone-tools/base/progress.h"
 #include "zone-tools/records/recorder.h"
@@ -132,7 +132,7 @@ static int check(const struct resign *resign)
 	int ret = keyset_choose(job->keyset, true);
 	if (ret == DNSBLV6_OK && job->findings != NULL && !job->trusts_clock &&
 	    !clock_check(job->path, before, job->now_s, resign->lifetime_s, job->findings))
-		ret = BUILDER_EREFUSED;
+		ret = CHAIN_EREFUSED;
 	return ret;
 }
 

@@ -38,7 +38,7 @@ struct resign_result {
 /*
  * One transaction: signatures that are due, and those that a change of
  * keys asks for; the serial rises. A status of before.h, key.h or lib/store, or
- * BUILDER_EREFUSED when findings say why.
+ * CHAIN_EREFUSED when findings say why.
  */
 int resign_store(const struct resign_job *job, struct resign_result *ret_result);
 

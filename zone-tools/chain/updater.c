@@ -4,7 +4,6 @@
 #include "zone-tools/base/array.h"
 #include "zone-tools/records/bare.h"
 #include "zone-tools/records/before.h"
-#include "zone-tools/chain/builder.h"
 #include "zone-tools/chain/chain.h"
 #include "zone-tools/records/clock.h"
 #include "zone-tools/chain/region.h"
@@ -72,7 +71,7 @@ static int find_origin(struct updater *updater)
 		updater->origin = (struct contents_origin){ i, origin };
 		return DNSBLV6_OK;
 	}
-	return ret == DNSBLV6_ENOTFOUND ? UPDATER_EORIGIN : ret;
+	return ret == DNSBLV6_ENOTFOUND ? CHAIN_EORIGIN : ret;
 }
 
 static int load_before(struct updater *updater)
@@ -91,7 +90,7 @@ static int load_before(struct updater *updater)
 	if (ret == DNSBLV6_OK && job->keyset->key_count > 0 && !job->trusts_clock &&
 	    !clock_check(job->path, &updater->before, job->now_s, updater->lifetime_s,
 			 job->findings))
-		ret = UPDATER_EREFUSED;
+		ret = CHAIN_EREFUSED;
 	return ret == DNSBLV6_OK ? find_origin(updater) : ret;
 }
 
@@ -107,7 +106,7 @@ static int find_regions(struct updater *updater)
 		if (updater->regions.items[i].is_changed)
 			return DNSBLV6_OK;
 	}
-	return ret == DNSBLV6_OK ? UPDATER_EUNCHANGED : ret;
+	return ret == DNSBLV6_OK ? CHAIN_EUNCHANGED : ret;
 }
 
 /* What the whole zone will list, and whether that looks like an accident. */
@@ -124,7 +123,7 @@ static int check_totals(struct updater *updater)
 				   .has_clear_point = after->has_clear_point };
 	guard_totals(&now, facts, job->path, job->limits, job->findings);
 	if (job->findings->refusal_count > 0)
-		return UPDATER_EREFUSED;
+		return CHAIN_EREFUSED;
 	updater->facts = *facts;
 	updater->facts.ipv4_count = now.ipv4;
 	updater->facts.ipv6_count = now.ipv6;
@@ -380,7 +379,7 @@ static int put_records(struct updater *updater)
 		updater->chained.added_count - updater->chained.removed_count;
 	if (ret == DNSBLV6_OK && updater->facts.record_count > updater->job->max_records &&
 	    updater->chained.added_count > updater->chained.removed_count)
-		ret = BUILDER_ERECORDS;
+		ret = CHAIN_ERECORDS;
 	return ret;
 }
 

@@ -18,10 +18,6 @@
 extern "C" {
 #endif
 
-#define UPDATER_EUNCHANGED (-2210) /* all of it is so already; nothing was written */
-#define UPDATER_EREFUSED   (-2211) /* findings say why */
-#define UPDATER_EORIGIN	   (-2212) /* the store has no such sub-zone */
-
 struct updater_job {
 	const char *path;
 	const struct pieces *changes;	      /* as pieces_change() takes them */
@@ -48,7 +44,7 @@ struct updater_result {
 };
 
 /*
- * DNSBLV6_OK with *ret_result; a status above, of builder.h, before.h, key.h
+ * DNSBLV6_OK with *ret_result; a status of chain.h, before.h, key.h
  * or lib/store: then the store is as it was.
  */
 int updater_run(const struct updater_job *job, struct updater_result *ret_result);

@@ -10,6 +10,7 @@
 #include "zone-tools/commands/commands.h"
 
 #include "zone-tools/chain/builder.h"
+#include "zone-tools/chain/chain.h"
 #include "zone-tools/plan/room.h"
 #include "zone-tools/plan/guard.h"
 #include "zone-tools/commands/keyfiles.h"
@@ -466,7 +467,7 @@ static int look_at_store(struct build *build)
 	if (ret == DNSBLV6_OK)
 		ret = recall_settings(build);
 	if (ret != DNSBLV6_OK) {
-		log_error(build->store, "store not replaced (%s)", builder_strerror(ret));
+		log_error(build->store, "store not replaced (%s)", chain_strerror(ret));
 		return commands_exit_status(ret);
 	}
 	build->is_there = true;
@@ -506,7 +507,7 @@ static int make_plan(struct build *build)
 	if (ret == DNSBLV6_OK)
 		ret = plan_add_names(&build->plan, &build->listing, &build->spec, &build->findings);
 	if (ret != DNSBLV6_OK)
-		log_error(build->zone, "zone not built (%s)", builder_strerror(ret));
+		log_error(build->zone, "zone not built (%s)", chain_strerror(ret));
 	return commands_exit_status(ret);
 }
 
@@ -546,7 +547,7 @@ static int report(const struct build *build, const struct builder_result *result
 		       result->changed_count, result->signature_count, result->serial);
 	if (fflush(stdout) == 0)
 		return EX_OK;
-	log_error(NULL, "output not written, but the store is (%s)", builder_strerror(-errno));
+	log_error(NULL, "output not written, but the store is (%s)", chain_strerror(-errno));
 	return EX_IOERR;
 }
 
@@ -572,12 +573,12 @@ static int write_store(struct build *build)
 	char keys[KEYSET_TEXT_SIZE];
 	int ret = builder_write(&job, &result);
 	progress_end(&build->progress);
-	if (ret == BUILDER_EREFUSED)
+	if (ret == CHAIN_EREFUSED)
 		return refuse(build);
 	if (ret != DNSBLV6_OK) {
 		keyset_describe(&build->keyfiles.set, ret, keys);
 		log_error(build->store, "store not written, zone=%s %s(%s)", build->zone, keys,
-			  builder_strerror(ret));
+			  chain_strerror(ret));
 		return commands_exit_status(ret);
 	}
 	keyfiles_report_kept(&build->keyfiles, build->store);

@@ -6,10 +6,11 @@
 
 #include "zone-tools/commands/commands.h"
 
-#include "zone-tools/chain/builder.h"
+#include "zone-tools/chain/chain.h"
 #include "zone-tools/commands/keyfiles.h"
 #include "zone-tools/base/progress.h"
 #include "zone-tools/chain/resign.h"
+#include "zone-tools/base/findings.h"
 
 #include "lib/common/log.h"
 #include "lib/common/options.h"
@@ -132,7 +133,7 @@ static int run(struct sign *sign)
 	progress_end(&sign->progress);
 	if (ret != DNSBLV6_OK) {
 		keyset_describe(&sign->keyfiles.set, ret, keys);
-		log_error(sign->job.path, "store not signed %s(%s)", keys, builder_strerror(ret));
+		log_error(sign->job.path, "store not signed %s(%s)", keys, chain_strerror(ret));
 		return commands_exit_status(ret);
 	}
 	keyfiles_report_kept(&sign->keyfiles, sign->job.path);

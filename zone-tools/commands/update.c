@@ -6,7 +6,7 @@
 
 #include "zone-tools/commands/commands.h"
 
-#include "zone-tools/chain/builder.h"
+#include "zone-tools/chain/chain.h"
 #include "zone-tools/lists/changes.h"
 #include "zone-tools/commands/keyfiles.h"
 #include "zone-tools/chain/updater.h"
@@ -239,7 +239,7 @@ static int read_changes(struct update *update)
 	int ret = changes_read(update->sources, update->source_count, &update->options,
 			       &update->findings, &update->changes);
 	if (ret == -ENOMEM)
-		log_error(update->job.path, "store not changed (%s)", builder_strerror(ret));
+		log_error(update->job.path, "store not changed (%s)", chain_strerror(ret));
 	if (ret != DNSBLV6_OK)
 		return commands_exit_status(ret);
 	if (update->findings.refusal_count > 0)
@@ -252,7 +252,7 @@ static int print(const char *text)
 {
 	if (puts(text) >= 0 && fflush(stdout) == 0)
 		return EX_OK;
-	log_error(NULL, "output not written, but the store is (%s)", builder_strerror(-errno));
+	log_error(NULL, "output not written, but the store is (%s)", chain_strerror(-errno));
 	return EX_IOERR;
 }
 
@@ -285,12 +285,12 @@ static int change_store(struct update *update)
 		keyfiles_report_kept(&update->keyfiles, update->job.path);
 		return report(update, &result);
 	}
-	if (ret == UPDATER_EUNCHANGED)
+	if (ret == CHAIN_EUNCHANGED)
 		return update->is_quiet ? EX_OK : print("nothing to change");
-	if (ret == UPDATER_EREFUSED)
+	if (ret == CHAIN_EREFUSED)
 		return refuse(update);
 	keyset_describe(&update->keyfiles.set, ret, keys);
-	log_error(update->job.path, "store not changed %s(%s)", keys, builder_strerror(ret));
+	log_error(update->job.path, "store not changed %s(%s)", keys, chain_strerror(ret));
 	return commands_exit_status(ret);
 }
 
@@ -322,7 +322,7 @@ static int change_store_in_child(struct update *update)
 	}
 	int ret = pid < 0 ? -errno : await_child(pid, &status);
 	if (ret != 0) {
-		log_error(update->job.path, "store not changed (%s)", builder_strerror(ret));
+		log_error(update->job.path, "store not changed (%s)", chain_strerror(ret));
 		return EX_OSERR;
 	}
 	if (WIFEXITED(status))
@@ -330,7 +330,7 @@ static int change_store_in_child(struct update *update)
 	int number = WTERMSIG(status);
 	if (number == SIGSEGV || number == SIGBUS || number == SIGABRT) {
 		log_error(update->job.path, "store not changed (%s)",
-			  builder_strerror(STORE_ECORRUPT));
+			  chain_strerror(STORE_ECORRUPT));
 		return commands_exit_status(STORE_ECORRUPT);
 	}
 	log_error(update->job.path, "store not changed, signal=%d", number);

@@ -20,7 +20,7 @@
  * No function here allocates, logs or keeps a pointer.
  */
 
-#include "zone-tools/lists/sources.h"
+#include "zone-tools/lists/reading.h"
 
 #ifdef __cplusplus
 extern "C" {

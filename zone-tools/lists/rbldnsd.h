@@ -23,23 +23,12 @@
  * with -ENOMEM alone.
  */
 
-#include "zone-tools/lists/sources.h"
+#include "zone-tools/lists/rbldnsd_address.h"
+#include "zone-tools/lists/reading.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-enum rbldnsd_type {
-	RBLDNSD_IP4SET,
-	RBLDNSD_IP4TRIE,
-	RBLDNSD_IP4TSET,
-	RBLDNSD_IP6TRIE,
-	RBLDNSD_IP6TSET,
-	RBLDNSD_COMBINED,
-	RBLDNSD_DNSET,
-	RBLDNSD_GENERIC,
-	RBLDNSD_ACL,
-};
 
 /* DNSBLV6_ENOTFOUND for any other name. */
 int rbldnsd_type_find(const char *name, size_t name_size, enum rbldnsd_type *ret_type);

@@ -20,11 +20,26 @@
  * why not: static text. No function here allocates, logs or keeps a pointer.
  */
 
-#include "zone-tools/lists/rbldnsd.h"
+#include "lib/format/address.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+enum rbldnsd_type {
+	RBLDNSD_IP4SET,
+	RBLDNSD_IP4TRIE,
+	RBLDNSD_IP4TSET,
+	RBLDNSD_IP6TRIE,
+	RBLDNSD_IP6TSET,
+	RBLDNSD_COMBINED,
+	RBLDNSD_DNSET,
+	RBLDNSD_GENERIC,
+	RBLDNSD_ACL,
+};
 
 struct rbldnsd_range {
 	struct dnsblv6_addr first; /* with its host bits cut off */

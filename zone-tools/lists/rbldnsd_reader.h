@@ -9,8 +9,9 @@
  * $DATASET; every other list has one from its first line to its last.
  */
 
-#include "zone-tools/lists/rbldnsd.h"
+#include "zone-tools/lists/rbldnsd_address.h"
 #include "zone-tools/lists/rbldnsd_value.h"
+#include "zone-tools/lists/reading.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/lists/rbldnsd_reader.h"
 
+#include "zone-tools/lists/rbldnsd.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "zone-tools/chain/builder.h"
+#include "zone-tools/chain/chain.h"
 #include "zone-tools/records/before.h"
 #include "zone-tools/reading/contents.h"
 #include "zone-tools/chain/resign.h"
@@ -184,7 +185,7 @@ TEST_CASE("what the store holds when it is written is what limits hold against",
 	small.add("44.0.0.1/32", small.value(0x7f000002, ""));
 	const guard_limits limits = { 50, 200, 20, GUARD_LISTED6_MAX };
 	small.limits = &limits;
-	CHECK(small.write(2000) == BUILDER_EREFUSED);
+	CHECK(small.write(2000) == CHAIN_EREFUSED);
 	CHECK(small.findings.refusal_count == 1);
 	CHECK(opened(large.path).contents() == before);
 }
@@ -350,7 +351,7 @@ TEST_CASE("a zone of more records than allowed is refused", "[zone-tools][builde
 	z.about.style = DNSBLV6_STYLE_FLAT;
 	z.add("2001:db8::/32", z.value(0x7f000002, ""));
 	z.max_records = 1000;
-	CHECK(z.write() == BUILDER_ERECORDS);
+	CHECK(z.write() == CHAIN_ERECORDS);
 }
 
 TEST_CASE("random lists come back from the store as they were resolved", "[zone-tools][builder]")
@@ -580,7 +581,7 @@ TEST_CASE("signatures are renewed when they near their end, and those that have 
 	REQUIRE(z.write(1800000000 + 10 * 86400) == DNSBLV6_OK);
 	CHECK(z.result.signature_count == all);
 	// A clock that was an hour ahead made signatures that have not begun.
-	CHECK(z.write(1800000000 + 10 * 86400 - 7200) == BUILDER_EREFUSED);
+	CHECK(z.write(1800000000 + 10 * 86400 - 7200) == CHAIN_EREFUSED);
 	z.trusts_clock = true;
 	REQUIRE(z.write(1800000000 + 10 * 86400 - 7200) == DNSBLV6_OK);
 	CHECK(z.result.signature_count == all);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "zone-tools/chain/updater.h"
+#include "zone-tools/chain/chain.h"
 
 #include "zone-tools/records/before.h"
 #include "zone-tools/chain/builder.h"
@@ -520,7 +521,7 @@ TEST_CASE("an update is recorded so that the old version and its changes are the
 		if (wanted.found.refusal_count > 0)
 			continue;
 		const int ret = z.update(&wanted.result);
-		if (ret == UPDATER_EUNCHANGED) {
+		if (ret == CHAIN_EUNCHANGED) {
 			CHECK(z.records() == old);
 			continue;
 		}
@@ -574,10 +575,10 @@ TEST_CASE("a refused update leaves the store as it was", "[zone-tools][updater]"
 	const auto before = read_file(z.path);
 	findings found = {};
 	z.limits.max_shrink_percent = 10;
-	CHECK(z.update({ "-20.0.0.0/8" }, &found) == UPDATER_EREFUSED);
+	CHECK(z.update({ "-20.0.0.0/8" }, &found) == CHAIN_EREFUSED);
 	CHECK(found.refusal_count == 1);
 	CHECK(read_file(z.path) == before);
-	CHECK(z.update({ "+192.0.2.1" }) == UPDATER_EUNCHANGED);
+	CHECK(z.update({ "+192.0.2.1" }) == CHAIN_EUNCHANGED);
 	CHECK(read_file(z.path) == before);
 }
 
