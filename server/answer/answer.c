@@ -427,8 +427,8 @@ static size_t keep_room(struct answer *answer, struct question *question, size_t
 static size_t answer_signed(struct answer *answer, struct question *question,
 			    const struct answer_query *query, size_t wire_max)
 {
-	static const struct settings nobody = { 0 };
-	const struct settings *settings = answer->settings != NULL ? answer->settings : &nobody;
+	static const struct settings no_keys = { 0 };
+	const struct settings *settings = answer->settings != NULL ? answer->settings : &no_keys;
 	struct reply *reply = &answer->reply;
 	bool is_tsig =
 		tsig_check(&answer->tsig, settings->tsig_keys, settings->key_count, reply->query);

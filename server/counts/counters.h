@@ -51,7 +51,7 @@ extern "C" {
 	X(BADCOOKIE, "badcookie", "messages answered BADCOOKIE")                                   \
 	X(LIMITED_DROPPED, "limited-dropped", "messages dropped by the rate limit")                \
 	X(LIMITED_TRUNCATED, "limited-truncated", "answers truncated by the rate limit")           \
-	X(IDENTITY, "identity", "answers about who this server is")                                \
+	X(IDENTITY, "identity", "answers about the identity of this server")                       \
 	X(TCP_CLIENTS, "tcp-clients", "TCP clients taken")                                         \
 	X(TCP_CLOSED, "tcp-closed", "TCP clients closed for silence, nonsense or want of room")    \
 	X(TCP_NETWORK, "tcp-network-full",                                                         \

@@ -169,7 +169,7 @@ static void say(const struct worker *worker, enum worker_word word)
 {
 	const struct worker_message message = { .pid = getpid(), .word = word };
 	if (write(worker->start->word_fd, &message, sizeof(message)) != sizeof(message))
-		log_debug("dnsblv6d", "nobody waits for this worker, worker=%zu",
+		log_debug("dnsblv6d", "the parent does not wait for this worker, worker=%zu",
 			  worker->start->index);
 	close(worker->start->word_fd);
 }

@@ -65,7 +65,7 @@ const char *transfer_explain(const struct transfer *transfer)
 	case TRANSFER_ADDRESS:
 		return "no secondary of this zone";
 	case TRANSFER_KEY:
-		return "TSIG lacks, or is of the key of somebody else";
+		return "TSIG lacks, or is of another secondary's key";
 	case TRANSFER_TSIG:
 		return explain_tsig(transfer->tsig.error);
 	case TRANSFER_CLASSIC:

@@ -160,7 +160,7 @@ static size_t refuse(const struct answer_question *question, unsigned rcode, uns
 static void put_soa(struct writer *writer, const struct setup *setup,
 		    const struct answer_question *question, uint32_t ttl_s)
 {
-	static const uint8_t nobody[] = "\6nobody\7invalid";
+	static const uint8_t no_mailbox[] = "\6nobody\7invalid";
 	static const uint32_t numbers[] = { 1, 3600, 600, 86400 };
 	const struct setup_name *server = &setup->name_server;
 	uint8_t bytes[20];
@@ -168,9 +168,9 @@ static void put_soa(struct writer *writer, const struct setup *setup,
 		write32(bytes + 4 * i, numbers[i]);
 	write32(bytes + 16, setup->ttl_max_s);
 	put_record(writer, question->apex, TYPE_SOA, ttl_s,
-		   server->size + sizeof(nobody) + sizeof(bytes));
+		   server->size + sizeof(no_mailbox) + sizeof(bytes));
 	put(writer, server->wire, server->size);
-	put(writer, nobody, sizeof(nobody));
+	put(writer, no_mailbox, sizeof(no_mailbox));
 	put(writer, bytes, sizeof(bytes));
 }
 

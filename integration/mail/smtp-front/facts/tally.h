@@ -38,7 +38,7 @@ extern "C" {
 	X(TALLY_REFUSED, "refused", "Clients that were refused as they are listed.")               \
 	X(TALLY_RECIPIENTS_UNKNOWN, "recipients-unknown", "Recipients that are no user.")          \
 	X(TALLY_RECIPIENTS_RELAY, "recipients-relay", "Recipients of domains that are not ours.")  \
-	X(TALLY_RECIPIENTS_FAILED, "recipients-failed", "Recipients that nobody could look up.")   \
+	X(TALLY_RECIPIENTS_FAILED, "recipients-failed", "Recipients that could not be looked up.") \
 	X(TALLY_TIMEOUTS, "timeouts", "Sessions that an edge ended as they were silent.")          \
 	X(TALLY_ERRORS, "sessions-errors", "Sessions that ended by too many errors or commands.")  \
 	X(TALLY_BOUNCED, "sessions-bounced",                                                       \

@@ -120,10 +120,10 @@ static bool ask_asker(struct visit *visit, const struct recipient *recipient,
 		      struct sink_reply *reply)
 {
 	struct sink *asker = visit->parts.asker;
-	const struct envelope nobody = { .is_utf8 = visit->dialogue->envelope.is_utf8 };
-	bool is_fine = sink_mail(asker, &nobody, reply);
+	const struct envelope no_sender = { .is_utf8 = visit->dialogue->envelope.is_utf8 };
+	bool is_fine = sink_mail(asker, &no_sender, reply);
 	/* A 5xx to MAIL is not about the recipient, unless it may be about SMTPUTF8. */
-	if (!is_fine && reply->code >= 500 && !nobody.is_utf8)
+	if (!is_fine && reply->code >= 500 && !no_sender.is_utf8)
 		sink_say(reply, 451, "4.3.0 Recipients cannot be verified now, try again later");
 	is_fine = is_fine && sink_recipient(asker, recipient, recipient->address, reply);
 	sink_abort(asker);
