@@ -5,7 +5,7 @@
  * clock.h - the time that deadlines go by: a clock that is never set, and one for all processes.
  *
  * Flow: programs without an event loop, and those beside one, read it -> the pure parts (crew.h,
- *       quota.h) are given it as a parameter.
+ *       ration.h) are given it as a parameter.
  *
  * CLOCK_MONOTONIC of Linux. A program with a libuv loop takes uv_now(), which is the same clock as
  * it was when the loop woke.

@@ -9,6 +9,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/* Then it is another socket's turn. */
+#define GONE_MAX 64
+
 static int open_socket(sa_family_t family, int type, int *ret_fd)
 {
 	*ret_fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -111,4 +114,26 @@ int listening_bind_path(const char *path, int type, int *ret_fd)
 		ret = -errno;
 	umask(mask);
 	return settle(ret, fd, ret_fd);
+}
+
+/* ---- clients ---- */
+
+int listening_accept(int fd, struct sockaddr_storage *ret_peer)
+{
+	for (unsigned i = 0; i < GONE_MAX; i++) {
+		struct sockaddr_storage peer = { .ss_family = AF_UNSPEC };
+		socklen_t size = sizeof(peer);
+		int client =
+			accept4(fd, (struct sockaddr *)&peer, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (client >= 0) {
+			if (ret_peer != NULL)
+				*ret_peer = peer;
+			return client;
+		}
+		if (errno == EAGAIN || errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
+		    errno == ENOBUFS)
+			return -errno;
+		/* Others are about a connection that has gone. */
+	}
+	return -EAGAIN;
 }

@@ -6,7 +6,7 @@
  *
  * Flow: a daemon's configuration has a path or an address -> listening_bind_path() or
  *       listening_bind_port(), as root when it is started so -> the caller gives a path its owner
- *       and its mode, and calls listen() -> door.h.
+ *       and its mode, and calls listen() -> doors.h, or listening_accept().
  *
  * All sockets are non-blocking and close-on-exec, and the caller's. Nothing is logged. lib/dns has
  * a listener of its own, since UDP wants options that only questions have.
@@ -36,6 +36,13 @@ int listening_bind_port(const struct sockaddr *address, socklen_t size, unsigned
 int listening_bind_path(const char *path, int type, int *ret_fd);
 /* Its first half, for a library that binds by itself: such a file is gone, or there was none. */
 int listening_clear_path(const char *path, int type);
+
+/*
+ * The next client, non-blocking and close-on-exec; ret_peer may be NULL. Its descriptor; -EAGAIN
+ * when none waits; or another -errno when the system has none, or no memory: until it has, the
+ * client would be announced again and again. One that has gone meanwhile is left out.
+ */
+int listening_accept(int fd, struct sockaddr_storage *ret_peer);
 
 #ifdef __cplusplus
 }

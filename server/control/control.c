@@ -276,10 +276,9 @@ static struct control_client *find_place(struct control *control)
 /* One at a time: a client that connects without end does not keep the parent from its work. */
 static void take_client(const struct taking *taking)
 {
-	int fd = accept4(taking->control->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = listening_accept(taking->control->fd, NULL);
 	if (fd < 0) {
-		bool is_gone = errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
-		taking->control->paused_ms = is_gone ? 0 : taking->now_ms + PAUSE_MS;
+		taking->control->paused_ms = fd == -EAGAIN ? 0 : taking->now_ms + PAUSE_MS;
 		return;
 	}
 	struct control_client *client = find_place(taking->control);

@@ -40,7 +40,7 @@ ROWS = {
     # Files that wrap a library are static libraries of their own: only who needs it links it.
     "lib/common": Row(GPL, external_of={"conf": ("knot",)}),
     # What daemons have in common because they are processes.
-    "lib/process": Row(GPL, project=("lib/common",), external_of={"callfilter": ("seccomp",)}),
+    "lib/process": Row(GPL, project=("lib/common",), external_of={"callfilter": ("seccomp",), "doors": ("uv",)}),
     # What programs that answer questions share: packets and sockets, and no DNS library.
     "lib/dns": Row(GPL, project=("lib/format",), external=("uv",)),
     # What SMTP is: no I/O, no clock, no memory of its own.

@@ -12,6 +12,7 @@
 
 #include "client-lib/shared/cached.h"
 #include "lib/common/log.h"
+#include "lib/process/doors.h"
 #include "lib/process/listening.h"
 
 static const char context[] = "dnsblv6-cached";
@@ -19,9 +20,7 @@ static const char context[] = "dnsblv6-cached";
 #define BACKLOG 512
 /* Requests that one client is read at a time; then it is the others' turn. */
 #define READ_MAX 32
-/* Clients that are taken at a time. */
-#define ACCEPT_MAX 64
-/* Without a descriptor for it a client would be announced again and again. */
+/* When the system lacks descriptors for clients. */
 #define PAUSE_MS 1000
 
 struct caller {
@@ -49,11 +48,9 @@ struct callers {
 	uv_loop_t *loop;
 	int fd;
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
-	uv_poll_t poll;
-	uv_timer_t pause;
+	struct doors *doors;
 	TAILQ_HEAD(caller_list, caller) list; /* the one silent for longest first */
 	unsigned count;
-	bool is_short; /* of descriptors, and it was said */
 	uint64_t counters[CALLERS_COUNTER_COUNT];
 };
 
@@ -281,8 +278,11 @@ static bool greet(const struct callers *callers, int fd)
 	       send(fd, greeting, CACHED_GREETING_SIZE, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
-static void take_caller(struct callers *callers, int fd)
+static void take_caller(void *owner, unsigned door, int fd, const struct sockaddr *peer)
 {
+	struct callers *callers = owner;
+	(void)door;
+	(void)peer;
 	struct caller *caller = make_room(callers) ? calloc(1, sizeof(*caller)) : NULL;
 	if (caller == NULL || !greet(callers, fd) ||
 	    uv_poll_init(callers->loop, &caller->poll, fd) != 0) {
@@ -301,36 +301,13 @@ static void take_caller(struct callers *callers, int fd)
 	watch(caller);
 }
 
-static void listener_on_readable(uv_poll_t *poll, int status, int events);
-
-static void pause_on_timer(uv_timer_t *timer)
+static void log_wait(void *owner, int error)
 {
-	struct callers *callers = timer->data;
-	uv_poll_start(&callers->poll, UV_READABLE, listener_on_readable);
+	(void)owner;
+	log_warning(context, "clients have to wait (%s)", strerror(error));
 }
 
-static void listener_on_readable(uv_poll_t *poll, int status, int events)
-{
-	struct callers *callers = poll->data;
-	(void)status;
-	(void)events;
-	for (unsigned i = 0; i < ACCEPT_MAX; i++) {
-		int fd = accept4(callers->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd >= 0) {
-			callers->is_short = false;
-			take_caller(callers, fd);
-			continue;
-		}
-		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
-			return;
-		if (!callers->is_short)
-			log_warning(context, "clients have to wait (%s)", strerror(errno));
-		callers->is_short = true;
-		uv_poll_stop(&callers->poll);
-		uv_timer_start(&callers->pause, pause_on_timer, PAUSE_MS, 0);
-		return;
-	}
-}
+static const struct doors_rules rules = { PAUSE_MS, NULL, take_caller, log_wait };
 
 /* ---- the socket ---- */
 
@@ -345,17 +322,6 @@ static int listen_at(struct callers *callers)
 	return ret;
 }
 
-static int watch_listener(struct callers *callers)
-{
-	int ret = uv_poll_init(callers->loop, &callers->poll, callers->fd);
-	if (ret != 0)
-		return ret;
-	callers->poll.data = callers;
-	uv_timer_init(callers->loop, &callers->pause); /* cannot fail */
-	callers->pause.data = callers;
-	return uv_poll_start(&callers->poll, UV_READABLE, listener_on_readable);
-}
-
 int callers_open(uv_loop_t *loop, const struct setup *setup, struct callers **ret_callers)
 {
 	struct callers *callers = calloc(1, sizeof(*callers));
@@ -368,7 +334,9 @@ int callers_open(uv_loop_t *loop, const struct setup *setup, struct callers **re
 	snprintf(callers->path, sizeof(callers->path), "%s/" CACHED_SOCKET, setup->directory);
 	int ret = listen_at(callers);
 	if (ret == 0)
-		ret = watch_listener(callers);
+		ret = doors_open(loop, &callers->fd, 1, &rules, callers, &callers->doors);
+	if (ret == 0)
+		ret = doors_watch(callers->doors);
 	if (ret != 0) {
 		if (callers->fd >= 0)
 			close(callers->fd);
@@ -387,8 +355,7 @@ void callers_close(struct callers *callers)
 	unlink(callers->path);
 	while ((caller = TAILQ_FIRST(&callers->list)) != NULL)
 		cut_off(caller);
-	uv_close((uv_handle_t *)&callers->poll, NULL);
-	uv_close((uv_handle_t *)&callers->pause, NULL);
+	doors_close(callers->doors);
 }
 
 void callers_free(struct callers *callers)

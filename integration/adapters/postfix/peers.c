@@ -14,15 +14,14 @@
 #include "integration/adapters/postfix/line.h"
 #include "integration/adapters/postfix/request.h"
 #include "lib/common/log.h"
+#include "lib/process/doors.h"
+#include "lib/process/ration.h"
 
 static const char context[] = "dnsblv6-policy";
 
 /* A request of Postfix is half of it; what is longer comes in pieces. */
-#define IN_SIZE 2048
-/* Connections that are taken at a time. */
-#define ACCEPT_MAX 64
-/* Without a descriptor for it a connection would be announced again and again. */
-#define PAUSE_MS	1000
+#define IN_SIZE		2048
+#define PAUSE_MS	1000 /* when the system lacks descriptors for connections */
 #define SWEEP_MS	1000
 #define DRAIN_MS	2000 /* beyond the deadline of questions */
 #define LOG_LINES_MAX_S 50   /* about questions, in a second */
@@ -56,32 +55,20 @@ struct peer {
 
 TAILQ_HEAD(peer_list, peer);
 
-struct door {
-	struct peers *peers;
-	uv_poll_t poll;
-	uv_timer_t pause;
-	int fd;
-	enum setup_protocol protocol;
-};
-
 struct peers {
 	const struct setup *setup;
 	uv_loop_t *loop;
-	struct door doors[SETUP_PLACES_MAX];
-	unsigned door_count;
+	struct doors *doors;	/* in the order of setup's places */
 	struct peer_list list;	/* the one silent for longest first */
 	struct peer_list stuck; /* for longest first */
 	unsigned count;
 	unsigned handle_count; /* of libuv that are not closed */
 	uv_timer_t sweep;      /* looks for those that are stuck */
 	uv_timer_t drain;      /* the end of waiting at the end */
-	bool is_short;	       /* of descriptors, and it was said */
 	bool is_stopping;
 	peers_fn done;
 	void *done_context;
-	uint64_t log_second;
-	unsigned log_count;
-	unsigned log_left_out;
+	struct ration lines; /* of the log */
 	uint64_t counters[PEERS_COUNTER_COUNT];
 };
 
@@ -100,20 +87,11 @@ const uint64_t *peers_counters(const struct peers *peers)
 /* A client that sends a thousand questions a second must not fill the disk with them. */
 static bool may_log(struct peers *peers)
 {
-	uint64_t second = uv_now(peers->loop) / 1000;
-	if (second != peers->log_second) {
-		if (peers->log_left_out > 0)
-			log_info(context, "lines left out, count=%u", peers->log_left_out);
-		peers->log_second = second;
-		peers->log_count = 0;
-		peers->log_left_out = 0;
-	}
-	if (peers->log_count == LOG_LINES_MAX_S) {
-		peers->log_left_out++;
-		return false;
-	}
-	peers->log_count++;
-	return true;
+	uint64_t now_ms = uv_now(peers->loop);
+	unsigned left_out = ration_settle(&peers->lines, now_ms);
+	if (left_out > 0)
+		log_info(context, "lines left out, count=%u", left_out);
+	return ration_take(&peers->lines, now_ms, LOG_LINES_MAX_S);
 }
 
 static void log_decision(struct peers *peers, const struct question *question,
@@ -148,12 +126,6 @@ static void handle_on_close(struct peers *peers)
 static void own_on_close(uv_handle_t *handle)
 {
 	handle_on_close(handle->data);
-}
-
-static void door_on_close(uv_handle_t *handle)
-{
-	struct door *door = handle->data;
-	handle_on_close(door->peers);
 }
 
 static void peer_on_close(uv_handle_t *handle)
@@ -482,9 +454,10 @@ static bool make_room(struct peers *peers)
 	return true;
 }
 
-static void take_peer(const struct door *door, int fd)
+static void take_peer(void *owner, unsigned door, int fd, const struct sockaddr *from)
 {
-	struct peers *peers = door->peers;
+	struct peers *peers = owner;
+	(void)from;
 	int on = 1;
 	struct peer *peer = make_room(peers) ? calloc(1, sizeof(*peer)) : NULL;
 	if (peer == NULL || uv_poll_init(peers->loop, &peer->poll, fd) != 0) {
@@ -500,44 +473,20 @@ static void take_peer(const struct door *door, int fd)
 	peers->handle_count++;
 	peer->peers = peers;
 	peer->fd = fd;
-	peer->protocol = door->protocol;
+	peer->protocol = peers->setup->places[door].protocol;
 	peer->poll.data = peer;
 	begin(peer);
 	TAILQ_INSERT_TAIL(&peers->list, peer, link);
 	watch(peer, UV_READABLE);
 }
 
-static void door_on_readable(uv_poll_t *poll, int status, int events);
-
-static void pause_on_timer(uv_timer_t *timer)
+static void log_wait(void *owner, int error)
 {
-	struct door *door = timer->data;
-	uv_poll_start(&door->poll, UV_READABLE, door_on_readable);
+	(void)owner;
+	log_warning(context, "connections have to wait (%s)", strerror(error));
 }
 
-static void door_on_readable(uv_poll_t *poll, int status, int events)
-{
-	struct door *door = poll->data;
-	struct peers *peers = door->peers;
-	(void)status;
-	(void)events;
-	for (unsigned i = 0; i < ACCEPT_MAX; i++) {
-		int fd = accept4(door->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd >= 0) {
-			peers->is_short = false;
-			take_peer(door, fd);
-			continue;
-		}
-		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
-			return;
-		if (!peers->is_short)
-			log_warning(context, "connections have to wait (%s)", strerror(errno));
-		peers->is_short = true;
-		uv_poll_stop(poll);
-		uv_timer_start(&door->pause, pause_on_timer, PAUSE_MS, 0);
-		return;
-	}
-}
+static const struct doors_rules rules = { PAUSE_MS, NULL, take_peer, log_wait };
 
 /* ---- begin and end ---- */
 
@@ -546,22 +495,6 @@ static void init_timer(struct peers *peers, uv_timer_t *timer, void *data)
 	uv_timer_init(peers->loop, timer); /* cannot fail */
 	timer->data = data;
 	peers->handle_count++;
-}
-
-static int open_door(struct peers *peers, int fd, enum setup_protocol protocol)
-{
-	struct door *door = &peers->doors[peers->door_count];
-	door->peers = peers;
-	door->fd = fd;
-	door->protocol = protocol;
-	int ret = uv_poll_init(peers->loop, &door->poll, fd);
-	if (ret != 0)
-		return ret;
-	peers->door_count++;
-	peers->handle_count++;
-	door->poll.data = door;
-	init_timer(peers, &door->pause, door);
-	return uv_poll_start(&door->poll, UV_READABLE, door_on_readable);
 }
 
 int peers_open(uv_loop_t *loop, const struct setup *setup, const struct sockets *sockets,
@@ -577,8 +510,9 @@ int peers_open(uv_loop_t *loop, const struct setup *setup, const struct sockets 
 	TAILQ_INIT(&peers->stuck);
 	init_timer(peers, &peers->sweep, peers);
 	init_timer(peers, &peers->drain, peers);
-	for (unsigned i = 0; i < sockets->count && ret == 0; i++)
-		ret = open_door(peers, sockets->fds[i], setup->places[i].protocol);
+	ret = doors_open(loop, sockets->fds, sockets->count, &rules, peers, &peers->doors);
+	if (ret == 0)
+		ret = doors_watch(peers->doors);
 	if (ret == 0)
 		*ret_peers = peers;
 	else
@@ -607,10 +541,7 @@ void peers_stop(struct peers *peers, peers_fn done, void *done_context)
 	peers->is_stopping = true;
 	peers->done = done;
 	peers->done_context = done_context;
-	for (unsigned i = 0; i < peers->door_count; i++) {
-		uv_close((uv_handle_t *)&peers->doors[i].poll, door_on_close);
-		uv_close((uv_handle_t *)&peers->doors[i].pause, door_on_close);
-	}
+	doors_close(peers->doors);
 	uv_timer_start(&peers->drain, drain_on_timer,
 		       (uint64_t)peers->setup->judge.deadline_ms + DRAIN_MS, 0);
 	cut_off_some(peers, false);

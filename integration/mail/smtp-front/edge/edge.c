@@ -23,11 +23,7 @@ static const char context[] = "smtp-front";
 
 /* Sockets of the library's resolver, 512 at most, listeners, the loop's own, and some files. */
 #define OWN_DESCRIPTORS 640
-/* Connections that are taken at a time, and how often at the end. */
-#define ACCEPT_MAX  64
-#define ACCEPT_LAST 64
-/* Without a descriptor for it a connection would be announced again and again. */
-#define SHORT_PAUSE_MS 100
+#define SHORT_PAUSE_MS	100 /* when the system lacks descriptors for connections */
 /* A recipient that there was not may soon be there; one that there was is seldom taken away. */
 #define FORWARD_REFUSED_SHARE 12
 
@@ -35,30 +31,11 @@ static const char full[] = "421 4.3.2 Too many sessions, try again later\r\n";
 
 /* ---- accept ---- */
 
-static void door_on_readable(uv_poll_t *poll, int status, int events);
-
-static void watch_doors(struct edge *edge)
+static void log_wait(void *owner, int error)
 {
-	for (unsigned i = 0; i < edge->door_count; i++)
-		uv_poll_start(&edge->doors[i].poll, UV_READABLE, door_on_readable);
-}
-
-static void pause_on_timer(uv_timer_t *timer)
-{
-	struct edge *edge = timer->data;
-	if (!edge->is_draining)
-		watch_doors(edge);
-}
-
-static void pause_doors(struct edge *edge, int error)
-{
-	if (!edge->is_short)
-		log_warning(context, "connections have to wait, edge=%u sessions=%u (%s)",
-			    edge->start->index, edge->session_count, strerror(error));
-	edge->is_short = true;
-	for (unsigned i = 0; i < edge->door_count; i++)
-		uv_poll_stop(&edge->doors[i].poll);
-	uv_timer_start(&edge->pause, pause_on_timer, SHORT_PAUSE_MS, 0);
+	const struct edge *edge = owner;
+	log_warning(context, "connections have to wait, edge=%u sessions=%u (%s)",
+		    edge->start->index, edge->session_count, strerror(error));
 }
 
 static void tick_on_timer(uv_timer_t *timer)
@@ -72,8 +49,10 @@ static void tick_on_timer(uv_timer_t *timer)
 		uv_timer_stop(timer);
 }
 
-static void take_client(struct edge *edge, int fd, const struct sockaddr *peer)
+static void take_client(void *owner, unsigned door, int fd, const struct sockaddr *peer)
 {
+	struct edge *edge = owner;
+	(void)door;
 	tally_add(edge->start->tally, TALLY_ACCEPTED, 1);
 	if (arena_count(edge->arena) == arena_room(edge->arena)) {
 		tally_add(edge->start->tally, TALLY_FULL, 1);
@@ -86,40 +65,15 @@ static void take_client(struct edge *edge, int fd, const struct sockaddr *peer)
 	session_open(edge, fd, peer);
 }
 
-/* False: no client waits any more, or there is no descriptor for the next one. */
-static bool take_some(const struct door *door)
+static void begin_taking(void *owner)
 {
-	struct edge *edge = door->edge;
-	for (unsigned i = 0; i < ACCEPT_MAX; i++) {
-		struct sockaddr_storage peer = { .ss_family = AF_UNSPEC };
-		socklen_t size = sizeof(peer);
-		int fd = accept4(door->fd, (struct sockaddr *)&peer, &size,
-				 SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd >= 0) {
-			edge->is_short = false;
-			take_client(edge, fd, (struct sockaddr *)&peer);
-			continue;
-		}
-		if (errno == EAGAIN)
-			return false;
-		/* Others are about a connection that has gone. */
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-			pause_doors(edge, errno);
-			return false;
-		}
-	}
-	return true;
+	struct edge *edge = owner;
+	gather_count(&edge->gather);
+	session_take_time(edge, NULL);
 }
 
-static void door_on_readable(uv_poll_t *poll, int status, int events)
-{
-	const struct door *door = poll->data;
-	(void)status;
-	(void)events;
-	gather_count(&door->edge->gather);
-	session_take_time(door->edge, NULL);
-	take_some(door);
-}
+static const struct doors_rules doors_rules = { SHORT_PAUSE_MS, begin_taking, take_client,
+						log_wait };
 
 /* A signal ends the rest; then it is the loop's. */
 static void rest_on_wait(uv_prepare_t *wait)
@@ -163,25 +117,11 @@ static void drain_on_timer(uv_timer_t *timer)
 	refuse_some(timer->data, true);
 }
 
-/*
- * A client that waits at a socket is lost with it, when no other process has the socket: its place
- * has gone, or smtp-front ends.
- */
-static void take_last(struct edge *edge)
-{
-	for (unsigned i = 0; i < edge->door_count; i++) {
-		unsigned turns = ACCEPT_LAST;
-		while (turns > 0 && take_some(&edge->doors[i]))
-			turns--;
-	}
-}
-
 static void close_doors(struct edge *edge)
 {
-	for (unsigned i = 0; i < edge->door_count; i++) {
-		uv_close((uv_handle_t *)&edge->doors[i].poll, NULL);
-		close(edge->doors[i].fd);
-	}
+	doors_close(edge->doors);
+	for (unsigned i = 0; i < edge->start->listener_count; i++)
+		close(edge->start->listeners[i]);
 }
 
 static void term_on_raise(uv_signal_t *raised, int number)
@@ -190,8 +130,12 @@ static void term_on_raise(uv_signal_t *raised, int number)
 	(void)number;
 	if (edge->is_draining)
 		return;
+	/*
+	 * A client that waits at a socket is lost with it, when no other process has the socket: its
+	 * place has gone, or smtp-front ends.
+	 */
 	if (may_greet(edge))
-		take_last(edge);
+		doors_take_last(edge->doors);
 	log_info(context, "edge drains, edge=%u sessions=%u", edge->start->index,
 		 edge->session_count);
 	edge->is_draining = true;
@@ -278,19 +222,6 @@ static int open_files(struct edge *edge)
 	return EX_OK;
 }
 
-static int open_door(struct edge *edge, int fd)
-{
-	struct door *door = &edge->doors[edge->door_count];
-	int ret = uv_poll_init(&edge->loop, &door->poll, fd);
-	if (ret != 0)
-		return ret;
-	edge->door_count++;
-	door->edge = edge;
-	door->fd = fd;
-	door->poll.data = door;
-	return 0;
-}
-
 static void init_timer(struct edge *edge, uv_timer_t *timer)
 {
 	uv_timer_init(&edge->loop, timer); /* cannot fail */
@@ -319,7 +250,6 @@ static int open_handles(struct edge *edge)
 	if (flags < 0 || fcntl(start->queue_fd, F_SETFL, flags | O_NONBLOCK) != 0)
 		return -errno;
 	init_timer(edge, &edge->tick);
-	init_timer(edge, &edge->pause);
 	init_timer(edge, &edge->drain);
 	uv_prepare_init(&edge->loop, &edge->wait);
 	edge->wait.data = edge;
@@ -330,11 +260,9 @@ static int open_handles(struct edge *edge)
 	edge->term.data = edge;
 	int ret = uv_poll_init(&edge->loop, &edge->queue, start->queue_fd);
 	edge->queue.data = edge;
-	edge->doors = calloc(start->listener_count, sizeof(*edge->doors));
-	if (ret == 0 && edge->doors == NULL)
-		ret = -ENOMEM;
-	for (unsigned i = 0; i < start->listener_count && ret == 0; i++)
-		ret = open_door(edge, start->listeners[i]);
+	if (ret == 0)
+		ret = doors_open(&edge->loop, start->listeners, start->listener_count, &doors_rules,
+				 edge, &edge->doors);
 	if (ret == 0)
 		ret = uv_signal_start(&edge->term, term_on_raise, SIGTERM);
 	if (ret == 0 && edge->setup->trust.forward.text[0] != '\0')
@@ -349,7 +277,6 @@ static void close_handles(struct edge *edge)
 	asking_close(&edge->asking);
 	callforward_close(edge->forward);
 	uv_close((uv_handle_t *)&edge->tick, NULL);
-	uv_close((uv_handle_t *)&edge->pause, NULL);
 	uv_close((uv_handle_t *)&edge->drain, NULL);
 	uv_close((uv_handle_t *)&edge->wait, NULL);
 	uv_close((uv_handle_t *)&edge->term, NULL);
@@ -362,7 +289,7 @@ static void take_clients(struct edge *edge)
 	log_info(context, "edge ready, edge=%u sessions=%u session_bytes=%zu", edge->start->index,
 		 edge->session_max, arena_stride(edge->arena));
 	session_take_time(edge, NULL);
-	watch_doors(edge);
+	doors_watch(edge->doors);
 	uv_run(&edge->loop, UV_RUN_DEFAULT);
 }
 
@@ -421,7 +348,6 @@ int edge_run(const struct edge_start *start)
 	users_close(edge->users);
 	limits_free(edge->limits);
 	arena_free(edge->arena);
-	free(edge->doors);
 	free(edge);
 	return status;
 }

@@ -28,7 +28,8 @@
 #include "integration/mail/smtp-front/edge/edge.h"
 #include "integration/mail/base/loop/gather.h"
 #include "integration/mail/base/loop/limits.h"
-#include "integration/mail/base/loop/ration.h"
+#include "lib/process/doors.h"
+#include "lib/process/ration.h"
 #include "integration/mail/base/tls/relay.h"
 #include "integration/mail/base/tls/tls.h"
 #include "integration/mail/base/users/users.h"
@@ -166,19 +167,11 @@ struct session_far {
 	};
 };
 
-struct door {
-	struct edge *edge;
-	uv_poll_t poll;
-	int fd;
-};
-
 struct edge {
 	const struct edge_start *start;
 	const struct setup *setup;
 	uv_loop_t loop;
-	struct door *doors;
-	unsigned door_count;
-	uv_timer_t pause; /* of accept, without descriptors */
+	struct doors *doors;
 	uv_timer_t tick;
 	uv_timer_t drain;
 	uv_prepare_t wait;
@@ -207,7 +200,6 @@ struct edge {
 	uint64_t cpu_ns;	/* of the process, when the last event was over */
 	bool is_stressed;	/* many sessions: timeouts are short */
 	bool is_draining;
-	bool is_short;	    /* of descriptors, and it was said */
 	bool counts_held;   /* limits are for sessions that a worker has, too */
 	bool is_queue_full; /* when it was last written to */
 	bool is_blocked;    /* the same, or the system lacked something: the others wait too */

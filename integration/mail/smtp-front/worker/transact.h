@@ -21,7 +21,7 @@
 #include "lib/smtp/dialogue.h"
 #include "integration/mail/smtp-front/facts/maillog.h"
 #include "integration/mail/smtp-front/worker/parcel.h"
-#include "integration/mail/base/loop/ration.h"
+#include "lib/process/ration.h"
 #include "integration/mail/base/worker/stream.h"
 #include "integration/mail/smtp-front/worker/visit.h"
 

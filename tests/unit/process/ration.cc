@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // So many lines in a second.
-#include "integration/mail/base/loop/ration.h"
+#include "lib/process/ration.h"
 
 #include <catch2/catch.hpp>
 
-TEST_CASE("a ration is so many a second, and says how many more there were", "[front][ration]")
+TEST_CASE("a ration is so many a second, and says how many more there were", "[process][ration]")
 {
 	ration ration = {};
 	const uint64_t begin_ms = GENERATE(0u, 5000u, 5999u);
@@ -19,7 +19,7 @@ TEST_CASE("a ration is so many a second, and says how many more there were", "[f
 	CHECK(ration_take(&ration, next_ms, 2));
 }
 
-TEST_CASE("what was left out is told although the next second has begun", "[front][ration]")
+TEST_CASE("what was left out is told although the next second has begun", "[process][ration]")
 {
 	ration ration = {};
 	CHECK(ration_take(&ration, 1000, 1));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/base/loop/ration.h"
+#include "lib/process/ration.h"
 
 #define SECOND_MS 1000
 
