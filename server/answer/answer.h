@@ -36,6 +36,8 @@
  * has the connection handed over.
  */
 
+#include "server/answer/answer_query.h"
+
 #include "lib/dns/responder.h"
 #include "server/zone/catalog.h"
 #include "server/counts/counters.h"
@@ -49,7 +51,6 @@
 extern "C" {
 #endif
 
-#define ANSWER_QUERY_MAX    RESPONDER_QUERY_MAX
 #define ANSWER_RESPONSE_MAX RESPONDER_RESPONSE_MAX /* over TCP; over UDP it is udp_max_payload */
 
 struct answer; /* the working memory of one worker */
@@ -70,17 +71,6 @@ void answer_set_limit(struct answer *answer, struct ratelimit *limit);
 
 /* Where queries are counted by networks, over UDP and TCP; copied. */
 void answer_set_talkers(struct answer *answer, const struct talkers *talkers);
-
-struct answer_query {
-	const uint8_t *wire;
-	size_t size;
-	bool is_tcp;
-	uint64_t now_s;		       /* Unix time, for stores that expire */
-	const struct sockaddr *client; /* NULL: one that no list knows */
-	bool is_busy;		       /* there is no room for another transfer */
-	uint64_t now_ms;	       /* of a clock that never goes back, for limits */
-	uint16_t keepalive; /* over TCP: how long a client may be silent, in units of 100 ms */
-};
 
 /*
  * Before the first of a batch is answered, so that memory is waited for once (foresee.h).

@@ -12,12 +12,14 @@
  * for silence, also when memory ran out.
  */
 
-#include "server/answer/answer.h"
+#include "server/answer/answer_query.h"
 #include "server/answer/foresee.h"
+#include "server/counts/counters.h"
 #include "server/message/options.h"
 #include "server/askers/ratelimit.h"
 #include "server/message/reply.h"
-#include "server/transfer/transfer.h"
+#include "server/transfer/transfer_request.h"
+#include "server/askers/talkers.h"
 #include "server/askers/tsig.h"
 
 #ifdef __cplusplus
@@ -44,6 +46,7 @@ struct question {
 	struct options options;
 };
 
+/* The working memory of one worker; answer.h has what it is for. */
 struct answer {
 	struct catalog *catalog;
 	struct counters counters;

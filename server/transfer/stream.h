@@ -13,7 +13,7 @@
  * whole: nearly all are of types that must not be compressed (RFC 3597).
  */
 
-#include "server/transfer/transfer.h"
+#include "server/transfer/transfer_request.h"
 
 #include "lib/format/record.h"
 
