@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/dns/framing.h"
 
+#include "lib/format/bytes.h"
+
 #include <string.h>
 
 #define HEADER_SIZE 12 /* of DNS: what is shorter is no query */
@@ -34,7 +36,7 @@ enum framing_state framing_next(const struct framing *framing, size_t *offset,
 		return FRAMING_MORE;
 	const uint8_t *at = framing->bytes + *offset;
 	size_t have = framing->size - *offset - FRAMING_LENGTH_SIZE;
-	size_t size = (size_t)at[0] << 8 | at[1];
+	size_t size = bytes_get16(at);
 	size_t given = size < RESPONDER_QUERY_MAX ? size : RESPONDER_QUERY_MAX;
 	if (size < HEADER_SIZE)
 		return FRAMING_BAD;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/dns/question.h"
 
+#include "lib/format/bytes.h"
+
 #include <string.h>
 
 enum {
@@ -23,11 +25,6 @@ enum {
 	POINTER_BITS = 0xc0,
 	DO_BIT = 0x80,
 };
-
-static unsigned read16(const uint8_t *at)
-{
-	return (unsigned)at[0] << 8 | at[1];
-}
 
 static uint8_t to_lower(uint8_t byte)
 {
@@ -73,7 +70,7 @@ static bool take_cookie(const uint8_t *wire, size_t size, struct question_common
 	size_t cookie_size = size - OPTION_SIZE;
 	if (size < OPTION_SIZE + COOKIE_CLIENT_SIZE || size > OPTION_SIZE + COOKIE_MAX ||
 	    (cookie_size != COOKIE_CLIENT_SIZE && cookie_size < COOKIE_MIN) ||
-	    read16(wire) != OPTION_COOKIE || read16(wire + 2) != cookie_size)
+	    bytes_get16(wire) != OPTION_COOKIE || bytes_get16(wire + 2) != cookie_size)
 		return false;
 	question->cookie_size = (uint8_t)cookie_size;
 	return true;
@@ -82,16 +79,16 @@ static bool take_cookie(const uint8_t *wire, size_t size, struct question_common
 /* size bytes that must be an OPT, whole, and nothing else. */
 static bool take_opt(const uint8_t *wire, size_t size, struct question_common *question)
 {
-	if (size < OPT_SIZE || wire[0] != 0 || read16(wire + 1) != TYPE_OPT || wire[6] != 0 ||
-	    read16(wire + 9) != size - OPT_SIZE)
+	if (size < OPT_SIZE || wire[0] != 0 || bytes_get16(wire + 1) != TYPE_OPT || wire[6] != 0 ||
+	    bytes_get16(wire + 9) != size - OPT_SIZE)
 		return false;
 	if (size != OPT_SIZE && !take_cookie(wire + OPT_SIZE, size - OPT_SIZE, question))
 		return false;
 	/* To libknot that payload is class IN, in which an empty RDATA is malformed. */
-	if (read16(wire + 3) == CLASS_IN)
+	if (bytes_get16(wire + 3) == CLASS_IN)
 		return false;
 	question->has_edns = true;
-	question->payload = (uint16_t)read16(wire + 3);
+	question->payload = (uint16_t)bytes_get16(wire + 3);
 	question->has_do = (wire[7] & DO_BIT) != 0;
 	return true;
 }
@@ -102,9 +99,9 @@ bool question_parse(const uint8_t *wire, size_t size, struct question_common *re
 	    !take_name(wire + HEADER_SIZE, size - HEADER_SIZE, ret_question))
 		return false;
 	size_t end = question_end(ret_question);
-	if (end > size || read16(wire + end - 2) != CLASS_IN)
+	if (end > size || bytes_get16(wire + end - 2) != CLASS_IN)
 		return false;
-	ret_question->qtype = (uint16_t)read16(wire + end - TYPE_CLASS_SIZE);
+	ret_question->qtype = (uint16_t)bytes_get16(wire + end - TYPE_CLASS_SIZE);
 	if (ret_question->qtype == TYPE_OPT || ret_question->qtype >= FIRST_META_TYPE)
 		return false;
 	ret_question->has_edns = false;
@@ -149,7 +146,7 @@ static bool skip_name(struct reader *reader)
 static bool are_options(const uint8_t *wire, size_t size)
 {
 	while (size >= OPTION_SIZE) {
-		size_t option_size = OPTION_SIZE + (size_t)read16(wire + 2);
+		size_t option_size = OPTION_SIZE + (size_t)bytes_get16(wire + 2);
 		if (option_size > size)
 			return false;
 		wire += option_size;
@@ -165,7 +162,7 @@ static bool read_opt(struct reader *reader, const uint8_t *record, size_t data_s
 	if (question->has_edns)
 		return false;
 	question->has_edns = true;
-	question->payload = (uint16_t)read16(record + 2);
+	question->payload = (uint16_t)bytes_get16(record + 2);
 	question->has_do = (record[6] & DO_BIT) != 0;
 	reader->edns_version = record[5];
 	/* What other versions have there is not ours to judge. */
@@ -178,12 +175,12 @@ static bool read_record(struct reader *reader, bool may_be_opt)
 	if (!skip_name(reader) || reader->size - reader->at < RECORD_SIZE)
 		return false;
 	const uint8_t *record = reader->wire + reader->at;
-	size_t data_size = read16(record + RECORD_SIZE - 2);
+	size_t data_size = bytes_get16(record + RECORD_SIZE - 2);
 	reader->at += RECORD_SIZE;
 	if (data_size > reader->size - reader->at)
 		return false;
 	reader->at += data_size;
-	if (read16(record) != TYPE_OPT)
+	if (bytes_get16(record) != TYPE_OPT)
 		return true;
 	return may_be_opt && is_root && read_opt(reader, record, data_size);
 }
@@ -193,7 +190,7 @@ static bool read_sections(struct reader *reader)
 {
 	struct question_common *question = reader->question;
 	const uint8_t *wire = reader->wire;
-	if (read16(wire + 4) != 1 ||
+	if (bytes_get16(wire + 4) != 1 ||
 	    !take_name(wire + HEADER_SIZE, reader->size - HEADER_SIZE, question))
 		return false;
 	reader->at = question_end(question);
@@ -201,11 +198,11 @@ static bool read_sections(struct reader *reader)
 		question->name_size = 0;
 		return false;
 	}
-	question->qtype = (uint16_t)read16(wire + reader->at - TYPE_CLASS_SIZE);
-	reader->qclass = (uint16_t)read16(wire + reader->at - 2);
+	question->qtype = (uint16_t)bytes_get16(wire + reader->at - TYPE_CLASS_SIZE);
+	reader->qclass = (uint16_t)bytes_get16(wire + reader->at - 2);
 	/* Each takes bytes, so the packet bounds them. */
-	unsigned others = read16(wire + 6) + read16(wire + 8);
-	unsigned count = others + read16(wire + 10);
+	unsigned others = bytes_get16(wire + 6) + bytes_get16(wire + 8);
+	unsigned count = others + bytes_get16(wire + 10);
 	for (unsigned i = 0; i < count; i++) {
 		if (!read_record(reader, i >= others))
 			return false;

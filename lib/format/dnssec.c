@@ -1,28 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "lib/format/dnssec.h"
 
+#include "lib/format/bytes.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-static void put(uint8_t **out, uint64_t number, unsigned size)
-{
-	for (unsigned i = size; i > 0; i--)
-		*(*out)++ = (uint8_t)(number >> (8 * (i - 1)));
-}
-
-static void put_bytes(uint8_t **out, const uint8_t *bytes, size_t size)
-{
-	memcpy(*out, bytes, size);
-	*out += size;
-}
 
 /* name.zone. as an absolute name, wire form. */
 static void put_name(uint8_t **out, const struct dnsblv6_labels *name,
 		     const struct dnsblv6_labels *zone)
 {
-	put_bytes(out, name->wire, name->size);
-	put_bytes(out, zone->wire, zone->size);
-	put(out, 0, 1);
+	bytes_put_string(out, name->wire, name->size);
+	bytes_put_string(out, zone->wire, zone->size);
+	bytes_put(out, 0, 1);
 }
 
 static unsigned count_labels(const struct dnsblv6_labels *name)
@@ -102,8 +92,8 @@ size_t dnsblv6_nsec_encode(const struct dnsblv6_labels *zone, const struct dnsbl
 
 	/* All types lie in window 0: its number, its size, its bits. */
 	unsigned bits_size = types->numbers[types->count - 1] / 8u + 1;
-	put(&out, 0, 1);
-	put(&out, bits_size, 1);
+	bytes_put(&out, 0, 1);
+	bytes_put(&out, bits_size, 1);
 	memset(out, 0, bits_size);
 	for (unsigned i = 0; i < types->count; i++)
 		out[types->numbers[i] / 8] |= (uint8_t)(0x80u >> (types->numbers[i] % 8));
@@ -124,13 +114,13 @@ static size_t encode_head(const struct dnsblv6_rrsig *rrsig, const struct dnsblv
 {
 	static const struct dnsblv6_labels apex = { 0 };
 	uint8_t *out = ret_rdata;
-	put(&out, rrsig->type_covered, 2);
-	put(&out, rrsig->algorithm, 1);
-	put(&out, rrsig->labels, 1);
-	put(&out, rrsig->ttl, 4);
-	put(&out, rrsig->signature.expiration, 4);
-	put(&out, rrsig->signature.inception, 4);
-	put(&out, rrsig->signature.key_tag, 2);
+	bytes_put(&out, rrsig->type_covered, 2);
+	bytes_put(&out, rrsig->algorithm, 1);
+	bytes_put(&out, rrsig->labels, 1);
+	bytes_put(&out, rrsig->ttl, 4);
+	bytes_put(&out, rrsig->signature.expiration, 4);
+	bytes_put(&out, rrsig->signature.inception, 4);
+	bytes_put(&out, rrsig->signature.key_tag, 2);
 	put_name(&out, &apex, zone);
 	return (size_t)(out - ret_rdata);
 }
@@ -143,25 +133,17 @@ size_t dnsblv6_rrsig_encode(const struct dnsblv6_rrsig *rrsig, const struct dnsb
 	return size + DNSBLV6_SIGNATURE_BYTES;
 }
 
-static uint32_t take(const uint8_t *bytes, unsigned size)
-{
-	uint32_t number = 0;
-	for (unsigned i = 0; i < size; i++)
-		number = number << 8 | bytes[i];
-	return number;
-}
-
 int dnsblv6_rrsig_decode(const uint8_t *rdata, size_t size, uint16_t type,
 			 struct dnsblv6_signature *ret_signature)
 {
 	enum { HEAD_SIZE = 18 };
 	if (size < HEAD_SIZE + 1 + DNSBLV6_SIGNATURE_BYTES)
 		return DNSBLV6_ERECORD;
-	if (take(rdata, 2) != type)
+	if (bytes_get16(rdata) != type)
 		return DNSBLV6_ENOTFOUND;
-	ret_signature->expiration = take(rdata + 8, 4);
-	ret_signature->inception = take(rdata + 12, 4);
-	ret_signature->key_tag = (uint16_t)take(rdata + 16, 2);
+	ret_signature->expiration = (uint32_t)bytes_get(rdata + 8, 4);
+	ret_signature->inception = (uint32_t)bytes_get(rdata + 12, 4);
+	ret_signature->key_tag = (uint16_t)bytes_get16(rdata + 16);
 	/* Between them is the signer's name, of any size; the signature is last. */
 	memcpy(ret_signature->bytes, rdata + size - DNSBLV6_SIGNATURE_BYTES,
 	       DNSBLV6_SIGNATURE_BYTES);
@@ -195,11 +177,11 @@ int dnsblv6_signing_input(const struct dnsblv6_rrsig *rrsig, const struct dnsblv
 	qsort(rdatas, rdata_count, sizeof(*rdatas), compare_rdatas);
 	for (size_t i = 0; i < rdata_count; i++) {
 		put_name(&out, owner, zone);
-		put(&out, rrsig->type_covered, 2);
-		put(&out, CLASS_IN, 2);
-		put(&out, rrsig->ttl, 4);
-		put(&out, rdatas[i].size, 2);
-		put_bytes(&out, rdatas[i].bytes, rdatas[i].size);
+		bytes_put(&out, rrsig->type_covered, 2);
+		bytes_put(&out, CLASS_IN, 2);
+		bytes_put(&out, rrsig->ttl, 4);
+		bytes_put(&out, rdatas[i].size, 2);
+		bytes_put_string(&out, rdatas[i].bytes, rdatas[i].size);
 	}
 	*ret_size = (size_t)(out - ret_input);
 	return DNSBLV6_OK;

@@ -397,7 +397,7 @@ int dnsblv6_origin_parse_key(const uint8_t *key, size_t key_size, uint16_t *ret_
 	if (key_size != DNSBLV6_ORIGIN_KEY_SIZE ||
 	    memcmp(key, DNSBLV6_FACT_ORIGIN, ORIGIN_PREFIX_SIZE) != 0)
 		return DNSBLV6_ENOTFOUND;
-	*ret_origin = (uint16_t)(key[ORIGIN_PREFIX_SIZE] << 8 | key[ORIGIN_PREFIX_SIZE + 1]);
+	*ret_origin = (uint16_t)bytes_get16(key + ORIGIN_PREFIX_SIZE);
 	return DNSBLV6_OK;
 }
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "lib/format/bytes.h"
+
 enum {
 	HEADER_SIZE = 12,
 	POINTER_SIZE = 2,
@@ -30,26 +32,6 @@ struct packet {
 	bool has_dnssec;
 };
 
-static void put16(struct packet *packet, unsigned number)
-{
-	packet->at[0] = (uint8_t)(number >> 8);
-	packet->at[1] = (uint8_t)number;
-	packet->at += 2;
-}
-
-static void put32(struct packet *packet, uint32_t number)
-{
-	number = __builtin_bswap32(number);
-	memcpy(packet->at, &number, sizeof(number));
-	packet->at += sizeof(number);
-}
-
-static void put_bytes(struct packet *packet, const uint8_t *bytes, size_t size)
-{
-	memcpy(packet->at, bytes, size);
-	packet->at += size;
-}
-
 static bool has_room(const struct packet *packet, size_t size)
 {
 	return size <= (size_t)(packet->end - packet->at);
@@ -68,12 +50,12 @@ static void put_rr(struct packet *packet, const struct owner *owner, uint16_t ty
 		   size_t rdata_size)
 {
 	if (owner->size > 0)
-		put_bytes(packet, owner->labels, owner->size);
-	put16(packet, owner->pointer);
-	put16(packet, type);
-	put16(packet, KNOT_CLASS_IN);
-	put32(packet, ttl);
-	put16(packet, (unsigned)rdata_size);
+		bytes_put_string(&packet->at, owner->labels, owner->size);
+	bytes_put16(&packet->at, owner->pointer);
+	bytes_put16(&packet->at, type);
+	bytes_put16(&packet->at, KNOT_CLASS_IN);
+	bytes_put32(&packet->at, ttl);
+	bytes_put16(&packet->at, (unsigned)rdata_size);
 }
 
 static bool put_whole_rr(struct packet *packet, const struct owner *owner, uint16_t type,
@@ -82,7 +64,7 @@ static bool put_whole_rr(struct packet *packet, const struct owner *owner, uint1
 	if (!has_room(packet, owner->size + (size_t)POINTER_SIZE + RR_SIZE + rdata_size))
 		return false;
 	put_rr(packet, owner, type, ttl, rdata_size);
-	put_bytes(packet, rdata, rdata_size);
+	bytes_put_string(&packet->at, rdata, rdata_size);
 	return true;
 }
 
@@ -100,15 +82,15 @@ static bool put_bitmap_rrsig(struct packet *packet, const struct owner *owner,
 	const struct dnsblv6_signature *signature = is_nsec ? &signatures.nsec : &signatures.aaaa;
 	uint32_t ttl = is_nsec ? zone->negative_ttl : zone->facts.ttl;
 	put_rr(packet, owner, KNOT_RRTYPE_RRSIG, ttl, size);
-	put16(packet, type);
+	bytes_put16(&packet->at, type);
 	*packet->at++ = zone->signing.algorithm;
 	*packet->at++ = (uint8_t)labels;
-	put32(packet, ttl);
-	put32(packet, signature->expiration);
-	put32(packet, signature->inception);
-	put16(packet, signature->key_tag);
-	put_bytes(packet, zone->apex, zone->apex_size);
-	put_bytes(packet, signature->bytes, DNSBLV6_SIGNATURE_BYTES);
+	bytes_put32(&packet->at, ttl);
+	bytes_put32(&packet->at, signature->expiration);
+	bytes_put32(&packet->at, signature->inception);
+	bytes_put16(&packet->at, signature->key_tag);
+	bytes_put_string(&packet->at, zone->apex, zone->apex_size);
+	bytes_put_string(&packet->at, signature->bytes, DNSBLV6_SIGNATURE_BYTES);
 	return true;
 }
 
@@ -155,9 +137,9 @@ static bool put_bitmap(struct packet *packet, const struct store_bytes *record,
 
 static void put_soa_name(struct packet *packet, const struct zone_soa_name *name)
 {
-	put_bytes(packet, name->labels, name->size);
+	bytes_put_string(&packet->at, name->labels, name->size);
 	if (name->is_below)
-		put16(packet, packet->apex);
+		bytes_put16(&packet->at, packet->apex);
 }
 
 static bool put_soa(struct packet *packet)
@@ -170,7 +152,7 @@ static bool put_soa(struct packet *packet)
 	uint8_t *rdata = packet->at;
 	for (size_t i = 0; i < ZONE_SOA_NAMES; i++)
 		put_soa_name(packet, &zone->soa_names[i]);
-	put_bytes(packet, zone->soa + zone->soa_size - NUMBERS_SIZE, NUMBERS_SIZE);
+	bytes_put_string(&packet->at, zone->soa + zone->soa_size - NUMBERS_SIZE, NUMBERS_SIZE);
 	knot_wire_write_u16(rdata - 2, (uint16_t)(packet->at - rdata));
 	packet->authority_count++;
 	if (!packet->has_dnssec)
@@ -283,12 +265,12 @@ static void put_opt(struct packet *packet, const struct quick_query *query)
 	opt[7] = query->question->has_do ? DO_BIT : 0;
 	if (query->cookie != NULL)
 		opt[10] = OPTION_SIZE + COOKIE_SIZE;
-	put_bytes(packet, opt, sizeof(opt));
+	bytes_put_string(&packet->at, opt, sizeof(opt));
 	if (query->cookie == NULL)
 		return;
-	put16(packet, KNOT_EDNS_OPTION_COOKIE);
-	put16(packet, COOKIE_SIZE);
-	put_bytes(packet, query->cookie, COOKIE_SIZE);
+	bytes_put16(&packet->at, KNOT_EDNS_OPTION_COOKIE);
+	bytes_put16(&packet->at, COOKIE_SIZE);
+	bytes_put_string(&packet->at, query->cookie, COOKIE_SIZE);
 }
 
 /* The header, when everything else is known. Returns the size of the packet. */

@@ -3,6 +3,7 @@
 
 #include "zone-tools/records/bare.h"
 
+#include "lib/format/bytes.h"
 #include "lib/format/unfold.h"
 #include "lib/store/tables.h"
 
@@ -53,18 +54,13 @@ static bool is_of_digest(const struct dnsblv6_rr *rr)
 static bool hash_rr(struct digest *digest, const uint8_t *owner, size_t owner_size,
 		    const struct dnsblv6_rr *rr)
 {
-	const uint8_t numbers[] = {
-		(uint8_t)(rr->type >> 8),
-		(uint8_t)rr->type,
-		0,
-		1, /* IN */
-		(uint8_t)(rr->ttl >> 24),
-		(uint8_t)(rr->ttl >> 16),
-		(uint8_t)(rr->ttl >> 8),
-		(uint8_t)rr->ttl,
-		(uint8_t)(rr->rdata_size >> 8),
-		(uint8_t)rr->rdata_size,
-	};
+	enum { CLASS_IN = 1 };
+	uint8_t numbers[10];
+	uint8_t *at = numbers;
+	bytes_put16(&at, rr->type);
+	bytes_put16(&at, CLASS_IN);
+	bytes_put32(&at, rr->ttl);
+	bytes_put16(&at, rr->rdata_size);
 	return EVP_DigestUpdate(digest->context, owner, owner_size) == 1 &&
 	       EVP_DigestUpdate(digest->context, numbers, sizeof(numbers)) == 1 &&
 	       EVP_DigestUpdate(digest->context, rr->rdata, rr->rdata_size) == 1;

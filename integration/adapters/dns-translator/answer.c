@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/format/bytes.h"
 #include "lib/format/name.h"
 
 enum {
@@ -61,37 +62,26 @@ static void put(struct writer *writer, const void *bytes, size_t size)
 	writer->size += size;
 }
 
-static void write16(uint8_t *at, unsigned value)
-{
-	at[0] = (uint8_t)(value >> 8);
-	at[1] = (uint8_t)value;
-}
-
-static void write32(uint8_t *at, uint32_t value)
-{
-	write16(at, value >> 16);
-	write16(at + 2, value & 0xffff);
-}
-
 /* Everything of a record but its data, at a name that is in the question already. */
 static void put_record(struct writer *writer, size_t owner, unsigned type, uint32_t ttl_s,
 		       size_t data_size)
 {
 	uint8_t bytes[12];
-	write16(bytes, POINTER | (unsigned)owner);
-	write16(bytes + 2, type);
-	write16(bytes + 4, CLASS_IN);
-	write32(bytes + 6, ttl_s);
-	write16(bytes + 10, (unsigned)data_size);
+	uint8_t *at = bytes;
+	bytes_put16(&at, POINTER | (unsigned)owner);
+	bytes_put16(&at, type);
+	bytes_put16(&at, CLASS_IN);
+	bytes_put32(&at, ttl_s);
+	bytes_put16(&at, (unsigned)data_size);
 	put(writer, bytes, sizeof(bytes));
 }
 
 /* One record more in the section that is counted at offset. */
 static void count(const struct writer *writer, size_t offset)
 {
+	uint8_t *at = writer->wire + offset;
 	if (!writer->is_full)
-		write16(writer->wire + offset,
-			(unsigned)writer->wire[offset] * 256 + writer->wire[offset + 1] + 1);
+		bytes_put16(&at, bytes_get16(at) + 1);
 }
 
 /* ---- the frame of a response ---- */
@@ -112,21 +102,22 @@ static struct writer begin(const struct answer_question *question, uint8_t *wire
 static void put_opt(struct writer *writer, const struct answer_question *question, unsigned rcode,
 		    unsigned ede)
 {
-	uint8_t bytes[OPT_SIZE + EDE_SIZE] = { 0 };
-	size_t size = OPT_SIZE;
-	write16(bytes + 1, TYPE_OPT);
-	write16(bytes + 3, ANSWER_PAYLOAD);
-	bytes[5] = (uint8_t)(rcode >> 4);
-	bytes[7] = question->has_do ? DO_BIT : 0;
+	uint8_t bytes[OPT_SIZE + EDE_SIZE];
+	uint8_t *at = bytes;
+	bytes_put(&at, 0, 1); /* the root */
+	bytes_put16(&at, TYPE_OPT);
+	bytes_put16(&at, ANSWER_PAYLOAD);
+	bytes_put(&at, rcode >> 4, 1);
+	bytes_put(&at, 0, 1); /* version */
+	bytes_put16(&at, question->has_do ? DO_BIT << 8 : 0);
+	bytes_put16(&at, ede != EDE_NONE ? EDE_SIZE : 0);
 	if (ede != EDE_NONE) {
-		write16(bytes + 9, EDE_SIZE);
-		write16(bytes + 11, OPTION_EDE);
-		write16(bytes + 13, 2);
-		write16(bytes + 15, ede);
-		size += EDE_SIZE;
+		bytes_put16(&at, OPTION_EDE);
+		bytes_put16(&at, 2);
+		bytes_put16(&at, ede);
 	}
 	writer->max += OPT_SIZE + EDE_SIZE;
-	put(writer, bytes, size);
+	put(writer, bytes, (size_t)(at - bytes));
 	count(writer, OFFSET_ADDITIONAL);
 }
 
@@ -161,12 +152,12 @@ static void put_soa(struct writer *writer, const struct setup *setup,
 		    const struct answer_question *question, uint32_t ttl_s)
 {
 	static const uint8_t no_mailbox[] = "\6nobody\7invalid";
-	static const uint32_t numbers[] = { 1, 3600, 600, 86400 };
+	const uint32_t numbers[] = { 1, 3600, 600, 86400, setup->ttl_max_s };
 	const struct setup_name *server = &setup->name_server;
-	uint8_t bytes[20];
-	for (size_t i = 0; i < 4; i++)
-		write32(bytes + 4 * i, numbers[i]);
-	write32(bytes + 16, setup->ttl_max_s);
+	uint8_t bytes[sizeof(numbers)];
+	uint8_t *at = bytes;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		bytes_put32(&at, numbers[i]);
 	put_record(writer, question->apex, TYPE_SOA, ttl_s,
 		   server->size + sizeof(no_mailbox) + sizeof(bytes));
 	put(writer, server->wire, server->size);
