@@ -17,23 +17,19 @@
 #include <stdio.h>
 
 #include "client-lib/dnsblv6.h"
+#include "lib/common/counts.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-struct report_label {
-	const char *name; /* "requests-cut" */
-	const char *help; /* a sentence */
-};
-
 /* All that a program with one handle has to say. It borrows whatever it points to. */
 struct report {
 	const char *program; /* "dnsblv6-policy" */
 	uint64_t started_s;
-	struct report_label gauge; /* without help it is for the log alone */
+	struct counts_label gauge; /* without help it is for the log alone */
 	uint64_t gauge_value;
-	const struct report_label *labels; /* of values, which are counters */
+	const struct counts_label *labels; /* of values, which are counters */
 	const uint64_t *values;
 	size_t count;
 	struct dnsblv6 *client; /* NULL: nothing about the library */
@@ -46,12 +42,6 @@ void report_log(const struct report *report);
 
 /* ---- Prometheus ---- */
 
-/* Version, when the program was started, and when this is written. */
-void report_write_head(FILE *out, const char *program, uint64_t started_s);
-void report_write_gauge(FILE *out, const char *program, const char *name, const char *help,
-			uint64_t value);
-void report_write_counters(FILE *out, const char *program, const struct report_label *labels,
-			   const uint64_t *values, size_t count);
 /* Counters of the library and the state of each zone. */
 void report_write_client(FILE *out, const char *program, struct dnsblv6 *client);
 
@@ -61,9 +51,6 @@ int report_write_file(const char *path, report_fn fn, const void *context);
 
 /* ---- the log ---- */
 
-/* "counters, HEAD NAME=VALUE ..." in one line of level info; head is "clients=3". */
-void report_log_counters(const char *context, const char *head, const struct report_label *labels,
-			 const uint64_t *values, size_t count);
 /* A line for the library, and one for each zone. */
 void report_log_client(const char *context, struct dnsblv6 *client);
 

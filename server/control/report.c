@@ -6,12 +6,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/common/counts.h"
 #include "lib/common/version.h"
 #include "server/zone/catalog.h"
 #include "server/zone/zone.h"
 
-#define TIME_MAX      64
-#define NAME_MAX_SIZE 128
+#define TIME_MAX 64
 
 typedef unsigned long long ull;
 
@@ -123,117 +123,80 @@ static int write_top(const struct report *report, unsigned count, FILE *out)
 
 /* ---- Prometheus ---- */
 
-/* Backslashes of names such as "a\.b.example." would be escapes of the format. */
-static void write_label(FILE *out, const char *text)
+static struct counts_metric gauge(const char *prefix, const char *name, const char *help)
 {
-	for (; *text != '\0'; text++) {
-		if (*text == '\\' || *text == '"')
-			fputc('\\', out);
-		fputc(*text, out);
-	}
-}
-
-static void write_head(FILE *out, const char *name, const char *type, const char *help)
-{
-	fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void write_metric(FILE *out, const char *name, const char *type, const char *help,
-			 uint64_t value)
-{
-	write_head(out, name, type, help);
-	fprintf(out, "%s %llu\n", name, (ull)value);
-}
-
-static void write_zone_metric(FILE *out, const char *name, const char *zone, uint64_t value)
-{
-	fprintf(out, "%s{zone=\"", name);
-	write_label(out, zone);
-	fprintf(out, "\"} %llu\n", (ull)value);
-}
-
-/* "dnsblv6_zone_transfers_failed_total" */
-static void name_counter(const char *prefix, const char *counter, char *ret_name)
-{
-	snprintf(ret_name, NAME_MAX_SIZE, "%s_%s_total", prefix, counter);
-	for (char *at = ret_name; *at != '\0'; at++) {
-		if (*at == '-')
-			*at = '_';
-	}
+	return (struct counts_metric){ COUNTS_GAUGE, prefix, name, help };
 }
 
 static void write_counters(const struct report *report, FILE *out)
 {
-	char name[NAME_MAX_SIZE];
-	for (size_t i = 0; i < COUNTERS_SERVER_COUNT; i++) {
-		name_counter("dnsblv6_server", counters_server_labels[i].name, name);
-		write_metric(out, name, "counter", counters_server_labels[i].help,
-			     report->tally->server[i]);
-	}
+	counts_write_counters(out, "dnsblv6_server", counters_server_labels, report->tally->server,
+			      COUNTERS_SERVER_COUNT);
 	size_t face_count = catalog_count_faces(report->settings);
 	for (size_t i = 0; i < COUNTERS_FACE_COUNT && face_count != 0; i++) {
-		name_counter("dnsblv6_zone", counters_face_labels[i].name, name);
-		write_head(out, name, "counter", counters_face_labels[i].help);
+		const struct counts_metric metric = { COUNTS_COUNTER, "dnsblv6_zone",
+						      counters_face_labels[i].name,
+						      counters_face_labels[i].help };
+		counts_write_head(out, &metric);
 		for (size_t f = 0; f < face_count; f++) {
 			const char *zone = catalog_face_name(report->settings, f)->text;
 			const uint64_t *values = tally_find(report->tally, zone);
-			write_zone_metric(out, name, zone, values != NULL ? values[i] : 0);
+			counts_write_value(out, &metric, zone, values != NULL ? values[i] : 0);
 		}
 	}
 }
 
-static const struct gauge {
+static uint64_t is_up(const struct board_zone *zone)
+{
+	return zone->state == BOARD_SERVING;
+}
+
+static uint64_t is_damaged(const struct board_zone *zone)
+{
+	return zone->damage != 0;
+}
+
+static const struct zone_gauge {
 	const char *name;
 	const char *help;
-	size_t offset; /* of struct board_zone */
-	bool is_time;  /* absent when 0 */
-} gauges[] = {
-	{ "dnsblv6_zone_serial", "serial of the SOA", offsetof(struct board_zone, serial), false },
-	{ "dnsblv6_zone_records", "names with data in the store",
-	  offsetof(struct board_zone, records), false },
-	{ "dnsblv6_zone_built_timestamp_seconds", "when the list was changed last",
-	  offsetof(struct board_zone, built_s), true },
-	{ "dnsblv6_zone_signatures_end_timestamp_seconds", "when the first signature ends",
-	  offsetof(struct board_zone, signatures_s), true },
-	{ "dnsblv6_zone_expire_timestamp_seconds", "from when on the list is not served",
-	  offsetof(struct board_zone, expires_s), true },
-	{ "dnsblv6_zone_checked_timestamp_seconds",
-	  "when the store was compared with its checksum last",
-	  offsetof(struct board_zone, checked_s), true },
+	size_t offset;					 /* of struct board_zone */
+	bool is_time;					 /* absent when 0 */
+	uint64_t (*find)(const struct board_zone *zone); /* or NULL: what is at offset */
+} zone_gauges[] = {
+	{ "up", "1 when all workers answer from a store", 0, false, is_up },
+	{ "damaged", "1 when the store that is served differs from its checksum", 0, false,
+	  is_damaged },
+	{ "serial", "serial of the SOA", offsetof(struct board_zone, serial), false, NULL },
+	{ "records", "names with data in the store", offsetof(struct board_zone, records), false,
+	  NULL },
+	{ "built_timestamp_seconds", "when the list was changed last",
+	  offsetof(struct board_zone, built_s), true, NULL },
+	{ "signatures_end_timestamp_seconds", "when the first signature ends",
+	  offsetof(struct board_zone, signatures_s), true, NULL },
+	{ "expire_timestamp_seconds", "from when on the list is not served",
+	  offsetof(struct board_zone, expires_s), true, NULL },
+	{ "checked_timestamp_seconds", "when the store was compared with its checksum last",
+	  offsetof(struct board_zone, checked_s), true, NULL },
 };
 
-static void write_gauge(const struct report *report, const struct gauge *gauge, FILE *out)
+static void write_zone_gauge(const struct report *report, const struct zone_gauge *row, FILE *out)
 {
+	const struct counts_metric metric = gauge("dnsblv6_zone", row->name, row->help);
 	bool has_head = false;
 	for (size_t i = 0; i < report->settings->zone_count; i++) {
 		struct board_zone zone = board_find_worst(report->board, i);
 		uint64_t value = 0;
-		memcpy(&value, (const char *)&zone + gauge->offset, sizeof(value));
-		if (gauge->is_time && value == 0)
+		if (row->find != NULL)
+			value = row->find(&zone);
+		else
+			memcpy(&value, (const char *)&zone + row->offset, sizeof(value));
+		if (row->is_time && value == 0)
 			continue;
 		if (!has_head)
-			write_head(out, gauge->name, "gauge", gauge->help);
+			counts_write_head(out, &metric);
 		has_head = true;
-		write_zone_metric(out, gauge->name, report->settings->zones[i].domain.text, value);
+		counts_write_value(out, &metric, report->settings->zones[i].domain.text, value);
 	}
-}
-
-static void write_zone_gauges(const struct report *report, FILE *out)
-{
-	if (report->settings->zone_count == 0)
-		return;
-	write_head(out, "dnsblv6_zone_up", "gauge", "1 when all workers answer from a store");
-	for (size_t i = 0; i < report->settings->zone_count; i++)
-		write_zone_metric(out, "dnsblv6_zone_up", report->settings->zones[i].domain.text,
-				  board_find_worst(report->board, i).state == BOARD_SERVING);
-	write_head(out, "dnsblv6_zone_damaged", "gauge",
-		   "1 when the store that is served differs from its checksum");
-	for (size_t i = 0; i < report->settings->zone_count; i++)
-		write_zone_metric(out, "dnsblv6_zone_damaged",
-				  report->settings->zones[i].domain.text,
-				  board_find_worst(report->board, i).damage != 0);
-	for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)
-		write_gauge(report, &gauges[i], out);
 }
 
 static void write_metrics(const struct report *report, FILE *out)
@@ -241,23 +204,22 @@ static void write_metrics(const struct report *report, FILE *out)
 	uint64_t serving = 0;
 	for (size_t i = 0; i < report->worker_count; i++)
 		serving += strcmp(report->workers[i].state, "serving") == 0;
-	write_head(out, "dnsblv6_build_info", "gauge", "1, with the version");
-	fprintf(out, "dnsblv6_build_info{version=\"%s\"} 1\n", DNSBLV6_VERSION);
-	write_metric(out, "dnsblv6_start_timestamp_seconds", "gauge", "when the server was started",
-		     report->now_s - report->uptime_s);
-	write_metric(out, "dnsblv6_scrape_timestamp_seconds", "gauge", "when this was written",
-		     report->now_s);
-	write_metric(out, "dnsblv6_workers", "gauge", "workers as configured",
-		     report->settings->workers);
-	write_metric(out, "dnsblv6_workers_serving", "gauge", "workers that answer", serving);
-	write_metric(out, "dnsblv6_worker_restarts_total", "counter", "workers that died",
-		     report->restarts);
-	write_metric(out, "dnsblv6_reloads_total", "counter", "configurations that were taken over",
-		     report->reloads);
-	write_metric(out, "dnsblv6_reloads_refused_total", "counter",
-		     "configurations that were refused", report->reloads_refused);
+	const struct counts_metric workers = gauge("dnsblv6", "workers", "workers as configured");
+	const struct counts_metric answering =
+		gauge("dnsblv6", "workers_serving", "workers that answer");
+	static const struct counts_label labels[] = {
+		{ "worker_restarts", "workers that died" },
+		{ "reloads", "configurations that were taken over" },
+		{ "reloads_refused", "configurations that were refused" },
+	};
+	const uint64_t values[] = { report->restarts, report->reloads, report->reloads_refused };
+	counts_write_program(out, "dnsblv6", report->now_s - report->uptime_s, report->now_s);
+	counts_write(out, &workers, report->settings->workers);
+	counts_write(out, &answering, serving);
+	counts_write_counters(out, "dnsblv6", labels, values, sizeof(values) / sizeof(values[0]));
 	write_counters(report, out);
-	write_zone_gauges(report, out);
+	for (size_t i = 0; i < sizeof(zone_gauges) / sizeof(zone_gauges[0]); i++)
+		write_zone_gauge(report, &zone_gauges[i], out);
 }
 
 int report_write(const struct report *report, const struct request *request, FILE *out)

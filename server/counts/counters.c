@@ -2,13 +2,12 @@
 #include "server/counts/counters.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #define X(name, text, help) { text, help },
-const struct counters_label counters_face_labels[COUNTERS_FACE_COUNT] = { COUNTERS_FACE_MAP(X) };
-const struct counters_label counters_server_labels[COUNTERS_SERVER_COUNT] = { COUNTERS_SERVER_MAP(
+const struct counts_label counters_face_labels[COUNTERS_FACE_COUNT] = { COUNTERS_FACE_MAP(X) };
+const struct counts_label counters_server_labels[COUNTERS_SERVER_COUNT] = { COUNTERS_SERVER_MAP(
 	X) };
 #undef X
 
@@ -73,25 +72,4 @@ bool counters_note(const struct counters_bank *bank, size_t zone, enum counters_
 	char *notices = (char *)bank->memory + bank->worker_count * part_size(bank);
 	int *noted = (int *)(void *)notices + zone * COUNTERS_NOTICE_COUNT + notice;
 	return __atomic_exchange_n(noted, status, __ATOMIC_RELAXED) != status;
-}
-
-static void format(const uint64_t *values, const struct counters_label *labels, size_t count,
-		   char *ret_text)
-{
-	size_t used = 0;
-	ret_text[0] = '\0';
-	for (size_t i = 0; i < count && used < COUNTERS_TEXT_MAX; i++)
-		used += (size_t)snprintf(ret_text + used, COUNTERS_TEXT_MAX - used, "%s%s=%llu",
-					 i ? " " : "", labels[i].name,
-					 (unsigned long long)values[i]);
-}
-
-void counters_format_server(const uint64_t *server, char *ret_text)
-{
-	format(server, counters_server_labels, COUNTERS_SERVER_COUNT, ret_text);
-}
-
-void counters_format_face(const uint64_t *face, char *ret_text)
-{
-	format(face, counters_face_labels, COUNTERS_FACE_COUNT, ret_text);
 }

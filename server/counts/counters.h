@@ -14,6 +14,8 @@
  * again.
  */
 
+#include "lib/common/counts.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -111,17 +113,10 @@ bool counters_note(const struct counters_bank *bank, size_t zone, enum counters_
 		   int status);
 
 /* Names and meanings, in the order of the enumerations. */
-struct counters_label {
-	const char *name;
-	const char *help;
-};
-extern const struct counters_label counters_face_labels[COUNTERS_FACE_COUNT];
-extern const struct counters_label counters_server_labels[COUNTERS_SERVER_COUNT];
+extern const struct counts_label counters_face_labels[COUNTERS_FACE_COUNT];
+extern const struct counts_label counters_server_labels[COUNTERS_SERVER_COUNT];
 
-/* "queries=12 noerror=3 ..." into ret_text. */
-#define COUNTERS_TEXT_MAX 1024
-void counters_format_server(const uint64_t *server, char *ret_text);
-void counters_format_face(const uint64_t *face, char *ret_text);
+#define COUNTERS_TEXT_MAX 1024 /* all of either in a line of the log */
 
 static inline void counters_count(uint64_t *counter)
 {

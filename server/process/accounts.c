@@ -78,8 +78,9 @@ void accounts_log(const struct parent *parent)
 	if (add_up(parent, &tally) != 0)
 		log_error(context, "counters lost (%s)", strerror(ENOMEM));
 	char text[COUNTERS_TEXT_MAX];
-	counters_format_server(tally.server, text);
-	log_info(context, "counters, %s", text);
+	log_info(context, "counters, %s",
+		 counts_format(counters_server_labels, tally.server, COUNTERS_SERVER_COUNT, true,
+			       text, sizeof(text)));
 	const struct settings *settings =
 		&TAILQ_LAST(&parent->generations, generation_list)->settings;
 	for (size_t i = 0; i < catalog_count_faces(settings); i++) {
@@ -87,8 +88,9 @@ void accounts_log(const struct parent *parent)
 		const uint64_t *values = tally_find(&tally, name);
 		if (values == NULL)
 			continue;
-		counters_format_face(values, text);
-		log_info(name, "counters, %s", text);
+		log_info(name, "counters, %s",
+			 counts_format(counters_face_labels, values, COUNTERS_FACE_COUNT, true,
+				       text, sizeof(text)));
 	}
 	tally_deinit(&tally);
 }

@@ -15,7 +15,7 @@
 
 static const char context[] = "dnsblv6-cached";
 
-static const struct report_label labels[CALLERS_COUNTER_COUNT] = {
+static const struct counts_label labels[CALLERS_COUNTER_COUNT] = {
 #define X(number, text, sentence) [number] = { text, sentence },
 	CALLERS_COUNTER_MAP(X)
 #undef X

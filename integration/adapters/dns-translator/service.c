@@ -62,7 +62,7 @@ enum {
 #define COUNTER_STRIDE ((size_t)16)
 _Static_assert(COUNTER_COUNT <= COUNTER_STRIDE, "the counters of a worker fit");
 
-static const struct report_label labels[COUNTER_COUNT] = {
+static const struct counts_label labels[COUNTER_COUNT] = {
 #define X(number, text, sentence) [number] = { text, sentence },
 	COUNTER_MAP(X)
 #undef X

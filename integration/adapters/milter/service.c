@@ -20,7 +20,7 @@
 
 static const char context[] = "dnsblv6-milter";
 
-static const struct report_label labels[COUNTERS_COUNT] = {
+static const struct counts_label labels[COUNTERS_COUNT] = {
 #define X(number, text, sentence) [number] = { text, sentence },
 	COUNTERS_MAP(X)
 #undef X

@@ -19,7 +19,7 @@ static const char context[] = "dnsblv6-filter";
 #define UNREAD_MAX (1 << 20) /* bytes said that OpenSMTPD may leave unread */
 
 /* There is no file of metrics. */
-static const struct report_label labels[] = { { "sessions", NULL }, { "listed", NULL },
+static const struct counts_label labels[] = { { "sessions", NULL }, { "listed", NULL },
 					      { "requests", NULL }, { "refused", NULL },
 					      { "dropped", NULL },  { "lines-refused", NULL } };
 

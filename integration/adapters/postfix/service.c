@@ -14,7 +14,7 @@
 
 static const char context[] = "dnsblv6-policy";
 
-static const struct report_label labels[PEERS_COUNTER_COUNT] = {
+static const struct counts_label labels[PEERS_COUNTER_COUNT] = {
 #define X(number, text, sentence) [number] = { text, sentence },
 	PEERS_COUNTER_MAP(X)
 #undef X

@@ -13,7 +13,7 @@
 namespace
 {
 
-const report_label labels[] = { { "requests-cut", "Requests." } };
+const counts_label labels[] = { { "requests-cut", "Requests." } };
 const uint64_t values[] = { 7 };
 
 class service
@@ -46,7 +46,7 @@ class service
 
 	uv_loop_t loop = {};
 	struct upkeep upkeep = {};
-	report_label gauge = { "clients", "Clients." };
+	counts_label gauge = { "clients", "Clients." };
 	std::string said;
 
       private:

@@ -173,13 +173,14 @@ TEST_CASE("counters are named in their line", "[server][counters]")
 {
 	uint64_t face[COUNTERS_FACE_COUNT] = { 10, 4, 3, 2, 1, 0, 5, 6, 7 };
 	char text[COUNTERS_TEXT_MAX];
-	counters_format_face(face, text);
+	counts_format(counters_face_labels, face, COUNTERS_FACE_COUNT, true, text, sizeof(text));
 	CHECK(std::string(text) == "queries=10 noerror=4 nodata=3 nxdomain=2 servfail=1 refused=0 "
 				   "truncated=5 tcp=6 expiring=7 transfers=0 transfers-failed=0");
 	uint64_t server[COUNTERS_SERVER_COUNT];
 	for (uint64_t &value : server)
 		value = UINT64_MAX; // the longest there can be
-	counters_format_server(server, text);
+	counts_format(counters_server_labels, server, COUNTERS_SERVER_COUNT, true, text,
+		      sizeof(text));
 	CHECK_THAT(std::string(text),
 		   Catch::Matchers::StartsWith("queries=18446744073709551615 ") &&
 			   Catch::Matchers::EndsWith("tapped-lost=18446744073709551615"));

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/smtp-front/facts/metrics.h"
 
-#include "integration/common/report.h"
+#include <time.h>
 
-#define HEAD_SIZE 128
+#include "integration/common/report.h"
+#include "lib/common/log.h"
+
+#define LINE_SIZE 900 /* what log.h keeps of a line, with its head */
 
 static const char program[] = "smtp_front";
 static const char context[] = "smtp-front";
 
-static const struct report_label labels[TALLY_COUNT] = {
+static const struct counts_label labels[TALLY_COUNT] = {
 #define X(number, name, sentence) [number] = { name, sentence },
 	TALLY_MAP(X)
 #undef X
 };
 
-static const struct report_label gauges[TALLY_GAUGE_COUNT] = {
+static const struct counts_label gauges[TALLY_GAUGE_COUNT] = {
 #define X(number, name, sentence) [number] = { name, sentence },
 	TALLY_GAUGE_MAP(X)
 #undef X
@@ -30,10 +33,13 @@ static void write_all(const void *opaque, FILE *out)
 	const struct metrics *metrics = opaque;
 	struct tally sum;
 	tally_sum(metrics->bank, &sum);
-	report_write_head(out, program, metrics->started_s);
+	counts_write_program(out, program, metrics->started_s, (uint64_t)time(NULL));
 	for (unsigned i = 0; i < TALLY_GAUGE_COUNT; i++)
-		report_write_gauge(out, program, gauges[i].name, gauges[i].help, sum.gauges[i]);
-	report_write_counters(out, program, labels, sum.values, TALLY_COUNT);
+		counts_write(out,
+			     &(struct counts_metric){ COUNTS_GAUGE, program, gauges[i].name,
+						      gauges[i].help },
+			     sum.gauges[i]);
+	counts_write_counters(out, program, labels, sum.values, TALLY_COUNT);
 }
 
 int metrics_write(const char *path, const struct tally_bank *bank, uint64_t started_s)
@@ -42,30 +48,14 @@ int metrics_write(const char *path, const struct tally_bank *bank, uint64_t star
 	return report_write_file(path, write_all, &metrics);
 }
 
-/* A line has not the room for all; of most there have been none. */
-static void log_counters(const char *head, const struct tally *sum)
-{
-	struct report_label named[TALLY_COUNT];
-	uint64_t values[TALLY_COUNT];
-	size_t count = 0;
-	for (unsigned i = 0; i < TALLY_COUNT; i++) {
-		if (sum->values[i] == 0)
-			continue;
-		named[count] = labels[i];
-		values[count++] = sum->values[i];
-	}
-	report_log_counters(context, head, named, values, count);
-}
-
 void metrics_log(const struct tally_bank *bank)
 {
-	char head[HEAD_SIZE];
+	char head[LINE_SIZE];
+	char line[LINE_SIZE];
 	struct tally sum;
-	int size = 0;
 	tally_sum(bank, &sum);
-	for (unsigned i = 0; i < TALLY_GAUGE_COUNT && size >= 0 && size < HEAD_SIZE; i++)
-		size += snprintf(head + size, sizeof(head) - (size_t)size, "%s%s=%llu",
-				 i > 0 ? " " : "", gauges[i].name,
-				 (unsigned long long)sum.gauges[i]);
-	log_counters(head, &sum);
+	counts_format(gauges, sum.gauges, TALLY_GAUGE_COUNT, true, head, sizeof(head));
+	/* A line has not the room for all; of most there have been none. */
+	counts_format(labels, sum.values, TALLY_COUNT, false, line, sizeof(line));
+	log_info(context, "counters, %s%s%s", head, line[0] != '\0' ? " " : "", line);
 }
