@@ -32,7 +32,7 @@ static const struct command {
 	{ "check", check_command, "report what is wrong with lists or a store" },
 	{ "sign", sign_command, "renew the signatures of a store" },
 	{ "dump", dump_command, "print the list, or the zone, that a store holds" },
-	{ "log", log_command, "print what changed in a store, and when" },
+	{ "log", history_command, "print what changed in a store, and when" },
 	{ "keygen", keygen_command, "make a key that signs a zone" },
 	{ "ds", ds_command, "print what the zone above publishes about a key" },
 };

@@ -18,7 +18,7 @@ extern "C" {
 int build_command(int argc, char **argv);
 int check_command(int argc, char **argv);
 int update_command(int argc, char **argv);
-int log_command(int argc, char **argv);
+int history_command(int argc, char **argv);
 int dump_command(int argc, char **argv);
 int sign_command(int argc, char **argv);
 int keygen_command(int argc, char **argv);

@@ -4,7 +4,7 @@
 /*
  * difference.h - how two lists differ, in lines of one prefix each.
  *
- * Flow: log.c compares versions of a store, compare.c a store and lists -> difference_print().
+ * Flow: history.c compares versions of a store, compare.c a store and lists -> difference_print().
  *
  *       + 192.0.2.7
  *       - 198.51.100.0/24<TAB>sub-zone

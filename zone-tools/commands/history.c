@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
 /*
- * log.c - dnsblv6-zone log: what changed in a store, and when, out of its journal.
+ * history.c - dnsblv6-zone log: what changed in a store, and when, out of its journal.
  */
 
 #include "zone-tools/commands/commands.h"
@@ -230,7 +230,7 @@ static int print_all(struct history_log *log)
 	return ret;
 }
 
-int log_command(int argc, char **argv)
+int history_command(int argc, char **argv)
 {
 	struct history_log log = { .count = 10, .shown = SHOWN };
 	parse_command_line(&log, argc, argv);
