@@ -209,7 +209,7 @@ TEST_CASE("a reply without an end is given up", "[smtp-load][reply]")
 	CHECK(reply_feed(&reply, text.data(), text.size(), &taken) == REPLY_BROKEN);
 }
 
-TEST_CASE("a word that begins with PIPELINING is another", "[smtp-load][reply]")
+TEST_CASE("a keyword that only begins with PIPELINING does not offer it", "[smtp-load][reply]")
 {
 	const auto [text, has] =
 		GENERATE(table<std::string, bool>({ { "250 PIPELINING\r\n", true },
@@ -347,7 +347,7 @@ TEST_CASE("a refusal is told apart by its class, wherever it comes", "[smtp-load
 	CHECK(done.flights.back() == "QUIT\r\n");
 }
 
-TEST_CASE("a server that takes nobody is left with QUIT", "[smtp-load][session]")
+TEST_CASE("a session whose server refuses at once ends with QUIT", "[smtp-load][session]")
 {
 	const auto done =
 		player(default_rules(), plan_of(TRACE_MAIL, 1), friendly).run("554 no\r\n");

@@ -100,7 +100,7 @@ TEST_CASE("as many sessions bounce and are left as was asked, for every seed", "
 	      Approx(options.unfinished).margin(0.02));
 }
 
-TEST_CASE("all sessions or none are of a kind when that is asked", "[smtp-load][trace]")
+TEST_CASE("a share of 0 or 1 makes no session or every session of that kind", "[smtp-load][trace]")
 {
 	auto options = defaults();
 	const auto sessions = make(options);
@@ -125,7 +125,7 @@ TEST_CASE("a session follows from options and number alone", "[smtp-load][trace]
 	CHECK_FALSE(std::equal(sessions.begin(), sessions.end(), others.begin(), same));
 }
 
-TEST_CASE("another share of bounces leaves all else as it was", "[smtp-load][trace]")
+TEST_CASE("changing the share of bounces changes nothing else in the trace", "[smtp-load][trace]")
 {
 	auto options = defaults();
 	options.spam = options.unfinished = 0.4;
@@ -270,7 +270,7 @@ TEST_CASE("gaps of a rate are exponential", "[smtp-load][trace]")
 	CHECK(double(above_mean) / COUNT == Approx(std::exp(-1)).margin(0.02));
 }
 
-TEST_CASE("options that make no trace are refused", "[smtp-load][trace]")
+TEST_CASE("options that no trace can satisfy are refused", "[smtp-load][trace]")
 {
 	auto options = defaults();
 	CHECK(trace_check(&options) == nullptr);

@@ -234,7 +234,7 @@ class Ordering(Control):
         self.assertEqual((values["generation"], values["reloads"], values["zones"]),
                          ("2", "1", "2"))
 
-    def test_a_broken_configuration_is_told_to_who_asks_and_changes_nothing(self):
+    def test_a_broken_configuration_is_told_to_dnsblv6ctl_and_changes_nothing(self):
         server = self.serve_controlled()
         workers = server.children()
         with open(server.config_path, "a", encoding="utf-8") as file:
@@ -262,7 +262,7 @@ class Ordering(Control):
         self.build(path, self.write("new", "192.0.2.1\n"), zone="new.example.")
         self.assertEqual(self.ctl("reload").stdout, "")
 
-    def test_a_reload_that_would_lose_a_list_is_told_to_who_asks(self):
+    def test_a_reload_that_would_lose_a_list_is_told_to_dnsblv6ctl(self):
         server = self.serve_controlled()
         os.unlink(self.path("bl6.mdb"))
         error = self.ctl("reload", expect=EX_CONFIG).stderr
@@ -295,7 +295,7 @@ class Permissions(Control):
         self.assertEqual((status.st_uid, self.mode()), (65534, 0o620))
         self.assertNotEqual(status.st_gid, 0)
 
-    def test_who_may_not_write_to_the_socket_gets_nothing(self):
+    def test_a_user_who_may_not_write_to_the_socket_gets_nothing(self):
         if os.geteuid() != 0:
             self.skipTest("root alone can become somebody else")
         os.chmod(self.directory, 0o755)
@@ -349,7 +349,7 @@ class Permissions(Control):
 
 
 class Hostile(Control):
-    def test_a_client_that_never_reads_holds_up_nobody(self):
+    def test_a_client_that_never_reads_holds_up_no_other(self):
         # Enough zones that the answer is larger than any socket buffer.
         zones = [(f"z{number}.example.", self.path(f"{number}.mdb"), None)
                  for number in range(600)]
@@ -371,7 +371,7 @@ class Hostile(Control):
         """Those that the parent has open."""
         return [link for link in open_files(server.pid) if link.startswith("socket:")]
 
-    def test_silent_clients_give_way_to_who_asks_and_are_closed_in_time(self):
+    def test_silent_clients_give_way_to_others_and_are_closed_in_time(self):
         server = self.serve_controlled()
         silent = [self.connect() for _ in range(3 * CLIENTS_MAX)]
         self.assertEqual(self.status()[0]["state"], "serving")

@@ -286,7 +286,7 @@ class Tcp(Limits):
         wait_for(lambda: ask(self.server.address, f"0.113.0.203.{ZONE}", AAAA).answer != [],
                  "the next store")
 
-    def test_a_question_that_is_begun_has_less_time_than_silence(self):
+    def test_half_a_question_is_given_less_time_than_an_idle_connection(self):
         self.start_server("tcp-idle-timeout: 1h", "tcp-query-timeout: 1s")
         silent = self.connect(self.stranger)
         self.assertTrue(self.answers(silent))
@@ -312,7 +312,7 @@ class Tcp(Limits):
         self.assertLess(time.monotonic(), end)
         self.assertTrue(self.answers(silent))
 
-    def test_dig_is_told_how_long_it_may_be_silent(self):
+    def test_dig_is_told_the_idle_timeout(self):
         self.start_server("tcp-idle-timeout: 25s")
         text = self.tool("dig", "+tcp", "+keepalive", LISTED, "AAAA")
         self.assertRegex(text, r"TCP[- ]KEEPALIVE: 25\.0 secs")
@@ -332,7 +332,7 @@ class Access(Limits):
         return self.start_server(sections=self.SECTIONS + rules,
                                  zone_lines=["access: [ banned, home, customer ]"])
 
-    def test_address_and_key_decide_who_may_ask(self):
+    def test_address_and_key_decide_which_client_is_answered(self):
         self.start_with_rules()
         arguments = (LISTED, "AAAA", "+edns=0")
         for tool in ("dig", "kdig"):

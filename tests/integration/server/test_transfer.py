@@ -356,7 +356,7 @@ class AccessTest(TransferCase):
     def ede(self, reply):
         return [int(option.code) for option in reply.options if option.otype == 15]
 
-    def test_who_is_no_secondary_is_refused(self):
+    def test_a_client_that_is_no_secondary_is_refused(self):
         reply = self.query("AXFR", source="127.0.0.2")
         self.assertEqual((reply.rcode(), self.ede(reply)), (REFUSED, [18]))
         reply = self.query("IXFR", source="127.0.0.2")
@@ -379,7 +379,7 @@ class AccessTest(TransferCase):
         self.assertEqual(reply.rcode(), NOERROR)
         self.server.wait_for_log(r"transferred, client=127.0.0.1 kind=axfr .* key=one\.$")
 
-    def test_a_good_key_of_somebody_else_is_refused(self):
+    def test_a_good_key_of_another_secondary_is_refused(self):
         reply = self.query("AXFR", keyring=KEYRING, keyname="two", algorithm="hmac-sha512")
         self.assertTrue(reply.had_tsig)
         self.assertEqual(reply.rcode(), REFUSED)
@@ -450,7 +450,7 @@ class SlowClientTest(TransferCase):
                                                    for n in blocks))
         self.build(self.path("bl6.mdb"), *self.make_key(), self.list)
 
-    def test_a_client_that_stops_reading_blocks_nobody_and_is_given_up(self):
+    def test_a_client_that_stops_reading_blocks_no_other_and_is_given_up(self):
         server = self.primary(lines=["transfer-max: 2", "transfer-idle-timeout: 1s"])
         with Transfer(server.address, SOURCE, small_window=True) as stuck:
             self.assertEqual(stuck.message().rcode, NOERROR)

@@ -226,7 +226,7 @@ class Processes(FrontCase):
         self.deliver(front)
         self.assertEqual(front.processes(), before)
 
-    def test_nobody_is_left_without_the_nanny(self):
+    def test_no_process_outlives_the_nanny(self):
         front = Front(self, certificates=[make_certificate(self)])
         pids = sum(front.processes().values(), [])
         self.assertEqual(len(pids), 5)
@@ -300,7 +300,7 @@ class Stop(FrontCase):
         self.assertEqual(len(front.mails()), 1)
         self.assertIn("[smtp-front] stopped", front.log())
 
-    def test_who_has_connected_is_served(self):
+    def test_a_client_that_has_connected_is_served(self):
         front = Front(self, front={"edges": 1, "drain": "60s"})
         go_on = stop_edges(self, front)
         clients = [front.client() for _ in range(150)]  # more than are accepted at a time
@@ -313,7 +313,7 @@ class Stop(FrontCase):
                 client.say("QUIT", 221)
         self.assertEqual(front.process.popen.wait(DEADLINE_S), 0)
 
-    def test_who_waits_for_the_banner_is_told(self):
+    def test_a_client_that_waits_for_the_banner_gets_421(self):
         front = Front(self, limits={"greet-pause": "60s"})
         with front.client() as client:
             wait_for(lambda: front.counters().get("sessions-accepted") == 1, "the session")
@@ -343,8 +343,8 @@ class Stop(FrontCase):
         self.assertEqual(front.process.popen.wait(DEADLINE_S), 0)
         self.assertEqual(len(front.mails()), 2)
 
-    def test_who_does_not_end_is_ended(self):
-        """A client that is silent amid its mail keeps nobody up longer than "drain" and a bit."""
+    def test_a_silent_client_does_not_outlast_the_drain(self):
+        """A client that is silent amid its mail delays the end no longer than "drain" and a bit."""
         front = Front(self, front={"drain": "0s"})
         with front.client() as client:
             client.hello()
@@ -357,7 +357,7 @@ class Stop(FrontCase):
             self.assertTrue(client.is_closed())
         self.assertEqual(front.mails(), [])
 
-    def test_who_is_silent_between_mails_is_told(self):
+    def test_a_client_that_is_silent_between_mails_gets_421(self):
         """And does not keep it up for as long as others may have."""
         front = Front(self, front={"drain": "10m"})
         with front.client() as client:
@@ -369,7 +369,7 @@ class Stop(FrontCase):
         (session,) = front.sessions()
         self.assertEqual((session["end"], session["mails"]), ("drained", 1))
 
-    def test_who_waits_for_a_worker_does_not_keep_it_up(self):
+    def test_a_client_that_waits_for_a_worker_does_not_delay_the_end(self):
         """The one worker has a client that is silent."""
         front = Front(self, front={"workers": 1, "drain": "0s"})
         with front.client() as first, front.client() as second:
@@ -490,7 +490,7 @@ class Confinement(FrontCase):
                 self.assertEqual(status["Seccomp"], SECCOMP_FILTER)
         self.assertEqual(status_of(self.front.process.pid)["Seccomp"], SECCOMP_FILTER)
 
-    def test_each_is_somebody_else_somewhere_else(self):
+    def test_each_role_has_its_own_user_and_root_directory(self):
         if not is_root():
             self.skipTest("needs root")
         entry = pwd.getpwnam(USER)

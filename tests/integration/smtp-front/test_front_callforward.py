@@ -41,7 +41,7 @@ class CallForward(Case):
             answers[recipient] = (int(code), text)
         return answers, numbers(counters)
 
-    def test_it_says_who_is_a_recipient_in_its_own_words(self):
+    def test_its_own_replies_say_which_recipients_exist(self):
         answers, _ = self.ask(["inbox@example.com", "second@example.com", "nobody@example.com",
                                "inbox@example.net", "postmaster"])
         self.assertEqual(answers["inbox@example.com"], (250, "2.1.5 Ok"))

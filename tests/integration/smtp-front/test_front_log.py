@@ -190,7 +190,7 @@ class Refusals(LogCase):
         client.say("QUIT", 221)
         self.assertRegex(self.line("recipient refused"), pattern)
 
-    def test_what_is_refused_before_anybody_is_asked(self):
+    def test_refused_commands_are_logged_as_they_came(self):
         """A line as it came, from edge and worker: a mail announced too large, too many recipients."""
         self.front(limits={"recipients": 1, "size": "10K"})
         client = self.client()

@@ -131,7 +131,7 @@ class Reload(FrontCase):
                      "its worker to end")
             self.assertEqual(front.counters()["workers-busy"], len(clients))
 
-    def test_nobody_is_refused_meanwhile(self):
+    def test_no_client_is_refused_meanwhile(self):
         front = Front(self, front={"edges": 2})
         for number in range(5):
             front.write_config(limits={"mails": 5 + number})
@@ -163,7 +163,7 @@ class Reload(FrontCase):
         with Client(other) as client:
             client.hello()
 
-    def test_fewer_edges_serve_who_waits(self):
+    def test_fewer_edges_serve_clients_that_wait(self):
         """Forty clients in the backlogs of four edges, then of two, of which one stays."""
         front = Front(self, front={"edges": 4})
         for edges in (2, 1):
@@ -180,7 +180,7 @@ class Reload(FrontCase):
         for _ in range(10):
             self.deliver(front)
 
-    def test_place_that_goes_serves_who_waits(self):
+    def test_a_removed_listener_serves_clients_that_wait(self):
         front = Front(self, is_started=False, front={"edges": 1, "drain": "60s"})
         other = self.free_address()
         both = [f"{host}@{port}" for host, port in (front.address, other)]
@@ -199,7 +199,7 @@ class Reload(FrontCase):
             Client(other)
         self.deliver(front)
 
-    def test_nobody_is_lost_while_edges_come_and_go(self):
+    def test_no_session_is_lost_while_edges_come_and_go(self):
         front = Front(self, front={"edges": 4, "drain": "60s"})
         is_over = threading.Event()
         ends = []
@@ -351,7 +351,7 @@ class Beginning(FrontCase):
             self.assertIn(f"SIZE {(size + 1) << 20}", client.hello())
         self.deliver(self.front)
 
-    def test_without_a_nanny_is_none(self):
+    def test_a_generation_that_is_begun_ends_with_its_nanny(self):
         caught, old, _ = self.begin_half(self.front)
         pids = sum(self.front.processes().values(), [])
         self.assertGreater(len(pids), len(sum(old.values(), [])))

@@ -210,7 +210,7 @@ class DovecotBehind(SinkCase):
         self.swaks()
         self.check_delivered(dovecot, RECIPIENT, 1)
 
-    def test_it_says_who_is_a_recipient(self):
+    def test_the_next_hop_decides_which_recipients_exist(self):
         dovecot = Dovecot(self, users=[RECIPIENT])
         self.front("lmtp", dovecot.path, trust={"users": None, "forward": dovecot.path})
         with self.fixture.client() as client:

@@ -169,7 +169,7 @@ class Keys(Case):
                 self.private(self.openssl("genpkey", *options))
                 self.refuse("key is neither of ECDSA P-256 nor of Ed25519", EX_DATAERR)
 
-    def test_nobody_is_asked_for_a_password(self):
+    def test_a_key_with_a_password_is_refused_without_a_prompt(self):
         """On a terminal of its own, where OpenSSL would like to ask."""
         self.keygen()
         self.private(self.openssl("pkcs8", "-topk8", "-in", self.key, "-passout", "pass:secret"))
@@ -210,7 +210,7 @@ class Keys(Case):
         self.assertIn("key not written (No such file or directory)", refused.err)
 
     @unittest.skipIf(os.getuid() != 0, "only root can become somebody else")
-    def test_a_key_of_somebody_else_is_not_read_and_not_written(self):
+    def test_a_key_of_another_user_is_not_read_and_not_written(self):
         self.keygen()
         self.refuse_nobody("ds", "key not read (Permission denied)")
         self.key = self.path("new.pem")

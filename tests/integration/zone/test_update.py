@@ -390,7 +390,7 @@ class Refusals(UpdateCase):
                             rf" (published=\S+ (given=\S+ )?)?\({reason}\)",
                     *(options or ("--add", "192.0.2.2")))
 
-    def test_a_refusal_is_one_also_where_nobody_waits_for_children(self):
+    def test_a_refusal_is_seen_also_when_sigchld_is_ignored(self):
         """As below "trap '' CHLD", which is handed on."""
         result = self.run_zone(
             "update", "--store", self.store, *self.keys, "--allow-reserved", "--add",
@@ -483,7 +483,7 @@ class Refusals(UpdateCase):
         self.refuse_store(EX_DATAERR, "store has no such sub-zone", "--subzone", "spam", "--add",
                           "192.0.2.2")
 
-    def test_stores_that_are_none(self):
+    def test_files_that_are_no_stores_are_refused(self):
         for name, content, status, reason in (
                 ("text", b"192.0.2.1\n" * 1000, EX_DATAERR, "not a store"),
                 ("cut", self.before[:20000], EX_DATAERR, "file is cut short"),

@@ -80,7 +80,7 @@ class court
 
 } // namespace
 
-TEST_CASE("whoever is listed is refused with the reason, and nobody else is", "[adapter][judge]")
+TEST_CASE("a listed client is refused with the reason, other clients pass", "[adapter][judge]")
 {
 	const court court;
 	REQUIRE(court.status == 0);
@@ -112,7 +112,7 @@ TEST_CASE("a zone whose outage means defer puts clients off", "[adapter][judge]"
 	CHECK(std::string(deferred.zones) == "-");
 }
 
-TEST_CASE("refused for an outage alone, there is a text as well", "[adapter][judge]")
+TEST_CASE("a refusal for an outage alone has a text as well", "[adapter][judge]")
 {
 	const court court;
 	const auto closed = court.decide(DNSBLV6_LISTED, 0, 3);
@@ -237,7 +237,7 @@ TEST_CASE("deadlines are milliseconds or seconds", "[adapter][judge]")
 	CHECK(seconds.judge.deadline_ms == 60000);
 }
 
-TEST_CASE("a value that is none is refused", "[adapter][judge]")
+TEST_CASE("a value that cannot be read is refused", "[adapter][judge]")
 {
 	const auto line =
 		GENERATE(as<std::string>(), "deadline: 0s", "deadline: 61s", "deadline: 5",

@@ -112,7 +112,7 @@ TEST_CASE("a search finds what a look at each network finds", "[adapter][network
 	CHECK(found > 0);
 }
 
-TEST_CASE("a line that is none refuses the list, with its place", "[adapter][networks]")
+TEST_CASE("a line that is no network refuses the list and is named", "[adapter][networks]")
 {
 	struct row {
 		const char *line;

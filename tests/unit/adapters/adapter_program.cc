@@ -49,7 +49,7 @@ TEST_CASE("a file that is not there is an error about the whole", "[adapter][pro
 	CHECK(std::string(error.reason) == "No such file or directory");
 }
 
-TEST_CASE("an exit status tells a lack of permission from other failures", "[adapter][program]")
+TEST_CASE("a lack of permission has an exit status of its own", "[adapter][program]")
 {
 	CHECK(program_refused_status(-EACCES) == EX_NOPERM);
 	CHECK(program_refused_status(-EPERM) == EX_NOPERM);

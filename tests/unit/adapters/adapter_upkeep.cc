@@ -75,7 +75,7 @@ class service
 
 } // namespace
 
-TEST_CASE("each signal has its work, and the end comes once", "[adapter][upkeep]")
+TEST_CASE("each signal is acted on, and the program ends once", "[adapter][upkeep]")
 {
 	service service("");
 	CHECK(service.raised(SIGUSR1) == "measured ");
@@ -102,7 +102,8 @@ TEST_CASE("metrics are written from the beginning", "[adapter][upkeep]")
 			   Catch::Contains("\ndnsblv6_test_requests_cut_total 7\n"));
 }
 
-TEST_CASE("metrics that could not be written are when they can be", "[adapter][upkeep]")
+TEST_CASE("metrics that could not be written are written when it is possible again",
+	  "[adapter][upkeep]")
 {
 	const tmpdir directory;
 	service service(directory.file("later/test.prom"));

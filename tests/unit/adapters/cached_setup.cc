@@ -27,7 +27,7 @@ std::string sample()
 
 } // namespace
 
-TEST_CASE("a zone is all that must be said", "[cached][setup]")
+TEST_CASE("a configuration with a zone and nothing else is complete", "[cached][setup]")
 {
 	const parsed file(ZONE);
 	REQUIRE(file.status == 0);
@@ -92,7 +92,7 @@ TEST_CASE("what the sample says of the library's options is what the library has
 	CHECK(std::string(said.resolv_conf) == defaults.resolv_conf);
 }
 
-TEST_CASE("every option of the library is an item, but what is a client's, of names or elsewhere",
+TEST_CASE("every library option but those of clients and names is a configuration item",
 	  "[cached][setup]")
 {
 	const std::set<std::string> elsewhere = { "zones",	"mode",	     "shared",
@@ -169,7 +169,7 @@ TEST_CASE("a file without a zone, or with one twice, is refused", "[cached][setu
 	CHECK(std::string(twice.error.reason) == "zone is given twice");
 }
 
-TEST_CASE("filters and weights are refused, as they are the clients'", "[cached][setup]")
+TEST_CASE("filters and weights are refused, because clients set them", "[cached][setup]")
 {
 	const std::string name =
 		GENERATE("\"bl.example*2\"", "\"bl.example=127.0.0.2\"", "\"a.example,b.example\"");

@@ -207,7 +207,7 @@ TEST_CASE("what the judge says is said in the words of SMTP", "[filter][filter]"
 	CHECK(world.said == strings{ world::answer(7, 9, tried.decision) });
 }
 
-TEST_CASE("who has logged in passes, whatever is known of him", "[filter][filter]")
+TEST_CASE("a client that has logged in passes, listed or not", "[filter][filter]")
 {
 	const std::string order = GENERATE("before", "behind", "meanwhile");
 	CAPTURE(order);
@@ -225,7 +225,7 @@ TEST_CASE("who has logged in passes, whatever is known of him", "[filter][filter
 	CHECK(world.said == strings{ world::answer(1, 0xa, "proceed") });
 }
 
-TEST_CASE("who has tried to log in is judged", "[filter][filter]")
+TEST_CASE("a client whose login failed is judged", "[filter][filter]")
 {
 	world world;
 	world.ready();
@@ -237,7 +237,7 @@ TEST_CASE("who has tried to log in is judged", "[filter][filter]")
 	CHECK(world.said == strings{ world::answer(1, 0xa, "reject|550 5.7.1 listed") });
 }
 
-TEST_CASE("own networks and sockets are asked about nowhere", "[filter][filter]")
+TEST_CASE("for own networks and local sockets no list is asked", "[filter][filter]")
 {
 	world world;
 	world.ready();
@@ -252,7 +252,7 @@ TEST_CASE("own networks and sockets are asked about nowhere", "[filter][filter]"
 	      strings{ world::answer(1, 0xa, "proceed"), world::answer(2, 0xb, "proceed") });
 }
 
-TEST_CASE("a session that has ended is asked about no more", "[filter][filter]")
+TEST_CASE("after a session's end no list is asked for it", "[filter][filter]")
 {
 	world world;
 	world.ready();
@@ -279,8 +279,7 @@ TEST_CASE("requests of no known session, or at another phase, pass", "[filter][f
 	world.judge(1, JUDGE_PASS);
 }
 
-TEST_CASE("nothing is answered before config|ready, which would be OpenSMTPD's end",
-	  "[filter][filter]")
+TEST_CASE("nothing is answered before config|ready, since OpenSMTPD would exit", "[filter][filter]")
 {
 	world world;
 	world.connect(1);
@@ -318,7 +317,7 @@ TEST_CASE("a session that begins twice begins anew", "[filter][filter]")
 	CHECK(world.said == strings{ world::answer(1, 0xa, "proceed") });
 }
 
-TEST_CASE("of more sessions than there may be the oldest pass", "[filter][filter]")
+TEST_CASE("above the maximum number of sessions the oldest pass", "[filter][filter]")
 {
 	world world(LINE_AT_MAIL_FROM, false, 4);
 	world.ready();
@@ -377,7 +376,7 @@ TEST_CASE("without memory clients pass, and each request has its answer", "[filt
 	}
 }
 
-TEST_CASE("a filter without memory is none", "[filter][filter]")
+TEST_CASE("without memory no filter is made", "[filter][filter]")
 {
 	filter filter = {};
 	const filter_options options = { LINE_AT_MAIL_FROM, false, 2 };

@@ -94,7 +94,7 @@ TEST_CASE("a name in the reverse zone cannot move the address", "[filter][line]"
 		      .client == "192.0.2.66");
 }
 
-TEST_CASE("who has logged in is told at the end before 0.7, and first since", "[filter][line]")
+TEST_CASE("the login stands last in lines before version 0.7, and first since", "[filter][line]")
 {
 	struct row {
 		const char *version, *fields;
@@ -207,7 +207,7 @@ TEST_CASE("a line that lacks what it must have is refused", "[filter][line]")
 	CHECK(parsed(tried.text).reason == tried.reason);
 }
 
-TEST_CASE("of a line that was cut only what is before the cut is believed", "[filter][line]")
+TEST_CASE("only complete fields of a truncated line are used", "[filter][line]")
 {
 	const parsed asked(request("mail-from"), true);
 	CHECK(asked.reason.empty());
@@ -219,7 +219,7 @@ TEST_CASE("of a line that was cut only what is before the cut is believed", "[fi
 	CHECK_FALSE(parsed("report|0.7" + auth + "fail|pass", true).line.is_authenticated);
 }
 
-TEST_CASE("what does not concern a client is taken and means nothing", "[filter][line]")
+TEST_CASE("lines that are not about a client are read and ignored", "[filter][line]")
 {
 	CHECK(parsed("config|smtpd-version|6.8.0").line.kind == LINE_CONFIG);
 	CHECK(parsed("config|ready").line.kind == LINE_READY);

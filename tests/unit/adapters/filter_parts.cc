@@ -99,7 +99,7 @@ TEST_CASE("a request is pending until its own answer has come", "[filter][pendin
 	pending_deinit(&pending);
 }
 
-TEST_CASE("there is an end to what may be pending", "[filter][pending]")
+TEST_CASE("the number of pending requests is limited", "[filter][pending]")
 {
 	pending pending = {};
 	const auto one = request(1, 2);

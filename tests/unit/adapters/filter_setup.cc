@@ -23,7 +23,7 @@ std::string sample()
 
 } // namespace
 
-TEST_CASE("a zone is all that a filter must be told", "[filter][setup]")
+TEST_CASE("a filter's configuration with a zone and nothing else is complete", "[filter][setup]")
 {
 	const parsed file(ZONES);
 	REQUIRE(file.status == 0);

@@ -108,7 +108,7 @@ TEST_CASE("without an answer a client passes, and nothing more is asked", "[milt
 	CHECK(desk.counted(COUNTERS_UNKNOWN) == 1);
 }
 
-TEST_CASE("whoever has authenticated is let through, for that mail", "[milter][session]")
+TEST_CASE("an authenticated client passes with that mail", "[milter][session]")
 {
 	desk desk(LISTED);
 	CHECK(desk.connect() == SESSION_GO_ON);
@@ -166,7 +166,7 @@ TEST_CASE("a client of IPv6 is judged", "[milter][session]")
 	CHECK(std::string(desk.session->client) == "2000::1");
 }
 
-TEST_CASE("whoever follows over the same connection is judged anew", "[milter][session]")
+TEST_CASE("the next client on the same connection is judged anew", "[milter][session]")
 {
 	desk desk(LISTED, "    exempt: 192.0.2.0/26\n");
 	CHECK(desk.connect() == SESSION_GO_ON);

@@ -25,7 +25,7 @@ std::string sample()
 
 } // namespace
 
-TEST_CASE("a zone is all that must be said", "[milter][setup]")
+TEST_CASE("a configuration with a zone and nothing else is complete", "[milter][setup]")
 {
 	const parsed file(ZONE);
 	REQUIRE(file.status == 0);

@@ -55,7 +55,7 @@ std::string reply_to(const judgement &made)
 
 } // namespace
 
-TEST_CASE("of a request the client, the state and the message are read", "[policy][request]")
+TEST_CASE("the client, the state and the message are read from a request", "[policy][request]")
 {
 	const question good = parse(GOOD);
 	CHECK(good.has_ip);
@@ -104,7 +104,7 @@ TEST_CASE("both families and nothing else are addresses", "[policy][request]")
 	CHECK_FALSE(asked.is_malformed);
 }
 
-TEST_CASE("whoever has logged in is known by his name", "[policy][request]")
+TEST_CASE("a client that has logged in is known by sasl_username", "[policy][request]")
 {
 	CHECK(parse(HEAD + "sasl_username=user\n\n").is_authenticated);
 	CHECK(parse(HEAD + "sasl_username=" + std::string(5000, 'u') + "\n\n").is_authenticated);

@@ -24,7 +24,7 @@ std::string sample()
 
 } // namespace
 
-TEST_CASE("a zone is all that must be said", "[policy][setup]")
+TEST_CASE("a configuration with a zone and nothing else is complete", "[policy][setup]")
 {
 	const parsed file(ZONES);
 	REQUIRE(file.status == 0);

@@ -213,7 +213,7 @@ TEST_CASE("four digits are an IPv4 address, and what IPv6 addresses may be below
 		       300);
 }
 
-TEST_CASE("a zone that is not ours is refused, also one that ends like ours", "[translate][answer]")
+TEST_CASE("a foreign zone is refused, also when its name ends like ours", "[translate][answer]")
 {
 	translator server;
 	for (const char *name : { "66.2.0.192.bl6.example.", "66.2.0.192.xbl.local.", "local.", ".",
@@ -249,7 +249,7 @@ TEST_CASE("each list that has the address adds its code, and each code is said o
 			       said(BL6 | OTHER, BL6 | OTHER | THIRD))) == std::set<bytes>{ nine });
 }
 
-TEST_CASE("a list of another zone is of no account", "[translate][answer]")
+TEST_CASE("lists of another zone do not count", "[translate][answer]")
 {
 	translator server;
 	check_negative(server.ask(about("66.2.0.192.bl.local."), said(THIRD, BL6 | OTHER | THIRD)),
@@ -313,7 +313,7 @@ TEST_CASE("a listed address has no records of other types, and of ANY those of o
 
 // ---- failures ----
 
-TEST_CASE("when a list has failed and none has the address it is SERVFAIL, or NXDOMAIN on request",
+TEST_CASE("an unlisted address is SERVFAIL when a list failed, or NXDOMAIN if configured",
 	  "[translate][answer]")
 {
 	translator server;
@@ -442,7 +442,7 @@ TEST_CASE("a header without a question is answered by a header", "[translate][an
 	CHECK(reply.size() == 12);
 }
 
-TEST_CASE("who sends an OPT gets one, with DO as it was and a reason for failures",
+TEST_CASE("a query with an OPT gets one, with its DO bit and a reason for failures",
 	  "[translate][answer]")
 {
 	translator server;
@@ -467,7 +467,8 @@ TEST_CASE("who sends an OPT gets one, with DO as it was and a reason for failure
 	CHECK(codes(server.ask(q, said(BL6, 3))).size() == 1);
 }
 
-TEST_CASE("more than fits is not said in part, but over TCP", "[translate][answer]")
+TEST_CASE("an answer that does not fit is truncated over UDP and whole over TCP",
+	  "[translate][answer]")
 {
 	std::string config = "zone:\n  - domain: bl.local\n    lists: [ ";
 	for (int i = 0; i < 64; i++)

@@ -47,7 +47,8 @@ std::string refused_list(const std::string &list)
 
 } // namespace
 
-TEST_CASE("a zone with a list is all that must be said", "[translate][setup]")
+TEST_CASE("a translator's configuration with one zone and its list is complete",
+	  "[translate][setup]")
 {
 	const parsed file(ZONE);
 	REQUIRE(file.status == 0);
@@ -124,7 +125,8 @@ TEST_CASE("a wrong list is refused with what is permitted", "[translate][setup]"
 	CHECK_THAT(refused(many + " ]\n"), Catch::Contains("64 lists"));
 }
 
-TEST_CASE("a list inside a zone of ours would be asked of ourselves", "[translate][setup]")
+TEST_CASE("a list inside an own zone is refused, it would be asked of ourselves",
+	  "[translate][setup]")
 {
 	CHECK_THAT(refused_list("bl.local"), Catch::Contains("inside a zone"));
 	CHECK_THAT(refused_list("zen.BL.local"), Catch::Contains("inside a zone"));
@@ -146,7 +148,7 @@ TEST_CASE("zones that cannot be answered for are refused", "[translate][setup]")
 		   Catch::Contains("tcp-idle-timeout must be longer"));
 }
 
-TEST_CASE("what would be a verdict is no item of the library", "[translate][setup]")
+TEST_CASE("library options about verdicts are refused", "[translate][setup]")
 {
 	for (const char *item :
 	     { "zones: a.example", "threshold: 2", "on-failure: open", "role: writer" }) {

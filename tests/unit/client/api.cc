@@ -801,7 +801,7 @@ TEST_CASE("a handle that was started and never used serves many children", "[cli
 	CHECK(bl.check("192.0.3.1").queries == 0);
 }
 
-TEST_CASE("of addresses that every network has anew nothing is asked", "[client][api]")
+TEST_CASE("for private addresses no question is asked", "[client][api]")
 {
 	struct row {
 		const char *address;

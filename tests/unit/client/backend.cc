@@ -257,7 +257,7 @@ TEST_CASE("an answer that cannot be true, or cannot be read, is a failure", "[cl
 	}
 }
 
-TEST_CASE("two who ask the same are one question, and both are told", "[client][backend]")
+TEST_CASE("two identical requests are one question, and both get its answer", "[client][backend]")
 {
 	asker client;
 	told first, second;
@@ -270,7 +270,7 @@ TEST_CASE("two who ask the same are one question, and both are told", "[client][
 	CHECK(second.reply.kind == MESSAGE_NXDOMAIN);
 }
 
-TEST_CASE("a question that nobody waits for is cancelled, and its reply dropped",
+TEST_CASE("a question without waiting requests is cancelled, and its reply dropped",
 	  "[client][backend]")
 {
 	asker client;
@@ -380,7 +380,7 @@ TEST_CASE("a resolver is opened by the start of a handle and closed by its end",
 	CHECK(behind.closed_copies == 0);
 }
 
-TEST_CASE("a resolver that does not open is no start", "[client][backend]")
+TEST_CASE("a handle does not start when its resolver does not open", "[client][backend]")
 {
 	puppet behind;
 	dnsblv6_resolver functions = puppet::functions();

@@ -442,8 +442,7 @@ TEST_CASE("a table that is full to three quarters has nearly all that was put", 
 	CHECK(told_away(table.get()) == count_away(table.get()));
 }
 
-TEST_CASE("what is away is told, whatever is put, expires, is void or is forgotten",
-	  "[client][cache]")
+TEST_CASE("a displaced key is told after puts, expiry, a new era and removal", "[client][cache]")
 {
 	cache_ptr table = new_cache();
 	const auto seed = RANDOM_SEED(20);
@@ -498,7 +497,7 @@ TEST_CASE("a table takes what it may and has a slot for every 33 bytes of it", "
 	      reinterpret_cast<char *>(table->header) + size);
 }
 
-TEST_CASE("a table that is too small or too large to be one is refused", "[client][cache]")
+TEST_CASE("a table of an impossible size is refused", "[client][cache]")
 {
 	const uint64_t size = GENERATE(uint64_t{ 0 }, uint64_t{ CACHE_SIZE_MIN - 1 },
 				       uint64_t{ 1 } << 62, UINT64_MAX);
@@ -658,7 +657,7 @@ TEST_CASE("looking makes no system call", "[client][cache]")
 	CHECK(look_under(true) == 1000 + SIGKILL);
 }
 
-TEST_CASE("what was denied in a zone is forgotten, and nothing else", "[client][cache]")
+TEST_CASE("forgetting the denials of a zone leaves its other answers", "[client][cache]")
 {
 	cache_ptr table = new_cache();
 	const dnsblv6_addr addr = ipv4(0xc0000200);

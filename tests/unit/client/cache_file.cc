@@ -251,8 +251,7 @@ TEST_CASE("the copy may be cut short, changed or removed while the table is in u
 	CHECK(get(writer.get(), key) == -1);
 }
 
-TEST_CASE("a table that was shed has nothing to say to threads that still read it",
-	  "[client][cache]")
+TEST_CASE("a table that was given up is a miss for threads that still read it", "[client][cache]")
 {
 	tmpdir dir;
 	cache_ptr writer;
@@ -448,8 +447,7 @@ TEST_CASE("what was put before the machine started is not believed", "[client][c
 	CHECK(map(writer, reader) == DNSBLV6_OK);
 }
 
-TEST_CASE("a copy that is none is replaced by a writer, a table that is none refused",
-	  "[client][cache]")
+TEST_CASE("a writer replaces a copy that is no table, a reader refuses it", "[client][cache]")
 {
 	const std::string what =
 		GENERATE(as<std::string>{}, "empty", "cut", "longer", "version", "magic", "random",

@@ -301,7 +301,7 @@ TEST_CASE("without a daemon a question is refused at once, and not tried again f
 	CHECK(taken.calls == 0);
 }
 
-TEST_CASE("a socket that nobody listens at any more is no daemon", "[client][remote]")
+TEST_CASE("a socket without a listener is no daemon", "[client][remote]")
 {
 	tmpdir directory;
 	{
@@ -548,7 +548,8 @@ TEST_CASE("the greeting brings a descriptor, which is closed behind the callback
 	CHECK(next_descriptor() == before);
 }
 
-TEST_CASE("a greeting without a descriptor is one, and the daemon is asked", "[client][remote]")
+TEST_CASE("a greeting without a descriptor is complete, and the daemon is asked",
+	  "[client][remote]")
 {
 	tmpdir directory;
 	fake_daemon daemon(directory.path());
@@ -685,7 +686,7 @@ TEST_CASE("a daemon that stays silent is asked less and less, until it answers",
 	CHECK(asker.ask(&taken, 1) == 0);
 }
 
-TEST_CASE("a flood of replies that nobody asked for harms nobody", "[client][remote]")
+TEST_CASE("a flood of unrequested replies does no harm", "[client][remote]")
 {
 	pair_of both;
 	for (uint32_t round = 0; round < 20; round++) {
@@ -746,7 +747,7 @@ TEST_CASE("what waits for its turn ends at its deadline too", "[client][remote]"
 	}));
 }
 
-TEST_CASE("a daemon that does not read keeps nobody longer than the deadline", "[client][remote]")
+TEST_CASE("a daemon that does not read delays no request beyond its deadline", "[client][remote]")
 {
 	tmpdir directory;
 	fake_daemon daemon(directory.path());

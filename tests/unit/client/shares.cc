@@ -67,7 +67,7 @@ TEST_CASE("a zone whose questions end has the next socket, before those that hol
 	}
 }
 
-TEST_CASE("what others do not want a zone may have, but for a quarter", "[client][shares]")
+TEST_CASE("a zone may have all sockets that others leave, but for a quarter", "[client][shares]")
 {
 	shares tested;
 	shares_init(&tested, 3, 16);

@@ -88,7 +88,7 @@ TEST_CASE("a reply in time counts even when it is looked at too late", "[client]
 	CHECK(kept.is_listed());
 }
 
-TEST_CASE("who cancels is not called", "[client][stub]")
+TEST_CASE("a request that was cancelled is not called", "[client][stub]")
 {
 	resolver server(say_listed);
 	asking client;
@@ -160,7 +160,7 @@ TEST_CASE("a callback may ask and cancel", "[client][stub]")
 	CHECK(client.is_idle());
 }
 
-TEST_CASE("a callback that asks what is due already does not keep us", "[client][stub]")
+TEST_CASE("a callback that asks again with a past deadline does not loop", "[client][stub]")
 {
 	resolver silent(say_nothing);
 	asking client;
@@ -227,7 +227,7 @@ TEST_CASE("questions beyond the sockets wait", "[client][stub]")
 	CHECK(kept[sockets].calls == 0);
 }
 
-TEST_CASE("who waits for a socket until the deadline is told so", "[client][stub]")
+TEST_CASE("a request that waits for a socket until its deadline is told so", "[client][stub]")
 {
 	resolver silent(say_nothing);
 	asking client;

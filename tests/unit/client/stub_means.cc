@@ -239,7 +239,7 @@ TEST_CASE("children do not repeat each other's ids", "[client][stub]")
 	CHECK(same < 4);
 }
 
-TEST_CASE("a child that holds our sockets does not make us spin", "[client][stub]")
+TEST_CASE("a child that inherited our sockets does not make us spin", "[client][stub]")
 {
 	auto first = std::make_shared<query>();
 	resolver server([first](query &asked) {

@@ -365,7 +365,7 @@ TEST_CASE("when TCP fails the next server is asked", "[client][stub]")
 	CHECK(client.stats().timeouts == 1);
 }
 
-TEST_CASE("when nobody listens on TCP the next server is asked", "[client][stub]")
+TEST_CASE("when no server listens on TCP the next one is asked", "[client][stub]")
 {
 	resolver bad([](query &asked) { asked.reply(asked.empty(0, true)); }, false);
 	resolver good(say_listed);

@@ -107,7 +107,8 @@ TEST_CASE("each zone has a place for each request, whatever the others have open
 		client.ask_zone(0, numbered(i, "a.example"), kept.emplace_back());
 }
 
-TEST_CASE("of one question each asker has a place of its own zone", "[client][stub][zones]")
+TEST_CASE("each request for a shared question takes a place of its own zone",
+	  "[client][stub][zones]")
 {
 	resolver server(say_listed);
 	asking client;
@@ -329,7 +330,7 @@ TEST_CASE("silent zones that have all sockets give them back behind their first 
 	CHECK(client.is_idle());
 }
 
-TEST_CASE("of a zone that answers a tenth all that is answered comes, and costs others nothing",
+TEST_CASE("a zone that answers a tenth gets all its answers, at no cost for others",
 	  "[client][stub][zones]")
 {
 	resolver server(say_by_zone);

@@ -182,7 +182,7 @@ TEST_CASE("keys of segments are ordered by origin, family and last address", "[f
 	CHECK((a_key < b_key) == (order(a_origin, a) < order(b_origin, b)));
 }
 
-TEST_CASE("a damaged segment is refused, or is one", "[format][record]")
+TEST_CASE("a damaged segment is refused or reads as a segment", "[format][record]")
 {
 	const vector_case c = GENERATE(from_range(vectors("segment")));
 	CAPTURE(c);
@@ -295,7 +295,7 @@ TEST_CASE("an expanded text is never longer than rbldnsd's", "[format][record]")
 
 // ---- facts ----
 
-TEST_CASE("damaged facts are refused, or are facts", "[format][record]")
+TEST_CASE("damaged facts are refused or read as facts", "[format][record]")
 {
 	const vector_case c = GENERATE(from_range(vectors("facts")));
 	CAPTURE(c);
@@ -311,7 +311,7 @@ TEST_CASE("damaged facts are refused, or are facts", "[format][record]")
 	});
 }
 
-TEST_CASE("a damaged origin is refused, or is one", "[format][record]")
+TEST_CASE("a damaged origin is refused or reads as an origin", "[format][record]")
 {
 	const vector_case c = GENERATE(from_range(vectors("origin")));
 	CAPTURE(c);

@@ -79,7 +79,7 @@ TEST_CASE("the longest query fits, whatever is behind it", "[dns][framing]")
 	CHECK(got.size == 12);
 }
 
-TEST_CASE("of a query that is too long the beginning is given, and the next one is found",
+TEST_CASE("the beginning of a query that is too long is given, and the next one is found",
 	  "[dns][framing]")
 {
 	auto size = GENERATE(as<size_t>{}, 4097, 4098, 9000, 0xffff);

@@ -149,7 +149,7 @@ TEST_CASE("a client that does not read gets everything in the end, in order", "[
 	CHECK(running.asked.size() == count);
 }
 
-TEST_CASE("an answer for a client that has gone reaches nobody", "[dns][tcp]")
+TEST_CASE("an answer for a client that has gone is dropped", "[dns][tcp]")
 {
 	program running("127.0.0.1", { 1, 0, 30, 30, 1 });
 	client first(running, SOCK_STREAM);
@@ -223,7 +223,7 @@ TEST_CASE("a query of 65,535 bytes is answered, and the one behind it", "[dns][t
 	CHECK(running.events[RESPONDER_TCP_CLOSED] == 0);
 }
 
-TEST_CASE("silence that comes later closes the connection too", "[dns][tcp]")
+TEST_CASE("a deferred answer of no bytes closes the connection too", "[dns][tcp]")
 {
 	program running;
 	client asker(running, SOCK_STREAM);
@@ -321,7 +321,7 @@ TEST_CASE("a client for which there is no descriptor waits until there is", "[dn
 	CHECK(asker.read(18) == framed(response(query('n', 2))));
 }
 
-TEST_CASE("UDP and TCP share a port that nobody else can take", "[dns][listener]")
+TEST_CASE("UDP and TCP share a port that no other process can take", "[dns][listener]")
 {
 	program running;
 	listener_addresses same = running.addresses;

@@ -48,7 +48,7 @@ TEST_CASE("answers over UDP come later to IPv6 too", "[dns][udp]")
 	CHECK(asker.read(16) == response(query('l', 1)));
 }
 
-TEST_CASE("who was asked before the end is answered behind it", "[dns][udp]")
+TEST_CASE("a question from before the end is still answered", "[dns][udp]")
 {
 	program running;
 	client asker(running, SOCK_DGRAM);

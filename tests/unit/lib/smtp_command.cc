@@ -201,7 +201,7 @@ TEST_CASE("an address is as long as RFC 5321 allows and not longer", "[front][ad
 	CHECK(parsed_rcpt("TO:" + path).code == "501 5.1.3");
 }
 
-TEST_CASE("nobody is a sender and no recipient, the postmaster the other way round",
+TEST_CASE("<> is a sender and no recipient, <postmaster> a recipient and no sender",
 	  "[front][address]")
 {
 	const parsed_mail null("FROM:<>");
@@ -387,7 +387,7 @@ TEST_CASE("a chunk has a size of 64 bits", "[front][command]")
 	CHECK(is_last == tried.is_last);
 }
 
-TEST_CASE("a host name says nothing but itself", "[front][command]")
+TEST_CASE("a host name has no bytes but those of a name", "[front][command]")
 {
 	const auto good = GENERATE(as<std::string>(), "a", "mx.example.org", "[192.0.2.1]",
 				   "[IPv6:2001:db8::1]", "my_pc", std::string(255, 'h'));

@@ -243,7 +243,7 @@ TEST_CASE("a command that does not fit the state is refused and changes nothing"
 	CHECK(std::memcmp(&before, &one.dialogue, sizeof(before)) == 0);
 }
 
-TEST_CASE("what is free of a state is answered in each", "[front][dialogue]")
+TEST_CASE("commands that need no state are answered in each", "[front][dialogue]")
 {
 	const auto before = GENERATE(values<std::vector<std::string>>(
 		{ {}, TO_HELO, TO_MAIL, TO_RCPT, TO_CHUNKS, TO_SPOILT }));
@@ -367,7 +367,7 @@ TEST_CASE("commands that bring no mail nearer have an end of their own", "[front
 	CHECK(one.is_closed);
 }
 
-TEST_CASE("the first HELO under TLS is what a mail needs", "[front][dialogue]")
+TEST_CASE("the first HELO after STARTTLS does not count as junk", "[front][dialogue]")
 {
 	scripted one = after(TO_HELO);
 	one.limits.junk_max = 1;
@@ -378,7 +378,7 @@ TEST_CASE("the first HELO under TLS is what a mail needs", "[front][dialogue]")
 	CHECK(code(one.say("EHLO c.example")) == "421 4.7.0");
 }
 
-TEST_CASE("a limit of nothing is none", "[front][dialogue]")
+TEST_CASE("a limit of 0 means no limit", "[front][dialogue]")
 {
 	scripted one;
 	one.limits = {};
@@ -519,7 +519,7 @@ TEST_CASE("a sink that fails amid chunks spoils the mail, at the last one ends i
 	CHECK(code(two.say("MAIL FROM:<>")) == "250 2.1.0");
 }
 
-TEST_CASE("an answer is said in the words of who gave it, and made harmless", "[front][dialogue]")
+TEST_CASE("a next hop's reply is passed on in its words, made printable", "[front][dialogue]")
 {
 	scripted one = after(TO_HELO);
 	auto answer = [&one](int number, const char *text) {
@@ -608,7 +608,7 @@ TEST_CASE("a line with another end closes the session, one too long does not", "
 	CHECK(two.say("DATA").substr(0, 4) == "354 ");
 }
 
-TEST_CASE("who speaks HTTP is shown out at the first line", "[front][dialogue]")
+TEST_CASE("a client that speaks HTTP is closed at its first line", "[front][dialogue]")
 {
 	const auto line = GENERATE(as<std::string>(), "GET / HTTP/1.1", "POST /x HTTP/1.0",
 				   "CONNECT mx:25 HTTP/1.1", "put x");
@@ -617,7 +617,7 @@ TEST_CASE("who speaks HTTP is shown out at the first line", "[front][dialogue]")
 	CHECK(one.is_closed);
 }
 
-TEST_CASE("a relay that is trusted tells who its client is, others do not", "[front][dialogue]")
+TEST_CASE("a trusted relay may tell its client's address, others may not", "[front][dialogue]")
 {
 	scripted one = after(TO_HELO);
 	REQUIRE(one.step("XCLIENT ADDR=192.0.2.7 PORT=4711 HELO=a+20b LOGIN=[UNAVAILABLE]") ==

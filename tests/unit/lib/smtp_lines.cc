@@ -89,7 +89,8 @@ TEST_CASE("a malformed end is refused at its byte, wherever it stands", "[front]
 	}
 }
 
-TEST_CASE("what stands before a lone LF is known, for who takes it as a line", "[front][lines]")
+TEST_CASE("the text before a lone LF is known, for a setting that accepts it as a line",
+	  "[front][lines]")
 {
 	const auto rest = GENERATE(as<std::string>(), "", "\n", "\r\n", "NOOP\r\n");
 	const taken line = take("NOOP\n" + rest);
@@ -146,7 +147,7 @@ TEST_CASE("a reply has the code in each of its lines", "[front][reply]")
 	CHECK(reply(550, "a\n") == "550 a\r\n");
 }
 
-TEST_CASE("what somebody else says in a reply begins no line and no other reply", "[front][reply]")
+TEST_CASE("foreign text in a reply begins no line and no other reply", "[front][reply]")
 {
 	CHECK(reply(550, "a\r\n250 b") == "550-a\r\n550 250 b\r\n");
 	CHECK(reply(550, "a\r250 b") == "550 a250 b\r\n");

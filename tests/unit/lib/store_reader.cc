@@ -580,7 +580,7 @@ static MDB_env *take_all_slots(const std::string &path)
 	return env;
 }
 
-TEST_CASE("one reader too many is told so", "[store][reader]")
+TEST_CASE("a reader above the maximum is refused and told so", "[store][reader]")
 {
 	const tmpdir dir;
 	const std::string path = dir.file("a.mdb");

@@ -94,7 +94,7 @@ TEST_CASE("the slot that was given back last is taken first", "[front][arena]")
 	CHECK(arena_take(all.arena) == nullptr);
 }
 
-TEST_CASE("pages of slots and far parts that nobody has used are not resident", "[front][arena]")
+TEST_CASE("pages of unused slots and far parts are not resident", "[front][arena]")
 {
 	const size_t slots = 10000;
 	room all(slots, 2048, 8192);

@@ -61,7 +61,7 @@ TEST_CASE("an edge with little to do never rests", "[front][gather]")
 	CHECK(run(&gather, 0, 10000 * MS, gap_ns).rests == 0);
 }
 
-TEST_CASE("an edge stops to rest when clients have gone", "[front][gather]")
+TEST_CASE("an edge stops resting when clients have gone", "[front][gather]")
 {
 	struct gather gather;
 	gather_init(&gather, REST);
@@ -72,7 +72,7 @@ TEST_CASE("an edge stops to rest when clients have gone", "[front][gather]")
 }
 
 // The next event comes only when the one before is answered: resting gains nothing there.
-TEST_CASE("one client with much to say is soon left alone", "[front][gather]")
+TEST_CASE("an edge soon stops resting for one client with much to say", "[front][gather]")
 {
 	struct gather gather;
 	gather_init(&gather, REST);
@@ -87,7 +87,7 @@ TEST_CASE("one client with much to say is soon left alone", "[front][gather]")
 	CHECK(rested_ns < 1500 * MS);
 }
 
-TEST_CASE("an edge that is not to rest does not", "[front][gather]")
+TEST_CASE("an edge that must not rest does not", "[front][gather]")
 {
 	struct gather gather;
 	gather_init(&gather, 0);

@@ -152,7 +152,7 @@ TEST_CASE("a digest is signed by ECDSA", "[front][keyholder]")
 	CHECK(is_good(made, EVP_sha384(), digest, signature, 0));
 }
 
-TEST_CASE("what is no block of PSS is not raised to the private exponent", "[front][keyholder]")
+TEST_CASE("a block with wrong PSS padding is not signed", "[front][keyholder]")
 {
 	const bytes digest(32, 0x42);
 	const bytes good = pss_block(rsa_holder(), EVP_sha256(), digest, 32);
@@ -164,7 +164,7 @@ TEST_CASE("what is no block of PSS is not raised to the private exponent", "[fro
 	CHECK(rsa_holder().sign(SIGNING_RSA_PSS, changed) == SIGNING_REFUSED);
 }
 
-TEST_CASE("a ciphertext of somebody is not decrypted", "[front][keyholder]")
+TEST_CASE("the keyholder decrypts no ciphertext", "[front][keyholder]")
 {
 	const int padding = GENERATE(RSA_PKCS1_PADDING, RSA_PKCS1_OAEP_PADDING);
 	RSA *rsa = EVP_PKEY_get1_RSA(rsa_holder().key.get());
@@ -213,13 +213,13 @@ TEST_CASE("a key that is not there is not replaced by another", "[front][keyhold
 	CHECK(ec.sign(SIGNING_ECDSA, bytes(32, 1)) == SIGNING_UNKNOWN_KEY);
 }
 
-TEST_CASE("to what is no request nothing is said", "[front][keyholder]")
+TEST_CASE("a message that is no request gets no answer", "[front][keyholder]")
 {
 	CHECK(rsa_holder().answer({}).empty());
 	CHECK(rsa_holder().answer(bytes(SIGNING_REQUEST_MAX + 1, 0)).empty());
 }
 
-TEST_CASE("the process goes on after messages that are none", "[front][keyholder]")
+TEST_CASE("the process goes on after invalid messages", "[front][keyholder]")
 {
 	files made;
 	made.add(make_key("EC"), "mx.example");
@@ -235,7 +235,7 @@ TEST_CASE("the process goes on after messages that are none", "[front][keyholder
 	tls_free(server);
 }
 
-TEST_CASE("the process ends when nobody has the other end", "[front][keyholder]")
+TEST_CASE("the process ends when the other end is closed", "[front][keyholder]")
 {
 	files made;
 	made.add(make_key("EC"), "mx.example");
@@ -284,7 +284,7 @@ TEST_CASE("a key that has been replaced does not take the others with it", "[fro
 	}
 }
 
-TEST_CASE("what gives up root is called when the keys are there", "[front][keyholder]")
+TEST_CASE("the function that gives up root is called after the keys are read", "[front][keyholder]")
 {
 	files made;
 	made.add(make_key("EC"), "mx.example");

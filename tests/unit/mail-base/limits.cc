@@ -152,8 +152,7 @@ TEST_CASE("a network with a connection keeps its place whatever else comes", "[f
 	CHECK(limits.enter("192.0.2.2") == LIMITS_FINE);
 }
 
-TEST_CASE("when connections hold all places, who comes is let in and owes nothing",
-	  "[front][limits]")
+TEST_CASE("when connections hold all places, a new one is let in uncounted", "[front][limits]")
 {
 	networks_table limits(1, 0, 16);
 	for (int i = 0; i < 65536; i++)
@@ -203,7 +202,7 @@ TEST_CASE("of its connections a network may have so many held, and others theirs
 	CHECK_FALSE(limits.hold("192.0.2.1"));
 }
 
-TEST_CASE("a connection that is held is one all the same", "[front][limits]")
+TEST_CASE("a held connection counts as a connection too", "[front][limits]")
 {
 	networks_table limits(1, 0);
 	REQUIRE(limits.enter("192.0.2.1") == LIMITS_FINE);
@@ -215,7 +214,7 @@ TEST_CASE("a connection that is held is one all the same", "[front][limits]")
 	CHECK(limits.enter("192.0.2.2") == LIMITS_FINE);
 }
 
-TEST_CASE("a network that has no place may hold what it likes and owes nothing", "[front][limits]")
+TEST_CASE("held connections of a network without a place are not counted", "[front][limits]")
 {
 	networks_table limits(1, 0, 16, 24, 56, 1);
 	for (int i = 0; i < 3; i++) {
@@ -243,7 +242,7 @@ TEST_CASE("a site has twice what its networks have, in connections", "[front][li
 	CHECK(limits.enter("2001:db8:0:400::1") == LIMITS_CONNECTIONS);
 }
 
-TEST_CASE("and in connections that are held, and in new ones", "[front][limits]")
+TEST_CASE("a site has twice what its networks have, held and new", "[front][limits]")
 {
 	networks_table held(0, 0, 1024, 24, 56, 1, 48);
 	for (const char *one : { "2001:db8:0:100::1", "2001:db8:0:200::1", "2001:db8:0:300::1" })

@@ -75,7 +75,8 @@ TEST_CASE("a client is spared the pause when it has waited and a mail was taken"
 	CHECK_FALSE(known.has(ip_of("2001:db8::8")));
 }
 
-TEST_CASE("its time is not made longer by what it does meanwhile", "[front][passed]")
+TEST_CASE("what a client does meanwhile does not prolong the time it is known for",
+	  "[front][passed]")
 {
 	const table known;
 	const auto ip = ip_of("192.0.2.7");
@@ -87,7 +88,7 @@ TEST_CASE("its time is not made longer by what it does meanwhile", "[front][pass
 	CHECK(known.has(ip, NOW_MS + 2 * KEEP_MS - 1000));
 }
 
-TEST_CASE("a proposal ends, and no time is none", "[front][passed]")
+TEST_CASE("a proposal expires, and a time of zero makes none", "[front][passed]")
 {
 	const table known;
 	const auto ip = ip_of("192.0.2.7");

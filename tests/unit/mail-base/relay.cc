@@ -199,7 +199,7 @@ std::string much(size_t size)
 
 } // namespace
 
-TEST_CASE("what is said comes to the other, both ways", "[front][relay]")
+TEST_CASE("bytes are passed on in both directions", "[front][relay]")
 {
 	world all(GENERATE(TLS1_2_VERSION, TLS1_3_VERSION));
 	all.begin();
@@ -388,7 +388,8 @@ TEST_CASE("of a client that is cut off the worker has all, and then the end", "[
 	CHECK(all.end() == TLS_ECUT);
 }
 
-TEST_CASE("a client that is cut off while the worker does not read keeps nobody", "[front][relay]")
+TEST_CASE("a client that is cut off while the worker does not read ends the relay",
+	  "[front][relay]")
 {
 	world all;
 	const std::string text = much(100000);
@@ -416,14 +417,14 @@ TEST_CASE("a worker that is killed is the end for the client", "[front][relay]")
 	CHECK(all.end() == 0);
 }
 
-TEST_CASE("silence ends it", "[front][relay]")
+TEST_CASE("a relay ends after too long a silence", "[front][relay]")
 {
 	world all;
 	all.begin(50);
 	CHECK(all.end() == -ETIMEDOUT);
 }
 
-TEST_CASE("a byte puts that off", "[front][relay]")
+TEST_CASE("each byte begins a relay's time of silence anew", "[front][relay]")
 {
 	const uint64_t idle_ms = 400;
 	world all;
@@ -441,7 +442,7 @@ TEST_CASE("a byte puts that off", "[front][relay]")
 	SUCCEED();
 }
 
-TEST_CASE("a relay that is ended closes what it had", "[front][relay]")
+TEST_CASE("a relay that is ended closes its descriptors", "[front][relay]")
 {
 	world all;
 	all.begin();

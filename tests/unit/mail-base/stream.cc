@@ -74,7 +74,7 @@ class pair
 
 } // namespace
 
-TEST_CASE("what was read before comes first", "[front][stream]")
+TEST_CASE("bytes from before the stream are read first", "[front][stream]")
 {
 	pair peers;
 	CHECK(stream_seed(peers.stream.get(), (const uint8_t *)"RCPT", 4) == 0);
@@ -86,7 +86,7 @@ TEST_CASE("what was read before comes first", "[front][stream]")
 	CHECK(peers.stream->bytes_in == 3);
 }
 
-TEST_CASE("more than there is room for is no seed", "[front][stream]")
+TEST_CASE("a seed that is larger than the buffer is refused", "[front][stream]")
 {
 	pair peers;
 	const std::string most(STREAM_IN_MAX, 'm');
@@ -106,7 +106,7 @@ TEST_CASE("waiting ends at the deadline, with and without a descriptor that bloc
 	CHECK(stream_fill(peers.stream.get(), stream_deadline(20000)) == 1);
 }
 
-TEST_CASE("what was put leaves before anybody waits", "[front][stream]")
+TEST_CASE("buffered bytes are sent before a read waits", "[front][stream]")
 {
 	pair peers;
 	CHECK(peers.put("250 Ok\r\n") == 0);

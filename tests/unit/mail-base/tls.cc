@@ -141,7 +141,8 @@ TEST_CASE("the name that the client says picks the certificate", "[front][tls]")
 	CHECK(std::string(both.facts().sni) == name);
 }
 
-TEST_CASE("of two certificates for one name the client's taste decides", "[front][tls]")
+TEST_CASE("between two certificates for one name the client's signature algorithms decide",
+	  "[front][tls]")
 {
 	files made;
 	made.add(rsa_key(), "mx.example");
@@ -165,7 +166,7 @@ TEST_CASE("a name with other letters than names have is not passed on", "[front]
 	CHECK(std::string(both.facts().sni).empty());
 }
 
-TEST_CASE("what is old is refused, with the reason", "[front][tls]")
+TEST_CASE("old versions and key exchanges of TLS are refused, with the reason", "[front][tls]")
 {
 	front::tls_edge edge(ec_files());
 	client_options options;
@@ -254,7 +255,7 @@ TEST_CASE("what is no TLS is refused", "[front][tls]")
 	tls_free(server);
 }
 
-TEST_CASE("whoever claims to have a large hello gets no memory for it", "[front][tls]")
+TEST_CASE("a client that claims a large hello gets no memory for it", "[front][tls]")
 {
 	front::tls_edge edge(ec_files());
 	sockets ends;
@@ -414,7 +415,7 @@ TEST_CASE("the end of the client's words is told from a cut", "[front][tls]")
 	}
 }
 
-TEST_CASE("the server's end is said once", "[front][tls]")
+TEST_CASE("close_notify is sent once", "[front][tls]")
 {
 	front::tls_edge edge(ec_files());
 	pair_of both(edge);
@@ -427,7 +428,7 @@ TEST_CASE("the server's end is said once", "[front][tls]")
 	CHECK(tls_close(both.server) == 0);
 }
 
-TEST_CASE("the server's end is said to a client that has ended first", "[front][tls]")
+TEST_CASE("close_notify is sent to a client that has sent its own", "[front][tls]")
 {
 	front::tls_edge edge(ec_files());
 	pair_of both(edge);
@@ -439,7 +440,7 @@ TEST_CASE("the server's end is said to a client that has ended first", "[front][
 	CHECK(SSL_shutdown(both.peer.ssl) == 1);
 }
 
-TEST_CASE("amid a handshake there is no end to say", "[front][tls]")
+TEST_CASE("close_notify is not sent amid a handshake", "[front][tls]")
 {
 	front::tls_edge edge(ec_files());
 	pair_of both(edge);
@@ -619,7 +620,7 @@ TEST_CASE("a keyholder that lies does not get far", "[front][tls]")
 	}
 }
 
-TEST_CASE("a wrong signature is the client's to find", "[front][tls]")
+TEST_CASE("a wrong signature makes the client end the handshake", "[front][tls]")
 {
 	files rsa;
 	rsa.add(rsa_key(), "mx.example");

@@ -385,7 +385,8 @@ TEST_CASE("all of a database is read and compared with its sum", "[front][users]
 	CHECK(users_verify(path.c_str(), &facts) == USERS_ECORRUPT);
 }
 
-TEST_CASE("a database whose pages were overwritten is damaged and crashes nobody", "[front][users]")
+TEST_CASE("a database whose pages were overwritten is damaged and crashes no process",
+	  "[front][users]")
 {
 	const tmpdir dir;
 	std::vector<std::string> lines;

@@ -164,7 +164,7 @@ TEST_CASE("accounts of the system are left out by their user id", "[front][users
 					     "domain example.org" });
 }
 
-TEST_CASE("nobody is left out where user ids do not count", "[front][users_list]")
+TEST_CASE("no account is left out where user ids do not count", "[front][users_list]")
 {
 	const auto list = make_list({});
 	const users_passwd passwd = { "example.org", 0 };

@@ -57,7 +57,7 @@ TEST_CASE("one that is cleared does not come, one that is set again comes later"
 	CHECK(when[0] >= 3000);
 }
 
-TEST_CASE("between two that are due any other may be cleared", "[front][wheel]")
+TEST_CASE("a callback of one due entry may clear any other", "[front][wheel]")
 {
 	auto wheel = std::make_unique<struct wheel>();
 	wheel_init(wheel.get(), 1000);

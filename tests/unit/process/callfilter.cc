@@ -114,7 +114,7 @@ TEST_CASE("a call that is listed is what the list says", "[common][callfilter]")
 	CHECK(killing.run(make_directory) == 1000 + SIGSYS);
 }
 
-TEST_CASE("a list that is not meant is as if it were not there", "[common][callfilter]")
+TEST_CASE("rules that are switched off permit nothing", "[common][callfilter]")
 {
 	if (lacks_filters())
 		return;
@@ -123,7 +123,7 @@ TEST_CASE("a list that is not meant is as if it were not there", "[common][callf
 	CHECK(closed.run(make_directory) == ENOSYS);
 }
 
-TEST_CASE("arguments are compared, all of a row", "[common][callfilter]")
+TEST_CASE("a rule matches when all its arguments do", "[common][callfilter]")
 {
 	if (lacks_filters())
 		return;
@@ -135,7 +135,7 @@ TEST_CASE("arguments are compared, all of a row", "[common][callfilter]")
 	CHECK(closed.run([] { return make_socket(AF_INET, SOCK_DGRAM); }) == ENOSYS);
 }
 
-TEST_CASE("what no daemon does ends the process, listed or not", "[common][callfilter]")
+TEST_CASE("a call that no daemon makes kills the process, listed or not", "[common][callfilter]")
 {
 	if (lacks_filters())
 		return;
@@ -143,7 +143,8 @@ TEST_CASE("what no daemon does ends the process, listed or not", "[common][callf
 	CHECK(Filter(CALLFILTER_ALLOW).run(run_program) == 1000 + SIGSYS);
 }
 
-TEST_CASE("one filter serves many children and not who made it", "[common][callfilter]")
+TEST_CASE("one filter holds for many children and not for the parent that made it",
+	  "[common][callfilter]")
 {
 	if (lacks_filters())
 		return;
@@ -153,7 +154,7 @@ TEST_CASE("one filter serves many children and not who made it", "[common][callf
 	CHECK(make_directory() == ENOENT);
 }
 
-TEST_CASE("a call that nobody knows is left out", "[common][callfilter]")
+TEST_CASE("a call that the system does not know is left out", "[common][callfilter]")
 {
 	const char *const names[] = { "no_call_of_this_name", "mkdir" };
 	const Filter closed(CALLFILTER_REFUSE,
@@ -166,7 +167,7 @@ TEST_CASE("a call that nobody knows is left out", "[common][callfilter]")
 	CHECK(closed.run(make_directory) != ENOSYS);
 }
 
-TEST_CASE("a filter that is none is not loaded", "[common][callfilter]")
+TEST_CASE("an invalid filter is not loaded", "[common][callfilter]")
 {
 	const callfilter none = {};
 	child other([&] {

@@ -61,7 +61,8 @@ class Manager
 
 } // namespace
 
-TEST_CASE("without a service manager there are no sockets and nobody to tell", "[common][systemd]")
+TEST_CASE("without a service manager there are no sockets, and notices go nowhere",
+	  "[common][systemd]")
 {
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDS");
@@ -77,7 +78,7 @@ TEST_CASE("sockets for another process are not ours", "[common][systemd]")
 	CHECK(take("x", "2") == 0);
 }
 
-TEST_CASE("a number of sockets that is none is refused", "[common][systemd]")
+TEST_CASE("a LISTEN_FDS that is no number is refused", "[common][systemd]")
 {
 	const std::string own = std::to_string(getpid());
 	CHECK(take(own, "") == -EINVAL);

@@ -85,7 +85,7 @@ TEST_CASE("a secondary may ask what it may transfer", "[server][access]")
 	CHECK(p.judge("192.0.2.54") == SETTINGS_DROP);
 }
 
-TEST_CASE("a zone without rules may be asked by everybody", "[server][access]")
+TEST_CASE("a zone without rules answers every client", "[server][access]")
 {
 	ruled p("access:\n  - id: nobody\n    action: drop\n"
 		"zone:\n  - domain: a.example\n    store: a\n");
@@ -93,7 +93,7 @@ TEST_CASE("a zone without rules may be asked by everybody", "[server][access]")
 	CHECK(p.judge("nobody") == SETTINGS_ALLOW);
 }
 
-TEST_CASE("a rule is refused for what it says and does not mean", "[server][access]")
+TEST_CASE("a wrong rule is refused with the reason", "[server][access]")
 {
 	struct {
 		const char *text;

@@ -420,7 +420,7 @@ TEST_CASE("glue that does not fit is left out without TC", "[server][answer]")
 
 // ---- what is not answered ----
 
-TEST_CASE("responses and what is too short for a header meet silence", "[server][answer]")
+TEST_CASE("responses and packets shorter than a header get no answer", "[server][answer]")
 {
 	decision server;
 	question asked;

@@ -281,7 +281,7 @@ TEST_CASE("a confined worker that does what no server does is killed", "[server]
 	CHECK(WTERMSIG(status) == SIGSYS);
 }
 
-TEST_CASE("a confined worker cannot kill who is not its child", "[server][confine]")
+TEST_CASE("a confined worker cannot kill a process that is not its child", "[server][confine]")
 {
 	if (!has_landlock(6)) {
 		SUCCEED("no Landlock here that knows of signals");

@@ -254,7 +254,7 @@ struct configured {
 
 static const std::string with_cookies = std::string("    cookie-secret: ") + secret + "\n";
 
-TEST_CASE("who sends a cookie gets one that is good the next time", "[server][cookie]")
+TEST_CASE("a client that sends a cookie gets one that is good the next time", "[server][cookie]")
 {
 	configured server(with_cookies);
 	const bytes theirs = { 1, 2, 3, 4, 5, 6, 7, 8 };
@@ -359,7 +359,7 @@ TEST_CASE("every response with an OPT has the cookie, refusals too", "[server][c
 
 // ---- other options, and who we are ----
 
-TEST_CASE("NSID is told who asks for it, when there is one", "[server][options]")
+TEST_CASE("NSID is sent to a client that asks for it, when one is set", "[server][options]")
 {
 	bytes nsid;
 	configured named("    nsid: node-1\n");
@@ -405,7 +405,8 @@ TEST_CASE("all options at once fit, also where there are 512 bytes", "[server][o
 	CHECK(reply.size() <= 512);
 }
 
-TEST_CASE("names of class CH say who answers, if the configuration does", "[server][identity]")
+TEST_CASE("names of class CH tell the server's identity, if the configuration does",
+	  "[server][identity]")
 {
 	configured named("    identity: node-1\n    version: \"nothing special\"\n");
 	configured nameless("    workers: 1\n");
@@ -445,7 +446,7 @@ TEST_CASE("names of class CH say who answers, if the configuration does", "[serv
 
 // ---- limits ----
 
-TEST_CASE("who asks too much is cut short over UDP, but not with a good cookie",
+TEST_CASE("a client over the rate gets TC over UDP, but not with a good cookie",
 	  "[server][ratelimit]")
 {
 	configured server(with_cookies);
@@ -525,7 +526,7 @@ static const std::string three_rules =
 	"  - id: scraper\n    action: drop\n    address: 192.0.2.66\n"
 	"  - id: others\n    action: refuse\n";
 
-TEST_CASE("rules of a zone decide in their order who may ask it", "[server][access]")
+TEST_CASE("rules of a zone decide in their order which client is answered", "[server][access]")
 {
 	configured server("    workers: 1\n", three_rules,
 			  "    access: [ scraper, customers, others ]\n");
@@ -551,7 +552,7 @@ TEST_CASE("rules of a zone decide in their order who may ask it", "[server][acce
 	CHECK(server->ask(listed).rcode == dns::REFUSED);
 }
 
-TEST_CASE("rules that allow are a list of who may; rules that forbid are exceptions",
+TEST_CASE("with rules that allow all others are refused; with rules that forbid all others pass",
 	  "[server][access]")
 {
 	configured allowing("    workers: 1\n", three_rules, "    access: customers\n");

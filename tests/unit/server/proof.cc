@@ -240,7 +240,7 @@ static std::ostream &operator<<(std::ostream &out, const proof_case &c)
 	return out << c.name << " " << c.type << ": " << c.why;
 }
 
-TEST_CASE("a no is proven by the NSECs that RFC 4035 section 3.1.3 asks for", "[server][proof]")
+TEST_CASE("a negative answer is proven by the NSECs of RFC 4035 section 3.1.3", "[server][proof]")
 {
 	auto c = GENERATE(values<proof_case>({
 		{ "0.2.0.192", dns::A, 0, { "0.2.0.192" }, "no such type: the name's own" },
@@ -590,7 +590,7 @@ TEST_CASE("over TCP all of them come, beyond what pointers reach", "[server][pro
 
 // ---- what is near its end, or damaged ----
 
-TEST_CASE("signatures are good, end soon, have ended", "[server][proof][zone]")
+TEST_CASE("signatures are told to be good, near their end, or expired", "[server][proof][zone]")
 {
 	struct zone zone = {};
 	CHECK(zone_check_signatures(&zone, 5000000) == ZONE_SIGNATURES_GOOD); // not signed

@@ -76,7 +76,8 @@ TEST_CASE("networks do not touch each other while there is room", "[server][rate
 		REQUIRE(limit.passing(network, 0, 10) == 0);
 }
 
-TEST_CASE("a flood from many networks frees nobody that is limited", "[server][ratelimit]")
+TEST_CASE("a flood from many networks does not free a network that is limited",
+	  "[server][ratelimit]")
 {
 	table limit(10, 2, 1024);
 	randomness random(7);

@@ -297,7 +297,7 @@ TEST_CASE("keys and secondaries that cannot be meant are refused, and no secret 
 	CHECK(std::string(value.error.value).find("dG9w") == std::string::npos);
 }
 
-TEST_CASE("a file with secrets that everybody may read is known as such", "[server][settings]")
+TEST_CASE("a file with secrets that every user may read is known as such", "[server][settings]")
 {
 	tmpdir directory;
 	std::string path = directory.file("a.conf");

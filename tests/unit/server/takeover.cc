@@ -74,7 +74,8 @@ TEST_CASE("a zone that is served and cannot be opened would be lost", "[server][
 	CHECK(loss(before, after) == "b.example. -" + std::to_string(ENOENT));
 }
 
-TEST_CASE("what nobody serves, or is not wanted any more, is not lost", "[server][takeover]")
+TEST_CASE("a zone that is not served, or not configured any more, is not lost",
+	  "[server][takeover]")
 {
 	generation before({ "a.example", "b.example", "c.example" });
 	generation after({ "a.example", "b.example", "new.example" });

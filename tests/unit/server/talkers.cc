@@ -135,7 +135,7 @@ TEST_CASE("prefixes of any permitted length are cut and printed", "[server][talk
 	CHECK(cut(24, 56, "ffff:ffff:ffff:ffff::1") == "ffff:ffff:ffff:ff00::/56");
 }
 
-TEST_CASE("nothing is counted without places, without a client, of no known family",
+TEST_CASE("nothing is counted without places, without a client or of an unknown family",
 	  "[server][talkers]")
 {
 	tables none({ 0, 24, 56, 0 });
@@ -149,8 +149,8 @@ TEST_CASE("nothing is counted without places, without a client, of no known fami
 	CHECK(table.top(5).empty());
 }
 
-TEST_CASE("who asks most stays in the table through a flood of networks that ask once, and the"
-	  " bounds hold for all",
+TEST_CASE("the network that asks most stays in the table through a flood of single questions, and "
+	  "the bounds hold",
 	  "[server][talkers]")
 {
 	tables table;

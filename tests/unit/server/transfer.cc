@@ -301,7 +301,7 @@ TEST_CASE("a transfer that takes too long is given up, even when its client read
 
 // ---- pages ----
 
-TEST_CASE("pages of a mapped file are let go of and can still be read", "[server][pages]")
+TEST_CASE("pages of a mapped file are released and can still be read", "[server][pages]")
 {
 	tmpdir directory;
 	const size_t size = 1 << 20;
@@ -646,7 +646,7 @@ static bytes notify_answer_to(const std::string &name, uint16_t type)
 	return dns::query(question);
 }
 
-TEST_CASE("only an answer to what was asked ends the asking", "[server][notify]")
+TEST_CASE("only an answer to the NOTIFY that was sent ends the tries", "[server][notify]")
 {
 	decision server;
 	settings_secondary secondary = {};

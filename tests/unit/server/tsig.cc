@@ -151,7 +151,7 @@ TEST_CASE("an answer with a TSIG that fits to the byte is whole", "[server][tsig
 	CHECK(message(client.server->make(client.sign(asked))).has(dns::TC));
 }
 
-TEST_CASE("what is not answered is counted", "[server][answer][counters]")
+TEST_CASE("a query without an answer is counted", "[server][answer][counters]")
 {
 	decision server;
 	question asked;

@@ -150,7 +150,7 @@ TEST_CASE("a child's counts are seen by its parent and outlive it", "[server][co
 	counters_close(&bank);
 }
 
-TEST_CASE("the same notice is news once", "[server][counters]")
+TEST_CASE("a notice that repeats is logged once", "[server][counters]")
 {
 	counters_bank bank;
 	REQUIRE(counters_open(&bank, 2, 2, 2) == 0);
@@ -291,7 +291,7 @@ TEST_CASE("the index knows what the store knows", "[server][zone][index]")
 	zone_end(&zone.value);
 }
 
-TEST_CASE("an index is complete at once for who asks for that", "[server][zone][index]")
+TEST_CASE("an index is complete at once when that is asked", "[server][zone][index]")
 {
 	randomness rnd(1);
 	store_options options;

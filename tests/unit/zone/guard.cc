@@ -171,7 +171,7 @@ TEST_CASE("a zone may not list a large part of IPv6 by accident", "[zone-tools][
 	CHECK(refusals(UINT64_MAX) == 1);
 }
 
-TEST_CASE("all of IPv6 is not counted as nothing", "[zone-tools][ranges]")
+TEST_CASE("a list of all of IPv6 does not overflow its count to zero", "[zone-tools][ranges]")
 {
 	ranges all = {};
 	REQUIRE(ranges_add(&all, 0, UINT64_MAX) == DNSBLV6_OK);

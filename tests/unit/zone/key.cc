@@ -141,7 +141,7 @@ TEST_CASE("a signature is of its data and of nothing else", "[zone][key]")
 	CHECK_FALSE(verifies(dnskey_of(key), data, made.bytes));
 }
 
-TEST_CASE("nothing can be signed too", "[zone][key]")
+TEST_CASE("an empty text can be signed too", "[zone][key]")
 {
 	const key_ptr key = generated(EITHER());
 	const uint8_t empty = 0;
@@ -274,7 +274,7 @@ TEST_CASE("a key that group or others may read is refused", "[zone][key]")
 	CHECK(read_status(path) == ((mode & 0044) != 0 ? KEY_EMODE : DNSBLV6_OK));
 }
 
-TEST_CASE("what is no file says why", "[zone][key]")
+TEST_CASE("a path that is no file is refused with the reason", "[zone][key]")
 {
 	const tmpdir directory;
 	CHECK(read_status(directory.file("absent")) == -ENOENT);
@@ -366,7 +366,7 @@ TEST_CASE("a public key is no private key", "[zone][key]")
 	CHECK(read_status(private_file(directory, pem_of(pair, false, nullptr))) == KEY_EFORMAT);
 }
 
-TEST_CASE("a key with a password is refused, and nobody is asked for it", "[zone][key]")
+TEST_CASE("a key with a password is refused without a prompt", "[zone][key]")
 {
 	const tmpdir directory;
 	EVP_PKEY *pair = EVP_EC_gen("P-256");
@@ -468,7 +468,7 @@ TEST_CASE("a failure leaves nothing in OpenSSL's row of errors", "[zone][key]")
 	CHECK(ERR_peek_error() == 0);
 }
 
-TEST_CASE("no key can be freed", "[zone][key]")
+TEST_CASE("freeing no key does nothing", "[zone][key]")
 {
 	key_free(nullptr);
 	SUCCEED();

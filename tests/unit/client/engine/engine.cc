@@ -118,7 +118,7 @@ TEST_CASE("modes can be forced", "[client][engine]")
 	CHECK(classic.state() == DNSBLV6_ZONE_UNREACHABLE);
 }
 
-TEST_CASE("requests for one block share a question", "[client][engine]")
+TEST_CASE("requests for one block share one question", "[client][engine]")
 {
 	inquiry client;
 	add_lists(client);
@@ -138,7 +138,7 @@ TEST_CASE("requests for one block share a question", "[client][engine]")
 	CHECK(client.stat("fetches-joined") == 1);
 }
 
-TEST_CASE("many requests for a zone that nobody knows cause one probe", "[client][engine]")
+TEST_CASE("many requests for an unprobed zone cause one probe", "[client][engine]")
 {
 	inquiry client;
 	add_lists(client);
@@ -194,7 +194,7 @@ TEST_CASE("what an NSEC proves empty is not asked for", "[client][engine]")
 	CHECK(client.stat("range-slots") > 0);
 }
 
-TEST_CASE("nothing is learned from an NSEC when nobody has validated it", "[client][engine]")
+TEST_CASE("nothing is learned from an NSEC that was not validated", "[client][engine]")
 {
 	inquiry client;
 	add_lists(client);
@@ -342,7 +342,7 @@ TEST_CASE("a failure is remembered, and then forgotten", "[client][engine]")
 	CHECK(client.check("198.51.100.1").verdict == DNSBLV6_CLEAR);
 }
 
-TEST_CASE("a fetch goes on when nobody waits, and the next one finds the answer",
+TEST_CASE("a fetch goes on without waiting requests, and the next request finds the answer",
 	  "[client][engine]")
 {
 	inquiry client;

@@ -97,7 +97,7 @@ void recover(inquiry &client)
 }
 } // namespace
 
-TEST_CASE("a bitmap zone falls ill with each trouble, lists nobody, and recovers",
+TEST_CASE("a bitmap zone falls ill with each trouble, lists no address, and recovers",
 	  "[client][engine][health]")
 {
 	const row rows = GENERATE(row{ world::SILENT, DNSBLV6_ZONE_UNREACHABLE },
@@ -137,7 +137,7 @@ TEST_CASE("a bitmap zone falls ill with each trouble, lists nobody, and recovers
 	CHECK(client.lines.size() == 2);
 }
 
-TEST_CASE("a classic zone falls ill with each trouble, lists nobody, and recovers",
+TEST_CASE("a classic zone falls ill with each trouble, lists no address, and recovers",
 	  "[client][engine][health]")
 {
 	const row rows = GENERATE(row{ world::SILENT, DNSBLV6_ZONE_UNREACHABLE },
@@ -227,7 +227,7 @@ TEST_CASE("an answer that was asked for while the zone was sick is asked for onc
 	CHECK(client.check("198.51.100.1").verdict == DNSBLV6_CLEAR);
 }
 
-TEST_CASE("what was said before silence counts behind it", "[client][engine][health]")
+TEST_CASE("answers from before a silence count again after it", "[client][engine][health]")
 {
 	inquiry client;
 	add_classic(client);
@@ -342,7 +342,7 @@ TEST_CASE("one bitmap that is dropped is asked for in the classic way", "[client
 	CHECK(client.asked("1.2.0.192.bl.example") == 1);
 }
 
-TEST_CASE("a zone that lies, refuses or vanishes after it was well lists nobody new",
+TEST_CASE("a zone that lies, refuses or vanishes after it was well lists no further address",
 	  "[client][engine][health]")
 {
 	const auto trouble =
@@ -401,7 +401,7 @@ TEST_CASE("a zone that is well costs two questions an hour", "[client][engine][h
 	CHECK(client.stat("questions") - before == whole);
 }
 
-TEST_CASE("a zone that was well and is parked lists nobody", "[client][engine][health]")
+TEST_CASE("a zone that was well and is parked lists no address", "[client][engine][health]")
 {
 	inquiry client;
 	add_bitmap(client);
@@ -438,7 +438,7 @@ TEST_CASE("silence makes a zone unreachable, whose cached answers still hold",
 				 "(test points are right)");
 }
 
-TEST_CASE("a dead list costs one question in each pause, and delays nobody else",
+TEST_CASE("a dead list costs one question in each pause, and delays no other zone",
 	  "[client][engine][health]")
 {
 	inquiry client;

@@ -189,8 +189,7 @@ TEST_CASE("questions that were not sent are no silence of the zone", "[client][e
 	CHECK(client.state() == DNSBLV6_ZONE_OK);
 }
 
-TEST_CASE("what takes its turn late is asked as long as a request waits",
-	  "[client][engine][places]")
+TEST_CASE("a question that was put off is sent while a request waits", "[client][engine][places]")
 {
 	inquiry client;
 	add_zones(client, 1);

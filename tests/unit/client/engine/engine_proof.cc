@@ -84,7 +84,7 @@ void hold_listing(inquiry &client, told &kept)
 }
 } // namespace
 
-TEST_CASE("a zone that begins to answer everything lists nobody from the first answer on",
+TEST_CASE("a zone that begins to list everything lists no address from the first answer on",
 	  "[client][engine][proof]")
 {
 	const bool is_bitmap = GENERATE(true, false);
@@ -173,7 +173,7 @@ TEST_CASE("without credit a zone is looked at once a minute", "[client][engine][
 	CHECK(client.stat("looks") == HEALTH_LOOK_CREDIT + 1);
 }
 
-TEST_CASE("without credit a row of listings that is odd has the zone looked at",
+TEST_CASE("without credit an unlikely run of listings has the zone looked at",
 	  "[client][engine][proof]")
 {
 	// The same bitmap for all, 127.0.0.1 for all, or listings that are not odd by themselves.

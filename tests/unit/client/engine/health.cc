@@ -132,7 +132,7 @@ TEST_CASE("a word is what it was packed from", "[client][health]")
 	CHECK(health_unpack(0).mode == HEALTH_UNKNOWN);
 }
 
-TEST_CASE("findings mean one state each", "[client][health]")
+TEST_CASE("each finding leads to one state", "[client][health]")
 {
 	struct row {
 		health_mode mode;
@@ -247,8 +247,7 @@ TEST_CASE("without a probe interval a sick zone is still probed again", "[client
 	CHECK(zone.parts().due_s == zone.now_s + 10);
 }
 
-TEST_CASE("silence takes several failures and some seconds to make a zone unreachable",
-	  "[client][health]")
+TEST_CASE("a zone is unreachable after several timeouts over some seconds", "[client][health]")
 {
 	patient zone;
 	zone.probe(make_good(HEALTH_CLASSIC));
@@ -319,7 +318,7 @@ TEST_CASE("many that end late together say nothing when an answer has just come"
 	CHECK(zone.wait(60000) == DNSBLV6_ZONE_UNREACHABLE);
 }
 
-TEST_CASE("an answer to anybody ends a row of late requests", "[client][health]")
+TEST_CASE("an answer to any request ends a series of late requests", "[client][health]")
 {
 	patient zone;
 	zone.probe(make_good(HEALTH_CLASSIC));
@@ -331,7 +330,7 @@ TEST_CASE("an answer to anybody ends a row of late requests", "[client][health]"
 	}
 }
 
-TEST_CASE("who waits less than answers take harms nobody as long as answers come",
+TEST_CASE("a request with too short a deadline does no harm as long as answers come",
 	  "[client][health]")
 {
 	patient zone;
@@ -386,7 +385,7 @@ TEST_CASE("a zone that the hasty found silent is tried at once by one with more 
 	CHECK_FALSE(zone.claim(3600000)); // that was long enough for any zone
 }
 
-TEST_CASE("a probe that ends in silence leaves nothing to try for anybody", "[client][health]")
+TEST_CASE("after a probe that ends in silence no request tries the zone", "[client][health]")
 {
 	patient zone;
 	zone.probe(make_sick(DNSBLV6_ZONE_UNREACHABLE));
@@ -410,7 +409,7 @@ TEST_CASE("an answer of an unreachable zone has it probed at once", "[client][he
 	CHECK(zone.claim());
 }
 
-TEST_CASE("one refusal is enough", "[client][health]")
+TEST_CASE("one answer that says so makes a zone blocked", "[client][health]")
 {
 	patient zone;
 	zone.probe(make_good(HEALTH_DOTTED));

@@ -199,8 +199,7 @@ TEST_CASE("a zone of names that lists what it must not gives no answers", "[clie
 	CHECK(client.lines.size() == 1);
 }
 
-TEST_CASE("a name that no list has a place for is not asked about, and not listed",
-	  "[client][names]")
+TEST_CASE("a name too long for a list is not asked about, and not listed", "[client][names]")
 {
 	inquiry client;
 	add_lists(client);

@@ -90,7 +90,7 @@ TEST_CASE("every role can be taken, and has no new privileges", "[front][confine
 	CHECK(is_exit(status, 0));
 }
 
-TEST_CASE("no process of smtp-front runs a program", "[front][confine]")
+TEST_CASE("no process of smtp-front can run a program", "[front][confine]")
 {
 	if (lacks_filter())
 		return;
@@ -100,7 +100,7 @@ TEST_CASE("no process of smtp-front runs a program", "[front][confine]")
 	CHECK(WTERMSIG(status) == SIGSYS);
 }
 
-TEST_CASE("none makes another process", "[front][confine]")
+TEST_CASE("no process of smtp-front can make another", "[front][confine]")
 {
 	if (lacks_filter())
 		return;
@@ -121,7 +121,7 @@ TEST_CASE("the keyholder makes no socket and opens no file; the others do", "[fr
 	CHECK(is_exit(run_as(CONFINE_EDGE, SETUP_SINK_SMTP, read), 0));
 }
 
-TEST_CASE("nobody opens a raw socket", "[front][confine]")
+TEST_CASE("no process of smtp-front can open a raw socket", "[front][confine]")
 {
 	if (lacks_filter())
 		return;

@@ -47,7 +47,7 @@ class table
 
 } // namespace
 
-TEST_CASE("a recipient that has a mail is known for five days", "[front][delivered]")
+TEST_CASE("a delivered recipient is known for five days", "[front][delivered]")
 {
 	table table;
 	CHECK_FALSE(delivered_may_have(table.it, 7, NOW_S));
@@ -97,7 +97,7 @@ TEST_CASE("a file remembers when the program has ended", "[front][delivered]")
 	CHECK(delivered_has(table.it, 7, MAIL, NOW_S));
 }
 
-TEST_CASE("an entry that was altered is none", "[front][delivered]")
+TEST_CASE("an entry that was altered is ignored", "[front][delivered]")
 {
 	tmpdir directory;
 	const std::string path = directory.path() + "/delivered";

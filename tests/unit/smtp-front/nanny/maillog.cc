@@ -55,7 +55,7 @@ bool has(const std::string &text, const std::string &part)
 
 } // namespace
 
-TEST_CASE("the line of a mail has who, to whom, what, and what the next hop said",
+TEST_CASE("the line of a mail has sender, recipients, the mail and the next hop's reply",
 	  "[front][maillog]")
 {
 	lines line;
@@ -68,7 +68,7 @@ TEST_CASE("the line of a mail has who, to whom, what, and what the next hop said
 	      R"( queue_id="4XyZ")");
 }
 
-TEST_CASE("the line of a refusal has who, to whom, and why", "[front][maillog]")
+TEST_CASE("the line of a refusal has sender, recipient and reason", "[front][maillog]")
 {
 	lines line;
 	line.refusal.recipient = "eve@example.org";

@@ -43,7 +43,7 @@ std::string hostname_of_machine()
 
 } // namespace
 
-TEST_CASE("who knows recipients and where mails go is all that must be said", "[front][setup]")
+TEST_CASE("a source of recipients and a sink are all that must be configured", "[front][setup]")
 {
 	const parsed file(TRUST + SINK);
 	CAPTURE(file.error.reason);
@@ -64,7 +64,8 @@ TEST_CASE("who knows recipients and where mails go is all that must be said", "[
 	CHECK_FALSE(file.setup.has_zones);
 }
 
-TEST_CASE("lone LFs are taken of all clients, or of networks that are named", "[front][setup]")
+TEST_CASE("lone LFs are accepted from all clients, or from networks that are named",
+	  "[front][setup]")
 {
 	struct row {
 		const char *limits;
@@ -202,7 +203,7 @@ TEST_CASE("a network has a fifth of the workers, or none are counted where conne
 	CHECK(file.setup.limits.workers_max == std::get<1>(row));
 }
 
-TEST_CASE("who is not named is the user of edges", "[front][setup]")
+TEST_CASE("a role without a user of its own has that of edges", "[front][setup]")
 {
 	const parsed one("front:\n    user: root\n" + TRUST + SINK);
 	REQUIRE(one.status == 0);
@@ -283,7 +284,7 @@ TEST_CASE("values that do not go together are refused", "[front][setup]")
 	CHECK(std::string(file.error.reason) == row.reason);
 }
 
-TEST_CASE("with a sink null or postfix there is less to say", "[front][setup]")
+TEST_CASE("with a sink null or postfix fewer items are needed", "[front][setup]")
 {
 	const parsed null(TRUST + "sink:\n    kind: null\n");
 	CHECK(null.status == 0);

@@ -280,7 +280,7 @@ TEST_CASE("a recipient gets the answer of the next hop, in its own words", "[fro
 	CHECK(w.hop->count("DATA") == 0);
 }
 
-TEST_CASE("what was said for good is not asked again, what was put off is", "[front][callforward]")
+TEST_CASE("a permanent answer is not asked again, a temporary one is", "[front][callforward]")
 {
 	world w;
 	for (int i = 0; i < 5; i++) {
@@ -294,7 +294,7 @@ TEST_CASE("what was said for good is not asked again, what was put off is", "[fr
 	CHECK(w.counters().known == 8);
 }
 
-TEST_CASE("all who wait for one address wait for one question", "[front][callforward]")
+TEST_CASE("all requests for one address share one question", "[front][callforward]")
 {
 	world w;
 	std::list<asker> all(100);
@@ -315,7 +315,7 @@ TEST_CASE("all who wait for one address wait for one question", "[front][callfor
 	CHECK(w.counters().merged == 97);
 }
 
-TEST_CASE("who has cancelled is not called, and the others are", "[front][callforward]")
+TEST_CASE("a cancelled request is not called, and the others are", "[front][callforward]")
 {
 	world w;
 	asker one;
@@ -438,7 +438,7 @@ static bool is_unreachable(const callforward_answer &answer)
 	return answer.code == 451 && std::string(answer.text).rfind("4.4.1 ", 0) == 0;
 }
 
-TEST_CASE("nobody is refused for good because the next hop speaks nonsense", "[front][callforward]")
+TEST_CASE("nonsense from the next hop refuses no recipient for good", "[front][callforward]")
 {
 	const std::string said = GENERATE(
 		as<std::string>{}, "550 go away\r\n", "421 later\r\n", "HTTP/1.1 200 OK\r\n",
@@ -550,7 +550,7 @@ TEST_CASE("what a next hop says before it is asked is no answer", "[front][callf
 	}
 }
 
-TEST_CASE("a server's name offers nothing", "[front][callforward]")
+TEST_CASE("a keyword in a server's name offers nothing", "[front][callforward]")
 {
 	world w([](const std::string &line) {
 		return line.rfind("EHLO", 0) == 0   ? "250 PIPELINING\r\n"
@@ -562,7 +562,7 @@ TEST_CASE("a server's name offers nothing", "[front][callforward]")
 	CHECK(w.hop->count("RCPT") == 0);
 }
 
-TEST_CASE("a recipient that is refused since there is no sender is put off", "[front][callforward]")
+TEST_CASE("a refusal for the missing sender puts the recipient off", "[front][callforward]")
 {
 	const bool is_pipelining = GENERATE(true, false);
 	world w([=](const std::string &line) -> std::string {
@@ -579,8 +579,7 @@ TEST_CASE("a recipient that is refused since there is no sender is put off", "[f
 	CHECK(w.hop->connections() == 1);
 }
 
-TEST_CASE("a connection that was closed while nobody asked is made anew, unnoticed",
-	  "[front][callforward]")
+TEST_CASE("a connection that was closed while idle is made anew, unnoticed", "[front][callforward]")
 {
 	world w;
 	CHECK(w.ask("good@example.org").code == 250);
@@ -638,7 +637,7 @@ TEST_CASE("a next hop that is not there puts recipients off", "[front][callforwa
 	(void)gone;
 }
 
-TEST_CASE("a path that nobody listens at puts recipients off, after the call has returned",
+TEST_CASE("a path without a listener puts recipients off, after the call has returned",
 	  "[front][callforward]")
 {
 	world w;
@@ -679,7 +678,7 @@ TEST_CASE("a server that takes one connection gets all questions by it", "[front
 	CHECK(w.hop->connections() <= 8);
 }
 
-TEST_CASE("closing calls nobody, in every state", "[front][callforward]")
+TEST_CASE("closing calls no callback, in every state", "[front][callforward]")
 {
 	const unsigned rounds = GENERATE(0u, 1u, 2u, 3u, 4u, 6u, 8u, 12u);
 	CAPTURE(rounds);

@@ -113,7 +113,7 @@ TEST_CASE("without shared memory every process tries for itself", "[front][hop]"
 	hopstate_close(nullptr);
 }
 
-TEST_CASE("it lacks nothing until another process has seen that", "[front][hop]")
+TEST_CASE("what a next hop lacks is known once another process has noted it", "[front][hop]")
 {
 	shared_state state;
 	CHECK(hopstate_lacks(nullptr) == 0);

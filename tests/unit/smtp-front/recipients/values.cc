@@ -94,7 +94,8 @@ TEST_CASE("a place is an address with a port, or a path", "[front][values]")
 	CHECK(place.address.ss_family == AF_UNSPEC);
 }
 
-TEST_CASE("what is no place is refused and changes nothing", "[front][values]")
+TEST_CASE("a text that is neither address nor path is refused and changes nothing",
+	  "[front][values]")
 {
 	const char *text =
 		GENERATE("192.0.2.1", "192.0.2.1@", "192.0.2.1@0", "192.0.2.1@65536",

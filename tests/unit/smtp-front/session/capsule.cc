@@ -319,7 +319,7 @@ TEST_CASE("a capsule is what CAPSULE.md says, in both directions", "[front][caps
 
 // ---- there and back ----
 
-TEST_CASE("what goes in comes out, every member of it", "[front][capsule]")
+TEST_CASE("every member of a capsule comes out as it went in", "[front][capsule]")
 {
 	const auto sent = trusted();
 	const auto found = empty_capsule();
@@ -329,7 +329,7 @@ TEST_CASE("what goes in comes out, every member of it", "[front][capsule]")
 	CHECK(encode(*found) == encode(*sent));
 }
 
-TEST_CASE("what the client was not offered goes along, and it has not used it", "[front][capsule]")
+TEST_CASE("withheld offers are kept, and a capsule that uses one is refused", "[front][capsule]")
 {
 	const auto sent = trusted();
 	auto &envelope = sent->dialogue.envelope;
@@ -437,7 +437,7 @@ TEST_CASE("a capsule of another version is told from a damaged one", "[front][ca
 	CHECK(status_of(wire) == CAPSULE_EVERSION);
 }
 
-TEST_CASE("a capsule that is signed and that no edge makes is refused", "[front][capsule]")
+TEST_CASE("a signed capsule with a state that no edge reaches is refused", "[front][capsule]")
 {
 	struct change {
 		size_t offset;
@@ -534,7 +534,7 @@ TEST_CASE("what no edge makes is not encoded", "[front][capsule]")
 	}
 }
 
-TEST_CASE("what is left of a verdict that was withdrawn stays behind", "[front][capsule]")
+TEST_CASE("parts of a withdrawn verdict are not encoded", "[front][capsule]")
 {
 	const auto c = trusted();
 	c->has_verdict = false;

@@ -111,7 +111,7 @@ TEST_CASE("a worker gets the session and its connection", "[front][handover]")
 	close(client[0]);
 }
 
-TEST_CASE("sessions wait in the queue in their order, whoever has sent them", "[front][handover]")
+TEST_CASE("sessions of all edges wait in the queue in their order", "[front][handover]")
 {
 	const queue q;
 	for (uint64_t id = 1; id <= 3; id++) {
@@ -270,7 +270,7 @@ TEST_CASE("a receiver does not wait for ever, nor through a signal", "[front][ha
 	CHECK(worker.wait() == 0);
 }
 
-TEST_CASE("a receiver is told that nobody can send any more", "[front][handover]")
+TEST_CASE("a receiver learns that the last sender has gone", "[front][handover]")
 {
 	int ends[2];
 	REQUIRE(handover_open(0, ends) == 0);
@@ -281,7 +281,7 @@ TEST_CASE("a receiver is told that nobody can send any more", "[front][handover]
 	close(ends[1]);
 }
 
-TEST_CASE("a sender is told that nobody can receive any more", "[front][handover]")
+TEST_CASE("a sender learns that the last receiver has gone", "[front][handover]")
 {
 	int ends[2];
 	REQUIRE(handover_open(0, ends) == 0);
@@ -322,7 +322,8 @@ static void send_raw(int queue_fd, std::vector<uint8_t> data, const std::vector<
 	REQUIRE(sendmsg(queue_fd, &message, 0) == static_cast<ssize_t>(data.size()));
 }
 
-TEST_CASE("whoever counts a session learns its end, whatever becomes of it", "[front][handover]")
+TEST_CASE("the edge that counts a session learns its end, whatever becomes of it",
+	  "[front][handover]")
 {
 	auto q = std::make_unique<queue>();
 	int hold[2];

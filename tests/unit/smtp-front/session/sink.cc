@@ -394,7 +394,7 @@ volatile sig_atomic_t interruptions;
 
 } // namespace
 
-TEST_CASE("smtpd gets the connection and who it is from", "[front][sink]")
+TEST_CASE("smtpd gets the connection and the client's address", "[front][sink]")
 {
 	tmpdir dir;
 	const std::string path = dir.file("smtpd");

@@ -327,7 +327,7 @@ TEST_CASE("a next hop that does not want us is out of reach, whatever it says", 
 	CHECK_THAT(sink.trouble(), Catch::StartsWith("greeting: "));
 }
 
-TEST_CASE("where nobody listens mail is 451", "[front][sink]")
+TEST_CASE("a mail is 451 when the next hop does not listen", "[front][sink]")
 {
 	hop hop({});
 	fixture sink(hop);
@@ -528,7 +528,8 @@ TEST_CASE("an aborted mail is reset before the dot, and hung up on within the da
 	CHECK(told.find("half\r\nQUIT") == std::string::npos);
 }
 
-TEST_CASE("what was asked for goes along where it is offered", "[front][sink]")
+TEST_CASE("parameters of MAIL and RCPT are passed on where the next hop offers them",
+	  "[front][sink]")
 {
 	hop hop({ { FINE, true } });
 	fixture sink(hop);
@@ -578,7 +579,8 @@ TEST_CASE("the longest envelope is replayed whole", "[front][sink]")
 			std::string(ENVELOPE_ORCPT_MAX, 'o') + "\r\n") != std::string::npos);
 }
 
-TEST_CASE("what is not offered is refused where it is needed, and else left away", "[front][sink]")
+TEST_CASE("a missing offer refuses a mail that needs it, else the parameter is left out",
+	  "[front][sink]")
 {
 	std::vector<std::string> plain = FINE;
 	plain[1] = "250 hop.example\r\n";

@@ -81,7 +81,7 @@ TEST_CASE("the protocol is one of RFC 3848 and RFC 6531", "[front][trace]")
 	CHECK(has(made(trace), " with UTF8SMTPS id"));
 }
 
-TEST_CASE("no HELO ends a comment, a line or a header", "[front][trace]")
+TEST_CASE("no HELO can end the comment, the line or the header", "[front][trace]")
 {
 	struct trace trace = simple();
 	trace.helo = "a)\r\nX: (\xc3\xa4\x7f";

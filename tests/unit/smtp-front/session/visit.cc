@@ -303,7 +303,7 @@ TEST_CASE("a chunk that is too large is refused, small ones are read over", "[fr
 	CHECK(other.mails().empty());
 }
 
-TEST_CASE("whoever is silent amid a chunk that is refused is told once", "[front][visit]")
+TEST_CASE("a client that is silent amid a refused chunk is told once", "[front][visit]")
 {
 	fixture visit;
 	visit.limits().command_timeout_ms = 30;
@@ -467,7 +467,7 @@ TEST_CASE("a lone LF in a command ends the session", "[front][visit]")
 	CHECK(visit.mails().empty());
 }
 
-TEST_CASE("what only an edge can do is no longer offered", "[front][visit]")
+TEST_CASE("a worker no longer offers what only an edge can do", "[front][visit]")
 {
 	fixture visit;
 	visit.capsule->is_xclient = true;
