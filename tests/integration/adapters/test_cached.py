@@ -28,6 +28,7 @@ import subprocess
 import harness
 from harness import (BUILD, CLASSIC, DEADLINE_S, EX_CONFIG, EX_UNAVAILABLE, IS_SANITIZED, ZONE,
                      Case, sanitizer_reports, wait_for)
+from lookups import count_queries
 from resolvers import start_unbound
 
 PROCESSES = int(os.environ.get("DNSBLV6_CACHED_PROCESSES", 20 if IS_SANITIZED else 200))
@@ -80,11 +81,7 @@ class CachedCase(Case):
 
     def questions(self, zone=ZONE):
         """How many the server has had about the zone."""
-        result = subprocess.run([harness.program("dnsblv6ctl"), "--socket", self.path("ctl"),
-                                 "stats"], capture_output=True, text=True, check=True, timeout=100)
-        rows = [line.split("\t") for line in result.stdout.splitlines()]
-        return sum(int(value) for name, counter, value in rows
-                   if name == zone and counter == "queries")
+        return count_queries(self, zone)
 
     def assert_questions(self, count, wanted):
         """As many, and two for each look at the zone that listings have caused (proof.h)."""

@@ -18,6 +18,7 @@ import harness
 from harness import BUILD, DEADLINE_S, SOURCE, ZONE, Case, peer, wait_for
 from lookups import LIBRARY
 from mta import Authority
+from rbldnsd import start_rbldnsd
 
 if harness.IS_SANITIZED:
     # The library wants a runtime that rspamd would have to be started with.
@@ -158,12 +159,7 @@ class Module(Rspamd):
         }
         paths = [f"{name}:{self.write('names%d' % number, soa + lines)}"
                  for number, (name, lines) in enumerate(lists.items())]
-        port = self.free_port()
-        user = ["-u", "nobody"] if os.geteuid() == 0 else []
-        process = self.start([peer("rbldnsd"), "-n", *user, "-b", f"{self.host}/{port}", *paths],
-                             "rbldnsd")
-        process.wait_for_log(r"rbldnsd version .* started")
-        return self.host, port
+        return start_rbldnsd(self, *paths)
 
     def test_who_is_not_judged(self):
         authority = Authority(self, LIST + ["198.51.100.7"])

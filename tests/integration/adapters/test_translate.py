@@ -25,6 +25,7 @@ import rbldnsd as peers
 from harness import (A, AAAA, ANY, CLASSIC, FORMERR, NOERROR, NOTIMP, NS, NXDOMAIN, OPT, REFUSED,
                      SERVFAIL, SOA, TXT, ZONE, Case, Reply, classic_name, framed, ip, query,
                      wait_for, wire_name)
+from lookups import count_queries
 from translators import LISTS, LOCAL, start_translator
 
 QUESTIONS = int(os.environ.get("DNSBLV6_QUESTIONS", 2000 if harness.IS_SANITIZED else 8000))
@@ -43,11 +44,7 @@ class TranslateCase(Case):
 
     def questions(self, zone=ZONE):
         """How many the authority has had about the zone."""
-        result = subprocess.run([harness.program("dnsblv6ctl"), "--socket", self.path("ctl"),
-                                 "stats"], capture_output=True, text=True, check=True, timeout=100)
-        rows = [line.split("\t") for line in result.stdout.splitlines()]
-        return sum(int(value) for name, counter, value in rows
-                   if name == zone and counter == "queries")
+        return count_queries(self, zone)
 
     def signal_all(self, server, number):
         for pid in [server.pid, *server.children()]:
@@ -572,11 +569,7 @@ class Rbldnsd(TranslateCase):
 
     def test_the_same_answers(self):
         lists, ranges = self.make_lists()
-        port = self.free_port()
-        user = ["-u", "nobody"] if os.geteuid() == 0 else []
-        rbldnsd = self.start([harness.peer("rbldnsd"), "-n", *user, "-b", f"{self.host}/{port}",
-                              *(f"bl.example:{one}" for one in lists)], "rbldnsd")
-        rbldnsd.wait_for_log(r"rbldnsd version .* started")
+        theirs = peers.start_rbldnsd(self, *(f"bl.example:{one}" for one in lists))
         self.build(self.path("bl6.mdb"), "--allow-reserved", *lists)
         server = self.serve()
         translator = start_translator(
@@ -585,7 +578,7 @@ class Rbldnsd(TranslateCase):
         names = self.make_names(ranges)
         half = len(names) // 2
         self.random.shuffle(names)
-        counts = [self.compare(part, [(self.host, port), translator.address], rrtype)
+        counts = [self.compare(part, [theirs, translator.address], rrtype)
                   for part, rrtype in ((names[:half], A), (names[half:], TXT))]
         print(f"questions={len(names)} listed={sum(row[0] for row in counts)}"
               f" named_differences={sum(row[1] for row in counts)} differences=0")

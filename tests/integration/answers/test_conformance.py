@@ -14,11 +14,11 @@ says; Knot's must differ by exactly these words, so that no row goes stale.
 """
 
 import collections
-import os
 
-from harness import ZONE, main, peer
+from harness import ZONE, main
 from masterfile import DumpCase
 from probes import ALWAYS, NAME_SERVERS, ROWS, SESSIONS, Tcp, Udp, faults, for_transport, probe
+from rbldnsd import start_rbldnsd
 
 KNOT_LINES = """
 mod-cookies:
@@ -100,15 +100,10 @@ class Conformance(DumpCase):
 
     def start_rbldnsd(self):
         """On a classic zone of this name, with as many name servers."""
-        host, port = self.free_address()
-        user = ["-u", "nobody"] if os.geteuid() == 0 else []
         header = (f"$SOA 3000 ns1.example.net. hostmaster.{ZONE} 0 600 300 86400 300\n"
                   f"$NS 3000 {' '.join(NAME_SERVERS)}\n")
         path = self.write("rbldnsd.txt", header + "192.0.2.0\n192.0.2.9\n")
-        rbldnsd = self.start([peer("rbldnsd"), "-n", *user, "-b", f"{host}/{port}",
-                              f"{ZONE.rstrip('.')}:ip4set:{path}"], "rbldnsd")
-        rbldnsd.wait_for_log(r"rbldnsd version .* started")
-        return host, port
+        return start_rbldnsd(self, f"{ZONE.rstrip('.')}:ip4set:{path}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
 lookups.py - what the tests of libdnsblv6's programs and bindings share: a served
-list, and the question how many questions the server got.
+list, and how many questions the server got.
 
 Flow: test_lookup.py, test_python.py, test_lua.py, test_install.py -> Served
 """
@@ -25,6 +25,15 @@ ZONES = f"{ZONE}*2 {CLASSIC}"
 LIBRARY = os.path.join(harness.BUILD, "client-lib/libdnsblv6.so.0")
 
 
+def count_queries(case, zone=ZONE):
+    """How many questions about the zone its server has had, of all kinds; its control socket is "ctl"."""
+    told = subprocess.run([harness.program("dnsblv6ctl"), "--socket", case.path("ctl"), "stats"],
+                          capture_output=True, text=True, check=True, timeout=harness.DEADLINE_S)
+    rows = (line.split("\t") for line in told.stdout.splitlines())
+    return sum(int(value) for name, counter, value in rows
+               if name == zone and counter == "queries")
+
+
 class Served(Case):
     """dnsblv6d with LIST, and a control socket; it is asked directly, without a resolver."""
 
@@ -36,11 +45,7 @@ class Served(Case):
 
     def queries(self):
         """How many the server has had, of all kinds."""
-        told = subprocess.run([harness.program("dnsblv6ctl"), "--socket", self.path("ctl"),
-                               "stats"], capture_output=True, text=True, check=True,
-                              timeout=harness.DEADLINE_S)
-        rows = (line.split("\t") for line in told.stdout.splitlines())
-        return next(int(row[2]) for row in rows if row[1] == "queries")
+        return count_queries(self)
 
     def run_program(self, arguments, expect=0, **how):
         """Any program, to its end."""

@@ -145,10 +145,21 @@ def addresses6(rng, count):
     return chosen[:count]
 
 
+def start_rbldnsd(case, *datasets):
+    """On "ZONE:TYPE:FILE,..." each. Its address."""
+    address = case.free_address()
+    # As root it wants another user to become.
+    user = ["-u", "nobody"] if os.geteuid() == 0 else []
+    rbldnsd = case.start([harness.peer("rbldnsd"), "-n", *user, "-b", "{}/{}".format(*address),
+                          *datasets], "rbldnsd")
+    rbldnsd.wait_for_log(r"rbldnsd version .* started")
+    return address
+
+
 class RbldnsdTest(harness.Case):
     def setUp(self):
         super().setUp()
-        self.rbldnsd = harness.peer("rbldnsd")
+        harness.peer("rbldnsd")
 
     def readable(self, path):
         """A copy where rbldnsd, which is another user, can read it: only root may be let in there."""
@@ -159,15 +170,11 @@ class RbldnsdTest(harness.Case):
 
     def start_both(self, lists, options=()):
         """Both servers on bl.example.; lists is "TYPE:FILE,..." as both programs take it."""
-        port = self.free_port()
-        user = ["-u", "nobody"] if os.geteuid() == 0 else []
-        rbldnsd = self.start([self.rbldnsd, "-n", *user, "-b", f"{self.host}/{port}",
-                              *(f"bl.example:{one}" for one in lists)], "rbldnsd")
-        rbldnsd.wait_for_log(r"rbldnsd version .* started")
-        store = self.path(f"{port}.mdb")
+        theirs = start_rbldnsd(self, *(f"bl.example:{one}" for one in lists))
+        store = self.path(f"{theirs[1]}.mdb")
         self.build(store, "--allow-reserved", *options, *lists)
         server = self.serve([(harness.ZONE, store, harness.CLASSIC)])
-        return (self.host, port), server.address
+        return theirs, server.address
 
     def ask_both(self, names, rrtype, addresses):
         replies = []

@@ -9,24 +9,13 @@ IPv4 and IPv6, and no block costs more than one question. What happens when the 
 stops, is started again, or serves another list is seen from the client's side.
 """
 
-import importlib
 import os
 import signal
-import subprocess
-import sys
 
-import harness
+from binding import dnsblv6
 from harness import ANY_SIZE, CLASSIC, ZONE, Case, main, wait_for
-from lookups import LIBRARY
+from lookups import count_queries
 from oracle import BLOCK, Oracle
-
-if harness.IS_SANITIZED:
-    # The library wants a runtime that the interpreter would have to be started with.
-    print("the build is sanitized: skipped")
-    sys.exit(77)
-os.environ["DNSBLV6_LIBRARY"] = LIBRARY
-sys.path.insert(0, os.path.join(harness.SOURCE, "client-lib/python"))
-dnsblv6 = importlib.import_module("dnsblv6")
 
 LOOKUPS = 4000
 PROBE_MAX = 16  # questions that a probe of one zone may cost
@@ -68,11 +57,7 @@ class Direct(Case):
         return client
 
     def queries(self):
-        told = subprocess.run([harness.program("dnsblv6ctl"), "--socket", self.path("ctl"),
-                               "stats"], capture_output=True, text=True, check=True,
-                              timeout=harness.DEADLINE_S)
-        rows = (line.split("\t") for line in told.stdout.splitlines())
-        return next(int(row[2]) for row in rows if row[1] == "queries")
+        return count_queries(self)
 
     def check_all(self, client, addresses):
         wrong = []

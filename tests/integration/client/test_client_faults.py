@@ -31,8 +31,9 @@ import fault_clients
 import harness
 from fault_clients import CLEAR, LISTED, RIGHT, UNKNOWN
 from faults import FAULTS, KINDS, PLAIN, SIGNED, UNSIGNED
-from harness import CLASSIC, SOURCE, ZONE, Case, main, peer, program
+from harness import CLASSIC, SOURCE, ZONE, Case, main, program
 from lookups import LIBRARY
+from rbldnsd import start_rbldnsd
 from resolvers import start_unbound
 
 if harness.IS_SANITIZED:
@@ -211,12 +212,7 @@ class Authorities:
     def serve_rbldnsd(self, listed):
         case = self.case
         path = case.write("classic.txt", SOA + "\n".join(["127.0.0.2", *listed]) + "\n")
-        address = case.free_address()
-        user = ["-u", "nobody"] if os.geteuid() == 0 else []
-        process = case.start([peer("rbldnsd"), "-n", *user, "-b", "{}/{}".format(*address),
-                              f"{CLASSIC.rstrip('.')}:ip4set:{path}"], "rbldnsd")
-        process.wait_for_log(r"rbldnsd version .* started")
-        return address
+        return start_rbldnsd(case, f"{CLASSIC.rstrip('.')}:ip4set:{path}")
 
 
 class Faults(Case):

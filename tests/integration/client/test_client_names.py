@@ -11,21 +11,12 @@ DNSBLV6_NAMES is how many names are compared, over all lists.
 """
 
 import hashlib
-import importlib
 import os
-import sys
 
 import harness
-from harness import A, peer, wait_for
-from lookups import LIBRARY
-
-if harness.IS_SANITIZED:
-    # The library wants a runtime that the interpreter would have to be started with.
-    print("the build is sanitized: skipped")
-    sys.exit(77)
-os.environ["DNSBLV6_LIBRARY"] = LIBRARY
-sys.path.insert(0, os.path.join(harness.SOURCE, "client-lib/python"))
-dnsblv6 = importlib.import_module("dnsblv6")
+from binding import dnsblv6
+from harness import A, wait_for
+from rbldnsd import start_rbldnsd
 
 NAMES = int(os.environ.get("DNSBLV6_NAMES", 4000))
 LISTED = 2000  # entries of each list
@@ -92,12 +83,7 @@ class Names(harness.Case):
         for number, (name, lines) in enumerate(lists.items()):
             path = self.write(f"list{number}", SOA + "\n".join(lines) + "\n")
             arguments.append(f"{':'.join(name.split(':')[:2])}:{path}")
-        port = self.free_port()
-        user = ["-u", "nobody"] if os.geteuid() == 0 else []
-        rbldnsd = self.start([peer("rbldnsd"), "-n", *user, "-b", f"{self.host}/{port}",
-                              *arguments], "rbldnsd")
-        rbldnsd.wait_for_log(r"rbldnsd version .* started")
-        return self.host, port
+        return start_rbldnsd(self, *arguments)
 
     def client(self, zones, **options):
         client = dnsblv6.Client(zones, servers=self.servers, kind=KINDS, test_point=POINTS,

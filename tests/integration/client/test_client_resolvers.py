@@ -20,8 +20,9 @@ import re
 import subprocess
 
 import harness
-from harness import ANY_SIZE, DATA, IS_SANITIZED, ZONE, Case, main, peer, program
+from harness import ANY_SIZE, DATA, IS_SANITIZED, ZONE, Case, main, program
 from oracle import BLOCK, Oracle
+from rbldnsd import start_rbldnsd
 from resolvers import VALIDATORS, start_unbound
 
 LOOKUPS = int(os.environ.get("DNSBLV6_LOOKUPS", 1000 if IS_SANITIZED else 4000))
@@ -143,17 +144,11 @@ class Resolvers(Case):
 
     def test_rbldnsd(self):
         """Asked directly: rbldnsd is the authority, and the library needs no recursion."""
-        rbldnsd = peer("rbldnsd")
         os.chmod(self.directory, 0o755)
         # Its test point is for the operator to put in.
         ipv4 = ["127.0.0.2"] + [line for line in self.lines if ":" not in line]
         path = self.write("classic.txt", "\n".join(ipv4) + "\n")
-        port = self.free_port()
-        user = ["-u", "nobody"] if os.geteuid() == 0 else []
-        process = self.start([rbldnsd, "-n", *user, "-b", f"{self.host}/{port}",
-                              f"bl.example:ip4set:{path}"], "rbldnsd")
-        process.wait_for_log(r"rbldnsd version .* started")
-        self.check((self.host, port), "--zones", "bl.example", only=4)
+        self.check(start_rbldnsd(self, f"bl.example:ip4set:{path}"), "--zones", "bl.example", only=4)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import threading
 
 import harness
 from harness import AAAA, ZONE, Case, Reply, main, wire_name
-from lookups import LIST
+from lookups import LIST, count_queries
 from oracle import Oracle
 from resolvers import start_unbound
 
@@ -129,11 +129,7 @@ class Libunbound(Case):
             self.assertEqual(client.check(address), [verdict, "secure", "ok"], address)
 
     def queries(self):
-        told = subprocess.run([harness.program("dnsblv6ctl"), "--socket", self.path("ctl"),
-                               "stats"], capture_output=True, text=True, check=True,
-                              timeout=harness.DEADLINE_S)
-        rows = (line.split("\t") for line in told.stdout.splitlines())
-        return next(int(row[2]) for row in rows if row[1] == "queries")
+        return count_queries(self)
 
     def test_what_is_cached_or_proven_empty_is_not_asked_again(self):
         # Without libunbound's own use of NSEC: it is the library that remembers ranges.

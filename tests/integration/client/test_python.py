@@ -4,26 +4,17 @@
 
 import asyncio
 import ctypes
-import importlib
 import ipaddress
 import os
 import re
-import sys
 import threading
 
 import harness
+from binding import dnsblv6
 from harness import CLASSIC, ZONE, wait_for
-from lookups import LIBRARY, ZONES, Served
+from lookups import ZONES, Served
 
 NAME, CLASSIC_NAME = ZONE.rstrip("."), CLASSIC.rstrip(".")
-
-if harness.IS_SANITIZED:
-    # The library wants a runtime that the interpreter would have to be started with.
-    print("the build is sanitized: skipped")
-    sys.exit(77)
-os.environ["DNSBLV6_LIBRARY"] = LIBRARY
-sys.path.insert(0, os.path.join(harness.SOURCE, "client-lib/python"))
-dnsblv6 = importlib.import_module("dnsblv6")
 
 
 class Python(Served):

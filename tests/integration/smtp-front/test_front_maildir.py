@@ -14,7 +14,7 @@ import subprocess
 
 import harness
 from front import CONTENT, RECIPIENT, SENDER, USER, Front, FrontCase, is_root
-from harness import EX_CONFIG, IS_SANITIZED, main, peer, wait_for
+from harness import EX_CONFIG, IS_SANITIZED, main, peer
 
 
 class MaildirCase(FrontCase):

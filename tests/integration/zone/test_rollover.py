@@ -14,7 +14,6 @@ Needs Unbound.
 
 import re
 import time
-import unittest
 
 from harness import AAAA, EX_DATAERR, ZONE, Case, ask, ask_all, bitmap_name, ip, main, wait_for
 from load import Load
