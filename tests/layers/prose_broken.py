@@ -59,7 +59,8 @@ class Scratch(unittest.TestCase):
     def findings(self):
         tree = prose.Tree(self.directory)
         return [*prose.check_comments(tree), *prose.check_pages(tree),
-                *prose.check_architecture(tree), *prose.check_figures(tree)]
+                *prose.check_architecture(tree), *prose.check_glossary(tree),
+                *prose.check_figures(tree)]
 
     def assert_finds(self, place, words):
         findings = self.findings()
@@ -98,6 +99,14 @@ class Scratch(unittest.TestCase):
         self.assert_finds("ARCHITECTURE.md:1", "not two of nine")
         self.plant("ARCHITECTURE.md", ARCHITECTURE.replace("| 4 | `made`", "| 4 | `told_not`", 1))
         self.assert_finds("ARCHITECTURE.md:6", "told_not()")
+
+    def test_a_word_that_has_gone(self):
+        glossary = "\n## Glossary\n\n| server | |\n|---|---|\n| made, told | x |\n"
+        self.plant("ARCHITECTURE.md", ARCHITECTURE + glossary)
+        self.assertEqual(self.findings(), [])
+        self.plant("ARCHITECTURE.md", ARCHITECTURE + glossary + "| made, gone | x |\n")
+        lines = (ARCHITECTURE + glossary).count("\n")
+        self.assert_finds(f"ARCHITECTURE.md:{lines + 1}", "the word gone")
 
     def test_a_figure(self):
         for cell in ("4.36 us", "1,230 prefixes"):
