@@ -9,7 +9,6 @@
 #include "integration/mail/base/users/users.h"
 #include "integration/mail/base/users/users_build.h"
 
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -22,28 +21,34 @@ inline users_facts folding(bool folds_case = true, char extension = '\0')
 	return facts;
 }
 
-using list_pointer = std::unique_ptr<users_list, void (*)(users_list *)>;
+struct filling {
+	const std::vector<std::string> &lines;
+	users_builder build = {};
+};
 
-inline list_pointer make_list(const std::vector<std::string> &lines,
-			      const users_facts &facts = folding())
+inline int fill_lines(users_builder *build, void *context)
 {
-	users_list *list = nullptr;
-	if (users_list_new(&facts, &list) != USERS_OK)
-		throw std::runtime_error("no memory");
-	list_pointer owner(list, users_list_free);
-	for (const auto &line : lines) {
-		const int ret = users_list_add(list, line.data(), line.size());
-		if (ret != USERS_OK)
-			throw std::runtime_error(line + ": " + users_list_strerror(ret));
+	for (const auto &line : static_cast<filling *>(context)->lines) {
+		const int ret = users_build_add(build, line.data(), line.size());
+		if (ret != STORE_OK)
+			return ret;
 	}
-	users_list_sort(list);
-	return owner;
+	return STORE_OK;
 }
 
+// Lines that no list could have are not expected.
 inline int build(const std::string &path, const std::vector<std::string> &lines,
-		 const users_facts &facts = folding(), users_build_guard *guard = nullptr)
+		 const users_facts &facts = folding(), users_builder *ret_build = nullptr)
 {
-	return users_build(path.c_str(), make_list(lines, facts).get(), 1700000000, guard);
+	filling filled{ lines };
+	filled.build.facts = facts;
+	filled.build.facts.built_at_s = 1700000000;
+	filled.build.max_shrink_percent =
+		ret_build != nullptr ? ret_build->max_shrink_percent : 100;
+	const int ret = users_build(path.c_str(), &filled.build, fill_lines, &filled);
+	if (ret_build != nullptr)
+		*ret_build = filled.build;
+	return ret;
 }
 
 // Closed with its owner.
@@ -90,7 +95,7 @@ class opened_users
 				return 0;
 			},
 			&all);
-		if (ret != USERS_OK)
+		if (ret != STORE_OK)
 			throw std::runtime_error(users_strerror(ret));
 		return all;
 	}

@@ -30,36 +30,11 @@
  * waits for a writer.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "integration/mail/base/users/users_list.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define USERS_STATUS_MAP(X)                                                                        \
-	X(USERS_ENOTUSERS, -2200, "not a database of recipients")                                  \
-	X(USERS_ELMDB, -2201, "written by another LMDB version")                                   \
-	X(USERS_EVERSION, -2202, "written with another version of the format")                     \
-	X(USERS_ECUT, -2203, "file is cut short")                                                  \
-	X(USERS_ECORRUPT, -2204, "damaged database")                                               \
-	X(USERS_EFULL, -2205, "more recipients than a database can hold")                          \
-	X(USERS_EREADERS, -2206, "too many readers have the database open")                        \
-	X(USERS_ELOCK, -2207, "no write permission for the lock file beside the database")         \
-	X(USERS_EUNFINISHED, -2208, "database has never been finished")                            \
-	X(USERS_EREPLACED, -2209, "file was replaced while it was being written")                  \
-	X(USERS_ESHRINK, -2210, "list would shrink too much")
-
-enum users_status {
-	USERS_OK = 0,
-#define X(name, code, text) name = code,
-	USERS_STATUS_MAP(X)
-#undef X
-};
-
-/* Text for these and for -errno values. Never NULL. */
-const char *users_strerror(int status);
 
 enum users_answer {
 	USERS_VALID,
@@ -67,22 +42,11 @@ enum users_answer {
 	USERS_NOT_OURS, /* 550 5.7.1, relaying denied */
 };
 
-/* What the list was built with, and from. */
-struct users_facts {
-	bool folds_case; /* local parts are compared in lower case (ASCII) */
-	char extension;	 /* user+x@ is user@ when it is '+'; 0: no such thing */
-	uint64_t address_count;
-	uint64_t catchall_count;
-	uint64_t domain_count;
-	int64_t built_at_s; /* seconds since 1970 */
-	uint64_t sum;	    /* equal sums, equal lists */
-};
-
 struct users;
 
 /*
  * Opens path and checks what can be checked in no time: that it is a database of recipients, whole
- * in length, of this version. Returns 0, -errno (-ENOENT, -EACCES, ...) or a status above;
+ * in length, of this version. Returns 0, -errno (-ENOENT, -EACCES, ...) or a status of lib/lmdb;
  * *ret_users on success only. A file whose inner pages were overwritten can make LMDB crash: ask
  * users_verify() before.
  */
@@ -113,9 +77,6 @@ int users_find_entry(struct users *users, const char *address, size_t size, char
  */
 bool users_make_entry(const char *address, size_t size, char *ret_entry);
 
-/* Of the newest list. */
-int users_get_facts(struct users *users, struct users_facts *ret_facts);
-
 /*
  * Calls fn for each entry as a line of a list ("john@example.org", "@example.org", "domain
  * example.net"), in order, until it returns other than 0, which is returned. The list that is
@@ -125,15 +86,8 @@ typedef int (*users_walk_fn)(void *context, const char *line, size_t size);
 int users_walk(struct users *users, users_walk_fn fn, void *context);
 
 /*
- * Reads all of the newest list and compares it with the sum that was written. For a child process:
- * damaged pages can make LMDB crash, or go in a circle. *ret_facts on success.
- */
-int users_check(struct users *users, struct users_facts *ret_facts);
-
-/*
- * users_check() of path, in a child process where a crash is harmless. USERS_ECORRUPT when the
- * child died or the sum differs, else as users_open(). Waits for the child, which has a limit of
- * processor time. The caller must not have set SIGCHLD to be ignored.
+ * Reads all of path and compares it with its checksum, in a child process where a crash is
+ * harmless: verify_store() of lib/lmdb. The caller must not have set SIGCHLD to be ignored.
  */
 int users_verify(const char *path, struct users_facts *ret_facts);
 

@@ -4,12 +4,20 @@
 /*
  * users_build.h - one transaction that replaces a whole database of recipients.
  *
- * Flow: users_list.h -> here -> readers of users.h see it at their next question.
+ * Flow: smtp-front-users reads lists, line by line -> here -> readers of users.h see it at their
+ *       next question.
  *
  * The file stays the same file. Everything becomes visible at once, when it is on disk; or never:
  * a crash, a kill -9, a full disk leave the list before, complete. Pages of the list before are
- * used again by a later build, when no reader holds them any more, so that the file is about
- * twice as large as a list. One builder at a time: a second one waits.
+ * used again by a later build, when no reader holds them any more, so that the file is a few times
+ * as large as a list. One builder at a time: a second one waits.
+ *
+ *     static int fill(struct users_builder *build, void *context)
+ *     {
+ *             return users_build_add(build, "john@example.org", 16);
+ *     }
+ *     struct users_builder build = { .facts = { .folds_case = true }, .max_shrink_percent = 50 };
+ *     int ret = users_build(path, &build, fill, NULL);
  *
  * Logs nothing; what it opens it closes.
  */
@@ -23,24 +31,36 @@ extern "C" {
 /* Changes of fewer than this are never too large: a list may begin small. */
 #define USERS_BUILD_SMALL_CHANGE 10
 
-/* What looks like an accident: a file of users that is cut, or the wrong one. */
-struct users_build_guard {
-	unsigned max_shrink_percent; /* of the recipients, and of the domains, that there are */
+struct writer;
+
+struct users_builder {
+	struct users_facts facts; /* in: how, and when; the counts when it is done */
+	/* By how much recipients, and domains, may become fewer: a list may be cut, or the wrong
+	 * one. */
+	unsigned max_shrink_percent;
 	/* With USERS_ESHRINK: what would. */
 	const char *unit; /* "recipients" or "domains"; static */
 	uint64_t before;
 	uint64_t now;
+	struct writer *writer; /* of users_build() alone */
 };
 
+/* Adds all lines; called once. 0, or a status that leaves the list before as it is. */
+typedef int (*users_build_fn)(struct users_builder *build, void *context);
+
 /*
- * Writes list, which users_list_sort() has ordered, and creates path when there is none (mode
- * 0644 less umask, as its lock file). now_s is what users_get_facts() says later. Returns 0, -errno
- * (-ENOSPC, -EACCES, ...) or a status of users.h. A file that was created and never committed is
- * removed; a file that is no database of recipients is left alone. USERS_ESHRINK when the guard,
- * which may be NULL, does not let it: it compares with what the transaction would replace.
+ * Creates path when there is none (mode 0644 less umask, as its lock file). Returns 0, -errno
+ * (-ENOSPC, -EACCES, ...), a status of lib/lmdb, USERS_ESHRINK or what fill returned. A file that
+ * was created and never committed is removed; a file that is no database of recipients is left
+ * alone.
  */
-int users_build(const char *path, const struct users_list *list, int64_t now_s,
-		struct users_build_guard *guard);
+int users_build(const char *path, struct users_builder *build, users_build_fn fill, void *context);
+
+/*
+ * For fill: adds the entry of a line, and its domain. What is there already is no harm. After a
+ * status of users_list_parse() nothing was added and more lines may be, after any other none.
+ */
+int users_build_add(struct users_builder *build, const char *line, size_t size);
 
 #ifdef __cplusplus
 }

@@ -5,8 +5,8 @@
  * is smtp-front-users.8.
  */
 
+#include "integration/mail/base/users/users.h"
 #include "integration/mail/base/users/users_build.h"
-#include "integration/mail/base/users/users_read.h"
 
 #include "lib/common/log.h"
 #include "lib/common/options.h"
@@ -20,48 +20,39 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
 
 /* Of the lines refused; the others are counted, as a wrong file has nothing but wrong lines. */
-#define REFUSALS_SHOWN 20
-#define PASSWDS_MAX    16
-/* Where adduser and useradd begin with people, and below which they make accounts of the system. */
-#define UID_MIN		   1000
+#define REFUSALS_SHOWN	   20
 #define MAX_SHRINK_PERCENT 50
-
-struct source {
-	const char *path;
-	struct users_passwd passwd;
-};
 
 struct command_line {
 	const char *database;
-	struct users_facts facts; /* folds_case and extension */
-	struct users_build_guard guard;
-	uint32_t uid_min;
-	struct source passwds[PASSWDS_MAX];
-	unsigned passwd_count;
-	char **lists;
-	int list_count;
+	struct users_builder build; /* facts and max_shrink_percent */
+	char **words;		    /* lists, or addresses */
+	int word_count;
+};
+
+/* A command takes the first options, so many, and words of this name or none. */
+struct command {
+	const char *name;
+	size_t option_count;
+	const char *word;
+	int (*run)(struct command_line *line);
 };
 
 enum row {
-	OPTION_DATABASE,
-	OPTION_PASSWD,
-	OPTION_DOMAIN,
-	OPTION_MIN_UID,
+	OPTION_DATABASE, /* of all commands */
 	OPTION_EXTENSION,
 	OPTION_KEEP_CASE,
-	OPTION_MAX_SHRINK, /* of build alone, therefore last */
+	OPTION_MAX_SHRINK,
 };
 
 static const struct options_row rows[] = {
 	[OPTION_DATABASE] = { 'd', "database", "FILE", "the database" },
-	[OPTION_PASSWD] = { 'p', "passwd", "FILE", "a file like passwd; --domain has to follow" },
-	[OPTION_DOMAIN] = { 0, "domain", "NAME", "domain of the users in that file" },
-	[OPTION_MIN_UID] = { 0, "min-uid", "NUMBER", "leave out users below it (1000)" },
 	[OPTION_EXTENSION] = { 'x', "extension", "CHARACTER",
 			       "begins what is not looked at in a local part, such as +" },
 	[OPTION_KEEP_CASE] = { 0, "keep-case", NULL, "John@ and john@ are two users" },
@@ -70,23 +61,35 @@ static const struct options_row rows[] = {
 
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
 
+static const struct options_table all = {
+	.program = "smtp-front-users",
+	.libraries = SMTP_FRONT_USERS_LIBRARIES,
+	.usage = "COMMAND --database FILE [options] [LIST ... | ADDRESS ...]",
+	.summary = "Turns lists of recipients into the database that smtp-front asks.\n\n"
+		   "  build  make a database of the LISTs, or replace what one has\n"
+		   "  check  read all of a database and say whether it is whole\n"
+		   "  dump   print the list that a database holds\n"
+		   "  find   look each ADDRESS up",
+	.rows = rows,
+	.row_count = ROW_COUNT,
+};
+
 static int exit_status(int status)
 {
 	switch (status) {
-	case USERS_OK:
-		return EX_OK;
 	case -EACCES:
 	case -EPERM:
 	case -EROFS:
-	case USERS_ELOCK:
+	case STORE_ELOCK:
 		return EX_NOPERM;
 	case -ENOENT:
 	case -EISDIR:
 	case -ENOTDIR:
 		return EX_NOINPUT;
 	case -ENOMEM:
-	case USERS_EREADERS:
-	case USERS_EREPLACED:
+	case STORE_EREADERS:
+	case STORE_EREPLACED:
+	case STORE_EVERIFIER:
 		return EX_TEMPFAIL;
 	default:
 		return status <= -2000 ? EX_DATAERR : EX_IOERR;
@@ -95,7 +98,7 @@ static int exit_status(int status)
 
 static int fail(const char *path, const char *what, int status)
 {
-	log_error(path, "%s (%s)", what, users_list_strerror(status));
+	log_error(path, "%s (%s)", what, users_strerror(status));
 	return exit_status(status);
 }
 
@@ -109,32 +112,12 @@ static int flush_output(int status)
 
 /* ---- the command line ---- */
 
-static void take_passwd(const struct options_table *table, struct command_line *line,
-			const char *path)
-{
-	if (line->passwd_count == PASSWDS_MAX)
-		options_fail(table, "--passwd '%s': more than %d", path, PASSWDS_MAX);
-	line->passwds[line->passwd_count++].path = path;
-}
-
-static void take_domain(const struct options_table *table, struct command_line *line,
-			const char *domain)
-{
-	int ret = users_list_check_domain(domain);
-	if (ret != USERS_OK)
-		options_fail(table, "--domain '%s' is %s", domain, users_list_strerror(ret));
-	if (line->passwd_count == 0 || line->passwds[line->passwd_count - 1].passwd.domain != NULL)
-		options_fail(table, "--domain '%s' without a --passwd before it", domain);
-	line->passwds[line->passwd_count - 1].passwd.domain = domain;
-}
-
-static void take_extension(const struct options_table *table, struct command_line *line,
-			   const char *argument)
+static char extension_of(const struct options_table *table, const char *argument)
 {
 	if (strlen(argument) != 1 || strchr("!#$%&'*+-/=?^_`{|}~.", argument[0]) == NULL)
 		options_fail(table, "--extension '%s' is not one of !#$%%&'*+-/=?^_`{|}~.",
 			     argument);
-	line->facts.extension = argument[0];
+	return argument[0];
 }
 
 static void take_option(const struct options_table *table, struct command_line *line,
@@ -144,96 +127,41 @@ static void take_option(const struct options_table *table, struct command_line *
 	case OPTION_DATABASE:
 		line->database = argument;
 		break;
-	case OPTION_PASSWD:
-		take_passwd(table, line, argument);
-		break;
-	case OPTION_DOMAIN:
-		take_domain(table, line, argument);
-		break;
-	case OPTION_MIN_UID:
-		line->uid_min =
-			(uint32_t)options_number(table, rows[option].name, argument, 0, UINT32_MAX);
-		break;
-	case OPTION_MAX_SHRINK:
-		line->guard.max_shrink_percent =
-			(unsigned)options_number(table, rows[option].name, argument, 0, 100);
-		break;
 	case OPTION_EXTENSION:
-		take_extension(table, line, argument);
+		line->build.facts.extension = extension_of(table, argument);
 		break;
 	case OPTION_KEEP_CASE:
-		line->facts.folds_case = false;
+		line->build.facts.folds_case = false;
+		break;
+	case OPTION_MAX_SHRINK:
+		line->build.max_shrink_percent =
+			(unsigned)options_number(table, rows[option].name, argument, 0, 100);
 		break;
 	}
 }
 
-static void parse_command_line(const struct options_table *table, int argc, char **argv,
+static void parse_command_line(const struct command *command, int argc, char **argv,
 			       struct command_line *ret_line)
 {
+	struct options_table own = all;
+	const struct options_table *table = &own;
 	const char *argument;
 	int option;
+	own.row_count = command->option_count;
 	*ret_line = (struct command_line){
-		.facts = { .folds_case = true },
-		.guard = { .max_shrink_percent = MAX_SHRINK_PERCENT },
-		.uid_min = UID_MIN,
+		.build = { .facts = { .folds_case = true, .built_at_s = time(NULL) },
+			   .max_shrink_percent = MAX_SHRINK_PERCENT },
 	};
 	while ((option = options_next(table, argc, argv, &argument)) != OPTIONS_END)
 		take_option(table, ret_line, (enum row)option, argument);
-	for (unsigned i = 0; i < ret_line->passwd_count; i++) {
-		if (ret_line->passwds[i].passwd.domain == NULL)
-			options_fail(table, "--passwd '%s' without a --domain behind it",
-				     ret_line->passwds[i].path);
-		ret_line->passwds[i].passwd.uid_min = ret_line->uid_min;
-	}
-	ret_line->lists = argv + optind;
-	ret_line->list_count = argc - optind;
-}
-
-static void need_database(const struct options_table *table, const struct command_line *line)
-{
-	if (line->database == NULL)
+	ret_line->words = argv + optind;
+	ret_line->word_count = argc - optind;
+	if (ret_line->database == NULL)
 		options_fail(table, "--database is missing");
-}
-
-/* ---- lists ---- */
-
-static void log_refusal(void *context, const char *path, uint64_t line_number, const char *line,
-			size_t size, int status)
-{
-	uint64_t *count = context;
-	char place[PATH_MAX + 24];
-	char text[LOG_QUOTE_MAX];
-	if (++*count > REFUSALS_SHOWN)
-		return;
-	snprintf(place, sizeof(place), "%s:%" PRIu64, path, line_number);
-	log_error(place, "line refused, text=%s (%s)", log_quote(line, size, text),
-		  users_list_strerror(status));
-}
-
-/* passwd: NULL, of a list. */
-static int read_source(const char *path, const struct users_passwd *passwd, struct users_list *list,
-		       uint64_t *refused)
-{
-	int ret = users_read(path, passwd, list, log_refusal, refused);
-	return ret == USERS_OK ? EX_OK : fail(path, "list not read", ret);
-}
-
-/* All that the command line names. An exit status; *refused counts the lines that were. */
-static int read_all(const struct command_line *line, struct users_list *list, uint64_t *refused)
-{
-	int status = EX_OK;
-	for (unsigned i = 0; status == EX_OK && i < line->passwd_count; i++)
-		status =
-			read_source(line->passwds[i].path, &line->passwds[i].passwd, list, refused);
-	for (int i = 0; status == EX_OK && i < line->list_count; i++)
-		status = read_source(line->lists[i], NULL, list, refused);
-	if (*refused > REFUSALS_SHOWN)
-		log_error(NULL, "more lines refused, count=%" PRIu64, *refused - REFUSALS_SHOWN);
-	if (users_list_left_out(list) > 0)
-		log_info(NULL, "users left out, count=%" PRIu64 " min-uid=%" PRIu32,
-			 users_list_left_out(list), line->uid_min);
-	users_list_sort(list);
-	return status;
+	if (command->word != NULL && ret_line->word_count == 0)
+		options_fail(table, "no %s given", command->word);
+	if (command->word == NULL && ret_line->word_count > 0)
+		options_fail(table, "unexpected word '%s'", ret_line->words[0]);
 }
 
 static void print_facts(const char *path, const char *what, const struct users_facts *facts)
@@ -244,121 +172,135 @@ static void print_facts(const char *path, const char *what, const struct users_f
 
 /* ---- build ---- */
 
-static const struct options_table build_table = {
-	.program = "smtp-front-users build",
-	.libraries = SMTP_FRONT_USERS_LIBRARIES,
-	.usage = "--database FILE [options] [LIST ...]",
-	.summary = "Makes a database of recipients, or replaces what one has.",
-	.rows = rows,
-	.row_count = ROW_COUNT,
+/* A list that is read. */
+struct list {
+	const char *path;
+	FILE *file;
+	uint64_t line_number;
+	char line[USERS_LIST_LINE_MAX];
+	size_t size; /* of the whole line, which may be more */
 };
 
-static void log_shrink(const char *path, const struct users_build_guard *guard)
+/* false behind the last line, and when reading has failed. */
+static bool next_line(struct list *list)
+{
+	int c;
+	list->size = 0;
+	while ((c = getc_unlocked(list->file)) != EOF && c != '\n') {
+		if (list->size < sizeof(list->line))
+			list->line[list->size] = (char)c;
+		list->size++;
+	}
+	list->line_number++;
+	return c != EOF || (list->size > 0 && ferror(list->file) == 0);
+}
+
+static int add_line(struct users_builder *build, const struct list *list)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+	size_t mark_size = sizeof(mark) - 1;
+	if (list->size > sizeof(list->line))
+		return USERS_ELINE;
+	if (list->line_number == 1 && list->size >= mark_size &&
+	    memcmp(list->line, mark, mark_size) == 0)
+		return users_build_add(build, list->line + mark_size, list->size - mark_size);
+	return users_build_add(build, list->line, list->size);
+}
+
+static void log_refusal(const struct list *list, int status)
+{
+	char place[PATH_MAX + 24];
+	char text[LOG_QUOTE_MAX];
+	size_t kept = list->size < sizeof(list->line) ? list->size : sizeof(list->line);
+	snprintf(place, sizeof(place), "%s:%" PRIu64, list->path, list->line_number);
+	log_error(place, "line refused, text=%s (%s)", log_quote(list->line, kept, text),
+		  users_strerror(status));
+}
+
+static int add_lines(struct users_builder *build, struct list *list, uint64_t *refused)
+{
+	errno = 0;
+	while (next_line(list)) {
+		int ret = add_line(build, list);
+		bool is_refused = ret <= USERS_ESHRINK;
+		if (ret != STORE_OK && !is_refused)
+			return ret;
+		if (is_refused && ++*refused <= REFUSALS_SHOWN)
+			log_refusal(list, ret);
+	}
+	if (ferror(list->file) == 0)
+		return STORE_OK;
+	return errno != 0 ? -errno : -EIO;
+}
+
+/* "-" is standard input. */
+static int add_list(struct users_builder *build, const char *path, uint64_t *refused)
+{
+	struct list list = { .path = path };
+	struct stat st;
+	bool is_input = strcmp(path, "-") == 0;
+	list.file = is_input ? stdin : fopen(path, "re");
+	if (list.file == NULL)
+		return -errno;
+	int ret = fstat(fileno(list.file), &st) == 0 && S_ISDIR(st.st_mode) ? -EISDIR : STORE_OK;
+	if (ret == STORE_OK)
+		ret = add_lines(build, &list, refused);
+	if (!is_input)
+		fclose(list.file);
+	return ret;
+}
+
+static int add_lists(struct users_builder *build, void *context)
+{
+	const struct command_line *line = context;
+	uint64_t refused = 0;
+	for (int i = 0; i < line->word_count; i++) {
+		int ret = add_list(build, line->words[i], &refused);
+		if (ret != STORE_OK)
+			log_error(line->words[i], "list not read (%s)", users_strerror(ret));
+		if (ret != STORE_OK)
+			return ret;
+	}
+	if (refused > REFUSALS_SHOWN)
+		log_error(NULL, "more lines refused, count=%" PRIu64, refused - REFUSALS_SHOWN);
+	if (refused > 0)
+		return USERS_EREFUSED;
+	/* An empty list was rather lost than meant: no recipient would get mail. */
+	return build->facts.domain_count > 0 ? STORE_OK : USERS_EEMPTY;
+}
+
+static void log_shrink(const char *path, const struct users_builder *build)
 {
 	log_error(path,
 		  "list would shrink too much, %s: before=%" PRIu64 " now=%" PRIu64
 		  " (%.1f%%; --max-shrink %u permits %u%%)",
-		  guard->unit, guard->before, guard->now,
-		  100.0 * (double)(guard->before - guard->now) / (double)guard->before,
-		  guard->max_shrink_percent, guard->max_shrink_percent);
+		  build->unit, build->before, build->now,
+		  100.0 * (double)(build->before - build->now) / (double)build->before,
+		  build->max_shrink_percent, build->max_shrink_percent);
 }
 
-static int build_from(struct command_line *line, struct users_list *list)
+static int build_command(struct command_line *line)
 {
-	uint64_t refused = 0;
-	struct users_facts facts;
-	int status = read_all(line, list, &refused);
-	if (status != EX_OK)
-		return status;
-	/* An empty list was rather lost than meant: no recipient would get mail. */
-	if (refused == 0 && users_list_count(list) == 0)
-		log_error(line->database, "database not changed (no recipient in the lists)");
-	if (refused > 0)
-		log_error(line->database, "database not changed (lines were refused)");
-	if (refused > 0 || users_list_count(list) == 0)
-		return EX_DATAERR;
-	int ret = users_build(line->database, list, time(NULL), &line->guard);
+	int ret = users_build(line->database, &line->build, add_lists, line);
 	if (ret == USERS_ESHRINK)
-		log_shrink(line->database, &line->guard);
-	if (ret != USERS_OK)
+		log_shrink(line->database, &line->build);
+	if (ret != STORE_OK)
 		return fail(line->database, "database not changed", ret);
-	users_list_facts(list, &facts);
-	print_facts(line->database, "database built", &facts);
+	print_facts(line->database, "database built", &line->build.facts);
 	return EX_OK;
 }
 
-static int build_command(int argc, char **argv)
-{
-	struct command_line line;
-	struct users_list *list = NULL;
-	parse_command_line(&build_table, argc, argv, &line);
-	need_database(&build_table, &line);
-	if (line.list_count == 0 && line.passwd_count == 0)
-		options_fail(&build_table, "no LIST and no --passwd given");
-	int ret = users_list_new(&line.facts, &list);
-	int status = ret == USERS_OK ? build_from(&line, list) : fail(NULL, "list not read", ret);
-	users_list_free(list);
-	return status;
-}
+/* ---- check, dump and find ---- */
 
-/* ---- check ---- */
-
-static const struct options_table check_table = {
-	.program = "smtp-front-users check",
-	.libraries = SMTP_FRONT_USERS_LIBRARIES,
-	.usage = "[--database FILE] [options] [LIST ...]",
-	.summary = "Reads all of a database, and lists, and says what is wrong. Exit 0: nothing.",
-	.rows = rows,
-	.row_count = OPTION_MAX_SHRINK,
-};
-
-static int check_lists(const struct command_line *line)
-{
-	struct users_list *list = NULL;
-	struct users_facts facts;
-	uint64_t refused = 0;
-	int ret = users_list_new(&line->facts, &list);
-	if (ret != USERS_OK)
-		return fail(NULL, "list not read", ret);
-	int status = read_all(line, list, &refused);
-	users_list_facts(list, &facts);
-	users_list_free(list);
-	if (status == EX_OK && refused == 0)
-		print_facts(NULL, "lists OK", &facts);
-	return status == EX_OK && refused > 0 ? 1 : status;
-}
-
-static int check_database(const struct command_line *line)
+static int check_command(struct command_line *line)
 {
 	struct users_facts facts;
 	int ret = users_verify(line->database, &facts);
-	if (ret != USERS_OK)
+	if (ret != STORE_OK)
 		return fail(line->database, "database not OK", ret);
 	print_facts(line->database, "database OK", &facts);
 	return EX_OK;
 }
-
-static int check_command(int argc, char **argv)
-{
-	struct command_line line;
-	parse_command_line(&check_table, argc, argv, &line);
-	bool has_lists = line.list_count > 0 || line.passwd_count > 0;
-	if (line.database == NULL && !has_lists)
-		options_fail(&check_table, "nothing to check: give --database or a LIST");
-	int status = line.database != NULL ? check_database(&line) : EX_OK;
-	return status == EX_OK && has_lists ? check_lists(&line) : status;
-}
-
-/* ---- dump and find ---- */
-
-static const struct options_table dump_table = {
-	.program = "smtp-front-users dump",
-	.libraries = SMTP_FRONT_USERS_LIBRARIES,
-	.usage = "--database FILE",
-	.summary = "Prints a database as a list.",
-	.rows = rows,
-	.row_count = 1,
-};
 
 static int print_line(void *context, const char *text, size_t size)
 {
@@ -366,97 +308,47 @@ static int print_line(void *context, const char *text, size_t size)
 	return fwrite(text, 1, size, stdout) == size && putchar('\n') != EOF ? 0 : -errno;
 }
 
-static int dump_command(int argc, char **argv)
+static int dump_command(struct command_line *line)
 {
-	struct command_line line;
 	struct users *users = NULL;
-	parse_command_line(&dump_table, argc, argv, &line);
-	need_database(&dump_table, &line);
-	if (line.list_count > 0)
-		options_fail(&dump_table, "unexpected word '%s'", line.lists[0]);
-	int ret = users_open(line.database, &users);
-	if (ret == USERS_OK)
+	int ret = users_open(line->database, &users);
+	if (ret == STORE_OK)
 		ret = users_walk(users, print_line, NULL);
 	users_close(users);
-	if (ret != USERS_OK && ret != -EPIPE)
-		return fail(line.database, "database not printed", ret);
-	return flush_output(EX_OK);
+	if (ret != STORE_OK && ret != -EPIPE)
+		return fail(line->database, "database not printed", ret);
+	return EX_OK;
 }
 
-static const struct options_table find_table = {
-	.program = "smtp-front-users find",
-	.libraries = SMTP_FRONT_USERS_LIBRARIES,
-	.usage = "--database FILE ADDRESS ...",
-	.summary =
-		"Says of each address what an edge says of it. Exit 0: all are valid; 1: not all.",
-	.rows = rows,
-	.row_count = 1,
-};
-
-static int find_all(const struct command_line *line, struct users *users)
+static int find_command(struct command_line *line)
 {
 	static const char *const words[] = {
 		[USERS_VALID] = "valid",
 		[USERS_UNKNOWN] = "unknown",
 		[USERS_NOT_OURS] = "not-ours",
 	};
+	struct users *users = NULL;
 	int status = EX_OK;
-	for (int i = 0; i < line->list_count; i++) {
-		int answer = users_find(users, line->lists[i], strlen(line->lists[i]));
-		if (answer < 0)
-			return fail(line->database, "database not read", answer);
-		printf("%s\t%s\n", line->lists[i], words[answer]);
-		if (answer != USERS_VALID)
+	int ret = users_open(line->database, &users);
+	for (int i = 0; ret >= 0 && i < line->word_count; i++) {
+		ret = users_find(users, line->words[i], strlen(line->words[i]));
+		if (ret >= 0)
+			printf("%s\t%s\n", line->words[i], words[ret]);
+		if (ret != USERS_VALID)
 			status = 1;
 	}
-	return status;
-}
-
-static int find_command(int argc, char **argv)
-{
-	struct command_line line;
-	struct users *users = NULL;
-	parse_command_line(&find_table, argc, argv, &line);
-	need_database(&find_table, &line);
-	if (line.list_count == 0)
-		options_fail(&find_table, "no ADDRESS given");
-	int ret = users_open(line.database, &users);
-	int status = ret == USERS_OK ? find_all(&line, users)
-				     : fail(line.database, "database not opened", ret);
 	users_close(users);
-	return flush_output(status);
+	return ret < 0 ? fail(line->database, "database not read", ret) : status;
 }
 
 /* ---- the program ---- */
 
-static const struct command {
-	const char *name;
-	int (*run)(int argc, char **argv);
-	const char *help;
-} commands[] = {
-	{ "build", build_command, "make or replace a database from lists" },
-	{ "check", check_command, "report what is wrong with a database or lists" },
-	{ "dump", dump_command, "print the list that a database holds" },
-	{ "find", find_command, "look addresses up" },
+static const struct command commands[] = {
+	{ "build", ROW_COUNT, "LIST", build_command },
+	{ "check", 1, NULL, check_command },
+	{ "dump", 1, NULL, dump_command },
+	{ "find", 1, "ADDRESS", find_command },
 };
-
-enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
-
-static int print_help(void)
-{
-	puts("usage: smtp-front-users COMMAND [options]\n"
-	     "Turns lists of recipients into the database that smtp-front asks.\n");
-	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		printf("  %-6s %s\n", commands[i].name, commands[i].help);
-	puts("\n'smtp-front-users COMMAND --help' lists the options of a command.");
-	return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
-}
-
-static int print_version(void)
-{
-	printf("smtp-front-users %s (%s)\n", DNSBLV6_VERSION, SMTP_FRONT_USERS_LIBRARIES);
-	return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
-}
 
 /*
  * A file that took the number of a closed standard stream would be written to in its stead. A
@@ -472,26 +364,23 @@ static void settle_process(void)
 		close(fd);
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
 }
 
 int main(int argc, char **argv)
 {
+	const char *ignored;
 	settle_process();
-	const char *word = argc > 1 ? argv[1] : NULL;
-	if (word == NULL) {
-		fputs("smtp-front-users: no command given; try 'smtp-front-users --help'\n",
-		      stderr);
-		return EX_USAGE;
+	if (argc < 2 || argv[1][0] == '-') {
+		(void)options_next(&all, argc, argv, &ignored);
+		options_fail(&all, "no command given");
 	}
-	if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
-		return print_help();
-	if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0)
-		return print_version();
-	for (size_t i = 0; i < COMMAND_COUNT; i++) {
-		if (strcmp(word, commands[i].name) == 0)
-			return commands[i].run(argc - 1, argv + 1);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		struct command_line line;
+		if (strcmp(argv[1], commands[i].name) != 0)
+			continue;
+		parse_command_line(&commands[i], argc - 1, argv + 1, &line);
+		return flush_output(commands[i].run(&line));
 	}
-	fprintf(stderr, "smtp-front-users: unknown command '%s'; try 'smtp-front-users --help'\n",
-		word);
-	return EX_USAGE;
+	options_fail(&all, "unknown command '%s'", argv[1]);
 }

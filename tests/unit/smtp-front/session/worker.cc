@@ -313,7 +313,7 @@ TEST_CASE("a recipient that no edge can have found is refused", "[front][worker]
 	fixture front;
 	tmpdir directory;
 	const std::string path = directory.file("users.mdb");
-	REQUIRE(build(path, { "inbox@example.org" }) == USERS_OK);
+	REQUIRE(build(path, { "inbox@example.org" }) == STORE_OK);
 	path.copy(front.setup->trust.users, SETUP_PATH_MAX);
 	const int client = front.connect();
 	say(client, MAIL + "RCPT TO:<inbox@example.org>\r\n" + MAIL + "QUIT\r\n");
