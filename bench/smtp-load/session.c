@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum step {
 	STEP_GREETING, /* sends a PROXY header, if any */
@@ -223,7 +224,6 @@ static enum step answer_helo(struct session *session, int code)
 		refuse(session, code);
 		return STEP_QUIT;
 	}
-	session->has_server_piping = session->reply.has_pipelining;
 	if (leaves_after(session, TRACE_AFTER_HELO))
 		decide(session, SESSION_LEFT);
 	return STEP_MAIL;
@@ -326,21 +326,36 @@ static enum session_status take(struct session *session, const struct session_ru
 	return SESSION_GOES_ON;
 }
 
+/* A line has ended. The first one of a reply to EHLO is a name. */
+static void note_feature(struct session *session)
+{
+	const struct replies *replies = &session->replies;
+	if (session->step != STEP_FIRST_HELO && session->step != STEP_HELO)
+		return;
+	if (replies->line_count == 1)
+		session->has_server_piping = false;
+	else if (strcasecmp(replies->text, "PIPELINING") == 0)
+		session->has_server_piping = true;
+}
+
 enum session_status session_input(struct session *session, const struct session_rules *rules,
 				  const char *bytes, size_t size)
 {
 	enum session_status status = SESSION_GOES_ON;
 	for (size_t at = 0; at < size && status == SESSION_GOES_ON;) {
 		size_t taken = 0;
-		int code = reply_feed(&session->reply, bytes + at, size - at, &taken);
+		enum replies_status heard =
+			replies_feed(&session->replies, bytes + at, size - at, &taken);
 		at += taken;
-		if (code == REPLY_BROKEN) {
+		if (heard == REPLIES_BROKEN) {
 			decide(session, SESSION_BROKEN);
 			status = SESSION_OVER;
-		} else if (code != REPLY_MORE) {
-			status = take(session, rules, code);
-			reply_begin(&session->reply);
+			continue;
 		}
+		if (heard != REPLIES_MORE)
+			note_feature(session);
+		if (heard == REPLIES_END)
+			status = take(session, rules, session->replies.code);
 	}
 	return status;
 }

@@ -21,8 +21,8 @@
  * Nothing here allocates, logs, reads a clock or keeps a pointer.
  */
 
-#include "bench/smtp-load/reply.h"
 #include "bench/smtp-load/trace.h"
+#include "lib/smtp/replies.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -73,7 +73,7 @@ enum session_outcome {
 
 struct session {
 	struct trace_session plan;
-	struct reply reply;
+	struct replies replies;
 	enum session_outcome outcome;
 	uint8_t step;		/* what the next reply is about */
 	uint8_t flight;		/* the step with which what is sent now begins */

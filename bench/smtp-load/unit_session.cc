@@ -160,68 +160,34 @@ std::string message_of(size_t size, uint64_t number = 0)
 
 // ---- replies ----
 
-TEST_CASE("a reply cut after any byte is more until its end", "[smtp-load][reply]")
-{
-	const std::string text = "250-mx.example.com\r\n250-PIPELINING\r\n250 SIZE 1000\r\n";
-	for (size_t cut = 0; cut < text.size(); cut++) {
-		reply reply;
-		size_t taken = 0;
-		reply_begin(&reply);
-		CAPTURE(cut);
-		CHECK(reply_feed(&reply, text.data(), cut, &taken) == REPLY_MORE);
-		CHECK(taken == cut);
-		CHECK(reply_feed(&reply, text.data() + cut, text.size() - cut, &taken) == 250);
-		CHECK(reply.has_pipelining);
-	}
-}
-
-TEST_CASE("a reply ends with its line, and the next begins", "[smtp-load][reply]")
-{
-	reply reply;
-	size_t taken = 0;
-	const std::string text = "550 no\n250 yes\n";
-	reply_begin(&reply);
-	CHECK(reply_feed(&reply, text.data(), text.size(), &taken) == 550);
-	CHECK(taken == 7);
-	CHECK_FALSE(reply.has_pipelining);
-}
-
-TEST_CASE("what is no reply is broken", "[smtp-load][reply]")
-{
-	const auto text =
-		GENERATE(as<std::string>(), "\r\n", "HTTP/1.1 400\r\n", "25\r\n", "999 no\r\n",
-			 "100 no\r\n", "2500 no\r\n", std::string(REPLY_LINE_MAX + 1, '2'));
-	reply reply;
-	size_t taken = 0;
-	reply_begin(&reply);
-	CAPTURE(text);
-	CHECK(reply_feed(&reply, text.data(), text.size(), &taken) == REPLY_BROKEN);
-}
-
-TEST_CASE("a reply without an end is given up", "[smtp-load][reply]")
-{
-	reply reply;
-	size_t taken = 0;
-	reply_begin(&reply);
-	std::string text;
-	for (unsigned i = 0; i <= REPLY_LINES_MAX; i++)
-		text += "250-more\r\n";
-	CHECK(reply_feed(&reply, text.data(), text.size(), &taken) == REPLY_BROKEN);
-}
-
-TEST_CASE("a keyword that only begins with PIPELINING does not offer it", "[smtp-load][reply]")
+TEST_CASE("a session pipelines when its server says the word, and says it alone",
+	  "[smtp-load][reply]")
 {
 	const auto [text, has] =
-		GENERATE(table<std::string, bool>({ { "250 PIPELINING\r\n", true },
-						    { "250 pipelining\n", true },
-						    { "250 PIPELININGS\r\n", false },
-						    { "250 X\r\n", false } }));
-	reply reply;
-	size_t taken = 0;
-	reply_begin(&reply);
+		GENERATE(table<std::string, bool>({ { "250-mx\r\n250 PIPELINING\r\n", true },
+						    { "250-mx\n250 pipelining\n", true },
+						    { "250-mx\r\n250 PIPELININGS\r\n", false },
+						    { "250 PIPELINING\r\n", false },
+						    { "250-mx\r\n250 X\r\n", false } }));
 	CAPTURE(text);
-	CHECK(reply_feed(&reply, text.data(), text.size(), &taken) == 250);
-	CHECK(reply.has_pipelining == has);
+	const server server = [text = text](const std::string &line) {
+		return line.rfind("EHLO", 0) == 0 ? text : friendly(line);
+	};
+	session_rules rules = default_rules();
+	rules.has_pipelining = true;
+	const played played = play(rules, plan_of(TRACE_MAIL, 1), server);
+	CHECK(played.session.has_server_piping == has);
+	CHECK(played.session.outcome == SESSION_DELIVERED);
+}
+
+TEST_CASE("a session ends with what is no reply", "[smtp-load][reply]")
+{
+	const auto text = GENERATE(as<std::string>(), "\r\n", "HTTP/1.1 400\r\n", "999 no\r\n",
+				   "250-a\r\n550 b\r\n");
+	CAPTURE(text);
+	const server server = [&text](const std::string &) { return text; };
+	CHECK(play(default_rules(), plan_of(TRACE_MAIL, 1), server).session.outcome ==
+	      SESSION_BROKEN);
 }
 
 // ---- messages ----

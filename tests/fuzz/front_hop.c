@@ -13,6 +13,7 @@
  */
 
 #include "integration/mail/smtp-front/recipients/hop.h"
+#include "lib/smtp/replies.h"
 #include "tests/fuzz/replies.h"
 
 #include <stdio.h>
@@ -99,7 +100,7 @@ static void listen_once(void)
 /* As replies_parse(), of what was sent from *at on; *at becomes the end of the reply. */
 static int reply_at(const struct server *server, size_t *at)
 {
-	static const struct replies_limits limits = { SIZE_MAX, HOP_LINES_MAX };
+	static const struct replies_limits limits = { REPLIES_LINE_MAX, REPLIES_LINES_MAX };
 	size_t size = 0;
 	int code = replies_parse(server->said + *at, server->sent_size - *at, &limits, &size);
 	*at += size;

@@ -21,6 +21,7 @@
 
 #include "integration/mail/smtp-front/sinks/remote_smtp.h"
 #include "integration/mail/smtp-front/sinks/sink.h"
+#include "lib/smtp/replies.h"
 #include "tests/fuzz/replies.h"
 
 #include <errno.h>
@@ -106,7 +107,7 @@ static void add(struct run *run, const void *bytes, size_t size)
 /* As replies_parse(), of what is said from *at on; *at becomes the end of the reply. */
 static int reply_at(const struct server *server, size_t *at)
 {
-	static const struct replies_limits limits = { REMOTE_LINE_MAX, REMOTE_LINES_MAX };
+	static const struct replies_limits limits = { REPLIES_LINE_MAX, REPLIES_LINES_MAX };
 	size_t size = 0;
 	const int code = replies_parse(server->said + *at, server->said_size - *at, &limits, &size);
 	*at += size;

@@ -93,8 +93,7 @@ int hop_open(struct hop *hop, uv_loop_t *loop, const struct sockaddr *address, s
 	hop->out_start = 0;
 	hop->out_size = 0;
 	put_header(hop, address);
-	hop->line_count = 0;
-	hop->line_size = 0;
+	replies_begin(&hop->replies);
 	ret = uv_poll_start(&hop->poll, UV_WRITABLE, on_event);
 	if (ret != 0)
 		hop_close(hop); /* its owner hears of it by on_closed() */
@@ -191,9 +190,11 @@ static void put_text(struct callforward_answer *answer, const char *text)
 {
 	const char code_class[2] = { (char)('0' + answer->code / 100), '\0' };
 	const char *code = is_code(text, code_class) ? "" : answer->code == 550 ? ".1.1 " : ".0.0 ";
-	snprintf(answer->text, sizeof(answer->text), "%s%s%s", code[0] != '\0' ? code_class : "",
-		 code, text[0] != '\0' ? text : "no reason given");
-	for (char *c = answer->text; *c != '\0'; c++) {
+	int size = snprintf(answer->text, sizeof(answer->text), "%s%s%s",
+			    code[0] != '\0' ? code_class : "", code,
+			    text[0] != '\0' ? text : "no reason given");
+	/* What has no room is cut. */
+	for (char *c = answer->text; size > 0 && *c != '\0'; c++) {
 		if (*c < ' ' || *c > '~')
 			*c = '?';
 	}
@@ -296,37 +297,21 @@ static void take_feature(struct hop *hop, const char *text)
 		hop->offers_utf8 = true;
 }
 
-/* The code of "250-text", "250 text" or "250"; 0 when it is no such line. */
-static int parse_code(const char *line, size_t size)
+static void on_line(struct hop *hop, enum replies_status status)
 {
-	if (size < 3 || line[0] < '2' || line[0] > '5' || line[1] < '0' || line[1] > '9' ||
-	    line[2] < '0' || line[2] > '9' || (size > 3 && line[3] != ' ' && line[3] != '-'))
-		return 0;
-	return (line[0] - '0') * 100 + (line[1] - '0') * 10 + line[2] - '0';
-}
-
-/* A line without its end; hop->line has a NUL behind it. */
-static void on_line(struct hop *hop)
-{
-	int code = parse_code(hop->line, hop->line_size);
-	bool is_first = hop->line_count == 0;
-	bool is_last = hop->line_size <= 3 || hop->line[3] == ' ';
-	const char *text = hop->line_size > 4 ? hop->line + 4 : "";
-	if (code == 0 || (!is_first && code != hop->answer.code) ||
-	    ++hop->line_count > HOP_LINES_MAX) {
+	const struct replies *replies = &hop->replies;
+	if (status == REPLIES_BROKEN) {
 		fail(hop);
 		return;
 	}
-	if (is_first) {
-		hop->answer.code = code;
-		put_text(&hop->answer, text);
+	if (replies->line_count == 1) {
+		hop->answer.code = replies->code;
+		put_text(&hop->answer, replies->text);
+	} else if (hop->step == STEP_EHLO && replies->code == 250) {
+		take_feature(hop, replies->text);
 	}
-	if (hop->step == STEP_EHLO && code == 250 && !is_first)
-		take_feature(hop, text);
-	if (!is_last)
-		return;
-	hop->line_count = 0;
-	on_reply(hop);
+	if (status == REPLIES_END)
+		on_reply(hop);
 }
 
 /*
@@ -342,22 +327,17 @@ static bool is_asked(const struct hop *hop)
 
 static void take(struct hop *hop, const char *bytes, size_t size)
 {
-	for (size_t i = 0; i < size && hop->state != HOP_CLOSING; i++) {
+	while (size > 0 && hop->state != HOP_CLOSING) {
+		size_t taken = 0;
 		if (!is_asked(hop)) {
 			fail(hop);
 			return;
 		}
-		if (bytes[i] != '\n') {
-			/* The rest of a line that is too long is not looked at. */
-			if (hop->line_size < sizeof(hop->line) - 1)
-				hop->line[hop->line_size++] = bytes[i] != '\0' ? bytes[i] : '?';
-			continue;
-		}
-		if (hop->line_size > 0 && hop->line[hop->line_size - 1] == '\r')
-			hop->line_size--;
-		hop->line[hop->line_size] = '\0';
-		on_line(hop);
-		hop->line_size = 0;
+		const enum replies_status status = replies_feed(&hop->replies, bytes, size, &taken);
+		bytes += taken;
+		size -= taken;
+		if (status != REPLIES_MORE)
+			on_line(hop, status);
 	}
 }
 

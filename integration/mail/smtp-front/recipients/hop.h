@@ -16,9 +16,9 @@
  * to us.
  *
  * Lies in the memory of its owner, and is in use until on_closed(), which may come as the last
- * event of hop_close(), or without it. Events come out of the loop alone. What a server says is
- * bounded: of a line HOP_LINE_MAX bytes are kept, of a reply HOP_LINES_MAX lines are taken. A
- * connection on which something comes before it is asked for has failed.
+ * event of hop_close(), or without it. Events come out of the loop alone. A connection on which
+ * something comes before it is asked for has failed, as one has whose server says no reply
+ * (replies.h).
  */
 
 #include <stdbool.h>
@@ -28,13 +28,12 @@
 #include <uv.h>
 
 #include "integration/mail/smtp-front/recipients/answers.h"
+#include "lib/smtp/replies.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define HOP_LINE_MAX	 512 /* RFC 5321, 4.5.3.1.5 */
-#define HOP_LINES_MAX	 100
 #define HOP_COMMANDS_MAX 1024
 
 enum hop_state { HOP_CLOSED, HOP_OPENING, HOP_IDLE, HOP_BUSY, HOP_CLOSING };
@@ -76,9 +75,7 @@ struct hop {
 	char out[HOP_COMMANDS_MAX];
 	size_t address_size;
 	char address[ENVELOPE_ADDRESS_MAX];
-	unsigned line_count; /* of the reply */
-	size_t line_size;
-	char line[HOP_LINE_MAX];
+	struct replies replies;
 	struct callforward_answer answer; /* the reply under way */
 };
 

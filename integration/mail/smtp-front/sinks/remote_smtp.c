@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/smtp-front/sinks/remote_smtp.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/smtp/proxy.h"
+#include "lib/smtp/replies.h"
 
 /* With its CRLF (RFC 5321 4.5.3.1.4). */
 #define XCLIENT_LINE_MAX 512
@@ -58,37 +58,6 @@ void remote_close(struct remote *remote)
 }
 
 /* ---- replies ---- */
-
-static void copy_line(const uint8_t *bytes, size_t size, char *ret_line)
-{
-	for (size_t i = 0; i < size; i++)
-		ret_line[i] = bytes[i] != '\0' ? (char)bytes[i] : '?';
-	ret_line[size] = '\0';
-}
-
-/* A line without its end, cut to room, and with a NUL; one of its own is "?". */
-static int read_line(struct remote *remote, int64_t deadline_ms, char *ret_line, size_t room)
-{
-	for (;;) {
-		size_t size = 0;
-		const uint8_t *bytes = stream_bytes(&remote->stream, &size);
-		const uint8_t *end = memchr(bytes, '\n', size);
-		if (end != NULL) {
-			const size_t whole = (size_t)(end - bytes);
-			if (whole > REMOTE_LINE_MAX)
-				return -EPROTO;
-			size = whole > 0 && bytes[whole - 1] == '\r' ? whole - 1 : whole;
-			copy_line(bytes, size < room ? size : room - 1, ret_line);
-			stream_take(&remote->stream, whole + 1);
-			return 0;
-		}
-		if (size > REMOTE_LINE_MAX)
-			return -EPROTO;
-		const int got = stream_fill(&remote->stream, deadline_ms);
-		if (got <= 0)
-			return got == 0 ? -ECONNRESET : got;
-	}
-}
 
 static bool is_word(const char *line, const char *word)
 {
@@ -139,40 +108,34 @@ static void append_text(struct sink_reply *reply, const char *line)
 		       line);
 }
 
-/* Of "250-text", "250 text" or "250"; 0 when it is no such line. */
-static int parse_code(const char *line)
-{
-	if (line[0] < '2' || line[0] > '5' || !isdigit((unsigned char)line[1]) ||
-	    !isdigit((unsigned char)line[2]) ||
-	    (line[3] != '\0' && line[3] != ' ' && line[3] != '-'))
-		return 0;
-	return (line[0] - '0') * 100 + (line[1] - '0') * 10 + (line[2] - '0');
-}
-
 static int read_reply(struct remote *remote, bool is_hello, struct sink_reply *ret_reply)
 {
 	const int64_t deadline_ms = stream_deadline(remote->timeout_ms);
-	char line[SINK_TEXT_MAX + 1] = "";
+	struct replies replies;
 
+	replies_begin(&replies);
 	ret_reply->text[0] = '\0';
-	for (unsigned count = 0; count < REMOTE_LINES_MAX; count++) {
-		const int ret = read_line(remote, deadline_ms, line, sizeof(line));
-		if (ret < 0)
-			return ret;
-		const int code = parse_code(line);
-		/* With two codes it is two replies, and nothing tells which of them is true. */
-		if (code == 0 || (count > 0 && code != ret_reply->code))
+	for (;;) {
+		size_t size = 0;
+		size_t taken = 0;
+		const uint8_t *bytes = stream_bytes(&remote->stream, &size);
+		const enum replies_status status = replies_feed(&replies, bytes, size, &taken);
+		stream_take(&remote->stream, taken);
+		if (status == REPLIES_BROKEN)
 			return -EPROTO;
-		const bool is_last = line[3] != '-';
-		const char *text = line[3] == '\0' ? line + 3 : line + 4;
-		ret_reply->code = code;
-		append_text(ret_reply, text);
-		if (is_hello && count > 0 && code == 250)
-			note_feature(remote, text);
-		if (is_last)
+		if (status == REPLIES_MORE) {
+			const int got = stream_fill(&remote->stream, deadline_ms);
+			if (got <= 0)
+				return got == 0 ? -ECONNRESET : got;
+			continue;
+		}
+		ret_reply->code = replies.code;
+		append_text(ret_reply, replies.text);
+		if (is_hello && replies.line_count > 1 && replies.code == 250)
+			note_feature(remote, replies.text);
+		if (status == REPLIES_END)
 			return 0;
 	}
-	return -EPROTO;
 }
 
 int remote_read(struct remote *remote, struct sink_reply *ret_reply)

@@ -23,9 +23,8 @@
  * told hears our hostname.
  *
  * The connection and the greeting have the connect timeout of the setup, every other step its
- * timeout. What a server says is bounded: a line to REMOTE_LINE_MAX, a reply to REMOTE_LINES_MAX
- * lines, which have one code; of its text the beginning is kept. Before a command is said nothing
- * may be there that was not asked for.
+ * timeout. What a server says is as replies.h bounds it; of a text the beginning is kept. Before a
+ * command is said nothing may be there that was not asked for.
  *
  * Lies in the memory of its owner. Functions return 0 or a negative errno: -EPROTO when what
  * came is no reply, or none to this, -ECONNRESET when the server has ended, -ETIMEDOUT. After one
@@ -44,8 +43,6 @@
 extern "C" {
 #endif
 
-#define REMOTE_LINE_MAX	   2048 /* four times what RFC 5321 4.5.3.1.5 allows */
-#define REMOTE_LINES_MAX   100	/* of a reply; EHLO has some twenty */
 #define REMOTE_COMMAND_MAX 1500 /* MAIL and RCPT with all parameters, see sink_smtp.c */
 
 /* Bits of remote.features. */

@@ -421,7 +421,7 @@ TEST_CASE("a reply is printable, cut, and has an enhanced code", "[front][callfo
 		{ "550 \xff\x02\t\r\n", "5.1.1 ???" },
 		{ "550 4.1.1 odd\r\n", "5.1.1 4.1.1 odd" },
 		{ "452 full\n", "4.0.0 full" },
-		{ "550 " + std::string(5000, 'x') + "\r\n",
+		{ "550 " + std::string(2000, 'x') + "\r\n",
 		  "5.1.1 " + std::string(ANSWERS_TEXT_MAX - 6, 'x') },
 	}));
 	const auto reply = said;

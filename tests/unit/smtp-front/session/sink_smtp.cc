@@ -2,6 +2,7 @@
 // Mail to a next hop that says what the test has it say, and goes away when the test wants.
 #include "integration/mail/smtp-front/sinks/remote_smtp.h"
 #include "integration/mail/smtp-front/sinks/sink.h"
+#include "lib/smtp/replies.h"
 
 #include <catch2/catch.hpp>
 
@@ -371,7 +372,7 @@ TEST_CASE("a reply without an end is a failure, a long one is cut", "[front][sin
 	}
 	SECTION("of one line that comes at once")
 	{
-		const std::string longest = "250 " + std::string(REMOTE_LINE_MAX, 'x') + "\r\n";
+		const std::string longest = "250 " + std::string(REPLIES_LINE_MAX, 'x') + "\r\n";
 		hop hop({ { { "220 hop\r\n", EHLO, longest }, false } });
 		fixture sink(hop);
 		CHECK_FALSE(sink.mail());
