@@ -6,12 +6,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "integration/mail/smtp-front/edge/session.h"
-
 static struct session_kept *kept(const struct session *session)
 {
-	struct session_far *far = arena_far(session->edge->arena, session);
-	return &far->kept;
+	return &session_far(session)->kept;
 }
 
 /* ---- in ---- */
@@ -190,7 +187,7 @@ void channel_watch(struct session *session, int events)
 		return;
 	}
 	/* Fails only when the descriptor is another handle's. */
-	int ret = uv_poll_start(&session->poll, events, session_on_event);
+	int ret = uv_poll_start(&session->poll, events, session->edge->on_event);
 	assert(ret == 0);
 	(void)ret;
 }

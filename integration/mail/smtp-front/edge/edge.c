@@ -107,7 +107,7 @@ static void refuse_some(struct edge *edge, bool is_all)
 		next = TAILQ_NEXT(session, link);
 		if (session->phase == SESSION_RELAYED || session->phase == SESSION_LINGER)
 			continue;
-		if (is_all || (!session->is_greeted && !may_greet(edge)))
+		if (is_all || (session->banner_ms == 0 && !may_greet(edge)))
 			session_refuse(session, DIALOGUE_SHUTTING_DOWN, "drained");
 	}
 }
@@ -338,6 +338,7 @@ int edge_run(const struct edge_start *start)
 		return EX_OSERR;
 	edge->start = start;
 	edge->setup = start->setup;
+	edge->on_event = session_on_event;
 	signal(SIGPIPE, SIG_IGN); /* of a log whose reader has ended */
 	edge->session_max = daemon_share_descriptors(context, OWN_DESCRIPTORS,
 						     start->setup->front.sessions_max);

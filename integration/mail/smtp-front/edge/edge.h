@@ -26,35 +26,11 @@
  * accepted is cut. TLS sessions that a worker has go on as long as the worker wants.
  */
 
-#include "integration/mail/base/handover/board.h"
-#include "integration/mail/smtp-front/recipients/hopstate.h"
-#include "integration/mail/base/handover/passed.h"
-#include "integration/mail/smtp-front/setup/setup.h"
-#include "integration/mail/smtp-front/facts/tally.h"
+#include "integration/mail/smtp-front/edge/edge_start.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-struct edge_start {
-	const struct setup *setup; /* its library is started */
-	const int *listeners;	   /* sockets that listen; closed when the edge drains */
-	unsigned listener_count;
-	int queue_fd;	       /* the end of the workers' queue to write to; is made not to block */
-	int keyholder_fd;      /* -1 without certificates */
-	struct tally *tally;   /* of the edge's own slot; may be NULL */
-	struct passed *passed; /* of all processes; may be NULL */
-	struct board *board;   /* may be NULL, but an edge without one gives nothing away */
-	size_t process;	       /* the edge's own, of the board */
-	struct hopstate *hop;  /* of all processes; may be NULL */
-	unsigned index;	       /* of the edge: 0, 1, ... */
-	/*
-	 * Called when all that is outside has been opened: gives up root and system calls. 0, or an
-	 * exit status, which is returned. May be NULL.
-	 */
-	int (*confine)(void *context);
-	void *context;
-};
 
 /* In a process of its own, after fork(). Returns an exit status. */
 int edge_run(const struct edge_start *start);

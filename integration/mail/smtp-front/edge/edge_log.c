@@ -2,7 +2,6 @@
 #include "integration/mail/smtp-front/edge/edge_log.h"
 
 #include "integration/mail/smtp-front/facts/maillog.h"
-#include "integration/mail/smtp-front/edge/session.h"
 #include "lib/common/log.h"
 
 static const char context[] = "smtp-front";

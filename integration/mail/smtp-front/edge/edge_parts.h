@@ -25,7 +25,7 @@
 #include "integration/mail/smtp-front/recipients/callforward.h"
 #include "integration/mail/smtp-front/handover/capsule.h"
 #include "lib/smtp/dialogue.h"
-#include "integration/mail/smtp-front/edge/edge.h"
+#include "integration/mail/smtp-front/edge/edge_start.h"
 #include "integration/mail/base/loop/gather.h"
 #include "integration/mail/base/loop/limits.h"
 #include "lib/process/doors.h"
@@ -48,7 +48,7 @@ extern "C" {
 
 struct edge;
 
-/* What a session waits for. */
+/* What a session waits for. It begins in the first; session_enter() moves it. */
 enum session_phase {
 	SESSION_PROXY,	 /* the header of a balancer */
 	SESSION_PAUSE,	 /* the end of the pause, or a verdict; nothing was said */
@@ -81,10 +81,11 @@ struct session {
 	TAILQ_ENTRY(session) waiting; /* edge->waiting, while it is SESSION_QUEUED */
 	struct wheel_entry timer;
 	uv_poll_t poll;
-	int fd;	     /* -1: the relay or a worker has it */
-	int watched; /* events of poll that are waited for; 0: none */
-	int want;    /* events without which the last read or write cannot go on */
-	enum session_phase phase;
+	int fd;			  /* -1: the relay or a worker has it */
+	int watched;		  /* events of poll that are waited for; 0: none */
+	int want;		  /* events without which the last read or write cannot go on */
+	unsigned handle_count;	  /* open: poll, and the hold or the relay of the far part */
+	enum session_phase phase; /* session_enter() alone sets it */
 	enum session_next next;
 	const char *end; /* a word for the log; how it came to NEXT_LINGER or NEXT_CLOSE */
 
@@ -97,11 +98,8 @@ struct session {
 	bool is_exempt;	       /* own networks: neither pause nor verdict */
 	bool is_early;	       /* spoke before the banner, and was let */
 	bool is_xclient;       /* may say XCLIENT */
-	bool is_greeted;       /* the banner was said: it is a matter of XCLIENT */
 	bool is_ended;	       /* the client sends nothing more */
 	bool is_skipping;      /* the rest of a line that is too long */
-	bool is_unwatched;     /* the loop has let go of poll */
-	bool is_hold_open;     /* but not yet of the far part's hold */
 	bool is_flood;	       /* beyond a limit: not each has a line in the log */
 	bool is_delayed;       /* what is to be said waits for the tarpit */
 	bool has_verdict;      /* action, verdict and score are known */
@@ -122,7 +120,7 @@ struct session {
 	/* By the loop's clock; 0: not yet. */
 	uint64_t accepted_ms;
 	uint64_t verdict_ms;
-	uint64_t banner_ms;
+	uint64_t banner_ms; /* later verdicts are a matter of XCLIENT */
 	uint64_t trusted_ms;
 	uint64_t since_ms; /* when the command that is waited for was begun to be */
 	uint64_t bytes_in;
@@ -170,6 +168,7 @@ struct session_far {
 struct edge {
 	const struct edge_start *start;
 	const struct setup *setup;
+	uv_poll_cb on_event; /* of a session */
 	uv_loop_t loop;
 	struct doors *doors;
 	uv_timer_t tick;
@@ -215,6 +214,22 @@ struct edge {
 	struct judgement judgement;
 	struct capsule capsule;
 };
+
+/* The loop's clock. */
+static inline uint64_t session_now(const struct session *session)
+{
+	return uv_now(&session->edge->loop);
+}
+
+static inline struct session_far *session_far(const struct session *session)
+{
+	return (struct session_far *)arena_far(session->edge->arena, session);
+}
+
+static inline struct tally *session_tally(const struct session *session)
+{
+	return session->edge->start->tally;
+}
 
 #ifdef __cplusplus
 }

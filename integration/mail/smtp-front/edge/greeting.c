@@ -31,7 +31,7 @@ static void finish(struct session *session)
 {
 	if (session->is_pausing || session->is_judging)
 		return;
-	if (session->is_greeted)
+	if (session->banner_ms > 0)
 		talk_on_verdict(session);
 	else if (is_passed_on(session))
 		parting_join(session);
@@ -111,7 +111,7 @@ void greeting_cancel(struct session *session)
 
 void greeting_judge_again(struct session *session)
 {
-	session->phase = SESSION_PAUSE;
+	session_enter(session, SESSION_PAUSE);
 	channel_watch(session, 0);
 	wheel_clear(&session->timer);
 	ask(session);
@@ -158,7 +158,7 @@ static void enter(struct session *session)
 {
 	struct edge *edge = session->edge;
 	const char *why_not = count_connection(session);
-	session->phase = SESSION_PAUSE;
+	session_enter(session, SESSION_PAUSE);
 	session->is_xclient =
 		networks_contain(&edge->setup->front.xclient, address_of(&session->client_ip));
 	if (why_not != NULL) {
@@ -254,7 +254,6 @@ void greeting_begin(struct session *session)
 		enter(session);
 		return;
 	}
-	session->phase = SESSION_PROXY;
 	session_set_timer(session, PROXY_TIMEOUT_MS);
 	channel_watch(session, UV_READABLE);
 }

@@ -73,7 +73,7 @@ static void fill_times(struct session *session, struct capsule *capsule)
 static void fill(struct session *session, struct capsule *capsule)
 {
 	const struct session_kept *kept = &session_far(session)->kept;
-	capsule->kind = session->is_greeted ? CAPSULE_TRUSTED : CAPSULE_CONNECTED;
+	capsule->kind = session->banner_ms > 0 ? CAPSULE_TRUSTED : CAPSULE_CONNECTED;
 	capsule->session_id = session->id;
 	capsule->client_ip = session->client_ip;
 	capsule->local_ip = session->local_ip;
@@ -82,7 +82,7 @@ static void fill(struct session *session, struct capsule *capsule)
 	capsule->refused_count = session->refused_count;
 	capsule->is_xclient = session->is_xclient;
 	capsule->dialogue = session->dialogue;
-	if (session->is_greeted)
+	if (session->banner_ms > 0)
 		capsule->recipient = kept->recipient;
 	else
 		memset(&capsule->recipient, 0, sizeof(capsule->recipient));
@@ -330,7 +330,7 @@ static void wait_for_worker(struct session *session)
 		put_off(session);
 		return;
 	}
-	session->phase = SESSION_QUEUED;
+	session_enter(session, SESSION_QUEUED);
 	channel_watch(session, 0);
 	session_set_timer(session, edge->setup->front.queue_timeout_ms);
 	TAILQ_INSERT_TAIL(&edge->waiting, session, waiting);
@@ -343,7 +343,7 @@ void parting_join(struct session *session)
 {
 	struct edge *edge = session->edge;
 	/* Bytes that were read cannot be given to an unmodified smtpd. */
-	if (!session->is_greeted && session->in_size > 0) {
+	if (session->banner_ms == 0 && session->in_size > 0) {
 		session_refuse(session, DIALOGUE_EARLY_INPUT, "early");
 		return;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/smtp-front/edge/session.h"
 
+#include <assert.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
@@ -27,27 +28,62 @@
 /* Stress is over when there are so many per cent of sessions less. */
 #define STRESS_STEP 10
 
-uint64_t session_now(const struct session *session)
-{
-	return uv_now(&session->edge->loop);
-}
-
-struct session_far *session_far(const struct session *session)
-{
-	return arena_far(session->edge->arena, session);
-}
-
-struct tally *session_tally(const struct session *session)
-{
-	return session->edge->start->tally;
-}
-
 const struct dialogue_limits *session_rules(const struct session *session)
 {
 	struct edge *edge = session->edge;
 	struct dialogue_limits *rules = &edge->rules[session->is_xclient ? 1 : 0];
 	rules->withheld = hopstate_lacks(edge->start->hop);
 	return rules;
+}
+
+/* ---- phases ---- */
+
+#define TO(phase) (1U << SESSION_##phase)
+
+static const struct phase {
+	unsigned next;	/* phases that may follow */
+	bool has_timer; /* else none runs on into it */
+} phases[SESSION_PHASE_COUNT] = {
+	[SESSION_PROXY] = { TO(PAUSE) | TO(TALK) | TO(CLOSED), true },
+	[SESSION_PAUSE] = { TO(TALK) | TO(QUEUED) | TO(HELD) | TO(CLOSED), true },
+	[SESSION_TALK] = { TO(TALK) | TO(PAUSE) | TO(ASKED) | TO(TLS) | TO(TARPIT) | TO(QUEUED) |
+				   TO(RELAYED) | TO(HELD) | TO(LINGER) | TO(CLOSED),
+			   true },
+	[SESSION_ASKED] = { TO(TALK) | TO(CLOSED), true },
+	[SESSION_TLS] = { TO(TALK) | TO(CLOSED), true },
+	[SESSION_TARPIT] = { TO(TALK) | TO(CLOSED), true },
+	[SESSION_QUEUED] = { TO(TALK) | TO(RELAYED) | TO(HELD) | TO(CLOSED), true },
+	[SESSION_RELAYED] = { TO(CLOSED), false },
+	[SESSION_HELD] = { TO(CLOSED), false },
+	[SESSION_LINGER] = { TO(CLOSED), true },
+	[SESSION_CLOSED] = { 0, false },
+};
+
+/* What is open in this phase and in no other. */
+static void leave_phase(struct session *session)
+{
+	switch (session->phase) {
+	case SESSION_PAUSE:
+		greeting_cancel(session);
+		break;
+	case SESSION_ASKED:
+		callforward_cancel(&session->wait);
+		break;
+	case SESSION_QUEUED:
+		parting_leave(session);
+		break;
+	default:
+		break;
+	}
+}
+
+void session_enter(struct session *session, enum session_phase phase)
+{
+	assert((phases[session->phase].next >> phase & 1) != 0);
+	leave_phase(session);
+	session->phase = phase;
+	if (!phases[phase].has_timer)
+		wheel_clear(&session->timer);
 }
 
 /* ---- the processor's time ---- */
@@ -178,20 +214,27 @@ static void count_end(struct session *session)
 
 /* ---- an end ---- */
 
+/* The one place that gives slots back. */
+static void release(struct session *session)
+{
+	assert(session->handle_count > 0);
+	if (--session->handle_count > 0)
+		return;
+	assert(session->phase == SESSION_CLOSED);
+	arena_give_back(session->edge->arena, session);
+}
+
+/* Of poll, and of a hold. */
 static void poll_on_close(uv_handle_t *handle)
 {
-	struct session *session = handle->data;
-	session->is_unwatched = true;
-	/* One that is relayed or held still needs its slot. */
-	if (session->phase == SESSION_CLOSED && !session->is_hold_open)
-		arena_give_back(session->edge->arena, session);
+	release(handle->data);
 }
 
 /* It is no session any more but for its slot. */
 static void leave(struct session *session)
 {
 	struct edge *edge = session->edge;
-	session->phase = SESSION_CLOSED;
+	session_enter(session, SESSION_CLOSED);
 	if (session->is_held)
 		limits_release(edge->limits, &session->client_ip);
 	if (session->is_counted)
@@ -206,11 +249,6 @@ static void leave(struct session *session)
 
 void session_part(struct session *session)
 {
-	greeting_cancel(session);
-	callforward_cancel(&session->wait);
-	if (session->phase == SESSION_QUEUED)
-		parting_leave(session);
-	wheel_clear(&session->timer);
 	/* Also to one that has ended first; what the socket does not take at once stays unsaid. */
 	if (session->tls != NULL)
 		tls_close(session->tls);
@@ -242,8 +280,7 @@ static void relay_on_done(struct relay *relay, int status)
 	(void)status; /* what has happened is in the worker's line */
 	tally_set(edge->start->tally, TALLY_RELAYED, --edge->relayed_count);
 	leave(session);
-	if (session->is_unwatched)
-		arena_give_back(edge->arena, session);
+	release(session);
 	parting_drain(edge);
 }
 
@@ -263,11 +300,9 @@ void session_relay(struct session *session, int worker_fd)
 	};
 	/* The relay has a handle of its own for the same descriptor. */
 	uv_close((uv_handle_t *)&session->poll, poll_on_close);
-	if (session->phase == SESSION_QUEUED)
-		parting_leave(session);
-	wheel_clear(&session->timer);
+	session_enter(session, SESSION_RELAYED);
+	session->handle_count++;
 	relay_begin(&session_far(session)->relay, &start);
-	session->phase = SESSION_RELAYED;
 	session->tls = NULL;
 	session->fd = -1;
 	tally_set(edge->start->tally, TALLY_RELAYED, ++edge->relayed_count);
@@ -275,19 +310,11 @@ void session_relay(struct session *session, int worker_fd)
 
 /* ---- in the clear, with a worker ---- */
 
-static void hold_on_close(uv_handle_t *handle)
-{
-	struct session *session = handle->data;
-	session->is_hold_open = false;
-	if (session->is_unwatched)
-		arena_give_back(session->edge->arena, session);
-}
-
 static void let_go(struct session *session)
 {
 	struct edge *edge = session->edge;
 	struct session_hold *hold = &session_far(session)->hold;
-	uv_close((uv_handle_t *)&hold->poll, hold_on_close);
+	uv_close((uv_handle_t *)&hold->poll, poll_on_close);
 	close(hold->fd);
 	tally_set(edge->start->tally, TALLY_HELD, --edge->held_count);
 	leave(session);
@@ -316,14 +343,11 @@ void session_hold(struct session *session, int hold_fd)
 		session_part(session);
 		return;
 	}
-	if (session->phase == SESSION_QUEUED)
-		parting_leave(session);
-	wheel_clear(&session->timer);
+	session_enter(session, SESSION_HELD);
+	session->handle_count++;
 	uv_close((uv_handle_t *)&session->poll, poll_on_close);
 	close(session->fd);
 	session->fd = -1;
-	session->phase = SESSION_HELD;
-	session->is_hold_open = true;
 	hold->fd = hold_fd;
 	hold->poll.data = session;
 	uv_poll_start(&hold->poll, UV_READABLE, hold_on_event);
@@ -353,7 +377,7 @@ static void linger(struct session *session)
 		tls_close(session->tls);
 	/* A close with bytes that were not read would take our last reply from the client. */
 	shutdown(session->fd, SHUT_WR);
-	session->phase = SESSION_LINGER;
+	session_enter(session, SESSION_LINGER);
 	session->skip_count = 0;
 	session_set_timer(session, LINGER_MS);
 	channel_watch(session, UV_READABLE);
@@ -409,7 +433,7 @@ void session_settle(struct session *session)
 	if (status == CHANNEL_SOME) {
 		do_next(session);
 	} else if (status == CHANNEL_NOTHING) {
-		session->phase = SESSION_TALK;
+		session_enter(session, SESSION_TALK);
 		session_set_short_timer(session, STUCK_MS);
 		channel_watch(session, session->want);
 	} else {
@@ -428,11 +452,7 @@ void session_refuse(struct session *session, enum dialogue_refusal refusal, cons
 	}
 	dialogue_refuse(&session->dialogue, session_rules(session), refusal, &edge->event);
 	channel_say(session, edge->event.reply, edge->event.reply_size);
-	greeting_cancel(session);
-	callforward_cancel(&session->wait);
-	if (session->phase == SESSION_QUEUED)
-		parting_leave(session);
-	session->phase = SESSION_TALK;
+	session_enter(session, SESSION_TALK);
 	session->end = end;
 	session->next = NEXT_LINGER;
 	session_settle(session);
@@ -507,7 +527,7 @@ static void on_timer(struct session *session)
 		session_refuse(session, DIALOGUE_TIMED_OUT, "timeout");
 		return;
 	case SESSION_TARPIT:
-		session->phase = SESSION_TALK;
+		session_enter(session, SESSION_TALK);
 		session->is_delayed = false;
 		/* Or it would have none as long as the client takes nothing. */
 		session_set_short_timer(session, STUCK_MS);
@@ -582,6 +602,7 @@ void session_open(struct edge *edge, int fd, const struct sockaddr *peer)
 		return;
 	}
 	session->poll.data = session;
+	session->handle_count = 1;
 	/* Replies are as large as they get when they are sent. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	take_addresses(session, peer);

@@ -12,9 +12,13 @@
  *                 \-> QUEUED  \-> LINGER
  *     and from each of them -> CLOSED
  *
+ * session.c has the table of these moves, and what ends with a phase: the question about the
+ * client, the one to the next hop, the place among those that wait for a worker.
+ *
  * Closing: session_end() closes the descriptor and everything that could call back, but the slot
- * is in use until the loop has let go of the handle; then it is given back. Between them nothing
- * touches the session: its phase is SESSION_CLOSED, and code that might do so checks it.
+ * is in use until the loop has let go of all handles; the last to close gives it back. Between
+ * them nothing touches the session: its phase is SESSION_CLOSED, and code that might do so checks
+ * it.
  */
 
 #include "integration/mail/smtp-front/edge/edge_parts.h"
@@ -22,6 +26,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Another phase, one that may follow; what belongs to the last one alone ends with it. */
+void session_enter(struct session *session, enum session_phase phase);
 
 /* fd, which does not block, is handed over. There is a free slot. */
 void session_open(struct edge *edge, int fd, const struct sockaddr *peer);
@@ -52,16 +59,13 @@ void session_set_short_timer(struct session *session, uint64_t ms);
 /* For the next command: from when the last was over, short when there is stress. */
 void session_set_command_timer(struct session *session);
 
+/* edge->on_event: of a session's socket. */
 void session_on_event(uv_poll_t *poll, int status, int events);
 /* All whose time has come. */
 void session_run_timers(struct edge *edge);
 /* The processor's time since the last event was not for a session, or was for this one. */
 void session_take_time(struct edge *edge, struct session *session);
 
-/* The loop's clock. */
-uint64_t session_now(const struct session *session);
-struct session_far *session_far(const struct session *session);
-struct tally *session_tally(const struct session *session);
 const struct dialogue_limits *session_rules(const struct session *session);
 
 #ifdef __cplusplus

@@ -317,7 +317,7 @@ static bool take_group(struct session *session)
 static void delay(struct session *session)
 {
 	channel_hold(session);
-	session->phase = SESSION_TARPIT;
+	session_enter(session, SESSION_TARPIT);
 	channel_watch(session, 0);
 	session_set_timer(session, session->edge->setup->limits.tarpit_ms);
 }
@@ -365,7 +365,7 @@ void talk_on_event(struct session *session)
 
 void talk_resume(struct session *session)
 {
-	session->phase = SESSION_TALK;
+	session_enter(session, SESSION_TALK);
 	channel_load(session);
 	go_on(session);
 	if (has_more(session))
@@ -375,8 +375,7 @@ void talk_resume(struct session *session)
 void talk_begin(struct session *session)
 {
 	struct edge *edge = session->edge;
-	session->phase = SESSION_TALK;
-	session->is_greeted = true;
+	session_enter(session, SESSION_TALK);
 	session->banner_ms = session_now(session);
 	session->since_ms = session->banner_ms;
 	channel_load(session);
@@ -387,7 +386,7 @@ void talk_begin(struct session *session)
 
 void talk_on_verdict(struct session *session)
 {
-	session->phase = SESSION_TALK;
+	session_enter(session, SESSION_TALK);
 	session->next = NEXT_TALK;
 	session->since_ms = session_now(session);
 	channel_load(session);
@@ -401,7 +400,7 @@ void talk_on_verdict(struct session *session)
 static void take_answer(struct session *session, const struct callforward_answer *answer)
 {
 	struct edge *edge = session->edge;
-	session->phase = SESSION_TALK;
+	session_enter(session, SESSION_TALK);
 	session->next = NEXT_TALK;
 	channel_load(session);
 	if (answer->code / 100 == 2) {
@@ -440,7 +439,7 @@ void talk_ask(struct session *session)
 		take_answer(session, &answer);
 		return;
 	}
-	session->phase = SESSION_ASKED;
+	session_enter(session, SESSION_ASKED);
 	channel_watch(session, 0);
 	/* Its own time is shorter: this is for the time of the whole session. */
 	session_set_timer(session, session->edge->setup->trust.forward_timeout_ms * (uint64_t)2);
@@ -454,7 +453,7 @@ void talk_begin_handshake(struct session *session)
 		session_end(session, "resources");
 		return;
 	}
-	session->phase = SESSION_TLS;
+	session_enter(session, SESSION_TLS);
 	session_set_short_timer(session, HANDSHAKE_TIMEOUT_MS);
 	channel_watch(session, UV_READABLE);
 }
