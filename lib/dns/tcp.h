@@ -52,7 +52,7 @@ struct tcp_asker {
 };
 
 /* fds are listening sockets, duplicated: they stay open when this is closed. 0 or a negative
- * error. */
+ * error; then *ret_tcp may be half of one, for tcp_free() behind uv_loop_close(). */
 int tcp_new(uv_loop_t *loop, const int *fds, size_t fd_count, const struct tcp_limits *limits,
 	    const struct responder *responder, struct tcp **ret_tcp);
 int tcp_start(struct tcp *tcp);

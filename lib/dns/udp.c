@@ -265,27 +265,23 @@ int udp_new(uv_loop_t *loop, const int *fds, size_t fd_count, const struct respo
 	if (udp == NULL)
 		return -ENOMEM;
 	udp->responder = *responder;
+	*ret_udp = udp;
 	udp->sockets = calloc(fd_count, sizeof(*udp->sockets));
-	if (udp->sockets == NULL) {
-		udp_free(udp);
+	if (udp->sockets == NULL)
 		return -ENOMEM;
-	}
 	for (size_t i = 0; i < fd_count; i++) {
 		struct udp_socket *socket = &udp->sockets[i];
 		socket->udp = udp;
 		socket->fd = fds[i];
 		socket->has_control = has_control(fds[i]);
 		int ret = uv_poll_init(loop, &socket->poll, socket->fd);
-		if (ret != 0) {
-			/* Handles in a loop cannot be freed: the worker ends with them. */
+		if (ret != 0)
 			return ret;
-		}
 		uv_idle_init(loop, &socket->busy);
 		socket->poll.data = socket;
 		socket->busy.data = socket;
 		udp->socket_count++;
 	}
-	*ret_udp = udp;
 	return 0;
 }
 

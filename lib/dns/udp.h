@@ -41,7 +41,8 @@ struct udp_asker {
 	uint64_t control[UDP_CONTROL_SIZE / 8];
 };
 
-/* fds are borrowed: they stay open when this is closed. 0 or a negative error. */
+/* fds are borrowed: they stay open when this is closed. 0 or a negative error; then *ret_udp may be
+ * half of one, for udp_free() behind uv_loop_close(). */
 int udp_new(uv_loop_t *loop, const int *fds, size_t fd_count, const struct responder *responder,
 	    struct udp **ret_udp);
 int udp_start(struct udp *udp);

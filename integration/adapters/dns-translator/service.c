@@ -316,9 +316,9 @@ static void deinit(struct service *service)
 		next = TAILQ_NEXT(request, link);
 		free(request);
 	}
+	uv_loop_close(&service->loop);
 	udp_free(service->udp);
 	tcp_free(service->tcp);
-	uv_loop_close(&service->loop);
 	free(service);
 }
 

@@ -513,10 +513,7 @@ int peers_open(uv_loop_t *loop, const struct setup *setup, const struct sockets 
 	ret = doors_open(loop, sockets->fds, sockets->count, &rules, peers, &peers->doors);
 	if (ret == 0)
 		ret = doors_watch(peers->doors);
-	if (ret == 0)
-		*ret_peers = peers;
-	else
-		free(peers);
+	*ret_peers = peers; /* in either case: its handles are in the loop */
 	return ret;
 }
 

@@ -58,7 +58,10 @@ enum peers_counter {
 		PEERS_COUNTER_COUNT
 };
 
-/* setup and sockets are borrowed. 0 or -errno; the loop is of no use then. */
+/*
+ * setup and sockets are borrowed. 0 or -errno: then the loop is of no use, and *ret_peers may be half
+ * of one, for peers_free() behind uv_loop_close().
+ */
 int peers_open(uv_loop_t *loop, const struct setup *setup, const struct sockets *sockets,
 	       struct peers **ret_peers);
 

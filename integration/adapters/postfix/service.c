@@ -126,8 +126,8 @@ int service_run(struct setup *setup, struct sockets *sockets)
 		return EX_OSERR;
 	}
 	status = serve(&service);
-	peers_free(service.peers);
 	/* With something in it only when the start has failed; then the process ends anyway. */
 	uv_loop_close(&service.loop);
+	peers_free(service.peers);
 	return status;
 }
