@@ -76,7 +76,7 @@ enum channel_status channel_read(struct session *session)
 				     : read_clear(session, edge->in + edge->in_end, room, &got);
 	if (status == CHANNEL_SOME) {
 		edge->in_end += (size_t)got;
-		session->bytes_in += (uint64_t)got;
+		session->facts.bytes_in += (uint64_t)got;
 	}
 	return status;
 }
@@ -139,7 +139,7 @@ static enum channel_status send_all(struct session *session, const char *bytes, 
 		size_t sent = 0;
 		status = send_some(session, bytes + *start, end - *start, &sent);
 		*start += sent;
-		session->bytes_out += sent;
+		session->facts.bytes_out += sent;
 	}
 	return status;
 }

@@ -18,8 +18,8 @@ bool edge_log_takes_flood(struct edge *edge)
 static struct maillog_session session_of(const struct session *session)
 {
 	return (struct maillog_session){
-		.id = session->id,
-		.client_ip = session->client_ip,
+		.id = session->facts.id,
+		.client_ip = session->facts.client_ip,
 		.helo = session->dialogue.helo,
 		.sender = session->dialogue.envelope.sender,
 	};
@@ -39,7 +39,8 @@ static void log_refusal(struct session *session, const struct maillog_session *f
 void edge_log_recipient(struct session *session, const char *recipient, const char *reason)
 {
 	const struct maillog_session facts = session_of(session);
-	const bool is_listed = session->action == JUDGE_REJECT || session->action == JUDGE_DEFER;
+	const bool is_listed =
+		session->facts.action == JUDGE_REJECT || session->facts.action == JUDGE_DEFER;
 	const struct maillog_refusal refusal = {
 		.what = "recipient",
 		.recipient = recipient,

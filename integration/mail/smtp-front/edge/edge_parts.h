@@ -89,48 +89,34 @@ struct session {
 	enum session_next next;
 	const char *end; /* a word for the log; how it came to NEXT_LINGER or NEXT_CLOSE */
 
-	bool is_counted;       /* in edge->limits, for client_ip */
+	bool is_counted;       /* in edge->limits, for facts.client_ip */
 	bool is_held;	       /* there too: it is in the queue, or a worker's */
 	bool lacks_share;      /* in SESSION_QUEUED: its network has its share of workers */
 	bool is_pausing;       /* the pause is not yet over */
-	bool has_paused;       /* it was, for the client of client_ip, which was silent */
+	bool has_paused;       /* it was, for the client of facts.client_ip, which was silent */
 	bool is_judging;       /* judge_id is open */
-	bool is_exempt;	       /* own networks: neither pause nor verdict */
 	bool is_early;	       /* spoke before the banner, and was let */
-	bool is_xclient;       /* may say XCLIENT */
 	bool is_ended;	       /* the client sends nothing more */
 	bool is_skipping;      /* the rest of a line that is too long */
 	bool is_flood;	       /* beyond a limit: not each has a line in the log */
 	bool is_delayed;       /* what is to be said waits for the tarpit */
-	bool has_verdict;      /* action, verdict and score are known */
 	bool has_judgement;    /* the far part has it, as it is not JUDGE_PASS */
 	bool has_refusal_line; /* in the log; others share what lines there may be */
-	enum judge_action action;
-	enum dnsblv6_verdict verdict;
-	int score;
 
-	uint64_t id;
+	struct session_facts facts; /* its times and cpu are reckoned when they are told */
 	uint64_t judge_id;
 	struct callforward_wait wait; /* in SESSION_ASKED */
-	struct dnsblv6_ip client_ip;
-	struct dnsblv6_ip local_ip;
-	uint16_t client_port;
-	uint16_t local_port;
-	int64_t accepted_at_ms; /* since 1970 */
 	/* By the loop's clock; 0: not yet. */
 	uint64_t accepted_ms;
 	uint64_t verdict_ms;
 	uint64_t banner_ms; /* later verdicts are a matter of XCLIENT */
 	uint64_t trusted_ms;
 	uint64_t since_ms; /* when the command that is waited for was begun to be */
-	uint64_t bytes_in;
-	uint64_t bytes_out;
 	uint64_t cpu_ns;
-	uint64_t skip_count;	/* bytes of a line or a chunk that were thrown away */
-	uint64_t swallow_size;	/* bytes of a refused chunk that are still to come */
-	unsigned refused_count; /* recipients */
-	struct tls *tls;	/* NULL: in the clear */
-	uint16_t in_size;	/* bytes in the far part */
+	uint64_t skip_count;   /* bytes of a line or a chunk that were thrown away */
+	uint64_t swallow_size; /* bytes of a refused chunk that are still to come */
+	struct tls *tls;       /* NULL: in the clear */
+	uint16_t in_size;      /* bytes in the far part */
 	uint16_t out_start;
 	uint16_t out_size;
 	uint16_t late_size;	     /* of what is said behind a chunk that is swallowed */

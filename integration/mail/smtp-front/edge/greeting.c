@@ -23,7 +23,7 @@ static struct dnsblv6_addr address_of(const struct dnsblv6_ip *ip)
 static bool is_passed_on(const struct session *session)
 {
 	return session->edge->setup->sink.kind == SETUP_SINK_POSTFIX &&
-	       session->action != JUDGE_REJECT && session->action != JUDGE_DEFER;
+	       session->facts.action != JUDGE_REJECT && session->facts.action != JUDGE_DEFER;
 }
 
 /* When neither the pause nor a verdict is to be waited for any more. */
@@ -47,8 +47,8 @@ static void count_verdict(struct session *session)
 		[DNSBLV6_UNKNOWN] = TALLY_UNKNOWN,
 		[DNSBLV6_DEFER] = TALLY_UNKNOWN,
 	};
-	tally_add(session_tally(session), numbers[session->verdict], 1);
-	if (session->action == JUDGE_REJECT || session->action == JUDGE_DEFER)
+	tally_add(session_tally(session), numbers[session->facts.verdict], 1);
+	if (session->facts.action == JUDGE_REJECT || session->facts.action == JUDGE_DEFER)
 		tally_add(session_tally(session), TALLY_REFUSED, 1);
 }
 
@@ -57,16 +57,16 @@ static void take_judgement(struct session *session)
 {
 	const struct judgement *judgement = &session->edge->judgement;
 	session->is_judging = false;
-	session->has_verdict = true;
+	session->facts.has_verdict = true;
 	session->verdict_ms = session_now(session);
-	session->action = judgement->action;
-	session->verdict = judgement->verdict;
-	session->score = judgement->score;
+	session->facts.action = judgement->action;
+	session->facts.verdict = judgement->verdict;
+	session->facts.score = judgement->score;
 	session->has_judgement = judgement->action != JUDGE_PASS;
 	if (session->has_judgement)
 		session_far(session)->kept.judgement = *judgement;
-	if (session->verdict == DNSBLV6_LISTED)
-		passed_forget(session->edge->start->passed, &session->client_ip);
+	if (session->facts.verdict == DNSBLV6_LISTED)
+		passed_forget(session->edge->start->passed, &session->facts.client_ip);
 	count_verdict(session);
 }
 
@@ -74,7 +74,7 @@ static void judge_on_result(void *session_data, const struct dnsblv6_result *res
 {
 	struct session *session = session_data;
 	struct edge *edge = session->edge;
-	judge_decide(&edge->setup->judge, &session->client_ip, result, 0, &edge->judgement);
+	judge_decide(&edge->setup->judge, &session->facts.client_ip, result, 0, &edge->judgement);
 	take_judgement(session);
 	finish(session);
 	session_take_time(edge, session);
@@ -84,21 +84,21 @@ static void ask(struct session *session)
 {
 	struct edge *edge = session->edge;
 	const struct judge *judge = &edge->setup->judge;
-	session->has_verdict = false;
+	session->facts.has_verdict = false;
 	session->has_judgement = false;
-	session->action = JUDGE_PASS;
-	session->is_exempt = judge_exempts(judge, &session->client_ip);
-	if (session->is_exempt)
+	session->facts.action = JUDGE_PASS;
+	session->facts.is_exempt = judge_exempts(judge, &session->facts.client_ip);
+	if (session->facts.is_exempt)
 		tally_add(session_tally(session), TALLY_EXEMPT, 1);
-	if (session->is_exempt || !edge->setup->has_zones)
+	if (session->facts.is_exempt || !edge->setup->has_zones)
 		return;
-	if (judge_submit(judge, &session->client_ip, judge_on_result, session,
+	if (judge_submit(judge, &session->facts.client_ip, judge_on_result, session,
 			 &session->judge_id) == 0) {
 		session->is_judging = true;
 		return;
 	}
 	/* Too many questions are open; the cache still has answers. */
-	judge_peek(judge, &session->client_ip, &edge->judgement);
+	judge_peek(judge, &session->facts.client_ip, &edge->judgement);
 	take_judgement(session);
 }
 
@@ -123,10 +123,10 @@ void greeting_judge_again(struct session *session)
 static const char *count_connection(struct session *session)
 {
 	struct edge *edge = session->edge;
-	if (networks_contain(&edge->setup->limits.unlimited, address_of(&session->client_ip)))
+	if (networks_contain(&edge->setup->limits.unlimited, address_of(&session->facts.client_ip)))
 		return NULL;
 	bool is_counted = false;
-	switch (limits_enter(edge->limits, &session->client_ip, session_now(session),
+	switch (limits_enter(edge->limits, &session->facts.client_ip, session_now(session),
 			     &is_counted)) {
 	case LIMITS_CONNECTIONS:
 		return "4.7.0 Too many connections from your network";
@@ -144,10 +144,10 @@ static unsigned pause_of(const struct session *session)
 {
 	const struct edge *edge = session->edge;
 	const struct setup_limits *limits = &edge->setup->limits;
-	if (session->is_exempt || limits->greet_pause_ms == 0)
+	if (session->facts.is_exempt || limits->greet_pause_ms == 0)
 		return 0;
 	if (limits->greet_cache_ms == 0 ||
-	    !passed_has(edge->start->passed, &session->client_ip, session_now(session)))
+	    !passed_has(edge->start->passed, &session->facts.client_ip, session_now(session)))
 		return limits->greet_pause_ms;
 	tally_add(session_tally(session), TALLY_SPARED, 1);
 	return 0;
@@ -159,8 +159,8 @@ static void enter(struct session *session)
 	struct edge *edge = session->edge;
 	const char *why_not = count_connection(session);
 	session_enter(session, SESSION_PAUSE);
-	session->is_xclient =
-		networks_contain(&edge->setup->front.xclient, address_of(&session->client_ip));
+	session->facts.is_xclient = networks_contain(&edge->setup->front.xclient,
+						     address_of(&session->facts.client_ip));
 	if (why_not != NULL) {
 		tally_add(session_tally(session), TALLY_LIMITED, 1);
 		channel_say(session, edge->event.reply,
@@ -213,10 +213,10 @@ static void look_for_early(struct session *session)
 static void take_proxy(struct session *session, const struct proxy *proxy)
 {
 	if (!proxy->is_local) {
-		dnsblv6_addr_to_bytes(proxy->client_addr, session->client_ip.bytes);
-		session->client_port = proxy->client_port;
-		dnsblv6_addr_to_bytes(proxy->local_addr, session->local_ip.bytes);
-		session->local_port = proxy->local_port;
+		dnsblv6_addr_to_bytes(proxy->client_addr, session->facts.client_ip.bytes);
+		session->facts.client_port = proxy->client_port;
+		dnsblv6_addr_to_bytes(proxy->local_addr, session->facts.local_ip.bytes);
+		session->facts.local_port = proxy->local_port;
 	}
 	channel_store(session);
 	enter(session);
@@ -250,7 +250,7 @@ static void read_proxy(struct session *session)
 void greeting_begin(struct session *session)
 {
 	const struct setup_front *front = &session->edge->setup->front;
-	if (!networks_contain(&front->proxy, address_of(&session->client_ip))) {
+	if (!networks_contain(&front->proxy, address_of(&session->facts.client_ip))) {
 		enter(session);
 		return;
 	}

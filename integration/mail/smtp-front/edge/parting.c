@@ -22,25 +22,15 @@ static const char context[] = "smtp-front";
 
 /* ---- the capsule ---- */
 
-static uint64_t between(uint64_t from_ms, uint64_t to_ms)
-{
-	return from_ms > 0 && to_ms > from_ms ? to_ms - from_ms : 0;
-}
-
 static void fill_verdict(const struct session *session, struct capsule *capsule)
 {
 	const struct judgement *judgement = &session_far(session)->kept.judgement;
-	capsule->has_verdict = session->has_verdict;
-	capsule->is_exempt = session->is_exempt && !session->has_verdict;
-	capsule->action = session->action;
-	capsule->verdict = session->verdict;
-	capsule->score = session->score;
 	capsule->zones[0] = '\0';
 	capsule->header[0] = '\0';
 	if (!session->has_judgement)
 		return;
 	memcpy(capsule->zones, judgement->zones, sizeof(capsule->zones));
-	if (session->action == JUDGE_PREPEND)
+	if (session->facts.action == JUDGE_PREPEND)
 		memcpy(capsule->header, judgement->header, sizeof(capsule->header));
 }
 
@@ -54,33 +44,17 @@ static void fill_tls(const struct session *session, struct capsule *capsule)
 	snprintf(capsule->tls_sni, sizeof(capsule->tls_sni), "%s", facts.sni);
 }
 
-static void fill_times(struct session *session, struct capsule *capsule)
-{
-	session_take_time(session->edge, session);
-	uint64_t banner_ms = session->banner_ms > 0 ? session->banner_ms : session->trusted_ms;
-	capsule->accepted_at_ms = session->accepted_at_ms;
-	/* One that waits in our own list is not made young by another try. */
-	capsule->queued_at_us =
-		session->phase == SESSION_QUEUED ? session->trusted_ms * 1000 : clock_now_us();
-	capsule->waited_ms = between(session->accepted_ms, banner_ms);
-	capsule->dns_ms = between(session->accepted_ms, session->verdict_ms);
-	capsule->dialogue_ms = between(session->banner_ms, session->trusted_ms);
-	capsule->bytes_in = session->bytes_in - session->in_size;
-	capsule->bytes_out = session->bytes_out;
-	capsule->edge_cpu_us = session->cpu_ns / 1000;
-}
-
 static void fill(struct session *session, struct capsule *capsule)
 {
 	const struct session_kept *kept = &session_far(session)->kept;
+	session_take_time(session->edge, session);
 	capsule->kind = session->banner_ms > 0 ? CAPSULE_TRUSTED : CAPSULE_CONNECTED;
-	capsule->session_id = session->id;
-	capsule->client_ip = session->client_ip;
-	capsule->local_ip = session->local_ip;
-	capsule->client_port = session->client_port;
-	capsule->local_port = session->local_port;
-	capsule->refused_count = session->refused_count;
-	capsule->is_xclient = session->is_xclient;
+	session_reckon(session, session->trusted_ms);
+	capsule->facts = session->facts;
+	capsule->facts.bytes_in -= session->in_size;
+	/* One that waits in our own list is not made young by another try. */
+	capsule->queued_at_us =
+		session->phase == SESSION_QUEUED ? session->trusted_ms * 1000 : clock_now_us();
 	capsule->dialogue = session->dialogue;
 	if (session->banner_ms > 0)
 		capsule->recipient = kept->recipient;
@@ -90,7 +64,6 @@ static void fill(struct session *session, struct capsule *capsule)
 	memcpy(capsule->unread, kept->in, session->in_size);
 	fill_verdict(session, capsule);
 	fill_tls(session, capsule);
-	fill_times(session, capsule);
 }
 
 /* ---- sending ---- */
@@ -156,13 +129,14 @@ static bool take_share(struct session *session)
 {
 	if (!has_limit(session))
 		return true;
-	session->is_held = limits_hold(session->edge->limits, &session->client_ip);
+	session->is_held = limits_hold(session->edge->limits, &session->facts.client_ip);
 	return session->is_held;
 }
 
 static bool has_share(const struct session *session)
 {
-	return !has_limit(session) || limits_may_hold(session->edge->limits, &session->client_ip);
+	return !has_limit(session) ||
+	       limits_may_hold(session->edge->limits, &session->facts.client_ip);
 }
 
 /*
@@ -179,9 +153,10 @@ static bool has_worker(const struct edge *edge)
 /* Before a worker has it, which says whether there was a mail. */
 static void propose(const struct session *session)
 {
-	const bool is_listed = session->has_verdict && session->verdict == DNSBLV6_LISTED;
+	const bool is_listed =
+		session->facts.has_verdict && session->facts.verdict == DNSBLV6_LISTED;
 	if (session->has_paused && !is_listed)
-		passed_propose(session->edge->start->passed, &session->client_ip,
+		passed_propose(session->edge->start->passed, &session->facts.client_ip,
 			       session_now(session));
 }
 
@@ -198,7 +173,7 @@ static bool try_to_part(struct session *session)
 	if (ret == 0)
 		return true;
 	if (session->is_held)
-		limits_release(edge->limits, &session->client_ip);
+		limits_release(edge->limits, &session->facts.client_ip);
 	session->is_held = false;
 	if (is_for_now(edge, ret))
 		return false;
@@ -279,7 +254,8 @@ static struct session *choose(struct edge *edge)
 	{
 		session->lacks_share = !has_share(session);
 		const unsigned held_count =
-			has_limit(session) ? limits_held(edge->limits, &session->client_ip) : 0;
+			has_limit(session) ? limits_held(edge->limits, &session->facts.client_ip)
+					   : 0;
 		if (session->lacks_share || held_count >= least)
 			continue;
 		best = session;

@@ -31,7 +31,7 @@
 const struct dialogue_limits *session_rules(const struct session *session)
 {
 	struct edge *edge = session->edge;
-	struct dialogue_limits *rules = &edge->rules[session->is_xclient ? 1 : 0];
+	struct dialogue_limits *rules = &edge->rules[session->facts.is_xclient ? 1 : 0];
 	rules->withheld = hopstate_lacks(edge->start->hop);
 	return rules;
 }
@@ -156,45 +156,36 @@ static uint64_t between(uint64_t from_ms, uint64_t to_ms)
 	return from_ms > 0 && to_ms > from_ms ? to_ms - from_ms : 0;
 }
 
-static const char *verdict_of(const struct session *session)
+void session_reckon(struct session *session, uint64_t end_ms)
 {
-	if (session->is_exempt)
-		return "exempt";
-	return session->has_verdict ? dnsblv6_verdict_name((int)session->verdict) : "none";
+	struct session_facts *facts = &session->facts;
+	uint64_t banner_ms = session->banner_ms > 0 ? session->banner_ms : end_ms;
+	facts->waited_ms = between(session->accepted_ms, banner_ms);
+	facts->dns_ms = between(session->accepted_ms, session->verdict_ms);
+	facts->dialogue_ms =
+		between(session->banner_ms, session->trusted_ms > 0 ? session->trusted_ms : end_ms);
+	facts->edge_cpu_us = session->cpu_ns / 1000;
 }
 
 static void log_account(struct session *session, const char *end)
 {
 	const struct dialogue *dialogue = &session->dialogue;
 	uint64_t now_ms = session_now(session);
-	struct tls_facts facts = { .protocol = "" };
+	struct tls_facts tls = { .protocol = "" };
 	if (session->tls != NULL && dialogue->is_tls)
-		tls_facts(session->tls, &facts);
+		tls_facts(session->tls, &tls);
+	session_reckon(session, now_ms);
 	account_log(&(struct account){
-		.session_id = session->id,
-		.client_ip = session->client_ip,
-		.local_ip = session->local_ip,
-		.client_port = session->client_port,
+		.facts = session->facts,
 		.by = "edge",
 		.end = end,
-		.verdict = verdict_of(session),
-		.score = session->score,
 		.zones = session->has_judgement ? session_far(session)->kept.judgement.zones : "",
-		.tls = facts.protocol,
+		.tls = tls.protocol,
 		.helo = dialogue->helo,
 		.sender = session->sender,
 		.recipient = session->recipient,
-		.refused_count = session->refused_count,
 		.command_count = dialogue->command_count,
-		.bytes_in = session->bytes_in,
-		.bytes_out = session->bytes_out,
-		.waited_ms = between(session->accepted_ms,
-				     session->banner_ms > 0 ? session->banner_ms : now_ms),
-		.dns_ms = between(session->accepted_ms, session->verdict_ms),
-		.dialogue_ms = between(session->banner_ms,
-				       session->trusted_ms > 0 ? session->trusted_ms : now_ms),
 		.queue_us = between(session->trusted_ms, now_ms) * 1000,
-		.edge_cpu_us = session->cpu_ns / 1000,
 	});
 }
 
@@ -206,7 +197,7 @@ static void count_end(struct session *session)
 	/* One with a valid recipient has waited for a worker, and is counted there. */
 	if (session->trusted_ms > 0)
 		return;
-	if (session->refused_count > 0)
+	if (session->facts.refused_count > 0)
 		tally_add(tally, TALLY_BOUNCED, 1);
 	else
 		tally_add(tally, TALLY_UNFINISHED, 1);
@@ -236,9 +227,9 @@ static void leave(struct session *session)
 	struct edge *edge = session->edge;
 	session_enter(session, SESSION_CLOSED);
 	if (session->is_held)
-		limits_release(edge->limits, &session->client_ip);
+		limits_release(edge->limits, &session->facts.client_ip);
 	if (session->is_counted)
-		limits_leave(edge->limits, &session->client_ip);
+		limits_leave(edge->limits, &session->facts.client_ip);
 	TAILQ_REMOVE(&edge->sessions, session, link);
 	edge->session_count--;
 	tally_set(edge->start->tally, TALLY_SESSIONS, edge->session_count);
@@ -569,11 +560,11 @@ static void take_addresses(struct session *session, const struct sockaddr *peer)
 {
 	struct sockaddr_storage local = { .ss_family = AF_UNSPEC };
 	socklen_t size = sizeof(local);
-	if (dnsblv6_ip_from_sockaddr(peer, &session->client_ip) == 0)
-		session->client_port = port_of(peer);
+	if (dnsblv6_ip_from_sockaddr(peer, &session->facts.client_ip) == 0)
+		session->facts.client_port = port_of(peer);
 	if (getsockname(session->fd, (struct sockaddr *)&local, &size) == 0 &&
-	    dnsblv6_ip_from_sockaddr((struct sockaddr *)&local, &session->local_ip) == 0)
-		session->local_port = port_of((struct sockaddr *)&local);
+	    dnsblv6_ip_from_sockaddr((struct sockaddr *)&local, &session->facts.local_ip) == 0)
+		session->facts.local_port = port_of((struct sockaddr *)&local);
 }
 
 static int64_t since_1970_ms(void)
@@ -590,8 +581,8 @@ void session_open(struct edge *edge, int fd, const struct sockaddr *peer)
 	memset(session, 0, sizeof(*session));
 	session->edge = edge;
 	session->fd = fd;
-	session->id = edge->next_id++ & ID_MASK;
-	session->accepted_at_ms = since_1970_ms();
+	session->facts.id = edge->next_id++ & ID_MASK;
+	session->facts.accepted_at_ms = since_1970_ms();
 	session->accepted_ms = uv_now(&edge->loop);
 	session->since_ms = session->accepted_ms;
 	session->end = "";

@@ -63,6 +63,8 @@ void session_set_command_timer(struct session *session);
 void session_on_event(uv_poll_t *poll, int status, int events);
 /* All whose time has come. */
 void session_run_timers(struct edge *edge);
+/* Times and cpu of session->facts, as they are at end_ms of the loop's clock. */
+void session_reckon(struct session *session, uint64_t end_ms);
 /* The processor's time since the last event was not for a session, or was for this one. */
 void session_take_time(struct edge *edge, struct session *session);
 

@@ -53,7 +53,7 @@ static void remember(char *ret_path, const char *address)
 
 static void note_refusal(struct session *session, const char *recipient, const char *reason)
 {
-	session->refused_count++;
+	session->facts.refused_count++;
 	edge_log_recipient(session, recipient, reason);
 }
 
@@ -61,7 +61,7 @@ static enum dialogue_action refuse_listed(struct session *session)
 {
 	struct edge *edge = session->edge;
 	const struct judgement *judgement = &session_far(session)->kept.judgement;
-	bool is_final = session->action == JUDGE_REJECT;
+	bool is_final = session->facts.action == JUDGE_REJECT;
 	enum dialogue_action action = DIALOGUE_REPLY;
 	char text[JUDGE_CODE_MAX + 1 + JUDGE_TEXT_MAX + 1];
 	snprintf(text, sizeof(text), "%s %s", judgement->code, judgement->text);
@@ -95,7 +95,7 @@ static enum dialogue_action take_recipient(struct session *session)
 	struct edge *edge = session->edge;
 	const char *address = edge->event.recipient.address;
 	remember(session->recipient, address);
-	if (session->action == JUDGE_REJECT || session->action == JUDGE_DEFER)
+	if (session->facts.action == JUDGE_REJECT || session->facts.action == JUDGE_DEFER)
 		return refuse_listed(session);
 	session_far(session)->kept.recipient = edge->event.recipient;
 	if (edge->users == NULL && edge->forward != NULL) {
@@ -139,18 +139,18 @@ static void take_xclient(struct session *session)
 	const struct xclient *xclient = &session->edge->event.xclient;
 	/* A client that passes others on is not limited itself. */
 	if (session->is_counted)
-		limits_leave(session->edge->limits, &session->client_ip);
+		limits_leave(session->edge->limits, &session->facts.client_ip);
 	session->is_counted = false;
 	if (has(xclient, XCLIENT_ADDR)) {
-		dnsblv6_addr_to_bytes(xclient->client_addr, session->client_ip.bytes);
+		dnsblv6_addr_to_bytes(xclient->client_addr, session->facts.client_ip.bytes);
 		session->has_paused = false;
 	}
 	if (has(xclient, XCLIENT_PORT))
-		session->client_port = xclient->client_port;
+		session->facts.client_port = xclient->client_port;
 	if (has(xclient, XCLIENT_DESTADDR))
-		dnsblv6_addr_to_bytes(xclient->local_addr, session->local_ip.bytes);
+		dnsblv6_addr_to_bytes(xclient->local_addr, session->facts.local_ip.bytes);
 	if (has(xclient, XCLIENT_DESTPORT))
-		session->local_port = xclient->local_port;
+		session->facts.local_port = xclient->local_port;
 	session->next = NEXT_JUDGE;
 }
 
@@ -250,7 +250,7 @@ static bool skip_line(struct session *session)
 	size_t used = 0;
 	enum lines_status status =
 		lines_skip(edge->in + edge->in_start, edge->in_end - edge->in_start,
-			   setup_takes_lf(edge->setup, &session->client_ip), &used);
+			   setup_takes_lf(edge->setup, &session->facts.client_ip), &used);
 	edge->in_start += used;
 	session->skip_count += used;
 	if (status != LINES_READY && session->skip_count <= SKIP_MAX)
@@ -278,7 +278,7 @@ static bool take_command(struct session *session)
 	enum lines_status status = lines_take(bytes, size, LINES_COMMAND_MAX, &line_size);
 	if (status == LINES_MORE)
 		return false;
-	if (status == LINES_LONE_LF && setup_takes_lf(edge->setup, &session->client_ip)) {
+	if (status == LINES_LONE_LF && setup_takes_lf(edge->setup, &session->facts.client_ip)) {
 		status = LINES_READY;
 		end_size = LINES_LF_SIZE;
 	}
@@ -478,7 +478,7 @@ static void fail_handshake(struct session *session, int status)
 {
 	char id[ACCOUNT_ID_SIZE];
 	tally_add(session_tally(session), TALLY_TLS_FAILED, 1);
-	account_format_id(session->id, id);
+	account_format_id(session->facts.id, id);
 	if (status == TLS_EKEY)
 		log_keyholder(session, id);
 	else

@@ -70,30 +70,39 @@ static void put_score(struct text *text, int score)
 	text_put(text, digits);
 }
 
+/* "none" or "exempt": no zone was asked. */
+static const char *verdict_of(const struct session_facts *facts)
+{
+	if (facts->has_verdict)
+		return dnsblv6_verdict_name((int)facts->verdict);
+	return facts->is_exempt ? "exempt" : "none";
+}
+
 size_t account_format(const struct account *account, char *ret_text)
 {
+	const struct session_facts *facts = &account->facts;
 	struct text text = text_make(ret_text, ACCOUNT_TEXT_SIZE);
-	put_ip(&text, "client", &account->client_ip);
-	put_number(&text, "port", account->client_port);
-	put_ip(&text, "local", &account->local_ip);
+	put_ip(&text, "client", &facts->client_ip);
+	put_number(&text, "port", facts->client_port);
+	put_ip(&text, "local", &facts->local_ip);
 	put_text(&text, "by", account->by, WORD_ROOM);
 	put_text(&text, "end", account->end, WORD_ROOM);
-	put_text(&text, "verdict", account->verdict, WORD_ROOM);
-	put_score(&text, account->score);
+	put_text(&text, "verdict", verdict_of(facts), WORD_ROOM);
+	put_score(&text, facts->score);
 	put_text(&text, "zones", account->zones, ZONES_ROOM);
 	put_text(&text, "tls", account->tls, WORD_ROOM);
 	put_number(&text, "mails", account->mail_count);
 	put_number(&text, "recipients", account->recipient_count);
-	put_number(&text, "refused", account->refused_count);
+	put_number(&text, "refused", facts->refused_count);
 	put_number(&text, "commands", account->command_count);
-	put_number(&text, "waited_ms", account->waited_ms);
-	put_number(&text, "dns_ms", account->dns_ms);
-	put_number(&text, "dialogue_ms", account->dialogue_ms);
+	put_number(&text, "waited_ms", facts->waited_ms);
+	put_number(&text, "dns_ms", facts->dns_ms);
+	put_number(&text, "dialogue_ms", facts->dialogue_ms);
 	put_time(&text, "queue_ms", account->queue_us);
 	put_number(&text, "worker_ms", account->worker_ms);
-	put_number(&text, "in", account->bytes_in);
-	put_number(&text, "out", account->bytes_out);
-	put_number(&text, "edge_us", account->edge_cpu_us);
+	put_number(&text, "in", facts->bytes_in);
+	put_number(&text, "out", facts->bytes_out);
+	put_number(&text, "edge_us", facts->edge_cpu_us);
 	put_number(&text, "worker_us", account->worker_cpu_us);
 	put_text(&text, "helo", account->helo, HELO_ROOM);
 	put_text(&text, "from", account->sender, PATH_ROOM);
@@ -107,5 +116,5 @@ void account_log(const struct account *account)
 	char id[ACCOUNT_ID_SIZE];
 	char text[ACCOUNT_TEXT_SIZE];
 	account_format(account, text);
-	log_info(account_format_id(account->session_id, id), "session %s", text);
+	log_info(account_format_id(account->facts.id, id), "session %s", text);
 }

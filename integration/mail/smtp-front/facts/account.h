@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client-lib/dnsblv6.h"
+#include "integration/mail/smtp-front/facts/session_facts.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,14 +29,9 @@ extern "C" {
 #define ACCOUNT_TEXT_SIZE 960 /* of the 1024 of log.h, less "info: [ID] session " */
 
 struct account {
-	uint64_t session_id;
-	struct dnsblv6_ip client_ip;
-	struct dnsblv6_ip local_ip;
-	uint16_t client_port;
-	const char *by;	     /* the process that ended it: "edge" or "worker" */
-	const char *end;     /* how: a word, as "quit" */
-	const char *verdict; /* a word; "none" or "exempt": no zone was asked */
-	int score;
+	struct session_facts facts;
+	const char *by;	   /* the process that ended it: "edge" or "worker" */
+	const char *end;   /* how: a word, as "quit" */
 	const char *zones; /* "bl6.example,bl.example" */
 	const char *tls;   /* "TLSv1.3"; "": clear */
 	/* What was said, as it came. */
@@ -45,16 +40,9 @@ struct account {
 	const char *recipient;	  /* the last one */
 	unsigned mail_count;	  /* committed */
 	unsigned recipient_count; /* accepted */
-	unsigned refused_count;	  /* recipients refused */
 	unsigned command_count;
-	uint64_t bytes_in;
-	uint64_t bytes_out;
-	uint64_t waited_ms;   /* accept to banner */
-	uint64_t dns_ms;      /* accept to verdict */
-	uint64_t dialogue_ms; /* banner to trust, or to the end */
-	uint64_t queue_us;    /* trust to the worker: mostly a part of a millisecond */
-	uint64_t worker_ms;   /* from there to the end */
-	uint64_t edge_cpu_us;
+	uint64_t queue_us;  /* trust to the worker: mostly a part of a millisecond */
+	uint64_t worker_ms; /* from there to the end */
 	uint64_t worker_cpu_us;
 };
 

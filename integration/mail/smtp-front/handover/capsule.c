@@ -2,6 +2,7 @@
 #include "integration/mail/smtp-front/handover/capsule.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,45 +11,91 @@
 #define MAGIC	   0x44423643U /* "DB6C" */
 #define VERSION	   1
 #define FIXED_SIZE 192
-#define TEXT_COUNT 11
 
-#define AT_MAGIC	   0
-#define AT_VERSION	   4
-#define AT_KIND		   6
-#define AT_SIZE		   8
-#define AT_SUM		   12
-#define AT_SESSION	   16
-#define AT_CLIENT_IP	   24
-#define AT_LOCAL_IP	   40
-#define AT_CLIENT_PORT	   56
-#define AT_LOCAL_PORT	   58
-#define AT_FLAGS	   60
-#define AT_ACCEPTED	   64
-#define AT_QUEUED	   72
-#define AT_WAITED	   80
-#define AT_DNS		   88
-#define AT_DIALOGUE	   96
-#define AT_BYTES_IN	   104
-#define AT_BYTES_OUT	   112
-#define AT_CPU		   120
-#define AT_REFUSED	   128
-#define AT_SCORE	   132
-#define AT_ACTION	   136
-#define AT_VERDICT	   137
-#define AT_STATE	   138
-#define AT_BODY		   139
-#define AT_RET		   140
-#define AT_NOTIFY	   141
-#define AT_ZERO		   142
-#define AT_RECIPIENTS	   144
-#define AT_RECIPIENTS_LOST 148
-#define AT_MAILS	   152
-#define AT_ERRORS	   156
-#define AT_COMMANDS	   160
-#define AT_JUNK		   164
-#define AT_MAIL_SAID	   168
-#define AT_MAIL_SIZE	   176
-#define AT_CHUNK_SIZE	   184
+/* These are no member alone. */
+#define AT_MAGIC   0
+#define AT_VERSION 4
+#define AT_SIZE	   8
+#define AT_SUM	   12
+#define AT_FLAGS   60
+#define AT_SCORE   132
+#define AT_ACTION  136
+#define AT_VERDICT 137
+#define AT_ZERO	   142
+
+/* Where a member stands: a number, big-endian, or 16 bytes of an address. */
+struct field {
+	uint8_t at;
+	uint8_t size;
+	uint16_t width; /* of the member */
+	uint16_t offset;
+};
+
+#define FIELD(at, size, member)                                                                    \
+	{                                                                                          \
+		at, size, sizeof(((struct capsule *)NULL)->member),                                \
+			offsetof(struct capsule, member)                                           \
+	}
+
+static const struct field fields[] = {
+	FIELD(6, 2, kind),
+	FIELD(16, 8, facts.id),
+	FIELD(24, 16, facts.client_ip),
+	FIELD(40, 16, facts.local_ip),
+	FIELD(56, 2, facts.client_port),
+	FIELD(58, 2, facts.local_port),
+	FIELD(64, 8, facts.accepted_at_ms),
+	FIELD(72, 8, queued_at_us),
+	FIELD(80, 8, facts.waited_ms),
+	FIELD(88, 8, facts.dns_ms),
+	FIELD(96, 8, facts.dialogue_ms),
+	FIELD(104, 8, facts.bytes_in),
+	FIELD(112, 8, facts.bytes_out),
+	FIELD(120, 8, facts.edge_cpu_us),
+	FIELD(128, 4, facts.refused_count),
+	FIELD(AT_SCORE, 4, facts.score),
+	FIELD(AT_ACTION, 1, facts.action),
+	FIELD(AT_VERDICT, 1, facts.verdict),
+	FIELD(138, 1, dialogue.state),
+	FIELD(139, 1, dialogue.envelope.body),
+	FIELD(140, 1, dialogue.envelope.ret),
+	FIELD(141, 1, recipient.notify),
+	FIELD(144, 4, dialogue.recipient_count),
+	FIELD(148, 4, dialogue.refused_count),
+	FIELD(152, 4, dialogue.mail_count),
+	FIELD(156, 4, dialogue.error_count),
+	FIELD(160, 4, dialogue.command_count),
+	FIELD(164, 4, dialogue.junk_count),
+	FIELD(168, 8, dialogue.envelope.size_bytes),
+	FIELD(176, 8, dialogue.mail_size),
+	FIELD(184, 8, dialogue.chunk_size),
+};
+#define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
+
+/* Behind the fixed part, in this order; what is unread comes last. */
+static const struct text_field {
+	uint16_t room;
+	uint16_t offset;
+	bool is_judgement; /* empty without a verdict */
+} texts[] = {
+#define TEXT(member, is_judgement)                                                                 \
+	{                                                                                          \
+		sizeof(((struct capsule *)NULL)->member), offsetof(struct capsule, member),        \
+			is_judgement                                                               \
+	}
+	TEXT(dialogue.helo, false),
+	TEXT(dialogue.envelope.sender, false),
+	TEXT(dialogue.envelope.envid, false),
+	TEXT(recipient.address, false),
+	TEXT(recipient.orcpt, false),
+	TEXT(tls_protocol, false),
+	TEXT(tls_cipher, false),
+	TEXT(tls_sni, false),
+	TEXT(zones, true),
+	TEXT(header, true),
+#undef TEXT
+};
+#define TEXT_COUNT (sizeof(texts) / sizeof(texts[0]))
 
 enum flag {
 	FLAG_XCLIENT = 1,
@@ -64,7 +111,7 @@ enum flag {
 	FLAG_ALL = 1023,
 };
 
-_Static_assert(FIXED_SIZE + 2 * TEXT_COUNT + ENVELOPE_HELO_MAX + 2 * ENVELOPE_ADDRESS_MAX +
+_Static_assert(FIXED_SIZE + 2 * (TEXT_COUNT + 1) + ENVELOPE_HELO_MAX + 2 * ENVELOPE_ADDRESS_MAX +
 			       ENVELOPE_ENVID_MAX + ENVELOPE_ORCPT_MAX + CAPSULE_TLS_PROTOCOL_MAX +
 			       CAPSULE_TLS_CIPHER_MAX + CAPSULE_TLS_SNI_MAX + JUDGE_ZONES_MAX +
 			       JUDGE_HEADER_MAX + CAPSULE_UNREAD_MAX <=
@@ -120,19 +167,19 @@ static bool is_clean(const char *text, size_t room)
 /* Without a verdict these are not looked at, and not sent. */
 static bool has_valid_verdict(const struct capsule *capsule)
 {
-	if (!capsule->has_verdict)
+	if (!capsule->facts.has_verdict)
 		return true;
-	return !capsule->is_exempt && is_clean(capsule->zones, sizeof(capsule->zones)) &&
+	return !capsule->facts.is_exempt && is_clean(capsule->zones, sizeof(capsule->zones)) &&
 	       is_clean(capsule->header, sizeof(capsule->header)) &&
-	       (unsigned)capsule->action <= JUDGE_PREPEND &&
-	       (unsigned)capsule->verdict <= DNSBLV6_DEFER;
+	       (unsigned)capsule->facts.action <= JUDGE_PREPEND &&
+	       (unsigned)capsule->facts.verdict <= DNSBLV6_DEFER;
 }
 
 /* What comes without a verdict. */
 static bool has_no_judgement(const struct capsule *capsule)
 {
-	return capsule->action == JUDGE_PASS && capsule->verdict == DNSBLV6_CLEAR &&
-	       capsule->score == 0 && capsule->zones[0] == '\0' && capsule->header[0] == '\0';
+	return capsule->facts.action == JUDGE_PASS && capsule->facts.verdict == DNSBLV6_CLEAR &&
+	       capsule->facts.score == 0 && capsule->zones[0] == '\0' && capsule->header[0] == '\0';
 }
 
 static bool has_valid_tls(const struct capsule *capsule)
@@ -185,55 +232,46 @@ _Static_assert(FLAG_NO_8BITMIME == ENVELOPE_EXTENSION_8BITMIME << WITHHELD_SHIFT
 static unsigned flags_of(const struct capsule *capsule)
 {
 	const struct dialogue *dialogue = &capsule->dialogue;
-	return (capsule->is_xclient ? FLAG_XCLIENT : 0U) |
-	       (capsule->has_verdict ? FLAG_VERDICT : 0U) | (dialogue->is_esmtp ? FLAG_ESMTP : 0U) |
-	       (dialogue->is_tls ? FLAG_TLS : 0U) | (dialogue->envelope.is_utf8 ? FLAG_UTF8 : 0U) |
-	       (dialogue->is_last ? FLAG_LAST : 0U) | (capsule->is_exempt ? FLAG_EXEMPT : 0U) |
-	       dialogue->withheld << WITHHELD_SHIFT;
+	return (capsule->facts.is_xclient ? FLAG_XCLIENT : 0U) |
+	       (capsule->facts.has_verdict ? FLAG_VERDICT : 0U) |
+	       (dialogue->is_esmtp ? FLAG_ESMTP : 0U) | (dialogue->is_tls ? FLAG_TLS : 0U) |
+	       (dialogue->envelope.is_utf8 ? FLAG_UTF8 : 0U) |
+	       (dialogue->is_last ? FLAG_LAST : 0U) |
+	       (capsule->facts.is_exempt ? FLAG_EXEMPT : 0U) | dialogue->withheld << WITHHELD_SHIFT;
 }
 
-static void put_session(const struct capsule *capsule, uint8_t *bytes)
+static uint64_t load(const void *member, size_t width)
+{
+	uint64_t eight = 0;
+	uint32_t four = 0;
+	uint16_t two = 0;
+	if (width == sizeof(eight))
+		memcpy(&eight, member, width);
+	else if (width == sizeof(four))
+		memcpy(&four, member, width);
+	else
+		memcpy(&two, member, width);
+	return eight | four | two;
+}
+
+static void put_fixed(const struct capsule *capsule, uint8_t *bytes)
 {
 	put(bytes + AT_MAGIC, 4, MAGIC);
 	put(bytes + AT_VERSION, 2, VERSION);
-	put(bytes + AT_KIND, 2, (uint64_t)capsule->kind);
-	put(bytes + AT_SESSION, 8, capsule->session_id);
-	memcpy(bytes + AT_CLIENT_IP, capsule->client_ip.bytes, 16);
-	memcpy(bytes + AT_LOCAL_IP, capsule->local_ip.bytes, 16);
-	put(bytes + AT_CLIENT_PORT, 2, capsule->client_port);
-	put(bytes + AT_LOCAL_PORT, 2, capsule->local_port);
 	put(bytes + AT_FLAGS, 4, flags_of(capsule));
-	put(bytes + AT_ACCEPTED, 8, (uint64_t)capsule->accepted_at_ms);
-	put(bytes + AT_QUEUED, 8, capsule->queued_at_us);
-	put(bytes + AT_WAITED, 8, capsule->waited_ms);
-	put(bytes + AT_DNS, 8, capsule->dns_ms);
-	put(bytes + AT_DIALOGUE, 8, capsule->dialogue_ms);
-	put(bytes + AT_BYTES_IN, 8, capsule->bytes_in);
-	put(bytes + AT_BYTES_OUT, 8, capsule->bytes_out);
-	put(bytes + AT_CPU, 8, capsule->edge_cpu_us);
-	put(bytes + AT_REFUSED, 4, capsule->refused_count);
-	put(bytes + AT_SCORE, 4, capsule->has_verdict ? (uint32_t)capsule->score : 0);
-	put(bytes + AT_ACTION, 1, capsule->has_verdict ? (uint64_t)capsule->action : JUDGE_PASS);
-	put(bytes + AT_VERDICT, 1, capsule->has_verdict ? (uint64_t)capsule->verdict : 0);
-}
-
-static void put_dialogue(const struct capsule *capsule, uint8_t *bytes)
-{
-	const struct dialogue *dialogue = &capsule->dialogue;
-	put(bytes + AT_STATE, 1, (uint64_t)dialogue->state);
-	put(bytes + AT_BODY, 1, (uint64_t)dialogue->envelope.body);
-	put(bytes + AT_RET, 1, (uint64_t)dialogue->envelope.ret);
-	put(bytes + AT_NOTIFY, 1, capsule->recipient.notify);
 	put(bytes + AT_ZERO, 2, 0);
-	put(bytes + AT_RECIPIENTS, 4, dialogue->recipient_count);
-	put(bytes + AT_RECIPIENTS_LOST, 4, dialogue->refused_count);
-	put(bytes + AT_MAILS, 4, dialogue->mail_count);
-	put(bytes + AT_ERRORS, 4, dialogue->error_count);
-	put(bytes + AT_COMMANDS, 4, dialogue->command_count);
-	put(bytes + AT_JUNK, 4, dialogue->junk_count);
-	put(bytes + AT_MAIL_SAID, 8, dialogue->envelope.size_bytes);
-	put(bytes + AT_MAIL_SIZE, 8, dialogue->mail_size);
-	put(bytes + AT_CHUNK_SIZE, 8, dialogue->chunk_size);
+	for (size_t i = 0; i < FIELD_COUNT; i++) {
+		const void *member = (const char *)capsule + fields[i].offset;
+		if (fields[i].width > sizeof(uint64_t))
+			memcpy(bytes + fields[i].at, member, fields[i].width);
+		else
+			put(bytes + fields[i].at, fields[i].size, load(member, fields[i].width));
+	}
+	if (capsule->facts.has_verdict)
+		return;
+	put(bytes + AT_SCORE, 4, 0);
+	put(bytes + AT_ACTION, 1, JUDGE_PASS);
+	put(bytes + AT_VERDICT, 1, DNSBLV6_CLEAR);
 }
 
 static uint8_t *put_bytes(uint8_t *at, const void *bytes, size_t size)
@@ -252,19 +290,12 @@ int capsule_encode(const struct capsule *capsule, uint8_t *ret_bytes, size_t *re
 {
 	if (!is_valid(capsule))
 		return CAPSULE_EVALUE;
-	put_session(capsule, ret_bytes);
-	put_dialogue(capsule, ret_bytes);
+	put_fixed(capsule, ret_bytes);
 	uint8_t *at = ret_bytes + FIXED_SIZE;
-	at = put_text(at, capsule->dialogue.helo);
-	at = put_text(at, capsule->dialogue.envelope.sender);
-	at = put_text(at, capsule->dialogue.envelope.envid);
-	at = put_text(at, capsule->recipient.address);
-	at = put_text(at, capsule->recipient.orcpt);
-	at = put_text(at, capsule->tls_protocol);
-	at = put_text(at, capsule->tls_cipher);
-	at = put_text(at, capsule->tls_sni);
-	at = put_text(at, capsule->has_verdict ? capsule->zones : "");
-	at = put_text(at, capsule->has_verdict ? capsule->header : "");
+	for (size_t i = 0; i < TEXT_COUNT; i++) {
+		const bool is_sent = capsule->facts.has_verdict || !texts[i].is_judgement;
+		at = put_text(at, is_sent ? (const char *)capsule + texts[i].offset : "");
+	}
 	at = put_bytes(at, capsule->unread, capsule->unread_size);
 	size_t size = (size_t)(at - ret_bytes);
 	assert(size <= CAPSULE_SIZE_MAX);
@@ -276,54 +307,37 @@ int capsule_encode(const struct capsule *capsule, uint8_t *ret_bytes, size_t *re
 
 /* ---- decode ---- */
 
-static void take_session(const uint8_t *bytes, struct capsule *ret_capsule)
+static void store(void *member, size_t width, uint64_t value)
 {
-	unsigned flags = (unsigned)take(bytes + AT_FLAGS, 4);
-	ret_capsule->kind = (enum capsule_kind)take(bytes + AT_KIND, 2);
-	ret_capsule->session_id = take(bytes + AT_SESSION, 8);
-	memcpy(ret_capsule->client_ip.bytes, bytes + AT_CLIENT_IP, 16);
-	memcpy(ret_capsule->local_ip.bytes, bytes + AT_LOCAL_IP, 16);
-	ret_capsule->client_port = (uint16_t)take(bytes + AT_CLIENT_PORT, 2);
-	ret_capsule->local_port = (uint16_t)take(bytes + AT_LOCAL_PORT, 2);
-	ret_capsule->is_xclient = (flags & FLAG_XCLIENT) != 0;
-	ret_capsule->has_verdict = (flags & FLAG_VERDICT) != 0;
-	ret_capsule->is_exempt = (flags & FLAG_EXEMPT) != 0;
-	ret_capsule->accepted_at_ms = (int64_t)take(bytes + AT_ACCEPTED, 8);
-	ret_capsule->queued_at_us = take(bytes + AT_QUEUED, 8);
-	ret_capsule->waited_ms = take(bytes + AT_WAITED, 8);
-	ret_capsule->dns_ms = take(bytes + AT_DNS, 8);
-	ret_capsule->dialogue_ms = take(bytes + AT_DIALOGUE, 8);
-	ret_capsule->bytes_in = take(bytes + AT_BYTES_IN, 8);
-	ret_capsule->bytes_out = take(bytes + AT_BYTES_OUT, 8);
-	ret_capsule->edge_cpu_us = take(bytes + AT_CPU, 8);
-	ret_capsule->refused_count = (unsigned)take(bytes + AT_REFUSED, 4);
-	ret_capsule->score = (int32_t)take(bytes + AT_SCORE, 4);
-	ret_capsule->action = (enum judge_action)bytes[AT_ACTION];
-	ret_capsule->verdict = (enum dnsblv6_verdict)bytes[AT_VERDICT];
+	const uint32_t four = (uint32_t)value;
+	const uint16_t two = (uint16_t)value;
+	if (width == sizeof(value))
+		memcpy(member, &value, width);
+	else if (width == sizeof(four))
+		memcpy(member, &four, width);
+	else
+		memcpy(member, &two, width);
 }
 
-static void take_dialogue(const uint8_t *bytes, struct capsule *ret_capsule)
+static void take_fixed(const uint8_t *bytes, struct capsule *ret_capsule)
 {
 	struct dialogue *dialogue = &ret_capsule->dialogue;
-	unsigned flags = (unsigned)take(bytes + AT_FLAGS, 4);
+	const unsigned flags = (unsigned)take(bytes + AT_FLAGS, 4);
+	for (size_t i = 0; i < FIELD_COUNT; i++) {
+		void *member = (char *)ret_capsule + fields[i].offset;
+		if (fields[i].width > sizeof(uint64_t))
+			memcpy(member, bytes + fields[i].at, fields[i].width);
+		else
+			store(member, fields[i].width, take(bytes + fields[i].at, fields[i].size));
+	}
+	ret_capsule->facts.is_xclient = (flags & FLAG_XCLIENT) != 0;
+	ret_capsule->facts.has_verdict = (flags & FLAG_VERDICT) != 0;
+	ret_capsule->facts.is_exempt = (flags & FLAG_EXEMPT) != 0;
 	dialogue->is_esmtp = (flags & FLAG_ESMTP) != 0;
 	dialogue->is_tls = (flags & FLAG_TLS) != 0;
 	dialogue->is_last = (flags & FLAG_LAST) != 0;
 	dialogue->envelope.is_utf8 = (flags & FLAG_UTF8) != 0;
 	dialogue->withheld = flags >> WITHHELD_SHIFT & ENVELOPE_EXTENSION_ALL;
-	dialogue->state = (enum dialogue_state)bytes[AT_STATE];
-	dialogue->envelope.body = (enum envelope_body)bytes[AT_BODY];
-	dialogue->envelope.ret = (enum envelope_ret)bytes[AT_RET];
-	ret_capsule->recipient.notify = bytes[AT_NOTIFY];
-	dialogue->recipient_count = (unsigned)take(bytes + AT_RECIPIENTS, 4);
-	dialogue->refused_count = (unsigned)take(bytes + AT_RECIPIENTS_LOST, 4);
-	dialogue->mail_count = (unsigned)take(bytes + AT_MAILS, 4);
-	dialogue->error_count = (unsigned)take(bytes + AT_ERRORS, 4);
-	dialogue->command_count = (unsigned)take(bytes + AT_COMMANDS, 4);
-	dialogue->junk_count = (unsigned)take(bytes + AT_JUNK, 4);
-	dialogue->envelope.size_bytes = take(bytes + AT_MAIL_SAID, 8);
-	dialogue->mail_size = take(bytes + AT_MAIL_SIZE, 8);
-	dialogue->chunk_size = take(bytes + AT_CHUNK_SIZE, 8);
 }
 
 /* What is left of the bytes; at is NULL when a size was wrong. */
@@ -359,18 +373,8 @@ static void take_text(struct rest *rest, char *ret_text, size_t text_size)
 
 static bool take_texts(struct rest *rest, struct capsule *ret_capsule)
 {
-	struct dialogue *dialogue = &ret_capsule->dialogue;
-	struct recipient *recipient = &ret_capsule->recipient;
-	take_text(rest, dialogue->helo, sizeof(dialogue->helo));
-	take_text(rest, dialogue->envelope.sender, sizeof(dialogue->envelope.sender));
-	take_text(rest, dialogue->envelope.envid, sizeof(dialogue->envelope.envid));
-	take_text(rest, recipient->address, sizeof(recipient->address));
-	take_text(rest, recipient->orcpt, sizeof(recipient->orcpt));
-	take_text(rest, ret_capsule->tls_protocol, sizeof(ret_capsule->tls_protocol));
-	take_text(rest, ret_capsule->tls_cipher, sizeof(ret_capsule->tls_cipher));
-	take_text(rest, ret_capsule->tls_sni, sizeof(ret_capsule->tls_sni));
-	take_text(rest, ret_capsule->zones, sizeof(ret_capsule->zones));
-	take_text(rest, ret_capsule->header, sizeof(ret_capsule->header));
+	for (size_t i = 0; i < TEXT_COUNT; i++)
+		take_text(rest, (char *)ret_capsule + texts[i].offset, texts[i].room);
 	ret_capsule->unread_size = take_bytes(rest, ret_capsule->unread, CAPSULE_UNREAD_MAX);
 	return rest->at != NULL && rest->size == 0;
 }
@@ -395,11 +399,10 @@ int capsule_decode(const uint8_t *bytes, size_t size, struct capsule *ret_capsul
 		return ret;
 	struct rest rest = { bytes + FIXED_SIZE, size - FIXED_SIZE };
 	memset(ret_capsule, 0, sizeof(*ret_capsule));
-	take_session(bytes, ret_capsule);
-	take_dialogue(bytes, ret_capsule);
+	take_fixed(bytes, ret_capsule);
 	if (!take_texts(&rest, ret_capsule))
 		return CAPSULE_EVALUE;
-	if (!ret_capsule->has_verdict && !has_no_judgement(ret_capsule))
+	if (!ret_capsule->facts.has_verdict && !has_no_judgement(ret_capsule))
 		return CAPSULE_EVALUE;
 	return is_valid(ret_capsule) ? 0 : CAPSULE_EVALUE;
 }

@@ -29,8 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client-lib/dnsblv6.h"
-#include "integration/common/judge.h"
+#include "integration/mail/smtp-front/facts/session_facts.h"
 #include "integration/mail/base/handover/handover.h"
 #include "lib/smtp/dialogue.h"
 #include "lib/smtp/envelope.h"
@@ -57,27 +56,10 @@ enum capsule_kind {
 
 struct capsule {
 	enum capsule_kind kind;
-	uint64_t session_id;
-	struct dnsblv6_ip client_ip;
-	struct dnsblv6_ip local_ip;
-	uint16_t client_port;
-	uint16_t local_port;
-	int64_t accepted_at_ms; /* since 1970 */
-	uint64_t queued_at_us;	/* CLOCK_MONOTONIC, which is one for all processes */
-	/* As in account.h. */
-	uint64_t waited_ms;
-	uint64_t dns_ms;
-	uint64_t dialogue_ms;
-	uint64_t bytes_in; /* unread not among them, or it would be counted twice */
-	uint64_t bytes_out;
-	uint64_t edge_cpu_us;
-	unsigned refused_count; /* recipients, of all transactions */
-	bool is_xclient;	/* may say XCLIENT: of the client that it first came from */
-	bool is_exempt;		/* no blacklist was to be asked */
-	bool has_verdict;	/* else none was asked, and none of these goes along */
-	enum judge_action action;
-	enum dnsblv6_verdict verdict;
-	int score;
+	/* Of bytes_in what is unread is no part, or it would be counted twice. */
+	struct session_facts facts;
+	uint64_t queued_at_us; /* CLOCK_MONOTONIC, which is one for all processes */
+	/* Without a verdict neither goes along. */
 	char zones[JUDGE_ZONES_MAX + 1];
 	char header[JUDGE_HEADER_MAX + 1]; /* what to put in front of its mails; "": nothing */
 	char tls_protocol[CAPSULE_TLS_PROTOCOL_MAX + 1]; /* ""; in the clear */

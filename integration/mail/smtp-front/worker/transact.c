@@ -57,7 +57,7 @@ void transact_look(struct visit *visit, struct sink *sink)
 void transact_let_by(const struct visit *visit)
 {
 	const uint64_t keep_ms = visit->parts.setup->limits.greet_cache_ms;
-	if (passed_confirm(visit->parts.passed, &visit->capsule->client_ip,
+	if (passed_confirm(visit->parts.passed, &visit->capsule->facts.client_ip,
 			   (uint64_t)stream_deadline(0), keep_ms))
 		transact_count(visit, TALLY_PASSED, 1);
 }
@@ -213,7 +213,7 @@ static void add_recipient(struct visit *visit, const struct recipient *recipient
 		maillog_list_add(&visit->recipients, recipient->address);
 		return;
 	}
-	visit->refused_count++;
+	visit->capsule->facts.refused_count++;
 	visit_log_refusal(visit, recipient->address, sink_name(visit));
 }
 
@@ -223,13 +223,13 @@ void transact_recipient(struct visit *visit)
 	struct sink_reply reply;
 
 	if (!is_ours(visit, recipient)) {
-		visit->refused_count++;
+		visit->capsule->facts.refused_count++;
 		return;
 	}
 	/* Where the sink has refused the mail it has refused them all. */
 	if (visit->parts.asker != NULL && !visit->is_refused &&
 	    !is_known(visit, recipient, &reply)) {
-		visit->refused_count++;
+		visit->capsule->facts.refused_count++;
 		visit_answer(visit, &reply);
 		visit_log_refusal(visit, recipient->address, "next hop");
 		return;
@@ -258,13 +258,13 @@ static void make_header(const struct visit *visit, char *ret_header)
 	const struct dialogue *dialogue = visit->dialogue;
 	const struct trace trace = {
 		.helo = dialogue->helo,
-		.client_ip = capsule->client_ip,
+		.client_ip = capsule->facts.client_ip,
 		.hostname = visit->parts.setup->front.hostname,
 		.tls_protocol = capsule->tls_protocol,
 		.tls_cipher = capsule->tls_cipher,
 		.is_esmtp = dialogue->is_esmtp,
 		.is_utf8 = dialogue->envelope.is_utf8,
-		.session_id = capsule->session_id,
+		.session_id = capsule->facts.id,
 		.mail_number = visit->mail_count,
 		.recipient = dialogue->recipient_count == 1 ? visit->latest.address : NULL,
 		.now_s = (int64_t)time(NULL),

@@ -43,7 +43,6 @@ struct visit {
 	unsigned mail_count; /* sent to us */
 	unsigned committed_count;
 	unsigned recipient_count; /* of those */
-	unsigned refused_count;
 	char sender[ENVELOPE_ADDRESS_MAX + 1];
 	uint64_t began_us;
 	uint64_t cpu_began_us;

@@ -342,22 +342,21 @@ static void begin_session(struct visit *visit, struct capsule *capsule, int fd)
 {
 	visit->capsule = capsule;
 	visit->dialogue = &capsule->dialogue;
-	(void)account_format_id(capsule->session_id, visit->id);
+	(void)account_format_id(capsule->facts.id, visit->id);
 	visit->end = NULL;
 	visit->lingers = false;
-	visit->takes_lf = setup_takes_lf(visit->parts.setup, &capsule->client_ip);
+	visit->takes_lf = setup_takes_lf(visit->parts.setup, &capsule->facts.client_ip);
 	visit->limits.withheld = sink_lacks(visit->parts.sink);
 	visit->session = (struct sink_session){
-		.client_ip = capsule->client_ip,
-		.local_ip = capsule->local_ip,
-		.client_port = capsule->client_port,
-		.local_port = capsule->local_port,
+		.client_ip = capsule->facts.client_ip,
+		.local_ip = capsule->facts.local_ip,
+		.client_port = capsule->facts.client_port,
+		.local_port = capsule->facts.local_port,
 		.helo = capsule->dialogue.helo,
 		.is_esmtp = capsule->dialogue.is_esmtp,
 	};
 	visit->mail_count = visit->committed_count = 0;
 	visit->recipient_count = 0;
-	visit->refused_count = capsule->refused_count;
 	visit->sender[0] = '\0';
 	visit->told_ms = visit->waited_ms = 0;
 	visit->first_ms = stream_deadline(0);
@@ -369,26 +368,14 @@ static void begin_session(struct visit *visit, struct capsule *capsule, int fd)
 	(void)stream_seed(&visit->stream, capsule->unread, capsule->unread_size);
 }
 
-static const char *verdict_of(const struct capsule *capsule)
-{
-	if (capsule->has_verdict)
-		return dnsblv6_verdict_name((int)capsule->verdict);
-	return capsule->is_exempt ? "exempt" : "none";
-}
-
 static void write_account(const struct visit *visit)
 {
 	const struct capsule *capsule = visit->capsule;
 	const uint64_t ended_us = clock_now_us();
-	const struct account account = {
-		.session_id = capsule->session_id,
-		.client_ip = capsule->client_ip,
-		.local_ip = capsule->local_ip,
-		.client_port = capsule->client_port,
+	struct account account = {
+		.facts = capsule->facts,
 		.by = "worker",
 		.end = visit->end,
-		.verdict = verdict_of(capsule),
-		.score = capsule->score,
 		.zones = capsule->zones,
 		.tls = capsule->tls_protocol,
 		.helo = visit->dialogue->helo,
@@ -396,20 +383,15 @@ static void write_account(const struct visit *visit)
 		.recipient = visit->latest.address,
 		.mail_count = visit->committed_count,
 		.recipient_count = visit->recipient_count,
-		.refused_count = visit->refused_count,
 		.command_count = visit->dialogue->command_count,
-		.bytes_in = capsule->bytes_in + capsule->unread_size + visit->stream.bytes_in,
-		.bytes_out = capsule->bytes_out + visit->stream.bytes_out,
-		.waited_ms = capsule->waited_ms,
-		.dns_ms = capsule->dns_ms,
-		.dialogue_ms = capsule->dialogue_ms,
 		.queue_us = visit->began_us > capsule->queued_at_us
 				    ? visit->began_us - capsule->queued_at_us
 				    : 0,
 		.worker_ms = (ended_us - visit->began_us) / 1000,
-		.edge_cpu_us = capsule->edge_cpu_us,
 		.worker_cpu_us = cpu_used_us() - visit->cpu_began_us,
 	};
+	account.facts.bytes_in += capsule->unread_size + visit->stream.bytes_in;
+	account.facts.bytes_out += visit->stream.bytes_out;
 	account_log(&account);
 }
 

@@ -23,12 +23,12 @@ std::string object(const account &account)
 account simple()
 {
 	account made = {};
-	REQUIRE(dnsblv6_ip_parse("192.0.2.7", &made.client_ip) == 0);
-	REQUIRE(dnsblv6_ip_parse("2001:db8::25", &made.local_ip) == 0);
-	made.client_port = 40001;
+	REQUIRE(dnsblv6_ip_parse("192.0.2.7", &made.facts.client_ip) == 0);
+	REQUIRE(dnsblv6_ip_parse("2001:db8::25", &made.facts.local_ip) == 0);
+	made.facts.client_port = 40001;
 	made.by = "edge";
 	made.end = "quit";
-	made.verdict = "clear";
+	made.facts.has_verdict = true;
 	made.zones = "-";
 	return made;
 }
@@ -43,11 +43,11 @@ bool has(const std::string &text, const std::string &part)
 TEST_CASE("a session's object has what was counted and timed", "[front][account]")
 {
 	account made = simple();
-	made.score = -3;
-	made.refused_count = 2;
-	made.waited_ms = 2001;
+	made.facts.score = -3;
+	made.facts.refused_count = 2;
+	made.facts.waited_ms = 2001;
 	made.queue_us = 12034;
-	made.edge_cpu_us = 150;
+	made.facts.edge_cpu_us = 150;
 	made.helo = "mail.example";
 	made.recipient = "user@example.org";
 	const std::string text = object(made);
@@ -97,20 +97,22 @@ TEST_CASE("the longest object of all is whole, and fits into a line of the log",
 {
 	const std::string helo(2000, '\xff');
 	account made = {};
-	made.session_id = UINT64_MAX;
-	std::memset(&made.client_ip, 0xff, sizeof(made.client_ip));
-	std::memset(&made.local_ip, 0xff, sizeof(made.local_ip));
-	made.client_port = UINT16_MAX;
-	made.by = made.end = made.verdict = made.zones = made.tls = "abcdefghijklmnopqrstuvwxyz"
-								    "abcdefghijklmnopqrstuvwxyz"
-								    "abcdefghijklmnopqrstuvwxyz"
-								    "abcdefghijklmnopqrstuvwxyz";
+	made.facts.id = UINT64_MAX;
+	std::memset(&made.facts.client_ip, 0xff, sizeof(made.facts.client_ip));
+	std::memset(&made.facts.local_ip, 0xff, sizeof(made.facts.local_ip));
+	made.facts.client_port = UINT16_MAX;
+	made.by = made.end = made.zones = made.tls = "abcdefghijklmnopqrstuvwxyz"
+						     "abcdefghijklmnopqrstuvwxyz"
+						     "abcdefghijklmnopqrstuvwxyz"
+						     "abcdefghijklmnopqrstuvwxyz";
 	made.helo = made.sender = made.recipient = helo.c_str();
-	made.score = INT_MIN;
-	made.mail_count = made.recipient_count = made.refused_count = made.command_count = UINT_MAX;
-	made.waited_ms = made.dns_ms = made.dialogue_ms = made.queue_us = made.worker_ms =
-		UINT64_C(9999999999);
-	made.bytes_in = made.bytes_out = made.edge_cpu_us = made.worker_cpu_us = UINT64_MAX;
+	made.facts.score = INT_MIN;
+	made.mail_count = made.recipient_count = made.facts.refused_count = made.command_count =
+		UINT_MAX;
+	made.facts.waited_ms = made.facts.dns_ms = made.facts.dialogue_ms = made.queue_us =
+		made.worker_ms = UINT64_C(9999999999);
+	made.facts.bytes_in = made.facts.bytes_out = made.facts.edge_cpu_us = made.worker_cpu_us =
+		UINT64_MAX;
 	const std::string text = object(made);
 	CHECK(text.substr(text.size() - 2) == "\"}");
 	CHECK(text.size() + std::strlen("info: [0123456789ab] session \n") < LOG_LINE_MAX);

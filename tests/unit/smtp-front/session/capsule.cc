@@ -66,25 +66,25 @@ static capsule_pointer trusted()
 {
 	auto c = empty_capsule();
 	c->kind = CAPSULE_TRUSTED;
-	c->session_id = 0x5f0c3a9b1e42;
-	c->client_ip = ip("192.0.2.7");
-	c->client_port = 40112;
-	c->local_ip = ip("192.0.2.25");
-	c->local_port = 25;
-	c->accepted_at_ms = -1;
+	c->facts.id = 0x5f0c3a9b1e42;
+	c->facts.client_ip = ip("192.0.2.7");
+	c->facts.client_port = 40112;
+	c->facts.local_ip = ip("192.0.2.25");
+	c->facts.local_port = 25;
+	c->facts.accepted_at_ms = -1;
 	c->queued_at_us = UINT64_MAX;
-	c->waited_ms = 2000;
-	c->dns_ms = 31;
-	c->dialogue_ms = 77;
-	c->bytes_in = 1;
-	c->bytes_out = 2;
-	c->edge_cpu_us = 3;
-	c->refused_count = 4;
-	c->is_xclient = true;
-	c->has_verdict = true;
-	c->action = JUDGE_PREPEND;
-	c->verdict = DNSBLV6_UNKNOWN;
-	c->score = -5;
+	c->facts.waited_ms = 2000;
+	c->facts.dns_ms = 31;
+	c->facts.dialogue_ms = 77;
+	c->facts.bytes_in = 1;
+	c->facts.bytes_out = 2;
+	c->facts.edge_cpu_us = 3;
+	c->facts.refused_count = 4;
+	c->facts.is_xclient = true;
+	c->facts.has_verdict = true;
+	c->facts.action = JUDGE_PREPEND;
+	c->facts.verdict = DNSBLV6_UNKNOWN;
+	c->facts.score = -5;
 	set(c->zones, "bl6.example,bl.example");
 	set(c->header, "score=-5 zones=bl6.example,bl.example");
 	set(c->tls_protocol, "TLSv1.3");
@@ -119,9 +119,9 @@ static capsule_pointer connected()
 {
 	auto c = empty_capsule();
 	c->kind = CAPSULE_CONNECTED;
-	c->client_ip = ip("2001:db8::7");
-	c->local_ip = ip("2001:db8::25");
-	c->has_verdict = true;
+	c->facts.client_ip = ip("2001:db8::7");
+	c->facts.local_ip = ip("2001:db8::25");
+	c->facts.has_verdict = true;
 	return c;
 }
 
@@ -228,19 +228,19 @@ static void read_numbers(fields &f, capsule &c)
 	f.number("action", action);
 	f.number("verdict", verdict);
 	c.kind = static_cast<capsule_kind>(kind);
-	c.action = static_cast<judge_action>(action);
-	c.verdict = static_cast<dnsblv6_verdict>(verdict);
-	f.number("session", c.session_id, 16);
-	f.number("accepted-ms", c.accepted_at_ms);
+	c.facts.action = static_cast<judge_action>(action);
+	c.facts.verdict = static_cast<dnsblv6_verdict>(verdict);
+	f.number("session", c.facts.id, 16);
+	f.number("accepted-ms", c.facts.accepted_at_ms);
 	f.number("queued-us", c.queued_at_us);
-	f.number("waited-ms", c.waited_ms);
-	f.number("dns-ms", c.dns_ms);
-	f.number("dialogue-ms", c.dialogue_ms);
-	f.number("bytes-in", c.bytes_in);
-	f.number("bytes-out", c.bytes_out);
-	f.number("cpu-us", c.edge_cpu_us);
-	f.number("refused", c.refused_count);
-	f.number("score", c.score);
+	f.number("waited-ms", c.facts.waited_ms);
+	f.number("dns-ms", c.facts.dns_ms);
+	f.number("dialogue-ms", c.facts.dialogue_ms);
+	f.number("bytes-in", c.facts.bytes_in);
+	f.number("bytes-out", c.facts.bytes_out);
+	f.number("cpu-us", c.facts.edge_cpu_us);
+	f.number("refused", c.facts.refused_count);
+	f.number("score", c.facts.score);
 	f.number("notify", c.recipient.notify);
 }
 
@@ -273,9 +273,9 @@ static void read_flags(fields &f, capsule &c)
 	const auto has = [&](const char *flag) {
 		return flags.find(std::string(" ") + flag + " ") != std::string::npos;
 	};
-	c.is_xclient = has("xclient");
-	c.is_exempt = has("exempt");
-	c.has_verdict = has("verdict");
+	c.facts.is_xclient = has("xclient");
+	c.facts.is_exempt = has("exempt");
+	c.facts.has_verdict = has("verdict");
 	c.dialogue.is_esmtp = has("esmtp");
 	c.dialogue.is_tls = has("tls");
 	c.dialogue.envelope.is_utf8 = has("utf8");
@@ -288,8 +288,8 @@ static capsule_pointer capsule_of(const sample &from)
 	read_numbers(f, *c);
 	read_dialogue(f, c->dialogue);
 	read_flags(f, *c);
-	read_place(f.text("client"), c->client_ip, c->client_port);
-	read_place(f.text("local"), c->local_ip, c->local_port);
+	read_place(f.text("client"), c->facts.client_ip, c->facts.client_port);
+	read_place(f.text("local"), c->facts.local_ip, c->facts.local_port);
 	set(c->recipient.address, f.text("recipient"));
 	set(c->recipient.orcpt, f.text("orcpt"));
 	set(c->tls_protocol, f.text("tls-protocol"));
@@ -537,13 +537,13 @@ TEST_CASE("what no edge makes is not encoded", "[front][capsule]")
 TEST_CASE("parts of a withdrawn verdict are not encoded", "[front][capsule]")
 {
 	const auto c = trusted();
-	c->has_verdict = false;
+	c->facts.has_verdict = false;
 	const auto found = empty_capsule();
 	REQUIRE(decode(encode(*c), found.get()) == 0);
-	CHECK_FALSE(found->has_verdict);
-	CHECK(found->score == 0);
-	CHECK(found->verdict == DNSBLV6_CLEAR);
-	CHECK(found->action == JUDGE_PASS);
+	CHECK_FALSE(found->facts.has_verdict);
+	CHECK(found->facts.score == 0);
+	CHECK(found->facts.verdict == DNSBLV6_CLEAR);
+	CHECK(found->facts.action == JUDGE_PASS);
 	CHECK(std::string(found->zones).empty());
 	CHECK(std::string(found->header).empty());
 }

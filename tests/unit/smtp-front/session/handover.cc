@@ -52,7 +52,7 @@ static std::unique_ptr<capsule> session(uint64_t id)
 {
 	auto c = std::make_unique<capsule>();
 	c->kind = CAPSULE_TRUSTED;
-	c->session_id = id;
+	c->facts.id = id;
 	c->dialogue.state = DIALOGUE_AT_RCPT_ASKED;
 	strcpy(c->dialogue.helo, "mail.example.net");
 	strcpy(c->recipient.address, "john@example.org");
@@ -124,7 +124,7 @@ TEST_CASE("sessions of all edges wait in the queue in their order", "[front][han
 		const auto found = std::make_unique<capsule>();
 		int fd = -1;
 		REQUIRE(take(q.receiving(), found.get(), &fd) == 0);
-		CHECK(found->session_id == id);
+		CHECK(found->facts.id == id);
 		close(fd);
 	}
 }
@@ -138,7 +138,7 @@ TEST_CASE("a message that is awaited stays for the receiver that takes it", "[fr
 	CHECK(handover_await(q.receiving()) == 0);
 	CHECK(handover_await(q.receiving()) == 0);
 	REQUIRE(capsule_receive(q.receiving(), found.get(), &fds) == 0);
-	CHECK(found->session_id == 7);
+	CHECK(found->facts.id == 7);
 	close(fds.connection);
 	// At once, for one that was too slow.
 	CHECK(capsule_receive(q.receiving(), found.get(), &fds) == -EAGAIN);
@@ -452,7 +452,7 @@ TEST_CASE("a capsule that is cut or longer than any is refused with its descript
 	// And the next one is not touched by it.
 	REQUIRE(give(q.sending(), session(2).get(), q.sending()) == 0);
 	REQUIRE(take(q.receiving(), found.get(), &fd) == 0);
-	CHECK(found->session_id == 2);
+	CHECK(found->facts.id == 2);
 	close(fd);
 }
 
@@ -493,7 +493,7 @@ TEST_CASE("one of many workers gets each session", "[front][handover]")
 				if (ret == -EAGAIN)
 					continue;
 				close(fd);
-				const auto id = static_cast<uint8_t>(found->session_id);
+				const auto id = static_cast<uint8_t>(found->facts.id);
 				if (ret != 0 || write(ends[1], &id, 1) != 1)
 					return 1;
 			}

@@ -164,10 +164,10 @@ class fixture
 		}
 		REQUIRE(capsule->dialogue.state == DIALOGUE_AT_RCPT_ASKED);
 		capsule->kind = CAPSULE_TRUSTED;
-		capsule->session_id = 0x5f0c3a9b1e42;
+		capsule->facts.id = 0x5f0c3a9b1e42;
 		capsule->recipient = event->recipient;
-		REQUIRE(dnsblv6_ip_parse("192.0.2.7", &capsule->client_ip) == 0);
-		REQUIRE(dnsblv6_ip_parse("198.51.100.25", &capsule->local_ip) == 0);
+		REQUIRE(dnsblv6_ip_parse("192.0.2.7", &capsule->facts.client_ip) == 0);
+		REQUIRE(dnsblv6_ip_parse("198.51.100.25", &capsule->facts.local_ip) == 0);
 	}
 
 	std::unique_ptr<struct setup> setup_;
@@ -470,7 +470,7 @@ TEST_CASE("a lone LF in a command ends the session", "[front][visit]")
 TEST_CASE("a worker no longer offers what only an edge can do", "[front][visit]")
 {
 	fixture visit;
-	visit.capsule->is_xclient = true;
+	visit.capsule->facts.is_xclient = true;
 	const std::string heard = visit.talk("", "EHLO x.example\r\nSTARTTLS\r\n"
 						 "XCLIENT ADDR=192.0.2.1\r\nQUIT\r\n");
 	CHECK(codes(heard) == "250 250 502 550 221");

@@ -91,12 +91,12 @@ class fixture
 				dialogue_accept(&capsule->dialogue, &rules, event.get());
 		}
 		capsule->kind = CAPSULE_TRUSTED;
-		capsule->session_id = 0x5f0c3a9b1e42;
-		capsule->accepted_at_ms = 1;
+		capsule->facts.id = 0x5f0c3a9b1e42;
+		capsule->facts.accepted_at_ms = 1;
 		capsule->queued_at_us = queued_at_us;
 		capsule->recipient = event->recipient;
-		REQUIRE(dnsblv6_ip_parse("192.0.2.7", &capsule->client_ip) == 0);
-		REQUIRE(dnsblv6_ip_parse("198.51.100.25", &capsule->local_ip) == 0);
+		REQUIRE(dnsblv6_ip_parse("192.0.2.7", &capsule->facts.client_ip) == 0);
+		REQUIRE(dnsblv6_ip_parse("198.51.100.25", &capsule->facts.local_ip) == 0);
 		REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
 		const handover_fds fds = { ends[1], hold };
 		REQUIRE(capsule_send(queue[0], capsule.get(), &fds) == 0);
