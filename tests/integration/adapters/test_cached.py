@@ -683,6 +683,7 @@ class Socket(CachedCase):
         self.assert_works()
 
     def test_clients_do_not_get_the_descriptors_that_dns_needs(self):
+        self.expect_log("fewer clients than configured")
         self.daemon = self.start_cached(
             self.config(self.server.address),
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (600, 600)))

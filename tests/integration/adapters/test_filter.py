@@ -226,6 +226,7 @@ class Scripted(FilterCase):
                 self.assertEqual(smtpd.end(), 0)
 
     def test_networks_that_are_not_judged_can_be_changed(self):
+        self.expect_log("the old allow list holds")
         authority = Authority(self, LIST)
         allow = self.write("allow", "# nobody\n")
         smtpd = Smtpd(self, self.config(authority.address, decision=(
@@ -243,6 +244,8 @@ class Scripted(FilterCase):
         self.assertEqual(smtpd.decide(4, LISTED), "proceed")
 
     def test_lines_as_they_should_not_be(self):
+        self.expect_log("line ignored", "protocol is newer", "request not answered", "second request",
+                        "session begins twice")
         authority = Authority(self, LIST)
         smtpd = Smtpd(self, self.config(authority.address))
         smtpd.greet()
@@ -326,6 +329,7 @@ class Outages(FilterCase):
 
     def test_kill_9_of_the_process_that_asks(self):
         """Whoever waits passes, and the next that asks is as good as the first."""
+        self.expect_log("process ended and is started again")
         authority = Authority(self, LIST)
         go_on = self.pause(authority)
         smtpd = Smtpd(self, self.config(authority.address, deadline="60s"))
@@ -350,6 +354,7 @@ class Outages(FilterCase):
         self.assertEqual(smtpd.end(), 0)
 
     def test_a_process_that_hangs_is_replaced(self):
+        self.expect_log("process ended and is started again")
         authority = Authority(self, LIST)
         smtpd = Smtpd(self, self.config(authority.address, deadline="100ms"))
         smtpd.greet()
@@ -425,6 +430,7 @@ class Real(FilterCase):
 
     def test_kill_9_in_the_middle_of_sessions(self):
         """Of the process that asks nobody notices; with the other OpenSMTPD ends, by its design."""
+        self.expect_log("process ended and is started again")
         authority = Authority(self, LIST)
         server = self.start_opensmtpd(authority.address, deadline="60s")
         (guard,), (child,) = self.processes_of_filter()

@@ -197,6 +197,7 @@ class Decisions(MilterCase):
         daemon.wait_for_log(f"^warning: .* mail not changed, client={LISTED}")
 
     def test_an_allow_list_is_read_again(self):
+        self.expect_log("the old allow list holds")
         allow = self.write("allow", "192.0.2.64/26\n")
         daemon = self.start_milter(decision=[f"allow-file: {allow}", f"exempt: {LISTED_6}"])
         for client in (LISTED, LISTED_6):
@@ -313,6 +314,7 @@ class Hostile(MilterCase):
         self.assertEqual(daemon.stop(), 0)
 
     def test_garbage_ends_one_session_and_no_other(self):
+        self.expect_log("the mail server does not permit what is to be done", "mail not changed")
         daemon = self.start_milter("prepend")
         chosen = random.Random(harness.SEED)
         whole = self.whole_session()
@@ -389,6 +391,7 @@ class Life(MilterCase):
         self.assertEqual(daemon.stop(), 0)
 
     def test_sessions_that_do_not_end_are_left(self):
+        self.expect_log("sessions left to the mail server")
         daemon = self.start_milter()
         with self.session() as milter:
             self.assertEqual(milter.connect(LISTED), "c")

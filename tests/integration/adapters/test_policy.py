@@ -52,6 +52,7 @@ class Verdicts(PolicyCase):
             daemon.log(), re.MULTILINE)), 2)
 
     def test_who_is_exempt_is_let_pass(self):
+        self.expect_log("the old allow list holds")
         allow = self.write("allow", "198.51.100.0/24\n")
         daemon = self.start_policy(self.config(
             self.serve_list(), decision=[f"allow-file: {allow}", "exempt: 2001:db8:1::/48"]))
@@ -118,6 +119,7 @@ class Verdicts(PolicyCase):
                 self.assertEqual(connection.ask(LISTED, instance=instance), DUNNO)
 
     def test_lines(self):
+        self.expect_log("request not understood", "connection cut off")
         self.start_policy(self.config(self.serve_list()))
         listed = f"listed 1 Service unavailable; {LISTED} is listed by {NAME}\n"
         self.assertEqual(self.line(LISTED + "\n"), listed)
@@ -154,6 +156,7 @@ class Verdicts(PolicyCase):
                 daemon.stop()
 
     def test_more_questions_than_may_be_open_pass(self):
+        self.expect_log("too much was asked at once")
         daemon = self.start_policy(self.config(SILENT, decision=["deadline: 30s"],
                                                library=["max-requests: 1"]))
         first = self.connect()

@@ -376,6 +376,7 @@ class Failures(TranslateCase):
         wait_for(lambda: self.rcode(translator, "192.0.2.66") == NOERROR, "the list to be back", 90)
 
     def test_more_questions_than_permitted_fail_at_once(self):
+        self.expect_log("too much was asked at once")
         server = self.serve_list("192.0.2.66")
         translator = self.start_translator(server, timeout_s=1, library=["max-requests: 4"])
         self.signal_all(server, signal.SIGSTOP)

@@ -360,6 +360,7 @@ class Soak(UpdateCase):
 
     def setUp(self):
         super().setUp()
+        self.expect_log("worker died")
         self.versions = Versions()
         self.listed = {ip(f"43.{n >> 8}.{n & 255}.1") for n in range(1500)}
         self.versions.change(self.listed, True, 0)

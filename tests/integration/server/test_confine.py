@@ -101,6 +101,7 @@ class ConfineCase(Case):
 class ProcessesTest(ConfineCase):
     @is_confinable
     def test_parent_workers_and_transfers_are_confined(self):
+        self.expect_log("transfer failed")
         self.build_list("192.0.2.25", *(f"198.{i}.{k}.1" for i in range(20, 40)
                                         for k in range(256)))
         address = self.free_address()
@@ -172,6 +173,7 @@ class ProcessesTest(ConfineCase):
         return process.popen.wait(20), process.log()
 
     def test_a_forbidden_system_call_is_named_and_the_worker_replaced(self):
+        self.expect_log("worker died")
         server = self.serve_here(workers=1)
         worker = server.children()[0]
         os.kill(worker, signal.SIGSYS)  # as the kernel does
@@ -284,6 +286,7 @@ class UserTest(ConfineCase):
         self.assert_serves(server, 3)
 
     def test_chroot_needs_its_directory_and_the_right(self):
+        self.expect_log("control socket not opened", "not confined")
         status, log = ProcessesTest.end_of(self, f"chroot: {self.path('stores/')}",
                                            f"control: {self.path('ctl')}", user="nobody")
         self.assertEqual(status, EX_NOPERM, log)

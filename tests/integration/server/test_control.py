@@ -83,6 +83,7 @@ def read_all(client):
 
 class Asking(Control):
     def test_status_names_the_workers_and_counts_what_died(self):
+        self.expect_log("worker died")
         server = self.serve_controlled("workers: 2")
         values, workers = self.status()
         self.assertEqual((values["state"], values["generation"], values["zones"],
@@ -107,6 +108,7 @@ class Asking(Control):
         wait_for(lambda: self.rows("zones")[0][2] != row[2], "the new serial")
 
     def test_zones_says_why_a_store_is_not_served(self):
+        self.expect_log("store not opened")
         self.serve_controlled(zones=[(ZONE, self.write("bad", "garbage"), None)])
         row, = self.rows("zones")
         self.assertEqual(row[1:6], ["-", "0", "0", "-", "-"])
@@ -235,6 +237,7 @@ class Ordering(Control):
                          ("2", "1", "2"))
 
     def test_a_broken_configuration_is_told_to_dnsblv6ctl_and_changes_nothing(self):
+        self.expect_log("configuration refused", "configuration not reloaded")
         server = self.serve_controlled()
         workers = server.children()
         with open(server.config_path, "a", encoding="utf-8") as file:
@@ -250,6 +253,7 @@ class Ordering(Control):
         self.assertEqual((values["generation"], values["reloads-refused"]), ("1", "1"))
 
     def test_a_reload_names_a_new_zone_that_has_no_store(self):
+        self.expect_log("store not opened")
         server = self.serve_controlled()
         self.assertEqual(self.ctl("reload").stdout, "")
         path = self.path("new.mdb")
@@ -263,6 +267,9 @@ class Ordering(Control):
         self.assertEqual(self.ctl("reload").stdout, "")
 
     def test_a_reload_that_would_lose_a_list_is_told_to_dnsblv6ctl(self):
+        self.expect_log("store not opened",
+                        "store would be lost by the reload",
+                        "configuration not reloaded")
         server = self.serve_controlled()
         os.unlink(self.path("bl6.mdb"))
         error = self.ctl("reload", expect=EX_CONFIG).stderr
@@ -350,6 +357,7 @@ class Permissions(Control):
 
 class Hostile(Control):
     def test_a_client_that_never_reads_holds_up_no_other(self):
+        self.expect_log("store not opened")
         # Enough zones that the answer is larger than any socket buffer.
         zones = [(f"z{number}.example.", self.path(f"{number}.mdb"), None)
                  for number in range(600)]
@@ -415,6 +423,7 @@ class Hostile(Control):
             self.assertIn(b"server\tqueries\t", out)
 
     def test_workers_do_not_keep_the_connections_of_the_operator(self):
+        self.expect_log("worker died")
         server = self.serve_controlled()
         waiting = self.connect()
         os.kill(server.children()[0], 9)

@@ -303,6 +303,7 @@ class PeersTest(DnstapCase):
         wait_for(look, "a connection")
 
     def test_a_collector_that_says_nothing_costs_samples_alone(self):
+        self.expect_log("query log not written")
         path = self.path("log/tap")
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as hung:
             hung.bind(path)
@@ -340,6 +341,7 @@ class LifeTest(DnstapCase):
         self.assertEqual(sum(len(self.entries(path)) for path in files), 6)
 
     def test_it_is_restarted_when_it_is_killed(self):
+        self.expect_log("query log died")
         server = self.serve_logged("messages: queries")
         server.ask(NAME, AAAA)
         self.wait_for_entries(1)

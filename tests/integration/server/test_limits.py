@@ -43,6 +43,7 @@ class Cookies(Limits):
         self.assertIn("4000::", text)
 
     def test_servers_with_one_secret_take_each_others_cookies(self):
+        self.expect_log("configuration has secrets and everybody may read it")
         first = self.start_server(f"cookie-secret: {SECRET}")
         cookie = self.cookie_of(first)
         second = self.start_server(f"cookie-secret: [ {OTHER_SECRET}, {SECRET} ]")
@@ -271,6 +272,7 @@ class Tcp(Limits):
         self.assertEqual([self.answers(tcp) for tcp in greedy], [False] * 95 + [True] * 5)
 
     def test_clients_do_not_get_the_descriptors_that_a_worker_needs(self):
+        self.expect_log("fewer clients than configured")
         self.start_server("workers: 1", "tcp-max-clients: 1000",
                           "tcp-max-clients-per-network: 1000", "tcp-idle-timeout: 1h",
                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256)))
@@ -333,6 +335,7 @@ class Access(Limits):
                                  zone_lines=["access: [ banned, home, customer ]"])
 
     def test_address_and_key_decide_which_client_is_answered(self):
+        self.expect_log("configuration has secrets and everybody may read it")
         self.start_with_rules()
         arguments = (LISTED, "AAAA", "+edns=0")
         for tool in ("dig", "kdig"):
@@ -351,6 +354,7 @@ class Access(Limits):
         self.assertIn("4000::", delv)
 
     def test_rules_change_with_a_reload(self):
+        self.expect_log("configuration has secrets and everybody may read it")
         server = self.start_with_rules()
         self.assertEqual(Reply(ask_from(self.stranger, server.address,
                                         query(LISTED, AAAA))).rcode, REFUSED)

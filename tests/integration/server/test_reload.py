@@ -107,6 +107,7 @@ class Versions(Reload):
         self.wait_until(server, NEW, "the good file")
 
     def test_a_store_that_appears_later_is_served_when_it_does(self):
+        self.expect_log("store not opened")
         other = "other.example."
         server = self.serve([(ZONE, self.store, None), (other, self.path("later.mdb"), None)])
         self.assertEqual(self.bitmap(server), OLD)
@@ -138,6 +139,7 @@ class Configuration(Reload):
 
     def test_a_reload_that_would_lose_a_list_is_refused(self):
         """Its store was deleted, or replaced by garbage, and is served on by who has it open."""
+        self.expect_log("store not opened")
         server = self.serve([(ZONE, self.store, None)], ["workers: 2"])
         refused = r"^warning: \[dnsblv6d\] configuration not reloaded, the old one stays"
         with self.load(server) as load:
@@ -161,6 +163,7 @@ class Configuration(Reload):
         load.assert_flawless(self)
 
     def test_a_zone_that_never_was_served_does_not_hinder_a_reload(self):
+        self.expect_log("store not opened")
         other = "other.example."
         server = self.serve([(ZONE, self.store, None), (other, self.path("none.mdb"), None)])
         server.send_signal(signal.SIGHUP)
@@ -168,6 +171,7 @@ class Configuration(Reload):
         self.assertEqual(self.bitmap(server), OLD)
 
     def test_sighup_with_a_bad_file_keeps_the_old_and_says_where_it_is_bad(self):
+        self.expect_log("configuration not reloaded")
         server = self.serve([(ZONE, self.store, None)])
         with self.load(server) as load:
             self.rewrite(server, [], extra="  - domain: other.example.\n    colour: blue\n")
@@ -183,6 +187,7 @@ class Configuration(Reload):
         load.assert_flawless(self)
 
     def test_check_says_whether_a_file_is_good(self):
+        self.expect_log("configuration refused")
         address = self.free_address()
         good = self.write("good.conf", config_text(address, [(ZONE, self.store, None)]))
         self.assertEqual(self.start_server("--config", good, "--check"), (0, True))
@@ -192,6 +197,7 @@ class Configuration(Reload):
         self.assertEqual(self.start_server("--config", bad), (EX_CONFIG, False))
 
     def test_check_names_each_zone_whose_store_cannot_be_opened(self):
+        self.expect_log("store cannot be opened")
         self.build(self.path("other.mdb"), self.write("other.txt", "192.0.2.1\n"),
                    zone="other.example.")
         self.write("damaged.mdb", self.random.randbytes(9000))
@@ -227,6 +233,7 @@ class Configuration(Reload):
 
 class Processes(Reload):
     def test_a_worker_that_dies_is_replaced_and_the_zone_served(self):
+        self.expect_log("worker died")
         server = self.serve()
         for _ in range(5):
             workers = server.children()

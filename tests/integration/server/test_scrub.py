@@ -76,6 +76,7 @@ class Scrub(Case):
 
 class Damage(Scrub):
     def test_it_is_told_at_default_settings_and_a_good_store_ends_it(self):
+        self.expect_log("served store is damaged")
         server = self.serve_both("workers: 2")
         self.assertEqual(self.metric("dnsblv6_zone_damaged"), 0)
         self.assertEqual(server.ask(NAME, AAAA).rcode, NOERROR)
@@ -106,6 +107,9 @@ class Damage(Scrub):
         wait_for(lambda: self.metric("dnsblv6_zone_damaged") == 0, "the metric")
 
     def test_a_reload_with_a_good_store_ends_it(self):
+        self.expect_log("store not opened",
+                        "store would be lost by the reload",
+                        "configuration not reloaded")
         server = self.serve_both("verify-interval: 1s")
         self.damage()
         server.wait_for_log(DAMAGED)
@@ -161,6 +165,7 @@ class NoDamage(Scrub):
         self.assert_no_alarm(server)
 
     def test_a_reader_that_is_killed(self):
+        self.expect_log("served store cannot be compared with its checksum")
         self.replace(self.write("large", "".join(
             f"{60 + (n >> 16)}.{n >> 8 & 255}.{n & 255}.{n % 99}\n" for n in range(200000))))
         server = self.serve_both("verify-interval: 1s")

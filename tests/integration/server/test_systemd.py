@@ -130,6 +130,9 @@ class NotifyTest(SystemdCase):
         self.assertTrue(self.manager.hears_nothing())
 
     def test_a_reload_that_is_refused_ends_as_well(self):
+        self.expect_log("configuration refused",
+                        "configuration not reloaded",
+                        "service manager not told")
         server = self.start_managed(self.free_address())
         self.assertEqual(self.manager.hear(), "READY=1")
         self.write("dnsblv6d.conf", "server:\n    nonsense: 1\n")
@@ -158,12 +161,14 @@ class SocketsTest(SystemdCase):
         return server
 
     def test_sockets_that_were_passed_are_served(self):
+        self.expect_log("service manager not told")
         server = self.start_on(self.bind_pair(*self.address))
         self.assertIn(f"listening, address={self.host} port={self.address[1]}\n", server.log())
         self.assertNotIn("port=1\n", server.log())
         self.assert_answers(self.address)
 
     def test_questions_wait_in_them_while_there_is_no_server(self):
+        self.expect_log("service manager not told")
         sockets = self.bind_pair(*self.address)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
             udp.connect(self.address)
@@ -178,6 +183,7 @@ class SocketsTest(SystemdCase):
             self.assertEqual(harness.Reply(udp.recv(4096)).id, 2)
 
     def test_workers_share_a_socket(self):
+        self.expect_log("service manager not told")
         server = self.start_on(self.bind_pair(*self.address), server_lines=["workers: 3"])
         for worker in server.children():
             self.assert_answers(self.address)
@@ -186,6 +192,7 @@ class SocketsTest(SystemdCase):
         self.assert_answers(self.address)
 
     def test_a_reload_keeps_them(self):
+        self.expect_log("service manager not told")
         server = self.start_on(self.bind_pair(*self.address), server_lines=["workers: 2"])
         server.send_signal(signal.SIGHUP)
         self.assertTrue(self.manager.hear().startswith("RELOADING=1\n"))
@@ -194,11 +201,13 @@ class SocketsTest(SystemdCase):
 
     def test_every_worker_reads_sockets_of_its_own_when_there_are_enough(self):
         """The kernel spreads clients over all of them, so none may be left unread."""
+        self.expect_log("service manager not told")
         self.start_on(self.bind_pair(*self.address, count=3), server_lines=["workers: 3"])
         for _ in range(60):  # as many clients; a socket of three is missed once in 10^10
             self.assert_answers(self.address)
 
     def test_two_addresses(self):
+        self.expect_log("service manager not told")
         other = (self.host, self.free_port())
         self.start_on(self.bind_pair(*self.address) + self.bind_pair(*other))
         self.assert_answers(self.address)

@@ -121,6 +121,7 @@ class Configuration(FrontCase):
         self.assertIn(f"private key refused, path={key} (", errors)
 
     def test_place_is_taken(self):
+        self.expect_log("socket not opened")
         front = Front(self, is_started=False)
         with socket.create_server(front.address):
             process = self.start([harness.program("smtp-front"), "--config", front.config_path],
@@ -130,6 +131,7 @@ class Configuration(FrontCase):
         self.assertIn("(Address already in use)", process.log())
 
     def test_sink_that_is_not_there(self):
+        self.expect_log("maildir refused")
         front = Front(self, is_started=False, sink={"to": self.path("none")})
         process = self.start([harness.program("smtp-front"), "--config", front.config_path],
                              "no-sink")
@@ -138,6 +140,7 @@ class Configuration(FrontCase):
         self.assertNotIn("ready, version", process.log())
 
     def test_two_are_not_on_one_port(self):
+        self.expect_log("socket not opened")
         front = Front(self)
         second = self.start([harness.program("smtp-front"), "--config", front.config_path],
                             "second")
@@ -156,6 +159,7 @@ class Processes(FrontCase):
         self.assertEqual(counts, {"keyholder": 1, "edge": 3, "worker": 4})
 
     def test_killed_ones_are_made_again(self):
+        self.expect_log("process died")
         front = Front(self, certificates=[make_certificate(self)])
         for role, count in (("edge", 2), ("worker", 2), ("keyholder", 1)):
             with self.subTest(role=role):
@@ -178,6 +182,7 @@ class Processes(FrontCase):
         self.assertEqual(counters["mails-committed"], 3)
 
     def test_sessions_that_wait_outlive_the_worker(self):
+        self.expect_log("process died")
         front = Front(self, front={"workers": 1})
         (worker,) = front.processes()["worker"]
         with front.client() as first, front.client() as second:
@@ -198,6 +203,7 @@ class Processes(FrontCase):
 
     def test_clients_wait_for_the_next_edge(self):
         """Stopped, so that nobody accepts what is in its backlog; then killed."""
+        self.expect_log("process died")
         front = Front(self, front={"edges": 1})
         (edge,) = front.processes()["edge"]
         os.kill(edge, signal.SIGSTOP)
@@ -218,6 +224,7 @@ class Processes(FrontCase):
 
     def test_what_is_sent_to_all_is_for_the_nanny(self):
         """As a terminal and a service manager do."""
+        self.expect_log("process died")
         front = Front(self, certificates=[make_certificate(self)])
         before = front.processes()
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
@@ -227,6 +234,7 @@ class Processes(FrontCase):
         self.assertEqual(front.processes(), before)
 
     def test_no_process_outlives_the_nanny(self):
+        self.expect_log("process died")
         front = Front(self, certificates=[make_certificate(self)])
         pids = sum(front.processes().values(), [])
         self.assertEqual(len(pids), 5)
@@ -345,6 +353,7 @@ class Stop(FrontCase):
 
     def test_a_silent_client_does_not_outlast_the_drain(self):
         """A client that is silent amid its mail delays the end no longer than "drain" and a bit."""
+        self.expect_log("process died")
         front = Front(self, front={"drain": "0s"})
         with front.client() as client:
             client.hello()
@@ -395,6 +404,7 @@ class Stop(FrontCase):
 
 class ServiceManager(FrontCase):
     def test_it_is_told(self):
+        self.expect_log("configuration refused")
         front = Front(self, is_started=False)
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
             manager.bind(self.path("notify"))
@@ -438,6 +448,7 @@ class Accounts(FrontCase):
         self.deliver(front)
 
     def test_counters_of_a_killed_process_stay(self):
+        self.expect_log("process died")
         front = Front(self, front={"edges": 1})
         self.deliver(front)
         front.wait_for_sessions(1)

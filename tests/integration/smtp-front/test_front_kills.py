@@ -111,6 +111,7 @@ class FrontKillsTest(Case):
 
     def test_maildir(self):
         """Edges, workers and the keyholder are killed."""
+        self.expect_log("process died")
         front = Front(self, front={"edges": 2, "workers": 6, "sessions": 400, "drain": "5s"},
                       certificates=[make_certificate(self)])
         senders, killed = self.send_all(front)
@@ -120,6 +121,7 @@ class FrontKillsTest(Case):
 
     def test_next_hop(self):
         """The next hop is killed too."""
+        self.expect_log("process died", "sink failed", "next hop is down")
         address, taken = self.free_address(), self.path("taken")
         arguments = ["/usr/bin/python3", NEXT_HOP, address[0], str(address[1]), taken]
         hop = [self.start(arguments, "hop")]

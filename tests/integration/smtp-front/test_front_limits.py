@@ -218,6 +218,7 @@ class Descriptors(EdgeCase):
         return limits
 
     def test_without_descriptors_connections_wait_and_are_not_lost(self):
+        self.expect_log("no user is given, processes of clients stay root")
         # Whose limits may be changed without more than what root is in a container.
         front = self.front(front={"user": None, "chroot": None})
         pid = self.edge()
@@ -236,6 +237,7 @@ class Descriptors(EdgeCase):
         self.assertEqual(self.edge(), pid)
 
     def test_a_tls_session_waits_for_the_two_that_its_worker_needs(self):
+        self.expect_log("no user is given, processes of clients stay root")
         front = self.front(front={"user": None, "chroot": None},
                            certificates=[make_certificate(self)])
         pid = self.edge()
@@ -251,6 +253,7 @@ class Descriptors(EdgeCase):
 
     def test_it_sleeps_while_it_waits_for_them(self):
         """There is room in the queue: waiting for that would be no waiting."""
+        self.expect_log("no user is given, processes of clients stay root")
         self.front(front={"user": None, "chroot": None, "queue-timeout": "2s"},
                    certificates=[make_certificate(self)])
         pid = self.edge()
@@ -270,6 +273,7 @@ class Descriptors(EdgeCase):
 
 class Drain(EdgeCase):
     def test_who_has_the_banner_may_finish_and_others_are_put_off(self):
+        self.expect_log("process died")
         front = self.front(front={"drain": "60s"}, limits={"greet-pause": "60s"},
                            decision={"exempt": [f"{outside(CLIENT)}/32"]})
         talking = self.client()
@@ -299,6 +303,7 @@ class Drain(EdgeCase):
         self.is_fine()
 
     def test_but_not_for_longer_than_it_is_told(self):
+        self.expect_log("process died")
         front = self.front(front={"drain": "300ms"})
         client = self.client()
         client.hello()

@@ -112,6 +112,7 @@ class Permissions(MaildirCase):
         self.assertEqual(self.check(front).returncode, 0)
 
     def test_a_maildir_of_another_user(self):
+        self.expect_log("maildir refused")
         for kind, folder in (("recipient", "."), ("recipient", "tmp"), ("one", "."), ("one", "new")):
             with self.subTest(kind=kind, folder=folder):
                 front = self.front(sink={"maildir": kind})
@@ -142,6 +143,7 @@ class Permissions(MaildirCase):
         self.assertIn("(No such file or directory)", result.stderr)
 
     def test_a_reload_keeps_the_maildir_that_is_good(self):
+        self.expect_log("maildir refused")
         front = self.front()
         front.start()
         other = self.path("other")

@@ -29,6 +29,7 @@ def count_listening(address):
 
 class Reload(FrontCase):
     def test_bad_file_keeps_the_old_one(self):
+        self.expect_log("configuration refused", "recipients not opened")
         front = Front(self)
         before = front.processes()
         with front.client() as client:
@@ -42,6 +43,7 @@ class Reload(FrontCase):
         self.assertEqual(front.counters()["reloads-refused"], 2)
 
     def test_place_that_is_taken_keeps_the_old_one(self):
+        self.expect_log("socket not opened")
         front = Front(self)
         other = self.free_address()
         with socket.create_server(other):
@@ -51,6 +53,7 @@ class Reload(FrontCase):
 
     def test_processes_that_cannot_begin_keep_the_old_ones(self):
         """Nothing that --check looks at is wrong, but there is no memory for so many sessions."""
+        self.expect_log("recipients not opened", "process died", "processes not begun")
         if IS_SANITIZED:
             self.skipTest("a limit of address space is none for sanitizers")
         front = Front(self, front={"drain": "60s"})
@@ -81,6 +84,7 @@ class Reload(FrontCase):
             client.say(f"MAIL FROM:<{SENDER}>", 530)
 
     def test_log_level_of_what_is_refused_is_not_taken(self):
+        self.expect_log("maildir refused")
         front = Front(self)
         # That it was refused is a warning.
         self.assertFalse(front.reload(front={"log-level": "error"}, sink={"to": self.path("none")}))
@@ -319,6 +323,7 @@ class Beginning(FrontCase):
                            limits={"size": "1M"})
 
     def test_of_a_generation_that_fails_has_no_session(self):
+        self.expect_log("process died", "processes not begun")
         caught, old, size = self.begin_half(self.front)
         self.assertEqual(count_listening(self.front.address), len(old["edge"]))
         clients = [self.front.client() for _ in range(10)]
@@ -341,6 +346,7 @@ class Beginning(FrontCase):
         self.assertEqual(len(self.front.mails()), len(clients))
 
     def test_of_one_that_is_late_is_that_of_all(self):
+        self.expect_log("process died")
         caught, old, size = self.begin_half(self.front)
         with self.front.client() as client:
             self.assertIn(f"SIZE {size << 20}", client.hello())
@@ -352,6 +358,7 @@ class Beginning(FrontCase):
         self.deliver(self.front)
 
     def test_a_generation_that_is_begun_ends_with_its_nanny(self):
+        self.expect_log("process died")
         caught, old, _ = self.begin_half(self.front)
         pids = sum(self.front.processes().values(), [])
         self.assertGreater(len(pids), len(sum(old.values(), [])))

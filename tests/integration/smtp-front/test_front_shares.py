@@ -129,6 +129,7 @@ class Share(SharesCase):
         self.wait_for_held(0)
 
     def test_also_when_its_worker_is_killed(self):
+        self.expect_log("process died")
         front = self.front(front={"workers": 1}, limits={"workers": 1})
         for _ in range(3):
             slow = self.begin(SLOW)
@@ -316,6 +317,7 @@ class Connections(SharesCase):
         self.check([tls, self.begin(SLOW, 2)])
 
     def test_a_killed_worker_gives_its_connection_back(self):
+        self.expect_log("process died")
         front = self.front()
         self.begin(SLOW)
         slow = self.begin(SLOW, 2)

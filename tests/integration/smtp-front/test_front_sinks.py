@@ -142,6 +142,7 @@ class PostfixBehind(SinkCase):
 
     def test_a_next_hop_that_is_not_there(self):
         """Each mail is put off, and the first behind its return goes through."""
+        self.expect_log("next hop is down")
         self.front("smtp", place(self.postfix.address), limits={"errors": 10000})
         self.postfix.process.stop()
         with self.fixture.client() as client:
@@ -181,6 +182,7 @@ class PassedToPostfix(SinkCase):
         self.assertEqual(self.fixture.wait_for_sessions(1)[0]["end"], "passed")
 
     def test_a_postfix_that_is_not_there(self):
+        self.expect_log("sink failed")
         self.front("postfix", self.path("absent"), users=None)
         with self.fixture.client() as client:
             client.expect(421)
@@ -243,6 +245,7 @@ class DovecotBehind(SinkCase):
 
     def test_a_mail_that_some_have(self):
         """4xx, and when it comes again the others alone get it: also behind a restart."""
+        self.expect_log("sink failed")
         users = [f"{letter}@example.com" for letter in "abc"]
         dovecot = Dovecot(self)
         stuck = os.path.join(dovecot.directory, "homes", users[1])
@@ -416,6 +419,7 @@ class DroppedPackets(SinkCase):
 
     def test_no_worker_waits_for_it_but_one(self):
         """Said once, a metric, and all others answer at once; until it is there again."""
+        self.expect_log("sink failed")
         self.front("smtp", place(self.address), limits={"errors": 10000, "commands": 100000},
                    sink={"connect-timeout": "500ms"})
         warnings = r"^warning: \[smtp-front\] next hop is down, to=\S+ \(connect: Connection timed out\)"
@@ -443,6 +447,7 @@ class DroppedPackets(SinkCase):
 class DyingSinks(SinkCase):
     def test_at_each_step(self):
         """The client hears 4xx wherever it dies, in a session that goes on; never 250."""
+        self.expect_log("sink failed")
         hop = Hop(self)
         self.front("smtp", place(hop.address), limits={"errors": 1000, "mails": 1000})
         for step in Hop.STEPS:
@@ -472,6 +477,7 @@ class DyingSinks(SinkCase):
 
     def test_full_disk(self):
         """452 for what does not fit, 250 for what does; nothing half is there."""
+        self.expect_log("sink failed")
         if os.geteuid() != 0:
             self.skipTest("a file system of the test's own needs root")
         front = Front(self, front={"edges": 1}, is_started=False)

@@ -587,6 +587,7 @@ class KeyTest(TlsCase):
         self.assertTrue(has_secret(processes["edge"][0], [certificates[0].pem]))
 
     def test_keyholder_killed(self):
+        self.expect_log("process died")
         certificate = Certificate(self)
         front = self.front(certificate)
         parked = self.park(certificate)
@@ -620,6 +621,7 @@ class KeyTest(TlsCase):
 
     def test_keyholder_made_again_has_the_keys_that_are_there(self):
         """Of two, one has been replaced since; after SIGHUP there are both."""
+        self.expect_log("process died")
         certificates = [Certificate(self), Certificate(self, "other.example.com", "ec")]
         front = self.front(*certificates, front={"drain": "0s"})
         for certificate in certificates:
@@ -705,6 +707,7 @@ class ReloadTest(TlsCase):
         self.assertEqual(len(self.wait_for_mails(count)), count)
 
     def test_bad_files_change_nothing(self):
+        self.expect_log("configuration not read", "private key refused")
         certificate = Certificate(self)
         front = self.front(certificate)
         pem, key_pem = certificate.pem, certificate.key_pem
@@ -718,6 +721,7 @@ class ReloadTest(TlsCase):
 
     def test_edge_made_again_has_its_own_certificates(self):
         """Those of its generation, not those that have been put in their place since."""
+        self.expect_log("process died")
         certificate = Certificate(self)
         front = self.front(certificate, front={"edges": 1})
         old = self.write("old.pem", certificate.pem)

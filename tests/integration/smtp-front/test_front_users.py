@@ -240,6 +240,7 @@ class Manual(Users):
 
 class Damaged(Users):
     def test_a_database_with_overwritten_pages_is_refused_and_the_old_one_stays(self):
+        self.expect_log("recipients not opened")
         front = Front(self)
         damaged = self.path("damaged.mdb")
         shutil.copy(front.users_path, damaged)
