@@ -97,12 +97,12 @@ static int open_control(const struct settings *settings, struct control **ret_co
 /* The last step that root is for. */
 static int drop_privileges(const struct settings *settings)
 {
-	struct daemon_user user = { .name = settings->user,
-				    .uid = settings->uid,
-				    .gid = settings->gid,
-				    .groups = &settings->gid,
+	struct daemon_user user = { .name = settings->owner.text,
+				    .uid = settings->owner.uid,
+				    .gid = settings->owner.gid,
+				    .groups = &settings->owner.gid,
 				    .group_count = 1 };
-	if (settings->user[0] != '\0' && geteuid() == 0)
+	if (settings->owner.text[0] != '\0' && geteuid() == 0)
 		confine_prepare(settings);
 	return daemon_drop_privileges(&user, context);
 }

@@ -6,13 +6,29 @@
 
 #include "lib/common/log.h"
 
+/* The library takes a list whole, the file has it word by word. */
+static const char *take(void *member, const struct conf_value *value)
+{
+	struct handle *handle = member;
+	const struct conf_item *item = value->item;
+	if (!item->is_list)
+		return handle_set(handle, item->name, value->text);
+	char *list = handle->lists[item - handle_items];
+	size_t size = strlen(list);
+	int added = snprintf(list + size, HANDLE_LIST_MAX - size, "%s%s", size > 0 ? " " : "",
+			     value->text);
+	if (added < 0 || (size_t)added >= HANDLE_LIST_MAX - size)
+		return "the list is too long";
+	return handle_set(handle, item->name, list);
+}
+
 #define TEXT(key)                                                                                  \
 	{                                                                                          \
-		key, .type = CONF_TEXT, .max = CONF_VALUE_MAX - 1                                  \
+		key, CONF_TEXT, .max = CONF_VALUE_MAX - 1, .take = take                            \
 	}
 #define LIST(key)                                                                                  \
 	{                                                                                          \
-		key, .type = CONF_TEXT, .max = CONF_VALUE_MAX - 1, .is_list = true                 \
+		key, CONF_TEXT, .max = CONF_VALUE_MAX - 1, .take = take, .is_list = true           \
 	}
 
 const struct conf_item handle_items[HANDLE_ITEMS] = {
@@ -71,24 +87,6 @@ const char *handle_set(struct handle *handle, const char *key, const char *value
 	snprintf(handle->reason, sizeof(handle->reason), "%s",
 		 cut_reason(dnsblv6_error(handle->client)));
 	return handle->reason;
-}
-
-/* The library takes a list whole, the file has it word by word. */
-static const char *add_to_list(struct handle *handle, const char *key, const char *text, char *list)
-{
-	size_t size = strlen(list);
-	int added =
-		snprintf(list + size, HANDLE_LIST_MAX - size, "%s%s", size > 0 ? " " : "", text);
-	if (added < 0 || (size_t)added >= HANDLE_LIST_MAX - size)
-		return "the list is too long";
-	return handle_set(handle, key, list);
-}
-
-const char *handle_take(struct handle *handle, const struct conf_item *item, const char *text)
-{
-	if (item->is_list)
-		return add_to_list(handle, item->name, text, handle->lists[item - handle_items]);
-	return handle_set(handle, item->name, text);
 }
 
 /* Levels are those of syslog(3). */

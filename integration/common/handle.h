@@ -4,8 +4,8 @@
 /*
  * handle.h - a handle of libdnsblv6 out of a configuration file.
  *
- * Flow: the program's table of sections -> lib/common/conf.c -> handle_take() for each item
- *       of the section "library" -> dnsblv6_set() -> asking.h starts it.
+ * Flow: the program's table, with handle_items in the section "library" -> lib/common/conf.c ->
+ *       dnsblv6_set() for each item -> asking.h starts it.
  *
  *     library:
  *         zones: [ bl6.example*2, "bl.example=127.0.0.[2..11]" ]
@@ -36,7 +36,7 @@ enum {
 };
 
 /*
- * Every option but "role". A program that has zones of its own takes those from
+ * Every option but "role", of a struct handle. A program that has zones of its own takes those from
  * HANDLE_VERDICT_ITEMS on, and dnsblv6-cached, which is the shared cache, those from
  * HANDLE_ASKING_ITEMS on.
  */
@@ -52,9 +52,7 @@ struct handle {
 int handle_init(struct handle *ret_handle, const char *max_requests);
 void handle_deinit(struct handle *handle);
 
-/* item is one of handle_items. NULL, or why not: borrowed until the next call. */
-const char *handle_take(struct handle *handle, const struct conf_item *item, const char *text);
-/* An option that the program sets. The same. */
+/* An option that the program sets. NULL, or why not: borrowed until the next call. */
 const char *handle_set(struct handle *handle, const char *key, const char *value);
 
 /* For dnsblv6_set_log(): context is a text, the program's name. */

@@ -9,41 +9,10 @@
 
 #include "lib/common/log.h"
 
-#define REASON_MAX	600 /* as dnsblv6_reason() has it */
-#define DEADLINE_MS	2000
-#define DEADLINE_MAX_MS 60000
-#define PLACE_SIZE	(JUDGE_PATH_MAX + 32)
-
-#define REJECT_TEXT "Service unavailable; {reason}"
-#define DEFER_TEXT  "Service unavailable, try again later; {reason}"
-
-enum item {
-	ITEM_ACTION,
-	ITEM_DEADLINE,
-	ITEM_EXEMPT,
-	ITEM_ALLOW_FILE,
-	ITEM_REJECT_CODE,
-	ITEM_DEFER_CODE,
-	ITEM_REJECT_TEXT,
-	ITEM_DEFER_TEXT,
-	ITEM_COUNT
-};
-
-_Static_assert(ITEM_COUNT == JUDGE_ITEMS, "each item has a name");
+#define REASON_MAX 600 /* as dnsblv6_reason() has it */
+#define PLACE_SIZE (JUDGE_PATH_MAX + 32)
 
 static const char *const actions[] = { "reject", "defer", "warn", "prepend", NULL };
-
-const struct conf_item judge_items[JUDGE_ITEMS] = {
-	[ITEM_ACTION] = { "action", .type = CONF_CHOICE, .choices = actions },
-	[ITEM_DEADLINE] = { "deadline", .type = CONF_TEXT, .max = 16 },
-	[ITEM_EXEMPT] = { "exempt", .type = CONF_TEXT, .max = DNSBLV6_PREFIX_TEXT_SIZE,
-			  .is_list = true },
-	[ITEM_ALLOW_FILE] = { "allow-file", .type = CONF_TEXT, .max = JUDGE_PATH_MAX },
-	[ITEM_REJECT_CODE] = { "reject-code", .type = CONF_TEXT, .max = JUDGE_CODE_MAX },
-	[ITEM_DEFER_CODE] = { "defer-code", .type = CONF_TEXT, .max = JUDGE_CODE_MAX },
-	[ITEM_REJECT_TEXT] = { "reject-text", .type = CONF_TEXT, .max = JUDGE_TEMPLATE_MAX },
-	[ITEM_DEFER_TEXT] = { "defer-text", .type = CONF_TEXT, .max = JUDGE_TEMPLATE_MAX },
-};
 
 const char *judge_action_name(enum judge_action action)
 {
@@ -58,12 +27,6 @@ int judge_init(struct judge *ret_judge, struct dnsblv6 *client)
 	struct judge *judge = ret_judge;
 	memset(judge, 0, sizeof(*judge));
 	judge->client = client;
-	judge->action = JUDGE_REJECT;
-	judge->deadline_ms = DEADLINE_MS;
-	snprintf(judge->reject_code, sizeof(judge->reject_code), "5.7.1");
-	snprintf(judge->defer_code, sizeof(judge->defer_code), "4.7.1");
-	snprintf(judge->reject_text, sizeof(judge->reject_text), REJECT_TEXT);
-	snprintf(judge->defer_text, sizeof(judge->defer_text), DEFER_TEXT);
 	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
 		if (networks_add(&judge->exempt, always[i], strlen(always[i])) != NULL)
 			return -ENOMEM;
@@ -77,22 +40,9 @@ void judge_deinit(struct judge *judge)
 	networks_deinit(&judge->allowed);
 }
 
-static const char *take_deadline(struct judge *judge, const char *text)
+static const char *take_action(void *member, const struct conf_value *value)
 {
-	static const char permitted[] = "permitted are 1ms to 60s, with ms or s";
-	char *unit = NULL;
-	if (!isdigit((unsigned char)text[0]))
-		return permitted;
-	unsigned long number = strtoul(text, &unit, 10);
-	if (number > DEADLINE_MAX_MS)
-		return permitted;
-	if (strcmp(unit, "s") == 0)
-		number *= 1000;
-	else if (strcmp(unit, "ms") != 0)
-		return permitted;
-	if (number < 1 || number > DEADLINE_MAX_MS)
-		return permitted;
-	judge->deadline_ms = (int)number;
+	*(enum judge_action *)member = JUDGE_REJECT + (enum judge_action)value->number;
 	return NULL;
 }
 
@@ -103,15 +53,17 @@ static const char *skip_number(const char *text)
 	return digits >= 1 && digits <= 3 ? text + digits : NULL;
 }
 
-/* RFC 3463: class.subject.detail. */
-static const char *take_code(const char *text, char class, char *ret_code, const char *permitted)
+/* RFC 3463: class.subject.detail; the class is that of the default. */
+static const char *take_code(void *member, const struct conf_value *value)
 {
+	const char *text = value->text;
+	char class = value->item->preset[0];
 	const char *rest = text[0] == class && text[1] == '.' ? skip_number(text + 2) : NULL;
 	if (rest != NULL)
 		rest = rest[0] == '.' ? skip_number(rest + 1) : NULL;
 	if (rest == NULL || rest[0] != '\0')
-		return permitted;
-	snprintf(ret_code, JUDGE_CODE_MAX + 1, "%s", text);
+		return class == '5' ? "permitted is such as 5.7.1" : "permitted is such as 4.7.1";
+	snprintf(member, JUDGE_CODE_MAX + 1, "%s", text);
 	return NULL;
 }
 
@@ -139,39 +91,33 @@ static unsigned find_placeholder(const char *text)
 	return i;
 }
 
-static const char *take_template(const char *text, char *ret_template)
+static const char *take_template(void *member, const struct conf_value *value)
 {
-	for (const char *c = text; *c != '\0'; c++)
+	for (const char *c = value->text; *c != '\0'; c++)
 		if (!is_printable(*c) || (*c == '{' && find_placeholder(c) == PLACEHOLDER_COUNT))
 			return "permitted are printable ASCII and {reason}, {address}, {zones} and "
 			       "{score}";
-	snprintf(ret_template, JUDGE_TEMPLATE_MAX + 1, "%s", text);
+	snprintf(member, JUDGE_TEMPLATE_MAX + 1, "%s", value->text);
 	return NULL;
 }
 
-const char *judge_take(struct judge *judge, const struct conf_value *value)
-{
-	switch ((enum item)value->item) {
-	case ITEM_ACTION:
-		judge->action = JUDGE_REJECT + (enum judge_action)value->number;
-		return NULL;
-	case ITEM_DEADLINE:
-		return take_deadline(judge, value->text);
-	case ITEM_EXEMPT:
-		return networks_add(&judge->exempt, value->text, strlen(value->text));
-	case ITEM_ALLOW_FILE:
-		return conf_parse_path(value->text, judge->allow_path, sizeof(judge->allow_path));
-	case ITEM_REJECT_CODE:
-		return take_code(value->text, '5', judge->reject_code,
-				 "permitted is such as 5.7.1");
-	case ITEM_DEFER_CODE:
-		return take_code(value->text, '4', judge->defer_code, "permitted is such as 4.7.1");
-	case ITEM_REJECT_TEXT:
-		return take_template(value->text, judge->reject_text);
-	default:
-		return take_template(value->text, judge->defer_text);
-	}
-}
+const struct conf_item judge_items[JUDGE_ITEMS] = {
+	{ "action", CONF_CHOICE, CONF_AT(struct judge, action), .choices = actions,
+	  .take = take_action, .preset = "reject" },
+	{ "deadline", CONF_MS, CONF_AT(struct judge, deadline_ms), .min = 1, .max = 60000,
+	  .preset = "2s" },
+	{ "exempt", CONF_TEXT, CONF_AT(struct judge, exempt), .max = NETWORKS_LINE_MAX,
+	  .take = networks_take, .is_list = true },
+	{ "allow-file", CONF_PATH, CONF_AT(struct judge, allow_path) },
+	{ "reject-code", CONF_TEXT, CONF_AT(struct judge, reject_code), .take = take_code,
+	  .preset = "5.7.1" },
+	{ "defer-code", CONF_TEXT, CONF_AT(struct judge, defer_code), .take = take_code,
+	  .preset = "4.7.1" },
+	{ "reject-text", CONF_TEXT, CONF_AT(struct judge, reject_text), .take = take_template,
+	  .preset = "Service unavailable; {reason}" },
+	{ "defer-text", CONF_TEXT, CONF_AT(struct judge, defer_text), .take = take_template,
+	  .preset = "Service unavailable, try again later; {reason}" },
+};
 
 int judge_reload(struct judge *judge, struct networks_error *reterr_error)
 {

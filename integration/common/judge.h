@@ -4,8 +4,8 @@
 /*
  * judge.h - what is to be done with an SMTP client, and with which words.
  *
- * Flow: the program's table of sections -> lib/common/conf.c -> judge_take() for each item of
- *       the section "decision" -> judge_finish() -> for each client: judge_exempts(), else
+ * Flow: the program's table, with judge_items in the section "decision" -> lib/common/conf.c ->
+ *       judge_finish() -> for each client: judge_exempts(), else
  *       judge_submit() and in its callback judge_decide() -> reply, header and log of a
  *       mail server.
  *
@@ -90,7 +90,7 @@ struct judgement {
 };
 
 #define JUDGE_ITEMS 8
-/* The section "decision" of every adapter; what they are is in its manual. */
+/* The section "decision" of every adapter, of a struct judge; what they are is in its manual. */
 extern const struct conf_item judge_items[JUDGE_ITEMS];
 
 struct judge {
@@ -106,14 +106,12 @@ struct judge {
 	char defer_text[JUDGE_TEMPLATE_MAX + 1];
 };
 
-/* With all defaults. client is borrowed, started or not. 0 or -ENOMEM. */
+/* Before conf_parse() with judge_items. client is borrowed, started or not. 0 or -ENOMEM. */
 int judge_init(struct judge *ret_judge, struct dnsblv6 *client);
 void judge_deinit(struct judge *judge);
 
-/* value->item is an index of judge_items. NULL, or why not: static text. */
-const char *judge_take(struct judge *judge, const struct conf_value *value);
 /*
- * Behind the last judge_take(): reads the allow list. 0, or a negative errno with
+ * After conf_parse(): reads the allow list. 0, or a negative errno with
  * *reterr_error, whose reason has the place in that list.
  */
 int judge_finish(struct judge *judge, struct conf_error *reterr_error);

@@ -59,6 +59,11 @@ static int compare(const void *a, const void *b)
 }
 
 /* Without those within others, so that one look at the last before an address is enough. */
+const char *networks_take(void *member, const struct conf_value *value)
+{
+	return networks_add(member, value->text, strlen(value->text));
+}
+
 void networks_sort(struct networks *networks)
 {
 	size_t kept = 0;

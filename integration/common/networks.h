@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "lib/common/conf.h"
 #include "lib/format/address.h"
 
 #ifdef __cplusplus
@@ -48,6 +49,8 @@ void networks_deinit(struct networks *networks);
 /* NULL, or why not: static text. networks_sort() has to follow before the next search. */
 const char *networks_add(struct networks *networks, const char *text, size_t text_size);
 void networks_sort(struct networks *networks);
+/* The same for a row of a configuration, whose member is a struct networks. */
+const char *networks_take(void *member, const struct conf_value *value);
 
 /*
  * 0 with *ret_networks, sorted; -EINVAL, -ENOMEM or another -errno with *reterr_error. What

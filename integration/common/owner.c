@@ -11,35 +11,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/common/conf.h"
 #include "lib/process/daemon.h"
 
 #define KEEP ((uid_t)-1) /* chown(2): no change; a gid_t is the same type */
 
-const char *owner_take_user(struct owner *owner, const char *name)
+const char *owner_take_user(void *member, const struct conf_value *value)
 {
-	const struct passwd *found = getpwnam(name);
+	struct owner *owner = member;
+	const struct passwd *found = getpwnam(value->text);
 	if (found == NULL)
 		return "no such user";
-	snprintf(owner->user, sizeof(owner->user), "%s", name);
+	snprintf(owner->user, sizeof(owner->user), "%s", value->text);
 	owner->uid = found->pw_uid;
 	owner->gid = found->pw_gid;
 	return NULL;
 }
 
-const char *owner_take_group(struct owner *owner, const char *name)
+const char *owner_take_group(void *member, const struct conf_value *value)
 {
-	const struct group *found = getgrnam(name);
+	struct owner *owner = member;
+	const struct group *found = getgrnam(value->text);
 	if (found == NULL)
 		return "no such group";
-	snprintf(owner->group, sizeof(owner->group), "%s", name);
+	snprintf(owner->group, sizeof(owner->group), "%s", value->text);
 	owner->socket_gid = found->gr_gid;
 	return NULL;
-}
-
-const char *owner_take_mode(struct owner *owner, const char *text)
-{
-	return conf_parse_mode(text, &owner->socket_mode);
 }
 
 int owner_drop(const struct owner *owner, const char *context)

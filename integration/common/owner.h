@@ -4,7 +4,7 @@
 /*
  * owner.h - the user that a daemon becomes, and the owner of its socket.
  *
- * Flow: "user", "socket-group" and "socket-mode" of a configuration -> owner_take_...() ->
+ * Flow: "user", "socket-group" and "socket-mode" of a configuration, whose rows are here ->
  *       owner_drop() once everything that only root may do is done -> owner_give() for a socket
  *       that is bound.
  *
@@ -13,6 +13,8 @@
  */
 
 #include <sys/types.h>
+
+#include "lib/common/conf.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,10 +31,25 @@ struct owner {
 	unsigned socket_mode;
 };
 
-/* NULL, or why not: static text. */
-const char *owner_take_user(struct owner *owner, const char *name);
-const char *owner_take_group(struct owner *owner, const char *name);
-const char *owner_take_mode(struct owner *owner, const char *text);
+/* For the rows below: the member is a struct owner. */
+const char *owner_take_user(void *member, const struct conf_value *value);
+const char *owner_take_group(void *member, const struct conf_value *value);
+
+/* The row of a user, and those of a socket in the file system. */
+#define OWNER_USER(name, type, member)                                                             \
+	{                                                                                          \
+		name, CONF_TEXT, CONF_AT(type, member), .max = OWNER_NAME_MAX,                     \
+							.take = owner_take_user                    \
+	}
+#define OWNER_SOCKET_GROUP(type, member)                                                           \
+	{                                                                                          \
+		"socket-group", CONF_TEXT, CONF_AT(type, member), .max = OWNER_NAME_MAX,           \
+								  .take = owner_take_group         \
+	}
+#define OWNER_SOCKET_MODE(type, member)                                                            \
+	{                                                                                          \
+		"socket-mode", CONF_MODE, CONF_AT(type, member.socket_mode), .preset = "660"       \
+	}
 
 /*
  * Becomes the user, for good, with the socket's group beside the user's, so that the socket can

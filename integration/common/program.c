@@ -9,11 +9,10 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "integration/common/handle.h"
 #include "lib/common/log.h"
 #include "lib/process/systemd.h"
 
-int program_read(const char *path, program_parse_fn parse, struct setup *ret_setup,
+int program_read(const char *path, program_parse_fn parse, void *ret_setup,
 		 struct conf_error *reterr_error)
 {
 	char *text = NULL;
@@ -26,13 +25,30 @@ int program_read(const char *path, program_parse_fn parse, struct setup *ret_set
 	return ret;
 }
 
+int program_parse(const char *text, size_t text_size, const struct conf_table *table,
+		  void *ret_setup, struct handle *handle, struct judge *judge,
+		  struct conf_error *reterr_error)
+{
+	int ret = handle_init(handle, PROGRAM_REQUESTS);
+	if (ret == 0 && judge != NULL)
+		ret = judge_init(judge, handle->client);
+	if (ret != 0)
+		return conf_refuse(reterr_error, ret, "%s", dnsblv6_strerror(ret));
+	ret = conf_parse(text, text_size, table, ret_setup, reterr_error);
+	if (ret != 0 || judge == NULL)
+		return ret;
+	if (handle->lists[HANDLE_ZONES][0] == '\0')
+		return conf_refuse(reterr_error, -EINVAL, "no zone is given");
+	return judge_finish(judge, reterr_error);
+}
+
 static int say_good(void)
 {
 	puts("configuration OK");
 	return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
 }
 
-int program_main(const struct program *program, int argc, char **argv, struct setup *setup)
+int program_main(const struct program *program, int argc, char **argv, void *setup)
 {
 	struct daemon_command command =
 		daemon_read_command(program->options, argc, argv, program->config_path);

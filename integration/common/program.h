@@ -4,15 +4,16 @@
 /*
  * program.h - what an adapter does to begin, whatever it is for: main() and its parts.
  *
- * Flow: main() -> program_main() -> lib/process/daemon.h for the command line, setup_parse() of
- *       the program for its configuration -> run() of the program -> program_begin(), what
+ * Flow: main() -> program_main() -> lib/process/daemon.h for the command line, parse() of the
+ *       program for its configuration -> run() of the program -> program_begin(), what
  *       root is for, owner_drop(), program_start_library() -> its loop, program_tell_ready().
  *
  *     int main(int argc, char **argv)
  *     {
- *             static const struct program program = { &table, DNSBLV6_POLICY_CONF, setup_parse,
- *                                                     run, setup_deinit };
- *             static struct setup setup;
+ *             static const struct program program = { &table, DNSBLV6_POLICY_CONF,
+ *                                                     policy_setup_parse, run,
+ *                                                     policy_setup_deinit };
+ *             static struct policy_setup setup;
  *             return program_main(&program, argc, argv, &setup);
  *     }
  *
@@ -23,6 +24,8 @@
 #include <stddef.h>
 
 #include "client-lib/dnsblv6.h"
+#include "integration/common/handle.h"
+#include "integration/common/judge.h"
 #include "lib/common/conf.h"
 #include "lib/process/daemon.h"
 
@@ -30,29 +33,48 @@
 extern "C" {
 #endif
 
-struct setup; /* a configuration; every program has one of its own by this name */
-
-/* 0, or a negative errno with *reterr_error. *ret_setup can be ended in either case. */
-typedef int (*program_parse_fn)(const char *text, size_t text_size, struct setup *ret_setup,
+/*
+ * 0, or a negative errno with *reterr_error. ret_setup is the program's own struct, such as
+ * struct policy_setup, which can be ended in either case.
+ */
+typedef int (*program_parse_fn)(const char *text, size_t text_size, void *ret_setup,
 				struct conf_error *reterr_error);
 
 struct program {
 	const struct options_table *options; /* with DAEMON_ROWS */
 	const char *config_path;	     /* unless the command line has another */
 	program_parse_fn parse;
-	int (*run)(struct setup *setup); /* an exit status */
-	void (*deinit)(struct setup *setup);
+	int (*run)(void *setup); /* an exit status */
+	void (*deinit)(void *setup);
 };
 
 /* All of it; setup is all zero. Returns an exit status, or exits on wrong use. */
-int program_main(const struct program *program, int argc, char **argv, struct setup *setup);
+int program_main(const struct program *program, int argc, char **argv, void *setup);
 
 /*
  * parse() for a file; what parse() returns. *ret_setup is all zero before, so that it can be ended
  * also when the file could not be read.
  */
-int program_read(const char *path, program_parse_fn parse, struct setup *ret_setup,
+int program_read(const char *path, program_parse_fn parse, void *ret_setup,
 		 struct conf_error *reterr_error);
+
+/*
+ * What the parse() of most begins with: handle_init(), judge_init() where there is a judge, the
+ * table, and judge_finish(). ret_setup is all zero before and has them both; they must not be
+ * moved, since the judge borrows the handle's client. With a judge there has to be a zone.
+ */
+int program_parse(const char *text, size_t text_size, const struct conf_table *table,
+		  void *ret_setup, struct handle *handle, struct judge *judge,
+		  struct conf_error *reterr_error);
+
+#define PROGRAM_PATH_MAX 512
+/* Questions of all clients together, until "max-requests" says otherwise. */
+#define PROGRAM_REQUESTS "16384"
+/* The row "metrics" of a struct that has the path as a member metrics. */
+#define PROGRAM_METRICS(type)                                                                      \
+	{                                                                                          \
+		"metrics", CONF_PATH, CONF_AT(type, metrics)                                       \
+	}
 
 /* ---- in this order, by run() ---- */
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,160 +13,100 @@
 
 #include <libknot/libknot.h>
 #include <libknot/yparser/yparser.h>
-#include <libknot/yparser/ypschema.h>
-#include <libknot/yparser/yptrafo.h>
 
 #include "lib/common/log.h"
 
 #define POSITION_MAX (PATH_MAX + 32)
 
 _Static_assert(CONF_VALUE_MAX >= LOG_QUOTE_MAX, "a quoted value fits");
-_Static_assert(CONF_ITEMS_MAX <= 64, "one bit of entry_seen for each item");
+_Static_assert(CONF_ITEMS_MAX <= 64, "one bit of seen for each item");
 
-#define NAME_MAX_SIZE 62 /* YP_MAX_ITEM_NAME_LEN less the length byte and the NUL */
-
-/* One reading: our table in yparser's words, and where we are in the text. */
+/* One reading: where we are in the text, and what there has been. */
 struct reading {
 	const struct conf_table *table;
-	conf_fn fn;
 	void *context;
 	const char *text;
 	size_t text_size;
 	struct conf_error *error;
-	uint64_t entry_seen[CONF_SECTIONS_MAX]; /* which items the current entry has had */
-
-	yp_item_t sections[CONF_SECTIONS_MAX + 1];
-	yp_item_t items[CONF_SECTIONS_MAX][CONF_ITEMS_MAX + 1];
-	struct knot_lookup choices[CONF_SECTIONS_MAX][CONF_ITEMS_MAX][CONF_ITEMS_MAX + 1];
-	char names[CONF_SECTIONS_MAX][CONF_ITEMS_MAX + 1][NAME_MAX_SIZE + 2];
-	yp_item_t *schema;
-	yp_check_ctx_t *check;
+	const struct conf_section *section; /* NULL: before the first */
+	bool has_entry;			    /* the section has begun one here */
+	uint64_t seen[CONF_SECTIONS_MAX];   /* which items the section or its entry has had */
+	uint8_t name[KNOT_DNAME_MAXLEN];    /* of the last value */
 	yp_parser_t parser;
 };
 
-/* ---- the table in yparser's words ---- */
-
-/* yparser's names begin with their length. */
-static const yp_name_t *make_name(char *out, const char *name)
-{
-	size_t size = strnlen(name, NAME_MAX_SIZE);
-	out[0] = (char)size;
-	memcpy(out + 1, name, size);
-	out[size + 1] = '\0';
-	return out;
-}
-
-static void make_choices(const struct conf_item *item, struct knot_lookup *out)
-{
-	for (int i = 0; i < CONF_ITEMS_MAX && item->choices[i] != NULL; i++)
-		out[i] = (struct knot_lookup){ i, item->choices[i] };
-}
-
-static void make_item(struct reading *r, size_t section, size_t index)
-{
-	const struct conf_item *item = &r->table->sections[section].items[index];
-	yp_item_t *out = &r->items[section][index];
-	out->name = make_name(r->names[section][index], item->name);
-	out->flags = item->is_list ? YP_FMULTI : YP_FNONE;
-	switch (item->type) {
-	case CONF_NUMBER:
-	case CONF_TIME:
-		out->type = YP_TINT;
-		out->var.i.min = item->min;
-		out->var.i.max = item->max;
-		out->var.i.dflt = item->min;
-		out->var.i.unit = item->type == CONF_TIME ? YP_STIME : YP_SNONE;
-		break;
-	case CONF_TEXT:
-		out->type = YP_TSTR;
-		break;
-	case CONF_CHOICE:
-		make_choices(item, r->choices[section][index]);
-		out->type = YP_TOPT;
-		out->var.o.opts = r->choices[section][index];
-		break;
-	case CONF_ADDRESS:
-		out->type = YP_TADDR;
-		out->var.a.dflt_port = item->default_port;
-		break;
-	case CONF_NAME:
-		out->type = YP_TDNAME;
-		break;
-	}
-}
-
-static int make_schema(struct reading *r)
-{
-	for (size_t s = 0; s < r->table->section_count; s++) {
-		const struct conf_section *section = &r->table->sections[s];
-		yp_item_t *out = &r->sections[s];
-		out->name = make_name(r->names[s][CONF_ITEMS_MAX], section->name);
-		out->type = YP_TGRP;
-		out->var.g.sub_items = r->items[s];
-		out->flags = section->has_entries ? YP_FMULTI : YP_FNONE;
-		for (size_t i = 0; i < section->item_count; i++)
-			make_item(r, s, i);
-	}
-	if (yp_schema_copy(&r->schema, r->sections) != KNOT_EOK)
-		return -ENOMEM;
-	r->check = yp_schema_check_init(&r->schema);
-	return r->check != NULL ? 0 : -ENOMEM;
-}
-
 /* ---- errors ---- */
 
-__attribute__((format(printf, 2, 3))) static void add_reason(struct conf_error *error,
-							     const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add_reason(char *reason, const char *format, ...)
 {
-	size_t used = strlen(error->reason);
+	size_t used = strlen(reason);
 	va_list arguments;
 	va_start(arguments, format);
-	vsnprintf(error->reason + used, sizeof(error->reason) - used, format, arguments);
+	vsnprintf(reason + used, CONF_REASON_MAX - used, format, arguments);
 	va_end(arguments);
 }
 
-static void explain_item(struct conf_error *error, const struct conf_item *item)
+static enum values_unit unit_of(const struct conf_item *item)
 {
+	return item->type == CONF_SECONDS ? VALUES_SECONDS
+	       : item->type == CONF_MS	  ? VALUES_MS
+	       : item->type == CONF_SIZE  ? VALUES_BYTES
+					  : VALUES_COUNT;
+}
+
+/* Bytes of a text: what its row says, or what the member holds with a NUL. */
+static size_t text_max(const struct conf_item *item)
+{
+	return item->max > 0 ? (size_t)item->max : item->size - 1;
+}
+
+void conf_explain(const struct conf_item *item, char ret_reason[CONF_REASON_MAX])
+{
+	ret_reason[0] = '\0';
 	switch (item->type) {
 	case CONF_NUMBER:
-		add_reason(error, "permitted are whole numbers from %lld to %lld",
-			   (long long)item->min, (long long)item->max);
-		break;
-	case CONF_TIME:
-		add_reason(error, "permitted are %llds to %llds, with s, m, h or d",
-			   (long long)item->min, (long long)item->max);
+	case CONF_SECONDS:
+	case CONF_MS:
+	case CONF_SIZE:
+		values_explain_number(unit_of(item), item->min, item->max, ret_reason);
 		break;
 	case CONF_TEXT:
-		add_reason(error, "permitted are 1 to %lld bytes", (long long)item->max);
+	case CONF_PATH:
+	case CONF_PLACE:
+		add_reason(ret_reason, "permitted are 1 to %zu bytes", text_max(item));
 		break;
 	case CONF_CHOICE:
 		for (size_t i = 0; item->choices[i] != NULL; i++)
-			add_reason(error, "%s%s", i ? ", " : "permitted are ", item->choices[i]);
+			add_reason(ret_reason, "%s%s", i ? ", " : "permitted are ",
+				   item->choices[i]);
 		break;
 	case CONF_ADDRESS:
-		add_reason(error, "permitted are an IPv4 or IPv6 address and @port up to 65535");
+		add_reason(ret_reason,
+			   "permitted are an IPv4 or IPv6 address and @port up to 65535");
+		break;
+	case CONF_MODE:
+		add_reason(ret_reason, "permitted are three octal digits");
 		break;
 	case CONF_NAME:
-		add_reason(error, "not a domain name");
+		add_reason(ret_reason, "not a domain name");
 		break;
 	}
 }
 
-static void explain_unknown(struct conf_error *error, const struct conf_table *table,
-			    const struct conf_section *section)
+static void explain_unknown(struct reading *r)
 {
-	size_t count = section != NULL ? section->item_count : table->section_count;
+	const struct conf_section *section = r->section;
+	size_t count = section != NULL ? section->item_count : r->table->section_count;
 	for (size_t i = 0; i < count; i++)
-		add_reason(error, "%s%s", i ? ", " : "unknown item, permitted are ",
-			   section != NULL ? section->items[i].name : table->sections[i].name);
+		add_reason(r->error->reason, "%s%s", i ? ", " : "unknown item, permitted are ",
+			   section != NULL ? section->items[i].name : r->table->sections[i].name);
 }
 
 static struct conf_error *begin_error(struct reading *r)
 {
-	struct conf_error *error = r->error;
-	memset(error, 0, sizeof(*error));
-	error->line = r->parser.line_count;
-	return error;
+	memset(r->error, 0, sizeof(*r->error));
+	r->error->line = r->parser.line_count;
+	return r->error;
 }
 
 /* The parser could not read a line at all: its keys are those of a line before. */
@@ -182,16 +121,21 @@ static int refuse_line(struct reading *r, int ret)
 	}
 	const char *feed = memchr(line, '\n', (size_t)(end - line));
 	log_quote(line, (size_t)((feed != NULL ? feed : end) - line), error->value);
-	add_reason(error, "%s",
+	add_reason(error->reason, "%s",
 		   ret == KNOT_EPARSEFAIL ? "not of the form item: value" : knot_strerror(ret));
 	return -EINVAL;
 }
 
-static int refuse_value(struct reading *r, const char *reason, const struct conf_section *section,
-			const struct conf_item *item)
+/* What has just been read. item NULL: it is unknown. reason NULL: what is permitted instead. */
+static int refuse_value(struct reading *r, const char *reason, const struct conf_item *item)
 {
+	char copy[CONF_REASON_MAX]; /* it may be in the error */
+	snprintf(copy, sizeof(copy), "%s", reason != NULL ? reason : "");
 	struct conf_error *error = begin_error(r);
-	log_quote(r->parser.data, r->parser.data_len, error->value);
+	if (item != NULL && item->is_secret)
+		snprintf(error->value, sizeof(error->value), "hidden");
+	else
+		log_quote(r->parser.data, r->parser.data_len, error->value);
 	if (item != NULL)
 		snprintf(error->item, sizeof(error->item), "%s", item->name);
 	else
@@ -199,135 +143,241 @@ static int refuse_value(struct reading *r, const char *reason, const struct conf
 		log_quote(r->parser.key, r->parser.key_len < 30 ? r->parser.key_len : 30,
 			  error->item);
 	if (reason != NULL)
-		add_reason(error, "%s", reason);
+		memcpy(error->reason, copy, sizeof(copy));
 	else if (item != NULL)
-		explain_item(error, item);
+		conf_explain(item, error->reason);
 	else
-		explain_unknown(error, r->table, section);
+		explain_unknown(r);
 	return -EINVAL;
 }
 
 /* An item outside an entry, or the dash at the wrong one. */
-static int refuse_entry(struct reading *r, const struct conf_section *section,
-			const struct conf_item *item)
+static int refuse_entry(struct reading *r, const struct conf_item *item)
 {
 	char reason[CONF_REASON_MAX];
-	if (section->has_entries)
+	if (r->section->find_entry != NULL)
 		snprintf(reason, sizeof(reason), "an entry of this section begins with \"- %s:\"",
-			 section->items[0].name);
+			 r->section->items[0].name);
 	else
 		snprintf(reason, sizeof(reason), "this section has no entries");
-	return refuse_value(r, reason, section, item);
+	return refuse_value(r, reason, item);
 }
 
 /* ---- values ---- */
 
-static void set_port(struct sockaddr_storage *address, uint16_t port)
+static bool find_choice(const char *const *choices, const char *text, int64_t *ret_number)
 {
-	if (address->ss_family == AF_INET)
-		((struct sockaddr_in *)address)->sin_port = htons(port);
-	if (address->ss_family == AF_INET6)
-		((struct sockaddr_in6 *)address)->sin6_port = htons(port);
-}
-
-static bool convert(const struct conf_item *item, const uint8_t *data, size_t data_size,
-		    struct conf_value *value)
-{
-	bool no_port = false;
-	switch (item->type) {
-	case CONF_NUMBER:
-	case CONF_TIME:
-		value->number = yp_int(data);
-		return true;
-	case CONF_TEXT:
-		return value->text[0] != '\0' && strlen(value->text) <= (size_t)item->max;
-	case CONF_CHOICE:
-		value->number = yp_opt(data);
-		return true;
-	case CONF_ADDRESS:
-		value->address = yp_addr(data, &no_port);
-		if (no_port)
-			set_port(&value->address, item->default_port);
-		/* yparser takes the path of a UNIX socket as well. */
-		return value->address.ss_family != AF_UNIX && value->address.ss_family != AF_UNSPEC;
-	case CONF_NAME:
-		value->name = data;
-		value->name_size = data_size;
+	for (int64_t i = 0; choices[i] != NULL; i++) {
+		if (strcmp(choices[i], text) != 0)
+			continue;
+		*ret_number = i;
 		return true;
 	}
 	return false;
 }
 
-static int take_item(struct reading *r, size_t section_index, size_t item_index, uint8_t *data,
-		     size_t data_size)
+static bool convert_name(struct reading *r, struct conf_value *value)
 {
-	const struct conf_section *section = &r->table->sections[section_index];
-	const struct conf_item *item = &section->items[item_index];
-	struct conf_value value = { .section = section_index,
-				    .item = item_index,
+	if (knot_dname_from_str(r->name, value->text, sizeof(r->name)) == NULL)
+		return false;
+	knot_dname_to_lower(r->name);
+	value->name = r->name;
+	value->name_size = knot_dname_size(r->name);
+	return true;
+}
+
+/* NULL, or why not; in explained what the row permits. */
+static const char *convert(struct reading *r, struct conf_value *value, char *explained)
+{
+	const struct conf_item *item = value->item;
+	bool is_text =
+		item->type == CONF_TEXT || item->type == CONF_PATH || item->type == CONF_PLACE;
+	bool is_good =
+		value->text[0] != '\0' && (!is_text || strlen(value->text) <= text_max(item));
+	conf_explain(item, explained);
+	if (!is_good)
+		return explained;
+	switch (item->type) {
+	case CONF_NUMBER:
+	case CONF_SECONDS:
+	case CONF_MS:
+	case CONF_SIZE:
+		is_good = values_parse_number(value->text, unit_of(item), item->min, item->max,
+					      &value->number);
+		break;
+	case CONF_CHOICE:
+		is_good = find_choice(item->choices, value->text, &value->number);
+		break;
+	case CONF_MODE:
+		is_good = values_parse_mode(value->text, &value->number);
+		break;
+	case CONF_TEXT:
+		break;
+	case CONF_PATH:
+		return value->text[0] == '/' ? NULL : "permitted is an absolute path";
+	case CONF_ADDRESS:
+		is_good = values_parse_address(value->text, item->default_port, &value->address);
+		break;
+	case CONF_PLACE:
+		return values_parse_place(value->text, &value->place);
+	case CONF_NAME:
+		is_good = convert_name(r, value);
+		break;
+	}
+	return is_good ? NULL : explained;
+}
+
+static void store_number(void *member, size_t size, int64_t number)
+{
+	bool is_on = number != 0;
+	uint32_t narrow = (uint32_t)number;
+	memcpy(member,
+	       size == sizeof(is_on)	? (const void *)&is_on
+	       : size == sizeof(narrow) ? (const void *)&narrow
+					: (const void *)&number,
+	       size);
+}
+
+static void store(void *member, const struct conf_value *value)
+{
+	const struct conf_item *item = value->item;
+	switch (item->type) {
+	case CONF_TEXT:
+	case CONF_PATH:
+		memset(member, 0, item->size);
+		memcpy(member, value->text, strlen(value->text));
+		break;
+	case CONF_ADDRESS:
+		memcpy(member, &value->address, item->size);
+		break;
+	case CONF_PLACE:
+		memcpy(member, &value->place, item->size);
+		break;
+	default:
+		store_number(member, item->size, value->number);
+		break;
+	}
+}
+
+/* The struct that the items of a section, or of its last entry, are members of. */
+static void *find_base(const struct conf_section *section, const struct conf_item *item,
+		       void *context)
+{
+	char *base = (char *)context + section->offset;
+	return section->find_entry != NULL && item != section->items ? section->find_entry(base)
+								     : base;
+}
+
+static const char *take(struct reading *r, const struct conf_section *section,
+			struct conf_value *value, char *explained)
+{
+	const struct conf_item *item = value->item;
+	char *member = (char *)find_base(section, item, r->context) + item->offset;
+	const char *reason = convert(r, value, explained);
+	if (reason == NULL && item->take != NULL)
+		return item->take(member, value);
+	if (reason == NULL)
+		store(member, value);
+	return reason;
+}
+
+/* ---- presets ---- */
+
+static int refuse_preset(struct reading *r, const struct conf_item *item, const char *reason)
+{
+	return conf_refuse(r->error, -EINVAL, "%s: %s", item->name, reason);
+}
+
+static int take_preset(struct reading *r, const struct conf_section *section,
+		       const struct conf_item *item)
+{
+	char explained[CONF_REASON_MAX];
+	char words[CONF_VALUE_MAX];
+	char *rest = NULL;
+	snprintf(words, sizeof(words), "%s", item->preset);
+	struct conf_value value = { .item = item, .context = r->context, .text = words };
+	if (item->is_list)
+		value.text = strtok_r(words, " ", &rest);
+	while (value.text != NULL) {
+		const char *reason = take(r, section, &value, explained);
+		if (reason != NULL)
+			return refuse_preset(r, item, reason);
+		value.text = item->is_list ? strtok_r(NULL, " ", &rest) : NULL;
+	}
+	return 0;
+}
+
+/* Of a section, or of the entry that has just been begun. */
+static int take_presets(struct reading *r, const struct conf_section *section, uint64_t seen)
+{
+	int ret = 0;
+	for (size_t i = 0; ret == 0 && i < section->item_count; i++) {
+		if (section->items[i].preset != NULL && (seen >> i & 1) == 0)
+			ret = take_preset(r, section, &section->items[i]);
+	}
+	return ret;
+}
+
+/* ---- the text ---- */
+
+static int take_item(struct reading *r, const struct conf_item *item)
+{
+	char explained[CONF_REASON_MAX];
+	const struct conf_section *section = r->section;
+	uint64_t *seen = &r->seen[section - r->table->sections];
+	uint64_t bit = (uint64_t)1 << (item - section->items);
+	bool is_first = r->parser.event == YP_EID;
+	struct conf_value value = { .item = item,
+				    .context = r->context,
 				    .line = r->parser.line_count,
-				    .text = r->parser.data };
-	if (r->parser.data_len == 0)
-		return refuse_value(r, NULL, section, item);
-	if (item->type == CONF_NAME)
-		knot_dname_to_lower(data);
-	if (!convert(item, data, data_size, &value))
-		return refuse_value(r, NULL, section, item);
-
-	uint64_t bit = (uint64_t)1 << item_index;
-	if (section->has_entries && item_index == 0)
-		r->entry_seen[section_index] = 0;
-	if (!item->is_list && (r->entry_seen[section_index] & bit) != 0)
-		return refuse_value(r, "item is given twice", section, item);
-	r->entry_seen[section_index] |= bit;
-
-	const char *reason = r->fn(&value, r->context);
-	return reason == NULL ? 0 : refuse_value(r, reason, section, item);
+				    /* yparser leaves what was there before. */
+				    .text = r->parser.data_len > 0 ? r->parser.data : "" };
+	if (is_first)
+		*seen = 0;
+	if (!item->is_list && (*seen & bit) != 0)
+		return refuse_value(r, "item is given twice", item);
+	*seen |= bit;
+	const char *reason = take(r, section, &value, explained);
+	if (reason != NULL)
+		return refuse_value(r, reason, item);
+	r->has_entry = r->has_entry || is_first;
+	return is_first ? take_presets(r, section, bit) : 0;
 }
 
-static size_t find_section(const struct conf_table *table, const yp_item_t *item)
+static int begin_section(struct reading *r)
 {
-	size_t i = 0;
-	while (i < table->section_count && strcmp(table->sections[i].name, item->name + 1) != 0)
-		i++;
-	return i;
-}
-
-static size_t find_item(const struct conf_section *section, const char *name)
-{
-	size_t i = 0;
-	while (i < section->item_count && strcmp(section->items[i].name, name) != 0)
-		i++;
-	return i;
+	const struct conf_section *section = r->table->sections;
+	const struct conf_section *end = section + r->table->section_count;
+	while (section < end && strcmp(section->name, r->parser.key) != 0)
+		section++;
+	r->has_entry = false;
+	r->section = NULL;
+	if (section == end)
+		return refuse_value(r, NULL, NULL);
+	r->section = section;
+	return r->parser.data_len == 0 ? 0
+				       : refuse_value(r, "a section has no value of its own", NULL);
 }
 
 /* What yparser has just read: a section, the first item of an entry, or an item. */
 static int take_event(struct reading *r)
 {
-	int ret = yp_schema_check_parser(r->check, &r->parser);
-	yp_node_t *top = &r->check->nodes[0];
-	yp_node_t *node = &r->check->nodes[r->check->current];
-	if (r->parser.event == YP_EKEY0 || top->item == NULL) {
-		if (ret == KNOT_YP_ENOTSUP_DATA)
-			return refuse_value(r, "a section has no value of its own", NULL, NULL);
-		return ret == KNOT_EOK ? 0 : refuse_value(r, NULL, NULL, NULL);
-	}
-
-	size_t section_index = find_section(r->table, top->item);
-	if (section_index == r->table->section_count)
-		return refuse_value(r, NULL, NULL, NULL);
-	const struct conf_section *section = &r->table->sections[section_index];
-	size_t item_index = find_item(section, r->parser.key);
-	if (item_index == section->item_count)
-		return refuse_value(r, NULL, section, NULL);
-	const struct conf_item *item = &section->items[item_index];
-	if (ret == KNOT_YP_ENOID || ret == KNOT_YP_EINVAL_ID || ret == KNOT_YP_ENOTSUP_ID)
-		return refuse_entry(r, section, item);
-	if (ret != KNOT_EOK)
-		return refuse_value(r, NULL, section, item);
-	if (r->parser.event == YP_EID)
-		return take_item(r, section_index, item_index, top->id, top->id_len);
-	return take_item(r, section_index, item_index, node->data, node->data_len);
+	if (r->parser.event == YP_EKEY0)
+		return begin_section(r);
+	const struct conf_section *section = r->section;
+	if (section == NULL)
+		return refuse_value(r, NULL, NULL);
+	size_t i = 0;
+	while (i < section->item_count && strcmp(section->items[i].name, r->parser.key) != 0)
+		i++;
+	if (i == section->item_count)
+		return refuse_value(r, NULL, NULL);
+	bool has_dash = r->parser.event == YP_EID;
+	bool needs_dash = section->find_entry != NULL && i == 0;
+	bool needs_entry = section->find_entry != NULL && !needs_dash;
+	if (has_dash != needs_dash || (needs_entry && !r->has_entry))
+		return refuse_entry(r, &section->items[i]);
+	return take_item(r, &section->items[i]);
 }
 
 static int run(struct reading *r)
@@ -340,7 +390,72 @@ static int run(struct reading *r)
 		if (ret != 0)
 			return ret;
 	}
-	return ret == KNOT_EOF ? 0 : refuse_line(r, ret);
+	if (ret != KNOT_EOF)
+		return refuse_line(r, ret);
+	ret = 0;
+	for (size_t i = 0; ret == 0 && i < r->table->section_count; i++) {
+		if (r->table->sections[i].find_entry == NULL)
+			ret = take_presets(r, &r->table->sections[i], r->seen[i]);
+	}
+	return ret;
+}
+
+int conf_parse(const char *text, size_t text_size, const struct conf_table *table, void *context,
+	       struct conf_error *reterr_error)
+{
+	/* Some 33 kB, most of it yparser's: too much for a stack. */
+	struct reading *r = calloc(1, sizeof(*r));
+	if (r == NULL)
+		return conf_refuse(reterr_error, -ENOMEM, "%s", strerror(ENOMEM));
+	r->table = table;
+	r->context = context;
+	r->text = text;
+	r->text_size = text_size;
+	r->error = reterr_error;
+	yp_init(&r->parser);
+	int ret = run(r);
+	yp_deinit(&r->parser);
+	free(r);
+	return ret;
+}
+
+/* The next row behind *section and *item that needs a restart, or NULL. */
+static const struct conf_item *next_restart(const struct conf_table *table, size_t *section,
+					    size_t *item)
+{
+	for (; *section < table->section_count; (*section)++, *item = 0) {
+		const struct conf_section *at = &table->sections[*section];
+		while (*item < at->item_count)
+			if (at->items[(*item)++].needs_restart)
+				return &at->items[*item - 1];
+	}
+	return NULL;
+}
+
+const char *conf_find_restart(const struct conf_table *table, const void *old_context,
+			      const void *new_context)
+{
+	size_t section = 0;
+	size_t next = 0;
+	const struct conf_item *item;
+	while ((item = next_restart(table, &section, &next)) != NULL) {
+		size_t at = table->sections[section].offset + item->offset;
+		if (memcmp((const char *)old_context + at, (const char *)new_context + at,
+			   item->size) != 0)
+			return item->name;
+	}
+	return NULL;
+}
+
+void conf_keep_restart(const struct conf_table *table, const void *old_context, void *new_context)
+{
+	size_t section = 0;
+	size_t next = 0;
+	const struct conf_item *item;
+	while ((item = next_restart(table, &section, &next)) != NULL) {
+		size_t at = table->sections[section].offset + item->offset;
+		memcpy((char *)new_context + at, (const char *)old_context + at, item->size);
+	}
 }
 
 int conf_refuse(struct conf_error *ret_error, int ret, const char *format, ...)
@@ -350,34 +465,6 @@ int conf_refuse(struct conf_error *ret_error, int ret, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(ret_error->reason, sizeof(ret_error->reason), format, arguments);
 	va_end(arguments);
-	return ret;
-}
-
-int conf_parse(const char *text, size_t text_size, const struct conf_table *table, conf_fn fn,
-	       void *context, struct conf_error *reterr_error)
-{
-	/* Some 100 kB, most of it yparser's: too much for a stack. */
-	struct reading *r = calloc(1, sizeof(*r));
-	if (r == NULL)
-		return conf_refuse(reterr_error, -ENOMEM, "%s", strerror(ENOMEM));
-	r->table = table;
-	r->fn = fn;
-	r->context = context;
-	r->text = text;
-	r->text_size = text_size;
-	r->error = reterr_error;
-
-	int ret = make_schema(r);
-	if (ret == 0) {
-		yp_init(&r->parser);
-		ret = run(r);
-		yp_deinit(&r->parser);
-	} else {
-		conf_refuse(reterr_error, ret, "%s", strerror(-ret));
-	}
-	yp_schema_check_deinit(r->check);
-	yp_schema_free(r->schema);
-	free(r);
 	return ret;
 }
 
@@ -413,20 +500,7 @@ int conf_load(const char *path, char **ret_text, size_t *ret_size, struct conf_e
 	return 0;
 }
 
-int conf_read(const char *path, const struct conf_table *table, conf_fn fn, void *context,
-	      struct conf_error *reterr_error)
-{
-	char *text = NULL;
-	size_t size = 0;
-	int ret = conf_load(path, &text, &size, reterr_error);
-	if (ret != 0)
-		return ret;
-	ret = conf_parse(text, size, table, fn, context, reterr_error);
-	free(text);
-	return ret;
-}
-
-/* ---- errors ---- */
+/* ---- saying them ---- */
 
 static void format_position(const char *path, const struct conf_error *error, char *ret_text)
 {
@@ -468,26 +542,8 @@ void conf_log_error(const char *path, const struct conf_error *error)
 	log_error(position, "%s", refusal);
 }
 
-/* ---- values of several programs ---- */
+/* ---- words of several programs ---- */
 
 const char *const conf_log_levels[] = { "error", "warning", "info", "debug", NULL };
-
-const char *conf_parse_path(const char *text, char *ret_path, size_t size)
-{
-	if (text[0] != '/')
-		return "permitted is an absolute path";
-	snprintf(ret_path, size, "%s", text);
-	return NULL;
-}
-
-const char *conf_parse_mode(const char *text, unsigned *ret_mode)
-{
-	unsigned mode = 0;
-	size_t size = strspn(text, "01234567");
-	for (size_t i = 0; i < size; i++)
-		mode = mode * 8 + (unsigned)(text[i] - '0');
-	if (size < 3 || text[size] != '\0' || mode > 0777)
-		return "permitted are three octal digits";
-	*ret_mode = mode;
-	return NULL;
-}
+const char *const conf_off_on[] = { "off", "on", NULL };
+const char *const conf_no_yes[] = { "no", "yes", NULL };

@@ -2,9 +2,11 @@
 #pragma once
 
 /*
- * conf.h - a configuration file read against one table of sections and items.
+ * conf.h - a configuration file read against one table: a row for each item.
  *
- * Flow: server/settings/settings.c has the table and takes the values one by one.
+ * Flow: each program has a table and a struct of its settings -> conf_parse() -> values.h for
+ *       the values -> the members that the rows name. The functions "take" of the rows are for
+ *       what is more than a value.
  *
  *     server:
  *         listen: [ 127.0.0.1@5300, "::1@5300" ]
@@ -13,16 +15,24 @@
  *       - domain: bl6.example.
  *         store: bl6.mdb
  *
- * This file alone knows libknot's yparser. It adds what yparser does not say:
+ * This file alone knows libknot's yparser, which reads lines. It adds what yparser does not say:
  * the refused value, what would be permitted, and an item given twice.
  *
+ *     static const struct conf_item items[] = {
+ *             { "workers", CONF_NUMBER, .min = 1, .max = 256, .preset = "1",
+ *               CONF_AT(struct settings, workers) },
+ *             { "timeout", CONF_SECONDS, .min = 1, .max = 3600, .preset = "10s",
+ *               CONF_AT(struct settings, timeout_s) },
+ *     };
+ *     static const struct conf_section sections[] = { { "server", CONF_ITEMS(items) } };
+ *     static const struct conf_table table = { CONF_SECTIONS(sections) };
  *     struct conf_error error;
- *     int ret = conf_read("dnsblv6d.conf", &table, take_value, &settings, &error);
- *     if (ret != 0)
- *             log_error(...error.line, error.item, error.value, error.reason...);
+ *     struct settings settings = { 0 };
+ *     if (conf_parse(text, text_size, &table, &settings, &error) != 0)
+ *             conf_log_error("dnsblv6d.conf", &error);
  *
  * Values are borrowed until the function that takes them returns. Nothing here
- * but conf_log_error() logs, and nothing is kept after conf_read() and conf_parse() have returned.
+ * but conf_log_error() logs, and nothing is kept after conf_parse() has returned.
  */
 
 #include <stdbool.h>
@@ -30,35 +40,63 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "lib/common/values.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* What a value is, and what the member has without a function "take". */
 enum conf_type {
-	CONF_NUMBER,  /* min to max */
-	CONF_TIME,    /* seconds from min to max, in the file also with s, m, h or d */
-	CONF_TEXT,    /* 1 to max bytes */
-	CONF_CHOICE,  /* one of the words in choices */
-	CONF_ADDRESS, /* IPv4 or IPv6, with @port or default_port */
-	CONF_NAME,    /* a domain name */
+	CONF_NUMBER,  /* min to max; bool, unsigned or uint64_t, by its size */
+	CONF_SECONDS, /* a time, min to max seconds, in the file with s, m, h or d; the same */
+	CONF_MS,      /* a time, min to max milliseconds, in the file also with ms; the same */
+	CONF_SIZE,    /* min to max bytes, in the file also with K, M or G; the same */
+	CONF_CHOICE,  /* one of the words in choices, as its index; the same, or an enum */
+	CONF_MODE,    /* permissions; unsigned */
+	CONF_TEXT,    /* 1 to max bytes; char [] */
+	CONF_PATH,    /* absolute, 1 to max bytes; char [] */
+	CONF_ADDRESS, /* IPv4 or IPv6, with @port or default_port; struct sockaddr_storage */
+	CONF_PLACE,   /* ADDRESS@PORT or an absolute path, 1 to max bytes; struct place */
+	CONF_NAME,    /* a domain name; always with "take" */
 };
+
+struct conf_value;
+
+/* NULL when the value is taken, else why not: static text for conf_error.reason, or context's. */
+typedef const char *(*conf_take_fn)(void *member, const struct conf_value *value);
 
 struct conf_item {
 	const char *name;
 	enum conf_type type;
+	size_t offset; /* of the member in the struct of its section: CONF_AT() */
+	size_t size;   /* of the member */
+	int64_t min;
+	int64_t max; /* of texts 0: what the member holds */
+	/* As in the file, of lists with blanks between; taken when the file has no such item. */
+	const char *preset;
+	const char *const *choices; /* ends with NULL */
+	conf_take_fn take;
 	uint16_t default_port;
 	bool is_list;
-	int64_t min;
-	int64_t max;
-	const char *const *choices; /* ends with NULL */
+	bool is_secret; /* not shown in an error */
+	bool needs_restart;
 };
+
+/* The member of a row. */
+#define CONF_AT(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
 
 struct conf_section {
 	const char *name;
 	const struct conf_item *items;
 	size_t item_count; /* at most CONF_ITEMS_MAX */
-	bool has_entries;  /* "- first item: value" begins each; the first is CONF_NAME or CONF_TEXT
-			    */
+	size_t offset;	   /* of the struct that has the members, in the context of conf_parse() */
+	/*
+	 * The entry that has been begun last, whose members these are. With it, "- first item:
+	 * value" begins each entry; the first item's "take" makes it, and has the struct of the
+	 * section as its member. Presets of the others follow.
+	 */
+	void *(*find_entry)(void *context);
 };
 
 struct conf_table {
@@ -66,23 +104,25 @@ struct conf_table {
 	size_t section_count; /* at most CONF_SECTIONS_MAX */
 };
 
+#define CONF_COUNT(rows)    (sizeof(rows) / sizeof((rows)[0]))
+#define CONF_ITEMS(rows)    .items = (rows), .item_count = CONF_COUNT(rows)
+#define CONF_SECTIONS(rows) .sections = (rows), .section_count = CONF_COUNT(rows)
+
 #define CONF_ITEMS_MAX	  48
 #define CONF_SECTIONS_MAX 8
 #define CONF_SIZE_MAX	  (1 << 20) /* bytes of a file: more is a mistake, not a configuration */
 
 struct conf_value {
-	size_t section; /* index in the table */
-	size_t item;	/* index in the section; 0 begins an entry where the section has entries */
-	size_t line;	/* from 1 */
-	int64_t number; /* CONF_NUMBER, CONF_TIME; for CONF_CHOICE the index of the word */
+	const struct conf_item *item;
+	void *context;			 /* of conf_parse() */
+	size_t line;			 /* from 1; 0: a preset */
 	const char *text;		 /* as written, for every type */
+	int64_t number;			 /* up to CONF_MODE */
 	struct sockaddr_storage address; /* CONF_ADDRESS */
+	struct place place;		 /* CONF_PLACE */
 	const uint8_t *name;		 /* CONF_NAME: lower-case wire form with the root label */
 	size_t name_size;
 };
-
-/* NULL when the value is taken, else why not: static text for conf_error.reason. */
-typedef const char *(*conf_fn)(const struct conf_value *value, void *context);
 
 #define CONF_ITEM_MAX	128
 #define CONF_VALUE_MAX	520 /* quoted as log_quote() does */
@@ -96,16 +136,29 @@ struct conf_error {
 };
 
 /*
- * Returns 0; -EINVAL when the text was refused; -errno when it could not be
- * read. Anything but 0 fills *reterr_error. Values before the refused one have
- * been given to fn.
+ * Writes the values of text, and then the presets of items that it does not have, to the members
+ * in context, which are zero before. Returns 0; -EINVAL when the text was refused, or -ENOMEM.
+ * Anything but 0 fills *reterr_error. Values before the refused one have been taken.
  */
-int conf_read(const char *path, const struct conf_table *table, conf_fn fn, void *context,
-	      struct conf_error *reterr_error);
-int conf_parse(const char *text, size_t text_size, const struct conf_table *table, conf_fn fn,
-	       void *context, struct conf_error *reterr_error);
-/* The text alone, for conf_parse(); it is the caller's, to be freed. 0, or -errno as above. */
+int conf_parse(const char *text, size_t text_size, const struct conf_table *table, void *context,
+	       struct conf_error *reterr_error);
+/*
+ * The text of a file for conf_parse(); it is the caller's, to be freed. 0, or -errno with
+ * *reterr_error.
+ */
 int conf_load(const char *path, char **ret_text, size_t *ret_size, struct conf_error *reterr_error);
+
+/*
+ * The name of the first item that needs a restart and differs between two contexts, byte by byte,
+ * or NULL. Items of entries are not looked at.
+ */
+const char *conf_find_restart(const struct conf_table *table, const void *old_context,
+			      const void *new_context);
+/* Copies the members of such items, which have no memory of their own. */
+void conf_keep_restart(const struct conf_table *table, const void *old_context, void *new_context);
+
+/* What the row permits, such as "permitted are 1s to 1h, with s, m, h or d": for errors, tests. */
+void conf_explain(const struct conf_item *item, char ret_reason[CONF_REASON_MAX]);
 
 /* An error about the whole file, which no line shows alone. Returns ret. */
 int conf_refuse(struct conf_error *ret_error, int ret, const char *format, ...)
@@ -117,19 +170,20 @@ void conf_format_error(const char *path, const struct conf_error *error, char *r
 /* Logs one error line for a refused file. */
 void conf_log_error(const char *path, const struct conf_error *error);
 
-/* ---- values of several programs ---- */
+/* ---- words of several programs ---- */
 
 /* For a CONF_CHOICE, in the order of enum log_level. */
 extern const char *const conf_log_levels[];
+/* For a bool. */
+extern const char *const conf_off_on[];
+extern const char *const conf_no_yes[];
 
-/* NULL, or why not, static text; the item's max has to be less than size. */
-const char *conf_parse_path(const char *text, char *ret_path, size_t size);
-
-/*
- * Permissions as chmod(1) takes them, three octal digits and zeros before them. NULL, or
- * why not, static text; *ret_mode is written on success only.
- */
-const char *conf_parse_mode(const char *text, unsigned *ret_mode);
+/* The row "log-level" of a struct that has a member log_level. */
+#define CONF_LOG_LEVEL(type)                                                                       \
+	{                                                                                          \
+		"log-level", CONF_CHOICE, CONF_AT(type, log_level), .choices = conf_log_levels,    \
+								    .preset = "info"               \
+	}
 
 #ifdef __cplusplus
 }

@@ -197,11 +197,11 @@ static enum settings_action judge_access(const struct answer *answer,
 
 static bool is_unlimited(const struct settings *settings, const struct sockaddr *client)
 {
-	if (settings == NULL || settings->rate_limit_allow_count == 0)
+	if (settings == NULL || settings->rate_limit_allow.count == 0)
 		return false;
 	struct dnsblv6_addr address = peer_address(client);
-	for (size_t i = 0; i < settings->rate_limit_allow_count; i++) {
-		if (dnsblv6_prefix_contains(settings->rate_limit_allow[i], address))
+	for (size_t i = 0; i < settings->rate_limit_allow.count; i++) {
+		if (dnsblv6_prefix_contains(settings->rate_limit_allow.all[i], address))
 			return true;
 	}
 	return false;

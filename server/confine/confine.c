@@ -67,7 +67,7 @@ void confine_prepare(const struct settings *settings)
 {
 	if (has_root(settings))
 		prctl(PR_SET_KEEPCAPS, 1ul, 0ul, 0ul, 0ul);
-	if (is_wanted(settings) && settings->user[0] != '\0')
+	if (is_wanted(settings) && settings->owner.text[0] != '\0')
 		capabilities_empty_bounding_set();
 }
 

@@ -48,11 +48,11 @@ struct control {
 /* No client can connect before it has its owner and its mode. */
 static int give_path(const struct control *control, const struct settings *settings)
 {
-	bool has_owner = settings->control_owner[0] != '\0';
-	bool has_user = settings->user[0] != '\0' && geteuid() == 0;
-	uid_t uid = has_owner ? settings->control_uid : settings->uid;
-	gid_t gid = has_owner ? settings->control_gid : settings->gid;
-	if ((has_owner || has_user) && lchown(control->path, uid, gid) != 0)
+	bool has_owner = settings->control_owner.text[0] != '\0';
+	bool has_user = settings->owner.text[0] != '\0' && geteuid() == 0;
+	const struct settings_owner *owner =
+		has_owner ? &settings->control_owner : &settings->owner;
+	if ((has_owner || has_user) && lchown(control->path, owner->uid, owner->gid) != 0)
 		return -errno;
 	if (chmod(control->path, (mode_t)settings->control_mode) != 0)
 		return -errno;

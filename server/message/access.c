@@ -10,8 +10,8 @@ static bool is_address_of(const struct settings_secondary *secondary, struct dns
 		if (dnsblv6_addr_compare(peer_address(address), client) == 0)
 			return true;
 	}
-	for (size_t i = 0; i < secondary->allow_count; i++) {
-		if (dnsblv6_prefix_contains(secondary->allow[i], client))
+	for (size_t i = 0; i < secondary->allow.count; i++) {
+		if (dnsblv6_prefix_contains(secondary->allow.all[i], client))
 			return true;
 	}
 	return false;
@@ -25,9 +25,9 @@ enum access access_decide(const struct settings *settings, const struct settings
 	if (client == NULL || (client->sa_family != AF_INET && client->sa_family != AF_INET6))
 		return best;
 	struct dnsblv6_addr address = peer_address(client);
-	for (size_t i = 0; i < zone->secondary_count; i++) {
+	for (size_t i = 0; i < zone->secondaries.count; i++) {
 		const struct settings_secondary *secondary =
-			&settings->secondaries[zone->secondaries[i]];
+			&settings->secondaries[zone->secondaries.indices[i]];
 		if (!is_address_of(secondary, address))
 			continue;
 		if (secondary->key == NULL || secondary->key == key) {
@@ -46,11 +46,11 @@ static bool has_rule(const struct settings_rule *rule, const struct dnsblv6_addr
 {
 	if (rule->key != NULL && rule->key != key)
 		return false;
-	for (size_t i = 0; i < rule->address_count; i++) {
-		if (client != NULL && dnsblv6_prefix_contains(rule->addresses[i], *client))
+	for (size_t i = 0; i < rule->addresses.count; i++) {
+		if (client != NULL && dnsblv6_prefix_contains(rule->addresses.all[i], *client))
 			return true;
 	}
-	return rule->address_count == 0;
+	return rule->addresses.count == 0;
 }
 
 enum settings_action access_judge(const struct settings *settings, const struct settings_zone *zone,
@@ -60,13 +60,13 @@ enum settings_action access_judge(const struct settings *settings, const struct 
 	enum settings_action otherwise = SETTINGS_ALLOW;
 	struct dnsblv6_addr address;
 	bool is_known = peer_network(client) != 0;
-	if (zone->rule_count == 0 ||
+	if (zone->rules.count == 0 ||
 	    access_decide(settings, zone, client, key, &secondary) == ACCESS_PERMITTED)
 		return SETTINGS_ALLOW;
 	if (is_known)
 		address = peer_address(client);
-	for (size_t i = 0; i < zone->rule_count; i++) {
-		const struct settings_rule *rule = &settings->rules[zone->rules[i]];
+	for (size_t i = 0; i < zone->rules.count; i++) {
+		const struct settings_rule *rule = &settings->rules[zone->rules.indices[i]];
 		if (has_rule(rule, is_known ? &address : NULL, key))
 			return rule->action;
 		if (rule->action == SETTINGS_ALLOW)

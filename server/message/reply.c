@@ -147,13 +147,13 @@ void reply_rrset_add(struct reply *reply, const uint8_t *rdata, size_t size)
 /* ---- writing ---- */
 
 /* Where the next byte goes, and the end of what there is room for. */
-struct place {
+struct cursor {
 	struct reply *reply;
 	size_t at;
 	size_t end;
 };
 
-static bool put_bytes(struct place *place, const uint8_t *bytes, size_t size)
+static bool put_bytes(struct cursor *place, const uint8_t *bytes, size_t size)
 {
 	if (size > place->end - place->at)
 		return false;
@@ -162,7 +162,7 @@ static bool put_bytes(struct place *place, const uint8_t *bytes, size_t size)
 	return true;
 }
 
-static bool put_name(struct place *place, const uint8_t *name)
+static bool put_name(struct cursor *place, const uint8_t *name)
 {
 	struct reply *reply = place->reply;
 	size_t size =
@@ -172,7 +172,7 @@ static bool put_name(struct place *place, const uint8_t *name)
 }
 
 /* RDATA that reply_rrset_add() found whole. RFC 3597: only names of old types are compressed. */
-static bool put_rdata(struct place *place, uint16_t type, const knot_rdata_t *rdata)
+static bool put_rdata(struct cursor *place, uint16_t type, const knot_rdata_t *rdata)
 {
 	const knot_rdata_descriptor_t *descriptor = knot_get_rdata_descriptor(type);
 	const uint8_t *at = rdata->data;
@@ -190,7 +190,7 @@ static bool put_rdata(struct place *place, uint16_t type, const knot_rdata_t *rd
 	return true;
 }
 
-static bool put_rr(struct place *place, const knot_rrset_t *rrset, const knot_rdata_t *rdata)
+static bool put_rr(struct cursor *place, const knot_rrset_t *rrset, const knot_rdata_t *rdata)
 {
 	uint8_t head[RR_HEAD_SIZE];
 	knot_wire_write_u16(head, rrset->type);
@@ -222,7 +222,7 @@ bool reply_rrset_put(struct reply *reply)
 	const knot_rdataset_t *rrs = &reply->rrset.rrs;
 	knot_pkt_t *response = reply->response;
 	size_t name_count = reply->names.count;
-	struct place place = { reply, response->size, response->max_size - response->reserved };
+	struct cursor place = { reply, response->size, response->max_size - response->reserved };
 	const uint8_t *at = (const uint8_t *)rrs->rdata;
 	if (reply->is_broken || reply->is_full || rrs->count == 0)
 		return false;

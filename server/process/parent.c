@@ -391,16 +391,10 @@ static void tend(struct parent *parent)
 static void keep_fixed(const struct parent *parent, struct settings *settings)
 {
 	const struct settings *old = &find_newest(parent)->settings;
-	const char *item = settings_find_restart_item(parent->configured, settings);
+	const char *item = conf_find_restart(&settings_table, parent->configured, settings);
 	if (item != NULL)
 		log_warning(context, "configuration change needs a restart, item=%s", item);
-	settings->listen = old->listen;
-	memcpy(settings->user, old->user, sizeof(settings->user));
-	settings->uid = old->uid;
-	settings->gid = old->gid;
-	settings->workers = old->workers;
-	settings->confine = old->confine;
-	memcpy(settings->chroot_path, old->chroot_path, sizeof(settings->chroot_path));
+	conf_keep_restart(&settings_table, old, settings);
 }
 
 /* False with the reason in ret_reason, of CONF_ERROR_MAX bytes; then nothing has changed. */

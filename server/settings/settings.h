@@ -44,6 +44,26 @@ struct settings_name {
 	char *text;			 /* for the log: "bl6.example." */
 };
 
+/* A user and a group of the system. */
+struct settings_owner {
+	char text[SETTINGS_USER_MAX + 1]; /* "USER" or "USER:GROUP"; "" for none */
+	uid_t uid;			  /* meaningful with one, as is the next */
+	gid_t gid;
+};
+
+/* In memory of its own. */
+struct settings_prefixes {
+	struct dnsblv6_prefix *all;
+	size_t count;
+};
+
+/* Entries of another section. */
+struct settings_links {
+	char **ids;	 /* as written, in their order */
+	size_t *indices; /* the same in the array of that section */
+	size_t count;
+};
+
 /* A secret shared with secondaries, for TSIG. */
 struct settings_key {
 	struct settings_name name;
@@ -55,11 +75,10 @@ struct settings_key {
 
 /* A server that holds copies of zones. */
 struct settings_secondary {
-	char *id;
+	char *id;			    /* first, for settings_links */
 	struct sockaddr_storage *addresses; /* get NOTIFY, and may transfer */
 	size_t address_count;
-	struct dnsblv6_prefix *allow; /* may transfer too */
-	size_t allow_count;
+	struct settings_prefixes allow; /* may transfer too */
 	struct settings_name key_name;
 	const struct tsig_key *key; /* borrowed from the keys; NULL: none needed */
 	size_t line;
@@ -71,10 +90,9 @@ enum settings_action { SETTINGS_ALLOW, SETTINGS_REFUSE, SETTINGS_DROP };
 
 /* What becomes of questions from some addresses, or with some key. */
 struct settings_rule {
-	char *id;
+	char *id; /* first, for settings_links */
 	enum settings_action action;
-	struct dnsblv6_prefix *addresses; /* none: any */
-	size_t address_count;
+	struct settings_prefixes addresses; /* none: any */
 	struct settings_name key_name;
 	const struct tsig_key *key; /* borrowed from the keys; NULL: with any, or none */
 	size_t line;
@@ -83,13 +101,9 @@ struct settings_rule {
 struct settings_zone {
 	struct settings_name domain;
 	struct settings_name classic;
-	char *store;	     /* path, made absolute by the directory of the file */
-	char **ids;	     /* of secondaries, as written */
-	size_t *secondaries; /* the same as indices in settings.secondaries */
-	size_t secondary_count;
-	char **rule_ids; /* as written, in the order in which they are tried */
-	size_t *rules;	 /* the same as indices in settings.rules */
-	size_t rule_count;
+	char *store; /* path, made absolute by the directory of the file */
+	struct settings_links secondaries;
+	struct settings_links rules; /* in the order in which they are tried */
 	size_t line;
 };
 
@@ -108,9 +122,8 @@ struct settings_dnstap {
 
 struct settings {
 	struct listener_addresses listen;
-	char user[SETTINGS_USER_MAX + 1]; /* "" for none: keep the user that started us */
-	uid_t uid;			  /* meaningful with user */
-	gid_t gid;
+	const char *directory; /* borrowed while the file is read: where relative paths begin */
+	struct settings_owner owner; /* none: keep the user that started us */
 	unsigned workers; /* at least 1: "0" in the file has become the number of cores */
 	unsigned tcp_max_clients;
 	unsigned tcp_max_clients_per_network; /* 0: as many as there may be */
@@ -124,9 +137,7 @@ struct settings {
 	unsigned transfer_idle_timeout_s;
 	int log_level;
 	char control_path[SETTINGS_CONTROL_MAX + 1]; /* "" for none */
-	char control_owner[SETTINGS_USER_MAX + 1];   /* "" for the user */
-	uid_t control_uid;			     /* meaningful with control_owner */
-	gid_t control_gid;
+	struct settings_owner control_owner;	     /* none: owner */
 	unsigned control_mode;
 	unsigned top_size; /* prefixes that are counted; 0: none */
 	unsigned top_ipv4_length;
@@ -139,8 +150,7 @@ struct settings {
 	unsigned rate_limit;	       /* answers a second; 0: as many as come */
 	unsigned rate_limit_slip;
 	unsigned rate_limit_networks;
-	struct dnsblv6_prefix *rate_limit_allow;
-	size_t rate_limit_allow_count;
+	struct settings_prefixes rate_limit_allow;
 	char identity[SETTINGS_IDENTITY_MAX + 1]; /* "" for none, as the next two */
 	char version[SETTINGS_IDENTITY_MAX + 1];
 	char nsid[SETTINGS_IDENTITY_MAX + 1];
@@ -160,12 +170,14 @@ struct settings {
 /* False when this build lacks libfstrm or protobuf-c: there is no query log then. */
 bool settings_has_dnstap(void);
 
-void settings_init(struct settings *settings);
 void settings_deinit(struct settings *settings);
 
+/* One row for each item. conf_find_restart() says with it what only a restart can change. */
+extern const struct conf_table settings_table;
+
 /*
- * Reads path on top of the defaults. Returns 0; or -EINVAL or -errno with
- * *reterr_error filled, as conf_read() does. Call settings_deinit() either way.
+ * What path says, and defaults. Returns 0; or -EINVAL or -errno with
+ * *reterr_error filled, as conf_parse() does. Call settings_deinit() either way.
  */
 int settings_read(struct settings *settings, const char *path, struct conf_error *reterr_error);
 /* The same from text; directory is where relative store paths begin. */
@@ -180,9 +192,6 @@ const char *settings_store_path(const struct settings *settings, size_t index);
 
 /* Logs a warning for what is permitted and should not be. */
 void settings_log_warnings(const char *path, const struct settings *settings);
-/* The first item that differs and only a restart can change, or NULL. */
-const char *settings_find_restart_item(const struct settings *old_settings,
-				       const struct settings *new_settings);
 
 #ifdef __cplusplus
 }

@@ -2,13 +2,14 @@
 #pragma once
 
 /*
- * taking.h - the items of dnsblv6d.conf, one by one, into struct settings.
+ * taking.h - what the rows of dnsblv6d.conf do beyond a value and its range.
  *
- * Flow: settings.c has the table of items; lib/common/conf.h reads the file
- *       and calls back with each value -> taking_server.c, taking_zones.c ->
- *       taking_finish() looks at what belongs together. For settings.c alone.
+ * Flow: settings.c has the table of items; lib/common/conf.h reads the file and calls these for
+ *       the rows that name them -> members of struct settings -> taking_finish() looks at what
+ *       belongs together. For settings.c alone.
  *
- * A function that takes a value returns NULL, or why it is refused: static text.
+ * A function that takes a value returns NULL, or why it is refused: static text. Its context is
+ * the struct settings, its member what is said beside it.
  */
 
 #include "lib/common/conf.h"
@@ -18,94 +19,52 @@
 extern "C" {
 #endif
 
-enum {
-	SECTION_SERVER,
-	SECTION_DNSTAP,
-	SECTION_KEY,
-	SECTION_SECONDARY,
-	SECTION_ACCESS,
-	SECTION_ZONE
-};
+/* ---- section "server" ---- */
 
-enum {
-	SERVER_LISTEN,
-	SERVER_USER,
-	SERVER_WORKERS,
-	SERVER_TCP_MAX_CLIENTS,
-	SERVER_TCP_IDLE_TIMEOUT,
-	SERVER_UDP_MAX_PAYLOAD,
-	SERVER_LOG_LEVEL,
-	SERVER_DRAIN_TIMEOUT,
-	SERVER_TRANSFER_MAX,
-	SERVER_TRANSFER_TIMEOUT,
-	SERVER_TRANSFER_IDLE_TIMEOUT,
-	SERVER_CONTROL,
-	SERVER_CONTROL_OWNER,
-	SERVER_CONTROL_MODE,
-	SERVER_TOP_SIZE,
-	SERVER_TOP_PREFIX_IPV4,
-	SERVER_TOP_PREFIX_IPV6,
-	SERVER_TCP_MAX_CLIENTS_PER_NETWORK,
-	SERVER_TCP_QUERY_TIMEOUT,
-	SERVER_COOKIES,
-	SERVER_COOKIE_SECRET,
-	SERVER_RATE_LIMIT,
-	SERVER_RATE_LIMIT_SLIP,
-	SERVER_RATE_LIMIT_NETWORKS,
-	SERVER_RATE_LIMIT_ALLOW,
-	SERVER_IDENTITY,
-	SERVER_VERSION,
-	SERVER_NSID,
-	SERVER_PIN_WORKERS,
-	SERVER_CONFINE,
-	SERVER_CHROOT,
-	SERVER_VERIFY_INTERVAL,
-};
+const char *taking_listen(void *member, const struct conf_value *value);  /* listener_addresses */
+const char *taking_owner(void *member, const struct conf_value *value);	  /* settings_owner */
+const char *taking_workers(void *member, const struct conf_value *value); /* unsigned */
+const char *taking_chroot(void *member, const struct conf_value *value);  /* char [] */
+const char *taking_cookie(void *member, const struct conf_value *value);  /* cookie_secrets */
+const char *taking_prefix(void *member, const struct conf_value *value);  /* settings_prefixes */
+/* Of SETTINGS_IDENTITY_MAX + 1 bytes; "auto" is the name of the machine, or of the program. */
+const char *taking_identity(void *member, const struct conf_value *value);
+const char *taking_version(void *member, const struct conf_value *value);
+/* char [] for an absolute path; another begins at the directory of the file. */
+const char *taking_path(void *member, const struct conf_value *value);
 
-enum {
-	DNSTAP_SOCKET,
-	DNSTAP_FILE,
-	DNSTAP_SAMPLE,
-	DNSTAP_MESSAGES,
-	DNSTAP_ZONE,
-	DNSTAP_IDENTITY,
-	DNSTAP_VERSION,
-};
+/* ---- section "dnstap": settings_dnstap ---- */
 
-enum { KEY_ID, KEY_ALGORITHM, KEY_SECRET };
+const char *taking_log(void *member, const struct conf_value *value);
+const char *taking_messages(void *member, const struct conf_value *value);
+const char *taking_log_zone(void *member, const struct conf_value *value);
 
-enum { SECONDARY_ID, SECONDARY_ADDRESS, SECONDARY_ALLOW, SECONDARY_KEY };
+/* ---- sections with entries ---- */
 
-enum { ACCESS_ID, ACCESS_ACTION, ACCESS_ADDRESS, ACCESS_KEY };
+/* These begin one. */
+const char *taking_key(void *settings, const struct conf_value *value);
+const char *taking_secondary(void *settings, const struct conf_value *value);
+const char *taking_rule(void *settings, const struct conf_value *value);
+const char *taking_zone(void *settings, const struct conf_value *value);
 
-enum { ZONE_DOMAIN, ZONE_STORE, ZONE_CLASSIC, ZONE_SECONDARY, ZONE_ACCESS };
+const char *taking_text(void *member, const struct conf_value *value);	    /* char *, a copy */
+const char *taking_name(void *member, const struct conf_value *value);	    /* settings_name */
+const char *taking_address(void *member, const struct conf_value *value);   /* settings_secondary */
+const char *taking_store(void *member, const struct conf_value *value);	    /* char * */
+const char *taking_zone_name(void *member, const struct conf_value *value); /* settings_name */
+const char *taking_link(void *member, const struct conf_value *value);	    /* settings_links */
 
-struct taking {
-	struct settings *settings;
-	const char *directory;
-	bool has_listen; /* the first address of the file replaces the defaults */
-};
-
-const char *taking_server(struct taking *taking, const struct conf_value *value);
-const char *taking_dnstap(struct taking *taking, const struct conf_value *value);
-const char *taking_key(struct taking *taking, const struct conf_value *value);
-const char *taking_secondary(struct taking *taking, const struct conf_value *value);
-const char *taking_rule(struct settings *settings, const struct conf_value *value);
-const char *taking_zone(struct taking *taking, const struct conf_value *value);
-
-/* ret is what conf_read() returned. 0, or -EINVAL or -errno with *error filled. */
-int taking_finish(struct settings *settings, int ret, struct conf_error *error);
+/* When all has been read. 0, or -EINVAL or -errno with *error filled. */
+int taking_finish(struct settings *settings, struct conf_error *error);
 
 /* ---- what they have in common ---- */
 
-/* Of SETTINGS_IDENTITY_MAX + 1 bytes; "auto" is the name of the machine, or of the program. */
-const char *taking_identity(char *target, const char *text, bool is_version);
-const char *taking_name(struct settings_name *name, const struct conf_value *value);
-
 extern const char taking_no_memory[];
-/* One more, all zero, behind count entries of size bytes; NULL when memory ran out. */
-void *taking_grow(void *entries, size_t count, size_t size);
-const char *taking_prefix(struct dnsblv6_prefix **prefixes, size_t *count, const char *text);
+/*
+ * One more, all zero, behind *count entries of size bytes each in the array that the pointer at
+ * *array has; NULL when memory ran out.
+ */
+void *taking_add(void *array, size_t *count, size_t size);
 
 #ifdef __cplusplus
 }

@@ -17,8 +17,9 @@ static bool has_name(const struct settings_name *have, const struct conf_value *
 	return have->size == value->name_size && memcmp(have->wire, value->name, have->size) == 0;
 }
 
-const char *taking_name(struct settings_name *name, const struct conf_value *value)
+const char *taking_name(void *member, const struct conf_value *value)
 {
+	struct settings_name *name = member;
 	if (value->name_size > sizeof(name->wire))
 		return "not a domain name";
 
@@ -36,187 +37,129 @@ const char *taking_name(struct settings_name *name, const struct conf_value *val
 	return NULL;
 }
 
-static const char *take_zone_name(struct settings *settings, struct settings_name *name,
-				  const struct conf_value *value)
+const char *taking_zone_name(void *member, const struct conf_value *value)
 {
+	const struct settings *settings = value->context;
 	for (size_t i = 0; i < settings->zone_count; i++) {
 		const struct settings_zone *zone = &settings->zones[i];
 		if (has_name(&zone->domain, value) || has_name(&zone->classic, value))
 			return "another zone has this name";
 	}
-	return taking_name(name, value);
+	return taking_name(member, value);
 }
 
-const char *taking_key(struct taking *taking, const struct conf_value *value)
+const char *taking_text(void *member, const struct conf_value *value)
 {
-	struct settings *settings = taking->settings;
-	if (value->item == KEY_ID) {
-		for (size_t i = 0; i < settings->key_count; i++) {
-			if (has_name(&settings->keys[i].name, value))
-				return "another key has this name";
-		}
-		struct settings_key *keys =
-			taking_grow(settings->keys, settings->key_count, sizeof(*keys));
-		if (keys == NULL)
-			return taking_no_memory;
-		settings->keys = keys;
-		keys[settings->key_count].line = value->line;
-		return taking_name(&keys[settings->key_count++].name, value);
-	}
-	struct settings_key *key = &settings->keys[settings->key_count - 1];
-	if (value->item == KEY_ALGORITHM) {
-		key->algorithm = (int)value->number;
-		return NULL;
-	}
-	key->secret = strdup(value->text);
-	return key->secret != NULL ? NULL : taking_no_memory;
+	char **text = member;
+	*text = strdup(value->text);
+	return *text != NULL ? NULL : taking_no_memory;
 }
 
-static const char *take_address(struct settings_secondary *secondary,
-				const struct sockaddr_storage *address)
+const char *taking_key(void *data, const struct conf_value *value)
 {
-	struct sockaddr_storage *addresses =
-		taking_grow(secondary->addresses, secondary->address_count, sizeof(*addresses));
-	if (addresses == NULL)
+	struct settings *settings = data;
+	for (size_t i = 0; i < settings->key_count; i++) {
+		if (has_name(&settings->keys[i].name, value))
+			return "another key has this name";
+	}
+	struct settings_key *key = taking_add(&settings->keys, &settings->key_count, sizeof(*key));
+	if (key == NULL)
 		return taking_no_memory;
-	secondary->addresses = addresses;
-	addresses[secondary->address_count++] = *address;
-	return NULL;
+	key->line = value->line;
+	return taking_name(&key->name, value);
 }
 
-static const char *begin_secondary(struct settings *settings, const struct conf_value *value)
+/* Index of the entry with that id, which is its first member; count when there is none. */
+static size_t find_id(const void *entries, size_t count, size_t size, const char *id)
 {
-	for (size_t i = 0; i < settings->secondary_count; i++) {
-		if (strcmp(settings->secondaries[i].id, value->text) == 0)
-			return "another secondary has this id";
+	for (size_t i = 0; i < count; i++) {
+		const char *const *entry = (const void *)((const char *)entries + i * size);
+		if (strcmp(*entry, id) == 0)
+			return i;
 	}
-	struct settings_secondary *secondaries =
-		taking_grow(settings->secondaries, settings->secondary_count, sizeof(*secondaries));
-	if (secondaries == NULL)
+	return count;
+}
+
+const char *taking_secondary(void *data, const struct conf_value *value)
+{
+	struct settings *settings = data;
+	struct settings_secondary *secondary = NULL;
+	if (find_id(settings->secondaries, settings->secondary_count, sizeof(*secondary),
+		    value->text) < settings->secondary_count)
+		return "another secondary has this id";
+	secondary =
+		taking_add(&settings->secondaries, &settings->secondary_count, sizeof(*secondary));
+	if (secondary == NULL)
 		return taking_no_memory;
-	settings->secondaries = secondaries;
-	struct settings_secondary *secondary = &secondaries[settings->secondary_count];
 	secondary->line = value->line;
-	secondary->id = strdup(value->text);
-	if (secondary->id == NULL)
+	return taking_text(&secondary->id, value);
+}
+
+const char *taking_address(void *member, const struct conf_value *value)
+{
+	struct settings_secondary *secondary = member;
+	struct sockaddr_storage *address =
+		taking_add(&secondary->addresses, &secondary->address_count, sizeof(*address));
+	if (address == NULL)
 		return taking_no_memory;
-	settings->secondary_count++;
+	*address = value->address;
 	return NULL;
 }
 
-const char *taking_secondary(struct taking *taking, const struct conf_value *value)
+const char *taking_rule(void *data, const struct conf_value *value)
 {
-	struct settings *settings = taking->settings;
-	if (value->item == SECONDARY_ID)
-		return begin_secondary(settings, value);
-	struct settings_secondary *secondary =
-		&settings->secondaries[settings->secondary_count - 1];
-	switch (value->item) {
-	case SECONDARY_ADDRESS:
-		return take_address(secondary, &value->address);
-	case SECONDARY_ALLOW:
-		return taking_prefix(&secondary->allow, &secondary->allow_count, value->text);
-	default:
-		return taking_name(&secondary->key_name, value);
-	}
-}
-
-static const char *begin_rule(struct settings *settings, const struct conf_value *value)
-{
-	for (size_t i = 0; i < settings->rule_count; i++) {
-		if (strcmp(settings->rules[i].id, value->text) == 0)
-			return "another rule has this id";
-	}
-	struct settings_rule *rules =
-		taking_grow(settings->rules, settings->rule_count, sizeof(*rules));
-	if (rules == NULL)
+	struct settings *settings = data;
+	struct settings_rule *rule = NULL;
+	if (find_id(settings->rules, settings->rule_count, sizeof(*rule), value->text) <
+	    settings->rule_count)
+		return "another rule has this id";
+	rule = taking_add(&settings->rules, &settings->rule_count, sizeof(*rule));
+	if (rule == NULL)
 		return taking_no_memory;
-	settings->rules = rules;
-	struct settings_rule *rule = &rules[settings->rule_count];
 	rule->line = value->line;
-	rule->id = strdup(value->text);
-	if (rule->id == NULL)
-		return taking_no_memory;
-	settings->rule_count++;
-	return NULL;
-}
-
-const char *taking_rule(struct settings *settings, const struct conf_value *value)
-{
-	if (value->item == ACCESS_ID)
-		return begin_rule(settings, value);
-	struct settings_rule *rule = &settings->rules[settings->rule_count - 1];
-	switch (value->item) {
-	case ACCESS_ACTION:
-		rule->action = (enum settings_action)value->number;
-		return NULL;
-	case ACCESS_ADDRESS:
-		return taking_prefix(&rule->addresses, &rule->address_count, value->text);
-	default:
-		return taking_name(&rule->key_name, value);
-	}
+	return taking_text(&rule->id, value);
 }
 
 /* Which secondary or rule that is, is found when all of them have been read. */
-static const char *take_id(char ***ids, size_t *count, const char *id)
+const char *taking_link(void *member, const struct conf_value *value)
 {
-	for (size_t i = 0; i < *count; i++) {
-		if (strcmp((*ids)[i], id) == 0)
-			return "this zone has this id already";
-	}
-	char **grown = taking_grow(*ids, *count, sizeof(*grown));
-	if (grown == NULL)
-		return taking_no_memory;
-	*ids = grown;
-	grown[*count] = strdup(id);
-	if (grown[*count] == NULL)
-		return taking_no_memory;
-	(*count)++;
-	return NULL;
+	struct settings_links *links = member;
+	if (find_id(links->ids, links->count, sizeof(*links->ids), value->text) < links->count)
+		return "this zone has this id already";
+	char **id = taking_add(&links->ids, &links->count, sizeof(*id));
+	return id != NULL ? taking_text(id, value) : taking_no_memory;
 }
 
-static const char *take_store(struct taking *taking, struct settings_zone *zone, const char *path)
+const char *taking_store(void *member, const struct conf_value *value)
 {
+	const struct settings *settings = value->context;
 	char absolute[PATH_MAX];
-	int size = path[0] == '/'
-			   ? snprintf(absolute, sizeof(absolute), "%s", path)
-			   : snprintf(absolute, sizeof(absolute), "%s/%s", taking->directory, path);
-	if (size < 0 || (size_t)size >= sizeof(absolute))
-		return "path is too long";
+	struct conf_item item = { .size = sizeof(absolute) };
+	struct conf_value path = *value;
+	path.item = &item;
+	path.text = value->text;
+	const char *reason = taking_path(absolute, &path);
+	if (reason != NULL)
+		return reason;
 	/* LMDB: never the same file twice in one process. */
-	for (size_t i = 0; i < taking->settings->zone_count; i++) {
-		const char *other = taking->settings->zones[i].store;
+	for (size_t i = 0; i < settings->zone_count; i++) {
+		const char *other = settings->zones[i].store;
 		if (other != NULL && strcmp(other, absolute) == 0)
 			return "another zone has this store";
 	}
-	zone->store = strdup(absolute);
-	return zone->store != NULL ? NULL : taking_no_memory;
+	path.text = absolute;
+	return taking_text(member, &path);
 }
 
-const char *taking_zone(struct taking *taking, const struct conf_value *value)
+const char *taking_zone(void *data, const struct conf_value *value)
 {
-	struct settings *settings = taking->settings;
-	if (value->item == ZONE_DOMAIN) {
-		struct settings_zone *zones =
-			reallocarray(settings->zones, settings->zone_count + 1, sizeof(*zones));
-		if (zones == NULL)
-			return taking_no_memory;
-		settings->zones = zones;
-		struct settings_zone *zone = &zones[settings->zone_count];
-		*zone = (struct settings_zone){ .line = value->line };
-		const char *reason = take_zone_name(settings, &zone->domain, value);
-		if (reason == NULL)
-			settings->zone_count++;
-		return reason;
-	}
-	struct settings_zone *zone = &settings->zones[settings->zone_count - 1];
-	if (value->item == ZONE_STORE)
-		return take_store(taking, zone, value->text);
-	if (value->item == ZONE_SECONDARY)
-		return take_id(&zone->ids, &zone->secondary_count, value->text);
-	if (value->item == ZONE_ACCESS)
-		return take_id(&zone->rule_ids, &zone->rule_count, value->text);
-	return take_zone_name(settings, &zone->classic, value);
+	struct settings *settings = data;
+	struct settings_zone *zone =
+		taking_add(&settings->zones, &settings->zone_count, sizeof(*zone));
+	if (zone == NULL)
+		return taking_no_memory;
+	zone->line = value->line;
+	return taking_zone_name(&zone->domain, value);
 }
 
 /* ---- when everything has been read ---- */
@@ -284,7 +227,7 @@ static int finish_secondaries(struct settings *settings, struct conf_error *erro
 {
 	for (size_t i = 0; i < settings->secondary_count; i++) {
 		struct settings_secondary *secondary = &settings->secondaries[i];
-		if (secondary->address_count + secondary->allow_count == 0)
+		if (secondary->address_count + secondary->allow.count == 0)
 			return refuse(error, secondary->line, "id", secondary->id,
 				      "this secondary has no address");
 		if (secondary->key_name.size == 0)
@@ -297,21 +240,20 @@ static int finish_secondaries(struct settings *settings, struct conf_error *erro
 	return 0;
 }
 
-static int finish_zone_rules(const struct settings *settings, struct settings_zone *zone,
-			     struct conf_error *error)
+/* Indices of entries of size bytes; item is what they are called in the zone. */
+static int finish_links(struct settings_links *links, const void *entries, size_t count,
+			size_t size, size_t line, const char *item, struct conf_error *error)
 {
-	zone->rules = calloc(zone->rule_count + 1, sizeof(*zone->rules));
-	if (zone->rules == NULL)
+	links->indices = calloc(links->count + 1, sizeof(*links->indices));
+	if (links->indices == NULL)
 		return refuse(error, 0, "", "", taking_no_memory);
-	for (size_t i = 0; i < zone->rule_count; i++) {
-		size_t at = 0;
-		while (at < settings->rule_count &&
-		       strcmp(settings->rules[at].id, zone->rule_ids[i]) != 0)
-			at++;
-		if (at == settings->rule_count)
-			return refuse(error, zone->line, "access", zone->rule_ids[i],
-				      "there is no rule of this id");
-		zone->rules[i] = at;
+	for (size_t i = 0; i < links->count; i++) {
+		links->indices[i] = find_id(entries, count, size, links->ids[i]);
+		if (links->indices[i] == count)
+			return refuse(error, line, item, links->ids[i],
+				      strcmp(item, "access") == 0
+					      ? "there is no rule of this id"
+					      : "there is no secondary of this id");
 	}
 	return 0;
 }
@@ -326,30 +268,16 @@ static int finish_zone(const struct settings *settings, struct settings_zone *zo
 	if (strncmp(zone->store, settings->chroot_path, root_size) != 0 ||
 	    zone->store[root_size] != '/')
 		return refuse(error, zone->line, "store", zone->store, "not below \"chroot\"");
-	zone->secondaries = calloc(zone->secondary_count + 1, sizeof(*zone->secondaries));
-	if (zone->secondaries == NULL)
-		return refuse(error, 0, "", "", taking_no_memory);
-	for (size_t i = 0; i < zone->secondary_count; i++) {
-		size_t at = 0;
-		while (at < settings->secondary_count &&
-		       strcmp(settings->secondaries[at].id, zone->ids[i]) != 0)
-			at++;
-		if (at == settings->secondary_count)
-			return refuse(error, zone->line, "secondary", zone->ids[i],
-				      "there is no secondary of this id");
-		zone->secondaries[i] = at;
-	}
-	return finish_zone_rules(settings, zone, error);
+	int ret = finish_links(&zone->secondaries, settings->secondaries, settings->secondary_count,
+			       sizeof(*settings->secondaries), zone->line, "secondary", error);
+	return ret != 0 ? ret
+			: finish_links(&zone->rules, settings->rules, settings->rule_count,
+				       sizeof(*settings->rules), zone->line, "access", error);
 }
 
-int taking_finish(struct settings *settings, int ret, struct conf_error *error)
+int taking_finish(struct settings *settings, struct conf_error *error)
 {
-	/* What was meant to be secret is not for a log. */
-	if (ret != 0 &&
-	    (strcmp(error->item, "secret") == 0 || strcmp(error->item, "cookie-secret") == 0))
-		snprintf(error->value, sizeof(error->value), "hidden");
-	if (ret == 0)
-		ret = finish_keys(settings, error);
+	int ret = finish_keys(settings, error);
 	if (ret == 0)
 		ret = finish_secondaries(settings, error);
 	if (ret == 0)

@@ -243,7 +243,7 @@ static void look(struct notify *notify, size_t index, uint64_t now_ms)
 {
 	const struct notify_zone *known = &notify->zones[index];
 	struct zone *zone = &notify->catalog->zones[index];
-	if (notify->settings->zones[index].secondary_count == 0)
+	if (notify->settings->zones[index].secondaries.count == 0)
 		return;
 	int ret = zone_begin(zone);
 	zone_end(zone);
@@ -268,8 +268,8 @@ static size_t count_targets(const struct settings *settings)
 	size_t count = 0;
 	for (size_t i = 0; i < settings->zone_count; i++) {
 		const struct settings_zone *zone = &settings->zones[i];
-		for (size_t k = 0; k < zone->secondary_count; k++)
-			count += settings->secondaries[zone->secondaries[k]].address_count;
+		for (size_t k = 0; k < zone->secondaries.count; k++)
+			count += settings->secondaries[zone->secondaries.indices[k]].address_count;
 	}
 	return count;
 }
@@ -297,8 +297,9 @@ int notify_open(struct notify *notify, uv_loop_t *loop, struct catalog *catalog,
 		return -ENOMEM;
 	for (size_t i = 0; i < settings->zone_count; i++) {
 		const struct settings_zone *zone = &settings->zones[i];
-		for (size_t k = 0; k < zone->secondary_count; k++)
-			add_targets(notify, i, &settings->secondaries[zone->secondaries[k]]);
+		for (size_t k = 0; k < zone->secondaries.count; k++)
+			add_targets(notify, i,
+				    &settings->secondaries[zone->secondaries.indices[k]]);
 	}
 	uv_timer_init(loop, &notify->timer);
 	notify->timer.data = notify;

@@ -30,12 +30,13 @@ static bool is_refusal(int status)
 
 int rehearse_stores(const struct settings *settings)
 {
-	const struct daemon_user user = { .name = settings->user,
-					  .uid = settings->uid,
-					  .gid = settings->gid,
-					  .groups = &settings->gid,
+	const struct daemon_user user = { .name = settings->owner.text,
+					  .uid = settings->owner.uid,
+					  .gid = settings->owner.gid,
+					  .groups = &settings->owner.gid,
 					  .group_count = 1 };
-	bool is_other = settings->user[0] != '\0' && geteuid() != 0 && geteuid() != settings->uid;
+	bool is_other = settings->owner.text[0] != '\0' && geteuid() != 0 &&
+			geteuid() != settings->owner.uid;
 	int status = is_other ? EX_OK : daemon_drop_privileges(&user, "dnsblv6d");
 	if (status != EX_OK)
 		return status;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// parsed.hh - the configuration of an adapter out of a text: of the one whose setup.h stands
-// before this header. The binary has the dependency `fault`.
+// parsed.hh - the configuration of a program out of a text. The binary has the dependency `fault`.
+//
+//     using parsed = parsed_as<policy_setup, policy_setup_parse, policy_setup_deinit>;
 
 #include "tests/lib/fault.hh"
+
+#include "lib/common/conf.h"
 
 #include <catch2/catch.hpp>
 
@@ -12,43 +15,49 @@
 #include <memory>
 #include <string>
 
-class parsed
+template <class Setup, int (*parse)(const char *, size_t, void *, conf_error *),
+	  void (*deinit)(void *)>
+class parsed_as
 {
       public:
-	explicit parsed(const std::string &text)
+	explicit parsed_as(const std::string &text)
 	{
-		status = setup_parse(text.data(), text.size(), &setup, &error);
+		status = parse(text.data(), text.size(), &setup, &error);
 	}
-	~parsed()
+	~parsed_as()
 	{
-		setup_deinit(&setup);
+		deinit(&setup);
 	}
-	parsed(const parsed &) = delete;
-	parsed &operator=(const parsed &) = delete;
+	parsed_as(const parsed_as &) = delete;
+	parsed_as &operator=(const parsed_as &) = delete;
+
+	// Whichever allocation fails, there is no configuration, and what there is can be ended.
+	static void check_without_memory(const std::string &text);
 
       private:
-	std::unique_ptr<struct setup> storage = std::make_unique<struct setup>(); // up to 150 kB
+	std::unique_ptr<Setup> storage = std::make_unique<Setup>(); // up to 150 kB
 
       public:
 	int status;
-	struct setup &setup = *storage;
+	Setup &setup = *storage;
 	conf_error error = {};
 };
 
-// Whichever allocation fails, there is no configuration, and what there is can be ended.
-inline void check_without_memory(const std::string &text)
+template <class Setup, int (*parse)(const char *, size_t, void *, conf_error *),
+	  void (*deinit)(void *)>
+void parsed_as<Setup, parse, deinit>::check_without_memory(const std::string &text)
 {
 	bool has_failed = true;
 	for (unsigned n = 1; has_failed; n++) {
-		const auto setup = std::make_unique<struct setup>();
+		const auto setup = std::make_unique<Setup>();
 		conf_error error = {};
 		std::memset(setup.get(), 0xff,
 			    sizeof(*setup)); // what it was before is not looked at
 		fault::fail_at(n);
-		const int status = setup_parse(text.data(), text.size(), setup.get(), &error);
+		const int status = parse(text.data(), text.size(), setup.get(), &error);
 		has_failed = fault::end();
 		CAPTURE(n, error.reason);
 		CHECK((status < 0) == has_failed);
-		setup_deinit(setup.get());
+		deinit(setup.get());
 	}
 }

@@ -44,7 +44,7 @@ struct question {
 };
 
 struct callers {
-	const struct setup *setup;
+	const struct cached_setup *setup;
 	uv_loop_t *loop;
 	int fd;
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
@@ -197,7 +197,7 @@ static void take_request(struct caller *caller, const uint8_t *bytes, size_t siz
 		return;
 	}
 	callers->counters[CALLERS_REQUESTS]++;
-	int zone = setup_find_zone(callers->setup, request.zone, request.zone_size);
+	int zone = cached_setup_find_zone(callers->setup, request.zone, request.zone_size);
 	if (zone < 0)
 		say_outcome(caller, request.id, CACHED_NO_ZONE);
 	else
@@ -322,7 +322,7 @@ static int listen_at(struct callers *callers)
 	return ret;
 }
 
-int callers_open(uv_loop_t *loop, const struct setup *setup, struct callers **ret_callers)
+int callers_open(uv_loop_t *loop, const struct cached_setup *setup, struct callers **ret_callers)
 {
 	struct callers *callers = calloc(1, sizeof(*callers));
 	if (callers == NULL)

@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "integration/adapters/cached/setup.h"
+#include "integration/adapters/cached/cached_setup.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -55,7 +55,7 @@ enum callers_counter {
  * daemon can be using that, as the cache beside it is ours alone. setup is borrowed. 0 or
  * -errno; -ENOTSOCK when another file is in the way.
  */
-int callers_open(uv_loop_t *loop, const struct setup *setup, struct callers **ret_callers);
+int callers_open(uv_loop_t *loop, const struct cached_setup *setup, struct callers **ret_callers);
 /* Cuts off all clients and removes the socket. Takes NULL. */
 void callers_close(struct callers *callers);
 void callers_free(struct callers *callers);

@@ -11,7 +11,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "integration/adapters/cached/service.h"
+#include "integration/adapters/cached/cached_service.h"
 #include "integration/common/program.h"
 #include "lib/common/log.h"
 
@@ -32,7 +32,7 @@ static const struct options_table table = {
 };
 
 /* The user's from the beginning; one that is there stays as it is. */
-static int make_directory(const struct setup *setup)
+static int make_directory(const struct cached_setup *setup)
 {
 	if (mkdir(setup->directory, 0755) != 0) {
 		if (errno == EEXIST)
@@ -45,20 +45,21 @@ static int make_directory(const struct setup *setup)
 	return EX_NOPERM;
 }
 
-static int run(struct setup *setup)
+static int run(void *data)
 {
+	struct cached_setup *setup = data;
 	program_begin(context, setup->log_level, setup->handle.client);
 	setup->clients_max = daemon_share_descriptors(context, OWN_DESCRIPTORS, setup->clients_max);
 	int status = make_directory(setup);
 	if (status == EX_OK)
 		status = owner_drop(&setup->owner, context);
-	return status == EX_OK ? service_run(setup) : status;
+	return status == EX_OK ? cached_service_run(setup) : status;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct program program = { &table, DNSBLV6_CACHED_CONF, setup_parse, run,
-						setup_deinit };
-	static struct setup setup; /* some 30 kB */
+	static const struct program program = { &table, DNSBLV6_CACHED_CONF, cached_setup_parse,
+						run, cached_setup_deinit };
+	static struct cached_setup setup; /* some 30 kB */
 	return program_main(&program, argc, argv, &setup);
 }

@@ -148,7 +148,7 @@ static size_t refuse(const struct answer_question *question, unsigned rcode, uns
 /* ---- SOA and NS ---- */
 
 /* This zone has no secondaries: only its last number, for negative answers, is of use. */
-static void put_soa(struct writer *writer, const struct setup *setup,
+static void put_soa(struct writer *writer, const struct translate_setup *setup,
 		    const struct answer_question *question, uint32_t ttl_s)
 {
 	static const uint8_t no_mailbox[] = "\6nobody\7invalid";
@@ -165,8 +165,9 @@ static void put_soa(struct writer *writer, const struct setup *setup,
 	put(writer, bytes, sizeof(bytes));
 }
 
-static size_t end_negative(const struct setup *setup, const struct answer_question *question,
-			   unsigned rcode, uint32_t ttl_s, uint8_t *wire, size_t wire_max)
+static size_t end_negative(const struct translate_setup *setup,
+			   const struct answer_question *question, unsigned rcode, uint32_t ttl_s,
+			   uint8_t *wire, size_t wire_max)
 {
 	struct writer writer = begin(question, wire, wire_max);
 	wire[2] |= BIT_AA;
@@ -175,8 +176,8 @@ static size_t end_negative(const struct setup *setup, const struct answer_questi
 	return end(&writer, question, rcode, EDE_NONE);
 }
 
-static size_t answer_apex(const struct setup *setup, const struct answer_question *question,
-			  uint8_t *wire, size_t wire_max)
+static size_t answer_apex(const struct translate_setup *setup,
+			  const struct answer_question *question, uint8_t *wire, size_t wire_max)
 {
 	const struct setup_name *server = &setup->name_server;
 	uint16_t qtype = question->qtype;
@@ -198,8 +199,9 @@ static size_t answer_apex(const struct setup *setup, const struct answer_questio
 /* ---- questions ---- */
 
 /* The zone with the longest name that the question ends in. */
-static const struct setup_zone *
-find_zone(const struct setup *setup, const struct question_common *common, size_t *ret_labels_size)
+static const struct setup_zone *find_zone(const struct translate_setup *setup,
+					  const struct question_common *common,
+					  size_t *ret_labels_size)
 {
 	const struct setup_zone *found = NULL;
 	for (unsigned i = 0; i < setup->zone_count; i++) {
@@ -258,10 +260,10 @@ static void make_question(const struct question_common *common, const uint8_t *w
 }
 
 /* A question about a zone of ours, with labels before the zone's name. */
-static enum answer_kind begin_labels(const struct setup *setup, struct answer_question *question,
-				     const uint8_t *labels, size_t labels_size, uint8_t *wire,
-				     size_t wire_max, size_t *ret_size,
-				     enum answer_outcome *ret_outcome)
+static enum answer_kind begin_labels(const struct translate_setup *setup,
+				     struct answer_question *question, const uint8_t *labels,
+				     size_t labels_size, uint8_t *wire, size_t wire_max,
+				     size_t *ret_size, enum answer_outcome *ret_outcome)
 {
 	enum named named = read_labels(labels, labels_size, question);
 	if (named == NAMED_ADDRESS)
@@ -272,7 +274,7 @@ static enum answer_kind begin_labels(const struct setup *setup, struct answer_qu
 	return ANSWER_READY;
 }
 
-enum answer_kind answer_begin(const struct setup *setup, const uint8_t *wire, size_t size,
+enum answer_kind answer_begin(const struct translate_setup *setup, const uint8_t *wire, size_t size,
 			      bool is_tcp, struct answer_question *ret_question, uint8_t *ret_wire,
 			      size_t wire_max, size_t *ret_size, enum answer_outcome *ret_outcome)
 {
@@ -380,7 +382,8 @@ static void put_reasons(struct writer *writer, struct dnsblv6 *client,
 	}
 }
 
-static size_t end_listed(const struct setup *setup, const struct answer_question *question,
+static size_t end_listed(const struct translate_setup *setup,
+			 const struct answer_question *question,
 			 const struct dnsblv6_result *result, uint32_t ttl_s, uint8_t *wire,
 			 size_t wire_max)
 {
@@ -398,7 +401,7 @@ static size_t end_listed(const struct setup *setup, const struct answer_question
 	return end(&writer, question, RCODE_NOERROR, EDE_NONE);
 }
 
-size_t answer_end(const struct setup *setup, const struct answer_question *question,
+size_t answer_end(const struct translate_setup *setup, const struct answer_question *question,
 		  const struct dnsblv6_result *result, uint8_t *ret_wire, size_t wire_max,
 		  enum answer_outcome *ret_outcome)
 {

@@ -20,7 +20,7 @@
  * No socket, no clock, no log: time is in what the library says of an answer's age.
  */
 
-#include "integration/adapters/dns-translator/setup.h"
+#include "integration/adapters/dns-translator/translate_setup.h"
 #include "lib/dns/question.h"
 
 #ifdef __cplusplus
@@ -71,7 +71,7 @@ enum answer_outcome {
  * The response to wire is put into ret_wire of wire_max bytes, *ret_size of them, unless the
  * library has to be asked; *ret_outcome is written with ANSWER_READY.
  */
-enum answer_kind answer_begin(const struct setup *setup, const uint8_t *wire, size_t size,
+enum answer_kind answer_begin(const struct translate_setup *setup, const uint8_t *wire, size_t size,
 			      bool is_tcp, struct answer_question *ret_question, uint8_t *ret_wire,
 			      size_t wire_max, size_t *ret_size, enum answer_outcome *ret_outcome);
 
@@ -85,7 +85,7 @@ bool answer_is_good(const struct answer_question *question, const struct dnsblv6
  * The response to a question that the library has been asked about; lists of its zone that
  * neither answered nor failed count as failed. Returns its size.
  */
-size_t answer_end(const struct setup *setup, const struct answer_question *question,
+size_t answer_end(const struct translate_setup *setup, const struct answer_question *question,
 		  const struct dnsblv6_result *result, uint8_t *ret_wire, size_t wire_max,
 		  enum answer_outcome *ret_outcome);
 

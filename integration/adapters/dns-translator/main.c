@@ -30,7 +30,7 @@ static const struct options_table table = {
 	.row_count = DAEMON_ROW_COUNT,
 };
 
-static int open_listener(struct listener *listener, struct setup *setup)
+static int open_listener(struct listener *listener, struct translate_setup *setup)
 {
 	struct listener_error error;
 	char address[PEER_TEXT_SIZE] = "";
@@ -51,14 +51,14 @@ static int open_listener(struct listener *listener, struct setup *setup)
 	return EX_OK;
 }
 
-static void log_ready(const struct setup *setup)
+static void log_ready(const struct translate_setup *setup)
 {
 	log_info(context, "ready, version=%s zones=%u lists=%u", DNSBLV6_VERSION, setup->zone_count,
 		 setup->entry_count);
 	program_tell_ready(context);
 }
 
-static int serve(struct setup *setup, struct listener *listener)
+static int serve(struct translate_setup *setup, struct listener *listener)
 {
 	int status = open_listener(listener, setup);
 	if (status == EX_OK)
@@ -70,11 +70,12 @@ static int serve(struct setup *setup, struct listener *listener)
 	log_ready(setup);
 	if (setup->workers > 1)
 		return workers_run(setup, listener);
-	return service_run(setup, listener, 0, service_map_counters(1));
+	return translate_service_run(setup, listener, 0, service_map_counters(1));
 }
 
-static int run(struct setup *setup)
+static int run(void *data)
 {
+	struct translate_setup *setup = data;
 	struct listener listener = { 0 };
 	program_begin(context, setup->log_level, setup->handle.client);
 	size_t sockets = (2 * setup->workers + 1) * setup->listen.count;
@@ -87,8 +88,9 @@ static int run(struct setup *setup)
 
 int main(int argc, char **argv)
 {
-	static const struct program program = { &table, DNSBLV6_TRANSLATE_CONF, setup_parse, run,
-						setup_deinit };
-	static struct setup setup; /* some 150 kB */
+	static const struct program program = { &table, DNSBLV6_TRANSLATE_CONF,
+						translate_setup_parse, run,
+						translate_setup_deinit };
+	static struct translate_setup setup; /* some 150 kB */
 	return program_main(&program, argc, argv, &setup);
 }

@@ -19,7 +19,7 @@ enum { ROLE_WORKER };
 static const struct crew_pace pace = { .first_ms = 1000, .most_ms = 1000, .life_ms = 1000 };
 
 struct workers {
-	const struct setup *setup;
+	const struct translate_setup *setup;
 	const struct listener *listener;
 	uint64_t *counters;
 	sigset_t waited; /* blocked in the parent */
@@ -32,7 +32,7 @@ static void begin(const struct workers *workers, struct crew_slot *slot)
 	pid_t pid = child_fork(slot);
 	if (pid == 0) {
 		sigprocmask(SIG_SETMASK, &workers->before, NULL);
-		exit(service_run(workers->setup, workers->listener, slot->index,
+		exit(translate_service_run(workers->setup, workers->listener, slot->index,
 				 workers->counters));
 	}
 	if (pid < 0)
@@ -84,7 +84,7 @@ static bool has_ended(const struct crew *crew)
 	return crew->is_told[ROLE_WORKER] && crew_count(crew, ROLE_WORKER) == 0;
 }
 
-int workers_run(const struct setup *setup, const struct listener *listener)
+int workers_run(const struct translate_setup *setup, const struct listener *listener)
 {
 	struct workers workers = { .setup = setup, .listener = listener };
 	struct crew_slot *slot = NULL;

@@ -4,7 +4,7 @@
 /*
  * workers.h - several processes that answer, and the one that looks after them.
  *
- * Flow: main.c, with the handle started -> workers_run() -> child_fork() -> service_run() in each.
+ * Flow: main.c, with the handle started -> workers_run() -> child_fork() -> translate_service_run() in each.
  *
  * Workers have the cache and what is known of lists in common, since the handle was started
  * before. Each has sockets of its own for every address. One that ends is begun again, at
@@ -14,14 +14,14 @@
  * SIGTERM and SIGINT end all of them, SIGUSR1 is the first worker's.
  */
 
-#include "integration/adapters/dns-translator/service.h"
+#include "integration/adapters/dns-translator/translate_service.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* Returns an exit status when all have ended; workers exit by themselves. */
-int workers_run(const struct setup *setup, const struct listener *listener);
+int workers_run(const struct translate_setup *setup, const struct listener *listener);
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,7 @@
 /*
  * counters.h - what dnsblv6-milter has done, counted by whatever thread does it.
  *
- * Flow: session.c -> counters_add() -> service.c.
+ * Flow: session.c -> counters_add() -> milter_service.c.
  *
  * Lies in the memory of its owner; all zero at the beginning. Nothing here takes a lock.
  */

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "integration/adapters/milter/milter.h"
-#include "integration/adapters/milter/service.h"
+#include "integration/adapters/milter/milter_service.h"
 #include "integration/common/program.h"
 #include "lib/common/log.h"
 
@@ -27,7 +27,7 @@ static const struct options_table table = {
 	.row_count = DAEMON_ROW_COUNT,
 };
 
-static int open_socket(const struct setup *setup, struct sessions *sessions)
+static int open_socket(const struct milter_setup *setup, struct sessions *sessions)
 {
 	int ret = milter_open(setup, sessions);
 	if (ret == 0)
@@ -36,8 +36,9 @@ static int open_socket(const struct setup *setup, struct sessions *sessions)
 	return program_refused_status(ret);
 }
 
-static int run(struct setup *setup)
+static int run(void *data)
 {
+	struct milter_setup *setup = data;
 	/* Threads of libmilter may see it to the end of the process. */
 	static struct sessions sessions;
 	program_begin(context, setup->log_level, setup->handle.client);
@@ -54,13 +55,13 @@ static int run(struct setup *setup)
 	if (status != EX_OK)
 		return status;
 	/* Not exit(), in which libmilter takes away what its threads still use. */
-	_exit(service_run(setup, &sessions));
+	_exit(milter_service_run(setup, &sessions));
 }
 
 int main(int argc, char **argv)
 {
-	static const struct program program = { &table, DNSBLV6_MILTER_CONF, setup_parse, run,
-						setup_deinit };
-	static struct setup setup; /* some 60 kB */
+	static const struct program program = { &table, DNSBLV6_MILTER_CONF, milter_setup_parse,
+						run, milter_setup_deinit };
+	static struct milter_setup setup; /* some 60 kB */
 	return program_main(&program, argc, argv, &setup);
 }

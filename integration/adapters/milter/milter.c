@@ -216,7 +216,7 @@ static int register_callbacks(void)
 	return smfi_register(filter) == MI_SUCCESS ? 0 : -ENOMEM;
 }
 
-int milter_open(const struct setup *setup, struct sessions *shared)
+int milter_open(const struct milter_setup *setup, struct sessions *shared)
 {
 	sessions = shared;
 	int ret = register_callbacks();
@@ -239,7 +239,7 @@ void milter_run(void)
 }
 
 /* Not smfi_stop(): it waits for libmilter, which looks every five seconds. */
-void milter_hide(const struct setup *setup)
+void milter_hide(const struct milter_setup *setup)
 {
 	if (setup->path[0] != '\0')
 		unlink(setup->path);

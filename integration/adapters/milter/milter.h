@@ -4,7 +4,7 @@
 /*
  * milter.h - libmilter, and what it calls.
  *
- * Flow: main.c -> milter_open() while it may be root -> service.c, in a thread of its own ->
+ * Flow: main.c -> milter_open() while it may be root -> milter_service.c, in a thread of its own ->
  *       milter_run() -> libmilter, in threads of its own -> session.c for each event.
  *
  * This file alone knows libmilter. That has one filter in a process and hands nothing to the first
@@ -13,7 +13,7 @@
  */
 
 #include "integration/adapters/milter/session.h"
-#include "integration/adapters/milter/setup.h"
+#include "integration/adapters/milter/milter_setup.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,7 +23,7 @@ extern "C" {
  * Binds the socket and gives it to its owner. sessions is borrowed until the process ends,
  * and finished. 0 or -errno; -EADDRINUSE also when another daemon answers at its path.
  */
-int milter_open(const struct setup *setup, struct sessions *sessions);
+int milter_open(const struct milter_setup *setup, struct sessions *sessions);
 
 /* Serves until libmilter gives up. For a thread in which the loop's signals are blocked. */
 void milter_run(void);
@@ -32,7 +32,7 @@ void milter_run(void);
  * Removes the socket from the file system, where it has a path; connections that are open go
  * on. For any thread.
  */
-void milter_hide(const struct setup *setup);
+void milter_hide(const struct milter_setup *setup);
 
 #ifdef __cplusplus
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "integration/adapters/opensmtpd/guard.h"
-#include "integration/adapters/opensmtpd/service.h"
+#include "integration/adapters/opensmtpd/filter_service.h"
 #include "integration/common/program.h"
 
 static const char context[] = "dnsblv6-filter";
@@ -26,19 +26,20 @@ static const struct options_table table = {
 
 static int work(void *data)
 {
-	return service_run(data, STDIN_FILENO, STDOUT_FILENO);
+	return filter_service_run(data, STDIN_FILENO, STDOUT_FILENO);
 }
 
-static int run(struct setup *setup)
+static int run(void *data)
 {
+	struct filter_setup *setup = data;
 	program_begin(context, setup->log_level, setup->handle.client);
 	return guard_run(work, setup, setup->judge.deadline_ms);
 }
 
 int main(int argc, char **argv)
 {
-	static const struct program program = { &table, DNSBLV6_FILTER_CONF, setup_parse, run,
-						setup_deinit };
-	static struct setup setup; /* some 60 kB */
+	static const struct program program = { &table, DNSBLV6_FILTER_CONF, filter_setup_parse,
+						run, filter_setup_deinit };
+	static struct filter_setup setup; /* some 60 kB */
 	return program_main(&program, argc, argv, &setup);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "integration/adapters/postfix/service.h"
+#include "integration/adapters/postfix/policy_service.h"
 #include "integration/common/program.h"
 #include "lib/common/log.h"
 
@@ -28,9 +28,9 @@ static const struct options_table table = {
 	.row_count = DAEMON_ROW_COUNT,
 };
 
-static int open_sockets(const struct setup *setup, struct sockets *ret_sockets)
+static int open_sockets(const struct policy_setup *setup, struct sockets *ret_sockets)
 {
-	const struct setup_place *place = NULL;
+	const struct place *place = NULL;
 	int ret = sockets_open(setup, ret_sockets, &place);
 	if (ret == 0)
 		return EX_OK;
@@ -38,8 +38,9 @@ static int open_sockets(const struct setup *setup, struct sockets *ret_sockets)
 	return program_refused_status(ret);
 }
 
-static int run(struct setup *setup)
+static int run(void *data)
 {
+	struct policy_setup *setup = data;
 	struct sockets sockets = { .count = 0 };
 	program_begin(context, setup->log_level, setup->handle.client);
 	setup->clients_max = daemon_share_descriptors(context, OWN_DESCRIPTORS, setup->clients_max);
@@ -47,15 +48,15 @@ static int run(struct setup *setup)
 	if (status == EX_OK)
 		status = owner_drop(&setup->owner, context);
 	if (status == EX_OK)
-		status = service_run(setup, &sockets);
+		status = policy_service_run(setup, &sockets);
 	sockets_close(setup, &sockets);
 	return status;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct program program = { &table, DNSBLV6_POLICY_CONF, setup_parse, run,
-						setup_deinit };
-	static struct setup setup; /* some 70 kB */
+	static const struct program program = { &table, DNSBLV6_POLICY_CONF, policy_setup_parse,
+						run, policy_setup_deinit };
+	static struct policy_setup setup; /* some 70 kB */
 	return program_main(&program, argc, argv, &setup);
 }

@@ -56,7 +56,7 @@ struct peer {
 TAILQ_HEAD(peer_list, peer);
 
 struct peers {
-	const struct setup *setup;
+	const struct policy_setup *setup;
 	uv_loop_t *loop;
 	struct doors *doors;	/* in the order of setup's places */
 	struct peer_list list;	/* the one silent for longest first */
@@ -497,7 +497,7 @@ static void init_timer(struct peers *peers, uv_timer_t *timer, void *data)
 	peers->handle_count++;
 }
 
-int peers_open(uv_loop_t *loop, const struct setup *setup, const struct sockets *sockets,
+int peers_open(uv_loop_t *loop, const struct policy_setup *setup, const struct sockets *sockets,
 	       struct peers **ret_peers)
 {
 	struct peers *peers = calloc(1, sizeof(*peers));

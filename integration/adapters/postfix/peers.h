@@ -23,7 +23,7 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "integration/adapters/postfix/setup.h"
+#include "integration/adapters/postfix/policy_setup.h"
 #include "integration/adapters/postfix/sockets.h"
 
 #ifdef __cplusplus
@@ -62,7 +62,7 @@ enum peers_counter {
  * setup and sockets are borrowed. 0 or -errno: then the loop is of no use, and *ret_peers may be half
  * of one, for peers_free() behind uv_loop_close().
  */
-int peers_open(uv_loop_t *loop, const struct setup *setup, const struct sockets *sockets,
+int peers_open(uv_loop_t *loop, const struct policy_setup *setup, const struct sockets *sockets,
 	       struct peers **ret_peers);
 
 typedef void (*peers_fn)(void *context);

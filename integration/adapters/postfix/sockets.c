@@ -8,12 +8,12 @@
 
 #define BACKLOG 1024 /* a mail server may have all its processes connect at once */
 
-static bool is_path(const struct setup_place *place)
+static bool is_path(const struct place *place)
 {
 	return place->address.ss_family == AF_UNIX;
 }
 
-static int open_place(const struct setup_place *place, const struct owner *owner, int *ret_fd)
+static int open_place(const struct place *place, const struct owner *owner, int *ret_fd)
 {
 	int fd = -1;
 	int ret = is_path(place) ? listening_bind_path(place->text, SOCK_STREAM, &fd)
@@ -32,14 +32,14 @@ static int open_place(const struct setup_place *place, const struct owner *owner
 	return ret;
 }
 
-int sockets_open(const struct setup *setup, struct sockets *ret_sockets,
-		 const struct setup_place **ret_place)
+int sockets_open(const struct policy_setup *setup, struct sockets *ret_sockets,
+		 const struct place **ret_place)
 {
 	struct sockets sockets = { .count = 0 };
 	for (unsigned i = 0; i < setup->place_count; i++) {
-		int ret = open_place(&setup->places[i], &setup->owner, &sockets.fds[i]);
+		int ret = open_place(&setup->places[i].place, &setup->owner, &sockets.fds[i]);
 		if (ret != 0) {
-			*ret_place = &setup->places[i];
+			*ret_place = &setup->places[i].place;
 			sockets_close(setup, &sockets);
 			return ret;
 		}
@@ -49,12 +49,12 @@ int sockets_open(const struct setup *setup, struct sockets *ret_sockets,
 	return 0;
 }
 
-void sockets_close(const struct setup *setup, struct sockets *sockets)
+void sockets_close(const struct policy_setup *setup, struct sockets *sockets)
 {
 	for (unsigned i = 0; i < sockets->count; i++) {
 		close(sockets->fds[i]);
-		if (is_path(&setup->places[i]))
-			unlink(setup->places[i].text);
+		if (is_path(&setup->places[i].place))
+			unlink(setup->places[i].place.text);
 	}
 	sockets->count = 0;
 }

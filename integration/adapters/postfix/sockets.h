@@ -4,7 +4,7 @@
 /*
  * sockets.h - where dnsblv6-policy listens.
  *
- * Flow: setup.h has the places -> main.c opens them as root -> privileges away -> peers.c
+ * Flow: policy_setup.h has the places -> main.c opens them as root -> privileges away -> peers.c
  *       takes connections.
  *
  * A directory such as /var/spool/postfix/private is Postfix' alone, so that its sockets are
@@ -12,7 +12,7 @@
  * owner, group and mode.
  */
 
-#include "integration/adapters/postfix/setup.h"
+#include "integration/adapters/postfix/policy_setup.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,10 +28,10 @@ struct sockets {
  * replaced; one that a process listens to is not. 0 with *ret_sockets, or -errno with *ret_place,
  * the one that it is about: -ENOTSOCK when another file is in the way, -EADDRINUSE.
  */
-int sockets_open(const struct setup *setup, struct sockets *ret_sockets,
-		 const struct setup_place **ret_place);
+int sockets_open(const struct policy_setup *setup, struct sockets *ret_sockets,
+		 const struct place **ret_place);
 /* Also removes them from the file system, as far as the daemon still may. */
-void sockets_close(const struct setup *setup, struct sockets *sockets);
+void sockets_close(const struct policy_setup *setup, struct sockets *sockets);
 
 #ifdef __cplusplus
 }

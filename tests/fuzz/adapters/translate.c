@@ -28,7 +28,7 @@ static const char config[] =
 	"library:\n"
 	"    servers: 127.0.0.1@1\n";
 
-static struct setup setup;
+static struct translate_setup setup;
 static uint8_t out[65535];
 
 static void expect(bool is_so)
@@ -42,7 +42,7 @@ static void start(void)
 	struct conf_error error;
 	if (setup.handle.client != NULL)
 		return;
-	expect(setup_parse(config, sizeof(config) - 1, &setup, &error) == 0);
+	expect(translate_setup_parse(config, sizeof(config) - 1, &setup, &error) == 0);
 	expect(dnsblv6_start(setup.handle.client) == 0);
 }
 

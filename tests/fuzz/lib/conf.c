@@ -7,45 +7,72 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const words[] = { "error", "warning", "info", "debug", NULL };
+struct settings {
+	struct sockaddr_storage listen;
+	char user[65];
+	unsigned workers;
+	unsigned timeout_s;
+	int log_level;
+	char store[4096];
+};
+
+static void expect(bool is_so)
+{
+	if (!is_so)
+		abort();
+}
+
+static void *find_entry(void *context)
+{
+	return context;
+}
+
+static const char *take_listen(void *member, const struct conf_value *value)
+{
+	memcpy(member, &value->address, sizeof(value->address));
+	expect(value->address.ss_family == AF_INET || value->address.ss_family == AF_INET6);
+	return NULL;
+}
+
+static const char *take_name(void *member, const struct conf_value *value)
+{
+	(void)member;
+	expect(value->name_size > 0 && value->name_size <= 255);
+	return NULL;
+}
 
 static const struct conf_item server_items[] = {
-	{ "listen", CONF_ADDRESS, .default_port = 53, .is_list = true },
-	{ "user", CONF_TEXT, .max = 64 },
-	{ "workers", CONF_NUMBER, .min = 0, .max = 256 },
-	{ "tcp-idle-timeout", CONF_TIME, .min = 1, .max = 3600 },
-	{ "log-level", CONF_CHOICE, .choices = words },
+	{ "listen", CONF_ADDRESS, CONF_AT(struct settings, listen), .take = take_listen,
+	  .default_port = 53, .is_list = true, .preset = "127.0.0.1 ::1" },
+	{ "user", CONF_TEXT, CONF_AT(struct settings, user) },
+	{ "workers", CONF_NUMBER, CONF_AT(struct settings, workers), .max = 256, .preset = "1" },
+	{ "tcp-idle-timeout", CONF_SECONDS, CONF_AT(struct settings, timeout_s), .min = 1,
+	  .max = 3600, .preset = "10s" },
+	CONF_LOG_LEVEL(struct settings),
 };
 
 static const struct conf_item zone_items[] = {
-	{ "domain", CONF_NAME, .max = 255 },
-	{ "store", CONF_TEXT, .max = 4095 },
-	{ "classic", CONF_NAME, .max = 255 },
+	{ "domain", CONF_NAME, .take = take_name },
+	{ "store", CONF_PATH, CONF_AT(struct settings, store) },
+	{ "classic", CONF_NAME, .take = take_name },
 };
 
 static const struct conf_section sections[] = {
-	{ "server", server_items, sizeof(server_items) / sizeof(server_items[0]), false },
-	{ "zone", zone_items, sizeof(zone_items) / sizeof(zone_items[0]), true },
+	{ "server", CONF_ITEMS(server_items) },
+	{ "zone", CONF_ITEMS(zone_items), .find_entry = find_entry },
 };
 
-static const struct conf_table table = { sections, sizeof(sections) / sizeof(sections[0]) };
+static const struct conf_table table = { CONF_SECTIONS(sections) };
 
 /* Every value is within what the table permits. */
-static const char *take(const struct conf_value *value, void *context)
+static void check(const struct settings *settings)
 {
-	(void)context;
-	if (value->section >= table.section_count || value->line == 0)
-		abort();
-	const struct conf_item *item = &sections[value->section].items[value->item];
-	if ((item->type == CONF_NUMBER || item->type == CONF_TIME) &&
-	    (value->number < item->min || value->number > item->max))
-		abort();
-	if (item->type == CONF_TEXT &&
-	    (value->text[0] == '\0' || strlen(value->text) > (size_t)item->max))
-		abort();
-	if (item->type == CONF_NAME && (value->name_size == 0 || value->name_size > 255))
-		abort();
-	return NULL;
+	expect(settings->listen.ss_family != AF_UNSPEC);
+	expect(settings->workers <= 256);
+	expect(settings->timeout_s >= 1 && settings->timeout_s <= 3600);
+	expect(settings->log_level >= 0 && settings->log_level <= 3);
+	expect(memchr(settings->user, 0, sizeof(settings->user)) != NULL);
+	expect(settings->store[0] == '\0' || settings->store[0] == '/');
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -53,8 +80,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct conf_error error;
-	if (conf_parse((const char *)data, size, &table, take, NULL, &error) != 0 &&
-	    (error.reason[0] == '\0' || error.line == 0))
-		abort();
+	struct settings settings = { .workers = 0 };
+	if (conf_parse((const char *)data, size, &table, &settings, &error) == 0)
+		check(&settings);
+	else
+		expect(error.reason[0] != '\0' && error.line != 0);
 	return 0;
 }

@@ -28,10 +28,10 @@ static void check_zones(const struct settings *settings)
 		expect(zone->domain.size > 0 && zone->domain.size <= SETTINGS_NAME_MAX);
 		expect(zone->classic.size <= SETTINGS_NAME_MAX);
 		expect(zone->store != NULL && zone->store[0] == '/');
-		for (size_t k = 0; k < zone->secondary_count; k++)
-			expect(zone->secondaries[k] < settings->secondary_count);
-		for (size_t k = 0; k < zone->rule_count; k++)
-			expect(zone->rules[k] < settings->rule_count);
+		for (size_t k = 0; k < zone->secondaries.count; k++)
+			expect(zone->secondaries.indices[k] < settings->secondary_count);
+		for (size_t k = 0; k < zone->rules.count; k++)
+			expect(zone->rules.indices[k] < settings->rule_count);
 	}
 }
 
@@ -49,7 +49,7 @@ static void check(const struct settings *settings)
 		expect(settings->tsig_keys[i] != NULL &&
 		       settings->tsig_keys[i] == settings->keys[i].key);
 	check_zones(settings);
-	expect(settings_find_restart_item(settings, settings) == NULL);
+	expect(conf_find_restart(&settings_table, settings, settings) == NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

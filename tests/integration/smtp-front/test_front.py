@@ -69,8 +69,8 @@ class Configuration(FrontCase):
                 ("sink", "kind: pigeon", "pigeon",
                  "permitted are smtp, lmtp, maildir, null, postfix"),
                 ("sink", "to: localhost", "localhost",
-                 "permitted are an address with @ and a port, and an absolute path"),
-                ("decision", "deadline: soon", "soon", "permitted are 1ms to 60s, with ms or s")):
+                 "permitted are an absolute path, and an address with @ and a port"),
+                ("decision", "deadline: soon", "soon", "permitted are 1ms to 1m, with ms, s, m, h or d")):
             with self.subTest(line=line):
                 errors = self.check(f"# first\n{section}:\n    {line}\n", EX_CONFIG).stderr
                 item = line.split(":", maxsplit=1)[0]

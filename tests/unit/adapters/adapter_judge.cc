@@ -14,13 +14,8 @@
 namespace
 {
 
-const conf_section sections[] = { { "decision", judge_items, JUDGE_ITEMS, false } };
+const conf_section sections[] = { { "decision", judge_items, JUDGE_ITEMS, 0, nullptr } };
 const conf_table table = { sections, 1 };
-
-const char *take(const conf_value *value, void *context)
-{
-	return judge_take(static_cast<struct judge *>(context), value);
-}
 
 class court
 {
@@ -34,7 +29,7 @@ class court
 		REQUIRE(dnsblv6_start(client) == 0);
 		REQUIRE(judge_init(&judge, client) == 0);
 		const std::string text = "decision:\n" + lines;
-		status = conf_parse(text.data(), text.size(), &table, take, &judge, &error);
+		status = conf_parse(text.data(), text.size(), &table, &judge, &error);
 		if (status == 0)
 			status = judge_finish(&judge, &error);
 	}
@@ -235,13 +230,15 @@ TEST_CASE("deadlines are milliseconds or seconds", "[adapter][judge]")
 	CHECK(milliseconds.judge.deadline_ms == 250);
 	const court seconds("    deadline: 60s\n");
 	CHECK(seconds.judge.deadline_ms == 60000);
+	const court bare("    deadline: 5\n");
+	CHECK(bare.judge.deadline_ms == 5000);
 }
 
 TEST_CASE("a value that cannot be read is refused", "[adapter][judge]")
 {
 	const auto line =
-		GENERATE(as<std::string>(), "deadline: 0s", "deadline: 61s", "deadline: 5",
-			 "deadline: -1s", "deadline: 99999999999999999999s", "deadline: 1m",
+		GENERATE(as<std::string>(), "deadline: 0s", "deadline: 61s", "deadline: 5x",
+			 "deadline: -1s", "deadline: 99999999999999999999s", "deadline: 2m",
 			 "exempt: 192.0.2.1/24", "exempt: nonsense", "allow-file: allow",
 			 "allow-file: /nowhere/at/all", "reject-code: 4.7.1", "reject-code: 5.7",
 			 "reject-code: 5.7.1000", "reject-code: 5.7.1.", "reject-code: \"5.7.1 \"",

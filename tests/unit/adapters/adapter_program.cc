@@ -10,17 +10,16 @@
 #include <string>
 #include <sysexits.h>
 
-struct setup {
+struct own_setup {
 	std::string text;
 };
 
 namespace
 {
 
-int parse(const char *text, size_t text_size, struct setup *ret_setup,
-	  struct conf_error *reterr_error)
+int parse(const char *text, size_t text_size, void *ret_setup, struct conf_error *reterr_error)
 {
-	ret_setup->text.assign(text, text_size);
+	static_cast<own_setup *>(ret_setup)->text.assign(text, text_size);
 	return text_size > 0 ? 0 : conf_refuse(reterr_error, -EINVAL, "%s", "empty");
 }
 
@@ -30,7 +29,7 @@ TEST_CASE("a configuration is what its file has", "[adapter][program]")
 {
 	const tmpdir directory;
 	const std::string path = directory.file("conf");
-	struct setup setup = {};
+	own_setup setup = {};
 	conf_error error = {};
 	write_file(path, "program:\n");
 	CHECK(program_read(path.c_str(), parse, &setup, &error) == 0);
@@ -42,7 +41,7 @@ TEST_CASE("a configuration is what its file has", "[adapter][program]")
 
 TEST_CASE("a file that is not there is an error about the whole", "[adapter][program]")
 {
-	struct setup setup = {};
+	own_setup setup = {};
 	conf_error error = {};
 	CHECK(program_read("/nowhere/conf", parse, &setup, &error) == -ENOENT);
 	CHECK(error.line == 0);

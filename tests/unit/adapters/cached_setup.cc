@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // cached.conf: what is taken, and what is refused with which words.
 #include "client-lib/config/config.h"
-#include "integration/adapters/cached/setup.h"
+#include "integration/adapters/cached/cached_setup.h"
 #include "lib/common/log.h"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
@@ -17,6 +17,8 @@
 
 namespace
 {
+
+using parsed = parsed_as<cached_setup, cached_setup_parse, cached_setup_deinit>;
 
 const std::string ZONE = "zone:\n  - domain: bl6.example\n";
 
@@ -118,10 +120,10 @@ TEST_CASE("zones are written as clients write them", "[cached][setup]")
 		"zone:\n  - domain: BL6.Example.\n  - domain: bl.example\n    mode: classic\n");
 	REQUIRE(file.status == 0);
 	CHECK(std::string(file.setup.zones[0].name) == "bl6.example");
-	CHECK(setup_find_zone(&file.setup, "bl6.example", 11) == 0);
-	CHECK(setup_find_zone(&file.setup, "BL.Example", 10) == 1);
-	CHECK(setup_find_zone(&file.setup, "bl.example", 9) < 0);
-	CHECK(setup_find_zone(&file.setup, "example", 7) < 0);
+	CHECK(cached_setup_find_zone(&file.setup, "bl6.example", 11) == 0);
+	CHECK(cached_setup_find_zone(&file.setup, "BL.Example", 10) == 1);
+	CHECK(cached_setup_find_zone(&file.setup, "bl.example", 9) < 0);
+	CHECK(cached_setup_find_zone(&file.setup, "example", 7) < 0);
 	CHECK(file.setup.zones[0].mode == nullptr);
 	CHECK(std::string(file.setup.zones[1].mode) == "classic");
 }
@@ -200,5 +202,5 @@ TEST_CASE("servers are a list", "[cached][setup]")
 
 TEST_CASE("without memory there is no configuration, and nothing is left of it", "[cached][setup]")
 {
-	check_without_memory(ZONE);
+	parsed::check_without_memory(ZONE);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // filter.conf: what is taken, and what is refused with which words.
-#include "integration/adapters/opensmtpd/setup.h"
+#include "integration/adapters/opensmtpd/filter_setup.h"
 #include "lib/common/log.h"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
@@ -13,6 +13,8 @@
 
 namespace
 {
+
+using parsed = parsed_as<filter_setup, filter_setup_parse, filter_setup_deinit>;
 
 const std::string ZONES = "library:\n    zones: bl6.example\n";
 
@@ -132,6 +134,6 @@ TEST_CASE("without memory there is no configuration, and nothing is left of it",
 {
 	const tmpdir directory;
 	write_file(directory.file("allow"), "192.0.2.1\n");
-	check_without_memory("decision:\n    exempt: 192.0.2.0/24\n    allow-file: " +
-			     directory.file("allow") + "\n" + ZONES);
+	parsed::check_without_memory("decision:\n    exempt: 192.0.2.0/24\n    allow-file: " +
+				     directory.file("allow") + "\n" + ZONES);
 }

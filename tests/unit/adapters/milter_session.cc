@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the milter does with a session. No DNS is asked: what an outage means makes the verdict.
 #include "integration/adapters/milter/session.h"
-#include "integration/adapters/milter/setup.h"
+#include "integration/adapters/milter/milter_setup.h"
 #include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>
@@ -31,7 +31,7 @@ class desk
 			"    on-failure: " +
 			on_failure + "\n";
 		conf_error error = {};
-		const int status = setup_parse(text.data(), text.size(), &setup, &error);
+		const int status = milter_setup_parse(text.data(), text.size(), &setup, &error);
 		CAPTURE(error.item, error.reason);
 		REQUIRE(status == 0);
 		REQUIRE(dnsblv6_start(setup.handle.client) == 0);
@@ -44,7 +44,7 @@ class desk
 		session_free(session);
 		CHECK(sessions_count(&sessions) == 0);
 		sessions_deinit(&sessions);
-		setup_deinit(&setup);
+		milter_setup_deinit(&setup);
 	}
 	desk(const desk &) = delete;
 	desk &operator=(const desk &) = delete;
@@ -67,7 +67,7 @@ class desk
 		return counters_get(&sessions.counters, number);
 	}
 
-	struct setup setup = {};
+	milter_setup setup = {};
 	struct sessions sessions = {};
 	struct session *session = nullptr;
 };

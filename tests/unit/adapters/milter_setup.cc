@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // milter.conf: what is taken, and what is refused with which words.
 #include "client-lib/config/config.h"
-#include "integration/adapters/milter/setup.h"
+#include "integration/adapters/milter/milter_setup.h"
 #include "lib/common/log.h"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
@@ -15,6 +15,8 @@
 
 namespace
 {
+
+using parsed = parsed_as<milter_setup, milter_setup_parse, milter_setup_deinit>;
 
 const std::string ZONE = "library:\n    zones: bl6.example\n";
 
@@ -185,6 +187,6 @@ TEST_CASE("without memory there is no configuration, and nothing is left of it",
 {
 	const tmpdir directory;
 	write_file(directory.file("allow"), "192.0.2.1\n");
-	check_without_memory("decision:\n    exempt: 192.0.2.0/24\n    allow-file: " +
-			     directory.file("allow") + "\n" + ZONE);
+	parsed::check_without_memory("decision:\n    exempt: 192.0.2.0/24\n    allow-file: " +
+				     directory.file("allow") + "\n" + ZONE);
 }

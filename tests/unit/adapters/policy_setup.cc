@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // policy.conf: what is taken, and what is refused with which words.
-#include "integration/adapters/postfix/setup.h"
+#include "integration/adapters/postfix/policy_setup.h"
 #include "lib/common/log.h"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
@@ -14,6 +14,8 @@
 
 namespace
 {
+
+using parsed = parsed_as<policy_setup, policy_setup_parse, policy_setup_deinit>;
 
 const std::string ZONES = "library:\n    zones: bl6.example\n";
 
@@ -29,7 +31,8 @@ TEST_CASE("a configuration with a zone and nothing else is complete", "[policy][
 	const parsed file(ZONES);
 	REQUIRE(file.status == 0);
 	REQUIRE(file.setup.place_count == 1);
-	CHECK(std::string(file.setup.places[0].text) == "/var/spool/postfix/dnsblv6-policy/socket");
+	CHECK(std::string(file.setup.places[0].place.text) ==
+	      "/var/spool/postfix/dnsblv6-policy/socket");
 	CHECK(file.setup.places[0].protocol == SETUP_POLICY);
 	CHECK(file.setup.owner.socket_mode == 0660);
 	CHECK(file.setup.clients_max == 4096);
@@ -51,7 +54,8 @@ TEST_CASE("the sample has the defaults, and every item with its comments taken a
 	CAPTURE(as_it_is.error.line, as_it_is.error.reason);
 	REQUIRE(as_it_is.status == 0);
 	REQUIRE(as_it_is.setup.place_count == 1);
-	CHECK(std::string(as_it_is.setup.places[0].text) == defaults.setup.places[0].text);
+	CHECK(std::string(as_it_is.setup.places[0].place.text) ==
+	      defaults.setup.places[0].place.text);
 	CHECK(as_it_is.setup.owner.socket_mode == defaults.setup.owner.socket_mode);
 	CHECK(as_it_is.setup.clients_max == defaults.setup.clients_max);
 	CHECK(as_it_is.setup.log_level == defaults.setup.log_level);
@@ -85,10 +89,10 @@ TEST_CASE("places are paths and ports of loopback", "[policy][setup]")
 			  ZONES);
 	REQUIRE(file.status == 0);
 	REQUIRE(file.setup.place_count == 3);
-	CHECK(file.setup.places[0].address.ss_family == AF_UNIX);
-	CHECK(file.setup.places[1].address.ss_family == AF_INET);
-	CHECK(file.setup.places[1].address_size == sizeof(struct sockaddr_in));
-	CHECK(file.setup.places[2].address.ss_family == AF_INET6);
+	CHECK(file.setup.places[0].place.address.ss_family == AF_UNIX);
+	CHECK(file.setup.places[1].place.address.ss_family == AF_INET);
+	CHECK(file.setup.places[1].place.address_size == sizeof(struct sockaddr_in));
+	CHECK(file.setup.places[2].place.address.ss_family == AF_INET6);
 	CHECK(file.setup.places[2].protocol == SETUP_LINES);
 }
 
@@ -119,6 +123,6 @@ TEST_CASE("without memory there is no configuration, and nothing is left of it",
 {
 	const tmpdir directory;
 	write_file(directory.file("allow"), "192.0.2.1\n");
-	check_without_memory("decision:\n    exempt: 192.0.2.0/24\n    allow-file: " +
-			     directory.file("allow") + "\n" + ZONES);
+	parsed::check_without_memory("decision:\n    exempt: 192.0.2.0/24\n    allow-file: " +
+				     directory.file("allow") + "\n" + ZONES);
 }

@@ -35,7 +35,7 @@ const char *const CONFIG = "translate:\n"
 class translator
 {
       public:
-	std::unique_ptr<struct setup> setup = std::make_unique<struct setup>();
+	std::unique_ptr<translate_setup> setup = std::make_unique<translate_setup>();
 	answer_outcome outcome = ANSWER_OUTCOMES;
 	answer_question asked = {};
 	answer_kind kind = ANSWER_SILENCE;
@@ -43,14 +43,14 @@ class translator
 	explicit translator(const std::string &config = CONFIG)
 	{
 		conf_error error;
-		if (setup_parse(config.data(), config.size(), setup.get(), &error) != 0)
+		if (translate_setup_parse(config.data(), config.size(), setup.get(), &error) != 0)
 			throw std::runtime_error(error.reason);
 		if (dnsblv6_start(setup->handle.client) != 0)
 			throw std::runtime_error("handle");
 	}
 	~translator()
 	{
-		setup_deinit(setup.get());
+		translate_setup_deinit(setup.get());
 	}
 	translator(const translator &) = delete;
 	translator &operator=(const translator &) = delete;

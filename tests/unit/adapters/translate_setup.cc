@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // translate.conf: what is taken, and what is refused with which words.
 #include "client-lib/config/config.h"
-#include "integration/adapters/dns-translator/setup.h"
+#include "integration/adapters/dns-translator/translate_setup.h"
 #include "lib/common/log.h"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
@@ -18,6 +18,8 @@
 
 namespace
 {
+
+using parsed = parsed_as<translate_setup, translate_setup_parse, translate_setup_deinit>;
 
 const std::string ZONE = "zone:\n  - domain: bl.local\n    lists: bl6.example\n";
 
@@ -241,5 +243,5 @@ TEST_CASE("every option of the library is an item of translate.conf, but verdict
 TEST_CASE("without memory there is no configuration, and nothing is left of it",
 	  "[translate][setup]")
 {
-	check_without_memory(ZONE);
+	parsed::check_without_memory(ZONE);
 }

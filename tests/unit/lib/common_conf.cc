@@ -6,10 +6,35 @@
 
 #include <arpa/inet.h>
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 static const char *const colours[] = { "red", "green", nullptr };
+
+// What was taken, one "item@line=text" each.
+struct reader {
+	std::vector<std::string> taken;
+	std::vector<conf_value> values;
+	std::vector<std::string> names;
+	std::string refuse; // the text of the value to refuse
+	conf_error error = {};
+
+	static const char *take(void *, const conf_value *value)
+	{
+		reader *self = static_cast<reader *>(value->context);
+		if (!self->refuse.empty() && value->text == self->refuse)
+			return "not today";
+		self->taken.push_back(std::string(value->item->name) + "@" +
+				      std::to_string(value->line) + "=" + value->text);
+		self->values.push_back(*value);
+		if (value->name != nullptr)
+			self->names.emplace_back(reinterpret_cast<const char *>(value->name),
+						 value->name_size);
+		return nullptr;
+	}
+	int parse(const std::string &text);
+};
 
 static conf_item item(const char *name, conf_type type, int64_t min = 0, int64_t max = 0,
 		      bool is_list = false)
@@ -22,48 +47,43 @@ static conf_item item(const char *name, conf_type type, int64_t min = 0, int64_t
 	out.choices = colours;
 	out.default_port = 53;
 	out.is_list = is_list;
+	out.take = reader::take;
 	return out;
 }
 
+// A row whose value goes to a member.
+static conf_item member(const char *name, conf_type type, size_t offset, size_t size, int64_t max,
+			const char *preset)
+{
+	conf_item out = item(name, type, 0, max);
+	out.offset = offset;
+	out.size = size;
+	out.preset = preset;
+	out.take = nullptr;
+	return out;
+}
+
+static void *find_entry(void *context)
+{
+	return context;
+}
+
 static const conf_item paint_items[] = {
-	item("count", CONF_NUMBER, -5, 5),	 item("time", CONF_TIME, 0, 86400),
+	item("count", CONF_NUMBER, -5, 5),	 item("time", CONF_SECONDS, 0, 86400),
 	item("text", CONF_TEXT, 0, 8),		 item("colour", CONF_CHOICE),
 	item("address", CONF_ADDRESS),		 item("name", CONF_NAME),
 	item("many", CONF_NUMBER, 0, 100, true),
 };
 static const conf_item brush_items[] = { item("id", CONF_TEXT, 0, 100),
 					 item("size", CONF_NUMBER, 0, 100) };
-static const conf_section sections[] = { { "paint", paint_items, 7, false },
-					 { "brush", brush_items, 2, true } };
+static const conf_section sections[] = { { "paint", paint_items, 7, 0, nullptr },
+					 { "brush", brush_items, 2, 0, find_entry } };
 static const conf_table table = { sections, 2 };
 
-// What was taken, one "section.item@line=text" each.
-struct reader {
-	std::vector<std::string> taken;
-	std::vector<conf_value> values;
-	std::vector<std::string> names;
-	std::string refuse; // the text of the value to refuse
-	conf_error error = {};
-
-	static const char *take(const conf_value *value, void *context)
-	{
-		reader *self = static_cast<reader *>(context);
-		if (!self->refuse.empty() && value->text == self->refuse)
-			return "not today";
-		self->taken.push_back(std::string(sections[value->section].name) + "." +
-				      sections[value->section].items[value->item].name + "@" +
-				      std::to_string(value->line) + "=" + value->text);
-		self->values.push_back(*value);
-		if (value->name != nullptr)
-			self->names.emplace_back(reinterpret_cast<const char *>(value->name),
-						 value->name_size);
-		return nullptr;
-	}
-	int parse(const std::string &text)
-	{
-		return conf_parse(text.data(), text.size(), &table, take, this, &error);
-	}
-};
+int reader::parse(const std::string &text)
+{
+	return conf_parse(text.data(), text.size(), &table, this, &error);
+}
 
 TEST_CASE("values arrive in the order of the file with their lines", "[common][conf]")
 {
@@ -79,10 +99,9 @@ TEST_CASE("values arrive in the order of the file with their lines", "[common][c
 			"  - id: large\n"
 			"paint:\n"
 			"    text: \"a b\"\n") == 0);
-	CHECK(r.taken == std::vector<std::string>{ "paint.count@3=3", "paint.many@4=1",
-						   "paint.many@4=2", "brush.id@7=small",
-						   "brush.size@8=1", "brush.id@9=large",
-						   "paint.text@11=a b" });
+	CHECK(r.taken == std::vector<std::string>{ "count@3=3", "many@4=1", "many@4=2",
+						   "id@7=small", "size@8=1", "id@9=large",
+						   "text@11=a b" });
 }
 
 TEST_CASE("values are converted by their type", "[common][conf]")
@@ -123,6 +142,14 @@ TEST_CASE("an item of another entry is no item given twice", "[common][conf]")
 	CHECK(r.error.line == 4);
 }
 
+TEST_CASE("an item without a value does not have that of the item before", "[common][conf]")
+{
+	reader r;
+	CHECK(r.parse("brush:\n  - id: 1\n    size:\n") == -EINVAL);
+	CHECK(r.error.line == 3);
+	CHECK(std::string(r.error.value) == "\"\"");
+}
+
 TEST_CASE("what the program refuses is an error with the program's reason", "[common][conf]")
 {
 	reader r;
@@ -132,7 +159,7 @@ TEST_CASE("what the program refuses is an error with the program's reason", "[co
 	CHECK(std::string(r.error.item) == "id");
 	CHECK(std::string(r.error.value) == "\"b\"");
 	CHECK(std::string(r.error.reason) == "not today");
-	CHECK(r.taken == std::vector<std::string>{ "brush.id@2=a" });
+	CHECK(r.taken == std::vector<std::string>{ "id@2=a" });
 }
 
 TEST_CASE("bytes of any kind are refused with a line, or read", "[common][conf]")
@@ -170,15 +197,102 @@ TEST_CASE("a value is shown escaped and cut", "[common][conf]")
 	CHECK(r.parse("paint:\n    text: \"\xff\x01\"\n    text: a\n") == -EINVAL);
 }
 
-TEST_CASE("permissions are three octal digits", "[common][conf]")
+// What a program has of its configuration.
+struct easel {
+	bool is_wet;
+	unsigned legs;
+	uint64_t weight;
+	unsigned mode;
+	char wood[8];
+	unsigned colour;
+	place stand;
+	unsigned dry_ms;
+};
+
+static conf_item lasting(conf_item row)
 {
-	unsigned mode = 1;
-	CHECK(conf_parse_mode("660", &mode) == nullptr);
-	CHECK(mode == 0660);
-	CHECK(conf_parse_mode("0600", &mode) == nullptr);
-	CHECK(mode == 0600);
-	auto text = GENERATE("", "60", "668", "1000", "-660", "660 ", "rw-");
-	CAPTURE(text);
-	CHECK(conf_parse_mode(text, &mode) != nullptr);
-	CHECK(mode == 0600);
+	row.needs_restart = true;
+	return row;
+}
+
+#define AT(name) offsetof(easel, name), sizeof(easel::name)
+
+static const conf_item easel_items[] = {
+	member("wet", CONF_CHOICE, AT(is_wet), 0, nullptr),
+	lasting(member("legs", CONF_NUMBER, AT(legs), 9, "3")),
+	member("weight", CONF_SIZE, AT(weight), INT64_C(1) << 40, "2G"),
+	member("mode", CONF_MODE, AT(mode), 0, "660"),
+	lasting(member("wood", CONF_TEXT, AT(wood), 0, "oak")),
+	member("colour", CONF_CHOICE, AT(colour), 0, "green"),
+	member("stand", CONF_PLACE, AT(stand), 100, nullptr),
+	member("dry", CONF_MS, AT(dry_ms), 60000, "1500ms"),
+};
+static const conf_section easel_sections[] = { { "easel", easel_items, 8, 0, nullptr } };
+static const conf_table easel_table = { easel_sections, 1 };
+
+static easel easel_of(const std::string &text)
+{
+	easel value = {};
+	conf_error error = {};
+	const std::string whole = "easel:\n" + text;
+	INFO(error.reason);
+	REQUIRE(conf_parse(whole.data(), whole.size(), &easel_table, &value, &error) == 0);
+	return value;
+}
+
+TEST_CASE("values go to the members that rows name", "[common][conf]")
+{
+	const easel value = easel_of("    wet: green\n    legs: 4\n    weight: 5G\n    mode: 0600\n"
+				     "    wood: mahogan\n    colour: red\n    stand: 192.0.2.1@25\n"
+				     "    dry: 2s\n");
+	CHECK(value.is_wet);
+	CHECK(value.legs == 4);
+	CHECK(value.weight == UINT64_C(5) << 30);
+	CHECK(value.mode == 0600);
+	CHECK(std::string(value.wood) == "mahogan");
+	CHECK(value.colour == 0);
+	CHECK(value.stand.address.ss_family == AF_INET);
+	CHECK(value.dry_ms == 2000);
+}
+
+TEST_CASE("what a file does not have is as the rows preset it", "[common][conf]")
+{
+	const easel value = easel_of("");
+	CHECK_FALSE(value.is_wet);
+	CHECK(value.legs == 3);
+	CHECK(value.weight == UINT64_C(2) << 30);
+	CHECK(value.mode == 0660);
+	CHECK(std::string(value.wood) == "oak");
+	CHECK(value.colour == 1);
+	CHECK(value.stand.text[0] == '\0');
+	CHECK(value.dry_ms == 1500);
+}
+
+TEST_CASE("a text longer than its member is refused", "[common][conf]")
+{
+	const std::string text = "easel:\n    wood: mahogany\n";
+	easel value = {};
+	conf_error error = {};
+	CHECK(conf_parse(text.data(), text.size(), &easel_table, &value, &error) == -EINVAL);
+	CHECK(std::string(error.reason) == "permitted are 1 to 7 bytes");
+}
+
+TEST_CASE("what needs a restart is found by its row", "[common][conf]")
+{
+	const easel before = easel_of("    wood: walnut\n");
+	const auto differ = [&before](const std::string &text) {
+		const easel after = easel_of(text);
+		const char *name = conf_find_restart(&easel_table, &before, &after);
+		return std::string(name != nullptr ? name : "");
+	};
+	CHECK(differ("    wood: walnut\n").empty());
+	CHECK(differ("    wood: walnut\n    mode: 600\n").empty());
+	CHECK(differ("    wood: walnut\n    legs: 4\n") == "legs");
+	CHECK(differ("") == "wood");
+
+	easel after = easel_of("    legs: 4\n    mode: 600\n");
+	conf_keep_restart(&easel_table, &before, &after);
+	CHECK(std::string(after.wood) == "walnut");
+	CHECK(after.legs == 3);
+	CHECK(after.mode == 0600);
 }

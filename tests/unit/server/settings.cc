@@ -58,7 +58,7 @@ TEST_CASE("the sample configuration has every item of the server and equals the 
 	CHECK(value.value.rate_limit == defaults.value.rate_limit);
 	CHECK(value.value.rate_limit_slip == defaults.value.rate_limit_slip);
 	CHECK(value.value.rate_limit_networks == defaults.value.rate_limit_networks);
-	CHECK(value.value.rate_limit_allow_count == 0);
+	CHECK(value.value.rate_limit_allow.count == 0);
 	CHECK(value.value.has_cookies == defaults.value.has_cookies);
 	CHECK(value.value.cookies.count == 0);
 	CHECK(std::string(value.value.identity).empty());
@@ -74,12 +74,12 @@ TEST_CASE("the sample configuration has every item of the server and equals the 
 	CHECK(value.value.transfer_timeout_s == defaults.value.transfer_timeout_s);
 	CHECK(value.value.transfer_idle_timeout_s == defaults.value.transfer_idle_timeout_s);
 	CHECK(std::string(value.value.control_path).empty());
-	CHECK(std::string(value.value.control_owner).empty());
+	CHECK(std::string(value.value.control_owner.text).empty());
 	CHECK(value.value.control_mode == defaults.value.control_mode);
 	CHECK(value.value.top_size == defaults.value.top_size);
 	CHECK(value.value.top_ipv4_length == defaults.value.top_ipv4_length);
 	CHECK(value.value.top_ipv6_length == defaults.value.top_ipv6_length);
-	CHECK(std::string(value.value.user).empty());
+	CHECK(std::string(value.value.owner.text).empty());
 	CHECK(value.value.confine == defaults.value.confine);
 	CHECK(value.value.confine == SETTINGS_CONFINE_AUTO);
 	CHECK(std::string(value.value.chroot_path).empty());
@@ -203,8 +203,8 @@ TEST_CASE("the example of the manual is understood", "[server][settings]")
 	CHECK(listens(value.value) == "192.0.2.1@53 2001:db8::1@5353");
 	CHECK(value.value.workers == 4);
 	CHECK(value.value.tcp_idle_timeout_s == 120);
-	CHECK(std::string(value.value.user) == "root:root");
-	CHECK(value.value.uid == 0);
+	CHECK(std::string(value.value.owner.text) == "root:root");
+	CHECK(value.value.owner.uid == 0);
 	REQUIRE(value.value.zone_count == 2);
 	CHECK(std::string(value.value.zones[0].domain.text) == "bl6.example.");
 	CHECK(memcmp(value.value.zones[0].domain.wire, "\3bl6\7example", 13) == 0);
@@ -244,11 +244,11 @@ TEST_CASE("secondaries and their keys are found wherever they stand", "[server][
 	const settings_secondary &b = got.secondaries[1];
 	CHECK(a.address_count == 2);
 	CHECK(a.key == got.keys[1].key);
-	CHECK(b.allow_count == 2);
+	CHECK(b.allow.count == 2);
 	CHECK(b.key == nullptr);
-	REQUIRE(got.zones[0].secondary_count == 2);
-	CHECK(got.zones[0].secondaries[0] == 1);
-	CHECK(got.zones[0].secondaries[1] == 0);
+	REQUIRE(got.zones[0].secondaries.count == 2);
+	CHECK(got.zones[0].secondaries.indices[0] == 1);
+	CHECK(got.zones[0].secondaries.indices[1] == 0);
 }
 
 TEST_CASE("a secret is not kept as text once its key has been made", "[server][settings]")
@@ -347,15 +347,15 @@ TEST_CASE("a refused line has its number, the value and what would be permitted"
 		{ "server:\n    tcp-max-clients: 0\n", 2, "tcp-max-clients", "\"0\"",
 		  "permitted are whole numbers from 1 to 10000" },
 		{ "server:\n    tcp-idle-timeout: 2h\n", 2, "tcp-idle-timeout", "\"2h\"",
-		  "permitted are 1s to 3600s" },
+		  "permitted are 1s to 1h, with s, m, h or d" },
 		{ "server:\n    tcp-idle-timeout: 10x\n", 2, "tcp-idle-timeout", "\"10x\"",
-		  "permitted are 1s to 3600s" },
+		  "permitted are 1s to 1h, with s, m, h or d" },
 		{ "server:\n    udp-max-payload: 511\n", 2, "udp-max-payload", "\"511\"",
 		  "permitted are whole numbers from 512 to 4096" },
 		{ "server:\n    log-level: loud\n", 2, "log-level", "\"loud\"",
 		  "permitted are error, warning, info, debug" },
 		{ "server:\n    drain-timeout: 1d\n", 2, "drain-timeout", "\"1d\"",
-		  "permitted are 0s to 3600s" },
+		  "permitted are 0 to 1h, with s, m, h or d" },
 		{ "server:\n    listen: 300.1.1.1\n", 2, "listen", "\"300.1.1.1\"",
 		  "permitted are an IPv4 or IPv6 address" },
 		{ "server:\n    listen: [ 127.0.0.1, 127.0.0.1@65536 ]\n", 2, "listen",
@@ -455,7 +455,7 @@ TEST_CASE("addresses, user, workers and the control socket need a restart, the r
 	parsed before("server:\n    listen: 127.0.0.1\n    workers: 2\n");
 	auto change = [&](const std::string &text) {
 		parsed after("server:\n" + text);
-		const char *item = settings_find_restart_item(&before.value, &after.value);
+		const char *item = conf_find_restart(&settings_table, &before.value, &after.value);
 		return std::string(item != nullptr ? item : "");
 	};
 	CHECK(change("    listen: 127.0.0.1\n    workers: 2\n    log-level: debug\n").empty());

@@ -41,7 +41,7 @@
 #include <uv.h>
 
 #include "integration/mail/smtp-front/recipients/answers.h"
-#include "integration/mail/smtp-front/setup/values.h"
+#include "lib/common/values.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,8 +4,8 @@
 /*
  * setup.h - the configuration of smtp-front: front.conf, read and checked.
  *
- * Flow: main.c -> setup_parse() -> lib/common/conf.c, judge.h for "decision" and handle.h for
- *       "library" -> nanny.c, which gives it to edge.c, worker.c and keyholder.c over fork().
+ * Flow: main.c -> setup_parse() -> lib/common/conf.c, judge.h and handle.h for two of its
+ *       sections -> nanny.c, which gives it to edge.c, worker.c and keyholder.c over fork().
  *
  *     front:
  *         hostname: mx.example.org
@@ -33,8 +33,8 @@
 #include "integration/common/judge.h"
 #include "integration/common/networks.h"
 #include "integration/common/owner.h"
+#include "integration/common/program.h"
 #include "integration/mail/base/tls/keys.h"
-#include "integration/mail/smtp-front/setup/values.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -175,16 +175,18 @@ struct setup {
 	bool has_zones;
 	struct judge judge;
 	struct handle handle;
-	char reason[VALUES_REASON_MAX]; /* of the value that was refused last */
 };
 
+extern const struct conf_table setup_table;
+
 /*
- * 0 with *ret_setup; otherwise *reterr_error says why not. setup_deinit() has to follow in either
- * case. *ret_setup must not be moved: the judge borrows the handle's client.
+ * For program.h: 0 with the setup, a struct setup; otherwise *reterr_error says why not.
+ * setup_deinit() has to follow in either case. It must not be moved: the judge borrows the
+ * handle's client.
  */
-int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
+int setup_parse(const char *text, size_t text_size, void *ret_setup,
 		struct conf_error *reterr_error);
-void setup_deinit(struct setup *setup);
+void setup_deinit(void *setup);
 
 /* Are lone LFs of that client taken as CR LF? */
 bool setup_takes_lf(const struct setup *setup, const struct dnsblv6_ip *client_ip);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/adapters/cached/service.h"
+#include "integration/adapters/cached/cached_service.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static const struct counts_label labels[CALLERS_COUNTER_COUNT] = {
 };
 
 struct service {
-	const struct setup *setup;
+	const struct cached_setup *setup;
 	uv_loop_t loop;
 	struct callers *callers;
 	struct asking asking;
@@ -65,7 +65,7 @@ static const struct upkeep_work work = { measure, reload, stop };
 
 static int start_handles(struct service *service)
 {
-	const struct setup *setup = service->setup;
+	const struct cached_setup *setup = service->setup;
 	int ret = asking_open(&service->asking, &service->loop, setup->handle.client);
 	if (ret != 0)
 		return ret;
@@ -109,14 +109,14 @@ static int serve(struct service *service)
 }
 
 /* What the library says of options, or of the directory. */
-static int refuse_start(const struct setup *setup, int ret)
+static int refuse_start(const struct cached_setup *setup, int ret)
 {
 	log_error(context, "cache not opened, directory=%s (%s)", setup->directory,
 		  ret == -EINVAL ? dnsblv6_error(setup->handle.client) : dnsblv6_strerror(ret));
 	return ret == -EINVAL ? EX_CONFIG : program_refused_status(ret);
 }
 
-int service_run(const struct setup *setup)
+int cached_service_run(const struct cached_setup *setup)
 {
 	struct service service = { .setup = setup };
 	int ret = dnsblv6_start(setup->handle.client);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/adapters/dns-translator/service.h"
+#include "integration/adapters/dns-translator/translate_service.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +82,7 @@ struct request {
 };
 
 struct service {
-	const struct setup *setup;
+	const struct translate_setup *setup;
 	uv_loop_t loop;
 	struct udp *udp;
 	struct tcp *tcp;
@@ -272,7 +272,7 @@ static const struct upkeep_work work = { measure, reload, stop };
 
 static int start_handles(struct service *service)
 {
-	const struct setup *setup = service->setup;
+	const struct translate_setup *setup = service->setup;
 	int ret = asking_open(&service->asking, &service->loop, setup->handle.client);
 	if (ret != 0)
 		return ret;
@@ -322,8 +322,8 @@ static void deinit(struct service *service)
 	free(service);
 }
 
-int service_run(const struct setup *setup, const struct listener *listener, size_t worker,
-		uint64_t *counters)
+int translate_service_run(const struct translate_setup *setup, const struct listener *listener,
+			  size_t worker, uint64_t *counters)
 {
 	struct service *service = counters != NULL ? calloc(1, sizeof(*service)) : NULL;
 	int ret = service != NULL ? 0 : UV_ENOMEM;

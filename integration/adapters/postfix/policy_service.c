@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/adapters/postfix/service.h"
+#include "integration/adapters/postfix/policy_service.h"
 
 #include <sysexits.h>
 #include <uv.h>
@@ -21,7 +21,7 @@ static const struct counts_label labels[PEERS_COUNTER_COUNT] = {
 };
 
 struct service {
-	struct setup *setup;
+	struct policy_setup *setup;
 	struct sockets *sockets;
 	uv_loop_t loop;
 	struct peers *peers;
@@ -78,7 +78,7 @@ static const struct upkeep_work work = { measure, reload, stop };
 
 static int start_handles(struct service *service)
 {
-	const struct setup *setup = service->setup;
+	const struct policy_setup *setup = service->setup;
 	int ret = asking_open(&service->asking, &service->loop, setup->handle.client);
 	if (ret != 0)
 		return ret;
@@ -91,7 +91,7 @@ static int start_handles(struct service *service)
 
 static void log_ready(const struct service *service)
 {
-	const struct setup *setup = service->setup;
+	const struct policy_setup *setup = service->setup;
 	log_info(context, "ready, version=%s sockets=%u action=%s exempt=%zu allowed=%zu",
 		 DNSBLV6_VERSION, setup->place_count, judge_action_name(setup->judge.action),
 		 setup->judge.exempt.count, setup->judge.allowed.count);
@@ -114,7 +114,7 @@ static int serve(struct service *service)
 	return EX_OK;
 }
 
-int service_run(struct setup *setup, struct sockets *sockets)
+int policy_service_run(struct policy_setup *setup, struct sockets *sockets)
 {
 	struct service service = { .setup = setup, .sockets = sockets };
 	int status = program_start_library(context, setup->handle.client);

@@ -2,16 +2,16 @@
 #pragma once
 
 /*
- * service.h - the loop of dnsblv6-filter: OpenSMTPD, the library's descriptor, signals.
+ * filter_service.h - the loop of dnsblv6-filter: OpenSMTPD, the library's descriptor, signals.
  *
- * Flow: guard.c, in a process of its own -> service_run().
+ * Flow: guard.c, in a process of its own -> filter_service_run().
  *
  * The order of a round: lines are taken and what they ask is given to the library, the library
  * processes, and its verdicts are answered. When OpenSMTPD does not read what is said to it, it is
  * not listened to. SIGHUP reads the allow list again, SIGUSR1 logs counters.
  */
 
-#include "integration/adapters/opensmtpd/setup.h"
+#include "integration/adapters/opensmtpd/filter_setup.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,7 +21,7 @@ extern "C" {
  * Starts the handle of setup and serves fd, a socket or a pair of standard input and output,
  * until its end. Returns an exit status.
  */
-int service_run(struct setup *setup, int in_fd, int out_fd);
+int filter_service_run(struct filter_setup *setup, int in_fd, int out_fd);
 
 #ifdef __cplusplus
 }

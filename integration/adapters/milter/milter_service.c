@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/adapters/milter/service.h"
+#include "integration/adapters/milter/milter_service.h"
 
 #include <signal.h>
 #include <sysexits.h>
@@ -27,7 +27,7 @@ static const struct counts_label labels[COUNTERS_COUNT] = {
 };
 
 struct service {
-	const struct setup *setup;
+	const struct milter_setup *setup;
 	struct sessions *sessions;
 	uv_loop_t loop;
 	uv_thread_t thread; /* libmilter's first */
@@ -162,7 +162,7 @@ static int serve(struct service *service)
 	return service->status;
 }
 
-int service_run(const struct setup *setup, struct sessions *sessions)
+int milter_service_run(const struct milter_setup *setup, struct sessions *sessions)
 {
 	/* libmilter's thread may outlive this function. */
 	static struct service service;

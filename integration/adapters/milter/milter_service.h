@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * service.h - the loop of dnsblv6-milter: signals, metrics, and libmilter's thread.
+ * milter_service.h - the loop of dnsblv6-milter: signals, metrics, and libmilter's thread.
  *
- * Flow: main.c, with everything that root is for behind it -> service_run().
+ * Flow: main.c, with everything that root is for behind it -> milter_service_run().
  *
  * libmilter keeps the thread that calls it until the end, and would take SIGHUP for the end, so
  * it has a thread, and signals are this loop's. SIGTERM and SIGINT end it: the socket is taken
@@ -13,7 +13,7 @@
  */
 
 #include "integration/adapters/milter/session.h"
-#include "integration/adapters/milter/setup.h"
+#include "integration/adapters/milter/milter_setup.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,7 +23,7 @@ extern "C" {
  * Starts the handle of setup and serves until a signal. Returns an exit status. Threads of
  * libmilter may be left, so that setup and sessions have to stay until the process ends.
  */
-int service_run(const struct setup *setup, struct sessions *sessions);
+int milter_service_run(const struct milter_setup *setup, struct sessions *sessions);
 
 #ifdef __cplusplus
 }

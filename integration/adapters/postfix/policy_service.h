@@ -2,16 +2,16 @@
 #pragma once
 
 /*
- * service.h - the loop of dnsblv6-policy: connections, the library's descriptor, signals.
+ * policy_service.h - the loop of dnsblv6-policy: connections, the library's descriptor, signals.
  *
- * Flow: main.c, with everything that root is for behind it -> service_run().
+ * Flow: main.c, with everything that root is for behind it -> policy_service_run().
  *
  * The order of a round: what mail servers ask is given to the library, the library processes,
  * and what it calls back is said to them. SIGTERM and SIGINT end it when all questions have
  * their replies, SIGHUP reads the allow list again, SIGUSR1 logs counters.
  */
 
-#include "integration/adapters/postfix/setup.h"
+#include "integration/adapters/postfix/policy_setup.h"
 #include "integration/adapters/postfix/sockets.h"
 
 #ifdef __cplusplus
@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 /* Starts the handle of setup and serves until a signal. Returns an exit status. */
-int service_run(struct setup *setup, struct sockets *sockets);
+int policy_service_run(struct policy_setup *setup, struct sockets *sockets);
 
 #ifdef __cplusplus
 }

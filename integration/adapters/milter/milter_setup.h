@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * setup.h - the configuration of dnsblv6-milter: milter.conf, read and checked.
+ * milter_setup.h - the configuration of dnsblv6-milter: milter.conf, read and checked.
  *
- * Flow: program.h -> setup_parse() -> lib/common/conf.c, handle.h for each item of "library" and
+ * Flow: program.h -> milter_setup_parse() -> lib/common/conf.c, handle.h for each item of "library" and
  *       judge.h for each of "decision" -> milter.c has a place to listen at, session.c a judge.
  *
  *     milter:
@@ -23,6 +23,7 @@
 #include "integration/common/handle.h"
 #include "integration/common/judge.h"
 #include "integration/common/owner.h"
+#include "integration/common/program.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,26 +32,27 @@ extern "C" {
 #define SETUP_SOCKET "/run/dnsblv6-milter/socket"
 
 #define SETUP_SOCKET_MAX 100 /* the path of a UNIX socket has 107 */
-#define SETUP_PATH_MAX	 512
 
-struct setup {
+struct milter_setup {
 	char path[SETUP_SOCKET_MAX + 1];	/* of the socket; "": it is an address */
 	char connection[SETUP_SOCKET_MAX + 16]; /* libmilter's word for either */
 	struct owner owner;
 	bool is_quarantine;
-	char metrics[SETUP_PATH_MAX + 1]; /* "": none */
+	char metrics[PROGRAM_PATH_MAX + 1]; /* "": none */
 	int log_level;
 	struct handle handle;
 	struct judge judge;
 };
 
+extern const struct conf_table milter_setup_table;
+
 /*
- * 0, or a negative errno with *reterr_error; setup_deinit() ends *ret_setup in either case. It
- * must not be moved: the judge borrows the handle's client.
+ * For program.h: 0, or a negative errno with *reterr_error; milter_setup_deinit() ends it in either
+ * case. The setup is a struct milter_setup, which must not be moved.
  */
-int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
-		struct conf_error *reterr_error);
-void setup_deinit(struct setup *setup);
+int milter_setup_parse(const char *text, size_t text_size, void *ret_setup,
+		       struct conf_error *reterr_error);
+void milter_setup_deinit(void *setup);
 
 #ifdef __cplusplus
 }

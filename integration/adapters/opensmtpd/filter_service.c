@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/adapters/opensmtpd/service.h"
+#include "integration/adapters/opensmtpd/filter_service.h"
 
 #include <errno.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static const struct counts_label labels[] = { { "sessions", NULL }, { "listed", 
 enum { COUNTER_COUNT = sizeof(labels) / sizeof(labels[0]) };
 
 struct service {
-	struct setup *setup;
+	struct filter_setup *setup;
 	struct filter filter;
 	struct lines lines;
 	struct queue queue;
@@ -245,7 +245,7 @@ static int serve(struct service *service)
 	return EX_OK;
 }
 
-int service_run(struct setup *setup, int in_fd, int out_fd)
+int filter_service_run(struct filter_setup *setup, int in_fd, int out_fd)
 {
 	static struct service service; /* some 20 kB */
 	service.setup = setup;

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * setup.h - the configuration of dnsblv6-translate: translate.conf, read and checked.
+ * translate_setup.h - the configuration of dnsblv6-translate: translate.conf, read and checked.
  *
- * Flow: program.h -> setup_parse() -> lib/common/conf.c, and handle.h for each item of
- *       "library" -> answer.c has the zones, service.c addresses and a handle to start.
+ * Flow: program.h -> translate_setup_parse() -> lib/common/conf.c, and handle.h for each item of
+ *       "library" -> answer.c has the zones, translate_service.c addresses and a handle to start.
  *
  *     translate:
  *         listen: 127.0.0.1@5300
@@ -25,6 +25,7 @@
 
 #include "integration/common/handle.h"
 #include "integration/common/owner.h"
+#include "integration/common/program.h"
 #include "lib/dns/listener.h"
 
 #ifdef __cplusplus
@@ -37,7 +38,6 @@ extern "C" {
 #define SETUP_ENTRY_MAX	   255
 #define SETUP_NAME_MAX	   255 /* RFC 1035: octets of a name on the wire */
 #define SETUP_TEXT_MAX	   200 /* with an address for each dollar sign it is cut at 255 */
-#define SETUP_PATH_MAX	   512
 #define SETUP_WORKERS_MAX  64
 
 struct setup_name {
@@ -61,7 +61,7 @@ struct setup_zone {
 	char text[SETUP_TEXT_MAX + 1]; /* of TXT records, $ being the address; "": the library's */
 };
 
-struct setup {
+struct translate_setup {
 	struct listener_addresses listen;
 	struct owner owner; /* of the process; it has no socket in the file system */
 	unsigned workers;
@@ -70,7 +70,7 @@ struct setup {
 	unsigned timeout_ms; /* for DNS, of one question */
 	uint32_t ttl_max_s;
 	struct setup_name name_server;
-	char metrics[SETUP_PATH_MAX + 1]; /* "": none */
+	char metrics[PROGRAM_PATH_MAX + 1]; /* "": none */
 	int log_level;
 	struct setup_zone zones[SETUP_ZONES_MAX];
 	unsigned zone_count;
@@ -79,10 +79,15 @@ struct setup {
 	struct handle handle;
 };
 
-/* 0, or a negative errno with *reterr_error; setup_deinit() ends *ret_setup in either case. */
-int setup_parse(const char *text, size_t text_size, struct setup *ret_setup,
-		struct conf_error *reterr_error);
-void setup_deinit(struct setup *setup);
+extern const struct conf_table translate_setup_table;
+
+/*
+ * For program.h: 0, or a negative errno with *reterr_error; translate_setup_deinit() ends it in either
+ * case. The setup is a struct translate_setup.
+ */
+int translate_setup_parse(const char *text, size_t text_size, void *ret_setup,
+			  struct conf_error *reterr_error);
+void translate_setup_deinit(void *setup);
 
 #ifdef __cplusplus
 }

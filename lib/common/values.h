@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * values.h - numbers with a unit, permissions, addresses and places, as configurations have them.
+ *
+ * Flow: the text of an item -> conf.c -> one of these -> a value, or why not, with what would be
+ *       permitted.
+ *
+ *     300ms  6s  10m  1h  7d          a time; without a unit it is in seconds
+ *     65536  512K  50M  2G            a size in bytes
+ *     192.0.2.1@25  ::1@2525  /path   a place
+ *
+ * This file alone knows units and ADDRESS@PORT. All functions are pure. What they return is
+ * written on success only.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define VALUES_REASON_MAX 128
+#define PLACE_TEXT_MAX	  512
+
+/* What a number counts, and so what may be behind it. */
+enum values_unit {
+	VALUES_COUNT,	/* nothing */
+	VALUES_SECONDS, /* seconds: s, m, h, d */
+	VALUES_MS,	/* milliseconds: ms, s, m, h, d; without a unit, seconds */
+	VALUES_BYTES,	/* bytes: K, M, G */
+};
+
+/* false: no number with such a unit, or one that is not from min to max. */
+bool values_parse_number(const char *text, enum values_unit unit, int64_t min, int64_t max,
+			 int64_t *ret_number);
+/* "permitted are 1s to 1h, with s, m, h or d", in VALUES_REASON_MAX bytes; returns ret_reason. */
+const char *values_explain_number(enum values_unit unit, int64_t min, int64_t max,
+				  char *ret_reason);
+
+/* Permissions as chmod(1) takes them: three octal digits and zeros before them. */
+bool values_parse_mode(const char *text, int64_t *ret_mode);
+
+/*
+ * ADDRESS@PORT; with a default_port also ADDRESS alone, and port 0. With a default_port of 0 the
+ * port has to be there, from 1 on.
+ */
+bool values_parse_address(const char *text, uint16_t default_port,
+			  struct sockaddr_storage *ret_address);
+/* The size of an IPv4 or IPv6 address as calls of the kernel take it. */
+socklen_t values_address_size(const struct sockaddr_storage *address);
+
+/* ADDRESS@PORT, or an absolute path: of a UNIX socket when it is short enough to be one. */
+struct place {
+	char text[PLACE_TEXT_MAX + 1];	 /* as written; "": not given */
+	struct sockaddr_storage address; /* AF_INET, AF_INET6 or AF_UNIX; AF_UNSPEC: a long path */
+	socklen_t address_size;
+};
+
+/* NULL, or why not: static text. */
+const char *values_parse_place(const char *text, struct place *ret_place);
+
+#ifdef __cplusplus
+}
+#endif
