@@ -89,18 +89,10 @@ static void keep_evidence(struct zone *zone, uint64_t word, const char *reason)
 	asking_set_word(zone, word, reason);
 }
 
-static uint32_t to_ms(int64_t ms)
+void asking_note_answer(struct zone *zone)
 {
-	return ms < 0 ? 0 : ms < UINT16_MAX ? (uint32_t)ms : UINT16_MAX;
-}
-
-void asking_note_answer(struct zone *zone, int64_t sent_ms)
-{
-	uint32_t took_ms = to_ms(zone->asking->now_ms - sent_ms);
-
 	read_evidence(zone);
-	keep_evidence(zone, health_answered(&zone->health, asking_word(zone), took_ms, now_s(zone)),
-		      "");
+	keep_evidence(zone, health_answered(&zone->health, asking_word(zone), now_s(zone)), "");
 }
 
 void asking_note_failure(struct zone *zone, enum answer_failure failure)
@@ -148,7 +140,7 @@ void asking_note_late(struct waiters *list)
 		return;
 	list->is_noted = true;
 	int64_t since_ms = sent_ms > list->began_ms ? sent_ms : list->began_ms;
-	uint32_t waited_ms = to_ms(zone->asking->now_ms - since_ms);
+	uint32_t waited_ms = (uint32_t)(zone->asking->now_ms - since_ms);
 
 	read_evidence(zone);
 	uint64_t word = health_late(&zone->health, zone->asking->config, asking_word(zone),
@@ -279,28 +271,14 @@ bool asking_claim_look(struct zone *zone)
 	return true;
 }
 
-bool asking_may_try(const struct zone *zone, int64_t patience_ms)
+bool asking_claim_probe(struct zone *zone)
 {
-	uint64_t evidence = cache_zone_evidence(zone->asking->cache, zone->index);
-
-	return health_may_try(asking_word(zone), evidence, to_ms(patience_ms), now_s(zone));
-}
-
-bool asking_claim_probe(struct zone *zone, int64_t patience_ms)
-{
-	struct cache *cache = zone->asking->cache;
 	uint64_t old_word = asking_word(zone);
 	uint64_t word = old_word;
 
-	read_evidence(zone);
-	uint64_t old_evidence = zone->health.evidence;
-	if (!health_claim_probe(&zone->health, zone->asking->config, &word, to_ms(patience_ms),
-				now_s(zone)))
-		return false;
-	if (zone->health.evidence != old_evidence &&
-	    !cache_swap_zone_evidence(cache, zone->index, old_evidence, zone->health.evidence))
-		return false;
-	return word == old_word || cache_swap_zone_word(cache, zone->index, old_word, word);
+	return health_claim_probe(zone->asking->config, &word, now_s(zone)) &&
+	       (word == old_word ||
+		cache_swap_zone_word(zone->asking->cache, zone->index, old_word, word));
 }
 
 /* ---- asking ---- */

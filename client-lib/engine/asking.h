@@ -131,7 +131,7 @@ uint64_t asking_word(const struct zone *zone);
 void asking_set_word(struct zone *zone, uint64_t word, const char *reason);
 
 /* What happened to a question of the zone, for the zone's word and evidence (health.h). */
-void asking_note_answer(struct zone *zone, int64_t sent_ms);
+void asking_note_answer(struct zone *zone);
 void asking_note_failure(struct zone *zone, enum answer_failure failure);
 void asking_note_probe(struct zone *zone, const struct health_probe *found);
 /* What a look has found; false: the zone is not to be trusted any more. */
@@ -155,10 +155,8 @@ void asking_note_doubt(struct zone *zone);
 bool asking_takes_odd(struct zone *zone);
 /* A request ends that waits here. No silence, as long as the question was not sent. */
 void asking_note_late(struct waiters *list);
-/* Is it this process's turn to probe the zone? patience_ms as in health_claim_probe(). */
-bool asking_claim_probe(struct zone *zone, int64_t patience_ms);
-/* The same without taking the turn, of a sick zone. */
-bool asking_may_try(const struct zone *zone, int64_t patience_ms);
+/* Is it this process's turn to probe the zone? */
+bool asking_claim_probe(struct zone *zone);
 
 /* One question of a zone. */
 struct asking_what {

@@ -195,15 +195,10 @@ static bool is_ready(const struct zone *zone, const struct look *look, bool is_i
 	return look->is_block || (zone->has_metadata && zone->classic.size > 0);
 }
 
-static int64_t find_patience(const struct request *request)
-{
-	return request->deadline_ms - request->engine->asking.now_ms;
-}
-
 /* A probe is due: of a sick zone the caller waits for it, since only that can give an answer. */
-static bool claim_probe(struct zone *zone, int64_t patience_ms)
+static bool claim_probe(struct zone *zone)
 {
-	return zone->probe == NULL && asking_claim_probe(zone, patience_ms);
+	return zone->probe == NULL && asking_claim_probe(zone);
 }
 
 static void dispatch_own(struct part *part, const struct look *look)
@@ -219,7 +214,7 @@ static void dispatch_own(struct part *part, const struct look *look)
 			probe(part);
 		return;
 	}
-	if (!part->has_probed && claim_probe(zone, is_sick ? find_patience(part->request) : 0)) {
+	if (!part->has_probed && claim_probe(zone)) {
 		if (is_sick) {
 			probe(part);
 			return;
@@ -317,7 +312,7 @@ static void refresh_zone(struct engine *engine, struct zone *zone, const struct 
 		if (is_ready(zone, &look, dnsblv6_addr_is_ipv4(topic->addr)))
 			fetch_dns(engine->fetches, &target, FETCH_LIFE_MIN_MS, NULL);
 	}
-	if (asking_word(zone) != 0 && claim_probe(zone, 0))
+	if (asking_word(zone) != 0 && claim_probe(zone))
 		probe_start(zone, false, NULL);
 }
 
@@ -336,15 +331,16 @@ void engine_refresh(struct engine *engine, const struct topic *topic, uint64_t e
 
 /* Zones without an answer, and sick ones that may be well again. */
 static uint64_t find_open(const struct engine *engine, const struct dnsblv6_result *result,
-			  uint64_t entries, int64_t patience_ms)
+			  uint64_t entries)
 {
 	uint64_t open = entries & ~result->zones_answered;
+	uint32_t now_s = cache_now_s(engine->asking.cache);
 
 	for (unsigned i = 0; i < engine->asking.config->zone_count; i++) {
 		const struct zone *zone = engine->asking.zones + i;
-		struct health_word parts = health_unpack(asking_word(zone));
+		uint64_t word = asking_word(zone);
 		if ((zone->entries.entries & result->zones_failed) != 0 &&
-		    (!health_is_sick(parts.state) || !asking_may_try(zone, patience_ms)))
+		    (!health_is_sick(health_unpack(word).state) || !health_is_due(word, now_s)))
 			open &= ~zone->entries.entries;
 	}
 	return open;
@@ -378,12 +374,12 @@ static void fill_parts(struct request *request, uint64_t open)
 }
 
 static int make_request(struct engine *engine, const struct topic *topic, uint64_t entries,
-			int64_t patience_ms, struct request **ret_request)
+			struct request **ret_request)
 {
 	struct dnsblv6_result result;
 
 	peek_all(&engine->asking, topic->addr.hi, topic->addr.lo, entries, &result);
-	uint64_t open = find_open(engine, &result, entries, patience_ms);
+	uint64_t open = find_open(engine, &result, entries);
 	struct request *request =
 		calloc(1, sizeof(*request) + count_zones(engine, open) * sizeof(struct part));
 	if (request == NULL)
@@ -422,7 +418,7 @@ int engine_start(struct engine *engine, const struct topic *topic, uint64_t entr
 		return -ENOBUFS;
 	engine->asking.now_ms = now_ms;
 	engine_check_shared(engine);
-	int ret = make_request(engine, topic, wanted, deadline_ms - now_ms, &request);
+	int ret = make_request(engine, topic, wanted, &request);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	request->callback = callback;

@@ -325,7 +325,7 @@ static void keep_answer(struct fetch *fetch, const struct message_reply *reply,
 {
 	struct zone *zone = fetch->target.zone;
 
-	asking_note_answer(zone, stub_told_sent_ms(fetch->asking->stub));
+	asking_note_answer(zone);
 	if (!dnsblv6_bitmap_is_empty(&entry->payload)) {
 		hold(fetch, entry);
 		return;

@@ -14,8 +14,8 @@ uint64_t health_pack(const struct health_word *parts)
 
 	return (uint64_t)parts->state | (uint64_t)parts->mode << 3 |
 	       (uint64_t)parts->has_ipv4 << 5 | (uint64_t)parts->has_ipv6 << 6 |
-	       (uint64_t)parts->has_classic << 7 | (uint64_t)parts->doubts_no << 8 |
-	       (uint64_t)parts->is_hasty << 9 | since_s << 10 | due_s << 36;
+	       (uint64_t)parts->has_classic << 7 | (uint64_t)parts->doubts_no << 8 | since_s << 10 |
+	       due_s << 36;
 }
 
 static uint64_t at_most(uint32_t number, uint32_t most)
@@ -25,9 +25,7 @@ static uint64_t at_most(uint32_t number, uint32_t most)
 
 uint64_t health_pack_evidence(const struct health_evidence *parts)
 {
-	return at_most(parts->failures, 15) | at_most(parts->at_s, HEALTH_NEVER_S) << 4 |
-	       at_most(parts->slow_ms, UINT16_MAX) << 32 |
-	       at_most(parts->waited_ms, UINT16_MAX) << 48;
+	return at_most(parts->failures, 15) | at_most(parts->at_s, HEALTH_NEVER_S) << 4;
 }
 
 struct health_evidence health_unpack_evidence(uint64_t evidence)
@@ -35,8 +33,6 @@ struct health_evidence health_unpack_evidence(uint64_t evidence)
 	return (struct health_evidence){
 		.failures = evidence & 15,
 		.at_s = (uint32_t)evidence >> 4,
-		.slow_ms = (uint32_t)(evidence >> 32) & UINT16_MAX,
-		.waited_ms = (uint32_t)(evidence >> 48),
 	};
 }
 
@@ -193,31 +189,14 @@ static void enter(const struct config *config, struct health_word *parts,
 	if (state != parts->state)
 		parts->since_s = now_s;
 	parts->state = state;
-	parts->is_hasty = false;
 	parts->due_s = after(now_s, health_is_sick(state) ? next_pause(config, parts, now_s)
 							  : config->probe_interval_s);
 }
 
-/* The zone is as it is: no row of failures, and no request that waits in vain. */
+/* The zone is as it is: no row of failures. */
 static void begin_anew(struct health *health, uint32_t now_s)
 {
-	struct health_evidence evidence = health_unpack_evidence(health->evidence);
-
-	evidence.failures = 0;
-	evidence.waited_ms = 0;
-	evidence.at_s = now_s;
-	health->evidence = health_pack_evidence(&evidence);
-}
-
-static void note_wait(struct health *health, struct health_word *parts, uint32_t waited_ms)
-{
-	struct health_evidence evidence = health_unpack_evidence(health->evidence);
-
-	if (evidence.waited_ms < waited_ms)
-		evidence.waited_ms = waited_ms;
-	health->evidence = health_pack_evidence(&evidence);
-	parts->is_hasty =
-		parts->state == DNSBLV6_ZONE_UNREACHABLE && evidence.waited_ms < HEALTH_PATIENCE_MS;
+	health->evidence = health_pack_evidence(&(struct health_evidence){ .at_s = now_s });
 }
 
 static bool has_forged_negatives(const struct health_probe *probe)
@@ -248,8 +227,6 @@ uint64_t health_probed(struct health *health, const struct config *config, uint6
 		parts.doubts_no = probe->mode != HEALTH_CLASSIC && has_forged_negatives(probe);
 	}
 	enter(config, &parts, state, now_s);
-	/* It went on for as long as any probe does. */
-	note_wait(health, &parts, state == DNSBLV6_ZONE_UNREACHABLE ? HEALTH_PATIENCE_MS : 0);
 	return health_pack(&parts);
 }
 
@@ -306,26 +283,11 @@ bool health_claim_look(uint64_t *trust, uint32_t now_s)
 	return true;
 }
 
-/* A peak, of which an eighth of the difference wears off with each faster answer. */
-static void note_answer(struct health *health, uint32_t took_ms)
-{
-	struct health_evidence evidence = health_unpack_evidence(health->evidence);
-
-	if (took_ms > HEALTH_PATIENCE_MS)
-		took_ms = HEALTH_PATIENCE_MS; /* it lay there unread */
-	if (took_ms >= evidence.slow_ms)
-		evidence.slow_ms = took_ms;
-	else
-		evidence.slow_ms -= (evidence.slow_ms - took_ms + 7) / 8;
-	health->evidence = health_pack_evidence(&evidence);
-}
-
-uint64_t health_answered(struct health *health, uint64_t word, uint32_t took_ms, uint32_t now_s)
+uint64_t health_answered(struct health *health, uint64_t word, uint32_t now_s)
 {
 	struct health_word parts = health_unpack(word);
 
 	begin_anew(health, now_s);
-	note_answer(health, took_ms);
 	if (parts.state != DNSBLV6_ZONE_UNREACHABLE || parts.due_s <= now_s)
 		return word;
 	parts.due_s = now_s; /* it is back: have it probed with the next question */
@@ -371,11 +333,8 @@ static bool is_failing(struct health *health, uint32_t waited_ms, uint32_t now_s
 static void fail(struct health *health, const struct config *config, struct health_word *parts,
 		 uint32_t waited_ms, uint32_t now_s)
 {
-	bool is_over = is_failing(health, waited_ms, now_s);
-
-	if (is_over)
+	if (is_failing(health, waited_ms, now_s))
 		enter(config, parts, DNSBLV6_ZONE_UNREACHABLE, now_s);
-	note_wait(health, parts, waited_ms);
 }
 
 uint64_t health_failed(struct health *health, const struct config *config, uint64_t word,
@@ -396,26 +355,10 @@ uint64_t health_failed(struct health *health, const struct config *config, uint6
 		suspect(health, config, &parts, now_s);
 		break;
 	default:
-		/* The resolver's word, or all the time that a question has: none was hasty. */
 		fail(health, config, &parts, 0, now_s);
-		note_wait(health, &parts, HEALTH_PATIENCE_MS);
 		break;
 	}
 	return health_pack(&parts);
-}
-
-/* Do answers lately take longer than this one had time? When none came for long, no longer. */
-static bool is_too_hasty(struct health *health, uint32_t waited_ms, uint32_t now_s)
-{
-	struct health_evidence evidence = health_unpack_evidence(health->evidence);
-
-	if (waited_ms >= evidence.slow_ms)
-		return false;
-	if (now_s - evidence.at_s < HEALTH_SLOW_S)
-		return true;
-	evidence.slow_ms = 0;
-	health->evidence = health_pack_evidence(&evidence);
-	return false;
 }
 
 uint64_t health_late(struct health *health, const struct config *config, uint64_t word,
@@ -423,41 +366,25 @@ uint64_t health_late(struct health *health, const struct config *config, uint64_
 {
 	struct health_word parts = health_unpack(word);
 
-	if (health_is_distrusted(parts.state))
+	if (health_is_distrusted(parts.state) || waited_ms < HEALTH_LATE_MS)
 		return word;
-	if (parts.state == DNSBLV6_ZONE_UNREACHABLE) {
+	if (parts.state == DNSBLV6_ZONE_UNREACHABLE)
 		enter(config, &parts, parts.state, now_s);
-		note_wait(health, &parts, waited_ms);
-	} else if (!is_too_hasty(health, waited_ms, now_s)) {
+	else
 		fail(health, config, &parts, waited_ms, now_s);
-	}
 	return health_pack(&parts);
 }
 
-bool health_may_try(uint64_t word, uint64_t evidence, uint32_t patience_ms, uint32_t now_s)
-{
-	struct health_word parts = health_unpack(word);
-	uint32_t waited_ms = health_unpack_evidence(evidence).waited_ms;
-
-	return parts.due_s <= now_s || (parts.is_hasty && patience_ms > waited_ms &&
-					patience_ms - waited_ms > waited_ms / 4);
-}
-
-bool health_claim_probe(struct health *health, const struct config *config, uint64_t *word,
-			uint32_t patience_ms, uint32_t now_s)
+bool health_claim_probe(const struct config *config, uint64_t *word, uint32_t now_s)
 {
 	struct health_word parts = health_unpack(*word);
 
 	if (parts.state == DNSBLV6_ZONE_UNPROBED)
 		return true;
-	if (!health_may_try(*word, health->evidence, patience_ms, now_s))
+	if (parts.due_s > now_s)
 		return false;
-	if (parts.due_s <= now_s)
-		parts.due_s =
-			after(now_s, health_is_sick(parts.state) ? next_pause(config, &parts, now_s)
-								 : config->failure_ttl_s);
-	else
-		note_wait(health, &parts, patience_ms);
+	parts.due_s = after(now_s, health_is_sick(parts.state) ? next_pause(config, &parts, now_s)
+							       : config->failure_ttl_s);
 	*word = health_pack(&parts);
 	return true;
 }

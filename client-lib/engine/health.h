@@ -25,13 +25,8 @@
  * A process may live for one request, and end long before a question counts as failed. So failures
  * are counted for all processes that share the cache, in the zone's evidence, and a request that
  * ends at its deadline while a question is open is one. A process that waits too little must not
- * spoil the zone for the others:
- *
- *     - one answer, to any process, ends the row;
- *     - a request that had less time than answers lately took is no failure, as long as answers
- *       come at all (HEALTH_SLOW_S);
- *     - a zone that only hasty requests have found silent is tried at once by the first one that
- *       has a quarter more time than all of them, up to HEALTH_PATIENCE_MS.
+ * spoil the zone for the others: less than HEALTH_LATE_MS in vain is no failure. One answer, to any
+ * process, ends the row.
  *
  *     BIT    a zone's word; 0 is "nothing known"
  *     0-2    state, enum dnsblv6_zone_state
@@ -39,15 +34,14 @@
  *     5, 6   the zone has IPv4, IPv6
  *     7      its metadata name a classic zone, whose test points are right
  *     8      its negative answers are not believed: a canary got NXDOMAIN
- *     9      UNREACHABLE, by requests that waited less than HEALTH_PATIENCE_MS
+ *     9      0
  *     10-35  when it got into the state, seconds on the cache's clock
  *     36-63  when it is to be probed next, the same; all ones: never
  *
  *     BIT    its evidence; 0 is "none"
  *     0-3    failures in a row, up to 15
  *     4-31   when the row began; without one, when the zone last answered
- *     32-47  milliseconds that answers lately took, the longest, which wears off
- *     48-63  milliseconds that were waited in vain, the longest
+ *     32-63  0
  *
  * A zone all of whose replies to a whole probe were validated has its answers believed only if they
  * are: a forger can leave signatures out, and not make them ("secure" is auto). There must have
@@ -77,8 +71,7 @@ extern "C" {
 #define HEALTH_PAUSE_S	    20u
 #define HEALTH_ACUTE_S	    600u
 #define HEALTH_PAUSE_MAX_S  300u
-#define HEALTH_SLOW_S	    300
-#define HEALTH_PATIENCE_MS  5000u /* a request that waited so long was not hasty; PROBE_LIFE_MS */
+#define HEALTH_LATE_MS	    1500u /* of the two seconds that most programs have for a verdict */
 #define HEALTH_NEVER_S	    ((1u << 28) - 1)
 #define HEALTH_LOOK_S	    60u
 #define HEALTH_LOOK_CREDIT  30u
@@ -98,7 +91,6 @@ struct health_word {
 	bool has_ipv4, has_ipv6;
 	bool has_classic;
 	bool doubts_no;
-	bool is_hasty;
 	uint32_t since_s;
 	uint32_t due_s;
 };
@@ -115,7 +107,6 @@ static inline struct health_word health_unpack(uint64_t word)
 	parts.has_ipv6 = (word & 1u << 6) != 0;
 	parts.has_classic = (word & 1u << 7) != 0;
 	parts.doubts_no = (word & 1u << 8) != 0;
-	parts.is_hasty = (word & 1u << 9) != 0;
 	parts.since_s = (uint32_t)(word >> 10) & ((1u << 26) - 1);
 	parts.due_s = (uint32_t)(word >> 36);
 	return parts;
@@ -153,18 +144,16 @@ static inline bool health_is_cleared(uint64_t old_word, uint64_t new_word)
 	       !health_is_distrusted(health_unpack(new_word).state);
 }
 
-/* May there be something to do for a zone although the cache has said all it knows? */
-static inline bool health_has_work(uint64_t word, uint32_t now_s)
+/* Is it time to probe the zone, whatever the cache has to say? */
+static inline bool health_is_due(uint64_t word, uint32_t now_s)
 {
-	return (uint32_t)(word >> 36) <= now_s || (word & 1u << 9) != 0;
+	return (uint32_t)(word >> 36) <= now_s;
 }
 
 /* Evidence taken apart. */
 struct health_evidence {
 	uint32_t failures;
 	uint32_t at_s;
-	uint32_t slow_ms;
-	uint32_t waited_ms;
 };
 
 uint64_t health_pack_evidence(const struct health_evidence *parts);
@@ -235,8 +224,7 @@ enum dnsblv6_zone_state health_judge(const struct health_probe *probe, const cha
 
 uint64_t health_probed(struct health *health, const struct config *config, uint64_t word,
 		       const struct health_probe *probe, uint32_t now_s, const char **ret_reason);
-/* took_ms: from question to answer. */
-uint64_t health_answered(struct health *health, uint64_t word, uint32_t took_ms, uint32_t now_s);
+uint64_t health_answered(struct health *health, uint64_t word, uint32_t now_s);
 uint64_t health_failed(struct health *health, const struct config *config, uint64_t word,
 		       enum answer_failure failure, uint32_t now_s);
 /* A request is at its end, and what it asked was not answered for waited_ms. */
@@ -260,15 +248,11 @@ uint64_t health_looked_well(uint64_t trust, uint32_t now_s);
 /* Has the zone credit for a look? Then trust is changed. */
 bool health_claim_look(uint64_t *trust, uint32_t now_s);
 
-/* May a request that has patience_ms probe a sick zone now? */
-bool health_may_try(uint64_t word, uint64_t evidence, uint32_t patience_ms, uint32_t now_s);
-
 /*
- * Is it time for a probe? Then word or evidence are changed so that no other process takes its turn
- * too: the first to change them has it. patience_ms is 0 when no request waits.
+ * Is it time for a probe? Then word is changed so that no other process takes its turn too: the
+ * first to change it has it.
  */
-bool health_claim_probe(struct health *health, const struct config *config, uint64_t *word,
-			uint32_t patience_ms, uint32_t now_s);
+bool health_claim_probe(const struct config *config, uint64_t *word, uint32_t now_s);
 
 /*
  * The line for a log when the state has changed; returns its level as in syslog(3), or

@@ -91,7 +91,7 @@ static int add_zones(const struct asking *asking, const struct shared_table *tab
 		if (table == NULL || !peek_shared(zone, table, addr, false, &look)) {
 			uint64_t word = asking_word(zone);
 			peek_own(zone, word, now_s, addr, false, &look);
-			result->is_due |= health_has_work(word, now_s);
+			result->is_due |= health_is_due(word, now_s);
 		}
 		result->is_due |= look.is_old;
 		add(zone, zone->entries.entries & entries, addr, &look, result);
@@ -234,7 +234,7 @@ glance_zone(const struct glance *glance, const struct target *target, struct fou
 	found->answered |= target->zone->entries.entries;
 	found->ttl_s = left_s < found->ttl_s ? left_s : found->ttl_s;
 	if (glance->indices == NULL)
-		found->has_work |= health_unpack(target->word).due_s <= glance->now_s;
+		found->has_work |= health_is_due(target->word, glance->now_s);
 	return true;
 }
 

@@ -72,13 +72,13 @@ struct patient {
 		word = health_late(&memory, &options, word, waited_ms, now_s);
 		return parts().state;
 	}
-	void answer(uint32_t took_ms = 20)
+	void answer()
 	{
-		word = health_answered(&memory, word, took_ms, now_s);
+		word = health_answered(&memory, word, now_s);
 	}
-	bool claim(uint32_t patience_ms = 0)
+	bool claim()
 	{
-		return health_claim_probe(&memory, &options, &word, patience_ms, now_s);
+		return health_claim_probe(&options, &word, now_s);
 	}
 };
 
@@ -114,7 +114,7 @@ TEST_CASE("a word is what it was packed from", "[client][health]")
 	health_word parts = {};
 	parts.state = DNSBLV6_ZONE_BLOCKED;
 	parts.mode = HEALTH_CLASSIC;
-	parts.has_ipv6 = parts.doubts_no = parts.is_hasty = true;
+	parts.has_ipv6 = parts.doubts_no = true;
 	parts.since_s = (1u << 26) - 1;
 	parts.due_s = 12345;
 	const health_word again = health_unpack(health_pack(&parts));
@@ -125,7 +125,6 @@ TEST_CASE("a word is what it was packed from", "[client][health]")
 	CHECK(again.has_ipv6);
 	CHECK_FALSE(again.has_classic);
 	CHECK(again.doubts_no);
-	CHECK(again.is_hasty);
 	CHECK(again.since_s == (1u << 26) - 1);
 	CHECK(again.due_s == 12345);
 	CHECK(health_unpack(0).state == DNSBLV6_ZONE_UNPROBED);
@@ -280,13 +279,11 @@ TEST_CASE("processes that each wait in vain once find a zone unreachable togethe
 	CHECK(zone.wait(2000) == DNSBLV6_ZONE_UNREACHABLE);
 	CHECK(zone.parts().mode == (is_probed ? HEALTH_CLASSIC : HEALTH_UNKNOWN));
 	CHECK(zone.parts().due_s == zone.now_s + 10);
-	CHECK(zone.parts().is_hasty);
-	// Those who have no more time than that do not try it; only one of them does when it is
-	// due.
-	CHECK_FALSE(zone.claim(2000));
+	// Only one of them tries it when it is due.
+	CHECK_FALSE(zone.claim());
 	zone.now_s += 10;
-	CHECK(zone.claim(2000));
-	CHECK_FALSE(zone.claim(2000));
+	CHECK(zone.claim());
+	CHECK_FALSE(zone.claim());
 	zone.now_s += 2;
 	CHECK(zone.wait(2000) == DNSBLV6_ZONE_UNREACHABLE);
 	CHECK(zone.parts().due_s == zone.now_s + 20); // and no later
@@ -330,73 +327,44 @@ TEST_CASE("an answer to any request ends a series of late requests", "[client][h
 	}
 }
 
-TEST_CASE("a request with too short a deadline does no harm as long as answers come",
-	  "[client][health]")
+TEST_CASE("a request with too little time says nothing about a zone", "[client][health]")
 {
+	const bool is_probed = GENERATE(true, false);
+	CAPTURE(is_probed);
 	patient zone;
-	zone.probe(make_good(HEALTH_CLASSIC));
+	if (is_probed)
+		zone.probe(make_good(HEALTH_CLASSIC));
+	const dnsblv6_zone_state was = zone.parts().state;
 	for (int i = 0; i < 1000; i++) {
-		if (i % 60 == 0)
-			zone.answer(300); // to somebody with more patience, once a minute
 		zone.now_s++;
-		CHECK(zone.wait(50) == DNSBLV6_ZONE_OK);
+		CHECK(zone.wait(HEALTH_LATE_MS - 1) == was);
 	}
-	// No answer for five minutes, to whomever: then his word counts too.
-	for (int i = 0; i < HEALTH_SLOW_S + HEALTH_FAILING_S; i++) {
-		zone.now_s++;
-		zone.wait(50);
+	for (int i = 1; i < HEALTH_FAILURES_MIN; i++) {
+		zone.now_s += HEALTH_FAILING_S;
+		CHECK(zone.wait(HEALTH_LATE_MS) == was);
 	}
-	CHECK(zone.parts().state == DNSBLV6_ZONE_UNREACHABLE);
+	CHECK(zone.wait(HEALTH_LATE_MS) == DNSBLV6_ZONE_UNREACHABLE);
+	// Nor does it put off the next probe.
+	zone.now_s += 9;
+	const uint32_t due_s = zone.parts().due_s;
+	CHECK(zone.wait(50) == DNSBLV6_ZONE_UNREACHABLE);
+	CHECK(zone.parts().due_s == due_s);
+	CHECK(zone.wait(HEALTH_LATE_MS) == DNSBLV6_ZONE_UNREACHABLE);
+	CHECK(zone.parts().due_s > due_s);
 }
 
-TEST_CASE("that an answer was slow is forgotten when many are fast", "[client][health]")
-{
-	patient zone;
-	zone.probe(make_good(HEALTH_CLASSIC));
-	zone.answer(4000);
-	for (int i = 0; i < 60; i++)
-		zone.answer(20);
-	for (int i = 1; i <= HEALTH_FAILURES_MIN; i++) {
-		zone.now_s += 2;
-		zone.wait(2000);
-	}
-	CHECK(zone.parts().state == DNSBLV6_ZONE_UNREACHABLE);
-}
-
-TEST_CASE("a zone that the hasty found silent is tried at once by one with more patience",
-	  "[client][health]")
-{
-	patient zone;
-	for (int i = 0; i < 20; i++) {
-		zone.now_s++;
-		zone.wait(50);
-	}
-	REQUIRE(zone.parts().state == DNSBLV6_ZONE_UNREACHABLE);
-	CHECK_FALSE(zone.claim(0)); // nobody waits
-	CHECK_FALSE(zone.claim(60));
-	const uint64_t word = zone.word;
-	const uint64_t evidence = zone.memory.evidence;
-	CHECK(zone.claim(2000));
-	CHECK((zone.word != word || zone.memory.evidence != evidence)); // another one loses
-	CHECK_FALSE(zone.claim(2000));
-	CHECK(zone.claim(4000));
-	CHECK(zone.claim(30000));
-	CHECK_FALSE(zone.parts().is_hasty);
-	CHECK_FALSE(zone.claim(3600000)); // that was long enough for any zone
-}
-
-TEST_CASE("after a probe that ends in silence no request tries the zone", "[client][health]")
+TEST_CASE("a probe that ends in silence leaves nothing to try at once", "[client][health]")
 {
 	patient zone;
 	zone.probe(make_sick(DNSBLV6_ZONE_UNREACHABLE));
-	CHECK_FALSE(zone.claim(30000));
+	CHECK_FALSE(zone.claim());
 	zone.probe(make_good(HEALTH_CLASSIC));
 	for (int i = 0; i < HEALTH_FAILURES_MIN; i++) {
 		zone.now_s += 3;
 		zone.fail(ANSWER_SERVFAIL);
 	}
 	REQUIRE(zone.parts().state == DNSBLV6_ZONE_UNREACHABLE);
-	CHECK_FALSE(zone.claim(30000)); // a resolver's word is no matter of patience
+	CHECK_FALSE(zone.claim());
 }
 
 TEST_CASE("an answer of an unreachable zone has it probed at once", "[client][health]")
