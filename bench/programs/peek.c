@@ -18,6 +18,7 @@
 
 #include "client-lib/handle/client_parts.h"
 #include "client-lib/engine/engine_parts.h"
+#include "client-lib/cache/cache_table.h"
 #include "client-lib/cache/ranges.h"
 #include "lib/format/key.h"
 
@@ -147,7 +148,7 @@ static inline int look_eight(const struct cache *cache, const uint8_t *bytes)
 	int listed = 0;
 
 	for (unsigned zone = 0; zone < ZONES; zone++)
-		cache_prefetch(cache, cache_key_block(zone, addr));
+		cache_fetch_set(cache_set_of(cache, cache_key_block(zone, addr)));
 	for (unsigned zone = 0; zone < ZONES; zone++) {
 		struct cache_entry entry;
 		if (cache_get(cache, cache_key_block(zone, addr), &entry) != DNSBLV6_OK ||
@@ -222,7 +223,7 @@ static struct cache *make_handle(uint64_t slots, unsigned zones)
 		need(NULL);
 	struct cache *cache = handle->engine->asking.cache;
 	for (unsigned i = 0; i < zones; i++)
-		cache_set_zone_word(cache, i, health_pack(&good));
+		cache_zone_set(cache, i, CACHE_ZONE_WORD, health_pack(&good));
 	all_zones = (1ull << zones) - 1;
 	return cache;
 }

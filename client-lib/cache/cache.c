@@ -84,11 +84,6 @@ struct cache_key cache_key_address(const struct cache *cache, unsigned zone,
 	return cache_make_other(zone, 1ull << CACHE_HASH_SHIFT | hash >> (64 - CACHE_HASH_SHIFT));
 }
 
-struct cache_key cache_key_range(unsigned zone, bool is_ipv4, unsigned level, uint64_t index)
-{
-	return cache_make_range(zone, is_ipv4, level, index);
-}
-
 /* ---- tables ---- */
 
 uint64_t cache_table_size(uint64_t size_bytes)
@@ -259,62 +254,33 @@ bool cache_is_attended(const struct cache *cache, uint32_t seconds)
 	return beat_s + seconds >= (int64_t)cache_clock_s();
 }
 
-static uint64_t *word_of(const struct cache *cache, enum cache_word first, unsigned zone)
+static uint64_t *word_of(const struct cache *cache, unsigned zone, enum cache_zone_part part)
 {
-	return cache->header + first + zone % CACHE_ZONES_MAX;
+	return cache->header + CACHE_WORD_ZONE + part * CACHE_ZONES_MAX + zone % CACHE_ZONES_MAX;
 }
 
-uint64_t cache_zone_word(const struct cache *cache, unsigned zone)
+/* Behind the word that says that a zone is well, its new era is seen. */
+uint64_t cache_zone_get(const struct cache *cache, unsigned zone, enum cache_zone_part part)
 {
-	return cache_load_zone_word(cache, zone % CACHE_ZONES_MAX);
+	return __atomic_load_n(word_of(cache, zone, part), __ATOMIC_ACQUIRE);
 }
 
-void cache_set_zone_word(struct cache *cache, unsigned zone, uint64_t word)
+void cache_zone_set(struct cache *cache, unsigned zone, enum cache_zone_part part, uint64_t value)
 {
-	set_word(cache, word_of(cache, CACHE_WORD_ZONE, zone), word);
+	set_word(cache, word_of(cache, zone, part), value);
 }
 
-bool cache_swap_zone_word(struct cache *cache, unsigned zone, uint64_t old_word, uint64_t word)
+bool cache_zone_swap(struct cache *cache, unsigned zone, enum cache_zone_part part,
+		     uint64_t old_value, uint64_t value)
 {
-	return swap_word(cache, word_of(cache, CACHE_WORD_ZONE, zone), old_word, word);
-}
-
-uint64_t cache_zone_evidence(const struct cache *cache, unsigned zone)
-{
-	return cache_load(word_of(cache, CACHE_WORD_EVIDENCE, zone));
-}
-
-void cache_set_zone_evidence(struct cache *cache, unsigned zone, uint64_t evidence)
-{
-	set_word(cache, word_of(cache, CACHE_WORD_EVIDENCE, zone), evidence);
-}
-
-bool cache_swap_zone_evidence(struct cache *cache, unsigned zone, uint64_t old_evidence,
-			      uint64_t evidence)
-{
-	return swap_word(cache, word_of(cache, CACHE_WORD_EVIDENCE, zone), old_evidence, evidence);
-}
-
-uint64_t cache_zone_trust(const struct cache *cache, unsigned zone)
-{
-	return cache_load(word_of(cache, CACHE_WORD_TRUST, zone));
-}
-
-bool cache_swap_zone_trust(struct cache *cache, unsigned zone, uint64_t old_trust, uint64_t trust)
-{
-	return swap_word(cache, word_of(cache, CACHE_WORD_TRUST, zone), old_trust, trust);
-}
-
-uint64_t cache_zone_era(const struct cache *cache, unsigned zone)
-{
-	return cache_load(word_of(cache, CACHE_WORD_ERA, zone));
+	return swap_word(cache, word_of(cache, zone, part), old_value, value);
 }
 
 void cache_begin_era(struct cache *cache, unsigned zone)
 {
 	if (!cache->is_writable)
 		return;
-	uint64_t *word = word_of(cache, CACHE_WORD_ERA, zone);
+	uint64_t *word = word_of(cache, zone, CACHE_ZONE_ERA);
 	__atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
 	copy_words(cache, word, sizeof(*word));
 }
@@ -325,11 +291,6 @@ uint32_t cache_now_s(const struct cache *cache)
 }
 
 /* ---- getting ---- */
-
-void cache_prefetch(const struct cache *cache, struct cache_key key)
-{
-	cache_fetch_set(cache_set_of(cache, key));
-}
 
 /* Of the slots that have the key, as two writers may have put it twice, one that is whole. */
 static bool find_in(const struct cache *cache, const uint64_t *set, struct cache_key key,

@@ -48,7 +48,7 @@ enum cache_kind {
 	CACHE_BITMAP = 1, /* listings of a block; an empty one: nothing listed */
 	CACHE_VALUES = 2, /* classic: up to four A records, in the payload */
 	CACHE_LOW = 3,	  /* classic: A records 127.0.0.n, n below 128, as bits of the payload */
-	CACHE_FAILED = 4, /* no answer: byte 0 of the payload says how (engine.h) */
+	CACHE_FAILED = 4, /* no answer: byte 0 of the payload says how (answer.h) */
 	CACHE_RANGE = 5,  /* ranges.c: which of 128 parts of a range are proven empty */
 };
 
@@ -61,7 +61,7 @@ struct cache_entry {
 	struct dnsblv6_bitmap payload;
 };
 
-/* What a slot is about. Plain value, made by the two below, or by ranges.c. */
+/* What a slot is about. Plain value, made by the two below, or by cache_key_range(). */
 struct cache_key {
 	uint64_t word;
 };
@@ -72,8 +72,6 @@ struct cache_key cache_key_block(unsigned zone, struct dnsblv6_addr addr);
  */
 struct cache_key cache_key_address(const struct cache *cache, unsigned zone,
 				   struct dnsblv6_addr addr);
-/* A node of ranges.c: level 1 to 9 above blocks, index within it. */
-struct cache_key cache_key_range(unsigned zone, bool is_ipv4, unsigned level, uint64_t index);
 
 /*
  * A table of at most size_bytes, header (2176 bytes) included, at least CACHE_SIZE_MIN, in
@@ -131,29 +129,25 @@ bool cache_is_attended(const struct cache *cache, uint32_t seconds);
 int cache_read_beat(const char *path, int64_t *ret_beat_ms);
 
 /*
- * One word for each zone, beside the slots: what the processes that ask have found out about it,
- * for all that share the table (engine.h knows what is in it). 0 at first. Atomic, as slots are.
+ * Four words for each zone, beside the slots, for all that share the table. 0 at first, and atomic,
+ * as slots are. What is in them but the era is known by health.h.
  */
-uint64_t cache_zone_word(const struct cache *cache, unsigned zone);
-void cache_set_zone_word(struct cache *cache, unsigned zone, uint64_t word);
-/* Sets it if it is still old_word; false: it is not, or read-only. */
-bool cache_swap_zone_word(struct cache *cache, unsigned zone, uint64_t old_word, uint64_t word);
-/* The same of a second word, which says what the first one rests on (health.h). */
-uint64_t cache_zone_evidence(const struct cache *cache, unsigned zone);
-void cache_set_zone_evidence(struct cache *cache, unsigned zone, uint64_t evidence);
-bool cache_swap_zone_evidence(struct cache *cache, unsigned zone, uint64_t old_evidence,
-			      uint64_t evidence);
-
-/* The same of a third word, which says when it was last seen to be believable (health.h). */
-uint64_t cache_zone_trust(const struct cache *cache, unsigned zone);
-bool cache_swap_zone_trust(struct cache *cache, unsigned zone, uint64_t old_trust, uint64_t trust);
-
+enum cache_zone_part {
+	CACHE_ZONE_WORD,     /* what was found out about it */
+	CACHE_ZONE_EVIDENCE, /* what that rests on */
+	CACHE_ZONE_ERA,	     /* only read, and begun anew by cache_begin_era() */
+	CACHE_ZONE_TRUST,    /* when it was last seen to be believable */
+};
+uint64_t cache_zone_get(const struct cache *cache, unsigned zone, enum cache_zone_part part);
+void cache_zone_set(struct cache *cache, unsigned zone, enum cache_zone_part part, uint64_t value);
+/* Sets it if it is still old_value; false: it is not, or read-only. */
+bool cache_zone_swap(struct cache *cache, unsigned zone, enum cache_zone_part part,
+		     uint64_t old_value, uint64_t value);
 /*
- * The era of a zone, and how the next one begins. That is seen not later than what the same writer
- * writes into the zone's word after it. An answer that was asked for in an era that is over is not
- * to be put. Nothing when read-only.
+ * The next era begins. That is seen not later than what the same writer writes into the zone's word
+ * after it. An answer that was asked for in an era that is over is not to be put. Nothing when
+ * read-only.
  */
-uint64_t cache_zone_era(const struct cache *cache, unsigned zone);
 void cache_begin_era(struct cache *cache, unsigned zone);
 
 /*
@@ -170,8 +164,6 @@ uint32_t cache_now_s(const struct cache *cache);
  * DNSBLV6_ENOTFOUND. Any thread, any process, no lock, no system call.
  */
 int cache_get(const struct cache *cache, struct cache_key key, struct cache_entry *ret_entry);
-/* Fetches the set's memory ahead of cache_get(). */
-void cache_prefetch(const struct cache *cache, struct cache_key key);
 
 /*
  * Puts or replaces. Evicts from its set, in this order: the same key, a free

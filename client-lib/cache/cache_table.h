@@ -100,7 +100,7 @@ static inline void cache_store(uint64_t *word, uint64_t value)
 	__atomic_store_n(word, value, __ATOMIC_RELAXED);
 }
 
-/* Behind the word that says that a zone is well, its new era is seen. */
+/* cache_zone_get() of CACHE_ZONE_WORD, without the call. */
 static inline uint64_t cache_load_zone_word(const struct cache *cache, unsigned index)
 {
 	return __atomic_load_n(cache->header + CACHE_WORD_ZONE + index, __ATOMIC_ACQUIRE);
@@ -142,8 +142,9 @@ static inline struct cache_key cache_move_key(uint64_t word, unsigned zone)
 	return key;
 }
 
-static inline struct cache_key cache_make_range(unsigned zone, bool is_ipv4, unsigned level,
-						uint64_t index)
+/* A node of ranges.c: level 1 to 9 above blocks, index within it. */
+static inline struct cache_key cache_key_range(unsigned zone, bool is_ipv4, unsigned level,
+					       uint64_t index)
 {
 	uint64_t tag = is_ipv4 ? CACHE_TAG_RANGE4 : CACHE_TAG_RANGE6;
 	return cache_make_other(zone, tag << CACHE_TAG_SHIFT |
@@ -222,11 +223,6 @@ static inline uint32_t cache_slot_expiry(const struct cache_slot *slot)
 static inline unsigned cache_slot_flags(const struct cache_slot *slot)
 {
 	return (unsigned)(slot->meta >> CACHE_FLAGS_SHIFT) & 15;
-}
-
-static inline uint32_t cache_slot_ttl(const struct cache_slot *slot)
-{
-	return cache_ttl_classes[slot->meta >> CACHE_CLASS_SHIFT & 15];
 }
 
 /* One that has less left has expired, or is to be asked for again: cache_set_prefetch(). */

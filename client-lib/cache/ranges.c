@@ -306,7 +306,7 @@ static inline struct cache_key node_key(unsigned zone, enum dnsblv6_style style,
 {
 	if (is_ipv4 && style == DNSBLV6_STYLE_FLAT)
 		index |= 1u << 30;
-	return cache_make_range(zone, is_ipv4, level, index);
+	return cache_key_range(zone, is_ipv4, level, index);
 }
 
 /*

@@ -51,7 +51,7 @@ uint64_t asking_random(struct asking *asking)
 
 uint64_t asking_word(const struct zone *zone)
 {
-	return cache_zone_word(zone->asking->cache, zone->index);
+	return cache_zone_get(zone->asking->cache, zone->index, CACHE_ZONE_WORD);
 }
 
 void asking_set_word(struct zone *zone, uint64_t word, const char *reason)
@@ -64,7 +64,7 @@ void asking_set_word(struct zone *zone, uint64_t word, const char *reason)
 		return;
 	if (health_is_cleared(old_word, word))
 		cache_begin_era(asking->cache, zone->index);
-	cache_set_zone_word(asking->cache, zone->index, word);
+	cache_zone_set(asking->cache, zone->index, CACHE_ZONE_WORD, word);
 	int level = health_line(zone->config->text, old_word, word, reason, line);
 	if (level >= 0 && asking->log != NULL)
 		asking->log(asking->log_context, level, line);
@@ -79,13 +79,15 @@ static uint32_t now_s(const struct zone *zone)
 
 static void read_evidence(struct zone *zone)
 {
-	zone->health.evidence = cache_zone_evidence(zone->asking->cache, zone->index);
+	zone->health.evidence =
+		cache_zone_get(zone->asking->cache, zone->index, CACHE_ZONE_EVIDENCE);
 }
 
 /* What another process wrote meanwhile is lost: one failure more or less in a row. */
 static void keep_evidence(struct zone *zone, uint64_t word, const char *reason)
 {
-	cache_set_zone_evidence(zone->asking->cache, zone->index, zone->health.evidence);
+	cache_zone_set(zone->asking->cache, zone->index, CACHE_ZONE_EVIDENCE,
+		       zone->health.evidence);
 	asking_set_word(zone, word, reason);
 }
 
@@ -192,17 +194,19 @@ void asking_note_denials(struct zone *zone)
 	zone->denied_ms = zone->asking->now_ms;
 	zone->listings.row = 0;
 	do {
-		old_trust = cache_zone_trust(cache, zone->index);
+		old_trust = cache_zone_get(cache, zone->index, CACHE_ZONE_TRUST);
 		trust = health_looked_well(old_trust, now_s(zone));
 	} while (trust != old_trust &&
-		 !cache_swap_zone_trust(cache, zone->index, old_trust, trust));
+		 !cache_zone_swap(cache, zone->index, CACHE_ZONE_TRUST, old_trust, trust));
 }
 
 /* ---- validation ---- */
 
 static bool was_secure(const struct zone *zone)
 {
-	return health_unpack_trust(cache_zone_trust(zone->asking->cache, zone->index)).is_secure;
+	return health_unpack_trust(
+		       cache_zone_get(zone->asking->cache, zone->index, CACHE_ZONE_TRUST))
+		.is_secure;
 }
 
 static void set_secure(struct zone *zone, bool is_secure)
@@ -211,10 +215,10 @@ static void set_secure(struct zone *zone, bool is_secure)
 	uint64_t old_trust, trust;
 
 	do {
-		old_trust = cache_zone_trust(cache, zone->index);
+		old_trust = cache_zone_get(cache, zone->index, CACHE_ZONE_TRUST);
 		trust = health_secured(old_trust, is_secure);
 	} while (trust != old_trust &&
-		 !cache_swap_zone_trust(cache, zone->index, old_trust, trust));
+		 !cache_zone_swap(cache, zone->index, CACHE_ZONE_TRUST, old_trust, trust));
 }
 
 bool asking_wants_secure(const struct zone *zone)
@@ -264,10 +268,10 @@ bool asking_claim_look(struct zone *zone)
 	uint64_t old_trust, trust;
 
 	do {
-		old_trust = trust = cache_zone_trust(cache, zone->index);
+		old_trust = trust = cache_zone_get(cache, zone->index, CACHE_ZONE_TRUST);
 		if (!health_claim_look(&trust, now_s(zone)))
 			return false;
-	} while (!cache_swap_zone_trust(cache, zone->index, old_trust, trust));
+	} while (!cache_zone_swap(cache, zone->index, CACHE_ZONE_TRUST, old_trust, trust));
 	return true;
 }
 
@@ -278,7 +282,7 @@ bool asking_claim_probe(struct zone *zone)
 
 	return health_claim_probe(zone->asking->config, &word, now_s(zone)) &&
 	       (word == old_word ||
-		cache_swap_zone_word(zone->asking->cache, zone->index, old_word, word));
+		cache_zone_swap(zone->asking->cache, zone->index, CACHE_ZONE_WORD, old_word, word));
 }
 
 /* ---- asking ---- */

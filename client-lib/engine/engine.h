@@ -19,7 +19,7 @@
  *
  * The engine is one thread's at a time (client.c has the lock), but
  * engine_look(), which any thread may call at any time: it reads the cache and
- * the zones' words in it (cache_zone_word()), and nothing that changes.
+ * the zones' words in it (cache_zone_get()), and nothing that changes.
  */
 
 #include "client-lib/cache/cache.h"

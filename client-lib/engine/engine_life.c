@@ -373,7 +373,8 @@ uint64_t engine_zone_word(const struct zone *zone, uint32_t *ret_now_s)
 	if (table == NULL)
 		return word;
 	int index = table->zones[zone->index];
-	uint64_t shared_word = index < 0 ? 0 : cache_zone_word(table->cache, (unsigned)index);
+	uint64_t shared_word =
+		index < 0 ? 0 : cache_zone_get(table->cache, (unsigned)index, CACHE_ZONE_WORD);
 	if (shared_word == 0)
 		return word;
 	*ret_now_s = cache_now_s(table->cache);

@@ -256,7 +256,7 @@ static bool is_outdated(const struct fetch *fetch)
 {
 	const struct zone *zone = fetch->target.zone;
 
-	if (fetch->era != cache_zone_era(fetch->asking->cache, zone->index))
+	if (fetch->era != cache_zone_get(fetch->asking->cache, zone->index, CACHE_ZONE_ERA))
 		return true;
 	return fetch->target.is_block && fetch->mode != health_unpack(asking_word(zone)).mode;
 }
@@ -399,7 +399,7 @@ static int ask_dns(struct fetch *fetch, int64_t wait_ms)
 	struct asking_what what = { .relative = &relative, .apex = &zone->config->name };
 
 	fetch->mode = parts.mode;
-	fetch->era = cache_zone_era(zone->asking->cache, zone->index);
+	fetch->era = cache_zone_get(zone->asking->cache, zone->index, CACHE_ZONE_ERA);
 	fetch->doubts_no = parts.doubts_no;
 	if (fetch->target.is_block) {
 		enum dnsblv6_style style =
@@ -490,7 +490,8 @@ static bool find_shared(const struct fetch *fetch, struct look *ret_look)
 		.config = asking->config,
 		.cache = table->cache,
 		.zone = (unsigned)table->zones[index],
-		.word = cache_zone_word(table->cache, (unsigned)table->zones[index]),
+		.word = cache_zone_get(table->cache, (unsigned)table->zones[index],
+				       CACHE_ZONE_WORD),
 		.now_s = cache_now_s(table->cache),
 	};
 	look_zone(&place, fetch->target.addr, ret_look);

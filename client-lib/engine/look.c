@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "client-lib/engine/look.h"
 
+#include "client-lib/cache/cache_table.h"
 #include "client-lib/cache/ranges.h"
 #include "lib/format/wellknown.h"
 

@@ -25,7 +25,7 @@ static bool peek_shared(const struct zone *zone, const struct shared_table *tabl
 		.config = zone->asking->config,
 		.cache = table->cache,
 		.zone = (unsigned)index,
-		.word = cache_zone_word(table->cache, (unsigned)index),
+		.word = cache_zone_get(table->cache, (unsigned)index, CACHE_ZONE_WORD),
 		.now_s = cache_now_s(table->cache),
 		.takes_expired = takes_expired,
 	};

@@ -482,7 +482,7 @@ static bool may_be_brief(const struct probe *probe)
 	/* Whether a classic zone knows IPv6 has to be found out first. */
 	if (zone->found.mode == HEALTH_CLASSIC && probe->wants_ipv6 && !zone->found.has_ipv6)
 		return false;
-	uint64_t evidence = cache_zone_evidence(zone->asking->cache, zone->index);
+	uint64_t evidence = cache_zone_get(zone->asking->cache, zone->index, CACHE_ZONE_EVIDENCE);
 	return zone->has_found && parts.state == DNSBLV6_ZONE_OK && !zone->health.is_suspect &&
 	       health_unpack_evidence(evidence).failures == 0 &&
 	       now_s - zone->found_s < HEALTH_WHOLE_S;

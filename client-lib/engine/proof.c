@@ -131,7 +131,8 @@ static void keep_finding(struct health_probe *found, enum health_point point,
 static bool has_been_seen_lately(const struct zone *zone)
 {
 	struct cache *cache = zone->asking->cache;
-	struct health_trust trust = health_unpack_trust(cache_zone_trust(cache, zone->index));
+	struct health_trust trust =
+		health_unpack_trust(cache_zone_get(cache, zone->index, CACHE_ZONE_TRUST));
 
 	return trust.looked_s != 0 && cache_now_s(cache) - trust.looked_s <= HEALTH_LOOK_S;
 }

@@ -48,7 +48,7 @@ static void write_keys(cache *table, uint64_t puts, uint64_t state)
 		entry.kind = CACHE_BITMAP;
 		entry.expires_s = cache_now_s(table) + static_cast<uint32_t>(puts % 3);
 		cache_put(table, key, &entry);
-		cache_set_zone_word(table, 0, puts);
+		cache_zone_set(table, 0, CACHE_ZONE_WORD, puts);
 	}
 	writers_left--;
 }
@@ -65,7 +65,7 @@ static void read_keys(const cache *table, uint64_t state)
 		hits++;
 		wrong += entry.kind != CACHE_BITMAP || words[1] != seal(key, words[0]);
 		cache_mark(table, key);
-		cache_zone_word(table, 0);
+		cache_zone_get(table, 0, CACHE_ZONE_WORD);
 	}
 }
 

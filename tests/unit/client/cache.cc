@@ -109,7 +109,6 @@ TEST_CASE("what was put is got, with all that it had", "[client][cache]")
 	CHECK(cache_get(table.get(), key, &got) == DNSBLV6_ENOTFOUND);
 	cache_put(table.get(), key, &entry);
 	cache_mark(table.get(), key);
-	cache_prefetch(table.get(), key);
 	REQUIRE(cache_get(table.get(), key, &got) == DNSBLV6_OK);
 	CHECK(got.kind == kind);
 	CHECK(got.is_secure == is_secure);
@@ -511,23 +510,23 @@ TEST_CASE("every zone has a word of its own", "[client][cache]")
 {
 	cache_ptr table = new_cache();
 	for (unsigned zone = 0; zone < CACHE_ZONES_MAX; zone++) {
-		CHECK(cache_zone_word(table.get(), zone) == 0);
-		cache_set_zone_word(table.get(), zone, UINT64_MAX - zone);
+		CHECK(cache_zone_get(table.get(), zone, CACHE_ZONE_WORD) == 0);
+		cache_zone_set(table.get(), zone, CACHE_ZONE_WORD, UINT64_MAX - zone);
 	}
 	for (unsigned zone = 0; zone < CACHE_ZONES_MAX; zone++)
-		CHECK(cache_zone_word(table.get(), zone) == UINT64_MAX - zone);
+		CHECK(cache_zone_get(table.get(), zone, CACHE_ZONE_WORD) == UINT64_MAX - zone);
 }
 
 TEST_CASE("every zone has evidence of its own", "[client][cache]")
 {
 	cache_ptr table = new_cache();
 	for (unsigned zone = 0; zone < CACHE_ZONES_MAX; zone++) {
-		CHECK(cache_zone_evidence(table.get(), zone) == 0);
-		cache_set_zone_evidence(table.get(), zone, UINT64_MAX - zone);
+		CHECK(cache_zone_get(table.get(), zone, CACHE_ZONE_EVIDENCE) == 0);
+		cache_zone_set(table.get(), zone, CACHE_ZONE_EVIDENCE, UINT64_MAX - zone);
 	}
 	for (unsigned zone = 0; zone < CACHE_ZONES_MAX; zone++) {
-		CHECK(cache_zone_evidence(table.get(), zone) == UINT64_MAX - zone);
-		CHECK(cache_zone_word(table.get(), zone) == 0);
+		CHECK(cache_zone_get(table.get(), zone, CACHE_ZONE_EVIDENCE) == UINT64_MAX - zone);
+		CHECK(cache_zone_get(table.get(), zone, CACHE_ZONE_WORD) == 0);
 	}
 	const cache_key key = cache_key_block(0, ipv4(1));
 	CHECK(get(table.get(), key) < 0);
@@ -536,12 +535,12 @@ TEST_CASE("every zone has evidence of its own", "[client][cache]")
 TEST_CASE("of two that change a word from the same one only the first does", "[client][cache]")
 {
 	cache_ptr table = new_cache();
-	CHECK(cache_swap_zone_word(table.get(), 3, 0, 7));
-	CHECK_FALSE(cache_swap_zone_word(table.get(), 3, 0, 8));
-	CHECK(cache_zone_word(table.get(), 3) == 7);
-	CHECK(cache_swap_zone_evidence(table.get(), 3, 0, 9));
-	CHECK_FALSE(cache_swap_zone_evidence(table.get(), 3, 0, 10));
-	CHECK(cache_zone_evidence(table.get(), 3) == 9);
+	CHECK(cache_zone_swap(table.get(), 3, CACHE_ZONE_WORD, 0, 7));
+	CHECK_FALSE(cache_zone_swap(table.get(), 3, CACHE_ZONE_WORD, 0, 8));
+	CHECK(cache_zone_get(table.get(), 3, CACHE_ZONE_WORD) == 7);
+	CHECK(cache_zone_swap(table.get(), 3, CACHE_ZONE_EVIDENCE, 0, 9));
+	CHECK_FALSE(cache_zone_swap(table.get(), 3, CACHE_ZONE_EVIDENCE, 0, 10));
+	CHECK(cache_zone_get(table.get(), 3, CACHE_ZONE_EVIDENCE) == 9);
 }
 
 TEST_CASE("a new era of a zone makes void what was put into it before, and nothing else",
@@ -570,16 +569,16 @@ TEST_CASE("a new era of a zone makes void what was put into it before, and nothi
 	REQUIRE(count(3) > 900);
 	for (uint64_t era = 0; era < 20; era++) {
 		CAPTURE(era);
-		CHECK(cache_zone_era(table.get(), 3) == era);
+		CHECK(cache_zone_get(table.get(), 3, CACHE_ZONE_ERA) == era);
 		cache_begin_era(table.get(), 3);
 		CHECK(count(3) == 0);
 		put(3, 7, static_cast<uint8_t>(era));
 		CHECK(found(3, 7) == static_cast<int>(era));
 	}
-	CHECK(cache_zone_era(table.get(), CACHE_ZONES_MAX - 1) == 0);
+	CHECK(cache_zone_get(table.get(), CACHE_ZONES_MAX - 1, CACHE_ZONE_ERA) == 0);
 	CHECK(count(CACHE_ZONES_MAX - 1) == before);
-	CHECK(cache_zone_word(table.get(), 3) == 0);
-	CHECK(cache_zone_evidence(table.get(), 3) == 0);
+	CHECK(cache_zone_get(table.get(), 3, CACHE_ZONE_WORD) == 0);
+	CHECK(cache_zone_get(table.get(), 3, CACHE_ZONE_EVIDENCE) == 0);
 }
 
 TEST_CASE("slots of an era that is over are the first to be used again", "[client][cache]")
@@ -606,12 +605,12 @@ TEST_CASE("a table is shared with children", "[client][cache]")
 	child other([&] {
 		const cache_entry entry = entry_of(table.get(), 8);
 		cache_put(table.get(), key, &entry);
-		cache_set_zone_word(table.get(), 1, 2);
+		cache_zone_set(table.get(), 1, CACHE_ZONE_WORD, 2);
 		return 0;
 	});
 	REQUIRE(other.wait() == 0);
 	CHECK(get(table.get(), key) == 8);
-	CHECK(cache_zone_word(table.get(), 1) == 2);
+	CHECK(cache_zone_get(table.get(), 1, CACHE_ZONE_WORD) == 2);
 	child third([&] {
 		cache_begin_era(table.get(), 0);
 		return 0;
@@ -633,12 +632,11 @@ TEST_CASE("looking makes no system call", "[client][cache]")
 			// writing.
 			if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
 				return 77;
-			cache_prefetch(table.get(), key);
 			const bool is_right = cache_get(table.get(), key, &got) == DNSBLV6_OK &&
 					      got.expires_s > cache_now_s(table.get()) &&
 					      cache_get(table.get(), cache_key_block(1, ipv4(1)),
 							&got) == DNSBLV6_ENOTFOUND &&
-					      cache_zone_word(table.get(), 0) == 0;
+					      cache_zone_get(table.get(), 0, CACHE_ZONE_WORD) == 0;
 			cache_mark(table.get(), key);
 			if (has_call)
 				getppid();

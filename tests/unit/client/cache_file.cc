@@ -125,9 +125,9 @@ TEST_CASE("a process that maps the table sees what its writer puts, and changes 
 	const cache_key key = cache_key_block(1, ipv4(7));
 	const cache_entry entry = entry_of(writer.get(), 3);
 	cache_put(writer.get(), key, &entry);
-	cache_set_zone_word(writer.get(), 1, 5);
+	cache_zone_set(writer.get(), 1, CACHE_ZONE_WORD, 5);
 	CHECK(get(reader.get(), key) == 3);
-	CHECK(cache_zone_word(reader.get(), 1) == 5);
+	CHECK(cache_zone_get(reader.get(), 1, CACHE_ZONE_WORD) == 5);
 	CHECK(cache_now_s(reader.get()) >= 1);
 	CHECK(cache_key_address(reader.get(), 0, { 1, 1 }).word ==
 	      cache_key_address(writer.get(), 0, { 1, 1 }).word);
@@ -135,9 +135,9 @@ TEST_CASE("a process that maps the table sees what its writer puts, and changes 
 	const cache_entry no = entry_of(reader.get(), 4);
 	cache_put(reader.get(), key, &no);
 	cache_mark(reader.get(), key);
-	cache_set_zone_word(reader.get(), 1, 6);
+	cache_zone_set(reader.get(), 1, CACHE_ZONE_WORD, 6);
 	CHECK(get(writer.get(), key) == 3);
-	CHECK(cache_zone_word(writer.get(), 1) == 5);
+	CHECK(cache_zone_get(writer.get(), 1, CACHE_ZONE_WORD) == 5);
 
 	struct stat status = {};
 	REQUIRE(stat(path.c_str(), &status) == 0);
@@ -162,13 +162,13 @@ TEST_CASE("a new era is one for all that map the table, and for its next writer"
 	cache_begin_era(reader.get(), 1);
 	CHECK(get(reader.get(), key) == 3);
 	cache_begin_era(writer.get(), 1);
-	CHECK(cache_zone_era(reader.get(), 1) == 1);
+	CHECK(cache_zone_get(reader.get(), 1, CACHE_ZONE_ERA) == 1);
 	CHECK(get(reader.get(), key) == -1);
 	CHECK(get(reader.get(), other) == 3);
 
 	writer.reset();
 	REQUIRE(create(path, writer) == DNSBLV6_OK);
-	CHECK(cache_zone_era(writer.get(), 1) == 1);
+	CHECK(cache_zone_get(writer.get(), 1, CACHE_ZONE_ERA) == 1);
 	CHECK(get(writer.get(), key) == -1);
 	CHECK(get(writer.get(), other) == 3);
 	const cache_entry young = entry_of(writer.get(), 4);
@@ -261,11 +261,11 @@ TEST_CASE("a table that was given up is a miss for threads that still read it", 
 	const cache_key key = cache_key_block(1, ipv4(7));
 	const cache_entry entry = entry_of(writer.get(), 3);
 	cache_put(writer.get(), key, &entry);
-	cache_set_zone_word(writer.get(), 1, 5);
+	cache_zone_set(writer.get(), 1, CACHE_ZONE_WORD, 5);
 	REQUIRE(get(reader.get(), key) == 3);
 	cache_shed(reader.get());
 	CHECK(get(reader.get(), key) == -1);
-	CHECK(cache_zone_word(reader.get(), 1) == 0);
+	CHECK(cache_zone_get(reader.get(), 1, CACHE_ZONE_WORD) == 0);
 	CHECK(get(writer.get(), key) == 3);
 }
 
@@ -369,7 +369,7 @@ TEST_CASE("the next writer finds what the last one knew, killed or not", "[clien
 			return 1;
 		const cache_entry entry = entry_of(writer.get(), 3);
 		cache_put(writer.get(), key, &entry);
-		cache_set_zone_word(writer.get(), 1, 5);
+		cache_zone_set(writer.get(), 1, CACHE_ZONE_WORD, 5);
 		cache_begin_era(writer.get(), 0);
 		hands.give(cache_shared_fd(writer.get()));
 		while (is_killed)
@@ -393,8 +393,8 @@ TEST_CASE("the next writer finds what the last one knew, killed or not", "[clien
 	cache_ptr writer;
 	REQUIRE(create(path, writer) == DNSBLV6_OK);
 	CHECK(get(writer.get(), key) == 3);
-	CHECK(cache_zone_word(writer.get(), 1) == 5);
-	CHECK(cache_zone_era(writer.get(), 0) == 1);
+	CHECK(cache_zone_get(writer.get(), 1, CACHE_ZONE_WORD) == 5);
+	CHECK(cache_zone_get(writer.get(), 0, CACHE_ZONE_ERA) == 1);
 	CHECK_FALSE(cache_is_retired(writer.get()));
 	CHECK_FALSE(cache_is_same(writer.get(), fd));
 	close(fd);

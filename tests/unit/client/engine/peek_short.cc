@@ -156,7 +156,8 @@ class chance
 		parts.has_ipv6 = draw(3) != 0;
 		parts.has_classic = draw(2) == 0;
 		parts.due_s = draw(2) == 0 ? HEALTH_NEVER_S : some_time(table);
-		cache_set_zone_word(table, zone, draw(16) == 0 ? 0 : health_pack(&parts));
+		cache_zone_set(table, zone, CACHE_ZONE_WORD,
+			       draw(16) == 0 ? 0 : health_pack(&parts));
 		if (draw(32) == 0)
 			cache_begin_era(table, zone);
 		for (unsigned i = 0; i < 12; i++)
