@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/format/bytes.h"
 #include "lib/format/wellknown.h"
 
 enum {
@@ -33,38 +34,31 @@ _Static_assert(sizeof(((struct message_reply *)0)->text_rdata) == DNSBLV6_METADA
 
 /* ---- a query ---- */
 
-static uint8_t *put16(uint8_t *out, unsigned number)
-{
-	out[0] = (uint8_t)(number >> 8);
-	out[1] = (uint8_t)number;
-	return out + 2;
-}
-
 /* Labels with the root label, type and class. */
-static uint8_t *put_question(uint8_t *out, const struct message_question *question)
+static void put_question(uint8_t **out, const struct message_question *question)
 {
-	memcpy(out, question->name.wire, question->name.size);
-	out += question->name.size;
-	*out++ = 0;
-	out = put16(out, question->type);
-	return put16(out, CLASS_IN);
+	bytes_put_string(out, question->name.wire, question->name.size);
+	bytes_put(out, 0, 1);
+	bytes_put(out, question->type, 2);
+	bytes_put(out, CLASS_IN, 2);
 }
 
 size_t message_make(const struct message_question *question, uint8_t *ret_query)
 {
 	static const uint8_t counts[] = { 0, 1, 0, 0, 0, 0, 0, 1 };
-	uint8_t *out = put16(ret_query, question->id);
+	uint8_t *out = ret_query;
 
-	*out++ = BIT_RD;
-	*out++ = BIT_AD;
-	memcpy(out, counts, sizeof(counts));
-	out = put_question(out + sizeof(counts), question);
-	*out++ = 0; /* OPT: the root, and then what RFC 6891 has for class and TTL */
-	out = put16(out, TYPE_OPT);
-	out = put16(out, MESSAGE_UDP_SIZE);
-	out = put16(out, 0);
-	out = put16(out, question->wants_proof ? 0x8000 : 0);
-	out = put16(out, 0);
+	bytes_put(&out, question->id, 2);
+	bytes_put(&out, BIT_RD, 1);
+	bytes_put(&out, BIT_AD, 1);
+	bytes_put_string(&out, counts, sizeof(counts));
+	put_question(&out, question);
+	/* OPT: the root, and then what RFC 6891 has for class and TTL */
+	bytes_put(&out, 0, 1);
+	bytes_put(&out, TYPE_OPT, 2);
+	bytes_put(&out, MESSAGE_UDP_SIZE, 2);
+	bytes_put(&out, question->wants_proof ? 0x8000 : 0, 4);
+	bytes_put(&out, 0, 2);
 	return (size_t)(out - ret_query);
 }
 
@@ -101,12 +95,12 @@ struct record {
 
 static unsigned get16(const uint8_t *in)
 {
-	return (unsigned)in[0] << 8 | in[1];
+	return (unsigned)bytes_get(in, 2);
 }
 
 static uint32_t get32(const uint8_t *in)
 {
-	return (uint32_t)get16(in) << 16 | get16(in + 2);
+	return (uint32_t)bytes_get(in, 4);
 }
 
 static uint32_t min_u32(uint32_t a, uint32_t b)
@@ -476,7 +470,10 @@ static unsigned keep_records(struct walk *walk, const struct dnsblv6_labels *own
 static bool is_reply_to(const struct message_question *question, const struct input *in)
 {
 	uint8_t asked[DNSBLV6_LABELS_MAX + 1 + QUESTION_TAIL];
-	const size_t size = (size_t)(put_question(asked, question) - asked);
+	uint8_t *out = asked;
+
+	put_question(&out, question);
+	const size_t size = (size_t)(out - asked);
 
 	return in->size >= HEADER_SIZE + size && get16(in->bytes) == question->id &&
 	       (in->bytes[2] & (BIT_QR | BITS_OPCODE)) == BIT_QR && get16(in->bytes + 4) == 1 &&

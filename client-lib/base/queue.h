@@ -53,39 +53,6 @@
 		*(item)->field.le_prev = (item)->field.le_next;                                    \
 	} while (0)
 
-/* ---- STAILQ: single links and a tail ---- */
-
-#define STAILQ_HEAD(name, type)                                                                    \
-	struct name {                                                                              \
-		struct type *stqh_first;                                                           \
-		struct type **stqh_last;                                                           \
-	}
-#define STAILQ_ENTRY(type)                                                                         \
-	struct {                                                                                   \
-		struct type *stqe_next;                                                            \
-	}
-#define STAILQ_INIT(head)                                                                          \
-	do {                                                                                       \
-		(head)->stqh_first = NULL;                                                         \
-		(head)->stqh_last = &(head)->stqh_first;                                           \
-	} while (0)
-#define STAILQ_FIRST(head) ((head)->stqh_first)
-#define STAILQ_EMPTY(head) ((head)->stqh_first == NULL)
-#define STAILQ_FOREACH(item, head, field)                                                          \
-	for ((item) = STAILQ_FIRST(head); (item) != NULL; (item) = (item)->field.stqe_next)
-#define STAILQ_INSERT_TAIL(head, item, field)                                                      \
-	do {                                                                                       \
-		(item)->field.stqe_next = NULL;                                                    \
-		*(head)->stqh_last = (item);                                                       \
-		(head)->stqh_last = &(item)->field.stqe_next;                                      \
-	} while (0)
-#define STAILQ_REMOVE_HEAD(head, field)                                                            \
-	do {                                                                                       \
-		(head)->stqh_first = (head)->stqh_first->field.stqe_next;                          \
-		if ((head)->stqh_first == NULL)                                                    \
-			(head)->stqh_last = &(head)->stqh_first;                                   \
-	} while (0)
-
 /*
  * ---- TAILQ: as LIST, and a tail ----
  *

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client-lib/config/sites.h"
+#include "lib/format/bytes.h"
 
 /* ---- SHA-256, FIPS 180-4 part 6.2 ---- */
 
@@ -34,17 +35,11 @@ static uint32_t turn(uint32_t word, unsigned bits)
 	return word >> bits | word << (32 - bits);
 }
 
-static uint32_t read_word(const uint8_t *bytes)
-{
-	return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 |
-	       bytes[3];
-}
-
 /* The words that the rounds take: those of the block, and what is made of them. */
 static void spread(const uint8_t *block, uint32_t *ret_words)
 {
 	for (unsigned i = 0; i < 16; i++)
-		ret_words[i] = read_word(block + (size_t)4 * i);
+		ret_words[i] = (uint32_t)bytes_get(block + (size_t)4 * i, 4);
 	for (unsigned i = 16; i < ROUNDS; i++) {
 		uint32_t near = ret_words[i - 2], far = ret_words[i - 15];
 
@@ -87,8 +82,8 @@ void topic_sha256(const uint8_t *bytes, size_t size, uint8_t *ret_digest)
 	if (left > 0)
 		memcpy(last, bytes + size - left, left);
 	last[left] = 0x80;
-	for (unsigned i = 0; i < LENGTH; i++)
-		last[last_size - 1 - i] = (uint8_t)(bits >> (8 * i));
+	uint8_t *end = last + last_size - LENGTH;
+	bytes_put(&end, bits, LENGTH);
 	for (size_t i = 0; i < last_size; i += BLOCK)
 		add_block(state, last + i);
 	for (unsigned i = 0; i < TOPIC_SHA256_SIZE; i++)

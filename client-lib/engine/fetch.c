@@ -546,15 +546,13 @@ int fetch_daemon(struct fetches *fetches, const struct fetch_target *target, int
 	 * itself. */
 	struct cache_key key = look_key(asking->cache, target->zone->index, false, target->addr);
 	struct fetch *fetch = find(fetches, key, true);
-	uint64_t id;
 
 	if (fetch == NULL) {
 		fetch = add(fetches, target, key, true);
 		if (fetch == NULL)
 			return -ENOMEM;
-		int ret =
-			remote_ask(asking->remote, target->zone->config->text, target->addr,
-				   asking->now_ms, asking->now_ms + wait_ms, on_daemon, fetch, &id);
+		int ret = remote_ask(asking->remote, target->zone->config->text, target->addr,
+				     asking->now_ms, asking->now_ms + wait_ms, on_daemon, fetch);
 		if (ret != DNSBLV6_OK) {
 			drop(fetch);
 			return ret;

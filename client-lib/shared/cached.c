@@ -2,7 +2,8 @@
 #include "client-lib/shared/cached.h"
 
 #include <errno.h>
-#include <string.h>
+
+#include "lib/format/bytes.h"
 
 #define MAGIC_SIZE 4
 
@@ -10,20 +11,6 @@ static const uint8_t request_magic[MAGIC_SIZE] = { 'b', '6', 'c', '1' };
 static const uint8_t reply_magic[MAGIC_SIZE] = { 'b', '6', 'r', '1' };
 
 enum { FLAG_LISTED = 1, FLAG_STALE = 2, FLAG_SECURE = 4, FLAGS_ALL = 7 };
-
-static void put_number(uint8_t *bytes, uint32_t number)
-{
-	for (unsigned i = 0; i < 4; i++)
-		bytes[i] = (uint8_t)(number >> (24 - 8 * i));
-}
-
-static uint32_t get_number(const uint8_t *bytes)
-{
-	uint32_t number = 0;
-	for (unsigned i = 0; i < 4; i++)
-		number = number << 8 | bytes[i];
-	return number;
-}
 
 static bool is_timeout(uint32_t timeout_ms)
 {
@@ -49,62 +36,78 @@ int cached_encode_request(const struct cached_request *request, uint8_t *ret_byt
 {
 	if (!is_timeout(request->timeout_ms) || !is_zone(request->zone, request->zone_size))
 		return -EINVAL;
-	memcpy(ret_bytes, request_magic, MAGIC_SIZE);
-	put_number(ret_bytes + 4, request->id);
-	memcpy(ret_bytes + 8, request->ip.bytes, sizeof(request->ip.bytes));
-	put_number(ret_bytes + 24, request->timeout_ms);
-	memcpy(ret_bytes + CACHED_REQUEST_HEAD, request->zone, request->zone_size);
-	return (int)(CACHED_REQUEST_HEAD + request->zone_size);
+	uint8_t *out = ret_bytes;
+	bytes_put_string(&out, request_magic, MAGIC_SIZE);
+	bytes_put(&out, request->id, 4);
+	bytes_put_string(&out, request->ip.bytes, sizeof(request->ip.bytes));
+	bytes_put(&out, request->timeout_ms, 4);
+	bytes_put_string(&out, (const uint8_t *)request->zone, request->zone_size);
+	return (int)(out - ret_bytes);
+}
+
+/* What is behind the magic and the id; false without them. */
+static bool take_head(struct bytes_input *in, const uint8_t *magic, uint32_t *ret_id)
+{
+	const uint8_t *begin = bytes_take_string(in, MAGIC_SIZE);
+
+	*ret_id = (uint32_t)bytes_take(in, 4);
+	return !in->has_failed && memcmp(begin, magic, MAGIC_SIZE) == 0;
 }
 
 int cached_decode_request(const uint8_t *bytes, size_t size, struct cached_request *ret_request)
 {
-	if (size <= CACHED_REQUEST_HEAD || size > CACHED_REQUEST_MAX ||
-	    memcmp(bytes, request_magic, MAGIC_SIZE) != 0)
+	struct bytes_input in = { .data = bytes, .size = size };
+	struct cached_request request;
+
+	if (!take_head(&in, request_magic, &request.id))
 		return -EPROTO;
-	struct cached_request request = {
-		.id = get_number(bytes + 4),
-		.timeout_ms = get_number(bytes + 24),
-		.zone = (const char *)bytes + CACHED_REQUEST_HEAD,
-		.zone_size = size - CACHED_REQUEST_HEAD,
-	};
-	if (!is_timeout(request.timeout_ms) || !is_zone(request.zone, request.zone_size))
+	const uint8_t *ip = bytes_take_string(&in, sizeof(request.ip.bytes));
+	request.timeout_ms = (uint32_t)bytes_take(&in, 4);
+	request.zone = (const char *)in.data;
+	request.zone_size = in.size;
+	if (in.has_failed || !is_timeout(request.timeout_ms) ||
+	    !is_zone(request.zone, request.zone_size))
 		return -EPROTO;
-	memcpy(request.ip.bytes, bytes + 8, sizeof(request.ip.bytes));
+	memcpy(request.ip.bytes, ip, sizeof(request.ip.bytes));
 	*ret_request = request;
 	return 0;
 }
 
 void cached_encode_reply(const struct cached_reply *reply, uint8_t *ret_bytes)
 {
-	memset(ret_bytes, 0, CACHED_REPLY_SIZE);
-	memcpy(ret_bytes, reply_magic, MAGIC_SIZE);
-	put_number(ret_bytes + 4, reply->id);
-	ret_bytes[8] = (uint8_t)reply->outcome;
-	if (reply->outcome == CACHED_ANSWERED)
-		ret_bytes[9] = (uint8_t)((reply->is_listed ? FLAG_LISTED : 0) |
-					 (reply->is_stale ? FLAG_STALE : 0) |
-					 (reply->is_secure ? FLAG_SECURE : 0));
-	put_number(ret_bytes + 12, reply->ttl_s);
+	uint8_t *out = ret_bytes;
+	unsigned flags = (reply->is_listed ? FLAG_LISTED : 0) | (reply->is_stale ? FLAG_STALE : 0) |
+			 (reply->is_secure ? FLAG_SECURE : 0);
+
+	bytes_put_string(&out, reply_magic, MAGIC_SIZE);
+	bytes_put(&out, reply->id, 4);
+	bytes_put(&out, reply->outcome, 1);
+	bytes_put(&out, reply->outcome == CACHED_ANSWERED ? flags : 0, 1);
+	bytes_put(&out, 0, 2);
+	bytes_put(&out, reply->ttl_s, 4);
 }
 
 int cached_decode_reply(const uint8_t *bytes, size_t size, struct cached_reply *ret_reply)
 {
-	if (size != CACHED_REPLY_SIZE || memcmp(bytes, reply_magic, MAGIC_SIZE) != 0)
+	struct bytes_input in = { .data = bytes, .size = size };
+	uint32_t id;
+
+	if (!take_head(&in, reply_magic, &id))
 		return -EPROTO;
-	uint8_t outcome = bytes[8];
-	uint8_t flags = bytes[9];
-	bool may_have_flags = outcome == CACHED_ANSWERED;
-	if (outcome < CACHED_ANSWERED || outcome > CACHED_BUSY || flags > FLAGS_ALL ||
-	    (flags != 0 && !may_have_flags) || bytes[10] != 0 || bytes[11] != 0)
+	unsigned outcome = (unsigned)bytes_take(&in, 1);
+	unsigned flags = (unsigned)bytes_take(&in, 1);
+	bool has_rest = bytes_take(&in, 2) != 0;
+	uint32_t ttl_s = (uint32_t)bytes_take(&in, 4);
+	if (bytes_finish(&in) != DNSBLV6_OK || has_rest || outcome < CACHED_ANSWERED ||
+	    outcome > CACHED_BUSY || flags > (outcome == CACHED_ANSWERED ? FLAGS_ALL : 0))
 		return -EPROTO;
 	*ret_reply = (struct cached_reply){
-		.id = get_number(bytes + 4),
+		.id = id,
 		.outcome = (enum cached_outcome)outcome,
 		.is_listed = (flags & FLAG_LISTED) != 0,
 		.is_stale = (flags & FLAG_STALE) != 0,
 		.is_secure = (flags & FLAG_SECURE) != 0,
-		.ttl_s = get_number(bytes + 12),
+		.ttl_s = ttl_s,
 	};
 	return 0;
 }

@@ -21,13 +21,12 @@
 
 _Static_assert(CACHED_OPEN_MAX == 1 << PLACE_BITS, "a place has PLACE_BITS");
 
-enum state { STATE_WAITING, STATE_SENT, STATE_ENDED };
+enum state { STATE_WAITING, STATE_SENT, STATE_ENDED, STATES };
 
 struct request {
-	TAILQ_ENTRY(request) link;	  /* of waiting or sent */
-	STAILQ_ENTRY(request) ended_link; /* of ended */
+	TAILQ_ENTRY(request) link; /* of those in its state */
 	enum state state;
-	uint64_t id;
+	uint64_t number;  /* later ones have higher ones */
 	uint32_t wire_id; /* STATE_SENT, as is heard */
 	uint64_t heard;	  /* how many replies had come when it was sent */
 	const char *zone; /* borrowed */
@@ -35,15 +34,15 @@ struct request {
 	int64_t deadline_ms;
 	int status; /* STATE_ENDED, as is reply */
 	struct cached_reply reply;
-	remote_fn callback; /* NULL: cancelled when it had ended */
+	remote_fn callback;
 	void *context;
 };
 
 TAILQ_HEAD(request_list, request);
 
 /*
- * A request is in one list: waiting and sent are sorted by deadline; what is in ended
- * waits for its callback.
+ * A request is in the list of its state: those that wait, and those that were sent, are sorted by
+ * deadline; those that have ended wait for their callbacks.
  */
 struct remote {
 	char directory[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -60,13 +59,11 @@ struct remote {
 	unsigned silences;	/* without a reply between them */
 	int64_t silent_beat_ms; /* the beat at the last of them; a later one says that it goes on */
 	int64_t look_ms;	/* when the beat is looked at next, with something open */
-	struct request_list waiting;
-	struct request_list sent;
-	STAILQ_HEAD(ended_list, request) ended;
+	struct request_list lists[STATES];
 	struct request *places[CACHED_OPEN_MAX]; /* those of sent */
 	uint32_t uses[CACHED_OPEN_MAX];
 	unsigned sent_count;
-	uint64_t last_id;
+	uint64_t last_number;
 	struct remote_stats stats;
 };
 
@@ -84,42 +81,32 @@ static void insert(struct request_list *list, struct request *request)
 		TAILQ_INSERT_HEAD(list, request, link);
 }
 
-static void take_out(struct remote *remote, struct request *request)
+static struct request *first_of(const struct remote *remote, enum state state)
+{
+	return TAILQ_FIRST(&remote->lists[state]);
+}
+
+static void end_request(struct remote *remote, struct request *request, int status)
 {
 	if (request->state == STATE_SENT) {
 		remote->places[request->wire_id & PLACE_MASK] = NULL;
 		remote->sent_count--;
 	}
-	TAILQ_REMOVE(request->state == STATE_SENT ? &remote->sent : &remote->waiting, request,
-		     link);
-}
-
-static void end_request(struct remote *remote, struct request *request, int status)
-{
-	take_out(remote, request);
+	TAILQ_REMOVE(&remote->lists[request->state], request, link);
 	request->state = STATE_ENDED;
 	request->status = status;
-	STAILQ_INSERT_TAIL(&remote->ended, request, ended_link);
-}
-
-static void forget_list(struct request_list *list)
-{
-	struct request *next = NULL;
-	for (struct request *request = TAILQ_FIRST(list); request != NULL; request = next) {
-		next = TAILQ_NEXT(request, link);
-		free(request);
-	}
-	TAILQ_INIT(list);
+	TAILQ_INSERT_TAIL(&remote->lists[STATE_ENDED], request, link);
 }
 
 static void forget(struct remote *remote)
 {
-	struct request *request = NULL;
-	forget_list(&remote->waiting);
-	forget_list(&remote->sent);
-	while ((request = STAILQ_FIRST(&remote->ended)) != NULL) {
-		STAILQ_REMOVE_HEAD(&remote->ended, ended_link);
-		free(request);
+	struct request *request;
+
+	for (unsigned state = 0; state < STATES; state++) {
+		while ((request = first_of(remote, state)) != NULL) {
+			TAILQ_REMOVE(&remote->lists[state], request, link);
+			free(request);
+		}
 	}
 	memset(remote->places, 0, sizeof(remote->places));
 	remote->sent_count = 0;
@@ -129,11 +116,12 @@ static void forget(struct remote *remote)
 
 static void end_all(struct remote *remote, int status)
 {
-	struct request *request = NULL;
-	while ((request = TAILQ_FIRST(&remote->sent)) != NULL)
-		end_request(remote, request, status);
-	while ((request = TAILQ_FIRST(&remote->waiting)) != NULL)
-		end_request(remote, request, status);
+	struct request *request;
+
+	for (unsigned state = 0; state < STATE_ENDED; state++) {
+		while ((request = first_of(remote, state)) != NULL)
+			end_request(remote, request, status);
+	}
 }
 
 static void stay_away(struct remote *remote, int64_t now_ms, int error)
@@ -277,9 +265,8 @@ int remote_new(const char *directory, struct remote **ret_remote)
 	struct remote *remote = calloc(1, sizeof(*remote));
 	if (remote == NULL)
 		return -ENOMEM;
-	TAILQ_INIT(&remote->waiting);
-	TAILQ_INIT(&remote->sent);
-	STAILQ_INIT(&remote->ended);
+	for (unsigned state = 0; state < STATES; state++)
+		TAILQ_INIT(&remote->lists[state]);
 	remote->fd = -1;
 	remote->waitset = -1;
 	remote->retry_ms = INT64_MIN;
@@ -392,10 +379,10 @@ static int send_request(struct remote *remote, struct request *request, int64_t 
 		return errno == EINTR || errno == ENOBUFS ? -EAGAIN : -errno;
 	remote->uses[place]++;
 	request->wire_id = message.id;
-	TAILQ_REMOVE(&remote->waiting, request, link);
+	TAILQ_REMOVE(&remote->lists[STATE_WAITING], request, link);
 	request->state = STATE_SENT;
 	request->heard = remote->heard;
-	insert(&remote->sent, request);
+	insert(&remote->lists[STATE_SENT], request);
 	remote->places[place] = request;
 	remote->sent_count++;
 	return 0;
@@ -406,8 +393,8 @@ static void send_waiting(struct remote *remote, int64_t now_ms)
 {
 	bool is_idle = remote->sent_count == 0;
 	while (remote->fd >= 0 && remote->sent_count < CACHED_OPEN_MAX &&
-	       !TAILQ_EMPTY(&remote->waiting)) {
-		int ret = send_request(remote, TAILQ_FIRST(&remote->waiting), now_ms);
+	       first_of(remote, STATE_WAITING) != NULL) {
+		int ret = send_request(remote, first_of(remote, STATE_WAITING), now_ms);
 		if (ret == -EAGAIN)
 			return;
 		if (ret == 0)
@@ -420,7 +407,7 @@ static void send_waiting(struct remote *remote, int64_t now_ms)
 }
 
 int remote_ask(struct remote *remote, const char *zone, struct dnsblv6_addr addr, int64_t now_ms,
-	       int64_t deadline_ms, remote_fn callback, void *context, uint64_t *ret_id)
+	       int64_t deadline_ms, remote_fn callback, void *context)
 {
 	size_t zone_size = strlen(zone);
 	if (zone_size < 1 || zone_size > CACHED_ZONE_MAX || deadline_ms <= now_ms)
@@ -431,50 +418,17 @@ int remote_ask(struct remote *remote, const char *zone, struct dnsblv6_addr addr
 	struct request *request = calloc(1, sizeof(*request));
 	if (request == NULL)
 		return -ENOMEM;
-	request->id = ++remote->last_id;
+	request->number = ++remote->last_number;
 	request->zone = zone;
 	dnsblv6_addr_to_bytes(addr, request->ip.bytes);
 	request->deadline_ms = deadline_ms;
 	request->callback = callback;
 	request->context = context;
-	insert(&remote->waiting, request);
+	insert(&remote->lists[STATE_WAITING], request);
 	remote->stats.asked++;
-	*ret_id = request->id;
 	/* When this loses the connection, the callback tells it. */
 	send_waiting(remote, now_ms);
 	return 0;
-}
-
-static struct request *find_request(const struct remote *remote, uint64_t id)
-{
-	const struct request_list *lists[] = { &remote->waiting, &remote->sent };
-	struct request *request = NULL;
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-		TAILQ_FOREACH(request, lists[i], link)
-		{
-			if (request->id == id)
-				return request;
-		}
-	}
-	STAILQ_FOREACH(request, &remote->ended, ended_link)
-	{
-		if (request->id == id)
-			return request;
-	}
-	return NULL;
-}
-
-void remote_cancel(struct remote *remote, uint64_t id)
-{
-	struct request *request = find_request(remote, id);
-	if (request == NULL)
-		return;
-	if (request->state == STATE_ENDED) {
-		request->callback = NULL;
-		return;
-	}
-	take_out(remote, request);
-	free(request);
 }
 
 /* ---- replies and time ---- */
@@ -508,7 +462,7 @@ static void take_reply(struct remote *remote, const struct cached_reply *reply)
 /* The end of an idle connection says nothing of the daemon that comes next. */
 static void take_end(struct remote *remote, int64_t now_ms, int error)
 {
-	if (remote->sent_count == 0 && TAILQ_EMPTY(&remote->waiting))
+	if (remote->sent_count == 0 && first_of(remote, STATE_WAITING) == NULL)
 		hang_up(remote);
 	else
 		lose(remote, now_ms, error);
@@ -582,17 +536,17 @@ static bool is_over(const struct request *request, int64_t now_ms)
 /* No reply to any request since this one was sent: then no daemon is at work there. */
 static void take_time(struct remote *remote, int64_t now_ms)
 {
-	struct request *request = TAILQ_FIRST(&remote->sent);
+	struct request *request = first_of(remote, STATE_SENT);
 	if (is_over(request, now_ms) && request->heard == remote->heard) {
 		lose(remote, now_ms, ETIMEDOUT);
 		note_silence(remote, now_ms);
 	}
 	if (remote->sent_count > 0)
 		look_after(remote, now_ms);
-	while (is_over(TAILQ_FIRST(&remote->sent), now_ms))
-		end_request(remote, TAILQ_FIRST(&remote->sent), -ETIMEDOUT);
-	while (is_over(TAILQ_FIRST(&remote->waiting), now_ms))
-		end_request(remote, TAILQ_FIRST(&remote->waiting), -ETIMEDOUT);
+	for (unsigned state = 0; state < STATE_ENDED; state++) {
+		while (is_over(first_of(remote, state), now_ms))
+			end_request(remote, first_of(remote, state), -ETIMEDOUT);
+	}
 }
 
 static void tell(struct remote *remote, const struct request *request)
@@ -606,12 +560,13 @@ static void tell(struct remote *remote, const struct request *request)
 /* Only what has ended by now: what a callback asks has its callback next time. */
 static void call_back(struct remote *remote)
 {
-	uint64_t last_id = remote->last_id;
-	struct request *request = NULL;
-	while ((request = STAILQ_FIRST(&remote->ended)) != NULL && request->id <= last_id) {
-		STAILQ_REMOVE_HEAD(&remote->ended, ended_link);
-		if (request->callback != NULL)
-			tell(remote, request);
+	uint64_t last_number = remote->last_number;
+	struct request *request;
+
+	while ((request = first_of(remote, STATE_ENDED)) != NULL &&
+	       request->number <= last_number) {
+		TAILQ_REMOVE(&remote->lists[STATE_ENDED], request, link);
+		tell(remote, request);
 		free(request);
 	}
 }
@@ -623,12 +578,12 @@ int remote_fd(const struct remote *remote)
 
 int64_t remote_next_ms(const struct remote *remote)
 {
-	if (!STAILQ_EMPTY(&remote->ended))
-		return INT64_MIN;
 	int64_t next_ms = INT64_MAX;
-	const struct request_list *lists[] = { &remote->waiting, &remote->sent };
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-		const struct request *first = TAILQ_FIRST(lists[i]);
+
+	if (first_of(remote, STATE_ENDED) != NULL)
+		return INT64_MIN;
+	for (unsigned state = 0; state < STATE_ENDED; state++) {
+		const struct request *first = first_of(remote, state);
 		if (first != NULL && first->deadline_ms < next_ms)
 			next_ms = first->deadline_ms;
 	}

@@ -4,7 +4,7 @@
 /*
  * remote.h - the client's end of the connection to dnsblv6-cached.
  *
- * Flow: engine.c misses in the shared cache -> remote_ask() -> cached.h ->
+ * Flow: fetch.c misses in the shared cache -> remote_ask() -> cached.h ->
  *       the daemon asks DNS and writes the cache -> remote_process() -> the
  *       callback, which looks into the cache again.
  *
@@ -82,21 +82,18 @@ bool remote_is_connected(const struct remote *remote);
 bool remote_is_expecting(const struct remote *remote);
 
 /*
- * zone: presentation form, no final dot; borrowed until the callback or
- * remote_cancel(). The callback comes once, from remote_process(), when deadline_ms is over at the
- * latest. ret_id is never 0. Without a daemon -ECONNREFUSED, -ENOENT, -EAGAIN, -EPERM and the like,
+ * zone: presentation form, no final dot; borrowed until the callback, which comes once, from
+ * remote_process(), when deadline_ms is over at the latest. Without a daemon -ECONNREFUSED, -ENOENT, -EAGAIN, -EPERM and the like,
  * or -EINVAL for a bad zone or time: then there is no callback.
  */
 int remote_ask(struct remote *remote, const char *zone, struct dnsblv6_addr addr, int64_t now_ms,
-	       int64_t deadline_ms, remote_fn callback, void *context, uint64_t *ret_id);
-/* No callback comes after this; an unknown id is nothing. */
-void remote_cancel(struct remote *remote, uint64_t id);
+	       int64_t deadline_ms, remote_fn callback, void *context);
 
 /* A waitset: readable when there is something to process. */
 int remote_fd(const struct remote *remote);
 /* When remote_process() has something to do by itself; INT64_MAX: never. */
 int64_t remote_next_ms(const struct remote *remote);
-/* Callbacks may ask and cancel. */
+/* Callbacks may ask. */
 void remote_process(struct remote *remote, int64_t now_ms);
 
 /* In a child after fork(): forgets what is open without callbacks; the parent's connection stays

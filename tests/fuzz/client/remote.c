@@ -80,12 +80,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct remote *remote = NULL;
 	unsigned calls[QUESTION_COUNT] = { 0 };
-	uint64_t id = 0;
 	listen_once();
 	need(remote_new(directory, &remote) == 0);
 	for (unsigned i = 0; i < QUESTION_COUNT; i++)
 		need(remote_ask(remote, "bl6.example", dnsblv6_addr_from_ipv4(i), 0, TIMEOUT_MS,
-				count_call, &calls[i], &id) == 0);
+				count_call, &calls[i]) == 0);
 	int peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	need(peer >= 0);
 	/* Most packets are to be those behind a greeting. */

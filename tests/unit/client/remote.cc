@@ -168,8 +168,7 @@ class client
 
 	int ask(outcome *taken, int64_t timeout_ms = 1000, const char *zone = ZONE)
 	{
-		return remote_ask(remote_, zone, ADDR, now_ms, now_ms + timeout_ms, take, taken,
-				  &id);
+		return remote_ask(remote_, zone, ADDR, now_ms, now_ms + timeout_ms, take, taken);
 	}
 	void process()
 	{
@@ -192,7 +191,6 @@ class client
 	}
 
 	int64_t now_ms = 5000;
-	uint64_t id = 0;
 
       private:
 	remote *remote_ = nullptr;
@@ -228,7 +226,6 @@ TEST_CASE("a request has the address, the zone and less time than the client has
 	client asker(directory.path());
 	outcome taken;
 	REQUIRE(asker.ask(&taken, 1000) == 0);
-	CHECK(asker.id != 0);
 	daemon.accept_client();
 
 	const auto request = daemon.read();
@@ -769,25 +766,6 @@ TEST_CASE("a daemon that does not read delays no request beyond its deadline", "
 	CHECK(taken.calls == asked);
 }
 
-TEST_CASE("a cancelled request has no callback", "[client][remote]")
-{
-	pair_of both;
-	// On its way; when the daemon has just ended; at its deadline.
-	const int when = GENERATE(0, 1, 2);
-	CAPTURE(when);
-	if (when == 1)
-		both.daemon.hang_up();
-	if (when == 2)
-		both.asker.now_ms += 1000;
-	remote_cancel(both.asker.get(), both.asker.id);
-	if (when == 0)
-		both.daemon.say(bytes_of(listed(both.id)));
-	remote_cancel(both.asker.get(), both.asker.id);
-	both.asker.process();
-	CHECK(both.taken.calls == 0);
-	CHECK(remote_next_ms(both.asker.get()) == INT64_MAX);
-}
-
 namespace
 {
 struct chain {
@@ -813,9 +791,8 @@ TEST_CASE("a callback may ask again", "[client][remote]")
 	client asker(directory.path());
 	outcome second;
 	chain link = { &asker, &second, 0 };
-	uint64_t id = 0;
 	REQUIRE(remote_ask(asker.get(), ZONE, ADDR, asker.now_ms, asker.now_ms + 1000, ask_again,
-			   &link, &id) == 0);
+			   &link) == 0);
 	daemon.accept_client();
 	daemon.say(bytes_of(listed(daemon.read()->id)));
 	asker.process();
@@ -837,8 +814,7 @@ TEST_CASE("a child has a connection of its own and forgets what the parent asked
 			return 1;
 		if (remote_next_ms(both.asker.get()) != INT64_MAX)
 			return 2;
-		if (remote_ask(both.asker.get(), ZONE, ADDR, 0, 60000, take, &mine,
-			       &both.asker.id) != 0)
+		if (remote_ask(both.asker.get(), ZONE, ADDR, 0, 60000, take, &mine) != 0)
 			return 3;
 		pollfd polled = { remote_fd(both.asker.get()), POLLIN, 0 };
 		while (mine.calls == 0) {
@@ -900,10 +876,9 @@ TEST_CASE("without memory a client is not made and a question not asked, and the
 		CHECK(made == nullptr);
 	}
 	outcome taken;
-	uint64_t id = 0;
 	for (unsigned n = 1;; n++) {
 		fault::fail_at(n);
-		const int ret = remote_ask(made, ZONE, ADDR, 0, 1000, take, &taken, &id);
+		const int ret = remote_ask(made, ZONE, ADDR, 0, 1000, take, &taken);
 		if (!fault::end()) {
 			REQUIRE(ret == 0);
 			break;
