@@ -4,7 +4,7 @@
 /*
  * queue.h - the lists of <sys/queue.h>, also where libc has none: musl.
  *
- * Flow: asking.h, client_parts.h, engine_parts.h, fetch.c, remote.c make lists of them.
+ * Flow: what has lists: stub.c, remote.c, the engine, client_parts.h.
  *
  * glibc and the BSDs have that header, and others' headers include it, so that ours has to be the
  * same one there. What stands below is that part of it which is used here; queue(3) tells what
@@ -35,6 +35,7 @@
 	}
 #define LIST_INIT(head)	       ((head)->lh_first = NULL)
 #define LIST_FIRST(head)       ((head)->lh_first)
+#define LIST_EMPTY(head)       ((head)->lh_first == NULL)
 #define LIST_NEXT(item, field) ((item)->field.le_next)
 #define LIST_FOREACH(item, head, field)                                                            \
 	for ((item) = LIST_FIRST(head); (item) != NULL; (item) = LIST_NEXT(item, field))

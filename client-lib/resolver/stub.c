@@ -10,6 +10,7 @@
 #include "client-lib/base/entropy.h"
 #include "client-lib/resolver/flight.h"
 #include "client-lib/base/pool.h"
+#include "client-lib/base/queue.h"
 #include "client-lib/resolver/shares.h"
 #include "client-lib/base/timers.h"
 #include "client-lib/base/waitset.h"
@@ -27,21 +28,21 @@ enum { TIMER_ASKER, TIMER_FLIGHT }; /* kinds */
 struct asker {
 	struct timer deadline; /* first: found by its address */
 	struct question *question;
-	struct asker *previous, *next; /* of the same question */
-	unsigned zone;		       /* whose place it has */
-	int64_t life_ms;	       /* from when the question is sent; 0: its time is set */
-	int64_t last_ms;	       /* so long it may wait for a turn */
+	LIST_ENTRY(asker) alike; /* of the same question */
+	unsigned zone;		 /* whose place it has */
+	int64_t life_ms;	 /* from when the question is sent; 0: its time is set */
+	int64_t last_ms;	 /* so long it may wait for a turn */
 	stub_fn callback;
 	void *context;
 };
 
 /* What one or more askers want to know: in flight, or waiting for a free flight. */
 struct question {
-	struct asker *askers;
-	struct flight *flight;		  /* NULL: waiting */
-	struct question *next_alike;	  /* in its bucket */
-	struct question *previous, *next; /* waiting */
-	bool is_over;			  /* its askers are being told */
+	LIST_HEAD(, asker) askers;
+	struct flight *flight; /* NULL: waiting */
+	LIST_ENTRY(question) bucket;
+	TAILQ_ENTRY(question) queue; /* waiting */
+	bool is_over;		     /* its askers are being told */
 	uint16_t type;
 	unsigned zone;	     /* whose share it is asked in: its first asker's */
 	unsigned round;	     /* that its next flight begins with */
@@ -53,17 +54,16 @@ struct question {
 struct slot {
 	struct flight flight;	   /* first: its timer is found by its address */
 	struct question *question; /* NULL: free */
-	struct slot *next_free;
+	LIST_ENTRY(slot) free;
 	uint32_t generation; /* upper half of its id for the backend, so that an old one finds
 				nothing */
 	bool is_asked;
 	bool is_noted; /* in the zone's share, as not answered */
 };
 
-/* Those of one zone that wait. */
-struct queue {
-	struct question *first, *last;
-};
+LIST_HEAD(bucket, question);
+LIST_HEAD(slots, slot);
+TAILQ_HEAD(queue, question); /* those of one zone that wait */
 
 /*
  * Sockets are few, and have their memory from the start. Places for questions are many, a
@@ -73,16 +73,16 @@ struct stub {
 	struct flights all;
 	struct timers timers;
 	uint64_t seed; /* of the buckets */
-	struct question **buckets;
+	struct bucket *buckets;
 	uint32_t bucket_count; /* a power of two */
 
 	struct pool askers;
 	struct pool questions; /* never more than askers */
 	uint32_t places_max;   /* of one zone */
 	uint32_t places_taken[CONFIG_ZONES_MAX];
-	struct slot *slots;
-	uint32_t slots_used; /* from the first on, once or more */
-	struct slot *free_slots;
+	struct slot *slots;   /* as many as the shares have sockets */
+	uint32_t slots_used;  /* from the first on, once or more: no memory of others is touched */
+	struct slots free;    /* of these, those without a question */
 	int64_t told_sent_ms; /* when the question was sent whose askers are told */
 
 	struct shares shares;
@@ -115,22 +115,9 @@ static void give_asker(struct stub *stub, struct asker *asker)
 	pool_give(&stub->askers, asker);
 }
 
-/* There are as many as the shares have sockets. */
-static struct slot *take_slot(struct stub *stub)
-{
-	struct slot *slot = stub->free_slots;
-
-	if (slot != NULL)
-		stub->free_slots = slot->next_free;
-	else
-		slot = &stub->slots[stub->slots_used++];
-	return slot;
-}
-
 /* ---- questions ---- */
 
-static struct question **bucket_of(struct stub *stub, const struct dnsblv6_labels *name,
-				   uint16_t type)
+static struct bucket *bucket_of(struct stub *stub, const struct dnsblv6_labels *name, uint16_t type)
 {
 	uint64_t hash = stub->seed ^ type;
 
@@ -142,40 +129,26 @@ static struct question **bucket_of(struct stub *stub, const struct dnsblv6_label
 static struct question *find_question(struct stub *stub, const struct dnsblv6_labels *name,
 				      uint16_t type)
 {
-	struct question *question = *bucket_of(stub, name, type);
+	struct question *question;
 
-	while (question != NULL && (question->type != type || question->name.size != name->size ||
-				    memcmp(question->name.wire, name->wire, name->size) != 0))
-		question = question->next_alike;
+	LIST_FOREACH(question, bucket_of(stub, name, type), bucket)
+	{
+		if (question->type == type && question->name.size == name->size &&
+		    memcmp(question->name.wire, name->wire, name->size) == 0)
+			break;
+	}
 	return question;
 }
 
 static void append_waiting(struct stub *stub, struct question *question)
 {
-	struct queue *queue = &stub->queues[question->zone];
-
-	question->next = NULL;
-	question->previous = queue->last;
-	if (queue->last != NULL)
-		queue->last->next = question;
-	else
-		queue->first = question;
-	queue->last = question;
+	TAILQ_INSERT_TAIL(&stub->queues[question->zone], question, queue);
 	shares_wait(&stub->shares, question->zone);
 }
 
 static void remove_waiting(struct stub *stub, struct question *question)
 {
-	struct queue *queue = &stub->queues[question->zone];
-
-	if (question->previous != NULL)
-		question->previous->next = question->next;
-	else
-		queue->first = question->next;
-	if (question->next != NULL)
-		question->next->previous = question->previous;
-	else
-		queue->last = question->previous;
+	TAILQ_REMOVE(&stub->queues[question->zone], question, queue);
 	shares_leave(&stub->shares, question->zone);
 }
 
@@ -209,8 +182,10 @@ static void extend(int64_t *number, int64_t least)
 static void begin_time(struct stub *stub, struct question *question, int64_t now_ms)
 {
 	const bool is_first = question->sent_ms < 0;
+	struct asker *asker;
 
-	for (struct asker *asker = question->askers; asker != NULL; asker = asker->next) {
+	LIST_FOREACH(asker, &question->askers, alike)
+	{
 		int64_t when_ms = asker->deadline.when_ms;
 
 		if (asker->life_ms > 0 && is_first)
@@ -218,7 +193,7 @@ static void begin_time(struct stub *stub, struct question *question, int64_t now
 		else if (asker->life_ms > 0)
 			extend(&when_ms, now_ms + stub->all.config->attempt_timeout_ms);
 		timers_set(&stub->timers, &asker->deadline, when_ms);
-		if (asker == question->askers)
+		if (asker == LIST_FIRST(&question->askers))
 			question->deadline_ms = when_ms;
 		extend(&question->deadline_ms, when_ms);
 	}
@@ -226,8 +201,12 @@ static void begin_time(struct stub *stub, struct question *question, int64_t now
 
 static void start_flight(struct stub *stub, struct question *question, int64_t now_ms)
 {
-	struct slot *slot = take_slot(stub);
+	struct slot *slot = LIST_FIRST(&stub->free);
 
+	if (slot != NULL)
+		LIST_REMOVE(slot, free);
+	else
+		slot = &stub->slots[stub->slots_used++];
 	begin_time(stub, question, now_ms);
 	slot->question = question;
 	slot->flight.turn.kind = TIMER_FLIGHT;
@@ -263,8 +242,7 @@ static void land(struct stub *stub, struct question *question)
 	slot->is_asked = false;
 	flight_stop(&stub->all, &slot->flight);
 	slot->question = NULL;
-	slot->next_free = stub->free_slots;
-	stub->free_slots = slot;
+	LIST_INSERT_HEAD(&stub->free, slot, free);
 	question->flight = NULL;
 	shares_end(&stub->shares, question->zone);
 }
@@ -272,11 +250,7 @@ static void land(struct stub *stub, struct question *question)
 /* It is not found any more, and asks no server; its askers go on to wait. */
 static void end_question(struct stub *stub, struct question *question)
 {
-	struct question **link = bucket_of(stub, &question->name, question->type);
-
-	while (*link != question)
-		link = &(*link)->next_alike;
-	*link = question->next_alike;
+	LIST_REMOVE(question, bucket);
 	question->is_over = true;
 	if (question->flight != NULL)
 		land(stub, question);
@@ -295,11 +269,10 @@ static struct question *add_question(struct stub *stub, const struct stub_what *
 				     int64_t now_ms)
 {
 	struct question *question = pool_take(&stub->questions);
-	struct question **bucket = bucket_of(stub, what->name, what->type);
 
 	if (question == NULL)
 		return NULL;
-	question->askers = NULL;
+	LIST_INIT(&question->askers);
 	question->flight = NULL;
 	question->is_over = false;
 	question->type = what->type;
@@ -308,31 +281,15 @@ static struct question *add_question(struct stub *stub, const struct stub_what *
 	question->sent_ms = -1;
 	question->deadline_ms = end_ms(what, now_ms);
 	question->name = *what->name;
-	question->next_alike = *bucket;
-	*bucket = question;
+	LIST_INSERT_HEAD(bucket_of(stub, what->name, what->type), question, bucket);
 	return question;
 }
 
 /* ---- askers ---- */
 
-static void add_asker(struct question *question, struct asker *asker)
-{
-	asker->question = question;
-	asker->previous = NULL;
-	asker->next = question->askers;
-	if (question->askers != NULL)
-		question->askers->previous = asker;
-	question->askers = asker;
-}
-
 static void remove_asker(struct stub *stub, struct asker *asker)
 {
-	if (asker->previous != NULL)
-		asker->previous->next = asker->next;
-	else
-		asker->question->askers = asker->next;
-	if (asker->next != NULL)
-		asker->next->previous = asker->previous;
+	LIST_REMOVE(asker, alike);
 	timers_clear(&stub->timers, &asker->deadline);
 	give_asker(stub, asker);
 }
@@ -354,8 +311,8 @@ static void tell_all(struct stub *stub, struct question *question)
 	stub->told_sent_ms = sent_ms(question);
 	shares_note(&stub->shares, question->zone, true);
 	end_question(stub, question);
-	while (question->askers != NULL) {
-		struct asker *asker = question->askers;
+	while (!LIST_EMPTY(&question->askers)) {
+		struct asker *asker = LIST_FIRST(&question->askers);
 		stub_fn callback = asker->callback;
 		void *context = asker->context;
 
@@ -392,7 +349,7 @@ static void expire_asker(struct stub *stub, struct asker *asker)
 	stub->all.stats.unsent += stub_is_unsent(status);
 	stub->told_sent_ms = sent_ms(question);
 	remove_asker(stub, asker);
-	if (question->askers == NULL && !question->is_over) {
+	if (LIST_EMPTY(&question->askers) && !question->is_over) {
 		note_silence(stub, question);
 		end_question(stub, question);
 		pool_give(&stub->questions, question);
@@ -526,7 +483,7 @@ void stub_process(struct stub *stub, int64_t now_ms)
 	handle_timers(stub, now_ms);
 	for (unsigned zone = shares_next(&stub->shares); zone != SHARES_NONE;
 	     zone = shares_next(&stub->shares)) {
-		struct question *question = stub->queues[zone].first;
+		struct question *question = TAILQ_FIRST(&stub->queues[zone]);
 
 		remove_waiting(stub, question);
 		start_flight(stub, question, now_ms);
@@ -566,7 +523,7 @@ static struct question *join_question(struct stub *stub, const struct stub_what 
 	if (question == NULL)
 		return NULL;
 	/* Not past those of its zone that wait already. */
-	if (stub->queues[what->zone].first == NULL && shares_may_begin(&stub->shares, what->zone))
+	if (TAILQ_EMPTY(&stub->queues[what->zone]) && shares_may_begin(&stub->shares, what->zone))
 		start_flight(stub, question, now_ms);
 	else
 		append_waiting(stub, question);
@@ -600,7 +557,8 @@ int stub_ask(struct stub *stub, const struct stub_what *what, int64_t now_ms, st
 	asker->life_ms = what->life_ms;
 	asker->last_ms = what->deadline_ms;
 	asker->deadline.kind = TIMER_ASKER;
-	add_asker(question, asker);
+	asker->question = question;
+	LIST_INSERT_HEAD(&question->askers, asker, alike);
 	timers_set(&stub->timers, &asker->deadline,
 		   question->flight != NULL || question->sent_ms >= 0 ? end_ms(what, now_ms)
 								      : what->deadline_ms);
@@ -617,7 +575,7 @@ void stub_cancel(struct stub *stub, uint64_t id)
 	struct question *question = asker->question;
 
 	remove_asker(stub, asker);
-	if (question->askers == NULL && !question->is_over) {
+	if (LIST_EMPTY(&question->askers) && !question->is_over) {
 		end_question(stub, question);
 		pool_give(&stub->questions, question);
 	}
@@ -702,13 +660,23 @@ static int take_memory(struct stub *stub)
 
 	stub->places_max = config->max_requests + SPARE;
 	stub->bucket_count = choose_buckets(zones * stub->places_max);
-	stub->buckets = calloc(stub->bucket_count, sizeof(void *));
+	stub->buckets = calloc(stub->bucket_count, sizeof(*stub->buckets));
 	stub->slots = calloc(config->max_sockets, sizeof(*stub->slots));
 	if (stub->buckets == NULL || stub->slots == NULL ||
 	    pool_init(&stub->askers, sizeof(struct asker), zones * stub->places_max) != 0 ||
 	    pool_init(&stub->questions, sizeof(struct question), zones * stub->places_max) != 0)
 		return -ENOMEM;
 	return timers_reserve(&stub->timers, stub->askers.room + config->max_sockets);
+}
+
+/* No question waits, and no slot was used. */
+static void clear_lists(struct stub *stub)
+{
+	shares_init(&stub->shares, count_zones(stub->all.config), stub->all.config->max_sockets);
+	for (unsigned i = 0; i < CONFIG_ZONES_MAX; i++)
+		TAILQ_INIT(&stub->queues[i]);
+	LIST_INIT(&stub->free);
+	stub->slots_used = 0;
 }
 
 int stub_new(const struct config *config, struct stub **ret_stub)
@@ -723,7 +691,7 @@ int stub_new(const struct config *config, struct stub **ret_stub)
 	stub->all.timers = &stub->timers;
 	if (take_memory(stub) != 0)
 		goto fail;
-	shares_init(&stub->shares, count_zones(config), config->max_sockets);
+	clear_lists(stub);
 	ret = open_descriptor(stub);
 	if (ret != 0)
 		goto fail;
@@ -757,12 +725,8 @@ int stub_after_fork(struct stub *stub)
 	entropy_forget(&stub->all.entropy);
 	stub->timers.count = 0;
 	stub->all.lack_until_ms = 0;
-	memset(stub->buckets, 0, stub->bucket_count * sizeof(void *));
-	memset(stub->queues, 0, sizeof(stub->queues));
-	shares_init(&stub->shares, count_zones(stub->all.config), stub->all.config->max_sockets);
-	/* Generations of slots go on counting: an id of before is unknown. */
-	stub->slots_used = 0;
-	stub->free_slots = NULL;
+	memset(stub->buckets, 0, stub->bucket_count * sizeof(*stub->buckets));
+	clear_lists(stub); /* generations of slots go on counting: an id of before is unknown */
 	backend_close(&stub->backend, true);
 	return open_descriptor(stub);
 }
