@@ -20,17 +20,26 @@ struct unit {
 	uint64_t factor;
 };
 
+/* A row: key and set(), and of the rest what that takes. */
 struct option {
 	const char *key;
 	int (*set)(struct config *config, const struct option *option, const char *value,
 		   char *ret_error);
-	/* Only of lists, which have set_list() for set(). */
-	const char *(*set_words)(struct config *config, const char *value, struct word *ret_word);
-	size_t offset; /* of the member, of all but lists */
-	uint64_t min, max;
-	const struct unit *units;
+	size_t offset; /* of the member */
 	const char *permitted;
+	uint64_t min, max;
+	bool takes_zero; /* although it is less than min */
+	const struct unit *units;
+	const char *words[3]; /* for false, for true, and NULL */
+	/* Of a list; NULL: trait is what it may set for one zone, too. */
+	const char *(*set_words)(struct config *config, const char *value, struct word *ret_word);
+	enum config_trait trait;
 };
+
+static void *member_of(struct config *config, const struct option *option)
+{
+	return (char *)config + option->offset;
+}
 
 /* ---- refusals ---- */
 
@@ -73,75 +82,45 @@ static bool parse_number(const char *text, const struct unit *units, uint64_t ma
 	return true;
 }
 
+static bool read_number(const struct option *option, const char *value, uint64_t *ret_number)
+{
+	return parse_number(value, option->units, option->max, ret_number) &&
+	       (*ret_number >= option->min || (*ret_number == 0 && option->takes_zero));
+}
+
 static int set_number(struct config *config, const struct option *option, const char *value,
 		      char *ret_error)
 {
 	uint64_t number;
 
-	if (!parse_number(value, option->units, option->max, &number) || number < option->min)
+	if (!read_number(option, value, &number))
 		return refuse_value(option, value, ret_error);
-	*(uint32_t *)(void *)((char *)config + option->offset) = (uint32_t)number;
+	*(uint32_t *)member_of(config, option) = (uint32_t)number;
 	return 0;
 }
 
-/* As set_number(), but 0 is permitted too. */
-static int set_number_or_zero(struct config *config, const struct option *option, const char *value,
-			      char *ret_error)
-{
-	struct option any = *option;
-	uint64_t number;
-
-	if (parse_number(value, option->units, option->max, &number) && number == 0)
-		any.min = 0;
-	return set_number(config, &any, value, ret_error);
-}
-
+/* As set_number(), of a member with 64 bits. */
 static int set_size(struct config *config, const struct option *option, const char *value,
 		    char *ret_error)
 {
 	uint64_t number;
 
-	if (!parse_number(value, option->units, option->max, &number) || number < option->min)
+	if (!read_number(option, value, &number))
 		return refuse_value(option, value, ret_error);
-	config->cache_size = number;
+	*(uint64_t *)member_of(config, option) = number;
 	return 0;
 }
 
 /* ---- words and paths ---- */
 
-static int set_bool(struct config *config, const struct option *option, const char *value,
+static int set_word(struct config *config, const struct option *option, const char *value,
 		    char *ret_error)
 {
-	static const char *const words[] = { "no", "yes", NULL };
-	const int found = words_find(words_whole(value), words);
+	const int found = words_find(words_whole(value), option->words);
 
 	if (found < 0)
 		return refuse_value(option, value, ret_error);
-	*(bool *)((char *)config + option->offset) = found == 1;
-	return 0;
-}
-
-static int set_role(struct config *config, const struct option *option, const char *value,
-		    char *ret_error)
-{
-	static const char *const words[] = { "client", "writer", NULL };
-	const int found = words_find(words_whole(value), words);
-
-	if (found < 0)
-		return refuse_value(option, value, ret_error);
-	config->shared_writer = found == 1;
-	return 0;
-}
-
-static int set_scope(struct config *config, const struct option *option, const char *value,
-		     char *ret_error)
-{
-	static const char *const words[] = { "global", "all", NULL };
-	const int found = words_find(words_whole(value), words);
-
-	if (found < 0)
-		return refuse_value(option, value, ret_error);
-	config->asks_private = found == 1;
+	*(bool *)member_of(config, option) = found == 1;
 	return 0;
 }
 
@@ -153,7 +132,7 @@ static int set_path(struct config *config, const struct option *option, const ch
 
 	if (size < option->min || size > option->max || (size > 0 && value[0] != '/'))
 		return refuse_value(option, value, ret_error);
-	memcpy((char *)config + option->offset, value, size + 1);
+	memcpy(member_of(config, option), value, size + 1);
 	return 0;
 }
 
@@ -163,7 +142,9 @@ static int set_list(struct config *config, const struct option *option, const ch
 		    char *ret_error)
 {
 	struct word word = words_whole(value);
-	const char *reason = option->set_words(config, value, &word);
+	const char *reason = option->set_words != NULL
+				     ? option->set_words(config, value, &word)
+				     : lists_set_trait(config, option->trait, value, &word);
 
 	return reason == NULL ? 0 : words_refuse(option->key, word, reason, ret_error);
 }
@@ -174,49 +155,59 @@ static int set_list(struct config *config, const struct option *option, const ch
 
 enum { MINUTE = 60, HOUR = 3600, DAY = 86400, WEEK = 604800 };
 #define SECONDS ", with s, m, h or d"
+#define NUMBER(member, least, most, unit)                                                          \
+	MEMBER(member), .min = (least), .max = (most), .units = (unit)
 
 static const struct option options[] = {
-	{ "zones", set_list, lists_set_zones, 0, 0, 0, NULL, NULL },
-	{ "threshold", set_number, NULL, MEMBER(threshold), 1, CONFIG_ENTRIES_MAX *SITES_WEIGHT_MAX,
-	  no_units, "permitted is 1 to 64000000" },
-	{ "scope", set_scope, NULL, 0, 0, 0, NULL, "permitted are global and all" },
-	{ "servers", set_list, lists_set_servers, 0, 0, 0, NULL, NULL },
-	{ "trusted", set_list, lists_set_trusted, 0, 0, 0, NULL, NULL },
-	{ "on-failure", set_list, lists_set_failures, 0, 0, 0, NULL, NULL },
-	{ "mode", set_list, lists_set_modes, 0, 0, 0, NULL, NULL },
-	{ "secure", set_list, lists_set_secures, 0, 0, 0, NULL, NULL },
-	{ "cache-size", set_size, NULL, 0, CACHE_SIZE_MIN, UINT64_C(64) << 30, bytes_units,
-	  "permitted is 8K to 64G, in bytes or with K, M or G" },
-	{ "shared", set_path, NULL, MEMBER(shared), 0, CONFIG_SHARED_MAX, NULL,
-	  "permitted is an absolute path of at most 90 bytes, or nothing" },
-	{ "role", set_role, NULL, 0, 0, 0, NULL, "permitted are client and writer" },
-	{ "min-ttl", set_number, NULL, MEMBER(min_ttl_s), 1, HOUR, seconds_units,
-	  "permitted is 1 to 3600 seconds" SECONDS },
-	{ "max-ttl", set_number, NULL, MEMBER(max_ttl_s), 1, WEEK, seconds_units,
-	  "permitted is 1 to 604800 seconds" SECONDS },
-	{ "max-negative-ttl", set_number, NULL, MEMBER(max_negative_ttl_s), 1, WEEK, seconds_units,
-	  "permitted is 1 to 604800 seconds" SECONDS },
-	{ "failure-ttl", set_number, NULL, MEMBER(failure_ttl_s), 5, 30, seconds_units,
-	  "permitted is 5 to 30 seconds" SECONDS },
-	{ "max-stale", set_number, NULL, MEMBER(max_stale_s), 0, WEEK, seconds_units,
-	  "permitted is 0 to 604800 seconds" SECONDS },
-	{ "prefetch", set_number, NULL, MEMBER(prefetch_percent), 0, 90, percent_units,
-	  "permitted is 0 to 90 percent" },
-	{ "probe-interval", set_number_or_zero, NULL, MEMBER(probe_interval_s), MINUTE, WEEK,
-	  seconds_units, "permitted is 60 to 604800 seconds" SECONDS ", or 0" },
-	{ "max-requests", set_number, NULL, MEMBER(max_requests), 1, 65536, no_units,
-	  "permitted is 1 to 65536" },
-	{ "max-sockets", set_number, NULL, MEMBER(max_sockets), CONFIG_SOCKETS_MIN,
-	  CONFIG_SOCKETS_MAX, no_units, "permitted is 4 to 16384" },
-	{ "attempt-timeout", set_number, NULL, MEMBER(attempt_timeout_ms), 20, 30000, ms_units,
-	  "permitted is 20 to 30000 milliseconds, with ms or s" },
-	{ "mixed-case", set_bool, NULL, MEMBER(mixed_case), 0, 0, NULL,
-	  "permitted are yes and no" },
-	{ "ranges", set_bool, NULL, MEMBER(use_ranges), 0, 0, NULL, "permitted are yes and no" },
-	{ "resolv-conf", set_path, NULL, MEMBER(resolv_conf), 1, CONFIG_TEXT_MAX - 1, NULL,
-	  "permitted is an absolute path of at most 255 bytes" },
-	{ "kind", set_list, lists_set_kinds, 0, 0, 0, NULL, NULL },
-	{ "test-point", set_list, lists_set_points, 0, 0, 0, NULL, NULL },
+	{ "zones", set_list, .set_words = lists_set_zones },
+	{ "threshold", set_number,
+	  NUMBER(threshold, 1, CONFIG_ENTRIES_MAX *SITES_WEIGHT_MAX, no_units),
+	  .permitted = "permitted is 1 to 64000000" },
+	{ "scope", set_word, MEMBER(asks_private), "permitted are global and all",
+	  .words = { "global", "all" } },
+	{ "servers", set_list, .set_words = lists_set_servers },
+	{ "trusted", set_list, .set_words = lists_set_trusted },
+	{ "on-failure", set_list, .trait = CONFIG_FAILURE },
+	{ "mode", set_list, .trait = CONFIG_MODE },
+	{ "secure", set_list, .trait = CONFIG_SECURE },
+	{ "cache-size", set_size,
+	  NUMBER(cache_size, CACHE_SIZE_MIN, UINT64_C(64) << 30, bytes_units),
+	  .permitted = "permitted is 8K to 64G, in bytes or with K, M or G" },
+	{ "shared", set_path, MEMBER(shared),
+	  "permitted is an absolute path of at most 90 bytes, or nothing",
+	  .max = CONFIG_SHARED_MAX },
+	{ "role", set_word, MEMBER(shared_writer), "permitted are client and writer",
+	  .words = { "client", "writer" } },
+	{ "min-ttl", set_number, NUMBER(min_ttl_s, 1, HOUR, seconds_units),
+	  .permitted = "permitted is 1 to 3600 seconds" SECONDS },
+	{ "max-ttl", set_number, NUMBER(max_ttl_s, 1, WEEK, seconds_units),
+	  .permitted = "permitted is 1 to 604800 seconds" SECONDS },
+	{ "max-negative-ttl", set_number, NUMBER(max_negative_ttl_s, 1, WEEK, seconds_units),
+	  .permitted = "permitted is 1 to 604800 seconds" SECONDS },
+	{ "failure-ttl", set_number, NUMBER(failure_ttl_s, 5, 30, seconds_units),
+	  .permitted = "permitted is 5 to 30 seconds" SECONDS },
+	{ "max-stale", set_number, NUMBER(max_stale_s, 0, WEEK, seconds_units),
+	  .permitted = "permitted is 0 to 604800 seconds" SECONDS },
+	{ "prefetch", set_number, NUMBER(prefetch_percent, 0, 90, percent_units),
+	  .permitted = "permitted is 0 to 90 percent" },
+	{ "probe-interval", set_number, NUMBER(probe_interval_s, MINUTE, WEEK, seconds_units),
+	  .takes_zero = true, .permitted = "permitted is 60 to 604800 seconds" SECONDS ", or 0" },
+	{ "max-requests", set_number, NUMBER(max_requests, 1, 65536, no_units),
+	  .permitted = "permitted is 1 to 65536" },
+	{ "max-sockets", set_number,
+	  NUMBER(max_sockets, CONFIG_SOCKETS_MIN, CONFIG_SOCKETS_MAX, no_units),
+	  .permitted = "permitted is 4 to 16384" },
+	{ "attempt-timeout", set_number, NUMBER(attempt_timeout_ms, 20, 30000, ms_units),
+	  .permitted = "permitted is 20 to 30000 milliseconds, with ms or s" },
+	{ "mixed-case", set_word, MEMBER(mixed_case), "permitted are yes and no",
+	  .words = { "no", "yes" } },
+	{ "ranges", set_word, MEMBER(use_ranges), "permitted are yes and no",
+	  .words = { "no", "yes" } },
+	{ "resolv-conf", set_path, MEMBER(resolv_conf),
+	  "permitted is an absolute path of at most 255 bytes", .min = 1,
+	  .max = CONFIG_TEXT_MAX - 1 },
+	{ "kind", set_list, .trait = CONFIG_KIND },
+	{ "test-point", set_list, .trait = CONFIG_POINT },
 };
 enum { OPTION_COUNT = sizeof(options) / sizeof(options[0]) };
 
@@ -269,13 +260,14 @@ static int check_ttl(const char *key, uint32_t max_ttl_s, uint32_t min_ttl_s, ch
 /* The first option that was set for a zone. */
 static const char *policy_key(const struct config_policy *policy)
 {
-	static const char *const keys[CONFIG_TRAITS] = { "mode", "on-failure", "secure", "kind",
-							 "test-point" };
+	const struct option *option = options;
 	unsigned trait = 0;
 
 	while (!policy->has[trait])
 		trait++;
-	return keys[trait];
+	while (option->set != set_list || option->set_words != NULL || option->trait != trait)
+		option++;
+	return option->key;
 }
 
 static int check(const struct config *config, char *ret_error)

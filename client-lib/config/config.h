@@ -18,33 +18,8 @@
  *
  * Text in, values out: config_set() refuses a word or takes it, config_finish()
  * looks at what belongs together. Only then are the modes of zones and the trust
- * in servers what they should be. The keys, what they take and at first are:
- *
- *     zones             entries, divided by blanks or commas; none
- *     threshold         1 to 64000000; 1
- *     servers           ADDRESS[@PORT] ..., up to 8; those of resolv-conf
- *     trusted           ADDRESS ... whose AD is believed, beside loopback; or "none": no server's
- *     on-failure        open, closed, defer, or NAME= and one of them ...; open
- *     mode              auto, bitmap, classic, or NAME= and one of them ...; auto
- *     secure            auto, yes, no, or NAME= and one of them ...; auto
- *     cache-size        bytes, or with K, M, G: 8K to 64G; 4M
- *     shared            absolute path of a directory, up to 90 bytes, or ""
- *     role              client, writer; client
- *     min-ttl           1 s to 1 h; 5 s
- *     max-ttl           1 s to 7 d; 1 d
- *     max-negative-ttl  1 s to 7 d; 1 h
- *     failure-ttl       5 s to 30 s; 10 s
- *     max-stale         0 to 7 d; 3 h
- *     prefetch          0 to 90 (%); 10
- *     probe-interval    0, or 1 m to 7 d; 1 h
- *     max-requests      1 to 65536; 4096
- *     max-sockets       4 to 16384; a quarter of what RLIMIT_NOFILE leaves, 4 to 512
- *     attempt-timeout   20 ms to 30 s; 500 ms
- *     mixed-case        yes, no; no
- *     ranges            yes, no; yes
- *     resolv-conf       absolute path; /etc/resolv.conf
- *     kind              addresses, names, sites, hashes, or NAME= and one of them ...; addresses
- *     test-point        name or IPv4 address, none, or NAME= and one of them ...; by the kind
+ * in servers what they should be. The table in config.c has the keys and what they take,
+ * config_init() what they are at first, and libdnsblv6(3) what they mean.
  *
  * The struct is the caller's, and a copy is a copy: it has no pointers but what the caller lent.
  * Nothing here allocates or locks; config_finish() alone reads a file, and the limit of

@@ -183,8 +183,8 @@ static void merge_policy(struct config *config, enum config_trait trait,
 		policy->point = added->point;
 }
 
-static const char *set_trait(struct config *config, enum config_trait trait, const char *value,
-			     struct word *ret_word)
+const char *lists_set_trait(struct config *config, enum config_trait trait, const char *value,
+			    struct word *ret_word)
 {
 	struct config_policy policy;
 	struct word word;
@@ -207,31 +207,6 @@ static const char *set_trait(struct config *config, enum config_trait trait, con
 			merge_policy(config, trait, &policy);
 	}
 	return NULL;
-}
-
-const char *lists_set_modes(struct config *config, const char *value, struct word *ret_word)
-{
-	return set_trait(config, CONFIG_MODE, value, ret_word);
-}
-
-const char *lists_set_failures(struct config *config, const char *value, struct word *ret_word)
-{
-	return set_trait(config, CONFIG_FAILURE, value, ret_word);
-}
-
-const char *lists_set_secures(struct config *config, const char *value, struct word *ret_word)
-{
-	return set_trait(config, CONFIG_SECURE, value, ret_word);
-}
-
-const char *lists_set_kinds(struct config *config, const char *value, struct word *ret_word)
-{
-	return set_trait(config, CONFIG_KIND, value, ret_word);
-}
-
-const char *lists_set_points(struct config *config, const char *value, struct word *ret_word)
-{
-	return set_trait(config, CONFIG_POINT, value, ret_word);
 }
 
 /* ---- servers ---- */

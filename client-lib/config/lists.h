@@ -19,13 +19,11 @@ extern "C" {
 #endif
 
 const char *lists_set_zones(struct config *config, const char *value, struct word *ret_word);
-const char *lists_set_modes(struct config *config, const char *value, struct word *ret_word);
-const char *lists_set_failures(struct config *config, const char *value, struct word *ret_word);
-const char *lists_set_secures(struct config *config, const char *value, struct word *ret_word);
-const char *lists_set_kinds(struct config *config, const char *value, struct word *ret_word);
-const char *lists_set_points(struct config *config, const char *value, struct word *ret_word);
 const char *lists_set_servers(struct config *config, const char *value, struct word *ret_word);
 const char *lists_set_trusted(struct config *config, const char *value, struct word *ret_word);
+/* One that may be set for one zone, too. */
+const char *lists_set_trait(struct config *config, enum config_trait trait, const char *value,
+			    struct word *ret_word);
 
 /* A name, or an IPv4 address, which is asked reversed: its labels. */
 bool lists_parse_point(const char *text, size_t size, struct dnsblv6_labels *ret_point);
