@@ -221,7 +221,7 @@ static struct cache *make_handle(uint64_t slots, unsigned zones)
 	    dnsblv6_set(handle, "scope", "all") != 0 || /* addresses are random */
 	    dnsblv6_set(handle, "cache-size", size) != 0 || dnsblv6_start(handle) != 0)
 		need(NULL);
-	struct cache *cache = handle->engine->asking.cache;
+	struct cache *cache = handle->engine->all.cache;
 	for (unsigned i = 0; i < zones; i++)
 		cache_zone_set(cache, i, CACHE_ZONE_WORD, health_pack(&good));
 	all_zones = (1ull << zones) - 1;

@@ -69,7 +69,7 @@ static void open_request(struct engine *engine, struct request *request)
 static void free_request(struct request *request)
 {
 	for (unsigned i = 0; i < request->part_count; i++)
-		asking_leave(&request->parts[i].waiter);
+		waiters_leave(&request->parts[i].waiter);
 	move(request, NULL);
 	if (request->id != 0) {
 		LIST_REMOVE(request, bucket);
@@ -101,8 +101,8 @@ static void add_answer(struct part *part, const struct cache_entry *entry, uint3
 {
 	struct request *request = part->request;
 
-	verdict_add_answer(request->engine->asking.config, &part->zone->entries, part->entries,
-			   entry, request->topic.addr, ttl_s, &request->result);
+	verdict_add_answer(request->engine->all.config, &part->zone->entries, part->entries, entry,
+			   request->topic.addr, ttl_s, &request->result);
 	settle(part);
 }
 
@@ -134,9 +134,9 @@ static bool ask_daemon(struct part *part)
 {
 	struct engine *engine = part->request->engine;
 	struct fetch_target target = { .zone = part->zone, .addr = part->request->topic.addr };
-	int64_t left_ms = part->request->deadline_ms - engine->asking.now_ms;
+	int64_t left_ms = part->request->deadline_ms - engine->all.now_ms;
 
-	if (engine->asking.remote == NULL || part->has_asked_daemon || left_ms < 2 ||
+	if (engine->all.remote == NULL || part->has_asked_daemon || left_ms < 2 ||
 	    part->request->topic.kind != CONFIG_ADDRESS)
 		return false;
 	part->has_asked_daemon = true;
@@ -146,9 +146,9 @@ static bool ask_daemon(struct part *part)
 
 static bool has_probed_lately(const struct zone *zone)
 {
-	const struct asking *asking = zone->asking;
+	const struct zones *all = zone->all;
 
-	return cache_now_s(asking->cache) - zone->health.probed_s < asking->config->failure_ttl_s;
+	return cache_now_s(all->cache) - zone->health.probed_s < all->config->failure_ttl_s;
 }
 
 static void probe(struct part *part)
@@ -173,7 +173,7 @@ static void ask_dns(struct part *part, bool is_block)
 	struct request *request = part->request;
 	struct fetch_target target = { part->zone, request->topic.addr, is_block,
 				       find_name(&request->topic) };
-	int64_t left_ms = request->deadline_ms - request->engine->asking.now_ms;
+	int64_t left_ms = request->deadline_ms - request->engine->all.now_ms;
 
 	int ret = fetch_dns(request->engine->fetches, &target, left_ms, &part->waiter);
 	if (ret < 0)
@@ -185,7 +185,7 @@ static void ask_dns(struct part *part, bool is_block)
 /* Does this process know enough of the zone to ask it? */
 static bool is_ready(const struct zone *zone, const struct look *look, bool is_ipv4)
 {
-	struct health_word parts = health_unpack(asking_word(zone));
+	struct health_word parts = health_unpack(zone_word(zone));
 
 	if (parts.mode == HEALTH_UNKNOWN || parts.state == DNSBLV6_ZONE_UNPROBED)
 		return false;
@@ -198,14 +198,14 @@ static bool is_ready(const struct zone *zone, const struct look *look, bool is_i
 /* A probe is due: of a sick zone the caller waits for it, since only that can give an answer. */
 static bool claim_probe(struct zone *zone)
 {
-	return zone->probe == NULL && asking_claim_probe(zone);
+	return zone->probe == NULL && zone_claim_probe(zone);
 }
 
 static void dispatch_own(struct part *part, const struct look *look)
 {
 	struct zone *zone = part->zone;
 	bool is_ipv4 = dnsblv6_addr_is_ipv4(part->request->topic.addr);
-	bool is_sick = health_is_sick(health_unpack(asking_word(zone)).state);
+	bool is_sick = health_is_sick(health_unpack(zone_word(zone)).state);
 
 	if (!is_sick && !is_ready(zone, look, is_ipv4)) {
 		if (part->has_probed)
@@ -258,7 +258,7 @@ static void dispatch(struct part *part)
 static void on_wake(struct waiter *waiter, const struct cache_entry *entry)
 {
 	struct part *part = waiter->context;
-	uint32_t now_s = cache_now_s(part->request->engine->asking.cache);
+	uint32_t now_s = cache_now_s(part->request->engine->all.cache);
 
 	if (part->is_prober)
 		part->request->result.queries += probe_question_count(part->zone);
@@ -280,20 +280,20 @@ static void on_wake(struct waiter *waiter, const struct cache_entry *entry)
 int engine_look(const struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
 		struct dnsblv6_result *ret_result)
 {
-	const struct config *config = engine->asking.config;
+	const struct config *config = engine->all.config;
 
 	if (config_entries(config, CONFIG_ADDRESS, entries) == 0)
 		return -EINVAL;
 	struct dnsblv6_addr addr = dnsblv6_addr_from_bytes(ip->bytes);
-	return peek_all(&engine->asking, addr.hi, addr.lo,
+	return peek_all(&engine->all, addr.hi, addr.lo,
 			scope_entries(config, CONFIG_ADDRESS, addr, entries), ret_result);
 }
 
 int engine_look_topic(const struct engine *engine, const struct topic *topic, uint64_t entries,
 		      struct dnsblv6_result *ret_result)
 {
-	return peek_all(&engine->asking, topic->addr.hi, topic->addr.lo,
-			scope_entries(engine->asking.config, topic->kind, topic->addr, entries),
+	return peek_all(&engine->all, topic->addr.hi, topic->addr.lo,
+			scope_entries(engine->all.config, topic->kind, topic->addr, entries),
 			ret_result);
 }
 
@@ -304,26 +304,26 @@ static void refresh_zone(struct engine *engine, struct zone *zone, const struct 
 
 	peek_zone(zone, topic->addr, false, &look);
 	if (look.kind == LOOK_ANSWER && look.is_old) {
-		engine->asking.counts.prefetches++;
-		if (engine->asking.remote != NULL && topic->kind == CONFIG_ADDRESS &&
+		engine->all.counts.prefetches++;
+		if (engine->all.remote != NULL && topic->kind == CONFIG_ADDRESS &&
 		    fetch_daemon(engine->fetches, &target, FETCH_LIFE_MIN_MS, NULL) >= 0)
 			return;
 		look.is_block = target.is_block = look.entry.kind == CACHE_BITMAP;
 		if (is_ready(zone, &look, dnsblv6_addr_is_ipv4(topic->addr)))
 			fetch_dns(engine->fetches, &target, FETCH_LIFE_MIN_MS, NULL);
 	}
-	if (asking_word(zone) != 0 && claim_probe(zone))
+	if (zone_word(zone) != 0 && claim_probe(zone))
 		probe_start(zone, false, NULL);
 }
 
 void engine_refresh(struct engine *engine, const struct topic *topic, uint64_t entries,
 		    int64_t now_ms)
 {
-	uint64_t wanted = scope_entries(engine->asking.config, topic->kind, topic->addr, entries);
+	uint64_t wanted = scope_entries(engine->all.config, topic->kind, topic->addr, entries);
 
-	engine->asking.now_ms = now_ms;
-	for (unsigned i = 0; i < engine->asking.config->zone_count; i++) {
-		struct zone *zone = engine->asking.zones + i;
+	engine->all.now_ms = now_ms;
+	for (unsigned i = 0; i < engine->all.config->zone_count; i++) {
+		struct zone *zone = engine->all.zones + i;
 		if ((zone->entries.entries & wanted) != 0)
 			refresh_zone(engine, zone, topic);
 	}
@@ -334,11 +334,11 @@ static uint64_t find_open(const struct engine *engine, const struct dnsblv6_resu
 			  uint64_t entries)
 {
 	uint64_t open = entries & ~result->zones_answered;
-	uint32_t now_s = cache_now_s(engine->asking.cache);
+	uint32_t now_s = cache_now_s(engine->all.cache);
 
-	for (unsigned i = 0; i < engine->asking.config->zone_count; i++) {
-		const struct zone *zone = engine->asking.zones + i;
-		uint64_t word = asking_word(zone);
+	for (unsigned i = 0; i < engine->all.config->zone_count; i++) {
+		const struct zone *zone = engine->all.zones + i;
+		uint64_t word = zone_word(zone);
 		if ((zone->entries.entries & result->zones_failed) != 0 &&
 		    (!health_is_sick(health_unpack(word).state) || !health_is_due(word, now_s)))
 			open &= ~zone->entries.entries;
@@ -350,8 +350,8 @@ static unsigned count_zones(const struct engine *engine, uint64_t entries)
 {
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < engine->asking.config->zone_count; i++)
-		count += (engine->asking.zones[i].entries.entries & entries) != 0;
+	for (unsigned i = 0; i < engine->all.config->zone_count; i++)
+		count += (engine->all.zones[i].entries.entries & entries) != 0;
 	return count;
 }
 
@@ -359,8 +359,8 @@ static void fill_parts(struct request *request, uint64_t open)
 {
 	struct engine *engine = request->engine;
 
-	for (unsigned i = 0; i < engine->asking.config->zone_count; i++) {
-		struct zone *zone = engine->asking.zones + i;
+	for (unsigned i = 0; i < engine->all.config->zone_count; i++) {
+		struct zone *zone = engine->all.zones + i;
 		if ((zone->entries.entries & open) == 0)
 			continue;
 		struct part *part = request->parts + request->part_count++;
@@ -378,7 +378,7 @@ static int make_request(struct engine *engine, const struct topic *topic, uint64
 {
 	struct dnsblv6_result result;
 
-	peek_all(&engine->asking, topic->addr.hi, topic->addr.lo, entries, &result);
+	peek_all(&engine->all, topic->addr.hi, topic->addr.lo, entries, &result);
 	uint64_t open = find_open(engine, &result, entries);
 	struct request *request =
 		calloc(1, sizeof(*request) + count_zones(engine, open) * sizeof(struct part));
@@ -405,18 +405,18 @@ static struct request_bucket *bucket_of(struct engine *engine, uint64_t id)
 
 bool engine_has_room(const struct engine *engine)
 {
-	return engine->request_count < engine->asking.config->max_requests;
+	return engine->request_count < engine->all.config->max_requests;
 }
 
 int engine_start(struct engine *engine, const struct topic *topic, uint64_t entries, int64_t now_ms,
 		 int64_t deadline_ms, engine_fn callback, void *context, uint64_t *ret_id)
 {
 	struct request *request;
-	uint64_t wanted = scope_entries(engine->asking.config, topic->kind, topic->addr, entries);
+	uint64_t wanted = scope_entries(engine->all.config, topic->kind, topic->addr, entries);
 
 	if (!engine_has_room(engine))
 		return -ENOBUFS;
-	engine->asking.now_ms = now_ms;
+	engine->all.now_ms = now_ms;
 	engine_check_shared(engine);
 	int ret = make_request(engine, topic, wanted, &request);
 	if (ret != DNSBLV6_OK)
@@ -429,7 +429,7 @@ int engine_start(struct engine *engine, const struct topic *topic, uint64_t entr
 	LIST_INSERT_HEAD(bucket_of(engine, request->id), request, bucket);
 	engine->request_count++;
 	if (request->pending > 0)
-		engine->asking.counts.requests++;
+		engine->all.counts.requests++;
 
 	open_request(engine, request);
 	if (request->result.zones_answered != 0)
@@ -465,13 +465,13 @@ static void end_late(struct engine *engine, int64_t now_ms)
 	struct request *request;
 
 	while ((request = TAILQ_FIRST(&engine->open)) != NULL && request->deadline_ms <= now_ms) {
-		engine->asking.counts.late++;
+		engine->all.counts.late++;
 		for (unsigned i = 0; i < request->part_count; i++) {
 			struct part *part = request->parts + i;
 			if (part->waiter.list == NULL)
 				continue;
-			asking_note_late(part->waiter.list);
-			asking_leave(&part->waiter);
+			zone_note_late(part->waiter.list);
+			waiters_leave(&part->waiter);
 			give_up(part);
 		}
 		if (request->list == &engine->open)
@@ -497,8 +497,8 @@ static int deliver(struct engine *engine)
 
 		TAILQ_REMOVE(&engine->done, request, link);
 		request->list = NULL;
-		verdict_finish(engine->asking.config, request->entries, &result);
-		result.elapsed_us = (uint32_t)((engine->asking.now_ms - request->began_ms) * 1000);
+		verdict_finish(engine->all.config, request->entries, &result);
+		result.elapsed_us = (uint32_t)((engine->all.now_ms - request->began_ms) * 1000);
 		free_request(request);
 		callback(context, &result);
 		count++;
@@ -508,10 +508,10 @@ static int deliver(struct engine *engine)
 
 int engine_process(struct engine *engine, int64_t now_ms)
 {
-	engine->asking.now_ms = now_ms;
-	stub_process(engine->asking.stub, now_ms);
-	if (engine->asking.remote != NULL)
-		remote_process(engine->asking.remote, now_ms);
+	engine->all.now_ms = now_ms;
+	stub_process(engine->all.stub, now_ms);
+	if (engine->all.remote != NULL)
+		remote_process(engine->all.remote, now_ms);
 	waitset_settle(engine->waitset);
 	engine_beat(engine);
 	end_late(engine, now_ms);
@@ -521,13 +521,13 @@ int engine_process(struct engine *engine, int64_t now_ms)
 
 int64_t engine_next_ms(const struct engine *engine)
 {
-	int64_t next_ms = stub_next_ms(engine->asking.stub);
+	int64_t next_ms = stub_next_ms(engine->all.stub);
 	const struct request *first = TAILQ_FIRST(&engine->open);
 
 	if (!TAILQ_EMPTY(&engine->done))
-		return engine->asking.now_ms;
-	if (engine->asking.remote != NULL && remote_next_ms(engine->asking.remote) < next_ms)
-		next_ms = remote_next_ms(engine->asking.remote);
+		return engine->all.now_ms;
+	if (engine->all.remote != NULL && remote_next_ms(engine->all.remote) < next_ms)
+		next_ms = remote_next_ms(engine->all.remote);
 	if (engine->beat_ms < next_ms)
 		next_ms = engine->beat_ms;
 	return first != NULL && first->deadline_ms < next_ms ? first->deadline_ms : next_ms;
@@ -537,17 +537,17 @@ int64_t engine_next_ms(const struct engine *engine)
 
 void engine_probe(struct engine *engine, int64_t now_ms)
 {
-	engine->asking.now_ms = now_ms;
-	for (unsigned i = 0; i < engine->asking.config->zone_count; i++) {
-		engine->asking.zones[i].has_found = false; /* all of it */
-		probe_start(engine->asking.zones + i, false, NULL);
+	engine->all.now_ms = now_ms;
+	for (unsigned i = 0; i < engine->all.config->zone_count; i++) {
+		engine->all.zones[i].has_found = false; /* all of it */
+		probe_start(engine->all.zones + i, false, NULL);
 	}
 }
 
 bool engine_is_probing(const struct engine *engine)
 {
-	for (unsigned i = 0; i < engine->asking.config->zone_count; i++) {
-		if (engine->asking.zones[i].probe != NULL)
+	for (unsigned i = 0; i < engine->all.config->zone_count; i++) {
+		if (engine->all.zones[i].probe != NULL)
 			return true;
 	}
 	return false;

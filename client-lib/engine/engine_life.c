@@ -25,15 +25,15 @@
 
 /* ---- parts ---- */
 
-static void seed(struct asking *asking)
+static void seed(struct zones *all)
 {
 	struct timespec now;
 
-	if (getrandom(&asking->random, sizeof(asking->random), GRND_NONBLOCK) ==
-	    (ssize_t)sizeof(asking->random))
+	if (getrandom(&all->random, sizeof(all->random), GRND_NONBLOCK) ==
+	    (ssize_t)sizeof(all->random))
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	asking->random = (uint64_t)now.tv_nsec << 32 ^ (uint64_t)getpid();
+	all->random = (uint64_t)now.tv_nsec << 32 ^ (uint64_t)getpid();
 }
 
 static int make_cache(const struct config *config, struct cache **ret_cache)
@@ -49,27 +49,27 @@ static int make_cache(const struct config *config, struct cache **ret_cache)
 	return cache_create_shared(path, config->cache_size, zones, config->zone_count, ret_cache);
 }
 
-static int make_zones(struct asking *asking)
+static int make_zones(struct zones *all)
 {
-	unsigned count = asking->config->zone_count;
+	unsigned count = all->config->zone_count;
 
-	asking->zones = calloc(count > 0 ? count : 1, sizeof(*asking->zones));
-	if (asking->zones == NULL)
+	all->zones = calloc(count > 0 ? count : 1, sizeof(*all->zones));
+	if (all->zones == NULL)
 		return -ENOMEM;
 	for (unsigned i = 0; i < count; i++) {
-		struct zone *zone = asking->zones + i;
-		zone->asking = asking;
-		zone->config = asking->config->zones + i;
+		struct zone *zone = all->zones + i;
+		zone->all = all;
+		zone->config = all->config->zones + i;
 		zone->index = i;
-		verdict_prepare(asking->config, i, &zone->entries);
+		verdict_prepare(all->config, i, &zone->entries);
 	}
 	return DNSBLV6_OK;
 }
 
 void engine_take_table(struct engine *engine, int fd)
 {
-	if (engine->asking.shared != NULL)
-		shared_take(engine->asking.shared, fd);
+	if (engine->all.shared != NULL)
+		shared_take(engine->all.shared, fd);
 }
 
 static void take_table(void *context, int fd)
@@ -79,20 +79,20 @@ static void take_table(void *context, int fd)
 
 static int make_remote(struct engine *engine)
 {
-	int ret = remote_new(engine->asking.config->shared, &engine->asking.remote);
+	int ret = remote_new(engine->all.config->shared, &engine->all.remote);
 	if (ret == DNSBLV6_OK)
-		remote_on_table(engine->asking.remote, take_table, engine);
+		remote_on_table(engine->all.remote, take_table, engine);
 	return ret;
 }
 
 static int make_daemon(struct engine *engine)
 {
-	struct asking *asking = &engine->asking;
+	struct zones *all = &engine->all;
 
-	if (asking->config->shared[0] == '\0' || asking->config->shared_writer)
+	if (all->config->shared[0] == '\0' || all->config->shared_writer)
 		return DNSBLV6_OK;
 	int ret = make_remote(engine);
-	return ret == DNSBLV6_OK ? shared_new(asking->config, &asking->shared) : ret;
+	return ret == DNSBLV6_OK ? shared_new(all->config, &all->shared) : ret;
 }
 
 static int64_t clock_ms(void)
@@ -133,9 +133,9 @@ static int make_fds(struct engine *engine)
 	}
 	int ret = waitset_add(engine->waitset, engine->wake_fds[ENGINE_LOOP], 0);
 	if (ret == DNSBLV6_OK)
-		ret = waitset_add(engine->waitset, stub_fd(engine->asking.stub), 0);
-	if (ret == DNSBLV6_OK && engine->asking.remote != NULL)
-		ret = waitset_add(engine->waitset, remote_fd(engine->asking.remote), 0);
+		ret = waitset_add(engine->waitset, stub_fd(engine->all.stub), 0);
+	if (ret == DNSBLV6_OK && engine->all.remote != NULL)
+		ret = waitset_add(engine->waitset, remote_fd(engine->all.remote), 0);
 	return ret;
 }
 
@@ -173,19 +173,19 @@ static void init_lists(struct engine *engine)
 
 static int make_parts(struct engine *engine)
 {
-	struct asking *asking = &engine->asking;
+	struct zones *all = &engine->all;
 
-	int ret = make_cache(asking->config, &asking->cache);
+	int ret = make_cache(all->config, &all->cache);
 	if (ret == DNSBLV6_OK)
-		cache_set_prefetch(asking->cache, asking->config->prefetch_percent);
+		cache_set_prefetch(all->cache, all->config->prefetch_percent);
 	if (ret == DNSBLV6_OK)
-		ret = make_zones(asking);
+		ret = make_zones(all);
 	if (ret == DNSBLV6_OK)
-		ret = stub_new(asking->config, &asking->stub);
+		ret = stub_new(all->config, &all->stub);
 	if (ret == DNSBLV6_OK)
 		ret = make_daemon(engine);
 	if (ret == DNSBLV6_OK)
-		ret = fetches_new(asking, &engine->fetches);
+		ret = fetches_new(all, &engine->fetches);
 	return ret == DNSBLV6_OK ? make_fds(engine) : ret;
 }
 
@@ -195,11 +195,11 @@ int engine_new(const struct config *config, engine_log_fn log, void *log_context
 	struct engine *engine = calloc(1, sizeof(*engine));
 	if (engine == NULL)
 		return -ENOMEM;
-	engine->asking.config = config;
-	engine->asking.log = log;
-	engine->asking.log_context = log_context;
+	engine->all.config = config;
+	engine->all.log = log;
+	engine->all.log_context = log_context;
 	forget_fds(engine);
-	seed(&engine->asking);
+	seed(&engine->all);
 	init_lists(engine);
 
 	int ret = make_parts(engine);
@@ -207,11 +207,11 @@ int engine_new(const struct config *config, engine_log_fn log, void *log_context
 		engine_free(engine);
 		return ret;
 	}
-	if (engine->asking.remote != NULL)
-		await_table(engine->asking.remote);
+	if (engine->all.remote != NULL)
+		await_table(engine->all.remote);
 	if (!config->shared_writer)
 		engine->beat_ms = INT64_MAX;
-	trace_servers(&engine->asking);
+	trace_servers(&engine->all);
 	*ret_engine = engine;
 	return DNSBLV6_OK;
 }
@@ -229,17 +229,17 @@ void engine_free(struct engine *engine)
 	if (engine == NULL)
 		return;
 	engine_forget_requests(engine);
-	if (engine->asking.zones != NULL) {
-		for (unsigned i = 0; i < engine->asking.config->zone_count; i++)
-			drop_questions(engine->asking.zones + i);
+	if (engine->all.zones != NULL) {
+		for (unsigned i = 0; i < engine->all.config->zone_count; i++)
+			drop_questions(engine->all.zones + i);
 	}
 	fetches_free(engine->fetches);
-	remote_free(engine->asking.remote);
-	stub_free(engine->asking.stub);
+	remote_free(engine->all.remote);
+	stub_free(engine->all.stub);
 	close_fds(engine, false);
-	shared_free(engine->asking.shared);
-	cache_free(engine->asking.cache);
-	free(engine->asking.zones);
+	shared_free(engine->all.shared);
+	cache_free(engine->all.cache);
+	free(engine->all.zones);
 	free(engine);
 }
 
@@ -248,29 +248,29 @@ void engine_free(struct engine *engine)
 static int renew_whole(struct engine *engine)
 {
 	engine_forget_requests(engine);
-	for (unsigned i = 0; i < engine->asking.config->zone_count; i++)
-		drop_questions(engine->asking.zones + i);
+	for (unsigned i = 0; i < engine->all.config->zone_count; i++)
+		drop_questions(engine->all.zones + i);
 	fetches_clear(engine->fetches);
-	int ret = stub_after_fork(engine->asking.stub);
-	if (ret == DNSBLV6_OK && engine->asking.remote != NULL)
-		ret = remote_after_fork(engine->asking.remote);
+	int ret = stub_after_fork(engine->all.stub);
+	if (ret == DNSBLV6_OK && engine->all.remote != NULL)
+		ret = remote_after_fork(engine->all.remote);
 	return ret;
 }
 
 /* Lists may end anywhere: new ones, and the old memory is lost to this child. */
 static int renew_torn(struct engine *engine)
 {
-	struct asking *asking = &engine->asking;
+	struct zones *all = &engine->all;
 
 	init_lists(engine);
-	for (unsigned i = 0; i < asking->config->zone_count; i++) {
-		asking->zones[i].probe = NULL;
-		asking->zones[i].proof = NULL;
+	for (unsigned i = 0; i < all->config->zone_count; i++) {
+		all->zones[i].probe = NULL;
+		all->zones[i].proof = NULL;
 	}
-	int ret = fetches_new(asking, &engine->fetches);
+	int ret = fetches_new(all, &engine->fetches);
 	if (ret == DNSBLV6_OK)
-		ret = stub_new(asking->config, &asking->stub);
-	if (ret == DNSBLV6_OK && asking->remote != NULL)
+		ret = stub_new(all->config, &all->stub);
+	if (ret == DNSBLV6_OK && all->remote != NULL)
 		ret = make_remote(engine);
 	return ret;
 }
@@ -278,7 +278,7 @@ static int renew_torn(struct engine *engine)
 int engine_after_fork(struct engine *engine, bool is_whole)
 {
 	close_fds(engine, true);
-	seed(&engine->asking);
+	seed(&engine->all);
 	int ret = is_whole ? renew_whole(engine) : renew_torn(engine);
 	return ret == DNSBLV6_OK ? make_fds(engine) : ret;
 }
@@ -313,63 +313,62 @@ unsigned engine_poll(const struct engine *engine, struct pollfd *ret_fds)
 {
 	const struct pollfd fds[ENGINE_POLL_MAX] = {
 		{ .fd = engine->wake_fds[ENGINE_DRIVER], .events = POLLIN },
-		{ .fd = stub_fd(engine->asking.stub), .events = POLLIN },
-		{ .fd = engine->asking.remote != NULL ? remote_fd(engine->asking.remote) : -1,
+		{ .fd = stub_fd(engine->all.stub), .events = POLLIN },
+		{ .fd = engine->all.remote != NULL ? remote_fd(engine->all.remote) : -1,
 		  .events = POLLIN },
 	};
 
 	memcpy(ret_fds, fds, sizeof(fds));
-	return engine->asking.remote != NULL ? ENGINE_POLL_MAX : ENGINE_POLL_MAX - 1;
+	return engine->all.remote != NULL ? ENGINE_POLL_MAX : ENGINE_POLL_MAX - 1;
 }
 
 void engine_renew_servers(struct engine *engine, int64_t now_ms)
 {
-	struct asking *asking = &engine->asking;
+	struct zones *all = &engine->all;
 
-	asking->now_ms = now_ms;
-	stub_renew_servers(asking->stub, now_ms);
-	for (unsigned i = 0; i < asking->config->zone_count; i++)
-		asking_forget_secure(asking->zones + i);
-	if (asking->log != NULL)
-		asking->log(asking->log_context, 6, "resolv.conf names other servers now");
-	trace_servers(asking);
+	all->now_ms = now_ms;
+	stub_renew_servers(all->stub, now_ms);
+	for (unsigned i = 0; i < all->config->zone_count; i++)
+		zone_forget_secure(all->zones + i);
+	if (all->log != NULL)
+		all->log(all->log_context, 6, "resolv.conf names other servers now");
+	trace_servers(all);
 }
 
 void engine_check_shared(struct engine *engine)
 {
-	const struct asking *asking = &engine->asking;
+	const struct zones *all = &engine->all;
 
-	if (asking->shared == NULL)
+	if (all->shared == NULL)
 		return;
-	shared_check(asking->shared, remote_is_connected(asking->remote));
+	shared_check(all->shared, remote_is_connected(all->remote));
 	/* Its table comes with the connection; without a daemon nothing does. */
-	if (shared_get(asking->shared) == NULL)
-		(void)remote_connect(asking->remote, asking->now_ms);
+	if (shared_get(all->shared) == NULL)
+		(void)remote_connect(all->remote, all->now_ms);
 }
 
 void engine_beat(struct engine *engine)
 {
-	if (engine->asking.now_ms < engine->beat_ms)
+	if (engine->all.now_ms < engine->beat_ms)
 		return;
-	engine->beat_ms = engine->asking.now_ms + BEAT_MS;
-	cache_beat(engine->asking.cache, engine->asking.now_ms);
+	engine->beat_ms = engine->all.now_ms + BEAT_MS;
+	cache_beat(engine->all.cache, engine->all.now_ms);
 }
 
 int engine_shared_fd(const struct engine *engine)
 {
-	return cache_shared_fd(engine->asking.cache);
+	return cache_shared_fd(engine->all.cache);
 }
 
 /* ---- what it tells ---- */
 
 uint64_t engine_zone_word(const struct zone *zone, uint32_t *ret_now_s)
 {
-	const struct asking *asking = zone->asking;
-	uint64_t word = asking_word(zone);
+	const struct zones *all = zone->all;
+	uint64_t word = zone_word(zone);
 
-	*ret_now_s = cache_now_s(asking->cache);
-	const struct shared_table *table =
-		asking->shared != NULL ? shared_get(asking->shared) : NULL;
+	*ret_now_s = cache_now_s(all->cache);
+	const struct shared_table *table = all->shared != NULL ? shared_get(all->shared) : NULL;
 	if (table == NULL)
 		return word;
 	int index = table->zones[zone->index];
@@ -383,11 +382,11 @@ uint64_t engine_zone_word(const struct zone *zone, uint32_t *ret_now_s)
 
 int engine_zone_get(const struct engine *engine, unsigned entry, struct dnsblv6_zone_info *ret_info)
 {
-	const struct config *config = engine->asking.config;
+	const struct config *config = engine->all.config;
 
 	if (entry >= config->entry_count)
 		return -ENOENT;
-	const struct zone *zone = engine->asking.zones + config->entries[entry].zone;
+	const struct zone *zone = engine->all.zones + config->entries[entry].zone;
 	uint32_t now_s;
 	struct health_word parts = health_unpack(engine_zone_word(zone, &now_s));
 	*ret_info = (struct dnsblv6_zone_info){
@@ -407,16 +406,16 @@ int engine_zone_get(const struct engine *engine, unsigned entry, struct dnsblv6_
 
 void engine_note_refusal(struct engine *engine)
 {
-	engine->asking.counts.refused++;
+	engine->all.counts.refused++;
 	engine_tell_losses(engine);
 }
 
 static struct engine_losses count_losses(const struct engine *engine)
 {
-	const struct asking_counts *counts = &engine->asking.counts;
+	const struct zones_counts *counts = &engine->all.counts;
 	struct stub_stats stub;
 
-	stub_get_stats(engine->asking.stub, &stub);
+	stub_get_stats(engine->all.stub, &stub);
 	return (struct engine_losses){ .unsent = stub.unsent,
 				       .refused = stub.refused,
 				       .dropped = counts->dropped,
@@ -425,37 +424,37 @@ static struct engine_losses count_losses(const struct engine *engine)
 
 void engine_tell_losses(struct engine *engine)
 {
-	const struct config *config = engine->asking.config;
+	const struct config *config = engine->all.config;
 	const struct engine_losses told = engine->told;
 	const struct engine_losses is = count_losses(engine);
 	char line[ENGINE_LINE_MAX];
 
-	if (memcmp(&is, &told, sizeof(is)) == 0 || engine->asking.log == NULL ||
-	    (engine->told_ms != 0 && engine->asking.now_ms - engine->told_ms < ENGINE_LOSSES_MS))
+	if (memcmp(&is, &told, sizeof(is)) == 0 || engine->all.log == NULL ||
+	    (engine->told_ms != 0 && engine->all.now_ms - engine->told_ms < ENGINE_LOSSES_MS))
 		return;
 	engine->told = is;
-	engine->told_ms = engine->asking.now_ms;
+	engine->told_ms = engine->all.now_ms;
 	snprintf(line, sizeof(line),
 		 "too much was asked at once, requests-refused=%" PRIu64
 		 " questions-unsent=%" PRIu64 " questions-refused=%" PRIu64
 		 " fetches-dropped=%" PRIu64 " max-requests=%u max-sockets=%u",
 		 is.requests - told.requests, is.unsent - told.unsent, is.refused - told.refused,
 		 is.dropped - told.dropped, config->max_requests, config->max_sockets);
-	engine->asking.log(engine->asking.log_context, WARNING, line);
+	engine->all.log(engine->all.log_context, WARNING, line);
 }
 
 int engine_stat_get(const struct engine *engine, unsigned index, const char **ret_name,
 		    uint64_t *ret_value)
 {
-	const struct asking_counts *counts = &engine->asking.counts;
+	const struct zones_counts *counts = &engine->all.counts;
 	struct remote_stats remote = { 0 };
 	struct cache_stats cache;
 	struct stub_stats stub;
 
-	stub_get_stats(engine->asking.stub, &stub);
-	cache_get_stats(engine->asking.cache, &cache);
-	if (engine->asking.remote != NULL)
-		remote_get_stats(engine->asking.remote, &remote);
+	stub_get_stats(engine->all.stub, &stub);
+	cache_get_stats(engine->all.cache, &cache);
+	if (engine->all.remote != NULL)
+		remote_get_stats(engine->all.remote, &remote);
 	const struct {
 		const char *name;
 		uint64_t value;

@@ -25,7 +25,7 @@ struct engine_losses {
 };
 
 struct engine {
-	struct asking asking;
+	struct zones all;
 	struct fetches *fetches;
 	int waitset;
 	int wake_fds[ENGINE_SLEEPER_COUNT];

@@ -19,7 +19,7 @@ struct fetch {
 	LIST_ENTRY(fetch) bucket;
 	TAILQ_ENTRY(fetch) link; /* of those of its zone that ask DNS */
 	struct fetches *fetches;
-	struct asking *asking;
+	struct zones *all;
 	struct fetch_target target;
 	struct dnsblv6_labels topic; /* a name; empty: the address of target */
 	bool is_daemon;
@@ -37,7 +37,7 @@ LIST_HEAD(bucket, fetch);
 TAILQ_HEAD(fetch_list, fetch);
 
 struct fetches {
-	struct asking *asking;
+	struct zones *all;
 	struct fetch_list zones[CONFIG_ZONES_MAX]; /* the oldest first */
 	struct bucket *buckets;
 	unsigned bucket_count;
@@ -58,19 +58,19 @@ static void init_zones(struct fetches *fetches)
 		TAILQ_INIT(&fetches->zones[i]);
 }
 
-int fetches_new(struct asking *asking, struct fetches **ret_fetches)
+int fetches_new(struct zones *all, struct fetches **ret_fetches)
 {
 	struct fetches *fetches = calloc(1, sizeof(*fetches));
 	if (fetches == NULL)
 		return -ENOMEM;
-	fetches->bucket_count = choose_buckets(asking->config);
+	fetches->bucket_count = choose_buckets(all->config);
 	fetches->buckets = calloc(fetches->bucket_count, sizeof(*fetches->buckets));
 	if (fetches->buckets == NULL) {
 		free(fetches);
 		return -ENOMEM;
 	}
 	init_zones(fetches);
-	fetches->asking = asking;
+	fetches->all = all;
 	*ret_fetches = fetches;
 	return DNSBLV6_OK;
 }
@@ -128,9 +128,9 @@ static struct fetch *add(struct fetches *fetches, const struct fetch_target *tar
 	if (fetch == NULL)
 		return NULL;
 	/* A daemon that is silent says nothing about the zone. */
-	asking_prepare(&fetch->waiters, is_daemon ? NULL : target->zone, fetches->asking->now_ms);
+	waiters_prepare(&fetch->waiters, is_daemon ? NULL : target->zone, fetches->all->now_ms);
 	fetch->fetches = fetches;
-	fetch->asking = fetches->asking;
+	fetch->all = fetches->all;
 	fetch->target = *target;
 	fetch->target.name = NULL;
 	if (target->name != NULL)
@@ -146,7 +146,7 @@ static struct fetch *add(struct fetches *fetches, const struct fetch_target *tar
 static void unlink_fetch(struct fetch *fetch)
 {
 	LIST_REMOVE(fetch, bucket);
-	asking_leave(&fetch->witness);
+	waiters_leave(&fetch->witness);
 	if (!fetch->is_daemon)
 		TAILQ_REMOVE(list_of(fetch), fetch, link);
 }
@@ -161,7 +161,7 @@ static void drop(struct fetch *fetch)
 static void end(struct fetch *fetch, const struct cache_entry *entry)
 {
 	unlink_fetch(fetch);
-	asking_wake(&fetch->waiters, entry);
+	waiters_wake(&fetch->waiters, entry);
 	free(fetch);
 }
 
@@ -177,28 +177,27 @@ static struct cache_entry make_failure(enum answer_failure failure)
 /* Not all processes of a machine shall ask again in the same second. */
 static void remember_failure(struct fetch *fetch, enum answer_failure failure)
 {
-	struct asking *asking = fetch->asking;
+	struct zones *all = fetch->all;
 	struct cache_entry entry = make_failure(failure);
-	uint32_t ttl_s = asking->config->failure_ttl_s;
+	uint32_t ttl_s = all->config->failure_ttl_s;
 
-	ttl_s -= (uint32_t)(asking_random(asking) % (1 + ttl_s * JITTER_PERCENT / 100));
+	ttl_s -= (uint32_t)(zones_random(all) % (1 + ttl_s * JITTER_PERCENT / 100));
 	entry.ttl_s = ttl_s;
-	entry.expires_s = cache_now_s(asking->cache) + ttl_s;
-	cache_put(asking->cache, look_failure_key(fetch->target.zone->index, fetch->key), &entry);
+	entry.expires_s = cache_now_s(all->cache) + ttl_s;
+	cache_put(all->cache, look_failure_key(fetch->target.zone->index, fetch->key), &entry);
 }
 
 static void learn_ranges(struct fetch *fetch, const struct message_reply *reply, uint32_t ttl_s)
 {
-	struct asking *asking = fetch->asking;
+	struct zones *all = fetch->all;
 	const struct zone *zone = fetch->target.zone;
 	enum dnsblv6_style style =
 		fetch->mode == HEALTH_FLAT ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
 
 	for (unsigned i = 0; i < reply->nsec_count; i++) {
 		uint32_t least_s = reply->nsecs[i].ttl_s < ttl_s ? reply->nsecs[i].ttl_s : ttl_s;
-		asking->counts.ranges +=
-			ranges_learn(asking->cache, zone->index, style, &zone->config->name,
-				     reply->nsecs + i, least_s);
+		all->counts.ranges += ranges_learn(all->cache, zone->index, style,
+						   &zone->config->name, reply->nsecs + i, least_s);
 	}
 }
 
@@ -208,21 +207,21 @@ static void learn_denial(struct fetch *fetch, const struct message_reply *reply,
 {
 	if (!fetch->target.is_block || reply->kind != MESSAGE_NXDOMAIN)
 		return;
-	if (entry->is_secure && fetch->asking->config->use_ranges)
+	if (entry->is_secure && fetch->all->config->use_ranges)
 		learn_ranges(fetch, reply, entry->ttl_s);
 	style_note_denial(fetch->target.zone, reply);
 }
 
 static void keep_failure(struct fetch *fetch, enum answer_failure failure)
 {
-	struct asking *asking = fetch->asking;
+	struct zones *all = fetch->all;
 	struct zone *zone = fetch->target.zone;
 
 	zone->failures++;
-	asking->counts.failures++;
+	all->counts.failures++;
 	remember_failure(fetch, failure);
 	if (failure != ANSWER_SILENT || !fetch->waiters.is_noted)
-		asking_note_failure(zone, failure);
+		zone_note_failure(zone, failure);
 }
 
 /* The classic zone beside a bitmap zone has another SOA, which no probe has learned. */
@@ -256,14 +255,14 @@ static bool is_outdated(const struct fetch *fetch)
 {
 	const struct zone *zone = fetch->target.zone;
 
-	if (fetch->era != cache_zone_get(fetch->asking->cache, zone->index, CACHE_ZONE_ERA))
+	if (fetch->era != cache_zone_get(fetch->all->cache, zone->index, CACHE_ZONE_ERA))
 		return true;
-	return fetch->target.is_block && fetch->mode != health_unpack(asking_word(zone)).mode;
+	return fetch->target.is_block && fetch->mode != health_unpack(zone_word(zone)).mode;
 }
 
 static bool is_distrusted(const struct fetch *fetch)
 {
-	return health_is_distrusted(health_unpack(asking_word(fetch->target.zone)).state);
+	return health_is_distrusted(health_unpack(zone_word(fetch->target.zone)).state);
 }
 
 /* What was found out about the zone meanwhile counts for this answer too. */
@@ -273,7 +272,7 @@ static void take(struct fetch *fetch, const struct cache_entry *entry)
 		end(fetch, NULL); /* its waiters ask once more */
 		return;
 	}
-	cache_put(fetch->asking->cache, fetch->key, entry);
+	cache_put(fetch->all->cache, fetch->key, entry);
 	end(fetch, entry);
 }
 
@@ -282,8 +281,8 @@ static void refuse(struct fetch *fetch)
 	struct cache_entry entry = make_failure(ANSWER_UNPROVEN);
 
 	fetch->target.zone->failures++;
-	fetch->asking->counts.failures++;
-	fetch->asking->counts.unproven++;
+	fetch->all->counts.failures++;
+	fetch->all->counts.unproven++;
 	if (!is_distrusted(fetch))
 		remember_failure(fetch, ANSWER_UNPROVEN);
 	end(fetch, &entry);
@@ -303,7 +302,7 @@ static void on_proof(struct waiter *waiter, const struct cache_entry *entry)
 /* It is for no waiter, and no cache, before the zone has denied what it must. */
 static void hold(struct fetch *fetch, const struct cache_entry *entry)
 {
-	int64_t sent_ms = stub_told_sent_ms(fetch->asking->stub);
+	int64_t sent_ms = stub_told_sent_ms(fetch->all->stub);
 
 	fetch->held = *entry;
 	fetch->witness.wake = on_proof;
@@ -325,7 +324,7 @@ static void keep_answer(struct fetch *fetch, const struct message_reply *reply,
 {
 	struct zone *zone = fetch->target.zone;
 
-	asking_note_answer(zone);
+	zone_note_answer(zone);
 	if (!dnsblv6_bitmap_is_empty(&entry->payload)) {
 		hold(fetch, entry);
 		return;
@@ -344,7 +343,7 @@ static int ask_dns(struct fetch *fetch, int64_t wait_ms);
 static void end_unsent(struct fetch *fetch)
 {
 	struct cache_entry entry = make_failure(ANSWER_SILENT);
-	bool is_sick = health_is_sick(health_unpack(asking_word(fetch->target.zone)).state);
+	bool is_sick = health_is_sick(health_unpack(zone_word(fetch->target.zone)).state);
 
 	if (is_sick || TAILQ_EMPTY(&fetch->waiters.head) ||
 	    ask_dns(fetch, FETCH_LIFE_MAX_MS) != DNSBLV6_OK)
@@ -354,16 +353,16 @@ static void end_unsent(struct fetch *fetch)
 static void on_reply(void *context, int status, const struct message_reply *reply, bool is_trusted)
 {
 	struct fetch *fetch = context;
-	int64_t sent_ms = stub_told_sent_ms(fetch->asking->stub);
+	int64_t sent_ms = stub_told_sent_ms(fetch->all->stub);
 	struct answer_question question = {
-		.config = fetch->asking->config,
+		.config = fetch->all->config,
 		.name = &fetch->name,
 		.kind = fetch->target.zone->config->kind,
 		.is_block = fetch->target.is_block,
 		.doubts_no = fetch->doubts_no && fetch->target.is_block,
-		.wants_secure = asking_wants_secure(fetch->target.zone),
-		.now_s = cache_now_s(fetch->asking->cache),
-		.age_s = (uint32_t)((fetch->asking->now_ms - sent_ms) / 1000),
+		.wants_secure = zone_wants_secure(fetch->target.zone),
+		.now_s = cache_now_s(fetch->all->cache),
+		.age_s = (uint32_t)((fetch->all->now_ms - sent_ms) / 1000),
 	};
 	struct cache_entry entry;
 
@@ -380,7 +379,7 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 	enum answer_failure failure = answer_read(&question, status, reply, is_trusted, &entry);
 	if (failure == ANSWER_GOOD && is_distrusted(fetch))
 		failure = ANSWER_UNPROVEN; /* it fell ill while this was on its way */
-	if (failure == ANSWER_GOOD && is_odd(fetch, reply) && !asking_takes_odd(fetch->target.zone))
+	if (failure == ANSWER_GOOD && is_odd(fetch, reply) && !zone_takes_odd(fetch->target.zone))
 		failure = ANSWER_FOREIGN;
 	if (failure == ANSWER_GOOD) {
 		keep_answer(fetch, reply, &entry);
@@ -394,12 +393,12 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 static int ask_dns(struct fetch *fetch, int64_t wait_ms)
 {
 	struct zone *zone = fetch->target.zone;
-	struct health_word parts = health_unpack(asking_word(zone));
+	struct health_word parts = health_unpack(zone_word(zone));
 	struct dnsblv6_labels relative;
-	struct asking_what what = { .relative = &relative, .apex = &zone->config->name };
+	struct zone_what what = { .relative = &relative, .apex = &zone->config->name };
 
 	fetch->mode = parts.mode;
-	fetch->era = cache_zone_get(zone->asking->cache, zone->index, CACHE_ZONE_ERA);
+	fetch->era = cache_zone_get(zone->all->cache, zone->index, CACHE_ZONE_ERA);
 	fetch->doubts_no = parts.doubts_no;
 	if (fetch->target.is_block) {
 		enum dnsblv6_style style =
@@ -417,7 +416,7 @@ static int ask_dns(struct fetch *fetch, int64_t wait_ms)
 	what.type = fetch->target.is_block ? MESSAGE_AAAA : MESSAGE_A;
 	what.wait_ms = wait_ms > FETCH_LIFE_MIN_MS ? wait_ms : FETCH_LIFE_MIN_MS;
 	what.life_ms = what.wait_ms < FETCH_LIFE_MAX_MS ? what.wait_ms : FETCH_LIFE_MAX_MS;
-	return asking_ask(zone, &what, on_reply, fetch, &fetch->name, &fetch->waiters.question);
+	return zone_ask(zone, &what, on_reply, fetch, &fetch->name, &fetch->waiters.question);
 }
 
 static void join(struct fetches *fetches, struct fetch *fetch, struct waiter *waiter)
@@ -425,8 +424,8 @@ static void join(struct fetches *fetches, struct fetch *fetch, struct waiter *wa
 	if (waiter == NULL)
 		return;
 	if (!TAILQ_EMPTY(&fetch->waiters.head))
-		fetches->asking->counts.joined++;
-	asking_join(&fetch->waiters, waiter);
+		fetches->all->counts.joined++;
+	waiters_join(&fetch->waiters, waiter);
 }
 
 /*
@@ -439,9 +438,9 @@ static bool make_place(struct fetches *fetches, const struct zone *zone, const s
 
 	for (struct fetch *fetch = TAILQ_FIRST(list); fetch != but; fetch = TAILQ_FIRST(list)) {
 		if (TAILQ_EMPTY(&fetch->waiters.head)) {
-			stub_cancel(fetches->asking->stub, fetch->waiters.question);
+			stub_cancel(fetches->all->stub, fetch->waiters.question);
 			drop(fetch);
-			fetches->asking->counts.dropped++;
+			fetches->all->counts.dropped++;
 			return true;
 		}
 		TAILQ_REMOVE(list, fetch, link);
@@ -453,8 +452,8 @@ static bool make_place(struct fetches *fetches, const struct zone *zone, const s
 int fetch_dns(struct fetches *fetches, const struct fetch_target *target, int64_t wait_ms,
 	      struct waiter *waiter)
 {
-	struct cache_key key = look_key(fetches->asking->cache, target->zone->index,
-					target->is_block, target->addr);
+	struct cache_key key =
+		look_key(fetches->all->cache, target->zone->index, target->is_block, target->addr);
 	struct fetch *fetch = find(fetches, key, false);
 	int questions = 0;
 
@@ -469,7 +468,7 @@ int fetch_dns(struct fetches *fetches, const struct fetch_target *target, int64_
 			drop(fetch);
 			return ret;
 		}
-		fetches->asking->counts.fetches++;
+		fetches->all->counts.fetches++;
 		questions = 1;
 	}
 	join(fetches, fetch, waiter);
@@ -480,14 +479,14 @@ int fetch_dns(struct fetches *fetches, const struct fetch_target *target, int64_
 
 static bool find_shared(const struct fetch *fetch, struct look *ret_look)
 {
-	const struct asking *asking = fetch->asking;
-	const struct shared_table *table = shared_get(asking->shared);
+	const struct zones *all = fetch->all;
+	const struct shared_table *table = shared_get(all->shared);
 	unsigned index = fetch->target.zone->index;
 
 	if (table == NULL || table->zones[index] < 0)
 		return false;
 	struct look_place place = {
-		.config = asking->config,
+		.config = all->config,
 		.cache = table->cache,
 		.zone = (unsigned)table->zones[index],
 		.word = cache_zone_get(table->cache, (unsigned)table->zones[index],
@@ -513,7 +512,7 @@ static bool read_reply(const struct fetch *fetch, const struct cached_reply *rep
 				       .is_secure = reply->is_secure,
 				       .is_stale = reply->is_stale,
 				       .ttl_s = reply->ttl_s };
-	entry->expires_s = cache_now_s(fetch->asking->cache) + reply->ttl_s;
+	entry->expires_s = cache_now_s(fetch->all->cache) + reply->ttl_s;
 	if (reply->is_listed)
 		dnsblv6_bitmap_add(&entry->payload, dnsblv6_host_index(fetch->target.addr));
 	return true;
@@ -528,7 +527,7 @@ static void on_daemon(void *context, int status, const struct cached_reply *repl
 	if (status == 0 && reply->outcome == CACHED_ANSWERED) {
 		if (find_shared(fetch, &look)) {
 			entry = look.entry;
-			entry.expires_s = cache_now_s(fetch->asking->cache) + look.ttl_s;
+			entry.expires_s = cache_now_s(fetch->all->cache) + look.ttl_s;
 		} else if (!read_reply(fetch, reply, &entry)) {
 			status = -ENOENT;
 		}
@@ -541,18 +540,18 @@ static void on_daemon(void *context, int status, const struct cached_reply *repl
 int fetch_daemon(struct fetches *fetches, const struct fetch_target *target, int64_t wait_ms,
 		 struct waiter *waiter)
 {
-	struct asking *asking = fetches->asking;
+	struct zones *all = fetches->all;
 	/* Always the address: how the daemon asks for it is not known here, and it merges by
 	 * itself. */
-	struct cache_key key = look_key(asking->cache, target->zone->index, false, target->addr);
+	struct cache_key key = look_key(all->cache, target->zone->index, false, target->addr);
 	struct fetch *fetch = find(fetches, key, true);
 
 	if (fetch == NULL) {
 		fetch = add(fetches, target, key, true);
 		if (fetch == NULL)
 			return -ENOMEM;
-		int ret = remote_ask(asking->remote, target->zone->config->text, target->addr,
-				     asking->now_ms, asking->now_ms + wait_ms, on_daemon, fetch);
+		int ret = remote_ask(all->remote, target->zone->config->text, target->addr,
+				     all->now_ms, all->now_ms + wait_ms, on_daemon, fetch);
 		if (ret != DNSBLV6_OK) {
 			drop(fetch);
 			return ret;

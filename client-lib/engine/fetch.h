@@ -12,7 +12,7 @@
  * lives as long, but FETCH_LIFE_MAX_MS at most. Without a reply by then the fetch has failed.
  */
 
-#include "client-lib/engine/asking.h"
+#include "client-lib/engine/zone.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,7 +23,7 @@ extern "C" {
 
 struct fetches; /* opaque */
 
-int fetches_new(struct asking *asking, struct fetches **ret_fetches);
+int fetches_new(struct zones *all, struct fetches **ret_fetches);
 /* Wakes no waiter. What the stub and the daemon were asked is theirs to forget. */
 void fetches_clear(struct fetches *fetches);
 void fetches_free(struct fetches *fetches);

@@ -22,7 +22,7 @@ static bool peek_shared(const struct zone *zone, const struct shared_table *tabl
 	if (index < 0)
 		return false;
 	struct look_place place = {
-		.config = zone->asking->config,
+		.config = zone->all->config,
 		.cache = table->cache,
 		.zone = (unsigned)index,
 		.word = cache_zone_get(table->cache, (unsigned)index, CACHE_ZONE_WORD),
@@ -41,8 +41,8 @@ static void peek_own(const struct zone *zone, uint64_t word, uint32_t now_s,
 		     struct dnsblv6_addr addr, bool takes_expired, struct look *ret_look)
 {
 	struct look_place place = {
-		.config = zone->asking->config,
-		.cache = zone->asking->cache,
+		.config = zone->all->config,
+		.cache = zone->all->cache,
 		.zone = zone->index,
 		.word = word,
 		.now_s = now_s,
@@ -54,14 +54,12 @@ static void peek_own(const struct zone *zone, uint64_t word, uint32_t now_s,
 void peek_zone(const struct zone *zone, struct dnsblv6_addr addr, bool takes_expired,
 	       struct look *ret_look)
 {
-	const struct asking *asking = zone->asking;
-	const struct shared_table *table =
-		asking->shared != NULL ? shared_get(asking->shared) : NULL;
+	const struct zones *all = zone->all;
+	const struct shared_table *table = all->shared != NULL ? shared_get(all->shared) : NULL;
 
 	if (table != NULL && peek_shared(zone, table, addr, takes_expired, ret_look))
 		return;
-	peek_own(zone, asking_word(zone), cache_now_s(asking->cache), addr, takes_expired,
-		 ret_look);
+	peek_own(zone, zone_word(zone), cache_now_s(all->cache), addr, takes_expired, ret_look);
 }
 
 /* ---- all zones at length ---- */
@@ -73,57 +71,57 @@ static void add(const struct zone *zone, uint64_t entries, struct dnsblv6_addr a
 		verdict_add_failure(entries, result);
 	if (look->kind != LOOK_ANSWER)
 		return;
-	verdict_add_answer(zone->asking->config, &zone->entries, entries, &look->entry, addr,
+	verdict_add_answer(zone->all->config, &zone->entries, entries, &look->entry, addr,
 			   look->ttl_s, result);
 	result->zones_cached |= entries;
 }
 
 /* Adds these zones, and ends what others have begun. */
-static int add_zones(const struct asking *asking, const struct shared_table *table, uint64_t zones,
+static int add_zones(const struct zones *all, const struct shared_table *table, uint64_t zones,
 		     uint64_t hi, uint64_t lo, uint64_t entries, struct dnsblv6_result *result)
 {
 	struct dnsblv6_addr addr = { hi, lo };
-	uint32_t now_s = cache_now_s(asking->cache);
+	uint32_t now_s = cache_now_s(all->cache);
 	struct look look;
 
 	for (uint64_t left = zones; left != 0; left &= left - 1) {
-		const struct zone *zone = asking->zones + __builtin_ctzll(left);
+		const struct zone *zone = all->zones + __builtin_ctzll(left);
 		if (table == NULL || !peek_shared(zone, table, addr, false, &look)) {
-			uint64_t word = asking_word(zone);
+			uint64_t word = zone_word(zone);
 			peek_own(zone, word, now_s, addr, false, &look);
 			result->is_due |= health_is_due(word, now_s);
 		}
 		result->is_due |= look.is_old;
 		add(zone, zone->entries.entries & entries, addr, &look, result);
 	}
-	verdict_finish(asking->config, entries, result);
+	verdict_finish(all->config, entries, result);
 	return (entries & ~(result->zones_answered | result->zones_failed)) == 0 ? DNSBLV6_OK
 										 : -EAGAIN;
 }
 
-static const struct shared_table *get_table(const struct asking *asking)
+static const struct shared_table *get_table(const struct zones *all)
 {
-	return asking->shared != NULL ? shared_get(asking->shared) : NULL;
+	return all->shared != NULL ? shared_get(all->shared) : NULL;
 }
 
-int peek_all_at_length(const struct asking *asking, uint64_t hi, uint64_t lo, uint64_t entries,
+int peek_all_at_length(const struct zones *all, uint64_t hi, uint64_t lo, uint64_t entries,
 		       struct dnsblv6_result *ret_result)
 {
 	uint64_t zones = 0;
 
-	for (unsigned i = 0; i < asking->config->zone_count; i++) {
-		if ((asking->zones[i].entries.entries & entries) != 0)
+	for (unsigned i = 0; i < all->config->zone_count; i++) {
+		if ((all->zones[i].entries.entries & entries) != 0)
 			zones |= 1ull << i;
 	}
 	verdict_init(ret_result);
-	return add_zones(asking, get_table(asking), zones, hi, lo, entries, ret_result);
+	return add_zones(all, get_table(all), zones, hi, lo, entries, ret_result);
 }
 
 /* ---- the short way: a live bitmap, or a range, of a zone that is well ---- */
 
 /* What is asked, and in which cache. Registers: all that has it is inlined into peek_all(). */
 struct glance {
-	const struct asking *asking;
+	const struct zones *all;
 	const struct cache *cache; /* the daemon's, where it has one, or our own */
 	const int *indices;	   /* of our zones in it; NULL: the same */
 	uint64_t word;		   /* cache_block_word() */
@@ -206,7 +204,7 @@ static inline bool take_range(const struct glance *glance, const struct target *
 	enum health_mode mode = health_unpack(target->word).mode;
 	enum dnsblv6_style style = mode == HEALTH_FLAT ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
 
-	if (!glance->asking->config->use_ranges)
+	if (!glance->all->config->use_ranges)
 		return false;
 	uint32_t left_s = ranges_left_s(glance->cache, cache_key_zone(target->key), style,
 					glance->is_ipv4, glance->word, glance->now_s);
@@ -242,8 +240,8 @@ glance_zone(const struct glance *glance, const struct target *target, struct fou
 static inline __attribute__((always_inline)) uint64_t
 glance_zones(struct glance *glance, uint64_t entries, struct found *found)
 {
-	const struct zone *zone = glance->asking->zones;
-	const struct zone *end = zone + glance->asking->config->zone_count;
+	const struct zone *zone = glance->all->zones;
+	const struct zone *end = zone + glance->all->config->zone_count;
 	struct target targets[CONFIG_ZONES_MAX];
 	struct target *last = targets;
 	uint64_t left = 0;
@@ -267,7 +265,7 @@ glance_zones(struct glance *glance, uint64_t entries, struct found *found)
 static inline __attribute__((always_inline)) uint64_t
 glance_single(struct glance *glance, uint64_t entries, struct found *found)
 {
-	const struct zone *zone = glance->asking->zones;
+	const struct zone *zone = glance->all->zones;
 	uint64_t wanted = zone->entries.entries & entries;
 	struct target target;
 
@@ -288,17 +286,17 @@ static inline void fill(const struct found *found, struct dnsblv6_result *ret_re
 	ret_result->is_due = found->has_work;
 }
 
-static inline __attribute__((always_inline)) int peek_short(const struct asking *asking,
-							    uint64_t hi, uint64_t lo,
-							    uint64_t entries, bool is_single,
+static inline __attribute__((always_inline)) int peek_short(const struct zones *all, uint64_t hi,
+							    uint64_t lo, uint64_t entries,
+							    bool is_single,
 							    struct dnsblv6_result *ret_result)
 {
-	const struct shared_table *table = get_table(asking);
+	const struct shared_table *table = get_table(all);
 	bool is_ipv4 = cache_is_ipv4(hi, lo);
 	struct found found = { .ttl_s = UINT32_MAX };
 	struct glance glance = {
-		.asking = asking,
-		.cache = table != NULL ? table->cache : asking->cache,
+		.all = all,
+		.cache = table != NULL ? table->cache : all->cache,
 		.indices = table != NULL ? table->zones : NULL,
 		.word = cache_block_word(hi, lo),
 		.block = cache_key_of_word(0, is_ipv4, cache_block_word(hi, lo)).word,
@@ -309,26 +307,25 @@ static inline __attribute__((always_inline)) int peek_short(const struct asking 
 
 	fill(&found, ret_result);
 	if (left != 0)
-		return add_zones(asking, table, left, hi, lo, entries, ret_result);
-	verdict_finish_whole(asking->config, found.score, ret_result);
+		return add_zones(all, table, left, hi, lo, entries, ret_result);
+	verdict_finish_whole(all->config, found.score, ret_result);
 	return DNSBLV6_OK;
 }
 
 /* Functions of their own, so that either has the registers for itself. */
-static __attribute__((noinline)) int peek_many(const struct asking *asking, uint64_t hi,
-					       uint64_t lo, uint64_t entries,
-					       struct dnsblv6_result *ret_result)
+static __attribute__((noinline)) int peek_many(const struct zones *all, uint64_t hi, uint64_t lo,
+					       uint64_t entries, struct dnsblv6_result *ret_result)
 {
-	return peek_short(asking, hi, lo, entries, false, ret_result);
+	return peek_short(all, hi, lo, entries, false, ret_result);
 }
 
-int peek_all(const struct asking *asking, uint64_t hi, uint64_t lo, uint64_t entries,
+int peek_all(const struct zones *all, uint64_t hi, uint64_t lo, uint64_t entries,
 	     struct dnsblv6_result *ret_result)
 {
 	/* Canaries are among these. */
 	if (cache_is_ipv4(hi, lo) && (uint32_t)lo >> 24 == 127)
-		return peek_all_at_length(asking, hi, lo, entries, ret_result);
-	if (asking->config->zone_count > 1)
-		return peek_many(asking, hi, lo, entries, ret_result);
-	return peek_short(asking, hi, lo, entries, true, ret_result);
+		return peek_all_at_length(all, hi, lo, entries, ret_result);
+	if (all->config->zone_count > 1)
+		return peek_many(all, hi, lo, entries, ret_result);
+	return peek_short(all, hi, lo, entries, true, ret_result);
 }

@@ -5,11 +5,11 @@
  * peek.h - what the caches together know: the daemon's first, then our own.
  *
  * Flow: engine_look(), engine.c -> peek_*() -> look.c -> cache.h
- * No system call, lock or allocation; any thread. Reads of struct asking only what does
+ * No system call, lock or allocation; any thread. Reads of struct zones only what does
  * not change after engine_new().
  */
 
-#include "client-lib/engine/asking.h"
+#include "client-lib/engine/zone.h"
 #include "client-lib/engine/look.h"
 
 #ifdef __cplusplus
@@ -24,11 +24,11 @@ void peek_zone(const struct zone *zone, struct dnsblv6_addr addr, bool takes_exp
  * All zones of entries, of an address as its two words (cache_table.h says why). DNSBLV6_OK or
  * -EAGAIN; result and is_due as dnsblv6_peek() says.
  */
-int peek_all(const struct asking *asking, uint64_t hi, uint64_t lo, uint64_t entries,
+int peek_all(const struct zones *all, uint64_t hi, uint64_t lo, uint64_t entries,
 	     struct dnsblv6_result *ret_result);
 
 /* The same without the short way that peek_all() takes for zones that are well: to compare. */
-int peek_all_at_length(const struct asking *asking, uint64_t hi, uint64_t lo, uint64_t entries,
+int peek_all_at_length(const struct zones *all, uint64_t hi, uint64_t lo, uint64_t entries,
 		       struct dnsblv6_result *ret_result);
 
 #ifdef __cplusplus

@@ -63,12 +63,12 @@ static void ask(struct probe *probe, struct question what, const struct dnsblv6_
 {
 	struct question *question = probe->questions + probe->question_count++;
 
-	struct asking_what asked = { relative, apex, type, PROBE_LIFE_MS, PROBE_LIFE_MS };
+	struct zone_what asked = { relative, apex, type, PROBE_LIFE_MS, PROBE_LIFE_MS };
 
 	*question = what;
 	question->probe = probe;
-	if (asking_ask(probe->zone, &asked, on_reply, question, &question->name,
-		       &probe->waiters.question) == DNSBLV6_OK)
+	if (zone_ask(probe->zone, &asked, on_reply, question, &question->name,
+		     &probe->waiters.question) == DNSBLV6_OK)
 		probe->pending++;
 	else
 		probe->is_void = true;
@@ -121,11 +121,11 @@ static void ask_clear_name(struct probe *probe)
 }
 
 /* Labels that begin with "_" are no addresses in any zone, and no names of a list either. */
-void probe_make_nowhere(struct asking *asking, struct dnsblv6_labels *ret_label)
+void probe_make_nowhere(struct zones *all, struct dnsblv6_labels *ret_label)
 {
 	char label[32];
 
-	snprintf(label, sizeof(label), "_dnsblv6-%08x", (unsigned)asking_random(asking));
+	snprintf(label, sizeof(label), "_dnsblv6-%08x", (unsigned)zones_random(all));
 	make_label(label, ret_label);
 }
 
@@ -137,7 +137,7 @@ static void ask_nowhere(struct probe *probe)
 				 .is_block = is_block };
 	struct dnsblv6_labels label;
 
-	probe_make_nowhere(probe->zone->asking, &label);
+	probe_make_nowhere(probe->zone->all, &label);
 	ask(probe, what, &label, &probe->zone->config->name, is_block ? MESSAGE_AAAA : MESSAGE_A);
 }
 
@@ -210,7 +210,7 @@ static enum health_finding finding_of(enum answer_failure failure)
 static struct answer_question describe(const struct question *question)
 {
 	return (struct answer_question){
-		.config = question->probe->zone->asking->config,
+		.config = question->probe->zone->all->config,
 		.name = &question->name,
 		.kind = question->probe->zone->config->kind,
 		.is_block = question->subject != SUBJECT_VALUE && question->is_block,
@@ -400,34 +400,34 @@ static void read_classic(struct probe *probe)
 /* Fresh names among them, and so not merely what a resolver has from before. */
 static bool has_denied(const struct probe *probe)
 {
-	return !probe->is_void && !health_is_sick(health_unpack(asking_word(probe->zone)).state) &&
+	return !probe->is_void && !health_is_sick(health_unpack(zone_word(probe->zone)).state) &&
 	       (!probe->is_brief || probe->found.mode != HEALTH_CLASSIC);
 }
 
 static void finish(struct probe *probe)
 {
 	struct zone *zone = probe->zone;
-	struct asking *asking = zone->asking;
+	struct zones *all = zone->all;
 
 	if (probe->found.mode == HEALTH_CLASSIC)
 		read_classic(probe);
 	if (!probe->is_brief && !probe->is_void) {
 		zone->found = probe->found;
-		zone->found_s = cache_now_s(asking->cache);
+		zone->found_s = cache_now_s(all->cache);
 		zone->has_found = true;
 	}
 	zone->probe = NULL;
 	zone->probe_questions = probe->question_count;
-	probe->found.wants_secure = asking_wants_secure(zone);
+	probe->found.wants_secure = zone_wants_secure(zone);
 	probe->found.is_secure = probe->has_secure && !probe->has_insecure;
 	probe->found.is_signed = probe->has_signature;
 	if (is_finding(probe))
-		asking_note_probe(zone, &probe->found);
+		zone_note_probe(zone, &probe->found);
 	if (!probe->is_void)
-		asking_learn_secure(zone, &probe->found, !probe->is_brief);
+		zone_learn_secure(zone, &probe->found, !probe->is_brief);
 	if (has_denied(probe))
-		asking_note_denials(zone);
-	asking_wake(&probe->waiters, NULL);
+		zone_note_denials(zone);
+	waiters_wake(&probe->waiters, NULL);
 	free(probe);
 }
 
@@ -476,13 +476,13 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 static bool may_be_brief(const struct probe *probe)
 {
 	const struct zone *zone = probe->zone;
-	struct health_word parts = health_unpack(asking_word(zone));
-	uint32_t now_s = cache_now_s(zone->asking->cache);
+	struct health_word parts = health_unpack(zone_word(zone));
+	uint32_t now_s = cache_now_s(zone->all->cache);
 
 	/* Whether a classic zone knows IPv6 has to be found out first. */
 	if (zone->found.mode == HEALTH_CLASSIC && probe->wants_ipv6 && !zone->found.has_ipv6)
 		return false;
-	uint64_t evidence = cache_zone_get(zone->asking->cache, zone->index, CACHE_ZONE_EVIDENCE);
+	uint64_t evidence = cache_zone_get(zone->all->cache, zone->index, CACHE_ZONE_EVIDENCE);
 	return zone->has_found && parts.state == DNSBLV6_ZONE_OK && !zone->health.is_suspect &&
 	       health_unpack_evidence(evidence).failures == 0 &&
 	       now_s - zone->found_s < HEALTH_WHOLE_S;
@@ -510,20 +510,20 @@ static struct probe *make(struct zone *zone, bool wants_ipv6)
 	struct probe *probe = calloc(1, sizeof(*probe));
 	if (probe == NULL)
 		return NULL;
-	asking_prepare(&probe->waiters, zone, zone->asking->now_ms);
+	waiters_prepare(&probe->waiters, zone, zone->all->now_ms);
 	probe->zone = zone;
 	if (wants_ipv6 && !zone->wants_ipv6)
 		zone->has_found = false;
 	zone->wants_ipv6 = zone->wants_ipv6 || wants_ipv6;
 	probe->wants_ipv6 = zone->wants_ipv6;
 	zone->probe = probe;
-	zone->asking->counts.probes++;
+	zone->all->counts.probes++;
 	return probe;
 }
 
 int probe_turn(struct zone *zone, enum health_mode mode)
 {
-	struct health_word parts = health_unpack(asking_word(zone));
+	struct health_word parts = health_unpack(zone_word(zone));
 	struct probe *probe = make(zone, false);
 	if (probe == NULL)
 		return -ENOMEM;
@@ -553,7 +553,7 @@ int probe_start(struct zone *zone, bool wants_ipv6, struct waiter *waiter)
 		return -ENOBUFS;
 	}
 	if (waiter != NULL)
-		asking_join(&probe->waiters, waiter);
+		waiters_join(&probe->waiters, waiter);
 	return DNSBLV6_OK;
 }
 

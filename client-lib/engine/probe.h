@@ -20,7 +20,7 @@
  *              and a name that cannot exist
  */
 
-#include "client-lib/engine/asking.h"
+#include "client-lib/engine/zone.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -40,7 +40,7 @@ int probe_start(struct zone *zone, bool wants_ipv6, struct waiter *waiter);
  */
 int probe_turn(struct zone *zone, enum health_mode mode);
 /* A label that begins with "_" and is no name in any zone. */
-void probe_make_nowhere(struct asking *asking, struct dnsblv6_labels *ret_label);
+void probe_make_nowhere(struct zones *all, struct dnsblv6_labels *ret_label);
 /* What became of a question whose answer must be a denial. status and reply as stub_fn has them. */
 enum health_finding probe_read_denial(const struct answer_question *question, int status,
 				      const struct message_reply *reply);

@@ -39,12 +39,12 @@ static void ask(struct proof *proof, enum health_point point, const struct dnsbl
 {
 	struct question *question = proof->questions + proof->question_count++;
 
-	struct asking_what asked = { relative, apex, is_block ? MESSAGE_AAAA : MESSAGE_A,
-				     PROOF_LIFE_MS, PROOF_LIFE_MS };
+	struct zone_what asked = { relative, apex, is_block ? MESSAGE_AAAA : MESSAGE_A,
+				   PROOF_LIFE_MS, PROOF_LIFE_MS };
 
 	*question = (struct question){ .proof = proof, .point = point, .is_block = is_block };
-	if (asking_ask(proof->zone, &asked, on_reply, question, &question->name,
-		       &proof->waiters.question) == DNSBLV6_OK)
+	if (zone_ask(proof->zone, &asked, on_reply, question, &question->name,
+		     &proof->waiters.question) == DNSBLV6_OK)
 		proof->pending++;
 	else
 		proof->is_short = true;
@@ -55,12 +55,12 @@ static void ask_classic(struct proof *proof, const struct dnsblv6_labels *apex,
 {
 	struct dnsblv6_labels relative;
 
-	probe_make_nowhere(proof->zone->asking, &relative);
+	probe_make_nowhere(proof->zone->all, &relative);
 	ask(proof, HEALTH_NOWHERE, &relative, apex, false);
 	if (proof->zone->config->kind == CONFIG_ADDRESSES)
 		dnsblv6_name_make_classic(addr, &relative);
 	else
-		probe_make_nowhere(proof->zone->asking, &relative); /* it lists no addresses */
+		probe_make_nowhere(proof->zone->all, &relative); /* it lists no addresses */
 	ask(proof, HEALTH_CLEAR, &relative, apex, false);
 }
 
@@ -70,7 +70,7 @@ static void ask_blocks(struct proof *proof, enum health_mode mode, struct dnsblv
 	const struct dnsblv6_labels *apex = &proof->zone->config->name;
 	struct dnsblv6_labels relative;
 
-	probe_make_nowhere(proof->zone->asking, &relative);
+	probe_make_nowhere(proof->zone->all, &relative);
 	ask(proof, HEALTH_NOWHERE, &relative, apex, true);
 	if (dnsblv6_name_make(style, dnsblv6_block_of(addr), &relative) == DNSBLV6_OK)
 		ask(proof, HEALTH_CLEAR, &relative, apex, true);
@@ -80,8 +80,8 @@ static void ask_blocks(struct proof *proof, enum health_mode mode, struct dnsblv
 static void ask_all(struct proof *proof)
 {
 	struct zone *zone = proof->zone;
-	struct health_word parts = health_unpack(asking_word(zone));
-	uint32_t random = (uint32_t)asking_random(zone->asking) & PROOF_ADDRESS_MASK;
+	struct health_word parts = health_unpack(zone_word(zone));
+	uint32_t random = (uint32_t)zones_random(zone->all) & PROOF_ADDRESS_MASK;
 	struct dnsblv6_addr addr = dnsblv6_addr_from_ipv4(PROOF_ADDRESS_BASE | random);
 
 	proof->found.mode = parts.mode;
@@ -100,7 +100,7 @@ static bool start(struct zone *zone)
 	struct proof *proof = calloc(1, sizeof(*proof));
 	if (proof == NULL)
 		return false;
-	asking_prepare(&proof->waiters, zone, zone->asking->now_ms);
+	waiters_prepare(&proof->waiters, zone, zone->all->now_ms);
 	proof->zone = zone;
 	ask_all(proof);
 	if (proof->pending == 0) {
@@ -108,7 +108,7 @@ static bool start(struct zone *zone)
 		return false;
 	}
 	zone->proof = proof;
-	zone->asking->counts.looks++;
+	zone->all->counts.looks++;
 	return true;
 }
 
@@ -130,7 +130,7 @@ static void keep_finding(struct health_probe *found, enum health_point point,
 
 static bool has_been_seen_lately(const struct zone *zone)
 {
-	struct cache *cache = zone->asking->cache;
+	struct cache *cache = zone->all->cache;
 	struct health_trust trust =
 		health_unpack_trust(cache_zone_get(cache, zone->index, CACHE_ZONE_TRUST));
 
@@ -182,10 +182,10 @@ static void finish(struct proof *proof)
 	struct zone *zone = proof->zone;
 
 	zone->proof = NULL;
-	zone->is_proven = asking_note_look(zone, &proof->found) && is_good(proof);
+	zone->is_proven = zone_note_look(zone, &proof->found) && is_good(proof);
 	if (zone->is_proven && !proof->is_short)
-		asking_note_denials(zone);
-	asking_wake(&proof->waiters, NULL);
+		zone_note_denials(zone);
+	waiters_wake(&proof->waiters, NULL);
 	free(proof);
 }
 
@@ -193,7 +193,7 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 {
 	struct question *question = context;
 	struct proof *proof = question->proof;
-	struct answer_question what = { .config = proof->zone->asking->config,
+	struct answer_question what = { .config = proof->zone->all->config,
 					.name = &question->name,
 					.kind = proof->zone->config->kind,
 					.is_block = question->is_block };
@@ -273,12 +273,12 @@ void proof_note_clear(struct zone *zone)
 		return;
 	listings->clears = 0;
 	listings->usual /= 2; /* it may list fewer from now on */
-	asking_note_doubt(zone);
+	zone_note_doubt(zone);
 }
 
 static bool may_hurry(struct zone *zone)
 {
-	int64_t now_ms = zone->asking->now_ms;
+	int64_t now_ms = zone->all->now_ms;
 
 	if (zone->listings.has_hurried && now_ms - zone->listings.hurried_ms < PROOF_HURRY_MS)
 		return false;
@@ -296,11 +296,11 @@ enum proof_outcome proof_ask(struct zone *zone, int64_t asked_ms, const struct c
 
 	if (zone->has_denied && zone->denied_ms >= asked_ms)
 		return PROOF_GIVEN;
-	if (zone->proof == NULL && (asking_claim_look(zone) || (is_odd && may_hurry(zone))))
+	if (zone->proof == NULL && (zone_claim_look(zone) || (is_odd && may_hurry(zone))))
 		start(zone);
 	if (zone->proof == NULL)
 		return has_been_seen_lately(zone) ? PROOF_GIVEN : PROOF_MISSING;
-	asking_join(&zone->proof->waiters, waiter);
+	waiters_join(&zone->proof->waiters, waiter);
 	return PROOF_AWAITED;
 }
 

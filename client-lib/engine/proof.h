@@ -31,7 +31,7 @@
  * state stays, and what was held fails.
  */
 
-#include "client-lib/engine/asking.h"
+#include "client-lib/engine/zone.h"
 
 #ifdef __cplusplus
 extern "C" {

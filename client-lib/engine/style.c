@@ -59,7 +59,7 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 {
 	struct style_name *name = context;
 	struct style_look *look = name->look;
-	struct answer_question what = { .config = look->zone->asking->config,
+	struct answer_question what = { .config = look->zone->all->config,
 					.name = &name->name,
 					.is_block = true };
 	struct cache_entry entry;
@@ -85,13 +85,13 @@ static void ask(struct style_look *look, struct style_name *name, enum health_mo
 	enum dnsblv6_style style = mode == HEALTH_FLAT ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
 	struct dnsblv6_addr addr = dnsblv6_testpoint_get(0)->addr;
 	struct dnsblv6_labels labels;
-	struct asking_what asked = { &labels, &look->zone->config->name, MESSAGE_AAAA,
-				     PROBE_LIFE_MS, PROBE_LIFE_MS };
+	struct zone_what asked = { &labels, &look->zone->config->name, MESSAGE_AAAA, PROBE_LIFE_MS,
+				   PROBE_LIFE_MS };
 	uint64_t id;
 
 	name->look = look;
 	if (dnsblv6_name_make(style, dnsblv6_block_of(addr), &labels) == DNSBLV6_OK &&
-	    asking_ask(look->zone, &asked, on_reply, name, &name->name, &id) == DNSBLV6_OK)
+	    zone_ask(look->zone, &asked, on_reply, name, &name->name, &id) == DNSBLV6_OK)
 		look->pending++;
 }
 
@@ -117,8 +117,8 @@ static bool has_looked_lately(const struct zone *zone, uint32_t now_s)
 
 void style_note_denial(struct zone *zone, const struct message_reply *reply)
 {
-	struct health_word parts = health_unpack(asking_word(zone));
-	uint32_t now_s = cache_now_s(zone->asking->cache);
+	struct health_word parts = health_unpack(zone_word(zone));
+	uint32_t now_s = cache_now_s(zone->all->cache);
 	bool is_known = zone->has_serial && zone->serial == reply->soa_serial;
 
 	if (!reply->has_soa || is_known || zone->look != NULL || zone->probe != NULL ||

@@ -20,7 +20,7 @@
  *     anything else                 the next denial has it looked at again
  *
  * What the cache holds as denied in the old style is void when the style has changed
- * (asking_note_probe()). Denials are believed until then: a change is noticed with the first
+ * (zone_note_probe()). Denials are believed until then: a change is noticed with the first
  * denial behind it, and two rounds of questions later no verdict rests on the old style; or
  * STYLE_PAUSE_S later, when the zone had been looked at just before. A resolver that has cached
  * that the other style's name is not there, because of an earlier look, can keep it for the
@@ -31,7 +31,7 @@
  * serial, or with the next probe behind their TTL.
  */
 
-#include "client-lib/engine/asking.h"
+#include "client-lib/engine/zone.h"
 
 #ifdef __cplusplus
 extern "C" {

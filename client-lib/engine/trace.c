@@ -13,7 +13,7 @@
 #define SERVER_SIZE (DNSBLV6_ADDR_TEXT_SIZE + 6)
 
 static void __attribute__((format(printf, 2, 3)))
-tell(const struct asking *asking, const char *format, ...)
+tell(const struct zones *all, const char *format, ...)
 {
 	char line[TRACE_LINE_MAX];
 	va_list arguments;
@@ -22,7 +22,7 @@ tell(const struct asking *asking, const char *format, ...)
 	/* clang-tidy 14 does not see va_start() here, as it does elsewhere. */
 	vsnprintf(line, sizeof(line), format, arguments); // NOLINT(clang-analyzer-valist*)
 	va_end(arguments);
-	asking->log(asking->log_context, DEBUG, line);
+	all->log(all->log_context, DEBUG, line);
 }
 
 /* ADDRESS@PORT */
@@ -34,19 +34,19 @@ static void format_server(const struct config_server *server, char *ret_text)
 	snprintf(ret_text, SERVER_SIZE, "%s@%u", address, ntohs(server->address.sin6_port));
 }
 
-void trace_servers(const struct asking *asking)
+void trace_servers(const struct zones *all)
 {
-	const struct config *config = asking->config;
+	const struct config *config = all->config;
 
-	if (asking->log != NULL && config->resolver != NULL) {
-		tell(asking, "server of the program's own");
+	if (all->log != NULL && config->resolver != NULL) {
+		tell(all, "server of the program's own");
 		return;
 	}
-	for (unsigned i = 0; asking->log != NULL && i < config->server_count; i++) {
+	for (unsigned i = 0; all->log != NULL && i < config->server_count; i++) {
 		char text[SERVER_SIZE];
 
 		format_server(config->servers + i, text);
-		tell(asking, "server %s%s", text, config->servers[i].is_trusted ? ", trusted" : "");
+		tell(all, "server %s%s", text, config->servers[i].is_trusted ? ", trusted" : "");
 	}
 }
 
@@ -66,10 +66,10 @@ void trace_question(const struct zone *zone, const struct dnsblv6_labels *name, 
 {
 	char text[DNSBLV6_NAME_TEXT_SIZE];
 
-	if (zone->asking->log == NULL)
+	if (zone->all->log == NULL)
 		return;
 	dnsblv6_name_format(name->wire, name->size, text);
-	tell(zone->asking, "asks %s %s", type_name(type), text);
+	tell(zone->all, "asks %s %s", type_name(type), text);
 }
 
 /* The records of an answer, as a reader knows them. */
@@ -115,18 +115,18 @@ void trace_reply(const struct zone *zone, const struct dnsblv6_labels *name, int
 {
 	char text[DNSBLV6_NAME_TEXT_SIZE], value[VALUE_MAX], server[SERVER_SIZE] = "";
 
-	if (zone->asking->log == NULL)
+	if (zone->all->log == NULL)
 		return;
 	dnsblv6_name_format(name->wire, name->size, text);
 	if (reply == NULL) {
-		tell(zone->asking, "%s: no reply (%s)", text, dnsblv6_strerror(status));
+		tell(zone->all, "%s: no reply (%s)", text, dnsblv6_strerror(status));
 		return;
 	}
-	const struct config_server *replier = stub_replier(zone->asking->stub);
+	const struct config_server *replier = stub_replier(zone->all->stub);
 	if (replier != NULL)
 		format_server(replier, server);
 	format_reply(reply, value);
-	tell(zone->asking, "%s: %s, TTL %u s%s%s%s", text, value, reply->ttl_s,
+	tell(zone->all, "%s: %s, TTL %u s%s%s%s", text, value, reply->ttl_s,
 	     reply->is_secure && is_trusted ? ", secure" : "", replier != NULL ? ", from " : "",
 	     server);
 }

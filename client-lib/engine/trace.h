@@ -4,14 +4,14 @@
 /*
  * trace.h - debug lines for the log hook: the servers, what is asked, what comes back.
  *
- * Flow: engine_life.c, asking.c, fetch.c, probe.c -> a line -> the hook of
+ * Flow: engine_life.c, zone.c, fetch.c, probe.c -> a line -> the hook of
  *       dnsblv6_set_log(), such as that of dnsblv6-lookup --trace
  *
  * Free of cost without a hook. Nothing that these lines tell is an event: what an operator
  * must know is logged by others, at other levels.
  */
 
-#include "client-lib/engine/asking.h"
+#include "client-lib/engine/zone.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,7 +19,7 @@ extern "C" {
 
 #define TRACE_LINE_MAX 1280 /* a name has up to 1024 */
 
-void trace_servers(const struct asking *asking);
+void trace_servers(const struct zones *all);
 void trace_question(const struct zone *zone, const struct dnsblv6_labels *name, uint16_t type);
 /* As a stub_fn has it. */
 void trace_reply(const struct zone *zone, const struct dnsblv6_labels *name, int status,

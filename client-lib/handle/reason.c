@@ -30,7 +30,7 @@ static void hide_name(char *text, const char *name, const char *label)
 static void write_text(struct engine_reason *reason, const char *joint, const char *added)
 {
 	char subject[CONFIG_TEXT_MAX];
-	const struct config *config = reason->engine->asking.config;
+	const struct config *config = reason->engine->all.config;
 	const char *name = config->zones[reason->zone].text;
 	const char *label = config->entries[reason->entry].label;
 
@@ -106,20 +106,19 @@ static void ask(struct engine_reason *reason, const struct dnsblv6_labels *relat
 		const struct dnsblv6_labels *apex, stub_fn callback, int64_t now_ms,
 		int64_t deadline_ms)
 {
-	struct asking *asking = &reason->engine->asking;
+	struct zones *all = &reason->engine->all;
 	struct dnsblv6_labels name;
 	struct stub_what what = { reason->zone, &name, MESSAGE_TXT, deadline_ms, 0 };
 
 	if (deadline_ms <= now_ms ||
 	    dnsblv6_name_join(relative->wire, relative->size, apex->wire, apex->size, &name) !=
 		    DNSBLV6_OK ||
-	    stub_ask(asking->stub, &what, now_ms, callback, reason, &reason->question) !=
-		    DNSBLV6_OK) {
+	    stub_ask(all->stub, &what, now_ms, callback, reason, &reason->question) != DNSBLV6_OK) {
 		reason->question = 0;
 		write_text(reason, "", "");
 		return;
 	}
-	asking->zones[reason->zone].asked++;
+	all->zones[reason->zone].asked++;
 }
 
 /* How the zone is asked, by its own word or the daemon's. */
@@ -134,7 +133,7 @@ static bool is_classic(const struct zone *zone)
 void engine_reason_start(struct engine *engine, struct engine_reason *reason, int64_t now_ms,
 			 int64_t deadline_ms)
 {
-	const struct zone *zone = engine->asking.zones + reason->zone;
+	const struct zone *zone = engine->all.zones + reason->zone;
 	struct dnsblv6_labels relative;
 
 	reason->engine = engine;
@@ -159,7 +158,7 @@ void engine_reason_start(struct engine *engine, struct engine_reason *reason, in
 void engine_reason_end(struct engine_reason *reason)
 {
 	if (reason->question != 0)
-		stub_cancel(reason->engine->asking.stub, reason->question);
+		stub_cancel(reason->engine->all.stub, reason->question);
 	reason->question = 0;
 	if (!reason->is_done)
 		write_text(reason, "", "");

@@ -282,8 +282,7 @@ TEST_CASE("a zone that is sick to the daemon is asked again when its probe is du
 		reader.set("shared", directory);
 		// As dnsblv6-cached hands it out, which is at work. Tests before this one have made
 		// the clock of caches run ahead of that of engines.
-		cache_beat(writer.get()->asking.cache,
-			   static_cast<int64_t>(cache_clock_s()) * 1000);
+		cache_beat(writer.get()->all.cache, static_cast<int64_t>(cache_clock_s()) * 1000);
 		engine_take_table(reader.get(), engine_shared_fd(writer.get()));
 		dnsblv6_result result;
 		CHECK(reader.look("192.0.2.1", result) == 0);

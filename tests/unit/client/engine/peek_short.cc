@@ -46,8 +46,8 @@ class chance
 		REQUIRE(config_finish(&config_, error) == 0);
 		REQUIRE(engine_new(&config_, nullptr, nullptr, &engine_) == 0);
 		if (has_shared) {
-			shared_take(engine_->asking.shared, cache_shared_fd(table_));
-			REQUIRE(shared_get(engine_->asking.shared) != nullptr);
+			shared_take(engine_->all.shared, cache_shared_fd(table_));
+			REQUIRE(shared_get(engine_->all.shared) != nullptr);
 		}
 		for (unsigned i = 0; i < 48; i++)
 			addresses_.push_back(make_address());
@@ -64,9 +64,9 @@ class chance
 	chance(const chance &) = delete;
 	chance &operator=(const chance &) = delete;
 
-	const asking &parts() const
+	const zones &parts() const
 	{
-		return engine_->asking;
+		return engine_->all;
 	}
 	cache *table() const
 	{
@@ -83,10 +83,10 @@ class chance
 	void fill()
 	{
 		for (unsigned i = 0; i < config_.zone_count; i++)
-			fill_zone(engine_->asking.cache, i);
+			fill_zone(engine_->all.cache, i);
 		for (unsigned i = 0; table_ != nullptr && i < 3; i++)
 			fill_zone(table_, i);
-		tear(engine_->asking.cache);
+		tear(engine_->all.cache);
 		if (table_ != nullptr)
 			tear(table_);
 	}
@@ -212,7 +212,7 @@ struct said {
 // Both ways within one second of all clocks.
 void look_twice(chance &world, dnsblv6_addr addr, uint64_t entries, said &at_length, said &quick)
 {
-	const asking &parts = world.parts();
+	const zones &parts = world.parts();
 	uint64_t before = 0;
 	do {
 		before = cache_clock_s();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "client-lib/engine/asking.h"
+#include "client-lib/engine/zone.h"
 
 #include "client-lib/engine/trace.h"
 
 /* ---- waiting ---- */
 
-void asking_prepare(struct waiters *list, struct zone *zone, int64_t began_ms)
+void waiters_prepare(struct waiters *list, struct zone *zone, int64_t began_ms)
 {
 	TAILQ_INIT(&list->head);
 	list->zone = zone;
@@ -14,13 +14,13 @@ void asking_prepare(struct waiters *list, struct zone *zone, int64_t began_ms)
 	list->is_noted = false;
 }
 
-void asking_join(struct waiters *list, struct waiter *waiter)
+void waiters_join(struct waiters *list, struct waiter *waiter)
 {
 	waiter->list = list;
 	TAILQ_INSERT_TAIL(&list->head, waiter, link);
 }
 
-void asking_leave(struct waiter *waiter)
+void waiters_leave(struct waiter *waiter)
 {
 	if (waiter->list == NULL)
 		return;
@@ -28,12 +28,12 @@ void asking_leave(struct waiter *waiter)
 	waiter->list = NULL;
 }
 
-void asking_wake(struct waiters *list, const struct cache_entry *entry)
+void waiters_wake(struct waiters *list, const struct cache_entry *entry)
 {
 	struct waiter *waiter;
 
 	while ((waiter = TAILQ_FIRST(&list->head)) != NULL) {
-		asking_leave(waiter);
+		waiters_leave(waiter);
 		waiter->wake(waiter, entry);
 	}
 }
@@ -41,112 +41,109 @@ void asking_wake(struct waiters *list, const struct cache_entry *entry)
 /* ---- zones ---- */
 
 /* splitmix64: for jitter and names of probes, nothing that an enemy must not guess. */
-uint64_t asking_random(struct asking *asking)
+uint64_t zones_random(struct zones *all)
 {
-	uint64_t word = asking->random += 0x9e3779b97f4a7c15ull;
+	uint64_t word = all->random += 0x9e3779b97f4a7c15ull;
 	word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ull;
 	word = (word ^ word >> 27) * 0x94d049bb133111ebull;
 	return word ^ word >> 31;
 }
 
-uint64_t asking_word(const struct zone *zone)
+uint64_t zone_word(const struct zone *zone)
 {
-	return cache_zone_get(zone->asking->cache, zone->index, CACHE_ZONE_WORD);
+	return cache_zone_get(zone->all->cache, zone->index, CACHE_ZONE_WORD);
 }
 
-void asking_set_word(struct zone *zone, uint64_t word, const char *reason)
+void zone_set_word(struct zone *zone, uint64_t word, const char *reason)
 {
-	struct asking *asking = zone->asking;
+	struct zones *all = zone->all;
 	char line[HEALTH_LINE_MAX];
-	uint64_t old_word = asking_word(zone);
+	uint64_t old_word = zone_word(zone);
 
 	if (word == old_word)
 		return;
 	if (health_is_cleared(old_word, word))
-		cache_begin_era(asking->cache, zone->index);
-	cache_zone_set(asking->cache, zone->index, CACHE_ZONE_WORD, word);
+		cache_begin_era(all->cache, zone->index);
+	cache_zone_set(all->cache, zone->index, CACHE_ZONE_WORD, word);
 	int level = health_line(zone->config->text, old_word, word, reason, line);
-	if (level >= 0 && asking->log != NULL)
-		asking->log(asking->log_context, level, line);
+	if (level >= 0 && all->log != NULL)
+		all->log(all->log_context, level, line);
 }
 
 /* ---- what happens to questions ---- */
 
 static uint32_t now_s(const struct zone *zone)
 {
-	return cache_now_s(zone->asking->cache);
+	return cache_now_s(zone->all->cache);
 }
 
 static void read_evidence(struct zone *zone)
 {
-	zone->health.evidence =
-		cache_zone_get(zone->asking->cache, zone->index, CACHE_ZONE_EVIDENCE);
+	zone->health.evidence = cache_zone_get(zone->all->cache, zone->index, CACHE_ZONE_EVIDENCE);
 }
 
 /* What another process wrote meanwhile is lost: one failure more or less in a row. */
 static void keep_evidence(struct zone *zone, uint64_t word, const char *reason)
 {
-	cache_zone_set(zone->asking->cache, zone->index, CACHE_ZONE_EVIDENCE,
-		       zone->health.evidence);
-	asking_set_word(zone, word, reason);
+	cache_zone_set(zone->all->cache, zone->index, CACHE_ZONE_EVIDENCE, zone->health.evidence);
+	zone_set_word(zone, word, reason);
 }
 
-void asking_note_answer(struct zone *zone)
+void zone_note_answer(struct zone *zone)
 {
 	read_evidence(zone);
-	keep_evidence(zone, health_answered(&zone->health, asking_word(zone), now_s(zone)), "");
+	keep_evidence(zone, health_answered(&zone->health, zone_word(zone), now_s(zone)), "");
 }
 
-void asking_note_failure(struct zone *zone, enum answer_failure failure)
+void zone_note_failure(struct zone *zone, enum answer_failure failure)
 {
 	read_evidence(zone);
-	uint64_t word = health_failed(&zone->health, zone->asking->config, asking_word(zone),
-				      failure, now_s(zone));
+	uint64_t word = health_failed(&zone->health, zone->all->config, zone_word(zone), failure,
+				      now_s(zone));
 	keep_evidence(zone, word, answer_failure_text(failure));
 }
 
-void asking_note_doubt(struct zone *zone)
+void zone_note_doubt(struct zone *zone)
 {
-	asking_set_word(
+	zone_set_word(
 		zone,
-		health_doubted(&zone->health, zone->asking->config, asking_word(zone), now_s(zone)),
-		"");
+		health_doubted(&zone->health, zone->all->config, zone_word(zone), now_s(zone)), "");
 }
 
-bool asking_takes_odd(struct zone *zone)
+bool zone_takes_odd(struct zone *zone)
 {
 	zone->has_odd = true;
-	asking_note_doubt(zone);
+	zone_note_doubt(zone);
 	return now_s(zone) < zone->odd_until_s;
 }
 
 /* A probe has found the zone well, or not. */
 static void end_doubt(struct zone *zone)
 {
-	bool is_well = !health_is_sick(health_unpack(asking_word(zone)).state);
+	bool is_well = !health_is_sick(health_unpack(zone_word(zone)).state);
 
 	if (zone->has_odd)
 		zone->odd_until_s = is_well ? now_s(zone) + HEALTH_LOOK_S : 0;
 	zone->has_odd = false;
 }
 
-void asking_note_late(struct waiters *list)
+void zone_note_late(struct waiters *list)
 {
 	struct zone *zone = list->zone;
 
 	if (zone == NULL || list->is_noted)
 		return;
-	int64_t sent_ms = stub_sent_ms(zone->asking->stub, list->question);
+	int64_t sent_ms = stub_sent_ms(zone->all->stub, list->question);
 	/* What was not asked is not silent. */
 	if (sent_ms == -1)
 		return;
 	list->is_noted = true;
 	int64_t since_ms = sent_ms > list->began_ms ? sent_ms : list->began_ms;
-	uint32_t waited_ms = (uint32_t)(zone->asking->now_ms - since_ms);
+	uint32_t waited_ms = (uint32_t)(zone->all->now_ms - since_ms);
 
 	read_evidence(zone);
-	uint64_t word = health_late(&zone->health, zone->asking->config, asking_word(zone),
-				    waited_ms, now_s(zone));
+	uint64_t word = health_late(&zone->health, zone->all->config, zone_word(zone), waited_ms,
+				    now_s(zone));
 	keep_evidence(zone, word, answer_failure_text(ANSWER_SILENT));
 }
 
@@ -155,43 +152,43 @@ static bool is_bitmap_mode(enum health_mode mode)
 	return mode == HEALTH_DOTTED || mode == HEALTH_FLAT;
 }
 
-void asking_note_probe(struct zone *zone, const struct health_probe *found)
+void zone_note_probe(struct zone *zone, const struct health_probe *found)
 {
 	const char *reason;
-	uint64_t old_word = asking_word(zone);
+	uint64_t old_word = zone_word(zone);
 
 	read_evidence(zone);
-	uint64_t word = health_probed(&zone->health, zone->asking->config, old_word, found,
+	uint64_t word = health_probed(&zone->health, zone->all->config, old_word, found,
 				      now_s(zone), &reason);
 	/* It has denied what it lists, and so others of its denials are wrong too. */
 	if (found->points[HEALTH_LISTED] == HEALTH_NO)
-		cache_begin_era(zone->asking->cache, zone->index);
+		cache_begin_era(zone->all->cache, zone->index);
 	keep_evidence(zone, word, reason);
 	end_doubt(zone);
 	enum health_mode was = health_unpack(old_word).mode;
 	enum health_mode is = health_unpack(word).mode;
 	/* Names of the wrong style were denied, whatever is listed. */
 	if (was != is && is_bitmap_mode(was) && is_bitmap_mode(is))
-		cache_forget_denials(zone->asking->cache, zone->index);
+		cache_forget_denials(zone->all->cache, zone->index);
 }
 
-bool asking_note_look(struct zone *zone, const struct health_probe *found)
+bool zone_note_look(struct zone *zone, const struct health_probe *found)
 {
 	const char *reason;
-	uint64_t word = health_looked(&zone->health, zone->asking->config, asking_word(zone), found,
+	uint64_t word = health_looked(&zone->health, zone->all->config, zone_word(zone), found,
 				      now_s(zone), &reason);
 
-	asking_set_word(zone, word, reason);
+	zone_set_word(zone, word, reason);
 	return !health_is_distrusted(health_unpack(word).state);
 }
 
-void asking_note_denials(struct zone *zone)
+void zone_note_denials(struct zone *zone)
 {
-	struct cache *cache = zone->asking->cache;
+	struct cache *cache = zone->all->cache;
 	uint64_t old_trust, trust;
 
 	zone->has_denied = true;
-	zone->denied_ms = zone->asking->now_ms;
+	zone->denied_ms = zone->all->now_ms;
 	zone->listings.row = 0;
 	do {
 		old_trust = cache_zone_get(cache, zone->index, CACHE_ZONE_TRUST);
@@ -204,14 +201,13 @@ void asking_note_denials(struct zone *zone)
 
 static bool was_secure(const struct zone *zone)
 {
-	return health_unpack_trust(
-		       cache_zone_get(zone->asking->cache, zone->index, CACHE_ZONE_TRUST))
+	return health_unpack_trust(cache_zone_get(zone->all->cache, zone->index, CACHE_ZONE_TRUST))
 		.is_secure;
 }
 
 static void set_secure(struct zone *zone, bool is_secure)
 {
-	struct cache *cache = zone->asking->cache;
+	struct cache *cache = zone->all->cache;
 	uint64_t old_trust, trust;
 
 	do {
@@ -221,19 +217,19 @@ static void set_secure(struct zone *zone, bool is_secure)
 		 !cache_zone_swap(cache, zone->index, CACHE_ZONE_TRUST, old_trust, trust));
 }
 
-bool asking_wants_secure(const struct zone *zone)
+bool zone_wants_secure(const struct zone *zone)
 {
 	switch (zone->config->secure) {
 	case CONFIG_SECURE_YES:
 		return true;
 	case CONFIG_SECURE_AUTO:
-		return was_secure(zone) && !health_is_pin_over(asking_word(zone), now_s(zone));
+		return was_secure(zone) && !health_is_pin_over(zone_word(zone), now_s(zone));
 	default:
 		return false;
 	}
 }
 
-void asking_forget_secure(struct zone *zone)
+void zone_forget_secure(struct zone *zone)
 {
 	set_secure(zone, false);
 }
@@ -242,9 +238,9 @@ void asking_forget_secure(struct zone *zone)
  * As long as answers may come from a server whose AD is not believed, nothing is learned. What was
  * put before is void when the zone becomes one that is validated: some of it may not have been.
  */
-void asking_learn_secure(struct zone *zone, const struct health_probe *found, bool is_whole)
+void zone_learn_secure(struct zone *zone, const struct health_probe *found, bool is_whole)
 {
-	const struct asking *asking = zone->asking;
+	const struct zones *all = zone->all;
 
 	if (zone->config->secure != CONFIG_SECURE_AUTO)
 		return;
@@ -253,18 +249,17 @@ void asking_learn_secure(struct zone *zone, const struct health_probe *found, bo
 			set_secure(zone, false); /* it was INSECURE for too long */
 		return;
 	}
-	bool is_signed = found->is_signed || asking->config->resolver != NULL;
-	if (!is_whole || !found->is_secure || !is_signed ||
-	    !config_trusts_servers(asking->config) ||
-	    health_unpack(asking_word(zone)).state != DNSBLV6_ZONE_OK)
+	bool is_signed = found->is_signed || all->config->resolver != NULL;
+	if (!is_whole || !found->is_secure || !is_signed || !config_trusts_servers(all->config) ||
+	    health_unpack(zone_word(zone)).state != DNSBLV6_ZONE_OK)
 		return;
-	cache_begin_era(asking->cache, zone->index);
+	cache_begin_era(all->cache, zone->index);
 	set_secure(zone, true);
 }
 
-bool asking_claim_look(struct zone *zone)
+bool zone_claim_look(struct zone *zone)
 {
-	struct cache *cache = zone->asking->cache;
+	struct cache *cache = zone->all->cache;
 	uint64_t old_trust, trust;
 
 	do {
@@ -275,33 +270,33 @@ bool asking_claim_look(struct zone *zone)
 	return true;
 }
 
-bool asking_claim_probe(struct zone *zone)
+bool zone_claim_probe(struct zone *zone)
 {
-	uint64_t old_word = asking_word(zone);
+	uint64_t old_word = zone_word(zone);
 	uint64_t word = old_word;
 
-	return health_claim_probe(zone->asking->config, &word, now_s(zone)) &&
+	return health_claim_probe(zone->all->config, &word, now_s(zone)) &&
 	       (word == old_word ||
-		cache_zone_swap(zone->asking->cache, zone->index, CACHE_ZONE_WORD, old_word, word));
+		cache_zone_swap(zone->all->cache, zone->index, CACHE_ZONE_WORD, old_word, word));
 }
 
 /* ---- asking ---- */
 
-int asking_ask(struct zone *zone, const struct asking_what *what, stub_fn callback, void *context,
-	       struct dnsblv6_labels *ret_name, uint64_t *ret_id)
+int zone_ask(struct zone *zone, const struct zone_what *what, stub_fn callback, void *context,
+	     struct dnsblv6_labels *ret_name, uint64_t *ret_id)
 {
-	struct asking *asking = zone->asking;
+	struct zones *all = zone->all;
 	struct stub_what question = { .zone = zone->index,
 				      .name = ret_name,
 				      .type = what->type,
-				      .deadline_ms = asking->now_ms + what->wait_ms,
+				      .deadline_ms = all->now_ms + what->wait_ms,
 				      .life_ms = what->life_ms };
 
 	int ret = dnsblv6_name_join(what->relative->wire, what->relative->size, what->apex->wire,
 				    what->apex->size, ret_name);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	ret = stub_ask(asking->stub, &question, asking->now_ms, callback, context, ret_id);
+	ret = stub_ask(all->stub, &question, all->now_ms, callback, context, ret_id);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	zone->asked++;

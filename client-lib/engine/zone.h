@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * asking.h - what the parts of the engine have in common: zones, and where they are asked.
+ * zone.h - what the parts of the engine have in common: zones, and where they are asked.
  *
  * Flow: engine.c makes it -> probe.c, fetch.c, reason.c use it.
  * One thread's at a time, as the engine.
@@ -40,13 +40,13 @@ struct waiters {
 	bool is_noted;	   /* as silence, in the zone's evidence: once, however many wait */
 };
 
-void asking_prepare(struct waiters *list, struct zone *zone, int64_t began_ms);
-void asking_join(struct waiters *list, struct waiter *waiter);
-void asking_leave(struct waiter *waiter); /* one that waits nowhere is fine */
+void waiters_prepare(struct waiters *list, struct zone *zone, int64_t began_ms);
+void waiters_join(struct waiters *list, struct waiter *waiter);
+void waiters_leave(struct waiter *waiter); /* one that waits nowhere is fine */
 /* Each one is taken out before it is woken, and may join another list then. */
-void asking_wake(struct waiters *list, const struct cache_entry *entry);
+void waiters_wake(struct waiters *list, const struct cache_entry *entry);
 
-struct asking;
+struct zones;
 struct probe;
 struct proof;
 struct style_look;
@@ -64,7 +64,7 @@ struct listings {
 };
 
 struct zone {
-	struct asking *asking;
+	struct zones *all;
 	const struct config_zone *config;
 	unsigned index; /* in config->zones, and in the cache */
 	struct verdict_zone entries;
@@ -95,7 +95,7 @@ struct zone {
 	uint64_t asked, failures;
 };
 
-struct asking_counts {
+struct zones_counts {
 	uint64_t requests;   /* that the cache alone did not answer */
 	uint64_t fetches;    /* blocks and addresses asked for */
 	uint64_t joined;     /* requests that waited for the fetch of another one */
@@ -110,7 +110,7 @@ struct asking_counts {
 	uint64_t dropped;  /* fetches without a waiter, whose places were needed */
 };
 
-struct asking {
+struct zones {
 	const struct config *config;
 	struct cache *cache;
 	struct stub *stub;
@@ -121,45 +121,45 @@ struct asking {
 	void *log_context;
 	uint64_t random;
 	int64_t now_ms; /* of the call that is being served */
-	struct asking_counts counts;
+	struct zones_counts counts;
 };
 
-uint64_t asking_random(struct asking *asking);
+uint64_t zones_random(struct zones *all);
 
 /* The word of a zone in the cache that this process writes; a change of state is logged. */
-uint64_t asking_word(const struct zone *zone);
-void asking_set_word(struct zone *zone, uint64_t word, const char *reason);
+uint64_t zone_word(const struct zone *zone);
+void zone_set_word(struct zone *zone, uint64_t word, const char *reason);
 
 /* What happened to a question of the zone, for the zone's word and evidence (health.h). */
-void asking_note_answer(struct zone *zone);
-void asking_note_failure(struct zone *zone, enum answer_failure failure);
-void asking_note_probe(struct zone *zone, const struct health_probe *found);
+void zone_note_answer(struct zone *zone);
+void zone_note_failure(struct zone *zone, enum answer_failure failure);
+void zone_note_probe(struct zone *zone, const struct health_probe *found);
 /* What a look has found; false: the zone is not to be trusted any more. */
-bool asking_note_look(struct zone *zone, const struct health_probe *found);
+bool zone_note_look(struct zone *zone, const struct health_probe *found);
 /* The zone has just denied what it must. */
-void asking_note_denials(struct zone *zone);
+void zone_note_denials(struct zone *zone);
 /* Must its answers be validated? */
-bool asking_wants_secure(const struct zone *zone);
-/* What a probe tells about that; behind asking_note_probe(). */
-void asking_learn_secure(struct zone *zone, const struct health_probe *found, bool is_whole);
+bool zone_wants_secure(const struct zone *zone);
+/* What a probe tells about that; behind zone_note_probe(). */
+void zone_learn_secure(struct zone *zone, const struct health_probe *found, bool is_whole);
 /* Other servers: what these validated says nothing about them. */
-void asking_forget_secure(struct zone *zone);
+void zone_forget_secure(struct zone *zone);
 /* Has the zone credit for a look? Then it is spent. */
-bool asking_claim_look(struct zone *zone);
+bool zone_claim_look(struct zone *zone);
 /* The zone's answers are odd: have it probed with the next question. */
-void asking_note_doubt(struct zone *zone);
+void zone_note_doubt(struct zone *zone);
 /*
  * The same for a denial that is odd by itself. May it be believed? For a minute behind a probe that
  * such a denial caused, and that found the zone well.
  */
-bool asking_takes_odd(struct zone *zone);
+bool zone_takes_odd(struct zone *zone);
 /* A request ends that waits here. No silence, as long as the question was not sent. */
-void asking_note_late(struct waiters *list);
+void zone_note_late(struct waiters *list);
 /* Is it this process's turn to probe the zone? */
-bool asking_claim_probe(struct zone *zone);
+bool zone_claim_probe(struct zone *zone);
 
 /* One question of a zone. */
-struct asking_what {
+struct zone_what {
 	const struct dnsblv6_labels *relative; /* put before apex; both are borrowed */
 	const struct dnsblv6_labels *apex;
 	uint16_t type;
@@ -167,8 +167,8 @@ struct asking_what {
 	int64_t life_ms; /* from then on */
 };
 /* As stub_ask(). The name that was asked is in *ret_name, its id in *ret_id. */
-int asking_ask(struct zone *zone, const struct asking_what *what, stub_fn callback, void *context,
-	       struct dnsblv6_labels *ret_name, uint64_t *ret_id);
+int zone_ask(struct zone *zone, const struct zone_what *what, stub_fn callback, void *context,
+	     struct dnsblv6_labels *ret_name, uint64_t *ret_id);
 
 #ifdef __cplusplus
 }
