@@ -17,7 +17,7 @@
  */
 
 #include "client-lib/handle/client_parts.h"
-#include "client-lib/engine/engine_parts.h"
+#include "client-lib/engine/engine.h"
 #include "client-lib/cache/cache_table.h"
 #include "client-lib/cache/ranges.h"
 #include "lib/format/key.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * cache_table.h - the memory of a cache, for cache*.c, and for peek.c and ranges.c
+ * cache_table.h - the memory of a cache, for cache*.c, and for look.c and ranges.c
  *                 which look at several sets at once.
  *
  *     OFFSET  SIZE  DESCRIPTION of a table

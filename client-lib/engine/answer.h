@@ -17,22 +17,6 @@
 extern "C" {
 #endif
 
-/* Byte 0 of the payload of a CACHE_FAILED entry. Part of the shared cache's format: append only. */
-enum answer_failure {
-	ANSWER_GOOD = 0,
-	ANSWER_SILENT = 1,    /* no reply in time */
-	ANSWER_NETWORK = 2,   /* no resolver there: ICMP, no route, no descriptor */
-	ANSWER_SERVFAIL = 3,  /* SERVFAIL and every other RCODE that is none of those here */
-	ANSWER_BLOCKED = 4,   /* REFUSED, prohibited (EDE 18), 127.255.255.x */
-	ANSWER_LYING = 5,     /* two AAAA, a CNAME, an A outside 127/8 */
-	ANSWER_FILTERED = 6,  /* NOERROR without the AAAA that must be there */
-	ANSWER_FOREIGN = 7,   /* "no such name" of another zone */
-	ANSWER_LATE = 8,      /* its TTL was over before it was read */
-	ANSWER_MISASKED = 9,  /* the list has no answer to such a question: 127.0.1.255 */
-	ANSWER_UNPROVEN = 10, /* a listing, of a zone that was not seen to deny what it must */
-	ANSWER_INSECURE = 11, /* no AD, of a zone that has it */
-};
-
 /* Words for a log line: "no reply". Static. */
 const char *answer_failure_text(enum answer_failure failure);
 

@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "client-lib/engine/engine_parts.h"
-#include "client-lib/engine/peek.h"
+#include "client-lib/engine/look.h"
 #include "client-lib/engine/probe.h"
 #include "client-lib/config/scope.h"
 #include "client-lib/base/waitset.h"
@@ -35,7 +34,7 @@ struct request {
 	uint64_t entries;
 	int64_t began_ms;
 	int64_t deadline_ms;
-	engine_fn callback;
+	dnsblv6_fn callback;
 	void *context;
 	struct dnsblv6_result result;
 	unsigned pending;
@@ -117,7 +116,7 @@ static void give_up(struct part *part)
 {
 	struct look look;
 
-	peek_zone(part->zone, part->request->topic.addr, true, &look);
+	look_zone(part->zone, part->request->topic.addr, true, &look);
 	if (look.kind == LOOK_ANSWER)
 		add_answer(part, &look.entry, look.ttl_s);
 	else
@@ -245,7 +244,7 @@ static void dispatch(struct part *part)
 		add_answer(part, &nothing, UINT32_MAX);
 		return;
 	}
-	peek_zone(part->zone, part->request->topic.addr, false, &look);
+	look_zone(part->zone, part->request->topic.addr, false, &look);
 	if (look.kind == LOOK_ANSWER) {
 		add_answer(part, &look.entry, look.ttl_s);
 		return;
@@ -285,14 +284,14 @@ int engine_look(const struct engine *engine, const struct dnsblv6_ip *ip, uint64
 	if (config_entries(config, CONFIG_ADDRESS, entries) == 0)
 		return -EINVAL;
 	struct dnsblv6_addr addr = dnsblv6_addr_from_bytes(ip->bytes);
-	return peek_all(&engine->all, addr.hi, addr.lo,
+	return look_all(&engine->all, addr.hi, addr.lo,
 			scope_entries(config, CONFIG_ADDRESS, addr, entries), ret_result);
 }
 
 int engine_look_topic(const struct engine *engine, const struct topic *topic, uint64_t entries,
 		      struct dnsblv6_result *ret_result)
 {
-	return peek_all(&engine->all, topic->addr.hi, topic->addr.lo,
+	return look_all(&engine->all, topic->addr.hi, topic->addr.lo,
 			scope_entries(engine->all.config, topic->kind, topic->addr, entries),
 			ret_result);
 }
@@ -302,7 +301,7 @@ static void refresh_zone(struct engine *engine, struct zone *zone, const struct 
 	struct fetch_target target = { zone, topic->addr, false, find_name(topic) };
 	struct look look;
 
-	peek_zone(zone, topic->addr, false, &look);
+	look_zone(zone, topic->addr, false, &look);
 	if (look.kind == LOOK_ANSWER && look.is_old) {
 		engine->all.counts.prefetches++;
 		if (engine->all.remote != NULL && topic->kind == CONFIG_ADDRESS &&
@@ -378,7 +377,7 @@ static int make_request(struct engine *engine, const struct topic *topic, uint64
 {
 	struct dnsblv6_result result;
 
-	peek_all(&engine->all, topic->addr.hi, topic->addr.lo, entries, &result);
+	look_all(&engine->all, topic->addr.hi, topic->addr.lo, entries, &result);
 	uint64_t open = find_open(engine, &result, entries);
 	struct request *request =
 		calloc(1, sizeof(*request) + count_zones(engine, open) * sizeof(struct part));
@@ -409,7 +408,7 @@ bool engine_has_room(const struct engine *engine)
 }
 
 int engine_start(struct engine *engine, const struct topic *topic, uint64_t entries, int64_t now_ms,
-		 int64_t deadline_ms, engine_fn callback, void *context, uint64_t *ret_id)
+		 int64_t deadline_ms, dnsblv6_fn callback, void *context, uint64_t *ret_id)
 {
 	struct request *request;
 	uint64_t wanted = scope_entries(engine->all.config, topic->kind, topic->addr, entries);
@@ -442,7 +441,7 @@ int engine_start(struct engine *engine, const struct topic *topic, uint64_t entr
 	return DNSBLV6_OK;
 }
 
-int engine_cancel(struct engine *engine, uint64_t id, engine_fn callback, void **ret_context)
+int engine_cancel(struct engine *engine, uint64_t id, dnsblv6_fn callback, void **ret_context)
 {
 	struct request *request;
 
@@ -492,7 +491,7 @@ static int deliver(struct engine *engine)
 	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 	while ((request = TAILQ_FIRST(&engine->done)) != NULL && request->id <= last_id) {
 		struct dnsblv6_result result = request->result;
-		engine_fn callback = request->callback;
+		dnsblv6_fn callback = request->callback;
 		void *context = request->context;
 
 		TAILQ_REMOVE(&engine->done, request, link);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* engine_life.c - how an engine begins, is forked, ends, and what it tells about itself. */
-#include "client-lib/engine/engine_parts.h"
+#include "client-lib/engine/engine.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,6 @@
 #include "client-lib/engine/probe.h"
 #include "client-lib/engine/proof.h"
 #include "client-lib/engine/style.h"
-#include "client-lib/engine/trace.h"
 #include "client-lib/base/waitset.h"
 
 #define ENGINE_LINE_MAX 320
@@ -189,7 +188,7 @@ static int make_parts(struct engine *engine)
 	return ret == DNSBLV6_OK ? make_fds(engine) : ret;
 }
 
-int engine_new(const struct config *config, engine_log_fn log, void *log_context,
+int engine_new(const struct config *config, dnsblv6_log_fn log, void *log_context,
 	       struct engine **ret_engine)
 {
 	struct engine *engine = calloc(1, sizeof(*engine));
@@ -211,7 +210,7 @@ int engine_new(const struct config *config, engine_log_fn log, void *log_context
 		await_table(engine->all.remote);
 	if (!config->shared_writer)
 		engine->beat_ms = INT64_MAX;
-	trace_servers(&engine->all);
+	zones_trace_servers(&engine->all);
 	*ret_engine = engine;
 	return DNSBLV6_OK;
 }
@@ -332,7 +331,7 @@ void engine_renew_servers(struct engine *engine, int64_t now_ms)
 		zone_forget_secure(all->zones + i);
 	if (all->log != NULL)
 		all->log(all->log_context, 6, "resolv.conf names other servers now");
-	trace_servers(all);
+	zones_trace_servers(all);
 }
 
 void engine_check_shared(struct engine *engine)

@@ -8,7 +8,6 @@
 #include "client-lib/engine/proof.h"
 #include "client-lib/cache/ranges.h"
 #include "client-lib/engine/style.h"
-#include "client-lib/engine/trace.h"
 
 #define BUCKETS_MIN    256 /* of fetches on the way; powers of two */
 #define BUCKETS_MAX    65536
@@ -366,7 +365,7 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 	};
 	struct cache_entry entry;
 
-	trace_reply(fetch->target.zone, &fetch->name, status, reply, is_trusted);
+	zone_trace_reply(fetch->target.zone, &fetch->name, status, reply, is_trusted);
 	if (is_outdated(fetch)) {
 		end(fetch, NULL); /* its waiters ask once more */
 		return;
@@ -477,26 +476,6 @@ int fetch_dns(struct fetches *fetches, const struct fetch_target *target, int64_
 
 /* ---- the daemon ---- */
 
-static bool find_shared(const struct fetch *fetch, struct look *ret_look)
-{
-	const struct zones *all = fetch->all;
-	const struct shared_table *table = shared_get(all->shared);
-	unsigned index = fetch->target.zone->index;
-
-	if (table == NULL || table->zones[index] < 0)
-		return false;
-	struct look_place place = {
-		.config = all->config,
-		.cache = table->cache,
-		.zone = (unsigned)table->zones[index],
-		.word = cache_zone_get(table->cache, (unsigned)table->zones[index],
-				       CACHE_ZONE_WORD),
-		.now_s = cache_now_s(table->cache),
-	};
-	look_zone(&place, fetch->target.addr, ret_look);
-	return ret_look->kind == LOOK_ANSWER;
-}
-
 /*
  * The reply alone, when the cache has no more of it. It says listed or not, and
  * not with which value: of no use to an entry with a filter of its own.
@@ -525,7 +504,8 @@ static void on_daemon(void *context, int status, const struct cached_reply *repl
 	struct look look;
 
 	if (status == 0 && reply->outcome == CACHED_ANSWERED) {
-		if (find_shared(fetch, &look)) {
+		if (look_shared(fetch->target.zone, fetch->target.addr, &look) &&
+		    look.kind == LOOK_ANSWER) {
 			entry = look.entry;
 			entry.expires_s = cache_now_s(fetch->all->cache) + look.ttl_s;
 		} else if (!read_reply(fetch, reply, &entry)) {

@@ -59,7 +59,8 @@
  *     56     its answers were validated
  */
 
-#include "client-lib/engine/answer.h"
+#include "client-lib/cache/cache.h"
+#include "client-lib/config/config.h"
 #include "client-lib/dnsblv6.h"
 
 #ifdef __cplusplus

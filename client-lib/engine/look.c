@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "client-lib/engine/look.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include "client-lib/cache/cache_table.h"
 #include "client-lib/cache/ranges.h"
 #include "lib/format/wellknown.h"
@@ -21,6 +24,16 @@ struct cache_key look_failure_key(unsigned zone, struct cache_key key)
 	return cache_key_range(zone, true, FAILURE_LEVEL,
 			       (key.word * SPREAD) >> (64 - FAILURE_BITS));
 }
+
+/* One zone in one cache. */
+struct look_place {
+	const struct config *config;
+	const struct cache *cache;
+	unsigned zone; /* index in cache */
+	uint64_t word;
+	uint32_t now_s;
+	bool takes_expired;
+};
 
 /* ---- what needs no question in any state of the cache ---- */
 
@@ -163,7 +176,8 @@ static bool is_settled(const struct health_word *parts, struct dnsblv6_addr addr
 	return !(dnsblv6_addr_is_ipv4(addr) ? parts->has_ipv4 : parts->has_ipv6) || is_canary(addr);
 }
 
-void look_zone(const struct look_place *place, struct dnsblv6_addr addr, struct look *ret_look)
+static void look_into(const struct look_place *place, struct dnsblv6_addr addr,
+		      struct look *ret_look)
 {
 	struct health_word parts = health_unpack(place->word);
 	bool is_sick = health_is_sick(parts.state);
@@ -184,4 +198,335 @@ void look_zone(const struct look_place *place, struct dnsblv6_addr addr, struct 
 			  ret_look, &failure);
 	else
 		look_block(place, &parts, addr, ret_look);
+}
+
+/* ---- one zone: the daemon's cache first, then our own ---- */
+
+/* The daemon may take answers that are not validated, where this handle may not. */
+static bool is_safe(const struct zone *zone, const struct look *look)
+{
+	return zone->config->secure != CONFIG_SECURE_YES || look->kind != LOOK_ANSWER ||
+	       look->entry.is_secure;
+}
+
+static const struct shared_table *get_table(const struct zones *all)
+{
+	return all->shared != NULL ? shared_get(all->shared) : NULL;
+}
+
+/* False: the daemon's cache has nothing to say about the zone. */
+static bool look_in_table(const struct zone *zone, const struct shared_table *table,
+			  struct dnsblv6_addr addr, bool takes_expired, struct look *ret_look)
+{
+	int index = table->zones[zone->index];
+	if (index < 0)
+		return false;
+	struct look_place place = {
+		.config = zone->all->config,
+		.cache = table->cache,
+		.zone = (unsigned)index,
+		.word = cache_zone_get(table->cache, (unsigned)index, CACHE_ZONE_WORD),
+		.now_s = cache_now_s(table->cache),
+		.takes_expired = takes_expired,
+	};
+	/* The daemon probes when it is asked. It may also be none. */
+	if (health_is_sick(health_unpack(place.word).state) &&
+	    health_is_due(place.word, place.now_s))
+		return false;
+	look_into(&place, addr, ret_look);
+	return ret_look->kind != LOOK_MISS && is_safe(zone, ret_look);
+}
+
+bool look_shared(const struct zone *zone, struct dnsblv6_addr addr, struct look *ret_look)
+{
+	const struct shared_table *table = get_table(zone->all);
+
+	return table != NULL && look_in_table(zone, table, addr, false, ret_look);
+}
+
+static void look_own(const struct zone *zone, uint64_t word, uint32_t now_s,
+		     struct dnsblv6_addr addr, bool takes_expired, struct look *ret_look)
+{
+	struct look_place place = {
+		.config = zone->all->config,
+		.cache = zone->all->cache,
+		.zone = zone->index,
+		.word = word,
+		.now_s = now_s,
+		.takes_expired = takes_expired,
+	};
+	look_into(&place, addr, ret_look);
+}
+
+void look_zone(const struct zone *zone, struct dnsblv6_addr addr, bool takes_expired,
+	       struct look *ret_look)
+{
+	const struct shared_table *table = get_table(zone->all);
+
+	if (table == NULL || !look_in_table(zone, table, addr, takes_expired, ret_look))
+		look_own(zone, zone_word(zone), cache_now_s(zone->all->cache), addr, takes_expired,
+			 ret_look);
+}
+
+/* ---- all zones at length ---- */
+
+static void add(const struct zone *zone, uint64_t entries, struct dnsblv6_addr addr,
+		const struct look *look, struct dnsblv6_result *result)
+{
+	if (look->kind == LOOK_FAILED)
+		verdict_add_failure(entries, result);
+	if (look->kind != LOOK_ANSWER)
+		return;
+	verdict_add_answer(zone->all->config, &zone->entries, entries, &look->entry, addr,
+			   look->ttl_s, result);
+	result->zones_cached |= entries;
+}
+
+/* Adds these zones, and ends what others have begun. */
+static int add_zones(const struct zones *all, const struct shared_table *table, uint64_t zones,
+		     uint64_t hi, uint64_t lo, uint64_t entries, struct dnsblv6_result *result)
+{
+	struct dnsblv6_addr addr = { hi, lo };
+	uint32_t now_s = cache_now_s(all->cache);
+	struct look look;
+
+	for (uint64_t left = zones; left != 0; left &= left - 1) {
+		const struct zone *zone = all->zones + __builtin_ctzll(left);
+		if (table == NULL || !look_in_table(zone, table, addr, false, &look)) {
+			uint64_t word = zone_word(zone);
+			look_own(zone, word, now_s, addr, false, &look);
+			result->is_due |= health_is_due(word, now_s);
+		}
+		result->is_due |= look.is_old;
+		add(zone, zone->entries.entries & entries, addr, &look, result);
+	}
+	verdict_finish(all->config, entries, result);
+	return (entries & ~(result->zones_answered | result->zones_failed)) == 0 ? DNSBLV6_OK
+										 : -EAGAIN;
+}
+
+int look_all_at_length(const struct zones *all, uint64_t hi, uint64_t lo, uint64_t entries,
+		       struct dnsblv6_result *ret_result)
+{
+	uint64_t zones = 0;
+
+	for (unsigned i = 0; i < all->config->zone_count; i++) {
+		if ((all->zones[i].entries.entries & entries) != 0)
+			zones |= 1ull << i;
+	}
+	verdict_init(ret_result);
+	return add_zones(all, get_table(all), zones, hi, lo, entries, ret_result);
+}
+
+/* ---- the short way: a live bitmap, or a range, of a zone that is well ---- */
+
+/* What is asked, and in which cache. Registers: all that has it is inlined into look_all(). */
+struct glance {
+	const struct zones *all;
+	const struct cache *cache; /* the daemon's, where it has one, or our own */
+	const int *indices;	   /* of our zones in it; NULL: the same */
+	uint64_t word;		   /* cache_block_word() */
+	uint64_t block;		   /* key in the zone with index 0 */
+	uint32_t now_s;
+	bool is_ipv4;
+};
+
+/* What was found so far: registers too. */
+struct found {
+	uint64_t answered, listed, secure; /* entries */
+	int64_t score;
+	uint32_t ttl_s;
+	bool has_work;
+};
+
+/* A zone that the short way may be for. */
+struct target {
+	const struct zone *zone;
+	const uint64_t *set; /* of its block; on its way */
+	struct cache_key key;
+	uint64_t word;
+};
+
+/* The sets of all zones' blocks are fetched at once, not one after the other. */
+static inline bool aim(const struct glance *glance, const struct zone *zone,
+		       struct target *ret_target)
+{
+	int index = glance->indices == NULL ? (int)zone->index : glance->indices[zone->index];
+
+	if (index < 0)
+		return false;
+	if (glance->indices != NULL && zone->config->secure == CONFIG_SECURE_YES)
+		return false;
+	ret_target->word = cache_load_zone_word(glance->cache, (unsigned)index);
+	if (!health_is_plain(ret_target->word, glance->is_ipv4))
+		return false;
+	ret_target->zone = zone;
+	ret_target->key = cache_move_key(glance->block, (unsigned)index);
+	ret_target->set = cache_set_of(glance->cache, ret_target->key);
+	cache_fetch_set(ret_target->set);
+	return true;
+}
+
+static inline uint64_t all_or_none(bool is_all)
+{
+	return -(uint64_t)is_all;
+}
+
+/*
+ * False for all that needs look_into(): values, what is stale, has expired, has little of its TTL left,
+ * or was not whole when it was read. There is no branch for what the bitmap says, since whether it
+ * lists cannot be foretold.
+ */
+static inline bool take_slot(const struct glance *glance, const struct target *target,
+			     const uint64_t *set, const uint64_t *words, struct found *found,
+			     uint32_t *ret_left_s)
+{
+	const struct verdict_zone *zone = &target->zone->entries;
+	struct cache_slot slot = cache_read_found(words, target->key);
+	int64_t left_s = (int64_t)cache_slot_expiry(&slot) - glance->now_s;
+
+	if (!cache_slot_is_bitmap(&slot) || left_s < cache_slot_fresh_s(glance->cache, &slot) ||
+	    !cache_slot_fits(glance->cache, &slot))
+		return false;
+	uint64_t is_listed = all_or_none(cache_slot_bit(&slot, (unsigned)glance->word & 127));
+	uint64_t is_secure = all_or_none((cache_slot_flags(&slot) & CACHE_FLAG_SECURE) != 0);
+	found->listed |= zone->bitmap_entries & is_listed;
+	found->score += zone->bitmap_weight & (int64_t)is_listed;
+	found->secure |= zone->entries & is_secure;
+	cache_mark_slot(glance->cache, set, cache_place_of(set, words));
+	*ret_left_s = (uint32_t)left_s;
+	return true;
+}
+
+/* False: the zone is not proven to have nothing of the block. */
+static inline bool take_range(const struct glance *glance, const struct target *target,
+			      struct found *found, uint32_t *ret_left_s)
+{
+	enum health_mode mode = health_unpack(target->word).mode;
+	enum dnsblv6_style style = mode == HEALTH_FLAT ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
+
+	if (!glance->all->config->use_ranges)
+		return false;
+	uint32_t left_s = ranges_left_s(glance->cache, cache_key_zone(target->key), style,
+					glance->is_ipv4, glance->word, glance->now_s);
+	if (left_s == 0)
+		return false;
+	found->secure |= target->zone->entries.entries;
+	*ret_left_s = left_s;
+	return true;
+}
+
+static inline __attribute__((always_inline)) bool
+glance_zone(const struct glance *glance, const struct target *target, struct found *found)
+{
+	const uint64_t *set = target->set;
+	const uint64_t *words = cache_find_words(set, target->key);
+	uint32_t left_s = 0;
+
+	if (words == NULL && cache_has_away(glance->cache, set)) {
+		set = cache_away_set(glance->cache, target->key);
+		words = cache_find_words(set, target->key);
+	}
+	if (words != NULL ? !take_slot(glance, target, set, words, found, &left_s)
+			  : !take_range(glance, target, found, &left_s))
+		return false;
+	found->answered |= target->zone->entries.entries;
+	found->ttl_s = left_s < found->ttl_s ? left_s : found->ttl_s;
+	if (glance->indices == NULL)
+		found->has_work |= health_is_due(target->word, glance->now_s);
+	return true;
+}
+
+/* Returns the zones, as a set, that have to be looked at at length. */
+static inline __attribute__((always_inline)) uint64_t
+glance_zones(struct glance *glance, uint64_t entries, struct found *found)
+{
+	const struct zone *zone = glance->all->zones;
+	const struct zone *end = zone + glance->all->config->zone_count;
+	struct target targets[CONFIG_ZONES_MAX];
+	struct target *last = targets;
+	uint64_t left = 0;
+
+	for (; zone < end; zone++) {
+		uint64_t wanted = zone->entries.entries & entries;
+		if (wanted == zone->entries.entries && aim(glance, zone, last))
+			last++;
+		else if (wanted != 0)
+			left |= 1ull << zone->index;
+	}
+	glance->now_s = cache_clock_now_s(glance->cache);
+	for (const struct target *target = targets; target < last; target++) {
+		if (!glance_zone(glance, target, found))
+			left |= 1ull << target->zone->index;
+	}
+	return left;
+}
+
+/* The same for one zone, as most handles have, which needs no memory for targets. */
+static inline __attribute__((always_inline)) uint64_t
+glance_single(struct glance *glance, uint64_t entries, struct found *found)
+{
+	const struct zone *zone = glance->all->zones;
+	uint64_t wanted = zone->entries.entries & entries;
+	struct target target;
+
+	if (wanted != zone->entries.entries || !aim(glance, zone, &target))
+		return wanted != 0;
+	glance->now_s = cache_clock_now_s(glance->cache);
+	return !glance_zone(glance, &target, found);
+}
+
+static inline void fill(const struct found *found, struct dnsblv6_result *ret_result)
+{
+	verdict_init(ret_result);
+	ret_result->zones_listed = found->listed;
+	ret_result->zones_answered = found->answered;
+	ret_result->zones_secure = found->secure;
+	ret_result->zones_cached = found->answered;
+	ret_result->ttl_s = found->ttl_s;
+	ret_result->is_due = found->has_work;
+}
+
+static inline __attribute__((always_inline)) int look_short(const struct zones *all, uint64_t hi,
+							    uint64_t lo, uint64_t entries,
+							    bool is_single,
+							    struct dnsblv6_result *ret_result)
+{
+	const struct shared_table *table = get_table(all);
+	bool is_ipv4 = cache_is_ipv4(hi, lo);
+	struct found found = { .ttl_s = UINT32_MAX };
+	struct glance glance = {
+		.all = all,
+		.cache = table != NULL ? table->cache : all->cache,
+		.indices = table != NULL ? table->zones : NULL,
+		.word = cache_block_word(hi, lo),
+		.block = cache_key_of_word(0, is_ipv4, cache_block_word(hi, lo)).word,
+		.is_ipv4 = is_ipv4,
+	};
+	uint64_t left = is_single ? glance_single(&glance, entries, &found)
+				  : glance_zones(&glance, entries, &found);
+
+	fill(&found, ret_result);
+	if (left != 0)
+		return add_zones(all, table, left, hi, lo, entries, ret_result);
+	verdict_finish_whole(all->config, found.score, ret_result);
+	return DNSBLV6_OK;
+}
+
+/* Functions of their own, so that either has the registers for itself. */
+static __attribute__((noinline)) int look_many(const struct zones *all, uint64_t hi, uint64_t lo,
+					       uint64_t entries, struct dnsblv6_result *ret_result)
+{
+	return look_short(all, hi, lo, entries, false, ret_result);
+}
+
+int look_all(const struct zones *all, uint64_t hi, uint64_t lo, uint64_t entries,
+	     struct dnsblv6_result *ret_result)
+{
+	/* Canaries are among these. */
+	if (cache_is_ipv4(hi, lo) && (uint32_t)lo >> 24 == 127)
+		return look_all_at_length(all, hi, lo, entries, ret_result);
+	if (all->config->zone_count > 1)
+		return look_many(all, hi, lo, entries, ret_result);
+	return look_short(all, hi, lo, entries, true, ret_result);
 }

@@ -2,17 +2,19 @@
 #pragma once
 
 /*
- * look.h - what a cache knows about one address in one zone.
+ * look.h - what the caches know about an address: the daemon's first, then our own.
  *
- * Flow: engine_look(), engine.c -> look_zone() -> cache.h, ranges.h.
- * No system call, lock or allocation; any thread.
+ * Flow: engine_look(), and engine_start() before it asks -> look_all(), look_zone()
+ *       -> cache.h, ranges.h -> verdict.h
+ * No system call, lock or allocation; any thread. Reads of struct zones only what does not change
+ * after engine_new().
  *
  * An answer keeps its slot until another key needs it. That a question failed is written into
  * another slot (look_failure_key()), so an expired answer and its true age stay, and both together
  * make a stale answer (RFC 8767).
  */
 
-#include "client-lib/engine/health.h"
+#include "client-lib/engine/zone.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,16 +34,21 @@ struct look {
 	bool is_block; /* LOOK_MISS: what is to be asked for, the block or the address */
 };
 
-struct look_place {
-	const struct config *config;
-	const struct cache *cache;
-	unsigned zone; /* index in cache */
-	uint64_t word;
-	uint32_t now_s;
-	bool takes_expired; /* a request is at its end: an expired answer is better than none */
-};
+/* One zone. takes_expired: a request is at its end, and an expired answer is better than none. */
+void look_zone(const struct zone *zone, struct dnsblv6_addr addr, bool takes_expired,
+	       struct look *ret_look);
+/* The daemon's cache alone. False: it has nothing to say about the zone. */
+bool look_shared(const struct zone *zone, struct dnsblv6_addr addr, struct look *ret_look);
 
-void look_zone(const struct look_place *place, struct dnsblv6_addr addr, struct look *ret_look);
+/*
+ * All zones of entries, of an address as its two words (cache_table.h says why). DNSBLV6_OK or
+ * -EAGAIN; result and is_due as dnsblv6_peek() says.
+ */
+int look_all(const struct zones *all, uint64_t hi, uint64_t lo, uint64_t entries,
+	     struct dnsblv6_result *ret_result);
+/* The same without the short way that look_all() takes for zones that are well: to compare. */
+int look_all_at_length(const struct zones *all, uint64_t hi, uint64_t lo, uint64_t entries,
+		       struct dnsblv6_result *ret_result);
 
 /* Where the slot of the answer is. */
 struct cache_key look_key(const struct cache *cache, unsigned zone, bool is_block,

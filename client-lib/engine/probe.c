@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client-lib/engine/trace.h"
-
 #define QUESTIONS_MAX 16
 
 /* What one question of a probe finds out. */
@@ -457,7 +455,7 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 
 	/* A probe tells whether a zone works, and proves nothing. */
 	note_security(question, reply, is_trusted);
-	trace_reply(probe->zone, &question->name, status, reply, is_trusted);
+	zone_trace_reply(probe->zone, &question->name, status, reply, is_trusted);
 	probe->pending--;
 	if (stub_is_unsent(status)) {
 		probe->is_void = true;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "client-lib/engine/probe.h"
-#include "client-lib/engine/trace.h"
 
 #define QUESTIONS_MAX 4
 #define TURNS_MAX     6 /* of PROOF_LIFE_MS, as long as questions wait to be sent */
@@ -198,7 +197,7 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 					.kind = proof->zone->config->kind,
 					.is_block = question->is_block };
 
-	trace_reply(proof->zone, &question->name, status, reply, is_trusted);
+	zone_trace_reply(proof->zone, &question->name, status, reply, is_trusted);
 	if (stub_is_unsent(status))
 		proof->is_short = true;
 	else

@@ -5,7 +5,6 @@
 
 #include "client-lib/engine/answer.h"
 #include "client-lib/engine/probe.h"
-#include "client-lib/engine/trace.h"
 
 /* What became of 127.0.0.2 in one style. */
 struct style_name {
@@ -64,7 +63,7 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 					.is_block = true };
 	struct cache_entry entry;
 
-	trace_reply(look->zone, &name->name, status, reply, is_trusted);
+	zone_trace_reply(look->zone, &name->name, status, reply, is_trusted);
 	if (answer_read(&what, status, reply, false, &entry) == ANSWER_GOOD) {
 		name->is_denied = reply->kind == MESSAGE_NXDOMAIN;
 		/* 127.0.0.2 and not 127.0.0.1: an answer to every name is none. */

@@ -8,12 +8,13 @@
  * One thread's at a time, as the engine.
  */
 
-#include "client-lib/engine/engine.h"
-#include "client-lib/engine/health.h"
 #include "client-lib/base/queue.h"
+#include "client-lib/engine/answer.h"
+#include "client-lib/engine/health.h"
+#include "client-lib/engine/verdict.h"
+#include "client-lib/resolver/stub.h"
 #include "client-lib/shared/remote.h"
 #include "client-lib/shared/shared.h"
-#include "client-lib/engine/verdict.h"
 #include "lib/format/wellknown.h"
 
 #ifdef __cplusplus
@@ -117,7 +118,7 @@ struct zones {
 	struct remote *remote; /* NULL: no daemon is asked */
 	struct shared *shared; /* the same */
 	struct zone *zones;    /* config->zone_count */
-	engine_log_fn log;
+	dnsblv6_log_fn log;
 	void *log_context;
 	uint64_t random;
 	int64_t now_ms; /* of the call that is being served */
@@ -169,6 +170,11 @@ struct zone_what {
 /* As stub_ask(). The name that was asked is in *ret_name, its id in *ret_id. */
 int zone_ask(struct zone *zone, const struct zone_what *what, stub_fn callback, void *context,
 	     struct dnsblv6_labels *ret_name, uint64_t *ret_id);
+
+/* For a log hook that takes all: the servers, and what a stub_fn was told about name. */
+void zones_trace_servers(const struct zones *all);
+void zone_trace_reply(const struct zone *zone, const struct dnsblv6_labels *name, int status,
+		      const struct message_reply *reply, bool is_trusted);
 
 #ifdef __cplusplus
 }

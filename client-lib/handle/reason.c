@@ -2,23 +2,37 @@
 /*
  * reason.c - text for the reply to a refused client.
  *
- * Flow: client.c -> engine_reason_start() -> metadata, or a TXT record -> text.
+ * Flow: dnsblv6_reason() -> metadata, or a TXT record, of one zone after the other -> text.
  * A text that comes from DNS is a stranger's: nothing but printable ASCII is kept of it.
  */
-#include "client-lib/engine/engine_parts.h"
+#include "client-lib/handle/client_parts.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#define REASON_MAX 600
+
+/* Text of one zone about what is listed. It is there when is_done. */
+struct reason {
+	struct engine *engine;
+	unsigned zone;	/* index in config->zones */
+	unsigned entry; /* of that zone, whose label stands for its name */
+	struct topic topic;
+	bool is_done;
+	bool has_text;	   /* of the zone, and not ours alone */
+	uint64_t question; /* of the stub; 0: none */
+	char text[REASON_MAX];
+};
+
 /* The name of a zone may be a secret between its operator and us; a zone may say it itself. */
 static void hide_name(char *text, const char *name, const char *label)
 {
-	char rest[ENGINE_REASON_MAX];
+	char rest[REASON_MAX];
 	char *at = text;
 
 	while ((at = strcasestr(at, name)) != NULL) {
-		size_t room = ENGINE_REASON_MAX - (size_t)(at - text);
+		size_t room = REASON_MAX - (size_t)(at - text);
 
 		snprintf(rest, sizeof(rest), "%s", at + strlen(name));
 		snprintf(at, room, "%s%s", label, rest);
@@ -27,7 +41,7 @@ static void hide_name(char *text, const char *name, const char *label)
 }
 
 /* "ADDRESS is listed by ZONE", or by the entry's label, and what the zone adds to it. */
-static void write_text(struct engine_reason *reason, const char *joint, const char *added)
+static void write_text(struct reason *reason, const char *joint, const char *added)
 {
 	char subject[CONFIG_TEXT_MAX];
 	const struct config *config = reason->engine->all.config;
@@ -48,7 +62,7 @@ static void write_text(struct engine_reason *reason, const char *joint, const ch
 }
 
 /* The URL of the metadata, $ being the address. */
-static void write_url(struct engine_reason *reason, const char *pattern)
+static void write_url(struct reason *reason, const char *pattern)
 {
 	char url[DNSBLV6_METADATA_VALUE_MAX + CONFIG_TEXT_MAX];
 	char address[CONFIG_TEXT_MAX];
@@ -69,7 +83,7 @@ static void write_url(struct engine_reason *reason, const char *pattern)
 
 static void on_text(void *context, int status, const struct message_reply *reply, bool is_trusted)
 {
-	struct engine_reason *reason = context;
+	struct reason *reason = context;
 	char text[MESSAGE_TEXT_MAX + 1];
 
 	(void)status;
@@ -88,7 +102,7 @@ static void on_text(void *context, int status, const struct message_reply *reply
 static void on_metadata(void *context, int status, const struct message_reply *reply,
 			bool is_trusted)
 {
-	struct engine_reason *reason = context;
+	struct reason *reason = context;
 	struct dnsblv6_metadata metadata;
 
 	(void)status;
@@ -102,7 +116,7 @@ static void on_metadata(void *context, int status, const struct message_reply *r
 		write_url(reason, metadata.reason);
 }
 
-static void ask(struct engine_reason *reason, const struct dnsblv6_labels *relative,
+static void ask(struct reason *reason, const struct dnsblv6_labels *relative,
 		const struct dnsblv6_labels *apex, stub_fn callback, int64_t now_ms,
 		int64_t deadline_ms)
 {
@@ -130,16 +144,11 @@ static bool is_classic(const struct zone *zone)
 	return parts.mode == HEALTH_CLASSIC;
 }
 
-void engine_reason_start(struct engine *engine, struct engine_reason *reason, int64_t now_ms,
-			 int64_t deadline_ms)
+static void start(struct reason *reason, int64_t now_ms, int64_t deadline_ms)
 {
-	const struct zone *zone = engine->all.zones + reason->zone;
+	const struct zone *zone = reason->engine->all.zones + reason->zone;
 	struct dnsblv6_labels relative;
 
-	reason->engine = engine;
-	reason->question = 0;
-	reason->is_done = false;
-	reason->has_text = false;
 	if (is_classic(zone)) {
 		relative = reason->topic.name;
 		if (relative.size == 0)
@@ -155,11 +164,91 @@ void engine_reason_start(struct engine *engine, struct engine_reason *reason, in
 	ask(reason, &relative, &zone->config->name, on_metadata, now_ms, deadline_ms);
 }
 
-void engine_reason_end(struct engine_reason *reason)
+/* ---- reasons ---- */
+
+static bool has_reason(const void *what)
 {
+	return ((const struct reason *)what)->is_done;
+}
+
+static void find_reason(struct dnsblv6 *client, struct reason *reason, int64_t deadline_ms)
+{
+	start(reason, client_now_ms(), deadline_ms);
+	client_wait(client, has_reason, reason, deadline_ms);
 	if (reason->question != 0)
-		stub_cancel(reason->engine->all.stub, reason->question);
-	reason->question = 0;
+		stub_cancel(client->engine->all.stub, reason->question);
 	if (!reason->is_done)
 		write_text(reason, "", "");
+}
+
+/* The first text that a zone has; without one, what can be said of the first zone. */
+static void find_text(struct dnsblv6 *client, const struct topic *topic, uint64_t listed,
+		      int64_t deadline_ms, struct reason *ret_reason)
+{
+	bool is_first = true;
+
+	for (unsigned i = 0; i < client->config.entry_count; i++) {
+		struct reason reason = { .engine = client->engine,
+					 .zone = client->config.entries[i].zone,
+					 .entry = i,
+					 .topic = *topic };
+		if ((listed & 1ull << i) == 0)
+			continue;
+		find_reason(client, &reason, client->is_broken ? 0 : deadline_ms);
+		if (is_first || reason.has_text)
+			*ret_reason = reason;
+		if (reason.has_text)
+			return;
+		is_first = false;
+	}
+}
+
+static int write_reason(struct dnsblv6 *client, const struct topic *topic,
+			const struct dnsblv6_result *result, int timeout_ms, char *ret_text,
+			size_t size)
+{
+	struct reason reason;
+
+	if (result == NULL || ret_text == NULL || size == 0 ||
+	    (timeout_ms != 0 && !client_is_timeout(timeout_ms)))
+		return -EINVAL;
+	if (result->zones_listed == 0)
+		return -ENOENT;
+	uint64_t listed = config_entries(&client->config, topic->kind, result->zones_listed);
+	if (listed == 0)
+		return -ENOENT;
+	int64_t deadline_ms = client_now_ms() + timeout_ms;
+	client_enter(client);
+	find_text(client, topic, listed, deadline_ms, &reason);
+	client_wake_loop(client);
+	client_leave(client);
+
+	size_t length = strlen(reason.text);
+	if (length >= size)
+		length = size - 1;
+	memcpy(ret_text, reason.text, length);
+	ret_text[length] = '\0';
+	return (int)length;
+}
+
+int dnsblv6_reason(struct dnsblv6 *client, const struct dnsblv6_ip *ip,
+		   const struct dnsblv6_result *result, int timeout_ms, char *ret_text, size_t size)
+{
+	struct topic topic;
+
+	if (client == NULL || client->engine == NULL || ip == NULL)
+		return -EINVAL;
+	topic_of_ip(ip, &topic);
+	return write_reason(client, &topic, result, timeout_ms, ret_text, size);
+}
+
+int dnsblv6_reason_name(struct dnsblv6 *client, const char *name,
+			const struct dnsblv6_result *result, int timeout_ms, char *ret_text,
+			size_t size)
+{
+	struct topic topic;
+
+	if (client_parse_name(client, name, UINT64_MAX, &topic) != DNSBLV6_OK)
+		return -EINVAL;
+	return write_reason(client, &topic, result, timeout_ms, ret_text, size);
 }

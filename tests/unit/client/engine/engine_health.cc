@@ -2,7 +2,7 @@
 #include "client-lib/engine/health.h"
 
 #include "client-lib/cache/cache_table.h"
-#include "client-lib/engine/engine_parts.h"
+#include "client-lib/engine/engine.h"
 
 #include "tests/unit/client/engine/engine_fixture.hh"
 

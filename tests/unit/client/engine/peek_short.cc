@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "client-lib/cache/cache_table.h"
-#include "client-lib/engine/engine_parts.h"
-#include "client-lib/engine/peek.h"
+#include "client-lib/engine/engine.h"
+#include "client-lib/engine/look.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -217,8 +217,8 @@ void look_twice(chance &world, dnsblv6_addr addr, uint64_t entries, said &at_len
 	do {
 		before = cache_clock_s();
 		at_length.status =
-			peek_all_at_length(&parts, addr.hi, addr.lo, entries, &at_length.result);
-		quick.status = peek_all(&parts, addr.hi, addr.lo, entries, &quick.result);
+			look_all_at_length(&parts, addr.hi, addr.lo, entries, &at_length.result);
+		quick.status = look_all(&parts, addr.hi, addr.lo, entries, &quick.result);
 	} while (before != cache_clock_s());
 }
 } // namespace
