@@ -80,7 +80,7 @@ static void print_block(const struct lookup *lookup, const char *zone, struct dn
 	if (lookup->is_json) {
 		printf("{\"block\":\"%s\",\"zone\":", prefix);
 		if (zone != NULL)
-			print_json_text(stdout, zone);
+			print_json_text(zone);
 		else
 			fputs("null", stdout);
 		printf(",\"bitmap\":\"%s\",\"count\":%u,\"listed\":[", aaaa,
@@ -132,9 +132,9 @@ static struct dnsblv6_bitmap gather(const struct dnsblv6_result *results, unsign
 
 	*ret_has_failed = false;
 	for (unsigned i = 0; i < DNSBLV6_BITMAP_HOSTS; i++) {
-		if ((results[i].zones_listed >> entry & 1) != 0)
+		if (lookup_has(results[i].zones_listed, entry))
 			dnsblv6_bitmap_add(&map, i);
-		if ((results[i].zones_failed >> entry & 1) != 0)
+		if (lookup_has(results[i].zones_failed, entry))
 			*ret_has_failed = true;
 	}
 	return map;

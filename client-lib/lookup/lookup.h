@@ -4,7 +4,7 @@
 /*
  * lookup.h - what the files of dnsblv6-lookup share: the handle, and how to speak.
  *
- * Flow: main.c reads the command line -> verdicts.c, health.c or decode.c asks
+ * Flow: main.c reads the command line -> verdicts.c or decode.c asks
  *       through the public interface of libdnsblv6 -> print.c writes lines.
  *
  * Results go to standard output, one record a line; all else to standard error.
@@ -35,6 +35,12 @@ struct lookup {
 	unsigned zone_count;
 	struct dnsblv6_zone_info zones[LOOKUP_ZONES_MAX]; /* as they were at the start */
 };
+
+/* Is the entry in a set of struct dnsblv6_result? */
+static inline bool lookup_has(uint64_t set, unsigned entry)
+{
+	return (set >> entry & 1) != 0;
+}
 
 /* What the addresses came to; each adds up over all of them. */
 struct lookup_tally {

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "client-lib/lookup/decode.h"
-#include "client-lib/lookup/health.h"
+#include "client-lib/lookup/print.h"
 #include "client-lib/lookup/verdicts.h"
 
 #define TIMEOUT_DEFAULT_MS 5000
@@ -278,6 +278,24 @@ static int start(struct lookup *lookup)
 	return 0;
 }
 
+/* The exit status: 0 when all are well, 1 when one is not. */
+static int run_health(struct lookup *lookup)
+{
+	int well = dnsblv6_probe(lookup->client, lookup->timeout_ms);
+
+	if (well < 0)
+		return lookup_fail(EX_SOFTWARE, "zones not probed (%s)", dnsblv6_strerror(well));
+	lookup_load_zones(lookup);
+	if (lookup->is_terminal && !lookup->is_json)
+		printf("%-32s  %-15s  %-7s  %4s  %6s  %8s  %6s\n", "zone", "state", "mode",
+		       "weight", "asked", "failures", "age_s");
+	for (unsigned i = 0; i < lookup->zone_count; i++)
+		print_zone(lookup, &lookup->zones[i]);
+	if (fflush(stdout) != 0)
+		return lookup_fail(EX_IOERR, "standard output: not written");
+	return (unsigned)well == lookup->zone_count ? 0 : 1;
+}
+
 static int run(struct command *command, char *const *operands, int count)
 {
 	struct lookup *lookup = &command->lookup;
@@ -303,7 +321,7 @@ static int run(struct command *command, char *const *operands, int count)
 		return status;
 	input_init(&command->input, operands, (size_t)count);
 	if (command->mode == MODE_HEALTH)
-		status = health_run(lookup);
+		status = run_health(lookup);
 	else if (command->mode == MODE_NAMES)
 		status = verdicts_run_names(lookup, operands, (size_t)count);
 	else if (command->mode == MODE_DECODE)

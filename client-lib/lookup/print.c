@@ -4,61 +4,54 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool is_in(uint64_t set, unsigned entry)
-{
-	return (set >> entry & 1) != 0;
-}
-
 /* Is the entry in set, and none before it of the same zone? */
 static bool is_first(const struct lookup *lookup, uint64_t set, unsigned entry)
 {
 	for (unsigned i = 0; i < entry; i++) {
-		if (is_in(set, i) && strcmp(lookup->zones[i].name, lookup->zones[entry].name) == 0)
+		if (lookup_has(set, i) &&
+		    strcmp(lookup->zones[i].name, lookup->zones[entry].name) == 0)
 			return false;
 	}
-	return is_in(set, entry);
+	return lookup_has(set, entry);
 }
 
-void print_names(FILE *file, const struct lookup *lookup, uint64_t set, const char *behind_each)
+void print_json_text(const char *text)
 {
-	const char *between = "";
-
-	for (unsigned i = 0; i < lookup->zone_count; i++) {
-		if (!is_first(lookup, set, i))
-			continue;
-		fprintf(file, "%s%s%s", between, lookup->zones[i].name, behind_each);
-		between = ",";
-	}
-}
-
-void print_json_text(FILE *file, const char *text)
-{
-	putc('"', file);
+	putchar('"');
 	for (; *text != '\0'; text++) {
 		unsigned char byte = (unsigned char)*text;
 
 		if (byte == '"' || byte == '\\')
-			fprintf(file, "\\%c", byte);
+			printf("\\%c", byte);
 		else if (byte < 0x20 || byte >= 0x7f)
-			fprintf(file, "\\u%04x", byte);
+			printf("\\u%04x", byte);
 		else
-			putc(byte, file);
+			putchar(byte);
 	}
-	putc('"', file);
+	putchar('"');
 }
 
-static void print_json_names(const struct lookup *lookup, const char *key, uint64_t set)
+/* Commas between them; each name once. behind_each is NULL for JSON. */
+static void print_names(const struct lookup *lookup, uint64_t set, const char *behind_each)
 {
 	const char *between = "";
 
-	printf(",\"%s\":[", key);
 	for (unsigned i = 0; i < lookup->zone_count; i++) {
 		if (!is_first(lookup, set, i))
 			continue;
 		fputs(between, stdout);
-		print_json_text(stdout, lookup->zones[i].name);
+		if (behind_each == NULL)
+			print_json_text(lookup->zones[i].name);
+		else
+			printf("%s%s", lookup->zones[i].name, behind_each);
 		between = ",";
 	}
+}
+
+static void print_json_names(const struct lookup *lookup, const char *key, uint64_t set)
+{
+	printf(",\"%s\":[", key);
+	print_names(lookup, set, NULL);
 	putchar(']');
 }
 
@@ -66,7 +59,7 @@ static void print_json_verdict(const struct lookup *lookup, const char *key, con
 			       const struct dnsblv6_result *result, const char *reason)
 {
 	printf("{\"%s\":", key);
-	print_json_text(stdout, topic);
+	print_json_text(topic);
 	printf(",\"verdict\":\"%s\",\"score\":%" PRId32, dnsblv6_verdict_name(result->verdict),
 	       result->score);
 	print_json_names(lookup, "listed", result->zones_listed);
@@ -80,7 +73,7 @@ static void print_json_verdict(const struct lookup *lookup, const char *key, con
 	if (lookup->has_reason)
 		fputs(",\"reason\":", stdout);
 	if (reason != NULL)
-		print_json_text(stdout, reason);
+		print_json_text(reason);
 	else if (lookup->has_reason)
 		fputs("null", stdout);
 	puts("}");
@@ -95,10 +88,10 @@ void print_verdict(const struct lookup *lookup, const char *key, const char *top
 	}
 	printf(lookup->is_terminal ? "%-15s  %-7s  %3" PRId32 "  " : "%s\t%s\t%" PRId32 "\t", topic,
 	       dnsblv6_verdict_name(result->verdict), result->score);
-	print_names(stdout, lookup, result->zones_listed, "");
+	print_names(lookup, result->zones_listed, "");
 	if (result->zones_listed != 0 && result->zones_failed != 0)
 		putchar(',');
-	print_names(stdout, lookup, result->zones_failed, "?");
+	print_names(lookup, result->zones_failed, "?");
 	if (result->zones_listed == 0 && result->zones_failed == 0)
 		putchar('-');
 	if (lookup->has_reason)
@@ -113,7 +106,7 @@ void print_zone(const struct lookup *lookup, const struct dnsblv6_zone_info *inf
 
 	if (lookup->is_json) {
 		fputs("{\"zone\":", stdout);
-		print_json_text(stdout, info->name);
+		print_json_text(info->name);
 		printf(",\"state\":\"%s\",\"mode\":\"%s\",\"weight\":%" PRId32
 		       ",\"state_age_s\":%" PRIu32 ",\"asked\":%" PRIu64 ",\"failures\":%" PRIu64
 		       "}\n",

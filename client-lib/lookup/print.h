@@ -4,7 +4,7 @@
 /*
  * print.h - verdicts as lines: tabs for programs, columns for eyes, JSON (RFC 8259).
  *
- * Flow: verdicts.c, health.c, decode.c -> print.c -> standard output
+ * Flow: verdicts.c, main.c, decode.c -> print.c -> standard output
  */
 
 #include "client-lib/lookup/lookup.h"
@@ -21,10 +21,7 @@ void print_verdict(const struct lookup *lookup, const char *key, const char *top
 void print_zone(const struct lookup *lookup, const struct dnsblv6_zone_info *info);
 
 /* "text" with its quotes, so that any bytes make valid JSON. */
-void print_json_text(FILE *file, const char *text);
-
-/* Names of the entries in set, commas between them; each name once. Nothing for an empty one. */
-void print_names(FILE *file, const struct lookup *lookup, uint64_t set, const char *behind_each);
+void print_json_text(const char *text);
 
 #ifdef __cplusplus
 }

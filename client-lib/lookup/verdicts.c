@@ -16,11 +16,6 @@ void verdicts_trace_line(void *context, int level, const char *line)
 	fprintf(stderr, "    %s%s\n", level <= 4 ? "warning: " : "", line);
 }
 
-static bool is_in(uint64_t set, unsigned entry)
-{
-	return (set >> entry & 1) != 0;
-}
-
 /* What the cache alone knows: peek makes no question. */
 static void trace_cache(const struct lookup *lookup, const struct dnsblv6_ip *ip)
 {
@@ -28,13 +23,13 @@ static void trace_cache(const struct lookup *lookup, const struct dnsblv6_ip *ip
 
 	dnsblv6_peek(lookup->client, ip, &result);
 	for (unsigned i = 0; i < lookup->zone_count; i++) {
-		bool is_known = is_in(result.zones_answered | result.zones_failed, i);
+		bool is_known = lookup_has(result.zones_answered | result.zones_failed, i);
 
 		fprintf(stderr, "  cache: %s: %s\n", lookup->zones[i].name,
-			!is_known			? "not there, DNS is asked"
-			: is_in(result.zones_failed, i) ? "there: no answer is to be had"
-			: is_in(result.zones_listed, i) ? "there: listed"
-							: "there: not listed");
+			!is_known			     ? "not there, DNS is asked"
+			: lookup_has(result.zones_failed, i) ? "there: no answer is to be had"
+			: lookup_has(result.zones_listed, i) ? "there: listed"
+							     : "there: not listed");
 	}
 }
 
@@ -53,16 +48,16 @@ static void trace_entry(const struct lookup *lookup, unsigned entry,
 {
 	const struct dnsblv6_zone_info *zone = &lookup->zones[entry];
 
-	if (is_in(result->zones_failed, entry)) {
+	if (lookup_has(result->zones_failed, entry)) {
 		fprintf(stderr, "  %s: no answer, state %s\n", zone->name,
 			dnsblv6_zone_state_name(zone->state));
 		return;
 	}
 	fprintf(stderr, "  %s: %s, weight %" PRId32 "%s%s%s\n", zone->name,
-		is_in(result->zones_listed, entry) ? "listed" : "not listed", zone->weight,
-		is_in(result->zones_cached, entry) ? ", from the cache" : "",
-		is_in(result->zones_secure, entry) ? ", secure" : "",
-		is_in(result->zones_stale, entry) ? ", stale" : "");
+		lookup_has(result->zones_listed, entry) ? "listed" : "not listed", zone->weight,
+		lookup_has(result->zones_cached, entry) ? ", from the cache" : "",
+		lookup_has(result->zones_secure, entry) ? ", secure" : "",
+		lookup_has(result->zones_stale, entry) ? ", stale" : "");
 }
 
 static void trace_result(struct lookup *lookup, const struct dnsblv6_ip *ip,
