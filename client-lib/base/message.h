@@ -4,7 +4,7 @@
 /*
  * message.h - the DNS messages that a stub sends and gets (RFC 1035, 6891).
  *
- * Flow: stub.c -> message_make() -> resolver -> message_parse() -> client.c
+ * Flow: flight.c -> message_make() -> resolver -> message_parse() -> answer.c, probe.c
  * This file alone knows the wire. It trusts nothing in a reply: every name is
  * bounded, every pointer goes backwards, every count ends.
  *

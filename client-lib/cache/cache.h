@@ -4,7 +4,7 @@
 /*
  * cache.h - what was answered before: a table of 32-byte slots.
  *
- * Flow: engine.c -> cache_put() -> slots -> cache_get() <- client.c's peek
+ * Flow: fetch.c -> cache_put() -> slots -> cache_get() <- look.c
  *       ranges.c keeps what NSEC proves in slots of its own kind.
  *
  * Readers take no lock. A slot is four 64-bit words, read and written with relaxed atomics, and one

@@ -4,8 +4,8 @@
 /*
  * ranges.h - ranges of blocks that NSEC records prove empty (RFC 4034, 8198).
  *
- * Flow: engine.c, after a secure negative answer -> ranges_learn() -> slots of
- *       cache.h <- ranges_has() <- client.c's peek
+ * Flow: fetch.c, after a secure negative answer -> ranges_learn() -> slots of
+ *       cache.h <- ranges_has(), ranges_left_s() <- look.c
  *
  * Blocks have numbers in the canonical order of their names (RFC 4034 section 6.1): 25 bits
  * for IPv4, 57 for IPv6. In flat names and in IPv6 that order is numeric; dotted IPv4

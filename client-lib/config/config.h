@@ -4,7 +4,7 @@
 /*
  * config.h - the options of a handle, and the entries of "zones".
  *
- * Flow: dnsblv6_set() -> config_set() -> client.c, stub.c, cache.c read the
+ * Flow: dnsblv6_set() -> config_set() -> the engine and stub.c read the
  *       struct. Nothing else in the library parses text that a user wrote.
  *
  * An entry is postscreen's: NAME[=FILTER][*WEIGHT]. Entries of one NAME share a

@@ -4,7 +4,7 @@
 /*
  * sites.h - one entry of "zones", in the syntax of Postfix' postscreen_dnsbl_sites.
  *
- * Flow: config.c cuts "zones" into words -> sites_parse() -> struct config.
+ * Flow: lists.c cuts "zones" into words -> sites_parse() -> struct config.
  *
  *     NAME [ = FILTER [ = LABEL ] ] [ * WEIGHT ]
  *

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "client-lib/engine/probe.h"
-#include "client-lib/engine/proof.h"
 #include "client-lib/engine/style.h"
 #include "client-lib/base/waitset.h"
 
@@ -219,7 +218,6 @@ int engine_new(const struct config *config, dnsblv6_log_fn log, void *log_contex
 static void drop_questions(struct zone *zone)
 {
 	probe_drop(zone);
-	proof_drop(zone);
 	style_drop(zone);
 }
 
@@ -264,7 +262,8 @@ static int renew_torn(struct engine *engine)
 	init_lists(engine);
 	for (unsigned i = 0; i < all->config->zone_count; i++) {
 		all->zones[i].probe = NULL;
-		all->zones[i].proof = NULL;
+		all->zones[i].look = NULL;
+		all->zones[i].style = NULL;
 	}
 	int ret = fetches_new(all, &engine->fetches);
 	if (ret == DNSBLV6_OK)

@@ -190,8 +190,7 @@ static void learn_ranges(struct fetch *fetch, const struct message_reply *reply,
 {
 	struct zones *all = fetch->all;
 	const struct zone *zone = fetch->target.zone;
-	enum dnsblv6_style style =
-		fetch->mode == HEALTH_FLAT ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
+	enum dnsblv6_style style = health_style(fetch->mode);
 
 	for (unsigned i = 0; i < reply->nsec_count; i++) {
 		uint32_t least_s = reply->nsecs[i].ttl_s < ttl_s ? reply->nsecs[i].ttl_s : ttl_s;
@@ -400,9 +399,8 @@ static int ask_dns(struct fetch *fetch, int64_t wait_ms)
 	fetch->era = cache_zone_get(zone->all->cache, zone->index, CACHE_ZONE_ERA);
 	fetch->doubts_no = parts.doubts_no;
 	if (fetch->target.is_block) {
-		enum dnsblv6_style style =
-			parts.mode == HEALTH_FLAT ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
-		int ret = dnsblv6_name_make(style, dnsblv6_block_of(fetch->target.addr), &relative);
+		int ret = dnsblv6_name_make(health_style(parts.mode),
+					    dnsblv6_block_of(fetch->target.addr), &relative);
 		if (ret != DNSBLV6_OK)
 			return ret;
 	} else if (fetch->topic.size > 0) {

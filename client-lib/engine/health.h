@@ -85,6 +85,12 @@ enum health_mode {
 	HEALTH_CLASSIC = 3,
 };
 
+/* The names of a bitmap zone that is asked so. */
+static inline enum dnsblv6_style health_style(enum health_mode mode)
+{
+	return mode == HEALTH_FLAT ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
+}
+
 /* A word taken apart. */
 struct health_word {
 	enum dnsblv6_zone_state state;

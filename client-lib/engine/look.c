@@ -131,11 +131,10 @@ static void look_slot(const struct look_place *place, struct cache_key key, bool
 static bool look_range(const struct look_place *place, enum health_mode mode,
 		       struct dnsblv6_addr addr, struct look *look)
 {
-	enum dnsblv6_style style = mode == HEALTH_FLAT ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
 	uint32_t expires_s;
 
-	if (!place->config->use_ranges ||
-	    !ranges_has(place->cache, place->zone, style, addr, place->now_s, &expires_s))
+	if (!place->config->use_ranges || !ranges_has(place->cache, place->zone, health_style(mode),
+						      addr, place->now_s, &expires_s))
 		return false;
 	answer_nothing(look, expires_s - place->now_s);
 	look->entry.is_secure = true;
@@ -402,8 +401,7 @@ static inline bool take_slot(const struct glance *glance, const struct target *t
 static inline bool take_range(const struct glance *glance, const struct target *target,
 			      struct found *found, uint32_t *ret_left_s)
 {
-	enum health_mode mode = health_unpack(target->word).mode;
-	enum dnsblv6_style style = mode == HEALTH_FLAT ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
+	enum dnsblv6_style style = health_style(health_unpack(target->word).mode);
 
 	if (!glance->all->config->use_ranges)
 		return false;

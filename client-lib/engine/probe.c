@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define QUESTIONS_MAX 16
+#define TURNS_MAX     6 /* of a look, as long as questions wait to be sent */
+#define SILENCES_MAX  3 /* the same, of those that were sent */
 
 /* What one question of a probe finds out. */
 enum subject {
@@ -15,13 +17,14 @@ enum subject {
 	SUBJECT_CANARY,
 	SUBJECT_VALUE, /* classic */
 	SUBJECT_NOWHERE,
+	SUBJECT_DENIED, /* of a look */
 };
 
 struct question {
 	struct probe *probe;
 	enum subject subject;
 	enum health_point point;
-	bool is_block; /* NOWHERE: asked for an AAAA */
+	bool is_block; /* NOWHERE, DENIED: asked for an AAAA */
 	struct dnsblv6_labels name;
 };
 
@@ -29,6 +32,8 @@ struct probe {
 	struct zone *zone;
 	unsigned pending;
 	bool wants_ipv6;
+	bool is_look;	/* only at what must be denied (proof.h) */
+	unsigned turns; /* of a look */
 	bool is_turned; /* into another style than the zone had */
 	bool is_brief;	/* only what is listed and what is not: the rest was found lately */
 	bool is_void;	/* a question was not sent: what was not found is not known */
@@ -87,15 +92,20 @@ static void ask_label(struct probe *probe, struct question what, const char *tex
 	ask(probe, what, &label, &probe->zone->config->name, type);
 }
 
+static bool make_block_name(const struct probe *probe, struct dnsblv6_addr addr,
+			    struct dnsblv6_labels *ret_labels)
+{
+	return dnsblv6_name_make(health_style(probe->found.mode), dnsblv6_block_of(addr),
+				 ret_labels) == DNSBLV6_OK;
+}
+
 static void ask_block(struct probe *probe, enum subject subject, enum health_point point,
 		      struct dnsblv6_addr addr)
 {
 	struct question what = { .subject = subject, .point = point, .is_block = true };
-	enum dnsblv6_style style =
-		probe->found.mode == HEALTH_FLAT ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
 	struct dnsblv6_labels labels;
 
-	if (dnsblv6_name_make(style, dnsblv6_block_of(addr), &labels) == DNSBLV6_OK)
+	if (make_block_name(probe, addr, &labels))
 		ask(probe, what, &labels, &probe->zone->config->name, MESSAGE_AAAA);
 }
 
@@ -119,7 +129,7 @@ static void ask_clear_name(struct probe *probe)
 }
 
 /* Labels that begin with "_" are no addresses in any zone, and no names of a list either. */
-void probe_make_nowhere(struct zones *all, struct dnsblv6_labels *ret_label)
+static void make_nowhere(struct zones *all, struct dnsblv6_labels *ret_label)
 {
 	char label[32];
 
@@ -135,7 +145,7 @@ static void ask_nowhere(struct probe *probe)
 				 .is_block = is_block };
 	struct dnsblv6_labels label;
 
-	probe_make_nowhere(probe->zone->all, &label);
+	make_nowhere(probe->zone->all, &label);
 	ask(probe, what, &label, &probe->zone->config->name, is_block ? MESSAGE_AAAA : MESSAGE_A);
 }
 
@@ -270,8 +280,8 @@ static bool is_denial(const struct message_reply *reply)
 	return reply != NULL && (reply->kind == MESSAGE_NXDOMAIN || reply->kind == MESSAGE_NODATA);
 }
 
-enum health_finding probe_read_denial(const struct answer_question *question, int status,
-				      const struct message_reply *reply)
+static enum health_finding read_denial(const struct answer_question *question, int status,
+				       const struct message_reply *reply)
 {
 	struct cache_entry entry;
 	enum answer_failure failure = answer_read(question, status, reply, false, &entry);
@@ -279,6 +289,18 @@ enum health_finding probe_read_denial(const struct answer_question *question, in
 	if (is_denial(reply) && failure != ANSWER_BLOCKED)
 		return HEALTH_NO; /* also by another zone: it is no listing */
 	return failure == ANSWER_GOOD ? HEALTH_YES : finding_of(failure);
+}
+
+/* Of two answers to one kind of question the one that is not a denial counts. */
+static void keep_denial(struct probe *look, const struct question *question, int status,
+			const struct message_reply *reply)
+{
+	struct answer_question what = describe(question);
+	enum health_finding *point = &look->found.points[question->point];
+	enum health_finding finding = read_denial(&what, status, reply);
+
+	if (*point == HEALTH_NOT_ASKED || finding != HEALTH_NO)
+		*point = finding;
 }
 
 static void read_nowhere(struct probe *probe, const struct question *question, int status,
@@ -291,7 +313,7 @@ static void read_nowhere(struct probe *probe, const struct question *question, i
 		learn_soa(probe->zone, question, reply);
 		probe->zone->has_nxdomain = reply->kind == MESSAGE_NXDOMAIN;
 	}
-	probe->found.points[HEALTH_NOWHERE] = probe_read_denial(&what, status, reply);
+	probe->found.points[HEALTH_NOWHERE] = read_denial(&what, status, reply);
 }
 
 static void read_point(struct probe *probe, const struct question *question, int status,
@@ -429,6 +451,109 @@ static void finish(struct probe *probe)
 	free(probe);
 }
 
+/* ---- looks ---- */
+
+static void ask_denied(struct probe *look, enum health_point point,
+		       const struct dnsblv6_labels *relative, const struct dnsblv6_labels *apex,
+		       bool is_block)
+{
+	struct question what = { .subject = SUBJECT_DENIED, .point = point, .is_block = is_block };
+
+	ask(look, what, relative, apex, is_block ? MESSAGE_AAAA : MESSAGE_A);
+}
+
+static void ask_two(struct probe *look, const struct dnsblv6_labels *apex, struct dnsblv6_addr addr,
+		    bool is_block)
+{
+	struct zone *zone = look->zone;
+	struct dnsblv6_labels labels;
+
+	make_nowhere(zone->all, &labels);
+	ask_denied(look, HEALTH_NOWHERE, &labels, apex, is_block);
+	if (zone->config->kind != CONFIG_ADDRESSES)
+		make_nowhere(zone->all, &labels); /* it lists no addresses */
+	else if (!is_block)
+		dnsblv6_name_make_classic(addr, &labels);
+	else if (!make_block_name(look, addr, &labels))
+		return;
+	ask_denied(look, HEALTH_CLEAR, &labels, apex, is_block);
+}
+
+/* Blocks that are filtered on the way are asked of the classic zone beside: it is looked at too. */
+static void ask_look(struct probe *look)
+{
+	struct zone *zone = look->zone;
+	struct health_word parts = health_unpack(zone_word(zone));
+	bool is_bitmap = parts.mode != HEALTH_CLASSIC;
+	uint32_t random = (uint32_t)zones_random(zone->all) & PROBE_LOOK_MASK;
+	struct dnsblv6_addr addr = dnsblv6_addr_from_ipv4(PROBE_LOOK_BASE | random);
+
+	look->found.mode = parts.mode;
+	ask_two(look, &zone->config->name, addr, is_bitmap);
+	if (is_bitmap && parts.state == DNSBLV6_ZONE_FILTERED && zone->has_metadata &&
+	    zone->classic.size > 0)
+		ask_two(look, &zone->classic, addr, false);
+}
+
+/* What was not sent is no finding. */
+static bool is_good(const struct probe *look)
+{
+	const enum health_finding *points = look->found.points;
+
+	if (look->is_void)
+		return probe_has_looked_lately(look->zone);
+	return points[HEALTH_NOWHERE] == HEALTH_NO && points[HEALTH_CLEAR] == HEALTH_NO;
+}
+
+/* Is something not known that one more question may tell, and nothing that is enough? */
+static bool is_open(const struct probe *look)
+{
+	const enum health_finding *points = look->found.points;
+	const char *reason;
+
+	return (look->is_void || points[HEALTH_NOWHERE] == HEALTH_SILENT ||
+		points[HEALTH_CLEAR] == HEALTH_SILENT) &&
+	       !health_is_distrusted(health_judge(&look->found, &reason));
+}
+
+static bool ask_again(struct probe *look)
+{
+	const unsigned most = look->is_void ? TURNS_MAX : SILENCES_MAX;
+
+	if (!is_open(look) || ++look->turns >= most)
+		return false;
+	look->found = (struct health_probe){ 0 };
+	look->is_void = false;
+	look->question_count = 0;
+	ask_look(look);
+	return look->pending > 0;
+}
+
+static void finish_look(struct probe *look)
+{
+	struct zone *zone = look->zone;
+
+	if (ask_again(look))
+		return;
+	zone->look = NULL;
+	zone->is_proven = zone_note_look(zone, &look->found) && is_good(look);
+	if (zone->is_proven && !look->is_void)
+		zone_note_denials(zone);
+	waiters_wake(&look->waiters, NULL);
+	free(look);
+}
+
+bool probe_has_looked_lately(const struct zone *zone)
+{
+	struct cache *cache = zone->all->cache;
+	struct health_trust trust =
+		health_unpack_trust(cache_zone_get(cache, zone->index, CACHE_ZONE_TRUST));
+
+	return trust.looked_s != 0 && cache_now_s(cache) - trust.looked_s <= HEALTH_LOOK_S;
+}
+
+/* ---- replies ---- */
+
 /* Was it validated? The classic zone beside it need not be signed, and an error has no signature.
  */
 static void note_security(const struct question *question, const struct message_reply *reply,
@@ -462,12 +587,18 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 	} else if (question->subject == SUBJECT_METADATA) {
 		if (read_metadata(probe, status, reply))
 			ask_points(probe);
+	} else if (question->subject == SUBJECT_DENIED) {
+		keep_denial(probe, question, status, reply);
 	} else if (question->subject == SUBJECT_NOWHERE) {
 		read_nowhere(probe, question, status, reply);
 	} else {
 		read_point(probe, question, status, reply);
 	}
-	if (probe->pending == 0)
+	if (probe->pending > 0)
+		return;
+	if (probe->is_look)
+		finish_look(probe);
+	else
 		finish(probe);
 }
 
@@ -503,13 +634,21 @@ static void ask_first(struct probe *probe)
 	ask_label(probe, what, DNSBLV6_METADATA_LABEL, MESSAGE_TXT);
 }
 
-static struct probe *make(struct zone *zone, bool wants_ipv6)
+static struct probe *make(struct zone *zone)
 {
 	struct probe *probe = calloc(1, sizeof(*probe));
 	if (probe == NULL)
 		return NULL;
 	waiters_prepare(&probe->waiters, zone, zone->all->now_ms);
 	probe->zone = zone;
+	return probe;
+}
+
+static struct probe *make_whole(struct zone *zone, bool wants_ipv6)
+{
+	struct probe *probe = make(zone);
+	if (probe == NULL)
+		return NULL;
 	if (wants_ipv6 && !zone->wants_ipv6)
 		zone->has_found = false;
 	zone->wants_ipv6 = zone->wants_ipv6 || wants_ipv6;
@@ -519,10 +658,38 @@ static struct probe *make(struct zone *zone, bool wants_ipv6)
 	return probe;
 }
 
+void probe_look(struct zone *zone)
+{
+	struct probe *look = make(zone);
+	if (look == NULL)
+		return;
+	look->is_look = true;
+	ask_look(look);
+	if (look->pending == 0) {
+		free(look);
+		return;
+	}
+	zone->look = look;
+	zone->all->counts.looks++;
+}
+
+bool probe_join_look(struct zone *zone, struct waiter *waiter)
+{
+	if (zone->look != NULL)
+		waiters_join(&zone->look->waiters, waiter);
+	return zone->look != NULL;
+}
+
+static void drop_probe(struct zone *zone)
+{
+	free(zone->probe);
+	zone->probe = NULL;
+}
+
 int probe_turn(struct zone *zone, enum health_mode mode)
 {
 	struct health_word parts = health_unpack(zone_word(zone));
-	struct probe *probe = make(zone, false);
+	struct probe *probe = make_whole(zone, false);
 	if (probe == NULL)
 		return -ENOMEM;
 	probe->is_turned = true;
@@ -532,7 +699,7 @@ int probe_turn(struct zone *zone, enum health_mode mode)
 	ask_points(probe);
 	if (probe->pending > 0)
 		return DNSBLV6_OK;
-	probe_drop(zone); /* and the zone is as it was */
+	drop_probe(zone); /* and the zone is as it was */
 	return -ENOBUFS;
 }
 
@@ -541,7 +708,7 @@ int probe_start(struct zone *zone, bool wants_ipv6, struct waiter *waiter)
 	struct probe *probe = zone->probe;
 
 	if (probe == NULL) {
-		probe = make(zone, wants_ipv6);
+		probe = make_whole(zone, wants_ipv6);
 		if (probe == NULL)
 			return -ENOMEM;
 		ask_first(probe);
@@ -557,8 +724,9 @@ int probe_start(struct zone *zone, bool wants_ipv6, struct waiter *waiter)
 
 void probe_drop(struct zone *zone)
 {
-	free(zone->probe);
-	zone->probe = NULL;
+	drop_probe(zone);
+	free(zone->look);
+	zone->look = NULL;
 }
 
 uint32_t probe_question_count(const struct zone *zone)

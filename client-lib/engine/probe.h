@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * probe.h - asks a zone for its metadata, test points and canaries.
+ * probe.h - asks a zone for its metadata, test points and canaries, and for what it must deny.
  *
  * Flow: engine.c -> probe_start() -> stub.c -> health_probed() -> the zone's word;
  *       all waiters are woken and look again.
@@ -39,12 +39,18 @@ int probe_start(struct zone *zone, bool wants_ipv6, struct waiter *waiter);
  * have from before. Takes a zone that none runs of. As probe_start().
  */
 int probe_turn(struct zone *zone, enum health_mode mode);
-/* A label that begins with "_" and is no name in any zone. */
-void probe_make_nowhere(struct zones *all, struct dnsblv6_labels *ret_label);
-/* What became of a question whose answer must be a denial. status and reply as stub_fn has them. */
-enum health_finding probe_read_denial(const struct answer_question *question, int status,
-				      const struct message_reply *reply);
-/* Forgets a probe without waking; its questions are the stub's to forget. */
+/*
+ * Begins a look at what the zone must deny (proof.h), if anything can be asked: a name that cannot
+ * exist, and an address of 127.128.0.0/9. zone->look is there until it ends.
+ */
+#define PROBE_LOOK_BASE 0x7f800000u
+#define PROBE_LOOK_MASK 0x007fffffu
+void probe_look(struct zone *zone);
+/* Waits for the look that is under way; it is woken with NULL. False: none is. */
+bool probe_join_look(struct zone *zone, struct waiter *waiter);
+/* Was it seen to deny that, within HEALTH_LOOK_S? */
+bool probe_has_looked_lately(const struct zone *zone);
+/* Forgets probe and look without waking; their questions are the stub's to forget. */
 void probe_drop(struct zone *zone);
 /* How many questions the probe that runs, or ended last, has sent. */
 uint32_t probe_question_count(const struct zone *zone);

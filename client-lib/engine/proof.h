@@ -37,10 +37,7 @@
 extern "C" {
 #endif
 
-#define PROOF_LIFE_MS	   5000	 /* for its questions */
-#define PROOF_HURRY_MS	   10000 /* between looks for what is odd, without credit */
-#define PROOF_ADDRESS_BASE 0x7f800000u
-#define PROOF_ADDRESS_MASK 0x007fffffu
+#define PROOF_HURRY_MS 10000 /* between looks for what is odd, without credit */
 
 enum proof_outcome {
 	PROOF_GIVEN,   /* the listing counts */
@@ -55,8 +52,6 @@ enum proof_outcome proof_ask(struct zone *zone, int64_t asked_ms, const struct c
 bool proof_is_given(const struct zone *zone);
 /* An answer that lists nothing: it ends a row of listings. */
 void proof_note_clear(struct zone *zone);
-/* Forgets a look without waking; its questions are the stub's to forget. */
-void proof_drop(struct zone *zone);
 
 #ifdef __cplusplus
 }

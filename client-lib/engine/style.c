@@ -74,14 +74,13 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 	}
 	if (--look->pending > 0)
 		return;
-	look->zone->look = NULL;
+	look->zone->style = NULL;
 	judge(look);
 	free(look);
 }
 
 static void ask(struct style_look *look, struct style_name *name, enum health_mode mode)
 {
-	enum dnsblv6_style style = mode == HEALTH_FLAT ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
 	struct dnsblv6_addr addr = dnsblv6_testpoint_get(0)->addr;
 	struct dnsblv6_labels labels;
 	struct zone_what asked = { &labels, &look->zone->config->name, MESSAGE_AAAA, PROBE_LIFE_MS,
@@ -89,7 +88,7 @@ static void ask(struct style_look *look, struct style_name *name, enum health_mo
 	uint64_t id;
 
 	name->look = look;
-	if (dnsblv6_name_make(style, dnsblv6_block_of(addr), &labels) == DNSBLV6_OK &&
+	if (dnsblv6_name_make(health_style(mode), dnsblv6_block_of(addr), &labels) == DNSBLV6_OK &&
 	    zone_ask(look->zone, &asked, on_reply, name, &name->name, &id) == DNSBLV6_OK)
 		look->pending++;
 }
@@ -103,7 +102,7 @@ static void start(struct zone *zone, enum health_mode mode, uint32_t serial)
 	ask(look, &look->believed, mode);
 	ask(look, &look->other, other_mode(mode));
 	if (look->pending > 0)
-		zone->look = look;
+		zone->style = look;
 	else
 		free(look);
 }
@@ -120,7 +119,7 @@ void style_note_denial(struct zone *zone, const struct message_reply *reply)
 	uint32_t now_s = cache_now_s(zone->all->cache);
 	bool is_known = zone->has_serial && zone->serial == reply->soa_serial;
 
-	if (!reply->has_soa || is_known || zone->look != NULL || zone->probe != NULL ||
+	if (!reply->has_soa || is_known || zone->style != NULL || zone->probe != NULL ||
 	    (parts.mode != HEALTH_DOTTED && parts.mode != HEALTH_FLAT) ||
 	    has_looked_lately(zone, now_s))
 		return;
@@ -131,6 +130,6 @@ void style_note_denial(struct zone *zone, const struct message_reply *reply)
 
 void style_drop(struct zone *zone)
 {
-	free(zone->look);
-	zone->look = NULL;
+	free(zone->style);
+	zone->style = NULL;
 }

@@ -2,9 +2,11 @@
 #pragma once
 
 /*
- * zone.h - what the parts of the engine have in common: zones, and where they are asked.
+ * zone.h - the zones, and what they share: the cache, and where they are asked.
  *
- * Flow: engine.c makes it -> probe.c, fetch.c, reason.c use it.
+ * Flow: engine_life.c makes them -> look.c reads, probe.c, proof.c, style.c and fetch.c ask by
+ *       zone_ask() and say by zone_note_*() what came -> health.h -> the zone's word in the cache
+ *
  * One thread's at a time, as the engine.
  */
 
@@ -49,7 +51,6 @@ void waiters_wake(struct waiters *list, const struct cache_entry *entry);
 
 struct zones;
 struct probe;
-struct proof;
 struct style_look;
 
 /* What a zone has listed lately, in this process (proof.h). */
@@ -84,12 +85,12 @@ struct zone {
 	uint32_t probe_questions; /* of the last one */
 	bool has_serial;	  /* the one below was seen, and the style was right with it */
 	uint32_t serial;
-	struct proof *proof; /* NULL: none runs (proof.h) */
-	bool is_proven;	     /* by the last one */
+	struct probe *look; /* NULL: none runs (proof.h) */
+	bool is_proven;	    /* by the last one */
 	bool has_denied;
 	int64_t denied_ms; /* when a probe or a proof ended that found what it should */
 	struct listings listings;
-	struct style_look *look; /* NULL: none runs (style.h) */
+	struct style_look *style; /* NULL: none runs (style.h) */
 	bool has_looked;
 	uint32_t looked_s; /* when the last one began */
 	bool wants_ipv6;   /* an IPv6 address was asked about */

@@ -4,7 +4,7 @@
 /*
  * stub.h - a small DNS resolver stub: questions out, replies in, on one descriptor.
  *
- * Flow: engine.c -> stub_ask() -> a resolver, over UDP and TCP -> stub_process()
+ * Flow: zone.c -> stub_ask() -> a resolver, over UDP and TCP -> stub_process()
  *       -> the callback with a message_reply.
  *
  * Each question has a socket of its own, connected, from a random port, and a

@@ -5,7 +5,7 @@
  * shared.h - the table of dnsblv6-cached, mapped as long as there is one.
  *
  * Flow: remote.c gets a descriptor with each connection -> shared_take() -> cache_map_shared()
- *       shared_get() <- engine_look()
+ *       shared_get() <- look.c
  *
  * Any thread may read a table at any time and tells no other thread. So one that was
  * replaced stays where it is until shared_free(), but has given its memory back: a thread
