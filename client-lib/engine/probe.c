@@ -501,7 +501,7 @@ static bool is_good(const struct probe *look)
 	const enum health_finding *points = look->found.points;
 
 	if (look->is_void)
-		return probe_has_looked_lately(look->zone);
+		return zone_has_denied_lately(look->zone);
 	return points[HEALTH_NOWHERE] == HEALTH_NO && points[HEALTH_CLEAR] == HEALTH_NO;
 }
 
@@ -541,15 +541,6 @@ static void finish_look(struct probe *look)
 		zone_note_denials(zone);
 	waiters_wake(&look->waiters, NULL);
 	free(look);
-}
-
-bool probe_has_looked_lately(const struct zone *zone)
-{
-	struct cache *cache = zone->all->cache;
-	struct health_trust trust =
-		health_unpack_trust(cache_zone_get(cache, zone->index, CACHE_ZONE_TRUST));
-
-	return trust.looked_s != 0 && cache_now_s(cache) - trust.looked_s <= HEALTH_LOOK_S;
 }
 
 /* ---- replies ---- */

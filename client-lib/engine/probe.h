@@ -48,8 +48,6 @@ int probe_turn(struct zone *zone, enum health_mode mode);
 void probe_look(struct zone *zone);
 /* Waits for the look that is under way; it is woken with NULL. False: none is. */
 bool probe_join_look(struct zone *zone, struct waiter *waiter);
-/* Was it seen to deny that, within HEALTH_LOOK_S? */
-bool probe_has_looked_lately(const struct zone *zone);
 /* Forgets probe and look without waking; their questions are the stub's to forget. */
 void probe_drop(struct zone *zone);
 /* How many questions the probe that runs, or ended last, has sent. */

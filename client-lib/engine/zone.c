@@ -192,39 +192,63 @@ bool zone_note_look(struct zone *zone, const struct health_probe *found)
 	return !health_is_distrusted(health_unpack(word).state);
 }
 
+/* Of all that share the cache; only the process that changes it first has changed it. */
+static uint64_t trust_of(const struct zone *zone)
+{
+	return cache_zone_get(zone->all->cache, zone->index, CACHE_ZONE_TRUST);
+}
+
+static bool change_trust(struct zone *zone, uint64_t old_trust, uint64_t trust)
+{
+	return trust == old_trust ||
+	       cache_zone_swap(zone->all->cache, zone->index, CACHE_ZONE_TRUST, old_trust, trust);
+}
+
 void zone_note_denials(struct zone *zone)
 {
-	struct cache *cache = zone->all->cache;
-	uint64_t old_trust, trust;
+	uint64_t trust;
 
 	zone->has_denied = true;
 	zone->denied_ms = zone->all->now_ms;
 	zone->listings.row = 0;
+	do
+		trust = trust_of(zone);
+	while (!change_trust(zone, trust, health_looked_well(trust, now_s(zone))));
+}
+
+bool zone_claim_look(struct zone *zone)
+{
+	uint64_t old_trust, trust;
+
 	do {
-		old_trust = cache_zone_get(cache, zone->index, CACHE_ZONE_TRUST);
-		trust = health_looked_well(old_trust, now_s(zone));
-	} while (trust != old_trust &&
-		 !cache_zone_swap(cache, zone->index, CACHE_ZONE_TRUST, old_trust, trust));
+		old_trust = trust = trust_of(zone);
+		if (!health_claim_look(&trust, now_s(zone)))
+			return false;
+	} while (!change_trust(zone, old_trust, trust));
+	return true;
+}
+
+bool zone_has_denied_lately(const struct zone *zone)
+{
+	struct health_trust trust = health_unpack_trust(trust_of(zone));
+
+	return trust.looked_s != 0 && now_s(zone) - trust.looked_s <= HEALTH_LOOK_S;
 }
 
 /* ---- validation ---- */
 
 static bool was_secure(const struct zone *zone)
 {
-	return health_unpack_trust(cache_zone_get(zone->all->cache, zone->index, CACHE_ZONE_TRUST))
-		.is_secure;
+	return health_unpack_trust(trust_of(zone)).is_secure;
 }
 
 static void set_secure(struct zone *zone, bool is_secure)
 {
-	struct cache *cache = zone->all->cache;
-	uint64_t old_trust, trust;
+	uint64_t trust;
 
-	do {
-		old_trust = cache_zone_get(cache, zone->index, CACHE_ZONE_TRUST);
-		trust = health_secured(old_trust, is_secure);
-	} while (trust != old_trust &&
-		 !cache_zone_swap(cache, zone->index, CACHE_ZONE_TRUST, old_trust, trust));
+	do
+		trust = trust_of(zone);
+	while (!change_trust(zone, trust, health_secured(trust, is_secure)));
 }
 
 bool zone_wants_secure(const struct zone *zone)
@@ -265,19 +289,6 @@ void zone_learn_secure(struct zone *zone, const struct health_probe *found, bool
 		return;
 	cache_begin_era(all->cache, zone->index);
 	set_secure(zone, true);
-}
-
-bool zone_claim_look(struct zone *zone)
-{
-	struct cache *cache = zone->all->cache;
-	uint64_t old_trust, trust;
-
-	do {
-		old_trust = trust = cache_zone_get(cache, zone->index, CACHE_ZONE_TRUST);
-		if (!health_claim_look(&trust, now_s(zone)))
-			return false;
-	} while (!cache_zone_swap(cache, zone->index, CACHE_ZONE_TRUST, old_trust, trust));
-	return true;
 }
 
 bool zone_claim_probe(struct zone *zone)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client_info.c - what a handle tells about its zones, itself, and a listing. */
+/* client_info.c - what a handle tells about its zones and itself. */
 #include "client-lib/handle/client_parts.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "client-lib/config/lists.h"
 
@@ -76,15 +75,23 @@ static int count_ok(const struct dnsblv6 *client)
 	return count;
 }
 
+/* With the lock. False: nothing can be asked. */
+static bool start_probe(struct dnsblv6 *client, int64_t now_ms)
+{
+	if (client->is_broken)
+		return false;
+	client_look_for_servers(client, now_ms);
+	engine_probe(client->engine, now_ms);
+	return true;
+}
+
 int dnsblv6_probe(struct dnsblv6 *client, int timeout_ms)
 {
 	if (client == NULL || client->engine == NULL || !client_is_timeout(timeout_ms))
 		return -EINVAL;
 	int64_t now_ms = client_now_ms();
 	client_enter(client);
-	if (!client->is_broken) {
-		client_look_for_servers(client, now_ms);
-		engine_probe(client->engine, now_ms);
+	if (start_probe(client, now_ms)) {
 		client_wait(client, has_probed, client->engine, now_ms + timeout_ms);
 		client_wake_loop(client);
 	}
@@ -97,14 +104,9 @@ int dnsblv6_probe_start(struct dnsblv6 *client)
 {
 	if (client == NULL || client->engine == NULL)
 		return -EINVAL;
-	int64_t now_ms = client_now_ms();
 	client_enter(client);
-	bool is_broken = client->is_broken;
-	if (!is_broken) {
-		client_look_for_servers(client, now_ms);
-		engine_probe(client->engine, now_ms);
-		client_wake_loop(client);
-	}
+	int ret = start_probe(client, client_now_ms()) ? DNSBLV6_OK : -EBADF;
+	client_wake_loop(client);
 	client_leave(client);
-	return is_broken ? -EBADF : DNSBLV6_OK;
+	return ret;
 }

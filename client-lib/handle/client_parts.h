@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * client_parts.h - the inside of a handle, for client*.c alone.
+ * client_parts.h - the inside of a handle, for client*.c and reason.c alone.
  *
  * client.c has the lock, forks, and waiting for an answer; client_loop.c is for
- * event loops; client_info.c tells about zones.
+ * event loops; client_info.c tells about zones, reason.c why an address is refused.
  *
  * Everything behind engine is read and written with the lock held. The lock is held while the
  * engine works, and never while a thread waits: one thread, the driver, waits for descriptors
