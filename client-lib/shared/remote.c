@@ -83,6 +83,8 @@ static void insert(struct request_list *list, struct request *request)
 
 static struct request *first_of(const struct remote *remote, enum state state)
 {
+	/* The analyser does not see that TAILQ_REMOVE() changes what is first. */
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 	return TAILQ_FIRST(&remote->lists[state]);
 }
 
@@ -100,13 +102,15 @@ static void end_request(struct remote *remote, struct request *request, int stat
 
 static void forget(struct remote *remote)
 {
-	struct request *request;
+	struct request *next = NULL;
 
 	for (unsigned state = 0; state < STATES; state++) {
-		while ((request = first_of(remote, state)) != NULL) {
-			TAILQ_REMOVE(&remote->lists[state], request, link);
+		for (struct request *request = first_of(remote, state); request != NULL;
+		     request = next) {
+			next = TAILQ_NEXT(request, link);
 			free(request);
 		}
+		TAILQ_INIT(&remote->lists[state]);
 	}
 	memset(remote->places, 0, sizeof(remote->places));
 	remote->sent_count = 0;
