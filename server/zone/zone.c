@@ -435,7 +435,8 @@ int zone_find_cover(struct zone *zone, const struct dnsblv6_key *key, struct zon
 		return DNSBLV6_OK;
 	int ret = find_place(zone, key, &behind);
 	ret_match->is_name = ret != DNSBLV6_ENOTFOUND;
-	ret_match->entry = behind;
+	if (ret == DNSBLV6_OK)
+		ret_match->entry = behind;
 	if (ret != ZONE_EMPTY && ret != DNSBLV6_ENOTFOUND)
 		return ret;
 
@@ -492,7 +493,8 @@ int zone_find_entry(struct zone *zone, const struct dnsblv6_key *key, struct zon
 		return DNSBLV6_ENOTFOUND;
 	struct zone_match match;
 	int ret = zone_find(zone, key, &match);
-	*ret_entry = match.entry;
+	if (ret == DNSBLV6_OK)
+		*ret_entry = match.entry;
 	return ret;
 }
 

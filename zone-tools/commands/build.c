@@ -21,6 +21,7 @@
 
 #include "lib/common/log.h"
 #include "lib/common/options.h"
+#include "lib/common/output.h"
 #include "lib/common/version.h"
 #include "lib/lmdb/verify.h"
 #include "lib/store/tables.h"
@@ -545,9 +546,10 @@ static int report(const struct build *build, const struct builder_result *result
 		       build->zone, build->plan.counts.ipv4, build->plan.counts.ipv6,
 		       build->plan.counts.blocks, build->plan.counts.names, result->record_count,
 		       result->changed_count, result->signature_count, result->serial);
-	if (fflush(stdout) == 0)
+	int ret = output_end(false);
+	if (ret == 0)
 		return EX_OK;
-	log_error(NULL, "output not written, but the store is (%s)", chain_strerror(-errno));
+	log_error(NULL, "output not written, but the store is (%s)", chain_strerror(ret));
 	return EX_IOERR;
 }
 

@@ -13,6 +13,7 @@
 
 #include "lib/common/log.h"
 #include "lib/common/options.h"
+#include "lib/common/output.h"
 #include "lib/common/version.h"
 #include "lib/lmdb/store.h"
 
@@ -250,9 +251,11 @@ static int read_changes(struct update *update)
 
 static int print(const char *text)
 {
-	if (puts(text) >= 0 && fflush(stdout) == 0)
+	puts(text);
+	int ret = output_end(false);
+	if (ret == 0)
 		return EX_OK;
-	log_error(NULL, "output not written, but the store is (%s)", chain_strerror(-errno));
+	log_error(NULL, "output not written, but the store is (%s)", chain_strerror(ret));
 	return EX_IOERR;
 }
 

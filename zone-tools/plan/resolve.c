@@ -58,6 +58,15 @@ void pieces_deinit(struct pieces *pieces)
 	*pieces = (struct pieces){ 0 };
 }
 
+/* made, if that went well, in the place of pieces. Returns ret. */
+static int replace(struct pieces *pieces, struct pieces *made, int ret)
+{
+	pieces_deinit(ret == DNSBLV6_OK ? pieces : made);
+	if (ret == DNSBLV6_OK)
+		*pieces = *made;
+	return ret;
+}
+
 size_t pieces_index(const struct pieces *pieces, struct dnsblv6_addr addr)
 {
 	size_t low = 0;
@@ -267,13 +276,7 @@ int pieces_add_missing(struct pieces *pieces, struct dnsblv6_addr first, struct 
 	}
 	if (ret == DNSBLV6_OK && !is_done)
 		ret = pieces_append(&wider, first, last, set);
-	if (ret != DNSBLV6_OK) {
-		pieces_deinit(&wider);
-		return ret;
-	}
-	pieces_deinit(pieces);
-	*pieces = wider;
-	return DNSBLV6_OK;
+	return replace(pieces, &wider, ret);
 }
 
 int pieces_remove(struct pieces *pieces, struct dnsblv6_addr first, struct dnsblv6_addr last)
@@ -293,13 +296,7 @@ int pieces_remove(struct pieces *pieces, struct dnsblv6_addr first, struct dnsbl
 		if (ret == DNSBLV6_OK && order(piece.last, last) > 0)
 			ret = pieces_append(&rest, dnsblv6_addr_next(last), piece.last, piece.set);
 	}
-	if (ret != DNSBLV6_OK) {
-		pieces_deinit(&rest);
-		return ret;
-	}
-	pieces_deinit(pieces);
-	*pieces = rest;
-	return DNSBLV6_OK;
+	return replace(pieces, &rest, ret);
 }
 
 /* ---- one dataset ---- */
@@ -553,13 +550,7 @@ static int add_dataset(const struct dataset *dataset, bool is_ipv4, struct set_p
 	if (ret == DNSBLV6_OK)
 		ret = unite(pieces, &own, sets, &united);
 	pieces_deinit(&own);
-	if (ret != DNSBLV6_OK) {
-		pieces_deinit(&united);
-		return ret;
-	}
-	pieces_deinit(pieces);
-	*pieces = united;
-	return DNSBLV6_OK;
+	return replace(pieces, &united, ret);
 }
 
 int resolve_excepted(const struct listing *listing, bool is_ipv4, struct pieces *ret_changes)
@@ -582,13 +573,7 @@ static int remove_excepted(const struct listing *listing, bool is_ipv4, struct p
 	if (ret == DNSBLV6_OK)
 		ret = pieces_change(pieces, &excepted, DNSBLV6_SET_NONE, &rest);
 	pieces_deinit(&excepted);
-	if (ret != DNSBLV6_OK) {
-		pieces_deinit(&rest);
-		return ret;
-	}
-	pieces_deinit(pieces);
-	*pieces = rest;
-	return DNSBLV6_OK;
+	return replace(pieces, &rest, ret);
 }
 
 static int resolve_family(const struct listing *listing, uint16_t origin, bool is_ipv4,

@@ -10,10 +10,11 @@
 
 #include "lib/common/log.h"
 #include "lib/common/options.h"
+#include "lib/common/output.h"
+#include "lib/common/subcommands.h"
 #include "lib/common/version.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -105,9 +106,8 @@ static int fail(const char *path, const char *what, int status)
 /* A reader that stops early, such as head, is no failure of ours. */
 static int flush_output(int status)
 {
-	if (fflush(stdout) == 0 || errno == EPIPE)
-		return status;
-	return fail(NULL, "output not written", -errno);
+	int ret = output_end(true);
+	return ret == 0 ? status : fail(NULL, "output not written", ret);
 }
 
 /* ---- the command line ---- */

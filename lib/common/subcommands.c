@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/common/subcommands.h"
+
+#include "lib/common/output.h"
+#include "lib/common/version.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+static int print_help(const struct subcommands *table)
+{
+	printf("usage: %s COMMAND [options]\n%s\n\n", table->program, table->summary);
+	for (size_t i = 0; i < table->row_count; i++)
+		printf("  %-8s %s\n", table->rows[i].name, table->rows[i].help);
+	printf("\n'%s COMMAND --help' lists the options of a command.\n", table->program);
+	return output_end(false) == 0 ? EX_OK : EX_IOERR;
+}
+
+static int print_version(const struct subcommands *table)
+{
+	printf("%s %s (%s)\n", table->program, DNSBLV6_VERSION, table->libraries);
+	return output_end(false) == 0 ? EX_OK : EX_IOERR;
+}
+
+static void settle_process(void)
+{
+	int fd;
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+	signal(SIGXFSZ, SIG_IGN);
+	/* Children are waited for, also when the process that started this one waits for none. */
+	signal(SIGCHLD, SIG_DFL);
+}
+
+static int refuse(const struct subcommands *table, const char *what)
+{
+	fprintf(stderr, "%s: %s; try '%s --help'\n", table->program, what, table->program);
+	return EX_USAGE;
+}
+
+int subcommands_run(const struct subcommands *table, int argc, char **argv)
+{
+	char unknown[80];
+	settle_process();
+	const char *word = argc > 1 ? argv[1] : NULL;
+	if (word == NULL)
+		return refuse(table, "no command given");
+	if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
+		return print_help(table);
+	if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0)
+		return print_version(table);
+	for (size_t i = 0; i < table->row_count; i++) {
+		if (strcmp(word, table->rows[i].name) == 0)
+			return table->rows[i].run(argc - 1, argv + 1);
+	}
+	snprintf(unknown, sizeof(unknown), "unknown command '%.50s'", word);
+	return refuse(table, unknown);
+}
