@@ -41,28 +41,14 @@ int commands_end_output(bool may_stop)
 int commands_exit_status(int status)
 {
 	switch (status) {
-	case DNSBLV6_OK:
-		return EX_OK;
-	case -EACCES:
-	case -EPERM:
-	case -EROFS:
-	case STORE_ELOCK:
 	case KEY_EMODE:
 		return EX_NOPERM;
-	case -ENOENT:
-	case -EISDIR:
-		return EX_NOINPUT;
 	case -EEXIST:
 		return EX_CANTCREAT;
 	case KEY_ECRYPTO:
 		return EX_SOFTWARE;
-	case -ENOMEM:
-	case STORE_EREADERS:
-	case STORE_EVERIFIER:
-	case STORE_EREPLACED:
-		return EX_TEMPFAIL;
 	default:
-		return status <= -2000 ? EX_DATAERR : EX_IOERR;
+		return store_exit_status(status);
 	}
 }
 

@@ -5,12 +5,15 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 /* Values of struct option above every letter: VALUE_FIRST + index of the row. */
 enum { VALUE_FIRST = 256, VALUE_HELP = VALUE_FIRST + OPTIONS_ROWS_MAX, VALUE_VERSION };
@@ -134,4 +137,16 @@ unsigned long long options_number(const struct options_table *table, const char 
 		options_fail(table, "--%s takes a whole number from %llu to %llu, not '%s'", option,
 			     min, max, argument);
 	return number;
+}
+
+void options_settle_process(void)
+{
+	int fd;
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
 }

@@ -44,6 +44,14 @@ struct options_table {
 #define OPTIONS_ROWS_MAX 48
 
 /*
+ * First of all in main() of a program that writes files. A file that took the number of a closed
+ * standard stream would be written to in its stead; a limit of the file size is to be an error,
+ * not the end; and children are waited for, also when the process that started this one waits for
+ * none.
+ */
+void options_settle_process(void);
+
+/*
  * The next option: its index in rows with *ret_argument (borrowed from argv,
  * NULL when it takes none), or OPTIONS_END when only operands are left, which
  * then begin at argv[optind]. Exits on wrong use, --help and --version.

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/common/subcommands.h"
 
+#include "lib/common/options.h"
 #include "lib/common/output.h"
 #include "lib/common/version.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 static int print_help(const struct subcommands *table)
 {
@@ -26,19 +24,6 @@ static int print_version(const struct subcommands *table)
 	return output_end(false) == 0 ? EX_OK : EX_IOERR;
 }
 
-static void settle_process(void)
-{
-	int fd;
-	do {
-		fd = open("/dev/null", O_RDWR);
-	} while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
-	signal(SIGXFSZ, SIG_IGN);
-	/* Children are waited for, also when the process that started this one waits for none. */
-	signal(SIGCHLD, SIG_DFL);
-}
-
 static int refuse(const struct subcommands *table, const char *what)
 {
 	fprintf(stderr, "%s: %s; try '%s --help'\n", table->program, what, table->program);
@@ -48,7 +33,7 @@ static int refuse(const struct subcommands *table, const char *what)
 int subcommands_run(const struct subcommands *table, int argc, char **argv)
 {
 	char unknown[80];
-	settle_process();
+	options_settle_process();
 	const char *word = argc > 1 ? argv[1] : NULL;
 	if (word == NULL)
 		return refuse(table, "no command given");

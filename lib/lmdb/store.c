@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "lib/lmdb/store.h"
 
+#include <errno.h>
+#include <sysexits.h>
+
 const char *store_strerror(int status)
 {
 	switch (status) {
@@ -11,5 +14,29 @@ const char *store_strerror(int status)
 #undef X
 	default:
 		return dnsblv6_strerror(status);
+	}
+}
+
+int store_exit_status(int status)
+{
+	switch (status) {
+	case STORE_OK:
+		return EX_OK;
+	case -EACCES:
+	case -EPERM:
+	case -EROFS:
+	case STORE_ELOCK:
+		return EX_NOPERM;
+	case -ENOENT:
+	case -EISDIR:
+	case -ENOTDIR:
+		return EX_NOINPUT;
+	case -ENOMEM:
+	case STORE_EREADERS:
+	case STORE_EVERIFIER:
+	case STORE_EREPLACED:
+		return EX_TEMPFAIL;
+	default:
+		return status <= -2000 ? EX_DATAERR : EX_IOERR;
 	}
 }

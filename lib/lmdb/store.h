@@ -51,6 +51,8 @@ enum store_status {
 
 /* Text for these, for lib/format's and for -errno values. Never NULL. */
 const char *store_strerror(int status);
+/* What a program exits with, of sysexits.h; EX_DATAERR for a status of another library of ours. */
+int store_exit_status(int status);
 
 struct store_bytes {
 	const uint8_t *data;

@@ -11,7 +11,6 @@
 #include "lib/common/log.h"
 #include "lib/common/options.h"
 #include "lib/common/output.h"
-#include "lib/common/subcommands.h"
 #include "lib/common/version.h"
 
 #include <errno.h>
@@ -24,7 +23,6 @@
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <time.h>
-#include <unistd.h>
 
 /* Of the lines refused; the others are counted, as a wrong file has nothing but wrong lines. */
 #define REFUSALS_SHOWN	   20
@@ -75,32 +73,10 @@ static const struct options_table all = {
 	.row_count = ROW_COUNT,
 };
 
-static int exit_status(int status)
-{
-	switch (status) {
-	case -EACCES:
-	case -EPERM:
-	case -EROFS:
-	case STORE_ELOCK:
-		return EX_NOPERM;
-	case -ENOENT:
-	case -EISDIR:
-	case -ENOTDIR:
-		return EX_NOINPUT;
-	case -ENOMEM:
-	case STORE_EREADERS:
-	case STORE_EREPLACED:
-	case STORE_EVERIFIER:
-		return EX_TEMPFAIL;
-	default:
-		return status <= -2000 ? EX_DATAERR : EX_IOERR;
-	}
-}
-
 static int fail(const char *path, const char *what, int status)
 {
 	log_error(path, "%s (%s)", what, users_strerror(status));
-	return exit_status(status);
+	return store_exit_status(status);
 }
 
 /* A reader that stops early, such as head, is no failure of ours. */
@@ -350,27 +326,11 @@ static const struct command commands[] = {
 	{ "find", 1, "ADDRESS", find_command },
 };
 
-/*
- * A file that took the number of a closed standard stream would be written to in its stead. A
- * limit of the file size is to be an error, not the end; and so is a pipe without a reader.
- */
-static void settle_process(void)
-{
-	int fd;
-	do {
-		fd = open("/dev/null", O_RDWR);
-	} while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
-	signal(SIGXFSZ, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGCHLD, SIG_DFL);
-}
-
 int main(int argc, char **argv)
 {
 	const char *ignored;
-	settle_process();
+	options_settle_process();
+	signal(SIGPIPE, SIG_IGN); /* a pipe without a reader is an error of writing */
 	if (argc < 2 || argv[1][0] == '-') {
 		(void)options_next(&all, argc, argv, &ignored);
 		options_fail(&all, "no command given");
