@@ -18,6 +18,11 @@
 /* Values of struct option above every letter: VALUE_FIRST + index of the row. */
 enum { VALUE_FIRST = 256, VALUE_HELP = VALUE_FIRST + OPTIONS_ROWS_MAX, VALUE_VERSION };
 
+static const struct options_row *row_at(const struct options_table *table, size_t index)
+{
+	return table->rows != NULL ? &table->rows[index] : &table->bound[index].row;
+}
+
 static void print_row(char letter, const char *name, const char *argument, const char *help)
 {
 	char left[64];
@@ -33,7 +38,7 @@ static void print_help(const struct options_table *table)
 		printf("%s\n", table->summary);
 	putchar('\n');
 	for (size_t i = 0; i < table->row_count; i++) {
-		const struct options_row *row = &table->rows[i];
+		const struct options_row *row = row_at(table, i);
 		print_row(row->letter, row->name, row->argument, row->help);
 	}
 	print_row('h', "help", NULL, "print this and exit");
@@ -66,7 +71,7 @@ static void make_lists(const struct options_table *table, char *ret_letters,
 	char *letters = ret_letters;
 	*letters++ = ':';
 	for (size_t i = 0; i < table->row_count; i++) {
-		const struct options_row *row = &table->rows[i];
+		const struct options_row *row = row_at(table, i);
 		int has_argument = row->argument ? required_argument : no_argument;
 		ret_longs[i] =
 			(struct option){ row->name, has_argument, NULL, VALUE_FIRST + (int)i };
@@ -88,7 +93,7 @@ static void make_lists(const struct options_table *table, char *ret_letters,
 static int find_letter(const struct options_table *table, int letter)
 {
 	for (size_t i = 0; i < table->row_count; i++) {
-		if (table->rows[i].letter == letter)
+		if (row_at(table, i)->letter == letter)
 			return (int)i;
 	}
 	return OPTIONS_END;
@@ -149,4 +154,41 @@ void options_settle_process(void)
 		close(fd);
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
+}
+
+static void store_number(void *member, size_t size, unsigned long long number)
+{
+	const unsigned narrow = (unsigned)number;
+	memcpy(member, size == sizeof(narrow) ? (const void *)&narrow : (const void *)&number,
+	       size);
+}
+
+void options_take(const struct options_table *table, int row_index, const char *argument,
+		  void *context)
+{
+	const struct options_bound *row = &table->bound[row_index];
+	const char *name = row->row.name;
+	char *member = (char *)context + row->offset;
+	const char *reason = NULL;
+	char given[256]; /* what takes it may write to it */
+	snprintf(given, sizeof(given), "%s", argument != NULL ? argument : "");
+	if (row->take != NULL)
+		reason = row->take(member, argument);
+	else if (row->row.argument == NULL)
+		memcpy(member, &(bool){ true }, sizeof(bool));
+	else if (row->max == 0)
+		memcpy(member, &argument, sizeof(argument));
+	else
+		store_number(member, row->size,
+			     options_number(table, name, argument, row->min, row->max));
+	if (reason != NULL)
+		options_fail(table, "--%s '%s': %s", name, given, reason);
+}
+
+void options_parse(const struct options_table *table, int argc, char **argv, void *context)
+{
+	const char *argument;
+	int row;
+	while ((row = options_next(table, argc, argv, &argument)) != OPTIONS_END)
+		options_take(table, row, argument, context);
 }

@@ -6,19 +6,21 @@
  *
  * Flow: main() of each program, or each subcommand, has a table of rows.
  *
- *     static const struct options_row rows[] = {
- *             { 'z', "zone", "NAME", "apex of the zone, such as bl6.example." },
- *             { 'q', "quiet", NULL, "say nothing when all is well" },
+ *     static const struct options_bound rows[] = {
+ *             { { 's', "store", "FILE", "store to read" }, OPTIONS_AT(struct dump, store) },
+ *             { { 'q', "quiet", NULL, "say nothing when all is well" },
+ *               OPTIONS_AT(struct dump, is_quiet) },
  *     };
  *     static const struct options_table table = {
  *             .program = "dnsblv6-zone build",
- *             .usage = "[options] LIST ...", .rows = rows, .row_count = ROWS(rows) };
+ *             .usage = "[options] LIST ...", .bound = rows, .row_count = ROWS(rows) };
  *
  * Every table also has -h/--help and -V/--version, which options_next() serves
  * itself: help and version go to standard output, exit 0. Wrong use is one
  * line on standard error that names the word, and exit 64 (EX_USAGE).
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #ifdef __cplusplus
@@ -32,13 +34,33 @@ struct options_row {
 	const char *help;
 };
 
+/* A row that says what is done with the option: options_take(). */
+struct options_bound {
+	struct options_row row;
+	size_t offset; /* of a member: OPTIONS_AT() */
+	size_t size;   /* of the member */
+	/*
+	 * Of a number, max is not 0; its member is unsigned or uint64_t, by its size. A row without
+	 * an argument sets a bool, any other one a const char * that is borrowed from argv.
+	 */
+	unsigned long long min;
+	unsigned long long max;
+	/* In place of all that. NULL, or what is wrong with argument: static text. */
+	const char *(*take)(void *member, const char *argument);
+	bool is_remembered; /* for the program's own use */
+};
+
+#define OPTIONS_AT(type, member)                                                                   \
+	.offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
+
 struct options_table {
 	const char *program;
 	const char *libraries; /* for --version: "LMDB 0.9.24, libknot 3.2.6", or NULL */
 	const char *usage;
-	const char *summary; /* one sentence for --help, or NULL */
-	const struct options_row *rows;
-	size_t row_count; /* at most OPTIONS_ROWS_MAX */
+	const char *summary;		   /* one sentence for --help, or NULL */
+	const struct options_row *rows;	   /* NULL with bound ones */
+	const struct options_bound *bound; /* row_count of either */
+	size_t row_count;		   /* at most OPTIONS_ROWS_MAX */
 };
 
 #define OPTIONS_ROWS_MAX 48
@@ -59,6 +81,11 @@ void options_settle_process(void);
 #define OPTIONS_END (-1)
 int options_next(const struct options_table *table, int argc, char **argv,
 		 const char **ret_argument);
+
+/* What bound[row] says is done with its argument, to a member of context; exits on wrong use. */
+void options_take(const struct options_table *table, int row, const char *argument, void *context);
+/* All options in this way; operands begin at argv[optind] then. */
+void options_parse(const struct options_table *table, int argc, char **argv, void *context);
 
 /* Prints "PROGRAM: text; try 'PROGRAM --help'" and exits 64. */
 void options_fail(const struct options_table *table, const char *format, ...)

@@ -13,7 +13,7 @@
 #include "zone-tools/chain/chain.h"
 #include "zone-tools/plan/room.h"
 #include "zone-tools/plan/guard.h"
-#include "zone-tools/commands/keyfiles.h"
+#include "zone-tools/commands/rows.h"
 #include "zone-tools/plan/plan.h"
 #include "zone-tools/base/progress.h"
 #include "zone-tools/lists/sources.h"
@@ -26,7 +26,6 @@
 #include "lib/lmdb/verify.h"
 #include "lib/store/tables.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -34,97 +33,6 @@
 #include <string.h>
 #include <sysexits.h>
 #include <time.h>
-
-enum row {
-	OPTION_ZONE,
-	OPTION_STORE,
-	OPTION_NS,
-	OPTION_STYLE,
-	OPTION_CHANGE_STYLE,
-	OPTION_CLASSIC,
-	OPTION_REASON,
-	OPTION_TTL,
-	OPTION_NEGATIVE_TTL,
-	OPTION_SERIAL,
-	OPTION_MAILBOX,
-	OPTION_FORGET,
-	OPTION_IGNORE_COLUMNS,
-	OPTION_CUT_HOST_BITS,
-	OPTION_ALLOW_RESERVED,
-	OPTION_SKIP_RESERVED,
-	OPTION_EXCEPT,
-	OPTION_ALLOW_EMPTY,
-	OPTION_MAX_BAD_LINES,
-	OPTION_MAX_SHRINK,
-	OPTION_MAX_GROW,
-	OPTION_MAX_LISTED,
-	OPTION_MAX_LISTED6,
-	OPTION_MAX_RECORDS,
-	OPTION_KEY,
-	OPTION_PUBLISH,
-	OPTION_WITHDRAW,
-	OPTION_LIFETIME,
-	OPTION_UNSIGN,
-	OPTION_TRUST_CLOCK,
-	OPTION_ZONEMD,
-	OPTION_QUIET,
-};
-
-static const struct options_row rows[] = {
-	[OPTION_ZONE] = { 'z', "zone", "NAME", "apex of the zone, such as bl6.example." },
-	[OPTION_STORE] = { 's', "store", "FILE", "store to make or to replace" },
-	[OPTION_NS] = { 'n', "ns", "NAME[,ADDRESS...]",
-			"name server of the zone; may be repeated" },
-	[OPTION_STYLE] = { 0, "style", "dotted|flat", "style of the owner names (dotted)" },
-	[OPTION_CHANGE_STYLE] = { 0, "change-style", NULL,
-				  "the names of the store may become those of another style" },
-	[OPTION_CLASSIC] = { 0, "classic", "NAME", "classic zone to name in the metadata" },
-	[OPTION_REASON] = { 0, "reason", "URL",
-			    "where people look an address up; $ is the address" },
-	[OPTION_TTL] = { 0, "ttl", "SECONDS", "of bitmaps (2100)" },
-	[OPTION_NEGATIVE_TTL] = { 0, "negative-ttl", "SECONDS", "of 'not listed' (600)" },
-	[OPTION_SERIAL] = { 0, "serial", "NUMBER",
-			    "of the SOA (the time, or one more than before)" },
-	[OPTION_MAILBOX] = { 0, "mailbox", "NAME", "SOA mailbox (hostmaster.ZONE)" },
-	[OPTION_FORGET] = { 0, "forget", "OPTION",
-			    "what the store remembers of it, such as ttl; may be repeated" },
-	[OPTION_IGNORE_COLUMNS] = { 0, "ignore-columns", NULL,
-				    "plain lists: read the first column only" },
-	[OPTION_CUT_HOST_BITS] = { 0, "cut-host-bits", NULL, "read 192.0.2.1/24 as 192.0.2.0/24" },
-	[OPTION_ALLOW_RESERVED] = { 0, "allow-reserved", NULL,
-				    "list 0/8, 10/8, 127/8 and the like" },
-	[OPTION_SKIP_RESERVED] = { 0, "skip-reserved", NULL, "leave such entries out instead" },
-	[OPTION_EXCEPT] = { 0, "except", "FILE", "never list what this file has; may be repeated" },
-	[OPTION_ALLOW_EMPTY] = { 0, "allow-empty", NULL, "a list may be empty" },
-	[OPTION_MAX_BAD_LINES] = { 0, "max-bad-lines", "COUNT", "unreadable lines to skip (0)" },
-	[OPTION_MAX_SHRINK] = { 0, "max-shrink", "PERCENT", "the zone may shrink by (50)" },
-	[OPTION_MAX_GROW] = { 0, "max-grow", "PERCENT", "the zone may grow by (200)" },
-	[OPTION_MAX_LISTED] = { 0, "max-listed", "PERCENT", "of IPv4 may be listed (20)" },
-	[OPTION_MAX_LISTED6] = { 0, "max-listed6", "COUNT", "of IPv6 /32s may be listed (50000)" },
-	[OPTION_MAX_RECORDS] = { 0, "max-records", "COUNT", "the zone may have (16000000)" },
-	[OPTION_KEY] = { 'k', "key", "FILE", "sign the zone with this key (see keygen)" },
-	[OPTION_PUBLISH] = { 0, "publish", "FILE",
-			     "have this key in the zone as well; may be repeated" },
-	[OPTION_WITHDRAW] = { 0, "withdraw", "KEYTAG",
-			      "take this key out of the zone; may be repeated" },
-	[OPTION_LIFETIME] = { 0, "lifetime", "SECONDS", "of signatures (1209600)" },
-	[OPTION_UNSIGN] = { 0, "unsign", NULL,
-			    "a signed zone may become unsigned, or change its keys at once" },
-	[OPTION_TRUST_CLOCK] = { 0, "trust-clock", NULL,
-				 "sign though the store was changed later than now" },
-	[OPTION_ZONEMD] = { 0, "zonemd", NULL, "have a digest of the zone in it (RFC 8976)" },
-	[OPTION_QUIET] = { 'q', "quiet", NULL, "do not print what was built" },
-};
-
-static const struct options_table table = {
-	.program = "dnsblv6-zone build",
-	.libraries = DNSBLV6_LIBRARIES,
-	.usage = "--zone NAME --store FILE --ns NAME [options] LIST ...",
-	.summary = "Makes or replaces a store. LIST is a file, - for standard input, or "
-		   "TYPE:FILE[,FILE...]\nwith an rbldnsd dataset TYPE such as ip4set.",
-	.rows = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
-};
 
 struct build {
 	struct spec spec;
@@ -153,156 +61,109 @@ struct build {
 
 /* ---- the command line ---- */
 
-static void parse_zone(struct build *build, const char *argument)
+static const char *take_zone(void *member, const char *argument)
 {
-	int ret = dnsblv6_name_from_text(argument, &build->spec.zone);
-	if (ret != DNSBLV6_OK || build->spec.zone.size == 0)
-		options_fail(&table, "--zone '%s': not a domain name", argument);
-	/* Canonical form, RFC 4034 section 6.2; sizes of labels are below all letters. */
-	for (unsigned i = 0; i < build->spec.zone.size; i++)
-		build->spec.zone.wire[i] = (uint8_t)tolower(build->spec.zone.wire[i]);
+	struct build *build = member;
+	struct dnsblv6_labels *zone = &build->spec.zone;
 	build->zone = argument;
+	return rows_take_name(zone, argument);
 }
 
-static void parse_style(struct build *build, const char *argument)
+static const char *take_style(void *member, const char *argument)
 {
+	struct build *build = member;
 	build->has_style = true;
 	if (strcmp(argument, "flat") == 0)
 		build->spec.style = DNSBLV6_STYLE_FLAT;
 	else if (strcmp(argument, "dotted") != 0)
-		options_fail(&table, "--style is dotted or flat, not '%s'", argument);
+		return "permitted are dotted and flat";
+	return NULL;
 }
 
-static void parse_ns(struct build *build, const char *argument)
+static const char *take_ns(void *spec, const char *argument)
 {
-	char given[256];
-	snprintf(given, sizeof(given), "%s", argument);
 	/* argv may be written to (C11 5.1.2.2.1), and outlives the build. */
-	const char *problem = spec_add_ns(&build->spec, (char *)(uintptr_t)argument);
-	if (problem != NULL)
-		options_fail(&table, "--ns '%s': %s", given, problem);
+	return spec_add_ns(spec, (char *)(uintptr_t)argument);
 }
 
-static uint64_t number(enum row option, const char *argument, uint64_t min, uint64_t max)
-{
-	return options_number(&table, rows[option].name, argument, min, max);
-}
+static const char *take_forget(void *build, const char *argument);
 
-static unsigned percent(enum row option, const char *argument, uint64_t max)
-{
-	return (unsigned)number(option, argument, 0, max);
-}
+#define AT(member) OPTIONS_AT(struct build, member)
 
-static void parse_limit(struct build *build, enum row option, const char *argument)
-{
-	switch (option) {
-	case OPTION_MAX_BAD_LINES:
-		build->findings.bad_lines_allowed = number(option, argument, 0, UINT32_MAX);
-		break;
-	case OPTION_MAX_SHRINK:
-		build->limits.max_shrink_percent = percent(option, argument, 100);
-		break;
-	case OPTION_MAX_GROW:
-		build->limits.max_grow_percent = percent(option, argument, 1000000);
-		break;
-	case OPTION_MAX_LISTED:
-		build->limits.max_listed_percent = percent(option, argument, 100);
-		break;
-	case OPTION_MAX_LISTED6:
-		build->limits.max_listed6 = number(option, argument, 0, UINT32_MAX);
-		break;
-	default:
-		build->max_records = number(OPTION_MAX_RECORDS, argument, 1, UINT32_MAX);
-		break;
-	}
-}
+static const struct options_bound rows[] = {
+	{ { 'z', "zone", "NAME", "apex of the zone, such as bl6.example." }, .take = take_zone },
+	{ { 's', "store", "FILE", "store to make or to replace" }, AT(store) },
+	{ { 'n', "ns", "NAME[,ADDRESS...]", "name server of the zone; may be repeated" },
+	  AT(spec),
+	  .take = take_ns,
+	  .is_remembered = true },
+	{ { 0, "style", "dotted|flat", "style of the owner names (dotted)" }, .take = take_style },
+	{ { 0, "change-style", NULL, "the names of the store may become those of another style" },
+	  AT(may_change_style) },
+	{ { 0, "classic", "NAME", "classic zone to name in the metadata" },
+	  AT(spec.classic),
+	  .is_remembered = true },
+	{ { 0, "reason", "URL", "where people look an address up; $ is the address" },
+	  AT(spec.reason),
+	  .is_remembered = true },
+	{ { 0, "ttl", "SECONDS", "of bitmaps (2100)" },
+	  AT(spec.ttl),
+	  .min = 1,
+	  .max = INT32_MAX,
+	  .is_remembered = true },
+	{ { 0, "negative-ttl", "SECONDS", "of 'not listed' (600)" },
+	  AT(spec.negative_ttl),
+	  .min = 1,
+	  .max = INT32_MAX,
+	  .is_remembered = true },
+	{ { 0, "serial", "NUMBER", "of the SOA (the time, or one more than before)" },
+	  AT(spec.serial),
+	  .min = 1,
+	  .max = UINT32_MAX },
+	{ { 0, "mailbox", "NAME", "SOA mailbox (hostmaster.ZONE)" },
+	  AT(spec.mailbox),
+	  .is_remembered = true },
+	{ { 0, "forget", "OPTION", "what the store remembers of it, such as ttl; may be repeated" },
+	  .take = take_forget },
+	ROWS_IGNORE_COLUMNS(struct build, sources),
+	ROWS_SOURCES(struct build, sources),
+	{ { 0, "max-bad-lines", "COUNT", "unreadable lines to skip (0)" },
+	  AT(findings.bad_lines_allowed),
+	  .max = UINT32_MAX },
+	ROWS_MAX_CHANGE(struct build, limits),
+	ROWS_MAX_LISTED(struct build, limits),
+	ROWS_MAX_RECORDS(struct build, max_records),
+	ROWS_KEY(struct build, keyfiles, "sign the zone with this key (see keygen)"),
+	ROWS_PUBLISH(struct build, keyfiles, "have this key in the zone as well; may be repeated"),
+	ROWS_WITHDRAW(struct build, keyfiles),
+	ROWS_LIFETIME(struct build, lifetime_s),
+	{ { 0, "unsign", NULL, "a signed zone may become unsigned, or change its keys at once" },
+	  AT(keyfiles.set.may_replace) },
+	ROWS_TRUST_CLOCK(struct build, trusts_clock),
+	{ { 0, "zonemd", NULL, "have a digest of the zone in it (RFC 8976)" },
+	  AT(spec.has_zonemd),
+	  .is_remembered = true },
+	{ { 'q', "quiet", NULL, "do not print what was built" }, AT(is_quiet) },
+};
 
-static void parse_withdraw(struct build *build, const char *argument)
-{
-	const char *problem = keyfiles_withdraw(&build->keyfiles, argument);
-	if (problem != NULL)
-		options_fail(&table, "--withdraw '%s': %s", argument, problem);
-}
+static const struct options_table table = {
+	.program = "dnsblv6-zone build",
+	.libraries = DNSBLV6_LIBRARIES,
+	.usage = "--zone NAME --store FILE --ns NAME [options] LIST ...",
+	.summary = "Makes or replaces a store. LIST is a file, - for standard input, or "
+		   "TYPE:FILE[,FILE...]\nwith an rbldnsd dataset TYPE such as ip4set.",
+	.bound = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+};
 
-/* Options about signing. False for any other. */
-static bool parse_signing(struct build *build, enum row option, const char *argument)
-{
-	switch (option) {
-	case OPTION_KEY:
-		keyfiles_set_active(&build->keyfiles, argument);
-		return true;
-	case OPTION_PUBLISH:
-		if (!keyfiles_add(&build->keyfiles, argument))
-			options_fail(&table, "--publish: more than %d keys", SIGNER_KEYS_MAX);
-		return true;
-	case OPTION_WITHDRAW:
-		parse_withdraw(build, argument);
-		return true;
-	case OPTION_LIFETIME:
-		build->lifetime_s = (uint32_t)number(option, argument, SIGNER_LIFETIME_MIN_S,
-						     SIGNER_LIFETIME_MAX_S);
-		return true;
-	case OPTION_UNSIGN:
-		build->keyfiles.set.may_replace = true;
-		return true;
-	case OPTION_TRUST_CLOCK:
-		build->trusts_clock = true;
-		return true;
-	case OPTION_ZONEMD:
-		build->spec.has_zonemd = true;
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* Options about how lists are read. False for any other. */
-static bool parse_reading(struct build *build, enum row option, const char *argument)
-{
-	struct sources_options *sources = &build->sources;
-	switch (option) {
-	case OPTION_IGNORE_COLUMNS:
-		sources->ignore_columns = true;
-		return true;
-	case OPTION_CUT_HOST_BITS:
-		sources->cut_host_bits = true;
-		return true;
-	case OPTION_ALLOW_RESERVED:
-		sources->allow_reserved = true;
-		return true;
-	case OPTION_SKIP_RESERVED:
-		sources->skip_reserved = true;
-		return true;
-	case OPTION_EXCEPT:
-		if (!sources_add_except(sources, argument))
-			options_fail(&table, "--except: more than %d files", SOURCES_EXCEPT_MAX);
-		return true;
-	case OPTION_ALLOW_EMPTY:
-		sources->allow_empty = true;
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* Options that a store remembers, so that the next build need not be told. */
-static bool is_remembered(enum row option)
-{
-	return option == OPTION_NS || option == OPTION_CLASSIC || option == OPTION_REASON ||
-	       option == OPTION_TTL || option == OPTION_NEGATIVE_TTL || option == OPTION_MAILBOX ||
-	       option == OPTION_LIFETIME || option == OPTION_ZONEMD;
-}
-
-/* The row of that name among them; false when there is none. */
-static bool find_remembered(const char *name, enum row *ret_option)
+/* The row of that name among those that a store remembers; negative when there is none. */
+static int find_remembered(const char *name)
 {
 	for (size_t i = 0; i < table.row_count; i++) {
-		if (!is_remembered((enum row)i) || strcmp(rows[i].name, name) != 0)
-			continue;
-		*ret_option = (enum row)i;
-		return true;
+		if (rows[i].is_remembered && strcmp(rows[i].row.name, name) == 0)
+			return (int)i;
 	}
-	return false;
+	return -1;
 }
 
 /* Out of memory on a command line is nothing to go on from. */
@@ -314,84 +175,29 @@ static void remember(struct settings *settings, const char *name, const char *va
 	}
 }
 
-static void parse_forget(struct build *build, const char *argument)
+static const char *take_forget(void *data, const char *argument)
 {
-	enum row option;
-	if (!find_remembered(argument, &option))
-		options_fail(&table, "--forget '%s': no option that a store remembers", argument);
+	struct build *build = data;
+	if (find_remembered(argument) < 0)
+		return "no option that a store remembers";
 	remember(&build->forgotten, argument, NULL);
+	return NULL;
 }
 
-/* Options about what the store remembers. False for any other. */
-static bool parse_memory(struct build *build, enum row option, const char *argument)
+static void take_option(struct build *build, int row, const char *argument)
 {
-	switch (option) {
-	case OPTION_STYLE:
-		parse_style(build, argument);
-		return true;
-	case OPTION_CHANGE_STYLE:
-		build->may_change_style = true;
-		return true;
-	case OPTION_FORGET:
-		parse_forget(build, argument);
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void parse_option(struct build *build, enum row option, const char *argument)
-{
-	struct spec *spec = &build->spec;
-	if (is_remembered(option))
-		remember(&build->settings, rows[option].name, argument);
-	if (parse_signing(build, option, argument) || parse_reading(build, option, argument) ||
-	    parse_memory(build, option, argument))
-		return;
-	switch (option) {
-	case OPTION_ZONE:
-		parse_zone(build, argument);
-		break;
-	case OPTION_STORE:
-		build->store = argument;
-		break;
-	case OPTION_NS:
-		parse_ns(build, argument);
-		break;
-	case OPTION_CLASSIC:
-		spec->classic = argument;
-		break;
-	case OPTION_REASON:
-		spec->reason = argument;
-		break;
-	case OPTION_TTL:
-		spec->ttl = (uint32_t)number(option, argument, 1, INT32_MAX);
-		break;
-	case OPTION_NEGATIVE_TTL:
-		spec->negative_ttl = (uint32_t)number(option, argument, 1, INT32_MAX);
-		break;
-	case OPTION_SERIAL:
-		spec->serial = (uint32_t)number(option, argument, 1, UINT32_MAX);
-		spec->has_serial = true;
-		break;
-	case OPTION_MAILBOX:
-		spec->mailbox = argument;
-		break;
-	case OPTION_QUIET:
-		build->is_quiet = true;
-		break;
-	default:
-		parse_limit(build, option, argument);
-		break;
-	}
+	if (rows[row].is_remembered)
+		remember(&build->settings, rows[row].row.name, argument);
+	options_take(&table, row, argument, build);
 }
 
 static void parse_command_line(struct build *build, int argc, char **argv)
 {
 	const char *argument;
-	int option;
-	while ((option = options_next(&table, argc, argv, &argument)) != OPTIONS_END)
-		parse_option(build, (enum row)option, argument);
+	int row;
+	while ((row = options_next(&table, argc, argv, &argument)) != OPTIONS_END)
+		take_option(build, row, argument);
+	build->spec.has_serial = build->spec.serial != 0;
 	if (build->zone == NULL)
 		options_fail(&table, "--zone is missing");
 	if (build->store == NULL)
@@ -415,11 +221,11 @@ static const char *style_word(unsigned style)
 static void recall_setting(struct build *build, size_t given_count, const struct setting *setting)
 {
 	const struct settings given = { build->settings.items, given_count, given_count };
-	enum row option;
+	int row = find_remembered(setting->name);
 	if (settings_has(&given, setting->name) || settings_has(&build->forgotten, setting->name))
 		return;
-	if (find_remembered(setting->name, &option))
-		parse_option(build, option, setting->value);
+	if (row >= 0)
+		take_option(build, row, setting->value);
 	else
 		remember(&build->settings, setting->name, setting->value);
 }
@@ -430,7 +236,7 @@ static void recall_ttl(struct build *build)
 	char ttl[16];
 	snprintf(ttl, sizeof(ttl), "%" PRIu32, build->before.ttl);
 	if (build->before.ttl != LISTING_TTL_DEFAULT)
-		remember(&build->recalled, rows[OPTION_TTL].name, ttl);
+		remember(&build->recalled, "ttl", ttl);
 }
 
 static int recall_settings(struct build *build)

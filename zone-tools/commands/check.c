@@ -5,6 +5,7 @@
  */
 
 #include "zone-tools/commands/commands.h"
+#include "zone-tools/commands/rows.h"
 
 #include "zone-tools/reading/compare.h"
 #include "zone-tools/reading/contents.h"
@@ -28,45 +29,6 @@
 #include <sysexits.h>
 #include <time.h>
 
-enum row {
-	OPTION_STORE,
-	OPTION_IGNORE_COLUMNS,
-	OPTION_CUT_HOST_BITS,
-	OPTION_ALLOW_RESERVED,
-	OPTION_SKIP_RESERVED,
-	OPTION_EXCEPT,
-	OPTION_ALLOW_EMPTY,
-	OPTION_MAX_LISTED,
-	OPTION_MAX_LISTED6,
-	OPTION_ALL,
-};
-
-static const struct options_row rows[] = {
-	[OPTION_STORE] = { 's', "store", "FILE", "check this store, and lists against it" },
-	[OPTION_IGNORE_COLUMNS] = { 0, "ignore-columns", NULL,
-				    "plain lists: read the first column only" },
-	[OPTION_CUT_HOST_BITS] = { 0, "cut-host-bits", NULL, "read 192.0.2.1/24 as 192.0.2.0/24" },
-	[OPTION_ALLOW_RESERVED] = { 0, "allow-reserved", NULL,
-				    "0/8, 10/8, 127/8 and the like are no findings" },
-	[OPTION_SKIP_RESERVED] = { 0, "skip-reserved", NULL,
-				   "such entries are warnings, and left out" },
-	[OPTION_EXCEPT] = { 0, "except", "FILE",
-			    "what this file has is never listed; may be repeated" },
-	[OPTION_ALLOW_EMPTY] = { 0, "allow-empty", NULL, "a list may be empty" },
-	[OPTION_MAX_LISTED] = { 0, "max-listed", "PERCENT", "of IPv4 may be listed (20)" },
-	[OPTION_MAX_LISTED6] = { 0, "max-listed6", "COUNT", "of IPv6 /32s may be listed (50000)" },
-	[OPTION_ALL] = { 0, "all", NULL, "print the whole difference of lists and store" },
-};
-
-static const struct options_table table = {
-	.program = "dnsblv6-zone check",
-	.libraries = DNSBLV6_LIBRARIES,
-	.usage = "[options] [--store FILE] [LIST ...]",
-	.summary = "Reports every finding, one a line. Exit 0: none; 1: some.",
-	.rows = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
-};
-
 struct check {
 	const char *store;
 	struct sources_options sources;
@@ -77,48 +39,37 @@ struct check {
 	struct dnsblv6_signing signing; /* of the store; zero when it is not signed */
 };
 
+static const char *take_all(void *lines_max, const char *argument)
+{
+	(void)argument;
+	*(uint64_t *)lines_max = UINT64_MAX;
+	return NULL;
+}
+
+#define AT(member) OPTIONS_AT(struct check, member)
+
+static const struct options_bound rows[] = {
+	{ { 's', "store", "FILE", "check this store, and lists against it" }, AT(store) },
+	ROWS_IGNORE_COLUMNS(struct check, sources),
+	ROWS_SOURCES(struct check, sources),
+	ROWS_MAX_LISTED(struct check, limits),
+	{ { 0, "all", NULL, "print the whole difference of lists and store" },
+	  AT(lines_max),
+	  .take = take_all },
+};
+
+static const struct options_table table = {
+	.program = "dnsblv6-zone check",
+	.libraries = DNSBLV6_LIBRARIES,
+	.usage = "[options] [--store FILE] [LIST ...]",
+	.summary = "Reports every finding, one a line. Exit 0: none; 1: some.",
+	.bound = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+};
+
 static void parse_command_line(struct check *check, int argc, char **argv)
 {
-	const char *argument;
-	int option;
-	while ((option = options_next(&table, argc, argv, &argument)) != OPTIONS_END) {
-		switch ((enum row)option) {
-		case OPTION_STORE:
-			check->store = argument;
-			break;
-		case OPTION_IGNORE_COLUMNS:
-			check->sources.ignore_columns = true;
-			break;
-		case OPTION_CUT_HOST_BITS:
-			check->sources.cut_host_bits = true;
-			break;
-		case OPTION_ALLOW_RESERVED:
-			check->sources.allow_reserved = true;
-			break;
-		case OPTION_SKIP_RESERVED:
-			check->sources.skip_reserved = true;
-			break;
-		case OPTION_EXCEPT:
-			if (!sources_add_except(&check->sources, argument))
-				options_fail(&table, "--except: more than %d files",
-					     SOURCES_EXCEPT_MAX);
-			break;
-		case OPTION_ALLOW_EMPTY:
-			check->sources.allow_empty = true;
-			break;
-		case OPTION_MAX_LISTED6:
-			check->limits.max_listed6 =
-				options_number(&table, "max-listed6", argument, 0, UINT32_MAX);
-			break;
-		case OPTION_ALL:
-			check->lines_max = UINT64_MAX;
-			break;
-		case OPTION_MAX_LISTED:
-			check->limits.max_listed_percent =
-				(unsigned)options_number(&table, "max-listed", argument, 0, 100);
-			break;
-		}
-	}
+	options_parse(&table, argc, argv, check);
 	if (check->store == NULL && optind == argc)
 		options_fail(&table, "nothing to check: give --store or a LIST");
 }

@@ -17,9 +17,11 @@ void keyfiles_init(struct keyfiles *files)
 	files->count = 1; /* the place of --key */
 }
 
-void keyfiles_set_active(struct keyfiles *files, const char *path)
+const char *keyfiles_set_active(void *member, const char *path)
 {
+	struct keyfiles *files = member;
 	files->paths[0] = path;
+	return NULL;
 }
 
 bool keyfiles_has_active(const struct keyfiles *files)
@@ -32,16 +34,18 @@ bool keyfiles_lack_active(const struct keyfiles *files)
 	return !keyfiles_has_active(files) && (files->count > 1 || files->set.withdrawn_count > 0);
 }
 
-bool keyfiles_add(struct keyfiles *files, const char *path)
+const char *keyfiles_add(void *member, const char *path)
 {
+	struct keyfiles *files = member;
 	if (files->count == SIGNER_KEYS_MAX)
-		return false;
+		return "more keys than a zone has";
 	files->paths[files->count++] = path;
-	return true;
+	return NULL;
 }
 
-const char *keyfiles_withdraw(struct keyfiles *files, const char *text)
+const char *keyfiles_withdraw(void *member, const char *text)
 {
+	struct keyfiles *files = member;
 	char *end;
 	errno = 0;
 	unsigned long tag = strtoul(text, &end, 10);

@@ -21,15 +21,14 @@ struct keyfiles {
 };
 
 void keyfiles_init(struct keyfiles *files);
-void keyfiles_set_active(struct keyfiles *files, const char *path);
 bool keyfiles_has_active(const struct keyfiles *files);
 /* Is there one of the other options without --key? */
 bool keyfiles_lack_active(const struct keyfiles *files);
-/* False when there are too many. */
-bool keyfiles_add(struct keyfiles *files, const char *path);
 
-/* A key tag, as a number. NULL, or what is wrong with it. */
-const char *keyfiles_withdraw(struct keyfiles *files, const char *text);
+/* For rows, whose member is a struct keyfiles. A key tag is a number. NULL, or what is wrong. */
+const char *keyfiles_set_active(void *member, const char *path);
+const char *keyfiles_add(void *member, const char *path);
+const char *keyfiles_withdraw(void *member, const char *text);
 
 /*
  * Reads them all. Logs what is wrong and returns an exit status, EX_OK when

@@ -7,7 +7,7 @@
 #include "zone-tools/commands/commands.h"
 
 #include "zone-tools/chain/chain.h"
-#include "zone-tools/commands/keyfiles.h"
+#include "zone-tools/commands/rows.h"
 #include "zone-tools/base/progress.h"
 #include "zone-tools/chain/resign.h"
 #include "zone-tools/base/findings.h"
@@ -24,41 +24,6 @@
 #include <sysexits.h>
 #include <time.h>
 
-enum row {
-	OPTION_STORE,
-	OPTION_KEY,
-	OPTION_PUBLISH,
-	OPTION_WITHDRAW,
-	OPTION_LIFETIME,
-	OPTION_FORCE,
-	OPTION_TRUST_CLOCK,
-	OPTION_QUIET,
-};
-
-static const struct options_row rows[] = {
-	[OPTION_STORE] = { 's', "store", "FILE", "store to sign" },
-	[OPTION_KEY] = { 'k', "key", "FILE", "sign the zone with this key (see keygen)" },
-	[OPTION_PUBLISH] = { 0, "publish", "FILE",
-			     "have this key in the zone as well; may be repeated" },
-	[OPTION_WITHDRAW] = { 0, "withdraw", "KEYTAG",
-			      "take this key out of the zone; may be repeated" },
-	[OPTION_LIFETIME] = { 0, "lifetime", "SECONDS", "of signatures (1209600)" },
-	[OPTION_FORCE] = { 0, "force", NULL,
-			   "sign an unsigned zone, or with a key that was not published before" },
-	[OPTION_TRUST_CLOCK] = { 0, "trust-clock", NULL,
-				 "sign though the store was changed later than now" },
-	[OPTION_QUIET] = { 'q', "quiet", NULL, "do not print what was signed" },
-};
-
-static const struct options_table table = {
-	.program = "dnsblv6-zone sign",
-	.libraries = DNSBLV6_LIBRARIES,
-	.usage = "--store FILE --key FILE [options]",
-	.summary = "Renews the signatures of a store that are due.",
-	.rows = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
-};
-
 struct sign {
 	struct keyfiles keyfiles;
 	struct resign_job job;
@@ -67,51 +32,33 @@ struct sign {
 	bool is_quiet;
 };
 
-static void parse_withdraw(struct sign *sign, const char *argument)
-{
-	const char *problem = keyfiles_withdraw(&sign->keyfiles, argument);
-	if (problem != NULL)
-		options_fail(&table, "--withdraw '%s': %s", argument, problem);
-}
+#define AT(member) OPTIONS_AT(struct sign, member)
 
-static void parse_option(struct sign *sign, enum row option, const char *argument)
-{
-	switch (option) {
-	case OPTION_STORE:
-		sign->job.path = argument;
-		break;
-	case OPTION_KEY:
-		keyfiles_set_active(&sign->keyfiles, argument);
-		break;
-	case OPTION_PUBLISH:
-		if (!keyfiles_add(&sign->keyfiles, argument))
-			options_fail(&table, "--publish: more than %d keys", SIGNER_KEYS_MAX);
-		break;
-	case OPTION_WITHDRAW:
-		parse_withdraw(sign, argument);
-		break;
-	case OPTION_LIFETIME:
-		sign->job.lifetime_s = (uint32_t)options_number(
-			&table, "lifetime", argument, SIGNER_LIFETIME_MIN_S, SIGNER_LIFETIME_MAX_S);
-		break;
-	case OPTION_FORCE:
-		sign->keyfiles.set.may_replace = true;
-		break;
-	case OPTION_TRUST_CLOCK:
-		sign->job.trusts_clock = true;
-		break;
-	case OPTION_QUIET:
-		sign->is_quiet = true;
-		break;
-	}
-}
+static const struct options_bound rows[] = {
+	{ { 's', "store", "FILE", "store to sign" }, AT(job.path) },
+	ROWS_KEY(struct sign, keyfiles, "sign the zone with this key (see keygen)"),
+	ROWS_PUBLISH(struct sign, keyfiles, "have this key in the zone as well; may be repeated"),
+	ROWS_WITHDRAW(struct sign, keyfiles),
+	ROWS_LIFETIME(struct sign, job.lifetime_s),
+	{ { 0, "force", NULL,
+	    "sign an unsigned zone, or with a key that was not published before" },
+	  AT(keyfiles.set.may_replace) },
+	ROWS_TRUST_CLOCK(struct sign, job.trusts_clock),
+	{ { 'q', "quiet", NULL, "do not print what was signed" }, AT(is_quiet) },
+};
+
+static const struct options_table table = {
+	.program = "dnsblv6-zone sign",
+	.libraries = DNSBLV6_LIBRARIES,
+	.usage = "--store FILE --key FILE [options]",
+	.summary = "Renews the signatures of a store that are due.",
+	.bound = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+};
 
 static void parse_command_line(struct sign *sign, int argc, char **argv)
 {
-	const char *argument;
-	int option;
-	while ((option = options_next(&table, argc, argv, &argument)) != OPTIONS_END)
-		parse_option(sign, (enum row)option, argument);
+	options_parse(&table, argc, argv, sign);
 	if (sign->job.path == NULL)
 		options_fail(&table, "--store is missing");
 	if (!keyfiles_has_active(&sign->keyfiles))

@@ -8,7 +8,7 @@
 
 #include "zone-tools/chain/chain.h"
 #include "zone-tools/lists/changes.h"
-#include "zone-tools/commands/keyfiles.h"
+#include "zone-tools/commands/rows.h"
 #include "zone-tools/chain/updater.h"
 
 #include "lib/common/log.h"
@@ -17,7 +17,6 @@
 #include "lib/common/version.h"
 #include "lib/lmdb/store.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -30,67 +29,6 @@
 #include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
-
-enum row {
-	OPTION_STORE,
-	OPTION_ADD,
-	OPTION_REMOVE,
-	OPTION_SUBZONE,
-	OPTION_KEY,
-	OPTION_PUBLISH,
-	OPTION_LIFETIME,
-	OPTION_TRUST_CLOCK,
-	OPTION_SERIAL,
-	OPTION_CUT_HOST_BITS,
-	OPTION_ALLOW_RESERVED,
-	OPTION_SKIP_RESERVED,
-	OPTION_EXCEPT,
-	OPTION_ALLOW_EMPTY,
-	OPTION_MAX_SHRINK,
-	OPTION_MAX_GROW,
-	OPTION_MAX_LISTED,
-	OPTION_MAX_LISTED6,
-	OPTION_MAX_RECORDS,
-	OPTION_QUIET,
-};
-
-static const struct options_row rows[] = {
-	[OPTION_STORE] = { 's', "store", "FILE", "store to change" },
-	[OPTION_ADD] = { 'a', "add", "WHAT",
-			 "address, prefix, range, or file of them; may be repeated" },
-	[OPTION_REMOVE] = { 'r', "remove", "WHAT", "the same, to be listed no more" },
-	[OPTION_SUBZONE] = { 0, "subzone", "NAME", "change the list of this sub-zone" },
-	[OPTION_KEY] = { 'k', "key", "FILE", "the key that signs the zone" },
-	[OPTION_PUBLISH] = { 0, "publish", "FILE",
-			     "another key that the zone has; may be repeated" },
-	[OPTION_LIFETIME] = { 0, "lifetime", "SECONDS", "of signatures (1209600)" },
-	[OPTION_TRUST_CLOCK] = { 0, "trust-clock", NULL,
-				 "sign though the store was changed later than now" },
-	[OPTION_SERIAL] = { 0, "serial", "NUMBER",
-			    "of the SOA (the time, or one more than before)" },
-	[OPTION_CUT_HOST_BITS] = { 0, "cut-host-bits", NULL, "read 192.0.2.1/24 as 192.0.2.0/24" },
-	[OPTION_ALLOW_RESERVED] = { 0, "allow-reserved", NULL,
-				    "list 0/8, 10/8, 127/8 and the like" },
-	[OPTION_SKIP_RESERVED] = { 0, "skip-reserved", NULL, "leave such entries out instead" },
-	[OPTION_EXCEPT] = { 0, "except", "FILE", "never list what this file has; may be repeated" },
-	[OPTION_ALLOW_EMPTY] = { 0, "allow-empty", NULL, "a list may be empty" },
-	[OPTION_MAX_SHRINK] = { 0, "max-shrink", "PERCENT", "the zone may shrink by (50)" },
-	[OPTION_MAX_GROW] = { 0, "max-grow", "PERCENT", "the zone may grow by (200)" },
-	[OPTION_MAX_LISTED] = { 0, "max-listed", "PERCENT", "of IPv4 may be listed (20)" },
-	[OPTION_MAX_LISTED6] = { 0, "max-listed6", "COUNT", "of IPv6 /32s may be listed (50000)" },
-	[OPTION_MAX_RECORDS] = { 0, "max-records", "COUNT", "the zone may have (16000000)" },
-	[OPTION_QUIET] = { 'q', "quiet", NULL, "do not print what was changed" },
-};
-
-static const struct options_table table = {
-	.program = "dnsblv6-zone update",
-	.libraries = DNSBLV6_LIBRARIES,
-	.usage = "--store FILE [--add WHAT ...] [--remove WHAT ...] [options]",
-	.summary = "Changes what a store lists, at a cost that depends on the change alone.\n"
-		   "WHAT may be - for standard input.",
-	.rows = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
-};
 
 struct update {
 	struct change_source *sources; /* one for each --add and --remove; ours */
@@ -107,114 +45,61 @@ struct update {
 
 /* ---- the command line ---- */
 
-static uint64_t number(enum row option, const char *argument, uint64_t min, uint64_t max)
+static void add_source(struct update *update, const char *what, bool is_removal)
 {
-	return options_number(&table, rows[option].name, argument, min, max);
+	update->sources[update->source_count++] = (struct change_source){ what, is_removal };
 }
 
-static void parse_subzone(struct update *update, const char *argument)
+static const char *take_add(void *update, const char *argument)
 {
-	struct dnsblv6_labels *name = &update->subzone;
-	if (dnsblv6_name_from_text(argument, name) != DNSBLV6_OK || name->size == 0)
-		options_fail(&table, "--subzone '%s': not a domain name", argument);
-	for (unsigned i = 0; i < name->size; i++)
-		name->wire[i] = (uint8_t)tolower(name->wire[i]);
+	add_source(update, argument, false);
+	return NULL;
 }
 
-static void parse_limit(struct update *update, enum row option, const char *argument)
+static const char *take_remove(void *update, const char *argument)
 {
-	switch (option) {
-	case OPTION_MAX_SHRINK:
-		update->limits.max_shrink_percent = (unsigned)number(option, argument, 0, 100);
-		break;
-	case OPTION_MAX_GROW:
-		update->limits.max_grow_percent = (unsigned)number(option, argument, 0, 1000000);
-		break;
-	case OPTION_MAX_LISTED:
-		update->limits.max_listed_percent = (unsigned)number(option, argument, 0, 100);
-		break;
-	case OPTION_MAX_LISTED6:
-		update->limits.max_listed6 = number(option, argument, 0, UINT32_MAX);
-		break;
-	default:
-		update->job.max_records = number(OPTION_MAX_RECORDS, argument, 1, UINT32_MAX);
-		break;
-	}
+	add_source(update, argument, true);
+	return NULL;
 }
 
-/* Options about keys and serial. False for any other. */
-static bool parse_signing(struct update *update, enum row option, const char *argument)
-{
-	switch (option) {
-	case OPTION_KEY:
-		keyfiles_set_active(&update->keyfiles, argument);
-		return true;
-	case OPTION_PUBLISH:
-		if (!keyfiles_add(&update->keyfiles, argument))
-			options_fail(&table, "--publish: more than %d keys", SIGNER_KEYS_MAX);
-		return true;
-	case OPTION_LIFETIME:
-		update->job.lifetime_s = (uint32_t)number(option, argument, SIGNER_LIFETIME_MIN_S,
-							  SIGNER_LIFETIME_MAX_S);
-		return true;
-	case OPTION_TRUST_CLOCK:
-		update->job.trusts_clock = true;
-		return true;
-	case OPTION_SERIAL:
-		update->job.serial = (uint32_t)number(option, argument, 1, UINT32_MAX);
-		return true;
-	default:
-		return false;
-	}
-}
+#define AT(member) OPTIONS_AT(struct update, member)
 
-static void parse_option(struct update *update, enum row option, const char *argument)
-{
-	if (parse_signing(update, option, argument))
-		return;
-	switch (option) {
-	case OPTION_STORE:
-		update->job.path = argument;
-		break;
-	case OPTION_ADD:
-	case OPTION_REMOVE:
-		update->sources[update->source_count++] =
-			(struct change_source){ argument, option == OPTION_REMOVE };
-		break;
-	case OPTION_SUBZONE:
-		parse_subzone(update, argument);
-		break;
-	case OPTION_CUT_HOST_BITS:
-		update->options.cut_host_bits = true;
-		break;
-	case OPTION_ALLOW_RESERVED:
-		update->options.allow_reserved = true;
-		break;
-	case OPTION_SKIP_RESERVED:
-		update->options.skip_reserved = true;
-		break;
-	case OPTION_ALLOW_EMPTY:
-		update->options.allow_empty = true;
-		break;
-	case OPTION_EXCEPT:
-		if (!sources_add_except(&update->options, argument))
-			options_fail(&table, "--except: more than %d files", SOURCES_EXCEPT_MAX);
-		break;
-	case OPTION_QUIET:
-		update->is_quiet = true;
-		break;
-	default:
-		parse_limit(update, option, argument);
-		break;
-	}
-}
+static const struct options_bound rows[] = {
+	{ { 's', "store", "FILE", "store to change" }, AT(job.path) },
+	{ { 'a', "add", "WHAT", "address, prefix, range, or file of them; may be repeated" },
+	  .take = take_add },
+	{ { 'r', "remove", "WHAT", "the same, to be listed no more" }, .take = take_remove },
+	{ { 0, "subzone", "NAME", "change the list of this sub-zone" },
+	  AT(subzone),
+	  .take = rows_take_name },
+	ROWS_KEY(struct update, keyfiles, "the key that signs the zone"),
+	ROWS_PUBLISH(struct update, keyfiles, "another key that the zone has; may be repeated"),
+	ROWS_LIFETIME(struct update, job.lifetime_s),
+	ROWS_TRUST_CLOCK(struct update, job.trusts_clock),
+	{ { 0, "serial", "NUMBER", "of the SOA (the time, or one more than before)" },
+	  AT(job.serial),
+	  .min = 1,
+	  .max = UINT32_MAX },
+	ROWS_SOURCES(struct update, options),
+	ROWS_MAX_CHANGE(struct update, limits),
+	ROWS_MAX_LISTED(struct update, limits),
+	ROWS_MAX_RECORDS(struct update, job.max_records),
+	{ { 'q', "quiet", NULL, "do not print what was changed" }, AT(is_quiet) },
+};
+
+static const struct options_table table = {
+	.program = "dnsblv6-zone update",
+	.libraries = DNSBLV6_LIBRARIES,
+	.usage = "--store FILE [--add WHAT ...] [--remove WHAT ...] [options]",
+	.summary = "Changes what a store lists, at a cost that depends on the change alone.\n"
+		   "WHAT may be - for standard input.",
+	.bound = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+};
 
 static void parse_command_line(struct update *update, int argc, char **argv)
 {
-	const char *argument;
-	int option;
-	while ((option = options_next(&table, argc, argv, &argument)) != OPTIONS_END)
-		parse_option(update, (enum row)option, argument);
+	options_parse(&table, argc, argv, update);
 	if (update->job.path == NULL)
 		options_fail(&table, "--store is missing");
 	if (keyfiles_lack_active(&update->keyfiles))
