@@ -3,6 +3,7 @@
 #include "client-lib/config/config.h"
 #include "integration/adapters/cached/cached_setup.h"
 #include "lib/common/log.h"
+#include "tests/lib/manual.hh"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
 
@@ -203,4 +204,9 @@ TEST_CASE("servers are a list", "[cached][setup]")
 TEST_CASE("without memory there is no configuration, and nothing is left of it", "[cached][setup]")
 {
 	parsed::check_without_memory(ZONE);
+}
+
+TEST_CASE("the manual has each item of the table with its default", "[cached][setup]")
+{
+	manual::check_rows(cached_setup_table, 2, "integration/adapters/cached/dnsblv6-cached.8");
 }

@@ -2,6 +2,7 @@
 // filter.conf: what is taken, and what is refused with which words.
 #include "integration/adapters/opensmtpd/filter_setup.h"
 #include "lib/common/log.h"
+#include "tests/lib/manual.hh"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
 
@@ -136,4 +137,10 @@ TEST_CASE("without memory there is no configuration, and nothing is left of it",
 	write_file(directory.file("allow"), "192.0.2.1\n");
 	parsed::check_without_memory("decision:\n    exempt: 192.0.2.0/24\n    allow-file: " +
 				     directory.file("allow") + "\n" + ZONES);
+}
+
+TEST_CASE("the manual has each item of the table with its default", "[filter][setup]")
+{
+	manual::check_rows(filter_setup_table, 2,
+			   "integration/adapters/opensmtpd/dnsblv6-filter.8");
 }

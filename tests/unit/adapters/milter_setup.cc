@@ -3,6 +3,7 @@
 #include "client-lib/config/config.h"
 #include "integration/adapters/milter/milter_setup.h"
 #include "lib/common/log.h"
+#include "tests/lib/manual.hh"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
 
@@ -189,4 +190,9 @@ TEST_CASE("without memory there is no configuration, and nothing is left of it",
 	write_file(directory.file("allow"), "192.0.2.1\n");
 	parsed::check_without_memory("decision:\n    exempt: 192.0.2.0/24\n    allow-file: " +
 				     directory.file("allow") + "\n" + ZONE);
+}
+
+TEST_CASE("the manual has each item of the table with its default", "[milter][setup]")
+{
+	manual::check_rows(milter_setup_table, 2, "integration/adapters/milter/dnsblv6-milter.8");
 }

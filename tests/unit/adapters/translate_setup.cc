@@ -3,6 +3,7 @@
 #include "client-lib/config/config.h"
 #include "integration/adapters/dns-translator/translate_setup.h"
 #include "lib/common/log.h"
+#include "tests/lib/manual.hh"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
 
@@ -244,4 +245,10 @@ TEST_CASE("without memory there is no configuration, and nothing is left of it",
 	  "[translate][setup]")
 {
 	parsed::check_without_memory(ZONE);
+}
+
+TEST_CASE("the manual has each item of the table with its default", "[translate][setup]")
+{
+	manual::check_rows(translate_setup_table, 2,
+			   "integration/adapters/dns-translator/dnsblv6-translate.8");
 }

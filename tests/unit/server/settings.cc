@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "server/settings/settings.h"
 #include "lib/dns/peer.h"
+#include "tests/lib/manual.hh"
 #include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>
@@ -533,5 +534,22 @@ TEST_CASE("stores lie below chroot, and workers find them without it", "[server]
 		CHECK(value.status == -EINVAL);
 		CHECK(value.error.line == 4);
 		CHECK(std::string(value.error.item) == "store");
+	}
+}
+
+TEST_CASE("dnsblv6d.conf(5) has each item of the table with its default", "[server][settings]")
+{
+	manual::check_rows(settings_table, settings_table.section_count, "server/dnsblv6d.conf.5");
+}
+
+TEST_CASE("dnsblv6d.conf(5) tells which changes need a restart", "[server][settings]")
+{
+	const std::string page = read_file("server/dnsblv6d.conf.5");
+	const conf_section &server = settings_table.sections[0];
+	for (size_t i = 0; i < server.item_count; i++) {
+		const conf_item &row = server.items[i];
+		CAPTURE(row.name);
+		CHECK((manual::text_of(page, "server", row.name).find("needs a restart") !=
+		       std::string::npos) == row.needs_restart);
 	}
 }

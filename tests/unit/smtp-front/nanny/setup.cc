@@ -3,6 +3,7 @@
 #include "integration/mail/smtp-front/setup/setup.h"
 #include "integration/mail/smtp-front/facts/tally.h"
 #include "lib/common/log.h"
+#include "tests/lib/manual.hh"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
 
@@ -312,4 +313,9 @@ TEST_CASE("a certificate that cannot be read refuses the file", "[front][setup]"
 	const parsed bad(TRUST + SINK + tls);
 	CHECK(bad.status < 0);
 	CHECK(bad.setup.tls.chains == nullptr);
+}
+
+TEST_CASE("the manual of smtp-front has each item of the table with its default", "[front][setup]")
+{
+	manual::check_rows(setup_table, 5, "integration/mail/smtp-front/smtp-front.8");
 }
