@@ -91,7 +91,7 @@ int zone_open(struct zone *zone);
 /* Takes a closed zone. */
 void zone_close(struct zone *zone);
 
-#define ZONE_EAPEX (-2200)
+#define ZONE_EAPEX (-2150)
 /* Texts for all that zone_open() may return. Never NULL. */
 const char *zone_strerror(int status);
 

@@ -46,8 +46,8 @@ extern "C" {
 #define CAPSULE_SIZE_MAX HANDOVER_SIZE_MAX
 
 #define CAPSULE_EBAD	 (-EBADMSG) /* cut, altered, or not a capsule; also of handover.h */
-#define CAPSULE_EVERSION (-2301)    /* of a version that this program does not know */
-#define CAPSULE_EVALUE	 (-2302)    /* whole, but not what an edge makes */
+#define CAPSULE_EVERSION (-2351)    /* of a version that this program does not know */
+#define CAPSULE_EVALUE	 (-2352)    /* whole, but not what an edge makes */
 
 enum capsule_kind {
 	CAPSULE_TRUSTED = 1,
