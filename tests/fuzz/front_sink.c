@@ -561,7 +561,9 @@ static void make_mail(bool is_large)
 static void run_sessions(struct run *run, struct sink *sink, const uint8_t *flags)
 {
 	static const struct sink_session session = {
-		.client_port = 40112, .local_port = 25, .helo = HELO_NAME, .is_esmtp = true
+		.facts = { .client_port = 40112, .local_port = 25 },
+		.helo = HELO_NAME,
+		.is_esmtp = true,
 	};
 	char trouble[SINK_TROUBLE_MAX];
 	sink_enter(sink, &session);

@@ -104,7 +104,7 @@ ROOMS = {
                    "commands"),
     "client-lib": ("base", "cache", "config", "resolver", "shared", "engine", "handle"),
     "integration/mail/base": ("users", "tls", "handover", "loop", "worker"),
-    "integration/mail/smtp-front": ("setup", "recipients", "sinks", "facts", "handover", "edge",
+    "integration/mail/smtp-front": ("setup", "recipients", "facts", "sinks", "handover", "edge",
                                     "worker", "nanny"),
 }
 

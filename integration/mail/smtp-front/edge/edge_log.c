@@ -18,8 +18,7 @@ bool edge_log_takes_flood(struct edge *edge)
 static struct maillog_session session_of(const struct session *session)
 {
 	return (struct maillog_session){
-		.id = session->facts.id,
-		.client_ip = session->facts.client_ip,
+		.facts = session->facts,
 		.helo = session->dialogue.helo,
 		.sender = session->dialogue.envelope.sender,
 	};

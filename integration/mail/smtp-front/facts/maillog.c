@@ -79,7 +79,7 @@ static void put_reason(struct text *text, const char *reason)
 static void put_session(struct text *text, const struct maillog_session *session)
 {
 	char address[DNSBLV6_IP_TEXT_SIZE];
-	dnsblv6_ip_format(&session->client_ip, address);
+	dnsblv6_ip_format(&session->facts.client_ip, address);
 	text_put(text, " client=");
 	text_put(text, address);
 	put_text(text, "helo", session->helo, HELO_ROOM);
@@ -240,7 +240,7 @@ void maillog_mail(const struct maillog_session *session, const struct maillog_ma
 	char line[LOG_LINE_MAX];
 	struct text text = text_make(line, sizeof(line));
 	size_t offset = format_mail(session, mail, &text);
-	log_info(account_format_id(session->id, id), "%s", line);
+	log_info(account_format_id(session->facts.id, id), "%s", line);
 	while (offset < mail->recipients->size) {
 		text = text_make(line, sizeof(line));
 		text_put(&text, "mail recipients,");
@@ -255,5 +255,5 @@ void maillog_refusal(const struct maillog_session *session, const struct maillog
 	char id[ACCOUNT_ID_SIZE];
 	char line[LOG_LINE_MAX];
 	maillog_format_refusal(session, refusal, line);
-	log_info(account_format_id(session->id, id), "%s", line);
+	log_info(account_format_id(session->facts.id, id), "%s", line);
 }

@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client-lib/dnsblv6.h"
+#include "integration/mail/smtp-front/facts/session_facts.h"
 #include "lib/common/log.h"
 
 #ifdef __cplusplus
@@ -46,8 +46,7 @@ void maillog_list_add(struct maillog_list *list, const char *address);
 
 /* What both lines say of the session. */
 struct maillog_session {
-	uint64_t id;
-	struct dnsblv6_ip client_ip;
+	struct session_facts facts;
 	const char *helo;
 	const char *sender; /* of the mail; "" is <> */
 };

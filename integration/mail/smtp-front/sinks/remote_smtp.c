@@ -246,12 +246,12 @@ static int send_proxy(struct remote *remote, const struct setup_sink *setup,
 	if (version == 0)
 		return 0;
 	if (session != NULL) {
-		proxy = (struct proxy){ .client_addr =
-						dnsblv6_addr_from_bytes(session->client_ip.bytes),
-					.local_addr =
-						dnsblv6_addr_from_bytes(session->local_ip.bytes),
-					.client_port = session->client_port,
-					.local_port = session->local_port };
+		proxy = (struct proxy){
+			.client_addr = dnsblv6_addr_from_bytes(session->facts.client_ip.bytes),
+			.local_addr = dnsblv6_addr_from_bytes(session->facts.local_ip.bytes),
+			.client_port = session->facts.client_port,
+			.local_port = session->facts.local_port
+		};
 	} else {
 		struct sockaddr_storage own = { .ss_family = AF_UNSPEC };
 		socklen_t size = sizeof(own);
@@ -285,7 +285,8 @@ static void format_attribute(enum told attribute, const struct sink_session *ses
 			     char *ret_text, size_t room)
 {
 	const bool is_client = attribute == TOLD_ADDR || attribute == TOLD_PORT;
-	const struct dnsblv6_ip *ip = is_client ? &session->client_ip : &session->local_ip;
+	const struct dnsblv6_ip *ip =
+		is_client ? &session->facts.client_ip : &session->facts.local_ip;
 	char text[DNSBLV6_IP_TEXT_SIZE];
 
 	switch (attribute) {
@@ -297,7 +298,7 @@ static void format_attribute(enum told attribute, const struct sink_session *ses
 	case TOLD_PORT:
 	case TOLD_DESTPORT:
 		(void)snprintf(ret_text, room, "%u",
-			       is_client ? session->client_port : session->local_port);
+			       is_client ? session->facts.client_port : session->facts.local_port);
 		break;
 	case TOLD_PROTO:
 		(void)snprintf(ret_text, room, "%s", session->is_esmtp ? "ESMTP" : "SMTP");

@@ -37,10 +37,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client-lib/dnsblv6.h"
 #include "integration/mail/smtp-front/sinks/delivered.h"
 #include "lib/smtp/envelope.h"
 #include "integration/mail/smtp-front/recipients/hopstate.h"
+#include "integration/mail/smtp-front/facts/session_facts.h"
 #include "integration/mail/smtp-front/setup/setup.h"
 
 #ifdef __cplusplus
@@ -60,10 +60,7 @@ struct sink_reply {
 
 /* What a next hop may be told about a client. All borrowed until sink_leave(). */
 struct sink_session {
-	struct dnsblv6_ip client_ip;
-	struct dnsblv6_ip local_ip; /* that the client has connected to */
-	uint16_t client_port;
-	uint16_t local_port;
+	struct session_facts facts;
 	const char *helo;
 	bool is_esmtp;
 };

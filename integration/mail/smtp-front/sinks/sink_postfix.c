@@ -42,12 +42,12 @@ static size_t make_attributes(const struct sink_session *session, char *ret_text
 	char port[8];
 	size_t size = 0;
 
-	(void)dnsblv6_ip_format(&session->client_ip, ip);
-	(void)snprintf(port, sizeof(port), "%u", session->client_port);
+	(void)dnsblv6_ip_format(&session->facts.client_ip, ip);
+	(void)snprintf(port, sizeof(port), "%u", session->facts.client_port);
 	size = add(ret_text, size, "client_address", ip);
 	size = add(ret_text, size, "client_port", port);
-	(void)dnsblv6_ip_format(&session->local_ip, ip);
-	(void)snprintf(port, sizeof(port), "%u", session->local_port);
+	(void)dnsblv6_ip_format(&session->facts.local_ip, ip);
+	(void)snprintf(port, sizeof(port), "%u", session->facts.local_port);
 	size = add(ret_text, size, "server_address", ip);
 	size = add(ret_text, size, "server_port", port);
 	ret_text[size++] = '\0';

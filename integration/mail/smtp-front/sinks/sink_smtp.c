@@ -430,7 +430,7 @@ static bool smtp_recipient(struct sink *sink, const struct recipient *recipient,
 
 static uint64_t key_of(const struct sink_smtp *smtp, unsigned i)
 {
-	return delivered_recipient(&smtp->sink.session->client_ip, smtp->lmtp.envelope.sender,
+	return delivered_recipient(&smtp->sink.session->facts.client_ip, smtp->lmtp.envelope.sender,
 				   smtp->lmtp.recipients[i].address);
 }
 

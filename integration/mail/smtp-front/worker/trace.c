@@ -75,7 +75,7 @@ size_t trace_make(const struct trace *trace, char *ret_text)
 	char date[DATE_SIZE];
 
 	format_helo(trace, helo, sizeof(helo));
-	(void)dnsblv6_ip_format(&trace->client_ip, ip);
+	(void)dnsblv6_ip_format(&trace->facts.client_ip, ip);
 	if (trace->tls_protocol[0] != '\0')
 		(void)snprintf(tls, sizeof(tls), "\r\n\t(using %.32s with cipher %.80s)",
 			       trace->tls_protocol, trace->tls_cipher);
@@ -86,7 +86,7 @@ size_t trace_make(const struct trace *trace, char *ret_text)
 			 "Received: from %s ([%s%s])%s\r\n"
 			 "\tby %s (smtp-front) with %s id %s.%u%s;\r\n\t%s\r\n",
 			 helo, strchr(ip, ':') != NULL ? "IPv6:" : "", ip, tls, trace->hostname,
-			 protocol_of(trace), account_format_id(trace->session_id, id),
+			 protocol_of(trace), account_format_id(trace->facts.id, id),
 			 trace->mail_number, recipient, date);
 	return (size_t)size;
 }

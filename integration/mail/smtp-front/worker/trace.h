@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client-lib/dnsblv6.h"
+#include "integration/mail/smtp-front/facts/session_facts.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,13 +34,12 @@ extern "C" {
 /* Texts are borrowed; none is NULL. */
 struct trace {
 	const char *helo;
-	struct dnsblv6_ip client_ip;
+	struct session_facts facts;
 	const char *hostname;
 	const char *tls_protocol; /* "": clear */
 	const char *tls_cipher;
 	bool is_esmtp;
-	bool is_utf8; /* SMTPUTF8 was said with MAIL (RFC 6531 3.7.3) */
-	uint64_t session_id;
+	bool is_utf8;	       /* SMTPUTF8 was said with MAIL (RFC 6531 3.7.3) */
 	unsigned mail_number;  /* in the session, from 1 */
 	const char *recipient; /* of one only; NULL with several */
 	int64_t now_s;	       /* since 1970 */

@@ -258,13 +258,12 @@ static void make_header(const struct visit *visit, char *ret_header)
 	const struct dialogue *dialogue = visit->dialogue;
 	const struct trace trace = {
 		.helo = dialogue->helo,
-		.client_ip = capsule->facts.client_ip,
+		.facts = capsule->facts,
 		.hostname = visit->parts.setup->front.hostname,
 		.tls_protocol = capsule->tls_protocol,
 		.tls_cipher = capsule->tls_cipher,
 		.is_esmtp = dialogue->is_esmtp,
 		.is_utf8 = dialogue->envelope.is_utf8,
-		.session_id = capsule->facts.id,
 		.mail_number = visit->mail_count,
 		.recipient = dialogue->recipient_count == 1 ? visit->latest.address : NULL,
 		.now_s = (int64_t)time(NULL),

@@ -348,10 +348,7 @@ static void begin_session(struct visit *visit, struct capsule *capsule, int fd)
 	visit->takes_lf = setup_takes_lf(visit->parts.setup, &capsule->facts.client_ip);
 	visit->limits.withheld = sink_lacks(visit->parts.sink);
 	visit->session = (struct sink_session){
-		.client_ip = capsule->facts.client_ip,
-		.local_ip = capsule->facts.local_ip,
-		.client_port = capsule->facts.client_port,
-		.local_port = capsule->facts.local_port,
+		.facts = capsule->facts,
 		.helo = capsule->dialogue.helo,
 		.is_esmtp = capsule->dialogue.is_esmtp,
 	};

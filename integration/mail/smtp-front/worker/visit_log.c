@@ -18,8 +18,7 @@ void visit_log_begin(struct visit *visit)
 static struct maillog_session session_of(const struct visit *visit)
 {
 	return (struct maillog_session){
-		.id = visit->capsule->facts.id,
-		.client_ip = visit->capsule->facts.client_ip,
+		.facts = visit->capsule->facts,
 		.helo = visit->dialogue->helo,
 		.sender = visit->sender,
 	};

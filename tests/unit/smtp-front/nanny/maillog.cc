@@ -20,7 +20,7 @@ struct lines {
 
 	lines()
 	{
-		REQUIRE(dnsblv6_ip_parse("192.0.2.7", &session.client_ip) == 0);
+		REQUIRE(dnsblv6_ip_parse("192.0.2.7", &session.facts.client_ip) == 0);
 		session.helo = "mail.example.net";
 		session.sender = "a@example.net";
 		maillog_list_clear(recipients.get());
@@ -165,7 +165,7 @@ TEST_CASE("the longest lines fit into one of the log", "[front][maillog]")
 	const std::string bad(2000, '\xff');
 	const std::string reply = "250 2.0.0 queued as " + std::string(900, 'x') + "\r\n";
 	lines line;
-	std::memset(&line.session.client_ip, 0xff, sizeof(line.session.client_ip));
+	std::memset(&line.session.facts.client_ip, 0xff, sizeof(line.session.facts.client_ip));
 	line.session.helo = line.session.sender = line.mail.message_id = line.refusal.zones =
 		bad.c_str();
 	line.mail.what = "accepted";

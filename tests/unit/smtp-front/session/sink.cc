@@ -55,10 +55,10 @@ class fixture
 		it.reset(opened);
 		if (status != 0)
 			return;
-		dnsblv6_ip_parse("192.0.2.7", &session_.client_ip);
-		dnsblv6_ip_parse("198.51.100.25", &session_.local_ip);
-		session_.client_port = 40112;
-		session_.local_port = 25;
+		dnsblv6_ip_parse("192.0.2.7", &session_.facts.client_ip);
+		dnsblv6_ip_parse("198.51.100.25", &session_.facts.local_ip);
+		session_.facts.client_port = 40112;
+		session_.facts.local_port = 25;
 		session_.helo = "mail.example.net";
 		sink_enter(it.get(), &session_);
 	}

@@ -140,10 +140,10 @@ class fixture
 		std::memcpy(&setup_.to.address, &hop.address, sizeof(hop.address));
 		setup_.to.address_size = sizeof(hop.address);
 		REQUIRE(sink_open(&setup_, "mx.example.org", &it) == 0);
-		REQUIRE(dnsblv6_ip_parse("192.0.2.7", &session.client_ip) == 0);
-		REQUIRE(dnsblv6_ip_parse("198.51.100.25", &session.local_ip) == 0);
-		session.client_port = 40112;
-		session.local_port = 25;
+		REQUIRE(dnsblv6_ip_parse("192.0.2.7", &session.facts.client_ip) == 0);
+		REQUIRE(dnsblv6_ip_parse("198.51.100.25", &session.facts.local_ip) == 0);
+		session.facts.client_port = 40112;
+		session.facts.local_port = 25;
 		session.helo = "mail.example.net";
 		session.is_esmtp = true;
 		sink_enter(it, &session);
@@ -635,7 +635,7 @@ TEST_CASE("XCLIENT tells what is offered in one command, and the client's EHLO f
 	telling.insert(telling.end(), FINE.begin() + 2, FINE.end());
 	hop hop({ { telling, true } });
 	fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_XCLIENT);
-	REQUIRE(dnsblv6_ip_parse("2001:db8::7", &sink.session.client_ip) == 0);
+	REQUIRE(dnsblv6_ip_parse("2001:db8::7", &sink.session.facts.client_ip) == 0);
 	sink.session.helo = "a=b+\xc3\xa4";
 	CHECK(sink.deliver());
 	CHECK(sink.trouble().empty());
@@ -731,7 +731,7 @@ TEST_CASE("a PROXY header comes before everything, with one family for both ends
 	}
 	SECTION("both")
 	{
-		REQUIRE(dnsblv6_ip_parse("2001:db8::7", &sink.session.client_ip) == 0);
+		REQUIRE(dnsblv6_ip_parse("2001:db8::7", &sink.session.facts.client_ip) == 0);
 		sink.mail();
 		CHECK_THAT(sink.told(), Catch::StartsWith("PROXY TCP6 2001:db8::7"
 							  " ::ffff:198.51.100.25 40112 25\r\n"));
@@ -746,7 +746,7 @@ TEST_CASE("a PROXY header of version 2 has the same in bytes", "[front][sink]")
 	hop hop({ { FINE, true, is_ipv6 ? 52U : 28U } });
 	fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_PROXY2);
 	if (is_ipv6)
-		REQUIRE(dnsblv6_ip_parse("2001:db8::7", &sink.session.client_ip) == 0);
+		REQUIRE(dnsblv6_ip_parse("2001:db8::7", &sink.session.facts.client_ip) == 0);
 	CHECK(sink.mail());
 	const std::string told = sink.told();
 	if (is_ipv6)

@@ -16,12 +16,12 @@ struct trace simple(const char *ip = "192.0.2.7")
 {
 	struct trace trace = {};
 	trace.helo = "mail.example.net";
-	REQUIRE(dnsblv6_ip_parse(ip, &trace.client_ip) == 0);
+	REQUIRE(dnsblv6_ip_parse(ip, &trace.facts.client_ip) == 0);
 	trace.hostname = "mx.example.org";
 	trace.tls_protocol = "";
 	trace.tls_cipher = "";
 	trace.is_esmtp = true;
-	trace.session_id = 0x5f0c3a9b1e42;
+	trace.facts.id = 0x5f0c3a9b1e42;
 	trace.mail_number = 2;
 	trace.now_s = 1795322574;
 	return trace;
@@ -107,7 +107,7 @@ TEST_CASE("the longest texts fit, in lines that RFC 5322 allows", "[front][trace
 	trace.tls_protocol = "TLSv1.3";
 	trace.tls_cipher = cipher.c_str();
 	trace.recipient = recipient.c_str();
-	trace.session_id = UINT64_MAX;
+	trace.facts.id = UINT64_MAX;
 	trace.mail_number = 4294967295U;
 	const std::string text = made(trace);
 	for (const std::string *part : { &helo, &hostname, &cipher, &recipient })
