@@ -90,16 +90,6 @@ void command_parse(const char *line, size_t line_size, struct command *ret_comma
 			ret_command->verb = verbs[i].verb;
 }
 
-const char *command_verb_name(enum command_verb verb)
-{
-	if (verb == COMMAND_FOREIGN)
-		return "foreign";
-	for (size_t i = 0; i < VERB_COUNT; i++)
-		if (verbs[i].verb == verb)
-			return verbs[i].name;
-	return "unknown";
-}
-
 bool command_is_helo(const char *text, size_t text_size)
 {
 	if (text_size == 0 || text_size > ENVELOPE_HELO_MAX)

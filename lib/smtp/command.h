@@ -66,8 +66,6 @@ struct command_bad {
 };
 
 void command_parse(const char *line, size_t line_size, struct command *ret_command);
-/* "EHLO", in capitals; "unknown" and "foreign" for the two that are none. */
-const char *command_verb_name(enum command_verb verb);
 
 /* A word that may stand behind HELO and EHLO: a name or an address literal, or nearly so. */
 bool command_is_helo(const char *text, size_t text_size);

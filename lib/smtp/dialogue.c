@@ -16,31 +16,27 @@
 /* ---- states ---- */
 
 static const struct state_rule {
-	const char *name;
 	unsigned next;	   /* states that may follow */
 	const char *wrong; /* what is said about a command that may not; NULL: none can come */
 } states[DIALOGUE_STATE_COUNT] = {
-	[DIALOGUE_AT_START] = { "start", AFTER_COMMANDS | TO(TLS_ASKED) | TO(XCLIENT_ASKED),
+	[DIALOGUE_AT_START] = { AFTER_COMMANDS | TO(TLS_ASKED) | TO(XCLIENT_ASKED),
 				"send HELO or EHLO first" },
-	[DIALOGUE_AT_HELO] = { "HELO",
-			       AFTER_COMMANDS | TO(MAIL_ASKED) | TO(TLS_ASKED) | TO(XCLIENT_ASKED),
+	[DIALOGUE_AT_HELO] = { AFTER_COMMANDS | TO(MAIL_ASKED) | TO(TLS_ASKED) | TO(XCLIENT_ASKED),
 			       "send MAIL first" },
-	[DIALOGUE_AT_MAIL_ASKED] = { "MAIL asked", TO(MAIL) | TO(HELO) | TO(END), NULL },
-	[DIALOGUE_AT_MAIL] = { "MAIL", TO(HELO) | TO(RCPT_ASKED) | TO(END), "send RCPT first" },
-	[DIALOGUE_AT_RCPT_ASKED] = { "RCPT asked", TO(MAIL) | TO(RCPT) | TO(END), NULL },
-	[DIALOGUE_AT_RCPT] = { "RCPT",
-			       TO(HELO) | TO(RCPT_ASKED) | TO(DATA_ASKED) | TO(BDAT_ASKED) |
+	[DIALOGUE_AT_MAIL_ASKED] = { TO(MAIL) | TO(HELO) | TO(END), NULL },
+	[DIALOGUE_AT_MAIL] = { TO(HELO) | TO(RCPT_ASKED) | TO(END), "send RCPT first" },
+	[DIALOGUE_AT_RCPT_ASKED] = { TO(MAIL) | TO(RCPT) | TO(END), NULL },
+	[DIALOGUE_AT_RCPT] = { TO(HELO) | TO(RCPT_ASKED) | TO(DATA_ASKED) | TO(BDAT_ASKED) |
 				       TO(SPOILT) | TO(END),
 			       "a mail has begun" },
-	[DIALOGUE_AT_DATA_ASKED] = { "DATA", TO(HELO) | TO(END), NULL },
-	[DIALOGUE_AT_BDAT_ASKED] = { "BDAT", TO(HELO) | TO(CHUNKS) | TO(SPOILT) | TO(END), NULL },
-	[DIALOGUE_AT_CHUNKS] = { "BDAT", TO(HELO) | TO(BDAT_ASKED) | TO(SPOILT) | TO(END),
+	[DIALOGUE_AT_DATA_ASKED] = { TO(HELO) | TO(END), NULL },
+	[DIALOGUE_AT_BDAT_ASKED] = { TO(HELO) | TO(CHUNKS) | TO(SPOILT) | TO(END), NULL },
+	[DIALOGUE_AT_CHUNKS] = { TO(HELO) | TO(BDAT_ASKED) | TO(SPOILT) | TO(END),
 				 "a mail comes by BDAT" },
-	[DIALOGUE_AT_SPOILT] = { "BDAT refused", TO(HELO) | TO(END),
-				 "the mail was refused, send RSET" },
-	[DIALOGUE_AT_TLS_ASKED] = { "STARTTLS", AFTER_COMMANDS, NULL },
-	[DIALOGUE_AT_XCLIENT_ASKED] = { "XCLIENT", AFTER_COMMANDS, NULL },
-	[DIALOGUE_AT_END] = { "end", TO(END), NULL },
+	[DIALOGUE_AT_SPOILT] = { TO(HELO) | TO(END), "the mail was refused, send RSET" },
+	[DIALOGUE_AT_TLS_ASKED] = { AFTER_COMMANDS, NULL },
+	[DIALOGUE_AT_XCLIENT_ASKED] = { AFTER_COMMANDS, NULL },
+	[DIALOGUE_AT_END] = { TO(END), NULL },
 };
 
 static bool is_at(const struct dialogue *dialogue, unsigned set)
@@ -94,11 +90,6 @@ void dialogue_tls(struct dialogue *dialogue)
 bool dialogue_is_asking(const struct dialogue *dialogue)
 {
 	return dialogue->state < DIALOGUE_STATE_COUNT && !is_at(dialogue, BETWEEN | TO(END));
-}
-
-const char *dialogue_state_name(enum dialogue_state state)
-{
-	return state < DIALOGUE_STATE_COUNT ? states[state].name : "unknown";
 }
 
 /* ---- replies ---- */

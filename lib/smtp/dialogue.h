@@ -226,9 +226,6 @@ bool dialogue_is_valid(const struct dialogue *dialogue);
 /* The same for a recipient, of a transaction with or without SMTPUTF8. */
 bool dialogue_is_valid_recipient(const struct recipient *recipient, bool is_utf8);
 
-/* "at RCPT" and the like, for the log. */
-const char *dialogue_state_name(enum dialogue_state state);
-
 #ifdef __cplusplus
 }
 #endif

@@ -112,13 +112,6 @@ TEST_CASE("a command is its first word in any case, without blanks at the end", 
 	CHECK(std::string(made.arguments, made.arguments_size) == tried.arguments);
 }
 
-TEST_CASE("each verb has a name", "[front][command]")
-{
-	CHECK(std::string(command_verb_name(COMMAND_BDAT)) == "BDAT");
-	CHECK(std::string(command_verb_name(COMMAND_UNKNOWN)) == "unknown");
-	CHECK(std::string(command_verb_name(COMMAND_FOREIGN)) == "foreign");
-}
-
 TEST_CASE("an address that RFC 5321 allows is taken as it was written", "[front][address]")
 {
 	struct row {
