@@ -170,17 +170,18 @@ void options_take(const struct options_table *table, int row_index, const char *
 	const char *name = row->row.name;
 	char *member = (char *)context + row->offset;
 	const char *reason = NULL;
+	const char *word = argument != NULL ? argument : "";
 	char given[256]; /* what takes it may write to it */
-	snprintf(given, sizeof(given), "%s", argument != NULL ? argument : "");
+	snprintf(given, sizeof(given), "%s", word);
 	if (row->take != NULL)
-		reason = row->take(member, argument);
+		reason = row->take(member, word);
 	else if (row->row.argument == NULL)
 		memcpy(member, &(bool){ true }, sizeof(bool));
 	else if (row->max == 0)
-		memcpy(member, &argument, sizeof(argument));
+		memcpy(member, &word, sizeof(word));
 	else
 		store_number(member, row->size,
-			     options_number(table, name, argument, row->min, row->max));
+			     options_number(table, name, word, row->min, row->max));
 	if (reason != NULL)
 		options_fail(table, "--%s '%s': %s", name, given, reason);
 }
