@@ -4,7 +4,7 @@
 /*
  * upkeep.h - what the loop of an adapter does beside its work: signals, and a file of metrics.
  *
- * Flow: service.c of a program -> upkeep_open() -> SIGUSR1 and every 15 seconds: measure() of the
+ * Flow: policy_service.c and its like -> upkeep_open() -> SIGUSR1 and every 15 seconds: measure() of the
  *       program -> report.h, for the log or for the file. SIGHUP: reload(). SIGTERM and SIGINT:
  *       stop(), which has to call upkeep_close() sooner or later.
  *

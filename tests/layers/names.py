@@ -24,7 +24,7 @@ TWICE = {
 }
 
 # The beginnings of names whose numbers are others' too, in a program that links neither.
-NUMBERS_TWICE = ("USERS_",)
+NUMBERS_TWICE = ()
 
 DEFINITION = re.compile(r"^(?!static|typedef|extern|return|else)[A-Za-z_][\w \t\n\*]*?[ \*\n](\w+)"
                         r"\(([^;{}#]*?)\)\s*\n\{", re.MULTILINE)

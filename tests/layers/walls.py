@@ -76,6 +76,7 @@ ROWS = {
                                               "keyholder": ("crypto",),
                                               "remotekey": ("crypto",)}),
     "integration/mail/smtp-front": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/dns",
+                                                     "lib/lmdb",
                                                      "lib/format", "lib/smtp",
                                                      "integration/common",
                                                      "integration/mail/base"),
