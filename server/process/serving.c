@@ -47,7 +47,7 @@ static size_t answer(void *context, const struct responder_query *query, uint8_t
 					    .is_tcp = query->is_tcp,
 					    .now_s = query->now_s,
 					    .client = query->client,
-					    .is_busy = handover_is_full(serving->handover),
+					    .is_busy = forks_is_full(serving->forks),
 					    .now_ms = query->now_ms,
 					    .keepalive = query->keepalive };
 	bool is_sampled = query->fd >= 0 && tap_is_due(serving->tap);
@@ -77,7 +77,7 @@ static void take_connection(void *context, int fd)
 {
 	const struct serving *serving = context;
 	const struct transfer *transfer = answer_transfer(serving->answer);
-	int ret = handover_start(serving->handover, transfer, fd);
+	int ret = forks_start(serving->forks, transfer, fd);
 	if (ret != 0)
 		log_warning(transfer->name->text, "transfer not begun (%s)", strerror(-ret));
 }

@@ -5,7 +5,7 @@
  * serving.h - this server as the engines of lib/dns know it.
  *
  * Flow: udp.h and tcp.h have a query -> answer_make(), the query log's
- *       sample (tap.h), the connection of a transfer (handover.h), counters ->
+ *       sample (tap.h), the connection of a transfer (forks.h), counters ->
  *       answer_end() behind a batch.
  *
  * Everything is borrowed. A stranger that wants a zone is no news to the log; the operator of
@@ -14,7 +14,7 @@
 
 #include "lib/dns/responder.h"
 #include "server/answer/answer.h"
-#include "server/transfer/handover.h"
+#include "server/transfer/forks.h"
 #include "server/querylog/tap.h"
 
 #ifdef __cplusplus
@@ -25,7 +25,7 @@ struct tcp;
 
 struct serving {
 	struct answer *answer;
-	struct handover *handover;
+	struct forks *forks;
 	struct counters counters;
 	struct tap *tap; /* NULL: no query log */
 	struct tcp *tcp; /* NULL until there is one; before the first query of one */

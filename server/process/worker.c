@@ -17,7 +17,7 @@
 #include "server/answer/answer.h"
 #include "server/zone/catalog.h"
 #include "server/confine/confine.h"
-#include "server/transfer/handover.h"
+#include "server/transfer/forks.h"
 #include "server/transfer/notify.h"
 #include "server/askers/ratelimit.h"
 #include "server/zone/scrub.h"
@@ -38,7 +38,7 @@ struct worker {
 	struct tap tap; /* meaningful with start->tap_fd */
 	struct serving serving;
 	struct udp *udp;
-	struct handover handover;
+	struct forks forks;
 	struct tcp *tcp;
 	struct watch watch;
 	struct notify notify; /* of worker 0, as the next */
@@ -56,7 +56,7 @@ static void finish(struct worker *worker)
 	if (uv_is_closing((uv_handle_t *)&worker->drain_timer))
 		return;
 	tcp_stop(worker->tcp);
-	handover_stop(&worker->handover);
+	forks_stop(&worker->forks);
 	uv_close((uv_handle_t *)&worker->drain_timer, NULL);
 	uv_close((uv_handle_t *)&worker->reserve, NULL);
 }
@@ -264,7 +264,7 @@ static int open_engines(struct worker *worker)
 				     .query_timeout_s = settings->tcp_query_timeout_s };
 	size_t fd_count = start->listener->address_count;
 	worker->serving = (struct serving){ .answer = worker->answer,
-					    .handover = &worker->handover,
+					    .forks = &worker->forks,
 					    .counters = worker->counters,
 					    .tap = open_tap(worker) };
 	const struct responder responder = serving_responder(&worker->serving);
@@ -294,7 +294,7 @@ static int open_services(struct worker *worker)
 	if (ret == 0)
 		ret = open_limit(worker);
 	if (ret == 0)
-		ret = handover_open(&worker->handover, &worker->loop, settings, &worker->counters);
+		ret = forks_open(&worker->forks, &worker->loop, settings, &worker->counters);
 	if (ret == 0)
 		ret = open_engines(worker);
 	if (ret == 0)
@@ -344,7 +344,7 @@ int worker_run(const struct worker_start *start)
 	scrub_free(&worker->scrub);
 	udp_free(worker->udp);
 	tcp_free(worker->tcp);
-	handover_free(&worker->handover);
+	forks_free(&worker->forks);
 	answer_free(worker->answer);
 	ratelimit_free(worker->limit);
 	catalog_deinit(&worker->catalog);

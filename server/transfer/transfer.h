@@ -4,7 +4,7 @@
 /*
  * transfer.h - one zone transfer: what was asked for, and giving it.
  *
- * Flow: transfer_answer.c fills a struct transfer -> serving.c has handover.c
+ * Flow: transfer_answer.c fills a struct transfer -> serving.c has forks.c
  *       fork -> transfer_run() in the child reads one version of the store ->
  *       lib/format/unfold.h, history.h -> stream.c writes messages into the connection.
  *

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * handover.h - connections given away: a child process for each zone transfer.
+ * forks.h - connections given away: a child process for each zone transfer.
  *
  * Flow: serving.c has a connection whose client was granted a transfer ->
- *       handover_start() forks -> the child runs transfer_run() and ends ->
+ *       forks_start() forks -> the child runs transfer_run() and ends ->
  *       its end is counted here.
  *
  * A transfer takes as long as its client likes and holds a version of the
@@ -13,8 +13,8 @@
  * the connection and standard error, touches nothing of the worker's stores,
  * gives way to processes that answer, and dies with the worker.
  *
- *     handover_open() -> handover_start()... -> the loop, as long as children
- *     run or until handover_stop() -> the loop -> handover_free()
+ *     forks_open() -> forks_start()... -> the loop, as long as children
+ *     run or until forks_stop() -> the loop -> forks_free()
  */
 
 #include "server/counts/counters.h"
@@ -26,36 +26,36 @@
 extern "C" {
 #endif
 
-struct handover_child {
+struct forks_child {
 	pid_t pid;
 	size_t face;
 };
 
-struct handover {
+struct forks {
 	uv_loop_t *loop;
 	struct transfer_limits limits;
 	struct counters counters;
-	struct handover_child *children; /* child_max places, the first child_count taken */
+	struct forks_child *children; /* child_max places, the first child_count taken */
 	size_t child_max;
 	size_t child_count;
 	uv_signal_t sigchld; /* keeps the loop alive while there are children */
 };
 
 /* 0 or a negative error. */
-int handover_open(struct handover *handover, uv_loop_t *loop, const struct settings *settings,
-		  const struct counters *counters);
-static inline bool handover_is_full(const struct handover *handover)
+int forks_open(struct forks *forks, uv_loop_t *loop, const struct settings *settings,
+	       const struct counters *counters);
+static inline bool forks_is_full(const struct forks *forks)
 {
-	return handover->child_count == handover->child_max;
+	return forks->child_count == forks->child_max;
 }
 /*
  * Not when full. fd stays the caller's, which closes it without a shutdown: the
  * child has its own. 0 or -errno.
  */
-int handover_start(struct handover *handover, const struct transfer *transfer, int fd);
+int forks_start(struct forks *forks, const struct transfer *transfer, int fd);
 /* Ends the children that are left and closes the handle: run the loop, then free. */
-void handover_stop(struct handover *handover);
-void handover_free(struct handover *handover);
+void forks_stop(struct forks *forks);
+void forks_free(struct forks *forks);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "server/transfer/handover.h"
+#include "server/transfer/forks.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ static void reset_signals(void)
 }
 
 __attribute__((noreturn)) static void
-run_child(const struct handover *handover, const struct transfer *transfer, int fd, pid_t worker)
+run_child(const struct forks *forks, const struct transfer *transfer, int fd, pid_t worker)
 {
 	reset_signals();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -40,10 +40,10 @@ run_child(const struct handover *handover, const struct transfer *transfer, int 
 		_exit(1);
 	setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICENESS);
 	/* Not exit(): what was registered or buffered is the worker's. */
-	_exit(transfer_run(transfer, &handover->limits, CONNECTION_FD) ? 0 : 1);
+	_exit(transfer_run(transfer, &forks->limits, CONNECTION_FD) ? 0 : 1);
 }
 
-int handover_start(struct handover *handover, const struct transfer *transfer, int fd)
+int forks_start(struct forks *forks, const struct transfer *transfer, int fd)
 {
 	sigset_t all;
 	sigset_t before;
@@ -53,83 +53,82 @@ int handover_start(struct handover *handover, const struct transfer *transfer, i
 	pid_t pid = fork();
 	int error = errno;
 	if (pid == 0)
-		run_child(handover, transfer, fd, worker);
+		run_child(forks, transfer, fd, worker);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0)
 		return -error;
-	handover->children[handover->child_count++] =
-		(struct handover_child){ pid, transfer->face };
-	uv_ref((uv_handle_t *)&handover->sigchld);
+	forks->children[forks->child_count++] = (struct forks_child){ pid, transfer->face };
+	uv_ref((uv_handle_t *)&forks->sigchld);
 	return 0;
 }
 
 /* ---- its end ---- */
 
-static void bury(struct handover *handover, size_t index, int status)
+static void bury(struct forks *forks, size_t index, int status)
 {
 	bool is_done = WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	/* SIGKILL is ours, and whose time was up has said so. */
 	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
 		log_error("dnsblv6d", "transfer died, pid=%d signal=%d",
-			  (int)handover->children[index].pid, WTERMSIG(status));
-	uint64_t *counters = counters_of_face(&handover->counters, handover->children[index].face);
+			  (int)forks->children[index].pid, WTERMSIG(status));
+	uint64_t *counters = counters_of_face(&forks->counters, forks->children[index].face);
 	counters_count(
 		&counters[is_done ? COUNTERS_FACE_TRANSFERS : COUNTERS_FACE_TRANSFERS_FAILED]);
-	handover->children[index] = handover->children[--handover->child_count];
-	if (handover->child_count == 0)
-		uv_unref((uv_handle_t *)&handover->sigchld);
+	forks->children[index] = forks->children[--forks->child_count];
+	if (forks->child_count == 0)
+		uv_unref((uv_handle_t *)&forks->sigchld);
 }
 
 /* Of our own children only: the verifier's is waited for elsewhere. */
 static void sigchld_on_signal(uv_signal_t *handle, int number)
 {
 	(void)number;
-	struct handover *handover = handle->data;
-	for (size_t i = handover->child_count; i > 0; i--) {
+	struct forks *forks = handle->data;
+	for (size_t i = forks->child_count; i > 0; i--) {
 		int status = 0;
-		if (waitpid(handover->children[i - 1].pid, &status, WNOHANG) > 0)
-			bury(handover, i - 1, status);
+		if (waitpid(forks->children[i - 1].pid, &status, WNOHANG) > 0)
+			bury(forks, i - 1, status);
 	}
 }
 
 /* ---- life ---- */
 
-int handover_open(struct handover *handover, uv_loop_t *loop, const struct settings *settings,
-		  const struct counters *counters)
+int forks_open(struct forks *forks, uv_loop_t *loop, const struct settings *settings,
+	       const struct counters *counters)
 {
-	*handover = (struct handover){
+	*forks = (struct forks){
 		.loop = loop,
 		.limits = { settings->transfer_timeout_s, settings->transfer_idle_timeout_s },
 		.counters = *counters,
 		.child_max = settings->transfer_max,
 	};
-	handover->children = calloc(handover->child_max + 1, sizeof(*handover->children));
-	if (handover->children == NULL)
+	forks->children = calloc(forks->child_max + 1, sizeof(*forks->children));
+	if (forks->children == NULL)
 		return -ENOMEM;
-	int ret = uv_signal_init(loop, &handover->sigchld);
+	int ret = uv_signal_init(loop, &forks->sigchld);
 	if (ret != 0)
 		return ret;
-	handover->sigchld.data = handover;
-	ret = uv_signal_start(&handover->sigchld, sigchld_on_signal, SIGCHLD);
-	uv_unref((uv_handle_t *)&handover->sigchld);
+	forks->sigchld.data = forks;
+	ret = uv_signal_start(&forks->sigchld, sigchld_on_signal, SIGCHLD);
+	uv_unref((uv_handle_t *)&forks->sigchld);
 	return ret;
 }
 
-void handover_stop(struct handover *handover)
+void forks_stop(struct forks *forks)
 {
-	while (handover->child_count > 0) {
-		pid_t pid = handover->children[handover->child_count - 1].pid;
+	while (forks->child_count > 0) {
+		pid_t pid = forks->children[forks->child_count - 1].pid;
 		int status = 0;
 		kill(pid, SIGKILL);
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 			continue;
-		bury(handover, handover->child_count - 1, status);
+		bury(forks, forks->child_count - 1, status);
 	}
-	uv_close((uv_handle_t *)&handover->sigchld, NULL);
+	uv_close((uv_handle_t *)&forks->sigchld, NULL);
 }
 
-void handover_free(struct handover *handover)
+void forks_free(struct forks *forks)
 {
-	free(handover->children);
-	handover->children = NULL;
+	free(forks->children);
+	forks->children = NULL;
 }
