@@ -15,7 +15,7 @@
 #include "lib/store/history.h"
 #include "lib/store/tables.h"
 #include "server/transfer/pages.h"
-#include "server/transfer/stream.h"
+#include "server/transfer/xfrout.h"
 #include "server/zone/zone.h"
 
 static const struct dnsblv6_labels apex_name; /* of no labels */
@@ -40,7 +40,7 @@ struct run {
 	struct dnsblv6_unfold after;
 	uint64_t first_change; /* of an IXFR */
 	uint64_t last_change;
-	struct stream stream;
+	struct xfrout xfrout;
 };
 
 /* ---- what is said about it ---- */
@@ -91,7 +91,7 @@ static const char *key_text(const struct transfer *transfer)
 
 static void log_done(const struct run *run, enum kind kind, uint64_t took_ms)
 {
-	const struct stream *stream = &run->stream;
+	const struct xfrout *xfrout = &run->xfrout;
 	char client[SETTINGS_TEXT_MAX];
 	char from[24] = "";
 	if (run->transfer->is_incremental)
@@ -100,8 +100,8 @@ static void log_done(const struct run *run, enum kind kind, uint64_t took_ms)
 		 "transferred, client=%s kind=%s%s serial=%u records=%llu messages=%llu bytes=%llu "
 		 "ms=%llu key=%s",
 		 format_client(run->transfer, client), kind_texts[kind], from,
-		 run->zone.facts.serial, (unsigned long long)stream->rrs,
-		 (unsigned long long)stream->messages, (unsigned long long)stream->bytes,
+		 run->zone.facts.serial, (unsigned long long)xfrout->rrs,
+		 (unsigned long long)xfrout->messages, (unsigned long long)xfrout->bytes,
 		 (unsigned long long)took_ms, key_text(run->transfer));
 }
 
@@ -111,7 +111,7 @@ static void log_failed(const struct run *run, enum kind kind, int status)
 	log_warning(run->transfer->name->text,
 		    "transfer failed, client=%s kind=%s records=%llu bytes=%llu key=%s (%s)",
 		    format_client(run->transfer, client), kind_texts[kind],
-		    (unsigned long long)run->stream.rrs, (unsigned long long)run->stream.bytes,
+		    (unsigned long long)run->xfrout.rrs, (unsigned long long)run->xfrout.bytes,
 		    key_text(run->transfer), zone_strerror(status));
 }
 
@@ -130,7 +130,7 @@ static void count_name(struct run *run, const uint8_t *record)
 static int put_soa(struct run *run, const uint8_t *rdata, uint16_t size, uint32_t ttl)
 {
 	struct dnsblv6_rr soa = { DNSBLV6_TYPE_SOA, size, ttl, rdata };
-	return stream_put(&run->stream, &apex_name, &soa);
+	return xfrout_put(&run->xfrout, &apex_name, &soa);
 }
 
 static int put_current_soa(struct run *run)
@@ -145,7 +145,7 @@ static int put_name(struct run *run, const struct dnsblv6_labels *name, struct s
 	for (size_t i = 0; i < run->before.count && ret == DNSBLV6_OK; i++) {
 		/* There is one SOA, and it stands around everything else. */
 		if (run->before.rrs[i].type != DNSBLV6_TYPE_SOA)
-			ret = stream_put(&run->stream, name, &run->before.rrs[i]);
+			ret = xfrout_put(&run->xfrout, name, &run->before.rrs[i]);
 	}
 	return ret;
 }
@@ -241,7 +241,7 @@ static int put_difference(struct run *run, const struct dnsblv6_labels *name,
 	for (size_t i = 0; i < side->count && ret == DNSBLV6_OK; i++) {
 		const struct dnsblv6_rr *rr = &side->rrs[i];
 		if (rr->type != DNSBLV6_TYPE_SOA && !has_rr(other, rr))
-			ret = stream_put(&run->stream, name, rr);
+			ret = xfrout_put(&run->xfrout, name, rr);
 	}
 	return ret;
 }
@@ -263,7 +263,7 @@ static int put_side(struct run *run, uint64_t number, bool is_after)
 		ret = unfold_change(run, &change, &name);
 		const struct dnsblv6_rr *soa = find_soa(side);
 		if (ret == DNSBLV6_OK && is_first)
-			ret = soa != NULL ? stream_put(&run->stream, &apex_name, soa)
+			ret = soa != NULL ? xfrout_put(&run->xfrout, &apex_name, soa)
 					  : STORE_ECORRUPT;
 		is_first = false;
 		if (ret == DNSBLV6_OK)
@@ -395,7 +395,7 @@ static bool transfer(struct run *run)
 	if (ret == DNSBLV6_OK)
 		ret = zone_begin(&run->zone);
 	if (ret != DNSBLV6_OK) {
-		stream_refuse(&run->stream, KNOT_RCODE_SERVFAIL);
+		xfrout_refuse(&run->xfrout, KNOT_RCODE_SERVFAIL);
 		log_failed(run, kind, ret);
 		return false;
 	}
@@ -403,7 +403,7 @@ static bool transfer(struct run *run)
 	kind = choose_kind(run);
 	ret = put_kind(run, kind);
 	if (ret == DNSBLV6_OK)
-		ret = stream_flush(&run->stream);
+		ret = xfrout_flush(&run->xfrout);
 	/* Before the client is waited for. */
 	zone_end(&run->zone);
 	if (ret != DNSBLV6_OK) {
@@ -411,7 +411,7 @@ static bool transfer(struct run *run)
 		return false;
 	}
 	log_done(run, kind, clock_now_ms() - started_ms);
-	stream_end(&run->stream);
+	xfrout_end(&run->xfrout);
 	return true;
 }
 
@@ -427,7 +427,7 @@ bool transfer_run(const struct transfer *asked, const struct transfer_limits *li
 	run->name_count = 0;
 	zone_init(&run->zone, asked->name->wire, asked->name->size, asked->path);
 	run->zone.is_read_once = true;
-	stream_init(&run->stream, asked, limits, fd);
+	xfrout_init(&run->xfrout, asked, limits, fd);
 	bool is_done = transfer(run);
 	zone_close(&run->zone);
 	free(run);

@@ -6,7 +6,7 @@
  *
  * Flow: transfer_answer.c fills a struct transfer -> serving.c has forks.c
  *       fork -> transfer_run() in the child reads one version of the store ->
- *       lib/format/unfold.h, history.h -> stream.c writes messages into the connection.
+ *       lib/format/unfold.h, history.h -> xfrout.c writes messages into the connection.
  *
  *     AXFR (RFC 5936)  SOA, everything else, SOA
  *     IXFR (RFC 1995)  SOA, for each change: SOA before, what went, SOA

@@ -5,7 +5,7 @@
  * transfer_request.h - one zone transfer as it was asked for, and its verdict.
  *
  * Flow: transfer_answer.c fills it -> forks.c forks with it -> transfer.c reads
- *       the store for it, stream.c begins every message with its question.
+ *       the store for it, xfrout.c begins every message with its question.
  *
  * A plain value, but for what is borrowed from the settings.
  */

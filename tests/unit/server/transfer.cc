@@ -5,7 +5,7 @@
 #include "server/message/access.h"
 #include "server/transfer/notify.h"
 #include "server/transfer/pages.h"
-#include "server/transfer/stream.h"
+#include "server/transfer/xfrout.h"
 #include "server/transfer/transfer.h"
 #include "tests/unit/server/fixture.hh"
 
@@ -200,12 +200,12 @@ TEST_CASE("a client that has gone ends the transfer", "[server][transfer]")
 // ---- messages ----
 
 TEST_CASE("owners come out as they went in, whatever is compressed, over many messages",
-	  "[server][stream]")
+	  "[server][xfrout]")
 {
 	granted transfer("");
 	connection link;
-	auto out = std::make_unique<stream>();
-	stream_init(out.get(), &transfer.asked, &transfer.limits, link.ours);
+	auto out = std::make_unique<xfrout>();
+	xfrout_init(out.get(), &transfer.asked, &transfer.limits, link.ours);
 	std::vector<std::string> names;
 	// Steps that share everything, much, little and nothing; some stand twice.
 	for (unsigned i = 0; i < 6000; i++) {
@@ -223,9 +223,9 @@ TEST_CASE("owners come out as they went in, whatever is compressed, over many me
 				       static_cast<uint8_t>(i) };
 		dnsblv6_rr rr = { dns::A, 4, 60, address };
 		dnsblv6_labels owner = labels(names.back());
-		REQUIRE(stream_put(out.get(), &owner, &rr) == 0);
+		REQUIRE(xfrout_put(out.get(), &owner, &rr) == 0);
 	}
-	REQUIRE(stream_flush(out.get()) == 0);
+	REQUIRE(xfrout_flush(out.get()) == 0);
 	CHECK(out->rrs == 6000);
 	std::vector<message> messages = link.messages();
 	CHECK(messages.size() >= 2);
@@ -243,60 +243,60 @@ TEST_CASE("owners come out as they went in, whatever is compressed, over many me
 	CHECK(i == 6000);
 }
 
-TEST_CASE("an RR that fills a message stands alone, a larger one is refused", "[server][stream]")
+TEST_CASE("an RR that fills a message stands alone, a larger one is refused", "[server][xfrout]")
 {
 	granted transfer("");
 	transfer.asked.has_edns = true;
 	connection link;
-	auto out = std::make_unique<stream>();
-	stream_init(out.get(), &transfer.asked, &transfer.limits, link.ours);
+	auto out = std::make_unique<xfrout>();
+	xfrout_init(out.get(), &transfer.asked, &transfer.limits, link.ours);
 	bytes rdata(65535);
 	dnsblv6_labels owner = labels("");
 	auto put = [&](size_t size) {
 		dnsblv6_rr rr = { dns::TXT, static_cast<uint16_t>(size), 60, rdata.data() };
-		return stream_put(out.get(), &owner, &rr);
+		return xfrout_put(out.get(), &owner, &rr);
 	};
 	size_t most = out->room - out->size - 12; // a pointer, and the rest of an RR's header
 	CHECK(put(10) == 0);
 	CHECK(put(most) == 0);
 	CHECK(put(10) == 0);
 	CHECK(put(most + 1) == DNSBLV6_ESPACE);
-	CHECK(stream_flush(out.get()) == 0);
+	CHECK(xfrout_flush(out.get()) == 0);
 	std::vector<message> messages = link.messages();
 	REQUIRE(messages.size() == 3);
 	CHECK(messages[0].has_opt);
 	CHECK(messages[1].answer.size() == 1);
 }
 
-TEST_CASE("a client that takes nothing is given up after the idle timeout", "[server][stream]")
+TEST_CASE("a client that takes nothing is given up after the idle timeout", "[server][xfrout]")
 {
 	granted transfer("");
 	transfer.limits = { 10, 1 };
 	connection link;
-	auto out = std::make_unique<stream>();
-	stream_init(out.get(), &transfer.asked, &transfer.limits, link.ours);
+	auto out = std::make_unique<xfrout>();
+	xfrout_init(out.get(), &transfer.asked, &transfer.limits, link.ours);
 	out->idle_ms = 10;
 	bytes rdata(60000);
 	dnsblv6_rr rr = { dns::TXT, 60000, 60, rdata.data() };
 	dnsblv6_labels owner = labels("");
 	int ret = 0;
 	for (int i = 0; i < 1000 && ret == 0; i++)
-		ret = stream_put(out.get(), &owner, &rr);
+		ret = xfrout_put(out.get(), &owner, &rr);
 	CHECK(ret == -ETIMEDOUT);
 }
 
 TEST_CASE("a transfer that takes too long is given up, even when its client reads",
-	  "[server][stream]")
+	  "[server][xfrout]")
 {
 	granted transfer("");
 	connection link;
-	auto out = std::make_unique<stream>();
-	stream_init(out.get(), &transfer.asked, &transfer.limits, link.ours);
+	auto out = std::make_unique<xfrout>();
+	xfrout_init(out.get(), &transfer.asked, &transfer.limits, link.ours);
 	out->deadline_ms = 1;
 	dnsblv6_rr rr = { dns::TXT, 0, 60, nullptr };
 	dnsblv6_labels owner = labels("");
-	CHECK(stream_put(out.get(), &owner, &rr) == 0);
-	CHECK(stream_flush(out.get()) == -ETIMEDOUT);
+	CHECK(xfrout_put(out.get(), &owner, &rr) == 0);
+	CHECK(xfrout_flush(out.get()) == -ETIMEDOUT);
 }
 
 // ---- pages ----

@@ -18,9 +18,9 @@
 // the scheduler's choice. How many seconds are left is the clock's.
 static std::vector<std::string> lines_of(const std::string &log)
 {
-	std::istringstream stream(std::regex_replace(log, std::regex(" left_s=[0-9]+"), ""));
+	std::istringstream xfrout(std::regex_replace(log, std::regex(" left_s=[0-9]+"), ""));
 	std::vector<std::string> lines;
-	for (std::string line; std::getline(stream, line);)
+	for (std::string line; std::getline(xfrout, line);)
 		lines.push_back(line);
 	std::sort(lines.begin(), lines.end());
 	return lines;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "server/transfer/stream.h"
+#include "server/transfer/xfrout.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -19,47 +19,47 @@
 
 /* ---- the connection ---- */
 
-static int wait_for(const struct stream *stream, short events)
+static int wait_for(const struct xfrout *xfrout, short events)
 {
 	uint64_t now = clock_now_ms();
-	if (now >= stream->deadline_ms)
+	if (now >= xfrout->deadline_ms)
 		return -ETIMEDOUT;
-	uint64_t left = stream->deadline_ms - now;
-	struct pollfd poll_fd = { .fd = stream->fd, .events = events };
-	int ready = poll(&poll_fd, 1, (int)(left < stream->idle_ms ? left : stream->idle_ms));
+	uint64_t left = xfrout->deadline_ms - now;
+	struct pollfd poll_fd = { .fd = xfrout->fd, .events = events };
+	int ready = poll(&poll_fd, 1, (int)(left < xfrout->idle_ms ? left : xfrout->idle_ms));
 	if (ready < 0)
 		return errno == EINTR ? 0 : -errno;
 	return ready == 0 ? -ETIMEDOUT : 0;
 }
 
-static int write_all(struct stream *stream, const uint8_t *data, size_t size)
+static int write_all(struct xfrout *xfrout, const uint8_t *data, size_t size)
 {
 	while (size > 0) {
-		ssize_t sent = send(stream->fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t sent = send(xfrout->fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (sent >= 0) {
 			data += sent;
 			size -= (size_t)sent;
-			stream->bytes += (uint64_t)sent;
+			xfrout->bytes += (uint64_t)sent;
 			continue;
 		}
-		int ret = errno == EAGAIN ? wait_for(stream, POLLOUT) : errno == EINTR ? 0 : -errno;
+		int ret = errno == EAGAIN ? wait_for(xfrout, POLLOUT) : errno == EINTR ? 0 : -errno;
 		if (ret != 0)
 			return ret;
 	}
-	return clock_now_ms() < stream->deadline_ms ? 0 : -ETIMEDOUT;
+	return clock_now_ms() < xfrout->deadline_ms ? 0 : -ETIMEDOUT;
 }
 
 /* ---- messages ---- */
 
-static uint8_t *message_of(struct stream *stream)
+static uint8_t *message_of(struct xfrout *xfrout)
 {
-	return stream->buffer + STREAM_LENGTH_SIZE;
+	return xfrout->buffer + XFROUT_LENGTH_SIZE;
 }
 
-static void begin_message(struct stream *stream)
+static void begin_message(struct xfrout *xfrout)
 {
-	const struct transfer *transfer = stream->transfer;
-	uint8_t *message = message_of(stream);
+	const struct transfer *transfer = xfrout->transfer;
+	uint8_t *message = message_of(xfrout);
 	memset(message, 0, HEADER_SIZE);
 	knot_wire_set_id(message, transfer->id);
 	knot_wire_set_qr(message);
@@ -68,65 +68,65 @@ static void begin_message(struct stream *stream)
 		knot_wire_set_rd(message);
 	knot_wire_set_qdcount(message, 1);
 	memcpy(message + HEADER_SIZE, transfer->question, transfer->question_size);
-	stream->size = HEADER_SIZE + transfer->question_size;
-	stream->rr_count = 0;
-	stream->owner.label_count = 0;
-	stream->owner.name.size = 0;
+	xfrout->size = HEADER_SIZE + transfer->question_size;
+	xfrout->rr_count = 0;
+	xfrout->owner.label_count = 0;
+	xfrout->owner.name.size = 0;
 }
 
 /*
  * RFC 6891 section 6.1.1: a question with one is answered with one. In the first message, as the
  * question's answer.
  */
-static void put_opt(struct stream *stream)
+static void put_opt(struct xfrout *xfrout)
 {
-	const struct transfer *transfer = stream->transfer;
-	if (!transfer->has_edns || stream->messages > 0)
+	const struct transfer *transfer = xfrout->transfer;
+	if (!transfer->has_edns || xfrout->messages > 0)
 		return;
-	uint8_t *opt = message_of(stream) + stream->size;
+	uint8_t *opt = message_of(xfrout) + xfrout->size;
 	opt[0] = 0; /* the root */
 	knot_wire_write_u16(opt + 1, KNOT_RRTYPE_OPT);
 	knot_wire_write_u16(opt + 3, transfer->edns_payload);
 	knot_wire_write_u32(opt + 5, transfer->has_do ? EDNS_DO : 0);
 	knot_wire_write_u16(opt + 9, 0);
-	stream->size += OPT_SIZE;
-	knot_wire_set_arcount(message_of(stream), 1);
+	xfrout->size += OPT_SIZE;
+	knot_wire_set_arcount(message_of(xfrout), 1);
 }
 
-static int send_message(struct stream *stream)
+static int send_message(struct xfrout *xfrout)
 {
-	uint8_t *message = message_of(stream);
-	knot_wire_set_ancount(message, (uint16_t)stream->rr_count);
-	put_opt(stream);
-	if (stream->tsig.key != NULL &&
-	    tsig_sign(&stream->tsig, NULL, message, &stream->size, STREAM_MESSAGE_MAX) != 0)
+	uint8_t *message = message_of(xfrout);
+	knot_wire_set_ancount(message, (uint16_t)xfrout->rr_count);
+	put_opt(xfrout);
+	if (xfrout->tsig.key != NULL &&
+	    tsig_sign(&xfrout->tsig, NULL, message, &xfrout->size, XFROUT_MESSAGE_MAX) != 0)
 		return -ENOMEM;
-	knot_wire_write_u16(stream->buffer, (uint16_t)stream->size);
-	int ret = write_all(stream, stream->buffer, STREAM_LENGTH_SIZE + stream->size);
-	stream->messages++;
-	begin_message(stream);
+	knot_wire_write_u16(xfrout->buffer, (uint16_t)xfrout->size);
+	int ret = write_all(xfrout, xfrout->buffer, XFROUT_LENGTH_SIZE + xfrout->size);
+	xfrout->messages++;
+	begin_message(xfrout);
 	return ret;
 }
 
-void stream_init(struct stream *stream, const struct transfer *transfer,
+void xfrout_init(struct xfrout *xfrout, const struct transfer *transfer,
 		 const struct transfer_limits *limits, int fd)
 {
 	/* Not the buffer: what no message fills is no memory. */
-	memset(stream, 0, offsetof(struct stream, buffer));
-	stream->transfer = transfer;
-	stream->fd = fd;
-	stream->deadline_ms = clock_now_ms() + limits->timeout_s * (uint64_t)1000;
-	stream->idle_ms = limits->idle_timeout_s * 1000;
-	stream->tsig = transfer->tsig;
-	stream->room = STREAM_MESSAGE_MAX - OPT_SIZE;
-	if (stream->tsig.key != NULL)
-		stream->room -= tsig_size(&stream->tsig, NULL);
-	begin_message(stream);
+	memset(xfrout, 0, offsetof(struct xfrout, buffer));
+	xfrout->transfer = transfer;
+	xfrout->fd = fd;
+	xfrout->deadline_ms = clock_now_ms() + limits->timeout_s * (uint64_t)1000;
+	xfrout->idle_ms = limits->idle_timeout_s * 1000;
+	xfrout->tsig = transfer->tsig;
+	xfrout->room = XFROUT_MESSAGE_MAX - OPT_SIZE;
+	if (xfrout->tsig.key != NULL)
+		xfrout->room -= tsig_size(&xfrout->tsig, NULL);
+	begin_message(xfrout);
 }
 
 /* ---- owners ---- */
 
-static void find_labels(struct stream_owner *owner)
+static void find_labels(struct xfrout_owner *owner)
 {
 	owner->label_count = 0;
 	for (unsigned at = 0; at < owner->name.size; at += 1U + owner->name.wire[at])
@@ -134,7 +134,7 @@ static void find_labels(struct stream_owner *owner)
 }
 
 /* How many labels, the apex's apart, both end in. */
-static unsigned count_shared(const struct stream_owner *a, const struct stream_owner *b)
+static unsigned count_shared(const struct xfrout_owner *a, const struct xfrout_owner *b)
 {
 	unsigned shared = 0;
 	while (shared < a->label_count && shared < b->label_count) {
@@ -148,11 +148,11 @@ static unsigned count_shared(const struct stream_owner *a, const struct stream_o
 }
 
 /* Returns the size of what was written at offset at of the message. */
-static size_t put_owner(struct stream *stream, const struct dnsblv6_labels *name, uint8_t *out,
+static size_t put_owner(struct xfrout *xfrout, const struct dnsblv6_labels *name, uint8_t *out,
 			size_t at)
 {
-	struct stream_owner *last = &stream->owner;
-	struct stream_owner owner;
+	struct xfrout_owner *last = &xfrout->owner;
+	struct xfrout_owner owner;
 	owner.name.size = name->size;
 	memcpy(owner.name.wire, name->wire, name->size);
 	find_labels(&owner);
@@ -177,31 +177,31 @@ static size_t put_owner(struct stream *stream, const struct dnsblv6_labels *name
 
 /* ---- RRs ---- */
 
-static bool is_last_owner(const struct stream *stream, const struct dnsblv6_labels *name)
+static bool is_last_owner(const struct xfrout *xfrout, const struct dnsblv6_labels *name)
 {
-	const struct stream_owner *last = &stream->owner;
-	return stream->rr_count > 0 && name->size > 0 && last->name.size == name->size &&
+	const struct xfrout_owner *last = &xfrout->owner;
+	return xfrout->rr_count > 0 && name->size > 0 && last->name.size == name->size &&
 	       last->offsets[0] != 0 && memcmp(last->name.wire, name->wire, name->size) == 0;
 }
 
-int stream_put(struct stream *stream, const struct dnsblv6_labels *owner,
+int xfrout_put(struct xfrout *xfrout, const struct dnsblv6_labels *owner,
 	       const struct dnsblv6_rr *rr)
 {
 	size_t most = (size_t)owner->size + POINTER_SIZE + RR_HEADER_SIZE + rr->rdata_size;
-	if (stream->size + most > stream->room) {
-		int ret = stream->rr_count > 0 ? send_message(stream) : DNSBLV6_OK;
-		if (ret == DNSBLV6_OK && stream->size + most > stream->room)
+	if (xfrout->size + most > xfrout->room) {
+		int ret = xfrout->rr_count > 0 ? send_message(xfrout) : DNSBLV6_OK;
+		if (ret == DNSBLV6_OK && xfrout->size + most > xfrout->room)
 			ret = DNSBLV6_ESPACE;
 		if (ret != DNSBLV6_OK)
 			return ret;
 	}
-	uint8_t *start = message_of(stream) + stream->size;
+	uint8_t *start = message_of(xfrout) + xfrout->size;
 	uint8_t *out = start;
-	if (is_last_owner(stream, owner)) {
-		knot_wire_put_pointer(out, stream->owner.offsets[0]);
+	if (is_last_owner(xfrout, owner)) {
+		knot_wire_put_pointer(out, xfrout->owner.offsets[0]);
 		out += POINTER_SIZE;
 	} else {
-		out += put_owner(stream, owner, out, stream->size);
+		out += put_owner(xfrout, owner, out, xfrout->size);
 	}
 	knot_wire_write_u16(out, rr->type);
 	knot_wire_write_u16(out + 2, KNOT_CLASS_IN);
@@ -209,35 +209,35 @@ int stream_put(struct stream *stream, const struct dnsblv6_labels *owner,
 	knot_wire_write_u16(out + 8, rr->rdata_size);
 	if (rr->rdata_size > 0)
 		memcpy(out + RR_HEADER_SIZE, rr->rdata, rr->rdata_size);
-	stream->size += (size_t)(out - start) + RR_HEADER_SIZE + rr->rdata_size;
-	stream->rr_count++;
-	stream->rrs++;
+	xfrout->size += (size_t)(out - start) + RR_HEADER_SIZE + rr->rdata_size;
+	xfrout->rr_count++;
+	xfrout->rrs++;
 	return DNSBLV6_OK;
 }
 
-int stream_flush(struct stream *stream)
+int xfrout_flush(struct xfrout *xfrout)
 {
-	return stream->rr_count > 0 ? send_message(stream) : 0;
+	return xfrout->rr_count > 0 ? send_message(xfrout) : 0;
 }
 
-int stream_refuse(struct stream *stream, unsigned rcode)
+int xfrout_refuse(struct xfrout *xfrout, unsigned rcode)
 {
-	begin_message(stream);
-	knot_wire_set_rcode(message_of(stream), (uint8_t)rcode);
-	return send_message(stream);
+	begin_message(xfrout);
+	knot_wire_set_rcode(message_of(xfrout), (uint8_t)rcode);
+	return send_message(xfrout);
 }
 
 /* ---- the end ---- */
 
-void stream_end(struct stream *stream)
+void xfrout_end(struct xfrout *xfrout)
 {
 	uint8_t nowhere[4096];
 	uint64_t until = clock_now_ms() + LINGER_MAX_MS;
-	if (stream->deadline_ms > until)
-		stream->deadline_ms = until;
-	shutdown(stream->fd, SHUT_WR);
-	while (wait_for(stream, POLLIN) == 0) {
-		if (recv(stream->fd, nowhere, sizeof(nowhere), MSG_DONTWAIT) <= 0)
+	if (xfrout->deadline_ms > until)
+		xfrout->deadline_ms = until;
+	shutdown(xfrout->fd, SHUT_WR);
+	while (wait_for(xfrout, POLLIN) == 0) {
+		if (recv(xfrout->fd, nowhere, sizeof(nowhere), MSG_DONTWAIT) <= 0)
 			return;
 	}
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * stream.h - RRs into DNS messages into a TCP connection, as fast as it takes them.
+ * xfrout.h - RRs into DNS messages into a TCP connection, as fast as it takes them.
  *
  * Flow: transfer.c puts RRs -> messages, compressed and signed -> the socket.
  *
@@ -25,36 +25,36 @@
 extern "C" {
 #endif
 
-#define STREAM_LENGTH_SIZE  2 /* RFC 1035 section 4.2.2 */
-#define STREAM_MESSAGE_MAX  65535
-#define STREAM_LABELS_COUNT 128 /* RFC 1035: 255 octets hold no more */
+#define XFROUT_LENGTH_SIZE  2 /* RFC 1035 section 4.2.2 */
+#define XFROUT_MESSAGE_MAX  65535
+#define XFROUT_LABELS_COUNT 128 /* RFC 1035: 255 octets hold no more */
 
 /* An owner name in the message, and where each of its labels is; 0: where no pointer reaches. */
-struct stream_owner {
+struct xfrout_owner {
 	struct dnsblv6_labels name;
 	unsigned label_count;
-	uint8_t starts[STREAM_LABELS_COUNT];
-	uint16_t offsets[STREAM_LABELS_COUNT];
+	uint8_t starts[XFROUT_LABELS_COUNT];
+	uint16_t offsets[XFROUT_LABELS_COUNT];
 };
 
-struct stream {
+struct xfrout {
 	const struct transfer *transfer;
 	int fd;
 	uint64_t deadline_ms; /* of the monotonic clock */
 	unsigned idle_ms;
 	struct tsig tsig;
-	struct stream_owner owner; /* of the last RR in this message */
+	struct xfrout_owner owner; /* of the last RR in this message */
 	size_t size;		   /* of the message so far */
 	size_t room;		   /* bytes that RRs may fill it to */
 	unsigned rr_count;	   /* in this message */
 	uint64_t rrs;		   /* so far */
 	uint64_t messages;
 	uint64_t bytes;
-	uint8_t buffer[STREAM_LENGTH_SIZE + STREAM_MESSAGE_MAX];
+	uint8_t buffer[XFROUT_LENGTH_SIZE + XFROUT_MESSAGE_MAX];
 };
 
 /* transfer is borrowed; so is fd, which is connected and non-blocking. */
-void stream_init(struct stream *stream, const struct transfer *transfer,
+void xfrout_init(struct xfrout *xfrout, const struct transfer *transfer,
 		 const struct transfer_limits *limits, int fd);
 
 /*
@@ -62,18 +62,18 @@ void stream_init(struct stream *stream, const struct transfer *transfer,
  * the client took nothing for too long or everything for too long,
  * DNSBLV6_ESPACE for an RR that fits no message.
  */
-int stream_put(struct stream *stream, const struct dnsblv6_labels *owner,
+int xfrout_put(struct xfrout *xfrout, const struct dnsblv6_labels *owner,
 	       const struct dnsblv6_rr *rr);
 /* Writes what is left. The connection stays open. */
-int stream_flush(struct stream *stream);
+int xfrout_flush(struct xfrout *xfrout);
 /* An empty response with an error code instead of a transfer. */
-int stream_refuse(struct stream *stream, unsigned rcode);
+int xfrout_refuse(struct xfrout *xfrout, unsigned rcode);
 
 /*
  * Says that there is no more, and waits until the client has closed too: with
  * unread bytes of it a close would take what it has not received yet.
  */
-void stream_end(struct stream *stream);
+void xfrout_end(struct xfrout *xfrout);
 
 #ifdef __cplusplus
 }
