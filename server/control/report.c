@@ -94,10 +94,10 @@ static void write_stats(const struct report *report, FILE *out)
 {
 	for (size_t i = 0; i < COUNTERS_SERVER_COUNT; i++)
 		fprintf(out, "server\t%s\t%llu\n", counters_server_labels[i].name,
-			(ull)report->tally->server[i]);
+			(ull)report->totals->server[i]);
 	for (size_t f = 0; f < catalog_count_faces(report->settings); f++) {
 		const char *name = catalog_face_name(report->settings, f)->text;
-		const uint64_t *values = tally_find(report->tally, name);
+		const uint64_t *values = totals_find(report->totals, name);
 		for (size_t i = 0; values != NULL && i < COUNTERS_FACE_COUNT; i++)
 			fprintf(out, "%s\t%s\t%llu\n", name, counters_face_labels[i].name,
 				(ull)values[i]);
@@ -130,7 +130,7 @@ static struct counts_metric gauge(const char *prefix, const char *name, const ch
 
 static void write_counters(const struct report *report, FILE *out)
 {
-	counts_write_counters(out, "dnsblv6_server", counters_server_labels, report->tally->server,
+	counts_write_counters(out, "dnsblv6_server", counters_server_labels, report->totals->server,
 			      COUNTERS_SERVER_COUNT);
 	size_t face_count = catalog_count_faces(report->settings);
 	for (size_t i = 0; i < COUNTERS_FACE_COUNT && face_count != 0; i++) {
@@ -140,7 +140,7 @@ static void write_counters(const struct report *report, FILE *out)
 		counts_write_head(out, &metric);
 		for (size_t f = 0; f < face_count; f++) {
 			const char *zone = catalog_face_name(report->settings, f)->text;
-			const uint64_t *values = tally_find(report->tally, zone);
+			const uint64_t *values = totals_find(report->totals, zone);
 			counts_write_value(out, &metric, zone, values != NULL ? values[i] : 0);
 		}
 	}

@@ -23,7 +23,7 @@
 #include "server/control/request.h"
 #include "server/settings/settings.h"
 #include "server/askers/talkers.h"
-#include "server/control/tally.h"
+#include "server/control/totals.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -50,7 +50,7 @@ struct report {
 	size_t worker_count;
 	const struct settings *settings; /* of the newest generation, as the board */
 	const struct board *board;
-	const struct tally *tally;
+	const struct totals *totals;
 	struct talkers_shape shape;
 	const struct talkers *tables;
 	size_t table_count;

@@ -57,42 +57,42 @@ int accounts_keep_talkers(const struct parent *parent, const struct generation *
 	return ret;
 }
 
-/* All that was counted, into an empty tally. 0 or -ENOMEM. */
-static int add_up(const struct parent *parent, struct tally *tally)
+/* All that was counted, into an empty totals. 0 or -ENOMEM. */
+static int add_up(const struct parent *parent, struct totals *totals)
 {
-	int ret = tally_add(tally, &parent->past);
-	tally->server[COUNTERS_SERVER_TAPPED_LOST] += querylog_count_lost(&parent->querylog);
+	int ret = totals_add(totals, &parent->past);
+	totals->server[COUNTERS_SERVER_TAPPED_LOST] += querylog_count_lost(&parent->querylog);
 	const struct generation *generation = NULL;
 	TAILQ_FOREACH(generation, &parent->generations, link)
 	{
 		if (ret == 0)
-			ret = tally_add_bank(tally, &generation->bank, &generation->settings);
+			ret = totals_add_bank(totals, &generation->bank, &generation->settings);
 	}
 	return ret;
 }
 
 void accounts_log(const struct parent *parent)
 {
-	struct tally tally;
-	tally_init(&tally);
-	if (add_up(parent, &tally) != 0)
+	struct totals totals;
+	totals_init(&totals);
+	if (add_up(parent, &totals) != 0)
 		log_error(context, "counters lost (%s)", strerror(ENOMEM));
 	char text[COUNTERS_TEXT_MAX];
 	log_info(context, "counters, %s",
-		 counts_format(counters_server_labels, tally.server, COUNTERS_SERVER_COUNT, true,
+		 counts_format(counters_server_labels, totals.server, COUNTERS_SERVER_COUNT, true,
 			       text, sizeof(text)));
 	const struct settings *settings =
 		&TAILQ_LAST(&parent->generations, generation_list)->settings;
 	for (size_t i = 0; i < catalog_count_faces(settings); i++) {
 		const char *name = catalog_face_name(settings, i)->text;
-		const uint64_t *values = tally_find(&tally, name);
+		const uint64_t *values = totals_find(&totals, name);
 		if (values == NULL)
 			continue;
 		log_info(name, "counters, %s",
 			 counts_format(counters_face_labels, values, COUNTERS_FACE_COUNT, true,
 				       text, sizeof(text)));
 	}
-	tally_deinit(&tally);
+	totals_deinit(&totals);
 }
 
 /* ---- what dnsblv6ctl asks for ---- */
@@ -137,8 +137,8 @@ int accounts_write_report(const struct parent *parent, const struct request *req
 	const struct generation *shown =
 		parent->serving != NULL ? parent->serving
 					: TAILQ_LAST(&parent->generations, generation_list);
-	struct tally tally;
-	tally_init(&tally);
+	struct totals totals;
+	totals_init(&totals);
 	struct report report = { .now_s = (uint64_t)time(NULL),
 				 .uptime_s = (clock_now_ms() - parent->started_ms) / 1000,
 				 .generation = parent->serving != NULL ? shown->number : 0,
@@ -148,7 +148,7 @@ int accounts_write_report(const struct parent *parent, const struct request *req
 				 .is_stopping = parent->is_stopping,
 				 .settings = &shown->settings,
 				 .board = &shown->board,
-				 .tally = &tally,
+				 .totals = &totals,
 				 .shape = parent->past_talkers.shape };
 	struct report_worker *workers = list_workers(parent, &report.worker_count);
 	struct talkers *tables = list_tables(parent, NULL, &report.table_count);
@@ -156,10 +156,10 @@ int accounts_write_report(const struct parent *parent, const struct request *req
 	report.tables = tables;
 	for (size_t i = 0; i < report.worker_count; i++)
 		report.restarts += workers[i].restarts;
-	int ret = workers == NULL || tables == NULL ? -ENOMEM : add_up(parent, &tally);
+	int ret = workers == NULL || tables == NULL ? -ENOMEM : add_up(parent, &totals);
 	if (ret == 0)
 		ret = report_write(&report, request, out);
-	tally_deinit(&tally);
+	totals_deinit(&totals);
 	free(workers);
 	free(tables);
 	return ret;

@@ -269,7 +269,7 @@ static void end_generation(struct parent *parent, struct generation *generation)
 {
 	for (unsigned i = 0; i < generation->crew.count; i++)
 		parent->past_restarts += generation->states[i].restarts;
-	if (tally_add_bank(&parent->past, &generation->bank, &generation->settings) != 0 ||
+	if (totals_add_bank(&parent->past, &generation->bank, &generation->settings) != 0 ||
 	    accounts_keep_talkers(parent, generation) != 0)
 		log_error(context, "counters lost (%s)", strerror(ENOMEM));
 	if (parent->serving == generation)
@@ -578,7 +578,7 @@ int parent_run(const char *config_path, struct settings *settings,
 				 .control = control,
 				 .started_ms = clock_now_ms() };
 	TAILQ_INIT(&parent.generations);
-	tally_init(&parent.past);
+	totals_init(&parent.past);
 	querylog_init(&parent.querylog);
 	/* Not a secret worth waiting for: without it 0 is as good. */
 	if (getrandom(&parent.talkers_seed, sizeof(parent.talkers_seed), GRND_NONBLOCK) < 0)
@@ -598,7 +598,7 @@ int parent_run(const char *config_path, struct settings *settings,
 		tend(&parent);
 	}
 	querylog_end(&parent.querylog);
-	tally_deinit(&parent.past);
+	totals_deinit(&parent.past);
 	talkers_close(&parent.past_talkers);
 	close(parent.signal_fd);
 	close(parent.word_ends[0]);

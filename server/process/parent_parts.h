@@ -22,7 +22,7 @@
 #include "server/querylog/querylog.h"
 #include "server/settings/settings.h"
 #include "server/askers/talkers.h"
-#include "server/control/tally.h"
+#include "server/control/totals.h"
 #include "lib/process/crew.h"
 
 #include <sys/queue.h>
@@ -64,7 +64,7 @@ struct parent {
 	struct generation *serving;			     /* NULL before the first is ready */
 	struct querylog querylog;
 	struct cores cores;
-	struct tally past;
+	struct totals past;
 	struct cookie_random cookies;	  /* for when none are configured */
 	struct talkers_bank past_talkers; /* one table, of the shape of the newest generation */
 	uint64_t past_restarts;

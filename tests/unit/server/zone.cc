@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "server/zone/catalog.h"
-#include "server/control/tally.h"
+#include "server/control/totals.h"
 #include "tests/lib/child.hh"
 #include "tests/unit/server/fixture.hh"
 
@@ -186,7 +186,7 @@ TEST_CASE("counters are named in their line", "[server][counters]")
 			   Catch::Matchers::EndsWith("tapped-lost=18446744073709551615"));
 }
 
-TEST_CASE("a tally keeps what was counted under a name through generations", "[server][tally]")
+TEST_CASE("a totals keeps what was counted under a name through generations", "[server][totals]")
 {
 	auto read = [](settings *value, const std::string &text) {
 		conf_error error;
@@ -195,8 +195,8 @@ TEST_CASE("a tally keeps what was counted under a name through generations", "[s
 	settings before, after;
 	read(&before, "zone:\n  - domain: a\n    store: a\n    classic: b\n");
 	read(&after, "zone:\n  - domain: c\n    store: c\n  - domain: b\n    store: b\n");
-	tally sum;
-	tally_init(&sum);
+	totals sum;
+	totals_init(&sum);
 	for (const settings *generation : { &before, &after }) {
 		counters_bank bank;
 		size_t faces = catalog_count_faces(generation);
@@ -205,19 +205,19 @@ TEST_CASE("a tally keeps what was counted under a name through generations", "[s
 		counters_count(&part.server[COUNTERS_SERVER_NOTIMP]);
 		for (size_t i = 0; i < faces; i++)
 			counters_count(&counters_of_face(&part, i)[COUNTERS_FACE_NODATA]);
-		REQUIRE(tally_add_bank(&sum, &bank, generation) == 0);
+		REQUIRE(totals_add_bank(&sum, &bank, generation) == 0);
 		counters_close(&bank);
 	}
-	tally copy;
-	tally_init(&copy);
-	REQUIRE(tally_add(&copy, &sum) == 0);
+	totals copy;
+	totals_init(&copy);
+	REQUIRE(totals_add(&copy, &sum) == 0);
 	CHECK(copy.server[COUNTERS_SERVER_NOTIMP] == 2);
-	CHECK(tally_find(&copy, "a.")[COUNTERS_FACE_NODATA] == 1);
-	CHECK(tally_find(&copy, "b.")[COUNTERS_FACE_NODATA] == 2);
-	CHECK(tally_find(&copy, "c.")[COUNTERS_FACE_NODATA] == 1);
-	CHECK(tally_find(&copy, "d.") == nullptr);
-	tally_deinit(&copy);
-	tally_deinit(&sum);
+	CHECK(totals_find(&copy, "a.")[COUNTERS_FACE_NODATA] == 1);
+	CHECK(totals_find(&copy, "b.")[COUNTERS_FACE_NODATA] == 2);
+	CHECK(totals_find(&copy, "c.")[COUNTERS_FACE_NODATA] == 1);
+	CHECK(totals_find(&copy, "d.") == nullptr);
+	totals_deinit(&copy);
+	totals_deinit(&sum);
 	settings_deinit(&before);
 	settings_deinit(&after);
 }
