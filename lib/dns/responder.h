@@ -5,7 +5,7 @@
  * responder.h - what the engines ask of the program that they work for.
  *
  * Flow: udp.c and tcp.c have a query -> answer() of the program, once for each (udp.c
- *       shows it a batch before, foresee()) ->
+ *       shows it a batch before, lookahead()) ->
  *       a response in the engine's own buffer -> end() behind each batch.
  *
  *     static size_t answer(void *context, const struct responder_query *query,
@@ -82,7 +82,7 @@ struct responder {
 	 * program that has to wait for memory may begin with all of them. May be NULL; not for
 	 * every query.
 	 */
-	void (*foresee)(void *context, const struct responder_query *queries, size_t count);
+	void (*lookahead)(void *context, const struct responder_query *queries, size_t count);
 
 	/*
 	 * Returns the size of the response in ret_wire, at most wire_max bytes. 0: nothing

@@ -116,8 +116,8 @@ static unsigned answer_batch(struct udp *udp, int fd, unsigned count)
 							   .fd = fd,
 							   .now_s = (uint64_t)now.tv_sec,
 							   .now_ms = now_ms };
-	if (responder->foresee != NULL)
-		responder->foresee(responder->context, udp->asking, count);
+	if (responder->lookahead != NULL)
+		responder->lookahead(responder->context, udp->asking, count);
 	for (unsigned i = 0; i < count; i++) {
 		udp->asked = &udp->in[i];
 		size_t size = responder->answer(responder->context, &udp->asking[i], response,

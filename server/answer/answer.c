@@ -550,7 +550,7 @@ static size_t answer_quickly(struct answer *answer, const struct answer_query *q
 			     uint8_t *ret_wire, size_t wire_max)
 {
 	const struct foreseen *seen =
-		foresee_take(&answer->foresee, answer->catalog, query->wire, query->size);
+		lookahead_take(&answer->lookahead, answer->catalog, query->wire, query->size);
 	if (seen == NULL || wire_max < KNOT_WIRE_MIN_PKTSIZE || zone_begin(seen->face->zone) != 0)
 		return 0;
 	const struct question_common *question = &seen->question;
@@ -591,12 +591,12 @@ void answer_set_talkers(struct answer *answer, const struct talkers *talkers)
 
 void answer_foresee(struct answer *answer, const struct responder_query *queries, size_t count)
 {
-	foresee_batch(&answer->foresee, answer->catalog, queries, count);
+	lookahead_batch(&answer->lookahead, answer->catalog, queries, count);
 }
 
 void answer_end(struct answer *answer)
 {
-	foresee_end(&answer->foresee);
+	lookahead_end(&answer->lookahead);
 	catalog_end(answer->catalog);
 }
 

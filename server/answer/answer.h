@@ -73,7 +73,7 @@ void answer_set_limit(struct answer *answer, struct ratelimit *limit);
 void answer_set_talkers(struct answer *answer, const struct talkers *talkers);
 
 /*
- * Before the first of a batch is answered, so that memory is waited for once (foresee.h).
+ * Before the first of a batch is answered, so that memory is waited for once (lookahead.h).
  * Without this call the answers are the same. queries are then answered in this order; they and
  * their bytes are borrowed until answer_end().
  */

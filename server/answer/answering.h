@@ -13,7 +13,7 @@
  */
 
 #include "server/answer/answer_query.h"
-#include "server/answer/foresee.h"
+#include "server/answer/lookahead.h"
 #include "server/counts/counters.h"
 #include "server/message/options.h"
 #include "server/askers/ratelimit.h"
@@ -56,10 +56,10 @@ struct answer {
 	struct ratelimit *limit;	 /* NULL: none */
 	bool is_judged;			 /* that of the query is the one below */
 	enum ratelimit_verdict verdict;
-	struct talkers talkers; /* none at first */
-	struct tsig tsig;	/* of a query that has a TSIG */
-	struct foresee foresee; /* the queries of the batch in hand */
-	bool has_transfer;	/* the query is for the one below */
+	struct talkers talkers;	    /* none at first */
+	struct tsig tsig;	    /* of a query that has a TSIG */
+	struct lookahead lookahead; /* the queries of the batch in hand */
+	bool has_transfer;	    /* the query is for the one below */
 	struct transfer transfer;
 	uint8_t query[ANSWER_QUERY_MAX]; /* libknot may write into what it parses */
 };

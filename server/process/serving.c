@@ -60,7 +60,7 @@ static size_t answer(void *context, const struct responder_query *query, uint8_t
 	return size;
 }
 
-static void foresee(void *context, const struct responder_query *queries, size_t count)
+static void lookahead(void *context, const struct responder_query *queries, size_t count)
 {
 	const struct serving *serving = context;
 	answer_foresee(serving->answer, queries, count);
@@ -97,7 +97,7 @@ static void count(void *context, enum responder_event event)
 struct responder serving_responder(struct serving *serving)
 {
 	return (struct responder){ .context = serving,
-				   .foresee = foresee,
+				   .lookahead = lookahead,
 				   .answer = answer,
 				   .end = end,
 				   .take_connection = take_connection,

@@ -463,7 +463,7 @@ class decision
 		return make_with(answer_make_long, wire, is_tcp, now_s);
 	}
 	// Shows a batch before the first of it is answered; who asks keeps the bytes until end().
-	void foresee(const std::vector<bytes> &batch)
+	void lookahead(const std::vector<bytes> &batch)
 	{
 		std::vector<responder_query> queries;
 		for (const bytes &wire : batch) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "lib/dns/question.h"
-#include "server/answer/foresee.h"
+#include "server/answer/lookahead.h"
 #include "tests/unit/server/fixture.hh"
 
 #include <catch2/catch.hpp>
@@ -153,7 +153,7 @@ TEST_CASE("no option that is not sent takes room from an answer", "[server][answ
 }
 
 TEST_CASE("a batch that was foreseen gets the answers that each query gets alone",
-	  "[server][quick][foresee]")
+	  "[server][quick][lookahead]")
 {
 	auto is_signed = GENERATE(false, true);
 	auto seed = GENERATE(take(2, random(0, INT_MAX)));
@@ -169,14 +169,14 @@ TEST_CASE("a batch that was foreseen gets the answers that each query gets alone
 		names.push_back(entry.first);
 	for (int round = 0; round < 50; round++) {
 		std::vector<bytes> batch;
-		for (unsigned more = 1 + rnd.below(FORESEE_MAX + 8); more > 0; more--)
+		for (unsigned more = 1 + rnd.below(LOOKAHEAD_MAX + 8); more > 0; more--)
 			batch.push_back(rnd.one_in(9) ? bytes(rnd.below(20), 7)
 						      : dns::query(any_question(rnd, names)));
 		std::vector<bytes> alone;
 		for (const bytes &wire : batch)
 			alone.push_back(server.make(wire));
 		// Some of a batch are never answered, and other queries come in between.
-		server.foresee(batch);
+		server.lookahead(batch);
 		for (size_t i = 0; i < batch.size(); i++) {
 			CAPTURE(round, i);
 			if (rnd.one_in(40))
@@ -189,7 +189,8 @@ TEST_CASE("a batch that was foreseen gets the answers that each query gets alone
 	}
 }
 
-TEST_CASE("bytes that changed after they were answered are read again", "[server][quick][foresee]")
+TEST_CASE("bytes that changed after they were answered are read again",
+	  "[server][quick][lookahead]")
 {
 	decision server;
 	question listed;
@@ -199,9 +200,9 @@ TEST_CASE("bytes that changed after they were answered are read again", "[server
 	other.name = "1.2.0.192.bl6.example.";
 	bytes wire = dns::query(listed);
 	bytes first = server.make(wire);
-	server.foresee({ wire });
+	server.lookahead({ wire });
 	std::vector<bytes> batch = { wire };
-	server.foresee(batch);
+	server.lookahead(batch);
 	CHECK(server.make(batch[0]) == first);
 	bytes changed = dns::query(other);
 	REQUIRE(changed.size() == wire.size());
@@ -209,7 +210,7 @@ TEST_CASE("bytes that changed after they were answered are read again", "[server
 	CHECK(message(server.make(batch[0])).question == message(server.make(changed)).question);
 }
 
-TEST_CASE("a batch that was not answered is forgotten behind it", "[server][quick][foresee]")
+TEST_CASE("a batch that was not answered is forgotten behind it", "[server][quick][lookahead]")
 {
 	decision server;
 	question listed;
@@ -220,7 +221,7 @@ TEST_CASE("a batch that was not answered is forgotten behind it", "[server][quic
 	bytes expected = server.make(dns::query(host));
 	std::vector<bytes> batch = { dns::query(listed) };
 	REQUIRE(batch[0].size() == dns::query(host).size());
-	server.foresee(batch);
+	server.lookahead(batch);
 	server.end();
 	// Where the bytes of a query were, those of the next come.
 	bytes next = dns::query(host);

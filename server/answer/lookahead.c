@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "server/answer/foresee.h"
+#include "server/answer/lookahead.h"
 
 /* Has no face when the question is not common or none about a bitmap zone. */
 static void read_query(const struct catalog *catalog, const uint8_t *wire, size_t size,
@@ -20,40 +20,40 @@ static void read_query(const struct catalog *catalog, const uint8_t *wire, size_
 		ret_seen->face = face;
 }
 
-void foresee_end(struct foresee *foresee)
+void lookahead_end(struct lookahead *lookahead)
 {
-	foresee->count = 0;
-	foresee->next = 0;
+	lookahead->count = 0;
+	lookahead->next = 0;
 }
 
-void foresee_batch(struct foresee *foresee, const struct catalog *catalog,
-		   const struct responder_query *queries, size_t count)
+void lookahead_batch(struct lookahead *lookahead, const struct catalog *catalog,
+		     const struct responder_query *queries, size_t count)
 {
-	foresee->next = 0;
-	foresee->count = count < FORESEE_MAX ? count : FORESEE_MAX;
-	for (size_t i = 0; i < foresee->count; i++) {
-		struct foreseen *seen = &foresee->batch[i];
+	lookahead->next = 0;
+	lookahead->count = count < LOOKAHEAD_MAX ? count : LOOKAHEAD_MAX;
+	for (size_t i = 0; i < lookahead->count; i++) {
+		struct foreseen *seen = &lookahead->batch[i];
 		read_query(catalog, queries[i].wire, queries[i].size, seen);
 		if (seen->face != NULL)
 			index_fetch(&seen->face->zone->index, &seen->key);
 	}
-	for (size_t i = 0; i < foresee->count; i++) {
-		const struct foreseen *seen = &foresee->batch[i];
+	for (size_t i = 0; i < lookahead->count; i++) {
+		const struct foreseen *seen = &lookahead->batch[i];
 		if (seen->face != NULL)
 			index_fetch_record(&seen->face->zone->index, &seen->key);
 	}
 }
 
-const struct foreseen *foresee_take(struct foresee *foresee, const struct catalog *catalog,
-				    const uint8_t *wire, size_t size)
+const struct foreseen *lookahead_take(struct lookahead *lookahead, const struct catalog *catalog,
+				      const uint8_t *wire, size_t size)
 {
-	struct foreseen *seen = &foresee->batch[foresee->next % FORESEE_MAX];
-	if (foresee->next < foresee->count && seen->wire == wire && seen->size == size) {
-		foresee->next++;
+	struct foreseen *seen = &lookahead->batch[lookahead->next % LOOKAHEAD_MAX];
+	if (lookahead->next < lookahead->count && seen->wire == wire && seen->size == size) {
+		lookahead->next++;
 	} else {
 		/* Not of a batch: over TCP. */
-		foresee_end(foresee);
-		seen = &foresee->batch[0];
+		lookahead_end(lookahead);
+		seen = &lookahead->batch[0];
 		read_query(catalog, wire, size, seen);
 	}
 	return seen->face != NULL ? seen : NULL;

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * foresee.h - a batch of queries, taken apart before the first of them is answered.
+ * lookahead.h - a batch of queries, taken apart before the first of them is answered.
  *
- * Flow: udp.c has received a batch -> serving.c -> foresee_batch() -> answer.c answers
- *       one after the other and takes what is known of each: foresee_take().
+ * Flow: udp.c has received a batch -> serving.c -> lookahead_batch() -> answer.c answers
+ *       one after the other and takes what is known of each: lookahead_take().
  *
  * Where a name is in a store is in no cache of the processor: an answer would wait for the
  * index (index.h) and then for the page. With a batch in hand, all of them are asked for at
@@ -31,7 +31,7 @@
 extern "C" {
 #endif
 
-#define FORESEE_MAX 64 /* of a batch; those behind are taken apart when they are answered */
+#define LOOKAHEAD_MAX 64 /* of a batch; those behind are taken apart when they are answered */
 
 struct foreseen {
 	const uint8_t *wire; /* whose question it is */
@@ -41,28 +41,28 @@ struct foreseen {
 	struct dnsblv6_key key; /* of the name below the apex */
 };
 
-struct foresee {
+struct lookahead {
 	size_t count;
 	size_t next; /* they are answered in the order in which they came */
-	struct foreseen batch[FORESEE_MAX];
+	struct foreseen batch[LOOKAHEAD_MAX];
 };
 
 /*
  * Ends what was foreseen before. queries, and the bytes of each, are borrowed until
- * foresee_end(): what is known of a query is found again by where its bytes are.
+ * lookahead_end(): what is known of a query is found again by where its bytes are.
  */
-void foresee_batch(struct foresee *foresee, const struct catalog *catalog,
-		   const struct responder_query *queries, size_t count);
+void lookahead_batch(struct lookahead *lookahead, const struct catalog *catalog,
+		     const struct responder_query *queries, size_t count);
 
 /*
  * The query that is answered next, foreseen or not. Borrowed until the next call of any
  * function here; NULL when it is none for server/answer/quick.h.
  */
-const struct foreseen *foresee_take(struct foresee *foresee, const struct catalog *catalog,
-				    const uint8_t *wire, size_t size);
+const struct foreseen *lookahead_take(struct lookahead *lookahead, const struct catalog *catalog,
+				      const uint8_t *wire, size_t size);
 
 /* Behind a batch, answered to its last query or not: other bytes may be where its were. */
-void foresee_end(struct foresee *foresee);
+void lookahead_end(struct lookahead *lookahead);
 
 #ifdef __cplusplus
 }
