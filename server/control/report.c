@@ -50,14 +50,14 @@ static void write_status(const struct report *report, FILE *out)
 
 /* ---- zones ---- */
 
-static const char *name_state(const struct report *report, const struct board_zone *zone)
+static const char *name_state(const struct report *report, const struct zonestatus_zone *zone)
 {
 	switch (zone->state) {
-	case BOARD_OPENING:
+	case ZONESTATUS_OPENING:
 		return "opening";
-	case BOARD_EXPIRED:
+	case ZONESTATUS_EXPIRED:
 		return "expired";
-	case BOARD_FAILED:
+	case ZONESTATUS_FAILED:
 		return zone_strerror((int)zone->status);
 	default:
 		break;
@@ -76,7 +76,7 @@ static void write_zones(const struct report *report, FILE *out)
 {
 	for (size_t i = 0; i < report->settings->zone_count; i++) {
 		const struct settings_zone *settings = &report->settings->zones[i];
-		struct board_zone zone = board_find_worst(report->board, i);
+		struct zonestatus_zone zone = zonestatus_find_worst(report->zonestatus, i);
 		char built[TIME_MAX];
 		char signatures[TIME_MAX];
 		char expires[TIME_MAX];
@@ -146,12 +146,12 @@ static void write_counters(const struct report *report, FILE *out)
 	}
 }
 
-static uint64_t is_up(const struct board_zone *zone)
+static uint64_t is_up(const struct zonestatus_zone *zone)
 {
-	return zone->state == BOARD_SERVING;
+	return zone->state == ZONESTATUS_SERVING;
 }
 
-static uint64_t is_damaged(const struct board_zone *zone)
+static uint64_t is_damaged(const struct zonestatus_zone *zone)
 {
 	return zone->damage != 0;
 }
@@ -159,24 +159,24 @@ static uint64_t is_damaged(const struct board_zone *zone)
 static const struct zone_gauge {
 	const char *name;
 	const char *help;
-	size_t offset;					 /* of struct board_zone */
-	bool is_time;					 /* absent when 0 */
-	uint64_t (*find)(const struct board_zone *zone); /* or NULL: what is at offset */
+	size_t offset;					      /* of struct zonestatus_zone */
+	bool is_time;					      /* absent when 0 */
+	uint64_t (*find)(const struct zonestatus_zone *zone); /* or NULL: what is at offset */
 } zone_gauges[] = {
 	{ "up", "1 when all workers answer from a store", 0, false, is_up },
 	{ "damaged", "1 when the store that is served differs from its checksum", 0, false,
 	  is_damaged },
-	{ "serial", "serial of the SOA", offsetof(struct board_zone, serial), false, NULL },
-	{ "records", "names with data in the store", offsetof(struct board_zone, records), false,
-	  NULL },
+	{ "serial", "serial of the SOA", offsetof(struct zonestatus_zone, serial), false, NULL },
+	{ "records", "names with data in the store", offsetof(struct zonestatus_zone, records),
+	  false, NULL },
 	{ "built_timestamp_seconds", "when the list was changed last",
-	  offsetof(struct board_zone, built_s), true, NULL },
+	  offsetof(struct zonestatus_zone, built_s), true, NULL },
 	{ "signatures_end_timestamp_seconds", "when the first signature ends",
-	  offsetof(struct board_zone, signatures_s), true, NULL },
+	  offsetof(struct zonestatus_zone, signatures_s), true, NULL },
 	{ "expire_timestamp_seconds", "from when on the list is not served",
-	  offsetof(struct board_zone, expires_s), true, NULL },
+	  offsetof(struct zonestatus_zone, expires_s), true, NULL },
 	{ "checked_timestamp_seconds", "when the store was compared with its checksum last",
-	  offsetof(struct board_zone, checked_s), true, NULL },
+	  offsetof(struct zonestatus_zone, checked_s), true, NULL },
 };
 
 static void write_zone_gauge(const struct report *report, const struct zone_gauge *row, FILE *out)
@@ -184,7 +184,7 @@ static void write_zone_gauge(const struct report *report, const struct zone_gaug
 	const struct counts_metric metric = gauge("dnsblv6_zone", row->name, row->help);
 	bool has_head = false;
 	for (size_t i = 0; i < report->settings->zone_count; i++) {
-		struct board_zone zone = board_find_worst(report->board, i);
+		struct zonestatus_zone zone = zonestatus_find_worst(report->zonestatus, i);
 		uint64_t value = 0;
 		if (row->find != NULL)
 			value = row->find(&zone);

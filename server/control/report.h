@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "server/counts/board.h"
+#include "server/counts/zonestatus.h"
 #include "server/control/request.h"
 #include "server/settings/settings.h"
 #include "server/askers/talkers.h"
@@ -48,8 +48,8 @@ struct report {
 	bool is_stopping;
 	const struct report_worker *workers;
 	size_t worker_count;
-	const struct settings *settings; /* of the newest generation, as the board */
-	const struct board *board;
+	const struct settings *settings; /* of the newest generation, as the zonestatus */
+	const struct zonestatus *zonestatus;
 	const struct totals *totals;
 	struct talkers_shape shape;
 	const struct talkers *tables;

@@ -147,7 +147,7 @@ int accounts_write_report(const struct parent *parent, const struct request *req
 				 .reloads_refused = parent->reloads_refused,
 				 .is_stopping = parent->is_stopping,
 				 .settings = &shown->settings,
-				 .board = &shown->board,
+				 .zonestatus = &shown->zonestatus,
 				 .totals = &totals,
 				 .shape = parent->past_talkers.shape };
 	struct report_worker *workers = list_workers(parent, &report.worker_count);

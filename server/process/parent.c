@@ -49,13 +49,13 @@ __attribute__((noreturn)) static void run_worker(struct parent *parent,
 	const struct generation *serving = parent->serving;
 	struct takeover_side before = { 0 };
 	if (serving != NULL)
-		before = (struct takeover_side){ &serving->settings, &serving->board };
+		before = (struct takeover_side){ &serving->settings, &serving->zonestatus };
 	struct worker_start start = {
 		.settings = &generation->settings,
 		.listener = parent->listener,
 		.filter = parent->worker_filter,
 		.bank = &generation->bank,
-		.board = &generation->board,
+		.zonestatus = &generation->zonestatus,
 		.cores = &parent->cores,
 		.talkers = &generation->talkers,
 		.index = index,
@@ -123,7 +123,7 @@ static void free_generation(struct generation *generation)
 	if (generation == NULL)
 		return;
 	counters_close(&generation->bank);
-	board_close(&generation->board);
+	zonestatus_close(&generation->zonestatus);
 	talkers_close(&generation->talkers);
 	settings_deinit(&generation->settings);
 	crew_deinit(&generation->crew);
@@ -143,7 +143,8 @@ static int open_shared(struct generation *generation, const struct talkers_shape
 		ret = counters_open(&generation->bank, settings->workers, settings->zone_count,
 				    catalog_count_faces(settings));
 	if (ret == 0)
-		ret = board_open(&generation->board, settings->workers, settings->zone_count);
+		ret = zonestatus_open(&generation->zonestatus, settings->workers,
+				      settings->zone_count);
 	if (ret == 0)
 		ret = talkers_open(&generation->talkers, settings->workers, shape);
 	return ret;
@@ -306,8 +307,8 @@ static void stay(struct parent *parent)
 static void refuse_newest(struct parent *parent, struct generation *newest)
 {
 	const struct generation *serving = parent->serving;
-	const struct takeover_side before = { &serving->settings, &serving->board };
-	const struct takeover_side after = { &newest->settings, &newest->board };
+	const struct takeover_side before = { &serving->settings, &serving->zonestatus };
+	const struct takeover_side after = { &newest->settings, &newest->zonestatus };
 	char reason[CONF_ERROR_MAX] = "a store could not be opened for a moment";
 	struct takeover_loss loss;
 	if (takeover_find_loss(&before, &after, &loss)) {
@@ -327,7 +328,7 @@ static void refuse_newest(struct parent *parent, struct generation *newest)
 /* The answer to a reload: it is done, and which zones have no store. */
 static void tell_failures(struct parent *parent, const struct generation *newest)
 {
-	const struct takeover_side after = { &newest->settings, &newest->board };
+	const struct takeover_side after = { &newest->settings, &newest->zonestatus };
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);

@@ -13,7 +13,7 @@
  */
 
 #include "lib/process/callfilter.h"
-#include "server/counts/board.h"
+#include "server/counts/zonestatus.h"
 #include "server/control/control.h"
 #include "server/askers/cookie.h"
 #include "server/process/cores.h"
@@ -43,7 +43,7 @@ struct generation {
 	uint64_t number; /* 1 is the first */
 	struct settings settings;
 	struct counters_bank bank;
-	struct board board;
+	struct zonestatus zonestatus;
 	struct talkers_bank talkers;
 	struct crew crew;	     /* of workers, which are role 0 */
 	struct worker_state *states; /* one for each slot */

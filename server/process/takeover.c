@@ -8,11 +8,11 @@
 /* Does a worker serve it? */
 static bool is_served(const struct takeover_side *side, const struct settings_name *domain)
 {
-	struct board_zone zone;
+	struct zonestatus_zone zone;
 	for (size_t i = 0; i < side->settings->zone_count; i++) {
 		const struct settings_name *name = &side->settings->zones[i].domain;
 		if (name->size == domain->size && memcmp(name->wire, domain->wire, name->size) == 0)
-			return board_find(side->board, i, BOARD_SERVING, &zone);
+			return zonestatus_find(side->zonestatus, i, ZONESTATUS_SERVING, &zone);
 	}
 	return false;
 }
@@ -22,8 +22,8 @@ bool takeover_find_loss(const struct takeover_side *before, const struct takeove
 {
 	for (size_t i = 0; i < after->settings->zone_count; i++) {
 		const struct settings_zone *zone = &after->settings->zones[i];
-		struct board_zone found;
-		if (!board_find(after->board, i, BOARD_FAILED, &found) ||
+		struct zonestatus_zone found;
+		if (!zonestatus_find(after->zonestatus, i, ZONESTATUS_FAILED, &found) ||
 		    !is_served(before, &zone->domain))
 			continue;
 		*ret_loss = (struct takeover_loss){ zone, (int)(int64_t)found.status };
@@ -36,8 +36,8 @@ void takeover_write_failures(const struct takeover_side *after, FILE *out)
 {
 	for (size_t i = 0; i < after->settings->zone_count; i++) {
 		const struct settings_zone *zone = &after->settings->zones[i];
-		struct board_zone found;
-		if (board_find(after->board, i, BOARD_FAILED, &found))
+		struct zonestatus_zone found;
+		if (zonestatus_find(after->zonestatus, i, ZONESTATUS_FAILED, &found))
 			fprintf(out,
 				"warning: [%s] store not opened, answering SERVFAIL, path=%s "
 				"(%s)\n",

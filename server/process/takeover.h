@@ -14,7 +14,7 @@
  * start of the server, and named to the one that has ordered the reload.
  */
 
-#include "server/counts/board.h"
+#include "server/counts/zonestatus.h"
 #include "server/settings/settings.h"
 
 #include <stdbool.h>
@@ -27,7 +27,7 @@ extern "C" {
 /* One generation of workers, borrowed. */
 struct takeover_side {
 	const struct settings *settings;
-	const struct board *board;
+	const struct zonestatus *zonestatus;
 };
 
 /* A zone that would be lost. */

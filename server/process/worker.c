@@ -160,7 +160,7 @@ static int serve(struct worker *worker)
 static bool would_lose(const struct worker *worker)
 {
 	const struct worker_start *start = worker->start;
-	const struct takeover_side after = { start->settings, start->board };
+	const struct takeover_side after = { start->settings, start->zonestatus };
 	struct takeover_loss loss;
 	return start->before != NULL && takeover_find_loss(start->before, &after, &loss);
 }
@@ -301,7 +301,7 @@ static int open_services(struct worker *worker)
 		ret = watch_open(&worker->watch, &worker->loop, &worker->catalog, settings,
 				 start->bank, watch_on_decided, worker);
 	if (ret == 0)
-		watch_set_board(&worker->watch, start->board, start->index);
+		watch_set_board(&worker->watch, start->zonestatus, start->index);
 	return ret;
 }
 

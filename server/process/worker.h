@@ -14,7 +14,7 @@
 
 #include "lib/process/callfilter.h"
 #include "lib/dns/listener.h"
-#include "server/counts/board.h"
+#include "server/counts/zonestatus.h"
 #include "server/process/cores.h"
 #include "server/counts/counters.h"
 #include "server/settings/settings.h"
@@ -30,7 +30,7 @@ struct worker_start {
 	const struct listener *listener;
 	const struct callfilter *filter; /* of confine_make_filter() */
 	const struct counters_bank *bank;
-	const struct board *board;
+	const struct zonestatus *zonestatus;
 	const struct cores *cores; /* for pin-workers */
 	const struct talkers_bank *talkers;
 	size_t index;

@@ -6,7 +6,7 @@
  *
  * Flow: worker.c starts it in the first worker of a generation, once that serves
  *       -> a child of lib/lmdb/verify.h, at idle priority, for one store after
- *       the other -> zone.h keeps what was found -> watch.c puts it on the board.
+ *       the other -> zone.h keeps what was found -> watch.c puts it on the zonestatus.
  *
  *     whole --differs, or the child crashes over it, twice running--> damaged
  *     damaged --a reading without fault, or another file at the path--> whole

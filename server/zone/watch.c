@@ -138,15 +138,15 @@ static void log_failures(struct watch_zone *watched)
 			  zone->path);
 }
 
-static void put_on_board(const struct watch_zone *watched, enum board_state state)
+static void put_on_board(const struct watch_zone *watched, enum zonestatus_state state)
 {
 	const struct zone *zone = watched->zone;
 	const struct watch *watch = watched->watch;
-	struct board_zone value = { .state = state,
-				    .status = (uint64_t)(int64_t)zone->status,
-				    .damage = (uint64_t)(int64_t)zone->damage,
-				    .checked_s = zone->checked_s };
-	if (watch->board == NULL)
+	struct zonestatus_zone value = { .state = state,
+					 .status = (uint64_t)(int64_t)zone->status,
+					 .damage = (uint64_t)(int64_t)zone->damage,
+					 .checked_s = zone->checked_s };
+	if (watch->zonestatus == NULL)
 		return;
 	if (zone->has_version) {
 		value.serial = zone->facts.serial;
@@ -155,7 +155,7 @@ static void put_on_board(const struct watch_zone *watched, enum board_state stat
 		value.expires_s = zone->facts.expires_s;
 		value.signatures_s = zone->is_signed ? zone->signing.expires_s : 0;
 	}
-	board_put(watch->board, watch->worker, watched->index, &value);
+	zonestatus_put(watch->zonestatus, watch->worker, watched->index, &value);
 }
 
 static bool is_expired(const struct zone *zone)
@@ -167,10 +167,10 @@ static void show_state(const struct watch_zone *watched)
 {
 	const struct zone *zone = watched->zone;
 	if (zone->status != 0)
-		put_on_board(watched, BOARD_FAILED);
+		put_on_board(watched, ZONESTATUS_FAILED);
 	else
-		put_on_board(watched,
-			     zone->has_version && is_expired(zone) ? BOARD_EXPIRED : BOARD_SERVING);
+		put_on_board(watched, zone->has_version && is_expired(zone) ? ZONESTATUS_EXPIRED
+									    : ZONESTATUS_SERVING);
 }
 
 static void log_state(const struct watch_zone *watched)
@@ -349,9 +349,9 @@ int watch_open(struct watch *watch, uv_loop_t *loop, struct catalog *catalog,
 	return uv_timer_start(&watch->timer, timer_on_tick, 0, INTERVAL_MS);
 }
 
-void watch_set_board(struct watch *watch, const struct board *board, size_t worker)
+void watch_set_board(struct watch *watch, const struct zonestatus *zonestatus, size_t worker)
 {
-	watch->board = board;
+	watch->zonestatus = zonestatus;
 	watch->worker = worker;
 }
 

@@ -19,11 +19,11 @@
  * So are the signatures of what is served: they may end soon, or have ended.
  *
  * Each state of a zone is logged once, by whichever worker sees it first, and
- * stands on the worker's part of the board.
+ * stands on the worker's part of the zonestatus.
  * A watch is closed with watch_close(); its handles end in the loop after that.
  */
 
-#include "server/counts/board.h"
+#include "server/counts/zonestatus.h"
 #include "server/zone/catalog.h"
 #include "lib/lmdb/verify.h"
 
@@ -63,8 +63,8 @@ struct watch_zone {
 
 struct watch {
 	uv_loop_t *loop;
-	const struct counters_bank *bank; /* borrowed: the notices */
-	const struct board *board;	  /* borrowed; NULL: there is none */
+	const struct counters_bank *bank;    /* borrowed: the notices */
+	const struct zonestatus *zonestatus; /* borrowed; NULL: there is none */
 	size_t worker;
 	struct watch_zone *zones;
 	size_t zone_count;
@@ -82,8 +82,8 @@ struct watch {
 int watch_open(struct watch *watch, uv_loop_t *loop, struct catalog *catalog,
 	       const struct settings *settings, const struct counters_bank *bank,
 	       void (*on_decided)(void *context), void *context);
-/* From now on worker's part of board says how the zones are. Borrowed. */
-void watch_set_board(struct watch *watch, const struct board *board, size_t worker);
+/* From now on worker's part of zonestatus says how the zones are. Borrowed. */
+void watch_set_board(struct watch *watch, const struct zonestatus *zonestatus, size_t worker);
 /* Ends children and closes handles; run the loop, then watch_free(). */
 void watch_close(struct watch *watch);
 void watch_free(struct watch *watch);

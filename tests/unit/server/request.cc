@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "server/counts/board.h"
+#include "server/counts/zonestatus.h"
 #include "server/control/request.h"
 
 #include <catch2/catch.hpp>
@@ -47,28 +47,28 @@ TEST_CASE("anything else is refused with a reason", "[server][request]")
 	CHECK_FALSE(parse(line, &got).empty());
 }
 
-TEST_CASE("a board shows the worker that is worst off", "[server][board]")
+TEST_CASE("a zonestatus shows the worker that is worst off", "[server][zonestatus]")
 {
-	board shown = {};
-	REQUIRE(board_open(&shown, 3, 2) == 0);
-	CHECK(board_find_worst(&shown, 1).state == BOARD_OPENING);
-	auto put = [&](size_t worker, board_state state, uint64_t built_s) {
-		board_zone zone = {};
+	zonestatus shown = {};
+	REQUIRE(zonestatus_open(&shown, 3, 2) == 0);
+	CHECK(zonestatus_find_worst(&shown, 1).state == ZONESTATUS_OPENING);
+	auto put = [&](size_t worker, zonestatus_state state, uint64_t built_s) {
+		zonestatus_zone zone = {};
 		zone.state = state;
 		zone.built_s = built_s;
 		zone.serial = built_s + 1;
-		board_put(&shown, worker, 1, &zone);
+		zonestatus_put(&shown, worker, 1, &zone);
 	};
-	put(0, BOARD_SERVING, 200);
-	put(1, BOARD_SERVING, 100);
-	CHECK(board_find_worst(&shown, 1).state == BOARD_OPENING); // the third one
-	put(2, BOARD_SERVING, 300);
-	CHECK(board_find_worst(&shown, 1).state == BOARD_SERVING);
-	CHECK(board_find_worst(&shown, 1).serial == 101);
-	put(2, BOARD_EXPIRED, 300);
-	CHECK(board_find_worst(&shown, 1).state == BOARD_EXPIRED);
-	put(0, BOARD_FAILED, 0);
-	CHECK(board_find_worst(&shown, 1).state == BOARD_FAILED);
-	CHECK(board_find_worst(&shown, 0).state == BOARD_OPENING);
-	board_close(&shown);
+	put(0, ZONESTATUS_SERVING, 200);
+	put(1, ZONESTATUS_SERVING, 100);
+	CHECK(zonestatus_find_worst(&shown, 1).state == ZONESTATUS_OPENING); // the third one
+	put(2, ZONESTATUS_SERVING, 300);
+	CHECK(zonestatus_find_worst(&shown, 1).state == ZONESTATUS_SERVING);
+	CHECK(zonestatus_find_worst(&shown, 1).serial == 101);
+	put(2, ZONESTATUS_EXPIRED, 300);
+	CHECK(zonestatus_find_worst(&shown, 1).state == ZONESTATUS_EXPIRED);
+	put(0, ZONESTATUS_FAILED, 0);
+	CHECK(zonestatus_find_worst(&shown, 1).state == ZONESTATUS_FAILED);
+	CHECK(zonestatus_find_worst(&shown, 0).state == ZONESTATUS_OPENING);
+	zonestatus_close(&shown);
 }

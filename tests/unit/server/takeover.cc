@@ -23,32 +23,32 @@ class generation
 		conf_error error;
 		if (settings_parse(&settings_, text.data(), text.size(), "/", &error) != 0)
 			throw std::runtime_error(error.reason);
-		if (board_open(&board_, 2, domains.size()) != 0)
-			throw std::runtime_error("no board");
+		if (zonestatus_open(&zonestatus_, 2, domains.size()) != 0)
+			throw std::runtime_error("no zonestatus");
 	}
 	~generation()
 	{
-		board_close(&board_);
+		zonestatus_close(&zonestatus_);
 		settings_deinit(&settings_);
 	}
 	generation(const generation &) = delete;
 	generation &operator=(const generation &) = delete;
 
-	void say(size_t worker, size_t zone, board_state state, int status = 0)
+	void say(size_t worker, size_t zone, zonestatus_state state, int status = 0)
 	{
-		board_zone value = {};
+		zonestatus_zone value = {};
 		value.state = state;
 		value.status = static_cast<uint64_t>(static_cast<int64_t>(status));
-		board_put(&board_, worker, zone, &value);
+		zonestatus_put(&zonestatus_, worker, zone, &value);
 	}
 	takeover_side side() const
 	{
-		return { &settings_, &board_ };
+		return { &settings_, &zonestatus_ };
 	}
 
       private:
 	settings settings_ = {};
-	board board_ = {};
+	zonestatus zonestatus_ = {};
 };
 
 // "" or the zone that would be lost, and why.
@@ -67,10 +67,10 @@ TEST_CASE("a zone that is served and cannot be opened would be lost", "[server][
 {
 	generation before({ "a.example", "b.example" });
 	generation after({ "c.example", "B.example" });
-	before.say(1, 1, BOARD_SERVING);
-	after.say(0, 1, BOARD_SERVING);
+	before.say(1, 1, ZONESTATUS_SERVING);
+	after.say(0, 1, ZONESTATUS_SERVING);
 	CHECK(loss(before, after).empty());
-	after.say(1, 1, BOARD_FAILED, -ENOENT);
+	after.say(1, 1, ZONESTATUS_FAILED, -ENOENT);
 	CHECK(loss(before, after) == "b.example. -" + std::to_string(ENOENT));
 }
 
@@ -79,11 +79,11 @@ TEST_CASE("a zone that is not served, or not configured any more, is not lost",
 {
 	generation before({ "a.example", "b.example", "c.example" });
 	generation after({ "a.example", "b.example", "new.example" });
-	before.say(0, 0, BOARD_FAILED, -ENOENT);
-	before.say(0, 1, BOARD_EXPIRED);
-	before.say(0, 2, BOARD_SERVING);
+	before.say(0, 0, ZONESTATUS_FAILED, -ENOENT);
+	before.say(0, 1, ZONESTATUS_EXPIRED);
+	before.say(0, 2, ZONESTATUS_SERVING);
 	for (size_t zone = 0; zone < 3; zone++)
-		after.say(0, zone, BOARD_FAILED, -EACCES);
+		after.say(0, zone, ZONESTATUS_FAILED, -EACCES);
 	CHECK(loss(before, after).empty());
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("a list that has expired meanwhile has not been lost", "[server][takeo
 {
 	generation before({ "a.example" });
 	generation after({ "a.example" });
-	before.say(0, 0, BOARD_SERVING);
-	after.say(0, 0, BOARD_EXPIRED);
+	before.say(0, 0, ZONESTATUS_SERVING);
+	after.say(0, 0, ZONESTATUS_EXPIRED);
 	CHECK(loss(before, after).empty());
 }

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "server/counts/zonestatus.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+int zonestatus_open(struct zonestatus *zonestatus, size_t worker_count, size_t zone_count)
+{
+	struct zonestatus made = { .worker_count = worker_count, .zone_count = zone_count };
+	made.size_bytes = (worker_count * zone_count + 1) * sizeof(struct zonestatus_zone);
+	made.memory = mmap(NULL, made.size_bytes, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (made.memory == MAP_FAILED)
+		return -errno;
+	*zonestatus = made;
+	return 0;
+}
+
+void zonestatus_close(struct zonestatus *zonestatus)
+{
+	if (zonestatus->memory != NULL)
+		munmap(zonestatus->memory, zonestatus->size_bytes);
+	*zonestatus = (struct zonestatus){ 0 };
+}
+
+static struct zonestatus_zone *at(const struct zonestatus *zonestatus, size_t worker, size_t zone)
+{
+	return (struct zonestatus_zone *)zonestatus->memory + worker * zonestatus->zone_count +
+	       zone;
+}
+
+void zonestatus_put(const struct zonestatus *zonestatus, size_t worker, size_t zone,
+		    const struct zonestatus_zone *value)
+{
+	struct zonestatus_zone *place = at(zonestatus, worker, zone);
+#define X(name) __atomic_store_n(&place->name, value->name, __ATOMIC_RELAXED);
+	ZONESTATUS_ZONE_MAP(X)
+#undef X
+}
+
+static struct zonestatus_zone get(const struct zonestatus *zonestatus, size_t worker, size_t zone)
+{
+	const struct zonestatus_zone *place = at(zonestatus, worker, zone);
+	struct zonestatus_zone value;
+#define X(name) value.name = __atomic_load_n(&place->name, __ATOMIC_RELAXED);
+	ZONESTATUS_ZONE_MAP(X)
+#undef X
+	return value;
+}
+
+static bool is_worse(const struct zonestatus_zone *a, const struct zonestatus_zone *b)
+{
+	/* Opening is worse than serving: that worker answers nothing yet. */
+	static const int badness[] = { [ZONESTATUS_SERVING] = 0,
+				       [ZONESTATUS_OPENING] = 1,
+				       [ZONESTATUS_EXPIRED] = 2,
+				       [ZONESTATUS_FAILED] = 3 };
+	if (a->state != b->state)
+		return badness[a->state] > badness[b->state];
+	return a->built_s < b->built_s;
+}
+
+struct zonestatus_zone zonestatus_find_worst(const struct zonestatus *zonestatus, size_t zone)
+{
+	struct zonestatus_zone worst = get(zonestatus, 0, zone);
+	uint64_t damage = worst.damage;
+	uint64_t checked_s = worst.checked_s;
+	for (size_t i = 1; i < zonestatus->worker_count; i++) {
+		struct zonestatus_zone other = get(zonestatus, i, zone);
+		damage = damage != 0 ? damage : other.damage;
+		checked_s = other.checked_s > checked_s ? other.checked_s : checked_s;
+		if (is_worse(&other, &worst))
+			worst = other;
+	}
+	worst.damage = damage;
+	worst.checked_s = checked_s;
+	return worst;
+}
+
+bool zonestatus_find(const struct zonestatus *zonestatus, size_t zone, enum zonestatus_state state,
+		     struct zonestatus_zone *ret_zone)
+{
+	for (size_t i = 0; i < zonestatus->worker_count; i++) {
+		*ret_zone = get(zonestatus, i, zone);
+		if (ret_zone->state == (uint64_t)state)
+			return true;
+	}
+	return false;
+}
