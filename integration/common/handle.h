@@ -5,7 +5,7 @@
  * handle.h - a handle of libdnsblv6 out of a configuration file.
  *
  * Flow: the program's table, with handle_items in the section "library" -> lib/common/conf.c ->
- *       dnsblv6_set() for each item -> asking.h starts it.
+ *       dnsblv6_set() for each item -> uvhandle.h starts it.
  *
  *     library:
  *         zones: [ bl6.example*2, "bl.example=127.0.0.[2..11]" ]

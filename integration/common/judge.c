@@ -171,7 +171,7 @@ void judge_log_reload(const struct judge *judge, const char *context, int ret,
 	}
 }
 
-/* ---- asking ---- */
+/* ---- uvhandle ---- */
 
 bool judge_exempts(const struct judge *judge, const struct dnsblv6_ip *ip)
 {

@@ -6,7 +6,7 @@
 #include <sysexits.h>
 #include <uv.h>
 
-#include "integration/common/asking.h"
+#include "integration/common/uvhandle.h"
 #include "integration/adapters/cached/callers.h"
 #include "integration/common/program.h"
 #include "integration/common/upkeep.h"
@@ -25,7 +25,7 @@ struct service {
 	const struct cached_setup *setup;
 	uv_loop_t loop;
 	struct callers *callers;
-	struct asking asking;
+	struct uvhandle uvhandle;
 	struct upkeep upkeep;
 };
 
@@ -55,7 +55,7 @@ static void stop(void *data, int number)
 	struct service *service = data;
 	program_tell_stopping(context, number);
 	callers_close(service->callers);
-	asking_close(&service->asking);
+	uvhandle_close(&service->uvhandle);
 	upkeep_close(&service->upkeep);
 }
 
@@ -66,7 +66,7 @@ static const struct upkeep_work work = { measure, reload, stop };
 static int start_handles(struct service *service)
 {
 	const struct cached_setup *setup = service->setup;
-	int ret = asking_open(&service->asking, &service->loop, setup->handle.client);
+	int ret = uvhandle_open(&service->uvhandle, &service->loop, setup->handle.client);
 	if (ret != 0)
 		return ret;
 	return upkeep_open(&service->upkeep, &service->loop, context, setup->metrics, &work,

@@ -5,7 +5,7 @@
  * callers.h - the processes that are connected, and what they ask.
  *
  * Flow: a client's remote.c -> cached.h -> callers.c -> dnsblv6_submit() -> its callback
- *       -> a reply. asking.h calls dnsblv6_process() in each round of the loop.
+ *       -> a reply. uvhandle.h calls dnsblv6_process() in each round of the loop.
  *
  * No client can hold up the daemon or another client. A client has CACHED_OPEN_MAX
  * requests open and is read no further; one that does not take its replies, or says what

@@ -8,7 +8,7 @@
 #include <sysexits.h>
 #include <uv.h>
 
-#include "integration/common/asking.h"
+#include "integration/common/uvhandle.h"
 #include "integration/adapters/dns-translator/answer.h"
 #include "integration/common/upkeep.h"
 #include "lib/common/log.h"
@@ -86,7 +86,7 @@ struct service {
 	uv_loop_t loop;
 	struct udp *udp;
 	struct tcp *tcp;
-	struct asking asking;
+	struct uvhandle uvhandle;
 	struct upkeep upkeep;
 	TAILQ_HEAD(, request) requests;
 	size_t worker;
@@ -248,7 +248,7 @@ static void stop(void *data, int number)
 {
 	struct service *service = data;
 	(void)number;
-	asking_close(&service->asking);
+	uvhandle_close(&service->uvhandle);
 	upkeep_close(&service->upkeep);
 	udp_drain(service->udp);
 	tcp_drain(service->tcp);
@@ -273,7 +273,7 @@ static const struct upkeep_work work = { measure, reload, stop };
 static int start_handles(struct service *service)
 {
 	const struct translate_setup *setup = service->setup;
-	int ret = asking_open(&service->asking, &service->loop, setup->handle.client);
+	int ret = uvhandle_open(&service->uvhandle, &service->loop, setup->handle.client);
 	if (ret != 0)
 		return ret;
 	return upkeep_open(&service->upkeep, &service->loop, context,

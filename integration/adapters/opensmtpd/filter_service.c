@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "integration/common/asking.h"
+#include "integration/common/uvhandle.h"
 #include "integration/adapters/opensmtpd/lines.h"
 #include "integration/adapters/opensmtpd/queue.h"
 #include "integration/common/program.h"
@@ -31,7 +31,7 @@ struct service {
 	struct lines lines;
 	struct queue queue;
 	uv_loop_t loop;
-	struct asking asking;
+	struct uvhandle uvhandle;
 	uv_poll_t in;
 	uv_poll_t out;
 	struct upkeep upkeep;
@@ -49,7 +49,7 @@ static void stop(struct service *service)
 	if (service->is_stopping)
 		return;
 	service->is_stopping = true;
-	asking_close(&service->asking);
+	uvhandle_close(&service->uvhandle);
 	uv_close((uv_handle_t *)&service->in, NULL);
 	if (service->has_out)
 		uv_close((uv_handle_t *)&service->out, NULL);
@@ -223,7 +223,8 @@ static int start_handles(struct service *service)
 	service->in.data = service;
 	ret = upkeep_open(&service->upkeep, &service->loop, context, "", &work, service);
 	if (ret == 0)
-		ret = asking_open(&service->asking, &service->loop, service->setup->handle.client);
+		ret = uvhandle_open(&service->uvhandle, &service->loop,
+				    service->setup->handle.client);
 	return ret != 0 ? ret : uv_poll_start(&service->in, UV_READABLE, in_on_readable);
 }
 

@@ -5,7 +5,7 @@
  * peers.h - the processes of mail servers that are connected, and what they ask.
  *
  * Flow: bytes -> request.h or line.h -> a question -> exempt, or judge_submit() -> a reply.
- *       asking.h calls dnsblv6_process() in each round of the loop.
+ *       uvhandle.h calls dnsblv6_process() in each round of the loop.
  *
  * One question of a connection is open at a time, and replies go out in the order of the
  * questions: as long as one is open, or its reply has not been taken, the connection is read

@@ -4,7 +4,7 @@
 #include <sysexits.h>
 #include <uv.h>
 
-#include "integration/common/asking.h"
+#include "integration/common/uvhandle.h"
 #include "integration/adapters/postfix/peers.h"
 #include "integration/common/program.h"
 #include "integration/common/upkeep.h"
@@ -25,7 +25,7 @@ struct service {
 	struct sockets *sockets;
 	uv_loop_t loop;
 	struct peers *peers;
-	struct asking asking;
+	struct uvhandle uvhandle;
 	struct upkeep upkeep;
 };
 
@@ -59,7 +59,7 @@ static void reload(void *data)
 static void peers_on_done(void *service_data)
 {
 	struct service *service = service_data;
-	asking_close(&service->asking);
+	uvhandle_close(&service->uvhandle);
 	upkeep_close(&service->upkeep);
 }
 
@@ -79,7 +79,7 @@ static const struct upkeep_work work = { measure, reload, stop };
 static int start_handles(struct service *service)
 {
 	const struct policy_setup *setup = service->setup;
-	int ret = asking_open(&service->asking, &service->loop, setup->handle.client);
+	int ret = uvhandle_open(&service->uvhandle, &service->loop, setup->handle.client);
 	if (ret != 0)
 		return ret;
 	ret = peers_open(&service->loop, setup, service->sockets, &service->peers);

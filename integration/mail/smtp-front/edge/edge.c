@@ -268,13 +268,13 @@ static int open_handles(struct edge *edge)
 	if (ret == 0 && edge->setup->trust.forward.text[0] != '\0')
 		ret = open_forward(edge);
 	if (ret == 0 && edge->setup->has_zones)
-		ret = asking_open(&edge->asking, &edge->loop, edge->setup->handle.client);
+		ret = uvhandle_open(&edge->uvhandle, &edge->loop, edge->setup->handle.client);
 	return ret;
 }
 
 static void close_handles(struct edge *edge)
 {
-	asking_close(&edge->asking);
+	uvhandle_close(&edge->uvhandle);
 	callforward_close(edge->forward);
 	uv_close((uv_handle_t *)&edge->tick, NULL);
 	uv_close((uv_handle_t *)&edge->drain, NULL);

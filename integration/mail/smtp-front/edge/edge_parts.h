@@ -20,7 +20,7 @@
 #include <sys/queue.h>
 #include <uv.h>
 
-#include "integration/common/asking.h"
+#include "integration/common/uvhandle.h"
 #include "integration/mail/base/loop/arena.h"
 #include "integration/mail/smtp-front/recipients/callforward.h"
 #include "integration/mail/smtp-front/handover/capsule.h"
@@ -163,7 +163,7 @@ struct edge {
 	struct gather gather;
 	uv_signal_t term;
 	uv_poll_t queue; /* for an idle worker, or room in it */
-	struct asking asking;
+	struct uvhandle uvhandle;
 	struct arena *arena;
 	struct limits *limits;
 	struct wheel wheel;
