@@ -68,7 +68,7 @@ static void take_client(void *owner, unsigned door, int fd, const struct sockadd
 static void begin_taking(void *owner)
 {
 	struct edge *edge = owner;
-	gather_count(&edge->gather);
+	batching_count(&edge->batching);
 	session_take_time(edge, NULL);
 }
 
@@ -79,7 +79,7 @@ static const struct doors_rules doors_rules = { SHORT_PAUSE_MS, begin_taking, ta
 static void rest_on_wait(uv_prepare_t *wait)
 {
 	struct edge *edge = wait->data;
-	uint64_t rest_ns = gather_next(&edge->gather, uv_hrtime());
+	uint64_t rest_ns = batching_next(&edge->batching, uv_hrtime());
 	struct timespec rest = { .tv_nsec = (long)rest_ns };
 	if (rest_ns == 0 || edge->is_draining)
 		return;
@@ -323,7 +323,7 @@ static int begin(struct edge *edge)
 		return EX_OSERR;
 	}
 	wheel_init(&edge->wheel, uv_now(&edge->loop));
-	gather_init(&edge->gather, edge->setup->front.gather_ms * UINT64_C(1000000));
+	batching_init(&edge->batching, edge->setup->front.batching_ms * UINT64_C(1000000));
 	TAILQ_INIT(&edge->sessions);
 	TAILQ_INIT(&edge->waiting);
 	int status = open_files(edge);

@@ -26,7 +26,7 @@
 #include "integration/mail/smtp-front/handover/capsule.h"
 #include "lib/smtp/dialogue.h"
 #include "integration/mail/smtp-front/edge/edge_start.h"
-#include "integration/mail/base/loop/gather.h"
+#include "integration/mail/base/loop/batching.h"
 #include "integration/mail/base/loop/limits.h"
 #include "lib/process/doors.h"
 #include "lib/process/ration.h"
@@ -160,7 +160,7 @@ struct edge {
 	uv_timer_t tick;
 	uv_timer_t drain;
 	uv_prepare_t wait;
-	struct gather gather;
+	struct batching batching;
 	uv_signal_t term;
 	uv_poll_t queue; /* for an idle worker, or room in it */
 	struct uvhandle uvhandle;

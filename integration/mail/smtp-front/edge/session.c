@@ -495,7 +495,7 @@ void session_on_event(uv_poll_t *poll, int status, int events)
 	struct session *session = poll->data;
 	struct edge *edge = session->edge;
 	(void)events;
-	gather_count(&edge->gather);
+	batching_count(&edge->batching);
 	if (status < 0)
 		session_end(session, session->phase == SESSION_LINGER ? session->end : "reset");
 	else

@@ -65,10 +65,10 @@ static const char *take_certificate(void *data, const struct conf_value *value)
 
 /* ---- the table ---- */
 
-#define GATHER_MAX_MS 50
-#define MINUTE_MS     60000
-#define HOUR_MS	      (60 * MINUTE_MS)
-#define DAY_MS	      (24 * HOUR_MS)
+#define BATCHING_MAX_MS 50
+#define MINUTE_MS	60000
+#define HOUR_MS		(60 * MINUTE_MS)
+#define DAY_MS		(24 * HOUR_MS)
 
 #define NUMBER(name, member, least, most, usual)                                                   \
 	{                                                                                          \
@@ -126,7 +126,7 @@ static const struct conf_item front_items[] = {
 	CHOICE("at-capacity", front.at_capacity, capacities, "wait"),
 	SIZE("queue-size", front.queue_bytes, 16 << 10, 64 << 20, "256K"),
 	TIME("queue-timeout", front.queue_timeout_ms, 0, HOUR_MS, "30s"),
-	TIME("gather", front.gather_ms, 0, GATHER_MAX_MS, "4ms"),
+	TIME("gather", front.batching_ms, 0, BATCHING_MAX_MS, "4ms"),
 	TIME("drain", front.drain_ms, 0, HOUR_MS, "30s"),
 	PATH("metrics", front.metrics),
 	CHOICE("log-level", front.log_level, conf_log_levels, "info"),

@@ -95,7 +95,7 @@ struct setup_front {
 	enum setup_capacity at_capacity;
 	uint64_t queue_bytes; /* of sessions on their way, in the kernel's buffer */
 	unsigned queue_timeout_ms;
-	unsigned gather_ms;		  /* rests of a busy edge; 0: none */
+	unsigned batching_ms;		  /* rests of a busy edge; 0: none */
 	unsigned drain_ms;		  /* for sessions that are open at SIGTERM and SIGHUP */
 	char metrics[SETUP_PATH_MAX + 1]; /* "": none */
 	int log_level;

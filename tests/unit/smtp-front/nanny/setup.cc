@@ -118,7 +118,7 @@ TEST_CASE("the sample of smtp-front has the defaults", "[front][setup]")
 	CHECK(front.at_capacity == expected.at_capacity);
 	CHECK(front.queue_bytes == expected.queue_bytes);
 	CHECK(front.queue_timeout_ms == expected.queue_timeout_ms);
-	CHECK(front.gather_ms == expected.gather_ms);
+	CHECK(front.batching_ms == expected.batching_ms);
 	CHECK(front.drain_ms == expected.drain_ms);
 	CHECK(front.log_level == expected.log_level);
 	CHECK(file.setup.judge.deadline_ms == defaults.setup.judge.deadline_ms);
@@ -229,7 +229,7 @@ TEST_CASE("a value of front.conf that is none is refused with its line", "[front
 		"front:\n    user: no-such-user-here", "front:\n    chroot: empty",
 		"front:\n    queue-size: 1K", "front:\n    queue-size: 1T",
 		"front:\n    at-capacity: drop", "front:\n    drain: 2h",
-		"front:\n    gather: 51ms", "front:\n    proxy: [ 192.0.2.0/33 ]",
+		"front:\n    batching: 51ms", "front:\n    proxy: [ 192.0.2.0/33 ]",
 		"front:\n    port: 25", "limits:\n    greet-pause: 61s",
 		"limits:\n    greet-pause: soon", "limits:\n    early-talker: shout",
 		"limits:\n    size: 0", "limits:\n    prefix-ipv4: 7", "limits:\n    workers: 1025",
