@@ -4,8 +4,8 @@
 /*
  * board.h - which workers are idle, and which edges have sessions that wait for one.
  *
- * Flow: nanny.c -> board_open() before fork() -> worker.c and edge.c, by parting.c, set their own
- *       marks -> parting.c takes its turn, and gives a session away when a worker is idle; visit.c
+ * Flow: nanny.c -> board_open() before fork() -> worker.c and edge.c, by handout.c, set their own
+ *       marks -> handout.c takes its turn, and gives a session away when a worker is idle; visit.c
  *       and pace.h ask less patiently of a silent client while a session waits.
  *
  * Two bits for each process that lives, in memory that all share. A process sets its own and no

@@ -5,7 +5,7 @@
  * handover.h - the queue between edges and workers: bytes and descriptors, in one message.
  *
  * Flow: nanny.c makes the pair, and keeps both ends so that a session is in the queue whichever
- *       process dies -> parting.c sends -> an idle worker receives.
+ *       process dies -> handout.c sends -> an idle worker receives.
  *
  *     int ends[2];
  *     handover_open(65536, ends);
@@ -22,7 +22,7 @@
  * nothing where none is.
  *
  * SOCK_SEQPACKET: a message comes whole or not at all, to one of the workers that wait. Edges send
- * what idle workers take (parting.h), so that sessions wait in edges, which can tell them so. The
+ * what idle workers take (handout.h), so that sessions wait in edges, which can tell them so. The
  * buffer of the sending end is a second throttle: a message takes some 2 KiB of it, or up to 14 KiB
  * with much unread, and when it is full the edge decides what to do. Receivers wait inside recv(),
  * which leaves the message there, and not in poll(): the kernel then wakes one of them for a

@@ -4,7 +4,7 @@
 /*
  * passed.h - clients that need not wait for the banner again, in memory that all processes share.
  *
- * Flow: a client has waited and named a valid recipient: parting.c -> passed_propose() -> a worker
+ * Flow: a client has waited and named a valid recipient: handout.c -> passed_propose() -> a worker
  *       has its mail in the sink, or has passed it on: passed_confirm() -> it comes again:
  *       greeting.c -> passed_has(): no pause. A blacklist has it: passed_forget().
  *

@@ -15,7 +15,7 @@
 #include "integration/common/program.h"
 #include "integration/mail/smtp-front/edge/edge_log.h"
 #include "integration/mail/smtp-front/edge/edge_parts.h"
-#include "integration/mail/smtp-front/edge/parting.h"
+#include "integration/mail/smtp-front/edge/handout.h"
 #include "integration/mail/smtp-front/edge/session.h"
 #include "lib/common/log.h"
 
@@ -43,7 +43,7 @@ static void tick_on_timer(uv_timer_t *timer)
 	struct edge *edge = timer->data;
 	session_take_time(edge, NULL);
 	session_run_timers(edge);
-	parting_drain(edge);
+	handout_drain(edge);
 	/* An idle edge sleeps, when it has said all. */
 	if (!edge_log_settle(edge) && edge->session_count == 0)
 		uv_timer_stop(timer);

@@ -17,7 +17,7 @@
  *     channel      bytes from and to a client, in the clear or by TLS
  *     greeting     what is before the banner: PROXY, the pause, the verdict
  *     talk         commands and replies; which recipients are valid
- *     parting      the hand-over, and the sessions that wait for it
+ *     handout      the hand-over, and the sessions that wait for it
  *     edge_parts.h what they share
  *
  * SIGTERM drains: clients that have connected are accepted, and no others; a session may go on for

@@ -4,7 +4,7 @@
 /*
  * edge_parts.h - what an edge and its sessions are made of.
  *
- * Flow: edge.c makes the one, session.c the others; channel.c, greeting.c, talk.c and parting.c
+ * Flow: edge.c makes the one, session.c the others; channel.c, greeting.c, talk.c and handout.c
  *       work on them. For these alone.
  *
  * A session has a near part, which is resident as long as it is open, and a far part, whose

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #include "integration/mail/smtp-front/edge/channel.h"
-#include "integration/mail/smtp-front/edge/parting.h"
+#include "integration/mail/smtp-front/edge/handout.h"
 #include "lib/smtp/proxy.h"
 #include "integration/mail/smtp-front/edge/session.h"
 #include "integration/mail/smtp-front/edge/talk.h"
@@ -34,7 +34,7 @@ static void finish(struct session *session)
 	if (session->banner_ms > 0)
 		talk_on_verdict(session);
 	else if (is_passed_on(session))
-		parting_join(session);
+		handout_join(session);
 	else
 		talk_begin(session);
 }

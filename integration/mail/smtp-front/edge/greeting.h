@@ -5,7 +5,7 @@
  * greeting.h - what happens to a client before it is greeted.
  *
  * Flow: session_open() -> greeting_begin() -> a PROXY header where one must be -> limits of its
- *       prefix -> the pause, and in parallel libdnsblv6 -> talk_begin(), or parting_join()
+ *       prefix -> the pause, and in parallel libdnsblv6 -> talk_begin(), or handout_join()
  *       when connections are passed on as they are.
  *
  * A client that speaks before the banner is no mail server: it is refused, or at least noted. One

@@ -13,7 +13,7 @@
 #include "integration/mail/smtp-front/edge/channel.h"
 #include "integration/mail/smtp-front/edge/edge_log.h"
 #include "integration/mail/smtp-front/edge/greeting.h"
-#include "integration/mail/smtp-front/edge/parting.h"
+#include "integration/mail/smtp-front/edge/handout.h"
 #include "integration/mail/smtp-front/edge/talk.h"
 
 /* For a client to take our last words, and to say its own. */
@@ -70,7 +70,7 @@ static void leave_phase(struct session *session)
 		callforward_cancel(&session->wait);
 		break;
 	case SESSION_QUEUED:
-		parting_leave(session);
+		handout_leave(session);
 		break;
 	default:
 		break;
@@ -272,7 +272,7 @@ static void relay_on_done(struct relay *relay, int status)
 	tally_set(edge->start->tally, TALLY_RELAYED, --edge->relayed_count);
 	leave(session);
 	release(session);
-	parting_drain(edge);
+	handout_drain(edge);
 }
 
 void session_relay(struct session *session, int worker_fd)
@@ -321,7 +321,7 @@ static void hold_on_event(uv_poll_t *poll, int status, int events)
 	session_take_time(edge, NULL);
 	let_go(session);
 	/* Another of its network may be waiting for that. */
-	parting_drain(edge);
+	handout_drain(edge);
 }
 
 void session_hold(struct session *session, int hold_fd)
@@ -405,7 +405,7 @@ static void do_next(struct session *session)
 		greeting_judge_again(session);
 		return;
 	case NEXT_QUEUE:
-		parting_join(session);
+		handout_join(session);
 		return;
 	case NEXT_LINGER:
 		linger(session);
@@ -525,7 +525,7 @@ static void on_timer(struct session *session)
 		on_writable(session);
 		return;
 	case SESSION_QUEUED:
-		parting_on_timer(session);
+		handout_on_timer(session);
 		return;
 	case SESSION_LINGER:
 		session_end(session, session->end);

@@ -4,7 +4,7 @@
 /*
  * session.h - the life of a session in an edge: its slot, its events, its times, its end.
  *
- * Flow: edge.c has accepted -> session_open() -> greeting.c, talk.c, parting.c by phase ->
+ * Flow: edge.c has accepted -> session_open() -> greeting.c, talk.c, handout.c by phase ->
  *       session_end(), or session_part() when a worker has it.
  *
  *     PROXY -> PAUSE -> TALK <-> TLS, ASKED, TARPIT, PAUSE (after XCLIENT)

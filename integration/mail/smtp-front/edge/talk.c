@@ -9,7 +9,7 @@
 #include "integration/mail/smtp-front/edge/channel.h"
 #include "integration/mail/smtp-front/edge/edge_log.h"
 #include "integration/mail/smtp-front/edge/greeting.h"
-#include "integration/mail/smtp-front/edge/parting.h"
+#include "integration/mail/smtp-front/edge/handout.h"
 #include "integration/mail/smtp-front/edge/session.h"
 #include "lib/common/log.h"
 

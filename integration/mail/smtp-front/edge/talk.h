@@ -5,7 +5,7 @@
  * talk.h - commands of a client that has not yet named a valid recipient.
  *
  * Flow: greeting.c -> talk_begin() -> lines.h, dialogue.h -> users.h for each recipient -> a
- *       reply; for the first one that is valid none, but parting.h: the worker says it.
+ *       reply; for the first one that is valid none, but handout.h: the worker says it.
  */
 
 #include "integration/mail/smtp-front/edge/edge_parts.h"

@@ -4,7 +4,7 @@
 /*
  * capsule.h - one session as bytes, on its way from an edge to a worker.
  *
- * Flow: parting.c fills it at the first valid recipient -> handover.h -> worker.c goes on where
+ * Flow: handout.c fills it at the first valid recipient -> handover.h -> worker.c goes on where
  *       the edge has stopped.
  *
  * CAPSULE.md says what the bytes are, and nothing else does. Both ends are processes of one

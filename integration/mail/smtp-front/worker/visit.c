@@ -18,7 +18,7 @@
 #define LINGER_MS   1000
 #define LINGER_SIZE (256 * 1024)
 /* How long a client may be silent between mails, when the worker is to end. */
-#define PARTING_MS 2000
+#define HANDOUT_MS 2000
 /* Between looks at whether it is, or sessions wait: neither ends a wait. */
 #define LOOK_MS 250
 
@@ -128,7 +128,7 @@ static int64_t end_of_told(struct visit *visit, int64_t began_ms)
 		visit->told_ms = stream_deadline(0);
 	const int64_t late_ms =
 		visit->told_ms + (is_between_mails(visit) ? 0 : parts->setup->front.drain_ms);
-	return (late_ms > began_ms ? late_ms : began_ms) + PARTING_MS;
+	return (late_ms > began_ms ? late_ms : began_ms) + HANDOUT_MS;
 }
 
 /* Of a wait for the rest of a command that began at began_ms, with the wait itself at wait_ms. */

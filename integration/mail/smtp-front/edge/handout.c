@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/smtp-front/edge/parting.h"
+#include "integration/mail/smtp-front/edge/handout.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -204,7 +204,7 @@ static void queue_on_event(uv_poll_t *poll, int status, int events)
 	(void)events;
 	session_take_time(edge, NULL);
 	handover_hear(edge->start->queue_fd);
-	parting_drain(edge);
+	handout_drain(edge);
 }
 
 /* For the call of a worker, and for room where that is what is lacking. */
@@ -230,7 +230,7 @@ static void mark_waiting(struct edge *edge, bool is_waiting)
 		  is_waiting && board_count(board, BOARD_IDLE) == 0);
 }
 
-void parting_leave(struct session *session)
+void handout_leave(struct session *session)
 {
 	struct edge *edge = session->edge;
 	TAILQ_REMOVE(&edge->waiting, session, waiting);
@@ -266,7 +266,7 @@ static struct session *choose(struct edge *edge)
 	return best;
 }
 
-void parting_drain(struct edge *edge)
+void handout_drain(struct edge *edge)
 {
 	struct session *session = NULL;
 	/* What was lacking before may be there by now. */
@@ -315,7 +315,7 @@ static void wait_for_worker(struct session *session)
 	watch_queue(edge);
 }
 
-void parting_join(struct session *session)
+void handout_join(struct session *session)
 {
 	struct edge *edge = session->edge;
 	/* Bytes that were read cannot be given to an unmodified smtpd. */
@@ -332,7 +332,7 @@ void parting_join(struct session *session)
 		wait_for_worker(session);
 }
 
-void parting_on_timer(struct session *session)
+void handout_on_timer(struct session *session)
 {
 	put_off(session);
 }

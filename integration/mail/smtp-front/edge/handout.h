@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * parting.h - the hand-over of a session to the workers, and the sessions that wait for it.
+ * handout.h - the hand-over of a session to the workers, and the sessions that wait for it.
  *
- * Flow: talk.c has the first valid recipient, all replies before it are sent -> parting_join() ->
+ * Flow: talk.c has the first valid recipient, all replies before it are sent -> handout_join() ->
  *       a capsule with what was said, and what was read and not yet looked at -> handover.h.
  *
  * Under TLS the worker gets one end of a pair of sockets, and relay.h has the other.
@@ -25,13 +25,13 @@ extern "C" {
 #endif
 
 /* Into the queue, or into the list of those that wait for a worker. */
-void parting_join(struct session *session);
+void handout_join(struct session *session);
 /* As many as there are workers for. */
-void parting_drain(struct edge *edge);
+void handout_drain(struct edge *edge);
 /* Before the end, in SESSION_QUEUED. */
-void parting_leave(struct session *session);
+void handout_leave(struct session *session);
 /* It has waited long enough. */
-void parting_on_timer(struct session *session);
+void handout_on_timer(struct session *session);
 
 #ifdef __cplusplus
 }
