@@ -20,7 +20,7 @@ void pace_begin(struct pace *ret_pace, const struct pace_rules *rules)
 
 static bool is_stressed(const struct pace *pace)
 {
-	return board_count(pace->rules.board, BOARD_WAITING) > 0;
+	return scoreboard_count(pace->rules.scoreboard, SCOREBOARD_WAITING) > 0;
 }
 
 static int64_t most_ms(const struct pace *pace)

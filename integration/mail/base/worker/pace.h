@@ -11,15 +11,15 @@
  * client that is silent for that long is too slow, and so is one that stays below the rate on the
  * average of about that time, however much it has sent before.
  *
- * While sessions wait for a worker (board.h) the rate is stress_rate and the time
+ * While sessions wait for a worker (scoreboard.h) the rate is stress_rate and the time
  * stress_timeout_ms.
  *
- * Lies in the memory of its owner, stream and board are borrowed. Nothing here logs.
+ * Lies in the memory of its owner, stream and scoreboard are borrowed. Nothing here logs.
  */
 
 #include <stdint.h>
 
-#include "integration/mail/base/handover/board.h"
+#include "integration/mail/base/handover/scoreboard.h"
 #include "integration/mail/base/worker/stream.h"
 
 #ifdef __cplusplus
@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 struct pace_rules {
-	const struct board *board; /* may be NULL */
+	const struct scoreboard *scoreboard; /* may be NULL */
 	unsigned timeout_ms;
 	unsigned stress_timeout_ms;
 	unsigned rate; /* bytes a second; 0: any */

@@ -9,7 +9,7 @@
  * A plain value; everything in it is borrowed until edge_run() returns.
  */
 
-#include "integration/mail/base/handover/board.h"
+#include "integration/mail/base/handover/scoreboard.h"
 #include "integration/mail/smtp-front/recipients/hopstate.h"
 #include "integration/mail/base/handover/passed.h"
 #include "integration/mail/smtp-front/setup/setup.h"
@@ -27,10 +27,10 @@ struct edge_start {
 	int keyholder_fd;      /* -1 without certificates */
 	struct tally *tally;   /* of the edge's own slot; may be NULL */
 	struct passed *passed; /* of all processes; may be NULL */
-	struct board *board;   /* may be NULL, but an edge without one gives nothing away */
-	size_t process;	       /* the edge's own, of the board */
-	struct hopstate *hop;  /* of all processes; may be NULL */
-	unsigned index;	       /* of the edge: 0, 1, ... */
+	struct scoreboard *scoreboard; /* may be NULL, but an edge without one gives nothing away */
+	size_t process;		       /* the edge's own, of the scoreboard */
+	struct hopstate *hop;	       /* of all processes; may be NULL */
+	unsigned index;		       /* of the edge: 0, 1, ... */
 	/*
 	 * Called when all that is outside has been opened: gives up root and system calls. 0, or an
 	 * exit status, which is returned. May be NULL.

@@ -147,7 +147,8 @@ static bool has_worker(const struct edge *edge)
 {
 	/* In this order: a worker takes its mark away before it takes what is in the queue. */
 	const size_t used = handover_used(edge->start->queue_fd);
-	return used < (size_t)board_count(edge->start->board, BOARD_IDLE) * MESSAGE_LEAST;
+	return used <
+	       (size_t)scoreboard_count(edge->start->scoreboard, SCOREBOARD_IDLE) * MESSAGE_LEAST;
 }
 
 /* Before a worker has it, which says whether there was a mail. */
@@ -187,11 +188,11 @@ static bool try_to_part(struct session *session)
 static bool try_in_turn(struct session *session)
 {
 	const struct edge *edge = session->edge;
-	struct board *board = edge->start->board;
-	if (!board_take_turn(board, edge->start->process))
+	struct scoreboard *scoreboard = edge->start->scoreboard;
+	if (!scoreboard_take_turn(scoreboard, edge->start->process))
 		return false;
 	const bool is_gone = has_worker(edge) && try_to_part(session);
-	board_end_turn(board, edge->start->process);
+	scoreboard_end_turn(scoreboard, edge->start->process);
 	return is_gone;
 }
 
@@ -225,9 +226,9 @@ static void watch_queue(struct edge *edge)
 /* With an idle worker it is something else that a session waits for, and no matter of workers. */
 static void mark_waiting(struct edge *edge, bool is_waiting)
 {
-	struct board *board = edge->start->board;
-	board_set(board, BOARD_WAITING, edge->start->process,
-		  is_waiting && board_count(board, BOARD_IDLE) == 0);
+	struct scoreboard *scoreboard = edge->start->scoreboard;
+	scoreboard_set(scoreboard, SCOREBOARD_WAITING, edge->start->process,
+		       is_waiting && scoreboard_count(scoreboard, SCOREBOARD_IDLE) == 0);
 }
 
 void handout_leave(struct session *session)
@@ -294,7 +295,7 @@ static bool is_next(const struct session *session)
 {
 	const struct edge *edge = session->edge;
 	return !session->lacks_share && !edge->is_blocked &&
-	       board_count(edge->start->board, BOARD_IDLE) > 0;
+	       scoreboard_count(edge->start->scoreboard, SCOREBOARD_IDLE) > 0;
 }
 
 static void wait_for_worker(struct session *session)

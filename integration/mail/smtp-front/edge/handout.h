@@ -9,7 +9,7 @@
  *
  * Under TLS the worker gets one end of a pair of sockets, and relay.h has the other.
  *
- * A session goes into the queue when there is an idle worker (board.h). One that finds none waits
+ * A session goes into the queue when there is an idle worker (scoreboard.h). One that finds none waits
  * here, up to front.queue-timeout, and is told 421 then; or at once, where the configuration says
  * so. When a worker is idle the next one is of the network that has fewest workers, and the one
  * that has waited longest of these.

@@ -51,7 +51,7 @@ static void give_block_back(struct nanny *nanny, struct crew_slot *slot)
 	if (slot->block == 0)
 		return;
 	tally_clear_gauges(generation_tally(nanny, slot));
-	board_clear(nanny->board, slot->block);
+	scoreboard_clear(nanny->scoreboard, slot->block);
 	nanny->is_taken[slot->block] = false;
 	slot->block = 0;
 }

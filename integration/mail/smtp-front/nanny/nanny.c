@@ -341,7 +341,7 @@ static int open_shared(struct nanny *nanny, const struct setup *setup)
 {
 	int ret = tally_open(NANNY_SLOTS, &nanny->bank);
 	if (ret == 0)
-		ret = board_open(NANNY_SLOTS, &nanny->board);
+		ret = scoreboard_open(NANNY_SLOTS, &nanny->scoreboard);
 	if (ret == 0)
 		ret = passed_open(clock_now_ms(), &nanny->passed);
 	if (ret == 0)
@@ -362,7 +362,7 @@ static void close_shared(struct nanny *nanny)
 	}
 	passed_close(nanny->passed);
 	tally_close(&nanny->bank);
-	board_close(nanny->board);
+	scoreboard_close(nanny->scoreboard);
 }
 
 int nanny_run(struct setup *setup, const char *config_path)

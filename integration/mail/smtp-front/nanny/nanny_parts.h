@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-#include "integration/mail/base/handover/board.h"
+#include "integration/mail/base/handover/scoreboard.h"
 #include "lib/process/crew.h"
 #include "integration/mail/smtp-front/sinks/delivered.h"
 #include "integration/mail/smtp-front/recipients/hopstate.h"
@@ -67,9 +67,9 @@ struct nanny {
 	int queue_ends[2];
 	uint64_t queue_bytes; /* that were asked for */
 	struct tally_bank bank;
-	struct board *board;	    /* of as many processes as the bank has blocks */
-	struct passed *passed;	    /* of all generations */
-	bool is_taken[NANNY_SLOTS]; /* which blocks of it a process has */
+	struct scoreboard *scoreboard; /* of as many processes as the bank has blocks */
+	struct passed *passed;	       /* of all generations */
+	bool is_taken[NANNY_SLOTS];    /* which blocks of it a process has */
 	uint64_t started_s;
 	uint64_t metrics_ms; /* when they are written next */
 	bool is_stopping;

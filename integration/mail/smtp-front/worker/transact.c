@@ -279,7 +279,7 @@ static bool begin_parcel(struct visit *visit)
 {
 	const struct setup_limits *limits = &visit->parts.setup->limits;
 	const struct pace_rules rules = {
-		.board = visit->parts.board,
+		.scoreboard = visit->parts.scoreboard,
 		.timeout_ms = limits->data_timeout_ms,
 		.stress_timeout_ms = limits->stress_timeout_ms,
 		.rate = limits->data_rate,

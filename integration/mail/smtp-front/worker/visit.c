@@ -144,7 +144,7 @@ static struct patience patience_of(struct visit *visit, int64_t began_ms, int64_
 		-ETIMEDOUT);
 	if (parts->is_told != NULL && *parts->is_told != 0)
 		shorten(&patience, end_of_told(visit, began_ms), -ESHUTDOWN);
-	if (board_count(parts->board, BOARD_WAITING) > 0) {
+	if (scoreboard_count(parts->scoreboard, SCOREBOARD_WAITING) > 0) {
 		shorten(&patience, began_ms + limits->give_way_ms, -EBUSY);
 		shorten(&patience, wait_ms + limits->stress_timeout_ms - visit->waited_ms, -EBUSY);
 	}

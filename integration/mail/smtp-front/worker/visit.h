@@ -20,7 +20,7 @@
  * but for a moment in which it may say QUIT, when it has no mail begun, else after front.drain_ms.
  * A client that goes on is served.
  *
- * While other sessions wait for a worker (board.h) a silent client gives way: it is told 421 when
+ * While other sessions wait for a worker (scoreboard.h) a silent client gives way: it is told 421 when
  * it says nothing for limits.give_way_ms, or has taken limits.stress_timeout_ms for all its
  * commands since its last mail. The time of the whole session is limits.worker_timeout_ms: behind
  * it no other mail is begun, and one that has begun must end in as long again.
@@ -31,7 +31,7 @@
 #include "integration/mail/smtp-front/recipients/answers.h"
 #include <signal.h>
 
-#include "integration/mail/base/handover/board.h"
+#include "integration/mail/base/handover/scoreboard.h"
 #include "integration/mail/smtp-front/handover/capsule.h"
 #include "integration/mail/base/handover/passed.h"
 #include "integration/mail/smtp-front/setup/setup.h"
@@ -54,7 +54,7 @@ struct visit_parts {
 	struct users *users;   /* NULL: there is no such list */
 	struct tally *tally;   /* may be NULL */
 	struct passed *passed; /* may be NULL */
-	struct board *board;   /* may be NULL */
+	struct scoreboard *scoreboard;	      /* may be NULL */
 	const volatile sig_atomic_t *is_told; /* the worker is to end; may be NULL */
 };
 

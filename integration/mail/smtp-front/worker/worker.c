@@ -91,7 +91,7 @@ static int open_parts(struct worker *worker)
 	worker->parts.setup = setup;
 	worker->parts.tally = worker->start->tally;
 	worker->parts.passed = worker->start->passed;
-	worker->parts.board = worker->start->board;
+	worker->parts.scoreboard = worker->start->scoreboard;
 	worker->parts.is_told = &is_told_to_end;
 	int ret = sink_open(&setup->sink, setup->front.hostname, &worker->parts.sink);
 	if (ret < 0) {
@@ -137,14 +137,14 @@ static int receive(struct worker *worker, struct handover_fds *ret_fds)
 {
 	const struct worker_start *start = worker->start;
 
-	board_set(start->board, BOARD_IDLE, start->process, true);
+	scoreboard_set(start->scoreboard, SCOREBOARD_IDLE, start->process, true);
 	/* Only now: edges look for an idle worker then. */
 	let_go(worker);
-	if (board_count(start->board, BOARD_WAITING) > 0)
+	if (scoreboard_count(start->scoreboard, SCOREBOARD_WAITING) > 0)
 		handover_call(start->queue_fd);
 	const int ret = handover_await(start->queue_fd);
 	/* Before the message is taken, so that no edge gives another to this worker meanwhile. */
-	board_set(start->board, BOARD_IDLE, start->process, false);
+	scoreboard_set(start->scoreboard, SCOREBOARD_IDLE, start->process, false);
 	return ret < 0 ? ret : capsule_receive(start->queue_fd, worker->capsule, ret_fds);
 }
 
@@ -212,7 +212,7 @@ static void probe_hop(struct worker *worker)
 
 	if (start->index != 0)
 		return;
-	board_set(start->board, BOARD_IDLE, start->process, false);
+	scoreboard_set(start->scoreboard, SCOREBOARD_IDLE, start->process, false);
 	sink_probe(worker->parts.sink);
 }
 
@@ -224,7 +224,7 @@ int worker_run(const struct worker_start *start)
 	int status = open_parts(&worker);
 	/* It is about to be: a session that comes first finds it so. */
 	if (status == EX_OK)
-		board_set(start->board, BOARD_IDLE, start->process, true);
+		scoreboard_set(start->scoreboard, SCOREBOARD_IDLE, start->process, true);
 	if (status == EX_OK && start->confine != NULL)
 		status = start->confine(start->context);
 	if (status == EX_OK) {

@@ -15,7 +15,7 @@
  * SIGTERM must not be blocked. SIGINT and SIGHUP are the nanny's and ignored.
  */
 
-#include "integration/mail/base/handover/board.h"
+#include "integration/mail/base/handover/scoreboard.h"
 #include "integration/mail/smtp-front/sinks/delivered.h"
 #include "integration/mail/smtp-front/recipients/hopstate.h"
 #include "integration/mail/base/handover/passed.h"
@@ -28,14 +28,14 @@ extern "C" {
 
 struct worker_start {
 	const struct setup *setup;
-	int queue_fd;		     /* the end of the queue to read from; stays the caller's */
-	struct tally *tally;	     /* of the worker's own slot; may be NULL */
-	struct passed *passed;	     /* of all processes; may be NULL */
-	struct board *board;	     /* may be NULL */
-	size_t process;		     /* the worker's own, of the board */
-	struct hopstate *hop;	     /* of all workers; may be NULL */
-	struct delivered *delivered; /* the same */
-	unsigned index;		     /* of the worker: 0, 1, ... */
+	int queue_fd;		       /* the end of the queue to read from; stays the caller's */
+	struct tally *tally;	       /* of the worker's own slot; may be NULL */
+	struct passed *passed;	       /* of all processes; may be NULL */
+	struct scoreboard *scoreboard; /* may be NULL */
+	size_t process;		       /* the worker's own, of the scoreboard */
+	struct hopstate *hop;	       /* of all workers; may be NULL */
+	struct delivered *delivered;   /* the same */
+	unsigned index;		       /* of the worker: 0, 1, ... */
 	/*
 	 * Called when all that is outside has been opened: gives up root and system calls. 0, or an
 	 * exit status, which is returned. May be NULL.

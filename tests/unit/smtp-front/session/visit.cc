@@ -48,8 +48,8 @@ class fixture
 		parts.setup = setup_.get();
 		parts.sink = sink_;
 		parts.tally = &tally;
-		REQUIRE(board_open(1, &board) == 0);
-		parts.board = board;
+		REQUIRE(scoreboard_open(1, &scoreboard) == 0);
+		parts.scoreboard = scoreboard;
 		REQUIRE(visit_new(&parts, &visit_) == 0);
 		REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_) == 0);
 		make_capsule();
@@ -60,7 +60,7 @@ class fixture
 			close(ends_[0]);
 		visit_free(visit_);
 		sink_close(sink_);
-		board_close(board);
+		scoreboard_close(scoreboard);
 	}
 	fixture(const fixture &) = delete;
 	fixture &operator=(const fixture &) = delete;
@@ -143,7 +143,7 @@ class fixture
 	tmpdir box;
 	std::unique_ptr<struct capsule> capsule = std::make_unique<struct capsule>();
 	struct tally tally = {};
-	struct board *board = nullptr;
+	struct scoreboard *scoreboard = nullptr;
 	unsigned mail_count = 0;
 
       private:
@@ -383,7 +383,7 @@ TEST_CASE("a silent client gives way while others wait, and only then", "[front]
 	fixture visit;
 	visit.limits().give_way_ms = 30;
 	visit.limits().command_timeout_ms = 3600000; // longer than the test may take
-	board_set(visit.board, BOARD_WAITING, 0, true);
+	scoreboard_set(visit.scoreboard, SCOREBOARD_WAITING, 0, true);
 	const std::string heard = visit.talk("", text);
 	CHECK(heard.substr(heard.rfind("\r\n", heard.size() - 3) + 2, 9) == "421 4.3.2");
 	CHECK(tally_get(&visit.tally, TALLY_GAVE_WAY) == 1);
@@ -399,7 +399,7 @@ TEST_CASE("commands now and then do not help a client that others wait for", "[f
 {
 	fixture visit;
 	visit.limits().stress_timeout_ms = 300;
-	board_set(visit.board, BOARD_WAITING, 0, true);
+	scoreboard_set(visit.scoreboard, SCOREBOARD_WAITING, 0, true);
 	const std::string heard = visit.drip("", 20, UINT_MAX, "", "NOOP\r\n");
 	CHECK(heard.substr(heard.rfind("\r\n", heard.size() - 3) + 2, 9) == "421 4.3.2");
 }
@@ -409,7 +409,7 @@ TEST_CASE("within a mail a client has less time while others wait", "[front][vis
 	fixture visit;
 	visit.limits().stress_timeout_ms = 30;
 	visit.limits().data_timeout_ms = 3600000;
-	board_set(visit.board, BOARD_WAITING, 0, true);
+	scoreboard_set(visit.scoreboard, SCOREBOARD_WAITING, 0, true);
 	CHECK(codes(visit.talk("", "DATA\r\nhalf")) == "250 354 421");
 	CHECK(tally_get(&visit.tally, TALLY_MAILS_CUT) == 1);
 }

@@ -71,7 +71,7 @@ class fixture
 		start.setup = setup.get();
 		start.queue_fd = queue[1];
 		start.tally = bank.slots;
-		start.board = board;
+		start.scoreboard = scoreboard;
 		return worker_run(&start);
 	}
 	// A session at its first recipient, put into the queue. The client's end.
@@ -112,7 +112,7 @@ class fixture
 	uint64_t queued_at_us = now_us();
 	int queue[2] = { -1, -1 };
 	tally_bank bank = {};
-	struct board *board = nullptr;
+	struct scoreboard *scoreboard = nullptr;
 };
 
 // All that comes until the other side ends.
@@ -463,21 +463,21 @@ TEST_CASE("a session that has waited too long for a worker is put off, and the n
 TEST_CASE("a worker says when it is idle", "[front][worker]")
 {
 	fixture front;
-	REQUIRE(board_open(2, &front.board) == 0);
+	REQUIRE(scoreboard_open(2, &front.scoreboard) == 0);
 	child worker([&] { return front.run(); });
-	while (board_count(front.board, BOARD_IDLE) == 0)
+	while (scoreboard_count(front.scoreboard, SCOREBOARD_IDLE) == 0)
 		std::this_thread::yield();
 	const int client = front.connect();
 	char byte = 0;
 	REQUIRE(recv(client, &byte, 1, 0) == 1); // the reply to RCPT: it has the session
-	CHECK(board_count(front.board, BOARD_IDLE) == 0);
+	CHECK(scoreboard_count(front.scoreboard, SCOREBOARD_IDLE) == 0);
 	say(client, "QUIT\r\n");
-	while (board_count(front.board, BOARD_IDLE) == 0)
+	while (scoreboard_count(front.scoreboard, SCOREBOARD_IDLE) == 0)
 		std::this_thread::yield();
 	worker.kill(SIGTERM);
 	CHECK(worker.wait() == EX_OK);
-	CHECK(board_count(front.board, BOARD_IDLE) == 0);
-	board_close(front.board);
+	CHECK(scoreboard_count(front.scoreboard, SCOREBOARD_IDLE) == 0);
+	scoreboard_close(front.scoreboard);
 	close(client);
 }
 

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * board.h - which workers are idle, and which edges have sessions that wait for one.
+ * scoreboard.h - which workers are idle, and which edges have sessions that wait for one.
  *
- * Flow: nanny.c -> board_open() before fork() -> worker.c and edge.c, by handout.c, set their own
+ * Flow: nanny.c -> scoreboard_open() before fork() -> worker.c and edge.c, by handout.c, set their own
  *       marks -> handout.c takes its turn, and gives a session away when a worker is idle; visit.c
  *       and pace.h ask less patiently of a silent client while a session waits.
  *
@@ -30,28 +30,29 @@
 extern "C" {
 #endif
 
-struct board; /* opaque, shared memory */
+struct scoreboard; /* opaque, shared memory */
 
-enum board_mark { BOARD_IDLE, BOARD_WAITING, BOARD_MARKS };
+enum scoreboard_mark { SCOREBOARD_IDLE, SCOREBOARD_WAITING, SCOREBOARD_MARKS };
 
 /* For so many processes, without a mark. 0 or -errno. */
-int board_open(size_t process_count, struct board **ret_board);
-void board_close(struct board *board);
+int scoreboard_open(size_t process_count, struct scoreboard **ret_board);
+void scoreboard_close(struct scoreboard *scoreboard);
 
 /* process: below process_count. */
-void board_set(struct board *board, enum board_mark mark, size_t process, bool is_set);
+void scoreboard_set(struct scoreboard *scoreboard, enum scoreboard_mark mark, size_t process,
+		    bool is_set);
 /* Of a process that has ended: both, and its turn. */
-void board_clear(struct board *board, size_t process);
+void scoreboard_clear(struct scoreboard *scoreboard, size_t process);
 /* How many processes have it. */
-unsigned board_count(const struct board *board, enum board_mark mark);
+unsigned scoreboard_count(const struct scoreboard *scoreboard, enum scoreboard_mark mark);
 
 /*
  * False when another process keeps its turn for longer than a look and a message take: better a
  * session that waits for the next tick than an edge that does nothing else.
  */
-bool board_take_turn(struct board *board, size_t process);
+bool scoreboard_take_turn(struct scoreboard *scoreboard, size_t process);
 /* Of a process that has the turn. */
-void board_end_turn(struct board *board, size_t process);
+void scoreboard_end_turn(struct scoreboard *scoreboard, size_t process);
 
 #ifdef __cplusplus
 }
