@@ -4,7 +4,7 @@
 // random.hh - random addresses and names that are unlike uniform ones: runs of
 // zeros, ones and repeated groups, where mistakes live.
 //
-//     const auto seed = GENERATE(take(100, random(0u, UINT_MAX)));
+//     const auto seed = RANDOM_SEED(100); // of seeds.hh
 //     CAPTURE(seed);
 //     randomness rnd(seed);
 

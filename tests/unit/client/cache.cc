@@ -4,6 +4,7 @@
 
 #include "tests/lib/child.hh"
 #include "tests/lib/random.hh"
+#include "tests/lib/seeds.hh"
 
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -14,8 +15,6 @@
 #include <numeric>
 #include <set>
 #include <vector>
-
-#define RANDOM_SEED(count) GENERATE(take(count, random(0u, UINT_MAX)))
 
 namespace
 {

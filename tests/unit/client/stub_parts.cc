@@ -14,6 +14,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/lib/random.hh"
+#include "tests/lib/seeds.hh"
 
 namespace
 {
@@ -32,7 +33,7 @@ std::string order(std::vector<upstream> &servers, int64_t now_ms)
 TEST_CASE("timers come in the order they are due", "[client][timers]")
 {
 	constexpr unsigned COUNT = 200;
-	const auto seed = GENERATE(take(20, random(0u, UINT_MAX)));
+	const auto seed = RANDOM_SEED(20);
 	CAPTURE(seed);
 	randomness rnd(seed);
 	std::vector<timer> all(COUNT);

@@ -3,6 +3,7 @@
 
 #include "tests/lib/guarded.hh"
 #include "tests/lib/random.hh"
+#include "tests/lib/seeds.hh"
 #include "tests/unit/vectors.hh"
 
 #include <catch2/catch.hpp>
@@ -41,8 +42,6 @@ static int parse_prefix(const std::string &text, dnsblv6_prefix *ret_prefix)
 	const guarded bounded(bytes(text.begin(), text.end()));
 	return dnsblv6_prefix_parse(bounded.text(), bounded.size(), ret_prefix);
 }
-
-#define RANDOM_SEED(count) GENERATE(take(count, random(0u, UINT_MAX)))
 
 TEST_CASE("an address that is written is read as itself", "[format][address]")
 {

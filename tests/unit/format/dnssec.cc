@@ -4,14 +4,13 @@
 
 #include "tests/lib/guarded.hh"
 #include "tests/lib/random.hh"
+#include "tests/lib/seeds.hh"
 #include "tests/unit/vectors.hh"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <climits>
-
-#define RANDOM_SEED(count) GENERATE(take(count, random(0u, UINT_MAX)))
 
 static dnsblv6_types types_of(const std::string &numbers)
 {

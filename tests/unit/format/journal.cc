@@ -3,12 +3,11 @@
 
 #include "tests/lib/guarded.hh"
 #include "tests/lib/random.hh"
+#include "tests/lib/seeds.hh"
 
 #include <catch2/catch.hpp>
 
 #include <climits>
-
-#define RANDOM_SEED(count) GENERATE(take(count, random(0u, UINT_MAX)))
 
 using bytes = std::vector<uint8_t>;
 

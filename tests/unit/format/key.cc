@@ -3,14 +3,13 @@
 
 #include "tests/lib/guarded.hh"
 #include "tests/lib/random.hh"
+#include "tests/lib/seeds.hh"
 #include "tests/unit/vectors.hh"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <climits>
-
-#define RANDOM_SEED(count) GENERATE(take(count, random(0u, UINT_MAX)))
 
 using label_list = std::vector<bytes>; // the label nearest the apex first
 

@@ -3,13 +3,12 @@
 
 #include "tests/lib/guarded.hh"
 #include "tests/lib/random.hh"
+#include "tests/lib/seeds.hh"
 #include "tests/unit/vectors.hh"
 
 #include <catch2/catch.hpp>
 
 #include <climits>
-
-#define RANDOM_SEED(count) GENERATE(take(count, random(0u, UINT_MAX)))
 
 static bytes wire_of(const dnsblv6_labels &name)
 {
@@ -86,6 +85,19 @@ TEST_CASE("a prefix has a dotted name when it is a block or a border", "[format]
 	      (is_block ? DNSBLV6_OK : DNSBLV6_EPREFIX));
 }
 
+static void check_written_again(dnsblv6_style style, const dnsblv6_prefix &block,
+				const guarded &name)
+{
+	dnsblv6_labels again;
+	REQUIRE(dnsblv6_name_make(style, block, &again) == DNSBLV6_OK);
+	bytes lower(name.data(), name.data() + name.size());
+	for (uint8_t &byte : lower) {
+		if (byte >= 'A' && byte <= 'Z')
+			byte = static_cast<uint8_t>(byte + 'a' - 'A');
+	}
+	CHECK(wire_of(again) == lower);
+}
+
 TEST_CASE("a name that is read is the name that is written for what was read", "[format][name]")
 {
 	const auto style = GENERATE(DNSBLV6_STYLE_DOTTED, DNSBLV6_STYLE_FLAT);
@@ -102,14 +114,7 @@ TEST_CASE("a name that is read is the name that is written for what was read", "
 		if (ret != DNSBLV6_OK)
 			return;
 		read_count++;
-		dnsblv6_labels again;
-		REQUIRE(dnsblv6_name_make(style, block, &again) == DNSBLV6_OK);
-		bytes lower(damaged.data(), damaged.data() + damaged.size());
-		for (uint8_t &byte : lower) {
-			if (byte >= 'A' && byte <= 'Z')
-				byte = static_cast<uint8_t>(byte + 'a' - 'A');
-		}
-		CHECK(wire_of(again) == lower);
+		check_written_again(style, block, damaged);
 	});
 	const bool is_flat_name = name.find("c0000") == 0 || name.find("20010db8a") == 0;
 	CHECK((read_count > 0) == (is_flat_name == (style == DNSBLV6_STYLE_FLAT)));
@@ -125,9 +130,13 @@ TEST_CASE("labels of any bytes are refused or read, and never read past", "[form
 		wire.resize(rnd.below(static_cast<unsigned>(wire.size())));
 	const guarded bounded(wire);
 	dnsblv6_prefix prefix = { { 1, 2 }, 3 };
-	for (auto style : { DNSBLV6_STYLE_DOTTED, DNSBLV6_STYLE_FLAT })
-		CHECK(dnsblv6_name_parse(style, bounded.data(), bounded.size(), &prefix) ==
-		      DNSBLV6_ENAME);
+	for (auto style : { DNSBLV6_STYLE_DOTTED, DNSBLV6_STYLE_FLAT }) {
+		const int ret = dnsblv6_name_parse(style, bounded.data(), bounded.size(), &prefix);
+		if (ret == DNSBLV6_OK) // "*.0" is a name, and once in a while it is drawn
+			check_written_again(style, prefix, bounded);
+		else
+			CHECK(ret == DNSBLV6_ENAME);
+	}
 	const int ret4 = dnsblv6_name_parse_classic4(bounded.data(), bounded.size(), &prefix);
 	CHECK((ret4 == DNSBLV6_OK || ret4 == DNSBLV6_ENAME));
 	const int ret6 = dnsblv6_name_parse_classic6(bounded.data(), bounded.size(), &prefix);

@@ -3,13 +3,12 @@
 
 #include "tests/lib/guarded.hh"
 #include "tests/lib/random.hh"
+#include "tests/lib/seeds.hh"
 #include "tests/unit/vectors.hh"
 
 #include <catch2/catch.hpp>
 
 #include <climits>
-
-#define RANDOM_SEED(count) GENERATE(take(count, random(0u, UINT_MAX)))
 
 static bytes some_bytes(randomness &rnd, unsigned size_max)
 {

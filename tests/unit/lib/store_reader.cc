@@ -6,6 +6,7 @@
 
 #include "tests/lib/child.hh"
 #include "tests/lib/random.hh"
+#include "tests/lib/seeds.hh"
 #include "tests/lib/stores.hh"
 #include "tests/lib/tmpdir.hh"
 
@@ -43,7 +44,7 @@ static table many_entries()
 
 TEST_CASE("entries are found as in a sorted map", "[store][reader]")
 {
-	const auto seed = GENERATE(take(20, random(0u, UINT_MAX)));
+	const auto seed = RANDOM_SEED(20);
 	CAPTURE(seed);
 	randomness rnd(seed);
 	const auto some_key = [&] {

@@ -2,6 +2,7 @@
 #include "lib/dns/question.h"
 #include "server/answer/lookahead.h"
 #include "tests/unit/server/fixture.hh"
+#include "tests/lib/seeds.hh"
 
 #include <catch2/catch.hpp>
 
@@ -82,7 +83,7 @@ TEST_CASE("the quick answer says what the long one says", "[server][quick]")
 {
 	auto is_signed = GENERATE(false, true);
 	auto style = GENERATE(DNSBLV6_STYLE_DOTTED, DNSBLV6_STYLE_FLAT);
-	auto seed = GENERATE(take(2, random(0, INT_MAX)));
+	auto seed = RANDOM_SEED(2);
 	CAPTURE(is_signed, style, seed);
 	randomness rnd(static_cast<unsigned>(seed));
 	std::map<std::string, std::set<uint16_t>> known;
@@ -156,7 +157,7 @@ TEST_CASE("a batch that was foreseen gets the answers that each query gets alone
 	  "[server][quick][lookahead]")
 {
 	auto is_signed = GENERATE(false, true);
-	auto seed = GENERATE(take(2, random(0, INT_MAX)));
+	auto seed = RANDOM_SEED(2);
 	CAPTURE(is_signed, seed);
 	randomness rnd(static_cast<unsigned>(seed));
 	std::map<std::string, std::set<uint16_t>> known;

@@ -3,6 +3,7 @@
 #include "server/control/totals.h"
 #include "tests/lib/child.hh"
 #include "tests/unit/server/fixture.hh"
+#include "tests/lib/seeds.hh"
 
 #include <catch2/catch.hpp>
 
@@ -253,7 +254,7 @@ static int find_entry(zone *of, const std::string &name, std::string *ret_key)
 
 TEST_CASE("the index knows what the store knows", "[server][zone][index]")
 {
-	auto seed = GENERATE(take(4, random(0, 1 << 30)));
+	auto seed = RANDOM_SEED(4);
 	CAPTURE(seed);
 	randomness rnd(static_cast<unsigned>(seed));
 	store_options options;

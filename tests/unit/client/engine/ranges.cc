@@ -4,6 +4,7 @@
 #include "lib/format/key.h"
 
 #include "tests/lib/random.hh"
+#include "tests/lib/seeds.hh"
 #include "tests/unit/client/clock.hh"
 
 #include <catch2/catch.hpp>
@@ -15,8 +16,6 @@
 #include <memory>
 #include <string>
 #include <vector>
-
-#define RANDOM_SEED(count) GENERATE(take(count, random(0u, UINT_MAX)))
 
 namespace
 {
