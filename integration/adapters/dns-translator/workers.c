@@ -33,7 +33,7 @@ static void begin(const struct workers *workers, struct crew_slot *slot)
 	if (pid == 0) {
 		sigprocmask(SIG_SETMASK, &workers->before, NULL);
 		exit(translate_service_run(workers->setup, workers->listener, slot->index,
-				 workers->counters));
+					   workers->counters));
 	}
 	if (pid < 0)
 		log_warning(context, "worker not begun, worker=%u (%s)", slot->index,
