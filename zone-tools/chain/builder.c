@@ -437,8 +437,8 @@ static int put_signing(struct builder *builder)
 
 static int put_settings(struct builder *builder)
 {
-	const struct settings *settings = builder->job->settings;
-	return settings != NULL ? settings_write(builder->writer, settings) : DNSBLV6_OK;
+	const struct store_settings *settings = builder->job->settings;
+	return settings != NULL ? store_settings_write(builder->writer, settings) : DNSBLV6_OK;
 }
 
 static int put_origins(struct builder *builder)

@@ -12,7 +12,7 @@
 #include "zone-tools/plan/guard.h"
 #include "zone-tools/keys/keyset.h"
 #include "zone-tools/plan/plan.h"
-#include "zone-tools/records/settings.h"
+#include "zone-tools/records/store_settings.h"
 #include "zone-tools/base/spec.h"
 
 #ifdef __cplusplus
@@ -27,7 +27,7 @@ struct builder_job {
 	const struct plan *plan;
 	const struct listing *listing;
 	const struct spec *spec;
-	const struct settings *settings; /* for the store to remember; NULL: nothing */
+	const struct store_settings *settings; /* for the store to remember; NULL: nothing */
 	bool may_change_style;
 	struct keyset *keyset; /* what was given; when all is done, what there was and is */
 	uint32_t lifetime_s;   /* of signatures */

@@ -7,7 +7,7 @@
 #include "zone-tools/records/clock.h"
 #include "zone-tools/base/progress.h"
 #include "zone-tools/records/recorder.h"
-#include "zone-tools/records/settings.h"
+#include "zone-tools/records/store_settings.h"
 #include "zone-tools/records/zonemd.h"
 
 #include <string.h>
@@ -117,7 +117,7 @@ static int put_facts(const struct resign *resign, struct writer *writer)
 				 strlen(DNSBLV6_FACT_SIGNING), data, DNSBLV6_SIGNING_SIZE);
 	struct dnsblv6_change change = chain_change(&resign->chained, facts.built_s);
 	if (ret == DNSBLV6_OK)
-		ret = settings_remember_lifetime(writer, resign->job->lifetime_s);
+		ret = store_settings_remember_lifetime(writer, resign->job->lifetime_s);
 	return ret == DNSBLV6_OK ? recorder_end(resign->recorder, &facts, &change) : ret;
 }
 
@@ -155,8 +155,8 @@ static int write_all(struct writer *writer, void *context)
 	memset(&resign->result, 0, sizeof(resign->result));
 	int ret = before_load(writer, resign->job->keyset, resign->job->now_s, &resign->before);
 	if (ret == DNSBLV6_OK)
-		ret = settings_recall_lifetime(writer, resign->job->lifetime_s,
-					       &resign->lifetime_s);
+		ret = store_settings_recall_lifetime(writer, resign->job->lifetime_s,
+						     &resign->lifetime_s);
 	if (ret == DNSBLV6_OK)
 		ret = check(resign);
 	if (ret == DNSBLV6_OK)

@@ -8,7 +8,7 @@
 #include "zone-tools/records/clock.h"
 #include "zone-tools/chain/region.h"
 #include "zone-tools/plan/segmenter.h"
-#include "zone-tools/records/settings.h"
+#include "zone-tools/records/store_settings.h"
 #include "zone-tools/records/zonemd.h"
 
 #include "lib/format/wellknown.h"
@@ -85,8 +85,8 @@ static int load_before(struct updater *updater)
 	if (ret == DNSBLV6_OK)
 		ret = keyset_choose(job->keyset, true);
 	if (ret == DNSBLV6_OK)
-		ret = settings_recall_lifetime(updater->writer, job->lifetime_s,
-					       &updater->lifetime_s);
+		ret = store_settings_recall_lifetime(updater->writer, job->lifetime_s,
+						     &updater->lifetime_s);
 	if (ret == DNSBLV6_OK && job->keyset->key_count > 0 && !job->trusts_clock &&
 	    !clock_check(job->path, &updater->before, job->now_s, updater->lifetime_s,
 			 job->findings))
@@ -438,7 +438,7 @@ static int put_facts(struct updater *updater)
 	if (ret == DNSBLV6_OK)
 		ret = put_signing(updater);
 	if (ret == DNSBLV6_OK)
-		ret = settings_remember_lifetime(updater->writer, updater->job->lifetime_s);
+		ret = store_settings_remember_lifetime(updater->writer, updater->job->lifetime_s);
 	return ret == DNSBLV6_OK ? recorder_end(updater->recorder, &updater->facts, &change) : ret;
 }
 

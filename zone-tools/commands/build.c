@@ -40,9 +40,9 @@ struct build {
 	const char *store;
 	bool is_quiet;
 	struct keyfiles keyfiles;
-	struct settings settings; /* for the store to remember */
-	struct settings recalled; /* what it remembered; spec has text of it */
-	struct settings forgotten;
+	struct store_settings settings; /* for the store to remember */
+	struct store_settings recalled; /* what it remembered; spec has text of it */
+	struct store_settings forgotten;
 	bool has_style; /* on the command line */
 	bool may_change_style;
 	bool is_there; /* the store; then before is of it */
@@ -167,9 +167,9 @@ static int find_remembered(const char *name)
 }
 
 /* Out of memory on a command line is nothing to go on from. */
-static void remember(struct settings *settings, const char *name, const char *value)
+static void remember(struct store_settings *settings, const char *name, const char *value)
 {
-	if (settings_add(settings, name, value != NULL ? value : "") != DNSBLV6_OK) {
+	if (store_settings_add(settings, name, value != NULL ? value : "") != DNSBLV6_OK) {
 		log_error(NULL, "out of memory");
 		exit(EX_TEMPFAIL);
 	}
@@ -218,11 +218,13 @@ static const char *style_word(unsigned style)
 }
 
 /* A name of this version's or, kept for it, of a later one's. */
-static void recall_setting(struct build *build, size_t given_count, const struct setting *setting)
+static void recall_setting(struct build *build, size_t given_count,
+			   const struct store_setting *setting)
 {
-	const struct settings given = { build->settings.items, given_count, given_count };
+	const struct store_settings given = { build->settings.items, given_count, given_count };
 	int row = find_remembered(setting->name);
-	if (settings_has(&given, setting->name) || settings_has(&build->forgotten, setting->name))
+	if (store_settings_has(&given, setting->name) ||
+	    store_settings_has(&build->forgotten, setting->name))
 		return;
 	if (row >= 0)
 		take_option(build, row, setting->value);
@@ -242,7 +244,7 @@ static void recall_ttl(struct build *build)
 static int recall_settings(struct build *build)
 {
 	size_t given_count = build->settings.count;
-	int ret = settings_read(build->store, &build->recalled);
+	int ret = store_settings_read(build->store, &build->recalled);
 	if (ret == DNSBLV6_ENOTFOUND) {
 		recall_ttl(build);
 		ret = DNSBLV6_OK;
@@ -440,9 +442,9 @@ int build_command(int argc, char **argv)
 		return EX_TEMPFAIL;
 	int status = run(&build, argc, argv);
 	keyfiles_deinit(&build.keyfiles);
-	settings_deinit(&build.settings);
-	settings_deinit(&build.recalled);
-	settings_deinit(&build.forgotten);
+	store_settings_deinit(&build.settings);
+	store_settings_deinit(&build.recalled);
+	store_settings_deinit(&build.forgotten);
 	plan_deinit(&build.plan);
 	listing_deinit(&build.listing);
 	return status;

@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * settings.h - the options of build that a store remembers, as they were given.
+ * store_settings.h - the options of build that a store remembers, as they were given.
  *
  * Flow: build.c notes what the command line says, and takes from the store what it does not ->
  *       builder.c writes them back. sign.c and update.c want the lifetime of signatures.
  *
  * A row of names and values in the order in which they were given; a name may
- * stand in it more than once. A settings owns its memory; settings_deinit()
+ * stand in it more than once. A store_settings owns its memory; store_settings_deinit()
  * takes a zeroed one.
  */
 
@@ -18,41 +18,42 @@
 extern "C" {
 #endif
 
-struct setting {
+struct store_setting {
 	char *name;
 	char *value; /* empty for an option without an argument */
 };
 
-struct settings {
-	struct setting *items;
+struct store_settings {
+	struct store_setting *items;
 	size_t count;
 	size_t capacity;
 };
 
 /* What an encoded row may take: 32 name servers with 16 addresses, and all others. */
-#define SETTINGS_SIZE_MAX 65536
+#define STORE_SETTINGS_SIZE_MAX 65536
 
 /* Both are copied. DNSBLV6_OK or -ENOMEM. */
-int settings_add(struct settings *settings, const char *name, const char *value);
-bool settings_has(const struct settings *settings, const char *name);
+int store_settings_add(struct store_settings *settings, const char *name, const char *value);
+bool store_settings_has(const struct store_settings *settings, const char *name);
 /* In the place of all of that name. */
-int settings_replace(struct settings *settings, const char *name, const char *value);
-void settings_deinit(struct settings *settings);
+int store_settings_replace(struct store_settings *settings, const char *name, const char *value);
+void store_settings_deinit(struct store_settings *settings);
 
 /*
  * What the store at path remembers. DNSBLV6_ENOTFOUND when it was built before
  * there were any; a status of lib/store. The caller has looked for damage.
  */
-int settings_read(const char *path, struct settings *ret_settings);
-int settings_write(struct writer *writer, const struct settings *settings);
+int store_settings_read(const char *path, struct store_settings *ret_settings);
+int store_settings_write(struct writer *writer, const struct store_settings *settings);
 
 /*
  * For sign and update, in their transaction: the lifetime of signatures that counts, which is
  * given_s if that is not 0, or what the store remembers, or the default.
  */
-int settings_recall_lifetime(struct writer *writer, uint32_t given_s, uint32_t *ret_lifetime_s);
+int store_settings_recall_lifetime(struct writer *writer, uint32_t given_s,
+				   uint32_t *ret_lifetime_s);
 /* Has the store remember given_s if that is not 0, beside all else. */
-int settings_remember_lifetime(struct writer *writer, uint32_t given_s);
+int store_settings_remember_lifetime(struct writer *writer, uint32_t given_s);
 
 #ifdef __cplusplus
 }

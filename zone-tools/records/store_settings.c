@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "zone-tools/records/settings.h"
+#include "zone-tools/records/store_settings.h"
 
 #include "zone-tools/base/array.h"
 #include "zone-tools/keys/signer.h"
@@ -16,12 +16,12 @@
 
 /* ---- in memory ---- */
 
-static int add(struct settings *settings, const void *name, size_t name_size, const void *value,
-	       size_t value_size)
+static int add(struct store_settings *settings, const void *name, size_t name_size,
+	       const void *value, size_t value_size)
 {
 	if (!array_reserve(settings->items, settings->count + 1, &settings->capacity))
 		return -ENOMEM;
-	struct setting *item = &settings->items[settings->count];
+	struct store_setting *item = &settings->items[settings->count];
 	item->name = strndup(name, name_size);
 	item->value = strndup(value, value_size);
 	if (item->name == NULL || item->value == NULL) {
@@ -33,12 +33,12 @@ static int add(struct settings *settings, const void *name, size_t name_size, co
 	return DNSBLV6_OK;
 }
 
-int settings_add(struct settings *settings, const char *name, const char *value)
+int store_settings_add(struct store_settings *settings, const char *name, const char *value)
 {
 	return add(settings, name, strlen(name), value, strlen(value));
 }
 
-static const char *find(const struct settings *settings, const char *name)
+static const char *find(const struct store_settings *settings, const char *name)
 {
 	const char *value = NULL;
 	for (size_t i = 0; i < settings->count; i++) {
@@ -48,16 +48,16 @@ static const char *find(const struct settings *settings, const char *name)
 	return value;
 }
 
-bool settings_has(const struct settings *settings, const char *name)
+bool store_settings_has(const struct store_settings *settings, const char *name)
 {
 	return find(settings, name) != NULL;
 }
 
-int settings_replace(struct settings *settings, const char *name, const char *value)
+int store_settings_replace(struct store_settings *settings, const char *name, const char *value)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < settings->count; i++) {
-		struct setting item = settings->items[i];
+		struct store_setting item = settings->items[i];
 		if (strcmp(item.name, name) != 0) {
 			settings->items[kept++] = item;
 			continue;
@@ -66,10 +66,10 @@ int settings_replace(struct settings *settings, const char *name, const char *va
 		free(item.value);
 	}
 	settings->count = kept;
-	return settings_add(settings, name, value);
+	return store_settings_add(settings, name, value);
 }
 
-void settings_deinit(struct settings *settings)
+void store_settings_deinit(struct store_settings *settings)
 {
 	for (size_t i = 0; i < settings->count; i++) {
 		free(settings->items[i].name);
@@ -81,7 +81,7 @@ void settings_deinit(struct settings *settings)
 
 /* ---- in a store ---- */
 
-static int decode(struct store_bytes bytes, struct settings *settings)
+static int decode(struct store_bytes bytes, struct store_settings *settings)
 {
 	struct dnsblv6_setting setting;
 	size_t offset = 0;
@@ -96,7 +96,7 @@ static int decode(struct store_bytes bytes, struct settings *settings)
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : STORE_ECORRUPT;
 }
 
-static int read_from(struct reader *reader, struct settings *settings)
+static int read_from(struct reader *reader, struct store_settings *settings)
 {
 	struct store_bytes value;
 	int ret = reader_begin(reader);
@@ -110,9 +110,9 @@ static int read_from(struct reader *reader, struct settings *settings)
 	return ret;
 }
 
-int settings_read(const char *path, struct settings *ret_settings)
+int store_settings_read(const char *path, struct store_settings *ret_settings)
 {
-	struct settings settings = { 0 };
+	struct store_settings settings = { 0 };
 	struct reader *reader = NULL;
 	int ret = reader_open(path, &zone_store, &reader);
 	if (ret == STORE_OK)
@@ -121,22 +121,22 @@ int settings_read(const char *path, struct settings *ret_settings)
 	if (ret == DNSBLV6_OK)
 		*ret_settings = settings;
 	else
-		settings_deinit(&settings);
+		store_settings_deinit(&settings);
 	return ret;
 }
 
-static int encode(const struct settings *settings, uint8_t *data, size_t *ret_size)
+static int encode(const struct store_settings *settings, uint8_t *data, size_t *ret_size)
 {
 	size_t size = 0;
 	for (size_t i = 0; i < settings->count; i++) {
-		const struct setting *item = &settings->items[i];
+		const struct store_setting *item = &settings->items[i];
 		struct dnsblv6_setting setting = {
 			.name_size = (uint8_t)strlen(item->name),
 			.name = (const uint8_t *)item->name,
 			.value_size = (uint16_t)strlen(item->value),
 			.value = (const uint8_t *)item->value,
 		};
-		size_t room = SETTINGS_SIZE_MAX - size;
+		size_t room = STORE_SETTINGS_SIZE_MAX - size;
 		size_t wanted =
 			(size_t)DNSBLV6_SETTING_HEAD_SIZE + setting.name_size + setting.value_size;
 		if (strlen(item->name) > UINT8_MAX || strlen(item->value) > UINT16_MAX ||
@@ -148,10 +148,10 @@ static int encode(const struct settings *settings, uint8_t *data, size_t *ret_si
 	return DNSBLV6_OK;
 }
 
-int settings_write(struct writer *writer, const struct settings *settings)
+int store_settings_write(struct writer *writer, const struct store_settings *settings)
 {
 	size_t size;
-	uint8_t *data = malloc(SETTINGS_SIZE_MAX);
+	uint8_t *data = malloc(STORE_SETTINGS_SIZE_MAX);
 	if (data == NULL)
 		return -ENOMEM;
 	int ret = encode(settings, data, &size);
@@ -164,7 +164,7 @@ int settings_write(struct writer *writer, const struct settings *settings)
 
 /* ---- the lifetime ---- */
 
-static int load(struct writer *writer, struct settings *ret_settings)
+static int load(struct writer *writer, struct store_settings *ret_settings)
 {
 	struct store_bytes value;
 	int ret = writer_get(writer, STORE_FACTS, DNSBLV6_FACT_SETTINGS,
@@ -174,7 +174,7 @@ static int load(struct writer *writer, struct settings *ret_settings)
 	return ret == DNSBLV6_OK ? decode(value, ret_settings) : ret;
 }
 
-static uint32_t lifetime_of(const struct settings *settings)
+static uint32_t lifetime_of(const struct store_settings *settings)
 {
 	const char *text = find(settings, "lifetime");
 	unsigned long number = text == NULL ? 0 : strtoul(text, NULL, 10);
@@ -182,28 +182,29 @@ static uint32_t lifetime_of(const struct settings *settings)
 	return is_sound ? (uint32_t)number : SIGNER_LIFETIME_S;
 }
 
-int settings_recall_lifetime(struct writer *writer, uint32_t given_s, uint32_t *ret_lifetime_s)
+int store_settings_recall_lifetime(struct writer *writer, uint32_t given_s,
+				   uint32_t *ret_lifetime_s)
 {
-	struct settings settings = { 0 };
+	struct store_settings settings = { 0 };
 	int ret = load(writer, &settings);
 	if (ret == DNSBLV6_OK)
 		*ret_lifetime_s = given_s != 0 ? given_s : lifetime_of(&settings);
-	settings_deinit(&settings);
+	store_settings_deinit(&settings);
 	return ret;
 }
 
-int settings_remember_lifetime(struct writer *writer, uint32_t given_s)
+int store_settings_remember_lifetime(struct writer *writer, uint32_t given_s)
 {
 	char text[16];
-	struct settings settings = { 0 };
+	struct store_settings settings = { 0 };
 	if (given_s == 0)
 		return DNSBLV6_OK;
 	snprintf(text, sizeof(text), "%" PRIu32, given_s);
 	int ret = load(writer, &settings);
 	if (ret == DNSBLV6_OK)
-		ret = settings_replace(&settings, "lifetime", text);
+		ret = store_settings_replace(&settings, "lifetime", text);
 	if (ret == DNSBLV6_OK)
-		ret = settings_write(writer, &settings);
-	settings_deinit(&settings);
+		ret = store_settings_write(writer, &settings);
+	store_settings_deinit(&settings);
 	return ret;
 }
