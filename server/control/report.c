@@ -222,7 +222,7 @@ static void write_metrics(const struct report *report, FILE *out)
 		write_zone_gauge(report, &zone_gauges[i], out);
 }
 
-int report_write(const struct report *report, const struct request *request, FILE *out)
+int report_print(const struct report *report, const struct request *request, FILE *out)
 {
 	switch (request->verb) {
 	case REQUEST_STATUS:

@@ -4,7 +4,7 @@
 /*
  * report.h - what the server knows about itself, as text.
  *
- * Flow: parent.c collects a struct report -> report_write() -> control.c.
+ * Flow: parent.c collects a struct report -> report_print() -> control.c.
  *
  * Lines of fields with tabs between, which dnsblv6ctl(8) describes; and the
  * text format of Prometheus, whose names follow from those of the counters:
@@ -57,7 +57,7 @@ struct report {
 };
 
 /* What request asks for; not for REQUEST_RELOAD and REQUEST_STOP. 0 or -ENOMEM. */
-int report_write(const struct report *report, const struct request *request, FILE *out);
+int report_print(const struct report *report, const struct request *request, FILE *out);
 
 #ifdef __cplusplus
 }

@@ -158,7 +158,7 @@ int accounts_write_report(const struct parent *parent, const struct request *req
 		report.restarts += workers[i].restarts;
 	int ret = workers == NULL || tables == NULL ? -ENOMEM : add_up(parent, &totals);
 	if (ret == 0)
-		ret = report_write(&report, request, out);
+		ret = report_print(&report, request, out);
 	totals_deinit(&totals);
 	free(workers);
 	free(tables);

@@ -29,7 +29,7 @@ int accounts_keep_talkers(const struct parent *parent, const struct generation *
 /* A line for the server and one for each zone. */
 void accounts_log(const struct parent *parent);
 
-/* The answer to request, one of those that ask, into out. 0, -ENOMEM, or as report_write(). */
+/* The answer to request, one of those that ask, into out. 0, -ENOMEM, or as report_print(). */
 int accounts_write_report(const struct parent *parent, const struct request *request, FILE *out);
 
 #ifdef __cplusplus

@@ -63,7 +63,7 @@ __attribute__((noreturn)) static void run_worker(struct parent *parent,
 		.tap_fd = querylog_fd(&parent->querylog, &generation->settings),
 		.before = serving != NULL && serving != generation ? &before : NULL,
 	};
-	exit(worker_run(&start));
+	exit(worker_serve(&start));
 }
 
 static void start_worker(struct parent *parent, struct generation *generation,

@@ -4,7 +4,7 @@
 /*
  * parent.h - the process that keeps the workers going and answers nothing.
  *
- * Flow: main.c -> parent_run() -> fork() -> worker_run().
+ * Flow: main.c -> parent_run() -> fork() -> worker_serve().
  *
  *     SIGHUP           a new generation of workers with the configuration as it
  *                      is now; when all of it serves, the old one drains

@@ -316,7 +316,7 @@ static bool confine(const struct worker_start *start)
 	return ret == 0;
 }
 
-int worker_run(const struct worker_start *start)
+int worker_serve(const struct worker_start *start)
 {
 	struct worker *worker = calloc(1, sizeof(*worker));
 	if (worker == NULL)

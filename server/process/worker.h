@@ -4,7 +4,7 @@
 /*
  * worker.h - one process that answers: an event loop, its sockets, its zones.
  *
- * Flow: parent.c forks and calls worker_run() -> stores are opened -> a word
+ * Flow: parent.c forks and calls worker_serve() -> stores are opened -> a word
  *       into word_fd -> questions -> SIGTERM -> drain -> exit.
  *
  * A worker has no privileges, opens stores only after the fork (LMDB), and
@@ -50,7 +50,7 @@ struct worker_message {
 };
 
 /* Returns the exit status of the process. */
-int worker_run(const struct worker_start *start);
+int worker_serve(const struct worker_start *start);
 
 #ifdef __cplusplus
 }

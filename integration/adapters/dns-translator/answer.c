@@ -401,9 +401,9 @@ static size_t end_listed(const struct translate_setup *setup,
 	return end(&writer, question, RCODE_NOERROR, EDE_NONE);
 }
 
-size_t answer_end(const struct translate_setup *setup, const struct answer_question *question,
-		  const struct dnsblv6_result *result, uint8_t *ret_wire, size_t wire_max,
-		  enum answer_outcome *ret_outcome)
+size_t answer_finish(const struct translate_setup *setup, const struct answer_question *question,
+		     const struct dnsblv6_result *result, uint8_t *ret_wire, size_t wire_max,
+		     enum answer_outcome *ret_outcome)
 {
 	const struct setup_zone *zone = question->zone;
 	uint32_t ttl_s = result->ttl_s < setup->ttl_max_s ? result->ttl_s : setup->ttl_max_s;

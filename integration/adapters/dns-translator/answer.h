@@ -5,7 +5,7 @@
  * answer.h - classic DNS answers (RFC 5782) out of what libdnsblv6 says.
  *
  * Flow: a query -> answer_begin() has the answer, or an address to ask the library
- *       about -> dnsblv6_peek() or dnsblv6_submit() -> answer_end() has the answer.
+ *       about -> dnsblv6_peek() or dnsblv6_submit() -> answer_finish() has the answer.
  *
  *     2.0.0.127.bl.local      A and TXT of 127.0.0.2, if a list of the zone has it
  *     0.0.127.bl.local        NOERROR without records: there may be something below
@@ -38,7 +38,7 @@ extern "C" {
 enum answer_kind {
 	ANSWER_SILENCE,
 	ANSWER_READY, /* the response is there */
-	ANSWER_ASK,   /* ask the library about ip, and then call answer_end() */
+	ANSWER_ASK,   /* ask the library about ip, and then call answer_finish() */
 };
 
 /* A query about an address. A plain value, but that head is borrowed from the packet. */
@@ -85,9 +85,9 @@ bool answer_is_good(const struct answer_question *question, const struct dnsblv6
  * The response to a question that the library has been asked about; lists of its zone that
  * neither answered nor failed count as failed. Returns its size.
  */
-size_t answer_end(const struct translate_setup *setup, const struct answer_question *question,
-		  const struct dnsblv6_result *result, uint8_t *ret_wire, size_t wire_max,
-		  enum answer_outcome *ret_outcome);
+size_t answer_finish(const struct translate_setup *setup, const struct answer_question *question,
+		     const struct dnsblv6_result *result, uint8_t *ret_wire, size_t wire_max,
+		     enum answer_outcome *ret_outcome);
 
 #ifdef __cplusplus
 }

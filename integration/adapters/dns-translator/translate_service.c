@@ -110,8 +110,8 @@ static void on_result(void *opaque, const struct dnsblv6_result *result)
 	struct request *request = opaque;
 	struct service *service = request->service;
 	enum answer_outcome outcome = ANSWER_FAILED;
-	size_t size = answer_end(service->setup, &request->question, result, service->wire,
-				 sizeof(service->wire), &outcome);
+	size_t size = answer_finish(service->setup, &request->question, result, service->wire,
+				    sizeof(service->wire), &outcome);
 	service->counters[outcome]++;
 	if (request->is_tcp)
 		tcp_send(service->tcp, &request->tcp_asker, service->wire, size);
@@ -180,7 +180,8 @@ static size_t answer_address(struct service *service, const struct answer_questi
 	} else {
 		service->counters[COUNTER_BUSY]++;
 	}
-	size_t size = answer_end(service->setup, question, &result, ret_wire, wire_max, &outcome);
+	size_t size =
+		answer_finish(service->setup, question, &result, ret_wire, wire_max, &outcome);
 	service->counters[outcome]++;
 	return size;
 }

@@ -3,7 +3,7 @@
 
 /* Each stands for itself, so no order is asked for. */
 
-void counters_add(struct counters *counters, enum counters_number number)
+void counters_increment(struct counters *counters, enum counters_number number)
 {
 	__atomic_fetch_add(&counters->values[number], 1, __ATOMIC_RELAXED);
 }

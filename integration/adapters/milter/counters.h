@@ -4,7 +4,7 @@
 /*
  * counters.h - what dnsblv6-milter has done, counted by whatever thread does it.
  *
- * Flow: session.c -> counters_add() -> milter_service.c.
+ * Flow: session.c -> counters_increment() -> milter_service.c.
  *
  * Lies in the memory of its owner; all zero at the beginning. Nothing here takes a lock.
  */
@@ -43,7 +43,7 @@ struct counters {
 	uint64_t values[COUNTERS_COUNT];
 };
 
-void counters_add(struct counters *counters, enum counters_number number);
+void counters_increment(struct counters *counters, enum counters_number number);
 uint64_t counters_get(const struct counters *counters, enum counters_number number);
 
 #ifdef __cplusplus

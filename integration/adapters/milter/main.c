@@ -27,7 +27,7 @@ static const struct options_table table = {
 	.row_count = DAEMON_ROW_COUNT,
 };
 
-static int open_socket(const struct milter_setup *setup, struct sessions *sessions)
+static int open_socket(const struct milter_setup *setup, struct session_shared *sessions)
 {
 	int ret = milter_open(setup, sessions);
 	if (ret == 0)
@@ -40,9 +40,9 @@ static int run(void *data)
 {
 	struct milter_setup *setup = data;
 	/* Threads of libmilter may see it to the end of the process. */
-	static struct sessions sessions;
+	static struct session_shared sessions;
 	program_begin(context, setup->log_level, setup->handle.client);
-	int ret = sessions_init(&sessions, &setup->judge, setup->is_quarantine);
+	int ret = session_shared_init(&sessions, &setup->judge, setup->is_quarantine);
 	if (ret != 0) {
 		log_error(context, "not started (%s)", strerror(-ret));
 		return EX_OSERR;

@@ -19,7 +19,7 @@
 
 static const char context[] = "dnsblv6-milter";
 
-static struct sessions *sessions; /* see the header */
+static struct session_shared *sessions; /* see the header */
 
 /*
  * In the place of libc's, for libmilter alone. It has a thread that waits for SIGHUP, SIGTERM
@@ -74,7 +74,7 @@ static sfsistat status_of(SMFICTX *ctx, const struct session *session, enum sess
 static unsigned long wanted_actions(void)
 {
 	unsigned long actions = SMFIF_SETSYMLIST;
-	if (sessions_want_headers(sessions))
+	if (session_shared_want_headers(sessions))
 		actions |= SMFIF_ADDHDRS | SMFIF_CHGHDRS;
 	if (sessions->is_quarantine)
 		actions |= SMFIF_QUARANTINE;
@@ -90,7 +90,7 @@ static sfsistat on_negotiate(SMFICTX *ctx, unsigned long offered_actions,
 	(void)reserved_3;
 	unsigned long wanted = wanted_actions();
 	unsigned long unused = UNUSED_STEPS;
-	if (!sessions_want_headers(sessions))
+	if (!session_shared_want_headers(sessions))
 		unused |= SMFIP_NOHDRS;
 	if ((wanted & ~offered_actions & ~(unsigned long)SMFIF_SETSYMLIST) != 0)
 		log_warning(context,
@@ -171,9 +171,9 @@ static sfsistat on_end(SMFICTX *ctx)
 	struct session_changes changes;
 	if (session == NULL)
 		return SMFIS_ACCEPT;
-	session_end(session, &changes);
+	session_end_mail(session, &changes);
 	if (!change(ctx, &changes)) {
-		counters_add(&sessions->counters, COUNTERS_FAILED);
+		counters_increment(&sessions->counters, COUNTERS_FAILED);
 		log_warning(session->id, "mail not changed, client=%s (the mail server refuses)",
 			    session->client);
 	}
@@ -216,7 +216,7 @@ static int register_callbacks(void)
 	return smfi_register(filter) == MI_SUCCESS ? 0 : -ENOMEM;
 }
 
-int milter_open(const struct milter_setup *setup, struct sessions *shared)
+int milter_open(const struct milter_setup *setup, struct session_shared *shared)
 {
 	sessions = shared;
 	int ret = register_callbacks();

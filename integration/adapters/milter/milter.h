@@ -23,7 +23,7 @@ extern "C" {
  * Binds the socket and gives it to its owner. sessions is borrowed until the process ends,
  * and finished. 0 or -errno; -EADDRINUSE also when another daemon answers at its path.
  */
-int milter_open(const struct milter_setup *setup, struct sessions *sessions);
+int milter_open(const struct milter_setup *setup, struct session_shared *sessions);
 
 /* Serves until libmilter gives up. For a thread in which the loop's signals are blocked. */
 void milter_run(void);

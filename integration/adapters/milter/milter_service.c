@@ -28,7 +28,7 @@ static const struct counts_label labels[COUNTERS_COUNT] = {
 
 struct service {
 	const struct milter_setup *setup;
-	struct sessions *sessions;
+	struct session_shared *sessions;
 	uv_loop_t loop;
 	uv_thread_t thread; /* libmilter's first */
 	uv_async_t ended;   /* it has */
@@ -44,7 +44,7 @@ struct service {
 static void grace_on_timer(uv_timer_t *timer)
 {
 	struct service *service = timer->data;
-	uint32_t open = sessions_count(service->sessions);
+	uint32_t open = session_shared_count(service->sessions);
 	bool is_late = uv_now(&service->loop) >= service->grace_end_ms;
 	if (open > 0 && !is_late)
 		return;
@@ -83,7 +83,7 @@ static void measure(void *data, struct report *ret_report)
 			counters_get(&service->sessions->counters, (enum counters_number)i);
 	*ret_report = (struct report){
 		.gauge = { "sessions", "SMTP sessions that are open." },
-		.gauge_value = sessions_count(service->sessions),
+		.gauge_value = session_shared_count(service->sessions),
 		.labels = labels,
 		.values = service->values,
 		.count = COUNTERS_COUNT,
@@ -96,7 +96,7 @@ static void reload(void *data)
 	struct service *service = data;
 	struct networks_error error;
 	systemd_notify_reloading();
-	int ret = sessions_reload(service->sessions, &error);
+	int ret = session_shared_reload(service->sessions, &error);
 	judge_log_reload(service->sessions->judge, context, ret, &error);
 	systemd_notify("READY=1");
 }
@@ -162,7 +162,7 @@ static int serve(struct service *service)
 	return service->status;
 }
 
-int milter_service_run(const struct milter_setup *setup, struct sessions *sessions)
+int milter_service_run(const struct milter_setup *setup, struct session_shared *sessions)
 {
 	/* libmilter's thread may outlive this function. */
 	static struct service service;

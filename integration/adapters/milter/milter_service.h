@@ -23,7 +23,7 @@ extern "C" {
  * Starts the handle of setup and serves until a signal. Returns an exit status. Threads of
  * libmilter may be left, so that setup and sessions have to stay until the process ends.
  */
-int milter_service_run(const struct milter_setup *setup, struct sessions *sessions);
+int milter_service_run(const struct milter_setup *setup, struct session_shared *sessions);
 
 #ifdef __cplusplus
 }

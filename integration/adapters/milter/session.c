@@ -10,7 +10,8 @@
 
 /* ---- what sessions share ---- */
 
-int sessions_init(struct sessions *ret_sessions, struct judge *judge, bool is_quarantine)
+int session_shared_init(struct session_shared *ret_sessions, struct judge *judge,
+			bool is_quarantine)
 {
 	memset(ret_sessions, 0, sizeof(*ret_sessions));
 	ret_sessions->judge = judge;
@@ -18,22 +19,22 @@ int sessions_init(struct sessions *ret_sessions, struct judge *judge, bool is_qu
 	return -pthread_rwlock_init(&ret_sessions->allowing, NULL);
 }
 
-void sessions_deinit(struct sessions *sessions)
+void session_shared_deinit(struct session_shared *sessions)
 {
 	pthread_rwlock_destroy(&sessions->allowing);
 }
 
-bool sessions_want_headers(const struct sessions *sessions)
+bool session_shared_want_headers(const struct session_shared *sessions)
 {
 	return sessions->judge->action == JUDGE_PREPEND || sessions->is_quarantine;
 }
 
-uint32_t sessions_count(const struct sessions *sessions)
+uint32_t session_shared_count(const struct session_shared *sessions)
 {
 	return __atomic_load_n(&sessions->open, __ATOMIC_RELAXED);
 }
 
-int sessions_reload(struct sessions *sessions, struct networks_error *reterr_error)
+int session_shared_reload(struct session_shared *sessions, struct networks_error *reterr_error)
 {
 	pthread_rwlock_wrlock(&sessions->allowing);
 	int ret = judge_reload(sessions->judge, reterr_error);
@@ -41,7 +42,7 @@ int sessions_reload(struct sessions *sessions, struct networks_error *reterr_err
 	return ret;
 }
 
-static bool is_exempt(struct sessions *sessions, const struct dnsblv6_ip *ip)
+static bool is_exempt(struct session_shared *sessions, const struct dnsblv6_ip *ip)
 {
 	pthread_rwlock_rdlock(&sessions->allowing);
 	bool is_exempt = judge_exempts(sessions->judge, ip);
@@ -51,7 +52,7 @@ static bool is_exempt(struct sessions *sessions, const struct dnsblv6_ip *ip)
 
 /* ---- one session ---- */
 
-struct session *session_new(struct sessions *sessions)
+struct session *session_new(struct session_shared *sessions)
 {
 	struct session *session = calloc(1, sizeof(*session));
 	if (session == NULL)
@@ -71,7 +72,7 @@ void session_free(struct session *session)
 
 static void count(struct session *session, enum counters_number number)
 {
-	counters_add(&session->all->counters, number);
+	counters_increment(&session->all->counters, number);
 }
 
 /* A line of this session, whose end says which client it is about. */
@@ -116,7 +117,7 @@ static enum counters_number counter_of(const struct judgement *judgement)
 
 enum session_step session_connect(struct session *session, const struct sockaddr *address)
 {
-	struct sessions *all = session->all;
+	struct session_shared *all = session->all;
 	struct dnsblv6_ip ip;
 	begin(session);
 	count(session, COUNTERS_CONNECTIONS);
@@ -135,14 +136,14 @@ enum session_step session_connect(struct session *session, const struct sockaddr
 	log_debug(session->id, "judged, client=%s verdict=%s score=%d", session->client,
 		  dnsblv6_verdict_name((int)session->judgement.verdict), session->judgement.score);
 	/* Mails of a client that passes may bring a header of our name. */
-	if (session->judgement.action == JUDGE_PASS && !sessions_want_headers(all))
+	if (session->judgement.action == JUDGE_PASS && !session_shared_want_headers(all))
 		return SESSION_LEAVE;
 	return SESSION_GO_ON;
 }
 
 static enum session_step leave_mail(const struct session *session)
 {
-	return sessions_want_headers(session->all) ? SESSION_GO_ON : SESSION_LEAVE;
+	return session_shared_want_headers(session->all) ? SESSION_GO_ON : SESSION_LEAVE;
 }
 
 enum session_step session_mail(struct session *session, const char *login)
@@ -188,11 +189,11 @@ enum session_step session_rcpt(struct session *session)
 
 void session_header(struct session *session, const char *name)
 {
-	if (sessions_want_headers(session->all) && strcasecmp(name, JUDGE_HEADER_NAME) == 0)
+	if (session_shared_want_headers(session->all) && strcasecmp(name, JUDGE_HEADER_NAME) == 0)
 		session->found_count++;
 }
 
-void session_end(struct session *session, struct session_changes *ret_changes)
+void session_end_mail(struct session *session, struct session_changes *ret_changes)
 {
 	enum judge_action action = action_of(session);
 	bool is_quarantined = action == JUDGE_REJECT && session->all->is_quarantine;

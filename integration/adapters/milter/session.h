@@ -31,10 +31,10 @@ extern "C" {
 #define SESSION_ID_MAX 8 /* hexadecimal digits */
 
 /* What sessions share. Lies in the memory of its owner. */
-struct sessions {
+struct session_shared {
 	struct judge *judge; /* borrowed */
 	bool is_quarantine;
-	pthread_rwlock_t allowing; /* the allow list, which sessions_reload() replaces */
+	pthread_rwlock_t allowing; /* the allow list, which session_shared_reload() replaces */
 	struct counters counters;
 	uint32_t last_id;
 	uint32_t open;
@@ -49,7 +49,7 @@ enum session_step {
 };
 
 struct session {
-	struct sessions *all;
+	struct session_shared *all;
 	char id[SESSION_ID_MAX + 1]; /* in each line of the log */
 	char client[DNSBLV6_IP_TEXT_SIZE];
 	struct judgement judgement;
@@ -67,17 +67,18 @@ struct session_changes {
 };
 
 /* judge is finished. 0 or -errno. */
-int sessions_init(struct sessions *ret_sessions, struct judge *judge, bool is_quarantine);
-void sessions_deinit(struct sessions *sessions);
+int session_shared_init(struct session_shared *ret_sessions, struct judge *judge,
+			bool is_quarantine);
+void session_shared_deinit(struct session_shared *sessions);
 /* Headers of mails have to be seen and written. */
-bool sessions_want_headers(const struct sessions *sessions);
+bool session_shared_want_headers(const struct session_shared *sessions);
 /* How many are open. */
-uint32_t sessions_count(const struct sessions *sessions);
+uint32_t session_shared_count(const struct session_shared *sessions);
 /* judge_reload() while sessions go on. */
-int sessions_reload(struct sessions *sessions, struct networks_error *reterr_error);
+int session_shared_reload(struct session_shared *sessions, struct networks_error *reterr_error);
 
 /* NULL without memory. */
-struct session *session_new(struct sessions *sessions);
+struct session *session_new(struct session_shared *sessions);
 void session_free(struct session *session);
 
 /* address is NULL, or of any family. Waits for DNS up to the deadline. */
@@ -86,7 +87,7 @@ enum session_step session_connect(struct session *session, const struct sockaddr
 enum session_step session_mail(struct session *session, const char *login);
 enum session_step session_rcpt(struct session *session);
 void session_header(struct session *session, const char *name);
-void session_end(struct session *session, struct session_changes *ret_changes);
+void session_end_mail(struct session *session, struct session_changes *ret_changes);
 
 #ifdef __cplusplus
 }

@@ -78,7 +78,7 @@ static void feed(const uint8_t *said, const uint8_t *query, size_t size, bool is
 						 .ttl_s = said[0] * 100U };
 		expect(question.head == query && question.head_size <= ANSWER_HEAD_MAX);
 		check(query, size, is_tcp,
-		      answer_end(&setup, &question, &result, out, sizeof(out), &outcome));
+		      answer_finish(&setup, &question, &result, out, sizeof(out), &outcome));
 		break;
 	}
 	default:

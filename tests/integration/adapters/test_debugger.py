@@ -107,7 +107,7 @@ class Walks(Case):
         address = self.free_address()
         config = self.write("dnsblv6d.conf",
                             config_text(address, [(ZONE, self.path("bl6.mdb"), None)]))
-        gdb = self.walk(functions, "dnsblv6d", "--config", config, worker="worker_run")
+        gdb = self.walk(functions, "dnsblv6d", "--config", config, worker="worker_serve")
         self.wait_until_ready(gdb, "dnsblv6d")
         # As a stranger types it: dig sends EDNS and a cookie of its own accord.
         dig = subprocess.run([peer("dig"), "+short", "+tries=1", f"+timeout={DEADLINE_S}",

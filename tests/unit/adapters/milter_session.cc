@@ -35,15 +35,15 @@ class desk
 		CAPTURE(error.item, error.reason);
 		REQUIRE(status == 0);
 		REQUIRE(dnsblv6_start(setup.handle.client) == 0);
-		REQUIRE(sessions_init(&sessions, &setup.judge, setup.is_quarantine) == 0);
+		REQUIRE(session_shared_init(&sessions, &setup.judge, setup.is_quarantine) == 0);
 		session = session_new(&sessions);
 		REQUIRE(session != nullptr);
 	}
 	~desk()
 	{
 		session_free(session);
-		CHECK(sessions_count(&sessions) == 0);
-		sessions_deinit(&sessions);
+		CHECK(session_shared_count(&sessions) == 0);
+		session_shared_deinit(&sessions);
 		milter_setup_deinit(&setup);
 	}
 	desk(const desk &) = delete;
@@ -59,7 +59,7 @@ class desk
 	session_changes end()
 	{
 		session_changes changes = {};
-		session_end(session, &changes);
+		session_end_mail(session, &changes);
 		return changes;
 	}
 	uint64_t counted(counters_number number) const
@@ -68,7 +68,7 @@ class desk
 	}
 
 	milter_setup setup = {};
-	struct sessions sessions = {};
+	struct session_shared sessions = {};
 	struct session *session = nullptr;
 };
 
@@ -134,11 +134,11 @@ TEST_CASE("own networks are not judged, also after the allow list was read again
 
 	networks_error error = {};
 	write_file(path, "192.0.2.66\n");
-	CHECK(sessions_reload(&desk.sessions, &error) == 0);
+	CHECK(session_shared_reload(&desk.sessions, &error) == 0);
 	CHECK(desk.connect() == SESSION_LEAVE);
 	CHECK(desk.connect(0xC6336401) == SESSION_GO_ON);
 	write_file(path, "192.0.2\n");
-	CHECK(sessions_reload(&desk.sessions, &error) == -EINVAL);
+	CHECK(session_shared_reload(&desk.sessions, &error) == -EINVAL);
 	CHECK(desk.connect() == SESSION_LEAVE);
 }
 
@@ -174,7 +174,7 @@ TEST_CASE("the next client on the same connection is judged anew", "[milter][ses
 	CHECK(desk.connect(0xC0000201) == SESSION_LEAVE);
 	CHECK(desk.session->id != id);
 	CHECK(session_rcpt(desk.session) == SESSION_GO_ON);
-	CHECK(sessions_count(&desk.sessions) == 1);
+	CHECK(session_shared_count(&desk.sessions) == 1);
 }
 
 TEST_CASE("a recipient before everything else is not refused", "[milter][session]")
@@ -187,7 +187,7 @@ TEST_CASE("a recipient before everything else is not refused", "[milter][session
 TEST_CASE("a warning lets the mail through", "[milter][session]")
 {
 	desk desk(LISTED, "    action: warn\n");
-	CHECK_FALSE(sessions_want_headers(&desk.sessions));
+	CHECK_FALSE(session_shared_want_headers(&desk.sessions));
 	CHECK(desk.connect() == SESSION_GO_ON);
 	CHECK(session_mail(desk.session, nullptr) == SESSION_LEAVE);
 	CHECK(session_rcpt(desk.session) == SESSION_GO_ON);
@@ -197,7 +197,7 @@ TEST_CASE("a warning lets the mail through", "[milter][session]")
 TEST_CASE("a header says score, zones and reason", "[milter][session]")
 {
 	desk desk(LISTED, "    action: prepend\n");
-	CHECK(sessions_want_headers(&desk.sessions));
+	CHECK(session_shared_want_headers(&desk.sessions));
 	CHECK(desk.connect() == SESSION_GO_ON);
 	CHECK(session_mail(desk.session, nullptr) == SESSION_GO_ON);
 	CHECK(session_rcpt(desk.session) == SESSION_GO_ON);

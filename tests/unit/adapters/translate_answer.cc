@@ -79,8 +79,8 @@ class translator
 		if (kind != ANSWER_ASK)
 			throw std::runtime_error("the library would not be asked");
 		bytes out(65535);
-		out.resize(
-			answer_end(setup.get(), &asked, &result, out.data(), out.size(), &outcome));
+		out.resize(answer_finish(setup.get(), &asked, &result, out.data(), out.size(),
+					 &outcome));
 		return message(out);
 	}
 	std::string address() const
