@@ -374,7 +374,7 @@ struct batch {
 	int64_t deadline_ms;
 };
 
-struct place {
+struct batch_place {
 	struct batch *batch;
 	bool is_open; /* the cache did not answer */
 	size_t index;
@@ -407,7 +407,7 @@ static bool peek_one(const struct batch *batch, size_t index)
 
 static void on_result(void *context, const struct dnsblv6_result *result)
 {
-	struct place *place = context;
+	struct batch_place *place = context;
 	struct batch *batch = place->batch;
 
 	batch->results[place->index] = *result;
@@ -426,7 +426,7 @@ static bool has_room(const void *what)
 }
 
 /* Waits for requests to end, whosever they are, while the engine has too many. */
-static void ask_one(struct batch *batch, struct place *place)
+static void ask_one(struct batch *batch, struct batch_place *place)
 {
 	struct dnsblv6 *client = batch->client;
 	struct topic space;
@@ -449,7 +449,7 @@ static void ask_one(struct batch *batch, struct place *place)
 }
 
 /* With the lock: asks about the open places, and waits. */
-static void ask_open(struct batch *batch, struct place *places, size_t count)
+static void ask_open(struct batch *batch, struct batch_place *places, size_t count)
 {
 	struct dnsblv6 *client = batch->client;
 
@@ -469,7 +469,8 @@ static uint32_t elapsed_us(int64_t began_us)
 	return elapsed < UINT32_MAX ? (uint32_t)elapsed : UINT32_MAX;
 }
 
-static void ask_places(struct batch *batch, struct place *places, size_t count, int timeout_ms)
+static void ask_places(struct batch *batch, struct batch_place *places, size_t count,
+		       int timeout_ms)
 {
 	int64_t began_us = client_now_us();
 
@@ -499,7 +500,7 @@ int dnsblv6_check(struct dnsblv6 *client, const struct dnsblv6_ip *ip, int timeo
 
 static int check_one(struct batch *batch, int timeout_ms)
 {
-	struct place place = { .batch = batch, .is_open = true };
+	struct batch_place place = { .batch = batch, .is_open = true };
 
 	if (!peek_one(batch, 0))
 		ask_places(batch, &place, 1, timeout_ms);
@@ -539,12 +540,12 @@ int dnsblv6_check_batch(struct dnsblv6 *client, const struct dnsblv6_ip *ips, si
 	if (!is_request(client, ips, timeout_ms, ret_results) ||
 	    config_entries(&client->config, CONFIG_ADDRESS, 0) == 0)
 		return -EINVAL;
-	struct place *places = calloc(count > 0 ? count : 1, sizeof(*places));
+	struct batch_place *places = calloc(count > 0 ? count : 1, sizeof(*places));
 	if (places == NULL)
 		return -ENOMEM;
 	size_t open = 0;
 	for (size_t i = 0; i < count; i++) {
-		places[i] = (struct place){ .batch = &batch, .index = i };
+		places[i] = (struct batch_place){ .batch = &batch, .index = i };
 		places[i].is_open = !peek_one(&batch, i);
 		open += places[i].is_open;
 	}

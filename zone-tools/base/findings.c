@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-static void print_place(FILE *stream, struct place place)
+static void print_place(FILE *stream, struct findings_place place)
 {
 	if (place.file == NULL)
 		return;
@@ -15,7 +15,7 @@ static void print_place(FILE *stream, struct place place)
 		fprintf(stream, "[%s:%" PRIu64 "] ", place.file, place.line);
 }
 
-void findings_add(struct findings *findings, enum finding_grade grade, struct place place,
+void findings_add(struct findings *findings, enum finding_grade grade, struct findings_place place,
 		  const char *what, const char *text, size_t text_size, const char *reason)
 {
 	bool is_refusal = grade == FINDING_REFUSAL;
@@ -34,7 +34,7 @@ void findings_add(struct findings *findings, enum finding_grade grade, struct pl
 	fputc('\n', findings->stream);
 }
 
-void findings_add_bad_line(struct findings *findings, struct place place, const char *text,
+void findings_add_bad_line(struct findings *findings, struct findings_place place, const char *text,
 			   size_t text_size, const char *reason)
 {
 	if (findings->bad_lines_allowed > 0) {

@@ -41,7 +41,7 @@ struct findings {
 };
 
 /* Where: file as the operator named it; line 0 means the file as a whole. */
-struct place {
+struct findings_place {
 	const char *file;
 	uint64_t line;
 };
@@ -50,11 +50,11 @@ struct place {
  * Print "grade: [file:line] what, text=... (reason)" or count it. text may be
  * NULL; it need not end in NUL and is quoted, escaped and cut.
  */
-void findings_add(struct findings *findings, enum finding_grade grade, struct place place,
+void findings_add(struct findings *findings, enum finding_grade grade, struct findings_place place,
 		  const char *what, const char *text, size_t text_size, const char *reason);
 
 /* A line that cannot be read: a refusal, or a warning while --max-bad-lines lasts. */
-void findings_add_bad_line(struct findings *findings, struct place place, const char *text,
+void findings_add_bad_line(struct findings *findings, struct findings_place place, const char *text,
 			   size_t text_size, const char *reason);
 
 /* "warning: entries left out, count=5 (...)" of those skipped, once. */

@@ -78,7 +78,7 @@ static void parse_command_line(struct check *check, int argc, char **argv)
 
 static void refuse_record(struct check *check, struct store_bytes key, const char *reason)
 {
-	struct place place = { check->store, 0 };
+	struct findings_place place = { check->store, 0 };
 	findings_add(&check->findings, FINDING_REFUSAL, place, "damaged record",
 		     (const char *)key.data, key.size, reason);
 }
@@ -164,7 +164,7 @@ static int check_records(struct check *check, struct reader *reader)
 static int check_store(struct check *check, struct dnsblv6_facts *ret_facts)
 {
 	struct reader *reader = NULL;
-	struct place place = { check->store, 0 };
+	struct findings_place place = { check->store, 0 };
 	int ret = verify_store(check->store, &zone_store, ret_facts);
 	if (ret == DNSBLV6_OK)
 		ret = reader_open(check->store, &zone_store, &reader);

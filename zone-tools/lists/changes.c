@@ -78,7 +78,7 @@ static void refuse_contradictions(const struct pieces *changes, struct findings 
 		if (change->set == PIECES_ADDED || change->set == PIECES_REMOVED)
 			continue;
 		dnsblv6_prefix_format(dnsblv6_prefix_of_range(change->first, change->last), text);
-		findings_add(findings, FINDING_REFUSAL, (struct place){ .file = NULL },
+		findings_add(findings, FINDING_REFUSAL, (struct findings_place){ .file = NULL },
 			     "change refused", text, strlen(text), "both added and removed");
 	}
 }

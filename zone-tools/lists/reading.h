@@ -39,7 +39,7 @@ struct reading {
 	const struct sources_options *options;
 	struct findings *findings;
 	struct progress *progress;
-	struct place place; /* of the line below */
+	struct findings_place place; /* of the line below */
 	const char *line;
 	size_t line_size;
 	uint64_t listed_count; /* entries of this LIST that are no exclusions */

@@ -112,7 +112,7 @@ static int end_of_file(struct reading *reading, int ret)
 
 static int read_file(struct reading *reading, const char *path, const struct sink *sink)
 {
-	reading->place = (struct place){ .file = path };
+	reading->place = (struct findings_place){ .file = path };
 	struct listfile *file = NULL;
 	int ret = listfile_open(path, &file);
 	if (ret != DNSBLV6_OK)
@@ -159,8 +159,8 @@ static int warn_of_idle_exclusions(struct reading *reading, const char *list,
 		return ret;
 	snprintf(what, sizeof(what), "exclusions exclude nothing, count=%zu", idle.count);
 	dnsblv6_prefix_format(idle.one, text);
-	findings_add(reading->findings, FINDING_WARNING, (struct place){ .file = list }, what, text,
-		     strlen(text), "no entry of this list holds them; see --except");
+	findings_add(reading->findings, FINDING_WARNING, (struct findings_place){ .file = list },
+		     what, text, strlen(text), "no entry of this list holds them; see --except");
 	return DNSBLV6_OK;
 }
 
@@ -217,7 +217,7 @@ static size_t type_size(const char *list)
 
 static int refuse_type(struct reading *reading, const char *list)
 {
-	findings_add(reading->findings, FINDING_REFUSAL, (struct place){ .file = NULL },
+	findings_add(reading->findings, FINDING_REFUSAL, (struct findings_place){ .file = NULL },
 		     "list refused", list, strlen(list), "unknown type; plain:FILE is any file");
 	return -EINVAL;
 }
@@ -233,8 +233,9 @@ static int read_list(struct reading *reading, const char *list)
 	if (rbldnsd_type_find(list, size, &type) != DNSBLV6_OK)
 		return refuse_type(reading, list);
 	if (type == RBLDNSD_ACL && reading->listing->has_acl) {
-		findings_add(reading->findings, FINDING_REFUSAL, (struct place){ .file = NULL },
-			     "list refused", list, strlen(list),
+		findings_add(reading->findings, FINDING_REFUSAL,
+			     (struct findings_place){ .file = NULL }, "list refused", list,
+			     strlen(list),
 			     "a zone has one acl; give its files as one: acl:FILE,FILE");
 		return -EINVAL;
 	}
@@ -249,8 +250,8 @@ static void expect_entries(struct reading *reading, const char *list, uint64_t r
 	if (reading->options->allow_empty && strncmp(list, "acl:", 4) != 0)
 		return;
 	if (reading->listed_count == 0 && reading->findings->refusal_count == refusals_before)
-		findings_add(reading->findings, FINDING_REFUSAL, (struct place){ .file = list },
-			     "list refused", NULL, 0,
+		findings_add(reading->findings, FINDING_REFUSAL,
+			     (struct findings_place){ .file = list }, "list refused", NULL, 0,
 			     "list is empty: not one entry in it; --allow-empty");
 }
 

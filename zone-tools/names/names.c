@@ -83,7 +83,7 @@ static void refuse_name(struct maker *maker, const uint8_t *key, size_t key_size
 	char text[DNSBLV6_NAME_TEXT_SIZE];
 	(void)dnsblv6_key_to_labels(key, key_size, &name);
 	size_t size = dnsblv6_name_format(name.wire, name.size, text);
-	findings_add(maker->findings, FINDING_REFUSAL, (struct place){ .file = NULL },
+	findings_add(maker->findings, FINDING_REFUSAL, (struct findings_place){ .file = NULL },
 		     "name refused", text, size, reason);
 }
 

@@ -119,7 +119,7 @@ static double share(uint64_t part, uint64_t whole)
 static void refuse(struct findings *findings, const char *file, const char *what,
 		   const char *reason)
 {
-	struct place place = { file, 0 };
+	struct findings_place place = { file, 0 };
 	findings_add(findings, FINDING_REFUSAL, place, what, NULL, 0, reason);
 }
 

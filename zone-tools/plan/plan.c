@@ -183,7 +183,7 @@ int plan_add_names(struct plan *plan, struct listing *listing, const struct spec
 		   struct findings *findings)
 {
 	if (listing->has_acl && listing->dataset_count == 1)
-		findings_add(findings, FINDING_REFUSAL, (struct place){ .file = NULL },
+		findings_add(findings, FINDING_REFUSAL, (struct findings_place){ .file = NULL },
 			     "zone refused", NULL, 0, "an acl alone lists nothing");
 	int ret = names_make(listing, spec, findings, &plan->names);
 	plan->counts.names = plan->names.listed_count;

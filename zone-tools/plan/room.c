@@ -102,7 +102,7 @@ void room_check(const struct plan *plan, const struct listing *listing, const st
 	if (count <= max_records)
 		return;
 	const struct dataset *largest = find_largest(listing, spec->style, &widest);
-	struct place place = { largest != NULL ? largest->list : NULL, 0 };
+	struct findings_place place = { largest != NULL ? largest->list : NULL, 0 };
 	snprintf(what, sizeof(what),
 		 "zone would have too many records, records=%" PRIu64 " permitted=%" PRIu64, count,
 		 max_records);

@@ -305,7 +305,7 @@ static int compare_names(struct compare *compare)
 static void tell(struct compare *compare)
 {
 	const struct compare_job *job = compare->job;
-	struct place place = { job->store, 0 };
+	struct findings_place place = { job->store, 0 };
 	uint64_t names = job->plan->counts.names;
 	char what[160];
 	difference_end(&compare->difference);

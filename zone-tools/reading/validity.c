@@ -62,7 +62,7 @@ static void add_record(struct validity *validity, struct store_bytes value)
 
 static void tell(const struct validity *validity, const char *store, struct findings *findings)
 {
-	struct place place = { store, 0 };
+	struct findings_place place = { store, 0 };
 	char begin[CLOCK_TEXT_SIZE];
 	char end[CLOCK_TEXT_SIZE];
 	char what[120];

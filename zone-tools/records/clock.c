@@ -19,7 +19,7 @@ bool clock_check(const char *store, const struct before *before, uint64_t now_s,
 	char now[CLOCK_TEXT_SIZE];
 	char changed[CLOCK_TEXT_SIZE];
 	char what[160];
-	struct place place = { store, 0 };
+	struct findings_place place = { store, 0 };
 	bool is_back = now_s + CLOCK_BACK_S < changed_s;
 	bool is_far = before->is_signed && !is_back && now_s > changed_s + lifetime_s;
 	if (!is_back && !is_far)

@@ -31,7 +31,7 @@ dnsblv6_labels make_name(const char *text)
 TEST_CASE("a finding names file, line, text and reason", "[zone-tools][findings]")
 {
 	lists read;
-	const place at = { "list.txt", 4711 };
+	const findings_place at = { "list.txt", 4711 };
 	findings_add_bad_line(&read.counts, at, "300.1.1.1/24", 12, "octet above 255");
 	CHECK(read.findings() ==
 	      "error: [list.txt:4711] line refused, text=\"300.1.1.1/24\" (octet above 255)\n");

@@ -10,7 +10,7 @@
 #define SETS_MIN  16
 #define SCOPES	  2 /* of an address: its network, and its site */
 
-struct place {
+struct limits_place {
 	uint64_t network;   /* 0: of none */
 	uint64_t filled_ns; /* when its bucket is full again: GCRA's theoretical arrival time */
 	uint32_t open_count;
@@ -21,7 +21,7 @@ struct limits {
 	struct limits_rules rules;
 	uint64_t seed;
 	size_t set_count; /* a power of two */
-	struct place *places;
+	struct limits_place *places;
 };
 
 int limits_new(size_t place_count, uint64_t seed, const struct limits_rules *rules,
@@ -35,7 +35,7 @@ int limits_new(size_t place_count, uint64_t seed, const struct limits_rules *rul
 	limits->set_count = SETS_MIN;
 	while (limits->set_count * LIMITS_WAYS < place_count && limits->set_count < SIZE_MAX / 2)
 		limits->set_count *= 2;
-	limits->places = calloc(limits->set_count, LIMITS_WAYS * sizeof(struct place));
+	limits->places = calloc(limits->set_count, LIMITS_WAYS * sizeof(struct limits_place));
 	if (limits->places == NULL) {
 		free(limits);
 		return -ENOMEM;
@@ -99,7 +99,7 @@ static uint64_t times(const struct limits_rules *rules, unsigned scope, unsigned
 }
 
 /* The finalizer of MurmurHash3 over both: no client knows the seed. */
-static struct place *set_of(const struct limits *limits, uint64_t network)
+static struct limits_place *set_of(const struct limits *limits, uint64_t network)
 {
 	uint64_t hash = network ^ limits->seed;
 	hash = (hash ^ (hash >> 33)) * UINT64_C(0xff51afd7ed558ccd);
@@ -108,9 +108,9 @@ static struct place *set_of(const struct limits *limits, uint64_t network)
 	return &limits->places[(hash & (limits->set_count - 1)) * LIMITS_WAYS];
 }
 
-static struct place *find(const struct limits *limits, uint64_t network)
+static struct limits_place *find(const struct limits *limits, uint64_t network)
 {
-	struct place *set = set_of(limits, network);
+	struct limits_place *set = set_of(limits, network);
 	for (unsigned i = 0; i < LIMITS_WAYS; i++)
 		if (set[i].network == network)
 			return &set[i];
@@ -118,22 +118,22 @@ static struct place *find(const struct limits *limits, uint64_t network)
 }
 
 /* Of those without a connection the one that has been quiet longest; NULL when all have one. */
-static struct place *make_place(const struct limits *limits, uint64_t network)
+static struct limits_place *make_place(const struct limits *limits, uint64_t network)
 {
-	struct place *set = set_of(limits, network);
-	struct place *best = NULL;
+	struct limits_place *set = set_of(limits, network);
+	struct limits_place *best = NULL;
 	for (unsigned i = 0; i < LIMITS_WAYS; i++)
 		if (set[i].open_count == 0 && (best == NULL || set[i].filled_ns < best->filled_ns))
 			best = &set[i];
 	if (best != NULL)
-		*best = (struct place){ .network = network };
+		*best = (struct limits_place){ .network = network };
 	return best;
 }
 
 /* With a connection more, so that another scope does not get the place. NULL: there is none. */
-static struct place *reserve(const struct limits *limits, uint64_t network)
+static struct limits_place *reserve(const struct limits *limits, uint64_t network)
 {
-	struct place *place = find(limits, network);
+	struct limits_place *place = find(limits, network);
 	if (place == NULL)
 		place = make_place(limits, network);
 	if (place != NULL)
@@ -147,7 +147,7 @@ static uint64_t step_of(const struct limits_rules *rules, unsigned scope)
 }
 
 /* May a place that is reserved have this connection? */
-static enum limits_answer judge(const struct limits_rules *rules, const struct place *place,
+static enum limits_answer judge(const struct limits_rules *rules, const struct limits_place *place,
 				unsigned scope, uint64_t now_ns)
 {
 	const uint64_t connections_max = times(rules, scope, rules->connections_max);
@@ -159,7 +159,7 @@ static enum limits_answer judge(const struct limits_rules *rules, const struct p
 	return LIMITS_FINE;
 }
 
-static void fill(const struct limits_rules *rules, struct place *place, unsigned scope,
+static void fill(const struct limits_rules *rules, struct limits_place *place, unsigned scope,
 		 uint64_t now_ns)
 {
 	if (place->filled_ns < now_ns)
@@ -173,7 +173,7 @@ enum limits_answer limits_enter(struct limits *limits, const struct dnsblv6_ip *
 	const struct limits_rules *rules = &limits->rules;
 	const uint64_t now_ns = now_ms * 1000000;
 	uint64_t networks[SCOPES];
-	struct place *places[SCOPES];
+	struct limits_place *places[SCOPES];
 	enum limits_answer answer = LIMITS_FINE;
 	const unsigned count = scopes_of(rules, ip, networks);
 	bool is_counted = true;
@@ -200,7 +200,7 @@ void limits_leave(struct limits *limits, const struct dnsblv6_ip *ip)
 	uint64_t networks[SCOPES];
 	const unsigned count = scopes_of(&limits->rules, ip, networks);
 	for (unsigned i = 0; i < count; i++) {
-		struct place *place = find(limits, networks[i]);
+		struct limits_place *place = find(limits, networks[i]);
 		if (place != NULL && place->open_count > 0)
 			place->open_count--;
 	}
@@ -208,7 +208,7 @@ void limits_leave(struct limits *limits, const struct dnsblv6_ip *ip)
 
 unsigned limits_held(const struct limits *limits, const struct dnsblv6_ip *ip)
 {
-	const struct place *place = find(limits, network_of(&limits->rules, ip));
+	const struct limits_place *place = find(limits, network_of(&limits->rules, ip));
 	return place != NULL ? place->held_count : 0;
 }
 
@@ -218,7 +218,7 @@ bool limits_may_hold(const struct limits *limits, const struct dnsblv6_ip *ip)
 	uint64_t networks[SCOPES];
 	const unsigned count = scopes_of(rules, ip, networks);
 	for (unsigned i = 0; i < count && rules->held_max > 0; i++) {
-		const struct place *place = find(limits, networks[i]);
+		const struct limits_place *place = find(limits, networks[i]);
 		if (place != NULL && place->held_count >= times(rules, i, rules->held_max))
 			return false;
 	}
@@ -232,7 +232,7 @@ bool limits_hold(struct limits *limits, const struct dnsblv6_ip *ip)
 	if (!limits_may_hold(limits, ip))
 		return false;
 	for (unsigned i = 0; i < count; i++) {
-		struct place *place = find(limits, networks[i]);
+		struct limits_place *place = find(limits, networks[i]);
 		if (place != NULL)
 			place->held_count++;
 	}
@@ -244,7 +244,7 @@ void limits_release(struct limits *limits, const struct dnsblv6_ip *ip)
 	uint64_t networks[SCOPES];
 	const unsigned count = scopes_of(&limits->rules, ip, networks);
 	for (unsigned i = 0; i < count; i++) {
-		struct place *place = find(limits, networks[i]);
+		struct limits_place *place = find(limits, networks[i]);
 		if (place != NULL && place->held_count > 0)
 			place->held_count--;
 	}
