@@ -47,18 +47,19 @@ static int is_free(const struct place *place)
 	return ret;
 }
 
-static int open_all(const struct setup_front *front, const struct listeners *old,
+static int open_all(const struct listeners_wanted *wanted, const struct listeners *old,
 		    struct listeners *opened, unsigned *ret_place)
 {
-	for (unsigned place = 0; place < front->place_count; place++) {
+	for (unsigned place = 0; place < wanted->place_count; place++) {
 		*ret_place = place;
-		int ret = find(old, 0, &front->places[place]) >= 0 ? 0
-								   : is_free(&front->places[place]);
-		for (unsigned row = 0; ret == 0 && row < SETUP_EDGES_MAX; row++) {
+		int ret = find(old, 0, &wanted->places[place]) >= 0
+				  ? 0
+				  : is_free(&wanted->places[place]);
+		for (unsigned row = 0; ret == 0 && row < LISTENERS_EDGES_MAX; row++) {
 			int *fd = &opened->fds[row][place];
-			*fd = find(old, row, &front->places[place]);
-			if (*fd < 0 && row < front->edges)
-				ret = bind_one(&front->places[place], LISTENING_SHARED, fd);
+			*fd = find(old, row, &wanted->places[place]);
+			if (*fd < 0 && row < wanted->edge_count)
+				ret = bind_one(&wanted->places[place], LISTENING_SHARED, fd);
 		}
 		if (ret != 0)
 			return ret;
@@ -66,19 +67,20 @@ static int open_all(const struct setup_front *front, const struct listeners *old
 	return 0;
 }
 
-int listeners_open(const struct setup_front *front, const struct listeners *old,
+int listeners_open(const struct listeners_wanted *wanted, const struct listeners *old,
 		   struct listeners *ret_listeners, const struct place **reterr_place)
 {
-	struct listeners opened = { .place_count = front->place_count, .edge_count = front->edges };
+	struct listeners opened = { .place_count = wanted->place_count,
+				    .edge_count = wanted->edge_count };
 	unsigned place = 0;
 	memset(opened.fds, -1, sizeof(opened.fds));
-	memcpy(opened.places, front->places, sizeof(opened.places));
-	int ret = open_all(front, old, &opened, &place);
+	memcpy(opened.places, wanted->places, wanted->place_count * sizeof(*wanted->places));
+	int ret = open_all(wanted, old, &opened, &place);
 	if (ret == 0) {
 		*ret_listeners = opened;
 		return 0;
 	}
-	*reterr_place = &front->places[place];
+	*reterr_place = &wanted->places[place];
 	listeners_close(&opened, old);
 	return ret;
 }
@@ -86,7 +88,7 @@ int listeners_open(const struct setup_front *front, const struct listeners *old,
 static int listen_place(const struct listeners *listeners, unsigned place)
 {
 	/* For those that listen already it changes nothing. */
-	for (unsigned row = 0; row < SETUP_EDGES_MAX; row++) {
+	for (unsigned row = 0; row < LISTENERS_EDGES_MAX; row++) {
 		int fd = listeners->fds[row][place];
 		if (fd >= 0 && listen(fd, BACKLOG) != 0)
 			return -errno;
@@ -116,7 +118,7 @@ unsigned listeners_share(struct listeners *listeners, int edge, int *ret_fds)
 	unsigned count = 0;
 	if (listeners->edge_count == 0)
 		return 0;
-	for (unsigned row = 0; row < SETUP_EDGES_MAX; row++) {
+	for (unsigned row = 0; row < LISTENERS_EDGES_MAX; row++) {
 		for (unsigned place = 0; place < listeners->place_count; place++) {
 			int fd = listeners->fds[row][place];
 			if (fd < 0)
@@ -132,7 +134,7 @@ unsigned listeners_share(struct listeners *listeners, int edge, int *ret_fds)
 
 void listeners_close(struct listeners *listeners, const struct listeners *kept)
 {
-	for (unsigned row = 0; listeners->edge_count > 0 && row < SETUP_EDGES_MAX; row++) {
+	for (unsigned row = 0; listeners->edge_count > 0 && row < LISTENERS_EDGES_MAX; row++) {
 		for (unsigned place = 0; place < listeners->place_count; place++) {
 			int fd = listeners->fds[row][place];
 			if (fd >= 0 && find(kept, row, &listeners->places[place]) != fd)

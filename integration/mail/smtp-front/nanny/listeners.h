@@ -4,8 +4,8 @@
 /*
  * listeners.h - the sockets that clients connect to: for each place one of each edge, or more.
  *
- * Flow: setup.h -> nanny.c: listeners_open(), as root -> fork(): listeners_share() in an edge,
- *       which accepts from those -> nanny.c: listeners_listen(), when all have begun.
+ * Flow: nanny.c: listeners_open(), as root -> fork(): listeners_share() in an edge, which accepts
+ *       from those -> nanny.c: listeners_listen(), when all have begun.
  *
  * The kernel deals connections out to the sockets of a place (SO_REUSEPORT). They belong to the
  * nanny: what is in the backlog of an edge that dies waits for the next one. After SIGHUP a place
@@ -18,28 +18,37 @@
  * cannot begin, no client has come in vain.
  */
 
-#include "integration/mail/smtp-front/setup/setup.h"
+#include "lib/common/values.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+#define LISTENERS_PLACES_MAX 16
+#define LISTENERS_EDGES_MAX  64
 /* Sockets that one edge may have to accept from. */
-#define LISTENERS_MAX (SETUP_EDGES_MAX * SETUP_PLACES_MAX)
+#define LISTENERS_MAX (LISTENERS_EDGES_MAX * LISTENERS_PLACES_MAX)
+
+/* What there is to be, of a configuration; neither count is 0 or above its maximum. */
+struct listeners_wanted {
+	const struct place *places; /* borrowed */
+	unsigned place_count;
+	unsigned edge_count;
+};
 
 struct listeners {
-	struct place places[SETUP_PLACES_MAX];
+	struct place places[LISTENERS_PLACES_MAX];
 	/* In row i those of the edge with i % edge_count as its index; -1: none. */
-	int fds[SETUP_EDGES_MAX][SETUP_PLACES_MAX];
+	int fds[LISTENERS_EDGES_MAX][LISTENERS_PLACES_MAX];
 	unsigned place_count;
 	unsigned edge_count; /* 0: none is open, and fds are nothing */
 };
 
 /*
- * Binds what front wants and old has not, and gives old's sockets over where it has. 0; or -errno
- * with the place in *reterr_place, borrowed from front: then old is as before. old may be NULL.
+ * Binds what is wanted and old has not, and gives old's sockets over where it has. 0; or -errno
+ * with the place in *reterr_place, borrowed from wanted: then old is as before. old may be NULL.
  */
-int listeners_open(const struct setup_front *front, const struct listeners *old,
+int listeners_open(const struct listeners_wanted *wanted, const struct listeners *old,
 		   struct listeners *ret_listeners, const struct place **reterr_place);
 /*
  * Lets clients come to those that are new; a place that old has not is looked at once more. 0, or

@@ -57,7 +57,9 @@ static int prepare(const struct nanny *nanny, const struct setup *setup,
 		status = program_start_library(context, setup->handle.client);
 	if (status != EX_OK)
 		return status;
-	int ret = listeners_open(&setup->front, &nanny->listeners, ret_listeners, &place);
+	const struct listeners_wanted wanted = { setup->front.places, setup->front.place_count,
+						 setup->front.edges };
+	int ret = listeners_open(&wanted, &nanny->listeners, ret_listeners, &place);
 	return ret == 0 ? EX_OK : refuse_place(place, ret);
 }
 
