@@ -18,7 +18,7 @@
 
 /* ---- the filter ---- */
 
-/* No process of smtp-front does this but the nanny. */
+/* No process of a mail server does this but the nanny. */
 static const char *const never_of_children[] = { "fork",      "vfork",	   "pidfd_open", "chroot",
 						 "setuid",    "setgid",	   "setreuid",	 "setregid",
 						 "setresuid", "setresgid", "setgroups",	 "capset" };
@@ -26,7 +26,7 @@ static const char *const never_of_children[] = { "fork",      "vfork",	   "pidfd
 /* Of every process, beside what those of all programs need. */
 static const char *const all_calls[] = { "alarm", "setitimer" };
 
-/* Of edges and workers besides: connections, questions, and looking at files. */
+/* Of those with a network besides: connections, questions, and looking at files. */
 static const char *const network_calls[] = { "accept",	     "accept4",	       "bind",
 					     "connect",	     "listen",	       "socketpair",
 					     "getsockname",  "getpeername",    "getsockopt",
@@ -45,7 +45,7 @@ static const char *const network_calls[] = { "accept",	     "accept4",	       "b
 					     "faccessat2",   "readlink",       "readlinkat",
 					     "getcwd",	     "sysinfo" };
 
-/* Of workers that write mails into directories. */
+/* Of those that write mails into directories. */
 static const char *const maildir_calls[] = {
 	"open",	    "openat",	 "mkdir",	"mkdirat",   "link",	   "linkat",	"rename",
 	"renameat", "renameat2", "unlink",	"unlinkat",  "fsync",	   "fdatasync", "pwrite64",
@@ -82,10 +82,12 @@ bool confine_has_filter(void)
 	return callfilter_can_load();
 }
 
-static int make_filter(enum confine_role role, bool has_files, struct callfilter *ret_filter)
+/* Without rights: the nanny's. */
+static int make_filter(const struct confine_rights *rights, struct callfilter *ret_filter)
 {
-	bool is_nanny = role == CONFINE_NANNY;
-	bool has_network = role == CONFINE_EDGE || role == CONFINE_WORKER;
+	bool is_nanny = rights == NULL;
+	bool has_network = !is_nanny && rights->has_network;
+	bool has_files = !is_nanny && rights->has_files;
 	const struct callfilter_list lists[] = {
 		{ !is_nanny, CALLFILTER_KILL, CALLFILTER_NAMES(never_of_children) },
 		{ !is_nanny, CALLFILTER_ALLOW, CALLFILTER_NAMES(all_calls) },
@@ -98,10 +100,10 @@ static int make_filter(enum confine_role role, bool has_files, struct callfilter
 			       sizeof(lists) / sizeof(lists[0]), ret_filter);
 }
 
-static int load_filter(enum confine_role role, bool has_files)
+static int load_filter(const struct confine_rights *rights)
 {
 	struct callfilter filter = { 0 };
-	int ret = make_filter(role, has_files, &filter);
+	int ret = make_filter(rights, &filter);
 	if (ret == 0)
 		ret = callfilter_load(&filter);
 	callfilter_deinit(&filter);
@@ -110,38 +112,14 @@ static int load_filter(enum confine_role role, bool has_files)
 
 /* ---- the other steps ---- */
 
-static const struct owner *owner_of(const struct setup *setup, enum confine_role role)
+static int change_root(const char *path)
 {
-	switch (role) {
-	case CONFINE_EDGE:
-		return &setup->front.edge_owner;
-	case CONFINE_WORKER:
-		return &setup->front.worker_owner;
-	default:
-		return &setup->front.key_owner;
-	}
-}
-
-/* A next hop, or an edge's call-forward, that is a path is outside of any other root. */
-static bool needs_paths(const struct setup *setup, enum confine_role role)
-{
-	if (role == CONFINE_KEYHOLDER)
-		return false;
-	if (role == CONFINE_WORKER && setup->sink.to.text[0] == '/')
-		return true;
-	return setup->trust.forward.text[0] == '/' ||
-	       (role == CONFINE_EDGE && setup->sink.kind == SETUP_SINK_POSTFIX);
-}
-
-static int change_root(const struct setup *setup, enum confine_role role)
-{
-	const char *path = setup->front.chroot;
-	if (path[0] == '\0' || IS_SANITIZED || geteuid() != 0 || needs_paths(setup, role))
+	if (path[0] == '\0' || IS_SANITIZED || geteuid() != 0)
 		return 0;
 	return chroot(path) == 0 && chdir("/") == 0 ? 0 : -errno;
 }
 
-static int change_user(const struct owner *owner)
+int confine_user(const struct owner *owner)
 {
 	if (owner->user[0] == '\0' || geteuid() != 0)
 		return 0;
@@ -150,11 +128,6 @@ static int change_user(const struct owner *owner)
 		return -errno;
 	/* What looks dropped must be dropped. */
 	return owner->uid != 0 && setuid(0) == 0 ? -EPERM : 0;
-}
-
-int confine_user(const struct setup *setup, enum confine_role role)
-{
-	return change_user(owner_of(setup, role));
 }
 
 /*
@@ -192,20 +165,19 @@ int confine_nanny(const char **reterr_step)
 	}
 	if (ret == 0 && confine_has_filter()) {
 		*reterr_step = "seccomp";
-		ret = load_filter(CONFINE_NANNY, false);
+		ret = load_filter(NULL);
 	}
 	return ret;
 }
 
-int confine_process(const struct setup *setup, enum confine_role role, const char **reterr_step)
+int confine_process(const struct confine_rights *rights, const char **reterr_step)
 {
-	bool has_files = role == CONFINE_WORKER && setup->sink.kind == SETUP_SINK_MAILDIR;
 	*reterr_step = "chroot";
-	int ret = change_root(setup, role);
+	int ret = change_root(rights->root);
 	if (ret == 0) {
 		capabilities_empty_bounding_set();
 		*reterr_step = "user";
-		ret = change_user(owner_of(setup, role));
+		ret = confine_user(rights->owner);
 	}
 	if (ret == 0) {
 		*reterr_step = "capabilities";
@@ -217,7 +189,7 @@ int confine_process(const struct setup *setup, enum confine_role role, const cha
 	}
 	if (ret == 0 && confine_has_filter()) {
 		*reterr_step = "seccomp";
-		ret = load_filter(role, has_files);
+		ret = load_filter(rights);
 	}
 	return ret;
 }

@@ -2,24 +2,19 @@
 #pragma once
 
 /*
- * confine.h - what a process of smtp-front gives up, in the order that works.
+ * confine.h - what a process of a mail server gives up, in the order that works.
  *
  * Flow: nanny.c forks -> edge.c, worker.c, keyholder.c open what only root can, or what is
  *       outside the new root directory: users.mdb, certificates, keys, the sink's directory ->
  *       confine_process() -> nothing but that is left, for good.
  *
- *     PROCESS    USER         ROOT    CALLS
- *     edge       user         chroot  sockets that are there or accepted, the library's questions
- *                                     over UDP and TCP, users.mdb through its map
- *     worker     worker-user  chroot  the same, and connections to the next hop; with the sink
- *                                     "maildir" also files; with a sink that is a path there is
- *                                     no chroot
- *     keyholder  key-user     chroot  read, write and poll what is open; no socket is made
- *     nanny      as before    no      all but those that no mail server makes; of root's
- *                                     capabilities those that its children are made with
- *
- * chroot is only where the configuration names a directory; not for workers when the sink or
- * "forward" is a path, nor for edges when "forward" is one or the sink is postfix.
+ *     RIGHTS       CALLS
+ *     none         read, write and poll what is open; no socket is made
+ *     has_network  sockets that are there or accepted, connections, questions over UDP and TCP;
+ *                  files are read
+ *     has_files    files are written
+ *     the nanny's  all but those that no mail server makes; of root's capabilities those that its
+ *                  children are made with; user and root directory stay
  *
  * Steps: chroot; supplementary groups, group and user; the bounding set and all capabilities;
  * no_new_privs; a seccomp filter. An unlisted call is answered with ENOSYS; what no mail server
@@ -33,13 +28,21 @@
  * first log line. Nothing is logged here; a step that fails is named.
  */
 
-#include "integration/mail/smtp-front/setup/setup.h"
+#include <stdbool.h>
+
+#include "integration/common/owner.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum confine_role { CONFINE_EDGE, CONFINE_WORKER, CONFINE_KEYHOLDER, CONFINE_NANNY };
+/* What a process keeps. A plain value; all in it is borrowed. */
+struct confine_rights {
+	const struct owner *owner; /* the user that it becomes */
+	const char *root;	   /* its root directory; "": the one that it has */
+	bool has_network;
+	bool has_files;
+};
 
 /* Has this build a filter, and this kernel? */
 bool confine_has_filter(void);
@@ -48,10 +51,10 @@ bool confine_has_filter(void);
  * Of a child. 0, or -errno with the step that failed, static text. The process is of no use then:
  * some steps may have been taken.
  */
-int confine_process(const struct setup *setup, enum confine_role role, const char **reterr_step);
+int confine_process(const struct confine_rights *rights, const char **reterr_step);
 
 /* The user alone, for a look at what that one may do. 0 or -errno. */
-int confine_user(const struct setup *setup, enum confine_role role);
+int confine_user(const struct owner *owner);
 
 /* The same for the nanny, before there are others. It stays root. */
 int confine_nanny(const char **reterr_step);

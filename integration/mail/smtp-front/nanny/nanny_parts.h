@@ -19,6 +19,7 @@
 #include "lib/process/crew.h"
 #include "integration/mail/smtp-front/sinks/delivered.h"
 #include "integration/mail/smtp-front/recipients/hopstate.h"
+#include "integration/mail/smtp-front/nanny/confine.h"
 #include "integration/mail/smtp-front/nanny/listeners.h"
 #include "integration/mail/base/handover/passed.h"
 #include "integration/mail/smtp-front/setup/setup.h"
@@ -37,7 +38,8 @@ extern "C" {
 #define NANNY_SLOTS_OF_GENERATION (SETUP_EDGES_MAX + SETUP_WORKERS_MAX)
 #define NANNY_SLOTS		  (1 + 4 * NANNY_SLOTS_OF_GENERATION)
 
-enum { NANNY_KEYHOLDER, NANNY_EDGE, NANNY_WORKER, NANNY_ROLES }; /* as they are made */
+/* As they are made. */
+enum nanny_role { NANNY_KEYHOLDER, NANNY_EDGE, NANNY_WORKER, NANNY_ROLES };
 enum { NANNY_KEY_EDGE, NANNY_KEY_HOLDER }; /* the ends of a keyholder's socket */
 enum { NANNY_QUEUE_EDGES, NANNY_QUEUE_WORKERS };
 /* Of the pipes in which processes say that they are ready, and are told to begin. */
@@ -80,6 +82,15 @@ struct nanny {
 
 /* "keyholder", "edge", "worker". Static. */
 const char *roles_name(unsigned role);
+/*
+ * What a process of that role keeps; borrowed from setup.
+ *
+ *     edge       user         chroot, unless "forward" is a path or the sink is postfix
+ *     worker     worker-user  chroot, unless the sink or "forward" is a path; writes files with the
+ *                             sink "maildir"
+ *     keyholder  key-user     chroot; no network
+ */
+struct confine_rights roles_rights(const struct setup *setup, unsigned role);
 /* In the child, after fork(): the role of that slot. Does not return. */
 __attribute__((noreturn)) void roles_run(struct nanny *nanny, struct generation *generation,
 					 const struct crew_slot *slot);

@@ -67,7 +67,7 @@ static _Noreturn void try_maildir(const struct setup *setup, const char *context
 	const struct setup_sink *sink = &setup->sink;
 	const char *user = setup->front.worker_owner.user;
 	const int fd = open(sink->to.text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int ret = fd < 0 ? -errno : confine_user(setup, CONFINE_WORKER);
+	int ret = fd < 0 ? -errno : confine_user(&setup->front.worker_owner);
 	if (ret == 0)
 		ret = look_at_maildir(setup, fd, &name);
 	if (ret != 0)

@@ -19,8 +19,7 @@
 
 struct role {
 	const struct setup *setup;
-	enum confine_role role;
-	const char *name;
+	unsigned role;
 	int ready_fd; /* -1: the nanny does not wait */
 	int word_fd;  /* the same */
 };
@@ -32,11 +31,9 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-static struct role make_role(const struct generation *generation, enum confine_role role,
-			     const char *name)
+static struct role make_role(const struct generation *generation, unsigned role)
 {
-	return (struct role){ generation->setup, role, name,
-			      generation->ready_ends[NANNY_READY_CHILD],
+	return (struct role){ generation->setup, role, generation->ready_ends[NANNY_READY_CHILD],
 			      generation->word_ends[NANNY_WORD_CHILD] };
 }
 
@@ -58,15 +55,43 @@ static int wait_for_word(struct role *role)
 	return size == 1 ? EX_OK : EX_UNAVAILABLE;
 }
 
+/* A next hop, or an edge's call-forward, that is a path is outside of any other root. */
+static bool needs_paths(const struct setup *setup, unsigned role)
+{
+	if (role == NANNY_KEYHOLDER)
+		return false;
+	if (role == NANNY_WORKER && setup->sink.to.text[0] == '/')
+		return true;
+	return setup->trust.forward.text[0] == '/' ||
+	       (role == NANNY_EDGE && setup->sink.kind == SETUP_SINK_POSTFIX);
+}
+
+struct confine_rights roles_rights(const struct setup *setup, unsigned role)
+{
+	const struct setup_front *front = &setup->front;
+	const struct owner *const owners[NANNY_ROLES] = {
+		[NANNY_KEYHOLDER] = &front->key_owner,
+		[NANNY_EDGE] = &front->edge_owner,
+		[NANNY_WORKER] = &front->worker_owner,
+	};
+	return (struct confine_rights){
+		.owner = owners[role],
+		.root = needs_paths(setup, role) ? "" : front->chroot,
+		.has_network = role != NANNY_KEYHOLDER,
+		.has_files = role == NANNY_WORKER && setup->sink.kind == SETUP_SINK_MAILDIR,
+	};
+}
+
 static int confine(void *context)
 {
 	struct role *role = context;
 	const char *step = "";
-	int ret = confine_process(role->setup, role->role, &step);
+	const struct confine_rights rights = roles_rights(role->setup, role->role);
+	int ret = confine_process(&rights, &step);
 	if (ret == 0)
 		return role->ready_fd < 0 ? EX_OK : wait_for_word(role);
-	log_error(NANNY_CONTEXT, "process not confined, role=%s step=%s (%s)", role->name, step,
-		  strerror(-ret));
+	log_error(NANNY_CONTEXT, "process not confined, role=%s step=%s (%s)",
+		  roles_name(role->role), step, strerror(-ret));
 	return ret == -EPERM ? EX_NOPERM : EX_OSERR;
 }
 
@@ -99,7 +124,7 @@ static int run_keyholder(struct nanny *nanny, struct generation *generation)
 {
 	const struct setup *setup = generation->setup;
 	int sockets[SETUP_EDGES_MAX];
-	struct role role = make_role(generation, CONFINE_KEYHOLDER, "keyholder");
+	struct role role = make_role(generation, NANNY_KEYHOLDER);
 	close_listeners(nanny, -1, NULL);
 	close_keys(nanny, generation, -1, NANNY_KEY_HOLDER);
 	close_fd(&nanny->queue_ends[NANNY_QUEUE_EDGES]);
@@ -117,7 +142,7 @@ static int run_keyholder(struct nanny *nanny, struct generation *generation)
 static int run_edge(struct nanny *nanny, struct generation *generation,
 		    const struct crew_slot *slot)
 {
-	struct role role = make_role(generation, CONFINE_EDGE, "edge");
+	struct role role = make_role(generation, NANNY_EDGE);
 	int fds[LISTENERS_MAX];
 	unsigned count = close_listeners(nanny, (int)slot->index, fds);
 	close_keys(nanny, generation, (int)slot->index, NANNY_KEY_EDGE);
@@ -143,7 +168,7 @@ static int run_edge(struct nanny *nanny, struct generation *generation,
 static int run_worker(struct nanny *nanny, struct generation *generation,
 		      const struct crew_slot *slot)
 {
-	struct role role = make_role(generation, CONFINE_WORKER, "worker");
+	struct role role = make_role(generation, NANNY_WORKER);
 	close_listeners(nanny, -1, NULL);
 	close_keys(nanny, NULL, -1, -1);
 	close_fd(&nanny->queue_ends[NANNY_QUEUE_EDGES]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a process of smtp-front can still do after confine_process().
-#include "integration/mail/smtp-front/nanny/confine.h"
+#include "integration/mail/smtp-front/nanny/nanny_parts.h"
 
 #include <catch2/catch.hpp>
 
@@ -21,15 +21,15 @@ namespace
 constexpr int CANNOT = 99;
 
 // What the child returns with that role, as wait status; it has become nobody else.
-template <typename Function>
-int run_as(enum confine_role role, enum setup_sink_kind kind, Function function)
+template <typename Function> int run_as(unsigned role, enum setup_sink_kind kind, Function function)
 {
 	const pid_t child = fork();
 	if (child == 0) {
 		const auto setup = std::make_unique<struct setup>();
 		const char *step = "";
 		setup->sink.kind = kind;
-		if (confine_process(setup.get(), role, &step) != 0)
+		const struct confine_rights rights = roles_rights(setup.get(), role);
+		if (confine_process(&rights, &step) != 0)
 			_exit(CANNOT);
 		_exit(function());
 	}
@@ -83,7 +83,7 @@ bool lacks_filter()
 
 TEST_CASE("every role can be taken, and has no new privileges", "[front][confine]")
 {
-	const auto role = GENERATE(CONFINE_EDGE, CONFINE_WORKER, CONFINE_KEYHOLDER);
+	const auto role = GENERATE(NANNY_EDGE, NANNY_WORKER, NANNY_KEYHOLDER);
 	const auto kind = GENERATE(SETUP_SINK_SMTP, SETUP_SINK_MAILDIR, SETUP_SINK_NULL);
 	const int status =
 		run_as(role, kind, [] { return static_cast<int>(getpid() > 0 ? 0 : 1); });
@@ -94,7 +94,7 @@ TEST_CASE("no process of smtp-front can run a program", "[front][confine]")
 {
 	if (lacks_filter())
 		return;
-	const auto role = GENERATE(CONFINE_EDGE, CONFINE_WORKER, CONFINE_KEYHOLDER);
+	const auto role = GENERATE(NANNY_EDGE, NANNY_WORKER, NANNY_KEYHOLDER);
 	const int status = run_as(role, SETUP_SINK_MAILDIR, try_execute);
 	REQUIRE(WIFSIGNALED(status));
 	CHECK(WTERMSIG(status) == SIGSYS);
@@ -104,7 +104,7 @@ TEST_CASE("no process of smtp-front can make another", "[front][confine]")
 {
 	if (lacks_filter())
 		return;
-	const auto role = GENERATE(CONFINE_EDGE, CONFINE_WORKER, CONFINE_KEYHOLDER);
+	const auto role = GENERATE(NANNY_EDGE, NANNY_WORKER, NANNY_KEYHOLDER);
 	CHECK(is_exit(run_as(role, SETUP_SINK_SMTP, try_fork), ENOSYS));
 }
 
@@ -114,11 +114,11 @@ TEST_CASE("the keyholder makes no socket and opens no file; the others do", "[fr
 		return;
 	const auto inet = [] { return try_socket(AF_INET6); };
 	const auto read = [] { return try_open(O_RDONLY); };
-	CHECK(is_exit(run_as(CONFINE_KEYHOLDER, SETUP_SINK_SMTP, inet), ENOSYS));
-	CHECK(is_exit(run_as(CONFINE_KEYHOLDER, SETUP_SINK_SMTP, read), ENOSYS));
-	CHECK(is_exit(run_as(CONFINE_EDGE, SETUP_SINK_SMTP, inet), 0));
-	CHECK(is_exit(run_as(CONFINE_WORKER, SETUP_SINK_SMTP, inet), 0));
-	CHECK(is_exit(run_as(CONFINE_EDGE, SETUP_SINK_SMTP, read), 0));
+	CHECK(is_exit(run_as(NANNY_KEYHOLDER, SETUP_SINK_SMTP, inet), ENOSYS));
+	CHECK(is_exit(run_as(NANNY_KEYHOLDER, SETUP_SINK_SMTP, read), ENOSYS));
+	CHECK(is_exit(run_as(NANNY_EDGE, SETUP_SINK_SMTP, inet), 0));
+	CHECK(is_exit(run_as(NANNY_WORKER, SETUP_SINK_SMTP, inet), 0));
+	CHECK(is_exit(run_as(NANNY_EDGE, SETUP_SINK_SMTP, read), 0));
 }
 
 TEST_CASE("no process of smtp-front can open a raw socket", "[front][confine]")
@@ -126,8 +126,8 @@ TEST_CASE("no process of smtp-front can open a raw socket", "[front][confine]")
 	if (lacks_filter())
 		return;
 	const auto raw = [] { return try_socket(AF_PACKET); };
-	CHECK(is_exit(run_as(CONFINE_EDGE, SETUP_SINK_SMTP, raw), ENOSYS));
-	CHECK(is_exit(run_as(CONFINE_WORKER, SETUP_SINK_SMTP, raw), ENOSYS));
+	CHECK(is_exit(run_as(NANNY_EDGE, SETUP_SINK_SMTP, raw), ENOSYS));
+	CHECK(is_exit(run_as(NANNY_WORKER, SETUP_SINK_SMTP, raw), ENOSYS));
 }
 
 TEST_CASE("only a worker with maildirs writes files", "[front][confine]")
@@ -136,7 +136,7 @@ TEST_CASE("only a worker with maildirs writes files", "[front][confine]")
 		return;
 	// A directory: what the kernel says when it lets us try.
 	const auto write = [] { return try_open(O_WRONLY | O_CREAT); };
-	CHECK(is_exit(run_as(CONFINE_EDGE, SETUP_SINK_MAILDIR, write), ENOSYS));
-	CHECK(is_exit(run_as(CONFINE_WORKER, SETUP_SINK_SMTP, write), ENOSYS));
-	CHECK(is_exit(run_as(CONFINE_WORKER, SETUP_SINK_MAILDIR, write), EISDIR));
+	CHECK(is_exit(run_as(NANNY_EDGE, SETUP_SINK_MAILDIR, write), ENOSYS));
+	CHECK(is_exit(run_as(NANNY_WORKER, SETUP_SINK_SMTP, write), ENOSYS));
+	CHECK(is_exit(run_as(NANNY_WORKER, SETUP_SINK_MAILDIR, write), EISDIR));
 }
