@@ -94,7 +94,7 @@ class Includes(Scratch):
         self.assert_fine("lib/process/callfilter.c", "#include <seccomp.h>")
         self.assert_crossing("lib/common/log.c", "#include <seccomp.h>")
         self.assert_crossing("server/confine/syscalls.c", "#include <seccomp.h>")
-        self.assert_crossing("integration/mail/smtp-front/nanny/confine.c", "#include <seccomp.h>")
+        self.assert_crossing("integration/mail/base/nanny/confine.c", "#include <seccomp.h>")
 
     def test_openssl_stays_in_the_one_file_of_the_zone_tools_that_knows_keys(self):
         self.assert_fine("zone-tools/keys/key.c", "#include <openssl/evp.h>")

@@ -69,7 +69,7 @@ ROWS = {
                                 external=("uv", "dnsblv6"), external_of={"milter": ("milter",)}),
     # What servers of mail have in common, whatever their protocol: so nothing of SMTP.
     "integration/mail/base": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/lmdb",
-                                              "lib/format"),
+                                              "lib/format", "integration/common"),
                                  external=("uv",),
                                  external_of={"tls": ("ssl", "crypto"),
                                               "keys": ("crypto",),
@@ -104,7 +104,7 @@ ROOMS = {
     "zone-tools": ("base", "keys", "records", "names", "plan", "lists", "reading", "chain",
                    "commands"),
     "client-lib": ("base", "cache", "config", "resolver", "shared", "engine", "handle"),
-    "integration/mail/base": ("users", "tls", "handover", "loop", "worker"),
+    "integration/mail/base": ("users", "tls", "handover", "loop", "worker", "nanny"),
     "integration/mail/smtp-front": ("setup", "recipients", "facts", "sinks", "handover", "edge",
                                     "worker", "nanny"),
 }

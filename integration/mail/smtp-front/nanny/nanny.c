@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "integration/common/program.h"
-#include "integration/mail/smtp-front/nanny/confine.h"
+#include "integration/mail/base/nanny/confine.h"
 #include "integration/mail/smtp-front/nanny/generation.h"
 #include "integration/mail/base/handover/handover.h"
 #include "integration/mail/smtp-front/facts/metrics.h"

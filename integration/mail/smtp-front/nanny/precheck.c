@@ -10,7 +10,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "integration/mail/smtp-front/nanny/confine.h"
+#include "integration/mail/base/nanny/confine.h"
 #include "integration/mail/base/tls/keyholder.h"
 #include "integration/mail/base/users/users.h"
 #include "lib/common/log.h"

@@ -10,7 +10,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "integration/mail/smtp-front/nanny/confine.h"
+#include "integration/mail/base/nanny/confine.h"
 #include "integration/mail/smtp-front/edge/edge.h"
 #include "integration/mail/smtp-front/nanny/generation.h"
 #include "integration/mail/base/tls/keyholder.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/smtp-front/nanny/confine.h"
+#include "integration/mail/base/nanny/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>

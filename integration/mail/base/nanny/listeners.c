@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/smtp-front/nanny/listeners.h"
+#include "integration/mail/base/nanny/listeners.h"
 
 #include <errno.h>
 #include <string.h>
