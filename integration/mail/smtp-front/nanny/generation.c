@@ -144,7 +144,7 @@ static void free_all(struct generation *generation)
 {
 	if (generation == NULL)
 		return;
-	for (unsigned i = 0; i < SETUP_EDGES_MAX; i++) {
+	for (unsigned i = 0; i < LISTENERS_EDGES_MAX; i++) {
 		for (unsigned end = 0; end < 2; end++)
 			close_end(&generation->key_ends[i][end]);
 	}

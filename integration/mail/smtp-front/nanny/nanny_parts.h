@@ -35,7 +35,7 @@ extern "C" {
  * Blocks of the tally: the nanny's, and one for each process that lives. After reloads generations
  * overlap, and the largest may do so three times before a process cannot be made.
  */
-#define NANNY_SLOTS_OF_GENERATION (SETUP_EDGES_MAX + SETUP_WORKERS_MAX)
+#define NANNY_SLOTS_OF_GENERATION (LISTENERS_EDGES_MAX + SETUP_WORKERS_MAX)
 #define NANNY_SLOTS		  (1 + 4 * NANNY_SLOTS_OF_GENERATION)
 
 /* As they are made. */
@@ -51,8 +51,8 @@ struct generation {
 	unsigned number;
 	struct setup *setup;
 	struct crew crew;
-	struct hopstate *hop;		  /* its processes share it */
-	int key_ends[SETUP_EDGES_MAX][2]; /* -1 without certificates */
+	struct hopstate *hop;		      /* its processes share it */
+	int key_ends[LISTENERS_EDGES_MAX][2]; /* -1 without certificates */
 	/* A byte of each and a byte for each, while they begin; -1 for those of later. */
 	int ready_ends[2];
 	int word_ends[2];

@@ -109,7 +109,7 @@ static void close_keys(struct nanny *nanny, const struct generation *own, int ke
 	struct generation *generation = NULL;
 	SLIST_FOREACH(generation, &nanny->generations, link)
 	{
-		for (int edge = 0; edge < SETUP_EDGES_MAX; edge++) {
+		for (int edge = 0; edge < LISTENERS_EDGES_MAX; edge++) {
 			for (int end = 0; end < 2; end++) {
 				bool is_kept = generation == own && end == kept_end &&
 					       (kept_edge < 0 || kept_edge == edge);
@@ -123,7 +123,7 @@ static void close_keys(struct nanny *nanny, const struct generation *own, int ke
 static int run_keyholder(struct nanny *nanny, struct generation *generation)
 {
 	const struct setup *setup = generation->setup;
-	int sockets[SETUP_EDGES_MAX];
+	int sockets[LISTENERS_EDGES_MAX];
 	struct role role = make_role(generation, NANNY_KEYHOLDER);
 	close_listeners(nanny, -1, NULL);
 	close_keys(nanny, generation, -1, NANNY_KEY_HOLDER);

@@ -34,7 +34,7 @@ static const char *take_listen(void *data, const struct conf_value *value)
 	struct setup_front *front = data;
 	struct place place = { .address = value->address,
 			       .address_size = values_address_size(&value->address) };
-	if (front->place_count == SETUP_PLACES_MAX)
+	if (front->place_count == LISTENERS_PLACES_MAX)
 		return "there are 16 places at most";
 	snprintf(place.text, sizeof(place.text), "%s", value->text);
 	for (unsigned i = 0; i < front->place_count; i++)
@@ -119,7 +119,7 @@ static const struct conf_item front_items[] = {
 	OWNER_USER("worker-user", struct setup, front.worker_owner),
 	OWNER_USER("key-user", struct setup, front.key_owner),
 	PATH("chroot", front.chroot),
-	NUMBER("edges", front.edges, 0, SETUP_EDGES_MAX, "0"),
+	NUMBER("edges", front.edges, 0, LISTENERS_EDGES_MAX, "0"),
 	NUMBER("workers", front.workers, 1, SETUP_WORKERS_MAX, "100"),
 	NUMBER("mails-per-worker", front.mails_per_worker, 1, 1000000, "100"),
 	NUMBER("sessions", front.sessions_max, 1, 1000000, "10000"),
@@ -262,7 +262,7 @@ static unsigned count_cores(void)
 	cpu_set_t set;
 	CPU_ZERO(&set);
 	int count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-	return count < SETUP_EDGES_MAX ? (unsigned)count : SETUP_EDGES_MAX;
+	return count < LISTENERS_EDGES_MAX ? (unsigned)count : LISTENERS_EDGES_MAX;
 }
 
 /* Of the workers, once it is known how many there are. */

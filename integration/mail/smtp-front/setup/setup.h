@@ -34,16 +34,15 @@
 #include "integration/common/networks.h"
 #include "integration/common/owner.h"
 #include "integration/common/program.h"
+#include "integration/mail/base/nanny/listeners.h"
 #include "integration/mail/base/tls/keys.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define SETUP_PLACES_MAX   16
 #define SETUP_PATH_MAX	   512
 #define SETUP_HOSTNAME_MAX 253 /* RFC 1035, as text */
-#define SETUP_EDGES_MAX	   64
 #define SETUP_WORKERS_MAX  1024
 
 /* What an edge does with a session that has proved itself when no worker is idle. */
@@ -82,7 +81,7 @@ enum setup_maildir {
 /* Section "front". */
 struct setup_front {
 	char hostname[SETUP_HOSTNAME_MAX + 1]; /* the machine's name unless given */
-	struct place places[SETUP_PLACES_MAX];
+	struct place places[LISTENERS_PLACES_MAX];
 	unsigned place_count;
 	struct owner edge_owner;	 /* "user" */
 	struct owner worker_owner;	 /* "worker-user", else "user" */
