@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "integration/common/program.h"
-#include "integration/mail/smtp-front/nanny/nanny.h"
+#include "integration/mail/smtp-front/nanny/front.h"
 #include "integration/mail/smtp-front/nanny/precheck.h"
 #include "lib/common/log.h"
 
@@ -62,5 +62,5 @@ int main(int argc, char **argv)
 	if (command.is_check)
 		return check(setup);
 	program_begin(context, setup->front.log_level, setup->handle.client);
-	return nanny_run(setup, command.config_path);
+	return front_run(setup, command.config_path);
 }

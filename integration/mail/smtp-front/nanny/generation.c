@@ -15,15 +15,8 @@
 #include "lib/process/child.h"
 #include "lib/process/clock.h"
 
-static const char context[] = NANNY_CONTEXT;
-
 #define BEGIN_MAX_MS  60000 /* until all processes of a generation have what they need */
 #define BEGIN_LOOK_MS 10    /* between looks at whether one of them has died */
-
-struct tally *generation_tally(const struct nanny *nanny, const struct crew_slot *slot)
-{
-	return &nanny->bank.slots[slot->block];
-}
 
 /* ---- processes ---- */
 
@@ -50,7 +43,7 @@ static void give_block_back(struct nanny *nanny, struct crew_slot *slot)
 {
 	if (slot->block == 0)
 		return;
-	tally_clear_gauges(generation_tally(nanny, slot));
+	nanny->program->clear(nanny->counters, slot->block);
 	scoreboard_clear(nanny->scoreboard, slot->block);
 	nanny->is_taken[slot->block] = false;
 	slot->block = 0;
@@ -67,13 +60,13 @@ void generation_start(struct nanny *nanny, struct generation *generation, struct
 		roles_run(nanny, generation, slot);
 	if (pid > 0)
 		return;
-	log_error(context, "process not started, role=%s index=%u (%s)", roles_name(slot->role),
-		  slot->index, strerror(-pid));
+	log_error(nanny->program->context, "process not started, role=%s index=%u (%s)",
+		  roles_name(slot->role), slot->index, strerror(-pid));
 	give_block_back(nanny, slot);
 	generation->failure = EX_OSERR;
 }
 
-static void log_death(const struct crew_slot *slot, pid_t pid, int status)
+static void log_death(const char *context, const struct crew_slot *slot, pid_t pid, int status)
 {
 	char end[CHILD_END_TEXT_SIZE];
 	log_error(context, "process died, role=%s index=%u pid=%d %s restart_ms=%llu%s",
@@ -87,11 +80,6 @@ static void log_death(const struct crew_slot *slot, pid_t pid, int status)
 static void bury(struct nanny *nanny, struct generation *generation, struct crew_slot *slot,
 		 int status)
 {
-	static const enum tally_number restarts[NANNY_ROLES] = {
-		[NANNY_KEYHOLDER] = TALLY_KEYHOLDER_RESTARTS,
-		[NANNY_EDGE] = TALLY_EDGE_RESTARTS,
-		[NANNY_WORKER] = TALLY_WORKER_RESTARTS,
-	};
 	pid_t pid = slot->pid;
 	bool is_good = WIFEXITED(status) && WEXITSTATUS(status) == EX_OK;
 	bool is_told = generation->crew.is_told[slot->role];
@@ -103,8 +91,8 @@ static void bury(struct nanny *nanny, struct generation *generation, struct crew
 		return; /* it has retired */
 	generation->failure = WIFEXITED(status) && !is_good ? WEXITSTATUS(status) : EX_SOFTWARE;
 	if (!is_told)
-		tally_add(&nanny->bank.slots[0], restarts[slot->role], 1);
-	log_death(slot, pid, status);
+		nanny->program->count(nanny->counters, slot->role);
+	log_death(nanny->program->context, slot, pid, status);
 }
 
 void generation_reap(struct nanny *nanny)
@@ -149,17 +137,15 @@ static void free_all(struct generation *generation)
 			close_end(&generation->key_ends[i][end]);
 	}
 	close_beginning(generation);
-	hopstate_close(generation->hop);
-	delivered_close(generation->delivered);
+	generation->program->unshare(generation->shared);
 	crew_deinit(&generation->crew);
-	setup_deinit(generation->setup);
-	free(generation->setup);
+	generation->program->end(generation->setup);
 	free(generation);
 }
 
 static int open_keys(struct generation *generation)
 {
-	for (unsigned i = 0; i < generation->setup->front.edges; i++) {
+	for (unsigned i = 0; i < generation->values.listeners.edge_count; i++) {
 		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
 			       generation->key_ends[i]) != 0)
 			return -errno;
@@ -167,57 +153,43 @@ static int open_keys(struct generation *generation)
 	return 0;
 }
 
-/* Another file of that name is the operator's to move. */
-static int open_delivered(struct generation *generation)
-{
-	const char *path = generation->setup->sink.delivered;
-	const int ret = delivered_open(path, &generation->delivered);
-	if (ret == 0 || path[0] == '\0')
-		return ret;
-	log_error(context, "memory of deliveries not opened, path=%s (%s)", path,
-		  ret == -EINVAL ? "it is another file" : strerror(-ret));
-	return ret;
-}
-
 static int init_crew(struct generation *generation)
 {
-	const struct setup *setup = generation->setup;
+	const struct nanny_values *values = &generation->values;
 	const unsigned counts[NANNY_ROLES] = {
-		[NANNY_KEYHOLDER] = setup->tls.certificate_count > 0,
-		[NANNY_EDGE] = setup->front.edges,
-		[NANNY_WORKER] = setup->front.workers,
+		[NANNY_KEYHOLDER] = values->certificate_count > 0,
+		[NANNY_EDGE] = values->listeners.edge_count,
+		[NANNY_WORKER] = values->workers,
 	};
 	return crew_init(&generation->crew, counts, NANNY_ROLES, NULL);
 }
 
 /* setup is the generation's from now on, in either case. NULL: logged. */
-struct generation *generation_new(struct setup *setup)
+struct generation *generation_new(const struct nanny_program *program, void *setup)
 {
-	bool has_keys = setup->tls.certificate_count > 0;
 	struct generation *generation = calloc(1, sizeof(*generation));
 	int ret = -ENOMEM;
 	if (generation == NULL) {
-		setup_deinit(setup);
-		free(setup);
+		program->end(setup);
 	} else {
 		memset(generation->key_ends, -1, sizeof(generation->key_ends));
 		memset(generation->ready_ends, -1, sizeof(generation->ready_ends));
 		memset(generation->word_ends, -1, sizeof(generation->word_ends));
+		generation->program = program;
 		generation->setup = setup;
+		generation->values = program->values(setup);
 		ret = init_crew(generation);
 	}
 	if (ret == 0)
-		ret = hopstate_open(&generation->hop);
-	if (ret == 0 && setup->sink.kind == SETUP_SINK_LMTP)
-		ret = open_delivered(generation);
-	if (ret == 0 && has_keys)
+		ret = program->share(setup, &generation->shared);
+	if (ret == 0 && generation->values.certificate_count > 0)
 		ret = open_keys(generation);
 	if (ret == 0 && (pipe2(generation->ready_ends, O_CLOEXEC | O_NONBLOCK) != 0 ||
 			 pipe2(generation->word_ends, O_CLOEXEC) != 0))
 		ret = -errno;
 	if (ret == 0)
 		return generation;
-	log_error(context, "processes not prepared (%s)", strerror(-ret));
+	log_error(program->context, "processes not prepared (%s)", strerror(-ret));
 	free_all(generation);
 	return NULL;
 }
@@ -273,7 +245,7 @@ int generation_begin(struct nanny *nanny, struct generation *generation)
 	if (wait_until_ready(nanny, generation))
 		return EX_OK;
 	int status = generation->failure != EX_OK ? generation->failure : EX_OSERR;
-	log_error(context, "processes not begun, status=%d", status);
+	log_error(nanny->program->context, "processes not begun, status=%d", status);
 	generation_abandon(nanny, generation);
 	return status;
 }

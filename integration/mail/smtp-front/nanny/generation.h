@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 /* setup is the generation's from now on, in either case. NULL: no memory, or no descriptors. */
-struct generation *generation_new(struct setup *setup);
+struct generation *generation_new(const struct nanny_program *program, void *setup);
 /*
  * Makes all processes and waits until each has what it needs. An exit status; when it is not
  * EX_OK, one has died, with that one, or takes for ever, and they are all gone again, the
@@ -41,9 +41,6 @@ void generation_end(struct nanny *nanny, struct generation *generation);
 void generation_start(struct nanny *nanny, struct generation *generation, struct crew_slot *slot);
 /* Buries each process that has died, of any generation. */
 void generation_reap(struct nanny *nanny);
-
-/* The block of counters of a slot's process. */
-struct tally *generation_tally(const struct nanny *nanny, const struct crew_slot *slot);
 
 #ifdef __cplusplus
 }

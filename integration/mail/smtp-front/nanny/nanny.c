@@ -7,23 +7,18 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "integration/common/program.h"
 #include "integration/mail/base/nanny/confine.h"
 #include "integration/mail/smtp-front/nanny/generation.h"
 #include "integration/mail/base/handover/handover.h"
-#include "integration/mail/smtp-front/facts/metrics.h"
 #include "integration/mail/smtp-front/nanny/nanny_parts.h"
-#include "integration/mail/smtp-front/nanny/precheck.h"
 #include "lib/common/log.h"
 #include "lib/process/child.h"
 #include "lib/process/clock.h"
 #include "lib/process/systemd.h"
 #include "lib/common/version.h"
-
-static const char context[] = NANNY_CONTEXT;
 
 #define KILL_AFTER_MS 5000    /* behind "drain": a process still there is stuck */
 #define RELOAD_MAX_MS 3600000 /* a session that was open at SIGHUP may take so long */
@@ -33,34 +28,25 @@ static const char context[] = NANNY_CONTEXT;
 #define OWN_FILES     560 /* of an edge, beside its sessions */
 #define FILES_OF_ONE  3	  /* a session under TLS: the client, and both ends to its worker */
 
-static void count(const struct nanny *nanny, enum tally_number number)
-{
-	tally_add(&nanny->bank.slots[0], number, 1);
-}
-
 /* ---- generations ---- */
 
-static int refuse_place(const struct place *place, int ret)
+static int refuse_place(const struct nanny *nanny, const struct place *place, int ret)
 {
-	log_error(context, "socket not opened, place=%s (%s)", place->text, strerror(-ret));
+	log_error(nanny->program->context, "socket not opened, place=%s (%s)", place->text,
+		  strerror(-ret));
 	return program_refused_status(ret);
 }
 
-/* Library, listeners, and what its processes find outside: an exit status; logged. */
-static int prepare(const struct nanny *nanny, const struct setup *setup,
-		   struct listeners *ret_listeners)
+/* Listeners, and what its processes find outside: an exit status; logged. */
+static int prepare(const struct nanny *nanny, const void *setup,
+		   const struct listeners_wanted *wanted, struct listeners *ret_listeners)
 {
 	const struct place *place = NULL;
-	int status = precheck_run(setup, context);
-	dnsblv6_set_log(setup->handle.client, handle_log, (void *)(uintptr_t)context);
-	if (status == EX_OK && setup->has_zones)
-		status = program_start_library(context, setup->handle.client);
+	int status = nanny->program->prepare(setup);
 	if (status != EX_OK)
 		return status;
-	const struct listeners_wanted wanted = { setup->front.places, setup->front.place_count,
-						 setup->front.edges };
-	int ret = listeners_open(&wanted, &nanny->listeners, ret_listeners, &place);
-	return ret == 0 ? EX_OK : refuse_place(place, ret);
+	int ret = listeners_open(wanted, &nanny->listeners, ret_listeners, &place);
+	return ret == 0 ? EX_OK : refuse_place(nanny, place, ret);
 }
 
 /* An exit status. All of it serves clients from here on, or nothing has happened; logged. */
@@ -72,12 +58,12 @@ static int begin(struct nanny *nanny, struct generation *generation)
 		return status;
 	int ret = listeners_listen(&nanny->listeners, &nanny->former, &place);
 	if (ret != 0) {
-		status = refuse_place(place, ret);
+		status = refuse_place(nanny, place, ret);
 	} else {
 		ret = generation_release(generation);
 		if (ret == 0)
 			return EX_OK;
-		log_error(context, "processes not begun (%s)", strerror(-ret));
+		log_error(nanny->program->context, "processes not begun (%s)", strerror(-ret));
 		status = EX_OSERR;
 	}
 	generation_abandon(nanny, generation);
@@ -91,23 +77,23 @@ static int begin(struct nanny *nanny, struct generation *generation)
 static void retire(struct generation *old)
 {
 	uint64_t now_ms = clock_now_ms();
-	child_tell(&old->crew, NANNY_EDGE, now_ms + old->setup->front.drain_ms + RELOAD_MAX_MS);
+	child_tell(&old->crew, NANNY_EDGE, now_ms + old->values.drain_ms + RELOAD_MAX_MS);
 	child_tell(&old->crew, NANNY_WORKER, now_ms + RELOAD_MAX_MS);
 }
 
 /* All of setup, which is taken over. An exit status; what is not EX_OK is logged. */
-static int serve(struct nanny *nanny, struct setup *setup, const char *what)
+static int serve(struct nanny *nanny, void *setup, const char *what)
 {
 	struct listeners opened;
-	int status = prepare(nanny, setup, &opened);
+	const char *context = nanny->program->context;
+	const struct nanny_values values = nanny->program->values(setup);
+	int status = prepare(nanny, setup, &values.listeners, &opened);
 	if (status != EX_OK) {
-		setup_deinit(setup);
-		free(setup);
+		nanny->program->end(setup);
 		return status;
 	}
-	const struct setup_front *front = &setup->front;
 	struct generation *old = SLIST_FIRST(&nanny->generations);
-	struct generation *generation = generation_new(setup);
+	struct generation *generation = generation_new(nanny->program, setup);
 	nanny->former = nanny->listeners;
 	nanny->listeners = opened;
 	status = generation == NULL ? EX_OSERR : begin(nanny, generation);
@@ -120,27 +106,15 @@ static int serve(struct nanny *nanny, struct setup *setup, const char *what)
 	listeners_close(&nanny->former, &nanny->listeners);
 	if (old != NULL)
 		retire(old);
-	log_set_level((enum log_level)front->log_level);
+	log_set_level((enum log_level)values.log_level);
 	log_info(context, "%s, version=%s places=%u edges=%u workers=%u certificates=%u", what,
-		 DNSBLV6_VERSION, front->place_count, front->edges, front->workers,
-		 setup->tls.certificate_count);
+		 DNSBLV6_VERSION, values.listeners.place_count, values.listeners.edge_count,
+		 values.workers, values.certificate_count);
 	program_tell_ready(context);
 	return EX_OK;
 }
 
 /* ---- signals ---- */
-
-static struct setup *read_setup(const char *path)
-{
-	struct conf_error error;
-	struct setup *setup = calloc(1, sizeof(*setup));
-	if (setup == NULL || program_read(path, setup_parse, setup, &error) == 0)
-		return setup;
-	conf_log_error(path, &error);
-	setup_deinit(setup);
-	free(setup);
-	return NULL;
-}
 
 /* The queue is that of all generations. */
 static void resize_queue(struct nanny *nanny, uint64_t wanted)
@@ -152,7 +126,8 @@ static void resize_queue(struct nanny *nanny, uint64_t wanted)
 	if (ret == 0)
 		nanny->queue_bytes = wanted;
 	if (ret != 0 || size < wanted)
-		log_warning(context, "queue smaller than wanted, bytes=%zu wanted=%llu (%s)", size,
+		log_warning(nanny->program->context,
+			    "queue smaller than wanted, bytes=%zu wanted=%llu (%s)", size,
 			    (unsigned long long)wanted,
 			    ret != 0 ? strerror(-ret) : "net.core.wmem_max, until a restart");
 }
@@ -161,23 +136,24 @@ static void resize_queue(struct nanny *nanny, uint64_t wanted)
 static void reload(struct nanny *nanny)
 {
 	int told = systemd_notify_reloading();
-	struct setup *setup = read_setup(nanny->config_path);
+	const struct nanny_program *program = nanny->program;
+	void *setup = program->read(nanny->config_path);
 	if (setup == NULL || serve(nanny, setup, "reloaded") != EX_OK) {
-		count(nanny, TALLY_RELOADS_REFUSED);
-		log_warning(context, "configuration not reloaded, the old one stays");
+		program->count(nanny->counters, NANNY_RELOAD_REFUSED);
+		log_warning(program->context, "configuration not reloaded, the old one stays");
 		if (told == 0)
-			program_tell_ready(context);
+			program_tell_ready(program->context);
 		return;
 	}
-	count(nanny, TALLY_RELOADS);
-	resize_queue(nanny, setup->front.queue_bytes);
+	program->count(nanny->counters, NANNY_RELOADED);
+	resize_queue(nanny, SLIST_FIRST(&nanny->generations)->values.queue_bytes);
 }
 
 static void stop(struct nanny *nanny, int number)
 {
 	struct generation *generation = NULL;
 	if (!nanny->is_stopping)
-		program_tell_stopping(context, number);
+		program_tell_stopping(nanny->program->context, number);
 	if (!nanny->is_stopping)
 		nanny->stop_ms = clock_now_ms();
 	nanny->is_stopping = true;
@@ -185,15 +161,7 @@ static void stop(struct nanny *nanny, int number)
 	listeners_close(&nanny->listeners, NULL);
 	SLIST_FOREACH(generation, &nanny->generations, link)
 	child_tell(&generation->crew, NANNY_EDGE,
-		   clock_now_ms() + generation->setup->front.drain_ms + KILL_AFTER_MS);
-}
-
-/* It has no process of its own that could set its gauge. */
-static void note_hop(const struct nanny *nanny)
-{
-	const struct generation *newest = SLIST_FIRST(&nanny->generations);
-	const bool is_down = newest != NULL && hopstate_is_down(newest->hop);
-	tally_set(&nanny->bank.slots[0], TALLY_HOP_DOWN, is_down ? 1 : 0);
+		   clock_now_ms() + generation->values.drain_ms + KILL_AFTER_MS);
 }
 
 static void obey(struct nanny *nanny, int number)
@@ -207,8 +175,8 @@ static void obey(struct nanny *nanny, int number)
 			reload(nanny);
 		break;
 	case SIGUSR1:
-		note_hop(nanny);
-		metrics_log(&nanny->bank);
+		nanny->program->log_counters(nanny->counters,
+					     SLIST_FIRST(&nanny->generations)->shared);
 		nanny->metrics_ms = 0; /* at once */
 		break;
 	case SIGTERM:
@@ -242,14 +210,14 @@ static bool has_edges(const struct nanny *nanny)
 /* What ends behind something else: workers behind the queue, keyholders behind their edges. */
 static void drain(struct nanny *nanny, struct generation *generation)
 {
-	uint64_t later_ms = clock_now_ms() + generation->setup->front.drain_ms + KILL_AFTER_MS;
+	uint64_t later_ms = clock_now_ms() + generation->values.drain_ms + KILL_AFTER_MS;
 	if (!generation->crew.is_told[NANNY_EDGE])
 		return;
 	if (crew_count(&generation->crew, NANNY_EDGE) == 0)
 		child_tell(&generation->crew, NANNY_KEYHOLDER, clock_now_ms() + KILL_AFTER_MS);
 	/* Workers that have their hands full, or cannot begin, do not empty the queue. */
-	bool is_late = clock_now_ms() >=
-		       nanny->stop_ms + generation->setup->front.drain_ms + KILL_AFTER_MS;
+	bool is_late =
+		clock_now_ms() >= nanny->stop_ms + generation->values.drain_ms + KILL_AFTER_MS;
 	if (nanny->is_stopping && !has_edges(nanny) && (is_late || !has_queued(nanny)))
 		child_tell(&generation->crew, NANNY_WORKER, later_ms);
 }
@@ -275,15 +243,15 @@ static void tend_processes(struct nanny *nanny, struct generation *generation)
 static void write_metrics(struct nanny *nanny)
 {
 	const struct generation *newest = SLIST_FIRST(&nanny->generations);
-	if (newest == NULL || newest->setup->front.metrics[0] == '\0' ||
+	if (newest == NULL || newest->values.metrics[0] == '\0' ||
 	    clock_now_ms() < nanny->metrics_ms)
 		return;
 	nanny->metrics_ms = clock_now_ms() + METRICS_MS;
-	note_hop(nanny);
-	int ret = metrics_write(newest->setup->front.metrics, &nanny->bank, nanny->started_s);
+	int ret = nanny->program->write_counters(nanny->counters, newest->shared,
+						 newest->values.metrics);
 	if (ret != 0)
-		log_warning(context, "metrics not written, path=%s (%s)",
-			    newest->setup->front.metrics, strerror(-ret));
+		log_warning(nanny->program->context, "metrics not written, path=%s (%s)",
+			    newest->values.metrics, strerror(-ret));
 }
 
 static void tend(struct nanny *nanny)
@@ -318,10 +286,10 @@ static int wait_signal(const struct nanny *nanny)
 /* ---- begin and end ---- */
 
 /* Root gives edges what their sessions need; others have what they were given. */
-static void raise_files(const struct setup *setup)
+static void raise_files(unsigned sessions_max)
 {
 	struct rlimit limit;
-	rlim_t wanted = (rlim_t)setup->front.sessions_max * FILES_OF_ONE + OWN_FILES;
+	rlim_t wanted = (rlim_t)sessions_max * FILES_OF_ONE + OWN_FILES;
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max < wanted) {
 		limit.rlim_cur = limit.rlim_max = wanted;
 		setrlimit(RLIMIT_NOFILE, &limit);
@@ -329,7 +297,7 @@ static void raise_files(const struct setup *setup)
 	daemon_raise_descriptors();
 }
 
-static int confine(void)
+static int confine(const char *context)
 {
 	const char *step = "";
 	int ret = confine_nanny(&step);
@@ -339,19 +307,17 @@ static int confine(void)
 	return EX_OSERR;
 }
 
-static int open_shared(struct nanny *nanny, const struct setup *setup)
+static int open_shared(struct nanny *nanny, uint64_t queue_bytes)
 {
-	int ret = tally_open(NANNY_SLOTS, &nanny->bank);
-	if (ret == 0)
-		ret = scoreboard_open(NANNY_SLOTS, &nanny->scoreboard);
+	int ret = scoreboard_open(NANNY_SLOTS, &nanny->scoreboard);
 	if (ret == 0)
 		ret = passed_open(clock_now_ms(), &nanny->passed);
 	if (ret == 0)
-		ret = handover_open(setup->front.queue_bytes, nanny->queue_ends);
-	nanny->queue_bytes = setup->front.queue_bytes;
+		ret = handover_open(queue_bytes, nanny->queue_ends);
+	nanny->queue_bytes = queue_bytes;
 	if (ret == 0)
 		return EX_OK;
-	log_error(context, "queue and counters not made (%s)", strerror(-ret));
+	log_error(nanny->program->context, "queue and counters not made (%s)", strerror(-ret));
 	return EX_OSERR;
 }
 
@@ -363,36 +329,37 @@ static void close_shared(struct nanny *nanny)
 			close(nanny->queue_ends[end]);
 	}
 	passed_close(nanny->passed);
-	tally_close(&nanny->bank);
 	scoreboard_close(nanny->scoreboard);
 }
 
-int nanny_run(struct setup *setup, const char *config_path)
+int nanny_run(const struct nanny_program *program, void *counters, void *setup,
+	      const char *config_path)
 {
-	struct nanny nanny = { .config_path = config_path,
-			       .queue_ends = { -1, -1 },
-			       .started_s = (uint64_t)time(NULL) };
+	const struct nanny_values values = program->values(setup);
+	struct nanny nanny = { .program = program,
+			       .counters = counters,
+			       .config_path = config_path,
+			       .queue_ends = { -1, -1 } };
 	SLIST_INIT(&nanny.generations);
 	child_block_signals(&nanny.waited, &nanny.before);
-	if (geteuid() == 0 && setup->front.edge_owner.user[0] == '\0')
-		log_warning(context, "no user is given, processes of clients stay root");
-	raise_files(setup);
+	if (geteuid() == 0 && program->rights(setup, NANNY_EDGE).owner->user[0] == '\0')
+		log_warning(program->context, "no user is given, processes of clients stay root");
+	raise_files(values.sessions_max);
 	/* Root's queue may be larger than the system's limit, which it is not any more then. */
-	int status = open_shared(&nanny, setup);
+	int status = open_shared(&nanny, values.queue_bytes);
 	if (status == EX_OK)
-		status = confine();
+		status = confine(program->context);
 	if (status == EX_OK) {
 		status = serve(&nanny, setup, "ready");
 	} else {
-		setup_deinit(setup);
-		free(setup);
+		program->end(setup);
 	}
 	while (!SLIST_EMPTY(&nanny.generations)) {
 		obey(&nanny, wait_signal(&nanny));
 		tend(&nanny);
 	}
 	if (nanny.is_stopping)
-		log_info(context, "stopped");
+		log_info(program->context, "stopped");
 	close_shared(&nanny);
 	return status;
 }

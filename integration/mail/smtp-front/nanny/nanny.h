@@ -4,9 +4,9 @@
 /*
  * nanny.h - the process that stays root, and does nothing but look after the others.
  *
- * Flow: main.c -> nanny_run(): listeners.c binds; the workers' queue, the keyholder's sockets
- *       and shared memory are made; fork() -> roles.c: keyholder_run(), edge_run(), worker_run();
- *       then it waits for signals.
+ * Flow: a server of mail, with a table of what is its own -> nanny_run(): listeners.c binds; the
+ *       workers' queue, the keyholder's sockets and shared memory are made; fork() -> roles.c:
+ *       keyholder_run(), the table's run_edge(), run_worker(); then it waits for signals.
  *
  * It reads its configuration, and not a byte that a client has sent. What has to outlive a killed
  * process is the nanny's: the sockets that listen, with the clients that have not been accepted;
@@ -22,14 +22,18 @@
  *     SIGCHLD          makes another process for one that has died, see crew.h
  */
 
-#include "integration/mail/smtp-front/setup/setup.h"
+#include "integration/mail/smtp-front/nanny/nanny_program.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* setup has been read from config_path and is taken over. Returns an exit status. */
-int nanny_run(struct setup *setup, const char *config_path);
+/*
+ * setup has been read from config_path and is taken over; the others are borrowed. Returns an exit
+ * status.
+ */
+int nanny_run(const struct nanny_program *program, void *counters, void *setup,
+	      const char *config_path);
 
 #ifdef __cplusplus
 }

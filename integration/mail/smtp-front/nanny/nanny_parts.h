@@ -17,29 +17,15 @@
 
 #include "integration/mail/base/handover/scoreboard.h"
 #include "lib/process/crew.h"
-#include "integration/mail/smtp-front/sinks/delivered.h"
-#include "integration/mail/smtp-front/recipients/hopstate.h"
 #include "integration/mail/base/nanny/confine.h"
 #include "integration/mail/base/nanny/listeners.h"
 #include "integration/mail/base/handover/passed.h"
-#include "integration/mail/smtp-front/setup/setup.h"
-#include "integration/mail/smtp-front/facts/tally.h"
+#include "integration/mail/smtp-front/nanny/nanny_program.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define NANNY_CONTEXT "smtp-front"
-
-/*
- * Blocks of the tally: the nanny's, and one for each process that lives. After reloads generations
- * overlap, and the largest may do so three times before a process cannot be made.
- */
-#define NANNY_SLOTS_OF_GENERATION (LISTENERS_EDGES_MAX + SETUP_WORKERS_MAX)
-#define NANNY_SLOTS		  (1 + 4 * NANNY_SLOTS_OF_GENERATION)
-
-/* As they are made. */
-enum nanny_role { NANNY_KEYHOLDER, NANNY_EDGE, NANNY_WORKER, NANNY_ROLES };
 enum { NANNY_KEY_EDGE, NANNY_KEY_HOLDER }; /* the ends of a keyholder's socket */
 enum { NANNY_QUEUE_EDGES, NANNY_QUEUE_WORKERS };
 /* Of the pipes in which processes say that they are ready, and are told to begin. */
@@ -49,31 +35,32 @@ enum { NANNY_WORD_CHILD, NANNY_WORD_NANNY };
 struct generation {
 	SLIST_ENTRY(generation) link;
 	unsigned number;
-	struct setup *setup;
+	const struct nanny_program *program;
+	void *setup;
+	struct nanny_values values; /* of setup */
+	void *shared;
 	struct crew crew;
-	struct hopstate *hop;		      /* its processes share it */
 	int key_ends[LISTENERS_EDGES_MAX][2]; /* -1 without certificates */
 	/* A byte of each and a byte for each, while they begin; -1 for those of later. */
 	int ready_ends[2];
 	int word_ends[2];
-	struct delivered *delivered; /* they share it; NULL without LMTP */
-	int failure;		     /* exit status of the last one that died */
+	int failure; /* exit status of the last one that died */
 };
 
 struct nanny {
+	const struct nanny_program *program;
+	void *counters;
 	const char *config_path;
 	SLIST_HEAD(generation_list, generation) generations;
 	unsigned generation_count;
 	struct listeners listeners;
 	struct listeners former; /* until the newest generation has begun */
 	int queue_ends[2];
-	uint64_t queue_bytes; /* that were asked for */
-	struct tally_bank bank;
-	struct scoreboard *scoreboard; /* of as many processes as the bank has blocks */
+	uint64_t queue_bytes;	       /* that were asked for */
+	struct scoreboard *scoreboard; /* of as many processes as there are blocks of counters */
 	struct passed *passed;	       /* of all generations */
-	bool is_taken[NANNY_SLOTS];    /* which blocks of it a process has */
-	uint64_t started_s;
-	uint64_t metrics_ms; /* when they are written next */
+	bool is_taken[NANNY_SLOTS];    /* which blocks a process has */
+	uint64_t metrics_ms;	       /* when they are written next */
 	bool is_stopping;
 	uint64_t stop_ms; /* when it was told to */
 	sigset_t waited;  /* blocked in the nanny */
@@ -82,15 +69,6 @@ struct nanny {
 
 /* "keyholder", "edge", "worker". Static. */
 const char *roles_name(unsigned role);
-/*
- * What a process of that role keeps; borrowed from setup.
- *
- *     edge       user         chroot, unless "forward" is a path or the sink is postfix
- *     worker     worker-user  chroot, unless the sink or "forward" is a path; writes files with the
- *                             sink "maildir"
- *     keyholder  key-user     chroot; no network
- */
-struct confine_rights roles_rights(const struct setup *setup, unsigned role);
 /* In the child, after fork(): the role of that slot. Does not return. */
 __attribute__((noreturn)) void roles_run(struct nanny *nanny, struct generation *generation,
 					 const struct crew_slot *slot);

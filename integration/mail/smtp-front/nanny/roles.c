@@ -11,14 +11,12 @@
 #include <unistd.h>
 
 #include "integration/mail/base/nanny/confine.h"
-#include "integration/mail/smtp-front/edge/edge.h"
 #include "integration/mail/smtp-front/nanny/generation.h"
 #include "integration/mail/base/tls/keyholder.h"
-#include "integration/mail/smtp-front/worker/worker.h"
 #include "lib/common/log.h"
 
 struct role {
-	const struct setup *setup;
+	const struct generation *generation;
 	unsigned role;
 	int ready_fd; /* -1: the nanny does not wait */
 	int word_fd;  /* the same */
@@ -33,7 +31,7 @@ static void close_fd(int *fd)
 
 static struct role make_role(const struct generation *generation, unsigned role)
 {
-	return (struct role){ generation->setup, role, generation->ready_ends[NANNY_READY_CHILD],
+	return (struct role){ generation, role, generation->ready_ends[NANNY_READY_CHILD],
 			      generation->word_ends[NANNY_WORD_CHILD] };
 }
 
@@ -55,42 +53,16 @@ static int wait_for_word(struct role *role)
 	return size == 1 ? EX_OK : EX_UNAVAILABLE;
 }
 
-/* A next hop, or an edge's call-forward, that is a path is outside of any other root. */
-static bool needs_paths(const struct setup *setup, unsigned role)
-{
-	if (role == NANNY_KEYHOLDER)
-		return false;
-	if (role == NANNY_WORKER && setup->sink.to.text[0] == '/')
-		return true;
-	return setup->trust.forward.text[0] == '/' ||
-	       (role == NANNY_EDGE && setup->sink.kind == SETUP_SINK_POSTFIX);
-}
-
-struct confine_rights roles_rights(const struct setup *setup, unsigned role)
-{
-	const struct setup_front *front = &setup->front;
-	const struct owner *const owners[NANNY_ROLES] = {
-		[NANNY_KEYHOLDER] = &front->key_owner,
-		[NANNY_EDGE] = &front->edge_owner,
-		[NANNY_WORKER] = &front->worker_owner,
-	};
-	return (struct confine_rights){
-		.owner = owners[role],
-		.root = needs_paths(setup, role) ? "" : front->chroot,
-		.has_network = role != NANNY_KEYHOLDER,
-		.has_files = role == NANNY_WORKER && setup->sink.kind == SETUP_SINK_MAILDIR,
-	};
-}
-
 static int confine(void *context)
 {
 	struct role *role = context;
 	const char *step = "";
-	const struct confine_rights rights = roles_rights(role->setup, role->role);
+	const struct nanny_program *program = role->generation->program;
+	const struct confine_rights rights = program->rights(role->generation->setup, role->role);
 	int ret = confine_process(&rights, &step);
 	if (ret == 0)
 		return role->ready_fd < 0 ? EX_OK : wait_for_word(role);
-	log_error(NANNY_CONTEXT, "process not confined, role=%s step=%s (%s)",
+	log_error(program->context, "process not confined, role=%s step=%s (%s)",
 		  roles_name(role->role), step, strerror(-ret));
 	return ret == -EPERM ? EX_NOPERM : EX_OSERR;
 }
@@ -122,70 +94,50 @@ static void close_keys(struct nanny *nanny, const struct generation *own, int ke
 
 static int run_keyholder(struct nanny *nanny, struct generation *generation)
 {
-	const struct setup *setup = generation->setup;
+	const struct nanny_values *values = &generation->values;
 	int sockets[LISTENERS_EDGES_MAX];
 	struct role role = make_role(generation, NANNY_KEYHOLDER);
 	close_listeners(nanny, -1, NULL);
 	close_keys(nanny, generation, -1, NANNY_KEY_HOLDER);
 	close_fd(&nanny->queue_ends[NANNY_QUEUE_EDGES]);
 	close_fd(&nanny->queue_ends[NANNY_QUEUE_WORKERS]);
-	for (unsigned i = 0; i < setup->front.edges; i++)
+	for (unsigned i = 0; i < values->listeners.edge_count; i++)
 		sockets[i] = generation->key_ends[i][NANNY_KEY_HOLDER];
-	struct keyholder_start start = { .chains = setup->tls.chains,
+	struct keyholder_start start = { .chains = values->chains,
 					 .sockets = sockets,
-					 .socket_count = setup->front.edges,
+					 .socket_count = values->listeners.edge_count,
 					 .confine = confine,
 					 .context = &role };
 	return keyholder_run(&start);
 }
 
-static int run_edge(struct nanny *nanny, struct generation *generation,
-		    const struct crew_slot *slot)
+/* An edge, or a worker. */
+static int run_child(struct nanny *nanny, struct generation *generation,
+		     const struct crew_slot *slot)
 {
-	struct role role = make_role(generation, NANNY_EDGE);
+	const bool is_edge = slot->role == NANNY_EDGE;
+	const struct nanny_program *program = nanny->program;
+	struct role role = make_role(generation, slot->role);
 	int fds[LISTENERS_MAX];
-	unsigned count = close_listeners(nanny, (int)slot->index, fds);
-	close_keys(nanny, generation, (int)slot->index, NANNY_KEY_EDGE);
-	close_fd(&nanny->queue_ends[NANNY_QUEUE_WORKERS]);
-	struct edge_start start = {
+	const unsigned count = close_listeners(nanny, is_edge ? (int)slot->index : -1, fds);
+	struct nanny_child child = {
 		.setup = generation->setup,
+		.shared = generation->shared,
+		.counters = nanny->counters,
+		.index = slot->index,
+		.process = slot->block,
 		.listeners = fds,
 		.listener_count = count,
-		.queue_fd = nanny->queue_ends[NANNY_QUEUE_EDGES],
-		.keyholder_fd = generation->key_ends[slot->index][NANNY_KEY_EDGE],
-		.tally = generation_tally(nanny, slot),
+		.queue_fd = nanny->queue_ends[is_edge ? NANNY_QUEUE_EDGES : NANNY_QUEUE_WORKERS],
+		.keyholder_fd = is_edge ? generation->key_ends[slot->index][NANNY_KEY_EDGE] : -1,
 		.scoreboard = nanny->scoreboard,
-		.process = slot->block,
 		.passed = nanny->passed,
-		.hop = generation->hop,
-		.index = slot->index,
 		.confine = confine,
 		.context = &role,
 	};
-	return edge_run(&start);
-}
-
-static int run_worker(struct nanny *nanny, struct generation *generation,
-		      const struct crew_slot *slot)
-{
-	struct role role = make_role(generation, NANNY_WORKER);
-	close_listeners(nanny, -1, NULL);
-	close_keys(nanny, NULL, -1, -1);
-	close_fd(&nanny->queue_ends[NANNY_QUEUE_EDGES]);
-	struct worker_start start = {
-		.setup = generation->setup,
-		.queue_fd = nanny->queue_ends[NANNY_QUEUE_WORKERS],
-		.hop = generation->hop,
-		.delivered = generation->delivered,
-		.tally = generation_tally(nanny, slot),
-		.scoreboard = nanny->scoreboard,
-		.process = slot->block,
-		.passed = nanny->passed,
-		.index = slot->index,
-		.confine = confine,
-		.context = &role,
-	};
-	return worker_run(&start);
+	close_keys(nanny, is_edge ? generation : NULL, (int)slot->index, NANNY_KEY_EDGE);
+	close_fd(&nanny->queue_ends[is_edge ? NANNY_QUEUE_WORKERS : NANNY_QUEUE_EDGES]);
+	return is_edge ? program->run_edge(&child) : program->run_worker(&child);
 }
 
 const char *roles_name(unsigned role)
@@ -212,14 +164,12 @@ void roles_run(struct nanny *nanny, struct generation *generation, const struct 
 	prctl(PR_SET_NAME, roles_name(slot->role));
 	close_fd(&generation->ready_ends[NANNY_READY_NANNY]);
 	close_fd(&generation->word_ends[NANNY_WORD_NANNY]);
-	log_set_level((enum log_level)generation->setup->front.log_level);
+	log_set_level((enum log_level)generation->values.log_level);
 	ignore_signals();
 	sigprocmask(SIG_SETMASK, &nanny->before, NULL);
 	if (slot->role == NANNY_KEYHOLDER)
 		status = run_keyholder(nanny, generation);
-	else if (slot->role == NANNY_EDGE)
-		status = run_edge(nanny, generation, slot);
 	else
-		status = run_worker(nanny, generation, slot);
+		status = run_child(nanny, generation, slot);
 	exit(status);
 }

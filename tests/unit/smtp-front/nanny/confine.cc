@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a process of smtp-front can still do after confine_process().
-#include "integration/mail/smtp-front/nanny/nanny_parts.h"
+#include "integration/mail/smtp-front/nanny/front.h"
 
 #include <catch2/catch.hpp>
 
@@ -28,7 +28,7 @@ template <typename Function> int run_as(unsigned role, enum setup_sink_kind kind
 		const auto setup = std::make_unique<struct setup>();
 		const char *step = "";
 		setup->sink.kind = kind;
-		const struct confine_rights rights = roles_rights(setup.get(), role);
+		const struct confine_rights rights = front_rights(setup.get(), role);
 		if (confine_process(&rights, &step) != 0)
 			_exit(CANNOT);
 		_exit(function());

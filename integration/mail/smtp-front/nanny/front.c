@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/smtp-front/nanny/front.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <time.h>
+
+#include "integration/mail/smtp-front/edge/edge.h"
+#include "integration/mail/smtp-front/facts/metrics.h"
+#include "integration/mail/smtp-front/facts/tally.h"
+#include "integration/mail/smtp-front/nanny/nanny.h"
+#include "integration/mail/smtp-front/nanny/precheck.h"
+#include "integration/mail/smtp-front/recipients/hopstate.h"
+#include "integration/mail/smtp-front/sinks/delivered.h"
+#include "integration/mail/smtp-front/worker/worker.h"
+#include "lib/common/log.h"
+
+static const char context[] = "smtp-front";
+
+struct counters {
+	struct tally_bank bank;
+	uint64_t started_s;
+};
+
+/* Of the processes of a generation. */
+struct shared {
+	struct hopstate *hop;
+	struct delivered *delivered; /* NULL without LMTP */
+};
+
+/* ---- the configuration ---- */
+
+static void end_setup(void *setup)
+{
+	setup_deinit(setup);
+	free(setup);
+}
+
+static void *read_setup(const char *path)
+{
+	struct conf_error error;
+	struct setup *setup = calloc(1, sizeof(*setup));
+	if (setup == NULL || program_read(path, setup_parse, setup, &error) == 0)
+		return setup;
+	conf_log_error(path, &error);
+	end_setup(setup);
+	return NULL;
+}
+
+static struct nanny_values values_of(const void *own)
+{
+	const struct setup *setup = own;
+	const struct setup_front *front = &setup->front;
+	return (struct nanny_values){
+		.listeners = { front->places, front->place_count, front->edges },
+		.workers = front->workers,
+		.certificate_count = setup->tls.certificate_count,
+		.chains = setup->tls.chains,
+		.sessions_max = front->sessions_max,
+		.queue_bytes = front->queue_bytes,
+		.drain_ms = front->drain_ms,
+		.log_level = front->log_level,
+		.metrics = front->metrics,
+	};
+}
+
+/* A next hop, or an edge's call-forward, that is a path is outside of any other root. */
+static bool needs_paths(const struct setup *setup, unsigned role)
+{
+	if (role == NANNY_KEYHOLDER)
+		return false;
+	if (role == NANNY_WORKER && setup->sink.to.text[0] == '/')
+		return true;
+	return setup->trust.forward.text[0] == '/' ||
+	       (role == NANNY_EDGE && setup->sink.kind == SETUP_SINK_POSTFIX);
+}
+
+struct confine_rights front_rights(const void *own, unsigned role)
+{
+	const struct setup *setup = own;
+	const struct setup_front *front = &setup->front;
+	const struct owner *const owners[NANNY_ROLES] = {
+		[NANNY_KEYHOLDER] = &front->key_owner,
+		[NANNY_EDGE] = &front->edge_owner,
+		[NANNY_WORKER] = &front->worker_owner,
+	};
+	return (struct confine_rights){
+		.owner = owners[role],
+		.root = needs_paths(setup, role) ? "" : front->chroot,
+		.has_network = role != NANNY_KEYHOLDER,
+		.has_files = role == NANNY_WORKER && setup->sink.kind == SETUP_SINK_MAILDIR,
+	};
+}
+
+/* Also the library: all edges of a generation share its cache. */
+static int prepare(const void *own)
+{
+	const struct setup *setup = own;
+	int status = precheck_run(setup, context);
+	dnsblv6_set_log(setup->handle.client, handle_log, (void *)(uintptr_t)context);
+	if (status == EX_OK && setup->has_zones)
+		status = program_start_library(context, setup->handle.client);
+	return status;
+}
+
+/* ---- the processes ---- */
+
+/* Another file of that name is the operator's to move. */
+static int open_delivered(const char *path, struct delivered **ret_delivered)
+{
+	const int ret = delivered_open(path, ret_delivered);
+	if (ret == 0 || path[0] == '\0')
+		return ret;
+	log_error(context, "memory of deliveries not opened, path=%s (%s)", path,
+		  ret == -EINVAL ? "it is another file" : strerror(-ret));
+	return ret;
+}
+
+static int share(const void *own, void **ret_shared)
+{
+	const struct setup *setup = own;
+	struct shared *shared = calloc(1, sizeof(*shared));
+	*ret_shared = shared;
+	int ret = shared == NULL ? -ENOMEM : hopstate_open(&shared->hop);
+	if (ret == 0 && setup->sink.kind == SETUP_SINK_LMTP)
+		ret = open_delivered(setup->sink.delivered, &shared->delivered);
+	return ret;
+}
+
+static void unshare_all(void *own)
+{
+	struct shared *shared = own;
+	if (shared == NULL)
+		return;
+	hopstate_close(shared->hop);
+	delivered_close(shared->delivered);
+	free(shared);
+}
+
+static struct tally *tally_of(const struct nanny_child *child)
+{
+	const struct counters *counters = child->counters;
+	return &counters->bank.slots[child->process];
+}
+
+static int run_edge(const struct nanny_child *child)
+{
+	const struct shared *shared = child->shared;
+	struct edge_start start = {
+		.setup = child->setup,
+		.listeners = child->listeners,
+		.listener_count = child->listener_count,
+		.queue_fd = child->queue_fd,
+		.keyholder_fd = child->keyholder_fd,
+		.tally = tally_of(child),
+		.scoreboard = child->scoreboard,
+		.process = child->process,
+		.passed = child->passed,
+		.hop = shared->hop,
+		.index = child->index,
+		.confine = child->confine,
+		.context = child->context,
+	};
+	return edge_run(&start);
+}
+
+static int run_worker(const struct nanny_child *child)
+{
+	const struct shared *shared = child->shared;
+	struct worker_start start = {
+		.setup = child->setup,
+		.queue_fd = child->queue_fd,
+		.hop = shared->hop,
+		.delivered = shared->delivered,
+		.tally = tally_of(child),
+		.scoreboard = child->scoreboard,
+		.process = child->process,
+		.passed = child->passed,
+		.index = child->index,
+		.confine = child->confine,
+		.context = child->context,
+	};
+	return worker_run(&start);
+}
+
+/* ---- the counters ---- */
+
+static void count(void *own, unsigned event)
+{
+	static const enum tally_number numbers[NANNY_EVENTS] = {
+		[NANNY_KEYHOLDER] = TALLY_KEYHOLDER_RESTARTS,	[NANNY_EDGE] = TALLY_EDGE_RESTARTS,
+		[NANNY_WORKER] = TALLY_WORKER_RESTARTS,		[NANNY_RELOADED] = TALLY_RELOADS,
+		[NANNY_RELOAD_REFUSED] = TALLY_RELOADS_REFUSED,
+	};
+	const struct counters *counters = own;
+	tally_add(&counters->bank.slots[0], numbers[event], 1);
+}
+
+static void clear(void *own, unsigned block)
+{
+	const struct counters *counters = own;
+	tally_clear_gauges(&counters->bank.slots[block]);
+}
+
+/* It has no process of its own that could set its gauge. */
+static void note_hop(const struct counters *counters, const struct shared *shared)
+{
+	tally_set(&counters->bank.slots[0], TALLY_HOP_DOWN, hopstate_is_down(shared->hop) ? 1 : 0);
+}
+
+static void log_counters(void *own, const void *shared)
+{
+	const struct counters *counters = own;
+	note_hop(counters, shared);
+	metrics_log(&counters->bank);
+}
+
+static int write_counters(void *own, const void *shared, const char *path)
+{
+	const struct counters *counters = own;
+	note_hop(counters, shared);
+	return metrics_write(path, &counters->bank, counters->started_s);
+}
+
+int front_run(struct setup *setup, const char *config_path)
+{
+	static const struct nanny_program program = {
+		.context = context,
+		.read = read_setup,
+		.end = end_setup,
+		.values = values_of,
+		.rights = front_rights,
+		.prepare = prepare,
+		.share = share,
+		.unshare = unshare_all,
+		.run_edge = run_edge,
+		.run_worker = run_worker,
+		.count = count,
+		.clear = clear,
+		.log_counters = log_counters,
+		.write_counters = write_counters,
+	};
+	struct counters counters = { .started_s = (uint64_t)time(NULL) };
+	int ret = tally_open(NANNY_SLOTS, &counters.bank);
+	if (ret != 0) {
+		log_error(context, "queue and counters not made (%s)", strerror(-ret));
+		end_setup(setup);
+		return EX_OSERR;
+	}
+	int status = nanny_run(&program, &counters, setup, config_path);
+	tally_close(&counters.bank);
+	return status;
+}

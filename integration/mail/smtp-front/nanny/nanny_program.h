@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * nanny_program.h - what a server of mail tells the nanny about itself, and what that gives its
+ *                   processes.
+ *
+ * Flow: a server's table of functions -> nanny_run(), which calls them, in order: values(),
+ *       rights(), prepare(), share() -> fork() -> run_edge(), run_worker() -> unshare(), end().
+ *
+ * A setup is the server's struct with its configuration. The nanny has one for each generation, and
+ * looks only at what values() says of it.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "integration/mail/base/handover/passed.h"
+#include "integration/mail/base/handover/scoreboard.h"
+#include "integration/mail/base/nanny/confine.h"
+#include "integration/mail/base/nanny/listeners.h"
+#include "integration/mail/base/tls/keys.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NANNY_WORKERS_MAX 1024
+/*
+ * Blocks of counters: the nanny's, which is the first, and one for each process that lives. After
+ * reloads generations overlap, and the largest may do so three times before a process cannot be
+ * made.
+ */
+#define NANNY_SLOTS_OF_GENERATION (LISTENERS_EDGES_MAX + NANNY_WORKERS_MAX)
+#define NANNY_SLOTS		  (1 + 4 * NANNY_SLOTS_OF_GENERATION)
+
+/* As they are made. */
+enum nanny_role { NANNY_KEYHOLDER, NANNY_EDGE, NANNY_WORKER, NANNY_ROLES };
+
+/* What the nanny counts; below these the role of a process that has died. */
+enum { NANNY_RELOADED = NANNY_ROLES, NANNY_RELOAD_REFUSED, NANNY_EVENTS };
+
+/* What it needs of a configuration. A plain value; borrowed from that. */
+struct nanny_values {
+	struct listeners_wanted listeners;
+	unsigned workers;
+	unsigned certificate_count;	  /* 0: there is no keyholder */
+	const struct keys_chains *chains; /* of these */
+	unsigned sessions_max;		  /* of each edge */
+	uint64_t queue_bytes;
+	unsigned drain_ms;
+	int log_level;
+	const char *metrics; /* "": none */
+};
+
+/* What an edge or a worker is given. A plain value; borrowed until its function returns. */
+struct nanny_child {
+	const void *setup;
+	void *shared;
+	void *counters;
+	unsigned index;	      /* of its role: 0, 1, ... */
+	size_t process;	      /* its own block of counters, and of the scoreboard */
+	const int *listeners; /* an edge's */
+	unsigned listener_count;
+	int queue_fd;	  /* its end */
+	int keyholder_fd; /* an edge's; -1 without certificates */
+	struct scoreboard *scoreboard;
+	struct passed *passed;
+	/* To be called when all that is outside has been opened. 0, or an exit status to return. */
+	int (*confine)(void *context);
+	void *context;
+};
+
+/* What is the server's own. */
+struct nanny_program {
+	const char *context;			/* in the log */
+	void *(*read)(const char *config_path); /* the setup; NULL: logged */
+	void (*end)(void *setup);
+	struct nanny_values (*values)(const void *setup);
+	struct confine_rights (*rights)(const void *setup, unsigned role);
+	/* Before fork(): an exit status; what is not EX_OK is logged. */
+	int (*prepare)(const void *setup);
+	/* What the processes of a generation share; 0 or -errno. NULL can be ended, too. */
+	int (*share)(const void *setup, void **ret_shared);
+	void (*unshare)(void *shared);
+	int (*run_edge)(const struct nanny_child *child); /* both return an exit status */
+	int (*run_worker)(const struct nanny_child *child);
+	/* The counters' NANNY_SLOTS blocks are in shared memory. */
+	void (*count)(void *counters, unsigned event);
+	void (*clear)(void *counters, unsigned block); /* the gauges of a process that has ended */
+	void (*log_counters)(void *counters, const void *shared);
+	int (*write_counters)(void *counters, const void *shared, const char *path); /* 0, -errno */
+};
+
+#ifdef __cplusplus
+}
+#endif
