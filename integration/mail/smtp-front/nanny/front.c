@@ -10,7 +10,7 @@
 #include "integration/mail/smtp-front/edge/edge.h"
 #include "integration/mail/smtp-front/facts/metrics.h"
 #include "integration/mail/smtp-front/facts/tally.h"
-#include "integration/mail/smtp-front/nanny/nanny.h"
+#include "integration/mail/base/nanny/nanny.h"
 #include "integration/mail/smtp-front/nanny/precheck.h"
 #include "integration/mail/smtp-front/recipients/hopstate.h"
 #include "integration/mail/smtp-front/sinks/delivered.h"

@@ -8,7 +8,7 @@
  *       processes that it makes.
  */
 
-#include "integration/mail/smtp-front/nanny/nanny_program.h"
+#include "integration/mail/base/nanny/nanny_program.h"
 #include "integration/mail/smtp-front/setup/setup.h"
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/smtp-front/nanny/nanny.h"
+#include "integration/mail/base/nanny/nanny.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -11,9 +11,9 @@
 
 #include "integration/common/program.h"
 #include "integration/mail/base/nanny/confine.h"
-#include "integration/mail/smtp-front/nanny/generation.h"
+#include "integration/mail/base/nanny/generation.h"
 #include "integration/mail/base/handover/handover.h"
-#include "integration/mail/smtp-front/nanny/nanny_parts.h"
+#include "integration/mail/base/nanny/nanny_parts.h"
 #include "lib/common/log.h"
 #include "lib/process/child.h"
 #include "lib/process/clock.h"

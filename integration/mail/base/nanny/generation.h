@@ -17,7 +17,7 @@
  * What is logged here is which process died, and why none could be made.
  */
 
-#include "integration/mail/smtp-front/nanny/nanny_parts.h"
+#include "integration/mail/base/nanny/nanny_parts.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "integration/mail/base/nanny/confine.h"
-#include "integration/mail/smtp-front/nanny/generation.h"
+#include "integration/mail/base/nanny/generation.h"
 #include "integration/mail/base/tls/keyholder.h"
 #include "lib/common/log.h"
 

@@ -22,7 +22,7 @@
  *     SIGCHLD          makes another process for one that has died, see crew.h
  */
 
-#include "integration/mail/smtp-front/nanny/nanny_program.h"
+#include "integration/mail/base/nanny/nanny_program.h"
 
 #ifdef __cplusplus
 extern "C" {

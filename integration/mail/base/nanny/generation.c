@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/smtp-front/nanny/generation.h"
+#include "integration/mail/base/nanny/generation.h"
 
 #include <errno.h>
 #include <fcntl.h>

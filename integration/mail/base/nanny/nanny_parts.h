@@ -20,7 +20,7 @@
 #include "integration/mail/base/nanny/confine.h"
 #include "integration/mail/base/nanny/listeners.h"
 #include "integration/mail/base/handover/passed.h"
-#include "integration/mail/smtp-front/nanny/nanny_program.h"
+#include "integration/mail/base/nanny/nanny_program.h"
 
 #ifdef __cplusplus
 extern "C" {
