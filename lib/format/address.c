@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/format/hex.h"
+
 #define IPV4_MAPPED (0xffffull << 32) /* the middle of ::ffff:0:0/96, as part of lo */
 
 enum { GROUPS = 8 };
@@ -106,17 +108,6 @@ static int parse_ipv4(const char *text, size_t text_size, uint32_t *ret_ipv4)
 		return DNSBLV6_EADDRESS;
 	*ret_ipv4 = ipv4;
 	return DNSBLV6_OK;
-}
-
-static int hex_value(char c)
-{
-	if (is_digit(c))
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
 }
 
 /* The groups of an IPv6 address as they are read. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/format/hex.h"
 #include "lib/smtp/address.h"
 
 static const struct verb {
@@ -101,15 +102,6 @@ bool command_is_helo(const char *text, size_t text_size)
 }
 
 /* ---- xtext ---- */
-
-static int hex_value(char c)
-{
-	if (is_digit(c))
-		return c - '0';
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 /*
  * Size of the xtext character that text begins with; 0 when it is none. RFC 3461 wants it to be

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/format/hex.h"
+
 /* A value before its xtext is undone: each byte may be three. */
 #define VALUE_MAX (3 * XCLIENT_TEXT_MAX)
 
@@ -19,15 +21,6 @@ static bool is_word(const char *text, size_t text_size, const char *word)
 }
 
 /* ---- xtext ---- */
-
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 /* To at most XCLIENT_TEXT_MAX bytes and a NUL; at least one. */
 static bool decode(const char *text, size_t text_size, char *ret_text)

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "lib/format/hex.h"
+
 /* In an option, as cookie.h has it. */
 enum {
 	VERSION = 1,
@@ -35,23 +37,14 @@ int cookie_fill(struct cookie_random *cookie, uint64_t now_s, struct cookie_secr
 	return 0;
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 bool cookie_add_secret(struct cookie_secrets *secrets, const char *text)
 {
 	uint8_t bytes[COOKIE_SECRET_SIZE];
 	if (secrets->count == COOKIE_SECRETS_MAX || strlen(text) != sizeof(bytes) * 2)
 		return false;
 	for (size_t i = 0; i < sizeof(bytes); i++) {
-		int high = hex_digit(text[2 * i]);
-		int low = hex_digit(text[2 * i + 1]);
+		int high = hex_value(text[2 * i]);
+		int low = hex_value(text[2 * i + 1]);
 		if (high < 0 || low < 0)
 			return false;
 		bytes[i] = (uint8_t)(high << 4 | low);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/lists/rbldnsd_address.h"
 
+#include "lib/format/hex.h"
+
 #include <string.h>
 
 static const char not_ipv4[] = "not an IPv4 address";
@@ -169,17 +171,6 @@ const char *rbldnsd_address_parse_a(const char **at, uint32_t *ret_a)
 /* ---- IPv6 ---- */
 
 #define IPV6_SIZE 16
-
-static int hex_value(char c)
-{
-	if (is_digit(c))
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
 
 /* False when there is no digit, or the group is above ffff. */
 static bool parse_group(const char **at, unsigned *ret_group)

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/format/hex.h"
+
 #define ID_DIGITS_MAX  16
 #define NUMBER_MAX     1000000
 #define ADDRESS_MAX    64 /* the longest is 45, and may have a zone behind it */
@@ -76,22 +78,13 @@ static bool parse_version(struct field field, struct line_version *ret_version)
 	       parse_number(dot + 1, field.size - before - 1, &ret_version->minor);
 }
 
-static int digit_of(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static bool parse_id(struct field field, uint64_t *ret_id)
 {
 	uint64_t id = 0;
 	if (field.size == 0 || field.size > ID_DIGITS_MAX)
 		return false;
 	for (size_t i = 0; i < field.size; i++) {
-		int digit = digit_of(field.text[i]);
+		int digit = hex_value(field.text[i]);
 		if (digit < 0)
 			return false;
 		id = id << 4 | (uint64_t)digit;
