@@ -7,6 +7,7 @@
 
 #include "lib/format/hex.h"
 #include "lib/smtp/address.h"
+#include "lib/smtp/word.h"
 
 static const struct verb {
 	const char *name;
@@ -30,11 +31,6 @@ static const struct verb {
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
 
 /* ---- words ---- */
-
-static bool is_word(const char *text, size_t text_size, const char *word)
-{
-	return text_size == strlen(word) && strncasecmp(text, word, text_size) == 0;
-}
 
 static bool is_blank(char c)
 {
@@ -87,7 +83,7 @@ void command_parse(const char *line, size_t line_size, struct command *ret_comma
 	ret_command->arguments = rest.at;
 	ret_command->arguments_size = (size_t)(rest.end - rest.at);
 	for (size_t i = 0; i < VERB_COUNT; i++)
-		if (is_word(line, verb_size, verbs[i].name))
+		if (word_is(line, verb_size, verbs[i].name))
 			ret_command->verb = verbs[i].verb;
 }
 
@@ -145,7 +141,7 @@ bool command_is_orcpt(const char *text, size_t text_size, bool is_utf8)
 	for (size_t i = 0; i < type_size; i++)
 		if (!is_alnum(text[i]) && text[i] != '-')
 			return false;
-	bool allows_utf8 = is_utf8 && is_word(text, type_size, "utf-8");
+	bool allows_utf8 = is_utf8 && word_is(text, type_size, "utf-8");
 	return type_size > 0 && is_encoded(semicolon + 1, text_size - type_size - 1, allows_utf8);
 }
 
@@ -194,9 +190,9 @@ static bool take_size(struct subject *subject, const char *text, size_t text_siz
 
 static bool take_body(struct subject *subject, const char *text, size_t text_size)
 {
-	bool is_8bit = is_word(text, text_size, "8BITMIME");
+	bool is_8bit = word_is(text, text_size, "8BITMIME");
 	subject->envelope->body = is_8bit ? ENVELOPE_8BITMIME : ENVELOPE_7BIT;
-	return is_8bit || is_word(text, text_size, "7BIT");
+	return is_8bit || word_is(text, text_size, "7BIT");
 }
 
 static bool take_utf8(struct subject *subject, const char *text, size_t text_size)
@@ -207,9 +203,9 @@ static bool take_utf8(struct subject *subject, const char *text, size_t text_siz
 
 static bool take_ret(struct subject *subject, const char *text, size_t text_size)
 {
-	bool is_full = is_word(text, text_size, "FULL");
+	bool is_full = word_is(text, text_size, "FULL");
 	subject->envelope->ret = is_full ? ENVELOPE_RET_FULL : ENVELOPE_RET_HDRS;
-	return is_full || is_word(text, text_size, "HDRS");
+	return is_full || word_is(text, text_size, "HDRS");
 }
 
 static bool take_envid(struct subject *subject, const char *text, size_t text_size)
@@ -222,17 +218,17 @@ static bool take_envid(struct subject *subject, const char *text, size_t text_si
 
 static unsigned notify_bit(const char *text, size_t text_size)
 {
-	if (is_word(text, text_size, "SUCCESS"))
+	if (word_is(text, text_size, "SUCCESS"))
 		return ENVELOPE_NOTIFY_SUCCESS;
-	if (is_word(text, text_size, "FAILURE"))
+	if (word_is(text, text_size, "FAILURE"))
 		return ENVELOPE_NOTIFY_FAILURE;
-	return is_word(text, text_size, "DELAY") ? ENVELOPE_NOTIFY_DELAY : 0;
+	return word_is(text, text_size, "DELAY") ? ENVELOPE_NOTIFY_DELAY : 0;
 }
 
 static bool take_notify(struct subject *subject, const char *text, size_t text_size)
 {
 	unsigned *notify = &subject->recipient->notify;
-	if (is_word(text, text_size, "NEVER")) {
+	if (word_is(text, text_size, "NEVER")) {
 		*notify = ENVELOPE_NOTIFY_NEVER;
 		return true;
 	}
@@ -280,7 +276,7 @@ static size_t find_parameter(const struct subject *subject, const char *name, si
 	size_t i = 0;
 	while (i < PARAMETER_COUNT && (parameters[i].is_of_mail != (subject->envelope != NULL) ||
 				       (subject->withheld & parameters[i].extension) != 0 ||
-				       !is_word(name, name_size, parameters[i].name)))
+				       !word_is(name, name_size, parameters[i].name)))
 		i++;
 	return i;
 }
@@ -410,7 +406,7 @@ bool command_parse_bdat(const char *text, size_t text_size, uint64_t *ret_size, 
 	struct rest number = take_word(&rest);
 	struct rest last = take_word(&rest);
 	uint64_t size = 0;
-	bool is_last = is_word(last.at, (size_t)(last.end - last.at), "LAST");
+	bool is_last = word_is(last.at, (size_t)(last.end - last.at), "LAST");
 	if (rest.at != rest.end || (!is_last && last.at != last.end) ||
 	    !take_number(number.at, (size_t)(number.end - number.at), &size))
 		return false;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/smtp/word.h"
+
 /* ---- version 1 ---- */
 
 #define TEXT_MAX 107 /* the longest line, CRLF included, by the protocol's own count */
@@ -31,7 +33,7 @@ static bool take_word(struct rest *rest, bool is_last, const char **ret_word, si
 	return true;
 }
 
-static bool is_word(const char *word, size_t word_size, const char *text)
+static bool is_exactly(const char *word, size_t word_size, const char *text)
 {
 	return word_size == strlen(text) && memcmp(word, text, word_size) == 0;
 }
@@ -45,21 +47,11 @@ static bool take_addr(struct rest *rest, bool is_ipv4, struct dnsblv6_addr *ret_
 	       dnsblv6_addr_parse(word, size, ret_addr) == DNSBLV6_OK;
 }
 
-/* Decimal without leading zeros. */
 static bool take_port(struct rest *rest, bool is_last, uint16_t *ret_port)
 {
 	const char *word = NULL;
 	size_t size = 0;
-	uint32_t port = 0;
-	if (!take_word(rest, is_last, &word, &size) || size > 5 || (word[0] == '0' && size > 1))
-		return false;
-	for (size_t i = 0; i < size; i++) {
-		if (word[i] < '0' || word[i] > '9')
-			return false;
-		port = port * 10 + (uint32_t)(word[i] - '0');
-	}
-	*ret_port = (uint16_t)port;
-	return port <= UINT16_MAX;
+	return take_word(rest, is_last, &word, &size) && word_parse_port(word, size, ret_port);
 }
 
 /* The line without its CRLF, behind "PROXY ". */
@@ -68,12 +60,12 @@ static bool parse_text(struct rest rest, struct proxy *proxy)
 	const char *family = rest.at;
 	const char *blank = memchr(rest.at, ' ', (size_t)(rest.end - rest.at));
 	size_t family_size = (size_t)((blank != NULL ? blank : rest.end) - family);
-	bool is_ipv4 = is_word(family, family_size, "TCP4");
+	bool is_ipv4 = is_exactly(family, family_size, "TCP4");
 	/* What else an UNKNOWN says is to be ignored. */
-	proxy->is_local = is_word(family, family_size, "UNKNOWN");
+	proxy->is_local = is_exactly(family, family_size, "UNKNOWN");
 	if (proxy->is_local)
 		return true;
-	if (blank == NULL || (!is_ipv4 && !is_word(family, family_size, "TCP6")))
+	if (blank == NULL || (!is_ipv4 && !is_exactly(family, family_size, "TCP6")))
 		return false;
 	rest.at = blank + 1;
 	return take_addr(&rest, is_ipv4, &proxy->client_addr) &&

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "lib/format/hex.h"
+#include "lib/smtp/word.h"
 
 /* A value before its xtext is undone: each byte may be three. */
 #define VALUE_MAX (3 * XCLIENT_TEXT_MAX)
@@ -14,11 +15,6 @@ static const char *const names[XCLIENT_COUNT] = {
 	[XCLIENT_PROTO] = "PROTO",	 [XCLIENT_HELO] = "HELO",	  [XCLIENT_LOGIN] = "LOGIN",
 	[XCLIENT_DESTADDR] = "DESTADDR", [XCLIENT_DESTPORT] = "DESTPORT",
 };
-
-static bool is_word(const char *text, size_t text_size, const char *word)
-{
-	return text_size == strlen(word) && strncasecmp(text, word, text_size) == 0;
-}
 
 /* ---- xtext ---- */
 
@@ -78,18 +74,6 @@ static bool take_addr(const char *text, struct dnsblv6_addr *ret_addr)
 	       dnsblv6_addr_parse(text, strlen(text), ret_addr) == DNSBLV6_OK;
 }
 
-static bool take_port(const char *text, uint16_t *ret_port)
-{
-	uint32_t port = 0;
-	size_t digits = strspn(text, "0123456789");
-	if (digits == 0 || digits > 5 || text[digits] != '\0')
-		return false;
-	for (; *text != '\0'; text++)
-		port = port * 10 + (uint32_t)(*text - '0');
-	*ret_port = (uint16_t)port;
-	return port <= UINT16_MAX;
-}
-
 static bool take_proto(const char *text, bool *ret_is_esmtp)
 {
 	*ret_is_esmtp = strcasecmp(text, "ESMTP") == 0;
@@ -117,7 +101,7 @@ static bool take_value(struct xclient *xclient, enum xclient_attribute attribute
 	case XCLIENT_ADDR:
 		return take_addr(text, &xclient->client_addr);
 	case XCLIENT_PORT:
-		return take_port(text, &xclient->client_port);
+		return word_parse_port(text, strlen(text), &xclient->client_port);
 	case XCLIENT_PROTO:
 		return take_proto(text, &xclient->is_esmtp);
 	case XCLIENT_HELO:
@@ -127,7 +111,7 @@ static bool take_value(struct xclient *xclient, enum xclient_attribute attribute
 	case XCLIENT_DESTADDR:
 		return take_addr(text, &xclient->local_addr);
 	default:
-		return take_port(text, &xclient->local_port);
+		return word_parse_port(text, strlen(text), &xclient->local_port);
 	}
 }
 
@@ -136,7 +120,7 @@ static bool take_value(struct xclient *xclient, enum xclient_attribute attribute
 static unsigned find(const char *name, size_t name_size)
 {
 	unsigned attribute = 0;
-	while (attribute < XCLIENT_COUNT && !is_word(name, name_size, names[attribute]))
+	while (attribute < XCLIENT_COUNT && !word_is(name, name_size, names[attribute]))
 		attribute++;
 	return attribute;
 }
@@ -156,9 +140,9 @@ static const char *take_attribute(struct xclient *xclient, const char *word, siz
 	if ((xclient->named & bit) != 0)
 		return "Attribute given twice";
 	xclient->named |= bit;
-	if (is_word(value, value_size, "[UNAVAILABLE]"))
+	if (word_is(value, value_size, "[UNAVAILABLE]"))
 		return NULL;
-	if (is_word(value, value_size, "[TEMPUNAVAIL]")) {
+	if (word_is(value, value_size, "[TEMPUNAVAIL]")) {
 		xclient->tempunavail |= bit;
 		return NULL;
 	}

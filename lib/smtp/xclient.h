@@ -13,7 +13,7 @@
  *     ATTRIBUTE   VALUE
  *     NAME        a host name
  *     ADDR        an IPv4 address, or IPV6: and one of IPv6 (Postfix takes it without, so do we)
- *     PORT        a decimal
+ *     PORT        a decimal without leading zeros
  *     PROTO       SMTP or ESMTP
  *     HELO        as the client said it
  *     LOGIN       a name

@@ -421,13 +421,14 @@ TEST_CASE("XCLIENT tells what it names", "[front][xclient]")
 
 TEST_CASE("XCLIENT with anything wrong changes nothing", "[front][xclient]")
 {
-	const auto text = GENERATE_COPY(
-		as<std::string>(), "", " ", "NAME", "NAME=", "=x", "FOO=x", "NAME=a NAME=b",
-		"NAME=a FOO=b", "NAME=a+20b", "NAME=a(b", "ADDR=x", "ADDR=1.2.3",
-		"ADDR=IPV6:", "ADDR=IPV6:192.0.2.1", "ADDR=IPV6:[::1]", "PORT=-1", "PORT=65536",
-		"PORT=100000", "PORT=+2D", "PORT=x", "PROTO=HTTP", "HELO=+0", "HELO=+", "HELO=+00",
-		"HELO=+0g", "HELO=" + std::string(256, 'h'), "LOGIN=" + times(256, "+41"),
-		"DESTPORT=", "DESTADDR=[TEMPUNAVAIL", "ADDR=192.0.2.1\t");
+	const auto text =
+		GENERATE_COPY(as<std::string>(), "", " ", "NAME", "NAME=", "=x", "FOO=x",
+			      "NAME=a NAME=b", "NAME=a FOO=b", "NAME=a+20b", "NAME=a(b", "ADDR=x",
+			      "ADDR=1.2.3", "ADDR=IPV6:", "ADDR=IPV6:192.0.2.1", "ADDR=IPV6:[::1]",
+			      "PORT=-1", "PORT=65536", "PORT=100000", "PORT=025", "PORT=+2D",
+			      "PORT=x", "PROTO=HTTP", "HELO=+0", "HELO=+", "HELO=+00", "HELO=+0g",
+			      "HELO=" + std::string(256, 'h'), "LOGIN=" + times(256, "+41"),
+			      "DESTPORT=", "DESTADDR=[TEMPUNAVAIL", "ADDR=192.0.2.1\t");
 	CAPTURE(text);
 	struct xclient made = {};
 	made.named = 4711;
