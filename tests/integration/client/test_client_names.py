@@ -198,8 +198,11 @@ class Names(harness.Case):
             self.assertEqual(client.check_name(name, harness.DEADLINE_S, zones).labels,
                              ("PH", "MW", "ABUSE"))
         listed = self.domains[0]
-        (value,) = self.ask_rbldnsd([f"{listed}.{MULTI}"])[0]
-        bits = int(value.rsplit(".", 1)[1])
+        # A name that was drawn twice has the bits of each of its lines.
+        bits = 0
+        for value in self.ask_rbldnsd([f"{listed}.{MULTI}"])[0]:
+            bits |= int(value.rsplit(".", 1)[1])
+        self.assertNotEqual(bits, 0, listed)
         wanted = [text for bit, text in ((8, "PH"), (16, "MW"), (64, "ABUSE")) if bits & bit]
         self.assertEqual(client.check_name(listed, harness.DEADLINE_S, zones).labels,
                          tuple(wanted))
