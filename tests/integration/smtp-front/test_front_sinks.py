@@ -7,6 +7,7 @@ fails nobody is told that it did not.
 Needs root, and Debian's postfix, swaks and dovecot-lmtpd; what is missing is skipped.
 """
 
+import errno
 import os
 import re
 import socket
@@ -38,6 +39,11 @@ def behind_trace(message):
 
 def place(address):
     return f"{address[0]}@{address[1]}"
+
+
+def refuses(address):
+    with socket.socket() as attempt:
+        return attempt.connect_ex(address) == errno.ECONNREFUSED
 
 
 class SinkCase(Case):
@@ -145,6 +151,8 @@ class PostfixBehind(SinkCase):
         self.expect_log("next hop is down")
         self.front("smtp", place(self.postfix.address), limits={"errors": 10000})
         self.postfix.process.stop()
+        # smtpd has the listening socket for a moment longer than its master.
+        wait_for(lambda: refuses(self.postfix.address), "Postfix's port to be closed")
         with self.fixture.client() as client:
             client.hello()
             client.say(f"MAIL FROM:<{SENDER}>", 250)
