@@ -90,6 +90,8 @@ int dnsblv6_name_make(enum dnsblv6_style style, struct dnsblv6_prefix block,
 	struct dnsblv6_labels name = { 0 };
 	int ret;
 
+	if (style == DNSBLV6_STYLE_CLASSIC)
+		return DNSBLV6_EPREFIX;
 	if (dnsblv6_prefix_is_ipv4(block)) {
 		uint32_t ipv4 = dnsblv6_addr_ipv4(block.first);
 		unsigned bits = block.prefix_len - DNSBLV6_IPV4_BASE_LEN;
@@ -284,7 +286,7 @@ int dnsblv6_name_parse(enum dnsblv6_style style, const uint8_t *labels, size_t s
 {
 	struct label found[LABELS_MAX];
 	int count = split(labels, size, found);
-	if (count < 1)
+	if (count < 1 || style == DNSBLV6_STYLE_CLASSIC)
 		return DNSBLV6_ENAME;
 	if (style == DNSBLV6_STYLE_FLAT)
 		return parse_flat(found, count, ret_block);

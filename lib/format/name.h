@@ -32,6 +32,7 @@ extern "C" {
 enum dnsblv6_style {
 	DNSBLV6_STYLE_DOTTED = 0,
 	DNSBLV6_STYLE_FLAT = 1,
+	DNSBLV6_STYLE_CLASSIC = 3, /* no bitmaps: the names of RFC 5782 */
 };
 
 struct dnsblv6_labels {
@@ -42,7 +43,7 @@ struct dnsblv6_labels {
 /*
  * The owner name of block: /25 or /57 (its bitmap), or in dotted style a
  * whole-block border (a wildcard). Returns DNSBLV6_OK, or DNSBLV6_EPREFIX when
- * the style has no name for a prefix of that length.
+ * the style has no name for a prefix of that length. Classic style has none.
  */
 int dnsblv6_name_make(enum dnsblv6_style style, struct dnsblv6_prefix block,
 		      struct dnsblv6_labels *ret_name);

@@ -7,6 +7,7 @@
 #include "zone-tools/chain/chain.h"
 #include "zone-tools/records/clock.h"
 #include "zone-tools/base/progress.h"
+#include "zone-tools/plan/classic.h"
 #include "zone-tools/plan/segmenter.h"
 #include "zone-tools/records/unchanged.h"
 #include "zone-tools/records/zonemd.h"
@@ -82,6 +83,32 @@ static int put_block(void *context, struct dnsblv6_prefix block, const struct dn
 		return ret;
 	dnsblv6_record_encode_bitmap(map, data);
 	return put_record(builder, &name, data, sizeof(data));
+}
+
+/* The values of a set; none of DNSBLV6_SET_NONE. */
+static int get_values(const struct builder *builder, uint32_t set, struct dnsblv6_value *ret_values,
+		      size_t *ret_count)
+{
+	const uint32_t *members = set_pool_members(&builder->plan->sets, set, ret_count);
+	if (*ret_count > DNSBLV6_SET_VALUES_MAX)
+		return CHAIN_EVALUES;
+	for (size_t i = 0; i < *ret_count; i++)
+		ret_values[i] = builder->listing->pool.values[members[i]];
+	return DNSBLV6_OK;
+}
+
+static int put_address(void *context, const struct classic_name *name)
+{
+	struct builder *builder = context;
+	struct dnsblv6_value values[DNSBLV6_SET_VALUES_MAX];
+	uint8_t data[BARE_RECORD_MAX];
+	size_t count;
+	size_t size;
+	int ret = get_values(builder, name->set, values, &count);
+	if (ret == DNSBLV6_OK)
+		ret = classic_record(name, values, count, builder->spec->ttl, data, sizeof(data),
+				     &size);
+	return ret == DNSBLV6_OK ? put_record(builder, &name->labels, data, size) : ret;
 }
 
 /* The RRs of the next of the plan's names, as a record. */
@@ -207,6 +234,11 @@ static int put_origin_section(struct builder *builder, const struct section *sec
 {
 	const struct plan_origin *origin = &builder->plan->origins[section->number];
 	builder->origin = &builder->listing->origins[section->number];
+	/* A classic zone has nothing for clients of ours, and both families in one run. */
+	if (builder->spec->style == DNSBLV6_STYLE_CLASSIC)
+		return section->kind == SECTION_IPV4
+			       ? classic_walk(&origin->pieces, put_address, builder)
+			       : DNSBLV6_OK;
 	if (section->kind == SECTION_METADATA)
 		return put_metadata(builder, origin);
 	return ranges_walk(section->kind == SECTION_IPV4 ? &origin->ipv4 : &origin->ipv6,
@@ -332,7 +364,8 @@ static int put_segments(struct builder *builder)
 {
 	int ret = DNSBLV6_OK;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->plan->origin_count; i++)
-		ret = segmenter_write(builder->writer, (uint16_t)i, &builder->plan->origins[i]);
+		ret = segmenter_write(builder->writer, (uint16_t)i, builder->spec->style,
+				      &builder->plan->origins[i]);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->plan->clients.count; i++)
 		ret = segmenter_put(builder->writer, DNSBLV6_ORIGIN_ACL,
 				    &builder->plan->clients.items[i]);
@@ -358,19 +391,16 @@ static int put_set(struct builder *builder, uint32_t set)
 	static const size_t data_max = (size_t)DNSBLV6_SET_VALUES_MAX * VALUE_MAX;
 	size_t count;
 	size_t size = 0;
-	const uint32_t *members = set_pool_members(&builder->plan->sets, set, &count);
-	if (count > DNSBLV6_SET_VALUES_MAX)
-		return CHAIN_EVALUES;
-
 	struct dnsblv6_value values[DNSBLV6_SET_VALUES_MAX];
-	for (size_t i = 0; i < count; i++)
-		values[i] = builder->listing->pool.values[members[i]];
+	int ret = get_values(builder, set, values, &count);
+	if (ret != DNSBLV6_OK)
+		return ret;
 	uint8_t *data = malloc(data_max);
 	if (data == NULL)
 		return -ENOMEM;
 	uint8_t key[DNSBLV6_SET_KEY_SIZE];
 	dnsblv6_set_make_key(set, key);
-	int ret = dnsblv6_set_encode(values, count, data, data_max, &size);
+	ret = dnsblv6_set_encode(values, count, data, data_max, &size);
 	if (ret == DNSBLV6_OK)
 		ret = writer_put(builder->writer, STORE_SETS, key, sizeof(key), data, size);
 	free(data);

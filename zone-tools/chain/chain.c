@@ -4,6 +4,7 @@
 #include "lib/store/tables.h"
 #include "zone-tools/keys/key.h"
 #include "zone-tools/keys/keyset.h"
+#include "zone-tools/plan/classic.h"
 #include "zone-tools/records/bare.h"
 #include "zone-tools/records/before.h"
 
@@ -38,6 +39,8 @@ const char *chain_strerror(int status)
 		return "serial is not newer than the store's";
 	case CHAIN_EVALUES:
 		return "more than 255 values for one address";
+	case CLASSIC_EVALUES:
+		return "more than 48 values for one address of a classic zone";
 	case CHAIN_EREFUSED:
 		return "refused";
 	case CHAIN_ERECORDS:

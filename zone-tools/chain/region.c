@@ -124,6 +124,20 @@ struct counted_region {
 	struct plan_counts after;
 };
 
+/* What both sides list, and whether that differs; then the one afterwards is completed. */
+static int count_sides(struct plan_origin *before, struct region *region,
+		       struct plan_counts *ret_before, struct plan_counts *ret_after)
+{
+	int ret = plan_count(before, ret_before);
+	/* Counted on both sides, so that one which is added or removed makes no difference. */
+	if (ret == DNSBLV6_OK)
+		ret = plan_add_testpoints(&region->after, region->prefix);
+	if (ret == DNSBLV6_OK)
+		ret = plan_count(&region->after, ret_after);
+	region->is_changed = !is_same(&before->pieces, &region->after.pieces);
+	return ret == DNSBLV6_OK ? plan_complete(&region->after, region->prefix) : ret;
+}
+
 static int load(const struct regions_job *job, struct dnsblv6_prefix prefix,
 		struct counted_region *ret_counted)
 {
@@ -132,15 +146,7 @@ static int load(const struct regions_job *job, struct dnsblv6_prefix prefix,
 	struct region *region = &ret_counted->region;
 	int ret = load_pieces(job, prefix, &before, region);
 	if (ret == DNSBLV6_OK)
-		ret = plan_count(&before, &ret_counted->before);
-	/* Counted on both sides, so that one which is added or removed makes no difference. */
-	if (ret == DNSBLV6_OK)
-		ret = plan_add_testpoints(&region->after, prefix);
-	if (ret == DNSBLV6_OK)
-		ret = plan_count(&region->after, &ret_counted->after);
-	region->is_changed = !is_same(&before.pieces, &region->after.pieces);
-	if (ret == DNSBLV6_OK)
-		ret = plan_complete(&region->after, prefix);
+		ret = count_sides(&before, region, &ret_counted->before, &ret_counted->after);
 	plan_origin_deinit(&before);
 	return ret;
 }
@@ -350,9 +356,70 @@ static int add_change(const struct regions_job *job, struct regions *regions, si
 	}
 }
 
+/* ---- a zone of classic names ---- */
+
+static int append_all(struct pieces *pieces, const struct pieces *more)
+{
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < more->count; i++)
+		ret = pieces_append(pieces, more->items[i].first, more->items[i].last,
+				    more->items[i].set);
+	return ret;
+}
+
+/* Adds one family, as it is before the changes and as it is after them. */
+static int load_family(const struct regions_job *job, bool is_ipv4, struct pieces *before,
+		       struct pieces *after)
+{
+	struct pieces old = { 0 };
+	struct pieces changes = { 0 };
+	struct pieces new = { 0 };
+	int ret = contents_walk_before(job->segments, job->facts, job->origin, is_ipv4, add_piece,
+				       &old);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < job->changes->count; i++) {
+		const struct dnsblv6_segment *change = &job->changes->items[i];
+		if (dnsblv6_addr_is_ipv4(change->first) == is_ipv4)
+			ret = pieces_append(&changes, change->first, change->last, change->set);
+	}
+	if (ret == DNSBLV6_OK)
+		ret = pieces_change(&old, &changes, job->origin->origin.default_set, &new);
+	if (ret == DNSBLV6_OK)
+		ret = append_all(before, &old);
+	if (ret == DNSBLV6_OK)
+		ret = append_all(after, &new);
+	pieces_deinit(&old);
+	pieces_deinit(&changes);
+	pieces_deinit(&new);
+	return ret;
+}
+
+/* All of it is one region: its wildcards depend on what there is beside them. */
+static int make_whole(const struct regions_job *job, struct regions *regions)
+{
+	static const struct dnsblv6_prefix everywhere = { { 0, 0 }, 0 };
+	struct plan_origin before = { 0 };
+	struct region region = { .prefix = everywhere };
+	region.after.default_set = job->origin->origin.default_set;
+	int ret = load_family(job, true, &before.pieces, &region.after.pieces);
+	if (ret == DNSBLV6_OK)
+		ret = load_family(job, false, &before.pieces, &region.after.pieces);
+	if (ret == DNSBLV6_OK)
+		ret = count_sides(&before, &region, &regions->before, &regions->after);
+	plan_origin_deinit(&before);
+	if (ret == DNSBLV6_OK && !array_reserve(regions->items, 1, &regions->capacity))
+		ret = -ENOMEM;
+	if (ret != DNSBLV6_OK)
+		deinit(&region);
+	else
+		regions->items[regions->count++] = region;
+	return ret;
+}
+
 int regions_make(const struct regions_job *job, struct regions *ret_regions)
 {
 	int ret = DNSBLV6_OK;
+	if (job->facts->style == DNSBLV6_STYLE_CLASSIC)
+		return make_whole(job, ret_regions);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < job->changes->count; i++)
 		ret = add_change(job, ret_regions, i);
 	return ret;

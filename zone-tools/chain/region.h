@@ -10,7 +10,7 @@
  * A region is the run of names of one prefix: a /24 or /56, or a wider block
  * where the change reaches further, where a wildcard stands for it now, or
  * where one will. So what an update costs depends on what it changes, and not
- * on the zone around it.
+ * on the zone around it. A zone of classic names is one region, which is all of it.
  */
 
 #include "zone-tools/reading/contents.h"
@@ -22,7 +22,7 @@ extern "C" {
 
 struct region {
 	struct dnsblv6_prefix prefix;
-	uint8_t *start; /* what all its keys begin with; ours */
+	uint8_t *start; /* what all its keys begin with; ours. Not of a zone of classic names */
 	size_t start_size;
 	struct plan_origin after; /* complete, with test points and canaries */
 	bool is_changed;	  /* another bit, or another value */

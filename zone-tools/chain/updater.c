@@ -7,6 +7,7 @@
 #include "zone-tools/chain/chain.h"
 #include "zone-tools/records/clock.h"
 #include "zone-tools/chain/region.h"
+#include "zone-tools/plan/classic.h"
 #include "zone-tools/plan/segmenter.h"
 #include "zone-tools/records/store_settings.h"
 #include "zone-tools/records/zonemd.h"
@@ -155,6 +156,15 @@ static int take_old(struct names *names, int ret)
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
 }
 
+/* In a zone of classic names all lists are walked over, and not one run of keys alone. */
+static bool is_below_origin(const struct names *names)
+{
+	const struct dnsblv6_labels *origin = &names->updater->origin.origin.name;
+	struct dnsblv6_key key;
+	return dnsblv6_key_from_labels(origin->wire, origin->size, &key) == DNSBLV6_OK &&
+	       dnsblv6_key_is_below(names->old_key.data, names->old_key.size, key.bytes, key.size);
+}
+
 /* Is it the name of a block of this list? It is put again if it is to stay. */
 static int is_block(const struct names *names, bool *ret_is_block)
 {
@@ -163,6 +173,11 @@ static int is_block(const struct names *names, bool *ret_is_block)
 	struct dnsblv6_labels name;
 	struct dnsblv6_prefix block;
 	int ret = dnsblv6_key_to_labels(names->old_key.data, names->old_key.size, &name);
+	if (updater->facts.style == DNSBLV6_STYLE_CLASSIC) {
+		*ret_is_block = ret == DNSBLV6_OK && is_below_origin(names) &&
+				dnsblv6_name_is_reserved(name.wire, name.size - origin_size);
+		return ret;
+	}
 	*ret_is_block = ret == DNSBLV6_OK && name.size > origin_size &&
 			dnsblv6_name_parse((enum dnsblv6_style)updater->facts.style, name.wire,
 					   name.size - origin_size, &block) == DNSBLV6_OK;
@@ -195,39 +210,86 @@ static int put_others(struct names *names, const struct dnsblv6_key *before)
 	return ret;
 }
 
-static int put_block(void *context, struct dnsblv6_prefix block, const struct dnsblv6_bitmap *map)
+/* A name of the list, relative to its origin, behind those that come before it. */
+static int put_name(struct names *names, const struct dnsblv6_labels *name, const uint8_t *data,
+		    size_t size)
 {
-	struct names *names = context;
 	const struct updater *updater = names->updater;
 	const struct dnsblv6_labels *origin = &updater->origin.origin.name;
-	struct dnsblv6_labels name;
 	struct dnsblv6_labels full;
 	struct dnsblv6_key key;
-	uint8_t data[DNSBLV6_BITMAP_RECORD_SIZE];
-	int ret = dnsblv6_name_make((enum dnsblv6_style)updater->facts.style, block, &name);
-	if (ret == DNSBLV6_OK)
-		ret = dnsblv6_name_join(name.wire, name.size, origin->wire, origin->size, &full);
+	int ret = dnsblv6_name_join(name->wire, name->size, origin->wire, origin->size, &full);
+	if (ret == DNSBLV6_OK && full.size + updater->facts.zone.size > DNSBLV6_LABELS_MAX)
+		ret = DNSBLV6_ENAMESIZE; /* with the zone it is no name any more */
 	if (ret == DNSBLV6_OK)
 		ret = dnsblv6_key_from_labels(full.wire, full.size, &key);
 	if (ret == DNSBLV6_OK)
 		ret = put_others(names, &key);
+	return ret == DNSBLV6_OK ? chain_put(updater->chain, &key, data, size) : ret;
+}
+
+static int put_block(void *context, struct dnsblv6_prefix block, const struct dnsblv6_bitmap *map)
+{
+	struct names *names = context;
+	struct dnsblv6_labels name;
+	uint8_t data[DNSBLV6_BITMAP_RECORD_SIZE];
+	int ret = dnsblv6_name_make((enum dnsblv6_style)names->updater->facts.style, block, &name);
 	dnsblv6_record_encode_bitmap(map, data);
-	return ret == DNSBLV6_OK ? chain_put(updater->chain, &key, data, sizeof(data)) : ret;
+	return ret == DNSBLV6_OK ? put_name(names, &name, data, sizeof(data)) : ret;
+}
+
+/* Borrowed from the store until the transaction changes it. None of DNSBLV6_SET_NONE. */
+static int get_values(const struct updater *updater, uint32_t set, struct dnsblv6_value *ret_values,
+		      size_t *ret_count)
+{
+	uint8_t key[DNSBLV6_SET_KEY_SIZE];
+	struct store_bytes bytes;
+	size_t offset = 0;
+	*ret_count = 0;
+	if (set == DNSBLV6_SET_NONE)
+		return DNSBLV6_OK;
+	dnsblv6_set_make_key(set, key);
+	int ret = writer_get(updater->writer, STORE_SETS, key, sizeof(key), &bytes);
+	while (ret == DNSBLV6_OK && *ret_count < DNSBLV6_SET_VALUES_MAX) {
+		ret = dnsblv6_set_next(bytes.data, bytes.size, &offset, &ret_values[*ret_count]);
+		*ret_count += ret == DNSBLV6_OK;
+	}
+	return ret == DNSBLV6_OK || (ret == DNSBLV6_ENOTFOUND && *ret_count > 0) ? DNSBLV6_OK
+										 : STORE_ECORRUPT;
+}
+
+static int put_address(void *context, const struct classic_name *name)
+{
+	struct names *names = context;
+	struct dnsblv6_value values[DNSBLV6_SET_VALUES_MAX];
+	uint8_t data[BARE_RECORD_MAX];
+	size_t count;
+	size_t size;
+	int ret = get_values(names->updater, name->set, values, &count);
+	if (ret == DNSBLV6_OK)
+		ret = classic_record(name, values, count, names->updater->facts.ttl, data,
+				     sizeof(data), &size);
+	return ret == DNSBLV6_OK ? put_name(names, &name->labels, data, size) : ret;
+}
+
+static int walk_region(struct names *names)
+{
+	const struct plan_origin *after = &names->region->after;
+	enum dnsblv6_style style = (enum dnsblv6_style)names->updater->facts.style;
+	if (style == DNSBLV6_STYLE_CLASSIC)
+		return classic_walk(&after->pieces, put_address, names);
+	int ret = ranges_walk(&after->ipv4, style, put_block, names);
+	return ret == DNSBLV6_OK ? ranges_walk(&after->ipv6, style, put_block, names) : ret;
 }
 
 static int put_region(struct updater *updater, const struct part *part)
 {
 	struct names names = { .updater = updater, .region = part->region };
-	const struct plan_origin *after = &part->region->after;
 	int ret = take_old(&names,
 			   writer_walk_seek(updater->records, part->start.bytes, part->start.size,
 					    &names.old_key, &names.old_value));
 	if (ret == DNSBLV6_OK)
-		ret = ranges_walk(&after->ipv4, (enum dnsblv6_style)updater->facts.style, put_block,
-				  &names);
-	if (ret == DNSBLV6_OK)
-		ret = ranges_walk(&after->ipv6, (enum dnsblv6_style)updater->facts.style, put_block,
-				  &names);
+		ret = walk_region(&names);
 	return ret == DNSBLV6_OK ? put_others(&names, &part->end) : ret;
 }
 
@@ -326,19 +388,33 @@ static int put_part(struct updater *updater, const struct part *part)
 	return ret == DNSBLV6_OK ? chain_close(updater->chain, &part->end) : ret;
 }
 
+/* Of classic names: all that is behind the apex, and no key is behind its end. */
+static struct part make_region_part(const struct updater *updater, const struct region *region)
+{
+	struct part part = { .region = region };
+	if (updater->facts.style != DNSBLV6_STYLE_CLASSIC) {
+		part.start = region_start(region);
+		part.end = region_end(region);
+		return part;
+	}
+	part.start = dnsblv6_key_of_apex();
+	part.start.bytes[part.start.size++] = 0;
+	part.end.size = sizeof(part.end.bytes);
+	memset(part.end.bytes, 0xff, sizeof(part.end.bytes));
+	return part;
+}
+
 /* Own names inside the run of a region are put with it, as they are: they do not change. */
 static int make_parts(struct updater *updater, struct part *parts, size_t *ret_count)
 {
 	size_t count = 0;
 	int ret = make_apex(updater, &parts[count++]);
-	if (ret == DNSBLV6_OK)
+	if (ret == DNSBLV6_OK && updater->facts.style != DNSBLV6_STYLE_CLASSIC)
 		ret = make_metadata(updater, &parts[count++]);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < updater->regions.count; i++) {
 		const struct region *region = &updater->regions.items[i];
 		if (region->is_changed)
-			parts[count++] = (struct part){ .start = region_start(region),
-							.end = region_end(region),
-							.region = region };
+			parts[count++] = make_region_part(updater, region);
 	}
 	*ret_count = count;
 	qsort(parts, count, sizeof(*parts), compare_parts);
@@ -385,8 +461,17 @@ static int put_records(struct updater *updater)
 
 /* ---- segments ---- */
 
+static int cut_segments(struct segment_cut *cut, enum dnsblv6_style style,
+			struct dnsblv6_prefix prefix)
+{
+	const struct dnsblv6_prefix ipv4 = { dnsblv6_addr_from_ipv4(0), DNSBLV6_IPV4_BASE_LEN };
+	int ret = style == DNSBLV6_STYLE_CLASSIC ? segmenter_cut(cut, ipv4) : DNSBLV6_OK;
+	return ret == DNSBLV6_OK ? segmenter_cut(cut, prefix) : ret;
+}
+
 static int put_segments(struct updater *updater)
 {
+	enum dnsblv6_style style = (enum dnsblv6_style)updater->facts.style;
 	struct segment_cut cut = { .writer = updater->writer,
 				   .segments = updater->segments,
 				   .origin = updater->origin.number };
@@ -395,9 +480,9 @@ static int put_segments(struct updater *updater)
 		const struct region *region = &updater->regions.items[i];
 		if (!region->is_changed)
 			continue;
-		ret = segmenter_cut(&cut, region->prefix);
+		ret = cut_segments(&cut, style, region->prefix);
 		if (ret == DNSBLV6_OK)
-			ret = segmenter_write(updater->writer, updater->origin.number,
+			ret = segmenter_write(updater->writer, updater->origin.number, style,
 					      &region->after);
 	}
 	return ret == DNSBLV6_OK ? segmenter_end_cut(&cut) : ret;

@@ -69,15 +69,35 @@ static const char *take_zone(void *member, const char *argument)
 	return rows_take_name(zone, argument);
 }
 
+static const struct style_word {
+	enum dnsblv6_style style;
+	const char *word;
+} style_words[] = {
+	{ DNSBLV6_STYLE_DOTTED, "dotted" },
+	{ DNSBLV6_STYLE_FLAT, "flat" },
+	{ DNSBLV6_STYLE_CLASSIC, "classic" },
+};
+
+static const char *word_of_style(unsigned style)
+{
+	for (size_t i = 0; i < sizeof(style_words) / sizeof(style_words[0]); i++) {
+		if ((unsigned)style_words[i].style == style)
+			return style_words[i].word;
+	}
+	return "unknown";
+}
+
 static const char *take_style(void *member, const char *argument)
 {
 	struct build *build = member;
 	build->has_style = true;
-	if (strcmp(argument, "flat") == 0)
-		build->spec.style = DNSBLV6_STYLE_FLAT;
-	else if (strcmp(argument, "dotted") != 0)
-		return "permitted are dotted and flat";
-	return NULL;
+	for (size_t i = 0; i < sizeof(style_words) / sizeof(style_words[0]); i++) {
+		if (strcmp(argument, style_words[i].word) != 0)
+			continue;
+		build->spec.style = style_words[i].style;
+		return NULL;
+	}
+	return "permitted are dotted, flat and classic";
 }
 
 static const char *take_ns(void *spec, const char *argument)
@@ -97,7 +117,8 @@ static const struct options_bound rows[] = {
 	  AT(spec),
 	  .take = take_ns,
 	  .is_remembered = true },
-	{ { 0, "style", "dotted|flat", "style of the owner names (dotted)" }, .take = take_style },
+	{ { 0, "style", "WORD", "of the owner names: dotted (default), flat or classic" },
+	  .take = take_style },
 	{ { 0, "change-style", NULL, "the names of the store may become those of another style" },
 	  AT(may_change_style) },
 	{ { 0, "classic", "NAME", "classic zone to name in the metadata" },
@@ -212,11 +233,6 @@ static void parse_command_line(struct build *build, int argc, char **argv)
 
 /* ---- what the store remembers ---- */
 
-static const char *style_word(unsigned style)
-{
-	return style == DNSBLV6_STYLE_FLAT ? "flat" : "dotted";
-}
-
 /* A name of this version's or, kept for it, of a later one's. */
 static void recall_setting(struct build *build, size_t given_count,
 			   const struct store_setting *setting)
@@ -263,7 +279,7 @@ static int check_style(struct build *build)
 		return EX_OK;
 	log_error(build->store,
 		  "store not written, zone=%s style=%s before=%s (--change-style changes it)",
-		  build->zone, style_word(build->spec.style), style_word(before));
+		  build->zone, word_of_style(build->spec.style), word_of_style(before));
 	return EX_DATAERR;
 }
 

@@ -68,16 +68,13 @@ static void add_rr(struct names_rrs *rrs, uint16_t type, uint32_t ttl, const uin
 	rrs->count++;
 }
 
-static void add_value(const struct listing *listing, const struct names_entry *entry,
-		      struct names_rrs *rrs)
+void names_rrs_add_value(const struct dnsblv6_value *value, const char *name, size_t name_size,
+			 struct names_rrs *rrs)
 {
-	const struct dnsblv6_value *value = &listing->pool.values[entry->value];
-	char name[DNSBLV6_NAME_TEXT_SIZE];
 	uint8_t a[4];
 	for (unsigned i = 0; i < 4; i++)
 		a[i] = (uint8_t)(value->a >> (24 - 8 * i));
 	add_rr(rrs, DNSBLV6_TYPE_A, value->ttl, a, sizeof(a));
-	size_t name_size = format_listed(listing, entry, name);
 	size_t size = expand(value, name, name_size, rrs->rdata[rrs->count]);
 	if (size > 0)
 		add_rr(rrs, DNSBLV6_TYPE_TXT, value->ttl, rrs->rdata[rrs->count], size);
@@ -124,7 +121,9 @@ void names_rrs_add(const struct listing *listing, const struct names_entry *entr
 		const struct dnsblv6_rr *rr = &listing->records[entry->value];
 		add_rr(rrs, rr->type, rr->ttl, rr->rdata, rr->rdata_size);
 	} else {
-		add_value(listing, entry, rrs);
+		char name[DNSBLV6_NAME_TEXT_SIZE];
+		size_t size = format_listed(listing, entry, name);
+		names_rrs_add_value(&listing->pool.values[entry->value], name, size, rrs);
 	}
 }
 

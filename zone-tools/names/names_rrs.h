@@ -46,6 +46,9 @@ struct names_rrs {
 /* Appends what a listed name or a record gives: at most 2 RRs, for which there is room. */
 void names_rrs_add(const struct listing *listing, const struct names_entry *entry,
 		   struct names_rrs *rrs);
+/* The same of one value, whose text has name for its marks. */
+void names_rrs_add_value(const struct dnsblv6_value *value, const char *name, size_t name_size,
+			 struct names_rrs *rrs);
 /* For a name that exists and is not listed: a record that says so. There is room for it. */
 void names_rrs_add_unlisted(uint32_t ttl, struct names_rrs *rrs);
 /* Puts them in order, each once, with the least TTL of a type for all of it. */

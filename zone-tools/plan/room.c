@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/plan/room.h"
 
+#include "zone-tools/plan/classic.h"
 #include "zone-tools/records/apex.h"
 
 #include <inttypes.h>
@@ -27,6 +28,23 @@ static uint64_t count_ranges(const struct ranges *ranges, enum dnsblv6_style sty
 	return count;
 }
 
+static int count_name(void *context, const struct classic_name *name)
+{
+	(void)name;
+	++*(uint64_t *)context;
+	return DNSBLV6_OK;
+}
+
+/* The names of one list, its metadata among them. */
+static uint64_t count_origin(const struct plan_origin *origin, enum dnsblv6_style style)
+{
+	uint64_t count = 0;
+	if (style != DNSBLV6_STYLE_CLASSIC)
+		return 1 + count_ranges(&origin->ipv4, style) + count_ranges(&origin->ipv6, style);
+	(void)classic_walk(&origin->pieces, count_name, &count);
+	return count;
+}
+
 uint64_t room_count(const struct plan *plan, const struct spec *spec)
 {
 	const struct names_plan *names = &plan->names;
@@ -34,8 +52,7 @@ uint64_t room_count(const struct plan *plan, const struct spec *spec)
 	bool has_apex = names->count > 0 && names->items[0].key_size == 0;
 	uint64_t count = 1 + names->count - has_apex;
 	for (size_t i = 0; i < plan->origin_count; i++)
-		count += 1 + count_ranges(&plan->origins[i].ipv4, spec->style) +
-			 count_ranges(&plan->origins[i].ipv6, spec->style);
+		count += count_origin(&plan->origins[i], spec->style);
 	for (size_t i = 0; i < spec->ns_count; i++)
 		count += apex_glue_name(spec, i, &glue);
 	return count;

@@ -81,12 +81,23 @@ static int segment_range(struct segmenter *segmenter, const struct plan_origin *
 	return DNSBLV6_OK;
 }
 
-int segmenter_write(struct writer *writer, uint16_t number, const struct plan_origin *origin)
+static int write_pieces(struct writer *writer, uint16_t number, const struct pieces *pieces)
+{
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < pieces->count; i++)
+		ret = segmenter_put(writer, number, &pieces->items[i]);
+	return ret;
+}
+
+int segmenter_write(struct writer *writer, uint16_t number, enum dnsblv6_style style,
+		    const struct plan_origin *origin)
 {
 	const struct ranges *families[] = { &origin->ipv4, &origin->ipv6 };
 	size_t index = 0;
 	int ret = DNSBLV6_OK;
 
+	if (style == DNSBLV6_STYLE_CLASSIC)
+		return write_pieces(writer, number, &origin->pieces);
 	for (unsigned family = 0; family < 2; family++) {
 		const struct ranges *ranges = families[family];
 		struct segmenter segmenter = { .writer = writer, .origin = number };

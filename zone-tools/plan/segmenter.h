@@ -18,10 +18,12 @@ extern "C" {
 
 /*
  * The segments of origin, whose number it is: pieces with other values than
- * its default, and units that are not listed although their bit is set.
+ * its default, and units that are not listed although their bit is set. A zone of classic names
+ * has no bits: its segments are all of its pieces.
  * DNSBLV6_OK or a status of lib/store.
  */
-int segmenter_write(struct writer *writer, uint16_t number, const struct plan_origin *origin);
+int segmenter_write(struct writer *writer, uint16_t number, enum dnsblv6_style style,
+		    const struct plan_origin *origin);
 /*
  * Takes prefixes, ascending, out of the segments that an origin has in the version before;
  * what reaches over their borders stays. segmenter_end_cut() behind the last.

@@ -228,13 +228,28 @@ static int walk_range(const struct output *output, struct segments *segments,
 	return ret == DNSBLV6_OK ? put(output, first, last, default_set) : ret;
 }
 
+/* In a zone of classic names segments say it all. */
+static int walk_segments(const struct output *output, struct segments *segments)
+{
+	int ret = first_segment(segments);
+	while (ret == DNSBLV6_OK && segments->has_segment) {
+		const struct dnsblv6_segment segment = segments->segment;
+		ret = put(output, segment.first, segment.last, segment.set);
+		if (ret == DNSBLV6_OK)
+			ret = next_segment(segments);
+	}
+	return ret;
+}
+
 static int walk_family(const struct contents *contents, bool is_ipv4, contents_fn fn, void *context)
 {
-	struct output output = { contents->origin, !contents->is_whole, fn, context };
+	struct output output = { contents->origin, contents->reader == NULL, fn, context };
 	struct ranges ranges = { .is_ipv4 = is_ipv4 };
 	struct segments segments = { .contents = contents,
 				     .origin = contents->origin->number,
 				     .is_ipv4 = is_ipv4 };
+	if (contents->facts->style == DNSBLV6_STYLE_CLASSIC)
+		return walk_segments(&output, &segments);
 	int ret = load_ranges(contents, &ranges);
 	if (ret == DNSBLV6_OK)
 		ret = first_segment(&segments);
@@ -267,4 +282,17 @@ int contents_walk_prefix(struct writer_walk *records, struct writer_walk *segmen
 		.prefix = prefix,
 	};
 	return walk_family(&contents, dnsblv6_prefix_is_ipv4(prefix), fn, context);
+}
+
+int contents_walk_before(struct writer_walk *segments, const struct dnsblv6_facts *facts,
+			 const struct contents_origin *origin, bool is_ipv4, contents_fn fn,
+			 void *context)
+{
+	const struct contents contents = {
+		.walks = { [STORE_SEGMENTS] = segments },
+		.facts = facts,
+		.origin = origin,
+		.is_whole = true,
+	};
+	return walk_family(&contents, is_ipv4, fn, context);
 }

@@ -5,7 +5,8 @@
  * contents.h - what a store lists, read back: the reverse of plan and builder.
  *
  * Flow: lib/lmdb/reader.h -> contents_walk() -> dump.c prints it.
- *       lib/lmdb/writer.h -> contents_walk_prefix() -> region.c changes it.
+ *       lib/lmdb/writer.h -> contents_walk_prefix() or, of classic names,
+ *       contents_walk_before() -> region.c changes it.
  *
  * Canaries are left out, and of whole lists the test points, so that a store
  * built from what is printed is the same store.
@@ -52,6 +53,11 @@ int contents_walk(struct reader *reader, const struct dnsblv6_facts *facts,
 int contents_walk_prefix(struct writer_walk *records, struct writer_walk *segments,
 			 const struct dnsblv6_facts *facts, const struct contents_origin *origin,
 			 struct dnsblv6_prefix prefix, contents_fn fn, void *context);
+
+/* All of one family, of the version before a transaction, of a zone of classic names. */
+int contents_walk_before(struct writer_walk *segments, const struct dnsblv6_facts *facts,
+			 const struct contents_origin *origin, bool is_ipv4, contents_fn fn,
+			 void *context);
 
 #ifdef __cplusplus
 }
