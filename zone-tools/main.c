@@ -25,6 +25,8 @@ static const struct subcommand commands[] = {
 	{ "sign", sign_command, "renew the signatures of a store" },
 	{ "dump", dump_command, "print the list, or the zone, that a store holds" },
 	{ "log", history_command, "print what changed in a store, and when" },
+	{ "diff", diff_command, "print what two stores list differently" },
+	{ "rollback", rollback_command, "publish an earlier version of a store again" },
 	{ "keygen", keygen_command, "make a key that signs a zone" },
 	{ "ds", ds_command, "print what the zone above publishes about a key" },
 };

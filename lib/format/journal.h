@@ -39,6 +39,7 @@ enum dnsblv6_change_verb {
 	DNSBLV6_CHANGE_BUILD = 1, /* a new version of the lists */
 	DNSBLV6_CHANGE_UPDATE = 2,
 	DNSBLV6_CHANGE_SIGN = 3,
+	DNSBLV6_CHANGE_ROLLBACK = 4, /* to an earlier version */
 };
 
 #define DNSBLV6_CHANGE_SIZE 70
@@ -49,8 +50,9 @@ struct dnsblv6_change {
 	uint8_t verb;	 /* enum dnsblv6_change_verb */
 	/* False: the names are not kept, because they were too many or it is too long ago. */
 	bool has_names;
+	bool has_undo;		/* there is what undoes it, beside the names; see below */
 	uint32_t part_count;	/* parts that follow; 0 without names */
-	uint64_t size;		/* bytes of those parts */
+	uint64_t size;		/* bytes of those parts, and of those that undo */
 	uint64_t added_count;	/* names */
 	uint64_t changed_count; /* names with another record, or another name behind them */
 	uint64_t removed_count;
@@ -84,6 +86,30 @@ int dnsblv6_name_change_encode(const struct dnsblv6_name_change *change, uint8_t
 /* Step through the names of a part, as dnsblv6_record_next_rr() does. */
 int dnsblv6_name_change_next(const uint8_t *data, size_t size, size_t *offset,
 			     struct dnsblv6_name_change *ret_change);
+
+/* ---- what undoes a change ---- */
+
+/*
+ * Parts from this one on, without gaps: entries of other tables than the records that the change
+ * has written, as they were before. An entry may stand there twice, and is the same then.
+ */
+#define DNSBLV6_JOURNAL_UNDO_PART 0x80000000u
+
+struct dnsblv6_undo {
+	uint8_t table; /* 1: segments, 2: sets, 3: facts */
+	bool is_there; /* false: the change has added it, and there is no value */
+	const uint8_t *key;
+	uint16_t key_size;
+	const uint8_t *value;
+	uint32_t value_size;
+};
+
+/* As those of names. An entry takes the head, its key and its value. */
+#define DNSBLV6_UNDO_HEAD_SIZE 8
+int dnsblv6_undo_encode(const struct dnsblv6_undo *undo, uint8_t *ret_data, size_t data_max,
+			size_t *ret_size);
+int dnsblv6_undo_next(const uint8_t *data, size_t size, size_t *offset,
+		      struct dnsblv6_undo *ret_undo);
 
 #ifdef __cplusplus
 }

@@ -88,3 +88,9 @@ int history_next_name(struct history_names *names, struct dnsblv6_name_change *r
 			return ret;
 	}
 }
+
+int history_undo_part(struct reader *reader, uint64_t number, uint32_t part,
+		      struct store_bytes *ret_data)
+{
+	return get_part(reader, number, DNSBLV6_JOURNAL_UNDO_PART + part, ret_data);
+}

@@ -48,6 +48,10 @@ struct history_names {
 /* *ret_change is borrowed until reader_end(). */
 int history_next_name(struct history_names *names, struct dnsblv6_name_change *ret_change);
 
+/* The parts that undo a change, from 0 on (dnsblv6_undo_next()); DNSBLV6_ENOTFOUND behind the last. */
+int history_undo_part(struct reader *reader, uint64_t number, uint32_t part,
+		      struct store_bytes *ret_data);
+
 #ifdef __cplusplus
 }
 #endif

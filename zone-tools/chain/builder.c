@@ -362,13 +362,13 @@ static int put_records(struct builder *builder)
 
 static int put_segments(struct builder *builder)
 {
+	const struct segment_sink sink = { builder->writer, NULL };
 	int ret = DNSBLV6_OK;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->plan->origin_count; i++)
-		ret = segmenter_write(builder->writer, (uint16_t)i, builder->spec->style,
+		ret = segmenter_write(&sink, (uint16_t)i, builder->spec->style,
 				      &builder->plan->origins[i]);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->plan->clients.count; i++)
-		ret = segmenter_put(builder->writer, DNSBLV6_ORIGIN_ACL,
-				    &builder->plan->clients.items[i]);
+		ret = segmenter_put(&sink, DNSBLV6_ORIGIN_ACL, &builder->plan->clients.items[i]);
 	return ret;
 }
 
@@ -623,7 +623,7 @@ static int write_all(struct writer *writer, void *context)
 	ret = make_signer(builder);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < sizeof(steps) / sizeof(steps[0]); i++)
 		ret = steps[i](builder);
-	return ret;
+	return ret == DNSBLV6_OK && builder->job->is_dry_run ? CHAIN_EDRYRUN : ret;
 }
 
 int builder_write(const struct builder_job *job, struct builder_result *ret_result)
@@ -637,7 +637,8 @@ int builder_write(const struct builder_job *job, struct builder_result *ret_resu
 						       .serial = builder.before.facts.serial,
 						       .is_unchanged = true };
 		ret = DNSBLV6_OK;
-	} else if (ret == DNSBLV6_OK) {
+	} else if (ret == DNSBLV6_OK || ret == CHAIN_EDRYRUN) {
+		ret = DNSBLV6_OK;
 		*ret_result = builder.result;
 		ret_result->changed_count = builder.chained.added_count +
 					    builder.chained.changed_count +

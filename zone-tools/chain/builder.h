@@ -32,6 +32,7 @@ struct builder_job {
 	struct keyset *keyset; /* what was given; when all is done, what there was and is */
 	uint32_t lifetime_s;   /* of signatures */
 	uint64_t now_s;
+	bool is_dry_run;   /* do all of it but the commit */
 	bool trusts_clock; /* also when the store was changed later than now_s */
 	uint64_t max_records;
 	struct progress *progress; /* or NULL */

@@ -6,6 +6,7 @@
 #include "zone-tools/keys/keyset.h"
 #include "zone-tools/plan/classic.h"
 #include "zone-tools/records/bare.h"
+#include "zone-tools/reading/versions.h"
 #include "zone-tools/records/before.h"
 
 #include <errno.h>
@@ -47,6 +48,13 @@ const char *chain_strerror(int status)
 		return "more records than --max-records permits";
 	case CHAIN_EORIGIN:
 		return "store has no such sub-zone";
+	case CHAIN_EDRYRUN:
+		return "dry run";
+	case CHAIN_EMOVED:
+		return "store was changed meanwhile; try again";
+	case VERSION_EUNKNOWN:
+	case VERSION_EGONE:
+		return version_strerror(status);
 	default:
 		return keyset_strerror(status) != NULL ? keyset_strerror(status)
 						       : key_strerror(status);
@@ -94,6 +102,24 @@ int chain_new(struct writer *writer, const struct chain_options *options, struct
 	}
 	*ret_chain = chain;
 	return DNSBLV6_OK;
+}
+
+int chain_lower_expiry(struct writer *writer, const struct chain_result *result)
+{
+	struct store_bytes value;
+	struct dnsblv6_signing signing;
+	uint8_t data[DNSBLV6_SIGNING_SIZE];
+	int ret = writer_get(writer, STORE_FACTS, DNSBLV6_FACT_SIGNING,
+			     strlen(DNSBLV6_FACT_SIGNING), &value);
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_signing_decode(value.data, value.size, &signing);
+	if (ret != DNSBLV6_OK)
+		return STORE_ECORRUPT;
+	if (signing.expires_s > result->expires_s)
+		signing.expires_s = result->expires_s;
+	dnsblv6_signing_encode(&signing, data);
+	return writer_put(writer, STORE_FACTS, DNSBLV6_FACT_SIGNING, strlen(DNSBLV6_FACT_SIGNING),
+			  data, sizeof(data));
 }
 
 struct dnsblv6_change chain_change(const struct chain_result *result, uint64_t made_s)

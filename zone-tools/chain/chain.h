@@ -41,8 +41,10 @@ extern "C" {
 #define CHAIN_EUNCHANGED (-2210) /* the store has all of it; nothing was written */
 #define CHAIN_EREFUSED	 (-2211) /* findings say why */
 #define CHAIN_EORIGIN	 (-2212) /* the store has no such sub-zone */
+#define CHAIN_EDRYRUN	 (-2262) /* all of it could have been written; nothing was */
+#define CHAIN_EMOVED	 (-2263) /* another process has changed the store meanwhile */
 
-/* Text for these, before.h's, keyset.h's, key.h's, lib/store's and -errno values. Never NULL. */
+/* Text for these, before.h's, keyset.h's, key.h's, versions.h's, lib/store's and -errno values. Never NULL. */
 const char *chain_strerror(int status);
 
 struct chain;
@@ -59,6 +61,12 @@ struct chain_result {
 	uint64_t removed_count;
 	uint64_t expires_s; /* when the first signature ends; 0 when there is none */
 };
+
+/*
+ * Has the store say when the first signature ends, if result has an earlier one: where names that
+ * were not put keep theirs. STORE_ECORRUPT when it says nothing.
+ */
+int chain_lower_expiry(struct writer *writer, const struct chain_result *result);
 
 /* The counts of result and the time, for recorder_end(). */
 struct dnsblv6_change chain_change(const struct chain_result *result, uint64_t made_s);

@@ -30,6 +30,19 @@ static void deinit(struct region *region)
 	free(region->start);
 	region->start = NULL;
 	plan_origin_deinit(&region->after);
+	pieces_deinit(&region->difference);
+}
+
+void region_print(const struct region *region, const struct dnsblv6_labels *origin,
+		  struct difference *difference)
+{
+	static const char signs[] = {
+		[PIECES_LEFT] = '+', [PIECES_RIGHT] = '-', [PIECES_BOTH] = '~'
+	};
+	for (size_t i = 0; i < region->difference.count; i++) {
+		const struct dnsblv6_segment *piece = &region->difference.items[i];
+		difference_print(difference, signs[piece->set], piece->first, piece->last, origin);
+	}
 }
 
 struct dnsblv6_key region_start(const struct region *region)
@@ -135,6 +148,8 @@ static int count_sides(struct plan_origin *before, struct region *region,
 	if (ret == DNSBLV6_OK)
 		ret = plan_count(&region->after, ret_after);
 	region->is_changed = !is_same(&before->pieces, &region->after.pieces);
+	if (ret == DNSBLV6_OK && region->is_changed)
+		ret = pieces_compare(&region->after.pieces, &before->pieces, &region->difference);
 	return ret == DNSBLV6_OK ? plan_complete(&region->after, region->prefix) : ret;
 }
 

@@ -14,6 +14,7 @@
  */
 
 #include "zone-tools/reading/contents.h"
+#include "zone-tools/reading/difference.h"
 #include "zone-tools/plan/plan.h"
 
 #ifdef __cplusplus
@@ -26,6 +27,7 @@ struct region {
 	size_t start_size;
 	struct plan_origin after; /* complete, with test points and canaries */
 	bool is_changed;	  /* another bit, or another value */
+	struct pieces difference; /* as pieces_compare() has it: left is after */
 };
 
 /* Ascending addresses; disjoint. */
@@ -48,6 +50,10 @@ struct regions_job {
 /* Where the names of a region begin, and the key before which they end. */
 struct dnsblv6_key region_start(const struct region *region);
 struct dnsblv6_key region_end(const struct region *region);
+
+/* Prints the lines of the difference; origin is that of the list. */
+void region_print(const struct region *region, const struct dnsblv6_labels *origin,
+		  struct difference *difference);
 
 /*
  * DNSBLV6_OK, -ENOMEM or a status of lib/format or lib/store. End ret_regions, zeroed or deinited

@@ -37,6 +37,7 @@ struct updater {
 	uint32_t lifetime_s;
 	struct contents_origin origin;
 	bool has_subzones;
+	bool has_printed;
 	struct writer_walk *records;
 	struct writer_walk *segments;
 	struct regions regions;
@@ -108,6 +109,19 @@ static int find_regions(struct updater *updater)
 			return DNSBLV6_OK;
 	}
 	return ret == DNSBLV6_OK ? CHAIN_EUNCHANGED : ret;
+}
+
+/* A run that does not fit is run again: then they have been printed. */
+static int print_differences(struct updater *updater)
+{
+	struct difference *difference = updater->has_printed ? NULL : updater->job->difference;
+	const struct dnsblv6_labels *name = &updater->origin.origin.name;
+	for (size_t i = 0; difference != NULL && i < updater->regions.count; i++)
+		region_print(&updater->regions.items[i], name, difference);
+	if (difference != NULL)
+		difference_end(difference);
+	updater->has_printed = true;
+	return DNSBLV6_OK;
 }
 
 /* What the whole zone will list, and whether that looks like an accident. */
@@ -472,7 +486,7 @@ static int cut_segments(struct segment_cut *cut, enum dnsblv6_style style,
 static int put_segments(struct updater *updater)
 {
 	enum dnsblv6_style style = (enum dnsblv6_style)updater->facts.style;
-	struct segment_cut cut = { .writer = updater->writer,
+	struct segment_cut cut = { .sink = { updater->writer, updater->recorder },
 				   .segments = updater->segments,
 				   .origin = updater->origin.number };
 	int ret = DNSBLV6_OK;
@@ -482,33 +496,13 @@ static int put_segments(struct updater *updater)
 			continue;
 		ret = cut_segments(&cut, style, region->prefix);
 		if (ret == DNSBLV6_OK)
-			ret = segmenter_write(updater->writer, updater->origin.number, style,
+			ret = segmenter_write(&cut.sink, updater->origin.number, style,
 					      &region->after);
 	}
 	return ret == DNSBLV6_OK ? segmenter_end_cut(&cut) : ret;
 }
 
 /* ---- facts ---- */
-
-static int put_signing(struct updater *updater)
-{
-	struct store_bytes value;
-	struct dnsblv6_signing signing;
-	uint8_t data[DNSBLV6_SIGNING_SIZE];
-	if (updater->signer == NULL)
-		return DNSBLV6_OK;
-	int ret = writer_get(updater->writer, STORE_FACTS, DNSBLV6_FACT_SIGNING,
-			     strlen(DNSBLV6_FACT_SIGNING), &value);
-	if (ret == DNSBLV6_OK)
-		ret = dnsblv6_signing_decode(value.data, value.size, &signing);
-	if (ret != DNSBLV6_OK)
-		return STORE_ECORRUPT;
-	if (signing.expires_s > updater->chained.expires_s)
-		signing.expires_s = updater->chained.expires_s;
-	dnsblv6_signing_encode(&signing, data);
-	return writer_put(updater->writer, STORE_FACTS, DNSBLV6_FACT_SIGNING,
-			  strlen(DNSBLV6_FACT_SIGNING), data, sizeof(data));
-}
 
 static int put_facts(struct updater *updater)
 {
@@ -520,8 +514,8 @@ static int put_facts(struct updater *updater)
 	if (ret == DNSBLV6_OK)
 		ret = writer_put(updater->writer, STORE_FACTS, DNSBLV6_FACT_ZONE,
 				 strlen(DNSBLV6_FACT_ZONE), data, size);
-	if (ret == DNSBLV6_OK)
-		ret = put_signing(updater);
+	if (ret == DNSBLV6_OK && updater->signer != NULL)
+		ret = chain_lower_expiry(updater->writer, &updater->chained);
 	if (ret == DNSBLV6_OK)
 		ret = store_settings_remember_lifetime(updater->writer, updater->job->lifetime_s);
 	return ret == DNSBLV6_OK ? recorder_end(updater->recorder, &updater->facts, &change) : ret;
@@ -572,8 +566,8 @@ static int write_all(struct writer *writer, void *context)
 {
 	struct updater *updater = context;
 	int (*const steps[])(struct updater *) = {
-		load_before,   open_walks,  find_regions, check_totals, open_signer,
-		open_recorder, put_records, put_segments, put_facts,
+		load_before, open_walks,    find_regions, print_differences, check_totals,
+		open_signer, open_recorder, put_records,  put_segments,	     put_facts,
 	};
 	int ret = DNSBLV6_OK;
 	updater->writer = writer;
@@ -582,7 +576,7 @@ static int write_all(struct writer *writer, void *context)
 	for (size_t i = 0; ret == DNSBLV6_OK && i < sizeof(steps) / sizeof(steps[0]); i++)
 		ret = steps[i](updater);
 	close_run(updater);
-	return ret;
+	return ret == DNSBLV6_OK && updater->job->is_dry_run ? CHAIN_EDRYRUN : ret;
 }
 
 static struct updater_result make_result(const struct updater *updater)
@@ -617,6 +611,8 @@ int updater_run(const struct updater_job *job, struct updater_result *ret_result
 	int ret = check_there(job->path);
 	if (ret == DNSBLV6_OK)
 		ret = writer_run(job->path, &zone_store, write_all, &updater);
+	if (ret == CHAIN_EDRYRUN)
+		ret = DNSBLV6_OK;
 	if (ret == DNSBLV6_OK)
 		*ret_result = make_result(&updater);
 	signer_free(updater.signer);

@@ -18,6 +18,8 @@
 extern "C" {
 #endif
 
+struct difference;
+
 struct updater_job {
 	const char *path;
 	const struct pieces *changes;	      /* as pieces_change() takes them */
@@ -26,7 +28,9 @@ struct updater_job {
 	uint32_t lifetime_s; /* of signatures; 0: what the store remembers, or the default */
 	uint32_t serial;     /* 0: chosen as builder.h does */
 	uint64_t now_s;
-	bool trusts_clock; /* also when the store was changed later than now_s */
+	bool is_dry_run;	       /* do all of it but the commit */
+	struct difference *difference; /* prints what changes; NULL: nothing is printed */
+	bool trusts_clock;	       /* also when the store was changed later than now_s */
 	uint64_t max_records;
 	const struct guard_limits *limits;
 	struct findings *findings;

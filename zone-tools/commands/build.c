@@ -11,6 +11,7 @@
 
 #include "zone-tools/chain/builder.h"
 #include "zone-tools/chain/chain.h"
+#include "zone-tools/reading/compare.h"
 #include "zone-tools/plan/room.h"
 #include "zone-tools/plan/guard.h"
 #include "zone-tools/commands/rows.h"
@@ -49,6 +50,8 @@ struct build {
 	struct dnsblv6_facts before;
 	uint32_t lifetime_s;
 	bool trusts_clock;
+	bool is_dry_run;
+	uint64_t lines_max; /* of the difference that a dry run prints */
 	uint64_t max_records;
 	uint64_t now_s;
 	struct sources_options sources;
@@ -161,6 +164,8 @@ static const struct options_bound rows[] = {
 	{ { 0, "unsign", NULL, "a signed zone may become unsigned, or change its keys at once" },
 	  AT(keyfiles.set.may_replace) },
 	ROWS_TRUST_CLOCK(struct build, trusts_clock),
+	ROWS_DRY_RUN(struct build, is_dry_run),
+	ROWS_ALL(struct build, lines_max),
 	{ { 0, "zonemd", NULL, "have a digest of the zone in it (RFC 8976)" },
 	  AT(spec.has_zonemd),
 	  .is_remembered = true },
@@ -364,16 +369,18 @@ static int report(const struct build *build, const struct builder_result *result
 	if (result->is_unchanged && !build->is_quiet)
 		printf("nothing changed in %s: serial=%" PRIu32 "\n", build->zone, result->serial);
 	else if (!build->is_quiet)
-		printf("built %s: ipv4=%" PRIu64 " ipv6=%" PRIu64 " blocks=%" PRIu64
-		       " names=%" PRIu64 " records=%" PRIu64 " changed=%" PRIu64 " signed=%" PRIu64
-		       " serial=%" PRIu32 "\n",
-		       build->zone, build->plan.counts.ipv4, build->plan.counts.ipv6,
-		       build->plan.counts.blocks, build->plan.counts.names, result->record_count,
-		       result->changed_count, result->signature_count, result->serial);
+		printf("%s %s: ipv4=%" PRIu64 " ipv6=%" PRIu64 " blocks=%" PRIu64 " names=%" PRIu64
+		       " records=%" PRIu64 " changed=%" PRIu64 " signed=%" PRIu64 " serial=%" PRIu32
+		       "\n",
+		       build->is_dry_run ? "would build" : "built", build->zone,
+		       build->plan.counts.ipv4, build->plan.counts.ipv6, build->plan.counts.blocks,
+		       build->plan.counts.names, result->record_count, result->changed_count,
+		       result->signature_count, result->serial);
 	int ret = output_end(false);
 	if (ret == 0)
 		return EX_OK;
-	log_error(NULL, "output not written, but the store is (%s)", chain_strerror(ret));
+	log_error(NULL, "output not written%s (%s)", build->is_dry_run ? "" : ", but the store is",
+		  chain_strerror(ret));
 	return EX_IOERR;
 }
 
@@ -389,6 +396,7 @@ static int write_store(struct build *build)
 		.keyset = &build->keyfiles.set,
 		.lifetime_s = build->lifetime_s,
 		.now_s = build->now_s,
+		.is_dry_run = build->is_dry_run,
 		.trusts_clock = build->trusts_clock,
 		.max_records = build->max_records,
 		.progress = &build->progress,
@@ -407,8 +415,33 @@ static int write_store(struct build *build)
 			  chain_strerror(ret));
 		return commands_exit_status(ret);
 	}
-	keyfiles_report_kept(&build->keyfiles, build->store);
+	if (!build->is_dry_run)
+		keyfiles_report_kept(&build->keyfiles, build->store);
 	return report(build, &result);
+}
+
+/* Of a dry run, before limits refuse it: what they refuse is worth seeing. */
+static int show_difference(const struct build *build)
+{
+	struct compare_job job = { .store = build->store,
+				   .listing = &build->listing,
+				   .plan = &build->plan,
+				   .lines_max = build->lines_max,
+				   .stream = stdout };
+	struct compare_result result;
+	if (!build->is_dry_run || !build->is_there || build->is_quiet)
+		return EX_OK;
+	int ret = compare_store(&job, &result);
+	if (ret != DNSBLV6_OK) {
+		log_error(build->store, "store not read (%s)", chain_strerror(ret));
+		return commands_exit_status(ret);
+	}
+	printf("difference of %s: added=%" PRIu64 " removed=%" PRIu64 " others=%" PRIu64
+	       " names=%" PRIu64 "\n",
+	       build->zone, result.added_count, result.removed_count,
+	       result.prefix_count - result.added_count - result.removed_count, result.name_count);
+	fflush(stdout); /* before what standard error says about it */
+	return EX_OK;
 }
 
 static bool is_refused(const struct build *build)
@@ -431,6 +464,8 @@ static int run(struct build *build, int argc, char **argv)
 	status = complete_spec(build);
 	if (status == EX_OK)
 		status = make_plan(build);
+	if (status == EX_OK)
+		status = show_difference(build);
 	if (status != EX_OK)
 		return status;
 	guard_totals(&build->plan.counts, build->is_there ? &build->before : NULL, build->store,
@@ -447,6 +482,7 @@ int build_command(int argc, char **argv)
 {
 	struct build build = { .limits = GUARD_LIMITS_DEFAULT,
 			       .max_records = 16000000,
+			       .lines_max = FINDINGS_SHOWN,
 			       .lifetime_s = SIGNER_LIFETIME_S,
 			       .now_s = (uint64_t)time(NULL),
 			       .findings = { .stream = stderr, .limit = FINDINGS_SHOWN } };

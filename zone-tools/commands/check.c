@@ -39,13 +39,6 @@ struct check {
 	struct dnsblv6_signing signing; /* of the store; zero when it is not signed */
 };
 
-static const char *take_all(void *lines_max, const char *argument)
-{
-	(void)argument;
-	*(uint64_t *)lines_max = UINT64_MAX;
-	return NULL;
-}
-
 #define AT(member) OPTIONS_AT(struct check, member)
 
 static const struct options_bound rows[] = {
@@ -53,9 +46,7 @@ static const struct options_bound rows[] = {
 	ROWS_IGNORE_COLUMNS(struct check, sources),
 	ROWS_SOURCES(struct check, sources),
 	ROWS_MAX_LISTED(struct check, limits),
-	{ { 0, "all", NULL, "print the whole difference of lists and store" },
-	  AT(lines_max),
-	  .take = take_all },
+	ROWS_ALL(struct check, lines_max),
 };
 
 static const struct options_table table = {
@@ -185,6 +176,21 @@ static int check_store(struct check *check, struct dnsblv6_facts *ret_facts)
 
 /* ---- lists ---- */
 
+static void tell_difference(struct check *check, const struct compare_result *result)
+{
+	struct findings_place place = { check->store, 0 };
+	char what[160];
+	if (compare_is_same(result))
+		return;
+	snprintf(what, sizeof(what),
+		 "lists differ from the store, prefixes=%" PRIu64 " names=%" PRIu64
+		 " names-listed=%" PRIu64 " names-stored=%" PRIu64,
+		 result->prefix_count, result->name_count, result->names_listed,
+		 result->names_stored);
+	findings_add(&check->findings, FINDING_REFUSAL, place, what, NULL, 0,
+		     "+ in the lists, - in the store, ~ with other values");
+}
+
 /* The store is whole, as check_store() has found. */
 static int compare(struct check *check, const struct listing *listing, const struct plan *plan)
 {
@@ -192,16 +198,12 @@ static int compare(struct check *check, const struct listing *listing, const str
 				   .listing = listing,
 				   .plan = plan,
 				   .lines_max = check->lines_max,
-				   .findings = &check->findings };
-	int ret = reader_open(check->store, &zone_store, &job.reader);
+				   .stream = stdout };
+	struct compare_result result;
+	int ret = compare_store(&job, &result);
 	if (ret == DNSBLV6_OK)
-		ret = reader_begin(job.reader);
-	if (ret == DNSBLV6_OK) {
-		ret = compare_store(&job);
-		reader_end(job.reader);
-	}
-	reader_close(job.reader);
-	if (ret != DNSBLV6_OK)
+		tell_difference(check, &result);
+	else
 		log_error(check->store, "store not read (%s)", store_strerror(ret));
 	return commands_exit_status(ret);
 }

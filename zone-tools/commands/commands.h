@@ -19,6 +19,8 @@ int build_command(int argc, char **argv);
 int check_command(int argc, char **argv);
 int update_command(int argc, char **argv);
 int history_command(int argc, char **argv);
+int diff_command(int argc, char **argv);
+int rollback_command(int argc, char **argv);
 int dump_command(int argc, char **argv);
 int sign_command(int argc, char **argv);
 int keygen_command(int argc, char **argv);

@@ -6,9 +6,11 @@
 
 #include "zone-tools/commands/commands.h"
 
+#include "zone-tools/chain/chain.h"
 #include "zone-tools/records/clock.h"
 #include "zone-tools/reading/contents.h"
 #include "zone-tools/reading/difference.h"
+#include "zone-tools/reading/versions.h"
 #include "zone-tools/plan/ranges.h"
 
 #include "lib/common/log.h"
@@ -25,11 +27,12 @@
 
 enum { SHOWN = 20 }; /* prefixes of each change */
 
-enum row { OPTION_STORE, OPTION_COUNT, OPTION_ALL, OPTION_BRIEF };
+enum row { OPTION_STORE, OPTION_COUNT, OPTION_SINCE, OPTION_ALL, OPTION_BRIEF };
 
 static const struct options_row rows[] = {
 	[OPTION_STORE] = { 's', "store", "FILE", "store to read" },
 	[OPTION_COUNT] = { 'n', "count", "NUMBER", "of changes, the newest (10)" },
+	[OPTION_SINCE] = { 0, "since", "SERIAL", "what is different now from that version" },
 	[OPTION_ALL] = { 0, "all", NULL, "print every prefix, not the first 20 of a change" },
 	[OPTION_BRIEF] = { 0, "brief", NULL, "print one line for each change" },
 };
@@ -46,6 +49,8 @@ static const struct options_table table = {
 struct history_log {
 	const char *store;
 	uint64_t count;
+	bool has_since;
+	struct version since;
 	uint64_t shown; /* prefixes of each change */
 	struct reader *reader;
 	struct dnsblv6_facts facts;
@@ -92,7 +97,7 @@ static int add_change(const struct history_log *log, const struct contents_origi
 				 : ret;
 }
 
-static int load_sides(const struct history_log *log, uint64_t number,
+static int load_names(const struct history_log *log, uint64_t number,
 		      const struct contents_origin *origin, struct sides *sides)
 {
 	struct history_names names = { .reader = log->reader, .number = number };
@@ -103,9 +108,40 @@ static int load_sides(const struct history_log *log, uint64_t number,
 		if (ret != DNSBLV6_OK)
 			return ret;
 	}
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
+/* What has been written since that version, as one change. */
+static int load_version(const struct history_log *log, const struct contents_origin *origin,
+			struct sides *sides)
+{
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < log->since.count; i++) {
+		const struct version_entry *entry = &log->since.items[i];
+		struct dnsblv6_name_change change = { .key = entry->key,
+						      .key_size = (uint16_t)entry->key_size };
+		struct store_bytes now = { 0 };
+		ret = reader_get(log->reader, STORE_RECORDS, entry->key, entry->key_size, &now);
+		if (ret != DNSBLV6_OK && ret != DNSBLV6_ENOTFOUND)
+			return ret;
+		change.before.record = entry->value;
+		change.before.record_size = (uint16_t)entry->value_size;
+		change.after.record = now.data;
+		change.after.record_size = (uint16_t)now.size;
+		ret = add_change(log, origin, &change, sides);
+	}
+	return ret;
+}
+
+/* Of one change, or with number 0 since a version. */
+static int load_sides(const struct history_log *log, uint64_t number,
+		      const struct contents_origin *origin, struct sides *sides)
+{
+	int ret = number != 0 ? load_names(log, number, origin, sides)
+			      : load_version(log, origin, sides);
 	ranges_normalise(&sides->before);
 	ranges_normalise(&sides->after);
-	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+	return ret;
 }
 
 /* ---- printing ---- */
@@ -163,6 +199,8 @@ static const char *verb_name(uint8_t verb)
 		return "build";
 	case DNSBLV6_CHANGE_UPDATE:
 		return "update";
+	case DNSBLV6_CHANGE_ROLLBACK:
+		return "rollback";
 	default:
 		return "sign";
 	}
@@ -194,6 +232,18 @@ static int print_changes(const struct history_log *log)
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
 }
 
+static int print_since(struct history_log *log)
+{
+	int ret = version_load(log->reader, log->since.serial, VERSION_NAMES, &log->since);
+	if (ret == DNSBLV6_OK) {
+		printf("since serial=%" PRIu32 " until serial=%" PRIu32 "\n", log->since.serial,
+		       log->facts.serial);
+		ret = print_addresses(log, 0);
+	}
+	version_deinit(&log->since);
+	return ret;
+}
+
 /* ---- the command ---- */
 
 static void parse_command_line(struct history_log *log, int argc, char **argv)
@@ -205,7 +255,11 @@ static void parse_command_line(struct history_log *log, int argc, char **argv)
 			log->store = argument;
 		else if (option == OPTION_COUNT)
 			log->count = options_number(&table, "count", argument, 1, UINT32_MAX);
-		else
+		else if (option == OPTION_SINCE) {
+			log->since.serial =
+				(uint32_t)options_number(&table, "since", argument, 0, UINT32_MAX);
+			log->has_since = true;
+		} else
 			log->shown = option == OPTION_ALL ? UINT64_MAX : 0;
 	}
 	if (log->store == NULL)
@@ -223,7 +277,7 @@ static int print_all(struct history_log *log)
 	if (ret == DNSBLV6_OK) {
 		ret = contents_read_facts(log->reader, &log->facts);
 		if (ret == DNSBLV6_OK)
-			ret = print_changes(log);
+			ret = log->has_since ? print_since(log) : print_changes(log);
 		reader_end(log->reader);
 	}
 	reader_close(log->reader);
@@ -236,7 +290,7 @@ int history_command(int argc, char **argv)
 	parse_command_line(&log, argc, argv);
 	int ret = print_all(&log);
 	if (ret != DNSBLV6_OK) {
-		log_error(log.store, "store not read (%s)", store_strerror(ret));
+		log_error(log.store, "store not read (%s)", chain_strerror(ret));
 		return commands_exit_status(ret);
 	}
 	return commands_end_output(true);

@@ -20,3 +20,10 @@ const char *rows_take_except(void *member, const char *argument)
 {
 	return sources_add_except(member, argument) ? NULL : "more than 16 files";
 }
+
+const char *rows_take_all(void *member, const char *argument)
+{
+	(void)argument;
+	*(uint64_t *)member = UINT64_MAX;
+	return NULL;
+}

@@ -19,6 +19,8 @@
 
 /* A domain name but the root, to a struct dnsblv6_labels in lower case. */
 const char *rows_take_name(void *member, const char *argument);
+/* --all, to the uint64_t that says how many lines of a difference are printed. */
+const char *rows_take_all(void *member, const char *argument);
 /* A file of --except, to a struct sources_options. */
 const char *rows_take_except(void *member, const char *argument);
 
@@ -90,4 +92,16 @@ const char *rows_take_except(void *member, const char *argument);
 	{                                                                                          \
 		{ 0, "max-records", "COUNT", "the zone may have (16000000)" },                     \
 			OPTIONS_AT(type, member), .min = 1, .max = UINT32_MAX                      \
+	}
+
+#define ROWS_DRY_RUN(type, member)                                                                 \
+	{                                                                                          \
+		{ 0, "dry-run", NULL, "do all of it but publish it, and say what would change" },  \
+			OPTIONS_AT(type, member)                                                   \
+	}
+/* How many lines of a difference; the member is a uint64_t. */
+#define ROWS_ALL(type, member)                                                                     \
+	{                                                                                          \
+		{ 0, "all", NULL, "print the whole difference, not the first 20 lines" },          \
+			OPTIONS_AT(type, member), .take = rows_take_all                            \
 	}

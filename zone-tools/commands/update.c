@@ -10,6 +10,7 @@
 #include "zone-tools/lists/changes.h"
 #include "zone-tools/commands/rows.h"
 #include "zone-tools/chain/updater.h"
+#include "zone-tools/reading/difference.h"
 
 #include "lib/common/log.h"
 #include "lib/common/options.h"
@@ -40,6 +41,7 @@ struct update {
 	struct dnsblv6_labels subzone;
 	struct pieces changes;
 	struct updater_job job;
+	struct difference difference;
 	bool is_quiet;
 };
 
@@ -76,6 +78,8 @@ static const struct options_bound rows[] = {
 	ROWS_PUBLISH(struct update, keyfiles, "another key that the zone has; may be repeated"),
 	ROWS_LIFETIME(struct update, job.lifetime_s),
 	ROWS_TRUST_CLOCK(struct update, job.trusts_clock),
+	ROWS_DRY_RUN(struct update, job.is_dry_run),
+	ROWS_ALL(struct update, difference.limit),
 	{ { 0, "serial", "NUMBER", "of the SOA (the time, or one more than before)" },
 	  AT(job.serial),
 	  .min = 1,
@@ -134,13 +138,14 @@ static int read_changes(struct update *update)
 	return EX_OK;
 }
 
-static int print(const char *text)
+static int print(const char *text, bool is_written)
 {
 	puts(text);
 	int ret = output_end(false);
 	if (ret == 0)
 		return EX_OK;
-	log_error(NULL, "output not written, but the store is (%s)", chain_strerror(ret));
+	log_error(NULL, "output not written%s (%s)", is_written ? ", but the store is" : "",
+		  chain_strerror(ret));
 	return EX_IOERR;
 }
 
@@ -150,12 +155,12 @@ static int report(const struct update *update, const struct updater_result *resu
 	char text[DNSBLV6_NAME_TEXT_SIZE + 200];
 	dnsblv6_name_format(result->zone.wire, result->zone.size, zone);
 	snprintf(text, sizeof(text),
-		 "updated %s.: ipv4=%" PRIu64 " (%+" PRId64 ") ipv6=%" PRIu64 " (%+" PRId64
+		 "%s %s.: ipv4=%" PRIu64 " (%+" PRId64 ") ipv6=%" PRIu64 " (%+" PRId64
 		 ") changed=%" PRIu64 " signed=%" PRIu64 " serial=%" PRIu32,
-		 zone, result->ipv4_count, result->ipv4_change, result->ipv6_count,
-		 result->ipv6_change, result->changed_count, result->signature_count,
-		 result->serial);
-	return update->is_quiet ? EX_OK : print(text);
+		 update->job.is_dry_run ? "would update" : "updated", zone, result->ipv4_count,
+		 result->ipv4_change, result->ipv6_count, result->ipv6_change,
+		 result->changed_count, result->signature_count, result->serial);
+	return update->is_quiet ? EX_OK : print(text, !update->job.is_dry_run);
 }
 
 static int change_store(struct update *update)
@@ -168,15 +173,18 @@ static int change_store(struct update *update)
 	update->keyfiles.set.may_not_add = true;
 	update->job.limits = &update->limits;
 	update->job.findings = &update->findings;
+	update->job.difference =
+		update->job.is_dry_run && !update->is_quiet ? &update->difference : NULL;
 	int ret = updater_run(&update->job, &result);
 	if (ret == DNSBLV6_OK) {
-		keyfiles_report_kept(&update->keyfiles, update->job.path);
+		if (!update->job.is_dry_run)
+			keyfiles_report_kept(&update->keyfiles, update->job.path);
 		return report(update, &result);
 	}
 	if (ret == CHAIN_EUNCHANGED)
-		return update->is_quiet ? EX_OK : print("nothing to change");
+		return update->is_quiet ? EX_OK : print("nothing to change", false);
 	if (ret == CHAIN_EREFUSED)
-		return refuse(update);
+		return fflush(stdout), refuse(update);
 	keyset_describe(&update->keyfiles.set, ret, keys);
 	log_error(update->job.path, "store not changed %s(%s)", keys, chain_strerror(ret));
 	return commands_exit_status(ret);
@@ -229,6 +237,7 @@ int update_command(int argc, char **argv)
 {
 	struct update update = { .limits = GUARD_LIMITS_DEFAULT,
 				 .job = { .max_records = 16000000, .now_s = (uint64_t)time(NULL) },
+				 .difference = { .stream = stdout, .limit = FINDINGS_SHOWN },
 				 .findings = { .stream = stderr, .limit = FINDINGS_SHOWN } };
 	update.sources = calloc((size_t)argc, sizeof(*update.sources));
 	if (update.sources == NULL)

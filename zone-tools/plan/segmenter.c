@@ -5,19 +5,29 @@
 
 /* Writes the segments of one family of one origin; pending is what is not listed so far. */
 struct segmenter {
-	struct writer *writer;
+	const struct segment_sink *sink;
 	uint16_t origin;
 	bool has_pending;
 	struct dnsblv6_segment pending;
 };
 
-int segmenter_put(struct writer *writer, uint16_t origin, const struct dnsblv6_segment *segment)
+static int note(const struct segment_sink *sink, const uint8_t *key, size_t key_size)
+{
+	return sink->recorder != NULL ? recorder_note(sink->recorder, STORE_SEGMENTS, key, key_size)
+				      : DNSBLV6_OK;
+}
+
+int segmenter_put(const struct segment_sink *sink, uint16_t origin,
+		  const struct dnsblv6_segment *segment)
 {
 	uint8_t key[DNSBLV6_SEGMENT_KEY_MAX];
 	uint8_t data[DNSBLV6_SEGMENT_MAX];
 	size_t key_size = dnsblv6_segment_make_key(origin, segment->last, key);
 	size_t size = dnsblv6_segment_encode(segment, data);
-	return writer_put(writer, STORE_SEGMENTS, key, key_size, data, size);
+	int ret = note(sink, key, key_size);
+	return ret == DNSBLV6_OK
+		       ? writer_put(sink->writer, STORE_SEGMENTS, key, key_size, data, size)
+		       : ret;
 }
 
 static int flush(struct segmenter *segmenter)
@@ -25,7 +35,7 @@ static int flush(struct segmenter *segmenter)
 	if (!segmenter->has_pending)
 		return DNSBLV6_OK;
 	segmenter->has_pending = false;
-	return segmenter_put(segmenter->writer, segmenter->origin, &segmenter->pending);
+	return segmenter_put(segmenter->sink, segmenter->origin, &segmenter->pending);
 }
 
 /* first to last has its bit set and is not listed. ::ffff:0:0/96 is cut off: it is IPv4. */
@@ -52,7 +62,7 @@ static int add_piece(struct segmenter *segmenter, const struct dnsblv6_segment *
 	int ret = flush(segmenter);
 	if (ret != DNSBLV6_OK || piece->set == default_set)
 		return ret;
-	return segmenter_put(segmenter->writer, segmenter->origin, piece);
+	return segmenter_put(segmenter->sink, segmenter->origin, piece);
 }
 
 /* One run of set bits, first to last, and the pieces in it from *index on. */
@@ -81,15 +91,16 @@ static int segment_range(struct segmenter *segmenter, const struct plan_origin *
 	return DNSBLV6_OK;
 }
 
-static int write_pieces(struct writer *writer, uint16_t number, const struct pieces *pieces)
+static int write_pieces(const struct segment_sink *sink, uint16_t number,
+			const struct pieces *pieces)
 {
 	int ret = DNSBLV6_OK;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < pieces->count; i++)
-		ret = segmenter_put(writer, number, &pieces->items[i]);
+		ret = segmenter_put(sink, number, &pieces->items[i]);
 	return ret;
 }
 
-int segmenter_write(struct writer *writer, uint16_t number, enum dnsblv6_style style,
+int segmenter_write(const struct segment_sink *sink, uint16_t number, enum dnsblv6_style style,
 		    const struct plan_origin *origin)
 {
 	const struct ranges *families[] = { &origin->ipv4, &origin->ipv6 };
@@ -97,10 +108,10 @@ int segmenter_write(struct writer *writer, uint16_t number, enum dnsblv6_style s
 	int ret = DNSBLV6_OK;
 
 	if (style == DNSBLV6_STYLE_CLASSIC)
-		return write_pieces(writer, number, &origin->pieces);
+		return write_pieces(sink, number, &origin->pieces);
 	for (unsigned family = 0; family < 2; family++) {
 		const struct ranges *ranges = families[family];
-		struct segmenter segmenter = { .writer = writer, .origin = number };
+		struct segmenter segmenter = { .sink = sink, .origin = number };
 		for (size_t i = 0; ret == DNSBLV6_OK && i < ranges->count; i++)
 			ret = segment_range(&segmenter, origin,
 					    ranges_first_addr(ranges, ranges->items[i].first),
@@ -134,7 +145,7 @@ int segmenter_end_cut(struct segment_cut *cut)
 	if (!cut->has_segment || !cut->is_deleted)
 		return DNSBLV6_OK;
 	cut->has_segment = false;
-	return segmenter_put(cut->writer, cut->origin, &cut->segment);
+	return segmenter_put(&cut->sink, cut->origin, &cut->segment);
 }
 
 static int seek_segment(struct segment_cut *cut, struct dnsblv6_prefix prefix)
@@ -163,13 +174,15 @@ static int cut_segment(struct segment_cut *cut, struct dnsblv6_prefix prefix)
 {
 	int ret = DNSBLV6_OK;
 	if (!cut->is_deleted)
-		ret = writer_delete(cut->writer, STORE_SEGMENTS, cut->key.data, cut->key.size);
+		ret = note(&cut->sink, cut->key.data, cut->key.size);
+	if (ret == DNSBLV6_OK && !cut->is_deleted)
+		ret = writer_delete(cut->sink.writer, STORE_SEGMENTS, cut->key.data, cut->key.size);
 	cut->is_deleted = true;
 	if (ret != DNSBLV6_OK || dnsblv6_addr_compare(cut->segment.first, prefix.first) >= 0)
 		return ret;
 	struct dnsblv6_segment left = { cut->segment.first, dnsblv6_addr_previous(prefix.first),
 					cut->segment.set };
-	return segmenter_put(cut->writer, cut->origin, &left);
+	return segmenter_put(&cut->sink, cut->origin, &left);
 }
 
 /* Takes the region out of all segments of the version before. */

@@ -8,6 +8,7 @@
  */
 
 #include "zone-tools/plan/plan.h"
+#include "zone-tools/records/recorder.h"
 
 #include "lib/lmdb/writer.h"
 #include "lib/store/tables.h"
@@ -16,20 +17,26 @@
 extern "C" {
 #endif
 
+/* Where they go; a recorder notes what was there, for a change that does not compare tables. */
+struct segment_sink {
+	struct writer *writer;
+	struct recorder *recorder; /* or NULL */
+};
+
 /*
  * The segments of origin, whose number it is: pieces with other values than
  * its default, and units that are not listed although their bit is set. A zone of classic names
  * has no bits: its segments are all of its pieces.
  * DNSBLV6_OK or a status of lib/store.
  */
-int segmenter_write(struct writer *writer, uint16_t number, enum dnsblv6_style style,
+int segmenter_write(const struct segment_sink *sink, uint16_t number, enum dnsblv6_style style,
 		    const struct plan_origin *origin);
 /*
  * Takes prefixes, ascending, out of the segments that an origin has in the version before;
  * what reaches over their borders stays. segmenter_end_cut() behind the last.
  */
 struct segment_cut {
-	struct writer *writer;
+	struct segment_sink sink;
 	struct writer_walk *segments; /* over STORE_SEGMENTS */
 	uint16_t origin;
 	/* The one met last, and what of it is left; all zero at first. */
@@ -42,7 +49,8 @@ int segmenter_cut(struct segment_cut *cut, struct dnsblv6_prefix prefix);
 int segmenter_end_cut(struct segment_cut *cut);
 
 /* One alone. */
-int segmenter_put(struct writer *writer, uint16_t origin, const struct dnsblv6_segment *segment);
+int segmenter_put(const struct segment_sink *sink, uint16_t origin,
+		  const struct dnsblv6_segment *segment);
 
 #ifdef __cplusplus
 }

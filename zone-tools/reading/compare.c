@@ -21,9 +21,11 @@ struct side {
 
 struct compare {
 	const struct compare_job *job;
+	struct reader *reader; /* of the store */
+	struct reader *later;  /* NULL: there are lists */
 	struct dnsblv6_facts facts;
 	struct difference difference;
-	uint64_t name_count; /* lines about domain names; the others are about addresses */
+	struct compare_result result;
 	struct side lists;
 	struct side store;
 	uint8_t *data; /* of one set */
@@ -63,12 +65,12 @@ static int hash_of_plan(const struct compare *compare, uint32_t set, uint32_t *r
 	return ret;
 }
 
-static int hash_of_store(const struct compare *compare, uint32_t set, uint32_t *ret_hash)
+static int hash_of_store(struct reader *reader, uint32_t set, uint32_t *ret_hash)
 {
 	uint8_t key[DNSBLV6_SET_KEY_SIZE];
 	struct store_bytes value;
 	dnsblv6_set_make_key(set, key);
-	int ret = reader_get(compare->job->reader, STORE_SETS, key, sizeof(key), &value);
+	int ret = reader_get(reader, STORE_SETS, key, sizeof(key), &value);
 	if (ret == DNSBLV6_OK)
 		*ret_hash = hash_set(value.data, value.size);
 	return ret;
@@ -114,19 +116,25 @@ static int add_pieces(struct compare *compare, const struct pieces *pieces)
 	return ret;
 }
 
+/* What one of the stores has, and where it goes. */
+struct stored {
+	struct reader *reader;
+	struct side *side;
+};
+
 /* As contents_fn. */
 static int add_stored(void *context, const struct contents_origin *origin,
 		      struct dnsblv6_addr first, struct dnsblv6_addr last, uint32_t set)
 {
-	struct compare *compare = context;
+	const struct stored *stored = context;
 	uint32_t hash = 0;
 	(void)origin;
-	int ret = hash_of_store(compare, set, &hash);
-	return ret == DNSBLV6_OK ? side_append(&compare->store, first, last, hash) : ret;
+	int ret = hash_of_store(stored->reader, set, &hash);
+	return ret == DNSBLV6_OK ? side_append(stored->side, first, last, hash) : ret;
 }
 
 /* Of clients there are segments alone. */
-static int add_stored_clients(struct compare *compare)
+static int add_stored_clients(struct stored *stored)
 {
 	uint8_t start[DNSBLV6_SEGMENT_KEY_MAX];
 	struct store_bytes key;
@@ -134,7 +142,7 @@ static int add_stored_clients(struct compare *compare)
 	/* The least key: IPv4 stands before IPv6. */
 	size_t size =
 		dnsblv6_segment_make_key(DNSBLV6_ORIGIN_ACL, dnsblv6_addr_from_ipv4(0), start);
-	int ret = reader_seek(compare->job->reader, STORE_SEGMENTS, start, size, &key, &value);
+	int ret = reader_seek(stored->reader, STORE_SEGMENTS, start, size, &key, &value);
 	while (ret == DNSBLV6_OK) {
 		struct dnsblv6_segment segment;
 		uint16_t origin;
@@ -142,14 +150,23 @@ static int add_stored_clients(struct compare *compare)
 					     &segment);
 		if (ret != DNSBLV6_OK || origin != DNSBLV6_ORIGIN_ACL)
 			return ret;
-		ret = add_stored(compare, NULL, segment.first, segment.last, segment.set);
+		ret = add_stored(stored, NULL, segment.first, segment.last, segment.set);
 		if (ret == DNSBLV6_OK)
-			ret = reader_next(compare->job->reader, STORE_SEGMENTS, &key, &value);
+			ret = reader_next(stored->reader, STORE_SEGMENTS, &key, &value);
 	}
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
 }
 
 /* ---- differences ---- */
+
+static void count_lines(struct compare *compare, uint32_t side, uint64_t count)
+{
+	compare->result.prefix_count += count;
+	if (side == PIECES_LEFT)
+		compare->result.added_count += count;
+	else if (side == PIECES_RIGHT)
+		compare->result.removed_count += count;
+}
 
 static int print_family(struct compare *compare, const struct pieces *lists,
 			const struct pieces *store, const struct dnsblv6_labels *origin)
@@ -159,9 +176,13 @@ static int print_family(struct compare *compare, const struct pieces *lists,
 	};
 	struct pieces result = { 0 };
 	int ret = pieces_compare(lists, store, &result);
-	for (size_t i = 0; ret == DNSBLV6_OK && i < result.count; i++)
-		difference_print(&compare->difference, signs[result.items[i].set],
-				 result.items[i].first, result.items[i].last, origin);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < result.count; i++) {
+		const struct dnsblv6_segment *piece = &result.items[i];
+		uint64_t before = compare->difference.count;
+		difference_print(&compare->difference, signs[piece->set], piece->first, piece->last,
+				 origin);
+		count_lines(compare, piece->set, compare->difference.count - before);
+	}
 	pieces_deinit(&result);
 	return ret;
 }
@@ -180,167 +201,292 @@ static int print_sides(struct compare *compare, const struct dnsblv6_labels *ori
 	return ret;
 }
 
-static const struct pieces *find_planned(const struct compare *compare,
-					 const struct dnsblv6_labels *name)
+/* ---- origins ---- */
+
+static bool is_name(const struct dnsblv6_labels *a, const struct dnsblv6_labels *b)
 {
-	const struct listing *listing = compare->job->listing;
-	for (size_t i = 0; i < listing->origin_count; i++) {
-		if (listing->origins[i].size == name->size &&
-		    memcmp(listing->origins[i].wire, name->wire, name->size) == 0)
-			return &compare->job->plan->origins[i].pieces;
+	return a->size == b->size && memcmp(a->wire, b->wire, a->size) == 0;
+}
+
+static int find_stored(struct reader *reader, const struct dnsblv6_labels *name,
+		       struct contents_origin *ret_origin)
+{
+	int ret = DNSBLV6_OK;
+	for (uint16_t i = 0; ret == DNSBLV6_OK; i++) {
+		ret = contents_read_origin(reader, i, ret_origin);
+		if (ret == DNSBLV6_OK && is_name(&ret_origin->origin.name, name))
+			break;
 	}
-	return NULL;
+	return ret;
+}
+
+static int add_origin(struct reader *reader, const struct contents_origin *origin,
+		      struct side *side)
+{
+	struct stored stored = { reader, side };
+	struct dnsblv6_facts facts;
+	int ret = contents_read_facts(reader, &facts);
+	return ret == DNSBLV6_OK ? contents_walk(reader, &facts, origin, add_stored, &stored) : ret;
+}
+
+static int add_planned(struct compare *compare, const struct dnsblv6_labels *name)
+{
+	const struct compare_job *job = compare->job;
+	for (size_t i = 0; i < job->listing->origin_count; i++) {
+		if (is_name(&job->listing->origins[i], name))
+			return add_pieces(compare, &job->plan->origins[i].pieces);
+	}
+	return DNSBLV6_OK;
+}
+
+/* What the lists, or the later store, have below that name. */
+static int add_listed(struct compare *compare, const struct dnsblv6_labels *name)
+{
+	struct contents_origin origin;
+	if (compare->later == NULL)
+		return add_planned(compare, name);
+	int ret = find_stored(compare->later, name, &origin);
+	if (ret == DNSBLV6_OK)
+		ret = add_origin(compare->later, &origin, &compare->lists);
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
 }
 
 /* Those that the store has, whether the lists have them or not. */
 static int compare_stored_origins(struct compare *compare)
 {
+	struct reader *reader = compare->reader;
 	struct contents_origin origin;
 	int ret = DNSBLV6_OK;
 	for (uint16_t i = 0; ret == DNSBLV6_OK; i++) {
-		ret = contents_read_origin(compare->job->reader, i, &origin);
-		if (ret != DNSBLV6_OK)
-			break;
-		const struct pieces *pieces = find_planned(compare, &origin.origin.name);
-		ret = contents_walk(compare->job->reader, &compare->facts, &origin, add_stored,
-				    compare);
-		if (ret == DNSBLV6_OK && pieces != NULL)
-			ret = add_pieces(compare, pieces);
+		ret = contents_read_origin(reader, i, &origin);
+		if (ret == DNSBLV6_OK)
+			ret = add_origin(reader, &origin, &compare->store);
+		if (ret == DNSBLV6_OK)
+			ret = add_listed(compare, &origin.origin.name);
 		if (ret == DNSBLV6_OK)
 			ret = print_sides(compare, &origin.origin.name);
 	}
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
 }
 
-static bool is_stored(const struct compare *compare, const struct dnsblv6_labels *name)
+static int compare_new_origin(struct compare *compare, const struct dnsblv6_labels *name)
 {
 	struct contents_origin origin;
-	for (uint16_t i = 0; contents_read_origin(compare->job->reader, i, &origin) == DNSBLV6_OK;
-	     i++) {
-		if (origin.origin.name.size == name->size &&
-		    memcmp(origin.origin.name.wire, name->wire, name->size) == 0)
-			return true;
-	}
-	return false;
+	int ret = find_stored(compare->reader, name, &origin);
+	if (ret != DNSBLV6_ENOTFOUND)
+		return ret; /* it has been compared */
+	ret = add_listed(compare, name);
+	return ret == DNSBLV6_OK ? print_sides(compare, name) : ret;
 }
 
 static int compare_new_origins(struct compare *compare)
 {
 	const struct compare_job *job = compare->job;
+	struct contents_origin origin;
 	int ret = DNSBLV6_OK;
-	for (size_t i = 0; ret == DNSBLV6_OK && i < job->listing->origin_count; i++) {
-		if (is_stored(compare, &job->listing->origins[i]))
-			continue;
-		ret = add_pieces(compare, &job->plan->origins[i].pieces);
+	for (size_t i = 0;
+	     compare->later == NULL && ret == DNSBLV6_OK && i < job->listing->origin_count; i++)
+		ret = compare_new_origin(compare, &job->listing->origins[i]);
+	for (uint16_t i = 0; compare->later != NULL && ret == DNSBLV6_OK; i++) {
+		ret = contents_read_origin(compare->later, i, &origin);
 		if (ret == DNSBLV6_OK)
-			ret = print_sides(compare, &job->listing->origins[i]);
+			ret = compare_new_origin(compare, &origin.origin.name);
 	}
-	return ret;
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
 }
 
 static int compare_clients(struct compare *compare)
 {
+	struct stored stored = { compare->reader, &compare->store };
+	struct stored later = { compare->later, &compare->lists };
 	struct dnsblv6_labels acl;
 	int ret = dnsblv6_name_from_text("acl", &acl);
 	if (ret == DNSBLV6_OK)
-		ret = add_stored_clients(compare);
+		ret = add_stored_clients(&stored);
 	if (ret == DNSBLV6_OK)
-		ret = add_pieces(compare, &compare->job->plan->clients);
+		ret = later.reader != NULL ? add_stored_clients(&later)
+					   : add_pieces(compare, &compare->job->plan->clients);
 	return ret == DNSBLV6_OK ? print_sides(compare, &acl) : ret;
 }
 
 /* ---- names ---- */
 
-static void print_name(struct compare *compare, char sign, const struct dnsblv6_key *key)
+static void print_name(struct compare *compare, char sign, struct store_bytes key)
 {
 	struct dnsblv6_labels name;
 	char text[DNSBLV6_NAME_TEXT_SIZE];
-	compare->name_count++;
-	if (dnsblv6_key_to_labels(key->bytes, key->size, &name) != DNSBLV6_OK ||
+	compare->result.name_count++;
+	if (dnsblv6_key_to_labels(key.data, key.size, &name) != DNSBLV6_OK ||
 	    compare->difference.count++ >= compare->difference.limit)
 		return;
 	dnsblv6_name_format(name.wire, name.size, text);
 	fprintf(compare->difference.stream, "  %c %s\n", sign, text);
 }
 
-static int compare_name(struct compare *compare, size_t item)
+/* Is the name in the store, with these RRs? */
+static int compare_name(struct compare *compare, struct store_bytes key, const uint8_t *wanted,
+			size_t wanted_size)
 {
-	uint8_t wanted[BARE_RECORD_MAX];
 	uint8_t found[BARE_RECORD_MAX];
-	struct names_rrs rrs;
-	struct store_bytes value;
-	size_t wanted_size;
 	size_t found_size;
-	struct dnsblv6_key key = names_key(&compare->job->plan->names, item);
-	if (key.size == 0)
-		return DNSBLV6_OK; /* the apex has RRs of its own among them */
-	names_get(&compare->job->plan->names, item, compare->facts.ttl, &rrs);
-	int ret =
-		dnsblv6_record_encode_rrs(rrs.rrs, rrs.count, wanted, sizeof(wanted), &wanted_size);
-	if (ret != DNSBLV6_OK)
-		return ret;
-	ret = reader_get(compare->job->reader, STORE_RECORDS, key.bytes, key.size, &value);
+	struct store_bytes value;
+	int ret = reader_get(compare->reader, STORE_RECORDS, key.data, key.size, &value);
 	if (ret == DNSBLV6_ENOTFOUND) {
-		print_name(compare, '+', &key);
+		print_name(compare, '+', key);
 		return DNSBLV6_OK;
 	}
 	if (ret == DNSBLV6_OK)
 		ret = bare_record(value, found, &found_size);
 	if (ret == DNSBLV6_OK &&
 	    (found_size != wanted_size || memcmp(found, wanted, wanted_size) != 0))
-		print_name(compare, '~', &key);
+		print_name(compare, '~', key);
 	return ret;
+}
+
+static int compare_planned_names(struct compare *compare)
+{
+	const struct names_plan *names = &compare->job->plan->names;
+	uint8_t wanted[BARE_RECORD_MAX];
+	size_t size;
+	int ret = DNSBLV6_OK;
+	compare->result.names_listed = compare->job->plan->counts.names;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < names->count; i++) {
+		struct names_rrs rrs;
+		struct dnsblv6_key key = names_key(names, i);
+		if (key.size == 0)
+			continue; /* the apex has RRs of its own among them */
+		names_get(names, i, compare->facts.ttl, &rrs);
+		ret = dnsblv6_record_encode_rrs(rrs.rrs, rrs.count, wanted, sizeof(wanted), &size);
+		if (ret == DNSBLV6_OK)
+			ret = compare_name(compare, (struct store_bytes){ key.bytes, key.size },
+					   wanted, size);
+	}
+	return ret;
+}
+
+/* Names with RRs are those of lists and of name servers; metadata follows from what is listed. */
+static bool has_rrs(struct store_bytes key, struct store_bytes value)
+{
+	static const char label[] = DNSBLV6_METADATA_LABEL;
+	size_t size = sizeof(label) - 1;
+	struct dnsblv6_labels name;
+	if (dnsblv6_record_kind(value.data, value.size) != DNSBLV6_RECORD_RRSETS ||
+	    dnsblv6_key_to_labels(key.data, key.size, &name) != DNSBLV6_OK || name.size == 0)
+		return false;
+	return name.wire[0] != size || memcmp(name.wire + 1, label, size) != 0;
+}
+
+static int compare_later_names(struct compare *compare)
+{
+	struct reader *later = compare->later;
+	uint8_t wanted[BARE_RECORD_MAX];
+	struct store_bytes key;
+	struct store_bytes value;
+	size_t size;
+	int ret = reader_seek(later, STORE_RECORDS, NULL, 0, &key, &value);
+	while (ret == DNSBLV6_OK) {
+		if (has_rrs(key, value)) {
+			ret = bare_record(value, wanted, &size);
+			if (ret == DNSBLV6_OK)
+				ret = compare_name(compare, key, wanted, size);
+		}
+		if (ret == DNSBLV6_OK)
+			ret = reader_next(later, STORE_RECORDS, &key, &value);
+	}
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
+static int find_removed_names(struct compare *compare)
+{
+	struct reader *reader = compare->reader;
+	struct store_bytes key;
+	struct store_bytes value;
+	struct store_bytes other;
+	int ret = reader_seek(reader, STORE_RECORDS, NULL, 0, &key, &value);
+	while (ret == DNSBLV6_OK) {
+		if (has_rrs(key, value)) {
+			ret = reader_get(compare->later, STORE_RECORDS, key.data, key.size, &other);
+			if (ret == DNSBLV6_ENOTFOUND)
+				print_name(compare, '-', key);
+			if (ret != DNSBLV6_OK && ret != DNSBLV6_ENOTFOUND)
+				return ret;
+		}
+		ret = reader_next(reader, STORE_RECORDS, &key, &value);
+	}
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
 }
 
 static int compare_names(struct compare *compare)
 {
-	int ret = DNSBLV6_OK;
-	for (size_t i = 0; ret == DNSBLV6_OK && i < compare->job->plan->names.count; i++)
-		ret = compare_name(compare, i);
-	return ret;
+	struct dnsblv6_facts facts;
+	if (compare->later == NULL)
+		return compare_planned_names(compare);
+	int ret = contents_read_facts(compare->later, &facts);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	compare->result.names_listed = facts.name_count;
+	if (compare->facts.style == DNSBLV6_STYLE_CLASSIC || facts.style == DNSBLV6_STYLE_CLASSIC)
+		return DNSBLV6_OK; /* addresses are names there, too */
+	ret = compare_later_names(compare);
+	return ret == DNSBLV6_OK ? find_removed_names(compare) : ret;
 }
 
 /* ---- the whole ---- */
 
-static void tell(struct compare *compare)
+bool compare_is_same(const struct compare_result *result)
 {
-	const struct compare_job *job = compare->job;
-	struct findings_place place = { job->store, 0 };
-	uint64_t names = job->plan->counts.names;
-	char what[160];
-	difference_end(&compare->difference);
-	if (compare->difference.count == 0 && compare->facts.name_count == names)
-		return;
-	snprintf(what, sizeof(what),
-		 "lists differ from the store, prefixes=%" PRIu64 " names=%" PRIu64
-		 " names-listed=%" PRIu64 " names-stored=%" PRIu64,
-		 compare->difference.count - compare->name_count, compare->name_count, names,
-		 compare->facts.name_count);
-	findings_add(job->findings, FINDING_REFUSAL, place, what, NULL, 0,
-		     "+ in the lists, - in the store, ~ with other values");
+	return result->prefix_count == 0 && result->name_count == 0 &&
+	       result->names_listed == result->names_stored;
 }
 
-int compare_store(const struct compare_job *job)
+static int run(struct compare *compare)
 {
-	struct compare compare = { .job = job,
-				   .difference = { .stream = job->findings->stream,
-						   .limit = job->lines_max } };
+	int (*const steps[])(struct compare *) = { compare_stored_origins, compare_new_origins,
+						   compare_clients, compare_names };
+	int ret = contents_read_facts(compare->reader, &compare->facts);
+	compare->result.names_stored = compare->facts.name_count;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < sizeof(steps) / sizeof(steps[0]); i++)
+		ret = steps[i](compare);
+	side_deinit(&compare->lists);
+	side_deinit(&compare->store);
+	return ret;
+}
+
+static int run_between(struct compare *compare)
+{
+	int ret = reader_begin(compare->reader);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	if (compare->later != NULL)
+		ret = reader_begin(compare->later);
+	if (ret == DNSBLV6_OK) {
+		ret = run(compare);
+		if (compare->later != NULL)
+			reader_end(compare->later);
+	}
+	reader_end(compare->reader);
+	return ret;
+}
+
+int compare_store(const struct compare_job *job, struct compare_result *ret_result)
+{
+	struct compare compare = {
+		.job = job, .difference = { .stream = job->stream, .limit = job->lines_max }
+	};
 	compare.data = malloc(SET_DATA_MAX);
 	if (compare.data == NULL)
 		return -ENOMEM;
-	int ret = contents_read_facts(job->reader, &compare.facts);
+	int ret = reader_open(job->store, &zone_store, &compare.reader);
+	if (ret == DNSBLV6_OK && job->later != NULL)
+		ret = reader_open(job->later, &zone_store, &compare.later);
 	if (ret == DNSBLV6_OK)
-		ret = compare_stored_origins(&compare);
-	if (ret == DNSBLV6_OK)
-		ret = compare_new_origins(&compare);
-	if (ret == DNSBLV6_OK)
-		ret = compare_clients(&compare);
-	if (ret == DNSBLV6_OK)
-		ret = compare_names(&compare);
-	if (ret == DNSBLV6_OK)
-		tell(&compare);
-	side_deinit(&compare.lists);
-	side_deinit(&compare.store);
+		ret = run_between(&compare);
+	if (ret == DNSBLV6_OK) {
+		difference_end(&compare.difference);
+		*ret_result = compare.result;
+	}
+	reader_close(compare.later);
+	reader_close(compare.reader);
 	free(compare.data);
 	return ret;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/records/recorder.h"
 
+#include "zone-tools/records/undo.h"
+
 #include "lib/store/tables.h"
 
 #include <errno.h>
@@ -19,7 +21,8 @@ struct recorder {
 	struct dnsblv6_change header;
 	uint64_t number;
 	uint64_t size_max; /* of the names of all changes that are kept */
-	size_t part_size;  /* of the part that is being filled */
+	struct undo *undo;
+	size_t part_size; /* of the part that is being filled */
 	uint8_t part[PART_SIZE];
 	size_t apex_size; /* 0: the apex was not added yet */
 	uint8_t apex[PART_SIZE];
@@ -64,7 +67,7 @@ static int drop_names(struct recorder *recorder)
 	recorder->header.part_count = 0;
 	recorder->header.size = 0;
 	recorder->part_size = 0;
-	return ret;
+	return ret == DNSBLV6_OK ? undo_delete(recorder->writer, recorder->number) : ret;
 }
 
 /* ---- life ---- */
@@ -106,7 +109,10 @@ int recorder_new(struct writer *writer, const struct before *before, uint8_t ver
 			     (before->is_signed ? HALF_SIGNED_NAME_SIZE : HALF_NAME_SIZE);
 	if (recorder->size_max < RECORDER_SIZE_MIN)
 		recorder->size_max = RECORDER_SIZE_MIN;
+	recorder->undo = NULL;
 	int ret = find_number(recorder);
+	if (ret == DNSBLV6_OK)
+		ret = undo_new(writer, recorder->number, recorder->size_max, &recorder->undo);
 	if (ret != DNSBLV6_OK) {
 		free(recorder);
 		return ret;
@@ -117,6 +123,8 @@ int recorder_new(struct writer *writer, const struct before *before, uint8_t ver
 
 void recorder_free(struct recorder *recorder)
 {
+	if (recorder != NULL)
+		undo_free(recorder->undo);
 	free(recorder);
 }
 
@@ -154,6 +162,46 @@ int recorder_add(struct recorder *recorder, const struct dnsblv6_name_change *ch
 	return DNSBLV6_OK;
 }
 
+/* ---- what undoes it ---- */
+
+int recorder_note(struct recorder *recorder, enum store_table table, const uint8_t *key,
+		  size_t key_size)
+{
+	return recorder->header.has_names ? undo_note(recorder->undo, table, key, key_size)
+					  : DNSBLV6_OK;
+}
+
+/* A build has written whole tables again; other changes have noted what they wrote. */
+static int compare_tables(struct recorder *recorder)
+{
+	bool is_build = recorder->header.verb == DNSBLV6_CHANGE_BUILD;
+	int ret = undo_compare(recorder->undo, STORE_FACTS);
+	if (ret == DNSBLV6_OK && is_build)
+		ret = undo_compare(recorder->undo, STORE_SEGMENTS);
+	if (ret == DNSBLV6_OK && is_build)
+		ret = undo_compare(recorder->undo, STORE_SETS);
+	return ret;
+}
+
+/* Names count for more: what does not fit beside them is not kept. */
+static int end_undo(struct recorder *recorder)
+{
+	struct dnsblv6_change *header = &recorder->header;
+	uint64_t size = 0;
+	if (!header->has_names)
+		return DNSBLV6_OK;
+	int ret = compare_tables(recorder);
+	if (ret == DNSBLV6_OK)
+		ret = undo_end(recorder->undo, &size, &header->has_undo);
+	if (ret == DNSBLV6_OK && header->has_undo && header->size + size > recorder->size_max) {
+		header->has_undo = false;
+		return undo_delete(recorder->writer, recorder->number);
+	}
+	if (ret == DNSBLV6_OK)
+		header->size += size;
+	return ret;
+}
+
 /* ---- the end ---- */
 
 /* Changes before the new one, from the newest back: size is what those after them have. */
@@ -171,9 +219,12 @@ static int age(struct past *past, const uint8_t *key, struct dnsblv6_change *cha
 	if (!change->has_names)
 		return DNSBLV6_OK;
 	int ret = delete_parts(writer, past->number, APEX_PART, change->part_count);
+	if (ret == DNSBLV6_OK && change->has_undo)
+		ret = undo_delete(writer, past->number);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	change->has_names = false;
+	change->has_undo = false;
 	change->part_count = 0;
 	change->size = 0;
 	dnsblv6_change_encode(change, data);
@@ -228,6 +279,9 @@ int recorder_end(struct recorder *recorder, const struct dnsblv6_facts *facts,
 	if (ret != DNSBLV6_OK)
 		return ret;
 	recorder->header.size += recorder->apex_size;
+	ret = end_undo(recorder);
+	if (ret != DNSBLV6_OK)
+		return ret;
 	struct dnsblv6_change *header = &recorder->header;
 	header->to_serial = facts->serial;
 	header->ipv4_count = facts->ipv4_count;

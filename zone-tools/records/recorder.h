@@ -8,6 +8,8 @@
  *       it writes or deletes -> recorder_end() writes the header and forgets
  *       what is too old. lib/store/history.h reads it back.
  *
+ * What undoes the change beside the names (undo.h) is kept while it fits as well.
+ *
  * A change that needs more room than half of the zone is not worth sending in
  * pieces: its names are dropped, and so are those of all changes before it,
  * from which no client could come any more. Old changes lose their names when
@@ -18,6 +20,7 @@
 
 #include "lib/format/journal.h"
 #include "lib/lmdb/writer.h"
+#include "lib/store/tables.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -40,8 +43,12 @@ void recorder_free(struct recorder *recorder);
 
 int recorder_add(struct recorder *recorder, const struct dnsblv6_name_change *change);
 
+/* Before an entry of another table is written or deleted; a build need not, nor for facts. */
+int recorder_note(struct recorder *recorder, enum store_table table, const uint8_t *key,
+		  size_t key_size);
+
 /*
- * facts are those of the new version; the counts of the names are the
+ * When everything else is written. facts are those of the new version; the counts of the names are the
  * caller's: change has made_s, added_count, changed_count and removed_count.
  */
 int recorder_end(struct recorder *recorder, const struct dnsblv6_facts *facts,

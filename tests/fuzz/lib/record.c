@@ -152,6 +152,24 @@ static void try_journal(const uint8_t *data, size_t size)
 	}
 }
 
+static void try_undo(const uint8_t *data, size_t size)
+{
+	struct dnsblv6_undo undo;
+	size_t offset = 0;
+	for (;;) {
+		size_t begin = offset;
+		size_t again_size = 0;
+		if (dnsblv6_undo_next(data, size, &offset, &undo) != DNSBLV6_OK)
+			break;
+		uint8_t *copy = malloc(offset - begin);
+		expect(copy != NULL && offset <= size &&
+		       dnsblv6_undo_encode(&undo, copy, offset - begin, &again_size) ==
+			       DNSBLV6_OK &&
+		       again_size == offset - begin && memcmp(copy, data + begin, again_size) == 0);
+		free(copy);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	(void)dnsblv6_record_kind(data, size);
@@ -163,5 +181,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	try_facts(data, size);
 	try_settings(data, size);
 	try_journal(data, size);
+	try_undo(data, size);
 	return 0;
 }

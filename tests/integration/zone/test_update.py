@@ -611,7 +611,7 @@ class FullDisk(UpdateCase):
             self.assertRegex(line, r"small/(bl6|new)\.mdb\].*\(No space left on device\)$")
 
 
-HEADER = re.compile(r"(?P<when>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (?P<verb>build|update|sign)"
+HEADER = re.compile(r"(?P<when>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (?P<verb>build|update|sign|rollback)"
                     r" serial=(?P<serial>\d+) before=(?P<before>\d+) ipv4=(?P<ipv4>\d+)"
                     r" ipv6=(?P<ipv6>\d+) names=\+(?P<added>\d+),~(?P<changed>\d+),"
                     r"-(?P<removed>\d+)(?P<rest>.*)")

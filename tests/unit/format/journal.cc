@@ -27,6 +27,7 @@ static dnsblv6_change some_change()
 	change.made_s = 0x0102030405060708;
 	change.verb = DNSBLV6_CHANGE_UPDATE;
 	change.has_names = true;
+	change.has_undo = true;
 	change.part_count = 7;
 	change.size = 99;
 	change.added_count = 1;
@@ -68,6 +69,7 @@ TEST_CASE("the header of a change comes out as it went in", "[format][journal]")
 	CHECK(again.made_s == change.made_s);
 	CHECK(again.verb == change.verb);
 	CHECK(again.has_names == change.has_names);
+	CHECK(again.has_undo == change.has_undo);
 	CHECK(again.part_count == change.part_count);
 	CHECK(again.size == change.size);
 	CHECK(again.added_count == change.added_count);
@@ -110,10 +112,10 @@ TEST_CASE("headers of a change say what made it, and whether it has names", "[fo
 	CAPTURE(+byte);
 	bytes data = encoded_change();
 	data[16] = byte;
-	CHECK((decode(data) == DNSBLV6_OK) == (byte >= 1 && byte <= 3));
+	CHECK((decode(data) == DNSBLV6_OK) == (byte >= 1 && byte <= 4));
 	data = encoded_change();
 	data[17] = byte;
-	CHECK((decode(data) == DNSBLV6_OK) == (byte <= 1));
+	CHECK((decode(data) == DNSBLV6_OK) == (byte <= 1 || byte == 3));
 }
 
 TEST_CASE("names of a change come out as they went in, and no cut one does", "[format][journal]")
@@ -180,4 +182,58 @@ TEST_CASE("a name that is there neither before nor after is no change", "[format
 	dnsblv6_name_change again = {};
 	REQUIRE(dnsblv6_name_change_encode(&change, part.data(), part.size(), &size) == DNSBLV6_OK);
 	CHECK(dnsblv6_name_change_next(part.data(), size, &offset, &again) == DNSBLV6_ERECORD);
+}
+
+static int next_undo(const bytes &data, dnsblv6_undo *ret_undo)
+{
+	const guarded part(data);
+	size_t offset = 0;
+	return dnsblv6_undo_next(part.data(), part.size(), &offset, ret_undo);
+}
+
+TEST_CASE("what undoes a change comes out as it went in, and no cut one does", "[format][journal]")
+{
+	const auto seed = RANDOM_SEED(100);
+	CAPTURE(seed);
+	randomness rnd(seed);
+	const bool is_there = rnd.below(2) == 1;
+	const bytes key = some_bytes(rnd, 1 + rnd.below(40));
+	const bytes value = some_bytes(rnd, is_there ? rnd.below(200) : 0);
+	const dnsblv6_undo undo = { static_cast<uint8_t>(1 + rnd.below(3)),
+				    is_there,
+				    key.data(),
+				    static_cast<uint16_t>(key.size()),
+				    value.data(),
+				    static_cast<uint32_t>(value.size()) };
+	bytes data(512);
+	size_t size = 0;
+	REQUIRE(dnsblv6_undo_encode(&undo, data.data(), data.size(), &size) == DNSBLV6_OK);
+	CHECK(dnsblv6_undo_encode(&undo, data.data(), size - 1, &size) == DNSBLV6_ESPACE);
+	data.resize(size);
+
+	const guarded part(data);
+	size_t offset = 0;
+	dnsblv6_undo again = {};
+	REQUIRE(dnsblv6_undo_next(part.data(), part.size(), &offset, &again) == DNSBLV6_OK);
+	CHECK(offset == size);
+	CHECK(again.table == undo.table);
+	CHECK(again.is_there == is_there);
+	CHECK(bytes(again.key, again.key + again.key_size) == key);
+	CHECK(bytes(again.value, again.value + again.value_size) == value);
+	CHECK(dnsblv6_undo_next(part.data(), part.size(), &offset, &again) == DNSBLV6_ENOTFOUND);
+	for (data.pop_back(); !data.empty(); data.pop_back())
+		CHECK(next_undo(data, &again) == DNSBLV6_ERECORD);
+}
+
+TEST_CASE("what undoes a change is of a table, with a key, and absent or not", "[format][journal]")
+{
+	const bytes right = { 1, 0, 0, 1, 0, 0, 0, 0, 'k' };
+	dnsblv6_undo undo = {};
+	REQUIRE(next_undo(right, &undo) == DNSBLV6_OK);
+	bytes wrong = right;
+	wrong[0] = static_cast<uint8_t>(GENERATE(0, 4, 255));
+	CHECK(next_undo(wrong, &undo) == DNSBLV6_ERECORD);
+	CHECK(next_undo({ 1, 2, 0, 1, 0, 0, 0, 0, 'k' }, &undo) == DNSBLV6_ERECORD);
+	CHECK(next_undo({ 1, 1, 0, 0, 0, 0, 0, 0 }, &undo) == DNSBLV6_ERECORD);
+	CHECK(next_undo({ 1, 0, 0, 1, 0, 0, 0, 1, 'k', 'v' }, &undo) == DNSBLV6_ERECORD);
 }

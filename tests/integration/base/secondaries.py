@@ -2,7 +2,7 @@
 """
 secondaries.py - Knot, NSD and BIND holding copies of a zone of dnsblv6d.
 
-Flow: test_transfer.py starts them with a primary's address -> they take the
+Flow: test_transfer.py and tests of zones start them with a primary's address -> they take the
       zone by AXFR, and NOTIFY and IXFR from then on -> axfr() and dump() read
       a server's zone as sorted lines.
 

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+/*
+ * rollback.c - dnsblv6-zone rollback: the content of an earlier version as a new one.
+ */
+
+#include "zone-tools/commands/commands.h"
+#include "zone-tools/commands/rows.h"
+
+#include "zone-tools/base/findings.h"
+#include "zone-tools/chain/chain.h"
+#include "zone-tools/chain/rollback.h"
+
+#include "lib/common/log.h"
+#include "lib/common/options.h"
+#include "lib/common/version.h"
+#include "lib/lmdb/verify.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sysexits.h>
+#include <time.h>
+
+#define TO_PREVIOUS UINT64_MAX
+
+struct rollback {
+	struct keyfiles keyfiles;
+	struct rollback_job job;
+	struct version version;
+	uint64_t to; /* a serial; TO_PREVIOUS: the one before the last change */
+	struct findings findings;
+	bool is_quiet;
+};
+
+#define AT(member) OPTIONS_AT(struct rollback, member)
+
+static const struct options_bound rows[] = {
+	{ { 's', "store", "FILE", "store to bring back" }, AT(job.path) },
+	{ { 0, "to", "SERIAL", "of the version (the one before the last change)" },
+	  AT(to),
+	  .max = UINT32_MAX },
+	ROWS_KEY(struct rollback, keyfiles, "the key that signs the zone"),
+	ROWS_PUBLISH(struct rollback, keyfiles, "another key that the zone has; may be repeated"),
+	ROWS_LIFETIME(struct rollback, job.lifetime_s),
+	ROWS_TRUST_CLOCK(struct rollback, job.trusts_clock),
+	ROWS_DRY_RUN(struct rollback, job.is_dry_run),
+	{ { 'q', "quiet", NULL, "do not print what was done" }, AT(is_quiet) },
+};
+
+static const struct options_table table = {
+	.program = "dnsblv6-zone rollback",
+	.libraries = DNSBLV6_LIBRARIES,
+	.usage = "--store FILE [--to SERIAL] [options]",
+	.summary = "Publishes an earlier version that the journal has as a new one.",
+	.bound = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+};
+
+static void parse_command_line(struct rollback *rollback, int argc, char **argv)
+{
+	options_parse(&table, argc, argv, rollback);
+	if (rollback->job.path == NULL)
+		options_fail(&table, "--store is missing");
+	if (keyfiles_lack_active(&rollback->keyfiles))
+		options_fail(&table, "--publish needs --key");
+	if (optind < argc)
+		options_fail(&table, "unexpected word '%s'", argv[optind]);
+}
+
+/* ---- the version ---- */
+
+static int find_version(struct rollback *rollback, struct reader *reader)
+{
+	uint32_t serial = (uint32_t)rollback->to;
+	int ret = DNSBLV6_OK;
+	if (rollback->to == TO_PREVIOUS)
+		ret = version_previous(reader, &serial);
+	return ret == DNSBLV6_OK ? version_load(reader, serial, VERSION_WHOLE, &rollback->version)
+				 : ret;
+}
+
+/* The store is closed again before it is opened for writing: never twice in one process. */
+static int load_version(struct rollback *rollback)
+{
+	struct reader *reader = NULL;
+	struct dnsblv6_facts facts;
+	int ret = verify_store(rollback->job.path, &zone_store, &facts);
+	if (ret == DNSBLV6_OK)
+		ret = reader_open(rollback->job.path, &zone_store, &reader);
+	if (ret == DNSBLV6_OK)
+		ret = reader_begin(reader);
+	if (ret == DNSBLV6_OK) {
+		ret = find_version(rollback, reader);
+		reader_end(reader);
+	}
+	reader_close(reader);
+	return ret;
+}
+
+/* ---- the whole ---- */
+
+static int refuse(struct rollback *rollback)
+{
+	findings_end(&rollback->findings);
+	log_error(rollback->job.path, "store not rolled back, refusals=%" PRIu64,
+		  rollback->findings.refusal_count);
+	return EX_DATAERR;
+}
+
+static void report(const struct rollback *rollback, const struct rollback_result *result)
+{
+	char zone[DNSBLV6_NAME_TEXT_SIZE];
+	dnsblv6_name_format(result->zone.wire, result->zone.size, zone);
+	printf("%s %s. to %" PRIu32 ": ipv4=%" PRIu64 " ipv6=%" PRIu64 " changed=%" PRIu64
+	       " signed=%" PRIu64 " serial=%" PRIu32 "\n",
+	       rollback->job.is_dry_run ? "would roll back" : "rolled back", zone,
+	       rollback->version.serial, result->ipv4_count, result->ipv6_count,
+	       result->changed_count, result->signature_count, result->serial);
+}
+
+static int run(struct rollback *rollback)
+{
+	struct rollback_result result;
+	char keys[KEYSET_TEXT_SIZE];
+	int ret = load_version(rollback);
+	if (ret == DNSBLV6_OK)
+		ret = rollback_run(&rollback->job, &result);
+	if (ret == CHAIN_EREFUSED)
+		return refuse(rollback);
+	if (ret != DNSBLV6_OK && ret != CHAIN_EUNCHANGED) {
+		keyset_describe(&rollback->keyfiles.set, ret, keys);
+		log_error(rollback->job.path, "store not rolled back %s(%s)", keys,
+			  chain_strerror(ret));
+		return commands_exit_status(ret);
+	}
+	if (ret == DNSBLV6_OK && !rollback->job.is_dry_run)
+		keyfiles_report_kept(&rollback->keyfiles, rollback->job.path);
+	if (rollback->is_quiet)
+		return EX_OK;
+	if (ret == CHAIN_EUNCHANGED)
+		puts("nothing to change");
+	else
+		report(rollback, &result);
+	return commands_end_output(false);
+}
+
+int rollback_command(int argc, char **argv)
+{
+	struct rollback rollback = { .to = TO_PREVIOUS,
+				     .job = { .now_s = (uint64_t)time(NULL) },
+				     .findings = { .stream = stderr, .limit = FINDINGS_SHOWN } };
+	keyfiles_init(&rollback.keyfiles);
+	parse_command_line(&rollback, argc, argv);
+	int status = keyfiles_read(&rollback.keyfiles);
+	rollback.keyfiles.set.may_not_add = true;
+	rollback.job.keyset = &rollback.keyfiles.set;
+	rollback.job.version = &rollback.version;
+	rollback.job.findings = &rollback.findings;
+	if (status == EX_OK)
+		status = run(&rollback);
+	version_deinit(&rollback.version);
+	keyfiles_deinit(&rollback.keyfiles);
+	return status;
+}
