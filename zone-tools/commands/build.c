@@ -18,6 +18,7 @@
 #include "zone-tools/plan/plan.h"
 #include "zone-tools/base/progress.h"
 #include "zone-tools/lists/sources.h"
+#include "zone-tools/records/apex.h"
 #include "zone-tools/base/spec.h"
 
 #include "lib/common/log.h"
@@ -39,6 +40,7 @@ struct build {
 	struct spec spec;
 	const char *zone;
 	const char *store;
+	const char *classic_store; /* for the zone that spec.classic names, or NULL */
 	bool is_quiet;
 	struct keyfiles keyfiles;
 	struct store_settings settings; /* for the store to remember */
@@ -127,6 +129,8 @@ static const struct options_bound rows[] = {
 	{ { 0, "classic", "NAME", "classic zone to name in the metadata" },
 	  AT(spec.classic),
 	  .is_remembered = true },
+	{ { 0, "classic-store", "FILE", "store to make of that zone, from the same lists" },
+	  AT(classic_store) },
 	{ { 0, "reason", "URL", "where people look an address up; $ is the address" },
 	  AT(spec.reason),
 	  .is_remembered = true },
@@ -232,6 +236,8 @@ static void parse_command_line(struct build *build, int argc, char **argv)
 		options_fail(&table, "--publish and --withdraw need --key");
 	if (build->may_change_style && !build->has_style)
 		options_fail(&table, "--change-style needs --style");
+	if (build->classic_store != NULL && strcmp(build->classic_store, build->store) == 0)
+		options_fail(&table, "--classic-store is the store itself");
 	if (optind == argc)
 		options_fail(&table, "no LIST given");
 }
@@ -288,20 +294,31 @@ static int check_style(struct build *build)
 	return EX_DATAERR;
 }
 
+static int refuse_store(const struct build *build, int ret)
+{
+	log_error(build->store, "store not replaced (%s)", chain_strerror(ret));
+	return commands_exit_status(ret);
+}
+
 /* What the store holds now; none is fine, a damaged one is not ours to overwrite. */
-static int look_at_store(struct build *build)
+static int look_at_facts(struct build *build)
 {
 	int ret = verify_store(build->store, &zone_store, &build->before);
 	if (ret == -ENOENT || ret == STORE_EUNFINISHED)
 		return EX_OK;
-	if (ret == DNSBLV6_OK)
-		ret = recall_settings(build);
-	if (ret != DNSBLV6_OK) {
-		log_error(build->store, "store not replaced (%s)", chain_strerror(ret));
-		return commands_exit_status(ret);
-	}
+	if (ret != DNSBLV6_OK)
+		return refuse_store(build, ret);
 	build->is_there = true;
 	return check_style(build);
+}
+
+static int look_at_store(struct build *build)
+{
+	int status = look_at_facts(build);
+	if (status != EX_OK || !build->is_there)
+		return status;
+	int ret = recall_settings(build);
+	return ret == DNSBLV6_OK ? EX_OK : refuse_store(build, ret);
 }
 
 /* ---- the steps ---- */
@@ -449,14 +466,103 @@ static bool is_refused(const struct build *build)
 	return build->findings.refusal_count > 0;
 }
 
-static int run(struct build *build, int argc, char **argv)
+/* What would be written is looked at as a whole, before any of it is. */
+static int check_limits(struct build *build)
 {
-	int status = keyfiles_read(&build->keyfiles);
-	if (status == EX_OK)
-		status = look_at_store(build);
+	guard_totals(&build->plan.counts, build->is_there ? &build->before : NULL, build->store,
+		     &build->limits, &build->findings);
+	room_check(&build->plan, &build->listing, &build->spec, build->max_records,
+		   &build->findings);
+	return is_refused(build) ? refuse(build) : EX_OK;
+}
+
+/* ---- the classic zone beside it ---- */
+
+/* Its options are those of the build; what is about the bitmap zone alone is left out. */
+static void copy_settings(const struct store_settings *from, struct store_settings *ret_settings)
+{
+	for (size_t i = 0; i < from->count; i++) {
+		const struct store_setting *setting = &from->items[i];
+		if (strcmp(setting->name, "classic") != 0 && strcmp(setting->name, "reason") != 0)
+			remember(ret_settings, setting->name, setting->value);
+	}
+}
+
+/* What is known before lists are read; given is what the command line says of keys. */
+static int begin_classic(const struct build *build, const struct keyfiles *given,
+			 struct build *classic)
+{
+	*classic = *build;
+	classic->plan = (struct plan){ 0 };
+	classic->settings = (struct store_settings){ 0 };
+	classic->keyfiles = *given;
+	classic->store = build->classic_store;
+	classic->zone = build->spec.classic;
+	classic->has_style = true;
+	classic->is_there = false;
+	classic->spec.style = DNSBLV6_STYLE_CLASSIC;
+	classic->spec.classic = NULL;
+	classic->spec.reason = NULL;
+	if (classic->zone == NULL || rows_take_name(&classic->spec.zone, classic->zone) != NULL) {
+		log_error(classic->store, "zone not built (--classic-store needs the zone's name, "
+					  "--classic)");
+		return EX_USAGE;
+	}
+	copy_settings(&build->settings, &classic->settings);
+	int status = keyfiles_read(&classic->keyfiles);
+	return status == EX_OK ? look_at_facts(classic) : status;
+}
+
+/* Addresses of name servers that are inside the other zone are not in this one. */
+static void drop_glue(struct spec *spec)
+{
+	struct dnsblv6_labels name;
+	size_t count = 0;
+	for (size_t i = 0; i < spec->glue_count; i++) {
+		if (apex_glue_name(spec, spec->glue[i].ns, &name))
+			spec->glue[count++] = spec->glue[i];
+	}
+	spec->glue_count = count;
+}
+
+/* The plan but for names is that of the bitmap zone, whose lists are the same. */
+static int plan_classic(const struct build *build, struct build *classic)
+{
+	classic->listing = build->listing;
+	classic->findings = build->findings;
+	drop_glue(&classic->spec);
+	int status = complete_spec(classic);
 	if (status != EX_OK)
 		return status;
-	status = read_lists(build, argc, argv);
+	classic->plan = build->plan;
+	classic->plan.names = (struct names_plan){ 0 };
+	int ret = plan_add_names(&classic->plan, &classic->listing, &classic->spec,
+				 &classic->findings);
+	if (ret != DNSBLV6_OK)
+		log_error(classic->zone, "zone not built (%s)", chain_strerror(ret));
+	return ret == DNSBLV6_OK ? check_limits(classic) : commands_exit_status(ret);
+}
+
+static void end_classic(struct build *classic)
+{
+	names_deinit(&classic->plan.names);
+	store_settings_deinit(&classic->settings);
+	keyfiles_deinit(&classic->keyfiles);
+}
+
+/* When the lists or the limits refuse one of them, none is written. */
+static int write_both(struct build *build, struct build *classic)
+{
+	int status = plan_classic(build, classic);
+	if (status == EX_OK)
+		status = write_store(build);
+	return status == EX_OK ? write_store(classic) : status;
+}
+
+/* All behind the look at what there is. classic may be NULL. */
+static int run_lists(struct build *build, struct build *classic, int argc, char **argv)
+{
+	int status = read_lists(build, argc, argv);
 	if (status != EX_OK)
 		return refuse(build), status;
 	if (is_refused(build))
@@ -466,16 +572,28 @@ static int run(struct build *build, int argc, char **argv)
 		status = make_plan(build);
 	if (status == EX_OK)
 		status = show_difference(build);
+	if (status == EX_OK)
+		status = check_limits(build);
 	if (status != EX_OK)
 		return status;
-	guard_totals(&build->plan.counts, build->is_there ? &build->before : NULL, build->store,
-		     &build->limits, &build->findings);
-	room_check(&build->plan, &build->listing, &build->spec, build->max_records,
-		   &build->findings);
-	if (is_refused(build))
-		return refuse(build);
 	findings_end(&build->findings);
-	return write_store(build);
+	return classic != NULL ? write_both(build, classic) : write_store(build);
+}
+
+static int run(struct build *build, int argc, char **argv)
+{
+	struct build classic = { 0 };
+	const struct keyfiles given = build->keyfiles;
+	int status = keyfiles_read(&build->keyfiles);
+	if (status == EX_OK)
+		status = look_at_store(build);
+	if (status == EX_OK && build->classic_store != NULL)
+		status = begin_classic(build, &given, &classic);
+	if (status == EX_OK)
+		status = run_lists(build, build->classic_store != NULL ? &classic : NULL, argc,
+				   argv);
+	end_classic(&classic);
+	return status;
 }
 
 int build_command(int argc, char **argv)

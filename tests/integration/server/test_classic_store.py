@@ -13,7 +13,7 @@ import ipaddress
 import os
 import re
 
-from harness import (A, ANY_SIZE, EX_DATAERR, EX_USAGE, NOERROR, NXDOMAIN, SOA, TXT, ZONE,
+from harness import (A, ANY_SIZE, CLASSIC, EX_DATAERR, EX_USAGE, NOERROR, NXDOMAIN, SOA, TXT, ZONE,
                      Server, ask, ask_all, config_text, ip, main, numbers)
 from masterfile import DumpCase
 from rbldnsd import (TEST_POINTS, RbldnsdTest, addresses4, name4, name6, read_ranges, records,
@@ -204,6 +204,60 @@ class Names(DumpCase):
         store = self.path("bl6.mdb")
         refused = self.build(store, "--style", "classic", f"ip4set:{many}", expect=EX_DATAERR)
         self.assertIn("more than 48 values for one address of a classic zone", refused.err)
+
+
+class OneCommand(DumpCase):
+    """The bitmap zone and the classic one from lists that are read once."""
+
+    def build_both(self, *arguments, **how):
+        return self.build(self.path("bl6.mdb"), "--classic-store", self.path("bl.mdb"),
+                          *arguments, **how)
+
+    def records(self, store):
+        found = self.run_zone("dump", "--zonefile", "--store", self.path(store)).out.splitlines()
+        return [line.split() for line in found]
+
+    def test_both_stores_are_built_and_signed(self):
+        key = self.keygen()
+        lists = f"ip4set:{self.write('four', IPV4)}", self.write("more", "2600:1::/32\n")
+        result = self.build_both("--classic", CLASSIC, "--ns", f"ns.{ZONE},192.0.2.53", "--key",
+                                 key, "--ttl", "700", *CLASSIC_STYLE[2:], *lists)
+        first, second = result.out.splitlines()
+        self.assertRegex(first, f"^built {ZONE}: ")
+        self.assertRegex(second, f"^built {CLASSIC}: ")
+        self.assertEqual(numbers(first)["ipv4"], numbers(second)["ipv4"])
+        # A name server inside the one zone is outside the other.
+        self.assertIn([f"ns.{ZONE}", "700", "A", "192.0.2.53"], self.records("bl6.mdb"))
+        classic = self.records("bl.mdb")
+        self.assertNotIn("192.0.2.53", {row[3] for row in classic})
+        self.assertIn([CLASSIC, "700", "NS", f"ns.{ZONE}"], classic)
+        self.assertIn([f"2.0.0.127.{CLASSIC}", "2100", "A", "127.0.0.3"], classic)
+        dotted = self.path("alone.mdb")
+        self.build(dotted, *CLASSIC_STYLE, "--ns", f"ns.{ZONE}", "--key", key, "--ttl", "700",
+                   *lists, zone=CLASSIC)
+        self.assertEqual([row for row in self.records("alone.mdb") if row[2] in ("A", "NSEC")],
+                         [row for row in classic if row[2] in ("A", "NSEC")])
+        # What the first store remembers counts for the second one as well.
+        again = self.run_zone("build", "--zone", ZONE, "--store", self.path("bl6.mdb"),
+                              "--classic-store", self.path("bl.mdb"), "--key", key,
+                              *CLASSIC_STYLE[2:], *lists)
+        self.assertEqual(again.out.count("nothing changed in "), 2)
+
+    def test_when_one_is_refused_none_is_written(self):
+        path = self.write("list", "192.0.2.1\n")
+        missing = self.build_both(path, expect=EX_USAGE)
+        self.assertIn("--classic-store needs the zone's name, --classic", missing.err)
+        self.build(self.path("bl.mdb"), path)
+        refused = self.build_both("--classic", CLASSIC, path, expect=EX_DATAERR)
+        self.assertIn("style=classic before=dotted", refused.err)
+        self.assertFalse(os.path.exists(self.path("bl6.mdb")))
+        os.remove(self.path("bl.mdb"))
+        # More names than bitmaps.
+        many = self.write("many", "".join(f"192.0.2.{n}\n" for n in range(120)))
+        refused = self.build_both("--classic", CLASSIC, "--max-records", "100", many,
+                                  expect=EX_DATAERR)
+        self.assertIn("zone would have too many records", refused.err)
+        self.assertFalse(os.path.exists(self.path("bl6.mdb")))
 
 
 class Signed(DumpCase):
