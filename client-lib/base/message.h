@@ -27,7 +27,7 @@ extern "C" {
 #define MESSAGE_UDP_SIZE   1232 /* what we say in EDNS (RFC 9715) */
 #define MESSAGE_QUERY_MAX  300	/* header, name of 255, type and class, OPT */
 #define MESSAGE_A_MAX	   16
-#define MESSAGE_NSEC_MAX   4
+#define MESSAGE_NSEC_MAX   8   /* as many as a reply of MESSAGE_UDP_SIZE has, with signatures */
 #define MESSAGE_TEXT_MAX   256 /* bytes of a TXT record that are kept */
 #define MESSAGE_CNAMES_MAX 4
 #define MESSAGE_TTL_MAX	   604800 /* a week; above 2^31 is 0 (RFC 2181 section 8) */

@@ -194,6 +194,39 @@ TEST_CASE("what an NSEC proves empty is not asked for", "[client][engine]")
 	CHECK(client.stat("range-slots") > 0);
 }
 
+// The chain around 20.32.1.0/25, from the apex on.
+static const char *const flat_chain[] = { "1410000.", "1418001.", "1420001.",
+					  "1428000.", "1430001.", "1438000.",
+					  "1440000.", "1448001.", "1450000." };
+
+TEST_CASE("the proofs of the names beside one that was denied are learned too",
+	  "[client][engine][peek]")
+{
+	inquiry client;
+	add_lists(client, DNSBLV6_STYLE_FLAT);
+	client.dns.is_secure = true;
+	std::string owner;
+	for (const char *next : flat_chain) {
+		client.dns.add_nsec(owner + "bl6.example", next + std::string("bl6.example"));
+		owner = next;
+	}
+	CHECK(client.check("20.32.1.1").verdict == DNSBLV6_CLEAR);
+	const size_t before = client.server().count();
+	dnsblv6_result result;
+	for (const char *address :
+	     { "20.15.0.1", "20.16.0.200", "20.20.0.1", "20.24.0.1", "20.36.0.1", "20.40.0.200",
+	       "20.50.1.1", "20.56.0.200", "20.63.255.255", "20.72.0.1" }) {
+		CAPTURE(address);
+		REQUIRE(client.look(address, result) == 0);
+		CHECK(result.verdict == DNSBLV6_CLEAR);
+		CHECK(result.zones_secure == 1);
+	}
+	CHECK(client.server().count() == before);
+	// Names are not denied, nor what the last proof says, which is one too many.
+	for (const char *address : { "20.40.0.1", "20.56.0.1", "20.64.0.1", "20.79.0.1" })
+		CHECK(client.look(address, result) == -EAGAIN);
+}
+
 TEST_CASE("nothing is learned from an NSEC that was not validated", "[client][engine]")
 {
 	inquiry client;
