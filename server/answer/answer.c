@@ -15,6 +15,7 @@
 #include "server/askers/ratelimit.h"
 #include "server/answer/records.h"
 #include "server/message/reply.h"
+#include "server/zone/neighbours.h"
 #include "server/answer/transfer_answer.h"
 #include "server/askers/tsig.h"
 
@@ -164,15 +165,6 @@ static enum reply_result ask_open_zone(struct reply *reply, bool has_do)
 	return result;
 }
 
-static enum reply_result ask_zone(struct reply *reply, bool has_do, uint64_t now_s)
-{
-	if (!answering_begin_zone(reply, now_s))
-		return REPLY_SERVFAIL;
-	enum reply_result result = ask_open_zone(reply, has_do);
-	reply->zone->failed_count += result == REPLY_SERVFAIL;
-	return result;
-}
-
 static const struct {
 	uint16_t rcode;
 	enum counters_face counter;
@@ -224,6 +216,36 @@ static enum ratelimit_verdict judge_rate(struct answer *answer, const struct ans
 	return answer->verdict;
 }
 
+/*
+ * How many neighbours (neighbours.h) to each side a negative answer may have. A query with a
+ * forged address must not make more bytes of its own: so over TCP, with a good cookie, or out of
+ * what a network leaves of its rate limit.
+ */
+static unsigned count_neighbours(const struct answer *answer, const struct answer_query *query,
+				 const struct zone *zone, enum cookie_verdict cookie)
+{
+	if (answer->settings == NULL || !zone->is_signed ||
+	    zone->facts.style == DNSBLV6_STYLE_DOTTED)
+		return 0;
+	unsigned count = answering_settings(answer, zone)->neighbours;
+	if (count == 0 || query->is_tcp || cookie == COOKIE_GOOD)
+		return count;
+	uint64_t network = peer_network(query->client);
+	bool is_spare =
+		answer->limit != NULL && network != 0 &&
+		ratelimit_has_spare(answer->limit, network, query->now_ms, NEIGHBOURS_PRICE);
+	return is_spare ? count : 0;
+}
+
+/* Of an answer that has some. */
+static void pay_for_neighbours(struct answer *answer, const struct answer_query *query,
+			       enum cookie_verdict cookie)
+{
+	uint64_t network = peer_network(query->client);
+	if (!query->is_tcp && cookie != COOKIE_GOOD && answer->limit != NULL && network != 0)
+		ratelimit_pay(answer->limit, network, query->now_ms, NEIGHBOURS_PRICE);
+}
+
 static size_t drop_limited(struct answer *answer)
 {
 	answering_count(answer, COUNTERS_SERVER_LIMITED_DROPPED);
@@ -273,6 +295,22 @@ static size_t turn_away(struct answer *answer, const struct question *question, 
 
 /* ---- questions ---- */
 
+static enum reply_result ask_zone(struct answer *answer, const struct question *question,
+				  const struct answer_query *query)
+{
+	struct reply *reply = &answer->reply;
+	enum cookie_verdict cookie = question->options.cookie;
+	if (!answering_begin_zone(reply, query->now_s))
+		return REPLY_SERVFAIL;
+	if (question->has_do)
+		reply->neighbours = count_neighbours(answer, query, reply->zone, cookie);
+	enum reply_result result = ask_open_zone(reply, question->has_do);
+	reply->zone->failed_count += result == REPLY_SERVFAIL;
+	if (reply->neighbour_count > 0)
+		pay_for_neighbours(answer, query, cookie);
+	return result;
+}
+
 static size_t answer_face(struct answer *answer, const struct question *question,
 			  const struct answer_query *query)
 {
@@ -292,7 +330,7 @@ static size_t answer_face(struct answer *answer, const struct question *question
 
 	if (!answering_begin(answer, question))
 		return 0;
-	enum reply_result result = ask_zone(reply, question->has_do, query->now_s);
+	enum reply_result result = ask_zone(answer, question, query);
 	/* Over TCP there is nowhere to fall back to. */
 	if (reply->is_full && query->is_tcp)
 		result = REPLY_SERVFAIL;
@@ -574,13 +612,17 @@ static size_t answer_quickly(struct answer *answer, const struct answer_query *q
 				     .key = &seen->key,
 				     .payload = answer->udp_max_payload,
 				     .cookie = options.has_cookie ? options.cookie_data : NULL };
+	if (question->has_do)
+		quick.neighbours = count_neighbours(answer, query, zone, options.cookie);
 	size_t max = response_max(answer, &envelope, query->is_tcp);
-	enum reply_result result = REPLY_SERVFAIL;
-	size_t size = quick_make(&quick, ret_wire, max < wire_max ? max : wire_max, &result);
+	struct quick_said said = { .result = REPLY_SERVFAIL };
+	size_t size = quick_make(&quick, ret_wire, max < wire_max ? max : wire_max, &said);
 	if (size == 0)
 		return 0;
 	count_cookie(answer, options.cookie);
-	count_quick(answer, query, seen->face, question->has_do && zone->is_signed, result);
+	count_quick(answer, query, seen->face, question->has_do && zone->is_signed, said.result);
+	if (said.neighbour_count > 0)
+		pay_for_neighbours(answer, query, options.cookie);
 	return size;
 }
 

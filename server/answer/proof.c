@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "server/answer/proof.h"
 
+#include "server/zone/neighbours.h"
+
 /* What is not so is damage of the store. Returns is_so. */
 static bool check(struct reply *reply, bool is_so)
 {
@@ -140,4 +142,106 @@ void proof_put(struct reply *reply, const struct dnsblv6_key *key, const struct 
 	    /* Of one version of a store: equal keys lie at one place. */
 	    wildcard.entry.key.data != name.entry.key.data)
 		put_link(reply, &wildcard);
+}
+
+/* ---- neighbours ---- */
+
+enum {
+	POINTER_SIZE = 2,
+	RR_HEAD_SIZE = POINTER_SIZE + 10, /* type, class, TTL, size of RDATA */
+	SOA_NUMBERS_SIZE = 20,
+	RRSIG_HEAD_SIZE = 18,
+};
+
+/* ---- bytes that quick.c takes, which points to names of the question alone ---- */
+
+static size_t soa_size(const struct zone *zone)
+{
+	size_t size = RR_HEAD_SIZE + SOA_NUMBERS_SIZE;
+	for (size_t i = 0; i < ZONE_SOA_NAMES; i++) {
+		const struct zone_soa_name *name = &zone->soa_names[i];
+		size += name->size + (name->is_below ? (size_t)POINTER_SIZE : 0);
+	}
+	return size + RR_HEAD_SIZE + zone->soa_rrsig_size;
+}
+
+static size_t rrsigs_size(const struct zone *zone, const struct store_bytes *record)
+{
+	struct dnsblv6_rr rr;
+	size_t offset = 0;
+	size_t size = 0;
+	if (dnsblv6_record_kind(record->data, record->size) == DNSBLV6_RECORD_BITMAP)
+		return RR_HEAD_SIZE + RRSIG_HEAD_SIZE + zone->apex_size + DNSBLV6_SIGNATURE_BYTES;
+	while (dnsblv6_record_next_rr(record->data, record->size, &offset, &rr) == DNSBLV6_OK) {
+		if (zone_rr_is_rrsig_of(&rr, KNOT_RRTYPE_NSEC))
+			size += RR_HEAD_SIZE + rr.rdata_size;
+	}
+	return size;
+}
+
+/* Labels of the owner that the name of the question does not end in. */
+static size_t own_size(const struct store_bytes *owner, const struct dnsblv6_key *asked)
+{
+	struct dnsblv6_labels name;
+	unsigned own =
+		dnsblv6_key_label_count(owner->data, owner->size) -
+		dnsblv6_key_common_labels(asked->bytes, asked->size, owner->data, owner->size);
+	size_t size = 0;
+	if (dnsblv6_key_to_labels(owner->data, owner->size, &name) != DNSBLV6_OK)
+		return 0;
+	for (; own > 0; own--)
+		size += 1U + name.wire[size];
+	return size;
+}
+
+/* The NSEC of link and its signatures; of a link that put_link() has put. */
+static size_t link_size(const struct zone *zone, const struct zone_link *link,
+			const struct dnsblv6_key *asked)
+{
+	const struct store_bytes *record = &link->entry.record;
+	struct dnsblv6_labels next;
+	struct dnsblv6_types types;
+	uint8_t rdata[DNSBLV6_NSEC_MAX];
+	if (dnsblv6_types_of_record(record->data, record->size, true, &types) != DNSBLV6_OK ||
+	    dnsblv6_key_to_labels(link->next.data, link->next.size, &next) != DNSBLV6_OK)
+		return 0;
+	return own_size(&link->entry.key, asked) + RR_HEAD_SIZE +
+	       dnsblv6_nsec_encode(&zone->facts.zone, &next, &types, rdata) +
+	       rrsigs_size(zone, record);
+}
+
+/* The response so far, with its OPT. */
+static size_t quick_size(const struct reply *reply, const struct dnsblv6_key *key,
+			 const struct zone_link *name, const struct zone_link *wildcard)
+{
+	size_t size = KNOT_WIRE_HEADER_SIZE;
+	size += knot_pkt_question_size(reply->query);
+	size += reply->response->reserved;
+	size += soa_size(reply->zone) + link_size(reply->zone, name, key);
+	if (wildcard->entry.key.data != name->entry.key.data)
+		size += link_size(reply->zone, wildcard, key);
+	return size;
+}
+
+void proof_put_neighbours(struct reply *reply, const struct dnsblv6_key *key,
+			  const struct zone_match *match)
+{
+	struct zone_link name;
+	struct zone_link wildcard;
+	struct zone_link links[NEIGHBOURS_MAX];
+	size_t max = reply->response->max_size;
+	if (reply->neighbours == 0 || !reply->has_dnssec || reply->is_full || reply->is_broken ||
+	    !find_link(reply, key->bytes, key->size, &name) ||
+	    !find_link(reply, match->wildcard.bytes, match->wildcard.size, &wildcard))
+		return;
+	if (max > NEIGHBOURS_RESPONSE_MAX)
+		max = NEIGHBOURS_RESPONSE_MAX;
+	size_t size = quick_size(reply, key, &name, &wildcard);
+	if (size >= max)
+		return;
+	const struct neighbours_wish wish = { reply->neighbours, max - size };
+	unsigned count = neighbours_find(reply->zone, key, &name, &wish, links);
+	for (unsigned i = 0; i < count; i++)
+		put_link(reply, &links[i]);
+	reply->neighbour_count = count;
 }

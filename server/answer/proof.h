@@ -5,7 +5,7 @@
  * proof.h - what lets a client check an answer: RRSIG and NSEC records.
  *
  * Flow: records.c and statics.c put an RRset -> proof_sign() its signatures;
- *       records.c -> proof_put() the NSECs that say no.
+ *       records.c -> proof_put() the NSECs that say no, proof_put_neighbours() those beside.
  *
  * RFC 4035 section 3.1.3:
  *
@@ -39,6 +39,13 @@ void proof_sign(struct reply *reply, const struct zone_entry *entry, uint16_t ty
 /* The NSECs for what zone_find() made of key. is_answered: an RRset was put. */
 void proof_put(struct reply *reply, const struct dnsblv6_key *key, const struct zone_match *match,
 	       bool is_answered);
+
+/*
+ * Behind proof_put() for a name that is not there: as many of the names beside it as reply has
+ * wanted and quick.c would find room for, whose names may be longer than ours.
+ */
+void proof_put_neighbours(struct reply *reply, const struct dnsblv6_key *key,
+			  const struct zone_match *match);
 
 /* As answers at the name of the question: the NSEC of entry; the signatures of one RRset. */
 void proof_answer_nsec(struct reply *reply, const struct zone_entry *entry);

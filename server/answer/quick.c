@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/format/bytes.h"
+#include "server/zone/neighbours.h"
 
 enum {
 	HEADER_SIZE = 12,
@@ -25,10 +26,12 @@ struct packet {
 	const uint8_t *wire;
 	uint8_t *at;
 	const uint8_t *end;
+	size_t tail_size; /* kept behind the end, for the OPT */
 	const struct zone *zone;
 	uint16_t apex; /* a pointer to it */
 	unsigned answer_count;
 	unsigned authority_count;
+	unsigned neighbour_count;
 	bool has_dnssec;
 };
 
@@ -191,17 +194,16 @@ static bool put_nsec(struct packet *packet, const struct zone_link *link,
 		    DNSBLV6_OK ||
 	    dnsblv6_key_to_labels(link->next.data, link->next.size, &next) != DNSBLV6_OK ||
 	    dnsblv6_types_of_record(record->data, record->size, true, &types) != DNSBLV6_OK ||
-	    next.size + zone->apex_size > KNOT_DNAME_MAXLEN ||
-	    !has_room(packet, name.size + (size_t)POINTER_SIZE + RR_SIZE + DNSBLV6_NSEC_MAX))
+	    next.size + zone->apex_size > KNOT_DNAME_MAXLEN)
 		return false;
 	struct owner owner = compress(packet, &name, &link->entry.key, asked);
 	const struct owner again = { NULL, 0, (uint16_t)(POINTER | (packet->at - packet->wire)) };
-	put_rr(packet, &owner, KNOT_RRTYPE_NSEC, zone->negative_ttl, 0);
+	uint8_t rdata[DNSBLV6_NSEC_MAX];
+	size_t size = dnsblv6_nsec_encode(&zone->facts.zone, &next, &types, rdata);
+	if (!put_whole_rr(packet, &owner, KNOT_RRTYPE_NSEC, zone->negative_ttl, rdata, size))
+		return false;
 	if (owner.size > 0)
 		owner = again;
-	size_t size = dnsblv6_nsec_encode(&zone->facts.zone, &next, &types, packet->at);
-	knot_wire_write_u16(packet->at - 2, (uint16_t)size);
-	packet->at += size;
 	packet->authority_count++;
 	if (!is_bitmap(record))
 		return put_static_rrsigs(packet, &owner, record);
@@ -235,6 +237,27 @@ static bool put_proof(struct packet *packet, struct zone *zone, const struct dns
 	       put_nsec(packet, &cover->wildcard, key);
 }
 
+/* What there is room for, of the names beside the one that cover denies. False: damage. */
+static bool put_neighbours(struct packet *packet, const struct zone_link *cover)
+{
+	const struct quick_query *query = packet->query;
+	struct zone_link links[NEIGHBOURS_MAX];
+	size_t size = (size_t)(packet->at - packet->wire);
+	size_t end = (size_t)(packet->end - packet->wire);
+	if (end > NEIGHBOURS_RESPONSE_MAX - packet->tail_size)
+		end = NEIGHBOURS_RESPONSE_MAX - packet->tail_size;
+	if (!packet->has_dnssec || query->neighbours == 0 || size >= end)
+		return true;
+	const struct neighbours_wish wish = { query->neighbours, end - size };
+	unsigned count = neighbours_find(query->zone, query->key, cover, &wish, links);
+	for (unsigned i = 0; i < count; i++) {
+		if (!put_nsec(packet, &links[i], query->key))
+			return false;
+	}
+	packet->neighbour_count = count;
+	return true;
+}
+
 /* ---- the packet ---- */
 
 static size_t opt_size(const struct quick_query *query)
@@ -254,6 +277,7 @@ static bool begin(struct packet *packet, const struct quick_query *query, uint8_
 	memcpy(wire, query->wire, head);
 	packet->at = wire + head;
 	packet->end = wire + max - tail;
+	packet->tail_size = tail;
 	return true;
 }
 
@@ -325,11 +349,12 @@ static bool put_sections(struct packet *packet, const struct quick_query *query,
 		if (!put_soa(packet))
 			return false;
 	}
-	return put_proof(packet, query->zone, query->key, &match, &cover);
+	return put_proof(packet, query->zone, query->key, &match, &cover) &&
+	       (ret != DNSBLV6_ENOTFOUND || put_neighbours(packet, &cover.name));
 }
 
 size_t quick_make(const struct quick_query *query, uint8_t *ret_wire, size_t wire_max,
-		  enum reply_result *ret_result)
+		  struct quick_said *ret_said)
 {
 	uint16_t qtype = query->question->qtype;
 	struct packet packet = {
@@ -340,7 +365,9 @@ size_t quick_make(const struct quick_query *query, uint8_t *ret_wire, size_t wir
 		.has_dnssec = query->question->has_do && query->zone->is_signed,
 	};
 	if (qtype == KNOT_RRTYPE_RRSIG || qtype == KNOT_RRTYPE_NSEC ||
-	    !begin(&packet, query, ret_wire, wire_max) || !put_sections(&packet, query, ret_result))
+	    !begin(&packet, query, ret_wire, wire_max) ||
+	    !put_sections(&packet, query, &ret_said->result))
 		return 0;
-	return finish(&packet, query, ret_wire, *ret_result);
+	ret_said->neighbour_count = packet.neighbour_count;
+	return finish(&packet, query, ret_wire, ret_said->result);
 }

@@ -8,7 +8,8 @@
  *       quick_make(). What it declines goes the long way: reply.h, records.h.
  *
  * It answers for bitmaps (AAAA), for names that have no data of the type, and
- * for names that are not there, with signatures and proofs. It declines the
+ * for names that are not there, with signatures and proofs, and with those of
+ * the names beside it. It declines the
  * other types of names that are no bitmaps, what asks for RRSIG, NSEC or ANY,
  * what does not fit and what is damaged. The long way would say the same, in no
  * more bytes, so that what is cut is cut on both; the tests and the fuzzer hold
@@ -34,14 +35,21 @@ struct quick_query {
 	const struct dnsblv6_key *key; /* of those labels */
 	uint16_t payload;	       /* ours, for the OPT */
 	const uint8_t *cookie;	       /* COOKIE_SIZE bytes for it; NULL: none */
+	unsigned neighbours;	       /* to each side (neighbours.h), when there is no such name */
+};
+
+/* What the response says. */
+struct quick_said {
+	enum reply_result result;
+	unsigned neighbour_count;
 };
 
 /*
- * Returns the size of the response in ret_wire, at most wire_max bytes, and
- * what it says; 0 when this is not for here.
+ * Returns the size of the response in ret_wire, at most wire_max bytes; 0 when
+ * this is not for here.
  */
 size_t quick_make(const struct quick_query *query, uint8_t *ret_wire, size_t wire_max,
-		  enum reply_result *ret_result);
+		  struct quick_said *ret_said);
 
 #ifdef __cplusplus
 }

@@ -78,6 +78,8 @@ enum reply_result records_answer(struct reply *reply)
 	if (!is_answered)
 		reply_put_negative_soa(reply);
 	proof_put(reply, &key, &match, is_answered);
+	if (ret == DNSBLV6_ENOTFOUND)
+		proof_put_neighbours(reply, &key, &match);
 	if (is_answered && reply->qtype == KNOT_RRTYPE_NS)
 		statics_put_additional(reply, &match.entry);
 	if (is_answered)

@@ -130,3 +130,18 @@ enum ratelimit_verdict ratelimit_take(struct ratelimit *limit, uint64_t network,
 	bucket->network_and_limited |= is_slip || limited > limit->slip ? 0 : limited;
 	return is_slip ? RATELIMIT_TRUNCATE : RATELIMIT_DROP;
 }
+
+bool ratelimit_has_spare(struct ratelimit *limit, uint64_t network, uint64_t now_ms, unsigned count)
+{
+	const struct bucket *bucket =
+		find(limit, network & ~(uint64_t)LIMITED_MASK, (uint32_t)now_ms);
+	uint64_t least = (uint64_t)count * TOKEN + limit->token_max / 2;
+	return bucket->tokens >= least;
+}
+
+void ratelimit_pay(struct ratelimit *limit, uint64_t network, uint64_t now_ms, unsigned count)
+{
+	struct bucket *bucket = find(limit, network & ~(uint64_t)LIMITED_MASK, (uint32_t)now_ms);
+	uint64_t price = (uint64_t)count * TOKEN;
+	bucket->tokens = bucket->tokens > price ? bucket->tokens - (uint32_t)price : 0;
+}

@@ -13,6 +13,10 @@
  * is a truncated one, which a real client repeats over TCP, the others are
  * dropped.
  *
+ * An answer that is larger than others for the sake of later ones pays for itself with more tokens,
+ * and is given out of the upper half of a bucket only. So no network is sent more bytes than plain
+ * answers at the rate would have, whatever addresses queries are forged from.
+ *
  * The table is sets of four buckets, one line of a cache each; a keyed hash of
  * the network names the set. A network without a bucket takes the one that is
  * fullest: what is full says no more than what is not there. So a flood from
@@ -55,6 +59,14 @@ size_t ratelimit_size_bytes(const struct ratelimit *limit);
 
 /* One answer to network; now_ms is of a clock that never goes back. */
 enum ratelimit_verdict ratelimit_take(struct ratelimit *limit, uint64_t network, uint64_t now_ms);
+
+/*
+ * Would count more answers leave network half of its bucket? Then it asks for far less than the
+ * limit. ratelimit_pay() takes them.
+ */
+bool ratelimit_has_spare(struct ratelimit *limit, uint64_t network, uint64_t now_ms,
+			 unsigned count);
+void ratelimit_pay(struct ratelimit *limit, uint64_t network, uint64_t now_ms, unsigned count);
 
 #ifdef __cplusplus
 }

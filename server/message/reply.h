@@ -63,10 +63,12 @@ struct reply {
 	size_t labels_size;
 	uint16_t qtype;
 	struct clients_answer client;
-	bool has_dnssec; /* the client wants signatures and proofs, and there are some */
-	bool is_full;	 /* an RRset did not fit */
-	bool is_broken;	 /* memory ran out, or libknot refused */
-	uint16_t ede;	 /* RFC 8914 code when has_ede */
+	bool has_dnssec;	  /* the client wants signatures and proofs, and there are some */
+	unsigned neighbours;	  /* to each side, that the client may have proofs of */
+	unsigned neighbour_count; /* that were put */
+	bool is_full;		  /* an RRset did not fit */
+	bool is_broken;		  /* memory ran out, or libknot refused */
+	uint16_t ede;		  /* RFC 8914 code when has_ede */
 	bool has_ede;
 
 	/* The RRset between reply_rrset_begin() and reply_rrset_put(). */

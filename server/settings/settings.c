@@ -126,6 +126,8 @@ static const struct conf_item zone_items[] = {
 	  .take = taking_link },
 	{ "access", CONF_TEXT, IN(zone, rules), .max = SETTINGS_ID_MAX, .is_list = true,
 	  .take = taking_link },
+	{ "neighbours", CONF_NUMBER, IN(zone, neighbours), .max = SETTINGS_NEIGHBOURS_MAX,
+	  .preset = "4" },
 };
 
 /* The last of each array: what entries are begun with adds one. */

@@ -28,15 +28,16 @@
 extern "C" {
 #endif
 
-#define SETTINGS_USER_MAX     64
-#define SETTINGS_WORKERS_MAX  256
-#define SETTINGS_NAME_MAX     255  /* RFC 1035: octets of a name on the wire */
-#define SETTINGS_TEXT_MAX     1024 /* a name as text: four characters for every octet */
-#define SETTINGS_PAYLOAD_MAX  RESPONDER_PAYLOAD_MAX
-#define SETTINGS_ID_MAX	      64
-#define SETTINGS_IDENTITY_MAX 128  /* of what this server says of itself */
-#define SETTINGS_CONTROL_MAX  107  /* what fits into struct sockaddr_un */
-#define SETTINGS_SECRET_MAX   1024 /* base64 of keys far longer than any HMAC's block */
+#define SETTINGS_USER_MAX	64
+#define SETTINGS_WORKERS_MAX	256
+#define SETTINGS_NAME_MAX	255  /* RFC 1035: octets of a name on the wire */
+#define SETTINGS_TEXT_MAX	1024 /* a name as text: four characters for every octet */
+#define SETTINGS_PAYLOAD_MAX	RESPONDER_PAYLOAD_MAX
+#define SETTINGS_ID_MAX		64
+#define SETTINGS_NEIGHBOURS_MAX 16
+#define SETTINGS_IDENTITY_MAX	128  /* of what this server says of itself */
+#define SETTINGS_CONTROL_MAX	107  /* what fits into struct sockaddr_un */
+#define SETTINGS_SECRET_MAX	1024 /* base64 of keys far longer than any HMAC's block */
 
 struct settings_name {
 	size_t size;			 /* 0: there is none */
@@ -104,6 +105,8 @@ struct settings_zone {
 	char *store; /* path, made absolute by the directory of the file */
 	struct settings_links secondaries;
 	struct settings_links rules; /* in the order in which they are tried */
+	unsigned
+		neighbours; /* whose proofs go with a negative answer, to each side (neighbours.h) */
 	size_t line;
 };
 

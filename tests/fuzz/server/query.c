@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
 /*
- * Any packet to answer_make() over two small stores, one of them signed, by UDP
+ * Any packet to answer_make() over three small stores, two of them signed, one of those with flat
+ * names and their neighbours, by UDP
  * and by TCP, as it is and with a good TSIG behind it, from a secondary that may
  * transfer, from a stranger and from one that is dropped: silence, or a response
  * with the id of the query, QR, and no more bytes than allowed; or a transfer of a
@@ -35,6 +36,7 @@ static const uint32_t clients[] = { SECONDARY, SECONDARY, 0xc6336402, 0xcb007101
 /* A server of one store. */
 struct fixture {
 	bool is_signed;
+	bool is_flat;
 	struct settings settings;
 	struct catalog catalog;
 	struct counters_bank bank;
@@ -42,8 +44,14 @@ struct fixture {
 	const uint64_t *server; /* the counters */
 };
 
-static struct fixture fixtures[2] = { { .is_signed = false }, { .is_signed = true } };
-static bool is_signed; /* the store that is being written */
+static struct fixture fixtures[3] = {
+	{ .is_signed = false },
+	{ .is_signed = true },
+	{ .is_signed = true, .is_flat = true },
+};
+/* The store that is being written. */
+static bool is_signed;
+static bool is_flat;
 static uint8_t out[ANSWER_RESPONSE_MAX];
 static uint8_t long_out[ANSWER_RESPONSE_MAX];
 
@@ -122,6 +130,22 @@ static void put_statics(struct writer *writer)
 	put_rrs(writer, "ns", host, 1);
 }
 
+static void put_flat(struct writer *writer)
+{
+	static const char *const names[] = { "c000020",
+					     "c000030",
+					     "c000041",
+					     "c000110",
+					     "c000120",
+					     "c000130",
+					     "c000020.sub",
+					     "c000030.sub",
+					     "20010db80000000.ip6",
+					     "20010db80000010.ip6" };
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && is_flat; i++)
+		put_full(writer, names[i]);
+}
+
 static void put_list(struct writer *writer)
 {
 	uint8_t data[DNSBLV6_FACTS_MAX];
@@ -131,6 +155,7 @@ static void put_list(struct writer *writer)
 	put_full(writer, "*.51.198");
 	put_full(writer, "0.00.0000.0db8.2001.ip6");
 	put_full(writer, "0.2.0.192.sub");
+	put_flat(writer);
 
 	struct dnsblv6_segment segment = { dnsblv6_addr_from_ipv4(0xc0000201),
 					   dnsblv6_addr_from_ipv4(0xc0000207), 0 };
@@ -156,6 +181,7 @@ static void put_facts(struct writer *writer)
 		check(writer_put(writer, STORE_FACTS, key, sizeof(key), data, size));
 	}
 	struct dnsblv6_facts facts = { .ttl = 60, .serial = 1 };
+	facts.style = is_flat ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
 	check(dnsblv6_name_from_text("bl6.example", &facts.zone));
 	size_t size = dnsblv6_facts_encode(&facts, data);
 	check(writer_put(writer, STORE_FACTS, DNSBLV6_FACT_ZONE, strlen(DNSBLV6_FACT_ZONE), data,
@@ -185,7 +211,8 @@ static char directory[] = "/tmp/dnsblv6-fuzz-XXXXXX";
 static void clean_up(void)
 {
 	char path[64];
-	static const char *const names[] = { "/plain", "/plain-lock", "/signed", "/signed-lock" };
+	static const char *const names[] = { "/plain",	     "/plain-lock", "/signed",
+					     "/signed-lock", "/flat",	    "/flat-lock" };
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(path, sizeof(path), "%s%s", directory, names[i]);
 		unlink(path);
@@ -198,8 +225,10 @@ static void set_up(struct fixture *fixture)
 	char path[64];
 	char text[512];
 	struct conf_error error;
-	snprintf(path, sizeof(path), "%s/%s", directory, fixture->is_signed ? "signed" : "plain");
+	const char *name = fixture->is_signed ? "signed" : "plain";
+	snprintf(path, sizeof(path), "%s/%s", directory, fixture->is_flat ? "flat" : name);
 	is_signed = fixture->is_signed;
+	is_flat = fixture->is_flat;
 	check(writer_run(path, &zone_store, put_all, NULL));
 	int size = snprintf(text, sizeof(text),
 			    "server:\n    nsid: node\n    identity: node\n    version: one\n"
@@ -211,7 +240,7 @@ static void set_up(struct fixture *fixture)
 			    "    address: 203.0.113.0/24\n"
 			    "zone:\n  - domain: bl6.example\n    store: %s\n"
 			    "    classic: bl.example\n    secondary: any\n"
-			    "    access: [ friend, signer, stranger ]\n",
+			    "    access: [ friend, signer, stranger ]\n    neighbours: 16\n",
 			    path);
 	check(settings_parse(&fixture->settings, text, (size_t)size, "/", &error));
 	check(catalog_init(&fixture->catalog, &fixture->settings));
@@ -230,6 +259,7 @@ static void set_up_all(void)
 	atexit(clean_up);
 	set_up(&fixtures[0]);
 	set_up(&fixtures[1]);
+	set_up(&fixtures[2]);
 }
 
 /* ---- with and without the short cut ---- */
@@ -385,6 +415,8 @@ static void ask_both(const uint8_t *data, size_t size)
 		ask(&fixtures[i % 2], data, size, clients[i], false);
 		ask(&fixtures[i % 2], data, size, clients[i], true);
 	}
+	ask(&fixtures[2], data, size, SECONDARY, false);
+	ask(&fixtures[2], data, size, SECONDARY, true);
 	ask_limited(&fixtures[0], data, size);
 }
 

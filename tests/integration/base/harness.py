@@ -460,7 +460,7 @@ def anonymous_kb(pid):
 
 def config_text(address, zones, server_lines=(), has_limit=False):
     """
-    zones: (domain, store, classic or None) each. Tests ask more out of one network than any
+    zones: (domain, store, classic or None, and more lines) each. Tests ask more out of one network than any
     resolver, so there is no rate limit but with has_limit or one among server_lines.
     """
     lines = ["server:", f"    listen: [ {address[0]}@{address[1]} ]"]
@@ -468,10 +468,11 @@ def config_text(address, zones, server_lines=(), has_limit=False):
         lines.append("    rate-limit: 0")
     lines += [f"    {line}" for line in server_lines]
     lines.append("zone:")
-    for domain, store, classic in zones:
+    for domain, store, classic, *more in zones:
         lines += [f"  - domain: {domain}", f"    store: {store}"]
         if classic:
             lines.append(f"    classic: {classic}")
+        lines += [f"    {line}" for line in more]
     return "\n".join(lines) + "\n"
 
 

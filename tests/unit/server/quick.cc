@@ -253,20 +253,30 @@ static question listed_with(const bytes &cookie, unsigned code = option_cookie)
 	return asked;
 }
 
+static store_options signed_store()
+{
+	store_options options;
+	options.is_signed = true;
+	return options;
+}
+
 // Servers of one store: one that answers quickly, and one that does not.
 struct both_ways {
 	tmpdir directory;
 	std::unique_ptr<decision> quick;
 	std::unique_ptr<decision> slow;
 
-	explicit both_ways(const std::string &lines)
+	explicit both_ways(const std::string &lines) : both_ways(lines, signed_store(), "")
 	{
-		store_options options;
-		options.is_signed = true;
+	}
+	both_ways(const std::string &lines, const store_options &options,
+		  const std::string &zone_lines)
+	{
 		std::string path = directory.file("bl6.mdb");
 		write_store(path, options);
 		std::string text = "server:\n" + lines +
-				   "zone:\n  - domain: bl6.example.\n    store: " + path + "\n";
+				   "zone:\n  - domain: bl6.example.\n    store: " + path + "\n" +
+				   zone_lines;
 		for (auto *server : { &quick, &slow }) {
 			*server = std::make_unique<decision>(text, directory);
 			(*server)->client = "192.0.2.1";
@@ -360,6 +370,63 @@ TEST_CASE("a COOKIE alone is common when it has the size of one", "[server][ques
 	dns::append(two.edns_options, option(3, {}));
 	bytes wire = dns::query(two);
 	CHECK_FALSE(question_parse(wire.data(), wire.size(), &parsed));
+}
+
+// ---- neighbours ----
+
+// Blocks beside one another below the apex, a sub-zone, "ip6" and a name that the SOA has.
+static store_options flat_blocks()
+{
+	store_options options;
+	options.is_signed = true;
+	options.style = DNSBLV6_STYLE_FLAT;
+	for (const char *below : { "", ".sub", ".ns1" })
+		for (char c : std::string("0123456789abcdef"))
+			options.more_bitmaps.push_back(std::string("c00") + c + "020" + below);
+	for (char c : std::string("0123456789abcdef"))
+		options.more_bitmaps.push_back(std::string("20010db8aabb") + c + "00.ip6");
+	options.more_bitmaps.emplace_back("0.2.0.192");
+	return options;
+}
+
+static std::string near_flat(randomness &random)
+{
+	static const char digits[] = "0123456789abcdef";
+	static const char *const below[] = { "", "", ".sub", ".ns1", ".ip6", ".zz" };
+	std::string name = "c000020";
+	if (random.one_in(4))
+		name = "20010db8aabbcc0";
+	for (unsigned changes = random.below(3); changes > 0; changes--)
+		name[random.below(static_cast<unsigned>(name.size()))] = digits[random.below(16)];
+	name.back() = random.one_in(2) ? '0' : '1';
+	return name + below[random.below(6)];
+}
+
+TEST_CASE("the quick answer has the neighbours that the long one has",
+	  "[server][quick][neighbours]")
+{
+	auto seed = RANDOM_SEED(2);
+	auto side = GENERATE(1U, 4U, 16U);
+	CAPTURE(seed, side);
+	randomness rnd(static_cast<unsigned>(seed));
+	both_ways servers(one_secret, flat_blocks(),
+			  "    neighbours: " + std::to_string(side) + "\n");
+	const bytes cookie = servers.cookie_at(100000);
+	for (auto *server : { &servers.quick, &servers.slow })
+		(*server)->limit(100, 1);
+	for (int i = 0; i < 3000; i++) {
+		question asked;
+		asked.name = mixed_case(rnd, full_name(near_flat(rnd), "bl6.example."));
+		asked.type = rnd.one_in(8) ? dns::A : dns::AAAA;
+		asked.edns_payload = static_cast<int>(512 + rnd.below(900));
+		asked.edns_flags = rnd.one_in(8) ? 0 : 0x8000;
+		if (rnd.one_in(2))
+			asked.edns_options = option(option_cookie, cookie);
+		for (auto *server : { &servers.quick, &servers.slow })
+			(*server)->now_ms = static_cast<uint64_t>(20 * i);
+		CAPTURE(i, asked.name, asked.type, asked.edns_payload, asked.edns_flags);
+		servers.compare(asked, rnd.one_in(4), 100000);
+	}
 }
 
 // ---- the rest ----
