@@ -18,7 +18,8 @@
  * What of an NSEC is believed: one of its names is below the origin, and it is not the parent's
  * at a delegation; the owner stands before the next name, or the
  * next name is the apex; and where the owner is a wildcard, nothing below the name
- * it stands for, since it would have answered there (FORMAT.md 2.3: whole blocks never nest).
+ * it stands for, since it would have answered there (what it lists, other denials do not reach
+ * over: the marks of FORMAT.md 2.3).
  * The caller has seen to it that the answer was secure, and that the zone is of this format.
  *
  * A node has one expiry. What is proven later is added to it, and all of it ends when the first

@@ -34,7 +34,7 @@
 extern "C" {
 #endif
 
-#define DNSBLV6_SCHEMA 2 /* raised whenever a byte below changes its meaning */
+#define DNSBLV6_SCHEMA 3 /* raised whenever a byte below changes its meaning */
 
 /* ---- records ---- */
 

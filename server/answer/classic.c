@@ -113,7 +113,17 @@ static uint32_t find_set(const struct scope *scope, struct dnsblv6_addr addr)
 
 /* ---- is anything in a prefix listed ---- */
 
-static bool is_run_empty(const struct scope *scope, struct dnsblv6_prefix prefix)
+/* What there is below the name of a prefix. */
+enum run { RUN_EMPTY, RUN_LISTED, RUN_MARKS /* names that are not listed, below a wildcard */ };
+
+static bool next_of_run(const struct scope *scope, const struct dnsblv6_key *start, int ret,
+			const struct store_bytes *found)
+{
+	return check(scope, ret) && found->size >= start->size &&
+	       memcmp(found->data, start->bytes, start->size) == 0;
+}
+
+static enum run look_at_run(const struct scope *scope, struct dnsblv6_prefix prefix)
 {
 	struct dnsblv6_key origin;
 	struct dnsblv6_key start;
@@ -123,11 +133,18 @@ static bool is_run_empty(const struct scope *scope, struct dnsblv6_prefix prefix
 					   ? DNSBLV6_STYLE_FLAT
 					   : DNSBLV6_STYLE_DOTTED;
 	if (!check(scope, dnsblv6_key_from_labels(scope->name->wire, scope->name->size, &origin)) ||
-	    !check(scope, dnsblv6_key_of_prefix(&origin, style, prefix, &start)) ||
-	    !check(scope, reader_seek(scope->zone->reader, STORE_RECORDS, start.bytes, start.size,
-				      &found, &value)))
-		return true;
-	return found.size < start.size || memcmp(found.data, start.bytes, start.size) != 0;
+	    !check(scope, dnsblv6_key_of_prefix(&origin, style, prefix, &start)))
+		return RUN_EMPTY;
+	enum run run = RUN_EMPTY;
+	int ret = reader_seek(scope->zone->reader, STORE_RECORDS, start.bytes, start.size, &found,
+			      &value);
+	while (next_of_run(scope, &start, ret, &found)) {
+		if (dnsblv6_record_kind(value.data, value.size) == DNSBLV6_RECORD_BITMAP)
+			return RUN_LISTED;
+		run = RUN_MARKS;
+		ret = reader_next(scope->zone->reader, STORE_RECORDS, &found, &value);
+	}
+	return run;
 }
 
 /* A prefix of a block or less: some of its bits. */
@@ -196,8 +213,12 @@ static bool has_listed(const struct scope *scope, struct dnsblv6_prefix prefix)
 	/* No key begins with half an octet, or with all of IPv4. */
 	if (is_ipv4 && (prefix.prefix_len % 8 != 0 || prefix.prefix_len == IPV4_FIRST_LEN))
 		return has_listed_part(scope, prefix, 4);
-	if (!is_run_empty(scope, prefix))
+	enum run run = look_at_run(scope, prefix);
+	if (run == RUN_LISTED)
 		return true;
+	/* A wildcard above lists what has no name here. */
+	if (run == RUN_MARKS)
+		return has_listed_part(scope, prefix, is_ipv4 ? 8 : 4);
 	struct dnsblv6_bitmap map = get_bitmap(scope, prefix.first);
 	return !dnsblv6_bitmap_is_empty(&map);
 }

@@ -9,6 +9,7 @@
 #include "zone-tools/base/progress.h"
 #include "zone-tools/plan/classic.h"
 #include "zone-tools/plan/segmenter.h"
+#include "zone-tools/plan/tree.h"
 #include "zone-tools/records/unchanged.h"
 #include "zone-tools/records/zonemd.h"
 
@@ -73,16 +74,16 @@ static int put_record(struct builder *builder, const struct dnsblv6_labels *name
 	return ret == DNSBLV6_OK ? put_key(builder, &key, data, size) : ret;
 }
 
-static int put_block(void *context, struct dnsblv6_prefix block, const struct dnsblv6_bitmap *map)
+static int put_block(void *context, const struct tree_name *name)
 {
 	struct builder *builder = context;
-	struct dnsblv6_labels name;
-	uint8_t data[DNSBLV6_BITMAP_RECORD_SIZE];
-	int ret = dnsblv6_name_make(builder->spec->style, block, &name);
+	struct dnsblv6_labels labels;
+	uint8_t data[TREE_RECORD_MAX];
+	int ret = tree_name_make(builder->spec->style, name, &labels);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	dnsblv6_record_encode_bitmap(map, data);
-	return put_record(builder, &name, data, sizeof(data));
+	size_t size = tree_name_encode(name, builder->spec->ttl, data);
+	return put_record(builder, &labels, data, size);
 }
 
 /* The values of a set; none of DNSBLV6_SET_NONE. */
@@ -241,8 +242,8 @@ static int put_origin_section(struct builder *builder, const struct section *sec
 			       : DNSBLV6_OK;
 	if (section->kind == SECTION_METADATA)
 		return put_metadata(builder, origin);
-	return ranges_walk(section->kind == SECTION_IPV4 ? &origin->ipv4 : &origin->ipv6,
-			   builder->spec->style, put_block, builder);
+	return tree_walk(section->kind == SECTION_IPV4 ? &origin->ipv4 : &origin->ipv6,
+			 builder->spec->style, put_block, builder);
 }
 
 static int put_section(struct builder *builder, const struct section *section)

@@ -211,7 +211,7 @@ static int find_wildcard(const struct regions_job *job, struct dnsblv6_prefix pr
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
 }
 
-/* A wildcard above prefix covers all of it: the region is what the wildcard stands for. */
+/* Below a wildcard names depend on it: the region is what the widest one stands for. */
 static int climb_to_wildcard(const struct regions_job *job, struct dnsblv6_prefix *prefix)
 {
 	struct borders borders = borders_of(dnsblv6_prefix_is_ipv4(*prefix));

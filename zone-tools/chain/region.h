@@ -8,9 +8,11 @@
  *       and changes it -> updater.c writes their names and segments.
  *
  * A region is the run of names of one prefix: a /24 or /56, or a wider block
- * where the change reaches further, where a wildcard stands for it now, or
- * where one will. So what an update costs depends on what it changes, and not
- * on the zone around it. A zone of classic names is one region, which is all of it.
+ * where the change reaches further, where a wildcard above lists parts of it now, or
+ * where one may: when it becomes whole. Whether the block above has a wildcard depends on its
+ * whole parts alone (tree.h), so no other change moves names of others. So what an update costs
+ * depends on what it changes, and not on the zone around it. A zone of classic names is one region, which is
+ * all of it.
  */
 
 #include "zone-tools/reading/contents.h"

@@ -9,6 +9,7 @@
 #include "zone-tools/chain/region.h"
 #include "zone-tools/plan/classic.h"
 #include "zone-tools/plan/segmenter.h"
+#include "zone-tools/plan/tree.h"
 #include "zone-tools/records/store_settings.h"
 #include "zone-tools/records/zonemd.h"
 
@@ -179,7 +180,10 @@ static bool is_below_origin(const struct names *names)
 	       dnsblv6_key_is_below(names->old_key.data, names->old_key.size, key.bytes, key.size);
 }
 
-/* Is it the name of a block of this list? It is put again if it is to stay. */
+/*
+ * Is it the name of a block of this list, or of the tree that its blocks stand in? It is put again
+ * if it is to stay. Between dotted names of a region there are no others.
+ */
 static int is_block(const struct names *names, bool *ret_is_block)
 {
 	const struct updater *updater = names->updater;
@@ -193,8 +197,9 @@ static int is_block(const struct names *names, bool *ret_is_block)
 		return ret;
 	}
 	*ret_is_block = ret == DNSBLV6_OK && name.size > origin_size &&
-			dnsblv6_name_parse((enum dnsblv6_style)updater->facts.style, name.wire,
-					   name.size - origin_size, &block) == DNSBLV6_OK;
+			(updater->facts.style == DNSBLV6_STYLE_DOTTED ||
+			 dnsblv6_name_parse(DNSBLV6_STYLE_FLAT, name.wire, name.size - origin_size,
+					    &block) == DNSBLV6_OK);
 	return ret;
 }
 
@@ -242,14 +247,15 @@ static int put_name(struct names *names, const struct dnsblv6_labels *name, cons
 	return ret == DNSBLV6_OK ? chain_put(updater->chain, &key, data, size) : ret;
 }
 
-static int put_block(void *context, struct dnsblv6_prefix block, const struct dnsblv6_bitmap *map)
+static int put_block(void *context, const struct tree_name *block)
 {
 	struct names *names = context;
+	const struct updater *updater = names->updater;
 	struct dnsblv6_labels name;
-	uint8_t data[DNSBLV6_BITMAP_RECORD_SIZE];
-	int ret = dnsblv6_name_make((enum dnsblv6_style)names->updater->facts.style, block, &name);
-	dnsblv6_record_encode_bitmap(map, data);
-	return ret == DNSBLV6_OK ? put_name(names, &name, data, sizeof(data)) : ret;
+	uint8_t data[TREE_RECORD_MAX];
+	int ret = tree_name_make((enum dnsblv6_style)updater->facts.style, block, &name);
+	size_t size = tree_name_encode(block, updater->facts.ttl, data);
+	return ret == DNSBLV6_OK ? put_name(names, &name, data, size) : ret;
 }
 
 /* Borrowed from the store until the transaction changes it. None of DNSBLV6_SET_NONE. */
@@ -292,8 +298,8 @@ static int walk_region(struct names *names)
 	enum dnsblv6_style style = (enum dnsblv6_style)names->updater->facts.style;
 	if (style == DNSBLV6_STYLE_CLASSIC)
 		return classic_walk(&after->pieces, put_address, names);
-	int ret = ranges_walk(&after->ipv4, style, put_block, names);
-	return ret == DNSBLV6_OK ? ranges_walk(&after->ipv6, style, put_block, names) : ret;
+	int ret = tree_walk(&after->ipv4, style, put_block, names);
+	return ret == DNSBLV6_OK ? tree_walk(&after->ipv6, style, put_block, names) : ret;
 }
 
 static int put_region(struct updater *updater, const struct part *part)

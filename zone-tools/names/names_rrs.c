@@ -129,6 +129,6 @@ void names_rrs_add(const struct listing *listing, const struct names_entry *entr
 
 void names_rrs_add_unlisted(uint32_t ttl, struct names_rrs *rrs)
 {
-	static const uint8_t unlisted[] = "\007DNSBLv6\010unlisted";
+	static const uint8_t unlisted[] = NAMES_UNLISTED;
 	add_rr(rrs, DNSBLV6_TYPE_HINFO, ttl, unlisted, sizeof(unlisted) - 1);
 }

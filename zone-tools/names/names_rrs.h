@@ -50,6 +50,7 @@ void names_rrs_add(const struct listing *listing, const struct names_entry *entr
 void names_rrs_add_value(const struct dnsblv6_value *value, const char *name, size_t name_size,
 			 struct names_rrs *rrs);
 /* For a name that exists and is not listed: a record that says so. There is room for it. */
+#define NAMES_UNLISTED "\007DNSBLv6\010unlisted" /* RDATA of an HINFO, and a NUL */
 void names_rrs_add_unlisted(uint32_t ttl, struct names_rrs *rrs);
 /* Puts them in order, each once, with the least TTL of a type for all of it. */
 void names_rrs_settle(struct names_rrs *rrs);

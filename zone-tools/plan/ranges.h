@@ -5,8 +5,7 @@
  * ranges.h - which units are listed, and the blocks that say so.
  *
  * Flow: resolve.c's pieces -> ranges_add_pieces() rounds them out to units ->
- *       ranges_walk() calls builder.c for every owner name of the zone, in the
- *       order of the store's keys.
+ *       tree_walk() calls builder.c for every owner name of the zone.
  *
  * A range is a run of listed units of one family: IPv4 addresses by their 32
  * bits, IPv6 /64s by their 64. Values do not matter here.
@@ -56,12 +55,6 @@ struct dnsblv6_addr ranges_last_addr(const struct ranges *ranges, uint64_t last)
 uint64_t ranges_unit_count(const struct ranges *ranges);
 /* /25s or /57s with at least one listed unit: the records of flat style. */
 uint64_t ranges_block_count(const struct ranges *ranges);
-
-/* block is one that dnsblv6_name_make() has a name for; whole blocks have a full map. */
-typedef int (*ranges_fn)(void *context, struct dnsblv6_prefix block,
-			 const struct dnsblv6_bitmap *map);
-/* Stops at the first call that does not return 0, and returns that. */
-int ranges_walk(const struct ranges *ranges, enum dnsblv6_style style, ranges_fn fn, void *context);
 
 #ifdef __cplusplus
 }

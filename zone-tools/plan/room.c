@@ -2,6 +2,7 @@
 #include "zone-tools/plan/room.h"
 
 #include "zone-tools/plan/classic.h"
+#include "zone-tools/plan/tree.h"
 #include "zone-tools/records/apex.h"
 
 #include <inttypes.h>
@@ -10,10 +11,9 @@
 
 /* ---- of a plan ---- */
 
-static int count_block(void *context, struct dnsblv6_prefix block, const struct dnsblv6_bitmap *map)
+static int count_block(void *context, const struct tree_name *name)
 {
-	(void)block;
-	(void)map;
+	(void)name;
 	++*(uint64_t *)context;
 	return DNSBLV6_OK;
 }
@@ -24,7 +24,7 @@ static uint64_t count_ranges(const struct ranges *ranges, enum dnsblv6_style sty
 	uint64_t count = 0;
 	if (style == DNSBLV6_STYLE_FLAT)
 		return ranges_block_count(ranges);
-	(void)ranges_walk(ranges, style, count_block, &count);
+	(void)tree_walk(ranges, style, count_block, &count);
 	return count;
 }
 

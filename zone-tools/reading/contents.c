@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/reading/contents.h"
 
-#include "zone-tools/plan/ranges.h"
+#include "zone-tools/plan/tree.h"
 
 #include "lib/format/wellknown.h"
 
@@ -60,24 +60,22 @@ static int next(const struct contents *contents, enum store_table table,
 
 /* ---- set bits ---- */
 
-/* One record below the origin: a block of the wanted family, or something else. */
-static int add_record(struct ranges *ranges, enum dnsblv6_style style, size_t origin_size,
-		      struct store_bytes key, struct store_bytes value)
+/*
+ * One record below the origin: a block, or something else. Sub-zones lie below the apex too; their
+ * names are not names of its blocks.
+ */
+static int add_record(struct tree_reading *reading, size_t origin_size, struct store_bytes key,
+		      struct store_bytes value)
 {
 	struct dnsblv6_labels name;
-	struct dnsblv6_prefix block;
 	struct dnsblv6_bitmap map;
-	if (dnsblv6_record_kind(value.data, value.size) != DNSBLV6_RECORD_BITMAP)
-		return DNSBLV6_OK;
+	bool is_bitmap = dnsblv6_record_kind(value.data, value.size) == DNSBLV6_RECORD_BITMAP;
 	int ret = dnsblv6_key_to_labels(key.data, key.size, &name);
+	if (ret == DNSBLV6_OK && is_bitmap)
+		ret = dnsblv6_record_decode_bitmap(value.data, value.size, &map);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	/* Sub-zones lie below the apex too; their names are not names of its blocks. */
-	if (dnsblv6_name_parse(style, name.wire, name.size - origin_size, &block) != DNSBLV6_OK ||
-	    dnsblv6_prefix_is_ipv4(block) != ranges->is_ipv4)
-		return DNSBLV6_OK;
-	ret = dnsblv6_record_decode_bitmap(value.data, value.size, &map);
-	return ret == DNSBLV6_OK ? ranges_add_block(ranges, block, &map) : ret;
+	return tree_read(reading, name.wire, name.size - origin_size, is_bitmap ? &map : NULL);
 }
 
 /* Does the entry belong to what is asked for, whose records begin at start? */
@@ -107,17 +105,18 @@ static int load_ranges(const struct contents *contents, struct ranges *ranges)
 	struct dnsblv6_key start;
 	struct store_bytes key;
 	struct store_bytes value;
-	enum dnsblv6_style style = (enum dnsblv6_style)contents->facts->style;
+	struct tree_reading reading = { .ranges = ranges,
+					.style = (enum dnsblv6_style)contents->facts->style };
 	int ret = find_start(contents, &start);
 	if (ret == DNSBLV6_OK)
 		ret = seek(contents, STORE_RECORDS, start.bytes, start.size, &key, &value);
 	while (ret == DNSBLV6_OK && is_inside(contents, &start, key)) {
-		ret = add_record(ranges, style, contents->origin->origin.name.size, key, value);
+		ret = add_record(&reading, contents->origin->origin.name.size, key, value);
 		if (ret == DNSBLV6_OK)
 			ret = next(contents, STORE_RECORDS, &key, &value);
 	}
-	ranges_normalise(ranges);
-	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+	int status = tree_end(&reading);
+	return ret == DNSBLV6_OK || ret == DNSBLV6_ENOTFOUND ? status : ret;
 }
 
 /* ---- segments over set bits ---- */

@@ -20,6 +20,11 @@ from resolvers import start_unbound
 RRSIG, NSEC, DNSKEY = 46, 47, 48
 RD_AD = 0x0120  # AD in a question asks for AD in the answer
 NAMES = 1000 if IS_SANITIZED else 5000
+EXCEPTIONS = """\
+20.0.0.0/16 !20.0.3.0/24 !20.0.5.0/25 !20.0.7.9 21.0.0.0/8 !21.0.0.0/16 !21.9.9.9 20.1.7.1
+2a00:db8::/32 !2a00:db8:5::/48 !2a00:db8:6:8000::/49 !2a00:db8:7:700::/57 !2a00:db8:8:1::/64
+2a00:db9::/48 !2a00:db9:0:ff00::/56
+"""
 
 
 class Dnssec(DumpCase):
@@ -124,6 +129,24 @@ class Dnssec(DumpCase):
 
     def test_unbound_concludes_the_same_from_proofs_it_has_seen(self):
         self.resolve("yes")
+
+    def test_exceptions_in_whole_blocks_are_proven(self):
+        """Wildcards beside the names of what they do not list (FORMAT.md 2.3)."""
+        path = self.write("list.txt", "\n".join(EXCEPTIONS.split()) + "\n")
+        oracle = Oracle()
+        for word in EXCEPTIONS.split():
+            oracle.add_text(word.lstrip("!"), not word.startswith("!"))
+        key = self.keygen()
+        self.verify(self.dump("--key", key, path))
+        server = self.serve()
+        names = self.names(oracle) + [
+            f"{name}.{ZONE}" for name in ("z.0.0.20", "3.0.20", "x.3.0.20", "0.5.0.20", "z.20",
+                                          "5.db8.2a00.ip6", "0005.0db8.2a00.ip6")]
+        for aggressive in ("no", "yes"):
+            with self.subTest(aggressive=aggressive):
+                resolver = self.start_unbound(server, key, aggressive)
+                self.check_list(resolver, oracle)
+                self.check_names(resolver, server, self.random.sample(names, min(len(names), 2000)))
 
     def test_delv_validates_each_kind_of_answer(self):
         key = self.keygen()

@@ -14,7 +14,7 @@ import re
 
 from harness import (A, AAAA, CLASSIC, IS_SANITIZED, SEED, ZONE, Case, ask_all, bitmap_name,
                      classic_name, data_file, main, numbers)
-from oracle import BLOCK, UNIT, Oracle, classic_differences, differences
+from oracle import (BLOCK, UNIT, Oracle, classic_differences, differences, prefix_name)
 
 SAMPLES = int(os.environ.get("DNSBLV6_SAMPLES", 2000 if IS_SANITIZED else 20000))
 
@@ -95,6 +95,51 @@ class Lists(Case):
         server, addresses = self.compare(oracle, path)
         units = [address for address in addresses if address.version == 4]
         self.compare_classic(oracle, server, units)
+
+    def test_exceptions_in_networks_of_each_size(self):
+        """Networks inside networks, listed and not, as in a list of providers with exceptions."""
+        path = self.write("list.txt", "".join(self.nested()))
+        oracle = Oracle()
+        with open(path, encoding="ascii") as file:
+            for line in file.read().split():
+                oracle.add_text(line.lstrip("!"), not line.startswith("!"))
+        server, addresses = self.compare(oracle, path, "--max-listed", "100", counts={})
+        self.compare_classic(oracle, server, addresses)
+        self.compare_parents(oracle, server)
+
+    def compare_parents(self, oracle, server):
+        """A shorter classic name is there when something in its prefix is listed."""
+        chosen = {}
+        for network in self.random.sample(oracle.listed + oracle.excluded, 300):
+            step = 8 if network.version == 4 else 4
+            for length in range(step, UNIT[network.version], step):
+                chosen[network.supernet(new_prefix=min(length, network.prefixlen))] = None
+        prefixes = [prefix for prefix in chosen
+                    if prefix.prefixlen % (8 if prefix.version == 4 else 4) == 0]
+        names = [prefix_name(prefix, CLASSIC) for prefix in prefixes]
+        replies = ask_all(server.address, [(name, A) for name in names])
+        wrong = [(str(prefix), reply.rcode) for prefix, reply in zip(prefixes, replies)
+                 if (reply.rcode == 0) != oracle.has_listed(prefix)]
+        self.assertEqual(wrong[:10], [], f"{len(wrong)} of {len(prefixes)} wrong")
+
+    def nested(self):
+        """Lines: networks, and in each of them exceptions, in which something is listed again."""
+        for version, lengths in ((4, (9, 12, 16, 16, 17, 20, 24)), (6, (29, 32, 32, 33, 44, 48))):
+            make = {4: ipaddress.IPv4Address, 6: ipaddress.IPv6Address}[version]
+            width = 32 if version == 4 else 128
+            base = 0x20 << 24 if version == 4 else 0x2A00 << 112
+            longest = UNIT[version]
+            for number, length in enumerate(lengths * 4):
+                first = base + (number << width - lengths[0])
+                yield f"{make(first)}/{length}\n"
+                places = [(first, length, False)] * self.random.randrange(1, 30)
+                while places:
+                    at, above, is_listed = places.pop()
+                    inner = self.random.randint(above + 1, longest)
+                    at += self.random.getrandbits(inner - above) << width - inner
+                    yield f"{'' if is_listed else '!'}{make(at)}/{inner}\n"
+                    if inner < longest and self.random.random() < 0.5:
+                        places.append((at, inner, not is_listed))
 
     def test_flat_names(self):
         path = self.write("list.txt", "192.0.2.1\n198.51.100.0/24\n2001:db8:aabb:cc80::/64\n")

@@ -27,6 +27,17 @@ UNIT = {4: 32, 6: 64}  # prefix length of what one bit stands for
 BLOCK = {4: 25, 6: 57}
 
 
+def prefix_name(network, zone):
+    """The classic name of a network: octets or nibbles."""
+    bits = 8 if network.version == 4 else 4
+    size = network.max_prefixlen
+    count = network.prefixlen // bits
+    number = int(network.network_address)
+    parts = [number >> size - bits * (i + 1) & ((1 << bits) - 1) for i in range(count)]
+    texts = [str(part) if network.version == 4 else f"{part:x}" for part in reversed(parts)]
+    return ".".join(texts) + "." + zone
+
+
 def first_of_block(address):
     return str(ipaddress.IPv4Address(int(address) >> 7 << 7))
 
@@ -36,6 +47,7 @@ class Oracle:
         # prefix length -> {network number shifted right: is listed}
         self.prefixes = {4: {}, 6: {}}
         self.listed = []  # networks, in the order of the list
+        self.excluded = []
         self.units_below = {4: set(), 6: set()}  # blocks with prefixes longer than themselves
 
     # ---- reading ----
@@ -51,8 +63,7 @@ class Oracle:
         if network.prefixlen > BLOCK[version]:
             self.units_below[version].add(
                 int(network.network_address) >> (network.max_prefixlen - BLOCK[version]))
-        if is_listed:
-            self.listed.append(network)
+        (self.listed if is_listed else self.excluded).append(network)
 
     def add_text(self, text, is_listed=True):
         """An address, CIDR or range."""
@@ -116,6 +127,32 @@ class Oracle:
         unit = int(address) >> (address.max_prefixlen - UNIT[address.version])
         lengths = sorted(self.prefixes[address.version], reverse=True)
         return self._decide(address.version, unit, UNIT[address.version], lengths)
+
+    def has_listed(self, network):
+        """Is anything in a network listed? A list's own; test points and canaries are not seen."""
+        version = network.version
+        inner = [other for other in self.listed
+                 if other.version == version and other.subnet_of(network)]
+        if any(self.is_listed_somewhere(other) for other in inner):
+            return True
+        lengths = [length for length in sorted(self.prefixes[version], reverse=True)
+                   if length <= network.prefixlen]
+        number = int(network.network_address) >> network.max_prefixlen - network.prefixlen
+        return self._decide(version, number, network.prefixlen, lengths) \
+            and not self._is_covered(network)
+
+    def is_listed_somewhere(self, network):
+        """Of a network of the list: are all its addresses excluded by narrower networks?"""
+        table = self.prefixes[network.version][network.prefixlen]
+        number = int(network.network_address) >> network.max_prefixlen - network.prefixlen
+        return table[number] and not self._is_covered(network)
+
+    def _is_covered(self, network):
+        """Do narrower exclusions leave nothing of it?"""
+        inner = [other for other in self.excluded if other.version == network.version
+                 and other != network and other.subnet_of(network)]
+        rest = network.num_addresses
+        return sum(other.num_addresses for other in ipaddress.collapse_addresses(inner)) == rest
 
     def is_canary(self, address):
         return address.version == 4 and first_of_block(address) in CANARIES

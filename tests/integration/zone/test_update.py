@@ -148,6 +148,39 @@ class RandomUpdates(UpdateCase):
         self.begin()
         self.run_rounds(self.dense_changes)
 
+    def exceptions(self):
+        """Exceptions of each size in whole blocks of each size, which come and go."""
+        changes = {}
+        for _ in range(self.random.choice((1, 1, 3, 8, 60))):
+            text, lengths = self.random.choice((
+                ("20.0.0.0/16", (32, 31, 26, 25, 24, 24, 24, 23, 20)),
+                ("22.0.0.0/8", (32, 25, 24, 17, 16, 16, 16, 16)),
+                ("2a00:1::/32", (64, 63, 58, 57, 56, 55, 48, 48, 47)),
+                ("2a00:1:2::/48", (64, 57, 56, 56, 56, 55)),
+                ("2a00:1:2::/48", (56, 56, 56, 56, 56, 48))))
+            whole = ipaddress.ip_network(text)
+            length = self.random.choice(lengths)
+            bits = 32 if whole.version == 4 else 128
+            # Children beside each other, of which a third is an exception in the end, or no more.
+            place = self.random.randrange(min(200, 1 << length - whole.prefixlen))
+            address = int(whole[0]) + (place << bits - length) + self.random.getrandbits(bits - length)
+            network = NETWORK[whole.version]((address, length), strict=False)
+            changes[network] = self.random.random() < 0.3
+        if self.random.random() < 0.1:
+            changes[ipaddress.ip_network("20.0.0.0/16")] = True
+        return changes
+
+    def test_exceptions_in_whole_blocks_come_and_go(self):
+        for is_signed in (False, True):
+            with self.subTest(is_signed=is_signed):
+                if is_signed:
+                    self.sign()
+                self.lists = {"": Addresses()}
+                for text in ("20.0.0.0/16", "22.0.0.0/8", "2a00:1::/32"):
+                    self.lists[""].change(ipaddress.ip_network(text), True)
+                self.begin()
+                self.run_rounds(self.exceptions)
+
     def test_a_network_fills_up_block_by_block(self):
         """The last /24 makes a wildcard of 256, and the last /16 one of those."""
         self.sign()

@@ -134,7 +134,7 @@ TEST_CASE("a store of another schema is neither written nor read", "[store][writ
 	REQUIRE(write_store(path, [](writer *w) { return put(w, STORE_RECORDS, "a", "1"); }) ==
 		STORE_OK);
 	const std::string schema = read_table(path, STORE_FACTS).at("schema");
-	REQUIRE(schema == std::string("\0\0\0\2", 4));
+	REQUIRE(schema == std::string("\0\0\0\3", 4));
 
 	put_raw_fact(path, "schema", std::string("\0\0\0\1", 4));
 	bool was_called = false;
