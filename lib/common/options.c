@@ -130,18 +130,34 @@ int options_next(const struct options_table *table, int argc, char **argv,
 	return value >= VALUE_FIRST ? value - VALUE_FIRST : find_letter(table, value);
 }
 
+static bool parse_number(const char *text, unsigned long long min, unsigned long long max,
+			 unsigned long long *ret_number)
+{
+	char *end = NULL;
+	errno = 0;
+	*ret_number = strtoull(text, &end, 10);
+	return isdigit((unsigned char)text[0]) && *end == '\0' && errno == 0 &&
+	       *ret_number >= min && *ret_number <= max;
+}
+
 unsigned long long options_number(const struct options_table *table, const char *option,
 				  const char *argument, unsigned long long min,
 				  unsigned long long max)
 {
-	char *end = NULL;
-	errno = 0;
-	unsigned long long number = strtoull(argument, &end, 10);
-	if (!isdigit((unsigned char)argument[0]) || *end != '\0' || errno != 0 || number < min ||
-	    number > max)
+	unsigned long long number;
+	if (!parse_number(argument, min, max, &number))
 		options_fail(table, "--%s takes a whole number from %llu to %llu, not '%s'", option,
 			     min, max, argument);
 	return number;
+}
+
+int options_find(const struct options_table *table, const char *name)
+{
+	for (size_t i = 0; i < table->row_count; i++) {
+		if (strcmp(row_at(table, i)->name, name) == 0)
+			return (int)i;
+	}
+	return OPTIONS_END;
 }
 
 void options_settle_process(void)
@@ -163,27 +179,41 @@ static void store_number(void *member, size_t size, unsigned long long number)
 	       size);
 }
 
+const char *options_try(const struct options_table *table, int row_index, const char *argument,
+			void *context, char *ret_reason)
+{
+	const struct options_bound *row = &table->bound[row_index];
+	char *member = (char *)context + row->offset;
+	const char *word = argument != NULL ? argument : "";
+	unsigned long long number;
+	if (row->take != NULL)
+		return row->take(member, word);
+	if (row->row.argument == NULL) {
+		memcpy(member, &(bool){ true }, sizeof(bool));
+	} else if (row->max == 0) {
+		memcpy(member, &word, sizeof(word));
+	} else if (parse_number(word, row->min, row->max, &number)) {
+		store_number(member, row->size, number);
+	} else {
+		snprintf(ret_reason, OPTIONS_REASON_MAX,
+			 "permitted are whole numbers from %llu to %llu", row->min, row->max);
+		return ret_reason;
+	}
+	return NULL;
+}
+
 void options_take(const struct options_table *table, int row_index, const char *argument,
 		  void *context)
 {
 	const struct options_bound *row = &table->bound[row_index];
-	const char *name = row->row.name;
-	char *member = (char *)context + row->offset;
-	const char *reason = NULL;
-	const char *word = argument != NULL ? argument : "";
+	char reason_text[OPTIONS_REASON_MAX];
 	char given[256]; /* what takes it may write to it */
-	snprintf(given, sizeof(given), "%s", word);
-	if (row->take != NULL)
-		reason = row->take(member, word);
-	else if (row->row.argument == NULL)
-		memcpy(member, &(bool){ true }, sizeof(bool));
-	else if (row->max == 0)
-		memcpy(member, &word, sizeof(word));
-	else
-		store_number(member, row->size,
-			     options_number(table, name, word, row->min, row->max));
+	snprintf(given, sizeof(given), "%s", argument != NULL ? argument : "");
+	const char *reason = options_try(table, row_index, argument, context, reason_text);
+	if (reason == reason_text) /* exits, with the words of other numbers */
+		options_number(table, row->row.name, given, row->min, row->max);
 	if (reason != NULL)
-		options_fail(table, "--%s '%s': %s", name, given, reason);
+		options_fail(table, "--%s '%s': %s", row->row.name, given, reason);
 }
 
 void options_parse(const struct options_table *table, int argc, char **argv, void *context)

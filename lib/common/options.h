@@ -47,7 +47,9 @@ struct options_bound {
 	unsigned long long max;
 	/* In place of all that. NULL, or what is wrong with argument: static text. */
 	const char *(*take)(void *member, const char *argument);
-	bool is_remembered; /* for the program's own use */
+	bool is_remembered; /* for the program's own use, as all below */
+	bool is_repeated;   /* it may be given more than once, and each counts */
+	bool is_once;	    /* for one run alone, and not for a configuration */
 };
 
 #define OPTIONS_AT(type, member)                                                                   \
@@ -84,6 +86,15 @@ int options_next(const struct options_table *table, int argc, char **argv,
 
 /* What bound[row] says is done with its argument, to a member of context; exits on wrong use. */
 void options_take(const struct options_table *table, int row, const char *argument, void *context);
+/*
+ * The same that does not exit: NULL, or what is wrong with argument, which is ret_reason or static
+ * text. A flag's argument is ignored.
+ */
+#define OPTIONS_REASON_MAX 128
+const char *options_try(const struct options_table *table, int row, const char *argument,
+			void *context, char *ret_reason);
+/* The row with that name; OPTIONS_END when there is none. */
+int options_find(const struct options_table *table, const char *name);
 /* All options in this way; operands begin at argv[optind] then. */
 void options_parse(const struct options_table *table, int argc, char **argv, void *context);
 

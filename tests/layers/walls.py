@@ -102,7 +102,7 @@ ROOMS = {
     "server": ("counts", "askers", "settings", "confine", "querylog", "zone", "message",
                "transfer", "answer", "control", "process"),
     "zone-tools": ("base", "keys", "records", "names", "plan", "lists", "reading", "chain",
-                   "commands"),
+                   "zones", "commands"),
     "client-lib": ("base", "cache", "config", "resolver", "shared", "engine", "handle"),
     "integration/mail/base": ("users", "tls", "handover", "loop", "worker", "nanny"),
     "integration/mail/smtp-front": ("setup", "recipients", "facts", "sinks", "handover", "edge",

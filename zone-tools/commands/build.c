@@ -15,6 +15,9 @@
 #include "zone-tools/plan/room.h"
 #include "zone-tools/plan/guard.h"
 #include "zone-tools/commands/rows.h"
+#include "zone-tools/commands/build.h"
+#include "zone-tools/commands/followers.h"
+#include "zone-tools/commands/zonecall.h"
 #include "zone-tools/plan/plan.h"
 #include "zone-tools/base/progress.h"
 #include "zone-tools/lists/sources.h"
@@ -62,6 +65,7 @@ struct build {
 	struct progress progress;
 	struct listing listing;
 	struct plan plan;
+	struct secondaries secondaries;
 };
 
 /* ---- the command line ---- */
@@ -121,11 +125,13 @@ static const struct options_bound rows[] = {
 	{ { 'n', "ns", "NAME[,ADDRESS...]", "name server of the zone; may be repeated" },
 	  AT(spec),
 	  .take = take_ns,
+	  .is_repeated = true,
 	  .is_remembered = true },
 	{ { 0, "style", "WORD", "of the owner names: dotted (default), flat or classic" },
 	  .take = take_style },
 	{ { 0, "change-style", NULL, "the names of the store may become those of another style" },
-	  AT(may_change_style) },
+	  AT(may_change_style),
+	  .is_once = true },
 	{ { 0, "classic", "NAME", "classic zone to name in the metadata" },
 	  AT(spec.classic),
 	  .is_remembered = true },
@@ -146,13 +152,15 @@ static const struct options_bound rows[] = {
 	  .is_remembered = true },
 	{ { 0, "serial", "NUMBER", "of the SOA (the time, or one more than before)" },
 	  AT(spec.serial),
+	  .is_once = true,
 	  .min = 1,
 	  .max = UINT32_MAX },
 	{ { 0, "mailbox", "NAME", "SOA mailbox (hostmaster.ZONE)" },
 	  AT(spec.mailbox),
 	  .is_remembered = true },
 	{ { 0, "forget", "OPTION", "what the store remembers of it, such as ttl; may be repeated" },
-	  .take = take_forget },
+	  .take = take_forget,
+	  .is_once = true },
 	ROWS_IGNORE_COLUMNS(struct build, sources),
 	ROWS_SOURCES(struct build, sources),
 	{ { 0, "max-bad-lines", "COUNT", "unreadable lines to skip (0)" },
@@ -166,20 +174,24 @@ static const struct options_bound rows[] = {
 	ROWS_WITHDRAW(struct build, keyfiles),
 	ROWS_LIFETIME(struct build, lifetime_s),
 	{ { 0, "unsign", NULL, "a signed zone may become unsigned, or change its keys at once" },
-	  AT(keyfiles.set.may_replace) },
+	  AT(keyfiles.set.may_replace),
+	  .is_once = true },
 	ROWS_TRUST_CLOCK(struct build, trusts_clock),
 	ROWS_DRY_RUN(struct build, is_dry_run),
 	ROWS_ALL(struct build, lines_max),
 	{ { 0, "zonemd", NULL, "have a digest of the zone in it (RFC 8976)" },
 	  AT(spec.has_zonemd),
 	  .is_remembered = true },
-	{ { 'q', "quiet", NULL, "do not print what was built" }, AT(is_quiet) },
+	ROWS_SECONDARIES(struct build, secondaries),
+	ROWS_CONFIG,
+	{ { 'q', "quiet", NULL, "do not print what was built" }, AT(is_quiet), .is_once = true },
 };
 
 static const struct options_table table = {
 	.program = "dnsblv6-zone build",
 	.libraries = DNSBLV6_LIBRARIES,
-	.usage = "--zone NAME --store FILE --ns NAME [options] LIST ...",
+	.usage = "--zone NAME --store FILE --ns NAME [options] LIST ...\n"
+		 "       dnsblv6-zone build ZONE [options] [LIST ...]",
 	.summary = "Makes or replaces a store. LIST is a file, - for standard input, or "
 		   "TYPE:FILE[,FILE...]\nwith an rbldnsd dataset TYPE such as ip4set.",
 	.bound = rows,
@@ -379,7 +391,12 @@ static void report_serial(const struct build *build, const struct builder_result
 		    spec->serial, result->serial - 1);
 }
 
-static int report(const struct build *build, const struct builder_result *result)
+static int await(struct build *build, uint32_t serial)
+{
+	return followers_await(&build->secondaries, &build->spec.zone, serial, build->store);
+}
+
+static int report(struct build *build, const struct builder_result *result)
 {
 	if (!result->is_unchanged)
 		report_serial(build, result);
@@ -395,7 +412,7 @@ static int report(const struct build *build, const struct builder_result *result
 		       result->signature_count, result->serial);
 	int ret = output_end(false);
 	if (ret == 0)
-		return EX_OK;
+		return build->is_dry_run ? EX_OK : await(build, result->serial);
 	log_error(NULL, "output not written%s (%s)", build->is_dry_run ? "" : ", but the store is",
 		  chain_strerror(ret));
 	return EX_IOERR;
@@ -596,16 +613,29 @@ static int run(struct build *build, int argc, char **argv)
 	return status;
 }
 
-int build_command(int argc, char **argv)
+static void init(void *context)
 {
-	struct build build = { .limits = GUARD_LIMITS_DEFAULT,
-			       .max_records = 16000000,
-			       .lines_max = FINDINGS_SHOWN,
-			       .lifetime_s = SIGNER_LIFETIME_S,
-			       .now_s = (uint64_t)time(NULL),
-			       .findings = { .stream = stderr, .limit = FINDINGS_SHOWN } };
-	build.sources.now_s = build.now_s;
-	keyfiles_init(&build.keyfiles);
+	struct build *build = context;
+	*build = (struct build){ .limits = GUARD_LIMITS_DEFAULT,
+				 .max_records = 16000000,
+				 .lines_max = FINDINGS_SHOWN,
+				 .lifetime_s = SIGNER_LIFETIME_S,
+				 .now_s = (uint64_t)time(NULL),
+				 .findings = { .stream = stderr, .limit = FINDINGS_SHOWN } };
+	build->sources.now_s = build->now_s;
+	keyfiles_init(&build->keyfiles);
+}
+
+const struct zonesconf_command *build_settings(void)
+{
+	static const struct zonesconf_command settings = { &table, sizeof(struct build), init };
+	return &settings;
+}
+
+static int run_command(int argc, char **argv)
+{
+	struct build build;
+	init(&build);
 	parse_command_line(&build, argc, argv);
 	progress_init(&build.progress);
 	if (listing_init(&build.listing) != DNSBLV6_OK)
@@ -618,4 +648,9 @@ int build_command(int argc, char **argv)
 	plan_deinit(&build.plan);
 	listing_deinit(&build.listing);
 	return status;
+}
+
+int build_command(int argc, char **argv)
+{
+	return zonecall_run(&table, build_settings(), ZONECALL_LISTS, argc, argv, run_command);
 }

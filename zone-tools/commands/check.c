@@ -5,6 +5,8 @@
  */
 
 #include "zone-tools/commands/commands.h"
+#include "zone-tools/commands/build.h"
+#include "zone-tools/commands/zonecall.h"
 #include "zone-tools/commands/rows.h"
 
 #include "zone-tools/reading/compare.h"
@@ -47,6 +49,7 @@ static const struct options_bound rows[] = {
 	ROWS_SOURCES(struct check, sources),
 	ROWS_MAX_LISTED(struct check, limits),
 	ROWS_ALL(struct check, lines_max),
+	ROWS_CONFIG,
 };
 
 static const struct options_table table = {
@@ -239,7 +242,7 @@ static int check_lists(struct check *check, const struct dnsblv6_facts *before, 
 	return status;
 }
 
-int check_command(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
 	struct check check = { .limits = GUARD_LIMITS_DEFAULT,
 			       .lines_max = FINDINGS_SHOWN,
@@ -260,4 +263,9 @@ int check_command(int argc, char **argv)
 	if (status != EX_OK)
 		return status;
 	return check.findings.refusal_count + check.findings.warning_count > 0 ? 1 : EX_OK;
+}
+
+int check_command(int argc, char **argv)
+{
+	return zonecall_run(&table, build_settings(), ZONECALL_MAYBE_ZONE, argc, argv, run_command);
 }

@@ -23,6 +23,7 @@ int diff_command(int argc, char **argv);
 int rollback_command(int argc, char **argv);
 int dump_command(int argc, char **argv);
 int sign_command(int argc, char **argv);
+int confcheck_command(int argc, char **argv);
 int keygen_command(int argc, char **argv);
 int ds_command(int argc, char **argv);
 

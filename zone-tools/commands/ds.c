@@ -5,6 +5,8 @@
  */
 
 #include "zone-tools/commands/commands.h"
+#include "zone-tools/commands/build.h"
+#include "zone-tools/commands/zonecall.h"
 
 #include "zone-tools/keys/anchor.h"
 
@@ -16,12 +18,13 @@
 #include <stdio.h>
 #include <sysexits.h>
 
-enum row { OPTION_ZONE, OPTION_KEY, OPTION_DNSKEY };
+enum row { OPTION_ZONE, OPTION_KEY, OPTION_DNSKEY, OPTION_CONFIG };
 
 static const struct options_row rows[] = {
 	[OPTION_ZONE] = { 'z', "zone", "NAME", "zone that the key signs, such as bl6.example." },
 	[OPTION_KEY] = { 'k', "key", "FILE", "file that keygen wrote" },
 	[OPTION_DNSKEY] = { 0, "dnskey", NULL, "print the DNSKEY record instead" },
+	[OPTION_CONFIG] = ZONECALL_ROW,
 };
 
 static const struct options_table table = {
@@ -54,7 +57,7 @@ static void parse_command_line(struct ds *ds, int argc, char **argv)
 			parse_zone(ds, argument);
 		else if (option == OPTION_KEY)
 			ds->file = argument;
-		else
+		else if (option == OPTION_DNSKEY)
 			ds->is_dnskey = true;
 	}
 	if (ds->zone.size == 0)
@@ -65,7 +68,7 @@ static void parse_command_line(struct ds *ds, int argc, char **argv)
 		options_fail(&table, "unexpected word '%s'", argv[optind]);
 }
 
-int ds_command(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
 	struct ds ds = { 0 };
 	struct key *key = NULL;
@@ -82,4 +85,9 @@ int ds_command(int argc, char **argv)
 		log_error(NULL, "output not written (%s)", key_strerror(ret));
 	key_free(key);
 	return commands_exit_status(ret);
+}
+
+int ds_command(int argc, char **argv)
+{
+	return zonecall_run(&table, build_settings(), ZONECALL_NO_LISTS, argc, argv, run_command);
 }

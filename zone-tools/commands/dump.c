@@ -5,6 +5,8 @@
  */
 
 #include "zone-tools/commands/commands.h"
+#include "zone-tools/commands/build.h"
+#include "zone-tools/commands/zonecall.h"
 
 #include "zone-tools/reading/contents.h"
 #include "zone-tools/reading/zonefile.h"
@@ -19,13 +21,14 @@
 #include <stdio.h>
 #include <sysexits.h>
 
-enum row { OPTION_STORE, OPTION_VALUES, OPTION_CLIENTS, OPTION_ZONEFILE };
+enum row { OPTION_STORE, OPTION_VALUES, OPTION_CLIENTS, OPTION_ZONEFILE, OPTION_CONFIG };
 
 static const struct options_row rows[] = {
 	[OPTION_STORE] = { 's', "store", "FILE", "store to read" },
 	[OPTION_VALUES] = { 0, "values", NULL, "print A, TTL and text of each prefix as well" },
 	[OPTION_CLIENTS] = { 0, "clients", NULL, "print the list of clients, as an acl" },
 	[OPTION_ZONEFILE] = { 0, "zonefile", NULL, "print the zone as a master file (RFC 1035)" },
+	[OPTION_CONFIG] = ZONECALL_ROW,
 };
 
 static const struct options_table table = {
@@ -213,7 +216,7 @@ static void parse_command_line(struct dump *dump, int argc, char **argv)
 			dump->store = argument;
 		else if (option == OPTION_VALUES)
 			dump->has_values = true;
-		else
+		else if (option != OPTION_CONFIG)
 			dump->what = (enum row)option;
 	}
 	if (dump->store == NULL)
@@ -248,7 +251,7 @@ static int print_all(struct dump *dump)
 	return ret;
 }
 
-int dump_command(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
 	struct dump dump = { 0 };
 	parse_command_line(&dump, argc, argv);
@@ -258,4 +261,9 @@ int dump_command(int argc, char **argv)
 		return commands_exit_status(ret);
 	}
 	return commands_end_output(true);
+}
+
+int dump_command(int argc, char **argv)
+{
+	return zonecall_run(&table, build_settings(), ZONECALL_NO_LISTS, argc, argv, run_command);
 }

@@ -5,6 +5,8 @@
  */
 
 #include "zone-tools/commands/commands.h"
+#include "zone-tools/commands/build.h"
+#include "zone-tools/commands/zonecall.h"
 
 #include "zone-tools/chain/chain.h"
 #include "zone-tools/records/clock.h"
@@ -27,7 +29,7 @@
 
 enum { SHOWN = 20 }; /* prefixes of each change */
 
-enum row { OPTION_STORE, OPTION_COUNT, OPTION_SINCE, OPTION_ALL, OPTION_BRIEF };
+enum row { OPTION_STORE, OPTION_COUNT, OPTION_SINCE, OPTION_ALL, OPTION_BRIEF, OPTION_CONFIG };
 
 static const struct options_row rows[] = {
 	[OPTION_STORE] = { 's', "store", "FILE", "store to read" },
@@ -35,6 +37,7 @@ static const struct options_row rows[] = {
 	[OPTION_SINCE] = { 0, "since", "SERIAL", "what is different now from that version" },
 	[OPTION_ALL] = { 0, "all", NULL, "print every prefix, not the first 20 of a change" },
 	[OPTION_BRIEF] = { 0, "brief", NULL, "print one line for each change" },
+	[OPTION_CONFIG] = ZONECALL_ROW,
 };
 
 static const struct options_table table = {
@@ -284,7 +287,7 @@ static int print_all(struct history_log *log)
 	return ret;
 }
 
-int history_command(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
 	struct history_log log = { .count = 10, .shown = SHOWN };
 	parse_command_line(&log, argc, argv);
@@ -294,4 +297,9 @@ int history_command(int argc, char **argv)
 		return commands_exit_status(ret);
 	}
 	return commands_end_output(true);
+}
+
+int history_command(int argc, char **argv)
+{
+	return zonecall_run(&table, build_settings(), ZONECALL_NO_LISTS, argc, argv, run_command);
 }

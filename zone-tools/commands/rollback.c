@@ -6,6 +6,9 @@
 
 #include "zone-tools/commands/commands.h"
 #include "zone-tools/commands/rows.h"
+#include "zone-tools/commands/followers.h"
+#include "zone-tools/commands/build.h"
+#include "zone-tools/commands/zonecall.h"
 
 #include "zone-tools/base/findings.h"
 #include "zone-tools/chain/chain.h"
@@ -30,6 +33,7 @@ struct rollback {
 	struct version version;
 	uint64_t to; /* a serial; TO_PREVIOUS: the one before the last change */
 	struct findings findings;
+	struct secondaries secondaries;
 	bool is_quiet;
 };
 
@@ -45,6 +49,8 @@ static const struct options_bound rows[] = {
 	ROWS_LIFETIME(struct rollback, job.lifetime_s),
 	ROWS_TRUST_CLOCK(struct rollback, job.trusts_clock),
 	ROWS_DRY_RUN(struct rollback, job.is_dry_run),
+	ROWS_SECONDARIES(struct rollback, secondaries),
+	ROWS_CONFIG,
 	{ { 'q', "quiet", NULL, "do not print what was done" }, AT(is_quiet) },
 };
 
@@ -136,16 +142,18 @@ static int run(struct rollback *rollback)
 	}
 	if (ret == DNSBLV6_OK && !rollback->job.is_dry_run)
 		keyfiles_report_kept(&rollback->keyfiles, rollback->job.path);
-	if (rollback->is_quiet)
-		return EX_OK;
-	if (ret == CHAIN_EUNCHANGED)
+	if (ret == CHAIN_EUNCHANGED && !rollback->is_quiet)
 		puts("nothing to change");
-	else
+	else if (!rollback->is_quiet)
 		report(rollback, &result);
-	return commands_end_output(false);
+	int status = commands_end_output(false);
+	if (status != EX_OK || ret == CHAIN_EUNCHANGED || rollback->job.is_dry_run)
+		return status;
+	return followers_await(&rollback->secondaries, &result.zone, result.serial,
+			       rollback->job.path);
 }
 
-int rollback_command(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
 	struct rollback rollback = { .to = TO_PREVIOUS,
 				     .job = { .now_s = (uint64_t)time(NULL) },
@@ -162,4 +170,9 @@ int rollback_command(int argc, char **argv)
 	version_deinit(&rollback.version);
 	keyfiles_deinit(&rollback.keyfiles);
 	return status;
+}
+
+int rollback_command(int argc, char **argv)
+{
+	return zonecall_run(&table, build_settings(), ZONECALL_NO_LISTS, argc, argv, run_command);
 }

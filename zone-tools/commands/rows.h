@@ -31,12 +31,13 @@ const char *rows_take_except(void *member, const char *argument);
 	}
 #define ROWS_PUBLISH(type, member, help)                                                           \
 	{                                                                                          \
-		{ 0, "publish", "FILE", help }, OPTIONS_AT(type, member), .take = keyfiles_add     \
+		{ 0, "publish", "FILE", help }, OPTIONS_AT(type, member), .take = keyfiles_add,    \
+									  .is_repeated = true      \
 	}
 #define ROWS_WITHDRAW(type, member)                                                                \
 	{                                                                                          \
 		{ 0, "withdraw", "KEYTAG", "take this key out of the zone; may be repeated" },     \
-			OPTIONS_AT(type, member), .take = keyfiles_withdraw                        \
+			OPTIONS_AT(type, member), .take = keyfiles_withdraw, .is_once = true       \
 	}
 #define ROWS_LIFETIME(type, member)                                                                \
 	{                                                                                          \
@@ -47,7 +48,7 @@ const char *rows_take_except(void *member, const char *argument);
 #define ROWS_TRUST_CLOCK(type, member)                                                             \
 	{                                                                                          \
 		{ 0, "trust-clock", NULL, "sign though the store was changed later than now" },    \
-			OPTIONS_AT(type, member)                                                   \
+			OPTIONS_AT(type, member), .is_once = true                                  \
 	}
 
 /* How lists are read; sources is a struct sources_options. */
@@ -60,7 +61,8 @@ const char *rows_take_except(void *member, const char *argument);
 		  OPTIONS_AT(type, sources.skip_reserved) },                                       \
 		{ { 0, "except", "FILE", "never list what this file has; may be repeated" },       \
 		  OPTIONS_AT(type, sources),                                                       \
-		  .take = rows_take_except },                                                      \
+		  .take = rows_take_except,                                                        \
+		  .is_repeated = true },                                                           \
 	{                                                                                          \
 		{ 0, "allow-empty", NULL, "a list may be empty" },                                 \
 			OPTIONS_AT(type, sources.allow_empty)                                      \
@@ -97,11 +99,11 @@ const char *rows_take_except(void *member, const char *argument);
 #define ROWS_DRY_RUN(type, member)                                                                 \
 	{                                                                                          \
 		{ 0, "dry-run", NULL, "do all of it but publish it, and say what would change" },  \
-			OPTIONS_AT(type, member)                                                   \
+			OPTIONS_AT(type, member), .is_once = true                                  \
 	}
 /* How many lines of a difference; the member is a uint64_t. */
 #define ROWS_ALL(type, member)                                                                     \
 	{                                                                                          \
 		{ 0, "all", NULL, "print the whole difference, not the first 20 lines" },          \
-			OPTIONS_AT(type, member), .take = rows_take_all                            \
+			OPTIONS_AT(type, member), .take = rows_take_all, .is_once = true           \
 	}

@@ -8,6 +8,9 @@
 
 #include "zone-tools/chain/chain.h"
 #include "zone-tools/commands/rows.h"
+#include "zone-tools/commands/followers.h"
+#include "zone-tools/commands/build.h"
+#include "zone-tools/commands/zonecall.h"
 #include "zone-tools/base/progress.h"
 #include "zone-tools/chain/resign.h"
 #include "zone-tools/base/findings.h"
@@ -29,6 +32,7 @@ struct sign {
 	struct resign_job job;
 	struct findings findings;
 	struct progress progress;
+	struct secondaries secondaries;
 	bool is_quiet;
 };
 
@@ -44,6 +48,8 @@ static const struct options_bound rows[] = {
 	    "sign an unsigned zone, or with a key that was not published before" },
 	  AT(keyfiles.set.may_replace) },
 	ROWS_TRUST_CLOCK(struct sign, job.trusts_clock),
+	ROWS_SECONDARIES(struct sign, secondaries),
+	ROWS_CONFIG,
 	{ { 'q', "quiet", NULL, "do not print what was signed" }, AT(is_quiet) },
 };
 
@@ -90,10 +96,11 @@ static int run(struct sign *sign)
 		       " expires=%" PRIu64 "\n",
 		       zone, result.record_count, result.signature_count, result.serial,
 		       result.expires_s);
-	return EX_OK;
+	fflush(stdout);
+	return followers_await(&sign->secondaries, &result.zone, result.serial, sign->job.path);
 }
 
-int sign_command(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
 	struct sign sign = { .job = { .now_s = (uint64_t)time(NULL) },
 			     .findings = { .stream = stderr, .limit = FINDINGS_SHOWN } };
@@ -108,4 +115,9 @@ int sign_command(int argc, char **argv)
 		status = run(&sign);
 	keyfiles_deinit(&sign.keyfiles);
 	return status;
+}
+
+int sign_command(int argc, char **argv)
+{
+	return zonecall_run(&table, build_settings(), ZONECALL_NO_LISTS, argc, argv, run_command);
 }

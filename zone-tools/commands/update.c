@@ -9,6 +9,9 @@
 #include "zone-tools/chain/chain.h"
 #include "zone-tools/lists/changes.h"
 #include "zone-tools/commands/rows.h"
+#include "zone-tools/commands/followers.h"
+#include "zone-tools/commands/build.h"
+#include "zone-tools/commands/zonecall.h"
 #include "zone-tools/chain/updater.h"
 #include "zone-tools/reading/difference.h"
 
@@ -42,6 +45,7 @@ struct update {
 	struct pieces changes;
 	struct updater_job job;
 	struct difference difference;
+	struct secondaries secondaries;
 	bool is_quiet;
 };
 
@@ -88,6 +92,8 @@ static const struct options_bound rows[] = {
 	ROWS_MAX_CHANGE(struct update, limits),
 	ROWS_MAX_LISTED(struct update, limits),
 	ROWS_MAX_RECORDS(struct update, job.max_records),
+	ROWS_SECONDARIES(struct update, secondaries),
+	ROWS_CONFIG,
 	{ { 'q', "quiet", NULL, "do not print what was changed" }, AT(is_quiet) },
 };
 
@@ -149,7 +155,7 @@ static int print(const char *text, bool is_written)
 	return EX_IOERR;
 }
 
-static int report(const struct update *update, const struct updater_result *result)
+static int report(struct update *update, const struct updater_result *result)
 {
 	char zone[DNSBLV6_NAME_TEXT_SIZE];
 	char text[DNSBLV6_NAME_TEXT_SIZE + 200];
@@ -160,7 +166,11 @@ static int report(const struct update *update, const struct updater_result *resu
 		 update->job.is_dry_run ? "would update" : "updated", zone, result->ipv4_count,
 		 result->ipv4_change, result->ipv6_count, result->ipv6_change,
 		 result->changed_count, result->signature_count, result->serial);
-	return update->is_quiet ? EX_OK : print(text, !update->job.is_dry_run);
+	int status = update->is_quiet ? EX_OK : print(text, !update->job.is_dry_run);
+	if (status != EX_OK || update->job.is_dry_run)
+		return status;
+	return followers_await(&update->secondaries, &result->zone, result->serial,
+			       update->job.path);
 }
 
 static int change_store(struct update *update)
@@ -233,7 +243,7 @@ static int change_store_in_child(struct update *update)
 	return EX_SOFTWARE;
 }
 
-int update_command(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
 	struct update update = { .limits = GUARD_LIMITS_DEFAULT,
 				 .job = { .max_records = 16000000, .now_s = (uint64_t)time(NULL) },
@@ -253,4 +263,9 @@ int update_command(int argc, char **argv)
 	pieces_deinit(&update.changes);
 	free(update.sources);
 	return status;
+}
+
+int update_command(int argc, char **argv)
+{
+	return zonecall_run(&table, build_settings(), ZONECALL_NO_LISTS, argc, argv, run_command);
 }

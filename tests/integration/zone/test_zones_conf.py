@@ -1,0 +1,233 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+zones.conf: commands by the name of a zone make what they make with all options, what is wrong has
+its line, and secondaries that have not the new version are named.
+"""
+
+import os
+import re
+import socket
+import struct
+import threading
+
+from harness import (EX_CONFIG, EX_DATAERR, EX_UNAVAILABLE, EX_USAGE, SOURCE, ZONE, main,
+                     numbers)
+from updates import UpdateCase
+
+MANUAL = os.path.join(SOURCE, "zone-tools/zones.conf.5")
+SAMPLE = os.path.join(SOURCE, "zone-tools/zones.conf.sample")
+
+
+class Secondary(threading.Thread):
+    """Answers each SOA question, from the second on with what is the serial then."""
+
+    def __init__(self, case, serial):
+        super().__init__(daemon=True)
+        self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.address = case.free_address()
+        self.udp.bind(self.address)
+        self.serial, self.asked = serial, 0
+        case.addCleanup(self.udp.close)
+
+    def run(self):
+        while True:
+            try:
+                packet, client = self.udp.recvfrom(512)
+            except OSError:
+                return
+            self.asked += 1
+            serial = self.serial(self.asked)
+            if serial is None:
+                continue
+            answer = (packet[:2] + b"\x84\x00\0\1\0\1\0\0\0\0" + packet[12:] + b"\xc0\x0c\0\6\0\1\0\0\0\1\0\x16\0\0"
+                      + struct.pack(">5I", serial, 1, 1, 1, 1))
+            # Neither what is another's nor what is cut counts.
+            for wrong in (answer[:2] + b"\x80" + answer[3:], bytes(2) + answer[2:], answer[:30], answer):
+                self.udp.sendto(wrong, client)
+
+    @property
+    def text(self):
+        return f"{self.address[0]}@{self.address[1]}"
+
+
+class ZonesConf(UpdateCase):
+    def configure(self, *lines, name="zones.conf"):
+        text = f"zone:\n  - domain: {ZONE}\n    store: {self.store}\n    list: {self.path('list')}\n"
+        text += "    ns: ns1.example.net.\n" + "".join(f"    {line}\n" for line in lines)
+        self.config = self.write(name, text)
+        return self.config
+
+    def call(self, command, *options, name="bl6.example", **how):
+        return self.run_zone(command, name, "--config", self.config, *options, **how)
+
+    def test_a_zone_is_what_its_options_make(self):
+        self.sign()
+        self.write("list", "192.0.2.1\n198.51.100.0/24\n")
+        self.configure(f"key: {self.key}", "style: flat", "ttl: 900", "negative-ttl: 300", "zonemd: on",
+                       'ns: "ns2.bl6.example.,192.0.2.53,2001:db8::53"', f"except: {self.write('own', '198.51.100.7')}",
+                       "reason: https://example.net/?a=$", "mailbox: people.example.net.")
+        self.call("build")
+        other = self.path("other.mdb")
+        self.build(other, *self.keys, "--style", "flat", "--ttl", "900", "--negative-ttl", "300", "--zonemd",
+                   "--ns", "ns2.bl6.example.,192.0.2.53,2001:db8::53", "--except", self.path("own"), "--reason",
+                   "https://example.net/?a=$", "--mailbox", "people.example.net.", self.path("list"))
+        zones = [[line for line in self.zone(store) if " ZONEMD " not in " ".join(line.split())]
+                 for store in (self.store, other)]
+        self.assertEqual(*zones)
+        self.assertIn("nothing changed", self.call("build", name="BL6.Example.").out)
+        self.assert_sound()
+
+    def test_every_command_by_the_name(self):
+        self.sign()
+        self.write("list", "192.0.2.1\n")
+        self.configure(f"key: {self.key}", f"except: {self.write('own', '198.51.100.7')}")
+        self.call("build")
+        self.call("update", "--add", "198.51.100.0/29")
+        self.assertEqual(self.call("dump").out.splitlines()[0], "192.0.2.1")
+        self.assertNotIn("198.51.100.7\n", self.call("dump").out)
+        self.assertIn("lists differ", self.call("check", expect=1).out)
+        self.call("sign")
+        self.assertEqual(len(self.call("log", "--brief").out.splitlines()), 2)
+        self.call("rollback")
+        self.call("check")
+        self.assertEqual(self.call("ds").out, self.run_zone("ds", "--zone", ZONE, "--key", self.key).out)
+
+    def test_the_command_line_goes_before_the_file(self):
+        self.write("list", "192.0.2.1\n")
+        more = self.write("more", "192.0.2.2\n192.0.2.3\n")
+        self.configure("ttl: 900", "ns: ns9.example.net.")
+        told = self.call("build", "--ttl", "77", "--ns", "ns5.example.net.", more).out
+        self.assertEqual(numbers(told)["ipv4"], 2)
+        zone = "\n".join(" ".join(line.split()) for line in self.zone())
+        self.assertIn(" 77 AAAA", zone)
+        self.assertEqual(re.findall(r" NS (\S+)", zone), ["ns5.example.net."])
+        self.call("build", "--forget", "ns", "--dry-run")
+
+    def test_a_store_on_the_command_line_needs_no_file(self):
+        self.write("list", "192.0.2.1\n")
+        self.config = self.write("zones.conf", "nonsense\n")
+        self.run_zone("build", "--config", self.config, "--zone", ZONE, "--store", self.store, "--ns",
+                      "ns1.example.net.", self.path("list"))
+
+    def assert_refused(self, line, *patterns):
+        """At its line, by conf-check and by a build, which leaves the store as it is."""
+        for error in (self.run_zone("conf-check", "--config", self.config, expect=EX_CONFIG).err,
+                      self.call("build", expect=EX_CONFIG).err):
+            self.assertEqual(len(error.splitlines()), 1, error)
+            self.assertTrue(error.startswith(f"error: [{self.config}:{line}] configuration refused, "), error)
+            for pattern in patterns:
+                self.assertRegex(error, pattern)
+        self.assertFalse(os.path.exists(self.store))
+
+    def test_what_is_wrong_has_its_line_and_reason(self):
+        self.write("list", "192.0.2.1\n")
+        for setting, *patterns in (
+                ("ttl: 0", r'item=ttl value="0" \(permitted are whole numbers from 1 to 2147483647\)'),
+                ("ttl: soon", r'item=ttl value="soon"'),
+                ("lifetime: 60", r"permitted are whole numbers from 864000 to "),
+                ("style: round", r'item=style value="round" \(permitted are '),
+                ("ns: a..b", r"item=ns .*not a domain name"),
+                ("key: bl6.pem", r"item=key .*absolute path"),
+                ("list: list", r"item=list .*absolute path"),
+                ('list: "ip4set:/list,other"', r"item=list .*absolute paths"),
+                ("zonemd: maybe", r"item=zonemd .*\(permitted are on, off\)"),
+                ("secondary: ns1.example.net", r"item=secondary .*not an IPv4 or IPv6 address"),
+                ("colour: red", r'item="colour" .*unknown item, permitted are domain, list, store'),
+                # Of one run alone.
+                ("unsign: on", r"unknown item"), ("serial: 7", r"unknown item"), ("dry-run: on", r"unknown item"),
+                ("zone: other.example.", r"unknown item"),
+                ("\tttl: 7", r"text="),
+        ):
+            with self.subTest(setting=setting):
+                self.configure(setting)
+                self.assert_refused(6, *patterns)
+        self.configure("ttl: 7", "ttl: 8")
+        self.assert_refused(7, r"item=ttl .*\(item is given twice\)")
+        self.configure(f"- domain: {ZONE}", )
+        with open(self.config, encoding="ascii") as file:
+            text = file.read().replace("    - domain", "  - domain")
+        self.write("zones.conf", text)
+        self.assert_refused(6, r"zone is given twice")
+        self.write("zones.conf", text.replace(f"  - domain: {ZONE}\n", "", 1).replace("zone:\n", "zone:\n  - domain: x.\n", 1)
+                   + f"    store: {self.store}\n")
+        self.assert_refused(7, r"another zone has this store")
+        self.write("zones.conf", f"zone:\n  - domain: {ZONE}\n    list: /list\n")
+        self.assert_refused(2, r'item=domain value="bl6\.example\." \(store is missing\)')
+
+    def test_no_such_zone_and_no_such_file(self):
+        self.write("list", "192.0.2.1\n")
+        self.configure()
+        error = self.call("build", name="other.example", expect=EX_CONFIG).err
+        self.assertEqual(error, f"error: [{self.config}] no such zone, zone=other.example\n")
+        self.config = self.path("absent")
+        error = self.call("build", expect=EX_CONFIG).err
+        self.assertEqual(error, f"error: [{self.config}] configuration not read (No such file or directory)\n")
+        self.run_zone("build", "--config", self.config, expect=EX_USAGE)
+        self.write("zones.conf", "")
+        self.run_zone("conf-check", "--config", self.path("zones.conf"), expect=EX_CONFIG)
+
+    def test_a_list_that_is_refused_leaves_the_zone(self):
+        self.write("list", "192.0.2.1\n")
+        self.configure("max-shrink: 0")
+        self.call("build")
+        before = self.content()
+        self.write("list", "192.0.2.300\n")
+        self.assertIn("line refused", self.call("build", expect=EX_DATAERR).err)
+        self.assertEqual(self.content(), before)
+
+    def serial(self):
+        return int(next(line.split()[5] for line in self.run_zone(
+            "dump", "--zonefile", "--store", self.store).out.splitlines() if line.split()[2] == "SOA"))
+
+    def test_a_build_waits_until_its_secondaries_have_the_version(self):
+        self.write("list", "192.0.2.1\n")
+        late = Secondary(self, lambda asked: 5 if asked < 4 else 2**32 - 1 if asked < 6 else 1000)
+        late.start()
+        self.configure(f"secondary: {late.text}")
+        self.call("build", "--serial", "990")
+        self.assertGreaterEqual(late.asked, 6)
+
+    def test_each_secondary_that_has_not_the_version_is_named(self):
+        self.write("list", "192.0.2.1\n")
+        old = Secondary(self, lambda asked: 5)
+        silent = Secondary(self, lambda asked: None)
+        good = Secondary(self, lambda asked: 990)
+        for secondary in (old, silent, good):
+            secondary.start()
+        self.configure(f"secondary: [ {old.text}, {silent.text}, {good.text} ]", "secondary-wait: 2")
+        result = self.call("build", "--serial", "990", expect=EX_UNAVAILABLE)
+        self.assertEqual(result.err.splitlines(), [
+            f"warning: [{self.store}] secondary has not the version, secondary={old.text} serial=5 wanted=990",
+            f"warning: [{self.store}] secondary does not answer, secondary={silent.text} wanted=990"])
+        self.assertEqual(self.serial(), 990)
+        self.assertRegex(result.out, "^built ")
+        self.call("build", "--dry-run")
+        self.call("update", "--add", "192.0.2.7", "--serial", "991", expect=EX_UNAVAILABLE)
+        self.call("rollback", expect=EX_UNAVAILABLE)
+
+
+class Words(UpdateCase):
+    def settings(self):
+        error = self.run_zone("conf-check", "--config", self.write("x", "zone:\n  - domain: a.\n    x: y\n"),
+                              expect=EX_CONFIG).err
+        return re.search(r"permitted are (.*)\)", error).group(1).split(", ")
+
+    def test_the_manual_has_each_setting_and_no_other(self):
+        with open(MANUAL, encoding="ascii") as file:
+            rows = re.findall(r"^\.It Cm (.*)$", file.read(), re.MULTILINE)
+        told = [name.strip() for row in rows for name in row.split(" , ")]
+        self.assertEqual(sorted(told), sorted(self.settings()))
+
+    def test_the_sample_has_each_setting_and_all_of_it_is_accepted(self):
+        with open(SAMPLE, encoding="ascii") as file:
+            text = file.read()
+        self.assertIn(ZONE, self.run_zone("conf-check", "--config", SAMPLE).out)
+        text = re.sub(r"^(\s*)#(\w[\w-]*: )", r"\1\2", text, flags=re.MULTILINE)
+        told = set(re.findall(r"^\s+(?:- )?([\w-]+): ", text, re.MULTILINE))
+        self.assertEqual(sorted(told), sorted(self.settings()))
+        self.run_zone("conf-check", "--config", self.write("all.conf", text))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/zones/zonesconf.h"
+
+#include "zone-tools/base/array.h"
+
+#include "lib/format/name.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const char no_memory[] = "out of memory";
+
+/* ---- zones ---- */
+
+static void deinit_zone(struct zonesconf_zone *zone)
+{
+	free(zone->domain);
+	free(zone->context);
+	store_settings_deinit(&zone->settings);
+	store_settings_deinit(&zone->tried);
+}
+
+void zonesconf_deinit(struct zonesconf *conf)
+{
+	for (size_t i = 0; i < conf->count; i++)
+		deinit_zone(&conf->zones[i]);
+	free(conf->zones);
+	*conf = (struct zonesconf){ 0 };
+}
+
+static size_t size_without_dot(const char *name)
+{
+	size_t size = strlen(name);
+	return size > 0 && name[size - 1] == '.' ? size - 1 : size;
+}
+
+const struct zonesconf_zone *zonesconf_find(const struct zonesconf *conf, const char *name)
+{
+	size_t size = size_without_dot(name);
+	for (size_t i = 0; i < conf->count; i++) {
+		const char *domain = conf->zones[i].domain;
+		if (size_without_dot(domain) == size && strncasecmp(domain, name, size) == 0)
+			return &conf->zones[i];
+	}
+	return NULL;
+}
+
+const char *zonesconf_get(const struct zonesconf_zone *zone, const char *name)
+{
+	const char *value = NULL;
+	for (size_t i = 0; i < zone->settings.count; i++) {
+		if (strcmp(zone->settings.items[i].name, name) == 0)
+			value = zone->settings.items[i].value;
+	}
+	return value;
+}
+
+static void *last_zone(void *context)
+{
+	struct zonesconf *conf = context;
+	return conf->count > 0 ? &conf->zones[conf->count - 1] : NULL;
+}
+
+static char *format_domain(const struct conf_value *value)
+{
+	char text[DNSBLV6_NAME_TEXT_SIZE];
+	char *domain = malloc(sizeof(text) + 1);
+	/* Without the root label. */
+	dnsblv6_name_format(value->name, (uint8_t)(value->name_size - 1), text);
+	if (domain != NULL)
+		snprintf(domain, sizeof(text) + 1, "%s.", text);
+	return domain;
+}
+
+static const char *take_domain(void *member, const struct conf_value *value)
+{
+	struct zonesconf *conf = member;
+	struct zonesconf_zone zone = { .line = value->line };
+	if (value->name_size <= 1)
+		return "the root is no blacklist";
+	zone.domain = format_domain(value);
+	zone.context = calloc(1, conf->command->context_size);
+	if (zone.domain != NULL && zonesconf_find(conf, zone.domain) != NULL) {
+		deinit_zone(&zone);
+		return "zone is given twice";
+	}
+	if (conf->count == ZONESCONF_ZONES_MAX) {
+		deinit_zone(&zone);
+		return "more than 1000 zones";
+	}
+	if (zone.domain == NULL || zone.context == NULL ||
+	    !array_reserve(conf->zones, conf->count + 1, &conf->capacity)) {
+		deinit_zone(&zone);
+		return no_memory;
+	}
+	conf->command->init(zone.context);
+	conf->zones[conf->count++] = zone;
+	return NULL;
+}
+
+/* ---- settings ---- */
+
+/* A command runs wherever it was started: a relative name would be another file each time. */
+static const char *check_file(const char *path)
+{
+	return path[0] == '/' ? NULL : "permitted is an absolute path";
+}
+
+/* As sources.h reads it: FILE, or TYPE:FILE[,FILE...]. */
+static const char *check_list(const char *list)
+{
+	const char *colon = strchr(list, ':');
+	const char *slash = strchr(list, '/');
+	const char *file = colon != NULL && (slash == NULL || colon < slash) ? colon + 1 : list;
+	while (file != NULL) {
+		const char *reason = check_file(file);
+		if (reason != NULL)
+			return "permitted are an absolute path, or TYPE: and absolute paths with "
+			       "commas "
+			       "between";
+		const char *comma = strchr(file, ',');
+		file = comma != NULL ? comma + 1 : NULL;
+	}
+	return NULL;
+}
+
+static const char *check_flag(const char *value)
+{
+	return strcmp(value, "on") == 0 || strcmp(value, "off") == 0 ? NULL
+								     : "permitted are on, off";
+}
+
+static const char *find_other_store(const struct zonesconf *conf, const char *store)
+{
+	for (size_t i = 0; i + 1 < conf->count; i++) {
+		const char *other = zonesconf_get(&conf->zones[i], "store");
+		if (other != NULL && strcmp(other, store) == 0)
+			return "another zone has this store";
+	}
+	return NULL;
+}
+
+/* The option takes a copy, which it may write to and borrows. ret_reason is static or conf's. */
+static const char *try_option(struct zonesconf *conf, struct zonesconf_zone *zone, int row,
+			      const char *text)
+{
+	const struct options_bound *bound = &conf->command->table->bound[row];
+	if (bound->row.argument == NULL)
+		return check_flag(text);
+	const char *reason = NULL;
+	if (strcmp(bound->row.argument, "FILE") == 0 || strcmp(bound->row.argument, "DIR") == 0)
+		reason = check_file(text);
+	if (reason == NULL && strcmp(bound->row.name, "store") == 0)
+		reason = find_other_store(conf, text);
+	if (reason != NULL)
+		return reason;
+	if (store_settings_add(&zone->tried, bound->row.name, text) != 0)
+		return no_memory;
+	return options_try(conf->command->table, row,
+			   zone->tried.items[zone->tried.count - 1].value, zone->context,
+			   conf->reason);
+}
+
+static const char *take_setting(void *member, const struct conf_value *value)
+{
+	struct zonesconf *conf = value->context;
+	struct zonesconf_zone *zone = member;
+	const char *name = value->item->name;
+	int row = options_find(conf->command->table, name);
+	const char *reason = row == OPTIONS_END ? check_list(value->text)
+						: try_option(conf, zone, row, value->text);
+	if (reason != NULL)
+		return reason;
+	/* What is off is not given. */
+	if (row != OPTIONS_END && conf->command->table->bound[row].row.argument == NULL)
+		return strcmp(value->text, "off") == 0 ||
+				       store_settings_add(&zone->settings, name, "") == 0
+			       ? NULL
+			       : no_memory;
+	return store_settings_add(&zone->settings, name, value->text) == 0 ? NULL : no_memory;
+}
+
+/* ---- the file ---- */
+
+static struct conf_item make_item(const char *name, bool is_list)
+{
+	return (struct conf_item){ .name = name,
+				   .type = CONF_TEXT,
+				   .max = ZONESCONF_VALUE_MAX,
+				   .is_list = is_list,
+				   .take = take_setting };
+}
+
+static size_t make_items(const struct options_table *table, struct conf_item *ret_items)
+{
+	size_t count = 0;
+	ret_items[count++] =
+		(struct conf_item){ .name = "domain", .type = CONF_NAME, .take = take_domain };
+	ret_items[count++] = make_item("list", true);
+	for (size_t i = 0; i < table->row_count && count < CONF_ITEMS_MAX; i++) {
+		const struct options_bound *row = &table->bound[i];
+		if (!row->is_once && strcmp(row->row.name, "zone") != 0)
+			ret_items[count++] = make_item(row->row.name, row->is_repeated);
+	}
+	return count;
+}
+
+static int refuse_zone(const struct zonesconf_zone *zone, const char *lacks,
+		       struct conf_error *ret_error)
+{
+	int ret = conf_refuse(ret_error, -EINVAL, "%s is missing", lacks);
+	ret_error->line = zone->line;
+	snprintf(ret_error->item, sizeof(ret_error->item), "domain");
+	snprintf(ret_error->value, sizeof(ret_error->value), "\"%s\"", zone->domain);
+	return ret;
+}
+
+static int check_zones(const struct zonesconf *conf, struct conf_error *ret_error)
+{
+	static const char *const needed[] = { "store", "list" };
+	for (size_t i = 0; i < conf->count; i++) {
+		for (size_t j = 0; j < sizeof(needed) / sizeof(needed[0]); j++) {
+			if (zonesconf_get(&conf->zones[i], needed[j]) == NULL)
+				return refuse_zone(&conf->zones[i], needed[j], ret_error);
+		}
+	}
+	return conf->count > 0 ? 0 : conf_refuse(ret_error, -EINVAL, "no zone in it");
+}
+
+int zonesconf_parse(const char *text, size_t size, const struct zonesconf_command *command,
+		    struct zonesconf *ret_conf, struct conf_error *reterr_error)
+{
+	struct conf_item items[CONF_ITEMS_MAX];
+	const struct conf_section section = { .name = "zone",
+					      .items = items,
+					      .item_count = make_items(command->table, items),
+					      .find_entry = last_zone };
+	const struct conf_table table = { &section, 1 };
+	ret_conf->command = command;
+	int ret = conf_parse(text, size, &table, ret_conf, reterr_error);
+	ret_conf->command = NULL;
+	return ret == 0 ? check_zones(ret_conf, reterr_error) : ret;
+}
+
+int zonesconf_load(const char *path, const struct zonesconf_command *command,
+		   struct zonesconf *ret_conf, struct conf_error *reterr_error)
+{
+	char *text = NULL;
+	size_t size = 0;
+	int ret = conf_load(path, &text, &size, reterr_error);
+	if (ret == 0)
+		ret = zonesconf_parse(text, size, command, ret_conf, reterr_error);
+	free(text);
+	return ret;
+}
