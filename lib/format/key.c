@@ -263,6 +263,7 @@ int dnsblv6_key_of_prefix(const struct dnsblv6_key *origin, enum dnsblv6_style s
 	if (ret != DNSBLV6_OK)
 		return ret;
 
+	style = dnsblv6_style_asked(style, is_ipv4);
 	size_t base = is_apex(origin->bytes, origin->size) ? 0 : origin->size + 1u;
 	const uint8_t *relative = key.bytes + base;
 	size_t size;

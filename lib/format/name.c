@@ -90,6 +90,7 @@ int dnsblv6_name_make(enum dnsblv6_style style, struct dnsblv6_prefix block,
 	struct dnsblv6_labels name = { 0 };
 	int ret;
 
+	style = dnsblv6_style_asked(style, dnsblv6_prefix_is_ipv4(block));
 	if (style == DNSBLV6_STYLE_CLASSIC)
 		return DNSBLV6_EPREFIX;
 	if (dnsblv6_prefix_is_ipv4(block)) {
@@ -290,6 +291,8 @@ int dnsblv6_name_parse(enum dnsblv6_style style, const uint8_t *labels, size_t s
 		return DNSBLV6_ENAME;
 	if (style == DNSBLV6_STYLE_FLAT)
 		return parse_flat(found, count, ret_block);
+	if (dnsblv6_style_is_both(style) && parse_flat(found, count, ret_block) == DNSBLV6_OK)
+		return DNSBLV6_OK;
 	if (is_label(found[0], ip6_label))
 		return parse_dotted6(found, count, ret_block);
 	return parse_dotted4(found, count, ret_block);

@@ -32,8 +32,30 @@ extern "C" {
 enum dnsblv6_style {
 	DNSBLV6_STYLE_DOTTED = 0,
 	DNSBLV6_STYLE_FLAT = 1,
+	DNSBLV6_STYLE_BOTH = 2,	   /* dotted names, and flat ones of IPv4 */
 	DNSBLV6_STYLE_CLASSIC = 3, /* no bitmaps: the names of RFC 5782 */
+	DNSBLV6_STYLE_BOTH6 = 4,   /* dotted and flat names, of both families */
 };
+
+/* Has a zone of that style both? Then the dotted names say all that is listed. */
+static inline bool dnsblv6_style_is_both(enum dnsblv6_style style)
+{
+	return style == DNSBLV6_STYLE_BOTH || style == DNSBLV6_STYLE_BOTH6;
+}
+
+/* The names by which programs ask it: flat ones, where it has them. */
+static inline enum dnsblv6_style dnsblv6_style_asked(enum dnsblv6_style style, bool is_ipv4)
+{
+	if (!dnsblv6_style_is_both(style))
+		return style;
+	return is_ipv4 || style == DNSBLV6_STYLE_BOTH6 ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
+}
+
+/* The names by which its lists are read. */
+static inline enum dnsblv6_style dnsblv6_style_read(enum dnsblv6_style style)
+{
+	return dnsblv6_style_is_both(style) ? DNSBLV6_STYLE_DOTTED : style;
+}
 
 struct dnsblv6_labels {
 	uint8_t size; /* bytes used; 0 is the apex */
@@ -43,14 +65,16 @@ struct dnsblv6_labels {
 /*
  * The owner name of block: /25 or /57 (its bitmap), or in dotted style a
  * whole-block border (a wildcard). Returns DNSBLV6_OK, or DNSBLV6_EPREFIX when
- * the style has no name for a prefix of that length. Classic style has none.
+ * the style has no name for a prefix of that length. Classic style has none; of a zone that has
+ * both, it is the name by which programs ask.
  */
 int dnsblv6_name_make(enum dnsblv6_style style, struct dnsblv6_prefix block,
 		      struct dnsblv6_labels *ret_name);
 
 /*
  * The reverse: which block an owner name (size bytes of labels) stands for.
- * DNSBLV6_ENAME for everything that dnsblv6_name_make() cannot have made.
+ * DNSBLV6_ENAME for everything that dnsblv6_name_make() cannot have made. Of a zone that has
+ * both, either name is taken.
  */
 int dnsblv6_name_parse(enum dnsblv6_style style, const uint8_t *labels, size_t size,
 		       struct dnsblv6_prefix *ret_block);

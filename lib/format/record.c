@@ -329,8 +329,8 @@ int dnsblv6_facts_decode(const uint8_t *data, size_t size, struct dnsblv6_facts 
 	facts.ipv4_count = bytes_take(&input, 8);
 	facts.ipv6_count = bytes_take(&input, 8);
 	facts.name_count = bytes_take(&input, 8);
-	bool is_style = facts.style <= DNSBLV6_STYLE_FLAT || facts.style == DNSBLV6_STYLE_CLASSIC;
-	if (bytes_finish(&input) != DNSBLV6_OK || !is_style || facts.zone.size == 0)
+	if (bytes_finish(&input) != DNSBLV6_OK || facts.style > DNSBLV6_STYLE_BOTH6 ||
+	    facts.zone.size == 0)
 		return DNSBLV6_ERECORD;
 	*ret_facts = facts;
 	return DNSBLV6_OK;

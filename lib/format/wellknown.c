@@ -74,8 +74,10 @@ size_t dnsblv6_metadata_encode(const struct dnsblv6_metadata *metadata, uint8_t 
 {
 	uint8_t *out = ret_rdata;
 	add_string(&out, "v", "1");
-	add_string(&out, "names", style_names[metadata->style]);
+	add_string(&out, "names", style_names[dnsblv6_style_read(metadata->style)]);
 	add_string(&out, "families", families_text(metadata));
+	if (dnsblv6_style_is_both(metadata->style))
+		add_string(&out, "flat", metadata->style == DNSBLV6_STYLE_BOTH6 ? "4,6" : "4");
 	if (metadata->classic[0] != '\0')
 		add_string(&out, "classic", metadata->classic);
 	if (metadata->reason[0] != '\0')
@@ -110,6 +112,15 @@ static int read_families(const char *value, struct dnsblv6_metadata *metadata)
 	return metadata->has_ipv4 || metadata->has_ipv6 ? DNSBLV6_OK : DNSBLV6_EMETADATA;
 }
 
+/* Of a zone whose dotted names are all there; a value of a later version says nothing here. */
+static void read_flat(const char *value, enum dnsblv6_style *ret_style)
+{
+	if (strcmp(value, "4,6") == 0)
+		*ret_style = DNSBLV6_STYLE_BOTH6;
+	else if (strcmp(value, "4") == 0)
+		*ret_style = DNSBLV6_STYLE_BOTH;
+}
+
 static int read_text(const char *value, char *ret_text)
 {
 	size_t size = strlen(value);
@@ -119,7 +130,8 @@ static int read_text(const char *value, char *ret_text)
 	return DNSBLV6_OK;
 }
 
-static int read_string(const char *text, struct dnsblv6_metadata *metadata, bool *has_style)
+static int read_string(const char *text, struct dnsblv6_metadata *metadata, bool *has_style,
+		       enum dnsblv6_style *both)
 {
 	const char *value;
 	if ((value = value_of(text, "names")) != NULL) {
@@ -128,6 +140,8 @@ static int read_string(const char *text, struct dnsblv6_metadata *metadata, bool
 	}
 	if ((value = value_of(text, "families")) != NULL)
 		return read_families(value, metadata);
+	if ((value = value_of(text, "flat")) != NULL)
+		read_flat(value, both);
 	if ((value = value_of(text, "classic")) != NULL)
 		return read_text(value, metadata->classic);
 	if ((value = value_of(text, "reason")) != NULL)
@@ -139,6 +153,7 @@ int dnsblv6_metadata_decode(const uint8_t *rdata, size_t size,
 			    struct dnsblv6_metadata *ret_metadata)
 {
 	struct dnsblv6_metadata metadata = { .style = DNSBLV6_STYLE_DOTTED };
+	enum dnsblv6_style both = DNSBLV6_STYLE_DOTTED;
 	bool has_style = false;
 
 	for (size_t i = 0; i < size; i += 1u + rdata[i]) {
@@ -149,12 +164,14 @@ int dnsblv6_metadata_decode(const uint8_t *rdata, size_t size,
 		text[rdata[i]] = '\0';
 		if (strlen(text) != rdata[i] || (i == 0 && strcmp(text, "v=1") != 0))
 			return DNSBLV6_EMETADATA;
-		int ret = read_string(text, &metadata, &has_style);
+		int ret = read_string(text, &metadata, &has_style, &both);
 		if (ret != DNSBLV6_OK)
 			return ret;
 	}
 	if (!has_style || !(metadata.has_ipv4 || metadata.has_ipv6))
 		return DNSBLV6_EMETADATA;
+	if (metadata.style == DNSBLV6_STYLE_DOTTED)
+		metadata.style = both;
 	*ret_metadata = metadata;
 	return DNSBLV6_OK;
 }

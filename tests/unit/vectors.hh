@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -179,9 +180,15 @@ inline dnsblv6_prefix prefix_of(const std::string &text)
 
 inline dnsblv6_style style_of(const std::string &text)
 {
-	if (text != "dotted" && text != "flat")
+	static const std::map<std::string, dnsblv6_style> styles = {
+		{ "dotted", DNSBLV6_STYLE_DOTTED },   { "flat", DNSBLV6_STYLE_FLAT },
+		{ "both", DNSBLV6_STYLE_BOTH },	      { "both6", DNSBLV6_STYLE_BOTH6 },
+		{ "classic", DNSBLV6_STYLE_CLASSIC },
+	};
+	const auto found = styles.find(text);
+	if (found == styles.end())
 		throw std::runtime_error("no style: " + text);
-	return text == "flat" ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
+	return found->second;
 }
 
 inline std::vector<std::string> split(const std::string &text, char separator)

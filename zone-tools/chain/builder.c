@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/chain/builder.h"
 
+#include "zone-tools/base/array.h"
 #include "zone-tools/records/apex.h"
 #include "zone-tools/records/bare.h"
 #include "zone-tools/records/before.h"
@@ -18,6 +19,7 @@
 #include "lib/store/tables.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,11 +35,13 @@ struct builder {
 	struct chain_result chained;
 	struct section *sections; /* in the order of their keys */
 	size_t section_count;
+	size_t section_capacity;
 	size_t section_next; /* the first that was not begun yet */
 	size_t name_next;    /* the first of the plan's names that was not put yet */
 	struct before before;
 	struct builder_result result;
 	const struct dnsblv6_labels *origin; /* whose names are being written */
+	enum dnsblv6_style style;	     /* of these: dotted or flat */
 };
 
 /* ---- records ---- */
@@ -79,7 +83,7 @@ static int put_block(void *context, const struct tree_name *name)
 	struct builder *builder = context;
 	struct dnsblv6_labels labels;
 	uint8_t data[TREE_RECORD_MAX];
-	int ret = tree_name_make(builder->spec->style, name, &labels);
+	int ret = tree_name_make(builder->style, name, &labels);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	size_t size = tree_name_encode(name, builder->spec->ttl, data);
@@ -180,44 +184,128 @@ static int put_metadata(struct builder *builder, const struct plan_origin *origi
 
 /* ---- sections: one origin's records of one kind, which are a run of keys ---- */
 
-enum section_kind { SECTION_IPV4, SECTION_METADATA, SECTION_IPV6, SECTION_GLUE, SECTION_APEX };
+enum section_kind {
+	SECTION_IPV4, /* these three each origin has */
+	SECTION_METADATA,
+	SECTION_IPV6,
+	SECTION_TREE4, /* one /8 in dotted names, of a zone that has both */
+	SECTION_TREE6, /* one /16 */
+	SECTION_GLUE,
+	SECTION_APEX,
+};
+enum { SECTIONS_EACH = SECTION_IPV6 + 1 };
 
 struct section {
 	enum section_kind kind;
 	uint16_t number;	  /* of the origin; of the name server for glue */
+	uint16_t part;		  /* of SECTION_TREE4 and SECTION_TREE6: the octet or the group */
 	struct dnsblv6_key start; /* the least key that the run can have */
 };
 
-/* The sections of an origin, by kind. */
-static int make_section(const struct builder *builder, uint16_t origin, enum section_kind kind,
-			struct section *ret_section)
+static int add_section(struct builder *builder, const struct section *section)
 {
-	static const char *const first_labels[] = {
-		[SECTION_IPV4] = "0",
-		[SECTION_METADATA] = DNSBLV6_METADATA_LABEL,
-		[SECTION_IPV6] = "ip6",
-	};
+	if (!array_reserve(builder->sections, builder->section_count + 1,
+			   &builder->section_capacity))
+		return -ENOMEM;
+	builder->sections[builder->section_count++] = *section;
+	return DNSBLV6_OK;
+}
+
+static int add_text_label(struct dnsblv6_key *key, const char *label)
+{
+	return dnsblv6_key_add_label(key, (const uint8_t *)label, strlen(label));
+}
+
+/*
+ * Where a run begins, below its origin. Flat names beside dotted ones begin behind the dotted
+ * labels of zeros: what is due before a key must not be what that key's own section waits for.
+ */
+static int add_start(const struct builder *builder, const struct section *section,
+		     struct dnsblv6_key *key)
+{
+	bool is_both = dnsblv6_style_is_both(builder->spec->style);
+	bool has_both6 = builder->spec->style == DNSBLV6_STYLE_BOTH6;
+	char label[8];
+	int ret = DNSBLV6_OK;
+	switch (section->kind) {
+	case SECTION_IPV4:
+		return add_text_label(key, is_both ? "00000" : "0");
+	case SECTION_METADATA:
+		return add_text_label(key, DNSBLV6_METADATA_LABEL);
+	case SECTION_TREE4:
+		snprintf(label, sizeof(label), "%u", section->part);
+		return add_text_label(key, label);
+	case SECTION_IPV6:
+		ret = add_text_label(key, "ip6");
+		return ret == DNSBLV6_OK && has_both6 ? add_text_label(key, "00000") : ret;
+	default:
+		snprintf(label, sizeof(label), "%04x", section->part);
+		ret = add_text_label(key, "ip6");
+		return ret == DNSBLV6_OK ? add_text_label(key, label) : ret;
+	}
+}
+
+/* A section of an origin. */
+static int make_section(struct builder *builder, uint16_t origin, enum section_kind kind,
+			uint16_t part)
+{
 	const struct dnsblv6_labels *name = &builder->listing->origins[origin];
-	const char *label = first_labels[kind];
-	ret_section->number = origin;
-	ret_section->kind = kind;
-	int ret = dnsblv6_key_from_labels(name->wire, name->size, &ret_section->start);
+	struct section section = { .kind = kind, .number = origin, .part = part };
+	int ret = dnsblv6_key_from_labels(name->wire, name->size, &section.start);
 	if (ret == DNSBLV6_OK)
-		ret = dnsblv6_key_add_label(&ret_section->start, (const uint8_t *)label,
-					    strlen(label));
-	return ret;
+		ret = add_start(builder, &section, &section.start);
+	return ret == DNSBLV6_OK ? add_section(builder, &section) : ret;
 }
 
 /* Of the zone: its apex, and a name server inside. */
-static int make_static_section(const struct builder *builder, enum section_kind kind, size_t ns,
-			       struct section *ret_section)
+static int make_static_section(struct builder *builder, enum section_kind kind, size_t ns)
 {
 	struct dnsblv6_labels name = { 0 };
-	ret_section->number = (uint16_t)ns;
-	ret_section->kind = kind;
+	struct section section = { .kind = kind, .number = (uint16_t)ns };
 	if (kind == SECTION_GLUE)
 		(void)apex_glue_name(builder->spec, ns, &name);
-	return dnsblv6_key_from_labels(name.wire, name.size, &ret_section->start);
+	int ret = dnsblv6_key_from_labels(name.wire, name.size, &section.start);
+	return ret == DNSBLV6_OK ? add_section(builder, &section) : ret;
+}
+
+/* How many bits of a unit are below a section of the dotted tree. */
+static unsigned tree_bits(bool is_ipv4)
+{
+	return is_ipv4 ? 24 : 48;
+}
+
+/*
+ * Where a zone has both, each first label of a dotted name lies between two flat ones: "127"
+ * behind "126ffff" and before "1270000". So the dotted tree is put in as many runs as it has such
+ * labels, and cuts the ranges of flat names in no more places than that.
+ */
+static int make_tree_sections(struct builder *builder, uint16_t number, const struct ranges *ranges)
+{
+	enum section_kind kind = ranges->is_ipv4 ? SECTION_TREE4 : SECTION_TREE6;
+	unsigned bits = tree_bits(ranges->is_ipv4);
+	uint64_t behind = 0; /* those below this number are there */
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < ranges->count; i++) {
+		uint64_t part = ranges->items[i].first >> bits;
+		part = part < behind ? behind : part;
+		for (; ret == DNSBLV6_OK && part <= ranges->items[i].last >> bits; part++)
+			ret = make_section(builder, number, kind, (uint16_t)part);
+		behind = part;
+	}
+	return ret;
+}
+
+static int make_origin_sections(struct builder *builder, uint16_t number)
+{
+	const struct plan_origin *origin = &builder->plan->origins[number];
+	int ret = DNSBLV6_OK;
+	for (unsigned kind = 0; ret == DNSBLV6_OK && kind < SECTIONS_EACH; kind++)
+		ret = make_section(builder, number, (enum section_kind)kind, 0);
+	if (ret == DNSBLV6_OK && dnsblv6_style_is_both(builder->spec->style))
+		ret = make_tree_sections(builder, number, &origin->ipv4);
+	if (ret == DNSBLV6_OK && builder->spec->style == DNSBLV6_STYLE_BOTH6)
+		ret = make_tree_sections(builder, number, &origin->ipv6);
+	return ret;
 }
 
 static int compare_keys(const struct dnsblv6_key *a, const struct dnsblv6_key *b)
@@ -231,6 +319,19 @@ static int compare_sections(const void *a, const void *b)
 			    &((const struct section *)b)->start);
 }
 
+static int put_tree(struct builder *builder, const struct ranges *ranges, uint16_t part)
+{
+	struct ranges inside = { .is_ipv4 = ranges->is_ipv4 };
+	unsigned bits = tree_bits(ranges->is_ipv4);
+	uint64_t first = (uint64_t)part << bits;
+	builder->style = DNSBLV6_STYLE_DOTTED;
+	int ret = ranges_add_part(&inside, ranges, first, first + (((uint64_t)1 << bits) - 1));
+	if (ret == DNSBLV6_OK)
+		ret = tree_walk(&inside, DNSBLV6_STYLE_DOTTED, put_block, builder);
+	ranges_deinit(&inside);
+	return ret;
+}
+
 static int put_origin_section(struct builder *builder, const struct section *section)
 {
 	const struct plan_origin *origin = &builder->plan->origins[section->number];
@@ -242,8 +343,12 @@ static int put_origin_section(struct builder *builder, const struct section *sec
 			       : DNSBLV6_OK;
 	if (section->kind == SECTION_METADATA)
 		return put_metadata(builder, origin);
-	return tree_walk(section->kind == SECTION_IPV4 ? &origin->ipv4 : &origin->ipv6,
-			 builder->spec->style, put_block, builder);
+	bool is_ipv4 = section->kind == SECTION_IPV4 || section->kind == SECTION_TREE4;
+	const struct ranges *ranges = is_ipv4 ? &origin->ipv4 : &origin->ipv6;
+	if (section->kind == SECTION_TREE4 || section->kind == SECTION_TREE6)
+		return put_tree(builder, ranges, section->part);
+	builder->style = dnsblv6_style_asked(builder->spec->style, is_ipv4);
+	return tree_walk(ranges, builder->style, put_block, builder);
 }
 
 static int put_section(struct builder *builder, const struct section *section)
@@ -255,19 +360,19 @@ static int put_section(struct builder *builder, const struct section *section)
 					     : put_glue(builder, section->number);
 }
 
-static int make_sections(const struct builder *builder, struct section *sections, size_t *ret_count)
+static int make_sections(struct builder *builder)
 {
-	size_t count = 0;
-	int ret = make_static_section(builder, SECTION_APEX, 0, &sections[count++]);
-	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->plan->origin_count * SECTION_GLUE; i++)
-		ret = make_section(builder, (uint16_t)(i / SECTION_GLUE),
-				   (enum section_kind)(i % SECTION_GLUE), &sections[count++]);
+	int ret = make_static_section(builder, SECTION_APEX, 0);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->plan->origin_count; i++)
+		ret = make_origin_sections(builder, (uint16_t)i);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->spec->ns_count; i++) {
 		struct dnsblv6_labels name;
 		if (apex_glue_name(builder->spec, i, &name))
-			ret = make_static_section(builder, SECTION_GLUE, i, &sections[count++]);
+			ret = make_static_section(builder, SECTION_GLUE, i);
 	}
-	*ret_count = count;
+	if (ret == DNSBLV6_OK)
+		qsort(builder->sections, builder->section_count, sizeof(*builder->sections),
+		      compare_sections);
 	return ret;
 }
 
@@ -291,6 +396,7 @@ static int put_due(struct builder *builder, const struct dnsblv6_key *before)
 {
 	const struct names_plan *names = &builder->plan->names;
 	const struct dnsblv6_labels *origin = builder->origin;
+	enum dnsblv6_style style = builder->style;
 	int ret = DNSBLV6_OK;
 	while (ret == DNSBLV6_OK) {
 		const struct section *section = due_section(builder, before);
@@ -308,27 +414,24 @@ static int put_due(struct builder *builder, const struct dnsblv6_key *before)
 		ret = put_section(builder, section);
 	}
 	builder->origin = origin;
+	builder->style = style;
 	return ret;
 }
 
 static int put_sections(struct builder *builder)
 {
-	size_t most = 1 + builder->plan->origin_count * SECTION_GLUE + builder->spec->ns_count;
+	struct dnsblv6_key apex = dnsblv6_key_of_apex();
+	builder->section_count = 0;
 	builder->section_next = 0;
 	builder->name_next = 0;
-	builder->sections = calloc(most, sizeof(*builder->sections));
-	if (builder->sections == NULL)
-		return -ENOMEM;
-	int ret = make_sections(builder, builder->sections, &builder->section_count);
-	qsort(builder->sections, builder->section_count, sizeof(*builder->sections),
-	      compare_sections);
-	struct dnsblv6_key apex = dnsblv6_key_of_apex();
+	int ret = make_sections(builder);
 	if (ret == DNSBLV6_OK)
 		ret = chain_begin(builder->chain, &apex);
 	if (ret == DNSBLV6_OK)
 		ret = put_due(builder, NULL);
 	free(builder->sections);
 	builder->sections = NULL;
+	builder->section_capacity = 0;
 	return ret;
 }
 

@@ -264,8 +264,9 @@ static int set_start(const struct regions_job *job, struct region *region)
 	struct dnsblv6_key start;
 	int ret = dnsblv6_key_from_labels(name->wire, name->size, &origin);
 	if (ret == DNSBLV6_OK)
-		ret = dnsblv6_key_of_prefix(&origin, (enum dnsblv6_style)job->facts->style,
-					    region->prefix, &start);
+		ret = dnsblv6_key_of_prefix(
+			&origin, dnsblv6_style_read((enum dnsblv6_style)job->facts->style),
+			region->prefix, &start);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	region->start = malloc(start.size);
@@ -317,7 +318,8 @@ static int make_region(const struct regions_job *job, struct dnsblv6_addr at, si
 		       struct counted_region *ret_counted)
 {
 	struct dnsblv6_prefix prefix = choose_prefix(at, job->changes->items[index].last);
-	bool has_wildcards = job->facts->style == DNSBLV6_STYLE_DOTTED;
+	bool has_wildcards =
+		dnsblv6_style_read((enum dnsblv6_style)job->facts->style) == DNSBLV6_STYLE_DOTTED;
 	int ret = has_wildcards ? climb_to_wildcard(job, &prefix) : DNSBLV6_OK;
 	if (ret == DNSBLV6_OK)
 		ret = load(job, prefix, ret_counted);

@@ -26,8 +26,10 @@
 struct part {
 	struct dnsblv6_key start;
 	struct dnsblv6_key end;
-	const struct region *region; /* NULL: data is at start */
-	uint8_t *data;		     /* ours */
+	const struct region *region;  /* NULL: data is at start */
+	enum dnsblv6_style style;     /* of a region: which of its names */
+	struct dnsblv6_prefix prefix; /* and which part of it */
+	uint8_t *data;		      /* ours */
 	size_t size;
 };
 
@@ -154,7 +156,7 @@ static int check_totals(struct updater *updater)
 /* Where the names of the region are going, and the old ones that are not of the list. */
 struct names {
 	struct updater *updater;
-	const struct region *region;
+	const struct part *part;
 	bool has_old;
 	struct store_bytes old_key;
 	struct store_bytes old_value;
@@ -197,7 +199,7 @@ static int is_block(const struct names *names, bool *ret_is_block)
 		return ret;
 	}
 	*ret_is_block = ret == DNSBLV6_OK && name.size > origin_size &&
-			(updater->facts.style == DNSBLV6_STYLE_DOTTED ||
+			(names->part->style == DNSBLV6_STYLE_DOTTED ||
 			 dnsblv6_name_parse(DNSBLV6_STYLE_FLAT, name.wire, name.size - origin_size,
 					    &block) == DNSBLV6_OK);
 	return ret;
@@ -253,7 +255,7 @@ static int put_block(void *context, const struct tree_name *block)
 	const struct updater *updater = names->updater;
 	struct dnsblv6_labels name;
 	uint8_t data[TREE_RECORD_MAX];
-	int ret = tree_name_make((enum dnsblv6_style)updater->facts.style, block, &name);
+	int ret = tree_name_make(names->part->style, block, &name);
 	size_t size = tree_name_encode(block, updater->facts.ttl, data);
 	return ret == DNSBLV6_OK ? put_name(names, &name, data, size) : ret;
 }
@@ -292,24 +294,33 @@ static int put_address(void *context, const struct classic_name *name)
 	return ret == DNSBLV6_OK ? put_name(names, &name->labels, data, size) : ret;
 }
 
-static int walk_region(struct names *names)
+/* What the part of a region lists; of a whole one all, so that it may be narrower than its region. */
+static int walk_part(struct names *names)
 {
-	const struct plan_origin *after = &names->region->after;
-	enum dnsblv6_style style = (enum dnsblv6_style)names->updater->facts.style;
-	if (style == DNSBLV6_STYLE_CLASSIC)
+	const struct plan_origin *after = &names->part->region->after;
+	struct dnsblv6_prefix prefix = names->part->prefix;
+	struct dnsblv6_addr last = dnsblv6_prefix_last(prefix);
+	bool is_ipv4 = dnsblv6_prefix_is_ipv4(prefix);
+	struct ranges inside = { .is_ipv4 = is_ipv4 };
+	if (names->part->style == DNSBLV6_STYLE_CLASSIC)
 		return classic_walk(&after->pieces, put_address, names);
-	int ret = tree_walk(&after->ipv4, style, put_block, names);
-	return ret == DNSBLV6_OK ? tree_walk(&after->ipv6, style, put_block, names) : ret;
+	int ret = is_ipv4 ? ranges_add_part(&inside, &after->ipv4, dnsblv6_addr_ipv4(prefix.first),
+					    dnsblv6_addr_ipv4(last))
+			  : ranges_add_part(&inside, &after->ipv6, prefix.first.hi, last.hi);
+	if (ret == DNSBLV6_OK)
+		ret = tree_walk(&inside, names->part->style, put_block, names);
+	ranges_deinit(&inside);
+	return ret;
 }
 
 static int put_region(struct updater *updater, const struct part *part)
 {
-	struct names names = { .updater = updater, .region = part->region };
+	struct names names = { .updater = updater, .part = part };
 	int ret = take_old(&names,
 			   writer_walk_seek(updater->records, part->start.bytes, part->start.size,
 					    &names.old_key, &names.old_value));
 	if (ret == DNSBLV6_OK)
-		ret = walk_region(&names);
+		ret = walk_part(&names);
 	return ret == DNSBLV6_OK ? put_others(&names, &part->end) : ret;
 }
 
@@ -408,20 +419,93 @@ static int put_part(struct updater *updater, const struct part *part)
 	return ret == DNSBLV6_OK ? chain_close(updater->chain, &part->end) : ret;
 }
 
-/* Of classic names: all that is behind the apex, and no key is behind its end. */
-static struct part make_region_part(const struct updater *updater, const struct region *region)
+/* All that is behind the apex; no key is behind its end. */
+static struct part make_classic_part(const struct region *region)
 {
-	struct part part = { .region = region };
-	if (updater->facts.style != DNSBLV6_STYLE_CLASSIC) {
-		part.start = region_start(region);
-		part.end = region_end(region);
-		return part;
-	}
+	struct part part = { .region = region, .style = DNSBLV6_STYLE_CLASSIC };
 	part.start = dnsblv6_key_of_apex();
 	part.start.bytes[part.start.size++] = 0;
 	part.end.size = sizeof(part.end.bytes);
 	memset(part.end.bytes, 0xff, sizeof(part.end.bytes));
 	return part;
+}
+
+static enum dnsblv6_style style_of(const struct updater *updater)
+{
+	return (enum dnsblv6_style)updater->facts.style;
+}
+
+/* Beside dotted names: the narrowest run of flat names that may have a dotted label in it. */
+static unsigned flat_part_len(bool is_ipv4)
+{
+	return is_ipv4 ? DNSBLV6_IPV4_BASE_LEN + 16 : 20;
+}
+
+/* Has the zone flat names beside the dotted ones of a region? */
+static bool has_flat_beside(const struct updater *updater, const struct region *region)
+{
+	return dnsblv6_style_is_both(style_of(updater)) &&
+	       dnsblv6_style_asked(style_of(updater), dnsblv6_prefix_is_ipv4(region->prefix)) ==
+		       DNSBLV6_STYLE_FLAT;
+}
+
+/* How many runs of keys a region is. */
+static size_t count_parts(const struct updater *updater, const struct region *region)
+{
+	unsigned len = flat_part_len(dnsblv6_prefix_is_ipv4(region->prefix));
+	if (!has_flat_beside(updater, region))
+		return 1;
+	return 1 + (region->prefix.prefix_len < len ? (size_t)1 << (len - region->prefix.prefix_len)
+						    : 1);
+}
+
+static int make_flat_part(const struct updater *updater, const struct region *region,
+			  struct dnsblv6_prefix prefix, struct part *ret_part)
+{
+	const struct dnsblv6_labels *name = &updater->origin.origin.name;
+	struct dnsblv6_key origin;
+	*ret_part =
+		(struct part){ .region = region, .style = DNSBLV6_STYLE_FLAT, .prefix = prefix };
+	int ret = dnsblv6_key_from_labels(name->wire, name->size, &origin);
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_key_of_prefix(&origin, DNSBLV6_STYLE_FLAT, prefix, &ret_part->start);
+	ret_part->end = ret_part->start;
+	if (ret == DNSBLV6_OK)
+		ret_part->end.bytes[ret_part->end.size - 1]++; /* a digit: never 0xff */
+	return ret;
+}
+
+/*
+ * Dotted labels stand between flat names ("127" before "1270000"), and may change with them. So
+ * flat names are put in runs too narrow for that: no dotted label begins with so many digits.
+ */
+static int make_region_parts(const struct updater *updater, const struct region *region,
+			     struct part *parts, size_t *count)
+{
+	struct dnsblv6_addr last = dnsblv6_prefix_last(region->prefix);
+	struct dnsblv6_addr at = region->prefix.first;
+	unsigned len = flat_part_len(dnsblv6_prefix_is_ipv4(region->prefix));
+	int ret = DNSBLV6_OK;
+	if (style_of(updater) == DNSBLV6_STYLE_CLASSIC) {
+		parts[(*count)++] = make_classic_part(region);
+		return DNSBLV6_OK;
+	}
+	parts[(*count)++] = (struct part){ .start = region_start(region),
+					   .end = region_end(region),
+					   .region = region,
+					   .style = dnsblv6_style_read(style_of(updater)),
+					   .prefix = region->prefix };
+	if (!has_flat_beside(updater, region))
+		return DNSBLV6_OK;
+	len = region->prefix.prefix_len < len ? len : region->prefix.prefix_len;
+	for (;;) {
+		struct dnsblv6_prefix prefix = dnsblv6_prefix_make(at, len);
+		ret = make_flat_part(updater, region, prefix, &parts[(*count)++]);
+		if (ret != DNSBLV6_OK ||
+		    dnsblv6_addr_compare(dnsblv6_prefix_last(prefix), last) >= 0)
+			return ret;
+		at = dnsblv6_addr_next(dnsblv6_prefix_last(prefix));
+	}
 }
 
 /* Own names inside the run of a region are put with it, as they are: they do not change. */
@@ -434,7 +518,7 @@ static int make_parts(struct updater *updater, struct part *parts, size_t *ret_c
 	for (size_t i = 0; ret == DNSBLV6_OK && i < updater->regions.count; i++) {
 		const struct region *region = &updater->regions.items[i];
 		if (region->is_changed)
-			parts[count++] = make_region_part(updater, region);
+			ret = make_region_parts(updater, region, parts, &count);
 	}
 	*ret_count = count;
 	qsort(parts, count, sizeof(*parts), compare_parts);
@@ -444,7 +528,10 @@ static int make_parts(struct updater *updater, struct part *parts, size_t *ret_c
 static int put_parts(struct updater *updater)
 {
 	size_t count = 0;
-	struct part *parts = calloc(updater->regions.count + 2, sizeof(*parts));
+	size_t most = 2;
+	for (size_t i = 0; i < updater->regions.count; i++)
+		most += count_parts(updater, &updater->regions.items[i]);
+	struct part *parts = calloc(most, sizeof(*parts));
 	if (parts == NULL)
 		return -ENOMEM;
 	int ret = make_parts(updater, parts, &count);

@@ -82,8 +82,8 @@ static const struct style_word {
 	enum dnsblv6_style style;
 	const char *word;
 } style_words[] = {
-	{ DNSBLV6_STYLE_DOTTED, "dotted" },
-	{ DNSBLV6_STYLE_FLAT, "flat" },
+	{ DNSBLV6_STYLE_DOTTED, "dotted" },   { DNSBLV6_STYLE_FLAT, "flat" },
+	{ DNSBLV6_STYLE_BOTH, "both" },	      { DNSBLV6_STYLE_BOTH6, "both6" },
 	{ DNSBLV6_STYLE_CLASSIC, "classic" },
 };
 
@@ -106,7 +106,7 @@ static const char *take_style(void *member, const char *argument)
 		build->spec.style = style_words[i].style;
 		return NULL;
 	}
-	return "permitted are dotted, flat and classic";
+	return "permitted are dotted, flat, both, both6 and classic";
 }
 
 static const char *take_ns(void *spec, const char *argument)
@@ -127,7 +127,8 @@ static const struct options_bound rows[] = {
 	  .take = take_ns,
 	  .is_repeated = true,
 	  .is_remembered = true },
-	{ { 0, "style", "WORD", "of the owner names: dotted (default), flat or classic" },
+	{ { 0, "style", "WORD",
+	    "of the owner names: dotted (default), flat, both, both6 or classic" },
 	  .take = take_style },
 	{ { 0, "change-style", NULL, "the names of the store may become those of another style" },
 	  AT(may_change_style),

@@ -104,6 +104,33 @@ int ranges_add_difference(struct ranges *ret, const struct ranges *left, const s
 	return status;
 }
 
+/* The first that does not end before a unit; count when there is none. */
+static size_t find_range(const struct ranges *ranges, uint64_t unit)
+{
+	size_t low = 0;
+	size_t high = ranges->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (ranges->items[middle].last < unit)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int ranges_add_part(struct ranges *ranges, const struct ranges *from, uint64_t first, uint64_t last)
+{
+	int ret = DNSBLV6_OK;
+	for (size_t i = find_range(from, first);
+	     ret == DNSBLV6_OK && i < from->count && from->items[i].first <= last; i++) {
+		struct range range = from->items[i];
+		ret = ranges_add(ranges, range.first > first ? range.first : first,
+				 range.last < last ? range.last : last);
+	}
+	return ret;
+}
+
 int ranges_add_block(struct ranges *ranges, struct dnsblv6_prefix block,
 		     const struct dnsblv6_bitmap *map)
 {

@@ -43,6 +43,9 @@ void ranges_normalise(struct ranges *ranges);
 /* Adds the units of left that right has not, ascending. Both are normalised, of ret's family. */
 int ranges_add_difference(struct ranges *ret, const struct ranges *left,
 			  const struct ranges *right);
+/* The units of from that lie in first to last. Both are of one family. */
+int ranges_add_part(struct ranges *ranges, const struct ranges *from, uint64_t first,
+		    uint64_t last);
 /* The units of block, /25 or wider, whose bits are set: whole blocks have a full map. */
 int ranges_add_block(struct ranges *ranges, struct dnsblv6_prefix block,
 		     const struct dnsblv6_bitmap *map);

@@ -22,9 +22,10 @@ static int count_block(void *context, const struct tree_name *name)
 static uint64_t count_ranges(const struct ranges *ranges, enum dnsblv6_style style)
 {
 	uint64_t count = 0;
-	if (style == DNSBLV6_STYLE_FLAT)
-		return ranges_block_count(ranges);
-	(void)tree_walk(ranges, style, count_block, &count);
+	if (dnsblv6_style_asked(style, ranges->is_ipv4) == DNSBLV6_STYLE_FLAT)
+		count = ranges_block_count(ranges);
+	if (style != DNSBLV6_STYLE_FLAT)
+		(void)tree_walk(ranges, DNSBLV6_STYLE_DOTTED, count_block, &count);
 	return count;
 }
 
@@ -63,10 +64,12 @@ uint64_t room_count(const struct plan *plan, const struct spec *spec)
 /* About: entries of one block are counted one by one, and a dotted prefix as one name. */
 static double weigh_entry(const struct entry *entry, enum dnsblv6_style style)
 {
-	int block_len = dnsblv6_addr_is_ipv4(entry->first) ? 96 + 25 : 57;
+	bool is_ipv4 = dnsblv6_addr_is_ipv4(entry->first);
+	int block_len = is_ipv4 ? 96 + 25 : 57;
 	if (entry->value == ENTRY_EXCLUDED)
 		return 0;
-	if (style != DNSBLV6_STYLE_FLAT || entry->prefix_len >= block_len)
+	if (dnsblv6_style_asked(style, is_ipv4) != DNSBLV6_STYLE_FLAT ||
+	    entry->prefix_len >= block_len)
 		return 1;
 	return ldexp(1, block_len - entry->prefix_len);
 }
@@ -123,7 +126,9 @@ void room_check(const struct plan *plan, const struct listing *listing, const st
 	snprintf(what, sizeof(what),
 		 "zone would have too many records, records=%" PRIu64 " permitted=%" PRIu64, count,
 		 max_records);
-	if (spec->style != DNSBLV6_STYLE_FLAT || widest == NULL) {
+	if (widest == NULL ||
+	    dnsblv6_style_asked(spec->style, dnsblv6_addr_is_ipv4(widest->first)) !=
+		    DNSBLV6_STYLE_FLAT) {
 		findings_add(findings, FINDING_REFUSAL, place, what, NULL, 0,
 			     "most are of this list; see --max-records");
 		return;

@@ -87,6 +87,11 @@ static bool is_inside(const struct contents *contents, const struct dnsblv6_key 
 	return key.size >= start->size && memcmp(key.data, start->bytes, start->size) == 0;
 }
 
+static enum dnsblv6_style style_of(const struct contents *contents)
+{
+	return dnsblv6_style_read((enum dnsblv6_style)contents->facts->style);
+}
+
 /* Where the records of what is asked for begin. */
 static int find_start(const struct contents *contents, struct dnsblv6_key *ret_start)
 {
@@ -96,8 +101,7 @@ static int find_start(const struct contents *contents, struct dnsblv6_key *ret_s
 	*ret_start = origin;
 	if (ret != DNSBLV6_OK || contents->is_whole)
 		return ret;
-	return dnsblv6_key_of_prefix(&origin, (enum dnsblv6_style)contents->facts->style,
-				     contents->prefix, ret_start);
+	return dnsblv6_key_of_prefix(&origin, style_of(contents), contents->prefix, ret_start);
 }
 
 static int load_ranges(const struct contents *contents, struct ranges *ranges)
@@ -105,8 +109,7 @@ static int load_ranges(const struct contents *contents, struct ranges *ranges)
 	struct dnsblv6_key start;
 	struct store_bytes key;
 	struct store_bytes value;
-	struct tree_reading reading = { .ranges = ranges,
-					.style = (enum dnsblv6_style)contents->facts->style };
+	struct tree_reading reading = { .ranges = ranges, .style = style_of(contents) };
 	int ret = find_start(contents, &start);
 	if (ret == DNSBLV6_OK)
 		ret = seek(contents, STORE_RECORDS, start.bytes, start.size, &key, &value);

@@ -14,6 +14,7 @@ import subprocess
 from harness import (A, AAAA, CLASSIC, DATA, DEADLINE_S, IS_SANITIZED, NOERROR, NS, NXDOMAIN, SEED,
                      SOA, TXT, ZONE, ask, ask_all, bitmap_name, main, peer)
 from masterfile import DO, LIST, DumpCase, proof
+from names import flat_name
 from oracle import Oracle, differences
 from resolvers import start_unbound
 
@@ -55,9 +56,11 @@ class Dnssec(DumpCase):
     def test_verifiers_accept_the_zone_in_each_style_and_algorithm(self):
         path = self.write("list.txt", LIST)
         flat = self.write("flat.txt", "192.0.2.1\n198.51.100.0/24\n2a00:1:2:40::/58\n")
+        both = self.write("both.txt", LIST.replace("44.0.0.0/9", "44.0.0.0/20"))
         for algorithm in ("ecdsap256sha256", "ed25519"):
             key = self.keygen(f"{algorithm}.pem", "--algorithm", algorithm)
-            for style, chosen in (("dotted", path), ("flat", flat)):
+            for style, chosen in (("dotted", path), ("flat", flat), ("both", both),
+                                  ("both6", flat)):
                 with self.subTest(algorithm=algorithm, style=style):
                     self.remove_store()
                     self.verify(self.dump("--key", key, "--style", style, chosen))
@@ -95,6 +98,24 @@ class Dnssec(DumpCase):
         self.assertEqual(wrong[:10], [], f"{len(wrong)} of {NAMES} wrong")
         insecure = [reply.question for reply in replies if not reply.is_authentic]
         self.assertEqual(insecure[:10], [], f"{len(insecure)} of {NAMES} not secure")
+
+    def test_unbound_finds_both_kinds_of_names_secure(self):
+        path = self.write("list", "192.0.2.1\n16.0.0.5\n18.112.0.9\n100.7.0.0/16\n"
+                          "198.51.100.0/24\n203.0.112.0/20\n2a00:1:2:40::/58\n"
+                          "2001:db8:bad::/64\n1.2.3.4\n")
+        key = self.keygen()
+        self.build(self.path("bl6.mdb"), "--style", "both6", "--key", key, path)
+        oracle = Oracle().read_plain(path)
+        addresses = oracle.sample(NAMES // 2, SEED)
+        for aggressive in ("no", "yes"):
+            resolver = self.start_unbound(self.serve(), key, aggressive)
+            # Proofs of the one kind of names stand beside those of the other.
+            for name_of in (bitmap_name, lambda address: flat_name(address, ZONE), bitmap_name):
+                replies = ask_all(resolver, [(name_of(a), AAAA) for a in addresses], window=64,
+                                  flags=RD_AD)
+                wrong = list(differences(oracle, addresses, replies, ZONE))
+                self.assertEqual(wrong[:10], [], f"{len(wrong)} wrong")
+                self.assertTrue(all(reply.is_authentic for reply in replies))
 
     def check_names(self, resolver, server, names):
         """Everything else: what the resolver says is secure and what the server says."""

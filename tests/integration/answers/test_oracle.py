@@ -14,6 +14,7 @@ import re
 
 from harness import (A, AAAA, CLASSIC, IS_SANITIZED, SEED, ZONE, Case, ask_all, bitmap_name,
                      classic_name, data_file, main, numbers)
+from names import flat_name
 from oracle import (BLOCK, UNIT, Oracle, classic_differences, differences, prefix_name)
 
 SAMPLES = int(os.environ.get("DNSBLV6_SAMPLES", 2000 if IS_SANITIZED else 20000))
@@ -152,6 +153,24 @@ class Lists(Case):
             reply = server.ask(f"{name}.{ZONE}", AAAA)
             self.assertEqual(reply.rdata(AAAA), [ipaddress.IPv6Address(value).packed], name)
         self.assertEqual(server.ask(f"c000021.{ZONE}", AAAA).rcode, 3)
+
+    def test_dotted_and_flat_names_beside_each_other(self):
+        path = self.write("list.txt", self.every_shape().replace("/14\n", "/20\n"))
+        for style, versions in (("both", (4,)), ("both6", (4, 6))):
+            lines = [line for line in open(path, encoding="ascii")
+                     if style == "both" or ":" not in line or "/6" in line]
+            chosen = self.write("chosen.txt", "".join(lines))
+            store = self.path(f"{style}.mdb")
+            self.build(store, "--style", style, chosen)
+            server = self.serve([(ZONE, store, None)])
+            oracle = Oracle().read_plain(chosen)
+            addresses = oracle.sample(4000, SEED)
+            for name_of, some in ((bitmap_name, addresses), (
+                    lambda address: flat_name(address, ZONE),
+                    [address for address in addresses if address.version in versions])):
+                replies = ask_all(server.address, [(name_of(a), AAAA) for a in some])
+                wrong = list(differences(oracle, some, replies, ZONE))
+                self.assertEqual(wrong[:10], [], f"{style}: {len(wrong)} of {len(some)} wrong")
 
     def every_shape(self):
         """A few of each prefix length and some ranges, at random but outside reserved space."""

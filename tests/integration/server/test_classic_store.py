@@ -196,7 +196,7 @@ class Names(DumpCase):
         self.assertIn("nothing changed", self.build(store, path).out)
         refused = self.build(store, "--style", "flat", path, expect=EX_DATAERR)
         self.assertIn("style=flat before=classic", refused.err)
-        self.assertIn("dotted, flat and classic",
+        self.assertIn("dotted, flat, both, both6 and classic",
                       self.build(store, "--style", "round", path, expect=EX_USAGE).err)
 
     def test_more_values_than_an_answer_has_room_for_are_refused(self):

@@ -46,7 +46,7 @@ class Compared(Case):
         self.assert_differs(self.check(plain, combined, acl, expect=1),
                             ["+ 9.9.9.9", "- 9.9.9.10"],
                             "prefixes=2 names=0 names-listed=3 names-stored=3")
-        for style in ("flat", "dotted"):
+        for style in ("flat", "dotted", "both", "both6"):
             self.build(self.path(style + ".mdb"), "--style", style, plain, combined)
             self.store = self.path(style + ".mdb")
             self.assertEqual(self.check(plain, combined), "")

@@ -30,6 +30,10 @@ CENTRES = {4: ("20.0.0.0", "20.1.0.0", "200.3.255.0", "2.7.9.0"),
            6: ("2001:db8:1::", "2a00:1:2::", "2a00:1:3::")}
 LENGTHS = {("dotted", 4): (32, 32, 32, 31, 30, 28, 26, 25, 24, 24, 23, 20, 17, 16),
            ("dotted", 6): (128, 64, 64, 64, 63, 60, 57, 56, 56, 55, 52, 48),
+           ("both", 4): (32, 32, 32, 31, 28, 26, 25, 24, 24, 23, 20, 16, 15),
+           ("both", 6): (128, 64, 64, 64, 63, 60, 57, 56, 56, 55, 52, 48),
+           ("both6", 4): (32, 32, 32, 31, 28, 26, 25, 24, 24, 23, 20, 16),
+           ("both6", 6): (128, 64, 63, 60, 57, 56),
            ("flat", 4): (32, 32, 32, 31, 30, 28, 26, 25, 24, 24, 23, 20),
            ("flat", 6): (128, 64, 63, 60, 57, 56)}
 
@@ -124,6 +128,32 @@ class RandomUpdates(UpdateCase):
     def test_flat_names_signed(self):
         self.run_kind("flat", True)
 
+    def test_dotted_and_flat_names(self):
+        self.run_kind("both", False)
+
+    def test_dotted_and_flat_names_signed(self):
+        self.run_kind("both", True)
+
+    def test_dotted_and_flat_names_of_both_families_signed(self):
+        self.run_kind("both6", True)
+
+    def test_dotted_labels_change_between_flat_names_that_change(self):
+        """Of 16.0.0.0/8 flat names begin with "10"; "10" and "100" to "109" lie among them."""
+        self.style = "both"
+        self.lists[""].change(ipaddress.ip_network("16.0.0.0/8"), True)
+        self.begin()
+        for words in (("16.1.2.3/32", False), ("10.1.2.3/32", True), ("100.1.2.0/24", True)), (
+                ("16.1.2.3/32", True), ("16.200.0.0/16", False), ("109.0.0.0/16", True)):
+            changes = {ipaddress.ip_network(text): is_added for text, is_added in words}
+            options = []
+            for network, is_added in changes.items():
+                options += ["--add" if is_added else "--remove", str(network)]
+                self.lists[""].change(network, is_added)
+            result = self.update(*ANY_SIZE, "--allow-reserved", *options)
+            self.options = ("--allow-reserved",)
+            self.assert_as_afresh(options, result.out)
+        self.assert_sound()
+
     def dense_changes(self):
         """Single addresses, or blocks of them, out of what is whole; or it becomes whole again."""
         changes = {}
@@ -199,7 +229,7 @@ class RandomUpdates(UpdateCase):
         self.assert_sound()
 
     def test_several_lists_below_one_apex(self):
-        for style in ("dotted", "flat"):
+        for style in ("dotted", "flat", "both", "both6"):
             with self.subTest(style=style):
                 self.style = style
                 self.lists = {name: Addresses() for name in ("", "spam", "proxy-a")}
@@ -208,8 +238,14 @@ class RandomUpdates(UpdateCase):
 
     def test_names_that_look_like_blocks(self):
         """Name servers and sub-zones of hexadecimal labels lie among flat names."""
+        self.look_like_blocks("flat")
+
+    def test_names_that_look_like_blocks_beside_dotted_ones(self):
+        self.look_like_blocks("both6")
+
+    def look_like_blocks(self, style):
         self.sign()
-        self.style = "flat"
+        self.style = style
         self.options = [word for label in ("a0", "14f", "14000", "140000", "ns.14000f", "deadbeef",
                                            "140000ff", "140001000")
                         for word in ("--ns", f"{label}.{ZONE},192.0.2.53,2001:db8::53")]
