@@ -72,9 +72,14 @@ static const struct shape shapes[2][2] = {
 	},
 };
 
+static inline bool is_flat(enum dnsblv6_style style, bool is_ipv4)
+{
+	return dnsblv6_style_asked(style, is_ipv4) == DNSBLV6_STYLE_FLAT;
+}
+
 static const struct shape *shape_of(enum dnsblv6_style style, bool is_ipv4)
 {
-	return &shapes[style == DNSBLV6_STYLE_FLAT][is_ipv4];
+	return &shapes[is_flat(style, is_ipv4)][is_ipv4];
 }
 
 /*
@@ -85,7 +90,7 @@ static inline uint64_t number_of(enum dnsblv6_style style, bool is_ipv4, uint64_
 {
 	uint32_t ipv4 = (uint32_t)word;
 
-	if (!is_ipv4 || style == DNSBLV6_STYLE_FLAT)
+	if (!is_ipv4 || is_flat(style, is_ipv4))
 		return word >> 7;
 	return (uint32_t)rank_of_octet[ipv4 >> 24] << 17 |
 	       (uint32_t)rank_of_octet[ipv4 >> 16 & 255] << 9 |
@@ -304,7 +309,7 @@ struct table {
 static inline struct cache_key node_key(unsigned zone, enum dnsblv6_style style, bool is_ipv4,
 					unsigned level, uint64_t index)
 {
-	if (is_ipv4 && style == DNSBLV6_STYLE_FLAT)
+	if (is_ipv4 && is_flat(style, is_ipv4))
 		index |= 1u << 30;
 	return cache_key_range(zone, is_ipv4, level, index);
 }

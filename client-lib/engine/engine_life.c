@@ -390,7 +390,7 @@ int engine_zone_get(const struct engine *engine, unsigned entry, struct dnsblv6_
 	*ret_info = (struct dnsblv6_zone_info){
 		.weight = config->entries[entry].weight,
 		.state = (int32_t)parts.state,
-		.is_bitmap = (parts.mode == HEALTH_DOTTED || parts.mode == HEALTH_FLAT) &&
+		.is_bitmap = health_is_bitmap(parts.mode) &&
 			     !(parts.state == DNSBLV6_ZONE_FILTERED && parts.has_classic),
 		.asked = zone->asked,
 		.failures = zone->failures,

@@ -12,10 +12,10 @@ uint64_t health_pack(const struct health_word *parts)
 	uint64_t since_s = parts->since_s & ((1u << 26) - 1);
 	uint64_t due_s = parts->due_s < HEALTH_NEVER_S ? parts->due_s : HEALTH_NEVER_S;
 
-	return (uint64_t)parts->state | (uint64_t)parts->mode << 3 |
-	       (uint64_t)parts->has_ipv4 << 5 | (uint64_t)parts->has_ipv6 << 6 |
-	       (uint64_t)parts->has_classic << 7 | (uint64_t)parts->doubts_no << 8 | since_s << 10 |
-	       due_s << 36;
+	return (uint64_t)parts->state | ((uint64_t)parts->mode & 3) << 3 |
+	       ((uint64_t)parts->mode >> 2) << 9 | (uint64_t)parts->has_ipv4 << 5 |
+	       (uint64_t)parts->has_ipv6 << 6 | (uint64_t)parts->has_classic << 7 |
+	       (uint64_t)parts->doubts_no << 8 | since_s << 10 | due_s << 36;
 }
 
 static uint64_t at_most(uint32_t number, uint32_t most)

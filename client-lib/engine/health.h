@@ -34,7 +34,7 @@
  *     5, 6   the zone has IPv4, IPv6
  *     7      its metadata name a classic zone, whose test points are right
  *     8      its negative answers are not believed: a canary got NXDOMAIN
- *     9      0
+ *     9      it has dotted and flat names: by mode, flat ones of IPv4 (dotted) or of both (flat)
  *     10-35  when it got into the state, seconds on the cache's clock
  *     36-63  when it is to be probed next, the same; all ones: never
  *
@@ -83,12 +83,43 @@ enum health_mode {
 	HEALTH_DOTTED = 1,
 	HEALTH_FLAT = 2,
 	HEALTH_CLASSIC = 3,
+	/* With a bit more in the word; what does not know it asks as the two above. */
+	HEALTH_BOTH = 4 | HEALTH_DOTTED, /* flat names of IPv4, dotted ones of all */
+	HEALTH_BOTH6 = 4 | HEALTH_FLAT,	 /* flat and dotted names of all */
 };
+
+static inline bool health_is_bitmap(enum health_mode mode)
+{
+	return mode != HEALTH_UNKNOWN && mode != HEALTH_CLASSIC;
+}
 
 /* The names of a bitmap zone that is asked so. */
 static inline enum dnsblv6_style health_style(enum health_mode mode)
 {
-	return mode == HEALTH_FLAT ? DNSBLV6_STYLE_FLAT : DNSBLV6_STYLE_DOTTED;
+	switch (mode) {
+	case HEALTH_FLAT:
+		return DNSBLV6_STYLE_FLAT;
+	case HEALTH_BOTH:
+		return DNSBLV6_STYLE_BOTH;
+	case HEALTH_BOTH6:
+		return DNSBLV6_STYLE_BOTH6;
+	default:
+		return DNSBLV6_STYLE_DOTTED;
+	}
+}
+
+static inline enum health_mode health_mode_of(enum dnsblv6_style style)
+{
+	switch (style) {
+	case DNSBLV6_STYLE_FLAT:
+		return HEALTH_FLAT;
+	case DNSBLV6_STYLE_BOTH:
+		return HEALTH_BOTH;
+	case DNSBLV6_STYLE_BOTH6:
+		return HEALTH_BOTH6;
+	default:
+		return HEALTH_DOTTED;
+	}
 }
 
 /* A word taken apart. */
@@ -109,7 +140,7 @@ static inline struct health_word health_unpack(uint64_t word)
 {
 	struct health_word parts;
 	parts.state = (enum dnsblv6_zone_state)(word & 7);
-	parts.mode = (enum health_mode)(word >> 3 & 3);
+	parts.mode = (enum health_mode)((word >> 3 & 3) | (word >> 9 & 1) << 2);
 	parts.has_ipv4 = (word & 1u << 5) != 0;
 	parts.has_ipv6 = (word & 1u << 6) != 0;
 	parts.has_classic = (word & 1u << 7) != 0;

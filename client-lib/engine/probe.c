@@ -351,7 +351,7 @@ static void keep_metadata(struct zone *zone, const struct dnsblv6_metadata *meta
 static void use_metadata(struct probe *probe, const struct dnsblv6_metadata *metadata)
 {
 	keep_metadata(probe->zone, metadata);
-	probe->found.mode = metadata->style == DNSBLV6_STYLE_FLAT ? HEALTH_FLAT : HEALTH_DOTTED;
+	probe->found.mode = health_mode_of(metadata->style);
 	probe->found.has_ipv4 = metadata->has_ipv4;
 	probe->found.has_ipv6 = metadata->has_ipv6;
 }

@@ -23,18 +23,41 @@ struct style_look {
 	unsigned pending;
 	struct style_name believed;
 	struct style_name other;
+	struct style_name other6; /* the IPv6 test point by its flat name, of a dotted zone */
 };
 
 static enum health_mode other_mode(enum health_mode mode)
 {
-	return mode == HEALTH_FLAT ? HEALTH_DOTTED : HEALTH_FLAT;
+	return mode == HEALTH_DOTTED ? HEALTH_FLAT : HEALTH_DOTTED;
 }
 
-/* The other style's is there, and not merely what a resolver still has. */
+static bool is_both(enum health_mode mode)
+{
+	return mode == HEALTH_BOTH || mode == HEALTH_BOTH6;
+}
+
+/* Where dotted names were believed: a zone may have flat ones of IPv4 alone, beside those. */
+static enum health_mode new_mode(const struct style_look *look)
+{
+	if (is_both(look->mode))
+		return look->believed.is_listed ? HEALTH_FLAT : HEALTH_DOTTED;
+	if (look->mode == HEALTH_FLAT)
+		return HEALTH_DOTTED;
+	if (!look->other6.is_listed)
+		return HEALTH_BOTH;
+	return look->believed.is_listed ? HEALTH_BOTH6 : HEALTH_FLAT;
+}
+
+/* The other style's is there, and not merely what a resolver still has; or one of both is not. */
 static bool has_changed(const struct style_look *look)
 {
-	return look->other.is_listed &&
-	       (!look->believed.is_listed || look->other.ttl_s >= look->believed.ttl_s);
+	const struct style_name *believed = &look->believed;
+	const struct style_name *other = &look->other;
+
+	if (is_both(look->mode))
+		return (other->is_listed && believed->is_denied) ||
+		       (other->is_denied && believed->is_listed);
+	return other->is_listed && (!believed->is_listed || other->ttl_s >= believed->ttl_s);
 }
 
 static void judge(struct style_look *look)
@@ -44,11 +67,12 @@ static void judge(struct style_look *look)
 	if (zone->probe != NULL)
 		return; /* the next denial has it looked at again */
 	if (has_changed(look)) {
-		probe_turn(zone, other_mode(look->mode));
+		probe_turn(zone, new_mode(look));
 	} else if (look->believed.is_denied) {
 		zone->has_found = false;
 		probe_start(zone, false, NULL);
-	} else if (look->other.is_denied && look->other.serial == look->serial) {
+	} else if ((look->other.is_denied && look->other.serial == look->serial) ||
+		   (is_both(look->mode) && look->believed.is_listed && look->other.is_listed)) {
 		zone->serial = look->serial;
 		zone->has_serial = true;
 	}
@@ -79,9 +103,9 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 	free(look);
 }
 
-static void ask(struct style_look *look, struct style_name *name, enum health_mode mode)
+static void ask(struct style_look *look, struct style_name *name, enum health_mode mode,
+		struct dnsblv6_addr addr)
 {
-	struct dnsblv6_addr addr = dnsblv6_testpoint_get(0)->addr;
 	struct dnsblv6_labels labels;
 	struct zone_what asked = { &labels, &look->zone->config->name, MESSAGE_AAAA, PROBE_LIFE_MS,
 				   PROBE_LIFE_MS };
@@ -99,8 +123,10 @@ static void start(struct zone *zone, enum health_mode mode, uint32_t serial)
 	if (look == NULL)
 		return;
 	*look = (struct style_look){ .zone = zone, .mode = mode, .serial = serial };
-	ask(look, &look->believed, mode);
-	ask(look, &look->other, other_mode(mode));
+	ask(look, &look->believed, mode, dnsblv6_testpoint_get(0)->addr);
+	ask(look, &look->other, other_mode(mode), dnsblv6_testpoint_get(0)->addr);
+	if (mode == HEALTH_DOTTED)
+		ask(look, &look->other6, HEALTH_FLAT, dnsblv6_testpoint_get(2)->addr);
 	if (look->pending > 0)
 		zone->style = look;
 	else
@@ -120,8 +146,7 @@ void style_note_denial(struct zone *zone, const struct message_reply *reply)
 	bool is_known = zone->has_serial && zone->serial == reply->soa_serial;
 
 	if (!reply->has_soa || is_known || zone->style != NULL || zone->probe != NULL ||
-	    (parts.mode != HEALTH_DOTTED && parts.mode != HEALTH_FLAT) ||
-	    has_looked_lately(zone, now_s))
+	    !health_is_bitmap(parts.mode) || has_looked_lately(zone, now_s))
 		return;
 	zone->has_looked = true;
 	zone->looked_s = now_s;

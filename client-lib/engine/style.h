@@ -11,7 +11,9 @@
  * denial cannot be told from a good one. But a zone does not change without its serial, and a
  * denial has the SOA with it. So the first denial with a serial that this process has not seen has
  * the zone looked at, once in STYLE_PAUSE_S at most: 127.0.0.2 is asked for by its name in either
- * style, two questions that a resolver has in its cache when the zone changes often.
+ * style, two questions that a resolver has in its cache when the zone changes often. Where dotted
+ * names were believed the IPv6 test point is asked for by its flat name, too: a zone may have
+ * flat names of IPv4 alone.
  *
  *     the other style's is listed   the zone is probed in that style. Behind a resolver both may
  *                                   be there: then the one with more of its TTL left is newer
@@ -25,6 +27,9 @@
  * STYLE_PAUSE_S later, when the zone had been looked at just before. A resolver that has cached
  * that the other style's name is not there, because of an earlier look, can keep it for the
  * zone's negative TTL.
+ *
+ * A zone that has both keeps them as long as the test point is listed by both. When it loses one of
+ * them that is noticed when the resolver's copy of its test point has ended.
  *
  * A process takes the serial of its first whole probe for seen. When it begins behind a resolver
  * that still has the metadata and test points from before a change, it notices with the next

@@ -157,11 +157,6 @@ void zone_note_late(struct waiters *list)
 	keep_evidence(zone, word, answer_failure_text(ANSWER_SILENT));
 }
 
-static bool is_bitmap_mode(enum health_mode mode)
-{
-	return mode == HEALTH_DOTTED || mode == HEALTH_FLAT;
-}
-
 void zone_note_probe(struct zone *zone, const struct health_probe *found)
 {
 	const char *reason;
@@ -178,7 +173,7 @@ void zone_note_probe(struct zone *zone, const struct health_probe *found)
 	enum health_mode was = health_unpack(old_word).mode;
 	enum health_mode is = health_unpack(word).mode;
 	/* Names of the wrong style were denied, whatever is listed. */
-	if (was != is && is_bitmap_mode(was) && is_bitmap_mode(is))
+	if (was != is && health_is_bitmap(was) && health_is_bitmap(is))
 		cache_forget_denials(zone->all->cache, zone->index);
 }
 

@@ -89,6 +89,12 @@ class Direct(Case):
     def test_flat_names(self):
         self.compare("--style", "flat")
 
+    def test_dotted_names_and_flat_ones_of_ipv4(self):
+        self.compare("--style", "both")
+
+    def test_dotted_and_flat_names(self):
+        self.compare("--style", "both6")
+
     def compare_signed(self, style):
         key = self.path("key.pem")
         self.run_zone("keygen", "--zone", ZONE, "--key", key)
@@ -99,6 +105,12 @@ class Direct(Case):
 
     def test_a_signed_zone_with_flat_names(self):
         self.compare_signed("flat")
+
+    def test_a_signed_zone_with_dotted_names_and_flat_ones_of_ipv4(self):
+        self.compare_signed("both")
+
+    def test_a_signed_zone_with_dotted_and_flat_names(self):
+        self.compare_signed("both6")
 
     def test_the_classic_zone_of_the_list(self):
         self.serve_list()

@@ -119,6 +119,22 @@ class Resolvers(Case):
         key, anchor = self.make_key(ZONE)
         self.check_behind_all("flat", key, [anchor])
 
+    def test_signed_zone_in_both_is_asked_by_flat_names(self):
+        key, anchor = self.make_key(ZONE)
+        self.check_behind_all("both", key, [anchor])
+        for style, pattern in (("both", r"[0-9a-f]{7}|([01]\.[0-9a-f.]+|[0-9a-f*.]+)?ip6"),
+                               ("both6", r"[0-9a-f]{7}|([0-9a-f]{15}\.)?ip6")):
+            servers = self.serve_list(style, key)
+            resolver = start_unbound(self, servers, [anchor],
+                                     lines=["log-queries: yes", "qname-minimisation: no"])
+            process = self.processes[-1]
+            self.check(resolver, "--zones", ZONE)
+            names = set(re.findall(rf" (\S+)\.{re.escape(ZONE)} AAAA IN", process.log()))
+            others = {name for name in names if not re.fullmatch(pattern, name)
+                      and not name.startswith("_dnsblv6")}
+            self.assertEqual(sorted(others)[:5], [], style)
+            self.assertGreater(len(names), 100)
+
     def test_unsigned_zone(self):
         """Validators that have an anchor, but of another zone."""
         _, anchor = self.make_key("elsewhere.example.")
