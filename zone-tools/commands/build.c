@@ -655,3 +655,8 @@ int build_command(int argc, char **argv)
 {
 	return zonecall_run(&table, build_settings(), ZONECALL_LISTS, argc, argv, run_command);
 }
+
+int build_zone(const struct zonesconf_zone *zone)
+{
+	return zonecall_run_zone(&table, zone, ZONECALL_LISTS, run_command);
+}

@@ -24,8 +24,14 @@ int rollback_command(int argc, char **argv);
 int dump_command(int argc, char **argv);
 int sign_command(int argc, char **argv);
 int confcheck_command(int argc, char **argv);
+int watch_command(int argc, char **argv);
 int keygen_command(int argc, char **argv);
 int ds_command(int argc, char **argv);
+
+/* The same of a zone of zones.conf, without any option. */
+struct zonesconf_zone;
+int build_zone(const struct zonesconf_zone *zone);
+int sign_zone(const struct zonesconf_zone *zone);
 
 /*
  * The end of standard output: EX_OK, or EX_IOERR when not all of it could be written, at any

@@ -121,3 +121,8 @@ int sign_command(int argc, char **argv)
 {
 	return zonecall_run(&table, build_settings(), ZONECALL_NO_LISTS, argc, argv, run_command);
 }
+
+int sign_zone(const struct zonesconf_zone *zone)
+{
+	return zonecall_run_zone(&table, zone, ZONECALL_NO_LISTS, run_command);
+}

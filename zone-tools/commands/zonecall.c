@@ -201,3 +201,20 @@ int zonecall_run(const struct options_table *table, const struct zonesconf_comma
 	end(&call);
 	return status;
 }
+
+int zonecall_run_zone(const struct options_table *table, const struct zonesconf_zone *zone,
+		      enum zonecall_lists lists, int (*run)(int argc, char **argv))
+{
+	char name[] = "zone";
+	char *words[] = { name, zone->domain, NULL };
+	const struct given given = { .table = table, .argc = 2, .argv = words, .operand = 1 };
+	struct zonecall call = { 0 };
+	int argc = 0;
+	char **argv = NULL;
+	int status = expand(&call, &given, zone, lists, &argc, &argv);
+	optind = 0; /* getopt begins anew */
+	if (status == EX_OK)
+		status = run(argc, argv);
+	end(&call);
+	return status;
+}

@@ -32,6 +32,10 @@ int zonecall_run(const struct options_table *table, const struct zonesconf_comma
 		 enum zonecall_lists lists, int argc, char **argv,
 		 int (*run)(int argc, char **argv));
 
+/* The same of a zone that has been found, without any other word. */
+int zonecall_run_zone(const struct options_table *table, const struct zonesconf_zone *zone,
+		      enum zonecall_lists lists, int (*run)(int argc, char **argv));
+
 /* The row of --config, which zonecall_run() has read then. */
 #define ZONECALL_ROW                                                                               \
 	{                                                                                          \

@@ -109,20 +109,32 @@ static const char *check_file(const char *path)
 	return path[0] == '/' ? NULL : "permitted is an absolute path";
 }
 
-/* As sources.h reads it: FILE, or TYPE:FILE[,FILE...]. */
+/* As sources.h reads it: a TYPE has no slash. */
+const char *zonesconf_next_file(const char **rest, size_t *ret_size)
+{
+	const char *file = *rest;
+	if (*file == '\0')
+		return NULL;
+	const char *colon = strchr(file, ':');
+	const char *slash = strchr(file, '/');
+	if (colon != NULL && (slash == NULL || colon < slash))
+		file = colon + 1;
+	*ret_size = strcspn(file, ",");
+	*rest = file + *ret_size + (file[*ret_size] == ',');
+	return file;
+}
+
 static const char *check_list(const char *list)
 {
-	const char *colon = strchr(list, ':');
-	const char *slash = strchr(list, '/');
-	const char *file = colon != NULL && (slash == NULL || colon < slash) ? colon + 1 : list;
-	while (file != NULL) {
-		const char *reason = check_file(file);
-		if (reason != NULL)
+	const char *rest = list;
+	const char *file;
+	size_t size;
+	if (list[strlen(list) - 1] == ',')
+		return "ends with a comma";
+	while ((file = zonesconf_next_file(&rest, &size)) != NULL) {
+		if (size == 0 || *file != '/')
 			return "permitted are an absolute path, or TYPE: and absolute paths with "
-			       "commas "
-			       "between";
-		const char *comma = strchr(file, ',');
-		file = comma != NULL ? comma + 1 : NULL;
+			       "commas between";
 	}
 	return NULL;
 }

@@ -69,6 +69,12 @@ const struct zonesconf_zone *zonesconf_find(const struct zonesconf *conf, const 
 /* The last value of that setting; NULL when it has none. */
 const char *zonesconf_get(const struct zonesconf_zone *zone, const char *name);
 
+/*
+ * The next file of a list, "TYPE:FILE,FILE" or "FILE", of which *rest is what is left; NULL behind
+ * the last. Not terminated: *ret_size has its size.
+ */
+const char *zonesconf_next_file(const char **rest, size_t *ret_size);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,244 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+dnsblv6-zone watch: a list's file changes, and the zone is served, signed, by dnsblv6d and by a Knot
+secondary, without a word. What is wrong leaves the old zone served, is told in one line, and stops no
+other zone.
+
+Needs knotd and ldns-verify-zone, and root for the full disk.
+"""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+
+from harness import (AAAA, EX_CONFIG, NOERROR, NXDOMAIN, SOA, ZONE, Server, ask, bitmap_name, children_of, config_text,
+                     ip, main, program, wait_for)
+from secondaries import SOURCE, Secondary
+from updates import UpdateCase
+
+OTHER = "other.example."
+
+
+class WatchCase(UpdateCase):
+    def setUp(self):
+        super().setUp()
+        self.sign()
+        self.list = self.write("list", "192.0.2.1\n198.51.100.0/24\n")
+        self.other_list = self.write("other-list", "192.0.2.1\n")
+        self.other = self.path("other.mdb")
+        self.config = self.path("zones.conf")
+
+    def entry(self, zone, store, path, *settings):
+        return (f"  - domain: {zone}\n    store: {store}\n    list: {path}\n    ns: ns1.example.net.\n"
+                + "".join(f"    {line}\n" for line in settings))
+
+    def configure(self, *settings):
+        self.write("zones.conf", "zone:\n" + self.entry(ZONE, self.store, self.list, f"key: {self.key}",
+                                                  "max-grow: 1000000", *settings)
+                   + self.entry(OTHER, self.other, self.other_list))
+
+    def watch(self, *words, **how):
+        watch = self.start([program("dnsblv6-zone"), "watch", "--config", self.config, "--settle", "0", *words],
+                           "watch", **how)
+        watch.wait_for_log(r"^info: \[dnsblv6-zone\] watching, zones=")
+        return watch
+
+    def replace(self, path, text):
+        """As those who publish lists do."""
+        self.write("list.new", text)
+        os.rename(self.path("list.new"), path)
+
+    def append(self, path, text):
+        with open(path, "a", encoding="ascii") as file:
+            file.write(text)
+
+    def built(self, watch, count, zone=ZONE):
+        return watch.wait_for_log(rf"^info: \[{re.escape(zone)}\] built .*", count)
+
+
+class Served(WatchCase):
+    def start_all(self):
+        primary = self.free_address()
+        self.knot = Secondary(self, "knot", primary)
+        self.configure(f"secondary: {self.knot.address[0]}@{self.knot.address[1]}")
+        key, itself = self.knot.lines()
+        config = self.write("primary.conf", f"key:\n{key}" + config_text(primary, [(OTHER, self.other, None),
+                                                                                  (ZONE, self.store, None)])
+                            + f"    secondary: [ knot ]\nsecondary:\n{itself}")
+        os.chmod(config, 0o600)
+        # The first version, before any server is there to follow.
+        for name in ("bl6.example", "other.example"):
+            self.run_zone("build", name, "--config", self.config, "--secondary", f"{self.host}@9",
+                          "--secondary-wait", "1", expect=None)
+        self.server = Server(config, primary, self.path("primary.log"))
+        self.processes.append(self.server)
+        self.server.wait_until_ready()
+        self.knot.start()
+        wait_for(lambda: self.knot.serial() is not None, "Knot to have the zone")
+
+    def is_listed(self, address, zone=ZONE, server=None):
+        reply = ask(server or self.server.address, bitmap_name(ip(address), zone), AAAA, edns_size=1232,
+                    edns_flags=0x8000)
+        self.assertIn(reply.rcode, (NOERROR, NXDOMAIN))
+        signed = any(record.type == 46 for record in reply.answer + reply.authority)
+        return reply.rcode == NOERROR and (signed or zone != ZONE)
+
+    def wait_until_listed(self, address, servers=None):
+        for server in servers or (self.server.address, self.knot.address):
+            wait_for(lambda s=server: self.is_listed(address, server=s), f"{address} to be listed by {server}")
+
+    def test_a_list_changes_and_is_served_signed_everywhere(self):
+        self.start_all()
+        watch = self.watch()
+        for number, change in enumerate((self.replace, self.append, self.replace)):
+            change(self.list, f"192.0.2.1\n198.51.100.0/24\n203.0.113.{128 * (number % 2)}\n44.{number}.0.1\n")
+            self.wait_until_listed(f"44.{number}.0.1")
+        self.built(watch, 3)
+        self.assert_sound()
+        self.assertEqual(watch.stop(), 0)
+
+    def test_each_thing_that_is_wrong_leaves_the_zone_and_is_one_line(self):
+        self.start_all()
+        watch = self.watch()
+        good = "192.0.2.1\n198.51.100.0/24\n" + "".join(f"44.0.{n >> 8}.{n & 255}\n" for n in range(3000))
+        self.replace(self.list, good)
+        self.wait_until_listed("44.0.3.1")
+        serial = ask(self.server.address, ZONE, SOA).answer[0].rdata
+        told = 0
+        for wrong, reason in (
+                (good + "300.1.1.1\n", r"list:\d+\] line refused, text=\"300\.1\.1\.1\""),
+                ("", r"list is empty"),
+                ("192.0.2.1\n", r"zone would shrink too much"),
+                ("<!DOCTYPE html>\n<html>\n", r"looks like an HTML page"),
+                (None, r"file not read \(No such file or directory\)"),
+        ):
+            if wrong is None:
+                os.unlink(self.list)
+            else:
+                self.replace(self.list, wrong)
+            told += 1
+            # As often as it is tried, in one line each time.
+            watch.wait_for_log(rf"^error: \[bl6\.example\.\] zone not built, status=\d+ again=\d+s \(.*{reason}.*\)$")
+            self.append(self.other_list, f"203.0.113.{told}\n")
+            wait_for(lambda n=told: self.is_listed(f"203.0.113.{n}", OTHER), "the other zone")
+            self.assertTrue(self.is_listed("44.0.3.1"))
+            self.assertEqual(ask(self.server.address, ZONE, SOA).answer[0].rdata, serial)
+        lines = [line for line in watch.log().splitlines() if not line.startswith("info: ")]
+        self.assertEqual([line for line in lines if not line.startswith("error: [bl6.example.] zone not built, ")], [])
+        self.replace(self.list, good + "44.9.0.1\n")
+        self.wait_until_listed("44.9.0.1")
+
+    def test_a_build_that_is_killed(self):
+        self.start_all()
+        self.run_zone("build", "bl6.example", "--config", self.config)
+        watch = self.watch()
+        large = "192.0.2.1\n198.51.100.0/24\n" + "".join(f"45.{n >> 8}.{n & 255}.9\n" for n in range(60000))
+        self.replace(self.list, large)
+
+        def kill():
+            for child in children_of(watch.pid):
+                os.kill(child, signal.SIGKILL)
+            return re.search(r"zone not built, signal=9 again=", watch.log())
+
+        # Builds of the other zone may be killed as well; each is tried again.
+        wait_for(kill, "a build to be killed")
+        watch.wait_for_log(r"zone not built, signal=9 again=")
+        self.assertTrue(self.is_listed("198.51.100.1"))
+        self.replace(self.list, "192.0.2.1\n198.51.100.0/24\n44.1.0.1\n")
+        self.wait_until_listed("44.1.0.1")
+
+
+# As in test_update.py, a small file system of its own.
+ON_SMALL_DISK = """
+mount -t tmpfs -o size=300k none {directory} || exit 1
+exec {zone} watch --config {config} --settle 0
+"""
+
+
+class Alone(WatchCase):
+    def test_a_full_disk(self):
+        allowed = subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"],
+                                 capture_output=True, check=False)
+        if allowed.returncode != 0:
+            self.skipTest("no mount name space here (not root?)")
+        os.makedirs(self.path("small"))
+        self.store = self.path("small/bl6.mdb")
+        self.configure()
+        script = ON_SMALL_DISK.format(directory=self.path("small"), zone=program("dnsblv6-zone"), config=self.config)
+        watch = self.start(["unshare", "--mount", "sh", "-c", script], "watch")
+        self.built(watch, 1)
+        self.replace(self.list, "".join(f"45.{n >> 8}.{n & 255}.9\n" for n in range(20000)))
+        watch.wait_for_log(r"^error: \[bl6\.example\.\] zone not built, status=74 again=10s"
+                           r" \(.*No space left on device\)\)$")
+        self.replace(self.list, "192.0.2.1\n192.0.2.9\n")
+        self.built(watch, 2)
+        self.assertEqual(watch.stop(), 0)
+
+    def test_zones_are_read_again(self):
+        self.configure()
+        watch = self.watch()
+        self.built(watch, 1)
+        self.built(watch, 1, OTHER)
+        third = self.path("third.mdb")
+        with open(self.config, "a", encoding="ascii") as file:
+            file.write(self.entry("third.example.", third, self.list))
+        watch.send_signal(signal.SIGHUP)
+        self.built(watch, 1, "third.example.")
+        self.append(self.config, "nonsense\n")
+        watch.send_signal(signal.SIGHUP)
+        watch.wait_for_log(r"^error: \[.*zones\.conf:\d+\] configuration refused, ")
+        self.replace(self.list, "192.0.2.1\n192.0.2.9\n")
+        self.built(watch, 2, "third.example.")
+        self.built(watch, 2)
+        self.assertEqual(watch.stop(signal.SIGINT), 0)
+
+    def test_one_zone_of_the_file(self):
+        self.configure()
+        watch = self.watch("other.example")
+        self.built(watch, 1, OTHER)
+        self.append(self.other_list, "192.0.2.9\n")
+        self.built(watch, 2, OTHER)
+        self.assertFalse(os.path.exists(self.store))
+        self.assertEqual(watch.stop(), 0)
+
+    def test_what_nothing_can_be_watched_with_ends_it(self):
+        self.configure()
+        result = self.run_zone("watch", "--config", self.config, "third.example", expect=EX_CONFIG)
+        self.assertEqual(result.err, f"error: [{self.config}] no such zone, zone=third.example\n")
+        self.run_zone("watch", "--config", self.path("absent"), expect=EX_CONFIG)
+
+    def test_a_list_that_is_written_again_with_the_same_content_publishes_nothing(self):
+        self.configure()
+        watch = self.watch("--refresh", "1")
+        self.built(watch, 1)
+        before = self.content()
+        with open(self.list, encoding="ascii") as file:
+            text = file.read()
+        self.replace(self.list, text)
+        # Two changes of the other zone, between which every zone has had its turn.
+        for count in (2, 3):
+            self.append(self.other_list, f"192.0.2.{count}\n")
+            self.built(watch, count, OTHER)
+        self.assertEqual(self.content(), before)
+        self.assertEqual(watch.stop(), 0)
+
+    def test_a_service_manager_is_told(self):
+        self.configure()
+        path = self.path("notify")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(path)
+            manager.settimeout(60)
+            watch = self.watch(env=dict(os.environ, NOTIFY_SOCKET=path))
+            self.assertEqual(manager.recv(100), b"READY=1")
+            watch.send_signal(signal.SIGHUP)
+            self.assertTrue(manager.recv(100).startswith(b"RELOADING=1"))
+            self.assertEqual(manager.recv(100), b"READY=1")
+            self.assertEqual(watch.stop(), 0)
+            self.assertEqual(manager.recv(100), b"STOPPING=1")
+
+
+if __name__ == "__main__":
+    main()

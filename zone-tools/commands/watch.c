@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+/*
+ * watch.c - dnsblv6-zone watch: builds the zones of zones.conf whenever their lists change.
+ *
+ * One loop without any state on disk: what the lists look like (lookout.h) -> what is due
+ * (schedule.h) -> a process that builds or signs one zone -> what it said, as lines of ours. Zones
+ * are built one after the other. A process that crashes over a list or a store takes nothing with it.
+ */
+
+#include "zone-tools/commands/build.h"
+#include "zone-tools/commands/commands.h"
+#include "zone-tools/commands/zonecall.h"
+
+#include "zone-tools/zones/lookout.h"
+#include "zone-tools/zones/schedule.h"
+
+#include "lib/common/log.h"
+#include "lib/common/version.h"
+#include "lib/process/child.h"
+#include "lib/process/clock.h"
+#include "lib/process/systemd.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+enum {
+	BLIND_MS = 5000,      /* between looks where the kernel does not tell */
+	LOOK_MS = 60000,      /* and where it does */
+	PATIENCE_MS = 10000,  /* for a process that was told to end */
+	SAID_MAX = 64 * 1024, /* bytes of what a process has said that are read */
+};
+
+struct watched {
+	const struct zonesconf_zone *zone;
+	struct schedule schedule;
+};
+
+/* The process that builds or signs a zone. */
+struct running {
+	struct crew_slot slot; /* pid 0: none */
+	enum schedule_job job;
+	char *domain; /* ours */
+	int out;      /* what it says, in memory */
+	int err;
+};
+
+struct watch {
+	const char *path;
+	uint64_t settle_s;
+	uint64_t refresh_s;
+	char **names; /* of zones; none: all */
+	int name_count;
+	struct schedule_pace pace;
+	struct zonesconf conf;
+	struct watched *zones;
+	struct lookout lookout;
+	struct running running;
+	size_t next; /* where the search for something due begins: each zone in its turn */
+	sigset_t waited;
+	sigset_t before;
+	int signals;
+	bool is_ending;
+};
+
+#define AT(member) OPTIONS_AT(struct watch, member)
+
+static const struct options_bound rows[] = {
+	{ ZONECALL_ROW, AT(path) },
+	{ { 0, "settle", "SECONDS", "a list is read when it has been still for so long (1)" },
+	  AT(settle_s),
+	  .max = 3600 },
+	{ { 0, "refresh", "SECONDS", "how often signatures and keys are looked at (3600)" },
+	  AT(refresh_s),
+	  .min = 1,
+	  .max = 86400 },
+};
+
+static const struct options_table table = {
+	.program = "dnsblv6-zone watch",
+	.libraries = DNSBLV6_LIBRARIES,
+	.usage = "[options] [ZONE ...]",
+	.summary = "Stays, and builds zones of zones.conf when their lists change.",
+	.bound = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+};
+
+/* ---- zones ---- */
+
+static bool is_wanted(const struct watch *watch, const struct zonesconf *conf,
+		      const struct zonesconf_zone *zone)
+{
+	for (int i = 0; i < watch->name_count; i++) {
+		if (zonesconf_find(conf, watch->names[i]) == zone)
+			return true;
+	}
+	return watch->name_count == 0;
+}
+
+static int check_names(const struct watch *watch, const struct zonesconf *conf)
+{
+	for (int i = 0; i < watch->name_count; i++) {
+		if (zonesconf_find(conf, watch->names[i]) == NULL) {
+			log_error(watch->path, "no such zone, zone=%s", watch->names[i]);
+			return EX_CONFIG;
+		}
+	}
+	return EX_OK;
+}
+
+static struct watched *find_zone(const struct watch *watch, const char *domain)
+{
+	for (size_t i = 0; i < watch->conf.count; i++) {
+		if (watch->zones[i].zone != NULL &&
+		    strcmp(watch->zones[i].zone->domain, domain) == 0)
+			return &watch->zones[i];
+	}
+	return NULL;
+}
+
+static bool is_signed(const struct zonesconf_zone *zone)
+{
+	return zonesconf_get(zone, "key") != NULL || zonesconf_get(zone, "keys") != NULL;
+}
+
+/* Calls fn for each file that the zone is made of. */
+static void each_file(const struct zonesconf_zone *zone,
+		      void (*fn)(void *context, const char *path), void *context)
+{
+	for (size_t i = 0; i < zone->settings.count; i++) {
+		const struct store_setting *setting = &zone->settings.items[i];
+		bool is_list = strcmp(setting->name, "list") == 0;
+		const char *rest = setting->value;
+		const char *file;
+		size_t size;
+		if (!is_list && strcmp(setting->name, "except") != 0)
+			continue;
+		while ((file = zonesconf_next_file(&rest, &size)) != NULL) {
+			char path[ZONESCONF_VALUE_MAX + 1];
+			snprintf(path, sizeof(path), "%.*s", (int)size, file);
+			fn(context, path);
+		}
+	}
+}
+
+static void watch_file(void *lookout, const char *path)
+{
+	lookout_watch(lookout, path);
+}
+
+static void print_file(void *print, const char *path)
+{
+	*(uint64_t *)print = lookout_print(*(uint64_t *)print, path);
+}
+
+static void look(struct watch *watch)
+{
+	uint64_t now_ms = clock_now_ms();
+	for (size_t i = 0; i < watch->conf.count; i++) {
+		struct watched *watched = &watch->zones[i];
+		uint64_t print = 1;
+		if (watched->zone == NULL)
+			continue;
+		each_file(watched->zone, print_file, &print);
+		schedule_see(&watched->schedule, print, now_ms);
+	}
+}
+
+/* What is known of a zone of the same name goes on. */
+static void take_zone(struct watch *watch, const struct watch *before, size_t index)
+{
+	struct watched *watched = &watch->zones[index];
+	const struct zonesconf_zone *zone = &watch->conf.zones[index];
+	const struct watched *known = find_zone(before, zone->domain);
+	if (!is_wanted(watch, &watch->conf, zone))
+		return;
+	watched->zone = zone;
+	schedule_init(&watched->schedule, &watch->pace, is_signed(zone), clock_now_ms());
+	if (known != NULL) {
+		watched->schedule = known->schedule;
+		watched->schedule.is_signed = is_signed(zone);
+		schedule_hurry(&watched->schedule, clock_now_ms());
+	}
+	each_file(zone, watch_file, &watch->lookout);
+}
+
+/* The old configuration stays when the new one cannot be taken. */
+static int load(struct watch *watch)
+{
+	struct watch before = *watch;
+	struct zonesconf conf = { 0 };
+	struct conf_error error;
+	int ret = zonesconf_load(watch->path, build_settings(), &conf, &error);
+	if (ret != 0)
+		conf_log_error(watch->path, &error);
+	int status = ret == 0 ? check_names(watch, &conf) : EX_CONFIG;
+	struct watched *zones = calloc(conf.count + 1, sizeof(*zones));
+	if (status == EX_OK && zones == NULL)
+		status = EX_TEMPFAIL;
+	if (status != EX_OK) {
+		free(zones);
+		zonesconf_deinit(&conf);
+		return status;
+	}
+	watch->conf = conf;
+	watch->zones = zones;
+	lookout_open(&watch->lookout);
+	for (size_t i = 0; i < conf.count; i++)
+		take_zone(watch, &before, i);
+	lookout_close(&before.lookout);
+	free(before.zones);
+	zonesconf_deinit(&before.conf);
+	look(watch);
+	return EX_OK;
+}
+
+/* ---- a process ---- */
+
+static void close_running(struct running *running)
+{
+	if (running->out >= 0)
+		close(running->out);
+	if (running->err >= 0)
+		close(running->err);
+	free(running->domain);
+	*running = (struct running){ .out = -1, .err = -1 };
+}
+
+/* In the process: its streams are in memory, and its signals are what they were. */
+static int run_child(const struct watch *watch, const struct watched *watched)
+{
+	const struct running *running = &watch->running;
+	sigprocmask(SIG_SETMASK, &watch->before, NULL);
+	close(watch->signals);
+	if (dup2(running->out, STDOUT_FILENO) < 0 || dup2(running->err, STDERR_FILENO) < 0)
+		return EX_OSERR;
+	int status = running->job == SCHEDULE_BUILD ? build_zone(watched->zone)
+						    : sign_zone(watched->zone);
+	fflush(NULL);
+	return status;
+}
+
+static const char *job_word(enum schedule_job job)
+{
+	return job == SCHEDULE_BUILD ? "built" : "signed";
+}
+
+static void start(struct watch *watch, struct watched *watched, enum schedule_job job)
+{
+	struct running *running = &watch->running;
+	running->job = job;
+	running->domain = strdup(watched->zone->domain);
+	running->out = memfd_create("output", MFD_CLOEXEC);
+	running->err = memfd_create("errors", MFD_CLOEXEC);
+	schedule_begin(&watched->schedule, job);
+	int ret = running->domain == NULL || running->out < 0 || running->err < 0 ? -errno : 0;
+	fflush(NULL);
+	if (ret == 0)
+		ret = child_fork(&running->slot);
+	if (ret == 0)
+		_exit(run_child(watch, watched));
+	if (ret > 0)
+		return;
+	uint64_t again_ms = schedule_end(&watched->schedule, job, false, clock_now_ms());
+	log_error(watched->zone->domain, "zone not %s, again=%" PRIu64 "s (%s)", job_word(job),
+		  again_ms / 1000, strerror(-ret));
+	close_running(running);
+}
+
+/* ---- what it has said ---- */
+
+/* The text of a stream, terminated; empty without memory. The caller frees it. */
+static char *read_said(int fd)
+{
+	char *text = calloc(1, SAID_MAX + 1);
+	if (text != NULL && pread(fd, text, SAID_MAX, 0) < 0)
+		text[0] = '\0';
+	return text;
+}
+
+static void cut_line(char *text)
+{
+	text[strcspn(text, "\n")] = '\0';
+}
+
+/* Of a failure the first error, or the first line. */
+static char *find_reason(char *text)
+{
+	static const char word[] = "error: ";
+	char *found = strstr(text, word);
+	while (found != NULL && found != text && found[-1] != '\n')
+		found = strstr(found + 1, word);
+	char *line = found != NULL ? found + strlen(word) : text;
+	cut_line(line);
+	return line;
+}
+
+static void tell_success(const struct running *running, char *out, const char *err)
+{
+	fputs(err, stderr); /* its warnings are lines of ours already */
+	cut_line(out);
+	if (strncmp(out, "nothing ", strlen("nothing ")) == 0)
+		log_debug(running->domain, "%s", out);
+	else
+		log_info(running->domain, "%s", out);
+}
+
+static void tell_failure(const struct running *running, int status, uint64_t again_ms, char *err)
+{
+	char end[CHILD_END_TEXT_SIZE];
+	log_error(running->domain, "zone not %s, %s again=%" PRIu64 "s (%s)",
+		  job_word(running->job), child_format_end(status, end), again_ms / 1000,
+		  find_reason(err));
+}
+
+/* A secondary that lags is no reason to build again: the version is published. */
+static bool is_good(int status)
+{
+	return WIFEXITED(status) &&
+	       (WEXITSTATUS(status) == EX_OK || WEXITSTATUS(status) == EX_UNAVAILABLE);
+}
+
+static void end_job(struct watch *watch, int status)
+{
+	struct running *running = &watch->running;
+	struct watched *watched = find_zone(watch, running->domain);
+	char *out = read_said(running->out);
+	char *err = read_said(running->err);
+	uint64_t again_ms = 0;
+	if (watched != NULL)
+		again_ms = schedule_end(&watched->schedule, running->job, is_good(status),
+					clock_now_ms());
+	if (out == NULL || err == NULL)
+		log_error(running->domain, "out of memory");
+	else if (is_good(status))
+		tell_success(running, out, err);
+	else
+		tell_failure(running, status, again_ms, err);
+	free(out);
+	free(err);
+	close_running(running);
+}
+
+static void reap(struct watch *watch)
+{
+	int status = 0;
+	if (watch->running.slot.pid != 0 &&
+	    waitpid(watch->running.slot.pid, &status, WNOHANG) == watch->running.slot.pid)
+		end_job(watch, status);
+}
+
+/* ---- the loop ---- */
+
+static void start_due(struct watch *watch)
+{
+	uint64_t now_ms = clock_now_ms();
+	for (size_t i = 0; i < watch->conf.count && watch->running.slot.pid == 0; i++) {
+		size_t index = (watch->next + i) % watch->conf.count;
+		struct watched *watched = &watch->zones[index];
+		if (watched->zone == NULL)
+			continue;
+		enum schedule_job job = schedule_due(&watched->schedule, now_ms);
+		if (job == SCHEDULE_NONE)
+			continue;
+		watch->next = index + 1;
+		start(watch, watched, job);
+		return;
+	}
+}
+
+static int timeout_ms(const struct watch *watch)
+{
+	uint64_t now_ms = clock_now_ms();
+	uint64_t next_ms = now_ms + (watch->lookout.is_blind ? BLIND_MS : LOOK_MS);
+	for (size_t i = 0; watch->running.slot.pid == 0 && i < watch->conf.count; i++) {
+		if (watch->zones[i].zone == NULL)
+			continue;
+		uint64_t due_ms = schedule_next_ms(&watch->zones[i].schedule);
+		next_ms = due_ms < next_ms ? due_ms : next_ms;
+	}
+	return next_ms > now_ms ? (int)(next_ms - now_ms) : 0;
+}
+
+static void reload(struct watch *watch)
+{
+	systemd_notify_reloading();
+	if (load(watch) == EX_OK)
+		log_info(watch->path, "configuration read again");
+	systemd_notify("READY=1");
+}
+
+static void take_signal(struct watch *watch)
+{
+	struct signalfd_siginfo got;
+	if (read(watch->signals, &got, sizeof(got)) != sizeof(got))
+		return;
+	if (got.ssi_signo == SIGCHLD)
+		reap(watch);
+	else if (got.ssi_signo == SIGHUP)
+		reload(watch);
+	else if (got.ssi_signo == SIGTERM || got.ssi_signo == SIGINT)
+		watch->is_ending = true;
+}
+
+static void wait_and_look(struct watch *watch)
+{
+	struct pollfd pollers[] = { { .fd = watch->signals, .events = POLLIN },
+				    { .fd = watch->lookout.fd, .events = POLLIN } };
+	int count = poll(pollers, 2, timeout_ms(watch));
+	if (count > 0 && pollers[0].revents != 0)
+		take_signal(watch);
+	if (count > 0 && pollers[1].revents != 0)
+		lookout_drain(&watch->lookout);
+	look(watch);
+}
+
+/* A build that is ended leaves the store as it was. */
+static void stop(struct watch *watch)
+{
+	systemd_notify("STOPPING=1");
+	if (watch->running.slot.pid != 0) {
+		kill(watch->running.slot.pid, SIGTERM);
+		child_wait(watch->running.slot.pid, PATIENCE_MS);
+	}
+	log_info("dnsblv6-zone", "watch has ended");
+}
+
+static int run(struct watch *watch)
+{
+	int status = load(watch);
+	if (status != EX_OK)
+		return status;
+	log_info("dnsblv6-zone", "watching, zones=%zu",
+		 watch->name_count > 0 ? (size_t)watch->name_count : watch->conf.count);
+	systemd_notify("READY=1");
+	while (!watch->is_ending) {
+		start_due(watch);
+		wait_and_look(watch);
+	}
+	stop(watch);
+	return EX_OK;
+}
+
+static void parse_command_line(struct watch *watch, int argc, char **argv)
+{
+	options_parse(&table, argc, argv, watch);
+	watch->names = argv + optind;
+	watch->name_count = argc - optind;
+	watch->pace.settle_ms = watch->settle_s * 1000;
+	watch->pace.refresh_ms = watch->refresh_s * 1000;
+}
+
+int watch_command(int argc, char **argv)
+{
+	struct watch watch = { .path = DNSBLV6_ZONES_CONF,
+			       .settle_s = 1,
+			       .refresh_s = 3600,
+			       .lookout = { .fd = -1 },
+			       .running = { .out = -1, .err = -1 } };
+	parse_command_line(&watch, argc, argv);
+	child_block_signals(&watch.waited, &watch.before);
+	watch.signals = signalfd(-1, &watch.waited, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (watch.signals < 0) {
+		log_error("dnsblv6-zone", "signals not taken (%s)", strerror(errno));
+		return EX_OSERR;
+	}
+	int status = run(&watch);
+	close_running(&watch.running);
+	lookout_close(&watch.lookout);
+	close(watch.signals);
+	free(watch.zones);
+	zonesconf_deinit(&watch.conf);
+	return status;
+}
