@@ -44,7 +44,8 @@ void dnsblv6_record_encode_bitmap(const struct dnsblv6_bitmap *map, uint8_t *ret
 
 static bool is_bitmap(const uint8_t *data, size_t size)
 {
-	return (size == DNSBLV6_BITMAP_RECORD_SIZE || size == DNSBLV6_SIGNED_BITMAP_RECORD_SIZE) &&
+	return (size == DNSBLV6_BITMAP_RECORD_SIZE || size == DNSBLV6_SIGNED_BITMAP_RECORD_SIZE ||
+		size == DNSBLV6_TWICE_SIGNED_BITMAP_RECORD_SIZE) &&
 	       data[0] == DNSBLV6_RECORD_BITMAP;
 }
 
@@ -84,18 +85,40 @@ void dnsblv6_record_encode_signed_bitmap(const struct dnsblv6_bitmap *map,
 	put_signature(&out, &signatures->nsec);
 }
 
-int dnsblv6_record_decode_signatures(const uint8_t *data, size_t size,
-				     struct dnsblv6_signatures *ret_signatures)
+void dnsblv6_record_encode_twice_signed_bitmap(const struct dnsblv6_bitmap *map,
+					       const struct dnsblv6_signatures signatures[2],
+					       uint8_t *ret_data)
+{
+	dnsblv6_record_encode_signed_bitmap(map, &signatures[0], ret_data);
+	uint8_t *out = ret_data + DNSBLV6_SIGNED_BITMAP_RECORD_SIZE;
+	put_signature(&out, &signatures[1].aaaa);
+	put_signature(&out, &signatures[1].nsec);
+}
+
+/* The two that stand at offset, if the record is that long. */
+static int decode_signatures_at(const uint8_t *data, size_t size, size_t offset,
+				struct dnsblv6_signatures *ret_signatures)
 {
 	if (!is_bitmap(data, size))
 		return DNSBLV6_ERECORD;
-	if (size == DNSBLV6_BITMAP_RECORD_SIZE)
+	if (size <= offset)
 		return DNSBLV6_ENOTFOUND;
-	struct bytes_input input = { data + DNSBLV6_BITMAP_RECORD_SIZE,
-				     size - DNSBLV6_BITMAP_RECORD_SIZE, false };
+	struct bytes_input input = { data + offset, size - offset, false };
 	take_signature(&input, &ret_signatures->aaaa);
 	take_signature(&input, &ret_signatures->nsec);
-	return bytes_finish(&input);
+	return DNSBLV6_OK;
+}
+
+int dnsblv6_record_decode_signatures(const uint8_t *data, size_t size,
+				     struct dnsblv6_signatures *ret_signatures)
+{
+	return decode_signatures_at(data, size, DNSBLV6_BITMAP_RECORD_SIZE, ret_signatures);
+}
+
+int dnsblv6_record_decode_other_signatures(const uint8_t *data, size_t size,
+					   struct dnsblv6_signatures *ret_signatures)
+{
+	return decode_signatures_at(data, size, DNSBLV6_SIGNED_BITMAP_RECORD_SIZE, ret_signatures);
 }
 
 enum { RR_HEADER_SIZE = 8 };
@@ -336,19 +359,27 @@ int dnsblv6_facts_decode(const uint8_t *data, size_t size, struct dnsblv6_facts 
 	return DNSBLV6_OK;
 }
 
-void dnsblv6_signing_encode(const struct dnsblv6_signing *signing, uint8_t *ret_data)
+size_t dnsblv6_signing_encode(const struct dnsblv6_signing *signing, uint8_t *ret_data)
 {
-	bytes_put(&ret_data, signing->algorithm, 1);
-	bytes_put(&ret_data, signing->expires_s, 8);
+	uint8_t *out = ret_data;
+	bytes_put(&out, signing->algorithm, 1);
+	bytes_put(&out, signing->expires_s, 8);
+	if (signing->other_algorithm != 0)
+		bytes_put(&out, signing->other_algorithm, 1);
+	return (size_t)(out - ret_data);
 }
 
 int dnsblv6_signing_decode(const uint8_t *data, size_t size, struct dnsblv6_signing *ret_signing)
 {
 	struct bytes_input input = { data, size, false };
-	struct dnsblv6_signing signing;
+	struct dnsblv6_signing signing = { 0 };
+	bool has_other = size == DNSBLV6_SIGNING_MAX;
 	signing.algorithm = (uint8_t)bytes_take(&input, 1);
 	signing.expires_s = bytes_take(&input, 8);
-	if (bytes_finish(&input) != DNSBLV6_OK)
+	if (has_other)
+		signing.other_algorithm = (uint8_t)bytes_take(&input, 1);
+	if (bytes_finish(&input) != DNSBLV6_OK ||
+	    (has_other && signing.other_algorithm <= signing.algorithm))
 		return DNSBLV6_ERECORD;
 	*ret_signing = signing;
 	return DNSBLV6_OK;

@@ -63,6 +63,8 @@ struct dnsblv6_signatures {
 
 #define DNSBLV6_BITMAP_RECORD_SIZE	  17
 #define DNSBLV6_SIGNED_BITMAP_RECORD_SIZE (17 + 2 * (10 + DNSBLV6_SIGNATURE_BYTES))
+/* With the signatures of two algorithms, while one follows the other. */
+#define DNSBLV6_TWICE_SIGNED_BITMAP_RECORD_SIZE (17 + 4 * (10 + DNSBLV6_SIGNATURE_BYTES))
 
 /* Every record begins with its kind. DNSBLV6_ERECORD for an unknown one. */
 int dnsblv6_record_kind(const uint8_t *data, size_t size);
@@ -76,9 +78,19 @@ int dnsblv6_record_decode_bitmap(const uint8_t *data, size_t size, struct dnsblv
 void dnsblv6_record_encode_signed_bitmap(const struct dnsblv6_bitmap *map,
 					 const struct dnsblv6_signatures *signatures,
 					 uint8_t *ret_data);
-/* DNSBLV6_ENOTFOUND when the record is a bitmap without signatures. */
+/*
+ * By two algorithms, that of the lesser number first. ret_data has
+ * DNSBLV6_TWICE_SIGNED_BITMAP_RECORD_SIZE bytes.
+ */
+void dnsblv6_record_encode_twice_signed_bitmap(const struct dnsblv6_bitmap *map,
+					       const struct dnsblv6_signatures signatures[2],
+					       uint8_t *ret_data);
+/* The first ones. DNSBLV6_ENOTFOUND when the record is a bitmap without signatures. */
 int dnsblv6_record_decode_signatures(const uint8_t *data, size_t size,
 				     struct dnsblv6_signatures *ret_signatures);
+/* Those of the other algorithm. DNSBLV6_ENOTFOUND when there are none. */
+int dnsblv6_record_decode_other_signatures(const uint8_t *data, size_t size,
+					   struct dnsblv6_signatures *ret_signatures);
 
 /* One RR of a static name (SOA, NS, DNSKEY, TXT, glue, and their RRSIGs). RDATA is uncompressed
  * wire form. */
@@ -175,6 +187,7 @@ size_t dnsblv6_value_expand(const struct dnsblv6_value *value, struct dnsblv6_ad
 #define DNSBLV6_FACT_ORIGIN	"origin"   /* prefix of the keys of struct dnsblv6_origin */
 #define DNSBLV6_FACT_SIGNING	"signing"  /* struct dnsblv6_signing, of a signed zone alone */
 #define DNSBLV6_FACT_SETTINGS	"settings" /* a row of struct dnsblv6_setting */
+#define DNSBLV6_FACT_KEYS	"keys"	   /* zone-tools' text about keys; no server needs it */
 #define DNSBLV6_FACTS_MAX	512
 #define DNSBLV6_ORIGIN_KEY_SIZE (sizeof(DNSBLV6_FACT_ORIGIN) - 1 + 2)
 #define DNSBLV6_ORIGIN_MAX	264
@@ -195,8 +208,9 @@ struct dnsblv6_facts {
 
 /* How the zone is signed. */
 struct dnsblv6_signing {
-	uint8_t algorithm;  /* DNSSEC algorithm number; one for all keys */
-	uint64_t expires_s; /* when the first signature ends, Unix time */
+	uint8_t algorithm;	 /* DNSSEC algorithm number */
+	uint64_t expires_s;	 /* when the first signature ends, Unix time */
+	uint8_t other_algorithm; /* with a greater number, which signs everything as well; 0: none */
 };
 
 /* An option of dnsblv6-zone that the store remembers, such as "ttl" and "600". No server needs it.
@@ -222,8 +236,9 @@ int dnsblv6_schema_decode(const uint8_t *data, size_t size, uint32_t *ret_schema
 size_t dnsblv6_facts_encode(const struct dnsblv6_facts *facts, uint8_t *ret_data);
 int dnsblv6_facts_decode(const uint8_t *data, size_t size, struct dnsblv6_facts *ret_facts);
 
-#define DNSBLV6_SIGNING_SIZE 9
-void dnsblv6_signing_encode(const struct dnsblv6_signing *signing, uint8_t *ret_data);
+/* Returns the size of the encoded value; ret_data has DNSBLV6_SIGNING_MAX bytes. */
+#define DNSBLV6_SIGNING_MAX 10
+size_t dnsblv6_signing_encode(const struct dnsblv6_signing *signing, uint8_t *ret_data);
 int dnsblv6_signing_decode(const uint8_t *data, size_t size, struct dnsblv6_signing *ret_signing);
 
 /* Returns the size; ret_data has DNSBLV6_SETTING_HEAD_SIZE bytes more than name and value. */

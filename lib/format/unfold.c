@@ -50,19 +50,28 @@ static int add_rrs(struct dnsblv6_unfold *unfold, const uint8_t *data, size_t si
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
 }
 
+/* Into the next of the four places; rrsig comes with its type, TTL and algorithm. */
 static int add_rrsig(struct dnsblv6_unfold *unfold, const struct dnsblv6_labels *name,
-		     uint16_t type, uint32_t ttl, const struct dnsblv6_signature *signature,
-		     uint8_t *rdata)
+		     struct dnsblv6_rrsig rrsig, const struct dnsblv6_signature *signature)
 {
-	struct dnsblv6_rrsig rrsig = {
-		.type_covered = type,
-		.algorithm = unfold->algorithm,
-		.labels = dnsblv6_rrsig_labels(unfold->zone, name),
-		.ttl = ttl,
-		.signature = *signature,
-	};
+	uint8_t *rdata = unfold->rrsigs[unfold->rrsig_count++];
+	rrsig.labels = dnsblv6_rrsig_labels(unfold->zone, name);
+	rrsig.signature = *signature;
 	size_t size = dnsblv6_rrsig_encode(&rrsig, unfold->zone, rdata);
-	return add_rdata(unfold, DNSBLV6_TYPE_RRSIG, ttl, rdata, size);
+	return add_rdata(unfold, DNSBLV6_TYPE_RRSIG, rrsig.ttl, rdata, size);
+}
+
+static int add_rrsigs(struct dnsblv6_unfold *unfold, const struct dnsblv6_labels *name,
+		      uint8_t algorithm, const struct dnsblv6_signatures *signatures)
+{
+	struct dnsblv6_rrsig aaaa = { .type_covered = DNSBLV6_TYPE_AAAA,
+				      .algorithm = algorithm,
+				      .ttl = unfold->ttl };
+	struct dnsblv6_rrsig nsec = { .type_covered = DNSBLV6_TYPE_NSEC,
+				      .algorithm = algorithm,
+				      .ttl = unfold->negative_ttl };
+	int ret = add_rrsig(unfold, name, aaaa, &signatures->aaaa);
+	return ret == DNSBLV6_OK ? add_rrsig(unfold, name, nsec, &signatures->nsec) : ret;
 }
 
 static int add_bitmap(struct dnsblv6_unfold *unfold, const struct dnsblv6_labels *name,
@@ -77,12 +86,13 @@ static int add_bitmap(struct dnsblv6_unfold *unfold, const struct dnsblv6_labels
 		return ret;
 	if (dnsblv6_record_decode_signatures(data, size, &signatures) != DNSBLV6_OK)
 		return DNSBLV6_ERECORD;
-	ret = add_rrsig(unfold, name, DNSBLV6_TYPE_AAAA, unfold->ttl, &signatures.aaaa,
-			unfold->rrsig);
-	if (ret == DNSBLV6_OK)
-		ret = add_rrsig(unfold, name, DNSBLV6_TYPE_NSEC, unfold->negative_ttl,
-				&signatures.nsec, unfold->nsec_rrsig);
-	return ret;
+	unfold->rrsig_count = 0;
+	ret = add_rrsigs(unfold, name, unfold->algorithm, &signatures);
+	if (ret != DNSBLV6_OK || unfold->other_algorithm == 0)
+		return ret;
+	if (dnsblv6_record_decode_other_signatures(data, size, &signatures) != DNSBLV6_OK)
+		return DNSBLV6_ERECORD;
+	return add_rrsigs(unfold, name, unfold->other_algorithm, &signatures);
 }
 
 /* It is in no record: it follows from the next name and the types here. */

@@ -7,7 +7,7 @@
  * Flow: a record of the store or of its journal -> dnsblv6_unfold_name() -> a
  *       zone transfer (server/), a master file or a digest (zone-tools/).
  *
- * A bitmap is an AAAA, its RRSIG, an NSEC and its RRSIG; a record of RRsets is
+ * A bitmap is an AAAA, its RRSIG, an NSEC and its RRSIG, or two RRSIGs of each; a record of RRsets is
  * its RRs and an NSEC (FORMAT.md part 4.8). Answers need one RRset of these.
  *
  * No function here allocates, locks or logs.
@@ -19,7 +19,8 @@
 extern "C" {
 #endif
 
-#define DNSBLV6_UNFOLD_MAX 132 /* RRs at one name: 128 that are stored, and what is not */
+#define DNSBLV6_UNFOLD_MAX	  132 /* RRs at one name: 128 that are stored, and what is not */
+#define DNSBLV6_UNFOLD_RRSIGS_MAX 4
 
 struct dnsblv6_unfold {
 	const struct dnsblv6_labels *zone; /* borrowed */
@@ -27,14 +28,15 @@ struct dnsblv6_unfold {
 	uint32_t negative_ttl;		   /* of NSEC */
 	bool is_signed;			   /* with this algorithm */
 	uint8_t algorithm;
+	uint8_t other_algorithm; /* 0: none */
 	/* The RRs of the name that was unfolded last; they borrow from its record, and from below.
 	 */
 	struct dnsblv6_rr rrs[DNSBLV6_UNFOLD_MAX];
 	size_t count;
 	struct dnsblv6_bitmap bitmap;
-	uint8_t rrsig[DNSBLV6_RRSIG_MAX];
+	uint8_t rrsigs[DNSBLV6_UNFOLD_RRSIGS_MAX][DNSBLV6_RRSIG_MAX];
+	size_t rrsig_count;
 	uint8_t nsec[DNSBLV6_NSEC_MAX];
-	uint8_t nsec_rrsig[DNSBLV6_RRSIG_MAX];
 };
 
 /*

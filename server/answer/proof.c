@@ -12,27 +12,40 @@ static bool check(struct reply *reply, bool is_so)
 
 /* ---- signatures ---- */
 
-static void add_bitmap_rrsig(struct reply *reply, const struct zone_entry *entry, uint16_t type)
+static void add_bitmap_rrsig(struct reply *reply, const struct dnsblv6_labels *owner,
+			     uint8_t algorithm, const struct dnsblv6_signatures *signatures,
+			     uint16_t type)
 {
 	const struct zone *zone = reply->zone;
-	struct dnsblv6_signatures signatures;
-	struct dnsblv6_labels owner;
-	if (!check(reply, dnsblv6_record_decode_signatures(entry->record.data, entry->record.size,
-							   &signatures) == DNSBLV6_OK) ||
-	    !check(reply,
-		   dnsblv6_key_to_labels(entry->key.data, entry->key.size, &owner) == DNSBLV6_OK))
-		return;
 	bool is_nsec = type == KNOT_RRTYPE_NSEC;
 	struct dnsblv6_rrsig rrsig = {
 		.type_covered = type,
-		.algorithm = zone->signing.algorithm,
-		.labels = dnsblv6_rrsig_labels(&zone->facts.zone, &owner),
+		.algorithm = algorithm,
+		.labels = dnsblv6_rrsig_labels(&zone->facts.zone, owner),
 		.ttl = is_nsec ? zone->negative_ttl : zone->facts.ttl,
-		.signature = is_nsec ? signatures.nsec : signatures.aaaa,
+		.signature = is_nsec ? signatures->nsec : signatures->aaaa,
 	};
 	uint8_t rdata[DNSBLV6_RRSIG_MAX];
 	size_t size = dnsblv6_rrsig_encode(&rrsig, &zone->facts.zone, rdata);
 	reply_rrset_add(reply, rdata, size);
+}
+
+static void add_bitmap_rrsigs(struct reply *reply, const struct zone_entry *entry, uint16_t type)
+{
+	const struct dnsblv6_signing *signing = &reply->zone->signing;
+	const struct store_bytes *record = &entry->record;
+	struct dnsblv6_signatures signatures;
+	struct dnsblv6_labels owner;
+	if (!check(reply, dnsblv6_record_decode_signatures(record->data, record->size,
+							   &signatures) == DNSBLV6_OK) ||
+	    !check(reply,
+		   dnsblv6_key_to_labels(entry->key.data, entry->key.size, &owner) == DNSBLV6_OK))
+		return;
+	add_bitmap_rrsig(reply, &owner, signing->algorithm, &signatures, type);
+	if (signing->other_algorithm != 0 &&
+	    check(reply, dnsblv6_record_decode_other_signatures(record->data, record->size,
+								&signatures) == DNSBLV6_OK))
+		add_bitmap_rrsig(reply, &owner, signing->other_algorithm, &signatures, type);
 }
 
 static void add_static_rrsigs(struct reply *reply, const struct store_bytes *record, uint16_t type)
@@ -53,7 +66,7 @@ static void add_rrsigs(struct reply *reply, const struct zone_entry *entry, uint
 {
 	int kind = dnsblv6_record_kind(entry->record.data, entry->record.size);
 	if (kind == DNSBLV6_RECORD_BITMAP)
-		add_bitmap_rrsig(reply, entry, type);
+		add_bitmap_rrsigs(reply, entry, type);
 	else
 		add_static_rrsigs(reply, &entry->record, type);
 }

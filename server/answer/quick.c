@@ -364,7 +364,9 @@ size_t quick_make(const struct quick_query *query, uint8_t *ret_wire, size_t wir
 		.apex = (uint16_t)(POINTER | (HEADER_SIZE + query->labels_size)),
 		.has_dnssec = query->question->has_do && query->zone->is_signed,
 	};
+	/* Two signatures of everything, for some days of a change of keys, are not for here. */
 	if (qtype == KNOT_RRTYPE_RRSIG || qtype == KNOT_RRTYPE_NSEC ||
+	    (packet.has_dnssec && query->zone->signing.other_algorithm != 0) ||
 	    !begin(&packet, query, ret_wire, wire_max) ||
 	    !put_sections(&packet, query, &ret_said->result))
 		return 0;

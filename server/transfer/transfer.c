@@ -383,7 +383,8 @@ static void begin_unfolding(struct run *run)
 					       .ttl = zone->facts.ttl,
 					       .negative_ttl = zone->negative_ttl,
 					       .is_signed = zone->is_signed,
-					       .algorithm = zone->signing.algorithm };
+					       .algorithm = zone->signing.algorithm,
+					       .other_algorithm = zone->signing.other_algorithm };
 	run->after = run->before;
 }
 

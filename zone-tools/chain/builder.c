@@ -561,18 +561,24 @@ static int put_signing(struct builder *builder)
 {
 	if (builder->signer == NULL)
 		return DNSBLV6_OK;
-	struct dnsblv6_signing signing = { key_algorithm(builder->job->keyset->keys[0]),
-					   builder->chained.expires_s };
-	uint8_t data[DNSBLV6_SIGNING_SIZE];
-	dnsblv6_signing_encode(&signing, data);
+	struct dnsblv6_signing signing =
+		keyset_signing(builder->job->keyset, builder->chained.expires_s);
+	uint8_t data[DNSBLV6_SIGNING_MAX];
+	size_t size = dnsblv6_signing_encode(&signing, data);
 	return writer_put(builder->writer, STORE_FACTS, DNSBLV6_FACT_SIGNING,
-			  strlen(DNSBLV6_FACT_SIGNING), data, sizeof(data));
+			  strlen(DNSBLV6_FACT_SIGNING), data, size);
 }
 
 static int put_settings(struct builder *builder)
 {
 	const struct store_settings *settings = builder->job->settings;
 	return settings != NULL ? store_settings_write(builder->writer, settings) : DNSBLV6_OK;
+}
+
+static int put_keys(struct builder *builder)
+{
+	return before_remember_keys(builder->writer, builder->job->keyset, builder->spec->ttl,
+				    builder->chained.ttl_max);
 }
 
 static int put_origins(struct builder *builder)
@@ -650,7 +656,7 @@ static bool has_common_rrs(const struct builder *builder)
 	    before->negative_ttl != builder->spec->negative_ttl ||
 	    keyset_is_signed(keyset) != (builder->signer != NULL))
 		return false;
-	return keyset_keeps_algorithm(keyset);
+	return before_keeps_algorithms(before, keyset);
 }
 
 static int begin_recording(struct builder *builder)
@@ -669,7 +675,8 @@ static int begin_recording(struct builder *builder)
 static bool has_least_changes(const struct builder *builder)
 {
 	const struct chain_result *chained = &builder->chained;
-	uint64_t signed_count = builder->spec->has_zonemd ? 2 : 1;
+	uint64_t key_count = builder->job->keyset->other != NULL ? 2 : 1;
+	uint64_t signed_count = key_count * (builder->spec->has_zonemd ? 2 : 1);
 	return chained->added_count == 0 && chained->removed_count == 0 &&
 	       chained->changed_count <= 1 &&
 	       (builder->signer == NULL || signer_count(builder->signer) <= signed_count);
@@ -707,6 +714,7 @@ static int make_signer(struct builder *builder)
 	struct signer_options options = { .zone = &job->spec->zone,
 					  .keys = job->keyset->keys,
 					  .key_count = job->keyset->key_count,
+					  .other = job->keyset->other,
 					  .now_s = job->now_s,
 					  .lifetime_s = job->lifetime_s };
 	signer_free(builder->signer); /* of a run that did not fit */
@@ -718,8 +726,8 @@ static int write_all(struct writer *writer, void *context)
 {
 	struct builder *builder = context;
 	int (*const steps[])(struct builder *) = {
-		load_before, begin_recording, clear,	     put_records, put_segments, put_sets,
-		put_origins, put_settings,    check_changed, put_facts,	  put_signing,
+		load_before, begin_recording, clear,	put_records,   put_segments, put_sets,
+		put_origins, put_settings,    put_keys, check_changed, put_facts,    put_signing,
 	};
 	int ret = DNSBLV6_OK;
 	builder->writer = writer;

@@ -108,7 +108,7 @@ int chain_lower_expiry(struct writer *writer, const struct chain_result *result)
 {
 	struct store_bytes value;
 	struct dnsblv6_signing signing;
-	uint8_t data[DNSBLV6_SIGNING_SIZE];
+	uint8_t data[DNSBLV6_SIGNING_MAX];
 	int ret = writer_get(writer, STORE_FACTS, DNSBLV6_FACT_SIGNING,
 			     strlen(DNSBLV6_FACT_SIGNING), &value);
 	if (ret == DNSBLV6_OK)
@@ -117,9 +117,9 @@ int chain_lower_expiry(struct writer *writer, const struct chain_result *result)
 		return STORE_ECORRUPT;
 	if (signing.expires_s > result->expires_s)
 		signing.expires_s = result->expires_s;
-	dnsblv6_signing_encode(&signing, data);
+	size_t size = dnsblv6_signing_encode(&signing, data);
 	return writer_put(writer, STORE_FACTS, DNSBLV6_FACT_SIGNING, strlen(DNSBLV6_FACT_SIGNING),
-			  data, sizeof(data));
+			  data, size);
 }
 
 struct dnsblv6_change chain_change(const struct chain_result *result, uint64_t made_s)
@@ -168,7 +168,8 @@ static int flush(struct chain *chain)
 	int ret = signer != NULL ? signer_run(signer) : DNSBLV6_OK;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < chain->link_count; i++) {
 		struct link *link = &chain->links[i];
-		link_take(&chain->options.link, link, &chain->result.expires_s);
+		link_take(&chain->options.link, link, &chain->result.expires_s,
+			  &chain->result.ttl_max);
 		if (link->is_changed) {
 			ret = write_link(chain, link);
 			if (link->has_old)

@@ -60,6 +60,7 @@ struct chain_result {
 	uint64_t changed_count; /* names whose record is written again */
 	uint64_t removed_count;
 	uint64_t expires_s; /* when the first signature ends; 0 when there is none */
+	uint32_t ttl_max;   /* of the names put, when they are signed */
 };
 
 /*

@@ -50,11 +50,10 @@ static int add_job(const struct link_options *options, const struct link *link,
 
 /* The NSEC of link, whose next name is next. */
 static int add_nsec_job(const struct link_options *options, const struct link *link,
-			const struct dnsblv6_labels *next, struct seal *seal)
+			const struct key *key, const struct dnsblv6_labels *next, struct seal *seal)
 {
 	uint8_t bytes[DNSBLV6_NSEC_MAX];
 	struct dnsblv6_types types;
-	const struct key *key = signer_options(options->signer)->keys[0];
 	int ret = dnsblv6_types_of_record(link->data, link->size, true, &types);
 	if (ret != DNSBLV6_OK)
 		return ret;
@@ -72,43 +71,86 @@ static bool is_fresh(const struct link_options *options, const struct link *link
 
 /* ---- bitmaps ---- */
 
+/* What both signatures of a name are over is as it was. */
+struct sameness {
+	bool is_same_aaaa;
+	bool is_same_nsec;
+};
+
+/* The old signatures by key, of the one or two pairs there are. */
+static bool find_old_pair(const struct link *link, const struct key *key,
+			  struct dnsblv6_signatures *ret_signatures)
+{
+	struct store_bytes old = link->old;
+	uint16_t tag = key_tag(key);
+	if (!link->has_old)
+		return false;
+	return (dnsblv6_record_decode_signatures(old.data, old.size, ret_signatures) ==
+			DNSBLV6_OK &&
+		ret_signatures->aaaa.key_tag == tag) ||
+	       (dnsblv6_record_decode_other_signatures(old.data, old.size, ret_signatures) ==
+			DNSBLV6_OK &&
+		ret_signatures->aaaa.key_tag == tag);
+}
+
+/* The AAAA and the NSEC by one key: two seals. */
+static int seal_bitmap_by(const struct link_options *options, struct link *link,
+			  const struct key *key, const struct sameness *sameness,
+			  const struct dnsblv6_labels *next)
+{
+	struct seal *seals = link->seals + link->seal_count;
+	struct dnsblv6_signatures old;
+	bool has_old = find_old_pair(link, key, &old);
+	bool keeps_aaaa =
+		has_old && sameness->is_same_aaaa && is_fresh(options, link, key, &old.aaaa);
+	bool keeps_nsec =
+		has_old && sameness->is_same_nsec && is_fresh(options, link, key, &old.nsec);
+	int ret = DNSBLV6_OK;
+	link->seal_count += 2;
+	seals[0] = make_seal(options, link, DNSBLV6_TYPE_AAAA, options->ttl);
+	seals[1] = make_seal(options, link, DNSBLV6_TYPE_NSEC, options->negative_ttl);
+	if (keeps_aaaa) {
+		seals[0].rrsig.signature = old.aaaa;
+	} else {
+		struct dnsblv6_rdata rdata = { link->data + 1, DNSBLV6_BITMAP_SIZE };
+		ret = add_job(options, link, key, &seals[0], &rdata, 1);
+	}
+	if (keeps_nsec)
+		seals[1].rrsig.signature = old.nsec;
+	else if (ret == DNSBLV6_OK)
+		ret = add_nsec_job(options, link, key, next, &seals[1]);
+	link->is_changed = link->is_changed || !keeps_aaaa || !keeps_nsec;
+	return ret;
+}
+
 static int seal_bitmap(const struct link_options *options, struct link *link,
 		       const struct dnsblv6_labels *next)
 {
-	const struct key *key = signer_options(options->signer)->keys[0];
-	struct dnsblv6_signatures old;
-	link->seals = calloc(2, sizeof(*link->seals));
+	const struct key *keys[SIGNER_SIGNATURES_MAX];
+	size_t key_count = signer_zone_keys(options->signer, keys);
+	size_t size = key_count == 1 ? DNSBLV6_SIGNED_BITMAP_RECORD_SIZE
+				     : DNSBLV6_TWICE_SIGNED_BITMAP_RECORD_SIZE;
+	struct sameness sameness = {
+		.is_same_aaaa = link->has_old && link->old.size > link->size &&
+				memcmp(link->old.data, link->data, link->size) == 0 &&
+				options->ttl == options->old_ttl,
+		.is_same_nsec =
+			link->is_same_next && options->negative_ttl == options->old_negative_ttl,
+	};
+	link->seals = calloc(2 * key_count, sizeof(*link->seals));
 	if (link->seals == NULL)
 		return -ENOMEM;
-	link->seal_count = 2;
-	link->seals[0] = make_seal(options, link, DNSBLV6_TYPE_AAAA, options->ttl);
-	link->seals[1] = make_seal(options, link, DNSBLV6_TYPE_NSEC, options->negative_ttl);
-
-	bool has_signatures =
-		link->has_old && dnsblv6_record_decode_signatures(link->old.data, link->old.size,
-								  &old) == DNSBLV6_OK;
-	bool keeps_aaaa = has_signatures && memcmp(link->old.data, link->data, link->size) == 0 &&
-			  options->ttl == options->old_ttl &&
-			  is_fresh(options, link, key, &old.aaaa);
-	bool keeps_nsec = has_signatures && link->is_same_next &&
-			  options->negative_ttl == options->old_negative_ttl &&
-			  is_fresh(options, link, key, &old.nsec);
+	/* A pair of signatures may have gone, and nothing else have changed. */
+	link->is_changed = !link->has_old || link->old.size != size;
 	int ret = DNSBLV6_OK;
-	if (keeps_aaaa) {
-		link->seals[0].rrsig.signature = old.aaaa;
-	} else {
-		struct dnsblv6_rdata rdata = { link->data + 1, DNSBLV6_BITMAP_SIZE };
-		ret = add_job(options, link, key, &link->seals[0], &rdata, 1);
-	}
-	if (keeps_nsec)
-		link->seals[1].rrsig.signature = old.nsec;
-	else if (ret == DNSBLV6_OK)
-		ret = add_nsec_job(options, link, next, &link->seals[1]);
-	link->is_changed = !keeps_aaaa || !keeps_nsec;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < key_count; i++)
+		ret = seal_bitmap_by(options, link, keys[i], &sameness, next);
 	return ret;
 }
 
 /* ---- RRsets ---- */
+
+enum { SEALS_MAX = BARE_RRS_MAX - SIGNER_ZONE_KEYS_MAX };
 
 /* The RRs of one record, unpacked. */
 struct rrs {
@@ -189,7 +231,7 @@ static int seal_rrset(const struct link_options *options, struct link *link,
 		      const struct dnsblv6_rr *first, const struct key *key)
 {
 	struct dnsblv6_rdata rdatas[BARE_RRS_MAX];
-	if (link->seal_count == BARE_RRS_MAX - 1) /* the NSEC needs one too */
+	if (link->seal_count == SEALS_MAX) /* the NSEC needs some too */
 		return DNSBLV6_ESPACE;
 	struct seal *seal = &link->seals[link->seal_count++];
 	*seal = make_seal(options, link, first->type, first->ttl);
@@ -231,7 +273,7 @@ static int keep_others(const struct link_options *options, struct link *link,
 					 &signature) != DNSBLV6_OK ||
 		    is_signing(keys, signature.key_tag))
 			continue;
-		if (link->seal_count == BARE_RRS_MAX - 1)
+		if (link->seal_count == SEALS_MAX)
 			return DNSBLV6_ESPACE;
 		struct seal *seal = &link->seals[link->seal_count++];
 		*seal = make_seal(options, link, DNSBLV6_TYPE_DNSKEY, first->ttl);
@@ -241,48 +283,65 @@ static int keep_others(const struct link_options *options, struct link *link,
 	return DNSBLV6_OK;
 }
 
-/* Every type once; the DNSKEY RRset is signed by all keys. */
+/* Every type once. */
 static int seal_types(const struct link_options *options, struct link *link,
 		      const struct rrs *new_rrs, const struct rrs *old_rrs)
 {
-	const struct signer_options *keys = signer_options(options->signer);
+	const struct key *keys[SIGNER_SIGNATURES_MAX];
 	int ret = DNSBLV6_OK;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < new_rrs->count; i++) {
 		const struct dnsblv6_rr *rr = &new_rrs->items[i];
 		if (i > 0 && rr->type == new_rrs->items[i - 1].type)
 			continue;
-		size_t key_count = rr->type == DNSBLV6_TYPE_DNSKEY ? keys->key_count : 1;
+		size_t key_count = signer_keys_for(options->signer, rr->type, keys);
 		for (size_t k = 0; ret == DNSBLV6_OK && k < key_count; k++)
-			ret = seal_rrset(options, link, new_rrs, old_rrs, rr, keys->keys[k]);
+			ret = seal_rrset(options, link, new_rrs, old_rrs, rr, keys[k]);
 		if (ret == DNSBLV6_OK && rr->type == DNSBLV6_TYPE_DNSKEY)
 			ret = keep_others(options, link, new_rrs, old_rrs, rr);
 	}
 	return ret;
 }
 
-static int seal_nsec(const struct link_options *options, struct link *link,
-		     const struct rrs *old_rrs, const struct dnsblv6_labels *next)
+static int seal_nsec_by(const struct link_options *options, struct link *link,
+			const struct key *key, const struct rrs *old_rrs, bool is_same,
+			const struct dnsblv6_labels *next)
 {
-	const struct key *key = signer_options(options->signer)->keys[0];
-	struct dnsblv6_types types;
-	struct dnsblv6_types old_types = { 0 };
 	struct seal *seal = &link->seals[link->seal_count++];
 	*seal = make_seal(options, link, DNSBLV6_TYPE_NSEC, options->negative_ttl);
-	int ret = dnsblv6_types_of_record(link->data, link->size, true, &types);
-	if (ret == DNSBLV6_OK && link->has_old)
-		ret = dnsblv6_types_of_record(link->old.data, link->old.size, true, &old_types);
-	if (ret != DNSBLV6_OK)
-		return ret;
-	bool is_same = link->is_same_next && types.count == old_types.count &&
-		       memcmp(types.numbers, old_types.numbers, types.count) == 0 &&
-		       options->negative_ttl == options->old_negative_ttl;
 	if (is_same && find_old_signature(options, link, old_rrs, DNSBLV6_TYPE_NSEC, key,
 					  &seal->rrsig.signature)) {
 		seal->rrsig.algorithm = key_algorithm(key);
 		return DNSBLV6_OK;
 	}
 	link->is_changed = true;
-	return add_nsec_job(options, link, next, seal);
+	return add_nsec_job(options, link, key, next, seal);
+}
+
+static int seal_nsec(const struct link_options *options, struct link *link,
+		     const struct rrs *old_rrs, const struct dnsblv6_labels *next)
+{
+	const struct key *keys[SIGNER_SIGNATURES_MAX];
+	size_t key_count = signer_zone_keys(options->signer, keys);
+	struct dnsblv6_types types;
+	struct dnsblv6_types old_types = { 0 };
+	int ret = dnsblv6_types_of_record(link->data, link->size, true, &types);
+	if (ret == DNSBLV6_OK && link->has_old)
+		ret = dnsblv6_types_of_record(link->old.data, link->old.size, true, &old_types);
+	bool is_same = link->is_same_next && types.count == old_types.count &&
+		       memcmp(types.numbers, old_types.numbers, types.count) == 0 &&
+		       options->negative_ttl == options->old_negative_ttl;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < key_count; i++)
+		ret = seal_nsec_by(options, link, keys[i], old_rrs, is_same, next);
+	return ret;
+}
+
+/* Signatures of the old record that the new one has not: it has to be written for that alone. */
+static bool has_fewer_seals(const struct link *link, const struct rrs *old_rrs)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < old_rrs->count; i++)
+		count += old_rrs->items[i].type == DNSBLV6_TYPE_RRSIG;
+	return link->seal_count < count;
 }
 
 static int seal_rrsets(const struct link_options *options, struct link *link,
@@ -299,7 +358,10 @@ static int seal_rrsets(const struct link_options *options, struct link *link,
 		ret = unpack(link->old.data, link->old.size, &old_rrs);
 	if (ret == DNSBLV6_OK)
 		ret = seal_types(options, link, &new_rrs, &old_rrs);
-	return ret == DNSBLV6_OK ? seal_nsec(options, link, &old_rrs, next) : ret;
+	if (ret == DNSBLV6_OK)
+		ret = seal_nsec(options, link, &old_rrs, next);
+	link->is_changed = link->is_changed || has_fewer_seals(link, &old_rrs);
+	return ret;
 }
 
 /* ---- a name whose next one is known ---- */
@@ -334,10 +396,13 @@ static uint64_t expiration_of(const struct link_options *options,
 	return (uint64_t)((int64_t)now_s + left_s);
 }
 
-void link_take(const struct link_options *options, struct link *link, uint64_t *expires_s)
+void link_take(const struct link_options *options, struct link *link, uint64_t *expires_s,
+	       uint32_t *ttl_max)
 {
 	for (size_t i = 0; i < link->seal_count; i++) {
 		struct seal *seal = &link->seals[i];
+		if (seal->rrsig.ttl > *ttl_max)
+			*ttl_max = seal->rrsig.ttl;
 		if (seal->job != NO_JOB)
 			signer_take(options->signer, (size_t)seal->job, &seal->rrsig.signature);
 		uint64_t ends_s = expiration_of(options, &seal->rrsig.signature);
@@ -378,12 +443,21 @@ int link_encode(const struct link_options *options, const struct link *link, uin
 		return encode_rrsets(options, link, ret_data, ret_size);
 
 	struct dnsblv6_bitmap map;
-	struct dnsblv6_signatures signatures = { link->seals[0].rrsig.signature,
-						 link->seals[1].rrsig.signature };
+	struct dnsblv6_signatures signatures[SIGNER_ZONE_KEYS_MAX];
+	size_t pair_count = link->seal_count / 2;
 	int ret = dnsblv6_record_decode_bitmap(link->data, link->size, &map);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	dnsblv6_record_encode_signed_bitmap(&map, &signatures, ret_data);
-	*ret_size = DNSBLV6_SIGNED_BITMAP_RECORD_SIZE;
+	for (size_t i = 0; i < pair_count; i++)
+		signatures[i] =
+			(struct dnsblv6_signatures){ link->seals[2 * i].rrsig.signature,
+						     link->seals[2 * i + 1].rrsig.signature };
+	if (pair_count == 1) {
+		dnsblv6_record_encode_signed_bitmap(&map, &signatures[0], ret_data);
+		*ret_size = DNSBLV6_SIGNED_BITMAP_RECORD_SIZE;
+	} else {
+		dnsblv6_record_encode_twice_signed_bitmap(&map, signatures, ret_data);
+		*ret_size = DNSBLV6_TWICE_SIGNED_BITMAP_RECORD_SIZE;
+	}
 	return DNSBLV6_OK;
 }

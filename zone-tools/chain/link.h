@@ -43,7 +43,7 @@ struct link {
 	bool is_same_next;	/* the name behind it is the one that was behind it */
 	struct dnsblv6_key old_next;
 	struct dnsblv6_key next; /* of a signed zone */
-	struct seal *seals;	 /* ours; of a bitmap: AAAA and NSEC */
+	struct seal *seals;	 /* ours; of a bitmap: AAAA and NSEC, for each key */
 	size_t seal_count;
 	bool is_changed; /* it has to be written */
 };
@@ -53,8 +53,12 @@ void link_clear(struct link *link);
 /* next is the name behind it. Gives the signer what has to be signed. DNSBLV6_OK, -ENOMEM, ... */
 int link_seal(const struct link_options *options, struct link *link,
 	      const struct dnsblv6_key *next);
-/* When the signer has run. *expires_s becomes the earliest end of a signature; 0: none yet. */
-void link_take(const struct link_options *options, struct link *link, uint64_t *expires_s);
+/*
+ * When the signer has run. *expires_s becomes the earliest end of a signature, 0: none yet;
+ * *ttl_max the greatest TTL.
+ */
+void link_take(const struct link_options *options, struct link *link, uint64_t *expires_s,
+	       uint32_t *ttl_max);
 /* The record as it is stored. ret_data has BARE_RECORD_MAX bytes (bare.h). */
 int link_encode(const struct link_options *options, const struct link *link, uint8_t *ret_data,
 		size_t *ret_size);

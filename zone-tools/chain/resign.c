@@ -46,7 +46,7 @@ static int begin_recording(struct resign *resign, struct writer *writer)
 {
 	const struct before *before = &resign->before;
 	bool keeps_names = keyset_is_signed(resign->job->keyset) &&
-			   keyset_keeps_algorithm(resign->job->keyset);
+			   before_keeps_algorithms(before, resign->job->keyset);
 	recorder_free(resign->recorder); /* of a run that did not fit */
 	resign->recorder = NULL;
 	return recorder_new(writer, before, DNSBLV6_CHANGE_SIGN, keeps_names, &resign->recorder);
@@ -102,8 +102,8 @@ static int put_facts(const struct resign *resign, struct writer *writer)
 {
 	uint8_t data[DNSBLV6_FACTS_MAX];
 	struct dnsblv6_facts facts = resign->before.facts;
-	struct dnsblv6_signing signing = { key_algorithm(resign->job->keyset->keys[0]),
-					   resign->result.expires_s };
+	const struct keyset *keyset = resign->job->keyset;
+	struct dnsblv6_signing signing = keyset_signing(keyset, resign->result.expires_s);
 	facts.serial = resign->result.serial;
 	facts.built_s = resign->job->now_s;
 	size_t size = dnsblv6_facts_encode(&facts, data);
@@ -111,10 +111,12 @@ static int put_facts(const struct resign *resign, struct writer *writer)
 	if (ret == DNSBLV6_OK)
 		ret = writer_put(writer, STORE_FACTS, DNSBLV6_FACT_ZONE, strlen(DNSBLV6_FACT_ZONE),
 				 data, size);
-	dnsblv6_signing_encode(&signing, data);
+	size = dnsblv6_signing_encode(&signing, data);
 	if (ret == DNSBLV6_OK)
 		ret = writer_put(writer, STORE_FACTS, DNSBLV6_FACT_SIGNING,
-				 strlen(DNSBLV6_FACT_SIGNING), data, DNSBLV6_SIGNING_SIZE);
+				 strlen(DNSBLV6_FACT_SIGNING), data, size);
+	if (ret == DNSBLV6_OK)
+		ret = before_remember_keys(writer, keyset, facts.ttl, resign->chained.ttl_max);
 	struct dnsblv6_change change = chain_change(&resign->chained, facts.built_s);
 	if (ret == DNSBLV6_OK)
 		ret = store_settings_remember_lifetime(writer, resign->job->lifetime_s);
@@ -142,6 +144,7 @@ static int make_signer(struct resign *resign)
 	struct signer_options options = { .zone = &resign->before.facts.zone,
 					  .keys = job->keyset->keys,
 					  .key_count = job->keyset->key_count,
+					  .other = job->keyset->other,
 					  .now_s = job->now_s,
 					  .lifetime_s = resign->lifetime_s };
 	signer_free(resign->signer); /* of a run that did not fit */

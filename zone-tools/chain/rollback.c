@@ -161,6 +161,9 @@ static int put_facts(struct rollback *rollback)
 				 strlen(DNSBLV6_FACT_ZONE), data, size);
 	if (ret == DNSBLV6_OK && rollback->signer != NULL)
 		ret = chain_lower_expiry(rollback->writer, &rollback->chained);
+	if (ret == DNSBLV6_OK && rollback->signer != NULL)
+		ret = before_remember_keys(rollback->writer, rollback->job->keyset,
+					   rollback->facts.ttl, rollback->chained.ttl_max);
 	if (ret == DNSBLV6_OK)
 		ret = store_settings_remember_lifetime(rollback->writer, rollback->job->lifetime_s);
 	return ret == DNSBLV6_OK ? recorder_end(rollback->recorder, &rollback->facts, &change)
@@ -175,6 +178,7 @@ static int open_signer(struct rollback *rollback)
 	struct signer_options options = { .zone = &rollback->before.facts.zone,
 					  .keys = job->keyset->keys,
 					  .key_count = job->keyset->key_count,
+					  .other = job->keyset->other,
 					  .now_s = job->now_s,
 					  .lifetime_s = rollback->lifetime_s };
 	return job->keyset->key_count == 0 ? DNSBLV6_OK : signer_new(&options, &rollback->signer);

@@ -609,6 +609,9 @@ static int put_facts(struct updater *updater)
 				 strlen(DNSBLV6_FACT_ZONE), data, size);
 	if (ret == DNSBLV6_OK && updater->signer != NULL)
 		ret = chain_lower_expiry(updater->writer, &updater->chained);
+	if (ret == DNSBLV6_OK && updater->signer != NULL)
+		ret = before_remember_keys(updater->writer, updater->job->keyset,
+					   updater->facts.ttl, updater->chained.ttl_max);
 	if (ret == DNSBLV6_OK)
 		ret = store_settings_remember_lifetime(updater->writer, updater->job->lifetime_s);
 	return ret == DNSBLV6_OK ? recorder_end(updater->recorder, &updater->facts, &change) : ret;
@@ -630,6 +633,7 @@ static int open_signer(struct updater *updater)
 	struct signer_options options = { .zone = &updater->before.facts.zone,
 					  .keys = job->keyset->keys,
 					  .key_count = job->keyset->key_count,
+					  .other = job->keyset->other,
 					  .now_s = job->now_s,
 					  .lifetime_s = updater->lifetime_s };
 	return job->keyset->key_count == 0 ? DNSBLV6_OK : signer_new(&options, &updater->signer);

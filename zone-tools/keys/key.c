@@ -25,9 +25,8 @@ enum {
 	DNSKEY_HEAD_SIZE = 4,
 	DNSKEY_FLAGS = 257, /* zone key and secure entry point: one key signs all, RFC 4034 2.1.1 */
 	DNSKEY_PROTOCOL = 3,
-	DIGEST_SHA256 = 2, /* RFC 4509 */
-	FIELD_SIZE = 32,   /* a number of the curve, or a public key of Ed25519 */
-	PEM_MAX = 16384,   /* ours have 241 bytes; others may write text around it */
+	FIELD_SIZE = 32, /* a number of the curve, or a public key of Ed25519 */
+	PEM_MAX = 16384, /* ours have 241 bytes; others may write text around it */
 };
 
 struct key {
@@ -398,23 +397,38 @@ int key_sign(const struct key *key, const uint8_t *data, size_t size, uint8_t *r
 	return DNSBLV6_OK;
 }
 
-size_t key_ds(const struct dnsblv6_labels *zone, const struct key *key, uint8_t *ret_rdata)
+size_t key_ds_of(const struct dnsblv6_labels *zone, const uint8_t *dnskey, size_t dnskey_size,
+		 uint8_t digest_type, uint8_t *ret_rdata)
 {
 	enum { HEAD_SIZE = 4 };
 	uint8_t input[DNSBLV6_LABELS_MAX + 1 + KEY_DNSKEY_MAX];
-	size_t digest_size = KEY_DS_SIZE - HEAD_SIZE;
+	const char *digest = digest_type == KEY_DIGEST_SHA256	? "SHA256"
+			     : digest_type == KEY_DIGEST_SHA384 ? "SHA384"
+								: NULL;
+	size_t digest_size = KEY_DS_MAX - HEAD_SIZE;
 	size_t size = zone->size;
+	if (digest == NULL || dnskey_size < DNSKEY_HEAD_SIZE || dnskey_size > KEY_DNSKEY_MAX)
+		return 0;
 	memcpy(input, zone->wire, size);
 	input[size++] = 0; /* the root label */
-	size += key_dnskey(key, input + size);
-	if (EVP_Q_digest(NULL, "SHA256", NULL, input, size, ret_rdata + HEAD_SIZE, &digest_size) !=
-	    1) {
+	memcpy(input + size, dnskey, dnskey_size);
+	if (EVP_Q_digest(NULL, digest, NULL, input, size + dnskey_size, ret_rdata + HEAD_SIZE,
+			 &digest_size) != 1) {
 		ERR_clear_error();
 		return 0;
 	}
-	ret_rdata[0] = (uint8_t)(key_tag(key) >> 8);
-	ret_rdata[1] = (uint8_t)key_tag(key);
-	ret_rdata[2] = key->algorithm;
-	ret_rdata[3] = DIGEST_SHA256;
-	return KEY_DS_SIZE;
+	uint16_t tag = key_dnskey_tag(dnskey, dnskey_size);
+	ret_rdata[0] = (uint8_t)(tag >> 8);
+	ret_rdata[1] = (uint8_t)tag;
+	ret_rdata[2] = dnskey[3];
+	ret_rdata[3] = digest_type;
+	return HEAD_SIZE + digest_size;
+}
+
+size_t key_ds(const struct dnsblv6_labels *zone, const struct key *key, uint8_t *ret_rdata)
+{
+	uint8_t rdata[KEY_DS_MAX];
+	size_t size = key_ds_of(zone, key->dnskey, key->dnskey_size, KEY_DIGEST_SHA256, rdata);
+	memcpy(ret_rdata, rdata, size);
+	return size;
 }

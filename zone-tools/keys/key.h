@@ -81,6 +81,15 @@ int key_sign(const struct key *key, const uint8_t *data, size_t size, uint8_t *r
 /* DS RDATA with a SHA-256 digest; zone in lower case. Returns KEY_DS_SIZE; 0: OpenSSL failed. */
 size_t key_ds(const struct dnsblv6_labels *zone, const struct key *key, uint8_t *ret_rdata);
 
+/*
+ * The same of a DNSKEY's RDATA with a digest of that type. Returns the size, at most KEY_DS_MAX; 0
+ * also for a type that this file does not know.
+ */
+enum { KEY_DIGEST_SHA256 = 2, KEY_DIGEST_SHA384 = 4 };
+#define KEY_DS_MAX 52
+size_t key_ds_of(const struct dnsblv6_labels *zone, const uint8_t *dnskey, size_t dnskey_size,
+		 uint8_t digest_type, uint8_t *ret_rdata);
+
 #ifdef __cplusplus
 }
 #endif

@@ -33,6 +33,11 @@ const char *keyset_strerror(int status)
 		return "a new key has the key tag of a published one, or another algorithm";
 	case KEYSET_EMANY:
 		return "a zone publishes four keys at most";
+	case KEYSET_EROLLED:
+		return "keys of the store follow each other by themselves; --keys names their "
+		       "directory";
+	case KEYSET_EMOVED:
+		return "another process has changed the keys meanwhile; run it again";
 	default:
 		return NULL;
 	}
@@ -131,10 +136,69 @@ bool keyset_has_active(const struct keyset *set)
 	return set->key_count > 0 && is_published(set, set->keys[0]);
 }
 
-bool keyset_keeps_algorithm(const struct keyset *set)
+struct dnsblv6_signing keyset_signing(const struct keyset *set, uint64_t expires_s)
 {
-	return set->published_count == 0 || set->key_count == 0 ||
-	       set->published[0].rdata[DNSKEY_ALGORITHM] == key_algorithm(set->keys[0]);
+	uint8_t algorithm = key_algorithm(set->keys[0]);
+	uint8_t other = set->other != NULL ? key_algorithm(set->other) : 0;
+	bool is_other_less = other != 0 && other < algorithm;
+	return (struct dnsblv6_signing){ .algorithm = is_other_less ? other : algorithm,
+					 .expires_s = expires_s,
+					 .other_algorithm = is_other_less ? algorithm : other };
+}
+
+/* ---- a rollover ---- */
+
+static void add_rolled(struct keyset *set, const struct rollover_key *key, bool is_given)
+{
+	struct keyset_dnskey *dnskey = &set->dnskeys[set->dnskey_count++];
+	*dnskey = (struct keyset_dnskey){ .size = key->dnskey_size,
+					  .tag = rollover_key_tag(key),
+					  .is_given = is_given };
+	memcpy(dnskey->rdata, key->dnskey, key->dnskey_size);
+}
+
+bool keyset_roll(struct keyset *set, const struct dnsblv6_labels *zone,
+		 const struct rollover *rollover, const struct key *const keys[ROLLOVER_KEYS_MAX])
+{
+	struct rollover_role roles[ROLLOVER_KEYS_MAX];
+	rollover_assign_roles(rollover, roles);
+	set->is_rolled = true;
+	set->rollover = *rollover;
+	set->other = NULL;
+	set->submitted = NULL;
+	set->key_count = 0;
+	/* The active one comes first. */
+	for (size_t i = 0; i < rollover->key_count; i++) {
+		if (roles[i].is_first)
+			set->keys[set->key_count++] = keys[i];
+	}
+	for (size_t i = 0; i < rollover->key_count; i++) {
+		if (roles[i].is_submitted)
+			set->submitted = &set->rollover.keys[i];
+		if (roles[i].is_first)
+			continue;
+		if (roles[i].is_published && keys[i] != NULL)
+			set->keys[set->key_count++] = keys[i];
+		if (roles[i].signs_zone)
+			set->other = keys[i];
+	}
+	return set->submitted == NULL ||
+	       key_ds_of(zone, set->submitted->dnskey, set->submitted->dnskey_size,
+			 KEY_DIGEST_SHA256, set->cds) == KEY_DS_SIZE;
+}
+
+size_t keyset_rrs(const struct keyset *set, uint32_t ttl, struct dnsblv6_rr ret_rrs[KEYSET_RRS_MAX])
+{
+	size_t count = 0;
+	for (size_t i = 0; i < set->dnskey_count; i++)
+		ret_rrs[count++] = (struct dnsblv6_rr){ DNSBLV6_TYPE_DNSKEY, set->dnskeys[i].size,
+							ttl, set->dnskeys[i].rdata };
+	if (set->submitted == NULL)
+		return count;
+	ret_rrs[count++] = (struct dnsblv6_rr){ DNSBLV6_TYPE_CDS, KEY_DS_SIZE, ttl, set->cds };
+	ret_rrs[count++] = (struct dnsblv6_rr){ DNSBLV6_TYPE_CDNSKEY, set->submitted->dnskey_size,
+						ttl, set->submitted->dnskey };
+	return count;
 }
 
 /* ---- the choice ---- */
@@ -206,10 +270,42 @@ static bool has_silent(const struct keyset *set)
 	return false;
 }
 
+static bool is_same_dnskeys(const struct keyset *set)
+{
+	size_t same_count = 0;
+	for (size_t i = 0; i < set->dnskey_count; i++) {
+		for (size_t j = 0; j < set->published_count; j++)
+			same_count += set->dnskeys[i].size == set->published[j].size &&
+				      memcmp(set->dnskeys[i].rdata, set->published[j].rdata,
+					     set->dnskeys[i].size) == 0;
+	}
+	return same_count == set->dnskey_count && same_count == set->published_count;
+}
+
+/* Nothing is kept here that the rollover does not name: what is published is what it has published. */
+static int choose_rolled(struct keyset *set, bool is_same_ttl)
+{
+	struct rollover_role roles[ROLLOVER_KEYS_MAX];
+	rollover_assign_roles(&set->rollover, roles);
+	if (keyset_is_signed(set) && !keyset_has_active(set) && !set->may_replace)
+		return KEYSET_EKEY;
+	for (size_t i = 0; i < set->rollover.key_count; i++) {
+		struct keyset_dnskey dnskey;
+		memcpy(dnskey.rdata, set->rollover.keys[i].dnskey, sizeof(dnskey.rdata));
+		dnskey.size = set->rollover.keys[i].dnskey_size;
+		if (roles[i].is_published)
+			add_rolled(set, &set->rollover.keys[i], is_given(set, &dnskey));
+	}
+	bool is_same = is_same_ttl && is_same_dnskeys(set);
+	return keyset_is_signed(set) && !is_same && has_silent(set) ? KEYSET_EKEYS : DNSBLV6_OK;
+}
+
 int keyset_choose(struct keyset *set, bool is_same_ttl)
 {
 	int ret = DNSBLV6_OK;
 	set->dnskey_count = 0;
+	if (set->is_rolled)
+		return choose_rolled(set, is_same_ttl);
 	if (!keyset_is_signed(set) || (set->may_replace && !keyset_has_active(set)))
 		return replace_all(set);
 	if (!keyset_has_active(set))

@@ -13,9 +13,13 @@
  * keeps the signatures of keys that were not given, for which the RRset must
  * stay what it is.
  *
+ * With a key directory a rollover decides instead (rollover.h): what is published follows from the
+ * state of each key, and that state is remembered with it, in one transaction.
+ *
  * A keyset borrows its keys, and owns nothing.
  */
 
+#include "zone-tools/keys/rollover_text.h"
 #include "zone-tools/keys/signer.h"
 
 #ifdef __cplusplus
@@ -32,6 +36,8 @@ extern "C" {
 #define KEYSET_EACTIVE	 (-2217) /* a key to be withdrawn has signed the zone until now */
 #define KEYSET_ECLASH	 (-2218) /* a key has the tag of a published one, or another algorithm */
 #define KEYSET_EMANY	 (-2219) /* more than SIGNER_KEYS_MAX keys */
+#define KEYSET_EROLLED	 (-2221) /* the keys of the store are in a directory, which was not given */
+#define KEYSET_EMOVED	 (-2222) /* another process has made a step of the rollover meanwhile */
 
 /* Text for these; NULL for any other status. */
 const char *keyset_strerror(int status);
@@ -53,6 +59,14 @@ struct keyset {
 	bool may_replace; /* sign an unsigned zone, or change all keys at once, or unsign it */
 	bool may_not_add; /* all keys given must be published already */
 
+	/* With a key directory; keyset_roll() fills it in. */
+	bool is_rolled;
+	struct rollover rollover;      /* as it is to be remembered */
+	char memo[ROLLOVER_TEXT_SIZE]; /* as the store remembers it; empty: not at all */
+	const struct key *other;       /* signs all as well, with another algorithm; or NULL */
+	const struct rollover_key *submitted; /* has a CDS and a CDNSKEY; NULL: none */
+	uint8_t cds[KEY_DS_SIZE];
+
 	/* What the store publishes: before_load(). */
 	struct keyset_dnskey published[SIGNER_KEYS_MAX];
 	size_t published_count;
@@ -72,8 +86,20 @@ bool keyset_is_signed(const struct keyset *set); /* before */
 /* Was the key that is to sign published before? */
 bool keyset_has_active(const struct keyset *set);
 
-/* False when the algorithm of the keys has changed. */
-bool keyset_keeps_algorithm(const struct keyset *set);
+/*
+ * The keys of a rollover in their roles; zone in lower case. keys are in the order of the
+ * rollover's, NULL for one that is not at hand. False: OpenSSL failed.
+ */
+bool keyset_roll(struct keyset *set, const struct dnsblv6_labels *zone,
+		 const struct rollover *rollover, const struct key *const keys[ROLLOVER_KEYS_MAX]);
+
+/* How the new version is signed; of a set with keys. */
+struct dnsblv6_signing keyset_signing(const struct keyset *set, uint64_t expires_s);
+
+/* The DNSKEY, CDS and CDNSKEY records of the new version; they borrow from the set. Returns how many. */
+#define KEYSET_RRS_MAX (SIGNER_KEYS_MAX + 2)
+size_t keyset_rrs(const struct keyset *set, uint32_t ttl,
+		  struct dnsblv6_rr ret_rrs[KEYSET_RRS_MAX]);
 
 /*
  * Decides what the new version publishes, and in which order: what was there

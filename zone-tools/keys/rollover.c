@@ -245,6 +245,7 @@ static void end(struct rollover *rollover)
 	rollover->key_count = 1;
 	rollover->dnskey_ttl = 0;
 	rollover->zone_ttl = 0;
+	rollover->ds_ttl = 0;
 	memset(&rollover->keys[1], 0, sizeof(rollover->keys[1]));
 }
 

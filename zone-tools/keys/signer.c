@@ -84,6 +84,36 @@ const struct signer_options *signer_options(const struct signer *signer)
 	return &signer->options;
 }
 
+size_t signer_zone_keys(const struct signer *signer,
+			const struct key *ret_keys[SIGNER_SIGNATURES_MAX])
+{
+	const struct key *first = signer->options.keys[0];
+	const struct key *other = signer->options.other;
+	bool is_other_first = other != NULL && key_algorithm(other) < key_algorithm(first);
+	ret_keys[0] = is_other_first ? other : first;
+	ret_keys[1] = is_other_first ? first : other;
+	return other != NULL ? 2 : 1;
+}
+
+/* Each key vouches for the DNSKEYs, and for what the parent is to take over, RFC 7344. */
+size_t signer_keys_for(const struct signer *signer, uint16_t type,
+		       const struct key *ret_keys[SIGNER_SIGNATURES_MAX])
+{
+	const struct signer_options *options = &signer->options;
+	bool is_for_parent = type == DNSBLV6_TYPE_CDS || type == DNSBLV6_TYPE_CDNSKEY;
+	if (type != DNSBLV6_TYPE_DNSKEY && !is_for_parent)
+		return signer_zone_keys(signer, ret_keys);
+	size_t count = 0;
+	bool has_other = options->other == NULL || !is_for_parent;
+	for (size_t i = 0; i < options->key_count; i++) {
+		has_other = has_other || options->keys[i] == options->other;
+		ret_keys[count++] = options->keys[i];
+	}
+	if (!has_other)
+		ret_keys[count++] = options->other;
+	return count;
+}
+
 uint64_t signer_count(const struct signer *signer)
 {
 	return signer->made_count;

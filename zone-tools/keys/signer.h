@@ -37,6 +37,7 @@ struct signer_options {
 	const struct dnsblv6_labels *zone;
 	const struct key *const *keys; /* [0] signs everything, all sign the DNSKEY RRset */
 	size_t key_count;
+	const struct key *other; /* of another algorithm, signs all but that as well; or NULL */
 	uint64_t now_s;
 	uint32_t lifetime_s; /* signatures end up to a fourteenth of it earlier, each at its time */
 	unsigned process_count; /* 0: one for each core */
@@ -48,6 +49,15 @@ int signer_new(const struct signer_options *options, struct signer **ret_signer)
 void signer_free(struct signer *signer);
 
 const struct signer_options *signer_options(const struct signer *signer);
+
+/* The keys that sign RRsets of that type at the apex. Returns how many. */
+#define SIGNER_SIGNATURES_MAX (SIGNER_KEYS_MAX + 1) /* of one RRset */
+size_t signer_keys_for(const struct signer *signer, uint16_t type,
+		       const struct key *ret_keys[SIGNER_SIGNATURES_MAX]);
+/* Those that sign everything, the lesser algorithm first: one or two. */
+#define SIGNER_ZONE_KEYS_MAX 2
+size_t signer_zone_keys(const struct signer *signer,
+			const struct key *ret_keys[SIGNER_SIGNATURES_MAX]);
 
 /*
  * Adds an RRset to sign. rrsig comes with type_covered, labels and ttl and is

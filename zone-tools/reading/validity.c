@@ -58,6 +58,11 @@ static void add_record(struct validity *validity, struct store_bytes value)
 		return;
 	add_signature(validity, &signatures.aaaa);
 	add_signature(validity, &signatures.nsec);
+	if (dnsblv6_record_decode_other_signatures(value.data, value.size, &signatures) !=
+	    DNSBLV6_OK)
+		return;
+	add_signature(validity, &signatures.aaaa);
+	add_signature(validity, &signatures.nsec);
 }
 
 static void tell(const struct validity *validity, const char *store, struct findings *findings)

@@ -105,6 +105,7 @@ static int begin_unfolding(struct zonefile *zonefile, struct reader *reader)
 		return ret;
 	zonefile->unfold.is_signed = true;
 	zonefile->unfold.algorithm = signing.algorithm;
+	zonefile->unfold.other_algorithm = signing.other_algorithm;
 	return DNSBLV6_OK;
 }
 

@@ -69,7 +69,7 @@ size_t apex_encode_apex(const struct spec *spec, uint32_t serial, const struct k
 	uint8_t soa[SOA_MAX];
 	uint8_t names[LISTING_NS_MAX][NAME_MAX_WIRE];
 	uint8_t zonemd[ZONEMD_RDATA_SIZE];
-	struct dnsblv6_rr rrs[2 + LISTING_NS_MAX + SIGNER_KEYS_MAX];
+	struct dnsblv6_rr rrs[2 + LISTING_NS_MAX + KEYSET_RRS_MAX];
 	size_t count = 1 + spec->ns_count;
 	size_t size = 0;
 
@@ -80,11 +80,7 @@ size_t apex_encode_apex(const struct spec *spec, uint32_t serial, const struct k
 		rrs[1 + i] =
 			(struct dnsblv6_rr){ DNSBLV6_TYPE_NS, rdata_size, spec->ns_ttl, names[i] };
 	}
-	for (size_t i = 0; i < keyset->dnskey_count; i++) {
-		const struct keyset_dnskey *dnskey = &keyset->dnskeys[i];
-		rrs[count++] = (struct dnsblv6_rr){ DNSBLV6_TYPE_DNSKEY, dnskey->size, spec->ttl,
-						    dnskey->rdata };
-	}
+	count += keyset_rrs(keyset, spec->ttl, rrs + count);
 	if (spec->has_zonemd) {
 		zonemd_make_placeholder(zonemd);
 		rrs[count++] = (struct dnsblv6_rr){ DNSBLV6_TYPE_ZONEMD, sizeof(zonemd), spec->ttl,

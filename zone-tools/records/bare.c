@@ -11,7 +11,13 @@ struct rrs {
 	size_t count;
 };
 
-/* All but RRSIG and, at the apex, DNSKEY. */
+static bool is_of_keys(uint16_t type)
+{
+	return type == DNSBLV6_TYPE_DNSKEY || type == DNSBLV6_TYPE_CDS ||
+	       type == DNSBLV6_TYPE_CDNSKEY;
+}
+
+/* All but RRSIG and, at the apex, what the keys make. */
 static int take_rrs(struct store_bytes value, bool is_apex, struct rrs *ret_rrs)
 {
 	struct dnsblv6_rr rr;
@@ -19,9 +25,9 @@ static int take_rrs(struct store_bytes value, bool is_apex, struct rrs *ret_rrs)
 	int ret;
 	ret_rrs->count = 0;
 	while ((ret = dnsblv6_record_next_rr(value.data, value.size, &offset, &rr)) == DNSBLV6_OK) {
-		if (rr.type == DNSBLV6_TYPE_RRSIG || (is_apex && rr.type == DNSBLV6_TYPE_DNSKEY))
+		if (rr.type == DNSBLV6_TYPE_RRSIG || (is_apex && is_of_keys(rr.type)))
 			continue;
-		if (ret_rrs->count == BARE_RRS_MAX - SIGNER_KEYS_MAX)
+		if (ret_rrs->count == BARE_RRS_MAX - KEYSET_RRS_MAX)
 			return DNSBLV6_ESPACE;
 		ret_rrs->items[ret_rrs->count++] = rr;
 	}
@@ -74,10 +80,6 @@ int bare_apex(struct store_bytes value, uint32_t serial, const struct keyset *ke
 		ret = renew_soa(&rrs, serial, soa);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	for (size_t i = 0; i < keyset->dnskey_count; i++) {
-		const struct keyset_dnskey *dnskey = &keyset->dnskeys[i];
-		rrs.items[rrs.count++] = (struct dnsblv6_rr){ DNSBLV6_TYPE_DNSKEY, dnskey->size,
-							      ttl, dnskey->rdata };
-	}
+	rrs.count += keyset_rrs(keyset, ttl, rrs.items + rrs.count);
 	return dnsblv6_record_encode_rrs(rrs.items, rrs.count, ret_data, BARE_RECORD_MAX, ret_size);
 }

@@ -26,7 +26,7 @@ extern "C" {
  */
 int bare_record(struct store_bytes value, uint8_t *ret_data, size_t *ret_size);
 
-/* The same of the apex, with another serial and with the DNSKEYs of keyset, whose TTL is ttl. */
+/* The same of the apex, with another serial and with the records of keyset, whose TTL is ttl. */
 int bare_apex(struct store_bytes value, uint32_t serial, const struct keyset *keyset, uint32_t ttl,
 	      uint8_t *ret_data, size_t *ret_size);
 

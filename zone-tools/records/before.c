@@ -27,6 +27,36 @@ static int load_apex(struct writer *writer, struct keyset *keyset, uint64_t now_
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : STORE_ECORRUPT;
 }
 
+static int load_signing(struct writer *writer, struct before *before)
+{
+	struct store_bytes value;
+	if (!before->is_signed)
+		return DNSBLV6_OK;
+	int ret = writer_get(writer, STORE_FACTS, DNSBLV6_FACT_SIGNING,
+			     strlen(DNSBLV6_FACT_SIGNING), &value);
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_signing_decode(value.data, value.size, &before->signing);
+	return ret == DNSBLV6_OK ? DNSBLV6_OK : STORE_ECORRUPT;
+}
+
+/* Two processes may have planned a step from the same state. */
+static int check_memo(struct writer *writer, const struct keyset *keyset)
+{
+	struct store_bytes value = { NULL, 0 };
+	int ret = writer_get(writer, STORE_FACTS, DNSBLV6_FACT_KEYS, strlen(DNSBLV6_FACT_KEYS),
+			     &value);
+	if (ret != DNSBLV6_OK && ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	if (!keyset->is_rolled)
+		return ret == DNSBLV6_ENOTFOUND || keyset->key_count == 0 || keyset->may_replace
+			       ? DNSBLV6_OK
+			       : KEYSET_EROLLED;
+	size_t size = strlen(keyset->memo);
+	return value.size == size && (size == 0 || memcmp(value.data, keyset->memo, size) == 0)
+		       ? DNSBLV6_OK
+		       : KEYSET_EMOVED;
+}
+
 int before_load(struct writer *writer, struct keyset *keyset, uint64_t now_s,
 		struct before *ret_before)
 {
@@ -34,13 +64,43 @@ int before_load(struct writer *writer, struct keyset *keyset, uint64_t now_s,
 	memset(ret_before, 0, sizeof(*ret_before));
 	keyset_begin(keyset);
 	if (writer_is_new(writer))
-		return DNSBLV6_OK;
+		return keyset->memo[0] == '\0' ? DNSBLV6_OK : KEYSET_EMOVED;
 	ret_before->is_there = true;
 	int ret = writer_get(writer, STORE_FACTS, DNSBLV6_FACT_ZONE, strlen(DNSBLV6_FACT_ZONE),
 			     &value);
 	if (ret == DNSBLV6_OK)
 		ret = dnsblv6_facts_decode(value.data, value.size, &ret_before->facts);
-	return ret == DNSBLV6_OK ? load_apex(writer, keyset, now_s, ret_before) : STORE_ECORRUPT;
+	if (ret != DNSBLV6_OK)
+		return STORE_ECORRUPT;
+	ret = load_apex(writer, keyset, now_s, ret_before);
+	if (ret == DNSBLV6_OK)
+		ret = load_signing(writer, ret_before);
+	return ret == DNSBLV6_OK ? check_memo(writer, keyset) : ret;
+}
+
+bool before_keeps_algorithms(const struct before *before, const struct keyset *keyset)
+{
+	if (!before->is_signed || keyset->key_count == 0)
+		return true;
+	struct dnsblv6_signing signing = keyset_signing(keyset, 0);
+	return signing.algorithm == before->signing.algorithm &&
+	       signing.other_algorithm == before->signing.other_algorithm;
+}
+
+int before_remember_keys(struct writer *writer, const struct keyset *keyset, uint32_t dnskey_ttl,
+			 uint32_t ttl_max)
+{
+	char text[ROLLOVER_TEXT_SIZE];
+	struct rollover rollover = keyset->rollover;
+	if (!keyset->is_rolled) {
+		int ret = writer_delete(writer, STORE_FACTS, DNSBLV6_FACT_KEYS,
+					strlen(DNSBLV6_FACT_KEYS));
+		return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+	}
+	rollover_note_ttls(&rollover, dnskey_ttl, ttl_max);
+	size_t size = rollover_text_write(&rollover, text);
+	return writer_put(writer, STORE_FACTS, DNSBLV6_FACT_KEYS, strlen(DNSBLV6_FACT_KEYS), text,
+			  size);
 }
 
 /* RFC 1982: is a newer than b? */

@@ -24,11 +24,12 @@ struct before {
 	struct dnsblv6_facts facts;
 	uint32_t negative_ttl;
 	bool is_signed;
+	struct dnsblv6_signing signing; /* when it is */
 };
 
 /*
  * With what the store publishes in keyset. STORE_ECORRUPT when what must be
- * there is not.
+ * there is not; KEYSET_EROLLED, KEYSET_EMOVED.
  */
 int before_load(struct writer *writer, struct keyset *keyset, uint64_t now_s,
 		struct before *ret_before);
@@ -39,6 +40,16 @@ int before_load(struct writer *writer, struct keyset *keyset, uint64_t now_s,
  */
 int before_choose_serial(const struct before *before, uint32_t wanted, bool must_be_taken,
 			 uint64_t now_s, uint32_t *ret_serial);
+
+/* Is the new version signed with the same algorithms, if both are signed? */
+bool before_keeps_algorithms(const struct before *before, const struct keyset *keyset);
+
+/*
+ * Has the store remember the state of the keys, or that there is none. TTLs are those of the new
+ * version: of the DNSKEYs, and the greatest of what was written.
+ */
+int before_remember_keys(struct writer *writer, const struct keyset *keyset, uint32_t dnskey_ttl,
+			 uint32_t ttl_max);
 
 #ifdef __cplusplus
 }

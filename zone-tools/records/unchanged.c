@@ -30,8 +30,13 @@ static int look_at_signature(const struct signer *signer, const struct dnsblv6_r
 	    dnsblv6_rrsig_decode(rr->rdata, rr->rdata_size, DNSBLV6_TYPE_ZONEMD, &signature) !=
 		    DNSBLV6_OK)
 		return DNSBLV6_OK;
-	const struct key *key = signer_options(signer)->keys[0];
-	return signer_is_fresh(signer, key, &apex, &signature) ? DNSBLV6_OK : DIFFERENT;
+	const struct key *keys[SIGNER_SIGNATURES_MAX];
+	size_t key_count = signer_zone_keys(signer, keys);
+	for (size_t i = 0; i < key_count; i++) {
+		if (signer_is_fresh(signer, keys[i], &apex, &signature))
+			return DNSBLV6_OK;
+	}
+	return DIFFERENT;
 }
 
 /* The RRs that are compared. signer is NULL for the new version. */
@@ -126,15 +131,20 @@ struct twin {
 	bool has_begun;
 };
 
+static bool is_fact(struct store_bytes key, const char *name)
+{
+	size_t size = strlen(name);
+	return key.size == size && memcmp(key.data, name, size) == 0;
+}
+
 /* Of the facts those that a list and options make. */
 static bool is_compared(enum store_table table, struct store_bytes key)
 {
 	uint16_t origin;
-	size_t size = strlen(DNSBLV6_FACT_SETTINGS);
 	if (table != STORE_FACTS)
 		return true;
 	return dnsblv6_origin_parse_key(key.data, key.size, &origin) == DNSBLV6_OK ||
-	       (key.size == size && memcmp(key.data, DNSBLV6_FACT_SETTINGS, size) == 0);
+	       is_fact(key, DNSBLV6_FACT_SETTINGS) || is_fact(key, DNSBLV6_FACT_KEYS);
 }
 
 static int step(struct twin *twin, struct store_bytes *ret_key, struct store_bytes *ret_value)

@@ -131,8 +131,8 @@ static int hash_zone(struct digest *digest, struct writer *writer, uint8_t *ret_
 /* The apex with its new digest, being written. */
 struct apex {
 	uint8_t rdata[ZONEMD_RDATA_SIZE];
-	uint8_t rrsig[DNSBLV6_RRSIG_MAX];
-	size_t rrsig_size;
+	uint8_t rrsigs[SIGNER_ZONE_KEYS_MAX][DNSBLV6_RRSIG_MAX];
+	size_t rrsig_sizes[SIGNER_ZONE_KEYS_MAX];
 	uint8_t record[BARE_RECORD_MAX];
 	size_t record_size;
 };
@@ -145,7 +145,8 @@ static void fill_rdata(struct apex *apex, uint32_t serial, const uint8_t *digest
 	memcpy(apex->rdata + DIGEST_OFFSET, digest, ZONEMD_RDATA_SIZE - DIGEST_OFFSET);
 }
 
-static int sign(struct apex *apex, struct signer *signer, uint32_t ttl)
+static int sign_by(struct apex *apex, struct signer *signer, const struct key *key, uint32_t ttl,
+		   size_t number)
 {
 	static const struct dnsblv6_labels owner = { 0 };
 	const struct signer_options *options = signer_options(signer);
@@ -154,15 +155,27 @@ static int sign(struct apex *apex, struct signer *signer, uint32_t ttl)
 				       .ttl = ttl,
 				       .labels = dnsblv6_rrsig_labels(options->zone, &owner) };
 	size_t job;
-	int ret = signer_add(signer, options->keys[0], &rrsig, &owner, &rdata, 1, &job);
+	int ret = signer_add(signer, key, &rrsig, &owner, &rdata, 1, &job);
 	if (ret == DNSBLV6_OK)
 		ret = signer_run(signer);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	signer_take(signer, job, &rrsig.signature);
 	signer_clear(signer);
-	apex->rrsig_size = dnsblv6_rrsig_encode(&rrsig, options->zone, apex->rrsig);
+	apex->rrsig_sizes[number] =
+		dnsblv6_rrsig_encode(&rrsig, options->zone, apex->rrsigs[number]);
 	return DNSBLV6_OK;
+}
+
+/* In the order in which link.c has left them. */
+static int sign(struct apex *apex, struct signer *signer, uint32_t ttl)
+{
+	const struct key *keys[SIGNER_SIGNATURES_MAX];
+	size_t key_count = signer_zone_keys(signer, keys);
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < key_count; i++)
+		ret = sign_by(apex, signer, keys[i], ttl, i);
+	return ret;
 }
 
 /* The RRs of the apex, those of the digest replaced. */
@@ -171,16 +184,18 @@ static int encode(struct apex *apex, struct store_bytes value)
 	struct dnsblv6_rr rrs[BARE_RRS_MAX];
 	struct dnsblv6_rr rr;
 	size_t count = 0;
+	size_t rrsig_count = 0;
 	size_t offset = 0;
 	int ret;
 	while ((ret = dnsblv6_record_next_rr(value.data, value.size, &offset, &rr)) == DNSBLV6_OK) {
 		if (count == BARE_RRS_MAX)
 			return DNSBLV6_ESPACE;
-		bool is_digest = rr.type == DNSBLV6_TYPE_ZONEMD;
-		if (is_of_digest(&rr)) {
-			rr.rdata = is_digest ? apex->rdata : apex->rrsig;
-			rr.rdata_size =
-				(uint16_t)(is_digest ? ZONEMD_RDATA_SIZE : apex->rrsig_size);
+		if (rr.type == DNSBLV6_TYPE_ZONEMD) {
+			rr.rdata = apex->rdata;
+			rr.rdata_size = ZONEMD_RDATA_SIZE;
+		} else if (is_of_digest(&rr) && rrsig_count < SIGNER_ZONE_KEYS_MAX) {
+			rr.rdata = apex->rrsigs[rrsig_count];
+			rr.rdata_size = (uint16_t)apex->rrsig_sizes[rrsig_count++];
 		}
 		rrs[count++] = rr;
 	}
@@ -253,6 +268,14 @@ static int write_apex(struct writer *writer, struct digest *digest, struct signe
 	return ret == DNSBLV6_OK && recorder != NULL ? record(writer, recorder, digest, apex) : ret;
 }
 
+static void set_algorithms(struct dnsblv6_unfold *unfold, const struct signer *signer)
+{
+	const struct key *keys[SIGNER_SIGNATURES_MAX];
+	size_t key_count = signer_zone_keys(signer, keys);
+	unfold->algorithm = key_algorithm(keys[0]);
+	unfold->other_algorithm = key_count > 1 ? key_algorithm(keys[1]) : 0;
+}
+
 int zonemd_write(struct writer *writer, const struct dnsblv6_facts *facts, struct signer *signer,
 		 struct recorder *recorder)
 {
@@ -268,7 +291,7 @@ int zonemd_write(struct writer *writer, const struct dnsblv6_facts *facts, struc
 	ret = dnsblv6_unfold_begin(&digest.unfold, facts, value.data, value.size);
 	digest.unfold.is_signed = signer != NULL;
 	if (signer != NULL)
-		digest.unfold.algorithm = key_algorithm(signer_options(signer)->keys[0]);
+		set_algorithms(&digest.unfold, signer);
 	struct apex *apex = malloc(sizeof(*apex));
 	digest.context = EVP_MD_CTX_new();
 	if (apex == NULL || digest.context == NULL)

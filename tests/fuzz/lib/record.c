@@ -20,12 +20,17 @@ static void expect(bool is_so)
 static void try_bitmap(const uint8_t *data, size_t size)
 {
 	struct dnsblv6_bitmap map;
-	struct dnsblv6_signatures signatures;
-	uint8_t again[DNSBLV6_SIGNED_BITMAP_RECORD_SIZE];
+	struct dnsblv6_signatures signatures[2];
+	uint8_t again[DNSBLV6_TWICE_SIGNED_BITMAP_RECORD_SIZE];
 	if (dnsblv6_record_decode_bitmap(data, size, &map) != DNSBLV6_OK)
 		return;
-	if (dnsblv6_record_decode_signatures(data, size, &signatures) == DNSBLV6_OK) {
-		dnsblv6_record_encode_signed_bitmap(&map, &signatures, again);
+	int ret = dnsblv6_record_decode_signatures(data, size, &signatures[0]);
+	if (dnsblv6_record_decode_other_signatures(data, size, &signatures[1]) == DNSBLV6_OK) {
+		expect(ret == DNSBLV6_OK);
+		dnsblv6_record_encode_twice_signed_bitmap(&map, signatures, again);
+		expect(size == DNSBLV6_TWICE_SIGNED_BITMAP_RECORD_SIZE);
+	} else if (ret == DNSBLV6_OK) {
+		dnsblv6_record_encode_signed_bitmap(&map, &signatures[0], again);
 		expect(size == DNSBLV6_SIGNED_BITMAP_RECORD_SIZE);
 	} else {
 		dnsblv6_record_encode_bitmap(&map, again);
@@ -103,8 +108,8 @@ static void try_facts(const uint8_t *data, size_t size)
 		expect(size == 4 && memcmp(again, data, size) == 0);
 	}
 	if (dnsblv6_signing_decode(data, size, &signing) == DNSBLV6_OK) {
-		dnsblv6_signing_encode(&signing, again);
-		expect(size == DNSBLV6_SIGNING_SIZE && memcmp(again, data, size) == 0);
+		expect(dnsblv6_signing_encode(&signing, again) == size &&
+		       memcmp(again, data, size) == 0);
 	}
 	if (dnsblv6_origin_parse_key(data, size, &number) == DNSBLV6_OK) {
 		dnsblv6_origin_make_key(number, again);

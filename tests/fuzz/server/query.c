@@ -192,9 +192,9 @@ static void put_facts(struct writer *writer)
 	if (!is_signed)
 		return;
 	struct dnsblv6_signing signing = { .algorithm = 13, .expires_s = 2000 };
-	dnsblv6_signing_encode(&signing, data);
+	size = dnsblv6_signing_encode(&signing, data);
 	check(writer_put(writer, STORE_FACTS, DNSBLV6_FACT_SIGNING, strlen(DNSBLV6_FACT_SIGNING),
-			 data, DNSBLV6_SIGNING_SIZE));
+			 data, size));
 }
 
 static int put_all(struct writer *writer, void *context)

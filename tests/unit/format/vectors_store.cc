@@ -125,6 +125,43 @@ TEST_CASE("a signed bitmap record has two signatures behind its bitmap",
 	check_signature(got.nsec, signatures.nsec);
 }
 
+TEST_CASE("while one algorithm follows another a bitmap record has four signatures",
+	  "[format][vectors][record]")
+{
+	const vector_case c = EACH("twice-signed-bitmap-record");
+	CAPTURE(c);
+	dnsblv6_bitmap map;
+	memcpy(map.bytes, from_hex(c[0]).data(), sizeof(map.bytes));
+	const dnsblv6_signatures signatures[] = { { signature_of(c, 1), signature_of(c, 5) },
+						  { signature_of(c, 9), signature_of(c, 13) } };
+	uint8_t data[DNSBLV6_TWICE_SIGNED_BITMAP_RECORD_SIZE];
+	dnsblv6_record_encode_twice_signed_bitmap(&map, signatures, data);
+	CHECK(to_hex(data, sizeof(data)) == c[17]);
+
+	const guarded record(from_hex(c[17]));
+	dnsblv6_bitmap got_map;
+	dnsblv6_signatures got;
+	REQUIRE(dnsblv6_record_decode_bitmap(record.data(), record.size(), &got_map) == DNSBLV6_OK);
+	CHECK(to_hex(got_map.bytes, sizeof(got_map.bytes)) == c[0]);
+	REQUIRE(dnsblv6_record_decode_signatures(record.data(), record.size(), &got) == DNSBLV6_OK);
+	check_signature(got.aaaa, signatures[0].aaaa);
+	check_signature(got.nsec, signatures[0].nsec);
+	REQUIRE(dnsblv6_record_decode_other_signatures(record.data(), record.size(), &got) ==
+		DNSBLV6_OK);
+	check_signature(got.aaaa, signatures[1].aaaa);
+	check_signature(got.nsec, signatures[1].nsec);
+}
+
+TEST_CASE("a bitmap record that was signed once has no other signatures",
+	  "[format][vectors][record]")
+{
+	const vector_case c = EACH("signed-bitmap-record");
+	const guarded record(from_hex(c[9]));
+	dnsblv6_signatures signatures;
+	CHECK(dnsblv6_record_decode_other_signatures(record.data(), record.size(), &signatures) ==
+	      DNSBLV6_ENOTFOUND);
+}
+
 TEST_CASE("a bitmap record of an unsigned zone has no signatures", "[format][vectors][record]")
 {
 	const vector_case c = EACH("bitmap-record");
@@ -380,17 +417,34 @@ TEST_CASE("how a zone is signed is a fact of nine bytes", "[format][vectors][fac
 {
 	const vector_case c = EACH("signing");
 	CAPTURE(c);
-	const dnsblv6_signing signing = { static_cast<uint8_t>(std::stoul(c[0])),
-					  std::stoull(c[1]) };
-	uint8_t data[DNSBLV6_SIGNING_SIZE];
-	dnsblv6_signing_encode(&signing, data);
-	CHECK(to_hex(data, sizeof(data)) == c[2]);
+	const dnsblv6_signing signing = { static_cast<uint8_t>(std::stoul(c[0])), std::stoull(c[1]),
+					  0 };
+	uint8_t data[DNSBLV6_SIGNING_MAX];
+	CHECK(to_hex(data, dnsblv6_signing_encode(&signing, data)) == c[2]);
 
 	const guarded read(from_hex(c[2]));
 	dnsblv6_signing got;
 	REQUIRE(dnsblv6_signing_decode(read.data(), read.size(), &got) == DNSBLV6_OK);
 	CHECK(got.algorithm == signing.algorithm);
 	CHECK(got.expires_s == signing.expires_s);
+	CHECK(got.other_algorithm == 0);
+}
+
+TEST_CASE("a zone signed with two algorithms says which the other is", "[format][vectors][facts]")
+{
+	const vector_case c = EACH("signing-twice");
+	CAPTURE(c);
+	const dnsblv6_signing signing = { static_cast<uint8_t>(std::stoul(c[0])), std::stoull(c[1]),
+					  static_cast<uint8_t>(std::stoul(c[2])) };
+	uint8_t data[DNSBLV6_SIGNING_MAX];
+	CHECK(to_hex(data, dnsblv6_signing_encode(&signing, data)) == c[3]);
+
+	const guarded read(from_hex(c[3]));
+	dnsblv6_signing got;
+	REQUIRE(dnsblv6_signing_decode(read.data(), read.size(), &got) == DNSBLV6_OK);
+	CHECK(got.algorithm == signing.algorithm);
+	CHECK(got.expires_s == signing.expires_s);
+	CHECK(got.other_algorithm == signing.other_algorithm);
 }
 
 TEST_CASE("a damaged fact of signing is refused", "[format][vectors][facts]")
@@ -398,7 +452,7 @@ TEST_CASE("a damaged fact of signing is refused", "[format][vectors][facts]")
 	const vector_case c = EACH("signing-refused");
 	CAPTURE(c);
 	const guarded read(from_hex(c[0]));
-	dnsblv6_signing signing = { 7, 0 };
+	dnsblv6_signing signing = { 7, 0, 0 };
 	CHECK(dnsblv6_signing_decode(read.data(), read.size(), &signing) == DNSBLV6_ERECORD);
 	CHECK(signing.algorithm == 7);
 }

@@ -212,7 +212,7 @@ class store_writer
 		put(STORE_FACTS, reinterpret_cast<const uint8_t *>(DNSBLV6_FACT_SCHEMA),
 		    strlen(DNSBLV6_FACT_SCHEMA), schema, sizeof(schema));
 		if (options_.is_signed && options_.has_signing)
-			put_signing({ 13, options_.signed_until_s });
+			put_signing({ 13, options_.signed_until_s, 0 });
 	}
 	void record(const std::string &name, const uint8_t *data, size_t size)
 	{
@@ -255,10 +255,10 @@ class store_writer
 	}
 	void put_signing(const dnsblv6_signing &signing)
 	{
-		uint8_t data[DNSBLV6_SIGNING_SIZE];
-		dnsblv6_signing_encode(&signing, data);
+		uint8_t data[DNSBLV6_SIGNING_MAX];
+		const size_t size = dnsblv6_signing_encode(&signing, data);
 		put(STORE_FACTS, reinterpret_cast<const uint8_t *>(DNSBLV6_FACT_SIGNING),
-		    strlen(DNSBLV6_FACT_SIGNING), data, sizeof(data));
+		    strlen(DNSBLV6_FACT_SIGNING), data, size);
 	}
 	void keep(int ret)
 	{
