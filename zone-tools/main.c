@@ -31,6 +31,7 @@ static const struct subcommand commands[] = {
 	{ "conf-check", confcheck_command, "report what is wrong with zones.conf" },
 	{ "keygen", keygen_command, "make a key that signs a zone" },
 	{ "ds", ds_command, "print what the zone above publishes about a key" },
+	{ "roll", roll_command, "print how keys follow each other, and make a step of it" },
 };
 
 int commands_end_output(bool may_stop)

@@ -46,6 +46,7 @@ struct build {
 	const char *classic_store; /* for the zone that spec.classic names, or NULL */
 	bool is_quiet;
 	struct keyfiles keyfiles;
+	struct keydir keydir;
 	struct store_settings settings; /* for the store to remember */
 	struct store_settings recalled; /* what it remembered; spec has text of it */
 	struct store_settings forgotten;
@@ -55,6 +56,7 @@ struct build {
 	struct dnsblv6_facts before;
 	uint32_t lifetime_s;
 	bool trusts_clock;
+	bool is_written;
 	bool is_dry_run;
 	uint64_t lines_max; /* of the difference that a dry run prints */
 	uint64_t max_records;
@@ -173,6 +175,7 @@ static const struct options_bound rows[] = {
 	ROWS_KEY(struct build, keyfiles, "sign the zone with this key (see keygen)"),
 	ROWS_PUBLISH(struct build, keyfiles, "have this key in the zone as well; may be repeated"),
 	ROWS_WITHDRAW(struct build, keyfiles),
+	ROWS_KEYDIR(struct build, keydir),
 	ROWS_LIFETIME(struct build, lifetime_s),
 	{ { 0, "unsign", NULL, "a signed zone may become unsigned, or change its keys at once" },
 	  AT(keyfiles.set.may_replace),
@@ -247,6 +250,9 @@ static void parse_command_line(struct build *build, int argc, char **argv)
 		options_fail(&table, "--store is missing");
 	if (keyfiles_lack_active(&build->keyfiles))
 		options_fail(&table, "--publish and --withdraw need --key");
+	const char *conflict = keydir_find_conflict(&build->keydir, &build->keyfiles);
+	if (conflict != NULL)
+		options_fail(&table, "%s", conflict);
 	if (build->may_change_style && !build->has_style)
 		options_fail(&table, "--change-style needs --style");
 	if (build->classic_store != NULL && strcmp(build->classic_store, build->store) == 0)
@@ -419,6 +425,28 @@ static int report(struct build *build, const struct builder_result *result)
 	return EX_IOERR;
 }
 
+/*
+ * Steps that are due in a store that is there are made before, in a transaction of their own. A dry
+ * run makes none, and no key.
+ */
+static int prepare_keys(struct build *build)
+{
+	struct keydir *keydir = &build->keydir;
+	struct resign_job how = { .lifetime_s = build->lifetime_s,
+				  .trusts_clock = build->trusts_clock,
+				  .findings = &build->findings };
+	if (keydir->directory == NULL)
+		return EX_OK;
+	int status = keydir_open(keydir, build->store, &build->spec.zone, false, build->now_s);
+	if (status == EX_OK && build->is_dry_run && keydir->rollover.key_count == 0)
+		return EX_OK;
+	if (status == EX_OK && !build->is_dry_run)
+		status = keydir_plan(keydir, ROLLOVER_NONE, true);
+	if (status == EX_OK)
+		status = keydir_settle(keydir, &build->keyfiles.set, &how);
+	return status == EX_OK ? keydir_fill(keydir, &build->keyfiles.set) : status;
+}
+
 static int write_store(struct build *build)
 {
 	struct builder_job job = {
@@ -440,6 +468,9 @@ static int write_store(struct build *build)
 	};
 	struct builder_result result;
 	char keys[KEYSET_TEXT_SIZE];
+	int status = prepare_keys(build);
+	if (status != EX_OK)
+		return progress_end(&build->progress), status;
 	int ret = builder_write(&job, &result);
 	progress_end(&build->progress);
 	if (ret == CHAIN_EREFUSED)
@@ -450,7 +481,8 @@ static int write_store(struct build *build)
 			  chain_strerror(ret));
 		return commands_exit_status(ret);
 	}
-	if (!build->is_dry_run)
+	build->is_written = !build->is_dry_run;
+	if (build->keydir.directory == NULL && !build->is_dry_run)
 		keyfiles_report_kept(&build->keyfiles, build->store);
 	return report(build, &result);
 }
@@ -565,6 +597,7 @@ static void end_classic(struct build *classic)
 {
 	names_deinit(&classic->plan.names);
 	store_settings_deinit(&classic->settings);
+	keydir_close(&classic->keydir, classic->is_written);
 	keyfiles_deinit(&classic->keyfiles);
 }
 
@@ -625,6 +658,7 @@ static void init(void *context)
 				 .findings = { .stream = stderr, .limit = FINDINGS_SHOWN } };
 	build->sources.now_s = build->now_s;
 	keyfiles_init(&build->keyfiles);
+	keydir_init(&build->keydir);
 }
 
 const struct zonesconf_command *build_settings(void)
@@ -642,6 +676,7 @@ static int run_command(int argc, char **argv)
 	if (listing_init(&build.listing) != DNSBLV6_OK)
 		return EX_TEMPFAIL;
 	int status = run(&build, argc, argv);
+	keydir_close(&build.keydir, build.is_written);
 	keyfiles_deinit(&build.keyfiles);
 	store_settings_deinit(&build.settings);
 	store_settings_deinit(&build.recalled);

@@ -27,6 +27,7 @@ int confcheck_command(int argc, char **argv);
 int watch_command(int argc, char **argv);
 int keygen_command(int argc, char **argv);
 int ds_command(int argc, char **argv);
+int roll_command(int argc, char **argv);
 
 /* The same of a zone of zones.conf, without any option. */
 struct zonesconf_zone;

@@ -107,7 +107,8 @@ void keyfiles_report_kept(const struct keyfiles *files, const char *store)
 
 void keyfiles_deinit(struct keyfiles *files)
 {
-	for (size_t i = 0; i < SIGNER_KEYS_MAX; i++)
+	/* Those of a directory are keydir.c's. */
+	for (size_t i = 0; !files->set.is_rolled && i < SIGNER_KEYS_MAX; i++)
 		key_free((struct key *)(uintptr_t)files->set.keys[i]);
 	memset(files, 0, sizeof(*files));
 }

@@ -29,6 +29,7 @@
 
 struct rollback {
 	struct keyfiles keyfiles;
+	struct keydir keydir;
 	struct rollback_job job;
 	struct version version;
 	uint64_t to; /* a serial; TO_PREVIOUS: the one before the last change */
@@ -46,6 +47,7 @@ static const struct options_bound rows[] = {
 	  .max = UINT32_MAX },
 	ROWS_KEY(struct rollback, keyfiles, "the key that signs the zone"),
 	ROWS_PUBLISH(struct rollback, keyfiles, "another key that the zone has; may be repeated"),
+	ROWS_KEYDIR(struct rollback, keydir),
 	ROWS_LIFETIME(struct rollback, job.lifetime_s),
 	ROWS_TRUST_CLOCK(struct rollback, job.trusts_clock),
 	ROWS_DRY_RUN(struct rollback, job.is_dry_run),
@@ -70,6 +72,9 @@ static void parse_command_line(struct rollback *rollback, int argc, char **argv)
 		options_fail(&table, "--store is missing");
 	if (keyfiles_lack_active(&rollback->keyfiles))
 		options_fail(&table, "--publish needs --key");
+	const char *conflict = keydir_find_conflict(&rollback->keydir, &rollback->keyfiles);
+	if (conflict != NULL)
+		options_fail(&table, "%s", conflict);
 	if (optind < argc)
 		options_fail(&table, "unexpected word '%s'", argv[optind]);
 }
@@ -125,11 +130,24 @@ static void report(const struct rollback *rollback, const struct rollback_result
 	       result->changed_count, result->signature_count, result->serial);
 }
 
+/* Keys stay as they are: a version that comes back does not bring its own. */
+static int prepare_keys(struct rollback *rollback)
+{
+	struct keydir *keydir = &rollback->keydir;
+	if (keydir->directory == NULL)
+		return EX_OK;
+	int status = keydir_open(keydir, rollback->job.path, NULL, true, rollback->job.now_s);
+	return status == EX_OK ? keydir_fill(keydir, &rollback->keyfiles.set) : status;
+}
+
 static int run(struct rollback *rollback)
 {
 	struct rollback_result result;
 	char keys[KEYSET_TEXT_SIZE];
 	int ret = load_version(rollback);
+	int status = ret == DNSBLV6_OK ? prepare_keys(rollback) : EX_OK;
+	if (status != EX_OK)
+		return status;
 	if (ret == DNSBLV6_OK)
 		ret = rollback_run(&rollback->job, &result);
 	if (ret == CHAIN_EREFUSED)
@@ -140,13 +158,13 @@ static int run(struct rollback *rollback)
 			  chain_strerror(ret));
 		return commands_exit_status(ret);
 	}
-	if (ret == DNSBLV6_OK && !rollback->job.is_dry_run)
+	if (ret == DNSBLV6_OK && !rollback->job.is_dry_run && rollback->keydir.directory == NULL)
 		keyfiles_report_kept(&rollback->keyfiles, rollback->job.path);
 	if (ret == CHAIN_EUNCHANGED && !rollback->is_quiet)
 		puts("nothing to change");
 	else if (!rollback->is_quiet)
 		report(rollback, &result);
-	int status = commands_end_output(false);
+	status = commands_end_output(false);
 	if (status != EX_OK || ret == CHAIN_EUNCHANGED || rollback->job.is_dry_run)
 		return status;
 	return followers_await(&rollback->secondaries, &result.zone, result.serial,
@@ -159,6 +177,7 @@ static int run_command(int argc, char **argv)
 				     .job = { .now_s = (uint64_t)time(NULL) },
 				     .findings = { .stream = stderr, .limit = FINDINGS_SHOWN } };
 	keyfiles_init(&rollback.keyfiles);
+	keydir_init(&rollback.keydir);
 	parse_command_line(&rollback, argc, argv);
 	int status = keyfiles_read(&rollback.keyfiles);
 	rollback.keyfiles.set.may_not_add = true;
@@ -168,6 +187,7 @@ static int run_command(int argc, char **argv)
 	if (status == EX_OK)
 		status = run(&rollback);
 	version_deinit(&rollback.version);
+	keydir_close(&rollback.keydir, false);
 	keyfiles_deinit(&rollback.keyfiles);
 	return status;
 }

@@ -8,6 +8,7 @@
  *       and the last word the member that the row writes to.
  */
 
+#include "zone-tools/commands/keydir.h"
 #include "zone-tools/commands/keyfiles.h"
 #include "zone-tools/keys/signer.h"
 #include "zone-tools/lists/sources.h"

@@ -29,11 +29,13 @@
 
 struct sign {
 	struct keyfiles keyfiles;
+	struct keydir keydir;
 	struct resign_job job;
 	struct findings findings;
 	struct progress progress;
 	struct secondaries secondaries;
 	bool is_quiet;
+	bool is_written;
 };
 
 #define AT(member) OPTIONS_AT(struct sign, member)
@@ -43,6 +45,7 @@ static const struct options_bound rows[] = {
 	ROWS_KEY(struct sign, keyfiles, "sign the zone with this key (see keygen)"),
 	ROWS_PUBLISH(struct sign, keyfiles, "have this key in the zone as well; may be repeated"),
 	ROWS_WITHDRAW(struct sign, keyfiles),
+	ROWS_KEYDIR(struct sign, keydir),
 	ROWS_LIFETIME(struct sign, job.lifetime_s),
 	{ { 0, "force", NULL,
 	    "sign an unsigned zone, or with a key that was not published before" },
@@ -56,7 +59,7 @@ static const struct options_bound rows[] = {
 static const struct options_table table = {
 	.program = "dnsblv6-zone sign",
 	.libraries = DNSBLV6_LIBRARIES,
-	.usage = "--store FILE --key FILE [options]",
+	.usage = "--store FILE --keys DIR | --key FILE [options]",
 	.summary = "Renews the signatures of a store that are due.",
 	.bound = rows,
 	.row_count = sizeof(rows) / sizeof(rows[0]),
@@ -67,10 +70,25 @@ static void parse_command_line(struct sign *sign, int argc, char **argv)
 	options_parse(&table, argc, argv, sign);
 	if (sign->job.path == NULL)
 		options_fail(&table, "--store is missing");
-	if (!keyfiles_has_active(&sign->keyfiles))
-		options_fail(&table, "--key is missing");
+	const char *conflict = keydir_find_conflict(&sign->keydir, &sign->keyfiles);
+	if (conflict != NULL)
+		options_fail(&table, "%s", conflict);
+	if (sign->keydir.directory == NULL && !keyfiles_has_active(&sign->keyfiles))
+		options_fail(&table, "--keys and --key are missing");
 	if (optind < argc)
 		options_fail(&table, "unexpected word '%s'", argv[optind]);
+}
+
+/* The steps that are due are made with the signatures. */
+static int prepare_keys(struct sign *sign)
+{
+	struct keydir *keydir = &sign->keydir;
+	if (keydir->directory == NULL)
+		return EX_OK;
+	int status = keydir_open(keydir, sign->job.path, NULL, true, sign->job.now_s);
+	if (status == EX_OK)
+		status = keydir_plan(keydir, ROLLOVER_NONE, true);
+	return status == EX_OK ? keydir_fill(keydir, &sign->keyfiles.set) : status;
 }
 
 static int run(struct sign *sign)
@@ -81,6 +99,9 @@ static int run(struct sign *sign)
 	char keys[KEYSET_TEXT_SIZE];
 	/* Before anything is written over it. */
 	int ret = verify_store(sign->job.path, &zone_store, &facts);
+	int status = ret == DNSBLV6_OK ? prepare_keys(sign) : EX_OK;
+	if (status != EX_OK)
+		return progress_end(&sign->progress), status;
 	if (ret == DNSBLV6_OK)
 		ret = resign_store(&sign->job, &result);
 	progress_end(&sign->progress);
@@ -89,7 +110,9 @@ static int run(struct sign *sign)
 		log_error(sign->job.path, "store not signed %s(%s)", keys, chain_strerror(ret));
 		return commands_exit_status(ret);
 	}
-	keyfiles_report_kept(&sign->keyfiles, sign->job.path);
+	sign->is_written = true;
+	if (sign->keydir.directory == NULL)
+		keyfiles_report_kept(&sign->keyfiles, sign->job.path);
 	dnsblv6_name_format(result.zone.wire, result.zone.size, zone);
 	if (!sign->is_quiet)
 		printf("signed %s.: records=%" PRIu64 " signed=%" PRIu64 " serial=%" PRIu32
@@ -105,6 +128,7 @@ static int run_command(int argc, char **argv)
 	struct sign sign = { .job = { .now_s = (uint64_t)time(NULL) },
 			     .findings = { .stream = stderr, .limit = FINDINGS_SHOWN } };
 	keyfiles_init(&sign.keyfiles);
+	keydir_init(&sign.keydir);
 	parse_command_line(&sign, argc, argv);
 	progress_init(&sign.progress);
 	int status = keyfiles_read(&sign.keyfiles);
@@ -113,6 +137,7 @@ static int run_command(int argc, char **argv)
 	sign.job.findings = &sign.findings;
 	if (status == EX_OK)
 		status = run(&sign);
+	keydir_close(&sign.keydir, sign.is_written);
 	keyfiles_deinit(&sign.keyfiles);
 	return status;
 }

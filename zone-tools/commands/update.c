@@ -41,12 +41,14 @@ struct update {
 	struct guard_limits limits;
 	struct findings findings;
 	struct keyfiles keyfiles;
+	struct keydir keydir;
 	struct dnsblv6_labels subzone;
 	struct pieces changes;
 	struct updater_job job;
 	struct difference difference;
 	struct secondaries secondaries;
 	bool is_quiet;
+	bool is_written;
 };
 
 /* ---- the command line ---- */
@@ -80,6 +82,7 @@ static const struct options_bound rows[] = {
 	  .take = rows_take_name },
 	ROWS_KEY(struct update, keyfiles, "the key that signs the zone"),
 	ROWS_PUBLISH(struct update, keyfiles, "another key that the zone has; may be repeated"),
+	ROWS_KEYDIR(struct update, keydir),
 	ROWS_LIFETIME(struct update, job.lifetime_s),
 	ROWS_TRUST_CLOCK(struct update, job.trusts_clock),
 	ROWS_DRY_RUN(struct update, job.is_dry_run),
@@ -114,6 +117,9 @@ static void parse_command_line(struct update *update, int argc, char **argv)
 		options_fail(&table, "--store is missing");
 	if (keyfiles_lack_active(&update->keyfiles))
 		options_fail(&table, "--publish needs --key");
+	const char *conflict = keydir_find_conflict(&update->keydir, &update->keyfiles);
+	if (conflict != NULL)
+		options_fail(&table, "%s", conflict);
 	if (update->source_count == 0)
 		options_fail(&table, "neither --add nor --remove given");
 	if (optind < argc)
@@ -173,6 +179,23 @@ static int report(struct update *update, const struct updater_result *result)
 			       update->job.path);
 }
 
+/* Steps that are due are made before; no parent is asked, as updates may come in quick succession. */
+static int prepare_keys(struct update *update)
+{
+	struct keydir *keydir = &update->keydir;
+	struct resign_job how = { .lifetime_s = update->job.lifetime_s,
+				  .trusts_clock = update->job.trusts_clock,
+				  .findings = &update->findings };
+	if (keydir->directory == NULL)
+		return EX_OK;
+	int status = keydir_open(keydir, update->job.path, NULL, true, update->job.now_s);
+	if (status == EX_OK && !update->job.is_dry_run)
+		status = keydir_plan(keydir, ROLLOVER_NONE, false);
+	if (status == EX_OK)
+		status = keydir_settle(keydir, &update->keyfiles.set, &how);
+	return status == EX_OK ? keydir_fill(keydir, &update->keyfiles.set) : status;
+}
+
 static int change_store(struct update *update)
 {
 	struct updater_result result;
@@ -185,9 +208,13 @@ static int change_store(struct update *update)
 	update->job.findings = &update->findings;
 	update->job.difference =
 		update->job.is_dry_run && !update->is_quiet ? &update->difference : NULL;
+	int status = prepare_keys(update);
+	if (status != EX_OK)
+		return status;
 	int ret = updater_run(&update->job, &result);
+	update->is_written = ret == DNSBLV6_OK;
 	if (ret == DNSBLV6_OK) {
-		if (!update->job.is_dry_run)
+		if (update->keydir.directory == NULL && !update->job.is_dry_run)
 			keyfiles_report_kept(&update->keyfiles, update->job.path);
 		return report(update, &result);
 	}
@@ -224,7 +251,9 @@ static int change_store_in_child(struct update *update)
 		if (getppid() != parent_pid)
 			_exit(EX_TEMPFAIL); /* it died before that took effect */
 		setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
-		_exit(change_store(update));
+		int code = change_store(update);
+		keydir_close(&update->keydir, update->is_written);
+		_exit(code);
 	}
 	int ret = pid < 0 ? -errno : await_child(pid, &status);
 	if (ret != 0) {
@@ -253,6 +282,7 @@ static int run_command(int argc, char **argv)
 	if (update.sources == NULL)
 		return EX_TEMPFAIL;
 	keyfiles_init(&update.keyfiles);
+	keydir_init(&update.keydir);
 	parse_command_line(&update, argc, argv);
 	int status = keyfiles_read(&update.keyfiles);
 	if (status == EX_OK)

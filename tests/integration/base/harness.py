@@ -611,9 +611,13 @@ class Case(unittest.TestCase):
 
     def run_zone_at(self, offset_s, *arguments, **how):
         """The same with a clock that is so many seconds from the machine's."""
+        return self.run_zone(*arguments, env=self.clock_environment(offset_s), **how)
+
+    @staticmethod
+    def clock_environment(offset_s):
+        """For a dnsblv6-zone that is started otherwise."""
         clock = os.path.join(BUILD, "tests/integration/moved_clock.so")
-        environment = dict(os.environ, LD_PRELOAD=clock, DNSBLV6_CLOCK_OFFSET=str(offset_s))
-        return self.run_zone(*arguments, env=environment, **how)
+        return dict(os.environ, LD_PRELOAD=clock, DNSBLV6_CLOCK_OFFSET=str(offset_s))
 
     def run_zone_into(self, file, *arguments):
         """The same with standard output into a file, for what may be large."""

@@ -1,0 +1,362 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+Keys follow each other by themselves, each step at its time; and what goes wrong leaves the zone as it is.
+
+The clock of dnsblv6-zone is moved (moved_clock.c), so that days pass in a test; the zone above is a
+server of the test's own (rolling.py). After each step ldns-verify-zone and kzonecheck find every
+signature of every algorithm good at that time.
+
+Nights: a year of them in a row with DNSBLV6_NIGHTS=365, else sixty. What caches may hold of any two
+nights is put together as resolvers do, and has to validate.
+
+Needs ldns-verify-zone and kzonecheck.
+"""
+
+import base64
+import calendar
+import os
+import re
+import struct
+import subprocess
+import time
+
+from harness import EX_DATAERR, EX_TEMPFAIL, EX_USAGE, ZONE, main, program
+from rolling import DAY, HOUR, MINUTE, Rolling, ds_rdata
+
+EX_NOINPUT = 66
+NIGHTS = int(os.environ.get("DNSBLV6_NIGHTS", "60"))
+# What is tried before its time is tried so long before: the machine may be slow.
+EARLY_S = 20 * MINUTE
+
+
+def offset_of(text):
+    """Of a time that was printed, from now on: a second behind it."""
+    return calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ")) - int(time.time()) + 1
+
+
+class ByHand(Rolling):
+    def test_a_new_zone_gets_a_key_a_directory_and_a_cds(self):
+        self.build_at(0)
+        key, = self.state_at()
+        self.assertEqual(key.state, "active")
+        self.assertEqual(os.listdir(self.keys), [f"bl6.example.+13+{key.tag}.pem"])
+        self.assertEqual(os.stat(self.keys).st_mode & 0o777, 0o700)
+        self.assertEqual(os.stat(self.key_path(key)).st_mode & 0o777, 0o600)
+        cds, = self.apex("CDS")
+        self.assertEqual(ds_rdata("- - - " + cds), self.ds_of(key))
+        self.assertEqual(self.apex("CDNSKEY"), self.apex("DNSKEY"))
+        self.step_at(0, "ds-seen")
+        self.assertEqual(self.apex("CDS") + self.apex("CDNSKEY"), [])
+        self.verify_at(MINUTE)
+
+    def go_through(self, start, steps):
+        """Each step by hand, refused before; returns at what distance the last one was made."""
+        offset_s = DAY
+        self.build_at(0)
+        self.step_at(0, "ds-seen")
+        self.roll_at(offset_s, "--step", "start", *start)
+        self.verify_at(offset_s)
+        for step, states in steps:
+            refused = self.step_at(offset_s, step, expect=None)
+            if step != "ds-seen":
+                self.assertEqual(refused.returncode, EX_TEMPFAIL, refused.err)
+                possible = re.search(rf"step={step} possible=(\S+Z) \(too early", refused.err)
+                offset_s = offset_of(possible[1])
+                self.step_at(offset_s - EARLY_S, step, expect=EX_TEMPFAIL)
+                self.step_at(offset_s, step)
+            self.assertEqual(self.states_at(offset_s), states)
+            self.verify_at(offset_s)
+        return offset_s
+
+    def test_each_step_is_refused_before_its_time(self):
+        self.go_through((), [("submit", ["active", "submitted"]),
+                             ("ds-seen", ["active", "submitted"]),
+                             ("switch", ["retiring", "active"]), ("remove", ["active"])])
+        self.assertEqual(len(os.listdir(self.keys)), 1)
+
+    def test_a_change_of_the_algorithm_signs_everything_twice(self):
+        offset_s = self.go_through(
+            ("--algorithm", "ed25519"),
+            [("publish", ["active", "published"]), ("submit", ["active", "submitted"]),
+             ("ds-seen", ["active", "submitted"]), ("switch", ["retiring", "active"])])
+        algorithms = {rdata.split()[1] for _, rrtype, rdata in self.records() if rrtype == "RRSIG"}
+        self.assertEqual(algorithms, {"13", "15"})
+        self.build_at(offset_s, "--keys", self.keys, "--zonemd")
+        self.assertIn("nothing changed", self.build_at(offset_s).out)
+        self.run_zone_at(offset_s, "update", "--store", self.store, "--keys", self.keys, "--add",
+                         "203.0.113.9")
+        self.verify_at(offset_s)
+        self.step_at(offset_s + DAY, "remove")
+        algorithms = {rdata.split()[1] for _, rrtype, rdata in self.records() if rrtype == "RRSIG"}
+        self.assertEqual(algorithms, {"15"})
+        self.assertEqual([key.algorithm for key in self.state_at(offset_s)], ["15"])
+        self.verify_at(offset_s + DAY)
+
+    def test_a_step_that_is_not_the_next_is_refused_with_the_one_that_is(self):
+        self.build_at(0)
+        for step in ("publish", "submit", "switch", "remove", "cancel"):
+            refused = self.step_at(0, step, expect=EX_DATAERR)
+            self.assertRegex(refused.err, rf"^error: \[{self.store}\] step not made, step={step}"
+                                          r" \(the next is ds-seen\)\n$")
+        self.step_at(0, "retire", expect=EX_USAGE)
+
+    def test_a_new_key_may_be_taken_back_before_the_parent_knows_it(self):
+        self.build_at(0)
+        self.step_at(0, "start")
+        self.assertEqual(len(self.apex("DNSKEY")), 2)
+        self.step_at(MINUTE, "cancel")
+        self.assertEqual(len(self.apex("DNSKEY")), 1)
+        self.assertEqual(len(os.listdir(self.keys)), 1)
+        self.verify_at(MINUTE)
+
+    def test_a_zone_that_was_signed_with_a_file_is_taken_over_and_given_back(self):
+        path = self.path("bl6.pem")
+        self.run_zone("keygen", "--zone", ZONE, "--key", path)
+        self.build_at(0, "--key", path)
+        with self.unchanged():
+            refused = self.sign_at(MINUTE, expect=EX_NOINPUT).err
+            wanted = re.search(r"error: \[(.*)\] key not read \(No such file", refused)[1]
+        os.mkdir(self.keys, 0o700)
+        os.rename(path, wanted)
+        self.sign_at(2 * MINUTE)
+        self.verify_at(3 * MINUTE)
+        with self.unchanged():
+            refused = self.build_at(4 * MINUTE, "--key", wanted, expect=EX_DATAERR).err
+            self.assertIn("keys of the store follow each other by themselves; --keys", refused)
+            self.assertIn("follow each other",
+                          self.sign_at(4 * MINUTE, "--key", wanted, expect=EX_DATAERR).err)
+        self.build_at(5 * MINUTE, "--key", wanted, "--unsign")
+        self.sign_at(6 * MINUTE, "--key", wanted)
+        self.verify_at(7 * MINUTE)
+
+    def test_options_that_do_not_go_together_are_refused(self):
+        self.build_at(0, "--keys", self.keys, "--key", "x.pem", expect=EX_USAGE)
+        self.build_at(0, "--roll-every", "1d", expect=EX_USAGE)
+        for name, value in (("roll-every", "1y"), ("algorithm", "rsa"), ("propagation", "31d"),
+                            ("parent", "ns.example")):
+            self.build_at(0, "--keys", self.keys, f"--{name}", value, expect=EX_USAGE)
+        self.assertFalse(os.path.exists(self.keys))
+
+
+class Wrong(Rolling):
+    """A rollover in each of its states, and what may go wrong then."""
+
+    def setUp(self):
+        super().setUp()
+        self.build_at(0, "--keys", self.keys, "--parent", self.parent.address)
+        self.give_ds(*self.state_at())
+        self.sign_at(HOUR)
+        self.step_at(HOUR, "start")
+        self.old, self.new = self.state_at(HOUR)
+
+    def submit(self):
+        self.sign_at(DAY)
+        self.assertEqual(self.states_at(DAY), ["active", "submitted"])
+
+    def assert_waits(self, pattern, states=("active", "submitted")):
+        """One line, and no step: the zone is signed with the old key as before."""
+        said = self.sign_at(2 * DAY).err
+        self.assertRegex(said, pattern)
+        self.assertEqual(said.count("\n"), 1)
+        self.assertEqual(self.states_at(2 * DAY), list(states))
+        self.verify_at(2 * DAY)
+        soa = [rdata.split()[6] for name, rrtype, rdata in self.records()
+               if name == ZONE and rrtype == "RRSIG" and rdata.startswith("SOA ")]
+        self.assertEqual(soa, [self.old.tag])
+
+    def test_a_parent_that_does_not_follow_is_waited_for(self):
+        self.submit()
+        self.assert_waits(rf"^info: .* parent has no DS of the key yet, parent=\S+ tag={self.new.tag}")
+
+    def test_a_parent_that_keeps_the_old_ds_is_waited_for(self):
+        self.submit()
+        self.give_ds(self.old, self.new)
+        self.assert_waits("^info: .* parent still has the DS of the key before")
+
+    def test_a_parent_that_does_not_answer_stops_the_rollover(self):
+        self.submit()
+        self.parent.is_silent = True
+        self.assert_waits(r"^warning: .* parent asked for a DS in vain, .*\(no answer\)$")
+
+    def test_a_parent_that_fails_stops_the_rollover(self):
+        self.submit()
+        self.parent.flags = 0x8402
+        self.assert_waits(r"^warning: .* in vain, .*\(it answers with an error\)$")
+
+    def test_a_parent_that_is_not_to_be_trusted_stops_the_rollover(self):
+        self.submit()
+        self.give_ds(self.new)
+        self.parent.flags = 0x8180  # as of a resolver that does not validate
+        self.assert_waits(r"^warning: .* in vain, .*\(its answer is neither an authority's nor")
+
+    def test_a_parent_that_lies_stops_the_rollover(self):
+        self.submit()
+        self.parent.ds = [self.ds_of(self.new)[:-1] + b"x"]
+        self.assert_waits(rf"^warning: .* parent has the DS of another key, .*={self.new.tag} \(keys")
+
+    def test_all_parents_have_to_have_the_ds(self):
+        self.submit()
+        self.give_ds(self.new)
+        self.sign_at(2 * DAY, "--keys", self.keys, "--parent", self.parent.address, "--parent",
+                     f"{self.host}@9")
+        self.assertIn("next: ds-seen", self.roll_at(2 * DAY).out)
+
+    def test_an_answer_that_is_cut_is_asked_for_by_tcp(self):
+        self.submit()
+        self.give_ds(self.new)
+        self.parent.is_cut = True
+        self.assertIn("step=ds-seen", self.sign_at(2 * DAY).err)
+
+    def test_a_resolver_that_validates_will_do(self):
+        self.submit()
+        self.give_ds(self.new)
+        self.parent.flags = 0x81a0  # RD, RA, AD
+        self.assertIn("step=ds-seen", self.sign_at(2 * DAY).err)
+
+    def test_a_lost_new_key_stops_the_rollover_until_it_is_cancelled(self):
+        os.unlink(self.key_path(self.new))
+        self.assert_waits(r"^warning: .*\.pem\] key not read, and its rollover does not go on "
+                          r"\(No such file", ["active", "published"])
+        self.step_at(2 * DAY, "cancel")
+        self.assertEqual(self.states_at(2 * DAY), ["active"])
+        self.verify_at(2 * DAY)
+
+    def test_without_the_old_key_nothing_is_written(self):
+        os.rename(self.key_path(self.old), self.path("away"))
+        with self.unchanged():
+            for run in (self.sign_at, self.build_at):
+                said = run(DAY, expect=EX_NOINPUT).err
+                self.assertRegex(said, r"^error: .*\.pem\] key not read \(No such file.*\)\n$")
+        os.rename(self.path("away"), self.key_path(self.old))
+        self.submit()
+
+    def test_another_key_in_the_file_is_seen(self):
+        os.rename(self.key_path(self.new), self.key_path(self.old))
+        with self.unchanged():
+            self.assertIn("(another key than the store's is in the file)",
+                          self.sign_at(DAY, expect=EX_DATAERR).err.splitlines()[0])
+
+    def sign_with_read_only_keys(self, offset_s, *more):
+        """Root may write anywhere but where nothing may be written."""
+        arguments = ["sign", "--store", self.store, "--keys", self.keys, *more]
+        if os.geteuid() != 0:
+            os.chmod(self.keys, 0o500)
+            self.addCleanup(os.chmod, self.keys, 0o700)
+            return self.run_zone_at(offset_s, *arguments).err
+        script = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
+        result = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", script, self.keys, program("dnsblv6-zone"),
+             *arguments], env=self.clock_environment(offset_s), capture_output=True, check=False,
+            text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stderr
+
+    def test_a_directory_that_takes_no_key_starts_no_rollover(self):
+        self.step_at(HOUR, "cancel")
+        said = self.sign_with_read_only_keys(DAY, "--roll-every", "1h")
+        self.assertRegex(said, rf"^warning: \[{self.keys}\] key not made, and the zone keeps the one"
+                               r" that it has \(.*\)\n$")
+        self.assertEqual(self.states_at(DAY), ["active"])
+        self.assertEqual(os.listdir(self.keys), [os.path.basename(self.key_path(self.old))])
+        self.verify_at(DAY)
+
+    def test_two_processes_do_not_make_one_step_twice(self):
+        self.submit()
+        self.give_ds(self.new)
+        self.parent.before_answer = lambda: self.step_at(2 * DAY, "ds-seen")
+        said = self.sign_at(2 * DAY, expect=EX_DATAERR).err
+        self.assertIn("(another process has changed the keys meanwhile; run it again)", said)
+        self.verify_at(2 * DAY)
+
+
+class Version:
+    """What caches may keep of one night: DNSKEYs, signatures, and the DS of the zone above."""
+
+    def __init__(self, records, parent_ds):
+        dnskeys = [rdata for name, rrtype, rdata in records if (name, rrtype) == (ZONE, "DNSKEY")]
+        self.keys = {(key_tag(rdata), int(rdata.split()[2])) for rdata in dnskeys}
+        self.ds = {(int.from_bytes(rdata[:2], "big"), rdata[2]) for rdata in parent_ds}
+        covered = {}
+        for name, rrtype, rdata in records:
+            words = rdata.split()
+            if rrtype == "RRSIG":
+                covered.setdefault((name, words[0]), set()).add((int(words[6]), int(words[1])))
+        self.key_signers = covered.pop((ZONE, "DNSKEY"))
+        self.data_signers = {frozenset(signers) for signers in covered.values()}
+
+
+def key_tag(rdata):
+    """RFC 4034 appendix B, of a DNSKEY as text."""
+    flags, protocol, algorithm, *key = rdata.split()
+    wire = struct.pack(">HBB", int(flags), int(protocol), int(algorithm))
+    wire += base64.b64decode("".join(key))
+    total = sum(byte << 8 if i % 2 == 0 else byte for i, byte in enumerate(wire))
+    return (total + (total >> 16)) & 0xFFFF
+
+
+def problem_of(ds, keys, data):
+    """
+    What a validator says that has the DS, the DNSKEYs and all else from three nights; also a strict one, that
+    wants every algorithm of the DS, and of the DNSKEYs, to lead to signatures.
+    """
+    for algorithm in {number for _, number in ds.ds}:
+        if not any(key in keys.keys and key in keys.key_signers for key in ds.ds
+                   if key[1] == algorithm):
+            return f"no DNSKEY of the DS with algorithm {algorithm}"
+    for algorithm in {number for _, number in keys.keys}:
+        for signers in data.data_signers:
+            if not any(key in keys.keys for key in signers if key[1] == algorithm):
+                return f"no signature with algorithm {algorithm}"
+    return None
+
+
+class Nights(Rolling):
+    TTL_S, DS_TTL_S = 2 * DAY, DAY
+
+    def cached(self, versions, ttl_s):
+        """What a resolver may have this night: asked last before the night after, and kept for the TTL."""
+        return versions[-1 - -(-ttl_s // DAY):]
+
+    def check_caches(self, versions, night):
+        for ds in self.cached(versions, self.DS_TTL_S):
+            for keys in self.cached(versions, self.TTL_S):
+                for data in self.cached(versions, self.TTL_S):
+                    self.assertIsNone(problem_of(ds, keys, data), f"night {night}")
+
+    def night(self, night):
+        """The list changes now and then; the timer signs; the registry looks at the CDS a day later."""
+        offset_s = night * DAY
+        cds = [ds_rdata("- - - " + rdata) for rdata in self.apex("CDS")]
+        if cds:
+            self.parent.ds = cds
+        if night % 3 == 0:
+            self.write("list", f"192.0.2.1\n198.51.100.{night % 200}\n")
+            options = ("--algorithm", "ed25519") if night == NIGHTS // 2 else ()
+            self.build_at(offset_s, "--keys", self.keys, *options)
+        self.sign_at(offset_s)
+        self.verify_at(offset_s)
+        self.assertEqual({os.path.basename(self.key_path(key)) for key in self.state_at(offset_s)},
+                         set(os.listdir(self.keys)))
+
+    def test_nights_in_a_row_are_valid_and_keys_follow(self):
+        self.parent.ttl = self.DS_TTL_S
+        self.build_at(0, "--keys", self.keys, "--ttl", str(self.TTL_S), "--negative-ttl", str(DAY),
+                      "--roll-every", "15d", "--parent", self.parent.address)
+        versions, keys_seen = [], []
+        for night in range(1, NIGHTS + 1):
+            self.night(night)
+            versions.append(Version(self.records(), self.parent.ds))
+            self.check_caches(versions, night)
+            for tag, algorithm in sorted(versions[-1].keys):
+                if (tag, algorithm) not in keys_seen:
+                    keys_seen.append((tag, algorithm))
+        rollovers = len(keys_seen) - 1
+        print(f"{NIGHTS} nights, {rollovers} rollovers, algorithms {[key[1] for key in keys_seen]}")
+        self.assertGreaterEqual(rollovers, NIGHTS // 30)
+        self.assertEqual({algorithm for _, algorithm in keys_seen}, {13, 15})
+        self.assertEqual({algorithm for _, algorithm in versions[-1].keys}, {15})
+
+
+if __name__ == "__main__":
+    main()

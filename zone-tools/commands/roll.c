@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+/*
+ * roll.c - dnsblv6-zone roll: how the keys of a zone follow each other, and a step by hand.
+ */
+
+#include "zone-tools/commands/commands.h"
+
+#include "zone-tools/base/findings.h"
+#include "zone-tools/chain/chain.h"
+#include "zone-tools/commands/build.h"
+#include "zone-tools/commands/rows.h"
+#include "zone-tools/commands/zonecall.h"
+#include "zone-tools/records/clock.h"
+
+#include "lib/common/log.h"
+#include "lib/common/options.h"
+#include "lib/common/output.h"
+#include "lib/common/version.h"
+#include "lib/lmdb/verify.h"
+#include "lib/store/tables.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+#include <time.h>
+
+struct roll {
+	const char *store;
+	struct keydir keydir;
+	struct keyset set;
+	struct resign_job how;
+	struct findings findings;
+	enum rollover_step step; /* NONE: print what there is */
+	uint64_t now_s;
+};
+
+static const char *take_step(void *member, const char *argument)
+{
+	enum rollover_step *step = member;
+	return rollover_parse_step(argument, step)
+		       ? NULL
+		       : "permitted are start, publish, submit, ds-seen, switch, remove and cancel";
+}
+
+#define AT(member) OPTIONS_AT(struct roll, member)
+
+static const struct options_bound rows[] = {
+	{ { 's', "store", "FILE", "store whose keys are meant" }, AT(store) },
+	ROWS_KEYDIR(struct roll, keydir),
+	{ { 0, "step", "STEP", "make this step of a rollover now, if its time has come" },
+	  AT(step),
+	  .take = take_step,
+	  .is_once = true },
+	ROWS_LIFETIME(struct roll, how.lifetime_s),
+	ROWS_TRUST_CLOCK(struct roll, how.trusts_clock),
+	ROWS_CONFIG,
+};
+
+static const struct options_table table = {
+	.program = "dnsblv6-zone roll",
+	.libraries = DNSBLV6_LIBRARIES,
+	.usage = "--store FILE --keys DIR [--step STEP] [options]\n"
+		 "       dnsblv6-zone roll ZONE [--step STEP] [options]",
+	.summary = "Prints the state of the keys of a zone, and when the next step is; or makes a "
+		   "step.",
+	.bound = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+};
+
+static void parse_command_line(struct roll *roll, int argc, char **argv)
+{
+	options_parse(&table, argc, argv, roll);
+	if (roll->store == NULL)
+		options_fail(&table, "--store is missing");
+	if (roll->keydir.directory == NULL)
+		options_fail(&table, "--keys is missing");
+	if (optind < argc)
+		options_fail(&table, "unexpected word '%s'", argv[optind]);
+}
+
+/* ---- the table ---- */
+
+static void print_key(const struct rollover_key *key)
+{
+	char since[CLOCK_TEXT_SIZE];
+	char seen[CLOCK_TEXT_SIZE] = "-";
+	clock_format(key->since_s, since);
+	if (key->ds_seen_s != 0)
+		clock_format(key->ds_seen_s, seen);
+	printf("%-6u %-9u %-10s %-21s %s\n", rollover_key_tag(key), rollover_key_algorithm(key),
+	       rollover_state_word(key->state), since, seen);
+}
+
+static void print_next(const struct roll *roll)
+{
+	const struct rollover *rollover = &roll->keydir.rollover;
+	struct rollover_next next = rollover_find_next(rollover, &roll->keydir.policy);
+	char when[CLOCK_TEXT_SIZE];
+	clock_format(next.at_s, when);
+	if (next.step == ROLLOVER_NONE)
+		printf("next: nothing by itself\n");
+	else if (next.at_s == 0)
+		printf("next: %s, when the parent has the DS\n", rollover_step_word(next.step));
+	else if (rollover_is_due(&next, roll->now_s))
+		printf("next: %s, now\n", rollover_step_word(next.step));
+	else
+		printf("next: %s at %s\n", rollover_step_word(next.step), when);
+}
+
+static int print_state(const struct roll *roll)
+{
+	const struct rollover *rollover = &roll->keydir.rollover;
+	printf("%-6s %-9s %-10s %-21s %s\n", "tag", "algorithm", "state", "since", "ds-seen");
+	for (size_t i = 0; i < rollover->key_count; i++)
+		print_key(&rollover->keys[i]);
+	print_next(roll);
+	return commands_end_output(true);
+}
+
+/* ---- the run ---- */
+
+static int make_step(struct roll *roll)
+{
+	int status = keydir_plan(&roll->keydir, roll->step, false);
+	return status == EX_OK ? keydir_settle(&roll->keydir, &roll->set, &roll->how) : status;
+}
+
+static int run(struct roll *roll)
+{
+	struct dnsblv6_facts facts;
+	int ret = verify_store(roll->store, &zone_store, &facts);
+	if (ret != DNSBLV6_OK) {
+		log_error(roll->store, "keys not read (%s)", chain_strerror(ret));
+		return commands_exit_status(ret);
+	}
+	int status = keydir_open(&roll->keydir, roll->store, NULL, true, roll->now_s);
+	if (status == EX_OK && !keyset_is_signed(&roll->keydir.state.published)) {
+		log_error(roll->store, "keys not read (%s)", chain_strerror(KEYSET_EUNSIGNED));
+		return EX_DATAERR;
+	}
+	if (status == EX_OK && roll->step != ROLLOVER_NONE)
+		status = make_step(roll);
+	return status == EX_OK ? print_state(roll) : status;
+}
+
+static int run_command(int argc, char **argv)
+{
+	struct roll roll = { .now_s = (uint64_t)time(NULL),
+			     .findings = { .stream = stderr, .limit = FINDINGS_SHOWN } };
+	keydir_init(&roll.keydir);
+	roll.how.findings = &roll.findings;
+	parse_command_line(&roll, argc, argv);
+	int status = run(&roll);
+	keydir_close(&roll.keydir, false);
+	return status;
+}
+
+int roll_command(int argc, char **argv)
+{
+	return zonecall_run(&table, build_settings(), ZONECALL_NO_LISTS, argc, argv, run_command);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/keys/keyring.h"
+
+#include "lib/format/name.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	DNSKEY_ALGORITHM = 3,
+	TRIES_MAX = 64, /* one in 32768 keys has the tag of one of two others */
+};
+
+const char *keyring_strerror(int status)
+{
+	return status == KEYRING_EOTHER ? "another key than the store's is in the file"
+					: key_strerror(status);
+}
+
+int keyring_path(const char *directory, const struct dnsblv6_labels *zone, uint8_t algorithm,
+		 uint16_t tag, char *ret_path)
+{
+	char name[DNSBLV6_NAME_TEXT_SIZE];
+	dnsblv6_name_format(zone->wire, zone->size, name);
+	for (char *c = name; *c != '\0'; c++) {
+		if (!isalnum((unsigned char)*c) && *c != '-' && *c != '.')
+			*c = '_';
+	}
+	int size = snprintf(ret_path, KEYRING_PATH_MAX, "%s/%s.+%u+%u.pem", directory, name,
+			    algorithm, tag);
+	return size < KEYRING_PATH_MAX ? DNSBLV6_OK : -ENAMETOOLONG;
+}
+
+static bool is_taken(uint16_t tag, const uint16_t *taken, size_t taken_count)
+{
+	for (size_t i = 0; i < taken_count; i++) {
+		if (taken[i] == tag)
+			return true;
+	}
+	return false;
+}
+
+/* A key whose tag is free, and its path. */
+static int generate(const char *directory, const struct dnsblv6_labels *zone, uint8_t algorithm,
+		    const uint16_t *taken, size_t taken_count, struct key **ret_key, char *ret_path)
+{
+	for (unsigned i = 0; i < TRIES_MAX; i++) {
+		struct key *key = NULL;
+		int ret = key_generate(algorithm, &key);
+		if (ret != DNSBLV6_OK)
+			return ret;
+		ret = keyring_path(directory, zone, algorithm, key_tag(key), ret_path);
+		if (ret == DNSBLV6_OK && !is_taken(key_tag(key), taken, taken_count) &&
+		    access(ret_path, F_OK) != 0) {
+			*ret_key = key;
+			return DNSBLV6_OK;
+		}
+		key_free(key);
+		if (ret != DNSBLV6_OK)
+			return ret;
+	}
+	return KEY_ECRYPTO;
+}
+
+int keyring_make(const char *directory, const struct dnsblv6_labels *zone, uint8_t algorithm,
+		 const uint16_t *taken, size_t taken_count, struct key **ret_key, char *ret_path)
+{
+	struct key *key = NULL;
+	int ret = generate(directory, zone, algorithm, taken, taken_count, &key, ret_path);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	if (mkdir(directory, S_IRWXU) != 0 && errno != EEXIST)
+		ret = -errno;
+	if (ret == DNSBLV6_OK)
+		ret = key_write(key, ret_path);
+	if (ret == DNSBLV6_OK)
+		*ret_key = key;
+	else
+		key_free(key);
+	return ret;
+}
+
+int keyring_read(const char *directory, const struct dnsblv6_labels *zone, const uint8_t *dnskey,
+		 size_t dnskey_size, struct key **ret_key, char *ret_path)
+{
+	uint8_t found[KEY_DNSKEY_MAX];
+	struct key *key = NULL;
+	ret_path[0] = '\0';
+	if (dnskey_size <= DNSKEY_ALGORITHM)
+		return KEY_EALGORITHM;
+	int ret = keyring_path(directory, zone, dnskey[DNSKEY_ALGORITHM],
+			       key_dnskey_tag(dnskey, dnskey_size), ret_path);
+	if (ret == DNSBLV6_OK)
+		ret = key_read(ret_path, &key);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	if (key_dnskey(key, found) != dnskey_size || memcmp(found, dnskey, dnskey_size) != 0) {
+		key_free(key);
+		return KEYRING_EOTHER;
+	}
+	*ret_key = key;
+	return DNSBLV6_OK;
+}
+
+int keyring_remove(const char *path)
+{
+	return unlink(path) == 0 ? DNSBLV6_OK : -errno;
+}
