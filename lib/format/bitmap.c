@@ -36,12 +36,14 @@ unsigned dnsblv6_bitmap_count(const struct dnsblv6_bitmap *map)
 
 bool dnsblv6_bitmap_is_empty(const struct dnsblv6_bitmap *map)
 {
-	return dnsblv6_bitmap_count(map) == 0;
+	static const struct dnsblv6_bitmap empty = { { 0 } };
+	return memcmp(map, &empty, sizeof(empty)) == 0;
 }
 
 bool dnsblv6_bitmap_is_full(const struct dnsblv6_bitmap *map)
 {
-	return dnsblv6_bitmap_count(map) == DNSBLV6_BITMAP_HOSTS;
+	const struct dnsblv6_bitmap full = dnsblv6_bitmap_make_full();
+	return memcmp(map, &full, sizeof(full)) == 0;
 }
 
 struct dnsblv6_bitmap dnsblv6_bitmap_make_full(void)

@@ -23,8 +23,15 @@ static void add_label(struct dnsblv6_labels *name, const char *text, size_t text
 
 static void add_decimal(struct dnsblv6_labels *name, unsigned octet)
 {
-	char text[4];
-	add_label(name, text, (size_t)snprintf(text, sizeof(text), "%u", octet & 255));
+	char text[3];
+	size_t size = 0;
+	octet &= 255;
+	if (octet >= 100)
+		text[size++] = (char)('0' + octet / 100);
+	if (octet >= 10)
+		text[size++] = (char)('0' + octet / 10 % 10);
+	text[size++] = (char)('0' + octet % 10);
+	add_label(name, text, size);
 }
 
 static void add_hex(struct dnsblv6_labels *name, uint64_t number, unsigned digits)

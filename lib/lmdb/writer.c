@@ -13,8 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LIMIT_LAST (SIZE_MAX / 4)
-#define KEY_MAX	   511 /* LMDB's */
+#define LIMIT_LAST   (SIZE_MAX / 16)
+#define LIMIT_GROWTH 8	 /* each time costs what has been written so far */
+#define KEY_MAX	     511 /* LMDB's */
 
 /* The greatest key put into a table since it was cleared: what lies behind it is appended. */
 struct tail {
@@ -358,7 +359,7 @@ static int raise_limit(MDB_env *env)
 		return environment_status(code);
 	if (info.me_mapsize > LIMIT_LAST)
 		return STORE_EFULL;
-	return environment_status(mdb_env_set_mapsize(env, info.me_mapsize * 2));
+	return environment_status(mdb_env_set_mapsize(env, info.me_mapsize * LIMIT_GROWTH));
 }
 
 /*

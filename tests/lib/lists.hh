@@ -77,8 +77,10 @@ class lists
 		if (dataset >= listing.dataset_count)
 			return result;
 		const struct dataset &set = listing.datasets[dataset];
-		for (size_t i = 0; i < set.entry_count; i++)
-			result.push_back(entry_text(set.entries[i]));
+		dataset_walk walk = dataset_walk_all(&set);
+		entry one = {};
+		while (dataset_next(&walk, &one))
+			result.push_back(entry_text(one));
 		return result;
 	}
 

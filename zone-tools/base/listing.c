@@ -125,6 +125,17 @@ void value_pool_deinit(struct value_pool *pool)
 
 int dataset_add_entry(struct dataset *dataset, struct dnsblv6_prefix prefix, uint32_t value)
 {
+	if (!dnsblv6_prefix_is_ipv4(prefix))
+		return dataset_add_loose(dataset, prefix, value);
+	dataset->has_exclusions |= value == ENTRY_EXCLUDED;
+	return prefixes_add(&dataset->ipv4, dnsblv6_addr_ipv4(prefix.first),
+			    prefix.prefix_len - (unsigned)DNSBLV6_IPV4_BASE_LEN, value);
+}
+
+int dataset_add_loose(struct dataset *dataset, struct dnsblv6_prefix prefix, uint32_t value)
+{
+	dataset->has_exclusions |= value == ENTRY_EXCLUDED;
+	dataset->is_sorted = false;
 	if (!array_reserve(dataset->entries, dataset->entry_count + 1, &dataset->entry_capacity))
 		return -ENOMEM;
 	dataset->entries[dataset->entry_count++] = (struct entry){
@@ -133,6 +144,145 @@ int dataset_add_entry(struct dataset *dataset, struct dnsblv6_prefix prefix, uin
 		.prefix_len = prefix.prefix_len,
 	};
 	return DNSBLV6_OK;
+}
+
+static struct dnsblv6_prefix prefix_of(const struct entry *entry)
+{
+	return (struct dnsblv6_prefix){ entry->first, entry->prefix_len };
+}
+
+int dataset_settle(struct dataset *dataset)
+{
+	size_t count = 0;
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < dataset->entry_count; i++) {
+		const struct entry entry = dataset->entries[i];
+		if (dnsblv6_prefix_is_ipv4(prefix_of(&entry)))
+			ret = dataset_add_entry(dataset, prefix_of(&entry), entry.value);
+		else
+			dataset->entries[count++] = entry;
+	}
+	dataset->entry_count = count;
+	return ret;
+}
+
+void dataset_revalue(struct dataset *dataset, const uint32_t *values)
+{
+	prefixes_renumber(&dataset->ipv4, values, ENTRY_EXCLUDED);
+	for (size_t i = 0; i < dataset->entry_count; i++) {
+		struct entry *entry = &dataset->entries[i];
+		if (entry->value != ENTRY_EXCLUDED)
+			entry->value = values[entry->value];
+	}
+}
+
+/* ---- sorted ---- */
+
+static int compare_entries(const void *a, const void *b, void *context)
+{
+	const struct entry *entries = context;
+	uint32_t i = *(const uint32_t *)a;
+	uint32_t j = *(const uint32_t *)b;
+	const struct entry *left = &entries[i];
+	const struct entry *right = &entries[j];
+	int by_first = dnsblv6_addr_compare(left->first, right->first);
+
+	if (by_first != 0)
+		return by_first;
+	if (left->prefix_len != right->prefix_len)
+		return left->prefix_len < right->prefix_len ? -1 : 1;
+	return (i > j) - (i < j);
+}
+
+static bool are_in_order(const struct dataset *dataset)
+{
+	for (uint32_t i = 1; i < dataset->entry_count; i++) {
+		uint32_t before = i - 1;
+		if (compare_entries(&before, &i, dataset->entries) > 0)
+			return false;
+	}
+	return true;
+}
+
+/* By numbers, so that equal ones keep their order. */
+static int sort_entries(struct dataset *dataset)
+{
+	size_t count = dataset->entry_count;
+	if (count > UINT32_MAX)
+		return -E2BIG;
+	if (are_in_order(dataset))
+		return DNSBLV6_OK;
+	uint32_t *numbers = calloc(count, sizeof(*numbers));
+	struct entry *sorted = calloc(count, sizeof(*sorted));
+	int ret = numbers != NULL && sorted != NULL ? DNSBLV6_OK : -ENOMEM;
+	if (ret == DNSBLV6_OK) {
+		for (uint32_t i = 0; i < count; i++)
+			numbers[i] = i;
+		qsort_r(numbers, count, sizeof(*numbers), compare_entries, dataset->entries);
+		for (size_t i = 0; i < count; i++)
+			sorted[i] = dataset->entries[numbers[i]];
+		memcpy(dataset->entries, sorted, count * sizeof(*sorted));
+	}
+	free(numbers);
+	free(sorted);
+	return ret;
+}
+
+int dataset_sort(struct dataset *dataset, unsigned part)
+{
+	if (part < DATASET_PART_IPV6)
+		return prefixes_sort(&dataset->ipv4, part);
+	int ret = dataset->is_sorted ? DNSBLV6_OK : sort_entries(dataset);
+	dataset->is_sorted = ret == DNSBLV6_OK;
+	return ret;
+}
+
+/* ---- one after the other ---- */
+
+struct dataset_walk dataset_walk_part(const struct dataset *dataset, unsigned part)
+{
+	return (struct dataset_walk){ .dataset = dataset,
+				      .ipv4 = { .prefixes = &dataset->ipv4, .part = part },
+				      .part_end = part + 1 };
+}
+
+struct dataset_walk dataset_walk_all(const struct dataset *dataset)
+{
+	return (struct dataset_walk){ .dataset = dataset,
+				      .ipv4 = { .prefixes = &dataset->ipv4 },
+				      .part_end = DATASET_PARTS };
+}
+
+/* In a walk over all, a prefix that is in several parts counts in the first of them. */
+static bool is_repeated(const struct dataset_walk *walk, uint64_t packed)
+{
+	unsigned length = prefixes_length(packed);
+	unsigned bits = length < 8 ? 8 - length : 0;
+	return walk->part_end == DATASET_PARTS && (walk->ipv4.part & ((1u << bits) - 1)) != 0;
+}
+
+bool dataset_next(struct dataset_walk *walk, struct entry *ret_entry)
+{
+	uint64_t packed;
+	while (walk->ipv4.part < DATASET_PART_IPV6 && walk->ipv4.part < walk->part_end) {
+		if (!prefixes_next(&walk->ipv4, &packed)) {
+			walk->ipv4 = (struct prefixes_walk){ .prefixes = &walk->dataset->ipv4,
+							     .part = walk->ipv4.part + 1 };
+			continue;
+		}
+		if (is_repeated(walk, packed))
+			continue;
+		uint32_t first = prefixes_first(walk->ipv4.part, packed);
+		unsigned length = DNSBLV6_IPV4_BASE_LEN + prefixes_length(packed);
+		*ret_entry = (struct entry){ .first = dnsblv6_addr_from_ipv4(first),
+					     .value = prefixes_number(packed),
+					     .prefix_len = (uint8_t)length };
+		return true;
+	}
+	if (walk->part_end != DATASET_PARTS || walk->index == walk->dataset->entry_count)
+		return false;
+	*ret_entry = walk->dataset->entries[walk->index++];
+	return true;
 }
 
 int dataset_add_range(struct dataset *dataset, struct dnsblv6_addr first, struct dnsblv6_addr last,
@@ -227,6 +377,7 @@ int listing_init(struct listing *listing)
 
 static void deinit_dataset(struct dataset *dataset)
 {
+	prefixes_deinit(&dataset->ipv4);
 	free(dataset->entries);
 	free(dataset->names);
 	free(dataset->origins);

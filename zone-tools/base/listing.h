@@ -18,6 +18,8 @@
  * zeroed or half-filled one. Functions return DNSBLV6_OK or -ENOMEM.
  */
 
+#include "zone-tools/base/prefixes.h"
+
 #include "lib/format/record.h"
 
 #include <stdbool.h>
@@ -86,18 +88,45 @@ struct dataset {
 	struct name_entry *names; /* in the order of the file */
 	size_t name_count;
 	size_t name_capacity;
-	struct entry *entries; /* in the order of the file */
+	struct prefixes ipv4;  /* values by prefix */
+	struct entry *entries; /* IPv6; of a trie that is being read, all */
 	size_t entry_count;
 	size_t entry_capacity;
+	bool is_sorted; /* the entries: see dataset_sort() */
+	bool has_exclusions;
 	uint16_t *origins; /* the origins it belongs to */
 	size_t origin_count;
 	const char *list; /* as the operator named it, borrowed; or NULL */
 };
 
 int dataset_add_entry(struct dataset *dataset, struct dnsblv6_prefix prefix, uint32_t value);
+/* Whatever its family, among the entries: a trie looks them up. dataset_settle() behind the last. */
+int dataset_add_loose(struct dataset *dataset, struct dnsblv6_prefix prefix, uint32_t value);
+int dataset_settle(struct dataset *dataset);
+/* Value n becomes values[n], but for exclusions. */
+void dataset_revalue(struct dataset *dataset, const uint32_t *values);
 /* The range as its fewest prefixes. Both ends of one family, first <= last. */
 int dataset_add_range(struct dataset *dataset, struct dnsblv6_addr first, struct dnsblv6_addr last,
 		      uint32_t value);
+
+/*
+ * Sorts what is listed in a part of the address space, a /8 of IPv4 or all of IPv6: by first address, wide
+ * before narrow, then as in the file.
+ */
+enum { DATASET_PART_IPV6 = PREFIXES_PARTS, DATASET_PARTS };
+int dataset_sort(struct dataset *dataset, unsigned part);
+
+/* All entries, or those of one part. An IPv4 prefix wider than a part is in all that it reaches. */
+struct dataset_walk {
+	const struct dataset *dataset;
+	struct prefixes_walk ipv4;
+	size_t index; /* of the entries */
+	unsigned part_end;
+};
+struct dataset_walk dataset_walk_part(const struct dataset *dataset, unsigned part);
+/* Each prefix once: IPv4 by part, in the order of the file, then IPv6. */
+struct dataset_walk dataset_walk_all(const struct dataset *dataset);
+bool dataset_next(struct dataset_walk *walk, struct entry *ret_entry);
 
 /* Names, RDATA and other bytes, 16384 at most, are copied into memory of the listing. */
 struct listing;

@@ -42,6 +42,9 @@ struct builder {
 	struct builder_result result;
 	const struct dnsblv6_labels *origin; /* whose names are being written */
 	enum dnsblv6_style style;	     /* of these: dotted or flat */
+	bool has_ipv6;			     /* of an origin: its IPv6 part */
+	uint16_t ipv6_origin;
+	struct plan_part ipv6;
 };
 
 /* ---- records ---- */
@@ -94,7 +97,7 @@ static int put_block(void *context, const struct tree_name *name)
 static int get_values(const struct builder *builder, uint32_t set, struct dnsblv6_value *ret_values,
 		      size_t *ret_count)
 {
-	const uint32_t *members = set_pool_members(&builder->plan->sets, set, ret_count);
+	const uint32_t *members = set_pool_members(builder->plan->sets, set, ret_count);
 	if (*ret_count > DNSBLV6_SET_VALUES_MAX)
 		return CHAIN_EVALUES;
 	for (size_t i = 0; i < *ret_count; i++)
@@ -268,10 +271,17 @@ static int make_static_section(struct builder *builder, enum section_kind kind, 
 	return ret == DNSBLV6_OK ? add_section(builder, &section) : ret;
 }
 
-/* How many bits of a unit are below a section of the dotted tree. */
-static unsigned tree_bits(bool is_ipv4)
+/* The IPv6 part of an origin is there once, and not again for each /16 of it. */
+static int load_ipv6(struct builder *builder, uint16_t origin)
 {
-	return is_ipv4 ? 24 : 48;
+	if (builder->has_ipv6 && builder->ipv6_origin == origin)
+		return DNSBLV6_OK;
+	plan_part_deinit(&builder->ipv6);
+	builder->ipv6 = (struct plan_part){ 0 };
+	builder->ipv6_origin = origin;
+	int ret = plan_load(builder->plan, origin, DATASET_PART_IPV6, &builder->ipv6);
+	builder->has_ipv6 = ret == DNSBLV6_OK;
+	return ret;
 }
 
 /*
@@ -279,17 +289,28 @@ static unsigned tree_bits(bool is_ipv4)
  * behind "126ffff" and before "1270000". So the dotted tree is put in as many runs as it has such
  * labels, and cuts the ranges of flat names in no more places than that.
  */
-static int make_tree_sections(struct builder *builder, uint16_t number, const struct ranges *ranges)
+static int make_tree4_sections(struct builder *builder, uint16_t number)
 {
-	enum section_kind kind = ranges->is_ipv4 ? SECTION_TREE4 : SECTION_TREE6;
-	unsigned bits = tree_bits(ranges->is_ipv4);
-	uint64_t behind = 0; /* those below this number are there */
 	int ret = DNSBLV6_OK;
+	for (unsigned part = 0; ret == DNSBLV6_OK && part < DATASET_PART_IPV6; part++) {
+		if (plan_has_names(builder->plan, number, part))
+			ret = make_section(builder, number, SECTION_TREE4, (uint16_t)part);
+	}
+	return ret;
+}
+
+enum { TREE6_BITS = 48 }; /* of a unit below a section of the dotted tree */
+
+static int make_tree6_sections(struct builder *builder, uint16_t number)
+{
+	uint64_t behind = 0; /* those below this number are there */
+	int ret = load_ipv6(builder, number);
+	const struct ranges *ranges = &builder->ipv6.ipv6;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < ranges->count; i++) {
-		uint64_t part = ranges->items[i].first >> bits;
+		uint64_t part = ranges->items[i].first >> TREE6_BITS;
 		part = part < behind ? behind : part;
-		for (; ret == DNSBLV6_OK && part <= ranges->items[i].last >> bits; part++)
-			ret = make_section(builder, number, kind, (uint16_t)part);
+		for (; ret == DNSBLV6_OK && part <= ranges->items[i].last >> TREE6_BITS; part++)
+			ret = make_section(builder, number, SECTION_TREE6, (uint16_t)part);
 		behind = part;
 	}
 	return ret;
@@ -297,14 +318,13 @@ static int make_tree_sections(struct builder *builder, uint16_t number, const st
 
 static int make_origin_sections(struct builder *builder, uint16_t number)
 {
-	const struct plan_origin *origin = &builder->plan->origins[number];
 	int ret = DNSBLV6_OK;
 	for (unsigned kind = 0; ret == DNSBLV6_OK && kind < SECTIONS_EACH; kind++)
 		ret = make_section(builder, number, (enum section_kind)kind, 0);
 	if (ret == DNSBLV6_OK && dnsblv6_style_is_both(builder->spec->style))
-		ret = make_tree_sections(builder, number, &origin->ipv4);
+		ret = make_tree4_sections(builder, number);
 	if (ret == DNSBLV6_OK && builder->spec->style == DNSBLV6_STYLE_BOTH6)
-		ret = make_tree_sections(builder, number, &origin->ipv6);
+		ret = make_tree6_sections(builder, number);
 	return ret;
 }
 
@@ -319,16 +339,27 @@ static int compare_sections(const void *a, const void *b)
 			    &((const struct section *)b)->start);
 }
 
-static int put_tree(struct builder *builder, const struct ranges *ranges, uint16_t part)
+static int put_tree6(struct builder *builder, uint16_t origin, uint16_t group)
 {
-	struct ranges inside = { .is_ipv4 = ranges->is_ipv4 };
-	unsigned bits = tree_bits(ranges->is_ipv4);
-	uint64_t first = (uint64_t)part << bits;
-	builder->style = DNSBLV6_STYLE_DOTTED;
-	int ret = ranges_add_part(&inside, ranges, first, first + (((uint64_t)1 << bits) - 1));
+	struct ranges inside = { .is_ipv4 = false };
+	uint64_t first = (uint64_t)group << TREE6_BITS;
+	int ret = load_ipv6(builder, origin);
+	if (ret == DNSBLV6_OK)
+		ret = ranges_add_part(&inside, &builder->ipv6.ipv6, first,
+				      first + (((uint64_t)1 << TREE6_BITS) - 1));
 	if (ret == DNSBLV6_OK)
 		ret = tree_walk(&inside, DNSBLV6_STYLE_DOTTED, put_block, builder);
 	ranges_deinit(&inside);
+	return ret;
+}
+
+static int put_addresses(struct builder *builder, uint16_t origin)
+{
+	struct pieces pieces = { 0 };
+	int ret = plan_load_pieces(builder->plan, origin, &pieces);
+	if (ret == DNSBLV6_OK)
+		ret = classic_walk(&pieces, put_address, builder);
+	pieces_deinit(&pieces);
 	return ret;
 }
 
@@ -338,17 +369,20 @@ static int put_origin_section(struct builder *builder, const struct section *sec
 	builder->origin = &builder->listing->origins[section->number];
 	/* A classic zone has nothing for clients of ours, and both families in one run. */
 	if (builder->spec->style == DNSBLV6_STYLE_CLASSIC)
-		return section->kind == SECTION_IPV4
-			       ? classic_walk(&origin->pieces, put_address, builder)
-			       : DNSBLV6_OK;
+		return section->kind == SECTION_IPV4 ? put_addresses(builder, section->number)
+						     : DNSBLV6_OK;
 	if (section->kind == SECTION_METADATA)
 		return put_metadata(builder, origin);
-	bool is_ipv4 = section->kind == SECTION_IPV4 || section->kind == SECTION_TREE4;
-	const struct ranges *ranges = is_ipv4 ? &origin->ipv4 : &origin->ipv6;
-	if (section->kind == SECTION_TREE4 || section->kind == SECTION_TREE6)
-		return put_tree(builder, ranges, section->part);
+	builder->style = DNSBLV6_STYLE_DOTTED;
+	if (section->kind == SECTION_TREE4)
+		return plan_walk_part(builder->plan, section->number, section->part, builder->style,
+				      put_block, builder);
+	if (section->kind == SECTION_TREE6)
+		return put_tree6(builder, section->number, section->part);
+	bool is_ipv4 = section->kind == SECTION_IPV4;
 	builder->style = dnsblv6_style_asked(builder->spec->style, is_ipv4);
-	return tree_walk(ranges, builder->style, put_block, builder);
+	return plan_walk(builder->plan, section->number, is_ipv4, builder->style, put_block,
+			 builder);
 }
 
 static int put_section(struct builder *builder, const struct section *section)
@@ -464,30 +498,48 @@ static int put_records(struct builder *builder)
 
 /* ---- segments ---- */
 
+static int put_part_segments(struct builder *builder, struct segmenter *segmenter, unsigned number)
+{
+	struct plan_part part = { 0 };
+	int ret = plan_load(builder->plan, segmenter->origin, number, &part);
+	if (ret == DNSBLV6_OK)
+		ret = segmenter_add(segmenter, &part);
+	plan_part_deinit(&part);
+	return ret;
+}
+
+/*
+ * A unit of IPv4 is an address: where all have the default set, there is nothing to say, but that
+ * canaries are not listed.
+ */
+static int put_origin_segments(struct builder *builder, const struct segment_sink *sink,
+			       uint16_t number)
+{
+	struct segmenter segmenter = { .sink = sink,
+				       .origin = number,
+				       .style = builder->spec->style };
+	bool has_ipv4 = builder->plan->origins[number].has_segments ||
+			builder->spec->style == DNSBLV6_STYLE_CLASSIC;
+	int ret = DNSBLV6_OK;
+	for (unsigned part = 0; ret == DNSBLV6_OK && part < DATASET_PARTS; part++) {
+		if (has_ipv4 || part == DATASET_PART_IPV6 || plan_has_points(part))
+			ret = put_part_segments(builder, &segmenter, part);
+	}
+	return ret == DNSBLV6_OK ? segmenter_end(&segmenter) : ret;
+}
+
 static int put_segments(struct builder *builder)
 {
 	const struct segment_sink sink = { builder->writer, NULL };
 	int ret = DNSBLV6_OK;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->plan->origin_count; i++)
-		ret = segmenter_write(&sink, (uint16_t)i, builder->spec->style,
-				      &builder->plan->origins[i]);
+		ret = put_origin_segments(builder, &sink, (uint16_t)i);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->plan->clients.count; i++)
 		ret = segmenter_put(&sink, DNSBLV6_ORIGIN_ACL, &builder->plan->clients.items[i]);
 	return ret;
 }
 
 /* ---- value sets ---- */
-
-static void mark_sets(const struct plan *plan, bool *is_used)
-{
-	for (size_t i = 0; i < plan->origin_count; i++) {
-		is_used[plan->origins[i].default_set] = true;
-		for (size_t j = 0; j < plan->origins[i].pieces.count; j++)
-			is_used[plan->origins[i].pieces.items[j].set] = true;
-	}
-	for (size_t i = 0; i < plan->clients.count; i++)
-		is_used[plan->clients.items[i].set] = true;
-}
 
 static int put_set(struct builder *builder, uint32_t set)
 {
@@ -513,17 +565,12 @@ static int put_set(struct builder *builder, uint32_t set)
 
 static int put_sets(struct builder *builder)
 {
-	size_t count = builder->plan->sets.count;
-	bool *is_used = calloc(count, sizeof(*is_used));
-	if (is_used == NULL)
-		return -ENOMEM;
-	mark_sets(builder->plan, is_used);
+	const struct plan *plan = builder->plan;
 	int ret = DNSBLV6_OK;
-	for (uint32_t set = 1; ret == DNSBLV6_OK && set < count; set++) {
-		if (is_used[set])
+	for (uint32_t set = 1; ret == DNSBLV6_OK && set < plan->used_count; set++) {
+		if (plan->is_used[set])
 			ret = put_set(builder, set);
 	}
-	free(is_used);
 	return ret;
 }
 
@@ -758,6 +805,7 @@ int builder_write(const struct builder_job *job, struct builder_result *ret_resu
 		if (builder.signer != NULL)
 			ret_result->signature_count = signer_count(builder.signer);
 	}
+	plan_part_deinit(&builder.ipv6);
 	recorder_free(builder.recorder);
 	signer_free(builder.signer);
 	return ret;

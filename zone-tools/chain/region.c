@@ -29,7 +29,7 @@ static void deinit(struct region *region)
 {
 	free(region->start);
 	region->start = NULL;
-	plan_origin_deinit(&region->after);
+	plan_part_deinit(&region->after);
 	pieces_deinit(&region->difference);
 }
 
@@ -116,7 +116,7 @@ static bool is_same(const struct pieces *a, const struct pieces *b)
 }
 
 static int load_pieces(const struct regions_job *job, struct dnsblv6_prefix prefix,
-		       struct plan_origin *before, struct region *region)
+		       struct plan_part *before, struct region *region)
 {
 	struct pieces changes = { 0 };
 	uint32_t set = job->origin->origin.default_set;
@@ -138,7 +138,7 @@ struct counted_region {
 };
 
 /* What both sides list, and whether that differs; then the one afterwards is completed. */
-static int count_sides(struct plan_origin *before, struct region *region,
+static int count_sides(struct plan_part *before, struct region *region,
 		       struct plan_counts *ret_before, struct plan_counts *ret_after)
 {
 	int ret = plan_count(before, ret_before);
@@ -156,13 +156,13 @@ static int count_sides(struct plan_origin *before, struct region *region,
 static int load(const struct regions_job *job, struct dnsblv6_prefix prefix,
 		struct counted_region *ret_counted)
 {
-	struct plan_origin before = { 0 };
+	struct plan_part before = { 0 };
 	*ret_counted = (struct counted_region){ .region.prefix = prefix };
 	struct region *region = &ret_counted->region;
 	int ret = load_pieces(job, prefix, &before, region);
 	if (ret == DNSBLV6_OK)
 		ret = count_sides(&before, region, &ret_counted->before, &ret_counted->after);
-	plan_origin_deinit(&before);
+	plan_part_deinit(&before);
 	return ret;
 }
 
@@ -414,7 +414,7 @@ static int load_family(const struct regions_job *job, bool is_ipv4, struct piece
 static int make_whole(const struct regions_job *job, struct regions *regions)
 {
 	static const struct dnsblv6_prefix everywhere = { { 0, 0 }, 0 };
-	struct plan_origin before = { 0 };
+	struct plan_part before = { 0 };
 	struct region region = { .prefix = everywhere };
 	region.after.default_set = job->origin->origin.default_set;
 	int ret = load_family(job, true, &before.pieces, &region.after.pieces);
@@ -422,7 +422,7 @@ static int make_whole(const struct regions_job *job, struct regions *regions)
 		ret = load_family(job, false, &before.pieces, &region.after.pieces);
 	if (ret == DNSBLV6_OK)
 		ret = count_sides(&before, &region, &regions->before, &regions->after);
-	plan_origin_deinit(&before);
+	plan_part_deinit(&before);
 	if (ret == DNSBLV6_OK && !array_reserve(regions->items, 1, &regions->capacity))
 		ret = -ENOMEM;
 	if (ret != DNSBLV6_OK)

@@ -27,7 +27,7 @@ struct region {
 	struct dnsblv6_prefix prefix;
 	uint8_t *start; /* what all its keys begin with; ours. Not of a zone of classic names */
 	size_t start_size;
-	struct plan_origin after; /* complete, with test points and canaries */
+	struct plan_part after;	  /* complete, with test points and canaries */
 	bool is_changed;	  /* another bit, or another value */
 	struct pieces difference; /* as pieces_compare() has it: left is after */
 };

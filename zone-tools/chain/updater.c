@@ -297,7 +297,7 @@ static int put_address(void *context, const struct classic_name *name)
 /* What the part of a region lists; of a whole one all, so that it may be narrower than its region. */
 static int walk_part(struct names *names)
 {
-	const struct plan_origin *after = &names->part->region->after;
+	const struct plan_part *after = &names->part->region->after;
 	struct dnsblv6_prefix prefix = names->part->prefix;
 	struct dnsblv6_addr last = dnsblv6_prefix_last(prefix);
 	bool is_ipv4 = dnsblv6_prefix_is_ipv4(prefix);
@@ -576,6 +576,16 @@ static int cut_segments(struct segment_cut *cut, enum dnsblv6_style style,
 	return ret == DNSBLV6_OK ? segmenter_cut(cut, prefix) : ret;
 }
 
+static int put_region_segments(const struct updater *updater, const struct segment_sink *sink,
+			       const struct region *region)
+{
+	struct segmenter segmenter = { .sink = sink,
+				       .origin = updater->origin.number,
+				       .style = (enum dnsblv6_style)updater->facts.style };
+	int ret = segmenter_add(&segmenter, &region->after);
+	return ret == DNSBLV6_OK ? segmenter_end(&segmenter) : ret;
+}
+
 static int put_segments(struct updater *updater)
 {
 	enum dnsblv6_style style = (enum dnsblv6_style)updater->facts.style;
@@ -589,8 +599,7 @@ static int put_segments(struct updater *updater)
 			continue;
 		ret = cut_segments(&cut, style, region->prefix);
 		if (ret == DNSBLV6_OK)
-			ret = segmenter_write(&cut.sink, updater->origin.number, style,
-					      &region->after);
+			ret = put_region_segments(updater, &cut.sink, region);
 	}
 	return ret == DNSBLV6_OK ? segmenter_end_cut(&cut) : ret;
 }

@@ -36,12 +36,13 @@ static int read_source(const struct change_source *source, struct listing *listi
 
 static int add_entries(struct dataset *all, const struct dataset *from, uint32_t value)
 {
+	struct dataset_walk walk = dataset_walk_all(from);
+	struct entry entry;
 	int ret = DNSBLV6_OK;
-	for (size_t i = 0; ret == DNSBLV6_OK && i < from->entry_count; i++) {
-		const struct entry *entry = &from->entries[i];
-		struct dnsblv6_prefix prefix = { entry->first, entry->prefix_len };
+	while (ret == DNSBLV6_OK && dataset_next(&walk, &entry)) {
+		struct dnsblv6_prefix prefix = { entry.first, entry.prefix_len };
 		ret = dataset_add_entry(all, prefix,
-					entry->value == ENTRY_EXCLUDED ? ENTRY_EXCLUDED : value);
+					entry.value == ENTRY_EXCLUDED ? ENTRY_EXCLUDED : value);
 	}
 	return ret;
 }
@@ -84,7 +85,7 @@ static void refuse_contradictions(const struct pieces *changes, struct findings 
 }
 
 /* What is never listed is no more, whether a source speaks of it or not. */
-static int remove_excepted(const struct listing *all, struct pieces *changes)
+static int remove_excepted(struct listing *all, struct pieces *changes)
 {
 	int ret = DNSBLV6_OK;
 	for (int is_ipv4 = 1; ret == DNSBLV6_OK && is_ipv4 >= 0; is_ipv4--) {

@@ -127,22 +127,19 @@ static uint32_t *compile_values(struct rbldnsd *reader)
 	return numbers;
 }
 
-static void number_entries(struct rbldnsd *reader, const uint32_t *numbers)
+static int number_entries(struct rbldnsd *reader, uint32_t *numbers)
 {
 	const struct rbldnsd_set *set = &reader->set;
 	struct dataset *dataset = dataset_of(reader);
-	bool is_tset = types[set->type].is_tset;
-	for (size_t i = 0; i < dataset->entry_count; i++) {
-		struct entry *entry = &dataset->entries[i];
-		if (entry->value == ENTRY_EXCLUDED)
-			continue;
-		entry->value = numbers[is_tset ? set->default_number : entry->value];
-	}
+	for (size_t i = 0; types[set->type].is_tset && i < set->raw.count; i++)
+		numbers[i] = numbers[set->default_number];
+	dataset_revalue(dataset, numbers);
 	for (size_t i = 0; i < dataset->name_count; i++) {
 		struct name_entry *name = &dataset->names[i];
 		if (!name->is_record && name->value != ENTRY_EXCLUDED)
 			name->value = numbers[name->value];
 	}
+	return dataset_settle(dataset);
 }
 
 int rbldnsd_set_end(struct rbldnsd *reader)
@@ -152,11 +149,11 @@ int rbldnsd_set_end(struct rbldnsd *reader)
 	uint32_t *numbers = compile_values(reader);
 	if (numbers == NULL)
 		return -ENOMEM;
-	number_entries(reader, numbers);
+	int ret = number_entries(reader, numbers);
 	free(numbers);
 	set_deinit(&reader->set);
 	reader->has_set = false;
-	return DNSBLV6_OK;
+	return ret;
 }
 
 /* ---- prefixes that come twice ---- */
@@ -216,7 +213,7 @@ int rbldnsd_add_once(struct rbldnsd *reader, struct dnsblv6_prefix prefix, uint3
 		reading_warn(reader->reading, "line ignored", "prefix is listed before");
 		return DNSBLV6_OK;
 	}
-	ret = dataset_add_entry(dataset, prefix, value);
+	ret = dataset_add_loose(dataset, prefix, value);
 	if (ret == DNSBLV6_OK)
 		*slot = (uint32_t)++table->count;
 	return ret;

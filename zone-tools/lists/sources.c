@@ -295,16 +295,16 @@ bool sources_add_except(struct sources_options *options, const char *path)
 
 static int except_entries(struct listing *listing, const struct listing *from)
 {
-	const struct dataset *dataset = &from->datasets[0];
+	struct dataset_walk walk = dataset_walk_all(&from->datasets[0]);
+	struct entry entry;
 	int ret = DNSBLV6_OK;
-	for (size_t i = 0; ret == DNSBLV6_OK && i < dataset->entry_count; i++) {
-		const struct entry *entry = &dataset->entries[i];
-		struct dnsblv6_prefix prefix = { entry->first, entry->prefix_len };
-		struct dnsblv6_prefix unit = dnsblv6_unit_of(entry->first);
+	while (ret == DNSBLV6_OK && dataset_next(&walk, &entry)) {
+		struct dnsblv6_prefix prefix = { entry.first, entry.prefix_len };
+		struct dnsblv6_prefix unit = dnsblv6_unit_of(entry.first);
 		bool is_part = prefix.prefix_len > unit.prefix_len;
-		if (is_part && entry->value == ENTRY_EXCLUDED)
+		if (is_part && entry.value == ENTRY_EXCLUDED)
 			continue; /* its unit is listed nowhere either way */
-		ret = dataset_add_entry(&listing->excepted, is_part ? unit : prefix, entry->value);
+		ret = dataset_add_entry(&listing->excepted, is_part ? unit : prefix, entry.value);
 	}
 	return ret;
 }

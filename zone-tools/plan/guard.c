@@ -42,6 +42,20 @@ static const struct reserved {
 	{ { 0xff00000000000000, 0 }, 8, "lists ff00::/8, multicast" },
 };
 
+/*
+ * A list may have a hundred million lines, nearly all of them far from everything that matters here:
+ * IPv4 inside a /8 that has no reserved space, test point or canary in it.
+ */
+static bool is_ordinary(struct dnsblv6_addr first, struct dnsblv6_addr last)
+{
+	static const uint8_t special[] = { 0, 10, 100, 127, 169, 172, 192 };
+	if (!dnsblv6_addr_is_ipv4(first) || !dnsblv6_addr_is_ipv4(last))
+		return false;
+	uint32_t octet = dnsblv6_addr_ipv4(first) >> 24;
+	return octet == dnsblv6_addr_ipv4(last) >> 24 && octet < 224 &&
+	       memchr(special, (int)octet, sizeof(special)) == NULL;
+}
+
 static bool overlaps(struct dnsblv6_prefix prefix, struct dnsblv6_addr first,
 		     struct dnsblv6_addr last)
 {
@@ -70,7 +84,7 @@ static bool is_listed_point(struct dnsblv6_addr first, struct dnsblv6_addr last)
 
 bool guard_loses_part(struct dnsblv6_addr first, struct dnsblv6_addr last)
 {
-	for (size_t i = 0; i < DNSBLV6_CANARY_COUNT; i++) {
+	for (size_t i = 0; !is_ordinary(first, last) && i < DNSBLV6_CANARY_COUNT; i++) {
 		if (overlaps(dnsblv6_block_of(dnsblv6_canary_get(i)->block), first, last))
 			return true;
 	}
@@ -87,6 +101,8 @@ static bool is_inside_canary(struct dnsblv6_addr first, struct dnsblv6_addr last
 const char *guard_entry(struct dnsblv6_addr first, struct dnsblv6_addr last, bool is_exclusion,
 			bool allow_reserved)
 {
+	if (is_ordinary(first, last))
+		return NULL;
 	if (allow_reserved && !is_exclusion && is_inside_canary(first, last))
 		return "lies in a canary's block, where no listing counts (127.0.1.0/25 to "
 		       "127.0.5.0/25)";

@@ -10,36 +10,65 @@
 
 void plan_deinit(struct plan *plan)
 {
-	for (size_t i = 0; i < plan->origin_count; i++)
-		plan_origin_deinit(&plan->origins[i]);
 	free(plan->origins);
 	names_deinit(&plan->names);
 	pieces_deinit(&plan->clients);
-	set_pool_deinit(&plan->sets);
+	if (plan->sets != NULL)
+		set_pool_deinit(plan->sets);
+	free(plan->sets);
+	free(plan->is_used);
 	*plan = (struct plan){ 0 };
 }
 
+/* How many pieces have each set, while an origin's parts are counted. */
+struct uses {
+	size_t *counts;
+	size_t capacity;
+	bool has_last; /* the piece met last, which may go on in the next part */
+	struct dnsblv6_segment last;
+};
+
+static int add_use(struct uses *uses, const struct dnsblv6_segment *piece)
+{
+	size_t known = uses->capacity;
+	if (!array_reserve(uses->counts, piece->set + 1u, &uses->capacity))
+		return -ENOMEM;
+	for (; known < uses->capacity; known++)
+		uses->counts[known] = 0;
+	bool goes_on = uses->has_last && uses->last.set == piece->set &&
+		       dnsblv6_addr_compare(dnsblv6_addr_next(uses->last.last), piece->first) == 0;
+	uses->counts[piece->set] += !goes_on;
+	uses->last = *piece;
+	uses->has_last = true;
+	return DNSBLV6_OK;
+}
+
+static int add_uses(struct uses *uses, const struct pieces *pieces)
+{
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < pieces->count; i++)
+		ret = add_use(uses, &pieces->items[i]);
+	return ret;
+}
+
 /* The set that the most pieces have: segments then say only what differs from it. */
-static int choose_default(struct plan *plan, struct plan_origin *origin)
+static int choose_default(struct plan *plan, const struct uses *uses, struct plan_origin *origin)
 {
 	const struct dnsblv6_value plain = { .a = LISTING_A_DEFAULT, .ttl = LISTING_TTL_DEFAULT };
 	uint32_t value;
-	size_t *uses = calloc(plan->sets.count, sizeof(*uses));
-	if (uses == NULL)
-		return -ENOMEM;
 	uint32_t best = DNSBLV6_SET_NONE;
-	for (size_t i = 0; i < origin->pieces.count; i++)
-		uses[origin->pieces.items[i].set]++;
-	for (uint32_t set = 1; set < plan->sets.count; set++) {
-		if (uses[set] > uses[best])
+	size_t used_count = 0;
+	for (uint32_t set = 1; set < uses->capacity; set++) {
+		used_count += uses->counts[set] > 0;
+		if (uses->counts[set] > (best == DNSBLV6_SET_NONE ? 0 : uses->counts[best]))
 			best = set;
 	}
-	free(uses);
+	origin->has_segments = used_count > 1;
 	origin->default_set = best;
 	if (best != DNSBLV6_SET_NONE)
 		return DNSBLV6_OK;
-	int ret = value_pool_add(plan->pool, &plain, &value);
-	return ret == DNSBLV6_OK ? set_pool_add_value(&plan->sets, value, &origin->default_set)
+	int ret = value_pool_add(&plan->listing->pool, &plain, &value);
+	return ret == DNSBLV6_OK ? set_pool_add_value(plan->sets, value, &origin->default_set)
 				 : ret;
 }
 
@@ -51,20 +80,20 @@ static bool is_inside(struct dnsblv6_prefix prefix, struct dnsblv6_addr addr)
 		dnsblv6_prefix_is_ipv4(prefix) == dnsblv6_addr_is_ipv4(addr));
 }
 
-int plan_add_testpoints(struct plan_origin *origin, struct dnsblv6_prefix inside)
+int plan_add_testpoints(struct plan_part *part, struct dnsblv6_prefix inside)
 {
 	int ret = DNSBLV6_OK;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < DNSBLV6_TESTPOINT_COUNT; i++) {
 		const struct dnsblv6_testpoint *point = dnsblv6_testpoint_get(i);
 		struct dnsblv6_prefix unit = dnsblv6_unit_of(point->addr);
 		if (point->is_listed && is_inside(inside, point->addr))
-			ret = pieces_add_missing(&origin->pieces, unit.first,
-						 dnsblv6_prefix_last(unit), origin->default_set);
+			ret = pieces_add_missing(&part->pieces, unit.first,
+						 dnsblv6_prefix_last(unit), part->default_set);
 	}
 	return ret;
 }
 
-static int add_canaries(struct plan_origin *origin, struct dnsblv6_prefix inside)
+static int add_canaries(struct plan_part *part, struct dnsblv6_prefix inside)
 {
 	int ret = DNSBLV6_OK;
 	for (size_t i = 0; i < DNSBLV6_CANARY_COUNT; i++) {
@@ -74,19 +103,19 @@ static int add_canaries(struct plan_origin *origin, struct dnsblv6_prefix inside
 			continue;
 		for (unsigned host = 0; ret == DNSBLV6_OK && host < DNSBLV6_BITMAP_HOSTS; host++) {
 			if (dnsblv6_bitmap_get(&canary->map, host))
-				ret = ranges_add(&origin->ipv4, first + host, first + host);
+				ret = ranges_add(&part->ipv4, first + host, first + host);
 		}
 	}
 	return ret;
 }
 
-static int fill_ranges(struct plan_origin *origin)
+static int fill_ranges(struct plan_part *part)
 {
-	int ret = ranges_add_pieces(&origin->ipv4, &origin->pieces);
+	int ret = ranges_add_pieces(&part->ipv4, &part->pieces);
 	if (ret == DNSBLV6_OK)
-		ret = ranges_add_pieces(&origin->ipv6, &origin->pieces);
-	ranges_normalise(&origin->ipv4);
-	ranges_normalise(&origin->ipv6);
+		ret = ranges_add_pieces(&part->ipv6, &part->pieces);
+	ranges_normalise(&part->ipv4);
+	ranges_normalise(&part->ipv6);
 	return ret;
 }
 
@@ -113,70 +142,204 @@ static int clear_canaries(struct pieces *pieces)
 	int ret = DNSBLV6_OK;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < DNSBLV6_CANARY_COUNT; i++) {
 		struct dnsblv6_prefix block = dnsblv6_block_of(dnsblv6_canary_get(i)->block);
-		ret = pieces_remove(pieces, block.first, dnsblv6_prefix_last(block));
+		struct dnsblv6_addr last = dnsblv6_prefix_last(block);
+		size_t at = pieces_index(pieces, block.first);
+		if (at == pieces->count || !dnsblv6_addr_is_ipv4(pieces->items[at].first) ||
+		    dnsblv6_addr_compare(pieces->items[at].first, last) > 0)
+			continue;
+		ret = pieces_remove(pieces, block.first, last);
 	}
 	return ret;
 }
 
-void plan_origin_deinit(struct plan_origin *origin)
+void plan_part_deinit(struct plan_part *part)
 {
-	pieces_deinit(&origin->pieces);
-	ranges_deinit(&origin->ipv4);
-	ranges_deinit(&origin->ipv6);
+	pieces_deinit(&part->pieces);
+	ranges_deinit(&part->ipv4);
+	ranges_deinit(&part->ipv6);
 }
 
-int plan_count(struct plan_origin *origin, struct plan_counts *ret_counts)
+int plan_count(struct plan_part *part, struct plan_counts *ret_counts)
 {
-	origin->ipv4.is_ipv4 = true;
-	int ret = clear_canaries(&origin->pieces);
+	part->ipv4.is_ipv4 = true;
+	int ret = clear_canaries(&part->pieces);
 	if (ret == DNSBLV6_OK)
-		ret = fill_ranges(origin);
+		ret = fill_ranges(part);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	origin->lists_ipv4 = origin->ipv4.count > 0;
-	origin->lists_ipv6 = origin->ipv6.count > 0;
-	ret_counts->has_clear_point |= lists_clear_point(&origin->pieces);
-	ret_counts->ipv4 += ranges_unit_count(&origin->ipv4);
-	ret_counts->ipv6 += ranges_unit_count(&origin->ipv6);
-	ret_counts->blocks += ranges_block_count(&origin->ipv4) + ranges_block_count(&origin->ipv6);
+	part->lists_ipv4 = part->ipv4.count > 0;
+	part->lists_ipv6 = part->ipv6.count > 0;
+	ret_counts->has_clear_point |= lists_clear_point(&part->pieces);
+	ret_counts->ipv4 += ranges_unit_count(&part->ipv4);
+	ret_counts->ipv6 += ranges_unit_count(&part->ipv6);
+	ret_counts->blocks += ranges_block_count(&part->ipv4) + ranges_block_count(&part->ipv6);
 	return DNSBLV6_OK;
 }
 
-int plan_complete(struct plan_origin *origin, struct dnsblv6_prefix inside)
+int plan_complete(struct plan_part *part, struct dnsblv6_prefix inside)
 {
-	int ret = plan_add_testpoints(origin, inside);
+	int ret = plan_add_testpoints(part, inside);
 	if (ret == DNSBLV6_OK)
-		ret = add_canaries(origin, inside);
-	return ret == DNSBLV6_OK ? fill_ranges(origin) : ret;
+		ret = add_canaries(part, inside);
+	return ret == DNSBLV6_OK ? fill_ranges(part) : ret;
+}
+
+/* ---- part by part ---- */
+
+/* Of IPv6 the half that all of its test points are in: an IPv6 prefix has no IPv4. */
+static struct dnsblv6_prefix prefix_of_part(unsigned part)
+{
+	if (part == DATASET_PART_IPV6)
+		return (struct dnsblv6_prefix){ { 0, 0 }, 1 };
+	return dnsblv6_prefix_make(dnsblv6_addr_from_ipv4(part << PREFIXES_PART_BITS),
+				   DNSBLV6_IPV4_BASE_LEN + 8);
+}
+
+bool plan_has_points(unsigned part)
+{
+	struct dnsblv6_prefix inside = prefix_of_part(part);
+	bool is_found = false;
+	for (size_t i = 0; i < DNSBLV6_TESTPOINT_COUNT; i++)
+		is_found |= is_inside(inside, dnsblv6_testpoint_get(i)->addr);
+	for (size_t i = 0; i < DNSBLV6_CANARY_COUNT; i++)
+		is_found |= is_inside(inside, dnsblv6_canary_get(i)->block);
+	return is_found;
+}
+
+bool plan_has_names(const struct plan *plan, uint16_t origin, unsigned part)
+{
+	const uint64_t *parts = plan->origins[origin].parts;
+	return (parts[part / 64] >> (part % 64) & 1) != 0 || plan_has_points(part);
+}
+
+int plan_load(const struct plan *plan, uint16_t origin, unsigned part, struct plan_part *ret_part)
+{
+	struct plan_counts counts = { 0 };
+	int ret = resolve_part(plan->listing, origin, part, plan->sets, &ret_part->pieces);
+	ret_part->default_set = plan->origins[origin].default_set;
+	if (ret == DNSBLV6_OK)
+		ret = plan_count(ret_part, &counts);
+	if (ret != DNSBLV6_OK || !plan_has_points(part))
+		return ret;
+	return plan_complete(ret_part, prefix_of_part(part));
+}
+
+int plan_load_pieces(const struct plan *plan, uint16_t origin, struct pieces *ret_pieces)
+{
+	int ret = DNSBLV6_OK;
+	for (unsigned i = 0; ret == DNSBLV6_OK && i < DATASET_PARTS; i++) {
+		struct plan_part part = { 0 };
+		ret = plan_load(plan, origin, i, &part);
+		for (size_t j = 0; ret == DNSBLV6_OK && j < part.pieces.count; j++)
+			ret = pieces_append(ret_pieces, part.pieces.items[j].first,
+					    part.pieces.items[j].last, part.pieces.items[j].set);
+		plan_part_deinit(&part);
+	}
+	return ret;
+}
+
+int plan_walk_part(const struct plan *plan, uint16_t origin, unsigned number,
+		   enum dnsblv6_style style, tree_fn fn, void *context)
+{
+	struct plan_part part = { 0 };
+	int ret = plan_load(plan, origin, number, &part);
+	if (ret == DNSBLV6_OK)
+		ret = tree_walk(number == DATASET_PART_IPV6 ? &part.ipv6 : &part.ipv4, style, fn,
+				context);
+	plan_part_deinit(&part);
+	return ret;
+}
+
+/* No name stands for more than a /8: the parts of IPv4 are the top of its tree. */
+int plan_walk(const struct plan *plan, uint16_t origin, bool is_ipv4, enum dnsblv6_style style,
+	      tree_fn fn, void *context)
+{
+	uint8_t octets[TREE_OCTETS];
+	int ret = DNSBLV6_OK;
+	if (!is_ipv4)
+		return plan_walk_part(plan, origin, DATASET_PART_IPV6, style, fn, context);
+	tree_fill_order(octets);
+	for (unsigned i = 0; ret == DNSBLV6_OK && i < TREE_OCTETS; i++)
+		ret = plan_walk_part(plan, origin, style == DNSBLV6_STYLE_FLAT ? i : octets[i],
+				     style, fn, context);
+	return ret;
+}
+
+/* ---- the plan ---- */
+
+static int count_part(struct plan *plan, uint16_t number, unsigned index, struct uses *uses)
+{
+	struct plan_origin *origin = &plan->origins[number];
+	struct plan_part part = { 0 };
+	int ret = resolve_part(plan->listing, number, index, plan->sets, &part.pieces);
+	if (ret == DNSBLV6_OK)
+		ret = plan_count(&part, &plan->counts);
+	if (ret == DNSBLV6_OK)
+		ret = add_uses(uses, &part.pieces);
+	if (part.ipv4.count > 0)
+		origin->parts[index / 64] |= (uint64_t)1 << (index % 64);
+	origin->lists_ipv4 |= part.lists_ipv4;
+	origin->lists_ipv6 |= part.lists_ipv6;
+	plan_part_deinit(&part);
+	return ret;
+}
+
+/* Known when the sets of all origins are. */
+static int mark_used(struct plan *plan, const struct uses *uses)
+{
+	bool *grown = realloc(plan->is_used, plan->sets->count * sizeof(*grown));
+	if (grown == NULL)
+		return -ENOMEM;
+	plan->is_used = grown;
+	for (size_t set = plan->used_count; set < plan->sets->count; set++)
+		grown[set] = false;
+	plan->used_count = plan->sets->count;
+	for (size_t set = 0; set < plan->sets->count && set < uses->capacity; set++)
+		grown[set] |= uses->counts[set] > 0;
+	return DNSBLV6_OK;
 }
 
 /* Counts come first, from the list alone; then the format's own entries join. */
-static int make_origin(struct plan *plan, const struct listing *listing, uint16_t number)
+static int make_origin(struct plan *plan, uint16_t number)
 {
-	static const struct dnsblv6_prefix everywhere = { { 0, 0 }, 0 };
-	struct plan_origin *origin = &plan->origins[number];
-	int ret = resolve_origin(listing, number, &plan->sets, &origin->pieces);
+	struct uses uses = { 0 };
+	int ret = DNSBLV6_OK;
+	for (unsigned part = 0; ret == DNSBLV6_OK && part < DATASET_PARTS; part++)
+		ret = count_part(plan, number, part, &uses);
 	if (ret == DNSBLV6_OK)
-		ret = plan_count(origin, &plan->counts);
+		ret = choose_default(plan, &uses, &plan->origins[number]);
 	if (ret == DNSBLV6_OK)
-		ret = choose_default(plan, origin);
-	return ret == DNSBLV6_OK ? plan_complete(origin, everywhere) : ret;
+		ret = mark_used(plan, &uses);
+	if (ret == DNSBLV6_OK)
+		plan->is_used[plan->origins[number].default_set] = true;
+	free(uses.counts);
+	return ret;
+}
+
+static int resolve_clients(struct plan *plan)
+{
+	struct uses uses = { 0 };
+	int ret = resolve_origin(plan->listing, DNSBLV6_ORIGIN_ACL, plan->sets, &plan->clients);
+	if (ret == DNSBLV6_OK)
+		ret = add_uses(&uses, &plan->clients);
+	if (ret == DNSBLV6_OK)
+		ret = mark_used(plan, &uses);
+	free(uses.counts);
+	return ret;
 }
 
 int plan_make(struct listing *listing, struct plan *ret_plan)
 {
-	*ret_plan = (struct plan){ .pool = &listing->pool };
+	*ret_plan = (struct plan){ .listing = listing };
 	ret_plan->origins = calloc(listing->origin_count, sizeof(*ret_plan->origins));
-	if (ret_plan->origins == NULL)
+	ret_plan->sets = calloc(1, sizeof(*ret_plan->sets));
+	if (ret_plan->origins == NULL || ret_plan->sets == NULL)
 		return -ENOMEM;
 	ret_plan->origin_count = listing->origin_count;
-	int ret = set_pool_init(&ret_plan->sets);
+	int ret = set_pool_init(ret_plan->sets);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < listing->origin_count; i++)
-		ret = make_origin(ret_plan, listing, (uint16_t)i);
-	if (ret == DNSBLV6_OK && listing->has_acl)
-		ret = resolve_origin(listing, DNSBLV6_ORIGIN_ACL, &ret_plan->sets,
-				     &ret_plan->clients);
-	return ret;
+		ret = make_origin(ret_plan, (uint16_t)i);
+	return ret == DNSBLV6_OK && listing->has_acl ? resolve_clients(ret_plan) : ret;
 }
 
 int plan_add_names(struct plan *plan, struct listing *listing, const struct spec *spec,

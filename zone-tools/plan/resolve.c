@@ -301,55 +301,6 @@ int pieces_remove(struct pieces *pieces, struct dnsblv6_addr first, struct dnsbl
 
 /* ---- one dataset ---- */
 
-/* Entries in sweep order: by first address, wide before narrow, then as in the file. */
-static int compare_entries(const void *a, const void *b, void *context)
-{
-	const struct entry *entries = context;
-	uint32_t i = *(const uint32_t *)a;
-	uint32_t j = *(const uint32_t *)b;
-	const struct entry *left = &entries[i];
-	const struct entry *right = &entries[j];
-	int by_first = dnsblv6_addr_compare(left->first, right->first);
-
-	if (by_first != 0)
-		return by_first;
-	if (left->prefix_len != right->prefix_len)
-		return left->prefix_len < right->prefix_len ? -1 : 1;
-	return (i > j) - (i < j);
-}
-
-static bool is_of_family(const struct entry *entry, bool is_ipv4)
-{
-	struct dnsblv6_prefix prefix = { entry->first, entry->prefix_len };
-	return dnsblv6_prefix_is_ipv4(prefix) == is_ipv4;
-}
-
-/* Numbers of the family's entries in sweep order; owned by the caller. */
-static int sort_entries(const struct dataset *dataset, bool is_ipv4, uint32_t **ret_sorted,
-			size_t *ret_count)
-{
-	if (dataset->entry_count > UINT32_MAX)
-		return -E2BIG;
-	uint32_t *sorted = calloc(dataset->entry_count + 1, sizeof(*sorted));
-	if (sorted == NULL)
-		return -ENOMEM;
-	size_t count = 0;
-	bool is_sorted = true;
-	for (uint32_t i = 0; i < dataset->entry_count; i++) {
-		if (!is_of_family(&dataset->entries[i], is_ipv4))
-			continue;
-		sorted[count++] = i;
-		is_sorted = is_sorted &&
-			    (count < 2 || compare_entries(&sorted[count - 2], &sorted[count - 1],
-							  dataset->entries) < 0);
-	}
-	if (!is_sorted)
-		qsort_r(sorted, count, sizeof(*sorted), compare_entries, dataset->entries);
-	*ret_sorted = sorted;
-	*ret_count = count;
-	return DNSBLV6_OK;
-}
-
 static struct dnsblv6_prefix prefix_of(const struct entry *entry)
 {
 	return (struct dnsblv6_prefix){ entry->first, entry->prefix_len };
@@ -360,57 +311,72 @@ static bool is_same_prefix_as(const struct entry *a, const struct entry *b)
 	return a->prefix_len == b->prefix_len && dnsblv6_addr_compare(a->first, b->first) == 0;
 }
 
-/* Entries sorted[at] and on that are of one prefix; is one of them listed, is one excluded? */
-static size_t take_group(const struct dataset *dataset, const uint32_t *sorted, size_t count,
-			 size_t at, bool *ret_is_listed, bool *ret_is_excluded)
+/* What the sweep over idle exclusions has met: those of one prefix come next to each other. */
+struct idle_sweep {
+	struct idle_exclusions *idle;
+	unsigned part;
+	bool has_listed; /* one that reaches to listed_last is listed from before or here on */
+	struct dnsblv6_addr listed_last;
+	bool has_group;
+	struct entry group;
+	bool is_listed; /* one of the group */
+	bool is_excluded;
+};
+
+/* A wide prefix is counted in the first of the parts that it is in. */
+static bool counts_here(const struct idle_sweep *sweep)
 {
-	const struct entry *entry = &dataset->entries[sorted[at]];
-	*ret_is_listed = false;
-	*ret_is_excluded = false;
-	for (; at < count && is_same_prefix_as(entry, &dataset->entries[sorted[at]]); at++) {
-		bool is_excluded = dataset->entries[sorted[at]].value == ENTRY_EXCLUDED;
-		*ret_is_excluded |= is_excluded;
-		*ret_is_listed |= !is_excluded;
-	}
-	return at;
+	unsigned length = sweep->group.prefix_len - (unsigned)DNSBLV6_IPV4_BASE_LEN;
+	return sweep->part == DATASET_PART_IPV6 || length >= 8 ||
+	       (sweep->part & ((1u << (8 - length)) - 1)) == 0;
 }
 
-static int add_idle(const struct dataset *dataset, bool is_ipv4, struct idle_exclusions *idle)
+static void end_group(struct idle_sweep *sweep)
 {
-	struct dnsblv6_addr listed_last = { 0, 0 }; /* of what is listed from before or here on */
-	bool has_listed = false;
-	uint32_t *sorted = NULL;
-	size_t count = 0;
-	int ret = sort_entries(dataset, is_ipv4, &sorted, &count);
-	for (size_t i = 0; ret == DNSBLV6_OK && i < count;) {
-		const struct entry *entry = &dataset->entries[sorted[i]];
-		struct dnsblv6_addr last = dnsblv6_prefix_last(prefix_of(entry));
-		bool is_listed;
-		bool is_excluded;
-		i = take_group(dataset, sorted, count, i, &is_listed, &is_excluded);
-		/* Prefixes nest or are apart: what reaches this one's first address holds it. */
-		if (is_listed && (!has_listed || dnsblv6_addr_compare(listed_last, last) < 0))
-			listed_last = last;
-		has_listed |= is_listed;
-		if (is_excluded &&
-		    (!has_listed || dnsblv6_addr_compare(listed_last, entry->first) < 0)) {
-			idle->count++;
-			idle->one = prefix_of(entry);
+	struct dnsblv6_addr last = dnsblv6_prefix_last(prefix_of(&sweep->group));
+	if (!sweep->has_group)
+		return;
+	/* Prefixes nest or are apart: what reaches this one's first address holds it. */
+	if (sweep->is_listed &&
+	    (!sweep->has_listed || dnsblv6_addr_compare(sweep->listed_last, last) < 0))
+		sweep->listed_last = last;
+	sweep->has_listed |= sweep->is_listed;
+	bool is_held = sweep->has_listed &&
+		       dnsblv6_addr_compare(sweep->listed_last, sweep->group.first) >= 0;
+	if (!sweep->is_excluded || is_held || !counts_here(sweep))
+		return;
+	sweep->idle->count++;
+	sweep->idle->one = prefix_of(&sweep->group);
+}
+
+static int add_idle(struct dataset *dataset, unsigned part, struct idle_exclusions *idle)
+{
+	struct idle_sweep sweep = { .idle = idle, .part = part };
+	struct dataset_walk walk = dataset_walk_part(dataset, part);
+	struct entry entry;
+	int ret = dataset_sort(dataset, part);
+	while (ret == DNSBLV6_OK && dataset_next(&walk, &entry)) {
+		if (!sweep.has_group || !is_same_prefix_as(&sweep.group, &entry)) {
+			end_group(&sweep);
+			sweep.has_group = true;
+			sweep.group = entry;
+			sweep.is_listed = false;
+			sweep.is_excluded = false;
 		}
+		sweep.is_excluded |= entry.value == ENTRY_EXCLUDED;
+		sweep.is_listed |= entry.value != ENTRY_EXCLUDED;
 	}
-	free(sorted);
+	end_group(&sweep);
 	return ret;
 }
 
-int resolve_idle_exclusions(const struct dataset *dataset, struct idle_exclusions *ret_idle)
+int resolve_idle_exclusions(struct dataset *dataset, struct idle_exclusions *ret_idle)
 {
-	for (size_t i = 0; i < dataset->entry_count; i++) {
-		if (dataset->entries[i].value != ENTRY_EXCLUDED)
-			continue;
-		int ret = add_idle(dataset, true, ret_idle);
-		return ret == DNSBLV6_OK ? add_idle(dataset, false, ret_idle) : ret;
-	}
-	return DNSBLV6_OK;
+	int ret = DNSBLV6_OK;
+	for (unsigned part = 0;
+	     ret == DNSBLV6_OK && dataset->has_exclusions && part < DATASET_PARTS; part++)
+		ret = add_idle(dataset, part, ret_idle);
+	return ret;
 }
 
 /* The prefixes that hold the point of the sweep, the widest first: prefixes nest or are apart. */
@@ -423,7 +389,11 @@ struct sweep {
 		bool is_excluded;
 	} open[129]; /* one for each prefix length there is */
 	unsigned open_count;
-	struct dnsblv6_addr at; /* everything before is in pieces */
+	struct dnsblv6_addr at;	   /* everything before is in pieces */
+	struct dnsblv6_addr limit; /* the last address that is of interest */
+	bool has_set;
+	uint32_t value; /* with has_set: the one met last, whose set is last_set */
+	uint32_t last_set;
 };
 
 /* What the innermost open prefix says, from at up to last. */
@@ -447,13 +417,21 @@ static int close_top(struct sweep *sweep)
 	return ret;
 }
 
-static int set_of(const struct entry *entry, struct set_pool *sets, uint32_t *ret_set)
+static int set_of(struct sweep *sweep, const struct entry *entry, struct set_pool *sets,
+		  uint32_t *ret_set)
 {
-	if (entry->value == ENTRY_EXCLUDED) {
-		*ret_set = DNSBLV6_SET_NONE;
+	int ret = DNSBLV6_OK;
+	if (sweep->has_set && sweep->value == entry->value) {
+		*ret_set = sweep->last_set;
 		return DNSBLV6_OK;
 	}
-	return set_pool_add_value(sets, entry->value, ret_set);
+	sweep->last_set = DNSBLV6_SET_NONE;
+	if (entry->value != ENTRY_EXCLUDED)
+		ret = set_pool_add_value(sets, entry->value, &sweep->last_set);
+	sweep->has_set = ret == DNSBLV6_OK;
+	sweep->value = entry->value;
+	*ret_set = sweep->last_set;
+	return ret;
 }
 
 /* Another entry of the prefix that is innermost. Nothing of it has been emitted yet. */
@@ -468,7 +446,7 @@ static int add_duplicate(struct sweep *sweep, const struct entry *entry,
 		sweep->open[sweep->open_count - 1].set = DNSBLV6_SET_NONE;
 		return DNSBLV6_OK;
 	}
-	int ret = set_of(entry, sets, &set);
+	int ret = set_of(sweep, entry, sets, &set);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	return set_pool_unite(sets, sweep->open[sweep->open_count - 1].set, set,
@@ -478,14 +456,15 @@ static int add_duplicate(struct sweep *sweep, const struct entry *entry,
 static int open_prefix(struct sweep *sweep, const struct entry *entry, struct set_pool *sets)
 {
 	struct dnsblv6_prefix prefix = { entry->first, entry->prefix_len };
+	struct dnsblv6_addr last = dnsblv6_prefix_last(prefix);
 	uint32_t set;
-	int ret = set_of(entry, sets, &set);
+	int ret = set_of(sweep, entry, sets, &set);
 	if (ret == DNSBLV6_OK && sweep->open_count > 0 && is_less(sweep->at, entry->first))
 		ret = emit(sweep, dnsblv6_addr_previous(entry->first));
 	if (ret != DNSBLV6_OK)
 		return ret;
 	sweep->open[sweep->open_count].prefix = prefix;
-	sweep->open[sweep->open_count].last = dnsblv6_prefix_last(prefix);
+	sweep->open[sweep->open_count].last = is_less(sweep->limit, last) ? sweep->limit : last;
 	sweep->open[sweep->open_count].set = set;
 	sweep->open[sweep->open_count].is_excluded = entry->value == ENTRY_EXCLUDED;
 	sweep->open_count++;
@@ -515,18 +494,25 @@ static int sweep_entry(struct sweep *sweep, const struct entry *entry, enum dupl
 	return open_prefix(sweep, entry, sets);
 }
 
-static int resolve_dataset(const struct dataset *dataset, bool is_ipv4, struct set_pool *sets,
+static struct dnsblv6_addr last_of_part(unsigned part)
+{
+	uint32_t first = part << PREFIXES_PART_BITS;
+	if (part == DATASET_PART_IPV6)
+		return (struct dnsblv6_addr){ UINT64_MAX, UINT64_MAX };
+	return dnsblv6_addr_from_ipv4(first | ((1u << PREFIXES_PART_BITS) - 1));
+}
+
+static int resolve_dataset(struct dataset *dataset, unsigned part, struct set_pool *sets,
 			   struct pieces *ret_pieces)
 {
-	struct sweep sweep = { .pieces = ret_pieces };
-	uint32_t *sorted = NULL;
-	size_t count = 0;
-	int ret = sort_entries(dataset, is_ipv4, &sorted, &count);
-	for (size_t i = 0; ret == DNSBLV6_OK && i < count; i++)
-		ret = sweep_entry(&sweep, &dataset->entries[sorted[i]], dataset->policy, sets);
+	struct sweep sweep = { .pieces = ret_pieces, .limit = last_of_part(part) };
+	struct dataset_walk walk = dataset_walk_part(dataset, part);
+	struct entry entry;
+	int ret = dataset_sort(dataset, part);
+	while (ret == DNSBLV6_OK && dataset_next(&walk, &entry))
+		ret = sweep_entry(&sweep, &entry, dataset->policy, sets);
 	while (ret == DNSBLV6_OK && sweep.open_count > 0)
 		ret = close_top(&sweep);
-	free(sorted);
 	return ret;
 }
 
@@ -541,51 +527,66 @@ static bool belongs_to(const struct dataset *dataset, uint16_t origin)
 	return false;
 }
 
-static int add_dataset(const struct dataset *dataset, bool is_ipv4, struct set_pool *sets,
+static int add_dataset(struct dataset *dataset, unsigned part, struct set_pool *sets,
 		       struct pieces *pieces)
 {
 	struct pieces own = { 0 };
 	struct pieces united = { 0 };
-	int ret = resolve_dataset(dataset, is_ipv4, sets, &own);
+	if (pieces->count == 0)
+		return resolve_dataset(dataset, part, sets, pieces);
+	int ret = resolve_dataset(dataset, part, sets, &own);
 	if (ret == DNSBLV6_OK)
 		ret = unite(pieces, &own, sets, &united);
 	pieces_deinit(&own);
 	return replace(pieces, &united, ret);
 }
 
-int resolve_excepted(const struct listing *listing, bool is_ipv4, struct pieces *ret_changes)
+static int resolve_excepted_part(struct listing *listing, unsigned part, struct pieces *ret_changes)
 {
 	struct set_pool sets = { 0 };
+	size_t count = ret_changes->count;
 	int ret = set_pool_init(&sets);
 	if (ret == DNSBLV6_OK)
-		ret = resolve_dataset(&listing->excepted, is_ipv4, &sets, ret_changes);
-	for (size_t i = 0; i < ret_changes->count; i++)
+		ret = resolve_dataset(&listing->excepted, part, &sets, ret_changes);
+	for (size_t i = count; i < ret_changes->count; i++)
 		ret_changes->items[i].set = PIECES_REMOVED;
 	set_pool_deinit(&sets);
 	return ret;
 }
 
-static int remove_excepted(const struct listing *listing, bool is_ipv4, struct pieces *pieces)
+int resolve_excepted(struct listing *listing, bool is_ipv4, struct pieces *ret_changes)
+{
+	unsigned end = is_ipv4 ? DATASET_PART_IPV6 : DATASET_PARTS;
+	int ret = DNSBLV6_OK;
+	for (unsigned part = is_ipv4 ? 0 : DATASET_PART_IPV6; ret == DNSBLV6_OK && part < end;
+	     part++)
+		ret = resolve_excepted_part(listing, part, ret_changes);
+	return ret;
+}
+
+static int remove_excepted(struct listing *listing, unsigned part, struct pieces *pieces)
 {
 	struct pieces excepted = { 0 };
 	struct pieces rest = { 0 };
-	int ret = resolve_excepted(listing, is_ipv4, &excepted);
+	int ret = resolve_excepted_part(listing, part, &excepted);
 	if (ret == DNSBLV6_OK)
 		ret = pieces_change(pieces, &excepted, DNSBLV6_SET_NONE, &rest);
 	pieces_deinit(&excepted);
 	return replace(pieces, &rest, ret);
 }
 
-static int resolve_family(const struct listing *listing, uint16_t origin, bool is_ipv4,
-			  struct set_pool *sets, struct pieces *ret_pieces)
+static int resolve_lists(struct listing *listing, uint16_t origin, unsigned part,
+			 struct set_pool *sets, struct pieces *ret_pieces)
 {
 	int ret = DNSBLV6_OK;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < listing->dataset_count; i++) {
 		if (belongs_to(&listing->datasets[i], origin))
-			ret = add_dataset(&listing->datasets[i], is_ipv4, sets, ret_pieces);
+			ret = add_dataset(&listing->datasets[i], part, sets, ret_pieces);
 	}
-	if (ret == DNSBLV6_OK && listing->excepted.entry_count > 0 && origin != DNSBLV6_ORIGIN_ACL)
-		ret = remove_excepted(listing, is_ipv4, ret_pieces);
+	bool has_excepted =
+		listing->excepted.entry_count > 0 || listing->excepted.ipv4.parts != NULL;
+	if (ret == DNSBLV6_OK && has_excepted && origin != DNSBLV6_ORIGIN_ACL)
+		ret = remove_excepted(listing, part, ret_pieces);
 	return ret;
 }
 
@@ -606,15 +607,30 @@ int pieces_append_ipv6(struct pieces *pieces, const struct dnsblv6_segment *piec
 	return ret;
 }
 
-int resolve_origin(const struct listing *listing, uint16_t origin, struct set_pool *sets,
-		   struct pieces *ret_pieces)
+int resolve_part(struct listing *listing, uint16_t origin, unsigned part, struct set_pool *sets,
+		 struct pieces *ret_pieces)
 {
 	struct pieces ipv6 = { 0 };
-	int ret = resolve_family(listing, origin, true, sets, ret_pieces);
-	if (ret == DNSBLV6_OK)
-		ret = resolve_family(listing, origin, false, sets, &ipv6);
+	if (part != DATASET_PART_IPV6)
+		return resolve_lists(listing, origin, part, sets, ret_pieces);
+	int ret = resolve_lists(listing, origin, part, sets, &ipv6);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < ipv6.count; i++)
 		ret = pieces_append_ipv6(ret_pieces, &ipv6.items[i]);
 	pieces_deinit(&ipv6);
+	return ret;
+}
+
+int resolve_origin(struct listing *listing, uint16_t origin, struct set_pool *sets,
+		   struct pieces *ret_pieces)
+{
+	int ret = DNSBLV6_OK;
+	for (unsigned part = 0; ret == DNSBLV6_OK && part < DATASET_PARTS; part++) {
+		struct pieces pieces = { 0 };
+		ret = resolve_part(listing, origin, part, sets, &pieces);
+		for (size_t i = 0; ret == DNSBLV6_OK && i < pieces.count; i++)
+			ret = pieces_append(ret_pieces, pieces.items[i].first, pieces.items[i].last,
+					    pieces.items[i].set);
+		pieces_deinit(&pieces);
+	}
 	return ret;
 }

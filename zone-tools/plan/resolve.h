@@ -30,10 +30,16 @@ struct pieces {
 };
 
 /*
+ * The pieces of one origin in one part of the address space (dataset_sort()), which sorts that part of
+ * its datasets. As resolve_origin(), which see.
+ */
+int resolve_part(struct listing *listing, uint16_t origin, unsigned part, struct set_pool *sets,
+		 struct pieces *ret_pieces);
+/*
  * The pieces of one origin. ret_pieces is zeroed or deinited before; on failure
  * (-ENOMEM) it may be half-filled: end it with pieces_deinit() either way.
  */
-int resolve_origin(const struct listing *listing, uint16_t origin, struct set_pool *sets,
+int resolve_origin(struct listing *listing, uint16_t origin, struct set_pool *sets,
 		   struct pieces *ret_pieces);
 
 /* Exclusions that no listed entry of their dataset holds. */
@@ -43,13 +49,13 @@ struct idle_exclusions {
 };
 
 /* Adds those of dataset. DNSBLV6_OK or -ENOMEM. */
-int resolve_idle_exclusions(const struct dataset *dataset, struct idle_exclusions *ret_idle);
+int resolve_idle_exclusions(struct dataset *dataset, struct idle_exclusions *ret_idle);
 
 /*
  * What listing->excepted has of one family, as changes that pieces_change() takes: PIECES_REMOVED
  * everywhere. resolve_origin() has made them already, but for clients (DNSBLV6_ORIGIN_ACL).
  */
-int resolve_excepted(const struct listing *listing, bool is_ipv4, struct pieces *ret_changes);
+int resolve_excepted(struct listing *listing, bool is_ipv4, struct pieces *ret_changes);
 
 /* Behind the last piece, with which it is united if it may be. An empty set is left out. */
 int pieces_append(struct pieces *pieces, struct dnsblv6_addr first, struct dnsblv6_addr last,

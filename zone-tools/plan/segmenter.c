@@ -3,14 +3,6 @@
 
 #include <stdbool.h>
 
-/* Writes the segments of one family of one origin; pending is what is not listed so far. */
-struct segmenter {
-	const struct segment_sink *sink;
-	uint16_t origin;
-	bool has_pending;
-	struct dnsblv6_segment pending;
-};
-
 static int note(const struct segment_sink *sink, const uint8_t *key, size_t key_size)
 {
 	return sink->recorder != NULL ? recorder_note(sink->recorder, STORE_SEGMENTS, key, key_size)
@@ -30,12 +22,29 @@ int segmenter_put(const struct segment_sink *sink, uint16_t origin,
 		       : ret;
 }
 
-static int flush(struct segmenter *segmenter)
+static int put_held(struct segmenter *segmenter)
+{
+	if (!segmenter->has_held)
+		return DNSBLV6_OK;
+	segmenter->has_held = false;
+	return segmenter_put(segmenter->sink, segmenter->origin, &segmenter->held);
+}
+
+static int put_pending(struct segmenter *segmenter)
 {
 	if (!segmenter->has_pending)
 		return DNSBLV6_OK;
+	int ret = put_held(segmenter);
 	segmenter->has_pending = false;
-	return segmenter_put(segmenter->sink, segmenter->origin, &segmenter->pending);
+	return ret == DNSBLV6_OK
+		       ? segmenter_put(segmenter->sink, segmenter->origin, &segmenter->pending)
+		       : ret;
+}
+
+int segmenter_end(struct segmenter *segmenter)
+{
+	int ret = put_pending(segmenter);
+	return ret == DNSBLV6_OK ? put_held(segmenter) : ret;
 }
 
 /* first to last has its bit set and is not listed. ::ffff:0:0/96 is cut off: it is IPv4. */
@@ -56,31 +65,52 @@ static void add_unlisted(struct segmenter *segmenter, struct dnsblv6_addr first,
 	segmenter->has_pending = true;
 }
 
+/* Does the piece go on with what is held? */
+static bool goes_on(const struct segmenter *segmenter, const struct dnsblv6_segment *piece)
+{
+	const struct dnsblv6_segment *held = &segmenter->held;
+	return segmenter->has_held && held->set == piece->set &&
+	       dnsblv6_addr_is_ipv4(held->last) == dnsblv6_addr_is_ipv4(piece->first) &&
+	       dnsblv6_addr_compare(dnsblv6_addr_next(held->last), piece->first) == 0;
+}
+
+static int hold_piece(struct segmenter *segmenter, const struct dnsblv6_segment *piece)
+{
+	if (goes_on(segmenter, piece)) {
+		segmenter->held.last = piece->last;
+		return DNSBLV6_OK;
+	}
+	int ret = put_held(segmenter);
+	segmenter->held = *piece;
+	segmenter->has_held = ret == DNSBLV6_OK;
+	return ret;
+}
+
 static int add_piece(struct segmenter *segmenter, const struct dnsblv6_segment *piece,
 		     uint32_t default_set)
 {
-	int ret = flush(segmenter);
+	int ret = put_pending(segmenter);
 	if (ret != DNSBLV6_OK || piece->set == default_set)
 		return ret;
-	return segmenter_put(segmenter->sink, segmenter->origin, piece);
+	return hold_piece(segmenter, piece);
 }
 
 /* One run of set bits, first to last, and the pieces in it from *index on. */
-static int segment_range(struct segmenter *segmenter, const struct plan_origin *origin,
+static int segment_range(struct segmenter *segmenter, const struct plan_part *part,
 			 struct dnsblv6_addr first, struct dnsblv6_addr last, bool is_ipv4,
 			 size_t *index)
 {
 	struct dnsblv6_addr at = first;
 	bool is_done = false;
 
-	for (; *index < origin->pieces.count; (*index)++) {
-		const struct dnsblv6_segment *piece = &origin->pieces.items[*index];
+	for (; *index < part->pieces.count; (*index)++) {
+		const struct dnsblv6_segment *piece = &part->pieces.items[*index];
 		if (dnsblv6_addr_is_ipv4(piece->first) != is_ipv4 ||
 		    dnsblv6_addr_compare(piece->first, last) > 0)
 			break;
 		if (dnsblv6_addr_compare(at, piece->first) < 0)
 			add_unlisted(segmenter, at, dnsblv6_addr_previous(piece->first), is_ipv4);
-		int ret = add_piece(segmenter, piece, origin->default_set);
+		int ret = add_piece(segmenter, piece, part->default_set);
 		if (ret != DNSBLV6_OK)
 			return ret;
 		is_done = dnsblv6_addr_compare(piece->last, last) == 0;
@@ -91,34 +121,31 @@ static int segment_range(struct segmenter *segmenter, const struct plan_origin *
 	return DNSBLV6_OK;
 }
 
-static int write_pieces(const struct segment_sink *sink, uint16_t number,
-			const struct pieces *pieces)
+static int add_pieces(struct segmenter *segmenter, const struct pieces *pieces)
 {
 	int ret = DNSBLV6_OK;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < pieces->count; i++)
-		ret = segmenter_put(sink, number, &pieces->items[i]);
+		ret = hold_piece(segmenter, &pieces->items[i]);
 	return ret;
 }
 
-int segmenter_write(const struct segment_sink *sink, uint16_t number, enum dnsblv6_style style,
-		    const struct plan_origin *origin)
+int segmenter_add(struct segmenter *segmenter, const struct plan_part *part)
 {
-	const struct ranges *families[] = { &origin->ipv4, &origin->ipv6 };
+	const struct ranges *families[] = { &part->ipv4, &part->ipv6 };
 	size_t index = 0;
 	int ret = DNSBLV6_OK;
 
-	if (style == DNSBLV6_STYLE_CLASSIC)
-		return write_pieces(sink, number, &origin->pieces);
+	if (segmenter->style == DNSBLV6_STYLE_CLASSIC)
+		return add_pieces(segmenter, &part->pieces);
 	for (unsigned family = 0; family < 2; family++) {
 		const struct ranges *ranges = families[family];
-		struct segmenter segmenter = { .sink = sink, .origin = number };
 		for (size_t i = 0; ret == DNSBLV6_OK && i < ranges->count; i++)
-			ret = segment_range(&segmenter, origin,
+			ret = segment_range(segmenter, part,
 					    ranges_first_addr(ranges, ranges->items[i].first),
 					    ranges_last_addr(ranges, ranges->items[i].last),
 					    ranges->is_ipv4, &index);
-		if (ret == DNSBLV6_OK)
-			ret = flush(&segmenter);
+		if (ret == DNSBLV6_OK && ranges->is_ipv4)
+			ret = put_pending(segmenter); /* nothing of IPv6 goes on with it */
 	}
 	return ret;
 }

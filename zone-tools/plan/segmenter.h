@@ -4,7 +4,7 @@
 /*
  * segmenter.h - what the classic zone answers where a set bit does not say it all.
  *
- * Flow: plan.h -> builder.c and updater.c -> segmenter_write() -> STORE_SEGMENTS.
+ * Flow: plan.h -> builder.c and updater.c -> segmenter_add() -> STORE_SEGMENTS.
  */
 
 #include "zone-tools/plan/plan.h"
@@ -24,13 +24,24 @@ struct segment_sink {
 };
 
 /*
- * The segments of origin, whose number it is: pieces with other values than
- * its default, and units that are not listed although their bit is set. A zone of classic names
- * has no bits: its segments are all of its pieces.
- * DNSBLV6_OK or a status of lib/store.
+ * The segments of an origin: pieces with other values than its default, and units that are not
+ * listed although their bit is set. A zone of classic names has no bits: its segments are all of
+ * its pieces. Parts come ascending, all with one default; what goes on in the next part is one
+ * segment. DNSBLV6_OK or a status of lib/store.
  */
-int segmenter_write(const struct segment_sink *sink, uint16_t number, enum dnsblv6_style style,
-		    const struct plan_origin *origin);
+struct segmenter {
+	const struct segment_sink *sink;
+	uint16_t origin;
+	enum dnsblv6_style style;
+	/* What has been met and not been put yet; all zero at first. */
+	bool has_held;
+	struct dnsblv6_segment held; /* a piece, which may go on */
+	bool has_pending;
+	struct dnsblv6_segment pending; /* what is not listed so far, behind it */
+};
+int segmenter_add(struct segmenter *segmenter, const struct plan_part *part);
+/* Behind the last part. */
+int segmenter_end(struct segmenter *segmenter);
 /*
  * Takes prefixes, ascending, out of the segments that an origin has in the version before;
  * what reaches over their borders stays. segmenter_end_cut() behind the last.

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_UNITS = 128, OCTETS = 256, LEVELS_MAX = 5 };
+enum { BLOCK_UNITS = 128 };
 
 /* ---- names ---- */
 
@@ -62,7 +62,7 @@ struct tree {
 	unsigned unit_bits;
 	tree_fn fn;
 	void *context;
-	uint8_t octets[OCTETS]; /* see fill_order() */
+	uint8_t octets[TREE_OCTETS]; /* see tree_fill_order() */
 };
 
 /* A place in the tree: the units first to last. */
@@ -259,17 +259,16 @@ static int walk_ascending(const struct tree *tree, const struct place *place, bo
 	return ret;
 }
 
-/* The order of octets as labels: "0", "1", "10", "100", "101", ... */
-static void fill_order(struct tree *tree)
+void tree_fill_order(uint8_t *ret_octets)
 {
 	size_t count = 0;
-	tree->octets[count++] = 0;
+	ret_octets[count++] = 0;
 	for (unsigned a = 1; a < 10; a++) {
-		tree->octets[count++] = (uint8_t)a;
+		ret_octets[count++] = (uint8_t)a;
 		for (unsigned b = a * 10; b < a * 10 + 10; b++) {
-			tree->octets[count++] = (uint8_t)b;
-			for (unsigned c = b * 10; c < b * 10 + 10 && c < OCTETS; c++)
-				tree->octets[count++] = (uint8_t)c;
+			ret_octets[count++] = (uint8_t)b;
+			for (unsigned c = b * 10; c < b * 10 + 10 && c < TREE_OCTETS; c++)
+				ret_octets[count++] = (uint8_t)c;
 		}
 	}
 }
@@ -280,7 +279,7 @@ static void find_children(const struct tree *tree, const struct place *place, si
 	const struct ranges *ranges = tree->ranges;
 	unsigned bits = child_bits(tree, place);
 	size_t index = place->index;
-	for (uint64_t number = 0; number < OCTETS; number++) {
+	for (uint64_t number = 0; number < TREE_OCTETS; number++) {
 		uint64_t first = place->first + (number << bits);
 		while (index < ranges->count && ranges->items[index].last < first)
 			index++;
@@ -290,10 +289,10 @@ static void find_children(const struct tree *tree, const struct place *place, si
 
 static int walk_octets(const struct tree *tree, const struct place *place, bool has_wildcard)
 {
-	size_t indices[OCTETS];
+	size_t indices[TREE_OCTETS];
 	int ret = DNSBLV6_OK;
 	find_children(tree, place, indices);
-	for (unsigned rank = 0; ret == DNSBLV6_OK && rank < OCTETS; rank++) {
+	for (unsigned rank = 0; ret == DNSBLV6_OK && rank < TREE_OCTETS; rank++) {
 		unsigned number = tree->octets[rank];
 		struct place child = make_child(tree, place, number, indices[number], has_wildcard);
 		ret = walk_child(tree, &child);
@@ -355,7 +354,7 @@ int tree_walk(const struct ranges *ranges, enum dnsblv6_style style, tree_fn fn,
 		return DNSBLV6_OK;
 	if (style == DNSBLV6_STYLE_FLAT)
 		return walk_flat(&tree);
-	fill_order(&tree);
+	tree_fill_order(tree.octets);
 	return ranges->is_ipv4 ? walk_octets(&tree, &root, false)
 			       : walk_ascending(&tree, &root, false);
 }

@@ -43,6 +43,10 @@ typedef int (*tree_fn)(void *context, const struct tree_name *name);
 /* Stops at the first call that does not return 0, and returns that. */
 int tree_walk(const struct ranges *ranges, enum dnsblv6_style style, tree_fn fn, void *context);
 
+/* Octets in the order of their labels: "0", "1", "10", "100", "101", ... */
+enum { TREE_OCTETS = 256 };
+void tree_fill_order(uint8_t *ret_octets);
+
 /* ---- back ---- */
 
 /* A whole block that is open: names below it take their part out of it. */

@@ -54,7 +54,7 @@ static int hash_of_plan(const struct compare *compare, uint32_t set, uint32_t *r
 	size_t count;
 	size_t size;
 	struct dnsblv6_value values[DNSBLV6_SET_VALUES_MAX];
-	const uint32_t *members = set_pool_members(&compare->job->plan->sets, set, &count);
+	const uint32_t *members = set_pool_members(compare->job->plan->sets, set, &count);
 	if (count > DNSBLV6_SET_VALUES_MAX)
 		count = DNSBLV6_SET_VALUES_MAX; /* which no store has */
 	for (size_t i = 0; i < count; i++)
@@ -112,6 +112,19 @@ static int add_pieces(struct compare *compare, const struct pieces *pieces)
 		ret = hash_of_plan(compare, piece->set, &hash);
 		if (ret == DNSBLV6_OK)
 			ret = side_append(&compare->lists, piece->first, piece->last, hash);
+	}
+	return ret;
+}
+
+static int add_plan_parts(struct compare *compare, uint16_t origin)
+{
+	int ret = DNSBLV6_OK;
+	for (unsigned i = 0; ret == DNSBLV6_OK && i < DATASET_PARTS; i++) {
+		struct plan_part part = { 0 };
+		ret = plan_load(compare->job->plan, origin, i, &part);
+		if (ret == DNSBLV6_OK)
+			ret = add_pieces(compare, &part.pieces);
+		plan_part_deinit(&part);
 	}
 	return ret;
 }
@@ -234,7 +247,7 @@ static int add_planned(struct compare *compare, const struct dnsblv6_labels *nam
 	const struct compare_job *job = compare->job;
 	for (size_t i = 0; i < job->listing->origin_count; i++) {
 		if (is_name(&job->listing->origins[i], name))
-			return add_pieces(compare, &job->plan->origins[i].pieces);
+			return add_plan_parts(compare, (uint16_t)i);
 	}
 	return DNSBLV6_OK;
 }

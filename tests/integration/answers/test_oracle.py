@@ -128,7 +128,7 @@ class Lists(Case):
         for version, lengths in ((4, (9, 12, 16, 16, 17, 20, 24)), (6, (29, 32, 32, 33, 44, 48))):
             make = {4: ipaddress.IPv4Address, 6: ipaddress.IPv6Address}[version]
             width = 32 if version == 4 else 128
-            base = 0x20 << 24 if version == 4 else 0x2A00 << 112
+            base = 44 << 24 if version == 4 else 0x2A00 << 112
             longest = UNIT[version]
             for number, length in enumerate(lengths * 4):
                 first = base + (number << width - lengths[0])

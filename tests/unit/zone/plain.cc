@@ -142,7 +142,7 @@ TEST_CASE("a plain list is one dataset of the zone itself, with rbldnsd's defaul
 	lists read;
 	CHECK(read.add(nullptr, "192.0.2.5-192.0.2.8\n!192.0.2.6\n2001:db8::/32\n") == DNSBLV6_OK);
 	CHECK(read.entries() == lines{ "192.0.2.5 127.0.0.2 2100", "192.0.2.6/31 127.0.0.2 2100",
-				       "192.0.2.8 127.0.0.2 2100", "!192.0.2.6",
+				       "!192.0.2.6", "192.0.2.8 127.0.0.2 2100",
 				       "2001:db8::/32 127.0.0.2 2100" });
 	CHECK(read.origins(0) == lines{ "@" });
 	CHECK(read.findings() == "");

@@ -50,10 +50,9 @@ TEST_CASE("ranges of an ip4set become /32, /24, /16 and /8", "[zone-tools][rbldn
 	CAPTURE(s.text);
 	lists read;
 	read.add("ip4set", "!" + std::string(s.text) + "\n192.0.2.1\n");
-	lines expected;
+	lines expected{ "192.0.2.1 127.0.0.2 2100" }; // by /8
 	for (const std::string &prefix : s.prefixes)
 		expected.push_back("!" + prefix);
-	expected.emplace_back("192.0.2.1 127.0.0.2 2100");
 	CHECK(read.entries() == expected);
 	CHECK(read.findings() == "");
 }
@@ -144,7 +143,7 @@ TEST_CASE("a trie knows equal prefixes among ten thousand", "[zone-tools][rbldns
 			"198.18." + std::to_string(i / 250) + "." + std::to_string(i % 250) + "\n";
 	lists read;
 	read.add("ip4trie", content + content);
-	CHECK(read.listing.datasets[0].entry_count == 10000);
+	CHECK(read.entries().size() == 10000);
 	CHECK(read.counts.warning_count == 10000);
 }
 

@@ -185,15 +185,17 @@ static std::set<uint32_t> expected_values(const resolved &r, const dnsblv6_addr 
 		const dataset &set = r.list.datasets[d];
 		int longest = -1;
 		std::vector<uint32_t> found;
-		for (size_t i = 0; i < set.entry_count; i++) {
-			dnsblv6_prefix holder = { set.entries[i].first, set.entries[i].prefix_len };
+		dataset_walk walk = dataset_walk_all(&set);
+		entry one = {};
+		while (dataset_next(&walk, &one)) {
+			dnsblv6_prefix holder = { one.first, one.prefix_len };
 			if (!dnsblv6_prefix_contains(holder, address) ||
 			    static_cast<int>(holder.prefix_len) < longest)
 				continue;
 			if (holder.prefix_len > longest)
 				found.clear();
 			longest = holder.prefix_len;
-			found.push_back(set.entries[i].value);
+			found.push_back(one.value);
 		}
 		if (found.empty())
 			continue;
