@@ -156,7 +156,7 @@ static enum reply_result ask_open_zone(struct reply *reply, bool has_do)
 {
 	if (reply->client.verdict == CLIENTS_BROKEN)
 		return REPLY_SERVFAIL;
-	reply->has_dnssec = has_do && reply->zone->is_signed && !reply->face->is_classic;
+	reply->has_dnssec = has_do && reply->zone->is_signed && reply->face->is_own;
 	enum reply_result result =
 		reply->face->is_classic ? classic_answer(reply) : records_answer(reply);
 	if (reply->is_broken)

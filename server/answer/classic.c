@@ -178,6 +178,24 @@ static bool has_segment(const struct scope *scope, struct dnsblv6_prefix prefix)
 	return false;
 }
 
+/* In a store of classic names all that is listed is a segment, and no other is. */
+static bool has_any_segment(const struct scope *scope, struct dnsblv6_prefix prefix)
+{
+	uint8_t key[DNSBLV6_SEGMENT_KEY_MAX];
+	struct store_bytes found;
+	struct store_bytes value;
+	struct dnsblv6_segment segment;
+	uint16_t origin = 0;
+	size_t size = dnsblv6_segment_make_key(scope->number, prefix.first, key);
+	return check(scope,
+		     reader_seek(scope->zone->reader, STORE_SEGMENTS, key, size, &found, &value)) &&
+	       check(scope, dnsblv6_segment_decode(found.data, found.size, value.data, value.size,
+						   &origin, &segment)) &&
+	       origin == scope->number &&
+	       dnsblv6_addr_is_ipv4(segment.last) == dnsblv6_prefix_is_ipv4(prefix) &&
+	       dnsblv6_addr_compare(segment.first, dnsblv6_prefix_last(prefix)) <= 0;
+}
+
 static bool has_listed(const struct scope *scope, struct dnsblv6_prefix prefix);
 
 /* One by one, in prefixes that are longer by step bits. */
@@ -201,6 +219,8 @@ static bool has_listed_part(const struct scope *scope, struct dnsblv6_prefix pre
 static bool has_listed(const struct scope *scope, struct dnsblv6_prefix prefix)
 {
 	bool is_ipv4 = dnsblv6_prefix_is_ipv4(prefix);
+	if (scope->zone->facts.style == DNSBLV6_STYLE_CLASSIC)
+		return has_any_segment(scope, prefix);
 	if (prefix.prefix_len == 128)
 		return find_set(scope, prefix.first) != DNSBLV6_SET_NONE;
 	if (!is_ipv4 && prefix.prefix_len > UNIT6_LEN)
@@ -365,13 +385,6 @@ static enum reply_result answer_address(const struct scope *scope, const uint8_t
 
 /* ---- domain names of lists ---- */
 
-/* What only makes sense where the zone is signed, under its own name. */
-static bool is_of_signing(uint16_t type)
-{
-	return type == KNOT_RRTYPE_RRSIG || type == KNOT_RRTYPE_NSEC ||
-	       type == KNOT_RRTYPE_DNSKEY || type == KNOT_RRTYPE_ZONEMD;
-}
-
 /* They are names of the bitmap zone, and of this one. otherwise: where there is nothing. */
 static enum reply_result answer_name(struct reply *reply, enum reply_result otherwise)
 {
@@ -380,7 +393,7 @@ static enum reply_result answer_name(struct reply *reply, enum reply_result othe
 	int ret = dnsblv6_key_from_labels(reply->labels, reply->labels_size, &key);
 	if (ret == DNSBLV6_OK)
 		ret = zone_find(reply->zone, &key, &match);
-	if (ret == DNSBLV6_OK && !is_of_signing(reply->qtype) &&
+	if (ret == DNSBLV6_OK && !statics_is_of_signing(reply->qtype) &&
 	    dnsblv6_record_kind(match.entry.record.data, match.entry.record.size) ==
 		    DNSBLV6_RECORD_RRSETS &&
 	    statics_put(reply, &match.entry))

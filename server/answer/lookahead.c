@@ -13,7 +13,7 @@ static void read_query(const struct catalog *catalog, const uint8_t *wire, size_
 		return;
 	const struct catalog_face *face =
 		catalog_find(catalog, question->name, question->name_size, question->qtype);
-	if (face == NULL || face->is_classic)
+	if (face == NULL || !face->is_own)
 		return;
 	size_t labels_size = question->name_size - face->name->size;
 	if (dnsblv6_key_from_labels(question->name, labels_size, &ret_seen->key) == DNSBLV6_OK)

@@ -52,6 +52,8 @@ static bool put_rrsig(struct reply *reply, const struct zone_entry *entry)
 /* True when there is data of the type asked for. */
 static bool put_entry(struct reply *reply, const struct zone_entry *entry)
 {
+	if (!reply->face->is_own && statics_is_of_signing(reply->qtype))
+		return false;
 	switch (reply->qtype) {
 	case KNOT_RRTYPE_RRSIG:
 		return reply->zone->is_signed && put_rrsig(reply, entry);

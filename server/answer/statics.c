@@ -15,6 +15,12 @@ static bool next_rr(struct reply *reply, const struct zone_entry *entry, size_t 
 	return ret == DNSBLV6_OK;
 }
 
+bool statics_is_of_signing(uint16_t type)
+{
+	return type == KNOT_RRTYPE_RRSIG || type == KNOT_RRTYPE_NSEC ||
+	       type == KNOT_RRTYPE_DNSKEY || type == KNOT_RRTYPE_ZONEMD;
+}
+
 bool statics_first(struct reply *reply, const struct zone_entry *entry, struct dnsblv6_rr *ret_rr)
 {
 	struct dnsblv6_rr rr;

@@ -17,6 +17,9 @@
 extern "C" {
 #endif
 
+/* Does the type only make sense where the zone is signed, under its own name? */
+bool statics_is_of_signing(uint16_t type);
+
 /*
  * Those of the RRs of entry that are of qtype (ANY: of the first type,
  * RFC 8482), with their signatures. True when there were any.

@@ -10,7 +10,7 @@ static enum transfer_verdict judge_transfer(struct answer *answer, const struct 
 {
 	struct reply *reply = &answer->reply;
 	const struct settings_secondary *secondary = NULL;
-	if (reply->face->is_classic)
+	if (!reply->face->is_own)
 		return TRANSFER_CLASSIC;
 	if (answer->settings == NULL)
 		return TRANSFER_ADDRESS;

@@ -72,6 +72,15 @@ static const char *name_state(const struct report *report, const struct zonestat
 									   : "serving";
 }
 
+/* The names that the zone has besides, one behind the other. */
+static void write_others(const struct settings_zone *zone, FILE *out)
+{
+	for (size_t i = 0; i < zone->other_count; i++)
+		fprintf(out, "%s%s", i > 0 ? "," : "", zone->others[i].name.text);
+	if (zone->other_count == 0)
+		fputs("-", out);
+}
+
 static void write_zones(const struct report *report, FILE *out)
 {
 	for (size_t i = 0; i < report->settings->zone_count; i++) {
@@ -80,9 +89,10 @@ static void write_zones(const struct report *report, FILE *out)
 		char built[TIME_MAX];
 		char signatures[TIME_MAX];
 		char expires[TIME_MAX];
-		fprintf(out, "%s\t%s\t%llu\t%llu\t%s\t%s\t%s\t%s\n", settings->domain.text,
-			settings->classic.size != 0 ? settings->classic.text : "-",
-			(ull)zone.serial, (ull)zone.records, format_time(zone.built_s, built),
+		fprintf(out, "%s\t", settings->domain.text);
+		write_others(settings, out);
+		fprintf(out, "\t%llu\t%llu\t%s\t%s\t%s\t%s\n", (ull)zone.serial, (ull)zone.records,
+			format_time(zone.built_s, built),
 			format_time(zone.signatures_s, signatures),
 			format_time(zone.expires_s, expires), name_state(report, &zone));
 	}

@@ -121,7 +121,8 @@ static const struct conf_item access_items[] = {
 static const struct conf_item zone_items[] = {
 	{ "domain", CONF_NAME, .take = taking_zone },
 	{ "store", CONF_TEXT, .max = PATH_MAX - 1, IN(zone, store), .take = taking_store },
-	{ "classic", CONF_NAME, IN(zone, classic), .take = taking_zone_name },
+	{ "classic", CONF_NAME, .is_list = true, .take = taking_classic },
+	{ "also", CONF_NAME, .is_list = true, .take = taking_also },
 	{ "secondary", CONF_TEXT, IN(zone, secondaries), .max = SETTINGS_ID_MAX, .is_list = true,
 	  .take = taking_link },
 	{ "access", CONF_TEXT, IN(zone, rules), .max = SETTINGS_ID_MAX, .is_list = true,
@@ -190,7 +191,9 @@ static void zone_deinit(struct settings_zone *zone)
 	links_deinit(&zone->secondaries);
 	links_deinit(&zone->rules);
 	free(zone->domain.text);
-	free(zone->classic.text);
+	for (size_t i = 0; i < zone->other_count; i++)
+		free(zone->others[i].name.text);
+	free(zone->others);
 	free(zone->store);
 }
 

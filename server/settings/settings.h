@@ -99,9 +99,16 @@ struct settings_rule {
 	size_t line;
 };
 
+/* A name that a zone is served under beside its own: answers are made for it. */
+struct settings_face {
+	struct settings_name name;
+	bool is_classic; /* as A and TXT of addresses; or else with the records of the zone */
+};
+
 struct settings_zone {
 	struct settings_name domain;
-	struct settings_name classic;
+	struct settings_face *others; /* more names, under which the same list is served */
+	size_t other_count;
 	char *store; /* path, made absolute by the directory of the file */
 	struct settings_links secondaries;
 	struct settings_links rules; /* in the order in which they are tried */

@@ -47,12 +47,14 @@ const char *taking_secondary(void *settings, const struct conf_value *value);
 const char *taking_rule(void *settings, const struct conf_value *value);
 const char *taking_zone(void *settings, const struct conf_value *value);
 
-const char *taking_text(void *member, const struct conf_value *value);	    /* char *, a copy */
-const char *taking_name(void *member, const struct conf_value *value);	    /* settings_name */
-const char *taking_address(void *member, const struct conf_value *value);   /* settings_secondary */
-const char *taking_store(void *member, const struct conf_value *value);	    /* char * */
-const char *taking_zone_name(void *member, const struct conf_value *value); /* settings_name */
-const char *taking_link(void *member, const struct conf_value *value);	    /* settings_links */
+const char *taking_text(void *member, const struct conf_value *value);	  /* char *, a copy */
+const char *taking_name(void *member, const struct conf_value *value);	  /* settings_name */
+const char *taking_address(void *member, const struct conf_value *value); /* settings_secondary */
+const char *taking_store(void *member, const struct conf_value *value);	  /* char * */
+/* settings_zone: another name of it. */
+const char *taking_classic(void *member, const struct conf_value *value);
+const char *taking_also(void *member, const struct conf_value *value);
+const char *taking_link(void *member, const struct conf_value *value); /* settings_links */
 
 /* When all has been read. 0, or -EINVAL or -errno with *error filled. */
 int taking_finish(struct settings *settings, struct conf_error *error);

@@ -37,15 +37,42 @@ const char *taking_name(void *member, const struct conf_value *value)
 	return NULL;
 }
 
-const char *taking_zone_name(void *member, const struct conf_value *value)
+static bool zone_has_name(const struct settings_zone *zone, const struct conf_value *value)
+{
+	bool has_it = has_name(&zone->domain, value);
+	for (size_t i = 0; !has_it && i < zone->other_count; i++)
+		has_it = has_name(&zone->others[i].name, value);
+	return has_it;
+}
+
+static const char *take_zone_name(struct settings_name *name, const struct conf_value *value)
 {
 	const struct settings *settings = value->context;
 	for (size_t i = 0; i < settings->zone_count; i++) {
-		const struct settings_zone *zone = &settings->zones[i];
-		if (has_name(&zone->domain, value) || has_name(&zone->classic, value))
+		if (zone_has_name(&settings->zones[i], value))
 			return "another zone has this name";
 	}
-	return taking_name(member, value);
+	return taking_name(name, value);
+}
+
+static const char *take_face(struct settings_zone *zone, const struct conf_value *value,
+			     bool is_classic)
+{
+	struct settings_face *face = taking_add(&zone->others, &zone->other_count, sizeof(*face));
+	if (face == NULL)
+		return taking_no_memory;
+	face->is_classic = is_classic;
+	return take_zone_name(&face->name, value);
+}
+
+const char *taking_classic(void *member, const struct conf_value *value)
+{
+	return take_face(member, value, true);
+}
+
+const char *taking_also(void *member, const struct conf_value *value)
+{
+	return take_face(member, value, false);
 }
 
 const char *taking_text(void *member, const struct conf_value *value)
@@ -159,7 +186,7 @@ const char *taking_zone(void *data, const struct conf_value *value)
 	if (zone == NULL)
 		return taking_no_memory;
 	zone->line = value->line;
-	return taking_zone_name(&zone->domain, value);
+	return take_zone_name(&zone->domain, value);
 }
 
 /* ---- when everything has been read ---- */

@@ -69,7 +69,7 @@ const char *transfer_explain(const struct transfer *transfer)
 	case TRANSFER_TSIG:
 		return explain_tsig(transfer->tsig.error);
 	case TRANSFER_CLASSIC:
-		return "a classic zone";
+		return "not the own name of a zone";
 	case TRANSFER_BUSY:
 		return "too many transfers under way";
 	case TRANSFER_STORE:

@@ -22,7 +22,7 @@ enum transfer_verdict {
 	TRANSFER_ADDRESS, /* the client is no secondary of the zone */
 	TRANSFER_KEY,	  /* it is one that has to sign */
 	TRANSFER_TSIG,	  /* it signed, but not well */
-	TRANSFER_CLASSIC, /* classic zones are made of answers: they have no records */
+	TRANSFER_CLASSIC, /* classic zones and other names are made of answers */
 	TRANSFER_BUSY,	  /* as many as may be are under way */
 	TRANSFER_STORE,	  /* there is nothing to transfer */
 };

@@ -36,14 +36,14 @@ static size_t find_labels(const uint8_t *name, size_t *ret_offsets)
 }
 
 static void add_face(struct catalog *catalog, const struct settings_name *name, struct zone *zone,
-		     bool is_classic)
+		     bool is_own, bool is_classic)
 {
 	size_t offsets[LABELS_MAX + 1];
 	size_t labels = find_labels(name->wire, offsets);
 	if (labels > catalog->label_max)
 		catalog->label_max = labels;
 	size_t index = catalog->face_count++;
-	catalog->faces[index] = (struct catalog_face){ name, zone, is_classic, index };
+	catalog->faces[index] = (struct catalog_face){ name, zone, is_own, is_classic, index };
 }
 
 int catalog_init(struct catalog *catalog, const struct settings *settings)
@@ -62,9 +62,10 @@ int catalog_init(struct catalog *catalog, const struct settings *settings)
 		struct zone *zone = &catalog->zones[i];
 		zone_init(zone, from->domain.wire, from->domain.size,
 			  settings_store_path(settings, i));
-		add_face(catalog, &from->domain, zone, false);
-		if (from->classic.size != 0)
-			add_face(catalog, &from->classic, zone, true);
+		add_face(catalog, &from->domain, zone, true, false);
+		for (size_t j = 0; j < from->other_count; j++)
+			add_face(catalog, &from->others[j].name, zone, false,
+				 from->others[j].is_classic);
 	}
 	qsort(catalog->faces, catalog->face_count, sizeof(*catalog->faces), compare_faces);
 	return 0;
@@ -83,7 +84,7 @@ size_t catalog_count_faces(const struct settings *settings)
 {
 	size_t count = settings->zone_count;
 	for (size_t i = 0; i < settings->zone_count; i++)
-		count += settings->zones[i].classic.size != 0;
+		count += settings->zones[i].other_count;
 	return count;
 }
 
@@ -92,10 +93,11 @@ const struct settings_name *catalog_face_name(const struct settings *settings, s
 	size_t face = 0;
 	for (size_t i = 0; i < settings->zone_count; i++) {
 		const struct settings_zone *zone = &settings->zones[i];
-		if (face++ == index)
+		if (index == face)
 			return &zone->domain;
-		if (zone->classic.size != 0 && face++ == index)
-			return &zone->classic;
+		if (index - face <= zone->other_count)
+			return &zone->others[index - face - 1].name;
+		face += 1 + zone->other_count;
 	}
 	return NULL;
 }

@@ -7,8 +7,8 @@
  * Flow: worker.c makes it from the settings; answer.c finds the face of a
  *       question.
  *
- * A zone has one face or two: the bitmap zone under its domain, and the classic
- * zone of the same store under another name.
+ * A zone has its own face, which is its domain, and others: the classic zone of the
+ * same store under another name, or its records under one.
  */
 
 #include "server/counts/counters.h"
@@ -22,8 +22,9 @@ extern "C" {
 struct catalog_face {
 	const struct settings_name *name; /* borrowed */
 	struct zone *zone;
-	bool is_classic;
-	size_t index; /* of its counters: in the order of the settings */
+	bool is_own;	 /* the zone's domain: its answers are signed, transferred and common */
+	bool is_classic; /* addresses, with A and TXT */
+	size_t index;	 /* of its counters: in the order of the settings */
 };
 
 struct catalog {

@@ -26,7 +26,8 @@ static void check_zones(const struct settings *settings)
 	for (size_t i = 0; i < settings->zone_count; i++) {
 		const struct settings_zone *zone = &settings->zones[i];
 		expect(zone->domain.size > 0 && zone->domain.size <= SETTINGS_NAME_MAX);
-		expect(zone->classic.size <= SETTINGS_NAME_MAX);
+		for (size_t j = 0; j < zone->other_count; j++)
+			expect(zone->others[j].name.size <= SETTINGS_NAME_MAX);
 		expect(zone->store != NULL && zone->store[0] == '/');
 		for (size_t k = 0; k < zone->secondaries.count; k++)
 			expect(zone->secondaries.indices[k] < settings->secondary_count);

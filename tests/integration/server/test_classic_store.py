@@ -13,16 +13,18 @@ import ipaddress
 import os
 import re
 
-from harness import (A, ANY_SIZE, CLASSIC, EX_DATAERR, EX_USAGE, NOERROR, NXDOMAIN, SOA, TXT, ZONE,
-                     Server, ask, ask_all, config_text, ip, main, numbers)
+from harness import (A, AAAA, ANY_SIZE, CLASSIC, EX_DATAERR, EX_USAGE, NOERROR, NXDOMAIN, REFUSED,
+                     SOA, TXT, ZONE, Reply, Server, ask, ask_all, config_text, ip, main, numbers,
+                     query)
 from masterfile import DumpCase
-from rbldnsd import (TEST_POINTS, RbldnsdTest, addresses4, name4, name6, read_ranges, records,
-                     start_rbldnsd)
+from rbldnsd import (TEST_POINTS, RbldnsdTest, addresses4, exchange_tcp, name4, name6, read_ranges,
+                     records, start_rbldnsd)
 from resolvers import start_unbound
 from secondaries import SOURCE, Secondary, axfr, serial_of
 
 CLASSIC_STYLE = ["--style", "classic", "--allow-reserved", *ANY_SIZE]
 ANY_LISTED = ["--allow-reserved", "--max-listed", "100", "--max-listed6", "4294967295"]
+RRSIG, NSEC, DNSKEY, AXFR = 46, 47, 48, 252
 RD_AD = 0x0120  # AD in a question asks for AD in the answer
 
 IPV4 = """
@@ -204,6 +206,66 @@ class Names(DumpCase):
         store = self.path("bl6.mdb")
         refused = self.build(store, "--style", "classic", f"ip4set:{many}", expect=EX_DATAERR)
         self.assertIn("more than 48 values for one address of a classic zone", refused.err)
+
+
+class SeveralNames(RbldnsdTest):
+    """One store, and more than one name for it."""
+
+    def serve_names(self, names, *options):
+        store = self.path("bl6.mdb")
+        self.build(store, *options, "--allow-reserved", *ANY_SIZE,
+                   f"ip4set:{self.write('four', IPV4)}", f"ip6trie:{self.write('six', IPV6)}",
+                   f"dnset:{self.write('names', '.spam.example :5:name' + chr(10))}")
+        return self.serve([(ZONE, store, names)])
+
+    def test_a_list_has_several_classic_names(self):
+        four = self.path("four")
+        server = self.serve_names(f"[ {CLASSIC}, bl.example.org. ]")
+        theirs = start_rbldnsd(self, *(f"{name}:ip4set:{four}" for name in
+                                       ("bl.example", "bl.example.org")))
+        chosen = list(set(addresses4(self.random, read_ranges([four]), 3000)) - TEST_POINTS)
+        for origin in (CLASSIC, "bl.example.org."):
+            names = [name4(number, origin) for number in chosen]
+            self.assertGreater(self.compare(names, (theirs, server.address)), 200)
+
+    def test_the_zone_has_other_names_without_signatures(self):
+        key = self.path("key.pem")
+        self.run_zone("keygen", "--zone", ZONE, "--key", key)
+        server = self.serve_names(f"{CLASSIC}\n    also: [ bl6.example.org., other.example. ]\n"
+                                  "    secondary: [ any ]\nsecondary:\n  - id: any\n"
+                                  "    allow: 127.0.0.0/8",
+                                  "--key", key)
+        for label in ("0.2.0.192", "1.2.0.192", "0.100.51.198", "junk.100.51.198", "2.0.192",
+                      "_dnsblv6", "spam.example", "a.spam.example", "ip6", "zz"):
+            for rrtype in (A, AAAA, TXT):
+                own = server.ask(f"{label}.{ZONE}", rrtype)
+                for origin in ("bl6.example.org.", "other.example."):
+                    other = server.ask(f"{label}.{origin}", rrtype, edns_size=1232,
+                                       edns_flags=0x8000)
+                    self.assertEqual((other.rcode, sorted(other.rdata(rrtype))),
+                                     (own.rcode, sorted(own.rdata(rrtype))), (label, origin))
+                    names = {record.name for record in other.authority}
+                    self.assertLessEqual(names, {origin}, label)
+                    self.assertLessEqual({record.type for record in other.authority}, {SOA})
+        self.assertEqual(server.ask("other.example.", SOA).answer[0].name, "other.example.")
+        for rrtype in (DNSKEY, RRSIG, NSEC):
+            self.assertEqual(len(server.ask(ZONE, rrtype, edns_size=1232).answer) > 0, True)
+            self.assertEqual(server.ask("other.example.", rrtype, edns_size=1232).answer, [])
+        for name, rcode in ((ZONE, NOERROR), (CLASSIC, REFUSED), ("other.example.", REFUSED)):
+            reply = Reply(exchange_tcp(server.address, query(name, AXFR)))
+            self.assertEqual(reply.rcode, rcode, name)
+
+    def test_a_store_of_classic_names_has_others_too(self):
+        four, six = self.path("four"), self.path("six")
+        server = self.serve_names("[ bl.example. ]", *CLASSIC_STYLE[:2])
+        theirs = start_rbldnsd(self, f"bl.example:ip4set:{four}", f"bl.example:ip6trie:{six}")
+        chosen = list(set(addresses4(self.random, read_ranges([four]), 3000)) - TEST_POINTS)
+        names = [name4(number, CLASSIC) for number in chosen]
+        names += [name6(number, CLASSIC) for number in numbers6(self.random, 3000)]
+        names += ["2.0.192.bl.example.", "8.b.d.0.1.0.0.2.bl.example.", "9.192.bl.example."]
+        replies = ask_all(server.address, [(name, A) for name in names[-3:]])
+        self.assertEqual([reply.rcode for reply in replies], [NOERROR, NOERROR, NXDOMAIN])
+        self.assertGreater(self.compare(names[:-3], (theirs, server.address)), 500)
 
 
 class OneCommand(DumpCase):

@@ -210,9 +210,11 @@ TEST_CASE("the example of the manual is understood", "[server][settings]")
 	CHECK(std::string(value.value.zones[0].domain.text) == "bl6.example.");
 	CHECK(memcmp(value.value.zones[0].domain.wire, "\3bl6\7example", 13) == 0);
 	CHECK(std::string(value.value.zones[0].store) == "/etc/dnsblv6/bl6.mdb");
-	CHECK(std::string(value.value.zones[0].classic.text) == "bl.example.");
+	REQUIRE(value.value.zones[0].other_count == 1);
+	CHECK(std::string(value.value.zones[0].others[0].name.text) == "bl.example.");
+	CHECK(value.value.zones[0].others[0].is_classic);
 	CHECK(std::string(value.value.zones[1].store) == "/var/lib/other.mdb");
-	CHECK(value.value.zones[1].classic.size == 0);
+	CHECK(value.value.zones[1].other_count == 0);
 }
 
 static const char with_secondaries[] = "key:\n"
