@@ -243,7 +243,9 @@ void proof_put_neighbours(struct reply *reply, const struct dnsblv6_key *key,
 	struct zone_link wildcard;
 	struct zone_link links[NEIGHBOURS_MAX];
 	size_t max = reply->response->max_size;
+	/* With two signatures of each there is no room for more. */
 	if (reply->neighbours == 0 || !reply->has_dnssec || reply->is_full || reply->is_broken ||
+	    reply->zone->signing.other_algorithm != 0 ||
 	    !find_link(reply, key->bytes, key->size, &name) ||
 	    !find_link(reply, match->wildcard.bytes, match->wildcard.size, &wildcard))
 		return;

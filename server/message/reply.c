@@ -266,6 +266,9 @@ static void put_soa(struct reply *reply, uint32_t ttl)
 		return;
 	reply_rrset_begin_rrsig(reply);
 	reply_rrset_add(reply, reply->zone->soa_rrsig, reply->zone->soa_rrsig_size);
+	if (reply->zone->other_soa_rrsig_size != 0)
+		reply_rrset_add(reply, reply->zone->other_soa_rrsig,
+				reply->zone->other_soa_rrsig_size);
 	reply_rrset_put(reply);
 }
 

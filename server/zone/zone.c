@@ -170,10 +170,11 @@ static int keep_soa(struct zone *zone, const struct dnsblv6_rr *rr)
 
 static int keep_soa_rrsig(struct zone *zone, const struct dnsblv6_rr *rr)
 {
-	if (rr->rdata_size > sizeof(zone->soa_rrsig))
+	bool is_other = zone->soa_rrsig_size != 0;
+	if (rr->rdata_size > sizeof(zone->soa_rrsig) || zone->other_soa_rrsig_size != 0)
 		return DNSBLV6_ERECORD;
-	memcpy(zone->soa_rrsig, rr->rdata, rr->rdata_size);
-	zone->soa_rrsig_size = rr->rdata_size;
+	memcpy(is_other ? zone->other_soa_rrsig : zone->soa_rrsig, rr->rdata, rr->rdata_size);
+	*(is_other ? &zone->other_soa_rrsig_size : &zone->soa_rrsig_size) = rr->rdata_size;
 	return DNSBLV6_OK;
 }
 
@@ -183,6 +184,7 @@ static int keep_apex(struct zone *zone, const struct store_bytes *record)
 	struct dnsblv6_rr rr;
 	zone->soa_size = 0;
 	zone->soa_rrsig_size = 0;
+	zone->other_soa_rrsig_size = 0;
 	int ret = DNSBLV6_OK;
 	for (size_t offset = 0; ret == DNSBLV6_OK;) {
 		ret = dnsblv6_record_next_rr(record->data, record->size, &offset, &rr);

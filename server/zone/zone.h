@@ -76,6 +76,8 @@ struct zone {
 	struct dnsblv6_signing signing; /* when it is signed */
 	uint16_t soa_rrsig_size;	/* RDATA of the RRSIG of the SOA; 0: none */
 	uint8_t soa_rrsig[DNSBLV6_RRSIG_MAX];
+	uint16_t other_soa_rrsig_size; /* that of another algorithm; 0: none */
+	uint8_t other_soa_rrsig[DNSBLV6_RRSIG_MAX];
 };
 
 /* A closed zone. The pointers are borrowed until zone_close(). */

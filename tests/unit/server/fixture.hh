@@ -53,6 +53,7 @@ struct store_options {
 	dnsblv6_style style = DNSBLV6_STYLE_DOTTED;
 	unsigned more_ns = 0; // besides ns1 and ns2, each with an A and an AAAA
 	bool is_signed = false;
+	bool is_signed_twice = false;	      // by algorithm 15 as well
 	bool has_signing = true;	      // the fact, when it is signed
 	uint64_t signed_until_s = 9e9;	      // what the fact says
 	std::set<std::string> unsigned_names; // that lack what they should have
@@ -85,7 +86,7 @@ inline std::string full_name(const std::string &name, const std::string &apex)
 }
 
 inline bytes rrsig_rdata(const std::string &name, const std::string &apex, uint16_t type,
-			 uint32_t ttl)
+			 uint32_t ttl, uint8_t algorithm = 13)
 {
 	unsigned label_count = 0;
 	for (char c : full_name(name, apex))
@@ -94,7 +95,7 @@ inline bytes rrsig_rdata(const std::string &name, const std::string &apex, uint1
 		label_count--;
 	bytes out;
 	dns::put16(out, type);
-	out.push_back(13);
+	out.push_back(algorithm);
 	out.push_back(static_cast<uint8_t>(label_count));
 	dns::put32(out, ttl);
 	dns::put32(out, SIGNED_UNTIL);
@@ -130,14 +131,16 @@ class store_writer
 	}
 	void bitmap(const std::string &name, const dnsblv6_bitmap &map)
 	{
-		uint8_t data[DNSBLV6_SIGNED_BITMAP_RECORD_SIZE];
+		uint8_t data[DNSBLV6_TWICE_SIGNED_BITMAP_RECORD_SIZE];
 		size_t size = DNSBLV6_BITMAP_RECORD_SIZE;
 		dnsblv6_record_encode_bitmap(&map, data);
 		if (is_signed(name)) {
 			dnsblv6_signatures signatures = { signature(name, dns::AAAA),
 							  signature(name, dns::NSEC) };
-			dnsblv6_record_encode_signed_bitmap(&map, &signatures, data);
-			size = sizeof(data);
+			const dnsblv6_signatures both[] = { signatures, signatures };
+			dnsblv6_record_encode_twice_signed_bitmap(&map, both, data);
+			size = options_.is_signed_twice ? sizeof(data)
+							: DNSBLV6_SIGNED_BITMAP_RECORD_SIZE;
 		}
 		record(name, data, size);
 		keep_types(name, { dns::AAAA });
@@ -212,7 +215,8 @@ class store_writer
 		put(STORE_FACTS, reinterpret_cast<const uint8_t *>(DNSBLV6_FACT_SCHEMA),
 		    strlen(DNSBLV6_FACT_SCHEMA), schema, sizeof(schema));
 		if (options_.is_signed && options_.has_signing)
-			put_signing({ 13, options_.signed_until_s, 0 });
+			put_signing({ 13, options_.signed_until_s,
+				      static_cast<uint8_t>(options_.is_signed_twice ? 15 : 0) });
 	}
 	void record(const std::string &name, const uint8_t *data, size_t size)
 	{
@@ -249,9 +253,15 @@ class store_writer
 		for (const rr &one : list)
 			ttls[one.type] = one.ttl;
 		// Before the data: who takes the first RR for data is found out.
-		for (const auto &[type, ttl] : ttls)
-			list.insert(list.begin(), { dns::RRSIG, ttl,
-						    rrsig_rdata(name, options_.apex, type, ttl) });
+		for (const auto &[type, ttl] : ttls) {
+			for (const uint8_t algorithm : { 15, 13 }) {
+				if (algorithm == 13 || options_.is_signed_twice)
+					list.insert(list.begin(),
+						    { dns::RRSIG, ttl,
+						      rrsig_rdata(name, options_.apex, type, ttl,
+								  algorithm) });
+			}
+		}
 	}
 	void put_signing(const dnsblv6_signing &signing)
 	{

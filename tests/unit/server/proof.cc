@@ -335,6 +335,44 @@ TEST_CASE("the last name's NSEC leads back to the apex", "[server][proof]")
 	CHECK(reply.answer[0].rdata == rdata);
 }
 
+// ---- two algorithms ----
+
+TEST_CASE("while one algorithm follows another every RRset has signatures of both",
+	  "[server][proof]")
+{
+	const auto c = GENERATE(values<std::pair<const char *, uint16_t>>({
+		{ "0.2.0.192", dns::AAAA },    // a bitmap
+		{ "0.2.0.192", dns::A },       // without that type
+		{ "0.100.51.198", dns::AAAA }, // a wildcard's
+		{ "1.2.0.192", dns::AAAA },    // no such name
+		{ "", dns::SOA },
+		{ "", dns::NS },
+		{ "ns1", dns::A },
+	}));
+	CAPTURE(c.first, c.second);
+	store_options options = signed_store();
+	options.is_signed_twice = true;
+	signed_server zone(options);
+	const message reply = zone.server.ask(secure(c.first, c.second));
+	std::map<std::pair<std::string, uint16_t>, std::vector<int>> algorithms;
+	for (const auto *section : { &reply.answer, &reply.authority }) {
+		for (const record &rr : *section) {
+			if (rr.type != dns::RRSIG) {
+				algorithms[{ rr.owner, rr.type }];
+				continue;
+			}
+			const auto covered = static_cast<uint16_t>(rr.rdata[0] << 8 | rr.rdata[1]);
+			algorithms[{ rr.owner, covered }].push_back(rr.rdata[2]);
+		}
+	}
+	REQUIRE_FALSE(algorithms.empty());
+	for (auto &[rrset, found] : algorithms) {
+		CAPTURE(rrset.first, rrset.second);
+		std::sort(found.begin(), found.end());
+		CHECK(found == std::vector<int>{ 13, 15 });
+	}
+}
+
 // ---- questions for DNSSEC's own types ----
 
 TEST_CASE("NSEC can be asked for at every name with data, with DO or without", "[server][proof]")
