@@ -28,6 +28,7 @@ static const struct subcommand commands[] = {
 	{ "diff", diff_command, "print what two stores list differently" },
 	{ "rollback", rollback_command, "publish an earlier version of a store again" },
 	{ "watch", watch_command, "build zones of zones.conf whenever their lists change" },
+	{ "migrate", migrate_command, "write zones.conf from a command line of rbldnsd" },
 	{ "conf-check", confcheck_command, "report what is wrong with zones.conf" },
 	{ "keygen", keygen_command, "make a key that signs a zone" },
 	{ "ds", ds_command, "print what the zone above publishes about a key" },

@@ -24,6 +24,7 @@ int rollback_command(int argc, char **argv);
 int dump_command(int argc, char **argv);
 int sign_command(int argc, char **argv);
 int confcheck_command(int argc, char **argv);
+int migrate_command(int argc, char **argv);
 int watch_command(int argc, char **argv);
 int keygen_command(int argc, char **argv);
 int ds_command(int argc, char **argv);

@@ -44,6 +44,7 @@ enum {
 struct watched {
 	const struct zonesconf_zone *zone;
 	struct schedule schedule;
+	uint64_t told; /* a number for the warnings of its last good build */
 };
 
 /* The process that builds or signs a zone. */
@@ -187,6 +188,7 @@ static void take_zone(struct watch *watch, const struct watch *before, size_t in
 	watched->zone = zone;
 	schedule_init(&watched->schedule, &watch->pace, is_signed(zone), clock_now_ms());
 	if (known != NULL) {
+		watched->told = known->told;
 		watched->schedule = known->schedule;
 		watched->schedule.is_signed = is_signed(zone);
 		schedule_hurry(&watched->schedule, clock_now_ms());
@@ -305,9 +307,23 @@ static char *find_reason(char *text)
 	return line;
 }
 
-static void tell_success(const struct running *running, char *out, const char *err)
+static uint64_t number_of(const char *text)
 {
-	fputs(err, stderr); /* its warnings are lines of ours already */
+	uint64_t number = 0xcbf29ce484222325u;
+	for (; *text != '\0'; text++)
+		number = (number ^ (uint8_t)*text) * 0x100000001b3u;
+	return number;
+}
+
+/* Its warnings are lines of ours already; those of the build before are not told again. */
+static void tell_success(const struct running *running, struct watched *watched, char *out,
+			 const char *err)
+{
+	uint64_t number = number_of(err);
+	if (watched == NULL || watched->told != number)
+		fputs(err, stderr);
+	if (watched != NULL)
+		watched->told = number;
 	cut_line(out);
 	if (strncmp(out, "nothing ", strlen("nothing ")) == 0)
 		log_debug(running->domain, "%s", out);
@@ -343,7 +359,7 @@ static void end_job(struct watch *watch, int status)
 	if (out == NULL || err == NULL)
 		log_error(running->domain, "out of memory");
 	else if (is_good(status))
-		tell_success(running, out, err);
+		tell_success(running, watched, out, err);
 	else
 		tell_failure(running, status, again_ms, err);
 	free(out);

@@ -1,0 +1,176 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+From a command line of rbldnsd to a zone that is served, signed and follows its lists, in two commands:
+migrate writes zones.conf and dnsblv6d.conf, and the services are started (here without systemd).
+
+rbldnsd runs by that very line, beside ours: both answer the same, before and after a list changes.
+
+Needs: rbldnsd; for the real list, the files of UCEPROTECT (harness.data_file).
+"""
+
+import os
+import re
+import shlex
+import subprocess
+
+import harness
+from harness import (CLASSIC, EX_DATAERR, EX_USAGE, NXDOMAIN, A, Server, ask, data_file, main, peer, program, wait_for)
+from rbldnsd import TEST_POINTS, RbldnsdTest, addresses4, name4, read_ranges
+
+DNSKEY, RRSIG = 48, 46
+QUESTIONS = 5000
+
+
+class Migrate(RbldnsdTest):
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.directory, 0o777)  # as whom rbldnsd runs, it reads from there
+
+    def read(self, name):
+        with open(self.path(name), encoding="ascii") as file:
+            return file.read()
+
+    def migrate(self, line, *options, **how):
+        return self.run_zone("migrate", line, "--output", self.path("zones.conf"), "--server",
+                             self.path("dnsblv6d.conf"), "--stores", self.directory, "--key-files", self.directory,
+                             *options, cwd=self.directory, **how)
+
+    def start_rbldnsd(self, line):
+        rbldnsd = self.start([peer("rbldnsd"), *shlex.split(line)[1:]], "rbldnsd", cwd=self.directory)
+        rbldnsd.wait_for_log(r"rbldnsd version .* started")
+        return rbldnsd
+
+    def serve_migrated(self, address):
+        """What "systemctl enable --now dnsblv6-watch dnsblv6d" does."""
+        watch = self.start([program("dnsblv6-zone"), "watch", "--config", self.path("zones.conf"), "--settle", "0"],
+                           "watch")
+        watch.wait_for_log(r"^info: \[bl6\.example\.\] built ")
+        text = self.read("dnsblv6d.conf")
+        # Tests ask more out of one network than any resolver.
+        self.write("dnsblv6d.conf", text.replace("server:\n", "server:\n    rate-limit: 0\n", 1))
+        server = Server(self.path("dnsblv6d.conf"), address, self.path("dnsblv6d.log"))
+        self.processes.append(server)
+        return server.wait_until_ready(), watch
+
+    def move(self, line_of, *options):
+        """line_of(ADDRESS/PORT) is the command line. The addresses of both servers."""
+        theirs, ours = self.free_address(), self.free_address()
+        self.start_rbldnsd(line_of("{}/{}".format(*theirs)))
+        told = self.migrate(line_of("{}/{}".format(*ours)), *options)
+        server, self.watch = self.serve_migrated(ours)
+        self.assertEqual(server.address, ours)
+        return told, (theirs, ours)
+
+    def options(self, address):
+        user = "-u nobody " if os.geteuid() == 0 else ""
+        return f"rbldnsd -n -f {user}-c 1 -w {self.directory} -b{address}"
+
+    def test_the_features_of_rbldnsd_and_a_list_that_changes(self):
+        for name in ("set-1", "set-2", "base", "trie", "combined-1", "combined-2"):
+            self.feature(name)
+        self.write("domains", "$NS 1h ns1.example.net\n:2:bad $\n.spam.example\nwww.other.example\n")
+        self.write("clients", ":pass\n192.0.2.0/24\n")
+        told, addresses = self.move(lambda address: (
+            f"{self.options(address)} -t 35m bl.example:ip4set:set-1,set-2 bl.example:ip4set:base"
+            f" bl.example:ip4trie:{self.directory}/trie 'bl.example:combined:combined-1,combined-2'"
+            " rhs.example:dnset:domains rhs.example:acl:clients"))
+        self.assertRegex(told.err, r"(?m)^info: \[-c\] option has no setting \(.*watch.*\)$")
+        paths = [self.path(name) for name in ("set-1", "set-2", "base", "trie")]
+        ranges = read_ranges(paths)
+        numbers = [n for n in addresses4(self.random, ranges, QUESTIONS) if n not in TEST_POINTS]
+        origins = [CLASSIC] * 4 + [f"{zone}.{CLASSIC}" for zone in ("proxies", "relays", "old.relays", "none")]
+        names = [name4(number, self.random.choice(origins)) for number in numbers]
+        self.assertGreater(self.compare(names, addresses), QUESTIONS // 10)
+        self.compare(["a.spam.example.rhs.example.", "www.other.example.rhs.example.", "x.example.rhs.example."],
+                     addresses)
+
+        # What rbldnsd passes over in silence; once, and not with every build.
+        self.expect_log(r"^warning: \[\S+:\d+\] (text cut|line ignored|entry not listed whole)", r"exclusions exclude nothing",
+                        r"serial of \$SOA is not newer")
+        # One file of one zone changes.
+        new = name4(0x2C010203, CLASSIC)
+        self.assertEqual([ask(address, new, A).rcode for address in addresses], [NXDOMAIN] * 2)
+        with open(self.path("base"), "a", encoding="ascii") as file:
+            file.write("44.1.2.3\n")
+        for address in addresses:
+            wait_for(lambda a=address: ask(a, new, A).answer, f"the new entry at {address}")
+        self.compare(names[:500] + [new], addresses)
+
+    def test_a_real_list_is_served_signed(self):
+        name = "dnsbl-1.uceprotect.net"
+        path = self.readable(data_file(name))
+        _, addresses = self.move(lambda address: f"{self.options(address)} bl.example:ip4set:{name}",
+                                 "--ns", "ns1.example.net.")
+        ranges = read_ranges([path])
+        numbers = {n for n in addresses4(self.random, ranges, QUESTIONS) if n not in TEST_POINTS}
+        self.assertGreater(self.compare([name4(n, CLASSIC) for n in numbers], addresses), QUESTIONS // 4)
+        reply = ask(addresses[1], harness.ZONE, DNSKEY, edns_size=1232, edns_flags=0x8000)
+        self.assertEqual({record.type for record in reply.answer}, {DNSKEY, RRSIG})
+        zone = self.path("zone.txt")
+        with open(zone, "wb") as file:
+            self.run_zone_into(file, "dump", "--zonefile", "--store", self.path("bl6.example.mdb"))
+        subprocess.run([peer("ldns-verify-zone"), zone], check=True, capture_output=True, timeout=300)
+        self.assertIn("bl6.example. IN DS ", self.run_zone(
+            "ds", "bl6.example", "--config", self.path("zones.conf")).out)
+
+    def test_lines_that_rbldnsd_passes_over(self):
+        self.feature("bad-set")
+        told, addresses = self.move(lambda address: f"{self.options(address)} bl.example:ip4set:bad-set",
+                                    "--ns", "ns1.example.net.")
+        self.assertIn("line ignored", told.err)
+        self.assertIn("max-bad-lines: ", self.read("zones.conf"))
+        self.expect_log(r"line ignored", r"more findings? not shown", r"exclusions exclude nothing")
+        self.compare([name4(0xC0000200 + host, CLASSIC) for host in range(256)], addresses)
+
+    def test_every_word_of_the_line_has_its_place(self):
+        self.write("base", "$NS 1h ns1.example.net\n10.0.0.1\n192.0.2.77/24\n")
+        self.write("more,", "")
+        told = self.migrate(
+            "/usr/sbin/rbldnsd -naqe -u rbldns:rbldns -r / -w " + self.directory + " -b 192.0.2.53 -b 2001:db8::53/5353"
+            " -b ns1.example.net -p/run/rbldnsd.pid -l +/var/log/rbldnsd -s stats -t 1h30m:1m:2h -c0 -vv"
+            " \"bl.example:ip4set:base\" BL.example.:ip4trie:base bl.example:ip4set:" + self.path("base"))
+        zones, server = self.read("zones.conf"), self.read("dnsblv6d.conf")
+        self.assertEqual(re.findall(r"^    (\S+): (.*)$", zones, re.MULTILINE)[:3], [
+            ("store", self.path("bl6.example.mdb")), ("classic", "bl.example"), ("key", self.path("bl6.example.pem"))])
+        self.assertEqual(re.findall(r"^    list: (.*)$", zones, re.MULTILINE), [
+            f'"{kind}:{self.path("base")}"' for kind in ("ip4set", "ip4trie", "ip4set")])
+        self.assertIn("ttl: 5400\n", zones)
+        self.assertIn("cut-host-bits: on\n", zones)
+        self.assertIn("allow-reserved: on\n", zones)
+        self.assertIn('listen: [ "192.0.2.53@53", "2001:db8::53@5353" ]\n', server)
+        for letter in "urcplsvt":
+            self.assertRegex(told.err, rf"(?m)^info: \[-{letter}\] option ")
+        self.assertRegex(told.err, r"(?m)^warning: \[-b\] address left out, text=ns1\.example\.net ")
+        self.run_zone("build", "bl6.example", "--config", self.path("zones.conf"))
+
+    def test_what_cannot_be_moved_is_refused_and_nothing_is_written(self):
+        self.write("base", "192.0.2.1\n")
+        self.write("half", "$NS 1h ns1.example.net\n")
+        for line, status, pattern in (
+                ("rbldnsd -b 127.0.0.1", EX_USAGE, r"no ZONE:TYPE:FILE in it"),
+                ("rbldnsd -k bl.example:ip4set:base", EX_USAGE, r"-k: rbldnsd has no such option"),
+                ("rbldnsd -b", EX_USAGE, r"-b: needs an argument"),
+                ("rbldnsd -t soon bl.example:ip4set:base", EX_USAGE, r"-t: not a time"),
+                ("rbldnsd bl.example:ip4hash:base", EX_USAGE, r"its type is none"),
+                ("rbldnsd bl.example:ip4set:", EX_USAGE, r"no file"),
+                ("rbldnsd bl.example:base", EX_USAGE, r"not of the form ZONE:TYPE:FILE"),
+                ("rbldnsd ..:ip4set:base", EX_USAGE, r"not the name of a zone"),
+                ("rbldnsd 'bl.example:ip4set:base", EX_USAGE, r"a quote is not closed"),
+                ("rbldnsd bl.example:ip4set:base", EX_USAGE, r"no list has \$NS: give --ns"),
+                ("rbldnsd bl.example:ip4set:absent", 66, r"No such file"),
+                ("rbldnsd bl.example:ip4set:half", EX_DATAERR, r"list is empty"),
+        ):
+            with self.subTest(line=line):
+                result = self.migrate(line, expect=status)
+                self.assertRegex(result.err, pattern)
+                self.assertEqual(sorted(os.listdir(self.directory)), ["base", "half"])
+        self.migrate("rbldnsd bl.example:ip4set:base", "--ns", "ns1.example.net.")
+        before = self.read("zones.conf")
+        result = self.migrate("rbldnsd bl.example:ip4set:base", "--ns", "ns2.example.net.", expect=73)
+        self.assertRegex(result.err, r"^error: \[.*zones\.conf\] file not written \(File exists\)$")
+        self.assertEqual(self.read("zones.conf"), before)
+
+
+if __name__ == "__main__":
+    main()

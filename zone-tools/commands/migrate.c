@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+/*
+ * migrate.c - dnsblv6-zone migrate: zones.conf and dnsblv6d.conf from a command line of rbldnsd.
+ *
+ * The line -> what it says (rbldnsdline.h) -> each zone's lists are read once, since what they are
+ * decides about settings -> both files in memory -> zones.conf is read as any other -> keys and
+ * files are written. Nothing is written before all of it is known to be good.
+ */
+
+#include "zone-tools/commands/build.h"
+#include "zone-tools/commands/commands.h"
+#include "zone-tools/commands/migrate_notes.h"
+
+#include "zone-tools/keys/anchor.h"
+#include "zone-tools/lists/sources.h"
+#include "zone-tools/zones/rbldnsdline.h"
+
+#include "lib/common/log.h"
+#include "lib/common/version.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { NS_MAX = 8, BAD_LINES_LEAST = 20 };
+
+struct migrate {
+	const char *output;
+	const char *server;
+	const char *stores;
+	const char *keys;
+	const char *ns[NS_MAX];
+	size_t ns_count;
+	bool is_unsigned;
+	struct rbldnsdline line;
+	char *zones_text; /* ours, as the other */
+	char *server_text;
+};
+
+static const char *take_ns(void *member, const char *argument)
+{
+	struct migrate *migrate = member;
+	if (migrate->ns_count == NS_MAX)
+		return "more than 8 name servers";
+	migrate->ns[migrate->ns_count++] = argument;
+	return NULL;
+}
+
+#define AT(member) OPTIONS_AT(struct migrate, member)
+
+static const struct options_bound rows[] = {
+	{ { 'o', "output", "FILE", "zones.conf to write (standard output)" }, AT(output) },
+	{ { 0, "server", "FILE", "dnsblv6d.conf to write (standard output)" }, AT(server) },
+	{ { 'n', "ns", "NAME[,ADDRESS...]", "name server, for lists without $NS; may be repeated" },
+	  .take = take_ns },
+	{ { 0, "stores", "DIR", "where stores will be (/var/lib/dnsblv6)" }, AT(stores) },
+	{ { 0, "key-files", "DIR", "where keys are made (/etc/dnsblv6/keys)" }, AT(keys) },
+	{ { 0, "unsigned", NULL, "make no keys: zones will not be signed" }, AT(is_unsigned) },
+};
+
+static const struct options_table table = {
+	.program = "dnsblv6-zone migrate",
+	.libraries = DNSBLV6_LIBRARIES,
+	.usage = "[options] 'rbldnsd ...'",
+	.summary =
+		"Writes zones.conf and dnsblv6d.conf that do what a command line of rbldnsd does.",
+	.bound = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+};
+
+/* ---- the lists of a zone ---- */
+
+/* What has to be permitted for what rbldnsd takes. */
+struct needs {
+	bool has_ns;
+	bool allow_reserved;
+	uint64_t bad_lines;
+};
+
+/* Reads all lists of a zone. EX_OK with the number of findings that would stop a build. */
+static int read_lists(const struct migrate *migrate, size_t zone, bool allow_reserved,
+		      struct findings *findings, struct needs *needs)
+{
+	const struct rbldnsdline *line = &migrate->line;
+	struct sources_options options = { .cut_host_bits = line->has_option['e'],
+					   .allow_reserved = allow_reserved,
+					   .now_s = (uint64_t)time(NULL) };
+	struct listing listing;
+	int ret = listing_init(&listing) == 0 ? 0 : -ENOMEM;
+	uint64_t allowed = findings->bad_lines_allowed;
+	for (size_t i = 0; ret == 0 && i < line->list_count; i++) {
+		if (line->lists[i].zone == zone)
+			ret = sources_read(&listing, line->lists[i].list, &options, findings, NULL);
+	}
+	if (ret == 0) {
+		needs->has_ns = listing.zone.ns_count > 0;
+		needs->bad_lines = allowed - findings->bad_lines_allowed;
+	}
+	listing_deinit(&listing);
+	return ret == 0 ? EX_OK : commands_exit_status(ret);
+}
+
+/* The first time nothing is printed: reserved space in a list is no reason to stop here. */
+static int find_needs(const struct migrate *migrate, size_t zone, struct needs *ret_needs)
+{
+	struct findings quiet = { .stream = stderr, .limit = 0, .bad_lines_allowed = UINT64_MAX };
+	struct findings told = { .stream = stderr,
+				 .limit = FINDINGS_SHOWN,
+				 .bad_lines_allowed = UINT64_MAX };
+	*ret_needs = (struct needs){ 0 };
+	int status = read_lists(migrate, zone, false, &quiet, ret_needs);
+	ret_needs->allow_reserved = quiet.refusal_count > 0;
+	if (status == EX_OK && quiet.refusal_count == 0 && ret_needs->bad_lines == 0)
+		return EX_OK;
+	status = read_lists(migrate, zone, ret_needs->allow_reserved, &told, ret_needs);
+	findings_end(&told);
+	if (status == EX_OK && told.refusal_count > 0)
+		status = EX_DATAERR;
+	if (status != EX_OK)
+		log_error(migrate->line.zones[zone], "zone not migrated (its lists are refused)");
+	return status;
+}
+
+/* ---- zones.conf ---- */
+
+static void write_lists(const struct migrate *migrate, size_t zone, FILE *out)
+{
+	const struct rbldnsdline *line = &migrate->line;
+	for (size_t i = 0; i < line->list_count; i++) {
+		if (line->lists[i].zone == zone)
+			fprintf(out, "    list: \"%s\"\n", line->lists[i].list);
+	}
+}
+
+static void write_settings(const struct migrate *migrate, const struct needs *needs, FILE *out)
+{
+	const struct rbldnsdline *line = &migrate->line;
+	for (size_t i = 0; i < migrate->ns_count; i++)
+		fprintf(out, "    ns: \"%s\"\n", migrate->ns[i]);
+	if (line->has_ttl)
+		fprintf(out, "    ttl: %" PRIu32 "\n", line->ttl);
+	if (line->has_option['e'])
+		fprintf(out, "    cut-host-bits: on\n");
+	if (needs->allow_reserved)
+		fprintf(out, "    # Its lists have private or reserved space today.\n"
+			     "    allow-reserved: on\n");
+	if (needs->bad_lines > 0)
+		fprintf(out,
+			"    # Its lists have lines that cannot be read today, which rbldnsd "
+			"passes over.\n    max-bad-lines: %" PRIu64 "\n",
+			2 * needs->bad_lines > BAD_LINES_LEAST ? 2 * needs->bad_lines
+							       : BAD_LINES_LEAST);
+}
+
+static int write_zone(const struct migrate *migrate, size_t zone, FILE *zones, FILE *server)
+{
+	const char *classic = migrate->line.zones[zone];
+	char name[DNSBLV6_NAME_TEXT_SIZE];
+	struct needs needs;
+	if (!rbldnsdline_make_name(classic, name, sizeof(name))) {
+		log_error(classic, "zone not migrated (its name is too long for one more byte)");
+		return EX_DATAERR;
+	}
+	int status = find_needs(migrate, zone, &needs);
+	if (status != EX_OK)
+		return status;
+	if (!needs.has_ns && migrate->ns_count == 0) {
+		log_error(classic, "zone not migrated (no list has $NS: give --ns)");
+		return EX_USAGE;
+	}
+	fprintf(zones, "  - domain: %s\n    store: %s/%smdb\n    classic: %s\n", name,
+		migrate->stores, name, classic);
+	if (!migrate->is_unsigned)
+		fprintf(zones, "    key: %s/%spem\n", migrate->keys, name);
+	write_lists(migrate, zone, zones);
+	write_settings(migrate, &needs, zones);
+	fprintf(server, "  - domain: %s\n    store: %s/%smdb\n    classic: %s\n", name,
+		migrate->stores, name, classic);
+	return EX_OK;
+}
+
+/* ---- dnsblv6d.conf ---- */
+
+static void write_server(const struct migrate *migrate, FILE *out)
+{
+	const struct rbldnsdline *line = &migrate->line;
+	const char *comma = "";
+	char listen[128];
+	fprintf(out, "server:\n    listen: [ ");
+	for (size_t i = 0; i < line->listen_count; i++) {
+		if (!rbldnsdline_make_listen(line->listen[i], listen, sizeof(listen))) {
+			log_warning("-b",
+				    "address left out, text=%s (a name of a host or of a "
+				    "service: give it to \"listen\" as numbers)",
+				    line->listen[i]);
+			continue;
+		}
+		fprintf(out, "%s\"%s\"", comma, listen);
+		comma = ", ";
+	}
+	if (*comma == '\0')
+		fprintf(out, "127.0.0.1@53, \"::1@53\"");
+	fprintf(out, " ]\n");
+	if (line->user != NULL)
+		fprintf(out,
+			"    # Where dnsblv6d is started by root, and not by its unit.\n"
+			"    #user: %s\n",
+			line->user);
+	fprintf(out, "zone:\n");
+}
+
+/* ---- all of it ---- */
+
+static int make_texts(struct migrate *migrate)
+{
+	size_t size;
+	size_t server_size;
+	FILE *zones = open_memstream(&migrate->zones_text, &size);
+	FILE *server = open_memstream(&migrate->server_text, &server_size);
+	int status = zones != NULL && server != NULL ? EX_OK : EX_TEMPFAIL;
+	if (status == EX_OK) {
+		fprintf(zones, "# Made by dnsblv6-zone migrate; zones.conf(5) says more.\nzone:\n");
+		fprintf(server, "# Made by dnsblv6-zone migrate; dnsblv6d.conf(5) says more.\n");
+		write_server(migrate, server);
+	}
+	for (size_t i = 0; status == EX_OK && i < migrate->line.zone_count; i++)
+		status = write_zone(migrate, i, zones, server);
+	if (zones != NULL)
+		fclose(zones);
+	if (server != NULL)
+		fclose(server);
+	return status;
+}
+
+/* Two zones may come to have one name; a name server may be none. */
+static int check_text(const struct migrate *migrate)
+{
+	struct zonesconf conf = { 0 };
+	struct conf_error error;
+	int ret = zonesconf_parse(migrate->zones_text, strlen(migrate->zones_text),
+				  build_settings(), &conf, &error);
+	if (ret != 0)
+		conf_log_error("zones.conf", &error);
+	zonesconf_deinit(&conf);
+	return ret == 0 ? EX_OK : EX_DATAERR;
+}
+
+/* A key that is there stays: the zone above may know it. */
+static int make_key(const struct migrate *migrate, const char *zone)
+{
+	char path[PATH_MAX];
+	struct dnsblv6_labels labels;
+	struct key *key = NULL;
+	snprintf(path, sizeof(path), "%s/%spem", migrate->keys, zone);
+	if (access(path, F_OK) == 0)
+		return EX_OK;
+	int ret = anchor_parse_zone(zone, &labels);
+	if (ret == DNSBLV6_OK)
+		ret = key_generate(KEY_ECDSAP256SHA256, &key);
+	if (ret == DNSBLV6_OK)
+		ret = key_write(key, path);
+	if (ret != DNSBLV6_OK)
+		log_error(path, "key not written (%s)", key_strerror(ret));
+	key_free(key);
+	return commands_exit_status(ret);
+}
+
+static int make_keys(const struct migrate *migrate)
+{
+	int status = EX_OK;
+	for (size_t i = 0; status == EX_OK && i < migrate->line.zone_count; i++) {
+		char name[DNSBLV6_NAME_TEXT_SIZE];
+		if (rbldnsdline_make_name(migrate->line.zones[i], name, sizeof(name)))
+			status = make_key(migrate, name);
+	}
+	return status;
+}
+
+static int write_all(int fd, const char *text)
+{
+	size_t size = strlen(text);
+	while (size > 0) {
+		ssize_t count = write(fd, text, size);
+		if (count < 0 && errno != EINTR)
+			return -errno;
+		text += count > 0 ? count : 0;
+		size -= count > 0 ? (size_t)count : 0;
+	}
+	return 0;
+}
+
+/* A file that is there is the operator's. */
+static int write_file(const char *path, const char *text)
+{
+	if (path == NULL) {
+		fputs(text, stdout);
+		return EX_OK;
+	}
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	int ret = fd < 0 ? -errno : write_all(fd, text);
+	if (fd >= 0 && close(fd) != 0 && ret == 0)
+		ret = -errno;
+	if (ret != 0)
+		log_error(path, "file not written (%s)", strerror(-ret));
+	return commands_exit_status(ret);
+}
+
+static int run(struct migrate *migrate, const char *text)
+{
+	char here[PATH_MAX];
+	char why[RBLDNSDLINE_REASON_MAX];
+	const char *reason = getcwd(here, sizeof(here)) == NULL ? strerror(errno) : NULL;
+	if (reason == NULL)
+		reason = rbldnsdline_parse(text, here, &migrate->line, why);
+	if (reason != NULL) {
+		log_error("rbldnsd", "command line refused (%s)", reason);
+		return EX_USAGE;
+	}
+	int status = make_texts(migrate);
+	if (status == EX_OK)
+		status = check_text(migrate);
+	if (status == EX_OK && !migrate->is_unsigned)
+		status = make_keys(migrate);
+	if (status == EX_OK)
+		status = write_file(migrate->output, migrate->zones_text);
+	if (status == EX_OK)
+		status = write_file(migrate->server, migrate->server_text);
+	if (status == EX_OK)
+		migrate_notes_tell(&migrate->line);
+	return status == EX_OK ? commands_end_output(false) : status;
+}
+
+int migrate_command(int argc, char **argv)
+{
+	struct migrate migrate = { .stores = "/var/lib/dnsblv6", .keys = "/etc/dnsblv6/keys" };
+	options_parse(&table, argc, argv, &migrate);
+	if (argc - optind != 1)
+		options_fail(&table, "give the command line of rbldnsd as one word, in quotes");
+	int status = run(&migrate, argv[optind]);
+	rbldnsdline_deinit(&migrate.line);
+	free(migrate.zones_text);
+	free(migrate.server_text);
+	return status;
+}
