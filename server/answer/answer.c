@@ -225,7 +225,7 @@ static unsigned count_neighbours(const struct answer *answer, const struct answe
 				 const struct zone *zone, enum cookie_verdict cookie)
 {
 	if (answer->settings == NULL || !zone->is_signed ||
-	    zone->facts.style == DNSBLV6_STYLE_DOTTED)
+	    dnsblv6_style_asked((enum dnsblv6_style)zone->facts.style, true) != DNSBLV6_STYLE_FLAT)
 		return 0;
 	unsigned count = answering_settings(answer, zone)->neighbours;
 	if (count == 0 || query->is_tcp || cookie == COOKIE_GOOD)

@@ -20,7 +20,7 @@ import struct
 import unittest
 
 from harness import (AAAA, DEADLINE_S, IS_SANITIZED, NXDOMAIN, ZONE, Case, Reply, ask_all,
-                     host_index, is_bit_set, main, query)
+                     bitmap_name, host_index, is_bit_set, main, query)
 from names import flat_name
 from resolvers import VALIDATORS
 
@@ -59,8 +59,13 @@ class Neighbours(Case):
         key = self.path("key.pem")
         self.run_zone("keygen", "--zone", ZONE, "--key", key)
         self.anchor = self.run_zone("ds", "--zone", ZONE, "--key", key).out.splitlines()[0]
-        self.build(self.path("bl6.mdb"), "--style", "flat", "--key", key, self.write(
-            "list.txt", "".join(f"{ipaddress.ip_address(number)}\n" for number in self.listed)))
+        self.key = key
+        self.build_style("flat")
+
+    def build_style(self, style):
+        self.build(self.path("bl6.mdb"), "--style", style, "--change-style", "--key", self.key,
+                   self.write("list.txt", "".join(f"{ipaddress.ip_address(number)}\n"
+                                                  for number in self.listed)))
 
     def serve_with(self, neighbours, *server_lines):
         return self.serve([(ZONE, self.path("bl6.mdb"), None, f"neighbours: {neighbours}")],
@@ -77,8 +82,8 @@ class Neighbours(Case):
 
     # ---- resolvers ----
 
-    def check(self, resolver, address, lookups):
-        questions = [(flat_name(host, ZONE), AAAA) for host in lookups]
+    def check(self, resolver, address, lookups, name_of=flat_name):
+        questions = [(name_of(host, ZONE), AAAA) for host in lookups]
         listed = set(self.listed)
         wrong = []
         for host, reply in zip(lookups, ask_all(address, questions, window=4, retries=5,
@@ -110,6 +115,29 @@ class Neighbours(Case):
                     continue
                 self.assertLess(counts[1], 0.85 * counts[0])
                 self.assertLess(counts[2], counts[1])
+
+    def test_beside_dotted_names_every_answer_is_secure_and_right(self):
+        """Flat names of a zone that has both have neighbours, and dotted ones have none."""
+        self.build_style("both")
+        lookups = [ipaddress.ip_address(self.random.choice(self.listed)
+                                        if self.random.random() < 0.2
+                                        else self.random.randrange(1 << 24, 120 << 24))
+                   for _ in range(LOOKUPS // 2)]
+        servers = [self.serve_with(4, "rate-limit: 100000")]
+        for resolver, start in VALIDATORS.items():
+            with self.subTest(resolver=resolver):
+                address = start(self, servers, [self.anchor])
+                self.check(resolver, address, lookups[::2])
+                self.check(resolver, address, lookups, bitmap_name)
+                self.check(resolver, address, lookups)
+        flat, dotted = ([self.count_nsecs(servers[0], name_of(host, ZONE)) for host in lookups[:50]]
+                        for name_of in (flat_name, bitmap_name))
+        self.assertGreater(max(flat), PLAIN)
+        self.assertLessEqual(max(dotted), PLAIN)
+
+    def count_nsecs(self, server, name):
+        reply = Reply(exchange_tcp(server.address, query(name, AAAA, **DO)))
+        return sum(record.type == NSEC for record in reply.authority)
 
     # ---- clients ----
 

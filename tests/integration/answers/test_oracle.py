@@ -162,6 +162,7 @@ class Lists(Case):
             chosen = self.write("chosen.txt", "".join(lines))
             store = self.path(f"{style}.mdb")
             self.build(store, "--style", style, chosen)
+            self.count_cuts(store)
             server = self.serve([(ZONE, store, None)])
             oracle = Oracle().read_plain(chosen)
             addresses = oracle.sample(4000, SEED)
@@ -171,6 +172,17 @@ class Lists(Case):
                 replies = ask_all(server.address, [(name_of(a), AAAA) for a in some])
                 wrong = list(differences(oracle, some, replies, ZONE))
                 self.assertEqual(wrong[:10], [], f"{style}: {len(wrong)} of {len(some)} wrong")
+
+    def count_cuts(self, store):
+        """Flat names stand in a row but where a dotted name's first label belongs."""
+        owners = [line.split()[0] for line in
+                  self.run_zone("dump", "--zonefile", "--store", store).out.splitlines()]
+        labels = [owner[:-len(ZONE) - 1].split(".") for owner in owners if owner != ZONE]
+        for family, size in ((labels, 7), ([row[:-1] for row in labels if row[-1] == "ip6"], 15)):
+            kinds = [len(row) == 1 and len(row[0]) == size for row in family]
+            runs = sum(is_flat and not before for before, is_flat in zip([False] + kinds, kinds))
+            dotted = {row[-1] for row, is_flat in zip(family, kinds) if not is_flat}
+            self.assertLessEqual(runs, 1 + len(dotted))
 
     def every_shape(self):
         """A few of each prefix length and some ranges, at random but outside reserved space."""

@@ -109,6 +109,25 @@ health_probe make_sick(dnsblv6_zone_state state)
 }
 } // namespace
 
+TEST_CASE("a word says that a zone has both kinds of names", "[client][engine][health]")
+{
+	const auto mode = GENERATE(HEALTH_BOTH, HEALTH_BOTH6);
+	health_word parts = {};
+	parts.state = DNSBLV6_ZONE_OK;
+	parts.mode = mode;
+	parts.has_ipv4 = parts.has_ipv6 = true;
+	parts.since_s = (1u << 26) - 1;
+	const uint64_t word = health_pack(&parts);
+	CHECK(health_unpack(word).mode == mode);
+	CHECK(health_unpack(word).since_s == parts.since_s);
+	CHECK(health_is_plain(word, true));
+	CHECK(health_is_bitmap(mode));
+	CHECK(health_mode_of(health_style(mode)) == mode);
+	// Without the bit that only newer programs read, it is a style whose names are there.
+	CHECK(health_unpack(word & ~(1ull << 9)).mode ==
+	      (mode == HEALTH_BOTH ? HEALTH_DOTTED : HEALTH_FLAT));
+}
+
 TEST_CASE("a word is what it was packed from", "[client][health]")
 {
 	health_word parts = {};
