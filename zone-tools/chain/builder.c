@@ -51,6 +51,16 @@ struct builder {
 
 static int put_due(struct builder *builder, const struct dnsblv6_key *before);
 
+/* A zone has no more names than blocks, twice where it has both styles; whole blocks make them fewer. */
+static uint64_t most_records(const struct builder *builder)
+{
+	const struct plan_counts *counts = &builder->plan->counts;
+	uint64_t blocks =
+		builder->spec->style == DNSBLV6_STYLE_CLASSIC ? counts->ipv4 : counts->blocks;
+	return blocks * (dnsblv6_style_is_both(builder->spec->style) ? 2 : 1) +
+	       builder->plan->names.count;
+}
+
 static int put_key(struct builder *builder, const struct dnsblv6_key *key, const uint8_t *data,
 		   size_t size)
 {
@@ -59,7 +69,8 @@ static int put_key(struct builder *builder, const struct dnsblv6_key *key, const
 	builder->result.record_count++;
 	if (builder->result.record_count % 4096 == 0)
 		progress_step(builder->job->progress, "records written",
-			      builder->result.record_count);
+			      builder->result.record_count, builder->result.record_count,
+			      most_records(builder));
 	return chain_put(builder->chain, key, data, size);
 }
 

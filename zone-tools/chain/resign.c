@@ -64,7 +64,8 @@ static int put_names(struct resign *resign, struct writer_walk *walk, struct cha
 		ret = put_name(resign, chain, key, value);
 		if (++resign->result.record_count % 4096 == 0)
 			progress_step(resign->job->progress, "names looked at",
-				      resign->result.record_count);
+				      resign->result.record_count, resign->result.record_count,
+				      resign->before.facts.record_count);
 		if (ret == DNSBLV6_OK)
 			ret = writer_walk_next(walk, &key, &value);
 	}

@@ -199,6 +199,17 @@ int listfile_next(struct listfile *file, struct listfile_line *ret_line)
 	return DNSBLV6_OK;
 }
 
+uint64_t listfile_offset(const struct listfile *file)
+{
+	z_off_t offset = gzoffset(file->gzip);
+	return offset > 0 ? (uint64_t)offset : 0;
+}
+
+uint64_t listfile_size(const struct listfile *file)
+{
+	return S_ISREG(file->opened.st_mode) ? (uint64_t)file->opened.st_size : 0;
+}
+
 uint64_t listfile_line_number(const struct listfile *file)
 {
 	return file->line_number;

@@ -54,6 +54,9 @@ void listfile_close(struct listfile *file);
 int listfile_next(struct listfile *file, struct listfile_line *ret_line);
 
 /* Of the line read last, from 1. */
+/* How much of the file as it is on the disk has been read, and all of it: 0 when that is not known. */
+uint64_t listfile_offset(const struct listfile *file);
+uint64_t listfile_size(const struct listfile *file);
 uint64_t listfile_line_number(const struct listfile *file);
 /* What the negative result of listfile_next() means for this file; static text. */
 const char *listfile_strerror(int status);

@@ -81,8 +81,8 @@ static int read_lines(struct reading *reading, struct listfile *file, const stru
 			return ret;
 		reading->place.line = listfile_line_number(file);
 		if (++reading->listing->line_count % PROGRESS_LINES == 0)
-			progress_step(reading->progress, "lines read",
-				      reading->listing->line_count);
+			progress_step(reading->progress, "lines read", reading->listing->line_count,
+				      listfile_offset(file), listfile_size(file));
 
 		bool is_html;
 		if (is_at_head && has_content(&line, &is_html)) {
