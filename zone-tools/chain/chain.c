@@ -13,14 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINKS_MAX = 8192 }; /* names that are signed in one go */
+enum { LINKS_MAX = 4096 }; /* names that are signed in one go, while those before are written */
 
 struct chain {
 	struct writer *writer;
 	struct chain_options options;
 	struct chain_result result;
-	struct link *links;
+	struct link *links; /* that are collected: signed next */
 	size_t link_count;
+	struct link *signed_links; /* that are being signed */
+	size_t signed_count;
 	bool is_waiting;	 /* the last link does not know its next name yet */
 	struct writer_walk *old; /* over the version before */
 	bool has_old;		 /* there is an entry of it that was not met yet */
@@ -69,7 +71,10 @@ void chain_free(struct chain *chain)
 		return;
 	for (size_t i = 0; chain->links != NULL && i < chain->link_count; i++)
 		link_clear(&chain->links[i]);
+	for (size_t i = 0; chain->signed_links != NULL && i < chain->signed_count; i++)
+		link_clear(&chain->signed_links[i]);
 	free(chain->links);
+	free(chain->signed_links);
 	writer_walk_close(chain->old);
 	free(chain);
 }
@@ -93,7 +98,8 @@ int chain_new(struct writer *writer, const struct chain_options *options, struct
 	chain->writer = writer;
 	chain->options = *options;
 	chain->links = calloc(LINKS_MAX, sizeof(*chain->links));
-	int ret = chain->links != NULL ? DNSBLV6_OK : -ENOMEM;
+	chain->signed_links = calloc(LINKS_MAX, sizeof(*chain->signed_links));
+	int ret = chain->links != NULL && chain->signed_links != NULL ? DNSBLV6_OK : -ENOMEM;
 	if (ret == DNSBLV6_OK)
 		ret = writer_walk_open(writer, STORE_RECORDS, &chain->old);
 	if (ret != DNSBLV6_OK) {
@@ -161,16 +167,13 @@ static int write_link(struct chain *chain, const struct link *link)
 	return recorder_add(chain->options.recorder, &change);
 }
 
-/* Signs and writes all links; each knows its next name. */
-static int flush(struct chain *chain)
+/* Of links that have been signed. All of them end, whatever happens. */
+static int write_links(struct chain *chain, struct link *links, size_t count)
 {
-	struct signer *signer = chain->options.link.signer;
-	int ret = signer != NULL ? signer_run(signer) : DNSBLV6_OK;
-	for (size_t i = 0; ret == DNSBLV6_OK && i < chain->link_count; i++) {
-		struct link *link = &chain->links[i];
-		link_take(&chain->options.link, link, &chain->result.expires_s,
-			  &chain->result.ttl_max);
-		if (link->is_changed) {
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; i < count; i++) {
+		struct link *link = &links[i];
+		if (ret == DNSBLV6_OK && link->is_changed) {
 			ret = write_link(chain, link);
 			if (link->has_old)
 				chain->result.changed_count++;
@@ -179,12 +182,31 @@ static int flush(struct chain *chain)
 		}
 		link_clear(link);
 	}
+	return ret;
+}
+
+/*
+ * Has all links signed, each of which knows its next name, and writes those before them: while the
+ * one is under way in other processes.
+ */
+static int flush(struct chain *chain)
+{
+	struct signer *signer = chain->options.link.signer;
+	struct link *links = chain->signed_links;
+	size_t count = chain->signed_count;
+	int ret = signer != NULL ? signer_finish(signer) : DNSBLV6_OK;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < count; i++)
+		link_take(&chain->options.link, &links[i], &chain->result.expires_s,
+			  &chain->result.ttl_max);
+	if (ret == DNSBLV6_OK && signer != NULL)
+		ret = signer_start(signer);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	if (signer != NULL)
-		signer_clear(signer);
+	chain->signed_links = chain->links;
+	chain->signed_count = chain->link_count;
+	chain->links = links;
 	chain->link_count = 0;
-	return DNSBLV6_OK;
+	return write_links(chain, links, count);
 }
 
 /* ---- names ---- */
@@ -354,8 +376,8 @@ int chain_end(struct chain *chain, struct chain_result *ret_result)
 	struct dnsblv6_key next;
 	take_next(chain, &next);
 	int ret = end_waiting(chain, &next);
-	if (ret == DNSBLV6_OK)
-		ret = flush(chain);
+	for (int i = 0; ret == DNSBLV6_OK && i < 2; i++)
+		ret = flush(chain); /* the second writes what the first had signed */
 	if (ret == DNSBLV6_OK)
 		*ret_result = chain->result;
 	return ret;

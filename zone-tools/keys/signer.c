@@ -32,8 +32,8 @@ struct output {
 	uint8_t signature[DNSBLV6_SIGNATURE_BYTES];
 };
 
-struct signer {
-	struct signer_options options;
+/* What is signed in one go. */
+struct batch {
 	struct job *jobs;
 	size_t job_count;
 	size_t job_capacity;
@@ -42,6 +42,14 @@ struct signer {
 	size_t inputs_capacity;
 	struct output *outputs; /* shared mapping */
 	size_t output_capacity;
+	pid_t children[PROCESSES_MAX]; /* that sign it now */
+	unsigned child_count;
+};
+
+struct signer {
+	struct signer_options options;
+	struct batch batches[2];
+	unsigned current; /* the one that is added to; the other is signed, or was */
 	uint64_t made_count;
 };
 
@@ -61,21 +69,34 @@ int signer_new(const struct signer_options *options, struct signer **ret_signer)
 	return DNSBLV6_OK;
 }
 
-static void unmap(struct signer *signer)
+static void unmap(struct batch *batch)
 {
-	if (signer->outputs != NULL)
-		munmap(signer->outputs, signer->output_capacity * sizeof(*signer->outputs));
-	signer->outputs = NULL;
-	signer->output_capacity = 0;
+	if (batch->outputs != NULL)
+		munmap(batch->outputs, batch->output_capacity * sizeof(*batch->outputs));
+	batch->outputs = NULL;
+	batch->output_capacity = 0;
+}
+
+static void wait_for_children(struct batch *batch)
+{
+	for (unsigned i = 0; i < batch->child_count; i++) {
+		while (waitpid(batch->children[i], NULL, 0) < 0 && errno == EINTR)
+			continue;
+	}
+	batch->child_count = 0;
 }
 
 void signer_free(struct signer *signer)
 {
 	if (signer == NULL)
 		return;
-	unmap(signer);
-	free(signer->jobs);
-	free(signer->inputs);
+	for (unsigned i = 0; i < 2; i++) {
+		struct batch *batch = &signer->batches[i];
+		wait_for_children(batch);
+		unmap(batch);
+		free(batch->jobs);
+		free(batch->inputs);
+	}
 	free(signer);
 }
 
@@ -117,12 +138,6 @@ size_t signer_keys_for(const struct signer *signer, uint16_t type,
 uint64_t signer_count(const struct signer *signer)
 {
 	return signer->made_count;
-}
-
-void signer_clear(struct signer *signer)
-{
-	signer->job_count = 0;
-	signer->inputs_size = 0;
 }
 
 /* ---- times ---- */
@@ -186,55 +201,62 @@ int signer_add(struct signer *signer, const struct key *key, struct dnsblv6_rrsi
 	rrsig->signature.expiration =
 		now + signer->options.lifetime_s - jitter(signer, owner, rrsig->type_covered);
 
-	if (!array_reserve(signer->jobs, signer->job_count + 1, &signer->job_capacity) ||
-	    !array_reserve(signer->inputs, signer->inputs_size + INPUT_MAX,
-			   &signer->inputs_capacity))
+	struct batch *batch = &signer->batches[signer->current];
+	if (!array_reserve(batch->jobs, batch->job_count + 1, &batch->job_capacity) ||
+	    !array_reserve(batch->inputs, batch->inputs_size + INPUT_MAX, &batch->inputs_capacity))
 		return -ENOMEM;
-	struct job *job = &signer->jobs[signer->job_count];
+	struct job *job = &batch->jobs[batch->job_count];
 	int ret = dnsblv6_signing_input(rrsig, signer->options.zone, owner, rdatas, rdata_count,
-					signer->inputs + signer->inputs_size, INPUT_MAX,
+					batch->inputs + batch->inputs_size, INPUT_MAX,
 					&job->input_size);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	job->key = key;
-	job->input_at = signer->inputs_size;
-	signer->inputs_size += job->input_size;
-	*ret_job = signer->job_count++;
+	job->input_at = batch->inputs_size;
+	batch->inputs_size += job->input_size;
+	*ret_job = batch->job_count++;
 	return DNSBLV6_OK;
+}
+
+/* The batch that was begun last. */
+static unsigned begun(const struct signer *signer)
+{
+	return 1 - signer->current;
 }
 
 void signer_take(const struct signer *signer, size_t job, struct dnsblv6_signature *signature)
 {
-	memcpy(signature->bytes, signer->outputs[job].signature, DNSBLV6_SIGNATURE_BYTES);
+	const struct batch *batch = &signer->batches[begun(signer)];
+	memcpy(signature->bytes, batch->outputs[job].signature, DNSBLV6_SIGNATURE_BYTES);
 }
 
 /* ---- signing ---- */
 
-static int map_outputs(struct signer *signer)
+static int map_outputs(struct batch *batch)
 {
-	if (signer->job_count <= signer->output_capacity)
+	if (batch->job_count <= batch->output_capacity)
 		return DNSBLV6_OK;
-	unmap(signer);
-	size_t size = signer->job_count * sizeof(*signer->outputs);
+	unmap(batch);
+	size_t size = batch->job_count * sizeof(*batch->outputs);
 	void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
 		return -errno;
-	signer->outputs = shared;
-	signer->output_capacity = signer->job_count;
+	batch->outputs = shared;
+	batch->output_capacity = batch->job_count;
 	return DNSBLV6_OK;
 }
 
-static void sign_jobs(struct signer *signer, size_t first, size_t end)
+static void sign_jobs(struct batch *batch, size_t first, size_t end)
 {
 	for (size_t i = first; i < end; i++) {
-		const struct job *job = &signer->jobs[i];
-		struct output *output = &signer->outputs[i];
-		output->is_made = key_sign(job->key, signer->inputs + job->input_at,
-					   job->input_size, output->signature) == DNSBLV6_OK;
+		const struct job *job = &batch->jobs[i];
+		struct output *output = &batch->outputs[i];
+		output->is_made = key_sign(job->key, batch->inputs + job->input_at, job->input_size,
+					   output->signature) == DNSBLV6_OK;
 	}
 }
 
-static pid_t start_child(struct signer *signer, size_t first, size_t end)
+static pid_t start_child(struct batch *batch, size_t first, size_t end)
 {
 	pid_t parent = getpid();
 	pid_t pid = fork();
@@ -242,53 +264,54 @@ static pid_t start_child(struct signer *signer, size_t first, size_t end)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() == parent)
-		sign_jobs(signer, first, end);
+		sign_jobs(batch, first, end);
 	_exit(0);
 }
 
-/* The parent has a share as well, and that of a child that could not be made. */
-static void sign_in_processes(struct signer *signer, unsigned process_count)
+/* The program itself has other work, but for a share that is not worth a process or cannot have one. */
+static void sign_in_processes(struct batch *batch, unsigned process_count)
 {
-	pid_t children[PROCESSES_MAX];
-	size_t share = (signer->job_count + process_count - 1) / process_count;
+	size_t share = (batch->job_count + process_count - 1) / process_count;
 	size_t at = 0;
-	unsigned child_count = 0;
-	for (unsigned i = 1; i < process_count; i++) {
-		pid_t pid = start_child(signer, at, at + share);
+	while (batch->job_count >= SHARE_MIN && at < batch->job_count) {
+		size_t end = at + share < batch->job_count ? at + share : batch->job_count;
+		pid_t pid = start_child(batch, at, end);
 		if (pid < 0)
 			break;
-		children[child_count++] = pid;
-		at += share;
+		batch->children[batch->child_count++] = pid;
+		at = end;
 	}
-	sign_jobs(signer, at, signer->job_count);
-	for (unsigned i = 0; i < child_count; i++) {
-		while (waitpid(children[i], NULL, 0) < 0 && errno == EINTR)
-			continue;
-	}
+	sign_jobs(batch, at, batch->job_count);
 }
 
-int signer_run(struct signer *signer)
+int signer_start(struct signer *signer)
 {
-	if (signer->job_count == 0)
-		return DNSBLV6_OK;
-	int ret = map_outputs(signer);
+	struct batch *batch = &signer->batches[signer->current];
+	int ret = map_outputs(batch);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	struct output *outputs = signer->outputs;
-	if (outputs == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < signer->job_count; i++)
-		outputs[i].is_made = 0;
-
-	size_t worthwhile = signer->job_count / SHARE_MIN + 1;
+	for (size_t i = 0; i < batch->job_count; i++)
+		batch->outputs[i].is_made = 0;
+	signer->current = begun(signer);
+	signer->batches[signer->current].job_count = 0;
+	signer->batches[signer->current].inputs_size = 0;
+	size_t worthwhile = batch->job_count / SHARE_MIN + 1;
 	unsigned process_count = signer->options.process_count;
 	if (process_count > worthwhile)
 		process_count = (unsigned)worthwhile;
-	sign_in_processes(signer, process_count);
-	for (size_t i = 0; i < signer->job_count; i++) {
-		if (!outputs[i].is_made)
+	sign_in_processes(batch, process_count);
+	return DNSBLV6_OK;
+}
+
+int signer_finish(struct signer *signer)
+{
+	struct batch *batch = &signer->batches[begun(signer)];
+	wait_for_children(batch);
+	for (size_t i = 0; i < batch->job_count; i++) {
+		if (!batch->outputs[i].is_made)
 			return KEY_ECRYPTO;
 	}
-	signer->made_count += signer->job_count;
+	signer->made_count += batch->job_count;
+	batch->job_count = 0;
 	return DNSBLV6_OK;
 }

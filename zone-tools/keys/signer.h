@@ -4,19 +4,20 @@
 /*
  * signer.h - the signatures of a zone: collected, then made on all cores at once.
  *
- * Flow: chain.c adds what has to be signed -> signer_run() -> chain.c takes the
- *       signatures. key.h makes one; this file makes many.
+ * Flow: chain.c adds what has to be signed -> signer_start() -> signer_finish() ->
+ *       chain.c takes the signatures. key.h makes one; this file makes many.
  *
  *     size_t job;
  *     ret = signer_add(signer, key, &rrsig, owner, rdatas, count, &job);
  *     ...
- *     ret = signer_run(signer);
+ *     ret = signer_start(signer);    the next ones may be added now
+ *     ...
+ *     ret = signer_finish(signer);
  *     signer_take(signer, job, &rrsig.signature);
- *     signer_clear(signer);
  *
- * signer_run() forks children that sign their share into shared memory and
- * end: there are no threads, and a key never leaves the program's memory. A
- * signer owns its memory; the keys and the zone are borrowed.
+ * signer_start() forks children that sign their share into shared memory and
+ * end, while the program writes what was signed before: there are no threads, and a key
+ * never leaves the program's memory. A signer owns its memory; the keys and the zone are borrowed.
  */
 
 #include "zone-tools/keys/key.h"
@@ -67,11 +68,14 @@ size_t signer_zone_keys(const struct signer *signer,
 int signer_add(struct signer *signer, const struct key *key, struct dnsblv6_rrsig *rrsig,
 	       const struct dnsblv6_labels *owner, struct dnsblv6_rdata *rdatas, size_t rdata_count,
 	       size_t *ret_job);
-/* Makes all signatures that were added. -errno or KEY_ECRYPTO when one cannot be made. */
-int signer_run(struct signer *signer);
+/* Begins to make all signatures that were added. What is added from now on has numbers from 0 again. */
+int signer_start(struct signer *signer);
+/*
+ * Waits for the signatures that were begun last, which can be taken until the next start. -errno or
+ * KEY_ECRYPTO when one cannot be made.
+ */
+int signer_finish(struct signer *signer);
 void signer_take(const struct signer *signer, size_t job, struct dnsblv6_signature *signature);
-/* Forgets all jobs. */
-void signer_clear(struct signer *signer);
 
 /*
  * Is a signature the signing key's, begun, with more than five fourteenths of the lifetime left,

@@ -157,11 +157,12 @@ static int sign_by(struct apex *apex, struct signer *signer, const struct key *k
 	size_t job;
 	int ret = signer_add(signer, key, &rrsig, &owner, &rdata, 1, &job);
 	if (ret == DNSBLV6_OK)
-		ret = signer_run(signer);
+		ret = signer_start(signer);
+	if (ret == DNSBLV6_OK)
+		ret = signer_finish(signer);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	signer_take(signer, job, &rrsig.signature);
-	signer_clear(signer);
 	apex->rrsig_sizes[number] =
 		dnsblv6_rrsig_encode(&rrsig, options->zone, apex->rrsigs[number]);
 	return DNSBLV6_OK;
