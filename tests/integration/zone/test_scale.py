@@ -1,0 +1,47 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+A build keeps eight bytes of an address, one /8 at a time besides, and nothing else.
+
+Two million addresses in a hundred /8s make so small a store that what is
+bounded is the list and what is planned of it. bench/scale measures a hundred
+million.
+"""
+
+import resource
+import unittest
+
+from harness import IS_SANITIZED, Case, main, numbers
+
+OCTETS = [octet for octet in range(1, 120) if octet not in (10, 100, 127)][:100]
+EACH = 20000
+PER_ADDRESS_MAX = 12  # bytes: eight, and what is free in the last run of each /8
+FIXED_MAX = 24 << 20  # the program, a /8 while it is resolved, pages of the store
+EX_TEMPFAIL = 75
+
+
+@unittest.skipIf(IS_SANITIZED, "the sanitizers' memory is not ours")
+class Scale(Case):
+    def build_within(self, path, size, **how):
+        """With so many bytes of memory that is not of the store's map."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+        return self.build(self.path("bl6.mdb"), path, preexec_fn=limit, **how)
+
+    def test_memory_for_each_address_is_bounded(self):
+        """Every other address, in no order: none is a neighbour of another."""
+        places = list(range(0, 2 * EACH, 2))
+        self.random.shuffle(places)
+        path = self.path("list.txt")
+        with open(path, "w", encoding="ascii") as file:
+            for place in places:
+                file.write("".join(f"{octet}.0.{place >> 8}.{place & 255}\n" for octet in OCTETS))
+        count = EACH * len(OCTETS)
+        refused = self.build_within(path, PER_ADDRESS_MAX * count // 2, expect=EX_TEMPFAIL)
+        self.assertIn("out of memory", refused.err)
+        built = numbers(self.build_within(path, PER_ADDRESS_MAX * count + FIXED_MAX).out)
+        self.assertEqual(built["ipv4"], count)
+
+
+if __name__ == "__main__":
+    main()
