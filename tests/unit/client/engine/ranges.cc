@@ -144,6 +144,13 @@ zone_names random_zone(randomness &rnd, const setting &set)
 								   ? lens4[rnd.below(3)]
 								   : lens6[rnd.below(4)]);
 		add(name_of(set.style, prefix, origin));
+		// Where a zone has both the dotted names stand among those that are asked for.
+		if (dnsblv6_style_is_both(set.style) && rnd.one_in(4))
+			prefix = dnsblv6_prefix_make(addr, dnsblv6_addr_is_ipv4(addr)
+								   ? lens4[rnd.below(3)]
+								   : lens6[rnd.below(4)]);
+		if (dnsblv6_style_is_both(set.style))
+			add(name_of(DNSBLV6_STYLE_DOTTED, prefix, origin));
 	}
 	for (const char *odd : odd_names)
 		if (rnd.one_in(6))
@@ -221,6 +228,8 @@ TEST_CASE("an NSEC proves the blocks between its names and no other", "[client][
 	const setting set = GENERATE(
 		setting{ DNSBLV6_STYLE_DOTTED, "bl6.example", "bl6.example" },
 		setting{ DNSBLV6_STYLE_FLAT, "bl6.example", "bl6.example" },
+		setting{ DNSBLV6_STYLE_BOTH, "bl6.example", "bl6.example" },
+		setting{ DNSBLV6_STYLE_BOTH6, "bl6.example", "bl6.example" },
 		setting{ DNSBLV6_STYLE_DOTTED, "bl6.example", "dialups.bl6.example" },
 		setting{ DNSBLV6_STYLE_FLAT, "bl6.example", "a\\000.dialups.bl6.example" });
 	const auto seed = RANDOM_SEED(40);
