@@ -103,6 +103,16 @@ static int check_signed(struct store_bytes key, struct store_bytes value)
 	return dnsblv6_record_decode_signatures(value.data, value.size, &signatures);
 }
 
+/* While it is signed with two algorithms. */
+static int check_signed_twice(struct store_bytes key, struct store_bytes value)
+{
+	struct dnsblv6_signatures signatures;
+	(void)key;
+	if (dnsblv6_record_kind(value.data, value.size) != DNSBLV6_RECORD_BITMAP)
+		return DNSBLV6_OK;
+	return dnsblv6_record_decode_other_signatures(value.data, value.size, &signatures);
+}
+
 static int read_signing(struct check *check, struct reader *reader)
 {
 	struct store_bytes value;
@@ -147,6 +157,8 @@ static int check_records(struct check *check, struct reader *reader)
 		ret = check_table(check, reader, STORE_RECORDS, check_record);
 	if (ret == DNSBLV6_OK && check->signing.expires_s != 0)
 		ret = check_table(check, reader, STORE_RECORDS, check_signed);
+	if (ret == DNSBLV6_OK && check->signing.other_algorithm != 0)
+		ret = check_table(check, reader, STORE_RECORDS, check_signed_twice);
 	if (ret == DNSBLV6_OK)
 		ret = check_table(check, reader, STORE_SEGMENTS, check_segment);
 	if (ret == DNSBLV6_OK)

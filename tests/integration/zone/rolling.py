@@ -137,10 +137,10 @@ class Rolling(Case):
         return [(fields[0], fields[2], " ".join(fields[3:]))
                 for fields in (line.split() for line in lines if line[0] not in "$;")]
 
-    def apex(self, rrtype):
-        return [rdata for name, found, rdata in self.records() if (name, found) == (ZONE, rrtype)]
+    def apex(self, rrtype, zone=ZONE):
+        return [rdata for name, found, rdata in self.records() if (name, found) == (zone, rrtype)]
 
-    def verify_at(self, offset_s):
+    def verify_at(self, offset_s, zone=ZONE):
         """
         Every signature, of every algorithm among the DNSKEYs, is good at that time. kzonecheck wants all
         keys with flags 257 to sign everything, which RFC 4035 section 2.2 does not.
@@ -148,10 +148,10 @@ class Rolling(Case):
         path = self.path("zonefile")
         with open(path, "wb") as file:
             self.run_zone_into(file, "dump", "--zonefile", "--store", self.store)
-        algorithms = [rdata.split()[2] for rdata in self.apex("DNSKEY")]
+        algorithms = [rdata.split()[2] for rdata in self.apex("DNSKEY", zone)]
         commands = [["ldns-verify-zone", "-t", f"+{offset_s}", path]]
         if len(algorithms) == 1:
-            commands.append(["kzonecheck", "-t", f"+{offset_s}", "-o", ZONE, path])
+            commands.append(["kzonecheck", "-t", f"+{offset_s}", "-o", zone, path])
         for command in commands:
             result = subprocess.run([peer(command[0]), *command[1:]], check=False,
                                     capture_output=True, text=True)

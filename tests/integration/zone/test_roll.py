@@ -139,6 +139,62 @@ class ByHand(Rolling):
         self.assertFalse(os.path.exists(self.keys))
 
 
+class Beside(Rolling):
+    """What else build can do, with a directory of keys."""
+
+    def test_a_dry_run_makes_no_key_and_no_step(self):
+        self.build_at(0, "--keys", self.keys, "--dry-run")
+        self.assertFalse(os.path.exists(self.keys))
+        self.build_at(0)
+        self.step_at(0, "ds-seen")
+        with self.unchanged():
+            self.build_at(DAY, "--keys", self.keys, "--roll-every", "1h", "--dry-run")
+            self.run_zone_at(DAY, "update", "--store", self.store, "--keys", self.keys, "--add",
+                             "192.0.2.9", "--dry-run")
+        self.assertEqual(len(os.listdir(self.keys)), 1)
+
+    def test_the_classic_zone_beside_it_has_a_key_of_its_own(self):
+        classic = self.path("bl.mdb")
+        self.build_at(0, "--keys", self.keys, "--classic", "bl.example.", "--classic-store", classic)
+        self.assertEqual(sorted(name.split("+")[0] for name in os.listdir(self.keys)),
+                         ["bl.example.", "bl6.example."])
+        self.store = classic
+        self.assertEqual(self.states_at(), ["active"])
+        self.verify_at(MINUTE, "bl.example.")
+
+    def test_a_version_that_comes_back_keeps_the_keys_that_there_are(self):
+        self.build_at(0)
+        self.step_at(0, "ds-seen")
+        before = self.run_zone("dump", "--store", self.store).out
+        self.run_zone_at(MINUTE, "update", "--store", self.store, "--keys", self.keys, "--add",
+                         "203.0.113.9")
+        self.step_at(HOUR, "start")
+        with self.unchanged():
+            self.run_zone_at(2 * HOUR, "rollback", "--store", self.store, expect=EX_DATAERR)
+        self.run_zone_at(2 * HOUR, "rollback", "--store", self.store, "--keys", self.keys)
+        self.assertEqual(self.run_zone("dump", "--store", self.store).out, before)
+        self.assertEqual(self.states_at(2 * HOUR), ["active", "published"])
+        self.assertEqual(len(self.apex("DNSKEY")), 2)
+        self.verify_at(2 * HOUR)
+
+    def test_a_zone_of_zones_conf_rolls_by_its_name(self):
+        config = self.write("zones.conf", f"""
+zone:
+  - domain: {ZONE}
+    store: {self.store}
+    list: {self.list}
+    ns: ns1.example.net.
+    keys: {self.keys}
+    roll-every: 1d
+    parent: [ {self.parent.address} ]
+""")
+        self.run_zone_at(0, "build", "--config", config, ZONE)
+        self.give_ds(*self.state_at())
+        self.assertIn("step=ds-seen", self.run_zone_at(HOUR, "sign", "--config", config, ZONE).err)
+        self.assertIn("step=start", self.run_zone_at(2 * DAY, "build", "--config", config, ZONE).err)
+        self.assertIn("next: submit at", self.run_zone_at(2 * DAY, "roll", "--config", config, ZONE).out)
+
+
 class Wrong(Rolling):
     """A rollover in each of its states, and what may go wrong then."""
 
