@@ -368,7 +368,8 @@ def problem_of(ds, keys, data):
 
 
 class Nights(Rolling):
-    TTL_S, DS_TTL_S = 2 * DAY, DAY
+    # Longer than steps and the registry take by themselves: so each wait is one that matters.
+    TTL_S, DS_TTL_S = 4 * DAY, 3 * DAY
 
     def cached(self, versions, ttl_s):
         """What a resolver may have this night: asked last before the night after, and kept for the TTL."""
