@@ -11,7 +11,9 @@
 #include "zone-tools/chain/chain.h"
 #include "zone-tools/records/clock.h"
 #include "zone-tools/reading/contents.h"
+#include "zone-tools/base/array.h"
 #include "zone-tools/reading/difference.h"
+#include "zone-tools/reading/past.h"
 #include "zone-tools/reading/versions.h"
 #include "zone-tools/plan/ranges.h"
 
@@ -21,9 +23,11 @@
 #include "lib/store/history.h"
 #include "lib/store/tables.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
@@ -54,7 +58,10 @@ struct history_log {
 	uint64_t count;
 	bool has_since;
 	struct version since;
-	uint64_t shown; /* prefixes of each change */
+	struct version before; /* the change that is printed: what was different then */
+	struct version after;
+	bool has_versions; /* these two, or since and now */
+	uint64_t shown;	   /* prefixes of each change */
 	struct reader *reader;
 	struct dnsblv6_facts facts;
 };
@@ -136,10 +143,112 @@ static int load_version(const struct history_log *log, const struct contents_ori
 	return ret;
 }
 
+/* ---- in dotted names: regions ---- */
+
+/* Those of one family around the names that changed. */
+struct regions {
+	struct past before;
+	struct past after;
+	bool is_ipv4;
+	struct dnsblv6_prefix *items;
+	size_t count;
+	size_t capacity;
+};
+
+static int add_region(struct regions *regions, const uint8_t *key, size_t key_size)
+{
+	const struct dnsblv6_labels *apex = &regions->before.origin->origin.name;
+	struct dnsblv6_labels name;
+	struct dnsblv6_prefix region;
+	bool is_there;
+	if (dnsblv6_key_to_labels(key, key_size, &name) != DNSBLV6_OK)
+		return STORE_ECORRUPT;
+	if (name.size < apex->size ||
+	    memcmp(name.wire + name.size - apex->size, apex->wire, apex->size) != 0)
+		return DNSBLV6_OK; /* of another list */
+	int ret = past_region(&regions->before, &regions->after, name.wire, name.size - apex->size,
+			      &region, &is_there);
+	if (ret != DNSBLV6_OK || !is_there || dnsblv6_prefix_is_ipv4(region) != regions->is_ipv4)
+		return ret;
+	const struct dnsblv6_prefix *last =
+		regions->count > 0 ? &regions->items[regions->count - 1] : NULL;
+	if (last != NULL && last->prefix_len == region.prefix_len &&
+	    dnsblv6_addr_compare(last->first, region.first) == 0)
+		return DNSBLV6_OK;
+	if (!array_reserve(regions->items, regions->count + 1, &regions->capacity))
+		return -ENOMEM;
+	regions->items[regions->count++] = region;
+	return DNSBLV6_OK;
+}
+
+static int find_regions(const struct history_log *log, uint64_t number, struct regions *regions)
+{
+	struct history_names names = { .reader = log->reader, .number = number };
+	struct dnsblv6_name_change change;
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; number == 0 && ret == DNSBLV6_OK && i < log->since.count; i++)
+		ret = add_region(regions, log->since.items[i].key, log->since.items[i].key_size);
+	if (number == 0 || ret != DNSBLV6_OK)
+		return ret;
+	while ((ret = history_next_name(&names, &change)) == DNSBLV6_OK) {
+		ret = add_region(regions, change.key, change.key_size);
+		if (ret != DNSBLV6_OK)
+			return ret;
+	}
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
+/* Wide before narrow, which are in them. */
+static int compare_regions(const void *a, const void *b)
+{
+	const struct dnsblv6_prefix *left = a;
+	const struct dnsblv6_prefix *right = b;
+	int by_first = dnsblv6_addr_compare(left->first, right->first);
+	return by_first != 0 ? by_first : left->prefix_len - right->prefix_len;
+}
+
+static int read_regions(struct regions *regions, struct sides *sides)
+{
+	const struct dnsblv6_prefix *done = NULL;
+	int ret = DNSBLV6_OK;
+	if (regions->count > 0)
+		qsort(regions->items, regions->count, sizeof(*regions->items), compare_regions);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < regions->count; i++) {
+		const struct dnsblv6_prefix *region = &regions->items[i];
+		if (done != NULL && dnsblv6_prefix_contains(*done, region->first))
+			continue;
+		done = region;
+		ret = past_read(&regions->before, *region, &sides->before);
+		if (ret == DNSBLV6_OK)
+			ret = past_read(&regions->after, *region, &sides->after);
+	}
+	return ret;
+}
+
+static int load_regions(const struct history_log *log, uint64_t number,
+			const struct contents_origin *origin, struct sides *sides)
+{
+	const struct version *before = number != 0 ? &log->before : &log->since;
+	struct regions regions = { .before = { log->reader, origin, before },
+				   .after = { log->reader, origin, &log->after },
+				   .is_ipv4 = sides->before.is_ipv4 };
+	int ret = find_regions(log, number, &regions);
+	if (ret == DNSBLV6_OK)
+		ret = read_regions(&regions, sides);
+	free(regions.items);
+	return ret;
+}
+
+/* ---- sides ---- */
+
 /* Of one change, or with number 0 since a version. */
 static int load_sides(const struct history_log *log, uint64_t number,
 		      const struct contents_origin *origin, struct sides *sides)
 {
+	bool is_dotted =
+		dnsblv6_style_read((enum dnsblv6_style)log->facts.style) == DNSBLV6_STYLE_DOTTED;
+	if (is_dotted && (log->has_versions || number == 0))
+		return load_regions(log, number, origin, sides);
 	int ret = number != 0 ? load_names(log, number, origin, sides)
 			      : load_version(log, origin, sides);
 	ranges_normalise(&sides->before);
@@ -220,7 +329,29 @@ static void print_header(const struct dnsblv6_change *change)
 	       change->removed_count, change->has_names ? "" : " (addresses not kept)");
 }
 
-static int print_changes(const struct history_log *log)
+/* The newest version is what is there; of others the journal may not have all. */
+static int load_side(struct history_log *log, uint32_t serial, struct version *ret_version)
+{
+	if (serial == log->facts.serial)
+		return DNSBLV6_OK;
+	return version_load(log->reader, serial, VERSION_NAMES, ret_version);
+}
+
+static int print_change(struct history_log *log, uint64_t number,
+			const struct dnsblv6_change *change)
+{
+	int ret = load_side(log, change->from_serial, &log->before);
+	if (ret == DNSBLV6_OK)
+		ret = load_side(log, change->to_serial, &log->after);
+	log->has_versions = ret == DNSBLV6_OK;
+	if (ret == DNSBLV6_OK || version_strerror(ret) != NULL)
+		ret = print_addresses(log, number);
+	version_deinit(&log->before);
+	version_deinit(&log->after);
+	return ret;
+}
+
+static int print_changes(struct history_log *log)
 {
 	uint64_t number;
 	int ret = history_newest(log->reader, &number);
@@ -230,7 +361,7 @@ static int print_changes(const struct history_log *log)
 		if (ret == DNSBLV6_OK)
 			print_header(&change);
 		if (ret == DNSBLV6_OK && log->shown > 0 && change.has_names)
-			ret = print_addresses(log, number);
+			ret = print_change(log, number, &change);
 	}
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
 }

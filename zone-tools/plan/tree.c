@@ -439,15 +439,20 @@ static int add_hole(struct tree_reading *reading, unsigned i, const uint8_t *lab
 	return ranges_add(holes, hole.first, hole.last);
 }
 
+bool tree_place(const uint8_t *labels, size_t size, struct dnsblv6_prefix *ret_place)
+{
+	/* "0.192" is a mark, "0.2.0.192" a bitmap: all labels are tried first. */
+	return parse_place(labels, size, 0, ret_place) ||
+	       parse_place(labels, size, head_size(labels, size), ret_place);
+}
+
 static int read_dotted(struct tree_reading *reading, const uint8_t *labels, size_t size,
 		       const struct dnsblv6_bitmap *map)
 {
 	struct dnsblv6_prefix place;
 	struct dnsblv6_prefix block;
 	int ret = DNSBLV6_OK;
-	/* "0.192" is a mark, "0.2.0.192" a bitmap: all labels are tried first. */
-	if (!parse_place(labels, size, 0, &place) &&
-	    !parse_place(labels, size, head_size(labels, size), &place))
+	if (!tree_place(labels, size, &place))
 		return DNSBLV6_OK;
 	if (dnsblv6_prefix_is_ipv4(place) != reading->ranges->is_ipv4)
 		return DNSBLV6_OK;

@@ -62,6 +62,9 @@ struct tree_reading {
 	unsigned open_count;
 };
 
+/* The block whose own name a dotted name is, or is next below. False for names of another kind. */
+bool tree_place(const uint8_t *labels, size_t size, struct dnsblv6_prefix *ret_place);
+
 /*
  * The next name of a list, relative to its origin, in the order of the keys; map is NULL where
  * there is no bitmap. Names that are no block's, or of the other family, are left out.

@@ -9,8 +9,9 @@ exceptions, is built; its store has to be small, and dump to give it back.
 
 import ipaddress
 import os
+import re
 
-from harness import ZONE, Case, main, numbers
+from harness import ANY_SIZE, ZONE, Case, main, numbers
 
 LENGTHS = [29] * 25 + [30] * 10 + [31] * 10 + [32] * 180 + [40] * 5 + [44] * 30 + [48] * 90
 EXCEPTIONS = 337
@@ -53,6 +54,22 @@ class Exceptions(Case):
                   for line in self.run_zone("dump", "--store", store).out.splitlines()]
         self.assertEqual(self.listed_count(dumped, []), built["ipv6"])
         self.run_zone("check", "--store", store, path)
+
+    def test_the_log_tells_exceptions_and_nothing_around_them(self):
+        store = self.path("bl6.mdb")
+        self.build(store, self.write("list.txt", "2a00::/32\n20.0.0.0/16\n"))
+        steps = [("--remove", "20.0.7.9"), ("--remove", "2a00:0:5::/48"), ("--add", "20.0.7.9"),
+                 ("--remove", "20.0.128.0/17"), ("--add", "20.0.128.0/17"),
+                 ("--add", "2a00:0:5::/48")]
+        for word, text in steps:
+            self.run_zone("update", "--store", store, *ANY_SIZE, word, text)
+        lines = self.run_zone("log", "--store", store, "--all").out.splitlines()
+        told = [line.split() for line in lines if line.startswith(" ")]
+        self.assertEqual(told, [["+" if word == "--add" else "-", text]
+                                for word, text in reversed(steps)])
+        serial = re.search(r"before=(\d+)", lines[-2])[1]
+        since = self.run_zone("log", "--store", store, "--all", "--since", serial).out
+        self.assertEqual(len(since.splitlines()), 1, since)
 
     def test_an_update_of_an_exception_changes_few_names(self):
         store = self.path("bl6.mdb")

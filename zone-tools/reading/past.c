@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/reading/past.h"
+
+#include "zone-tools/plan/tree.h"
+
+#include <string.h>
+
+/* ---- names of a version ---- */
+
+static int compare(const struct version_entry *entry, const uint8_t *key, size_t size)
+{
+	return dnsblv6_key_compare(entry->key, entry->key_size, key, size);
+}
+
+/* The first name of the version that is not before key; its end when there is none. */
+static size_t find_entry(const struct version *version, const uint8_t *key, size_t size,
+			 size_t *ret_end)
+{
+	size_t low = version_first(version, STORE_RECORDS);
+	size_t high = low;
+	while (high < version->count && version->items[high].table == STORE_RECORDS)
+		high++;
+	*ret_end = high;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (compare(&version->items[middle], key, size) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int has_name(const struct past *past, const struct dnsblv6_key *key, bool *ret_has)
+{
+	size_t end;
+	struct store_bytes value;
+	size_t at = find_entry(past->version, key->bytes, key->size, &end);
+	if (at < end && compare(&past->version->items[at], key->bytes, key->size) == 0) {
+		*ret_has = past->version->items[at].is_there;
+		return DNSBLV6_OK;
+	}
+	int ret = reader_get(past->reader, STORE_RECORDS, key->bytes, key->size, &value);
+	*ret_has = ret == DNSBLV6_OK;
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
+/* ---- regions ---- */
+
+static const unsigned ipv4_borders[] = { DNSBLV6_IPV4_BASE_LEN + 8, DNSBLV6_IPV4_BASE_LEN + 16,
+					 DNSBLV6_IPV4_BASE_LEN + 24, 0 };
+static const unsigned ipv6_borders[] = { 16, 32, 48, 56, 0 };
+
+static int has_wildcard(const struct past *past, struct dnsblv6_prefix block, bool *ret_has)
+{
+	const struct dnsblv6_labels *origin = &past->origin->origin.name;
+	struct dnsblv6_labels name;
+	struct dnsblv6_labels full;
+	struct dnsblv6_key key;
+	int ret = dnsblv6_name_make(DNSBLV6_STYLE_DOTTED, block, &name);
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_name_join(name.wire, name.size, origin->wire, origin->size, &full);
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_key_from_labels(full.wire, full.size, &key);
+	return ret == DNSBLV6_OK ? has_name(past, &key, ret_has) : ret;
+}
+
+int past_region(const struct past *left, const struct past *right, const uint8_t *labels,
+		size_t size, struct dnsblv6_prefix *ret_region, bool *ret_is_there)
+{
+	struct dnsblv6_prefix place;
+	*ret_is_there = tree_place(labels, size, &place);
+	if (!*ret_is_there)
+		return DNSBLV6_OK;
+	const unsigned *border = dnsblv6_prefix_is_ipv4(place) ? ipv4_borders : ipv6_borders;
+	for (; *border != 0 && *border < place.prefix_len; border++) {
+		struct dnsblv6_prefix above = dnsblv6_prefix_make(place.first, *border);
+		bool has = false;
+		int ret = has_wildcard(left, above, &has);
+		if (ret == DNSBLV6_OK && !has)
+			ret = has_wildcard(right, above, &has);
+		if (ret != DNSBLV6_OK)
+			return ret;
+		if (has) {
+			place = above;
+			break;
+		}
+	}
+	*ret_region = place;
+	return DNSBLV6_OK;
+}
+
+/* ---- what is listed in one ---- */
+
+/* Names of the store and of the version, in order; those of the version stand for the store's. */
+struct merge {
+	const struct past *past;
+	struct dnsblv6_key start; /* what all of them begin with */
+	size_t at;
+	size_t end;
+	int status; /* of the store's next one: it is in key and value */
+	struct store_bytes key;
+	struct store_bytes value;
+};
+
+static bool is_inside(const struct merge *merge, const uint8_t *key, size_t size)
+{
+	return size >= merge->start.size && memcmp(key, merge->start.bytes, merge->start.size) == 0;
+}
+
+static bool has_stored(const struct merge *merge)
+{
+	return merge->status == DNSBLV6_OK && is_inside(merge, merge->key.data, merge->key.size);
+}
+
+static const struct version_entry *entry_at(const struct merge *merge)
+{
+	const struct version_entry *entry = &merge->past->version->items[merge->at];
+	return merge->at < merge->end && is_inside(merge, entry->key, entry->key_size) ? entry
+										       : NULL;
+}
+
+static int begin(const struct past *past, struct dnsblv6_prefix region, struct merge *ret_merge)
+{
+	const struct dnsblv6_labels *name = &past->origin->origin.name;
+	struct dnsblv6_key origin;
+	struct merge merge = { .past = past };
+	int ret = dnsblv6_key_from_labels(name->wire, name->size, &origin);
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_key_of_prefix(&origin, DNSBLV6_STYLE_DOTTED, region, &merge.start);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	merge.at = find_entry(past->version, merge.start.bytes, merge.start.size, &merge.end);
+	merge.status = reader_seek(past->reader, STORE_RECORDS, merge.start.bytes, merge.start.size,
+				   &merge.key, &merge.value);
+	*ret_merge = merge;
+	return DNSBLV6_OK;
+}
+
+static int add_name(struct tree_reading *reading, size_t origin_size, const uint8_t *key,
+		    size_t key_size, const uint8_t *record, size_t record_size)
+{
+	struct dnsblv6_labels name;
+	struct dnsblv6_bitmap map;
+	bool is_bitmap = dnsblv6_record_kind(record, record_size) == DNSBLV6_RECORD_BITMAP;
+	int ret = dnsblv6_key_to_labels(key, key_size, &name);
+	if (ret == DNSBLV6_OK && is_bitmap)
+		ret = dnsblv6_record_decode_bitmap(record, record_size, &map);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	return tree_read(reading, name.wire, name.size - origin_size, is_bitmap ? &map : NULL);
+}
+
+static int step(struct merge *merge, struct tree_reading *reading)
+{
+	size_t origin_size = merge->past->origin->origin.name.size;
+	const struct version_entry *entry = entry_at(merge);
+	bool is_stored = has_stored(merge);
+	int order = -1;
+	int ret = DNSBLV6_OK;
+	if (is_stored)
+		order = entry != NULL ? compare(entry, merge->key.data, merge->key.size) : 1;
+	if (order <= 0 && entry->is_there)
+		ret = add_name(reading, origin_size, entry->key, entry->key_size, entry->value,
+			       entry->value_size);
+	if (order > 0)
+		ret = add_name(reading, origin_size, merge->key.data, merge->key.size,
+			       merge->value.data, merge->value.size);
+	merge->at += order <= 0;
+	if (is_stored && order >= 0)
+		merge->status =
+			reader_next(merge->past->reader, STORE_RECORDS, &merge->key, &merge->value);
+	return ret;
+}
+
+int past_read(const struct past *past, struct dnsblv6_prefix region, struct ranges *ranges)
+{
+	struct tree_reading reading = { .ranges = ranges, .style = DNSBLV6_STYLE_DOTTED };
+	struct merge merge;
+	int ret = begin(past, region, &merge);
+	while (ret == DNSBLV6_OK && (has_stored(&merge) || entry_at(&merge) != NULL))
+		ret = step(&merge, &reading);
+	int status = tree_end(&reading);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	if (merge.status != DNSBLV6_OK && merge.status != DNSBLV6_ENOTFOUND)
+		return merge.status;
+	return status;
+}
