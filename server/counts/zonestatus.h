@@ -31,6 +31,9 @@ enum zonestatus_state {
 	X(status) /* what zone_strerror() explains, as uint64_t */                                 \
 	X(serial)                                                                                  \
 	X(records)                                                                                 \
+	X(addresses) /* IPv4, that are listed */                                                   \
+	X(networks)  /* /64s */                                                                    \
+	X(names)     /* domain names */                                                            \
 	X(built_s)                                                                                 \
 	X(expires_s)	/* 0: never */                                                             \
 	X(signatures_s) /* when the first one ends; 0: not signed */                               \

@@ -151,6 +151,9 @@ static void put_on_board(const struct watch_zone *watched, enum zonestatus_state
 	if (zone->has_version) {
 		value.serial = zone->facts.serial;
 		value.records = zone->facts.record_count;
+		value.addresses = zone->facts.ipv4_count;
+		value.networks = zone->facts.ipv6_count;
+		value.names = zone->facts.name_count;
 		value.built_s = zone->facts.built_s;
 		value.expires_s = zone->facts.expires_s;
 		value.signatures_s = zone->is_signed ? zone->signing.expires_s : 0;

@@ -181,6 +181,14 @@ class Metrics(Control):
                 seen.add(match[0].rsplit(" ", 1)[0])
         self.assertIn('dnsblv6_zone_up{zone="bl6.example."} 1', text.splitlines())
 
+    def test_what_each_list_has_is_counted(self):
+        self.build(self.path("counted.mdb"), self.write("counted.txt", "192.0.2.0/30\n2a00::/62\n"),
+                   "dnset:" + self.write("names.txt", "example.com\nexample.net\n"))
+        self.serve_controlled(zones=[(ZONE, self.path("counted.mdb"), None)])
+        lines = self.metrics().splitlines()
+        for name, value in (("ipv4_addresses", 4), ("ipv6_networks", 4), ("domain_names", 2)):
+            self.assertIn(f'dnsblv6_zone_{name}{{zone="{ZONE}"}} {value}', lines)
+
     def test_promtool_has_nothing_to_say(self):
         promtool = harness.peer("promtool")
         self.serve_controlled()
