@@ -2,7 +2,7 @@
 """
 replays.py - what benchmarks need that put the lookups of a trace.
 
-Flow: upstream-queries and client-queries read a trace and lists here, build stores, and
+Flow: upstream-queries, unbound-queries and client-queries read a trace and lists here, build stores, and
       start a dnsblv6d that counts and an Unbound in front of it.
 
 Everything stays on one loopback address of the process's own; a Bench ends what it started.
@@ -11,6 +11,7 @@ import base64
 import collections
 import contextlib
 import gzip
+import hashlib
 import ipaddress
 import os
 import platform
@@ -67,6 +68,32 @@ def read_trace(path, first):
     return trace
 
 
+def read_visits(path, first, quiet_s):
+    """
+    The first lookups of a trace as (second, address), the first of them in second 0. Lines of an
+    address that was looked up less than quiet_s before are left out.
+    """
+    known, visits, last = {}, [], {}
+    with open_trace(path) as lines:
+        for number, line in enumerate(lines, 1):
+            second, _, text = line.rstrip("\n").partition("\t")
+            try:
+                second = float(second)
+                if text not in known:
+                    known[text] = ipaddress.ip_address(text)
+            except ValueError:
+                raise Failure(f"{path}:{number}: no \"time TAB address\": {line[:80]!r}")
+            if second - last.get(text, second - quiet_s) < quiet_s:
+                continue
+            last[text] = second
+            visits.append((second, known[text]))
+            if len(visits) == first:
+                break
+    if not visits:
+        raise Failure(f"{path}: no lookups")
+    return [(second - visits[0][0], address) for second, address in visits]
+
+
 def find_list(name):
     """dnsblv6-zone's name of a list whose file may lie in the directory of real lists."""
     kind, colon, path = name.rpartition(":")
@@ -108,6 +135,7 @@ class Bench:
     """A directory, a loopback address of our own, and the processes started."""
 
     def __init__(self, programs, signer="dnsblv6"):
+        self.programs = os.path.abspath(programs)
         self.tool = os.path.join(programs, "zone-tools", "dnsblv6-zone")
         self.server = os.path.join(programs, "server", "dnsblv6d")
         self.signer = signer
@@ -132,11 +160,11 @@ class Bench:
             out.write(text)
         return path
 
-    def free_address(self):
+    def free_address(self, host=None):
         while True:
             with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp, \
                     socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
-                tcp.bind((self.host, 0))
+                tcp.bind((host or self.host, 0))
                 with contextlib.suppress(OSError):
                     udp.bind(tcp.getsockname())
                     return tcp.getsockname()
@@ -159,10 +187,12 @@ class Bench:
 
 
 @contextlib.contextmanager
-def dnsblv6d(bench, zone):
-    """(address, function that counts queries so far) of our server."""
-    address = bench.free_address()
-    config = bench.write("dnsblv6d.conf", config_text(address, [(ZONE, zone.store, CLASSIC)]))
+def dnsblv6d(bench, zone, addresses=(), server_lines=(), zone_lines=()):
+    """(address, function that counts queries so far) of our server; by default at a free address."""
+    address, *more = addresses or [bench.free_address()]
+    text = config_text(address, [(ZONE, zone.store, CLASSIC, *zone_lines)], server_lines)
+    listen = ", ".join(f"{host}@{port}" for host, port in (address, *more))
+    config = bench.write("dnsblv6d.conf", re.sub(r"(?<=listen: \[ )[^ ]*", listen, text))
     with bench.started([bench.server, "--config", config], "dnsblv6d") as process:
         process.wait_for_log(r"^info: \[dnsblv6d\] ready, ")
         pattern = r"^info: \[dnsblv6d\] counters, queries=(\d+)"
@@ -174,11 +204,14 @@ def dnsblv6d(bench, zone):
 
         yield address, count
 
-def build_store(bench, path, *arguments, ttl_s=TTL_S, negative_ttl_s=NEGATIVE_TTL_S):
+
+def build_store(bench, path, *arguments, ttl_s=TTL_S, negative_ttl_s=NEGATIVE_TTL_S,
+                servers=("ns1.example.net.",)):
     """A store of the list at path; arguments are for dnsblv6-zone build."""
     store = bench.new_path("bl6.mdb")
-    bench.run([bench.tool, "build", "--quiet", "--zone", ZONE, "--store", store, "--ns",
-               "ns1.example.net.", "--ignore-columns", "--ttl", str(ttl_s),
+    names = [word for server in servers for word in ("--ns", server)]
+    bench.run([bench.tool, "build", "--quiet", "--zone", ZONE, "--store", store, *names,
+               "--ignore-columns", "--ttl", str(ttl_s),
                "--negative-ttl", str(negative_ttl_s), *arguments, path])
     return store
 
@@ -250,6 +283,18 @@ def trust_anchor(apex, authority):
         raise Failure(f"{apex} has no DNSKEY at its authority")
     return "".join(f"{apex} DNSKEY {key[0] << 8 | key[1]} {key[2]} {key[3]}"
                    f" {base64.b64encode(key[4:]).decode()}\n" for key in keys)
+
+
+def ds_of(apex, authority):
+    """DS records of its keys, as dnsblv6-zone ds prints them."""
+    keys = harness.ask(authority, apex, DNSKEY).rdata(DNSKEY)
+    if not keys:
+        raise Failure(f"{apex} has no DNSKEY at its authority")
+    for key in keys:
+        total = sum(byte << 8 if index % 2 == 0 else byte for index, byte in enumerate(key))
+        tag = (total + (total >> 16)) & 0xFFFF  # RFC 4034 appendix B
+        digest = hashlib.sha256(harness.wire_name(apex) + key).hexdigest()
+        yield f"{apex} IN DS {tag} {key[3]} 2 {digest}"
 
 
 def machine():
