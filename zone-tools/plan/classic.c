@@ -306,11 +306,12 @@ static int walk_child(const struct walk *walk, const struct node *node,
 		      const struct children *children, unsigned child, uint32_t wildcard)
 {
 	uint32_t set = children->sets[child];
-	struct node below = { .ipv4.is_there = node->ipv4.is_there && is_octet(child),
-			      .ipv6.is_there = node->ipv6.is_there && is_nibble(child) };
 	unsigned nibble = nibble_of_child(child);
+	/* Most are so, and nothing is made for them. */
 	if (set == wildcard || !has_child(node, child))
 		return DNSBLV6_OK;
+	struct node below = { .ipv4.is_there = node->ipv4.is_there && is_octet(child),
+			      .ipv6.is_there = node->ipv6.is_there && is_nibble(child) };
 	int ret = add_child_label(&node->labels, child, &below.labels);
 	if (below.ipv4.is_there) {
 		below.ipv4.prefix = child_prefix(node->ipv4.prefix, child, 8);

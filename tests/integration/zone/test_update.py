@@ -241,9 +241,9 @@ class RandomUpdates(UpdateCase):
         self.look_like_blocks("flat")
 
     def test_names_that_look_like_blocks_beside_dotted_ones(self):
-        self.look_like_blocks("both6")
+        self.look_like_blocks("both6", ROUNDS // 3)
 
-    def look_like_blocks(self, style):
+    def look_like_blocks(self, style, count=ROUNDS):
         self.sign()
         self.style = style
         self.options = [word for label in ("a0", "14f", "14000", "140000", "ns.14000f", "deadbeef",
@@ -251,7 +251,7 @@ class RandomUpdates(UpdateCase):
                         for word in ("--ns", f"{label}.{ZONE},192.0.2.53,2001:db8::53")]
         self.lists = {name: Addresses() for name in ("", "1400001f", "c8.1400")}
         self.begin()
-        self.run_rounds()
+        self.run_rounds(count=count)
 
     def test_addresses_beside_test_points_and_canaries(self):
         self.sign()
