@@ -8,6 +8,8 @@
 
 #include "lib/common/counts.h"
 #include "lib/common/version.h"
+#include "lib/dns/peer.h"
+#include "server/transfer/outward.h"
 #include "server/zone/catalog.h"
 #include "server/zone/zone.h"
 
@@ -215,6 +217,48 @@ static void write_zone_gauge(const struct report *report, const struct zone_gaug
 	}
 }
 
+static const struct follow_gauge {
+	const char *name;
+	const char *help;
+	size_t offset; /* of struct followstatus_place */
+} follow_gauges[] = {
+	{ "serial", "serial of the zone that the secondary answers with",
+	  offsetof(struct followstatus_place, serial) },
+	{ "answered_timestamp_seconds", "when the secondary answered last",
+	  offsetof(struct followstatus_place, answered_s) },
+};
+
+static void write_follow_value(const struct report *report, const struct follow_gauge *row,
+			       const struct outward_address *at,
+			       const struct followstatus_place *place, FILE *out)
+{
+	char text[PEER_TEXT_SIZE];
+	uint64_t value;
+	uint16_t port = peer_format((const struct sockaddr *)at->address, text);
+	memcpy(&value, (const char *)place + row->offset, sizeof(value));
+	fprintf(out, "dnsblv6_secondary_%s{zone=\"%s\",secondary=\"%s\",address=\"%s@%u\"} %llu\n",
+		row->name, report->settings->zones[at->zone].domain.text, at->secondary->id, text,
+		port, (ull)value);
+}
+
+/* Those that have never answered have no value. */
+static void write_follow_gauge(const struct report *report, const struct follow_gauge *row,
+			       FILE *out)
+{
+	const struct counts_metric metric = gauge("dnsblv6_secondary", row->name, row->help);
+	struct outward_address at;
+	bool has_head = false;
+	for (size_t i = 0; outward_find(report->settings, i, &at); i++) {
+		struct followstatus_place place = followstatus_get(report->followstatus, i);
+		if (place.answered_s == 0)
+			continue;
+		if (!has_head)
+			counts_write_head(out, &metric);
+		has_head = true;
+		write_follow_value(report, row, &at, &place, out);
+	}
+}
+
 static void write_metrics(const struct report *report, FILE *out)
 {
 	uint64_t serving = 0;
@@ -236,6 +280,8 @@ static void write_metrics(const struct report *report, FILE *out)
 	write_counters(report, out);
 	for (size_t i = 0; i < sizeof(zone_gauges) / sizeof(zone_gauges[0]); i++)
 		write_zone_gauge(report, &zone_gauges[i], out);
+	for (size_t i = 0; i < sizeof(follow_gauges) / sizeof(follow_gauges[0]); i++)
+		write_follow_gauge(report, &follow_gauges[i], out);
 }
 
 int report_print(const struct report *report, const struct request *request, FILE *out)

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "server/counts/followstatus.h"
 #include "server/counts/zonestatus.h"
 #include "server/control/request.h"
 #include "server/settings/settings.h"
@@ -50,6 +51,7 @@ struct report {
 	size_t worker_count;
 	const struct settings *settings; /* of the newest generation, as the zonestatus */
 	const struct zonestatus *zonestatus;
+	const struct followstatus *followstatus;
 	const struct totals *totals;
 	struct talkers_shape shape;
 	const struct talkers *tables;

@@ -148,6 +148,7 @@ int accounts_write_report(const struct parent *parent, const struct request *req
 				 .is_stopping = parent->is_stopping,
 				 .settings = &shown->settings,
 				 .zonestatus = &shown->zonestatus,
+				 .followstatus = &shown->followstatus,
 				 .totals = &totals,
 				 .shape = parent->past_talkers.shape };
 	struct report_worker *workers = list_workers(parent, &report.worker_count);

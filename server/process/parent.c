@@ -23,6 +23,7 @@
 #include "server/process/accounts.h"
 #include "server/zone/catalog.h"
 #include "server/process/takeover.h"
+#include "server/transfer/outward.h"
 
 static const char context[] = "dnsblv6d";
 static const char is_stopping[] = "the server is stopping";
@@ -56,6 +57,7 @@ __attribute__((noreturn)) static void run_worker(struct parent *parent,
 		.filter = parent->worker_filter,
 		.bank = &generation->bank,
 		.zonestatus = &generation->zonestatus,
+		.followstatus = &generation->followstatus,
 		.cores = &parent->cores,
 		.talkers = &generation->talkers,
 		.index = index,
@@ -124,6 +126,7 @@ static void free_generation(struct generation *generation)
 		return;
 	counters_close(&generation->bank);
 	zonestatus_close(&generation->zonestatus);
+	followstatus_close(&generation->followstatus);
 	talkers_close(&generation->talkers);
 	settings_deinit(&generation->settings);
 	crew_deinit(&generation->crew);
@@ -145,6 +148,8 @@ static int open_shared(struct generation *generation, const struct talkers_shape
 	if (ret == 0)
 		ret = zonestatus_open(&generation->zonestatus, settings->workers,
 				      settings->zone_count);
+	if (ret == 0)
+		ret = followstatus_open(&generation->followstatus, outward_count(settings));
 	if (ret == 0)
 		ret = talkers_open(&generation->talkers, settings->workers, shape);
 	return ret;

@@ -13,6 +13,7 @@
  */
 
 #include "lib/process/callfilter.h"
+#include "server/counts/followstatus.h"
 #include "server/counts/zonestatus.h"
 #include "server/control/control.h"
 #include "server/askers/cookie.h"
@@ -44,6 +45,7 @@ struct generation {
 	struct settings settings;
 	struct counters_bank bank;
 	struct zonestatus zonestatus;
+	struct followstatus followstatus;
 	struct talkers_bank talkers;
 	struct crew crew;	     /* of workers, which are role 0 */
 	struct worker_state *states; /* one for each slot */

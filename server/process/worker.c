@@ -18,6 +18,7 @@
 #include "server/zone/catalog.h"
 #include "server/confine/confine.h"
 #include "server/transfer/forks.h"
+#include "server/transfer/inquiry.h"
 #include "server/transfer/notify.h"
 #include "server/askers/ratelimit.h"
 #include "server/zone/scrub.h"
@@ -43,7 +44,9 @@ struct worker {
 	struct watch watch;
 	struct notify notify; /* of worker 0, as the next */
 	struct scrub scrub;
+	struct inquiry inquiry;
 	bool is_notifying;
+	bool is_inquiring;
 	bool is_scrubbing;
 	bool is_draining;
 };
@@ -81,6 +84,8 @@ static void drain(struct worker *worker)
 	watch_close(&worker->watch);
 	if (worker->is_notifying)
 		notify_close(&worker->notify);
+	if (worker->is_inquiring)
+		inquiry_close(&worker->inquiry);
 	if (worker->is_scrubbing)
 		scrub_close(&worker->scrub);
 	udp_drain(worker->udp);
@@ -136,6 +141,10 @@ static int serve_others(struct worker *worker)
 	int ret = notify_open(&worker->notify, &worker->loop, &worker->catalog, settings,
 			      &worker->counters);
 	worker->is_notifying = ret == 0;
+	if (ret == 0)
+		ret = inquiry_open(&worker->inquiry, &worker->loop, &worker->catalog, settings,
+				   worker->start->followstatus);
+	worker->is_inquiring = ret == 0;
 	if (ret == 0)
 		ret = scrub_open(&worker->scrub, &worker->loop, &worker->catalog, settings);
 	worker->is_scrubbing = ret == 0;
@@ -341,6 +350,7 @@ int worker_serve(const struct worker_start *start)
 
 	watch_free(&worker->watch);
 	notify_free(&worker->notify);
+	inquiry_free(&worker->inquiry);
 	scrub_free(&worker->scrub);
 	udp_free(worker->udp);
 	tcp_free(worker->tcp);

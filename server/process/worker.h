@@ -14,6 +14,7 @@
 
 #include "lib/process/callfilter.h"
 #include "lib/dns/listener.h"
+#include "server/counts/followstatus.h"
 #include "server/counts/zonestatus.h"
 #include "server/process/cores.h"
 #include "server/counts/counters.h"
@@ -31,6 +32,7 @@ struct worker_start {
 	const struct callfilter *filter; /* of confine_make_filter() */
 	const struct counters_bank *bank;
 	const struct zonestatus *zonestatus;
+	const struct followstatus *followstatus;
 	const struct cores *cores; /* for pin-workers */
 	const struct talkers_bank *talkers;
 	size_t index;

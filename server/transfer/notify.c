@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "server/transfer/notify.h"
 
+#include "server/transfer/outward.h"
+
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -123,51 +124,6 @@ static void take_for(struct notify *notify, struct notify_target *target, bool i
 	target->is_down = is_down;
 }
 
-static bool is_any(const struct sockaddr_storage *address)
-{
-	if (address->ss_family == AF_INET)
-		return ((const struct sockaddr_in *)address)->sin_addr.s_addr == INADDR_ANY;
-	return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)address)->sin6_addr);
-}
-
-static socklen_t size_of(const struct sockaddr_storage *address)
-{
-	return address->ss_family == AF_INET ? sizeof(struct sockaddr_in)
-					     : sizeof(struct sockaddr_in6);
-}
-
-/* Secondaries know us by an address we listen at, and may take NOTIFY from no other. */
-static int bind_source(const struct settings *settings, int fd, sa_family_t family)
-{
-	for (size_t i = 0; i < settings->listen.count; i++) {
-		struct sockaddr_storage source = settings->listen.all[i];
-		if (source.ss_family != family)
-			continue;
-		if (is_any(&source))
-			return 0;
-		if (family == AF_INET)
-			((struct sockaddr_in *)&source)->sin_port = 0;
-		else
-			((struct sockaddr_in6 *)&source)->sin6_port = 0;
-		return bind(fd, (struct sockaddr *)&source, size_of(&source));
-	}
-	return 0;
-}
-
-/* Connected: then only that address and port can answer. */
-static int open_socket(const struct notify *notify, const struct notify_target *target)
-{
-	sa_family_t family = target->address->ss_family;
-	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -1;
-	if (bind_source(notify->settings, fd, family) == 0 &&
-	    connect(fd, (const struct sockaddr *)target->address, size_of(target->address)) == 0)
-		return fd;
-	close(fd);
-	return -1;
-}
-
 /* No way to it, no socket, no server at the port: any of that may change until the next try. */
 static void send_try(struct notify *notify, struct notify_target *target, uint64_t now_ms)
 {
@@ -177,7 +133,7 @@ static void send_try(struct notify *notify, struct notify_target *target, uint64
 						    : DOWN_INTERVAL_MS);
 	target->tries++;
 	if (target->fd < 0)
-		target->fd = open_socket(notify, target);
+		target->fd = outward_open(notify->settings, target->address);
 	if (target->fd < 0) {
 		take_for(notify, target, true, "NOTIFY cannot be sent");
 		return;
@@ -263,17 +219,6 @@ static void timer_on_tick(uv_timer_t *timer)
 
 /* ---- life ---- */
 
-static size_t count_targets(const struct settings *settings)
-{
-	size_t count = 0;
-	for (size_t i = 0; i < settings->zone_count; i++) {
-		const struct settings_zone *zone = &settings->zones[i];
-		for (size_t k = 0; k < zone->secondaries.count; k++)
-			count += settings->secondaries[zone->secondaries.indices[k]].address_count;
-	}
-	return count;
-}
-
 static void add_targets(struct notify *notify, size_t zone,
 			const struct settings_secondary *secondary)
 {
@@ -292,7 +237,7 @@ int notify_open(struct notify *notify, uv_loop_t *loop, struct catalog *catalog,
 		.loop = loop, .settings = settings, .catalog = catalog, .counters = *counters
 	};
 	notify->zones = calloc(settings->zone_count + 1, sizeof(*notify->zones));
-	notify->targets = calloc(count_targets(settings) + 1, sizeof(*notify->targets));
+	notify->targets = calloc(outward_count(settings) + 1, sizeof(*notify->targets));
 	if (notify->zones == NULL || notify->targets == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < settings->zone_count; i++) {

@@ -46,7 +46,7 @@ ROWS = {
     # What SMTP is: no I/O, no clock, no memory of its own.
     "lib/smtp": Row(GPL, project=("lib/format",)),
     "zone-tools": Row(GPL, project=("lib/format", "lib/lmdb", "lib/store", "lib/common",
-                                    "lib/process"),
+                                    "lib/process", "lib/dns"),
                       external=("knot", "z"),
                       external_of={"key": ("crypto",), "zonemd": ("crypto",)}),
     "server": Row(GPL, project=("lib/format", "lib/lmdb", "lib/store", "lib/common", "lib/process",

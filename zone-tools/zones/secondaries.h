@@ -46,12 +46,6 @@ const char *secondaries_add(void *member, const char *argument);
 size_t secondaries_wait(struct secondaries *secondaries, const struct dnsblv6_labels *zone,
 			uint32_t serial);
 
-/* The question for the SOA, in 512 bytes; returns its size, 0 without memory. */
-size_t secondaries_make_question(const struct dnsblv6_labels *zone, uint16_t id, uint8_t *ret_wire);
-/* The serial of the SOA in what arrived; false when that is no answer of an authority to it. */
-bool secondaries_read_answer(uint8_t *wire, size_t size, const struct dnsblv6_labels *zone,
-			     uint16_t id, uint32_t *ret_serial);
-
 #ifdef __cplusplus
 }
 #endif

@@ -162,8 +162,21 @@ class Metrics(Control):
     def metrics(self):
         return self.ctl("metrics").stdout
 
+    def serve_followed(self, store):
+        """With a secondary that is the server itself: it answers what it asks."""
+        address = self.free_address()
+        text = config_text(address, [(ZONE, store, None)], [f"control: {self.socket_path}"])
+        text += f"    secondary: [ itself ]\nsecondary:\n  - id: itself\n    address: {address[0]}@{address[1]}\n"
+        server = harness.Server(self.write("followed.conf", text), address, self.path("followed.log"))
+        self.processes.append(server)
+        self.expect_log(r"NOTIFY")
+        server.wait_until_ready()
+        wait_for(lambda: "dnsblv6_secondary_serial{" in self.metrics(), "an answer of the secondary")
+        self.assertIn(f'dnsblv6_secondary_serial{{zone="{ZONE}",secondary="itself",address="{address[0]}@{address[1]}"}} '
+                      + re.search(r"dnsblv6_zone_serial{[^}]*} (\d+)", self.metrics())[1], self.metrics().splitlines())
+
     def test_the_format_is_right(self):
-        self.serve_controlled()
+        self.serve_followed(self.path("bl6.mdb"))
         text = self.metrics()
         typed = set()
         seen = set()
@@ -174,7 +187,7 @@ class Metrics(Control):
                 typed.add(name)
                 self.assertEqual(kind, "counter" if name.endswith("_total") else "gauge")
             elif not line.startswith("# HELP "):
-                match = re.fullmatch(r'(dnsblv6_[a-z0-9_]+)(\{[a-z]+="[^"]+"\})? \d+', line)
+                match = re.fullmatch(r'(dnsblv6_[a-z0-9_]+)(\{[a-z]+="[^"]+"(,[a-z]+="[^"]+")*\})? \d+', line)
                 self.assertTrue(match, line)
                 self.assertIn(match[1], typed)
                 self.assertNotIn(match[0].rsplit(" ", 1)[0], seen)
@@ -191,7 +204,7 @@ class Metrics(Control):
 
     def test_promtool_has_nothing_to_say(self):
         promtool = harness.peer("promtool")
-        self.serve_controlled()
+        self.serve_followed(self.path("bl6.mdb"))
         result = subprocess.run([promtool, "check", "metrics"], input=self.metrics(), text=True,
                                 capture_output=True, check=False, timeout=60)
         self.assertEqual((result.returncode, result.stdout + result.stderr), (0, ""))
@@ -200,7 +213,7 @@ class Metrics(Control):
         key = self.path("key.pem")
         self.run_zone("keygen", "--zone", ZONE, "--key", key)
         self.build(self.path("signed.mdb"), self.path("list"), "--key", key)
-        self.serve_controlled(zones=[(ZONE, self.path("signed.mdb"), None)])
+        self.serve_followed(self.path("signed.mdb"))
         with open(os.path.join(harness.SOURCE, "docs/grafana-dnsblv6.json"),
                   encoding="utf-8") as file:
             dashboard = json.load(file)

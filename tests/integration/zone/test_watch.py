@@ -63,10 +63,11 @@ class Served(WatchCase):
     def start_all(self):
         primary = self.free_address()
         self.knot = Secondary(self, "knot", primary)
-        self.configure(f"secondary: {self.knot.address[0]}@{self.knot.address[1]}")
+        self.configure(f"secondary: {self.knot.address[0]}@{self.knot.address[1]}", "secondary-wait: 10")
         key, itself = self.knot.lines()
         config = self.write("primary.conf", f"key:\n{key}" + config_text(primary, [(OTHER, self.other, None),
-                                                                                  (ZONE, self.store, None)])
+                                                                                  (ZONE, self.store, None)],
+                                                                        [f"control: {self.path('control')}"])
                             + f"    secondary: [ knot ]\nsecondary:\n{itself}")
         os.chmod(config, 0o600)
         # The first version, before any server is there to follow.
@@ -78,6 +79,13 @@ class Served(WatchCase):
         self.server.wait_until_ready()
         self.knot.start()
         wait_for(lambda: self.knot.serial() is not None, "Knot to have the zone")
+
+    def metric(self, name, of="secondary"):
+        """Of our zone; None where there is no such line."""
+        text = subprocess.run([program("dnsblv6ctl"), "--socket", self.path("control"), "metrics"],
+                              capture_output=True, text=True, check=True, timeout=60).stdout
+        found = re.search(rf'^dnsblv6_{of}_{name}{{zone="{re.escape(ZONE)}"[^}}]*}} (\d+)$', text, re.MULTILINE)
+        return int(found.group(1)) if found else None
 
     def is_listed(self, address, zone=ZONE, server=None):
         reply = ask(server or self.server.address, bitmap_name(ip(address), zone), AAAA, edns_size=1232,
@@ -98,6 +106,15 @@ class Served(WatchCase):
             self.wait_until_listed(f"44.{number}.0.1")
         self.built(watch, 3)
         self.assert_sound()
+        # What the server says of its secondary, when it has asked it.
+        wait_for(lambda: self.metric("serial") == self.knot.serial() == self.metric("serial", "zone"),
+                 "the secondary's serial")
+        self.assertGreater(self.metric("answered_timestamp_seconds"), self.metric("built_timestamp_seconds", "zone") - 1)
+        self.knot.stop()
+        self.append(self.list, "44.9.9.9\n")
+        wait_for(lambda: self.metric("serial") != self.metric("serial", "zone"), "the server to be ahead")
+        self.expect_log(r"secondary does not answer", r"NOTIFY")
+        watch.wait_for_log(r"secondary does not answer, secondary=")
         self.assertEqual(watch.stop(), 0)
 
     def test_each_thing_that_is_wrong_leaves_the_zone_and_is_one_line(self):
