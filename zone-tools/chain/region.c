@@ -119,15 +119,14 @@ static int load_pieces(const struct regions_job *job, struct dnsblv6_prefix pref
 		       struct plan_part *before, struct region *region)
 {
 	struct pieces changes = { 0 };
-	uint32_t set = job->origin->origin.default_set;
 	int ret = contents_walk_prefix(job->records, job->segments, job->facts, job->origin, prefix,
 				       add_piece, &before->pieces);
 	if (ret == DNSBLV6_OK)
 		ret = cut_changes(job->changes, prefix, &changes);
 	if (ret == DNSBLV6_OK)
-		ret = pieces_change(&before->pieces, &changes, set, &region->after.pieces);
+		ret = pieces_change(&before->pieces, &changes, job->set, &region->after.pieces);
 	pieces_deinit(&changes);
-	region->after.default_set = set;
+	region->after.default_set = job->origin->origin.default_set;
 	return ret;
 }
 
@@ -399,7 +398,7 @@ static int load_family(const struct regions_job *job, bool is_ipv4, struct piece
 			ret = pieces_append(&changes, change->first, change->last, change->set);
 	}
 	if (ret == DNSBLV6_OK)
-		ret = pieces_change(&old, &changes, job->origin->origin.default_set, &new);
+		ret = pieces_change(&old, &changes, job->set, &new);
 	if (ret == DNSBLV6_OK)
 		ret = append_all(before, &old);
 	if (ret == DNSBLV6_OK)

@@ -47,6 +47,7 @@ struct regions_job {
 	const struct dnsblv6_facts *facts;
 	const struct contents_origin *origin;
 	const struct pieces *changes; /* as pieces_change() takes them, of both families */
+	uint32_t set;		      /* of what they add */
 };
 
 /* Where the names of a region begin, and the key before which they end. */

@@ -40,6 +40,8 @@ struct updater {
 	uint32_t lifetime_s;
 	struct contents_origin origin;
 	bool has_subzones;
+	uint32_t set; /* of what is added */
+	bool is_new_set;
 	bool has_printed;
 	struct writer_walk *records;
 	struct writer_walk *segments;
@@ -99,13 +101,68 @@ static int load_before(struct updater *updater)
 	return ret == DNSBLV6_OK ? find_origin(updater) : ret;
 }
 
+/* A set of one value, as the store has it. */
+struct wanted_set {
+	uint8_t data[9 + DNSBLV6_TEXT_MAX + 1];
+	size_t size;
+	uint32_t number;   /* 0: not found */
+	uint32_t greatest; /* of all that there are */
+};
+
+static int compare_set(void *context, struct store_bytes key, struct store_bytes value)
+{
+	struct wanted_set *wanted = context;
+	uint32_t number = 0;
+	for (size_t i = 0; i < key.size; i++)
+		number = number << 8 | key.data[i];
+	if (number > wanted->greatest)
+		wanted->greatest = number;
+	if (value.size == wanted->size && memcmp(value.data, wanted->data, value.size) == 0)
+		wanted->number = number;
+	return DNSBLV6_OK;
+}
+
+/* The set of what is added: the list's default, or that of the value that was given. */
+static int choose_set(struct updater *updater)
+{
+	struct wanted_set wanted = { 0 };
+	updater->is_new_set = false;
+	updater->set = updater->origin.origin.default_set;
+	if (updater->job->value == NULL)
+		return DNSBLV6_OK;
+	int ret = dnsblv6_set_encode(updater->job->value, 1, wanted.data, sizeof(wanted.data),
+				     &wanted.size);
+	if (ret == DNSBLV6_OK)
+		ret = writer_scan(updater->writer, STORE_SETS, compare_set, &wanted);
+	updater->is_new_set = wanted.number == 0;
+	updater->set = updater->is_new_set ? wanted.greatest + 1 : wanted.number;
+	return ret;
+}
+
+static int put_set(struct updater *updater)
+{
+	uint8_t key[DNSBLV6_SET_KEY_SIZE];
+	uint8_t data[9 + DNSBLV6_TEXT_MAX + 1];
+	size_t size;
+	if (!updater->is_new_set)
+		return DNSBLV6_OK;
+	dnsblv6_set_make_key(updater->set, key);
+	int ret = dnsblv6_set_encode(updater->job->value, 1, data, sizeof(data), &size);
+	if (ret == DNSBLV6_OK)
+		ret = recorder_note(updater->recorder, STORE_SETS, key, sizeof(key));
+	return ret == DNSBLV6_OK
+		       ? writer_put(updater->writer, STORE_SETS, key, sizeof(key), data, size)
+		       : ret;
+}
+
 static int find_regions(struct updater *updater)
 {
 	const struct regions_job job = { .records = updater->records,
 					 .segments = updater->segments,
 					 .facts = &updater->before.facts,
 					 .origin = &updater->origin,
-					 .changes = updater->job->changes };
+					 .changes = updater->job->changes,
+					 .set = updater->set };
 	int ret = regions_make(&job, &updater->regions);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < updater->regions.count; i++) {
 		if (updater->regions.items[i].is_changed)
@@ -672,8 +729,9 @@ static int write_all(struct writer *writer, void *context)
 {
 	struct updater *updater = context;
 	int (*const steps[])(struct updater *) = {
-		load_before, open_walks,    find_regions, print_differences, check_totals,
-		open_signer, open_recorder, put_records,  put_segments,	     put_facts,
+		load_before,	   open_walks,	 choose_set,   find_regions,
+		print_differences, check_totals, open_signer,  open_recorder,
+		put_set,	   put_records,	 put_segments, put_facts,
 	};
 	int ret = DNSBLV6_OK;
 	updater->writer = writer;

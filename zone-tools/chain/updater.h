@@ -24,6 +24,7 @@ struct updater_job {
 	const char *path;
 	const struct pieces *changes;	      /* as pieces_change() takes them */
 	const struct dnsblv6_labels *subzone; /* whose list changes; empty: the zone's own */
+	const struct dnsblv6_value *value;    /* of what is added; NULL: the list's default */
 	struct keyset *keyset;		      /* as in builder.h */
 	uint32_t lifetime_s; /* of signatures; 0: what the store remembers, or the default */
 	uint32_t serial;     /* 0: chosen as builder.h does */

@@ -45,6 +45,9 @@ struct check {
 
 static const struct options_bound rows[] = {
 	{ { 's', "store", "FILE", "check this store, and lists against it" }, AT(store) },
+	{ { 0, "value", ":A:TEXT", "of addresses in plain lists (:127.0.0.2)" },
+	  AT(sources.value),
+	  .take = rows_take_value },
 	ROWS_IGNORE_COLUMNS(struct check, sources),
 	ROWS_SOURCES(struct check, sources),
 	ROWS_MAX_LISTED(struct check, limits),

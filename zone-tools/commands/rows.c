@@ -21,6 +21,14 @@ const char *rows_take_except(void *member, const char *argument)
 	return sources_add_except(member, argument) ? NULL : "more than 16 files";
 }
 
+const char *rows_take_value(void *member, const char *argument)
+{
+	const char *fault = sources_check_value(argument);
+	if (fault == NULL)
+		*(const char **)member = argument;
+	return fault;
+}
+
 const char *rows_take_all(void *member, const char *argument)
 {
 	(void)argument;

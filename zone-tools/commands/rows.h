@@ -24,6 +24,8 @@ const char *rows_take_name(void *member, const char *argument);
 const char *rows_take_all(void *member, const char *argument);
 /* A file of --except, to a struct sources_options. */
 const char *rows_take_except(void *member, const char *argument);
+/* Into a const char *: what addresses of plain lists are answered with. */
+const char *rows_take_value(void *member, const char *argument);
 
 #define ROWS_KEY(type, member, help)                                                               \
 	{                                                                                          \

@@ -8,6 +8,8 @@
 
 #include "zone-tools/chain/chain.h"
 #include "zone-tools/lists/changes.h"
+#include "zone-tools/lists/rbldnsd_value.h"
+#include "zone-tools/lists/sources.h"
 #include "zone-tools/commands/rows.h"
 #include "zone-tools/commands/followers.h"
 #include "zone-tools/commands/build.h"
@@ -44,6 +46,8 @@ struct update {
 	struct keydir keydir;
 	struct dnsblv6_labels subzone;
 	struct pieces changes;
+	struct dnsblv6_value value; /* of what is added, if one was given */
+	uint8_t value_text[RBLDNSD_TEXT_MAX];
 	struct updater_job job;
 	struct difference difference;
 	struct secondaries secondaries;
@@ -77,6 +81,9 @@ static const struct options_bound rows[] = {
 	{ { 'a', "add", "WHAT", "address, prefix, range, or file of them; may be repeated" },
 	  .take = take_add },
 	{ { 'r', "remove", "WHAT", "the same, to be listed no more" }, .take = take_remove },
+	{ { 0, "value", ":A:TEXT", "of what is added (as most of the list)" },
+	  AT(options.value),
+	  .take = rows_take_value },
 	{ { 0, "subzone", "NAME", "change the list of this sub-zone" },
 	  AT(subzone),
 	  .take = rows_take_name },
@@ -198,6 +205,10 @@ static int prepare_keys(struct update *update)
 
 static int change_store(struct update *update)
 {
+	if (update->options.value != NULL) {
+		update->value = sources_value(&update->options, update->value_text);
+		update->job.value = &update->value;
+	}
 	struct updater_result result;
 	char keys[KEYSET_TEXT_SIZE];
 	update->job.changes = &update->changes;

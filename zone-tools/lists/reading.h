@@ -28,6 +28,8 @@ struct sources_options {
 	bool skip_reserved;  /* or else they are left out, with a warning each */
 	bool allow_empty;    /* a list without an entry is fine */
 	bool is_removal;     /* what is read is not to be listed: then all of it is fine */
+	const char *
+		value; /* of plain lists, in rbldnsd's words (rbldnsd_value.h); NULL: the default */
 	const char *except[SOURCES_EXCEPT_MAX]; /* files of what is never listed */
 	size_t except_count;
 	uint64_t now_s; /* for $TIMESTAMP */

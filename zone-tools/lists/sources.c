@@ -5,6 +5,7 @@
 #include "zone-tools/lists/plain.h"
 #include "zone-tools/base/progress.h"
 #include "zone-tools/lists/rbldnsd.h"
+#include "zone-tools/lists/rbldnsd_value.h"
 #include "zone-tools/plan/resolve.h"
 
 #include <errno.h>
@@ -127,10 +128,35 @@ static int read_file(struct reading *reading, const char *path, const struct sin
 
 /* ---- one LIST ---- */
 
-/* A dataset of its own, with the values of a list that has none. */
+static const char *parse_value(const char *text, struct dnsblv6_value *ret_value)
+{
+	const struct dnsblv6_value plain = { .a = LISTING_A_DEFAULT, .ttl = LISTING_TTL_DEFAULT };
+	bool is_cut = false;
+	*ret_value = plain;
+	const char *fault =
+		text != NULL ? rbldnsd_value_parse(text, &plain, ret_value, &is_cut) : NULL;
+	return fault == NULL && is_cut ? "text is longer than 255 bytes" : fault;
+}
+
+const char *sources_check_value(const char *value)
+{
+	struct dnsblv6_value parsed;
+	return parse_value(value, &parsed);
+}
+
+struct dnsblv6_value sources_value(const struct sources_options *options, uint8_t *ret_text)
+{
+	const struct rbldnsd_scope scope = { .ttl = LISTING_TTL_DEFAULT };
+	struct dnsblv6_value raw;
+	(void)parse_value(options->value, &raw);
+	return rbldnsd_value_compile(&raw, &scope, ret_text);
+}
+
+/* A dataset of its own, with the one value that plain lists have. */
 static int begin_plain(struct reading *reading, struct sink *ret_sink)
 {
-	const struct dnsblv6_value value = { .a = LISTING_A_DEFAULT, .ttl = LISTING_TTL_DEFAULT };
+	uint8_t text[RBLDNSD_TEXT_MAX];
+	const struct dnsblv6_value value = sources_value(reading->options, text);
 	struct listing *listing = reading->listing;
 	struct dataset *dataset;
 	*ret_sink = (struct sink){ .rbldnsd = NULL };

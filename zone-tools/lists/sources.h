@@ -20,6 +20,13 @@ extern "C" {
 #endif
 
 /* One file of --except more; false when there are too many. */
+/* Why options->value is none; NULL when it is, or there is none. Static text. */
+const char *sources_check_value(const char *value);
+/*
+ * The value that plain lists have; its text is written to ret_text, which has RBLDNSD_TEXT_MAX bytes, and
+ * borrowed from there.
+ */
+struct dnsblv6_value sources_value(const struct sources_options *options, uint8_t *ret_text);
 bool sources_add_except(struct sources_options *options, const char *path);
 /*
  * Reads these files, which are plain lists, into listing->excepted. A prefix is rounded out to

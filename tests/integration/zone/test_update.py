@@ -312,6 +312,35 @@ class Values(UpdateCase):
             self.assertEqual(self.expand(), model, network)
         self.run_zone("check", "--store", self.store)
 
+    def test_plain_lists_and_additions_have_the_value_that_is_given(self):
+        plain = self.write("plain.txt", "192.0.2.1\n192.0.2.4\n")
+        for style in ("dotted", "classic"):
+            with self.subTest(style=style):
+                self.build(self.store, "--change-style", "--style", style, "--value",
+                           ":3:listed, see $", plain)
+                first = "127.0.0.3\t2100\tlisted, see $"
+                self.assertEqual(self.expand(), {"192.0.2.1": [first], "192.0.2.4": [first]})
+                self.update("--value", ":127.0.0.9:a proxy", "--add", "192.0.2.2")
+                self.update("--add", "192.0.2.3")
+                self.update("--value", ":127.0.0.9:a proxy", "--add", "192.0.2.0/29",
+                            "--remove", "192.0.2.6/31", "--remove", "192.0.2.0")
+                second = "127.0.0.9\t2100\ta proxy"
+                self.assertEqual(self.expand(), {
+                    "192.0.2.1": [first], "192.0.2.2": [second], "192.0.2.3": [first],
+                    "192.0.2.4": [first], "192.0.2.5": [second]})
+                self.run_zone("check", "--store", self.store)
+                # What the store remembers.
+                self.build(self.store, "--style", style, plain)
+                self.assertEqual(self.expand(), {"192.0.2.1": [first], "192.0.2.4": [first]})
+        self.run_zone("rollback", "--store", self.store)
+        self.assertEqual(self.expand()["192.0.2.5"], [second])
+
+    def test_words_that_are_no_value(self):
+        for command in (["build", "--zone", ZONE, "--ns", "ns1.example.net."], ["update"]):
+            for value in (":x", ":1.2.3", "x" * 256):
+                with self.subTest(command=command[0], value=value):
+                    self.run_zone(*command, "--store", self.store, "--value", value, expect=EX_USAGE)
+
     def test_a_value_of_the_lists_own_for_the_test_point_stays(self):
         self.build(self.store, "--allow-reserved", "ip4set:" + self.write(
             "list", RBLDNSD + "127.0.0.2 :2:a test\n127.0.0.9 :5:another\n"))

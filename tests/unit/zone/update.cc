@@ -407,6 +407,7 @@ int make_regions(writer *w, void *context)
 	REQUIRE(writer_walk_open(w, STORE_RECORDS, &records) == DNSBLV6_OK);
 	REQUIRE(writer_walk_open(w, STORE_SEGMENTS, &segments) == DNSBLV6_OK);
 	regions_job job = {};
+	job.set = origin.origin.default_set;
 	job.records = records;
 	job.segments = segments;
 	job.facts = &old.facts;
