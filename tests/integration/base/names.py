@@ -47,6 +47,7 @@ class Truth:
         # The units of what is published, as the ends of ranges: listed from the
         # first to before the second, from the third to before the fourth, ...
         self.ends = {version: self._ends(version) for version in (4, 6)}
+        self.wildcards = {}  # block -> has it one beside exceptions?
 
     def _ends(self, version):
         points = {int(point) >> self._unit_bits(version) for point in TEST_POINTS
@@ -97,6 +98,28 @@ class Truth:
         place = bisect.bisect_right(ends, first)
         return place % 2 == 1 or (place < len(ends) and ends[place] <= last)
 
+    def count_listed(self, network):
+        first, last = self._range(network)
+        ends = self.ends[network.version]
+        place = bisect.bisect_right(ends, first)
+        count, at, is_listed = 0, first, place % 2 == 1
+        for end in [*ends[place:bisect.bisect_right(ends, last)], last + 1]:
+            count += end - at if is_listed else 0
+            at, is_listed = end, not is_listed
+        return count
+
+    def has_wildcard(self, block, following):
+        """Of a block that is not whole, and whose children have prefixes of that length."""
+        if block not in self.wildcards:
+            first, last = self._range(block)
+            count = 1 << (following - block.prefixlen)
+            if self.count_listed(block) * 3 > (last - first + 1) * 2:
+                whole = sum(map(self.is_whole, block.subnets(new_prefix=following)))
+                self.wildcards[block] = whole > 2 + 2 * (count - whole)
+            else:
+                self.wildcards[block] = False
+        return self.wildcards[block]
+
     # ---- spots ----
 
     def name(self, spot):
@@ -122,15 +145,23 @@ class Truth:
 
     def _dotted_answer(self, spot):
         network = spot.network
-        above = [border for border in BORDERS[network.version]
-                 if 0 < border < network.prefixlen + bool(spot.junk)]
-        if any(self.is_whole(network.supernet(new_prefix=border)) for border in above):
-            return ALL_ONES
+        borders = [*BORDERS[network.version], BLOCK[network.version]]
+        is_marked = False
+        for border, following in zip(borders, borders[1:]):
+            if border == 0 or border >= network.prefixlen + bool(spot.junk):
+                continue
+            block = network.supernet(new_prefix=border)
+            if self.is_whole(block):
+                return ALL_ONES
+            is_marked = self.has_wildcard(block, following)
+            if is_marked and (following > network.prefixlen
+                              or self.is_whole(network.supernet(new_prefix=following))):
+                return ALL_ONES
         if spot.junk:
             return NOTHING
         if network.prefixlen == BLOCK[network.version]:
             return self._block_answer(network)
-        return EMPTY if self.is_touched(network) else NOTHING
+        return EMPTY if is_marked or self.is_touched(network) else NOTHING
 
     def _block_answer(self, network):
         bitmap = self.oracle.bitmap(network.network_address)
