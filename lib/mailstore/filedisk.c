@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "lib/mailstore/filedisk.h"
+
+#include "lib/format/hex.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define NAME_SIZE      17
+#define OPEN_MAX_FILES 8 /* files that stay open: those that grow, and the last that were read */
+
+struct open_file {
+	uint64_t object;
+	uint64_t used; /* the count of uses when it was used last; 0: no file */
+	uint64_t size;
+	int fd;
+	bool is_new; /* the directory does not have its name for certain */
+};
+
+struct filedisk {
+	struct disk disk;
+	int directory;
+	uint64_t use_count;
+	struct open_file files[OPEN_MAX_FILES];
+};
+
+static void make_name(uint64_t object, char *ret_name)
+{
+	snprintf(ret_name, NAME_SIZE, "%016" PRIx64, object);
+}
+
+/* Only the very name that make_name() makes. */
+static bool parse_name(const char *name, uint64_t *ret_object)
+{
+	char again[NAME_SIZE];
+	uint64_t object = 0;
+	if (strlen(name) != NAME_SIZE - 1)
+		return false;
+	for (const char *digit = name; *digit != '\0'; digit++)
+		object = object << 4 | ((unsigned)hex_value(*digit) & 15U);
+	make_name(object, again);
+	*ret_object = object;
+	return strcmp(name, again) == 0;
+}
+
+static int file_list(struct disk *disk, disk_list_fn fn, void *context)
+{
+	struct filedisk *self = (struct filedisk *)disk;
+	int fd = openat(self->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	if (directory == NULL) {
+		int ret = -errno;
+		if (fd >= 0)
+			close(fd);
+		return ret;
+	}
+	int ret = 0;
+	errno = 0;
+	for (const struct dirent *entry; ret == 0 && (entry = readdir(directory)) != NULL;) {
+		uint64_t object;
+		if (parse_name(entry->d_name, &object))
+			ret = fn(context, object);
+		errno = 0;
+	}
+	if (ret == 0)
+		ret = -errno;
+	closedir(directory);
+	return ret;
+}
+
+/* The place of the file that was used longest ago, or of none. */
+static struct open_file *free_place(struct filedisk *self)
+{
+	struct open_file *oldest = &self->files[0];
+	for (int i = 1; i < OPEN_MAX_FILES; i++) {
+		struct open_file *file = &self->files[i];
+		if (!file->is_new && (oldest->is_new || file->used < oldest->used))
+			oldest = file;
+	}
+	if (oldest->used != 0)
+		close(oldest->fd);
+	*oldest = (struct open_file){ .fd = -1 };
+	return oldest;
+}
+
+/* Opens, and creates with O_CREAT, or finds it open. */
+static int use(struct filedisk *self, uint64_t object, int flags, struct open_file **ret_file)
+{
+	char name[NAME_SIZE];
+	struct stat st;
+	for (int i = 0; (flags & O_CREAT) == 0 && i < OPEN_MAX_FILES; i++) {
+		if (self->files[i].used != 0 && self->files[i].object == object) {
+			self->files[i].used = ++self->use_count;
+			*ret_file = &self->files[i];
+			return 0;
+		}
+	}
+	make_name(object, name);
+	int fd = openat(self->directory, name, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (fd < 0 && (errno == EACCES || errno == EROFS) && (flags & O_CREAT) == 0)
+		fd = openat(self->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return -EINVAL;
+	}
+	struct open_file *file = free_place(self);
+	*file = (struct open_file){ .object = object,
+				    .used = ++self->use_count,
+				    .size = (uint64_t)st.st_size,
+				    .fd = fd,
+				    .is_new = (flags & O_CREAT) != 0 };
+	*ret_file = file;
+	return 0;
+}
+
+static int file_create(struct disk *disk, uint64_t object)
+{
+	struct open_file *file;
+	return use((struct filedisk *)disk, object, O_CREAT | O_EXCL, &file);
+}
+
+/* The parts from *skipped on; a part that was begun is written by itself. */
+static ssize_t write_some(int fd, uint64_t at, const struct iovec *parts, int count, size_t skipped)
+{
+	while (count > 0 && skipped >= parts->iov_len) {
+		skipped -= parts->iov_len;
+		parts++;
+		count--;
+	}
+	if (count == 0)
+		return 0;
+	if (skipped > 0)
+		return pwrite(fd, (const uint8_t *)parts->iov_base + skipped,
+			      parts->iov_len - skipped, (off_t)at);
+	return pwritev(fd, parts, count < IOV_MAX ? count : IOV_MAX, (off_t)at);
+}
+
+static int file_append(struct disk *disk, uint64_t object, uint64_t at, const struct iovec *parts,
+		       int count)
+{
+	struct open_file *file;
+	size_t done = 0;
+	int ret = use((struct filedisk *)disk, object, 0, &file);
+	if (ret != 0)
+		return ret;
+	if (file->size != at)
+		return -ESTALE;
+	for (;;) {
+		ssize_t written = write_some(file->fd, at + done, parts, count, done);
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			ret = -errno;
+		if (written <= 0)
+			break;
+		done += (size_t)written;
+	}
+	file->size = at + done;
+	return ret;
+}
+
+static int file_read(struct disk *disk, uint64_t object, uint64_t at, void *bytes, size_t size)
+{
+	struct open_file *file;
+	uint8_t *out = bytes;
+	int ret = use((struct filedisk *)disk, object, 0, &file);
+	if (ret != 0)
+		return ret;
+	while (size > 0) {
+		ssize_t got = pread(file->fd, out, size, (off_t)at);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			return -ENODATA;
+		out += got;
+		at += (uint64_t)got;
+		size -= (size_t)got;
+	}
+	return 0;
+}
+
+static int file_size(struct disk *disk, uint64_t object, uint64_t *ret_size)
+{
+	struct open_file *file;
+	struct stat st;
+	int ret = use((struct filedisk *)disk, object, 0, &file);
+	if (ret == 0 && fstat(file->fd, &st) != 0)
+		ret = -errno;
+	if (ret == 0)
+		*ret_size = (uint64_t)st.st_size;
+	return ret;
+}
+
+static int file_sync(struct disk *disk, uint64_t object)
+{
+	struct filedisk *self = (struct filedisk *)disk;
+	struct open_file *file;
+	int ret = use(self, object, 0, &file);
+	if (ret != 0)
+		return ret;
+	if (fdatasync(file->fd) != 0)
+		return -errno;
+	if (file->is_new && fsync(self->directory) != 0)
+		return -errno;
+	file->is_new = false;
+	return 0;
+}
+
+static int file_cut(struct disk *disk, uint64_t object, uint64_t size)
+{
+	struct open_file *file;
+	int ret = use((struct filedisk *)disk, object, 0, &file);
+	if (ret != 0)
+		return ret;
+	if (ftruncate(file->fd, (off_t)size) != 0)
+		return -errno;
+	file->size = size;
+	return fdatasync(file->fd) == 0 ? 0 : -errno;
+}
+
+static int file_remove(struct disk *disk, uint64_t object)
+{
+	struct filedisk *self = (struct filedisk *)disk;
+	char name[NAME_SIZE];
+	for (int i = 0; i < OPEN_MAX_FILES; i++) {
+		if (self->files[i].used != 0 && self->files[i].object == object) {
+			close(self->files[i].fd);
+			self->files[i] = (struct open_file){ .fd = -1 };
+		}
+	}
+	make_name(object, name);
+	if (unlinkat(self->directory, name, 0) != 0 && errno != ENOENT)
+		return -errno;
+	return fsync(self->directory) == 0 ? 0 : -errno;
+}
+
+static int file_open(struct disk *disk, uint64_t object, int *ret_fd)
+{
+	char name[NAME_SIZE];
+	make_name(object, name);
+	int fd = openat(((struct filedisk *)disk)->directory, name,
+			O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+static void file_close(struct disk *disk)
+{
+	struct filedisk *self = (struct filedisk *)disk;
+	for (int i = 0; i < OPEN_MAX_FILES; i++)
+		if (self->files[i].used != 0)
+			close(self->files[i].fd);
+	close(self->directory);
+	free(self);
+}
+
+static const struct disk_ops file_ops = {
+	.list = file_list,
+	.create = file_create,
+	.append = file_append,
+	.read = file_read,
+	.size = file_size,
+	.sync = file_sync,
+	.cut = file_cut,
+	.remove = file_remove,
+	.open = file_open,
+	.close = file_close,
+};
+
+int filedisk_open(const char *path, struct disk **ret_disk)
+{
+	struct filedisk *self = calloc(1, sizeof(*self));
+	if (self == NULL)
+		return -ENOMEM;
+	self->disk.ops = &file_ops;
+	self->directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (self->directory < 0 || flock(self->directory, LOCK_EX | LOCK_NB) != 0) {
+		int ret = errno == EWOULDBLOCK ? -EBUSY : -errno;
+		if (self->directory >= 0)
+			close(self->directory);
+		free(self);
+		return ret;
+	}
+	*ret_disk = &self->disk;
+	return 0;
+}

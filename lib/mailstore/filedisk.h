@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * filedisk.h - the objects of a mail store as files of one directory.
+ *
+ * Flow: mailstore.c -> disk.h -> the directory "log" of a store.
+ *
+ * An object's file has its number as sixteen hexadecimal digits. Other files are left alone.
+ */
+
+#include "lib/mailstore/disk.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Opens a directory, which is there, for its one writer: -EBUSY while another process has it, until
+ * that ends or calls close(). 0 or -errno; *ret_disk on success only, to be ended with its close().
+ */
+int filedisk_open(const char *path, struct disk **ret_disk);
+
+#ifdef __cplusplus
+}
+#endif

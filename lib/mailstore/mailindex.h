@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * mailindex.h - what the log says, in an order in which it can be asked: one file of LMDB.
+ *
+ * Flow: mailstore.c gathers what was appended (struct mailbatch) -> mailindex_apply(), one
+ *       transaction -> readers by lib/lmdb/reader.h and the functions below.
+ *
+ * Everything here follows from the log and can be made from it again. Each segment's row says up to
+ * which place the log has been taken over, in the transaction that took it over; so a record counts
+ * once, whatever was killed when. MAILSTORE.md part 5 has tables and rows.
+ */
+
+#include "lib/lmdb/reader.h"
+#include "lib/lmdb/writer.h"
+#include "lib/mailstore/maillog.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum mailindex_table {
+	MAILINDEX_FACTS,
+	MAILINDEX_BOXES,    /* mailbox, number of a mail -> struct mailentry */
+	MAILINDEX_MAILS,    /* number -> struct mailrow */
+	MAILINDEX_IDS,	    /* mail id -> number */
+	MAILINDEX_SEGMENTS, /* number -> struct segmentrow */
+	MAILINDEX_COUNTS,   /* mailbox -> struct mailcounts */
+	MAILINDEX_TABLE_COUNT
+};
+
+extern const struct store_kind mailindex_kind;
+
+#define MAILBOX_KEY_MAX (MAILBOX_NAME_MAX + 1 + 8)
+/* out has MAILBOX_KEY_MAX bytes; returns the size. */
+size_t mailindex_box_key(struct mailname name, uint64_t mail, uint8_t *out);
+
+/* A mail in a mailbox. */
+struct mailentry {
+	uint64_t mail; /* its number, by which a mailbox is in order */
+	struct mailid id;
+	uint64_t octets;
+	uint64_t wire_size;
+	uint64_t text_size;
+	uint64_t time_us;
+};
+
+struct mailrow {
+	struct mailplace place;
+	uint64_t size; /* of the record */
+	uint32_t meta_size;
+	uint8_t lines;
+	uint64_t wire_size;
+	uint64_t lsn;  /* of the record at place */
+	uint32_t live; /* mailboxes that have it; 0: it waits for collection */
+	struct mailid id;
+};
+
+struct segmentrow {
+	uint8_t generation;
+	uint64_t end;	  /* the log up to here is in the index */
+	uint64_t live;	  /* bytes of records of mails that some mailbox has, and of deletions */
+	uint64_t time_us; /* of its newest record */
+};
+
+struct mailcounts {
+	uint64_t mails;
+	uint64_t octets;
+};
+
+struct mailfacts {
+	uint8_t store[16];
+	uint64_t next_lsn;
+	/* A segment below it without a row has been emptied; one from it on is new. */
+	uint64_t next_segment;
+	uint64_t mails;	  /* that some mailbox has */
+	uint64_t entries; /* in mailboxes: what a store with a copy for each would have */
+	uint64_t refused; /* ids that were tried with another mail */
+};
+
+/* What one transaction takes over. */
+struct mailbatch_entry {
+	struct mailrecord record;
+	struct mailplace place;
+	uint8_t generation; /* of its segment */
+	size_t meta_at;	    /* in metas */
+};
+
+struct mailbatch {
+	struct mailbatch_entry *entries;
+	size_t count;
+	size_t room;
+	uint8_t *metas;
+	size_t metas_size;
+	size_t metas_room;
+	/* A segment that collection has emptied, or 0: its row goes, and those of its dead mails. */
+	uint64_t emptied;
+	uint64_t *dead;
+	size_t dead_count;
+	size_t dead_room;
+	uint64_t next_segment;
+	uint64_t heads[MAIL_GENERATIONS]; /* segments that grow, or 0 */
+	uint64_t refused;		  /* since the batch before */
+	uint64_t lsn_next;
+	const uint8_t *store; /* 16 bytes */
+};
+
+/* 0 or -ENOMEM. */
+int mailbatch_add(struct mailbatch *batch, const struct mailrecord *record, struct mailplace place,
+		  uint8_t generation, const uint8_t *meta);
+int mailbatch_add_dead(struct mailbatch *batch, uint64_t mail);
+/* Takes out what has been applied. */
+void mailbatch_clear(struct mailbatch *batch);
+void mailbatch_free(struct mailbatch *batch);
+
+/* Makes the index when there is none. A status of lib/lmdb/writer.h, or MAILSTORE_EDAMAGED. */
+int mailindex_apply(const char *path, const struct mailbatch *batch);
+
+/* ---- reading: all between reader_begin() and reader_end(); DNSBLV6_ENOTFOUND ---- */
+
+int mailindex_facts(struct reader *reader, struct mailfacts *ret_facts);
+/* The first entry of a mailbox whose mail's number is at least from. */
+int mailindex_entry(struct reader *reader, struct mailname name, uint64_t from,
+		    struct mailentry *ret_entry);
+int mailindex_counts(struct reader *reader, struct mailname name, struct mailcounts *ret_counts);
+int mailindex_mail(struct reader *reader, uint64_t mail, struct mailrow *ret_row);
+int mailindex_id(struct reader *reader, const struct mailid *id, uint64_t *ret_mail);
+/* The first segment whose number is at least from. */
+int mailindex_segment(struct reader *reader, uint64_t from, uint64_t *ret_segment,
+		      struct segmentrow *ret_row);
+/* The first mailbox whose name is behind that one; its name is borrowed until reader_end(). */
+int mailindex_next_box(struct reader *reader, struct mailname behind, struct mailname *ret_name,
+		       struct mailcounts *ret_counts);
+
+#ifdef __cplusplus
+}
+#endif

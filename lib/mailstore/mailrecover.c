@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "lib/mailstore/mailrecover.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What becomes of a segment. */
+enum fate { FATE_KEPT, FATE_ORPHAN, FATE_UNBORN };
+
+struct mailrecover_segment {
+	uint64_t number;
+	uint64_t end;
+	enum fate fate;
+	uint8_t generation;
+};
+
+static int note_segment(void *context, uint64_t object)
+{
+	struct mailrecover *recover = context;
+	if (object == MAILIDENTITY_OBJECT)
+		return 0;
+	if (recover->count == recover->room) {
+		size_t room = recover->room == 0 ? 64 : 2 * recover->room;
+		struct mailrecover_segment *more =
+			reallocarray(recover->segments, room, sizeof(*recover->segments));
+		if (more == NULL)
+			return -ENOMEM;
+		recover->segments = more;
+		recover->room = room;
+	}
+	recover->segments[recover->count++] = (struct mailrecover_segment){ .number = object };
+	return 0;
+}
+
+static int compare_segments(const void *one, const void *other)
+{
+	const struct mailrecover_segment *a = one;
+	const struct mailrecover_segment *b = other;
+	return (a->number > b->number) - (a->number < b->number);
+}
+
+static bool is_there(const struct mailrecover *recover, uint64_t number)
+{
+	const struct mailrecover_segment wanted = { .number = number };
+	return recover->count > 0 && bsearch(&wanted, recover->segments, recover->count,
+					     sizeof(wanted), compare_segments) != NULL;
+}
+
+/* Each segment that the index knows is in the log. */
+static int find_lost(struct mailrecover *recover)
+{
+	struct segmentrow row;
+	uint64_t number = 0;
+	int ret = recover->reader == NULL ? DNSBLV6_ENOTFOUND
+					  : mailindex_segment(recover->reader, 1, &number, &row);
+	while (ret == STORE_OK) {
+		if (!is_there(recover, number)) {
+			recover->recovery->first.segment = number;
+			return MAILSTORE_ELOST;
+		}
+		ret = mailindex_segment(recover->reader, number + 1, &number, &row);
+	}
+	return ret == DNSBLV6_ENOTFOUND ? STORE_OK : ret;
+}
+
+static int read_row(struct mailrecover *recover, uint64_t number, struct segmentrow *ret_row)
+{
+	uint64_t found;
+	if (recover->reader == NULL)
+		return DNSBLV6_ENOTFOUND;
+	int ret = mailindex_segment(recover->reader, number, &found, ret_row);
+	return ret == STORE_OK && found != number ? DNSBLV6_ENOTFOUND : ret;
+}
+
+static void note_damage(struct mailrecover *recover, uint64_t segment, uint64_t at, uint64_t count)
+{
+	if (recover->recovery->damaged == 0)
+		recover->recovery->first = (struct mailplace){ segment, at };
+	recover->recovery->damaged += count;
+}
+
+/* What is behind the place up to which the index knows it. */
+static int examine_tail(struct mailrecover *recover, struct mailrecover_segment *segment,
+			uint64_t from)
+{
+	struct maillog_finding found;
+	int ret = maillog_examine(recover->log, segment->number, from, true, &found);
+	if (ret != 0)
+		return ret;
+	if (found.damaged_count > 0)
+		note_damage(recover, segment->number, found.damaged_at, found.damaged_count);
+	recover->recovery->cut += found.size - found.end;
+	segment->end = found.end;
+	if (found.end == from)
+		return 0;
+	return mailwalk_add(&recover->walk, segment->number, segment->generation, from, found.end);
+}
+
+/* One that the index does not know: it is new, was never begun, or had been emptied. */
+static int examine_unknown(struct mailrecover *recover, struct mailrecover_segment *segment)
+{
+	struct mailsegment_head head;
+	uint64_t size;
+	if (recover->reader != NULL && segment->number < recover->facts.next_segment) {
+		segment->fate = FATE_ORPHAN;
+		recover->recovery->orphans++;
+		return 0;
+	}
+	int ret = recover->log->disk->ops->size(recover->log->disk, segment->number, &size);
+	if (ret == 0)
+		ret = maillog_read_segment(recover->log, segment->number, &head);
+	if (ret == MAILSTORE_EDAMAGED) {
+		/* Its head is written with its first record: what has no head was not committed,
+		 * unless records behind it say so. */
+		segment->fate = FATE_UNBORN;
+		ret = size <= MAILSEGMENT_HEAD_SIZE
+			      ? 0
+			      : examine_tail(recover, segment, MAILSEGMENT_HEAD_SIZE);
+		if (ret == 0 && segment->end > MAILSEGMENT_HEAD_SIZE) {
+			segment->fate = FATE_KEPT;
+			note_damage(recover, segment->number, 0, 1);
+		}
+		return ret;
+	}
+	if (ret != 0)
+		return ret;
+	segment->generation = head.generation;
+	return examine_tail(recover, segment, MAILSEGMENT_HEAD_SIZE);
+}
+
+static int examine_one(struct mailrecover *recover, struct mailrecover_segment *segment)
+{
+	struct segmentrow row;
+	uint64_t size;
+	int ret = read_row(recover, segment->number, &row);
+	if (ret == DNSBLV6_ENOTFOUND)
+		return examine_unknown(recover, segment);
+	if (ret != STORE_OK)
+		return ret;
+	segment->generation = row.generation;
+	segment->end = row.end;
+	ret = recover->log->disk->ops->size(recover->log->disk, segment->number, &size);
+	if (ret != 0)
+		return ret;
+	if (size < row.end) {
+		recover->recovery->first = (struct mailplace){ segment->number, size };
+		return MAILSTORE_EAHEAD;
+	}
+	return size > row.end ? examine_tail(recover, segment, row.end) : 0;
+}
+
+int mailrecover_examine(struct mailrecover *recover)
+{
+	struct disk *disk = recover->log->disk;
+	recover->walk.log = recover->log;
+	int ret = disk->ops->list(disk, note_segment, recover);
+	if (ret == 0 && recover->count > 0)
+		qsort(recover->segments, recover->count, sizeof(*recover->segments),
+		      compare_segments);
+	if (ret == 0)
+		ret = find_lost(recover);
+	for (size_t i = 0; ret == 0 && i < recover->count; i++)
+		ret = examine_one(recover, &recover->segments[i]);
+	return ret;
+}
+
+int mailrecover_resume(struct mailrecover *recover)
+{
+	struct maillog *log = recover->log;
+	struct disk *disk = log->disk;
+	int ret = 0;
+	log->next_segment = recover->facts.next_segment > 0 ? recover->facts.next_segment : 1;
+	for (size_t i = 0; ret == 0 && i < recover->count; i++) {
+		const struct mailrecover_segment *segment = &recover->segments[i];
+		if (segment->number >= log->next_segment)
+			log->next_segment = segment->number + 1;
+		/* The last one of a generation is the one that grows; each is made durable. */
+		if (segment->fate == FATE_KEPT)
+			ret = maillog_resume(log, segment->generation, segment->number,
+					     segment->end);
+		else
+			ret = disk->ops->remove(disk, segment->number);
+	}
+	return ret;
+}
+
+void mailrecover_free(struct mailrecover *recover)
+{
+	mailwalk_free(&recover->walk);
+	free(recover->segments);
+	recover->segments = NULL;
+}

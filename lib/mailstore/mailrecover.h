@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * mailrecover.h - what stands in the log and not in the index, found when a store is opened.
+ *
+ * Flow: mailstore_open() -> here: which segments are there, which grow on, where their ends are;
+ *       then mailwalk.h gives the records that the index lacks.
+ */
+
+#include "lib/mailstore/mailindex.h"
+#include "lib/mailstore/mailwalk.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What opening has found and done. */
+struct mailstore_recovery {
+	uint64_t replayed;	/* records that the index did not have */
+	uint64_t cut;		/* bytes that were never committed */
+	uint64_t damaged;	/* places of the log that were committed and are no records now */
+	uint64_t orphans;	/* segments that had been emptied and not been removed */
+	struct mailplace first; /* of damaged */
+	bool was_built;		/* there was no index */
+};
+
+struct mailrecover_segment; /* mailrecover.c */
+
+struct mailrecover {
+	struct maillog *log;	/* borrowed */
+	struct reader *reader;	/* within reader_begin(); NULL: there is no index */
+	struct mailfacts facts; /* of the index */
+	struct mailwalk walk;	/* the records that the index lacks */
+	struct mailstore_recovery *recovery;
+	struct mailrecover_segment *segments; /* of the log, in order */
+	size_t count;
+	size_t room;
+};
+
+/*
+ * Examines all segments, changes nothing. MAILSTORE_ELOST, MAILSTORE_EAHEAD with the place in
+ * recovery->first. mailrecover_free() in any case.
+ */
+int mailrecover_examine(struct mailrecover *recover);
+/*
+ * Cuts what was never committed, makes the rest durable, removes what had been emptied, and lets the
+ * log go on where it ended.
+ */
+int mailrecover_resume(struct mailrecover *recover);
+void mailrecover_free(struct mailrecover *recover);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "lib/mailstore/mailstore.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+/* A batch that has as much goes into the index; with twice as much, nothing is taken any more. */
+#define BATCH_COUNT 4096
+#define BATCH_METAS (4U << 20)
+
+struct mailstore {
+	struct disk *disk;
+	char *index_path;
+	struct maillog log;
+	struct mailbatch batch;
+	struct reader
+		*reader; /* NULL, or within reader_begin(); never while the index is written */
+	uint64_t next_lsn;
+	uint64_t copied;
+	uint64_t reclaimed;
+};
+
+/* ---- the index ---- */
+
+static void close_reader(struct mailstore *store)
+{
+	if (store->reader != NULL) {
+		reader_end(store->reader);
+		reader_close(store->reader);
+	}
+	store->reader = NULL;
+}
+
+static int open_reader(struct mailstore *store)
+{
+	struct reader *reader;
+	if (store->reader != NULL)
+		return STORE_OK;
+	int ret = reader_open(store->index_path, &mailindex_kind, &reader);
+	if (ret != STORE_OK)
+		return ret;
+	ret = reader_begin(reader);
+	if (ret != STORE_OK) {
+		reader_close(reader);
+		return ret;
+	}
+	store->reader = reader;
+	return STORE_OK;
+}
+
+static int apply(struct mailstore *store)
+{
+	store->batch.next_segment = store->log.next_segment;
+	for (unsigned i = 0; i < MAIL_GENERATIONS; i++)
+		store->batch.heads[i] = store->log.heads[i].segment;
+	store->batch.store = store->log.identity.store;
+	close_reader(store);
+	int ret = mailindex_apply(store->index_path, &store->batch);
+	if (ret == STORE_OK)
+		mailbatch_clear(&store->batch);
+	return ret;
+}
+
+int mailstore_sync(struct mailstore *store)
+{
+	int ret = 0;
+	for (unsigned i = 0; ret == 0 && i < MAIL_GENERATIONS; i++)
+		ret = maillog_sync(&store->log, i);
+	return ret;
+}
+
+int mailstore_flush(struct mailstore *store)
+{
+	int ret = mailstore_sync(store);
+	bool is_due =
+		store->batch.count > 0 || store->batch.emptied != 0 || store->batch.refused > 0;
+	return ret == 0 && is_due ? apply(store) : ret;
+}
+
+/* Flushes when much is waiting. A failure is nothing yet: the log has it, and there is room. */
+static int make_room(struct mailstore *store)
+{
+	const struct mailbatch *batch = &store->batch;
+	if (batch->count < BATCH_COUNT && batch->metas_size < BATCH_METAS)
+		return 0;
+	int ret = mailstore_flush(store);
+	if (store->log.has_failed)
+		return ret;
+	bool is_full = batch->count >= 2 * (size_t)BATCH_COUNT ||
+		       batch->metas_size >= 2 * (size_t)BATCH_METAS;
+	return is_full ? ret : 0;
+}
+
+/* ---- opening ---- */
+
+static int replay_one(struct mailstore *store, const struct mailwalk_segment *segment)
+{
+	const struct maillog_cursor *cursor = &segment->cursor;
+	struct mailrecord record;
+	uint8_t *meta;
+	int ret = maillog_read(&store->log, cursor->place, &record, &meta);
+	if (ret != 0)
+		return ret;
+	ret = mailbatch_add(&store->batch, &record, cursor->place, segment->generation, meta);
+	free(meta);
+	if (record.lsn >= store->next_lsn)
+		store->next_lsn = record.lsn + 1;
+	return ret == 0 && store->batch.count >= BATCH_COUNT ? apply(store) : ret;
+}
+
+static int replay(struct mailstore *store, struct mailrecover *recover)
+{
+	const struct mailwalk_segment *segment;
+	int ret = mailwalk_next(&recover->walk, &segment);
+	while (ret == 0) {
+		recover->recovery->replayed++;
+		ret = replay_one(store, segment);
+		if (ret == 0)
+			ret = mailwalk_next(&recover->walk, &segment);
+	}
+	if (ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	/* A new store has an index from the beginning. */
+	return store->batch.count > 0 || recover->recovery->was_built ? apply(store) : 0;
+}
+
+/* The index as it is, or none. */
+static int look_at_index(struct mailstore *store, struct mailrecover *recover)
+{
+	int ret = open_reader(store);
+	if (ret == -ENOENT || ret == STORE_EUNFINISHED) {
+		recover->recovery->was_built = true;
+		return 0;
+	}
+	if (ret == STORE_OK)
+		ret = mailindex_facts(store->reader, &recover->facts);
+	if (ret == DNSBLV6_ENOTFOUND)
+		return STORE_ECORRUPT;
+	if (ret == STORE_OK && memcmp(recover->facts.store, store->log.identity.store,
+				      sizeof(recover->facts.store)) != 0)
+		return MAILSTORE_EINDEX;
+	recover->reader = store->reader;
+	store->next_lsn = recover->facts.next_lsn;
+	return ret;
+}
+
+static int recover(struct mailstore *store, struct mailstore_recovery *ret_recovery)
+{
+	struct mailrecover recover = { .log = &store->log, .recovery = ret_recovery };
+	int ret = look_at_index(store, &recover);
+	if (ret == 0)
+		ret = mailrecover_examine(&recover);
+	if (ret == 0)
+		ret = mailrecover_resume(&recover);
+	if (ret == 0)
+		ret = replay(store, &recover);
+	if (store->next_lsn == 0)
+		store->next_lsn = 1;
+	mailrecover_free(&recover);
+	return ret;
+}
+
+static void free_store(struct mailstore *store)
+{
+	close_reader(store);
+	mailbatch_free(&store->batch);
+	maillog_close(&store->log);
+	store->disk->ops->close(store->disk);
+	free(store->index_path);
+	free(store);
+}
+
+int mailstore_open(const struct mailstore_setup *setup, struct mailstore **ret_store,
+		   struct mailstore_recovery *ret_recovery)
+{
+	uint8_t random[32];
+	uint64_t size = setup->segment_size > 0 ? setup->segment_size : MAILSTORE_SEGMENT_SIZE;
+	struct mailstore *store = calloc(1, sizeof(*store));
+	*ret_recovery = (struct mailstore_recovery){ 0 };
+	if (store == NULL) {
+		setup->disk->ops->close(setup->disk);
+		return -ENOMEM;
+	}
+	store->disk = setup->disk;
+	store->index_path = strdup(setup->index_path);
+	int ret = store->index_path == NULL ? -ENOMEM : 0;
+	if (ret == 0 && getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		ret = -errno;
+	if (ret == 0)
+		ret = maillog_open(&store->log, store->disk, random, size);
+	if (ret == 0)
+		ret = recover(store, ret_recovery);
+	if (ret != 0) {
+		free_store(store);
+		return ret;
+	}
+	*ret_store = store;
+	return 0;
+}
+
+void mailstore_abandon(struct mailstore *store)
+{
+	if (store != NULL)
+		free_store(store);
+}
+
+void mailstore_close(struct mailstore *store)
+{
+	if (store != NULL && !store->log.has_failed)
+		(void)mailstore_flush(store);
+	mailstore_abandon(store);
+}
+
+/* ---- writing ---- */
+
+int mailstore_append(struct mailstore *store, unsigned generation, struct mailrecord *record,
+		     const uint8_t *meta, const struct maillog_body *body)
+{
+	struct mailplace place;
+	record->lsn = store->next_lsn;
+	if (record->type == MAILRECORD_MAIL)
+		record->mail = record->lsn;
+	int ret = make_room(store);
+	if (ret == 0)
+		ret = maillog_append(&store->log, generation, record, meta, body, &place);
+	if (ret != 0)
+		return ret;
+	store->next_lsn++;
+	ret = mailbatch_add(&store->batch, record, place, (uint8_t)generation, meta);
+	/* The log has a record that the index will lack: opening again finds it. */
+	if (ret != 0)
+		store->log.has_failed = true;
+	return ret;
+}
+
+int mailstore_make_id(struct mailstore *store, struct mailid *ret_id)
+{
+	uint8_t random[8];
+	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return -errno;
+	return mailid_make(store->log.identity.key, random, ret_id);
+}
+
+static int compare_names(const void *one, const void *other)
+{
+	const struct mailname *a = one;
+	const struct mailname *b = other;
+	size_t shared = a->size < b->size ? a->size : b->size;
+	int order = memcmp(a->bytes, b->bytes, shared);
+	return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
+}
+
+/* Sorted, each once. */
+static int copy_recipients(const struct mailstore_mail *mail, struct mailname **ret_names,
+			   size_t *ret_count)
+{
+	size_t count = 0;
+	if (mail->recipient_count == 0 || mail->recipient_count > MAIL_RECIPIENTS_MAX)
+		return MAILSTORE_ERECIPIENTS;
+	for (size_t i = 0; i < mail->recipient_count; i++)
+		if (!mailname_is_valid(mail->recipients[i]))
+			return MAILSTORE_EBOX;
+	struct mailname *names = calloc(mail->recipient_count, sizeof(*names));
+	if (names == NULL)
+		return -ENOMEM;
+	memcpy(names, mail->recipients, mail->recipient_count * sizeof(*names));
+	qsort(names, mail->recipient_count, sizeof(*names), compare_names);
+	for (size_t i = 0; i < mail->recipient_count; i++)
+		if (count == 0 || compare_names(&names[count - 1], &names[i]) != 0)
+			names[count++] = names[i];
+	*ret_names = names;
+	*ret_count = count;
+	return 0;
+}
+
+/* What is about to be written: everything that mailstore_deliver() has to free. */
+struct delivery {
+	struct mailbody body;
+	struct mailname *recipients;
+	size_t recipient_count;
+	uint8_t *meta;
+	struct mailrecord record;
+};
+
+static uint32_t checksum(struct mailstore *store, struct mailbody *body)
+{
+	uint32_t crc = 0;
+	if (body->is_wire)
+		return mailrecord_crc(0, body->text, body->size);
+	mailbody_rewind(body);
+	for (;;) {
+		size_t size = mailbody_fill(body, store->log.buffer, MAILLOG_BUFFER_SIZE);
+		if (size == 0)
+			return crc;
+		crc = mailrecord_crc(crc, store->log.buffer, size);
+	}
+}
+
+static int prepare(struct mailstore *store, const struct mailstore_mail *mail,
+		   struct delivery *delivery)
+{
+	struct mailbody *body = &delivery->body;
+	int ret = mail->sender.size > MAIL_SENDER_MAX ? -EINVAL : 0;
+	if (ret == 0)
+		ret = copy_recipients(mail, &delivery->recipients, &delivery->recipient_count);
+	if (ret == 0)
+		ret = mailbody_measure(mail->text, mail->size, body);
+	if (ret != 0)
+		return ret == -E2BIG ? MAILSTORE_ELINES : ret;
+	size_t meta_size = mailmeta_size(mail->sender, delivery->recipients,
+					 delivery->recipient_count, body->exceptions_size);
+	delivery->meta = malloc(meta_size);
+	if (delivery->meta == NULL)
+		return -ENOMEM;
+	mailmeta_encode(mail->sender, delivery->recipients, delivery->recipient_count,
+			body->exceptions, body->exceptions_size, delivery->meta);
+	delivery->record = (struct mailrecord){ .type = MAILRECORD_MAIL,
+						.lines = body->lines,
+						.time_us = mail->time_us,
+						.wire_size = body->wire_size,
+						.octets = body->octets,
+						.text_size = body->size,
+						.meta_size = (uint32_t)meta_size,
+						.body_crc = checksum(store, body) };
+	return 0;
+}
+
+/* Is the mail that has the id this very mail, with its recipients and its text? */
+static int compare_known(struct mailstore *store, const struct delivery *delivery, uint64_t number)
+{
+	struct mailrow row;
+	struct mailrecord record;
+	uint8_t *meta;
+	int ret = mailindex_mail(store->reader, number, &row);
+	if (ret == STORE_OK)
+		ret = mailstore_record(store, &row, &record, &meta);
+	if (ret != STORE_OK)
+		return ret;
+	bool is_same = record.body_crc == delivery->record.body_crc &&
+		       record.wire_size == delivery->record.wire_size &&
+		       record.meta_size == delivery->record.meta_size &&
+		       memcmp(meta, delivery->meta, record.meta_size) == 0;
+	free(meta);
+	store->batch.refused += !is_same;
+	return is_same ? 0 : MAILSTORE_EID;
+}
+
+/* DNSBLV6_ENOTFOUND: it is this store's, and new. 0: the mail is there. */
+static int check_id(struct mailstore *store, const struct delivery *delivery)
+{
+	uint64_t number;
+	const struct mailid *id = &delivery->record.id;
+	if (!mailid_is_of(store->log.identity.key, id)) {
+		store->batch.refused++;
+		return MAILSTORE_EFOREIGN;
+	}
+	int ret = mailstore_find_id(store, id, &number);
+	return ret == STORE_OK ? compare_known(store, delivery, number) : ret;
+}
+
+static int write_delivery(struct mailstore *store, const struct mailstore_mail *mail,
+			  struct delivery *delivery)
+{
+	const struct maillog_body body = { .text = &delivery->body };
+	int ret = DNSBLV6_ENOTFOUND;
+	if (mail->id != NULL) {
+		delivery->record.id = *mail->id;
+		ret = check_id(store, delivery);
+	} else {
+		int made = mailstore_make_id(store, &delivery->record.id);
+		if (made != 0)
+			return made;
+	}
+	return ret == DNSBLV6_ENOTFOUND
+		       ? mailstore_append(store, 0, &delivery->record, delivery->meta, &body)
+		       : ret;
+}
+
+int mailstore_deliver(struct mailstore *store, const struct mailstore_mail *mail,
+		      struct mailid *ret_id)
+{
+	struct delivery delivery = { 0 };
+	int ret = store->log.has_failed ? MAILSTORE_EFAILED : prepare(store, mail, &delivery);
+	if (ret == 0)
+		ret = write_delivery(store, mail, &delivery);
+	if (ret == 0)
+		*ret_id = delivery.record.id;
+	mailbody_free(&delivery.body);
+	free(delivery.recipients);
+	free(delivery.meta);
+	return ret;
+}
+
+int mailstore_delete(struct mailstore *store, struct mailname mailbox, const uint64_t *mails,
+		     size_t count, uint64_t time_us)
+{
+	struct mailrecord record = { .type = MAILRECORD_DELETE, .time_us = time_us };
+	if (!mailname_is_valid(mailbox))
+		return MAILSTORE_EBOX;
+	size_t size = maildeletion_size(mailbox, count);
+	if (size > MAILRECORD_META_MAX)
+		return -E2BIG;
+	uint8_t *meta = malloc(size);
+	if (meta == NULL)
+		return -ENOMEM;
+	maildeletion_encode(mailbox, mails, count, meta);
+	record.meta_size = (uint32_t)size;
+	int ret = mailstore_append(store, 0, &record, meta, NULL);
+	free(meta);
+	return ret;
+}
+
+/* ---- asking ---- */
+
+/* The index as the log is now. */
+static int ask(struct mailstore *store)
+{
+	int ret = mailstore_flush(store);
+	return ret == 0 ? open_reader(store) : ret;
+}
+
+int mailstore_borrow(struct mailstore *store, struct mailstore_parts *ret_parts)
+{
+	int ret = ask(store);
+	*ret_parts = (struct mailstore_parts){ .log = &store->log,
+					       .batch = &store->batch,
+					       .reader = store->reader,
+					       .copied = &store->copied,
+					       .reclaimed = &store->reclaimed };
+	return ret;
+}
+
+int mailstore_reader(struct mailstore *store, struct reader **ret_reader)
+{
+	int ret = open_reader(store);
+	if (ret == STORE_OK)
+		*ret_reader = store->reader;
+	return ret;
+}
+
+int mailstore_find(struct mailstore *store, struct mailname mailbox, uint64_t from,
+		   struct mailentry *ret_entry)
+{
+	if (!mailname_is_valid(mailbox))
+		return MAILSTORE_EBOX;
+	int ret = ask(store);
+	return ret == 0 ? mailindex_entry(store->reader, mailbox, from, ret_entry) : ret;
+}
+
+int mailstore_counts(struct mailstore *store, struct mailname mailbox,
+		     struct mailcounts *ret_counts)
+{
+	if (!mailname_is_valid(mailbox))
+		return MAILSTORE_EBOX;
+	int ret = ask(store);
+	if (ret == 0)
+		ret = mailindex_counts(store->reader, mailbox, ret_counts);
+	if (ret == DNSBLV6_ENOTFOUND)
+		*ret_counts = (struct mailcounts){ 0 };
+	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
+}
+
+int mailstore_next_box(struct mailstore *store, struct mailname behind, uint8_t *ret_name,
+		       size_t *ret_size, struct mailcounts *ret_counts)
+{
+	struct mailname name;
+	int ret = ask(store);
+	if (ret == 0)
+		ret = mailindex_next_box(store->reader, behind, &name, ret_counts);
+	if (ret != 0)
+		return ret;
+	memcpy(ret_name, name.bytes, name.size);
+	*ret_size = name.size;
+	return 0;
+}
+
+int mailstore_find_id(struct mailstore *store, const struct mailid *id, uint64_t *ret_mail)
+{
+	int ret = ask(store);
+	return ret == 0 ? mailindex_id(store->reader, id, ret_mail) : ret;
+}
+
+int mailstore_find_row(struct mailstore *store, uint64_t mail, struct mailrow *ret_row)
+{
+	int ret = ask(store);
+	return ret == 0 ? mailindex_mail(store->reader, mail, ret_row) : ret;
+}
+
+int mailstore_read(struct mailstore *store, const struct mailrow *row, uint64_t at, void *bytes,
+		   size_t size)
+{
+	if (at > row->wire_size || size > row->wire_size - at)
+		return -ENODATA;
+	return store->disk->ops->read(store->disk, row->place.segment,
+				      row->place.at + MAILRECORD_HEAD_SIZE + row->meta_size + at,
+				      bytes, size);
+}
+
+int mailstore_record(struct mailstore *store, const struct mailrow *row,
+		     struct mailrecord *ret_record, uint8_t **ret_meta)
+{
+	return maillog_read(&store->log, row->place, ret_record, ret_meta);
+}
+
+int mailstore_describe(struct mailstore *store, struct mailstore_info *ret_info)
+{
+	struct mailstore_info info = { .sync_count = store->log.sync_count,
+				       .written = store->log.written,
+				       .copied = store->copied,
+				       .reclaimed = store->reclaimed,
+				       .has_failed = store->log.has_failed };
+	struct segmentrow row;
+	uint64_t number;
+	int ret = ask(store);
+	if (ret == 0)
+		ret = mailindex_facts(store->reader, &info.facts);
+	if (ret != 0)
+		return ret;
+	ret = mailindex_segment(store->reader, 1, &number, &row);
+	while (ret == STORE_OK) {
+		info.segments++;
+		info.log_size += row.end;
+		info.live_size += row.live;
+		ret = mailindex_segment(store->reader, number + 1, &number, &row);
+	}
+	if (ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	*ret_info = info;
+	return 0;
+}
