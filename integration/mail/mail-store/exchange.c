@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+/*
+ * exchange.c - mail-store import and export: mailboxes of other programs.
+ */
+
+#include "integration/mail/mail-store/tool.h"
+
+#include "integration/mail/mail-store/mailfile.h"
+#include "integration/mail/mail-store/mbox.h"
+
+#include "lib/common/log.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+struct exchange {
+	const char *store;
+	const char *mbox;
+	const char *maildir;
+	struct mailstore *open;
+	struct mailname name;
+	uint64_t count;
+};
+
+static const struct options_bound rows[] = {
+	{ { 's', "store", "DIRECTORY", "the store" }, OPTIONS_AT(struct exchange, store) },
+	{ { 0, "mbox", "FILE", "an mbox (mboxrd)" }, OPTIONS_AT(struct exchange, mbox) },
+	{ { 0, "maildir", "DIRECTORY", "a maildir" }, OPTIONS_AT(struct exchange, maildir) },
+};
+
+#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
+
+static int begin(const struct options_table *table, int argc, char **argv, bool creates,
+		 struct exchange *exchange)
+{
+	options_parse(table, argc, argv, exchange);
+	if (argc - optind != 1 || (exchange->mbox == NULL) == (exchange->maildir == NULL))
+		options_fail(table, "one mailbox, and --mbox or --maildir");
+	exchange->name = tool_mailbox(argv[optind]);
+	if (exchange->name.size == 0)
+		return EX_USAGE;
+	return tool_open(exchange->store, creates, &exchange->open);
+}
+
+static int end(struct exchange *exchange, const char *what, const char *done, int status)
+{
+	mailstore_close(exchange->open);
+	if (status != 0)
+		return tool_fail(exchange->store, what, status);
+	printf("%" PRIu64 " mails %s\n", exchange->count, done);
+	return tool_end_output();
+}
+
+/* ---- import ---- */
+
+static const struct options_table import_table = {
+	.program = "mail-store import",
+	.usage = "--store DIRECTORY --mbox FILE | --maildir DIRECTORY MAILBOX",
+	.summary = "Delivers what an mbox or a maildir has into a mailbox, in their order.",
+	.bound = rows,
+	.row_count = ROW_COUNT,
+};
+
+static int import_mail(struct exchange *exchange, struct mailstore_mail mail)
+{
+	struct mailid id;
+	mail.recipients = &exchange->name;
+	mail.recipient_count = 1;
+	if (mail.time_us == 0)
+		mail.time_us = tool_now_us();
+	int ret = mailstore_deliver(exchange->open, &mail, &id);
+	exchange->count += ret == 0;
+	return ret;
+}
+
+static int import_mbox_mail(struct exchange *exchange, const struct mbox_mail *mail)
+{
+	uint8_t *text = malloc(mail->size + 1);
+	if (text == NULL)
+		return -ENOMEM;
+	int ret = import_mail(
+		exchange, (struct mailstore_mail){ .sender = { mail->sender, mail->sender_size },
+						   .text = text,
+						   .size = mbox_unquote(mail, text),
+						   .time_us = mail->time_us });
+	free(text);
+	return ret;
+}
+
+static int import_mbox(struct exchange *exchange, const struct mailfile *file)
+{
+	struct mbox_mail mail;
+	size_t at = 0;
+	int found = mbox_next(file->bytes, file->size, &at, &mail);
+	while (found == 1) {
+		int ret = import_mbox_mail(exchange, &mail);
+		if (ret != 0)
+			return ret;
+		found = mbox_next(file->bytes, file->size, &at, &mail);
+	}
+	if (found < 0)
+		log_error(NULL, "not an mbox, file=%s at=%zu", exchange->mbox, at);
+	return found;
+}
+
+static int import_file(struct exchange *exchange, int directory, const char *name)
+{
+	struct mailfile file = { 0 };
+	struct stat st;
+	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int ret = fd < 0 || fstat(fd, &st) != 0 ? -errno : mailfile_read(fd, &file);
+	if (ret == 0)
+		ret = import_mail(exchange,
+				  (struct mailstore_mail){ .text = file.bytes,
+							   .size = file.size,
+							   .time_us = (uint64_t)st.st_mtim.tv_sec *
+								      1000000 });
+	if (ret != 0)
+		log_error(NULL, "mail not taken, file=%s (%s)", name, mailstore_strerror(ret));
+	mailfile_free(&file);
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+/* In the order of names, which is that of delivery. */
+static int import_directory(struct exchange *exchange, const char *part)
+{
+	char path[4096];
+	struct dirent **entries;
+	snprintf(path, sizeof(path), "%s/%s", exchange->maildir, part);
+	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int count = directory < 0 ? -1 : scandir(path, &entries, NULL, alphasort);
+	int ret = count < 0 ? -errno : 0;
+	if (ret != 0)
+		log_error(NULL, "maildir not read, path=%s (%s)", path, strerror(-ret));
+	for (int i = 0; i < count; i++) {
+		if (ret == 0 && entries[i]->d_name[0] != '.')
+			ret = import_file(exchange, directory, entries[i]->d_name);
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+	if (directory >= 0)
+		close(directory);
+	return ret;
+}
+
+static int import_all(struct exchange *exchange)
+{
+	struct mailfile file = { 0 };
+	if (exchange->maildir != NULL) {
+		int ret = import_directory(exchange, "cur");
+		return ret == 0 ? import_directory(exchange, "new") : ret;
+	}
+	int fd = open(exchange->mbox, O_RDONLY | O_CLOEXEC);
+	int ret = fd < 0 ? -errno : mailfile_read(fd, &file);
+	if (fd >= 0)
+		close(fd);
+	if (ret == 0)
+		ret = import_mbox(exchange, &file);
+	else
+		log_error(NULL, "mbox not read, file=%s (%s)", exchange->mbox, strerror(-ret));
+	mailfile_free(&file);
+	return ret;
+}
+
+int import_command(int argc, char **argv)
+{
+	struct exchange exchange = { 0 };
+	int status = begin(&import_table, argc, argv, true, &exchange);
+	if (status != EX_OK)
+		return status;
+	int ret = import_all(&exchange);
+	if (ret == 0)
+		ret = mailstore_sync(exchange.open);
+	return end(&exchange, "not all was imported", "imported", ret);
+}
+
+/* ---- export ---- */
+
+static const struct options_table export_table = {
+	.program = "mail-store export",
+	.usage = "--store DIRECTORY --mbox FILE | --maildir DIRECTORY MAILBOX",
+	.summary = "Writes the mails of a mailbox to a new mbox, or into a maildir.",
+	.bound = rows,
+	.row_count = ROW_COUNT,
+};
+
+struct text {
+	char *bytes;
+	size_t size;
+};
+
+static int read_text(struct exchange *exchange, const struct mailentry *entry,
+		     struct text *ret_text)
+{
+	*ret_text = (struct text){ 0 };
+	FILE *out = open_memstream(&ret_text->bytes, &ret_text->size);
+	if (out == NULL)
+		return -errno;
+	int ret = tool_write_text(exchange->open, entry, out);
+	return fclose(out) == 0 || ret != 0 ? ret : -ENOMEM;
+}
+
+static int export_to_mbox(struct exchange *exchange, const struct mailentry *entry, FILE *out)
+{
+	struct text text;
+	struct mailrow row;
+	struct mailrecord record;
+	struct mailmeta meta;
+	uint8_t *bytes = NULL;
+	int ret = mailstore_find_row(exchange->open, entry->mail, &row);
+	if (ret == 0)
+		ret = mailstore_record(exchange->open, &row, &record, &bytes);
+	if (ret == 0)
+		ret = mailmeta_decode(bytes, record.meta_size, &meta);
+	if (ret == 0)
+		ret = read_text(exchange, entry, &text);
+	if (ret == 0) {
+		if (!mbox_write(out, meta.sender.bytes, meta.sender.size, entry->time_us,
+				(const uint8_t *)text.bytes, text.size))
+			ret = -EIO;
+		free(text.bytes);
+	}
+	free(bytes);
+	return ret;
+}
+
+/* Written into tmp/ and moved to new/ when it is on disk, as every program does it. */
+static int export_to_maildir(struct exchange *exchange, const struct mailentry *entry)
+{
+	char id[MAILID_TEXT_SIZE];
+	char from[4096];
+	char to[4096];
+	mailid_format(&entry->id, id);
+	snprintf(from, sizeof(from), "%s/tmp/%" PRIu64 ".%s", exchange->maildir,
+		 entry->time_us / 1000000, id);
+	snprintf(to, sizeof(to), "%s/new/%" PRIu64 ".%s", exchange->maildir,
+		 entry->time_us / 1000000, id);
+	FILE *out = fopen(from, "wbxe");
+	if (out == NULL)
+		return -errno;
+	int ret = tool_write_text(exchange->open, entry, out);
+	if (ret == 0 && (fflush(out) != 0 || fsync(fileno(out)) != 0))
+		ret = -errno;
+	if (fclose(out) != 0 && ret == 0)
+		ret = -errno;
+	if (ret == 0 && rename(from, to) != 0)
+		ret = -errno;
+	if (ret != 0)
+		unlink(from);
+	return ret;
+}
+
+static int export_all(struct exchange *exchange, FILE *mbox)
+{
+	struct mailentry entry;
+	int ret = mailstore_find(exchange->open, exchange->name, 0, &entry);
+	while (ret == 0) {
+		ret = mbox != NULL ? export_to_mbox(exchange, &entry, mbox)
+				   : export_to_maildir(exchange, &entry);
+		exchange->count += ret == 0;
+		if (ret == 0)
+			ret = mailstore_find(exchange->open, exchange->name, entry.mail + 1,
+					     &entry);
+	}
+	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
+}
+
+static int make_maildir(const char *path)
+{
+	static const char *const parts[] = { "", "/tmp", "/new", "/cur" };
+	char part[4096];
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		snprintf(part, sizeof(part), "%s%s", path, parts[i]);
+		if (mkdir(part, 0700) != 0 && errno != EEXIST)
+			return -errno;
+	}
+	return 0;
+}
+
+static int export_mbox(struct exchange *exchange)
+{
+	FILE *out = fopen(exchange->mbox, "wbxe");
+	if (out == NULL)
+		return -errno;
+	int ret = export_all(exchange, out);
+	if (ret == 0 && (fflush(out) != 0 || fsync(fileno(out)) != 0))
+		ret = -errno;
+	if (fclose(out) != 0 && ret == 0)
+		ret = -errno;
+	return ret;
+}
+
+int export_command(int argc, char **argv)
+{
+	struct exchange exchange = { 0 };
+	int status = begin(&export_table, argc, argv, false, &exchange);
+	if (status != EX_OK)
+		return status;
+	int ret = exchange.maildir != NULL ? make_maildir(exchange.maildir) : 0;
+	if (ret == 0)
+		ret = exchange.maildir != NULL ? export_all(&exchange, NULL)
+					       : export_mbox(&exchange);
+	return end(&exchange, "not all was exported", "exported", ret);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/mail-store/mailfile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FIRST_ROOM 65536
+
+/* A pipe, or a file that cannot be mapped. */
+static int read_all(int fd, struct mailfile *file)
+{
+	size_t room = 0;
+	for (;;) {
+		if (file->size == room) {
+			room = room == 0 ? FIRST_ROOM : 2 * room;
+			uint8_t *more = realloc(file->bytes, room);
+			if (more == NULL)
+				return -ENOMEM;
+			file->bytes = more;
+		}
+		ssize_t got = read(fd, file->bytes + file->size, room - file->size);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got == 0 ? 0 : -errno;
+		file->size += (size_t)got;
+	}
+}
+
+int mailfile_read(int fd, struct mailfile *ret_file)
+{
+	struct stat st;
+	*ret_file = (struct mailfile){ 0 };
+	bool is_whole = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+			lseek(fd, 0, SEEK_CUR) == 0;
+	if (is_whole) {
+		void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (bytes != MAP_FAILED) {
+			*ret_file = (struct mailfile){ bytes, (size_t)st.st_size, true };
+			return 0;
+		}
+	}
+	return read_all(fd, ret_file);
+}
+
+void mailfile_free(struct mailfile *file)
+{
+	if (file->is_mapped)
+		munmap(file->bytes, file->size);
+	else
+		free(file->bytes);
+	*file = (struct mailfile){ 0 };
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * mailfile.h - a file's whole content as bytes in memory, mapped where that can be.
+ *
+ * Flow: deliver and import -> here -> mailstore_deliver(), which reads it twice.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct mailfile {
+	uint8_t *bytes;
+	size_t size;
+	bool is_mapped;
+};
+
+/*
+ * Reads a descriptor to its end. 0 or -errno; mailfile_free() in any case. A mapped file that
+ * another process cuts meanwhile ends this one.
+ */
+int mailfile_read(int fd, struct mailfile *ret_file);
+void mailfile_free(struct mailfile *file);
+
+#ifdef __cplusplus
+}
+#endif
