@@ -1,0 +1,95 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+mail-store beside its manual, and what it says and ends with when something is wrong.
+"""
+
+import os
+import re
+import subprocess
+
+import harness
+from harness import EX_TEMPFAIL, EX_USAGE, SOURCE, program, sanitizer_reports
+
+MANUAL = os.path.join(SOURCE, "integration/mail/mail-store/mail-store.1")
+ANNA, BERT = "anna@example.com", "bert@example.com"
+MAIL = b"Subject: hello\n\nOnce for both.\n"
+
+
+class Tool(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.store = self.path("store")
+
+    def call(self, command, *arguments, expect=0, text=b"", has_store=True):
+        """What it prints, and what it logs."""
+        store = ["--store", self.store] if has_store else []
+        result = subprocess.run([program("mail-store"), command, *store, *arguments], check=False,
+                                input=text, capture_output=True, timeout=harness.DEADLINE_S)
+        said = result.stderr.decode()
+        self.assertEqual(sanitizer_reports(said), [])
+        self.assertEqual(result.returncode, expect, said)
+        self.assertEqual(bool(said), expect > 1, said)
+        return result.stdout, said
+
+    def deliver(self, text=MAIL, *boxes, sender=None):
+        options = ["--print-id", *(["--sender", sender] if sender is not None else [])]
+        return self.call("deliver", *options, *(boxes or (ANNA, BERT)), text=text)[0].decode().strip()
+
+
+class Manual(Tool):
+    def test_the_manual_has_each_command_and_each_option_and_no_other(self):
+        with open(MANUAL, encoding="ascii") as file:
+            page = file.read()
+        commands = re.findall(r"(?m)^  (\w+) ", self.call("--help", has_store=False)[0].decode())
+        self.assertEqual(sorted(re.findall(r"(?m)^\.It Cm (\w+)$", page)), sorted(commands))
+        rows = set()
+        for command in commands:
+            told = self.call(command, "--help", has_store=False)[0].decode()
+            rows.update(re.findall(r"(?m)^ +(?:-(\w), )?--([\w-]+)", told))
+        items = re.findall(r"(?m)^\.It (?:Fl (\w) , )?Fl -([\w-]+)", page)
+        self.assertEqual(sorted(items), sorted(rows))
+
+
+class Mistakes(Tool):
+    def test_wrong_use_is_told(self):
+        self.call("ls", has_store=False, expect=EX_USAGE)
+        self.call("deliver", "", text=MAIL, expect=EX_USAGE)
+        self.call("deliver", expect=EX_USAGE)
+        self.call("rm", ANNA, expect=EX_USAGE)
+        self.call("import", ANNA, expect=EX_USAGE)
+        self.assertFalse(os.path.exists(self.store))
+
+    def test_a_store_that_is_open_is_tried_again_later(self):
+        self.deliver()
+        # deliver has the store open while it waits for its mail.
+        with subprocess.Popen([program("mail-store"), "deliver", "-s", self.store, ANNA],
+                              stdin=subprocess.PIPE) as other:
+            harness.wait_for(lambda: subprocess.run(
+                [program("mail-store"), "stat", "-s", self.store], check=False,
+                capture_output=True).returncode == EX_TEMPFAIL, "the other one to open the store")
+            for command in (("ls",), ("deliver", ANNA), ("fsck",), ("collect",)):
+                self.call(*command, expect=EX_TEMPFAIL)
+            other.stdin.close()
+        self.assertEqual(other.returncode, 0)
+        self.assertEqual(self.call("fsck")[0].splitlines()[0], b"1 segments, 2 mails, 0 findings")
+
+
+class Exchange(Tool):
+    TEXTS = (MAIL, b"", b"\n", b"From x\n\nFrom y\n>From z\n\n\n", b"a\r\n\r\nFrom b\r\n.\r\n")
+
+    def test_mails_come_back_from_an_mbox_and_a_maildir_as_they_were(self):
+        for text in self.TEXTS:
+            self.deliver(text, ANNA, sender="anna@example.org")
+        for kind in ("mbox", "maildir"):
+            with self.subTest(kind=kind):
+                self.call("export", f"--{kind}", self.path(kind), ANNA)
+                self.call("import", f"--{kind}", self.path(kind), kind)
+                ids = [line.split(b"\t")[0].decode() for line in self.call("ls", kind)[0].splitlines()]
+                texts = [self.call("cat", ident)[0] for ident in ids]
+                self.assertEqual(sorted(texts), sorted(self.TEXTS))
+
+
+
+if __name__ == "__main__":
+    harness.main()
