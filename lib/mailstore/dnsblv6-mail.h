@@ -129,8 +129,9 @@ MAIL_API int mail_nwrite(struct mail_file *const *files, size_t count, const voi
 MAIL_API int mail_make_id(struct mail_store *store, struct mail_id *ret_id);
 
 /*
- * Reads on in the mail at the position, whose text begins anew with each mail_seek(). Returns the
- * number of bytes, at most size; 0 at its end. -ENOMSG when there is no mail.
+ * Reads on in the mail at the position, whose text begins anew after each mail_seek() and
+ * mail_header(). Returns the number of bytes, at most size; 0 at its end. -ENOMSG when there is no
+ * mail.
  */
 MAIL_API ssize_t mail_read(struct mail_file *file, void *bytes, size_t size);
 /*

@@ -45,7 +45,7 @@ struct mail_file {
 static int note(struct mail_store *store, int status, const char *what)
 {
 	if (status < 0)
-		snprintf(store->error, sizeof(store->error), "%s: %s", what,
+		snprintf(store->error, sizeof(store->error), "%.100s: %s", what,
 			 mailstore_strerror(status));
 	return status;
 }
@@ -265,6 +265,7 @@ static int begin_reading(struct mail_file *file, const struct mailentry *entry)
 	struct mailmeta meta;
 	if (file->is_reading)
 		return 0;
+	stop_reading(file);
 	int ret = mailstore_find_row(file->store->store, entry->mail, &file->row);
 	if (ret == 0)
 		ret = mailstore_record(file->store->store, &file->row, &record, &file->meta);
@@ -394,17 +395,17 @@ static size_t unfold(const char *from, char *ret_value, size_t room)
 {
 	size_t size = 0;
 	size_t used = 0; /* up to the last byte that is no blank */
-	from += strspn(from, " \t");
 	for (; *from != '\0'; from++) {
+		bool is_blank = *from == ' ' || *from == '\t';
 		bool is_end = *from == '\n' || (*from == '\r' && from[1] == '\n');
 		if (*from == '\n' && from[1] != ' ' && from[1] != '\t')
 			break;
-		if (is_end)
+		if (is_end || (is_blank && size == 0))
 			continue;
 		if (size + 1 < room)
 			ret_value[size] = *from;
 		size++;
-		if (*from != ' ' && *from != '\t')
+		if (!is_blank)
 			used = size;
 	}
 	if (room > 0)

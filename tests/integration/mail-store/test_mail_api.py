@@ -267,6 +267,17 @@ class Functions(harness.Case):
         box.seek(6)
         self.assertEqual(b"".join(iter(lambda: box.read(7), b"")), texts[6])
 
+    def test_a_header_field_is_unfolded_and_without_blanks_around(self):
+        box = self.box_with(b"Received: x\nSUBJECT :\n\tone\r\n  two \nTo:\n\nSubject: no\n", b"\nSubject: no\n")
+        self.assertEqual(box.header(b"subject"), (8, b"one  two"))
+        self.assertEqual(box.header(b"subject", 4), (8, b"one"))
+        self.assertEqual(box.header(b"to"), (0, b""))
+        self.assertEqual(box.header(b"cc")[0], -errno.ENODATA)
+        box.seek(1)
+        self.assertEqual(box.header(b"subject")[0], -errno.ENODATA)
+        box.seek(2)
+        self.assertEqual(box.header(b"subject")[0], -errno.ENOMSG)
+
     def test_an_id_makes_a_write_that_may_be_repeated_and_no_other(self):
         ident = self.store.make_id()
         for _ in range(2):
@@ -281,6 +292,7 @@ class Functions(harness.Case):
         for name in (b"", b"x" * 256):
             with self.assertRaisesRegex(ValueError, "1 to 255"):
                 self.store.open(name)
+        self.assertIn("1 to 255", self.store.error())
         self.assertLess(self.store.write([], MAIL)[0], -2000)
         for name in (b"../../etc", b"/", b".", b"x" * 255, "\u00fc".encode()):
             self.assertEqual(self.store.write([name], MAIL)[0], 0)
