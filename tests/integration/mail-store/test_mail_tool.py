@@ -9,9 +9,10 @@ import re
 import subprocess
 
 import harness
-from harness import EX_TEMPFAIL, EX_USAGE, SOURCE, program, sanitizer_reports
+from harness import EX_DATAERR, EX_TEMPFAIL, EX_USAGE, SOURCE, program, sanitizer_reports
 
 MANUAL = os.path.join(SOURCE, "integration/mail/mail-store/mail-store.1")
+EX_NOINPUT, EX_CANTCREAT = 66, 73
 ANNA, BERT = "anna@example.com", "bert@example.com"
 MAIL = b"Subject: hello\n\nOnce for both.\n"
 
@@ -60,6 +61,33 @@ class Mistakes(Tool):
         self.call("import", ANNA, expect=EX_USAGE)
         self.assertFalse(os.path.exists(self.store))
 
+    def test_what_is_not_there_is_no_input(self):
+        self.call("ls", expect=EX_NOINPUT)
+        self.deliver()
+        for ident in ("0" * 32, "not-an-id"):
+            with self.subTest(ident=ident):
+                _, said = self.call("rm", ANNA, ident, expect=EX_NOINPUT)
+                self.assertIn(f"mail not deleted, id={ident}", said)
+                _, said = self.call("cat", ident, expect=EX_NOINPUT)
+                self.assertIn(f"mail not printed, id={ident}", said)
+        self.call("import", "--mbox", self.path("absent"), ANNA, expect=EX_NOINPUT)
+        self.call("import", "--maildir", self.path("absent"), ANNA, expect=EX_NOINPUT)
+
+    def test_a_file_that_is_no_mbox_is_refused_and_mails_before_are_kept(self):
+        path = self.write("mbox", b"From a@example.org Tue Nov 24 12:00:00 2026\nSubject: x\n\n")
+        self.call("import", "--mbox", path, ANNA)
+        path = self.write("other", b"\nSubject: x\n\n")
+        _, said = self.call("import", "--mbox", path, ANNA, expect=EX_DATAERR)
+        self.assertIn(f"not an mbox, file={path} at=0", said)
+        self.assertEqual(self.call("ls")[0], b"anna@example.com\t1\t12\n")
+
+    def test_an_mbox_that_is_there_is_not_written_over(self):
+        self.deliver()
+        path = self.write("mbox", b"mine")
+        self.call("export", "--mbox", path, ANNA, expect=EX_CANTCREAT)
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), b"mine")
+
     def test_a_store_that_is_open_is_tried_again_later(self):
         self.deliver()
         # deliver has the store open while it waits for its mail.
@@ -88,7 +116,6 @@ class Exchange(Tool):
                 ids = [line.split(b"\t")[0].decode() for line in self.call("ls", kind)[0].splitlines()]
                 texts = [self.call("cat", ident)[0] for ident in ids]
                 self.assertEqual(sorted(texts), sorted(self.TEXTS))
-
 
 
 if __name__ == "__main__":
