@@ -8,6 +8,7 @@
 #define FROM	  "From "
 #define FROM_SIZE (sizeof(FROM) - 1)
 #define DATE_MAX  64
+#define BOUNCE	  "MAILER-DAEMON" /* an empty sender */
 
 /* Behind the line that begins at at. */
 static size_t line_end(const uint8_t *bytes, size_t size, size_t at)
@@ -35,11 +36,14 @@ static void read_from_line(const uint8_t *line, size_t size, struct mbox_mail *m
 	size_t left = size - FROM_SIZE;
 	const uint8_t *blank = memchr(sender, ' ', left);
 	mail->sender = sender;
-	mail->sender_size = blank == NULL ? 0 : (size_t)(blank - sender);
-	if (blank == NULL || left - mail->sender_size >= sizeof(date))
+	size_t sender_size = blank == NULL ? 0 : (size_t)(blank - sender);
+	bool is_bounce = sender_size == sizeof(BOUNCE) - 1 &&
+			 memcmp(sender, BOUNCE, sender_size) == 0;
+	mail->sender_size = is_bounce ? 0 : sender_size;
+	if (blank == NULL || left - sender_size >= sizeof(date))
 		return;
-	memcpy(date, blank, left - mail->sender_size);
-	date[left - mail->sender_size] = '\0';
+	memcpy(date, blank, left - sender_size);
+	date[left - sender_size] = '\0';
 	if (strptime(date, " %a %b %d %H:%M:%S %Y", &tm) == NULL)
 		return;
 	time_t seconds = timegm(&tm);
@@ -97,6 +101,15 @@ size_t mbox_unquote(const struct mbox_mail *mail, uint8_t *out)
 	return done;
 }
 
+/* Blanks and line ends would end it, or the line. */
+static void write_sender(FILE *out, const uint8_t *sender, size_t size)
+{
+	if (size == 0)
+		fputs(BOUNCE, out);
+	for (size_t i = 0; i < size; i++)
+		putc(sender[i] > ' ' && sender[i] != 0x7f ? sender[i] : '_', out);
+}
+
 bool mbox_write(FILE *out, const uint8_t *sender, size_t sender_size, uint64_t time_us,
 		const uint8_t *text, size_t size)
 {
@@ -106,8 +119,9 @@ bool mbox_write(FILE *out, const uint8_t *sender, size_t sender_size, uint64_t t
 	if (gmtime_r(&seconds, &tm) == NULL ||
 	    strftime(date, sizeof(date), "%a %b %e %H:%M:%S %Y", &tm) == 0)
 		return false;
-	fprintf(out, FROM "%.*s %s\n", sender_size > 0 ? (int)sender_size : 13,
-		sender_size > 0 ? (const char *)sender : "MAILER-DAEMON", date);
+	fputs(FROM, out);
+	write_sender(out, sender, sender_size);
+	fprintf(out, " %s\n", date);
 	for (size_t at = 0; at < size;) {
 		size_t end = line_end(text, size, at);
 		if (quotes(text + at, end - at) >= 0)

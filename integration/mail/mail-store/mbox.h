@@ -37,7 +37,10 @@ int mbox_next(const uint8_t *bytes, size_t size, size_t *at, struct mbox_mail *r
 /* The text without quotes: writes at most mail->size bytes to out and returns their number. */
 size_t mbox_unquote(const struct mbox_mail *mail, uint8_t *out);
 
-/* Writes a mail; an empty sender is MAILER-DAEMON. Returns whether out has taken it. */
+/*
+ * Writes a mail. An empty sender is MAILER-DAEMON, which mbox_next() makes empty again; blanks and
+ * control characters in one are written as "_". Returns whether out has taken it.
+ */
 bool mbox_write(FILE *out, const uint8_t *sender, size_t sender_size, uint64_t time_us,
 		const uint8_t *text, size_t size);
 

@@ -53,6 +53,11 @@ class Manual(Tool):
 
 
 class Mistakes(Tool):
+    def is_locked_by(self, pid):
+        inode = os.stat(os.path.join(self.store, "log")).st_ino
+        with open("/proc/locks", encoding="ascii") as file:
+            return re.search(rf" FLOCK .* {pid} \w+:\w+:{inode} ", file.read()) is not None
+
     def test_wrong_use_is_told(self):
         self.call("ls", has_store=False, expect=EX_USAGE)
         self.call("deliver", "", text=MAIL, expect=EX_USAGE)
@@ -93,9 +98,7 @@ class Mistakes(Tool):
         # deliver has the store open while it waits for its mail.
         with subprocess.Popen([program("mail-store"), "deliver", "-s", self.store, ANNA],
                               stdin=subprocess.PIPE) as other:
-            harness.wait_for(lambda: subprocess.run(
-                [program("mail-store"), "stat", "-s", self.store], check=False,
-                capture_output=True).returncode == EX_TEMPFAIL, "the other one to open the store")
+            harness.wait_for(lambda: self.is_locked_by(other.pid), "the other one to open the store")
             for command in (("ls",), ("deliver", ANNA), ("fsck",), ("collect",)):
                 self.call(*command, expect=EX_TEMPFAIL)
             other.stdin.close()
@@ -116,6 +119,17 @@ class Exchange(Tool):
                 ids = [line.split(b"\t")[0].decode() for line in self.call("ls", kind)[0].splitlines()]
                 texts = [self.call("cat", ident)[0] for ident in ids]
                 self.assertEqual(sorted(texts), sorted(self.TEXTS))
+
+    def test_a_sender_does_not_make_mails_of_its_own_in_an_mbox(self):
+        self.deliver(MAIL, ANNA, sender="a b\n\nFrom evil@example.org Tue Nov 24 12:00:00 2026\n")
+        self.deliver(MAIL, ANNA, sender="")
+        self.call("export", "--mbox", self.path("mbox"), ANNA)
+        self.assertEqual(self.call("import", "--mbox", self.path("mbox"), BERT)[0], b"2 mails imported\n")
+        self.call("export", "--mbox", self.path("again"), BERT)
+        with open(self.path("mbox"), "rb") as first, open(self.path("again"), "rb") as second:
+            text = first.read()
+            self.assertEqual(text, second.read())
+        self.assertEqual(text.count(b"\nFrom "), 1)
 
 
 if __name__ == "__main__":
