@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -31,6 +32,7 @@ struct open_file {
 struct filedisk {
 	struct disk disk;
 	int directory;
+	bool is_listed; /* the names that were there at the beginning are there for certain */
 	uint64_t use_count;
 	struct open_file files[OPEN_MAX_FILES];
 };
@@ -215,8 +217,9 @@ static int file_sync(struct disk *disk, uint64_t object)
 		return ret;
 	if (fdatasync(file->fd) != 0)
 		return -errno;
-	if (file->is_new && fsync(self->directory) != 0)
+	if ((file->is_new || !self->is_listed) && fsync(self->directory) != 0)
 		return -errno;
+	self->is_listed = true;
 	file->is_new = false;
 	return 0;
 }
@@ -283,6 +286,29 @@ static const struct disk_ops file_ops = {
 	.open = file_open,
 	.close = file_close,
 };
+
+/* Of the directory in which path is. */
+static int sync_parent(const char *path)
+{
+	char copy[PATH_MAX];
+	if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy))
+		return -ENAMETOOLONG;
+	int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int ret = fd < 0 || fsync(fd) != 0 ? -errno : 0;
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+int filedisk_make(const char *path)
+{
+	bool is_made = mkdir(path, 0700) == 0;
+	if (!is_made && errno != EEXIST)
+		return -errno;
+	int ret = sync_parent(path);
+	/* What was there may be in a directory that is not ours to read. */
+	return is_made || ret != -EACCES ? ret : 0;
+}
 
 int filedisk_open(const char *path, struct disk **ret_disk)
 {

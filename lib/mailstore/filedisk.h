@@ -16,6 +16,11 @@ extern "C" {
 #endif
 
 /*
+ * Makes a directory for objects, or one that such a directory is in, when it is not there: mode 0700,
+ * and on disk by its name. 0 or -errno.
+ */
+int filedisk_make(const char *path);
+/*
  * Opens a directory, which is there, for its one writer: -EBUSY while another process has it, until
  * that ends or calls close(). 0 or -errno; *ret_disk on success only, to be ended with its close().
  */

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #define ERROR_SIZE  256
@@ -71,9 +70,7 @@ static uint64_t now_us(void)
 
 static int make_directory(const char *path, int flags)
 {
-	if ((flags & MAIL_STORE_CREATE) == 0 || mkdir(path, 0700) == 0 || errno == EEXIST)
-		return 0;
-	return -errno;
+	return (flags & MAIL_STORE_CREATE) == 0 ? 0 : filedisk_make(path);
 }
 
 static int open_parts(struct mail_store *store, const char *directory, int flags)

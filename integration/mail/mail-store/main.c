@@ -16,7 +16,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sysexits.h>
 #include <time.h>
 
@@ -82,10 +81,8 @@ int tool_fail_mail(const char *store, const char *what, const char *id, int stat
 
 static int make_directories(const char *store, const struct store_paths *paths)
 {
-	if ((mkdir(store, 0700) != 0 && errno != EEXIST) ||
-	    (mkdir(paths->log, 0700) != 0 && errno != EEXIST))
-		return -errno;
-	return 0;
+	int ret = filedisk_make(store);
+	return ret == 0 ? filedisk_make(paths->log) : ret;
 }
 
 int tool_open(const char *store, bool creates, struct mailstore **ret_store)

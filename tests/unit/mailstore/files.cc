@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "lib/mailstore/dnsblv6-mail.h"
+#include "lib/mailstore/filedisk.h"
+
+#include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
+
+#include <cerrno>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+// What fsync() was called for: paths, without that of the test's directory.
+static std::vector<std::string> synced;
+
+extern "C" int __real_fsync(int fd);
+extern "C" int __wrap_fsync(int fd);
+int __wrap_fsync(int fd)
+{
+	synced.push_back(std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd)));
+	return __real_fsync(fd);
+}
+
+namespace
+{
+bool was_synced(const std::string &path)
+{
+	const std::string real = std::filesystem::canonical(path);
+	for (const std::string &one : synced)
+		if (one == real)
+			return true;
+	return false;
+}
+
+struct disk_of {
+	disk *it = nullptr;
+	explicit disk_of(const std::string &path)
+	{
+		REQUIRE(filedisk_open(path.c_str(), &it) == 0);
+	}
+	~disk_of()
+	{
+		it->ops->close(it);
+	}
+	disk_of(const disk_of &) = delete;
+	disk_of &operator=(const disk_of &) = delete;
+};
+} // namespace
+
+TEST_CASE("the directories of a new store are on disk before its first mail", "[mailstore][files]")
+{
+	const tmpdir directory;
+	const std::string path = directory.file("store");
+	mail_store *store = nullptr;
+	synced.clear();
+	REQUIRE(mail_store_open(path.c_str(), MAIL_STORE_CREATE, &store) == 0);
+	CHECK(was_synced(directory.path()));
+	CHECK(was_synced(path));
+	CHECK(was_synced(path + "/log"));
+	mail_store_close(store);
+}
+
+TEST_CASE("a name that a killed process has left is on disk with the next sync", "[mailstore][files]")
+{
+	const tmpdir directory;
+	const std::string path = directory.file("log");
+	REQUIRE(filedisk_make(path.c_str()) == 0);
+	{
+		const disk_of before(path);
+		REQUIRE(before.it->ops->create(before.it, 1) == 0);
+	}
+	const disk_of after(path);
+	synced.clear();
+	REQUIRE(after.it->ops->sync(after.it, 1) == 0);
+	CHECK(was_synced(path));
+	// Once is enough.
+	synced.clear();
+	REQUIRE(after.it->ops->sync(after.it, 1) == 0);
+	CHECK(synced.empty());
+}
+
+TEST_CASE("a directory is made once, and not within one that is not there", "[mailstore][files]")
+{
+	const tmpdir directory;
+	CHECK(filedisk_make(directory.file("log").c_str()) == 0);
+	CHECK(filedisk_make(directory.file("log").c_str()) == 0);
+	CHECK(filedisk_make(directory.file("absent/log").c_str()) == -ENOENT);
+}
