@@ -37,8 +37,8 @@ static void read_from_line(const uint8_t *line, size_t size, struct mbox_mail *m
 	const uint8_t *blank = memchr(sender, ' ', left);
 	mail->sender = sender;
 	size_t sender_size = blank == NULL ? 0 : (size_t)(blank - sender);
-	bool is_bounce = sender_size == sizeof(BOUNCE) - 1 &&
-			 memcmp(sender, BOUNCE, sender_size) == 0;
+	bool is_bounce =
+		sender_size == sizeof(BOUNCE) - 1 && memcmp(sender, BOUNCE, sender_size) == 0;
 	mail->sender_size = is_bounce ? 0 : sender_size;
 	if (blank == NULL || left - sender_size >= sizeof(date))
 		return;

@@ -43,7 +43,8 @@ static uint8_t *make_wire(struct mailbody *body, size_t piece)
 	for (;;) {
 		uint8_t *room = room_of(piece);
 		size_t size = mailbody_fill(body, room, piece);
-		require(size <= piece && size <= body->wire_size - done, "at most what was measured");
+		require(size <= piece && size <= body->wire_size - done,
+			"at most what was measured");
 		memcpy(wire + done, room, size);
 		free(room);
 		if (size == 0)

@@ -98,7 +98,8 @@ static void try_deletion(const uint8_t *meta, size_t size)
 	struct maildeletion deletion;
 	if (maildeletion_decode(meta, size, &deletion) != 0)
 		return;
-	require(maildeletion_size(deletion.mailbox, deletion.count) == size, "a deletion of its size");
+	require(maildeletion_size(deletion.mailbox, deletion.count) == size,
+		"a deletion of its size");
 	uint64_t *mails = calloc(deletion.count + (size_t)1, sizeof(*mails));
 	uint8_t *again = malloc(size);
 	require(mails != NULL && again != NULL, "memory");

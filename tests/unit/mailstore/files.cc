@@ -61,7 +61,8 @@ TEST_CASE("the directories of a new store are on disk before its first mail", "[
 	mail_store_close(store);
 }
 
-TEST_CASE("a name that a killed process has left is on disk with the next sync", "[mailstore][files]")
+TEST_CASE("a name that a killed process has left is on disk with the next sync",
+	  "[mailstore][files]")
 {
 	const tmpdir directory;
 	const std::string path = directory.file("log");
