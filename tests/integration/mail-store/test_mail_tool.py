@@ -72,9 +72,9 @@ class Mistakes(Tool):
         for ident in ("0" * 32, "not-an-id"):
             with self.subTest(ident=ident):
                 _, said = self.call("rm", ANNA, ident, expect=EX_NOINPUT)
-                self.assertIn(f"mail not deleted, id={ident}", said)
+                self.assertIn(f"mail not deleted, store={self.store} id={ident} (", said)
                 _, said = self.call("cat", ident, expect=EX_NOINPUT)
-                self.assertIn(f"mail not printed, id={ident}", said)
+                self.assertIn(f"mail not printed, store={self.store} id={ident} (", said)
         self.call("import", "--mbox", self.path("absent"), ANNA, expect=EX_NOINPUT)
         self.call("import", "--maildir", self.path("absent"), ANNA, expect=EX_NOINPUT)
 
