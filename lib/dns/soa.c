@@ -45,7 +45,13 @@ static void skip_name(struct bytes_input *input)
 	}
 }
 
-/* Servers may answer in another case. Sizes of labels are below all letters. */
+/* Sizes of labels are below all letters. */
+static bool is_same_byte(uint8_t one, uint8_t other)
+{
+	return tolower(one) == tolower(other);
+}
+
+/* Servers may answer in another case. */
 static bool is_question(struct bytes_input *input, const uint8_t *apex, size_t apex_size)
 {
 	const uint8_t *name = bytes_take_string(input, apex_size);
@@ -54,7 +60,7 @@ static bool is_question(struct bytes_input *input, const uint8_t *apex, size_t a
 	if (input->has_failed || type != TYPE_SOA || class != CLASS_IN)
 		return false;
 	for (size_t i = 0; i < apex_size; i++) {
-		if (tolower(name[i]) != tolower(apex[i]))
+		if (!is_same_byte(name[i], apex[i]))
 			return false;
 	}
 	return true;

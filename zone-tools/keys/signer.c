@@ -234,15 +234,17 @@ void signer_take(const struct signer *signer, size_t job, struct dnsblv6_signatu
 
 static int map_outputs(struct batch *batch)
 {
-	if (batch->job_count <= batch->output_capacity)
+	if (batch->outputs != NULL && batch->job_count <= batch->output_capacity)
 		return DNSBLV6_OK;
 	unmap(batch);
-	size_t size = batch->job_count * sizeof(*batch->outputs);
+	/* One at least, so that there always are some. */
+	size_t count = batch->job_count > 0 ? batch->job_count : 1;
+	size_t size = count * sizeof(*batch->outputs);
 	void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED)
-		return -errno;
+	if (shared == MAP_FAILED || shared == NULL)
+		return -ENOMEM;
 	batch->outputs = shared;
-	batch->output_capacity = batch->job_count;
+	batch->output_capacity = count;
 	return DNSBLV6_OK;
 }
 

@@ -148,7 +148,7 @@ static const char *take_letters(struct rbldnsdline *line, const char *word,
 				 "-%c: rbldnsd has no such option", is_shown ? *letter : '?');
 			return ret_reason;
 		}
-		take_option(line, *letter, NULL);
+		line->has_option[(unsigned char)*letter] = true;
 	}
 	return NULL;
 }
