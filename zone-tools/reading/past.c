@@ -115,9 +115,10 @@ static bool has_stored(const struct merge *merge)
 
 static const struct version_entry *entry_at(const struct merge *merge)
 {
+	if (merge->at >= merge->end)
+		return NULL;
 	const struct version_entry *entry = &merge->past->version->items[merge->at];
-	return merge->at < merge->end && is_inside(merge, entry->key, entry->key_size) ? entry
-										       : NULL;
+	return is_inside(merge, entry->key, entry->key_size) ? entry : NULL;
 }
 
 static int begin(const struct past *past, struct dnsblv6_prefix region, struct merge *ret_merge)
