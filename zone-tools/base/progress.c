@@ -8,7 +8,7 @@
 
 #include "lib/process/clock.h"
 
-enum { QUIET_MS = 2000, REDRAW_MS = 200 };
+enum { QUIET_MS = 2000, REDRAW_MS = 200, LEFT_MAX_S = 365 * 86400 };
 
 void progress_init(struct progress *progress)
 {
@@ -26,7 +26,8 @@ size_t progress_format(const char *what, uint64_t count, uint64_t done, uint64_t
 	unsigned percent = total > 0 ? (unsigned)((double)done * 100 / (double)total) : 0;
 	if (done > 0 && total > 0 && elapsed_ms >= QUIET_MS) {
 		double rest = (double)(total - done) / (double)done;
-		uint64_t left_s = (uint64_t)((double)elapsed_ms * rest / 1000) + 1;
+		double rest_s = (double)elapsed_ms * rest / 1000;
+		uint64_t left_s = (uint64_t)(rest_s < LEFT_MAX_S ? rest_s : LEFT_MAX_S) + 1;
 		if (left_s < 100)
 			snprintf(left, sizeof(left), ", %" PRIu64 " s left", left_s);
 		else
