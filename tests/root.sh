@@ -17,6 +17,8 @@ own_namespaces() {
 		exit 77
 	fi
 	DNSBLV6_WORK=$(mktemp -d "${TMPDIR:-/var/tmp}/$name.XXXXXX")
+	# Servers of a test have users of their own, and read below it.
+	chmod 755 "$DNSBLV6_WORK"
 	export DNSBLV6_WORK
 	trap 'rm -rf --one-file-system "$DNSBLV6_WORK"' EXIT
 	trap 'exit 130' INT

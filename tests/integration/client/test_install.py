@@ -265,7 +265,7 @@ class Installed(Served):
                            f"target_link_libraries(program-{library} PRIVATE dnsblv6::{library})\n")
         # Not the root of the machine, which may have a package of ours.
         told = self.run_program(
-            [harness.peer("cmake"), "-S", directory, "-B", f"{directory}/build",
+            [harness.peer("cmake"), "-G", "Ninja", "-S", directory, "-B", f"{directory}/build",
              f"-Ddnsblv6_DIR={self.library_dir}/cmake/dnsblv6"], expect=expect).stderr
         if expect == 0:
             output("cmake", "--build", f"{directory}/build")
