@@ -14,6 +14,7 @@
 #include "lib/common/log.h"
 #include "lib/process/doors.h"
 #include "lib/process/listening.h"
+#include "lib/process/packet.h"
 
 static const char context[] = "dnsblv6-cached";
 
@@ -259,23 +260,9 @@ static bool make_room(struct callers *callers)
 static bool greet(const struct callers *callers, int fd)
 {
 	int table_fd = dnsblv6_shared_fd(callers->setup->handle.client);
-	union {
-		struct cmsghdr head;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	char greeting[] = CACHED_GREETING;
-	struct iovec part = { .iov_base = greeting, .iov_len = CACHED_GREETING_SIZE };
-	struct msghdr message = { .msg_iov = &part,
-				  .msg_iovlen = 1,
-				  .msg_control = control.bytes,
-				  .msg_controllen = sizeof(control.bytes) };
-
-	control.head.cmsg_level = SOL_SOCKET;
-	control.head.cmsg_type = SCM_RIGHTS;
-	control.head.cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(&control.head), &table_fd, sizeof(table_fd));
-	return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ||
-	       send(fd, greeting, CACHED_GREETING_SIZE, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+	const struct iovec part = { (void *)(uintptr_t)CACHED_GREETING, CACHED_GREETING_SIZE };
+	return packet_send(fd, &part, 1, &table_fd, 1) >= 0 ||
+	       packet_send(fd, &part, 1, NULL, 0) >= 0;
 }
 
 static void take_caller(void *owner, unsigned door, int fd, const struct sockaddr *peer)

@@ -11,9 +11,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* More than SENT_MAX are refused; those beyond these are closed by the kernel. */
-#define DESCRIPTORS_MAX 8
-#define SENT_MAX	2
+#include "lib/process/packet.h"
 
 /* As it was asked for: the kernel says twice of it. */
 static int get_size(int fd, int *ret_size)
@@ -111,58 +109,13 @@ int handover_open(size_t buffer_size, int *ret_ends)
 	return 0;
 }
 
-/* Into msg_control, which has room for SENT_MAX. */
-static void put_descriptors(struct msghdr *message, const struct handover_fds *fds)
-{
-	const int sent[SENT_MAX] = { fds->connection, fds->hold };
-	const size_t size = (fds->hold >= 0 ? 2 : 1) * sizeof(int);
-	message->msg_controllen = CMSG_SPACE(size);
-	struct cmsghdr *header = CMSG_FIRSTHDR(message);
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(size);
-	memcpy(CMSG_DATA(header), sent, size);
-}
-
 int handover_send(int queue_fd, const uint8_t *bytes, size_t size, const struct handover_fds *fds)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(SENT_MAX * sizeof(int))];
-	} control;
-	struct iovec part = { (void *)(uintptr_t)bytes, size };
-	struct msghdr message = {
-		.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes),
-	};
-	memset(&control, 0, sizeof(control));
-	put_descriptors(&message, fds);
-	ssize_t sent;
-	do {
-		sent = sendmsg(queue_fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-	} while (sent < 0 && errno == EINTR);
+	const int sent[] = { fds->connection, fds->hold };
+	const struct iovec part = { (void *)(uintptr_t)bytes, size };
 	/* A message of this kind goes whole. */
-	return sent >= 0 ? 0 : -errno;
-}
-
-/*
- * Of all control messages, descriptors into ret_list. How many; those that do not fit are closed.
- */
-static unsigned collect(struct msghdr *message, int *ret_list)
-{
-	unsigned count = 0;
-	for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header != NULL;
-	     header = CMSG_NXTHDR(message, header)) {
-		if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
-			continue;
-		size_t size = header->cmsg_len - CMSG_LEN(0);
-		for (size_t i = 0; i + sizeof(int) <= size && count < DESCRIPTORS_MAX;
-		     i += sizeof(int))
-			memcpy(&ret_list[count++], CMSG_DATA(header) + i, sizeof(int));
-	}
-	return count;
+	ssize_t ret = packet_send(queue_fd, &part, 1, sent, fds->hold >= 0 ? 2 : 1);
+	return ret >= 0 ? 0 : (int)ret;
 }
 
 static bool is_of_type(int descriptor, mode_t type)
@@ -171,16 +124,11 @@ static bool is_of_type(int descriptor, mode_t type)
 	return fstat(descriptor, &st) == 0 && (st.st_mode & S_IFMT) == type;
 }
 
-/* What has come whole, with a socket, and with a pipe or nothing behind it. */
-static int check(const struct msghdr *message, const int *descriptors, unsigned count)
+/* A socket, and a pipe or nothing behind it. */
+static bool is_session(const struct packet *packet)
 {
-	/* No room for a descriptor in this process: the kernel has closed it. */
-	if ((message->msg_flags & MSG_CTRUNC) != 0 && count < SENT_MAX)
-		return -EMFILE;
-	if ((message->msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || count < 1 || count > SENT_MAX ||
-	    !is_of_type(descriptors[0], S_IFSOCK))
-		return -EBADMSG;
-	return count == 1 || is_of_type(descriptors[1], S_IFIFO) ? 0 : -EBADMSG;
+	return packet->fd_count > 0 && is_of_type(packet->fds[0], S_IFSOCK) &&
+	       (packet->fd_count == 1 || is_of_type(packet->fds[1], S_IFIFO));
 }
 
 int handover_await(int queue_fd)
@@ -193,33 +141,16 @@ int handover_await(int queue_fd)
 int handover_receive(int queue_fd, uint8_t *ret_bytes, size_t *ret_size,
 		     struct handover_fds *ret_fds)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(DESCRIPTORS_MAX * sizeof(int))];
-	} control;
-	struct iovec part = { ret_bytes, HANDOVER_SIZE_MAX };
-	struct msghdr message = {
-		.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes),
-	};
-	int descriptors[DESCRIPTORS_MAX];
-	ssize_t size = recvmsg(queue_fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	if (size < 0)
-		return -errno;
-	unsigned count = collect(&message, descriptors);
-	/* No message is empty, nor without anything beside it. */
-	if (size == 0 && message.msg_controllen == 0)
-		return -EPIPE;
-	int ret = check(&message, descriptors, count);
-	if (ret == 0) {
-		*ret_size = (size_t)size;
-		ret_fds->connection = descriptors[0];
-		ret_fds->hold = count > 1 ? descriptors[1] : -1;
-		return 0;
+	struct packet packet;
+	int ret = packet_receive(queue_fd, ret_bytes, HANDOVER_SIZE_MAX, &packet);
+	if (ret <= 0)
+		return ret == 0 ? -EPIPE : ret;
+	if (!is_session(&packet)) {
+		packet_close(&packet);
+		return -EBADMSG;
 	}
-	for (unsigned i = 0; i < count; i++)
-		close(descriptors[i]);
-	return ret;
+	*ret_size = packet.size;
+	ret_fds->connection = packet.fds[0];
+	ret_fds->hold = packet.fd_count > 1 ? packet.fds[1] : -1;
+	return 0;
 }

@@ -18,6 +18,7 @@
  */
 #include "integration/mail/smtp-front/sinks/sink.h"
 #include "integration/mail/base/worker/stream.h"
+#include "lib/process/packet.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -58,22 +59,10 @@ static size_t make_attributes(const struct sink_session *session, char *ret_text
 static int send_descriptor(int to, int fd)
 {
 	char byte = '\0';
-	union {
-		struct cmsghdr header; /* for its alignment */
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	struct iovec part = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr message = { .msg_iov = &part,
-				  .msg_iovlen = 1,
-				  .msg_control = control.bytes,
-				  .msg_controllen = sizeof(control.bytes) };
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	const struct iovec part = { .iov_base = &byte, .iov_len = 1 };
+	const ssize_t sent = packet_send(to, &part, 1, &fd, 1);
 
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-	return sendmsg(to, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return sent < 0 ? (int)sent : 0;
 }
 
 /* Until smtpd has closed. 0 or -errno. */
