@@ -44,6 +44,11 @@ struct disk_ops {
 	int (*read)(struct disk *disk, uint64_t object, uint64_t at, void *bytes, size_t size);
 	int (*size)(struct disk *disk, uint64_t object, uint64_t *ret_size);
 	int (*sync)(struct disk *disk, uint64_t object);
+	/*
+	 * A descriptor whose fdatasync() is what sync() does now, the caller's, to be closed; -EOPNOTSUPP
+	 * where sync() does more, or something else.
+	 */
+	int (*open_sync)(struct disk *disk, uint64_t object, int *ret_fd);
 	/* Shortens it to size bytes, durably. */
 	int (*cut)(struct disk *disk, uint64_t object, uint64_t size);
 	/* Removes it, durably. 0 also when it is not there. */

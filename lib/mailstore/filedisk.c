@@ -224,6 +224,23 @@ static int file_sync(struct disk *disk, uint64_t object)
 	return 0;
 }
 
+static int file_open_sync(struct disk *disk, uint64_t object, int *ret_fd)
+{
+	struct filedisk *self = (struct filedisk *)disk;
+	struct open_file *file;
+	int ret = use(self, object, 0, &file);
+	if (ret != 0)
+		return ret;
+	if (file->is_new || !self->is_listed)
+		return -EOPNOTSUPP;
+	/* Not the descriptor itself, which another file may take the place of meanwhile. */
+	int fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
 static int file_cut(struct disk *disk, uint64_t object, uint64_t size)
 {
 	struct open_file *file;
@@ -281,6 +298,7 @@ static const struct disk_ops file_ops = {
 	.read = file_read,
 	.size = file_size,
 	.sync = file_sync,
+	.open_sync = file_open_sync,
 	.cut = file_cut,
 	.remove = file_remove,
 	.open = file_open,

@@ -541,20 +541,37 @@ int mailindex_facts(struct reader *reader, struct mailfacts *ret_facts)
 	return ret == STORE_OK ? decode_facts(value, ret_facts) : ret;
 }
 
-int mailindex_entry(struct reader *reader, struct mailname name, uint64_t from,
-		    struct mailentry *ret_entry)
+int mailindex_list(struct reader *reader, struct mailname name, uint64_t from, size_t room,
+		   struct mailentry *ret_entries, size_t *ret_count)
 {
 	uint8_t key[MAILBOX_KEY_MAX];
 	size_t size = mailindex_box_key(name, from, key);
+	size_t count = 0;
 	struct store_bytes found;
 	struct store_bytes value;
-	int ret = reader_seek(reader, MAILINDEX_BOXES, key, size, &found, &value);
-	if (ret != STORE_OK)
-		return ret;
-	if (found.size != size || memcmp(found.data, key, size - 8) != 0)
-		return DNSBLV6_ENOTFOUND;
-	ret_entry->mail = bytes_get(found.data + size - 8, 8);
-	return decode_entry(value, ret_entry);
+	int ret = room == 0 ? DNSBLV6_ENOTFOUND
+			    : reader_seek(reader, MAILINDEX_BOXES, key, size, &found, &value);
+	while (ret == STORE_OK) {
+		if (found.size != size || memcmp(found.data, key, size - 8) != 0)
+			break;
+		struct mailentry *entry = &ret_entries[count];
+		entry->mail = bytes_get(found.data + size - 8, 8);
+		ret = decode_entry(value, entry);
+		if (ret == STORE_OK && ++count == room)
+			break;
+		if (ret == STORE_OK)
+			ret = reader_next(reader, MAILINDEX_BOXES, &found, &value);
+	}
+	*ret_count = count;
+	return ret == DNSBLV6_ENOTFOUND ? STORE_OK : ret;
+}
+
+int mailindex_entry(struct reader *reader, struct mailname name, uint64_t from,
+		    struct mailentry *ret_entry)
+{
+	size_t count;
+	int ret = mailindex_list(reader, name, from, 1, ret_entry, &count);
+	return ret == STORE_OK && count == 0 ? DNSBLV6_ENOTFOUND : ret;
 }
 
 int mailindex_counts(struct reader *reader, struct mailname name, struct mailcounts *ret_counts)

@@ -123,6 +123,9 @@ int mailindex_facts(struct reader *reader, struct mailfacts *ret_facts);
 /* The first entry of a mailbox whose mail's number is at least from. */
 int mailindex_entry(struct reader *reader, struct mailname name, uint64_t from,
 		    struct mailentry *ret_entry);
+/* Up to room of them in order; *ret_count is 0 behind the last. STORE_OK or a failure. */
+int mailindex_list(struct reader *reader, struct mailname name, uint64_t from, size_t room,
+		   struct mailentry *ret_entries, size_t *ret_count);
 int mailindex_counts(struct reader *reader, struct mailname name, struct mailcounts *ret_counts);
 int mailindex_mail(struct reader *reader, uint64_t mail, struct mailrow *ret_row);
 int mailindex_id(struct reader *reader, const struct mailid *id, uint64_t *ret_mail);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 /* ---- opening ---- */
 
@@ -217,6 +218,36 @@ int maillog_sync(struct maillog *log, unsigned generation)
 	if (ret != 0)
 		return fail(log, ret);
 	head->synced = head->end;
+	return 0;
+}
+
+int maillog_sync_begin(struct maillog *log, struct mailstore_sync *ret_sync)
+{
+	const struct maillog_head *head = &log->heads[0];
+	struct mailstore_sync sync = { .segment = head->segment, .end = head->end };
+	if (log->has_failed)
+		return MAILSTORE_EFAILED;
+	if (head->segment == 0 || head->synced == head->end)
+		return DNSBLV6_ENOTFOUND;
+	int ret = log->disk->ops->open_sync(log->disk, head->segment, &sync.fd);
+	if (ret != 0)
+		return ret;
+	log->sync_count++;
+	*ret_sync = sync;
+	return 0;
+}
+
+int maillog_sync_end(struct maillog *log, const struct mailstore_sync *sync, int status)
+{
+	struct maillog_head *head = &log->heads[0];
+	close(sync->fd);
+	if (log->has_failed)
+		return MAILSTORE_EFAILED;
+	if (status != 0)
+		return fail(log, status);
+	/* Meanwhile the segment may have been sealed, which syncs it, or synced as a whole. */
+	if (head->segment == sync->segment && head->synced < sync->end)
+		head->synced = sync->end;
 	return 0;
 }
 

@@ -70,6 +70,15 @@ int maillog_append(struct maillog *log, unsigned generation, struct mailrecord *
 		   const uint8_t *meta, const struct maillog_body *body,
 		   struct mailplace *ret_place);
 int maillog_sync(struct maillog *log, unsigned generation);
+/* A sync() that is under way outside; mailstore.h says how. */
+struct mailstore_sync {
+	uint64_t segment;
+	uint64_t end;
+	int fd;
+};
+/* Of generation 0, to which alone deliveries and deletions go. */
+int maillog_sync_begin(struct maillog *log, struct mailstore_sync *ret_sync);
+int maillog_sync_end(struct maillog *log, const struct mailstore_sync *sync, int status);
 /*
  * Goes on at the end of a segment that recovery has examined: cuts what is behind end, and syncs, so
  * that nothing is built on what is in memory alone.

@@ -71,6 +71,16 @@ int mailstore_sync(struct mailstore *store)
 	return ret;
 }
 
+int mailstore_sync_begin(struct mailstore *store, struct mailstore_sync *ret_sync)
+{
+	return maillog_sync_begin(&store->log, ret_sync);
+}
+
+int mailstore_sync_end(struct mailstore *store, const struct mailstore_sync *sync, int status)
+{
+	return maillog_sync_end(&store->log, sync, status);
+}
+
 int mailstore_flush(struct mailstore *store)
 {
 	int ret = mailstore_sync(store);
@@ -414,6 +424,40 @@ int mailstore_delete(struct mailstore *store, struct mailname mailbox, const uin
 
 /* ---- asking ---- */
 
+/* Does a record that waits say something about the mailbox? */
+static bool entry_names(const struct mailbatch *batch, const struct mailbatch_entry *entry,
+			struct mailname mailbox)
+{
+	const uint8_t *bytes = batch->metas + entry->meta_at;
+	struct mailmeta meta;
+	struct maildeletion deletion;
+	struct mailname name;
+	if (entry->record.type == MAILRECORD_DELETE)
+		return maildeletion_decode(bytes, entry->record.meta_size, &deletion) != 0 ||
+		       compare_names(&deletion.mailbox, &mailbox) == 0;
+	if (mailmeta_decode(bytes, entry->record.meta_size, &meta) != 0)
+		return true;
+	while (mailmeta_next(&meta, &name))
+		if (compare_names(&name, &mailbox) == 0)
+			return true;
+	return false;
+}
+
+/* The index, in which the mailbox is as it is in the log. What waits for others goes on waiting. */
+static int ask_box(struct mailstore *store, struct mailname mailbox)
+{
+	const struct mailbatch *batch = &store->batch;
+	if (!mailname_is_valid(mailbox))
+		return MAILSTORE_EBOX;
+	if (store->log.has_failed)
+		return MAILSTORE_EFAILED;
+	bool is_named = batch->emptied != 0;
+	for (size_t i = 0; !is_named && i < batch->count; i++)
+		is_named = entry_names(batch, &batch->entries[i], mailbox);
+	int ret = is_named ? mailstore_flush(store) : 0;
+	return ret == 0 ? open_reader(store) : ret;
+}
+
 /* The index as the log is now. */
 static int ask(struct mailstore *store)
 {
@@ -443,23 +487,39 @@ int mailstore_reader(struct mailstore *store, struct reader **ret_reader)
 int mailstore_find(struct mailstore *store, struct mailname mailbox, uint64_t from,
 		   struct mailentry *ret_entry)
 {
-	if (!mailname_is_valid(mailbox))
-		return MAILSTORE_EBOX;
-	int ret = ask(store);
+	int ret = ask_box(store, mailbox);
 	return ret == 0 ? mailindex_entry(store->reader, mailbox, from, ret_entry) : ret;
+}
+
+int mailstore_list(struct mailstore *store, struct mailname mailbox, uint64_t from, size_t room,
+		   struct mailentry *ret_entries, size_t *ret_count)
+{
+	int ret = ask_box(store, mailbox);
+	return ret == 0 ? mailindex_list(store->reader, mailbox, from, room, ret_entries, ret_count)
+			: ret;
+}
+
+static int read_counts(struct mailstore *store, struct mailname mailbox,
+		       struct mailcounts *ret_counts)
+{
+	int ret = mailindex_counts(store->reader, mailbox, ret_counts);
+	if (ret == DNSBLV6_ENOTFOUND)
+		*ret_counts = (struct mailcounts){ 0 };
+	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
 }
 
 int mailstore_counts(struct mailstore *store, struct mailname mailbox,
 		     struct mailcounts *ret_counts)
 {
-	if (!mailname_is_valid(mailbox))
-		return MAILSTORE_EBOX;
-	int ret = ask(store);
-	if (ret == 0)
-		ret = mailindex_counts(store->reader, mailbox, ret_counts);
-	if (ret == DNSBLV6_ENOTFOUND)
-		*ret_counts = (struct mailcounts){ 0 };
-	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
+	int ret = ask_box(store, mailbox);
+	return ret == 0 ? read_counts(store, mailbox, ret_counts) : ret;
+}
+
+int mailstore_peek_counts(struct mailstore *store, struct mailname mailbox,
+			  struct mailcounts *ret_counts)
+{
+	int ret = mailname_is_valid(mailbox) ? open_reader(store) : MAILSTORE_EBOX;
+	return ret == 0 ? read_counts(store, mailbox, ret_counts) : ret;
 }
 
 int mailstore_next_box(struct mailstore *store, struct mailname behind, uint8_t *ret_name,
@@ -502,6 +562,11 @@ int mailstore_record(struct mailstore *store, const struct mailrow *row,
 		     struct mailrecord *ret_record, uint8_t **ret_meta)
 {
 	return maillog_read(&store->log, row->place, ret_record, ret_meta);
+}
+
+int mailstore_open_segment(struct mailstore *store, uint64_t segment, int *ret_fd)
+{
+	return store->disk->ops->open(store->disk, segment, ret_fd);
 }
 
 int mailstore_describe(struct mailstore *store, struct mailstore_info *ret_info)

@@ -80,6 +80,15 @@ int mailstore_delete(struct mailstore *store, struct mailname mailbox, const uin
 		     size_t count, uint64_t time_us);
 /* The commit of all that was delivered and deleted before. */
 int mailstore_sync(struct mailstore *store);
+/*
+ * The same in two halves, for a program that goes on meanwhile: between them it calls fdatasync() of
+ * the descriptor, in another process if it likes, and may append, but nothing of what it appends then
+ * is committed by that. 0 with a descriptor to be closed by mailstore_sync_end(); DNSBLV6_ENOTFOUND:
+ * all is committed; -EOPNOTSUPP: mailstore_sync() is the only way, now or on this disk.
+ */
+int mailstore_sync_begin(struct mailstore *store, struct mailstore_sync *ret_sync);
+/* status is 0 or -errno of fdatasync(); with that the store has failed. Returns it. */
+int mailstore_sync_end(struct mailstore *store, const struct mailstore_sync *sync, int status);
 /* Makes the index that of the log, as far as that is synced. */
 int mailstore_flush(struct mailstore *store);
 
@@ -88,9 +97,15 @@ int mailstore_flush(struct mailstore *store);
 /* The mailbox's first mail whose number is at least from; DNSBLV6_ENOTFOUND. */
 int mailstore_find(struct mailstore *store, struct mailname mailbox, uint64_t from,
 		   struct mailentry *ret_entry);
+/* Up to room mails in order, from such a number on; *ret_count is 0 behind the last. */
+int mailstore_list(struct mailstore *store, struct mailname mailbox, uint64_t from, size_t room,
+		   struct mailentry *ret_entries, size_t *ret_count);
 /* All zero for a mailbox without mails. */
 int mailstore_counts(struct mailstore *store, struct mailname mailbox,
 		     struct mailcounts *ret_counts);
+/* The same as it was at the last mailstore_flush(): never waits for the disk. */
+int mailstore_peek_counts(struct mailstore *store, struct mailname mailbox,
+			  struct mailcounts *ret_counts);
 /* The mailbox behind that one in order of bytes; DNSBLV6_ENOTFOUND. ret_name has
  * MAILBOX_NAME_MAX bytes. */
 int mailstore_next_box(struct mailstore *store, struct mailname behind, uint8_t *ret_name,
@@ -104,6 +119,9 @@ int mailstore_read(struct mailstore *store, const struct mailrow *row, uint64_t 
 /* The record of a mail with its meta, to be freed: who sent it, and how its lines ended. */
 int mailstore_record(struct mailstore *store, const struct mailrow *row,
 		     struct mailrecord *ret_record, uint8_t **ret_meta);
+
+/* A descriptor for reading a segment, the caller's: what it reads stays when that is collected. */
+int mailstore_open_segment(struct mailstore *store, uint64_t segment, int *ret_fd);
 
 struct mailstore_info {
 	struct mailfacts facts;

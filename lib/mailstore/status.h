@@ -26,7 +26,9 @@ extern "C" {
 	X(MAILSTORE_ERECIPIENTS, -2609, "a mail has 1 to 10,000 recipients")                       \
 	X(MAILSTORE_ELINES, -2610, "too many line ends of two kinds")                              \
 	X(MAILSTORE_ELOST, -2611, "a segment of the log is missing")                               \
-	X(MAILSTORE_EMAIL, -2612, "no such mail in this mailbox")
+	X(MAILSTORE_EMAIL, -2612, "no such mail in this mailbox")                                  \
+	X(MAILSTORE_EQUOTA, -2613, "mailbox is full")                                              \
+	X(MAILSTORE_EUNSEALED, -2614, "memory that is not sealed, or not as large as was said")
 
 enum mailstore_status {
 	MAILSTORE_OK = 0,

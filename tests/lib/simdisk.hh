@@ -264,6 +264,7 @@ inline const disk_ops &sim_disk::operations()
 				self.objects_.erase(number);
 			return ret;
 		};
+		made.open_sync = [](disk *, uint64_t, int *) { return -EOPNOTSUPP; };
 		made.open = [](disk *, uint64_t, int *) { return -EOPNOTSUPP; };
 		made.close = [](disk *) {};
 		return made;
