@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/base/store/remote.h"
+
+#include "integration/mail/base/store/storelink.h"
+#include "integration/mail/base/store/storemail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct remote {
+	struct maillayer layer;
+	struct storelink link;
+	struct storemail mail;
+	/* The segment that was read last. */
+	uint64_t segment;
+	int segment_fd; /* -1: none */
+};
+
+static struct remote *remote_of(struct maillayer *layer)
+{
+	return (struct remote *)layer;
+}
+
+/* The store's word, or why there is none. */
+static int call(struct remote *remote, struct storewire_request *request,
+		const struct storelink_memory *memory, struct storewire_reply *ret_reply,
+		int *ret_fd)
+{
+	int ret = storelink_call(&remote->link, request, memory, REMOTE_TIMEOUT_MS, ret_reply,
+				 ret_fd);
+	return ret == 0 ? ret_reply->status : ret;
+}
+
+/* ---- writing ---- */
+
+static int remote_deliver(struct maillayer *layer, const struct mailstore_mail *mail,
+			  struct mailid *ret_id)
+{
+	struct remote *remote = remote_of(layer);
+	struct storewire_request request;
+	struct storelink_memory memory;
+	struct storewire_reply reply;
+	int ret = mail->recipient_count > 0 && mail->recipient_count <= MAIL_RECIPIENTS_MAX
+			  ? 0
+			  : MAILSTORE_ERECIPIENTS;
+	if (ret == 0)
+		ret = storemail_begin(&remote->mail, mail->sender, mail->recipients,
+				      mail->recipient_count);
+	if (ret == 0)
+		ret = storemail_append(&remote->mail, mail->text, mail->size);
+	if (ret == 0)
+		ret = storemail_finish(&remote->mail, &request, &memory);
+	if (ret == 0 && mail->id != NULL) {
+		request.has_id = true;
+		request.id = *mail->id;
+	}
+	if (ret == 0)
+		ret = call(remote, &request, &memory, &reply, NULL);
+	storemail_abort(&remote->mail);
+	if (ret == 0)
+		*ret_id = reply.id;
+	return ret;
+}
+
+static int remote_erase(struct maillayer *layer, struct mailname mailbox, const uint64_t *mails,
+			size_t count, uint64_t time_us)
+{
+	struct storewire_request request = { .type = STOREWIRE_ERASE };
+	struct storewire_reply reply;
+	struct storelink_memory memory = { .fd = -1, .part_count = 1 };
+	size_t size = maildeletion_size(mailbox, count);
+	(void)time_us; /* the daemon's clock counts */
+	if (!mailname_is_valid(mailbox))
+		return MAILSTORE_EBOX;
+	uint8_t *bytes = malloc(size);
+	if (bytes == NULL)
+		return -ENOMEM;
+	maildeletion_encode(mailbox, mails, count, bytes);
+	const struct iovec part = { bytes, size };
+	memory.parts = &part;
+	request.size = size;
+	int ret = 0;
+	if (size > STOREWIRE_INLINE_MAX) {
+		memory.fd = storemail_seal(bytes, size);
+		ret = memory.fd < 0 ? memory.fd : 0;
+	}
+	if (ret == 0)
+		ret = call(remote_of(layer), &request, &memory, &reply, NULL);
+	if (memory.fd >= 0)
+		close(memory.fd);
+	free(bytes);
+	return ret;
+}
+
+static int remote_sync(struct maillayer *layer)
+{
+	(void)layer; /* what was answered is on disk */
+	return 0;
+}
+
+static int remote_make_id(struct maillayer *layer, struct mailid *ret_id)
+{
+	struct storewire_request request = { .type = STOREWIRE_MAKE_ID };
+	struct storewire_reply reply;
+	int ret = call(remote_of(layer), &request, NULL, &reply, NULL);
+	if (ret == 0)
+		*ret_id = reply.id;
+	return ret;
+}
+
+/* ---- rows, which lie in the reply or in memory of their own ---- */
+
+struct rows {
+	const uint8_t *bytes;
+	size_t size;
+	size_t count;
+	void *map; /* NULL: in the reply */
+};
+
+static int map_rows(int fd, struct rows *ret_rows)
+{
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	/* What may still be cut would end this process when it is read. */
+	if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || st.st_size <= 0)
+		return -EPROTO;
+	void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	ret_rows->map = map;
+	ret_rows->bytes = map;
+	ret_rows->size = (size_t)st.st_size;
+	return 0;
+}
+
+/* end_rows() in any case. */
+static int ask_rows(struct remote *remote, struct storewire_request *request, struct rows *ret_rows)
+{
+	struct storewire_reply reply;
+	int fd = -1;
+	*ret_rows = (struct rows){ 0 };
+	int ret = call(remote, request, NULL, &reply, &fd);
+	if (ret == 0) {
+		*ret_rows = (struct rows){ .bytes = reply.rows,
+					   .size = reply.rows_size,
+					   .count = reply.count };
+		if (fd >= 0)
+			ret = map_rows(fd, ret_rows);
+	}
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+static void end_rows(struct rows *rows)
+{
+	if (rows->map != NULL)
+		munmap(rows->map, rows->size);
+}
+
+/* ---- asking ---- */
+
+static int remote_list(struct maillayer *layer, struct mailname mailbox, uint64_t from, size_t room,
+		       struct mailentry *ret_entries, size_t *ret_count)
+{
+	struct storewire_request request = {
+		.type = STOREWIRE_LIST, .number = from, .size = room, .mailbox = mailbox
+	};
+	struct rows rows;
+	if (!mailname_is_valid(mailbox))
+		return MAILSTORE_EBOX;
+	int ret = ask_rows(remote_of(layer), &request, &rows);
+	if (ret == 0 && (rows.count > room || rows.size < rows.count * STOREWIRE_ENTRY_SIZE))
+		ret = -EPROTO;
+	for (size_t i = 0; ret == 0 && i < rows.count; i++)
+		storewire_decode_entry(rows.bytes + i * STOREWIRE_ENTRY_SIZE, &ret_entries[i]);
+	*ret_count = rows.count;
+	end_rows(&rows);
+	return ret;
+}
+
+static int remote_find(struct maillayer *layer, struct mailname mailbox, uint64_t from,
+		       struct mailentry *ret_entry)
+{
+	size_t count;
+	int ret = remote_list(layer, mailbox, from, 1, ret_entry, &count);
+	return ret == 0 && count == 0 ? DNSBLV6_ENOTFOUND : ret;
+}
+
+static int remote_next_box(struct maillayer *layer, struct mailname behind, uint8_t *ret_name,
+			   size_t *ret_size, struct mailcounts *ret_counts)
+{
+	struct storewire_request request = { .type = STOREWIRE_BOXES, .mailbox = behind };
+	struct rows rows;
+	struct mailname name;
+	int ret = ask_rows(remote_of(layer), &request, &rows);
+	struct bytes_input input = { .data = rows.bytes, .size = rows.size };
+	if (ret == 0 && !storewire_next_box(&input, &name, ret_counts))
+		ret = input.has_failed ? -EPROTO : DNSBLV6_ENOTFOUND;
+	if (ret == 0) {
+		memcpy(ret_name, name.bytes, name.size);
+		*ret_size = name.size;
+	}
+	end_rows(&rows);
+	return ret;
+}
+
+static int remote_find_id(struct maillayer *layer, const struct mailid *id, uint64_t *ret_mail)
+{
+	struct storewire_request request = { .type = STOREWIRE_FIND_ID, .has_id = true, .id = *id };
+	struct storewire_reply reply;
+	int ret = call(remote_of(layer), &request, NULL, &reply, NULL);
+	if (ret == 0)
+		*ret_mail = reply.number;
+	return ret;
+}
+
+static int remote_find_row(struct maillayer *layer, uint64_t mail, struct mailrow *ret_row)
+{
+	struct storewire_request request = { .type = STOREWIRE_ROW, .number = mail };
+	struct storewire_reply reply;
+	int ret = call(remote_of(layer), &request, NULL, &reply, NULL);
+	if (ret == 0 && reply.rows_size != STOREWIRE_ROW_SIZE)
+		ret = -EPROTO;
+	if (ret == 0)
+		storewire_decode_row(reply.rows, ret_row);
+	return ret;
+}
+
+static int remote_open_segment(struct maillayer *layer, uint64_t segment, int *ret_fd)
+{
+	struct storewire_request request = { .type = STOREWIRE_SEGMENT, .number = segment };
+	struct storewire_reply reply;
+	int fd = -1;
+	int ret = call(remote_of(layer), &request, NULL, &reply, &fd);
+	if (ret == 0 && fd < 0)
+		ret = -EPROTO;
+	if (ret == 0)
+		*ret_fd = fd;
+	else if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+/* One stays open, and can be read when the daemon has emptied it. */
+static int use_segment(struct remote *remote, uint64_t segment)
+{
+	int fd;
+	if (remote->segment_fd >= 0 && remote->segment == segment)
+		return 0;
+	int ret = remote_open_segment(&remote->layer, segment, &fd);
+	if (ret != 0)
+		return ret;
+	if (remote->segment_fd >= 0)
+		close(remote->segment_fd);
+	remote->segment_fd = fd;
+	remote->segment = segment;
+	return 0;
+}
+
+static int read_at(struct remote *remote, uint64_t segment, uint64_t at, void *bytes, size_t size)
+{
+	uint8_t *out = bytes;
+	int ret = use_segment(remote, segment);
+	while (ret == 0 && size > 0) {
+		ssize_t got = pread(remote->segment_fd, out, size, (off_t)at);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -ENODATA;
+		out += got;
+		at += (uint64_t)got;
+		size -= (size_t)got;
+	}
+	return ret;
+}
+
+static int remote_read(struct maillayer *layer, const struct mailrow *row, uint64_t at, void *bytes,
+		       size_t size)
+{
+	if (at > row->wire_size || size > row->wire_size - at)
+		return -ENODATA;
+	return read_at(remote_of(layer), row->place.segment,
+		       row->place.at + MAILRECORD_HEAD_SIZE + row->meta_size + at, bytes, size);
+}
+
+/* The checksum of head and meta begins with the store's key, which no client has. */
+static int remote_record(struct maillayer *layer, const struct mailrow *row,
+			 struct mailrecord *ret_record, uint8_t **ret_meta)
+{
+	uint8_t head[MAILRECORD_HEAD_SIZE];
+	struct remote *remote = remote_of(layer);
+	int ret = read_at(remote, row->place.segment, row->place.at, head, sizeof(head));
+	if (ret == 0)
+		ret = mailrecord_decode(head, ret_record);
+	if (ret != 0)
+		return ret;
+	uint8_t *meta = malloc(ret_record->meta_size > 0 ? ret_record->meta_size : 1);
+	if (meta == NULL)
+		return -ENOMEM;
+	ret = read_at(remote, row->place.segment, row->place.at + sizeof(head), meta,
+		      ret_record->meta_size);
+	if (ret == 0)
+		*ret_meta = meta;
+	else
+		free(meta);
+	return ret;
+}
+
+static int remote_describe(struct maillayer *layer, struct mailstore_info *ret_info)
+{
+	struct storewire_request request = { .type = STOREWIRE_STAT };
+	struct storewire_reply reply;
+	int ret = call(remote_of(layer), &request, NULL, &reply, NULL);
+	if (ret == 0 && reply.rows_size != STOREWIRE_STAT_SIZE)
+		ret = -EPROTO;
+	if (ret == 0)
+		storewire_decode_stat(reply.rows, ret_info);
+	return ret;
+}
+
+static int remote_collect(struct maillayer *layer, unsigned share_max, uint64_t *ret_segment)
+{
+	struct storewire_request request = { .type = STOREWIRE_COLLECT, .number = share_max };
+	struct storewire_reply reply;
+	int ret = call(remote_of(layer), &request, NULL, &reply, NULL);
+	if (ret == 0)
+		*ret_segment = reply.number;
+	return ret;
+}
+
+/* ---- begin and end ---- */
+
+static void remote_close(struct maillayer *layer)
+{
+	struct remote *remote = remote_of(layer);
+	if (remote->segment_fd >= 0)
+		close(remote->segment_fd);
+	storelink_close(&remote->link);
+	storemail_deinit(&remote->mail);
+	free(remote);
+}
+
+int remote_open(const char *socket_path, struct maillayer **ret_layer)
+{
+	static const struct maillayer_ops ops = {
+		.name = "remote",
+		.deliver = remote_deliver,
+		.erase = remote_erase,
+		.sync = remote_sync,
+		.make_id = remote_make_id,
+		.find = remote_find,
+		.list = remote_list,
+		.next_box = remote_next_box,
+		.find_id = remote_find_id,
+		.find_row = remote_find_row,
+		.read = remote_read,
+		.record = remote_record,
+		.open = remote_open_segment,
+		.describe = remote_describe,
+		.collect = remote_collect,
+		.close = remote_close,
+	};
+	struct remote *remote = calloc(1, sizeof(*remote));
+	if (remote == NULL)
+		return -ENOMEM;
+	remote->layer.ops = &ops;
+	remote->segment_fd = -1;
+	remote->link.fd = -1;
+	int ret = storemail_init(&remote->mail);
+	if (ret == 0)
+		ret = storelink_open(socket_path, REMOTE_TIMEOUT_MS, &remote->link);
+	if (ret != 0) {
+		remote_close(&remote->layer);
+		return ret;
+	}
+	*ret_layer = &remote->layer;
+	return 0;
+}

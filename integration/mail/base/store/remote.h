@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * remote.h - a store that mail-stored has open, as a layer.
+ *
+ * Flow: mail-store --store SOCKET -> here -> storelink.h -> mail-stored.
+ *
+ * maillayer_deliver() and maillayer_erase() wait for their commit, so that maillayer_sync() has
+ * nothing left to do. Mails are read from descriptors of segments, without the daemon. A reply that
+ * does not come in REMOTE_TIMEOUT_MS is -ETIMEDOUT.
+ */
+
+#include "lib/mailstore/maillayer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define REMOTE_TIMEOUT_MS 60000
+
+/* 0 or -errno. */
+int remote_open(const char *socket_path, struct maillayer **ret_layer);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/base/store/storemail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+static int write_all(int fd, const uint8_t *bytes, size_t size)
+{
+	while (size > 0) {
+		ssize_t written = write(fd, bytes, size);
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return -errno;
+		bytes += written;
+		size -= (size_t)written;
+	}
+	return 0;
+}
+
+static int make_memory(void)
+{
+	int fd = memfd_create("mail", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	return fd < 0 ? -errno : fd;
+}
+
+static int seal(int fd)
+{
+	return fcntl(fd, F_ADD_SEALS, SEALS) == 0 ? 0 : -errno;
+}
+
+int storemail_seal(const void *bytes, size_t size)
+{
+	int fd = make_memory();
+	int ret = fd < 0 ? fd : write_all(fd, bytes, size);
+	if (ret == 0)
+		ret = seal(fd);
+	if (ret == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+int storemail_init(struct storemail *ret_mail)
+{
+	*ret_mail = (struct storemail){ .fd = -1, .buffer = malloc(STOREWIRE_INLINE_MAX) };
+	return ret_mail->buffer != NULL ? 0 : -ENOMEM;
+}
+
+void storemail_deinit(struct storemail *mail)
+{
+	if (mail->buffer == NULL)
+		return;
+	storemail_abort(mail);
+	free(mail->buffer);
+	mail->buffer = NULL;
+}
+
+void storemail_abort(struct storemail *mail)
+{
+	if (mail->fd >= 0)
+		close(mail->fd);
+	mail->fd = -1;
+	mail->buffer_size = 0;
+	mail->total_size = 0;
+}
+
+/* From here on it is in a memfd; the buffer gathers what is written together. */
+static int spill(struct storemail *mail)
+{
+	if (mail->fd < 0)
+		mail->fd = make_memory();
+	if (mail->fd < 0)
+		return mail->fd;
+	int ret = write_all(mail->fd, mail->buffer, mail->buffer_size);
+	mail->buffer_size = 0;
+	return ret;
+}
+
+int storemail_append(struct storemail *mail, const void *bytes, size_t size)
+{
+	const uint8_t *from = bytes;
+	mail->total_size += size;
+	while (size > 0) {
+		size_t room = STOREWIRE_INLINE_MAX - mail->buffer_size;
+		size_t part = size < room ? size : room;
+		if (room == 0) {
+			int ret = spill(mail);
+			if (ret != 0)
+				return ret;
+			continue;
+		}
+		memcpy(mail->buffer + mail->buffer_size, from, part);
+		mail->buffer_size += part;
+		from += part;
+		size -= part;
+	}
+	return 0;
+}
+
+int storemail_begin(struct storemail *mail, struct mailname sender,
+		    const struct mailname *recipients, size_t recipient_count)
+{
+	storemail_abort(mail);
+	size_t size = mailmeta_size(sender, recipients, recipient_count, 0);
+	uint8_t *meta = malloc(size);
+	if (meta == NULL)
+		return -ENOMEM;
+	mailmeta_encode(sender, recipients, recipient_count, NULL, 0, meta);
+	int ret = storemail_append(mail, meta, size);
+	free(meta);
+	mail->text_at = size;
+	return ret;
+}
+
+int storemail_finish(struct storemail *mail, struct storewire_request *ret_request,
+		     struct storelink_memory *ret_memory)
+{
+	int ret = mail->fd >= 0 ? spill(mail) : 0;
+	if (ret == 0 && mail->fd >= 0)
+		ret = seal(mail->fd);
+	if (ret != 0)
+		return ret;
+	mail->part = (struct iovec){ mail->buffer, mail->buffer_size };
+	*ret_memory =
+		(struct storelink_memory){ .fd = mail->fd, .parts = &mail->part, .part_count = 1 };
+	*ret_request = (struct storewire_request){ .type = STOREWIRE_DELIVER,
+						   .number = mail->text_at,
+						   .size = mail->total_size - mail->text_at };
+	return 0;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * storewire.h - what mail-stored and its clients say to each other.
+ *
+ * Flow: storelink.c of a client -> a request -> clients.c of mail-stored -> a reply -> storelink.c.
+ * This file alone knows these bytes.
+ *
+ * The socket is a UNIX socket of type SOCK_SEQPACKET: a message is a packet, whole or not at all,
+ * and may come with one descriptor (SCM_RIGHTS). Numbers are big-endian.
+ *
+ *     OFFSET  SIZE  DESCRIPTION of a request
+ *        0      4   "Msr1": the last character is the version
+ *        4      1   type: enum storewire_type
+ *        5      1   flags: 1 an id is given; 2 what is in memory comes with the packet
+ *        6      2   zero
+ *        8      8   serial, chosen by the client, repeated in the reply
+ *       16      8   number, see below
+ *       24      8   size
+ *       32     16   id of a mail, or zero
+ *       48      1   size of the mailbox's name
+ *       49      -   the name; then, with flag 2, the memory
+ *
+ *     OFFSET  SIZE  DESCRIPTION of a reply
+ *        0      4   "Msa1"
+ *        4      1   type of the request
+ *        5      3   zero
+ *        8      8   serial of the request
+ *       16      4   status: 0, or a negative number of lib/mailstore/status.h
+ *       20      4   rows that follow, or are in memory
+ *       24      8   number
+ *       32     16   id of a mail, or zero
+ *       48      -   rows, up to the end of the packet
+ *
+ *     REQUEST   NUMBER, SIZE, MEMORY                 REPLY
+ *     HELLO     (none is sent)                       the first packet to a client: number has flags
+ *     CHECK     size: octets that are to come        may the mailbox get them?
+ *     DELIVER   memory: meta, then the text, which   id; when it is committed
+ *               begins at number and has size bytes
+ *     ERASE     memory: size bytes of the meta of    when it is committed
+ *               a deletion
+ *     MAKE_ID                                        id
+ *     LIST      number: the first mail               rows of entries, STOREWIRE_LIST_MAX at most
+ *     BOXES     name: the mailbox before             rows of mailboxes; none: it was the last
+ *     FIND_ID   id                                   number: the mail
+ *     ROW       number: the mail                     one row: where it is
+ *     SEGMENT   number: the segment                  a descriptor for reading it
+ *     STAT                                           one row: numbers
+ *     COLLECT   number: percent                      number: the segment that was emptied
+ *
+ * Memory is bytes behind the name, or else a descriptor of a memfd, sealed against writing,
+ * growing and shrinking, so that what was checked is what is used. Rows that are more than
+ * STOREWIRE_ROWS_MAX bytes are in a memfd likewise. Meta is as in MAILSTORE.md part 4, with no
+ * exceptions of line ends: the store finds those.
+ *
+ * There is one reply to each request; those to DELIVER and ERASE come when their commit does, all
+ * others in order. A packet that cannot be read is not answered: its receiver closes the
+ * connection, and so a client and a daemon of different versions part.
+ *
+ * Values are plain. No function here allocates, logs or keeps a pointer.
+ */
+
+#include "lib/mailstore/mailstore.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum storewire_type {
+	STOREWIRE_HELLO,
+	STOREWIRE_CHECK,
+	STOREWIRE_DELIVER,
+	STOREWIRE_ERASE,
+	STOREWIRE_MAKE_ID,
+	STOREWIRE_LIST,
+	STOREWIRE_BOXES,
+	STOREWIRE_FIND_ID,
+	STOREWIRE_ROW,
+	STOREWIRE_SEGMENT,
+	STOREWIRE_STAT,
+	STOREWIRE_COLLECT,
+	STOREWIRE_TYPES
+};
+
+/* Of HELLO. */
+#define STOREWIRE_HAS_QUOTAS 1U
+
+#define STOREWIRE_REQUEST_HEAD 49
+#define STOREWIRE_REPLY_HEAD   48
+/* Memory of more bytes comes as a memfd: one costs as much as copying these. */
+#define STOREWIRE_INLINE_MAX (32U << 10)
+#define STOREWIRE_ROWS_MAX   (16U << 10)
+#define STOREWIRE_PACKET_MAX (STOREWIRE_REQUEST_HEAD + MAILBOX_NAME_MAX + STOREWIRE_INLINE_MAX)
+#define STOREWIRE_REPLY_MAX  (STOREWIRE_REPLY_HEAD + STOREWIRE_ROWS_MAX)
+#define STOREWIRE_LIST_MAX   65536U
+
+struct storewire_request {
+	uint8_t type;
+	bool has_id;
+	bool has_memory; /* behind the name, borrowed from the packet when it was decoded */
+	uint64_t serial;
+	uint64_t number;
+	uint64_t size;
+	struct mailid id;
+	struct mailname mailbox; /* borrowed; size 0: none */
+	const uint8_t *memory;
+	size_t memory_size;
+};
+
+struct storewire_reply {
+	uint8_t type;
+	uint64_t serial;
+	int status;
+	uint32_t count;
+	uint64_t number;
+	struct mailid id;
+	const uint8_t *rows; /* borrowed */
+	size_t rows_size;
+};
+
+/* The head and the name, without memory: out has STOREWIRE_REQUEST_HEAD + MAILBOX_NAME_MAX bytes. */
+size_t storewire_encode_request(const struct storewire_request *request, uint8_t *out);
+/* 0 or -EPROTO. Any bytes may be given. */
+int storewire_decode_request(const uint8_t *bytes, size_t size,
+			     struct storewire_request *ret_request);
+
+/* Without rows: out has STOREWIRE_REPLY_HEAD bytes. */
+void storewire_encode_reply(const struct storewire_reply *reply, uint8_t *out);
+/* 0 or -EPROTO. Any bytes may be given. */
+int storewire_decode_reply(const uint8_t *bytes, size_t size, struct storewire_reply *ret_reply);
+
+/* ---- rows ---- */
+
+#define STOREWIRE_ENTRY_SIZE   56
+#define STOREWIRE_ROW_SIZE     65
+#define STOREWIRE_STAT_NUMBERS 12
+#define STOREWIRE_STAT_SIZE    (8 * STOREWIRE_STAT_NUMBERS)
+#define STOREWIRE_BOX_MAX      (17 + MAILBOX_NAME_MAX)
+
+void storewire_encode_entry(const struct mailentry *entry, uint8_t *out);
+void storewire_decode_entry(const uint8_t *bytes, struct mailentry *ret_entry);
+void storewire_encode_row(const struct mailrow *row, uint8_t *out);
+void storewire_decode_row(const uint8_t *bytes, struct mailrow *ret_row);
+void storewire_encode_stat(const struct mailstore_info *info, uint8_t *out);
+void storewire_decode_stat(const uint8_t *bytes, struct mailstore_info *ret_info);
+/* Returns the size, at most STOREWIRE_BOX_MAX. */
+size_t storewire_encode_box(struct mailname name, const struct mailcounts *counts, uint8_t *out);
+/* The next of rows; false at the end, or when they are none. ret_name is borrowed. */
+bool storewire_next_box(struct bytes_input *rows, struct mailname *ret_name,
+			struct mailcounts *ret_counts);
+
+#ifdef __cplusplus
+}
+#endif
