@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/mail-stored/stored_setup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- one value ---- */
+
+static const char *take_lmtp(void *data, const struct conf_value *value)
+{
+	struct stored_setup *setup = data;
+	if (setup->lmtp_count == STORED_LMTP_MAX)
+		return "there are 8 places at most";
+	if (value->place.address.ss_family == AF_UNSPEC)
+		return "the path of a UNIX socket has 107 bytes at most";
+	for (unsigned i = 0; i < setup->lmtp_count; i++)
+		if (strcmp(setup->lmtp[i].text, value->place.text) == 0)
+			return "place is given twice";
+	setup->lmtp[setup->lmtp_count++] = value->place;
+	return NULL;
+}
+
+/* ---- the table ---- */
+
+#define HOUR_MS 3600000
+#define DAY_S	86400
+
+#define NUMBER(name, member, least, most, usual)                                                   \
+	{                                                                                          \
+		name, CONF_NUMBER, CONF_AT(struct stored_setup, member),                           \
+			.min = (least), .max = (most), .preset = (usual)                           \
+	}
+#define TIME(name, member, least, most, usual)                                                     \
+	{                                                                                          \
+		name, CONF_MS, CONF_AT(struct stored_setup, member),                               \
+			.min = (least), .max = (most), .preset = (usual)                           \
+	}
+#define SIZE(name, member, least, most, usual)                                                     \
+	{                                                                                          \
+		name, CONF_SIZE, CONF_AT(struct stored_setup, member),                             \
+			.min = (least), .max = (most), .preset = (usual)                           \
+	}
+
+static const char *const layers[] = { "log", "sort", "null", NULL };
+
+static const struct conf_item stored_items[] = {
+	{ "directory", CONF_PATH, CONF_AT(struct stored_setup, directory),
+	  .preset = "/var/lib/mail-stored" },
+	{ "socket", CONF_PATH, CONF_AT(struct stored_setup, socket), .max = 107,
+	  .preset = "/run/mail-stored/socket" },
+	OWNER_USER("user", struct stored_setup, owner),
+	OWNER_SOCKET_GROUP(struct stored_setup, owner),
+	OWNER_SOCKET_MODE(struct stored_setup, owner),
+	{ "layer", CONF_CHOICE, CONF_AT(struct stored_setup, layer), .choices = layers,
+	  .preset = "log" },
+	{ "users", CONF_PATH, CONF_AT(struct stored_setup, users) },
+	NUMBER("clients", clients_max, 1, 65536, "1024"),
+	SIZE("segment-size", segment_size, 1 << 16, INT64_C(1) << 40, "64M"),
+	SIZE("size", size_max, 1 << 10, INT64_C(1) << 40, "50M"),
+	TIME("index-delay", index_ms, 10, HOUR_MS, "1s"),
+	NUMBER("collect-share", collect_share, 0, 100, "77"),
+	TIME("collect-interval", collect_ms, 100, 24 * HOUR_MS, "10s"),
+	NUMBER("quota-messages", quota_messages, 0, INT64_C(1) << 40, "0"),
+	SIZE("quota-octets", quota_octets, 0, INT64_C(1) << 50, "0"),
+	{ "keep", CONF_SECONDS, CONF_AT(struct stored_setup, keep_s), .min = 0,
+	  .max = INT64_C(36500) * DAY_S, .preset = "0" },
+	PROGRAM_METRICS(struct stored_setup),
+	CONF_LOG_LEVEL(struct stored_setup),
+};
+
+static const struct conf_item lmtp_items[] = {
+	{ "listen", CONF_PLACE, .max = 107, .is_list = true, .take = take_lmtp },
+	{ "hostname", CONF_TEXT, CONF_AT(struct stored_setup, hostname) },
+	NUMBER("sessions", lmtp_sessions_max, 1, 65536, "1000"),
+	NUMBER("recipients", lmtp_recipients_max, 1, 10000, "1000"),
+	TIME("timeout", lmtp_timeout_ms, 100, HOUR_MS, "5m"),
+};
+
+static const struct conf_section sections[] = {
+	{ "stored", CONF_ITEMS(stored_items) },
+	{ "lmtp", CONF_ITEMS(lmtp_items) },
+};
+
+const struct conf_table stored_setup_table = { CONF_SECTIONS(sections) };
+
+int stored_setup_parse(const char *text, size_t text_size, void *ret_setup,
+		       struct conf_error *reterr_error)
+{
+	struct stored_setup *setup = ret_setup;
+	memset(setup, 0, sizeof(*setup));
+	gethostname(setup->hostname, STORED_HOSTNAME_MAX);
+	int ret = conf_parse(text, text_size, &stored_setup_table, setup, reterr_error);
+	if (ret != 0)
+		return ret;
+	if (setup->layer != STORED_LOG &&
+	    (setup->quota_messages > 0 || setup->quota_octets > 0 || setup->keep_s > 0))
+		return conf_refuse(reterr_error, -EINVAL,
+				   "stored: quotas and \"keep\" need layer log");
+	return 0;
+}
+
+void stored_setup_deinit(void *setup)
+{
+	(void)setup; /* it has no memory of its own */
+}
