@@ -7,19 +7,6 @@
 #define DOMAIN_MAX 255 /* and 4.5.3.1.2 */
 #define LABEL_MAX  63  /* RFC 1035 */
 
-const char *users_strerror(int status)
-{
-	switch (status) {
-#define X(name, code, text)                                                                        \
-	case name:                                                                                 \
-		return text;
-		USERS_STATUS_MAP(X)
-#undef X
-	default:
-		return store_strerror(status);
-	}
-}
-
 /* ---- what is an address ---- */
 
 /* RFC 3629: the shortest form, no surrogates, up to U+10FFFF. Size of the character, or 0. */
