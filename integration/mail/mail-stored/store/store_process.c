@@ -154,17 +154,23 @@ static void stop(struct service *service)
 	upkeep_close(&service->upkeep);
 }
 
-/* The disk has failed, or the syncer. Clients have heard that their mails are not committed. */
+/*
+ * Clients have heard that their mails are not committed. Without the process that syncs another store
+ * process begins, which reads what is on disk; after a failure of the disk none does.
+ */
 static void on_fail(void *owner, int status)
 {
 	struct service *service = owner;
 	if (service->status != EX_OK)
 		return;
-	service->status = EX_IOERR;
-	log_error(context,
-		  "store has stopped, look at the disk before it is started again, "
-		  "directory=%s (%s)",
-		  service->start->setup->directory, mailstore_strerror(status));
+	service->status = status == -ECONNRESET ? EX_SOFTWARE : EX_IOERR;
+	if (status == -ECONNRESET)
+		log_warning(context, "store begins anew, the process that syncs has ended");
+	else
+		log_error(context,
+			  "store has stopped, look at the disk before it is started again, "
+			  "directory=%s (%s)",
+			  service->start->setup->directory, mailstore_strerror(status));
 	stop(service);
 }
 
