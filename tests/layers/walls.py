@@ -79,8 +79,9 @@ ROWS = {
                                               "keys": ("crypto",),
                                               "keyholder": ("crypto",),
                                               "remotekey": ("crypto",)}),
-    # The tool of a store; it serves nothing.
-    "integration/mail/mail-store": Row(GPL, project=("lib/mailstore", "lib/lmdb", "lib/format", "lib/common")),
+    # The tool of a store, or of a daemon that has one; it serves nothing.
+    "integration/mail/mail-store": Row(GPL, project=("lib/mailstore", "lib/lmdb", "lib/format", "lib/common",
+                                                     "lib/process", "integration/mail/base")),
     "integration/mail/smtp-front": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/dns",
                                                      "lib/lmdb",
                                                      "lib/format", "lib/smtp",

@@ -26,13 +26,14 @@ struct exchange {
 	const char *store;
 	const char *mbox;
 	const char *maildir;
-	struct mailstore *open;
+	struct maillayer *layer;
 	struct mailname name;
+	FILE *out; /* the mbox of export */
 	uint64_t count;
 };
 
 static const struct options_bound rows[] = {
-	{ { 's', "store", "DIRECTORY", "the store" }, OPTIONS_AT(struct exchange, store) },
+	{ { 's', "store", "PATH", "the store, or a socket" }, OPTIONS_AT(struct exchange, store) },
 	{ { 0, "mbox", "FILE", "an mbox (mboxrd)" }, OPTIONS_AT(struct exchange, mbox) },
 	{ { 0, "maildir", "DIRECTORY", "a maildir" }, OPTIONS_AT(struct exchange, maildir) },
 };
@@ -48,14 +49,14 @@ static int begin(const struct options_table *table, int argc, char **argv, bool 
 	exchange->name = tool_mailbox(argv[optind]);
 	if (exchange->name.size == 0)
 		return EX_USAGE;
-	return tool_open(exchange->store, creates, &exchange->open);
+	return tool_open(exchange->store, creates, &exchange->layer);
 }
 
 static int end(struct exchange *exchange, const char *what, const char *done, int status)
 {
-	mailstore_close(exchange->open);
+	maillayer_close(exchange->layer);
 	if (status != 0)
-		return tool_fail(exchange->store, what, status);
+		return tool_fail_after(exchange->store, what, exchange->count, status);
 	printf("%" PRIu64 " mails %s\n", exchange->count, done);
 	return tool_end_output();
 }
@@ -64,7 +65,7 @@ static int end(struct exchange *exchange, const char *what, const char *done, in
 
 static const struct options_table import_table = {
 	.program = "mail-store import",
-	.usage = "--store DIRECTORY --mbox FILE | --maildir DIRECTORY MAILBOX",
+	.usage = "--store PATH --mbox FILE | --maildir DIRECTORY MAILBOX",
 	.summary = "Delivers what an mbox or a maildir has into a mailbox, in their order.",
 	.bound = rows,
 	.row_count = ROW_COUNT,
@@ -77,7 +78,7 @@ static int import_mail(struct exchange *exchange, struct mailstore_mail mail)
 	mail.recipient_count = 1;
 	if (mail.time_us == 0)
 		mail.time_us = tool_now_us();
-	int ret = mailstore_deliver(exchange->open, &mail, &id);
+	int ret = maillayer_deliver(exchange->layer, &mail, &id);
 	exchange->count += ret == 0;
 	return ret;
 }
@@ -181,8 +182,12 @@ int import_command(int argc, char **argv)
 	if (status != EX_OK)
 		return status;
 	int ret = import_all(&exchange);
-	if (ret == 0)
-		ret = mailstore_sync(exchange.open);
+	/* Also when one has failed: what is said to be imported is on disk. */
+	int synced = maillayer_sync(exchange.layer);
+	if (synced != 0) {
+		maillayer_close(exchange.layer);
+		return tool_fail(exchange.store, "import not committed", synced);
+	}
 	return end(&exchange, "not all was imported", "imported", ret);
 }
 
@@ -190,7 +195,7 @@ int import_command(int argc, char **argv)
 
 static const struct options_table export_table = {
 	.program = "mail-store export",
-	.usage = "--store DIRECTORY --mbox FILE | --maildir DIRECTORY MAILBOX",
+	.usage = "--store PATH --mbox FILE | --maildir DIRECTORY MAILBOX",
 	.summary = "Writes the mails of a mailbox to a new mbox, or into a maildir.",
 	.bound = rows,
 	.row_count = ROW_COUNT,
@@ -208,26 +213,24 @@ static int read_text(struct exchange *exchange, const struct mailentry *entry,
 	FILE *out = open_memstream(&ret_text->bytes, &ret_text->size);
 	if (out == NULL)
 		return -errno;
-	int ret = tool_write_text(exchange->open, entry, out);
+	int ret = tool_write_text(exchange->layer, entry->mail, out);
 	return fclose(out) == 0 || ret != 0 ? ret : -ENOMEM;
 }
 
-static int export_to_mbox(struct exchange *exchange, const struct mailentry *entry, FILE *out)
+static int export_to_mbox(struct exchange *exchange, const struct mailentry *entry)
 {
 	struct text text;
 	struct mailrow row;
 	struct mailrecord record;
 	struct mailmeta meta;
 	uint8_t *bytes = NULL;
-	int ret = mailstore_find_row(exchange->open, entry->mail, &row);
-	if (ret == 0)
-		ret = mailstore_record(exchange->open, &row, &record, &bytes);
+	int ret = tool_find_record(exchange->layer, entry->mail, &row, &record, &bytes);
 	if (ret == 0)
 		ret = mailmeta_decode(bytes, record.meta_size, &meta);
 	if (ret == 0)
 		ret = read_text(exchange, entry, &text);
 	if (ret == 0) {
-		if (!mbox_write(out, meta.sender.bytes, meta.sender.size, entry->time_us,
+		if (!mbox_write(exchange->out, meta.sender.bytes, meta.sender.size, entry->time_us,
 				(const uint8_t *)text.bytes, text.size))
 			ret = -EIO;
 		free(text.bytes);
@@ -250,7 +253,7 @@ static int export_to_maildir(struct exchange *exchange, const struct mailentry *
 	FILE *out = fopen(from, "wbxe");
 	if (out == NULL)
 		return -errno;
-	int ret = tool_write_text(exchange->open, entry, out);
+	int ret = tool_write_text(exchange->layer, entry->mail, out);
 	if (ret == 0 && (fflush(out) != 0 || fsync(fileno(out)) != 0))
 		ret = -errno;
 	if (fclose(out) != 0 && ret == 0)
@@ -262,19 +265,16 @@ static int export_to_maildir(struct exchange *exchange, const struct mailentry *
 	return ret;
 }
 
-static int export_all(struct exchange *exchange, FILE *mbox)
+static int export_piece(void *context, const struct mailentry *entries, size_t count)
 {
-	struct mailentry entry;
-	int ret = mailstore_find(exchange->open, exchange->name, 0, &entry);
-	while (ret == 0) {
-		ret = mbox != NULL ? export_to_mbox(exchange, &entry, mbox)
-				   : export_to_maildir(exchange, &entry);
+	struct exchange *exchange = context;
+	int ret = 0;
+	for (size_t i = 0; ret == 0 && i < count; i++) {
+		ret = exchange->out != NULL ? export_to_mbox(exchange, &entries[i])
+					    : export_to_maildir(exchange, &entries[i]);
 		exchange->count += ret == 0;
-		if (ret == 0)
-			ret = mailstore_find(exchange->open, exchange->name, entry.mail + 1,
-					     &entry);
 	}
-	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
+	return ret;
 }
 
 static int make_maildir(const char *path)
@@ -289,15 +289,21 @@ static int make_maildir(const char *path)
 	return 0;
 }
 
+static int export_maildir(struct exchange *exchange)
+{
+	int ret = make_maildir(exchange->maildir);
+	return ret == 0 ? tool_walk(exchange->layer, exchange->name, export_piece, exchange) : ret;
+}
+
 static int export_mbox(struct exchange *exchange)
 {
-	FILE *out = fopen(exchange->mbox, "wbxe");
-	if (out == NULL)
+	exchange->out = fopen(exchange->mbox, "wbxe");
+	if (exchange->out == NULL)
 		return -errno;
-	int ret = export_all(exchange, out);
-	if (ret == 0 && (fflush(out) != 0 || fsync(fileno(out)) != 0))
+	int ret = tool_walk(exchange->layer, exchange->name, export_piece, exchange);
+	if (ret == 0 && (fflush(exchange->out) != 0 || fsync(fileno(exchange->out)) != 0))
 		ret = -errno;
-	if (fclose(out) != 0 && ret == 0)
+	if (fclose(exchange->out) != 0 && ret == 0)
 		ret = -errno;
 	return ret;
 }
@@ -308,9 +314,6 @@ int export_command(int argc, char **argv)
 	int status = begin(&export_table, argc, argv, false, &exchange);
 	if (status != EX_OK)
 		return status;
-	int ret = exchange.maildir != NULL ? make_maildir(exchange.maildir) : 0;
-	if (ret == 0)
-		ret = exchange.maildir != NULL ? export_all(&exchange, NULL)
-					       : export_mbox(&exchange);
+	int ret = exchange.maildir != NULL ? export_maildir(&exchange) : export_mbox(&exchange);
 	return end(&exchange, "not all was exported", "exported", ret);
 }

@@ -69,7 +69,7 @@ static int check_store(const struct fsck *options, const struct store_paths *pat
 	struct mailcheck check = { .report = print_finding };
 	int ret = filedisk_open(paths->log, &disk);
 	if (ret != 0)
-		return tool_fail(options->store, "store not opened", ret);
+		return tool_fail_open(options->store, ret);
 	remove_index(paths->scratch);
 	ret = mailcheck_run(&check, disk, paths->index, paths->scratch);
 	bool is_repaired = ret == 0 && check.is_index_wrong && options->repairs;
@@ -95,6 +95,11 @@ int fsck_command(int argc, char **argv)
 	options_parse(&table, argc, argv, &options);
 	if (argc > optind)
 		options_fail(&table, "no operand is taken");
+	if (tool_is_socket(options.store)) {
+		log_error(NULL, "a store is checked by its directory, not over a socket, store=%s",
+			  options.store);
+		return EX_USAGE;
+	}
 	int status = tool_paths(options.store, &paths);
 	return status == EX_OK ? check_store(&options, &paths) : status;
 }
