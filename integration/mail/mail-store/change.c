@@ -7,6 +7,7 @@
 #include "integration/mail/mail-store/tool.h"
 
 #include "lib/common/log.h"
+#include "lib/process/progress.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -165,10 +166,16 @@ static int collect(struct maillayer *layer, unsigned share, struct mailstore_inf
 		   struct mailstore_info *ret_after)
 {
 	uint64_t segment;
+	uint64_t count = 0;
+	struct progress progress;
+	progress_init(&progress);
 	/* A daemon counts since it has begun. */
 	int ret = maillayer_describe(layer, ret_before);
-	while (ret == 0)
+	while (ret == 0) {
 		ret = maillayer_collect(layer, share, &segment);
+		progress_step(&progress, "segments emptied", count++, 0, 0);
+	}
+	progress_end(&progress);
 	if (ret == MAILSTORE_EDAMAGED)
 		log_error(NULL, "segment is damaged: see fsck, segment=%016" PRIx64, segment);
 	return ret == DNSBLV6_ENOTFOUND ? maillayer_describe(layer, ret_after) : ret;

@@ -10,6 +10,7 @@
 #include "integration/mail/mail-store/mbox.h"
 
 #include "lib/common/log.h"
+#include "lib/process/progress.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -30,6 +31,8 @@ struct exchange {
 	struct mailname name;
 	FILE *out; /* the mbox of export */
 	uint64_t count;
+	uint64_t total; /* as far as it is known */
+	struct progress progress;
 };
 
 static const struct options_bound rows[] = {
@@ -39,6 +42,7 @@ static const struct options_bound rows[] = {
 };
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
+#define IMPORTED  "mails imported"
 
 static int begin(const struct options_table *table, int argc, char **argv, bool creates,
 		 struct exchange *exchange)
@@ -49,12 +53,14 @@ static int begin(const struct options_table *table, int argc, char **argv, bool 
 	exchange->name = tool_mailbox(argv[optind]);
 	if (exchange->name.size == 0)
 		return EX_USAGE;
+	progress_init(&exchange->progress);
 	return tool_open(exchange->store, creates, &exchange->layer);
 }
 
 static int end(struct exchange *exchange, const char *what, const char *done, int status)
 {
 	maillayer_close(exchange->layer);
+	progress_end(&exchange->progress);
 	if (status != 0)
 		return tool_fail_after(exchange->store, what, exchange->count, status);
 	printf("%" PRIu64 " mails %s\n", exchange->count, done);
@@ -106,8 +112,10 @@ static int import_mbox(struct exchange *exchange, const struct mailfile *file)
 		int ret = import_mbox_mail(exchange, &mail);
 		if (ret != 0)
 			return ret;
+		progress_step(&exchange->progress, IMPORTED, exchange->count, at, file->size);
 		found = mbox_next(file->bytes, file->size, &at, &mail);
 	}
+	progress_end(&exchange->progress);
 	if (found < 0)
 		log_error(NULL, "not an mbox, file=%s at=%zu", exchange->mbox, at);
 	return found;
@@ -125,8 +133,10 @@ static int import_file(struct exchange *exchange, int directory, const char *nam
 							   .size = file.size,
 							   .time_us = (uint64_t)st.st_mtim.tv_sec *
 								      1000000 });
-	if (ret != 0)
+	if (ret != 0) {
+		progress_end(&exchange->progress);
 		log_error(NULL, "mail not taken, file=%s (%s)", name, mailstore_strerror(ret));
+	}
 	mailfile_free(&file);
 	if (fd >= 0)
 		close(fd);
@@ -142,11 +152,16 @@ static int import_directory(struct exchange *exchange, const char *part)
 	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int count = directory < 0 ? -1 : scandir(path, &entries, NULL, alphasort);
 	int ret = count < 0 ? -errno : 0;
-	if (ret != 0)
+	if (ret != 0) {
+		progress_end(&exchange->progress);
 		log_error(NULL, "maildir not read, path=%s (%s)", path, strerror(-ret));
+	}
+	exchange->total += count > 0 ? (uint64_t)count : 0;
 	for (int i = 0; i < count; i++) {
 		if (ret == 0 && entries[i]->d_name[0] != '.')
 			ret = import_file(exchange, directory, entries[i]->d_name);
+		progress_step(&exchange->progress, IMPORTED, exchange->count, exchange->count,
+			      exchange->total);
 		free(entries[i]);
 	}
 	if (count >= 0)
@@ -273,6 +288,8 @@ static int export_piece(void *context, const struct mailentry *entries, size_t c
 		ret = exchange->out != NULL ? export_to_mbox(exchange, &entries[i])
 					    : export_to_maildir(exchange, &entries[i]);
 		exchange->count += ret == 0;
+		progress_step(&exchange->progress, "mails exported", exchange->count,
+			      exchange->count, exchange->total);
 	}
 	return ret;
 }
@@ -314,6 +331,10 @@ int export_command(int argc, char **argv)
 	int status = begin(&export_table, argc, argv, false, &exchange);
 	if (status != EX_OK)
 		return status;
+	struct mailcounts counts;
+	/* Not every layer can say it. */
+	if (maillayer_counts(exchange.layer, exchange.name, &counts) == 0)
+		exchange.total = counts.mails;
 	int ret = exchange.maildir != NULL ? export_maildir(&exchange) : export_mbox(&exchange);
 	return end(&exchange, "not all was exported", "exported", ret);
 }
