@@ -48,6 +48,8 @@ ROWS = {
     "lib/dns": Row(GPL, project=("lib/format",), external=("uv",)),
     # What SMTP is: no I/O, no clock, no memory of its own.
     "lib/smtp": Row(GPL, project=("lib/format",)),
+    # What a maildir is: files and directories alone.
+    "lib/maildir": Row(GPL),
     "zone-tools": Row(GPL, project=("lib/format", "lib/lmdb", "lib/store", "lib/common",
                                     "lib/process", "lib/dns"),
                       external=("knot", "z"),
@@ -81,9 +83,9 @@ ROWS = {
                                               "remotekey": ("crypto",)}),
     # The tool of a store, or of a daemon that has one; it serves nothing.
     "integration/mail/mail-store": Row(GPL, project=("lib/mailstore", "lib/lmdb", "lib/format", "lib/common",
-                                                     "lib/process", "integration/mail/base")),
+                                                     "lib/process", "lib/maildir", "integration/mail/base")),
     "integration/mail/smtp-front": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/dns",
-                                                     "lib/lmdb",
+                                                     "lib/lmdb", "lib/maildir",
                                                      "lib/format", "lib/smtp",
                                                      "integration/common",
                                                      "integration/mail/base"),
@@ -96,7 +98,7 @@ ROWS = {
                                "integration/mail/smtp-front"),
                  external=("lmdb", "knot", "dnssec", "crypto", "uv", "z", "catch2")),
     "tests": Row(GPL, project=("lib/format", "lib/lmdb", "lib/mailstore", "lib/store", "lib/common", "lib/process", "lib/dns",
-                               "lib/smtp", "zone-tools", "server", "client-lib", "client-lib/unbound",
+                               "lib/maildir", "lib/smtp", "zone-tools", "server", "client-lib", "client-lib/unbound",
                                "integration/common", "integration/adapters",
                                "integration/mail/base", "integration/mail/mail-store",
                                "integration/mail/smtp-front"),
