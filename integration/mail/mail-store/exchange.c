@@ -10,6 +10,7 @@
 #include "integration/mail/mail-store/mbox.h"
 
 #include "lib/common/log.h"
+#include "lib/maildir/maildir.h"
 #include "lib/process/progress.h"
 
 #include <dirent.h>
@@ -29,7 +30,8 @@ struct exchange {
 	const char *maildir;
 	struct maillayer *layer;
 	struct mailname name;
-	FILE *out; /* the mbox of export */
+	FILE *out;   /* the mbox of export */
+	int root_fd; /* its maildir */
 	uint64_t count;
 	uint64_t total; /* as far as it is known */
 	struct progress progress;
@@ -254,29 +256,40 @@ static int export_to_mbox(struct exchange *exchange, const struct mailentry *ent
 	return ret;
 }
 
-/* Written into tmp/ and moved to new/ when it is on disk, as every program does it. */
+static int write_text(struct exchange *exchange, const struct mailentry *entry,
+		      const struct maildir *mail)
+{
+	int fd = fcntl(mail->fd, F_DUPFD_CLOEXEC, 0);
+	FILE *out = fd >= 0 ? fdopen(fd, "wb") : NULL;
+	if (out == NULL) {
+		int ret = -errno;
+		if (fd >= 0)
+			close(fd);
+		return ret;
+	}
+	int ret = tool_write_text(exchange->layer, entry->mail, out);
+	return fclose(out) == 0 || ret != 0 ? ret : -errno;
+}
+
 static int export_to_maildir(struct exchange *exchange, const struct mailentry *entry)
 {
 	char id[MAILID_TEXT_SIZE];
-	char from[4096];
-	char to[4096];
+	char name[MAILDIR_NAME_SIZE];
+	struct maildir mail;
 	mailid_format(&entry->id, id);
-	snprintf(from, sizeof(from), "%s/tmp/%" PRIu64 ".%s", exchange->maildir,
-		 entry->time_us / 1000000, id);
-	snprintf(to, sizeof(to), "%s/new/%" PRIu64 ".%s", exchange->maildir,
-		 entry->time_us / 1000000, id);
-	FILE *out = fopen(from, "wbxe");
-	if (out == NULL)
-		return -errno;
-	int ret = tool_write_text(exchange->layer, entry->mail, out);
-	if (ret == 0 && (fflush(out) != 0 || fsync(fileno(out)) != 0))
-		ret = -errno;
-	if (fclose(out) != 0 && ret == 0)
-		ret = -errno;
-	if (ret == 0 && rename(from, to) != 0)
-		ret = -errno;
-	if (ret != 0)
-		unlink(from);
+	snprintf(name, sizeof(name), "%" PRIu64 ".%s", entry->time_us / 1000000, id);
+	int ret = maildir_begin(exchange->root_fd, name, &mail);
+	if (ret == 0)
+		ret = write_text(exchange, entry, &mail);
+	if (ret == 0)
+		ret = maildir_settle(&mail);
+	if (ret == 0) {
+		ret = maildir_link(&mail, MAILDIR_ROOT);
+		/* The name has the id: it is there from an export before. */
+		if (ret == -EEXIST)
+			ret = 0;
+	}
+	maildir_abort(&mail);
 	return ret;
 }
 
@@ -294,22 +307,19 @@ static int export_piece(void *context, const struct mailentry *entries, size_t c
 	return ret;
 }
 
-static int make_maildir(const char *path)
-{
-	static const char *const parts[] = { "", "/tmp", "/new", "/cur" };
-	char part[4096];
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		snprintf(part, sizeof(part), "%s%s", path, parts[i]);
-		if (mkdir(part, 0700) != 0 && errno != EEXIST)
-			return -errno;
-	}
-	return 0;
-}
-
+/* The directory is synced once, at the end. */
 static int export_maildir(struct exchange *exchange)
 {
-	int ret = make_maildir(exchange->maildir);
-	return ret == 0 ? tool_walk(exchange->layer, exchange->name, export_piece, exchange) : ret;
+	int ret = maildir_open_root(exchange->maildir, &exchange->root_fd);
+	if (ret != 0)
+		return ret;
+	ret = maildir_make_box(exchange->root_fd, MAILDIR_ROOT);
+	if (ret == 0)
+		ret = tool_walk(exchange->layer, exchange->name, export_piece, exchange);
+	if (ret == 0)
+		ret = maildir_sync_box(exchange->root_fd, MAILDIR_ROOT);
+	close(exchange->root_fd);
+	return ret;
 }
 
 static int export_mbox(struct exchange *exchange)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
 mail-store beside its manual, and what it says and ends with when something is wrong.
+
+What reaches the disk is seen by Debian's strace.
 """
 
 import os
@@ -188,6 +190,32 @@ class Exchange(Tool):
                 ids = [line.split(b"\t")[0].decode() for line in self.call("ls", kind)[0].splitlines()]
                 texts = [self.call("cat", ident)[0] for ident in ids]
                 self.assertEqual(sorted(texts), sorted(self.TEXTS))
+
+    def test_an_export_is_on_disk_and_may_be_repeated(self):
+        if harness.IS_SANITIZED:
+            self.skipTest("needs a program that can be traced")
+        self.deliver()
+        strace = harness.peer("strace")
+        trace = self.path("trace")
+        for _ in range(2):
+            result = subprocess.run([strace, "-y", "-e", "trace=fsync,linkat", "-o", trace, program("mail-store"),
+                                     "export", "-s", self.store, "--maildir", self.path("maildir"), ANNA],
+                                    check=True, capture_output=True, timeout=harness.DEADLINE_S)
+            self.assertEqual(result.stdout, b"1 mails exported\n")
+            with open(trace, encoding="utf-8", errors="replace") as file:
+                text = file.read().replace(self.path("maildir"), "TO")
+            steps = [r"fsync\(\d+<TO/tmp/[^>/]+>\) += 0", r"linkat\(", r"fsync\(\d+<TO/new>\) += 0"]
+            self.assertRegex(text, "(?s)" + ".*".join(steps))
+        self.assertEqual(len(os.listdir(self.path("maildir/new"))), 1)
+        self.assertEqual(os.listdir(self.path("maildir/tmp")), [])
+
+    def test_a_name_in_tmp_of_another_export_is_not_taken_for_the_mail(self):
+        self.deliver()
+        self.call("export", "--maildir", self.path("maildir"), ANNA)
+        name, = os.listdir(self.path("maildir/new"))
+        os.rename(self.path(f"maildir/new/{name}"), self.path(f"maildir/tmp/{name}"))
+        _, said = self.call("export", "--maildir", self.path("maildir"), ANNA, expect=EX_CANTCREAT)
+        self.assertIn(f"not all was exported, store={self.store} mails=0 (", said)
 
     def test_a_sender_does_not_make_mails_of_its_own_in_an_mbox(self):
         self.deliver(MAIL, ANNA, sender="a b\n\nFrom evil@example.org Tue Nov 24 12:00:00 2026\n")
