@@ -84,6 +84,11 @@ ROWS = {
     # The tool of a store, or of a daemon that has one; it serves nothing.
     "integration/mail/mail-store": Row(GPL, project=("lib/mailstore", "lib/lmdb", "lib/format", "lib/common",
                                                      "lib/process", "lib/maildir", "integration/mail/base")),
+    # The daemon that has a store open, or another layer.
+    "integration/mail/mail-stored": Row(GPL, project=("lib/mailstore", "lib/maildir", "lib/lmdb", "lib/format",
+                                                      "lib/common", "lib/process", "client-lib",
+                                                      "integration/common", "integration/mail/base"),
+                                        external=("uv", "dnsblv6")),
     "integration/mail/smtp-front": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/dns",
                                                      "lib/lmdb", "lib/maildir",
                                                      "lib/format", "lib/smtp",
@@ -101,6 +106,7 @@ ROWS = {
                                "lib/maildir", "lib/smtp", "zone-tools", "server", "client-lib", "client-lib/unbound",
                                "integration/common", "integration/adapters",
                                "integration/mail/base", "integration/mail/mail-store",
+                               "integration/mail/mail-stored",
                                "integration/mail/smtp-front"),
                  external=("lmdb", "knot", "dnssec", "crypto", "ssl", "uv", "z", "catch2",
                            "dnsblv6", "dnsblv6-unbound")),
