@@ -231,6 +231,23 @@ TEST_CASE("a second half that fails stops the store, and opening it again reads 
 	CHECK(f.list("anna", 10).size() == 2);
 }
 
+TEST_CASE("a descriptor for syncing shares nothing with another of its segment",
+	  "[mailstore][commit]")
+{
+	// The kernel tells an error of writing once to each open file: a copy of a descriptor has none.
+	fixture f;
+	f.begin_segment();
+	half one{};
+	half other{};
+	REQUIRE(f.deliver("anna") == 0);
+	REQUIRE(mailstore_sync_begin(f.store, &one) == 0);
+	REQUIRE(mailstore_sync_begin(f.store, &other) == 0);
+	REQUIRE(lseek(one.fd, 7, SEEK_SET) == 7);
+	CHECK(lseek(other.fd, 0, SEEK_CUR) == 0);
+	CHECK(f.end(one) == 0);
+	CHECK(f.end(other) == 0);
+}
+
 TEST_CASE("a disk without descriptors has one way to sync", "[mailstore][commit]")
 {
 	sim_disk disk(1);
