@@ -84,13 +84,13 @@ ROWS = {
     # The tool of a store, or of a daemon that has one; it serves nothing.
     "integration/mail/mail-store": Row(GPL, project=("lib/mailstore", "lib/lmdb", "lib/format", "lib/common",
                                                      "lib/process", "lib/maildir", "integration/mail/base")),
-    # The daemon that has a store open, or another layer.
-    "integration/mail/mail-stored": Row(GPL, project=("lib/mailstore", "lib/maildir", "lib/lmdb", "lib/format",
-                                                      "lib/common", "lib/process", "client-lib",
+    # The daemon of a store, and its process that speaks LMTP.
+    "integration/mail/mail-stored": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/lmdb", "lib/mailstore",
+                                                      "lib/maildir", "lib/format", "lib/smtp",
                                                       "integration/common", "integration/mail/base"),
-                                        external=("uv", "dnsblv6")),
+                                        external=("uv",)),
     "integration/mail/smtp-front": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/dns",
-                                                     "lib/lmdb", "lib/maildir",
+                                                     "lib/lmdb", "lib/maildir", "lib/mailstore",
                                                      "lib/format", "lib/smtp",
                                                      "integration/common",
                                                      "integration/mail/base"),
@@ -106,8 +106,7 @@ ROWS = {
                                "lib/maildir", "lib/smtp", "zone-tools", "server", "client-lib", "client-lib/unbound",
                                "integration/common", "integration/adapters",
                                "integration/mail/base", "integration/mail/mail-store",
-                               "integration/mail/mail-stored",
-                               "integration/mail/smtp-front"),
+                               "integration/mail/mail-stored", "integration/mail/smtp-front"),
                  external=("lmdb", "knot", "dnssec", "crypto", "ssl", "uv", "z", "catch2",
                            "dnsblv6", "dnsblv6-unbound")),
 }
@@ -121,6 +120,7 @@ ROOMS = {
                    "zones", "commands"),
     "client-lib": ("base", "cache", "config", "resolver", "shared", "engine", "handle"),
     "integration/mail/base": ("users", "store", "tls", "handover", "loop", "worker", "nanny"),
+    "integration/mail/mail-stored": ("layers", "store", "lmtp"),
     "integration/mail/smtp-front": ("setup", "recipients", "facts", "sinks", "handover", "edge",
                                     "worker", "nanny"),
 }

@@ -266,6 +266,7 @@ TEST_CASE("layers that only take mail answer nothing else", "[mailstore][layers]
 	CHECK(maillayer_describe(f.layer, &info) == -EOPNOTSUPP);
 	CHECK(maillayer_collect(f.layer, 50, &number) == -EOPNOTSUPP);
 	CHECK(f.deliver({ "anna" }, "x\n", nullptr, &id) == MAILSTORE_EFOREIGN);
+	CHECK(f.deliver({}, "x\n") == MAILSTORE_ERECIPIENTS);
 	CHECK(maillayer_sync(f.layer) == 0);
 	maillayer_close(nullptr);
 }

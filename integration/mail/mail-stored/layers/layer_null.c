@@ -14,6 +14,8 @@ static int take(struct maillayer *layer, const struct mailstore_mail *mail, stru
 	struct null_layer *null = (struct null_layer *)layer;
 	if (mail->id != NULL)
 		return MAILSTORE_EFOREIGN;
+	if (mail->recipient_count == 0 || mail->recipient_count > MAIL_RECIPIENTS_MAX)
+		return MAILSTORE_ERECIPIENTS;
 	uint8_t *at = ret_id->bytes;
 	bytes_put(&at, 0, 8);
 	bytes_put(&at, ++null->count, 8);
