@@ -34,7 +34,6 @@ static int exit_status(int status)
 	case -EPIPE:
 	case -ETIMEDOUT:
 	case MAILSTORE_EFAILED:
-	case MAILSTORE_EQUOTA:
 		return EX_TEMPFAIL;
 	case -EOPNOTSUPP:
 		return EX_UNAVAILABLE;
