@@ -2,10 +2,10 @@
 #include "integration/mail/mail-stored/store/store_process.h"
 
 #include "integration/common/upkeep.h"
+#include "integration/mail/mail-stored/layers/layers.h"
 #include "integration/mail/mail-stored/store/clients.h"
 #include "integration/mail/mail-stored/store/counters.h"
 #include "integration/mail/mail-stored/store/keeper.h"
-#include "integration/mail/mail-stored/store/layers.h"
 #include "integration/mail/mail-stored/store/store_confine.h"
 #include "integration/mail/mail-stored/store/syncer.h"
 #include "lib/common/log.h"
