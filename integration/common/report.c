@@ -177,6 +177,11 @@ static void write_all(const void *context, FILE *out)
 			     &(struct counts_metric){ COUNTS_GAUGE, program, report->gauge.name,
 						      report->gauge.help },
 			     report->gauge_value);
+	for (size_t i = 0; i < report->gauge_count; i++)
+		counts_write(out,
+			     &(struct counts_metric){ COUNTS_GAUGE, program, report->gauges[i].name,
+						      report->gauges[i].help },
+			     report->gauge_values[i]);
 	counts_write_counters(out, program, report->labels, report->values, report->count);
 	if (report->client != NULL)
 		report_write_client(out, program, report->client);
@@ -193,6 +198,10 @@ void report_log(const struct report *report)
 	counts_format(report->labels, report->values, report->count, true, line, sizeof(line));
 	log_info(report->program, "counters, %s=%llu %s", report->gauge.name,
 		 (ull)report->gauge_value, line);
+	if (report->gauge_count > 0)
+		log_info(report->program, "gauges, %s",
+			 counts_format(report->gauges, report->gauge_values, report->gauge_count,
+				       true, line, sizeof(line)));
 	if (report->client != NULL)
 		report_log_client(report->program, report->client);
 }

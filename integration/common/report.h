@@ -29,6 +29,9 @@ struct report {
 	uint64_t started_s;
 	struct counts_label gauge; /* without help it is for the log alone */
 	uint64_t gauge_value;
+	const struct counts_label *gauges; /* more of these, or NULL */
+	const uint64_t *gauge_values;
+	size_t gauge_count;
 	const struct counts_label *labels; /* of values, which are counters */
 	const uint64_t *values;
 	size_t count;

@@ -28,6 +28,10 @@ static const unsigned file_bits[] = { 0, 13, 14, 15, 15, 16 };
 static const uint64_t file_needed = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE |
 				    LANDLOCK_ACCESS_FS_MAKE_REG | FILE_TRUNCATE;
 
+/* Keeping a tree of files; to move one between directories there is a bit since version 2. */
+static const uint64_t tree_needed = LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_MAKE_DIR |
+				    LANDLOCK_ACCESS_FS_REMOVE_FILE | (UINT64_C(1) << 13);
+
 int landlock_find_version(void)
 {
 	long version = syscall(SYS_landlock_create_ruleset, NULL, (size_t)0,
@@ -45,13 +49,14 @@ static struct ruleset make_ruleset(int version)
 	};
 }
 
-static int permit(int ruleset_fd, const struct ruleset *ruleset, const char *directory)
+static int permit(int ruleset_fd, const struct ruleset *ruleset, const char *directory,
+		  uint64_t needed)
 {
 	int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return 0; /* nothing there that could be used */
 	struct landlock_path_beneath_attr beneath = {
-		.allowed_access = file_needed & ruleset->files,
+		.allowed_access = needed & ruleset->files,
 		.parent_fd = fd,
 	};
 	long ret = syscall(SYS_landlock_add_rule, ruleset_fd, LANDLOCK_RULE_PATH_BENEATH, &beneath,
@@ -61,7 +66,7 @@ static int permit(int ruleset_fd, const struct ruleset *ruleset, const char *dir
 	return ret == 0 ? 0 : -error;
 }
 
-int landlock_restrict(const char *const *directories, size_t count)
+static int restrict_to(const char *const *directories, size_t count, uint64_t needed)
 {
 	struct ruleset ruleset = make_ruleset(landlock_find_version());
 	/* What an old kernel does not know is zero, and zeros it takes. */
@@ -70,9 +75,19 @@ int landlock_restrict(const char *const *directories, size_t count)
 		return -errno;
 	int ret = 0;
 	for (size_t i = 0; i < count && ret == 0; i++)
-		ret = permit(fd, &ruleset, directories[i]);
+		ret = permit(fd, &ruleset, directories[i], needed);
 	if (ret == 0 && syscall(SYS_landlock_restrict_self, fd, 0u) != 0)
 		ret = -errno;
 	close(fd);
 	return ret;
+}
+
+int landlock_restrict(const char *const *directories, size_t count)
+{
+	return restrict_to(directories, count, file_needed);
+}
+
+int landlock_restrict_trees(const char *const *directories, size_t count)
+{
+	return restrict_to(directories, count, file_needed | tree_needed);
 }

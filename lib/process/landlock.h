@@ -37,6 +37,11 @@ int landlock_find_version(void);
  * now, or cannot be looked at, is left out. 0 or -errno; half of it never happens.
  */
 int landlock_restrict(const char *const *directories, size_t count);
+/*
+ * The same, and below those directories others can be read and made, and files removed, moved and
+ * linked: what keeps files of its own wants that.
+ */
+int landlock_restrict_trees(const char *const *directories, size_t count);
 
 #ifdef __cplusplus
 }

@@ -81,6 +81,11 @@ ROWS = {
                                               "remotekey": ("crypto",)}),
     # The tool of a store; it serves nothing.
     "integration/mail/mail-store": Row(GPL, project=("lib/mailstore", "lib/lmdb", "lib/format", "lib/common")),
+    # The daemon of a store, and its process that speaks LMTP.
+    "integration/mail/mail-stored": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/lmdb", "lib/mailstore",
+                                                      "lib/format", "lib/smtp",
+                                                      "integration/common", "integration/mail/base"),
+                                        external=("uv",)),
     "integration/mail/smtp-front": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/dns",
                                                      "lib/lmdb",
                                                      "lib/format", "lib/smtp",
@@ -98,7 +103,7 @@ ROWS = {
                                "lib/smtp", "zone-tools", "server", "client-lib", "client-lib/unbound",
                                "integration/common", "integration/adapters",
                                "integration/mail/base", "integration/mail/mail-store",
-                               "integration/mail/smtp-front"),
+                               "integration/mail/mail-stored", "integration/mail/smtp-front"),
                  external=("lmdb", "knot", "dnssec", "crypto", "ssl", "uv", "z", "catch2",
                            "dnsblv6", "dnsblv6-unbound")),
 }
@@ -112,6 +117,7 @@ ROOMS = {
                    "zones", "commands"),
     "client-lib": ("base", "cache", "config", "resolver", "shared", "engine", "handle"),
     "integration/mail/base": ("users", "store", "tls", "handover", "loop", "worker", "nanny"),
+    "integration/mail/mail-stored": ("store", "lmtp"),
     "integration/mail/smtp-front": ("setup", "recipients", "facts", "sinks", "handover", "edge",
                                     "worker", "nanny"),
 }

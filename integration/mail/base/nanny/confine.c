@@ -26,24 +26,27 @@ static const char *const never_of_children[] = { "fork",      "vfork",	   "pidfd
 /* Of every process, beside what those of all programs need. */
 static const char *const all_calls[] = { "alarm", "setitimer" };
 
-/* Of those with a network besides: connections, questions, and looking at files. */
-static const char *const network_calls[] = { "accept",	     "accept4",	       "bind",
-					     "connect",	     "listen",	       "socketpair",
-					     "getsockname",  "getpeername",    "getsockopt",
-					     "setsockopt",   "recvmmsg",       "recvmmsg_time64",
-					     "sendmmsg",     "epoll_create",   "epoll_create1",
-					     "epoll_ctl",    "epoll_wait",     "epoll_pwait",
-					     "epoll_pwait2", "eventfd2",       "pipe",
-					     "pipe2",	     "timerfd_create", "timerfd_settime",
-					     "signalfd4",    "select",	       "pselect6",
-					     "_newselect",   "fcntl",	       "fcntl64",
-					     "dup",	     "dup2",	       "dup3",
-					     "pread64",	     "lseek",	       "_llseek",
-					     "stat",	     "stat64",	       "lstat",
-					     "lstat64",	     "newfstatat",     "fstatat64",
-					     "statx",	     "access",	       "faccessat",
-					     "faccessat2",   "readlink",       "readlinkat",
-					     "getcwd",	     "sysinfo" };
+/* Of those with a loop besides: accepted sockets, and looking at files. */
+static const char *const loop_calls[] = { "accept",	  "accept4",	    "bind",
+					  "connect",	  "listen",	    "socketpair",
+					  "getsockname",  "getpeername",    "getsockopt",
+					  "setsockopt",	  "recvmmsg",	    "recvmmsg_time64",
+					  "sendmmsg",	  "epoll_create",   "epoll_create1",
+					  "epoll_ctl",	  "epoll_wait",	    "epoll_pwait",
+					  "epoll_pwait2", "eventfd2",	    "pipe",
+					  "pipe2",	  "timerfd_create", "timerfd_settime",
+					  "signalfd4",	  "select",	    "pselect6",
+					  "_newselect",	  "fcntl",	    "fcntl64",
+					  "dup",	  "dup2",	    "dup3",
+					  "pread64",	  "lseek",	    "_llseek",
+					  "stat",	  "stat64",	    "lstat",
+					  "lstat64",	  "newfstatat",	    "fstatat64",
+					  "statx",	  "access",	    "faccessat",
+					  "faccessat2",	  "readlink",	    "readlinkat",
+					  "getcwd",	  "sysinfo" };
+
+/* Of those that hand memory to others. */
+static const char *const memory_calls[] = { "memfd_create", "ftruncate", "ftruncate64" };
 
 /* Of those that write mails into directories. */
 static const char *const maildir_calls[] = {
@@ -61,6 +64,9 @@ static const struct callfilter_call network_calls_so[] = {
 	CALLFILTER_SOCKET(AF_INET, SOCK_STREAM),
 	CALLFILTER_SOCKET(AF_INET6, SOCK_DGRAM),
 	CALLFILTER_SOCKET(AF_INET6, SOCK_STREAM),
+};
+
+static const struct callfilter_call loop_calls_so[] = {
 	{ "socket", 1, { CALLFILTER_EQUAL(0, AF_UNIX) } },
 	/* The library's resolv.conf, and what the C library looks for; nothing is written. */
 	{ "open", 1, { CALLFILTER_MASKED(1, WRITES, O_RDONLY) } },
@@ -87,11 +93,15 @@ static int make_filter(const struct confine_rights *rights, struct callfilter *r
 {
 	bool is_nanny = rights == NULL;
 	bool has_network = !is_nanny && rights->has_network;
+	bool has_loop = has_network || (!is_nanny && rights->has_loop);
+	bool has_memory = !is_nanny && rights->has_memory;
 	bool has_files = !is_nanny && rights->has_files;
 	const struct callfilter_list lists[] = {
 		{ !is_nanny, CALLFILTER_KILL, CALLFILTER_NAMES(never_of_children) },
 		{ !is_nanny, CALLFILTER_ALLOW, CALLFILTER_NAMES(all_calls) },
-		{ has_network, CALLFILTER_ALLOW, CALLFILTER_NAMES(network_calls) },
+		{ has_loop, CALLFILTER_ALLOW, CALLFILTER_NAMES(loop_calls) },
+		{ has_loop, CALLFILTER_ALLOW, CALLFILTER_CALLS(loop_calls_so) },
+		{ has_memory, CALLFILTER_ALLOW, CALLFILTER_NAMES(memory_calls) },
 		{ has_files, CALLFILTER_ALLOW, CALLFILTER_NAMES(maildir_calls) },
 		{ has_files, CALLFILTER_ALLOW, CALLFILTER_CALLS(maildir_calls_so) },
 		{ has_network, CALLFILTER_ALLOW, CALLFILTER_CALLS(network_calls_so) },

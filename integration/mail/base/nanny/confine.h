@@ -10,9 +10,10 @@
  *
  *     RIGHTS       CALLS
  *     none         read, write and poll what is open; no socket is made
- *     has_network  sockets that are there or accepted, connections, questions over UDP and TCP;
- *                  files are read
+ *     has_loop     a loop over sockets that are there, or are accepted; files are read
+ *     has_network  the same, and connections, questions over UDP and TCP
  *     has_files    files are written
+ *     has_memory   memory that another process is to map
  *     the nanny's  all but those that no mail server makes; of root's capabilities those that its
  *                  children are made with; user and root directory stay
  *
@@ -40,8 +41,10 @@ extern "C" {
 struct confine_rights {
 	const struct owner *owner; /* the user that it becomes */
 	const char *root;	   /* its root directory; "": the one that it has */
+	bool has_loop;
 	bool has_network;
 	bool has_files;
+	bool has_memory;
 };
 
 /* Has this build a filter, and this kernel? */

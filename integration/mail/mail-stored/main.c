@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * mail-stored - has a mail store open, and takes mail for it.
+ *
+ * main() in order: options, configuration, the directory, which may need root, then the processes.
+ * mail-stored(8) is the manual.
+ */
+#include "integration/mail/mail-stored/parent.h"
+#include "lib/common/log.h"
+#include "lib/process/daemon.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+static const char context[] = "mail-stored";
+
+/* Segments, the index, and what is made for replies. */
+#define OWN_DESCRIPTORS 64
+
+static const struct options_row rows[] = DAEMON_ROWS(MAIL_STORED_CONF);
+
+static const struct options_table table = {
+	.program = "mail-stored",
+	.libraries = MAIL_STORED_LIBRARIES,
+	.usage = DAEMON_USAGE,
+	.summary = "Has a mail store open, and takes mail for it by LMTP and from smtp-front.",
+	.rows = rows,
+	.row_count = DAEMON_ROW_COUNT,
+};
+
+/* The user's from the beginning; one that is there stays as it is. */
+static int make_directory(const struct stored_setup *setup)
+{
+	if (mkdir(setup->directory, 0700) != 0) {
+		if (errno == EEXIST)
+			return EX_OK;
+	} else if (geteuid() != 0 || setup->owner.user[0] == '\0' ||
+		   chown(setup->directory, setup->owner.uid, setup->owner.gid) == 0) {
+		return EX_OK;
+	}
+	log_error(context, "directory not made, path=%s (%s)", setup->directory, strerror(errno));
+	return EX_NOPERM;
+}
+
+static int run(void *data)
+{
+	struct stored_setup *setup = data;
+	log_set_level((enum log_level)setup->log_level);
+	signal(SIGPIPE, SIG_IGN);
+	setup->clients_max = daemon_share_descriptors(context, OWN_DESCRIPTORS, setup->clients_max);
+	if (geteuid() == 0 && setup->owner.user[0] == '\0')
+		log_warning(context, "no user is given, the store's processes stay root");
+	int status = make_directory(setup);
+	return status == EX_OK ? parent_run(setup) : status;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct program program = { &table, MAIL_STORED_CONF, stored_setup_parse, run,
+						stored_setup_deinit };
+	static struct stored_setup setup;
+	return program_main(&program, argc, argv, &setup);
+}

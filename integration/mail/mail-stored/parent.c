@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/mail-stored/parent.h"
+
+#include "integration/mail/mail-stored/store/counters.h"
+#include "integration/mail/mail-stored/store/store_process.h"
+#include "lib/common/log.h"
+#include "lib/process/child.h"
+#include "lib/process/clock.h"
+#include "lib/process/listening.h"
+#include "lib/process/systemd.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+static const char context[] = "mail-stored";
+
+#define BACKLOG 512
+#define KILL_AFTER_MS                                                                              \
+	30000 /* of a process that was told to end: a large index may take some time */
+
+/* As they are made; LMTP gives the store what it has before the store ends. */
+enum { ROLE_STORE, ROLE_LMTP, ROLES };
+
+struct parent {
+	const struct stored_setup *setup;
+	struct crew crew;
+	sigset_t waited; /* blocked in the parent */
+	sigset_t before; /* what children have */
+	uint64_t *counters;
+	int store_fd;
+	int lmtp_fds[STORED_LMTP_MAX];
+	int status;
+	bool is_stopping;
+};
+
+/* ---- sockets ---- */
+
+static int bind_path(const struct owner *owner, const char *path, int type, int *ret_fd)
+{
+	int ret = listening_bind_path(path, type, ret_fd);
+	if (ret == 0)
+		ret = owner_give(owner, path);
+	return ret;
+}
+
+static int listen_at(int fd)
+{
+	return listen(fd, BACKLOG) == 0 ? 0 : -errno;
+}
+
+static int open_lmtp(const struct parent *parent, unsigned at, int *ret_fd)
+{
+	const struct place *place = &parent->setup->lmtp[at];
+	int ret = place->address.ss_family == AF_UNIX
+			  ? bind_path(&parent->setup->owner, place->text, SOCK_STREAM, ret_fd)
+			  : listening_bind_port((const struct sockaddr *)&place->address,
+						place->address_size, LISTENING_IPV6_ONLY, ret_fd);
+	return ret == 0 ? listen_at(*ret_fd) : ret;
+}
+
+static int refuse_place(const char *place, int ret)
+{
+	log_error(context, "socket not opened, place=%s (%s)", place, strerror(-ret));
+	return program_refused_status(ret);
+}
+
+static int open_sockets(struct parent *parent)
+{
+	const struct stored_setup *setup = parent->setup;
+	int ret = bind_path(&setup->owner, setup->socket, SOCK_SEQPACKET, &parent->store_fd);
+	if (ret == 0)
+		ret = listen_at(parent->store_fd);
+	if (ret != 0)
+		return refuse_place(setup->socket, ret);
+	for (unsigned i = 0; i < setup->lmtp_count; i++) {
+		ret = open_lmtp(parent, i, &parent->lmtp_fds[i]);
+		if (ret != 0)
+			return refuse_place(setup->lmtp[i].text, ret);
+	}
+	return EX_OK;
+}
+
+static void close_lmtp(struct parent *parent)
+{
+	for (unsigned i = 0; i < parent->setup->lmtp_count; i++) {
+		if (parent->lmtp_fds[i] >= 0)
+			close(parent->lmtp_fds[i]);
+		parent->lmtp_fds[i] = -1;
+	}
+}
+
+/* Whatever is there: the sockets are ours. */
+static void remove_paths(const struct parent *parent)
+{
+	unlink(parent->setup->socket);
+	for (unsigned i = 0; i < parent->setup->lmtp_count; i++)
+		if (parent->setup->lmtp[i].address.ss_family == AF_UNIX)
+			unlink(parent->setup->lmtp[i].text);
+}
+
+/* ---- processes ---- */
+
+static int run_store(struct parent *parent)
+{
+	const struct store_process_start start = { .setup = parent->setup,
+						   .listen_fd = parent->store_fd,
+						   .counters = parent->counters };
+	close_lmtp(parent);
+	return store_process_run(&start);
+}
+
+static const struct {
+	const char *name;
+	int (*run)(struct parent *parent);
+} roles[ROLES] = {
+	[ROLE_STORE] = { "store", run_store },
+};
+
+static void begin(struct parent *parent, struct crew_slot *slot)
+{
+	const char *name = roles[slot->role].name;
+	pid_t pid = child_fork(slot);
+	if (pid == 0) {
+		prctl(PR_SET_NAME, name);
+		sigprocmask(SIG_SETMASK, &parent->before, NULL);
+		exit(roles[slot->role].run(parent));
+	}
+	if (pid < 0)
+		log_warning(context, "process not begun, role=%s (%s)", name, strerror(-pid));
+}
+
+static void tell(struct parent *parent, unsigned role)
+{
+	child_tell(&parent->crew, role, clock_now_ms() + KILL_AFTER_MS);
+}
+
+/* LMTP first: what it has taken in is for the store. */
+static void stop(struct parent *parent)
+{
+	if (!parent->is_stopping)
+		close_lmtp(parent);
+	parent->is_stopping = true;
+	tell(parent, ROLE_LMTP);
+	if (crew_count(&parent->crew, ROLE_LMTP) == 0)
+		tell(parent, ROLE_STORE);
+}
+
+/*
+ * A store whose disk has failed is not opened again by itself, nor one that could not be opened when
+ * this began: what is wrong stands in the log, and a person has to look.
+ */
+static void look_at_end(struct parent *parent, const struct crew_slot *slot, int status)
+{
+	bool is_final = WIFEXITED(status) &&
+			(WEXITSTATUS(status) == EX_IOERR || WEXITSTATUS(status) == EX_DATAERR ||
+			 WEXITSTATUS(status) == EX_NOPERM || WEXITSTATUS(status) == EX_TEMPFAIL);
+	char end[64];
+	if (parent->is_stopping)
+		return;
+	if (is_final) {
+		parent->status = WEXITSTATUS(status);
+		stop(parent);
+		return;
+	}
+	log_warning(context, "process ended, role=%s %s", roles[slot->role].name,
+		    child_format_end(status, end));
+}
+
+static void bury(struct parent *parent)
+{
+	int status = 0;
+	pid_t pid = 0;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		struct crew_slot *slot = crew_find(&parent->crew, pid);
+		if (slot == NULL)
+			continue;
+		crew_ended(slot, false, clock_now_ms());
+		look_at_end(parent, slot, status);
+	}
+	if (parent->is_stopping)
+		stop(parent);
+}
+
+static void obey(struct parent *parent, int number)
+{
+	const struct crew_slot *store = &parent->crew.slots[ROLE_STORE];
+	switch (number) {
+	case SIGCHLD:
+		bury(parent);
+		break;
+	case SIGTERM:
+	case SIGINT:
+		if (!parent->is_stopping)
+			program_tell_stopping(context, number);
+		stop(parent);
+		break;
+	case SIGUSR1:
+		if (store->pid != 0)
+			kill(store->pid, SIGUSR1);
+		break;
+	case SIGHUP:
+		log_warning(context, "configuration not reloaded, a restart does that");
+		break;
+	default: /* something is due */
+		break;
+	}
+}
+
+static bool has_ended(const struct parent *parent)
+{
+	return parent->is_stopping && crew_count(&parent->crew, ROLE_STORE) == 0 &&
+	       crew_count(&parent->crew, ROLE_LMTP) == 0;
+}
+
+static void look_after(struct parent *parent)
+{
+	struct crew_slot *slot = NULL;
+	while (!has_ended(parent)) {
+		while ((slot = crew_find_due(&parent->crew, clock_now_ms())) != NULL)
+			begin(parent, slot);
+		obey(parent, child_wait_signal(&parent->waited, crew_next_ms(&parent->crew)));
+		child_kill_overdue(&parent->crew, clock_now_ms());
+	}
+}
+
+/* ---- begin and end ---- */
+
+static int make_shared(struct parent *parent)
+{
+	const unsigned counts[ROLES] = { [ROLE_STORE] = 1, [ROLE_LMTP] = 0 };
+	void *memory = mmap(NULL, STORED_COUNTER_COUNT * sizeof(uint64_t), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int ret = memory == MAP_FAILED ? -errno : crew_init(&parent->crew, counts, ROLES, NULL);
+	if (ret != 0) {
+		log_error(context, "process not begun (%s)", strerror(-ret));
+		return EX_OSERR;
+	}
+	parent->counters = memory;
+	return EX_OK;
+}
+
+int parent_run(const struct stored_setup *setup)
+{
+	struct parent parent = { .setup = setup, .store_fd = -1, .status = EX_OK };
+	memset(parent.lmtp_fds, -1, sizeof(parent.lmtp_fds));
+	int status = make_shared(&parent);
+	if (status != EX_OK)
+		return status;
+	child_block_signals(&parent.waited, &parent.before);
+	status = open_sockets(&parent);
+	if (status == EX_OK) {
+		look_after(&parent);
+		remove_paths(&parent);
+		status = parent.status;
+		if (status == EX_OK)
+			log_info(context, "stopped");
+	}
+	close_lmtp(&parent);
+	if (parent.store_fd >= 0)
+		close(parent.store_fd);
+	crew_deinit(&parent.crew);
+	return status;
+}

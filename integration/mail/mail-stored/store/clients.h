@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * clients.h - the processes that are connected to the store, and what they are told.
+ *
+ * Flow: storelink.h of a client -> a packet -> requests.h -> a reply, behind commit.h where something
+ *       was appended.
+ *
+ * No client holds up another. One that has CLIENTS_OPEN_MAX requests without a reply is read no
+ * further; one that does not take its replies, or says what cannot be read, is cut off. A client
+ * that ends while its mail waits for a commit may find that mail delivered. The mode of the socket
+ * says which processes may connect; this asks for nothing else.
+ *
+ * A handle with memory of its own. clients_close() closes what libuv holds; the loop has to run once
+ * more before clients_free().
+ */
+
+#include "integration/mail/mail-stored/store/commit.h"
+#include "integration/mail/mail-stored/store/requests.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CLIENTS_OPEN_MAX 256
+
+struct clients;
+
+struct clients_start {
+	int listen_fd; /* it listens; the caller's */
+	unsigned clients_max;
+	struct requests *requests;
+	bool has_quotas;
+	uint64_t *counters;
+	/* What commit.h says when a sync has failed. */
+	void (*fail)(void *owner, int status);
+	void *owner;
+	int syncer_fd; /* becomes that of commit.h, also when opening fails */
+};
+
+/* All is borrowed but as said. 0 or a negative error; then the loop has to run once more, too. */
+int clients_open(uv_loop_t *loop, const struct clients_start *start, struct clients **ret_clients);
+/* No new ones; what was appended is committed and answered, then all are cut off. Takes NULL. */
+void clients_close(struct clients *clients);
+void clients_free(struct clients *clients);
+unsigned clients_count(const struct clients *clients);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * keeper.h - what a store does by itself, in time: its index, its space, what is too old.
+ *
+ * Flow: timers of the loop -> maillayer_flush(), maillayer_collect(), maillayer_erase().
+ *
+ *     every "index-delay"       the index is made that of the log
+ *     every "collect-interval"  when nothing was delivered since the last look, or the log is more than
+ *                               twice what lives, or the disk is nearly full: one segment is emptied
+ *     every hour                mails that are older than their mailbox keeps them are deleted, some
+ *                               mailboxes in each turn of the loop
+ *
+ * One thread's. After keeper_close() the loop has to run once more.
+ */
+
+#include "integration/mail/mail-stored/store/quota.h"
+
+#include <uv.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct keeper {
+	struct maillayer *layer; /* all borrowed */
+	const struct stored_setup *setup;
+	const struct quota *quota;
+	uint64_t *counters;
+	void (*fail)(void *owner, int status); /* the store has stopped */
+	void *owner;
+	uv_timer_t index;
+	uv_timer_t collect;
+	uv_timer_t expire;
+	unsigned open_handles;
+	bool is_closed;
+	uint64_t delivered; /* at the last look */
+	/* Of a round over all mailboxes: the one that was looked at last. */
+	uint8_t box[MAILBOX_NAME_MAX];
+	size_t box_size;
+};
+
+/* Memory is the caller's; layer to owner have been set. 0 or a status of libuv. */
+int keeper_open(struct keeper *keeper, uv_loop_t *loop);
+void keeper_close(struct keeper *keeper);
+
+#ifdef __cplusplus
+}
+#endif

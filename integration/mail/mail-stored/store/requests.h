@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * requests.h - what a client asks for, done: requests of storewire.h on a layer.
+ *
+ * Flow: clients.c has a packet -> requests_take() -> the layer -> a reply, at once or, of what was
+ *       appended, when commit.h says that it is on disk.
+ *
+ * No sockets here. What a client sends is foreign: sizes are those of the memory itself, and memory
+ * that could still change is refused.
+ */
+
+#include "integration/mail/base/store/storewire.h"
+#include "integration/mail/mail-stored/store/quota.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One of the process: buffers, and what is asked. */
+struct requests {
+	struct maillayer *layer; /* borrowed, as the next */
+	const struct quota *quota;
+	uint64_t *counters;
+	uint64_t size_max;	   /* of a mail */
+	struct mailentry *entries; /* REQUESTS_ENTRIES */
+	uint8_t *rows;
+	size_t rows_size;
+	size_t rows_room;
+};
+
+/* 0 or -ENOMEM. requests_deinit() in any case. */
+int requests_init(struct requests *ret_requests, struct maillayer *layer, const struct quota *quota,
+		  uint64_t size_max, uint64_t *counters);
+void requests_deinit(struct requests *requests);
+
+struct requests_answer {
+	struct storewire_reply reply; /* its rows are borrowed until the next request */
+	int fd;			      /* goes with it, to be closed; -1: none */
+	bool waits; /* for a commit; the reply is then what is said if it succeeds */
+};
+
+/* fd came with the request, or is -1; it stays the caller's. time_us is that of now. */
+void requests_take(struct requests *requests, const struct storewire_request *request, int fd,
+		   uint64_t time_us, struct requests_answer *ret_answer);
+
+#ifdef __cplusplus
+}
+#endif

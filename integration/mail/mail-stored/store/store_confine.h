@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * store_confine.h - what the processes of mail-stored give up.
+ *
+ * Flow: store_process.c and the process of LMTP -> here -> confine.h of integration/mail/base, Landlock.
+ *
+ * The store process: its user, no capability, files below the store's directory, of the users'
+ * database and of the metrics, no socket but those that are there. That of LMTP: sockets, and files
+ * that are open.
+ */
+
+#include "integration/mail/mail-stored/stored_setup.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An exit status; what is not EX_OK is logged. */
+int store_confine(const struct stored_setup *setup);
+int store_confine_lmtp(const struct stored_setup *setup);
+
+#ifdef __cplusplus
+}
+#endif

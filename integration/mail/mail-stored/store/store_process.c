@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/mail-stored/store/store_process.h"
+
+#include "integration/common/upkeep.h"
+#include "integration/mail/mail-stored/store/clients.h"
+#include "integration/mail/mail-stored/store/counters.h"
+#include "integration/mail/mail-stored/store/keeper.h"
+#include "integration/mail/mail-stored/store/layers.h"
+#include "integration/mail/mail-stored/store/store_confine.h"
+#include "integration/mail/mail-stored/store/syncer.h"
+#include "lib/common/log.h"
+#include "lib/common/version.h"
+#include "lib/mailstore/filedisk.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+static const char context[] = "mail-stored";
+
+static const struct counts_label labels[STORED_COUNTER_COUNT] = {
+#define X(number, text, sentence) [number] = { text, sentence },
+	STORED_COUNTER_MAP(X)
+#undef X
+};
+
+enum gauge { GAUGE_MAILS, GAUGE_ENTRIES, GAUGE_SEGMENTS, GAUGE_LOG, GAUGE_LIVE, GAUGE_COUNT };
+
+static const struct counts_label gauges[GAUGE_COUNT] = {
+	[GAUGE_MAILS] = { "mails", "Mails that some mailbox has." },
+	[GAUGE_ENTRIES] = { "entries", "Mails in mailboxes, each counted where it is." },
+	[GAUGE_SEGMENTS] = { "segments", "Segments of the log." },
+	[GAUGE_LOG] = { "log_bytes", "Bytes of all segments." },
+	[GAUGE_LIVE] = { "live_bytes", "Of them, those that are still wanted." },
+};
+
+struct service {
+	const struct store_process_start *start;
+	struct maillayer *layer;
+	struct users *users;
+	struct quota quota;
+	struct requests requests;
+	struct clients *clients;
+	struct keeper keeper;
+	struct upkeep upkeep;
+	uv_loop_t loop;
+	int syncer_fd;
+	int status;
+	bool is_stopping;
+	uint64_t gauge_values[GAUGE_COUNT];
+};
+
+/* ---- the layer ---- */
+
+/* Damage does not keep the rest from being served; what is missing does. */
+static void log_recovery(const struct stored_setup *setup,
+			 const struct mailstore_recovery *recovery, int ret)
+{
+	if (ret == MAILSTORE_ELOST || ret == MAILSTORE_EAHEAD)
+		log_error(context, "look at segment %016" PRIx64 ", directory=%s",
+			  recovery->first.segment, setup->directory);
+	if (ret == 0 && recovery->damaged > 0)
+		log_warning(context,
+			    "log is damaged: see fsck, directory=%s places=%" PRIu64
+			    " segment=%016" PRIx64 " at=%" PRIu64,
+			    setup->directory, recovery->damaged, recovery->first.segment,
+			    recovery->first.at);
+	if (ret == 0 && recovery->replayed > 0)
+		log_info(context, "store recovered, records=%" PRIu64, recovery->replayed);
+}
+
+static int open_log(const struct stored_setup *setup, struct maillayer **ret_layer)
+{
+	char log[PATH_MAX];
+	char index[PATH_MAX];
+	struct mailstore_recovery recovery = { 0 };
+	struct mailstore_setup store_setup = { .index_path = index,
+					       .segment_size = setup->segment_size };
+	struct mailstore *store;
+	snprintf(log, sizeof(log), "%s/log", setup->directory);
+	snprintf(index, sizeof(index), "%s/index.mdb", setup->directory);
+	int ret = filedisk_make(log);
+	if (ret == 0)
+		ret = filedisk_open(log, &store_setup.disk);
+	if (ret != 0)
+		return ret;
+	ret = mailstore_open(&store_setup, &store, &recovery);
+	log_recovery(setup, &recovery, ret);
+	if (ret != 0)
+		return ret;
+	ret = maillayer_log(store, ret_layer);
+	if (ret != 0)
+		mailstore_close(store);
+	return ret;
+}
+
+static int open_layer(const struct stored_setup *setup, struct maillayer **ret_layer)
+{
+	switch (setup->layer) {
+	case STORED_SORT:
+		return layer_sort_open(setup->directory, ret_layer);
+	case STORED_NULL:
+		return layer_null_open(ret_layer);
+	case STORED_LOG:
+		break;
+	}
+	return open_log(setup, ret_layer);
+}
+
+/* What waits for a lock, or for room, may be there when it is tried again. */
+static int refused_status(int ret)
+{
+	if (ret == -EBUSY)
+		return EX_TEMPFAIL;
+	return ret == -EACCES || ret == -EPERM ? EX_NOPERM : store_exit_status(ret);
+}
+
+static int open_parts(struct service *service)
+{
+	const struct stored_setup *setup = service->start->setup;
+	int ret = setup->users[0] != '\0' ? users_open(setup->users, &service->users) : 0;
+	if (ret != 0) {
+		log_error(context, "recipients not opened, path=%s (%s)", setup->users,
+			  users_strerror(ret));
+		return EX_NOINPUT;
+	}
+	ret = open_layer(setup, &service->layer);
+	if (ret != 0) {
+		log_error(context, "store not opened, directory=%s (%s)", setup->directory,
+			  mailstore_strerror(ret));
+		return refused_status(ret);
+	}
+	service->quota = (struct quota){ .setup = setup, .users = service->users };
+	ret = requests_init(&service->requests, service->layer, &service->quota, setup->size_max,
+			    service->start->counters);
+	if (ret == 0)
+		return EX_OK;
+	log_error(context, "process not begun (%s)", strerror(-ret));
+	return EX_OSERR;
+}
+
+/* ---- the end ---- */
+
+static void stop(struct service *service)
+{
+	if (service->is_stopping)
+		return;
+	service->is_stopping = true;
+	clients_close(service->clients);
+	keeper_close(&service->keeper);
+	upkeep_close(&service->upkeep);
+}
+
+/* The disk has failed, or the syncer. Clients have heard that their mails are not committed. */
+static void on_fail(void *owner, int status)
+{
+	struct service *service = owner;
+	if (service->status != EX_OK)
+		return;
+	service->status = EX_IOERR;
+	log_error(context,
+		  "store has stopped, look at the disk before it is started again, "
+		  "directory=%s (%s)",
+		  service->start->setup->directory, mailstore_strerror(status));
+	stop(service);
+}
+
+/* ---- upkeep ---- */
+
+static void measure(void *data, struct report *ret_report)
+{
+	struct service *service = data;
+	struct mailstore_info info = { 0 };
+	(void)maillayer_describe(service->layer, &info);
+	service->gauge_values[GAUGE_MAILS] = info.facts.mails;
+	service->gauge_values[GAUGE_ENTRIES] = info.facts.entries;
+	service->gauge_values[GAUGE_SEGMENTS] = info.segments;
+	service->gauge_values[GAUGE_LOG] = info.log_size;
+	service->gauge_values[GAUGE_LIVE] = info.live_size;
+	*ret_report = (struct report){
+		.gauge = { "clients", "Clients that are connected." },
+		.gauge_value = clients_count(service->clients),
+		.gauges = gauges,
+		.gauge_values = service->gauge_values,
+		.gauge_count = GAUGE_COUNT,
+		.labels = labels,
+		.values = service->start->counters,
+		.count = STORED_COUNTER_COUNT,
+	};
+}
+
+/* The parent says so. */
+static void reload(void *data)
+{
+	(void)data;
+}
+
+static void on_stop(void *data, int number)
+{
+	(void)number;
+	stop(data);
+}
+
+static const struct upkeep_work work = { measure, reload, on_stop };
+
+/* ---- begin ---- */
+
+static int start_handles(struct service *service)
+{
+	const struct stored_setup *setup = service->start->setup;
+	const struct clients_start start = {
+		.listen_fd = service->start->listen_fd,
+		.clients_max = setup->clients_max,
+		.requests = &service->requests,
+		.has_quotas = quota_exists(&service->quota),
+		.counters = service->start->counters,
+		.fail = on_fail,
+		.owner = service,
+		.syncer_fd = service->syncer_fd,
+	};
+	service->keeper = (struct keeper){
+		.layer = service->layer,
+		.setup = setup,
+		.quota = &service->quota,
+		.counters = service->start->counters,
+		.fail = on_fail,
+		.owner = service,
+	};
+	service->syncer_fd = -1;
+	int ret = clients_open(&service->loop, &start, &service->clients);
+	if (ret == 0)
+		ret = keeper_open(&service->keeper, &service->loop);
+	if (ret == 0)
+		ret = upkeep_open(&service->upkeep, &service->loop, context, setup->metrics, &work,
+				  service);
+	return ret;
+}
+
+static int serve(struct service *service)
+{
+	const struct stored_setup *setup = service->start->setup;
+	int ret = start_handles(service);
+	if (ret != 0) {
+		log_error(context, "loop not started (%s)", uv_strerror(ret));
+		return EX_OSERR;
+	}
+	log_info(context, "ready, version=%s layer=%s directory=%s", DNSBLV6_VERSION,
+		 service->layer->ops->name, setup->directory);
+	program_tell_ready(context);
+	uv_run(&service->loop, UV_RUN_DEFAULT);
+	if (service->status == EX_OK)
+		upkeep_write_metrics(&service->upkeep);
+	return service->status;
+}
+
+static void close_parts(struct service *service)
+{
+	clients_free(service->clients);
+	requests_deinit(&service->requests);
+	maillayer_close(service->layer);
+	users_close(service->users);
+	if (service->syncer_fd >= 0)
+		close(service->syncer_fd);
+}
+
+int store_process_run(const struct store_process_start *start)
+{
+	struct service service = { .start = start, .syncer_fd = -1, .status = EX_OK };
+	pid_t syncer = syncer_begin(&service.syncer_fd);
+	int ret = syncer < 0 ? (int)syncer : uv_loop_init(&service.loop);
+	if (ret != 0) {
+		log_error(context, "process not begun (%s)", strerror(-ret));
+		return EX_OSERR;
+	}
+	int status = store_confine(start->setup);
+	if (status == EX_OK)
+		status = open_parts(&service);
+	if (status == EX_OK)
+		status = serve(&service);
+	close_parts(&service);
+	/* With something in it only when the start has failed; then the process ends anyway. */
+	uv_loop_close(&service.loop);
+	return status;
+}
