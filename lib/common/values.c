@@ -64,20 +64,22 @@ bool values_parse_number(const char *text, enum values_unit unit, int64_t min, i
 	return false;
 }
 
-static void format(int64_t number, const struct unit *unit, char *ret_text, size_t size)
+const char *values_print_number(enum values_unit unit, int64_t number, char *ret_text)
 {
-	while (unit->factor > 1 && (number == 0 || number % unit->factor != 0))
-		unit++;
-	snprintf(ret_text, size, "%lld%s", (long long)(number / unit->factor),
-		 number == 0 ? "" : unit->name);
+	const struct unit *with = kinds[unit].units;
+	while (with->factor > 1 && (number == 0 || number % with->factor != 0))
+		with++;
+	snprintf(ret_text, VALUES_NUMBER_MAX, "%lld%s", (long long)(number / with->factor),
+		 number == 0 ? "" : with->name);
+	return ret_text;
 }
 
 const char *values_explain_number(enum values_unit unit, int64_t min, int64_t max, char *ret_reason)
 {
-	char least[VALUES_REASON_MAX / 4];
-	char most[VALUES_REASON_MAX / 4];
-	format(min, kinds[unit].units, least, sizeof(least));
-	format(max, kinds[unit].units, most, sizeof(most));
+	char least[VALUES_NUMBER_MAX];
+	char most[VALUES_NUMBER_MAX];
+	values_print_number(unit, min, least);
+	values_print_number(unit, max, most);
 	if (unit == VALUES_COUNT)
 		snprintf(ret_reason, VALUES_REASON_MAX, "permitted are whole numbers from %s to %s",
 			 least, most);

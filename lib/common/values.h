@@ -25,6 +25,7 @@ extern "C" {
 #endif
 
 #define VALUES_REASON_MAX 128
+#define VALUES_NUMBER_MAX 32 /* a number with its unit, and a NUL */
 #define PLACE_TEXT_MAX	  512
 
 /* What a number counts, and so what may be behind it. */
@@ -38,6 +39,11 @@ enum values_unit {
 /* false: no number with such a unit, or one that is not from min to max. */
 bool values_parse_number(const char *text, enum values_unit unit, int64_t min, int64_t max,
 			 int64_t *ret_number);
+/*
+ * As values_parse_number() reads it again: with the largest unit that leaves a whole number, in
+ * VALUES_NUMBER_MAX bytes. Returns ret_text.
+ */
+const char *values_print_number(enum values_unit unit, int64_t number, char *ret_text);
 /* "permitted are 1s to 1h, with s, m, h or d", in VALUES_REASON_MAX bytes; returns ret_reason. */
 const char *values_explain_number(enum values_unit unit, int64_t min, int64_t max,
 				  char *ret_reason);

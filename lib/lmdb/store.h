@@ -88,6 +88,11 @@ struct store_kind {
 	struct store_place version_place;
 	struct store_place sum_place;
 	uint32_t version;
+	/*
+	 * An older one whose stores writer.h takes and makes into this version: its function has to
+	 * put what is otherwise now. Readers refuse them. 0: none.
+	 */
+	uint32_t older_version;
 
 	unsigned reader_max; /* processes that may read at the same time */
 	mode_t mode;	     /* of the file and of its lock file, less umask */

@@ -126,15 +126,21 @@ int writer_scan(struct writer *writer, unsigned table, writer_scan_fn fn, void *
 	return found == DNSBLV6_ENOTFOUND ? STORE_OK : found;
 }
 
-int writer_clear(struct writer *writer, unsigned table)
+static int sum_table(struct writer *writer, unsigned table, uint64_t *ret_sum)
 {
 	MDB_cursor *cursor;
-	uint64_t share;
 	int code = mdb_cursor_open(writer->txn, writer->tables[table], &cursor);
 	if (code != MDB_SUCCESS)
 		return environment_status(code);
-	int ret = entries_sum(writer->kind, table, cursor, &share);
+	int ret = entries_sum(writer->kind, table, cursor, ret_sum);
 	mdb_cursor_close(cursor);
+	return ret;
+}
+
+int writer_clear(struct writer *writer, unsigned table)
+{
+	uint64_t share = 0;
+	int ret = sum_table(writer, table, &share);
 	if (ret != STORE_OK)
 		return ret;
 	writer->sum -= share;
@@ -236,6 +242,18 @@ static int load_sum(struct writer *writer)
 	return ret == STORE_OK || ret == DNSBLV6_ENOTFOUND ? STORE_ECORRUPT : ret;
 }
 
+/* Of a store of an older version: by what rule its checksum was made is not known here. */
+static int sum_anew(struct writer *writer)
+{
+	int ret = STORE_OK;
+	for (unsigned i = 0; ret == STORE_OK && i < writer->kind->table_count; i++) {
+		uint64_t share = 0;
+		ret = sum_table(writer, i, &share);
+		writer->sum += share;
+	}
+	return ret;
+}
+
 /* What else is in the value stays. */
 static int put_number(struct writer *writer, const struct store_place *place, uint64_t number,
 		      unsigned size)
@@ -286,13 +304,26 @@ static int set_length(MDB_env *env, bool is_writing)
 	return ftruncate(fd, (off_t)size) == 0 ? STORE_OK : -errno;
 }
 
+/* STORE_OK also for a store of the kind's older version. */
+static int check_kind(const struct writer *writer, bool *ret_is_older)
+{
+	struct store_kind older = *writer->kind;
+	int ret = entries_check_kind(writer->txn, writer->kind);
+	*ret_is_older = ret == STORE_ESCHEMA && older.older_version != 0;
+	if (!*ret_is_older)
+		return ret;
+	older.version = older.older_version;
+	return entries_check_kind(writer->txn, &older);
+}
+
 /*
  * The version before is begun after the write transaction, so that nothing is committed in between;
  * its tables must have been opened by a transaction that has ended: see find_tables().
  */
 static int prepare(struct writer *writer, MDB_env *env, bool has_tables)
 {
-	int ret = entries_check_kind(writer->txn, writer->kind);
+	bool is_older;
+	int ret = check_kind(writer, &is_older);
 	writer->is_new = ret == STORE_EUNFINISHED;
 	if (ret == STORE_OK || writer->is_new)
 		ret = set_length(env, true);
@@ -300,7 +331,9 @@ static int prepare(struct writer *writer, MDB_env *env, bool has_tables)
 		ret = open_tables(writer);
 	if (ret != STORE_OK || writer->is_new)
 		return ret;
-	ret = has_tables ? load_sum(writer) : STORE_ECORRUPT;
+	if (!has_tables)
+		return STORE_ECORRUPT;
+	ret = is_older ? sum_anew(writer) : load_sum(writer);
 	return ret == STORE_OK ? environment_begin(env, MDB_RDONLY, &writer->old) : ret;
 }
 

@@ -87,7 +87,7 @@ ROWS = {
                                                       "integration/common", "integration/mail/base"),
                                         external=("uv",)),
     "integration/mail/smtp-front": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/dns",
-                                                     "lib/lmdb",
+                                                     "lib/lmdb", "lib/mailstore",
                                                      "lib/format", "lib/smtp",
                                                      "integration/common",
                                                      "integration/mail/base"),

@@ -59,6 +59,7 @@ static const struct conf_item stored_items[] = {
 	NUMBER("clients", clients_max, 1, 65536, "1024"),
 	SIZE("segment-size", segment_size, 1 << 16, INT64_C(1) << 40, "64M"),
 	SIZE("size", size_max, 1 << 10, INT64_C(1) << 40, "50M"),
+	SIZE("reserve", reserve, 0, INT64_C(1) << 50, "64M"),
 	TIME("index-delay", index_ms, 10, HOUR_MS, "1s"),
 	NUMBER("collect-share", collect_share, 0, 100, "77"),
 	TIME("collect-interval", collect_ms, 100, 24 * HOUR_MS, "10s"),
@@ -66,6 +67,7 @@ static const struct conf_item stored_items[] = {
 	SIZE("quota-octets", quota_octets, 0, INT64_C(1) << 50, "0"),
 	{ "keep", CONF_SECONDS, CONF_AT(struct stored_setup, keep_s), .min = 0,
 	  .max = INT64_C(36500) * DAY_S, .preset = "0" },
+	TIME("keep-interval", keep_ms, 100, 24 * HOUR_MS, "1h"),
 	PROGRAM_METRICS(struct stored_setup),
 	CONF_LOG_LEVEL(struct stored_setup),
 };

@@ -40,6 +40,7 @@ struct stored_setup {
 	unsigned clients_max;
 	uint64_t segment_size; /* of a new store */
 	uint64_t size_max;     /* of a mail */
+	uint64_t reserve;      /* of the disk, that mails leave free */
 	unsigned index_ms;     /* the index is behind the log for so long */
 	unsigned collect_share;
 	unsigned collect_ms; /* between looks for a segment to empty */
@@ -47,6 +48,7 @@ struct stored_setup {
 	uint64_t quota_messages;
 	uint64_t quota_octets;
 	unsigned keep_s;
+	unsigned keep_ms; /* between looks for what is too old */
 	char metrics[PROGRAM_PATH_MAX + 1];
 	int log_level;
 	/* Section "lmtp". */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
 /*
- * A list of recipients. The first byte has the options. What is accepted prints as a line that is
- * accepted and is the same entry; an address that is accepted has the key that a question for it
- * has.
+ * A list of recipients, or the value of one. The first byte has the options. What is accepted
+ * prints as a line that is accepted and is the same entry with the same settings; an address that
+ * is accepted has the key that a question for it has.
  */
 
 #include "integration/mail/base/users/users_list.h"
@@ -25,25 +25,73 @@ static bool is_same(const struct users_key *one, const struct users_key *other)
 	return one->size == other->size && memcmp(one->bytes, other->bytes, one->size) == 0;
 }
 
-/* An entry comes back from its own line. */
-static void check_key(const struct users_facts *facts, const struct users_key *key)
+/* Settings come back from a value. */
+static void check_settings(const struct users_settings *settings)
 {
+	uint8_t bytes[USERS_SETTINGS_SIZE];
+	struct users_settings again;
+	bool has_others;
+	size_t size = users_settings_encode(settings, bytes);
+	require(size <= sizeof(bytes), "a value has its size");
+	require(users_settings_decode((struct store_bytes){ bytes, size }, &again, &has_others) ==
+				STORE_OK &&
+			!has_others,
+		"settings are a value");
+	require(memcmp(settings, &again, sizeof(again)) == 0, "the value is these settings");
+}
+
+/* And from words. */
+static void check_words(const struct users_settings *settings)
+{
+	static const struct users_facts facts = { .folds_case = true };
+	static const char address[] = { USERS_ADDRESS, 'a', '@', 'b' };
+	char line[USERS_LIST_PRINT_MAX];
+	struct users_key key;
+	struct users_settings again;
+	size_t size = users_list_print(
+		(struct store_bytes){ (const uint8_t *)address, sizeof(address) }, settings, line);
+	require(users_list_parse(line, size, &facts, &key, &again) == STORE_OK, "they print");
+	require(memcmp(settings, &again, sizeof(again)) == 0, "they are the same");
+}
+
+static void check_value(const uint8_t *data, size_t size)
+{
+	struct users_settings settings;
+	bool has_others;
+	int ret = users_settings_decode((struct store_bytes){ data, size }, &settings, &has_others);
+	if (ret != STORE_OK)
+		return;
+	check_settings(&settings);
+	check_words(&settings);
+}
+
+/* An entry comes back from its own line. */
+static void check_entry(const struct users_facts *facts, const struct users_key *key,
+			const struct users_settings *settings)
+{
+	static const struct users_settings none = { 0 };
 	char line[USERS_LIST_PRINT_MAX];
 	struct users_key again;
+	struct users_settings settings_again;
 	require(key->size >= 2 && key->size <= USERS_KEY_MAX, "a key has its size");
 	size_t size = users_list_print(
-		(struct store_bytes){ (const uint8_t *)key->bytes, key->size }, line);
+		(struct store_bytes){ (const uint8_t *)key->bytes, key->size }, settings, line);
 	require(size > 0 && size <= sizeof(line), "a key prints");
-	require(users_list_parse(line, size, facts, &again) == STORE_OK, "it is an entry");
+	require(users_list_parse(line, size, facts, &again, &settings_again) == STORE_OK,
+		"it is an entry");
 	require(is_same(key, &again), "it is the same");
+	require(memcmp(settings, &settings_again, sizeof(*settings)) == 0, "and its settings");
+	size = users_list_print((struct store_bytes){ (const uint8_t *)key->bytes, key->size },
+				&none, line);
 	if (key->bytes[0] == USERS_ADDRESS)
 		require(users_file_key(USERS_ADDRESS, facts, line, size, &again) &&
 				is_same(key, &again),
 			"a question for it finds it");
 	users_file_domain_key(key, USERS_DOMAIN, &again);
 	size = users_list_print((struct store_bytes){ (const uint8_t *)again.bytes, again.size },
-				line);
-	require(users_list_parse(line, size, facts, &again) == STORE_OK, "it has a domain");
+				&none, line);
+	require(users_list_parse(line, size, facts, &again, &settings_again) == STORE_OK,
+		"it has a domain");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -58,15 +106,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.extension = (data[0] & 2) != 0 ? '+' : '\0',
 	};
 	size--;
+	if ((data[0] & 4) != 0)
+		check_value(data + 1, size);
 	while (size > 0) {
+		struct users_settings settings;
 		struct users_key key;
 		const char *end = memchr(text, '\n', size);
 		size_t line_size = end != NULL ? (size_t)(end - text) : size;
-		int ret = users_list_parse(text, line_size, &facts, &key);
+		int ret = users_list_parse(text, line_size, &facts, &key, &settings);
 		require(ret == STORE_OK || strcmp(users_strerror(ret), "") != 0,
 			"a refusal has its reason");
-		if (ret == STORE_OK && key.size > 0)
-			check_key(&facts, &key);
+		if (ret == STORE_OK && key.size > 0) {
+			check_settings(&settings);
+			check_entry(&facts, &key, &settings);
+		}
 		line_size += end != NULL;
 		text += line_size;
 		size -= line_size;

@@ -17,7 +17,17 @@ from harness import (EX_DATAERR, EX_IOERR, EX_NOPERM, EX_USAGE, SOURCE, Case, ma
 
 EX_NOINPUT = 66
 GOOD = "john@example.org\n@example.com # all of it\ndomain example.net\n"
+WITH_SETTINGS = ("john@example.org keep=2160h messages=10000\toctets=500M # the boss\n"
+                 "mary@example.org octets=0\n@example.com octets=2G\n")
 MANUAL = os.path.join(SOURCE, "integration/mail/smtp-front/smtp-front-users.8")
+
+
+def make_version_1(path):
+    """Of a database without settings: the version is the only difference, but for its checksum."""
+    with open(path, "r+b") as file:
+        content = file.read()
+        file.seek(0)
+        file.write(content.replace(b"m\0\0\0\2", b"m\0\0\0\1"))
 
 
 class Users(Case):
@@ -105,10 +115,68 @@ class Build(Users):
         bad = self.write("bad", "mary@example.org\nmary example.org\n\n@\n")
         result = self.build(good, bad, expect=EX_DATAERR)
         self.assertIn(f'error: [{bad}:2] line refused, text="mary example.org"'
-                      " (more than one word in the line)", result.stderr)
+                      ' (no "@" in the address)', result.stderr)
         self.assertIn(f'error: [{bad}:4] line refused, text="@" (not a domain)', result.stderr)
         self.assertIn("database not changed", result.stderr)
         self.assertEqual(self.dump(), before)
+
+    def test_settings_of_mailboxes_are_kept_printed_and_found(self):
+        self.build("-x", "+", self.write("list", WITH_SETTINGS))
+        lines = ["john@example.org messages=10000 octets=500M keep=90d", "mary@example.org",
+                 "@example.com octets=2G", "domain example.com", "domain example.org"]
+        self.assertEqual(self.dump(), lines)
+        self.run_users("check", "-d", self.database)
+        found = self.run_users("find", "-d", self.database, "John+x@example.org",
+                               "any@example.com", "mary@example.org", "eve@example.org", expect=1)
+        self.assertEqual(found.stdout.splitlines(),
+                         ["John+x@example.org\tvalid\tmessages=10000 octets=500M keep=90d",
+                          "any@example.com\tvalid\toctets=2G",
+                          "mary@example.org\tvalid", "eve@example.org\tunknown"])
+        self.build("-", input="\n".join(lines) + "\n")
+        self.assertEqual(self.dump(), lines)
+
+    def test_settings_that_are_none_change_nothing_and_are_told_what_is_permitted(self):
+        self.build(self.write("good", WITH_SETTINGS))
+        before = self.dump()
+        bad = self.write("bad", "a@b quota=5\na@b keep=90\na@b keep=1d keep=2d\na@b octets=5T\n"
+                         "a@b messages=1.5\ndomain b octets=5\na@b octets=5\na@b octets=6\n")
+        result = self.build(bad, expect=EX_DATAERR)
+        for number, text, reason in (
+                (1, "a@b quota=5", "behind an address are permitted messages=, octets= and keep="),
+                (2, "a@b keep=90", "keep=: permitted are 0, and 1s to 36500d, with s, m, h or d"),
+                (3, "a@b keep=1d keep=2d", "messages=, octets= and keep= are permitted once each"),
+                (4, "a@b octets=5T", "octets=: permitted are 0 to 1048576G, with K, M or G"),
+                (5, "a@b messages=1.5",
+                 "messages=: permitted are whole numbers from 0 to 1000000000"),
+                (6, "domain b octets=5",
+                 'a line with "domain" has one word behind it, and no settings'),
+                (8, "a@b octets=6", "this address is there already, with other settings")):
+            self.assertIn(f'error: [{bad}:{number}] line refused, text="{text}" ({reason})\n',
+                          result.stderr)
+        self.assertEqual(result.stderr.count("line refused"), 7)
+        self.assertEqual(self.dump(), before)
+
+    def test_the_lists_of_the_manual_build(self):
+        with open(MANUAL, encoding="utf-8") as file:
+            parts = re.findall(r"^\.Bd -literal[^\n]*\n(john@.*?)^\.Ed", file.read(),
+                               re.MULTILINE | re.DOTALL)
+        self.assertEqual(len(parts), 2)
+        for part in parts:
+            self.database = self.path("manual.mdb")
+            self.build("--max-shrink", "100", "-", input=part)
+        self.assertEqual(self.dump()[0], "john@example.org messages=10000 octets=500M keep=90d")
+
+    def test_a_database_of_version_1_is_made_anew_by_the_next_build(self):
+        many = "".join(f"user{i}@example.org\n" for i in range(100))
+        self.build(self.write("all", many))
+        make_version_1(self.database)
+        for command in ("check", "dump"):
+            result = self.run_users(command, "-d", self.database, expect=EX_DATAERR)
+            self.assertIn("(written with another schema version)", result.stderr)
+        self.build(self.write("few", GOOD), expect=EX_DATAERR)
+        self.build(self.write("more", many + WITH_SETTINGS))
+        self.run_users("check", "-d", self.database)
+        self.assertIn("@example.com octets=2G", self.dump())
 
     def test_of_many_bad_lines_some_are_shown_and_all_are_counted(self):
         result = self.build(self.write("bad", "x\n" * 5000), expect=EX_DATAERR)
@@ -236,6 +304,26 @@ class Manual(Users):
         self.assertGreater(len(said), 8)
         for words in said:
             self.assertIn(words.strip(), text)
+
+
+class Opened(Users):
+    def test_an_upgrade_needs_one_build_and_settings_change_no_answer(self):
+        self.expect_log("recipients not opened")
+        front = Front(self, users=["inbox@example.com"])
+        older = self.path("older.mdb")
+        shutil.copy(front.users_path, older)
+        make_version_1(older)
+        self.assertFalse(front.reload(trust={"users": older}))
+        self.assertIn(f"recipients not opened, users={older} (written with another schema version)",
+                      front.log())
+        self.run_users("build", "-d", older, "-", input="inbox@example.com messages=1 keep=1s\n")
+        self.assertTrue(front.reload(trust={"users": older}))
+        for _ in range(2):
+            with front.client() as client:
+                client.hello()
+                client.say("MAIL FROM:<a@example.net>", 250)
+                client.say("RCPT TO:<eve@example.com>", 550)
+                client.say("RCPT TO:<inbox@example.com>", 250)
 
 
 class Damaged(Users):

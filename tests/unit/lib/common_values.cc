@@ -81,6 +81,31 @@ TEST_CASE("a number has no unit", "[common][values]")
 	CHECK(explain(VALUES_COUNT, -5, 5) == "permitted are whole numbers from -5 to 5");
 }
 
+TEST_CASE("a number is printed with its largest unit, and reads back", "[common][values]")
+{
+	const auto [unit, number, text] = GENERATE(table<values_unit, int64_t, const char *>({
+		{ VALUES_COUNT, 0, "0" },
+		{ VALUES_COUNT, 86400, "86400" },
+		{ VALUES_COUNT, INT64_MAX, "9223372036854775807" },
+		{ VALUES_SECONDS, 0, "0" },
+		{ VALUES_SECONDS, 59, "59s" },
+		{ VALUES_SECONDS, 60, "1m" },
+		{ VALUES_SECONDS, 61, "61s" },
+		{ VALUES_SECONDS, 7200, "2h" },
+		{ VALUES_SECONDS, INT64_C(90) * 86400, "90d" },
+		{ VALUES_MS, 1500, "1500ms" },
+		{ VALUES_MS, 2000, "2s" },
+		{ VALUES_BYTES, 1023, "1023" },
+		{ VALUES_BYTES, 1024, "1K" },
+		{ VALUES_BYTES, INT64_C(500) << 20, "500M" },
+		{ VALUES_BYTES, INT64_C(2) << 40, "2048G" },
+	}));
+	char printed[VALUES_NUMBER_MAX];
+	CAPTURE(unit, number);
+	CHECK(std::string(values_print_number(unit, number, printed)) == text);
+	CHECK(number_of(printed, unit) == number);
+}
+
 TEST_CASE("permissions are three octal digits", "[common][values]")
 {
 	int64_t mode = 1;

@@ -150,6 +150,76 @@ TEST_CASE("a store of another schema is neither written nor read", "[store][writ
 	CHECK(opened_reader(path).status() == STORE_ECORRUPT);
 }
 
+// ---- a store of an older version ----
+
+static store_kind zones_of(uint32_t version, uint32_t older_version, bool has_values)
+{
+	store_kind kind = zone_store;
+	kind.version = version;
+	kind.older_version = older_version;
+	kind.has_values = has_values;
+	return kind;
+}
+
+template <typename Function>
+static int write_kind(const std::string &path, const store_kind &kind, Function function)
+{
+	return writer_run(
+		path.c_str(), &kind,
+		[](writer *w, void *context) { return (*static_cast<Function *>(context))(w); },
+		&function);
+}
+
+static int read_whole(const std::string &path, const store_kind &kind)
+{
+	reader *opened = nullptr;
+	int ret = reader_open(path.c_str(), &kind, &opened);
+	if (ret != STORE_OK)
+		return ret;
+	ret = reader_begin(opened);
+	if (ret == STORE_OK)
+		ret = reader_verify(opened);
+	reader_end(opened);
+	reader_close(opened);
+	return ret;
+}
+
+TEST_CASE("a writer takes a store of its kind's older version, and of no other",
+	  "[store][writer][reader]")
+{
+	const tmpdir dir;
+	const std::string path = dir.file("a.mdb");
+	const store_kind older = zones_of(7, 0, false);
+	const store_kind newer = zones_of(9, 7, true);
+	REQUIRE(write_kind(path, older, [](writer *w) {
+			return put_all(w, STORE_RECORDS, { { "a", "" }, { "b", "" } });
+		}) == STORE_OK);
+	CHECK(read_whole(path, older) == STORE_OK);
+	CHECK(read_whole(path, newer) == STORE_ESCHEMA);
+	for (const auto &other :
+	     { zones_of(9, 0, true), zones_of(9, 6, true), zones_of(9, 8, true) })
+		CHECK(write_kind(path, other, [](writer *) { return 0; }) == STORE_ESCHEMA);
+
+	// What fails leaves the version that it had.
+	CHECK(write_kind(path, newer, [](writer *) { return -EDOM; }) == -EDOM);
+	CHECK(read_whole(path, older) == STORE_OK);
+
+	bool was_new = true;
+	const auto change = [&](writer *w) {
+		was_new = writer_is_new(w);
+		const int ret = put(w, STORE_RECORDS, "a", "1");
+		return ret == STORE_OK ? put(w, STORE_SETS, "c", "2") : ret;
+	};
+	CHECK(write_kind(path, newer, change) == STORE_OK);
+	CHECK_FALSE(was_new);
+	CHECK(read_whole(path, newer) == STORE_OK);
+	CHECK(read_whole(path, older) == STORE_ESCHEMA);
+	// Its checksum is one that later changes go on from.
+	CHECK(write_kind(path, newer, [](writer *w) { return writer_clear(w, STORE_RECORDS); }) ==
+	      STORE_OK);
+	CHECK(read_whole(path, newer) == STORE_OK);
+}
+
 TEST_CASE("a status of lib/store has a number and a text of its own", "[store][writer]")
 {
 #define X(name, code, text)                                                                        \

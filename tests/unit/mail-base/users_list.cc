@@ -12,17 +12,19 @@
 static std::string print(const std::string &line, const users_facts &facts = folding())
 {
 	users_key key = {};
-	REQUIRE(users_list_parse(line.data(), line.size(), &facts, &key) == STORE_OK);
+	users_settings settings = {};
+	REQUIRE(users_list_parse(line.data(), line.size(), &facts, &key, &settings) == STORE_OK);
 	char text[USERS_LIST_PRINT_MAX];
 	const store_bytes bytes = { reinterpret_cast<const uint8_t *>(key.bytes), key.size };
-	return std::string(text, users_list_print(bytes, text));
+	return std::string(text, users_list_print(bytes, &settings, text));
 }
 
 static int status_of(const std::string &line)
 {
 	const users_facts facts = folding();
 	users_key key = {};
-	return users_list_parse(line.data(), line.size(), &facts, &key);
+	users_settings settings = {};
+	return users_list_parse(line.data(), line.size(), &facts, &key, &settings);
 }
 
 using lines = std::vector<std::string>;
@@ -85,15 +87,16 @@ TEST_CASE("a line that is no entry is refused with its reason, and changes nothi
 		{ "domain", USERS_EDOMAIN },
 		{ "domain example.org example.net", USERS_EWORDS },
 		{ "domain a@example.org", USERS_EDOMAIN },
-		{ "john@example.org OK", USERS_EWORDS },
-		{ "john doe@example.org", USERS_EWORDS },
+		{ "domain example.org messages=1", USERS_EWORDS },
+		{ "john@example.org OK", USERS_ESETTING },
+		{ "john doe@example.org", USERS_EADDRESS },
 		{ "john@example..org", USERS_EDOMAIN },
 		{ "john@.example.org", USERS_EDOMAIN },
 		{ "john@example.org.", USERS_EDOMAIN },
 		{ "john@exa$mple.org", USERS_EDOMAIN },
 		{ "john@[192.0.2.1", USERS_EDOMAIN },
 		{ "john@[]", USERS_EDOMAIN },
-		{ "john@[a b]", USERS_EWORDS },
+		{ "john@[a b]", USERS_EDOMAIN },
 		{ ".john@example.org", USERS_ELOCAL },
 		{ "john.@example.org", USERS_ELOCAL },
 		{ "jo..hn@example.org", USERS_ELOCAL },
@@ -140,7 +143,7 @@ TEST_CASE("a line without an entry is no fault", "[front][users_list]")
 
 TEST_CASE("each status of a list has a text of its own", "[front][users_list]")
 {
-	CHECK(std::string(users_strerror(USERS_EWORDS)) == "more than one word in the line");
+	CHECK(std::string(users_strerror(USERS_EADDRESS)) == "no \"@\" in the address");
 	CHECK(std::string(users_strerror(STORE_ECUT)) == "file is cut short");
 	CHECK(std::string(users_strerror(-ENOENT)) == "No such file or directory");
 	CHECK(std::string(users_strerror(STORE_ECORRUPT)) == "damaged store");

@@ -73,27 +73,27 @@ static bool cut_extension(const struct users_facts *facts, struct users_key *key
 	return true;
 }
 
-static int find(struct users *users, const struct users_key *key)
+static int find(struct users *users, const struct users_key *key, struct store_bytes *ret_value)
 {
-	struct store_bytes value;
-	return reader_get(users->reader, 0, key->bytes, key->size, &value);
+	return reader_get(users->reader, 0, key->bytes, key->size, ret_value);
 }
 
-/* The key of an address; it becomes that of what makes the address valid. */
-static int find_key(struct users *users, const struct users_facts *facts, struct users_key *key)
+/* The key of an address; it becomes that of what makes the address valid, which has *ret_value. */
+static int find_key(struct users *users, const struct users_facts *facts, struct users_key *key,
+		    struct store_bytes *ret_value)
 {
 	struct users_key domain;
-	int ret = find(users, key);
+	int ret = find(users, key, ret_value);
 	if (ret == DNSBLV6_ENOTFOUND && cut_extension(facts, key))
-		ret = find(users, key);
+		ret = find(users, key, ret_value);
 	if (ret == DNSBLV6_ENOTFOUND) {
 		users_file_domain_key(key, USERS_DOMAIN, &domain);
 		users_file_domain_key(key, USERS_CATCHALL, key);
-		ret = find(users, key);
+		ret = find(users, key, ret_value);
 	}
 	if (ret != DNSBLV6_ENOTFOUND)
 		return ret == STORE_OK ? USERS_VALID : ret;
-	ret = find(users, &domain);
+	ret = find(users, &domain, ret_value);
 	if (ret == DNSBLV6_ENOTFOUND)
 		return USERS_NOT_OURS;
 	return ret == STORE_OK ? USERS_UNKNOWN : ret;
@@ -109,29 +109,37 @@ static void put_entry(const struct users_key *key, char *ret_entry)
 		ret_entry[0] = '@';
 }
 
-static bool take_postmaster(const char *address, size_t size, char *ret_entry)
+/* Without a domain it is in no list, and its mailbox has no settings. */
+static const char postmaster[] = "postmaster";
+
+static bool is_postmaster(const char *address, size_t size)
 {
-	static const char postmaster[] = "postmaster";
-	bool is_so = size == sizeof(postmaster) - 1 && strncasecmp(address, postmaster, size) == 0;
-	if (is_so)
-		memcpy(ret_entry, postmaster, sizeof(postmaster));
-	return is_so;
+	return size == sizeof(postmaster) - 1 && strncasecmp(address, postmaster, size) == 0;
 }
 
-int users_find_entry(struct users *users, const char *address, size_t size, char *ret_entry)
+static int take_settings(struct store_bytes value, struct users_settings *ret_settings)
+{
+	bool has_others;
+	return users_settings_decode(value, ret_settings, &has_others);
+}
+
+/* As users_find_settings(); what is NULL is not asked for. */
+static int ask(struct users *users, const char *address, size_t size, char *ret_entry,
+	       struct users_settings *ret_settings)
 {
 	struct users_facts facts;
 	struct users_key key;
-	if (take_postmaster(address, size, ret_entry))
-		return USERS_VALID;
+	struct store_bytes value;
 	int ret = begin(users, &facts);
 	if (ret != STORE_OK)
 		return ret;
 	/* What is no address, or longer than any that was kept, has no domain of ours. */
 	ret = USERS_NOT_OURS;
 	if (users_file_key(USERS_ADDRESS, &facts, address, size, &key))
-		ret = find_key(users, &facts, &key);
-	if (ret == USERS_VALID)
+		ret = find_key(users, &facts, &key, &value);
+	if (ret == USERS_VALID && ret_settings != NULL)
+		ret = take_settings(value, ret_settings);
+	if (ret == USERS_VALID && ret_entry != NULL)
 		put_entry(&key, ret_entry);
 	reader_end(users->reader);
 	return ret;
@@ -139,23 +147,95 @@ int users_find_entry(struct users *users, const char *address, size_t size, char
 
 int users_find(struct users *users, const char *address, size_t size)
 {
-	char entry[USERS_ENTRY_SIZE];
-	return users_find_entry(users, address, size, entry);
+	return is_postmaster(address, size) ? USERS_VALID : ask(users, address, size, NULL, NULL);
+}
+
+int users_find_entry(struct users *users, const char *address, size_t size, char *ret_entry)
+{
+	if (!is_postmaster(address, size))
+		return ask(users, address, size, ret_entry, NULL);
+	memcpy(ret_entry, postmaster, sizeof(postmaster));
+	return USERS_VALID;
+}
+
+int users_find_settings(struct users *users, const char *address, size_t size, char *ret_entry,
+			struct users_settings *ret_settings)
+{
+	if (!is_postmaster(address, size))
+		return ask(users, address, size, ret_entry, ret_settings);
+	memcpy(ret_entry, postmaster, sizeof(postmaster));
+	*ret_settings = (struct users_settings){ 0 };
+	return USERS_VALID;
 }
 
 bool users_make_entry(const char *address, size_t size, char *ret_entry)
 {
 	const struct users_facts facts = { .folds_case = true };
 	struct users_key key;
-	if (take_postmaster(address, size, ret_entry))
+	if (is_postmaster(address, size)) {
+		memcpy(ret_entry, postmaster, sizeof(postmaster));
 		return true;
+	}
 	if (!users_file_key(USERS_ADDRESS, &facts, address, size, &key))
 		return false;
 	put_entry(&key, ret_entry);
 	return true;
 }
 
+/* ---- a mailbox that is known ---- */
+
+/*
+ * put_entry() undone. A catch-all has one "@", at its beginning: @x@example.org is the local part
+ * "@x", which a list has in quotes.
+ */
+static bool take_entry(const char *entry, struct users_key *ret_key)
+{
+	size_t size = strnlen(entry, USERS_ENTRY_SIZE);
+	bool is_catchall = size > 0 && memrchr(entry, '@', size) == entry;
+	size_t skipped = is_catchall ? 1 : 0;
+	if (size <= skipped || size > USERS_KEY_MAX - 1)
+		return false;
+	ret_key->bytes[0] = is_catchall ? USERS_CATCHALL : USERS_ADDRESS;
+	memcpy(ret_key->bytes + 1, entry + skipped, size - skipped);
+	ret_key->size = 1 + size - skipped;
+	return true;
+}
+
+int users_settings_of(struct users *users, const char *entry, struct users_settings *ret_settings)
+{
+	struct users_key key;
+	struct store_bytes value;
+	if (strcmp(entry, postmaster) == 0) {
+		*ret_settings = (struct users_settings){ 0 };
+		return STORE_OK;
+	}
+	if (!take_entry(entry, &key))
+		return DNSBLV6_ENOTFOUND;
+	int ret = reader_begin(users->reader);
+	if (ret != STORE_OK)
+		return ret;
+	ret = find(users, &key, &value);
+	if (ret == STORE_OK)
+		ret = take_settings(value, ret_settings);
+	reader_end(users->reader);
+	return ret;
+}
+
 /* ---- all entries ---- */
+
+/* A line without what another program has written would be an entry that it has not. */
+static int print(struct store_bytes key, struct store_bytes value, char *ret_line, size_t *ret_size)
+{
+	struct users_settings settings;
+	bool has_others;
+	int ret = users_settings_decode(value, &settings, &has_others);
+	if (ret != STORE_OK)
+		return ret;
+	if (has_others)
+		return STORE_ESCHEMA;
+	*ret_size = users_list_print(key, &settings, ret_line);
+	return *ret_size > 0 ? STORE_OK : STORE_ECORRUPT;
+}
 
 static int walk(struct users *users, users_walk_fn fn, void *context)
 {
@@ -168,8 +248,10 @@ static int walk(struct users *users, users_walk_fn fn, void *context)
 	     found = reader_next(users->reader, 0, &key, &value)) {
 		if (key.data[0] == USERS_FILE_FACTS_KEY[0])
 			continue;
-		size_t size = users_list_print(key, line);
-		ret = size > 0 ? fn(context, line, size) : STORE_ECORRUPT;
+		size_t size;
+		ret = print(key, value, line, &size);
+		if (ret == STORE_OK)
+			ret = fn(context, line, size);
 	}
 	return ret != STORE_OK || found == DNSBLV6_ENOTFOUND ? ret : found;
 }

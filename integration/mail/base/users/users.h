@@ -2,10 +2,12 @@
 #pragma once
 
 /*
- * users.h - is this a recipient of ours? Asked of a database of full addresses.
+ * users.h - is this a recipient of ours, and what settings has its mailbox? Asked of a database of
+ *           full addresses.
  *
  * Flow: smtp-front-users build (users_build.h) writes the file -> an edge and the workers ask
- *       here at RCPT -> dialogue_accept() or dialogue_refuse().
+ *       here at RCPT -> dialogue_accept() or dialogue_refuse(); settings are for programs that
+ *       keep mailboxes, and for smtp-front-users find.
  *
  *     struct users *users = NULL;
  *     int ret = users_open("/var/lib/smtp-front/users.mdb", &users);
@@ -72,15 +74,27 @@ int users_find(struct users *users, const char *address, size_t size);
  */
 int users_find_entry(struct users *users, const char *address, size_t size, char *ret_entry);
 /*
+ * The same, and the settings of that mailbox. Both outputs are written of a valid address only;
+ * those of postmaster without a domain are all 0.
+ */
+int users_find_settings(struct users *users, const char *address, size_t size, char *ret_entry,
+			struct users_settings *ret_settings);
+/*
+ * Those of a mailbox by its entry, as the two above return it. 0, DNSBLV6_ENOTFOUND when no list
+ * has it any more, or another negative status: then nothing is known.
+ */
+int users_settings_of(struct users *users, const char *entry, struct users_settings *ret_settings);
+/*
  * What would be the entry where there is no list: without quotes, in lower case. false: it is no
  * address, or longer than any that could be kept.
  */
 bool users_make_entry(const char *address, size_t size, char *ret_entry);
 
 /*
- * Calls fn for each entry as a line of a list ("john@example.org", "@example.org", "domain
- * example.net"), in order, until it returns other than 0, which is returned. The list that is
- * walked keeps its pages meanwhile, also from a build.
+ * Calls fn for each entry as a line of a list ("john@example.org octets=500M", "@example.org",
+ * "domain example.net"), in order, until it returns other than 0, which is returned. STORE_ESCHEMA
+ * at an entry with a setting that only a later program knows. The list that is walked keeps its
+ * pages meanwhile, also from a build.
  */
 typedef int (*users_walk_fn)(void *context, const char *line, size_t size);
 int users_walk(struct users *users, users_walk_fn fn, void *context);

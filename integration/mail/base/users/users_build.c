@@ -11,30 +11,40 @@ struct run {
 	void *context;
 };
 
-static int put(struct users_builder *build, const struct users_key *key, uint64_t *count)
+/* The order of lines, and of lists, decides nothing: what they say twice must be the same. */
+static int put(struct users_builder *build, const struct users_key *key, struct store_bytes value,
+	       uint64_t *count)
 {
 	struct store_bytes there;
 	int ret = writer_get(build->writer, 0, key->bytes, key->size, &there);
+	if (ret == STORE_OK)
+		return there.size == value.size && memcmp(there.data, value.data, value.size) == 0
+			       ? STORE_OK
+			       : USERS_EOTHER;
 	if (ret != DNSBLV6_ENOTFOUND)
 		return ret;
 	++*count;
-	return writer_put(build->writer, 0, key->bytes, key->size, "", 0);
+	return writer_put(build->writer, 0, key->bytes, key->size, value.data, value.size);
 }
 
 int users_build_add(struct users_builder *build, const char *line, size_t size)
 {
 	struct users_facts *facts = &build->facts;
+	struct users_settings settings;
 	struct users_key key;
 	struct users_key domain;
-	int ret = users_list_parse(line, size, facts, &key);
+	uint8_t bytes[USERS_SETTINGS_SIZE];
+	int ret = users_list_parse(line, size, facts, &key, &settings);
 	if (ret != STORE_OK || key.size == 0)
 		return ret;
+	const struct store_bytes none = { bytes, 0 };
+	const struct store_bytes value = { bytes, users_settings_encode(&settings, bytes) };
 	users_file_domain_key(&key, USERS_DOMAIN, &domain);
 	if (key.bytes[0] == USERS_ADDRESS)
-		ret = put(build, &key, &facts->address_count);
+		ret = put(build, &key, value, &facts->address_count);
 	else if (key.bytes[0] == USERS_CATCHALL)
-		ret = put(build, &key, &facts->catchall_count);
-	return ret == STORE_OK ? put(build, &domain, &facts->domain_count) : ret;
+		ret = put(build, &key, value, &facts->catchall_count);
+	return ret == STORE_OK ? put(build, &domain, none, &facts->domain_count) : ret;
 }
 
 static bool is_too_small(struct users_builder *build, const char *unit, uint64_t before,

@@ -52,13 +52,14 @@ typedef int (*users_build_fn)(struct users_builder *build, void *context);
  * Creates path when there is none (mode 0644 less umask, as its lock file). Returns 0, -errno
  * (-ENOSPC, -EACCES, ...), a status of lib/lmdb, USERS_ESHRINK or what fill returned. A file that
  * was created and never committed is removed; a file that is no database of recipients is left
- * alone.
+ * alone, as is one of a later version. One of version 1 becomes one of this version.
  */
 int users_build(const char *path, struct users_builder *build, users_build_fn fill, void *context);
 
 /*
- * For fill: adds the entry of a line, and its domain. What is there already is no harm. After a
- * status of users_list_parse() nothing was added and more lines may be, after any other none.
+ * For fill: adds the entry of a line, and its domain. What is there already is no harm, unless it
+ * has other settings: USERS_EOTHER. After that and after a status of users_list_parse() nothing was
+ * added and more lines may be, after any other none.
  */
 int users_build_add(struct users_builder *build, const char *line, size_t size);
 

@@ -2,18 +2,17 @@
 #pragma once
 
 /*
- * users_file.h - what is in a database of recipients: keys, and facts about the list.
+ * users_file.h - what is in a database of recipients: keys, settings, and facts about the list.
  *
  * Flow: users_list.c makes keys of lines -> users_build.c writes them -> users.c looks them up.
  *
- * A store of lib/lmdb with one table. A key begins with the letter of its kind; values are empty
- * but for that of the facts.
+ * A store of lib/lmdb with one table. A key begins with the letter of its kind.
  *
  *     KEY                        MEANING
  *     "a" local "@" domain       this address is valid
  *     "c" domain                 every address of this domain is (catch-all)
  *     "d" domain                 this domain is ours; each that occurs above has one of these
- *     "m"                        facts, in version 1:
+ *     "m"                        facts, in version 2:
  *
  *     OFFSET  SIZE  DESCRIPTION
  *        0      4   version, big-endian as all below
@@ -24,7 +23,22 @@
  *       16      8   number of catch-all domains
  *       24      8   number of domains
  *       32      8   when it was built, seconds since 1970
- *       40      8   checksum over the keys
+ *       40      8   checksum over keys and values
+ *
+ * The value of "a" and of "c" has the settings of the mailbox, that of "d" is empty. Settings are
+ * any number of these, in ascending order of their tags, each tag once:
+ *
+ *     OFFSET  SIZE  DESCRIPTION
+ *        0      1   tag: 1 messages, 2 octets, 3 keep; others are free
+ *        1      2   size of what follows
+ *        3      8   of these three: a number, not 0; seconds for keep
+ *
+ * A setting that is 0 is not there, so that a mailbox without settings has an empty value. A reader
+ * passes over tags that it does not know, so that processes go on that were started before an
+ * upgrade; one that no reader may pass over would come with another version.
+ *
+ * In version 1 all values but that of "m" were empty, and the checksum was over the keys alone.
+ * users_build.c makes version 2 of it; readers refuse it.
  *
  * Domains are in lower case (ASCII; nothing is converted between U-labels and A-labels), local
  * parts as they mean and not as they are quoted: "john doe"@example.org is john doe@example.org.

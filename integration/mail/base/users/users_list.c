@@ -7,19 +7,6 @@
 #define DOMAIN_MAX 255 /* and 4.5.3.1.2 */
 #define LABEL_MAX  63  /* RFC 1035 */
 
-const char *users_strerror(int status)
-{
-	switch (status) {
-#define X(name, code, text)                                                                        \
-	case name:                                                                                 \
-		return text;
-		USERS_STATUS_MAP(X)
-#undef X
-	default:
-		return store_strerror(status);
-	}
-}
-
 /* ---- what is an address ---- */
 
 /* RFC 3629: the shortest form, no surrogates, up to U+10FFFF. Size of the character, or 0. */
@@ -164,29 +151,51 @@ static size_t take_word(const char **text, size_t *size, const char **ret_word)
 	return used;
 }
 
-int users_list_parse(const char *line, size_t size, const struct users_facts *facts,
-		     struct users_key *ret_key)
+/* What is behind "domain". */
+static int parse_domain(const char *rest, size_t size, const struct users_facts *facts,
+			struct users_key *ret_key)
 {
-	static const char keyword[] = "domain";
 	const char *word;
-	const char *rest;
-	size_t word_size = take_word(&line, &size, &word);
-	bool is_domain = word_size == sizeof(keyword) - 1 && memcmp(word, keyword, word_size) == 0;
-	ret_key->size = 0;
-	if (word_size == 0)
-		return STORE_OK;
-	if (is_domain)
-		word_size = take_word(&line, &size, &word);
-	if (take_word(&line, &size, &rest) > 0)
+	const char *more;
+	size_t word_size = take_word(&rest, &size, &word);
+	if (take_word(&rest, &size, &more) > 0)
 		return USERS_EWORDS;
 	if (!is_utf8(word, word_size))
 		return USERS_EUTF8;
-	if (!is_domain)
-		return parse_address(word, word_size, facts, ret_key);
 	int ret = check_domain(word, word_size);
 	if (ret == STORE_OK)
 		(void)users_file_key(USERS_DOMAIN, facts, word, word_size, ret_key);
 	return ret;
+}
+
+/* What is behind an address. */
+static int parse_settings(const char *rest, size_t size, struct users_settings *settings)
+{
+	const char *word;
+	size_t word_size;
+	unsigned seen = 0;
+	int ret = STORE_OK;
+	while (ret == STORE_OK && (word_size = take_word(&rest, &size, &word)) > 0)
+		ret = users_settings_parse(word, word_size, &seen, settings);
+	return ret;
+}
+
+int users_list_parse(const char *line, size_t size, const struct users_facts *facts,
+		     struct users_key *ret_key, struct users_settings *ret_settings)
+{
+	static const char keyword[] = "domain";
+	const char *word;
+	size_t word_size = take_word(&line, &size, &word);
+	ret_key->size = 0;
+	*ret_settings = (struct users_settings){ 0 };
+	if (word_size == 0)
+		return STORE_OK;
+	if (word_size == sizeof(keyword) - 1 && memcmp(word, keyword, word_size) == 0)
+		return parse_domain(line, size, facts, ret_key);
+	if (!is_utf8(word, word_size))
+		return USERS_EUTF8;
+	int ret = parse_address(word, word_size, facts, ret_key);
+	return ret == STORE_OK ? parse_settings(line, size, ret_settings) : ret;
 }
 
 /* ---- back to text ---- */
@@ -218,8 +227,11 @@ static void put_local(struct text *text, const char *local, size_t size)
 	put(text, "\"", 1);
 }
 
-size_t users_list_print(struct store_bytes key, char *ret_line)
+size_t users_list_print(struct store_bytes key, const struct users_settings *settings,
+			char *ret_line)
 {
+	char words[USERS_SETTINGS_PRINT_MAX];
+	size_t words_size = users_settings_print(settings, words);
 	struct text text = { ret_line, 0 };
 	if (key.size < 2 || key.size > USERS_KEY_MAX)
 		return 0;
@@ -234,11 +246,13 @@ size_t users_list_print(struct store_bytes key, char *ret_line)
 		rest = at;
 	} else if (key.data[0] == USERS_CATCHALL) {
 		put(&text, "@", 1);
-	} else if (key.data[0] == USERS_DOMAIN) {
+	} else if (key.data[0] == USERS_DOMAIN && words_size == 0) {
 		put(&text, "domain ", strlen("domain "));
 	} else {
 		return 0;
 	}
 	put(&text, rest, size);
+	put(&text, " ", words_size > 0 ? 1 : 0);
+	put(&text, words, words_size);
 	return text.size;
 }

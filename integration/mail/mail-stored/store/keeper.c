@@ -12,11 +12,9 @@
 
 static const char context[] = "mail-stored";
 
-#define EXPIRE_MS	3600000 /* between rounds */
-#define EXPIRE_FIRST_MS 1000
-#define EXPIRE_BOXES	64  /* in one turn of the loop */
-#define EXPIRE_MAILS	256 /* in one deletion */
-#define SPACE_SHORT	20  /* less than one in so many blocks is free */
+#define EXPIRE_BOXES 64	 /* in one turn of the loop */
+#define EXPIRE_MAILS 256 /* in one deletion */
+#define SPACE_SHORT  20	 /* less than one in so many blocks is free */
 
 static uint64_t now_us(void)
 {
@@ -36,12 +34,20 @@ static void note(struct keeper *keeper, const char *what, int status)
 
 /* ---- the index ---- */
 
+/* A full disk is one line, however often this is tried: the log has what the index lacks. */
 static void on_index(uv_timer_t *timer)
 {
 	struct keeper *keeper = timer->data;
 	int ret = maillayer_flush(keeper->layer);
-	if (ret != 0 && ret != -EOPNOTSUPP)
+	if (ret == 0 || ret == -EOPNOTSUPP) {
+		if (keeper->is_behind)
+			log_info(context, "index written again");
+		keeper->is_behind = false;
+		return;
+	}
+	if (!keeper->is_behind || ret == MAILSTORE_EFAILED)
 		note(keeper, "index not written", ret);
+	keeper->is_behind = true;
 }
 
 /* ---- space ---- */
@@ -139,7 +145,7 @@ static void on_expire(uv_timer_t *timer)
 		return;
 	}
 	keeper->box_size = 0;
-	uv_timer_start(timer, on_expire, EXPIRE_MS, 0);
+	uv_timer_start(timer, on_expire, keeper->setup->keep_ms, 0);
 	if (ret != DNSBLV6_ENOTFOUND && ret != -EOPNOTSUPP)
 		note(keeper, "old mails not deleted", ret);
 }
@@ -162,7 +168,7 @@ int keeper_open(struct keeper *keeper, uv_loop_t *loop)
 		ret = uv_timer_start(&keeper->collect, on_collect, keeper->setup->collect_ms,
 				     keeper->setup->collect_ms);
 	if (ret == 0)
-		ret = uv_timer_start(&keeper->expire, on_expire, EXPIRE_FIRST_MS, 0);
+		ret = uv_timer_start(&keeper->expire, on_expire, keeper->setup->keep_ms, 0);
 	return ret;
 }
 

@@ -9,7 +9,7 @@
  *     every "index-delay"       the index is made that of the log
  *     every "collect-interval"  when nothing was delivered since the last look, or the log is more than
  *                               twice what lives, or the disk is nearly full: one segment is emptied
- *     every hour                mails that are older than their mailbox keeps them are deleted, some
+ *     every "keep-interval"     mails that are older than their mailbox keeps them are deleted, some
  *                               mailboxes in each turn of the loop
  *
  * One thread's. After keeper_close() the loop has to run once more.
@@ -35,6 +35,7 @@ struct keeper {
 	uv_timer_t expire;
 	unsigned open_handles;
 	bool is_closed;
+	bool is_behind;	    /* the index could not be written, and that was said */
 	uint64_t delivered; /* at the last look */
 	/* Of a round over all mailboxes: the one that was looked at last. */
 	uint8_t box[MAILBOX_NAME_MAX];

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #define SEALS	  (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 #define BOXES_MAX 4096	      /* in one reply */
@@ -73,6 +74,16 @@ static int find_names(const struct mailmeta *meta, struct mailname **ret_names)
 	return 0;
 }
 
+/* What is not known is tried. */
+static bool has_space(const struct requests *requests, uint64_t size)
+{
+	struct statvfs facts;
+	if (requests->reserve == 0 || statvfs(requests->directory, &facts) != 0)
+		return true;
+	uint64_t free_size = (uint64_t)facts.f_bavail * facts.f_frsize;
+	return free_size >= requests->reserve && free_size - requests->reserve >= size;
+}
+
 static int deliver(struct requests *requests, const struct storewire_request *request,
 		   const struct memory *memory, uint64_t time_us, struct mailid *ret_id)
 {
@@ -82,6 +93,8 @@ static int deliver(struct requests *requests, const struct storewire_request *re
 		return MAILSTORE_EUNSEALED;
 	if (request->size > requests->size_max + TRACE_MAX)
 		return -EFBIG;
+	if (!has_space(requests, memory->size))
+		return -ENOSPC;
 	int ret = mailmeta_decode(memory->bytes, (size_t)request->number, &meta);
 	if (ret == 0 && meta.exceptions.size > 0)
 		ret = MAILSTORE_EDAMAGED;
@@ -327,10 +340,15 @@ void requests_take(struct requests *requests, const struct storewire_request *re
 /* ---- begin and end ---- */
 
 int requests_init(struct requests *ret_requests, struct maillayer *layer, const struct quota *quota,
-		  uint64_t size_max, uint64_t *counters)
+		  const struct stored_setup *setup, uint64_t *counters)
 {
 	*ret_requests = (struct requests){
-		.layer = layer, .quota = quota, .size_max = size_max, .counters = counters
+		.layer = layer,
+		.quota = quota,
+		.size_max = setup->size_max,
+		.directory = setup->directory,
+		.reserve = setup->reserve,
+		.counters = counters,
 	};
 	return make_room(ret_requests, STOREWIRE_ROWS_MAX);
 }

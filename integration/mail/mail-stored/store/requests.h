@@ -23,7 +23,9 @@ struct requests {
 	struct maillayer *layer; /* borrowed, as the next */
 	const struct quota *quota;
 	uint64_t *counters;
-	uint64_t size_max;	   /* of a mail */
+	uint64_t size_max;     /* of a mail */
+	const char *directory; /* of the store */
+	uint64_t reserve; /* of its file system, which mails leave free for index and deletions */
 	struct mailentry *entries; /* REQUESTS_ENTRIES */
 	uint8_t *rows;
 	size_t rows_size;
@@ -32,7 +34,7 @@ struct requests {
 
 /* 0 or -ENOMEM. requests_deinit() in any case. */
 int requests_init(struct requests *ret_requests, struct maillayer *layer, const struct quota *quota,
-		  uint64_t size_max, uint64_t *counters);
+		  const struct stored_setup *setup, uint64_t *counters);
 void requests_deinit(struct requests *requests);
 
 struct requests_answer {

@@ -134,7 +134,7 @@ static int open_parts(struct service *service)
 		return refused_status(ret);
 	}
 	service->quota = (struct quota){ .setup = setup, .users = service->users };
-	ret = requests_init(&service->requests, service->layer, &service->quota, setup->size_max,
+	ret = requests_init(&service->requests, service->layer, &service->quota, setup,
 			    service->start->counters);
 	if (ret == 0)
 		return EX_OK;

@@ -296,20 +296,32 @@ static int dump_command(struct command_line *line)
 	return EX_OK;
 }
 
-static int find_command(struct command_line *line)
+/* An address in a line: what it is, and the settings of its mailbox if it has any. */
+static int print_answer(struct users *users, const char *address)
 {
 	static const char *const words[] = {
 		[USERS_VALID] = "valid",
 		[USERS_UNKNOWN] = "unknown",
 		[USERS_NOT_OURS] = "not-ours",
 	};
+	struct users_settings settings = { 0 };
+	char entry[USERS_ENTRY_SIZE];
+	char text[USERS_SETTINGS_PRINT_MAX];
+	int ret = users_find_settings(users, address, strlen(address), entry, &settings);
+	if (ret < 0)
+		return ret;
+	bool has_settings = users_settings_print(&settings, text) > 0;
+	printf("%s\t%s%s%s\n", address, words[ret], has_settings ? "\t" : "", text);
+	return ret;
+}
+
+static int find_command(struct command_line *line)
+{
 	struct users *users = NULL;
 	int status = EX_OK;
 	int ret = users_open(line->database, &users);
 	for (int i = 0; ret >= 0 && i < line->word_count; i++) {
-		ret = users_find(users, line->words[i], strlen(line->words[i]));
-		if (ret >= 0)
-			printf("%s\t%s\n", line->words[i], words[ret]);
+		ret = print_answer(users, line->words[i]);
 		if (ret != USERS_VALID)
 			status = 1;
 	}

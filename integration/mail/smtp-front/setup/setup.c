@@ -107,7 +107,7 @@ static const char *take_certificate(void *data, const struct conf_value *value)
 static const char *const capacities[] = { "wait", "refuse", NULL };
 static const char *const talkers[] = { "reject", "ignore", NULL };
 static const char *const newlines[] = { "reject", "normalize", NULL };
-static const char *const kinds[] = { "smtp", "lmtp", "maildir", "null", "postfix", NULL };
+static const char *const kinds[] = { "smtp", "lmtp", "maildir", "null", "store", "postfix", NULL };
 static const char *const tells[] = { "none", "xclient", "proxy", "proxy2", NULL };
 static const char *const maildirs[] = { "one", "recipient", NULL };
 
@@ -216,6 +216,12 @@ static const char *check_sink(const struct setup_sink *sink)
 		return "sink: \"to\" is not given: where mails go";
 	if (sink->kind == SETUP_SINK_MAILDIR && sink->to.text[0] != '/')
 		return "sink: with kind maildir \"to\" is an absolute path";
+	if (sink->kind == SETUP_SINK_STORE && sink->to.address.ss_family != AF_UNIX)
+		return "sink: with kind store \"to\" is the path of mail-stored's socket";
+#ifndef SMTP_FRONT_STORE
+	if (sink->kind == SETUP_SINK_STORE)
+		return "sink: this build has no mail store, as it lacks isa-l";
+#endif
 	if (sink->kind == SETUP_SINK_POSTFIX && sink->to.address.ss_family != AF_UNIX)
 		return "sink: with kind postfix \"to\" is the path of smtpd's pass socket";
 	if (is_remote && sink->to.address.ss_family == AF_UNSPEC)

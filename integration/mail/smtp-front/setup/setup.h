@@ -67,6 +67,7 @@ enum setup_sink_kind {
 	SETUP_SINK_LMTP,
 	SETUP_SINK_MAILDIR,
 	SETUP_SINK_NULL,
+	SETUP_SINK_STORE,   /* a mail store that mail-stored has open */
 	SETUP_SINK_POSTFIX, /* descriptors go to smtpd's "pass" service before the banner */
 };
 

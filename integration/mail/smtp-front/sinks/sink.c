@@ -19,6 +19,13 @@ int sink_open(const struct setup_sink *setup, const char *hostname, struct sink 
 	case SETUP_SINK_MAILDIR:
 		ret = sink_maildir_open(setup, &sink);
 		break;
+	case SETUP_SINK_STORE:
+#ifdef SMTP_FRONT_STORE
+		ret = sink_store_open(&sink);
+#else
+		ret = -EOPNOTSUPP; /* setup.c has refused it */
+#endif
+		break;
 	case SETUP_SINK_NULL:
 		ret = sink_null_open(&sink);
 		break;

@@ -161,6 +161,7 @@ enum sink_news sink_news(struct sink *sink, uint64_t *ret_down_ms);
 
 /* In sink_KIND.c; sink_open() calls that of setup->kind, and fills struct sink. */
 int sink_null_open(struct sink **ret_sink);
+int sink_store_open(struct sink **ret_sink);
 int sink_maildir_open(const struct setup_sink *setup, struct sink **ret_sink);
 int sink_smtp_open(const struct setup_sink *setup, struct sink **ret_sink);
 int sink_postfix_open(struct sink **ret_sink);

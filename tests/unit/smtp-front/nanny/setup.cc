@@ -269,6 +269,8 @@ TEST_CASE("values that do not go together are refused", "[front][setup]")
 		  "trust: there may be \"users\" or \"forward\", not both" },
 		{ TRUST + "sink:\n    kind: maildir\n    to: 127.0.0.1@25\n",
 		  "sink: with kind maildir \"to\" is an absolute path" },
+		{ TRUST + "sink:\n    kind: store\n    to: 127.0.0.1@25\n",
+		  "sink: with kind store \"to\" is the path of mail-stored's socket" },
 		{ "sink:\n    kind: postfix\n    to: 127.0.0.1@25\n",
 		  "sink: with kind postfix \"to\" is the path of smtpd's pass socket" },
 		{ TRUST + "sink:\n    kind: postfix\n    to: /var/spool/postfix/private/smtpd\n",

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/base/users/users_settings.h"
+
+#include "lib/common/values.h"
+#include "lib/format/bytes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TAG_SIZE    1
+#define SIZE_SIZE   2
+#define NUMBER_SIZE 8
+
+/* In ascending order of their tags. */
+static const struct row {
+	uint8_t tag;
+	const char *name; /* with what follows it */
+	enum values_unit unit;
+	bool needs_unit;
+	int64_t max;
+	size_t member;
+	int refusal;
+} rows[] = {
+	{ 1, "messages=", VALUES_COUNT, false, USERS_SETTINGS_MESSAGES,
+	  offsetof(struct users_settings, messages_max), USERS_EMESSAGES },
+	{ 2, "octets=", VALUES_BYTES, false, USERS_SETTINGS_OCTETS,
+	  offsetof(struct users_settings, octets_max), USERS_EOCTETS },
+	{ 3, "keep=", VALUES_SECONDS, true, USERS_SETTINGS_KEEP_S,
+	  offsetof(struct users_settings, keep_s), USERS_EKEEP },
+};
+
+enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
+
+_Static_assert(USERS_SETTINGS_SIZE == ROW_COUNT * (TAG_SIZE + SIZE_SIZE + NUMBER_SIZE),
+	       "a value has room for all rows");
+
+static uint64_t get(const struct users_settings *settings, const struct row *row)
+{
+	uint64_t number;
+	memcpy(&number, (const char *)settings + row->member, sizeof(number));
+	return number;
+}
+
+static void set(struct users_settings *settings, const struct row *row, uint64_t number)
+{
+	memcpy((char *)settings + row->member, &number, sizeof(number));
+}
+
+/* ---- words ---- */
+
+static const struct row *find_word(const char *word, size_t size)
+{
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		size_t name_size = strlen(rows[i].name);
+		if (size >= name_size && memcmp(word, rows[i].name, name_size) == 0)
+			return &rows[i];
+	}
+	return NULL;
+}
+
+static bool parse_number(const struct row *row, const char *text, size_t size, int64_t *ret_number)
+{
+	char copy[VALUES_NUMBER_MAX];
+	if (size == 0 || size >= sizeof(copy) || memchr(text, '\0', size) != NULL)
+		return false;
+	memcpy(copy, text, size);
+	copy[size] = '\0';
+	if (!values_parse_number(copy, row->unit, 0, row->max, ret_number))
+		return false;
+	bool has_unit = copy[size - 1] < '0' || copy[size - 1] > '9';
+	return has_unit || !row->needs_unit || *ret_number == 0;
+}
+
+int users_settings_parse(const char *word, size_t size, unsigned *seen,
+			 struct users_settings *settings)
+{
+	int64_t number;
+	const struct row *row = find_word(word, size);
+	if (row == NULL)
+		return USERS_ESETTING;
+	const unsigned bit = 1u << (row - rows);
+	if ((*seen & bit) != 0)
+		return USERS_ETWICE;
+	size_t name_size = strlen(row->name);
+	if (!parse_number(row, word + name_size, size - name_size, &number))
+		return row->refusal;
+	*seen |= bit;
+	set(settings, row, (uint64_t)number);
+	return STORE_OK;
+}
+
+size_t users_settings_print(const struct users_settings *settings, char *ret_text)
+{
+	char number[VALUES_NUMBER_MAX];
+	size_t used = 0;
+	ret_text[0] = '\0';
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		if (get(settings, &rows[i]) == 0)
+			continue;
+		values_print_number(rows[i].unit, (int64_t)get(settings, &rows[i]), number);
+		used += (size_t)snprintf(ret_text + used, USERS_SETTINGS_PRINT_MAX - used, "%s%s%s",
+					 used > 0 ? " " : "", rows[i].name, number);
+	}
+	return used;
+}
+
+/* ---- bytes ---- */
+
+size_t users_settings_encode(const struct users_settings *settings, uint8_t *ret_bytes)
+{
+	uint8_t *out = ret_bytes;
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		if (get(settings, &rows[i]) == 0)
+			continue;
+		bytes_put(&out, rows[i].tag, TAG_SIZE);
+		bytes_put(&out, NUMBER_SIZE, SIZE_SIZE);
+		bytes_put(&out, get(settings, &rows[i]), NUMBER_SIZE);
+	}
+	return (size_t)(out - ret_bytes);
+}
+
+static const struct row *find_tag(uint64_t tag)
+{
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		if (rows[i].tag == tag)
+			return &rows[i];
+	}
+	return NULL;
+}
+
+/* false: it is not as users_settings_encode() writes it. */
+static bool take_number(const struct row *row, struct bytes_input item,
+			struct users_settings *settings)
+{
+	uint64_t number = bytes_take(&item, NUMBER_SIZE);
+	set(settings, row, number);
+	return bytes_finish(&item) == DNSBLV6_OK && number > 0 && number <= (uint64_t)row->max;
+}
+
+int users_settings_decode(struct store_bytes value, struct users_settings *ret_settings,
+			  bool *ret_has_others)
+{
+	struct bytes_input input = { value.data, value.size, false };
+	struct users_settings settings = { 0 };
+	bool has_others = false;
+	uint64_t last = 0;
+	while (input.size > 0) {
+		uint64_t tag = bytes_take(&input, TAG_SIZE);
+		size_t size = (size_t)bytes_take(&input, SIZE_SIZE);
+		const uint8_t *bytes = bytes_take_string(&input, size);
+		const struct row *row = find_tag(tag);
+		if (bytes == NULL || tag <= last)
+			return STORE_ECORRUPT;
+		if (row != NULL &&
+		    !take_number(row, (struct bytes_input){ bytes, size, false }, &settings))
+			return STORE_ECORRUPT;
+		has_others = has_others || row == NULL;
+		last = tag;
+	}
+	*ret_settings = settings;
+	*ret_has_others = has_others;
+	return STORE_OK;
+}

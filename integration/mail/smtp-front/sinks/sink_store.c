@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * sink_store.c - mail into a mail store that mail-stored has open: once for all recipients.
+ *
+ * A worker has one connection, which it keeps from mail to mail. The mail goes to the daemon when it
+ * is whole, and 250 is said when the daemon says that it is on disk: all recipients have it then, or
+ * none. A daemon that is not there, or does not answer in time, is a 451 of that mail; what it was
+ * given before it ended may have been committed, so that a mail may come twice and is never lost.
+ *
+ * Before the text stands a Return-Path (RFC 5321 4.4), for this is the final delivery.
+ */
+#include "integration/mail/smtp-front/sinks/sink.h"
+
+#include "integration/mail/base/store/storelink.h"
+#include "integration/mail/base/store/storemail.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct store_sink {
+	struct sink sink;
+	struct storelink link;
+	struct storemail mail;
+	char sender[ENVELOPE_ADDRESS_MAX + 1];
+	uint64_t size;		/* that the client has announced */
+	struct mailname *names; /* their bytes are the sink's */
+	size_t name_count;
+	size_t name_room;
+};
+
+static struct store_sink *store_of(struct sink *sink)
+{
+	return (struct store_sink *)sink;
+}
+
+static int timeout_of(const struct sink *sink)
+{
+	return (int)sink->setup->timeout_ms;
+}
+
+/* ---- the daemon ---- */
+
+/* It says nothing by itself: what is to be read is its end. */
+static bool is_dead(const struct storelink *link)
+{
+	struct pollfd poller = { .fd = link->fd, .events = POLLIN };
+	return poll(&poller, 1, 0) != 0;
+}
+
+static int use_link(struct store_sink *store)
+{
+	if (store->link.fd >= 0 && is_dead(&store->link))
+		storelink_close(&store->link);
+	if (store->link.fd >= 0)
+		return 0;
+	return storelink_open(store->sink.setup->to.text,
+			      (int)store->sink.setup->connect_timeout_ms, &store->link);
+}
+
+/* For the log what the store has said, for the client what it is to do. */
+static bool refuse(struct store_sink *store, struct sink_reply *reply, const char *step, int status)
+{
+	struct sink *sink = &store->sink;
+	if (status == MAILSTORE_EQUOTA)
+		return sink_say(reply, 452, "4.2.2 Mailbox full");
+	if (status == -EFBIG)
+		return sink_say(reply, 552, "5.3.4 Mail larger than the mail store takes");
+	(void)sink_fail(sink, reply, step, status < 0 && status > -2000 ? -status : EIO);
+	(void)snprintf(sink->trouble, sizeof(sink->trouble), "%s: %s", step,
+		       mailstore_strerror(status));
+	return false;
+}
+
+/* A connection on which anything went wrong is not used again. */
+static int ask(struct store_sink *store, struct storewire_request *request,
+	       const struct storelink_memory *memory, struct storewire_reply *ret_reply)
+{
+	const int ret = storelink_call(&store->link, request, memory, timeout_of(&store->sink),
+				       ret_reply, NULL);
+	if (ret != 0)
+		storelink_close(&store->link);
+	return ret == 0 ? ret_reply->status : ret;
+}
+
+/* ---- a mail ---- */
+
+static void store_abort(struct sink *sink)
+{
+	struct store_sink *store = store_of(sink);
+
+	storemail_abort(&store->mail);
+	for (size_t i = 0; i < store->name_count; i++)
+		free((void *)(uintptr_t)store->names[i].bytes);
+	store->name_count = 0;
+}
+
+static bool store_mail(struct sink *sink, const struct envelope *envelope, struct sink_reply *reply)
+{
+	struct store_sink *store = store_of(sink);
+
+	store_abort(sink);
+	(void)snprintf(store->sender, sizeof(store->sender), "%s", envelope->sender);
+	store->size = envelope->size_bytes;
+	const int ret = use_link(store);
+	return ret == 0 ? sink_say(reply, 250, "2.1.0 Ok") : refuse(store, reply, "connect", ret);
+}
+
+static int add_name(struct store_sink *store, const char *mailbox)
+{
+	if (store->name_count == store->name_room) {
+		const size_t room = store->name_room == 0 ? 8 : 2 * store->name_room;
+		struct mailname *names = reallocarray(store->names, room, sizeof(*names));
+		if (names == NULL)
+			return -ENOMEM;
+		store->names = names;
+		store->name_room = room;
+	}
+	char *copy = strdup(mailbox);
+	if (copy == NULL)
+		return -ENOMEM;
+	store->names[store->name_count++] =
+		(struct mailname){ (const uint8_t *)copy, strlen(copy) };
+	return 0;
+}
+
+static bool store_recipient(struct sink *sink, const struct recipient *recipient,
+			    const char *mailbox, struct sink_reply *reply)
+{
+	struct store_sink *store = store_of(sink);
+	struct storewire_request request = {
+		.type = STOREWIRE_CHECK,
+		.size = store->size,
+		.mailbox = { (const uint8_t *)mailbox, strlen(mailbox) },
+	};
+	struct storewire_reply answer;
+
+	(void)recipient;
+	if (!mailname_is_valid(request.mailbox))
+		return sink_say(reply, 550, "5.1.3 Address is too long for a mailbox here");
+	int ret = use_link(store);
+	if (ret == 0 && store->link.has_quotas)
+		ret = ask(store, &request, NULL, &answer);
+	if (ret == 0)
+		ret = add_name(store, mailbox);
+	return ret == 0 ? sink_say(reply, 250, "2.1.5 Ok") : refuse(store, reply, "recipient", ret);
+}
+
+static bool store_append(struct sink *sink, const uint8_t *bytes, size_t size,
+			 struct sink_reply *reply)
+{
+	struct store_sink *store = store_of(sink);
+	const int ret = storemail_append(&store->mail, bytes, size);
+
+	if (ret == 0)
+		return true;
+	store_abort(sink);
+	return refuse(store, reply, "memory", ret);
+}
+
+static bool store_begin(struct sink *sink, struct sink_reply *reply)
+{
+	struct store_sink *store = store_of(sink);
+	const struct mailname sender = { (const uint8_t *)store->sender, strlen(store->sender) };
+	char header[ENVELOPE_ADDRESS_MAX + 32];
+	const int size = snprintf(header, sizeof(header), "Return-Path: <%s>\r\n", store->sender);
+
+	const int ret = storemail_begin(&store->mail, sender, store->names, store->name_count);
+	if (ret != 0) {
+		store_abort(sink);
+		return refuse(store, reply, "memory", ret);
+	}
+	return store_append(sink, (const uint8_t *)header, (size_t)size, reply);
+}
+
+static bool store_commit(struct sink *sink, struct sink_reply *reply)
+{
+	struct store_sink *store = store_of(sink);
+	struct storewire_request request;
+	struct storelink_memory memory;
+	struct storewire_reply answer;
+	char id[MAILID_TEXT_SIZE];
+	char text[64];
+
+	int ret = storemail_finish(&store->mail, &request, &memory);
+	if (ret == 0)
+		ret = use_link(store);
+	if (ret == 0)
+		ret = ask(store, &request, &memory, &answer);
+	store_abort(sink);
+	if (ret != 0)
+		return refuse(store, reply, "deliver", ret);
+	mailid_format(&answer.id, id);
+	(void)snprintf(text, sizeof(text), "2.0.0 Ok: stored as %s", id);
+	return sink_say(reply, 250, text);
+}
+
+/* ---- begin and end ---- */
+
+static void store_close(struct sink *sink)
+{
+	struct store_sink *store = store_of(sink);
+
+	store_abort(sink);
+	storelink_close(&store->link);
+	storemail_deinit(&store->mail);
+	free(store->names);
+	free(store);
+}
+
+int sink_store_open(struct sink **ret_sink)
+{
+	static const struct sink_ops ops = {
+		.mail = store_mail,
+		.recipient = store_recipient,
+		.begin = store_begin,
+		.append = store_append,
+		.commit = store_commit,
+		.abort = store_abort,
+		.leave = store_abort,
+		.close = store_close,
+	};
+	struct store_sink *store = calloc(1, sizeof(*store));
+	if (store == NULL)
+		return -ENOMEM;
+	store->sink.ops = &ops;
+	store->link.fd = -1;
+	const int ret = storemail_init(&store->mail);
+	if (ret != 0) {
+		store_close(&store->sink);
+		return ret;
+	}
+	*ret_sink = &store->sink;
+	return 0;
+}

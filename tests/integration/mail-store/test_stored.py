@@ -1,0 +1,394 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+mail-stored as its clients see it: mails in packets and in sealed memory, one sync for many, quotas,
+age and collection, clients that lie or end, a disk that is full or fails, and what is left of a
+process that may read nothing but its store.
+"""
+
+import fcntl
+import os
+import signal
+import struct
+import subprocess
+
+import stored
+from harness import EX_CONFIG, EX_IOERR, EX_TEMPFAIL, IS_SANITIZED, Case, children_of, main, peer, program, \
+    wait_for
+from stored import Client, Stored
+
+BOXES = ["anna@example.com", "bert@example.com", "carl@example.com"]
+TEXT = b"Subject: once\r\n\r\n.dot\r\nend\r\n"
+
+
+class Mails(Case):
+    def test_one_record_is_read_by_three_and_goes_when_the_third_has_deleted_it(self):
+        store = Stored(self, stored={"collect-interval": "100ms"})
+        with store.client() as client:
+            ident = client.deliver(TEXT, BOXES)
+            stat = client.stat()
+            self.assertEqual((stat["mails"], stat["entries"]), (1, 3))
+            for box in BOXES:
+                (mail, one, octets), = client.entries(box)
+                self.assertEqual((one, octets), (ident, len(TEXT)))
+            for box in BOXES[:2]:
+                self.assertEqual(client.erase(box, [mail]), 0)
+            self.assertEqual(client.entries(BOXES[0]), [])
+            self.assertEqual(client.call(stored.FIND_ID, ident=ident).number, mail)
+            self.assertEqual(client.erase(BOXES[2], [mail]), 0)
+            wait_for(lambda: client.stat()["log-bytes"] < 500, "the segment to be emptied")
+            self.assertEqual(client.stat()["mails"], 0)
+        self.assertEqual(store.stop(), 0)
+        self.assertIn(b"0 findings", store.fsck())
+
+    def test_a_large_mail_is_sealed_memory_and_is_read_from_a_descriptor(self):
+        store = Stored(self)
+        text = os.urandom(300000).replace(b"\r", b"x").replace(b"\n", b"\r\n") + b"\r\n"
+        with store.client() as client:
+            client.deliver(text, BOXES)
+            (mail, _, _), = client.entries(BOXES[0])
+            reply = client.call(stored.ROW, number=mail)
+            segment, at, size, meta_size = struct.unpack(">QQQI", reply.rows[:28])
+            reply = client.call(stored.SEGMENT, number=segment)
+            fd, = reply.fds
+            body = os.pread(fd, size - 104 - meta_size, at + 104 + meta_size)
+            with self.assertRaises(OSError):
+                os.pwrite(fd, b"x", 0)
+            os.close(fd)
+            self.assertTrue(body.rstrip(b"\0").endswith(b"\r\n.\r\n"))
+            wanted = text.replace(b"\r\n.", b"\r\n..")
+            self.assertEqual(body[:len(wanted)], wanted)
+
+    def test_the_identity_with_its_key_is_given_to_none(self):
+        store = Stored(self)
+        with store.client() as client:
+            self.assertLess(client.call(stored.SEGMENT, number=0).status, 0)
+
+    def test_a_client_may_have_many_mails_under_way_and_few_syncs_cover_them(self):
+        store = Stored(self)
+        with store.client() as client:
+            before = store.counters()["commits"]
+            serials = {client.send_mail(TEXT, [BOXES[n % 3]]) for n in range(200)}
+            replies = [client.take() for _ in range(200)]
+            self.assertEqual({reply.serial for reply in replies}, serials)
+            self.assertEqual({reply.status for reply in replies}, {0})
+            self.assertEqual(len({reply.id for reply in replies}), 200)
+            self.assertLess(store.counters()["commits"] - before, 200)
+            self.assertEqual(sum(len(client.entries(box)) for box in BOXES), 200)
+
+    def test_a_mailbox_of_many_mails_is_listed_in_memory(self):
+        store = Stored(self)
+        with store.client() as client:
+            for _ in range(3000):
+                client.send_mail(b"x\r\n", BOXES[:1])
+                if client.serial % 100 == 0:
+                    self.assertEqual({client.take().status for _ in range(100)}, {0})
+            entries = client.entries(BOXES[0])
+            self.assertEqual(len(entries), 3000)
+            self.assertEqual(entries, sorted(entries))
+            self.assertTrue(client.call(stored.LIST, size=65536, name=BOXES[0].encode()).fds)
+
+    def test_the_same_id_and_mail_is_one_mail_and_another_mail_is_refused(self):
+        store = Stored(self)
+        with store.client() as client:
+            ident = client.call(stored.MAKE_ID).id
+            self.assertEqual(client.deliver(TEXT, BOXES, ident=ident), ident)
+            self.assertEqual(client.deliver(TEXT, BOXES, ident=ident), ident)
+            client.send_mail(TEXT + b"more\r\n", BOXES, ident=ident)
+            self.assertEqual(client.take().status, -2606)
+            client.send_mail(TEXT, BOXES, ident="11" * 16)
+            self.assertEqual(client.take().status, -2607)
+            self.assertEqual(len(client.entries(BOXES[0])), 1)
+            self.assertEqual(client.stat()["refused"], 2)
+
+    def test_a_restart_loses_nothing_and_names_stay(self):
+        store = Stored(self)
+        with store.client() as client:
+            idents = [client.deliver(TEXT, BOXES) for _ in range(5)]
+        self.assertEqual(store.stop(), 0)
+        self.assertFalse(os.path.exists(store.socket))
+        store.start()
+        with store.client() as client:
+            self.assertEqual([ident for _, ident, _ in client.entries(BOXES[1])], idents)
+
+
+class Limits(Case):
+    def test_a_full_mailbox_is_said_so_before_the_mail_comes(self):
+        store = Stored(self, stored={"quota-messages": "2", "quota-octets": "1K", "index-delay": "10ms"})
+        with store.client() as client:
+            self.assertEqual(client.hello.number, 1)
+
+            def check(octets):
+                return client.call(stored.CHECK, name=BOXES[0].encode(), size=octets).status
+
+            self.assertEqual([check(1024), check(1025)], [0, stored.EQUOTA])
+            client.deliver(b"x" * 998 + b"\r\n", BOXES[:1])
+            wait_for(lambda: check(24 + 1) == stored.EQUOTA, "the index to know of it")
+            self.assertEqual(check(24), 0)
+            client.deliver(b"x\r\n", BOXES[:1])
+            wait_for(lambda: check(0) == stored.EQUOTA, "the index to know of it")
+            self.assertEqual(client.call(stored.CHECK, name=BOXES[1].encode()).status, 0)
+
+    def test_mails_that_are_too_old_go_by_themselves(self):
+        store = Stored(self, stored={"keep": "1s", "keep-interval": "100ms"})
+        with store.client() as client:
+            client.deliver(TEXT, BOXES)
+            wait_for(lambda: client.stat()["mails"] == 0, "the mail to be too old")
+        self.assertEqual(store.stop(), 0)
+        self.assertIn(b"0 findings", store.fsck())
+
+    def test_a_mail_beyond_the_size_is_refused(self):
+        store = Stored(self, stored={"size": "100K"})
+        with store.client() as client:
+            client.deliver(b"x" * 100000 + b"\r\n", BOXES)
+            client.send_mail(b"x" * 300000 + b"\r\n", BOXES)
+            self.assertLess(client.take().status, 0)
+            self.assertEqual(len(client.entries(BOXES[0])), 1)
+
+    def test_ten_thousand_recipients_are_one_mail_and_one_more_is_none(self):
+        store = Stored(self)
+        boxes = [f"user{number}@example.com" for number in range(10000)]
+        with store.client() as client:
+            client.deliver(TEXT, boxes)
+            self.assertEqual(client.stat()["entries"], 10000)
+            client.send_mail(TEXT, boxes + ["one@example.com"])
+            self.assertLess(client.take().status, 0)
+            self.assertEqual(client.stat()["mails"], 1)
+
+    def test_more_clients_than_configured_are_not_taken(self):
+        store = Stored(self, stored={"clients": "2"})
+        with store.client(), store.client() as second:
+            with self.assertRaises(ConnectionError):
+                Client(store.socket)  # a greeting is the first thing that a client gets
+            second.deliver(TEXT, BOXES)
+
+
+class Liars(Case):
+    """What a client must not be able to do: each is told, or cut off, and the others go on."""
+
+    def setUp(self):
+        super().setUp()
+        self.store = Stored(self)
+        self.good = self.store.client()
+        self.addCleanup(self.good.close)
+        self.good.stat()  # the index is open from here on
+
+    def tearDown(self):
+        self.good.deliver(TEXT, BOXES)
+        self.assertEqual(self.good.stat()["mails"], 1)
+        super().tearDown()
+
+    def send_memory(self, content, number, size, seals=stored.SEALS):
+        fd = stored.sealed(content, seals)
+        with self.store.client() as client:
+            try:
+                return client.call(stored.DELIVER, number=number, size=size, fd=fd).status
+            finally:
+                os.close(fd)
+
+    def test_memory_that_may_still_change_is_not_read(self):
+        head = stored.meta(b"", [b"anna"])
+        for seals in (0, fcntl.F_SEAL_SHRINK, stored.SEALS & ~fcntl.F_SEAL_WRITE,
+                      stored.SEALS & ~fcntl.F_SEAL_SHRINK, stored.SEALS & ~fcntl.F_SEAL_GROW):
+            self.assertEqual(self.send_memory(head + TEXT, len(head), len(TEXT), seals),
+                             stored.EUNSEALED)
+
+    def test_sizes_are_those_of_the_memory(self):
+        head = stored.meta(b"", [b"anna"])
+        for number, size in ((len(head), len(TEXT) + 1), (len(head), len(TEXT) - 1),
+                             (len(head) + 1, len(TEXT)), (2**63, 2**63), (2**64 - 1, 1), (0, 2**64 - 1)):
+            self.assertLess(self.send_memory(head + TEXT, number, size), 0)
+
+    def test_what_is_no_memory_is_refused(self):
+        with self.store.client() as client:
+            self.assertLess(client.call(stored.DELIVER, number=0, size=0).status, 0)
+            for path in ("/dev/null", "/dev/zero", self.path("stored.conf")):
+                fd = os.open(path, os.O_RDONLY)
+                self.assertEqual(client.call(stored.DELIVER, number=1, size=1, fd=fd).status,
+                                 stored.EUNSEALED)
+                os.close(fd)
+            self.assertLess(client.call(stored.DELIVER, memory=b"").status, 0)
+
+    def test_recipients_that_cannot_be_are_refused(self):
+        for names in ([], [b""], [b"a\0b"]):
+            head = stored.meta(b"", names)
+            self.assertLess(self.send_memory(head + TEXT, len(head), len(TEXT)), 0)
+
+    def test_what_is_no_request_ends_the_connection(self):
+        good = stored.REQUEST.pack(b"Msr1", stored.STAT, 0, 0, 1, 0, 0, bytes(16), 0)
+        for packet in (b"x", good[:-1], b"Msr2" + good[4:], good + b"x", bytes(len(good)),
+                       good[:4] + bytes([stored.HELLO]) + good[5:], good[:4] + b"\xff" + good[5:],
+                       good[:5] + b"\x80" + good[6:], good[:-1] + b"\x05", b"x" * 60000):
+            with self.store.client() as client:
+                client.send_raw(packet)
+                with self.assertRaises(ConnectionError):
+                    client.take()
+
+    def test_descriptors_that_are_not_wanted_are_closed(self):
+        pid = self.store.pid_of("store")
+        before = len(os.listdir(f"/proc/{pid}/fd"))
+        with self.store.client() as client:
+            one = os.open("/dev/null", os.O_RDONLY)
+            for _ in range(20):
+                client.send(stored.STAT, fd=one)
+                client.take()
+            self.assertEqual(len(os.listdir(f"/proc/{pid}/fd")), before + 1)
+            client.send_raw(stored.REQUEST.pack(b"Msr1", stored.STAT, 0, 0, 1, 0, 0, bytes(16), 0),
+                            [one, one])
+            with self.assertRaises(ConnectionError):
+                client.take()
+            os.close(one)
+        wait_for(lambda: len(os.listdir(f"/proc/{pid}/fd")) == before, "descriptors to be closed")
+
+    def test_a_client_that_takes_no_replies_is_cut_off_and_holds_up_none(self):
+        client = self.store.client()
+        client.socket.setblocking(False)
+        try:
+            for _ in range(100000):
+                client.send(stored.BOXES)
+        except (BlockingIOError, ConnectionError):
+            pass
+        self.good.call(stored.STAT)
+        client.close()
+
+    def test_a_client_that_ends_with_a_mail_under_way_harms_none(self):
+        for _ in range(20):
+            client = self.store.client()
+            client.send_mail(TEXT, ["gone@example.com"])
+            client.close()
+        wait_for(lambda: self.store.counters()["mails-delivered"] == 20, "their mails")
+        mails = [mail for mail, _, _ in self.good.entries("gone@example.com")]
+        self.assertEqual(len(mails), 20)
+        self.assertEqual(self.good.erase("gone@example.com", mails), 0)
+
+
+class Disk(Case):
+    def test_a_full_disk_is_said_to_each_client_and_served_again_with_room(self):
+        if os.geteuid() != 0 or IS_SANITIZED:
+            self.skipTest("a file system of its own needs root")
+        disk = self.path("disk")
+        os.mkdir(disk)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", disk], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", disk], check=True)
+        store = Stored(self, is_started=False, stored={
+            "directory": f"{disk}/store", "segment-size": "256K", "reserve": "3M"})
+        store.directory = f"{disk}/store"
+        store.start()
+        text = b"x" * 70 + b"\r\n"
+        with store.client() as client:
+            kept, status = 0, 0
+            while status == 0:
+                client.send_mail(text * 1000, BOXES)
+                status = client.take().status
+                kept += status == 0
+            self.assertEqual(status, -28)
+            self.assertGreater(kept, 5)
+            entries = client.entries(BOXES[0])
+            self.assertEqual(len(entries), kept)
+            for box in BOXES:
+                self.assertEqual(client.erase(box, [mail for mail, _, _ in entries]), 0)
+            while client.call(stored.COLLECT, number=77).status == 0:
+                pass
+            client.deliver(text * 1000, BOXES)
+        self.assertEqual(store.stop(), 0)
+        self.assertIn(b"0 findings", store.fsck())
+
+    def test_a_sync_that_fails_stops_the_store_and_tells_all(self):
+        """The n-th fdatasync() is EIO, by strace: nothing is acknowledged on top of it."""
+        strace = peer("strace")
+        if os.geteuid() != 0 or IS_SANITIZED:
+            self.skipTest("strace needs root")
+        store = Stored(self)
+        with store.client() as client:
+            client.deliver(TEXT, BOXES)
+            syncer = next(pid for pid in children_of(store.pid_of("store")))
+            tracer = subprocess.Popen(
+                [strace, "-q", "-o", self.path("trace"), "-p", str(syncer), "-e", "trace=fdatasync",
+                 "-e", "inject=fdatasync:error=EIO:when=1"], stderr=subprocess.DEVNULL)
+            try:
+                wait_for(lambda: is_traced(syncer), "strace to be there")
+                client.send_mail(TEXT, BOXES)
+                self.assertEqual(client.take().status, -5)
+                with self.assertRaises(OSError):
+                    while True:
+                        client.send_mail(TEXT, BOXES)
+                        self.assertLess(client.take().status, 0)
+            finally:
+                tracer.terminate()
+                tracer.wait()
+        store.wait_for_log(r"^error: \[mail-stored\] store has stopped, look at the disk")
+        self.assertEqual(store.process.popen.wait(60), EX_IOERR)
+        store.start()
+        with store.client() as client:
+            self.assertIn(len(client.entries(BOXES[0])), (1, 2))
+
+
+def is_traced(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        return not any(line == "TracerPid:\t0\n" for line in file)
+
+
+class Processes(Case):
+    def test_a_store_that_another_process_has_is_left_alone(self):
+        store = Stored(self)
+        other = self.write("other.conf", f"stored:\n    directory: {store.directory}\n"
+                                         f"    socket: {self.path('other')}\n" +
+                           (f"    user: {stored.USER}\n" if os.geteuid() == 0 else ""))
+        process = self.start([store.process.arguments[0], "-c", other], "other")
+        process.wait_for_log(r"error: \[mail-stored\] store not opened, .*")
+        self.assertEqual(process.popen.wait(60), EX_TEMPFAIL)
+
+    def test_a_socket_that_is_in_use_is_left_alone(self):
+        store = Stored(self)
+        process = self.start([store.process.arguments[0], "-c", store.config_path], "other")
+        process.wait_for_log(r"error: \[mail-stored\] socket not opened, .*")
+        self.assertNotEqual(process.popen.wait(60), 0)
+        with store.client() as client:
+            client.deliver(TEXT, BOXES)
+
+    def test_what_the_store_process_may_do(self):
+        store = Stored(self)
+        pid = store.pid_of("store")
+        with open(f"/proc/{pid}/status", encoding="ascii") as file:
+            status = dict(line.rstrip("\n").split(":\t") for line in file if ":\t" in line)
+        self.assertEqual(int(status["CapEff"], 16), 0)
+        self.assertEqual(status["NoNewPrivs"], "1")
+        if not IS_SANITIZED:
+            self.assertEqual(status["Seccomp"], "2")
+        if os.geteuid() == 0:
+            self.assertNotIn("0", status["Uid"].split())
+
+    def test_wrong_configurations_name_the_line(self):
+        for line, pattern in (("    size: many", r":2\].*size"), ("    layer: heap", r":2\].*layer"),
+                              ("    nonsense: 1", r":2\]"), ("    socket: relative", r":2\].*socket")):
+            path = self.write("wrong.conf", f"stored:\n{line}\n")
+            result = subprocess.run([program("mail-stored"), "-n", "-c", path], capture_output=True,
+                                    text=True, check=False, timeout=60)
+            self.assertEqual(result.returncode, EX_CONFIG, result.stderr)
+            self.assertRegex(result.stderr, pattern)
+
+    def test_sighup_is_answered_and_sigusr1_counts(self):
+        store = Stored(self)
+        store.process.send_signal(signal.SIGHUP)
+        store.wait_for_log(r"warning: \[mail-stored\] configuration not reloaded, .*")
+        with store.client() as client:
+            client.deliver(TEXT, BOXES)
+        counters = store.counters()
+        self.assertEqual((counters["mails-delivered"], counters["entries-delivered"]), (1, 3))
+
+    def test_metrics_are_written(self):
+        store = Stored(self, is_started=False)
+        os.mkdir(self.path("metrics"), 0o777)
+        os.chmod(self.path("metrics"), 0o777)
+        path = os.path.join(self.path("metrics"), "stored.prom")
+        store.write_config(stored={"metrics": path})
+        store.start()
+        wait_for(lambda: os.path.exists(path), "the metrics")
+        with open(path, encoding="ascii") as file:
+            text = file.read()
+        for name in ("mails_delivered_total", "log_bytes", "clients", "commits_total"):
+            self.assertIn(f"\nmail_stored_{name} ", text)
+
+
+if __name__ == "__main__":
+    main()
