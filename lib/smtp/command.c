@@ -26,7 +26,7 @@ static const struct verb {
 	{ "POST", COMMAND_FOREIGN },	{ "PUT", COMMAND_FOREIGN },
 	{ "CONNECT", COMMAND_FOREIGN }, { "OPTIONS", COMMAND_FOREIGN },
 	{ "DELETE", COMMAND_FOREIGN },	{ "PATCH", COMMAND_FOREIGN },
-	{ "TRACE", COMMAND_FOREIGN },
+	{ "TRACE", COMMAND_FOREIGN },	{ "LHLO", COMMAND_LHLO },
 };
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
 

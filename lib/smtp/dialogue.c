@@ -133,9 +133,12 @@ static enum dialogue_action say_error(struct step *step, enum dialogue_action ac
 	say(step, action, code, text);
 	if (dialogue->error_count < UINT32_MAX)
 		dialogue->error_count++;
+	struct dialogue_event *event = step->event;
 	if (errors_max == 0 || dialogue->error_count < errors_max || action == DIALOGUE_CLOSE)
 		return action;
-	struct dialogue_event *event = step->event;
+	/* That is said more than once, and the end would be too: the next error has it. */
+	if (event->reply_count > 1)
+		return action;
 	char end[REPLY_MAX];
 	char line[REPLY_LINE_MAX];
 	snprintf(line, sizeof(line), "4.7.0 %.255s too many errors", step->limits->hostname);
@@ -155,10 +158,17 @@ static enum dialogue_action say_close(struct step *step, int code, const char *t
 	return DIALOGUE_CLOSE;
 }
 
+/* ret_line has REPLY_LINE_MAX bytes. */
+static void make_greeting(const struct dialogue_limits *limits, char *ret_line)
+{
+	snprintf(ret_line, REPLY_LINE_MAX, "%.255s %s", limits->hostname,
+		 limits->is_lmtp ? "LMTP" : "ESMTP");
+}
+
 size_t dialogue_greet(const struct dialogue_limits *limits, char *ret_reply)
 {
 	char line[REPLY_LINE_MAX];
-	snprintf(line, sizeof(line), "%.255s ESMTP", limits->hostname);
+	make_greeting(limits, line);
 	return reply_make(220, line, ret_reply);
 }
 
@@ -245,6 +255,12 @@ static enum dialogue_action helo(struct step *step)
 static enum dialogue_action ehlo(struct step *step)
 {
 	return take_helo(step, true);
+}
+
+/* RFC 2033, 4.1: in LMTP these must not succeed, so that a client of SMTP finds its mistake. */
+static enum dialogue_action not_lhlo(struct step *step)
+{
+	return say_error(step, DIALOGUE_REPLY, 500, "5.5.1 This is LMTP, send LHLO");
 }
 
 static enum dialogue_action mail(struct step *step)
@@ -395,6 +411,7 @@ static const struct verb_rule {
 	[COMMAND_UNKNOWN] = { unknown, BETWEEN, false, false, false, false },
 	[COMMAND_HELO] = { helo, BETWEEN, false, true, false, true },
 	[COMMAND_EHLO] = { ehlo, BETWEEN, true, true, false, true },
+	[COMMAND_LHLO] = { ehlo, BETWEEN, true, true, false, true },
 	[COMMAND_MAIL] = { mail, TO(HELO), false, false, false, false },
 	[COMMAND_RCPT] = { rcpt, TO(MAIL) | TO(RCPT), false, false, false, false },
 	[COMMAND_DATA] = { data, TO(RCPT), false, true, true, false },
@@ -419,10 +436,26 @@ static enum dialogue_action say_wrong(struct step *step, enum dialogue_action ac
 	char text[80];
 	bool wants_recipient =
 		step->event->verb == COMMAND_DATA || step->event->verb == COMMAND_BDAT;
+	bool is_lmtp = step->limits->is_lmtp;
+	/* RFC 2033, 4.2: 503 is the only code that an LMTP client knows for it. */
 	if (dialogue->state == DIALOGUE_AT_MAIL && wants_recipient && dialogue->refused_count > 0)
-		return say_error(step, action, 554, "5.5.1 No valid recipients");
-	snprintf(text, sizeof(text), "5.5.1 Bad sequence, %s", states[dialogue->state].wrong);
+		return say_error(step, action, is_lmtp ? 503 : 554, "5.5.1 No valid recipients");
+	bool wants_lhlo = is_lmtp && dialogue->state == DIALOGUE_AT_START;
+	snprintf(text, sizeof(text), "5.5.1 Bad sequence, %s",
+		 wants_lhlo ? "send LHLO first" : states[dialogue->state].wrong);
 	return say_error(step, action, 503, text);
+}
+
+/* The mail ends here, and LMTP answers for each recipient that it has. */
+static void count_replies(struct step *step)
+{
+	if (step->limits->is_lmtp && step->dialogue->recipient_count > 0)
+		step->event->reply_count = step->dialogue->recipient_count;
+}
+
+static bool is_smtp_helo(const struct step *step)
+{
+	return step->event->verb == COMMAND_HELO || step->event->verb == COMMAND_EHLO;
 }
 
 static enum dialogue_action take_command(struct step *step)
@@ -436,12 +469,17 @@ static enum dialogue_action take_command(struct step *step)
 	if (is_chunk && !command_parse_bdat(step->arguments, step->arguments_size,
 					    &event->chunk_size, &event->is_last))
 		return say_close(step, 501, "5.5.4 Syntax: BDAT size [LAST]");
+	/* RFC 2033, 4.3: refused or not, the last chunk has the replies of its recipients. */
+	if (is_chunk && event->is_last)
+		count_replies(step);
 	if (step->limits->requires_tls && !dialogue->is_tls && !rule->is_free)
 		return say_error(step, refused, 530, "5.7.0 Send STARTTLS first");
 	if (rule->refuses_arguments && step->arguments_size > 0)
 		return say_error(step, refused, 501, "5.5.4 Syntax: no arguments are wanted");
 	if (!is_at(dialogue, rule->states))
 		return say_wrong(step, refused);
+	if (step->limits->is_lmtp && is_smtp_helo(step))
+		return not_lhlo(step);
 	return rule->take(step);
 }
 
@@ -452,7 +490,7 @@ static enum dialogue_action take_command(struct step *step)
 static bool is_too_much_junk(struct dialogue *dialogue, const struct dialogue_limits *limits,
 			     enum command_verb verb)
 {
-	const bool is_helo = verb == COMMAND_HELO || verb == COMMAND_EHLO;
+	const bool is_helo = verb == COMMAND_HELO || verb == COMMAND_EHLO || verb == COMMAND_LHLO;
 	if (!rules[verb].is_junk || (is_helo && dialogue->helo[0] == '\0'))
 		return false;
 	if (dialogue->junk_count < UINT32_MAX)
@@ -465,6 +503,7 @@ static bool begin(const struct dialogue *dialogue, struct dialogue_event *event)
 {
 	event->reply_code = 0;
 	event->reply_size = 0;
+	event->reply_count = 1;
 	event->reply[0] = '\0';
 	event->envelope = NULL;
 	event->chunk_size = 0;
@@ -479,6 +518,9 @@ enum dialogue_action dialogue_step(struct dialogue *dialogue, const struct dialo
 {
 	struct command command;
 	command_parse(line, line_size, &command);
+	/* To SMTP it is a word like any other. */
+	if (command.verb == COMMAND_LHLO && !limits->is_lmtp)
+		command.verb = COMMAND_UNKNOWN;
 	ret_event->verb = command.verb;
 	ret_event->ends_group = rules[command.verb].ends_group;
 	if (!begin(dialogue, ret_event))
@@ -516,11 +558,16 @@ enum dialogue_action dialogue_malformed(struct dialogue *dialogue,
 
 /* ---- answers ---- */
 
+static bool is_mail_asked(const struct dialogue *dialogue)
+{
+	return dialogue->state == DIALOGUE_AT_DATA_ASKED ||
+	       (dialogue->state == DIALOGUE_AT_BDAT_ASKED && dialogue->is_last);
+}
+
 /* The state behind a question. */
 static enum dialogue_state settle(struct dialogue *dialogue, bool is_accepted)
 {
-	bool is_mail = dialogue->state == DIALOGUE_AT_DATA_ASKED ||
-		       (dialogue->state == DIALOGUE_AT_BDAT_ASKED && dialogue->is_last);
+	bool is_mail = is_mail_asked(dialogue);
 	switch (dialogue->state) {
 	case DIALOGUE_AT_RCPT_ASKED:
 		dialogue->recipient_count += is_accepted ? 1 : 0;
@@ -560,6 +607,8 @@ enum dialogue_action dialogue_answer(struct dialogue *dialogue,
 	bool is_restart = is_accepted && dialogue->state == DIALOGUE_AT_XCLIENT_ASKED;
 	/* As in rcpt(): no error, so that the client can send the others in another mail. */
 	bool is_put_off = code == 452 && dialogue->state == DIALOGUE_AT_RCPT_ASKED;
+	if (is_mail_asked(dialogue))
+		count_replies(&step);
 	move(dialogue, settle(dialogue, is_accepted));
 	if (is_restart)
 		restart(dialogue);
@@ -576,14 +625,14 @@ enum dialogue_action dialogue_accept(struct dialogue *dialogue,
 				     const struct dialogue_limits *limits,
 				     struct dialogue_event *ret_event)
 {
-	char text[300];
+	char text[REPLY_LINE_MAX];
 	switch (dialogue->state) {
 	case DIALOGUE_AT_MAIL_ASKED:
 		return dialogue_answer(dialogue, limits, 250, "2.1.0 Ok", ret_event);
 	case DIALOGUE_AT_RCPT_ASKED:
 		return dialogue_answer(dialogue, limits, 250, "2.1.5 Ok", ret_event);
 	case DIALOGUE_AT_XCLIENT_ASKED:
-		snprintf(text, sizeof(text), "%.255s ESMTP", limits->hostname);
+		make_greeting(limits, text);
 		return dialogue_answer(dialogue, limits, 220, text, ret_event);
 	case DIALOGUE_AT_BDAT_ASKED:
 		snprintf(text, sizeof(text), "2.0.0 Ok, %" PRIu64 " octets", dialogue->chunk_size);

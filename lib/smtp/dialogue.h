@@ -24,7 +24,10 @@
  * This alone knows which command may follow which, and every reply of ours. It speaks RFC 5321
  * with PIPELINING (2920), SIZE (1870), 8BITMIME (6152), SMTPUTF8 (6531), ENHANCEDSTATUSCODES
  * (2034), STARTTLS (3207), CHUNKING (3030, without BINARYMIME), DSN (3461), LIMITS (9422) and
- * XCLIENT.
+ * XCLIENT. With .is_lmtp it is LMTP (2033): LHLO is what EHLO was, DATA without a recipient is 503,
+ * and where a mail ends there is a reply for each recipient, all of them the same: say event.reply
+ * event.reply_count times. That is 1 everywhere else, and a DATA that is answered unsaid has one
+ * reply whatever the count. What is offered does not depend on it.
  *
  * Six actions are questions. Until one of dialogue_accept(), dialogue_refuse() and
  * dialogue_answer() has been called no line may be given to dialogue_step(); the answer may take
@@ -87,8 +90,9 @@ struct dialogue_limits {
 	unsigned junk_max;  /* commands that bring no mail nearer, since its last accepted mail */
 	unsigned mails_max; /* accepted mails of a session */
 	bool offers_tls;
-	bool requires_tls;    /* nothing but EHLO, NOOP, QUIT and STARTTLS without it */
-	bool offers_xclient;  /* to this client */
+	bool requires_tls;   /* nothing but EHLO, NOOP, QUIT and STARTTLS without it */
+	bool offers_xclient; /* to this client */
+	bool is_lmtp;
 	unsigned withheld;    /* extensions of envelope.h that EHLO does not offer */
 	const char *hostname; /* borrowed; printable, 255 bytes at most */
 };
@@ -114,7 +118,7 @@ enum dialogue_state {
 struct dialogue {
 	enum dialogue_state state;
 	char helo[ENVELOPE_HELO_MAX + 1]; /* "": none */
-	bool is_esmtp;			  /* EHLO, not HELO */
+	bool is_esmtp;			  /* EHLO or LHLO, not HELO */
 	bool is_tls;
 	unsigned withheld;	  /* extensions that the client was not offered at its last HELO */
 	struct envelope envelope; /* from MAIL_ASKED on, else zero */
@@ -166,6 +170,7 @@ struct dialogue_event {
 	int reply_code;		/* 0 when there is nothing to say yet */
 	char reply[DIALOGUE_REPLY_MAX]; /* complete, and with a NUL */
 	size_t reply_size;
+	unsigned reply_count;		 /* 1; of LMTP at a mail's end its recipients */
 	const struct envelope *envelope; /* DIALOGUE_MAIL: the dialogue's own */
 	struct recipient recipient;	 /* DIALOGUE_RECIPIENT */
 	uint64_t chunk_size;		 /* DIALOGUE_BDAT, DIALOGUE_SWALLOW */
@@ -176,7 +181,7 @@ struct dialogue_event {
 
 void dialogue_init(struct dialogue *ret_dialogue);
 
-/* "220 mx.example.org ESMTP" to ret_reply, which has DIALOGUE_REPLY_MAX bytes. Its size. */
+/* "220 mx.example.org ESMTP", or LMTP, to ret_reply, which has DIALOGUE_REPLY_MAX bytes. Its size. */
 size_t dialogue_greet(const struct dialogue_limits *limits, char *ret_reply);
 /* What EHLO is answered now: STARTTLS only when it is offered and TLS has not begun. The same. */
 size_t dialogue_offer(const struct dialogue *dialogue, const struct dialogue_limits *limits,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/parent.h"
 
+#include "integration/mail/mail-stored/lmtp/lmtp.h"
 #include "integration/mail/mail-stored/store/counters.h"
+#include "integration/mail/mail-stored/store/store_confine.h"
 #include "integration/mail/mail-stored/store/store_process.h"
 #include "lib/common/log.h"
 #include "lib/process/child.h"
@@ -120,11 +122,22 @@ static int run_store(struct parent *parent)
 	return store_process_run(&start);
 }
 
+static int run_lmtp(struct parent *parent)
+{
+	const struct lmtp_start start = { .setup = parent->setup,
+					  .listeners = parent->lmtp_fds,
+					  .listener_count = parent->setup->lmtp_count,
+					  .confine = store_confine_lmtp };
+	close(parent->store_fd);
+	return lmtp_run(&start);
+}
+
 static const struct {
 	const char *name;
 	int (*run)(struct parent *parent);
 } roles[ROLES] = {
 	[ROLE_STORE] = { "store", run_store },
+	[ROLE_LMTP] = { "lmtp", run_lmtp },
 };
 
 static void begin(struct parent *parent, struct crew_slot *slot)
@@ -238,7 +251,9 @@ static void look_after(struct parent *parent)
 
 static int make_shared(struct parent *parent)
 {
-	const unsigned counts[ROLES] = { [ROLE_STORE] = 1, [ROLE_LMTP] = 0 };
+	const unsigned counts[ROLES] = {
+		[ROLE_STORE] = 1, [ROLE_LMTP] = parent->setup->lmtp_count > 0 ? 1 : 0
+	};
 	void *memory = mmap(NULL, STORED_COUNTER_COUNT * sizeof(uint64_t), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int ret = memory == MAP_FAILED ? -errno : crew_init(&parent->crew, counts, ROLES, &pace);

@@ -78,6 +78,7 @@ static const struct conf_item lmtp_items[] = {
 	NUMBER("sessions", lmtp_sessions_max, 1, 65536, "1000"),
 	NUMBER("recipients", lmtp_recipients_max, 1, 10000, "1000"),
 	TIME("timeout", lmtp_timeout_ms, 100, HOUR_MS, "5m"),
+	SIZE("memory", lmtp_memory_max, 1 << 20, INT64_C(1) << 40, "256M"),
 };
 
 static const struct conf_section sections[] = {

@@ -58,6 +58,7 @@ struct stored_setup {
 	unsigned lmtp_sessions_max;
 	unsigned lmtp_recipients_max;
 	unsigned lmtp_timeout_ms;
+	uint64_t lmtp_memory_max; /* of all large mails that are under way */
 };
 
 extern const struct conf_table stored_setup_table;

@@ -6,7 +6,7 @@
  * may carry, each reply is one of SMTP, and what is handed out can be written into a command.
  *
  *     OFFSET  SIZE  DESCRIPTION
- *        0      1   what is offered, a bit each, and 0x20: limits are small
+ *        0      1   what is offered, a bit each, and 0x20: limits are small; 0x80: LMTP
  *        1      1   bytes in a piece, less one
  *        2      .   the stream
  *
@@ -167,6 +167,9 @@ static void act(struct run *run, enum dialogue_action action)
 	bool is_utf8 = run->dialogue.envelope.is_utf8;
 	check_reply(event);
 	require(dialogue_is_valid(&run->dialogue), "a state that a capsule may carry");
+	require(event->reply_count == 1 || (run->limits.is_lmtp && event->reply_count > 1),
+		"one reply, but where LMTP has more");
+	add(run, &event->reply_count, sizeof(event->reply_count));
 	add(run, &action, sizeof(action));
 	switch (action) {
 	case DIALOGUE_MAIL:
@@ -334,6 +337,7 @@ static void begin(struct run *run, uint8_t flags)
 	run->limits.withheld = ((flags & 8) != 0 ? 0 : ENVELOPE_EXTENSION_SMTPUTF8) |
 			       ((flags & 16) != 0 ? 0 : ENVELOPE_EXTENSION_DSN) |
 			       ((flags & 0x40) != 0 ? ENVELOPE_EXTENSION_8BITMIME : 0);
+	run->limits.is_lmtp = (flags & 0x80) != 0;
 	run->limits.size_max = is_small ? 16 : 0;
 	run->limits.recipients_max = is_small ? 2 : 0;
 	run->limits.errors_max = is_small ? 5 : 0;

@@ -305,13 +305,14 @@ local:
 
 begin transports
 mailbox:
-  driver = appendfile
-  directory = {directory}/mail/inbox
-  maildir_format
-  create_directory
-  user = mail
-  group = mail
+{transport}
+
+begin retry
+* * F,1h,1m
 """
+
+EXIM_MAILDIR = ("driver = appendfile", "directory = {directory}/mail/inbox", "maildir_format", "create_directory",
+                "user = mail", "group = mail")
 
 EXIM_PROGRAM = ("exim4-daemon-heavy", "usr/sbin/exim4")
 EXIM_USER = "Debian-exim"  # compiled in, and looked up before anything is read
@@ -326,9 +327,10 @@ class Exim(MailServer):
         main         lines of the main section
         nameservers  addresses for its resolv.conf
         proxy        every session begins with a PROXY header
+        transport    lines of the transport that has the mails; delivered() counts nothing then
     """
 
-    def __init__(self, case, acl=(), main=(), nameservers=(), proxy=True):
+    def __init__(self, case, acl=(), main=(), nameservers=(), proxy=True, transport=EXIM_MAILDIR):
         super().__init__(case, "exim")
         # Whom it becomes has to run it again; the copy is set-user-ID as well.
         self.program = case.readable_program(unpacked(*EXIM_PROGRAM))
@@ -345,6 +347,7 @@ class Exim(MailServer):
             directory=self.directory, program=self.program, host=self.address[0],
             port=self.address[1], main="\n".join(main),
             proxy="127.0.0.0/8" if proxy else "",
+            transport="\n".join(f"  {line}" for line in transport).format(directory=self.directory),
             acl="\n".join(f"  {line}" for line in acl)))
 
     def _know_user(self, name, line):
@@ -357,6 +360,11 @@ class Exim(MailServer):
             start_new_session=True)
         self.wait_until_listening()
         return self
+
+    def run_queue(self):
+        """Tries what it could not deliver, all of it and now."""
+        subprocess.run(with_files(self.files, [self.program, "-C", self.config, "-qff"]), check=True,
+                       timeout=SESSION_S)
 
     def bh(self, client, recipient=RECIPIENT):
         """What it would do with a session of client: an Outcome, and what it told aside."""

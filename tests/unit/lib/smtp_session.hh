@@ -165,7 +165,7 @@ class scripted
 		if (chunk_left > 0)
 			return false;
 		if (reading == SWALLOW) {
-			said += event.reply;
+			hear();
 		} else if (dialogue.is_last) {
 			body_end(&body, out.data(), &out_size);
 			kept.append(out.begin(), out.begin() + static_cast<long>(out_size));
@@ -255,6 +255,12 @@ class scripted
 		default:
 			break;
 		}
-		said += event.reply;
+		hear();
+	}
+
+	void hear()
+	{
+		for (unsigned i = 0; i < event.reply_count; i++)
+			said += event.reply;
 	}
 };

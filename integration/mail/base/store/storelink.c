@@ -32,57 +32,61 @@ static int wait_for(int fd, short events, uint64_t deadline_ms)
 
 /* ---- begin and end ---- */
 
-static int connect_to(const char *path, uint64_t deadline_ms, int *ret_fd)
+int storelink_begin(const char *path, struct storelink *ret_link)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	*ret_link = (struct storelink){ .fd = -1 };
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	int ret = strlen(path) < sizeof(address.sun_path) ? -EAGAIN : -ENAMETOOLONG;
-	/* A UNIX socket whose backlog is full cannot be waited for. */
-	while (ret == -EAGAIN) {
-		ret = connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 ? 0
-											   : -errno;
-		if (ret == -EAGAIN && clock_now_ms() >= deadline_ms)
-			ret = -ETIMEDOUT;
-		if (ret == -EAGAIN)
-			poll(NULL, 0, 10);
-	}
-	if (ret == 0)
-		*ret_fd = fd;
-	else
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0) {
+		int ret = -errno;
 		close(fd);
-	return ret;
+		return ret;
+	}
+	ret_link->fd = fd;
+	return 0;
 }
 
-static int take_greeting(struct storelink *link, uint64_t deadline_ms)
+int storelink_greet(struct storelink *link)
 {
 	struct storewire_reply reply;
 	int fd = -1;
-	int ret = wait_for(link->fd, POLLIN, deadline_ms);
-	if (ret == 0)
-		ret = storelink_take(link, &reply, &fd);
+	int ret = storelink_take(link, &reply, &fd);
+	if (ret != 0)
+		return ret;
 	if (fd >= 0)
 		close(fd);
-	if (ret == 0 && reply.type != STOREWIRE_HELLO)
-		ret = -EPROTO;
-	if (ret == 0)
-		ret = reply.status;
-	if (ret == 0)
-		link->has_quotas = (reply.number & STOREWIRE_HAS_QUOTAS) != 0;
+	if (reply.type != STOREWIRE_HELLO)
+		return -EPROTO;
+	link->has_quotas = (reply.number & STOREWIRE_HAS_QUOTAS) != 0;
+	return reply.status;
+}
+
+/* A UNIX socket whose backlog is full cannot be waited for. */
+static int begin_before(const char *path, uint64_t deadline_ms, struct storelink *ret_link)
+{
+	int ret = storelink_begin(path, ret_link);
+	while (ret == -EAGAIN) {
+		if (clock_now_ms() >= deadline_ms)
+			return -ETIMEDOUT;
+		poll(NULL, 0, 10);
+		ret = storelink_begin(path, ret_link);
+	}
 	return ret;
 }
 
 int storelink_open(const char *path, int timeout_ms, struct storelink *ret_link)
 {
 	uint64_t deadline_ms = clock_now_ms() + (uint64_t)timeout_ms;
-	ret_link->fd = -1;
-	ret_link->serial = 0;
-	ret_link->has_quotas = false;
-	int ret = connect_to(path, deadline_ms, &ret_link->fd);
+	int ret = begin_before(path, deadline_ms, ret_link);
 	if (ret == 0)
-		ret = take_greeting(ret_link, deadline_ms);
+		ret = wait_for(ret_link->fd, POLLIN, deadline_ms);
+	if (ret == 0)
+		ret = storelink_greet(ret_link);
 	if (ret != 0)
 		storelink_close(ret_link);
 	return ret;

@@ -13,9 +13,9 @@
  *             ret = storelink_call(&link, &request, NULL, 5000, &reply, &fd);
  *     storelink_close(&link);
  *
- * storelink_call() waits, for one request at a time. A program with a loop sends and takes by itself:
- * replies may come in another order than requests, and are told apart by their serial. A connection
- * on which anything but -EAGAIN or a refusal happened is of no use any more.
+ * storelink_call() waits, for one request at a time. A program with a loop begins, sends and takes by
+ * itself: replies may come in another order than requests, and are told apart by their serial. A
+ * connection on which anything but -EAGAIN or a refusal happened is of no use any more.
  */
 
 #include "integration/mail/base/store/storewire.h"
@@ -41,6 +41,12 @@ struct storelink_memory {
 
 /* 0 or -errno; a daemon that does not greet in time is -ETIMEDOUT. */
 int storelink_open(const char *path, int timeout_ms, struct storelink *ret_link);
+/*
+ * Its two halves, for a program with a loop: neither waits. Of the first -EAGAIN means that too many
+ * wait for the daemon, and there is no connection; of the second that the greeting has not come.
+ */
+int storelink_begin(const char *path, struct storelink *ret_link);
+int storelink_greet(struct storelink *link);
 /* Takes one that is closed. */
 void storelink_close(struct storelink *link);
 

@@ -4,28 +4,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "integration/mail/smtp-front/facts/account.h"
+#include "lib/smtp/date.h"
 #include "lib/smtp/envelope.h"
-
-/* "Sun, 22 Nov 2026 04:42:54 +0000" (RFC 5322 3.3), whatever the locale. */
-#define DATE_SIZE 48
-
-static void format_date(int64_t now_s, char *ret_text)
-{
-	static const char days[][4] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
-	static const char months[][4] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun",
-					  "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
-	const time_t seconds = (time_t)now_s;
-	struct tm date;
-
-	memset(&date, 0, sizeof(date));
-	(void)gmtime_r(&seconds, &date);
-	(void)snprintf(ret_text, DATE_SIZE, "%s, %02d %s %04d %02d:%02d:%02d +0000",
-		       days[date.tm_wday % 7], date.tm_mday, months[date.tm_mon % 12],
-		       (date.tm_year + 1900) % 10000, date.tm_hour, date.tm_min, date.tm_sec);
-}
 
 /*
  * What a client calls itself, as a domain or an address literal; "?" for each byte that may not
@@ -72,7 +54,7 @@ size_t trace_make(const struct trace *trace, char *ret_text)
 	char tls[160] = "";
 	char recipient[ENVELOPE_ADDRESS_MAX + 16];
 	char id[ACCOUNT_ID_SIZE];
-	char date[DATE_SIZE];
+	char date[DATE_TEXT_SIZE];
 
 	format_helo(trace, helo, sizeof(helo));
 	(void)dnsblv6_ip_format(&trace->facts.client_ip, ip);
@@ -80,13 +62,12 @@ size_t trace_make(const struct trace *trace, char *ret_text)
 		(void)snprintf(tls, sizeof(tls), "\r\n\t(using %.32s with cipher %.80s)",
 			       trace->tls_protocol, trace->tls_cipher);
 	format_for(trace, recipient, sizeof(recipient));
-	format_date(trace->now_s, date);
 	const int size =
 		snprintf(ret_text, TRACE_MAX,
 			 "Received: from %s ([%s%s])%s\r\n"
 			 "\tby %s (smtp-front) with %s id %s.%u%s;\r\n\t%s\r\n",
 			 helo, strchr(ip, ':') != NULL ? "IPv6:" : "", ip, tls, trace->hostname,
 			 protocol_of(trace), account_format_id(trace->facts.id, id),
-			 trace->mail_number, recipient, date);
+			 trace->mail_number, recipient, date_format(trace->now_s, date));
 	return (size_t)size;
 }

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/mail-stored/lmtp/lmtp_boxes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_ROOM 512
+
+static size_t room_for(const struct lmtp_boxes *boxes, size_t name_size)
+{
+	size_t room = boxes->room > 0 ? boxes->room : FIRST_ROOM;
+	while (room - boxes->size < name_size + 1)
+		room *= 2;
+	return room;
+}
+
+size_t lmtp_boxes_growth(const struct lmtp_boxes *boxes, size_t name_size)
+{
+	return room_for(boxes, name_size) - boxes->room;
+}
+
+int lmtp_boxes_add(struct lmtp_boxes *boxes, const char *name, size_t name_size)
+{
+	size_t room = room_for(boxes, name_size);
+	if (room > boxes->room) {
+		uint8_t *bytes = realloc(boxes->bytes, room);
+		if (bytes == NULL)
+			return -ENOMEM;
+		boxes->bytes = bytes;
+		boxes->room = room;
+	}
+	boxes->bytes[boxes->size] = (uint8_t)name_size;
+	memcpy(boxes->bytes + boxes->size + 1, name, name_size);
+	boxes->size += 1 + name_size;
+	boxes->count++;
+	return 0;
+}
+
+static int compare(const void *one, const void *other)
+{
+	const struct mailname *a = one;
+	const struct mailname *b = other;
+	int order = memcmp(a->bytes, b->bytes, a->size < b->size ? a->size : b->size);
+	if (order != 0 || a->size == b->size)
+		return order;
+	return a->size < b->size ? -1 : 1;
+}
+
+int lmtp_boxes_list(const struct lmtp_boxes *boxes, struct mailname **ret_names, size_t *ret_count)
+{
+	size_t count = 0;
+	struct mailname *names = calloc(boxes->count + 1, sizeof(*names));
+	if (names == NULL)
+		return -ENOMEM;
+	for (size_t at = 0, i = 0; i < boxes->count; i++) {
+		names[i] = (struct mailname){ boxes->bytes + at + 1, boxes->bytes[at] };
+		at += 1 + names[i].size;
+	}
+	qsort(names, boxes->count, sizeof(*names), compare);
+	for (size_t i = 0; i < boxes->count; i++)
+		if (count == 0 || compare(&names[count - 1], &names[i]) != 0)
+			names[count++] = names[i];
+	*ret_names = names;
+	*ret_count = count;
+	return 0;
+}
+
+void lmtp_boxes_clear(struct lmtp_boxes *boxes)
+{
+	free(boxes->bytes);
+	*boxes = (struct lmtp_boxes){ .bytes = NULL };
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * lmtp_store.h - the one connection to the store process, which all sessions of LMTP share.
+ *
+ * Flow: lmtp_client.c has a request -> lmtp_store_ask() -> storelink.h -> the store process ->
+ *       answer() of the request, by its serial.
+ *
+ * One connection with many requests under way lets one commit of the store take the mails of many
+ * sessions. Requests are sent when the loop has dealt with all that has happened; when the socket is
+ * full they wait until it is not. There are never more than there are sessions.
+ *
+ * When the connection ends each request under way is answered with an error, whether it was sent or
+ * not, and another connection is made: at once, then later and later, up to some seconds. Meanwhile
+ * change() has said that there is none, and nothing is to be asked.
+ *
+ * In the memory of its owner, for one thread. lmtp_store_close() ends it; its handles are closed when
+ * the loop has run once more.
+ */
+
+#include "integration/mail/base/store/storelink.h"
+
+#include <sys/queue.h>
+#include <uv.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A request under way, in the memory of its session. */
+struct lmtp_ask {
+	TAILQ_ENTRY(lmtp_ask) link;
+	struct storewire_request *request; /* borrowed until it is answered, as is the next */
+	const struct storelink_memory *memory;
+	/* Never called by lmtp_store_ask(). status is the store's, or -errno of the connection. */
+	void (*answer)(struct lmtp_ask *ask, int status, const struct mailid *id);
+};
+
+TAILQ_HEAD(lmtp_asks, lmtp_ask);
+
+struct lmtp_store_rules {
+	/* There is a connection from now on, or none; also when the first attempt has failed. */
+	void (*change)(void *owner, bool has_store, bool has_quotas);
+};
+
+struct lmtp_store {
+	const struct lmtp_store_rules *rules;
+	void *owner;
+	const char *path;
+	uv_loop_t *loop;
+	struct storelink link;
+	uv_poll_t *poll; /* of link, with memory of its own: it is closed with each connection */
+	uv_prepare_t prepare;
+	uv_timer_t retry;
+	struct lmtp_asks unsent;
+	/* In the order in which they are answered, each kind for itself. */
+	struct lmtp_asks checks;
+	struct lmtp_asks mails;
+	unsigned pause_ms;
+	bool is_greeted;
+	bool is_full;	/* the socket takes no more now */
+	bool is_missed; /* it has been said that there is none */
+};
+
+/* Begins to connect. path and rules are borrowed until the end. 0 or a negative error. */
+int lmtp_store_open(struct lmtp_store *ret_store, uv_loop_t *loop, const char *path,
+		    const struct lmtp_store_rules *rules, void *owner);
+/* Only while there is a connection, as change() has said. */
+void lmtp_store_ask(struct lmtp_store *store, struct lmtp_ask *ask);
+/* Requests under way are forgotten. */
+void lmtp_store_close(struct lmtp_store *store);
+
+#ifdef __cplusplus
+}
+#endif
