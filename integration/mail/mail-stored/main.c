@@ -5,7 +5,7 @@
  * main() in order: options, configuration, the directory, which may need root, then the processes.
  * mail-stored(8) is the manual.
  */
-#include "integration/mail/mail-stored/parent.h"
+#include "integration/mail/mail-stored/stored.h"
 #include "lib/common/log.h"
 #include "lib/process/daemon.h"
 
@@ -55,7 +55,7 @@ static int run(void *data)
 	if (geteuid() == 0 && setup->owner.user[0] == '\0')
 		log_warning(context, "no user is given, the store's processes stay root");
 	int status = make_directory(setup);
-	return status == EX_OK ? parent_run(setup) : status;
+	return status == EX_OK ? stored_run(setup) : status;
 }
 
 int main(int argc, char **argv)

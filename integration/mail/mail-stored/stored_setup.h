@@ -4,7 +4,7 @@
 /*
  * stored_setup.h - the configuration of mail-stored: stored.conf, read and checked.
  *
- * Flow: main.c -> stored_setup_parse() -> lib/common/conf.c -> parent.c, which gives it to the store
+ * Flow: main.c -> stored_setup_parse() -> lib/common/conf.c -> stored.c, which gives it to the store
  *       process and to that of LMTP over fork().
  *
  *     stored:

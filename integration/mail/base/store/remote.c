@@ -383,7 +383,7 @@ static void remote_close(struct maillayer *layer)
 	free(remote);
 }
 
-int remote_open(const char *socket_path, struct maillayer **ret_layer)
+int remote_store_open(const char *socket_path, struct maillayer **ret_layer)
 {
 	static const struct maillayer_ops ops = {
 		.name = "remote",

@@ -20,7 +20,7 @@ extern "C" {
 #define REMOTE_TIMEOUT_MS 60000
 
 /* 0 or -errno. */
-int remote_open(const char *socket_path, struct maillayer **ret_layer);
+int remote_store_open(const char *socket_path, struct maillayer **ret_layer);
 
 #ifdef __cplusplus
 }

@@ -28,7 +28,7 @@ struct storemail {
 	int fd;		     /* -1: all is in the buffer */
 	uint64_t text_at;    /* behind the meta */
 	uint64_t total_size; /* meta and text */
-	struct iovec part;   /* of storemail_memory() */
+	struct iovec part;   /* of storemail_finish() */
 };
 
 /* 0 or -ENOMEM. storemail_deinit() takes one that is all zero, too. */

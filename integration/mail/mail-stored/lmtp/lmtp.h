@@ -4,7 +4,7 @@
 /*
  * lmtp.h - the process of mail-stored that speaks LMTP (RFC 2033) with mail servers.
  *
- * Flow: parent.c forks -> lmtp_run() -> doors.h: clients -> lmtp_client.h -> lmtp_session.h ->
+ * Flow: stored.c forks -> lmtp_run() -> doors.h: clients -> lmtp_client.h -> lmtp_session.h ->
  *       lmtp_store.h -> the store process, which has no byte of a network in it that is not the text
  *       of a mail, and parses none of that.
  *

@@ -4,7 +4,7 @@
 /*
  * store_process.h - the process that has the store open: the one writer there is.
  *
- * Flow: parent.c forks -> store_process_run(): the syncer, the layer, which recovery puts right,
+ * Flow: stored.c forks -> store_process_run(): the syncer, the layer, which recovery puts right,
  *       confinement, then one loop: clients.h, keeper.h, signals.
  *
  * Files are the store's directory, the users' database and that of the metrics; sockets are those

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * parent.h - the process of mail-stored that binds its sockets and looks after the others.
+ * stored.h - the process of mail-stored that binds its sockets and looks after the others.
  *
- * Flow: main.c -> parent_run(): sockets, shared counters, fork() -> store_process_run(), lmtp_run();
+ * Flow: main.c -> stored_run(): sockets, shared counters, fork() -> store_process_run(), lmtp_run();
  *       then it waits for signals.
  *
  * The sockets are the parent's: while the store process is replaced, clients wait in them.
@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 /* An exit status. */
-int parent_run(const struct stored_setup *setup);
+int stored_run(const struct stored_setup *setup);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/mail-stored/parent.h"
+#include "integration/mail/mail-stored/stored.h"
 
 #include "integration/mail/mail-stored/lmtp/lmtp.h"
 #include "integration/mail/mail-stored/store/counters.h"
@@ -265,7 +265,7 @@ static int make_shared(struct parent *parent)
 	return EX_OK;
 }
 
-int parent_run(const struct stored_setup *setup)
+int stored_run(const struct stored_setup *setup)
 {
 	struct parent parent = { .setup = setup, .store_fd = -1, .status = EX_OK };
 	memset(parent.lmtp_fds, -1, sizeof(parent.lmtp_fds));

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// stored.conf: what is taken, and what is refused with which words.
+#include "integration/mail/mail-stored/stored_setup.h"
+#include "lib/common/log.h"
+#include "tests/lib/manual.hh"
+#include "tests/lib/parsed.hh"
+
+#include <catch2/catch.hpp>
+
+#include <regex>
+#include <string>
+
+namespace
+{
+
+using parsed = parsed_as<stored_setup, stored_setup_parse, stored_setup_deinit>;
+
+std::string sample()
+{
+	return read_file("integration/mail/mail-stored/stored.conf.sample");
+}
+
+} // namespace
+
+TEST_CASE("an empty configuration of mail-stored is complete", "[stored][setup]")
+{
+	const parsed file("");
+	REQUIRE(file.status == 0);
+	CHECK(std::string(file.setup.directory) == "/var/lib/mail-stored");
+	CHECK(std::string(file.setup.socket) == "/run/mail-stored/socket");
+	CHECK(file.setup.layer == STORED_LOG);
+	CHECK(file.setup.size_max == 50U << 20);
+	CHECK(file.setup.lmtp_count == 0);
+	CHECK(file.setup.quota_messages == 0);
+	CHECK(file.setup.hostname[0] != '\0');
+}
+
+TEST_CASE("stored.conf.sample has the defaults, and every item", "[stored][setup]")
+{
+	const parsed defaults("");
+	const parsed as_it_is(sample());
+	CAPTURE(as_it_is.error.line, as_it_is.error.reason);
+	REQUIRE(as_it_is.status == 0);
+	CHECK(memcmp(&as_it_is.setup, &defaults.setup, sizeof(defaults.setup)) == 0);
+
+	const std::string all = std::regex_replace(sample(), std::regex("#user:.*"), "user: root");
+	const parsed uncommented(std::regex_replace(
+		std::regex_replace(all, std::regex("#socket-group:.*"), "socket-group: root"),
+		std::regex("#([-a-z]+: *[^ ])"), "$1"));
+	CAPTURE(uncommented.error.line, uncommented.error.reason);
+	REQUIRE(uncommented.status == 0);
+	CHECK(uncommented.setup.lmtp_count == 2);
+	CHECK(std::string(uncommented.setup.metrics) == "/run/mail-stored/metrics.prom");
+	for (size_t section = 0; section < stored_setup_table.section_count; section++) {
+		const conf_section &part = stored_setup_table.sections[section];
+		for (size_t i = 0; i < part.item_count; i++) {
+			CAPTURE(part.items[i].name);
+			CHECK(sample().find(std::string(part.items[i].name) + ": ") !=
+			      std::string::npos);
+			CHECK(read_file("integration/mail/mail-stored/mail-stored.8")
+				      .find(std::string(".It Ic ") + part.items[i].name) !=
+			      std::string::npos);
+		}
+	}
+}
+
+TEST_CASE("stored.conf is refused with the line and what is permitted", "[stored][setup]")
+{
+	const auto wrong =
+		GENERATE(as<std::string>{}, "size: 0", "layer: heap", "socket: run/socket",
+			 "collect-share: 101", "index-delay: 1", "segment-size: 1K", "clients: 0");
+	const parsed file("stored:\n    " + wrong + "\n");
+	CAPTURE(wrong);
+	if (wrong == "index-delay: 1") {
+		CHECK(file.status == 0); // a second
+		return;
+	}
+	CHECK(file.status < 0);
+	CHECK(file.error.line == 2);
+	CHECK(std::string(file.error.reason).substr(0, 9) == "permitted");
+}
+
+TEST_CASE("quotas are for the log alone", "[stored][setup]")
+{
+	const auto item =
+		GENERATE(as<std::string>{}, "quota-messages: 1", "quota-octets: 1K", "keep: 1d");
+	const parsed sorted("stored:\n    layer: sort\n    " + item + "\n");
+	CHECK(sorted.status < 0);
+	CHECK(std::string(sorted.error.reason) == "stored: quotas and \"keep\" need layer log");
+	const parsed logged("stored:\n    " + item + "\n");
+	CHECK(logged.status == 0);
+}
+
+TEST_CASE("places for LMTP are few, and each is given once", "[stored][setup]")
+{
+	std::string nine = "127.0.0.1@1";
+	for (int i = 2; i <= 9; i++)
+		nine += ", 127.0.0.1@" + std::to_string(i);
+	const parsed many("lmtp:\n    listen: [ " + nine + " ]\n");
+	CHECK(std::string(many.error.reason) == "there are 8 places at most");
+	const parsed twice("lmtp:\n    listen: [ /run/a, /run/a ]\n");
+	CHECK(std::string(twice.error.reason) == "place is given twice");
+}
