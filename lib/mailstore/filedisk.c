@@ -228,13 +228,19 @@ static int file_open_sync(struct disk *disk, uint64_t object, int *ret_fd)
 {
 	struct filedisk *self = (struct filedisk *)disk;
 	struct open_file *file;
+	char name[NAME_SIZE];
 	int ret = use(self, object, 0, &file);
 	if (ret != 0)
 		return ret;
 	if (file->is_new || !self->is_listed)
 		return -EOPNOTSUPP;
-	/* Not the descriptor itself, which another file may take the place of meanwhile. */
-	int fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+	/*
+	 * Not the descriptor itself, which another file may take the place of meanwhile, nor a copy of
+	 * it: an error of writing is told once to each open(), and what fdatasync() in another process
+	 * has taken, sync() here would not see, and say that all is well.
+	 */
+	make_name(object, name);
+	int fd = openat(self->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;
 	*ret_fd = fd;

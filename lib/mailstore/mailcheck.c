@@ -96,7 +96,18 @@ static void find(struct mailcheck *check, struct mailplace place, const char *te
 struct pass {
 	struct mailcheck *check;
 	struct maillog log;
+	uint64_t total; /* bytes of the log */
+	uint64_t done;
 };
+
+static int add_size(void *context, uint64_t object)
+{
+	struct pass *pass = context;
+	uint64_t size = 0;
+	int ret = pass->log.disk->ops->size(pass->log.disk, object, &size);
+	pass->total += size;
+	return ret;
+}
 
 static int check_segment(void *context, uint64_t object)
 {
@@ -110,6 +121,9 @@ static int check_segment(void *context, uint64_t object)
 	int ret = maillog_examine(&pass->log, object, MAILSEGMENT_HEAD_SIZE, true, &found);
 	if (ret != 0)
 		return ret;
+	pass->done += found.size;
+	if (check->step != NULL)
+		check->step(check->context, pass->done, pass->total);
 	check->uncommitted += found.size > found.end ? found.size - found.end : 0;
 	ret = maillog_read_segment(&pass->log, object, &head);
 	/* Without records it is one that was being made when the power went. */
@@ -128,6 +142,8 @@ static int check_log(struct mailcheck *check, struct disk *disk)
 	static const uint8_t random[32];
 	struct pass pass = { .check = check };
 	int ret = maillog_open(&pass.log, disk, random, 0);
+	if (ret == 0)
+		ret = disk->ops->list(disk, add_size, &pass);
 	if (ret == 0)
 		ret = disk->ops->list(disk, check_segment, &pass);
 	maillog_close(&pass.log);

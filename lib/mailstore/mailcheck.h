@@ -17,7 +17,9 @@ extern "C" {
 struct mailcheck {
 	/* Called for each finding: where (an object's number and a place in it, or 0 for the index). */
 	void (*report)(void *context, struct mailplace place, const char *text);
-	void *context;
+	/* NULL, or called as bytes of the log have been read, done of total. */
+	void (*step)(void *context, uint64_t done, uint64_t total);
+	void *context; /* of both */
 	/* The rest is written. */
 	uint64_t segments;
 	uint64_t mails; /* that some mailbox has */

@@ -4,7 +4,6 @@
 #include "lib/format/hex.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <openssl/core_names.h>
@@ -52,8 +51,12 @@ bool mailid_is_of(const uint8_t *key, const struct mailid *id)
 
 void mailid_format(const struct mailid *id, char *ret_text)
 {
-	for (size_t i = 0; i < MAILID_SIZE; i++)
-		snprintf(ret_text + 2 * i, 3, "%02x", id->bytes[i]);
+	static const char digits[] = "0123456789abcdef";
+	for (size_t i = 0; i < MAILID_SIZE; i++) {
+		*ret_text++ = digits[id->bytes[i] >> 4];
+		*ret_text++ = digits[id->bytes[i] & 15];
+	}
+	*ret_text = '\0';
 }
 
 int mailid_parse(const char *text, struct mailid *ret_id)

@@ -48,6 +48,8 @@ ROWS = {
     "lib/dns": Row(GPL, project=("lib/format",), external=("uv",)),
     # What SMTP is: no I/O, no clock, no memory of its own.
     "lib/smtp": Row(GPL, project=("lib/format",)),
+    # What a maildir is: files and directories alone.
+    "lib/maildir": Row(GPL),
     "zone-tools": Row(GPL, project=("lib/format", "lib/lmdb", "lib/store", "lib/common",
                                     "lib/process", "lib/dns"),
                       external=("knot", "z"),
@@ -79,15 +81,16 @@ ROWS = {
                                               "keys": ("crypto",),
                                               "keyholder": ("crypto",),
                                               "remotekey": ("crypto",)}),
-    # The tool of a store; it serves nothing.
-    "integration/mail/mail-store": Row(GPL, project=("lib/mailstore", "lib/lmdb", "lib/format", "lib/common")),
+    # The tool of a store, or of a daemon that has one; it serves nothing.
+    "integration/mail/mail-store": Row(GPL, project=("lib/mailstore", "lib/lmdb", "lib/format", "lib/common",
+                                                     "lib/process", "lib/maildir", "integration/mail/base")),
     # The daemon of a store, and its process that speaks LMTP.
     "integration/mail/mail-stored": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/lmdb", "lib/mailstore",
-                                                      "lib/format", "lib/smtp",
+                                                      "lib/maildir", "lib/format", "lib/smtp",
                                                       "integration/common", "integration/mail/base"),
                                         external=("uv",)),
     "integration/mail/smtp-front": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/dns",
-                                                     "lib/lmdb", "lib/mailstore",
+                                                     "lib/lmdb", "lib/maildir", "lib/mailstore",
                                                      "lib/format", "lib/smtp",
                                                      "integration/common",
                                                      "integration/mail/base"),
@@ -100,7 +103,7 @@ ROWS = {
                                "integration/mail/smtp-front"),
                  external=("lmdb", "knot", "dnssec", "crypto", "uv", "z", "catch2")),
     "tests": Row(GPL, project=("lib/format", "lib/lmdb", "lib/mailstore", "lib/store", "lib/common", "lib/process", "lib/dns",
-                               "lib/smtp", "zone-tools", "server", "client-lib", "client-lib/unbound",
+                               "lib/maildir", "lib/smtp", "zone-tools", "server", "client-lib", "client-lib/unbound",
                                "integration/common", "integration/adapters",
                                "integration/mail/base", "integration/mail/mail-store",
                                "integration/mail/mail-stored", "integration/mail/smtp-front"),
@@ -117,7 +120,7 @@ ROOMS = {
                    "zones", "commands"),
     "client-lib": ("base", "cache", "config", "resolver", "shared", "engine", "handle"),
     "integration/mail/base": ("users", "store", "tls", "handover", "loop", "worker", "nanny"),
-    "integration/mail/mail-stored": ("store", "lmtp"),
+    "integration/mail/mail-stored": ("layers", "store", "lmtp"),
     "integration/mail/smtp-front": ("setup", "recipients", "facts", "sinks", "handover", "edge",
                                     "worker", "nanny"),
 }

@@ -7,7 +7,6 @@
 #include "zone-tools/records/before.h"
 #include "zone-tools/chain/chain.h"
 #include "zone-tools/records/clock.h"
-#include "zone-tools/base/progress.h"
 #include "zone-tools/plan/classic.h"
 #include "zone-tools/plan/segmenter.h"
 #include "zone-tools/plan/tree.h"
@@ -16,6 +15,7 @@
 
 #include "lib/format/wellknown.h"
 #include "lib/lmdb/writer.h"
+#include "lib/process/progress.h"
 #include "lib/store/tables.h"
 
 #include <errno.h>

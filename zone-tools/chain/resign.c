@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/chain/resign.h"
 
+#include "lib/process/progress.h"
 #include "lib/store/tables.h"
 #include "zone-tools/records/bare.h"
 #include "zone-tools/chain/chain.h"
 #include "zone-tools/records/clock.h"
-#include "zone-tools/base/progress.h"
 #include "zone-tools/records/recorder.h"
 #include "zone-tools/records/store_settings.h"
 #include "zone-tools/records/zonemd.h"

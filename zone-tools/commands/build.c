@@ -19,7 +19,6 @@
 #include "zone-tools/commands/followers.h"
 #include "zone-tools/commands/zonecall.h"
 #include "zone-tools/plan/plan.h"
-#include "zone-tools/base/progress.h"
 #include "zone-tools/lists/sources.h"
 #include "zone-tools/records/apex.h"
 #include "zone-tools/base/spec.h"
@@ -29,6 +28,7 @@
 #include "lib/common/output.h"
 #include "lib/common/version.h"
 #include "lib/lmdb/verify.h"
+#include "lib/process/progress.h"
 #include "lib/store/tables.h"
 
 #include <errno.h>

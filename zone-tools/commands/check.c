@@ -13,7 +13,6 @@
 #include "zone-tools/reading/contents.h"
 #include "zone-tools/plan/guard.h"
 #include "zone-tools/plan/plan.h"
-#include "zone-tools/base/progress.h"
 #include "zone-tools/lists/sources.h"
 #include "zone-tools/reading/validity.h"
 
@@ -21,6 +20,7 @@
 #include "lib/common/options.h"
 #include "lib/common/version.h"
 #include "lib/lmdb/verify.h"
+#include "lib/process/progress.h"
 #include "lib/store/tables.h"
 
 #include <errno.h>

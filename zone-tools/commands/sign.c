@@ -11,7 +11,6 @@
 #include "zone-tools/commands/followers.h"
 #include "zone-tools/commands/build.h"
 #include "zone-tools/commands/zonecall.h"
-#include "zone-tools/base/progress.h"
 #include "zone-tools/chain/resign.h"
 #include "zone-tools/base/findings.h"
 
@@ -19,6 +18,7 @@
 #include "lib/common/options.h"
 #include "lib/common/version.h"
 #include "lib/lmdb/verify.h"
+#include "lib/process/progress.h"
 #include "lib/store/tables.h"
 
 #include <getopt.h>

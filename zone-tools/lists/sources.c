@@ -3,10 +3,11 @@
 
 #include "zone-tools/lists/listfile.h"
 #include "zone-tools/lists/plain.h"
-#include "zone-tools/base/progress.h"
 #include "zone-tools/lists/rbldnsd.h"
 #include "zone-tools/lists/rbldnsd_value.h"
 #include "zone-tools/plan/resolve.h"
+
+#include "lib/process/progress.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,9 +7,12 @@
 #include "integration/mail/mail-store/tool.h"
 
 #include "lib/common/log.h"
+#include "lib/process/progress.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <sysexits.h>
 
 #define SHARE_DEFAULT                                                                              \
@@ -23,68 +26,103 @@ struct rm {
 };
 
 static const struct options_bound rm_rows[] = {
-	{ { 's', "store", "DIRECTORY", "store to change" }, OPTIONS_AT(struct rm, store) },
+	{ { 's', "store", "PATH", "store to change, or a socket" }, OPTIONS_AT(struct rm, store) },
 	{ { 'a', "all", NULL, "every mail of the mailbox" }, OPTIONS_AT(struct rm, removes_all) },
 };
 
 static const struct options_table rm_table = {
 	.program = "mail-store rm",
-	.usage = "--store DIRECTORY MAILBOX ID ... | --all MAILBOX",
+	.usage = "--store PATH MAILBOX ID ... | --all MAILBOX",
 	.summary = "Deletes mails from a mailbox; other mailboxes keep them.",
 	.bound = rm_rows,
 	.row_count = sizeof(rm_rows) / sizeof(rm_rows[0]),
 };
 
-static int remove_one(struct mailstore *store, struct mailname name, const char *text)
+static int find_mail(struct maillayer *layer, struct mailname name, const char *text,
+		     uint64_t *ret_mail)
 {
 	struct mailid id;
 	struct mailentry entry;
-	uint64_t mail;
 	if (mailid_parse(text, &id) != 0)
 		return MAILSTORE_EMAIL;
-	int ret = mailstore_find_id(store, &id, &mail);
+	int ret = maillayer_find_id(layer, &id, ret_mail);
 	if (ret == 0)
-		ret = mailstore_find(store, name, mail, &entry);
-	if (ret == DNSBLV6_ENOTFOUND || (ret == 0 && entry.mail != mail))
+		ret = maillayer_find(layer, name, *ret_mail, &entry);
+	if (ret == DNSBLV6_ENOTFOUND || (ret == 0 && entry.mail != *ret_mail))
 		return MAILSTORE_EMAIL;
-	return ret == 0 ? mailstore_delete(store, name, &mail, 1, tool_now_us()) : ret;
+	return ret;
 }
 
-static int remove_all(struct mailstore *store, struct mailname name)
-{
-	struct mailentry entry;
-	uint64_t from = 0;
-	int ret = mailstore_find(store, name, from, &entry);
-	while (ret == 0) {
-		from = entry.mail + 1;
-		ret = mailstore_delete(store, name, &entry.mail, 1, tool_now_us());
-		if (ret == 0)
-			ret = mailstore_find(store, name, from, &entry);
-	}
-	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
-}
-
-/* Those before one that fails are deleted. */
-static int remove_mails(struct mailstore *store, struct mailname name, const struct rm *options,
-			int count, char **ids)
+/* Those before one that is not found are deleted, in one commit. */
+static int remove_ids(struct maillayer *layer, struct mailname name, const struct rm *options,
+		      size_t count, char **ids, uint64_t *mails)
 {
 	int status = EX_OK;
-	int ret = options->removes_all ? remove_all(store, name) : 0;
-	for (int i = 0; ret == 0 && status == EX_OK && i < count; i++) {
-		int removed = remove_one(store, name, ids[i]);
-		if (removed != 0)
+	int ret = 0;
+	size_t found = 0;
+	while (status == EX_OK && found < count) {
+		ret = find_mail(layer, name, ids[found], &mails[found]);
+		if (ret == 0)
+			found++;
+		else
 			status =
-				tool_fail_mail(options->store, "mail not deleted", ids[i], removed);
+				tool_fail_mail(options->store, "mail not deleted", ids[found], ret);
 	}
+	ret = found > 0 ? maillayer_erase(layer, name, mails, found, tool_now_us()) : 0;
 	if (ret == 0)
-		ret = mailstore_sync(store);
+		ret = maillayer_sync(layer);
 	return ret == 0 ? status : tool_fail(options->store, "mails not deleted", ret);
+}
+
+struct removal {
+	struct maillayer *layer;
+	struct mailname name;
+	uint64_t *mails;
+	size_t room;
+};
+
+static int remove_piece(void *context, const struct mailentry *entries, size_t count)
+{
+	struct removal *removal = context;
+	if (removal->room < count) {
+		uint64_t *more = reallocarray(removal->mails, count, sizeof(*more));
+		if (more == NULL)
+			return -ENOMEM;
+		removal->mails = more;
+		removal->room = count;
+	}
+	for (size_t i = 0; i < count; i++)
+		removal->mails[i] = entries[i].mail;
+	return maillayer_erase(removal->layer, removal->name, removal->mails, count, tool_now_us());
+}
+
+static int remove_all(struct maillayer *layer, struct mailname name, const struct rm *options)
+{
+	struct removal removal = { .layer = layer, .name = name };
+	int ret = tool_walk(layer, name, remove_piece, &removal);
+	if (ret == 0)
+		ret = maillayer_sync(layer);
+	free(removal.mails);
+	return ret == 0 ? EX_OK : tool_fail(options->store, "mails not deleted", ret);
+}
+
+static int remove_mails(struct maillayer *layer, struct mailname name, const struct rm *options,
+			size_t count, char **ids)
+{
+	if (options->removes_all)
+		return remove_all(layer, name, options);
+	uint64_t *mails = calloc(count, sizeof(*mails));
+	if (mails == NULL)
+		return tool_fail(options->store, "mails not deleted", -ENOMEM);
+	int status = remove_ids(layer, name, options, count, ids, mails);
+	free(mails);
+	return status;
 }
 
 int rm_command(int argc, char **argv)
 {
 	struct rm options = { 0 };
-	struct mailstore *store;
+	struct maillayer *layer;
 	options_parse(&rm_table, argc, argv, &options);
 	int count = argc - optind - 1;
 	if (count < 0 || (count == 0) != options.removes_all)
@@ -92,11 +130,11 @@ int rm_command(int argc, char **argv)
 	struct mailname name = tool_mailbox(argv[optind]);
 	if (name.size == 0)
 		return EX_USAGE;
-	int status = tool_open(options.store, false, &store);
+	int status = tool_open(options.store, false, &layer);
 	if (status != EX_OK)
 		return status;
-	status = remove_mails(store, name, &options, count, argv + optind + 1);
-	mailstore_close(store);
+	status = remove_mails(layer, name, &options, (size_t)count, argv + optind + 1);
+	maillayer_close(layer);
 	return status;
 }
 
@@ -108,7 +146,8 @@ struct collect {
 };
 
 static const struct options_bound collect_rows[] = {
-	{ { 's', "store", "DIRECTORY", "store to change" }, OPTIONS_AT(struct collect, store) },
+	{ { 's', "store", "PATH", "store to change, or a socket" },
+	  OPTIONS_AT(struct collect, store) },
 	{ { 0, "share", "PERCENT", "segments of which less than that lives (75)" },
 	  OPTIONS_AT(struct collect, share),
 	  .min = 1,
@@ -117,35 +156,48 @@ static const struct options_bound collect_rows[] = {
 
 static const struct options_table collect_table = {
 	.program = "mail-store collect",
-	.usage = "--store DIRECTORY [options]",
+	.usage = "--store PATH [options]",
 	.summary = "Copies what lives out of segments that are mostly dead, and removes them.",
 	.bound = collect_rows,
 	.row_count = sizeof(collect_rows) / sizeof(collect_rows[0]),
 };
 
+static int collect(struct maillayer *layer, unsigned share, struct mailstore_info *ret_before,
+		   struct mailstore_info *ret_after)
+{
+	uint64_t segment;
+	uint64_t count = 0;
+	struct progress progress;
+	progress_init(&progress);
+	/* A daemon counts since it has begun. */
+	int ret = maillayer_describe(layer, ret_before);
+	while (ret == 0) {
+		ret = maillayer_collect(layer, share, &segment);
+		progress_step(&progress, "segments emptied", count++, 0, 0);
+	}
+	progress_end(&progress);
+	if (ret == MAILSTORE_EDAMAGED)
+		log_error(NULL, "segment is damaged: see fsck, segment=%016" PRIx64, segment);
+	return ret == DNSBLV6_ENOTFOUND ? maillayer_describe(layer, ret_after) : ret;
+}
+
 int collect_command(int argc, char **argv)
 {
 	struct collect options = { .share = SHARE_DEFAULT };
-	struct mailstore *store;
-	struct mailstore_info info = { 0 };
-	uint64_t segment;
+	struct maillayer *layer;
+	struct mailstore_info before;
+	struct mailstore_info after;
 	options_parse(&collect_table, argc, argv, &options);
 	if (argc > optind)
 		options_fail(&collect_table, "no operand is taken");
-	int status = tool_open(options.store, false, &store);
+	int status = tool_open(options.store, false, &layer);
 	if (status != EX_OK)
 		return status;
-	int ret = mailstore_collect(store, options.share, &segment);
-	while (ret == 0)
-		ret = mailstore_collect(store, options.share, &segment);
-	if (ret == MAILSTORE_EDAMAGED)
-		log_error(NULL, "segment is damaged: see fsck, segment=%016" PRIx64, segment);
-	if (ret == DNSBLV6_ENOTFOUND)
-		ret = mailstore_describe(store, &info);
-	mailstore_close(store);
+	int ret = collect(layer, options.share, &before, &after);
+	maillayer_close(layer);
 	if (ret != 0)
 		return tool_fail(options.store, "store not collected", ret);
-	printf("reclaimed-bytes\t%" PRIu64 "\ncopied-bytes\t%" PRIu64 "\n", info.reclaimed,
-	       info.copied);
+	printf("reclaimed-bytes\t%" PRIu64 "\ncopied-bytes\t%" PRIu64 "\n",
+	       after.reclaimed - before.reclaimed, after.copied - before.copied);
 	return tool_end_output();
 }

@@ -23,7 +23,8 @@ struct deliver {
 };
 
 static const struct options_bound rows[] = {
-	{ { 's', "store", "DIRECTORY", "store to deliver into; made when it is not there" },
+	{ { 's', "store", "PATH",
+	    "store to deliver into, or a socket; a store is made when none is there" },
 	  OPTIONS_AT(struct deliver, store) },
 	{ { 'f', "sender", "ADDRESS", "reverse-path of the mail (empty)" },
 	  OPTIONS_AT(struct deliver, sender) },
@@ -32,14 +33,14 @@ static const struct options_bound rows[] = {
 
 static const struct options_table table = {
 	.program = "mail-store deliver",
-	.usage = "--store DIRECTORY [options] MAILBOX ... <mail",
+	.usage = "--store PATH [options] MAILBOX ... <mail",
 	.summary = "Puts a mail into mailboxes: it is written once, and on disk when this has "
 		   "ended well.",
 	.bound = rows,
 	.row_count = sizeof(rows) / sizeof(rows[0]),
 };
 
-static int deliver(struct mailstore *store, const struct deliver *options,
+static int deliver(struct maillayer *layer, const struct deliver *options,
 		   const struct mailname *names, size_t count)
 {
 	struct mailfile file;
@@ -55,9 +56,9 @@ static int deliver(struct mailstore *store, const struct deliver *options,
 		mail.sender = (struct mailname){ (const uint8_t *)options->sender,
 						 strlen(options->sender) };
 	if (ret == 0)
-		ret = mailstore_deliver(store, &mail, &id);
+		ret = maillayer_deliver(layer, &mail, &id);
 	if (ret == 0)
-		ret = mailstore_sync(store);
+		ret = maillayer_sync(layer);
 	mailfile_free(&file);
 	if (ret != 0)
 		return tool_fail(options->store, "mail not delivered", ret);
@@ -71,7 +72,7 @@ static int deliver(struct mailstore *store, const struct deliver *options,
 int deliver_command(int argc, char **argv)
 {
 	struct deliver options = { 0 };
-	struct mailstore *store;
+	struct maillayer *layer;
 	options_parse(&table, argc, argv, &options);
 	size_t count = (size_t)(argc - optind);
 	if (count == 0)
@@ -84,10 +85,10 @@ int deliver_command(int argc, char **argv)
 			status = EX_USAGE;
 	}
 	if (status == EX_OK)
-		status = tool_open(options.store, true, &store);
+		status = tool_open(options.store, true, &layer);
 	if (status == EX_OK) {
-		status = deliver(store, &options, names, count);
-		mailstore_close(store);
+		status = deliver(layer, &options, names, count);
+		maillayer_close(layer);
 	}
 	free(names);
 	return status;

@@ -10,6 +10,8 @@
 #include "integration/mail/mail-store/mbox.h"
 
 #include "lib/common/log.h"
+#include "lib/maildir/maildir.h"
+#include "lib/process/progress.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -26,18 +28,23 @@ struct exchange {
 	const char *store;
 	const char *mbox;
 	const char *maildir;
-	struct mailstore *open;
+	struct maillayer *layer;
 	struct mailname name;
+	FILE *out;   /* the mbox of export */
+	int root_fd; /* its maildir */
 	uint64_t count;
+	uint64_t total; /* as far as it is known */
+	struct progress progress;
 };
 
 static const struct options_bound rows[] = {
-	{ { 's', "store", "DIRECTORY", "the store" }, OPTIONS_AT(struct exchange, store) },
+	{ { 's', "store", "PATH", "the store, or a socket" }, OPTIONS_AT(struct exchange, store) },
 	{ { 0, "mbox", "FILE", "an mbox (mboxrd)" }, OPTIONS_AT(struct exchange, mbox) },
 	{ { 0, "maildir", "DIRECTORY", "a maildir" }, OPTIONS_AT(struct exchange, maildir) },
 };
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
+#define IMPORTED  "mails imported"
 
 static int begin(const struct options_table *table, int argc, char **argv, bool creates,
 		 struct exchange *exchange)
@@ -48,14 +55,16 @@ static int begin(const struct options_table *table, int argc, char **argv, bool 
 	exchange->name = tool_mailbox(argv[optind]);
 	if (exchange->name.size == 0)
 		return EX_USAGE;
-	return tool_open(exchange->store, creates, &exchange->open);
+	progress_init(&exchange->progress);
+	return tool_open(exchange->store, creates, &exchange->layer);
 }
 
 static int end(struct exchange *exchange, const char *what, const char *done, int status)
 {
-	mailstore_close(exchange->open);
+	maillayer_close(exchange->layer);
+	progress_end(&exchange->progress);
 	if (status != 0)
-		return tool_fail(exchange->store, what, status);
+		return tool_fail_after(exchange->store, what, exchange->count, status);
 	printf("%" PRIu64 " mails %s\n", exchange->count, done);
 	return tool_end_output();
 }
@@ -64,7 +73,7 @@ static int end(struct exchange *exchange, const char *what, const char *done, in
 
 static const struct options_table import_table = {
 	.program = "mail-store import",
-	.usage = "--store DIRECTORY --mbox FILE | --maildir DIRECTORY MAILBOX",
+	.usage = "--store PATH --mbox FILE | --maildir DIRECTORY MAILBOX",
 	.summary = "Delivers what an mbox or a maildir has into a mailbox, in their order.",
 	.bound = rows,
 	.row_count = ROW_COUNT,
@@ -77,7 +86,7 @@ static int import_mail(struct exchange *exchange, struct mailstore_mail mail)
 	mail.recipient_count = 1;
 	if (mail.time_us == 0)
 		mail.time_us = tool_now_us();
-	int ret = mailstore_deliver(exchange->open, &mail, &id);
+	int ret = maillayer_deliver(exchange->layer, &mail, &id);
 	exchange->count += ret == 0;
 	return ret;
 }
@@ -105,8 +114,10 @@ static int import_mbox(struct exchange *exchange, const struct mailfile *file)
 		int ret = import_mbox_mail(exchange, &mail);
 		if (ret != 0)
 			return ret;
+		progress_step(&exchange->progress, IMPORTED, exchange->count, at, file->size);
 		found = mbox_next(file->bytes, file->size, &at, &mail);
 	}
+	progress_end(&exchange->progress);
 	if (found < 0)
 		log_error(NULL, "not an mbox, file=%s at=%zu", exchange->mbox, at);
 	return found;
@@ -124,8 +135,10 @@ static int import_file(struct exchange *exchange, int directory, const char *nam
 							   .size = file.size,
 							   .time_us = (uint64_t)st.st_mtim.tv_sec *
 								      1000000 });
-	if (ret != 0)
+	if (ret != 0) {
+		progress_end(&exchange->progress);
 		log_error(NULL, "mail not taken, file=%s (%s)", name, mailstore_strerror(ret));
+	}
 	mailfile_free(&file);
 	if (fd >= 0)
 		close(fd);
@@ -141,11 +154,16 @@ static int import_directory(struct exchange *exchange, const char *part)
 	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int count = directory < 0 ? -1 : scandir(path, &entries, NULL, alphasort);
 	int ret = count < 0 ? -errno : 0;
-	if (ret != 0)
+	if (ret != 0) {
+		progress_end(&exchange->progress);
 		log_error(NULL, "maildir not read, path=%s (%s)", path, strerror(-ret));
+	}
+	exchange->total += count > 0 ? (uint64_t)count : 0;
 	for (int i = 0; i < count; i++) {
 		if (ret == 0 && entries[i]->d_name[0] != '.')
 			ret = import_file(exchange, directory, entries[i]->d_name);
+		progress_step(&exchange->progress, IMPORTED, exchange->count, exchange->count,
+			      exchange->total);
 		free(entries[i]);
 	}
 	if (count >= 0)
@@ -181,8 +199,12 @@ int import_command(int argc, char **argv)
 	if (status != EX_OK)
 		return status;
 	int ret = import_all(&exchange);
-	if (ret == 0)
-		ret = mailstore_sync(exchange.open);
+	/* Also when one has failed: what is said to be imported is on disk. */
+	int synced = maillayer_sync(exchange.layer);
+	if (synced != 0) {
+		maillayer_close(exchange.layer);
+		return tool_fail(exchange.store, "import not committed", synced);
+	}
 	return end(&exchange, "not all was imported", "imported", ret);
 }
 
@@ -190,7 +212,7 @@ int import_command(int argc, char **argv)
 
 static const struct options_table export_table = {
 	.program = "mail-store export",
-	.usage = "--store DIRECTORY --mbox FILE | --maildir DIRECTORY MAILBOX",
+	.usage = "--store PATH --mbox FILE | --maildir DIRECTORY MAILBOX",
 	.summary = "Writes the mails of a mailbox to a new mbox, or into a maildir.",
 	.bound = rows,
 	.row_count = ROW_COUNT,
@@ -208,26 +230,24 @@ static int read_text(struct exchange *exchange, const struct mailentry *entry,
 	FILE *out = open_memstream(&ret_text->bytes, &ret_text->size);
 	if (out == NULL)
 		return -errno;
-	int ret = tool_write_text(exchange->open, entry, out);
+	int ret = tool_write_text(exchange->layer, entry->mail, out);
 	return fclose(out) == 0 || ret != 0 ? ret : -ENOMEM;
 }
 
-static int export_to_mbox(struct exchange *exchange, const struct mailentry *entry, FILE *out)
+static int export_to_mbox(struct exchange *exchange, const struct mailentry *entry)
 {
 	struct text text;
 	struct mailrow row;
 	struct mailrecord record;
 	struct mailmeta meta;
 	uint8_t *bytes = NULL;
-	int ret = mailstore_find_row(exchange->open, entry->mail, &row);
-	if (ret == 0)
-		ret = mailstore_record(exchange->open, &row, &record, &bytes);
+	int ret = tool_find_record(exchange->layer, entry->mail, &row, &record, &bytes);
 	if (ret == 0)
 		ret = mailmeta_decode(bytes, record.meta_size, &meta);
 	if (ret == 0)
 		ret = read_text(exchange, entry, &text);
 	if (ret == 0) {
-		if (!mbox_write(out, meta.sender.bytes, meta.sender.size, entry->time_us,
+		if (!mbox_write(exchange->out, meta.sender.bytes, meta.sender.size, entry->time_us,
 				(const uint8_t *)text.bytes, text.size))
 			ret = -EIO;
 		free(text.bytes);
@@ -236,68 +256,81 @@ static int export_to_mbox(struct exchange *exchange, const struct mailentry *ent
 	return ret;
 }
 
-/* Written into tmp/ and moved to new/ when it is on disk, as every program does it. */
+static int write_text(struct exchange *exchange, const struct mailentry *entry,
+		      const struct maildir *mail)
+{
+	int fd = fcntl(mail->fd, F_DUPFD_CLOEXEC, 0);
+	FILE *out = fd >= 0 ? fdopen(fd, "wb") : NULL;
+	if (out == NULL) {
+		int ret = -errno;
+		if (fd >= 0)
+			close(fd);
+		return ret;
+	}
+	int ret = tool_write_text(exchange->layer, entry->mail, out);
+	return fclose(out) == 0 || ret != 0 ? ret : -errno;
+}
+
 static int export_to_maildir(struct exchange *exchange, const struct mailentry *entry)
 {
 	char id[MAILID_TEXT_SIZE];
-	char from[4096];
-	char to[4096];
+	char name[MAILDIR_NAME_SIZE];
+	struct maildir mail;
 	mailid_format(&entry->id, id);
-	snprintf(from, sizeof(from), "%s/tmp/%" PRIu64 ".%s", exchange->maildir,
-		 entry->time_us / 1000000, id);
-	snprintf(to, sizeof(to), "%s/new/%" PRIu64 ".%s", exchange->maildir,
-		 entry->time_us / 1000000, id);
-	FILE *out = fopen(from, "wbxe");
-	if (out == NULL)
-		return -errno;
-	int ret = tool_write_text(exchange->open, entry, out);
-	if (ret == 0 && (fflush(out) != 0 || fsync(fileno(out)) != 0))
-		ret = -errno;
-	if (fclose(out) != 0 && ret == 0)
-		ret = -errno;
-	if (ret == 0 && rename(from, to) != 0)
-		ret = -errno;
-	if (ret != 0)
-		unlink(from);
+	snprintf(name, sizeof(name), "%" PRIu64 ".%s", entry->time_us / 1000000, id);
+	int ret = maildir_begin(exchange->root_fd, name, &mail);
+	if (ret == 0)
+		ret = write_text(exchange, entry, &mail);
+	if (ret == 0)
+		ret = maildir_settle(&mail);
+	if (ret == 0) {
+		ret = maildir_link(&mail, MAILDIR_ROOT);
+		/* The name has the id: it is there from an export before. */
+		if (ret == -EEXIST)
+			ret = 0;
+	}
+	maildir_abort(&mail);
 	return ret;
 }
 
-static int export_all(struct exchange *exchange, FILE *mbox)
+static int export_piece(void *context, const struct mailentry *entries, size_t count)
 {
-	struct mailentry entry;
-	int ret = mailstore_find(exchange->open, exchange->name, 0, &entry);
-	while (ret == 0) {
-		ret = mbox != NULL ? export_to_mbox(exchange, &entry, mbox)
-				   : export_to_maildir(exchange, &entry);
+	struct exchange *exchange = context;
+	int ret = 0;
+	for (size_t i = 0; ret == 0 && i < count; i++) {
+		ret = exchange->out != NULL ? export_to_mbox(exchange, &entries[i])
+					    : export_to_maildir(exchange, &entries[i]);
 		exchange->count += ret == 0;
-		if (ret == 0)
-			ret = mailstore_find(exchange->open, exchange->name, entry.mail + 1,
-					     &entry);
+		progress_step(&exchange->progress, "mails exported", exchange->count,
+			      exchange->count, exchange->total);
 	}
-	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
+	return ret;
 }
 
-static int make_maildir(const char *path)
+/* The directory is synced once, at the end. */
+static int export_maildir(struct exchange *exchange)
 {
-	static const char *const parts[] = { "", "/tmp", "/new", "/cur" };
-	char part[4096];
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		snprintf(part, sizeof(part), "%s%s", path, parts[i]);
-		if (mkdir(part, 0700) != 0 && errno != EEXIST)
-			return -errno;
-	}
-	return 0;
+	int ret = maildir_open_root(exchange->maildir, &exchange->root_fd);
+	if (ret != 0)
+		return ret;
+	ret = maildir_make_box(exchange->root_fd, MAILDIR_ROOT);
+	if (ret == 0)
+		ret = tool_walk(exchange->layer, exchange->name, export_piece, exchange);
+	if (ret == 0)
+		ret = maildir_sync_box(exchange->root_fd, MAILDIR_ROOT);
+	close(exchange->root_fd);
+	return ret;
 }
 
 static int export_mbox(struct exchange *exchange)
 {
-	FILE *out = fopen(exchange->mbox, "wbxe");
-	if (out == NULL)
+	exchange->out = fopen(exchange->mbox, "wbxe");
+	if (exchange->out == NULL)
 		return -errno;
-	int ret = export_all(exchange, out);
-	if (ret == 0 && (fflush(out) != 0 || fsync(fileno(out)) != 0))
+	int ret = tool_walk(exchange->layer, exchange->name, export_piece, exchange);
+	if (ret == 0 && (fflush(exchange->out) != 0 || fsync(fileno(exchange->out)) != 0))
 		ret = -errno;
-	if (fclose(out) != 0 && ret == 0)
+	if (fclose(exchange->out) != 0 && ret == 0)
 		ret = -errno;
 	return ret;
 }
@@ -308,9 +341,10 @@ int export_command(int argc, char **argv)
 	int status = begin(&export_table, argc, argv, false, &exchange);
 	if (status != EX_OK)
 		return status;
-	int ret = exchange.maildir != NULL ? make_maildir(exchange.maildir) : 0;
-	if (ret == 0)
-		ret = exchange.maildir != NULL ? export_all(&exchange, NULL)
-					       : export_mbox(&exchange);
+	struct mailcounts counts;
+	/* Not every layer can say it. */
+	if (maillayer_counts(exchange.layer, exchange.name, &counts) == 0)
+		exchange.total = counts.mails;
+	int ret = exchange.maildir != NULL ? export_maildir(&exchange) : export_mbox(&exchange);
 	return end(&exchange, "not all was exported", "exported", ret);
 }

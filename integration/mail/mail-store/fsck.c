@@ -13,6 +13,7 @@
 #include "lib/mailstore/mailcheck.h"
 
 #include "lib/common/log.h"
+#include "lib/process/progress.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -41,12 +42,17 @@ static const struct options_table table = {
 
 static void print_finding(void *context, struct mailplace place, const char *text)
 {
-	(void)context;
+	progress_end(context);
 	if (place.segment == 0)
 		printf("%s\n", text);
 	else
 		printf("segment %016" PRIx64 " at %" PRIu64 ": %s\n", place.segment, place.at,
 		       text);
+}
+
+static void show_step(void *context, uint64_t done, uint64_t total)
+{
+	progress_step(context, "megabytes checked", done >> 20, done, total);
 }
 
 static void remove_index(const char *path)
@@ -66,12 +72,17 @@ static int replace_index(const struct store_paths *paths)
 static int check_store(const struct fsck *options, const struct store_paths *paths)
 {
 	struct disk *disk;
-	struct mailcheck check = { .report = print_finding };
+	struct progress progress;
+	struct mailcheck check = { .report = print_finding,
+				   .step = show_step,
+				   .context = &progress };
 	int ret = filedisk_open(paths->log, &disk);
 	if (ret != 0)
-		return tool_fail(options->store, "store not opened", ret);
+		return tool_fail_open(options->store, ret);
 	remove_index(paths->scratch);
+	progress_init(&progress);
 	ret = mailcheck_run(&check, disk, paths->index, paths->scratch);
+	progress_end(&progress);
 	bool is_repaired = ret == 0 && check.is_index_wrong && options->repairs;
 	if (is_repaired)
 		ret = replace_index(paths);
@@ -95,6 +106,11 @@ int fsck_command(int argc, char **argv)
 	options_parse(&table, argc, argv, &options);
 	if (argc > optind)
 		options_fail(&table, "no operand is taken");
+	if (tool_is_socket(options.store)) {
+		log_error(NULL, "a store is checked by its directory, not over a socket, store=%s",
+			  options.store);
+		return EX_USAGE;
+	}
 	int status = tool_paths(options.store, &paths);
 	return status == EX_OK ? check_store(&options, &paths) : status;
 }

@@ -6,6 +6,7 @@
 
 #include "integration/mail/mail-store/tool.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <string.h>
@@ -17,9 +18,10 @@ struct look {
 };
 
 static const struct options_bound rows[] = {
-	{ { 's', "store", "DIRECTORY", "store to read" }, OPTIONS_AT(struct look, store) },
+	{ { 's', "store", "PATH", "store to read, or a socket" }, OPTIONS_AT(struct look, store) },
 };
 
+#define DAY_S	  86400
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
 
 /* Bytes that are no printable ASCII, and blanks, as \xHH: names may have any. */
@@ -37,54 +39,64 @@ static void print_name(struct mailname name)
 
 static const struct options_table ls_table = {
 	.program = "mail-store ls",
-	.usage = "--store DIRECTORY [MAILBOX]",
+	.usage = "--store PATH [MAILBOX]",
 	.summary = "Lists mailboxes with their mails and octets, or the mails of one: id, octets, "
 		   "time.",
 	.bound = rows,
 	.row_count = ROW_COUNT,
 };
 
-static int list_boxes(struct mailstore *store)
+static int list_boxes(struct maillayer *layer)
 {
 	uint8_t bytes[MAILBOX_NAME_MAX];
 	struct mailname name = { bytes, 0 };
 	struct mailcounts counts;
-	int ret = mailstore_next_box(store, name, bytes, &name.size, &counts);
+	int ret = maillayer_next_box(layer, name, bytes, &name.size, &counts);
 	while (ret == 0) {
 		print_name(name);
 		printf("\t%" PRIu64 "\t%" PRIu64 "\n", counts.mails, counts.octets);
-		ret = mailstore_next_box(store, name, bytes, &name.size, &counts);
+		ret = maillayer_next_box(layer, name, bytes, &name.size, &counts);
 	}
-	return ret;
+	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
 }
 
-static void print_entry(const struct mailentry *entry)
+/* The day of the mail before, which most often is that of the next, too. */
+struct day {
+	uint64_t number; /* of days since 1970 */
+	char text[32];	 /* "2026-11-24T"; "" before the first */
+};
+
+static void find_day(uint64_t number, struct day *day)
 {
-	char id[MAILID_TEXT_SIZE];
-	char when[32] = "";
 	struct tm tm;
-	time_t seconds = (time_t)(entry->time_us / 1000000);
-	mailid_format(&entry->id, id);
-	if (gmtime_r(&seconds, &tm) != NULL)
-		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	printf("%s\t%" PRIu64 "\t%s\n", id, entry->octets, when);
+	time_t seconds = (time_t)(number * DAY_S);
+	if (day->number == number && day->text[0] != '\0')
+		return;
+	day->number = number;
+	if (gmtime_r(&seconds, &tm) == NULL ||
+	    strftime(day->text, sizeof(day->text), "%Y-%m-%dT", &tm) == 0)
+		day->text[0] = '\0';
 }
 
-static int list_mails(struct mailstore *store, struct mailname name)
+static int print_entries(void *context, const struct mailentry *entries, size_t count)
 {
-	struct mailentry entry;
-	int ret = mailstore_find(store, name, 0, &entry);
-	while (ret == 0) {
-		print_entry(&entry);
-		ret = mailstore_find(store, name, entry.mail + 1, &entry);
+	struct day *day = context;
+	char id[MAILID_TEXT_SIZE];
+	for (size_t i = 0; i < count; i++) {
+		uint64_t seconds = entries[i].time_us / 1000000;
+		unsigned in_day = (unsigned)(seconds % DAY_S);
+		mailid_format(&entries[i].id, id);
+		find_day(seconds / DAY_S, day);
+		printf("%s\t%" PRIu64 "\t%s%02u:%02u:%02uZ\n", id, entries[i].octets, day->text,
+		       in_day / 3600, in_day / 60 % 60, in_day % 60);
 	}
-	return ret;
+	return ferror(stdout) ? -EIO : 0;
 }
 
 int ls_command(int argc, char **argv)
 {
 	struct look options = { 0 };
-	struct mailstore *store;
+	struct maillayer *layer;
 	struct mailname name = { 0 };
 	options_parse(&ls_table, argc, argv, &options);
 	if (argc - optind > 1)
@@ -94,57 +106,58 @@ int ls_command(int argc, char **argv)
 		if (name.size == 0)
 			return EX_USAGE;
 	}
-	int status = tool_open(options.store, false, &store);
+	int status = tool_open(options.store, false, &layer);
 	if (status != EX_OK)
 		return status;
-	int ret = name.size > 0 ? list_mails(store, name) : list_boxes(store);
-	mailstore_close(store);
-	return ret == DNSBLV6_ENOTFOUND ? tool_end_output()
-					: tool_fail(options.store, "store not read", ret);
+	struct day day = { 0 };
+	int ret = name.size > 0 ? tool_walk(layer, name, print_entries, &day) : list_boxes(layer);
+	maillayer_close(layer);
+	return ret == 0 || ferror(stdout) ? tool_end_output()
+					  : tool_fail(options.store, "store not read", ret);
 }
 
 /* ---- cat ---- */
 
 static const struct options_table cat_table = {
 	.program = "mail-store cat",
-	.usage = "--store DIRECTORY ID ...",
+	.usage = "--store PATH ID ...",
 	.summary = "Prints mails, byte by byte as they were delivered.",
 	.bound = rows,
 	.row_count = ROW_COUNT,
 };
 
-static int print_mail(struct mailstore *store, const char *text)
+static int print_mail(struct maillayer *layer, const char *text)
 {
 	struct mailid id;
-	struct mailentry entry = { 0 };
+	uint64_t mail;
 	struct mailrow row;
 	if (mailid_parse(text, &id) != 0)
 		return MAILSTORE_EMAIL;
-	int ret = mailstore_find_id(store, &id, &entry.mail);
+	int ret = maillayer_find_id(layer, &id, &mail);
 	if (ret == 0)
-		ret = mailstore_find_row(store, entry.mail, &row);
+		ret = maillayer_find_row(layer, mail, &row);
 	/* One that nobody has any more waits for collection: it is gone. */
 	if (ret == DNSBLV6_ENOTFOUND || (ret == 0 && row.live == 0))
 		ret = MAILSTORE_EMAIL;
-	return ret == 0 ? tool_write_text(store, &entry, stdout) : ret;
+	return ret == 0 ? tool_write_text(layer, mail, stdout) : ret;
 }
 
 int cat_command(int argc, char **argv)
 {
 	struct look options = { 0 };
-	struct mailstore *store;
+	struct maillayer *layer;
 	options_parse(&cat_table, argc, argv, &options);
 	if (argc == optind)
 		options_fail(&cat_table, "no mail named");
-	int status = tool_open(options.store, false, &store);
+	int status = tool_open(options.store, false, &layer);
 	if (status != EX_OK)
 		return status;
 	for (int i = optind; status == EX_OK && i < argc; i++) {
-		int ret = print_mail(store, argv[i]);
+		int ret = print_mail(layer, argv[i]);
 		if (ret != 0 && !ferror(stdout))
 			status = tool_fail_mail(options.store, "mail not printed", argv[i], ret);
 	}
-	mailstore_close(store);
+	maillayer_close(layer);
 	int ended = tool_end_output();
 	return status == EX_OK ? ended : status;
 }
@@ -153,7 +166,7 @@ int cat_command(int argc, char **argv)
 
 static const struct options_table stat_table = {
 	.program = "mail-store stat",
-	.usage = "--store DIRECTORY",
+	.usage = "--store PATH",
 	.summary = "Prints what a store holds, and what that costs.",
 	.bound = rows,
 	.row_count = ROW_COUNT,
@@ -162,16 +175,16 @@ static const struct options_table stat_table = {
 int stat_command(int argc, char **argv)
 {
 	struct look options = { 0 };
-	struct mailstore *store;
+	struct maillayer *layer;
 	struct mailstore_info info;
 	options_parse(&stat_table, argc, argv, &options);
 	if (argc > optind)
 		options_fail(&stat_table, "no operand is taken");
-	int status = tool_open(options.store, false, &store);
+	int status = tool_open(options.store, false, &layer);
 	if (status != EX_OK)
 		return status;
-	int ret = mailstore_describe(store, &info);
-	mailstore_close(store);
+	int ret = maillayer_describe(layer, &info);
+	maillayer_close(layer);
 	if (ret != 0)
 		return tool_fail(options.store, "store not read", ret);
 	printf("mails\t%" PRIu64 "\n", info.facts.mails);

@@ -4,11 +4,13 @@
 /*
  * tool.h - the subcommands of mail-store, and what they share.
  *
- * Flow: main.c finds the row and calls it with argv[0] being the subcommand. Each returns the exit
- *       status: 0, 1 (fsck found something) or one of sysexits.
+ * Flow: main.c finds the row and calls it with argv[0] being the subcommand -> here -> maillayer.h,
+ *       behind which the log of a directory is, or a mail-stored that has one open (remote.h).
+ *
+ * Each command returns the exit status: 0, 1 (fsck found something) or one of sysexits.
  */
 
-#include "lib/mailstore/mailstore.h"
+#include "lib/mailstore/maillayer.h"
 
 #include "lib/common/options.h"
 
@@ -38,15 +40,21 @@ struct store_paths {
 
 /* EX_OK, or EX_USAGE with a line of the log. */
 int tool_paths(const char *store, struct store_paths *ret_paths);
+/* Is that a socket? Then a daemon is to be reached there. */
+bool tool_is_socket(const char *store);
 /*
- * Opens the store, and makes it when creates. EX_OK, or an exit status with a line of the log that
- * names the store; damage that opening has found is a warning.
+ * Opens the store of a directory, which is made when creates, or a daemon's. EX_OK, or an exit status
+ * with a line of the log that names the store; damage that opening has found is a warning.
  */
-int tool_open(const char *store, bool creates, struct mailstore **ret_store);
+int tool_open(const char *store, bool creates, struct maillayer **ret_layer);
+/* Logs that it is not opened, and for -EBUSY what may be done; returns the exit status. */
+int tool_fail_open(const char *store, int status);
 /* Logs "what" of store with the text of status; returns the exit status for it. */
 int tool_fail(const char *store, const char *what, int status);
 /* The same of one mail, whose id stands as it was written. */
 int tool_fail_mail(const char *store, const char *what, const char *id, int status);
+/* The same of a work that was done for count mails before it failed. */
+int tool_fail_after(const char *store, const char *what, uint64_t count, int status);
 /* The end of standard output: EX_OK, or EX_IOERR with a line of the log. */
 int tool_end_output(void);
 /* NULL and a line of the log when it is no mailbox name. */
@@ -54,8 +62,15 @@ struct mailname tool_mailbox(const char *text);
 /* Microseconds of Unix time. */
 uint64_t tool_now_us(void);
 
+/* Returns 0 to go on. */
+typedef int (*tool_piece_fn)(void *context, const struct mailentry *entries, size_t count);
+/* Calls fn for the mails of a mailbox, some thousand at a time. 0, or the first other status. */
+int tool_walk(struct maillayer *layer, struct mailname mailbox, tool_piece_fn fn, void *context);
+/* The record of a mail with its meta, to be freed, and where it is. */
+int tool_find_record(struct maillayer *layer, uint64_t mail, struct mailrow *ret_row,
+		     struct mailrecord *ret_record, uint8_t **ret_meta);
 /* Writes the text of a mail, as it was delivered. 0 or a status; -EIO when out takes no more. */
-int tool_write_text(struct mailstore *store, const struct mailentry *entry, FILE *out);
+int tool_write_text(struct maillayer *layer, uint64_t mail, FILE *out);
 
 #ifdef __cplusplus
 }

@@ -31,6 +31,9 @@ static const char context[] = "mail-stored";
 /* As they are made; LMTP gives the store what it has before the store ends. */
 enum { ROLE_STORE, ROLE_LMTP, ROLES };
 
+/* Clients come again within seconds: no pause is longer than one. */
+static const struct crew_pace pace = { .first_ms = 100, .most_ms = 1000, .life_ms = 1000 };
+
 struct parent {
 	const struct stored_setup *setup;
 	struct crew crew;
@@ -253,7 +256,7 @@ static int make_shared(struct parent *parent)
 	};
 	void *memory = mmap(NULL, STORED_COUNTER_COUNT * sizeof(uint64_t), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int ret = memory == MAP_FAILED ? -errno : crew_init(&parent->crew, counts, ROLES, NULL);
+	int ret = memory == MAP_FAILED ? -errno : crew_init(&parent->crew, counts, ROLES, &pace);
 	if (ret != 0) {
 		log_error(context, "process not begun (%s)", strerror(-ret));
 		return EX_OSERR;

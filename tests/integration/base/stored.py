@@ -25,8 +25,9 @@ USER = "nobody"
 HAS_ID, HAS_MEMORY = 1, 2
 REQUEST = struct.Struct(">4sBBHQQQ16sB")
 REPLY = struct.Struct(">4sB3xQiIQ16s")
+ROW_HEAD = struct.Struct(">QQQI")  # segment, place, size, size of the meta
 ENTRY = struct.Struct(">Q16sQQQQ")
-EQUOTA, EUNSEALED = -2613, -2614
+EMAIL, EQUOTA, EUNSEALED = -2612, -2613, -2614
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 INLINE_MAX = 32768
 

@@ -2,17 +2,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
 mail-store beside its manual, and what it says and ends with when something is wrong.
+
+What reaches the disk is seen by Debian's strace.
 """
 
 import os
 import re
+import socket
 import subprocess
 
 import harness
 from harness import EX_DATAERR, EX_TEMPFAIL, EX_USAGE, SOURCE, program, sanitizer_reports
 
 MANUAL = os.path.join(SOURCE, "integration/mail/mail-store/mail-store.1")
-EX_NOINPUT, EX_CANTCREAT = 66, 73
+EX_NOINPUT, EX_CANTCREAT, EX_IOERR = 66, 73, 74
 ANNA, BERT = "anna@example.com", "bert@example.com"
 MAIL = b"Subject: hello\n\nOnce for both.\n"
 
@@ -84,7 +87,19 @@ class Mistakes(Tool):
         path = self.write("other", b"\nSubject: x\n\n")
         _, said = self.call("import", "--mbox", path, ANNA, expect=EX_DATAERR)
         self.assertIn(f"not an mbox, file={path} at=0", said)
+        self.assertIn(f"not all was imported, store={self.store} mails=0 (", said)
         self.assertEqual(self.call("ls")[0], b"anna@example.com\t1\t12\n")
+
+    def test_what_was_imported_before_a_mail_that_fails_stays_and_is_counted(self):
+        os.makedirs(self.path("maildir/cur"))
+        os.makedirs(self.path("maildir/new"))
+        self.write("maildir/cur/1", MAIL)
+        self.write("maildir/cur/2", MAIL)
+        os.symlink("1", self.path("maildir/cur/3"))
+        _, said = self.call("import", "--maildir", self.path("maildir"), ANNA, expect=EX_IOERR)
+        self.assertIn("mail not taken, file=3 (", said)
+        self.assertIn(f"not all was imported, store={self.store} mails=2 (", said)
+        self.assertEqual(self.call("ls")[0].split(b"\t")[1], b"2")
 
     def test_an_mbox_that_is_there_is_not_written_over(self):
         self.deliver()
@@ -100,10 +115,66 @@ class Mistakes(Tool):
                               stdin=subprocess.PIPE) as other:
             harness.wait_for(lambda: self.is_locked_by(other.pid), "the other one to open the store")
             for command in (("ls",), ("deliver", ANNA), ("fsck",), ("collect",)):
-                self.call(*command, expect=EX_TEMPFAIL)
+                _, said = self.call(*command, expect=EX_TEMPFAIL)
+                self.assertIn("--store SOCKET reaches a running mail-stored", said)
             other.stdin.close()
         self.assertEqual(other.returncode, 0)
         self.assertEqual(self.call("fsck")[0].splitlines()[0], b"1 segments, 2 mails, 0 findings")
+
+    def test_a_mailbox_of_many_mails_is_listed_and_emptied_in_pieces(self):
+        mails = b"".join(b"From a@example.org Tue Nov 24 12:00:%02d 2026\nNumber: %d\n\n\n" % (i % 60, i)
+                         for i in range(9000))
+        path = self.write("mbox", mails)
+        self.assertEqual(self.call("import", "--mbox", path, ANNA)[0], b"9000 mails imported\n")
+        lines = self.call("ls", ANNA)[0].decode().splitlines()
+        self.assertEqual(len({line.split("\t")[0] for line in lines}), 9000)
+        self.assertEqual([line.split("\t")[2] for line in lines],
+                         [f"2026-11-24T12:00:{i % 60:02}Z" for i in range(9000)])
+        self.call("rm", "--all", ANNA)
+        self.assertEqual(self.call("ls")[0], b"")
+        self.assertEqual(self.call("fsck")[0].splitlines()[0], b"1 segments, 0 mails, 0 findings")
+
+
+class Sockets(Tool):
+    def setUp(self):
+        super().setUp()
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(self.socket.close)
+        self.socket.bind(self.store)
+
+    def test_a_socket_without_a_daemon_is_tried_again_later_and_no_store_is_made_there(self):
+        for command in (("ls",), ("deliver", ANNA), ("collect",), ("stat",)):
+            with self.subTest(command=command):
+                _, said = self.call(*command, expect=EX_TEMPFAIL)
+                self.assertIn(f"store not opened, store={self.store} (Connection refused)", said)
+
+    def test_what_ends_the_connection_is_tried_again_later(self):
+        self.socket.listen()
+        with subprocess.Popen([program("mail-store"), "ls", "--store", self.store],
+                              stderr=subprocess.PIPE) as tool:
+            self.socket.accept()[0].close()
+            said = tool.stderr.read().decode()
+        self.assertEqual(tool.returncode, EX_TEMPFAIL, said)
+        self.assertIn("(Connection reset by peer)", said)
+
+    def test_what_is_not_a_daemon_of_stores_is_no_store(self):
+        self.socket.listen()
+        with subprocess.Popen([program("mail-store"), "ls", "--store", self.store],
+                              stderr=subprocess.PIPE) as tool:
+            connection = self.socket.accept()[0]
+            connection.send(b"220 hello\r\n")
+            said = tool.stderr.read().decode()
+            connection.close()
+        self.assertEqual(tool.returncode, EX_DATAERR, said)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+            self.store = self.path("stream")
+            other.bind(self.store)
+            other.listen()
+            self.call("ls", expect=EX_DATAERR)
+
+    def test_a_socket_is_not_checked(self):
+        _, said = self.call("fsck", expect=EX_USAGE)
+        self.assertIn("a store is checked by its directory, not over a socket", said)
 
 
 class Exchange(Tool):
@@ -119,6 +190,32 @@ class Exchange(Tool):
                 ids = [line.split(b"\t")[0].decode() for line in self.call("ls", kind)[0].splitlines()]
                 texts = [self.call("cat", ident)[0] for ident in ids]
                 self.assertEqual(sorted(texts), sorted(self.TEXTS))
+
+    def test_an_export_is_on_disk_and_may_be_repeated(self):
+        if harness.IS_SANITIZED:
+            self.skipTest("needs a program that can be traced")
+        self.deliver()
+        strace = harness.peer("strace")
+        trace = self.path("trace")
+        for _ in range(2):
+            result = subprocess.run([strace, "-y", "-e", "trace=fsync,linkat", "-o", trace, program("mail-store"),
+                                     "export", "-s", self.store, "--maildir", self.path("maildir"), ANNA],
+                                    check=True, capture_output=True, timeout=harness.DEADLINE_S)
+            self.assertEqual(result.stdout, b"1 mails exported\n")
+            with open(trace, encoding="utf-8", errors="replace") as file:
+                text = file.read().replace(self.path("maildir"), "TO")
+            steps = [r"fsync\(\d+<TO/tmp/[^>/]+>\) += 0", r"linkat\(", r"fsync\(\d+<TO/new>\) += 0"]
+            self.assertRegex(text, "(?s)" + ".*".join(steps))
+        self.assertEqual(len(os.listdir(self.path("maildir/new"))), 1)
+        self.assertEqual(os.listdir(self.path("maildir/tmp")), [])
+
+    def test_a_name_in_tmp_of_another_export_is_not_taken_for_the_mail(self):
+        self.deliver()
+        self.call("export", "--maildir", self.path("maildir"), ANNA)
+        name, = os.listdir(self.path("maildir/new"))
+        os.rename(self.path(f"maildir/new/{name}"), self.path(f"maildir/tmp/{name}"))
+        _, said = self.call("export", "--maildir", self.path("maildir"), ANNA, expect=EX_CANTCREAT)
+        self.assertIn(f"not all was exported, store={self.store} mails=0 (", said)
 
     def test_a_sender_does_not_make_mails_of_its_own_in_an_mbox(self):
         self.deliver(MAIL, ANNA, sender="a b\n\nFrom evil@example.org Tue Nov 24 12:00:00 2026\n")

@@ -8,6 +8,7 @@ process that may read nothing but its store.
 
 import fcntl
 import os
+import pwd
 import signal
 import struct
 import subprocess
@@ -128,6 +129,31 @@ class Limits(Case):
             client.deliver(b"x\r\n", BOXES[:1])
             wait_for(lambda: check(0) == stored.EQUOTA, "the index to know of it")
             self.assertEqual(client.call(stored.CHECK, name=BOXES[1].encode()).status, 0)
+
+    def test_a_list_of_users_says_what_each_mailbox_may_have(self):
+        users = self.path("users.mdb")
+        self.build_users(users, f"{BOXES[0]} messages=1\n{BOXES[1]} octets=1K keep=1s\n{BOXES[2]}\n")
+        store = Stored(self, stored={"users": users, "quota-messages": "3", "index-delay": "10ms",
+                                     "keep-interval": "100ms"})
+        with store.client() as client:
+            def check(box, octets=0):
+                return client.call(stored.CHECK, name=box.encode(), size=octets).status
+
+            client.deliver(TEXT, BOXES)
+            wait_for(lambda: check(BOXES[0]) == stored.EQUOTA, "the index to know of it")
+            self.assertEqual(check(BOXES[2], 1 << 30), 0)
+            self.assertEqual(check(BOXES[1], 1025), stored.EQUOTA)
+            wait_for(lambda: client.entries(BOXES[1]) == [], "the mail to be too old")
+            self.build_users(users, "".join(f"{box}\n" for box in BOXES))
+            self.assertEqual([check(box) for box in BOXES], [0, 0, 0])
+            self.assertEqual(len(client.entries(BOXES[2])), 1)
+
+    def build_users(self, path, text):
+        subprocess.run([program("smtp-front-users"), "build", "--database", path, self.write("list", text)],
+                       check=True, capture_output=True, timeout=60)
+        if os.geteuid() == 0:
+            for name in (path, path + "-lock"):
+                os.chown(name, pwd.getpwnam(stored.USER).pw_uid, -1)
 
     def test_mails_that_are_too_old_go_by_themselves(self):
         store = Stored(self, stored={"keep": "1s", "keep-interval": "100ms"})
@@ -345,6 +371,18 @@ class Processes(Case):
         self.assertNotEqual(process.popen.wait(60), 0)
         with store.client() as client:
             client.deliver(TEXT, BOXES)
+
+    def test_a_store_process_that_is_killed_is_replaced_while_clients_wait(self):
+        self.expect_log("process ended, role=store")
+        store = Stored(self)
+        with store.client() as client:
+            client.deliver(TEXT, BOXES)
+            os.kill(store.pid_of("store"), signal.SIGKILL)
+            with self.assertRaises(OSError):
+                client.take()
+        with store.client() as client:  # it waits in the socket for the next one
+            client.deliver(TEXT, BOXES)
+            self.assertEqual(len(client.entries(BOXES[0])), 2)
 
     def test_what_the_store_process_may_do(self):
         store = Stored(self)

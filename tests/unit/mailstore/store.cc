@@ -118,6 +118,7 @@ class fixture
 		run.report = [](void *context, mailplace, const char *text) {
 			static_cast<std::vector<std::string> *>(context)->push_back(text);
 		};
+		run.step = [](void *, uint64_t done, uint64_t total) { CHECK(done <= total); };
 		run.context = &findings;
 		const std::string path = index();
 		const std::string scratch = dir.file("scratch");

@@ -18,6 +18,11 @@ struct remote {
 	/* The segment that was read last. */
 	uint64_t segment;
 	int segment_fd; /* -1: none */
+	/* A reply has many mailboxes: those behind the one that was given out last. */
+	uint8_t *boxes;
+	struct bytes_input boxes_left; /* of boxes */
+	uint8_t box[MAILBOX_NAME_MAX];
+	size_t box_size; /* 0: none */
 };
 
 static struct remote *remote_of(struct maillayer *layer)
@@ -36,6 +41,13 @@ static int call(struct remote *remote, struct storewire_request *request,
 }
 
 /* ---- writing ---- */
+
+/* What this client changes may be in them. */
+static void forget_boxes(struct remote *remote)
+{
+	remote->boxes_left = (struct bytes_input){ 0 };
+	remote->box_size = 0;
+}
 
 static int remote_deliver(struct maillayer *layer, const struct mailstore_mail *mail,
 			  struct mailid *ret_id)
@@ -61,6 +73,7 @@ static int remote_deliver(struct maillayer *layer, const struct mailstore_mail *
 	if (ret == 0)
 		ret = call(remote, &request, &memory, &reply, NULL);
 	storemail_abort(&remote->mail);
+	forget_boxes(remote);
 	if (ret == 0)
 		*ret_id = reply.id;
 	return ret;
@@ -92,6 +105,7 @@ static int remote_erase(struct maillayer *layer, struct mailname mailbox, const 
 		ret = call(remote_of(layer), &request, &memory, &reply, NULL);
 	if (memory.fd >= 0)
 		close(memory.fd);
+	forget_boxes(remote_of(layer));
 	free(bytes);
 	return ret;
 }
@@ -193,22 +207,43 @@ static int remote_find(struct maillayer *layer, struct mailname mailbox, uint64_
 	return ret == 0 && count == 0 ? DNSBLV6_ENOTFOUND : ret;
 }
 
-static int remote_next_box(struct maillayer *layer, struct mailname behind, uint8_t *ret_name,
-			   size_t *ret_size, struct mailcounts *ret_counts)
+static int ask_boxes(struct remote *remote, struct mailname behind)
 {
 	struct storewire_request request = { .type = STOREWIRE_BOXES, .mailbox = behind };
 	struct rows rows;
-	struct mailname name;
-	int ret = ask_rows(remote_of(layer), &request, &rows);
-	struct bytes_input input = { .data = rows.bytes, .size = rows.size };
-	if (ret == 0 && !storewire_next_box(&input, &name, ret_counts))
-		ret = input.has_failed ? -EPROTO : DNSBLV6_ENOTFOUND;
-	if (ret == 0) {
-		memcpy(ret_name, name.bytes, name.size);
-		*ret_size = name.size;
+	forget_boxes(remote);
+	int ret = ask_rows(remote, &request, &rows);
+	if (ret == 0 && rows.size > 0) {
+		uint8_t *boxes = realloc(remote->boxes, rows.size);
+		if (boxes != NULL) {
+			memcpy(boxes, rows.bytes, rows.size);
+			remote->boxes = boxes;
+			remote->boxes_left =
+				(struct bytes_input){ .data = boxes, .size = rows.size };
+		}
+		ret = boxes != NULL ? 0 : -ENOMEM;
 	}
 	end_rows(&rows);
 	return ret;
+}
+
+static int remote_next_box(struct maillayer *layer, struct mailname behind, uint8_t *ret_name,
+			   size_t *ret_size, struct mailcounts *ret_counts)
+{
+	struct remote *remote = remote_of(layer);
+	struct mailname name;
+	bool is_known = behind.size == remote->box_size && remote->boxes_left.size > 0 &&
+			memcmp(behind.bytes, remote->box, behind.size) == 0;
+	int ret = is_known ? 0 : ask_boxes(remote, behind);
+	if (ret == 0 && !storewire_next_box(&remote->boxes_left, &name, ret_counts))
+		ret = remote->boxes_left.has_failed ? -EPROTO : DNSBLV6_ENOTFOUND;
+	if (ret != 0)
+		return ret;
+	memcpy(ret_name, name.bytes, name.size);
+	*ret_size = name.size;
+	memcpy(remote->box, name.bytes, name.size);
+	remote->box_size = name.size;
+	return 0;
 }
 
 static int remote_find_id(struct maillayer *layer, const struct mailid *id, uint64_t *ret_mail)
@@ -344,6 +379,7 @@ static void remote_close(struct maillayer *layer)
 		close(remote->segment_fd);
 	storelink_close(&remote->link);
 	storemail_deinit(&remote->mail);
+	free(remote->boxes);
 	free(remote);
 }
 

@@ -201,6 +201,8 @@ bool storewire_next_box(struct bytes_input *rows, struct mailname *ret_name,
 		return false;
 	ret_name->size = (size_t)bytes_take(rows, 1);
 	ret_name->bytes = bytes_take_string(rows, ret_name->size);
+	/* Behind one without a name would be the first again. */
+	rows->has_failed |= ret_name->size == 0;
 	ret_counts->mails = bytes_take(rows, 8);
 	ret_counts->octets = bytes_take(rows, 8);
 	return !rows->has_failed;

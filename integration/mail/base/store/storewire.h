@@ -150,7 +150,10 @@ void storewire_encode_stat(const struct mailstore_info *info, uint8_t *out);
 void storewire_decode_stat(const uint8_t *bytes, struct mailstore_info *ret_info);
 /* Returns the size, at most STOREWIRE_BOX_MAX. */
 size_t storewire_encode_box(struct mailname name, const struct mailcounts *counts, uint8_t *out);
-/* The next of rows; false at the end, or when they are none. ret_name is borrowed. */
+/*
+ * The next of rows; false at the end, and with has_failed where they are none. ret_name is borrowed,
+ * and not empty.
+ */
 bool storewire_next_box(struct bytes_input *rows, struct mailname *ret_name,
 			struct mailcounts *ret_counts);
 

@@ -113,8 +113,9 @@ static void on_reply(uv_poll_t *poll, int status, int events)
 		return;
 	if (ret < 0) {
 		uv_poll_stop(poll);
+		/* Whether the disk has it is not known: it counts as if it had not. */
 		if (commit->is_syncing)
-			end_sync(commit, -EIO);
+			end_sync(commit, ret);
 		fail(commit, ret);
 		return;
 	}

@@ -11,8 +11,8 @@
  * While the disk is slow the loop goes on taking mails, so that the next sync has more of them: with
  * many clients there are few syncs, and each of them is as long as the disk wants it to be.
  *
- * When a sync has failed the layer has stopped: done() has its status, has_failed is said, and
- * nothing else is of use any more. A sync whose process was killed counts as failed.
+ * When a sync has failed the layer has stopped: done() and fail() have its status, and nothing else
+ * is of use any more. A sync whose process has ended counts as failed, with -ECONNRESET.
  *
  * One thread's. After commit_close() the loop has to run once more before commit_free().
  */

@@ -9,13 +9,32 @@ bool quota_exists(const struct quota *quota)
 	       quota->setup->quota_octets > 0;
 }
 
+/* What a list says of the mailbox itself stands before what holds for all. */
+static uint64_t choose(uint64_t own, uint64_t usual)
+{
+	return own > 0 ? own : usual;
+}
+
 int quota_limits(const struct quota *quota, struct mailname mailbox,
 		 struct quota_limits *ret_limits)
 {
-	(void)mailbox;
-	*ret_limits = (struct quota_limits){ .messages = quota->setup->quota_messages,
-					     .octets = quota->setup->quota_octets,
-					     .keep_s = quota->setup->keep_s };
+	const struct stored_setup *setup = quota->setup;
+	struct users_settings settings = { 0 };
+	char entry[USERS_ENTRY_SIZE];
+	int ret = 0;
+	if (quota->users != NULL && mailbox.size < sizeof(entry)) {
+		memcpy(entry, mailbox.bytes, mailbox.size);
+		entry[mailbox.size] = '\0';
+		ret = users_settings_of(quota->users, entry, &settings);
+	}
+	/* No list may have it any more, or it was never one of its entries. */
+	if (ret != 0 && ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	*ret_limits = (struct quota_limits){
+		.messages = choose(settings.messages_max, setup->quota_messages),
+		.octets = choose(settings.octets_max, setup->quota_octets),
+		.keep_s = choose(settings.keep_s, setup->keep_s),
+	};
 	return 0;
 }
 

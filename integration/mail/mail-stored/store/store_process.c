@@ -2,10 +2,10 @@
 #include "integration/mail/mail-stored/store/store_process.h"
 
 #include "integration/common/upkeep.h"
+#include "integration/mail/mail-stored/layers/layers.h"
 #include "integration/mail/mail-stored/store/clients.h"
 #include "integration/mail/mail-stored/store/counters.h"
 #include "integration/mail/mail-stored/store/keeper.h"
-#include "integration/mail/mail-stored/store/layers.h"
 #include "integration/mail/mail-stored/store/store_confine.h"
 #include "integration/mail/mail-stored/store/syncer.h"
 #include "lib/common/log.h"
@@ -154,17 +154,23 @@ static void stop(struct service *service)
 	upkeep_close(&service->upkeep);
 }
 
-/* The disk has failed, or the syncer. Clients have heard that their mails are not committed. */
+/*
+ * Clients have heard that their mails are not committed. Without the process that syncs another store
+ * process begins, which reads what is on disk; after a failure of the disk none does.
+ */
 static void on_fail(void *owner, int status)
 {
 	struct service *service = owner;
 	if (service->status != EX_OK)
 		return;
-	service->status = EX_IOERR;
-	log_error(context,
-		  "store has stopped, look at the disk before it is started again, "
-		  "directory=%s (%s)",
-		  service->start->setup->directory, mailstore_strerror(status));
+	service->status = status == -ECONNRESET ? EX_SOFTWARE : EX_IOERR;
+	if (status == -ECONNRESET)
+		log_warning(context, "store begins anew, the process that syncs has ended");
+	else
+		log_error(context,
+			  "store has stopped, look at the disk before it is started again, "
+			  "directory=%s (%s)",
+			  service->start->setup->directory, mailstore_strerror(status));
 	stop(service);
 }
 

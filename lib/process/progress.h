@@ -4,6 +4,8 @@
 /*
  * progress.h - one line on the terminal while long work is under way.
  *
+ * Flow: commands of dnsblv6-zone and of mail-store -> here -> standard error.
+ *
  *     lines read 41943040, 43 %, 12 s left
  *
  * Nothing is shown when standard error is not a terminal, or in the first two

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "zone-tools/base/progress.h"
+#include "lib/process/progress.h"
 
 #include <catch2/catch.hpp>
 
@@ -18,7 +18,7 @@ std::string line(uint64_t count, uint64_t done, uint64_t total, uint64_t elapsed
 } // namespace
 
 TEST_CASE("a line of progress has a share and an end, where the whole is known",
-	  "[zone-tools][progress]")
+	  "[process][progress]")
 {
 	CHECK(line(5000, 0, 0, 9000) == "lines read 5000");
 	CHECK(line(5000, 25, 100, 9000) == "lines read 5000, 25 %, 28 s left");
@@ -27,7 +27,7 @@ TEST_CASE("a line of progress has a share and an end, where the whole is known",
 }
 
 TEST_CASE("a share is not told too early, and a whole that was too small never full",
-	  "[zone-tools][progress]")
+	  "[process][progress]")
 {
 	CHECK(line(5000, 25, 100, 100) == "lines read 5000, 25 %");
 	CHECK(line(5000, 100, 100, 9000) == "lines read 5000, 99 %, 1 s left");

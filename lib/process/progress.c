@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "zone-tools/base/progress.h"
+#include "lib/process/progress.h"
 
 #include <inttypes.h>
 #include <stddef.h>

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/mail-store/tool.h"
+
+#include "integration/mail/base/store/remote.h"
+
+#include "lib/mailstore/filedisk.h"
+
+#include "lib/common/log.h"
+#include "lib/common/output.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <time.h>
+
+/* Entries that are asked for together. */
+#define PIECE 4096
+/* Between two answers of a daemon a mail may have moved; it moves twice in its life. */
+#define LOOKS_MAX 4
+#define BUSY_TEXT                                                                                  \
+	"mail-stored or another process has it; --store SOCKET reaches a running mail-stored"
+
+/* ---- what goes wrong ---- */
+
+static int exit_status(int status)
+{
+	switch (status) {
+	case -EBUSY:
+	case -ECONNREFUSED:
+	case -ECONNRESET:
+	case -EPIPE:
+	case -ETIMEDOUT:
+	case MAILSTORE_EFAILED:
+		return EX_TEMPFAIL;
+	case -EOPNOTSUPP:
+		return EX_UNAVAILABLE;
+	case MAILSTORE_EMAIL:
+	case -ENOENT:
+		return EX_NOINPUT;
+	case -EEXIST:
+		return EX_CANTCREAT;
+	case -EBADMSG:
+	case -EPROTO:
+	case -EPROTOTYPE:
+	case MAILSTORE_EDAMAGED:
+		return EX_DATAERR;
+	case MAILSTORE_EBOX:
+	case MAILSTORE_ERECIPIENTS:
+		return EX_USAGE;
+	default:
+		return store_exit_status(status);
+	}
+}
+
+int tool_fail(const char *store, const char *what, int status)
+{
+	log_error(NULL, "%s, store=%s (%s)", what, store, mailstore_strerror(status));
+	return exit_status(status);
+}
+
+int tool_fail_open(const char *store, int status)
+{
+	if (status != -EBUSY)
+		return tool_fail(store, "store not opened", status);
+	log_error(NULL, "store not opened, store=%s (%s)", store, BUSY_TEXT);
+	return exit_status(status);
+}
+
+int tool_fail_mail(const char *store, const char *what, const char *id, int status)
+{
+	log_error(NULL, "%s, store=%s id=%.40s (%s)", what, store, id, mailstore_strerror(status));
+	return exit_status(status);
+}
+
+int tool_fail_after(const char *store, const char *what, uint64_t count, int status)
+{
+	log_error(NULL, "%s, store=%s mails=%" PRIu64 " (%s)", what, store, count,
+		  mailstore_strerror(status));
+	return exit_status(status);
+}
+
+/* ---- begin ---- */
+
+int tool_paths(const char *store, struct store_paths *ret_paths)
+{
+	if (store == NULL) {
+		log_error(NULL, "no store named (--store PATH)");
+		return EX_USAGE;
+	}
+	snprintf(ret_paths->log, sizeof(ret_paths->log), "%s/log", store);
+	snprintf(ret_paths->index, sizeof(ret_paths->index), "%s/index.mdb", store);
+	int size = snprintf(ret_paths->scratch, sizeof(ret_paths->scratch), "%s/index.fsck", store);
+	if (size < (int)sizeof(ret_paths->scratch))
+		return EX_OK;
+	return tool_fail_open(store, -ENAMETOOLONG);
+}
+
+static int make_directories(const char *store, const struct store_paths *paths)
+{
+	int ret = filedisk_make(store);
+	return ret == 0 ? filedisk_make(paths->log) : ret;
+}
+
+static int open_log(const char *store, bool creates, struct mailstore **ret_store)
+{
+	struct store_paths paths;
+	struct mailstore_recovery recovery;
+	struct mailstore_setup setup = { .index_path = paths.index };
+	int status = tool_paths(store, &paths);
+	if (status != EX_OK)
+		return status;
+	int ret = creates ? make_directories(store, &paths) : 0;
+	if (ret == 0)
+		ret = filedisk_open(paths.log, &setup.disk);
+	if (ret != 0)
+		return tool_fail_open(store, ret);
+	ret = mailstore_open(&setup, ret_store, &recovery);
+	if (ret == MAILSTORE_ELOST || ret == MAILSTORE_EAHEAD)
+		log_error(NULL, "look at segment %016" PRIx64 ", store=%s", recovery.first.segment,
+			  store);
+	if (ret != 0)
+		return tool_fail_open(store, ret);
+	if (recovery.damaged > 0)
+		log_warning(NULL,
+			    "log is damaged: see fsck, store=%s places=%" PRIu64
+			    " segment=%016" PRIx64 " at=%" PRIu64,
+			    store, recovery.damaged, recovery.first.segment, recovery.first.at);
+	return EX_OK;
+}
+
+bool tool_is_socket(const char *store)
+{
+	struct stat st;
+	return store != NULL && stat(store, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+int tool_open(const char *store, bool creates, struct maillayer **ret_layer)
+{
+	struct mailstore *log;
+	int ret;
+	if (tool_is_socket(store)) {
+		ret = remote_open(store, ret_layer);
+	} else {
+		int status = open_log(store, creates, &log);
+		if (status != EX_OK)
+			return status;
+		ret = maillayer_log(log, ret_layer);
+		if (ret != 0)
+			mailstore_close(log);
+	}
+	return ret == 0 ? EX_OK : tool_fail_open(store, ret);
+}
+
+/* ---- end, words, time ---- */
+
+int tool_end_output(void)
+{
+	int ret = output_end(true);
+	if (ret == 0)
+		return EX_OK;
+	log_error(NULL, "output not written (%s)", mailstore_strerror(ret));
+	return EX_IOERR;
+}
+
+struct mailname tool_mailbox(const char *text)
+{
+	struct mailname name = { (const uint8_t *)text, strlen(text) };
+	if (mailname_is_valid(name))
+		return name;
+	log_error(NULL, "not a mailbox, name=%.40s (%s)", text, mailstore_strerror(MAILSTORE_EBOX));
+	return (struct mailname){ 0 };
+}
+
+uint64_t tool_now_us(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* ---- mails ---- */
+
+int tool_walk(struct maillayer *layer, struct mailname mailbox, tool_piece_fn fn, void *context)
+{
+	uint64_t from = 0;
+	size_t count = 0;
+	struct mailentry *entries = calloc(PIECE, sizeof(*entries));
+	if (entries == NULL)
+		return -ENOMEM;
+	int ret = maillayer_list(layer, mailbox, from, PIECE, entries, &count);
+	while (ret == 0 && count > 0) {
+		from = entries[count - 1].mail + 1;
+		ret = fn(context, entries, count);
+		if (ret == 0)
+			ret = maillayer_list(layer, mailbox, from, PIECE, entries, &count);
+	}
+	free(entries);
+	return ret;
+}
+
+int tool_find_record(struct maillayer *layer, uint64_t mail, struct mailrow *ret_row,
+		     struct mailrecord *ret_record, uint8_t **ret_meta)
+{
+	int ret = -ENOENT;
+	for (unsigned looks = 0; ret == -ENOENT && looks < LOOKS_MAX; looks++) {
+		ret = maillayer_find_row(layer, mail, ret_row);
+		if (ret == 0)
+			ret = maillayer_record(layer, ret_row, ret_record, ret_meta);
+	}
+	return ret;
+}
+
+static int write_pieces(struct maillayer *layer, const struct mailrow *row,
+			struct mailbody_undo *undo, FILE *out)
+{
+	static uint8_t wire[65536];
+	static uint8_t text[sizeof(wire) + 1];
+	int ret = 0;
+	for (uint64_t at = 0; ret == 0 && at < row->wire_size;) {
+		uint64_t left = row->wire_size - at;
+		size_t size = left < sizeof(wire) ? (size_t)left : sizeof(wire);
+		ret = maillayer_read(layer, row, at, wire, size);
+		if (ret != 0)
+			break;
+		size_t text_size = mailbody_undo_take(undo, wire, size, text);
+		if (fwrite(text, 1, text_size, out) != text_size)
+			ret = -EIO;
+		at += size;
+	}
+	return ret;
+}
+
+int tool_write_text(struct maillayer *layer, uint64_t mail, FILE *out)
+{
+	struct mailrow row;
+	struct mailrecord record;
+	struct mailmeta meta;
+	struct mailbody_undo undo;
+	uint8_t *bytes = NULL;
+	int ret = tool_find_record(layer, mail, &row, &record, &bytes);
+	if (ret != 0)
+		return ret;
+	ret = mailmeta_decode(bytes, record.meta_size, &meta);
+	if (ret == 0) {
+		mailbody_undo_init(&undo, record.lines, meta.exceptions.data, meta.exceptions.size,
+				   record.wire_size);
+		ret = write_pieces(layer, &row, &undo, out);
+	}
+	free(bytes);
+	return ret;
+}
