@@ -11,7 +11,7 @@
  * One loop, for as many sessions as "sessions" says; others hear 421. While there is no store, as it
  * is replaced or recovers, sessions stay, and RCPT and DATA are answered 451.
  *
- * The memory that mails may take is bounded: "sessions" times 56 KB, and "memory" for all large mails
+ * The memory that mails may take is bounded: "sessions" times 58 KB, and "memory" for all large mails
  * and long lists of recipients together.
  *
  * At SIGTERM no client is taken any more, sessions end where they are between mails, and the others

@@ -131,8 +131,7 @@ static void hear(struct lmtp_client *client)
 
 static void client_on_answer(struct lmtp_ask *ask, int status, const struct mailid *id)
 {
-	struct lmtp_client *client =
-		(struct lmtp_client *)((char *)ask - offsetof(struct lmtp_client, ask));
+	struct lmtp_client *client = ask->owner;
 	client->is_asking = false;
 	hear(client);
 	lmtp_session_answer(&client->session, status, id);
@@ -245,7 +244,7 @@ void lmtp_clients_take(struct lmtp_clients *clients, int fd, const struct sockad
 	client->is_asking = false;
 	client->is_closed = false;
 	client->heard_ms = uv_now(clients->loop);
-	client->ask = (struct lmtp_ask){ .answer = client_on_answer };
+	client->ask = (struct lmtp_ask){ .answer = client_on_answer, .owner = client };
 	format_peer(peer, text, sizeof(text));
 	do_not_gather(fd, peer);
 	lmtp_session_init(&client->session, clients->world, clients->next_id++, text);

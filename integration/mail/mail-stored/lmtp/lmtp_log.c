@@ -11,17 +11,15 @@ void lmtp_log_mail(const struct lmtp_log *mail)
 {
 	char sender[LOG_QUOTE_MAX];
 	char recipient[LOG_QUOTE_MAX];
-	char id[sizeof(" id=") + MAILID_TEXT_SIZE] = "";
-	if (mail->id != NULL) {
-		memcpy(id, " id=", 4);
-		mailid_format(mail->id, id + 4);
-	}
+	char id[MAILID_TEXT_SIZE] = "";
+	if (mail->id != NULL)
+		mailid_format(mail->id, id);
 	log_info(mail->session_id,
 		 "mail %s, number=%u from=%s to=%s recipients=%u mailboxes=%zu size=%" PRIu64
-		 "%s reply=\"%d %s\"",
+		 "%s%s reply=\"%d %s\"",
 		 mail->id != NULL ? "accepted" : "refused", mail->number,
 		 log_quote(mail->sender, strlen(mail->sender), sender),
 		 log_quote(mail->recipient, strlen(mail->recipient), recipient),
-		 mail->recipient_count, mail->mailbox_count, mail->size, id, mail->code,
-		 mail->text);
+		 mail->recipient_count, mail->mailbox_count, mail->size,
+		 mail->id != NULL ? " id=" : "", id, mail->code, mail->text);
 }

@@ -20,7 +20,7 @@
  *
  * Pipelined commands wait in the session while the store is asked. What is offered beside
  * PIPELINING: SIZE, LIMITS, ENHANCEDSTATUSCODES, 8BITMIME, SMTPUTF8 and CHUNKING. No DSN: this is
- * where mails end, and who sends no mail cannot report; the client does when it is not offered
+ * where mails end, and what sends no mail cannot report; the client does when it is not offered
  * (RFC 3461, 5.2.2). No STARTTLS: clients are on this machine, and this process has no keys.
  *
  *     THE STORE SAYS                THE CLIENT HEARS

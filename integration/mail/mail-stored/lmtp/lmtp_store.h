@@ -35,6 +35,7 @@ struct lmtp_ask {
 	const struct storelink_memory *memory;
 	/* Never called by lmtp_store_ask(). status is the store's, or -errno of the connection. */
 	void (*answer)(struct lmtp_ask *ask, int status, const struct mailid *id);
+	void *owner;
 };
 
 TAILQ_HEAD(lmtp_asks, lmtp_ask);
