@@ -238,7 +238,7 @@ class Damage(Store):
         self.addCleanup(os.close, descriptor)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         self.deliver(b"x\n", "a", status=75)
-        self.assertIn("Device or resource busy", self.log)
+        self.assertIn("mail-stored or another process has it", self.log)
 
     def test_a_full_disk(self):
         """By a limit of the size of files: the log cannot grow."""

@@ -162,10 +162,10 @@ class world
 		mailentry entry;
 		if (mailstore_find(store_, name_of(box), rnd_.below(40), &entry) != 0)
 			return;
-		commit(); // asking has flushed
 		mailrow row;
 		if (mailstore_find_row(store_, entry.mail, &row) != 0)
 			return;
+		commit(); // asking for a mail has flushed, for a mailbox perhaps not
 		const std::string text = read(row, entry);
 		if (text.empty())
 			return;
