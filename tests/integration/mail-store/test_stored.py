@@ -241,7 +241,7 @@ class Liars(Case):
             self.assertLess(self.send_memory(head + TEXT, len(head), len(TEXT)), 0)
 
     def test_what_is_no_request_ends_the_connection(self):
-        good = stored.REQUEST.pack(b"Msr1", stored.STAT, 0, 0, 1, 0, 0, bytes(16), 0)
+        good = stored.REQUEST.pack(b"Msr1", stored.STAT, 0, 0, 1, 0, 0, bytes(16), 0, 0)
         for packet in (b"x", good[:-1], b"Msr2" + good[4:], good + b"x", bytes(len(good)),
                        good[:4] + bytes([stored.HELLO]) + good[5:], good[:4] + b"\xff" + good[5:],
                        good[:5] + b"\x80" + good[6:], good[:-1] + b"\x05", b"x" * 60000):
@@ -259,7 +259,7 @@ class Liars(Case):
                 client.send(stored.STAT, fd=one)
                 client.take()
             self.assertEqual(len(os.listdir(f"/proc/{pid}/fd")), before + 1)
-            client.send_raw(stored.REQUEST.pack(b"Msr1", stored.STAT, 0, 0, 1, 0, 0, bytes(16), 0),
+            client.send_raw(stored.REQUEST.pack(b"Msr1", stored.STAT, 0, 0, 1, 0, 0, bytes(16), 0, 0),
                             [one, one])
             with self.assertRaises(ConnectionError):
                 client.take()
