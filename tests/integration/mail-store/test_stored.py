@@ -354,6 +354,45 @@ def is_traced(pid):
         return not any(line == "TracerPid:\t0\n" for line in file)
 
 
+class Index(Case):
+    def test_a_damaged_index_is_made_anew_from_the_log(self):
+        store = Stored(self)
+        with store.client() as client:
+            for number in range(50):
+                client.deliver(TEXT + b"%d\r\n" % number, BOXES)
+            wanted = [client.entries(box) for box in BOXES]
+        path = os.path.join(store.directory, "index.mdb")
+        for damage in ("flip", "cut", "other"):
+            with self.subTest(damage):
+                self.assertEqual(store.stop(), 0)
+                with open(path, "r+b") as file:
+                    size = os.path.getsize(path)
+                    if damage == "flip":
+                        for at in range(3 * 4096, size, 4096):
+                            file.seek(at + 16)
+                            file.write(os.urandom(2000))
+                    elif damage == "cut":
+                        file.truncate(size // 2)
+                    else:
+                        file.truncate(0)
+                        file.write(b"no index at all\n" * 1000)
+                store.start()
+                store.wait_for_log(r"^warning: \[mail-stored\] index was damaged, another is made")
+                with store.client() as client:
+                    self.assertEqual([client.entries(box) for box in BOXES], wanted)
+
+    def test_an_index_that_is_lost_is_made_anew(self):
+        store = Stored(self)
+        with store.client() as client:
+            client.deliver(TEXT, BOXES)
+        self.assertEqual(store.stop(), 0)
+        for name in ("index.mdb", "index.mdb-lock"):
+            os.unlink(os.path.join(store.directory, name))
+        store.start()
+        with store.client() as client:
+            self.assertEqual([len(client.entries(box)) for box in BOXES], [1, 1, 1])
+
+
 class Processes(Case):
     def test_a_store_that_another_process_has_is_left_alone(self):
         store = Stored(self)
