@@ -109,10 +109,12 @@ static void on_reply(uv_poll_t *poll, int status, int events)
 	struct commit *commit = poll->data;
 	int result = 0;
 	(void)events;
-	int ret = status < 0 ? status : syncer_take(commit->syncer_fd, &result);
+	/* libuv says -EBADF of a socket whose other end was killed with something unread. */
+	int ret = status < 0 ? -ECONNRESET : syncer_take(commit->syncer_fd, &result);
 	if (ret == -EAGAIN)
 		return;
 	if (ret < 0) {
+		ret = -ECONNRESET;
 		uv_poll_stop(poll);
 		/* Whether the disk has it is not known: it counts as if it had not. */
 		if (commit->is_syncing)
