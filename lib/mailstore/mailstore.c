@@ -337,6 +337,28 @@ static int prepare(struct mailstore *store, const struct mailstore_mail *mail,
 	return 0;
 }
 
+static bool is_same(const struct delivery *delivery, const struct mailrecord *record,
+		    const uint8_t *meta)
+{
+	return record->body_crc == delivery->record.body_crc &&
+	       record->wire_size == delivery->record.wire_size &&
+	       record->meta_size == delivery->record.meta_size &&
+	       memcmp(meta, delivery->meta, record->meta_size) == 0;
+}
+
+/* Of a mail that the index does not have yet. */
+static const struct mailbatch_entry *find_waiting(const struct mailbatch *batch,
+						  const struct mailid *id)
+{
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct mailbatch_entry *entry = &batch->entries[i];
+		if (entry->record.type == MAILRECORD_MAIL &&
+		    memcmp(&entry->record.id, id, sizeof(*id)) == 0)
+			return entry;
+	}
+	return NULL;
+}
+
 /* Is the mail that has the id this very mail, with its recipients and its text? */
 static int compare_known(struct mailstore *store, const struct delivery *delivery, uint64_t number)
 {
@@ -348,13 +370,9 @@ static int compare_known(struct mailstore *store, const struct delivery *deliver
 		ret = mailstore_record(store, &row, &record, &meta);
 	if (ret != STORE_OK)
 		return ret;
-	bool is_same = record.body_crc == delivery->record.body_crc &&
-		       record.wire_size == delivery->record.wire_size &&
-		       record.meta_size == delivery->record.meta_size &&
-		       memcmp(meta, delivery->meta, record.meta_size) == 0;
+	bool is_known = is_same(delivery, &record, meta);
 	free(meta);
-	store->batch.refused += !is_same;
-	return is_same ? 0 : MAILSTORE_EID;
+	return is_known ? 0 : MAILSTORE_EID;
 }
 
 /* DNSBLV6_ENOTFOUND: it is this store's, and new. 0: the mail is there. */
@@ -362,12 +380,21 @@ static int check_id(struct mailstore *store, const struct delivery *delivery)
 {
 	uint64_t number;
 	const struct mailid *id = &delivery->record.id;
-	if (!mailid_is_of(store->log.identity.key, id)) {
-		store->batch.refused++;
-		return MAILSTORE_EFOREIGN;
+	const struct mailbatch *batch = &store->batch;
+	const struct mailbatch_entry *entry = find_waiting(batch, id);
+	int ret = mailid_is_of(store->log.identity.key, id) ? 0 : MAILSTORE_EFOREIGN;
+	if (ret == 0 && entry != NULL) {
+		bool is_known = is_same(delivery, &entry->record, batch->metas + entry->meta_at);
+		ret = is_known ? 0 : MAILSTORE_EID;
+	} else if (ret == 0) {
+		ret = open_reader(store);
+		if (ret == 0)
+			ret = mailindex_id(store->reader, id, &number);
+		if (ret == 0)
+			ret = compare_known(store, delivery, number);
 	}
-	int ret = mailstore_find_id(store, id, &number);
-	return ret == STORE_OK ? compare_known(store, delivery, number) : ret;
+	store->batch.refused += ret == MAILSTORE_EID || ret == MAILSTORE_EFOREIGN;
+	return ret;
 }
 
 static int write_delivery(struct mailstore *store, const struct mailstore_mail *mail,

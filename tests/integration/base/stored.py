@@ -23,7 +23,7 @@ USER = "nobody"
 (HELLO, CHECK, DELIVER, ERASE, MAKE_ID, LIST, BOXES, FIND_ID, ROW, SEGMENT, STAT,
  COLLECT) = range(12)
 HAS_ID, HAS_MEMORY = 1, 2
-REQUEST = struct.Struct(">4sBBHQQQ16sB")
+REQUEST = struct.Struct(">4sBBHQQQ16sQB")
 REPLY = struct.Struct(">4sB3xQiIQ16s")
 ROW_HEAD = struct.Struct(">QQQI")  # segment, place, size, size of the meta
 ENTRY = struct.Struct(">Q16sQQQQ")
@@ -81,12 +81,12 @@ class Client:
         control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
         self.socket.sendmsg([packet], control)
 
-    def send(self, kind, number=0, size=0, ident=None, name=b"", memory=None, fd=None):
+    def send(self, kind, number=0, size=0, ident=None, name=b"", memory=None, fd=None, time_us=0):
         """Returns the serial."""
         self.serial += 1
         flags = (HAS_ID if ident else 0) | (HAS_MEMORY if memory is not None else 0)
         packet = REQUEST.pack(b"Msr1", kind, flags, 0, self.serial, number, size,
-                              bytes.fromhex(ident or "00" * 16), len(name)) + name
+                              bytes.fromhex(ident or "00" * 16), time_us, len(name)) + name
         self.send_raw(packet + (memory or b""), [fd] if fd is not None else [])
         return self.serial
 

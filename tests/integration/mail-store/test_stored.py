@@ -241,7 +241,7 @@ class Liars(Case):
             self.assertLess(self.send_memory(head + TEXT, len(head), len(TEXT)), 0)
 
     def test_what_is_no_request_ends_the_connection(self):
-        good = stored.REQUEST.pack(b"Msr1", stored.STAT, 0, 0, 1, 0, 0, bytes(16), 0)
+        good = stored.REQUEST.pack(b"Msr1", stored.STAT, 0, 0, 1, 0, 0, bytes(16), 0, 0)
         for packet in (b"x", good[:-1], b"Msr2" + good[4:], good + b"x", bytes(len(good)),
                        good[:4] + bytes([stored.HELLO]) + good[5:], good[:4] + b"\xff" + good[5:],
                        good[:5] + b"\x80" + good[6:], good[:-1] + b"\x05", b"x" * 60000):
@@ -259,7 +259,7 @@ class Liars(Case):
                 client.send(stored.STAT, fd=one)
                 client.take()
             self.assertEqual(len(os.listdir(f"/proc/{pid}/fd")), before + 1)
-            client.send_raw(stored.REQUEST.pack(b"Msr1", stored.STAT, 0, 0, 1, 0, 0, bytes(16), 0),
+            client.send_raw(stored.REQUEST.pack(b"Msr1", stored.STAT, 0, 0, 1, 0, 0, bytes(16), 0, 0),
                             [one, one])
             with self.assertRaises(ConnectionError):
                 client.take()
@@ -352,6 +352,45 @@ class Disk(Case):
 def is_traced(pid):
     with open(f"/proc/{pid}/status", encoding="ascii") as file:
         return not any(line == "TracerPid:\t0\n" for line in file)
+
+
+class Index(Case):
+    def test_a_damaged_index_is_made_anew_from_the_log(self):
+        store = Stored(self)
+        with store.client() as client:
+            for number in range(50):
+                client.deliver(TEXT + b"%d\r\n" % number, BOXES)
+            wanted = [client.entries(box) for box in BOXES]
+        path = os.path.join(store.directory, "index.mdb")
+        for damage in ("flip", "cut", "other"):
+            with self.subTest(damage):
+                self.assertEqual(store.stop(), 0)
+                with open(path, "r+b") as file:
+                    size = os.path.getsize(path)
+                    if damage == "flip":
+                        for at in range(3 * 4096, size, 4096):
+                            file.seek(at + 16)
+                            file.write(os.urandom(2000))
+                    elif damage == "cut":
+                        file.truncate(size // 2)
+                    else:
+                        file.truncate(0)
+                        file.write(b"no index at all\n" * 1000)
+                store.start()
+                store.wait_for_log(r"^warning: \[mail-stored\] index was damaged, another is made")
+                with store.client() as client:
+                    self.assertEqual([client.entries(box) for box in BOXES], wanted)
+
+    def test_an_index_that_is_lost_is_made_anew(self):
+        store = Stored(self)
+        with store.client() as client:
+            client.deliver(TEXT, BOXES)
+        self.assertEqual(store.stop(), 0)
+        for name in ("index.mdb", "index.mdb-lock"):
+            os.unlink(os.path.join(store.directory, name))
+        store.start()
+        with store.client() as client:
+            self.assertEqual([len(client.entries(box)) for box in BOXES], [1, 1, 1])
 
 
 class Processes(Case):

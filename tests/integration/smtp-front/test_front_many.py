@@ -10,14 +10,13 @@ DNSBLV6_MAILS sets how many; Postfix needs root, without which smtp-front sends 
 
 import hashlib
 import os
-import pwd
 import queue
 import random
 import re
 import smtplib
 import threading
 
-from front import SENDER, USER, Front, FrontCase, is_root
+from front import SENDER, Front, FrontCase, is_root
 from harness import IS_SANITIZED, main, wait_for
 from mta import SESSION_S, Postfix
 from stored import Stored
@@ -59,10 +58,7 @@ class Many(FrontCase):
     def setUp(self):
         super().setUp()
         self.lmtp_path = self.path("lmtp.socket")
-        self.store = Stored(self, stored={"segment-size": "4M"}, lmtp={"listen": [self.lmtp_path]})
-        if is_root():
-            for path in (self.store.socket, self.lmtp_path):
-                os.chown(path, pwd.getpwnam(USER).pw_uid, -1)
+        self.store = Stored(self, stored={"segment-size": "4M", "socket-mode": "666"}, lmtp={"listen": [self.lmtp_path]})
         self.front = Front(self, users=BOXES, sink={"kind": "store", "to": self.store.socket},
                            front={"edges": 1, "workers": CLIENTS},
                            limits={"size": "10M", "mails": "10000"})

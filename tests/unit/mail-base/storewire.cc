@@ -66,6 +66,7 @@ bytes request_of(uint8_t type, uint8_t flags, const std::string &name, const std
 	add(packet, number(UINT64_MAX, 8));
 	const mailid id = id_of(0x40);
 	add(packet, bytes(id.bytes, id.bytes + MAILID_SIZE));
+	add(packet, number(1764000000000001, 8));
 	add(packet, { static_cast<uint8_t>(name.size()) });
 	add(packet, of_text(name));
 	add(packet, of_text(memory));
@@ -99,6 +100,7 @@ TEST_CASE("a request has the bytes that its table says", "[mail-base][storewire]
 	request.number = 77;
 	request.size = UINT64_MAX;
 	request.id = id_of(0x40);
+	request.time_us = 1764000000000001;
 	request.mailbox = { reinterpret_cast<const uint8_t *>(name.data()), name.size() };
 	const bytes packet = encode(request);
 	CHECK(packet == request_of(STOREWIRE_LIST, has_id ? 1 : 0, name, ""));
@@ -112,6 +114,7 @@ TEST_CASE("a request has the bytes that its table says", "[mail-base][storewire]
 	CHECK(found.serial == request.serial);
 	CHECK(found.number == 77);
 	CHECK(found.size == UINT64_MAX);
+	CHECK(found.time_us == 1764000000000001);
 	CHECK(memcmp(&found.id, &request.id, sizeof(found.id)) == 0);
 	CHECK(found.mailbox.size == name.size());
 	CHECK(found.memory_size == 0);

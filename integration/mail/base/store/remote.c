@@ -66,6 +66,8 @@ static int remote_deliver(struct maillayer *layer, const struct mailstore_mail *
 		ret = storemail_append(&remote->mail, mail->text, mail->size);
 	if (ret == 0)
 		ret = storemail_finish(&remote->mail, &request, &memory);
+	if (ret == 0)
+		request.time_us = mail->time_us;
 	if (ret == 0 && mail->id != NULL) {
 		request.has_id = true;
 		request.id = *mail->id;

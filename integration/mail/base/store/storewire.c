@@ -36,6 +36,7 @@ size_t storewire_encode_request(const struct storewire_request *request, uint8_t
 	bytes_put(&at, request->number, 8);
 	bytes_put(&at, request->size, 8);
 	bytes_put_string(&at, request->id.bytes, MAILID_SIZE);
+	bytes_put(&at, request->time_us, 8);
 	bytes_put(&at, request->mailbox.size, 1);
 	bytes_put_string(&at, request->mailbox.bytes, request->mailbox.size);
 	return (size_t)(at - out);
@@ -55,6 +56,7 @@ int storewire_decode_request(const uint8_t *bytes, size_t size,
 	request.number = bytes_take(&input, 8);
 	request.size = bytes_take(&input, 8);
 	take_id(&input, &request.id);
+	request.time_us = bytes_take(&input, 8);
 	request.mailbox.size = (size_t)bytes_take(&input, 1);
 	request.mailbox.bytes = bytes_take_string(&input, request.mailbox.size);
 	request.has_id = (flags & FLAG_ID) != 0;

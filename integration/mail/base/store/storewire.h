@@ -19,8 +19,9 @@
  *       16      8   number, see below
  *       24      8   size
  *       32     16   id of a mail, or zero
- *       48      1   size of the mailbox's name
- *       49      -   the name; then, with flag 2, the memory
+ *       48      8   time of a mail, microseconds of Unix time; 0: that of the daemon
+ *       56      1   size of the mailbox's name
+ *       57      -   the name; then, with flag 2, the memory
  *
  *     OFFSET  SIZE  DESCRIPTION of a reply
  *        0      4   "Msa1"
@@ -90,7 +91,7 @@ enum storewire_type {
 /* Of HELLO. */
 #define STOREWIRE_HAS_QUOTAS 1U
 
-#define STOREWIRE_REQUEST_HEAD 49
+#define STOREWIRE_REQUEST_HEAD 57
 #define STOREWIRE_REPLY_HEAD   48
 /* Memory of more bytes comes as a memfd: one costs as much as copying these. */
 #define STOREWIRE_INLINE_MAX (32U << 10)
@@ -107,6 +108,7 @@ struct storewire_request {
 	uint64_t number;
 	uint64_t size;
 	struct mailid id;
+	uint64_t time_us;
 	struct mailname mailbox; /* borrowed; size 0: none */
 	const uint8_t *memory;
 	size_t memory_size;

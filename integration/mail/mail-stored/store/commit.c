@@ -66,10 +66,11 @@ static void sync_here(struct commit *commit)
 {
 	commit->counters[STORED_COMMITS]++;
 	int ret = maillayer_sync(commit->layer);
-	if (ret != 0)
+	/* A log has stopped then; maildirs may take the next mail. */
+	if (ret != 0 && commit->layer->ops->sync_begin != NULL)
 		fail(commit, ret);
 	else
-		finish(commit, &commit->waiting, 0);
+		finish(commit, &commit->waiting, ret);
 }
 
 static void begin_sync(struct commit *commit)

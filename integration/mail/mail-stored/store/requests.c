@@ -108,7 +108,7 @@ static int deliver(struct requests *requests, const struct storewire_request *re
 		.recipient_count = meta.recipient_count,
 		.text = memory->bytes + request->number,
 		.size = (size_t)request->size,
-		.time_us = time_us,
+		.time_us = request->time_us != 0 ? request->time_us : time_us,
 		.id = request->has_id ? &request->id : NULL,
 	};
 	ret = maillayer_deliver(requests->layer, &mail, ret_id);

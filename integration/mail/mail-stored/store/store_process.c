@@ -7,6 +7,7 @@
 #include "integration/mail/mail-stored/store/counters.h"
 #include "integration/mail/mail-stored/store/keeper.h"
 #include "integration/mail/mail-stored/store/store_confine.h"
+#include "integration/mail/mail-stored/store/store_index.h"
 #include "integration/mail/mail-stored/store/syncer.h"
 #include "lib/common/log.h"
 #include "lib/common/version.h"
@@ -281,6 +282,8 @@ int store_process_run(const struct store_process_start *start)
 		log_error(context, "process not begun (%s)", strerror(-ret));
 		return EX_OSERR;
 	}
+	if (start->setup->layer == STORED_LOG)
+		store_index_look(start->setup);
 	int status = store_confine(start->setup);
 	if (status == EX_OK)
 		status = open_parts(&service);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * store_index.h - is the index of a store one that can be opened? Asked before it is.
+ *
+ * Flow: store_process.c, before it confines itself -> verify.h in a child, as pages that were
+ *       overwritten can make LMDB read anywhere -> an index that is damaged is put aside, and
+ *       mailstore_open() makes another of the log, which has everything.
+ */
+
+#include "integration/mail/mail-stored/stored_setup.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Reads all of it once. What was put aside is logged, as is what keeps it from being looked at. */
+void store_index_look(const struct stored_setup *setup);
+
+#ifdef __cplusplus
+}
+#endif
