@@ -21,6 +21,14 @@ static const char *directory_of(const char *path, char *ret_directory)
 	return dirname(ret_directory);
 }
 
+static int restrict_to(const char *const *directories, size_t count)
+{
+	if (landlock_find_version() == 0)
+		return 0;
+	int ret = prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) == 0 ? 0 : -errno;
+	return ret == 0 ? landlock_restrict_trees(directories, count) : ret;
+}
+
 static int restrict_files(const struct stored_setup *setup)
 {
 	char users[STORED_PATH_MAX + 1];
@@ -31,10 +39,7 @@ static int restrict_files(const struct stored_setup *setup)
 		directories[count++] = directory_of(setup->users, users);
 	if (setup->metrics[0] != '\0')
 		directories[count++] = directory_of(setup->metrics, metrics);
-	if (landlock_find_version() == 0)
-		return 0;
-	int ret = prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) == 0 ? 0 : -errno;
-	return ret == 0 ? landlock_restrict_trees(directories, count) : ret;
+	return restrict_to(directories, count);
 }
 
 static int confine(const struct confine_rights *rights, const char *role, int ret)
@@ -62,7 +67,7 @@ int store_confine(const struct stored_setup *setup)
 int store_confine_lmtp(const struct stored_setup *setup)
 {
 	const struct confine_rights rights = {
-		.owner = &setup->owner, .root = "", .has_network = true, .has_memory = true
+		.owner = &setup->owner, .root = "", .has_loop = true, .has_memory = true
 	};
-	return confine(&rights, "lmtp", 0);
+	return confine(&rights, "lmtp", restrict_to(NULL, 0));
 }

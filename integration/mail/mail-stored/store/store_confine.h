@@ -7,8 +7,9 @@
  * Flow: store_process.c and the process of LMTP -> here -> confine.h of integration/mail/base, Landlock.
  *
  * The store process: its user, no capability, files below the store's directory, of the users'
- * database and of the metrics, no socket but those that are there. That of LMTP: sockets, and files
- * that are open.
+ * database and of the metrics, no socket but those that are there. That of LMTP: its user, clients that
+ * it accepts, UNIX sockets, since it connects to the store, memory for mails, and no file but what is
+ * open.
  */
 
 #include "integration/mail/mail-stored/stored_setup.h"
