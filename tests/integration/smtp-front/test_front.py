@@ -67,7 +67,7 @@ class Configuration(FrontCase):
                 ("tls", "certificates: mx.pem", "mx.pem",
                  "permitted are CHAIN:KEY and one file with both, as absolute paths"),
                 ("sink", "kind: pigeon", "pigeon",
-                 "permitted are smtp, lmtp, maildir, null, postfix"),
+                 "permitted are smtp, lmtp, maildir, null, store, postfix"),
                 ("sink", "to: localhost", "localhost",
                  "permitted are an absolute path, and an address with @ and a port"),
                 ("decision", "deadline: soon", "soon", "permitted are 1ms to 1m, with ms, s, m, h or d")):
