@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sysexits.h>
 #include <unistd.h>
 
+#include "lib/common/log.h"
 #include "lib/process/daemon.h"
 
 #define KEEP ((uid_t)-1) /* chown(2): no change; a gid_t is the same type */
@@ -59,6 +61,20 @@ static bool is_group_of_directory(const char *path)
 		return false;
 	snprintf(directory, sizeof(directory), "%.*s", (int)(slash - path) + 1, path);
 	return stat(directory, &status) == 0 && (status.st_mode & S_ISGID) != 0;
+}
+
+int owner_make_directory(const struct owner *owner, const char *path, mode_t mode,
+			 const char *context)
+{
+	if (mkdir(path, mode) != 0) {
+		if (errno == EEXIST)
+			return EX_OK;
+	} else if (geteuid() != 0 || owner->user[0] == '\0' ||
+		   chown(path, owner->uid, owner->gid) == 0) {
+		return EX_OK;
+	}
+	log_error(context, "directory not made, path=%s (%s)", path, strerror(errno));
+	return EX_NOPERM;
 }
 
 int owner_give(const struct owner *owner, const char *path)

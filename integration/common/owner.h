@@ -57,6 +57,13 @@ const char *owner_take_group(void *member, const struct conf_value *value);
  */
 int owner_drop(const struct owner *owner, const char *context);
 
+/*
+ * Makes a directory, which is the user's from the beginning; one that is there stays as it is. An exit
+ * status; what is not EX_OK is logged under context.
+ */
+int owner_make_directory(const struct owner *owner, const char *path, mode_t mode,
+			 const char *context);
+
 /* Group and permissions of a socket in the file system, as root also its user. 0 or -errno. */
 int owner_give(const struct owner *owner, const char *path);
 

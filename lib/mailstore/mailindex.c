@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define ENTRY_SIZE   48
-#define ROW_SIZE     65
 #define SEGMENT_SIZE 25
 #define COUNTS_SIZE  16
 #define FACTS_SIZE   56
@@ -51,7 +50,7 @@ static int decode_entry(struct store_bytes value, struct mailentry *ret_entry)
 	return STORE_OK;
 }
 
-static void encode_row(const struct mailrow *row, uint8_t *out)
+void mailrow_encode(const struct mailrow *row, uint8_t *out)
 {
 	bytes_put(&out, row->place.segment, 8);
 	bytes_put(&out, row->place.at, 8);
@@ -64,11 +63,9 @@ static void encode_row(const struct mailrow *row, uint8_t *out)
 	bytes_put_string(&out, row->id.bytes, MAILID_SIZE);
 }
 
-static int decode_row(struct store_bytes value, struct mailrow *ret_row)
+void mailrow_decode(const uint8_t *bytes, struct mailrow *ret_row)
 {
-	struct bytes_input input = { .data = value.data, .size = value.size };
-	if (value.size != ROW_SIZE)
-		return STORE_ECORRUPT;
+	struct bytes_input input = { .data = bytes, .size = MAILROW_SIZE };
 	ret_row->place.segment = bytes_take(&input, 8);
 	ret_row->place.at = bytes_take(&input, 8);
 	ret_row->size = bytes_take(&input, 8);
@@ -78,6 +75,13 @@ static int decode_row(struct store_bytes value, struct mailrow *ret_row)
 	ret_row->lsn = bytes_take(&input, 8);
 	ret_row->live = (uint32_t)bytes_take(&input, 4);
 	memcpy(ret_row->id.bytes, bytes_take_string(&input, MAILID_SIZE), MAILID_SIZE);
+}
+
+static int decode_row(struct store_bytes value, struct mailrow *ret_row)
+{
+	if (value.size != MAILROW_SIZE)
+		return STORE_ECORRUPT;
+	mailrow_decode(value.data, ret_row);
 	return STORE_OK;
 }
 
@@ -258,9 +262,9 @@ static int get_mail(struct writer *writer, uint64_t mail, struct mailrow *ret_ro
 static int put_mail(struct writer *writer, uint64_t mail, const struct mailrow *row)
 {
 	uint8_t key[8];
-	uint8_t value[ROW_SIZE];
+	uint8_t value[MAILROW_SIZE];
 	encode_number(mail, key);
-	encode_row(row, value);
+	mailrow_encode(row, value);
 	return writer_put(writer, MAILINDEX_MAILS, key, sizeof(key), value, sizeof(value));
 }
 

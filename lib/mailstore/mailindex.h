@@ -57,6 +57,11 @@ struct mailrow {
 	struct mailid id;
 };
 
+/* As it stands in the table, MAILROW_SIZE bytes. */
+#define MAILROW_SIZE 65
+void mailrow_encode(const struct mailrow *row, uint8_t *out);
+void mailrow_decode(const uint8_t *bytes, struct mailrow *ret_row);
+
 struct segmentrow {
 	uint8_t generation;
 	uint64_t end;	  /* the log up to here is in the index */

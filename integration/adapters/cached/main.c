@@ -5,15 +5,10 @@
  * main() in order: options, configuration, the directory (which may need root),
  * privileges away, then the cache, the socket and the loop. dnsblv6-cached(8) is the manual.
  */
-#include <errno.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 #include "integration/adapters/cached/cached_service.h"
 #include "integration/common/program.h"
-#include "lib/common/log.h"
 
 static const char context[] = "dnsblv6-cached";
 
@@ -31,26 +26,12 @@ static const struct options_table table = {
 	.row_count = DAEMON_ROW_COUNT,
 };
 
-/* The user's from the beginning; one that is there stays as it is. */
-static int make_directory(const struct cached_setup *setup)
-{
-	if (mkdir(setup->directory, 0755) != 0) {
-		if (errno == EEXIST)
-			return EX_OK;
-	} else if (geteuid() != 0 || setup->owner.user[0] == '\0' ||
-		   chown(setup->directory, setup->owner.uid, setup->owner.gid) == 0) {
-		return EX_OK;
-	}
-	log_error(context, "directory not made, path=%s (%s)", setup->directory, strerror(errno));
-	return EX_NOPERM;
-}
-
 static int run(void *data)
 {
 	struct cached_setup *setup = data;
 	program_begin(context, setup->log_level, setup->handle.client);
 	setup->clients_max = daemon_share_descriptors(context, OWN_DESCRIPTORS, setup->clients_max);
-	int status = make_directory(setup);
+	int status = owner_make_directory(&setup->owner, setup->directory, 0755, context);
 	if (status == EX_OK)
 		status = owner_drop(&setup->owner, context);
 	return status == EX_OK ? cached_service_run(setup) : status;

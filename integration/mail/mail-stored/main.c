@@ -9,10 +9,7 @@
 #include "lib/common/log.h"
 #include "lib/process/daemon.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -32,20 +29,6 @@ static const struct options_table table = {
 	.row_count = DAEMON_ROW_COUNT,
 };
 
-/* The user's from the beginning; one that is there stays as it is. */
-static int make_directory(const struct stored_setup *setup)
-{
-	if (mkdir(setup->directory, 0700) != 0) {
-		if (errno == EEXIST)
-			return EX_OK;
-	} else if (geteuid() != 0 || setup->owner.user[0] == '\0' ||
-		   chown(setup->directory, setup->owner.uid, setup->owner.gid) == 0) {
-		return EX_OK;
-	}
-	log_error(context, "directory not made, path=%s (%s)", setup->directory, strerror(errno));
-	return EX_NOPERM;
-}
-
 static int run(void *data)
 {
 	struct stored_setup *setup = data;
@@ -54,7 +37,7 @@ static int run(void *data)
 	setup->clients_max = daemon_share_descriptors(context, OWN_DESCRIPTORS, setup->clients_max);
 	if (geteuid() == 0 && setup->owner.user[0] == '\0')
 		log_warning(context, "no user is given, the store's processes stay root");
-	int status = make_directory(setup);
+	int status = owner_make_directory(&setup->owner, setup->directory, 0700, context);
 	return status == EX_OK ? stored_run(setup) : status;
 }
 

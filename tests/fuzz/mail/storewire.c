@@ -67,12 +67,12 @@ static void try_entries(const uint8_t *bytes, size_t size)
 
 static void try_row(const uint8_t *bytes, size_t size)
 {
-	uint8_t again[STOREWIRE_ROW_SIZE];
+	uint8_t again[MAILROW_SIZE];
 	struct mailrow row;
 	if (size < sizeof(again))
 		return;
-	storewire_decode_row(bytes, &row);
-	storewire_encode_row(&row, again);
+	mailrow_decode(bytes, &row);
+	mailrow_encode(&row, again);
 	require(memcmp(again, bytes, sizeof(again)) == 0, "the same row");
 }
 

@@ -235,10 +235,10 @@ TEST_CASE("rows come out as they went in", "[mail-base][storewire]")
 	CHECK(entry_found.time_us == 6);
 
 	const mailrow row = { { 1, 2 }, 3, UINT32_MAX, 5, 6, 7, 8, id_of(9) };
-	uint8_t row_bytes[STOREWIRE_ROW_SIZE];
+	uint8_t row_bytes[MAILROW_SIZE];
 	mailrow row_found{};
-	storewire_encode_row(&row, row_bytes);
-	storewire_decode_row(row_bytes, &row_found);
+	mailrow_encode(&row, row_bytes);
+	mailrow_decode(row_bytes, &row_found);
 	CHECK(row_found.place.segment == 1);
 	CHECK(row_found.place.at == 2);
 	CHECK(row_found.size == 3);

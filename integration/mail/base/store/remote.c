@@ -263,10 +263,10 @@ static int remote_find_row(struct maillayer *layer, uint64_t mail, struct mailro
 	struct storewire_request request = { .type = STOREWIRE_ROW, .number = mail };
 	struct storewire_reply reply;
 	int ret = call(remote_of(layer), &request, NULL, &reply, NULL);
-	if (ret == 0 && reply.rows_size != STOREWIRE_ROW_SIZE)
+	if (ret == 0 && reply.rows_size != MAILROW_SIZE)
 		ret = -EPROTO;
 	if (ret == 0)
-		storewire_decode_row(reply.rows, ret_row);
+		mailrow_decode(reply.rows, ret_row);
 	return ret;
 }
 

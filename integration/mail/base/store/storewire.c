@@ -127,33 +127,6 @@ void storewire_decode_entry(const uint8_t *bytes, struct mailentry *ret_entry)
 	ret_entry->time_us = bytes_take(&input, 8);
 }
 
-void storewire_encode_row(const struct mailrow *row, uint8_t *out)
-{
-	bytes_put(&out, row->place.segment, 8);
-	bytes_put(&out, row->place.at, 8);
-	bytes_put(&out, row->size, 8);
-	bytes_put(&out, row->meta_size, 4);
-	bytes_put(&out, row->lines, 1);
-	bytes_put(&out, row->wire_size, 8);
-	bytes_put(&out, row->lsn, 8);
-	bytes_put(&out, row->live, 4);
-	bytes_put_string(&out, row->id.bytes, MAILID_SIZE);
-}
-
-void storewire_decode_row(const uint8_t *bytes, struct mailrow *ret_row)
-{
-	struct bytes_input input = { .data = bytes, .size = STOREWIRE_ROW_SIZE };
-	ret_row->place.segment = bytes_take(&input, 8);
-	ret_row->place.at = bytes_take(&input, 8);
-	ret_row->size = bytes_take(&input, 8);
-	ret_row->meta_size = (uint32_t)bytes_take(&input, 4);
-	ret_row->lines = (uint8_t)bytes_take(&input, 1);
-	ret_row->wire_size = bytes_take(&input, 8);
-	ret_row->lsn = bytes_take(&input, 8);
-	ret_row->live = (uint32_t)bytes_take(&input, 4);
-	take_id(&input, &ret_row->id);
-}
-
 void storewire_encode_stat(const struct mailstore_info *info, uint8_t *out)
 {
 	const uint64_t numbers[STOREWIRE_STAT_NUMBERS] = {

@@ -45,7 +45,7 @@
  *     LIST      number: the first mail               rows of entries, STOREWIRE_LIST_MAX at most
  *     BOXES     name: the mailbox before             rows of mailboxes; none: it was the last
  *     FIND_ID   id                                   number: the mail
- *     ROW       number: the mail                     one row: where it is
+ *     ROW       number: the mail                     one row of mailindex.h: where it is
  *     SEGMENT   number: the segment                  a descriptor for reading it
  *     STAT                                           one row: numbers
  *     COLLECT   number: percent                      number: the segment that was emptied
@@ -139,15 +139,12 @@ int storewire_decode_reply(const uint8_t *bytes, size_t size, struct storewire_r
 /* ---- rows ---- */
 
 #define STOREWIRE_ENTRY_SIZE   56
-#define STOREWIRE_ROW_SIZE     65
 #define STOREWIRE_STAT_NUMBERS 12
 #define STOREWIRE_STAT_SIZE    (8 * STOREWIRE_STAT_NUMBERS)
 #define STOREWIRE_BOX_MAX      (17 + MAILBOX_NAME_MAX)
 
 void storewire_encode_entry(const struct mailentry *entry, uint8_t *out);
 void storewire_decode_entry(const uint8_t *bytes, struct mailentry *ret_entry);
-void storewire_encode_row(const struct mailrow *row, uint8_t *out);
-void storewire_decode_row(const uint8_t *bytes, struct mailrow *ret_row);
 void storewire_encode_stat(const struct mailstore_info *info, uint8_t *out);
 void storewire_decode_stat(const uint8_t *bytes, struct mailstore_info *ret_info);
 /* Returns the size, at most STOREWIRE_BOX_MAX. */

@@ -260,11 +260,11 @@ static int find_row(struct requests *requests, const struct storewire_request *r
 	struct mailrow row;
 	int ret = find_live(requests, request->number, &row);
 	if (ret == 0)
-		ret = make_room(requests, STOREWIRE_ROW_SIZE);
+		ret = make_room(requests, MAILROW_SIZE);
 	if (ret != 0)
 		return ret;
-	storewire_encode_row(&row, requests->rows);
-	requests->rows_size = STOREWIRE_ROW_SIZE;
+	mailrow_encode(&row, requests->rows);
+	requests->rows_size = MAILROW_SIZE;
 	return give_rows(requests, 1, answer);
 }
 
