@@ -13,6 +13,7 @@ import fcntl
 import os
 import random
 import signal
+import socket
 import threading
 
 import stored
@@ -157,7 +158,10 @@ class Kills(Case):
         self.store.start()
 
     def is_free(self):
-        """The store is locked by its process; one that was told to end may still be at it."""
+        """A process that was told to end has its lock and its socket until it does."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
+            if one.connect_ex(self.store.socket) == 0:
+                return False
         fd = os.open(os.path.join(self.store.directory, "log"), os.O_RDONLY)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
