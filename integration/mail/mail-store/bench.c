@@ -115,25 +115,21 @@ static int run(struct bench *bench, struct maillayer *layer, const char *what, u
 }
 
 /* What a store is made of, and nothing else: a file of another program keeps the directory. */
-static int remove_store(const char *store)
+static int remove_store(const char *store, const struct store_paths *paths)
 {
-	static const char *const names[] = { "index.mdb", "index.mdb-lock" };
-	struct store_paths paths;
-	char path[sizeof(paths.log) + 32];
-	int status = tool_paths(store, &paths);
-	for (uint64_t i = 0; status == EX_OK; i++) {
-		snprintf(path, sizeof(path), "%s/%016" PRIx64, paths.log, i);
+	char path[sizeof(paths->log) + 32];
+	for (uint64_t i = 0;; i++) {
+		snprintf(path, sizeof(path), "%s/%016" PRIx64, paths->log, i);
 		if (unlink(path) != 0)
 			break;
 	}
-	for (size_t i = 0; status == EX_OK && i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", store, names[i]);
-		unlink(path);
-	}
-	return status == EX_OK && (rmdir(paths.log) != 0 || rmdir(store) != 0) ? -errno : 0;
+	snprintf(path, sizeof(path), "%s-lock", paths->index);
+	unlink(path);
+	unlink(paths->index);
+	return rmdir(paths->log) != 0 || rmdir(store) != 0 ? -errno : 0;
 }
 
-static int measure(struct bench *bench)
+static int measure(struct bench *bench, const struct store_paths *paths)
 {
 	struct maillayer *layer;
 	int status = tool_open(bench->store, true, &layer);
@@ -150,20 +146,24 @@ static int measure(struct bench *bench)
 	maillayer_close(layer);
 	if (ret != 0)
 		status = tool_fail(bench->store, "mail not delivered", ret);
-	ret = remove_store(bench->store);
+	ret = remove_store(bench->store, paths);
 	return ret == 0 ? status : tool_fail(bench->store, "store not removed", ret);
 }
 
 int bench_command(int argc, char **argv)
 {
 	struct bench bench = { .mails = 1000, .size = 12000, .recipients = 1 };
+	struct store_paths paths;
 	options_parse(&table, argc, argv, &bench);
 	if (argc > optind)
 		options_fail(&table, "no operand is taken");
+	int status = tool_paths(bench.store, &paths);
+	if (status != EX_OK)
+		return status;
 	/* Nothing that is there is touched. */
-	if (bench.store != NULL && access(bench.store, F_OK) == 0)
+	if (access(bench.store, F_OK) == 0)
 		return tool_fail(bench.store, "store is there already", -EEXIST);
-	int status = measure(&bench);
+	status = measure(&bench, &paths);
 	int ended = tool_end_output();
 	return status == EX_OK ? ended : status;
 }
