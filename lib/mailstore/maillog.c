@@ -35,6 +35,15 @@ static int make_identity(struct maillog *log, const uint8_t *random, uint64_t se
 	return ret == 0 ? disk->ops->sync(disk, MAILIDENTITY_OBJECT) : ret;
 }
 
+/* The power went when its length was on disk, and its bytes were not. */
+static bool is_blank(const uint8_t *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (bytes[i] != 0)
+			return false;
+	return true;
+}
+
 int maillog_open(struct maillog *ret_log, struct disk *disk, const uint8_t *random,
 		 uint64_t segment_size)
 {
@@ -46,9 +55,12 @@ int maillog_open(struct maillog *ret_log, struct disk *disk, const uint8_t *rand
 	if (log->buffer == NULL)
 		return -ENOMEM;
 	int ret = disk->ops->read(disk, MAILIDENTITY_OBJECT, 0, bytes, sizeof(bytes));
-	if (ret == 0)
-		return mailidentity_decode(bytes, sizeof(bytes), &log->identity);
-	bool is_unfinished = ret == -ENODATA;
+	bool is_unfinished = ret == -ENODATA || (ret == 0 && is_blank(bytes, sizeof(bytes)));
+	if (ret == 0 && !is_unfinished)
+		ret = mailidentity_decode(bytes, sizeof(bytes), &log->identity);
+	/* A process that was killed may have left it in memory alone. */
+	if (ret == 0 && !is_unfinished)
+		return disk->ops->sync(disk, MAILIDENTITY_OBJECT);
 	if (ret != -ENOENT && !is_unfinished)
 		return ret;
 	ret = disk->ops->list(disk, count_objects, &count);
