@@ -59,6 +59,11 @@ struct mailrow {
 
 struct segmentrow {
 	uint8_t generation;
+	/*
+	 * It has records of mails that have been copied to other segments: a collection of it was
+	 * interrupted, or is under way.
+	 */
+	bool is_left;
 	uint64_t end;	  /* the log up to here is in the index */
 	uint64_t live;	  /* bytes of records of mails that some mailbox has, and of deletions */
 	uint64_t time_us; /* of its newest record */
