@@ -255,11 +255,10 @@ int mailstore_collect(struct mailstore *store, unsigned share_max, uint64_t *ret
 		ret = take_all(&collection);
 	if (ret != 0)
 		return ret;
+	/* The segment is removed when the index has let it go. */
 	collection.parts.batch->emptied = collection.segment;
 	ret = mailstore_flush(store);
-	if (ret != 0)
-		return ret;
-	*collection.parts.reclaimed += collection.row.end;
-	struct disk *disk = collection.parts.log->disk;
-	return disk->ops->remove(disk, collection.segment);
+	if (ret == 0)
+		*collection.parts.reclaimed += collection.row.end;
+	return ret;
 }

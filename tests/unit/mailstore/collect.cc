@@ -92,3 +92,56 @@ TEST_CASE("what is deleted behind a collection that was interrupted does not com
 	CHECK(names_in(bench, "b") == names{ "1" });
 	CHECK(names_in(bench, "c") == names{ "2" });
 }
+
+TEST_CASE("a segment that was emptied and cannot be removed stops the store until it is",
+	  "[mailstore][collect]")
+{
+	bool was_emptied = false;
+	for (unsigned n = 1; !was_emptied; n++) {
+		CAPTURE(n);
+		mail_bench bench(16000);
+		REQUIRE(bench.open() == 0);
+		REQUIRE(bench.deliver({ "a", "b" }, make_text("0", 2000)) == 0);
+		REQUIRE(mailstore_flush(bench.store) == 0);
+		bench.disk.fail_after(n, -EIO, true);
+		REQUIRE(bench.collect(101) == -EIO);
+		uint64_t segment = 0;
+		segmentrow row;
+		reader *index = nullptr;
+		REQUIRE(mailstore_reader(bench.store, &index) == 0);
+		REQUIRE(mailindex_segment(index, 1, &segment, &row) == 0);
+		was_emptied = segment != 1;
+		if (!was_emptied)
+			continue;
+		REQUIRE(bench.disk.objects().count(1) == 1);
+		CHECK(bench.deliver({ "a" }, "x\r\n") == MAILSTORE_EFAILED);
+		CHECK(bench.remove("a", 1) == MAILSTORE_EFAILED);
+		CHECK(bench.collect(101) == MAILSTORE_EFAILED);
+		bench.close();
+		REQUIRE(bench.open() == 0);
+		CHECK(bench.recovery.orphans == 1);
+		CHECK(bench.disk.objects().count(1) == 0);
+		CHECK(names_in(bench, "a") == names{ "0" });
+	}
+}
+
+TEST_CASE("a segment whose emptying the index took late is removed then", "[mailstore][collect]")
+{
+	mail_bench bench(16000);
+	REQUIRE(bench.open() == 0);
+	REQUIRE(bench.deliver({ "a" }, make_text("0", 2000)) == 0);
+	CHECK(names_in(bench, "a") == names{ "0" });
+	// The index can be read, as it is open, and not be written.
+	const std::string kept = bench.index_path() + ".kept";
+	REQUIRE(rename(bench.index_path().c_str(), kept.c_str()) == 0);
+	REQUIRE(symlink("nowhere", bench.index_path().c_str()) == 0);
+	CHECK(bench.collect(101) != 0);
+	CHECK(bench.disk.objects().count(1) == 1);
+	REQUIRE(unlink(bench.index_path().c_str()) == 0);
+	REQUIRE(rename(kept.c_str(), bench.index_path().c_str()) == 0);
+	REQUIRE(mailstore_flush(bench.store) == 0);
+	CHECK(bench.disk.objects().count(1) == 0);
+	CHECK(names_in(bench, "a") == names{ "0" });
+	bench.close();
+	CHECK(bench.check().findings == names{});
+}
