@@ -323,6 +323,22 @@ int maillog_read(struct maillog *log, struct mailplace place, struct mailrecord 
 	return ret != 0 ? ret : read_checked(log, place, size, ret_record, ret_meta);
 }
 
+/* What stands behind the body: it is sent with it, and may be lost without it. */
+static int check_end(struct maillog *log, struct mailplace place, const struct mailrecord *record)
+{
+	static const uint8_t end[MAILRECORD_END_SIZE + MAILRECORD_ALIGN] = MAILRECORD_END;
+	uint8_t found[sizeof(end)];
+	bool has_body = record->type != MAILRECORD_DELETE;
+	uint64_t at = mailrecord_body_at(record) + record->wire_size;
+	size_t size = (size_t)(record->size - at);
+	int ret = log->disk->ops->read(log->disk, place.segment, place.at + at, found, size);
+	if (ret != 0)
+		return ret == -ENODATA ? MAILSTORE_EDAMAGED : ret;
+	return memcmp(found, has_body ? end : end + MAILRECORD_END_SIZE, size) == 0
+		       ? 0
+		       : MAILSTORE_EDAMAGED;
+}
+
 int maillog_check_body(struct maillog *log, struct mailplace place, const struct mailrecord *record)
 {
 	uint64_t at = place.at + mailrecord_body_at(record);
@@ -336,8 +352,8 @@ int maillog_check_body(struct maillog *log, struct mailplace place, const struct
 		at += size;
 		left -= size;
 	}
-	return record->type == MAILRECORD_DELETE || crc == record->body_crc ? 0
-									    : MAILSTORE_EDAMAGED;
+	bool is_whole = record->type == MAILRECORD_DELETE || crc == record->body_crc;
+	return is_whole ? check_end(log, place, record) : MAILSTORE_EDAMAGED;
 }
 
 /* Is there a whole record at the place, later than lsn? 0, MAILSTORE_EDAMAGED or -errno. */

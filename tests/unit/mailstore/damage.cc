@@ -10,6 +10,24 @@
 
 namespace
 {
+// Two segments of generation 0 and one of generation 1; mails for one and for two, a deletion, and a
+// mail without a byte.
+void fill(mail_bench &bench)
+{
+	REQUIRE(bench.open() == 0);
+	REQUIRE(bench.deliver({ "a" }, "zero\r\n") == 0);
+	REQUIRE(bench.deliver({ "a", "b" }, "one" + std::string(100, 'x') + "\r\n") == 0);
+	REQUIRE(bench.remove("a", bench.look("a")[0].mail) == 0);
+	REQUIRE(mailstore_flush(bench.store) == 0);
+	REQUIRE(bench.collect(101) == 0);
+	REQUIRE(bench.deliver({ "b" }, "") == 0);
+	REQUIRE(bench.deliver({ "a", "b" }, "two" + std::string(50, 'y') + "\r\n") == 0);
+	REQUIRE(mailstore_sync(bench.store) == 0);
+	REQUIRE(bench.deliver({ "b" }, "three\r\n") == 0);
+	bench.close();
+	REQUIRE(bench.disk.objects().size() >= 3);
+}
+
 using texts = std::map<std::string, std::string>; // by mailbox and id
 
 // Whose checksums are right.
@@ -32,12 +50,22 @@ texts read_all(mail_bench &bench)
 	return found;
 }
 
+bool is_part(const texts &part, const texts &all)
+{
+	for (const auto &[key, text] : part)
+		if (all.count(key) == 0 || all.at(key) != text)
+			return false;
+	return true;
+}
+
 // Opens what is there, and looks.
 struct attempt {
 	int status;
+	bool is_noticed; // by opening
 	texts found;
 	explicit attempt(mail_bench &bench) : status(bench.open())
 	{
+		is_noticed = status != 0 || bench.recovery.damaged > 0 || bench.recovery.cut > 0;
 		if (status == 0)
 			found = read_all(bench);
 		bench.kill();
@@ -46,6 +74,90 @@ struct attempt {
 
 using findings = std::vector<std::string>;
 } // namespace
+
+// ---- bytes ----
+
+TEST_CASE("a byte that is changed anywhere in the log is found", "[mailstore][damage]")
+{
+	const bool has_index = GENERATE(true, false);
+	const int bit = GENERATE(1, 0x20, 0x80);
+	CAPTURE(has_index, bit);
+	mail_bench bench(700);
+	fill(bench);
+	const sim_disk::objects_type kept = bench.disk.objects();
+	const std::string index = has_index ? bench.index() : "";
+	bench.load(kept, index);
+	const texts all = attempt(bench).found;
+	REQUIRE(all.size() == 6);
+	for (const auto &[number, o] : kept) {
+		for (size_t at = 0; at < o.seen.size(); at++) {
+			INFO("object " << number << " at " << at);
+			sim_disk::objects_type changed = kept;
+			std::string &bytes = changed[number].seen;
+			bytes[at] = static_cast<char>(bytes[at] ^ bit);
+			changed[number].kept = bytes;
+			bench.load(changed, index);
+			const checked checked = bench.check();
+			const attempt after(bench);
+			HOLDS(is_part(after.found, all));
+			HOLDS(checked.status != 0 || checked.findings.size() > !has_index ||
+			      after.is_noticed);
+			// What the index knows to be committed is never called uncommitted.
+			HOLDS(!has_index || checked.run.uncommitted == 0);
+			HOLDS(after.status == 0 || number == 0 || !has_index);
+		}
+	}
+	CHECK(!all.empty());
+}
+
+TEST_CASE("a record whose end is lost is none", "[mailstore][damage]")
+{
+	mail_bench bench(1U << 20);
+	REQUIRE(bench.open() == 0);
+	REQUIRE(bench.deliver({ "a" }, "x\r\n") == 0);
+	REQUIRE(mailstore_sync(bench.store) == 0);
+	const size_t size = bench.disk.bytes(1).size();
+	REQUIRE(bench.deliver({ "a" }, "y\r\n") == 0);
+	bench.kill();
+	std::string &bytes = bench.disk.bytes(1);
+	const size_t end = bytes.rfind(".\r\n");
+	REQUIRE(end > size);
+	// The power went when the sector before it was on disk, and the length.
+	bytes.replace(end, 3, 3, '\0');
+	REQUIRE(bench.open() == 0);
+	CHECK(bench.recovery.cut > 0);
+	CHECK(bench.look("a").size() == 1);
+}
+
+TEST_CASE("a log that is cut anywhere is refused with its index, and has what is before without",
+	  "[mailstore][damage]")
+{
+	mail_bench bench(700);
+	fill(bench);
+	const sim_disk::objects_type kept = bench.disk.objects();
+	const std::string index = bench.index();
+	const texts all = attempt(bench).found;
+	for (const auto &[number, o] : kept) {
+		for (size_t size = 0; number > 0 && size < o.seen.size(); size++) {
+			INFO("object " << number << " of " << size);
+			sim_disk::objects_type cut = kept;
+			cut[number].seen.resize(size);
+			cut[number].kept = cut[number].seen;
+			bench.load(cut, index);
+			HOLDS(bench.open() == MAILSTORE_EAHEAD);
+			HOLDS(bench.recovery.first.segment == number);
+			if (size % 16 == 0) {
+				const checked checked = bench.check();
+				HOLDS(checked.run.is_index_wrong);
+			}
+			bench.load(cut, "");
+			const attempt after(bench);
+			HOLDS(after.status == 0);
+			HOLDS(is_part(after.found, all));
+		}
+	}
+	CHECK(!all.empty());
+}
 
 // ---- fsck ----
 
