@@ -99,7 +99,7 @@ int tool_open(const char *store, bool creates, struct mailstore **ret_store)
 	if (ret != 0)
 		return tool_fail(store, "store not opened", ret);
 	ret = mailstore_open(&setup, ret_store, &recovery);
-	if (ret == MAILSTORE_ELOST || ret == MAILSTORE_EAHEAD)
+	if (ret == MAILSTORE_ELOST || ret == MAILSTORE_EAHEAD || ret == MAILSTORE_EDAMAGED)
 		log_error(NULL, "look at segment %016" PRIx64 ", store=%s", recovery.first.segment,
 			  store);
 	if (ret != 0)

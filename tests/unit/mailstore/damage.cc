@@ -243,6 +243,55 @@ TEST_CASE("an index of an earlier time is brought up, or refused when it knows s
 
 // ---- segments ----
 
+TEST_CASE("segments in each other's place are not read, and never removed", "[mailstore][damage]")
+{
+	const bool has_index = GENERATE(true, false);
+	CAPTURE(has_index);
+	mail_bench bench(700);
+	fill(bench);
+	sim_disk::objects_type moved = bench.disk.objects();
+	const uint64_t one = std::next(moved.begin())->first;
+	const uint64_t other = moved.rbegin()->first;
+	REQUIRE(one != other);
+	std::swap(moved[one], moved[other]);
+	bench.load(moved, has_index ? bench.index() : "");
+	const checked checked = bench.check();
+	CHECK((checked.status == MAILSTORE_EDAMAGED || checked.findings.size() > 1));
+	const attempt after(bench);
+	if (!has_index) {
+		CHECK(after.status == MAILSTORE_EDAMAGED);
+		CHECK(bench.recovery.first.segment == one);
+	}
+	CHECK(bench.disk.objects().size() == moved.size());
+	CHECK(bench.disk.bytes(one) == moved[one].seen);
+	CHECK(bench.disk.bytes(other) == moved[other].seen);
+}
+
+TEST_CASE("a segment of another store or another schema is not read, and never removed",
+	  "[mailstore][damage]")
+{
+	const bool is_schema = GENERATE(true, false);
+	mail_bench bench(700);
+	mail_bench strange(700);
+	fill(bench);
+	fill(strange);
+	sim_disk::objects_type objects = bench.disk.objects();
+	sim_disk::object added = strange.disk.objects().rbegin()->second;
+	const uint64_t number = strange.disk.objects().rbegin()->first;
+	if (is_schema) {
+		added = objects.rbegin()->second;
+		added.seen[11] = 2;
+		const uint32_t crc = mailrecord_crc(0, added.seen.data(), 60);
+		for (unsigned i = 0; i < 4; i++)
+			added.seen[60 + i] = static_cast<char>(crc >> (24 - 8 * i));
+	}
+	objects[number + 1] = added;
+	bench.load(objects, bench.index());
+	CHECK(bench.open() == (is_schema ? MAILSTORE_ESCHEMA : MAILSTORE_EDAMAGED));
+	CHECK(bench.check().status == (is_schema ? MAILSTORE_ESCHEMA : MAILSTORE_EDAMAGED));
+	CHECK(bench.disk.bytes(number + 1) == added.seen);
+}
+
 TEST_CASE("a record that stands twice counts once", "[mailstore][damage]")
 {
 	mail_bench bench(1U << 20);
