@@ -144,6 +144,16 @@ MAIL_API ssize_t mail_header(struct mail_file *file, const char *name, char *ret
 /* Deletes the mail at the position from this mailbox; other mailboxes keep it. -ENOMSG. */
 MAIL_API int mail_delete(struct mail_file *file);
 
+/* ---- space ---- */
+
+/*
+ * Gives back the space of one part of the log, of a fixed size, of which less than share_max percent,
+ * 1 to 100, is still wanted: what is, is copied. 1 when there was one, 0 when there is none; to be
+ * called again until then, when there is time for it. Mailboxes stay open, and mails that are being
+ * read go on. When it fails nothing is lost, and mail_store_error() names the part.
+ */
+MAIL_API int mail_collect(struct mail_store *store, unsigned share_max);
+
 #ifdef __cplusplus
 }
 #endif

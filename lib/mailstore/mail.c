@@ -19,6 +19,7 @@
 
 struct mail_store {
 	struct mailstore *store;
+	uint64_t collections; /* mails may have moved with each */
 	char error[ERROR_SIZE];
 };
 
@@ -32,6 +33,7 @@ struct mail_file {
 	/* Of the mail that is being read. */
 	bool is_reading;
 	struct mailrow row;
+	uint64_t collections; /* when row was found */
 	uint8_t *meta;
 	struct mailbody_undo undo;
 	uint64_t at;		  /* bytes of the wire form that were read */
@@ -256,12 +258,21 @@ int64_t mail_seek(struct mail_file *file, int64_t offset, int whence)
 
 /* ---- reading ---- */
 
+/* The mail that is being read may have been copied. */
+static int look_where(struct mail_file *file, const struct mailentry *entry)
+{
+	if (file->collections == file->store->collections)
+		return 0;
+	file->collections = file->store->collections;
+	return mailstore_find_row(file->store->store, entry->mail, &file->row);
+}
+
 static int begin_reading(struct mail_file *file, const struct mailentry *entry)
 {
 	struct mailrecord record;
 	struct mailmeta meta;
 	if (file->is_reading)
-		return 0;
+		return look_where(file, entry);
 	stop_reading(file);
 	int ret = mailstore_find_row(file->store->store, entry->mail, &file->row);
 	if (ret == 0)
@@ -272,6 +283,7 @@ static int begin_reading(struct mail_file *file, const struct mailentry *entry)
 		return ret;
 	mailbody_undo_init(&file->undo, record.lines, meta.exceptions.data, meta.exceptions.size,
 			   record.wire_size);
+	file->collections = file->store->collections;
 	file->is_reading = true;
 	return 0;
 }
@@ -489,4 +501,19 @@ int mail_delete(struct mail_file *file)
 			     mailstore_delete(store->store, file->name, &entry->mail, 1, now_us()));
 	stop_reading(file);
 	return note(store, ret, "mail_delete");
+}
+
+int mail_collect(struct mail_store *store, unsigned share_max)
+{
+	char what[40] = "mail_collect";
+	uint64_t segment = 0;
+	int ret = share_max == 0 || share_max > 100
+			  ? -EINVAL
+			  : mailstore_collect(store->store, share_max, &segment);
+	store->collections++;
+	if (ret == DNSBLV6_ENOTFOUND)
+		return 0;
+	if (segment != 0)
+		snprintf(what, sizeof(what), "segment %016" PRIx64, segment);
+	return ret == 0 ? 1 : note(store, ret, what);
 }
