@@ -130,8 +130,8 @@ MAIL_API int mail_make_id(struct mail_store *store, struct mail_id *ret_id);
 
 /*
  * Reads on in the mail at the position, whose text begins anew after each mail_seek() and
- * mail_header(). Returns the number of bytes, at most size; 0 at its end. -ENOMSG when there is no
- * mail.
+ * mail_header(). Returns the number of bytes, at most size; 0 at its end, where a mail that is not as
+ * it was written is an error. -ENOMSG when there is no mail.
  */
 MAIL_API ssize_t mail_read(struct mail_file *file, void *bytes, size_t size);
 /*

@@ -37,6 +37,8 @@ struct mail_file {
 	uint8_t *meta;
 	struct mailbody_undo undo;
 	uint64_t at;		  /* bytes of the wire form that were read */
+	uint32_t crc;		  /* of them */
+	uint32_t body_crc;	  /* of all */
 	uint8_t piece[PIECE + 1]; /* of the text */
 	size_t piece_at;
 	size_t piece_size;
@@ -181,6 +183,7 @@ static void stop_reading(struct mail_file *file)
 	file->meta = NULL;
 	file->is_reading = false;
 	file->at = 0;
+	file->crc = 0;
 	file->piece_at = 0;
 	file->piece_size = 0;
 }
@@ -283,12 +286,13 @@ static int begin_reading(struct mail_file *file, const struct mailentry *entry)
 		return ret;
 	mailbody_undo_init(&file->undo, record.lines, meta.exceptions.data, meta.exceptions.size,
 			   record.wire_size);
+	file->body_crc = record.body_crc;
 	file->collections = file->store->collections;
 	file->is_reading = true;
 	return 0;
 }
 
-/* The next piece of the text; its size is 0 at the end. */
+/* The next piece of the text; its size is 0 at the end, where the whole has to have its checksum. */
 static int read_piece(struct mail_file *file)
 {
 	uint8_t wire[PIECE];
@@ -301,9 +305,11 @@ static int read_piece(struct mail_file *file)
 		if (ret != 0)
 			return ret;
 		file->at += size;
+		file->crc = mailrecord_crc(file->crc, wire, size);
 		file->piece_size = mailbody_undo_take(&file->undo, wire, size, file->piece);
 	}
-	return 0;
+	bool is_end = file->piece_size == 0;
+	return is_end && file->crc != file->body_crc ? MAILSTORE_EDAMAGED : 0;
 }
 
 static ssize_t read_on(struct mail_file *file, uint8_t *bytes, size_t size)
@@ -327,7 +333,7 @@ static ssize_t read_on(struct mail_file *file, uint8_t *bytes, size_t size)
 		file->piece_at += left;
 		done += left;
 	}
-	return ret == 0 ? (ssize_t)done : ret;
+	return ret == 0 || done > 0 ? (ssize_t)done : ret;
 }
 
 ssize_t mail_read(struct mail_file *file, void *bytes, size_t size)

@@ -214,7 +214,7 @@ static int read_text(struct exchange *exchange, const struct mailentry *entry,
 
 static int export_to_mbox(struct exchange *exchange, const struct mailentry *entry, FILE *out)
 {
-	struct text text;
+	struct text text = { 0 };
 	struct mailrow row;
 	struct mailrecord record;
 	struct mailmeta meta;
@@ -230,8 +230,8 @@ static int export_to_mbox(struct exchange *exchange, const struct mailentry *ent
 		if (!mbox_write(out, meta.sender.bytes, meta.sender.size, entry->time_us,
 				(const uint8_t *)text.bytes, text.size))
 			ret = -EIO;
-		free(text.bytes);
 	}
+	free(text.bytes);
 	free(bytes);
 	return ret;
 }
@@ -262,19 +262,34 @@ static int export_to_maildir(struct exchange *exchange, const struct mailentry *
 	return ret;
 }
 
+/* One that is damaged is left out, and named: `mail-store cat` has what is left of it. */
+static void name_damaged(const struct exchange *exchange, const struct mailentry *entry)
+{
+	char id[MAILID_TEXT_SIZE];
+	mailid_format(&entry->id, id);
+	(void)tool_fail_mail(exchange->store, "mail not exported", id, MAILSTORE_EDAMAGED);
+}
+
 static int export_all(struct exchange *exchange, FILE *mbox)
 {
 	struct mailentry entry;
+	bool is_damaged = false;
 	int ret = mailstore_find(exchange->open, exchange->name, 0, &entry);
 	while (ret == 0) {
 		ret = mbox != NULL ? export_to_mbox(exchange, &entry, mbox)
 				   : export_to_maildir(exchange, &entry);
 		exchange->count += ret == 0;
-		if (ret == 0)
+		if (ret == MAILSTORE_EDAMAGED) {
+			is_damaged = true;
+			name_damaged(exchange, &entry);
+		}
+		if (ret == 0 || ret == MAILSTORE_EDAMAGED)
 			ret = mailstore_find(exchange->open, exchange->name, entry.mail + 1,
 					     &entry);
 	}
-	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
+	if (ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	return is_damaged ? MAILSTORE_EDAMAGED : 0;
 }
 
 static int make_maildir(const char *path)

@@ -137,11 +137,12 @@ uint64_t tool_now_us(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static int write_pieces(struct mailstore *store, const struct mailrow *row,
+static int write_pieces(struct mailstore *store, const struct mailrow *row, uint32_t body_crc,
 			struct mailbody_undo *undo, FILE *out)
 {
 	static uint8_t wire[65536];
 	static uint8_t text[sizeof(wire) + 1];
+	uint32_t crc = 0;
 	int ret = 0;
 	for (uint64_t at = 0; ret == 0 && at < row->wire_size;) {
 		uint64_t left = row->wire_size - at;
@@ -149,12 +150,13 @@ static int write_pieces(struct mailstore *store, const struct mailrow *row,
 		ret = mailstore_read(store, row, at, wire, size);
 		if (ret != 0)
 			break;
+		crc = mailrecord_crc(crc, wire, size);
 		size_t text_size = mailbody_undo_take(undo, wire, size, text);
 		if (fwrite(text, 1, text_size, out) != text_size)
 			ret = -EIO;
 		at += size;
 	}
-	return ret;
+	return ret == 0 && crc != body_crc ? MAILSTORE_EDAMAGED : ret;
 }
 
 int tool_write_text(struct mailstore *store, const struct mailentry *entry, FILE *out)
@@ -173,7 +175,7 @@ int tool_write_text(struct mailstore *store, const struct mailentry *entry, FILE
 	if (ret == 0) {
 		mailbody_undo_init(&undo, record.lines, meta.exceptions.data, meta.exceptions.size,
 				   record.wire_size);
-		ret = write_pieces(store, &row, &undo, out);
+		ret = write_pieces(store, &row, record.body_crc, &undo, out);
 	}
 	free(bytes);
 	return ret;

@@ -54,7 +54,10 @@ struct mailname tool_mailbox(const char *text);
 /* Microseconds of Unix time. */
 uint64_t tool_now_us(void);
 
-/* Writes the text of a mail, as it was delivered. 0 or a status; -EIO when out takes no more. */
+/*
+ * Writes the text of a mail, as it was delivered. 0 or a status; -EIO when out takes no more;
+ * MAILSTORE_EDAMAGED when all is written, and does not have its checksum.
+ */
 int tool_write_text(struct mailstore *store, const struct mailentry *entry, FILE *out);
 
 #ifdef __cplusplus

@@ -315,6 +315,23 @@ class Functions(harness.Case):
         log = self.path("store/log")
         return sum(os.path.getsize(os.path.join(log, name)) for name in os.listdir(log))
 
+    def test_a_damaged_mail_ends_in_an_error_and_is_not_collected(self):
+        box = self.box_with(b"first\n", b"Subject: x\n\nsecond\n", b"dead\n" * 9000)
+        box.seek(2)
+        self.assertEqual(box.delete(), 0)
+        with open(self.path("store/log/0000000000000001"), "r+b") as file:
+            file.seek(file.read().index(b"second"))
+            file.write(b"SECOND")
+        box.seek(1)
+        self.assertEqual(box.header(b"subject"), (1, b"x"))
+        self.assertEqual(box.read(), b"Subject: x\n\nSECOND\n")
+        self.assertLess(box.read(), -2000)
+        self.assertIn("damaged", self.store.error())
+        box.seek(0)
+        self.assertEqual((box.read(), box.read()), (b"first\n", b""))
+        self.assertLess(LIB.mail_collect(self.store.handle, 75), -2000)
+        self.assertIn("segment 0000000000000001: damaged", self.store.error())
+
     def test_names_and_numbers_that_are_refused(self):
         for name in (b"", b"x" * 256):
             with self.assertRaisesRegex(ValueError, "1 to 255"):

@@ -223,6 +223,23 @@ class Damage(Store):
         shutil.move(self.path("moved"), self.segment())
         self.check_all()
 
+    def test_a_damaged_mail_is_printed_with_an_error_and_left_out_of_an_export(self):
+        ids = self.ids(BOXES[2])
+        self.change(self.segment(), self.find(b"Subject: 2") + 30, b"Y")
+        self.assertEqual(self.run_tool("cat", ids[2], status=65), self.spoil(self.wanted[BOXES[2]][2]))
+        self.assertIn(f"mail not printed, store={self.store} id={ids[2]} (damaged record)", self.log)
+        for kind in ("mbox", "maildir"):
+            with self.subTest(kind=kind):
+                self.run_tool("export", f"--{kind}", self.path(kind), BOXES[2], status=65)
+                self.assertIn(f"mail not exported, store={self.store} id={ids[2]} (damaged record)", self.log)
+                self.assertIn("not all was exported", self.log)
+                self.run_tool("import", f"--{kind}", self.path(kind), kind)
+                self.assertEqual(len(self.ids(kind)), 4)
+
+    @staticmethod
+    def spoil(text):
+        return text[:28] + b"Y" + text[29:]  # two lines are one byte longer in the log
+
     def test_what_is_no_store(self):
         self.change(os.path.join(self.store, "log", "0" * 16), 0, b"X")
         self.run_tool("ls", status=65)
