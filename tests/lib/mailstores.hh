@@ -12,8 +12,6 @@
 //     bench.look();                     // by mailbox
 //
 //     compare(bench.look(), mails);     // is it what was committed, whole and once?
-//
-// Texts have lines that end in CR LF and begin with no dot, so that they are what POP3 sends.
 
 #include "lib/mailstore/mailcheck.h"
 #include "lib/mailstore/mailstore.h"
@@ -59,7 +57,8 @@ struct checked {
 class mail_bench
 {
       public:
-	explicit mail_bench(uint64_t segment_size) : segment_size_(segment_size)
+	explicit mail_bench(uint64_t segment_size, unsigned seed = 1)
+	    : disk(seed), segment_size_(segment_size)
 	{
 	}
 	~mail_bench()
@@ -139,7 +138,28 @@ class mail_bench
 		return mailstore_collect(store, share_max, &segment);
 	}
 
-	// 0 with one entry of a mailbox, whose text is "" when the disk does not give it.
+	// The text of a mail, or "" when the disk does not give it.
+	std::string read(const mailrow &row)
+	{
+		std::string wire(row.wire_size, '\0');
+		mailrecord record;
+		uint8_t *bytes;
+		mailmeta meta;
+		mailbody_undo undo;
+		if (mailstore_read(store, &row, 0, wire.data(), wire.size()) != 0 ||
+		    mailstore_record(store, &row, &record, &bytes) != 0)
+			return "";
+		REQUIRE(mailmeta_decode(bytes, record.meta_size, &meta) == 0);
+		std::string text(wire.size() + 1, '\0');
+		mailbody_undo_init(&undo, record.lines, meta.exceptions.data, meta.exceptions.size,
+				   wire.size());
+		text.resize(
+			mailbody_undo_take(&undo, reinterpret_cast<const uint8_t *>(wire.data()),
+					   wire.size(), reinterpret_cast<uint8_t *>(text.data())));
+		free(bytes);
+		return text;
+	}
+	// 0 with one entry of a mailbox.
 	int next(const std::string &box, uint64_t from, seen_mail *ret_mail)
 	{
 		mailentry entry;
@@ -149,10 +169,7 @@ class mail_bench
 			ret = mailstore_find_row(store, entry.mail, &row);
 		if (ret != 0)
 			return ret;
-		seen_mail seen{ entry.mail, text_of(entry.id), std::string(row.wire_size, '\0') };
-		if (mailstore_read(store, &row, 0, seen.text.data(), seen.text.size()) != 0)
-			seen.text.clear();
-		*ret_mail = seen;
+		*ret_mail = { entry.mail, text_of(entry.id), read(row) };
 		return 0;
 	}
 	std::vector<seen_mail> look(const std::string &box)
@@ -210,7 +227,7 @@ class mail_bench
 		return done;
 	}
 
-	sim_disk disk{ 1 };
+	sim_disk disk;
 	mailstore *store = nullptr;
 	mailstore_recovery recovery{};
 
@@ -233,6 +250,21 @@ struct known_mail {
 	std::set<std::string> doubted; // deleting failed
 };
 using known_mails = std::map<std::string, known_mail>; // by text
+
+// What is found is from now on what is known.
+inline void take_over(known_mails &mails, const seen_boxes &boxes)
+{
+	known_mails found;
+	for (const auto &[box, seen] : boxes) {
+		for (const seen_mail &one : seen) {
+			found[one.text].id = one.id;
+			found[one.text].mail = one.mail;
+			found[one.text].to.insert(box);
+			found[one.text].is_committed = true;
+		}
+	}
+	mails = found;
+}
 
 inline void commit(known_mails &mails)
 {

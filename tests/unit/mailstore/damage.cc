@@ -43,6 +43,7 @@ texts read_all(mail_bench &bench)
 			if (mailstore_record(bench.store, &row, &record, &meta) != 0)
 				continue;
 			free(meta);
+			// Their lines end in CR LF, and begin with no dot.
 			if (mailrecord_crc(0, one.text.data(), one.text.size()) == record.body_crc)
 				found[box + ' ' + one.id] = one.text;
 		}
@@ -80,8 +81,7 @@ using findings = std::vector<std::string>;
 TEST_CASE("a byte that is changed anywhere in the log is found", "[mailstore][damage]")
 {
 	const bool has_index = GENERATE(true, false);
-	const int bit = GENERATE(1, 0x20, 0x80);
-	CAPTURE(has_index, bit);
+	CAPTURE(has_index);
 	mail_bench bench(700);
 	fill(bench);
 	const sim_disk::objects_type kept = bench.disk.objects();
@@ -94,7 +94,7 @@ TEST_CASE("a byte that is changed anywhere in the log is found", "[mailstore][da
 			INFO("object " << number << " at " << at);
 			sim_disk::objects_type changed = kept;
 			std::string &bytes = changed[number].seen;
-			bytes[at] = static_cast<char>(bytes[at] ^ bit);
+			bytes[at] = static_cast<char>(bytes[at] ^ 1 << at % 8);
 			changed[number].kept = bytes;
 			bench.load(changed, index);
 			const checked checked = bench.check();

@@ -25,6 +25,17 @@ ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned)
 	return static_cast<ssize_t>(size);
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+#define IS_SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define IS_SANITIZED true
+#endif
+#endif
+#ifndef IS_SANITIZED
+#define IS_SANITIZED false
+#endif
+
 namespace
 {
 // a, b: a mail for a, or a large one for a and b. x, y: the oldest mail of a goes, or of b.
@@ -158,7 +169,9 @@ class history
 size_t length_of_sequences()
 {
 	const char *text = getenv("DNSBLV6_STATES");
-	return text != nullptr ? strtoul(text, nullptr, 10) : 3;
+	if (text != nullptr)
+		return strtoul(text, nullptr, 10);
+	return IS_SANITIZED ? 2 : 3;
 }
 
 // ---- what is started again ----
@@ -335,6 +348,7 @@ TEST_CASE("whatever a few operations leave when the power goes, committed mail i
 	CAPTURE(segment_size);
 	restarts after(segment_size, 64);
 	walk(after, segment_size, "", length_of_sequences());
-	WARN(after.count() << " starts");
+	if (getenv("DNSBLV6_STATES") != nullptr)
+		WARN(after.count() << " starts");
 	CHECK(after.count() > 100);
 }
