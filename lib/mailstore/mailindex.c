@@ -2,8 +2,12 @@
 #include "lib/mailstore/mailindex.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ENTRY_SIZE   48
 #define ROW_SIZE     65
@@ -547,6 +551,34 @@ static int apply_batch(struct writer *writer, void *context)
 int mailindex_apply(const char *path, const struct mailbatch *batch)
 {
 	return writer_run(path, &mailindex_kind, apply_batch, (void *)(uintptr_t)batch);
+}
+
+#define PAGE_SIZE_MIN 4096U
+
+static bool is_unborn(const uint8_t *pages, size_t size)
+{
+	for (size_t i = 0; size == 2 * PAGE_SIZE_MIN && i < size; i++)
+		if (pages[i] != 0)
+			return false;
+	return true;
+}
+
+int mailindex_remove_unborn(const char *path)
+{
+	uint8_t pages[2 * PAGE_SIZE_MIN];
+	char lock[PATH_MAX];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return STORE_ENOTSTORE;
+	ssize_t size = read(fd, pages, sizeof(pages));
+	close(fd);
+	if (size < 0 || !is_unborn(pages, (size_t)size))
+		return STORE_ENOTSTORE;
+	if (unlink(path) != 0)
+		return -errno;
+	if (snprintf(lock, sizeof(lock), "%s-lock", path) < (int)sizeof(lock))
+		unlink(lock);
+	return -ENOENT;
 }
 
 /* ---- reading ---- */

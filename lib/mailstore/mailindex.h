@@ -122,6 +122,13 @@ void mailbatch_free(struct mailbatch *batch);
 /* Makes the index when there is none. A status of lib/lmdb/writer.h, or MAILSTORE_EDAMAGED. */
 int mailindex_apply(const char *path, const struct mailbatch *batch);
 
+/*
+ * Removes what a full disk, or power that went, has left of an index that was being made: less than
+ * two pages, or zeros, to which nothing was ever committed. -ENOENT when it is gone;
+ * STORE_ENOTSTORE when the file is something else, and stays.
+ */
+int mailindex_remove_unborn(const char *path);
+
 /* ---- reading: all between reader_begin() and reader_end(); DNSBLV6_ENOTFOUND ---- */
 
 int mailindex_facts(struct reader *reader, struct mailfacts *ret_facts);

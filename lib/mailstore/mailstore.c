@@ -144,6 +144,8 @@ static int replay(struct mailstore *store, struct mailrecover *recover)
 static int look_at_index(struct mailstore *store, struct mailrecover *recover)
 {
 	int ret = open_reader(store);
+	if (ret == STORE_ENOTSTORE)
+		ret = mailindex_remove_unborn(store->index_path);
 	if (ret == -ENOENT || ret == STORE_EUNFINISHED) {
 		recover->recovery->was_built = true;
 		return 0;

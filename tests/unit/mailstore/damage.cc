@@ -241,6 +241,28 @@ TEST_CASE("an index of an earlier time is brought up, or refused when it knows s
 	CHECK(attempt(bench).found == second);
 }
 
+TEST_CASE("an index that was never finished is made anew, and another file is left alone",
+	  "[mailstore][damage]")
+{
+	mail_bench bench(1U << 20);
+	REQUIRE(bench.open() == 0);
+	REQUIRE(bench.deliver({ "a" }, "one\r\n") == 0);
+	bench.close();
+	const std::string index = bench.index();
+	const std::string left =
+		GENERATE_COPY(index.substr(0, 4096), index.substr(0, 5), std::string(100000, '\0'));
+	bench.load(bench.disk.objects(), left);
+	REQUIRE(bench.open() == 0);
+	CHECK(bench.recovery.was_built);
+	CHECK(bench.look("a").size() == 1);
+	bench.close();
+	CHECK(bench.check().findings == findings{});
+	const std::string other = std::string(5000, '\0') + "x" + std::string(100000, '\0');
+	bench.load(bench.disk.objects(), other);
+	CHECK(bench.open() == STORE_ENOTSTORE);
+	CHECK(bench.index() == other);
+}
+
 // ---- segments ----
 
 TEST_CASE("segments in each other's place are not read, and never removed", "[mailstore][damage]")
