@@ -130,8 +130,8 @@ MAIL_API int mail_make_id(struct mail_store *store, struct mail_id *ret_id);
 
 /*
  * Reads on in the mail at the position, whose text begins anew after each mail_seek() and
- * mail_header(). Returns the number of bytes, at most size; 0 at its end. -ENOMSG when there is no
- * mail.
+ * mail_header(). Returns the number of bytes, at most size; 0 at its end, where a mail that is not as
+ * it was written is an error. -ENOMSG when there is no mail.
  */
 MAIL_API ssize_t mail_read(struct mail_file *file, void *bytes, size_t size);
 /*
@@ -143,6 +143,16 @@ MAIL_API ssize_t mail_header(struct mail_file *file, const char *name, char *ret
 
 /* Deletes the mail at the position from this mailbox; other mailboxes keep it. -ENOMSG. */
 MAIL_API int mail_delete(struct mail_file *file);
+
+/* ---- space ---- */
+
+/*
+ * Gives back the space of one part of the log, of a fixed size, of which less than share_max percent,
+ * 1 to 100, is still wanted: what is, is copied. 1 when there was one, 0 when there is none; to be
+ * called again until then, when there is time for it. Mailboxes stay open, and mails that are being
+ * read go on. When it fails nothing is lost, and mail_store_error() names the part.
+ */
+MAIL_API int mail_collect(struct mail_store *store, unsigned share_max);
 
 #ifdef __cplusplus
 }

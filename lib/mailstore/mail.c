@@ -19,6 +19,7 @@
 
 struct mail_store {
 	struct mailstore *store;
+	uint64_t collections; /* mails may have moved with each */
 	char error[ERROR_SIZE];
 };
 
@@ -32,9 +33,12 @@ struct mail_file {
 	/* Of the mail that is being read. */
 	bool is_reading;
 	struct mailrow row;
+	uint64_t collections; /* when row was found */
 	uint8_t *meta;
 	struct mailbody_undo undo;
 	uint64_t at;		  /* bytes of the wire form that were read */
+	uint32_t crc;		  /* of them */
+	uint32_t body_crc;	  /* of all */
 	uint8_t piece[PIECE + 1]; /* of the text */
 	size_t piece_at;
 	size_t piece_size;
@@ -179,6 +183,7 @@ static void stop_reading(struct mail_file *file)
 	file->meta = NULL;
 	file->is_reading = false;
 	file->at = 0;
+	file->crc = 0;
 	file->piece_at = 0;
 	file->piece_size = 0;
 }
@@ -256,12 +261,21 @@ int64_t mail_seek(struct mail_file *file, int64_t offset, int whence)
 
 /* ---- reading ---- */
 
+/* The mail that is being read may have been copied. */
+static int look_where(struct mail_file *file, const struct mailentry *entry)
+{
+	if (file->collections == file->store->collections)
+		return 0;
+	file->collections = file->store->collections;
+	return mailstore_find_row(file->store->store, entry->mail, &file->row);
+}
+
 static int begin_reading(struct mail_file *file, const struct mailentry *entry)
 {
 	struct mailrecord record;
 	struct mailmeta meta;
 	if (file->is_reading)
-		return 0;
+		return look_where(file, entry);
 	stop_reading(file);
 	int ret = mailstore_find_row(file->store->store, entry->mail, &file->row);
 	if (ret == 0)
@@ -272,11 +286,13 @@ static int begin_reading(struct mail_file *file, const struct mailentry *entry)
 		return ret;
 	mailbody_undo_init(&file->undo, record.lines, meta.exceptions.data, meta.exceptions.size,
 			   record.wire_size);
+	file->body_crc = record.body_crc;
+	file->collections = file->store->collections;
 	file->is_reading = true;
 	return 0;
 }
 
-/* The next piece of the text; its size is 0 at the end. */
+/* The next piece of the text; its size is 0 at the end, where the whole has to have its checksum. */
 static int read_piece(struct mail_file *file)
 {
 	uint8_t wire[PIECE];
@@ -289,9 +305,11 @@ static int read_piece(struct mail_file *file)
 		if (ret != 0)
 			return ret;
 		file->at += size;
+		file->crc = mailrecord_crc(file->crc, wire, size);
 		file->piece_size = mailbody_undo_take(&file->undo, wire, size, file->piece);
 	}
-	return 0;
+	bool is_end = file->piece_size == 0;
+	return is_end && file->crc != file->body_crc ? MAILSTORE_EDAMAGED : 0;
 }
 
 static ssize_t read_on(struct mail_file *file, uint8_t *bytes, size_t size)
@@ -315,7 +333,7 @@ static ssize_t read_on(struct mail_file *file, uint8_t *bytes, size_t size)
 		file->piece_at += left;
 		done += left;
 	}
-	return ret == 0 ? (ssize_t)done : ret;
+	return ret == 0 || done > 0 ? (ssize_t)done : ret;
 }
 
 ssize_t mail_read(struct mail_file *file, void *bytes, size_t size)
@@ -489,4 +507,19 @@ int mail_delete(struct mail_file *file)
 			     mailstore_delete(store->store, file->name, &entry->mail, 1, now_us()));
 	stop_reading(file);
 	return note(store, ret, "mail_delete");
+}
+
+int mail_collect(struct mail_store *store, unsigned share_max)
+{
+	char what[40] = "mail_collect";
+	uint64_t segment = 0;
+	int ret = share_max == 0 || share_max > 100
+			  ? -EINVAL
+			  : mailstore_collect(store->store, share_max, &segment);
+	store->collections++;
+	if (ret == DNSBLV6_ENOTFOUND)
+		return 0;
+	if (segment != 0)
+		snprintf(what, sizeof(what), "segment %016" PRIx64, segment);
+	return ret == 0 ? 1 : note(store, ret, what);
 }

@@ -7,11 +7,79 @@
 #include <errno.h>
 #include <string.h>
 
+/* ---- the index that the store has ---- */
+
+struct kept {
+	int status;
+	struct reader *reader; /* within reader_begin(); NULL when status is not STORE_OK */
+	struct mailfacts facts;
+};
+
+static int open_index(const char *path, struct reader **ret_reader)
+{
+	struct reader *reader;
+	int ret = reader_open(path, &mailindex_kind, &reader);
+	if (ret != STORE_OK)
+		return ret;
+	ret = reader_begin(reader);
+	if (ret == STORE_OK)
+		*ret_reader = reader;
+	else
+		reader_close(reader);
+	return ret;
+}
+
+static void close_index(struct reader *reader)
+{
+	if (reader == NULL)
+		return;
+	reader_end(reader);
+	reader_close(reader);
+}
+
+/* One that is whole and of this store. */
+static int open_kept(struct disk *disk, const char *path, struct kept *kept)
+{
+	uint8_t bytes[MAILIDENTITY_SIZE];
+	struct mailidentity identity;
+	int ret = verify_store(path, &mailindex_kind, &kept->facts);
+	if (ret == STORE_OK)
+		ret = open_index(path, &kept->reader);
+	if (ret != STORE_OK)
+		return ret;
+	ret = disk->ops->read(disk, MAILIDENTITY_OBJECT, 0, bytes, sizeof(bytes));
+	if (ret == 0)
+		ret = mailidentity_decode(bytes, sizeof(bytes), &identity);
+	if (ret == 0 && memcmp(identity.store, kept->facts.store, sizeof(kept->facts.store)) != 0)
+		ret = MAILSTORE_EINDEX;
+	return ret;
+}
+
+static void find_kept(struct disk *disk, const char *path, struct kept *ret_kept)
+{
+	*ret_kept = (struct kept){ 0 };
+	ret_kept->status = open_kept(disk, path, ret_kept);
+	if (ret_kept->status == STORE_OK)
+		return;
+	close_index(ret_kept->reader);
+	ret_kept->reader = NULL;
+}
+
+/* What the index knows of a segment: DNSBLV6_ENOTFOUND. */
+static int find_row(const struct kept *kept, uint64_t segment, struct segmentrow *ret_row)
+{
+	uint64_t found;
+	int ret = kept->reader == NULL ? DNSBLV6_ENOTFOUND
+				       : mailindex_segment(kept->reader, segment, &found, ret_row);
+	return ret == STORE_OK && found != segment ? DNSBLV6_ENOTFOUND : ret;
+}
+
 /* ---- a disk on which nothing is changed ---- */
 
 struct frozen {
 	struct disk disk;
 	struct disk *below;
+	const struct kept *kept;
 };
 
 static struct disk *below(struct disk *disk)
@@ -19,9 +87,30 @@ static struct disk *below(struct disk *disk)
 	return ((struct frozen *)disk)->below;
 }
 
+struct listing {
+	const struct kept *kept;
+	disk_list_fn fn;
+	void *context;
+};
+
+/* A segment that had been emptied, and that the next start removes, says nothing any more. */
+static int list_object(void *context, uint64_t object)
+{
+	const struct listing *listing = context;
+	struct segmentrow row;
+	int ret = STORE_OK;
+	if (object != MAILIDENTITY_OBJECT && object < listing->kept->facts.next_segment)
+		ret = find_row(listing->kept, object, &row);
+	if (ret == DNSBLV6_ENOTFOUND && listing->kept->reader != NULL)
+		return 0;
+	return ret == STORE_OK || ret == DNSBLV6_ENOTFOUND ? listing->fn(listing->context, object)
+							   : ret;
+}
+
 static int frozen_list(struct disk *disk, disk_list_fn fn, void *context)
 {
-	return below(disk)->ops->list(below(disk), fn, context);
+	struct listing listing = { ((struct frozen *)disk)->kept, fn, context };
+	return below(disk)->ops->list(below(disk), list_object, &listing);
 }
 
 static int frozen_create(struct disk *disk, uint64_t object)
@@ -93,8 +182,15 @@ static void find(struct mailcheck *check, struct mailplace place, const char *te
 	check->report(check->context, place, text);
 }
 
+static void find_damage(struct mailcheck *check, struct mailplace place, const char *text)
+{
+	check->is_log_damaged = true;
+	find(check, place, text);
+}
+
 struct pass {
 	struct mailcheck *check;
+	const struct kept *kept;
 	struct maillog log;
 	uint64_t total; /* bytes of the log */
 	uint64_t done;
@@ -109,6 +205,21 @@ static int add_size(void *context, uint64_t object)
 	return ret;
 }
 
+/* Behind the end that the pass has found: the index knows what was committed. */
+static int note_end(struct pass *pass, uint64_t segment, struct maillog_finding *found)
+{
+	struct segmentrow row;
+	int ret = find_row(pass->kept, segment, &row);
+	if (ret != STORE_OK)
+		return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
+	if (found->end >= row.end || found->size < row.end)
+		return 0;
+	if (found->damaged_count++ == 0)
+		found->damaged_at = found->end;
+	found->end = row.end;
+	return 0;
+}
+
 static int check_segment(void *context, uint64_t object)
 {
 	struct pass *pass = context;
@@ -119,6 +230,8 @@ static int check_segment(void *context, uint64_t object)
 		return 0;
 	check->segments++;
 	int ret = maillog_examine(&pass->log, object, MAILSEGMENT_HEAD_SIZE, true, &found);
+	if (ret == 0)
+		ret = note_end(pass, object, &found);
 	if (ret != 0)
 		return ret;
 	pass->done += found.size;
@@ -128,19 +241,19 @@ static int check_segment(void *context, uint64_t object)
 	ret = maillog_read_segment(&pass->log, object, &head);
 	/* Without records it is one that was being made when the power went. */
 	if (ret == MAILSTORE_EDAMAGED && found.end > MAILSEGMENT_HEAD_SIZE)
-		find(check, (struct mailplace){ object, 0 }, "its head is damaged");
+		find_damage(check, (struct mailplace){ object, 0 }, "its head is damaged");
 	else if (ret != 0 && ret != MAILSTORE_EDAMAGED)
 		return ret;
 	if (found.damaged_count > 0)
-		find(check, (struct mailplace){ object, found.damaged_at },
-		     "a committed record is damaged");
+		find_damage(check, (struct mailplace){ object, found.damaged_at },
+			    "a committed record is damaged");
 	return 0;
 }
 
-static int check_log(struct mailcheck *check, struct disk *disk)
+static int check_log(struct mailcheck *check, const struct kept *kept, struct disk *disk)
 {
 	static const uint8_t random[32];
-	struct pass pass = { .check = check };
+	struct pass pass = { .check = check, .kept = kept };
 	int ret = maillog_open(&pass.log, disk, random, 0);
 	if (ret == 0)
 		ret = disk->ops->list(disk, add_size, &pass);
@@ -164,20 +277,68 @@ static int build(struct disk *disk, const char *scratch_path)
 	return ret;
 }
 
+struct cursor {
+	struct reader *reader;
+	unsigned table;
+	struct store_bytes key;
+	struct store_bytes value;
+};
+
+/*
+ * Rows of dead mails and their ids, which only say when they may be dropped: an index that is made
+ * anew has those of all records, also of those that a collection has left behind.
+ */
+static int is_dead(const struct cursor *at, bool *ret_dead)
+{
+	struct mailrow row;
+	const struct store_bytes *number = at->table == MAILINDEX_IDS ? &at->value : &at->key;
+	*ret_dead = false;
+	if ((at->table != MAILINDEX_MAILS && at->table != MAILINDEX_IDS) || number->size != 8)
+		return STORE_OK;
+	int ret = mailindex_mail(at->reader, bytes_get(number->data, 8), &row);
+	*ret_dead = ret == STORE_OK && row.live == 0;
+	return ret == DNSBLV6_ENOTFOUND ? STORE_OK : ret;
+}
+
+static int skip_dead(struct cursor *at, int ret)
+{
+	bool is_skipped = true;
+	while (ret == STORE_OK) {
+		ret = is_dead(at, &is_skipped);
+		if (ret != STORE_OK || !is_skipped)
+			break;
+		ret = reader_next(at->reader, at->table, &at->key, &at->value);
+	}
+	return ret;
+}
+
+static int first(struct cursor *at)
+{
+	return skip_dead(at, reader_seek(at->reader, at->table, NULL, 0, &at->key, &at->value));
+}
+
+static int next(struct cursor *at)
+{
+	return skip_dead(at, reader_next(at->reader, at->table, &at->key, &at->value));
+}
+
+static bool is_equal(struct store_bytes one, struct store_bytes other)
+{
+	return one.size == other.size && memcmp(one.data, other.data, one.size) == 0;
+}
+
 /* Are all entries of a table the same? */
 static int compare_table(struct reader *one, struct reader *other, unsigned table, bool *ret_same)
 {
-	struct store_bytes key[2];
-	struct store_bytes value[2];
-	int left = reader_seek(one, table, NULL, 0, &key[0], &value[0]);
-	int right = reader_seek(other, table, NULL, 0, &key[1], &value[1]);
+	struct cursor a = { .reader = one, .table = table };
+	struct cursor b = { .reader = other, .table = table };
+	int left = first(&a);
+	int right = first(&b);
 	bool is_same = true;
 	while (is_same && left == STORE_OK && right == STORE_OK) {
-		is_same = key[0].size == key[1].size && value[0].size == value[1].size &&
-			  memcmp(key[0].data, key[1].data, key[0].size) == 0 &&
-			  memcmp(value[0].data, value[1].data, value[0].size) == 0;
-		left = reader_next(one, table, &key[0], &value[0]);
-		right = reader_next(other, table, &key[1], &value[1]);
+		is_same = is_equal(a.key, b.key) && is_equal(a.value, b.value);
+		left = next(&a);
+		right = next(&b);
 	}
 	*ret_same = is_same && left == right;
 	if (left != STORE_OK && left != DNSBLV6_ENOTFOUND)
@@ -185,7 +346,14 @@ static int compare_table(struct reader *one, struct reader *other, unsigned tabl
 	return right == DNSBLV6_ENOTFOUND ? STORE_OK : right;
 }
 
-static int compare(struct mailcheck *check, struct reader *kept, struct reader *made)
+static void find_wrong(struct mailcheck *check, const char *text)
+{
+	check->is_index_wrong = true;
+	find(check, (struct mailplace){ 0 }, text);
+}
+
+static int compare(struct mailcheck *check, const struct kept *kept, struct reader *made,
+		   const struct mailfacts *truth)
 {
 	static const struct {
 		enum mailindex_table table;
@@ -196,84 +364,81 @@ static int compare(struct mailcheck *check, struct reader *kept, struct reader *
 		{ MAILINDEX_IDS, "index: mail ids are not what the log says" },
 		{ MAILINDEX_COUNTS, "index: counts of mailboxes are not what the log says" },
 	};
-	struct mailfacts facts;
-	struct mailfacts truth;
-	int ret = mailindex_facts(made, &truth);
-	if (ret == STORE_OK)
-		ret = mailindex_facts(kept, &facts);
-	if (ret != STORE_OK)
-		return ret;
-	check->behind = truth.next_lsn > facts.next_lsn ? truth.next_lsn - facts.next_lsn : 0;
-	if (memcmp(facts.store, truth.store, sizeof(facts.store)) != 0) {
-		check->is_index_wrong = true;
-		find(check, (struct mailplace){ 0 }, mailstore_strerror(MAILSTORE_EINDEX));
-	}
+	const uint64_t next_lsn = kept->facts.next_lsn;
+	int ret = STORE_OK;
+	check->behind = truth->next_lsn > next_lsn ? truth->next_lsn - next_lsn : 0;
 	/* What it does not have yet, the next start takes over; the rest cannot be compared. */
 	for (size_t i = 0;
 	     ret == STORE_OK && check->behind == 0 && i < sizeof(rows) / sizeof(*rows); i++) {
 		bool is_same = true;
-		ret = compare_table(kept, made, rows[i].table, &is_same);
+		ret = compare_table(kept->reader, made, rows[i].table, &is_same);
 		if (is_same)
 			continue;
-		check->is_index_wrong = true;
+		/* It may know what cannot be read any more. */
+		check->is_index_wrong = !check->is_log_damaged;
 		find(check, (struct mailplace){ 0 }, rows[i].text);
 	}
 	return ret;
 }
 
-static int open_index(const char *path, struct reader **ret_reader)
+/* A log that lacks what the index knows is not opened with it. */
+static int compare_sizes(struct mailcheck *check, const struct kept *kept, struct disk *disk)
 {
-	struct reader *reader;
-	struct mailfacts facts;
-	int ret = verify_store(path, &mailindex_kind, &facts);
-	if (ret == STORE_OK)
-		ret = reader_open(path, &mailindex_kind, &reader);
-	if (ret != STORE_OK)
-		return ret;
-	ret = reader_begin(reader);
-	if (ret == STORE_OK)
-		*ret_reader = reader;
-	else
-		reader_close(reader);
-	return ret;
+	struct segmentrow row;
+	uint64_t number;
+	uint64_t size = 0;
+	int ret = mailindex_segment(kept->reader, 1, &number, &row);
+	while (ret == STORE_OK) {
+		ret = disk->ops->size(disk, number, &size);
+		if (ret != 0 && ret != -ENOENT)
+			return ret;
+		if (ret == -ENOENT || size < row.end) {
+			check->is_index_wrong = true;
+			find(check, (struct mailplace){ number, ret == 0 ? size : 0 },
+			     mailstore_strerror(ret == 0 ? MAILSTORE_EAHEAD : MAILSTORE_ELOST));
+		}
+		ret = mailindex_segment(kept->reader, number + 1, &number, &row);
+	}
+	return ret == DNSBLV6_ENOTFOUND ? STORE_OK : ret;
 }
 
-static int check_index(struct mailcheck *check, const char *index_path, const char *scratch_path)
+static int check_index(struct mailcheck *check, const struct kept *kept, struct disk *disk,
+		       const char *scratch_path)
 {
 	struct reader *made;
-	struct reader *kept = NULL;
+	struct mailfacts truth;
 	int ret = open_index(scratch_path, &made);
 	if (ret != STORE_OK)
 		return ret;
-	struct mailfacts truth;
 	ret = mailindex_facts(made, &truth);
 	check->mails = ret == STORE_OK ? truth.mails : 0;
-	int opened = open_index(index_path, &kept);
-	if (opened == STORE_OK)
-		ret = compare(check, kept, made);
-	if (opened != STORE_OK || ret != STORE_OK) {
-		check->is_index_wrong = true;
-		find(check, (struct mailplace){ 0 },
-		     opened == -ENOENT ? "index: there is none" : "index: damaged");
-	}
-	if (kept != NULL) {
-		reader_end(kept);
-		reader_close(kept);
-	}
-	reader_end(made);
-	reader_close(made);
+	if (ret == STORE_OK && kept->reader != NULL)
+		ret = compare_sizes(check, kept, disk);
+	if (ret == STORE_OK && kept->reader != NULL)
+		ret = compare(check, kept, made, &truth);
+	if (kept->status == -ENOENT)
+		find_wrong(check, "index: there is none");
+	else if (kept->status == MAILSTORE_EINDEX)
+		find_wrong(check, mailstore_strerror(MAILSTORE_EINDEX));
+	else if (kept->status != STORE_OK || ret != STORE_OK)
+		find_wrong(check, "index: damaged");
+	close_index(made);
 	return STORE_OK;
 }
 
 int mailcheck_run(struct mailcheck *check, struct disk *disk, const char *index_path,
 		  const char *scratch_path)
 {
-	struct frozen frozen = { .disk.ops = &frozen_ops, .below = disk };
-	int ret = check_log(check, &frozen.disk);
+	struct kept kept;
+	struct frozen frozen = { .disk.ops = &frozen_ops, .below = disk, .kept = &kept };
+	find_kept(disk, index_path, &kept);
+	check->is_log_damaged = false;
+	int ret = check_log(check, &kept, &frozen.disk);
 	if (ret == 0)
 		ret = build(&frozen.disk, scratch_path);
 	if (ret == 0)
-		ret = check_index(check, index_path, scratch_path);
+		ret = check_index(check, &kept, disk, scratch_path);
+	close_index(kept.reader);
 	disk->ops->close(disk);
 	return ret;
 }

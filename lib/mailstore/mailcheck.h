@@ -26,7 +26,12 @@ struct mailcheck {
 	uint64_t findings;
 	uint64_t uncommitted; /* bytes behind the last commit: no finding */
 	uint64_t behind;      /* records that the index does not have yet: no finding */
-	bool is_index_wrong;  /* scratch_path has the right one */
+	bool is_log_damaged;
+	/*
+	 * scratch_path has the right one. An index that differs from a damaged log is not called
+	 * wrong: it knows mails that the log does not show any more.
+	 */
+	bool is_index_wrong;
 };
 
 /*

@@ -9,7 +9,9 @@
  *
  * A deletion has to be kept as long as the log has a record of the mail, from before the deletion,
  * that names the mailbox: an index that is built from the log would bring the mail back otherwise. A
- * copy names only those that have the mail.
+ * copy names only those that have the mail. Where mails have such records is not known, but for the
+ * newest; so all deletions are kept while there is a segment whose collection was interrupted, which
+ * alone has others.
  */
 #include "lib/mailstore/mailstore.h"
 
@@ -21,6 +23,7 @@ struct collection {
 	struct mailstore_parts parts;
 	uint64_t segment;
 	struct segmentrow row;
+	uint64_t left_count; /* segments whose collection was interrupted */
 };
 
 /* ---- which ---- */
@@ -52,6 +55,7 @@ static int choose(struct collection *collection, unsigned share_max)
 	uint64_t number;
 	int ret = mailindex_segment(collection->parts.reader, 1, &number, &row);
 	while (ret == STORE_OK) {
+		collection->left_count += row.is_left;
 		if (share(&row) < share_max &&
 		    (collection->segment == 0 || is_better(&row, &collection->row))) {
 			collection->segment = number;
@@ -147,10 +151,13 @@ static int take_mail(struct collection *collection, const struct maillog_cursor 
 			    : mailbatch_add_dead(collection->parts.batch, cursor->record.mail);
 }
 
-/* Does the log still have a record of the mail from before the deletion, elsewhere? */
+/* May the log still have a record of the mail from before the deletion, elsewhere? */
 static int matters(struct collection *collection, uint64_t lsn, uint64_t mail, bool *ret_matters)
 {
 	struct mailrow row;
+	*ret_matters = collection->left_count > (collection->row.is_left ? 1 : 0);
+	if (*ret_matters)
+		return STORE_OK;
 	int ret = mailindex_mail(collection->parts.reader, mail, &row);
 	*ret_matters = ret == STORE_OK && row.place.segment != collection->segment && row.lsn < lsn;
 	return ret == DNSBLV6_ENOTFOUND ? STORE_OK : ret;
@@ -248,11 +255,10 @@ int mailstore_collect(struct mailstore *store, unsigned share_max, uint64_t *ret
 		ret = take_all(&collection);
 	if (ret != 0)
 		return ret;
+	/* The segment is removed when the index has let it go. */
 	collection.parts.batch->emptied = collection.segment;
 	ret = mailstore_flush(store);
-	if (ret != 0)
-		return ret;
-	*collection.parts.reclaimed += collection.row.end;
-	struct disk *disk = collection.parts.log->disk;
-	return disk->ops->remove(disk, collection.segment);
+	if (ret == 0)
+		*collection.parts.reclaimed += collection.row.end;
+	return ret;
 }

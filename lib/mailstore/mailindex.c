@@ -2,14 +2,20 @@
 #include "lib/mailstore/mailindex.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ENTRY_SIZE   48
 #define SEGMENT_SIZE 25
 #define COUNTS_SIZE  16
 #define FACTS_SIZE   56
 #define FACTS_KEY    "store"
+
+#define SEGMENT_LEFT 0x80U /* in the byte of the generation */
 
 static const char *const names[MAILINDEX_TABLE_COUNT] = {
 	[MAILINDEX_FACTS] = "facts",	   [MAILINDEX_BOXES] = "boxes",
@@ -87,7 +93,7 @@ static int decode_row(struct store_bytes value, struct mailrow *ret_row)
 
 static void encode_segment(const struct segmentrow *row, uint8_t *out)
 {
-	bytes_put(&out, row->generation, 1);
+	bytes_put(&out, row->generation | (row->is_left ? SEGMENT_LEFT : 0), 1);
 	bytes_put(&out, row->end, 8);
 	bytes_put(&out, row->live, 8);
 	bytes_put(&out, row->time_us, 8);
@@ -98,7 +104,9 @@ static int decode_segment(struct store_bytes value, struct segmentrow *ret_row)
 	struct bytes_input input = { .data = value.data, .size = value.size };
 	if (value.size != SEGMENT_SIZE)
 		return STORE_ECORRUPT;
-	ret_row->generation = (uint8_t)bytes_take(&input, 1);
+	uint64_t generation = bytes_take(&input, 1);
+	ret_row->generation = (uint8_t)(generation & ~SEGMENT_LEFT);
+	ret_row->is_left = (generation & SEGMENT_LEFT) != 0;
 	ret_row->end = bytes_take(&input, 8);
 	ret_row->live = bytes_take(&input, 8);
 	ret_row->time_us = bytes_take(&input, 8);
@@ -268,8 +276,10 @@ static int put_mail(struct writer *writer, uint64_t mail, const struct mailrow *
 	return writer_put(writer, MAILINDEX_MAILS, key, sizeof(key), value, sizeof(value));
 }
 
-/* Changes what a segment has that lives. One without a row has been emptied. */
-static int add_live(struct writer *writer, uint64_t segment, int64_t bytes)
+/*
+ * Changes what a segment has that lives, or says that it leaves. One without a row has been emptied.
+ */
+static int change_segment(struct writer *writer, uint64_t segment, int64_t bytes, bool is_leaving)
 {
 	uint8_t key[8];
 	uint8_t value[SEGMENT_SIZE];
@@ -282,9 +292,15 @@ static int add_live(struct writer *writer, uint64_t segment, int64_t bytes)
 	if (ret != STORE_OK)
 		return ret;
 	row.live += (uint64_t)bytes;
+	row.is_left = row.is_left || is_leaving;
 	encode_number(segment, key);
 	encode_segment(&row, value);
 	return writer_put(writer, MAILINDEX_SEGMENTS, key, sizeof(key), value, sizeof(value));
+}
+
+static int add_live(struct writer *writer, uint64_t segment, int64_t bytes)
+{
+	return change_segment(writer, segment, bytes, false);
 }
 
 static int add_counts(struct apply *apply, struct mailname name, int sign, uint64_t octets)
@@ -372,25 +388,30 @@ static int apply_mail(struct apply *apply, const struct mailbatch_entry *entry)
 	int known = get_mail(apply->writer, record->mail, &row);
 	if (known == STORE_OK && row.lsn >= record->lsn)
 		return STORE_OK;
-	if (known == STORE_OK && row.live > 0)
-		ret = add_live(apply->writer, row.place.segment, -(int64_t)row.size);
+	uint32_t live = known == STORE_OK ? row.live : meta.recipient_count;
+	if (known == STORE_OK)
+		ret = change_segment(apply->writer, row.place.segment,
+				     live > 0 ? -(int64_t)row.size : 0, true);
 	else if (known == DNSBLV6_ENOTFOUND)
 		ret = put_new_mail(apply, record, &meta);
 	else if (known != STORE_OK)
 		ret = known;
 	if (ret != STORE_OK)
 		return ret;
-	/* A copy is made for those that have the mail: their number is that of its recipients. */
+	/*
+	 * A copy is made for those that have the mail. Where the log has an older record, too, others
+	 * may have it still: their deletions come behind the copy then.
+	 */
 	row = (struct mailrow){ .place = entry->place,
 				.size = record->size,
 				.meta_size = record->meta_size,
 				.lines = record->lines,
 				.wire_size = record->wire_size,
 				.lsn = record->lsn,
-				.live = meta.recipient_count,
+				.live = live,
 				.id = record->id };
 	ret = put_mail(apply->writer, record->mail, &row);
-	return ret == STORE_OK
+	return ret == STORE_OK && live > 0
 		       ? add_live(apply->writer, entry->place.segment, (int64_t)record->size)
 		       : ret;
 }
@@ -534,6 +555,34 @@ static int apply_batch(struct writer *writer, void *context)
 int mailindex_apply(const char *path, const struct mailbatch *batch)
 {
 	return writer_run(path, &mailindex_kind, apply_batch, (void *)(uintptr_t)batch);
+}
+
+#define PAGE_SIZE_MIN 4096U
+
+static bool is_unborn(const uint8_t *pages, size_t size)
+{
+	for (size_t i = 0; size == 2 * PAGE_SIZE_MIN && i < size; i++)
+		if (pages[i] != 0)
+			return false;
+	return true;
+}
+
+int mailindex_remove_unborn(const char *path)
+{
+	uint8_t pages[2 * PAGE_SIZE_MIN];
+	char lock[PATH_MAX];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return STORE_ENOTSTORE;
+	ssize_t size = read(fd, pages, sizeof(pages));
+	close(fd);
+	if (size < 0 || !is_unborn(pages, (size_t)size))
+		return STORE_ENOTSTORE;
+	if (unlink(path) != 0)
+		return -errno;
+	if (snprintf(lock, sizeof(lock), "%s-lock", path) < (int)sizeof(lock))
+		unlink(lock);
+	return -ENOENT;
 }
 
 /* ---- reading ---- */

@@ -64,6 +64,11 @@ void mailrow_decode(const uint8_t *bytes, struct mailrow *ret_row);
 
 struct segmentrow {
 	uint8_t generation;
+	/*
+	 * It has records of mails that have been copied to other segments: a collection of it was
+	 * interrupted, or is under way.
+	 */
+	bool is_left;
 	uint64_t end;	  /* the log up to here is in the index */
 	uint64_t live;	  /* bytes of records of mails that some mailbox has, and of deletions */
 	uint64_t time_us; /* of its newest record */
@@ -121,6 +126,13 @@ void mailbatch_free(struct mailbatch *batch);
 
 /* Makes the index when there is none. A status of lib/lmdb/writer.h, or MAILSTORE_EDAMAGED. */
 int mailindex_apply(const char *path, const struct mailbatch *batch);
+
+/*
+ * Removes what a full disk, or power that went, has left of an index that was being made: less than
+ * two pages, or zeros, to which nothing was ever committed. -ENOENT when it is gone;
+ * STORE_ENOTSTORE when the file is something else, and stays.
+ */
+int mailindex_remove_unborn(const char *path);
 
 /* ---- reading: all between reader_begin() and reader_end(); DNSBLV6_ENOTFOUND ---- */
 

@@ -36,6 +36,15 @@ static int make_identity(struct maillog *log, const uint8_t *random, uint64_t se
 	return ret == 0 ? disk->ops->sync(disk, MAILIDENTITY_OBJECT) : ret;
 }
 
+/* The power went when its length was on disk, and its bytes were not. */
+static bool is_blank(const uint8_t *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (bytes[i] != 0)
+			return false;
+	return true;
+}
+
 int maillog_open(struct maillog *ret_log, struct disk *disk, const uint8_t *random,
 		 uint64_t segment_size)
 {
@@ -47,9 +56,12 @@ int maillog_open(struct maillog *ret_log, struct disk *disk, const uint8_t *rand
 	if (log->buffer == NULL)
 		return -ENOMEM;
 	int ret = disk->ops->read(disk, MAILIDENTITY_OBJECT, 0, bytes, sizeof(bytes));
-	if (ret == 0)
-		return mailidentity_decode(bytes, sizeof(bytes), &log->identity);
-	bool is_unfinished = ret == -ENODATA;
+	bool is_unfinished = ret == -ENODATA || (ret == 0 && is_blank(bytes, sizeof(bytes)));
+	if (ret == 0 && !is_unfinished)
+		ret = mailidentity_decode(bytes, sizeof(bytes), &log->identity);
+	/* A process that was killed may have left it in memory alone. */
+	if (ret == 0 && !is_unfinished)
+		return disk->ops->sync(disk, MAILIDENTITY_OBJECT);
 	if (ret != -ENOENT && !is_unfinished)
 		return ret;
 	ret = disk->ops->list(disk, count_objects, &count);
@@ -342,6 +354,22 @@ int maillog_read(struct maillog *log, struct mailplace place, struct mailrecord 
 	return ret != 0 ? ret : read_checked(log, place, size, ret_record, ret_meta);
 }
 
+/* What stands behind the body: it is sent with it, and may be lost without it. */
+static int check_end(struct maillog *log, struct mailplace place, const struct mailrecord *record)
+{
+	static const uint8_t end[MAILRECORD_END_SIZE + MAILRECORD_ALIGN] = MAILRECORD_END;
+	uint8_t found[sizeof(end)];
+	bool has_body = record->type != MAILRECORD_DELETE;
+	uint64_t at = mailrecord_body_at(record) + record->wire_size;
+	size_t size = (size_t)(record->size - at);
+	int ret = log->disk->ops->read(log->disk, place.segment, place.at + at, found, size);
+	if (ret != 0)
+		return ret == -ENODATA ? MAILSTORE_EDAMAGED : ret;
+	return memcmp(found, has_body ? end : end + MAILRECORD_END_SIZE, size) == 0
+		       ? 0
+		       : MAILSTORE_EDAMAGED;
+}
+
 int maillog_check_body(struct maillog *log, struct mailplace place, const struct mailrecord *record)
 {
 	uint64_t at = place.at + mailrecord_body_at(record);
@@ -355,8 +383,8 @@ int maillog_check_body(struct maillog *log, struct mailplace place, const struct
 		at += size;
 		left -= size;
 	}
-	return record->type == MAILRECORD_DELETE || crc == record->body_crc ? 0
-									    : MAILSTORE_EDAMAGED;
+	bool is_whole = record->type == MAILRECORD_DELETE || crc == record->body_crc;
+	return is_whole ? check_end(log, place, record) : MAILSTORE_EDAMAGED;
 }
 
 /* Is there a whole record at the place, later than lsn? 0, MAILSTORE_EDAMAGED or -errno. */

@@ -93,7 +93,7 @@ int maillog_read_segment(struct maillog *log, uint64_t segment, struct mailsegme
 /* A record at a place, with its meta, which is freed by the caller. */
 int maillog_read(struct maillog *log, struct mailplace place, struct mailrecord *ret_record,
 		 uint8_t **ret_meta);
-/* MAILSTORE_EDAMAGED when its body does not have its checksum. */
+/* MAILSTORE_EDAMAGED when its body does not have its checksum, or what is behind it is wrong. */
 int maillog_check_body(struct maillog *log, struct mailplace place,
 		       const struct mailrecord *record);
 

@@ -97,6 +97,39 @@ static int examine_tail(struct mailrecover *recover, struct mailrecover_segment 
 	return mailwalk_add(&recover->walk, segment->number, segment->generation, from, found.end);
 }
 
+/* A whole head of another number, or of another store: not ours to remove. */
+static int find_foreign(struct mailrecover *recover, uint64_t number, bool *ret_is_foreign)
+{
+	uint8_t bytes[MAILSEGMENT_HEAD_SIZE];
+	struct mailsegment_head head;
+	struct disk *disk = recover->log->disk;
+	int ret = disk->ops->read(disk, number, 0, bytes, sizeof(bytes));
+	*ret_is_foreign = ret == 0 && mailsegment_decode(bytes, sizeof(bytes), &head) == 0;
+	return ret == -ENODATA ? 0 : ret;
+}
+
+/* Its head is not whole, or not its own. */
+static int examine_headless(struct mailrecover *recover, struct mailrecover_segment *segment,
+			    uint64_t size)
+{
+	bool is_foreign;
+	int ret = find_foreign(recover, segment->number, &is_foreign);
+	if (ret == 0 && is_foreign) {
+		recover->recovery->first = (struct mailplace){ segment->number, 0 };
+		return MAILSTORE_EDAMAGED;
+	}
+	/* A head is written with its first record: what has no head was not committed, unless
+	 * records behind it say so. */
+	segment->fate = FATE_UNBORN;
+	if (ret == 0 && size > MAILSEGMENT_HEAD_SIZE)
+		ret = examine_tail(recover, segment, MAILSEGMENT_HEAD_SIZE);
+	if (ret == 0 && segment->end > MAILSEGMENT_HEAD_SIZE) {
+		segment->fate = FATE_KEPT;
+		note_damage(recover, segment->number, 0, 1);
+	}
+	return ret;
+}
+
 /* One that the index does not know: it is new, was never begun, or had been emptied. */
 static int examine_unknown(struct mailrecover *recover, struct mailrecover_segment *segment)
 {
@@ -110,19 +143,8 @@ static int examine_unknown(struct mailrecover *recover, struct mailrecover_segme
 	int ret = recover->log->disk->ops->size(recover->log->disk, segment->number, &size);
 	if (ret == 0)
 		ret = maillog_read_segment(recover->log, segment->number, &head);
-	if (ret == MAILSTORE_EDAMAGED) {
-		/* Its head is written with its first record: what has no head was not committed,
-		 * unless records behind it say so. */
-		segment->fate = FATE_UNBORN;
-		ret = size <= MAILSEGMENT_HEAD_SIZE
-			      ? 0
-			      : examine_tail(recover, segment, MAILSEGMENT_HEAD_SIZE);
-		if (ret == 0 && segment->end > MAILSEGMENT_HEAD_SIZE) {
-			segment->fate = FATE_KEPT;
-			note_damage(recover, segment->number, 0, 1);
-		}
-		return ret;
-	}
+	if (ret == MAILSTORE_EDAMAGED)
+		return examine_headless(recover, segment, size);
 	if (ret != 0)
 		return ret;
 	segment->generation = head.generation;

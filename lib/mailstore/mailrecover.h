@@ -39,8 +39,9 @@ struct mailrecover {
 };
 
 /*
- * Examines all segments, changes nothing. MAILSTORE_ELOST, MAILSTORE_EAHEAD with the place in
- * recovery->first. mailrecover_free() in any case.
+ * Examines all segments, changes nothing. MAILSTORE_ELOST, MAILSTORE_EAHEAD, and MAILSTORE_EDAMAGED
+ * for one that has the head of another, with the place in recovery->first. mailrecover_free() in any
+ * case.
  */
 int mailrecover_examine(struct mailrecover *recover);
 /*

@@ -50,17 +50,31 @@ static int open_reader(struct mailstore *store)
 	return STORE_OK;
 }
 
+/*
+ * Of one that collection has emptied. The log must not go on with it: deletions that are dropped
+ * because its mails are gone would be missed if the index were lost. Opening again removes it.
+ */
+static int remove_segment(struct mailstore *store, uint64_t segment)
+{
+	int ret = store->disk->ops->remove(store->disk, segment);
+	if (ret != 0)
+		store->log.has_failed = true;
+	return ret;
+}
+
 static int apply(struct mailstore *store)
 {
 	store->batch.next_segment = store->log.next_segment;
 	for (unsigned i = 0; i < MAIL_GENERATIONS; i++)
 		store->batch.heads[i] = store->log.heads[i].segment;
 	store->batch.store = store->log.identity.store;
+	uint64_t emptied = store->batch.emptied;
 	close_reader(store);
 	int ret = mailindex_apply(store->index_path, &store->batch);
-	if (ret == STORE_OK)
-		mailbatch_clear(&store->batch);
-	return ret;
+	if (ret != STORE_OK)
+		return ret;
+	mailbatch_clear(&store->batch);
+	return emptied != 0 ? remove_segment(store, emptied) : STORE_OK;
 }
 
 int mailstore_sync(struct mailstore *store)
@@ -140,6 +154,8 @@ static int replay(struct mailstore *store, struct mailrecover *recover)
 static int look_at_index(struct mailstore *store, struct mailrecover *recover)
 {
 	int ret = open_reader(store);
+	if (ret == STORE_ENOTSTORE)
+		ret = mailindex_remove_unborn(store->index_path);
 	if (ret == -ENOENT || ret == STORE_EUNFINISHED) {
 		recover->recovery->was_built = true;
 		return 0;

@@ -7,6 +7,8 @@
 //     setup.disk = disk.handle();       // closing it closes nothing
 //     disk.fail_after(17, -EIO);        // the 17th call from now on, and all after it
 //     disk.cut_power();                 // what a machine finds when it starts again
+//     for (const auto &left : sim_disk::losses(disk.objects(), 64, seed))
+//             other.load(left);         // each of what it may find
 //
 // Of what was appended and not synced, any sectors of 512 or 4096 bytes stay, in any order; the
 // length may have grown without the bytes, which are zeros then; an object that was never synced may
@@ -20,13 +22,24 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 class sim_disk
 {
       public:
+	struct object {
+		std::string seen; // by who reads now
+		std::string kept; // for certain
+		bool is_named = false;
+		std::vector<std::pair<size_t, size_t>> pending; // appended since: from, to
+	};
+	using objects_type = std::map<uint64_t, object>;
+
 	explicit sim_disk(unsigned seed) : engine_(seed)
 	{
 		disk_.base.ops = &operations();
@@ -41,15 +54,18 @@ class sim_disk
 	}
 
 	// A failing append leaves a part of its bytes. once: later calls succeed again.
-	void fail_after(unsigned calls, int status, bool once = false)
+	// again: and then one more, so many calls behind it.
+	void fail_after(unsigned calls, int status, bool once = false, unsigned again = 0)
 	{
 		countdown_ = calls;
 		status_ = status;
 		once_ = once;
+		again_ = again;
 	}
 	void work_again()
 	{
 		countdown_ = 0;
+		again_ = 0;
 		status_ = 0;
 	}
 	bool has_failed() const
@@ -72,6 +88,24 @@ class sim_disk
 		}
 	}
 
+	// Called before and behind each call that changes something: there the power may go.
+	void watch(std::function<void()> fn)
+	{
+		watch_ = std::move(fn);
+	}
+	const objects_type &objects() const
+	{
+		return objects_;
+	}
+	void load(const objects_type &objects)
+	{
+		objects_ = objects;
+	}
+	// What a machine may find that starts again: all ways to lose what is not on disk, or as
+	// many of them as max, always with those that lose all and nothing.
+	static std::vector<objects_type> losses(const objects_type &objects, size_t max,
+						unsigned seed);
+
 	// What tests change by hand.
 	std::string &bytes(uint64_t number)
 	{
@@ -92,17 +126,17 @@ class sim_disk
 	{
 		return calls_;
 	}
+	// Calls that failed, since there is this disk.
+	unsigned failures() const
+	{
+		return failures_;
+	}
 	uint64_t syncs() const
 	{
 		return syncs_;
 	}
 
       private:
-	struct object {
-		std::string seen; // by who reads now
-		std::string kept; // for certain
-		bool is_named = false;
-	};
 	struct handle_type {
 		disk base;
 		sim_disk *self;
@@ -133,6 +167,18 @@ class sim_disk
 		}
 		o.seen = left;
 		o.kept = left;
+		o.pending.clear();
+	}
+
+	static void cut(object &o, size_t size)
+	{
+		o.seen.resize(size, '\0');
+		if (o.kept.size() > size)
+			o.kept.resize(size);
+		for (auto &[from, to] : o.pending)
+			to = std::min(to, size);
+		while (!o.pending.empty() && o.pending.back().first >= o.pending.back().second)
+			o.pending.pop_back();
 	}
 
 	// 0, or what the call has to return.
@@ -146,7 +192,10 @@ class sim_disk
 		if (countdown_ > 0)
 			return 0;
 		const int status = status_;
-		if (once_)
+		failures_++;
+		if (once_ && again_ > 0)
+			countdown_ = std::exchange(again_, 0);
+		else if (once_)
 			status_ = 0;
 		return status;
 	}
@@ -158,15 +207,130 @@ class sim_disk
 
 	static const disk_ops &operations();
 
+	void look() const
+	{
+		if (watch_)
+			watch_();
+	}
+
 	handle_type disk_{};
 	std::mt19937 engine_;
-	std::map<uint64_t, object> objects_;
+	objects_type objects_;
+	std::function<void()> watch_;
 	unsigned calls_ = 0;
+	unsigned failures_ = 0;
 	uint64_t syncs_ = 0;
 	unsigned countdown_ = 0;
 	int status_ = 0;
 	bool once_ = false;
+	unsigned again_ = 0;
 };
+
+// One thing that is not on disk yet, and what may become of it.
+struct sim_loss {
+	uint64_t number;
+	bool is_name; // of the object; else what was appended from here to there
+	size_t from;
+	size_t to;
+	unsigned ways; // all of it, nothing, and what is torn at a sector of 512 or 4096 bytes
+};
+
+inline std::vector<sim_loss> sim_losses_of(const sim_disk::objects_type &objects)
+{
+	std::vector<sim_loss> all;
+	for (const auto &[number, o] : objects) {
+		if (!o.is_named)
+			all.push_back({ number, true, 0, 0, 2 });
+		for (const auto &[from, to] : o.pending) {
+			unsigned ways = 2;
+			ways += to > (from / 512 + 1) * 512 ? 2 : 0;
+			ways += to > (from / 4096 + 1) * 4096 ? 2 : 0;
+			all.push_back({ number, false, from, to, ways });
+		}
+	}
+	return all;
+}
+
+// way: 0 all of it stays, 1 nothing; 2, 4: up to a sector's end; 3, 5: from there on. What was before
+// it in its sector stays as well.
+inline void sim_keep(const sim_disk::object &o, const sim_loss &loss, unsigned way,
+		     std::string &left)
+{
+	const size_t sector = way < 4 ? 512 : 4096;
+	const size_t cut = (loss.from / sector + 1) * sector;
+	const size_t from = way == 3 || way == 5 ? cut : loss.from / 512 * 512;
+	const size_t to = way == 2 || way == 4 ? cut : loss.to;
+	if (way == 1)
+		return;
+	if (left.size() < to)
+		left.resize(to, '\0');
+	left.replace(from, to - from, o.seen, from, to - from);
+}
+
+// is_long: the length is on disk without the bytes, which are zeros.
+inline sim_disk::objects_type sim_lose(const sim_disk::objects_type &objects,
+				       const std::vector<sim_loss> &losses,
+				       const std::vector<unsigned> &ways, bool is_long)
+{
+	sim_disk::objects_type left = objects;
+	for (auto &[number, o] : left)
+		o.seen = o.kept;
+	for (size_t i = 0; i < losses.size(); i++)
+		if (!losses[i].is_name)
+			sim_keep(objects.at(losses[i].number), losses[i], ways[i],
+				 left.at(losses[i].number).seen);
+	for (size_t i = 0; i < losses.size(); i++)
+		if (losses[i].is_name && ways[i] == 1)
+			left.erase(losses[i].number);
+	for (auto &[number, o] : left) {
+		if (is_long)
+			o.seen.resize(objects.at(number).seen.size(), '\0');
+		o.kept = o.seen;
+		o.is_named = true;
+		o.pending.clear();
+	}
+	return left;
+}
+
+// One more, in all its ways; false behind the last.
+inline bool sim_next_ways(const std::vector<sim_loss> &losses, std::vector<unsigned> &ways)
+{
+	for (size_t i = 0; i < ways.size(); i++) {
+		if (++ways[i] < losses[i].ways)
+			return true;
+		ways[i] = 0;
+	}
+	return false;
+}
+
+inline std::vector<sim_disk::objects_type> sim_disk::losses(const objects_type &objects, size_t max,
+							    unsigned seed)
+{
+	const std::vector<sim_loss> each = sim_losses_of(objects);
+	std::vector<objects_type> all;
+	std::vector<unsigned> ways(each.size(), 0);
+	double count = 1;
+	for (const sim_loss &loss : each)
+		count *= loss.ways;
+	if (2 * count <= static_cast<double>(max)) {
+		do {
+			all.push_back(sim_lose(objects, each, ways, false));
+			all.push_back(sim_lose(objects, each, ways, true));
+		} while (sim_next_ways(each, ways));
+		return all;
+	}
+	std::mt19937 engine(seed);
+	all.push_back(sim_lose(objects, each, ways, false));
+	for (const bool is_long : { false, true })
+		all.push_back(
+			sim_lose(objects, each, std::vector<unsigned>(each.size(), 1), is_long));
+	while (all.size() < max) {
+		for (size_t i = 0; i < ways.size(); i++)
+			ways[i] = static_cast<unsigned>(engine() % each[i].ways);
+		all.push_back(sim_lose(objects, each, ways, engine() % 2 == 0));
+	}
+	return all;
+}
 
 inline const disk_ops &sim_disk::operations()
 {
@@ -182,10 +346,13 @@ inline const disk_ops &sim_disk::operations()
 		};
 		made.create = [](disk *d, uint64_t number) {
 			sim_disk &self = of(d);
+			self.look();
 			const int ret = self.count();
 			if (ret != 0)
 				return ret;
-			return self.objects_.emplace(number, object()).second ? 0 : -EEXIST;
+			const bool is_new = self.objects_.emplace(number, object()).second;
+			self.look();
+			return is_new ? 0 : -EEXIST;
 		};
 		made.append = [](disk *d, uint64_t number, uint64_t at, const iovec *parts,
 				 int count) {
@@ -200,10 +367,14 @@ inline const disk_ops &sim_disk::operations()
 				if (parts[i].iov_len > 0)
 					bytes.append(static_cast<const char *>(parts[i].iov_base),
 						     parts[i].iov_len);
+			self.look();
 			const int ret = self.count();
 			if (ret != 0)
 				bytes.resize(self.engine_() % (bytes.size() + 1));
 			found->second.seen += bytes;
+			if (!bytes.empty())
+				found->second.pending.emplace_back(at, at + bytes.size());
+			self.look();
 			return ret;
 		};
 		made.read = [](disk *d, uint64_t number, uint64_t at, void *out, size_t size) {
@@ -235,6 +406,7 @@ inline const disk_ops &sim_disk::operations()
 		made.sync = [](disk *d, uint64_t number) {
 			sim_disk &self = of(d);
 			const auto found = self.objects_.find(number);
+			self.look();
 			const int ret = self.count();
 			if (ret != 0)
 				return ret;
@@ -243,25 +415,30 @@ inline const disk_ops &sim_disk::operations()
 			self.syncs_++;
 			found->second.kept = found->second.seen;
 			found->second.is_named = true;
+			found->second.pending.clear();
+			self.look();
 			return 0;
 		};
 		made.cut = [](disk *d, uint64_t number, uint64_t size) {
 			sim_disk &self = of(d);
 			const auto found = self.objects_.find(number);
+			self.look();
 			const int ret = self.count();
 			if (ret != 0)
 				return ret;
 			if (found == self.objects_.end())
 				return -ENOENT;
-			found->second.seen.resize(size, '\0');
-			found->second.kept = found->second.seen;
+			cut(found->second, size);
+			self.look();
 			return 0;
 		};
 		made.remove = [](disk *d, uint64_t number) {
 			sim_disk &self = of(d);
+			self.look();
 			const int ret = self.count();
 			if (ret == 0)
 				self.objects_.erase(number);
+			self.look();
 			return ret;
 		};
 		made.open_sync = [](disk *, uint64_t, int *) { return -EOPNOTSUPP; };

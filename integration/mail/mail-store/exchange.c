@@ -33,7 +33,8 @@ struct exchange {
 	FILE *out;   /* the mbox of export */
 	int root_fd; /* its maildir */
 	uint64_t count;
-	uint64_t total; /* as far as it is known */
+	uint64_t total;	 /* as far as it is known */
+	bool is_damaged; /* some mail was left out of an export */
 	struct progress progress;
 };
 
@@ -236,7 +237,7 @@ static int read_text(struct exchange *exchange, const struct mailentry *entry,
 
 static int export_to_mbox(struct exchange *exchange, const struct mailentry *entry)
 {
-	struct text text;
+	struct text text = { 0 };
 	struct mailrow row;
 	struct mailrecord record;
 	struct mailmeta meta;
@@ -250,8 +251,8 @@ static int export_to_mbox(struct exchange *exchange, const struct mailentry *ent
 		if (!mbox_write(exchange->out, meta.sender.bytes, meta.sender.size, entry->time_us,
 				(const uint8_t *)text.bytes, text.size))
 			ret = -EIO;
-		free(text.bytes);
 	}
+	free(text.bytes);
 	free(bytes);
 	return ret;
 }
@@ -293,6 +294,15 @@ static int export_to_maildir(struct exchange *exchange, const struct mailentry *
 	return ret;
 }
 
+/* One that is damaged is left out, and named: `mail-store cat` has what is left of it. */
+static void name_damaged(struct exchange *exchange, const struct mailentry *entry)
+{
+	char id[MAILID_TEXT_SIZE];
+	mailid_format(&entry->id, id);
+	exchange->is_damaged = true;
+	(void)tool_fail_mail(exchange->store, "mail not exported", id, MAILSTORE_EDAMAGED);
+}
+
 static int export_piece(void *context, const struct mailentry *entries, size_t count)
 {
 	struct exchange *exchange = context;
@@ -301,6 +311,10 @@ static int export_piece(void *context, const struct mailentry *entries, size_t c
 		ret = exchange->out != NULL ? export_to_mbox(exchange, &entries[i])
 					    : export_to_maildir(exchange, &entries[i]);
 		exchange->count += ret == 0;
+		if (ret == MAILSTORE_EDAMAGED) {
+			name_damaged(exchange, &entries[i]);
+			ret = 0;
+		}
 		progress_step(&exchange->progress, "mails exported", exchange->count,
 			      exchange->count, exchange->total);
 	}
@@ -346,5 +360,7 @@ int export_command(int argc, char **argv)
 	if (maillayer_counts(exchange.layer, exchange.name, &counts) == 0)
 		exchange.total = counts.mails;
 	int ret = exchange.maildir != NULL ? export_maildir(&exchange) : export_mbox(&exchange);
+	if (ret == 0 && exchange.is_damaged)
+		ret = MAILSTORE_EDAMAGED;
 	return end(&exchange, "not all was exported", "exported", ret);
 }

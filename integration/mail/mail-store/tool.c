@@ -118,7 +118,7 @@ static int open_log(const char *store, bool creates, struct mailstore **ret_stor
 	if (ret != 0)
 		return tool_fail_open(store, ret);
 	ret = mailstore_open(&setup, ret_store, &recovery);
-	if (ret == MAILSTORE_ELOST || ret == MAILSTORE_EAHEAD)
+	if (ret == MAILSTORE_ELOST || ret == MAILSTORE_EAHEAD || ret == MAILSTORE_EDAMAGED)
 		log_error(NULL, "look at segment %016" PRIx64 ", store=%s", recovery.first.segment,
 			  store);
 	if (ret != 0)
@@ -213,11 +213,12 @@ int tool_find_record(struct maillayer *layer, uint64_t mail, struct mailrow *ret
 	return ret;
 }
 
-static int write_pieces(struct maillayer *layer, const struct mailrow *row,
+static int write_pieces(struct maillayer *layer, const struct mailrow *row, uint32_t body_crc,
 			struct mailbody_undo *undo, FILE *out)
 {
 	static uint8_t wire[65536];
 	static uint8_t text[sizeof(wire) + 1];
+	uint32_t crc = 0;
 	int ret = 0;
 	for (uint64_t at = 0; ret == 0 && at < row->wire_size;) {
 		uint64_t left = row->wire_size - at;
@@ -225,12 +226,13 @@ static int write_pieces(struct maillayer *layer, const struct mailrow *row,
 		ret = maillayer_read(layer, row, at, wire, size);
 		if (ret != 0)
 			break;
+		crc = mailrecord_crc(crc, wire, size);
 		size_t text_size = mailbody_undo_take(undo, wire, size, text);
 		if (fwrite(text, 1, text_size, out) != text_size)
 			ret = -EIO;
 		at += size;
 	}
-	return ret;
+	return ret == 0 && crc != body_crc ? MAILSTORE_EDAMAGED : ret;
 }
 
 int tool_write_text(struct maillayer *layer, uint64_t mail, FILE *out)
@@ -247,7 +249,7 @@ int tool_write_text(struct maillayer *layer, uint64_t mail, FILE *out)
 	if (ret == 0) {
 		mailbody_undo_init(&undo, record.lines, meta.exceptions.data, meta.exceptions.size,
 				   record.wire_size);
-		ret = write_pieces(layer, &row, &undo, out);
+		ret = write_pieces(layer, &row, record.body_crc, &undo, out);
 	}
 	free(bytes);
 	return ret;

@@ -70,7 +70,10 @@ int tool_walk(struct maillayer *layer, struct mailname mailbox, tool_piece_fn fn
 /* The record of a mail with its meta, to be freed, and where it is. */
 int tool_find_record(struct maillayer *layer, uint64_t mail, struct mailrow *ret_row,
 		     struct mailrecord *ret_record, uint8_t **ret_meta);
-/* Writes the text of a mail, as it was delivered. 0 or a status; -EIO when out takes no more. */
+/*
+ * Writes the text of a mail, as it was delivered. 0 or a status; -EIO when out takes no more;
+ * MAILSTORE_EDAMAGED when all is written, and does not have its checksum.
+ */
 int tool_write_text(struct maillayer *layer, uint64_t mail, FILE *out);
 
 #ifdef __cplusplus

@@ -288,6 +288,50 @@ class Functions(harness.Case):
         self.assertEqual(self.store.write([ANNA], MAIL, b"short")[0], -errno.EINVAL)
         self.assertEqual(self.box_with().texts(), [MAIL])
 
+    def test_space_is_given_back_while_mailboxes_are_open_and_read(self):
+        large = b"x" * 9000 + b"\n"
+        box = self.box_with(large, b"dead\n" * 9000, b"kept\n")
+        self.assertEqual(LIB.mail_collect(self.store.handle, 100), 0)
+        box.seek(1)
+        self.assertEqual(box.delete(), 0)
+        self.assertEqual(LIB.mail_collect(self.store.handle, 10), 0)
+        box.seek(0)
+        text = box.read(5000)
+        before = self.log_size()
+        self.assertEqual(LIB.mail_collect(self.store.handle, 75), 1)
+        self.assertEqual(LIB.mail_collect(self.store.handle, 75), 0)
+        self.assertLess(self.log_size(), before - 40000)
+        self.assertEqual(text + box.read(), large)
+        self.assertEqual(box.read(), b"")
+        self.assertEqual(box.texts(), [large, b"kept\n"])
+        for share in (0, 101):
+            self.assertEqual(LIB.mail_collect(self.store.handle, share), -errno.EINVAL)
+        self.assertIn("mail_collect", self.store.error())
+        self.store.close()
+        self.store = Store(self.path("store"), 0)
+        self.assertEqual(self.box_with().texts(), [large, b"kept\n"])
+
+    def log_size(self):
+        log = self.path("store/log")
+        return sum(os.path.getsize(os.path.join(log, name)) for name in os.listdir(log))
+
+    def test_a_damaged_mail_ends_in_an_error_and_is_not_collected(self):
+        box = self.box_with(b"first\n", b"Subject: x\n\nsecond\n", b"dead\n" * 9000)
+        box.seek(2)
+        self.assertEqual(box.delete(), 0)
+        with open(self.path("store/log/0000000000000001"), "r+b") as file:
+            file.seek(file.read().index(b"second"))
+            file.write(b"SECOND")
+        box.seek(1)
+        self.assertEqual(box.header(b"subject"), (1, b"x"))
+        self.assertEqual(box.read(), b"Subject: x\n\nSECOND\n")
+        self.assertLess(box.read(), -2000)
+        self.assertIn("damaged", self.store.error())
+        box.seek(0)
+        self.assertEqual((box.read(), box.read()), (b"first\n", b""))
+        self.assertLess(LIB.mail_collect(self.store.handle, 75), -2000)
+        self.assertIn("segment 0000000000000001: damaged", self.store.error())
+
     def test_names_and_numbers_that_are_refused(self):
         for name in (b"", b"x" * 256):
             with self.assertRaisesRegex(ValueError, "1 to 255"):

@@ -223,6 +223,81 @@ class Damage(Store):
         shutil.move(self.path("moved"), self.segment())
         self.check_all()
 
+    def test_a_damaged_mail_is_printed_with_an_error_and_left_out_of_an_export(self):
+        ids = self.ids(BOXES[2])
+        self.change(self.segment(), self.find(b"Subject: 2") + 30, b"Y")
+        self.assertEqual(self.run_tool("cat", ids[2], status=65), self.spoil(self.wanted[BOXES[2]][2]))
+        self.assertIn(f"mail not printed, store={self.store} id={ids[2]} (damaged record)", self.log)
+        for kind in ("mbox", "maildir"):
+            with self.subTest(kind=kind):
+                self.run_tool("export", f"--{kind}", self.path(kind), BOXES[2], status=65)
+                self.assertIn(f"mail not exported, store={self.store} id={ids[2]} (damaged record)", self.log)
+                self.assertIn("not all was exported", self.log)
+                self.run_tool("import", f"--{kind}", self.path(kind), kind)
+                self.assertEqual(len(self.ids(kind)), 4)
+
+    @staticmethod
+    def spoil(text):
+        return text[:28] + b"Y" + text[29:]  # two lines are one byte longer in the log
+
+    def test_a_segment_that_ends_early_is_named(self):
+        os.truncate(self.segment(), os.path.getsize(self.segment()) - 8)
+        self.run_tool("ls", status=65)
+        self.assertIn("look at segment 0000000000000001", self.log)
+        self.assertIn("the index is newer than the log", self.log)
+        self.assertRegex(self.fsck(status=1), r"segment 0{15}1 at \d+: the index is newer than the log")
+
+    def test_an_index_of_another_store_is_refused(self):
+        other = self.path("other")
+        mine, self.store = self.store, other
+        self.deliver(b"x\n", "a")
+        self.store = mine
+        shutil.copy(os.path.join(other, "index.mdb"), os.path.join(mine, "index.mdb"))
+        self.run_tool("ls", status=65)
+        self.assertIn("the index belongs to another store", self.log)
+        self.assertIn("the index belongs to another store", self.fsck(status=1))
+        self.fsck("--repair", status=1)
+        self.check_all()
+
+    def test_an_index_of_an_earlier_time(self):
+        index = os.path.join(self.store, "index.mdb")
+        shutil.copy(index, self.path("kept"))
+        self.deliver(b"new\n", BOXES[1])
+        self.wanted[BOXES[1]].append(b"new\n")
+        shutil.copy(self.path("kept"), index)
+        self.assertIn("1 records come into the index", self.fsck())
+        self.check_all()
+        # The segment that it knows is gone.
+        gone = self.ids(BOXES[2])[0]
+        for box in BOXES:
+            self.run_tool("rm", box, gone)
+            del self.wanted[box][0]
+        self.run_tool("collect", "--share", "100")
+        shutil.copy(self.path("kept"), index)
+        self.run_tool("ls", status=65)
+        self.assertIn("a segment of the log is missing", self.log)
+        self.assertIn("a segment of the log is missing", self.fsck(status=1))
+        self.fsck("--repair", status=1)
+        self.check_all()
+        self.assertIn(" 0 findings", self.fsck())
+
+    def test_a_segment_under_the_name_of_another_is_named_and_kept(self):
+        shutil.copy(self.segment(), self.segment(9))
+        self.run_tool("ls", status=65)
+        self.assertIn("look at segment 0000000000000009", self.log)
+        self.assertTrue(os.path.exists(self.segment(9)))
+        os.unlink(self.segment(9))
+        self.check_all()
+
+    def test_a_record_that_was_not_written_whole(self):
+        size = os.path.getsize(self.segment())
+        self.deliver(b"never committed\n", BOXES[0])
+        self.remove_index()
+        os.truncate(self.segment(), os.path.getsize(self.segment()) - 8)
+        self.assertIn("bytes never committed go", self.fsck(status=1))
+        self.check_all()
+        self.assertEqual(os.path.getsize(self.segment()), size)
+
     def test_what_is_no_store(self):
         self.change(os.path.join(self.store, "log", "0" * 16), 0, b"X")
         self.run_tool("ls", status=65)
@@ -239,6 +314,30 @@ class Damage(Store):
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         self.deliver(b"x\n", "a", status=75)
         self.assertIn("mail-stored or another process has it", self.log)
+
+    def test_a_disk_that_is_full_at_any_byte(self):
+        """By a limit of the size of files; the index, which is larger, cannot be written at all."""
+        text = b"x" * 600 + b"\n"
+        for more in range(0, 1000, 1 + self.random.randrange(30, 60)):
+            with self.subTest(more=more):
+                size = os.path.getsize(self.segment())
+
+                def limit(most=size + more):
+                    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+                result = subprocess.run(
+                    [program("mail-store"), "deliver", "--store", self.store, *BOXES], input=text, check=False,
+                    stderr=subprocess.PIPE, timeout=TIMEOUT_S, preexec_fn=limit)
+                self.assertIn(result.returncode, (0, 74), result.stderr)
+                if result.returncode == 0:
+                    for box in BOXES:
+                        self.wanted[box].append(text)
+                else:
+                    self.assertIn(b"mail not delivered", result.stderr)
+                    self.assertEqual(os.path.getsize(self.segment()), size)
+                self.assertIn(" 0 findings", self.fsck())
+                self.run_tool("stat")  # the index has it now
+        self.check_all()
 
     def test_a_full_disk(self):
         """By a limit of the size of files: the log cannot grow."""

@@ -81,6 +81,18 @@ TEST_CASE("a name that a killed process has left is on disk with the next sync",
 	CHECK(synced.empty());
 }
 
+TEST_CASE("a directory has one writer, until that closes it", "[mailstore][files]")
+{
+	const tmpdir directory;
+	disk *second = nullptr;
+	{
+		const disk_of first(directory.path());
+		CHECK(filedisk_open(directory.path().c_str(), &second) == -EBUSY);
+	}
+	REQUIRE(filedisk_open(directory.path().c_str(), &second) == 0);
+	second->ops->close(second);
+}
+
 TEST_CASE("a directory is made once, and not within one that is not there", "[mailstore][files]")
 {
 	const tmpdir directory;

@@ -60,7 +60,7 @@ struct service {
 static void log_recovery(const struct stored_setup *setup,
 			 const struct mailstore_recovery *recovery, int ret)
 {
-	if (ret == MAILSTORE_ELOST || ret == MAILSTORE_EAHEAD)
+	if (ret == MAILSTORE_ELOST || ret == MAILSTORE_EAHEAD || ret == MAILSTORE_EDAMAGED)
 		log_error(context, "look at segment %016" PRIx64 ", directory=%s",
 			  recovery->first.segment, setup->directory);
 	if (ret == 0 && recovery->damaged > 0)

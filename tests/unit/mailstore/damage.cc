@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Logs and indexes that are not what a store has left: each byte changed, each length, parts that were
+// moved, lost, doubled, or are of another store or another time. What is wrong is found, or does no
+// harm; no mail is served in the place of another.
+
+#include "tests/lib/mailstores.hh"
+
+#include <cerrno>
+
+namespace
+{
+// Two segments of generation 0 and one of generation 1; mails for one and for two, a deletion, and a
+// mail without a byte.
+void fill(mail_bench &bench)
+{
+	REQUIRE(bench.open() == 0);
+	REQUIRE(bench.deliver({ "a" }, "zero\r\n") == 0);
+	REQUIRE(bench.deliver({ "a", "b" }, "one" + std::string(100, 'x') + "\r\n") == 0);
+	REQUIRE(bench.remove("a", bench.look("a")[0].mail) == 0);
+	REQUIRE(mailstore_flush(bench.store) == 0);
+	REQUIRE(bench.collect(101) == 0);
+	REQUIRE(bench.deliver({ "b" }, "") == 0);
+	REQUIRE(bench.deliver({ "a", "b" }, "two" + std::string(50, 'y') + "\r\n") == 0);
+	REQUIRE(mailstore_sync(bench.store) == 0);
+	REQUIRE(bench.deliver({ "b" }, "three\r\n") == 0);
+	bench.close();
+	REQUIRE(bench.disk.objects().size() >= 3);
+}
+
+using texts = std::map<std::string, std::string>; // by mailbox and id
+
+// Whose checksums are right.
+texts read_all(mail_bench &bench)
+{
+	texts found;
+	for (const auto &[box, seen] : bench.look()) {
+		for (const seen_mail &one : seen) {
+			mailrow row;
+			mailrecord record;
+			uint8_t *meta;
+			REQUIRE(mailstore_find_row(bench.store, one.mail, &row) == 0);
+			if (mailstore_record(bench.store, &row, &record, &meta) != 0)
+				continue;
+			free(meta);
+			// Their lines end in CR LF, and begin with no dot.
+			if (mailrecord_crc(0, one.text.data(), one.text.size()) == record.body_crc)
+				found[box + ' ' + one.id] = one.text;
+		}
+	}
+	return found;
+}
+
+bool is_part(const texts &part, const texts &all)
+{
+	for (const auto &[key, text] : part)
+		if (all.count(key) == 0 || all.at(key) != text)
+			return false;
+	return true;
+}
+
+// Opens what is there, and looks.
+struct attempt {
+	int status;
+	bool is_noticed; // by opening
+	texts found;
+	explicit attempt(mail_bench &bench) : status(bench.open())
+	{
+		is_noticed = status != 0 || bench.recovery.damaged > 0 || bench.recovery.cut > 0;
+		if (status == 0)
+			found = read_all(bench);
+		bench.kill();
+	}
+};
+
+using findings = std::vector<std::string>;
+} // namespace
+
+// ---- bytes ----
+
+TEST_CASE("a byte that is changed anywhere in the log is found", "[mailstore][damage]")
+{
+	const bool has_index = GENERATE(true, false);
+	CAPTURE(has_index);
+	mail_bench bench(700);
+	fill(bench);
+	const sim_disk::objects_type kept = bench.disk.objects();
+	const std::string index = has_index ? bench.index() : "";
+	bench.load(kept, index);
+	const texts all = attempt(bench).found;
+	REQUIRE(all.size() == 6);
+	for (const auto &[number, o] : kept) {
+		for (size_t at = 0; at < o.seen.size(); at++) {
+			INFO("object " << number << " at " << at);
+			sim_disk::objects_type changed = kept;
+			std::string &bytes = changed[number].seen;
+			bytes[at] = static_cast<char>(bytes[at] ^ 1 << at % 8);
+			changed[number].kept = bytes;
+			bench.load(changed, index);
+			const checked checked = bench.check();
+			const attempt after(bench);
+			HOLDS(is_part(after.found, all));
+			HOLDS(checked.status != 0 || checked.findings.size() > !has_index ||
+			      after.is_noticed);
+			// What the index knows to be committed is never called uncommitted.
+			HOLDS(!has_index || checked.run.uncommitted == 0);
+			HOLDS(after.status == 0 || number == 0 || !has_index);
+		}
+	}
+	CHECK(!all.empty());
+}
+
+TEST_CASE("a record whose end is lost is none", "[mailstore][damage]")
+{
+	mail_bench bench(1U << 20);
+	REQUIRE(bench.open() == 0);
+	REQUIRE(bench.deliver({ "a" }, "x\r\n") == 0);
+	REQUIRE(mailstore_sync(bench.store) == 0);
+	const size_t size = bench.disk.bytes(1).size();
+	REQUIRE(bench.deliver({ "a" }, "y\r\n") == 0);
+	bench.kill();
+	std::string &bytes = bench.disk.bytes(1);
+	const size_t end = bytes.rfind(".\r\n");
+	REQUIRE(end > size);
+	// The power went when the sector before it was on disk, and the length.
+	bytes.replace(end, 3, 3, '\0');
+	REQUIRE(bench.open() == 0);
+	CHECK(bench.recovery.cut > 0);
+	CHECK(bench.look("a").size() == 1);
+}
+
+TEST_CASE("a log that is cut anywhere is refused with its index, and has what is before without",
+	  "[mailstore][damage]")
+{
+	mail_bench bench(700);
+	fill(bench);
+	const sim_disk::objects_type kept = bench.disk.objects();
+	const std::string index = bench.index();
+	const texts all = attempt(bench).found;
+	for (const auto &[number, o] : kept) {
+		for (size_t size = 0; number > 0 && size < o.seen.size(); size++) {
+			INFO("object " << number << " of " << size);
+			sim_disk::objects_type cut = kept;
+			cut[number].seen.resize(size);
+			cut[number].kept = cut[number].seen;
+			bench.load(cut, index);
+			HOLDS(bench.open() == MAILSTORE_EAHEAD);
+			HOLDS(bench.recovery.first.segment == number);
+			if (size % 16 == 0) {
+				const checked checked = bench.check();
+				HOLDS(checked.run.is_index_wrong);
+			}
+			bench.load(cut, "");
+			const attempt after(bench);
+			HOLDS(after.status == 0);
+			HOLDS(is_part(after.found, all));
+		}
+	}
+	CHECK(!all.empty());
+}
+
+// ---- fsck ----
+
+TEST_CASE("a damaged record at the end of the log is damage, when the index knows that it was "
+	  "committed",
+	  "[mailstore][damage]")
+{
+	mail_bench bench(1U << 20);
+	REQUIRE(bench.open() == 0);
+	REQUIRE(bench.deliver({ "a" }, "one\r\n") == 0);
+	REQUIRE(bench.deliver({ "a" }, "two\r\n") == 0);
+	bench.close();
+	std::string &bytes = bench.disk.bytes(1);
+	const size_t place = bytes.rfind("Dmr1");
+	// In its head, and in its body.
+	bytes[GENERATE_REF(place + 20, bytes.find("two"))] ^= 1;
+	const checked done = bench.check();
+	REQUIRE(done.findings.size() >= 1);
+	CHECK(done.findings[0] == "a committed record is damaged");
+	CHECK(done.run.uncommitted == 0);
+	// Another index would not have it: opening would cut it.
+	CHECK(!done.run.is_index_wrong);
+	REQUIRE(bench.open() == 0);
+	CHECK(bench.look("a").size() == 2);
+}
+
+TEST_CASE("a segment that was emptied and is there still is no finding", "[mailstore][damage]")
+{
+	bool was_emptied = false;
+	for (unsigned n = 1; !was_emptied; n++) {
+		CAPTURE(n);
+		mail_bench bench(1U << 20);
+		REQUIRE(bench.open() == 0);
+		REQUIRE(bench.deliver({ "a" }, "gone\r\n") == 0);
+		REQUIRE(bench.deliver({ "a", "b" }, "here\r\n") == 0);
+		REQUIRE(bench.remove("a", bench.look("a")[0].mail) == 0);
+		REQUIRE(mailstore_flush(bench.store) == 0);
+		bench.disk.fail_after(n, -EIO);
+		REQUIRE(bench.collect(101) == -EIO);
+		bench.disk.work_again();
+		bench.kill();
+		CHECK(bench.check().findings == findings{});
+		REQUIRE(bench.open() == 0);
+		CHECK(bench.look("a").size() == 1);
+		was_emptied = bench.recovery.orphans == 1;
+	}
+}
+
+TEST_CASE("an index of an earlier time is brought up, or refused when it knows segments that went",
+	  "[mailstore][damage]")
+{
+	mail_bench bench(1U << 20);
+	REQUIRE(bench.open() == 0);
+	REQUIRE(bench.deliver({ "a", "b" }, "one\r\n") == 0);
+	REQUIRE(bench.deliver({ "a" }, "two\r\n") == 0);
+	REQUIRE(mailstore_flush(bench.store) == 0);
+	const std::string before = bench.index();
+	REQUIRE(bench.remove("a", bench.look("a")[0].mail) == 0);
+	REQUIRE(bench.deliver({ "b" }, "three\r\n") == 0);
+	REQUIRE(mailstore_flush(bench.store) == 0);
+	const texts first = read_all(bench);
+	bench.kill();
+	bench.load(bench.disk.objects(), before);
+	const checked behind = bench.check();
+	CHECK(behind.findings == findings{});
+	CHECK(behind.run.behind == 2);
+	CHECK(attempt(bench).found == first);
+
+	REQUIRE(bench.open() == 0);
+	REQUIRE(bench.collect(101) == 0);
+	REQUIRE(bench.deliver({ "c" }, "four\r\n") == 0);
+	const texts second = read_all(bench);
+	bench.close();
+	bench.load(bench.disk.objects(), before);
+	CHECK(bench.open() == MAILSTORE_ELOST);
+	CHECK(bench.recovery.first.segment == 1);
+	const checked gone = bench.check();
+	CHECK(gone.findings == findings{ mailstore_strerror(MAILSTORE_ELOST) });
+	CHECK(gone.run.is_index_wrong);
+	bench.load(bench.disk.objects(), "");
+	CHECK(attempt(bench).found == second);
+}
+
+TEST_CASE("an index that was never finished is made anew, and another file is left alone",
+	  "[mailstore][damage]")
+{
+	mail_bench bench(1U << 20);
+	REQUIRE(bench.open() == 0);
+	REQUIRE(bench.deliver({ "a" }, "one\r\n") == 0);
+	bench.close();
+	const std::string index = bench.index();
+	const std::string left =
+		GENERATE_COPY(index.substr(0, 4096), index.substr(0, 5), std::string(100000, '\0'));
+	bench.load(bench.disk.objects(), left);
+	REQUIRE(bench.open() == 0);
+	CHECK(bench.recovery.was_built);
+	CHECK(bench.look("a").size() == 1);
+	bench.close();
+	CHECK(bench.check().findings == findings{});
+	const std::string other = std::string(5000, '\0') + "x" + std::string(100000, '\0');
+	bench.load(bench.disk.objects(), other);
+	CHECK(bench.open() == STORE_ENOTSTORE);
+	CHECK(bench.index() == other);
+}
+
+// ---- segments ----
+
+TEST_CASE("segments in each other's place are not read, and never removed", "[mailstore][damage]")
+{
+	const bool has_index = GENERATE(true, false);
+	CAPTURE(has_index);
+	mail_bench bench(700);
+	fill(bench);
+	sim_disk::objects_type moved = bench.disk.objects();
+	const uint64_t one = std::next(moved.begin())->first;
+	const uint64_t other = moved.rbegin()->first;
+	REQUIRE(one != other);
+	std::swap(moved[one], moved[other]);
+	bench.load(moved, has_index ? bench.index() : "");
+	const checked checked = bench.check();
+	CHECK((checked.status == MAILSTORE_EDAMAGED || checked.findings.size() > 1));
+	const attempt after(bench);
+	if (!has_index) {
+		CHECK(after.status == MAILSTORE_EDAMAGED);
+		CHECK(bench.recovery.first.segment == one);
+	}
+	CHECK(bench.disk.objects().size() == moved.size());
+	CHECK(bench.disk.bytes(one) == moved[one].seen);
+	CHECK(bench.disk.bytes(other) == moved[other].seen);
+}
+
+TEST_CASE("a segment of another store or another schema is not read, and never removed",
+	  "[mailstore][damage]")
+{
+	const bool is_schema = GENERATE(true, false);
+	mail_bench bench(700);
+	mail_bench strange(700);
+	fill(bench);
+	fill(strange);
+	sim_disk::objects_type objects = bench.disk.objects();
+	sim_disk::object added = strange.disk.objects().rbegin()->second;
+	const uint64_t number = strange.disk.objects().rbegin()->first;
+	if (is_schema) {
+		added = objects.rbegin()->second;
+		added.seen[11] = 2;
+		const uint32_t crc = mailrecord_crc(0, added.seen.data(), 60);
+		for (unsigned i = 0; i < 4; i++)
+			added.seen[60 + i] = static_cast<char>(crc >> (24 - 8 * i));
+	}
+	objects[number + 1] = added;
+	bench.load(objects, bench.index());
+	CHECK(bench.open() == (is_schema ? MAILSTORE_ESCHEMA : MAILSTORE_EDAMAGED));
+	CHECK(bench.check().status == (is_schema ? MAILSTORE_ESCHEMA : MAILSTORE_EDAMAGED));
+	CHECK(bench.disk.bytes(number + 1) == added.seen);
+}
+
+TEST_CASE("a record that stands twice counts once", "[mailstore][damage]")
+{
+	mail_bench bench(1U << 20);
+	REQUIRE(bench.open() == 0);
+	REQUIRE(bench.deliver({ "a" }, "one\r\n") == 0);
+	REQUIRE(bench.deliver({ "a" }, "two\r\n") == 0);
+	bench.close();
+	const texts all = attempt(bench).found;
+	std::string &bytes = bench.disk.bytes(1);
+	bytes += bytes.substr(MAILSEGMENT_HEAD_SIZE);
+	CHECK(bench.check().findings == findings{});
+	REQUIRE(bench.open() == 0);
+	CHECK(bench.recovery.cut > 0);
+	CHECK(bench.recovery.damaged == 0);
+	CHECK(read_all(bench) == all);
+}
+
+// ---- what is large, and what is nothing ----
+
+TEST_CASE("a mail for ten thousand and one of no byte are collected as others are",
+	  "[mailstore][damage]")
+{
+	mail_bench bench(1U << 20);
+	std::vector<std::string> to;
+	for (int i = 0; i < MAIL_RECIPIENTS_MAX; i++)
+		to.push_back("user" + std::to_string(i));
+	REQUIRE(bench.open() == 0);
+	REQUIRE(bench.deliver(to, "") == 0);
+	REQUIRE(bench.remove("user77", bench.look("user77")[0].mail) == 0);
+	REQUIRE(mailstore_sync(bench.store) == 0);
+	bench.kill();
+	REQUIRE(bench.open() == 0);
+	REQUIRE(bench.collect(101) == 0);
+	bench.close();
+	CHECK(bench.check().findings == findings{});
+	bench.load(bench.disk.objects(), "");
+	REQUIRE(bench.open() == 0);
+	mailstore_info info;
+	REQUIRE(mailstore_describe(bench.store, &info) == 0);
+	CHECK(info.facts.mails == 1);
+	CHECK(info.facts.entries == MAIL_RECIPIENTS_MAX - 1);
+	CHECK(bench.look("user77").empty());
+	CHECK(bench.look("user9999")[0].text.empty());
+}
