@@ -49,6 +49,26 @@ static bool is_better(const struct segmentrow *row, const struct segmentrow *bes
 	return share(row) < share(best);
 }
 
+static bool is_skipped(const struct mailskipped *skipped, uint64_t segment)
+{
+	for (size_t i = 0; i < skipped->count; i++)
+		if (skipped->segments[i] == segment)
+			return true;
+	return false;
+}
+
+/* One that is damaged is not chosen again and again while others wait. */
+static int skip(struct mailskipped *skipped, uint64_t segment)
+{
+	uint64_t *more =
+		reallocarray(skipped->segments, skipped->count + 1, sizeof(*skipped->segments));
+	if (more == NULL)
+		return -ENOMEM;
+	skipped->segments = more;
+	skipped->segments[skipped->count++] = segment;
+	return MAILSTORE_EDAMAGED;
+}
+
 static int choose(struct collection *collection, unsigned share_max)
 {
 	struct segmentrow row;
@@ -56,7 +76,7 @@ static int choose(struct collection *collection, unsigned share_max)
 	int ret = mailindex_segment(collection->parts.reader, 1, &number, &row);
 	while (ret == STORE_OK) {
 		collection->left_count += row.is_left;
-		if (share(&row) < share_max &&
+		if (share(&row) < share_max && !is_skipped(collection->parts.skipped, number) &&
 		    (collection->segment == 0 || is_better(&row, &collection->row))) {
 			collection->segment = number;
 			collection->row = row;
@@ -251,6 +271,8 @@ int mailstore_collect(struct mailstore *store, unsigned share_max, uint64_t *ret
 	collection.parts.batch->dead_count = 0;
 	seal(collection.parts.log, collection.segment);
 	ret = check_whole(&collection);
+	if (ret == MAILSTORE_EDAMAGED)
+		ret = skip(collection.parts.skipped, collection.segment);
 	if (ret == 0)
 		ret = take_all(&collection);
 	if (ret != 0)

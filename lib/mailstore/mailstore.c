@@ -20,6 +20,7 @@ struct mailstore {
 	uint64_t next_lsn;
 	uint64_t copied;
 	uint64_t reclaimed;
+	struct mailskipped skipped;
 };
 
 /* ---- the index ---- */
@@ -192,6 +193,7 @@ static void free_store(struct mailstore *store)
 {
 	close_reader(store);
 	mailbatch_free(&store->batch);
+	free(store->skipped.segments);
 	maillog_close(&store->log);
 	store->disk->ops->close(store->disk);
 	free(store->index_path);
@@ -515,7 +517,8 @@ int mailstore_borrow(struct mailstore *store, struct mailstore_parts *ret_parts)
 					       .batch = &store->batch,
 					       .reader = store->reader,
 					       .copied = &store->copied,
-					       .reclaimed = &store->reclaimed };
+					       .reclaimed = &store->reclaimed,
+					       .skipped = &store->skipped };
 	return ret;
 }
 

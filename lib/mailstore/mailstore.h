@@ -142,6 +142,7 @@ int mailstore_describe(struct mailstore *store, struct mailstore_info *ret_info)
  * Empties one segment and removes it: what lives is copied to the generation above. The
  * segment with the smallest share of live bytes, below share_max (percent), young generations
  * first. DNSBLV6_ENOTFOUND when there is none. Killed at any point it has lost and doubled nothing.
+ * MAILSTORE_EDAMAGED, with the segment: that one stays as it is, and the next call takes another.
  */
 int mailstore_collect(struct mailstore *store, unsigned share_max, uint64_t *ret_segment);
 
@@ -153,6 +154,12 @@ struct mailstore_parts {
 	struct reader *reader;
 	uint64_t *copied; /* counters: bytes */
 	uint64_t *reclaimed;
+	struct mailskipped *skipped;
+};
+/* Segments that collection leaves alone, until the store is opened again: they are damaged. */
+struct mailskipped {
+	uint64_t *segments;
+	size_t count;
 };
 /* Flushes, and lends what the store stands on; the reader is within reader_begin(). */
 int mailstore_borrow(struct mailstore *store, struct mailstore_parts *ret_parts);

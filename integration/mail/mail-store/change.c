@@ -167,18 +167,24 @@ static int collect(struct maillayer *layer, unsigned share, struct mailstore_inf
 {
 	uint64_t segment;
 	uint64_t count = 0;
+	bool is_damaged = false;
 	struct progress progress;
 	progress_init(&progress);
 	/* A daemon counts since it has begun. */
 	int ret = maillayer_describe(layer, ret_before);
-	while (ret == 0) {
+	while (ret == 0 || ret == MAILSTORE_EDAMAGED) {
 		ret = maillayer_collect(layer, share, &segment);
 		progress_step(&progress, "segments emptied", count++, 0, 0);
+		/* That one stays, and the next call takes another. */
+		if (ret == MAILSTORE_EDAMAGED)
+			log_error(NULL, "segment is damaged: see fsck, segment=%016" PRIx64,
+				  segment);
+		is_damaged = is_damaged || ret == MAILSTORE_EDAMAGED;
 	}
 	progress_end(&progress);
-	if (ret == MAILSTORE_EDAMAGED)
-		log_error(NULL, "segment is damaged: see fsck, segment=%016" PRIx64, segment);
-	return ret == DNSBLV6_ENOTFOUND ? maillayer_describe(layer, ret_after) : ret;
+	if (ret == DNSBLV6_ENOTFOUND)
+		ret = maillayer_describe(layer, ret_after);
+	return ret == 0 && is_damaged ? MAILSTORE_EDAMAGED : ret;
 }
 
 int collect_command(int argc, char **argv)

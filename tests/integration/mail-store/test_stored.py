@@ -381,6 +381,28 @@ class Index(Case):
                 with store.client() as client:
                     self.assertEqual([client.entries(box) for box in BOXES], wanted)
 
+    def test_a_damaged_segment_stays_and_the_others_are_emptied(self):
+        store = Stored(self, stored={"segment-size": "64K", "collect-interval": "100ms", "collect-share": "0"})
+        with store.client() as client:
+            for _ in range(10):
+                client.deliver(b"x" * 30000 + b"\r\n", BOXES[:1])
+            self.assertGreater(client.stat()["segments"], 3)
+            first = client.entries(BOXES[0])[:2]
+        self.assertEqual(store.stop(), 0)
+        with open(os.path.join(store.directory, "log", f"{1:016x}"), "r+b") as file:
+            file.seek(1000)
+            file.write(b"y")
+        store.write_config(stored={"collect-share": "77"})
+        store.start()
+        with store.client() as client:
+            mails = [mail for mail, _, _ in client.entries(BOXES[0])]
+            self.assertEqual(client.erase(BOXES[0], mails), 0)
+            store.wait_for_log(r"^error: \[mail-stored\] segment is damaged: see fsck, segment=0{15}1")
+            # It, and what its deletions are kept in.
+            wait_for(lambda: client.stat()["segments"] <= 2, "the others to be emptied")
+        self.assertEqual(len(first), 2)
+        self.assertEqual(store.process.log().count("segment is damaged"), 1)
+
     def test_an_index_that_is_lost_is_made_anew(self):
         store = Stored(self)
         with store.client() as client:

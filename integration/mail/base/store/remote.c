@@ -367,7 +367,7 @@ static int remote_collect(struct maillayer *layer, unsigned share_max, uint64_t 
 	struct storewire_request request = { .type = STOREWIRE_COLLECT, .number = share_max };
 	struct storewire_reply reply;
 	int ret = call(remote_of(layer), &request, NULL, &reply, NULL);
-	if (ret == 0)
+	if (ret == 0 || ret == MAILSTORE_EDAMAGED)
 		*ret_segment = reply.number;
 	return ret;
 }
