@@ -48,6 +48,8 @@ ROWS = {
     "lib/dns": Row(GPL, project=("lib/format",), external=("uv",)),
     # What SMTP is: no I/O, no clock, no memory of its own.
     "lib/smtp": Row(GPL, project=("lib/format",)),
+    # What POP3 and logging in are, in the same way; SCRAM's hashes alone are libcrypto's.
+    "lib/pop3": Row(GPL, project=("lib/format",), external_of={"scram": ("crypto",)}),
     # What a maildir is: files and directories alone.
     "lib/maildir": Row(GPL),
     "zone-tools": Row(GPL, project=("lib/format", "lib/lmdb", "lib/store", "lib/common",
@@ -103,7 +105,7 @@ ROWS = {
                                "integration/mail/smtp-front"),
                  external=("lmdb", "knot", "dnssec", "crypto", "uv", "z", "catch2")),
     "tests": Row(GPL, project=("lib/format", "lib/lmdb", "lib/mailstore", "lib/store", "lib/common", "lib/process", "lib/dns",
-                               "lib/maildir", "lib/smtp", "zone-tools", "server", "client-lib", "client-lib/unbound",
+                               "lib/maildir", "lib/pop3", "lib/smtp", "zone-tools", "server", "client-lib", "client-lib/unbound",
                                "integration/common", "integration/adapters",
                                "integration/mail/base", "integration/mail/mail-store",
                                "integration/mail/mail-stored", "integration/mail/smtp-front"),
