@@ -57,8 +57,8 @@ find_edge() {
 start_front() {
 	systemctl start smtp-front
 	systemctl -q is-active smtp-front && fail "the front runs without a configuration"
-	install -d /var/mail/front
-	install -d -o smtp-front -g smtp-front /var/mail/front/new /var/mail/front/cur /var/mail/front/tmp
+	install -d -o smtp-front -g smtp-front /var/mail/front /var/mail/front/new /var/mail/front/cur \
+		/var/mail/front/tmp
 	cat >/etc/dnsblv6/front.conf <<-EOF
 		front:
 		    listen: 127.0.0.1@25
