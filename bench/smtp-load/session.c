@@ -137,7 +137,7 @@ static void put_step(struct out *out, const struct session *session,
 		put_text(out, "QUIT\r\n");
 		break;
 	default:
-		put_text(out, "EHLO %s\r\n", rules->helo);
+		put_text(out, "%s %s\r\n", rules->is_lmtp ? "LHLO" : "EHLO", rules->helo);
 	}
 }
 
@@ -184,6 +184,8 @@ static void begin_flight(struct session *session, const struct session_rules *ru
 	session->pending = 1;
 	if (step == STEP_MAIL && is_piping(session, rules))
 		session->pending = 1 + session->plan.recipients + 1;
+	if (step == STEP_MESSAGE && rules->is_lmtp && session->accepted > 0)
+		session->pending = session->accepted;
 }
 
 static void decide(struct session *session, enum session_outcome outcome)
@@ -266,11 +268,11 @@ static enum step answer_data(struct session *session, int code)
 
 static enum step answer_message(struct session *session, int code)
 {
-	if (code / 100 == 2)
-		decide(session, SESSION_DELIVERED);
-	else
+	if (code / 100 != 2)
 		refuse(session, code);
-	return STEP_QUIT;
+	else if (session->pending == 0)
+		decide(session, SESSION_DELIVERED);
+	return session->pending > 0 ? STEP_MESSAGE : STEP_QUIT;
 }
 
 static enum step answer(struct session *session, const struct session_rules *rules, int code)

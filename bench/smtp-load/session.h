@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * session.h - one SMTP session from the client's side, without its connection.
+ * session.h - one session of SMTP or LMTP (RFC 2033) from the client's side, without its connection.
  *
  * Flow: trace.c says what it is to be -> driver.c sends what session_output() gives and
  *       puts in what comes back -> outcome.
@@ -56,11 +56,12 @@ struct session_rules {
 	unsigned users;
 	enum session_tell tell;
 	bool has_pipelining; /* when the server has it too */
+	bool is_lmtp;	     /* LHLO, and a reply for each recipient behind the message */
 };
 
 enum session_outcome {
 	SESSION_OPEN,	   /* nothing is decided yet */
-	SESSION_DELIVERED, /* the message was taken over */
+	SESSION_DELIVERED, /* the message was taken over, by LMTP for each that was accepted */
 	SESSION_BOUNCED,   /* every RCPT got 5xx */
 	SESSION_LEFT,	   /* as planned: now the connection is to be closed */
 	SESSION_REFUSED,   /* 5xx to anything else */

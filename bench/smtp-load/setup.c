@@ -47,6 +47,7 @@ enum setup_option {
 	OPT_DRAW,
 	OPT_TELL,
 	OPT_PIPELINING,
+	OPT_LMTP,
 	OPT_SERIES,
 	OPT_PRINT,
 	OPTION_COUNT,
@@ -89,6 +90,7 @@ static const struct options_row rows[OPTION_COUNT] = {
 	[OPT_TELL] = { 0, "tell", "WAY", "the server is told by bind, proxy1, proxy2, xclient" },
 	[OPT_PIPELINING] = { 'p', "pipelining", NULL,
 			     "MAIL, RCPT and DATA at once where the server has it" },
+	[OPT_LMTP] = { 0, "lmtp", NULL, "LMTP in place of SMTP: a reply for each recipient" },
 	[OPT_SERIES] = { 0, "series", "FILE", "write a row for each second" },
 	[OPT_PRINT] = { 0, "print", "N", "print the first N sessions and end" },
 };
@@ -96,7 +98,7 @@ static const struct options_row rows[OPTION_COUNT] = {
 static const struct options_table table = {
 	.program = "smtp-load",
 	.usage = "[options] HOST PORT",
-	.summary = "Puts an SMTP server under load and prints what became of the sessions.",
+	.summary = "Puts an SMTP or LMTP server under load and prints what became of the sessions.",
 	.rows = rows,
 	.row_count = OPTION_COUNT,
 };
@@ -327,6 +329,9 @@ static void read_other_option(struct setup *setup, enum setup_option option, con
 		break;
 	case OPT_PIPELINING:
 		rules->has_pipelining = true;
+		break;
+	case OPT_LMTP:
+		rules->is_lmtp = true;
 		break;
 	case OPT_SERIES:
 		setup->series_path = text;

@@ -422,6 +422,39 @@ TEST_CASE("a binary PROXY header has the bytes of its specification", "[smtp-loa
 	CHECK(said.substr(52, 4) == "EHLO");
 }
 
+// What a server of LMTP says behind a message for two recipients.
+struct lmtp_case {
+	const char *replies;
+	session_outcome outcome;
+};
+
+TEST_CASE("by LMTP each recipient that was accepted has a reply of its own", "[smtp-load][session]")
+{
+	const auto wanted = GENERATE(lmtp_case{ "250 ok\r\n250 ok\r\n", SESSION_DELIVERED },
+				     lmtp_case{ "250 ok\r\n452 full\r\n", SESSION_DEFERRED },
+				     lmtp_case{ "552 no\r\n250 ok\r\n", SESSION_REFUSED },
+				     lmtp_case{ "250 ok\r\n", SESSION_OPEN });
+	const size_t chunk = GENERATE(1u, 4096u);
+	const bool is_piping = GENERATE(false, true);
+	CAPTURE(wanted.replies, chunk, is_piping);
+	const server server = [&wanted](const std::string &line) -> std::string {
+		if (line.rfind("LHLO", 0) == 0)
+			return friendly("EHLO");
+		if (line.rfind("EHLO", 0) == 0)
+			return "500 this is LMTP\r\n";
+		if (line == "RCPT TO:<user8@example.com>")
+			return "550 no such user\r\n";
+		return line == "." ? wanted.replies : friendly(line);
+	};
+	session_rules rules = default_rules();
+	rules.is_lmtp = true;
+	rules.has_pipelining = is_piping;
+	const played played = player(rules, plan_of(TRACE_MAIL, 3), server, chunk).run();
+	CHECK(played.session.outcome == wanted.outcome);
+	CHECK(played.session.accepted == 2);
+	CHECK(played.is_over == (wanted.outcome != SESSION_OPEN));
+}
+
 TEST_CASE("a template has one %d", "[smtp-load][session]")
 {
 	session_template made = {};
