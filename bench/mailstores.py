@@ -32,6 +32,7 @@ import mta
 from harness import wait_for
 
 USERS_MOST = 1000
+REUSE = 19  # mails that follow the first one on a connection
 MEDIAN, SIGMA, LARGEST = 4096, 1.48, 1 << 20
 SIZES = {"size": MEDIAN, "size-sigma": SIGMA}
 MAIL_STORED, UNWRITTEN, SINK = "mail-stored", "mail-stored, nothing written", "smtp-sink"
@@ -298,7 +299,7 @@ class Place:
                    "--timeout", "60"]
         if server.is_lmtp:
             command.append("--lmtp")
-        for name, value in {**SIZES, "drain": 60, **options}.items():
+        for name, value in {**SIZES, "drain": 60, "reuse": REUSE, **options}.items():
             command += [f"--{name.replace('_', '-')}", str(value)]
         host, port = server.address
         return figures(subprocess.Popen(

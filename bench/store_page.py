@@ -10,7 +10,7 @@ import datetime
 import subprocess
 
 from mailservers import figure, median_of, times  # beside this file, as are the next
-from mailstores import CYRUS, DISK, LARGEST, MAIL_STORED, MEDIAN, OFF, PEERS, SERVERS, SIGMA, SINK, SLOW, UNCOUNTED, UNWRITTEN
+from mailstores import CYRUS, DISK, LARGEST, MAIL_STORED, MEDIAN, OFF, PEERS, REUSE, SERVERS, SIGMA, SINK, SLOW, UNCOUNTED, UNWRITTEN
 from replays import machine
 import harness  # found by replays.py
 
@@ -276,8 +276,8 @@ Figures are medians of {rounds} rounds in which servers take turns, each with ne
 round. Ratios carry over to other machines, mails a second do not. Sizes of mails are log-normal, median
 {median} bytes, sigma {sigma}, cut at {largest} MiB, equal for all (the seed is fixed): their mean is {mean}.
 Mails have 1 to 15 recipients of {users}, and each mailbox has some before it begins. A client is one
-connection at a time, for one mail (LHLO to QUIT, pipelined). The load has one processor, servers have
-the others. Mails are begun for {seconds:g} s, and all count, over the time until the last is acknowledged.
+connection at a time, for {mails} mails (pipelined, as mail servers keep connections). The load has one
+processor, servers have the others. Mails are begun for {seconds:g} s, and all count, over the time until the last is acknowledged.
 
 All have their syncs on: Dovecot with `mail_fsync = always`, Cyrus as Debian has it with its single
 instance store (hard links) on, Postfix as it is. Postfix gets mails by SMTP and has a queue, in which
@@ -304,7 +304,7 @@ def report(options, results):
            f" averages when it began: {load}.")
     yield f"{versions()}."
     mean = [median_of(rows, "text") for rows in (*results.cells.values(), *results.ways.values())]
-    yield METHOD.format(rounds=options.rounds, seconds=options.seconds, users=options.users, median=MEDIAN, sigma=SIGMA, largest=LARGEST >> 20,
+    yield METHOD.format(rounds=options.rounds, seconds=options.seconds, users=options.users, median=MEDIAN, sigma=SIGMA, largest=LARGEST >> 20, mails=REUSE + 1,
                         mean=figure(max(filter(None, mean), default=None))).rstrip()
     yield ""
     if results.missed:

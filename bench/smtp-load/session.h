@@ -18,6 +18,9 @@
  * again when a socket did not take all of them. So a session has one size, some 100 bytes, in
  * whatever state it is.
  *
+ * With rules.reuse a session may follow one that was delivered, on the same connection; it begins
+ * with MAIL, and its plan cannot be to leave before.
+ *
  * Nothing here allocates, logs, reads a clock or keeps a pointer.
  */
 
@@ -57,6 +60,7 @@ struct session_rules {
 	enum session_tell tell;
 	bool has_pipelining; /* when the server has it too */
 	bool is_lmtp;	     /* LHLO, and a reply for each recipient behind the message */
+	unsigned reuse;	     /* so many sessions may follow the first one on its connection */
 };
 
 enum session_outcome {
@@ -79,6 +83,7 @@ struct session {
 	uint8_t step;		/* what the next reply is about */
 	uint8_t flight;		/* the step with which what is sent now begins */
 	bool has_server_piping; /* the server said PIPELINING */
+	unsigned reused;	/* sessions before it on this connection */
 	unsigned pending;	/* replies that this flight still gets */
 	unsigned rcpt_index;	/* which RCPT the next reply is about, and the flight begins with */
 	unsigned accepted;	/* recipients: 2xx, 5xx, 4xx */
@@ -91,6 +96,7 @@ struct session {
 enum session_status {
 	SESSION_GOES_ON,
 	SESSION_OVER, /* nothing more is to be said: close the connection */
+	SESSION_DONE, /* it was delivered, and another may follow: session_again() or session_quit() */
 };
 
 /* "user%d@example.com" to *ret_template. Negative when it has not one %d, or is too long. */
@@ -112,6 +118,11 @@ void session_sent(struct session *session, size_t size_bytes);
  */
 enum session_status session_input(struct session *session, const struct session_rules *rules,
 				  const char *bytes, size_t size);
+
+/* Behind SESSION_DONE: the next one begins with MAIL on the same connection, or there is none. */
+void session_again(struct session *session, const struct session_rules *rules,
+		   const struct trace_session *plan);
+void session_quit(struct session *session, const struct session_rules *rules);
 
 /* The first reply has come. */
 bool session_is_greeted(const struct session *session);

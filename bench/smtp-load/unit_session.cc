@@ -455,6 +455,47 @@ TEST_CASE("by LMTP each recipient that was accepted has a reply of its own", "[s
 	CHECK(played.is_over == (wanted.outcome != SESSION_OPEN));
 }
 
+TEST_CASE("a session may follow one that was delivered on its connection", "[smtp-load][session]")
+{
+	session_rules rules = default_rules();
+	rules.has_pipelining = true;
+	rules.reuse = 1;
+	const trace_session plan = plan_of(TRACE_MAIL, 2);
+	session session;
+	std::vector<char> buffer(SESSION_OUTPUT_MAX);
+	const auto hear = [&](const std::string &text) {
+		return session_input(&session, &rules, text.data(), text.size());
+	};
+	const auto say = [&] {
+		std::string said;
+		while (const size_t size = session_output(&session, &rules, buffer.data())) {
+			said.append(buffer.data(), size);
+			session_sent(&session, size);
+		}
+		return said;
+	};
+	session_begin(&session, &rules, &plan);
+	hear("220 mx\r\n");
+	say();
+	hear(friendly("EHLO"));
+	const std::string envelope = say();
+	CHECK(envelope.rfind("MAIL FROM:", 0) == 0);
+	CHECK(hear("250 ok\r\n250 ok\r\n250 ok\r\n354 go on\r\n") == SESSION_GOES_ON);
+	const std::string message = say();
+	REQUIRE(hear("250 ok\r\n") == SESSION_DONE);
+	CHECK(session.outcome == SESSION_DELIVERED);
+
+	session_again(&session, &rules, &plan);
+	CHECK(session.outcome == SESSION_OPEN);
+	CHECK(session_is_greeted(&session));
+	CHECK(say() == envelope);
+	CHECK(hear("250 ok\r\n250 ok\r\n250 ok\r\n354 go on\r\n") == SESSION_GOES_ON);
+	CHECK(say() == message);
+	CHECK(hear("250 ok\r\n") == SESSION_GOES_ON); // one may follow, and has
+	CHECK(say() == "QUIT\r\n");
+	CHECK(hear("221 bye\r\n") == SESSION_OVER);
+}
+
 TEST_CASE("a template has one %d", "[smtp-load][session]")
 {
 	session_template made = {};
