@@ -10,7 +10,8 @@ import datetime
 import subprocess
 
 from mailservers import figure, median_of, times  # beside this file, as are the next
-from mailstores import CYRUS, DISK, LARGEST, MAIL_STORED, MEDIAN, OFF, PEERS, REUSE, SERVERS, SIGMA, SINK, SLOW, UNCOUNTED, UNWRITTEN
+from mailstores import (CYRUS, DISK, FREE, LARGEST, MAIL_STORED, MEDIAN, OFF, PEERS, REUSE, SERVERS,
+                        SIGMA, SLOW, UNCOUNTED)
 from replays import machine
 import harness  # found by replays.py
 
@@ -24,8 +25,9 @@ Cell = collections.namedtuple("Cell", "rate syncs bytes text")
 # After a share of mailboxes was emptied, and collection: bytes.
 Space = collections.namedtuple("Space", "percent log live index seconds")
 # cells: {(name, recipients, clients, mode): [Cell]}; ways: {(way, recipients, group, mode): [Cell]};
-# recovery, listing: {what: seconds}; memory: [(what, kB)].
-Results = collections.namedtuple("Results", "cells ways recovery space listing memory missed")
+# recovery, listing: {what: seconds}; memory: [(what, kB)]; mean_size: of the texts of mails.
+Results = collections.namedtuple(
+    "Results", "cells ways recovery space listing memory mean_size missed")
 
 BYTES_LIMIT, RECIPIENT_BYTES = 1.1, 64
 SYNCS_LIMITS = {1: 1, 64: 0.1}
@@ -33,6 +35,10 @@ FAN_OUT_LIMITS = {DISK: 1.3, SLOW: 3}
 DURABLE_LIMITS = {DISK: 0.9, SLOW: 0.7}
 RECOVERY_S, SPACE_LIMIT, LISTING_MS = 5, 1.3, 50
 PAPER = 1.39  # MFS over mbox, 15 recipients, ext3: Pathak, Jafri and Hu, figure 10
+
+
+def plural(count, what):
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 # ---- limits ----
@@ -81,14 +87,14 @@ def cost_limits(name, table, key):
     for clients in CLIENTS:
         for recipients in (1, 15):
             rows = table.get(key(recipients, clients), ())
-            yield Limit(f"{name}, {recipients} recipients, {clients} clients: bytes written, over"
-                        f" {BYTES_LIMIT:g} x the mail and {RECIPIENT_BYTES} a recipient",
-                        written_share(rows, recipients), 1)
-            yield Limit(f"{name}, {recipients} recipients, {clients} clients: syncs for a mail",
-                        median_of(rows, "syncs"), SYNCS_LIMITS[clients], digits=3)
+            where = f"{name}, {plural(recipients, 'recipient')}, {plural(clients, 'client')}"
+            yield Limit(f"{where}: bytes written, over {BYTES_LIMIT:g} x the mail and"
+                        f" {RECIPIENT_BYTES} a recipient", written_share(rows, recipients), 1)
+            yield Limit(f"{where}: syncs for a mail", median_of(rows, "syncs"),
+                        SYNCS_LIMITS[clients], digits=4)
 
 
-def delivery_limits(options, cells):
+def delivery_limits(cells):
     yield from cost_limits(MAIL_STORED, cells,
                            lambda recipients, clients: (MAIL_STORED, recipients, clients, DISK))
     for mode, least in FAN_OUT_LIMITS.items():
@@ -96,7 +102,7 @@ def delivery_limits(options, cells):
         yield Limit(f"15 recipients, 64 clients, {mode.name}: {MAIL_STORED} over the best peer"
                     f" ({name})", times(rate(cells, MAIL_STORED, 15, 64, mode), best), least, False)
     for clients in CLIENTS:
-        yield Limit(f"1 recipient, {clients} clients, this disk: {MAIL_STORED} over {MDBOX}",
+        yield Limit(f"1 recipient, {plural(clients, 'client')}, this disk: {MAIL_STORED} over {MDBOX}",
                     times(rate(cells, MAIL_STORED, 1, clients, DISK),
                           rate(cells, MDBOX, 1, clients, DISK)), 1, False)
     for mode, least in DURABLE_LIMITS.items():
@@ -108,7 +114,7 @@ def delivery_limits(options, cells):
 def limits(options, results):
     """Of the parts that were to be measured."""
     if "d" in options.parts:
-        yield from delivery_limits(options, results.cells)
+        yield from delivery_limits(results.cells)
     if "w" in options.parts:
         yield from cost_limits(LIBRARY, results.ways,
                                lambda recipients, group: ("store", recipients, group, DISK))
@@ -137,10 +143,6 @@ def table(columns, rows):
 
 def speed(value):
     return figure(value, 0 if value is None or value >= 100 else 1)
-
-
-def plural(count, what):
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def floor_rate(results, recipients, clients, mode):
@@ -195,14 +197,14 @@ def meta_lines(results):
     yield ""
     rows = []
     for name in SERVERS:
-        if name in (UNWRITTEN, SINK):
+        if name in FREE:
             continue
         alone, durable, slow, free = (rate(results.cells, name, 1, clients, mode) for clients, mode in (
             (1, DISK), (64, DISK), (64, SLOW), (64, OFF)))
         rows.append((name, [speed(alone), speed(durable), speed(free),
                             figure(times(durable, free), 2), speed(slow),
                             figure(times(slow, free), 2)]))
-    for name in (UNWRITTEN, SINK):
+    for name in FREE:
         alone, many = (speed(rate(results.cells, name, 1, clients, DISK)) for clients in CLIENTS)
         rows.append((name, [alone, many, many, "-", "-", "-"]))
     yield from table(["sync, one client", "sync, 64 clients", "no sync, 64 clients", "durable share",
@@ -266,7 +268,8 @@ def store_lines(options, results):
              [f"{one.live / 1e6:.0f} MB", f"{one.log / 1e6:.0f} MB", f"{one.log / one.live:.2f}",
               f"{one.index / 1e6:.1f} MB", f"{one.seconds:.2f} s"]) for one in results.space])
     if results.memory:
-        yield f"{MAIL_STORED}'s own memory (RssAnon of all its processes):"
+        yield (f"{MAIL_STORED}'s own memory, RssAnon of all its processes; large mails on their way are"
+               " in files in memory, which it does not contain:")
         yield ""
         yield from table(["kB"], [(what, [f"{kb:,}"]) for what, kb in results.memory])
 
@@ -292,7 +295,8 @@ Both are done by a library loaded before the servers (bench/programs/costed_sync
 cells and counts: syncs are fsync, fdatasync, sync_file_range, msync, syncfs, sync, and writes to files
 opened with O_DSYNC; bytes are those of write, pwrite, writev, pwritev and their like, to files. What is
 written through mapped memory is not counted, nor what libc's stdio writes by itself, as Cyrus writes
-its mails, whose bytes are not shown. Postfix' are those of its queue, too, and of its log.
+its mails, whose bytes are not shown. Postfix' are those of its queue, too; and
+what a server logs is among all of them.
 """
 
 
@@ -303,9 +307,8 @@ def report(options, results):
     yield (f"Written by `bench/store` on {datetime.date.today()}: {machine()}; {disk(options)}; load"
            f" averages when it began: {load}.")
     yield f"{versions()}."
-    mean = [median_of(rows, "text") for rows in (*results.cells.values(), *results.ways.values())]
     yield METHOD.format(rounds=options.rounds, seconds=options.seconds, users=options.users, median=MEDIAN, sigma=SIGMA, largest=LARGEST >> 20, mails=REUSE + 1,
-                        mean=figure(max(filter(None, mean), default=None))).rstrip()
+                        mean=round(results.mean_size)).rstrip()
     yield ""
     if results.missed:
         yield "Not all is as it should be:"

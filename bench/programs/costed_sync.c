@@ -11,7 +11,7 @@
  *     at 16   syncs: fsync(), fdatasync(), sync_file_range(), msync(), syncfs() and sync(), and each
  *             write to a file that was opened with O_DSYNC, as LMDB writes its last page
  *     at 24   bytes that went to files by write(), pwrite(), writev(), pwritev() and their like,
- *             sendfile(), copy_file_range()
+ *             sendfile(), copy_file_range(); those of memfd_create() are none
  *     at 32   calls that wrote them
  *
  * as numbers of eight bytes of this machine. Not seen are writes to mapped memory, those that libc's
@@ -61,8 +61,21 @@ ssize_t costed_sendfile(int out_fd, int in_fd, off_t *offset, size_t count);
 ssize_t costed_copy_file_range(int in_fd, off_t *in_offset, int out_fd, off_t *out_offset,
 			       size_t size, unsigned flags);
 
+static dev_t
+	memory_device; /* of what memfd_create() makes; a confined process may ask for no other */
 static struct shared none;
 static struct shared *shared = &none;
+
+__attribute__((constructor)) static void find_memory(void)
+{
+	struct stat st;
+	int fd = memfd_create("none", MFD_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0)
+		memory_device = st.st_dev;
+	close(fd);
+}
 
 __attribute__((constructor)) static void map_shared(void)
 {
@@ -158,7 +171,7 @@ SHOWN int costed_msync(void *memory, size_t size, int flags)
 static bool is_file(int fd)
 {
 	struct stat st;
-	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_dev != memory_device;
 }
 
 /* Another descriptor of the same file without O_DSYNC, for syncs that are to do nothing. */

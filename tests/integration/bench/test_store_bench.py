@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
 bench/store counts what it says, in a quick run: syncs and bytes of ways that are known, and mails that
-every server that is installed has taken.
+every server that is installed has taken; and its limits are what its page says.
 
 Needs root, dovecot-lmtpd and postfix; looks at no time.
 """
 
+import argparse
+import importlib
 import os
 import re
 import subprocess
@@ -78,6 +80,54 @@ class StoreBench(Case):
         self.assertNotIn("not measured", page)
         self.assertRegex(page, r"(?m)^\* 100,000 mails of one mailbox, listed: ")
         self.assertRegex(page, r"(?m)^\| 90 % deleted \| ")
+
+
+class Limits(unittest.TestCase):
+    """What the page says of figures; nothing is run."""
+
+    @classmethod
+    def setUpClass(cls):
+        sys.path.insert(0, os.path.join(SOURCE, "bench"))
+        dont_write, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+        cls.page = importlib.import_module("store_page")
+        sys.dont_write_bytecode = dont_write
+
+    def limits(self, **parts):
+        page = self.page
+        results = page.Results({}, {}, {}, [], {}, [], 12000, [])._replace(**parts)
+        options = argparse.Namespace(parts="dwrm", gib=10, listed=100000)
+        return {limit.what: limit for limit in page.limits(options, results)}
+
+    def test_what_was_not_measured_is_not_met(self):
+        for limit in self.limits().values():
+            self.assertFalse(limit.is_met)
+            self.assertRegex(limit.text(), ": -, at (most|least) .*: not measured$")
+
+    def test_the_best_peer_of_the_median_round_counts(self):
+        page = self.page
+        cells = {(name, 15, 64, page.DISK): [page.Cell(rate, 0.05, 14000, 12000) for rate in rates]
+                 for name, rates in ((page.MAIL_STORED, (90, 260, 300)), ("Cyrus", (150, 200, 900)),
+                                     (page.MDBOX, (190, 190)))}
+        found = self.limits(cells=cells)
+        limit = found["15 recipients, 64 clients, this disk: mail-stored over the best peer (Cyrus)"]
+        self.assertEqual(limit.text().rpartition("): ")[2], "1.30, at least 1.3: met, by 0%")
+        where = "mail-stored, 15 recipients, 64 clients"
+        syncs = found[f"{where}: syncs for a mail"]
+        self.assertEqual(syncs.text().rpartition("mail: ")[2], "0.0500, at most 0.1: met, by 50%")
+        # 1.1 x 12000 + 15 x 64 is 14160.
+        limit = found[f"{where}: bytes written, over 1.1 x the mail and 64 a recipient"]
+        self.assertAlmostEqual(limit.value, 14000 / 14160)
+        self.assertTrue(limit.is_met)
+
+    def test_a_limit_that_is_missed_says_by_how_much(self):
+        found = self.limits(recovery={"after kill -9": 6.0}, listing={"listed": 0.0401},
+                            space=[self.page.Space(10, 120, 100, 1, 0.1),
+                                   self.page.Space(25, 132, 100, 1, 0.1)])
+        self.assertEqual(found["seconds to open 10 GiB after kill -9"].text().partition(": ")[2],
+                         "6.00, at most 5: not met, by 20%")
+        self.assertEqual(found["log over what lives, at most, after deletions and collection"].value,
+                         1.32)
+        self.assertTrue(found["milliseconds to list 100,000 mails"].is_met)
 
 
 if __name__ == "__main__":
