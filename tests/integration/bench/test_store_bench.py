@@ -46,7 +46,7 @@ class StoreBench(Case):
         result = subprocess.run(
             [sys.executable, os.path.join(SOURCE, "bench/store"), "--programs", BUILD, "--directory",
              self.directory, "--quick", *arguments], capture_output=True, text=True, check=False,
-            timeout=380)
+            timeout=500)
         self.assertIn(result.returncode, (0, 1), result.stderr)  # limits are of a whole run
         self.assertIn("\n## Limits\n", result.stdout, result.stderr)
         print(result.stdout, result.stderr)
