@@ -280,7 +280,8 @@ round. Ratios carry over to other machines, mails a second do not. Sizes of mail
 {median} bytes, sigma {sigma}, cut at {largest} MiB, equal for all (the seed is fixed): their mean is {mean}.
 Mails have 1 to 15 recipients of {users}, and each mailbox has some before it begins. A client is one
 connection at a time, for {mails} mails (pipelined, as mail servers keep connections). The load has one
-processor, servers have the others. Mails are begun for {seconds:g} s, and all count, over the time until the last is acknowledged.
+processor, servers have the others. Mails are begun for {seconds:g} s, and all count, over the time until
+the last is acknowledged.
 
 All have their syncs on: Dovecot with `mail_fsync = always`, Cyrus as Debian has it with its single
 instance store (hard links) on, Postfix as it is. Postfix gets mails by SMTP and has a queue, in which
@@ -307,7 +308,8 @@ def report(options, results):
     yield (f"Written by `bench/store` on {datetime.date.today()}: {machine()}; {disk(options)}; load"
            f" averages when it began: {load}.")
     yield f"{versions()}."
-    yield METHOD.format(rounds=options.rounds, seconds=options.seconds, users=options.users, median=MEDIAN, sigma=SIGMA, largest=LARGEST >> 20, mails=REUSE + 1,
+    yield METHOD.format(rounds=options.rounds, seconds=options.seconds, users=options.users,
+                        median=MEDIAN, sigma=SIGMA, largest=LARGEST >> 20, mails=REUSE + 1,
                         mean=round(results.mean_size)).rstrip()
     yield ""
     if results.missed:
