@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
-mailservers.py - what bench/smtp puts under load: mail servers far away, and what they cost.
+mailservers.py - what bench/smtp puts under load: mail servers far away, and what they cost; and what
+bench/store has of it, too: figures() of a load, and what rounds come to.
 
 Flow: bench/smtp -> Place makes the networks -> PostfixArm, NginxArm and FrontArm are servers in
       it, each started under counters -> Place.load() is bench/smtp-load in front of them.
@@ -18,6 +19,7 @@ import json
 import os
 import platform
 import re
+import statistics
 import struct
 import subprocess
 import sys
@@ -41,6 +43,8 @@ FAR_MS = 15  # each way
 PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
 SOFTWARE, TASK_CLOCK, CONTEXT_SWITCHES, INHERIT = 1, 1, 3, 1 << 1
 WAITING = 'read -r _ <"$0"; exec "$@"'
+FAILURES = (Failure, OSError, AssertionError, subprocess.SubprocessError,
+            harness.unittest.SkipTest)
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -149,6 +153,44 @@ def figures(process):
     if process.returncode not in (0, 69):
         raise Failure(f"smtp-load: {complaint.strip() or process.returncode}")
     return {key: float(value) for key, value in re.findall(r"(\w+)=([0-9.]+)", said)}
+
+
+# ---- rounds ----
+
+
+def note(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+class Missed(list):
+    """A line for each thing that is not as it should be; what was measured beside it is kept."""
+
+    def add(self, what):
+        note(what)
+        self.append(what)
+
+    @contextlib.contextmanager
+    def keep(self, what):
+        """A failure within is a line."""
+        try:
+            yield
+        except FAILURES as error:
+            reason = str(error).splitlines() or [type(error).__name__]
+            self.add(f"{what}: not measured ({reason[0]})")
+
+
+def median_of(rows, field):
+    """Of the rounds that were measured; None: there is none."""
+    found = [getattr(row, field) for row in rows if row is not None]
+    return statistics.median(found) if found else None
+
+
+def times(value, base):
+    return value / base if value is not None and base else None
+
+
+def figure(value, digits=0):
+    return "-" if value is None else f"{value:.{digits}f}"
 
 
 # ---- counters ----

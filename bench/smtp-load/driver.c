@@ -69,6 +69,12 @@ static void look_at_clock(struct driver *driver)
 	driver->now_ns = clock_ns() - driver->start_ns;
 }
 
+/* No session begins behind those that were due. */
+static bool is_last(const struct driver *driver)
+{
+	return driver->settings->sessions > 0 && driver->due_count >= driver->settings->sessions;
+}
+
 /* ---- queues ---- */
 
 static void queue_add(struct queue *queue, struct connection *connection, uint64_t now_ns)
@@ -206,6 +212,26 @@ static void note_greeting(struct driver *driver, struct connection *connection)
 	figures_greeted(driver->figures, driver->now_ns, driver->now_ns - connection->due_ns);
 }
 
+/* Another session on the connection of one that was delivered, unless there is to be none. */
+static void go_on(struct driver *driver, struct connection *connection)
+{
+	struct session *session = &connection->session;
+	const struct driver_settings *settings = driver->settings;
+	if (driver->is_over || is_last(driver)) {
+		session_quit(session, &settings->rules);
+		return;
+	}
+	figures_ended(driver->figures, driver->now_ns, session->outcome,
+		      driver->now_ns - connection->due_ns);
+	struct trace_session plan;
+	trace_make(&settings->trace, driver->number++, &plan);
+	driver->due_count++;
+	session_again(session, &settings->rules, &plan);
+	connection->is_counted = false;
+	connection->due_ns = driver->now_ns;
+	figures_begun(driver->figures, driver->now_ns, 0);
+}
+
 enum traffic { TRAFFIC_WAITS, TRAFFIC_HAS_MORE, TRAFFIC_GONE };
 
 /* One read, and what follows from it. TRAFFIC_GONE: the connection is no more. */
@@ -231,6 +257,8 @@ static enum traffic take_input(struct driver *driver, struct connection *connect
 		end(driver, connection);
 		return is_gone ? TRAFFIC_GONE : TRAFFIC_HAS_MORE;
 	}
+	if (status == SESSION_DONE)
+		go_on(driver, connection);
 	int ret = send_output(driver, connection);
 	if (ret < 0 && !has_hung_up) {
 		fail(driver, connection, "send", -ret);
@@ -359,11 +387,6 @@ static int begin_session(struct driver *driver, uint64_t due_ns)
 	if (ret < 0)
 		fail(driver, connection, call, -ret);
 	return 0;
-}
-
-static bool is_last(const struct driver *driver)
-{
-	return driver->settings->sessions > 0 && driver->due_count >= driver->settings->sessions;
 }
 
 static int begin_closed(struct driver *driver)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
 /*
- * smtp-load - puts an SMTP server under load and prints what became of the sessions.
+ * smtp-load - puts an SMTP or LMTP server under load and prints what became of the sessions.
  *
  *     smtp-load [options] HOST PORT
  *
@@ -10,7 +10,7 @@
  *
  *     seconds        of the window in which rates and latencies are measured
  *     sessions       that were begun; each becomes one of the following
- *     delivered      the message was taken over: 250 behind its end
+ *     delivered      the message was taken over: 250 behind its end, by LMTP for each recipient
  *     bounced        every RCPT got a 5xx
  *     left           the client left as the trace wanted (--unfinished)
  *     refused        5xx to the connection or another command

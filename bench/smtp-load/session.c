@@ -137,7 +137,7 @@ static void put_step(struct out *out, const struct session *session,
 		put_text(out, "QUIT\r\n");
 		break;
 	default:
-		put_text(out, "EHLO %s\r\n", rules->helo);
+		put_text(out, "%s %s\r\n", rules->is_lmtp ? "LHLO" : "EHLO", rules->helo);
 	}
 }
 
@@ -184,6 +184,8 @@ static void begin_flight(struct session *session, const struct session_rules *ru
 	session->pending = 1;
 	if (step == STEP_MAIL && is_piping(session, rules))
 		session->pending = 1 + session->plan.recipients + 1;
+	if (step == STEP_MESSAGE && rules->is_lmtp && session->accepted > 0)
+		session->pending = session->accepted;
 }
 
 static void decide(struct session *session, enum session_outcome outcome)
@@ -266,11 +268,11 @@ static enum step answer_data(struct session *session, int code)
 
 static enum step answer_message(struct session *session, int code)
 {
-	if (code / 100 == 2)
-		decide(session, SESSION_DELIVERED);
-	else
+	if (code / 100 != 2)
 		refuse(session, code);
-	return STEP_QUIT;
+	else if (session->pending == 0)
+		decide(session, SESSION_DELIVERED);
+	return session->pending > 0 ? STEP_MESSAGE : STEP_QUIT;
 }
 
 static enum step answer(struct session *session, const struct session_rules *rules, int code)
@@ -322,6 +324,8 @@ static enum session_status take(struct session *session, const struct session_ru
 	/* Who answers before a message has ended does not want the rest, nor can be told so. */
 	if (!is_sent && session->outcome != SESSION_OPEN)
 		return SESSION_OVER;
+	if (session->outcome == SESSION_DELIVERED && session->reused < rules->reuse)
+		return SESSION_DONE;
 	begin_flight(session, rules, next);
 	return SESSION_GOES_ON;
 }
@@ -378,14 +382,35 @@ int session_parse_template(const char *text, struct session_template *ret_templa
 	return 0;
 }
 
+static void set_plan(struct session *session, const struct trace_session *plan)
+{
+	session->plan = *plan;
+	if (session->plan.size_bytes < MESSAGE_SIZE_MIN)
+		session->plan.size_bytes = MESSAGE_SIZE_MIN;
+}
+
 void session_begin(struct session *ret_session, const struct session_rules *rules,
 		   const struct trace_session *plan)
 {
 	memset(ret_session, 0, sizeof(*ret_session));
-	ret_session->plan = *plan;
-	if (ret_session->plan.size_bytes < MESSAGE_SIZE_MIN)
-		ret_session->plan.size_bytes = MESSAGE_SIZE_MIN;
+	set_plan(ret_session, plan);
 	begin_flight(ret_session, rules, STEP_GREETING);
+}
+
+void session_again(struct session *session, const struct session_rules *rules,
+		   const struct trace_session *plan)
+{
+	const struct session before = *session;
+	memset(session, 0, sizeof(*session));
+	session->has_server_piping = before.has_server_piping;
+	session->reused = before.reused + 1;
+	set_plan(session, plan);
+	begin_flight(session, rules, STEP_MAIL);
+}
+
+void session_quit(struct session *session, const struct session_rules *rules)
+{
+	begin_flight(session, rules, STEP_QUIT);
 }
 
 bool session_is_greeted(const struct session *session)

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * session.h - one SMTP session from the client's side, without its connection.
+ * session.h - one session of SMTP or LMTP (RFC 2033) from the client's side, without its connection.
  *
  * Flow: trace.c says what it is to be -> driver.c sends what session_output() gives and
  *       puts in what comes back -> outcome.
@@ -17,6 +17,9 @@
  * message, and then waits for its replies. Of a flight only the offset is kept: the bytes are made
  * again when a socket did not take all of them. So a session has one size, some 100 bytes, in
  * whatever state it is.
+ *
+ * With rules.reuse a session may follow one that was delivered, on the same connection; it begins
+ * with MAIL, and its plan cannot be to leave before.
  *
  * Nothing here allocates, logs, reads a clock or keeps a pointer.
  */
@@ -56,11 +59,13 @@ struct session_rules {
 	unsigned users;
 	enum session_tell tell;
 	bool has_pipelining; /* when the server has it too */
+	bool is_lmtp;	     /* LHLO, and a reply for each recipient behind the message */
+	unsigned reuse;	     /* so many sessions may follow the first one on its connection */
 };
 
 enum session_outcome {
 	SESSION_OPEN,	   /* nothing is decided yet */
-	SESSION_DELIVERED, /* the message was taken over */
+	SESSION_DELIVERED, /* the message was taken over, by LMTP for each that was accepted */
 	SESSION_BOUNCED,   /* every RCPT got 5xx */
 	SESSION_LEFT,	   /* as planned: now the connection is to be closed */
 	SESSION_REFUSED,   /* 5xx to anything else */
@@ -78,6 +83,7 @@ struct session {
 	uint8_t step;		/* what the next reply is about */
 	uint8_t flight;		/* the step with which what is sent now begins */
 	bool has_server_piping; /* the server said PIPELINING */
+	unsigned reused;	/* sessions before it on this connection */
 	unsigned pending;	/* replies that this flight still gets */
 	unsigned rcpt_index;	/* which RCPT the next reply is about, and the flight begins with */
 	unsigned accepted;	/* recipients: 2xx, 5xx, 4xx */
@@ -90,6 +96,7 @@ struct session {
 enum session_status {
 	SESSION_GOES_ON,
 	SESSION_OVER, /* nothing more is to be said: close the connection */
+	SESSION_DONE, /* it was delivered, and another may follow: session_again() or session_quit() */
 };
 
 /* "user%d@example.com" to *ret_template. Negative when it has not one %d, or is too long. */
@@ -111,6 +118,11 @@ void session_sent(struct session *session, size_t size_bytes);
  */
 enum session_status session_input(struct session *session, const struct session_rules *rules,
 				  const char *bytes, size_t size);
+
+/* Behind SESSION_DONE: the next one begins with MAIL on the same connection, or there is none. */
+void session_again(struct session *session, const struct session_rules *rules,
+		   const struct trace_session *plan);
+void session_quit(struct session *session, const struct session_rules *rules);
 
 /* The first reply has come. */
 bool session_is_greeted(const struct session *session);

@@ -47,6 +47,8 @@ enum setup_option {
 	OPT_DRAW,
 	OPT_TELL,
 	OPT_PIPELINING,
+	OPT_LMTP,
+	OPT_REUSE,
 	OPT_SERIES,
 	OPT_PRINT,
 	OPTION_COUNT,
@@ -89,6 +91,10 @@ static const struct options_row rows[OPTION_COUNT] = {
 	[OPT_TELL] = { 0, "tell", "WAY", "the server is told by bind, proxy1, proxy2, xclient" },
 	[OPT_PIPELINING] = { 'p', "pipelining", NULL,
 			     "MAIL, RCPT and DATA at once where the server has it" },
+	[OPT_LMTP] = { 0, "lmtp", NULL, "LMTP in place of SMTP: a reply for each recipient" },
+	[OPT_REUSE] = { 0, "reuse", "N",
+			"closed loop: so many may follow a session on its connection, without QUIT "
+			"(0)" },
 	[OPT_SERIES] = { 0, "series", "FILE", "write a row for each second" },
 	[OPT_PRINT] = { 0, "print", "N", "print the first N sessions and end" },
 };
@@ -96,7 +102,7 @@ static const struct options_row rows[OPTION_COUNT] = {
 static const struct options_table table = {
 	.program = "smtp-load",
 	.usage = "[options] HOST PORT",
-	.summary = "Puts an SMTP server under load and prints what became of the sessions.",
+	.summary = "Puts an SMTP or LMTP server under load and prints what became of the sessions.",
 	.rows = rows,
 	.row_count = OPTION_COUNT,
 };
@@ -328,6 +334,12 @@ static void read_other_option(struct setup *setup, enum setup_option option, con
 	case OPT_PIPELINING:
 		rules->has_pipelining = true;
 		break;
+	case OPT_LMTP:
+		rules->is_lmtp = true;
+		break;
+	case OPT_REUSE:
+		rules->reuse = read_count(name, text, 0, UINT32_MAX - 1);
+		break;
 	case OPT_SERIES:
 		setup->series_path = text;
 		break;
@@ -361,6 +373,14 @@ static void check(struct setup *setup)
 		options_fail(&table, "--connections and --rate are two kinds of load");
 	if (driver->rules.tell != SESSION_TELL_NOTHING && !clients_has_any(&setup->clients))
 		options_fail(&table, "--tell needs addresses, of --clients or --draw");
+	if (driver->rules.reuse > 0 && driver->rate > 0)
+		options_fail(&table, "--reuse is of the closed loop");
+	if (driver->rules.reuse > 0 && driver->rules.tell != SESSION_TELL_NOTHING)
+		options_fail(&table,
+			     "--tell is of connections, and --reuse has many sessions on one");
+	/* One that is to leave behind the greeting or HELO has neither there. */
+	if (driver->rules.reuse > 0 && driver->trace.unfinished > 0)
+		options_fail(&table, "--unfinished has sessions that --reuse cannot begin");
 	if (setup->clients.count > 0 && setup->clients.has_prefix)
 		options_fail(&table, "addresses are of --clients or of --draw");
 	if (driver->timeout_ns == 0)

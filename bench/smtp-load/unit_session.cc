@@ -422,6 +422,80 @@ TEST_CASE("a binary PROXY header has the bytes of its specification", "[smtp-loa
 	CHECK(said.substr(52, 4) == "EHLO");
 }
 
+// What a server of LMTP says behind a message for two recipients.
+struct lmtp_case {
+	const char *replies;
+	session_outcome outcome;
+};
+
+TEST_CASE("by LMTP each recipient that was accepted has a reply of its own", "[smtp-load][session]")
+{
+	const auto wanted = GENERATE(lmtp_case{ "250 ok\r\n250 ok\r\n", SESSION_DELIVERED },
+				     lmtp_case{ "250 ok\r\n452 full\r\n", SESSION_DEFERRED },
+				     lmtp_case{ "552 no\r\n250 ok\r\n", SESSION_REFUSED },
+				     lmtp_case{ "250 ok\r\n", SESSION_OPEN });
+	const size_t chunk = GENERATE(1u, 4096u);
+	const bool is_piping = GENERATE(false, true);
+	CAPTURE(wanted.replies, chunk, is_piping);
+	const server server = [&wanted](const std::string &line) -> std::string {
+		if (line.rfind("LHLO", 0) == 0)
+			return friendly("EHLO");
+		if (line.rfind("EHLO", 0) == 0)
+			return "500 this is LMTP\r\n";
+		if (line == "RCPT TO:<user8@example.com>")
+			return "550 no such user\r\n";
+		return line == "." ? wanted.replies : friendly(line);
+	};
+	session_rules rules = default_rules();
+	rules.is_lmtp = true;
+	rules.has_pipelining = is_piping;
+	const played played = player(rules, plan_of(TRACE_MAIL, 3), server, chunk).run();
+	CHECK(played.session.outcome == wanted.outcome);
+	CHECK(played.session.accepted == 2);
+	CHECK(played.is_over == (wanted.outcome != SESSION_OPEN));
+}
+
+TEST_CASE("a session may follow one that was delivered on its connection", "[smtp-load][session]")
+{
+	session_rules rules = default_rules();
+	rules.has_pipelining = true;
+	rules.reuse = 1;
+	const trace_session plan = plan_of(TRACE_MAIL, 2);
+	session session;
+	std::vector<char> buffer(SESSION_OUTPUT_MAX);
+	const auto hear = [&](const std::string &text) {
+		return session_input(&session, &rules, text.data(), text.size());
+	};
+	const auto say = [&] {
+		std::string said;
+		while (const size_t size = session_output(&session, &rules, buffer.data())) {
+			said.append(buffer.data(), size);
+			session_sent(&session, size);
+		}
+		return said;
+	};
+	session_begin(&session, &rules, &plan);
+	hear("220 mx\r\n");
+	say();
+	hear(friendly("EHLO"));
+	const std::string envelope = say();
+	CHECK(envelope.rfind("MAIL FROM:", 0) == 0);
+	CHECK(hear("250 ok\r\n250 ok\r\n250 ok\r\n354 go on\r\n") == SESSION_GOES_ON);
+	const std::string message = say();
+	REQUIRE(hear("250 ok\r\n") == SESSION_DONE);
+	CHECK(session.outcome == SESSION_DELIVERED);
+
+	session_again(&session, &rules, &plan);
+	CHECK(session.outcome == SESSION_OPEN);
+	CHECK(session_is_greeted(&session));
+	CHECK(say() == envelope);
+	CHECK(hear("250 ok\r\n250 ok\r\n250 ok\r\n354 go on\r\n") == SESSION_GOES_ON);
+	CHECK(say() == message);
+	CHECK(hear("250 ok\r\n") == SESSION_GOES_ON); // one may follow, and has
+	CHECK(say() == "QUIT\r\n");
+	CHECK(hear("221 bye\r\n") == SESSION_OVER);
+}
+
 TEST_CASE("a template has one %d", "[smtp-load][session]")
 {
 	session_template made = {};

@@ -20,7 +20,10 @@ static int print_help(const struct subcommands *table)
 
 static int print_version(const struct subcommands *table)
 {
-	printf("%s %s (%s)\n", table->program, DNSBLV6_VERSION, table->libraries);
+	printf("%s %s", table->program, DNSBLV6_VERSION);
+	if (table->libraries != NULL)
+		printf(" (%s)", table->libraries);
+	printf("\n");
 	return output_end(false) == 0 ? EX_OK : EX_IOERR;
 }
 

@@ -22,7 +22,7 @@ struct subcommand {
 
 struct subcommands {
 	const char *program;
-	const char *libraries; /* for --version */
+	const char *libraries; /* for --version, or NULL */
 	const char *summary;   /* one line */
 	const struct subcommand *rows;
 	size_t row_count;

@@ -87,6 +87,13 @@ class Counts(Served):
         self.check_counts(self.serve_mail(), *MIXED, "--sessions", 60, "--pipelining", "--rate",
                           100, "--poisson")
 
+    def test_the_same_with_many_sessions_on_a_connection(self):
+        server = self.serve_mail()
+        self.check_counts(server, "--bounces", "0.1", "--spam", "0.5", "--sessions", 60,
+                          "--connections", 4, "--reuse", 9)
+        connects = len(re.findall(r"postfix/smtpd\[.* connect from ", server.log()))
+        self.assertLess(connects, 60)
+
     def test_the_series_has_all_sessions(self):
         path = self.path("series.tsv")
         counts, _ = load(*PATIENT, "--sessions", 20, "--series", path,
@@ -187,7 +194,9 @@ class Trouble(harness.Case):
         for arguments in (("--bounces", "1.5"), ("--rate", "1", "--connections", "1"),
                           ("--tell", "proxy1"), ("--tell", "shouting"), ("--valid", "user@x"),
                           ("--leave-after", "lunch"), ("--size-range", "9-1"),
-                          ("--draw", "192.0.2.1/24"), ("--bounces", "0.6", "--unfinished", "0.6")):
+                          ("--draw", "192.0.2.1/24"), ("--bounces", "0.6", "--unfinished", "0.6"),
+                          ("--rate", "1", "--reuse", "1"), (*MIXED, "--reuse", "1"), ("--draw", "192.0.2.0/24", "--tell",
+                                                            "xclient", "--reuse", "1")):
             with self.subTest(arguments=arguments):
                 _, said = load(*arguments, "127.0.0.1", "25", expect=EX_USAGE)
                 self.assertRegex(said, r"^smtp-load: [^\n]+; try 'smtp-load --help'\n$")

@@ -54,6 +54,10 @@ class Manual(Tool):
         items = re.findall(r"(?m)^\.It (?:Fl (\w) , )?Fl -([\w-]+)", page)
         self.assertEqual(sorted(items), sorted(rows))
 
+    def test_the_version_names_no_libraries(self):
+        told, _ = self.call("--version", has_store=False)
+        self.assertRegex(told.decode(), r"^mail-store [0-9.]+\n$")
+
 
 class Mistakes(Tool):
     def is_locked_by(self, pid):
