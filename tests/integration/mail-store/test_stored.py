@@ -258,7 +258,7 @@ class Liars(Case):
             for _ in range(20):
                 client.send(stored.STAT, fd=one)
                 client.take()
-            self.assertEqual(len(os.listdir(f"/proc/{pid}/fd")), before + 1)
+            wait_for(lambda: len(os.listdir(f"/proc/{pid}/fd")) == before + 1, "them to be closed")
             client.send_raw(stored.REQUEST.pack(b"Msr1", stored.STAT, 0, 0, 1, 0, 0, bytes(16), 0, 0),
                             [one, one])
             with self.assertRaises(ConnectionError):

@@ -191,6 +191,7 @@ TEST_CASE("the log through its layer is the store", "[mailstore][layers]")
 	REQUIRE(f.deliver({ "anna", "bert" }, "x\n", &id, &made) == 0);
 	REQUIRE(f.deliver({ "anna", "bert" }, "x\n", &id, &made) == 0);
 	CHECK(memcmp(&id, &made, sizeof(id)) == 0);
+	REQUIRE(maillayer_sync(f.layer) == 0); // the first of a segment, with its name
 	REQUIRE(f.deliver({ "carl" }, "y\n") == 0);
 	struct mailstore_sync sync {
 	};

@@ -253,14 +253,15 @@ int clients_open(uv_loop_t *loop, const struct clients_start *start, struct clie
 {
 	struct clients *clients = calloc(1, sizeof(*clients));
 	if (clients == NULL) {
-		close(start->syncer_fd);
+		for (unsigned i = 0; i < COMMIT_SYNCS; i++)
+			close(start->syncer_fds[i]);
 		return -ENOMEM;
 	}
 	clients->start = *start;
 	clients->loop = loop;
 	LIST_INIT(&clients->list);
 	*ret_clients = clients;
-	int ret = commit_open(loop, start->requests->layer, start->syncer_fd, &commit_rules,
+	int ret = commit_open(loop, start->requests->layer, start->syncer_fds, &commit_rules,
 			      clients, start->counters, &clients->commit);
 	if (ret == 0)
 		ret = doors_open(loop, &clients->start.listen_fd, 1, &door_rules, clients,

@@ -36,7 +36,7 @@ struct clients_start {
 	/* What commit.h says when a sync has failed. */
 	void (*fail)(void *owner, int status);
 	void *owner;
-	int syncer_fd; /* becomes that of commit.h, also when opening fails */
+	const int *syncer_fds; /* become those of commit.h, also when opening fails */
 };
 
 /* All is borrowed but as said. 0 or a negative error; then the loop has to run once more, too. */

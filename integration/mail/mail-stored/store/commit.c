@@ -11,22 +11,44 @@
 
 TAILQ_HEAD(commit_waiters, commit_waiter);
 
+enum sync_state { SYNC_IDLE, SYNC_ASKED, SYNC_DONE };
+
+/* A process of syncer.h, and what it is asked. */
+struct commit_sync {
+	struct commit *commit;
+	int syncer_fd;
+	uv_poll_t poll; /* its replies */
+	enum sync_state state;
+	int status; /* of SYNC_DONE */
+	struct mailstore_sync sync;
+	struct commit_waiters covered;
+};
+
 struct commit {
 	struct maillayer *layer;
 	const struct commit_rules *rules;
 	void *owner;
 	uint64_t *counters;
-	int syncer_fd;
-	uv_poll_t poll;	  /* the syncer's replies */
+	struct commit_sync syncs[COMMIT_SYNCS];
+	/* Those that are not idle: count of them from first on, in the order of their beginning. */
+	unsigned first;
+	unsigned count;
+	uint64_t began_ms; /* the last of them */
+	uv_loop_t *loop;
 	uv_check_t check; /* behind the events of a round */
+	uv_timer_t timer; /* when the last one is long */
 	struct commit_waiters waiting;
-	struct commit_waiters covered; /* by the sync that is under way */
-	bool is_syncing;
-	struct mailstore_sync sync;
 	bool has_failed;
-	unsigned open_handles;
+	unsigned open_polls;
+	bool has_check;
+	bool has_timer;
 	bool is_closed;
 };
+
+static struct commit_sync *sync_at(struct commit *commit, unsigned place)
+{
+	return &commit->syncs[(commit->first + place) % COMMIT_SYNCS];
+}
 
 /* ---- ends of syncs ---- */
 
@@ -45,19 +67,39 @@ static void fail(struct commit *commit, int status)
 	if (commit->has_failed)
 		return;
 	commit->has_failed = true;
-	finish(commit, &commit->covered, status);
+	for (unsigned i = 0; i < commit->count; i++)
+		finish(commit, &sync_at(commit, i)->covered, status);
 	finish(commit, &commit->waiting, status);
 	commit->rules->fail(commit->owner, status);
 }
 
-static void end_sync(struct commit *commit, int status)
+/*
+ * In the order in which they began: a later one that was faster waits, since what is before its
+ * mails in the log may not be there yet, and recovery ends a log at the first gap.
+ */
+static void end_syncs(struct commit *commit)
 {
-	commit->is_syncing = false;
-	int ret = maillayer_sync_end(commit->layer, &commit->sync, status);
-	if (ret != 0)
-		fail(commit, ret);
-	else
-		finish(commit, &commit->covered, 0);
+	while (commit->count > 0 && !commit->has_failed) {
+		struct commit_sync *one = sync_at(commit, 0);
+		if (one->state != SYNC_DONE)
+			return;
+		one->state = SYNC_IDLE;
+		int ret = maillayer_sync_end(commit->layer, &one->sync, one->status);
+		if (ret != 0) {
+			fail(commit, ret);
+			return;
+		}
+		commit->first = (commit->first + 1) % COMMIT_SYNCS;
+		commit->count--;
+		finish(commit, &one->covered, 0);
+	}
+}
+
+static void end_sync(struct commit_sync *one, int status)
+{
+	one->state = SYNC_DONE;
+	one->status = status;
+	end_syncs(one->commit);
 }
 
 /* ---- begins ---- */
@@ -73,24 +115,37 @@ static void sync_here(struct commit *commit)
 		finish(commit, &commit->waiting, ret);
 }
 
-static void begin_sync(struct commit *commit)
+static void begin_sync(struct commit *commit, const struct mailstore_sync *sync)
 {
+	struct commit_sync *one = sync_at(commit, commit->count);
 	commit->counters[STORED_COMMITS]++;
-	commit->is_syncing = true;
-	TAILQ_CONCAT(&commit->covered, &commit->waiting, link);
-	int ret = syncer_ask(commit->syncer_fd, commit->sync.fd);
+	commit->count++;
+	commit->began_ms = uv_now(commit->loop);
+	one->sync = *sync;
+	one->state = SYNC_ASKED;
+	TAILQ_CONCAT(&one->covered, &commit->waiting, link);
+	int ret = syncer_ask(one->syncer_fd, sync->fd);
 	/* It has ended, and its reply would have said so in a moment: this once we wait ourselves. */
 	if (ret != 0)
-		end_sync(commit, fdatasync(commit->sync.fd) == 0 ? 0 : -errno);
+		end_sync(one, fdatasync(sync->fd) == 0 ? 0 : -errno);
+}
+
+/* Another one beside those that are under way is for a disk that takes its time. */
+static bool may_begin(struct commit *commit)
+{
+	if (commit->has_failed || TAILQ_EMPTY(&commit->waiting) || commit->count == COMMIT_SYNCS)
+		return false;
+	return commit->count == 0 || uv_now(commit->loop) >= commit->began_ms + COMMIT_LONG_MS;
 }
 
 static void step(struct commit *commit)
 {
-	if (commit->is_syncing || commit->has_failed || TAILQ_EMPTY(&commit->waiting))
+	struct mailstore_sync sync;
+	if (!may_begin(commit))
 		return;
-	int ret = maillayer_sync_begin(commit->layer, &commit->sync);
+	int ret = maillayer_sync_begin(commit->layer, &sync);
 	if (ret == 0)
-		begin_sync(commit);
+		begin_sync(commit, &sync);
 	else if (ret == -EOPNOTSUPP)
 		sync_here(commit);
 	else if (ret == DNSBLV6_ENOTFOUND) /* another one, of the index say, has covered them */
@@ -99,31 +154,41 @@ static void step(struct commit *commit)
 		fail(commit, ret);
 }
 
+static void on_timer(uv_timer_t *timer)
+{
+	step(timer->data);
+}
+
+/* The timer is for clients that all wait: nothing else would wake the loop. */
 static void on_check(uv_check_t *check)
 {
-	step(check->data);
+	struct commit *commit = check->data;
+	step(commit);
+	bool has_more = !TAILQ_EMPTY(&commit->waiting) && commit->count > 0 &&
+			commit->count < COMMIT_SYNCS && !commit->has_failed;
+	if (has_more && !uv_is_active((uv_handle_t *)&commit->timer))
+		uv_timer_start(&commit->timer, on_timer, COMMIT_LONG_MS, 0);
 }
 
 static void on_reply(uv_poll_t *poll, int status, int events)
 {
-	struct commit *commit = poll->data;
+	struct commit_sync *one = poll->data;
 	int result = 0;
 	(void)events;
 	/* libuv says -EBADF of a socket whose other end was killed with something unread. */
-	int ret = status < 0 ? -ECONNRESET : syncer_take(commit->syncer_fd, &result);
+	int ret = status < 0 ? -ECONNRESET : syncer_take(one->syncer_fd, &result);
 	if (ret == -EAGAIN)
 		return;
 	if (ret < 0) {
-		ret = -ECONNRESET;
 		uv_poll_stop(poll);
 		/* Whether the disk has it is not known: it counts as if it had not. */
-		if (commit->is_syncing)
-			end_sync(commit, ret);
-		fail(commit, ret);
+		if (one->state == SYNC_ASKED)
+			end_sync(one, -ECONNRESET);
+		fail(one->commit, -ECONNRESET);
 		return;
 	}
-	if (commit->is_syncing)
-		end_sync(commit, result);
+	if (one->state == SYNC_ASKED)
+		end_sync(one, result);
 }
 
 void commit_add(struct commit *commit, struct commit_waiter *waiter)
@@ -139,19 +204,31 @@ void commit_finish(struct commit *commit)
 {
 	if (commit->has_failed)
 		return;
-	/* It covers what the syncer is at, too, whose word may still come. */
+	/* It covers what the syncers are at, too, whose word may still come. */
 	int ret = maillayer_sync(commit->layer);
 	if (ret != 0) {
 		fail(commit, ret);
 		return;
 	}
-	finish(commit, &commit->covered, 0);
+	for (unsigned i = 0; i < commit->count; i++)
+		finish(commit, &sync_at(commit, i)->covered, 0);
 	finish(commit, &commit->waiting, 0);
 }
 
 /* ---- begin and end ---- */
 
-int commit_open(uv_loop_t *loop, struct maillayer *layer, int syncer_fd,
+static int open_sync(struct commit *commit, unsigned place, uv_loop_t *loop)
+{
+	struct commit_sync *one = &commit->syncs[place];
+	int ret = uv_poll_init(loop, &one->poll, one->syncer_fd);
+	if (ret != 0)
+		return ret;
+	one->poll.data = one;
+	commit->open_polls++;
+	return uv_poll_start(&one->poll, UV_READABLE, on_reply);
+}
+
+int commit_open(uv_loop_t *loop, struct maillayer *layer, const int *syncer_fds,
 		const struct commit_rules *rules, void *owner, uint64_t *counters,
 		struct commit **ret_commit)
 {
@@ -162,20 +239,24 @@ int commit_open(uv_loop_t *loop, struct maillayer *layer, int syncer_fd,
 	commit->rules = rules;
 	commit->owner = owner;
 	commit->counters = counters;
-	commit->syncer_fd = syncer_fd;
+	commit->loop = loop;
 	TAILQ_INIT(&commit->waiting);
-	TAILQ_INIT(&commit->covered);
-	commit->poll.data = commit->check.data = commit;
+	commit->check.data = commit->timer.data = commit;
+	for (unsigned i = 0; i < COMMIT_SYNCS; i++) {
+		commit->syncs[i] =
+			(struct commit_sync){ .commit = commit, .syncer_fd = syncer_fds[i] };
+		TAILQ_INIT(&commit->syncs[i].covered);
+	}
 	*ret_commit = commit;
-	int ret = uv_poll_init(loop, &commit->poll, syncer_fd);
-	if (ret != 0)
-		return ret;
-	commit->open_handles++;
-	ret = uv_check_init(loop, &commit->check);
-	if (ret != 0)
-		return ret;
-	commit->open_handles++;
-	ret = uv_poll_start(&commit->poll, UV_READABLE, on_reply);
+	int ret = 0;
+	for (unsigned i = 0; ret == 0 && i < COMMIT_SYNCS; i++)
+		ret = open_sync(commit, i, loop);
+	if (ret == 0)
+		ret = uv_check_init(loop, &commit->check);
+	commit->has_check = ret == 0;
+	if (ret == 0)
+		ret = uv_timer_init(loop, &commit->timer);
+	commit->has_timer = ret == 0;
 	return ret == 0 ? uv_check_start(&commit->check, on_check) : ret;
 }
 
@@ -184,18 +265,22 @@ void commit_close(struct commit *commit)
 	if (commit == NULL || commit->is_closed)
 		return;
 	commit->is_closed = true;
-	if (commit->open_handles > 0)
-		uv_close((uv_handle_t *)&commit->poll, NULL);
-	if (commit->open_handles > 1)
+	for (unsigned i = 0; i < commit->open_polls; i++)
+		uv_close((uv_handle_t *)&commit->syncs[i].poll, NULL);
+	if (commit->has_check)
 		uv_close((uv_handle_t *)&commit->check, NULL);
+	if (commit->has_timer)
+		uv_close((uv_handle_t *)&commit->timer, NULL);
 }
 
 void commit_free(struct commit *commit)
 {
 	if (commit == NULL)
 		return;
-	if (commit->is_syncing)
-		close(commit->sync.fd);
-	close(commit->syncer_fd);
+	for (unsigned i = 0; i < COMMIT_SYNCS; i++) {
+		if (commit->syncs[i].state != SYNC_IDLE)
+			close(commit->syncs[i].sync.fd);
+		close(commit->syncs[i].syncer_fd);
+	}
 	free(commit);
 }

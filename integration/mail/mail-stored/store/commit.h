@@ -9,7 +9,10 @@
  *       covers. What comes meanwhile is covered by the next one.
  *
  * While the disk is slow the loop goes on taking mails, so that the next sync has more of them: with
- * many clients there are few syncs, and each of them is as long as the disk wants it to be.
+ * many clients there are few syncs, and each of them is as long as the disk wants it to be. On a disk
+ * that takes longer than COMMIT_LONG_MS for one, up to COMMIT_SYNCS are under way at a time, so that a
+ * mail that comes behind a beginning waits for one sync and not for two. Replies keep the order of the
+ * log: what is said to be on disk has nothing before it that is not.
  *
  * When a sync has failed the layer has stopped: done() and fail() have its status, and nothing else
  * is of use any more. A sync whose process has ended counts as failed, with -ECONNRESET.
@@ -41,8 +44,11 @@ struct commit_rules {
 
 struct commit;
 
-/* layer, rules, owner and counters are borrowed; syncer_fd is the commit's. */
-int commit_open(uv_loop_t *loop, struct maillayer *layer, int syncer_fd,
+#define COMMIT_SYNCS   3
+#define COMMIT_LONG_MS 2
+
+/* layer, rules, owner and counters are borrowed; syncer_fds, COMMIT_SYNCS of them, are the commit's. */
+int commit_open(uv_loop_t *loop, struct maillayer *layer, const int *syncer_fds,
 		const struct commit_rules *rules, void *owner, uint64_t *counters,
 		struct commit **ret_commit);
 void commit_add(struct commit *commit, struct commit_waiter *waiter);

@@ -48,7 +48,7 @@ struct service {
 	struct keeper keeper;
 	struct upkeep upkeep;
 	uv_loop_t loop;
-	int syncer_fd;
+	int syncer_fds[COMMIT_SYNCS]; /* -1: none */
 	int status;
 	bool is_stopping;
 	uint64_t gauge_values[GAUGE_COUNT];
@@ -226,7 +226,7 @@ static int start_handles(struct service *service)
 		.counters = service->start->counters,
 		.fail = on_fail,
 		.owner = service,
-		.syncer_fd = service->syncer_fd,
+		.syncer_fds = service->syncer_fds,
 	};
 	service->keeper = (struct keeper){
 		.layer = service->layer,
@@ -236,8 +236,8 @@ static int start_handles(struct service *service)
 		.fail = on_fail,
 		.owner = service,
 	};
-	service->syncer_fd = -1;
 	int ret = clients_open(&service->loop, &start, &service->clients);
+	memset(service->syncer_fds, -1, sizeof(service->syncer_fds));
 	if (ret == 0)
 		ret = keeper_open(&service->keeper, &service->loop);
 	if (ret == 0)
@@ -269,15 +269,28 @@ static void close_parts(struct service *service)
 	requests_deinit(&service->requests);
 	maillayer_close(service->layer);
 	users_close(service->users);
-	if (service->syncer_fd >= 0)
-		close(service->syncer_fd);
+	for (unsigned i = 0; i < COMMIT_SYNCS; i++)
+		if (service->syncer_fds[i] >= 0)
+			close(service->syncer_fds[i]);
+}
+
+static int begin_syncers(struct service *service)
+{
+	int ret = 0;
+	memset(service->syncer_fds, -1, sizeof(service->syncer_fds));
+	for (unsigned i = 0; ret == 0 && i < COMMIT_SYNCS; i++) {
+		pid_t pid = syncer_begin(&service->start->setup->owner, &service->syncer_fds[i]);
+		ret = pid < 0 ? (int)pid : 0;
+	}
+	return ret;
 }
 
 int store_process_run(const struct store_process_start *start)
 {
-	struct service service = { .start = start, .syncer_fd = -1, .status = EX_OK };
-	pid_t syncer = syncer_begin(&start->setup->owner, &service.syncer_fd);
-	int ret = syncer < 0 ? (int)syncer : uv_loop_init(&service.loop);
+	struct service service = { .start = start, .status = EX_OK };
+	int ret = begin_syncers(&service);
+	if (ret == 0)
+		ret = uv_loop_init(&service.loop);
 	if (ret != 0) {
 		log_error(context, "process not begun (%s)", strerror(-ret));
 		return EX_OSERR;
