@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 
 USER, PASSWORD = "anna", "Secret4all"
@@ -208,4 +209,187 @@ class DovecotLocking(Dovecot):
     note = "As above, with `pop3_lock_session = yes`, which is not its default."
 
 
-SERVERS = {"dovecot": Dovecot, "dovecot-locking": DovecotLocking}
+# The others: each in a Debian of its own, with mounts and processes that end with it.
+
+UID = 5001
+
+
+class RootServer(Server):
+    """A server in a root that debootstrap makes, or that POP3_PEERS_BASE has a copy of."""
+
+    packages = ()
+    script = ""  # of sh, in the root, {port}, {tls_port} and {lmtp_port} filled in; its last command lasts
+
+    def __init__(self, directory):
+        super().__init__(directory)
+        self.root = self.path("root")
+        self.lmtp_port = free_port()
+
+    def make_root(self):
+        """With the packages, a user with a password, and no daemon started."""
+        base = os.environ.get("POP3_PEERS_BASE")
+        if base is None and shutil.which("debootstrap") is None:
+            raise NoPeer("debootstrap is not installed")
+        self.run(["cp", "-a", f"{base}/.", self.root] if base else
+                 ["debootstrap", "--variant=minbase", "bookworm", self.root])
+        shutil.copy("/etc/resolv.conf", os.path.join(self.root, "etc/resolv.conf"))
+        self.write("root/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n", 0o755)
+        # What daemons look for, and containers do not always permit to be made.
+        self.run_in_root("[ -e /dev/null ] || mknod -m 666 /dev/null c 1 3; "
+                         "[ -e /dev/urandom ] || mknod -m 666 /dev/urandom c 1 9")
+        self.run_in_root("export DEBIAN_FRONTEND=noninteractive; apt-get update; "
+                         f"apt-get install -y --no-install-recommends {' '.join(self.packages)}")
+        self.run_in_root(f"useradd -m -u {UID} -s /bin/sh {USER}; echo {USER}:{PASSWORD} | chpasswd")
+        cert, key = self.certificate()
+        with open(cert, encoding="ascii") as one, open(key, encoding="ascii") as other:
+            self.write("root/etc/peer.pem", other.read() + one.read())
+
+    def run(self, arguments):
+        """A command that has to succeed."""
+        done = subprocess.run(arguments, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        if done.returncode:
+            raise NoPeer(f"{' '.join(arguments)[:80]}: {(done.stdout + done.stderr)[-300:]}")
+
+    def run_in_root(self, script):
+        """A script of sh that has to succeed in the root."""
+        self.run(["chroot", self.root, "sh", "-c", script])
+
+    def start(self):
+        """The root, then the script."""
+        self.make_root()
+        self.configure()
+        script = self.script.format(port=self.port, tls_port=self.tls_port, lmtp_port=self.lmtp_port)
+        self.spawn(["unshare", "--mount", "--pid", "--fork", "--kill-child", "chroot", self.root, "sh", "-c",
+                    "mount -t proc proc /proc\n" + script])
+        self.await_port(self.port)
+
+    def configure(self):
+        """What the script needs."""
+
+    def version(self):
+        return subprocess.run(["chroot", self.root, "dpkg-query", "-W", "-f", "${Version}", self.package],
+                              check=True, capture_output=True, text=True).stdout
+
+
+class Courier(RootServer):
+    """Its parts are started as its own scripts start them."""
+
+    package = "courier-pop"
+    packages = ("courier-pop", "nullmailer")
+    note = ("Maildir with LF, passwords by PAM, its own settings but for these: 60 connections, PLAIN, "
+            "STLS.")
+    script = """\
+/usr/sbin/authdaemond start
+set -a
+. /etc/courier/pop3d
+. /etc/courier/pop3d-ssl
+POP3AUTH=PLAIN POP3AUTH_TLS=PLAIN POP3_STARTTLS=YES COURIERTLS=/usr/bin/couriertls TLS_CERTFILE=/etc/peer.pem
+[ -x $COURIERTLS ] || COURIERTLS=/usr/lib/courier/couriertls
+tcpd="/usr/sbin/couriertcpd -address=127.0.0.1 -maxprocs=60 -maxperip=60 -nodnslookup -noidentlookup"
+login="/usr/lib/courier/courier/courierpop3login /usr/lib/courier/courier/courierpop3d Maildir"
+POP3_TLS=1 POP3_STARTTLS=NO $tcpd {tls_port} $COURIERTLS -server -tcpd $login &
+exec $tcpd {port} $login
+"""
+
+    def configure(self):
+        self.write("reset.sh", f"d={self.root}/home/{USER}/Maildir u={UID}:{UID}\n"
+                   + MAILDIR_RESET % "tr -d '\\r'")
+
+
+class Popa3d(RootServer):
+    """Its own daemon mode knows port 110 alone, so that each connection is accepted here."""
+
+    package = "popa3d"
+    packages = ("popa3d",)
+    note = ("mbox with LF in /var/mail, passwords by PAM, as inetd starts it. It has no TLS. An mbox changes lines "
+            "that begin with \"From \".")
+
+    def start(self):
+        self.make_root()
+        box = f"{self.root}/var/mail/{USER}"
+        self.write("reset.sh", f"""\
+for file in "$POP3_SUITE_MAILS"/*; do
+	[ -e "$file" ] || continue
+	echo "From sender@example.net Mon Jan  6 12:00:00 2025"
+	tr -d '\\r' <"$file" | sed 's/^From />&/'
+	echo
+done >{box}
+chown {UID}:mail {box}
+chmod 660 {box}
+""")
+        self.spawn([sys.executable, os.path.abspath(__file__), str(self.port), "chroot", self.root, "/usr/sbin/popa3d"])
+        self.await_port(self.port)
+
+    def options(self):
+        options = super().options()
+        options.remove("--stls")
+        place = options.index("--tls-port")
+        return options[:place] + options[place + 2:]
+
+
+class Cyrus(RootServer):
+    """Mails come by its LMTP, as its spool is its own."""
+
+    package = "cyrus-pop3d"
+    packages = ("cyrus-pop3d", "sasl2-bin", "libsasl2-modules")
+    note = ("Mails by LMTP, passwords in sasldb2, PLAIN and SCRAM-SHA-256, also in the clear; popminpoll 0, its "
+            "own mailbox made at the first login.")
+    script = """\
+mkdir -p /run/cyrus/socket /run/cyrus/proc /run/cyrus/lock
+chown -R cyrus:mail /run/cyrus
+exec /usr/lib/cyrus/bin/master
+"""
+
+    def configure(self):
+        conf = os.path.join(self.root, "etc/imapd.conf")
+        with open(conf, encoding="utf-8") as file:
+            lines = [line for line in file if not line.startswith(("popminpoll", "autocreate", "sasl_mech",
+                                                                   "tls_server", "sasl_pwcheck"))]
+        self.write("root/etc/imapd.conf", "".join(lines) + """\
+popminpoll: 0
+autocreate_quota: 0
+autocreate_post: yes
+servername: localhost
+sasl_pwcheck_method: auxprop
+sasl_auxprop_plugin: sasldb
+sasl_mech_list: PLAIN SCRAM-SHA-256
+tls_server_cert: /etc/peer.pem
+tls_server_key: /etc/peer.pem
+""")
+        self.write("root/etc/cyrus.conf", f"""\
+START {{
+	recover cmd="/usr/sbin/cyrus ctl_cyrusdb -r"
+}}
+SERVICES {{
+	pop3 cmd="pop3d" listen="127.0.0.1:{self.port}" prefork=0 maxchild=100
+	pop3s cmd="pop3d -s" listen="127.0.0.1:{self.tls_port}" prefork=0 maxchild=100
+	lmtp cmd="lmtpd -a" listen="127.0.0.1:{self.lmtp_port}" prefork=0 maxchild=20
+}}
+EVENTS {{
+}}
+""")
+        self.run_in_root(f"echo {PASSWORD} | saslpasswd2 -p -c -u localhost {USER}; chown cyrus /etc/sasldb2; "
+                         "chown cyrus /etc/peer.pem")
+
+    def options(self):
+        options = super().options()
+        place = options.index("--reset")
+        return options[:place] + ["--deliver-lmtp", f"127.0.0.1:{self.lmtp_port}", "--recipient", USER]
+
+
+SERVERS = {"dovecot": Dovecot, "dovecot-locking": DovecotLocking, "courier": Courier, "popa3d": Popa3d,
+           "cyrus": Cyrus}
+
+
+def serve(port, arguments):
+    """As inetd does: a process for each connection."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.create_server(("127.0.0.1", port), backlog=100) as listener:
+        while True:
+            connection, _ = listener.accept()
+            with connection:
+                subprocess.Popen(arguments, stdin=connection, stdout=connection)
+
+
+if __name__ == "__main__":
+    serve(int(sys.argv[1]), sys.argv[2:])

@@ -13,10 +13,11 @@ import signal
 import time
 
 from mailbox import SETS, CannotFill
-from pop3 import Closed, Failure, Pop, lax_tls, show
+from pop3 import Closed, Failure, Pop, Silent, lax_tls, show
 
 LIMIT_S = 30
 AGAIN_S = 8
+SECOND_S = 15
 
 CASES = []
 
@@ -135,6 +136,24 @@ class Bench:
         reply = pop.command(f"USER {self.user}")
         return pop.command(f"PASS {self.password}") if reply.is_ok else reply
 
+    def second_login(self):
+        """The reply to a login while another session lasts, or None where it waits for its end."""
+        pop = self.ready()
+        pop.socket.settimeout(SECOND_S)
+        try:
+            return self.try_login(pop)
+        except Silent:
+            return None
+
+    def refused_second(self):
+        """That reply where it is a refusal, else NotOffered."""
+        reply = self.second_login()
+        if reply is None:
+            raise NotOffered(f"a second session has no reply within {SECOND_S} s")
+        if reply.is_ok:
+            raise NotOffered("a second session is let in")
+        return reply
+
     def end(self):
         """Closes all that a test left open."""
         for pop in self.opened:
@@ -151,6 +170,10 @@ class Bench:
                 pop = self.ready()
                 if self.try_login(pop).is_ok:
                     pop.command("QUIT")
+                    self.end()
+                    # Now, as it takes a session, which a test may have already.
+                    for when in ("before", "after"):
+                        self.capabilities(when)
                     return
             except (Failure, NotOffered) as error:
                 if way == "tls":
