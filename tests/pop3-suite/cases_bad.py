@@ -16,7 +16,7 @@ def _unharmed(bench, number=3):
 
 
 @case("1939", "3", "MUST", "A command that ends with LF and no CR is taken as one, refused, or ends the session",
-      mails="three", changes=True)
+      mails="three")
 def bare_lf(bench):
     pop = bench.login()
     pop.send(b"NOOP\nSTAT\r\n")
@@ -33,7 +33,7 @@ def bare_lf(bench):
 
 
 @case("1939", "3", "MUST", "A CR within a command ends none: what is behind it is not executed",
-      mails="three", changes=True)
+      mails="three")
 def bare_cr(bench):
     pop = bench.login()
     try:
@@ -45,7 +45,7 @@ def bare_cr(bench):
     _unharmed(bench)
 
 
-@case("1939", "3", "MUST", "A NUL ends no argument: a command with one is refused", mails="three", changes=True)
+@case("1939", "3", "MUST", "A NUL ends no argument: a command with one is refused", mails="three")
 def nul_in_command(bench):
     for text in (b"DELE 1\0", b"DELE 1\0 2", b"DELE\x001", b"\0DELE 1", b"NO\0OP", b"RETR 1\0x"):
         pop = bench.login()
@@ -105,7 +105,7 @@ def megabyte_after_login(bench):
 
 
 @case("2449", "4", "MUST", "The end of a line that is too long is not executed as a command of its own",
-      mails="three", changes=True)
+      mails="three")
 def long_line_is_one_command(bench):
     for size in (255, 512, 1000, 1024, 2048, 4096, 8192, 16384, 32768, 65536):
         for length in (size - 2, size - 1, size):
@@ -130,7 +130,7 @@ def octet_by_octet(bench):
             expect_mail(pop.rest(reply).content, bench.mails[0])
 
 
-@case("1939", "6", "MUST", "A connection that ends at any octet of a command removes nothing", mails="three", changes=True)
+@case("1939", "6", "MUST", "A connection that ends at any octet of a command removes nothing", mails="three")
 def cut_at_each_octet(bench):
     text = b"DELE 1\r\nQUIT\r"
     for cut in range(1, len(text) + 1):
@@ -168,7 +168,7 @@ def stalled_reader_and_others(bench):
 
 
 @case("1939", "3", "MUST", "A client that closes amid RETR gives the lock back, and the mail is there",
-      mails="kind-large", changes=True)
+      mails="kind-large")
 def closed_amid_retr(bench):
     for abruptly in (True, False):
         pop = _stalled(bench)
@@ -233,7 +233,7 @@ def hostile_names(bench):
 
 
 @case("1939", "3", "MUST", "Blanks before, between and behind words are one command with one reply",
-      mails="three", changes=True)
+      mails="three")
 def surplus_blanks(bench):
     pop = bench.login()
     for text in ("NOOP ", " NOOP", "LIST  1", "LIST 1 ", "LIST\t1", "  ", "LIST 1  2", "UIDL  1"):
@@ -245,7 +245,7 @@ def surplus_blanks(bench):
         expect(found.is_ok and found.text.startswith(b"3 "), f'behind "{text}" {found}')
 
 
-@case("1939", "3", "MUST", "LIST, RETR, DELE with a second argument are refused", mails="three", changes=True)
+@case("1939", "3", "MUST", "LIST, RETR, DELE with a second argument are refused", mails="three")
 def second_arguments(bench):
     pop = bench.login()
     for text in ("LIST 1 2", "RETR 1 2", "DELE 1 2"):
@@ -284,7 +284,7 @@ def line_without_end(bench):
     bench.alive()
 
 
-@case("1939", "6", "MUST", "Commands behind QUIT in one packet are not executed", mails="three", changes=True)
+@case("1939", "6", "MUST", "Commands behind QUIT in one packet are not executed", mails="three")
 def commands_behind_quit(bench):
     pop = bench.login()
     pop.send(b"QUIT\r\nDELE 1\r\nQUIT\r\n")

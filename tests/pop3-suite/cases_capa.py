@@ -174,7 +174,7 @@ def pipelining_with_errors(bench):
     expect_mail(replies[3].content, bench.mails[2])
 
 
-@case("2449", "6.6", "MUST", "DELE and QUIT in one packet remove the mail", mails="three", changes=True)
+@case("2449", "6.6", "MUST", "DELE and QUIT in one packet remove the mail", mails="three")
 def pipelining_to_quit(bench):
     for reply in _pipelined(bench, bench.login(), ["DELE 1", "DELE 2", "QUIT"]):
         expect_ok(reply)

@@ -155,7 +155,7 @@ def dele_deleted(bench):
     expect(stat(pop)[0] == 2, "STAT has not two mails")
 
 
-@case("1939", "6", "MUST", "QUIT removes what is marked as deleted, and nothing else", mails="three", changes=True)
+@case("1939", "6", "MUST", "QUIT removes what is marked as deleted, and nothing else", mails="three")
 def quit_removes(bench):
     pop = bench.login()
     expect_ok(pop.command("DELE 2"))
@@ -166,7 +166,7 @@ def quit_removes(bench):
     expect_mail(retr(pop, 2), bench.mails[2])
 
 
-@case("1939", "6", "MUST", "All mails can be removed at once", mails="many", changes=True)
+@case("1939", "6", "MUST", "All mails can be removed at once", mails="many")
 def quit_removes_all(bench):
     pop = bench.login()
     for number in range(1, 121):
@@ -176,7 +176,7 @@ def quit_removes_all(bench):
     expect(bench.count() == 0, "mails are left")
 
 
-@case("1939", "6", "MUST", "A session that ends without QUIT removes nothing", mails="three", changes=True)
+@case("1939", "6", "MUST", "A session that ends without QUIT removes nothing", mails="three")
 def drop_removes_nothing(bench):
     for abruptly in (False, True):
         pop = bench.login()
@@ -187,7 +187,7 @@ def drop_removes_nothing(bench):
         expect(number == 3, f"{number} mails are left of 3")
 
 
-@case("1939", "6", "MUST", "A QUIT that is cut off before its CRLF removes nothing", mails="three", changes=True)
+@case("1939", "6", "MUST", "A QUIT that is cut off before its CRLF removes nothing", mails="three")
 def cut_quit_removes_nothing(bench):
     for cut in (b"QUIT", b"QUI", b"QUIT\r"):
         pop = bench.login()
@@ -198,7 +198,7 @@ def cut_quit_removes_nothing(bench):
         expect(number == 3, f"behind {show(cut)} and the end {number} mails are left of 3")
 
 
-@case("1939", "5", "MUST", "RSET unmarks what is marked as deleted", mails="three", changes=True)
+@case("1939", "5", "MUST", "RSET unmarks what is marked as deleted", mails="three")
 def rset(bench):
     pop = bench.login()
     before = stat(pop)
@@ -212,7 +212,7 @@ def rset(bench):
     expect(number == 3, f"behind QUIT {number} mails are left of 3")
 
 
-@case("1939", "5", "MUST", "What is marked behind RSET is removed", mails="three", changes=True)
+@case("1939", "5", "MUST", "What is marked behind RSET is removed", mails="three")
 def dele_after_rset(bench):
     pop = bench.login()
     expect_ok(pop.command("DELE 1"))
@@ -343,7 +343,7 @@ def uidl_persists(bench):
     expect(after == before, f"without QUIT {before} became {after}")
 
 
-@case("1939", "7", "MUST", "Ids stay with their mails when another is removed", mails="three", changes=True)
+@case("1939", "7", "MUST", "Ids stay with their mails when another is removed", mails="three")
 def uidl_persists_over_removal(bench):
     pop = _uidl_login(bench)
     before = uidl(pop)
@@ -391,7 +391,7 @@ def _bad_number(name, text):
         expect(found == 3, f"STAT has {found} mails of 3")
     function.__name__ = f"number_{name}"
     case("1939", "3", "MUST", f'A message number {name.replace("_", " ")} is refused by every command',
-         mails="three", changes=True)(function)
+         mails="three")(function)
 
 
 def _refused(pop, text):

@@ -257,7 +257,7 @@ def noop(bench):
 
 @case("1939", "4", "MUST",
       "What another session does changes no mail of an open one: it is refused, or its QUIT waits",
-      mails="three", changes=True)
+      mails="three")
 def exclusive_lock(bench):
     first = bench.login()
     expect(stat(first)[0] == 3, "STAT has not three mails")
@@ -314,7 +314,7 @@ def lock_ends_with_connection(bench):
 
 
 @case("1939", "5", "MUST", "Mails are numbered from 1 on, in decimal, and anew in the next session",
-      mails="three", changes=True)
+      mails="three")
 def numbers(bench):
     pop = bench.login()
     expect(list(listing(pop)) == [1, 2, 3], f"LIST has {list(listing(pop))}")

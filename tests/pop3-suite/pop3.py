@@ -71,6 +71,7 @@ class Pop:
         self.socket = socket.create_connection(address, timeout=wait_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.buffer, self.log, self.raw = b"", [], b""
+        self.has_deleted = False
         if tls is not None:
             self.start_tls(tls)
 
@@ -83,6 +84,7 @@ class Pop:
 
     def send(self, data):
         """Sends bytes as they are."""
+        self.has_deleted |= b"DELE" in data
         try:
             self.socket.sendall(data)
         except socket.timeout as error:

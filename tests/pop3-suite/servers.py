@@ -279,6 +279,8 @@ class Courier(RootServer):
     note = ("Maildir with LF, passwords by PAM, its own settings but for these: 60 connections, PLAIN, "
             "STLS.")
     script = """\
+mkdir -p /run/courier/authdaemon
+chown -R courier:courier /run/courier
 /usr/sbin/authdaemond start
 set -a
 . /etc/courier/pop3d

@@ -31,13 +31,13 @@ class TooLong(Exception):
 
 
 class Case:
-    """A test: name, clause, sentence, the mails it needs (None: any), whether it changes them."""
+    """A test: name, clause, sentence, the mails it needs (None: any)."""
 
-    def __init__(self, function, clause, sentence, mails, changes):
+    def __init__(self, function, clause, sentence, mails):
         self.function = function
         self.name = function.__name__.replace("_", "-")
         self.rfc, self.section, self.level = clause
-        self.sentence, self.mails, self.changes = sentence, mails, changes
+        self.sentence, self.mails = sentence, mails
 
     @property
     def clause(self):
@@ -45,11 +45,11 @@ class Case:
         return f"RFC {self.rfc}, {self.section}"
 
 
-def case(rfc, section, level, sentence, mails=None, changes=False):
+def case(rfc, section, level, sentence, mails=None):
     """Registers the function below it."""
     def register(function):
         assert level in ("MUST", "SHOULD", "MAY") and (mails is None or mails in SETS)
-        CASES.append(Case(function, (rfc, section, level), sentence, mails, changes))
+        CASES.append(Case(function, (rfc, section, level), sentence, mails))
         return function
     return register
 
@@ -77,6 +77,7 @@ class Bench:
         self.stls = options.stls
         self.way = "plain"
         self.mails, self.opened, self.offers = [], [], {}
+        self.has_deleted = False  # what is in the mailbox then depends on the server
 
     # Connections.
 
@@ -157,6 +158,7 @@ class Bench:
     def end(self):
         """Closes all that a test left open."""
         for pop in self.opened:
+            self.has_deleted |= pop.has_deleted
             pop.close()
         self.opened.clear()
 
@@ -344,6 +346,7 @@ def run(test, bench, mailbox):
         if test.mails is not None:
             mailbox.fill(test.mails, bench)
             bench.mails = SETS[test.mails]
+        bench.has_deleted = False
     except (CannotFill, Failure) as error:
         bench.end()
         return Result(test, "not run", f"no mailbox: {error}")
@@ -363,6 +366,6 @@ def run(test, bench, mailbox):
     finally:
         signal.alarm(0)
         bench.end()
-    if test.changes or result.verdict == "fail":
+    if bench.has_deleted or result.verdict == "fail":
         mailbox.state = None
     return result
