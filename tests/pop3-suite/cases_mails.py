@@ -97,7 +97,7 @@ _carries("eight-bit", "MUST", "RETR gives octets beyond ASCII as they were")
 _carries("no-body", "MUST", "RETR gives a mail without a body as it was")
 _carries("blank-end", "MUST", "RETR gives empty lines at the end as they were")
 _carries("trailing-blanks", "MUST", "RETR gives blanks at the end of lines as they were")
-_carries("from-line", "MUST", 'RETR gives lines that begin with "From " as they were')
+_carries("from-line", "SHOULD", 'RETR gives lines that begin with "From " as they were')
 _carries("large", "MUST", "RETR gives a mail of a megabyte as it was")
 
 

@@ -296,6 +296,8 @@ exec $tcpd {port} $login
     def configure(self):
         self.write("reset.sh", f"d={self.root}/home/{USER}/Maildir u={UID}:{UID}\n"
                    + MAILDIR_RESET % "tr -d '\\r'")
+        # It lets nobody in without one.
+        self.run(["env", f"POP3_SUITE_MAILS={self.directory}/none", "sh", self.path("reset.sh")])
 
 
 class Popa3d(RootServer):
@@ -334,7 +336,7 @@ class Cyrus(RootServer):
 
     package = "cyrus-pop3d"
     packages = ("cyrus-pop3d", "sasl2-bin", "libsasl2-modules")
-    note = ("Mails by LMTP, passwords in sasldb2, PLAIN and SCRAM-SHA-256, also in the clear; popminpoll 0, its "
+    note = ("Mails by LMTP, passwords in sasldb2, PLAIN and SCRAM-SHA-256, also in the clear; popminpoll 0, duplicatesuppression no, its "
             "own mailbox made at the first login.")
     script = """\
 mkdir -p /run/cyrus/socket /run/cyrus/proc /run/cyrus/lock
@@ -345,10 +347,11 @@ exec /usr/lib/cyrus/bin/master
     def configure(self):
         conf = os.path.join(self.root, "etc/imapd.conf")
         with open(conf, encoding="utf-8") as file:
-            lines = [line for line in file if not line.startswith(("popminpoll", "autocreate", "sasl_mech",
+            lines = [line for line in file if not line.startswith(("popminpoll", "autocreate", "sasl_mech", "duplicate",
                                                                    "tls_server", "sasl_pwcheck"))]
         self.write("root/etc/imapd.conf", "".join(lines) + """\
 popminpoll: 0
+duplicatesuppression: no
 autocreate_quota: 0
 autocreate_post: yes
 servername: localhost
