@@ -13,6 +13,9 @@ from suite import (NotOffered, case, expect, expect_err, expect_mail, expect_ok,
 # Codes of RFC 2449, 3206 and 6856.
 CODES = {b"LOGIN-DELAY", b"IN-USE", b"SYS/TEMP", b"SYS/PERM", b"AUTH", b"UTF8"}
 
+# What may stand in brackets: levels, with slashes between.
+CODE = rb"\[[\x21-\x2e\x30-\x5c\x5e-\x7e]+(/[\x21-\x2e\x30-\x5c\x5e-\x7e]+)*\]( |\r\n)"
+
 
 def _capa(bench, pop):
     if bench.capabilities() is None:
@@ -122,7 +125,7 @@ def resp_codes_syntax(bench):
         for line in opened.log:
             text = line.partition(b" ")[2]
             expect(not text.startswith(b"[")
-                   or re.match(rb"\[[\x21-\x2e\x30-\x5c\x5e-\x7e]+(/[\x21-\x2e\x30-\x5c\x5e-\x7e]+)*\]( |\r\n)", text),
+                   or re.match(CODE, text),
                    f"a reply is {show(line)}")
 
 

@@ -336,8 +336,8 @@ class Cyrus(RootServer):
 
     package = "cyrus-pop3d"
     packages = ("cyrus-pop3d", "sasl2-bin", "libsasl2-modules")
-    note = ("Mails by LMTP, passwords in sasldb2, PLAIN and SCRAM-SHA-256, also in the clear; popminpoll 0, duplicatesuppression no, its "
-            "own mailbox made at the first login.")
+    note = ("Mails by LMTP, passwords in sasldb2, PLAIN and SCRAM-SHA-256, also in the clear; popminpoll 0, "
+            "duplicatesuppression no, the mailbox made at the first login.")
     script = """\
 mkdir -p /run/cyrus/socket /run/cyrus/proc /run/cyrus/lock
 chown -R cyrus:mail /run/cyrus
