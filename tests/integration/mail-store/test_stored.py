@@ -394,6 +394,26 @@ class Index(Case):
 
 
 class Processes(Case):
+    def test_an_index_that_goes_while_the_daemon_runs_takes_no_mail_with_it(self):
+        store = Stored(self, stored={"index-delay": "10ms", "segment-size": "64K"})
+        with store.client() as client:
+            for number in range(30):
+                client.deliver(b"\r\n" + b"%d" % number * 4000, ["a"])
+        os.unlink(f"{store.directory}/index.mdb")
+        with store.client() as client:
+            client.deliver(b"behind\r\n", ["a"])
+        store.wait_for_log("^warning: .mail-stored. store begins anew, its index has gone")
+        store.wait_for_log("^warning: .mail-stored. process ended, role=store")
+        store.wait_for_log("^info: .mail-stored. ready, ", 2)
+        with store.client() as client:
+            self.assertEqual(len(client.entries("a")), 31)
+        store.stop()
+        store.start()
+        with store.client() as client:
+            self.assertEqual(len(client.entries("a")), 31)
+        store.stop()
+        self.assertIn(b"0 findings", store.fsck())
+
     def test_a_store_that_another_process_has_is_left_alone(self):
         store = Stored(self)
         other = self.write("other.conf", f"stored:\n    directory: {store.directory}\n"

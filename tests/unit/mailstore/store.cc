@@ -299,6 +299,62 @@ TEST_CASE("an index that is lost is made from the log", "[mailstore][store]")
 	CHECK(f.read("b").size() == 20);
 }
 
+TEST_CASE("making an index may end between its transactions", "[mailstore][store]")
+{
+	// More records than one transaction takes over, in many segments.
+	const size_t count = 5000;
+	fixture f(1U << 16);
+	REQUIRE(f.open() == 0);
+	for (size_t i = 0; i < count; i++)
+		REQUIRE(f.deliver({ "a" }, std::to_string(i) + "\r\n") == 0);
+	f.close();
+	f.remove_index();
+	const unsigned before = f.disk.calls();
+	REQUIRE(f.open() == 0);
+	const unsigned calls = f.disk.calls() - before;
+	f.close();
+	f.remove_index();
+	f.disk.fail_after(calls - 100, -EIO);
+	REQUIRE(f.open() == -EIO);
+	f.disk.work_again();
+	REQUIRE(f.open() == 0);
+	CHECK_FALSE(f.recovery.was_built);
+	CHECK(f.recovery.replayed > 0);
+	CHECK(f.recovery.orphans == 0);
+	CHECK(f.info().facts.mails == count);
+	f.close();
+	REQUIRE(f.open() == 0);
+	CHECK(f.recovery.orphans == 0);
+	CHECK(f.info().facts.mails == count);
+}
+
+TEST_CASE("an index that goes, or is replaced, while the store is open is not written",
+	  "[mailstore][store]")
+{
+	fixture f;
+	REQUIRE(f.open() == 0);
+	REQUIRE(f.deliver({ "a" }, "x\r\n") == 0);
+	f.close();
+	const std::string old = read_file(f.index());
+	REQUIRE(f.open() == 0);
+	for (int i = 0; i < 20; i++)
+		REQUIRE(f.deliver({ "a" }, std::string(500, 'x') + "\r\n") == 0);
+	mailid made;
+	REQUIRE(mailstore_flush(f.store) == 0);
+	REQUIRE(mailstore_make_id(f.store, &made) == 0);
+	f.remove_index();
+	if (GENERATE(false, true))
+		write_file(f.index(), old);
+	else
+		CHECK(f.deliver({ "a" }, "y\r\n", nullptr, &made) == MAILSTORE_ENOINDEX);
+	REQUIRE(f.deliver({ "a" }, "y\r\n") == 0);
+	CHECK(mailstore_flush(f.store) == MAILSTORE_ENOINDEX);
+	f.close();
+	REQUIRE(f.open() == 0);
+	CHECK(f.recovery.orphans == 0);
+	CHECK(f.read("a").size() == 22);
+}
+
 TEST_CASE("the index of another store is refused", "[mailstore][store]")
 {
 	fixture f;

@@ -152,8 +152,8 @@ static void take_request(struct client *client, const struct storewire_request *
 		say(client, &answer.reply, answer.fd);
 	if (answer.fd >= 0)
 		close(answer.fd);
-	/* A disk that fails under an append has stopped the store. */
-	if (answer.reply.status == MAILSTORE_EFAILED)
+	/* A disk that fails under an append has stopped the store, and without its index it begins anew. */
+	if (answer.reply.status == MAILSTORE_EFAILED || answer.reply.status == MAILSTORE_ENOINDEX)
 		commit_fail(clients, answer.reply.status);
 }
 

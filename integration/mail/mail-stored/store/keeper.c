@@ -23,10 +23,10 @@ static uint64_t now_us(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* Says what is wrong; a store that has stopped is the owner's business. */
+/* Says what is wrong; a store that has stopped, or lost its index, is the owner's business. */
 static void note(struct keeper *keeper, const char *what, int status)
 {
-	if (status == MAILSTORE_EFAILED || status == -EIO)
+	if (status == MAILSTORE_EFAILED || status == -EIO || status == MAILSTORE_ENOINDEX)
 		keeper->fail(keeper->owner, status);
 	else
 		log_warning(context, "%s (%s)", what, mailstore_strerror(status));
@@ -45,7 +45,7 @@ static void on_index(uv_timer_t *timer)
 		keeper->is_behind = false;
 		return;
 	}
-	if (!keeper->is_behind || ret == MAILSTORE_EFAILED)
+	if (!keeper->is_behind || ret == MAILSTORE_EFAILED || ret == MAILSTORE_ENOINDEX)
 		note(keeper, "index not written", ret);
 	keeper->is_behind = true;
 }
