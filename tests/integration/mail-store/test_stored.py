@@ -163,6 +163,19 @@ class Limits(Case):
         self.assertEqual(store.stop(), 0)
         self.assertIn(b"0 findings", store.fsck())
 
+    def test_old_mails_go_from_behind_younger_ones(self):
+        store = Stored(self, stored={"keep": "1h", "keep-interval": "100ms"})
+        old, future = 1, 1 << 63
+        head = stored.meta(b"s", [b"a"])
+        with store.client() as client:
+            for time_us in [future] + [old] * 600:
+                client.send(stored.DELIVER, number=len(head), size=2, memory=head + b"\r\n",
+                            time_us=time_us)
+                self.assertEqual(client.take().status, 0)
+            wait_for(lambda: client.stat()["entries"] == 1, "the old mails to be gone")
+            self.assertEqual(len(client.entries("a")), 1)
+        self.assertEqual(store.counters()["mails-expired"], 600)
+
     def test_a_mail_beyond_the_size_is_refused(self):
         store = Stored(self, stored={"size": "100K"})
         with store.client() as client:
