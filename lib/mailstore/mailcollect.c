@@ -46,13 +46,21 @@ static bool is_better(const struct segmentrow *row, const struct segmentrow *bes
 	return share(row) < share(best);
 }
 
+static bool is_damaged(const struct mailstore_damage *damage, uint64_t segment)
+{
+	for (size_t i = 0; i < MAILSTORE_DAMAGE_MAX && i < damage->count; i++)
+		if (damage->segments[i] == segment)
+			return true;
+	return false;
+}
+
 static int choose(struct collection *collection, unsigned share_max)
 {
 	struct segmentrow row;
 	uint64_t number;
 	int ret = mailindex_segment(collection->parts.reader, 1, &number, &row);
 	while (ret == STORE_OK) {
-		if (share(&row) < share_max &&
+		if (share(&row) < share_max && !is_damaged(collection->parts.damage, number) &&
 		    (collection->segment == 0 || is_better(&row, &collection->row))) {
 			collection->segment = number;
 			collection->row = row;
@@ -229,7 +237,11 @@ static int check_whole(struct collection *collection)
 				  true, &found);
 	if (ret != 0)
 		return ret;
-	return found.damaged_count > 0 || found.end < collection->row.end ? MAILSTORE_EDAMAGED : 0;
+	if (found.damaged_count == 0 && found.end >= collection->row.end)
+		return 0;
+	struct mailstore_damage *damage = collection->parts.damage;
+	damage->segments[damage->count++ % MAILSTORE_DAMAGE_MAX] = collection->segment;
+	return MAILSTORE_EDAMAGED;
 }
 
 int mailstore_collect(struct mailstore *store, unsigned share_max, uint64_t *ret_segment)
@@ -249,10 +261,6 @@ int mailstore_collect(struct mailstore *store, unsigned share_max, uint64_t *ret
 	if (ret != 0)
 		return ret;
 	collection.parts.batch->emptied = collection.segment;
-	ret = mailstore_flush(store);
-	if (ret != 0)
-		return ret;
 	*collection.parts.reclaimed += collection.row.end;
-	struct disk *disk = collection.parts.log->disk;
-	return disk->ops->remove(disk, collection.segment);
+	return mailstore_flush(store);
 }

@@ -19,6 +19,7 @@ struct mailstore {
 		*reader; /* NULL, or within reader_begin(); never while the index is written */
 	uint64_t next_lsn;
 	bool is_replaying;
+	struct mailstore_damage damage;
 	uint64_t copied;
 	uint64_t reclaimed;
 };
@@ -61,10 +62,13 @@ static int apply(struct mailstore *store)
 		store->batch.heads[i] = store->log.heads[i].segment;
 	store->batch.store = store->log.identity.store;
 	close_reader(store);
+	const uint64_t emptied = store->batch.emptied;
 	int ret = mailindex_apply(store->index_path, &store->batch);
-	if (ret == STORE_OK)
-		mailbatch_clear(&store->batch);
-	return ret;
+	if (ret != STORE_OK)
+		return ret;
+	mailbatch_clear(&store->batch);
+	/* Here, as the index may have been written later than the segment was emptied: on a full disk. */
+	return emptied != 0 ? store->disk->ops->remove(store->disk, emptied) : STORE_OK;
 }
 
 int mailstore_sync(struct mailstore *store)
@@ -507,6 +511,7 @@ int mailstore_borrow(struct mailstore *store, struct mailstore_parts *ret_parts)
 	*ret_parts = (struct mailstore_parts){ .log = &store->log,
 					       .batch = &store->batch,
 					       .reader = store->reader,
+					       .damage = &store->damage,
 					       .copied = &store->copied,
 					       .reclaimed = &store->reclaimed };
 	return ret;

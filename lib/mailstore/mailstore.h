@@ -142,15 +142,24 @@ int mailstore_describe(struct mailstore *store, struct mailstore_info *ret_info)
  * Empties one segment and removes it: what lives is copied to the generation above. The
  * segment with the smallest share of live bytes, below share_max (percent), young generations
  * first. DNSBLV6_ENOTFOUND when there is none. Killed at any point it has lost and doubled nothing.
+ * One that is damaged stays, is MAILSTORE_EDAMAGED once, and passed over from then on.
  */
 int mailstore_collect(struct mailstore *store, unsigned share_max, uint64_t *ret_segment);
 
 /* ---- for other files of this library ---- */
 
+#define MAILSTORE_DAMAGE_MAX 64
+/* Segments that collection has found damaged, the last ones. */
+struct mailstore_damage {
+	uint64_t segments[MAILSTORE_DAMAGE_MAX];
+	uint64_t count;
+};
+
 struct mailstore_parts {
 	struct maillog *log;
 	struct mailbatch *batch;
 	struct reader *reader;
+	struct mailstore_damage *damage;
 	uint64_t *copied; /* counters: bytes */
 	uint64_t *reclaimed;
 };

@@ -171,14 +171,21 @@ static int collect(struct maillayer *layer, unsigned share, struct mailstore_inf
 	progress_init(&progress);
 	/* A daemon counts since it has begun. */
 	int ret = maillayer_describe(layer, ret_before);
+	int damage = 0;
 	while (ret == 0) {
 		ret = maillayer_collect(layer, share, &segment);
 		progress_step(&progress, "segments emptied", count++, 0, 0);
+		if (ret != MAILSTORE_EDAMAGED)
+			continue;
+		/* It is passed over from then on. */
+		log_error(NULL, "segment is damaged: see fsck, segment=%016" PRIx64, segment);
+		damage = ret;
+		ret = 0;
 	}
 	progress_end(&progress);
-	if (ret == MAILSTORE_EDAMAGED)
-		log_error(NULL, "segment is damaged: see fsck, segment=%016" PRIx64, segment);
-	return ret == DNSBLV6_ENOTFOUND ? maillayer_describe(layer, ret_after) : ret;
+	if (ret == DNSBLV6_ENOTFOUND)
+		ret = maillayer_describe(layer, ret_after);
+	return ret == 0 ? damage : ret;
 }
 
 int collect_command(int argc, char **argv)

@@ -7,9 +7,11 @@
 
 #include <catch2/catch.hpp>
 
+#include <csignal>
 #include <functional>
 #include <memory>
 #include <string>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <vector>
 
@@ -19,6 +21,28 @@ mailname name_of(const std::string &text)
 {
 	return { reinterpret_cast<const uint8_t *>(text.data()), text.size() };
 }
+
+// While it lives no file of this process grows beyond the size.
+class file_limit
+{
+      public:
+	explicit file_limit(rlim_t size)
+	{
+		signal(SIGXFSZ, SIG_IGN);
+		getrlimit(RLIMIT_FSIZE, &before_);
+		const rlimit limit{ size, before_.rlim_max };
+		setrlimit(RLIMIT_FSIZE, &limit);
+	}
+	~file_limit()
+	{
+		setrlimit(RLIMIT_FSIZE, &before_);
+	}
+	file_limit(const file_limit &) = delete;
+	file_limit &operator=(const file_limit &) = delete;
+
+      private:
+	rlimit before_{};
+};
 
 class fixture
 {
@@ -436,6 +460,11 @@ TEST_CASE("a committed record that is damaged is reported, and what is behind it
 	CHECK(texts.back() == "2\r\n");
 	uint64_t segment = 0;
 	CHECK(mailstore_collect(f.store, 101, &segment) == MAILSTORE_EDAMAGED);
+	CHECK(segment == 1);
+	CHECK(f.deliver({ "a" }, "in another segment\r\n") == 0);
+	CHECK(mailstore_collect(f.store, 101, &segment) == 0);
+	CHECK(segment == 2);
+	CHECK(f.read("a").size() == texts.size() + 1);
 	f.close();
 	CHECK(f.check().size() == 1);
 }
@@ -516,6 +545,27 @@ TEST_CASE("a full disk refuses a mail, and the next one is taken when there is r
 	REQUIRE(f.open() == 0);
 	CHECK(f.read("a").size() == 2);
 	CHECK(f.recovery.damaged == 0);
+}
+
+TEST_CASE("a segment that was emptied goes when the index can be written again",
+	  "[mailstore][failures]")
+{
+	fixture f;
+	REQUIRE(f.open() == 0);
+	for (int i = 0; i < 12; i++)
+		REQUIRE(f.deliver({ "a" }, std::string(900, 'x') + "\r\n") == 0);
+	REQUIRE(mailstore_flush(f.store) == 0);
+	uint64_t segment = 0;
+	{
+		const file_limit full(4096);
+		CHECK(mailstore_collect(f.store, 101, &segment) == -EFBIG);
+	}
+	CHECK(f.disk.all().count(segment) == 1);
+	CHECK(mailstore_flush(f.store) == 0);
+	CHECK(f.disk.all().count(segment) == 0);
+	CHECK(f.read("a").size() == 12);
+	f.close();
+	CHECK(f.check().empty());
 }
 
 TEST_CASE("whichever call fails, the store is whole behind it", "[mailstore][failures]")
