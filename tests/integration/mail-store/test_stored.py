@@ -468,6 +468,15 @@ class Processes(Case):
         if os.geteuid() == 0:
             self.assertNotIn("0", status["Uid"].split())
 
+    def test_the_process_that_syncs_has_no_rights(self):
+        store = Stored(self)
+        [syncer] = children_of(store.pid_of("store"))
+        with open(f"/proc/{syncer}/status", encoding="ascii") as file:
+            status = dict(line.rstrip("\n").split(":\t") for line in file if ":\t" in line)
+        self.assertEqual(int(status["CapEff"], 16), 0)
+        if os.geteuid() == 0:
+            self.assertNotIn("0", status["Uid"].split())
+
     def test_wrong_configurations_name_the_line(self):
         for line, pattern in (("    size: many", r":2\].*size"), ("    layer: heap", r":2\].*layer"),
                               ("    nonsense: 1", r":2\]"), ("    socket: relative", r":2\].*socket")):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/store/syncer.h"
 
+#include "integration/mail/base/nanny/confine.h"
 #include "lib/process/callfilter.h"
 #include "lib/process/packet.h"
 
@@ -56,9 +57,12 @@ static void serve(int fd)
 }
 
 /* Signals are for its parent, whose end ends it. */
-__attribute__((noreturn)) static void run(int fd)
+__attribute__((noreturn)) static void run(const struct owner *owner, int fd)
 {
 	prctl(PR_SET_NAME, "syncer");
+	if (confine_user(owner) != 0)
+		_exit(EXIT_FAILURE);
+	/* Another user's process loses it. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
@@ -74,14 +78,14 @@ __attribute__((noreturn)) static void run(int fd)
 
 /* ---- the other side ---- */
 
-pid_t syncer_begin(int *ret_fd)
+pid_t syncer_begin(const struct owner *owner, int *ret_fd)
 {
 	int ends[2];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		return -errno;
 	pid_t pid = fork();
 	if (pid == 0)
-		run(ends[1]);
+		run(owner, ends[1]);
 	int ret = pid < 0 ? -errno : 0;
 	close(ends[1]);
 	if (ret == 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0)
