@@ -14,8 +14,8 @@ import struct
 import subprocess
 
 import stored
-from harness import EX_CONFIG, EX_IOERR, EX_TEMPFAIL, IS_SANITIZED, Case, children_of, main, peer, program, \
-    wait_for
+from harness import DEADLINE_S, EX_CONFIG, EX_IOERR, EX_TEMPFAIL, IS_SANITIZED, Case, children_of, main, peer, \
+    program, wait_for
 from stored import Client, Stored
 
 BOXES = ["anna@example.com", "bert@example.com", "carl@example.com"]
@@ -476,6 +476,17 @@ class Processes(Case):
         self.assertEqual(int(status["CapEff"], 16), 0)
         if os.geteuid() == 0:
             self.assertNotIn("0", status["Uid"].split())
+
+    def test_what_is_not_there_ends_the_start_with_one_line(self):
+        store = Stored(self, is_started=False)
+        for items, pattern in (({"directory": self.write("file", "")}, "store not opened, directory=.*/file "),
+                               ({"users": self.path("missing.mdb")}, "recipients not opened, path=.*/missing.mdb ")):
+            config = store.write_config(stored=items)
+            result = subprocess.run([program("mail-stored"), "--config", config], capture_output=True,
+                                    text=True, timeout=DEADLINE_S, check=False)
+            self.assertEqual(result.returncode, os.EX_NOINPUT, result.stderr)
+            self.assertRegex(result.stderr, rf"^error: \[mail-stored\] {pattern}")
+            self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
 
     def test_wrong_configurations_name_the_line(self):
         for line, pattern in (("    size: many", r":2\].*size"), ("    layer: heap", r":2\].*layer"),
