@@ -89,6 +89,22 @@ class Mails(Case):
             self.assertEqual(entries, sorted(entries))
             self.assertTrue(client.call(stored.LIST, size=65536, name=BOXES[0].encode()).fds)
 
+    def test_a_client_that_does_not_read_holds_one_list_in_memory(self):
+        store = Stored(self)
+        with store.client() as client:
+            for _ in range(600):
+                client.send_mail(TEXT, BOXES[:1])
+                self.assertEqual(client.take().status, 0)
+            before = store.counters()["requests"]
+            for _ in range(5):
+                client.send(stored.LIST, size=600, name=BOXES[0].encode())
+            wait_for(lambda: store.counters()["requests"] >= before + 5, "all to be answered")
+            replies = [client.take() for _ in range(5)]
+            self.assertEqual([len(reply.fds) for reply in replies], [1] + [0] * 4)
+            self.assertEqual(replies[0].count, 600)
+            self.assertTrue(all(0 < reply.count < 600 for reply in replies[1:]))
+            os.close(replies[0].fds[0])
+
     def test_the_same_id_and_mail_is_one_mail_and_another_mail_is_refused(self):
         store = Stored(self)
         with store.client() as client:
