@@ -256,7 +256,9 @@ static int check_whole(struct collection *collection)
 				  true, &found);
 	if (ret != 0)
 		return ret;
-	return found.damaged_count > 0 || found.end < collection->row.end ? MAILSTORE_EDAMAGED : 0;
+	if (found.damaged_count == 0 && found.end >= collection->row.end)
+		return 0;
+	return skip(collection->parts.skipped, collection->segment);
 }
 
 int mailstore_collect(struct mailstore *store, unsigned share_max, uint64_t *ret_segment)
@@ -271,8 +273,6 @@ int mailstore_collect(struct mailstore *store, unsigned share_max, uint64_t *ret
 	collection.parts.batch->dead_count = 0;
 	seal(collection.parts.log, collection.segment);
 	ret = check_whole(&collection);
-	if (ret == MAILSTORE_EDAMAGED)
-		ret = skip(collection.parts.skipped, collection.segment);
 	if (ret == 0)
 		ret = take_all(&collection);
 	if (ret != 0)

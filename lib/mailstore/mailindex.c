@@ -224,6 +224,8 @@ void mailbatch_clear(struct mailbatch *batch)
 		batch->dead_count = 0;
 	batch->emptied = 0;
 	batch->refused = 0;
+	if (batch->lsn_next > batch->lsn_known)
+		batch->lsn_known = batch->lsn_next;
 }
 
 int mailbatch_add_dead(struct mailbatch *batch, uint64_t mail)
@@ -486,21 +488,26 @@ static int empty_segment(struct apply *apply)
 	return ret == DNSBLV6_ENOTFOUND ? STORE_OK : ret;
 }
 
+/*
+ * Of the very index that has all batches before this one. What another one lacks, the next opening
+ * would take for segments that were emptied, and remove them.
+ */
 static int load_facts(struct apply *apply)
 {
 	struct store_bytes value;
+	const struct mailbatch *batch = apply->batch;
 	if (writer_is_new(apply->writer)) {
-		memcpy(apply->facts.store, apply->batch->store, sizeof(apply->facts.store));
-		return STORE_OK;
+		memcpy(apply->facts.store, batch->store, sizeof(apply->facts.store));
+		return batch->lsn_known == 0 ? STORE_OK : MAILSTORE_ENOINDEX;
 	}
 	int ret = writer_get(apply->writer, MAILINDEX_FACTS, FACTS_KEY, strlen(FACTS_KEY), &value);
 	if (ret == STORE_OK)
 		ret = decode_facts(value, &apply->facts);
 	if (ret != STORE_OK)
 		return ret == DNSBLV6_ENOTFOUND ? STORE_ECORRUPT : ret;
-	return memcmp(apply->facts.store, apply->batch->store, sizeof(apply->facts.store)) == 0
-		       ? STORE_OK
-		       : MAILSTORE_EINDEX;
+	if (memcmp(apply->facts.store, batch->store, sizeof(apply->facts.store)) != 0)
+		return MAILSTORE_EINDEX;
+	return apply->facts.next_lsn == batch->lsn_known ? STORE_OK : MAILSTORE_ENOINDEX;
 }
 
 /* A segment that grows has a row before its first record: one without a row has been emptied. */

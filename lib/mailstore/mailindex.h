@@ -113,6 +113,7 @@ struct mailbatch {
 	uint64_t heads[MAIL_GENERATIONS]; /* segments that grow, or 0 */
 	uint64_t refused;		  /* since the batch before */
 	uint64_t lsn_next;
+	uint64_t lsn_known;   /* what the index has to say of it before; 0: there may be none */
 	const uint8_t *store; /* 16 bytes */
 };
 

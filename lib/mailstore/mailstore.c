@@ -18,6 +18,7 @@ struct mailstore {
 	struct reader
 		*reader; /* NULL, or within reader_begin(); never while the index is written */
 	uint64_t next_lsn;
+	bool is_replaying;
 	uint64_t copied;
 	uint64_t reclaimed;
 	struct mailskipped skipped;
@@ -40,6 +41,8 @@ static int open_reader(struct mailstore *store)
 	if (store->reader != NULL)
 		return STORE_OK;
 	int ret = reader_open(store->index_path, &mailindex_kind, &reader);
+	if (ret == -ENOENT && store->batch.lsn_known > 0)
+		return MAILSTORE_ENOINDEX;
 	if (ret != STORE_OK)
 		return ret;
 	ret = reader_begin(reader);
@@ -65,7 +68,8 @@ static int remove_segment(struct mailstore *store, uint64_t segment)
 
 static int apply(struct mailstore *store)
 {
-	store->batch.next_segment = store->log.next_segment;
+	/* Those of segments that are not taken over yet are not to be taken for emptied ones. */
+	store->batch.next_segment = store->is_replaying ? 0 : store->log.next_segment;
 	for (unsigned i = 0; i < MAIL_GENERATIONS; i++)
 		store->batch.heads[i] = store->log.heads[i].segment;
 	store->batch.store = store->log.identity.store;
@@ -139,6 +143,7 @@ static int replay(struct mailstore *store, struct mailrecover *recover)
 {
 	const struct mailwalk_segment *segment;
 	int ret = mailwalk_next(&recover->walk, &segment);
+	store->is_replaying = true;
 	while (ret == 0) {
 		recover->recovery->replayed++;
 		ret = replay_one(store, segment);
@@ -147,8 +152,11 @@ static int replay(struct mailstore *store, struct mailrecover *recover)
 	}
 	if (ret != DNSBLV6_ENOTFOUND)
 		return ret;
+	store->is_replaying = false;
 	/* A new store has an index from the beginning. */
-	return store->batch.count > 0 || recover->recovery->was_built ? apply(store) : 0;
+	bool is_due = store->batch.count > 0 || recover->recovery->was_built ||
+		      recover->recovery->replayed >= BATCH_COUNT;
+	return is_due ? apply(store) : 0;
 }
 
 /* The index as it is, or none. */
@@ -170,6 +178,7 @@ static int look_at_index(struct mailstore *store, struct mailrecover *recover)
 		return MAILSTORE_EINDEX;
 	recover->reader = store->reader;
 	store->next_lsn = recover->facts.next_lsn;
+	store->batch.lsn_known = recover->facts.next_lsn;
 	return ret;
 }
 

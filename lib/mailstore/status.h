@@ -28,7 +28,8 @@ extern "C" {
 	X(MAILSTORE_ELOST, -2611, "a segment of the log is missing")                               \
 	X(MAILSTORE_EMAIL, -2612, "no such mail in this mailbox")                                  \
 	X(MAILSTORE_EQUOTA, -2613, "mailbox is full")                                              \
-	X(MAILSTORE_EUNSEALED, -2614, "memory that is not sealed, or not as large as was said")
+	X(MAILSTORE_EUNSEALED, -2614, "memory that is not sealed, or not as large as was said")    \
+	X(MAILSTORE_ENOINDEX, -2615, "the index is not the one that the store has had open")
 
 enum mailstore_status {
 	MAILSTORE_OK = 0,

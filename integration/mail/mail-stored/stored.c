@@ -177,7 +177,8 @@ static void look_at_end(struct parent *parent, const struct crew_slot *slot, int
 {
 	bool is_final = WIFEXITED(status) &&
 			(WEXITSTATUS(status) == EX_IOERR || WEXITSTATUS(status) == EX_DATAERR ||
-			 WEXITSTATUS(status) == EX_NOPERM || WEXITSTATUS(status) == EX_TEMPFAIL);
+			 WEXITSTATUS(status) == EX_NOPERM || WEXITSTATUS(status) == EX_TEMPFAIL ||
+			 WEXITSTATUS(status) == EX_NOINPUT);
 	char end[64];
 	if (parent->is_stopping)
 		return;

@@ -14,8 +14,8 @@ import struct
 import subprocess
 
 import stored
-from harness import EX_CONFIG, EX_IOERR, EX_TEMPFAIL, IS_SANITIZED, Case, children_of, main, peer, program, \
-    wait_for
+from harness import DEADLINE_S, EX_CONFIG, EX_IOERR, EX_TEMPFAIL, IS_SANITIZED, Case, children_of, main, peer, \
+    program, wait_for
 from stored import Client, Stored
 
 BOXES = ["anna@example.com", "bert@example.com", "carl@example.com"]
@@ -88,6 +88,22 @@ class Mails(Case):
             self.assertEqual(len(entries), 3000)
             self.assertEqual(entries, sorted(entries))
             self.assertTrue(client.call(stored.LIST, size=65536, name=BOXES[0].encode()).fds)
+
+    def test_a_client_that_does_not_read_holds_one_list_in_memory(self):
+        store = Stored(self)
+        with store.client() as client:
+            for _ in range(600):
+                client.send_mail(TEXT, BOXES[:1])
+                self.assertEqual(client.take().status, 0)
+            before = store.counters()["requests"]
+            for _ in range(5):
+                client.send(stored.LIST, size=600, name=BOXES[0].encode())
+            wait_for(lambda: store.counters()["requests"] >= before + 5, "all to be answered")
+            replies = [client.take() for _ in range(5)]
+            self.assertEqual([len(reply.fds) for reply in replies], [1] + [0] * 4)
+            self.assertEqual(replies[0].count, 600)
+            self.assertTrue(all(0 < reply.count < 600 for reply in replies[1:]))
+            os.close(replies[0].fds[0])
 
     def test_the_same_id_and_mail_is_one_mail_and_another_mail_is_refused(self):
         store = Stored(self)
@@ -162,6 +178,19 @@ class Limits(Case):
             wait_for(lambda: client.stat()["mails"] == 0, "the mail to be too old")
         self.assertEqual(store.stop(), 0)
         self.assertIn(b"0 findings", store.fsck())
+
+    def test_old_mails_go_from_behind_younger_ones(self):
+        store = Stored(self, stored={"keep": "1h", "keep-interval": "100ms"})
+        old, future = 1, 1 << 63
+        head = stored.meta(b"s", [b"a"])
+        with store.client() as client:
+            for time_us in [future] + [old] * 600:
+                client.send(stored.DELIVER, number=len(head), size=2, memory=head + b"\r\n",
+                            time_us=time_us)
+                self.assertEqual(client.take().status, 0)
+            wait_for(lambda: client.stat()["entries"] == 1, "the old mails to be gone")
+            self.assertEqual(len(client.entries("a")), 1)
+        self.assertEqual(store.counters()["mails-expired"], 600)
 
     def test_a_mail_beyond_the_size_is_refused(self):
         store = Stored(self, stored={"size": "100K"})
@@ -416,6 +445,28 @@ class Index(Case):
 
 
 class Processes(Case):
+    def test_an_index_that_goes_while_the_daemon_runs_takes_no_mail_with_it(self):
+        store = Stored(self, stored={"index-delay": "10ms", "segment-size": "64K"})
+        with store.client() as client:
+            for number in range(30):
+                client.deliver(b"\r\n" + b"%d" % number * 4000, ["a"])
+            # With that nothing waits for the index, which is missed when the next mail comes.
+            self.assertEqual(len(client.entries("a")), 30)
+        os.unlink(f"{store.directory}/index.mdb")
+        with store.client() as client:
+            client.deliver(b"behind\r\n", ["a"])
+        store.wait_for_log("^warning: .mail-stored. store begins anew, its index has gone")
+        store.wait_for_log("^warning: .mail-stored. process ended, role=store")
+        store.wait_for_log("^info: .mail-stored. ready, ", 2)
+        with store.client() as client:
+            self.assertEqual(len(client.entries("a")), 31)
+        store.stop()
+        store.start()
+        with store.client() as client:
+            self.assertEqual(len(client.entries("a")), 31)
+        store.stop()
+        self.assertIn(b"0 findings", store.fsck())
+
     def test_a_store_that_another_process_has_is_left_alone(self):
         store = Stored(self)
         other = self.write("other.conf", f"stored:\n    directory: {store.directory}\n"
@@ -461,6 +512,26 @@ class Processes(Case):
                 self.assertEqual(status["Seccomp"], "2")
             if os.geteuid() == 0:
                 self.assertNotIn("0", status["Uid"].split())
+
+    def test_the_process_that_syncs_has_no_rights(self):
+        store = Stored(self)
+        [syncer] = children_of(store.pid_of("store"))
+        with open(f"/proc/{syncer}/status", encoding="ascii") as file:
+            status = dict(line.rstrip("\n").split(":\t") for line in file if ":\t" in line)
+        self.assertEqual(int(status["CapEff"], 16), 0)
+        if os.geteuid() == 0:
+            self.assertNotIn("0", status["Uid"].split())
+
+    def test_what_is_not_there_ends_the_start_with_one_line(self):
+        store = Stored(self, is_started=False)
+        for items, pattern in (({"directory": self.write("file", "")}, "store not opened, directory=.*/file "),
+                               ({"users": self.path("missing.mdb")}, "recipients not opened, path=.*/missing.mdb ")):
+            config = store.write_config(stored=items)
+            result = subprocess.run([program("mail-stored"), "--config", config], capture_output=True,
+                                    text=True, timeout=DEADLINE_S, check=False)
+            self.assertEqual(result.returncode, os.EX_NOINPUT, result.stderr)
+            self.assertRegex(result.stderr, rf"^error: \[mail-stored\] {pattern}")
+            self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
 
     def test_wrong_configurations_name_the_line(self):
         for line, pattern in (("    size: many", r":2\].*size"), ("    layer: heap", r":2\].*layer"),

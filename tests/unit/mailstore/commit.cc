@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <vector>
 
@@ -246,6 +247,24 @@ TEST_CASE("a descriptor for syncing shares nothing with another of its segment",
 	CHECK(lseek(other.fd, 0, SEEK_CUR) == 0);
 	CHECK(f.end(one) == 0);
 	CHECK(f.end(other) == 0);
+}
+
+TEST_CASE("a system that lacks descriptors has one way to sync", "[mailstore][commit]")
+{
+	fixture f;
+	f.begin_segment();
+	rlimit before{};
+	half sync{};
+	REQUIRE(f.deliver("anna") == 0);
+	REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+	const rlimit few{ 3, before.rlim_max };
+	REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
+	const int ret = mailstore_sync_begin(f.store, &sync);
+	const int whole = mailstore_sync(f.store);
+	REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+	CHECK(ret == -EOPNOTSUPP);
+	CHECK(whole == 0);
+	CHECK(mailstore_sync_begin(f.store, &sync) == DNSBLV6_ENOTFOUND);
 }
 
 TEST_CASE("a disk without descriptors has one way to sync", "[mailstore][commit]")

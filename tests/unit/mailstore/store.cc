@@ -7,9 +7,11 @@
 
 #include <catch2/catch.hpp>
 
+#include <csignal>
 #include <functional>
 #include <memory>
 #include <string>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <vector>
 
@@ -19,6 +21,28 @@ mailname name_of(const std::string &text)
 {
 	return { reinterpret_cast<const uint8_t *>(text.data()), text.size() };
 }
+
+// While it lives no file of this process grows beyond the size.
+class file_limit
+{
+      public:
+	explicit file_limit(rlim_t size)
+	{
+		signal(SIGXFSZ, SIG_IGN);
+		getrlimit(RLIMIT_FSIZE, &before_);
+		const rlimit limit{ size, before_.rlim_max };
+		setrlimit(RLIMIT_FSIZE, &limit);
+	}
+	~file_limit()
+	{
+		setrlimit(RLIMIT_FSIZE, &before_);
+	}
+	file_limit(const file_limit &) = delete;
+	file_limit &operator=(const file_limit &) = delete;
+
+      private:
+	rlimit before_{};
+};
 
 class fixture
 {
@@ -299,6 +323,62 @@ TEST_CASE("an index that is lost is made from the log", "[mailstore][store]")
 	CHECK(f.read("b").size() == 20);
 }
 
+TEST_CASE("making an index may end between its transactions", "[mailstore][store]")
+{
+	// More records than one transaction takes over, in many segments.
+	const size_t count = 5000;
+	fixture f(1U << 16);
+	REQUIRE(f.open() == 0);
+	for (size_t i = 0; i < count; i++)
+		REQUIRE(f.deliver({ "a" }, std::to_string(i) + "\r\n") == 0);
+	f.close();
+	f.remove_index();
+	const unsigned before = f.disk.calls();
+	REQUIRE(f.open() == 0);
+	const unsigned calls = f.disk.calls() - before;
+	f.close();
+	f.remove_index();
+	f.disk.fail_after(calls - 100, -EIO);
+	REQUIRE(f.open() == -EIO);
+	f.disk.work_again();
+	REQUIRE(f.open() == 0);
+	CHECK_FALSE(f.recovery.was_built);
+	CHECK(f.recovery.replayed > 0);
+	CHECK(f.recovery.orphans == 0);
+	CHECK(f.info().facts.mails == count);
+	f.close();
+	REQUIRE(f.open() == 0);
+	CHECK(f.recovery.orphans == 0);
+	CHECK(f.info().facts.mails == count);
+}
+
+TEST_CASE("an index that goes, or is replaced, while the store is open is not written",
+	  "[mailstore][store]")
+{
+	fixture f;
+	REQUIRE(f.open() == 0);
+	REQUIRE(f.deliver({ "a" }, "x\r\n") == 0);
+	f.close();
+	const std::string old = read_file(f.index());
+	REQUIRE(f.open() == 0);
+	for (int i = 0; i < 20; i++)
+		REQUIRE(f.deliver({ "a" }, std::string(500, 'x') + "\r\n") == 0);
+	mailid made;
+	REQUIRE(mailstore_flush(f.store) == 0);
+	REQUIRE(mailstore_make_id(f.store, &made) == 0);
+	f.remove_index();
+	if (GENERATE(false, true))
+		write_file(f.index(), old);
+	else
+		CHECK(f.deliver({ "a" }, "y\r\n", nullptr, &made) == MAILSTORE_ENOINDEX);
+	REQUIRE(f.deliver({ "a" }, "y\r\n") == 0);
+	CHECK(mailstore_flush(f.store) == MAILSTORE_ENOINDEX);
+	f.close();
+	REQUIRE(f.open() == 0);
+	CHECK(f.recovery.orphans == 0);
+	CHECK(f.read("a").size() == 22);
+}
+
 TEST_CASE("the index of another store is refused", "[mailstore][store]")
 {
 	fixture f;
@@ -380,6 +460,11 @@ TEST_CASE("a committed record that is damaged is reported, and what is behind it
 	CHECK(texts.back() == "2\r\n");
 	uint64_t segment = 0;
 	CHECK(mailstore_collect(f.store, 101, &segment) == MAILSTORE_EDAMAGED);
+	CHECK(segment == 1);
+	CHECK(f.deliver({ "a" }, "in another segment\r\n") == 0);
+	CHECK(mailstore_collect(f.store, 101, &segment) == 0);
+	CHECK(segment == 2);
+	CHECK(f.read("a").size() == texts.size() + 1);
 	f.close();
 	CHECK(f.check().size() == 1);
 }
@@ -460,6 +545,27 @@ TEST_CASE("a full disk refuses a mail, and the next one is taken when there is r
 	REQUIRE(f.open() == 0);
 	CHECK(f.read("a").size() == 2);
 	CHECK(f.recovery.damaged == 0);
+}
+
+TEST_CASE("a segment that was emptied goes when the index can be written again",
+	  "[mailstore][failures]")
+{
+	fixture f;
+	REQUIRE(f.open() == 0);
+	for (int i = 0; i < 12; i++)
+		REQUIRE(f.deliver({ "a" }, std::string(900, 'x') + "\r\n") == 0);
+	REQUIRE(mailstore_flush(f.store) == 0);
+	uint64_t segment = 0;
+	{
+		const file_limit full(4096);
+		CHECK(mailstore_collect(f.store, 101, &segment) == -EFBIG);
+	}
+	CHECK(f.disk.all().count(segment) == 1);
+	CHECK(mailstore_flush(f.store) == 0);
+	CHECK(f.disk.all().count(segment) == 0);
+	CHECK(f.read("a").size() == 12);
+	f.close();
+	CHECK(f.check().empty());
 }
 
 TEST_CASE("whichever call fails, the store is whole behind it", "[mailstore][failures]")

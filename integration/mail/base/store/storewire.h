@@ -52,7 +52,8 @@
  *
  * Memory is bytes behind the name, or else a descriptor of a memfd, sealed against writing,
  * growing and shrinking, so that what was checked is what is used. Rows that are more than
- * STOREWIRE_ROWS_MAX bytes are in a memfd likewise. Meta is as in MAILSTORE.md part 4, with no
+ * STOREWIRE_ROWS_MAX bytes are in a memfd likewise; to a client that has replies unread there are
+ * fewer rows instead. Meta is as in MAILSTORE.md part 4, with no
  * exceptions of line ends: the store finds those.
  *
  * There is one reply to each request; those to DELIVER and ERASE come when their commit does, all

@@ -7,7 +7,9 @@
 #include "lib/process/packet.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/queue.h>
 #include <time.h>
 #include <unistd.h>
@@ -141,10 +143,22 @@ static void wait_for_commit(struct client *client, const struct storewire_reply 
 	commit_add(client->clients->commit, &pending->waiter);
 }
 
+/*
+ * Of replies. One that comes in memory is small in the socket, which so would hold a gigabyte of
+ * them for a client that asks and does not read.
+ */
+static bool has_unread(const struct client *client)
+{
+	int size = 0;
+	return ioctl(client->fd, SIOCOUTQ, &size) == 0 && size > 0;
+}
+
 static void take_request(struct client *client, const struct storewire_request *request, int fd)
 {
 	struct clients *clients = client->clients;
 	struct requests_answer answer;
+	const bool has_rows = request->type == STOREWIRE_LIST || request->type == STOREWIRE_BOXES;
+	clients->start.requests->is_brief = has_rows && has_unread(client);
 	requests_take(clients->start.requests, request, fd, now_us(), &answer);
 	if (answer.waits)
 		wait_for_commit(client, &answer.reply);
@@ -152,8 +166,8 @@ static void take_request(struct client *client, const struct storewire_request *
 		say(client, &answer.reply, answer.fd);
 	if (answer.fd >= 0)
 		close(answer.fd);
-	/* A disk that fails under an append has stopped the store. */
-	if (answer.reply.status == MAILSTORE_EFAILED)
+	/* A disk that fails under an append has stopped the store, and without its index it begins anew. */
+	if (answer.reply.status == MAILSTORE_EFAILED || answer.reply.status == MAILSTORE_ENOINDEX)
 		commit_fail(clients, answer.reply.status);
 }
 

@@ -12,8 +12,8 @@
 
 static const char context[] = "mail-stored";
 
-#define EXPIRE_BOXES 64	 /* in one turn of the loop */
-#define EXPIRE_MAILS 256 /* in one deletion */
+#define EXPIRE_LOOKS 16	 /* in one turn of the loop */
+#define EXPIRE_MAILS 256 /* in one look, and so in one deletion */
 #define SPACE_SHORT  20	 /* less than one in so many blocks is free */
 
 static uint64_t now_us(void)
@@ -23,10 +23,10 @@ static uint64_t now_us(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* Says what is wrong; a store that has stopped is the owner's business. */
+/* Says what is wrong; a store that has stopped, or lost its index, is the owner's business. */
 static void note(struct keeper *keeper, const char *what, int status)
 {
-	if (status == MAILSTORE_EFAILED || status == -EIO)
+	if (status == MAILSTORE_EFAILED || status == -EIO || status == MAILSTORE_ENOINDEX)
 		keeper->fail(keeper->owner, status);
 	else
 		log_warning(context, "%s (%s)", what, mailstore_strerror(status));
@@ -45,7 +45,7 @@ static void on_index(uv_timer_t *timer)
 		keeper->is_behind = false;
 		return;
 	}
-	if (!keeper->is_behind || ret == MAILSTORE_EFAILED)
+	if (!keeper->is_behind || ret == MAILSTORE_EFAILED || ret == MAILSTORE_ENOINDEX)
 		note(keeper, "index not written", ret);
 	keeper->is_behind = true;
 }
@@ -100,18 +100,23 @@ static void on_collect(uv_timer_t *timer)
 
 /* ---- age ---- */
 
-static int expire_box(struct keeper *keeper, struct mailname mailbox, uint64_t before_us)
+/* Of the mails of the mailbox from keeper->mail on; *ret_has_more says whether there are more of them. */
+static int expire_some(struct keeper *keeper, struct mailname mailbox, uint64_t before_us,
+		       bool *ret_has_more)
 {
 	struct mailentry entries[EXPIRE_MAILS];
 	uint64_t mails[EXPIRE_MAILS];
 	size_t listed = 0;
 	size_t count = 0;
-	/* In order of their numbers, which is that of their delivery. */
-	int ret = maillayer_list(keeper->layer, mailbox, 0, EXPIRE_MAILS, entries, &listed);
-	while (ret == 0 && count < listed && entries[count].time_us < before_us) {
-		mails[count] = entries[count].mail;
-		count++;
-	}
+	int ret = maillayer_list(keeper->layer, mailbox, keeper->mail, EXPIRE_MAILS, entries,
+				 &listed);
+	/* Times need not be in the order of numbers: a clock was set, or old mails were imported. */
+	for (size_t i = 0; ret == 0 && i < listed; i++)
+		if (entries[i].time_us < before_us)
+			mails[count++] = entries[i].mail;
+	*ret_has_more = ret == 0 && listed == EXPIRE_MAILS;
+	if (*ret_has_more)
+		keeper->mail = entries[listed - 1].mail + 1;
 	if (ret != 0 || count == 0)
 		return ret;
 	ret = maillayer_erase(keeper->layer, mailbox, mails, count, now_us());
@@ -119,32 +124,40 @@ static int expire_box(struct keeper *keeper, struct mailname mailbox, uint64_t b
 	return ret;
 }
 
+/* The mailbox that is looked at, or the next one. */
 static int expire_next(struct keeper *keeper)
 {
 	struct mailname name = { keeper->box, keeper->box_size };
 	struct mailcounts counts;
 	struct quota_limits limits;
+	bool has_more = false;
 	uint64_t now = now_us();
-	int ret = maillayer_next_box(keeper->layer, name, keeper->box, &keeper->box_size, &counts);
+	int ret = 0;
+	if (keeper->mail == 0)
+		ret = maillayer_next_box(keeper->layer, name, keeper->box, &keeper->box_size,
+					 &counts);
 	name.size = keeper->box_size;
 	if (ret == 0)
 		ret = quota_limits(keeper->quota, name, &limits);
-	if (ret != 0 || limits.keep_s == 0 || limits.keep_s > now / 1000000)
-		return ret;
-	return expire_box(keeper, name, now - limits.keep_s * 1000000);
+	if (ret == 0 && limits.keep_s > 0 && limits.keep_s <= now / 1000000)
+		ret = expire_some(keeper, name, now - limits.keep_s * 1000000, &has_more);
+	if (ret != 0 || !has_more)
+		keeper->mail = 0;
+	return ret;
 }
 
 static void on_expire(uv_timer_t *timer)
 {
 	struct keeper *keeper = timer->data;
 	int ret = 0;
-	for (unsigned i = 0; ret == 0 && i < EXPIRE_BOXES; i++)
+	for (unsigned i = 0; ret == 0 && i < EXPIRE_LOOKS; i++)
 		ret = expire_next(keeper);
 	if (ret == 0) {
 		uv_timer_start(timer, on_expire, 1, 0);
 		return;
 	}
 	keeper->box_size = 0;
+	keeper->mail = 0;
 	uv_timer_start(timer, on_expire, keeper->setup->keep_ms, 0);
 	if (ret != DNSBLV6_ENOTFOUND && ret != -EOPNOTSUPP)
 		note(keeper, "old mails not deleted", ret);

@@ -10,7 +10,7 @@
  *     every "collect-interval"  when nothing was delivered since the last look, or the log is more than
  *                               twice what lives, or the disk is nearly full: one segment is emptied
  *     every "keep-interval"     mails that are older than their mailbox keeps them are deleted, some
- *                               mailboxes in each turn of the loop
+ *                               mails in each turn of the loop
  *
  * One thread's. After keeper_close() the loop has to run once more.
  */
@@ -40,6 +40,7 @@ struct keeper {
 	/* Of a round over all mailboxes: the one that was looked at last. */
 	uint8_t box[MAILBOX_NAME_MAX];
 	size_t box_size;
+	uint64_t mail; /* of that one, where the look goes on; 0: at the next mailbox */
 };
 
 /* Memory is the caller's; layer to owner have been set. 0 or a status of libuv. */

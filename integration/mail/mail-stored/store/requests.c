@@ -194,8 +194,9 @@ static int give_rows(struct requests *requests, uint32_t count, struct requests_
 static int list(struct requests *requests, const struct storewire_request *request,
 		struct requests_answer *answer)
 {
-	size_t room =
-		request->size < STOREWIRE_LIST_MAX ? (size_t)request->size : STOREWIRE_LIST_MAX;
+	const size_t most =
+		requests->is_brief ? STOREWIRE_ROWS_MAX / STOREWIRE_ENTRY_SIZE : STOREWIRE_LIST_MAX;
+	const size_t room = request->size < most ? (size_t)request->size : most;
 	size_t count = 0;
 	if (requests->entries == NULL)
 		requests->entries = calloc(STOREWIRE_LIST_MAX, sizeof(*requests->entries));
@@ -221,12 +222,14 @@ static int list_boxes(struct requests *requests, const struct storewire_request 
 	struct mailname name = { bytes, request->mailbox.size };
 	struct mailcounts counts;
 	uint32_t count = 0;
+	const uint32_t most =
+		requests->is_brief ? STOREWIRE_ROWS_MAX / STOREWIRE_BOX_MAX : BOXES_MAX;
 	int ret = make_room(requests, (size_t)BOXES_MAX * STOREWIRE_BOX_MAX);
 	if (ret != 0)
 		return ret;
 	memcpy(bytes, request->mailbox.bytes, request->mailbox.size);
 	requests->rows_size = 0;
-	while (ret == 0 && count < BOXES_MAX) {
+	while (ret == 0 && count < most) {
 		ret = maillayer_next_box(requests->layer, name, bytes, &name.size, &counts);
 		if (ret != 0)
 			break;

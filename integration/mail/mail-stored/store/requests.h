@@ -30,6 +30,8 @@ struct requests {
 	uint8_t *rows;
 	size_t rows_size;
 	size_t rows_room;
+	/* Of the next request: only as many rows as go into the reply itself, and not into memory. */
+	bool is_brief;
 };
 
 /* 0 or -ENOMEM. requests_deinit() in any case. */

@@ -156,17 +156,21 @@ static void stop(struct service *service)
 }
 
 /*
- * Clients have heard that their mails are not committed. Without the process that syncs another store
- * process begins, which reads what is on disk; after a failure of the disk none does.
+ * Clients have heard that their mails are not committed. Without the process that syncs, or without
+ * its index, another store process begins, which reads what is on disk; after a failure of the disk
+ * none does.
  */
 static void on_fail(void *owner, int status)
 {
 	struct service *service = owner;
 	if (service->status != EX_OK)
 		return;
-	service->status = status == -ECONNRESET ? EX_SOFTWARE : EX_IOERR;
-	if (status == -ECONNRESET)
-		log_warning(context, "store begins anew, the process that syncs has ended");
+	bool is_other = status == -ECONNRESET || status == MAILSTORE_ENOINDEX;
+	service->status = is_other ? EX_SOFTWARE : EX_IOERR;
+	if (is_other)
+		log_warning(context, "store begins anew, %s",
+			    status == -ECONNRESET ? "the process that syncs has ended"
+						  : "its index has gone");
 	else
 		log_error(context,
 			  "store has stopped, look at the disk before it is started again, "
