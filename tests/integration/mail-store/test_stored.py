@@ -423,17 +423,22 @@ class Processes(Case):
             client.deliver(TEXT, BOXES)
             self.assertEqual(len(client.entries(BOXES[0])), 2)
 
-    def test_what_the_store_process_may_do(self):
+    def test_what_the_store_process_and_its_syncer_may_do(self):
         store = Stored(self)
+        with store.client() as client:  # both have confined themselves before
+            client.deliver(TEXT, BOXES)
         pid = store.pid_of("store")
-        with open(f"/proc/{pid}/status", encoding="ascii") as file:
-            status = dict(line.rstrip("\n").split(":\t") for line in file if ":\t" in line)
-        self.assertEqual(int(status["CapEff"], 16), 0)
-        self.assertEqual(status["NoNewPrivs"], "1")
-        if not IS_SANITIZED:
-            self.assertEqual(status["Seccomp"], "2")
-        if os.geteuid() == 0:
-            self.assertNotIn("0", status["Uid"].split())
+        for confined in (pid, *children_of(pid)):
+            with open(f"/proc/{confined}/status", encoding="ascii") as file:
+                status = dict(line.rstrip("\n").split(":\t") for line in file if ":\t" in line)
+            for kind in ("CapEff", "CapPrm"):
+                self.assertEqual(int(status[kind], 16), 0)
+            if confined == pid or not IS_SANITIZED:
+                self.assertEqual(status["NoNewPrivs"], "1")
+            if not IS_SANITIZED:
+                self.assertEqual(status["Seccomp"], "2")
+            if os.geteuid() == 0:
+                self.assertNotIn("0", status["Uid"].split())
 
     def test_wrong_configurations_name_the_line(self):
         for line, pattern in (("    size: many", r":2\].*size"), ("    layer: heap", r":2\].*layer"),

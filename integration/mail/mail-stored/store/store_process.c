@@ -276,7 +276,7 @@ static void close_parts(struct service *service)
 int store_process_run(const struct store_process_start *start)
 {
 	struct service service = { .start = start, .syncer_fd = -1, .status = EX_OK };
-	pid_t syncer = syncer_begin(&service.syncer_fd);
+	pid_t syncer = syncer_begin(&start->setup->owner, &service.syncer_fd);
 	int ret = syncer < 0 ? (int)syncer : uv_loop_init(&service.loop);
 	if (ret != 0) {
 		log_error(context, "process not begun (%s)", strerror(-ret));

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/store/syncer.h"
 
+#include "integration/mail/base/nanny/confine.h"
 #include "lib/process/callfilter.h"
+#include "lib/process/capabilities.h"
 #include "lib/process/packet.h"
 
 #include <errno.h>
@@ -56,17 +58,20 @@ static void serve(int fd)
 }
 
 /* Signals are for its parent, whose end ends it. */
-__attribute__((noreturn)) static void run(int fd)
+__attribute__((noreturn)) static void run(const struct owner *owner, int fd)
 {
 	prctl(PR_SET_NAME, "syncer");
+	close_range((unsigned)fd + 1, ~0U, 0);
+	for (int other = STDERR_FILENO + 1; other < fd; other++)
+		close(other);
+	/* In this order: another user, or fewer capabilities, take the signal away. */
+	if (confine_user(owner) != 0 || capabilities_keep(0) != 0)
+		_exit(EXIT_FAILURE);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGUSR1, SIG_IGN);
-	close_range((unsigned)fd + 1, ~0U, 0);
-	for (int other = STDERR_FILENO + 1; other < fd; other++)
-		close(other);
 	confine();
 	serve(fd);
 	_exit(EXIT_SUCCESS);
@@ -74,14 +79,14 @@ __attribute__((noreturn)) static void run(int fd)
 
 /* ---- the other side ---- */
 
-pid_t syncer_begin(int *ret_fd)
+pid_t syncer_begin(const struct owner *owner, int *ret_fd)
 {
 	int ends[2];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		return -errno;
 	pid_t pid = fork();
 	if (pid == 0)
-		run(ends[1]);
+		run(owner, ends[1]);
 	int ret = pid < 0 ? -errno : 0;
 	close(ends[1]);
 	if (ret == 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0)

@@ -10,6 +10,8 @@
  * process: threads are none of ours, and what a thread could do after a fault this one cannot.
  */
 
+#include "integration/common/owner.h"
+
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -17,8 +19,11 @@
 extern "C" {
 #endif
 
-/* Begins it. *ret_fd is non-blocking, close-on-exec, the caller's. Its process or -errno. */
-pid_t syncer_begin(int *ret_fd);
+/*
+ * Begins it, as that user and without a capability. *ret_fd is non-blocking, close-on-exec, the
+ * caller's. Its process or -errno.
+ */
+pid_t syncer_begin(const struct owner *owner, int *ret_fd);
 /* Gives it a descriptor, which stays the caller's. 0 or -errno. */
 int syncer_ask(int fd, int descriptor);
 /* 1 with the result, 0 or -errno of fdatasync(); -EAGAIN; -ECONNRESET when it has ended. */
