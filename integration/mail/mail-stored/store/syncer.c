@@ -61,6 +61,9 @@ static void serve(int fd)
 __attribute__((noreturn)) static void run(const struct owner *owner, int fd)
 {
 	prctl(PR_SET_NAME, "syncer");
+	close_range((unsigned)fd + 1, ~0U, 0);
+	for (int other = STDERR_FILENO + 1; other < fd; other++)
+		close(other);
 	/* In this order: another user, or fewer capabilities, take the signal away. */
 	if (confine_user(owner) != 0 || capabilities_keep(0) != 0)
 		_exit(EXIT_FAILURE);
@@ -69,9 +72,6 @@ __attribute__((noreturn)) static void run(const struct owner *owner, int fd)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGUSR1, SIG_IGN);
-	close_range((unsigned)fd + 1, ~0U, 0);
-	for (int other = STDERR_FILENO + 1; other < fd; other++)
-		close(other);
 	confine();
 	serve(fd);
 	_exit(EXIT_SUCCESS);
