@@ -61,7 +61,7 @@ class Many(FrontCase):
         self.store = Stored(self, stored={"segment-size": "4M", "socket-mode": "666"}, lmtp={"listen": [self.lmtp_path]})
         self.front = Front(self, users=BOXES, sink={"kind": "store", "to": self.store.socket},
                            front={"edges": 1, "workers": CLIENTS},
-                           limits={"size": "10M", "mails": "10000"})
+                           limits={"size": "10M", "mails": "10000", "commands": "1000000"})
 
     def send_all(self, address, mails):
         """Over several connections at a time."""
