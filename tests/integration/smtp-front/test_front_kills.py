@@ -111,7 +111,7 @@ class FrontKillsTest(Case):
 
     def test_maildir(self):
         """Edges, workers and the keyholder are killed."""
-        self.expect_log("process died")
+        self.expect_log("process died", "handshake not signed")
         front = Front(self, front={"edges": 2, "workers": 6, "sessions": 400, "drain": "5s"},
                       certificates=[make_certificate(self)])
         senders, killed = self.send_all(front)
