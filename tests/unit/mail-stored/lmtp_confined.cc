@@ -5,6 +5,7 @@
 
 #include "lib/process/landlock.h"
 #include "lib/process/listening.h"
+#include "lib/process/sanitized.h"
 #include "tests/lib/child.hh"
 #include "tests/lib/tmpdir.hh"
 
@@ -41,9 +42,12 @@ int open_error(const char *path, int flags)
 
 TEST_CASE("the process of LMTP opens no file, also for reading", "[mail-stored][lmtp_confined]")
 {
-	if (landlock_find_version() > 0)
+	if (!IS_SANITIZED && landlock_find_version() > 0)
 		CHECK(confined([] { return open_error("/etc/passwd", O_RDONLY); }) == EACCES);
-	CHECK(confined([] { return open_error("/tmp/x", O_WRONLY | O_CREAT); }) != 0);
+	const tmpdir dir;
+	const std::string path = dir.file("made");
+	if (confine_has_filter())
+		CHECK(confined([&] { return open_error(path.c_str(), O_WRONLY | O_CREAT); }) != 0);
 }
 
 TEST_CASE("the process of LMTP makes no connection but to the store",
