@@ -331,6 +331,9 @@ def report(options, results):
     yield "## Limits"
     yield ""
     yield from (f"* {limit.text()}" for limit in limits(options, results))
+    yield ""
+    yield ("Why the index takes more bytes than its limit, and a long sync more time: docs/decisions/57 and"
+           " 58.")
 
 
 def disk(options):
