@@ -332,8 +332,7 @@ def report(options, results):
     yield ""
     yield from (f"* {limit.text()}" for limit in limits(options, results))
     yield ""
-    yield ("Why the index takes more bytes than its limit, and a long sync more time: docs/decisions/57 and"
-           " 58.")
+    yield "What the index costs, and a sync that takes long: docs/decisions/57 and 58."
 
 
 def disk(options):

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * storemail.h - a mail on its way to mail-stored: who gets it, and its bytes as they come.
+ * storemail.h - a mail on its way to mail-stored: its recipients, and its bytes as they come.
  *
  * Flow: sink_store.c, the LMTP process -> storemail_begin(), storemail_append() ->
  *       storemail_finish() -> DELIVER of storewire.h, by storelink.h.
