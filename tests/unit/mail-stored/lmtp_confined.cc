@@ -42,8 +42,10 @@ int open_error(const char *path, int flags)
 
 TEST_CASE("the process of LMTP opens no file, also for reading", "[mail-stored][lmtp_confined]")
 {
-	if (!IS_SANITIZED && landlock_find_version() > 0)
-		CHECK(confined([] { return open_error("/etc/passwd", O_RDONLY); }) == EACCES);
+	/* Sanitizers read files of their own, and a build with them confines no file. */
+	const bool has_landlock = !IS_SANITIZED && landlock_find_version() > 0;
+	const int expected = has_landlock ? EACCES : 0;
+	CHECK(confined([] { return open_error("/etc/passwd", O_RDONLY); }) == expected);
 	const tmpdir dir;
 	const std::string path = dir.file("made");
 	if (confine_has_filter())
