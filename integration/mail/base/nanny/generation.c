@@ -83,9 +83,11 @@ static void bury(struct nanny *nanny, struct generation *generation, struct crew
 	pid_t pid = slot->pid;
 	bool is_good = WIFEXITED(status) && WEXITSTATUS(status) == EX_OK;
 	bool is_told = generation->crew.is_told[slot->role];
+	/* These have nothing to finish, and end by the signal itself. */
+	bool has_no_end = slot->role == NANNY_KEYHOLDER || slot->role == NANNY_CHECKER;
 	crew_ended(slot, is_good && slot->role == NANNY_WORKER, clock_now_ms());
 	give_block_back(nanny, slot);
-	if (is_told && (is_good || slot->role == NANNY_KEYHOLDER))
+	if (is_told && (is_good || has_no_end))
 		return;
 	if (is_good && slot->role == NANNY_WORKER)
 		return; /* it has retired */
@@ -133,8 +135,10 @@ static void free_all(struct generation *generation)
 	if (generation == NULL)
 		return;
 	for (unsigned i = 0; i < LISTENERS_EDGES_MAX; i++) {
-		for (unsigned end = 0; end < 2; end++)
+		for (unsigned end = 0; end < 2; end++) {
 			close_end(&generation->key_ends[i][end]);
+			close_end(&generation->check_ends[i][end]);
+		}
 	}
 	close_beginning(generation);
 	generation->program->unshare(generation->shared);
@@ -143,11 +147,10 @@ static void free_all(struct generation *generation)
 	free(generation);
 }
 
-static int open_keys(struct generation *generation)
+static int open_pairs(const struct generation *generation, int (*ends)[2])
 {
 	for (unsigned i = 0; i < generation->values.listeners.edge_count; i++) {
-		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
-			       generation->key_ends[i]) != 0)
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends[i]) != 0)
 			return -errno;
 	}
 	return 0;
@@ -158,6 +161,7 @@ static int init_crew(struct generation *generation)
 	const struct nanny_values *values = &generation->values;
 	const unsigned counts[NANNY_ROLES] = {
 		[NANNY_KEYHOLDER] = values->certificate_count > 0,
+		[NANNY_CHECKER] = values->checkers,
 		[NANNY_EDGE] = values->listeners.edge_count,
 		[NANNY_WORKER] = values->workers,
 	};
@@ -173,6 +177,7 @@ struct generation *generation_new(const struct nanny_program *program, void *set
 		program->end(setup);
 	} else {
 		memset(generation->key_ends, -1, sizeof(generation->key_ends));
+		memset(generation->check_ends, -1, sizeof(generation->check_ends));
 		memset(generation->ready_ends, -1, sizeof(generation->ready_ends));
 		memset(generation->word_ends, -1, sizeof(generation->word_ends));
 		generation->program = program;
@@ -183,7 +188,9 @@ struct generation *generation_new(const struct nanny_program *program, void *set
 	if (ret == 0)
 		ret = program->share(setup, &generation->shared);
 	if (ret == 0 && generation->values.certificate_count > 0)
-		ret = open_keys(generation);
+		ret = open_pairs(generation, generation->key_ends);
+	if (ret == 0 && generation->values.checkers > 0)
+		ret = open_pairs(generation, generation->check_ends);
 	if (ret == 0 && (pipe2(generation->ready_ends, O_CLOEXEC | O_NONBLOCK) != 0 ||
 			 pipe2(generation->word_ends, O_CLOEXEC) != 0))
 		ret = -errno;

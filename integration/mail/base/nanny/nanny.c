@@ -207,14 +207,16 @@ static bool has_edges(const struct nanny *nanny)
 	return false;
 }
 
-/* What ends behind something else: workers behind the queue, keyholders behind their edges. */
+/* What ends behind something else: workers behind the queue, and behind their edges the rest. */
 static void drain(struct nanny *nanny, struct generation *generation)
 {
 	uint64_t later_ms = clock_now_ms() + generation->values.drain_ms + KILL_AFTER_MS;
 	if (!generation->crew.is_told[NANNY_EDGE])
 		return;
-	if (crew_count(&generation->crew, NANNY_EDGE) == 0)
+	if (crew_count(&generation->crew, NANNY_EDGE) == 0) {
 		child_tell(&generation->crew, NANNY_KEYHOLDER, clock_now_ms() + KILL_AFTER_MS);
+		child_tell(&generation->crew, NANNY_CHECKER, clock_now_ms() + KILL_AFTER_MS);
+	}
 	/* Workers that have their hands full, or cannot begin, do not empty the queue. */
 	bool is_late =
 		clock_now_ms() >= nanny->stop_ms + generation->values.drain_ms + KILL_AFTER_MS;

@@ -26,7 +26,9 @@
 extern "C" {
 #endif
 
-enum { NANNY_KEY_EDGE, NANNY_KEY_HOLDER }; /* the ends of a keyholder's socket */
+/* The ends of an edge's socket to the keyholder, and of the one to the checkers. */
+enum { NANNY_KEY_EDGE, NANNY_KEY_HOLDER };
+enum { NANNY_CHECK_EDGE, NANNY_CHECK_CHECKER };
 enum { NANNY_QUEUE_EDGES, NANNY_QUEUE_WORKERS };
 /* Of the pipes in which processes say that they are ready, and are told to begin. */
 enum { NANNY_READY_NANNY, NANNY_READY_CHILD };
@@ -40,7 +42,8 @@ struct generation {
 	struct nanny_values values; /* of setup */
 	void *shared;
 	struct crew crew;
-	int key_ends[LISTENERS_EDGES_MAX][2]; /* -1 without certificates */
+	int key_ends[LISTENERS_EDGES_MAX][2];	/* -1 without certificates */
+	int check_ends[LISTENERS_EDGES_MAX][2]; /* -1 without checkers */
 	/* A byte of each and a byte for each, while they begin; -1 for those of later. */
 	int ready_ends[2];
 	int word_ends[2];
@@ -67,7 +70,7 @@ struct nanny {
 	sigset_t before;  /* what children have */
 };
 
-/* "keyholder", "edge", "worker". Static. */
+/* "keyholder", "checker", "edge", "worker". Static. */
 const char *roles_name(unsigned role);
 /* In the child, after fork(): the role of that slot. Does not return. */
 __attribute__((noreturn)) void roles_run(struct nanny *nanny, struct generation *generation,

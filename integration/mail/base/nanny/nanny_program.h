@@ -6,7 +6,12 @@
  *                   processes.
  *
  * Flow: a server's table of functions -> nanny_run(), which calls them, in order: values(),
- *       rights(), prepare(), share() -> fork() -> run_edge(), run_worker() -> unshare(), end().
+ *       rights(), prepare(), share() -> fork() -> run_checker(), run_edge(), run_worker() ->
+ *       unshare(), end().
+ *
+ * A checker answers what an edge cannot find out itself without keeping its clients waiting, such as
+ * whether a password is right. Each edge has one socket to all checkers (SOCK_SEQPACKET): the kernel
+ * gives a message to whichever of them asks first.
  *
  * A setup is the server's struct with its configuration. The nanny has one for each generation, and
  * looks only at what values() says of it.
@@ -25,17 +30,18 @@
 extern "C" {
 #endif
 
-#define NANNY_WORKERS_MAX 1024
+#define NANNY_WORKERS_MAX  1024
+#define NANNY_CHECKERS_MAX 64
 /*
  * Blocks of counters: the nanny's, which is the first, and one for each process that lives. After
  * reloads generations overlap, and the largest may do so three times before a process cannot be
  * made.
  */
-#define NANNY_SLOTS_OF_GENERATION (LISTENERS_EDGES_MAX + NANNY_WORKERS_MAX)
+#define NANNY_SLOTS_OF_GENERATION (LISTENERS_EDGES_MAX + NANNY_CHECKERS_MAX + NANNY_WORKERS_MAX)
 #define NANNY_SLOTS		  (1 + 4 * NANNY_SLOTS_OF_GENERATION)
 
 /* As they are made. */
-enum nanny_role { NANNY_KEYHOLDER, NANNY_EDGE, NANNY_WORKER, NANNY_ROLES };
+enum nanny_role { NANNY_KEYHOLDER, NANNY_CHECKER, NANNY_EDGE, NANNY_WORKER, NANNY_ROLES };
 
 /* What the nanny counts; below these the role of a process that has died. */
 enum { NANNY_RELOADED = NANNY_ROLES, NANNY_RELOAD_REFUSED, NANNY_EVENTS };
@@ -44,6 +50,7 @@ enum { NANNY_RELOADED = NANNY_ROLES, NANNY_RELOAD_REFUSED, NANNY_EVENTS };
 struct nanny_values {
 	struct listeners_wanted listeners;
 	unsigned workers;
+	unsigned checkers;		  /* 0: the program has none */
 	unsigned certificate_count;	  /* 0: there is no keyholder */
 	const struct keys_chains *chains; /* of these */
 	unsigned sessions_max;		  /* of each edge */
@@ -53,7 +60,7 @@ struct nanny_values {
 	const char *metrics; /* "": none */
 };
 
-/* What an edge or a worker is given. A plain value; borrowed until its function returns. */
+/* What an edge, a checker or a worker is given. A plain value; borrowed until its function returns. */
 struct nanny_child {
 	const void *setup;
 	void *shared;
@@ -62,8 +69,11 @@ struct nanny_child {
 	size_t process;	      /* its own block of counters, and of the scoreboard */
 	const int *listeners; /* an edge's */
 	unsigned listener_count;
-	int queue_fd;	  /* its end */
+	int queue_fd;	  /* its end; -1: a checker's */
 	int keyholder_fd; /* an edge's; -1 without certificates */
+	/* To the checkers, an edge's one; to each edge, a checker's. */
+	const int *check_fds;
+	unsigned check_count; /* 0 without checkers */
 	struct scoreboard *scoreboard;
 	struct passed *passed;
 	/* To be called when all that is outside has been opened. 0, or an exit status to return. */
@@ -83,7 +93,8 @@ struct nanny_program {
 	/* What the processes of a generation share; 0 or -errno. NULL can be ended, too. */
 	int (*share)(const void *setup, void **ret_shared);
 	void (*unshare)(void *shared);
-	int (*run_edge)(const struct nanny_child *child); /* both return an exit status */
+	int (*run_checker)(const struct nanny_child *child); /* each returns an exit status */
+	int (*run_edge)(const struct nanny_child *child);
 	int (*run_worker)(const struct nanny_child *child);
 	/* The counters' NANNY_SLOTS blocks are in shared memory. */
 	void (*count)(void *counters, unsigned event);

@@ -74,21 +74,33 @@ static unsigned close_listeners(struct nanny *nanny, int kept_edge, int *ret_kep
 	return listeners_share(&nanny->listeners, kept_edge, ret_kept);
 }
 
-/* All but one end, of an edge, or of all edges when that is negative. */
-static void close_keys(struct nanny *nanny, const struct generation *own, int kept_edge,
-		       int kept_end)
+/* Which ends of a kind of pairs stay open: one, of an edge, or of all edges when that is negative. */
+struct kept {
+	const struct generation *own; /* NULL: none */
+	int edge;
+	int end;
+};
+
+static void close_pairs(int (*ends)[2], const struct generation *generation,
+			const struct kept *kept)
+{
+	for (int edge = 0; edge < LISTENERS_EDGES_MAX; edge++) {
+		for (int end = 0; end < 2; end++) {
+			bool is_kept = generation == kept->own && end == kept->end &&
+				       (kept->edge < 0 || kept->edge == edge);
+			if (!is_kept)
+				close_fd(&ends[edge][end]);
+		}
+	}
+}
+
+static void close_all_pairs(struct nanny *nanny, struct kept keys, struct kept checks)
 {
 	struct generation *generation = NULL;
 	SLIST_FOREACH(generation, &nanny->generations, link)
 	{
-		for (int edge = 0; edge < LISTENERS_EDGES_MAX; edge++) {
-			for (int end = 0; end < 2; end++) {
-				bool is_kept = generation == own && end == kept_end &&
-					       (kept_edge < 0 || kept_edge == edge);
-				if (!is_kept)
-					close_fd(&generation->key_ends[edge][end]);
-			}
-		}
+		close_pairs(generation->key_ends, generation, &keys);
+		close_pairs(generation->check_ends, generation, &checks);
 	}
 }
 
@@ -98,7 +110,8 @@ static int run_keyholder(struct nanny *nanny, struct generation *generation)
 	int sockets[LISTENERS_EDGES_MAX];
 	struct role role = make_role(generation, NANNY_KEYHOLDER);
 	close_listeners(nanny, -1, NULL);
-	close_keys(nanny, generation, -1, NANNY_KEY_HOLDER);
+	close_all_pairs(nanny, (struct kept){ generation, -1, NANNY_KEY_HOLDER },
+			(struct kept){ 0 });
 	close_fd(&nanny->queue_ends[NANNY_QUEUE_EDGES]);
 	close_fd(&nanny->queue_ends[NANNY_QUEUE_WORKERS]);
 	for (unsigned i = 0; i < values->listeners.edge_count; i++)
@@ -111,7 +124,40 @@ static int run_keyholder(struct nanny *nanny, struct generation *generation)
 	return keyholder_run(&start);
 }
 
-/* An edge, or a worker. */
+/* A checker's sockets to all edges, or an edge's one to the checkers; how many. */
+static unsigned find_checks(const struct generation *generation, const struct crew_slot *slot,
+			    int *ret_fds)
+{
+	const unsigned edge_count = generation->values.listeners.edge_count;
+	if (generation->values.checkers == 0 || slot->role == NANNY_WORKER)
+		return 0;
+	if (slot->role == NANNY_EDGE) {
+		ret_fds[0] = generation->check_ends[slot->index][NANNY_CHECK_EDGE];
+		return 1;
+	}
+	for (unsigned i = 0; i < edge_count; i++)
+		ret_fds[i] = generation->check_ends[i][NANNY_CHECK_CHECKER];
+	return edge_count;
+}
+
+/* Closes what is others'; returns its own end of the queue, -1 for a checker. */
+static int keep_own(struct nanny *nanny, const struct generation *generation,
+		    const struct crew_slot *slot)
+{
+	const bool is_edge = slot->role == NANNY_EDGE;
+	const bool is_checker = slot->role == NANNY_CHECKER;
+	const int edge = is_edge ? (int)slot->index : -1;
+	close_all_pairs(nanny, (struct kept){ is_edge ? generation : NULL, edge, NANNY_KEY_EDGE },
+			(struct kept){ is_edge || is_checker ? generation : NULL, edge,
+				       is_edge ? NANNY_CHECK_EDGE : NANNY_CHECK_CHECKER });
+	if (is_edge || is_checker)
+		close_fd(&nanny->queue_ends[NANNY_QUEUE_WORKERS]);
+	if (!is_edge)
+		close_fd(&nanny->queue_ends[NANNY_QUEUE_EDGES]);
+	return nanny->queue_ends[is_edge ? NANNY_QUEUE_EDGES : NANNY_QUEUE_WORKERS];
+}
+
+/* An edge, a checker or a worker. */
 static int run_child(struct nanny *nanny, struct generation *generation,
 		     const struct crew_slot *slot)
 {
@@ -119,6 +165,8 @@ static int run_child(struct nanny *nanny, struct generation *generation,
 	const struct nanny_program *program = nanny->program;
 	struct role role = make_role(generation, slot->role);
 	int fds[LISTENERS_MAX];
+	int checks[LISTENERS_EDGES_MAX];
+	const int queue_fd = keep_own(nanny, generation, slot);
 	const unsigned count = close_listeners(nanny, is_edge ? (int)slot->index : -1, fds);
 	struct nanny_child child = {
 		.setup = generation->setup,
@@ -128,15 +176,17 @@ static int run_child(struct nanny *nanny, struct generation *generation,
 		.process = slot->block,
 		.listeners = fds,
 		.listener_count = count,
-		.queue_fd = nanny->queue_ends[is_edge ? NANNY_QUEUE_EDGES : NANNY_QUEUE_WORKERS],
+		.queue_fd = queue_fd,
 		.keyholder_fd = is_edge ? generation->key_ends[slot->index][NANNY_KEY_EDGE] : -1,
+		.check_fds = checks,
+		.check_count = find_checks(generation, slot, checks),
 		.scoreboard = nanny->scoreboard,
 		.passed = nanny->passed,
 		.confine = confine,
 		.context = &role,
 	};
-	close_keys(nanny, is_edge ? generation : NULL, (int)slot->index, NANNY_KEY_EDGE);
-	close_fd(&nanny->queue_ends[is_edge ? NANNY_QUEUE_WORKERS : NANNY_QUEUE_EDGES]);
+	if (slot->role == NANNY_CHECKER)
+		return program->run_checker(&child);
 	return is_edge ? program->run_edge(&child) : program->run_worker(&child);
 }
 
@@ -144,6 +194,7 @@ const char *roles_name(unsigned role)
 {
 	static const char *const names[NANNY_ROLES] = {
 		[NANNY_KEYHOLDER] = "keyholder",
+		[NANNY_CHECKER] = "checker",
 		[NANNY_EDGE] = "edge",
 		[NANNY_WORKER] = "worker",
 	};
