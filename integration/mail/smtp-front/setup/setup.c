@@ -1,66 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/smtp-front/setup/setup.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 /* ---- one value ---- */
 
-/* As in a banner: letters, digits, hyphens and dots, and no empty label. */
-static const char *take_hostname(void *member, const struct conf_value *value)
-{
-	const char *text = value->text;
-	static const char permitted[] = "permitted is a domain name";
-	char before = '.';
-	for (const char *c = text; *c != '\0'; before = *c++) {
-		if (!isalnum((unsigned char)*c) && *c != '-' && *c != '.')
-			return permitted;
-		if (before == '.' && (*c == '.' || *c == '-'))
-			return permitted;
-	}
-	if (before == '.')
-		return permitted;
-	snprintf(member, SETUP_HOSTNAME_MAX + 1, "%s", text);
-	return NULL;
-}
-
 static const char *take_listen(void *data, const struct conf_value *value)
 {
 	struct setup_front *front = data;
-	struct place place = { .address = value->address,
-			       .address_size = values_address_size(&value->address) };
-	if (front->place_count == LISTENERS_PLACES_MAX)
-		return "there are 16 places at most";
-	snprintf(place.text, sizeof(place.text), "%s", value->text);
-	for (unsigned i = 0; i < front->place_count; i++)
-		if (memcmp(&front->places[i].address, &place.address, place.address_size) == 0)
-			return "place is given twice";
-	front->places[front->place_count++] = place;
-	return NULL;
-}
-
-/* CHAIN:KEY, or one file that has both. */
-static const char *take_certificate(void *data, const struct conf_value *value)
-{
-	struct setup_tls *tls = data;
-	const char *text = value->text;
-	struct keys_paths *paths = &tls->certificates[tls->certificate_count];
-	const char *colon = strchr(text, ':');
-	const char *key = colon == NULL ? text : colon + 1;
-	size_t size = colon == NULL ? strlen(text) : (size_t)(colon - text);
-	if (tls->certificate_count == KEYS_PAIRS_MAX)
-		return "there are 32 certificates at most";
-	if (text[0] != '/' || key[0] != '/' || size > KEYS_PATH_MAX || strlen(key) > KEYS_PATH_MAX)
-		return "permitted are CHAIN:KEY and one file with both, as absolute paths";
-	snprintf(paths->chain, sizeof(paths->chain), "%.*s", (int)size, text);
-	snprintf(paths->key, sizeof(paths->key), "%s", key);
-	tls->certificate_count++;
-	return NULL;
+	return mailsetup_add_place(front->places, &front->place_count, value);
 }
 
 /* ---- the table ---- */
@@ -112,7 +64,8 @@ static const char *const tells[] = { "none", "xclient", "proxy", "proxy2", NULL 
 static const char *const maildirs[] = { "one", "recipient", NULL };
 
 static const struct conf_item front_items[] = {
-	{ "hostname", CONF_TEXT, CONF_AT(struct setup, front.hostname), .take = take_hostname },
+	{ "hostname", CONF_TEXT, CONF_AT(struct setup, front.hostname),
+	  .take = mailsetup_take_hostname },
 	{ "listen", CONF_ADDRESS, CONF_AT(struct setup, front), .default_port = 25, .is_list = true,
 	  .take = take_listen, .preset = "0.0.0.0@25 ::@25" },
 	OWNER_USER("user", struct setup, front.edge_owner),
@@ -178,7 +131,7 @@ static const struct conf_item trust_items[] = {
 
 static const struct conf_item tls_items[] = {
 	{ "certificates", CONF_TEXT, CONF_AT(struct setup, tls), .max = 2 * KEYS_PATH_MAX,
-	  .is_list = true, .take = take_certificate },
+	  .is_list = true, .take = mailsetup_take_certificate },
 	CHOICE("require", tls.is_required, conf_no_yes, "no"),
 };
 
@@ -263,14 +216,6 @@ static const char *check(const struct setup *setup)
 	return NULL;
 }
 
-static unsigned count_cores(void)
-{
-	cpu_set_t set;
-	CPU_ZERO(&set);
-	int count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-	return count < LISTENERS_EDGES_MAX ? (unsigned)count : LISTENERS_EDGES_MAX;
-}
-
 /* Of the workers, once it is known how many there are. */
 #define FIFTH UINT_MAX
 
@@ -305,7 +250,7 @@ static void complete(struct setup *setup)
 	setup->limits.workers_max = workers_of_network(setup);
 	complete_recipients(setup);
 	if (front->edges == 0)
-		front->edges = count_cores();
+		front->edges = mailsetup_count_cores();
 	if (front->worker_owner.user[0] == '\0')
 		front->worker_owner = front->edge_owner;
 	if (front->key_owner.user[0] == '\0')
@@ -320,18 +265,13 @@ static void complete(struct setup *setup)
 /* What other files say. */
 static int finish(struct setup *setup, struct conf_error *reterr_error)
 {
-	struct keys_error error = { .reason = "" };
 	const char *reason = check(setup);
 	if (reason != NULL)
 		return conf_refuse(reterr_error, -EINVAL, "%s", reason);
 	complete(setup);
-	if (setup->tls.certificate_count > 0) {
-		int ret = keys_read_chains(setup->tls.certificates, setup->tls.certificate_count,
-					   &setup->tls.chains, &error);
-		if (ret != 0)
-			return conf_refuse(reterr_error, ret, "certificate %.240s: %s", error.path,
-					   error.reason);
-	}
+	const int ret = mailsetup_read_chains(&setup->tls, reterr_error);
+	if (ret != 0)
+		return ret;
 	return judge_finish(&setup->judge, reterr_error);
 }
 
@@ -340,7 +280,7 @@ int setup_parse(const char *text, size_t text_size, void *ret_setup,
 {
 	struct setup *setup = ret_setup;
 	memset(setup, 0, sizeof(*setup));
-	gethostname(setup->front.hostname, SETUP_HOSTNAME_MAX);
+	gethostname(setup->front.hostname, MAILSETUP_HOSTNAME_MAX);
 	setup->limits.workers_max = FIFTH;
 	int ret = handle_init(&setup->handle, PROGRAM_REQUESTS);
 	if (ret == 0)
@@ -358,8 +298,7 @@ void setup_deinit(void *data)
 	networks_deinit(&setup->front.xclient);
 	networks_deinit(&setup->limits.normalized);
 	networks_deinit(&setup->limits.unlimited);
-	keys_free_chains(setup->tls.chains);
-	setup->tls.chains = NULL;
+	mailsetup_free_chains(&setup->tls);
 	judge_deinit(&setup->judge);
 	handle_deinit(&setup->handle);
 }

@@ -34,16 +34,14 @@
 #include "integration/common/networks.h"
 #include "integration/common/owner.h"
 #include "integration/common/program.h"
-#include "integration/mail/base/nanny/listeners.h"
-#include "integration/mail/base/tls/keys.h"
+#include "integration/mail/base/setup/mailsetup.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define SETUP_PATH_MAX	   512
-#define SETUP_HOSTNAME_MAX 253 /* RFC 1035, as text */
-#define SETUP_WORKERS_MAX  1024
+#define SETUP_PATH_MAX	  512
+#define SETUP_WORKERS_MAX 1024
 
 /* What an edge does with a session that has proved itself when no worker is idle. */
 enum setup_capacity {
@@ -81,7 +79,7 @@ enum setup_maildir {
 
 /* Section "front". */
 struct setup_front {
-	char hostname[SETUP_HOSTNAME_MAX + 1]; /* the machine's name unless given */
+	char hostname[MAILSETUP_HOSTNAME_MAX + 1]; /* the machine's name unless given */
 	struct place places[LISTENERS_PLACES_MAX];
 	unsigned place_count;
 	struct owner edge_owner;	 /* "user" */
@@ -145,15 +143,6 @@ struct setup_trust {
 	unsigned forward_cache_ms;
 };
 
-/* Section "tls". */
-struct setup_tls {
-	struct keys_paths certificates[KEYS_PAIRS_MAX]; /* the first without SNI */
-	unsigned certificate_count;			/* 0: STARTTLS is not offered */
-	/* As they were when the configuration was read, with no private key; NULL without any. */
-	struct keys_chains *chains;
-	bool is_required;
-};
-
 /* Section "sink". */
 struct setup_sink {
 	enum setup_sink_kind kind;
@@ -170,7 +159,7 @@ struct setup {
 	struct setup_front front;
 	struct setup_limits limits;
 	struct setup_trust trust;
-	struct setup_tls tls;
+	struct mailsetup_tls tls;
 	struct setup_sink sink;
 	bool has_zones;
 	struct judge judge;

@@ -39,8 +39,8 @@ std::string sample_as_it_is()
 
 std::string hostname_of_machine()
 {
-	char name[SETUP_HOSTNAME_MAX + 1] = "";
-	gethostname(name, SETUP_HOSTNAME_MAX);
+	char name[MAILSETUP_HOSTNAME_MAX + 1] = "";
+	gethostname(name, MAILSETUP_HOSTNAME_MAX);
 	return name;
 }
 
