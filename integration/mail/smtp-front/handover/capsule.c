@@ -4,7 +4,8 @@
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "integration/mail/base/handover/seal.h"
 
 /* ---- the fixed part: CAPSULE.md, 2 ---- */
 
@@ -13,10 +14,6 @@
 #define FIXED_SIZE 192
 
 /* These are no member alone. */
-#define AT_MAGIC   0
-#define AT_VERSION 4
-#define AT_SIZE	   8
-#define AT_SUM	   12
 #define AT_FLAGS   60
 #define AT_SCORE   132
 #define AT_ACTION  136
@@ -117,37 +114,6 @@ _Static_assert(FIXED_SIZE + 2 * (TEXT_COUNT + 1) + ENVELOPE_HELO_MAX + 2 * ENVEL
 			       JUDGE_HEADER_MAX + CAPSULE_UNREAD_MAX <=
 		       CAPSULE_SIZE_MAX,
 	       "the longest capsule has room");
-
-static void put(uint8_t *bytes, unsigned size, uint64_t value)
-{
-	for (unsigned i = 0; i < size; i++)
-		bytes[i] = (uint8_t)(value >> (8 * (size - 1 - i)));
-}
-
-static uint64_t take(const uint8_t *bytes, unsigned size)
-{
-	uint64_t value = 0;
-	for (unsigned i = 0; i < size; i++)
-		value = value << 8 | bytes[i];
-	return value;
-}
-
-/* CRC-32 as in IEEE 802.3, four bits at a time. The sum's own place counts as zero. */
-static uint32_t sum_of(const uint8_t *bytes, size_t size)
-{
-	static const uint32_t table[16] = {
-		0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
-		0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-		0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
-	};
-	uint32_t sum = UINT32_MAX;
-	for (size_t i = 0; i < size; i++) {
-		sum ^= i >= AT_SUM && i < AT_SUM + 4 ? 0 : bytes[i];
-		sum = sum >> 4 ^ table[sum & 15];
-		sum = sum >> 4 ^ table[sum & 15];
-	}
-	return ~sum;
-}
 
 /* ---- what an edge makes ---- */
 
@@ -256,27 +222,26 @@ static uint64_t load(const void *member, size_t width)
 
 static void put_fixed(const struct capsule *capsule, uint8_t *bytes)
 {
-	put(bytes + AT_MAGIC, 4, MAGIC);
-	put(bytes + AT_VERSION, 2, VERSION);
-	put(bytes + AT_FLAGS, 4, flags_of(capsule));
-	put(bytes + AT_ZERO, 2, 0);
+	seal_put_number(bytes + AT_FLAGS, 4, flags_of(capsule));
+	seal_put_number(bytes + AT_ZERO, 2, 0);
 	for (size_t i = 0; i < FIELD_COUNT; i++) {
 		const void *member = (const char *)capsule + fields[i].offset;
 		if (fields[i].width > sizeof(uint64_t))
 			memcpy(bytes + fields[i].at, member, fields[i].width);
 		else
-			put(bytes + fields[i].at, fields[i].size, load(member, fields[i].width));
+			seal_put_number(bytes + fields[i].at, fields[i].size,
+					load(member, fields[i].width));
 	}
 	if (capsule->facts.has_verdict)
 		return;
-	put(bytes + AT_SCORE, 4, 0);
-	put(bytes + AT_ACTION, 1, JUDGE_PASS);
-	put(bytes + AT_VERDICT, 1, DNSBLV6_CLEAR);
+	seal_put_number(bytes + AT_SCORE, 4, 0);
+	seal_put_number(bytes + AT_ACTION, 1, JUDGE_PASS);
+	seal_put_number(bytes + AT_VERDICT, 1, DNSBLV6_CLEAR);
 }
 
 static uint8_t *put_bytes(uint8_t *at, const void *bytes, size_t size)
 {
-	put(at, 2, size);
+	seal_put_number(at, 2, size);
 	memcpy(at + 2, bytes, size);
 	return at + 2 + size;
 }
@@ -299,8 +264,7 @@ int capsule_encode(const struct capsule *capsule, uint8_t *ret_bytes, size_t *re
 	at = put_bytes(at, capsule->unread, capsule->unread_size);
 	size_t size = (size_t)(at - ret_bytes);
 	assert(size <= CAPSULE_SIZE_MAX);
-	put(ret_bytes + AT_SIZE, 4, size);
-	put(ret_bytes + AT_SUM, 4, sum_of(ret_bytes, size));
+	seal_put(ret_bytes, size, MAGIC, VERSION);
 	*ret_size = size;
 	return 0;
 }
@@ -322,13 +286,14 @@ static void store(void *member, size_t width, uint64_t value)
 static void take_fixed(const uint8_t *bytes, struct capsule *ret_capsule)
 {
 	struct dialogue *dialogue = &ret_capsule->dialogue;
-	const unsigned flags = (unsigned)take(bytes + AT_FLAGS, 4);
+	const unsigned flags = (unsigned)seal_take_number(bytes + AT_FLAGS, 4);
 	for (size_t i = 0; i < FIELD_COUNT; i++) {
 		void *member = (char *)ret_capsule + fields[i].offset;
 		if (fields[i].width > sizeof(uint64_t))
 			memcpy(member, bytes + fields[i].at, fields[i].width);
 		else
-			store(member, fields[i].width, take(bytes + fields[i].at, fields[i].size));
+			store(member, fields[i].width,
+			      seal_take_number(bytes + fields[i].at, fields[i].size));
 	}
 	ret_capsule->facts.is_xclient = (flags & FLAG_XCLIENT) != 0;
 	ret_capsule->facts.has_verdict = (flags & FLAG_VERDICT) != 0;
@@ -352,7 +317,7 @@ static size_t take_bytes(struct rest *rest, void *ret_bytes, size_t room)
 		rest->at = NULL;
 		return 0;
 	}
-	size_t size = (size_t)take(rest->at, 2);
+	size_t size = (size_t)seal_take_number(rest->at, 2);
 	if (size > rest->size - 2 || size > room) {
 		rest->at = NULL;
 		return 0;
@@ -382,12 +347,13 @@ static bool take_texts(struct rest *rest, struct capsule *ret_capsule)
 /* The version before the rest: of another one nothing but these is known. */
 static int check_frame(const uint8_t *bytes, size_t size)
 {
-	if (size < FIXED_SIZE || size > CAPSULE_SIZE_MAX || take(bytes + AT_MAGIC, 4) != MAGIC ||
-	    take(bytes + AT_SIZE, 4) != size || take(bytes + AT_SUM, 4) != sum_of(bytes, size))
+	const enum seal_result result = seal_check(bytes, size, MAGIC, VERSION);
+	if (result == SEAL_BROKEN || size < FIXED_SIZE || size > CAPSULE_SIZE_MAX)
 		return CAPSULE_EBAD;
-	if (take(bytes + AT_VERSION, 2) != VERSION)
+	if (result == SEAL_VERSION)
 		return CAPSULE_EVERSION;
-	if ((take(bytes + AT_FLAGS, 4) & ~(uint64_t)FLAG_ALL) != 0 || take(bytes + AT_ZERO, 2) != 0)
+	if ((seal_take_number(bytes + AT_FLAGS, 4) & ~(uint64_t)FLAG_ALL) != 0 ||
+	    seal_take_number(bytes + AT_ZERO, 2) != 0)
 		return CAPSULE_EVALUE;
 	return 0;
 }
@@ -413,25 +379,6 @@ int capsule_send(int queue_fd, const struct capsule *capsule, const struct hando
 	size_t size = 0;
 	const int ret = capsule_encode(capsule, bytes, &size);
 	return ret == 0 ? handover_send(queue_fd, bytes, size, fds) : ret;
-}
-
-int capsule_receive(int queue_fd, struct capsule *ret_capsule, struct handover_fds *ret_fds)
-{
-	uint8_t bytes[CAPSULE_SIZE_MAX];
-	struct handover_fds fds = { -1, -1 };
-	size_t size = 0;
-	int ret = handover_receive(queue_fd, bytes, &size, &fds);
-	if (ret != 0)
-		return ret;
-	ret = capsule_decode(bytes, size, ret_capsule);
-	if (ret == 0) {
-		*ret_fds = fds;
-		return 0;
-	}
-	(void)close(fds.connection);
-	if (fds.hold >= 0)
-		(void)close(fds.hold);
-	return ret;
 }
 
 const char *capsule_strerror(int status)

@@ -80,9 +80,8 @@ int capsule_encode(const struct capsule *capsule, uint8_t *ret_bytes, size_t *re
 /* 0 or a status above; *ret_capsule has no value then. */
 int capsule_decode(const uint8_t *bytes, size_t size, struct capsule *ret_capsule);
 
-/* As handover_send() and handover_receive(), with a capsule, or one of the statuses above. */
+/* As handover_send(), with a capsule, or one of the statuses above. */
 int capsule_send(int queue_fd, const struct capsule *capsule, const struct handover_fds *fds);
-int capsule_receive(int queue_fd, struct capsule *ret_capsule, struct handover_fds *ret_fds);
 
 /* Text for these and for -errno values. Never NULL. */
 const char *capsule_strerror(int status);

@@ -2,7 +2,6 @@
 #include "integration/mail/smtp-front/worker/worker.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -11,6 +10,7 @@
 
 #include "integration/mail/smtp-front/handover/capsule.h"
 #include "integration/mail/smtp-front/sinks/sink.h"
+#include "integration/mail/base/worker/intake.h"
 #include "integration/mail/base/worker/stream.h"
 #include "integration/mail/base/users/users.h"
 #include "integration/mail/smtp-front/worker/visit.h"
@@ -19,32 +19,8 @@
 
 static const char context[] = "smtp-front";
 
-static volatile sig_atomic_t is_told_to_end;
-
-/* For a signal that comes between a look at its flag and the wait for the queue. */
-#define AGAIN_S 1
 /* An edge looks at its clock now and then, and a queue takes some time. */
 #define LATE_MS 1000
-
-static void on_term(int number)
-{
-	is_told_to_end = 1;
-	if (number == SIGTERM)
-		alarm(AGAIN_S);
-}
-
-/* Without SA_RESTART: a wait for the queue ends, one for a client goes on. */
-static void set_signals(void)
-{
-	struct sigaction action = { .sa_handler = on_term };
-
-	is_told_to_end = 0;
-	(void)sigemptyset(&action.sa_mask);
-	(void)sigaction(SIGTERM, &action, NULL);
-	(void)sigaction(SIGALRM, &action, NULL);
-	action.sa_handler = SIG_IGN;
-	(void)sigaction(SIGPIPE, &action, NULL);
-}
 
 struct worker {
 	const struct worker_start *start;
@@ -52,7 +28,7 @@ struct worker {
 	struct visit_parts parts;
 	struct visit *visit;
 	struct capsule *capsule;
-	int hold_fd; /* by which an edge counts the session before; -1: none */
+	struct intake intake;
 };
 
 /*
@@ -92,7 +68,7 @@ static int open_parts(struct worker *worker)
 	worker->parts.tally = worker->start->tally;
 	worker->parts.passed = worker->start->passed;
 	worker->parts.scoreboard = worker->start->scoreboard;
-	worker->parts.is_told = &is_told_to_end;
+	worker->parts.is_told = intake_told();
 	int ret = sink_open(&setup->sink, setup->front.hostname, &worker->parts.sink);
 	if (ret < 0) {
 		log_error(context, "sink not opened, to=%s (%s)", setup->sink.to.text,
@@ -114,17 +90,9 @@ static int open_parts(struct worker *worker)
 	return EX_OK;
 }
 
-/* The edge learns by it that its network has one less. */
-static void let_go(struct worker *worker)
-{
-	if (worker->hold_fd >= 0)
-		(void)close(worker->hold_fd);
-	worker->hold_fd = -1;
-}
-
 static void close_parts(struct worker *worker)
 {
-	let_go(worker);
+	intake_let_go(&worker->intake);
 	visit_free(worker->visit);
 	free(worker->capsule);
 	users_close(worker->parts.users);
@@ -133,19 +101,17 @@ static void close_parts(struct worker *worker)
 	sink_close(worker->parts.sink);
 }
 
-static int receive(struct worker *worker, struct handover_fds *ret_fds)
+static int receive(struct worker *worker, int *ret_fd)
 {
-	const struct worker_start *start = worker->start;
-
-	scoreboard_set(start->scoreboard, SCOREBOARD_IDLE, start->process, true);
-	/* Only now: edges look for an idle worker then. */
-	let_go(worker);
-	if (scoreboard_count(start->scoreboard, SCOREBOARD_WAITING) > 0)
-		handover_call(start->queue_fd);
-	const int ret = handover_await(start->queue_fd);
-	/* Before the message is taken, so that no edge gives another to this worker meanwhile. */
-	scoreboard_set(start->scoreboard, SCOREBOARD_IDLE, start->process, false);
-	return ret < 0 ? ret : capsule_receive(start->queue_fd, worker->capsule, ret_fds);
+	uint8_t bytes[CAPSULE_SIZE_MAX];
+	size_t size = 0;
+	int ret = intake_receive(&worker->intake, bytes, &size, ret_fd);
+	if (ret != 0)
+		return ret;
+	ret = capsule_decode(bytes, size, worker->capsule);
+	if (ret != 0)
+		(void)close(*ret_fd);
+	return ret;
 }
 
 /* One that an edge would have put off by now. */
@@ -159,19 +125,18 @@ static bool is_late(const struct worker *worker)
 static unsigned take_session(struct worker *worker, int *ret_status)
 {
 	struct tally *tally = worker->start->tally;
-	struct handover_fds fds = { -1, -1 };
+	int fd = -1;
 	unsigned mail_count = 0;
 
-	*ret_status = receive(worker, &fds);
+	*ret_status = receive(worker, &fd);
 	if (*ret_status < 0)
 		return 0;
-	worker->hold_fd = fds.hold;
 	tally_add(tally, TALLY_TAKEN, 1);
 	tally_set(tally, TALLY_BUSY, 1);
 	if (is_late(worker))
-		visit_put_off(worker->visit, worker->capsule, fds.connection);
+		visit_put_off(worker->visit, worker->capsule, fd);
 	else
-		mail_count = visit_finish(worker->visit, worker->capsule, fds.connection);
+		mail_count = visit_finish(worker->visit, worker->capsule, fd);
 	tally_set(tally, TALLY_BUSY, 0);
 	return mail_count > 0 ? mail_count : 1;
 }
@@ -181,14 +146,14 @@ static int work(struct worker *worker)
 	const unsigned mails_max = worker->start->setup->front.mails_per_worker;
 	unsigned done = 0;
 
-	while (is_told_to_end == 0 && (mails_max == 0 || done < mails_max)) {
+	while (*intake_told() == 0 && (mails_max == 0 || done < mails_max)) {
 		int status = 0;
 		done += take_session(worker, &status);
 		if (status >= 0 || status == -EAGAIN || status == -EINTR)
 			continue;
 		/* There are neither edges nor a nanny. An edge may also have shut what it shares:
 		   that is an error, after which the next worker comes with a pause. */
-		if (status == -EPIPE && is_told_to_end != 0)
+		if (status == -EPIPE && *intake_told() != 0)
 			return EX_OK;
 		if (status == CAPSULE_EBAD || status == CAPSULE_EVERSION ||
 		    status == CAPSULE_EVALUE || status == -EMFILE) {
@@ -200,7 +165,7 @@ static int work(struct worker *worker)
 		log_error(context, "queue not read (%s)", capsule_strerror(status));
 		return EX_OSERR;
 	}
-	if (is_told_to_end == 0)
+	if (*intake_told() == 0)
 		tally_add(worker->start->tally, TALLY_RETIRED, 1);
 	return EX_OK;
 }
@@ -218,9 +183,12 @@ static void probe_hop(struct worker *worker)
 
 int worker_run(const struct worker_start *start)
 {
-	struct worker worker = { .start = start, .hold_fd = -1 };
+	struct worker worker = {
+		.start = start,
+		.intake = { start->queue_fd, start->scoreboard, start->process, -1 },
+	};
 
-	set_signals();
+	intake_set_signals();
 	int status = open_parts(&worker);
 	/* It is about to be: a session that comes first finds it so. */
 	if (status == EX_OK)

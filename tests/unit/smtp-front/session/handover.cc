@@ -66,12 +66,31 @@ static int give(int queue_fd, const capsule *c, int connection)
 	return capsule_send(queue_fd, c, &fds);
 }
 
+static int receive(int queue_fd, capsule *ret_capsule, handover_fds *ret_fds)
+{
+	uint8_t bytes[CAPSULE_SIZE_MAX];
+	handover_fds fds = { -1, -1 };
+	size_t size = 0;
+	int ret = handover_receive(queue_fd, bytes, &size, &fds);
+	if (ret != 0)
+		return ret;
+	ret = capsule_decode(bytes, size, ret_capsule);
+	if (ret == 0) {
+		*ret_fds = fds;
+		return 0;
+	}
+	close(fds.connection);
+	if (fds.hold >= 0)
+		close(fds.hold);
+	return ret;
+}
+
 static int take(int queue_fd, capsule *ret_capsule, int *ret_connection)
 {
 	handover_fds fds = { -1, -1 };
 	int ret = handover_await(queue_fd);
 	if (ret == 0)
-		ret = capsule_receive(queue_fd, ret_capsule, &fds);
+		ret = receive(queue_fd, ret_capsule, &fds);
 	if (ret == 0 && fds.hold != -1)
 		throw std::runtime_error("a hold that nobody has sent");
 	*ret_connection = fds.connection;
@@ -137,11 +156,11 @@ TEST_CASE("a message that is awaited stays for the receiver that takes it", "[fr
 	REQUIRE(give(q.sending(), session(7).get(), q.sending()) == 0);
 	CHECK(handover_await(q.receiving()) == 0);
 	CHECK(handover_await(q.receiving()) == 0);
-	REQUIRE(capsule_receive(q.receiving(), found.get(), &fds) == 0);
+	REQUIRE(receive(q.receiving(), found.get(), &fds) == 0);
 	CHECK(found->facts.id == 7);
 	close(fds.connection);
 	// At once, for one that was too slow.
-	CHECK(capsule_receive(q.receiving(), found.get(), &fds) == -EAGAIN);
+	CHECK(receive(q.receiving(), found.get(), &fds) == -EAGAIN);
 }
 
 TEST_CASE("a full queue refuses at once, and takes more when there is room", "[front][handover]")
@@ -339,7 +358,7 @@ TEST_CASE("the edge that counts a session learns its end, whatever becomes of it
 	{
 		const auto found = std::make_unique<capsule>();
 		handover_fds taken = { -1, -1 };
-		REQUIRE(capsule_receive(q->receiving(), found.get(), &taken) == 0);
+		REQUIRE(receive(q->receiving(), found.get(), &taken) == 0);
 		CHECK((fcntl(taken.hold, F_GETFD) & FD_CLOEXEC) != 0);
 		CHECK(read(hold[0], &byte, 1) == -1);
 		close(taken.connection);
@@ -352,7 +371,7 @@ TEST_CASE("the edge that counts a session learns its end, whatever becomes of it
 		child worker([&] {
 			const auto found = std::make_unique<capsule>();
 			handover_fds taken = { -1, -1 };
-			if (capsule_receive(q->receiving(), found.get(), &taken) == 0)
+			if (receive(q->receiving(), found.get(), &taken) == 0)
 				is_taken.give();
 			for (;;)
 				pause();
@@ -394,7 +413,7 @@ TEST_CASE("what lies behind the socket is a pipe, or the message is refused", "[
 	send_raw(q.sending(), wire_of(1), sent);
 	const auto found = std::make_unique<capsule>();
 	handover_fds fds = { -1, -1 };
-	CHECK(capsule_receive(q.receiving(), found.get(), &fds) == CAPSULE_EBAD);
+	CHECK(receive(q.receiving(), found.get(), &fds) == CAPSULE_EBAD);
 	CHECK(fds.connection == -1);
 	CHECK(fds.hold == -1);
 	CHECK(open_descriptors() == before);

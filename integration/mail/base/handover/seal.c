@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/base/handover/seal.h"
+
+#define AT_MAGIC   0
+#define AT_VERSION 4
+#define AT_SIZE	   8
+#define AT_SUM	   12
+
+void seal_put_number(uint8_t *bytes, unsigned size, uint64_t value)
+{
+	for (unsigned i = 0; i < size; i++)
+		bytes[i] = (uint8_t)(value >> (8 * (size - 1 - i)));
+}
+
+uint64_t seal_take_number(const uint8_t *bytes, unsigned size)
+{
+	uint64_t value = 0;
+	for (unsigned i = 0; i < size; i++)
+		value = value << 8 | bytes[i];
+	return value;
+}
+
+/* Four bits at a time. The sum's own place counts as zero. */
+static uint32_t sum_of(const uint8_t *bytes, size_t size)
+{
+	static const uint32_t table[16] = {
+		0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
+		0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+		0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
+	};
+	uint32_t sum = UINT32_MAX;
+	for (size_t i = 0; i < size; i++) {
+		sum ^= i >= AT_SUM && i < AT_SUM + 4 ? 0 : bytes[i];
+		sum = sum >> 4 ^ table[sum & 15];
+		sum = sum >> 4 ^ table[sum & 15];
+	}
+	return ~sum;
+}
+
+void seal_put(uint8_t *bytes, size_t size, uint32_t magic, uint16_t version)
+{
+	seal_put_number(bytes + AT_MAGIC, 4, magic);
+	seal_put_number(bytes + AT_VERSION, 2, version);
+	seal_put_number(bytes + AT_SIZE, 4, size);
+	seal_put_number(bytes + AT_SUM, 4, sum_of(bytes, size));
+}
+
+enum seal_result seal_check(const uint8_t *bytes, size_t size, uint32_t magic, uint16_t version)
+{
+	if (size < SEAL_SIZE || seal_take_number(bytes + AT_MAGIC, 4) != magic ||
+	    seal_take_number(bytes + AT_SIZE, 4) != size ||
+	    seal_take_number(bytes + AT_SUM, 4) != sum_of(bytes, size))
+		return SEAL_BROKEN;
+	return seal_take_number(bytes + AT_VERSION, 2) == version ? SEAL_WHOLE : SEAL_VERSION;
+}

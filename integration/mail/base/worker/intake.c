@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/base/worker/intake.h"
+
+#include <unistd.h>
+
+static volatile sig_atomic_t is_told_to_end;
+
+/* For a signal that comes between a look at its flag and the wait for the queue. */
+#define AGAIN_S 1
+
+static void on_term(int number)
+{
+	is_told_to_end = 1;
+	if (number == SIGTERM)
+		alarm(AGAIN_S);
+}
+
+void intake_set_signals(void)
+{
+	/* Without SA_RESTART: a wait for the queue ends. */
+	struct sigaction action = { .sa_handler = on_term };
+
+	is_told_to_end = 0;
+	(void)sigemptyset(&action.sa_mask);
+	(void)sigaction(SIGTERM, &action, NULL);
+	(void)sigaction(SIGALRM, &action, NULL);
+	action.sa_handler = SIG_IGN;
+	(void)sigaction(SIGPIPE, &action, NULL);
+}
+
+const volatile sig_atomic_t *intake_told(void)
+{
+	return &is_told_to_end;
+}
+
+void intake_let_go(struct intake *intake)
+{
+	if (intake->hold_fd >= 0)
+		(void)close(intake->hold_fd);
+	intake->hold_fd = -1;
+}
+
+int intake_receive(struct intake *intake, uint8_t *ret_bytes, size_t *ret_size, int *ret_fd)
+{
+	struct handover_fds fds = { -1, -1 };
+
+	scoreboard_set(intake->scoreboard, SCOREBOARD_IDLE, intake->process, true);
+	/* Only now: edges look for an idle worker then. */
+	intake_let_go(intake);
+	if (scoreboard_count(intake->scoreboard, SCOREBOARD_WAITING) > 0)
+		handover_call(intake->queue_fd);
+	int ret = handover_await(intake->queue_fd);
+	/* Before the message is taken, so that no edge gives another to this worker meanwhile. */
+	scoreboard_set(intake->scoreboard, SCOREBOARD_IDLE, intake->process, false);
+	if (ret == 0)
+		ret = handover_receive(intake->queue_fd, ret_bytes, ret_size, &fds);
+	if (ret != 0)
+		return ret;
+	intake->hold_fd = fds.hold;
+	*ret_fd = fds.connection;
+	return 0;
+}
