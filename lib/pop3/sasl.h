@@ -26,8 +26,8 @@ extern "C" {
 #endif
 
 #define SASL_TEXT_MAX 255 /* octets of a name or password (RFC 4616, part 2) */
-/* Bytes of a client's message: SCRAM's first with the longest names, of which all is escaped. */
-#define SASL_MESSAGE_MAX 1920
+/* Bytes of a message of a client: as base64 it is a line that fits into the buffer of an edge. */
+#define SASL_MESSAGE_MAX 1440
 
 enum sasl_status {
 	SASL_FINE,

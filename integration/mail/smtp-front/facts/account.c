@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "integration/mail/smtp-front/facts/text.h"
+#include "integration/mail/base/facts/text.h"
 #include "lib/common/log.h"
 
 #define ID_MASK UINT64_C(0xffffffffffff)

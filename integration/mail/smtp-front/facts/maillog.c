@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "integration/mail/smtp-front/facts/account.h"
-#include "integration/mail/smtp-front/facts/text.h"
+#include "integration/mail/base/facts/text.h"
 
 /*
  * Bytes that a text may have, escapes included. With all numbers at their longest they fit into a

@@ -4,7 +4,7 @@
 /*
  * text.h - a line of the log in the making, with texts of strangers in it.
  *
- * Flow: account.c, maillog.c -> text_put(), text_put_foreign() -> lib/common/log.h.
+ * Flow: a session's line, and others with texts of clients -> text_put(), text_put_foreign() -> lib/common/log.h.
  *
  * What comes from outside stands between double quotes: printable ASCII and well-formed UTF-8 as
  * it is, so that an address can be read and searched for, and all else escaped: quotes,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/smtp-front/facts/text.h"
+#include "integration/mail/base/facts/text.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
