@@ -76,8 +76,9 @@ ROWS = {
                                 external=("uv", "dnsblv6"), external_of={"milter": ("milter",)}),
     # What servers of mail have in common, whatever their protocol: so nothing of SMTP.
     # The store itself is known to mail-stored alone; here are the names and bytes that its clients need.
+    # Of lib/pop3, how the keys of a login are written.
     "integration/mail/base": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/lmdb", "lib/mailstore",
-                                              "lib/format", "integration/common"),
+                                              "lib/format", "lib/pop3", "integration/common"),
                                  external=("uv",),
                                  external_of={"tls": ("ssl", "crypto"),
                                               "keys": ("crypto",),

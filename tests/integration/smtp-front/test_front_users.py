@@ -19,6 +19,9 @@ EX_NOINPUT = 66
 GOOD = "john@example.org\n@example.com # all of it\ndomain example.net\n"
 WITH_SETTINGS = ("john@example.org keep=2160h messages=10000\toctets=500M # the boss\n"
                  "mary@example.org octets=0\n@example.com octets=2G\n")
+HASH = "$6$saltsalt$" + "x" * 86
+KEYS = ("SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:"
+        "wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=")
 MANUAL = os.path.join(SOURCE, "integration/mail/smtp-front/smtp-front-users.8")
 
 
@@ -142,9 +145,10 @@ class Build(Users):
                          "a@b messages=1.5\ndomain b octets=5\na@b octets=5\na@b octets=6\n")
         result = self.build(bad, expect=EX_DATAERR)
         for number, text, reason in (
-                (1, "a@b quota=5", "behind an address are permitted messages=, octets= and keep="),
+                (1, "a@b quota=5", "behind an address are permitted messages=, octets=, keep=, "
+                 "password= and scram="),
                 (2, "a@b keep=90", "keep=: permitted are 0, and 1s to 36500d, with s, m, h or d"),
-                (3, "a@b keep=1d keep=2d", "messages=, octets= and keep= are permitted once each"),
+                (3, "a@b keep=1d keep=2d", "the same word twice behind an address"),
                 (4, "a@b octets=5T", "octets=: permitted are 0 to 1048576G, with K, M or G"),
                 (5, "a@b messages=1.5",
                  "messages=: permitted are whole numbers from 0 to 1000000000"),
@@ -155,6 +159,37 @@ class Build(Users):
                           result.stderr)
         self.assertEqual(result.stderr.count("line refused"), 7)
         self.assertEqual(self.dump(), before)
+
+    def test_secrets_are_printed_by_dump_alone_and_hide_the_database(self):
+        lines = [f"john@example.org keep=1d password={HASH} scram={KEYS}",
+                 f"mary@example.org scram={KEYS}", "domain example.org"]
+        self.build("-", input="mary@example.org\n")
+        os.chmod(self.database, 0o644)
+        self.build("-x", "+", "-", input="\n".join(lines) + "\n")
+        self.assertEqual(os.stat(self.database).st_mode & 0o777, 0o600)
+        self.assertEqual(self.dump(), lines)
+        found = self.run_users("find", "-d", self.database, "John@example.org", "mary@example.org",
+                               "john+x@example.org").stdout
+        self.assertEqual(found.splitlines(),
+                         ["John@example.org\tvalid\tkeep=1d password=* scram=*",
+                          "mary@example.org\tvalid\tscram=*", "john+x@example.org\tvalid\tkeep=1d"])
+
+    def test_a_secret_in_a_line_that_is_refused_is_not_logged(self):
+        bad = self.write("bad", f"a@b password=hunter2\na@b {HASH}\na@b keep=1 Password:hunter2\n"
+                         f"a@b scram={KEYS}x\na@b password=abJnggxhB/yWI\n@b password={HASH}\n")
+        result = self.build(bad, expect=EX_DATAERR)
+        self.assertIn(f'[{bad}:1] line refused, text="a@b password" (password=: permitted are hashes'
+                      ' of crypt(3) with $y$, $gy$, $7$, $2b$, $6$ or $5$)', result.stderr)
+        self.assertIn(f'[{bad}:2] line refused, text="a@b $" (behind an address', result.stderr)
+        self.assertIn(f'[{bad}:3] line refused, text="a@b keep=1 Password" (', result.stderr)
+        self.assertIn(f'[{bad}:4] line refused, text="a@b scram" (scram=: permitted is SCRAM-SHA-256$'
+                      'ITERATIONS:SALT$STOREDKEY:SERVERKEY, in base64)', result.stderr)
+        self.assertIn(f'[{bad}:5] line refused, text="a@b password" (password=: hashes of DES and MD5'
+                      ' are refused, as they are weak)', result.stderr)
+        self.assertIn(f'[{bad}:6] line refused, text="@b password" (password= and scram= are for one'
+                      ' address, not for all of a domain)', result.stderr)
+        for secret in ("hunter2", HASH[4:], KEYS[20:], "abJn"):
+            self.assertNotIn(secret, result.stderr)
 
     def test_the_lists_of_the_manual_build(self):
         with open(MANUAL, encoding="utf-8") as file:
@@ -195,7 +230,7 @@ class Build(Users):
         path = self.write("long", b"a@b\n" + b"x" * 10_000_000 + b"@y\nc@d\n")
         result = self.build(path, expect=EX_DATAERR)
         self.assertIn(f"[{path}:2] line refused", result.stderr)
-        self.assertIn("(line of more than 1000 bytes)", result.stderr)
+        self.assertIn("(line of more than 32768 bytes)", result.stderr)
 
     def test_a_mark_of_byte_order_and_carriage_returns_are_no_harm(self):
         self.build(self.write("list", b"\xef\xbb\xbfjohn@example.org\r\nmary@example.org"))

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * users.h - is this a recipient of ours, and what settings has its mailbox? Asked of a database of
- *           full addresses.
+ * users.h - is this a recipient of ours, what settings has its mailbox, and what checks a login?
+ *           Asked of a database of full addresses.
  *
  * Flow: smtp-front-users build (users_build.h) writes the file -> an edge and the workers ask
  *       here at RCPT -> dialogue_accept() or dialogue_refuse(); settings are for programs that
- *       keep mailboxes, and for smtp-front-users find.
+ *       keep mailboxes, and for smtp-front-users find; secrets for one that logs users in.
  *
  *     struct users *users = NULL;
  *     int ret = users_open("/var/lib/smtp-front/users.mdb", &users);
@@ -80,7 +80,16 @@ int users_find_entry(struct users *users, const char *address, size_t size, char
 int users_find_settings(struct users *users, const char *address, size_t size, char *ret_entry,
 			struct users_settings *ret_settings);
 /*
- * Those of a mailbox by its entry, as the two above return it. 0, DNSBLV6_ENOTFOUND when no list
+ * What checks a login with that name, for a process that logs users in and for none else: the only
+ * function here that shows a secret. USERS_VALID says that the list has just this address, in any
+ * case where it folds, quoted or not: neither an extension nor a catch-all makes a name to log in
+ * with, and postmaster without a domain is none. Outputs are written with USERS_VALID only; both
+ * members are "" when the list has no secret. The caller wipes *ret_secret.
+ */
+int users_find_secret(struct users *users, const char *address, size_t size, char *ret_entry,
+		      struct users_secret *ret_secret);
+/*
+ * Settings of a mailbox by its entry, as users_find_entry() and users_find_settings() return it. 0, DNSBLV6_ENOTFOUND when no list
  * has it any more, or another negative status: then nothing is known.
  */
 int users_settings_of(struct users *users, const char *entry, struct users_settings *ret_settings);

@@ -27,18 +27,32 @@ static int put(struct users_builder *build, const struct users_key *key, struct 
 	return writer_put(build->writer, 0, key->bytes, key->size, value.data, value.size);
 }
 
+/* Before the first one is written: LMDB may write before a transaction ends. */
+static int hide(struct users_builder *build, const struct users_secret *secret)
+{
+	const bool is_first =
+		!build->has_secrets && (secret->password[0] != '\0' || secret->scram[0] != '\0');
+	const int ret = is_first ? writer_hide(build->writer) : STORE_OK;
+	if (is_first && ret == STORE_OK)
+		build->has_secrets = true;
+	return ret;
+}
+
 int users_build_add(struct users_builder *build, const char *line, size_t size)
 {
 	struct users_facts *facts = &build->facts;
-	struct users_settings settings;
+	struct users_value parsed;
 	struct users_key key;
 	struct users_key domain;
-	uint8_t bytes[USERS_SETTINGS_SIZE];
-	int ret = users_list_parse(line, size, facts, &key, &settings);
+	uint8_t bytes[USERS_VALUE_SIZE];
+	int ret = users_list_parse(line, size, facts, &key, &parsed);
 	if (ret != STORE_OK || key.size == 0)
 		return ret;
+	ret = hide(build, &parsed.secret);
+	if (ret != STORE_OK)
+		return ret;
 	const struct store_bytes none = { bytes, 0 };
-	const struct store_bytes value = { bytes, users_settings_encode(&settings, bytes) };
+	const struct store_bytes value = { bytes, users_value_encode(&parsed, bytes) };
 	users_file_domain_key(&key, USERS_DOMAIN, &domain);
 	if (key.bytes[0] == USERS_ADDRESS)
 		ret = put(build, &key, value, &facts->address_count);

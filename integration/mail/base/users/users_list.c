@@ -169,25 +169,30 @@ static int parse_domain(const char *rest, size_t size, const struct users_facts 
 }
 
 /* What is behind an address. */
-static int parse_settings(const char *rest, size_t size, struct users_settings *settings)
+static int parse_value(const char *rest, size_t size, struct users_value *value)
 {
 	const char *word;
 	size_t word_size;
 	unsigned seen = 0;
 	int ret = STORE_OK;
 	while (ret == STORE_OK && (word_size = take_word(&rest, &size, &word)) > 0)
-		ret = users_settings_parse(word, word_size, &seen, settings);
+		ret = users_value_parse(word, word_size, &seen, value);
 	return ret;
 }
 
+static bool has_secret(const struct users_value *value)
+{
+	return value->secret.password[0] != '\0' || value->secret.scram[0] != '\0';
+}
+
 int users_list_parse(const char *line, size_t size, const struct users_facts *facts,
-		     struct users_key *ret_key, struct users_settings *ret_settings)
+		     struct users_key *ret_key, struct users_value *ret_value)
 {
 	static const char keyword[] = "domain";
 	const char *word;
 	size_t word_size = take_word(&line, &size, &word);
 	ret_key->size = 0;
-	*ret_settings = (struct users_settings){ 0 };
+	users_value_clear(ret_value);
 	if (word_size == 0)
 		return STORE_OK;
 	if (word_size == sizeof(keyword) - 1 && memcmp(word, keyword, word_size) == 0)
@@ -195,7 +200,11 @@ int users_list_parse(const char *line, size_t size, const struct users_facts *fa
 	if (!is_utf8(word, word_size))
 		return USERS_EUTF8;
 	int ret = parse_address(word, word_size, facts, ret_key);
-	return ret == STORE_OK ? parse_settings(line, size, ret_settings) : ret;
+	if (ret == STORE_OK)
+		ret = parse_value(line, size, ret_value);
+	if (ret == STORE_OK && ret_key->bytes[0] == USERS_CATCHALL && has_secret(ret_value))
+		return USERS_ENOLOGIN;
+	return ret;
 }
 
 /* ---- back to text ---- */
@@ -227,11 +236,10 @@ static void put_local(struct text *text, const char *local, size_t size)
 	put(text, "\"", 1);
 }
 
-size_t users_list_print(struct store_bytes key, const struct users_settings *settings,
-			char *ret_line)
+size_t users_list_print(struct store_bytes key, const struct users_value *value, char *ret_line)
 {
-	char words[USERS_SETTINGS_PRINT_MAX];
-	size_t words_size = users_settings_print(settings, words);
+	char words[USERS_VALUE_PRINT_MAX];
+	size_t words_size = users_value_print(value, words);
 	struct text text = { ret_line, 0 };
 	if (key.size < 2 || key.size > USERS_KEY_MAX)
 		return 0;

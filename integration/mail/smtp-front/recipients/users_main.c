@@ -20,6 +20,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <time.h>
@@ -183,11 +184,27 @@ static int add_line(struct users_builder *build, const struct list *list)
 	return users_build_add(build, list->line, list->size);
 }
 
+/* As much of a line as has no secret: logs have more readers than a list or a database. */
+static size_t harmless_size(const char *line, size_t size)
+{
+	static const char *const marks[] = { "password", "scram", "$" };
+	for (size_t at = 0; at < size; at++) {
+		for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+			const size_t mark_size = strlen(marks[i]);
+			if (size - at >= mark_size &&
+			    strncasecmp(line + at, marks[i], mark_size) == 0)
+				return at + mark_size;
+		}
+	}
+	return size;
+}
+
 static void log_refusal(const struct list *list, int status)
 {
 	char place[PATH_MAX + 24];
 	char text[LOG_QUOTE_MAX];
 	size_t kept = list->size < sizeof(list->line) ? list->size : sizeof(list->line);
+	kept = harmless_size(list->line, kept);
 	snprintf(place, sizeof(place), "%s:%" PRIu64, list->path, list->line_number);
 	log_error(place, "line refused, text=%s (%s)", log_quote(list->line, kept, text),
 		  users_strerror(status));
@@ -296,7 +313,29 @@ static int dump_command(struct command_line *line)
 	return EX_OK;
 }
 
-/* An address in a line: what it is, and the settings of its mailbox if it has any. */
+/* A tab before the first word, a blank before each other. */
+static void print_word(const char *word, unsigned *count)
+{
+	printf("%c%s", (*count)++ == 0 ? '\t' : ' ', word);
+}
+
+/* That there are some: what they are is for dump alone. */
+static int print_secrets(struct users *users, const char *address, unsigned *count)
+{
+	char entry[USERS_ENTRY_SIZE];
+	struct users_secret secret;
+	const int ret = users_find_secret(users, address, strlen(address), entry, &secret);
+	if (ret != USERS_VALID)
+		return ret;
+	if (secret.password[0] != '\0')
+		print_word("password=*", count);
+	if (secret.scram[0] != '\0')
+		print_word("scram=*", count);
+	explicit_bzero(&secret, sizeof(secret));
+	return ret;
+}
+
+/* An address in a line: what it is, and what is behind its entry if there is anything. */
 static int print_answer(struct users *users, const char *address)
 {
 	static const char *const words[] = {
@@ -307,12 +346,18 @@ static int print_answer(struct users *users, const char *address)
 	struct users_settings settings = { 0 };
 	char entry[USERS_ENTRY_SIZE];
 	char text[USERS_SETTINGS_PRINT_MAX];
+	unsigned count = 0;
+	int secrets = 0;
 	int ret = users_find_settings(users, address, strlen(address), entry, &settings);
 	if (ret < 0)
 		return ret;
-	bool has_settings = users_settings_print(&settings, text) > 0;
-	printf("%s\t%s%s%s\n", address, words[ret], has_settings ? "\t" : "", text);
-	return ret;
+	printf("%s\t%s", address, words[ret]);
+	if (users_settings_print(&settings, text) > 0)
+		print_word(text, &count);
+	if (ret == USERS_VALID)
+		secrets = print_secrets(users, address, &count);
+	putchar('\n');
+	return secrets < 0 ? secrets : ret;
 }
 
 static int find_command(struct command_line *line)
