@@ -50,7 +50,7 @@ static void check_bytes(const struct users_value *value)
 /* And from words. */
 static void check_words(const struct users_value *value)
 {
-	static const struct users_facts facts = { .folds_case = true };
+	static const struct users_facts facts = { .folds_case = false };
 	static const char address[] = { USERS_ADDRESS, 'a', '@', 'b' };
 	char line[USERS_LIST_PRINT_MAX];
 	struct users_key key;
@@ -61,18 +61,33 @@ static void check_words(const struct users_value *value)
 	require(is_same_value(value, &again), "they are the same");
 }
 
+/* A question finds what was decoded. */
+static void check_targets(struct store_bytes bytes, const struct users_alias *alias)
+{
+	struct store_bytes rest;
+	struct store_bytes target;
+	size_t count = 0;
+	require(users_alias_find(bytes, &rest) == STORE_OK, "targets are found");
+	for (; rest.size > 0; count++)
+		require(users_alias_next(&rest, &target), "targets follow each other");
+	require(count == alias->count, "each of them");
+}
+
 static void check_value(const uint8_t *data, size_t size)
 {
 	struct users_value value;
 	struct users_settings settings;
 	struct users_secret secret;
+	struct users_alias alias;
 	const struct store_bytes bytes = { data, size };
 	bool has_others;
 	if (users_value_decode(bytes, &value, &has_others) != STORE_OK)
 		return;
 	require(users_settings_decode(bytes, &settings) == STORE_OK &&
-			users_secret_decode(bytes, &secret) == STORE_OK,
+			users_secret_decode(bytes, &secret) == STORE_OK &&
+			users_alias_decode(bytes, &alias) == STORE_OK,
 		"a value has its parts");
+	check_targets(bytes, &alias);
 	check_bytes(&value);
 	check_words(&value);
 }

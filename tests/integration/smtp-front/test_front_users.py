@@ -146,7 +146,7 @@ class Build(Users):
         result = self.build(bad, expect=EX_DATAERR)
         for number, text, reason in (
                 (1, "a@b quota=5", "behind an address are permitted messages=, octets=, keep=, "
-                 "password= and scram="),
+                 "password=, scram= and to="),
                 (2, "a@b keep=90", "keep=: permitted are 0, and 1s to 36500d, with s, m, h or d"),
                 (3, "a@b keep=1d keep=2d", "the same word twice behind an address"),
                 (4, "a@b octets=5T", "octets=: permitted are 0 to 1048576G, with K, M or G"),
@@ -190,6 +190,35 @@ class Build(Users):
                       ' address, not for all of a domain)', result.stderr)
         for secret in ("hunter2", HASH[4:], KEYS[20:], "abJn"):
             self.assertNotIn(secret, result.stderr)
+
+    def test_aliases_are_kept_printed_and_found(self):
+        lines = ["john@example.org keep=1d", "sales@example.org to=john@example.org,\"m m\"@example.org",
+                 "@example.net to=john@example.org", "domain example.net", "domain example.org"]
+        lines.insert(0, '"m m"@example.org')
+        self.build("-x", "+", "-", input="\n".join(lines) + "\n")
+        self.assertEqual(self.dump(), ["john@example.org keep=1d", '"m m"@example.org', *lines[2:]])
+        found = self.run_users("find", "-d", self.database, "Sales+x@example.org", "a@example.net",
+                               "john@example.org", "postmaster").stdout
+        self.assertEqual(found.splitlines(),
+                         ['Sales+x@example.org\tvalid\tto=john@example.org,"m m"@example.org',
+                          "a@example.net\tvalid\tto=john@example.org",
+                          "john@example.org\tvalid\tkeep=1d", "postmaster\tvalid"])
+
+    def test_a_target_that_is_no_mailbox_changes_nothing_and_is_named(self):
+        self.build(self.write("good", GOOD))
+        before = self.dump()
+        many = ",".join(f"u{i}@example.com" for i in range(30))
+        bad = self.write("bad", f"a@b to=c@b,x@gmail.com\nc@b\nd@b to=a@b\n")
+        result = self.build(bad, expect=EX_DATAERR)
+        self.assertIn("error: alias refused, a@b to=x@gmail.com (a target is a mailbox of these lists:"
+                      " mail is not forwarded to other servers)\n", result.stderr)
+        self.assertIn("error: alias refused, d@b to=a@b (a target is a mailbox, and no alias itself)\n",
+                      result.stderr)
+        self.assertIn("database not changed", result.stderr)
+        result = self.build("-", input=f"a@b to={many}\n", expect=EX_DATAERR)
+        self.assertEqual(result.stderr.count("alias refused"), 20)
+        self.assertIn("more targets refused, count=10", result.stderr)
+        self.assertEqual(self.dump(), before)
 
     def test_the_lists_of_the_manual_build(self):
         with open(MANUAL, encoding="utf-8") as file:

@@ -138,11 +138,12 @@ TEST_CASE("a setting that is none is refused with what is permitted", "[front][u
 
 TEST_CASE("a word that is refused changes no setting", "[front][users_settings]")
 {
+	const users_facts facts = folding();
 	users_value value = {};
 	unsigned seen = 0;
 	value.settings = SOME;
-	CHECK(users_value_parse("octets=x", 8, &seen, &value) == USERS_EOCTETS);
-	CHECK(users_value_parse("octet=5", 7, &seen, &value) == USERS_ESETTING);
+	CHECK(users_value_parse("octets=x", 8, &facts, &seen, &value) == USERS_EOCTETS);
+	CHECK(users_value_parse("octet=5", 7, &facts, &seen, &value) == USERS_ESETTING);
 	CHECK(seen == 0);
 	CHECK(value.settings == SOME);
 	// Cut anywhere it is another word, or none.
@@ -151,7 +152,7 @@ TEST_CASE("a word that is refused changes no setting", "[front][users_settings]"
 		CAPTURE(size);
 		const auto cut = std::make_unique<char[]>(size); // the sanitizer sees its end
 		memcpy(cut.get(), word.data(), size);
-		const int ret = users_value_parse(cut.get(), size, &seen, &value);
+		const int ret = users_value_parse(cut.get(), size, &facts, &seen, &value);
 		seen = 0;
 		const int expected = size < 9 ? int{ USERS_ESETTING } : int{ USERS_EMESSAGES };
 		CHECK(ret == (size < 10 ? expected : int{ STORE_OK }));

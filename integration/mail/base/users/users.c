@@ -183,6 +183,61 @@ bool users_make_entry(const char *address, size_t size, char *ret_entry)
 	return true;
 }
 
+/* ---- mailboxes ---- */
+
+static void put_mailbox(struct users_mailboxes *mailboxes, const void *entry, size_t size)
+{
+	char *name = mailboxes->names[mailboxes->count++];
+	memcpy(name, entry, size);
+	name[size] = '\0';
+}
+
+/* Those of an entry: of an alias its targets, else itself. */
+static int take_mailboxes(const struct users_key *key, struct store_bytes value,
+			  struct users_mailboxes *mailboxes)
+{
+	struct store_bytes targets;
+	struct store_bytes target;
+	mailboxes->count = 0;
+	const int ret = users_alias_find(value, &targets);
+	if (ret != STORE_OK)
+		return ret;
+	if (targets.size == 0)
+		put_entry(key, mailboxes->names[mailboxes->count++]);
+	while (targets.size > 0) {
+		if (mailboxes->count == USERS_ALIAS_TARGETS_MAX ||
+		    !users_alias_next(&targets, &target))
+			return STORE_ECORRUPT;
+		put_mailbox(mailboxes, target.data, target.size);
+	}
+	return USERS_VALID;
+}
+
+int users_find_mailboxes(struct users *users, const char *address, size_t size,
+			 struct users_mailboxes *ret_mailboxes)
+{
+	struct users_facts facts;
+	struct users_key key;
+	struct store_bytes value;
+	ret_mailboxes->count = 0;
+	if (is_postmaster(address, size)) {
+		put_mailbox(ret_mailboxes, postmaster, sizeof(postmaster) - 1);
+		return USERS_VALID;
+	}
+	int ret = begin(users, &facts);
+	if (ret != STORE_OK)
+		return ret;
+	ret = USERS_NOT_OURS;
+	if (users_file_key(USERS_ADDRESS, &facts, address, size, &key))
+		ret = find_key(users, &facts, &key, &value);
+	if (ret == USERS_VALID)
+		ret = take_mailboxes(&key, value, ret_mailboxes);
+	reader_end(users->reader);
+	if (ret != USERS_VALID)
+		ret_mailboxes->count = 0;
+	return ret;
+}
+
 /* ---- logins ---- */
 
 /* Neither an extension nor a catch-all makes a name to log in with. */

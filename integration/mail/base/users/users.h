@@ -67,15 +67,29 @@ int users_find(struct users *users, const char *address, size_t size);
 #define USERS_ENTRY_SIZE 322
 
 /*
- * The same. Of a valid address *ret_entry becomes the entry that makes it valid, which names the
- * mailbox: of "John\ Doe"@Example.ORG and john doe+x@example.org it is john doe@example.org, with
+ * The same. Of a valid address *ret_entry becomes the entry that makes it valid, which names its
+ * mailbox unless it is an alias: of "John\ Doe"@Example.ORG and john doe+x@example.org it is john doe@example.org, with
  * no quotes and in the case that the list keeps; of an address that a catch-all takes it is
  * @example.org; else postmaster. ret_entry has USERS_ENTRY_SIZE bytes.
  */
 int users_find_entry(struct users *users, const char *address, size_t size, char *ret_entry);
+
+/* Each name has USERS_ENTRY_SIZE bytes; what is behind them is not touched. */
+struct users_mailboxes {
+	size_t count;
+	char names[USERS_ALIAS_TARGETS_MAX][USERS_ENTRY_SIZE];
+};
+
 /*
- * The same, and the settings of that mailbox. Both outputs are written of a valid address only;
- * those of postmaster without a domain are all 0.
+ * The same, and the mailboxes that mail for a valid address goes to, each once: that of its entry,
+ * or those of an alias. Otherwise the count is 0.
+ */
+int users_find_mailboxes(struct users *users, const char *address, size_t size,
+			 struct users_mailboxes *ret_mailboxes);
+
+/*
+ * As users_find_entry(), and the settings of that mailbox; an alias has none. Both outputs are
+ * written of a valid address only; those of postmaster without a domain are all 0.
  */
 int users_find_settings(struct users *users, const char *address, size_t size, char *ret_entry,
 			struct users_settings *ret_settings);
@@ -84,13 +98,13 @@ int users_find_settings(struct users *users, const char *address, size_t size, c
  * function here that shows a secret. USERS_VALID says that the list has just this address, in any
  * case where it folds, quoted or not: neither an extension nor a catch-all makes a name to log in
  * with, and postmaster without a domain is none. Outputs are written with USERS_VALID only; both
- * members are "" when the list has no secret. The caller wipes *ret_secret.
+ * members are "" when the list has no secret, as of an alias. The caller wipes *ret_secret.
  */
 int users_find_secret(struct users *users, const char *address, size_t size, char *ret_entry,
 		      struct users_secret *ret_secret);
 /*
- * Settings of a mailbox by its entry, as users_find_entry() and users_find_settings() return it. 0, DNSBLV6_ENOTFOUND when no list
- * has it any more, or another negative status: then nothing is known.
+ * Settings of a mailbox by its entry, as the functions above return it. 0, DNSBLV6_ENOTFOUND when
+ * no list has it any more, or another negative status: then nothing is known.
  */
 int users_settings_of(struct users *users, const char *entry, struct users_settings *ret_settings);
 /*

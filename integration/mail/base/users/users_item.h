@@ -4,7 +4,7 @@
 /*
  * users_item.h - the items that the value of an entry is made of: a tag, a size, bytes.
  *
- * Flow: users_settings.c and users_secret.c put theirs one behind the other, each
+ * Flow: users_settings.c, users_secret.c and users_alias.c put theirs one behind the other, each
  *       reads its own out of the whole value and passes over the rest.
  * users_file.h describes the bytes; here is what is the same for all of them.
  *

@@ -17,6 +17,7 @@
  * Behind an address may be words about its mailbox, in any order: users_value.h.
  *
  *     john@example.org messages=10000 octets=500M keep=90d password=$y$j9T$...
+ *     sales@example.org to=john@example.org,mary@example.org
  *
  * No function here allocates, keeps a pointer or logs.
  */

@@ -169,6 +169,11 @@ size_t users_secret_print(const struct users_secret *secret, char *ret_text)
 	return used;
 }
 
+bool users_secret_is_any(const struct users_secret *secret)
+{
+	return secret->password[0] != '\0' || secret->scram[0] != '\0';
+}
+
 /* ---- items ---- */
 
 size_t users_secret_encode(const struct users_secret *secret, uint8_t *ret_bytes)

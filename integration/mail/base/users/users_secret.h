@@ -44,6 +44,8 @@ int users_secret_parse(const char *word, size_t size, struct users_secret *secre
 #define USERS_SECRET_PRINT_MAX (2 * USERS_SECRET_MAX + 20)
 size_t users_secret_print(const struct users_secret *secret, char *ret_text);
 
+bool users_secret_is_any(const struct users_secret *secret);
+
 /* As items. Returns their size, USERS_SECRET_SIZE at most. */
 #define USERS_SECRET_SIZE (2 * (3 + USERS_SECRET_MAX))
 size_t users_secret_encode(const struct users_secret *secret, uint8_t *ret_bytes);

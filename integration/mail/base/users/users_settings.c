@@ -44,6 +44,15 @@ static void set(struct users_settings *settings, const struct row *row, uint64_t
 	memcpy((char *)settings + row->member, &number, sizeof(number));
 }
 
+bool users_settings_is_any(const struct users_settings *settings)
+{
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		if (get(settings, &rows[i]) != 0)
+			return true;
+	}
+	return false;
+}
+
 /* ---- words ---- */
 
 static const struct row *find_word(const char *word, size_t size)

@@ -48,6 +48,8 @@ int users_settings_parse(const char *word, size_t size, struct users_settings *s
 #define USERS_SETTINGS_PRINT_MAX 128
 size_t users_settings_print(const struct users_settings *settings, char *ret_text);
 
+bool users_settings_is_any(const struct users_settings *settings);
+
 /* As items. Returns their size, USERS_SETTINGS_SIZE at most. */
 #define USERS_SETTINGS_SIZE 33
 size_t users_settings_encode(const struct users_settings *settings, uint8_t *ret_bytes);

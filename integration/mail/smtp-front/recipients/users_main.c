@@ -6,6 +6,7 @@
  */
 
 #include "integration/mail/base/users/users.h"
+#include "integration/mail/base/users/users_address.h"
 #include "integration/mail/base/users/users_build.h"
 
 #include "lib/common/log.h"
@@ -34,6 +35,8 @@ struct command_line {
 	struct users_builder build; /* facts and max_shrink_percent */
 	char **words;		    /* lists, or addresses */
 	int word_count;
+	uint64_t refused;	  /* lines */
+	uint64_t refused_targets; /* of aliases, when no line was refused */
 };
 
 /* A command takes the first options, so many, and words of this name or none. */
@@ -210,6 +213,24 @@ static void log_refusal(const struct list *list, int status)
 		  users_strerror(status));
 }
 
+/* It has no line any more: all lists were one list. */
+static void refuse_target(void *context, struct store_bytes alias, struct store_bytes target,
+			  int status)
+{
+	struct command_line *line = context;
+	struct users_value none;
+	char alias_text[USERS_LIST_PRINT_MAX];
+	char target_text[USERS_ADDRESS_PRINT_MAX];
+	users_value_clear(&none);
+	if (++line->refused_targets > REFUSALS_SHOWN)
+		return;
+	const size_t alias_size = users_list_print(alias, &none, alias_text);
+	const size_t target_size =
+		users_address_print(target.data, target.size, false, target_text);
+	log_error(NULL, "alias refused, %.*s to=%.*s (%s)", (int)alias_size, alias_text,
+		  (int)target_size, target_text, users_strerror(status));
+}
+
 static int add_lines(struct users_builder *build, struct list *list, uint64_t *refused)
 {
 	errno = 0;
@@ -243,20 +264,24 @@ static int add_list(struct users_builder *build, const char *path, uint64_t *ref
 	return ret;
 }
 
+static void log_more(const char *what, uint64_t refused)
+{
+	if (refused > REFUSALS_SHOWN)
+		log_error(NULL, "more %s refused, count=%" PRIu64, what, refused - REFUSALS_SHOWN);
+}
+
 static int add_lists(struct users_builder *build, void *context)
 {
-	const struct command_line *line = context;
-	uint64_t refused = 0;
+	struct command_line *line = context;
 	for (int i = 0; i < line->word_count; i++) {
-		int ret = add_list(build, line->words[i], &refused);
+		int ret = add_list(build, line->words[i], &line->refused);
 		if (ret != STORE_OK)
 			log_error(line->words[i], "list not read (%s)", users_strerror(ret));
 		if (ret != STORE_OK)
 			return ret;
 	}
-	if (refused > REFUSALS_SHOWN)
-		log_error(NULL, "more lines refused, count=%" PRIu64, refused - REFUSALS_SHOWN);
-	if (refused > 0)
+	log_more("lines", line->refused);
+	if (line->refused > 0)
 		return USERS_EREFUSED;
 	/* An empty list was rather lost than meant: no recipient would get mail. */
 	return build->facts.domain_count > 0 ? STORE_OK : USERS_EEMPTY;
@@ -274,7 +299,9 @@ static void log_shrink(const char *path, const struct users_builder *build)
 
 static int build_command(struct command_line *line)
 {
+	line->build.refuse = refuse_target;
 	int ret = users_build(line->database, &line->build, add_lists, line);
+	log_more("targets", line->refused_targets);
 	if (ret == USERS_ESHRINK)
 		log_shrink(line->database, &line->build);
 	if (ret != STORE_OK)
@@ -335,6 +362,25 @@ static int print_secrets(struct users *users, const char *address, unsigned *cou
 	return ret;
 }
 
+/* Where mail for an alias goes: "to=" and its targets, as a list has them. */
+static int print_targets(struct users *users, const char *address, const char *entry,
+			 unsigned *count)
+{
+	struct users_mailboxes mailboxes;
+	char text[USERS_ADDRESS_PRINT_MAX];
+	const int ret = users_find_mailboxes(users, address, strlen(address), &mailboxes);
+	if (ret != USERS_VALID || (mailboxes.count == 1 && strcmp(mailboxes.names[0], entry) == 0))
+		return ret;
+	print_word("to=", count);
+	for (size_t i = 0; i < mailboxes.count; i++) {
+		const char *name = mailboxes.names[i];
+		const size_t size =
+			users_address_print((const uint8_t *)name, strlen(name), false, text);
+		printf("%s%.*s", i > 0 ? "," : "", (int)size, text);
+	}
+	return ret;
+}
+
 /* An address in a line: what it is, and what is behind its entry if there is anything. */
 static int print_answer(struct users *users, const char *address)
 {
@@ -347,7 +393,7 @@ static int print_answer(struct users *users, const char *address)
 	char entry[USERS_ENTRY_SIZE];
 	char text[USERS_SETTINGS_PRINT_MAX];
 	unsigned count = 0;
-	int secrets = 0;
+	int behind = 0;
 	int ret = users_find_settings(users, address, strlen(address), entry, &settings);
 	if (ret < 0)
 		return ret;
@@ -355,9 +401,11 @@ static int print_answer(struct users *users, const char *address)
 	if (users_settings_print(&settings, text) > 0)
 		print_word(text, &count);
 	if (ret == USERS_VALID)
-		secrets = print_secrets(users, address, &count);
+		behind = print_secrets(users, address, &count);
+	if (ret == USERS_VALID && behind >= 0)
+		behind = print_targets(users, address, entry, &count);
 	putchar('\n');
-	return secrets < 0 ? secrets : ret;
+	return behind < 0 ? behind : ret;
 }
 
 static int find_command(struct command_line *line)
