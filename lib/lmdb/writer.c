@@ -41,6 +41,20 @@ bool writer_is_new(const struct writer *writer)
 	return writer->is_new;
 }
 
+int writer_hide(struct writer *writer)
+{
+	struct stat st;
+	int fd;
+	int code = mdb_env_get_fd(mdb_txn_env(writer->txn), &fd);
+	if (code != MDB_SUCCESS)
+		return environment_status(code);
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	if ((st.st_mode & (S_IRWXG | S_IRWXO)) == 0)
+		return STORE_OK;
+	return fchmod(fd, st.st_mode & S_IRWXU) == 0 ? STORE_OK : -errno;
+}
+
 int writer_get(struct writer *writer, unsigned table, const void *key, size_t key_size,
 	       struct store_bytes *ret_value)
 {

@@ -80,6 +80,12 @@ int writer_walk_seek_before(struct writer_walk *walk, const void *key, size_t ke
 int writer_walk_next(struct writer_walk *walk, struct store_bytes *ret_key,
 		     struct store_bytes *ret_value);
 
+/*
+ * Takes the file from its group and from others, at once and for good: for what they are not to
+ * read. The file that is open, whatever its path names by now. 0 or -errno.
+ */
+int writer_hide(struct writer *writer);
+
 /* True until the first commit into this store. */
 bool writer_is_new(const struct writer *writer);
 

@@ -76,8 +76,9 @@ ROWS = {
                                 external=("uv", "dnsblv6"), external_of={"milter": ("milter",)}),
     # What servers of mail have in common, whatever their protocol: so nothing of SMTP.
     # The store itself is known to mail-stored alone; here are the names and bytes that its clients need.
+    # Of lib/pop3, how the keys of a login are written.
     "integration/mail/base": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/lmdb", "lib/mailstore",
-                                              "lib/format", "integration/common"),
+                                              "lib/format", "lib/pop3", "integration/common"),
                                  external=("uv",),
                                  external_of={"tls": ("ssl", "crypto"),
                                               "keys": ("crypto",),
@@ -93,11 +94,11 @@ ROWS = {
                                         external=("uv",)),
     "integration/mail/smtp-front": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/dns",
                                                      "lib/lmdb", "lib/maildir", "lib/mailstore",
-                                                     "lib/format", "lib/smtp",
+                                                     "lib/format", "lib/pop3", "lib/smtp",
                                                      "integration/common",
                                                      "integration/mail/base"),
                                        external=("uv", "dnsblv6"),
-                                       external_of={"delivered": ("crypto",)}),
+                                       external_of={"delivered": ("crypto",), "users_hash": ("crypt",)}),
     # These may use everything that is public; nobody may include them.
     "bench": Row(GPL, project=("lib/format", "lib/lmdb", "lib/mailstore", "lib/store", "lib/common", "lib/process", "lib/dns",
                                "lib/smtp", "zone-tools", "server", "client-lib", "integration/common",
@@ -134,6 +135,7 @@ EXTERNAL = {
     "dnssec": r"libdnssec/.*",
     "ssl": r"openssl/ssl.*",
     "crypto": r"openssl/.*|gnutls/.*",
+    "crypt": r"crypt\.h",
     "uv": r"uv\.h|uv/.*",
     "event": r"event2/.*",
     "seccomp": r"seccomp\.h",

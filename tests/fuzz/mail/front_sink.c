@@ -532,7 +532,7 @@ static void deliver(struct run *run, struct sink *sink, uint8_t flags, bool is_g
 	for (unsigned i = 0; is_good && i < ((flags & 0x40) != 0 ? 3 : 1); i++) {
 		struct recipient recipient = { .notify = (flags & 0x20) != 0 ? 1 : 0 };
 		snprintf(recipient.address, sizeof(recipient.address), "%u@example.org", i);
-		const bool is_taken = sink_recipient(sink, &recipient, "", &reply);
+		const bool is_taken = sink_recipient(sink, &recipient, NULL, &reply);
 		take_reply(run, is_taken, &reply);
 		check_replayed(run, RCPT, is_taken, &reply);
 		good_count += is_taken;

@@ -109,13 +109,44 @@ class Mails(Case):
 
 
 class Refusals(Case):
-    def test_a_list_says_who_has_a_mailbox(self):
+    def build_users(self, *lines):
+        """A list that any user may read; its path."""
         users = self.path("users.mdb")
         subprocess.run([program("smtp-front-users"), "build", "--database", users,
-                        self.write("list", "anna@example.com\n@example.org\n")],
+                        self.write("list", "".join(f"{line}\n" for line in lines))],
                        check=True, capture_output=True)
         os.chmod(users, 0o666)
         os.chmod(users + "-lock", 0o666)
+        return users
+
+    def test_an_alias_of_three_mailboxes_is_one_mail_and_one_reply(self):
+        users = self.build_users(*BOXES, "all@example.com to=" + ",".join(BOXES))
+        store = LmtpStored(self, stored={"users": users})
+        with Lmtp(store.address) as session:
+            ident = session.deliver(TEXT, ["all@example.com"])
+            session.deliver(TEXT, ["All@example.com", BOXES[0]])
+        with store.client() as client:
+            stat = client.stat()
+            self.assertEqual((stat["mails"], stat["entries"]), (2, 6))
+        for box in BOXES:
+            self.assertEqual(store.idents(box)[0], ident)
+        self.assertEqual(store.idents("all@example.com"), [])
+
+    def test_an_alias_with_a_full_mailbox_is_refused_and_none_of_them_has_the_mail(self):
+        users = self.build_users(f"{BOXES[0]} messages=1", *BOXES[1:],
+                                 "all@example.com to=" + ",".join(BOXES[::-1]))
+        store = LmtpStored(self, stored={"users": users, "index-delay": "10ms"})
+        with store.client() as client, Lmtp(store.address) as session:
+            session.deliver(TEXT, BOXES[:1])
+            wait_for(lambda: client.call(stored.CHECK, name=BOXES[0].encode()).status == stored.EQUOTA,
+                     "the index to know of it")
+            self.assertEqual([reply[:9] for reply in session.begin(["all@example.com", BOXES[1]])],
+                             ["452 4.2.2", "250 2.1.5"])
+            self.assertEqual({reply[:3] for reply in session.data(TEXT, 1)}, {"250"})
+        self.assertEqual([len(store.idents(box)) for box in BOXES], [1, 1, 0])
+
+    def test_a_list_says_who_has_a_mailbox(self):
+        users = self.build_users("anna@example.com", "@example.org")
         store = LmtpStored(self, stored={"users": users})
         with Lmtp(store.address) as session:
             replies = session.begin(["anna@example.com", "x@example.org", "y@example.org",

@@ -51,6 +51,38 @@ class Delivery(StoreCase):
             self.assertTrue(head.startswith(f"Return-Path: <{SENDER}>\r\nReceived: ".encode()), head)
             self.assertEqual(b"Subject: " + body, CONTENT)
 
+    def test_an_alias_of_three_mailboxes_is_one_record_and_one_reply(self):
+        front = self.front([*BOXES, "all@example.com to=" + ",".join(BOXES),
+                            "@example.org to=" + BOXES[0]])
+        with front.client() as client:
+            client.hello()
+            reply = client.send_mail(SENDER, ["All@example.com", BOXES[1], "any@example.org"], CONTENT)
+            client.say("QUIT", 221)
+        self.assertRegex(str(reply), r"2\.0\.0 Ok: stored as [0-9a-f]{32}")
+        with self.store.client() as client:
+            stat = client.stat()
+            self.assertEqual((stat["mails"], stat["entries"]), (1, 3))
+            self.assertEqual([len(client.entries(box)) for box in BOXES], [1, 1, 1])
+            self.assertEqual(client.entries("all@example.com"), [])
+
+    def test_an_alias_with_a_full_mailbox_is_refused_and_none_of_them_has_the_mail(self):
+        front = self.front([*BOXES, "all@example.com to=" + ",".join(BOXES)],
+                           stored={"quota-messages": "1", "index-delay": "10ms"})
+        self.deliver(front, BOXES[2])
+        with self.store.client() as client:
+            wait_for(lambda: client.call(stored.CHECK, name=BOXES[2].encode()).status == stored.EQUOTA,
+                     "the index to know of it")
+        with front.client() as client:
+            client.hello()
+            client.say(f"MAIL FROM:<{SENDER}>", 250)
+            self.assertIn("4.2.2 Mailbox full", str(client.say("RCPT TO:<all@example.com>", 452)))
+            client.say(f"RCPT TO:<{BOXES[0]}>", 250)
+            client.say("DATA", 354)
+            client.send(CONTENT + b".\r\n")
+            client.expect(250)
+        with self.store.client() as client:
+            self.assertEqual([len(client.entries(box)) for box in BOXES], [1, 0, 1])
+
     def test_large_and_small_mails_are_byte_equal(self):
         front = self.front(limits={"size": "50M"})
         bodies = [b"", b"x\r\n", b"..\r\n.\r\n..x\r\n"[:4], b"y" * 900 + b"\r\n", b"z" * 70 + b"\r\n",

@@ -12,19 +12,19 @@
 static std::string print(const std::string &line, const users_facts &facts = folding())
 {
 	users_key key = {};
-	users_settings settings = {};
-	REQUIRE(users_list_parse(line.data(), line.size(), &facts, &key, &settings) == STORE_OK);
+	users_value value = {};
+	REQUIRE(users_list_parse(line.data(), line.size(), &facts, &key, &value) == STORE_OK);
 	char text[USERS_LIST_PRINT_MAX];
 	const store_bytes bytes = { reinterpret_cast<const uint8_t *>(key.bytes), key.size };
-	return std::string(text, users_list_print(bytes, &settings, text));
+	return std::string(text, users_list_print(bytes, &value, text));
 }
 
 static int status_of(const std::string &line)
 {
 	const users_facts facts = folding();
 	users_key key = {};
-	users_settings settings = {};
-	return users_list_parse(line.data(), line.size(), &facts, &key, &settings);
+	users_value value = {};
+	return users_list_parse(line.data(), line.size(), &facts, &key, &value);
 }
 
 using lines = std::vector<std::string>;

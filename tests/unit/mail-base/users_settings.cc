@@ -40,7 +40,10 @@ static int parse(const std::string &words, users_settings *ret_settings)
 	const auto line = "john@example.org " + words;
 	const users_facts facts = folding();
 	users_key key = {};
-	return users_list_parse(line.data(), line.size(), &facts, &key, ret_settings);
+	users_value value = {};
+	const int ret = users_list_parse(line.data(), line.size(), &facts, &key, &value);
+	*ret_settings = value.settings;
+	return ret;
 }
 
 static std::string print(const users_settings &settings)
@@ -135,22 +138,25 @@ TEST_CASE("a setting that is none is refused with what is permitted", "[front][u
 
 TEST_CASE("a word that is refused changes no setting", "[front][users_settings]")
 {
-	users_settings settings = SOME;
+	const users_facts facts = folding();
+	users_value value = {};
 	unsigned seen = 0;
-	CHECK(users_settings_parse("octets=x", 8, &seen, &settings) == USERS_EOCTETS);
-	CHECK(users_settings_parse("octet=5", 7, &seen, &settings) == USERS_ESETTING);
+	value.settings = SOME;
+	CHECK(users_value_parse("octets=x", 8, &facts, &seen, &value) == USERS_EOCTETS);
+	CHECK(users_value_parse("octet=5", 7, &facts, &seen, &value) == USERS_ESETTING);
 	CHECK(seen == 0);
-	CHECK(settings == SOME);
+	CHECK(value.settings == SOME);
 	// Cut anywhere it is another word, or none.
 	const std::string word = "messages=25";
 	for (size_t size = 0; size < word.size(); size++) {
 		CAPTURE(size);
 		const auto cut = std::make_unique<char[]>(size); // the sanitizer sees its end
 		memcpy(cut.get(), word.data(), size);
-		const int ret = users_settings_parse(cut.get(), size, &seen, &settings);
+		const int ret = users_value_parse(cut.get(), size, &facts, &seen, &value);
+		seen = 0;
 		const int expected = size < 9 ? int{ USERS_ESETTING } : int{ USERS_EMESSAGES };
 		CHECK(ret == (size < 10 ? expected : int{ STORE_OK }));
-		CHECK(settings.messages_max == (size < 10 ? SOME.messages_max : 2));
+		CHECK(value.settings.messages_max == (size < 10 ? SOME.messages_max : 2));
 	}
 }
 
@@ -194,15 +200,15 @@ TEST_CASE("the longest entry with the longest settings is a line of a list",
 	const auto line = "\"" + local + "\"@" + domain + " " + print(long_ones);
 	const users_facts facts = folding();
 	users_key key = {};
-	users_settings settings = {};
-	const int ret = users_list_parse(line.data(), line.size(), &facts, &key, &settings);
+	users_value value = {};
+	const int ret = users_list_parse(line.data(), line.size(), &facts, &key, &value);
 	// An address in quotes must fit into what a question may have.
 	CHECK(ret == USERS_ELOCALSIZE);
 	const auto other = std::string(64, '{') + "@" + domain + " " + print(long_ones);
-	REQUIRE(users_list_parse(other.data(), other.size(), &facts, &key, &settings) == STORE_OK);
+	REQUIRE(users_list_parse(other.data(), other.size(), &facts, &key, &value) == STORE_OK);
 	char text[USERS_LIST_PRINT_MAX];
 	const store_bytes bytes = { reinterpret_cast<const uint8_t *>(key.bytes), key.size };
-	CHECK(std::string(text, users_list_print(bytes, &settings, text)) == other);
+	CHECK(std::string(text, users_list_print(bytes, &value, text)) == other);
 	CHECK(USERS_LIST_PRINT_MAX <= USERS_LIST_LINE_MAX);
 }
 
@@ -222,8 +228,11 @@ static int decode(const std::string &value, users_settings *ret_settings,
 	const auto copy = std::make_unique<uint8_t[]>(value.size()); // its end is seen
 	memcpy(copy.get(), value.data(), value.size());
 	bool has_others = false;
-	const int ret =
-		users_settings_decode({ copy.get(), value.size() }, ret_settings, &has_others);
+	users_value decoded = {};
+	const store_bytes bytes = { copy.get(), value.size() };
+	const int ret = users_settings_decode(bytes, ret_settings);
+	CHECK(users_value_decode(bytes, &decoded, &has_others) == ret);
+	CHECK((ret != STORE_OK || decoded.settings == *ret_settings));
 	if (ret_has_others != nullptr)
 		*ret_has_others = has_others;
 	return ret;
@@ -296,7 +305,7 @@ TEST_CASE("items of later programs are passed over, and said to be there",
 {
 	users_settings settings = {};
 	bool has_others = false;
-	CHECK(decode(item(1, number(5)) + item(3, number(6)) + item(4, "$6$salt$hash") +
+	CHECK(decode(item(1, number(5)) + item(3, number(6)) + item(7, "$6$salt$hash") +
 			     item(200, std::string(3000, 'x')) + item(255, ""),
 		     &settings, &has_others) == STORE_OK);
 	CHECK(settings == users_settings{ 5, 0, 6 });

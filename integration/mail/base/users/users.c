@@ -78,6 +78,16 @@ static int find(struct users *users, const struct users_key *key, struct store_b
 	return reader_get(users->reader, 0, key->bytes, key->size, ret_value);
 }
 
+/* Whether the domain is ours of an address that is not valid. */
+static int find_domain(struct users *users, const struct users_key *domain)
+{
+	struct store_bytes value;
+	int ret = find(users, domain, &value);
+	if (ret == DNSBLV6_ENOTFOUND)
+		return USERS_NOT_OURS;
+	return ret == STORE_OK ? USERS_UNKNOWN : ret;
+}
+
 /* The key of an address; it becomes that of what makes the address valid, which has *ret_value. */
 static int find_key(struct users *users, const struct users_facts *facts, struct users_key *key,
 		    struct store_bytes *ret_value)
@@ -91,12 +101,9 @@ static int find_key(struct users *users, const struct users_facts *facts, struct
 		users_file_domain_key(key, USERS_CATCHALL, key);
 		ret = find(users, key, ret_value);
 	}
-	if (ret != DNSBLV6_ENOTFOUND)
-		return ret == STORE_OK ? USERS_VALID : ret;
-	ret = find(users, &domain, ret_value);
 	if (ret == DNSBLV6_ENOTFOUND)
-		return USERS_NOT_OURS;
-	return ret == STORE_OK ? USERS_UNKNOWN : ret;
+		return find_domain(users, &domain);
+	return ret == STORE_OK ? USERS_VALID : ret;
 }
 
 /* As an entry: a catch-all's letter stands where its "@" was. */
@@ -117,12 +124,6 @@ static bool is_postmaster(const char *address, size_t size)
 	return size == sizeof(postmaster) - 1 && strncasecmp(address, postmaster, size) == 0;
 }
 
-static int take_settings(struct store_bytes value, struct users_settings *ret_settings)
-{
-	bool has_others;
-	return users_settings_decode(value, ret_settings, &has_others);
-}
-
 /* As users_find_settings(); what is NULL is not asked for. */
 static int ask(struct users *users, const char *address, size_t size, char *ret_entry,
 	       struct users_settings *ret_settings)
@@ -138,7 +139,7 @@ static int ask(struct users *users, const char *address, size_t size, char *ret_
 	if (users_file_key(USERS_ADDRESS, &facts, address, size, &key))
 		ret = find_key(users, &facts, &key, &value);
 	if (ret == USERS_VALID && ret_settings != NULL)
-		ret = take_settings(value, ret_settings);
+		ret = users_settings_decode(value, ret_settings);
 	if (ret == USERS_VALID && ret_entry != NULL)
 		put_entry(&key, ret_entry);
 	reader_end(users->reader);
@@ -182,6 +183,96 @@ bool users_make_entry(const char *address, size_t size, char *ret_entry)
 	return true;
 }
 
+/* ---- mailboxes ---- */
+
+static void put_mailbox(struct users_mailboxes *mailboxes, const void *entry, size_t size)
+{
+	char *name = mailboxes->names[mailboxes->count++];
+	memcpy(name, entry, size);
+	name[size] = '\0';
+}
+
+/* Those of an entry: of an alias its targets, else itself. */
+static int take_mailboxes(const struct users_key *key, struct store_bytes value,
+			  struct users_mailboxes *mailboxes)
+{
+	struct store_bytes targets;
+	struct store_bytes target;
+	mailboxes->count = 0;
+	const int ret = users_alias_find(value, &targets);
+	if (ret != STORE_OK)
+		return ret;
+	if (targets.size == 0)
+		put_entry(key, mailboxes->names[mailboxes->count++]);
+	while (targets.size > 0) {
+		if (mailboxes->count == USERS_ALIAS_TARGETS_MAX ||
+		    !users_alias_next(&targets, &target))
+			return STORE_ECORRUPT;
+		put_mailbox(mailboxes, target.data, target.size);
+	}
+	return USERS_VALID;
+}
+
+int users_find_mailboxes(struct users *users, const char *address, size_t size,
+			 struct users_mailboxes *ret_mailboxes)
+{
+	struct users_facts facts;
+	struct users_key key;
+	struct store_bytes value;
+	ret_mailboxes->count = 0;
+	if (is_postmaster(address, size)) {
+		put_mailbox(ret_mailboxes, postmaster, sizeof(postmaster) - 1);
+		return USERS_VALID;
+	}
+	int ret = begin(users, &facts);
+	if (ret != STORE_OK)
+		return ret;
+	ret = USERS_NOT_OURS;
+	if (users_file_key(USERS_ADDRESS, &facts, address, size, &key))
+		ret = find_key(users, &facts, &key, &value);
+	if (ret == USERS_VALID)
+		ret = take_mailboxes(&key, value, ret_mailboxes);
+	reader_end(users->reader);
+	if (ret != USERS_VALID)
+		ret_mailboxes->count = 0;
+	return ret;
+}
+
+/* ---- logins ---- */
+
+/* Neither an extension nor a catch-all makes a name to log in with. */
+static int find_exactly(struct users *users, const struct users_key *key,
+			struct users_secret *ret_secret)
+{
+	struct store_bytes value;
+	struct users_key domain;
+	int ret = find(users, key, &value);
+	if (ret == DNSBLV6_ENOTFOUND) {
+		users_file_domain_key(key, USERS_DOMAIN, &domain);
+		return find_domain(users, &domain);
+	}
+	if (ret == STORE_OK)
+		ret = users_secret_decode(value, ret_secret);
+	return ret == STORE_OK ? USERS_VALID : ret;
+}
+
+int users_find_secret(struct users *users, const char *address, size_t size, char *ret_entry,
+		      struct users_secret *ret_secret)
+{
+	struct users_facts facts;
+	struct users_key key;
+	int ret = begin(users, &facts);
+	if (ret != STORE_OK)
+		return ret;
+	ret = USERS_NOT_OURS;
+	if (users_file_key(USERS_ADDRESS, &facts, address, size, &key))
+		ret = find_exactly(users, &key, ret_secret);
+	if (ret == USERS_VALID)
+		put_entry(&key, ret_entry);
+	reader_end(users->reader);
+	return ret;
+}
+
 /* ---- a mailbox that is known ---- */
 
 /*
@@ -216,7 +307,7 @@ int users_settings_of(struct users *users, const char *entry, struct users_setti
 		return ret;
 	ret = find(users, &key, &value);
 	if (ret == STORE_OK)
-		ret = take_settings(value, ret_settings);
+		ret = users_settings_decode(value, ret_settings);
 	reader_end(users->reader);
 	return ret;
 }
@@ -226,14 +317,14 @@ int users_settings_of(struct users *users, const char *entry, struct users_setti
 /* A line without what another program has written would be an entry that it has not. */
 static int print(struct store_bytes key, struct store_bytes value, char *ret_line, size_t *ret_size)
 {
-	struct users_settings settings;
+	struct users_value words;
 	bool has_others;
-	int ret = users_settings_decode(value, &settings, &has_others);
+	int ret = users_value_decode(value, &words, &has_others);
 	if (ret != STORE_OK)
 		return ret;
 	if (has_others)
 		return STORE_ESCHEMA;
-	*ret_size = users_list_print(key, &settings, ret_line);
+	*ret_size = users_list_print(key, &words, ret_line);
 	return *ret_size > 0 ? STORE_OK : STORE_ECORRUPT;
 }
 

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * users.h - is this a recipient of ours, and what settings has its mailbox? Asked of a database of
- *           full addresses.
+ * users.h - is this a recipient of ours, what settings has its mailbox, and what checks a login?
+ *           Asked of a database of full addresses.
  *
  * Flow: smtp-front-users build (users_build.h) writes the file -> an edge and the workers ask
  *       here at RCPT -> dialogue_accept() or dialogue_refuse(); settings are for programs that
- *       keep mailboxes, and for smtp-front-users find.
+ *       keep mailboxes, and for smtp-front-users find; secrets for one that logs users in.
  *
  *     struct users *users = NULL;
  *     int ret = users_open("/var/lib/smtp-front/users.mdb", &users);
@@ -67,21 +67,44 @@ int users_find(struct users *users, const char *address, size_t size);
 #define USERS_ENTRY_SIZE 322
 
 /*
- * The same. Of a valid address *ret_entry becomes the entry that makes it valid, which names the
- * mailbox: of "John\ Doe"@Example.ORG and john doe+x@example.org it is john doe@example.org, with
+ * The same. Of a valid address *ret_entry becomes the entry that makes it valid, which names its
+ * mailbox unless it is an alias: of "John\ Doe"@Example.ORG and john doe+x@example.org it is john doe@example.org, with
  * no quotes and in the case that the list keeps; of an address that a catch-all takes it is
  * @example.org; else postmaster. ret_entry has USERS_ENTRY_SIZE bytes.
  */
 int users_find_entry(struct users *users, const char *address, size_t size, char *ret_entry);
+
+/* Each name has USERS_ENTRY_SIZE bytes; what is behind them is not touched. */
+struct users_mailboxes {
+	size_t count;
+	char names[USERS_ALIAS_TARGETS_MAX][USERS_ENTRY_SIZE];
+};
+
 /*
- * The same, and the settings of that mailbox. Both outputs are written of a valid address only;
- * those of postmaster without a domain are all 0.
+ * The same, and the mailboxes that mail for a valid address goes to, each once: that of its entry,
+ * or those of an alias. Otherwise the count is 0.
+ */
+int users_find_mailboxes(struct users *users, const char *address, size_t size,
+			 struct users_mailboxes *ret_mailboxes);
+
+/*
+ * As users_find_entry(), and the settings of that mailbox; an alias has none. Both outputs are
+ * written of a valid address only; those of postmaster without a domain are all 0.
  */
 int users_find_settings(struct users *users, const char *address, size_t size, char *ret_entry,
 			struct users_settings *ret_settings);
 /*
- * Those of a mailbox by its entry, as the two above return it. 0, DNSBLV6_ENOTFOUND when no list
- * has it any more, or another negative status: then nothing is known.
+ * What checks a login with that name, for a process that logs users in and for none else: the only
+ * function here that shows a secret. USERS_VALID says that the list has just this address, in any
+ * case where it folds, quoted or not: neither an extension nor a catch-all makes a name to log in
+ * with, and postmaster without a domain is none. Outputs are written with USERS_VALID only; both
+ * members are "" when the list has no secret, as of an alias. The caller wipes *ret_secret.
+ */
+int users_find_secret(struct users *users, const char *address, size_t size, char *ret_entry,
+		      struct users_secret *ret_secret);
+/*
+ * Settings of a mailbox by its entry, as the functions above return it. 0, DNSBLV6_ENOTFOUND when
+ * no list has it any more, or another negative status: then nothing is known.
  */
 int users_settings_of(struct users *users, const char *entry, struct users_settings *ret_settings);
 /*

@@ -42,6 +42,15 @@ struct users_builder {
 	const char *unit; /* "recipients" or "domains"; static */
 	uint64_t before;
 	uint64_t now;
+	/*
+	 * Hears of each target that is no mailbox of the list, or NULL: with fill's context the key
+	 * of the alias, the target as its item has it, and USERS_ENOMAILBOX or USERS_ETOALIAS. Then
+	 * the status is USERS_EREFUSED.
+	 */
+	void (*refuse)(void *context, struct store_bytes alias, struct store_bytes target,
+		       int status);
+	bool has_aliases;      /* of users_build() alone */
+	bool has_secrets;      /* out: there was a password= or scram= */
 	struct writer *writer; /* of users_build() alone */
 };
 
@@ -50,9 +59,14 @@ typedef int (*users_build_fn)(struct users_builder *build, void *context);
 
 /*
  * Creates path when there is none (mode 0644 less umask, as its lock file). Returns 0, -errno
- * (-ENOSPC, -EACCES, ...), a status of lib/lmdb, USERS_ESHRINK or what fill returned. A file that
+ * (-ENOSPC, -EACCES, ...), a status of lib/lmdb, USERS_ESHRINK, USERS_EREFUSED or what
+ * fill returned. A file that
  * was created and never committed is removed; a file that is no database of recipients is left
  * alone, as is one of a later version. One of version 1 becomes one of this version.
+ *
+ * With the first secret that comes, the file becomes its owner's alone: no other may read or write
+ * it, and that stays so, whatever the transaction comes to and later lists have. The lock file keeps
+ * its mode; there is nothing of a list in it. -EPERM: the file is another's.
  */
 int users_build(const char *path, struct users_builder *build, users_build_fn fill, void *context);
 

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * users_file.h - what is in a database of recipients: keys, settings, and facts about the list.
+ * users_file.h - what is in a database of recipients: keys, values, and facts about the list.
  *
  * Flow: users_list.c makes keys of lines -> users_build.c writes them -> users.c looks them up.
  *
@@ -25,15 +25,25 @@
  *       32      8   when it was built, seconds since 1970
  *       40      8   checksum over keys and values
  *
- * The value of "a" and of "c" has the settings of the mailbox, that of "d" is empty. Settings are
- * any number of these, in ascending order of their tags, each tag once:
+ * The value of "a" and of "c" is about the mailbox, that of "d" is empty. It has any number of
+ * these items, in ascending order of their tags, each tag once:
  *
  *     OFFSET  SIZE  DESCRIPTION
- *        0      1   tag: 1 messages, 2 octets, 3 keep; others are free
+ *        0      1   tag, see below; others are free
  *        1      2   size of what follows
- *        3      8   of these three: a number, not 0; seconds for keep
+ *        3      .   what the tag says
  *
- * A setting that is 0 is not there, so that a mailbox without settings has an empty value. A reader
+ *     TAG  SIZE      ITEM
+ *       1  8         messages: a number, not 0
+ *       2  8         octets: the same
+ *       3  8         keep: the same, in seconds
+ *       4  1 to 255  password: text, a hash of crypt(3); of "a" alone
+ *       5  1 to 255  scram: text, keys as lib/pop3/scram_text.h prints them; of "a" alone
+ *       6  3 on      to: targets, each a size of 2 bytes and what is behind the letter of its key,
+ *                    which is there, as "a", and has no tag 6 itself; no tag of 1 to 5 is beside it
+ *
+ * A setting that is 0 is not there, so that a mailbox without any has an empty value. A file that
+ * has a password or keys is readable by its owner alone, see users_build.h. A reader
  * passes over tags that it does not know, so that processes go on that were started before an
  * upgrade; one that no reader may pass over would come with another version.
  *

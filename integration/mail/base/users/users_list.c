@@ -1,127 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/base/users/users_list.h"
 
+#include "integration/mail/base/users/users_address.h"
+
 #include <string.h>
-
-#define LOCAL_MAX  64  /* RFC 5321, 4.5.3.1.1 */
-#define DOMAIN_MAX 255 /* and 4.5.3.1.2 */
-#define LABEL_MAX  63  /* RFC 1035 */
-
-/* ---- what is an address ---- */
-
-/* RFC 3629: the shortest form, no surrogates, up to U+10FFFF. Size of the character, or 0. */
-static size_t utf8_size(const unsigned char *at, size_t left)
-{
-	size_t size = at[0] < 0x80 ? 1 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
-	if (at[0] >= 0xf5 || (at[0] >= 0x80 && at[0] < 0xc2) || size > left)
-		return 0;
-	for (size_t i = 1; i < size; i++) {
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
-	    (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
-		return 0;
-	return size;
-}
-
-static bool is_utf8(const char *text, size_t size)
-{
-	size_t step;
-	for (size_t i = 0; i < size; i += step) {
-		step = utf8_size((const unsigned char *)text + i, size - i);
-		if (step == 0)
-			return false;
-	}
-	return true;
-}
-
-/* Of the bytes beyond ASCII is_utf8() has judged. */
-static bool is_word_byte(char c)
-{
-	return (unsigned char)c >= 0x80 || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	       (c >= '0' && c <= '9');
-}
-
-static bool is_domain_byte(char c)
-{
-	return is_word_byte(c) || c == '-' || c == '_';
-}
-
-static bool is_literal_byte(char c)
-{
-	return is_domain_byte(c) || c == ':';
-}
-
-static bool is_atom_byte(char c)
-{
-	return is_word_byte(c) || (c != '\0' && strchr("!#$%&'*+-/=?^_`{|}~", c) != NULL);
-}
-
-/* Words of such bytes with one dot between them: the size of the longest word, or 0. */
-static size_t dotted_size(const char *text, size_t size, bool (*is_member)(char c))
-{
-	size_t word = 0;
-	size_t longest = 0;
-	for (size_t i = 0; i < size; i++) {
-		bool is_dot = text[i] == '.' && word > 0;
-		if (!is_dot && !is_member(text[i]))
-			return 0;
-		word = is_dot ? 0 : word + 1;
-		longest = word > longest ? word : longest;
-	}
-	return word > 0 ? longest : 0;
-}
-
-/* [192.0.2.1] and [IPv6:2001:db8::1] are kept as they are written. RCPT has no dot at the end. */
-static int check_domain(const char *text, size_t size)
-{
-	if (size > DOMAIN_MAX)
-		return USERS_EDOMAINSIZE;
-	if (size > 2 && text[0] == '[' && text[size - 1] == ']')
-		return dotted_size(text + 1, size - 2, is_literal_byte) > 0 ? STORE_OK
-									    : USERS_EDOMAIN;
-	size_t label = dotted_size(text, size, is_domain_byte);
-	if (label == 0)
-		return USERS_EDOMAIN;
-	return label <= LABEL_MAX ? STORE_OK : USERS_EDOMAINSIZE;
-}
-
-/* As it means: in quotes all but controls may be. */
-static int check_local(const char *local, size_t size, bool is_quoted)
-{
-	if (size > LOCAL_MAX)
-		return USERS_ELOCALSIZE;
-	if (!is_quoted)
-		return dotted_size(local, size, is_atom_byte) > 0 ? STORE_OK : USERS_ELOCAL;
-	for (size_t i = 0; i < size; i++) {
-		if ((unsigned char)local[i] < ' ' || local[i] == 0x7f)
-			return USERS_ELOCAL;
-	}
-	return STORE_OK;
-}
-
-static int parse_address(const char *text, size_t size, const struct users_facts *facts,
-			 struct users_key *ret_key)
-{
-	const char *at = memrchr(text, '@', size);
-	if (at == NULL)
-		return USERS_EADDRESS;
-	size_t local_size = (size_t)(at - text);
-	size_t domain_size = size - local_size - 1;
-	int ret = check_domain(at + 1, domain_size);
-	if (ret != STORE_OK)
-		return ret;
-	if (local_size == 0) {
-		(void)users_file_key(USERS_CATCHALL, facts, at + 1, domain_size, ret_key);
-		return STORE_OK;
-	}
-	if (size > USERS_KEY_MAX - 1)
-		return USERS_ELOCALSIZE;
-	if (!users_file_key(USERS_ADDRESS, facts, text, size, ret_key))
-		return USERS_ELOCAL;
-	return check_local(ret_key->bytes + 1, ret_key->size - domain_size - 2, text[0] == '"');
-}
 
 /* ---- lines ---- */
 
@@ -160,99 +42,76 @@ static int parse_domain(const char *rest, size_t size, const struct users_facts 
 	size_t word_size = take_word(&rest, &size, &word);
 	if (take_word(&rest, &size, &more) > 0)
 		return USERS_EWORDS;
-	if (!is_utf8(word, word_size))
+	if (!users_address_is_utf8(word, word_size))
 		return USERS_EUTF8;
-	int ret = check_domain(word, word_size);
+	int ret = users_address_check_domain(word, word_size);
 	if (ret == STORE_OK)
 		(void)users_file_key(USERS_DOMAIN, facts, word, word_size, ret_key);
 	return ret;
 }
 
 /* What is behind an address. */
-static int parse_settings(const char *rest, size_t size, struct users_settings *settings)
+static int parse_value(const char *rest, size_t size, const struct users_facts *facts,
+		       struct users_value *value)
 {
 	const char *word;
 	size_t word_size;
 	unsigned seen = 0;
 	int ret = STORE_OK;
 	while (ret == STORE_OK && (word_size = take_word(&rest, &size, &word)) > 0)
-		ret = users_settings_parse(word, word_size, &seen, settings);
+		ret = users_value_parse(word, word_size, facts, &seen, value);
 	return ret;
 }
 
 int users_list_parse(const char *line, size_t size, const struct users_facts *facts,
-		     struct users_key *ret_key, struct users_settings *ret_settings)
+		     struct users_key *ret_key, struct users_value *ret_value)
 {
 	static const char keyword[] = "domain";
 	const char *word;
 	size_t word_size = take_word(&line, &size, &word);
 	ret_key->size = 0;
-	*ret_settings = (struct users_settings){ 0 };
+	users_value_clear(ret_value);
 	if (word_size == 0)
 		return STORE_OK;
 	if (word_size == sizeof(keyword) - 1 && memcmp(word, keyword, word_size) == 0)
 		return parse_domain(line, size, facts, ret_key);
-	if (!is_utf8(word, word_size))
+	if (!users_address_is_utf8(word, word_size))
 		return USERS_EUTF8;
-	int ret = parse_address(word, word_size, facts, ret_key);
-	return ret == STORE_OK ? parse_settings(line, size, ret_settings) : ret;
+	int ret = users_address_parse(word, word_size, facts, ret_key);
+	if (ret == STORE_OK)
+		ret = parse_value(line, size, facts, ret_value);
+	if (ret == STORE_OK)
+		ret = users_value_check(ret_value);
+	if (ret == STORE_OK && ret_key->bytes[0] == USERS_CATCHALL &&
+	    users_secret_is_any(&ret_value->secret))
+		return USERS_ENOLOGIN;
+	return ret;
 }
 
 /* ---- back to text ---- */
 
-/* Bytes put one behind the other. */
-struct text {
-	char *bytes;
-	size_t size;
-};
-
-static void put(struct text *text, const void *bytes, size_t size)
+size_t users_list_print(struct store_bytes key, const struct users_value *value, char *ret_line)
 {
-	memcpy(text->bytes + text->size, bytes, size);
-	text->size += size;
-}
-
-static void put_local(struct text *text, const char *local, size_t size)
-{
-	if (local[0] != '#' && dotted_size(local, size, is_atom_byte) > 0) {
-		put(text, local, size);
-		return;
-	}
-	put(text, "\"", 1);
-	for (size_t i = 0; i < size; i++) {
-		if (local[i] == '"' || local[i] == '\\')
-			put(text, "\\", 1);
-		put(text, local + i, 1);
-	}
-	put(text, "\"", 1);
-}
-
-size_t users_list_print(struct store_bytes key, const struct users_settings *settings,
-			char *ret_line)
-{
-	char words[USERS_SETTINGS_PRINT_MAX];
-	size_t words_size = users_settings_print(settings, words);
-	struct text text = { ret_line, 0 };
+	static const char domain[] = "domain ";
+	size_t used = 0;
 	if (key.size < 2 || key.size > USERS_KEY_MAX)
 		return 0;
-	const char *rest = (const char *)key.data + 1;
-	size_t size = key.size - 1;
 	if (key.data[0] == USERS_ADDRESS) {
-		const char *at = memrchr(rest, '@', size);
-		if (at == NULL || at == rest)
+		used = users_address_print(key.data + 1, key.size - 1, true, ret_line);
+		if (used == 0)
 			return 0;
-		put_local(&text, rest, (size_t)(at - rest));
-		size -= (size_t)(at - rest);
-		rest = at;
-	} else if (key.data[0] == USERS_CATCHALL) {
-		put(&text, "@", 1);
-	} else if (key.data[0] == USERS_DOMAIN && words_size == 0) {
-		put(&text, "domain ", strlen("domain "));
+	} else if (key.data[0] == USERS_CATCHALL || key.data[0] == USERS_DOMAIN) {
+		const char *mark = key.data[0] == USERS_DOMAIN ? domain : "@";
+		used = strlen(mark);
+		memcpy(ret_line, mark, used);
+		memcpy(ret_line + used, key.data + 1, key.size - 1);
+		used += key.size - 1;
 	} else {
 		return 0;
 	}
-	put(&text, rest, size);
-	put(&text, " ", words_size > 0 ? 1 : 0);
-	put(&text, words, words_size);
-	return text.size;
+	ret_line[used] = ' ';
+	const size_t words_size = users_value_print(value, ret_line + used + 1);
+	if (words_size == 0)
+		return used;
+	return key.data[0] == USERS_DOMAIN ? 0 : used + 1 + words_size;
 }

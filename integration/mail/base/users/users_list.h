@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * users_list.h - one line of a list of recipients, to a key and settings and back.
+ * users_list.h - one line of a list of recipients, to a key and a value and back.
  *
  * Flow: users_build.c parses what smtp-front-users reads; users.c prints what is there.
  *
@@ -14,38 +14,38 @@
  *     @example.com                every address of example.com
  *     domain example.net          ours, though it has no address here
  *
- * Behind an address may be settings of its mailbox, in any order: users_settings.h.
+ * Behind an address may be words about its mailbox, in any order: users_value.h.
  *
- *     john@example.org messages=10000 octets=500M keep=90d
+ *     john@example.org messages=10000 octets=500M keep=90d password=$y$j9T$...
+ *     sales@example.org to=john@example.org,mary@example.org
  *
  * No function here allocates, keeps a pointer or logs.
  */
 
 #include "integration/mail/base/users/users_file.h"
-#include "integration/mail/base/users/users_settings.h"
+#include "integration/mail/base/users/users_value.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* More than what the longest address takes in quotes, with all settings. */
-#define USERS_LIST_LINE_MAX 1000
+/* More than what the longest address takes in quotes, with all words. */
+#define USERS_LIST_LINE_MAX 32768
 
 /*
  * A line without its line feed, of any bytes. STORE_OK, with a key of size 0 for a line that has
  * no entry, or one of users_status.h.
  */
 int users_list_parse(const char *line, size_t size, const struct users_facts *facts,
-		     struct users_key *ret_key, struct users_settings *ret_settings);
+		     struct users_key *ret_key, struct users_value *ret_value);
 
 /*
- * A key and its settings as a line of a list, in quotes where the list needs them:
+ * A key and its value as a line of a list, in quotes where the list needs them:
  * USERS_LIST_PRINT_MAX bytes at most, without a NUL. Returns its size; 0 when it is no key of an
- * entry, or one of a domain with settings.
+ * entry, or one of a domain with a value.
  */
-#define USERS_LIST_PRINT_MAX (2 * USERS_KEY_MAX + 8 + USERS_SETTINGS_PRINT_MAX)
-size_t users_list_print(struct store_bytes key, const struct users_settings *settings,
-			char *ret_line);
+#define USERS_LIST_PRINT_MAX (2 * USERS_KEY_MAX + 8 + USERS_VALUE_PRINT_MAX)
+size_t users_list_print(struct store_bytes key, const struct users_value *value, char *ret_line);
 
 #ifdef __cplusplus
 }

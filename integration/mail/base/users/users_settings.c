@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/base/users/users_settings.h"
 
+#include "integration/mail/base/users/users_item.h"
 #include "lib/common/values.h"
-#include "lib/format/bytes.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define TAG_SIZE    1
-#define SIZE_SIZE   2
 #define NUMBER_SIZE 8
 
 /* In ascending order of their tags. */
 static const struct row {
-	uint8_t tag;
+	enum users_tag tag;
 	const char *name; /* with what follows it */
 	enum values_unit unit;
 	bool needs_unit;
@@ -21,17 +19,17 @@ static const struct row {
 	size_t member;
 	int refusal;
 } rows[] = {
-	{ 1, "messages=", VALUES_COUNT, false, USERS_SETTINGS_MESSAGES,
+	{ USERS_TAG_MESSAGES, "messages=", VALUES_COUNT, false, USERS_SETTINGS_MESSAGES,
 	  offsetof(struct users_settings, messages_max), USERS_EMESSAGES },
-	{ 2, "octets=", VALUES_BYTES, false, USERS_SETTINGS_OCTETS,
+	{ USERS_TAG_OCTETS, "octets=", VALUES_BYTES, false, USERS_SETTINGS_OCTETS,
 	  offsetof(struct users_settings, octets_max), USERS_EOCTETS },
-	{ 3, "keep=", VALUES_SECONDS, true, USERS_SETTINGS_KEEP_S,
+	{ USERS_TAG_KEEP, "keep=", VALUES_SECONDS, true, USERS_SETTINGS_KEEP_S,
 	  offsetof(struct users_settings, keep_s), USERS_EKEEP },
 };
 
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
 
-_Static_assert(USERS_SETTINGS_SIZE == ROW_COUNT * (TAG_SIZE + SIZE_SIZE + NUMBER_SIZE),
+_Static_assert(USERS_SETTINGS_SIZE == ROW_COUNT * (USERS_ITEM_HEAD + NUMBER_SIZE),
 	       "a value has room for all rows");
 
 static uint64_t get(const struct users_settings *settings, const struct row *row)
@@ -44,6 +42,15 @@ static uint64_t get(const struct users_settings *settings, const struct row *row
 static void set(struct users_settings *settings, const struct row *row, uint64_t number)
 {
 	memcpy((char *)settings + row->member, &number, sizeof(number));
+}
+
+bool users_settings_is_any(const struct users_settings *settings)
+{
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		if (get(settings, &rows[i]) != 0)
+			return true;
+	}
+	return false;
 }
 
 /* ---- words ---- */
@@ -71,20 +78,21 @@ static bool parse_number(const struct row *row, const char *text, size_t size, i
 	return has_unit || !row->needs_unit || *ret_number == 0;
 }
 
-int users_settings_parse(const char *word, size_t size, unsigned *seen,
-			 struct users_settings *settings)
+unsigned users_settings_bit(const char *word, size_t size)
+{
+	const struct row *row = find_word(word, size);
+	return row != NULL ? 1u << row->tag : 0;
+}
+
+int users_settings_parse(const char *word, size_t size, struct users_settings *settings)
 {
 	int64_t number;
 	const struct row *row = find_word(word, size);
 	if (row == NULL)
 		return USERS_ESETTING;
-	const unsigned bit = 1u << (row - rows);
-	if ((*seen & bit) != 0)
-		return USERS_ETWICE;
 	size_t name_size = strlen(row->name);
 	if (!parse_number(row, word + name_size, size - name_size, &number))
 		return row->refusal;
-	*seen |= bit;
 	set(settings, row, (uint64_t)number);
 	return STORE_OK;
 }
@@ -104,22 +112,23 @@ size_t users_settings_print(const struct users_settings *settings, char *ret_tex
 	return used;
 }
 
-/* ---- bytes ---- */
+/* ---- items ---- */
 
 size_t users_settings_encode(const struct users_settings *settings, uint8_t *ret_bytes)
 {
 	uint8_t *out = ret_bytes;
 	for (size_t i = 0; i < ROW_COUNT; i++) {
+		uint8_t number[NUMBER_SIZE];
+		uint8_t *end = number;
 		if (get(settings, &rows[i]) == 0)
 			continue;
-		bytes_put(&out, rows[i].tag, TAG_SIZE);
-		bytes_put(&out, NUMBER_SIZE, SIZE_SIZE);
-		bytes_put(&out, get(settings, &rows[i]), NUMBER_SIZE);
+		bytes_put(&end, get(settings, &rows[i]), NUMBER_SIZE);
+		users_item_put(&out, rows[i].tag, number, NUMBER_SIZE);
 	}
 	return (size_t)(out - ret_bytes);
 }
 
-static const struct row *find_tag(uint64_t tag)
+static const struct row *find_tag(uint8_t tag)
 {
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		if (rows[i].tag == tag)
@@ -129,35 +138,29 @@ static const struct row *find_tag(uint64_t tag)
 }
 
 /* false: it is not as users_settings_encode() writes it. */
-static bool take_number(const struct row *row, struct bytes_input item,
+static bool take_number(const struct row *row, const struct users_item *item,
 			struct users_settings *settings)
 {
-	uint64_t number = bytes_take(&item, NUMBER_SIZE);
+	if (item->size != NUMBER_SIZE)
+		return false;
+	uint64_t number = bytes_get(item->bytes, NUMBER_SIZE);
 	set(settings, row, number);
-	return bytes_finish(&item) == DNSBLV6_OK && number > 0 && number <= (uint64_t)row->max;
+	return number > 0 && number <= (uint64_t)row->max;
 }
 
-int users_settings_decode(struct store_bytes value, struct users_settings *ret_settings,
-			  bool *ret_has_others)
+int users_settings_decode(struct store_bytes value, struct users_settings *ret_settings)
 {
 	struct bytes_input input = { value.data, value.size, false };
+	struct users_item item = { 0 };
 	struct users_settings settings = { 0 };
-	bool has_others = false;
-	uint64_t last = 0;
-	while (input.size > 0) {
-		uint64_t tag = bytes_take(&input, TAG_SIZE);
-		size_t size = (size_t)bytes_take(&input, SIZE_SIZE);
-		const uint8_t *bytes = bytes_take_string(&input, size);
-		const struct row *row = find_tag(tag);
-		if (bytes == NULL || tag <= last)
+	int ret;
+	while ((ret = users_item_next(&input, &item)) == STORE_OK) {
+		const struct row *row = find_tag(item.tag);
+		if (row != NULL && !take_number(row, &item, &settings))
 			return STORE_ECORRUPT;
-		if (row != NULL &&
-		    !take_number(row, (struct bytes_input){ bytes, size, false }, &settings))
-			return STORE_ECORRUPT;
-		has_others = has_others || row == NULL;
-		last = tag;
 	}
+	if (ret != DNSBLV6_ENOTFOUND)
+		return ret;
 	*ret_settings = settings;
-	*ret_has_others = has_others;
 	return STORE_OK;
 }

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * users_settings.h - what one mailbox has for itself: words behind an address, bytes of a value.
+ * users_settings.h - the limits of one mailbox: words behind an address, items of a value.
  *
- * Flow: users_list.c finds the words -> here -> users_build.c writes the bytes -> users.c finds
+ * Flow: users_value.c has the words -> here -> users_build.c writes the bytes -> users.c finds
  *       them -> here -> a program that keeps mailboxes.
- * This file alone knows the words. users_file.h describes the bytes.
+ * This file alone knows these words. users_file.h describes the bytes.
  *
  *     messages=10000    at most so many mails
  *     octets=500M       at most so many octets, as POP3 counts them: K, M or G
@@ -36,12 +36,10 @@ struct users_settings {
 #define USERS_SETTINGS_OCTETS	((int64_t)1 << 50)
 #define USERS_SETTINGS_KEEP_S	((int64_t)36500 * 86400)
 
-/*
- * One word of a line into its member. *seen, 0 before the first word of a line, has a bit for each
- * word that was there. STORE_OK or one of users_status.h, with which nothing has changed.
- */
-int users_settings_parse(const char *word, size_t size, unsigned *seen,
-			 struct users_settings *settings);
+/* 0 for a word of another kind; else that of one here, for users_value.h: a bit of *seen. */
+unsigned users_settings_bit(const char *word, size_t size);
+/* That word into its member. STORE_OK or one of users_status.h, with which nothing has changed. */
+int users_settings_parse(const char *word, size_t size, struct users_settings *settings);
 
 /*
  * As words with a blank between them, and a NUL: USERS_SETTINGS_PRINT_MAX bytes at most. Returns
@@ -50,15 +48,13 @@ int users_settings_parse(const char *word, size_t size, unsigned *seen,
 #define USERS_SETTINGS_PRINT_MAX 128
 size_t users_settings_print(const struct users_settings *settings, char *ret_text);
 
-/* As a value. Returns its size, USERS_SETTINGS_SIZE at most. */
+bool users_settings_is_any(const struct users_settings *settings);
+
+/* As items. Returns their size, USERS_SETTINGS_SIZE at most. */
 #define USERS_SETTINGS_SIZE 33
 size_t users_settings_encode(const struct users_settings *settings, uint8_t *ret_bytes);
-/*
- * STORE_OK or STORE_ECORRUPT. What has a tag of a later program is passed over; *ret_has_others
- * says whether there is any.
- */
-int users_settings_decode(struct store_bytes value, struct users_settings *ret_settings,
-			  bool *ret_has_others);
+/* Those of a whole value; items of another kind are passed over. STORE_OK or STORE_ECORRUPT. */
+int users_settings_decode(struct store_bytes value, struct users_settings *ret_settings);
 
 #ifdef __cplusplus
 }

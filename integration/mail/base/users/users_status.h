@@ -25,13 +25,26 @@ extern "C" {
 	X(USERS_EDOMAIN, -2524, "not a domain")                                                    \
 	X(USERS_EDOMAINSIZE, -2525, "domain of more than 255 bytes, or label of more than 63")     \
 	X(USERS_EUTF8, -2526, "not UTF-8")                                                         \
-	X(USERS_ELINE, -2527, "line of more than 1000 bytes")                                      \
-	X(USERS_ESETTING, -2530, "behind an address are permitted messages=, octets= and keep=")   \
-	X(USERS_ETWICE, -2531, "messages=, octets= and keep= are permitted once each")             \
+	X(USERS_ELINE, -2527, "line of more than 32768 bytes")                                     \
+	X(USERS_ESETTING, -2530,                                                                   \
+	  "behind an address are permitted messages=, octets=, keep=, password=, scram= and to=")  \
+	X(USERS_ETWICE, -2531, "the same word twice behind an address")                            \
 	X(USERS_EMESSAGES, -2532, "messages=: permitted are whole numbers from 0 to 1000000000")   \
 	X(USERS_EOCTETS, -2533, "octets=: permitted are 0 to 1048576G, with K, M or G")            \
 	X(USERS_EKEEP, -2534, "keep=: permitted are 0, and 1s to 36500d, with s, m, h or d")       \
-	X(USERS_EOTHER, -2535, "this address is there already, with other settings")
+	X(USERS_EOTHER, -2535, "this address is there already, with other settings")               \
+	X(USERS_EPASSWORD, -2536,                                                                  \
+	  "password=: permitted are hashes of crypt(3) with $y$, $gy$, $7$, $2b$, $6$ or $5$")     \
+	X(USERS_EWEAK, -2537, "password=: hashes of DES and MD5 are refused, as they are weak")    \
+	X(USERS_ESCRAM, -2538,                                                                     \
+	  "scram=: permitted is SCRAM-SHA-256$ITERATIONS:SALT$STOREDKEY:SERVERKEY, in base64")     \
+	X(USERS_ENOLOGIN, -2539,                                                                   \
+	  "password= and scram= are for one address, not for all of a domain")                     \
+	X(USERS_ETARGETS, -2540, "to=: permitted are 1 to 64 addresses with commas between them")  \
+	X(USERS_EALONE, -2541, "to= is permitted alone: an alias has no mailbox and no login")     \
+	X(USERS_ENOMAILBOX, -2542,                                                                 \
+	  "a target is a mailbox of these lists: mail is not forwarded to other servers")          \
+	X(USERS_ETOALIAS, -2543, "a target is a mailbox, and no alias itself")
 
 enum users_status {
 #define X(name, code, text) name = code,

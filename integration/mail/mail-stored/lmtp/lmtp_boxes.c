@@ -37,6 +37,21 @@ int lmtp_boxes_add(struct lmtp_boxes *boxes, const char *name, size_t name_size)
 	return 0;
 }
 
+void lmtp_boxes_cut(struct lmtp_boxes *boxes, size_t count, size_t size)
+{
+	boxes->count = count;
+	boxes->size = size;
+}
+
+bool lmtp_boxes_next(const struct lmtp_boxes *boxes, size_t *at, struct mailname *ret_name)
+{
+	if (*at >= boxes->size)
+		return false;
+	*ret_name = (struct mailname){ boxes->bytes + *at + 1, boxes->bytes[*at] };
+	*at += 1 + ret_name->size;
+	return true;
+}
+
 static int compare(const void *one, const void *other)
 {
 	const struct mailname *a = one;
@@ -53,10 +68,9 @@ int lmtp_boxes_list(const struct lmtp_boxes *boxes, struct mailname **ret_names,
 	struct mailname *names = calloc(boxes->count + 1, sizeof(*names));
 	if (names == NULL)
 		return -ENOMEM;
-	for (size_t at = 0, i = 0; i < boxes->count; i++) {
-		names[i] = (struct mailname){ boxes->bytes + at + 1, boxes->bytes[at] };
-		at += 1 + names[i].size;
-	}
+	size_t at = 0;
+	for (size_t i = 0; i < boxes->count; i++)
+		(void)lmtp_boxes_next(boxes, &at, &names[i]);
 	qsort(names, boxes->count, sizeof(*names), compare);
 	for (size_t i = 0; i < boxes->count; i++)
 		if (count == 0 || compare(&names[count - 1], &names[i]) != 0)

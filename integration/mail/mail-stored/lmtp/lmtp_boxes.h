@@ -34,6 +34,10 @@ int lmtp_boxes_add(struct lmtp_boxes *boxes, const char *name, size_t name_size)
  * 0 or -ENOMEM.
  */
 int lmtp_boxes_list(const struct lmtp_boxes *boxes, struct mailname **ret_names, size_t *ret_count);
+/* Those from the count-th on are dropped, of which the bytes begin at size: as it was before. */
+void lmtp_boxes_cut(struct lmtp_boxes *boxes, size_t count, size_t size);
+/* The one whose bytes begin at *at, which moves to the next; borrowed. false behind the last. */
+bool lmtp_boxes_next(const struct lmtp_boxes *boxes, size_t *at, struct mailname *ret_name);
 /* With its memory; it is zero again. */
 void lmtp_boxes_clear(struct lmtp_boxes *boxes);
 

@@ -38,6 +38,7 @@ static void forget(struct lmtp_session *session)
 	drop_mail(session);
 	lmtp_boxes_clear(&session->boxes);
 	take_memory(session->world, &session->boxes_taken, 0);
+	session->others_count = session->others_size = session->asked_at = 0;
 	session->recipient[0] = '\0';
 	session->failure = 0;
 	session->mailbox_count = 0;
@@ -325,59 +326,105 @@ static enum dialogue_action answer(struct lmtp_session *session, int code, const
 			       &session->event);
 }
 
+/* Its mailboxes have the mail. */
 static enum dialogue_action keep_recipient(struct lmtp_session *session)
 {
-	struct lmtp_world *world = session->world;
-	size_t growth = lmtp_boxes_growth(&session->boxes, session->mailbox_size);
-	int ret = take_memory(world, &session->boxes_taken, session->boxes_taken + growth)
-			  ? 0
-			  : -ENOSPC;
-	if (ret == 0)
-		ret = lmtp_boxes_add(&session->boxes, session->mailbox, session->mailbox_size);
-	if (ret != 0)
-		return answer(session, 452, "4.3.1 Not enough room, try again later");
-	if (session->boxes.count == 1)
+	if (session->others_count == 0)
 		snprintf(session->recipient, sizeof(session->recipient), "%s",
 			 session->event.recipient.address);
-	return dialogue_accept(&session->dialogue, &world->limits, &session->event);
+	session->others_count = session->boxes.count;
+	session->others_size = session->boxes.size;
+	return dialogue_accept(&session->dialogue, &session->world->limits, &session->event);
 }
 
-static int find_mailbox(struct lmtp_session *session)
+/* Its mailboxes are as if it had not come. */
+static void drop_recipient(struct lmtp_session *session)
+{
+	lmtp_boxes_cut(&session->boxes, session->others_count, session->others_size);
+}
+
+static int find_mailboxes(struct lmtp_session *session)
 {
 	const char *address = session->event.recipient.address;
+	struct users_mailboxes *found = &session->world->found;
 	if (session->world->users != NULL)
-		return users_find_entry(session->world->users, address, strlen(address),
-					session->mailbox);
+		return users_find_mailboxes(session->world->users, address, strlen(address), found);
 	/* With quotes undone nothing, or too much, may be left. */
-	if (!users_make_entry(address, strlen(address), session->mailbox))
-		session->mailbox[0] = '\0';
+	found->count = users_make_entry(address, strlen(address), found->names[0]) ? 1 : 0;
 	return USERS_VALID;
+}
+
+/* false: one of them has no name, or there are none. */
+static bool are_named(const struct users_mailboxes *found)
+{
+	for (size_t i = 0; i < found->count; i++) {
+		const size_t size = strlen(found->names[i]);
+		if (size == 0 || size > MAILBOX_NAME_MAX)
+			return false;
+	}
+	return found->count > 0;
+}
+
+static int add_mailbox(struct lmtp_session *session, const char *name)
+{
+	const size_t size = strlen(name);
+	const size_t growth = lmtp_boxes_growth(&session->boxes, size);
+	if (!take_memory(session->world, &session->boxes_taken, session->boxes_taken + growth))
+		return -ENOSPC;
+	return lmtp_boxes_add(&session->boxes, name, size);
+}
+
+static int add_mailboxes(struct lmtp_session *session, const struct users_mailboxes *found)
+{
+	int ret = 0;
+	for (size_t i = 0; ret == 0 && i < found->count; i++)
+		ret = add_mailbox(session, found->names[i]);
+	if (ret != 0)
+		drop_recipient(session);
+	return ret;
+}
+
+/* The store is asked about the next of its mailboxes; when there is none it is kept. */
+static enum dialogue_action check_mailbox(struct lmtp_session *session)
+{
+	struct mailname mailbox;
+	if (!lmtp_boxes_next(&session->boxes, &session->asked_at, &mailbox))
+		return keep_recipient(session);
+	session->request = (struct storewire_request){
+		.type = STOREWIRE_CHECK,
+		.size = session->dialogue.envelope.size_bytes,
+		.mailbox = mailbox,
+	};
+	session->memory = (struct storelink_memory){ .fd = -1 };
+	session->state = LMTP_CHECK;
+	return DIALOGUE_RECIPIENT;
+}
+
+static enum dialogue_action take_mailboxes(struct lmtp_session *session,
+					   const struct users_mailboxes *found)
+{
+	if (!are_named(found))
+		return answer(session, 550, "5.1.3 No name for a mailbox");
+	if (session->boxes.count + found->count > MAIL_RECIPIENTS_MAX)
+		return answer(session, 452, "4.5.3 Too many recipients");
+	session->asked_at = session->others_size;
+	if (add_mailboxes(session, found) != 0)
+		return answer(session, 452, "4.3.1 Not enough room, try again later");
+	return session->world->has_quotas ? check_mailbox(session) : keep_recipient(session);
 }
 
 static enum dialogue_action take_recipient(struct lmtp_session *session)
 {
 	if (!session->world->has_store)
 		return refuse(session, DIALOGUE_TRY_LATER);
-	int found = find_mailbox(session);
+	int found = find_mailboxes(session);
 	if (found == USERS_UNKNOWN)
 		return refuse(session, DIALOGUE_NO_SUCH_USER);
 	if (found == USERS_NOT_OURS)
 		return refuse(session, DIALOGUE_NOT_OURS);
 	if (found != USERS_VALID)
 		return refuse(session, DIALOGUE_TRY_LATER);
-	session->mailbox_size = strlen(session->mailbox);
-	if (session->mailbox_size == 0 || session->mailbox_size > MAILBOX_NAME_MAX)
-		return answer(session, 550, "5.1.3 No name for a mailbox");
-	if (!session->world->has_quotas)
-		return keep_recipient(session);
-	session->request = (struct storewire_request){
-		.type = STOREWIRE_CHECK,
-		.size = session->dialogue.envelope.size_bytes,
-		.mailbox = { (const uint8_t *)session->mailbox, session->mailbox_size },
-	};
-	session->memory = (struct storelink_memory){ .fd = -1 };
-	session->state = LMTP_CHECK;
-	return DIALOGUE_RECIPIENT;
+	return take_mailboxes(session, &session->world->found);
 }
 
 /* ---- commands ---- */
@@ -560,13 +607,16 @@ void lmtp_session_answer(struct lmtp_session *session, int status, const struct 
 	}
 	session->state = LMTP_TALK;
 	enum dialogue_action action;
+	if (status != 0)
+		drop_recipient(session);
 	if (status == 0)
-		action = keep_recipient(session);
+		action = check_mailbox(session);
 	else if (status == MAILSTORE_EQUOTA)
 		action = answer(session, 452, "4.2.2 Mailbox full");
 	else
 		action = refuse(session, DIALOGUE_TRY_LATER);
-	perform(session, action);
+	if (action != DIALOGUE_RECIPIENT)
+		perform(session, action);
 }
 
 void lmtp_session_end(struct lmtp_session *session, enum dialogue_refusal refusal)

@@ -18,6 +18,8 @@
  *             }
  *     }
  *
+ * A recipient may be an alias of some mailboxes: all of them have room, or it is refused.
+ *
  * Pipelined commands wait in the session while the store is asked. What is offered beside
  * PIPELINING: SIZE, LIMITS, ENHANCEDSTATUSCODES, 8BITMIME, SMTPUTF8 and CHUNKING. No DSN: this is
  * where mails end, and what sends no mail cannot report; the client does when it is not offered
@@ -61,8 +63,9 @@ struct lmtp_world {
 	uint64_t memory_used;
 	bool has_store; /* there is a connection */
 	bool has_quotas;
-	bool is_ending; /* sessions end where no mail is under way */
-	int64_t now_s;	/* since 1970 */
+	bool is_ending;		      /* sessions end where no mail is under way */
+	int64_t now_s;		      /* since 1970 */
+	struct users_mailboxes found; /* of the recipient that is looked up, and no longer */
 };
 
 enum lmtp_wish { LMTP_READ, LMTP_WRITE, LMTP_ASK, LMTP_END };
@@ -97,8 +100,10 @@ struct lmtp_session {
 	/* The transaction. */
 	struct lmtp_boxes boxes;
 	char recipient[ENVELOPE_ADDRESS_MAX + 1]; /* the first */
-	char mailbox[USERS_ENTRY_SIZE];		  /* of the recipient at hand */
-	size_t mailbox_size;
+	/* The recipient at hand: its mailboxes are in boxes already, behind those of the others. */
+	size_t others_count;
+	size_t others_size;
+	size_t asked_at; /* where the next mailbox begins that the store is asked about */
 	struct storemail mail;
 	int failure;	      /* why the mail cannot be kept: -errno; 0 */
 	uint64_t boxes_taken; /* of the world's memory */

@@ -6,12 +6,15 @@
  */
 
 #include "integration/mail/base/users/users.h"
+#include "integration/mail/base/users/users_address.h"
 #include "integration/mail/base/users/users_build.h"
+#include "integration/mail/smtp-front/recipients/users_hash.h"
 
 #include "lib/common/log.h"
 #include "lib/common/options.h"
 #include "lib/common/output.h"
 #include "lib/common/version.h"
+#include "lib/pop3/scram.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -20,6 +23,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <time.h>
@@ -27,27 +31,37 @@
 /* Of the lines refused; the others are counted, as a wrong file has nothing but wrong lines. */
 #define REFUSALS_SHOWN	   20
 #define MAX_SHRINK_PERCENT 50
+#define SCRAM_ITERATIONS   4096 /* the least of RFC 7677 */
 
 struct command_line {
 	const char *database;
 	struct users_builder build; /* facts and max_shrink_percent */
-	char **words;		    /* lists, or addresses */
+	enum users_hash_method method;
+	bool is_scram;
+	uint32_t iterations;
+	char **words; /* lists, or addresses */
 	int word_count;
+	uint64_t refused;	  /* lines */
+	uint64_t refused_targets; /* of aliases, when no line was refused */
 };
 
-/* A command takes the first options, so many, and words of this name or none. */
+/* A command takes so many options from the first on, and words of this name or none. */
 struct command {
 	const char *name;
+	size_t first_option;
 	size_t option_count;
 	const char *word;
 	int (*run)(struct command_line *line);
 };
 
 enum row {
-	OPTION_DATABASE, /* of all commands */
+	OPTION_DATABASE, /* of all commands but hash */
 	OPTION_EXTENSION,
 	OPTION_KEEP_CASE,
 	OPTION_MAX_SHRINK,
+	OPTION_METHOD, /* from here on of hash */
+	OPTION_SCRAM,
+	OPTION_ITERATIONS,
 };
 
 static const struct options_row rows[] = {
@@ -56,6 +70,10 @@ static const struct options_row rows[] = {
 			       "begins what is not looked at in a local part, such as +" },
 	[OPTION_KEEP_CASE] = { 0, "keep-case", NULL, "John@ and john@ are two users" },
 	[OPTION_MAX_SHRINK] = { 0, "max-shrink", "PERCENT", "the list may shrink by (50)" },
+	[OPTION_METHOD] = { 'm', "method", "NAME",
+			    "of hash: yescrypt (default), sha512 or bcrypt" },
+	[OPTION_SCRAM] = { 's', "scram", NULL, "of hash: keys of SCRAM-SHA-256 instead" },
+	[OPTION_ITERATIONS] = { 'i', "iterations", "NUMBER", "of these (4096)" },
 };
 
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
@@ -63,12 +81,13 @@ enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
 static const struct options_table all = {
 	.program = "smtp-front-users",
 	.libraries = SMTP_FRONT_USERS_LIBRARIES,
-	.usage = "COMMAND --database FILE [options] [LIST ... | ADDRESS ...]",
+	.usage = "COMMAND [--database FILE] [options] [LIST ... | ADDRESS ...]",
 	.summary = "Turns lists of recipients into the database that smtp-front asks.\n\n"
 		   "  build  make a database of the LISTs, or replace what one has\n"
 		   "  check  read all of a database and say whether it is whole\n"
 		   "  dump   print the list that a database holds\n"
-		   "  find   look each ADDRESS up",
+		   "  find   look each ADDRESS up\n"
+		   "  hash   read a password and print the word that a list has of it",
 	.rows = rows,
 	.row_count = ROW_COUNT,
 };
@@ -113,6 +132,18 @@ static void take_option(const struct options_table *table, struct command_line *
 		line->build.max_shrink_percent =
 			(unsigned)options_number(table, rows[option].name, argument, 0, 100);
 		break;
+	case OPTION_METHOD:
+		if (!users_hash_find(argument, &line->method))
+			options_fail(table, "--method '%s' is not yescrypt, sha512 or bcrypt",
+				     argument);
+		break;
+	case OPTION_SCRAM:
+		line->is_scram = true;
+		break;
+	case OPTION_ITERATIONS:
+		line->iterations = (uint32_t)options_number(table, rows[option].name, argument,
+							    SCRAM_ITERATIONS, SCRAM_ITERATIONS_MAX);
+		break;
 	}
 }
 
@@ -123,16 +154,19 @@ static void parse_command_line(const struct command *command, int argc, char **a
 	const struct options_table *table = &own;
 	const char *argument;
 	int option;
+	own.rows = rows + command->first_option;
 	own.row_count = command->option_count;
 	*ret_line = (struct command_line){
 		.build = { .facts = { .folds_case = true, .built_at_s = time(NULL) },
 			   .max_shrink_percent = MAX_SHRINK_PERCENT },
+		.iterations = SCRAM_ITERATIONS,
 	};
 	while ((option = options_next(table, argc, argv, &argument)) != OPTIONS_END)
-		take_option(table, ret_line, (enum row)option, argument);
+		take_option(table, ret_line, (enum row)(command->first_option + (size_t)option),
+			    argument);
 	ret_line->words = argv + optind;
 	ret_line->word_count = argc - optind;
-	if (ret_line->database == NULL)
+	if (command->first_option == OPTION_DATABASE && ret_line->database == NULL)
 		options_fail(table, "--database is missing");
 	if (command->word != NULL && ret_line->word_count == 0)
 		options_fail(table, "no %s given", command->word);
@@ -183,14 +217,48 @@ static int add_line(struct users_builder *build, const struct list *list)
 	return users_build_add(build, list->line, list->size);
 }
 
+/* As much of a line as has no secret: logs have more readers than a list or a database. */
+static size_t harmless_size(const char *line, size_t size)
+{
+	static const char *const marks[] = { "password", "scram", "$" };
+	for (size_t at = 0; at < size; at++) {
+		for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+			const size_t mark_size = strlen(marks[i]);
+			if (size - at >= mark_size &&
+			    strncasecmp(line + at, marks[i], mark_size) == 0)
+				return at + mark_size;
+		}
+	}
+	return size;
+}
+
 static void log_refusal(const struct list *list, int status)
 {
 	char place[PATH_MAX + 24];
 	char text[LOG_QUOTE_MAX];
 	size_t kept = list->size < sizeof(list->line) ? list->size : sizeof(list->line);
+	kept = harmless_size(list->line, kept);
 	snprintf(place, sizeof(place), "%s:%" PRIu64, list->path, list->line_number);
 	log_error(place, "line refused, text=%s (%s)", log_quote(list->line, kept, text),
 		  users_strerror(status));
+}
+
+/* It has no line any more: all lists were one list. */
+static void refuse_target(void *context, struct store_bytes alias, struct store_bytes target,
+			  int status)
+{
+	struct command_line *line = context;
+	struct users_value none;
+	char alias_text[USERS_LIST_PRINT_MAX];
+	char target_text[USERS_ADDRESS_PRINT_MAX];
+	users_value_clear(&none);
+	if (++line->refused_targets > REFUSALS_SHOWN)
+		return;
+	const size_t alias_size = users_list_print(alias, &none, alias_text);
+	const size_t target_size =
+		users_address_print(target.data, target.size, false, target_text);
+	log_error(NULL, "alias refused, %.*s to=%.*s (%s)", (int)alias_size, alias_text,
+		  (int)target_size, target_text, users_strerror(status));
 }
 
 static int add_lines(struct users_builder *build, struct list *list, uint64_t *refused)
@@ -226,20 +294,24 @@ static int add_list(struct users_builder *build, const char *path, uint64_t *ref
 	return ret;
 }
 
+static void log_more(const char *what, uint64_t refused)
+{
+	if (refused > REFUSALS_SHOWN)
+		log_error(NULL, "more %s refused, count=%" PRIu64, what, refused - REFUSALS_SHOWN);
+}
+
 static int add_lists(struct users_builder *build, void *context)
 {
-	const struct command_line *line = context;
-	uint64_t refused = 0;
+	struct command_line *line = context;
 	for (int i = 0; i < line->word_count; i++) {
-		int ret = add_list(build, line->words[i], &refused);
+		int ret = add_list(build, line->words[i], &line->refused);
 		if (ret != STORE_OK)
 			log_error(line->words[i], "list not read (%s)", users_strerror(ret));
 		if (ret != STORE_OK)
 			return ret;
 	}
-	if (refused > REFUSALS_SHOWN)
-		log_error(NULL, "more lines refused, count=%" PRIu64, refused - REFUSALS_SHOWN);
-	if (refused > 0)
+	log_more("lines", line->refused);
+	if (line->refused > 0)
 		return USERS_EREFUSED;
 	/* An empty list was rather lost than meant: no recipient would get mail. */
 	return build->facts.domain_count > 0 ? STORE_OK : USERS_EEMPTY;
@@ -257,7 +329,9 @@ static void log_shrink(const char *path, const struct users_builder *build)
 
 static int build_command(struct command_line *line)
 {
+	line->build.refuse = refuse_target;
 	int ret = users_build(line->database, &line->build, add_lists, line);
+	log_more("targets", line->refused_targets);
 	if (ret == USERS_ESHRINK)
 		log_shrink(line->database, &line->build);
 	if (ret != STORE_OK)
@@ -296,7 +370,48 @@ static int dump_command(struct command_line *line)
 	return EX_OK;
 }
 
-/* An address in a line: what it is, and the settings of its mailbox if it has any. */
+/* A tab before the first word, a blank before each other. */
+static void print_word(const char *word, unsigned *count)
+{
+	printf("%c%s", (*count)++ == 0 ? '\t' : ' ', word);
+}
+
+/* That there are some: what they are is for dump alone. */
+static int print_secrets(struct users *users, const char *address, unsigned *count)
+{
+	char entry[USERS_ENTRY_SIZE];
+	struct users_secret secret;
+	const int ret = users_find_secret(users, address, strlen(address), entry, &secret);
+	if (ret != USERS_VALID)
+		return ret;
+	if (secret.password[0] != '\0')
+		print_word("password=*", count);
+	if (secret.scram[0] != '\0')
+		print_word("scram=*", count);
+	explicit_bzero(&secret, sizeof(secret));
+	return ret;
+}
+
+/* Where mail for an alias goes: "to=" and its targets, as a list has them. */
+static int print_targets(struct users *users, const char *address, const char *entry,
+			 unsigned *count)
+{
+	struct users_mailboxes mailboxes;
+	char text[USERS_ADDRESS_PRINT_MAX];
+	const int ret = users_find_mailboxes(users, address, strlen(address), &mailboxes);
+	if (ret != USERS_VALID || (mailboxes.count == 1 && strcmp(mailboxes.names[0], entry) == 0))
+		return ret;
+	print_word("to=", count);
+	for (size_t i = 0; i < mailboxes.count; i++) {
+		const char *name = mailboxes.names[i];
+		const size_t size =
+			users_address_print((const uint8_t *)name, strlen(name), false, text);
+		printf("%s%.*s", i > 0 ? "," : "", (int)size, text);
+	}
+	return ret;
+}
+
+/* An address in a line: what it is, and what is behind its entry if there is anything. */
 static int print_answer(struct users *users, const char *address)
 {
 	static const char *const words[] = {
@@ -307,12 +422,20 @@ static int print_answer(struct users *users, const char *address)
 	struct users_settings settings = { 0 };
 	char entry[USERS_ENTRY_SIZE];
 	char text[USERS_SETTINGS_PRINT_MAX];
+	unsigned count = 0;
+	int behind = 0;
 	int ret = users_find_settings(users, address, strlen(address), entry, &settings);
 	if (ret < 0)
 		return ret;
-	bool has_settings = users_settings_print(&settings, text) > 0;
-	printf("%s\t%s%s%s\n", address, words[ret], has_settings ? "\t" : "", text);
-	return ret;
+	printf("%s\t%s", address, words[ret]);
+	if (users_settings_print(&settings, text) > 0)
+		print_word(text, &count);
+	if (ret == USERS_VALID)
+		behind = print_secrets(users, address, &count);
+	if (ret == USERS_VALID && behind >= 0)
+		behind = print_targets(users, address, entry, &count);
+	putchar('\n');
+	return behind < 0 ? behind : ret;
 }
 
 static int find_command(struct command_line *line)
@@ -329,13 +452,41 @@ static int find_command(struct command_line *line)
 	return ret < 0 ? fail(line->database, "database not read", ret) : status;
 }
 
+/* ---- hash ---- */
+
+static int fail_hash(const char *reason, int error)
+{
+	if (error == 0)
+		log_error(NULL, "password not taken (%s)", reason);
+	else
+		log_error(NULL, "password not read (%s)", strerror(error));
+	return error == 0 ? EX_DATAERR : EX_IOERR;
+}
+
+static int hash_command(struct command_line *line)
+{
+	char password[USERS_HASH_PASSWORD_SIZE];
+	char word[USERS_HASH_WORD_SIZE];
+	int error = 0;
+	const char *reason = users_hash_read(password, &error);
+	if (reason == NULL)
+		reason = line->is_scram ? users_hash_make_scram(line->iterations, password, word)
+					: users_hash_make(line->method, password, word);
+	explicit_bzero(password, sizeof(password));
+	if (reason != NULL)
+		return fail_hash(reason, error);
+	puts(word);
+	return EX_OK;
+}
+
 /* ---- the program ---- */
 
 static const struct command commands[] = {
-	{ "build", ROW_COUNT, "LIST", build_command },
-	{ "check", 1, NULL, check_command },
-	{ "dump", 1, NULL, dump_command },
-	{ "find", 1, "ADDRESS", find_command },
+	{ "build", OPTION_DATABASE, OPTION_METHOD, "LIST", build_command },
+	{ "check", OPTION_DATABASE, 1, NULL, check_command },
+	{ "dump", OPTION_DATABASE, 1, NULL, dump_command },
+	{ "find", OPTION_DATABASE, 1, "ADDRESS", find_command },
+	{ "hash", OPTION_METHOD, ROW_COUNT - OPTION_METHOD, NULL, hash_command },
 };
 
 int main(int argc, char **argv)

@@ -84,10 +84,10 @@ bool sink_mail(struct sink *sink, const struct envelope *envelope, struct sink_r
 	return sink->ops->mail(sink, envelope, ret_reply);
 }
 
-bool sink_recipient(struct sink *sink, const struct recipient *recipient, const char *mailbox,
-		    struct sink_reply *ret_reply)
+bool sink_recipient(struct sink *sink, const struct recipient *recipient,
+		    const struct users_mailboxes *mailboxes, struct sink_reply *ret_reply)
 {
-	return sink->ops->recipient(sink, recipient, mailbox, ret_reply);
+	return sink->ops->recipient(sink, recipient, mailboxes, ret_reply);
 }
 
 bool sink_begin(struct sink *sink, struct sink_reply *ret_reply)

@@ -9,7 +9,7 @@
  *
  *     sink_enter(sink, &session);
  *     if (sink_mail(sink, &envelope, &reply) &&
- *         sink_recipient(sink, &recipient, mailbox, &reply) &&
+ *         sink_recipient(sink, &recipient, mailboxes, &reply) &&
  *         sink_begin(sink, &reply) &&
  *         sink_append(sink, bytes, size, &reply) &&
  *         sink_commit(sink, &reply))
@@ -37,6 +37,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "integration/mail/base/users/users.h"
 #include "integration/mail/smtp-front/sinks/delivered.h"
 #include "lib/smtp/envelope.h"
 #include "integration/mail/smtp-front/recipients/hopstate.h"
@@ -75,8 +76,8 @@ struct sink_ops {
 	void (*probe)(struct sink *sink);
 	void (*enter)(struct sink *sink);
 	bool (*mail)(struct sink *sink, const struct envelope *envelope, struct sink_reply *reply);
-	bool (*recipient)(struct sink *sink, const struct recipient *recipient, const char *mailbox,
-			  struct sink_reply *reply);
+	bool (*recipient)(struct sink *sink, const struct recipient *recipient,
+			  const struct users_mailboxes *mailboxes, struct sink_reply *reply);
 	bool (*begin)(struct sink *sink, struct sink_reply *reply);
 	void (*mark)(struct sink *sink);
 	bool (*append)(struct sink *sink, const uint8_t *bytes, size_t size,
@@ -125,10 +126,12 @@ void sink_leave(struct sink *sink);
 /* true: *ret_reply is 2xx. Otherwise it is 4xx or 5xx, for the client. */
 bool sink_mail(struct sink *sink, const struct envelope *envelope, struct sink_reply *ret_reply);
 /*
- * mailbox is the recipient's name here, whatever the client calls it: users_find_entry() gives it.
+ * mailboxes are the recipient's here, whatever the client calls it: users_find_mailboxes() gives
+ * them, one at least. All have the mail, or the recipient is refused. A next hop has its own, and
+ * takes NULL.
  */
-bool sink_recipient(struct sink *sink, const struct recipient *recipient, const char *mailbox,
-		    struct sink_reply *ret_reply);
+bool sink_recipient(struct sink *sink, const struct recipient *recipient,
+		    const struct users_mailboxes *mailboxes, struct sink_reply *ret_reply);
 /* This and sink_append() write *ret_reply only when they return false. */
 bool sink_begin(struct sink *sink, struct sink_reply *ret_reply);
 /*

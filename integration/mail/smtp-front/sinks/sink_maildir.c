@@ -40,11 +40,11 @@ static struct maildir_sink *maildir_of(struct sink *sink)
 	return (struct maildir_sink *)sink;
 }
 
-static void forget_boxes(struct maildir_sink *maildir)
+/* All but the first so many. */
+static void forget_boxes(struct maildir_sink *maildir, size_t kept)
 {
-	for (size_t i = 0; i < maildir->box_count; i++)
-		free(maildir->boxes[i]);
-	maildir->box_count = 0;
+	while (maildir->box_count > kept)
+		free(maildir->boxes[--maildir->box_count]);
 }
 
 static void enter(struct sink *sink)
@@ -61,7 +61,7 @@ static void forget(struct sink *sink)
 	struct maildir_sink *maildir = maildir_of(sink);
 
 	maildir_abort(&maildir->mail);
-	forget_boxes(maildir);
+	forget_boxes(maildir, 0);
 }
 
 static bool take_sender(struct sink *sink, const struct envelope *envelope,
@@ -95,19 +95,33 @@ static int remember_box(struct maildir_sink *maildir, const char *box)
 	return 0;
 }
 
-static bool take_recipient(struct sink *sink, const struct recipient *recipient,
-			   const char *mailbox, struct sink_reply *reply)
+/* 0, -EINVAL for a name that no maildir can have, or -ENOMEM. */
+static int take_mailbox(struct sink *sink, const char *mailbox)
 {
 	char box[MAILDIR_BOX_SIZE] = MAILDIR_ROOT;
 
-	(void)recipient;
 	if (sink->setup->maildir == SETUP_MAILDIR_RECIPIENT &&
 	    !maildir_box_of((const uint8_t *)mailbox, strlen(mailbox), box))
+		return -EINVAL;
+	return remember_box(maildir_of(sink), box);
+}
+
+static bool take_recipient(struct sink *sink, const struct recipient *recipient,
+			   const struct users_mailboxes *mailboxes, struct sink_reply *reply)
+{
+	struct maildir_sink *maildir = maildir_of(sink);
+	const size_t before = maildir->box_count;
+	int ret = 0;
+
+	(void)recipient;
+	for (size_t i = 0; ret == 0 && i < mailboxes->count; i++)
+		ret = take_mailbox(sink, mailboxes->names[i]);
+	if (ret == 0)
+		return sink_say(reply, 250, "2.1.5 Ok");
+	forget_boxes(maildir, before);
+	if (ret == -EINVAL)
 		return sink_say(reply, 550, "5.1.3 Address is too long for a mailbox here");
-	const int ret = remember_box(maildir_of(sink), box);
-	if (ret < 0)
-		return sink_fail(sink, reply, "mailbox", -ret);
-	return sink_say(reply, 250, "2.1.5 Ok");
+	return sink_fail(sink, reply, "mailbox", -ret);
 }
 
 static int write_block(struct maildir_sink *maildir)

@@ -15,11 +15,11 @@ static bool null_mail(struct sink *sink, const struct envelope *envelope, struct
 }
 
 static bool null_recipient(struct sink *sink, const struct recipient *recipient,
-			   const char *mailbox, struct sink_reply *reply)
+			   const struct users_mailboxes *mailboxes, struct sink_reply *reply)
 {
 	(void)sink;
 	(void)recipient;
-	(void)mailbox;
+	(void)mailboxes;
 	return sink_say(reply, 250, "2.1.5 Ok");
 }
 

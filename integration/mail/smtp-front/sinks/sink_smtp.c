@@ -406,11 +406,11 @@ static bool name_recipient(struct sink_smtp *smtp, const struct recipient *recip
 }
 
 static bool smtp_recipient(struct sink *sink, const struct recipient *recipient,
-			   const char *mailbox, struct sink_reply *reply)
+			   const struct users_mailboxes *mailboxes, struct sink_reply *reply)
 {
 	struct sink_smtp *smtp = smtp_of(sink);
 
-	(void)mailbox;
+	(void)mailboxes;
 	if (!smtp->is_open) /* the next hop went away at an earlier recipient */
 		return sink_say(reply, 451, "4.4.2 Mail system went away; try again later");
 	if (is_lmtp(smtp) && !make_room(&smtp->lmtp, smtp->recipient_count))

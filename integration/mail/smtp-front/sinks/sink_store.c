@@ -87,14 +87,19 @@ static int ask(struct store_sink *store, struct storewire_request *request,
 
 /* ---- a mail ---- */
 
+/* All but the first so many. */
+static void forget_names(struct store_sink *store, size_t kept)
+{
+	while (store->name_count > kept)
+		free((void *)(uintptr_t)store->names[--store->name_count].bytes);
+}
+
 static void store_abort(struct sink *sink)
 {
 	struct store_sink *store = store_of(sink);
 
 	storemail_abort(&store->mail);
-	for (size_t i = 0; i < store->name_count; i++)
-		free((void *)(uintptr_t)store->names[i].bytes);
-	store->name_count = 0;
+	forget_names(store, 0);
 }
 
 static bool store_mail(struct sink *sink, const struct envelope *envelope, struct sink_reply *reply)
@@ -126,10 +131,9 @@ static int add_name(struct store_sink *store, const char *mailbox)
 	return 0;
 }
 
-static bool store_recipient(struct sink *sink, const struct recipient *recipient,
-			    const char *mailbox, struct sink_reply *reply)
+/* 0, MAILSTORE_EQUOTA of a mailbox that is full, or another status. */
+static int take_mailbox(struct store_sink *store, const char *mailbox)
 {
-	struct store_sink *store = store_of(sink);
 	struct storewire_request request = {
 		.type = STOREWIRE_CHECK,
 		.size = store->size,
@@ -137,15 +141,37 @@ static bool store_recipient(struct sink *sink, const struct recipient *recipient
 	};
 	struct storewire_reply answer;
 
-	(void)recipient;
-	if (!mailname_is_valid(request.mailbox))
-		return sink_say(reply, 550, "5.1.3 Address is too long for a mailbox here");
 	int ret = use_link(store);
 	if (ret == 0 && store->link.has_quotas)
 		ret = ask(store, &request, NULL, &answer);
+	return ret == 0 ? add_name(store, mailbox) : ret;
+}
+
+/*
+ * Each of them has room, or none gets the mail: a client that is told to come again would bring it
+ * once more to those that have it. The store has a mail once in a mailbox that is named twice.
+ */
+static bool store_recipient(struct sink *sink, const struct recipient *recipient,
+			    const struct users_mailboxes *mailboxes, struct sink_reply *reply)
+{
+	struct store_sink *store = store_of(sink);
+	const size_t before = store->name_count;
+	int ret = 0;
+
+	(void)recipient;
+	if (before + mailboxes->count > MAIL_RECIPIENTS_MAX)
+		return sink_say(reply, 452, "4.5.3 Too many recipients");
+	for (size_t i = 0; i < mailboxes->count; i++) {
+		const char *name = mailboxes->names[i];
+		if (!mailname_is_valid((struct mailname){ (const uint8_t *)name, strlen(name) }))
+			return sink_say(reply, 550, "5.1.3 Address is too long for a mailbox here");
+	}
+	for (size_t i = 0; ret == 0 && i < mailboxes->count; i++)
+		ret = take_mailbox(store, mailboxes->names[i]);
 	if (ret == 0)
-		ret = add_name(store, mailbox);
-	return ret == 0 ? sink_say(reply, 250, "2.1.5 Ok") : refuse(store, reply, "recipient", ret);
+		return sink_say(reply, 250, "2.1.5 Ok");
+	forget_names(store, before);
+	return refuse(store, reply, "recipient", ret);
 }
 
 static bool store_append(struct sink *sink, const uint8_t *bytes, size_t size,

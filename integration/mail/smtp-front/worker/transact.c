@@ -125,7 +125,7 @@ static bool ask_asker(struct visit *visit, const struct recipient *recipient,
 	/* A 5xx to MAIL is not about the recipient, unless it may be about SMTPUTF8. */
 	if (!is_fine && reply->code >= 500 && !no_sender.is_utf8)
 		sink_say(reply, 451, "4.3.0 Recipients cannot be verified now, try again later");
-	is_fine = is_fine && sink_recipient(asker, recipient, recipient->address, reply);
+	is_fine = is_fine && sink_recipient(asker, recipient, NULL, reply);
 	sink_abort(asker);
 	transact_look(visit, asker);
 	return is_fine;
@@ -159,8 +159,10 @@ static bool is_known(struct visit *visit, const struct recipient *recipient,
 static void make_mailbox(struct visit *visit, const struct recipient *recipient)
 {
 	const size_t size = strlen(recipient->address);
-	if (!users_make_entry(recipient->address, size, visit->mailbox))
-		(void)snprintf(visit->mailbox, sizeof(visit->mailbox), "%s", recipient->address);
+	char *name = visit->mailboxes.names[0];
+	if (!users_make_entry(recipient->address, size, name))
+		(void)snprintf(name, USERS_ENTRY_SIZE, "%s", recipient->address);
+	visit->mailboxes.count = 1;
 }
 
 /* false: it is refused, and that was said. */
@@ -180,8 +182,8 @@ static bool is_ours(struct visit *visit, const struct recipient *recipient)
 		make_mailbox(visit, recipient);
 		return true;
 	}
-	const int found = users_find_entry(users, recipient->address, strlen(recipient->address),
-					   visit->mailbox);
+	const int found = users_find_mailboxes(users, recipient->address,
+					       strlen(recipient->address), &visit->mailboxes);
 	if (found == USERS_VALID)
 		return true;
 	if (found < 0) {
@@ -204,7 +206,7 @@ static void add_recipient(struct visit *visit, const struct recipient *recipient
 	bool is_fine = !visit->is_refused;
 
 	if (is_fine) {
-		is_fine = sink_recipient(visit->parts.sink, recipient, visit->mailbox, &reply);
+		is_fine = sink_recipient(visit->parts.sink, recipient, &visit->mailboxes, &reply);
 		transact_look(visit, visit->parts.sink);
 	}
 	visit_answer(visit, &reply);

@@ -54,7 +54,7 @@ struct visit {
 	bool is_refused;	 /* the sink has refused MAIL: refusal is for each recipient */
 	bool has_parcel;	 /* DATA or BDAT has come */
 	struct recipient latest; /* the last one accepted */
-	char mailbox[USERS_ENTRY_SIZE]; /* of the one that is asked about */
+	struct users_mailboxes mailboxes; /* of the one that is asked about */
 	struct sink_reply refusal;
 	/* Of the log. */
 	bool has_refusal_line; /* this session; others share what lines there may be */

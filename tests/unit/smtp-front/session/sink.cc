@@ -71,9 +71,16 @@ class fixture
 	}
 	bool recipient(const std::string &mailbox)
 	{
+		return alias({ mailbox });
+	}
+	bool alias(const std::vector<std::string> &names)
+	{
+		auto mailboxes = std::make_unique<users_mailboxes>();
+		for (const auto &name : names)
+			name.copy(mailboxes->names[mailboxes->count++], USERS_ENTRY_SIZE - 1);
 		auto recipient = std::make_unique<struct recipient>();
 		std::strcpy(recipient->address, "as.written@example.org");
-		return sink_recipient(it.get(), recipient.get(), mailbox.c_str(), &reply);
+		return sink_recipient(it.get(), recipient.get(), mailboxes.get(), &reply);
 	}
 	bool append(const std::string &text)
 	{
@@ -243,6 +250,23 @@ TEST_CASE("an address that is no name of a directory is refused", "[front][sink]
 	CHECK(sink.reply.code == 550);
 	CHECK(sink.deliver({ "../../b@example.org" }, "mail\r\n"));
 	CHECK(mails_in(dir.file("%2E.%2F..%2Fb@example.org")).size() == 1);
+}
+
+TEST_CASE("an alias has its maildirs all, or is refused with none", "[front][sink]")
+{
+	tmpdir dir;
+	fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_RECIPIENT);
+	REQUIRE(sink.mail("sender@example.net"));
+	REQUIRE(sink.recipient("a@example.org"));
+	CHECK_FALSE(sink.alias({ "b@example.org", std::string(300, 'c'), "d@example.org" }));
+	CHECK(sink.reply.code == 550);
+	REQUIRE(sink.alias({ "a@example.org", "e@example.org", "f@example.org" }));
+	REQUIRE(sink_begin(sink.it.get(), &sink.reply));
+	REQUIRE(sink.append("mail\r\n"));
+	REQUIRE(sink_commit(sink.it.get(), &sink.reply));
+	for (const char *box : { "a@example.org", "e@example.org", "f@example.org" })
+		CHECK(mails_in(dir.file(box)).size() == 1);
+	CHECK(files_in(dir.path()).size() == 4); // with tmp
 }
 
 TEST_CASE("an aborted mail leaves nothing", "[front][sink]")

@@ -169,7 +169,7 @@ class fixture
 	{
 		struct recipient recipient = {};
 		std::strcpy(recipient.address, address);
-		return sink_recipient(it, &recipient, "", &reply);
+		return sink_recipient(it, &recipient, nullptr, &reply);
 	}
 	bool data(const std::string &text)
 	{
@@ -546,7 +546,7 @@ TEST_CASE("parameters of MAIL and RCPT are passed on where the next hop offers t
 	recipient.notify = ENVELOPE_NOTIFY_SUCCESS | ENVELOPE_NOTIFY_DELAY;
 	std::strcpy(recipient.orcpt, "rfc822;john+2B@example.org");
 	REQUIRE(sink.mail(envelope));
-	REQUIRE(sink_recipient(sink.it, &recipient, "", &sink.reply));
+	REQUIRE(sink_recipient(sink.it, &recipient, nullptr, &sink.reply));
 	REQUIRE(sink.data("mail\r\n"));
 	const std::string told = sink.told();
 	CHECK(told.find("MAIL FROM:<s\xc3\xa4nder@example.net> SIZE=1234 BODY=8BITMIME SMTPUTF8"
@@ -571,7 +571,7 @@ TEST_CASE("the longest envelope is replayed whole", "[front][sink]")
 	recipient.notify = ENVELOPE_NOTIFY_ALL;
 	std::memset(recipient.orcpt, 'o', ENVELOPE_ORCPT_MAX);
 	REQUIRE(sink.mail(envelope));
-	REQUIRE(sink_recipient(sink.it, &recipient, "", &sink.reply));
+	REQUIRE(sink_recipient(sink.it, &recipient, nullptr, &sink.reply));
 	REQUIRE(sink.data("mail\r\n"));
 	const std::string told = sink.told();
 	CHECK(told.find(" ENVID=" + std::string(ENVELOPE_ENVID_MAX, 'e') + "\r\n") !=
