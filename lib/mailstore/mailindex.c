@@ -83,6 +83,15 @@ void mailrow_decode(const uint8_t *bytes, struct mailrow *ret_row)
 	memcpy(ret_row->id.bytes, bytes_take_string(&input, MAILID_SIZE), MAILID_SIZE);
 }
 
+struct mailspan mailrow_span(const struct mailrow *row)
+{
+	return (struct mailspan){
+		.segment = row->place.segment,
+		.at = row->place.at + MAILRECORD_HEAD_SIZE + row->meta_size,
+		.size = row->wire_size,
+	};
+}
+
 static int decode_row(struct store_bytes value, struct mailrow *ret_row)
 {
 	if (value.size != MAILROW_SIZE)

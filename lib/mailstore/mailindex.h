@@ -62,6 +62,19 @@ struct mailrow {
 void mailrow_encode(const struct mailrow *row, uint8_t *out);
 void mailrow_decode(const uint8_t *bytes, struct mailrow *ret_row);
 
+/*
+ * Where a mail's body is in its segment, as POP3 sends it: with the MAILSPAN_END bytes behind it, "."
+ * CR LF, it is all that an answer to RETR has after its first line.
+ */
+struct mailspan {
+	uint64_t segment;
+	uint64_t at;
+	uint64_t size;
+};
+
+#define MAILSPAN_END 3
+struct mailspan mailrow_span(const struct mailrow *row);
+
 struct segmentrow {
 	uint8_t generation;
 	/*

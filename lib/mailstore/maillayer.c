@@ -280,6 +280,16 @@ int maillayer_collect(struct maillayer *layer, unsigned share_max, uint64_t *ret
 					   : -EOPNOTSUPP;
 }
 
+int maillayer_lock(struct maillayer *layer, struct mailname mailbox)
+{
+	return layer->ops->lock != NULL ? layer->ops->lock(layer, mailbox) : -EOPNOTSUPP;
+}
+
+int maillayer_unlock(struct maillayer *layer)
+{
+	return layer->ops->unlock != NULL ? layer->ops->unlock(layer) : -EOPNOTSUPP;
+}
+
 void maillayer_close(struct maillayer *layer)
 {
 	if (layer != NULL)

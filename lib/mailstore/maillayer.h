@@ -10,8 +10,9 @@
  * The idea is Meta's (Westerlund et al., "Meta: A Freely Available Scalable MTA", FREENIX 1999, part
  * 8): the same server over a log, over a mailbox of its own for each user, or over nothing at all.
  *
- * Each function means what the one of mailstore.h with its name does, and returns the same. A layer
- * that cannot be asked (it only takes mail) answers -EOPNOTSUPP. A layer belongs to one thread.
+ * Each function but those of the lock means what the one of mailstore.h with its name does, and
+ * returns the same. A layer that cannot be asked (it only takes mail) answers -EOPNOTSUPP. A layer
+ * belongs to one thread.
  */
 
 #include "lib/mailstore/mailstore.h"
@@ -54,6 +55,9 @@ struct maillayer_ops {
 	int (*open)(struct maillayer *layer, uint64_t segment, int *ret_fd);
 	int (*describe)(struct maillayer *layer, struct mailstore_info *ret_info);
 	int (*collect)(struct maillayer *layer, unsigned share_max, uint64_t *ret_segment);
+	/* Both or none. */
+	int (*lock)(struct maillayer *layer, struct mailname mailbox);
+	int (*unlock)(struct maillayer *layer);
 	void (*close)(struct maillayer *layer);
 };
 
@@ -95,6 +99,15 @@ int maillayer_record(struct maillayer *layer, const struct mailrow *row,
 int maillayer_open(struct maillayer *layer, uint64_t segment, int *ret_fd);
 int maillayer_describe(struct maillayer *layer, struct mailstore_info *ret_info);
 int maillayer_collect(struct maillayer *layer, unsigned share_max, uint64_t *ret_segment);
+/*
+ * The exclusive lock of a mailbox among those that ask for it: it keeps nothing from delivering, nor
+ * from erasing without it. A layer has one at a time, MAILSTORE_ELOCK for a second mailbox, and frees
+ * it when it is closed. -EBUSY: another one has it; nothing waits. A layer that has its store for
+ * itself needs none, and answers -EOPNOTSUPP.
+ */
+int maillayer_lock(struct maillayer *layer, struct mailname mailbox);
+/* 0 without a lock, too. */
+int maillayer_unlock(struct maillayer *layer);
 /* Takes NULL. */
 void maillayer_close(struct maillayer *layer);
 

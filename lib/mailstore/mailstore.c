@@ -606,11 +606,10 @@ int mailstore_find_row(struct mailstore *store, uint64_t mail, struct mailrow *r
 int mailstore_read(struct mailstore *store, const struct mailrow *row, uint64_t at, void *bytes,
 		   size_t size)
 {
-	if (at > row->wire_size || size > row->wire_size - at)
+	struct mailspan body = mailrow_span(row);
+	if (at > body.size || size > body.size - at)
 		return -ENODATA;
-	return store->disk->ops->read(store->disk, row->place.segment,
-				      row->place.at + MAILRECORD_HEAD_SIZE + row->meta_size + at,
-				      bytes, size);
+	return store->disk->ops->read(store->disk, body.segment, body.at + at, bytes, size);
 }
 
 int mailstore_record(struct mailstore *store, const struct mailrow *row,

@@ -29,7 +29,8 @@ extern "C" {
 	X(MAILSTORE_EMAIL, -2612, "no such mail in this mailbox")                                  \
 	X(MAILSTORE_EQUOTA, -2613, "mailbox is full")                                              \
 	X(MAILSTORE_EUNSEALED, -2614, "memory that is not sealed, or not as large as was said")    \
-	X(MAILSTORE_ENOINDEX, -2615, "the index is not the one that the store has had open")
+	X(MAILSTORE_ENOINDEX, -2615, "the index is not the one that the store has had open")       \
+	X(MAILSTORE_ELOCK, -2616, "a connection has the lock of one mailbox at a time")
 
 enum mailstore_status {
 	MAILSTORE_OK = 0,

@@ -21,13 +21,13 @@ from harness import DEADLINE_S
 USER = "nobody"
 
 (HELLO, CHECK, DELIVER, ERASE, MAKE_ID, LIST, BOXES, FIND_ID, ROW, SEGMENT, STAT,
- COLLECT) = range(12)
+ COLLECT, LOCK, UNLOCK) = range(14)
 HAS_ID, HAS_MEMORY = 1, 2
 REQUEST = struct.Struct(">4sBBHQQQ16sQB")
 REPLY = struct.Struct(">4sB3xQiIQ16s")
 ROW_HEAD = struct.Struct(">QQQI")  # segment, place, size, size of the meta
 ENTRY = struct.Struct(">Q16sQQQQ")
-EMAIL, EQUOTA, EUNSEALED = -2612, -2613, -2614
+EBOX, EMAIL, EQUOTA, EUNSEALED, ELOCK = -2608, -2612, -2613, -2614, -2616
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 INLINE_MAX = 32768
 
@@ -149,6 +149,12 @@ class Client:
         content = (bytes([len(name)]) + name + struct.pack(">I", len(mails)) +
                    b"".join(struct.pack(">Q", mail) for mail in mails))
         return self.call(ERASE, size=len(content), memory=content).status
+
+    def lock(self, box):
+        return self.call(LOCK, name=box.encode()).status
+
+    def unlock(self):
+        return self.call(UNLOCK).status
 
     def stat(self):
         names = ("mails", "entries", "refused", "next-lsn", "segments", "log-bytes", "live-bytes",

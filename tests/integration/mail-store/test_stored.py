@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
 mail-stored as its clients see it: mails in packets and in sealed memory, one sync for many, quotas,
-age and collection, clients that lie or end, a disk that is full or fails, and what is left of a
+age and collection, locks of mailboxes, clients that lie or end, a disk that is full or fails, and what is left of a
 process that may read nothing but its store.
 """
 
+import errno
 import fcntl
 import os
 import pwd
 import signal
 import struct
 import subprocess
+import sys
 
 import stored
 from harness import DEADLINE_S, EX_CONFIG, EX_IOERR, EX_TEMPFAIL, IS_SANITIZED, Case, children_of, main, peer, \
@@ -216,6 +218,47 @@ class Limits(Case):
             with self.assertRaises(ConnectionError):
                 Client(store.socket)  # a greeting is the first thing that a client gets
             second.deliver(TEXT, BOXES)
+
+
+class Locks(Case):
+    def test_a_lock_is_exclusive_until_it_is_given_back_or_its_connection_ends(self):
+        store = Stored(self)
+        with store.client() as first, store.client() as second:
+            self.assertEqual((first.lock(BOXES[0]), second.lock(BOXES[0])), (0, -errno.EBUSY))
+            self.assertEqual((first.lock(BOXES[0]), first.lock(BOXES[1])), (0, stored.ELOCK))
+            self.assertEqual((second.lock(BOXES[1]), second.unlock(), second.unlock()), (0, 0, 0))
+            self.assertEqual((first.unlock(), second.lock(BOXES[0]), first.lock(BOXES[0])),
+                             (0, 0, -errno.EBUSY))
+            second.close()
+            wait_for(lambda: first.lock(BOXES[0]) == 0, "the lock of a connection that has ended")
+            self.assertEqual(first.call(stored.LOCK).status, stored.EBOX)
+        counters = store.counters()
+        self.assertEqual(counters["locks"], 5)
+        self.assertGreaterEqual(counters["locks-refused"], 2)
+
+    def test_a_process_that_is_killed_frees_its_lock(self):
+        store = Stored(self)
+        code = "import signal, stored, sys; client = stored.Client(sys.argv[1]); " \
+               "print(client.lock(sys.argv[2]), flush=True); signal.pause()"
+        with subprocess.Popen([sys.executable, "-c", code, store.socket, BOXES[0]], stdout=subprocess.PIPE,
+                              env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}) as holder:
+            try:
+                self.assertEqual(holder.stdout.readline(), b"0\n")
+                with store.client() as client:
+                    self.assertEqual(client.lock(BOXES[0]), -errno.EBUSY)
+                    holder.kill()
+                    wait_for(lambda: client.lock(BOXES[0]) == 0, "the lock of a process that is killed")
+            finally:
+                holder.kill()
+
+    def test_mails_come_and_go_in_a_mailbox_that_is_locked(self):
+        store = Stored(self)
+        with store.client() as holder, store.client() as other:
+            self.assertEqual(holder.lock(BOXES[0]), 0)
+            other.deliver(TEXT, BOXES)
+            (mail, _, _), = holder.entries(BOXES[0])
+            self.assertEqual(other.erase(BOXES[0], [mail]), 0)
+            self.assertEqual(holder.entries(BOXES[0]), [])
 
 
 class Liars(Case):

@@ -250,6 +250,15 @@ TEST_CASE("rows come out as they went in", "[mail-base][storewire]")
 	CHECK(memcmp(&row_found.id, &row.id, sizeof(row.id)) == 0);
 }
 
+TEST_CASE("a body begins behind the head and the meta of its record", "[mail-base][storewire]")
+{
+	const mailrow row = { { 3, 4096 }, 300, 57, 0, 120, 6, 1, id_of(9) };
+	const mailspan body = mailrow_span(&row);
+	CHECK(body.segment == 3);
+	CHECK(body.at == 4096 + MAILRECORD_HEAD_SIZE + 57);
+	CHECK(body.size == 120);
+}
+
 TEST_CASE("numbers of a store come out as they went in", "[mail-base][storewire]")
 {
 	struct mailstore_info info {

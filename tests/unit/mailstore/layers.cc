@@ -266,6 +266,8 @@ TEST_CASE("layers that only take mail answer nothing else", "[mailstore][layers]
 	CHECK(maillayer_open(f.layer, 1, &fd) == -EOPNOTSUPP);
 	CHECK(maillayer_describe(f.layer, &info) == -EOPNOTSUPP);
 	CHECK(maillayer_collect(f.layer, 50, &number) == -EOPNOTSUPP);
+	CHECK(maillayer_lock(f.layer, box) == -EOPNOTSUPP);
+	CHECK(maillayer_unlock(f.layer) == -EOPNOTSUPP);
 	CHECK(f.deliver({ "anna" }, "x\n", nullptr, &id) == MAILSTORE_EFOREIGN);
 	CHECK(f.deliver({}, "x\n") == MAILSTORE_ERECIPIENTS);
 	CHECK(maillayer_sync(f.layer) == 0);

@@ -321,10 +321,10 @@ static int read_at(struct remote *remote, uint64_t segment, uint64_t at, void *b
 static int remote_read(struct maillayer *layer, const struct mailrow *row, uint64_t at, void *bytes,
 		       size_t size)
 {
-	if (at > row->wire_size || size > row->wire_size - at)
+	struct mailspan body = mailrow_span(row);
+	if (at > body.size || size > body.size - at)
 		return -ENODATA;
-	return read_at(remote_of(layer), row->place.segment,
-		       row->place.at + MAILRECORD_HEAD_SIZE + row->meta_size + at, bytes, size);
+	return read_at(remote_of(layer), body.segment, body.at + at, bytes, size);
 }
 
 /* The checksum of head and meta begins with the store's key, which no client has. */
@@ -372,6 +372,24 @@ static int remote_collect(struct maillayer *layer, unsigned share_max, uint64_t 
 	return ret;
 }
 
+/* ---- locks ---- */
+
+static int remote_lock(struct maillayer *layer, struct mailname mailbox)
+{
+	struct storewire_request request = { .type = STOREWIRE_LOCK, .mailbox = mailbox };
+	struct storewire_reply reply;
+	if (!mailname_is_valid(mailbox))
+		return MAILSTORE_EBOX;
+	return call(remote_of(layer), &request, NULL, &reply, NULL);
+}
+
+static int remote_unlock(struct maillayer *layer)
+{
+	struct storewire_request request = { .type = STOREWIRE_UNLOCK };
+	struct storewire_reply reply;
+	return call(remote_of(layer), &request, NULL, &reply, NULL);
+}
+
 /* ---- begin and end ---- */
 
 static void remote_close(struct maillayer *layer)
@@ -403,6 +421,8 @@ int remote_store_open(const char *socket_path, struct maillayer **ret_layer)
 		.open = remote_open_segment,
 		.describe = remote_describe,
 		.collect = remote_collect,
+		.lock = remote_lock,
+		.unlock = remote_unlock,
 		.close = remote_close,
 	};
 	struct remote *remote = calloc(1, sizeof(*remote));

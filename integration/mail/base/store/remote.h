@@ -7,7 +7,8 @@
  * Flow: mail-store --store SOCKET -> here -> storelink.h -> mail-stored.
  *
  * maillayer_deliver() and maillayer_erase() wait for their commit, so that maillayer_sync() has
- * nothing left to do. Mails are read from descriptors of segments, without the daemon. A reply that
+ * nothing left to do. A mailbox that is locked is so until it is unlocked or the layer closed, also by
+ * the end of this process. Mails are read from descriptors of segments, without the daemon. A reply that
  * does not come in REMOTE_TIMEOUT_MS is -ETIMEDOUT.
  */
 

@@ -49,6 +49,14 @@
  *     SEGMENT   number: the segment                  a descriptor for reading it
  *     STAT                                           one row: numbers
  *     COLLECT   number: percent                      number: the segment that was emptied
+ *     LOCK      name                                 -EBUSY: another connection has the lock
+ *     UNLOCK                                         the connection has no lock
+ *
+ * The lock of a mailbox is exclusive among the connections that ask for it; deliveries, and deletions
+ * of others, go on. A mailbox needs no mail for it. It ends with UNLOCK or with the connection, then
+ * behind the commit of its last ERASE, so that the next one lists none of these mails. A connection
+ * has one lock at a time: MAILSTORE_ELOCK for another one, 0 for the same again. UNLOCK while a
+ * commit is waited for is -EINPROGRESS. Locks do not outlive the daemon's process of the store.
  *
  * Memory is bytes behind the name, or else a descriptor of a memfd, sealed against writing,
  * growing and shrinking, so that what was checked is what is used. Rows that are more than
@@ -86,6 +94,8 @@ enum storewire_type {
 	STOREWIRE_SEGMENT,
 	STOREWIRE_STAT,
 	STOREWIRE_COLLECT,
+	STOREWIRE_LOCK,
+	STOREWIRE_UNLOCK,
 	STOREWIRE_TYPES
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/store/clients.h"
 
+#include "integration/mail/mail-stored/store/boxlocks.h"
 #include "integration/mail/mail-stored/store/counters.h"
 #include "lib/common/log.h"
 #include "lib/process/doors.h"
@@ -30,6 +31,7 @@ struct client {
 	bool is_closed;
 	bool is_gone; /* its memory waits for its pending ones */
 	unsigned open_count;
+	struct boxlock lock;
 };
 
 /* A reply that waits for a commit. */
@@ -43,6 +45,7 @@ struct clients {
 	struct clients_start start;
 	struct commit *commit;
 	struct doors *doors;
+	struct boxlocks locks;
 	uv_loop_t *loop;
 	LIST_HEAD(client_list, client) list;
 	unsigned count;
@@ -78,6 +81,16 @@ static void client_on_close(uv_handle_t *handle)
 	free_if_done(client);
 }
 
+/*
+ * Of one that is closed. A lock stays for what is under way: the next session must not list mails that
+ * are about to go.
+ */
+static void unlock_if_done(struct client *client)
+{
+	if (client->is_closed && client->open_count == 0)
+		boxlocks_free(&client->clients->locks, &client->lock);
+}
+
 /* What it has appended is committed with the rest; its replies go nowhere. */
 static void cut_off(struct client *client)
 {
@@ -86,6 +99,7 @@ static void cut_off(struct client *client)
 	client->is_closed = true;
 	LIST_REMOVE(client, link);
 	client->clients->count--;
+	unlock_if_done(client);
 	uv_close((uv_handle_t *)&client->poll, client_on_close);
 }
 
@@ -118,6 +132,7 @@ static void commit_done(void *owner, struct commit_waiter *waiter, int status)
 	free(pending);
 	if (!client->is_closed && !client->is_read)
 		watch(client);
+	unlock_if_done(client);
 	free_if_done(client);
 }
 
@@ -153,6 +168,29 @@ static bool has_unread(const struct client *client)
 	return ioctl(client->fd, SIOCOUTQ, &size) == 0 && size > 0;
 }
 
+static int unlock(struct client *client)
+{
+	if (client->open_count > 0)
+		return -EINPROGRESS;
+	boxlocks_free(&client->clients->locks, &client->lock);
+	return 0;
+}
+
+/* Of requests these are the connection's and not the store's. */
+static void take_lock(struct client *client, const struct storewire_request *request)
+{
+	struct clients *clients = client->clients;
+	uint64_t *counters = clients->start.counters;
+	struct storewire_reply reply = { .type = request->type, .serial = request->serial };
+	bool is_lock = request->type == STOREWIRE_LOCK;
+	reply.status = is_lock ? boxlocks_take(&clients->locks, &client->lock, request->mailbox)
+			       : unlock(client);
+	counters[STORED_REQUESTS]++;
+	counters[STORED_LOCKS] += is_lock && reply.status == 0;
+	counters[STORED_LOCKS_REFUSED] += is_lock && reply.status == -EBUSY;
+	say(client, &reply, -1);
+}
+
 static void take_request(struct client *client, const struct storewire_request *request, int fd)
 {
 	struct clients *clients = client->clients;
@@ -179,6 +217,8 @@ static void take_packet(struct client *client, struct packet *packet)
 	    storewire_decode_request(clients->bytes, packet->size, &request) != 0) {
 		clients->start.counters[STORED_CONNECTIONS_CUT]++;
 		cut_off(client);
+	} else if (request.type == STOREWIRE_LOCK || request.type == STOREWIRE_UNLOCK) {
+		take_lock(client, &request);
 	} else {
 		take_request(client, &request, packet->fd_count > 0 ? packet->fds[0] : -1);
 	}

@@ -9,7 +9,8 @@
  *
  * No client holds up another. One that has CLIENTS_OPEN_MAX requests without a reply is read no
  * further; one that does not take its replies, or says what cannot be read, is cut off. A client
- * that ends while its mail waits for a commit may find that mail delivered. The mode of the socket
+ * that ends while its mail waits for a commit may find that mail delivered. One that ends while it has
+ * a mailbox locked (boxlocks.h) frees it, when what it has appended is committed. The mode of the socket
  * says which processes may connect; this asks for nothing else.
  *
  * A handle with memory of its own. clients_close() closes what libuv holds; the loop has to run once

@@ -31,7 +31,9 @@ extern "C" {
 	X(STORED_BYTES_COPIED, "bytes-copied", "Bytes that collection copied.")                    \
 	X(STORED_BYTES_RECLAIMED, "bytes-reclaimed", "Bytes of segments that were removed.")       \
 	X(STORED_EXPIRED, "mails-expired", "Mails deleted because of their age.")                  \
-	X(STORED_IDS_REFUSED, "ids-refused", "Ids that were tried with another mail.")
+	X(STORED_IDS_REFUSED, "ids-refused", "Ids that were tried with another mail.")             \
+	X(STORED_LOCKS, "locks", "Mailboxes that a client has locked.")                            \
+	X(STORED_LOCKS_REFUSED, "locks-refused", "Locks that another client had.")
 
 enum stored_counter {
 #define X(name, text, help) name,

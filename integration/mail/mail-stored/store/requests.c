@@ -323,6 +323,8 @@ static int take(struct requests *requests, const struct storewire_request *reque
 			       : maillayer_collect(requests->layer, (unsigned)request->number,
 						   &answer->reply.number);
 	case STOREWIRE_HELLO:
+	case STOREWIRE_LOCK: /* of a connection, as the next: not here */
+	case STOREWIRE_UNLOCK:
 	case STOREWIRE_TYPES:
 		break;
 	}
