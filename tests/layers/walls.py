@@ -121,7 +121,7 @@ ROOMS = {
     "zone-tools": ("base", "keys", "records", "names", "plan", "lists", "reading", "chain",
                    "zones", "commands"),
     "client-lib": ("base", "cache", "config", "resolver", "shared", "engine", "handle"),
-    "integration/mail/base": ("users", "store", "tls", "handover", "loop", "worker", "nanny"),
+    "integration/mail/base": ("users", "store", "tls", "handover", "loop", "edge", "worker", "nanny"),
     "integration/mail/mail-stored": ("layers", "store", "lmtp"),
     "integration/mail/smtp-front": ("setup", "recipients", "facts", "sinks", "handover", "edge",
                                     "worker", "nanny"),
