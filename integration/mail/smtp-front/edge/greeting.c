@@ -6,7 +6,7 @@
 
 #include "integration/mail/smtp-front/edge/channel.h"
 #include "integration/mail/smtp-front/edge/handout.h"
-#include "lib/smtp/proxy.h"
+#include "lib/wire/proxy.h"
 #include "integration/mail/smtp-front/edge/session.h"
 #include "integration/mail/smtp-front/edge/talk.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What balancers say about their clients, and what others say.
-#include "lib/smtp/proxy.h"
+#include "lib/wire/proxy.h"
 
 #include <catch2/catch.hpp>
 
