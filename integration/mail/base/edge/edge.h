@@ -46,7 +46,7 @@ struct edge_start {
 	const struct edge_rules *rules;
 	void *own;			      /* the server's: its setup, its counters */
 	const int *listeners;		      /* sockets that listen; closed when the edge drains */
-	const unsigned char *listener_places; /* of which place each is, for rules->tls_places */
+	const uint8_t *listener_places; /* of which place each is, for rules->tls_places */
 	unsigned listener_count;
 	int queue_fd;	       /* the end of the workers' queue to write to; is made not to block */
 	int keyholder_fd;      /* -1 without certificates */

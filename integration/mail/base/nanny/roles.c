@@ -68,10 +68,10 @@ static int confine(void *context)
 }
 
 /* Those of other edges, and of places that there were before. */
-static unsigned close_listeners(struct nanny *nanny, int kept_edge, int *ret_kept)
+static void close_listeners(struct nanny *nanny, int kept_edge, struct listeners_shared *ret_kept)
 {
 	listeners_close(&nanny->former, &nanny->listeners);
-	return listeners_share(&nanny->listeners, kept_edge, ret_kept);
+	listeners_share(&nanny->listeners, kept_edge, ret_kept);
 }
 
 /* All but one end, of an edge, or of all edges when that is negative. */
@@ -118,16 +118,17 @@ static int run_child(struct nanny *nanny, struct generation *generation,
 	const bool is_edge = slot->role == NANNY_EDGE;
 	const struct nanny_program *program = nanny->program;
 	struct role role = make_role(generation, slot->role);
-	int fds[LISTENERS_MAX];
-	const unsigned count = close_listeners(nanny, is_edge ? (int)slot->index : -1, fds);
+	struct listeners_shared shared = { .count = 0 };
+	close_listeners(nanny, is_edge ? (int)slot->index : -1, &shared);
 	struct nanny_child child = {
 		.setup = generation->setup,
 		.shared = generation->shared,
 		.counters = nanny->counters,
 		.index = slot->index,
 		.process = slot->block,
-		.listeners = fds,
-		.listener_count = count,
+		.listeners = shared.fds,
+		.listener_places = shared.places,
+		.listener_count = shared.count,
 		.queue_fd = nanny->queue_ends[is_edge ? NANNY_QUEUE_EDGES : NANNY_QUEUE_WORKERS],
 		.keyholder_fd = is_edge ? generation->key_ends[slot->index][NANNY_KEY_EDGE] : -1,
 		.scoreboard = nanny->scoreboard,
