@@ -30,6 +30,8 @@ void channel_load(struct session *session);
 void channel_store(struct session *session);
 /* To the end of edge->in; CHANNEL_NOTHING also when that is full. */
 enum channel_status channel_read(struct session *session);
+/* So many bytes at most. */
+enum channel_status channel_read_some(struct session *session, size_t size_max);
 
 /* Behind what is to be said already; there is room for it. */
 void channel_say(struct session *session, const char *text, size_t size);

@@ -23,6 +23,7 @@
  *     edge_log        how many lines there may be about strangers
  *     edge_protocol.h what the server adds: commands, texts, the capsule, the counters
  *     edge_rules.h    what its configuration says
+ *     edge_start.h    what its process gives
  *     edge_parts.h    what they share
  *
  * SIGTERM drains: clients that have connected are accepted, and no others; a session may go on for
@@ -31,36 +32,11 @@
  * accepted is cut. TLS sessions that a worker has go on as long as the worker wants.
  */
 
-#include "integration/mail/base/edge/edge_protocol.h"
-#include "integration/mail/base/edge/edge_rules.h"
-#include "integration/mail/base/handover/passed.h"
-#include "integration/mail/base/handover/scoreboard.h"
+#include "integration/mail/base/edge/edge_start.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* A plain value; everything in it is borrowed until edge_run() returns. */
-struct edge_start {
-	const struct edge_protocol *protocol;
-	const struct edge_rules *rules;
-	void *own;			      /* the server's: its setup, its counters */
-	const int *listeners;		      /* sockets that listen; closed when the edge drains */
-	const uint8_t *listener_places; /* of which place each is, for rules->tls_places */
-	unsigned listener_count;
-	int queue_fd;	       /* the end of the workers' queue to write to; is made not to block */
-	int keyholder_fd;      /* -1 without certificates */
-	struct passed *passed; /* of all processes; may be NULL */
-	struct scoreboard *scoreboard; /* may be NULL, but an edge without one gives nothing away */
-	size_t process;		       /* the edge's own, of the scoreboard */
-	unsigned index;		       /* of the edge: 0, 1, ... */
-	/*
-	 * Called when all that is outside has been opened: gives up root and system calls. 0, or an
-	 * exit status, which is returned. May be NULL.
-	 */
-	int (*confine)(void *context);
-	void *context;
-};
 
 /* In a process of its own, after fork(). Returns an exit status. */
 int edge_run(const struct edge_start *start);

@@ -13,8 +13,8 @@
  * dealt with, bytes are in the edge's own buffers; channel_load() and channel_store() are the way
  * between.
  *
- * What a server may write: session->next, end, since_ms, trusted_ms, skip_count, facts; and the
- * edge's in_start. All else is read.
+ * What a server may write: next, end, since_ms, trusted_ms, is_skipping, skip_count, has_paused and
+ * facts of a session, and the edge's in_start. All else it reads.
  */
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@
 #include <uv.h>
 
 #include "integration/common/uvhandle.h"
-#include "integration/mail/base/edge/edge.h"
+#include "integration/mail/base/edge/edge_start.h"
 #include "integration/mail/base/edge/session_facts.h"
 #include "integration/mail/base/loop/arena.h"
 #include "integration/mail/base/loop/batching.h"
@@ -63,7 +63,7 @@ enum session_phase {
 /* What follows when all replies have gone out. */
 enum session_next {
 	NEXT_TALK,   /* the next command */
-	NEXT_TLS,    /* the handshake */
+	NEXT_TLS,    /* the handshake; what the client has sent ahead of it must be refused */
 	NEXT_ASK,    /* another's word about it, of the server's ask() */
 	NEXT_JUDGE,  /* the verdict about facts.client_ip, which was named in place of the first */
 	NEXT_QUEUE,  /* the hand-over */
@@ -94,6 +94,7 @@ struct session {
 	bool is_early;	       /* spoke before the banner, and was let */
 	bool is_ended;	       /* the client sends nothing more */
 	bool is_flood;	       /* beyond a limit: not each has a line in the log */
+	bool is_skipping;      /* the rest of a line that is too long */
 	bool is_delayed;       /* what is to be said waits for the tarpit */
 	bool has_judgement;    /* the far part has it, as it is not JUDGE_PASS */
 	bool has_refusal_line; /* in the log; others share what lines there may be */

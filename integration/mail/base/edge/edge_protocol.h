@@ -102,6 +102,11 @@ struct edge_protocol {
 	size_t edge_size;    /* of what begins with a struct edge; zero at first */
 	size_t near_size;    /* of what begins with a struct session */
 	size_t far_size;     /* of a union with a struct session_far */
+	/*
+	 * What the shortest message of hand_over() takes of the kernel's buffer, with the kernel's own
+	 * book-keeping (handover_used()): with more, sessions go to workers that are not there.
+	 */
+	size_t message_least;
 
 	/* ---- of the process; each may be NULL ---- */
 

@@ -35,8 +35,10 @@ void exchange_resume(struct session *session);
 
 /* In ask(): the answer will come. ms is for one that does not; then the session ends. */
 void exchange_wait(struct session *session, uint64_t ms);
-/* The answer is there, or a verdict: loads what was kept, for take() to go on behind a reply. */
+/* The answer is there: loads what was kept, for take() to go on behind a reply. */
 void exchange_take_up(struct session *session);
+/* The client that was named in place of the first is judged. */
+void exchange_on_verdict(struct session *session);
 /* With edge->in loaded; to the end of the event. */
 void exchange_go_on(struct session *session);
 

@@ -32,7 +32,7 @@ extern "C" {
 void session_enter(struct session *session, enum session_phase phase);
 
 /* fd, which does not block, is handed over. There is a free slot. */
-void session_open(struct edge *edge, int fd, const struct sockaddr *peer);
+void session_open(struct edge *edge, int fd, const struct sockaddr *peer, bool begins_with_tls);
 
 /* For good, at once; end is a word for the log. What was not sent is lost. */
 void session_end(struct session *session, const char *end);
@@ -47,6 +47,9 @@ void session_relay(struct session *session, int worker_fd);
 void session_hold(struct session *session, int hold_fd);
 /* Lets go of all that are held: whichever worker has them, none is counted any more. */
 void session_forget_held(struct edge *edge);
+
+/* Is counted for no network any more: it names other clients, before facts.client_ip is theirs. */
+void session_leave_limits(struct session *session);
 
 /* Sends what is to be said, and does what is next; to the end of every event. */
 void session_settle(struct session *session);
