@@ -49,7 +49,7 @@ enum session_phase {
 	SESSION_PROXY,	 /* the header of a balancer */
 	SESSION_PAUSE,	 /* the end of the pause, or a verdict; nothing was said */
 	SESSION_TALK,	 /* a command, or that the client takes its replies */
-	SESSION_ASKED,	 /* the answer of another, who was asked about it */
+	SESSION_ASKED,	 /* the answer of another process, which was asked about it */
 	SESSION_TLS,	 /* the handshake */
 	SESSION_TARPIT,	 /* the time at which it may have its refusal */
 	SESSION_QUEUED,	 /* an idle worker, or its network's share of workers */
