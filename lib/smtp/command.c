@@ -7,7 +7,7 @@
 
 #include "lib/format/hex.h"
 #include "lib/smtp/address.h"
-#include "lib/smtp/word.h"
+#include "lib/wire/word.h"
 
 static const struct verb {
 	const char *name;

@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "lib/format/hex.h"
-#include "lib/smtp/word.h"
+#include "lib/wire/word.h"
 
 /* A value before its xtext is undone: each byte may be three. */
 #define VALUE_MAX (3 * XCLIENT_TEXT_MAX)

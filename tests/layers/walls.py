@@ -46,8 +46,10 @@ ROWS = {
     "lib/process": Row(GPL, project=("lib/common",), external_of={"callfilter": ("seccomp",), "doors": ("uv",)}),
     # What programs that answer questions share: packets and sockets, and no DNS library.
     "lib/dns": Row(GPL, project=("lib/format",), external=("uv",)),
-    # What SMTP is: no I/O, no clock, no memory of its own.
-    "lib/smtp": Row(GPL, project=("lib/format",)),
+    # What more than one protocol of mail has on the wire, as PROXY headers: no I/O, no clock, no memory of its own.
+    "lib/wire": Row(GPL, project=("lib/format",)),
+    # What SMTP is, in the same way.
+    "lib/smtp": Row(GPL, project=("lib/format", "lib/wire")),
     # What POP3 and logging in are, in the same way; SCRAM's hashes alone are libcrypto's.
     "lib/pop3": Row(GPL, project=("lib/format",), external_of={"scram": ("crypto",)}),
     # What a maildir is: files and directories alone.
@@ -78,7 +80,7 @@ ROWS = {
     # The store itself is known to mail-stored alone; here are the names and bytes that its clients need.
     # Of lib/pop3, how the keys of a login are written.
     "integration/mail/base": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/lmdb", "lib/mailstore",
-                                              "lib/format", "lib/pop3", "integration/common"),
+                                              "lib/format", "lib/pop3", "lib/wire", "integration/common"),
                                  external=("uv",),
                                  external_of={"tls": ("ssl", "crypto"),
                                               "keys": ("crypto",),
@@ -97,7 +99,7 @@ ROWS = {
                                         external=("uv",)),
     "integration/mail/smtp-front": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/dns",
                                                      "lib/lmdb", "lib/maildir", "lib/mailstore",
-                                                     "lib/format", "lib/pop3", "lib/smtp",
+                                                     "lib/format", "lib/pop3", "lib/smtp", "lib/wire",
                                                      "integration/common",
                                                      "integration/mail/base"),
                                        external=("uv", "dnsblv6"),
@@ -109,7 +111,8 @@ ROWS = {
                                "integration/mail/smtp-front"),
                  external=("lmdb", "knot", "dnssec", "crypto", "uv", "z", "catch2")),
     "tests": Row(GPL, project=("lib/format", "lib/lmdb", "lib/mailstore", "lib/store", "lib/common", "lib/process", "lib/dns",
-                               "lib/maildir", "lib/pop3", "lib/smtp", "zone-tools", "server", "client-lib", "client-lib/unbound",
+                               "lib/maildir", "lib/pop3", "lib/smtp", "lib/wire", "zone-tools", "server", "client-lib",
+                               "client-lib/unbound",
                                "integration/common", "integration/adapters",
                                "integration/mail/base", "integration/mail/mail-hub", "integration/mail/mail-store",
                                "integration/mail/mail-stored", "integration/mail/smtp-front"),
@@ -125,7 +128,8 @@ ROOMS = {
     "zone-tools": ("base", "keys", "records", "names", "plan", "lists", "reading", "chain",
                    "zones", "commands"),
     "client-lib": ("base", "cache", "config", "resolver", "shared", "engine", "handle"),
-    "integration/mail/base": ("users", "store", "tls", "handover", "loop", "worker", "nanny", "setup"),
+    "integration/mail/base": ("users", "store", "tls", "handover", "loop", "edge", "facts", "worker", "nanny",
+                              "setup"),
     "integration/mail/mail-stored": ("layers", "store", "lmtp"),
     "integration/mail/smtp-front": ("setup", "recipients", "facts", "sinks", "handover", "edge",
                                     "worker", "nanny"),

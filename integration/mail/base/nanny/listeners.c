@@ -113,23 +113,29 @@ int listeners_listen(const struct listeners *listeners, const struct listeners *
 	return 0;
 }
 
-unsigned listeners_share(struct listeners *listeners, int edge, int *ret_fds)
+static void keep(struct listeners_shared *shared, int fd, unsigned place)
 {
-	unsigned count = 0;
+	shared->fds[shared->count] = fd;
+	shared->places[shared->count++] = (uint8_t)place;
+}
+
+void listeners_share(struct listeners *listeners, int edge, struct listeners_shared *ret_shared)
+{
+	if (edge >= 0)
+		ret_shared->count = 0;
 	if (listeners->edge_count == 0)
-		return 0;
+		return;
 	for (unsigned row = 0; row < LISTENERS_EDGES_MAX; row++) {
 		for (unsigned place = 0; place < listeners->place_count; place++) {
 			int fd = listeners->fds[row][place];
 			if (fd < 0)
 				continue;
 			if (edge >= 0 && row % listeners->edge_count == (unsigned)edge)
-				ret_fds[count++] = fd;
+				keep(ret_shared, fd, place);
 			else
 				close(fd);
 		}
 	}
-	return count;
 }
 
 void listeners_close(struct listeners *listeners, const struct listeners *kept)

@@ -18,6 +18,8 @@
  * cannot begin, no client has come in vain.
  */
 
+#include <stdint.h>
+
 #include "lib/common/values.h"
 
 #ifdef __cplusplus
@@ -34,6 +36,14 @@ struct listeners_wanted {
 	const struct place *places; /* borrowed */
 	unsigned place_count;
 	unsigned edge_count;
+};
+
+/* Of one edge, in the order of places within each row. */
+struct listeners_shared {
+	int fds[LISTENERS_MAX];
+	uint8_t places
+		[LISTENERS_MAX]; /* of which place each is, as the configuration counts them */
+	unsigned count;
 };
 
 struct listeners {
@@ -59,9 +69,9 @@ int listeners_listen(const struct listeners *listeners, const struct listeners *
 
 /*
  * In the process of that edge, or of another role when edge is negative: closes what is others'.
- * Returns how many are its own; ret_fds has LISTENERS_MAX places for them.
+ * ret_shared may be NULL then.
  */
-unsigned listeners_share(struct listeners *listeners, int edge, int *ret_fds);
+void listeners_share(struct listeners *listeners, int edge, struct listeners_shared *ret_shared);
 /* Closes those that kept does not have; kept may be NULL. */
 void listeners_close(struct listeners *listeners, const struct listeners *kept);
 

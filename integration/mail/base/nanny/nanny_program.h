@@ -65,9 +65,10 @@ struct nanny_child {
 	const void *setup;
 	void *shared;
 	void *counters;
-	unsigned index;	      /* of its role: 0, 1, ... */
-	size_t process;	      /* its own block of counters, and of the scoreboard */
-	const int *listeners; /* an edge's */
+	unsigned index;			/* of its role: 0, 1, ... */
+	size_t process;			/* its own block of counters, and of the scoreboard */
+	const int *listeners;		/* an edge's */
+	const uint8_t *listener_places; /* of which of its places each is, as values() has them */
 	unsigned listener_count;
 	int queue_fd;	  /* its end; -1: a checker's */
 	int keyholder_fd; /* an edge's; -1 without certificates */

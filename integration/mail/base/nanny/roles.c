@@ -68,10 +68,10 @@ static int confine(void *context)
 }
 
 /* Those of other edges, and of places that there were before. */
-static unsigned close_listeners(struct nanny *nanny, int kept_edge, int *ret_kept)
+static void close_listeners(struct nanny *nanny, int kept_edge, struct listeners_shared *ret_kept)
 {
 	listeners_close(&nanny->former, &nanny->listeners);
-	return listeners_share(&nanny->listeners, kept_edge, ret_kept);
+	listeners_share(&nanny->listeners, kept_edge, ret_kept);
 }
 
 /* Which ends of a kind of pairs stay open: one, of an edge, or of all edges when that is negative. */
@@ -164,18 +164,19 @@ static int run_child(struct nanny *nanny, struct generation *generation,
 	const bool is_edge = slot->role == NANNY_EDGE;
 	const struct nanny_program *program = nanny->program;
 	struct role role = make_role(generation, slot->role);
-	int fds[LISTENERS_MAX];
 	int checks[LISTENERS_EDGES_MAX];
 	const int queue_fd = keep_own(nanny, generation, slot);
-	const unsigned count = close_listeners(nanny, is_edge ? (int)slot->index : -1, fds);
+	struct listeners_shared shared = { .count = 0 };
+	close_listeners(nanny, is_edge ? (int)slot->index : -1, &shared);
 	struct nanny_child child = {
 		.setup = generation->setup,
 		.shared = generation->shared,
 		.counters = nanny->counters,
 		.index = slot->index,
 		.process = slot->block,
-		.listeners = fds,
-		.listener_count = count,
+		.listeners = shared.fds,
+		.listener_places = shared.places,
+		.listener_count = shared.count,
 		.queue_fd = queue_fd,
 		.keyholder_fd = is_edge ? generation->key_ends[slot->index][NANNY_KEY_EDGE] : -1,
 		.check_fds = checks,

@@ -8,8 +8,6 @@
 #include "integration/mail/base/facts/text.h"
 #include "lib/common/log.h"
 
-#define ID_MASK UINT64_C(0xffffffffffff)
-
 /*
  * Bytes of the object that a text may have, escapes included. Together with all numbers at
  * their longest they fit into ACCOUNT_TEXT_SIZE; a test has them all.
@@ -18,12 +16,6 @@
 #define HELO_ROOM  72
 #define PATH_ROOM  72
 #define WORD_ROOM  16
-
-const char *account_format_id(uint64_t session_id, char *ret_text)
-{
-	snprintf(ret_text, ACCOUNT_ID_SIZE, "%012" PRIx64, session_id & ID_MASK);
-	return ret_text;
-}
 
 static void put_name(struct text *text, const char *name)
 {
@@ -113,8 +105,8 @@ size_t account_format(const struct account *account, char *ret_text)
 
 void account_log(const struct account *account)
 {
-	char id[ACCOUNT_ID_SIZE];
+	char id[SESSION_ID_SIZE];
 	char text[ACCOUNT_TEXT_SIZE];
 	account_format(account, text);
-	log_info(account_format_id(account->facts.id, id), "session %s", text);
+	log_info(session_facts_format_id(account->facts.id, id), "session %s", text);
 }

@@ -4,7 +4,7 @@
 /*
  * account.h - the one line that the log has about a session.
  *
- * Flow: session.c for a session that ends in an edge, worker.c for one that was handed over,
+ * Flow: smtp_edge.c for a session that ends in an edge, worker.c for one that was handed over,
  *       with what the capsule says of the edge's part -> account_log() -> lib/common/log.h.
  *
  *     info: [5f0c3a9b1e42] session {"client":"192.0.2.7","port":40112,"by":"edge", ...}
@@ -19,13 +19,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "integration/mail/smtp-front/facts/session_facts.h"
+#include "integration/mail/base/edge/session_facts.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define ACCOUNT_ID_SIZE	  13  /* 12 hexadecimal digits and a NUL */
 #define ACCOUNT_TEXT_SIZE 960 /* of the 1024 of log.h, less "info: [ID] session " */
 
 struct account {
@@ -45,9 +44,6 @@ struct account {
 	uint64_t worker_ms; /* from there to the end */
 	uint64_t worker_cpu_us;
 };
-
-/* The id as every line of the session has it. Returns ret_text, of ACCOUNT_ID_SIZE bytes. */
-const char *account_format_id(uint64_t session_id, char *ret_text);
 
 /* The JSON object into ret_text, of ACCOUNT_TEXT_SIZE bytes. Returns its size without the NUL. */
 size_t account_format(const struct account *account, char *ret_text);

@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "integration/mail/smtp-front/facts/account.h"
 #include "integration/mail/base/facts/text.h"
 
 /*
@@ -236,11 +235,11 @@ size_t maillog_format_refusal(const struct maillog_session *session,
 
 void maillog_mail(const struct maillog_session *session, const struct maillog_mail *mail)
 {
-	char id[ACCOUNT_ID_SIZE];
+	char id[SESSION_ID_SIZE];
 	char line[LOG_LINE_MAX];
 	struct text text = text_make(line, sizeof(line));
 	size_t offset = format_mail(session, mail, &text);
-	log_info(account_format_id(session->facts.id, id), "%s", line);
+	log_info(session_facts_format_id(session->facts.id, id), "%s", line);
 	while (offset < mail->recipients->size) {
 		text = text_make(line, sizeof(line));
 		text_put(&text, "mail recipients,");
@@ -252,8 +251,8 @@ void maillog_mail(const struct maillog_session *session, const struct maillog_ma
 
 void maillog_refusal(const struct maillog_session *session, const struct maillog_refusal *refusal)
 {
-	char id[ACCOUNT_ID_SIZE];
+	char id[SESSION_ID_SIZE];
 	char line[LOG_LINE_MAX];
 	maillog_format_refusal(session, refusal, line);
-	log_info(account_format_id(session->facts.id, id), "%s", line);
+	log_info(session_facts_format_id(session->facts.id, id), "%s", line);
 }

@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "integration/mail/smtp-front/facts/session_facts.h"
+#include "integration/mail/base/edge/session_facts.h"
 #include "lib/common/log.h"
 
 #ifdef __cplusplus

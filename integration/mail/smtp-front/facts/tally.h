@@ -4,8 +4,8 @@
 /*
  * tally.h - what the processes of smtp-front have counted, in memory that they share.
  *
- * Flow: nanny.c -> tally_open() before fork() -> edge.c, worker.c: tally_add() into the block of
- *       their own slot -> nanny.c: tally_sum() -> metrics.c.
+ * Flow: nanny.c -> tally_open() before fork() -> smtp_edge.c, worker.c: tally_add() into the block
+ *       of their own slot -> nanny.c: tally_sum() -> metrics.c.
  *
  * Each process that lives has a block, which it alone writes; the next one that gets it goes on
  * counting where it had ended. So no addition is locked, and none is lost when a process is killed.

@@ -4,7 +4,7 @@
 /*
  * capsule.h - one session as bytes, on its way from an edge to a worker.
  *
- * Flow: handout.c fills it at the first valid recipient -> handover.h -> worker.c goes on where
+ * Flow: pack.c fills it at the first valid recipient -> handover.h -> worker.c goes on where
  *       the edge has stopped.
  *
  * CAPSULE.md says what the bytes are, and nothing else does. Both ends are processes of one
@@ -29,7 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "integration/mail/smtp-front/facts/session_facts.h"
+#include "integration/mail/base/edge/session_facts.h"
 #include "integration/mail/base/handover/handover.h"
 #include "lib/smtp/dialogue.h"
 #include "lib/smtp/envelope.h"

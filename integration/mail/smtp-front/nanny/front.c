@@ -7,7 +7,7 @@
 #include <sysexits.h>
 #include <time.h>
 
-#include "integration/mail/smtp-front/edge/edge.h"
+#include "integration/mail/smtp-front/edge/smtp_edge.h"
 #include "integration/mail/smtp-front/facts/metrics.h"
 #include "integration/mail/smtp-front/facts/tally.h"
 #include "integration/mail/base/nanny/nanny.h"
@@ -149,22 +149,25 @@ static struct tally *tally_of(const struct nanny_child *child)
 static int run_edge(const struct nanny_child *child)
 {
 	const struct shared *shared = child->shared;
-	struct edge_start start = {
+	const struct smtp_edge_start start = {
+		.edge = {
+			.listeners = child->listeners,
+			.listener_places = child->listener_places,
+			.listener_count = child->listener_count,
+			.queue_fd = child->queue_fd,
+			.keyholder_fd = child->keyholder_fd,
+			.scoreboard = child->scoreboard,
+			.process = child->process,
+			.passed = child->passed,
+			.index = child->index,
+			.confine = child->confine,
+			.context = child->context,
+		},
 		.setup = child->setup,
-		.listeners = child->listeners,
-		.listener_count = child->listener_count,
-		.queue_fd = child->queue_fd,
-		.keyholder_fd = child->keyholder_fd,
 		.tally = tally_of(child),
-		.scoreboard = child->scoreboard,
-		.process = child->process,
-		.passed = child->passed,
 		.hop = shared->hop,
-		.index = child->index,
-		.confine = child->confine,
-		.context = child->context,
 	};
-	return edge_run(&start);
+	return smtp_edge_run(&start);
 }
 
 static int run_worker(const struct nanny_child *child)

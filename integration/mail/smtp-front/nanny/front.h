@@ -4,7 +4,7 @@
 /*
  * front.h - smtp-front as the nanny has it: its configuration, its processes and its counters.
  *
- * Flow: main.c -> front_run() -> nanny.h, whose table is here -> edge_run(), worker_run() in the
+ * Flow: main.c -> front_run() -> nanny.h, whose table is here -> smtp_edge_run(), worker_run() in the
  *       processes that it makes.
  */
 

@@ -11,7 +11,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "lib/smtp/proxy.h"
+#include "lib/wire/proxy.h"
 
 /* Whose reply is waited for. */
 enum step { STEP_CONNECT, STEP_BANNER, STEP_EHLO, STEP_HELO, STEP_MAIL, STEP_RCPT, STEP_RSET };

@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/smtp/proxy.h"
 #include "lib/smtp/replies.h"
+#include "lib/wire/proxy.h"
 
 /* With its CRLF (RFC 5321 4.5.3.1.4). */
 #define XCLIENT_LINE_MAX 512

@@ -41,7 +41,7 @@
 #include "integration/mail/smtp-front/sinks/delivered.h"
 #include "lib/smtp/envelope.h"
 #include "integration/mail/smtp-front/recipients/hopstate.h"
-#include "integration/mail/smtp-front/facts/session_facts.h"
+#include "integration/mail/base/edge/session_facts.h"
 #include "integration/mail/smtp-front/setup/setup.h"
 
 #ifdef __cplusplus

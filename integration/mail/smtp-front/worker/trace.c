@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "integration/mail/smtp-front/facts/account.h"
 #include "lib/smtp/date.h"
 #include "lib/smtp/envelope.h"
 
@@ -53,7 +52,7 @@ size_t trace_make(const struct trace *trace, char *ret_text)
 	char ip[DNSBLV6_IP_TEXT_SIZE];
 	char tls[160] = "";
 	char recipient[ENVELOPE_ADDRESS_MAX + 16];
-	char id[ACCOUNT_ID_SIZE];
+	char id[SESSION_ID_SIZE];
 	char date[DATE_TEXT_SIZE];
 
 	format_helo(trace, helo, sizeof(helo));
@@ -67,7 +66,7 @@ size_t trace_make(const struct trace *trace, char *ret_text)
 			 "Received: from %s ([%s%s])%s\r\n"
 			 "\tby %s (smtp-front) with %s id %s.%u%s;\r\n\t%s\r\n",
 			 helo, strchr(ip, ':') != NULL ? "IPv6:" : "", ip, tls, trace->hostname,
-			 protocol_of(trace), account_format_id(trace->facts.id, id),
+			 protocol_of(trace), session_facts_format_id(trace->facts.id, id),
 			 trace->mail_number, recipient, date_format(trace->now_s, date));
 	return (size_t)size;
 }

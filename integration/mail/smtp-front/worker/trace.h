@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "integration/mail/smtp-front/facts/session_facts.h"
+#include "integration/mail/base/edge/session_facts.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -17,7 +17,7 @@
  *     has_parcel   bytes of the mail have come
  */
 
-#include "integration/mail/smtp-front/facts/account.h"
+#include "integration/mail/base/edge/session_facts.h"
 #include "lib/smtp/dialogue.h"
 #include "integration/mail/smtp-front/facts/maillog.h"
 #include "integration/mail/smtp-front/worker/parcel.h"
@@ -35,7 +35,7 @@ struct visit {
 	/* Of the session. */
 	struct capsule *capsule;
 	struct dialogue *dialogue; /* in the capsule */
-	char id[ACCOUNT_ID_SIZE];
+	char id[SESSION_ID_SIZE];
 	const char *end; /* a word; NULL: it goes on */
 	bool lingers;	 /* the client does not know that it is the end */
 	bool takes_lf;	 /* lone LFs of this client are taken as CR LF */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/smtp/lines.h"
+#include "integration/mail/smtp-front/facts/account.h"
 #include "integration/mail/smtp-front/worker/transact.h"
 #include "lib/process/clock.h"
 
@@ -342,7 +343,7 @@ static void begin_session(struct visit *visit, struct capsule *capsule, int fd)
 {
 	visit->capsule = capsule;
 	visit->dialogue = &capsule->dialogue;
-	(void)account_format_id(capsule->facts.id, visit->id);
+	(void)session_facts_format_id(capsule->facts.id, visit->id);
 	visit->end = NULL;
 	visit->lingers = false;
 	visit->takes_lf = setup_takes_lf(visit->parts.setup, &capsule->facts.client_ip);

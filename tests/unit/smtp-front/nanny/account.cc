@@ -120,7 +120,7 @@ TEST_CASE("the longest object of all is whole, and fits into a line of the log",
 
 TEST_CASE("a session's number is twelve digits", "[front][account]")
 {
-	char text[ACCOUNT_ID_SIZE];
-	CHECK(std::string(account_format_id(0x1f, text)) == "00000000001f");
-	CHECK(std::string(account_format_id(UINT64_MAX, text)) == "ffffffffffff");
+	char text[SESSION_ID_SIZE];
+	CHECK(std::string(session_facts_format_id(0x1f, text)) == "00000000001f");
+	CHECK(std::string(session_facts_format_id(UINT64_MAX, text)) == "ffffffffffff");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/smtp-front/edge/channel.h"
+#include "integration/mail/base/edge/channel.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -58,7 +58,7 @@ static enum channel_status read_clear(struct session *session, uint8_t *room, si
 	return errno == EAGAIN || errno == EINTR ? CHANNEL_NOTHING : CHANNEL_BROKEN;
 }
 
-enum channel_status channel_read(struct session *session)
+enum channel_status channel_read_some(struct session *session, size_t size_max)
 {
 	struct edge *edge = session->edge;
 	ssize_t got = 0;
@@ -68,6 +68,8 @@ enum channel_status channel_read(struct session *session)
 		edge->in_start = 0;
 	}
 	size_t room = EDGE_IN_SIZE - edge->in_end;
+	if (room > size_max)
+		room = size_max;
 	session->want = UV_READABLE;
 	if (room == 0)
 		return CHANNEL_NOTHING;
@@ -81,11 +83,16 @@ enum channel_status channel_read(struct session *session)
 	return status;
 }
 
+enum channel_status channel_read(struct session *session)
+{
+	return channel_read_some(session, EDGE_IN_SIZE);
+}
+
 /* ---- out ---- */
 
 bool channel_has_room(const struct session *session)
 {
-	return session->edge->out_size + DIALOGUE_REPLY_MAX <= EDGE_OUT_SIZE;
+	return session->edge->out_size + EDGE_REPLY_MAX <= EDGE_OUT_SIZE;
 }
 
 void channel_say(struct session *session, const char *text, size_t size)

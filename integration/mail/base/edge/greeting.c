@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/smtp-front/edge/greeting.h"
+#include "integration/mail/base/edge/greeting.h"
 
 #include <errno.h>
 #include <sys/socket.h>
 
-#include "integration/mail/smtp-front/edge/channel.h"
-#include "integration/mail/smtp-front/edge/handout.h"
-#include "lib/smtp/proxy.h"
-#include "integration/mail/smtp-front/edge/session.h"
-#include "integration/mail/smtp-front/edge/talk.h"
+#include "integration/mail/base/edge/channel.h"
+#include "integration/mail/base/edge/exchange.h"
+#include "integration/mail/base/edge/handout.h"
+#include "integration/mail/base/edge/session.h"
+#include "lib/wire/proxy.h"
 
 /* For a header that a balancer sends with its first segment. */
 #define PROXY_TIMEOUT_MS 5000
@@ -22,8 +22,8 @@ static struct dnsblv6_addr address_of(const struct dnsblv6_ip *ip)
 
 static bool is_passed_on(const struct session *session)
 {
-	return session->edge->setup->sink.kind == SETUP_SINK_POSTFIX &&
-	       session->facts.action != JUDGE_REJECT && session->facts.action != JUDGE_DEFER;
+	const struct edge_protocol *protocol = session->edge->protocol;
+	return protocol->is_passed_on != NULL && protocol->is_passed_on(session);
 }
 
 /* When neither the pause nor a verdict is to be waited for any more. */
@@ -32,24 +32,24 @@ static void finish(struct session *session)
 	if (session->is_pausing || session->is_judging)
 		return;
 	if (session->banner_ms > 0)
-		talk_on_verdict(session);
+		exchange_on_verdict(session);
 	else if (is_passed_on(session))
 		handout_join(session);
 	else
-		talk_begin(session);
+		exchange_begin(session);
 }
 
 static void count_verdict(struct session *session)
 {
-	static const enum tally_number numbers[] = {
-		[DNSBLV6_CLEAR] = TALLY_CLEAR,
-		[DNSBLV6_LISTED] = TALLY_LISTED,
-		[DNSBLV6_UNKNOWN] = TALLY_UNKNOWN,
-		[DNSBLV6_DEFER] = TALLY_UNKNOWN,
+	static const enum edge_event events[] = {
+		[DNSBLV6_CLEAR] = EDGE_JUDGED_CLEAR,
+		[DNSBLV6_LISTED] = EDGE_JUDGED_LISTED,
+		[DNSBLV6_UNKNOWN] = EDGE_JUDGED_UNKNOWN,
+		[DNSBLV6_DEFER] = EDGE_JUDGED_UNKNOWN,
 	};
-	tally_add(session_tally(session), numbers[session->facts.verdict], 1);
+	session_count(session, events[session->facts.verdict]);
 	if (session->facts.action == JUDGE_REJECT || session->facts.action == JUDGE_DEFER)
-		tally_add(session_tally(session), TALLY_REFUSED, 1);
+		session_count(session, EDGE_JUDGED_REFUSED);
 }
 
 /* The far part is left alone for a client that passes: most do. */
@@ -74,23 +74,23 @@ static void judge_on_result(void *session_data, const struct dnsblv6_result *res
 {
 	struct session *session = session_data;
 	struct edge *edge = session->edge;
-	judge_decide(&edge->setup->judge, &session->facts.client_ip, result, 0, &edge->judgement);
+	judge_decide(edge->rules->judge, &session->facts.client_ip, result, 0, &edge->judgement);
 	take_judgement(session);
 	finish(session);
-	session_take_time(edge, session);
+	session_take_event_time(session);
 }
 
 static void ask(struct session *session)
 {
 	struct edge *edge = session->edge;
-	const struct judge *judge = &edge->setup->judge;
+	const struct judge *judge = edge->rules->judge;
 	session->facts.has_verdict = false;
 	session->has_judgement = false;
 	session->facts.action = JUDGE_PASS;
 	session->facts.is_exempt = judge_exempts(judge, &session->facts.client_ip);
 	if (session->facts.is_exempt)
-		tally_add(session_tally(session), TALLY_EXEMPT, 1);
-	if (session->facts.is_exempt || !edge->setup->has_zones)
+		session_count(session, EDGE_EXEMPT);
+	if (session->facts.is_exempt || !edge->rules->has_zones)
 		return;
 	if (judge_submit(judge, &session->facts.client_ip, judge_on_result, session,
 			 &session->judge_id) == 0) {
@@ -105,7 +105,7 @@ static void ask(struct session *session)
 void greeting_cancel(struct session *session)
 {
 	if (session->is_judging)
-		dnsblv6_cancel(session->edge->setup->handle.client, session->judge_id);
+		dnsblv6_cancel(session->edge->rules->client, session->judge_id);
 	session->is_judging = false;
 }
 
@@ -120,55 +120,67 @@ void greeting_judge_again(struct session *session)
 
 /* ---- limits and the pause ---- */
 
-static const char *count_connection(struct session *session)
+/* False: it is beyond one, *ret_refusal. */
+static bool count_connection(struct session *session, enum edge_refusal *ret_refusal)
 {
 	struct edge *edge = session->edge;
-	if (networks_contain(&edge->setup->limits.unlimited, address_of(&session->facts.client_ip)))
-		return NULL;
+	if (networks_contain(edge->rules->unlimited, address_of(&session->facts.client_ip)))
+		return true;
 	bool is_counted = false;
 	switch (limits_enter(edge->limits, &session->facts.client_ip, session_now(session),
 			     &is_counted)) {
 	case LIMITS_CONNECTIONS:
-		return "4.7.0 Too many connections from your network";
+		*ret_refusal = EDGE_CONNECTIONS;
+		return false;
 	case LIMITS_RATE:
-		return "4.7.0 Too many new connections from your network, try again in a minute";
+		*ret_refusal = EDGE_RATE;
+		return false;
 	case LIMITS_FINE:
 		break;
 	}
 	session->is_counted = is_counted;
-	return NULL;
+	return true;
 }
 
 /* A blacklist is asked all the same. */
 static unsigned pause_of(const struct session *session)
 {
 	const struct edge *edge = session->edge;
-	const struct setup_limits *limits = &edge->setup->limits;
-	if (session->facts.is_exempt || limits->greet_pause_ms == 0)
+	const struct edge_rules *rules = edge->rules;
+	if (session->facts.is_exempt || rules->greet_pause_ms == 0)
 		return 0;
-	if (limits->greet_cache_ms == 0 ||
+	if (rules->greet_cache_ms == 0 ||
 	    !passed_has(edge->start->passed, &session->facts.client_ip, session_now(session)))
-		return limits->greet_pause_ms;
-	tally_add(session_tally(session), TALLY_SPARED, 1);
+		return rules->greet_pause_ms;
+	session_count(session, EDGE_PAUSE_SPARED);
 	return 0;
+}
+
+/* Not each has a line in the log, and none may stay to hear more. */
+static void turn_away(struct session *session, enum edge_refusal refusal)
+{
+	struct edge *edge = session->edge;
+	char text[EDGE_REPLY_MAX];
+	session_count(session, EDGE_ACCEPTED_LIMITED);
+	if (!session->begins_with_tls)
+		channel_say(session, text, edge->protocol->refuse(edge, session, refusal, text));
+	session->is_flood = true;
+	session->end = "limited";
+	session->next = NEXT_CLOSE;
+	session_settle(session);
 }
 
 /* The client's address is known. */
 static void enter(struct session *session)
 {
-	struct edge *edge = session->edge;
-	const char *why_not = count_connection(session);
+	const struct networks *xclient = session->edge->rules->xclient;
+	enum edge_refusal refusal = EDGE_CONNECTIONS;
+	bool is_taken = count_connection(session, &refusal);
 	session_enter(session, SESSION_PAUSE);
-	session->facts.is_xclient = networks_contain(&edge->setup->front.xclient,
-						     address_of(&session->facts.client_ip));
-	if (why_not != NULL) {
-		tally_add(session_tally(session), TALLY_LIMITED, 1);
-		channel_say(session, edge->event.reply,
-			    reply_make(421, why_not, edge->event.reply));
-		session->is_flood = true;
-		session->end = "limited";
-		session->next = NEXT_CLOSE;
-		session_settle(session);
+	session->facts.is_xclient =
+		xclient != NULL && networks_contain(xclient, address_of(&session->facts.client_ip));
+	if (!is_taken) {
+		turn_away(session, refusal);
 		return;
 	}
 	ask(session);
@@ -178,8 +190,9 @@ static void enter(struct session *session)
 		session_set_timer(session, pause_ms);
 	else
 		wheel_clear(&session->timer);
-	/* Without a pause no client is early, however long DNS takes. */
-	channel_watch(session, session->is_pausing ? UV_READABLE : 0);
+	/* Without a pause no client is early, however long DNS takes; with TLS it speaks first. */
+	bool listens = session->is_pausing && !session->begins_with_tls;
+	channel_watch(session, listens ? UV_READABLE : 0);
 	finish(session);
 }
 
@@ -187,9 +200,9 @@ static void enter(struct session *session)
 
 static void take_early(struct session *session)
 {
-	tally_add(session_tally(session), TALLY_EARLY_TALKERS, 1);
-	if (session->edge->setup->limits.early_talker == SETUP_TALKER_REJECT) {
-		session_refuse(session, DIALOGUE_EARLY_INPUT, "early");
+	session_count(session, EDGE_EARLY_TALKER);
+	if (session->edge->rules->refuses_early) {
+		session_refuse(session, EDGE_EARLY_INPUT, "early");
 		return;
 	}
 	session->is_early = true;
@@ -224,13 +237,29 @@ static void take_proxy(struct session *session, const struct proxy *proxy)
 		take_early(session);
 }
 
+/* What is behind the header is the handshake's, where that is next: it reads the socket itself. */
+static enum channel_status read_header(struct session *session)
+{
+	struct edge *edge = session->edge;
+	struct proxy proxy;
+	size_t size = EDGE_IN_SIZE - edge->in_end;
+	size_t used = 0;
+	if (!session->begins_with_tls)
+		return channel_read(session);
+	ssize_t got = recv(session->fd, edge->in + edge->in_end, size, MSG_PEEK | MSG_DONTWAIT);
+	if (got > 0 &&
+	    proxy_parse(edge->in, edge->in_end + (size_t)got, &proxy, &used) == PROXY_DONE)
+		size = used - edge->in_end;
+	return channel_read_some(session, size);
+}
+
 static void read_proxy(struct session *session)
 {
 	struct edge *edge = session->edge;
 	struct proxy proxy;
 	size_t used = 0;
 	channel_load(session);
-	enum channel_status read = channel_read(session);
+	enum channel_status read = read_header(session);
 	enum proxy_status status = proxy_parse(edge->in, edge->in_end, &proxy, &used);
 	if (read == CHANNEL_NOTHING)
 		return;
@@ -238,7 +267,7 @@ static void read_proxy(struct session *session)
 		edge->in_start = used;
 		take_proxy(session, &proxy);
 	} else if (status == PROXY_BAD || read != CHANNEL_SOME) {
-		tally_add(session_tally(session), TALLY_PROXY_BAD, 1);
+		session_count(session, EDGE_PROXY_BAD);
 		session_end(session, "proxy");
 	} else {
 		channel_store(session);
@@ -249,8 +278,8 @@ static void read_proxy(struct session *session)
 
 void greeting_begin(struct session *session)
 {
-	const struct setup_front *front = &session->edge->setup->front;
-	if (!networks_contain(&front->proxy, address_of(&session->facts.client_ip))) {
+	const struct networks *proxy = session->edge->rules->proxy;
+	if (!networks_contain(proxy, address_of(&session->facts.client_ip))) {
 		enter(session);
 		return;
 	}
@@ -269,7 +298,7 @@ void greeting_on_event(struct session *session)
 void greeting_on_timer(struct session *session)
 {
 	if (session->phase == SESSION_PROXY) {
-		tally_add(session_tally(session), TALLY_PROXY_BAD, 1);
+		session_count(session, EDGE_PROXY_BAD);
 		session_end(session, "proxy");
 		return;
 	}
@@ -279,6 +308,6 @@ void greeting_on_timer(struct session *session)
 	if (session->phase != SESSION_PAUSE)
 		return;
 	session->is_pausing = false;
-	session->has_paused = !session->is_early;
+	session->has_paused = !session->is_early && !session->begins_with_tls;
 	finish(session);
 }

@@ -4,16 +4,17 @@
 /*
  * session.h - the life of a session in an edge: its slot, its events, its times, its end.
  *
- * Flow: edge.c has accepted -> session_open() -> greeting.c, talk.c, handout.c by phase ->
+ * Flow: edge.c has accepted -> session_open() -> greeting.c, exchange.c, handout.c by phase ->
  *       session_end(), or session_part() when a worker has it.
  *
  *     PROXY -> PAUSE -> TALK <-> TLS, ASKED, TARPIT, PAUSE (after XCLIENT)
- *                \        \-> QUEUED -> RELAYED, HELD
- *                 \-> QUEUED  \-> LINGER
+ *                \ \      \-> QUEUED -> RELAYED, HELD
+ *                 \ \-> QUEUED \-> LINGER
+ *                  \-> TLS -> TALK, where the client begins with it
  *     and from each of them -> CLOSED
  *
  * session.c has the table of these moves, and what ends with a phase: the question about the
- * client, the one to the next hop, the place among those that wait for a worker.
+ * client, the one that the server has asked, the place among those that wait for a worker.
  *
  * Closing: session_end() closes the descriptor and everything that could call back, but the slot
  * is in use until the loop has let go of all handles; the last to close gives it back. Between
@@ -21,7 +22,7 @@
  * it.
  */
 
-#include "integration/mail/smtp-front/edge/edge_parts.h"
+#include "integration/mail/base/edge/edge_parts.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,7 +32,7 @@ extern "C" {
 void session_enter(struct session *session, enum session_phase phase);
 
 /* fd, which does not block, is handed over. There is a free slot. */
-void session_open(struct edge *edge, int fd, const struct sockaddr *peer);
+void session_open(struct edge *edge, int fd, const struct sockaddr *peer, bool begins_with_tls);
 
 /* For good, at once; end is a word for the log. What was not sent is lost. */
 void session_end(struct session *session, const char *end);
@@ -47,10 +48,13 @@ void session_hold(struct session *session, int hold_fd);
 /* Lets go of all that are held: whichever worker has them, none is counted any more. */
 void session_forget_held(struct edge *edge);
 
+/* Is counted for no network any more: it names other clients, before facts.client_ip is theirs. */
+void session_leave_limits(struct session *session);
+
 /* Sends what is to be said, and does what is next; to the end of every event. */
 void session_settle(struct session *session);
-/* Says refusal, which ends sessions, and ends it when that is sent. */
-void session_refuse(struct session *session, enum dialogue_refusal refusal, const char *end);
+/* Says refusal and ends the session when that is sent; at once where nothing can be said. */
+void session_refuse(struct session *session, enum edge_refusal refusal, const char *end);
 
 /* ms from now on, but not beyond the time of the whole session. */
 void session_set_timer(struct session *session, uint64_t ms);
@@ -67,8 +71,8 @@ void session_run_timers(struct edge *edge);
 void session_reckon(struct session *session, uint64_t end_ms);
 /* The processor's time since the last event was not for a session, or was for this one. */
 void session_take_time(struct edge *edge, struct session *session);
-
-const struct dialogue_limits *session_rules(const struct session *session);
+/* The same at the end of an event that a server has of its own: the session may have ended. */
+void session_take_event_time(struct session *session);
 
 #ifdef __cplusplus
 }

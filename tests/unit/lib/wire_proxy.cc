@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What balancers say about their clients, and what others say.
-#include "lib/smtp/proxy.h"
+#include "lib/wire/proxy.h"
 
 #include <catch2/catch.hpp>
 
@@ -57,7 +57,7 @@ struct parsed {
 
 } // namespace
 
-TEST_CASE("both versions tell both ends of a connection, in both families", "[front][proxy]")
+TEST_CASE("both versions tell both ends of a connection, in both families", "[wire][proxy]")
 {
 	struct row {
 		std::string text;
@@ -103,7 +103,7 @@ TEST_CASE("both versions tell both ends of a connection, in both families", "[fr
 	}
 }
 
-TEST_CASE("a balancer may speak for itself", "[front][proxy]")
+TEST_CASE("a balancer may speak for itself", "[wire][proxy]")
 {
 	const auto text = GENERATE_COPY(as<std::string>(), "PROXY UNKNOWN\r\n",
 					"PROXY UNKNOWN a b c d\r\n", binary(0x20, 0x00, ""),
@@ -117,7 +117,7 @@ TEST_CASE("a balancer may speak for itself", "[front][proxy]")
 	CHECK(made.client() == ":: 0");
 }
 
-TEST_CASE("whatever else is said is bad, and at the first byte that shows it", "[front][proxy]")
+TEST_CASE("whatever else is said is bad, and at the first byte that shows it", "[wire][proxy]")
 {
 	struct row {
 		std::string text;
@@ -168,7 +168,7 @@ TEST_CASE("whatever else is said is bad, and at the first byte that shows it", "
 	CHECK(parsed(tried.text.substr(0, tried.bad_at - 1)).status == PROXY_MORE);
 }
 
-TEST_CASE("a process may speak for itself by the ends of its socket", "[front][proxy]")
+TEST_CASE("a process may speak for itself by the ends of its socket", "[wire][proxy]")
 {
 	struct proxy own = {};
 	uint8_t header[PROXY_MADE_MAX];

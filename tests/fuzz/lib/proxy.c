@@ -5,7 +5,7 @@
  * decides, from then on nothing that follows changes anything, and nothing is written before.
  */
 
-#include "lib/smtp/proxy.h"
+#include "lib/wire/proxy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void require(bool is_so, const char *what)
 {
 	if (is_so)
 		return;
-	fprintf(stderr, "smtp_proxy: %s\n", what);
+	fprintf(stderr, "proxy: %s\n", what);
 	abort();
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/smtp/proxy.h"
+#include "lib/wire/proxy.h"
 
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/smtp/word.h"
+#include "lib/wire/word.h"
 
 /* ---- version 1 ---- */
 

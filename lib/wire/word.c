@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/smtp/word.h"
+#include "lib/wire/word.h"
 
 #include <string.h>
 #include <strings.h>

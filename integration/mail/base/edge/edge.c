@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/smtp-front/edge/edge.h"
+#include "integration/mail/base/edge/edge.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,28 +13,22 @@
 #include <unistd.h>
 
 #include "integration/common/program.h"
-#include "integration/mail/smtp-front/edge/edge_log.h"
-#include "integration/mail/smtp-front/edge/edge_parts.h"
-#include "integration/mail/smtp-front/edge/handout.h"
-#include "integration/mail/smtp-front/edge/session.h"
+#include "integration/mail/base/edge/edge_log.h"
+#include "integration/mail/base/edge/edge_parts.h"
+#include "integration/mail/base/edge/handout.h"
+#include "integration/mail/base/edge/session.h"
 #include "lib/common/log.h"
-
-static const char context[] = "smtp-front";
 
 /* Sockets of the library's resolver, 512 at most, listeners, the loop's own, and some files. */
 #define OWN_DESCRIPTORS 640
 #define SHORT_PAUSE_MS	100 /* when the system lacks descriptors for connections */
-/* A recipient that there was not may soon be there; one that there was is seldom taken away. */
-#define FORWARD_REFUSED_SHARE 12
-
-static const char full[] = "421 4.3.2 Too many sessions, try again later\r\n";
 
 /* ---- accept ---- */
 
 static void log_wait(void *owner, int error)
 {
 	const struct edge *edge = owner;
-	log_warning(context, "connections have to wait, edge=%u sessions=%u (%s)",
+	log_warning(edge->protocol->context, "connections have to wait, edge=%u sessions=%u (%s)",
 		    edge->start->index, edge->session_count, strerror(error));
 }
 
@@ -49,20 +43,34 @@ static void tick_on_timer(uv_timer_t *timer)
 		uv_timer_stop(timer);
 }
 
+/* Do clients of that socket begin with the handshake? */
+static bool begins_with_tls(const struct edge *edge, unsigned door)
+{
+	return (edge->rules->tls_places >> edge->start->listener_places[door] & 1) != 0;
+}
+
+static void turn_away(struct edge *edge, int fd, bool is_tls)
+{
+	char text[EDGE_REPLY_MAX];
+	edge->protocol->count(edge, EDGE_ACCEPTED_FULL);
+	if (!is_tls)
+		send(fd, text, edge->protocol->refuse(edge, NULL, EDGE_FULL, text),
+		     MSG_NOSIGNAL | MSG_DONTWAIT);
+	close(fd);
+}
+
 static void take_client(void *owner, unsigned door, int fd, const struct sockaddr *peer)
 {
 	struct edge *edge = owner;
-	(void)door;
-	tally_add(edge->start->tally, TALLY_ACCEPTED, 1);
+	const bool is_tls = begins_with_tls(edge, door);
+	edge->protocol->count(edge, EDGE_ACCEPTED);
 	if (arena_count(edge->arena) == arena_room(edge->arena)) {
-		tally_add(edge->start->tally, TALLY_FULL, 1);
-		send(fd, full, sizeof(full) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-		close(fd);
+		turn_away(edge, fd, is_tls);
 		return;
 	}
 	if (!uv_is_active((uv_handle_t *)&edge->tick))
 		uv_timer_start(&edge->tick, tick_on_timer, WHEEL_TICK_MS, WHEEL_TICK_MS);
-	session_open(edge, fd, peer);
+	session_open(edge, fd, peer, is_tls);
 }
 
 static void begin_taking(void *owner)
@@ -92,11 +100,11 @@ static void rest_on_wait(uv_prepare_t *wait)
 /* When the pause takes little of the time that there is: no client is to suffer from a reload. */
 static bool may_greet(const struct edge *edge)
 {
-	const struct setup *setup = edge->setup;
-	unsigned needed_ms = setup->limits.greet_pause_ms;
-	if (setup->has_zones)
-		needed_ms += (unsigned)setup->judge.deadline_ms;
-	return needed_ms < setup->front.drain_ms / 2;
+	const struct edge_rules *rules = edge->rules;
+	unsigned needed_ms = rules->greet_pause_ms;
+	if (rules->has_zones)
+		needed_ms += (unsigned)rules->judge->deadline_ms;
+	return needed_ms < rules->drain_ms / 2;
 }
 
 static void refuse_some(struct edge *edge, bool is_all)
@@ -108,7 +116,7 @@ static void refuse_some(struct edge *edge, bool is_all)
 		if (session->phase == SESSION_RELAYED || session->phase == SESSION_LINGER)
 			continue;
 		if (is_all || (session->banner_ms == 0 && !may_greet(edge)))
-			session_refuse(session, DIALOGUE_SHUTTING_DOWN, "drained");
+			session_refuse(session, EDGE_SHUTTING_DOWN, "drained");
 	}
 }
 
@@ -132,17 +140,17 @@ static void term_on_raise(uv_signal_t *raised, int number)
 		return;
 	/*
 	 * A client that waits at a socket is lost with it, when no other process has the socket: its
-	 * place has gone, or smtp-front ends.
+	 * place has gone, or the server ends.
 	 */
 	if (may_greet(edge))
 		doors_take_last(edge->doors);
-	log_info(context, "edge drains, edge=%u sessions=%u", edge->start->index,
+	log_info(edge->protocol->context, "edge drains, edge=%u sessions=%u", edge->start->index,
 		 edge->session_count);
 	edge->is_draining = true;
 	close_doors(edge);
 	/* No client comes any more that would have to wait for one of them. */
 	session_forget_held(edge);
-	uv_timer_start(&edge->drain, drain_on_timer, edge->setup->front.drain_ms, 0);
+	uv_timer_start(&edge->drain, drain_on_timer, edge->rules->drain_ms, 0);
 	refuse_some(edge, false);
 	if (edge->session_count == 0)
 		uv_stop(&edge->loop);
@@ -151,96 +159,56 @@ static void term_on_raise(uv_signal_t *raised, int number)
 /* ---- the beginning ---- */
 
 /* Of the workers that a network may have, this edge's part: the kernel spreads its clients. */
-static unsigned share_of(const struct setup *setup)
+static unsigned share_of(const struct edge_rules *rules)
 {
-	return (setup->limits.workers_max + setup->front.edges - 1) / setup->front.edges;
+	return (rules->workers_max + rules->edges - 1) / rules->edges;
 }
 
 static int open_memory(struct edge *edge)
 {
-	const struct setup *setup = edge->setup;
-	const struct limits_rules rules = {
-		.connections_max = setup->limits.connections_max,
-		.held_max = share_of(setup),
-		.rate_max = setup->limits.rate_max,
-		.prefix_ipv4 = setup->limits.prefix_ipv4,
-		.prefix_ipv6 = setup->limits.prefix_ipv6,
-		.prefix_ipv6_site = setup->limits.prefix_ipv6_site,
-		.site_multiple = setup->limits.site_multiple,
+	const struct edge_rules *rules = edge->rules;
+	const struct limits_rules limits = {
+		.connections_max = rules->connections_max,
+		.held_max = share_of(rules),
+		.rate_max = rules->rate_max,
+		.prefix_ipv4 = rules->prefix_ipv4,
+		.prefix_ipv6 = rules->prefix_ipv6,
+		.prefix_ipv6_site = rules->prefix_ipv6_site,
+		.site_multiple = rules->site_multiple,
 	};
 	uint64_t random[2] = { 0, 0 };
 	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return -EIO;
 	edge->next_id = random[0];
-	edge->counts_held = rules.connections_max > 0 || rules.held_max > 0;
-	int ret = arena_new(edge->session_max, sizeof(struct session), sizeof(struct session_far),
+	edge->counts_held = limits.connections_max > 0 || limits.held_max > 0;
+	int ret = arena_new(edge->session_max, edge->protocol->near_size, edge->protocol->far_size,
 			    &edge->arena);
 	if (ret == 0)
-		ret = limits_new((size_t)edge->session_max * 4, random[1], &rules, &edge->limits);
+		ret = limits_new((size_t)edge->session_max * 4, random[1], &limits, &edge->limits);
 	return ret;
-}
-
-/* What is said to other clients, and what to those that may say XCLIENT. */
-static void make_rules(struct edge *edge)
-{
-	const struct setup *setup = edge->setup;
-	for (unsigned i = 0; i < 2; i++)
-		edge->rules[i] = (struct dialogue_limits){
-			.size_max = setup->limits.size_max,
-			.recipients_max = setup->limits.recipients_max,
-			.errors_max = setup->limits.errors_max,
-			.commands_max = setup->limits.commands_max,
-			.junk_max = setup->limits.junk_max,
-			.mails_max = setup->limits.mails_max,
-			.offers_tls = edge->tls_context != NULL,
-			.requires_tls = setup->tls.is_required,
-			.offers_xclient = i == 1,
-			.hostname = setup->front.hostname,
-		};
 }
 
 /* Behind this nothing is opened by name. */
 static int open_files(struct edge *edge)
 {
-	const struct setup *setup = edge->setup;
+	const struct edge_rules *rules = edge->rules;
+	const struct edge_protocol *protocol = edge->protocol;
 	struct keys_error error;
-	int ret = 0;
-	if (setup->trust.users[0] != '\0')
-		ret = users_open(setup->trust.users, &edge->users);
-	if (ret != 0) {
-		log_error(context, "recipients not opened, path=%s (%s)", setup->trust.users,
-			  users_strerror(ret));
-		return EX_NOINPUT;
-	}
-	if (setup->tls.certificate_count > 0)
-		ret = tls_context_new(setup->tls.chains, edge->start->keyholder_fd,
-				      &edge->tls_context, &error);
-	if (ret != 0) {
-		log_error(context, "certificate not taken, path=%s (%s)", error.path, error.reason);
-		return EX_CONFIG;
-	}
-	return EX_OK;
+	int status = protocol->open_files != NULL ? protocol->open_files(edge) : EX_OK;
+	if (status != EX_OK || rules->certificate_count == 0)
+		return status;
+	if (tls_context_new(rules->chains, edge->start->keyholder_fd, &edge->tls_context, &error) ==
+	    0)
+		return EX_OK;
+	log_error(protocol->context, "certificate not taken, path=%s (%s)", error.path,
+		  error.reason);
+	return EX_CONFIG;
 }
 
 static void init_timer(struct edge *edge, uv_timer_t *timer)
 {
 	uv_timer_init(&edge->loop, timer); /* cannot fail */
 	timer->data = edge;
-}
-
-static int open_forward(struct edge *edge)
-{
-	const struct setup *setup = edge->setup;
-	const struct callforward_setup forward = {
-		.hop = &setup->trust.forward,
-		.is_lmtp = setup_asks_sink(setup) && setup->sink.kind == SETUP_SINK_LMTP,
-		.proxy_version = setup_asks_sink(setup) ? setup_proxy_version(&setup->sink) : 0,
-		.hostname = setup->front.hostname,
-		.timeout_ms = setup->trust.forward_timeout_ms,
-		.valid_ms = setup->trust.forward_cache_ms,
-		.refused_ms = setup->trust.forward_cache_ms / FORWARD_REFUSED_SHARE,
-	};
-	return callforward_new(&edge->loop, &forward, &edge->forward);
 }
 
 static int open_handles(struct edge *edge)
@@ -265,17 +233,18 @@ static int open_handles(struct edge *edge)
 				 edge, &edge->doors);
 	if (ret == 0)
 		ret = uv_signal_start(&edge->term, term_on_raise, SIGTERM);
-	if (ret == 0 && edge->setup->trust.forward.text[0] != '\0')
-		ret = open_forward(edge);
-	if (ret == 0 && edge->setup->has_zones)
-		ret = uvhandle_open(&edge->uvhandle, &edge->loop, edge->setup->handle.client);
+	if (ret == 0 && edge->protocol->open_handles != NULL)
+		ret = edge->protocol->open_handles(edge);
+	if (ret == 0 && edge->rules->has_zones)
+		ret = uvhandle_open(&edge->uvhandle, &edge->loop, edge->rules->client);
 	return ret;
 }
 
 static void close_handles(struct edge *edge)
 {
 	uvhandle_close(&edge->uvhandle);
-	callforward_close(edge->forward);
+	if (edge->protocol->close_handles != NULL)
+		edge->protocol->close_handles(edge);
 	uv_close((uv_handle_t *)&edge->tick, NULL);
 	uv_close((uv_handle_t *)&edge->drain, NULL);
 	uv_close((uv_handle_t *)&edge->wait, NULL);
@@ -286,8 +255,8 @@ static void close_handles(struct edge *edge)
 /* Until the edge is told to end, and no session is left. */
 static void take_clients(struct edge *edge)
 {
-	log_info(context, "edge ready, edge=%u sessions=%u session_bytes=%zu", edge->start->index,
-		 edge->session_max, arena_stride(edge->arena));
+	log_info(edge->protocol->context, "edge ready, edge=%u sessions=%u session_bytes=%zu",
+		 edge->start->index, edge->session_max, arena_stride(edge->arena));
 	session_take_time(edge, NULL);
 	doors_watch(edge->doors);
 	uv_run(&edge->loop, UV_RUN_DEFAULT);
@@ -298,7 +267,7 @@ static int serve(struct edge *edge)
 	const struct edge_start *start = edge->start;
 	int ret = open_handles(edge);
 	if (ret != 0) {
-		log_error(context, "loop not started (%s)", uv_strerror(ret));
+		log_error(edge->protocol->context, "loop not started (%s)", uv_strerror(ret));
 		return EX_OSERR;
 	}
 	int status = start->confine != NULL ? start->confine(start->context) : EX_OK;
@@ -309,7 +278,7 @@ static int serve(struct edge *edge)
 	close_handles(edge);
 	uv_run(&edge->loop, UV_RUN_DEFAULT);
 	if (status == EX_OK)
-		log_info(context, "edge ended, edge=%u", start->index);
+		log_info(edge->protocol->context, "edge ended, edge=%u", start->index);
 	return status;
 }
 
@@ -319,34 +288,35 @@ static int begin(struct edge *edge)
 	if (ret == 0)
 		ret = uv_loop_init(&edge->loop);
 	if (ret != 0) {
-		log_error(context, "edge not started (%s)", strerror(-ret));
+		log_error(edge->protocol->context, "edge not started (%s)", strerror(-ret));
 		return EX_OSERR;
 	}
 	wheel_init(&edge->wheel, uv_now(&edge->loop));
-	batching_init(&edge->batching, edge->setup->front.batching_ms * UINT64_C(1000000));
+	batching_init(&edge->batching, edge->rules->batching_ms * UINT64_C(1000000));
 	TAILQ_INIT(&edge->sessions);
 	TAILQ_INIT(&edge->waiting);
 	int status = open_files(edge);
-	make_rules(edge);
 	return status == EX_OK ? serve(edge) : status;
 }
 
 int edge_run(const struct edge_start *start)
 {
-	struct edge *edge = calloc(1, sizeof(*edge));
+	struct edge *edge = calloc(1, start->protocol->edge_size);
 	if (edge == NULL)
 		return EX_OSERR;
 	edge->start = start;
-	edge->setup = start->setup;
+	edge->rules = start->rules;
+	edge->protocol = start->protocol;
 	edge->on_event = session_on_event;
 	signal(SIGPIPE, SIG_IGN); /* of a log whose reader has ended */
-	edge->session_max = daemon_share_descriptors(context, OWN_DESCRIPTORS,
-						     start->setup->front.sessions_max);
+	edge->session_max = daemon_share_descriptors(start->protocol->context, OWN_DESCRIPTORS,
+						     start->rules->sessions_max);
 	int status = begin(edge);
 	/* With something in it only when the start has failed; then the process ends anyway. */
 	uv_loop_close(&edge->loop);
 	tls_context_free(edge->tls_context);
-	users_close(edge->users);
+	if (start->protocol->close_files != NULL)
+		start->protocol->close_files(edge);
 	limits_free(edge->limits);
 	arena_free(edge->arena);
 	free(edge);

@@ -1,69 +1,31 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/smtp-front/edge/handout.h"
+#include "integration/mail/base/edge/handout.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "integration/mail/smtp-front/edge/channel.h"
-#include "integration/mail/smtp-front/edge/session.h"
+#include "integration/mail/base/edge/channel.h"
+#include "integration/mail/base/edge/session.h"
 #include "lib/common/log.h"
 #include "lib/process/clock.h"
 
-static const char context[] = "smtp-front";
+/* ---- for the capsule ---- */
 
-/* What the kernel takes for the shortest message: a capsule and its own book-keeping. */
-#define MESSAGE_LEAST 1280
-
-/* ---- the capsule ---- */
-
-static void fill_verdict(const struct session *session, struct capsule *capsule)
+struct session_facts handout_facts(struct session *session)
 {
-	const struct judgement *judgement = &session_far(session)->kept.judgement;
-	capsule->zones[0] = '\0';
-	capsule->header[0] = '\0';
-	if (!session->has_judgement)
-		return;
-	memcpy(capsule->zones, judgement->zones, sizeof(capsule->zones));
-	if (session->facts.action == JUDGE_PREPEND)
-		memcpy(capsule->header, judgement->header, sizeof(capsule->header));
-}
-
-static void fill_tls(const struct session *session, struct capsule *capsule)
-{
-	struct tls_facts facts = { .protocol = "", .cipher = "", .sni = "" };
-	if (session->tls != NULL)
-		tls_facts(session->tls, &facts);
-	snprintf(capsule->tls_protocol, sizeof(capsule->tls_protocol), "%s", facts.protocol);
-	snprintf(capsule->tls_cipher, sizeof(capsule->tls_cipher), "%s", facts.cipher);
-	snprintf(capsule->tls_sni, sizeof(capsule->tls_sni), "%s", facts.sni);
-}
-
-static void fill(struct session *session, struct capsule *capsule)
-{
-	const struct session_kept *kept = &session_far(session)->kept;
 	session_take_time(session->edge, session);
-	capsule->kind = session->banner_ms > 0 ? CAPSULE_TRUSTED : CAPSULE_CONNECTED;
 	session_reckon(session, session->trusted_ms);
-	capsule->facts = session->facts;
-	capsule->facts.bytes_in -= session->in_size;
-	/* One that waits in our own list is not made young by another try. */
-	capsule->queued_at_us =
-		session->phase == SESSION_QUEUED ? session->trusted_ms * 1000 : clock_now_us();
-	capsule->dialogue = session->dialogue;
-	if (session->banner_ms > 0)
-		capsule->recipient = kept->recipient;
-	else
-		memset(&capsule->recipient, 0, sizeof(capsule->recipient));
-	capsule->unread_size = session->in_size;
-	memcpy(capsule->unread, kept->in, session->in_size);
-	fill_verdict(session, capsule);
-	fill_tls(session, capsule);
+	struct session_facts facts = session->facts;
+	facts.bytes_in -= session->in_size;
+	return facts;
+}
+
+uint64_t handout_queued_at_us(const struct session *session)
+{
+	return session->phase == SESSION_QUEUED ? session->trusted_ms * 1000 : clock_now_us();
 }
 
 /* ---- sending ---- */
@@ -75,13 +37,13 @@ static int send_tls(struct session *session)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
 		return -errno;
 	const struct handover_fds fds = { .connection = ends[1], .hold = -1 };
-	int ret = capsule_send(session->edge->start->queue_fd, &session->edge->capsule, &fds);
+	int ret = session->edge->protocol->hand_over(session, &fds);
 	close(ends[1]);
 	if (ret != 0) {
 		close(ends[0]);
 		return ret;
 	}
-	tally_add(session_tally(session), TALLY_HANDED_OVER, 1);
+	session_count(session, EDGE_HANDED_OVER);
 	session_relay(session, ends[0]);
 	return 0;
 }
@@ -92,7 +54,7 @@ static int send_clear(struct session *session)
 	if (session->is_held && pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
 		return -errno;
 	const struct handover_fds fds = { .connection = session->fd, .hold = ends[1] };
-	int ret = capsule_send(session->edge->start->queue_fd, &session->edge->capsule, &fds);
+	int ret = session->edge->protocol->hand_over(session, &fds);
 	if (ends[1] >= 0)
 		close(ends[1]);
 	if (ret != 0) {
@@ -100,7 +62,7 @@ static int send_clear(struct session *session)
 			close(ends[0]);
 		return ret;
 	}
-	tally_add(session_tally(session), TALLY_HANDED_OVER, 1);
+	session_count(session, EDGE_HANDED_OVER);
 	if (ends[0] >= 0)
 		session_hold(session, ends[0]);
 	else
@@ -147,8 +109,8 @@ static bool has_worker(const struct edge *edge)
 {
 	/* In this order: a worker takes its mark away before it takes what is in the queue. */
 	const size_t used = handover_used(edge->start->queue_fd);
-	return used <
-	       (size_t)scoreboard_count(edge->start->scoreboard, SCOREBOARD_IDLE) * MESSAGE_LEAST;
+	const size_t idle_count = scoreboard_count(edge->start->scoreboard, SCOREBOARD_IDLE);
+	return used < idle_count * edge->protocol->message_least;
 }
 
 /* Before a worker has it, which says whether there was a mail. */
@@ -168,7 +130,6 @@ static bool try_to_part(struct session *session)
 	session->lacks_share = !take_share(session);
 	if (session->lacks_share)
 		return false;
-	fill(session, &edge->capsule);
 	propose(session);
 	int ret = session->tls != NULL ? send_tls(session) : send_clear(session);
 	if (ret == 0)
@@ -178,9 +139,9 @@ static bool try_to_part(struct session *session)
 	session->is_held = false;
 	if (is_for_now(edge, ret))
 		return false;
-	log_error(context, "session not handed over, edge=%u (%s)", edge->start->index,
-		  capsule_strerror(ret));
-	session_refuse(session, DIALOGUE_BUSY, "error");
+	log_error(edge->protocol->context, "session not handed over, edge=%u (%s)",
+		  edge->start->index, edge->protocol->strerror(ret));
+	session_refuse(session, EDGE_BUSY, "error");
 	return true;
 }
 
@@ -235,7 +196,7 @@ void handout_leave(struct session *session)
 {
 	struct edge *edge = session->edge;
 	TAILQ_REMOVE(&edge->waiting, session, waiting);
-	tally_set(session_tally(session), TALLY_PARKED, --edge->waiting_count);
+	edge->protocol->set(edge, EDGE_PARKED, --edge->waiting_count);
 	if (edge->waiting_count == 0)
 		mark_waiting(edge, false);
 	watch_queue(edge);
@@ -283,11 +244,11 @@ void handout_drain(struct edge *edge)
 static void put_off(struct session *session)
 {
 	bool is_share = session->lacks_share;
-	tally_add(session_tally(session), is_share ? TALLY_SHARE_REFUSED : TALLY_QUEUE_REFUSED, 1);
+	session_count(session, is_share ? EDGE_SHARE_REFUSED : EDGE_QUEUE_REFUSED);
 	if (is_share)
-		session_refuse(session, DIALOGUE_LIMITED, "limited");
+		session_refuse(session, EDGE_LIMITED, "limited");
 	else
-		session_refuse(session, DIALOGUE_BUSY, "busy");
+		session_refuse(session, EDGE_BUSY, "busy");
 }
 
 /* There is a worker for it, which others on their way may have taken for theirs. */
@@ -301,17 +262,16 @@ static bool is_next(const struct session *session)
 static void wait_for_worker(struct session *session)
 {
 	struct edge *edge = session->edge;
-	tally_add(session_tally(session),
-		  session->lacks_share ? TALLY_SHARE_FULL : TALLY_QUEUE_FULL, 1);
-	if (edge->setup->front.at_capacity == SETUP_REFUSE && !is_next(session)) {
+	session_count(session, session->lacks_share ? EDGE_SHARE_FULL : EDGE_QUEUE_FULL);
+	if (edge->rules->refuses_at_capacity && !is_next(session)) {
 		put_off(session);
 		return;
 	}
 	session_enter(session, SESSION_QUEUED);
 	channel_watch(session, 0);
-	session_set_timer(session, edge->setup->front.queue_timeout_ms);
+	session_set_timer(session, edge->rules->queue_timeout_ms);
 	TAILQ_INSERT_TAIL(&edge->waiting, session, waiting);
-	tally_set(session_tally(session), TALLY_PARKED, ++edge->waiting_count);
+	edge->protocol->set(edge, EDGE_PARKED, ++edge->waiting_count);
 	mark_waiting(edge, true);
 	watch_queue(edge);
 }
@@ -321,7 +281,7 @@ void handout_join(struct session *session)
 	struct edge *edge = session->edge;
 	/* Bytes that were read cannot be given to an unmodified smtpd. */
 	if (session->banner_ms == 0 && session->in_size > 0) {
-		session_refuse(session, DIALOGUE_EARLY_INPUT, "early");
+		session_refuse(session, EDGE_EARLY_INPUT, "early");
 		return;
 	}
 	if (session->trusted_ms == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/smtp-front/edge/session.h"
+#include "integration/mail/base/edge/session.h"
 
 #include <assert.h>
 #include <netinet/in.h>
@@ -8,13 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "integration/mail/smtp-front/facts/account.h"
-#include "integration/mail/smtp-front/recipients/callforward.h"
-#include "integration/mail/smtp-front/edge/channel.h"
-#include "integration/mail/smtp-front/edge/edge_log.h"
-#include "integration/mail/smtp-front/edge/greeting.h"
-#include "integration/mail/smtp-front/edge/handout.h"
-#include "integration/mail/smtp-front/edge/talk.h"
+#include "integration/mail/base/edge/channel.h"
+#include "integration/mail/base/edge/edge_log.h"
+#include "integration/mail/base/edge/exchange.h"
+#include "integration/mail/base/edge/greeting.h"
+#include "integration/mail/base/edge/handout.h"
 
 /* For a client to take our last words, and to say its own. */
 #define LINGER_MS	 1000
@@ -28,14 +26,6 @@
 /* Stress is over when there are so many per cent of sessions less. */
 #define STRESS_STEP 10
 
-const struct dialogue_limits *session_rules(const struct session *session)
-{
-	struct edge *edge = session->edge;
-	struct dialogue_limits *rules = &edge->rules[session->facts.is_xclient ? 1 : 0];
-	rules->withheld = hopstate_lacks(edge->start->hop);
-	return rules;
-}
-
 /* ---- phases ---- */
 
 #define TO(phase) (1U << SESSION_##phase)
@@ -45,7 +35,7 @@ static const struct phase {
 	bool has_timer; /* else none runs on into it */
 } phases[SESSION_PHASE_COUNT] = {
 	[SESSION_PROXY] = { TO(PAUSE) | TO(TALK) | TO(CLOSED), true },
-	[SESSION_PAUSE] = { TO(TALK) | TO(QUEUED) | TO(HELD) | TO(CLOSED), true },
+	[SESSION_PAUSE] = { TO(TALK) | TO(TLS) | TO(QUEUED) | TO(HELD) | TO(CLOSED), true },
 	[SESSION_TALK] = { TO(TALK) | TO(PAUSE) | TO(ASKED) | TO(TLS) | TO(TARPIT) | TO(QUEUED) |
 				   TO(RELAYED) | TO(HELD) | TO(LINGER) | TO(CLOSED),
 			   true },
@@ -67,7 +57,7 @@ static void leave_phase(struct session *session)
 		greeting_cancel(session);
 		break;
 	case SESSION_ASKED:
-		callforward_cancel(&session->wait);
+		session->edge->protocol->cancel(session);
 		break;
 	case SESSION_QUEUED:
 		handout_leave(session);
@@ -98,30 +88,35 @@ void session_take_time(struct edge *edge, struct session *session)
 	edge->cpu_ns = now_ns;
 }
 
+void session_take_event_time(struct session *session)
+{
+	session_take_time(session->edge, session->phase == SESSION_CLOSED ? NULL : session);
+}
+
 /* ---- times ---- */
 
 void session_set_timer(struct session *session, uint64_t ms)
 {
-	const struct setup_limits *limits = &session->edge->setup->limits;
+	const struct edge_rules *rules = session->edge->rules;
 	uint64_t due_ms = session_now(session) + ms;
-	uint64_t end_ms = session->accepted_ms + limits->session_timeout_ms;
-	if (limits->session_timeout_ms > 0 && due_ms > end_ms)
+	uint64_t end_ms = session->accepted_ms + rules->session_timeout_ms;
+	if (rules->session_timeout_ms > 0 && due_ms > end_ms)
 		due_ms = end_ms;
 	wheel_set(&session->edge->wheel, &session->timer, due_ms);
 }
 
 void session_set_short_timer(struct session *session, uint64_t ms)
 {
-	uint64_t stress_ms = session->edge->setup->limits.stress_timeout_ms;
+	uint64_t stress_ms = session->edge->rules->stress_timeout_ms;
 	session_set_timer(session, session->edge->is_stressed && stress_ms < ms ? stress_ms : ms);
 }
 
 /* Not from when the last byte came: that would let a byte a minute wait for ever. */
 void session_set_command_timer(struct session *session)
 {
-	const struct setup_limits *limits = &session->edge->setup->limits;
+	const struct edge_rules *rules = session->edge->rules;
 	uint64_t timeout_ms =
-		session->edge->is_stressed ? limits->stress_timeout_ms : limits->command_timeout_ms;
+		session->edge->is_stressed ? rules->stress_timeout_ms : rules->command_timeout_ms;
 	uint64_t passed_ms = session_now(session) - session->since_ms;
 	session_set_timer(session, passed_ms < timeout_ms ? timeout_ms - passed_ms : 1);
 }
@@ -137,7 +132,7 @@ static void hurry(struct session *session)
 /* A session that waits already is as short of time as one that comes. */
 static void look_for_stress(struct edge *edge)
 {
-	unsigned share = edge->setup->limits.stress_share;
+	unsigned share = edge->rules->stress_share;
 	uint64_t used = (uint64_t)edge->session_count * 100;
 	bool was_stressed = edge->is_stressed;
 	unsigned border = was_stressed && share > STRESS_STEP ? share - STRESS_STEP : share;
@@ -167,40 +162,21 @@ void session_reckon(struct session *session, uint64_t end_ms)
 	facts->edge_cpu_us = session->cpu_ns / 1000;
 }
 
-static void log_account(struct session *session, const char *end)
+static void log_end(struct session *session, const char *end)
 {
-	const struct dialogue *dialogue = &session->dialogue;
-	uint64_t now_ms = session_now(session);
-	struct tls_facts tls = { .protocol = "" };
-	if (session->tls != NULL && dialogue->is_tls)
-		tls_facts(session->tls, &tls);
-	session_reckon(session, now_ms);
-	account_log(&(struct account){
-		.facts = session->facts,
-		.by = "edge",
-		.end = end,
-		.zones = session->has_judgement ? session_far(session)->kept.judgement.zones : "",
-		.tls = tls.protocol,
-		.helo = dialogue->helo,
-		.sender = session->sender,
-		.recipient = session->recipient,
-		.command_count = dialogue->command_count,
-		.queue_us = between(session->trusted_ms, now_ms) * 1000,
-	});
+	session_reckon(session, session_now(session));
+	session->edge->protocol->log_end(session, end);
 }
 
 static void count_end(struct session *session)
 {
-	struct tally *tally = session_tally(session);
 	if (session->is_flood)
 		return;
-	/* One with a valid recipient has waited for a worker, and is counted there. */
+	/* One that has proved something has waited for a worker, and is counted there. */
 	if (session->trusted_ms > 0)
 		return;
-	if (session->facts.refused_count > 0)
-		tally_add(tally, TALLY_BOUNCED, 1);
-	else
-		tally_add(tally, TALLY_UNFINISHED, 1);
+	session_count(session, session->facts.refused_count > 0 ? EDGE_ENDED_BOUNCED
+								: EDGE_ENDED_UNFINISHED);
 }
 
 /* ---- an end ---- */
@@ -221,6 +197,13 @@ static void poll_on_close(uv_handle_t *handle)
 	release(handle->data);
 }
 
+void session_leave_limits(struct session *session)
+{
+	if (session->is_counted)
+		limits_leave(session->edge->limits, &session->facts.client_ip);
+	session->is_counted = false;
+}
+
 /* It is no session any more but for its slot. */
 static void leave(struct session *session)
 {
@@ -228,11 +211,10 @@ static void leave(struct session *session)
 	session_enter(session, SESSION_CLOSED);
 	if (session->is_held)
 		limits_release(edge->limits, &session->facts.client_ip);
-	if (session->is_counted)
-		limits_leave(edge->limits, &session->facts.client_ip);
+	session_leave_limits(session);
 	TAILQ_REMOVE(&edge->sessions, session, link);
 	edge->session_count--;
-	tally_set(edge->start->tally, TALLY_SESSIONS, edge->session_count);
+	edge->protocol->set(edge, EDGE_SESSIONS, edge->session_count);
 	look_for_stress(edge);
 	if (edge->is_draining && edge->session_count == 0)
 		uv_stop(&edge->loop);
@@ -258,7 +240,7 @@ void session_end(struct session *session, const char *end)
 	session_take_time(session->edge, session);
 	count_end(session);
 	if (!session->is_flood || edge_log_takes_flood(session->edge))
-		log_account(session, end);
+		log_end(session, end);
 	session_part(session);
 }
 
@@ -269,7 +251,7 @@ static void relay_on_done(struct relay *relay, int status)
 	struct session *session = relay->context;
 	struct edge *edge = session->edge;
 	(void)status; /* what has happened is in the worker's line */
-	tally_set(edge->start->tally, TALLY_RELAYED, --edge->relayed_count);
+	edge->protocol->set(edge, EDGE_RELAYED, --edge->relayed_count);
 	leave(session);
 	release(session);
 	handout_drain(edge);
@@ -278,14 +260,12 @@ static void relay_on_done(struct relay *relay, int status)
 void session_relay(struct session *session, int worker_fd)
 {
 	struct edge *edge = session->edge;
-	const struct setup *setup = edge->setup;
 	struct relay_start start = {
 		.loop = &edge->loop,
 		.tls = session->tls,
 		.client_fd = session->fd,
 		.worker_fd = worker_fd,
-		.idle_ms = setup->limits.command_timeout_ms + setup->limits.data_timeout_ms +
-			   setup->sink.timeout_ms + RELAY_MORE_MS,
+		.idle_ms = edge->rules->worker_silence_ms + RELAY_MORE_MS,
 		.done = relay_on_done,
 		.context = session,
 	};
@@ -296,7 +276,7 @@ void session_relay(struct session *session, int worker_fd)
 	relay_begin(&session_far(session)->relay, &start);
 	session->tls = NULL;
 	session->fd = -1;
-	tally_set(edge->start->tally, TALLY_RELAYED, ++edge->relayed_count);
+	edge->protocol->set(edge, EDGE_RELAYED, ++edge->relayed_count);
 }
 
 /* ---- in the clear, with a worker ---- */
@@ -307,7 +287,7 @@ static void let_go(struct session *session)
 	struct session_hold *hold = &session_far(session)->hold;
 	uv_close((uv_handle_t *)&hold->poll, poll_on_close);
 	close(hold->fd);
-	tally_set(edge->start->tally, TALLY_HELD, --edge->held_count);
+	edge->protocol->set(edge, EDGE_HELD, --edge->held_count);
 	leave(session);
 }
 
@@ -342,7 +322,7 @@ void session_hold(struct session *session, int hold_fd)
 	hold->fd = hold_fd;
 	hold->poll.data = session;
 	uv_poll_start(&hold->poll, UV_READABLE, hold_on_event);
-	tally_set(edge->start->tally, TALLY_HELD, ++edge->held_count);
+	edge->protocol->set(edge, EDGE_HELD, ++edge->held_count);
 }
 
 void session_forget_held(struct edge *edge)
@@ -396,10 +376,10 @@ static void do_next(struct session *session)
 		channel_watch(session, UV_READABLE | (session->tls != NULL ? session->want : 0));
 		return;
 	case NEXT_TLS:
-		talk_begin_handshake(session);
+		exchange_begin_handshake(session);
 		return;
 	case NEXT_ASK:
-		talk_ask(session);
+		session->edge->protocol->ask(session);
 		return;
 	case NEXT_JUDGE:
 		greeting_judge_again(session);
@@ -432,17 +412,23 @@ void session_settle(struct session *session)
 	}
 }
 
-void session_refuse(struct session *session, enum dialogue_refusal refusal, const char *end)
+/* A word in the clear would be none to a client that begins with the handshake. */
+static bool can_hear(const struct session *session)
+{
+	/* Replies that it does not take are not to be cut by another. */
+	return session->out_size == 0 && (!session->begins_with_tls || session->tls != NULL);
+}
+
+void session_refuse(struct session *session, enum edge_refusal refusal, const char *end)
 {
 	struct edge *edge = session->edge;
+	char text[EDGE_REPLY_MAX];
 	edge->out_size = 0;
-	/* Replies that it does not take are not to be cut by another. */
-	if (session->out_size > 0) {
+	if (!can_hear(session)) {
 		session_end(session, end);
 		return;
 	}
-	dialogue_refuse(&session->dialogue, session_rules(session), refusal, &edge->event);
-	channel_say(session, edge->event.reply, edge->event.reply_size);
+	channel_say(session, text, edge->protocol->refuse(edge, session, refusal, text));
 	session_enter(session, SESSION_TALK);
 	session->end = end;
 	session->next = NEXT_LINGER;
@@ -461,7 +447,7 @@ static void on_writable(struct session *session)
 	else if (status == CHANNEL_BROKEN)
 		session_end(session, "reset");
 	else if (session->next == NEXT_TALK)
-		talk_resume(session);
+		exchange_resume(session);
 	else
 		do_next(session);
 }
@@ -477,10 +463,10 @@ static void dispatch(struct session *session)
 		if (session->out_size > 0)
 			on_writable(session);
 		else
-			talk_on_event(session);
+			exchange_on_event(session);
 		return;
 	case SESSION_TLS:
-		talk_on_handshake(session);
+		exchange_on_handshake(session);
 		return;
 	case SESSION_LINGER:
 		on_linger(session);
@@ -500,22 +486,23 @@ void session_on_event(uv_poll_t *poll, int status, int events)
 		session_end(session, session->phase == SESSION_LINGER ? session->end : "reset");
 	else
 		dispatch(session);
-	session_take_time(edge, session->phase == SESSION_CLOSED ? NULL : session);
+	session_take_event_time(session);
 }
 
 static void on_timer(struct session *session)
 {
 	const bool is_tls = session->phase == SESSION_TLS;
-	tally_add(session_tally(session), TALLY_TIMEOUTS,
-		  is_tls || session->phase == SESSION_TALK ? 1 : 0);
-	tally_add(session_tally(session), TALLY_TLS_FAILED, is_tls ? 1 : 0);
+	if (is_tls || session->phase == SESSION_TALK)
+		session_count(session, EDGE_TIMEOUT);
+	if (is_tls)
+		session_count(session, EDGE_TLS_FAILED);
 	switch (session->phase) {
 	case SESSION_PROXY:
 	case SESSION_PAUSE:
 		greeting_on_timer(session);
 		return;
 	case SESSION_TALK:
-		session_refuse(session, DIALOGUE_TIMED_OUT, "timeout");
+		session_refuse(session, EDGE_TIMED_OUT, "timeout");
 		return;
 	case SESSION_TARPIT:
 		session_enter(session, SESSION_TALK);
@@ -543,7 +530,7 @@ void session_run_timers(struct edge *edge)
 		struct session *session =
 			(struct session *)(void *)((char *)entry - offsetof(struct session, timer));
 		on_timer(session);
-		session_take_time(edge, session->phase == SESSION_CLOSED ? NULL : session);
+		session_take_event_time(session);
 	}
 }
 
@@ -574,11 +561,11 @@ static int64_t since_1970_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-void session_open(struct edge *edge, int fd, const struct sockaddr *peer)
+void session_open(struct edge *edge, int fd, const struct sockaddr *peer, bool begins_with_tls)
 {
 	struct session *session = arena_take(edge->arena);
 	int on = 1;
-	memset(session, 0, sizeof(*session));
+	memset(session, 0, edge->protocol->near_size);
 	session->edge = edge;
 	session->fd = fd;
 	session->facts.id = edge->next_id++ & ID_MASK;
@@ -586,7 +573,9 @@ void session_open(struct edge *edge, int fd, const struct sockaddr *peer)
 	session->accepted_ms = uv_now(&edge->loop);
 	session->since_ms = session->accepted_ms;
 	session->end = "";
-	dialogue_init(&session->dialogue);
+	session->begins_with_tls = begins_with_tls;
+	if (edge->protocol->open != NULL)
+		edge->protocol->open(session);
 	if (uv_poll_init(&edge->loop, &session->poll, fd) != 0) {
 		arena_give_back(edge->arena, session);
 		close(fd);
@@ -599,9 +588,9 @@ void session_open(struct edge *edge, int fd, const struct sockaddr *peer)
 	take_addresses(session, peer);
 	TAILQ_INSERT_TAIL(&edge->sessions, session, link);
 	edge->session_count++;
-	tally_set(edge->start->tally, TALLY_SESSIONS, edge->session_count);
+	edge->protocol->set(edge, EDGE_SESSIONS, edge->session_count);
 	look_for_stress(edge);
 	edge->out_size = 0;
 	greeting_begin(session);
-	session_take_time(edge, session->phase == SESSION_CLOSED ? NULL : session);
+	session_take_event_time(session);
 }

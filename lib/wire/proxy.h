@@ -4,7 +4,7 @@
 /*
  * proxy.h - the header by which a load balancer names its client (PROXY, versions 1 and 2).
  *
- * Flow: the first bytes of a connection that must begin so (edge.c) -> proxy_parse() -> the
+ * Flow: the first bytes of a connection that must begin so (greeting.c) -> proxy_parse() -> the
  *       client's address, about which libdnsblv6 is asked. The other way round, proxy_make() -> the
  *       first bytes to a next hop that is told so (remote_smtp.c, hop.c).
  *

@@ -4,14 +4,17 @@
 /*
  * edge_parts.h - what an edge and its sessions are made of.
  *
- * Flow: edge.c makes the one, session.c the others; channel.c, greeting.c, talk.c and handout.c
- *       work on them. For these alone.
+ * Flow: edge.c makes the one, session.c the others; channel.c, greeting.c, exchange.c, handout.c
+ *       and the server's own functions (edge_protocol.h) work on them. For these alone.
  *
  * A session has a near part, which is resident as long as it is open, and a far part, whose
  * pages are written to when there is something to keep: half a command, replies that the
  * client does not take, the words of a verdict, the relay of a TLS session. While an event is
  * dealt with, bytes are in the edge's own buffers; channel_load() and channel_store() are the way
  * between.
+ *
+ * What a server may write: next, end, since_ms, trusted_ms, is_skipping, skip_count, has_paused and
+ * facts of a session, and the edge's in_start. All else it reads.
  */
 
 #include <stdbool.h>
@@ -21,19 +24,16 @@
 #include <uv.h>
 
 #include "integration/common/uvhandle.h"
+#include "integration/mail/base/edge/edge_start.h"
+#include "integration/mail/base/edge/session_facts.h"
 #include "integration/mail/base/loop/arena.h"
-#include "integration/mail/smtp-front/recipients/callforward.h"
-#include "integration/mail/smtp-front/handover/capsule.h"
-#include "lib/smtp/dialogue.h"
-#include "integration/mail/smtp-front/edge/edge_start.h"
 #include "integration/mail/base/loop/batching.h"
 #include "integration/mail/base/loop/limits.h"
-#include "lib/process/doors.h"
-#include "lib/process/ration.h"
+#include "integration/mail/base/loop/wheel.h"
 #include "integration/mail/base/tls/relay.h"
 #include "integration/mail/base/tls/tls.h"
-#include "integration/mail/base/users/users.h"
-#include "integration/mail/base/loop/wheel.h"
+#include "lib/process/doors.h"
+#include "lib/process/ration.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -42,18 +42,14 @@ extern "C" {
 /* Above the longest command and the longest PROXY header; what is pipelined goes into a capsule. */
 #define EDGE_IN_SIZE 2048
 /* Replies of a pipelined group: as long as one more fits, the next command is looked at. */
-#define EDGE_OUT_SIZE (2 * DIALOGUE_REPLY_MAX)
-/* Bytes of an address that are kept for the session's line. */
-#define EDGE_PATH_SIZE 80
-
-struct edge;
+#define EDGE_OUT_SIZE (2 * EDGE_REPLY_MAX)
 
 /* What a session waits for. It begins in the first; session_enter() moves it. */
 enum session_phase {
 	SESSION_PROXY,	 /* the header of a balancer */
 	SESSION_PAUSE,	 /* the end of the pause, or a verdict; nothing was said */
 	SESSION_TALK,	 /* a command, or that the client takes its replies */
-	SESSION_ASKED,	 /* the next hop, which was asked about a recipient */
+	SESSION_ASKED,	 /* the answer of another process, which was asked about it */
 	SESSION_TLS,	 /* the handshake */
 	SESSION_TARPIT,	 /* the time at which it may have its refusal */
 	SESSION_QUEUED,	 /* an idle worker, or its network's share of workers */
@@ -67,9 +63,9 @@ enum session_phase {
 /* What follows when all replies have gone out. */
 enum session_next {
 	NEXT_TALK,   /* the next command */
-	NEXT_TLS,    /* the handshake */
-	NEXT_ASK,    /* the next hop's word about a recipient */
-	NEXT_JUDGE,  /* the verdict about the client that XCLIENT has named */
+	NEXT_TLS,    /* the handshake; what the client has sent ahead of it must be refused */
+	NEXT_ASK,    /* another's word about it, of the server's ask() */
+	NEXT_JUDGE,  /* the verdict about facts.client_ip, which was named in place of the first */
 	NEXT_QUEUE,  /* the hand-over */
 	NEXT_LINGER, /* the end, of which the client did not know */
 	NEXT_CLOSE,  /* the end that it asked for */
@@ -97,43 +93,36 @@ struct session {
 	bool is_judging;       /* judge_id is open */
 	bool is_early;	       /* spoke before the banner, and was let */
 	bool is_ended;	       /* the client sends nothing more */
-	bool is_skipping;      /* the rest of a line that is too long */
 	bool is_flood;	       /* beyond a limit: not each has a line in the log */
+	bool is_skipping;      /* the rest of a line that is too long */
 	bool is_delayed;       /* what is to be said waits for the tarpit */
 	bool has_judgement;    /* the far part has it, as it is not JUDGE_PASS */
 	bool has_refusal_line; /* in the log; others share what lines there may be */
+	bool begins_with_tls;  /* of such a place: nothing may be said in the clear */
 
 	struct session_facts facts; /* its times and cpu are reckoned when they are told */
 	uint64_t judge_id;
-	struct callforward_wait wait; /* in SESSION_ASKED */
 	/* By the loop's clock; 0: not yet. */
 	uint64_t accepted_ms;
 	uint64_t verdict_ms;
-	uint64_t banner_ms; /* later verdicts are a matter of XCLIENT */
+	uint64_t banner_ms; /* later verdicts are about another client, which this one has named */
 	uint64_t trusted_ms;
 	uint64_t since_ms; /* when the command that is waited for was begun to be */
 	uint64_t cpu_ns;
-	uint64_t skip_count;   /* bytes of a line or a chunk that were thrown away */
-	uint64_t swallow_size; /* bytes of a refused chunk that are still to come */
-	struct tls *tls;       /* NULL: in the clear */
-	uint16_t in_size;      /* bytes in the far part */
+	uint64_t skip_count; /* bytes that were thrown away: of a long line, or behind the end */
+	struct tls *tls;     /* NULL: in the clear */
+	uint16_t in_size;    /* bytes in the far part */
 	uint16_t out_start;
 	uint16_t out_size;
-	uint16_t late_size;	     /* of what is said behind a chunk that is swallowed */
-	char sender[EDGE_PATH_SIZE]; /* the last that were named, for the log */
-	char recipient[EDGE_PATH_SIZE];
-	struct dialogue dialogue;
 };
 
 TAILQ_HEAD(session_list, session);
 
+/* A page: all that most sessions have that need any. */
 struct session_kept {
-	/* A page: all that most sessions have that need any. */
 	uint8_t in[EDGE_IN_SIZE];
 	struct judgement judgement;
 	char out[EDGE_OUT_SIZE];
-	struct recipient recipient; /* the one that proved it */
-	char late[REPLY_LINE_MAX + 2];
 };
 
 /* The reading end of the pipe of handover.h. */
@@ -153,7 +142,8 @@ struct session_far {
 
 struct edge {
 	const struct edge_start *start;
-	const struct setup *setup;
+	const struct edge_rules *rules;
+	const struct edge_protocol *protocol;
 	uv_poll_cb on_event; /* of a session */
 	uv_loop_t loop;
 	struct doors *doors;
@@ -167,10 +157,7 @@ struct edge {
 	struct arena *arena;
 	struct limits *limits;
 	struct wheel wheel;
-	struct users *users;		 /* NULL: the next hop is asked */
-	struct callforward *forward;	 /* NULL: users are */
-	struct tls_context *tls_context; /* NULL: not offered */
-	struct dialogue_limits rules[2]; /* without and with XCLIENT */
+	struct tls_context *tls_context; /* NULL: there is no certificate */
 	struct session_list sessions;
 	struct session_list waiting; /* for a worker, the one that has waited longest first */
 	unsigned session_max;
@@ -196,9 +183,7 @@ struct edge {
 	size_t in_end;
 	char out[EDGE_OUT_SIZE];
 	size_t out_size;
-	struct dialogue_event event;
 	struct judgement judgement;
-	struct capsule capsule;
 };
 
 /* The loop's clock. */
@@ -212,9 +197,9 @@ static inline struct session_far *session_far(const struct session *session)
 	return (struct session_far *)arena_far(session->edge->arena, session);
 }
 
-static inline struct tally *session_tally(const struct session *session)
+static inline void session_count(const struct session *session, enum edge_event event)
 {
-	return session->edge->start->tally;
+	session->edge->protocol->count(session->edge, event);
 }
 
 #ifdef __cplusplus

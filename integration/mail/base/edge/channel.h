@@ -4,14 +4,14 @@
 /*
  * channel.h - bytes from and to the client of a session, in the clear or by TLS.
  *
- * Flow: session.c has an event -> channel_load(), channel_read() -> talk.c takes commands out of
+ * Flow: session.c has an event -> channel_load(), channel_read() -> the server takes commands out of
  *       edge->in and says replies -> channel_flush(), channel_store().
  *
  * While replies are waiting that the client does not take, nothing is read and no command is
  * looked at: so a buffer of fixed size is enough, whatever a client does.
  */
 
-#include "integration/mail/smtp-front/edge/edge_parts.h"
+#include "integration/mail/base/edge/edge_parts.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,6 +30,8 @@ void channel_load(struct session *session);
 void channel_store(struct session *session);
 /* To the end of edge->in; CHANNEL_NOTHING also when that is full. */
 enum channel_status channel_read(struct session *session);
+/* So many bytes at most. */
+enum channel_status channel_read_some(struct session *session, size_t size_max);
 
 /* Behind what is to be said already; there is room for it. */
 void channel_say(struct session *session, const char *text, size_t size);

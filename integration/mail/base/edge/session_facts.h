@@ -4,8 +4,8 @@
 /*
  * session_facts.h - what an edge has found out about a session, and a worker and the log repeat.
  *
- * Flow: session.c begins it, greeting.c and talk.c fill it in -> into the session's line
- *       (account.h), or into a capsule (capsule.h) -> visit.c adds its own part -> the line.
+ * Flow: session.c begins it, greeting.c and the server's own commands fill it in -> into the
+ *       session's line, or into a capsule for a worker, which adds its own part -> the line.
  *
  * A plain value, copied whole from one to the next.
  */
@@ -20,13 +20,15 @@
 extern "C" {
 #endif
 
+#define SESSION_ID_SIZE 13 /* 12 hexadecimal digits and a NUL */
+
 struct session_facts {
 	uint64_t id;
 	struct dnsblv6_ip client_ip;
 	struct dnsblv6_ip local_ip; /* that the client has connected to */
 	uint16_t client_port;
 	uint16_t local_port;
-	unsigned refused_count; /* recipients, of all transactions */
+	unsigned refused_count; /* recipients, or logins: what a session has to bring */
 	int64_t accepted_at_ms; /* since 1970 */
 	bool is_xclient;	/* may say XCLIENT: of the client that it first came from */
 	bool is_exempt;		/* own networks: no pause, and no blacklist was to be asked */
@@ -41,6 +43,9 @@ struct session_facts {
 	uint64_t dialogue_ms; /* banner to trust, or to the end */
 	uint64_t edge_cpu_us;
 };
+
+/* The id as every line of the session has it. Returns ret_text, of SESSION_ID_SIZE bytes. */
+const char *session_facts_format_id(uint64_t session_id, char *ret_text);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * edge_rules.h - what a server's configuration says to its edges.
+ *
+ * Flow: the server's setup -> its edge_rules, made before edge_run() -> all parts of an edge, which
+ *       read them and change nothing.
+ *
+ * A plain value. Pointers are borrowed until edge_run() returns. Times are in milliseconds, and 0
+ * is "none" or "no limit" but where something else is said.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "integration/common/judge.h"
+#include "integration/common/networks.h"
+#include "integration/mail/base/tls/keys.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct edge_rules {
+	unsigned sessions_max; /* of an edge; fewer where there are no descriptors for them */
+	unsigned edges;	       /* that the server has; never 0 */
+	unsigned batching_ms;  /* rests of a busy edge */
+	unsigned drain_ms;     /* for sessions that are open at SIGTERM */
+
+	/* Networks. */
+	const struct networks *proxy;	  /* clients that must send a PROXY header first */
+	const struct networks *xclient;	  /* clients that may name others; NULL: none */
+	const struct networks *unlimited; /* clients that the limits are not for */
+	unsigned prefix_ipv4;		  /* bits of the prefix that is counted for */
+	unsigned prefix_ipv6;
+	unsigned prefix_ipv6_site; /* of the site that has it; 0: sites are not counted */
+	unsigned site_multiple;	   /* it may have so many times as much; never 0 */
+	unsigned connections_max;  /* open at once, of a prefix, in one edge */
+	unsigned workers_max;	   /* at a time, of a prefix, of all edges */
+	unsigned rate_max;	   /* new in a minute, of a prefix, in one edge */
+
+	/* Before the banner. */
+	unsigned greet_pause_ms; /* silence; with TLS from the start the client may break it */
+	unsigned
+		greet_cache_ms; /* so long it is spared clients that a worker has praised; 0: never */
+	bool refuses_early;	/* a client that breaks it; else that is noted */
+	bool has_zones;		/* the library is started, and the judge's client may be called */
+	const struct judge *judge; /* exempts own networks also without zones */
+	struct dnsblv6 *client;	   /* the judge's */
+
+	/* Dialogues. */
+	unsigned command_timeout_ms; /* never 0 */
+	unsigned stress_timeout_ms;  /* instead of it, when under stress */
+	unsigned stress_share;	     /* per cent of sessions_max from which on it is stress */
+	unsigned session_timeout_ms; /* all of it in the edge */
+	unsigned tarpit_ms;	     /* pause before each refusal */
+
+	/* Workers. */
+	bool refuses_at_capacity;   /* with no worker idle at once; else after queue_timeout_ms */
+	unsigned queue_timeout_ms;  /* never 0 */
+	unsigned worker_silence_ms; /* the longest of a worker that lives: for relays; never 0 */
+
+	/* TLS. */
+	unsigned certificate_count; /* 0: there is none */
+	const struct keys_chains *chains;
+	uint32_t
+		tls_places; /* bit i: clients of place i begin with the handshake, no word before */
+};
+
+#ifdef __cplusplus
+}
+#endif

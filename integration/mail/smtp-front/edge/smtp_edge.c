@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/smtp-front/edge/smtp_edge.h"
+
+#include <string.h>
+#include <sysexits.h>
+
+#include "integration/mail/base/edge/edge.h"
+#include "integration/mail/base/edge/session.h"
+#include "integration/mail/smtp-front/edge/pack.h"
+#include "integration/mail/smtp-front/edge/smtp_parts.h"
+#include "integration/mail/smtp-front/edge/talk.h"
+#include "integration/mail/smtp-front/facts/account.h"
+#include "lib/common/log.h"
+
+static const char context[] = "smtp-front";
+
+/* A recipient that there was not may soon be there; one that there was is seldom taken away. */
+#define FORWARD_REFUSED_SHARE 12
+/* A capsule, as bytes, and what the kernel adds: it gives them room in powers of two. */
+#define MESSAGE_LEAST 1280
+
+_Static_assert(EDGE_REPLY_MAX >= DIALOGUE_REPLY_MAX, "a reply does not fit");
+
+/* ---- the configuration ---- */
+
+static void take_limits(struct edge_rules *rules, const struct setup_limits *limits)
+{
+	rules->unlimited = &limits->unlimited;
+	rules->prefix_ipv4 = limits->prefix_ipv4;
+	rules->prefix_ipv6 = limits->prefix_ipv6;
+	rules->prefix_ipv6_site = limits->prefix_ipv6_site;
+	rules->site_multiple = limits->site_multiple;
+	rules->connections_max = limits->connections_max;
+	rules->workers_max = limits->workers_max;
+	rules->rate_max = limits->rate_max;
+	rules->greet_pause_ms = limits->greet_pause_ms;
+	rules->greet_cache_ms = limits->greet_cache_ms;
+	rules->refuses_early = limits->early_talker == SETUP_TALKER_REJECT;
+	rules->command_timeout_ms = limits->command_timeout_ms;
+	rules->stress_timeout_ms = limits->stress_timeout_ms;
+	rules->stress_share = limits->stress_share;
+	rules->session_timeout_ms = limits->session_timeout_ms;
+	rules->tarpit_ms = limits->tarpit_ms;
+}
+
+static struct edge_rules rules_of(const struct setup *setup)
+{
+	const struct setup_front *front = &setup->front;
+	struct edge_rules rules = {
+		.sessions_max = front->sessions_max,
+		.edges = front->edges,
+		.batching_ms = front->batching_ms,
+		.drain_ms = front->drain_ms,
+		.proxy = &front->proxy,
+		.xclient = &front->xclient,
+		.has_zones = setup->has_zones,
+		.judge = &setup->judge,
+		.client = setup->handle.client,
+		.refuses_at_capacity = front->at_capacity == SETUP_REFUSE,
+		.queue_timeout_ms = front->queue_timeout_ms,
+		.worker_silence_ms = setup->limits.command_timeout_ms +
+				     setup->limits.data_timeout_ms + setup->sink.timeout_ms,
+		.certificate_count = setup->tls.certificate_count,
+		.chains = setup->tls.chains,
+	};
+	take_limits(&rules, &setup->limits);
+	return rules;
+}
+
+/* What is said to other clients, and what to those that may say XCLIENT. */
+static void make_dialogue_rules(struct smtp_edge *edge)
+{
+	const struct setup *setup = edge->setup;
+	for (unsigned i = 0; i < 2; i++)
+		edge->rules[i] = (struct dialogue_limits){
+			.size_max = setup->limits.size_max,
+			.recipients_max = setup->limits.recipients_max,
+			.errors_max = setup->limits.errors_max,
+			.commands_max = setup->limits.commands_max,
+			.junk_max = setup->limits.junk_max,
+			.mails_max = setup->limits.mails_max,
+			.offers_tls = setup->tls.certificate_count > 0,
+			.requires_tls = setup->tls.is_required,
+			.offers_xclient = i == 1,
+			.hostname = setup->front.hostname,
+		};
+}
+
+/* ---- the process ---- */
+
+static int open_files(struct edge *base)
+{
+	struct smtp_edge *edge = smtp_edge(base);
+	int ret = 0;
+	edge->start = base->start->own;
+	edge->setup = edge->start->setup;
+	make_dialogue_rules(edge);
+	if (edge->setup->trust.users[0] != '\0')
+		ret = users_open(edge->setup->trust.users, &edge->users);
+	if (ret == 0)
+		return EX_OK;
+	log_error(context, "recipients not opened, path=%s (%s)", edge->setup->trust.users,
+		  users_strerror(ret));
+	return EX_NOINPUT;
+}
+
+static int open_handles(struct edge *base)
+{
+	struct smtp_edge *edge = smtp_edge(base);
+	const struct setup *setup = edge->setup;
+	const struct callforward_setup forward = {
+		.hop = &setup->trust.forward,
+		.is_lmtp = setup_asks_sink(setup) && setup->sink.kind == SETUP_SINK_LMTP,
+		.proxy_version = setup_asks_sink(setup) ? setup_proxy_version(&setup->sink) : 0,
+		.hostname = setup->front.hostname,
+		.timeout_ms = setup->trust.forward_timeout_ms,
+		.valid_ms = setup->trust.forward_cache_ms,
+		.refused_ms = setup->trust.forward_cache_ms / FORWARD_REFUSED_SHARE,
+	};
+	if (setup->trust.forward.text[0] == '\0')
+		return 0;
+	return callforward_new(&base->loop, &forward, &edge->forward);
+}
+
+static void close_handles(struct edge *edge)
+{
+	callforward_close(smtp_edge(edge)->forward);
+}
+
+static void close_files(struct edge *edge)
+{
+	users_close(smtp_edge(edge)->users);
+}
+
+/* ---- sessions ---- */
+
+static void open_session(struct session *session)
+{
+	dialogue_init(&smtp_session(session)->dialogue);
+}
+
+/* An unmodified smtpd is to have it before the banner; one that is to be refused is not for it. */
+static bool is_passed_on(const struct session *session)
+{
+	return smtp_edge_of(session)->setup->sink.kind == SETUP_SINK_POSTFIX &&
+	       session->facts.action != JUDGE_REJECT && session->facts.action != JUDGE_DEFER;
+}
+
+static void log_end(const struct session *session, const char *end)
+{
+	const struct smtp_session *smtp = smtp_session(session);
+	uint64_t now_ms = session_now(session);
+	struct tls_facts tls = { .protocol = "" };
+	if (session->tls != NULL && smtp->dialogue.is_tls)
+		tls_facts(session->tls, &tls);
+	account_log(&(struct account){
+		.facts = session->facts,
+		.by = "edge",
+		.end = end,
+		.zones = session->has_judgement ? session_far(session)->kept.judgement.zones : "",
+		.tls = tls.protocol,
+		.helo = smtp->dialogue.helo,
+		.sender = smtp->sender,
+		.recipient = smtp->recipient,
+		.command_count = smtp->dialogue.command_count,
+		.queue_us = session->trusted_ms > 0 ? (now_ms - session->trusted_ms) * 1000 : 0,
+	});
+}
+
+/* ---- the counters ---- */
+
+static void count(struct edge *edge, enum edge_event event)
+{
+	static const enum tally_number numbers[EDGE_EVENT_COUNT] = {
+		[EDGE_ACCEPTED] = TALLY_ACCEPTED,
+		[EDGE_ACCEPTED_FULL] = TALLY_FULL,
+		[EDGE_ACCEPTED_LIMITED] = TALLY_LIMITED,
+		[EDGE_PROXY_BAD] = TALLY_PROXY_BAD,
+		[EDGE_EARLY_TALKER] = TALLY_EARLY_TALKERS,
+		[EDGE_PAUSE_SPARED] = TALLY_SPARED,
+		[EDGE_EXEMPT] = TALLY_EXEMPT,
+		[EDGE_JUDGED_CLEAR] = TALLY_CLEAR,
+		[EDGE_JUDGED_LISTED] = TALLY_LISTED,
+		[EDGE_JUDGED_UNKNOWN] = TALLY_UNKNOWN,
+		[EDGE_JUDGED_REFUSED] = TALLY_REFUSED,
+		[EDGE_TIMEOUT] = TALLY_TIMEOUTS,
+		[EDGE_TLS_BEGUN] = TALLY_TLS,
+		[EDGE_TLS_FAILED] = TALLY_TLS_FAILED,
+		[EDGE_ENDED_BOUNCED] = TALLY_BOUNCED,
+		[EDGE_ENDED_UNFINISHED] = TALLY_UNFINISHED,
+		[EDGE_HANDED_OVER] = TALLY_HANDED_OVER,
+		[EDGE_QUEUE_FULL] = TALLY_QUEUE_FULL,
+		[EDGE_QUEUE_REFUSED] = TALLY_QUEUE_REFUSED,
+		[EDGE_SHARE_FULL] = TALLY_SHARE_FULL,
+		[EDGE_SHARE_REFUSED] = TALLY_SHARE_REFUSED,
+	};
+	tally_add(smtp_edge(edge)->start->tally, numbers[event], 1);
+}
+
+static void set(struct edge *edge, enum edge_gauge gauge, unsigned value)
+{
+	static const enum tally_gauge gauges[EDGE_GAUGE_COUNT] = {
+		[EDGE_SESSIONS] = TALLY_SESSIONS,
+		[EDGE_PARKED] = TALLY_PARKED,
+		[EDGE_RELAYED] = TALLY_RELAYED,
+		[EDGE_HELD] = TALLY_HELD,
+	};
+	tally_set(smtp_edge(edge)->start->tally, gauges[gauge], value);
+}
+
+static const struct edge_protocol protocol = {
+	.context = context,
+	.edge_size = sizeof(struct smtp_edge),
+	.near_size = sizeof(struct smtp_session),
+	.far_size = sizeof(union smtp_far),
+	.message_least = MESSAGE_LEAST,
+	.open_files = open_files,
+	.open_handles = open_handles,
+	.close_handles = close_handles,
+	.close_files = close_files,
+	.open = open_session,
+	.greet = talk_greet,
+	.take = talk_take,
+	.ask = talk_ask,
+	.cancel = talk_cancel,
+	.on_tls = talk_on_tls,
+	.on_verdict = talk_on_verdict,
+	.is_passed_on = is_passed_on,
+	.refuse = talk_refuse,
+	.hand_over = pack_hand_over,
+	.strerror = capsule_strerror,
+	.log_end = log_end,
+	.count = count,
+	.set = set,
+};
+
+int smtp_edge_run(const struct smtp_edge_start *start)
+{
+	const struct edge_rules rules = rules_of(start->setup);
+	struct smtp_edge_start own = *start;
+	own.edge.protocol = &protocol;
+	own.edge.rules = &rules;
+	own.edge.own = &own;
+	return edge_run(&own.edge);
+}
