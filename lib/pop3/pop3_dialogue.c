@@ -64,7 +64,7 @@ void pop3_dialogue_init(struct pop3_dialogue *ret_dialogue)
 
 void pop3_dialogue_tls(struct pop3_dialogue *dialogue)
 {
-	assert(dialogue->state == POP3_AT_TLS_ASKED);
+	assert(dialogue->state == POP3_AT_TLS_ASKED || dialogue->state == POP3_AT_START);
 	dialogue->is_tls = true;
 	restart(dialogue);
 }
@@ -621,7 +621,7 @@ enum pop3_action pop3_dialogue_step(struct pop3_dialogue *dialogue,
 }
 
 enum pop3_action pop3_dialogue_malformed(struct pop3_dialogue *dialogue,
-					 const struct pop3_limits *limits, enum pop3_lines status,
+					 const struct pop3_limits *limits, enum lines_status status,
 					 struct pop3_event *ret_event)
 {
 	struct step step = { .dialogue = dialogue, .limits = limits, .event = ret_event };
@@ -630,12 +630,13 @@ enum pop3_action pop3_dialogue_malformed(struct pop3_dialogue *dialogue,
 	if (!begin(dialogue, ret_event))
 		return POP3_CLOSE;
 	assert(is_at(dialogue, BETWEEN | TO(SASL)));
-	if (status == POP3_LINES_TOO_LONG) {
+	if (status == LINES_TOO_LONG) {
 		if (is_at(dialogue, TO(SASL)))
 			restart(dialogue);
 		return say_error(&step, "Line too long");
 	}
-	snprintf(text, sizeof(text), "Lines end with CR LF, %s received", pop3_lines_text(status));
+	snprintf(text, sizeof(text), "Lines end with CR LF, %s received",
+		 lines_status_text(status));
 	return say_close(&step, text);
 }
 

@@ -5,7 +5,7 @@
  * pop3_dialogue.h - one POP3 session as a state machine: a line goes in, what is to be done comes
  *                   out.
  *
- * Flow: pop3_lines.h -> pop3_dialogue_step() -> the caller does what the action says and gives its
+ * Flow: lines.h -> pop3_dialogue_step() -> the caller does what the action says and gives its
  *       answer -> the reply. The caller has users, the mails (pop3_maildrop.h) and the clock.
  *
  *     pop3_dialogue_init(&dialogue);
@@ -72,7 +72,7 @@
 
 #include "lib/pop3/base64.h"
 #include "lib/pop3/pop3_command.h"
-#include "lib/pop3/pop3_lines.h"
+#include "lib/wire/lines.h"
 #include "lib/pop3/pop3_maildrop.h"
 #include "lib/pop3/sasl.h"
 
@@ -81,7 +81,7 @@ extern "C" {
 #endif
 
 #define POP3_LINE_MAX	   255 /* with CR LF (RFC 2449, part 4); that of AUTH is no longer (RFC 5034) */
-#define POP3_AUTH_LINE_MAX (BASE64_SIZE(SASL_MESSAGE_MAX) + POP3_LINES_END_SIZE)
+#define POP3_AUTH_LINE_MAX (BASE64_SIZE(SASL_MESSAGE_MAX) + LINES_END_SIZE)
 /* With the NUL. Holds the longest answer to CAPA and the longest challenge. */
 #define POP3_REPLY_MAX	    1024
 #define POP3_REPLY_LINE_MAX 510 /* RFC 2449, part 4: 512 with CR LF */
@@ -201,7 +201,7 @@ size_t pop3_dialogue_greet(const struct pop3_limits *limits, char *ret_reply);
 size_t pop3_dialogue_line_max(const struct pop3_dialogue *dialogue);
 
 /*
- * A line without its CR LF. It may have any byte but CR, LF and NUL, which pop3_lines_take()
+ * A line without its CR LF. It may have any byte but CR, LF and NUL, which lines_take()
  * refuses. maildrop may be NULL until a login has been accepted.
  */
 enum pop3_action pop3_dialogue_step(struct pop3_dialogue *dialogue,
@@ -209,11 +209,11 @@ enum pop3_action pop3_dialogue_step(struct pop3_dialogue *dialogue,
 				    struct pop3_maildrop *maildrop, const char *line,
 				    size_t line_size, struct pop3_event *ret_event);
 /*
- * What pop3_lines_take() refused. POP3_LINES_TOO_LONG is POP3_REPLY, after pop3_lines_skip() has
+ * What lines_take() refused. LINES_TOO_LONG is POP3_REPLY, after lines_skip() has
  * found the end, and ends an exchange of AUTH; the others are POP3_CLOSE.
  */
 enum pop3_action pop3_dialogue_malformed(struct pop3_dialogue *dialogue,
-					 const struct pop3_limits *limits, enum pop3_lines status,
+					 const struct pop3_limits *limits, enum lines_status status,
 					 struct pop3_event *ret_event);
 
 /* ---- answers ---- */
@@ -241,7 +241,10 @@ enum pop3_action pop3_dialogue_challenge(struct pop3_dialogue *dialogue,
 					 size_t size, struct pop3_event *ret_event);
 /* While POP3_AUTHENTICATE waits: the name that the session goes on with. False: it is none. */
 bool pop3_dialogue_name(struct pop3_dialogue *dialogue, const char *user);
-/* TLS has begun: all that was said before is forgotten (RFC 2595, part 4), counters are kept. */
+/*
+ * TLS has begun, behind STLS or before the greeting (RFC 8314): all that was said before is forgotten
+ * (RFC 2595, part 4), counters are kept.
+ */
 void pop3_dialogue_tls(struct pop3_dialogue *dialogue);
 
 /* ---- out of a capsule ---- */

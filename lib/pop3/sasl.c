@@ -3,43 +3,14 @@
 
 #include <string.h>
 
+#include "lib/wire/utf8.h"
+
 /* ---- text ---- */
 
-/* Octets of the character that begins with this one, and the least value that needs so many. */
-static const struct lead {
-	uint8_t mask;
-	uint8_t value;
-	uint32_t least;
-} leads[] = {
-	{ 0x80, 0x00, 0 },
-	{ 0xe0, 0xc0, 0x80 },
-	{ 0xf0, 0xe0, 0x800 },
-	{ 0xf8, 0xf0, 0x10000 },
-};
-#define LEAD_COUNT (sizeof(leads) / sizeof(leads[0]))
-
-static bool is_allowed(uint32_t character, uint32_t least)
-{
-	const bool is_control = character < 0x20 || (character >= 0x7f && character < 0xa0);
-	const bool is_surrogate = character >= 0xd800 && character < 0xe000;
-	return character >= least && character <= 0x10ffff && !is_control && !is_surrogate;
-}
-
 /* The size of the character that text begins with; 0: none, or a control character. */
-static size_t character_size(const uint8_t *text, size_t text_size)
+static size_t character_size(const char *text, size_t text_size)
 {
-	size_t size = 0;
-	while (size < LEAD_COUNT && (text[0] & leads[size].mask) != leads[size].value)
-		size++;
-	if (size == LEAD_COUNT || size + 1 > text_size)
-		return 0;
-	uint32_t character = text[0] & (uint8_t)~leads[size].mask;
-	for (size_t i = 1; i <= size; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-		character = character << 6 | (text[i] & 0x3fU);
-	}
-	return is_allowed(character, leads[size].least) ? size + 1 : 0;
+	return text[0] >= ' ' && text[0] <= '~' ? 1 : utf8_size(text, text_size);
 }
 
 bool sasl_is_text(const char *text, size_t text_size)
@@ -47,7 +18,7 @@ bool sasl_is_text(const char *text, size_t text_size)
 	if (text_size == 0 || text_size > SASL_TEXT_MAX)
 		return false;
 	for (size_t at = 0; at < text_size;) {
-		const size_t size = character_size((const uint8_t *)text + at, text_size - at);
+		const size_t size = character_size(text + at, text_size - at);
 		if (size == 0)
 			return false;
 		at += size;

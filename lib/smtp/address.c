@@ -7,6 +7,7 @@
 
 #include "lib/smtp/envelope.h"
 #include "lib/format/address.h"
+#include "lib/wire/utf8.h"
 
 #define LABEL_MAX  63 /* RFC 1035, 2.3.4 */
 #define POSTMASTER "postmaster"
@@ -48,33 +49,6 @@ static bool is_label_byte(char c)
 	return is_alnum(c) || c == '-' || c == '_';
 }
 
-static bool is_continuation(uint8_t byte)
-{
-	return (byte & 0xc0U) == 0x80;
-}
-
-/* RFC 3629: no overlong form, no surrogate, nothing beyond U+10FFFF. Nor the controls of C1. */
-size_t address_utf8_size(const char *text, size_t text_size)
-{
-	const uint8_t *bytes = (const uint8_t *)text;
-	if (text_size < 2 || bytes[0] < 0xc2 || bytes[0] > 0xf4 || !is_continuation(bytes[1]))
-		return 0;
-	if (bytes[0] < 0xe0)
-		return bytes[0] == 0xc2 && bytes[1] < 0xa0 ? 0 : 2;
-	if (text_size < 3 || !is_continuation(bytes[2]))
-		return 0;
-	if (bytes[0] < 0xf0) {
-		bool is_overlong = bytes[0] == 0xe0 && bytes[1] < 0xa0;
-		bool is_surrogate = bytes[0] == 0xed && bytes[1] >= 0xa0;
-		return is_overlong || is_surrogate ? 0 : 3;
-	}
-	if (text_size < 4 || !is_continuation(bytes[3]))
-		return 0;
-	bool is_overlong = bytes[0] == 0xf0 && bytes[1] < 0x90;
-	bool is_beyond = bytes[0] == 0xf4 && bytes[1] >= 0x90;
-	return is_overlong || is_beyond ? 0 : 4;
-}
-
 /* One character that is beyond ASCII or one that is_member() takes. */
 static bool take_character(struct cursor *cursor, bool (*is_member)(char c))
 {
@@ -83,7 +57,7 @@ static bool take_character(struct cursor *cursor, bool (*is_member)(char c))
 		cursor->at++;
 		return true;
 	}
-	size_t size = address_utf8_size(cursor->at, left);
+	size_t size = utf8_size(cursor->at, left);
 	cursor->at += size;
 	cursor->is_utf8 = cursor->is_utf8 || size > 0;
 	return size > 0;

@@ -47,10 +47,6 @@ enum address_status address_parse_path(const char *text, size_t text_size,
 /* All of text is local-part@domain, or "postmaster". */
 bool address_is_mailbox(const char *text, size_t text_size, bool allows_utf8);
 
-/* Size of the UTF-8 character beyond ASCII that text begins with; 0 when it is none or a control.
- */
-size_t address_utf8_size(const char *text, size_t text_size);
-
 #ifdef __cplusplus
 }
 #endif

@@ -8,6 +8,7 @@
 #include "lib/format/hex.h"
 #include "lib/smtp/address.h"
 #include "lib/wire/word.h"
+#include "lib/wire/utf8.h"
 
 static const struct verb {
 	const char *name;
@@ -119,7 +120,7 @@ static bool is_encoded(const char *text, size_t text_size, bool allows_utf8)
 	for (size_t i = 0; i < text_size;) {
 		size_t size = xtext_size(text + i, text_size - i);
 		if (size == 0 && allows_utf8)
-			size = address_utf8_size(text + i, text_size - i);
+			size = utf8_size(text + i, text_size - i);
 		if (size == 0)
 			return false;
 		i += size;

@@ -72,13 +72,20 @@
 
 #include "lib/smtp/command.h"
 #include "lib/smtp/envelope.h"
-#include "lib/smtp/lines.h"
+#include "lib/wire/lines.h"
 #include "lib/smtp/reply.h"
 #include "lib/smtp/xclient.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/*
+ * The longest command: 512 with its CRLF (RFC 5321, 4.5.3.1.4), and for RCPT 536 more for the
+ * longest NOTIFY and ORCPT (RFC 3461); what MAIL may have is 165 more. The rest is for blanks that
+ * should not be there. XCLIENT has 512.
+ */
+#define DIALOGUE_LINE_MAX 1280
 
 #define DIALOGUE_REPLY_MAX REPLY_MAX
 

@@ -51,7 +51,7 @@ ROWS = {
     # What SMTP is, in the same way.
     "lib/smtp": Row(GPL, project=("lib/format", "lib/wire")),
     # What POP3 and logging in are, in the same way; SCRAM's hashes alone are libcrypto's.
-    "lib/pop3": Row(GPL, project=("lib/format",), external_of={"scram": ("crypto",)}),
+    "lib/pop3": Row(GPL, project=("lib/format", "lib/wire"), external_of={"scram": ("crypto",)}),
     # What a maildir is: files and directories alone.
     "lib/maildir": Row(GPL),
     "zone-tools": Row(GPL, project=("lib/format", "lib/lmdb", "lib/store", "lib/common",

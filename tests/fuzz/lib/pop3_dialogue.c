@@ -254,9 +254,9 @@ static void drop(struct run *run, size_t size)
 static bool skip_line(struct run *run)
 {
 	size_t used = 0;
-	const enum pop3_lines status = pop3_lines_skip(run->unread, run->unread_size, &used);
+	const enum lines_status status = lines_skip(run->unread, run->unread_size, false, &used);
 	drop(run, used);
-	run->is_skipping = status != POP3_LINES_READY;
+	run->is_skipping = status != LINES_READY;
 	return !run->is_skipping;
 }
 
@@ -266,18 +266,18 @@ static bool read_some(struct run *run)
 	size_t size = 0;
 	if (run->is_skipping)
 		return skip_line(run);
-	const enum pop3_lines status = pop3_lines_take(
+	const enum lines_status status = lines_take(
 		run->unread, run->unread_size, pop3_dialogue_line_max(&run->dialogue), &size);
-	if (status == POP3_LINES_MORE)
+	if (status == LINES_MORE)
 		return false;
-	if (status != POP3_LINES_READY) {
-		run->is_skipping = status == POP3_LINES_TOO_LONG;
+	if (status != LINES_READY) {
+		run->is_skipping = status == LINES_TOO_LONG;
 		act(run,
 		    pop3_dialogue_malformed(&run->dialogue, &run->limits, status, &run->event));
 		return true;
 	}
 	memcpy(line, run->unread, size);
-	drop(run, size + POP3_LINES_END_SIZE);
+	drop(run, size + LINES_END_SIZE);
 	act(run, pop3_dialogue_step(&run->dialogue, &run->limits, &run->maildrop, line, size,
 				    &run->event));
 	return true;

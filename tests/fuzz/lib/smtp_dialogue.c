@@ -228,10 +228,10 @@ static void drop(struct run *run, size_t size)
 
 static bool read_command(struct run *run)
 {
-	char line[LINES_COMMAND_MAX];
+	char line[DIALOGUE_LINE_MAX];
 	size_t size = 0;
 	enum lines_status status =
-		lines_take(run->unread, run->unread_size, LINES_COMMAND_MAX, &size);
+		lines_take(run->unread, run->unread_size, DIALOGUE_LINE_MAX, &size);
 	if (status == LINES_MORE)
 		return false;
 	if (status == LINES_TOO_LONG)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Where lines end, and how replies are written.
-#include "lib/smtp/lines.h"
+#include "lib/wire/lines.h"
+#include "lib/smtp/dialogue.h"
 #include "lib/smtp/reply.h"
 
 #include <catch2/catch.hpp>
@@ -18,7 +19,7 @@ struct taken {
 };
 
 // In memory of exactly that size, for the sanitizer.
-taken take(const std::string &text, size_t limit = LINES_COMMAND_MAX)
+taken take(const std::string &text, size_t limit = DIALOGUE_LINE_MAX)
 {
 	const std::vector<uint8_t> bytes(text.begin(), text.end());
 	taken made = { LINES_MORE, 4711 };

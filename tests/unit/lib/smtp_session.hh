@@ -103,7 +103,7 @@ class scripted
 		const std::vector<uint8_t> bytes(unread.begin(), unread.end());
 		size_t size = 0;
 		const lines_status status =
-			lines_take(bytes.data(), bytes.size(), LINES_COMMAND_MAX, &size);
+			lines_take(bytes.data(), bytes.size(), DIALOGUE_LINE_MAX, &size);
 		if (status == LINES_MORE)
 			return false;
 		if (status != LINES_READY) {

@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include "lib/pop3/pop3_command.h"
-#include "lib/pop3/pop3_lines.h"
+#include "lib/wire/lines.h"
 #include "lib/pop3/pop3_maildrop.h"
 #include "lib/pop3/pop3_top.h"
 
@@ -19,13 +19,6 @@ const uint8_t *bytes_of(const std::string &text)
 {
 	return reinterpret_cast<const uint8_t *>(text.data());
 }
-
-pop3_lines take(const std::string &text, size_t limit, size_t *ret_size)
-{
-	const std::vector<uint8_t> exact(text.begin(), text.end());
-	return pop3_lines_take(exact.data(), exact.size(), limit, ret_size);
-}
-
 std::string top(const std::string &wire, uint64_t lines, size_t piece)
 {
 	struct pop3_top state;
@@ -70,43 +63,6 @@ std::string fill(const struct pop3_maildrop &maildrop, bool is_uidl, size_t room
 }
 
 } // namespace
-
-TEST_CASE("a line ends at CR LF and nowhere else", "[pop3][lines]")
-{
-	struct row {
-		std::string bytes;
-		pop3_lines status;
-	};
-	const row tried = GENERATE(values<row>({
-		{ "", POP3_LINES_MORE },
-		{ "STAT", POP3_LINES_MORE },
-		{ "STAT\r", POP3_LINES_MORE },
-		{ "STAT\r\n", POP3_LINES_READY },
-		{ "12345678\r\n", POP3_LINES_READY },
-		{ "123456789\r\n", POP3_LINES_TOO_LONG },
-		{ "123456789\r", POP3_LINES_TOO_LONG },
-		{ "1234567890", POP3_LINES_TOO_LONG },
-		{ "STAT\n", POP3_LINES_LONE_LF },
-		{ "STAT\rx", POP3_LINES_LONE_CR },
-		{ std::string("a\0", 2), POP3_LINES_NUL },
-	}));
-	size_t size = 99;
-	CAPTURE(tried.bytes);
-	CHECK(take(tried.bytes, 10, &size) == tried.status);
-	CHECK((size == 99) == (tried.status != POP3_LINES_READY));
-	CHECK(std::strlen(pop3_lines_text(tried.status)) > 2);
-}
-
-TEST_CASE("the end of a long line is found, and its CR is seen again", "[pop3][lines]")
-{
-	size_t used = 0;
-	CHECK(pop3_lines_skip(bytes_of("abc\r\nx"), 6, &used) == POP3_LINES_READY);
-	CHECK(used == 5);
-	CHECK(pop3_lines_skip(bytes_of("a\rb\nc\r"), 6, &used) == POP3_LINES_MORE);
-	CHECK(used == 5);
-	CHECK(pop3_lines_skip(bytes_of("abc"), 3, &used) == POP3_LINES_MORE);
-	CHECK(used == 3);
-}
 
 TEST_CASE("a verb is known in any case, and a password keeps its blanks", "[pop3][command]")
 {

@@ -207,7 +207,7 @@ TEST_CASE("the longest messages of SCRAM fit", "[pop3][scram]")
 		name += "=2C";
 	struct scram scram;
 	const std::string nonce(SCRAM_NONCE_MAX, 'n');
-	CHECK(first(&scram, "n,a=" + name + ",n=" + name + ",r=" + nonce) == SASL_FINE);
+	REQUIRE(first(&scram, "n,,n=" + name + ",r=" + nonce) == SASL_FINE);
 	struct scram_keys keys = scram_sample();
 	keys.salt_size = SCRAM_SALT_MAX;
 	keys.iterations = SCRAM_ITERATIONS_MAX;

@@ -110,24 +110,24 @@ struct pop3_server {
 		const std::vector<uint8_t> bytes(unread.begin(), unread.end());
 		size_t size = 0;
 		if (is_skipping) {
-			is_skipping = pop3_lines_skip(bytes.data(), bytes.size(), &size) !=
-				      POP3_LINES_READY;
+			is_skipping = lines_skip(bytes.data(), bytes.size(), false, &size) !=
+				      LINES_READY;
 			unread.erase(0, size);
 			return !is_skipping;
 		}
-		const pop3_lines status = pop3_lines_take(bytes.data(), bytes.size(),
+		const lines_status status = lines_take(bytes.data(), bytes.size(),
 							  pop3_dialogue_line_max(&dialogue), &size);
-		if (status == POP3_LINES_MORE)
+		if (status == LINES_MORE)
 			return false;
-		if (status != POP3_LINES_READY) {
-			is_skipping = status == POP3_LINES_TOO_LONG;
+		if (status != LINES_READY) {
+			is_skipping = status == LINES_TOO_LONG;
 			act(pop3_dialogue_malformed(&dialogue, &limits, status, &event));
 			return true;
 		}
 		std::vector<char> line;
 		line.reserve(std::max<size_t>(size, 1)); // not NULL
 		line.assign(unread.data(), unread.data() + size);
-		unread.erase(0, size + POP3_LINES_END_SIZE);
+		unread.erase(0, size + LINES_END_SIZE);
 		act(pop3_dialogue_step(&dialogue, &limits, &maildrop, line.data(), size, &event));
 		return true;
 	}

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/smtp/address.h"
+#include "lib/wire/utf8.h"
 
 #define ESCAPE_SIZE 8 /* "\u00ff" and a NUL */
 
@@ -55,8 +56,8 @@ static size_t shown_size(const char *value, size_t size)
 {
 	if (*value >= ' ' && *value <= '~')
 		return *value != '"' && *value != '\\';
-	size_t utf8_size = address_utf8_size(value, size);
-	return moves_others(value, utf8_size) ? 0 : utf8_size;
+	size_t character_size = utf8_size(value, size);
+	return moves_others(value, character_size) ? 0 : character_size;
 }
 
 static size_t escape_byte(char byte, enum text_escape escape, char *ret_text)

@@ -511,7 +511,7 @@ static bool take_command(struct lmtp_session *session)
 	const uint8_t *bytes = session->in + session->in_start;
 	size_t line_size = 0;
 	enum lines_status status = lines_take(bytes, session->in_end - session->in_start,
-					      LINES_COMMAND_MAX, &line_size);
+					      DIALOGUE_LINE_MAX, &line_size);
 	if (status == LINES_MORE)
 		return false;
 	if (status == LINES_TOO_LONG) {

@@ -275,7 +275,7 @@ bool talk_take(struct session *session)
 		return swallow(session);
 	if (session->is_skipping)
 		return skip_line(session);
-	enum lines_status status = lines_take(bytes, size, LINES_COMMAND_MAX, &line_size);
+	enum lines_status status = lines_take(bytes, size, DIALOGUE_LINE_MAX, &line_size);
 	if (status == LINES_MORE)
 		return false;
 	if (status == LINES_LONE_LF && setup_takes_lf(edge->setup, &session->facts.client_ip)) {

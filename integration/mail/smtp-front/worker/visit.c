@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/smtp/lines.h"
+#include "lib/wire/lines.h"
 #include "integration/mail/smtp-front/facts/account.h"
 #include "integration/mail/smtp-front/worker/transact.h"
 #include "lib/process/clock.h"
@@ -285,7 +285,7 @@ static void skip_line(struct visit *visit, int64_t deadline_ms)
 
 static void take_line(struct visit *visit, const uint8_t *bytes, size_t line_size, size_t end_size)
 {
-	char line[LINES_COMMAND_MAX];
+	char line[DIALOGUE_LINE_MAX];
 	/* Copied: what is read of a mail goes to the same buffer. */
 	memcpy(line, bytes, line_size);
 	stream_take(&visit->stream, line_size + end_size);
@@ -305,7 +305,7 @@ static void take_command(struct visit *visit)
 		size_t size = 0;
 		size_t line_size = 0;
 		const uint8_t *bytes = stream_bytes(&visit->stream, &size);
-		status = lines_take(bytes, size, LINES_COMMAND_MAX, &line_size);
+		status = lines_take(bytes, size, DIALOGUE_LINE_MAX, &line_size);
 		if (status == LINES_READY)
 			take_line(visit, bytes, line_size, LINES_END_SIZE);
 		else if (status == LINES_LONE_LF && visit->takes_lf)

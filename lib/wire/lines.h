@@ -4,10 +4,10 @@
 /*
  * lines.h - where a command line ends: at CR LF and nowhere else.
  *
- * Flow: the unread bytes of a session (edge.c, worker.c) -> lines_take() -> dialogue_step() with
- *       the line, or dialogue_malformed() with what was wrong.
+ * Flow: the unread bytes of a session -> lines_take() -> a dialogue of SMTP or POP3 with the line, or
+ *       with what was wrong.
  *
- *     enum lines_status status = lines_take(unread, size, LINES_COMMAND_MAX, &line_size);
+ *     enum lines_status status = lines_take(unread, size, DIALOGUE_LINE_MAX, &line_size);
  *     if (status == LINES_READY) {
  *             action = dialogue_step(dialogue, limits, (const char *)unread, line_size, &event);
  *             drop line_size + LINES_END_SIZE bytes
@@ -35,13 +35,6 @@ extern "C" {
 
 #define LINES_END_SIZE 2
 #define LINES_LF_SIZE  1
-
-/*
- * The longest command: 512 with its CRLF (RFC 5321, 4.5.3.1.4), and for RCPT 536 more for the
- * longest NOTIFY and ORCPT (RFC 3461); what MAIL may have is 165 more. The rest is for blanks that
- * should not be there. XCLIENT has 512.
- */
-#define LINES_COMMAND_MAX 1280
 
 enum lines_status {
 	LINES_MORE,  /* no end yet, and room for one */

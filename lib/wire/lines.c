@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/smtp/lines.h"
+#include "lib/wire/lines.h"
 
 #include <string.h>
 
