@@ -195,6 +195,27 @@ enum limits_answer limits_enter(struct limits *limits, const struct dnsblv6_ip *
 	return answer;
 }
 
+bool limits_may_enter(const struct limits *limits, const struct dnsblv6_ip *ip, uint64_t now_ms)
+{
+	uint64_t networks[SCOPES];
+	const unsigned count = scopes_of(&limits->rules, ip, networks);
+	for (unsigned i = 0; i < count; i++) {
+		const struct limits_place *place = find(limits, networks[i]);
+		if (place == NULL)
+			continue;
+		struct limits_place next = *place;
+		next.open_count++;
+		if (judge(&limits->rules, &next, i, now_ms * 1000000) != LIMITS_FINE)
+			return false;
+	}
+	return true;
+}
+
+uint64_t limits_network(const struct limits *limits, const struct dnsblv6_ip *ip)
+{
+	return network_of(&limits->rules, ip);
+}
+
 void limits_leave(struct limits *limits, const struct dnsblv6_ip *ip)
 {
 	uint64_t networks[SCOPES];

@@ -69,6 +69,10 @@ void limits_free(struct limits *limits);
 enum limits_answer limits_enter(struct limits *limits, const struct dnsblv6_ip *ip, uint64_t now_ms,
 				bool *ret_is_counted);
 void limits_leave(struct limits *limits, const struct dnsblv6_ip *ip);
+/* Would it be LIMITS_FINE? Nothing is counted. */
+bool limits_may_enter(const struct limits *limits, const struct dnsblv6_ip *ip, uint64_t now_ms);
+/* A number that all addresses of a network share, and those of no other. */
+uint64_t limits_network(const struct limits *limits, const struct dnsblv6_ip *ip);
 
 /*
  * For a connection that limits_enter() has counted. true: it is held until limits_release() of the

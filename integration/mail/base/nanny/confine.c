@@ -43,7 +43,8 @@ static const char *const loop_calls[] = { "accept",	  "accept4",	    "bind",
 					  "lstat64",	  "newfstatat",	    "fstatat64",
 					  "statx",	  "access",	    "faccessat",
 					  "faccessat2",	  "readlink",	    "readlinkat",
-					  "getcwd",	  "sysinfo" };
+					  "getcwd",	  "sysinfo",	    "sendfile",
+					  "sendfile64" };
 
 /* Of those that hand memory to others. */
 static const char *const memory_calls[] = { "memfd_create", "ftruncate", "ftruncate64" };

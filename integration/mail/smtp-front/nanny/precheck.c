@@ -5,40 +5,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "integration/mail/base/nanny/confine.h"
-#include "integration/mail/base/tls/keyholder.h"
-#include "integration/mail/base/users/users.h"
+#include "integration/mail/base/setup/mailcheckup.h"
 #include "lib/common/log.h"
-
-static int check_keys(const struct setup *setup, const char *context)
-{
-	struct keys_error error = { .reason = "" };
-	if (setup->tls.chains == NULL)
-		return EX_OK;
-	int ret = keyholder_check(setup->tls.chains, &error);
-	if (ret == 0)
-		return EX_OK;
-	log_error(context, "private key refused, path=%s (%s)", error.path, error.reason);
-	return EX_CONFIG;
-}
-
-static int check_chroot(const struct setup *setup, const char *context)
-{
-	struct stat status;
-	const char *path = setup->front.chroot;
-	if (path[0] == '\0')
-		return EX_OK;
-	int ret = stat(path, &status) != 0 ? -errno : S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
-	if (ret == 0)
-		return EX_OK;
-	log_error(context, "directory refused, chroot=%s (%s)", path, strerror(-ret));
-	return EX_CONFIG;
-}
 
 /* 0 or -errno. A name that is not there yet is fine: the worker makes it. */
 static int look_at(int directory_fd, const char *name)
@@ -100,16 +73,10 @@ static int check_maildir(const struct setup *setup, const char *context)
 
 int precheck_run(const struct setup *setup, const char *context)
 {
-	const char *users = setup->trust.users;
-	struct users_facts facts;
-	int ret = users[0] == '\0' ? 0 : users_verify(users, &facts);
-	if (ret != 0) {
-		log_error(context, "recipients not opened, users=%s (%s)", users,
-			  users_strerror(ret));
-		return EX_CONFIG;
-	}
-	int status = check_chroot(setup, context);
+	int status = mailcheckup_users(context, setup->trust.users);
+	if (status == EX_OK)
+		status = mailcheckup_directory(context, "chroot", setup->front.chroot);
 	if (status == EX_OK)
 		status = check_maildir(setup, context);
-	return status == EX_OK ? check_keys(setup, context) : status;
+	return status == EX_OK ? mailcheckup_keys(context, setup->tls.chains) : status;
 }
