@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/pop-front/edge/popedge.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "integration/mail/base/edge/edge.h"
+#include "integration/mail/base/edge/handout.h"
+#include "integration/mail/pop-front/edge/poplogin.h"
+#include "integration/mail/pop-front/edge/poptalk.h"
+#include "integration/mail/pop-front/facts/popaccount.h"
+#include "integration/mail/pop-front/facts/poplimits.h"
+
+/* Networks whose wrong logins are remembered, as a multiple of sessions. */
+#define FAILURES_OF_SESSION 4
+/* What the kernel takes for the shortest capsule, with its own book-keeping. */
+#define MESSAGE_LEAST 1280
+/* Beyond the time of a question: for one that a dead checker had. */
+#define LOST_MORE_MS 1000
+
+/* ---- the process ---- */
+
+static void set_asked(void *context, unsigned count)
+{
+	const struct edge *edge = context;
+	bank_set(pop_own(edge)->counters, POP_ASKED, count);
+}
+
+static int open_failures(struct pop_edge *pop)
+{
+	const struct popsetup *setup = pop_own(&pop->edge)->setup;
+	const struct limits_rules rules = {
+		.rate_max = setup->login.failure_rate,
+		.prefix_ipv4 = setup->limits.prefix_ipv4,
+		.prefix_ipv6 = setup->limits.prefix_ipv6,
+		.prefix_ipv6_site = setup->limits.prefix_ipv6_site,
+		.site_multiple = setup->limits.site_multiple,
+	};
+	uint64_t seed = 0;
+	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+		return -EIO;
+	return limits_new((size_t)pop->edge.session_max * FAILURES_OF_SESSION, seed, &rules,
+			  &pop->failures);
+}
+
+static int open_handles(struct edge *edge)
+{
+	struct pop_edge *pop = (struct pop_edge *)edge;
+	const struct popedge_own *own = pop_own(edge);
+	int ret = open_failures(pop);
+	if (ret != 0)
+		return ret;
+	poplimits_make(own->setup, &pop->limits);
+	const struct asking_rules rules = {
+		.fd = own->check_fd,
+		.checker_count = own->setup->login.checkers,
+		.limits = pop->failures,
+		.timeout_ms = own->setup->login.timeout_ms + LOST_MORE_MS,
+		.fill = poplogin_fill,
+		.answer = poplogin_answer,
+		.set = set_asked,
+		.context = edge,
+	};
+	return asking_open(&edge->loop, &rules, &pop->asking);
+}
+
+static void close_handles(struct edge *edge)
+{
+	asking_close(((struct pop_edge *)edge)->asking);
+}
+
+static void close_files(struct edge *edge)
+{
+	limits_free(((struct pop_edge *)edge)->failures);
+}
+
+/* ---- sessions ---- */
+
+static void open_session(struct session *session)
+{
+	pop3_dialogue_init(&pop_session(session)->dialogue);
+}
+
+static const char *protocol_of(const struct session *session, struct tls_facts *facts)
+{
+	facts->protocol[0] = '\0';
+	if (session->tls != NULL)
+		tls_facts(session->tls, facts);
+	return facts->protocol;
+}
+
+static int hand_over(struct session *session, const struct handover_fds *fds)
+{
+	uint8_t bytes[HANDOVER_SIZE_MAX];
+	struct tls_facts tls;
+	size_t size = 0;
+	const struct pop_kept *kept = pop_kept(session);
+	struct popcapsule *capsule = &pop_edge(session)->capsule;
+	memset(capsule, 0, sizeof(*capsule));
+	capsule->facts = handout_facts(session);
+	capsule->queued_at_us = handout_queued_at_us(session);
+	capsule->dialogue = pop_session(session)->dialogue;
+	memcpy(capsule->mailbox, kept->mailbox, sizeof(capsule->mailbox));
+	if (session->has_judgement)
+		memcpy(capsule->zones, kept->kept.judgement.zones, sizeof(capsule->zones));
+	memcpy(capsule->tls, protocol_of(session, &tls), sizeof(capsule->tls));
+	capsule->unread_size = session->in_size;
+	memcpy(capsule->unread, kept->kept.in, session->in_size);
+	const int ret = popcapsule_encode(capsule, bytes, &size);
+	return ret == 0 ? handover_send(session->edge->start->queue_fd, bytes, size, fds) : ret;
+}
+
+static void log_end(const struct session *session, const char *end)
+{
+	struct tls_facts tls;
+	const struct pop_session *pop = (const struct pop_session *)session;
+	const struct popaccount account = {
+		.facts = session->facts,
+		.by = "edge",
+		.end = end,
+		.zones = session->has_judgement ? session_far(session)->kept.judgement.zones : "",
+		.tls = pop->dialogue.is_tls ? protocol_of(session, &tls) : "",
+		.way = popaccount_way(pop->dialogue.way),
+		.user = pop->dialogue.user,
+		.command_count = pop->dialogue.command_count,
+	};
+	popaccount_log(&account);
+}
+
+/* ---- counters ---- */
+
+/* What an edge of POP3 has no number for is counted with others. */
+static void count(struct edge *edge, enum edge_event event)
+{
+	static const uint8_t numbers[EDGE_EVENT_COUNT] = {
+		[EDGE_ACCEPTED] = POP_ACCEPTED,
+		[EDGE_ACCEPTED_FULL] = POP_FULL,
+		[EDGE_ACCEPTED_LIMITED] = POP_LIMITED,
+		[EDGE_PROXY_BAD] = POP_PROXY_BAD,
+		[EDGE_EARLY_TALKER] = POP_NUMBERS,
+		[EDGE_PAUSE_SPARED] = POP_NUMBERS,
+		[EDGE_EXEMPT] = POP_EXEMPT,
+		[EDGE_JUDGED_CLEAR] = POP_CLEAR,
+		[EDGE_JUDGED_LISTED] = POP_LISTED,
+		[EDGE_JUDGED_UNKNOWN] = POP_UNKNOWN,
+		[EDGE_JUDGED_REFUSED] = POP_NUMBERS,
+		[EDGE_TIMEOUT] = POP_TIMEOUTS,
+		[EDGE_TLS_BEGUN] = POP_TLS,
+		[EDGE_TLS_FAILED] = POP_TLS_FAILED,
+		[EDGE_ENDED_BOUNCED] = POP_REFUSED,
+		[EDGE_ENDED_UNFINISHED] = POP_UNFINISHED,
+		[EDGE_HANDED_OVER] = POP_HANDED_OVER,
+		[EDGE_QUEUE_FULL] = POP_QUEUE_FULL,
+		[EDGE_QUEUE_REFUSED] = POP_QUEUE_REFUSED,
+		[EDGE_SHARE_FULL] = POP_SHARE_FULL,
+		[EDGE_SHARE_REFUSED] = POP_SHARE_REFUSED,
+	};
+	if (numbers[event] != POP_NUMBERS)
+		bank_add(pop_own(edge)->counters, numbers[event], 1);
+}
+
+static void set(struct edge *edge, enum edge_gauge gauge, unsigned value)
+{
+	static const uint8_t numbers[EDGE_GAUGE_COUNT] = {
+		[EDGE_SESSIONS] = POP_SESSIONS,
+		[EDGE_PARKED] = POP_PARKED,
+		[EDGE_RELAYED] = POP_RELAYED,
+		[EDGE_HELD] = POP_HELD,
+	};
+	bank_set(pop_own(edge)->counters, numbers[gauge], value);
+}
+
+/* ---- all of it ---- */
+
+static struct edge_rules rules_of(const struct popsetup *setup)
+{
+	const struct popsetup_pop *pop = &setup->pop;
+	const struct popsetup_limits *limits = &setup->limits;
+	return (struct edge_rules){
+		.sessions_max = pop->sessions_max,
+		.edges = pop->edges,
+		.batching_ms = pop->batching_ms,
+		.drain_ms = pop->drain_ms,
+		.proxy = &pop->proxy,
+		.unlimited = &limits->unlimited,
+		.prefix_ipv4 = limits->prefix_ipv4,
+		.prefix_ipv6 = limits->prefix_ipv6,
+		.prefix_ipv6_site = limits->prefix_ipv6_site,
+		.site_multiple = limits->site_multiple,
+		.connections_max = limits->connections_max,
+		.workers_max = limits->workers_max,
+		.rate_max = limits->rate_max,
+		.has_zones = setup->has_zones,
+		.judge = &setup->judge,
+		.client = setup->handle.client,
+		.command_timeout_ms = limits->login_timeout_ms,
+		.stress_timeout_ms = limits->stress_timeout_ms,
+		.stress_share = limits->stress_share,
+		.session_timeout_ms = limits->session_timeout_ms,
+		.tarpit_ms = setup->login.delay_ms,
+		.refuses_at_capacity = pop->refuses_at_capacity,
+		.queue_timeout_ms = pop->queue_timeout_ms,
+		.worker_silence_ms = limits->idle_timeout_ms + limits->send_timeout_ms,
+		.certificate_count = setup->tls.certificate_count,
+		.chains = setup->tls.chains,
+		.tls_places = ((UINT32_C(1) << pop->tls_count) - 1) << pop->clear_count,
+	};
+}
+
+static const struct edge_protocol protocol = {
+	.context = "pop-front",
+	.edge_size = sizeof(struct pop_edge),
+	.near_size = sizeof(struct pop_session),
+	.far_size = sizeof(union pop_far),
+	.message_least = MESSAGE_LEAST,
+	.open_handles = open_handles,
+	.close_handles = close_handles,
+	.close_files = close_files,
+	.open = open_session,
+	.greet = poptalk_greet,
+	.take = poptalk_take,
+	.ask = poplogin_ask,
+	.cancel = poplogin_cancel,
+	.on_tls = poptalk_on_tls,
+	.refuse = poptalk_refuse,
+	.hand_over = hand_over,
+	.strerror = popcapsule_strerror,
+	.log_end = log_end,
+	.count = count,
+	.set = set,
+};
+
+int popedge_run(const struct nanny_child *child, uint64_t *counters)
+{
+	const struct popsetup *setup = child->setup;
+	const struct edge_rules rules = rules_of(setup);
+	struct popedge_own own = { setup, counters, child->check_fds[0] };
+	const struct edge_start start = {
+		.protocol = &protocol,
+		.rules = &rules,
+		.own = &own,
+		.listeners = child->listeners,
+		.listener_places = child->listener_places,
+		.listener_count = child->listener_count,
+		.queue_fd = child->queue_fd,
+		.keyholder_fd = child->keyholder_fd,
+		.passed = child->passed,
+		.scoreboard = child->scoreboard,
+		.process = child->process,
+		.index = child->index,
+		.confine = child->confine,
+		.context = child->context,
+	};
+	return edge_run(&start);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/pop-front/facts/popcount.h"
+
+#define X(number, name, sentence) { name, sentence },
+static const struct counts_label counters[] = { POPCOUNT_MAP(X) };
+static const struct counts_label gauges[] = { POPCOUNT_GAUGE_MAP(X) };
+#undef X
+
+const struct bank_table popcount_table = {
+	.context = "pop-front",
+	.program = "pop_front",
+	.counters = counters,
+	.counter_count = POP_COUNTERS,
+	.gauges = gauges,
+	.gauge_count = POP_NUMBERS - POP_COUNTERS,
+};

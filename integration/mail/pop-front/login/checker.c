@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/pop-front/login/checker.h"
+
+#include <crypt.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sysexits.h>
+
+#include <openssl/crypto.h>
+
+#include "integration/mail/pop-front/facts/popcount.h"
+#include "integration/mail/pop-front/login/logincache.h"
+#include "lib/common/log.h"
+#include "lib/pop3/base64.h"
+#include "lib/pop3/scram_text.h"
+#include "lib/process/clock.h"
+
+static const char context[] = "pop-front";
+
+#define NICE		10
+#define MOCK_ITERATIONS 4096 /* what RFC 7677 wants, and what smtp-front-users gives */
+#define NONCE_BYTES	18   /* whose base64 has no padding */
+
+_Static_assert(BASE64_SIZE(NONCE_BYTES) < CHECK_NONCE_SIZE, "a nonce has room");
+
+struct checker {
+	const struct checker_start *start;
+	struct users *users;
+	struct logincache *cache;
+	char mock[CRYPT_OUTPUT_SIZE]; /* the hash of a password that no client has */
+	struct crypt_data crypt;      /* 32 KiB */
+};
+
+/* What the database has about a name. */
+struct known {
+	bool is_known;
+	struct users_secret secret;
+	char mailbox[USERS_ENTRY_SIZE];
+};
+
+static void count(const struct checker *checker, enum popcount_number number)
+{
+	bank_add(checker->start->counters, number, 1);
+}
+
+/* False: the database cannot be asked. */
+static bool find(const struct checker *checker, const char *user, struct known *ret_known)
+{
+	memset(ret_known, 0, sizeof(*ret_known));
+	const int found = users_find_secret(checker->users, user, strlen(user), ret_known->mailbox,
+					    &ret_known->secret);
+	ret_known->is_known = found == USERS_VALID;
+	return found >= 0;
+}
+
+/* ---- passwords ---- */
+
+/* In about the same time for all hashes of one kind. */
+static bool has_hash(struct checker *checker, const char *password, const char *hash)
+{
+	const char *found = crypt_r(password, hash, &checker->crypt);
+	const bool is_right = found != NULL && strlen(found) == strlen(hash) &&
+			      CRYPTO_memcmp(found, hash, strlen(hash)) == 0;
+	OPENSSL_cleanse(checker->crypt.input, sizeof(checker->crypt.input));
+	return is_right;
+}
+
+static bool has_keys(const char *password, const char *text)
+{
+	struct scram_keys keys;
+	const bool is_right = scram_text_parse(text, strlen(text), &keys) == NULL &&
+			      scram_is_password(&keys, password) == SASL_FINE;
+	OPENSSL_cleanse(&keys, sizeof(keys));
+	return is_right;
+}
+
+static bool is_password(struct checker *checker, const struct known *known, const char *password)
+{
+	const bool has_crypt = known->secret.password[0] != '\0';
+	const struct logincache_login login = {
+		known->mailbox, has_crypt ? known->secret.password : known->secret.scram, password
+	};
+	if (!known->is_known || login.hash[0] == '\0') {
+		(void)has_hash(checker, password, checker->mock);
+		return false;
+	}
+	if (logincache_has(checker->cache, &login, clock_now_ms())) {
+		count(checker, POP_CHECKS_CACHED);
+		return true;
+	}
+	const bool is_right = has_crypt ? has_hash(checker, password, login.hash)
+					: has_keys(password, login.hash);
+	if (is_right)
+		logincache_put(checker->cache, &login, clock_now_ms());
+	return is_right;
+}
+
+static enum check_answer answer_password(struct checker *checker,
+					 const struct check_request *request,
+					 struct check_reply *reply)
+{
+	struct known known;
+	enum check_answer answer = CHECK_FAILED;
+	if (find(checker, request->user, &known)) {
+		answer = is_password(checker, &known, request->password) ? CHECK_YES : CHECK_NO;
+		if (answer == CHECK_YES)
+			memcpy(reply->mailbox, known.mailbox, sizeof(reply->mailbox));
+	}
+	OPENSSL_cleanse(&known, sizeof(known));
+	return answer;
+}
+
+/* ---- SCRAM ---- */
+
+/* Keys of a user, or such as look like a user's. False: they cannot be had. */
+static bool find_keys(const struct checker *checker, const char *user, struct known *ret_known,
+		      struct scram_keys *ret_keys)
+{
+	const char *text = ret_known->secret.scram;
+	if (!find(checker, user, ret_known))
+		return false;
+	if (ret_known->is_known && text[0] != '\0')
+		return scram_text_parse(text, strlen(text), ret_keys) == NULL;
+	return scram_mock(checker->start->secret, CHECKER_SECRET_SIZE, user, MOCK_ITERATIONS,
+			  ret_keys);
+}
+
+/* The exchange up to the challenge, as it was or is. CHECK_CHALLENGE, or why not. */
+static enum check_answer challenge(struct checker *checker, const struct check_request *request,
+				   const char *nonce, struct scram *scram,
+				   struct check_reply *reply)
+{
+	struct known known;
+	struct scram_keys keys;
+	scram_init(scram);
+	if (scram_first(scram, request->first, request->first_size) != SASL_FINE)
+		return CHECK_MALFORMED;
+	const bool has_found = find_keys(checker, scram->user, &known, &keys);
+	if (has_found) {
+		reply->text_size = (uint16_t)scram_challenge(scram, &keys, nonce, reply->text);
+		memcpy(reply->mailbox, known.mailbox, sizeof(reply->mailbox));
+	}
+	OPENSSL_cleanse(&known, sizeof(known));
+	OPENSSL_cleanse(&keys, sizeof(keys));
+	return has_found ? CHECK_CHALLENGE : CHECK_FAILED;
+}
+
+static enum check_answer answer_first(struct checker *checker, const struct check_request *request,
+				      struct check_reply *reply)
+{
+	uint8_t random[NONCE_BYTES];
+	struct scram scram;
+	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return CHECK_FAILED;
+	(void)base64_encode(random, sizeof(random), reply->nonce);
+	const enum check_answer answer = challenge(checker, request, reply->nonce, &scram, reply);
+	OPENSSL_cleanse(&scram, sizeof(scram));
+	return answer;
+}
+
+static enum check_answer answer_final(struct checker *checker, const struct check_request *request,
+				      struct check_reply *reply)
+{
+	static const enum check_answer answers[] = {
+		[SASL_FINE] = CHECK_YES,	  [SASL_MALFORMED] = CHECK_MALFORMED,
+		[SASL_FOREIGN] = CHECK_MALFORMED, [SASL_BINDING] = CHECK_MALFORMED,
+		[SASL_WRONG] = CHECK_NO,	  [SASL_FAILED] = CHECK_FAILED,
+	};
+	struct scram scram;
+	size_t size = 0;
+	enum check_answer answer = challenge(checker, request, request->nonce, &scram, reply);
+	if (answer == CHECK_CHALLENGE) {
+		reply->text_size = 0;
+		answer = answers[scram_final(&scram, request->final, request->final_size,
+					     reply->text, &size)];
+		if (answer == CHECK_YES)
+			reply->text_size = (uint16_t)size;
+	}
+	OPENSSL_cleanse(&scram, sizeof(scram));
+	return answer;
+}
+
+/* ---- requests ---- */
+
+void checker_answer(struct checker *checker, const struct check_request *request,
+		    struct check_reply *ret_reply)
+{
+	memset(ret_reply, 0, sizeof(*ret_reply));
+	ret_reply->serial = request->serial;
+	count(checker, POP_CHECKS);
+	if (!check_request_is_valid(request)) {
+		count(checker, POP_CHECKS_BAD);
+		ret_reply->answer = CHECK_MALFORMED;
+	} else if (request->kind == CHECK_PASSWORD) {
+		ret_reply->answer = answer_password(checker, request, ret_reply);
+	} else if (request->kind == CHECK_SCRAM_FIRST) {
+		ret_reply->answer = answer_first(checker, request, ret_reply);
+	} else {
+		ret_reply->answer = answer_final(checker, request, ret_reply);
+	}
+	/* A name that is known is told with the right password alone. */
+	if (ret_reply->answer != CHECK_YES)
+		memset(ret_reply->mailbox, 0, sizeof(ret_reply->mailbox));
+}
+
+/* False: this edge has ended. */
+static bool serve_edge(struct checker *checker, int fd)
+{
+	struct check_request request;
+	struct check_reply reply;
+	const ssize_t size = recv(fd, &request, sizeof(request), MSG_DONTWAIT | MSG_TRUNC);
+	if (size < 0)
+		return errno == EAGAIN || errno == EINTR; /* another checker was faster */
+	if (size == 0)
+		return false;
+	if (size == (ssize_t)sizeof(request)) {
+		checker_answer(checker, &request, &reply);
+		OPENSSL_cleanse(&request, sizeof(request));
+		/* Never more than an edge may have open, for which its socket has room. */
+		(void)send(fd, &reply, sizeof(reply), MSG_NOSIGNAL);
+	} else {
+		count(checker, POP_CHECKS_BAD);
+	}
+	return true;
+}
+
+static int serve(struct checker *checker)
+{
+	const struct checker_start *start = checker->start;
+	struct pollfd pollers[LISTENERS_EDGES_MAX];
+	unsigned open_count = start->socket_count;
+	for (unsigned i = 0; i < start->socket_count; i++)
+		pollers[i] = (struct pollfd){ .fd = start->sockets[i], .events = POLLIN };
+	while (open_count > 0) {
+		if (poll(pollers, start->socket_count, -1) < 0 && errno != EINTR)
+			return EX_OSERR;
+		for (unsigned i = 0; i < start->socket_count; i++) {
+			if (pollers[i].fd < 0 || pollers[i].revents == 0)
+				continue;
+			if (serve_edge(checker, pollers[i].fd))
+				continue;
+			pollers[i].fd = -1;
+			open_count--;
+		}
+	}
+	return EX_OK;
+}
+
+/* ---- begin and end ---- */
+
+/* Of a password that is drawn, with the cost that new hashes have. */
+static bool make_mock(struct checker *checker)
+{
+	char password[BASE64_SIZE(NONCE_BYTES) + 1];
+	char setting[CRYPT_GENSALT_OUTPUT_SIZE];
+	uint8_t random[NONCE_BYTES];
+	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random) ||
+	    crypt_gensalt_rn("$y$", 0, NULL, 0, setting, (int)sizeof(setting)) == NULL)
+		return false;
+	(void)base64_encode(random, sizeof(random), password);
+	const char *hash = crypt_r(password, setting, &checker->crypt);
+	if (hash == NULL || strlen(hash) >= sizeof(checker->mock))
+		return false;
+	memcpy(checker->mock, hash, strlen(hash) + 1);
+	return true;
+}
+
+int checker_open(const struct checker_start *start, struct checker **ret_checker)
+{
+	const struct popsetup_login *login = &start->setup->login;
+	struct checker *checker = calloc(1, sizeof(*checker));
+	if (checker == NULL)
+		return EX_OSERR;
+	checker->start = start;
+	const int ret = users_open(login->users, &checker->users);
+	if (ret != 0) {
+		log_error(context, "users not opened, path=%s (%s)", login->users,
+			  users_strerror(ret));
+		checker_close(checker);
+		return EX_NOINPUT;
+	}
+	if (logincache_new(login->cache_ms, &checker->cache) != 0 || !make_mock(checker)) {
+		log_error(context, "checker not begun, index=%u (no memory, or no hash of crypt)",
+			  start->index);
+		checker_close(checker);
+		return EX_OSERR;
+	}
+	*ret_checker = checker;
+	return EX_OK;
+}
+
+void checker_close(struct checker *checker)
+{
+	if (checker == NULL)
+		return;
+	users_close(checker->users);
+	logincache_free(checker->cache);
+	OPENSSL_cleanse(checker, sizeof(*checker));
+	free(checker);
+}
+
+int checker_run(const struct checker_start *start)
+{
+	struct checker *checker = NULL;
+	/* Sessions that are logged in go first. */
+	(void)setpriority(PRIO_PROCESS, 0, NICE);
+	int status = checker_open(start, &checker);
+	if (status == EX_OK && start->confine != NULL)
+		status = start->confine(start->context);
+	if (status == EX_OK)
+		status = serve(checker);
+	checker_close(checker);
+	return status;
+}

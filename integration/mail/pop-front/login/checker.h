@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * checker.h - a process that says whether passwords are right, and does nothing else.
+ *
+ * Flow: nanny.c forks -> checker_run(): requests of edges, one at a time -> users.h, then crypt_r(),
+ *       scram.h or logincache.h -> the reply.
+ *
+ * A hash of crypt(3) is made to take tens of milliseconds: an edge would stand still meanwhile. So
+ * checkers are few, run below all other processes (nice), and have nothing but the users database and
+ * their sockets: they hear clients only through edges.
+ *
+ * A name that no user has costs the same as a wrong password, a hash or an exchange of SCRAM, and gets
+ * the same answer.
+ *
+ * checker_answer() is apart for tests. Nothing is logged about a password.
+ */
+
+#include "integration/mail/pop-front/login/check.h"
+#include "integration/mail/pop-front/setup/popsetup.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CHECKER_SECRET_SIZE 32
+
+struct checker_start {
+	const struct popsetup *setup;
+	const uint8_t
+		*secret; /* CHECKER_SECRET_SIZE bytes, the same for all: salts of unknown names */
+	const int *sockets; /* to each edge */
+	unsigned socket_count;
+	uint64_t *counters; /* of the checker's own block; may be NULL */
+	unsigned index;
+	/* Called when all is open. 0, or an exit status, which is returned. May be NULL. */
+	int (*confine)(void *context);
+	void *context;
+};
+
+/* In a process of its own. Returns an exit status, when all edges have ended; SIGTERM ends it, too. */
+int checker_run(const struct checker_start *start);
+
+struct checker; /* opaque */
+
+/* EX_OK, or an exit status with a line of the log. */
+int checker_open(const struct checker_start *start, struct checker **ret_checker);
+/* Takes NULL. */
+void checker_close(struct checker *checker);
+/* Any request of that size may be given. */
+void checker_answer(struct checker *checker, const struct check_request *request,
+		    struct check_reply *ret_reply);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/pop-front/nanny/pop.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sysexits.h>
+
+#include "integration/mail/base/nanny/nanny.h"
+#include "integration/mail/base/setup/mailcheckup.h"
+#include "integration/mail/pop-front/edge/popedge.h"
+#include "integration/mail/pop-front/facts/popcount.h"
+#include "integration/mail/pop-front/login/checker.h"
+#include "integration/mail/pop-front/worker/popworker.h"
+#include "lib/common/log.h"
+
+static const char context[] = "pop-front";
+
+/* On its way to a worker: a capsule of common size, times the sessions that may wait. */
+#define QUEUE_BYTES (256U << 10)
+
+/* Of the processes of a generation: each has its own copy, as it is not changed. */
+struct shared {
+	uint8_t secret[CHECKER_SECRET_SIZE];
+};
+
+/* ---- the configuration ---- */
+
+static void end_setup(void *setup)
+{
+	popsetup_deinit(setup);
+	free(setup);
+}
+
+static void *read_setup(const char *path)
+{
+	struct conf_error error;
+	struct popsetup *setup = calloc(1, sizeof(*setup));
+	if (setup == NULL || program_read(path, popsetup_parse, setup, &error) == 0)
+		return setup;
+	conf_log_error(path, &error);
+	end_setup(setup);
+	return NULL;
+}
+
+static struct nanny_values values_of(const void *own)
+{
+	const struct popsetup *setup = own;
+	const struct popsetup_pop *pop = &setup->pop;
+	return (struct nanny_values){
+		.listeners = { pop->places, pop->place_count, pop->edges },
+		.workers = pop->workers,
+		.checkers = setup->login.checkers,
+		.certificate_count = setup->tls.certificate_count,
+		.chains = setup->tls.chains,
+		.sessions_max = pop->sessions_max,
+		.queue_bytes = QUEUE_BYTES,
+		.drain_ms = pop->drain_ms,
+		.log_level = pop->log_level,
+		.metrics = pop->metrics,
+	};
+}
+
+struct confine_rights pop_rights(const void *own, unsigned role)
+{
+	const struct popsetup *setup = own;
+	const struct popsetup_pop *pop = &setup->pop;
+	const struct owner *const owners[NANNY_ROLES] = {
+		[NANNY_KEYHOLDER] = &pop->key_owner,
+		[NANNY_CHECKER] = &pop->check_owner,
+		[NANNY_EDGE] = &pop->edge_owner,
+		[NANNY_WORKER] = &pop->worker_owner,
+	};
+	return (struct confine_rights){
+		.owner = owners[role],
+		/* The store's socket is outside of any other root. */
+		.root = role == NANNY_WORKER ? "" : pop->chroot,
+		.has_loop = role == NANNY_WORKER,
+		.has_network = role == NANNY_EDGE,
+		.has_memory = role == NANNY_WORKER,
+	};
+}
+
+int pop_check(const struct popsetup *setup)
+{
+	int status = mailcheckup_users(context, setup->login.users);
+	if (status == EX_OK)
+		status = mailcheckup_directory(context, "chroot", setup->pop.chroot);
+	return status == EX_OK ? mailcheckup_keys(context, setup->tls.chains) : status;
+}
+
+/* Also the library: all edges of a generation share its cache. */
+static int prepare(const void *own)
+{
+	const struct popsetup *setup = own;
+	int status = pop_check(setup);
+	dnsblv6_set_log(setup->handle.client, handle_log, (void *)(uintptr_t)context);
+	if (status == EX_OK && setup->has_zones)
+		status = program_start_library(context, setup->handle.client);
+	return status;
+}
+
+static int share(const void *own, void **ret_shared)
+{
+	struct shared *shared = calloc(1, sizeof(*shared));
+	(void)own;
+	*ret_shared = shared;
+	if (shared == NULL)
+		return -ENOMEM;
+	return getrandom(shared->secret, sizeof(shared->secret), 0) ==
+			       (ssize_t)sizeof(shared->secret)
+		       ? 0
+		       : -EIO;
+}
+
+/* ---- the processes ---- */
+
+static uint64_t *block_of(const struct nanny_child *child)
+{
+	return bank_block(child->counters, child->process);
+}
+
+static int run_checker(const struct nanny_child *child)
+{
+	const struct shared *shared = child->shared;
+	const struct checker_start start = {
+		.setup = child->setup,
+		.secret = shared->secret,
+		.sockets = child->check_fds,
+		.socket_count = child->check_count,
+		.counters = block_of(child),
+		.index = child->index,
+		.confine = child->confine,
+		.context = child->context,
+	};
+	return checker_run(&start);
+}
+
+static int run_edge(const struct nanny_child *child)
+{
+	struct shared *shared = child->shared;
+	/* Salts of names that no user has are a matter of checkers. */
+	memset(shared->secret, 0, sizeof(shared->secret));
+	return popedge_run(child, block_of(child));
+}
+
+static int run_worker(const struct nanny_child *child)
+{
+	const struct popworker_start start = {
+		.setup = child->setup,
+		.queue_fd = child->queue_fd,
+		.counters = block_of(child),
+		.scoreboard = child->scoreboard,
+		.process = child->process,
+		.confine = child->confine,
+		.context = child->context,
+	};
+	return popworker_run(&start);
+}
+
+/* ---- the counters ---- */
+
+static void count(void *own, unsigned event)
+{
+	static const uint8_t numbers[NANNY_EVENTS] = {
+		[NANNY_KEYHOLDER] = POP_KEYHOLDER_RESTARTS,
+		[NANNY_CHECKER] = POP_CHECKER_RESTARTS,
+		[NANNY_EDGE] = POP_EDGE_RESTARTS,
+		[NANNY_WORKER] = POP_WORKER_RESTARTS,
+		[NANNY_RELOADED] = POP_RELOADS,
+		[NANNY_RELOAD_REFUSED] = POP_RELOADS_REFUSED,
+	};
+	bank_add(bank_block(own, 0), numbers[event], 1);
+}
+
+static void clear(void *own, unsigned block)
+{
+	bank_clear_gauges(own, block);
+}
+
+static void log_counters(void *own, const void *shared)
+{
+	(void)shared;
+	bank_log(own);
+}
+
+static int write_counters(void *own, const void *shared, const char *path)
+{
+	(void)shared;
+	return bank_write(own, path);
+}
+
+int pop_run(struct popsetup *setup, const char *config_path)
+{
+	static const struct nanny_program program = {
+		.context = context,
+		.read = read_setup,
+		.end = end_setup,
+		.values = values_of,
+		.rights = pop_rights,
+		.prepare = prepare,
+		.share = share,
+		.unshare = free,
+		.run_checker = run_checker,
+		.run_edge = run_edge,
+		.run_worker = run_worker,
+		.count = count,
+		.clear = clear,
+		.log_counters = log_counters,
+		.write_counters = write_counters,
+	};
+	struct bank bank = { .blocks = NULL };
+	const int ret = bank_open(&popcount_table, NANNY_SLOTS, &bank);
+	if (ret != 0) {
+		log_error(context, "counters not made (%s)", strerror(-ret));
+		end_setup(setup);
+		return EX_OSERR;
+	}
+	const int status = nanny_run(&program, &bank, setup, config_path);
+	bank_close(&bank);
+	return status;
+}

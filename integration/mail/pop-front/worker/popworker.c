@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/pop-front/worker/popworker.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "integration/mail/base/worker/intake.h"
+#include "integration/mail/pop-front/facts/popcount.h"
+#include "integration/mail/pop-front/worker/popvisit.h"
+#include "lib/common/log.h"
+#include "lib/process/clock.h"
+
+static const char context[] = "pop-front";
+
+/* An edge looks at its clock now and then, and a queue takes some time. */
+#define LATE_MS 1000
+
+struct popworker {
+	const struct popworker_start *start;
+	struct intake intake;
+	struct popvisit *visit;
+	struct popcapsule capsule;
+};
+
+static int receive(struct popworker *worker, int *ret_fd)
+{
+	uint8_t bytes[HANDOVER_SIZE_MAX];
+	size_t size = 0;
+	int ret = intake_receive(&worker->intake, bytes, &size, ret_fd);
+	if (ret != 0)
+		return ret;
+	ret = popcapsule_decode(bytes, size, &worker->capsule);
+	if (ret != 0)
+		(void)close(*ret_fd);
+	return ret;
+}
+
+/* One that an edge would have put off by now. */
+static bool is_late(const struct popworker *worker)
+{
+	const uint64_t patience_ms = worker->start->setup->pop.queue_timeout_ms + LATE_MS;
+	return clock_now_us() > worker->capsule.queued_at_us + patience_ms * 1000;
+}
+
+/* One session, if there is one. 0 or a status. */
+static int take_session(struct popworker *worker)
+{
+	uint64_t *counters = worker->start->counters;
+	int fd = -1;
+	const int ret = receive(worker, &fd);
+	if (ret != 0)
+		return ret;
+	bank_add(counters, POP_TAKEN, 1);
+	bank_set(counters, POP_BUSY, 1);
+	if (is_late(worker)) {
+		bank_add(counters, POP_QUEUE_LATE, 1);
+		popvisit_put_off(worker->visit, &worker->capsule, fd);
+	} else {
+		popvisit_finish(worker->visit, &worker->capsule, fd);
+	}
+	bank_set(counters, POP_BUSY, 0);
+	return 0;
+}
+
+/* An exit status, or -1: the worker goes on. */
+static int judge(const struct popworker *worker, int ret)
+{
+	if (ret == 0 || ret == -EAGAIN || ret == -EINTR)
+		return -1;
+	/* There are neither edges nor a nanny. */
+	if (ret == -EPIPE && *intake_told() != 0)
+		return EX_OK;
+	if (ret == POPCAPSULE_EBAD || ret == POPCAPSULE_EVERSION || ret == POPCAPSULE_EVALUE ||
+	    ret == -EMFILE) {
+		bank_add(worker->start->counters, POP_CAPSULES_BAD, 1);
+		log_error(context, "session lost on its way to a worker (%s)",
+			  popcapsule_strerror(ret));
+		return -1;
+	}
+	log_error(context, "queue not read (%s)", popcapsule_strerror(ret));
+	return EX_OSERR;
+}
+
+static int work(struct popworker *worker)
+{
+	const unsigned sessions_max = worker->start->setup->pop.sessions_per_worker;
+	unsigned done = 0;
+	while (*intake_told() == 0 && done < sessions_max) {
+		const int ret = take_session(worker);
+		const int status = judge(worker, ret);
+		if (status >= 0)
+			return status;
+		done += ret == 0 ? 1 : 0;
+	}
+	if (*intake_told() == 0)
+		bank_add(worker->start->counters, POP_RETIRED, 1);
+	return EX_OK;
+}
+
+static int begin(struct popworker *worker)
+{
+	const struct popworker_start *start = worker->start;
+	const struct popvisit_parts parts = { start->setup, start->counters, intake_told() };
+	if (popvisit_new(&parts, &worker->visit) != 0) {
+		log_error(context, "worker not begun (out of memory)");
+		return EX_OSERR;
+	}
+	/* It is about to be: a session that comes first finds it so. */
+	scoreboard_set(start->scoreboard, SCOREBOARD_IDLE, start->process, true);
+	return start->confine != NULL ? start->confine(start->context) : EX_OK;
+}
+
+int popworker_run(const struct popworker_start *start)
+{
+	struct popworker *worker = calloc(1, sizeof(*worker));
+	if (worker == NULL)
+		return EX_OSERR;
+	worker->start = start;
+	worker->intake = (struct intake){ start->queue_fd, start->scoreboard, start->process, -1 };
+	intake_set_signals();
+	int status = begin(worker);
+	if (status == EX_OK)
+		status = work(worker);
+	intake_let_go(&worker->intake);
+	popvisit_free(worker->visit);
+	free(worker);
+	return status;
+}
