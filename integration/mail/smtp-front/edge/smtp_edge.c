@@ -194,18 +194,18 @@ static void count(struct edge *edge, enum edge_event event)
 		[EDGE_SHARE_FULL] = TALLY_SHARE_FULL,
 		[EDGE_SHARE_REFUSED] = TALLY_SHARE_REFUSED,
 	};
-	tally_add(smtp_edge(edge)->start->tally, numbers[event], 1);
+	bank_add(smtp_edge(edge)->start->counters, numbers[event], 1);
 }
 
 static void set(struct edge *edge, enum edge_gauge gauge, unsigned value)
 {
-	static const enum tally_gauge gauges[EDGE_GAUGE_COUNT] = {
+	static const enum tally_number gauges[EDGE_GAUGE_COUNT] = {
 		[EDGE_SESSIONS] = TALLY_SESSIONS,
 		[EDGE_PARKED] = TALLY_PARKED,
 		[EDGE_RELAYED] = TALLY_RELAYED,
 		[EDGE_HELD] = TALLY_HELD,
 	};
-	tally_set(smtp_edge(edge)->start->tally, gauges[gauge], value);
+	bank_set(smtp_edge(edge)->start->counters, gauges[gauge], value);
 }
 
 static const struct edge_protocol protocol = {

@@ -82,9 +82,9 @@ static inline struct smtp_kept *smtp_kept(const struct session *session)
 	return (struct smtp_kept *)(void *)session_far(session);
 }
 
-static inline struct tally *smtp_tally(const struct session *session)
+static inline uint64_t *smtp_counters(const struct session *session)
 {
-	return smtp_edge_of(session)->start->tally;
+	return smtp_edge_of(session)->start->counters;
 }
 
 #ifdef __cplusplus

@@ -20,7 +20,7 @@ extern "C" {
 struct smtp_edge_start {
 	struct edge_start edge;	   /* without protocol, rules and own */
 	const struct setup *setup; /* its library is started */
-	struct tally *tally;	   /* of the edge's own slot; may be NULL */
+	uint64_t *counters;	   /* of the edge's own slot; may be NULL */
 	struct hopstate *hop;	   /* of all processes; may be NULL */
 };
 

@@ -78,7 +78,7 @@ static enum dialogue_action refuse(struct session *session, enum dialogue_refusa
 	struct dialogue_event *event = &smtp_edge_of(session)->event;
 	enum dialogue_action action =
 		dialogue_refuse(dialogue_of(session), rules_of(session), refusal, event);
-	tally_add(smtp_tally(session), number, 1);
+	bank_add(smtp_counters(session), number, 1);
 	note_refusal(session, event->recipient.address, reason);
 	return action;
 }
@@ -214,7 +214,7 @@ static void perform(struct session *session, enum dialogue_action action)
 		end_behind(session, NEXT_CLOSE, "quit");
 		break;
 	case DIALOGUE_CLOSE:
-		tally_add(smtp_tally(session), TALLY_ERRORS, 1);
+		bank_add(smtp_counters(session), TALLY_ERRORS, 1);
 		end_behind(session, NEXT_LINGER, "error");
 		break;
 	default:
@@ -367,10 +367,10 @@ static void take_answer(struct session *session, const struct callforward_answer
 		enum dialogue_action action =
 			dialogue_answer(dialogue_of(session), rules_of(session), answer->code,
 					answer->text, &edge->event);
-		tally_add(smtp_tally(session),
-			  answer->code / 100 == 5 ? TALLY_RECIPIENTS_UNKNOWN
-						  : TALLY_RECIPIENTS_FAILED,
-			  1);
+		bank_add(smtp_counters(session),
+			 answer->code / 100 == 5 ? TALLY_RECIPIENTS_UNKNOWN
+						 : TALLY_RECIPIENTS_FAILED,
+			 1);
 		note_refusal(session, smtp_kept(session)->recipient.address, "next hop");
 		perform(session, action);
 	}

@@ -14,8 +14,7 @@
  * A counter is a row of the table below: append where it belongs, nothing else has to change.
  */
 
-#include <stddef.h>
-#include <stdint.h>
+#include "integration/mail/base/facts/bank.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -95,49 +94,15 @@ extern "C" {
 
 enum tally_number {
 #define X(number, name, sentence) number,
-	TALLY_MAP(X)
-#undef X
-		TALLY_COUNT
-};
-
-enum tally_gauge {
-#define X(number, name, sentence) number,
+	TALLY_MAP(X) TALLY_COUNT,
+	/* Gauges stand behind the counters. */
+	TALLY_BEFORE_GAUGES = TALLY_COUNT - 1,
 	TALLY_GAUGE_MAP(X)
 #undef X
-		TALLY_GAUGE_COUNT
+		TALLY_NUMBERS
 };
 
-#define TALLY_LINE 8 /* numbers in a cache line */
-
-/*
- * The block of one slot, shared memory: changed by tally_add() and tally_set() alone. It fills
- * cache lines, so that slots do not slow each other down; not by an attribute, which gcc's
- * sanitizer does not keep to where one lies on the stack.
- */
-struct tally {
-	uint64_t values[TALLY_COUNT];
-	uint64_t gauges[TALLY_GAUGE_COUNT];
-	uint64_t unused[TALLY_LINE - (TALLY_COUNT + TALLY_GAUGE_COUNT) % TALLY_LINE];
-};
-
-struct tally_bank {
-	struct tally *slots; /* NULL: none */
-	size_t count;
-};
-
-/* All zero. 0 or -errno. */
-int tally_open(size_t count, struct tally_bank *ret_bank);
-void tally_close(struct tally_bank *bank);
-
-/* tally may be NULL, as in tests: then nothing is counted. */
-void tally_add(struct tally *tally, enum tally_number number, uint64_t value);
-void tally_set(struct tally *tally, enum tally_gauge gauge, uint64_t value);
-uint64_t tally_get(const struct tally *tally, enum tally_number number);
-
-/* Of all slots; *ret_sum is a plain one. */
-void tally_sum(const struct tally_bank *bank, struct tally *ret_sum);
-/* Of a process that has ended: it has nothing open any more. */
-void tally_clear_gauges(struct tally *tally);
+extern const struct bank_table tally_table;
 
 #ifdef __cplusplus
 }

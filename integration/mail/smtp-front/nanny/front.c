@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <time.h>
 
 #include "integration/mail/smtp-front/edge/smtp_edge.h"
-#include "integration/mail/smtp-front/facts/metrics.h"
 #include "integration/mail/smtp-front/facts/tally.h"
 #include "integration/mail/base/nanny/nanny.h"
 #include "integration/mail/smtp-front/nanny/precheck.h"
@@ -18,11 +16,6 @@
 #include "lib/common/log.h"
 
 static const char context[] = "smtp-front";
-
-struct counters {
-	struct tally_bank bank;
-	uint64_t started_s;
-};
 
 /* Of the processes of a generation. */
 struct shared {
@@ -140,10 +133,9 @@ static void unshare_all(void *own)
 	free(shared);
 }
 
-static struct tally *tally_of(const struct nanny_child *child)
+static uint64_t *block_of(const struct nanny_child *child)
 {
-	const struct counters *counters = child->counters;
-	return &counters->bank.slots[child->process];
+	return bank_block(child->counters, child->process);
 }
 
 static int run_edge(const struct nanny_child *child)
@@ -164,7 +156,7 @@ static int run_edge(const struct nanny_child *child)
 			.context = child->context,
 		},
 		.setup = child->setup,
-		.tally = tally_of(child),
+		.counters = block_of(child),
 		.hop = shared->hop,
 	};
 	return smtp_edge_run(&start);
@@ -178,7 +170,7 @@ static int run_worker(const struct nanny_child *child)
 		.queue_fd = child->queue_fd,
 		.hop = shared->hop,
 		.delivered = shared->delivered,
-		.tally = tally_of(child),
+		.counters = block_of(child),
 		.scoreboard = child->scoreboard,
 		.process = child->process,
 		.passed = child->passed,
@@ -198,34 +190,30 @@ static void count(void *own, unsigned event)
 		[NANNY_WORKER] = TALLY_WORKER_RESTARTS,		[NANNY_RELOADED] = TALLY_RELOADS,
 		[NANNY_RELOAD_REFUSED] = TALLY_RELOADS_REFUSED,
 	};
-	const struct counters *counters = own;
-	tally_add(&counters->bank.slots[0], numbers[event], 1);
+	bank_add(bank_block(own, 0), numbers[event], 1);
 }
 
 static void clear(void *own, unsigned block)
 {
-	const struct counters *counters = own;
-	tally_clear_gauges(&counters->bank.slots[block]);
+	bank_clear_gauges(own, block);
 }
 
 /* It has no process of its own that could set its gauge. */
-static void note_hop(const struct counters *counters, const struct shared *shared)
+static void note_hop(const struct bank *bank, const struct shared *shared)
 {
-	tally_set(&counters->bank.slots[0], TALLY_HOP_DOWN, hopstate_is_down(shared->hop) ? 1 : 0);
+	bank_set(bank_block(bank, 0), TALLY_HOP_DOWN, hopstate_is_down(shared->hop) ? 1 : 0);
 }
 
 static void log_counters(void *own, const void *shared)
 {
-	const struct counters *counters = own;
-	note_hop(counters, shared);
-	metrics_log(&counters->bank);
+	note_hop(own, shared);
+	bank_log(own);
 }
 
 static int write_counters(void *own, const void *shared, const char *path)
 {
-	const struct counters *counters = own;
-	note_hop(counters, shared);
-	return metrics_write(path, &counters->bank, counters->started_s);
+	note_hop(own, shared);
+	return bank_write(own, path);
 }
 
 int front_run(struct setup *setup, const char *config_path)
@@ -246,14 +234,14 @@ int front_run(struct setup *setup, const char *config_path)
 		.log_counters = log_counters,
 		.write_counters = write_counters,
 	};
-	struct counters counters = { .started_s = (uint64_t)time(NULL) };
-	int ret = tally_open(NANNY_SLOTS, &counters.bank);
+	struct bank bank = { .blocks = NULL };
+	const int ret = bank_open(&tally_table, NANNY_SLOTS, &bank);
 	if (ret != 0) {
-		log_error(context, "queue and counters not made (%s)", strerror(-ret));
+		log_error(context, "counters not made (%s)", strerror(-ret));
 		end_setup(setup);
 		return EX_OSERR;
 	}
-	int status = nanny_run(&program, &counters, setup, config_path);
-	tally_close(&counters.bank);
+	const int status = nanny_run(&program, &bank, setup, config_path);
+	bank_close(&bank);
 	return status;
 }

@@ -14,7 +14,7 @@
 
 void transact_count(const struct visit *visit, enum tally_number number, uint64_t value)
 {
-	tally_add(visit->parts.tally, number, value);
+	bank_add(visit->parts.counters, number, value);
 }
 
 /* What all workers have in common. */

@@ -52,7 +52,7 @@ struct visit_parts {
 	struct sink *asker;    /* asked about recipients in place of users; NULL: the sink is */
 	struct answers *known; /* recipients that it has accepted; NULL without one */
 	struct users *users;   /* NULL: there is no such list */
-	struct tally *tally;   /* may be NULL */
+	uint64_t *counters;    /* may be NULL */
 	struct passed *passed; /* may be NULL */
 	struct scoreboard *scoreboard;	      /* may be NULL */
 	const volatile sig_atomic_t *is_told; /* the worker is to end; may be NULL */

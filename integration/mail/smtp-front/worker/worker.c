@@ -65,7 +65,7 @@ static int open_parts(struct worker *worker)
 	const struct setup *setup = worker->start->setup;
 
 	worker->parts.setup = setup;
-	worker->parts.tally = worker->start->tally;
+	worker->parts.counters = worker->start->counters;
 	worker->parts.passed = worker->start->passed;
 	worker->parts.scoreboard = worker->start->scoreboard;
 	worker->parts.is_told = intake_told();
@@ -124,20 +124,20 @@ static bool is_late(const struct worker *worker)
 /* One session, if there is one. Returns how much of the worker's life it has taken. */
 static unsigned take_session(struct worker *worker, int *ret_status)
 {
-	struct tally *tally = worker->start->tally;
+	uint64_t *counters = worker->start->counters;
 	int fd = -1;
 	unsigned mail_count = 0;
 
 	*ret_status = receive(worker, &fd);
 	if (*ret_status < 0)
 		return 0;
-	tally_add(tally, TALLY_TAKEN, 1);
-	tally_set(tally, TALLY_BUSY, 1);
+	bank_add(counters, TALLY_TAKEN, 1);
+	bank_set(counters, TALLY_BUSY, 1);
 	if (is_late(worker))
 		visit_put_off(worker->visit, worker->capsule, fd);
 	else
 		mail_count = visit_finish(worker->visit, worker->capsule, fd);
-	tally_set(tally, TALLY_BUSY, 0);
+	bank_set(counters, TALLY_BUSY, 0);
 	return mail_count > 0 ? mail_count : 1;
 }
 
@@ -157,7 +157,7 @@ static int work(struct worker *worker)
 			return EX_OK;
 		if (status == CAPSULE_EBAD || status == CAPSULE_EVERSION ||
 		    status == CAPSULE_EVALUE || status == -EMFILE) {
-			tally_add(worker->start->tally, TALLY_CAPSULES_BAD, 1);
+			bank_add(worker->start->counters, TALLY_CAPSULES_BAD, 1);
 			log_error(context, "session lost on its way to a worker (%s)",
 				  capsule_strerror(status));
 			continue;
@@ -166,7 +166,7 @@ static int work(struct worker *worker)
 		return EX_OSERR;
 	}
 	if (*intake_told() == 0)
-		tally_add(worker->start->tally, TALLY_RETIRED, 1);
+		bank_add(worker->start->counters, TALLY_RETIRED, 1);
 	return EX_OK;
 }
 

@@ -29,7 +29,7 @@ extern "C" {
 struct worker_start {
 	const struct setup *setup;
 	int queue_fd;		       /* the end of the queue to read from; stays the caller's */
-	struct tally *tally;	       /* of the worker's own slot; may be NULL */
+	uint64_t *counters;	       /* of the worker's own slot; may be NULL */
 	struct passed *passed;	       /* of all processes; may be NULL */
 	struct scoreboard *scoreboard; /* may be NULL */
 	size_t process;		       /* the worker's own, of the scoreboard */

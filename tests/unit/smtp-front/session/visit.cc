@@ -47,7 +47,7 @@ class fixture
 		visit_parts parts = {};
 		parts.setup = setup_.get();
 		parts.sink = sink_;
-		parts.tally = &tally;
+		parts.counters = counters;
 		REQUIRE(scoreboard_open(1, &scoreboard) == 0);
 		parts.scoreboard = scoreboard;
 		REQUIRE(visit_new(&parts, &visit_) == 0);
@@ -142,7 +142,7 @@ class fixture
 
 	tmpdir box;
 	std::unique_ptr<struct capsule> capsule = std::make_unique<struct capsule>();
-	struct tally tally = {};
+	uint64_t counters[TALLY_NUMBERS] = {};
 	struct scoreboard *scoreboard = nullptr;
 	unsigned mail_count = 0;
 
@@ -205,8 +205,8 @@ TEST_CASE("a session goes on where the edge has left it, wherever its bytes are 
 	CHECK(codes(visit.talk(all.substr(0, cut), all.substr(cut))) == "250 354 250 221");
 	CHECK(visit.mails() == strings{ "Subject: x\n\n.dot\n" });
 	CHECK(visit.mail_count == 1);
-	CHECK(tally_get(&visit.tally, TALLY_MAILS_COMMITTED) == 1);
-	CHECK(tally_get(&visit.tally, TALLY_FINISHED) == 1);
+	CHECK(visit.counters[TALLY_MAILS_COMMITTED] == 1);
+	CHECK(visit.counters[TALLY_FINISHED] == 1);
 }
 
 TEST_CASE("a client that goes away within its mail has sent none, wherever it does",
@@ -218,8 +218,8 @@ TEST_CASE("a client that goes away within its mail has sent none, wherever it do
 	fixture visit;
 	visit.talk("", all.substr(0, cut), true);
 	CHECK(visit.mails().empty());
-	CHECK(tally_get(&visit.tally, TALLY_MAILS_COMMITTED) == 0);
-	CHECK(tally_get(&visit.tally, TALLY_MAILS_CUT) == (cut < 6 ? 0 : 1));
+	CHECK(visit.counters[TALLY_MAILS_COMMITTED] == 0);
+	CHECK(visit.counters[TALLY_MAILS_CUT] == (cut < 6 ? 0 : 1));
 }
 
 TEST_CASE("chunks are a mail, however they are cut", "[front][visit]")
@@ -245,7 +245,7 @@ TEST_CASE("a lone CR or LF spoils a mail and ends the session, and what it hides
 				       "DATA\r\nsecond\r\n.\r\nQUIT\r\n");
 	CHECK(codes(heard) == "250 354 521");
 	CHECK(visit.mails().empty());
-	CHECK(tally_get(&visit.tally, TALLY_MAILS_REFUSED) == 1);
+	CHECK(visit.counters[TALLY_MAILS_REFUSED] == 1);
 }
 
 TEST_CASE("a lone LF in a chunk is refused as well", "[front][visit]")
@@ -284,8 +284,8 @@ TEST_CASE("a mail far above the limit ends the session before its end", "[front]
 	const std::string huge(4 << 20, 'x');
 	CHECK(codes(visit.talk("", "DATA\r\n" + huge, true)) == "250 354 521");
 	CHECK(visit.mails().empty());
-	CHECK(tally_get(&visit.tally, TALLY_MAILS_REFUSED) == 1);
-	CHECK(tally_get(&visit.tally, TALLY_MAILS_CUT) == 0);
+	CHECK(visit.counters[TALLY_MAILS_REFUSED] == 1);
+	CHECK(visit.counters[TALLY_MAILS_CUT] == 0);
 }
 
 TEST_CASE("a chunk that is too large is refused, small ones are read over", "[front][visit]")
@@ -355,7 +355,7 @@ TEST_CASE("a client that sends a byte now and then does not keep a worker", "[fr
 	visit.limits().data_timeout_ms = 200;
 	CHECK(codes(visit.drip("DATA\r\n", 5)) == "250 354 421");
 	CHECK(visit.mails().empty());
-	CHECK(tally_get(&visit.tally, TALLY_MAILS_CUT) == 1);
+	CHECK(visit.counters[TALLY_MAILS_CUT] == 1);
 }
 
 TEST_CASE("bytes that came fast before do not make up for a client that is slow now",
@@ -386,13 +386,13 @@ TEST_CASE("a silent client gives way while others wait, and only then", "[front]
 	scoreboard_set(visit.scoreboard, SCOREBOARD_WAITING, 0, true);
 	const std::string heard = visit.talk("", text);
 	CHECK(heard.substr(heard.rfind("\r\n", heard.size() - 3) + 2, 9) == "421 4.3.2");
-	CHECK(tally_get(&visit.tally, TALLY_GAVE_WAY) == 1);
+	CHECK(visit.counters[TALLY_GAVE_WAY] == 1);
 	fixture other;
 	other.limits().give_way_ms = 30;
 	other.limits().command_timeout_ms = 300;
 	const std::string patient = other.talk("", "NOOP\r\n");
 	CHECK(patient.find("421 4.4.2") != std::string::npos);
-	CHECK(tally_get(&other.tally, TALLY_GAVE_WAY) == 0);
+	CHECK(other.counters[TALLY_GAVE_WAY] == 0);
 }
 
 TEST_CASE("commands now and then do not help a client that others wait for", "[front][visit]")
@@ -411,7 +411,7 @@ TEST_CASE("within a mail a client has less time while others wait", "[front][vis
 	visit.limits().data_timeout_ms = 3600000;
 	scoreboard_set(visit.scoreboard, SCOREBOARD_WAITING, 0, true);
 	CHECK(codes(visit.talk("", "DATA\r\nhalf")) == "250 354 421");
-	CHECK(tally_get(&visit.tally, TALLY_MAILS_CUT) == 1);
+	CHECK(visit.counters[TALLY_MAILS_CUT] == 1);
 }
 
 TEST_CASE("a session has an end in a worker, too, and a mail under way has as long again",
@@ -446,8 +446,8 @@ TEST_CASE("a mailbox that is gone is 4xx, and the session goes on", "[front][vis
 		CHECK(codes(visit.talk("", "DATA\r\nx\r\n.\r\nRSET\r\nQUIT\r\n")) ==
 		      "250 354 451 250 221");
 	}
-	CHECK(tally_get(&visit.tally, TALLY_SINK_FAILURES) == 1);
-	CHECK(tally_get(&visit.tally, TALLY_MAILS_DEFERRED) == 1);
+	CHECK(visit.counters[TALLY_SINK_FAILURES] == 1);
+	CHECK(visit.counters[TALLY_MAILS_DEFERRED] == 1);
 }
 
 TEST_CASE("a line that never ends ends the session", "[front][visit]")

@@ -53,13 +53,13 @@ class fixture
 		setup->limits.data_timeout_ms = 20000;
 		setup->sink.kind = SETUP_SINK_NULL;
 		REQUIRE(handover_open(65536, queue) == 0);
-		REQUIRE(tally_open(1, &bank) == 0);
+		REQUIRE(bank_open(&tally_table, 1, &bank) == 0);
 	}
 	~fixture()
 	{
 		close(queue[0]);
 		close(queue[1]);
-		tally_close(&bank);
+		bank_close(&bank);
 	}
 	fixture(const fixture &) = delete;
 	fixture &operator=(const fixture &) = delete;
@@ -70,7 +70,7 @@ class fixture
 		worker_start start = {};
 		start.setup = setup.get();
 		start.queue_fd = queue[1];
-		start.tally = bank.slots;
+		start.counters = bank_block(&bank, 0);
 		start.scoreboard = scoreboard;
 		return worker_run(&start);
 	}
@@ -105,13 +105,13 @@ class fixture
 	}
 	uint64_t counted(tally_number number) const
 	{
-		return tally_get(bank.slots, number);
+		return bank_sum(&bank, number);
 	}
 
 	std::unique_ptr<struct setup> setup = std::make_unique<struct setup>();
 	uint64_t queued_at_us = now_us();
 	int queue[2] = { -1, -1 };
-	tally_bank bank = {};
+	struct bank bank = {};
 	struct scoreboard *scoreboard = nullptr;
 };
 
