@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <openssl/crypto.h>
+
 #include "integration/mail/base/edge/channel.h"
 #include "integration/mail/base/edge/session.h"
 #include "integration/mail/pop-front/edge/poplogin.h"
@@ -96,13 +98,16 @@ void poptalk_act(struct session *session, enum pop3_action action)
 	say(session);
 }
 
-static void step(struct session *session, const char *line, size_t line_size)
+static void step(struct session *session, char *line, size_t line_size)
 {
 	struct pop_edge *edge = pop_edge(session);
 	enum pop3_action action = pop3_dialogue_step(&pop_session(session)->dialogue, &edge->limits,
 						     NULL, line, line_size, &edge->event);
-	if (action == POP3_AUTHENTICATE)
+	if (action == POP3_AUTHENTICATE) {
+		/* The buffer is that of all sessions. */
+		OPENSSL_cleanse(line, line_size);
 		action = poplogin_begin(session);
+	}
 	poptalk_act(session, action);
 }
 
@@ -134,7 +139,7 @@ bool poptalk_take(struct session *session)
 {
 	struct edge *edge = session->edge;
 	struct pop_session *pop = pop_session(session);
-	const uint8_t *bytes = edge->in + edge->in_start;
+	uint8_t *bytes = edge->in + edge->in_start;
 	size_t line_size = 0;
 	if (pop->is_skipping)
 		return skip_line(session);
@@ -154,6 +159,6 @@ bool poptalk_take(struct session *session)
 		return true;
 	}
 	edge->in_start += line_size + LINES_END_SIZE;
-	step(session, (const char *)bytes, line_size);
+	step(session, (char *)bytes, line_size);
 	return true;
 }
