@@ -128,7 +128,7 @@ static bool skip_line(struct session *session)
 	session->skip_count += used;
 	if (status != LINES_READY && session->skip_count <= SKIP_MAX)
 		return false;
-	pop_session(session)->is_skipping = false;
+	session->is_skipping = false;
 	take_malformed(session, LINES_TOO_LONG);
 	if (status != LINES_READY)
 		end_behind(session, NEXT_LINGER, "error");
@@ -141,7 +141,7 @@ bool poptalk_take(struct session *session)
 	struct pop_session *pop = pop_session(session);
 	uint8_t *bytes = edge->in + edge->in_start;
 	size_t line_size = 0;
-	if (pop->is_skipping)
+	if (session->is_skipping)
 		return skip_line(session);
 	const enum lines_status status =
 		lines_take(bytes, edge->in_end - edge->in_start,
@@ -149,7 +149,7 @@ bool poptalk_take(struct session *session)
 	if (status == LINES_MORE)
 		return false;
 	if (status == LINES_TOO_LONG) {
-		pop->is_skipping = true;
+		session->is_skipping = true;
 		session->skip_count = 0;
 		return true;
 	}
