@@ -5,11 +5,20 @@ smtp-front-users as an operator has it: lists in, answers out, and nothing lost 
 bad, by a disk that is full or by a kill.
 """
 
+import base64
+import ctypes
+import ctypes.util
+import hashlib
+import hmac
 import os
+import pty
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
+import termios
+import unittest
 
 from front import Front
 from harness import (EX_DATAERR, EX_IOERR, EX_NOPERM, EX_USAGE, SOURCE, Case, main, program,
@@ -31,6 +40,19 @@ def make_version_1(path):
         content = file.read()
         file.seek(0)
         file.write(content.replace(b"m\0\0\0\2", b"m\0\0\0\1"))
+
+
+def is_password(hash_, password):
+    library = ctypes.CDLL(ctypes.util.find_library("crypt"))
+    library.crypt.restype = ctypes.c_char_p
+    return library.crypt(password.encode(), hash_.encode()) == hash_.encode()
+
+
+def keys_of(password, salt, iterations):
+    """StoredKey and ServerKey of RFC 5802, by another implementation."""
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, iterations)
+    client = hmac.digest(salted, b"Client Key", "sha256")
+    return hashlib.sha256(client).digest(), hmac.digest(salted, b"Server Key", "sha256")
 
 
 class Users(Case):
@@ -404,6 +426,165 @@ class Damaged(Users):
         self.assertIn(f"recipients not opened, users={damaged} (damaged store)", front.log())
         with front.client() as client:
             client.hello()
+
+
+class Hash(Users):
+    def hash(self, *arguments, text="secret\n", **how):
+        return self.run_users("hash", *arguments, input=text, **how)
+
+    def test_a_hash_is_of_the_password_and_a_word_of_a_list(self):
+        for arguments, prefix in (((), "$y$"), (("--method", "sha512"), "$6$"), (("-m", "bcrypt"), "$2b$")):
+            word, other = (self.hash(*arguments, text=text).stdout.rstrip("\n")
+                           for text in ("s\u00e4cret pass\n", "s\u00e4cret pass\nnext"))
+            self.assertTrue(word.startswith("password=" + prefix), word)
+            self.assertNotEqual(word, other)  # the salt
+            for one in (word, other):
+                self.assertTrue(is_password(one.partition("=")[2], "s\u00e4cret pass"), one)
+                self.assertFalse(is_password(one.partition("=")[2], "s\u00e4cret pass2"), one)
+            line = f"john@example.org {word}"
+            self.build("-", input=line + "\n")
+            self.assertEqual(self.dump()[0], line)
+
+    def test_keys_of_scram_are_of_the_password_and_a_word_of_a_list(self):
+        for arguments, iterations in ((("--scram",), 4096), (("-s", "-i", "10000"), 10000)):
+            word = self.hash(*arguments).stdout.rstrip("\n")
+            found = re.fullmatch(r"scram=SCRAM-SHA-256\$(\d+):([^$]+)\$([^:]+):(.+)", word)
+            self.assertEqual(int(found.group(1)), iterations)
+            salt, *keys = (base64.b64decode(part) for part in found.groups()[1:])
+            self.assertEqual(len(salt), 16)
+            self.assertEqual(tuple(keys), keys_of("secret", salt, iterations))
+            self.build("-", input=f"john@example.org {word}\n")
+            self.assertEqual(self.dump()[0], f"john@example.org {word}")
+
+    def test_what_is_no_password_is_refused(self):
+        for text in ("", "\n", "x" * 256, "tab\tted\n", "secret\r\n", "\u0085\n"):
+            result = self.hash(text=text, expect=EX_DATAERR)
+            self.assertIn("error: password not taken (permitted are 1 to 255 octets of UTF-8 without"
+                          " control characters)", result.stderr)
+            self.assertEqual(result.stdout, "")
+        self.hash(text="x" * 255)
+        self.assertIn("bcrypt looks at 72 octets, and the password has more",
+                      self.hash("-m", "bcrypt", text="x" * 73, expect=EX_DATAERR).stderr)
+        self.hash("-m", "bcrypt", text="x" * 72)
+
+    def test_wrong_use(self):
+        for arguments in (("-m", "md5"), ("-s", "-i", "4095"), ("-s", "-i", "1000001"), ("word",),
+                          ("-d", self.database)):
+            self.hash(*arguments, expect=EX_USAGE)
+
+    def begin_at_terminal(self):
+        """A hash whose input is a terminal: the process, and the terminal's other side."""
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        process = subprocess.Popen([program("smtp-front-users"), "hash"], stdin=theirs, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(os.close, theirs)
+        wait_for(lambda: not self.echoes(theirs), "the terminal to show nothing")
+        return process, ours, theirs
+
+    @staticmethod
+    def echoes(terminal):
+        return termios.tcgetattr(terminal)[3] & termios.ECHO != 0
+
+    def test_a_terminal_shows_nothing_and_is_asked_twice(self):
+        for again, status in (("secret", 0), ("secrets", EX_DATAERR)):
+            process, ours, theirs = self.begin_at_terminal()
+            os.write(ours, b"secret\n")
+            os.write(ours, again.encode() + b"\n")
+            self.assertEqual(process.wait(timeout=60), status)
+            said = process.stderr.read()
+            self.assertTrue(said.startswith("Password: Again: "), said)
+            self.assertEqual("the second is another" in said, status != 0)
+            self.assertEqual(is_password(process.stdout.read().strip()[9:], "secret"), status == 0)
+            self.assertTrue(self.echoes(theirs))
+            self.assertNotIn(b"s", os.read(ours, 1000))
+
+    def test_a_terminal_shows_again_what_is_typed_when_a_signal_comes(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process, _, theirs = self.begin_at_terminal()
+            process.send_signal(number)
+            self.assertEqual(process.wait(timeout=60), -number)
+            self.assertTrue(self.echoes(theirs))
+
+
+class Pipes(Users):
+    """Other sources of users, by the lines of the manual as they stand there."""
+
+    def run_of_manual(self, word):
+        """Where this word is, in a directory of its own, with our programs and those beside them."""
+        with open(MANUAL, encoding="utf-8") as file:
+            blocks = re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed", file.read(), re.MULTILINE | re.DOTALL)
+        text, = (block for block in blocks if word in block)
+        text = text.replace("\\e", "\\").replace("/var/lib/smtp-front/users.mdb", self.database)
+        text = text.replace("/var/lib/mail-logins/users.mdb", self.path("logins.mdb"))
+        path = os.pathsep.join((self.path("bin"), os.path.dirname(program("smtp-front-users")),
+                                os.environ["PATH"]))
+        result = subprocess.run(["sh", "-c", text], cwd=self.path("."), check=False, text=True,
+                                env={**os.environ, "PATH": path}, capture_output=True, timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(sanitizer_reports(result.stderr), [])
+        return result
+
+    def test_passwords_of_the_machine(self):
+        self.write("shadow", f"root:*:1:0:99999:7:::\njohn:{HASH}:1:0:99999:7:::\n"
+                   f"lock:!{HASH}:1::::::\nnone::1::::::\nmary:{HASH}:1::::::\n")
+        os.mkdir(self.path("bin"))
+        fake = self.write("bin/getent", f"#!/bin/sh\n[ \"$*\" = shadow ] && cat {self.path('shadow')}\n")
+        os.chmod(fake, 0o755)
+        self.write("aliases.txt", "postmaster@example.org to=john@example.org\n")
+        self.run_of_manual("getent shadow")
+        self.assertEqual(self.dump(), [f"john@example.org password={HASH}",
+                                       f"mary@example.org password={HASH}",
+                                       "postmaster@example.org to=john@example.org",
+                                       "domain example.org"])
+        self.assertEqual(os.stat(self.database).st_mode & 0o777, 0o600)
+
+    def test_comma_separated_values(self):
+        self.write("users.csv", f"address,quota,hash\r\njohn@example.org,5M,{HASH}\r\n"
+                   f"mary@example.org,0,{HASH}\r\n")
+        self.run_of_manual("users.csv")
+        self.assertEqual(self.dump(), [f"john@example.org octets=5M password={HASH}",
+                                       f"mary@example.org password={HASH}", "domain example.org"])
+
+    @unittest.skipUnless(shutil.which("sqlite3"), "no sqlite3 (package sqlite3)")
+    def test_a_table_of_sqlite(self):
+        database = sqlite3.connect(self.path("mail.db"))
+        database.execute("CREATE TABLE users (address, hash, active)")
+        database.execute("CREATE TABLE aliases (address, target)")
+        database.executemany("INSERT INTO users VALUES (?, ?, ?)",
+                             [(f"{name}@example.org", HASH, name != "old") for name in ("a", "b", "old")])
+        database.executemany("INSERT INTO aliases VALUES ('all@example.org', ?)",
+                             [("a@example.org",), ("b@example.org",)])
+        database.commit()
+        database.close()
+        self.run_of_manual("sqlite3")
+        self.assertEqual(self.dump(), [f"a@example.org password={HASH}",
+                                       "all@example.org to=a@example.org,b@example.org",
+                                       f"b@example.org password={HASH}", "domain example.org"])
+
+    def test_a_database_without_secrets(self):
+        lines = (f"j@a.b keep=1d password={HASH} scram={KEYS}\nm@a.b scram={KEYS}\n"
+                 "all@a.b to=j@a.b,m@a.b\n")
+        self.run_users("build", "-d", self.path("logins.mdb"), "-", input=lines)
+        self.run_of_manual("mail-logins")
+        self.assertEqual(self.dump(), ["all@a.b to=j@a.b,m@a.b", "j@a.b keep=1d", "m@a.b", "domain a.b"])
+        self.assertEqual(os.stat(self.database).st_mode & 0o077 != 0, os.umask(os.umask(0)) != 0o077)
+        with open(self.database, "rb") as file:
+            self.assertNotIn(b"SCRAM", file.read())
+
+    def test_a_password_that_is_typed(self):
+        os.mkdir(self.path("bin"))
+        fake = self.write("bin/smtp-front-users", "#!/bin/sh\necho secret | "
+                          f"{program('smtp-front-users')} \"$@\"\n")
+        os.chmod(fake, 0o755)
+        self.run_of_manual("users.txt")
+        self.build(self.path("users.txt"))
+        line, _ = self.dump()
+        self.assertTrue(line.startswith("john@example.org password=$y$"))
 
 
 if __name__ == "__main__":

@@ -8,11 +8,13 @@
 #include "integration/mail/base/users/users.h"
 #include "integration/mail/base/users/users_address.h"
 #include "integration/mail/base/users/users_build.h"
+#include "integration/mail/smtp-front/recipients/users_hash.h"
 
 #include "lib/common/log.h"
 #include "lib/common/options.h"
 #include "lib/common/output.h"
 #include "lib/common/version.h"
+#include "lib/pop3/scram.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -29,29 +31,37 @@
 /* Of the lines refused; the others are counted, as a wrong file has nothing but wrong lines. */
 #define REFUSALS_SHOWN	   20
 #define MAX_SHRINK_PERCENT 50
+#define SCRAM_ITERATIONS   4096 /* the least of RFC 7677 */
 
 struct command_line {
 	const char *database;
 	struct users_builder build; /* facts and max_shrink_percent */
-	char **words;		    /* lists, or addresses */
+	enum users_hash_method method;
+	bool is_scram;
+	uint32_t iterations;
+	char **words; /* lists, or addresses */
 	int word_count;
 	uint64_t refused;	  /* lines */
 	uint64_t refused_targets; /* of aliases, when no line was refused */
 };
 
-/* A command takes the first options, so many, and words of this name or none. */
+/* A command takes so many options from the first on, and words of this name or none. */
 struct command {
 	const char *name;
+	size_t first_option;
 	size_t option_count;
 	const char *word;
 	int (*run)(struct command_line *line);
 };
 
 enum row {
-	OPTION_DATABASE, /* of all commands */
+	OPTION_DATABASE, /* of all commands but hash */
 	OPTION_EXTENSION,
 	OPTION_KEEP_CASE,
 	OPTION_MAX_SHRINK,
+	OPTION_METHOD, /* from here on of hash */
+	OPTION_SCRAM,
+	OPTION_ITERATIONS,
 };
 
 static const struct options_row rows[] = {
@@ -60,6 +70,10 @@ static const struct options_row rows[] = {
 			       "begins what is not looked at in a local part, such as +" },
 	[OPTION_KEEP_CASE] = { 0, "keep-case", NULL, "John@ and john@ are two users" },
 	[OPTION_MAX_SHRINK] = { 0, "max-shrink", "PERCENT", "the list may shrink by (50)" },
+	[OPTION_METHOD] = { 'm', "method", "NAME",
+			    "of hash: yescrypt (default), sha512 or bcrypt" },
+	[OPTION_SCRAM] = { 's', "scram", NULL, "of hash: keys of SCRAM-SHA-256 instead" },
+	[OPTION_ITERATIONS] = { 'i', "iterations", "NUMBER", "of these (4096)" },
 };
 
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
@@ -67,12 +81,13 @@ enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
 static const struct options_table all = {
 	.program = "smtp-front-users",
 	.libraries = SMTP_FRONT_USERS_LIBRARIES,
-	.usage = "COMMAND --database FILE [options] [LIST ... | ADDRESS ...]",
+	.usage = "COMMAND [--database FILE] [options] [LIST ... | ADDRESS ...]",
 	.summary = "Turns lists of recipients into the database that smtp-front asks.\n\n"
 		   "  build  make a database of the LISTs, or replace what one has\n"
 		   "  check  read all of a database and say whether it is whole\n"
 		   "  dump   print the list that a database holds\n"
-		   "  find   look each ADDRESS up",
+		   "  find   look each ADDRESS up\n"
+		   "  hash   read a password and print the word that a list has of it",
 	.rows = rows,
 	.row_count = ROW_COUNT,
 };
@@ -117,6 +132,18 @@ static void take_option(const struct options_table *table, struct command_line *
 		line->build.max_shrink_percent =
 			(unsigned)options_number(table, rows[option].name, argument, 0, 100);
 		break;
+	case OPTION_METHOD:
+		if (!users_hash_find(argument, &line->method))
+			options_fail(table, "--method '%s' is not yescrypt, sha512 or bcrypt",
+				     argument);
+		break;
+	case OPTION_SCRAM:
+		line->is_scram = true;
+		break;
+	case OPTION_ITERATIONS:
+		line->iterations = (uint32_t)options_number(table, rows[option].name, argument,
+							    SCRAM_ITERATIONS, SCRAM_ITERATIONS_MAX);
+		break;
 	}
 }
 
@@ -127,16 +154,19 @@ static void parse_command_line(const struct command *command, int argc, char **a
 	const struct options_table *table = &own;
 	const char *argument;
 	int option;
+	own.rows = rows + command->first_option;
 	own.row_count = command->option_count;
 	*ret_line = (struct command_line){
 		.build = { .facts = { .folds_case = true, .built_at_s = time(NULL) },
 			   .max_shrink_percent = MAX_SHRINK_PERCENT },
+		.iterations = SCRAM_ITERATIONS,
 	};
 	while ((option = options_next(table, argc, argv, &argument)) != OPTIONS_END)
-		take_option(table, ret_line, (enum row)option, argument);
+		take_option(table, ret_line, (enum row)(command->first_option + (size_t)option),
+			    argument);
 	ret_line->words = argv + optind;
 	ret_line->word_count = argc - optind;
-	if (ret_line->database == NULL)
+	if (command->first_option == OPTION_DATABASE && ret_line->database == NULL)
 		options_fail(table, "--database is missing");
 	if (command->word != NULL && ret_line->word_count == 0)
 		options_fail(table, "no %s given", command->word);
@@ -422,13 +452,41 @@ static int find_command(struct command_line *line)
 	return ret < 0 ? fail(line->database, "database not read", ret) : status;
 }
 
+/* ---- hash ---- */
+
+static int fail_hash(const char *reason, int error)
+{
+	if (error == 0)
+		log_error(NULL, "password not taken (%s)", reason);
+	else
+		log_error(NULL, "password not read (%s)", strerror(error));
+	return error == 0 ? EX_DATAERR : EX_IOERR;
+}
+
+static int hash_command(struct command_line *line)
+{
+	char password[USERS_HASH_PASSWORD_SIZE];
+	char word[USERS_HASH_WORD_SIZE];
+	int error = 0;
+	const char *reason = users_hash_read(password, &error);
+	if (reason == NULL)
+		reason = line->is_scram ? users_hash_make_scram(line->iterations, password, word)
+					: users_hash_make(line->method, password, word);
+	explicit_bzero(password, sizeof(password));
+	if (reason != NULL)
+		return fail_hash(reason, error);
+	puts(word);
+	return EX_OK;
+}
+
 /* ---- the program ---- */
 
 static const struct command commands[] = {
-	{ "build", ROW_COUNT, "LIST", build_command },
-	{ "check", 1, NULL, check_command },
-	{ "dump", 1, NULL, dump_command },
-	{ "find", 1, "ADDRESS", find_command },
+	{ "build", OPTION_DATABASE, OPTION_METHOD, "LIST", build_command },
+	{ "check", OPTION_DATABASE, 1, NULL, check_command },
+	{ "dump", OPTION_DATABASE, 1, NULL, dump_command },
+	{ "find", OPTION_DATABASE, 1, "ADDRESS", find_command },
+	{ "hash", OPTION_METHOD, ROW_COUNT - OPTION_METHOD, NULL, hash_command },
 };
 
 int main(int argc, char **argv)
