@@ -115,10 +115,9 @@ size_t users_alias_print(const struct users_alias *alias, char *ret_text)
 {
 	struct store_bytes rest = { alias->targets, alias->size };
 	struct store_bytes one;
-	size_t used = strlen(name);
 	if (alias->count == 0)
 		return 0;
-	memcpy(ret_text, name, used);
+	size_t used = (size_t)(stpcpy(ret_text, name) - ret_text);
 	for (bool is_first = true; users_alias_next(&rest, &one); is_first = false) {
 		if (!is_first)
 			ret_text[used++] = ',';

@@ -60,7 +60,7 @@ static bool take_rounds(const char **text, size_t *size)
 		return true;
 	*text += name_size;
 	*size -= name_size;
-	return **text >= '1' && **text <= '9' && take_field(text, size, 1, 9);
+	return *size > 0 && **text >= '1' && **text <= '9' && take_field(text, size, 1, 9);
 }
 
 static bool is_of_form(const struct form *form, const char *text, size_t size)
