@@ -175,6 +175,6 @@ rm -rf /etc/dnsblv6/cached.conf /etc/dnsblv6/front.conf /etc/dnsblv6/stored.conf
 dpkg --purge $packages >/dev/null 2>&1 || fail "not purged"
 [ "$(store_fingerprint)" = "$kept" ] || fail "purging has changed the mails: $(store_fingerprint)"
 [ -s /var/lib/mail-stored/index.mdb ] || fail "purging has deleted the mails"
-left=$(find / -xdev '(' -name '*dnsblv6*' -o -name 'smtp-front*' -o -name 'mail-store*' ')' \
+left=$(find / -xdev '(' -name '*dnsblv6*' -o -name 'smtp-front*' -o -name 'mail-store*' -o -name 'mail-hub*' ')' \
 	! -path /var/lib/mail-stored ! -path "$here/*" ! -path '/tmp/*' ! -path '/var/tmp/*')
 [ -z "$left" ] || fail "purging has left $left"

@@ -86,6 +86,9 @@ ROWS = {
     # The tool of a store, or of a daemon that has one; it serves nothing.
     "integration/mail/mail-store": Row(GPL, project=("lib/mailstore", "lib/lmdb", "lib/format", "lib/common",
                                                      "lib/process", "lib/maildir", "integration/mail/base")),
+    # It runs the programs of a mail server, and knows of them no more than their files.
+    "integration/mail/mail-hub": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/format",
+                                                  "integration/common")),
     # The daemon of a store, and its process that speaks LMTP.
     "integration/mail/mail-stored": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/lmdb", "lib/mailstore",
                                                       "lib/maildir", "lib/format", "lib/smtp",
@@ -107,7 +110,7 @@ ROWS = {
     "tests": Row(GPL, project=("lib/format", "lib/lmdb", "lib/mailstore", "lib/store", "lib/common", "lib/process", "lib/dns",
                                "lib/maildir", "lib/pop3", "lib/smtp", "zone-tools", "server", "client-lib", "client-lib/unbound",
                                "integration/common", "integration/adapters",
-                               "integration/mail/base", "integration/mail/mail-store",
+                               "integration/mail/base", "integration/mail/mail-hub", "integration/mail/mail-store",
                                "integration/mail/mail-stored", "integration/mail/smtp-front"),
                  external=("lmdb", "knot", "dnssec", "crypto", "ssl", "uv", "z", "catch2",
                            "dnsblv6", "dnsblv6-unbound")),

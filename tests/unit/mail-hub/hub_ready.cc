@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What programs say over their sockets, with the function that they say it with.
+#include "integration/mail/mail-hub/hub_ready.h"
+#include "lib/process/systemd.h"
+
+#include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <unistd.h>
+
+namespace
+{
+class heard
+{
+      public:
+	heard()
+	{
+		setenv("NOTIFY_SOCKET", path.c_str(), 1);
+	}
+	~heard()
+	{
+		unsetenv("NOTIFY_SOCKET");
+		if (fd >= 0)
+			close(fd);
+	}
+	heard(const heard &) = delete;
+	heard &operator=(const heard &) = delete;
+
+	tmpdir dir;
+	const std::string path = dir.file("notify");
+	const owner own{};
+	int fd = -1;
+};
+} // namespace
+
+TEST_CASE("a program is ready when one of its words says so", "[mail-hub][hub_ready]")
+{
+	heard p;
+	REQUIRE(hub_ready_open(p.path.c_str(), &p.own, &p.fd) == 0);
+	CHECK_FALSE(hub_ready_take(p.fd));
+	for (const char *word : { "READY=1", "STATUS=x\nREADY=1", "READY=1\nSTATUS=x" }) {
+		CAPTURE(word);
+		REQUIRE(systemd_notify("STOPPING=1") == 0);
+		REQUIRE(systemd_notify(word) == 0);
+		REQUIRE(systemd_notify("RELOADING=1") == 0);
+		CHECK(hub_ready_take(p.fd));
+		CHECK_FALSE(hub_ready_take(p.fd));
+	}
+}
+
+TEST_CASE("other words are not taken for it", "[mail-hub][hub_ready]")
+{
+	heard p;
+	REQUIRE(hub_ready_open(p.path.c_str(), &p.own, &p.fd) == 0);
+	for (const std::string &word :
+	     { std::string("READY=10"), std::string("XREADY=1"), std::string("READY=0"),
+	       std::string("STATUS=READY=1"), std::string(), std::string(5000, 'x') }) {
+		CAPTURE(word);
+		REQUIRE(systemd_notify(word.c_str()) == 0);
+		CHECK_FALSE(hub_ready_take(p.fd));
+	}
+}
+
+TEST_CASE("what an earlier process has left at the path is no obstacle", "[mail-hub][hub_ready]")
+{
+	heard p;
+	int before = -1;
+	REQUIRE(hub_ready_open(p.path.c_str(), &p.own, &before) == 0);
+	close(before);
+	REQUIRE(hub_ready_open(p.path.c_str(), &p.own, &p.fd) == 0);
+	REQUIRE(systemd_notify("READY=1") == 0);
+	CHECK(hub_ready_take(p.fd));
+	int none = 5;
+	CHECK(hub_ready_open(std::string(200, '/').c_str(), &p.own, &none) == -ENAMETOOLONG);
+	CHECK(none == -1);
+	CHECK(hub_ready_open(p.dir.file("missing/notify").c_str(), &p.own, &none) == -ENOENT);
+	CHECK(none == -1);
+}
