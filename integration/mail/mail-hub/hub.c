@@ -33,8 +33,9 @@ struct hub {
 	char *texts[HUB_PROGRAMS];
 	int ready_fds[HUB_PROGRAMS];
 	bool is_ready[HUB_PROGRAMS];
-	bool is_stale[HUB_PROGRAMS]; /* not ready yet, and has to read its files again then */
-	bool was_ready;		     /* all of them, once */
+	bool is_stale[HUB_PROGRAMS];  /* not ready yet, and has to read its files again then */
+	bool is_ending[HUB_PROGRAMS]; /* told so by a reload, though it may be wanted again */
+	bool was_ready;		      /* all of them, once */
 	bool is_stopping;
 	int status;
 	int lock_fd;
@@ -68,6 +69,9 @@ static void begin(struct hub *hub, struct crew_slot *slot)
 {
 	hub->is_ready[slot->role] = false;
 	hub->is_stale[slot->role] = false;
+	hub->is_ending[slot->role] = false;
+	hub->crew.kill_ms[slot->role] = CREW_NEVER;
+	hub_ready_take(hub->ready_fds[slot->role]); /* what the one before has said */
 	pid_t pid = child_fork(slot);
 	if (pid == 0)
 		run_program(hub, slot->role);
@@ -148,7 +152,7 @@ static void look_at_end(struct hub *hub, unsigned program, int status)
 	const char *name = hub_programs[program].name;
 	child_format_end(status, end);
 	hub->is_ready[program] = false;
-	if (hub->is_stopping || hub->crew.is_told[program])
+	if (hub->is_stopping || hub->is_ending[program])
 		return;
 	if (hub->was_ready && !is_final(program, status)) {
 		log_warning(hub_context, "program ended, program=%s %s", name, end);
@@ -181,7 +185,7 @@ static void bury(struct hub *hub)
 		struct crew_slot *slot = crew_find(&hub->crew, pid);
 		if (slot == NULL)
 			continue;
-		crew_ended(slot, false, clock_now_ms());
+		crew_ended(slot, hub->is_ending[slot->role], clock_now_ms());
 		look_at_end(hub, slot->role, status);
 	}
 	if (hub->is_stopping)
@@ -241,11 +245,11 @@ static void want(struct hub *hub, unsigned program, bool has_changed)
 	struct crew_slot *slot = &hub->crew.slots[program];
 	if (!is_wanted(hub, program)) {
 		tell(hub, program);
+		hub->is_ending[program] = slot->pid != 0;
 		return;
 	}
 	if (hub->crew.is_told[program]) {
 		hub->crew.is_told[program] = false;
-		hub->crew.kill_ms[program] = CREW_NEVER;
 		slot->due_ms =
 			hub->was_ready || hub->is_ready[HUB_STORE] ? clock_now_ms() : CREW_NEVER;
 	} else if (slot->pid != 0 && (has_changed || hub_programs[program].does_reload)) {

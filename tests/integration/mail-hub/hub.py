@@ -24,7 +24,8 @@ HOSTNAME = "mail.example.org"
 ANNA = "anna@example.com"
 SENDER = "sender@example.net"
 
-# Says that it is ready, and what it is told; a file that names it refuses is bad for its --check.
+# Says that it is ready, and what it is told. With a file NAME.refuses beside it its --check fails, and
+# with NAME.fails it ends at SIGUSR1 as if its disk had failed.
 PLAYED = """#!{python}
 import os, signal, socket, sys, time
 
