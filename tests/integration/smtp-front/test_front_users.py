@@ -567,19 +567,26 @@ class Pipes(Users):
                                        f"b@example.org password={HASH}", "domain example.org"])
 
     def test_a_database_without_secrets(self):
-<<<<<<< HEAD
-        self.run_users("build", "-d", self.path("logins.mdb"), "-", input=f"j@a.b keep=1d password={HASH} scram={KEYS}\n"
-                       f"m@a.b scram={KEYS}\nall@a.b to=j@a.b,m@a.b\n")
-=======
         lines = (f"j@a.b keep=1d password={HASH} scram={KEYS}\nm@a.b scram={KEYS}\n"
                  "all@a.b to=j@a.b,m@a.b\n")
-        self.run_users("build", "-d", self.path("logins.mdb"), "-", input=lines)
->>>>>>> users-db
-        self.run_of_manual("mail-logins")
+        self.write("list.txt", lines)
+        self.run_of_manual("--logins")
         self.assertEqual(self.dump(), ["all@a.b to=j@a.b,m@a.b", "j@a.b keep=1d", "m@a.b", "domain a.b"])
         self.assertEqual(os.stat(self.database).st_mode & 0o077 != 0, os.umask(os.umask(0)) != 0o077)
         with open(self.database, "rb") as file:
-            self.assertNotIn(b"SCRAM", file.read())
+            content = file.read()
+        self.assertNotIn(b"SCRAM", content)
+        self.assertNotIn(HASH.encode(), content)
+        logins = self.run_users("dump", "-d", self.path("logins.mdb")).stdout
+        self.assertEqual(sorted(logins.splitlines()), sorted([*lines.splitlines(), "domain a.b"]))
+        self.assertEqual(os.stat(self.path("logins.mdb")).st_mode & 0o777, 0o600)
+
+    def test_logins_and_all_else_in_one_file(self):
+        self.write("users.txt", f"j@a.b password={HASH}\n")
+        result = self.run_users("build", "-d", self.database, "--logins", self.database, self.path("users.txt"),
+                                expect=EX_USAGE)
+        self.assertIn("are the same file", result.stderr)
+        self.assertFalse(os.path.exists(self.database))
 
     def test_a_password_that_is_typed(self):
         os.mkdir(self.path("bin"))

@@ -48,6 +48,8 @@ int users_build_add(struct users_builder *build, const char *line, size_t size)
 	int ret = users_list_parse(line, size, facts, &key, &parsed);
 	if (ret != STORE_OK || key.size == 0)
 		return ret;
+	if (build->drops_secrets)
+		parsed.secret.password[0] = parsed.secret.scram[0] = '\0';
 	ret = hide(build, &parsed.secret);
 	if (ret != STORE_OK)
 		return ret;

@@ -49,6 +49,7 @@ struct users_builder {
 	 */
 	void (*refuse)(void *context, struct store_bytes alias, struct store_bytes target,
 		       int status);
+	bool drops_secrets;    /* in: passwords of the list are not written */
 	bool has_aliases;      /* of users_build() alone */
 	bool has_secrets;      /* out: there was a password= or scram= */
 	struct writer *writer; /* of users_build() alone */

@@ -35,6 +35,7 @@
 
 struct command_line {
 	const char *database;
+	const char *logins; /* NULL: the database has what checks logins, too */
 	struct users_builder build; /* facts and max_shrink_percent */
 	enum users_hash_method method;
 	bool is_scram;
@@ -59,6 +60,7 @@ enum row {
 	OPTION_EXTENSION,
 	OPTION_KEEP_CASE,
 	OPTION_MAX_SHRINK,
+	OPTION_LOGINS, /* of build alone */
 	OPTION_METHOD, /* from here on of hash */
 	OPTION_SCRAM,
 	OPTION_ITERATIONS,
@@ -70,6 +72,8 @@ static const struct options_row rows[] = {
 			       "begins what is not looked at in a local part, such as +" },
 	[OPTION_KEEP_CASE] = { 0, "keep-case", NULL, "John@ and john@ are two users" },
 	[OPTION_MAX_SHRINK] = { 0, "max-shrink", "PERCENT", "the list may shrink by (50)" },
+	[OPTION_LOGINS] = { 0, "logins", "FILE",
+			    "passwords go into this database, and into no other" },
 	[OPTION_METHOD] = { 'm', "method", "NAME",
 			    "of hash: yescrypt (default), sha512 or bcrypt" },
 	[OPTION_SCRAM] = { 's', "scram", NULL, "of hash: keys of SCRAM-SHA-256 instead" },
@@ -132,6 +136,9 @@ static void take_option(const struct options_table *table, struct command_line *
 		line->build.max_shrink_percent =
 			(unsigned)options_number(table, rows[option].name, argument, 0, 100);
 		break;
+	case OPTION_LOGINS:
+		line->logins = argument;
+		break;
 	case OPTION_METHOD:
 		if (!users_hash_find(argument, &line->method))
 			options_fail(table, "--method '%s' is not yescrypt, sha512 or bcrypt",
@@ -168,6 +175,8 @@ static void parse_command_line(const struct command *command, int argc, char **a
 	ret_line->word_count = argc - optind;
 	if (command->first_option == OPTION_DATABASE && ret_line->database == NULL)
 		options_fail(table, "--database is missing");
+	if (ret_line->logins != NULL && strcmp(ret_line->logins, ret_line->database) == 0)
+		options_fail(table, "--logins and --database are the same file");
 	if (command->word != NULL && ret_line->word_count == 0)
 		options_fail(table, "no %s given", command->word);
 	if (command->word == NULL && ret_line->word_count > 0)
@@ -327,17 +336,48 @@ static void log_shrink(const char *path, const struct users_builder *build)
 		  build->max_shrink_percent, build->max_shrink_percent);
 }
 
-static int build_command(struct command_line *line)
+static int build_one(const char *path, struct users_builder *build, users_build_fn fill,
+		     struct command_line *line)
 {
-	line->build.refuse = refuse_target;
-	int ret = users_build(line->database, &line->build, add_lists, line);
+	build->refuse = refuse_target;
+	int ret = users_build(path, build, fill, line);
 	log_more("targets", line->refused_targets);
 	if (ret == USERS_ESHRINK)
-		log_shrink(line->database, &line->build);
+		log_shrink(path, build);
 	if (ret != STORE_OK)
-		return fail(line->database, "database not changed", ret);
-	print_facts(line->database, "database built", &line->build.facts);
+		return fail(path, "database not changed", ret);
+	print_facts(path, "database built", &build->facts);
 	return EX_OK;
+}
+
+static int copy_line(void *context, const char *line, size_t size)
+{
+	return users_build_add(context, line, size);
+}
+
+/* Standard input can be read once: the second database is made of the first. */
+static int add_logins(struct users_builder *build, void *context)
+{
+	const struct command_line *line = context;
+	struct users *users = NULL;
+	int ret = users_open(line->logins, &users);
+	if (ret == STORE_OK)
+		ret = users_walk(users, copy_line, build);
+	users_close(users);
+	return ret;
+}
+
+/* With --logins two: all of it for what checks passwords, and first; the same without for others. */
+static int build_command(struct command_line *line)
+{
+	struct users_builder second = line->build;
+	if (line->logins == NULL)
+		return build_one(line->database, &line->build, add_lists, line);
+	const int status = build_one(line->logins, &line->build, add_lists, line);
+	if (status != EX_OK)
+		return status;
+	second.drops_secrets = true;
+	return build_one(line->database, &second, add_logins, line);
 }
 
 /* ---- check, dump and find ---- */
