@@ -3,33 +3,19 @@
 
 #include <string.h>
 
+#include "lib/wire/utf8.h"
+
 #define LOCAL_MAX  64  /* RFC 5321, 4.5.3.1.1 */
 #define DOMAIN_MAX 255 /* and 4.5.3.1.2 */
 #define LABEL_MAX  63  /* RFC 1035 */
 
 /* ---- what is an address ---- */
 
-/* RFC 3629: the shortest form, no surrogates, up to U+10FFFF. Size of the character, or 0. */
-static size_t utf8_size(const unsigned char *at, size_t left)
-{
-	size_t size = at[0] < 0x80 ? 1 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
-	if (at[0] >= 0xf5 || (at[0] >= 0x80 && at[0] < 0xc2) || size > left)
-		return 0;
-	for (size_t i = 1; i < size; i++) {
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
-	    (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
-		return 0;
-	return size;
-}
-
 bool users_address_is_utf8(const char *text, size_t size)
 {
 	size_t step;
 	for (size_t i = 0; i < size; i += step) {
-		step = utf8_size((const unsigned char *)text + i, size - i);
+		step = (unsigned char)text[i] < 0x80 ? 1 : utf8_size(text + i, size - i);
 		if (step == 0)
 			return false;
 	}
