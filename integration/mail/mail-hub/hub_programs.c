@@ -100,6 +100,7 @@ static void print_pop(const struct hub_setup *setup, FILE *out)
 	put_path(out, "socket", setup->run, "store");
 	fputs("login:\n", out);
 	put_path(out, "users", setup->directory, "users.mdb");
+	put_list(out, "mechanisms", &setup->mechanisms);
 	put_text(out, "require-tls", conf_no_yes[!setup->has_plain_logins]);
 	put_certificate(out, setup);
 }

@@ -86,6 +86,7 @@ TEST_CASE("ten lines are a mail server, and each program gets its own", "[mail-h
 			      "lmtp: /run/hub/lmtp\n"
 			      "pop3: 192.0.2.1@110\n"
 			      "pop3s: [ 192.0.2.1@995 ]\n"
+			      "mechanisms: [ user, plain ]\n"
 			      "zones: [ \"bl.example=127.0.0.[2..11]*2\", bl6.example ]\n"
 			      "log: debug\n"));
 	CAPTURE(file.error.line, file.error.reason);
@@ -130,6 +131,7 @@ store:
     socket: "/run/hub/store"
 login:
     users: "/srv/mail/users.mdb"
+    mechanisms: [ "user", "plain" ]
     require-tls: "yes"
 tls:
     certificates: [ "/etc/ssl/chain.pem:/etc/ssl/key.pem" ]
