@@ -176,6 +176,9 @@ class Hub:
 
     def reload(self, **items):
         self.write(**items)
+        self.reload_as_it_is()
+
+    def reload_as_it_is(self):
         self.process.send_signal(signal.SIGHUP)
 
     # ---- mail ----
