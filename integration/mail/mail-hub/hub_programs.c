@@ -91,12 +91,16 @@ static void print_pop(const struct hub_setup *setup, FILE *out)
 	put_list(out, "listen", &setup->pop3);
 	put_list(out, "listen-tls", &setup->pop3s);
 	put_user(out, setup);
+	/* As for SMTP; workers stay outside, as the store's socket is. */
+	if (setup->owner.user[0] != '\0')
+		put_path(out, "chroot", setup->run, "empty");
 	put_metrics(out, setup, "pop-front");
-	put_text(out, "log", conf_log_levels[setup->log_level]);
+	put_text(out, "log-level", conf_log_levels[setup->log_level]);
 	fputs("store:\n", out);
 	put_path(out, "socket", setup->run, "store");
 	fputs("login:\n", out);
 	put_path(out, "users", setup->directory, "logins.mdb");
+	put_list(out, "mechanisms", &setup->mechanisms);
 	put_text(out, "require-tls", conf_no_yes[!setup->has_plain_logins]);
 	put_certificate(out, setup);
 }

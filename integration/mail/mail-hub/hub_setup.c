@@ -86,6 +86,7 @@ static const struct conf_item items[] = {
 	PLACES("pop3s", pop3s, CONF_ADDRESS, 0, 995, NULL),
 	{ "plain-logins", CONF_CHOICE, CONF_AT(struct hub_setup, has_plain_logins),
 	  .choices = conf_no_yes, .preset = "no" },
+	PLACES("mechanisms", mechanisms, CONF_TEXT, HUB_TEXT_MAX, 0, NULL),
 	PLACES("zones", zones, CONF_TEXT, HUB_TEXT_MAX, 0, NULL),
 	PATH("metrics", metrics, take_text, NULL, false),
 	{ "log", CONF_CHOICE, CONF_AT(struct hub_setup, log_level), .choices = conf_log_levels,

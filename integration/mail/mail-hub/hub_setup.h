@@ -50,6 +50,7 @@ struct hub_setup {
 	struct hub_list pop3s;
 	struct hub_list zones;
 	bool has_plain_logins;
+	struct hub_list mechanisms;	/* none: those of pop-front */
 	char metrics[HUB_PATH_MAX + 1]; /* "": "metrics" in the directory "run" */
 	int log_level;
 };

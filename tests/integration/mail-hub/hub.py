@@ -9,6 +9,7 @@ As root, processes become "nobody"; else they stay the user of the test.
 """
 
 import os
+import poplib
 import pwd
 import signal
 import smtplib
@@ -122,13 +123,26 @@ class Hub:
 
     def make_directory(self):
         os.mkdir(self.directory, 0o755)
-        database = os.path.join(self.directory, "users.mdb")
-        subprocess.run([harness.program("smtp-front-users"), "build", "--database", database,
-                        self.case.write("users", f"{ANNA}\n")], check=True, capture_output=True,
-                       timeout=DEADLINE_S)
+        self.make_users(f"{ANNA}\n")
         if os.geteuid() == 0:
-            for path in (self.directory, database, database + "-lock"):
-                os.chown(path, pwd.getpwnam(USER).pw_uid, -1)
+            os.chown(self.directory, pwd.getpwnam(USER).pw_uid, -1)
+
+    def make_users(self, text):
+        """The two databases, of a list."""
+        databases = [os.path.join(self.directory, name) for name in ("users.mdb", "logins.mdb")]
+        subprocess.run([harness.program("smtp-front-users"), "build", "--database", databases[0],
+                        "--logins", databases[1], self.case.write("users", text)], check=True,
+                       capture_output=True, timeout=DEADLINE_S)
+        if os.geteuid() == 0:
+            for path in databases:
+                for name in (path, path + "-lock"):
+                    os.chown(name, pwd.getpwnam(USER).pw_uid, -1)
+
+    @staticmethod
+    def password(text):
+        """The word that a line of a list has of it."""
+        return subprocess.run([harness.program("smtp-front-users"), "hash"], input=text + "\n", check=True,
+                              capture_output=True, text=True, timeout=DEADLINE_S).stdout.strip()
 
     def write(self, **items):
         """hub.conf with these over those before; its path."""
@@ -164,6 +178,9 @@ class Hub:
 
     def reload(self, **items):
         self.write(**items)
+        self.reload_as_it_is()
+
+    def reload_as_it_is(self):
         self.process.send_signal(signal.SIGHUP)
 
     # ---- mail ----
@@ -183,6 +200,24 @@ class Hub:
         except (smtplib.SMTPException, OSError):
             return False
         return True
+
+    def pop3(self, address):
+        """A client under TLS from the beginning, that has been greeted."""
+        context = ssl.create_default_context(cafile=self.items["certificate"])
+        context.check_hostname = False  # it is an address here
+        return poplib.POP3_SSL(*address, timeout=DEADLINE_S, context=context)
+
+    def count_by_pop3(self, address, password):
+        """How many mails ANNA has, in the clear; None while there is no answer."""
+        try:
+            client = poplib.POP3(*address, timeout=DEADLINE_S)
+            client.user(ANNA)
+            client.pass_(password)
+            count, _ = client.stat()
+            client.quit()
+        except (poplib.error_proto, OSError):
+            return None
+        return count
 
     def tool(self, *arguments):
         result = subprocess.run([harness.program("mail-store"), arguments[0], "--store",

@@ -7,6 +7,7 @@ order they begin and end, who hears which signal, and what their ends mean.
 """
 
 import os
+import poplib
 import re
 import signal
 import smtplib
@@ -47,10 +48,33 @@ class Mail(Case):
         self.assertEqual([pid for pid in below if is_there(pid)], [])
         self.assertEqual(sorted(os.listdir(hub.run)), ["empty", "mail-stored.conf", "metrics", "smtp-front.conf"])
 
+    def test_a_user_fetches_by_pop3_what_has_come_by_smtp(self):
+        hub = Hub(self, **make_certificate(self))
+        address = self.free_address()
+        hub.make_users(f"{ANNA} {hub.password('correct horse')}\n")
+        hub.write(pop3s=f"{address[0]}@{address[1]}")
+        process = hub.start()
+        hub.mail("Subject: one\r\n\r\nHello\r\n", has_tls=True)
+        client = hub.pop3(address)
+        self.assertTrue(client.user(ANNA).startswith(b"+OK"))
+        with self.assertRaisesRegex(poplib.error_proto, r"\[AUTH\]"):
+            client.pass_("wrong")
+        client.user(ANNA)
+        self.assertEqual(client.pass_("correct horse")[:3], b"+OK")
+        self.assertIn(b"Subject: one", client.retr(1)[1])
+        client.dele(1)
+        client.quit()
+        self.assertEqual(hub.texts(), [])
+        process.wait_for_log(r'^info: \[\w+\] session \{.*"end":"quit",.*"deleted":1,.*"user":"anna@example.com"')
+        self.assertEqual(process.stop(), 0)
+
     def test_a_program_that_is_killed_comes_back_and_mail_flows(self):
-        # What they say of each other's ends, and a session of a mail meanwhile.
-        self.expect_log(r"\[smtp-front\]", r"\[mail-stored\]", r"sink failed ")
-        hub = Hub(self)
+        # What they say of each other's ends; sessions have words of their own.
+        self.expect_log(r"\[smtp-front\]", r"\[mail-stored\]", r"\[pop-front\]", r"sink failed \(")
+        hub = Hub(self, plain_logins="yes")
+        address = self.free_address()
+        hub.write(pop3=f"{address[0]}@{address[1]}")
+        hub.make_users(f"{ANNA} {hub.password('x')}\n")
         hub.start()
         hub.mail()
         for count, name in enumerate(("smtp-front", "mail-stored"), 2):
@@ -62,6 +86,11 @@ class Mail(Case):
             wait_for(lambda: hub.pid_of(name) not in (None, pid), f"{name} to come back")
             wait_for(hub.can_mail, "a mail to be taken again")
             self.assertGreaterEqual(len(hub.texts()), count)
+        pid = hub.pid_of("pop-front")
+        os.kill(pid, signal.SIGKILL)
+        hub.process.wait_for_log(ENDED.format("pop-front", "signal=9"))
+        wait_for(lambda: hub.pid_of("pop-front") not in (None, pid), "pop-front to come back")
+        self.assertEqual(wait_for(lambda: hub.count_by_pop3(address, "x"), "an answer"), len(hub.texts()))
         self.expect_log(ENDED.format(".*", "status=.*"))  # the store, while the one before had its lock
         self.assertEqual(hub.process.stop(), 0)
 
@@ -129,9 +158,11 @@ class Mail(Case):
             self.assertIsNone(word())
 
     def test_metrics_are_written_by_each_program(self):
-        hub = Hub(self)
+        hub = Hub(self, plain_logins="yes")
+        address = self.free_address()
+        hub.write(pop3=f"{address[0]}@{address[1]}")
         hub.start()
-        for name in ("smtp-front", "mail-stored"):
+        for name in ("smtp-front", "mail-stored", "pop-front"):
             path = os.path.join(hub.run, "metrics", f"{name}.prom")
             wait_for(lambda: os.path.exists(path), path)
 

@@ -2,6 +2,7 @@
 // hub.conf: what is taken, what is refused with which words, and what each program gets.
 #include "integration/mail/mail-hub/hub_programs.h"
 #include "integration/mail/mail-stored/stored_setup.h"
+#include "integration/mail/pop-front/setup/popsetup.h"
 #include "integration/mail/smtp-front/setup/setup.h"
 
 #include "tests/lib/manual.hh"
@@ -20,6 +21,7 @@ void keep(void *)
 
 using parsed = parsed_as<hub_setup, hub_setup_parse, keep>;
 using stored = parsed_as<stored_setup, stored_setup_parse, stored_setup_deinit>;
+using pop = parsed_as<popsetup, popsetup_parse, popsetup_deinit>;
 using front = parsed_as<setup, setup_parse, setup_deinit>;
 
 std::string hub(const std::string &items)
@@ -84,6 +86,7 @@ TEST_CASE("ten lines are a mail server, and each program gets its own", "[mail-h
 			      "lmtp: /run/hub/lmtp\n"
 			      "pop3: 192.0.2.1@110\n"
 			      "pop3s: [ 192.0.2.1@995 ]\n"
+			      "mechanisms: [ user, plain ]\n"
 			      "zones: [ \"bl.example=127.0.0.[2..11]*2\", bl6.example ]\n"
 			      "log: debug\n"));
 	CAPTURE(file.error.line, file.error.reason);
@@ -121,12 +124,14 @@ library:
     listen: [ "192.0.2.1@110" ]
     listen-tls: [ "192.0.2.1@995" ]
     user: "root"
+    chroot: "/run/hub/empty"
     metrics: "/run/hub/metrics/pop-front.prom"
-    log: "debug"
+    log-level: "debug"
 store:
     socket: "/run/hub/store"
 login:
-    users: "/srv/mail/users.mdb"
+    users: "/srv/mail/logins.mdb"
+    mechanisms: [ "user", "plain" ]
     require-tls: "yes"
 tls:
     certificates: [ "/etc/ssl/chain.pem:/etc/ssl/key.pem" ]
@@ -164,11 +169,11 @@ sink:
     hostname: "mail.example.org"
     listen: [ "127.0.0.1@110" ]
     metrics: "/srv/metrics/pop-front.prom"
-    log: "info"
+    log-level: "info"
 store:
     socket: "/run/mail-hub/store"
 login:
-    users: "/var/lib/mail-hub/users.mdb"
+    users: "/var/lib/mail-hub/logins.mdb"
     require-tls: "no"
 )");
 }
@@ -193,6 +198,7 @@ TEST_CASE("programs take what they get", "[mail-hub][programs]")
 		"user: root\nlog: error\n",
 		"lmtp: [ 127.0.0.1@24, \"::1@24\", /run/lmtp ]\n",
 		"zones: [ bl6.example*2, \"bl.example=127.0.0.[2..11]\" ]\n",
+		"plain-logins: yes\npop3: [ 127.0.0.1@110, \"::1@110\" ]\nuser: root\n",
 		"directory: \"/srv/a b#c,d: 'e' [f]/%d\"\nrun-directory: \"/run/a b\"\n",
 	}));
 	CAPTURE(items);
@@ -215,6 +221,17 @@ TEST_CASE("programs take what they get", "[mail-hub][programs]")
 	CHECK(smtp.setup.sink.kind == SETUP_SINK_STORE);
 	CHECK(smtp.setup.front.place_count == 2);
 	CHECK(smtp.setup.has_zones == (file.setup.zones.count > 0));
+
+	if (!hub_programs[HUB_POP].is_wanted(&file.setup))
+		return;
+	const pop pop3(text_of(HUB_POP, file.setup));
+	CAPTURE(pop3.error.line, pop3.error.item, pop3.error.value, pop3.error.reason);
+	REQUIRE(pop3.status == 0);
+	CHECK(std::string(pop3.setup.store.text) == store.setup.socket);
+	CHECK(std::string(pop3.setup.login.users) == store.setup.users);
+	CHECK(pop3.setup.pop.place_count == file.setup.pop3.count + file.setup.pop3s.count);
+	CHECK(pop3.setup.login.requires_tls == !file.setup.has_plain_logins);
+	CHECK(pop3.setup.pop.log_level == file.setup.log_level);
 }
 
 TEST_CASE("the longest values still fit", "[mail-hub][programs]")
@@ -227,6 +244,9 @@ TEST_CASE("the longest values still fit", "[mail-hub][programs]")
 	REQUIRE(file.status == 0);
 	CHECK(stored(text_of(HUB_STORE, file.setup)).status == 0);
 	CHECK(front(text_of(HUB_SMTP, file.setup)).status == 0);
+	const parsed with_pop(hub("directory: " + path + "\nrun-directory: " + run + "\nmetrics: " +
+				  path + "\npop3: 127.0.0.1@110\nplain-logins: yes\n"));
+	CHECK(pop(text_of(HUB_POP, with_pop.setup)).status == 0);
 	CHECK(parsed(hub("directory: " + path + "d\n")).status == -EINVAL);
 	CHECK(parsed(hub("run-directory: " + run + "r\n")).status == -EINVAL);
 }

@@ -2,7 +2,7 @@
 """
 dovecot.py - Debian's Dovecot as a fixture: LMTP on loopback, a maildir for each recipient.
 
-Flow: test_front_sinks.py -> Dovecot(case) -> smtp-front's sink "lmtp" -> delivered().
+Flow: test_front_sinks.py, test_hub_page.py -> Dovecot(case) -> smtp-front's sink "lmtp" -> delivered().
 
 Nothing of the machine is touched: configuration, sockets and mail lie in the test's directory.
 It runs as "nobody", as mail is never delivered to root.
