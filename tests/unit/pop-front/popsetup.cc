@@ -325,3 +325,91 @@ TEST_CASE("without memory there is no configuration of pop-front", "[pop][setup]
 	parsed::check_without_memory(POP + "    proxy: [ 192.0.2.1 ]\n" + LOGIN +
 				     "limits:\n    unlimited: [ 198.51.100.0/24 ]\n");
 }
+
+// ---- values that all mail servers have ----
+
+TEST_CASE("a hostname is a domain name", "[mail][mailsetup]")
+{
+	const auto row = GENERATE(table<std::string, bool>({
+		{ "mx", true },
+		{ "mx.example.org", true },
+		{ "1.2-3", true },
+		{ "xn--mller-kva.example", true },
+		{ std::string(MAILSETUP_HOSTNAME_MAX, 'h'), true },
+		{ ".mx", false },
+		{ "mx.", false },
+		{ "a..b", false },
+		{ "-mx", false },
+		{ "mx.-b", false },
+		{ "m x", false },
+		{ "m_x", false },
+		{ "[127.0.0.1]", false },
+		{ "m\xc3\xbcller.example", false },
+		{ std::string(MAILSETUP_HOSTNAME_MAX + 1, 'h'), false },
+	}));
+	CAPTURE(std::get<0>(row));
+	const parsed file("pop:\n    hostname: \"" + std::get<0>(row) +
+			  "\"\n    listen: [ 127.0.0.1 ]\n" + LOGIN);
+	CHECK((file.status == 0) == std::get<1>(row));
+	if (file.status == 0)
+		CHECK(std::string(file.setup.pop.hostname) == std::get<0>(row));
+	else
+		CHECK(std::string(file.error.item) == "hostname");
+}
+
+TEST_CASE("a list has 16 places at most", "[mail][mailsetup]")
+{
+	const auto list_of = [](int count) {
+		std::string list = "pop:\n    listen: [ 127.0.0.1";
+		for (int i = 2; i <= count; i++)
+			list += ", 127.0.0." + std::to_string(i);
+		return list + " ]\n";
+	};
+	const parsed most(list_of(16) + LOGIN);
+	REQUIRE(most.status == 0);
+	CHECK(most.setup.pop.place_count == 16);
+	const parsed many(list_of(17) + LOGIN);
+	CHECK(many.status == -EINVAL);
+	CHECK(std::string(many.error.reason) == "there are 16 places at most");
+	CHECK(std::string(many.error.value) == "\"127.0.0.17\"");
+}
+
+TEST_CASE("a place that is there twice is refused, however it is written", "[mail][mailsetup]")
+{
+	const parsed file("pop:\n    listen: [ \"::1\", \"0:0::1@110\" ]\n" + LOGIN);
+	CHECK(file.status == -EINVAL);
+	CHECK(std::string(file.error.reason) == "place is given twice");
+}
+
+TEST_CASE("certificates are pairs of absolute paths, 32 at most", "[mail][mailsetup]")
+{
+	const auto reason_of = [](const std::string &list) {
+		const parsed file("tls:\n    certificates: [ " + list + " ]\n");
+		CHECK(file.status == -EINVAL);
+		return std::string(file.error.reason);
+	};
+	const std::string expected =
+		"permitted are CHAIN:KEY and one file with both, as absolute paths";
+	const std::string longest(KEYS_PATH_MAX, 'p');
+	for (const std::string &word :
+	     { std::string("mx.pem"), std::string("\"/mx.pem:key.pem\""),
+	       std::string("\"mx.pem:/key.pem\""), std::string("\"/mx.pem:\""), "/" + longest }) {
+		CAPTURE(word);
+		CHECK(reason_of(word) == expected);
+	}
+	std::string many = "/1.pem";
+	for (int i = 2; i <= 33; i++)
+		many += ", /" + std::to_string(i) + ".pem";
+	CHECK(reason_of(many) == "there are 32 certificates at most");
+}
+
+TEST_CASE("as many edges there are as processors", "[mail][mailsetup]")
+{
+	const unsigned count = mailsetup_count_cores();
+	CHECK(count >= 1);
+	CHECK(count <= LISTENERS_EDGES_MAX);
+	const parsed file(POP + LOGIN);
+	CHECK(file.setup.pop.edges == count);
+	const parsed three(POP + "    edges: 3\n" + LOGIN);
+	CHECK(three.setup.pop.edges == 3);
+}
