@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
-servers.py - POP3 servers of Debian as peers: each configured and started in a directory of its own.
+servers.py - POP3 servers of Debian, and ours, as peers: each configured and started in a directory of its own.
 
 Flow: peers -> SERVERS[name](directory) -> start(), options(), stop().
 """
@@ -124,6 +124,102 @@ class Server:
         return ["--host", "127.0.0.1", "--port", str(self.port), "--user", USER, "--password", PASSWORD,
                 "--tls-port", str(self.tls_port), "--stls",
                 "--reset", "sh " + shlex.quote(self.path("reset.sh"))]
+
+
+POP_CONF = """\
+pop:
+    listen: [ 127.0.0.1@{port} ]
+    listen-tls: [ 127.0.0.1@{tls_port} ]
+    user: nobody
+    workers: 60
+store:
+    socket: {directory}/stored.socket
+login:
+    users: {directory}/users.mdb
+    require-tls: no
+    failures: 1000
+    failure-rate: 0
+    delay: 0
+limits:
+    connections: 0
+    rate: 0
+    workers: 0
+    errors: 10000
+tls:
+    certificates: [ "{cert}:{key}" ]
+"""
+
+STORED_CONF = """\
+stored:
+    directory: {directory}/store
+    socket: {directory}/stored.socket
+    user: nobody
+"""
+
+
+class PopFront(Server):
+    """Ours, of the build directory that DNSBLV6_BUILD names, with its mail-stored."""
+
+    note = ("mail-stored, a hash and keys of SCRAM-SHA-256, also in the clear; no limit on errors, refused logins, "
+            "connections and workers of a network, and no delay after a refused password.")
+    mailbox = f"{USER}@example.org"
+
+    def program(self, name, directory=None):
+        """Its path."""
+        build = os.environ.get("DNSBLV6_BUILD", os.path.join(os.path.dirname(__file__), "../../build/gcc"))
+        path = os.path.join(os.path.abspath(build), "integration/mail", directory or name, name)
+        if not os.path.exists(path):
+            raise NoPeer(f"there is no {path}")
+        return path
+
+    def start(self):
+        """The store, which is ready when it answers, then the rest."""
+        cert, key = self.certificate()
+        os.chmod(key, 0o600)
+        os.mkdir(self.path("store"), 0o700)
+        shutil.chown(self.path("store"), "nobody", "nogroup")
+        self.make_users()
+        stored = self.write("stored.conf", STORED_CONF.format(directory=self.directory))
+        self.spawn([self.program("mail-stored"), "--config", stored])
+        tool = f"{shlex.quote(self.program('mail-store'))} %s --store {shlex.quote(self.path('stored.socket'))}"
+        reset = self.write("reset.sh", f"""\
+{tool % "rm"} --all {self.mailbox} || exit 1
+for file in "$POP3_SUITE_MAILS"/*; do
+	[ -e "$file" ] || continue
+	{tool % "deliver"} {self.mailbox} <"$file" || exit 1
+done
+""")
+        self.await_command(["sh", reset])
+        conf = self.write("pop.conf", POP_CONF.format(directory=self.directory, cert=cert, key=key, port=self.port,
+                                                      tls_port=self.tls_port))
+        self.spawn([self.program("pop-front"), "--config", conf])
+        self.await_port(self.port)
+
+    def make_users(self):
+        """One user, in a database."""
+        tool = self.program("smtp-front-users", "smtp-front")
+        words = [subprocess.run([tool, "hash", *how], input=PASSWORD + "\n", check=True, capture_output=True,
+                                text=True).stdout.strip() for how in (("-m", "sha512"), ("-s",))]
+        users = self.write("users.txt", " ".join([self.mailbox, *words]) + "\n")
+        subprocess.run([tool, "build", "-d", self.path("users.mdb"), users], check=True, capture_output=True)
+
+    def await_command(self, arguments):
+        """Waits until it succeeds; there are no mails to be delivered yet."""
+        end = time.monotonic() + START_S
+        while subprocess.run(arguments, check=False, capture_output=True,
+                             env={**os.environ, "POP3_SUITE_MAILS": self.path("none")}).returncode:
+            if time.monotonic() > end or self.processes[-1].poll() is not None:
+                raise NoPeer(f"it does not start: {self.log()[-400:]}")
+            time.sleep(0.1)
+
+    def version(self):
+        line = subprocess.run([self.program("pop-front"), "-V"], check=True, capture_output=True, text=True).stdout
+        return line.split()[1]
+
+    def options(self):
+        options = super().options()
+        options[options.index("--user") + 1] = self.mailbox
+        return options
 
 
 DOVECOT_CONF = """\
@@ -382,8 +478,8 @@ EVENTS {{
         return options[:place] + ["--deliver-lmtp", f"127.0.0.1:{self.lmtp_port}", "--recipient", USER]
 
 
-SERVERS = {"dovecot": Dovecot, "dovecot-locking": DovecotLocking, "courier": Courier, "popa3d": Popa3d,
-           "cyrus": Cyrus}
+SERVERS = {"pop-front": PopFront, "dovecot": Dovecot, "dovecot-locking": DovecotLocking, "courier": Courier,
+           "popa3d": Popa3d, "cyrus": Cyrus}
 
 
 def serve(port, arguments):

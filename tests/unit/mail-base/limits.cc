@@ -58,6 +58,17 @@ class networks_table
 		limits_release(limits, &address);
 	}
 
+	bool may_enter(const std::string &text, uint64_t now_ms = 1000000) const
+	{
+		const dnsblv6_ip address = ip(text);
+		return limits_may_enter(limits, &address, now_ms);
+	}
+	uint64_t network(const std::string &text) const
+	{
+		const dnsblv6_ip address = ip(text);
+		return limits_network(limits, &address);
+	}
+
 	bool was_counted = false; // what entered last
 
       private:
@@ -276,4 +287,57 @@ TEST_CASE("all that a site has counted is given back", "[front][limits]")
 		REQUIRE(limits.was_counted);
 		limits.leave(one);
 	}
+}
+
+TEST_CASE("a question whether a connection may come counts none", "[front][limits]")
+{
+	networks_table limits(1, 0);
+	for (int i = 0; i < 100; i++)
+		CHECK(limits.may_enter("192.0.2.1"));
+	CHECK(limits.enter("192.0.2.1") == LIMITS_FINE);
+	CHECK_FALSE(limits.may_enter("192.0.2.2"));
+	CHECK(limits.may_enter("192.0.3.1"));
+	limits.leave("192.0.2.1");
+	CHECK(limits.may_enter("192.0.2.2"));
+}
+
+// Wrong logins are counted so.
+TEST_CASE("a rate whose connections end at once is one that a question knows", "[front][limits]")
+{
+	networks_table limits(0, 6);
+	const uint64_t now_ms = 5000;
+	for (int i = 0; i < 6; i++) {
+		CHECK(limits.may_enter("192.0.2.1", now_ms));
+		CHECK(limits.enter("192.0.2.1", now_ms) == LIMITS_FINE);
+		limits.leave("192.0.2.1");
+	}
+	CHECK_FALSE(limits.may_enter("192.0.2.2", now_ms));
+	CHECK_FALSE(limits.may_enter("192.0.2.2", now_ms + 9999));
+	CHECK(limits.may_enter("192.0.2.2", now_ms + 10000));
+	CHECK(limits.may_enter("198.51.100.1", now_ms));
+}
+
+TEST_CASE("a question whether a connection may come is also one of its site", "[front][limits]")
+{
+	networks_table limits(1, 0, 1024, 24, 56, 0, 48);
+	CHECK(limits.enter("2001:db8:0:100::1") == LIMITS_FINE);
+	CHECK_FALSE(limits.may_enter("2001:db8:0:100::2"));
+	CHECK(limits.may_enter("2001:db8:0:200::1"));
+	CHECK(limits.enter("2001:db8:0:200::1") == LIMITS_FINE);
+	CHECK_FALSE(limits.may_enter("2001:db8:0:300::1")); // twice as much
+	CHECK(limits.may_enter("2001:db8:1:100::1"));
+}
+
+TEST_CASE("all addresses of a network have one number, and no other has it", "[front][limits]")
+{
+	networks_table limits(0, 0);
+	const auto [one, same, other] = GENERATE(table<std::string, std::string, std::string>(
+		{ { "192.0.2.1", "192.0.2.255", "192.0.3.1" },
+		  { "2001:db8:0:100::1", "2001:db8:0:1ff::2", "2001:db8:0:200::1" },
+		  { "::ffff:198.51.100.1", "198.51.100.2", "::198.51.100.1" },
+		  { "0.0.0.0", "0.0.0.1", "::" } }));
+	CHECK(limits.network(one) == limits.network(same));
+	CHECK(limits.network(one) != limits.network(other));
+	networks_table whole(0, 0, 1024, 32, 128);
+	CHECK(whole.network(one) != whole.network(same));
 }

@@ -161,6 +161,20 @@ const struct conf_table popsetup_table = { CONF_SECTIONS(sections) };
 
 /* ---- what values must be together ---- */
 
+/* Would a client there begin in the clear or not? */
+static bool has_place_twice(const struct popsetup_pop *pop)
+{
+	for (unsigned i = 0; i < pop->clear_count; i++) {
+		const struct place *place = &pop->places[i];
+		for (unsigned j = 0; j < pop->tls_count; j++) {
+			if (memcmp(&pop->tls_places[j].address, &place->address,
+				   place->address_size) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
 static const char *check(const struct popsetup *setup)
 {
 	const bool has_tls = setup->tls.certificate_count > 0;
@@ -173,6 +187,8 @@ static const char *check(const struct popsetup *setup)
 		return "pop: neither \"listen\" nor \"listen-tls\" is given";
 	if (setup->pop.clear_count + setup->pop.tls_count > LISTENERS_PLACES_MAX)
 		return "pop: there are 16 places at most";
+	if (has_place_twice(&setup->pop))
+		return "pop: a place is in \"listen\" and in \"listen-tls\"";
 	if (setup->pop.tls_count > 0 && !has_tls)
 		return "pop: \"listen-tls\" needs \"certificates\" in section tls";
 	if (setup->pop.clear_count > 0 && setup->login.requires_tls && !has_tls)
