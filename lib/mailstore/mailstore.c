@@ -402,6 +402,18 @@ static int compare_known(struct mailstore *store, const struct delivery *deliver
 	return is_known ? 0 : MAILSTORE_EID;
 }
 
+/* DNSBLV6_ENOTFOUND: no mail has it yet. */
+static int check_moved_id(struct mailstore *store, const struct mailid *id)
+{
+	uint64_t number;
+	if (find_waiting(&store->batch, id) != NULL)
+		return MAILSTORE_EID;
+	int ret = open_reader(store);
+	if (ret == 0)
+		ret = mailindex_id(store->reader, id, &number);
+	return ret == 0 ? MAILSTORE_EID : ret;
+}
+
 /* DNSBLV6_ENOTFOUND: it is this store's, and new. 0: the mail is there. */
 static int check_id(struct mailstore *store, const struct delivery *delivery)
 {
@@ -431,7 +443,7 @@ static int write_delivery(struct mailstore *store, const struct mailstore_mail *
 	int ret = DNSBLV6_ENOTFOUND;
 	if (mail->id != NULL) {
 		delivery->record.id = *mail->id;
-		ret = check_id(store, delivery);
+		ret = mail->is_moved ? check_moved_id(store, mail->id) : check_id(store, delivery);
 	} else {
 		int made = mailstore_make_id(store, &delivery->record.id);
 		if (made != 0)

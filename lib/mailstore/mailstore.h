@@ -66,6 +66,12 @@ struct mailstore_mail {
 	 * the outcome may try again.
 	 */
 	const struct mailid *id;
+	/*
+	 * The id may be one of another store, from which the mail comes: MAILSTORE_EID when a mail
+	 * has it here, or had it and is still in the log. For an operator's tool: a program that
+	 * takes mail from others must not set it, as part 2 of MAILSTORE.md says.
+	 */
+	bool is_moved;
 };
 
 int mailstore_make_id(struct mailstore *store, struct mailid *ret_id);

@@ -33,8 +33,9 @@ struct exchange {
 	FILE *out;   /* the mbox of export */
 	int root_fd; /* its maildir */
 	uint64_t count;
-	uint64_t total;	 /* as far as it is known */
-	bool is_damaged; /* some mail was left out of an export */
+	uint64_t renamed; /* of these, mails whose id could not be kept */
+	uint64_t total;	  /* as far as it is known */
+	bool is_damaged;  /* some mail was left out of an export */
 	struct progress progress;
 };
 
@@ -66,7 +67,10 @@ static int end(struct exchange *exchange, const char *what, const char *done, in
 	progress_end(&exchange->progress);
 	if (status != 0)
 		return tool_fail_after(exchange->store, what, exchange->count, status);
-	printf("%" PRIu64 " mails %s\n", exchange->count, done);
+	printf("%" PRIu64 " mails %s", exchange->count, done);
+	if (exchange->renamed > 0)
+		printf(", %" PRIu64 " of them under new ids", exchange->renamed);
+	puts("");
 	return tool_end_output();
 }
 
@@ -88,6 +92,12 @@ static int import_mail(struct exchange *exchange, struct mailstore_mail mail)
 	if (mail.time_us == 0)
 		mail.time_us = tool_now_us();
 	int ret = maillayer_deliver(exchange->layer, &mail, &id);
+	/* The mail is wanted in any case: under an id of its own where that one is taken. */
+	if (mail.id != NULL && (ret == MAILSTORE_EID || ret == MAILSTORE_EFOREIGN)) {
+		mail.id = NULL;
+		ret = maillayer_deliver(exchange->layer, &mail, &id);
+		exchange->renamed += ret == 0;
+	}
 	exchange->count += ret == 0;
 	return ret;
 }
@@ -124,6 +134,37 @@ static int import_mbox(struct exchange *exchange, const struct mailfile *file)
 	return found;
 }
 
+/* "SECONDS.ID" of an export, whatever flags a reader has put behind it. False: it is another's name. */
+static bool parse_name(const char *name, uint64_t *ret_time_us, struct mailid *ret_id)
+{
+	char text[MAILID_TEXT_SIZE] = "";
+	char *end = NULL;
+	if (name[0] < '0' || name[0] > '9')
+		return false;
+	const unsigned long long seconds = strtoull(name, &end, 10);
+	if (*end != '.' || seconds > UINT64_MAX / 1000000)
+		return false;
+	const size_t size = strcspn(end + 1, ":");
+	if (size != sizeof(text) - 1)
+		return false;
+	memcpy(text, end + 1, size);
+	*ret_time_us = seconds * 1000000;
+	return mailid_parse(text, ret_id) == 0;
+}
+
+static int import_bytes(struct exchange *exchange, const struct mailfile *file, const char *name,
+			time_t mtime)
+{
+	struct mailid id;
+	struct mailstore_mail mail = { .text = file->bytes, .size = file->size };
+	mail.is_moved = parse_name(name, &mail.time_us, &id);
+	if (mail.is_moved)
+		mail.id = &id;
+	else
+		mail.time_us = (uint64_t)mtime * 1000000;
+	return import_mail(exchange, mail);
+}
+
 static int import_file(struct exchange *exchange, int directory, const char *name)
 {
 	struct mailfile file = { 0 };
@@ -131,11 +172,7 @@ static int import_file(struct exchange *exchange, int directory, const char *nam
 	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	int ret = fd < 0 || fstat(fd, &st) != 0 ? -errno : mailfile_read(fd, &file);
 	if (ret == 0)
-		ret = import_mail(exchange,
-				  (struct mailstore_mail){ .text = file.bytes,
-							   .size = file.size,
-							   .time_us = (uint64_t)st.st_mtim.tv_sec *
-								      1000000 });
+		ret = import_bytes(exchange, &file, name, st.st_mtim.tv_sec);
 	if (ret != 0) {
 		progress_end(&exchange->progress);
 		log_error(NULL, "mail not taken, file=%s (%s)", name, mailstore_strerror(ret));

@@ -195,6 +195,55 @@ class Exchange(Tool):
                 texts = [self.call("cat", ident)[0] for ident in ids]
                 self.assertEqual(sorted(texts), sorted(self.TEXTS))
 
+    def entries(self, box):
+        return [line.split(b"\t") for line in self.call("ls", box)[0].splitlines()]
+
+    def move(self):
+        """Another store gets ANNA's mails; what import prints."""
+        self.call("export", "--maildir", self.path("maildir"), ANNA)
+        self.store = self.path("other")
+        return self.call("import", "--maildir", self.path("maildir"), ANNA)[0]
+
+    def test_mails_of_a_maildir_of_export_keep_ids_and_times_in_another_store(self):
+        for text in self.TEXTS:
+            self.deliver(text, ANNA)
+        before = sorted(self.entries(ANNA))
+        self.assertEqual(self.move(), b"5 mails imported\n")
+        self.assertEqual(sorted(self.entries(ANNA)), before)
+        for (ident, *_), text in zip(before, self.TEXTS):
+            self.assertIn(self.call("cat", ident.decode())[0], self.TEXTS, text)
+        self.assertEqual(self.call("fsck")[0].splitlines()[0], b"1 segments, 5 mails, 0 findings")
+
+    def test_flags_of_a_reader_take_no_id_away_and_names_of_others_give_none(self):
+        self.deliver()
+        kept = self.entries(ANNA)[0][0]
+        self.call("export", "--maildir", self.path("maildir"), ANNA)
+        name, = os.listdir(self.path("maildir/new"))
+        os.rename(self.path(f"maildir/new/{name}"), self.path(f"maildir/cur/{name}:2,S"))
+        ident = kept.decode()
+        others = (ident, f"17.{ident}0", f"17.{ident.upper()}x"[:35], f"1x.{ident[::-1]}", f"17.M1P2.{ident}", "17.")
+        for other in others:
+            self.write(f"maildir/new/{other}", MAIL)
+        self.store = self.path("other")
+        self.assertEqual(self.call("import", "--maildir", self.path("maildir"), ANNA)[0],
+                         b"%d mails imported\n" % (1 + len(others)))
+        ids = [row[0] for row in self.entries(ANNA)]
+        self.assertEqual((ids[0], len(set(ids))), (kept, 1 + len(others)))
+
+    def test_a_mail_whose_id_is_taken_is_imported_under_another(self):
+        self.deliver()
+        self.move()
+        kept = self.entries(ANNA)[0][0]
+        for box in (ANNA, BERT):
+            self.assertEqual(self.call("import", "--maildir", self.path("maildir"), box)[0],
+                             b"1 mails imported, 1 of them under new ids\n")
+        self.call("rm", "--all", ANNA)
+        self.assertEqual(self.call("import", "--maildir", self.path("maildir"), ANNA)[0],
+                         b"1 mails imported, 1 of them under new ids\n")
+        self.assertEqual(len(self.entries(ANNA)), 1)
+        self.assertNotIn(kept, [row[0] for row in self.entries(ANNA) + self.entries(BERT)])
+        self.assertEqual(self.call("fsck")[0].splitlines()[0], b"1 segments, 2 mails, 0 findings")
+
     def test_an_export_is_on_disk_and_may_be_repeated(self):
         if harness.IS_SANITIZED:
             self.skipTest("needs a program that can be traced")

@@ -270,6 +270,31 @@ TEST_CASE("a second try with an id does nothing, another mail with it is refused
 	CHECK(f.read("a").size() == 1);
 }
 
+TEST_CASE("a mail that moves in keeps its id, unless a mail has it or had it", "[mailstore][store]")
+{
+	fixture f;
+	REQUIRE(f.open() == 0);
+	mailid id{};
+	REQUIRE(mailstore_make_id(f.store, &id) == 0);
+	id.bytes[15] ^= 1; /* another store's */
+	const mailname recipient = name_of("a");
+	const mailstore_mail mail = {
+		{}, &recipient, 1, (const uint8_t *)"x\r\n", 3, 7, &id, true
+	};
+	mailid got{};
+	REQUIRE(mailstore_deliver(f.store, &mail, &got) == 0);
+	CHECK(memcmp(&got, &id, sizeof(id)) == 0);
+	CHECK(mailstore_deliver(f.store, &mail, &got) == MAILSTORE_EID);
+	REQUIRE(mailstore_flush(f.store) == 0);
+	CHECK(mailstore_deliver(f.store, &mail, &got) == MAILSTORE_EID);
+	CHECK(f.deliver({ "a" }, "x\r\n", nullptr, &id) == MAILSTORE_EFOREIGN);
+	const uint64_t number = f.mail_at("a");
+	REQUIRE(mailstore_delete(f.store, name_of("a"), &number, 1, 0) == 0);
+	CHECK(mailstore_deliver(f.store, &mail, &got) == MAILSTORE_EID);
+	CHECK(f.read("a").empty());
+	CHECK(f.info().facts.refused == 1);
+}
+
 TEST_CASE("deleted mails go from one mailbox, and their space when none has them",
 	  "[mailstore][store]")
 {

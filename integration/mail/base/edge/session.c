@@ -504,6 +504,10 @@ static void on_timer(struct session *session)
 	case SESSION_TALK:
 		session_refuse(session, EDGE_TIMED_OUT, "timeout");
 		return;
+	case SESSION_ASKED:
+		/* It was not the client that kept us waiting. */
+		session_refuse(session, EDGE_BUSY, "unanswered");
+		return;
 	case SESSION_TARPIT:
 		session_enter(session, SESSION_TALK);
 		session->is_delayed = false;

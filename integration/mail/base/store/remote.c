@@ -60,6 +60,9 @@ static int remote_deliver(struct maillayer *layer, const struct mailstore_mail *
 	int ret = mail->recipient_count > 0 && mail->recipient_count <= MAIL_RECIPIENTS_MAX
 			  ? 0
 			  : MAILSTORE_ERECIPIENTS;
+	/* A daemon's clients are not asked to be honest about that. */
+	if (ret == 0 && mail->is_moved)
+		ret = MAILSTORE_EFOREIGN;
 	if (ret == 0)
 		ret = storemail_begin(&remote->mail, mail->sender, mail->recipients,
 				      mail->recipient_count);

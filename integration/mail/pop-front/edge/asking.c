@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <openssl/crypto.h>
@@ -184,16 +185,34 @@ void asking_cancel(struct asking *asking, struct asking_wait *wait)
 
 /* ---- begin and end ---- */
 
+/*
+ * The socket outlives an edge that is killed, with answers to its questions: none of them may be
+ * one for a session of the next edge. Half of the numbers are left to count in.
+ */
+static int draw_serial(uint64_t *ret_serial)
+{
+	uint64_t random = 0;
+	const ssize_t size = getrandom(&random, sizeof(random), 0);
+	if (size != (ssize_t)sizeof(random))
+		return size < 0 ? -errno : -EIO;
+	*ret_serial = random / 2 + 1;
+	return 0;
+}
+
 int asking_open(uv_loop_t *loop, const struct asking_rules *rules, struct asking **ret_asking)
 {
 	const int flags = fcntl(rules->fd, F_GETFL);
 	if (flags < 0 || fcntl(rules->fd, F_SETFL, flags | O_NONBLOCK) != 0)
 		return -errno;
+	uint64_t serial = 0;
+	const int made = draw_serial(&serial);
+	if (made != 0)
+		return made;
 	struct asking *asking = calloc(1, sizeof(*asking));
 	if (asking == NULL)
 		return -ENOMEM;
 	asking->rules = *rules;
-	asking->next_serial = 1;
+	asking->next_serial = serial;
 	asking->slot_count = rules->checker_count * OPEN_OF_ONE;
 	if (asking->slot_count > ASKING_OPEN_MAX)
 		asking->slot_count = ASKING_OPEN_MAX;

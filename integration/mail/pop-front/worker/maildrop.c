@@ -186,8 +186,8 @@ static int look(struct maildrop *maildrop, size_t index, struct mailrecord *ret_
 {
 	struct mailrow row;
 	int ret = maillayer_find_row(maildrop->layer, maildrop->mails[index], &row);
-	/* The daemon's word for a mail that no mailbox has any more. */
-	if (ret == MAILSTORE_EMAIL)
+	/* A mail that no mailbox has any more waits for collection: it is gone, as the store says. */
+	if (ret == MAILSTORE_EMAIL || (ret == 0 && row.live == 0))
 		ret = DNSBLV6_ENOTFOUND;
 	if (ret == 0)
 		ret = use_segment(maildrop, row.place.segment, ret_fd);

@@ -25,7 +25,8 @@
 /* A look at whether the worker is to end, while a client is waited for. */
 #define LOOK_MS 500
 /* For our last words to arrive before the socket is closed behind unread bytes. */
-#define LINGER_MS 1000
+#define LINGER_MS   1000
+#define LINGER_SIZE (256 * 1024)
 
 static const char end_of_mail[] = ".\r\n";
 
@@ -430,13 +431,14 @@ static void close_client(struct popvisit *visit, int fd)
 	(void)stream_flush(&visit->stream, send_deadline(visit));
 	(void)shutdown(fd, SHUT_WR);
 	const int64_t until_ms = stream_deadline(LINGER_MS);
-	size_t size = 0;
-	(void)stream_bytes(&visit->stream, &size);
-	stream_take(&visit->stream, size);
-	while (stream_fill(&visit->stream, until_ms) > 0) {
+	size_t taken = 0;
+	/* One that never stops sending is not waited for. */
+	do {
+		size_t size = 0;
 		(void)stream_bytes(&visit->stream, &size);
 		stream_take(&visit->stream, size);
-	}
+		taken += size;
+	} while (taken < LINGER_SIZE && stream_fill(&visit->stream, until_ms) > 0);
 	(void)close(fd);
 }
 
