@@ -66,6 +66,7 @@ PROGRAMS = {"dnsblv6-zone": "zone-tools", "dnsblv6d": "server", "dnsblv6ctl": "s
             "mail-hub": "integration/mail/mail-hub",
             "mail-store": "integration/mail/mail-store",
             "mail-stored": "integration/mail/mail-stored",
+            "pop-front": "integration/mail/pop-front",
             "smtp-front": "integration/mail/smtp-front",
             "smtp-front-users": "integration/mail/smtp-front"}  # and their directories
 
