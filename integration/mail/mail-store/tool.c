@@ -142,7 +142,7 @@ int tool_open(const char *store, bool creates, struct maillayer **ret_layer)
 	struct mailstore *log;
 	int ret;
 	if (tool_is_socket(store)) {
-		ret = remote_store_open(store, ret_layer);
+		ret = remote_store_open(store, REMOTE_TIMEOUT_MS, ret_layer);
 	} else {
 		int status = open_log(store, creates, &log);
 		if (status != EX_OK)

@@ -15,6 +15,7 @@ struct remote {
 	struct maillayer layer;
 	struct storelink link;
 	struct storemail mail;
+	int timeout_ms;
 	/* The segment that was read last. */
 	uint64_t segment;
 	int segment_fd; /* -1: none */
@@ -35,7 +36,7 @@ static int call(struct remote *remote, struct storewire_request *request,
 		const struct storelink_memory *memory, struct storewire_reply *ret_reply,
 		int *ret_fd)
 {
-	int ret = storelink_call(&remote->link, request, memory, REMOTE_TIMEOUT_MS, ret_reply,
+	int ret = storelink_call(&remote->link, request, memory, remote->timeout_ms, ret_reply,
 				 ret_fd);
 	return ret == 0 ? ret_reply->status : ret;
 }
@@ -403,7 +404,7 @@ static void remote_close(struct maillayer *layer)
 	free(remote);
 }
 
-int remote_store_open(const char *socket_path, struct maillayer **ret_layer)
+int remote_store_open(const char *socket_path, int timeout_ms, struct maillayer **ret_layer)
 {
 	static const struct maillayer_ops ops = {
 		.name = "remote",
@@ -429,11 +430,12 @@ int remote_store_open(const char *socket_path, struct maillayer **ret_layer)
 	if (remote == NULL)
 		return -ENOMEM;
 	remote->layer.ops = &ops;
+	remote->timeout_ms = timeout_ms;
 	remote->segment_fd = -1;
 	remote->link.fd = -1;
 	int ret = storemail_init(&remote->mail);
 	if (ret == 0)
-		ret = storelink_open(socket_path, REMOTE_TIMEOUT_MS, &remote->link);
+		ret = storelink_open(socket_path, timeout_ms, &remote->link);
 	if (ret != 0) {
 		remote_close(&remote->layer);
 		return ret;

@@ -9,7 +9,7 @@
  * maillayer_deliver() and maillayer_erase() wait for their commit, so that maillayer_sync() has
  * nothing left to do. A mailbox that is locked is so until it is unlocked or the layer closed, also by
  * the end of this process. Mails are read from descriptors of segments, without the daemon. A reply that
- * does not come in REMOTE_TIMEOUT_MS is -ETIMEDOUT.
+ * does not come in time is -ETIMEDOUT.
  */
 
 #include "lib/mailstore/maillayer.h"
@@ -18,10 +18,10 @@
 extern "C" {
 #endif
 
-#define REMOTE_TIMEOUT_MS 60000
+#define REMOTE_TIMEOUT_MS 60000 /* where nothing else is said */
 
-/* 0 or -errno. */
-int remote_store_open(const char *socket_path, struct maillayer **ret_layer);
+/* timeout_ms is for the connection, and for each reply. 0 or -errno. */
+int remote_store_open(const char *socket_path, int timeout_ms, struct maillayer **ret_layer);
 
 #ifdef __cplusplus
 }

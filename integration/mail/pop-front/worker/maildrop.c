@@ -19,6 +19,7 @@ void maildrop_init(const char *socket_path, struct maildrop *ret_maildrop)
 {
 	memset(ret_maildrop, 0, sizeof(*ret_maildrop));
 	ret_maildrop->socket_path = socket_path;
+	ret_maildrop->timeout_ms = REMOTE_TIMEOUT_MS;
 	for (unsigned i = 0; i < MAILDROP_SEGMENTS; i++)
 		ret_maildrop->segments[i].fd = -1;
 }
@@ -60,7 +61,8 @@ static struct mailname name_of(const struct maildrop *maildrop)
 static int try_lock(struct maildrop *maildrop)
 {
 	int ret = maildrop->layer == NULL
-			  ? remote_store_open(maildrop->socket_path, &maildrop->layer)
+			  ? remote_store_open(maildrop->socket_path, maildrop->timeout_ms,
+					      &maildrop->layer)
 			  : 0;
 	if (ret == 0)
 		ret = maillayer_lock(maildrop->layer, name_of(maildrop));

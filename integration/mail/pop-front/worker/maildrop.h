@@ -33,6 +33,7 @@ struct maildrop_segment {
 
 struct maildrop {
 	struct pop3_maildrop drop; /* of the mailbox that is open */
+	int timeout_ms;		   /* for an answer of the store; a minute at first */
 	/* The rest is maildrop.c's own. */
 	const char *socket_path;
 	struct maillayer *layer; /* NULL: not connected */

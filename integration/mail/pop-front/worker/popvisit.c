@@ -54,6 +54,7 @@ int popvisit_new(const struct popvisit_parts *parts, struct popvisit **ret_visit
 	visit->parts = *parts;
 	poplimits_make(parts->setup, &visit->limits);
 	maildrop_init(parts->setup->store.text, &visit->maildrop);
+	visit->maildrop.timeout_ms = (int)parts->setup->store_timeout_ms;
 	*ret_visit = visit;
 	return 0;
 }
