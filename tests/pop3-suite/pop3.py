@@ -8,6 +8,7 @@ Every wait is bounded; what does not come in time, or cannot be POP3, is a Failu
 
 import socket
 import ssl
+import time
 import struct
 
 WAIT_S = 10
@@ -153,6 +154,22 @@ class Pop:
         if self.buffer:
             return False
         return not self.receive()
+
+    def leave(self, wait_s):
+        """
+        Hangs up, and gives the server that long to close as well: until then its session may have the
+        maildrop, and not every login of the next test is tried again.
+        """
+        end = time.monotonic() + wait_s
+        try:
+            self.socket.shutdown(socket.SHUT_WR)
+            while (left_s := end - time.monotonic()) > 0:
+                self.socket.settimeout(left_s)
+                if not self.socket.recv(1 << 16):
+                    break
+        except (OSError, ValueError):
+            pass  # it is closed already, or takes longer
+        self.close()
 
     def close(self, abruptly=False):
         """Ends it without QUIT; abruptly: by RST."""

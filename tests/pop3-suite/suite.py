@@ -18,6 +18,7 @@ from pop3 import Closed, Failure, Pop, Silent, lax_tls, show
 LIMIT_S = 30
 AGAIN_S = 8
 SECOND_S = 15
+LEAVE_S = 1
 
 CASES = []
 
@@ -159,7 +160,7 @@ class Bench:
         """Closes all that a test left open."""
         for pop in self.opened:
             self.has_deleted |= pop.has_deleted
-            pop.close()
+            pop.leave(LEAVE_S)
         self.opened.clear()
 
     # What the server has.
