@@ -22,7 +22,7 @@ SAMPLE_HEADER = {
     "dnsblv6": "dnsblv6.h", "seccomp": "seccomp.h", "fstrm": "fstrm.h",
     "protobuf-c": "protobuf-c/protobuf-c.h", "milter": "libmilter/mfapi.h",
     "ssl": "openssl/ssl.h", "unbound": "unbound.h", "dnsblv6-unbound": "dnsblv6-unbound.h",
-    "isal": "isa-l/crc.h",
+    "isal": "isa-l/crc.h", "crypt": "crypt.h",
 }
 SAMPLE_SYMBOL = {"lmdb": "mdb_env_create", "knot": "knot_pkt_new", "crypto": "EVP_DigestSign",
                  "uv": "uv_run", "z": "inflate"}

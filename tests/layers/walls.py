@@ -94,9 +94,16 @@ ROWS = {
                                                   "integration/common")),
     # The daemon of a store, and its process that speaks LMTP.
     "integration/mail/mail-stored": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/lmdb", "lib/mailstore",
-                                                      "lib/maildir", "lib/format", "lib/smtp",
+                                                      "lib/maildir", "lib/format", "lib/smtp", "lib/wire",
                                                       "integration/common", "integration/mail/base"),
                                         external=("uv",)),
+    # A server of mailboxes that it never opens itself: it is a client of the store's daemon.
+    "integration/mail/pop-front": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/lmdb",
+                                                    "lib/mailstore", "lib/format", "lib/pop3", "lib/wire",
+                                                    "integration/common", "integration/mail/base"),
+                                      external=("uv", "dnsblv6"),
+                                      external_of={"asking": ("crypto",), "poplogin": ("crypto",),
+                                                   "checker": ("crypt", "crypto"), "logincache": ("crypto",)}),
     "integration/mail/smtp-front": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/dns",
                                                      "lib/lmdb", "lib/maildir", "lib/mailstore",
                                                      "lib/format", "lib/pop3", "lib/smtp", "lib/wire",
@@ -115,7 +122,8 @@ ROWS = {
                                "client-lib/unbound",
                                "integration/common", "integration/adapters",
                                "integration/mail/base", "integration/mail/mail-hub", "integration/mail/mail-store",
-                               "integration/mail/mail-stored", "integration/mail/smtp-front"),
+                               "integration/mail/mail-stored", "integration/mail/pop-front",
+                               "integration/mail/smtp-front"),
                  external=("lmdb", "knot", "dnssec", "crypto", "ssl", "uv", "z", "catch2",
                            "dnsblv6", "dnsblv6-unbound")),
 }
@@ -131,6 +139,7 @@ ROOMS = {
     "integration/mail/base": ("users", "store", "tls", "handover", "loop", "edge", "facts", "worker", "nanny",
                               "setup"),
     "integration/mail/mail-stored": ("layers", "store", "lmtp"),
+    "integration/mail/pop-front": ("setup", "facts", "handover", "login", "edge", "worker", "nanny"),
     "integration/mail/smtp-front": ("setup", "recipients", "facts", "sinks", "handover", "edge",
                                     "worker", "nanny"),
 }

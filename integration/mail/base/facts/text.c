@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/smtp/address.h"
 #include "lib/wire/utf8.h"
 
 #define ESCAPE_SIZE 8 /* "\u00ff" and a NUL */

@@ -5,8 +5,8 @@
  * mailsetup.h - values that the configurations of all mail servers have: names, places,
  *               certificates.
  *
- * Flow: a program's table of settings -> conf.c -> here, for one value -> mailsetup_complete_tls()
- *       all are read.
+ * Flow: a program's table of settings -> conf.c -> here, for one value -> mailsetup_read_chains()
+ *       when all are read.
  *
  * The functions mailsetup_take_...() are for .take of a row: NULL, or why the value is refused.
  */
