@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <openssl/crypto.h>
@@ -184,6 +185,18 @@ void asking_cancel(struct asking *asking, struct asking_wait *wait)
 
 /* ---- begin and end ---- */
 
+/*
+ * Drawn, as the socket outlives an edge: what the checkers answer to one that has died must be the
+ * answer to no question of the next, which may be another user's.
+ */
+static int draw_serial(uint64_t *ret_serial)
+{
+	if (getrandom(ret_serial, sizeof(*ret_serial), 0) != (ssize_t)sizeof(*ret_serial))
+		return -EIO;
+	*ret_serial = *ret_serial >> 1 | 1; /* far from where it would be 0 */
+	return 0;
+}
+
 int asking_open(uv_loop_t *loop, const struct asking_rules *rules, struct asking **ret_asking)
 {
 	const int flags = fcntl(rules->fd, F_GETFL);
@@ -193,12 +206,13 @@ int asking_open(uv_loop_t *loop, const struct asking_rules *rules, struct asking
 	if (asking == NULL)
 		return -ENOMEM;
 	asking->rules = *rules;
-	asking->next_serial = 1;
 	asking->slot_count = rules->checker_count * OPEN_OF_ONE;
 	if (asking->slot_count > ASKING_OPEN_MAX)
 		asking->slot_count = ASKING_OPEN_MAX;
 	TAILQ_INIT(&asking->waiting);
-	const int ret = uv_poll_init(loop, &asking->poll, rules->fd);
+	int ret = draw_serial(&asking->next_serial);
+	if (ret == 0)
+		ret = uv_poll_init(loop, &asking->poll, rules->fd);
 	if (ret != 0) {
 		free(asking);
 		return ret;

@@ -1,0 +1,86 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+pop-front against what is hostile or broken: an edge that dies with logins under way, clients that take
+nothing, a store that says nothing for a while, names that are tried out, a stop with sessions that say nothing.
+"""
+
+import base64
+import os
+import re
+import signal
+import socket
+import ssl
+
+from harness import DEADLINE_S, Case, main, wait_for
+from popfront import MAILBOX, PASSWORD, PopFront, make_certificate
+
+OTHER = "jane@example.org"
+SMALL = b"Subject: small\r\n\r\nHello\r\n"
+# Beyond what sockets hold of it, on any system.
+LARGE = b"Subject: large\r\n\r\n" + b"x" * 78 + b"\r\n" + (b"y" * 78 + b"\r\n") * 400000
+
+
+class Pop:
+    """A client with one connection."""
+
+    def __init__(self, case, address, tls=False, room=None):
+        self.socket = socket.socket()
+        case.addCleanup(self.close)
+        if room is not None:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+        self.socket.settimeout(DEADLINE_S)
+        self.socket.connect(address)
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            self.socket = context.wrap_socket(self.socket)
+        self.file = self.socket.makefile("rb")
+        self.greeting = self.line()
+
+    def close(self):
+        self.socket.close()
+
+    def line(self):
+        return self.file.readline().decode().rstrip("\r\n")
+
+    def send(self, *lines):
+        self.socket.sendall("".join(f"{line}\r\n" for line in lines).encode())
+
+    def ask(self, line):
+        self.send(line)
+        return self.line()
+
+    def begin_login(self, user=MAILBOX, password=PASSWORD):
+        self.send(f"USER {user}", f"PASS {password}")
+        return self.line()
+
+    def login(self, user=MAILBOX, password=PASSWORD):
+        self.begin_login(user, password)
+        return self.line()
+
+
+class Edges(Case):
+    def test_what_a_dead_edge_has_asked_lets_no_client_of_the_next_in(self):
+        front = PopFront(self, users={MAILBOX: PASSWORD, OTHER: "Else4all"}, login={"checkers": 1})
+        checker = front.processes()["checker"][0]
+        os.kill(checker, signal.SIGSTOP)
+        self.addCleanup(os.kill, checker, signal.SIGCONT)
+        first = Pop(self, front.address)
+        first.begin_login()
+        wait_for(lambda: front.counters().get("sessions-accepted") == 1 and not front.counters().get("logins-waiting"),
+                 "a question that is under way")
+        self.expect_log(r"^error: \[pop-front\] process died, role=edge")
+        edge = front.processes()["edge"][0]
+        os.kill(edge, signal.SIGKILL)
+        wait_for(lambda: front.processes()["edge"] not in ([], [edge]), "another edge")
+        second = Pop(self, front.address)
+        second.begin_login(OTHER, "wrong")
+        wait_for(lambda: front.counters().get("sessions-accepted") == 2 and not front.counters().get("logins-waiting"),
+                 "another question")
+        os.kill(checker, signal.SIGCONT)
+        self.assertEqual(second.line(), "-ERR [AUTH] Login failed")
+
+
+if __name__ == "__main__":
+    main()
