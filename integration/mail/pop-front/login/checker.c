@@ -221,8 +221,12 @@ static bool serve_edge(struct checker *checker, int fd)
 	if (size == (ssize_t)sizeof(request)) {
 		checker_answer(checker, &request, &reply);
 		OPENSSL_cleanse(&request, sizeof(request));
-		/* Never more than an edge may have open, for which its socket has room. */
-		(void)send(fd, &reply, sizeof(reply), MSG_NOSIGNAL);
+		/*
+		 * There is room for all that an edge may have open. A broken one, which asks for more
+		 * and does not listen, has no answer: the others are not to wait for it.
+		 */
+		(void)send(fd, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
+		OPENSSL_cleanse(&reply, sizeof(reply));
 	} else {
 		count(checker, POP_CHECKS_BAD);
 	}
