@@ -82,5 +82,21 @@ class Edges(Case):
         self.assertEqual(second.line(), "-ERR [AUTH] Login failed")
 
 
+class Names(Case):
+    def salt(self, front, user):
+        client = Pop(self, front.address)
+        first = base64.b64encode(f"n,,n={user},r=rOprNGfwEbeRWgbNEkqO".encode()).decode()
+        answer = client.ask(f"AUTH SCRAM-SHA-256 {first}")
+        self.assertRegex(answer, r"^\+ ")
+        return re.search(r",s=([^,]*),", base64.b64decode(answer[2:]).decode()).group(1)
+
+    def test_one_that_no_user_has_is_as_constant_as_a_user(self):
+        front = PopFront(self)
+        for user in (MAILBOX, "nobody.here@example.org", "nobody@elsewhere.example"):
+            with self.subTest(user):
+                salts = {self.salt(front, name) for name in (user, user.upper(), user.title(), user)}
+                self.assertEqual(len(salts), 1)
+
+
 if __name__ == "__main__":
     main()

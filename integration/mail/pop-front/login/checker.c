@@ -126,7 +126,9 @@ static bool find_keys(const struct checker *checker, const char *user, struct kn
 		return false;
 	if (ret_known->is_known && text[0] != '\0')
 		return scram_text_parse(text, strlen(text), ret_keys) == NULL;
-	return scram_mock(checker->start->secret, CHECKER_SECRET_SIZE, user, MOCK_ITERATIONS,
+	/* A user's are the same however the name is written. */
+	const char *name = ret_known->mailbox[0] != '\0' ? ret_known->mailbox : user;
+	return scram_mock(checker->start->secret, CHECKER_SECRET_SIZE, name, MOCK_ITERATIONS,
 			  ret_keys);
 }
 
