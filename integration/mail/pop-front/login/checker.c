@@ -95,6 +95,9 @@ static bool is_password(struct checker *checker, const struct known *known, cons
 	}
 	const bool is_right = has_crypt ? has_hash(checker, password, login.hash)
 					: has_keys(password, login.hash);
+	/* Keys are tried much sooner than a hash: a name that has no more would be told by it. */
+	if (!is_right && !has_crypt)
+		(void)has_hash(checker, password, checker->mock);
 	if (is_right)
 		logincache_put(checker->cache, &login, clock_now_ms());
 	return is_right;
