@@ -169,8 +169,11 @@ void poplogin_ask(struct session *session)
 		   &session->facts.client_ip);
 }
 
+/* Behind the answer, too: then there is nothing left to do. */
 void poplogin_cancel(struct session *session)
 {
+	struct pop_kept *kept = pop_kept(session);
+	OPENSSL_cleanse(kept->password, sizeof(kept->password));
 	asking_cancel(pop_edge(session)->asking, &pop_session(session)->wait);
 }
 
@@ -239,8 +242,6 @@ static enum pop3_action take_reply(struct session *session, const struct check_r
 void poplogin_answer(struct asking_wait *wait, const struct check_reply *reply)
 {
 	struct session *session = session_of(wait);
-	struct pop_kept *kept = pop_kept(session);
-	OPENSSL_cleanse(kept->password, sizeof(kept->password));
 	exchange_take_up(session);
 	poptalk_act(session, take_reply(session, reply));
 	exchange_go_on(session);
