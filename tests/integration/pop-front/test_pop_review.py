@@ -82,6 +82,30 @@ class Edges(Case):
         self.assertEqual(second.line(), "-ERR [AUTH] Login failed")
 
 
+class Clients(Case):
+    def test_one_that_takes_no_more_of_a_mail_has_the_time_of_a_worker(self):
+        front = PopFront(self, limits={"send-timeout": "1h", "worker-timeout": "1s"})
+        front.deliver(MAILBOX, LARGE)
+        client = Pop(self, front.address, room=4096)
+        self.assertRegex(client.login(), r"^\+OK")
+        client.send("RETR 1")
+        self.assertEqual(front.wait_for_sessions(1)[0]["end"], "stuck")
+        self.assertEqual(len(front.entries(MAILBOX)), 1)
+
+    def test_one_that_takes_no_replies_has_the_time_of_a_worker(self):
+        front = PopFront(self, limits={"send-timeout": "1h", "worker-timeout": "1s"})
+        front.deliver(MAILBOX, SMALL)
+        client = Pop(self, front.address, room=4096)
+        self.assertRegex(client.login(), r"^\+OK")
+        client.socket.settimeout(1)
+        try:
+            while True:
+                client.socket.sendall(b"CAPA\r\n" * 4096)
+        except OSError:
+            pass
+        self.assertEqual(front.wait_for_sessions(1)[0]["end"], "stuck")
+
+
 class Names(Case):
     def salt(self, front, user):
         client = Pop(self, front.address)

@@ -25,7 +25,8 @@
 /* A look at whether the worker is to end, while a client is waited for. */
 #define LOOK_MS 500
 /* For our last words to arrive before the socket is closed behind unread bytes. */
-#define LINGER_MS 1000
+#define LINGER_MS   1000
+#define LINGER_SIZE (256 * 1024)
 
 static const char end_of_mail[] = ".\r\n";
 
@@ -83,7 +84,8 @@ static void end(struct popvisit *visit, const char *how)
 
 static int64_t send_deadline(const struct popvisit *visit)
 {
-	return stream_deadline(visit->parts.setup->limits.send_timeout_ms);
+	const int64_t due_ms = stream_deadline(visit->parts.setup->limits.send_timeout_ms);
+	return due_ms < visit->end_ms ? due_ms : visit->end_ms;
 }
 
 static bool put(struct popvisit *visit, const void *bytes, size_t size)
@@ -189,10 +191,17 @@ static void refuse_mail(struct popvisit *visit, int status)
 
 static void fail_amid(struct popvisit *visit, const char *uid, int status)
 {
+	/* The disk's; what else comes here is the connection's. */
+	const bool is_disk = status == -EIO;
 	if (status == MAILSTORE_EDAMAGED)
 		log_damage(visit, uid);
+	if (is_disk) {
+		count(visit, POP_STORE_FAILURES, 1);
+		log_store(visit, "mail not read", status);
+	}
 	end(visit, status == MAILSTORE_EDAMAGED ? "damaged"
 		   : status == -ETIMEDOUT	? "stuck"
+		   : is_disk			? "store"
 						: "reset");
 	stream_drop(&visit->stream);
 }
@@ -240,6 +249,7 @@ static void retrieve(struct popvisit *visit, bool is_top)
 	struct mailrecord record;
 	struct popretrieve mail = {
 		.send_timeout_ms = visit->parts.setup->limits.send_timeout_ms,
+		.end_ms = visit->end_ms,
 	};
 	const char *uid = visit->maildrop.drop.messages[visit->event.index].uid;
 	const int ret =
@@ -430,13 +440,13 @@ static void close_client(struct popvisit *visit, int fd)
 	(void)stream_flush(&visit->stream, send_deadline(visit));
 	(void)shutdown(fd, SHUT_WR);
 	const int64_t until_ms = stream_deadline(LINGER_MS);
+	size_t taken = 0;
 	size_t size = 0;
-	(void)stream_bytes(&visit->stream, &size);
-	stream_take(&visit->stream, size);
-	while (stream_fill(&visit->stream, until_ms) > 0) {
+	do {
 		(void)stream_bytes(&visit->stream, &size);
 		stream_take(&visit->stream, size);
-	}
+		taken += size;
+	} while (taken < LINGER_SIZE && stream_fill(&visit->stream, until_ms) > 0);
 	(void)close(fd);
 }
 
