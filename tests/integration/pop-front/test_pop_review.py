@@ -106,6 +106,30 @@ class Clients(Case):
         self.assertEqual(front.wait_for_sessions(1)[0]["end"], "stuck")
 
 
+class Store(Case):
+    def test_one_that_is_silent_for_a_while_is_left_with_its_lock(self):
+        front = PopFront(self, store={"timeout": "1s"})
+        for _ in range(2):
+            front.deliver(MAILBOX, SMALL)
+        client = Pop(self, front.address)
+        self.assertRegex(client.login(), r"^\+OK")
+        self.expect_log(r"^error: \[[0-9a-f]{12}\] mail not read, ")
+        self.expect_log(r"^error: \[[0-9a-f]{12}\] mails not deleted, ")
+        stopped = front.stored.process.children()
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            self.assertRegex(client.ask("RETR 1"), r"^-ERR \[SYS/TEMP\]")
+        finally:
+            for pid in stopped:
+                os.kill(pid, signal.SIGCONT)
+        self.assertRegex(client.ask("DELE 1"), r"^\+OK")
+        self.assertRegex(client.ask("QUIT"), r"^-ERR \[SYS/TEMP\]")
+        # What was said to have failed has not happened, also not when the store has heard of it.
+        self.assertEqual(len(front.entries(MAILBOX)), 2)
+        self.assertRegex(Pop(self, front.address).login(), r"^\+OK 2 ")
+
+
 class Names(Case):
     def salt(self, front, user):
         client = Pop(self, front.address)
