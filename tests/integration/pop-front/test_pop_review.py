@@ -146,5 +146,21 @@ class Names(Case):
                 self.assertEqual(len(salts), 1)
 
 
+class Stop(Case):
+    def check_stop(self, tls):
+        front = PopFront(self, certificates=[make_certificate(self)])
+        client = Pop(self, front.tls_address if tls else front.address, tls=tls)
+        self.assertRegex(client.login(), r"^\+OK")
+        self.assertEqual(front.stop(), 0)
+        self.assertRegex(client.line(), r"^-ERR \[SYS/TEMP\] Shutting down")
+        self.assertEqual(front.sessions()[-1]["end"], "drained")
+
+    def test_in_the_clear_a_silent_session_is_told(self):
+        self.check_stop(False)
+
+    def test_under_tls_a_silent_session_is_told(self):
+        self.check_stop(True)
+
+
 if __name__ == "__main__":
     main()
