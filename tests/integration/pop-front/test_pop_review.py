@@ -145,6 +145,27 @@ class Names(Case):
                 salts = {self.salt(front, name) for name in (user, user.upper(), user.title(), user)}
                 self.assertEqual(len(salts), 1)
 
+    def test_one_that_is_proven_wrongly_is_in_the_log(self):
+        front = PopFront(self)
+        client = Pop(self, front.address)
+        first = base64.b64encode(f"n,,n={MAILBOX},r=rOprNGfwEbeRWgbNEkqO".encode()).decode()
+        challenge = base64.b64decode(client.ask(f"AUTH SCRAM-SHA-256 {first}")[2:]).decode()
+        nonce = re.match(r"r=([^,]*),", challenge).group(1)
+        final = f"c=biws,r={nonce},p={base64.b64encode(bytes(32)).decode()}"
+        self.assertEqual(client.ask(base64.b64encode(final.encode()).decode()), "-ERR [AUTH] Login failed")
+        front.wait_for_log(rf'login refused, client=\S+ user="{re.escape(MAILBOX)}" way=scram reason=wrong$')
+
+    def test_a_database_that_cannot_be_read_is_told(self):
+        front = PopFront(self)
+        self.expect_log(r"^error: \[pop-front\] users not read, ")
+        # Another file in its place, which shares the locks of the one that is open.
+        os.rename(front.users_path, self.path("former.mdb"))
+        front.build_users({MAILBOX: PASSWORD})
+        self.assertRegex(Pop(self, front.address).login(), r"^-ERR \[SYS/TEMP\]")
+        front.wait_for_log(r"^error: \[pop-front\] users not read, path=\S+ \(.+\)$")
+        self.assertTrue(front.reload())
+        self.assertRegex(Pop(self, front.address).login(), r"^\+OK")
+
 
 class Stop(Case):
     def check_stop(self, tls):

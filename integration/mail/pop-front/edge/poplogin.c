@@ -222,6 +222,16 @@ static enum pop3_action take_yes(struct session *session, const struct check_rep
 				       &edge->event);
 }
 
+/* Its messages say which user the log has to name; a checker does not tell. */
+static void name_user(struct session *session)
+{
+	struct scram scram;
+	const struct pop_kept *kept = pop_kept(session);
+	scram_init(&scram);
+	if (scram_first(&scram, kept->first, kept->first_size) == SASL_FINE)
+		(void)pop3_dialogue_name(&pop_session(session)->dialogue, scram.user);
+}
+
 static enum pop3_action take_reply(struct session *session, const struct check_reply *reply)
 {
 	switch (reply->answer) {
@@ -231,6 +241,8 @@ static enum pop3_action take_reply(struct session *session, const struct check_r
 		return take_challenge(session, reply);
 	case CHECK_NO:
 		count_failure(session);
+		if (pop_session(session)->kind != CHECK_PASSWORD)
+			name_user(session);
 		return refuse(session, POP3_BAD_LOGIN, POP_LOGINS_WRONG, "wrong");
 	case CHECK_MALFORMED:
 		return refuse(session, POP3_MALFORMED, POP_LOGINS_WRONG, "malformed");

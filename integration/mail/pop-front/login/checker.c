@@ -33,6 +33,7 @@ struct checker {
 	struct users *users;
 	struct logincache *cache;
 	char mock[CRYPT_OUTPUT_SIZE]; /* the hash of a password that no client has */
+	bool has_failed;	      /* the users could not be read when they last were to be */
 	struct crypt_data crypt;      /* 32 KiB */
 };
 
@@ -48,12 +49,24 @@ static void count(const struct checker *checker, enum popcount_number number)
 	bank_add(checker->start->counters, number, 1);
 }
 
+/* No user gets in then: one line says so, and one that it is over. */
+static void note_users(struct checker *checker, int found)
+{
+	const char *path = checker->start->setup->login.users;
+	if (found < 0 && !checker->has_failed)
+		log_error(context, "users not read, path=%s (%s)", path, users_strerror(found));
+	else if (found >= 0 && checker->has_failed)
+		log_info(context, "users read again, path=%s", path);
+	checker->has_failed = found < 0;
+}
+
 /* False: the database cannot be asked. */
-static bool find(const struct checker *checker, const char *user, struct known *ret_known)
+static bool find(struct checker *checker, const char *user, struct known *ret_known)
 {
 	memset(ret_known, 0, sizeof(*ret_known));
 	const int found = users_find_secret(checker->users, user, strlen(user), ret_known->mailbox,
 					    &ret_known->secret);
+	note_users(checker, found);
 	ret_known->is_known = found == USERS_VALID;
 	return found >= 0;
 }
@@ -121,7 +134,7 @@ static enum check_answer answer_password(struct checker *checker,
 /* ---- SCRAM ---- */
 
 /* Keys of a user, or such as look like a user's. False: they cannot be had. */
-static bool find_keys(const struct checker *checker, const char *user, struct known *ret_known,
+static bool find_keys(struct checker *checker, const char *user, struct known *ret_known,
 		      struct scram_keys *ret_keys)
 {
 	const char *text = ret_known->secret.scram;
