@@ -11,6 +11,7 @@ import re
 import signal
 import socket
 import ssl
+import time
 
 from harness import DEADLINE_S, Case, main, wait_for
 from popfront import MAILBOX, PASSWORD, PopFront, make_certificate
@@ -80,6 +81,30 @@ class Edges(Case):
                  "another question")
         os.kill(checker, signal.SIGCONT)
         self.assertEqual(second.line(), "-ERR [AUTH] Login failed")
+
+    def test_a_slow_checker_takes_none_of_the_time_of_a_client(self):
+        front = PopFront(self, login={"checkers": 1}, limits={"login-timeout": "4s", "stress-timeout": "4s"})
+        checker = front.processes()["checker"][0]
+        os.kill(checker, signal.SIGSTOP)
+        try:
+            client = Pop(self, front.address)
+            client.begin_login(password="wrong")
+            time.sleep(5)
+        finally:
+            os.kill(checker, signal.SIGCONT)
+        self.assertEqual(client.line(), "-ERR [AUTH] Login failed")
+        # More than a tick of the edge's clock.
+        time.sleep(0.5)
+        self.assertRegex(client.login(), r"^\+OK")
+
+    def test_a_client_hears_that_no_checker_has_time(self):
+        front = PopFront(self, login={"checkers": 1, "timeout": "1s"})
+        checker = front.processes()["checker"][0]
+        os.kill(checker, signal.SIGSTOP)
+        self.addCleanup(os.kill, checker, signal.SIGCONT)
+        client = Pop(self, front.address)
+        self.assertRegex(client.login(), r"^-ERR \[SYS/TEMP\]")
+        self.assertEqual(client.line(), "")
 
 
 class Clients(Case):
