@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include <openssl/crypto.h>
-
 #include "integration/mail/base/edge/channel.h"
 #include "integration/mail/base/edge/session.h"
 #include "integration/mail/pop-front/edge/poplogin.h"
@@ -107,9 +105,9 @@ static void forget(struct session *session, char *line, size_t line_size)
 	const enum pop3_verb verb = pop_edge(session)->event.verb;
 	if (verb != POP3_VERB_PASS && verb != POP3_VERB_AUTH && verb != POP3_VERB_SASL)
 		return;
-	OPENSSL_cleanse(line, line_size);
+	explicit_bzero(line, line_size);
 	if (session->in_size > 0)
-		OPENSSL_cleanse(pop_kept(session)->kept.in, session->in_size);
+		explicit_bzero(pop_kept(session)->kept.in, session->in_size);
 }
 
 static void step(struct session *session, char *line, size_t line_size)
