@@ -206,23 +206,24 @@ TEST_CASE("neither extension nor catch-all nor postmaster is a name to log in wi
 			"mary@example.net scram=" + SCRAM },
 		      folding(true, '+')) == STORE_OK);
 	const opened_users users(path);
-	const auto [address, answer] = GENERATE(table<const char *, int>({
-		{ "john+x@example.org", USERS_UNKNOWN },
-		{ "john+@example.org", USERS_UNKNOWN },
-		{ "jane@example.org", USERS_UNKNOWN },
-		{ "any@example.net", USERS_UNKNOWN },
-		{ "mary+x@example.net", USERS_UNKNOWN },
-		{ "@example.net", USERS_NOT_OURS },
-		{ "john@example.com", USERS_NOT_OURS },
-		{ "postmaster", USERS_NOT_OURS },
-		{ "john", USERS_NOT_OURS },
-		{ "", USERS_NOT_OURS },
-		{ "@", USERS_NOT_OURS },
+	const auto [address, answer, entry] = GENERATE(table<const char *, int, const char *>({
+		{ "john+x@example.org", USERS_UNKNOWN, "john+x@example.org" },
+		{ "john+@example.org", USERS_UNKNOWN, "john+@example.org" },
+		{ "JANE@Example.ORG", USERS_UNKNOWN, "jane@example.org" },
+		{ "\"jane\"@example.org", USERS_UNKNOWN, "jane@example.org" },
+		{ "any@example.net", USERS_UNKNOWN, "any@example.net" },
+		{ "mary+x@example.net", USERS_UNKNOWN, "mary+x@example.net" },
+		{ "@example.net", USERS_NOT_OURS, "" },
+		{ "John@example.com", USERS_NOT_OURS, "john@example.com" },
+		{ "postmaster", USERS_NOT_OURS, "" },
+		{ "john", USERS_NOT_OURS, "" },
+		{ "", USERS_NOT_OURS, "" },
+		{ "@", USERS_NOT_OURS, "" },
 	}));
 	CAPTURE(address);
 	const auto one = find(users, address);
 	CHECK(one.answer == answer);
-	CHECK(one.entry == "untouched");
+	CHECK(one.entry == entry);
 	CHECK(one.password == "untouched");
 	CHECK(one.scram == "untouched");
 }

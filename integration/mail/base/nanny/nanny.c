@@ -21,6 +21,7 @@
 #include "lib/common/version.h"
 
 #define KILL_AFTER_MS 5000    /* behind "drain": a process still there is stuck */
+#define EDGE_MORE_MS  5000    /* of an edge: workers end behind "drain", and then their relays */
 #define RELOAD_MAX_MS 3600000 /* a session that was open at SIGHUP may take so long */
 #define METRICS_MS    15000
 #define QUEUE_LOOK_MS 50 /* between looks at the queue, while it is to be emptied */
@@ -161,7 +162,7 @@ static void stop(struct nanny *nanny, int number)
 	listeners_close(&nanny->listeners, NULL);
 	SLIST_FOREACH(generation, &nanny->generations, link)
 	child_tell(&generation->crew, NANNY_EDGE,
-		   clock_now_ms() + generation->values.drain_ms + KILL_AFTER_MS);
+		   clock_now_ms() + generation->values.drain_ms + KILL_AFTER_MS + EDGE_MORE_MS);
 }
 
 static void obey(struct nanny *nanny, int number)
@@ -217,10 +218,12 @@ static void drain(struct nanny *nanny, struct generation *generation)
 		child_tell(&generation->crew, NANNY_KEYHOLDER, clock_now_ms() + KILL_AFTER_MS);
 		child_tell(&generation->crew, NANNY_CHECKER, clock_now_ms() + KILL_AFTER_MS);
 	}
+	const uint64_t drained_ms = nanny->stop_ms + generation->values.drain_ms;
+	/* Edges have refused what still waited then: they live for sessions that workers have. */
+	const bool is_fed = has_edges(nanny) && clock_now_ms() < drained_ms;
 	/* Workers that have their hands full, or cannot begin, do not empty the queue. */
-	bool is_late =
-		clock_now_ms() >= nanny->stop_ms + generation->values.drain_ms + KILL_AFTER_MS;
-	if (nanny->is_stopping && !has_edges(nanny) && (is_late || !has_queued(nanny)))
+	const bool is_late = clock_now_ms() >= drained_ms + KILL_AFTER_MS;
+	if (nanny->is_stopping && !is_fed && (is_late || !has_queued(nanny)))
 		child_tell(&generation->crew, NANNY_WORKER, later_ms);
 }
 

@@ -38,6 +38,9 @@ static int call(struct remote *remote, struct storewire_request *request,
 {
 	int ret = storelink_call(&remote->link, request, memory, remote->timeout_ms, ret_reply,
 				 ret_fd);
+	/* Or a reply that is late would be taken for one to the next request, which is obeyed. */
+	if (ret != 0)
+		storelink_close(&remote->link);
 	return ret == 0 ? ret_reply->status : ret;
 }
 

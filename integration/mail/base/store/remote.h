@@ -9,7 +9,8 @@
  * maillayer_deliver() and maillayer_erase() wait for their commit, so that maillayer_sync() has
  * nothing left to do. A mailbox that is locked is so until it is unlocked or the layer closed, also by
  * the end of this process. Mails are read from descriptors of segments, without the daemon. A reply that
- * does not come in time is -ETIMEDOUT.
+ * does not come in time is -ETIMEDOUT. Behind that, and whatever else is no word of the daemon, all is
+ * -ENOTCONN: the lock has gone with the connection.
  */
 
 #include "lib/mailstore/maillayer.h"

@@ -265,10 +265,11 @@ int users_find_secret(struct users *users, const char *address, size_t size, cha
 	if (ret != STORE_OK)
 		return ret;
 	ret = USERS_NOT_OURS;
-	if (users_file_key(USERS_ADDRESS, &facts, address, size, &key))
+	ret_entry[0] = '\0';
+	if (users_file_key(USERS_ADDRESS, &facts, address, size, &key)) {
 		ret = find_exactly(users, &key, ret_secret);
-	if (ret == USERS_VALID)
 		put_entry(&key, ret_entry);
+	}
 	reader_end(users->reader);
 	return ret;
 }

@@ -97,8 +97,9 @@ int users_find_settings(struct users *users, const char *address, size_t size, c
  * What checks a login with that name, for a process that logs users in and for none else: the only
  * function here that shows a secret. USERS_VALID says that the list has just this address, in any
  * case where it folds, quoted or not: neither an extension nor a catch-all makes a name to log in
- * with, and postmaster without a domain is none. Outputs are written with USERS_VALID only; both
- * members are "" when the list has no secret, as of an alias. The caller wipes *ret_secret.
+ * with, and postmaster without a domain is none. *ret_secret is written with USERS_VALID only; both
+ * members are "" when the list has no secret, as of an alias. The caller wipes it. *ret_entry becomes
+ * the name as the list would have it, also when it has not; "" of what is no address.
  */
 int users_find_secret(struct users *users, const char *address, size_t size, char *ret_entry,
 		      struct users_secret *ret_secret);

@@ -204,20 +204,17 @@ int asking_open(uv_loop_t *loop, const struct asking_rules *rules, struct asking
 	const int flags = fcntl(rules->fd, F_GETFL);
 	if (flags < 0 || fcntl(rules->fd, F_SETFL, flags | O_NONBLOCK) != 0)
 		return -errno;
-	uint64_t serial = 0;
-	const int made = draw_serial(&serial);
-	if (made != 0)
-		return made;
 	struct asking *asking = calloc(1, sizeof(*asking));
 	if (asking == NULL)
 		return -ENOMEM;
 	asking->rules = *rules;
-	asking->next_serial = serial;
 	asking->slot_count = rules->checker_count * OPEN_OF_ONE;
 	if (asking->slot_count > ASKING_OPEN_MAX)
 		asking->slot_count = ASKING_OPEN_MAX;
 	TAILQ_INIT(&asking->waiting);
-	const int ret = uv_poll_init(loop, &asking->poll, rules->fd);
+	int ret = draw_serial(&asking->next_serial);
+	if (ret == 0)
+		ret = uv_poll_init(loop, &asking->poll, rules->fd);
 	if (ret != 0) {
 		free(asking);
 		return ret;

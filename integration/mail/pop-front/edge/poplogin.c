@@ -169,8 +169,11 @@ void poplogin_ask(struct session *session)
 		   &session->facts.client_ip);
 }
 
+/* Behind the answer, too: then there is nothing left to do. */
 void poplogin_cancel(struct session *session)
 {
+	struct pop_kept *kept = pop_kept(session);
+	OPENSSL_cleanse(kept->password, sizeof(kept->password));
 	asking_cancel(pop_edge(session)->asking, &pop_session(session)->wait);
 }
 
@@ -219,6 +222,16 @@ static enum pop3_action take_yes(struct session *session, const struct check_rep
 				       &edge->event);
 }
 
+/* Its messages say which user the log has to name; a checker does not tell. */
+static void name_user(struct session *session)
+{
+	struct scram scram;
+	const struct pop_kept *kept = pop_kept(session);
+	scram_init(&scram);
+	if (scram_first(&scram, kept->first, kept->first_size) == SASL_FINE)
+		(void)pop3_dialogue_name(&pop_session(session)->dialogue, scram.user);
+}
+
 static enum pop3_action take_reply(struct session *session, const struct check_reply *reply)
 {
 	switch (reply->answer) {
@@ -228,6 +241,8 @@ static enum pop3_action take_reply(struct session *session, const struct check_r
 		return take_challenge(session, reply);
 	case CHECK_NO:
 		count_failure(session);
+		if (pop_session(session)->kind != CHECK_PASSWORD)
+			name_user(session);
 		return refuse(session, POP3_BAD_LOGIN, POP_LOGINS_WRONG, "wrong");
 	case CHECK_MALFORMED:
 		return refuse(session, POP3_MALFORMED, POP_LOGINS_WRONG, "malformed");
@@ -239,9 +254,9 @@ static enum pop3_action take_reply(struct session *session, const struct check_r
 void poplogin_answer(struct asking_wait *wait, const struct check_reply *reply)
 {
 	struct session *session = session_of(wait);
-	struct pop_kept *kept = pop_kept(session);
-	OPENSSL_cleanse(kept->password, sizeof(kept->password));
 	exchange_take_up(session);
+	/* What the checkers have taken is not the client's time for its next line. */
+	session->since_ms = session_now(session);
 	poptalk_act(session, take_reply(session, reply));
 	exchange_go_on(session);
 	session_take_event_time(session);

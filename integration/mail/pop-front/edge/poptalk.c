@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include <openssl/crypto.h>
-
 #include "integration/mail/base/edge/channel.h"
 #include "integration/mail/base/edge/session.h"
 #include "integration/mail/pop-front/edge/poplogin.h"
@@ -98,16 +96,28 @@ void poptalk_act(struct session *session, enum pop3_action action)
 	say(session);
 }
 
+/*
+ * A line that may have a password, also where it was refused or malformed: the buffer is that of all
+ * sessions, and what came of it before is still in the session's own.
+ */
+static void forget(struct session *session, char *line, size_t line_size)
+{
+	const enum pop3_verb verb = pop_edge(session)->event.verb;
+	if (verb != POP3_VERB_PASS && verb != POP3_VERB_AUTH && verb != POP3_VERB_SASL)
+		return;
+	explicit_bzero(line, line_size);
+	if (session->in_size > 0)
+		explicit_bzero(pop_kept(session)->kept.in, session->in_size);
+}
+
 static void step(struct session *session, char *line, size_t line_size)
 {
 	struct pop_edge *edge = pop_edge(session);
 	enum pop3_action action = pop3_dialogue_step(&pop_session(session)->dialogue, &edge->limits,
 						     NULL, line, line_size, &edge->event);
-	if (action == POP3_AUTHENTICATE) {
-		/* The buffer is that of all sessions. */
-		OPENSSL_cleanse(line, line_size);
+	forget(session, line, line_size);
+	if (action == POP3_AUTHENTICATE)
 		action = poplogin_begin(session);
-	}
 	poptalk_act(session, action);
 }
 

@@ -37,7 +37,7 @@ enum check_kind {
 #define CHECK_NONCE_SIZE 25 /* of a checker, with a NUL */
 
 struct check_request {
-	uint64_t serial; /* the edge's, repeated in the reply */
+	uint64_t serial; /* the edge's, repeated in the reply; of no other edge before it */
 	uint8_t kind;	 /* enum check_kind */
 	uint16_t first_size;
 	uint16_t final_size;

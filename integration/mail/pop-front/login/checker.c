@@ -33,6 +33,7 @@ struct checker {
 	struct users *users;
 	struct logincache *cache;
 	char mock[CRYPT_OUTPUT_SIZE]; /* the hash of a password that no client has */
+	bool has_failed;	      /* the users could not be read when they last were to be */
 	struct crypt_data crypt;      /* 32 KiB */
 };
 
@@ -48,12 +49,24 @@ static void count(const struct checker *checker, enum popcount_number number)
 	bank_add(checker->start->counters, number, 1);
 }
 
+/* No user gets in then: one line says so, and one that it is over. */
+static void note_users(struct checker *checker, int found)
+{
+	const char *path = checker->start->setup->login.users;
+	if (found < 0 && !checker->has_failed)
+		log_error(context, "users not read, path=%s (%s)", path, users_strerror(found));
+	else if (found >= 0 && checker->has_failed)
+		log_info(context, "users read again, path=%s", path);
+	checker->has_failed = found < 0;
+}
+
 /* False: the database cannot be asked. */
-static bool find(const struct checker *checker, const char *user, struct known *ret_known)
+static bool find(struct checker *checker, const char *user, struct known *ret_known)
 {
 	memset(ret_known, 0, sizeof(*ret_known));
 	const int found = users_find_secret(checker->users, user, strlen(user), ret_known->mailbox,
 					    &ret_known->secret);
+	note_users(checker, found);
 	ret_known->is_known = found == USERS_VALID;
 	return found >= 0;
 }
@@ -95,6 +108,9 @@ static bool is_password(struct checker *checker, const struct known *known, cons
 	}
 	const bool is_right = has_crypt ? has_hash(checker, password, login.hash)
 					: has_keys(password, login.hash);
+	/* Keys are tried much sooner than a hash: a name that has no more would be told by it. */
+	if (!is_right && !has_crypt)
+		(void)has_hash(checker, password, checker->mock);
 	if (is_right)
 		logincache_put(checker->cache, &login, clock_now_ms());
 	return is_right;
@@ -118,7 +134,7 @@ static enum check_answer answer_password(struct checker *checker,
 /* ---- SCRAM ---- */
 
 /* Keys of a user, or such as look like a user's. False: they cannot be had. */
-static bool find_keys(const struct checker *checker, const char *user, struct known *ret_known,
+static bool find_keys(struct checker *checker, const char *user, struct known *ret_known,
 		      struct scram_keys *ret_keys)
 {
 	const char *text = ret_known->secret.scram;
@@ -126,7 +142,9 @@ static bool find_keys(const struct checker *checker, const char *user, struct kn
 		return false;
 	if (ret_known->is_known && text[0] != '\0')
 		return scram_text_parse(text, strlen(text), ret_keys) == NULL;
-	return scram_mock(checker->start->secret, CHECKER_SECRET_SIZE, user, MOCK_ITERATIONS,
+	/* A user's are the same however the name is written. */
+	const char *name = ret_known->mailbox[0] != '\0' ? ret_known->mailbox : user;
+	return scram_mock(checker->start->secret, CHECKER_SECRET_SIZE, name, MOCK_ITERATIONS,
 			  ret_keys);
 }
 
@@ -221,8 +239,12 @@ static bool serve_edge(struct checker *checker, int fd)
 	if (size == (ssize_t)sizeof(request)) {
 		checker_answer(checker, &request, &reply);
 		OPENSSL_cleanse(&request, sizeof(request));
-		/* Never more than an edge may have open, for which its socket has room. */
-		(void)send(fd, &reply, sizeof(reply), MSG_NOSIGNAL);
+		/*
+		 * There is room for all that an edge may have open. A broken one, which asks for more
+		 * and does not listen, has no answer: the others are not to wait for it.
+		 */
+		(void)send(fd, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
+		OPENSSL_cleanse(&reply, sizeof(reply));
 	} else {
 		count(checker, POP_CHECKS_BAD);
 	}

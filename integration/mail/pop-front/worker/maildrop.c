@@ -12,6 +12,10 @@
 /* Entries that are asked for at a time. */
 #define PAGE	  4096
 #define LOOKS_MAX 10
+/* What one deletion has room for (mailrecord.h), and more than any mailbox has. */
+#define MESSAGES_MAX ((MAILRECORD_META_MAX - 1024) / sizeof(uint64_t))
+/* Mails whose list an idle worker keeps: a mailbox of a million is not every user's. */
+#define KEPT_MAX (16U * PAGE)
 
 _Static_assert(MAILID_TEXT_SIZE <= POP3_UID_MAX + 1, "an id is a unique id");
 
@@ -42,13 +46,19 @@ static void disconnect(struct maildrop *maildrop)
 	forget_segments(maildrop);
 }
 
-void maildrop_deinit(struct maildrop *maildrop)
+static void free_list(struct maildrop *maildrop)
 {
-	disconnect(maildrop);
 	free(maildrop->messages);
 	free(maildrop->mails);
 	maildrop->messages = NULL;
 	maildrop->mails = NULL;
+	maildrop->room = 0;
+}
+
+void maildrop_deinit(struct maildrop *maildrop)
+{
+	disconnect(maildrop);
+	free_list(maildrop);
 }
 
 static struct mailname name_of(const struct maildrop *maildrop)
@@ -136,6 +146,8 @@ int maildrop_open(struct maildrop *maildrop, const char *mailbox, size_t message
 {
 	const int size = snprintf(maildrop->mailbox, sizeof(maildrop->mailbox), "%s", mailbox);
 	pop3_maildrop_init(NULL, 0, &maildrop->drop);
+	if (messages_max > MESSAGES_MAX)
+		messages_max = MESSAGES_MAX;
 	if (size <= 0 || (size_t)size >= sizeof(maildrop->mailbox))
 		return MAILSTORE_EBOX;
 	int ret = lock(maildrop);
@@ -242,4 +254,6 @@ void maildrop_close(struct maildrop *maildrop)
 	/* An idle worker is not to keep space of segments that the store has emptied. */
 	forget_segments(maildrop);
 	pop3_maildrop_init(NULL, 0, &maildrop->drop);
+	if (maildrop->room > KEPT_MAX)
+		free_list(maildrop);
 }

@@ -15,6 +15,13 @@
 /* For one call, which ends sooner when the socket is full. */
 #define SEND_MAX (1U << 20)
 
+/* When the client has to have taken something. */
+static int64_t send_deadline(const struct popretrieve *mail)
+{
+	const int64_t due_ms = stream_deadline(mail->send_timeout_ms);
+	return mail->end_ms == 0 || due_ms < mail->end_ms ? due_ms : mail->end_ms;
+}
+
 /* All of it; MAILSTORE_EDAMAGED where the segment ends before. */
 static int read_all(const struct popretrieve *mail, uint64_t from, uint8_t *bytes, size_t size)
 {
@@ -65,7 +72,10 @@ static int sum_some(struct sending *sending, uint64_t limit)
 static int wait_for_room(const struct sending *sending)
 {
 	struct pollfd poller = { .fd = sending->stream->fd, .events = POLLOUT };
-	const int ready = poll(&poller, 1, (int)sending->mail->send_timeout_ms);
+	const int64_t left_ms = send_deadline(sending->mail) - stream_deadline(0);
+	if (left_ms <= 0)
+		return -ETIMEDOUT;
+	const int ready = poll(&poller, 1, (int)left_ms);
 	if (ready < 0)
 		return errno == EINTR ? 0 : -errno;
 	return ready == 0 ? -ETIMEDOUT : 0;
@@ -108,7 +118,7 @@ int popretrieve_send(const struct popretrieve *mail, struct stream *stream, uint
 {
 	struct sending sending = { .mail = mail, .stream = stream, .room = room };
 	cork(stream, 1);
-	int ret = stream_flush(stream, stream_deadline(mail->send_timeout_ms));
+	int ret = stream_flush(stream, send_deadline(mail));
 	while (ret == 0 && sending.sent < mail->size)
 		ret = send_some(&sending);
 	while (ret == 0 && sending.summed < mail->size)
@@ -140,7 +150,7 @@ int popretrieve_top(const struct popretrieve *mail, uint64_t line_count, struct 
 		if (at == mail->size && crc != mail->crc)
 			return MAILSTORE_EDAMAGED;
 		ret = stream_put(stream, room, pop3_top_take(&top, room, size),
-				 stream_deadline(mail->send_timeout_ms));
+				 send_deadline(mail));
 	}
 	return ret;
 }

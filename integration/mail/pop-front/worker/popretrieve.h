@@ -32,6 +32,7 @@ struct popretrieve {
 	uint64_t size; /* of the body, without the line that ends it */
 	uint32_t crc;
 	int64_t send_timeout_ms; /* in which the client takes at least a byte */
+	int64_t end_ms; /* by stream_deadline(), when all of it has to be taken; 0: at any time */
 };
 
 /*

@@ -84,7 +84,8 @@ static void end(struct popvisit *visit, const char *how)
 
 static int64_t send_deadline(const struct popvisit *visit)
 {
-	return stream_deadline(visit->parts.setup->limits.send_timeout_ms);
+	const int64_t due_ms = stream_deadline(visit->parts.setup->limits.send_timeout_ms);
+	return due_ms < visit->end_ms ? due_ms : visit->end_ms;
 }
 
 static bool put(struct popvisit *visit, const void *bytes, size_t size)
@@ -190,10 +191,17 @@ static void refuse_mail(struct popvisit *visit, int status)
 
 static void fail_amid(struct popvisit *visit, const char *uid, int status)
 {
+	/* The disk's; what else comes here is the connection's. */
+	const bool is_disk = status == -EIO;
 	if (status == MAILSTORE_EDAMAGED)
 		log_damage(visit, uid);
+	if (is_disk) {
+		count(visit, POP_STORE_FAILURES, 1);
+		log_store(visit, "mail not read", status);
+	}
 	end(visit, status == MAILSTORE_EDAMAGED ? "damaged"
 		   : status == -ETIMEDOUT	? "stuck"
+		   : is_disk			? "store"
 						: "reset");
 	stream_drop(&visit->stream);
 }
@@ -241,6 +249,7 @@ static void retrieve(struct popvisit *visit, bool is_top)
 	struct mailrecord record;
 	struct popretrieve mail = {
 		.send_timeout_ms = visit->parts.setup->limits.send_timeout_ms,
+		.end_ms = visit->end_ms,
 	};
 	const char *uid = visit->maildrop.drop.messages[visit->event.index].uid;
 	const int ret =
