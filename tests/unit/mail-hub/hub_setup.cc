@@ -228,7 +228,8 @@ TEST_CASE("programs take what they get", "[mail-hub][programs]")
 	CAPTURE(pop3.error.line, pop3.error.item, pop3.error.value, pop3.error.reason);
 	REQUIRE(pop3.status == 0);
 	CHECK(std::string(pop3.setup.store.text) == store.setup.socket);
-	CHECK(std::string(pop3.setup.login.users) == store.setup.users);
+	CHECK(std::string(pop3.setup.login.users) == "/var/lib/mail-hub/logins.mdb");
+	CHECK(std::string(store.setup.users) == "/var/lib/mail-hub/users.mdb");
 	CHECK(pop3.setup.pop.place_count == file.setup.pop3.count + file.setup.pop3s.count);
 	CHECK(pop3.setup.login.requires_tls == !file.setup.has_plain_logins);
 	CHECK(pop3.setup.pop.log_level == file.setup.log_level);
