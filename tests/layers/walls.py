@@ -103,6 +103,7 @@ ROWS = {
                                                     "integration/common", "integration/mail/base"),
                                       external=("uv", "dnsblv6"),
                                       external_of={"asking": ("crypto",), "poplogin": ("crypto",),
+                                                   "poptalk": ("crypto",),
                                                    "checker": ("crypt", "crypto"), "logincache": ("crypto",)}),
     "integration/mail/smtp-front": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/dns",
                                                      "lib/lmdb", "lib/maildir", "lib/mailstore",

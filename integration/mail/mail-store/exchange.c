@@ -95,6 +95,7 @@ static int import_mail(struct exchange *exchange, struct mailstore_mail mail)
 	/* The mail is wanted in any case: under an id of its own where that one is taken. */
 	if (mail.id != NULL && (ret == MAILSTORE_EID || ret == MAILSTORE_EFOREIGN)) {
 		mail.id = NULL;
+		mail.is_moved = false;
 		ret = maillayer_deliver(exchange->layer, &mail, &id);
 		exchange->renamed += ret == 0;
 	}

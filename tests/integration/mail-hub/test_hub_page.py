@@ -156,7 +156,7 @@ class Whole(PageCase):
         page.run(title, "sed")
         self.build(title)
         self.assertRegex(page.run(title, "smtp-front-users find"),
-                         rf"^{BERT}\tvalid\tmessages=10000 octets=500M keep=365d ")
+                         rf"^{BERT}\tvalid\tmessages=10000 octets=500M keep=365d$")
         page.run(title, "echo")
         self.build(title)
         self.send("office@example.org", "for two")

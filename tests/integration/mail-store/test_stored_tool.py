@@ -70,6 +70,9 @@ class Tool(Case):
         self.assertEqual(store.run_tool("export", "--maildir", self.path("maildir"), ANNA),
                          b"500 mails exported\n")
         self.assertEqual(len(os.listdir(self.path("maildir/new"))), 500)
+        self.assertEqual(store.run_tool("import", "--maildir", self.path("maildir"), BERT),
+                         b"500 mails imported, 500 of them under new ids\n")  # a daemon lets no client choose
+        store.run_tool("rm", "--all", BERT)
         self.assertEqual(store.run_tool("export", "--mbox", self.path("again"), ANNA),
                          b"500 mails exported\n")
         with open(self.path("again"), "rb") as file:

@@ -2,14 +2,9 @@
 #pragma once
 
 /*
- * tally.h - what the processes of smtp-front have counted, in memory that they share.
+ * tally.h - what the processes of smtp-front count.
  *
- * Flow: nanny.c -> tally_open() before fork() -> smtp_edge.c, worker.c: tally_add() into the block
- *       of their own slot -> nanny.c: tally_sum() -> metrics.c.
- *
- * Each process that lives has a block, which it alone writes; the next one that gets it goes on
- * counting where it had ended. So no addition is locked, and none is lost when a process is killed.
- * Additions are atomic, without an order.
+ * Flow: edges and workers: bank_add() of bank.h with a number of here -> the nanny writes them.
  *
  * A counter is a row of the table below: append where it belongs, nothing else has to change.
  */
