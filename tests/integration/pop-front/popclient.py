@@ -79,12 +79,16 @@ class Client:
         self.socket = socket.create_connection(address, timeout_s, (source, 0) if source else None)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.unread = b""
-        if claimed is not None:
-            self.send(f"PROXY TCP4 {claimed} 198.51.100.25 41234 {address[1]}\r\n".encode())
-        if is_tls:
-            self.begin_tls()
-        if is_greeted:
-            self.expect("+OK")
+        try:
+            if claimed is not None:
+                self.send(f"PROXY TCP4 {claimed} 198.51.100.25 41234 {address[1]}\r\n".encode())
+            if is_tls:
+                self.begin_tls()
+            if is_greeted:
+                self.expect("+OK")
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self):
         return self
