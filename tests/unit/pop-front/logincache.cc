@@ -102,11 +102,11 @@ TEST_CASE("the longest texts of a users database are known", "[pop][logincache]"
 	CHECK_FALSE(cache.has(0, std::string(700, 'm'), hash, password));
 }
 
-// Some set gets more logins than it has places, as there are ten times as many.
+// Nearly every set gets more logins than it has places, as there are three times as many.
 TEST_CASE("where there is no room the oldest logins are forgotten", "[pop][logincache]")
 {
 	cache_of cache(1000000);
-	const unsigned all = 10 * LOGINCACHE_SETS * LOGINCACHE_WAYS;
+	const unsigned all = 3 * LOGINCACHE_SETS * LOGINCACHE_WAYS;
 	for (unsigned i = 0; i < all; i++)
 		cache.put(i, std::to_string(i));
 	unsigned old = 0;
@@ -115,8 +115,9 @@ TEST_CASE("where there is no room the oldest logins are forgotten", "[pop][login
 		old += cache.has(all, std::to_string(i));
 		fresh += cache.has(all, std::to_string(all - 1 - i));
 	}
-	// Of the last 20,000 a set has more than four by chance alone, and seldom.
-	CHECK(old == 0);
+	// Of the last 20,000 a set has more than four by chance alone, and seldom; and as seldom four or
+	// fewer of all the others.
+	CHECK(old < 500);
 	CHECK(fresh > 19500);
 }
 

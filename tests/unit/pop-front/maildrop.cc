@@ -119,9 +119,10 @@ class store
 	// By a client beside the sessions.
 	void deliver(const std::string &mailbox, const std::string &text)
 	{
+		const std::string sender = "sender@example.net";
 		const mailname box = name_of(mailbox);
 		mailstore_mail mail{};
-		mail.sender = name_of("sender@example.net");
+		mail.sender = name_of(sender);
 		mail.recipients = &box;
 		mail.recipient_count = 1;
 		mail.text = reinterpret_cast<const uint8_t *>(text.data());
