@@ -33,10 +33,10 @@ FAILURES = (*mailservers.FAILURES, pop3.Failure, servers.NoPeer)
 USER = "nobody"  # of whom mails and processes are
 PASSWORD = "Secret4all"
 DOMAIN = "example.com"
-# Users of a kind have one hash; so many are enough for a batch of clients that each have another.
+# Users of a kind have one hash. So many, as clients at a time are to be of different users.
 KINDS = {"sha512": ("password", ["--method", "sha512"]), "yescrypt": ("password", []),
          "scram": ("scram", ["--scram"])}
-EACH = 16
+EACH = 64
 SHIPPED, FAST, CACHING = "as shipped", "high-performance", "auth cache"
 
 
@@ -272,17 +272,32 @@ class Dovecot(servers.Dovecot):
 # ---- mails ----
 
 
-def deliver(place, server, template, count, size=4096):
-    """Mails of so many bytes to "maildrop%d@example.com", which names one user; by bench/smtp-load."""
-    load = place.program("bench", "smtp-load", "smtp-load")
-    done = mailservers.figures(subprocess.Popen(
-        [load, "--lmtp", "--pipelining", "--spam", "1", "--spam-recipients", "1-1", "--users", "1",
-         "--valid", template, "--sessions", str(count), "--connections", str(min(16, count)),
-         "--reuse", "99", "--size", str(size), "--size-sigma", "0", "--timeout", "60", "--drain",
-         "60", server.lmtp[0], str(server.lmtp[1])],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=place.on_load_core))
+TEMPLATE = f"sha512%d@{DOMAIN}"
+
+
+def smtp_load(place, address, *words, **options):
+    """What it says of a run."""
+    command = [place.program("bench", "smtp-load", "smtp-load"), "--valid", TEMPLATE, *words]
+    for name, value in {"timeout": 60, "drain": 60, **options}.items():
+        command += [f"--{name.replace('_', '-')}", str(value)]
+    return mailservers.figures(subprocess.Popen(
+        [*command, address[0], str(address[1])], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, preexec_fn=place.on_load_core))
+
+
+def deliver(place, server, count, recipients=1):
+    """Mails of 4 kB, each to so many users, the first of which is users_of("sha512")[0]."""
+    done = smtp_load(place, server.lmtp, "--lmtp", "--pipelining", spam=1, users=recipients,
+                     spam_recipients=f"{recipients}-{recipients}", sessions=count,
+                     connections=min(16, count), reuse=99, size=4096)
     if done["delivered"] != count:
         raise Failure(f"{server.name}: {done['delivered']:.0f} of {count} mails delivered")
+
+
+def look_for_mail(place, server, seconds):
+    """What smtp-load says of sessions for so long."""
+    return smtp_load(place, server.address, "--pop", password=PASSWORD, users=EACH, connections=4,
+                     seconds=seconds)
 
 
 def deliver_large(server, user, size):
