@@ -296,8 +296,8 @@ def deliver(place, server, count, recipients=1):
 
 def look_for_mail(place, server, seconds):
     """What smtp-load says of sessions for so long."""
-    return smtp_load(place, server.address, "--pop", password=PASSWORD, users=EACH, connections=4,
-                     seconds=seconds)
+    return smtp_load(place, server.address, "--pop", password=PASSWORD, users=place.options.users,
+                     connections=4, seconds=seconds)
 
 
 def deliver_large(server, user, size):

@@ -31,7 +31,7 @@ class PopBench(Case):
         result = subprocess.run(
             [sys.executable, os.path.join(SOURCE, "bench/pop"), "--programs", BUILD, "--directory",
              self.directory, "--quick", *arguments], capture_output=True, text=True, check=False,
-            timeout=250)
+            timeout=450)
         print(result.stdout, result.stderr)
         self.assertIn(result.returncode, (0, 1), result.stderr)  # limits are of a whole run
         self.assertIn("\n## Limits\n", result.stdout, result.stderr)
