@@ -165,6 +165,8 @@ def note(text):
 class Missed(list):
     """A line for each thing that is not as it should be; what was measured beside it is kept."""
 
+    failures = FAILURES
+
     def add(self, what):
         note(what)
         self.append(what)
@@ -174,7 +176,7 @@ class Missed(list):
         """A failure within is a line."""
         try:
             yield
-        except FAILURES as error:
+        except self.failures as error:
             reason = str(error).splitlines() or [type(error).__name__]
             self.add(f"{what}: not measured ({reason[0]})")
 

@@ -286,7 +286,8 @@ static bool finish_connecting(struct driver *driver, struct connection *connecti
 static void read_all(struct driver *driver, struct connection *connection, bool has_hung_up)
 {
 	enum traffic traffic = TRAFFIC_HAS_MORE;
-	for (unsigned i = 0; i < INPUTS_MAX && traffic == TRAFFIC_HAS_MORE; i++)
+	const bool is_pop = driver->settings->rules.is_pop; /* a mail may be large */
+	for (unsigned i = 0; (is_pop || i < INPUTS_MAX) && traffic == TRAFFIC_HAS_MORE; i++)
 		traffic = take_input(driver, connection, has_hung_up);
 	if (traffic != TRAFFIC_HAS_MORE)
 		return;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
 /*
- * smtp-load - puts an SMTP or LMTP server under load and prints what became of the sessions.
+ * smtp-load - puts an SMTP, LMTP or POP3 server under load and prints what became of the sessions.
  *
  *     smtp-load [options] HOST PORT
  *
- * Any server will do. --help has the options, trace.h the workload, session.h what is said,
+ * Any server will do. --help has the options, trace.h the workload, session.h and pop.h what is said,
  * driver.h the two kinds of load. Prints one line of key=value:
  *
  *     seconds        of the window in which rates and latencies are measured
  *     sessions       that were begun; each becomes one of the following
- *     delivered      the message was taken over: 250 behind its end, by LMTP for each recipient
- *     bounced        every RCPT got a 5xx
+ *     delivered      the message was taken over: 250 behind its end, by LMTP for each recipient;
+ *                    by POP3 the session was had to its end
+ *     bounced        every RCPT got a 5xx; by POP3 a wrong password was refused
  *     left           the client left as the trace wanted (--unfinished)
  *     refused        5xx to the connection or another command
  *     deferred       4xx to the connection, a command, or some recipients and 5xx to the rest
@@ -21,7 +22,7 @@
  *     open           still open at the end
  *     open_max       most at a time
  *     skipped        were due, but --open-max were open: not begun, nor taken from the trace
- *     recipients     that were accepted; rejected, tempfailed: with 5xx and 4xx
+ *     recipients     that were accepted; rejected, tempfailed: with 5xx and 4xx. By POP3 mails read
  *     goodput        messages taken over in a second of the window
  *     decided_per_s  sessions delivered, bounced, refused or deferred in a second of it
  *     greeting_*_ms  from the beginning to the greeting: median, 99 % quantile, maximum
@@ -60,18 +61,18 @@ static int fail(int status, const char *what, int error)
 
 static int print_trace(const struct setup *setup)
 {
-	printf("number\tkind\tpoint\tspam\trecipients\tfirst\tsize\tclient\n");
+	printf("number\tkind\tpoint\tspam\trecipients\tfirst\tsize\tclient\tmessages\n");
 	for (uint64_t number = 0; number < setup->print_count; number++) {
 		struct trace_session session;
 		char client[DNSBLV6_ADDR_TEXT_SIZE] = "-";
 		trace_make(&setup->driver.trace, number, &session);
 		if (session.has_client)
 			dnsblv6_addr_format(session.client, client);
-		printf("%" PRIu64 "\t%s\t%s\t%d\t%u\t%u\t%u\t%s\n", number,
+		printf("%" PRIu64 "\t%s\t%s\t%d\t%u\t%u\t%u\t%s\t%u\n", number,
 		       trace_kind_name(session.kind),
 		       session.kind == TRACE_UNFINISHED ? trace_point_name(session.point) : "-",
 		       session.is_spam, session.recipients, session.first_user, session.size_bytes,
-		       client);
+		       client, session.messages);
 	}
 	return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
 }

@@ -2,6 +2,7 @@
 #include "bench/smtp-load/session.h"
 
 #include "bench/smtp-load/message.h"
+#include "bench/smtp-load/pop.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -159,10 +160,13 @@ size_t session_output(struct session *session, const struct session_rules *rules
 {
 	if (session->sent_bytes >= session->flight_size && session->flight_size > 0)
 		return 0;
-	if (session->flight == STEP_MESSAGE)
+	if (session->flight == STEP_MESSAGE && !rules->is_pop)
 		return output_message(session, ret_bytes);
 	struct out out = { ret_bytes, 0 };
-	put_step(&out, session, rules);
+	if (rules->is_pop && session->flight != STEP_GREETING)
+		out.size = pop_command(session, rules, ret_bytes);
+	else
+		put_step(&out, session, rules);
 	session->flight_size = out.size;
 	size_t left = out.size - session->sent_bytes;
 	if (session->sent_bytes > 0)
@@ -346,6 +350,8 @@ enum session_status session_input(struct session *session, const struct session_
 				  const char *bytes, size_t size)
 {
 	enum session_status status = SESSION_GOES_ON;
+	if (rules->is_pop)
+		return pop_input(session, rules, bytes, size);
 	for (size_t at = 0; at < size && status == SESSION_GOES_ON;) {
 		size_t taken = 0;
 		enum replies_status heard =

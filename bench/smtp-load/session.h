@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * session.h - one session of SMTP or LMTP (RFC 2033) from the client's side, without its connection.
+ * session.h - one session of SMTP, LMTP (RFC 2033) or POP3 (pop.h) from the client's side, without its
+ *             connection.
  *
  * Flow: trace.c says what it is to be -> driver.c sends what session_output() gives and
  *       puts in what comes back -> outcome.
@@ -15,7 +16,7 @@
  *
  * It sends a flight, which is a command, or with pipelining MAIL, all RCPT and DATA, or a
  * message, and then waits for its replies. Of a flight only the offset is kept: the bytes are made
- * again when a socket did not take all of them. So a session has one size, some 100 bytes, in
+ * again when a socket did not take all of them. So a session has one size, some 150 bytes, in
  * whatever state it is.
  *
  * With rules.reuse a session may follow one that was delivered, on the same connection; it begins
@@ -60,7 +61,10 @@ struct session_rules {
 	enum session_tell tell;
 	bool has_pipelining; /* when the server has it too */
 	bool is_lmtp;	     /* LHLO, and a reply for each recipient behind the message */
-	unsigned reuse;	     /* so many sessions may follow the first one on its connection */
+	bool is_pop;	     /* POP3: pop.h; valid is of users, and has_pipelining is not used */
+	bool deletes;	     /* of POP3: each mail that was read */
+	char password[SESSION_TEXT_MAX]; /* of POP3: of all users */
+	unsigned reuse; /* so many sessions may follow the first one on its connection */
 };
 
 enum session_outcome {
@@ -76,6 +80,16 @@ enum session_outcome {
 	SESSION_OUTCOMES,
 };
 
+/* What a session of POP3 has beside others; pop.c's. */
+struct session_pop {
+	unsigned messages; /* that STAT has told */
+	unsigned index;	   /* how many of those it wants are done */
+	uint8_t matched;   /* bytes of what ends a mail */
+	bool is_in_mail;
+	uint8_t line_size;
+	char line[32]; /* the beginning of a status line */
+};
+
 struct session {
 	struct trace_session plan;
 	struct replies replies;
@@ -89,6 +103,7 @@ struct session {
 	unsigned accepted;	/* recipients: 2xx, 5xx, 4xx */
 	unsigned rejected;
 	unsigned deferred;
+	struct session_pop pop;
 	size_t flight_size; /* of all its bytes */
 	size_t sent_bytes;
 };

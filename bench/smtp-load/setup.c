@@ -48,6 +48,9 @@ enum setup_option {
 	OPT_TELL,
 	OPT_PIPELINING,
 	OPT_LMTP,
+	OPT_POP,
+	OPT_PASSWORD,
+	OPT_DELETE,
 	OPT_REUSE,
 	OPT_SERIES,
 	OPT_PRINT,
@@ -92,6 +95,10 @@ static const struct options_row rows[OPTION_COUNT] = {
 	[OPT_PIPELINING] = { 'p', "pipelining", NULL,
 			     "MAIL, RCPT and DATA at once where the server has it" },
 	[OPT_LMTP] = { 0, "lmtp", NULL, "LMTP in place of SMTP: a reply for each recipient" },
+	[OPT_POP] = { 0, "pop", NULL,
+		      "POP3: valid recipients log in, and read as many mails as they look for" },
+	[OPT_PASSWORD] = { 0, "password", "WORD", "of POP3: of all of them (secret)" },
+	[OPT_DELETE] = { 0, "delete", NULL, "of POP3: and delete what they have read" },
 	[OPT_REUSE] = { 0, "reuse", "N",
 			"closed loop: so many may follow a session on its connection, without QUIT "
 			"(0)" },
@@ -102,7 +109,8 @@ static const struct options_row rows[OPTION_COUNT] = {
 static const struct options_table table = {
 	.program = "smtp-load",
 	.usage = "[options] HOST PORT",
-	.summary = "Puts an SMTP or LMTP server under load and prints what became of the sessions.",
+	.summary = "Puts an SMTP, LMTP or POP3 server under load and prints what became of the "
+		   "sessions.",
 	.rows = rows,
 	.row_count = OPTION_COUNT,
 };
@@ -337,6 +345,15 @@ static void read_other_option(struct setup *setup, enum setup_option option, con
 	case OPT_LMTP:
 		rules->is_lmtp = true;
 		break;
+	case OPT_POP:
+		rules->is_pop = true;
+		break;
+	case OPT_PASSWORD:
+		read_text(name, text, rules->password);
+		break;
+	case OPT_DELETE:
+		rules->deletes = true;
+		break;
 	case OPT_REUSE:
 		rules->reuse = read_count(name, text, 0, UINT32_MAX - 1);
 		break;
@@ -358,6 +375,7 @@ static void set_defaults(struct setup *setup)
 	trace_set_defaults(&driver->trace);
 	driver->trace.clients = &setup->clients;
 	read_text("sender", "sender@example.net", driver->rules.sender);
+	read_text("password", "secret", driver->rules.password);
 	read_text("helo", "client.example.net", driver->rules.helo);
 	read_template("valid", "user%d@example.com", &driver->rules.valid);
 	read_template("invalid", "nouser%d@example.com", &driver->rules.invalid);
@@ -381,6 +399,9 @@ static void check(struct setup *setup)
 	/* One that is to leave behind the greeting or HELO has neither there. */
 	if (driver->rules.reuse > 0 && driver->trace.unfinished > 0)
 		options_fail(&table, "--unfinished has sessions that --reuse cannot begin");
+	if (driver->rules.is_pop && (driver->rules.is_lmtp || driver->rules.reuse > 0 ||
+				     driver->rules.tell == SESSION_TELL_XCLIENT))
+		options_fail(&table, "--pop has no --lmtp, --reuse or XCLIENT");
 	if (setup->clients.count > 0 && setup->clients.has_prefix)
 		options_fail(&table, "addresses are of --clients or of --draw");
 	if (driver->timeout_ns == 0)

@@ -71,6 +71,22 @@ static unsigned draw_recipients(const struct trace_options *options, bool is_spa
 	return more < TRACE_RECIPIENTS_MAX - 1 ? 1 + (unsigned)more : TRACE_RECIPIENTS_MAX;
 }
 
+/* SPECmail2001's, see trace.h. */
+static unsigned draw_messages(uint64_t *state)
+{
+	const double none = 0.2650;
+	const double one = 0.1611;
+	const double two = 0.1225;
+	const double more = 1 - none - one;
+	const double share = draw_share(state);
+	if (share < none + one)
+		return share >= none;
+	/* Of those with more, each number has as large a part of what the one before it leaves. */
+	const double left = (1 - share) / more;
+	const double above = log(left) / log(1 - two / more);
+	return above < TRACE_MESSAGES_MAX - 2 ? 2 + (unsigned)above : TRACE_MESSAGES_MAX;
+}
+
 static unsigned draw_size(const struct trace_options *options, uint64_t *state)
 {
 	double radius = sqrt(-2 * log(1 - draw_share(state)));
@@ -140,6 +156,7 @@ void trace_make(const struct trace_options *options, uint64_t number,
 	session.size_bytes = draw_size(options, &state);
 	uint64_t high = draw(&state);
 	uint64_t low = draw(&state);
+	session.messages = draw_messages(&state);
 	session.has_client = options->clients != NULL && clients_has_any(options->clients);
 	if (session.has_client)
 		session.client = clients_get(options->clients, number, high, low);

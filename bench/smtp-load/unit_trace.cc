@@ -197,6 +197,22 @@ TEST_CASE("sizes are fixed, or log-normal about a median and within a range", "[
 	CHECK(sizes[COUNT * 84 / 100] == Approx(4096 * std::exp(1.5)).epsilon(0.1));
 }
 
+TEST_CASE("a session of POP3 looks for as many mails as mailboxes of SPECmail2001 have",
+	  "[smtp-load][trace]")
+{
+	const auto sessions = make(defaults());
+	const auto of = [&](unsigned count) {
+		return share(sessions, [count](auto &s) { return s.messages == count; });
+	};
+	CHECK(of(0) == Approx(0.265).margin(0.01));
+	CHECK(of(1) == Approx(0.161).margin(0.01));
+	CHECK(of(2) == Approx(0.1225).margin(0.01));
+	CHECK(of(3) == Approx(0.0961).margin(0.01));
+	CHECK(of(8) == Approx(0.029).margin(0.005));
+	CHECK(of(28) > 0);
+	CHECK(share(sessions, [](auto &s) { return s.messages > 28; }) == 0);
+}
+
 TEST_CASE("a client leaves only where it may", "[smtp-load][trace]")
 {
 	auto options = defaults();

@@ -279,6 +279,10 @@ class Dovecot(Server):
     note = ("Maildir, passwords in a file, defaults but for these: PLAIN, LOGIN, APOP and SCRAM-SHA-256, also in the "
             "clear; no delay after a refused password; 50 sessions for a user.")
 
+    def users(self):
+        """Lines of its passdb."""
+        return f"{USER}:{{PLAIN}}{PASSWORD}\n"
+
     def start(self):
         """As another user, like any Dovecot of its own."""
         program = shutil.which("dovecot", path="/usr/sbin:/usr/bin")
@@ -289,7 +293,7 @@ class Dovecot(Server):
             os.makedirs(self.path(name), exist_ok=True)
             os.chown(self.path(name), entry.pw_uid, entry.pw_gid)
         cert, key = self.certificate()
-        self.write("users", f"{USER}:{{PLAIN}}{PASSWORD}\n")
+        self.write("users", self.users())
         self.write("reset.sh", f"d={self.path('homes', USER, 'mail')} u=nobody:nogroup\n" + MAILDIR_RESET % "cat")
         conf = self.write("dovecot.conf", DOVECOT_CONF.format(
             directory=self.directory, cert=cert, key=key, uid=entry.pw_uid, gid=entry.pw_gid, port=self.port,
