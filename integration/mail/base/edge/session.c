@@ -518,9 +518,6 @@ static void on_timer(struct session *session)
 	case SESSION_QUEUED:
 		handout_on_timer(session);
 		return;
-	case SESSION_ASKED: /* whatever is wrong, it is not the client */
-		session_refuse(session, EDGE_BUSY, "timeout");
-		return;
 	case SESSION_LINGER:
 		session_end(session, session->end);
 		return;
