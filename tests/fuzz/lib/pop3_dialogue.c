@@ -266,8 +266,8 @@ static bool read_some(struct run *run)
 	size_t size = 0;
 	if (run->is_skipping)
 		return skip_line(run);
-	const enum lines_status status = lines_take(
-		run->unread, run->unread_size, pop3_dialogue_line_max(&run->dialogue), &size);
+	const enum lines_status status = lines_take(run->unread, run->unread_size,
+						    pop3_dialogue_line_max(&run->dialogue), &size);
 	if (status == LINES_MORE)
 		return false;
 	if (status != LINES_READY) {

@@ -110,13 +110,13 @@ struct pop3_server {
 		const std::vector<uint8_t> bytes(unread.begin(), unread.end());
 		size_t size = 0;
 		if (is_skipping) {
-			is_skipping = lines_skip(bytes.data(), bytes.size(), false, &size) !=
-				      LINES_READY;
+			is_skipping =
+				lines_skip(bytes.data(), bytes.size(), false, &size) != LINES_READY;
 			unread.erase(0, size);
 			return !is_skipping;
 		}
 		const lines_status status = lines_take(bytes.data(), bytes.size(),
-							  pop3_dialogue_line_max(&dialogue), &size);
+						       pop3_dialogue_line_max(&dialogue), &size);
 		if (status == LINES_MORE)
 			return false;
 		if (status != LINES_READY) {

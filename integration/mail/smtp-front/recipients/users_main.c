@@ -35,7 +35,7 @@
 
 struct command_line {
 	const char *database;
-	const char *logins; /* NULL: the database has what checks logins, too */
+	const char *logins;	    /* NULL: the database has what checks logins, too */
 	struct users_builder build; /* facts and max_shrink_percent */
 	enum users_hash_method method;
 	bool is_scram;
