@@ -66,6 +66,8 @@ capsule_pointer logged_in()
 	c->dialogue.login_count = 1;
 	c->dialogue.error_count = 2;
 	c->dialogue.command_count = 7;
+	c->ticket.made_us = 4711;
+	memset(c->ticket.sum, 0x5a, sizeof(c->ticket.sum));
 	set(c->mailbox, "j\xc3\xbcrgen@example.org");
 	set(c->zones, "bl6.example,bl.example");
 	set(c->tls, "TLSv1.3");

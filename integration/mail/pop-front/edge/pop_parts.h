@@ -41,6 +41,7 @@ struct pop_session {
 struct pop_kept {
 	struct session_kept kept; /* the first */
 	char mailbox[USERS_ENTRY_SIZE];
+	struct ticket ticket;
 	char password[SASL_TEXT_MAX + 1];
 	char nonce[CHECK_NONCE_SIZE];
 	uint16_t first_size;

@@ -102,6 +102,7 @@ static int hand_over(struct session *session, const struct handover_fds *fds)
 	capsule->queued_at_us = handout_queued_at_us(session);
 	capsule->dialogue = pop_session(session)->dialogue;
 	memcpy(capsule->mailbox, kept->mailbox, sizeof(capsule->mailbox));
+	capsule->ticket = kept->ticket;
 	if (session->has_judgement)
 		memcpy(capsule->zones, kept->kept.judgement.zones, sizeof(capsule->zones));
 	memcpy(capsule->tls, protocol_of(session, &tls), sizeof(capsule->tls));

@@ -212,6 +212,7 @@ static enum pop3_action take_yes(struct session *session, const struct check_rep
 	struct pop_edge *edge = pop_edge(session);
 	struct pop_session *pop = pop_session(session);
 	memcpy(pop_kept(session)->mailbox, reply->mailbox, sizeof(reply->mailbox));
+	pop_kept(session)->ticket = reply->ticket;
 	if (pop->kind == CHECK_PASSWORD) {
 		trust(session);
 		return POP3_AUTHENTICATE;

@@ -126,6 +126,8 @@ static void walk_all(struct walk *walk, struct popcapsule *capsule)
 	walk_facts(walk, &capsule->facts);
 	NUMBER(8, capsule->queued_at_us);
 	walk_dialogue(walk, &capsule->dialogue);
+	NUMBER(8, capsule->ticket.made_us);
+	bytes(walk, capsule->ticket.sum, sizeof(capsule->ticket.sum));
 	text(walk, capsule->mailbox, sizeof(capsule->mailbox));
 	text(walk, capsule->zones, sizeof(capsule->zones));
 	text(walk, capsule->tls, sizeof(capsule->tls));

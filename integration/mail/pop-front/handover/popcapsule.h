@@ -21,6 +21,7 @@
 #include "integration/mail/base/edge/session_facts.h"
 #include "integration/mail/base/handover/handover.h"
 #include "integration/mail/base/users/users.h"
+#include "integration/mail/pop-front/handover/ticket.h"
 #include "lib/pop3/pop3_dialogue.h"
 
 #ifdef __cplusplus
@@ -39,6 +40,7 @@ struct popcapsule {
 	struct session_facts facts;
 	uint64_t queued_at_us; /* CLOCK_MONOTONIC */
 	struct pop3_dialogue dialogue;
+	struct ticket ticket;		  /* for that mailbox; the worker looks at it */
 	char mailbox[USERS_ENTRY_SIZE];	  /* that the user's name stands for */
 	char zones[JUDGE_ZONES_MAX + 1];  /* that list the client */
 	char tls[POPCAPSULE_TLS_MAX + 1]; /* "TLSv1.3"; "": in the clear */

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "integration/mail/base/users/users.h"
+#include "integration/mail/pop-front/handover/ticket.h"
 #include "lib/pop3/sasl.h"
 #include "lib/pop3/scram.h"
 
@@ -49,7 +50,7 @@ struct check_request {
 };
 
 enum check_answer {
-	CHECK_YES,	 /* .mailbox; of SCRAM with .text, the server's signature */
+	CHECK_YES,	 /* .mailbox and .ticket; of SCRAM with .text, the server's signature */
 	CHECK_NO,	 /* no such user, or not its password */
 	CHECK_CHALLENGE, /* .text and .nonce */
 	CHECK_MALFORMED, /* a message of SCRAM that is none */
@@ -62,6 +63,7 @@ struct check_reply {
 	uint8_t answer; /* enum check_answer */
 	uint16_t text_size;
 	char mailbox[USERS_ENTRY_SIZE];
+	struct ticket ticket; /* for the worker */
 	char nonce[CHECK_NONCE_SIZE];
 	char text[SCRAM_ANSWER_MAX];
 };

@@ -221,6 +221,10 @@ void checker_answer(struct checker *checker, const struct check_request *request
 	} else {
 		ret_reply->answer = answer_final(checker, request, ret_reply);
 	}
+	if (ret_reply->answer == CHECK_YES &&
+	    !ticket_make(checker->start->ticket_key, ret_reply->mailbox, clock_now_us(),
+			 &ret_reply->ticket))
+		ret_reply->answer = CHECK_FAILED;
 	/* A name that is known is told with the right password alone. */
 	if (ret_reply->answer != CHECK_YES)
 		memset(ret_reply->mailbox, 0, sizeof(ret_reply->mailbox));

@@ -11,8 +11,8 @@
  * checkers are few, run below all other processes (nice), and have nothing but the users database and
  * their sockets: they hear clients only through edges.
  *
- * A name that no user has costs the same as a wrong password, a hash or an exchange of SCRAM, and gets
- * the same answer.
+ * A name that no user has gets the same answer as a wrong password, and a hash is made for it, of the
+ * kind that smtp-front-users makes; users with hashes of other kinds can be told by the time.
  *
  * checker_answer() is apart for tests. Nothing is logged about a password.
  */
@@ -30,7 +30,8 @@ struct checker_start {
 	const struct popsetup *setup;
 	const uint8_t
 		*secret; /* CHECKER_SECRET_SIZE bytes, the same for all: salts of unknown names */
-	const int *sockets; /* to each edge */
+	const uint8_t *ticket_key; /* of ticket.h; workers have the same */
+	const int *sockets;	   /* to each edge */
 	unsigned socket_count;
 	uint64_t *counters; /* of the checker's own block; may be NULL */
 	unsigned index;

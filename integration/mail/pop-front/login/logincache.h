@@ -3,7 +3,7 @@
 
 /*
  * logincache.h - logins that were right a short while ago, so that a client that looks for mail each
- *                minute costs one hash an hour.
+ *                minute costs a hash an hour, of each checker.
  *
  * Flow: checker.c: logincache_has() -> else crypt_r() or scram.h -> logincache_put().
  *

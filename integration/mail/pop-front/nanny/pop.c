@@ -20,10 +20,14 @@ static const char context[] = "pop-front";
 /* On its way to a worker: a capsule of common size, times the sessions that may wait. */
 #define QUEUE_BYTES (256U << 10)
 
-/* Of the processes of a generation: each has its own copy, as it is not changed. */
-struct shared {
-	uint8_t secret[CHECKER_SECRET_SIZE];
-};
+/*
+ * What no edge knows, drawn once: a login of one generation may wait for a worker of the next. Each
+ * process has its own copy.
+ */
+static struct keys {
+	uint8_t salts[CHECKER_SECRET_SIZE];
+	uint8_t tickets[TICKET_KEY_SIZE];
+} keys;
 
 /* ---- the configuration ---- */
 
@@ -101,17 +105,17 @@ static int prepare(const void *own)
 	return status;
 }
 
+/* Nothing that is written. */
 static int share(const void *own, void **ret_shared)
 {
-	struct shared *shared = calloc(1, sizeof(*shared));
 	(void)own;
-	*ret_shared = shared;
-	if (shared == NULL)
-		return -ENOMEM;
-	return getrandom(shared->secret, sizeof(shared->secret), 0) ==
-			       (ssize_t)sizeof(shared->secret)
-		       ? 0
-		       : -EIO;
+	*ret_shared = NULL;
+	return 0;
+}
+
+static void unshare(void *shared)
+{
+	(void)shared;
 }
 
 /* ---- the processes ---- */
@@ -123,10 +127,10 @@ static uint64_t *block_of(const struct nanny_child *child)
 
 static int run_checker(const struct nanny_child *child)
 {
-	const struct shared *shared = child->shared;
 	const struct checker_start start = {
 		.setup = child->setup,
-		.secret = shared->secret,
+		.secret = keys.salts,
+		.ticket_key = keys.tickets,
 		.sockets = child->check_fds,
 		.socket_count = child->check_count,
 		.counters = block_of(child),
@@ -139,9 +143,7 @@ static int run_checker(const struct nanny_child *child)
 
 static int run_edge(const struct nanny_child *child)
 {
-	struct shared *shared = child->shared;
-	/* Salts of names that no user has are a matter of checkers. */
-	memset(shared->secret, 0, sizeof(shared->secret));
+	explicit_bzero(&keys, sizeof(keys));
 	return popedge_run(child, block_of(child));
 }
 
@@ -149,6 +151,7 @@ static int run_worker(const struct nanny_child *child)
 {
 	const struct popworker_start start = {
 		.setup = child->setup,
+		.ticket_key = keys.tickets,
 		.queue_fd = child->queue_fd,
 		.counters = block_of(child),
 		.scoreboard = child->scoreboard,
@@ -201,7 +204,7 @@ int pop_run(struct popsetup *setup, const char *config_path)
 		.rights = pop_rights,
 		.prepare = prepare,
 		.share = share,
-		.unshare = free,
+		.unshare = unshare,
 		.run_checker = run_checker,
 		.run_edge = run_edge,
 		.run_worker = run_worker,
@@ -211,9 +214,11 @@ int pop_run(struct popsetup *setup, const char *config_path)
 		.write_counters = write_counters,
 	};
 	struct bank bank = { .blocks = NULL };
-	const int ret = bank_open(&popcount_table, NANNY_SLOTS, &bank);
+	int ret = getrandom(&keys, sizeof(keys), 0) == (ssize_t)sizeof(keys) ? 0 : -EIO;
+	if (ret == 0)
+		ret = bank_open(&popcount_table, NANNY_SLOTS, &bank);
 	if (ret != 0) {
-		log_error(context, "counters not made (%s)", strerror(-ret));
+		log_error(context, "keys and counters not made (%s)", strerror(-ret));
 		end_setup(setup);
 		return EX_OSERR;
 	}

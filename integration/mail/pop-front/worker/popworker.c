@@ -44,6 +44,17 @@ static bool is_late(const struct popworker *worker)
 	return clock_now_us() > worker->capsule.queued_at_us + patience_ms * 1000;
 }
 
+/* A checker has said that the login was right, no longer ago than a client may have taken since. */
+static bool is_logged_in(const struct popworker *worker)
+{
+	const struct popsetup *setup = worker->start->setup;
+	const struct popcapsule *capsule = &worker->capsule;
+	const uint64_t age_max_ms = (uint64_t)setup->limits.login_timeout_ms +
+				    setup->login.delay_ms + setup->pop.queue_timeout_ms + LATE_MS;
+	return ticket_is_good(worker->start->ticket_key, capsule->mailbox, &capsule->ticket,
+			      clock_now_us(), age_max_ms * 1000);
+}
+
 /* One session, if there is one. 0 or a status. */
 static int take_session(struct popworker *worker)
 {
@@ -54,7 +65,12 @@ static int take_session(struct popworker *worker)
 		return ret;
 	bank_add(counters, POP_TAKEN, 1);
 	bank_set(counters, POP_BUSY, 1);
-	if (is_late(worker)) {
+	if (!is_logged_in(worker)) {
+		bank_add(counters, POP_CAPSULES_BAD, 1);
+		log_error(context, "session refused, mailbox=%s (no checker has let it in)",
+			  worker->capsule.mailbox);
+		(void)close(fd);
+	} else if (is_late(worker)) {
 		bank_add(counters, POP_QUEUE_LATE, 1);
 		popvisit_put_off(worker->visit, &worker->capsule, fd);
 	} else {

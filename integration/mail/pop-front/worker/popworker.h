@@ -17,6 +17,7 @@ extern "C" {
 /* A plain value; everything in it is borrowed until popworker_run() returns. */
 struct popworker_start {
 	const struct popsetup *setup;
+	const uint8_t *ticket_key; /* of ticket.h; checkers have the same */
 	int queue_fd;
 	uint64_t *counters;	       /* of the worker's own block; may be NULL */
 	struct scoreboard *scoreboard; /* may be NULL */
