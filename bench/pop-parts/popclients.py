@@ -198,17 +198,20 @@ def fetch(address, user, password, count, has_tls):
     return messages
 
 
-def drain(connection, size):
-    """So many bytes, which are not looked at."""
-    room = bytearray(1 << 20)
-    while size > 0:
-        got = connection.recv_into(room, min(size, len(room)))
+def drain(connection, size, rate):
+    """So many bytes, which are not looked at; at most so many a second, or as they come."""
+    room, start, done = bytearray(1 << 20), time.monotonic(), 0
+    while done < size:
+        got = connection.recv_into(room, min(size - done, len(room)))
         if got <= 0:
             raise Failure("the connection ended amid a mail")
-        size -= got
+        done += got
+        ahead = start + done / rate - time.monotonic() if rate else 0
+        if ahead > 0.001:
+            time.sleep(ahead)
 
 
-def transfer(address, user, password):
+def transfer(address, user, password, rate=None):
     """(bytes, seconds) of the first mail, which has no line that begins with a dot."""
     client = Client(address)
     client.good()
@@ -216,19 +219,19 @@ def transfer(address, user, password):
     size = int(client.say("LIST 1").text.split()[1])
     start = time.monotonic()
     client.say("RETR 1")
-    drain(client.socket, size + 3 - len(client.buffer))
+    drain(client.socket, size + 3 - len(client.buffer), rate)
     seconds = time.monotonic() - start
     client.buffer = b""
     leave([client])
     return size, seconds
 
 
-def transfer_bare(address, size):
+def transfer_bare(address, size, rate=None):
     """Seconds for as many bytes of the server that does nothing else."""
     with socket.create_connection(address, WAIT_S) as connection:
         start = time.monotonic()
         connection.sendall(b"\n")
-        drain(connection, size)
+        drain(connection, size, rate)
         return time.monotonic() - start
 
 

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
-popservers.py - what bench/pop looks at: pop-front with mail-stored, and Debian's Dovecot, under counters.
+popservers.py - what bench/pop looks at: pop-front with mail-stored, and Debian's Dovecot, under
+counters.
 
 Flow: bench/pop -> Place -> Ours(place, name) and Dovecot(place, name, kind) -> .arm, whose cost() is
       that of all their processes; deliver() puts mails into them by LMTP.
 
-Both know the same users with the same hashes, have one processor, and the same file system. Dovecot is as tests/pop3-suite starts it, that is as Debian has it but for its directories, ports and users;
-what differs from that is in MODES and said on the page.
+Both know the same users with the same hashes, have one processor, and the same file system.
+Dovecot is as tests/pop3-suite starts it, that is as Debian has it but for its directories, ports
+and users; what differs from that is in MODES and said on the page.
 """
 import os
 import pwd

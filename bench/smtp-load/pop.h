@@ -7,12 +7,13 @@
  * Flow: trace.c says whose maildrop it is and how many mails it looks for -> session.c, with
  *       rules.is_pop, has its commands from here and puts replies in here.
  *
- * USER, PASS, STAT, then RETR of the newest mails, as many as the plan says and there are, each with
- * DELE behind it when rules.deletes; QUIT. A session that is to bounce has a wrong password. One that
- * the client leaves does so behind the greeting, USER, PASS or STAT: the points of trace.h in order.
+ * USER, PASS, STAT, then RETR of the newest mails, as many as the plan says and there are, each
+ * with DELE behind it when rules.deletes; QUIT. A session that is to bounce has a wrong password.
+ * One that the client leaves does so behind the greeting, USER, PASS or STAT: the points of trace.h
+ * in order.
  *
- * A session was "delivered" when QUIT was answered with +OK, and its "recipients" are mails read. It is
- * deferred where a reply has [IN-USE] or [LOGIN-DELAY] of RFC 2449, or [SYS/TEMP] of RFC 3206.
+ * A session was "delivered" when QUIT was answered with +OK, and its "recipients" are mails read. It
+ * is deferred where a reply has [IN-USE] or [LOGIN-DELAY] of RFC 2449, or [SYS/TEMP] of RFC 3206.
  *
  * Nothing here allocates, logs, reads a clock or keeps a pointer.
  */

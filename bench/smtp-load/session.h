@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * session.h - one session of SMTP, LMTP (RFC 2033) or POP3 (pop.h) from the client's side, without its
- *             connection.
+ * session.h - one session of SMTP, LMTP (RFC 2033) or POP3 (pop.h) from the client's side, without
+ *             its connection.
  *
  * Flow: trace.c says what it is to be -> driver.c sends what session_output() gives and
  *       puts in what comes back -> outcome.
