@@ -129,7 +129,7 @@ static int list(struct maildrop *maildrop, size_t messages_max)
 	size_t count = 0;
 	size_t got = PAGE;
 	int ret = 0;
-	while (ret == 0 && got == PAGE && count < messages_max) {
+	while (ret == 0 && got > 0 && count < messages_max) {
 		ret = maillayer_list(maildrop->layer, name_of(maildrop), from, PAGE, entries, &got);
 		if (ret == 0)
 			ret = make_room(maildrop, count + got);

@@ -9,8 +9,9 @@
  *
  * RFC 1939, part 4, wants an exclusive lock: mail-stored has it, and it ends with the connection, so
  * that a killed worker leaves none. Mails that are delivered meanwhile are not seen; one that
- * mail-store removes meanwhile is said to be gone when it is asked for. Unique ids are the mails' own
- * (lib/mailstore/mailid.h): the same in every mailbox and on every store that the mail is moved to.
+ * mail-store removes meanwhile can be retrieved as long as another mailbox has it, and is said to be
+ * gone else. Unique ids are the mails' own (lib/mailstore/mailid.h): the same in every mailbox and on
+ * every store that the mail is moved to.
  *
  * A handle with memory of its own, used for all sessions of a worker, one after another. It keeps its
  * connection to the store, and makes another when that has ended. Nothing here logs.
