@@ -49,6 +49,11 @@ void maildir_make_name(const char *hostname, char *ret_name);
  * "%", and a dot in front. false when that is too long for one, or the name is empty.
  */
 bool maildir_box_of(const uint8_t *mailbox, size_t size, char *ret_box);
+/*
+ * The way back: ret_mailbox has MAILDIR_BOX_SIZE bytes, of which *ret_size are used. false when it is not
+ * the box of any mailbox.
+ */
+bool maildir_mailbox_of(const char *box, uint8_t *ret_mailbox, size_t *ret_size);
 
 /* ---- directories; all return 0 or -errno ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
 /*
- * exchange.c - mail-store import and export: mailboxes of other programs.
+ * exchange.c - mail-store import and export: mailboxes of other programs, and all of a store.
  */
 
 #include "integration/mail/mail-store/tool.h"
@@ -28,10 +28,14 @@ struct exchange {
 	const char *store;
 	const char *mbox;
 	const char *maildir;
+	const char *maildirs; /* the directory with a maildir for each mailbox */
 	struct maillayer *layer;
-	struct mailname name;
-	FILE *out;   /* the mbox of export */
-	int root_fd; /* its maildir */
+	struct mailname name;		   /* the mailbox in hand */
+	const struct mailname *recipients; /* of the mail in hand */
+	size_t recipient_count;
+	FILE *out;	 /* the mbox of export */
+	int root_fd;	 /* of its maildirs */
+	const char *box; /* the one in hand */
 	uint64_t count;
 	uint64_t renamed; /* of these, mails whose id could not be kept */
 	uint64_t total;	  /* as far as it is known */
@@ -43,6 +47,8 @@ static const struct options_bound rows[] = {
 	{ { 's', "store", "PATH", "the store, or a socket" }, OPTIONS_AT(struct exchange, store) },
 	{ { 0, "mbox", "FILE", "an mbox (mboxrd)" }, OPTIONS_AT(struct exchange, mbox) },
 	{ { 0, "maildir", "DIRECTORY", "a maildir" }, OPTIONS_AT(struct exchange, maildir) },
+	{ { 0, "maildirs", "DIRECTORY", "a maildir in it for each mailbox" },
+	  OPTIONS_AT(struct exchange, maildirs) },
 };
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
@@ -52,11 +58,17 @@ static int begin(const struct options_table *table, int argc, char **argv, bool 
 		 struct exchange *exchange)
 {
 	options_parse(table, argc, argv, exchange);
-	if (argc - optind != 1 || (exchange->mbox == NULL) == (exchange->maildir == NULL))
-		options_fail(table, "one mailbox, and --mbox or --maildir");
-	exchange->name = tool_mailbox(argv[optind]);
-	if (exchange->name.size == 0)
-		return EX_USAGE;
+	const int ways = (exchange->mbox != NULL) + (exchange->maildir != NULL) +
+			 (exchange->maildirs != NULL);
+	if (ways != 1 || argc - optind != (exchange->maildirs == NULL ? 1 : 0))
+		options_fail(table, "one mailbox, and --mbox or --maildir; or --maildirs");
+	if (exchange->maildirs == NULL) {
+		exchange->name = tool_mailbox(argv[optind]);
+		if (exchange->name.size == 0)
+			return EX_USAGE;
+	}
+	exchange->recipients = &exchange->name;
+	exchange->recipient_count = 1;
 	progress_init(&exchange->progress);
 	return tool_open(exchange->store, creates, &exchange->layer);
 }
@@ -78,8 +90,11 @@ static int end(struct exchange *exchange, const char *what, const char *done, in
 
 static const struct options_table import_table = {
 	.program = "mail-store import",
-	.usage = "--store PATH --mbox FILE | --maildir DIRECTORY MAILBOX",
-	.summary = "Delivers what an mbox or a maildir has into a mailbox, in their order.",
+	.usage = "--store PATH --mbox FILE MAILBOX | --maildir DIRECTORY MAILBOX | --maildirs "
+		 "DIRECTORY",
+	.summary = "Delivers what an mbox or a maildir has into a mailbox, in their order; or all "
+		   "that\n"
+		   "an export of all mailboxes has into these.",
 	.bound = rows,
 	.row_count = ROW_COUNT,
 };
@@ -87,8 +102,8 @@ static const struct options_table import_table = {
 static int import_mail(struct exchange *exchange, struct mailstore_mail mail)
 {
 	struct mailid id;
-	mail.recipients = &exchange->name;
-	mail.recipient_count = 1;
+	mail.recipients = exchange->recipients;
+	mail.recipient_count = exchange->recipient_count;
 	if (mail.time_us == 0)
 		mail.time_us = tool_now_us();
 	int ret = maillayer_deliver(exchange->layer, &mail, &id);
@@ -166,6 +181,12 @@ static int import_bytes(struct exchange *exchange, const struct mailfile *file, 
 	return import_mail(exchange, mail);
 }
 
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash != NULL ? slash + 1 : path;
+}
+
 static int import_file(struct exchange *exchange, int directory, const char *name)
 {
 	struct mailfile file = { 0 };
@@ -173,7 +194,7 @@ static int import_file(struct exchange *exchange, int directory, const char *nam
 	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	int ret = fd < 0 || fstat(fd, &st) != 0 ? -errno : mailfile_read(fd, &file);
 	if (ret == 0)
-		ret = import_bytes(exchange, &file, name, st.st_mtim.tv_sec);
+		ret = import_bytes(exchange, &file, base_of(name), st.st_mtim.tv_sec);
 	if (ret != 0) {
 		progress_end(&exchange->progress);
 		log_error(NULL, "mail not taken, file=%s (%s)", name, mailstore_strerror(ret));
@@ -212,9 +233,176 @@ static int import_directory(struct exchange *exchange, const char *part)
 	return ret;
 }
 
+/* ---- import of all mailboxes ---- */
+
+/* A file of some mailbox's maildir. */
+struct found {
+	char *path;
+	const char *name; /* in it */
+	size_t box;
+};
+
+struct finds {
+	struct found *items;
+	size_t count;
+	size_t room;
+	struct mailname *boxes; /* their bytes are freed with them */
+	size_t box_count;
+};
+
+static void free_finds(struct finds *finds)
+{
+	for (size_t i = 0; i < finds->count; i++)
+		free(finds->items[i].path);
+	for (size_t i = 0; i < finds->box_count; i++)
+		free((void *)(uintptr_t)finds->boxes[i].bytes);
+	free(finds->items);
+	free(finds->boxes);
+}
+
+/* As they were delivered, and those of one mail beside one another: its time and id, then the box. */
+static int compare_finds(const void *left, const void *right)
+{
+	const struct found *a = left;
+	const struct found *b = right;
+	const int order = strcmp(a->name, b->name);
+	return order != 0 ? order : (a->box > b->box) - (a->box < b->box);
+}
+
+static int add_find(struct finds *finds, const char *directory, const char *name)
+{
+	if (finds->count == finds->room) {
+		const size_t room = finds->room == 0 ? 1024 : 2 * finds->room;
+		struct found *items = reallocarray(finds->items, room, sizeof(*items));
+		if (items == NULL)
+			return -ENOMEM;
+		finds->items = items;
+		finds->room = room;
+	}
+	struct found *item = &finds->items[finds->count];
+	if (asprintf(&item->path, "%s/%s", directory, name) < 0)
+		return -ENOMEM;
+	item->name = item->path + strlen(directory) + 1;
+	item->box = finds->box_count - 1;
+	finds->count++;
+	return 0;
+}
+
+static int find_files(struct finds *finds, const char *directory)
+{
+	DIR *listing = opendir(directory);
+	const struct dirent *entry = NULL;
+	int ret = 0;
+	if (listing == NULL)
+		return -errno;
+	while (ret == 0 && (entry = readdir(listing)) != NULL) {
+		if (entry->d_name[0] != '.')
+			ret = add_find(finds, directory, entry->d_name);
+	}
+	closedir(listing);
+	return ret;
+}
+
+static int find_box(struct finds *finds, const char *root, const char *name)
+{
+	static const char *const parts[] = { "cur", "new" };
+	char path[4096];
+	struct mailname *boxes = reallocarray(finds->boxes, finds->box_count + 1, sizeof(*boxes));
+	uint8_t *bytes = malloc(MAILDIR_BOX_SIZE);
+	if (boxes != NULL)
+		finds->boxes = boxes;
+	if (boxes == NULL || bytes == NULL) {
+		free(bytes);
+		return -ENOMEM;
+	}
+	size_t size = 0;
+	int ret = maildir_mailbox_of(name, bytes, &size) ? 0 : MAILSTORE_EBOX;
+	boxes[finds->box_count++] = (struct mailname){ bytes, size };
+	for (size_t i = 0; ret == 0 && i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s/%s", root, name, parts[i]);
+		ret = find_files(finds, path);
+	}
+	if (ret != 0)
+		log_error(NULL, "maildir not read, path=%s/%s (%s)", root, name,
+			  mailstore_strerror(ret));
+	return ret;
+}
+
+/* Not what is written first, nor what begins with a dot. */
+static bool is_box(const char *root, const char *name)
+{
+	char path[4096];
+	struct stat st;
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	return name[0] != '.' && strcmp(name, "tmp") != 0 && stat(path, &st) == 0 &&
+	       S_ISDIR(st.st_mode);
+}
+
+static int find_all(struct finds *finds, const char *root)
+{
+	struct dirent **entries;
+	const int count = scandir(root, &entries, NULL, alphasort);
+	int ret = count < 0 ? -errno : 0;
+	if (count < 0)
+		log_error(NULL, "directory not read, path=%s (%s)", root, strerror(errno));
+	for (int i = 0; i < count; i++) {
+		if (ret == 0 && is_box(root, entries[i]->d_name))
+			ret = find_box(finds, root, entries[i]->d_name);
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+	return ret;
+}
+
+/* How many files from the first on are of one mail: a name of an export, and the same text. */
+static size_t count_same(const struct found *first, size_t left)
+{
+	struct mailid id;
+	uint64_t time_us;
+	size_t count = 1;
+	if (!parse_name(first->name, &time_us, &id))
+		return 1;
+	while (count < left && count < MAIL_RECIPIENTS_MAX &&
+	       strcmp(first[count].name, first->name) == 0 && first[count].box != first->box &&
+	       mailfile_is_same(first->path, first[count].path))
+		count++;
+	return count;
+}
+
+static int import_finds(struct exchange *exchange, const struct finds *finds)
+{
+	struct mailname recipients[MAIL_RECIPIENTS_MAX];
+	int ret = 0;
+	exchange->recipients = recipients;
+	exchange->total = finds->count;
+	for (size_t i = 0; ret == 0 && i < finds->count; i += exchange->recipient_count) {
+		exchange->recipient_count = count_same(&finds->items[i], finds->count - i);
+		for (size_t n = 0; n < exchange->recipient_count; n++)
+			recipients[n] = finds->boxes[finds->items[i + n].box];
+		ret = import_file(exchange, AT_FDCWD, finds->items[i].path);
+		progress_step(&exchange->progress, IMPORTED, exchange->count, i, exchange->total);
+	}
+	return ret;
+}
+
+static int import_boxes(struct exchange *exchange)
+{
+	struct finds finds = { 0 };
+	int ret = find_all(&finds, exchange->maildirs);
+	if (finds.count > 0)
+		qsort(finds.items, finds.count, sizeof(*finds.items), compare_finds);
+	if (ret == 0)
+		ret = import_finds(exchange, &finds);
+	free_finds(&finds);
+	return ret;
+}
+
 static int import_all(struct exchange *exchange)
 {
 	struct mailfile file = { 0 };
+	if (exchange->maildirs != NULL)
+		return import_boxes(exchange);
 	if (exchange->maildir != NULL) {
 		int ret = import_directory(exchange, "cur");
 		return ret == 0 ? import_directory(exchange, "new") : ret;
@@ -251,8 +439,11 @@ int import_command(int argc, char **argv)
 
 static const struct options_table export_table = {
 	.program = "mail-store export",
-	.usage = "--store PATH --mbox FILE | --maildir DIRECTORY MAILBOX",
-	.summary = "Writes the mails of a mailbox to a new mbox, or into a maildir.",
+	.usage = "--store PATH --mbox FILE MAILBOX | --maildir DIRECTORY MAILBOX | --maildirs "
+		 "DIRECTORY",
+	.summary =
+		"Writes the mails of a mailbox to a new mbox, or into a maildir; or those of all\n"
+		"mailboxes, each into a maildir of its own.",
 	.bound = rows,
 	.row_count = ROW_COUNT,
 };
@@ -323,7 +514,7 @@ static int export_to_maildir(struct exchange *exchange, const struct mailentry *
 	if (ret == 0)
 		ret = maildir_settle(&mail);
 	if (ret == 0) {
-		ret = maildir_link(&mail, MAILDIR_ROOT);
+		ret = maildir_link(&mail, exchange->box);
 		/* The name has the id: it is there from an export before. */
 		if (ret == -EEXIST)
 			ret = 0;
@@ -360,16 +551,21 @@ static int export_piece(void *context, const struct mailentry *entries, size_t c
 }
 
 /* The directory is synced once, at the end. */
+static int export_box(struct exchange *exchange, const char *box)
+{
+	exchange->box = box;
+	int ret = maildir_make_box(exchange->root_fd, box);
+	if (ret == 0)
+		ret = tool_walk(exchange->layer, exchange->name, export_piece, exchange);
+	return ret == 0 ? maildir_sync_box(exchange->root_fd, box) : ret;
+}
+
 static int export_maildir(struct exchange *exchange)
 {
 	int ret = maildir_open_root(exchange->maildir, &exchange->root_fd);
 	if (ret != 0)
 		return ret;
-	ret = maildir_make_box(exchange->root_fd, MAILDIR_ROOT);
-	if (ret == 0)
-		ret = tool_walk(exchange->layer, exchange->name, export_piece, exchange);
-	if (ret == 0)
-		ret = maildir_sync_box(exchange->root_fd, MAILDIR_ROOT);
+	ret = export_box(exchange, MAILDIR_ROOT);
 	close(exchange->root_fd);
 	return ret;
 }
@@ -387,17 +583,54 @@ static int export_mbox(struct exchange *exchange)
 	return ret;
 }
 
+/* A mailbox whose name is too long for a directory is named, and the others go on. */
+static int export_named(struct exchange *exchange)
+{
+	char box[MAILDIR_BOX_SIZE];
+	if (maildir_box_of(exchange->name.bytes, exchange->name.size, box))
+		return export_box(exchange, box);
+	log_error(NULL, "mailbox not exported, name=%.*s (too long for a directory)",
+		  (int)exchange->name.size, (const char *)exchange->name.bytes);
+	exchange->is_damaged = true;
+	return 0;
+}
+
+static int export_boxes(struct exchange *exchange)
+{
+	uint8_t bytes[MAILBOX_NAME_MAX];
+	struct mailname name = { bytes, 0 };
+	struct mailcounts counts;
+	int ret = maildir_open_root(exchange->maildirs, &exchange->root_fd);
+	if (ret != 0)
+		return ret;
+	while (ret == 0 &&
+	       (ret = maillayer_next_box(exchange->layer, name, bytes, &name.size, &counts)) == 0) {
+		exchange->total += counts.mails;
+		exchange->name = name;
+		ret = export_named(exchange);
+	}
+	close(exchange->root_fd);
+	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
+}
+
+static int export_all(struct exchange *exchange)
+{
+	struct mailcounts counts;
+	if (exchange->maildirs != NULL)
+		return export_boxes(exchange);
+	/* Not every layer can say it. */
+	if (maillayer_counts(exchange->layer, exchange->name, &counts) == 0)
+		exchange->total = counts.mails;
+	return exchange->maildir != NULL ? export_maildir(exchange) : export_mbox(exchange);
+}
+
 int export_command(int argc, char **argv)
 {
 	struct exchange exchange = { 0 };
 	int status = begin(&export_table, argc, argv, false, &exchange);
 	if (status != EX_OK)
 		return status;
-	struct mailcounts counts;
-	/* Not every layer can say it. */
-	if (maillayer_counts(exchange.layer, exchange.name, &counts) == 0)
-		exchange.total = counts.mails;
-	int ret = exchange.maildir != NULL ? export_maildir(&exchange) : export_mbox(&exchange);
+	int ret = export_all(&exchange);
 	if (ret == 0 && exchange.is_damaged)
 		ret = MAILSTORE_EDAMAGED;
 	return end(&exchange, "not all was exported", "exported", ret);

@@ -2,7 +2,9 @@
 #include "integration/mail/mail-store/mailfile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,4 +55,26 @@ void mailfile_free(struct mailfile *file)
 	else
 		free(file->bytes);
 	*file = (struct mailfile){ 0 };
+}
+
+static bool read_path(const char *path, struct mailfile *ret_file)
+{
+	*ret_file = (struct mailfile){ 0 };
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	const bool is_read = fd >= 0 && mailfile_read(fd, ret_file) == 0;
+	if (fd >= 0)
+		close(fd);
+	return is_read;
+}
+
+bool mailfile_is_same(const char *path, const char *other_path)
+{
+	struct mailfile one = { 0 };
+	struct mailfile other = { 0 };
+	const bool is_same = read_path(path, &one) && read_path(other_path, &other) &&
+			     one.size == other.size &&
+			     (one.size == 0 || memcmp(one.bytes, other.bytes, one.size) == 0);
+	mailfile_free(&one);
+	mailfile_free(&other);
+	return is_same;
 }

@@ -27,6 +27,8 @@ struct mailfile {
  */
 int mailfile_read(int fd, struct mailfile *ret_file);
 void mailfile_free(struct mailfile *file);
+/* Have both files the same bytes? False also when one cannot be read. */
+bool mailfile_is_same(const char *path, const char *other_path);
 
 #ifdef __cplusplus
 }

@@ -214,6 +214,42 @@ class Exchange(Tool):
             self.assertIn(self.call("cat", ident.decode())[0], self.TEXTS, text)
         self.assertEqual(self.call("fsck")[0].splitlines()[0], b"1 segments, 5 mails, 0 findings")
 
+    def test_all_mailboxes_move_with_ids_and_single_copies(self):
+        boxes = (ANNA, BERT, "../odd name%/.", "J\u00fcrgen@example.org")
+        for count, text in enumerate(self.TEXTS):
+            self.deliver(text, *boxes[:1 + count % len(boxes)])
+        self.deliver(self.TEXTS[0], BERT)
+        before = {box: sorted(self.entries(box)) for box in boxes}
+        numbers = self.call("stat")[0].splitlines()[:2]
+        total = sum(len(rows) for rows in before.values())
+        self.assertEqual(self.call("export", "--maildirs", self.path("all"))[0], b"%d mails exported\n" % total)
+        # What others leave there is none of a mailbox.
+        self.write("all/README", b"x")
+        self.store = self.path("other")
+        self.assertEqual(self.call("import", "--maildirs", self.path("all"))[0],
+                         b"%d mails imported\n" % (1 + len(self.TEXTS)))
+        self.assertEqual({box: sorted(self.entries(box)) for box in boxes}, before)
+        self.assertEqual(self.call("stat")[0].splitlines()[:2], numbers)
+        self.assertIn(b" 0 findings", self.call("fsck")[0].splitlines()[0])
+
+    def test_a_mail_of_the_same_name_and_another_text_stays_its_mailbox_alone(self):
+        self.deliver(self.TEXTS[0], ANNA, BERT)
+        self.call("export", "--maildirs", self.path("all"))
+        name, = os.listdir(self.path(f"all/{BERT}/new"))
+        os.unlink(self.path(f"all/{BERT}/new/{name}"))
+        self.write(f"all/{BERT}/new/{name}", b"Subject: forged\n\nx\n")
+        self.store = self.path("other")
+        self.assertEqual(self.call("import", "--maildirs", self.path("all"))[0],
+                         b"2 mails imported, 1 of them under new ids\n")
+        self.assertIn(b"forged", self.call("cat", self.entries(BERT)[0][0].decode())[0])
+        self.assertEqual(self.call("cat", self.entries(ANNA)[0][0].decode())[0], self.TEXTS[0])
+
+    def test_a_directory_that_is_no_mailbox_is_named(self):
+        os.makedirs(self.path("all/a%zz/new"))
+        self.store = self.path("other")
+        _, said = self.call("import", "--maildirs", self.path("all"), expect=EX_USAGE)
+        self.assertIn("/all/a%zz", said)
+
     def test_flags_of_a_reader_take_no_id_away_and_names_of_others_give_none(self):
         self.deliver()
         kept = self.entries(ANNA)[0][0]

@@ -102,6 +102,23 @@ std::string box_of(const std::string &mailbox)
 }
 } // namespace
 
+TEST_CASE("a box tells its mailbox, and what is none has none", "[maildir]")
+{
+	uint8_t name[MAILDIR_BOX_SIZE];
+	size_t size = 0;
+	for (const std::string &mailbox :
+	     { std::string("anna@example.org"), std::string("../x"), std::string("a b%2F\x7f\n"),
+	       std::string("\0/", 2), std::string("."), std::string(255, 'x') }) {
+		REQUIRE(maildir_mailbox_of(box_of(mailbox).c_str(), name, &size));
+		CHECK(std::string(reinterpret_cast<char *>(name), size) == mailbox);
+	}
+	for (const std::string &box :
+	     { std::string(""), std::string(".hidden"), std::string("a%"), std::string("a%4"),
+	       std::string("a%2f"), std::string("a%41"), std::string("a/b"), std::string("a b"),
+	       std::string(300, 'x') })
+		CHECK_FALSE(maildir_mailbox_of(box.c_str(), name, &size));
+}
+
 TEST_CASE("a mail for two boxes is one file, and on disk with all its names", "[maildir]")
 {
 	fixture f;
