@@ -619,17 +619,13 @@ TEST_CASE("a handshake may come in one segment with a PROXY header", "[mail][edg
 TEST_CASE("no client of a TLS place is refused in the clear", "[mail][edge][tls]")
 {
 	words served;
-	std::string refused;
-	SECTION("of a network with too many connections")
-	{
+	/* Of a network with too many connections, and of an edge that is full. */
+	const edge_refusal refusal = GENERATE(EDGE_CONNECTIONS, EDGE_FULL);
+	if (refusal == EDGE_CONNECTIONS)
 		served.rules.connections_max = 1;
-		refused = "refused " + std::to_string(EDGE_CONNECTIONS) + "\r\n";
-	}
-	SECTION("of an edge that is full")
-	{
+	else
 		served.rules.sessions_max = 1;
-		refused = "refused " + std::to_string(EDGE_FULL) + "\r\n";
-	}
+	const std::string refused = "refused " + std::to_string(refusal) + "\r\n";
 	served.begin();
 	const talker first(served.connect_to(CLEAR));
 	CHECK(first.line().substr(0, 6) == "banner");

@@ -76,7 +76,7 @@ static inline struct pop_edge *pop_edge(const struct session *session)
 
 static inline const struct popedge_own *pop_own(const struct edge *edge)
 {
-	return edge->start->own;
+	return (const struct popedge_own *)edge->start->own;
 }
 
 static inline struct pop_kept *pop_kept(const struct session *session)

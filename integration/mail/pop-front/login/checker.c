@@ -215,11 +215,11 @@ void checker_answer(struct checker *checker, const struct check_request *request
 		count(checker, POP_CHECKS_BAD);
 		ret_reply->answer = CHECK_MALFORMED;
 	} else if (request->kind == CHECK_PASSWORD) {
-		ret_reply->answer = answer_password(checker, request, ret_reply);
+		ret_reply->answer = (uint8_t)answer_password(checker, request, ret_reply);
 	} else if (request->kind == CHECK_SCRAM_FIRST) {
-		ret_reply->answer = answer_first(checker, request, ret_reply);
+		ret_reply->answer = (uint8_t)answer_first(checker, request, ret_reply);
 	} else {
-		ret_reply->answer = answer_final(checker, request, ret_reply);
+		ret_reply->answer = (uint8_t)answer_final(checker, request, ret_reply);
 	}
 	if (ret_reply->answer == CHECK_YES &&
 	    !ticket_make(checker->start->ticket_key, ret_reply->mailbox, clock_now_us(),

@@ -175,7 +175,8 @@ static void parse_command_line(const struct command *command, int argc, char **a
 	ret_line->word_count = argc - optind;
 	if (command->first_option == OPTION_DATABASE && ret_line->database == NULL)
 		options_fail(table, "--database is missing");
-	if (ret_line->logins != NULL && strcmp(ret_line->logins, ret_line->database) == 0)
+	if (ret_line->logins != NULL && ret_line->database != NULL &&
+	    strcmp(ret_line->logins, ret_line->database) == 0)
 		options_fail(table, "--logins and --database are the same file");
 	if (command->word != NULL && ret_line->word_count == 0)
 		options_fail(table, "no %s given", command->word);
