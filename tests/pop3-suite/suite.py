@@ -18,7 +18,7 @@ from pop3 import Closed, Failure, Pop, Silent, lax_tls, show
 LIMIT_S = 30
 AGAIN_S = 8
 SECOND_S = 15
-LEAVE_S = 1
+LEAVE_S = 15
 
 CASES = []
 
