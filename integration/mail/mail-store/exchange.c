@@ -383,6 +383,7 @@ static int import_finds(struct exchange *exchange, const struct finds *finds)
 		ret = import_file(exchange, AT_FDCWD, finds->items[i].path);
 		progress_step(&exchange->progress, IMPORTED, exchange->count, i, exchange->total);
 	}
+	exchange->recipients = NULL;
 	return ret;
 }
 
@@ -557,6 +558,7 @@ static int export_box(struct exchange *exchange, const char *box)
 	int ret = maildir_make_box(exchange->root_fd, box);
 	if (ret == 0)
 		ret = tool_walk(exchange->layer, exchange->name, export_piece, exchange);
+	exchange->box = NULL;
 	return ret == 0 ? maildir_sync_box(exchange->root_fd, box) : ret;
 }
 
@@ -609,6 +611,7 @@ static int export_boxes(struct exchange *exchange)
 		exchange->name = name;
 		ret = export_named(exchange);
 	}
+	exchange->name = (struct mailname){ NULL, 0 };
 	close(exchange->root_fd);
 	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
 }
