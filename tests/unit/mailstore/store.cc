@@ -277,7 +277,8 @@ TEST_CASE("a mail that moves in keeps its id, unless a mail has it or had it", "
 	mailid id{};
 	REQUIRE(mailstore_make_id(f.store, &id) == 0);
 	id.bytes[15] ^= 1; /* another store's */
-	const mailname recipient = name_of("a");
+	const std::string box = "a";
+	const mailname recipient = name_of(box);
 	const mailstore_mail mail = {
 		{}, &recipient, 1, (const uint8_t *)"x\r\n", 3, 7, &id, true
 	};
