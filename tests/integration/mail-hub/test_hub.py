@@ -45,7 +45,8 @@ class Mail(Case):
         self.assertGreater(len(below), 4)
         self.assertEqual(process.stop(), 0)
         process.wait_for_log(r"^info: \[mail-hub\] stopped$")
-        self.assertEqual([pid for pid in below if is_there(pid)], [])
+        # The system buries what has ended a moment later.
+        wait_for(lambda: not any(is_there(pid) for pid in below), "all processes to be gone")
         self.assertEqual(sorted(os.listdir(hub.run)), ["empty", "mail-stored.conf", "metrics", "smtp-front.conf"])
 
     def test_a_user_fetches_by_pop3_what_has_come_by_smtp(self):
