@@ -52,6 +52,17 @@ ROWS = {
     "lib/smtp": Row(GPL, project=("lib/format", "lib/wire")),
     # What POP3 and logging in are, in the same way; SCRAM's hashes alone are libcrypto's.
     "lib/pop3": Row(GPL, project=("lib/format", "lib/wire"), external_of={"scram": ("crypto",)}),
+    # What a file is, by its bytes.
+    "lib/content": Row(GPL),
+    # A mail as it flows: no I/O, no clock, no memory of its own.
+    "lib/mstream": Row(GPL, project=("lib/format", "lib/wire", "lib/content")),
+    # Signatures in ClamAV's formats, against bytes that flow by.
+    "lib/match": Row(GPL, project=("lib/content",), external=("hs", "crypto")),
+    # Compressed files and archives, as their bytes flow by.
+    "lib/unpack": Row(GPL, project=("lib/content",), external_of={"unpack_zlib": ("z",), "unpack_zip": ("z",),
+                                                                  "unpack_archive": ("archive",)}),
+    # All of these together, over one mail or file.
+    "lib/inspect": Row(GPL, project=("lib/content", "lib/mstream", "lib/match", "lib/unpack")),
     # What a maildir is: files and directories alone.
     "lib/maildir": Row(GPL),
     "zone-tools": Row(GPL, project=("lib/format", "lib/lmdb", "lib/store", "lib/common",
@@ -80,7 +91,8 @@ ROWS = {
     # The store itself is known to mail-stored alone; here are the names and bytes that its clients need.
     # Of lib/pop3, how the keys of a login are written.
     "integration/mail/base": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/lmdb", "lib/mailstore",
-                                              "lib/format", "lib/pop3", "lib/wire", "integration/common"),
+                                              "lib/format", "lib/pop3", "lib/wire", "lib/content", "lib/inspect",
+                                              "lib/match", "lib/mstream", "lib/unpack", "integration/common"),
                                  external=("uv",),
                                  external_of={"tls": ("ssl", "crypto"),
                                               "keys": ("crypto",),
@@ -92,6 +104,20 @@ ROWS = {
     # It runs the programs of a mail server, and knows of them no more than their files.
     "integration/mail/mail-hub": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/format",
                                                   "integration/common")),
+    # Files against signatures; it serves nothing.
+    "integration/mail/mail-scan": Row(GPL, project=("lib/common", "lib/process", "lib/content", "lib/inspect", "lib/match",
+                                                   "lib/mstream", "lib/unpack", "integration/mail/base")),
+    # Between clients and any server of mail: it has no users and no mails of its own.
+    "integration/mail/mail-proxy": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/format", "lib/pop3",
+                                                    "lib/smtp", "lib/wire", "lib/content", "lib/inspect", "lib/match",
+                                                    "lib/mstream", "lib/unpack", "lib/lmdb", "lib/mailstore",
+                                                    "integration/common", "integration/mail/base"),
+                                       external=("uv",)),
+    # The scanner for mail servers that speak to milters.
+    "integration/mail/scan-milter": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/content", "lib/inspect",
+                                                     "lib/match", "lib/mstream", "lib/unpack",
+                                                     "integration/common", "integration/mail/base"),
+                                        external=("uv",), external_of={"milter": ("milter",)}),
     # The daemon of a store, and its process that speaks LMTP.
     "integration/mail/mail-stored": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/lmdb", "lib/mailstore",
                                                       "lib/maildir", "lib/format", "lib/smtp", "lib/wire",
@@ -108,21 +134,25 @@ ROWS = {
     "integration/mail/smtp-front": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/dns",
                                                      "lib/lmdb", "lib/maildir", "lib/mailstore",
                                                      "lib/format", "lib/pop3", "lib/smtp", "lib/wire",
-                                                     "integration/common",
+                                                     "lib/content", "lib/inspect", "lib/match", "lib/mstream",
+                                                     "lib/unpack", "integration/common",
                                                      "integration/mail/base"),
                                        external=("uv", "dnsblv6"),
                                        external_of={"delivered": ("crypto",), "users_hash": ("crypt",)}),
     # These may use everything that is public; nobody may include them.
     "bench": Row(GPL, project=("lib/format", "lib/lmdb", "lib/mailstore", "lib/store", "lib/common", "lib/process", "lib/dns",
-                               "lib/smtp", "zone-tools", "server", "client-lib", "integration/common",
+                               "lib/smtp", "lib/content", "lib/inspect", "lib/match", "lib/mstream", "lib/unpack", "zone-tools",
+                               "server", "client-lib", "integration/common",
                                "integration/adapters", "integration/mail/base",
                                "integration/mail/smtp-front"),
-                 external=("lmdb", "knot", "dnssec", "crypto", "uv", "z", "catch2")),
+                 external=("lmdb", "knot", "dnssec", "crypto", "hs", "uv", "z", "catch2")),
     "tests": Row(GPL, project=("lib/format", "lib/lmdb", "lib/mailstore", "lib/store", "lib/common", "lib/process", "lib/dns",
-                               "lib/maildir", "lib/pop3", "lib/smtp", "lib/wire", "zone-tools", "server", "client-lib",
+                               "lib/maildir", "lib/pop3", "lib/smtp", "lib/wire", "lib/content", "lib/inspect", "lib/match",
+                               "lib/mstream", "lib/unpack", "zone-tools", "server", "client-lib",
                                "client-lib/unbound",
                                "integration/common", "integration/adapters",
-                               "integration/mail/base", "integration/mail/mail-hub", "integration/mail/mail-store",
+                               "integration/mail/base", "integration/mail/mail-hub", "integration/mail/mail-proxy",
+                               "integration/mail/mail-scan", "integration/mail/mail-store",
                                "integration/mail/mail-stored", "integration/mail/pop-front",
                                "integration/mail/smtp-front"),
                  external=("lmdb", "knot", "dnssec", "crypto", "ssl", "uv", "z", "catch2",
@@ -138,7 +168,7 @@ ROOMS = {
                    "zones", "commands"),
     "client-lib": ("base", "cache", "config", "resolver", "shared", "engine", "handle"),
     "integration/mail/base": ("users", "store", "tls", "handover", "loop", "edge", "facts", "worker", "nanny",
-                              "setup"),
+                              "scan", "setup"),
     "integration/mail/mail-stored": ("layers", "store", "lmtp"),
     "integration/mail/pop-front": ("setup", "facts", "handover", "login", "edge", "worker", "nanny"),
     "integration/mail/smtp-front": ("setup", "recipients", "facts", "sinks", "handover", "edge",
@@ -147,6 +177,8 @@ ROOMS = {
 
 # What a library's headers are called.
 EXTERNAL = {
+    "archive": r"archive\.h|archive_entry\.h",
+    "hs": r"hs/.*|hs\.h",
     "lmdb": r"lmdb\.h",
     "knot": r"libknot/.*|knot/.*|libzscanner/.*",
     "dnssec": r"libdnssec/.*",

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * kind.h - what a file is, by its first bytes.
+ *
+ * Flow: lib/inspect: the first CONTENT_HEAD_SIZE bytes of an object, or all of a shorter one ->
+ *       content_kind() -> lib/unpack, which opens some kinds, and lib/match, whose signatures are
+ *       for one kind or for all.
+ *
+ *     kind = content_kind(head, head_size);
+ *
+ * Names and declared types are not looked at: a client that is lied to opens what it finds. Kinds
+ * that have their mark behind the head (a tar's at 257, an image's of a CD at 32769) are seen only
+ * when the head has it. Pure.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* As much as content_kind() looks at. */
+#define CONTENT_HEAD_SIZE 512
+
+enum content_kind {
+	CONTENT_OTHER, /* bytes */
+	CONTENT_TEXT,  /* of a file that is nothing else: printable in all of the head */
+	CONTENT_HTML,
+	CONTENT_MAIL, /* header fields of RFC 5322 */
+	CONTENT_PE,
+	CONTENT_ELF,
+	CONTENT_MACHO,
+	CONTENT_OLE, /* compound file: doc, xls, msi */
+	CONTENT_PDF,
+	CONTENT_RTF,
+	CONTENT_GRAPHICS,
+	CONTENT_JAVA,
+	CONTENT_SWF,
+	CONTENT_TNEF,
+	/* What lib/unpack opens. */
+	CONTENT_GZIP,
+	CONTENT_ZLIB,
+	CONTENT_BZIP2,
+	CONTENT_XZ,
+	CONTENT_LZMA,
+	CONTENT_LZIP,
+	CONTENT_ZSTD,
+	CONTENT_COMPRESS, /* .Z */
+	CONTENT_LZ4,
+	CONTENT_LZOP,
+	CONTENT_ZIP,
+	CONTENT_TAR,
+	CONTENT_CPIO,
+	CONTENT_AR,
+	CONTENT_CAB,
+	CONTENT_LHA,
+	CONTENT_ARJ,
+	CONTENT_RAR,
+	CONTENT_7Z,
+	CONTENT_ISO9660,
+	CONTENT_XAR,
+	CONTENT_KIND_COUNT,
+};
+
+/* size of CONTENT_HEAD_SIZE, or less when the object ends there. */
+enum content_kind content_kind(const uint8_t *head, size_t size);
+
+/* "zip" and the like, for logs and tables. Never NULL. */
+const char *content_kind_name(enum content_kind kind);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * inspect.h - a mail or a file and all that is in it, against the signatures, as it flows.
+ *
+ * Flow: inspect_begin() -> inspect_push() -> an object: match.h sees its bytes, kind.h its head;
+ *       a mail goes on into mstream.h, an archive into unpack.h, and what comes out of these is an
+ *       object again -> inspect_end() -> inspect_result().
+ *
+ *     inspect_begin(pool, INSPECT_MAIL, "", &rules, &inspection);
+ *     inspect_push(inspection, bytes, size);
+ *     inspect_end(inspection, true);
+ *     result = inspect_result(inspection);
+ *     inspect_free(inspection);
+ *
+ * All memory is a pool's, made once: objects that are open at a time, mails within mails, arenas of
+ * decoders. When none is left the object is not looked into, and the result says so (busy): that
+ * mail is to be sent again, or waits.
+ *
+ * Archives whose decoders are for a process of their own (UNPACK_APART) go to rules.apart, which
+ * sends them there, where an inspection goes on with them by the same functions (INSPECT_APART).
+ *
+ * No I/O and no processes; the clock is rules.now_us. For one thread.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/match/match.h"
+#include "lib/mstream/mstream.h"
+#include "lib/unpack/unpack.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define INSPECT_PATH_SIZE 512 /* "part 2 / a.zip / b.exe", with its NUL; longer ones lose their middle */
+#define INSPECT_DEPTH	  8   /* objects within one another; mails' own parts count once */
+#define INSPECT_FINDINGS  8   /* that are kept of one mail; more are counted */
+
+enum inspect_kind {
+	INSPECT_MAIL, /* is a mail, whatever its head looks like */
+	INSPECT_FILE, /* is what its head says */
+};
+
+/* What was found, or stands in the way of finding. */
+enum inspect_class {
+	INSPECT_SIGNATURE,
+	INSPECT_BOMB,	   /* a limit: ratio, total, depth, members, time, memory */
+	INSPECT_ENCRYPTED,
+	INSPECT_SUSPICIOUS, /* damaged, lying; a decoder that crashed */
+	INSPECT_AMBIGUOUS,  /* oddities of MIME that hide nothing from us */
+	INSPECT_BUSY,	    /* a pool was empty */
+	INSPECT_CLASS_COUNT,
+};
+
+struct inspect_finding {
+	enum inspect_class class_;
+	char name[MATCH_NAME_MAX + 1]; /* the signature's, or "bomb: ratio" and the like */
+	char path[INSPECT_PATH_SIZE];  /* "" is the mail or file itself */
+	uint64_t offset;	       /* in the object at path */
+};
+
+struct inspect_result {
+	unsigned counts[INSPECT_CLASS_COUNT];
+	unsigned finding_count;
+	struct inspect_finding findings[INSPECT_FINDINGS]; /* signatures first */
+	uint64_t bytes;	  /* looked at, in all objects */
+	unsigned objects;
+};
+
+/* Where archives of UNPACK_APART go. All calls for one archive have its number. */
+struct inspect_apart {
+	void (*begin)(void *context, unsigned number, enum content_kind kind, const char *path,
+		      unsigned depth);
+	void (*data)(void *context, unsigned number, const uint8_t *bytes, size_t size);
+	void (*end)(void *context, unsigned number, bool is_whole);
+};
+
+struct inspect_rules {
+	struct unpack_budget budget;
+	const struct inspect_apart *apart; /* NULL: they are opened here */
+	void *apart_context;
+	/* As soon as one is there, besides the result; NULL. */
+	void (*found)(void *context, const struct inspect_finding *finding);
+	void *found_context;
+};
+
+struct inspect_pool;
+struct inspection;
+
+/* How many may be open at a time, of all inspections of the pool. Pages are taken when used. */
+struct inspect_sizes {
+	unsigned inspections;
+	unsigned objects;
+	unsigned mails;	   /* mstream.h */
+	unsigned decoders; /* of UNPACK_HERE */
+};
+
+/* worker is borrowed, NULL: no signatures. 0 or -errno. */
+int inspect_pool_new(struct match_worker *worker, const struct inspect_sizes *sizes,
+		     struct inspect_pool **ret_pool);
+void inspect_pool_free(struct inspect_pool *pool);
+
+/* path stands before those of all findings. rules are copied. 0, or -EAGAIN: no inspection is left. */
+int inspect_begin(struct inspect_pool *pool, enum inspect_kind kind, const char *path,
+		  unsigned depth, const struct inspect_rules *rules,
+		  struct inspection **ret_inspection);
+void inspect_push(struct inspection *inspection, const uint8_t *bytes, size_t size);
+/* is_whole: it has come to its end. Hashes and the like are decided only then. */
+void inspect_end(struct inspection *inspection, bool is_whole);
+/* A finding from elsewhere (rules.apart's process). Also behind inspect_end(). */
+void inspect_add(struct inspection *inspection, const struct inspect_finding *finding);
+/* Borrowed until inspect_free(). */
+const struct inspect_result *inspect_result(const struct inspection *inspection);
+void inspect_free(struct inspection *inspection);
+
+/* "signature" and the like. Never NULL. */
+const char *inspect_class_name(enum inspect_class class_);
+
+#ifdef __cplusplus
+}
+#endif
