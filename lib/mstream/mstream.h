@@ -9,10 +9,10 @@
  *       quoted-printable, and what stands in text: uuencode, yEnc, BinHex; TNEF -> the events, for
  *       each part its begin, its decoded bytes, its end.
  *
- *     mstream_begin(&mail, &events, context);
+ *     mail = mstream_begin(memory, &events, context);
  *     while ((size = read(fd, bytes, sizeof(bytes))) > 0)
- *             mstream_push(&mail, bytes, size);
- *     mstream_end(&mail);
+ *             mstream_push(mail, bytes, size);
+ *     mstream_end(mail, true);
  *
  * The events are the same, up to how data is cut, wherever the input is cut: lengths of 1 give what
  * one piece gives. Ends of lines may be CRLF, LF or CR.

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * files.h - files within the bytes of a part: where a decoder says what it has found.
+ *
+ * Flow: the bytes of a text or of a TNEF part -> decoders of files in it -> the functions below ->
+ *       mstream.c, which makes each file a part of its own.
+ *
+ *     files->begin(context, MSTREAM_UUENCODE, "a.exe");
+ *     files->data(context, bytes, size);
+ *     files->end(context, true);
+ *
+ * One file is open at a time: each begin() has its end() before the next. A decoder has no pointer
+ * of its own: what calls it gives both arguments with each call.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/mstream/mstream.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct mstream_files {
+	/* name is as the file has it, "" where it has none, and borrowed for the call. */
+	void (*begin)(void *context, enum mstream_coding coding, const char *name);
+	/* size > 0. */
+	void (*data)(void *context, const uint8_t *bytes, size_t size);
+	/* is_whole: its end was there. */
+	void (*end)(void *context, bool is_whole);
+	/* Also while no file is open. */
+	void (*odd)(void *context, enum mstream_oddity oddity);
+};
+
+#ifdef __cplusplus
+}
+#endif
