@@ -38,9 +38,10 @@ enum peer_state {
 };
 
 struct peer_verdict {
-	enum scan_action action;   /* ACCEPT, MARK, DEFER, REJECT */
-	char name[SCAN_TEXT_MAX]; /* what was found, or the peer's own words for the reply; may be "" */
-	bool is_found;		  /* a signature, so that settings.actions[INSPECT_SIGNATURE] decides */
+	enum scan_action action; /* ACCEPT, MARK, DEFER, REJECT */
+	char name
+		[SCAN_TEXT_MAX]; /* what was found, or the peer's own words for the reply; may be "" */
+	bool is_found; /* a signature, so that settings.actions[INSPECT_SIGNATURE] decides */
 };
 
 /*

@@ -69,14 +69,13 @@ static const char *take_mailbox(void *data, const struct conf_value *value)
 	for (const char *c = value->text; *c != '\0'; c++)
 		if (!isgraph((unsigned char)*c) || strchr("<>\"\\(),:;", *c) != NULL)
 			return permitted;
-	snprintf(data, SCAN_PATH_MAX, "%s", value->text);
+	snprintf(data, SCAN_MAILBOX_SIZE, "%s", value->text);
 	return NULL;
 }
 
 /* ---- the table ---- */
 
-#define MAILBOX_MAX 254 /* RFC 5321 4.5.3.1.3, without <> */
-#define HOUR_MS	    3600000
+#define HOUR_MS 3600000
 
 #define NUMBER(name, member, least, most, usual)                                                   \
 	{                                                                                          \
@@ -115,10 +114,10 @@ const struct conf_item scan_items[SCAN_ITEMS] = {
 	ACTION("on-ambiguous", actions[INSPECT_AMBIGUOUS], "mark"),
 	ACTION("on-busy", actions[INSPECT_BUSY], "defer"),
 	ACTION("on-unavailable", on_unavailable, "defer"),
-	{ "quarantine", CONF_TEXT, CONF_AT(struct scan_settings, quarantine), .max = MAILBOX_MAX,
-	  .take = take_mailbox },
+	{ "quarantine", CONF_TEXT, CONF_AT(struct scan_settings, quarantine),
+	  .max = SCAN_MAILBOX_SIZE - 1, .take = take_mailbox },
 	{ "header", CONF_CHOICE, CONF_AT(struct scan_settings, has_header), .choices = conf_off_on,
-	  .preset = "on" },
+	  .preset = "off" },
 	NUMBER("mails", mails, 1, 100000, "100"),
 	NUMBER("decoders", decoders, 1, 1000, "4"),
 	TIME("peer-timeout", peer_timeout_ms, 100, HOUR_MS, "30s"),
@@ -138,7 +137,6 @@ void scan_settings_init(struct scan_settings *ret_settings)
 	*ret_settings = (struct scan_settings){
 		.is_on = true,
 		.on_unavailable = SCAN_DEFER,
-		.has_header = true,
 		.mails = 100,
 		.decoders = 4,
 		.peer_timeout_ms = 30000,

@@ -25,7 +25,7 @@
  *       on-busy: defer                                   a pool was empty
  *       on-unavailable: defer                            or accept: without the one that is not there
  *       quarantine: virus@example.org                    where mails of "quarantine" go
- *       header: on                                       a field in mails of "mark" and "quarantine"
+ *       header: off                                      on: a field in mails of "mark" and "quarantine"
  *       mails: 100
  *       decoders: 4
  *       peer-timeout: 30s
@@ -53,7 +53,8 @@
 extern "C" {
 #endif
 
-#define SCAN_PATH_MAX 512
+#define SCAN_PATH_MAX	  512
+#define SCAN_MAILBOX_SIZE 255 /* RFC 5321 4.5.3.1.3, without <>, with a NUL */
 
 enum scan_action {
 	SCAN_ACCEPT,
@@ -71,13 +72,13 @@ struct scan_settings {
 	char peers[SCAN_PEER_COUNT][SCAN_PATH_MAX]; /* socket's path, or ADDRESS@PORT; "" */
 	enum scan_action actions[INSPECT_CLASS_COUNT];
 	enum scan_action on_unavailable;
-	char quarantine[SCAN_PATH_MAX]; /* address of a mailbox, without <>; "" */
-	bool has_header;		/* SCAN_MARK and SCAN_QUARANTINE add their field */
-	unsigned mails;			/* scanned at a time, in a process */
-	unsigned decoders;		/* decoder processes at a time, of a process */
-	unsigned peer_timeout_ms;	/* until a peer has its verdict, behind the mail's end */
-	unsigned cpu_ms;		/* of one decoder process */
-	unsigned decoder_wait_ms;	/* for a decoder process to be free */
+	char quarantine[SCAN_MAILBOX_SIZE]; /* address of a mailbox, without <>; "" */
+	bool has_header; /* SCAN_MARK and SCAN_QUARANTINE add their field: the mail is kept for it */
+	unsigned mails;	 /* scanned at a time, in a process */
+	unsigned decoders;	  /* decoder processes at a time, of a process */
+	unsigned peer_timeout_ms; /* until a peer has its verdict, behind the mail's end */
+	unsigned cpu_ms;	  /* of one decoder process */
+	unsigned decoder_wait_ms; /* for a decoder process to be free */
 	struct unpack_budget budget;
 };
 

@@ -53,9 +53,9 @@ struct scan;
 
 /* For peers that ask; all borrowed until scan_free(), any may be NULL but recipients with a count. */
 struct scan_envelope {
-	const char *client;   /* address as text */
+	const char *client; /* address as text */
 	const char *helo;
-	const char *sender;   /* without <> */
+	const char *sender; /* without <> */
 	const char *const *recipients;
 	size_t recipient_count;
 	const char *id; /* the session's, for logs */
@@ -88,8 +88,8 @@ pid_t scanner_template(const struct scanner *scanner);
 void scanner_refresh(struct scanner *scanner);
 
 /* 0, or -EAGAIN: as many are scanned as settings.mails. */
-int scan_begin(struct scanner *scanner, enum inspect_kind kind, const struct scan_envelope *envelope,
-	       struct scan **ret_scan);
+int scan_begin(struct scanner *scanner, enum inspect_kind kind,
+	       const struct scan_envelope *envelope, struct scan **ret_scan);
 void scan_push(struct scan *scan, const uint8_t *bytes, size_t size);
 /* is_whole: the mail has come to its end, and a verdict is wanted. */
 void scan_end(struct scan *scan, bool is_whole);

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * scanner_none.c - the scanner of a build without Vectorscan or libarchive: there is none.
+ */
+#include "integration/mail/base/scan/scanner.h"
+
+#include <errno.h>
+#include <sysexits.h>
+
+#include "lib/common/log.h"
+
+int scanner_open(const struct scan_settings *settings, const char *context,
+		 struct scanner **ret_scanner)
+{
+	(void)settings;
+	*ret_scanner = NULL;
+	log_error(context, "this build has no scanner, as it lacks Vectorscan or libarchive");
+	return EX_UNAVAILABLE;
+}
+
+void scanner_close(struct scanner *scanner)
+{
+	(void)scanner;
+}
+
+int scan_begin(struct scanner *scanner, enum inspect_kind kind,
+	       const struct scan_envelope *envelope, struct scan **ret_scan)
+{
+	(void)scanner;
+	(void)kind;
+	(void)envelope;
+	*ret_scan = NULL;
+	return -EAGAIN;
+}
+
+void scan_push(struct scan *scan, const uint8_t *bytes, size_t size)
+{
+	(void)scan;
+	(void)bytes;
+	(void)size;
+}
+
+void scan_end(struct scan *scan, bool is_whole)
+{
+	(void)scan;
+	(void)is_whole;
+}
+
+int scan_wait(struct scan *scan)
+{
+	(void)scan;
+	return -EAGAIN;
+}
+
+const struct scan_verdict *scan_verdict(const struct scan *scan)
+{
+	static const struct scan_verdict none = { .action = SCAN_DEFER, .code = 451 };
+	(void)scan;
+	return &none;
+}
+
+void scan_free(struct scan *scan)
+{
+	(void)scan;
+}
