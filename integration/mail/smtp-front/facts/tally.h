@@ -61,6 +61,12 @@ extern "C" {
 	X(TALLY_MAILS_REFUSED, "mails-refused", "Mails that were refused for good.")               \
 	X(TALLY_MAILS_DEFERRED, "mails-deferred", "Mails that were put off.")                      \
 	X(TALLY_MAILS_CUT, "mails-cut", "Mails whose client was gone or silent before their end.") \
+	X(TALLY_SCANNED_CLEAN, "scanned-clean", "Mails that the scanner has let by.")              \
+	X(TALLY_SCANNED_MARKED, "scanned-marked", "Mails that it has marked.")                     \
+	X(TALLY_SCANNED_QUARANTINED, "scanned-quarantined",                                        \
+	  "Mails that it has sent to the mailbox of the quarantine.")                              \
+	X(TALLY_SCANNED_DEFERRED, "scanned-deferred", "Mails that it has put off.")                \
+	X(TALLY_SCANNED_REFUSED, "scanned-refused", "Mails that it has refused.")                  \
 	X(TALLY_BYTES, "mail-bytes", "Bytes of the mails committed.")                              \
 	X(TALLY_RECIPIENTS, "recipients", "Recipients of the mails committed.")                    \
 	X(TALLY_PASSED, "clients-passed",                                                          \

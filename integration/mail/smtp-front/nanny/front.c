@@ -83,7 +83,8 @@ struct confine_rights front_rights(const void *own, unsigned role)
 		.owner = owners[role],
 		.root = needs_paths(setup, role) ? "" : front->chroot,
 		.has_network = role != NANNY_KEYHOLDER,
-		.has_memory = role == NANNY_WORKER && setup->sink.kind == SETUP_SINK_STORE,
+		.has_memory = role == NANNY_WORKER &&
+			      (setup->sink.kind == SETUP_SINK_STORE || setup->scan.is_on),
 		.has_files = role == NANNY_WORKER && setup->sink.kind == SETUP_SINK_MAILDIR,
 	};
 }

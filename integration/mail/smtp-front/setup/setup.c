@@ -154,6 +154,7 @@ static const struct conf_section sections[] = {
 	{ "sink", CONF_ITEMS(sink_items) },
 	{ "decision", CONF_ITEMS(judge_items), .offset = offsetof(struct setup, judge) },
 	{ "library", CONF_ITEMS(handle_items), .offset = offsetof(struct setup, handle) },
+	{ "scan", CONF_ITEMS(scan_items), .offset = offsetof(struct setup, scan) },
 };
 
 const struct conf_table setup_table = { CONF_SECTIONS(sections) };
@@ -211,6 +212,9 @@ static const char *check(const struct setup *setup)
 		return reason;
 	if (setup->tls.is_required && setup->tls.certificate_count == 0)
 		return "tls: \"require\" needs \"certificates\"";
+	if (setup->scan.is_on && setup->sink.kind == SETUP_SINK_POSTFIX)
+		return "scan: with sink postfix no mail comes by here: a mail-proxy before it "
+		       "scans";
 	if (limits->stress_timeout_ms > limits->command_timeout_ms)
 		return "limits: \"stress-timeout\" is longer than \"command-timeout\"";
 	return NULL;
@@ -269,7 +273,10 @@ static int finish(struct setup *setup, struct conf_error *reterr_error)
 	if (reason != NULL)
 		return conf_refuse(reterr_error, -EINVAL, "%s", reason);
 	complete(setup);
-	const int ret = mailsetup_read_chains(&setup->tls, reterr_error);
+	int ret = scan_settings_finish(&setup->scan, true, reterr_error);
+	if (ret != 0)
+		return ret;
+	ret = mailsetup_read_chains(&setup->tls, reterr_error);
 	if (ret != 0)
 		return ret;
 	return judge_finish(&setup->judge, reterr_error);

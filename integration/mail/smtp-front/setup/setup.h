@@ -34,6 +34,7 @@
 #include "integration/common/networks.h"
 #include "integration/common/owner.h"
 #include "integration/common/program.h"
+#include "integration/mail/base/scan/scan_settings.h"
 #include "integration/mail/base/setup/mailsetup.h"
 
 #ifdef __cplusplus
@@ -161,6 +162,7 @@ struct setup {
 	struct setup_trust trust;
 	struct mailsetup_tls tls;
 	struct setup_sink sink;
+	struct scan_settings scan;
 	bool has_zones;
 	struct judge judge;
 	struct handle handle;

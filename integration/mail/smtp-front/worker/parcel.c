@@ -17,7 +17,7 @@ static void give(struct parcel *parcel, const uint8_t *bytes, size_t size)
 {
 	if (parcel->is_failed)
 		return;
-	if (!sink_append(parcel->sink, bytes, size, &parcel->reply))
+	if (!screen_append(parcel->screen, bytes, size, &parcel->reply))
 		fail(parcel);
 }
 
@@ -40,10 +40,10 @@ static void take_out(struct parcel *parcel, size_t size)
 	give(parcel, parcel->block, size);
 }
 
-bool parcel_begin(struct parcel *ret_parcel, struct sink *sink, struct stream *stream,
-		  uint64_t size_max, const struct pace_rules *rules, const char *header)
+bool parcel_begin(struct parcel *ret_parcel, struct screen *screen, const struct screen_mail *mail,
+		  struct stream *stream, uint64_t size_max, const struct pace_rules *rules)
 {
-	ret_parcel->sink = sink;
+	ret_parcel->screen = screen;
 	ret_parcel->stream = stream;
 	pace_begin(&ret_parcel->pace, rules);
 	ret_parcel->taken = 0;
@@ -52,12 +52,9 @@ bool parcel_begin(struct parcel *ret_parcel, struct sink *sink, struct stream *s
 	ret_parcel->reason = NULL;
 	messageid_init(&ret_parcel->messageid);
 	body_init(&ret_parcel->body, size_max, 0);
-	ret_parcel->is_open = sink_begin(sink, &ret_parcel->reply);
-	if (!ret_parcel->is_open)
-		ret_parcel->is_failed = true;
-	give(ret_parcel, (const uint8_t *)header, strlen(header));
-	if (!ret_parcel->is_failed)
-		sink_mark(sink);
+	ret_parcel->is_open = true;
+	if (!screen_begin(screen, mail, &ret_parcel->reply))
+		fail(ret_parcel);
 	return !ret_parcel->is_failed;
 }
 
@@ -141,13 +138,14 @@ bool parcel_end(struct parcel *parcel, bool is_chunked)
 	}
 	if (parcel->is_failed)
 		return false;
-	parcel->is_open = false;
-	return sink_commit(parcel->sink, &parcel->reply);
+	const bool is_committed = screen_commit(parcel->screen, &parcel->reply);
+	parcel_abort(parcel);
+	return is_committed;
 }
 
 void parcel_abort(struct parcel *parcel)
 {
 	if (parcel->is_open)
-		sink_abort(parcel->sink);
+		screen_abort(parcel->screen);
 	parcel->is_open = false;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * parcel.h - the bytes of one mail, from the client's stream through body.h into the sink.
+ * parcel.h - the bytes of one mail, from the client's stream through body.h into screen.h and the sink.
  *
  * Flow: visit.c at DATA or the first BDAT -> parcel_begin() -> parcel_take_data(), or
  *       parcel_take_chunk() for each chunk -> parcel_end() -> the reply of the mail.
@@ -14,7 +14,7 @@
  *
  * A client that is too slow (pace.h) does not have a worker for itself.
  *
- * Lies in the memory of its owner, stream and sink are borrowed. Nothing here logs.
+ * Lies in the memory of its owner, stream and screen are borrowed. Nothing here logs.
  */
 
 #include <stdbool.h>
@@ -25,6 +25,7 @@
 #include "lib/smtp/messageid.h"
 #include "integration/mail/base/worker/pace.h"
 #include "integration/mail/smtp-front/sinks/sink.h"
+#include "integration/mail/smtp-front/worker/screen.h"
 #include "integration/mail/base/worker/stream.h"
 
 #ifdef __cplusplus
@@ -34,12 +35,12 @@ extern "C" {
 #define PARCEL_BLOCK_SIZE 16384
 
 struct parcel {
-	struct sink *sink;
+	struct screen *screen;
 	struct stream *stream;
 	struct pace pace;
 	uint64_t taken; /* bytes from the client */
 	uint64_t taken_max;
-	bool is_open;	    /* the sink has a part of it */
+	bool is_open;	    /* the screen, or the sink, has a part of it */
 	bool is_failed;	    /* reply says how, and nothing more of it matters */
 	const char *reason; /* why body.h has refused it; NULL: it has not, or the sink before it */
 	struct sink_reply reply;
@@ -49,12 +50,11 @@ struct parcel {
 };
 
 /*
- * The sink has sender and recipients. header is what stands before the mail, complete with CRLF.
- * false: *ret_parcel is failed; a client that sent DATA is told at once, a chunk is read first.
- * .body.takes_lf may be set behind it.
+ * The sink has sender and recipients. false: *ret_parcel is failed; a client that sent DATA is told
+ * at once, a chunk is read first. .body.takes_lf may be set behind it.
  */
-bool parcel_begin(struct parcel *ret_parcel, struct sink *sink, struct stream *stream,
-		  uint64_t size_max, const struct pace_rules *rules, const char *header);
+bool parcel_begin(struct parcel *ret_parcel, struct screen *screen, const struct screen_mail *mail,
+		  struct stream *stream, uint64_t size_max, const struct pace_rules *rules);
 
 /*
  * To the end of the mail, or of size bytes of a chunk. 0; -ECONNRESET when the client has gone,

@@ -6,11 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "integration/mail/smtp-front/worker/trace.h"
 #include "lib/common/log.h"
 #include "lib/process/clock.h"
-
-#define HEADER_MAX (TRACE_MAX + JUDGE_HEADER_MAX + 32)
 
 void transact_count(const struct visit *visit, enum tally_number number, uint64_t value)
 {
@@ -254,7 +251,7 @@ void transact_first(struct visit *visit)
 
 /* ---- the mail ---- */
 
-static void make_header(const struct visit *visit, char *ret_header)
+static void make_header(struct visit *visit)
 {
 	const struct capsule *capsule = visit->capsule;
 	const struct dialogue *dialogue = visit->dialogue;
@@ -270,10 +267,30 @@ static void make_header(const struct visit *visit, char *ret_header)
 		.recipient = dialogue->recipient_count == 1 ? visit->latest.address : NULL,
 		.now_s = (int64_t)time(NULL),
 	};
-	const size_t size = trace_make(&trace, ret_header);
+	const size_t size = trace_make(&trace, visit->header);
 	if (capsule->header[0] != '\0')
-		(void)snprintf(ret_header + size, HEADER_MAX - size, "%s: %s\r\n",
+		(void)snprintf(visit->header + size, TRANSACT_HEADER_MAX - size, "%s: %s\r\n",
 			       JUDGE_HEADER_NAME, capsule->header);
+}
+
+/* What other scanners are told. */
+static void make_scan_facts(struct visit *visit)
+{
+	const struct maillog_list *list = &visit->recipients;
+	size_t count = 0;
+
+	for (size_t at = 0; at < list->size && count < TRANSACT_SCAN_RECIPIENTS;
+	     at += strlen(list->bytes + at) + 1)
+		visit->scan_recipients[count++] = list->bytes + at;
+	(void)dnsblv6_ip_format(&visit->capsule->facts.client_ip, visit->client_text);
+	visit->scan_facts = (struct scan_envelope){
+		.client = visit->client_text,
+		.helo = visit->dialogue->helo,
+		.sender = visit->sender,
+		.recipients = visit->scan_recipients,
+		.recipient_count = count,
+		.id = visit->id,
+	};
 }
 
 /* false: the sink has refused, or failed; the parcel has the reply. */
@@ -288,13 +305,18 @@ static bool begin_parcel(struct visit *visit)
 		.stress_rate = limits->stress_data_rate,
 		.end_ms = visit_last_end(visit),
 	};
-	char header[HEADER_MAX];
+	const struct screen_mail mail = {
+		.envelope = &visit->dialogue->envelope,
+		.facts = &visit->scan_facts,
+		.header = visit->header,
+	};
 
 	visit->mail_count++;
 	visit->has_parcel = true;
-	make_header(visit, header);
-	const bool is_fine = parcel_begin(&visit->parcel, visit->parts.sink, &visit->stream,
-					  limits->size_max, &rules, header);
+	make_header(visit);
+	make_scan_facts(visit);
+	const bool is_fine = parcel_begin(&visit->parcel, &visit->screen, &mail, &visit->stream,
+					  limits->size_max, &rules);
 	visit->parcel.body.takes_lf = visit->takes_lf;
 	transact_look(visit, visit->parts.sink);
 	return is_fine;
@@ -323,11 +345,37 @@ static void lose_mail(struct visit *visit, int status)
 	visit_end(visit, "reset", false);
 }
 
+/* Has the scanner, and not the sink, decided about the mail? */
+static bool is_by_scanner(const struct visit *visit)
+{
+	return visit->screen.has_verdict && visit->screen.action >= SCAN_DEFER;
+}
+
+static void note_verdict(struct visit *visit)
+{
+	static const enum tally_number numbers[] = {
+		[SCAN_ACCEPT] = TALLY_SCANNED_CLEAN,
+		[SCAN_MARK] = TALLY_SCANNED_MARKED,
+		[SCAN_QUARANTINE] = TALLY_SCANNED_QUARANTINED,
+		[SCAN_DEFER] = TALLY_SCANNED_DEFERRED,
+		[SCAN_REJECT] = TALLY_SCANNED_REFUSED,
+	};
+	const struct screen *screen = &visit->screen;
+
+	if (!screen->has_verdict)
+		return;
+	transact_count(visit, numbers[screen->action], 1);
+	log_info(visit->id, "mail scanned, number=%u %s", visit->mail_count, screen->log);
+}
+
 /* Of a mail that has ended, in the words of the counters. */
 static void log_end(struct visit *visit)
 {
 	const struct parcel *parcel = &visit->parcel;
-	const char *reason = parcel->reason != NULL ? parcel->reason : sink_name(visit);
+	const char *reason = parcel->reason;
+	if (reason == NULL)
+		reason = is_by_scanner(visit) ? "scanner" : sink_name(visit);
+	note_verdict(visit);
 	if (parcel->reply.code < 300)
 		visit_log_mail(visit, "accepted", NULL);
 	else

@@ -21,6 +21,7 @@
 #include "lib/smtp/dialogue.h"
 #include "integration/mail/smtp-front/facts/maillog.h"
 #include "integration/mail/smtp-front/worker/parcel.h"
+#include "integration/mail/smtp-front/worker/trace.h"
 #include "lib/process/ration.h"
 #include "integration/mail/base/worker/stream.h"
 #include "integration/mail/smtp-front/worker/visit.h"
@@ -28,6 +29,10 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Of a mail with more the peers of a scanner hear of the first. */
+#define TRANSACT_SCAN_RECIPIENTS 256
+#define TRANSACT_HEADER_MAX	 (TRACE_MAX + JUDGE_HEADER_MAX + 32)
 
 struct visit {
 	struct visit_parts parts;
@@ -62,7 +67,13 @@ struct visit {
 	struct maillog_list recipients; /* of the transaction, accepted */
 	struct dialogue_event event;
 	struct stream stream;
+	struct screen screen;
 	struct parcel parcel;
+	/* What peers of the scanner are told; good while the mail is under way. */
+	struct scan_envelope scan_facts;
+	const char *scan_recipients[TRANSACT_SCAN_RECIPIENTS];
+	char client_text[DNSBLV6_IP_TEXT_SIZE];
+	char header[TRANSACT_HEADER_MAX];
 };
 
 /* ---- visit.c ---- */

@@ -454,7 +454,9 @@ int visit_new(const struct visit_parts *parts, struct visit **ret_visit)
 	const struct setup *setup = parts->setup;
 	if (visit == NULL)
 		return -ENOMEM;
+	const struct screen_parts screen_parts = { parts->sink, parts->scanner, &setup->scan };
 	visit->parts = *parts;
+	screen_init(&visit->screen, &screen_parts);
 	visit->limits = (struct dialogue_limits){
 		.size_max = setup->limits.size_max,
 		.recipients_max = setup->limits.recipients_max,

@@ -34,6 +34,7 @@
 #include "integration/mail/base/handover/scoreboard.h"
 #include "integration/mail/smtp-front/handover/capsule.h"
 #include "integration/mail/base/handover/passed.h"
+#include "integration/mail/base/scan/scanner.h"
 #include "integration/mail/smtp-front/setup/setup.h"
 #include "integration/mail/smtp-front/sinks/sink.h"
 #include "integration/mail/smtp-front/facts/tally.h"
@@ -49,11 +50,12 @@ struct visit; /* opaque */
 struct visit_parts {
 	const struct setup *setup;
 	struct sink *sink;
-	struct sink *asker;    /* asked about recipients in place of users; NULL: the sink is */
-	struct answers *known; /* recipients that it has accepted; NULL without one */
-	struct users *users;   /* NULL: there is no such list */
-	uint64_t *counters;    /* may be NULL */
-	struct passed *passed; /* may be NULL */
+	struct sink *asker;	 /* asked about recipients in place of users; NULL: the sink is */
+	struct answers *known;	 /* recipients that it has accepted; NULL without one */
+	struct users *users;	 /* NULL: there is no such list */
+	struct scanner *scanner; /* NULL: mails are not scanned */
+	uint64_t *counters;	 /* may be NULL */
+	struct passed *passed;	 /* may be NULL */
 	struct scoreboard *scoreboard;	      /* may be NULL */
 	const volatile sig_atomic_t *is_told; /* the worker is to end; may be NULL */
 };

@@ -82,6 +82,11 @@ static int open_parts(struct worker *worker)
 			  users_strerror(ret));
 		return EX_NOINPUT;
 	}
+	if (setup->scan.is_on) {
+		ret = scanner_open(&setup->scan, context, &worker->parts.scanner);
+		if (ret != EX_OK)
+			return ret;
+	}
 	worker->capsule = calloc(1, sizeof(*worker->capsule));
 	if (worker->capsule == NULL || visit_new(&worker->parts, &worker->visit) < 0) {
 		log_error(context, "worker not begun (%s)", strerror(ENOMEM));
@@ -94,6 +99,7 @@ static void close_parts(struct worker *worker)
 {
 	intake_let_go(&worker->intake);
 	visit_free(worker->visit);
+	scanner_close(worker->parts.scanner);
 	free(worker->capsule);
 	users_close(worker->parts.users);
 	answers_free(worker->parts.known);
