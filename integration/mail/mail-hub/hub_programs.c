@@ -82,6 +82,12 @@ static void print_smtp(const struct hub_setup *setup, FILE *out)
 	if (setup->zones.count > 0)
 		fputs("library:\n", out);
 	put_list(out, "zones", &setup->zones);
+	if (setup->signatures[0] != '\0' || setup->clamd[0] != '\0')
+		fputs("scan:\n", out);
+	if (setup->signatures[0] != '\0')
+		put_text(out, "signatures", setup->signatures);
+	if (setup->clamd[0] != '\0')
+		put_text(out, "clamd", setup->clamd);
 }
 
 static void print_pop(const struct hub_setup *setup, FILE *out)

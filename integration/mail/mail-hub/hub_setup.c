@@ -88,6 +88,8 @@ static const struct conf_item items[] = {
 	  .choices = conf_no_yes, .preset = "no" },
 	PLACES("mechanisms", mechanisms, CONF_TEXT, HUB_TEXT_MAX, 0, NULL),
 	PLACES("zones", zones, CONF_TEXT, HUB_TEXT_MAX, 0, NULL),
+	PATH("signatures", signatures, take_text, NULL, false),
+	{ "clamd", CONF_PLACE, CONF_AT(struct hub_setup, clamd), .max = 107, .take = take_text },
 	PATH("metrics", metrics, take_text, NULL, false),
 	{ "log", CONF_CHOICE, CONF_AT(struct hub_setup, log_level), .choices = conf_log_levels,
 	  .preset = "info" },

@@ -49,6 +49,8 @@ struct hub_setup {
 	struct hub_list pop3;
 	struct hub_list pop3s;
 	struct hub_list zones;
+	char signatures[HUB_PATH_MAX + 1]; /* "": mails are not scanned with any */
+	char clamd[HUB_TEXT_MAX + 1];	   /* "": it is not asked */
 	bool has_plain_logins;
 	struct hub_list mechanisms;	/* none: those of pop-front */
 	char metrics[HUB_PATH_MAX + 1]; /* "": "metrics" in the directory "run" */

@@ -75,7 +75,7 @@ TEST_CASE("hub.conf.sample has the defaults, and every item", "[mail-hub][setup]
 	manual::check_rows(hub_setup_table, 1, "integration/mail/mail-hub/mail-hub.8");
 }
 
-TEST_CASE("ten lines are a mail server, and each program gets its own", "[mail-hub][programs]")
+TEST_CASE("twelve lines are a mail server, and each program gets its own", "[mail-hub][programs]")
 {
 	const parsed file(hub("directory: /srv/mail # a disk of its own\n"
 			      "run-directory: /run/hub\n"
@@ -88,6 +88,8 @@ TEST_CASE("ten lines are a mail server, and each program gets its own", "[mail-h
 			      "pop3s: [ 192.0.2.1@995 ]\n"
 			      "mechanisms: [ user, plain ]\n"
 			      "zones: [ \"bl.example=127.0.0.[2..11]*2\", bl6.example ]\n"
+			      "signatures: /srv/mail/signatures\n"
+			      "clamd: 127.0.0.1@3310\n"
 			      "log: debug\n"));
 	CAPTURE(file.error.line, file.error.reason);
 	REQUIRE(file.status == 0);
@@ -118,6 +120,9 @@ sink:
     to: "/run/hub/store"
 library:
     zones: [ "bl.example=127.0.0.[2..11]*2", "bl6.example" ]
+scan:
+    signatures: "/srv/mail/signatures"
+    clamd: "127.0.0.1@3310"
 )");
 	CHECK(text_of(HUB_POP, file.setup) == R"(pop:
     hostname: "mail.example.org"
@@ -198,6 +203,8 @@ TEST_CASE("programs take what they get", "[mail-hub][programs]")
 		"user: root\nlog: error\n",
 		"lmtp: [ 127.0.0.1@24, \"::1@24\", /run/lmtp ]\n",
 		"zones: [ bl6.example*2, \"bl.example=127.0.0.[2..11]\" ]\n",
+		"signatures: /srv/signatures\n",
+		"clamd: /run/clamav/clamd.ctl\n",
 		"plain-logins: yes\npop3: [ 127.0.0.1@110, \"::1@110\" ]\nuser: root\n",
 		"directory: \"/srv/a b#c,d: 'e' [f]/%d\"\nrun-directory: \"/run/a b\"\n",
 	}));
@@ -221,6 +228,8 @@ TEST_CASE("programs take what they get", "[mail-hub][programs]")
 	CHECK(smtp.setup.sink.kind == SETUP_SINK_STORE);
 	CHECK(smtp.setup.front.place_count == 2);
 	CHECK(smtp.setup.has_zones == (file.setup.zones.count > 0));
+	CHECK(std::string(smtp.setup.scan.signatures) == file.setup.signatures);
+	CHECK(std::string(smtp.setup.scan.peers[SCAN_CLAMD]) == file.setup.clamd);
 
 	if (!hub_programs[HUB_POP].is_wanted(&file.setup))
 		return;
