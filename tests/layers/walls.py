@@ -169,6 +169,7 @@ ROOMS = {
     "client-lib": ("base", "cache", "config", "resolver", "shared", "engine", "handle"),
     "integration/mail/base": ("users", "store", "tls", "handover", "loop", "edge", "facts", "worker", "nanny",
                               "scan", "setup"),
+    "integration/mail/mail-proxy": ("setup", "facts", "side", "smtp", "pop3", "process"),
     "integration/mail/mail-stored": ("layers", "store", "lmtp"),
     "integration/mail/pop-front": ("setup", "facts", "handover", "login", "edge", "worker", "nanny"),
     "integration/mail/smtp-front": ("setup", "recipients", "facts", "sinks", "handover", "edge",

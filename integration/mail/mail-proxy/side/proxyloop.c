@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/mail-proxy/side/proxyloop.h"
+
+#include <stdlib.h>
+
+void *proxyloop_take_block(struct proxyloop *loop)
+{
+	struct proxyloop_spare *spare = loop->spare;
+	void *block = spare;
+	if (spare != NULL) {
+		loop->spare = spare->next;
+		loop->spare_count--;
+	} else {
+		block = malloc(PROXYLOOP_BLOCK_SIZE);
+	}
+	if (block != NULL)
+		loop->block_count++;
+	return block;
+}
+
+void proxyloop_give_block(struct proxyloop *loop, void *block)
+{
+	struct proxyloop_spare *spare = block;
+	if (block == NULL)
+		return;
+	loop->block_count--;
+	if (loop->spare_count == PROXYLOOP_SPARE_MAX) {
+		free(block);
+		return;
+	}
+	spare->next = loop->spare;
+	loop->spare = spare;
+	loop->spare_count++;
+}
+
+void proxyloop_free_blocks(struct proxyloop *loop)
+{
+	while (loop->spare != NULL) {
+		struct proxyloop_spare *spare = loop->spare;
+		loop->spare = spare->next;
+		free(spare);
+	}
+	loop->spare_count = 0;
+}
