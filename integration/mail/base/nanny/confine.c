@@ -19,9 +19,17 @@
 /* ---- the filter ---- */
 
 /* No process of a mail server does this but the nanny. */
-static const char *const never_of_children[] = { "fork",      "vfork",	   "pidfd_open", "chroot",
-						 "setuid",    "setgid",	   "setreuid",	 "setregid",
-						 "setresuid", "setresgid", "setgroups",	 "capset" };
+static const char *const never_of_children[] = { "pidfd_open", "chroot",   "setuid",	"setgid",
+						 "setreuid",   "setregid", "setresuid", "setresgid",
+						 "setgroups",  "capset" };
+
+/* And this none but it and one that has children of its own. */
+static const char *const making_calls[] = { "fork", "vfork" };
+
+/* What that one and its children do, until they have given up this, too. */
+static const char *const children_calls[] = { "clone",	   "clone3",	"wait4", "waitid",
+					      "waitpid",   "signalfd4", "prctl", "seccomp",
+					      "prlimit64", "setrlimit" };
 
 /* Of every process, beside what those of all programs need. */
 static const char *const all_calls[] = { "alarm", "setitimer" };
@@ -97,8 +105,12 @@ static int make_filter(const struct confine_rights *rights, struct callfilter *r
 	bool has_loop = has_network || (!is_nanny && rights->has_loop);
 	bool has_memory = !is_nanny && rights->has_memory;
 	bool has_files = !is_nanny && rights->has_files;
+	bool has_children = !is_nanny && rights->has_children;
 	const struct callfilter_list lists[] = {
 		{ !is_nanny, CALLFILTER_KILL, CALLFILTER_NAMES(never_of_children) },
+		{ !is_nanny && !has_children, CALLFILTER_KILL, CALLFILTER_NAMES(making_calls) },
+		{ has_children, CALLFILTER_ALLOW, CALLFILTER_NAMES(making_calls) },
+		{ has_children, CALLFILTER_ALLOW, CALLFILTER_NAMES(children_calls) },
 		{ !is_nanny, CALLFILTER_ALLOW, CALLFILTER_NAMES(all_calls) },
 		{ has_loop, CALLFILTER_ALLOW, CALLFILTER_NAMES(loop_calls) },
 		{ has_loop, CALLFILTER_ALLOW, CALLFILTER_CALLS(loop_calls_so) },

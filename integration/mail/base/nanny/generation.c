@@ -61,16 +61,18 @@ void generation_start(struct nanny *nanny, struct generation *generation, struct
 	if (pid > 0)
 		return;
 	log_error(nanny->program->context, "process not started, role=%s index=%u (%s)",
-		  roles_name(slot->role), slot->index, strerror(-pid));
+		  roles_name(nanny->program, slot->role), slot->index, strerror(-pid));
 	give_block_back(nanny, slot);
 	generation->failure = EX_OSERR;
 }
 
-static void log_death(const char *context, const struct crew_slot *slot, pid_t pid, int status)
+static void log_death(const struct nanny_program *program, const struct crew_slot *slot, pid_t pid,
+		      int status)
 {
 	char end[CHILD_END_TEXT_SIZE];
-	log_error(context, "process died, role=%s index=%u pid=%d %s restart_ms=%llu%s",
-		  roles_name(slot->role), slot->index, (int)pid, child_format_end(status, end),
+	log_error(program->context, "process died, role=%s index=%u pid=%d %s restart_ms=%llu%s",
+		  roles_name(program, slot->role), slot->index, (int)pid,
+		  child_format_end(status, end),
 		  (unsigned long long)crew_slot_pause_ms(slot, clock_now_ms()),
 		  child_has_broken_filter(status)
 			  ? " (it made a system call that no mail server makes)"
@@ -94,7 +96,7 @@ static void bury(struct nanny *nanny, struct generation *generation, struct crew
 	generation->failure = WIFEXITED(status) && !is_good ? WEXITSTATUS(status) : EX_SOFTWARE;
 	if (!is_told)
 		nanny->program->count(nanny->counters, slot->role);
-	log_death(nanny->program->context, slot, pid, status);
+	log_death(nanny->program, slot, pid, status);
 }
 
 void generation_reap(struct nanny *nanny)

@@ -216,7 +216,10 @@ static void drain(struct nanny *nanny, struct generation *generation)
 		return;
 	if (crew_count(&generation->crew, NANNY_EDGE) == 0) {
 		child_tell(&generation->crew, NANNY_KEYHOLDER, clock_now_ms() + KILL_AFTER_MS);
-		child_tell(&generation->crew, NANNY_CHECKER, clock_now_ms() + KILL_AFTER_MS);
+		/* Workers may ask them, too. */
+		if (crew_count(&generation->crew, NANNY_WORKER) == 0)
+			child_tell(&generation->crew, NANNY_CHECKER,
+				   clock_now_ms() + KILL_AFTER_MS);
 	}
 	const uint64_t drained_ms = nanny->stop_ms + generation->values.drain_ms;
 	/* Edges have refused what still waited then: they live for sessions that workers have. */

@@ -70,8 +70,8 @@ struct nanny {
 	sigset_t before;  /* what children have */
 };
 
-/* "keyholder", "checker", "edge", "worker". Static. */
-const char *roles_name(unsigned role);
+/* "keyholder", "checker" or the program's word for it, "edge", "worker". Static. */
+const char *roles_name(const struct nanny_program *program, unsigned role);
 /* In the child, after fork(): the role of that slot. Does not return. */
 __attribute__((noreturn)) void roles_run(struct nanny *nanny, struct generation *generation,
 					 const struct crew_slot *slot);

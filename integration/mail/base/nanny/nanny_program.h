@@ -10,7 +10,7 @@
  *       unshare(), end().
  *
  * A checker answers what an edge cannot find out itself without keeping its clients waiting, such as
- * whether a password is right. Each edge has one socket to all checkers (SOCK_SEQPACKET): the kernel
+ * whether a password is right; or what a worker asks, by a socket that share() has made. Each edge has one socket to all checkers (SOCK_SEQPACKET): the kernel
  * gives a message to whichever of them asks first.
  *
  * A setup is the server's struct with its configuration. The nanny has one for each generation, and
@@ -94,6 +94,7 @@ struct nanny_program {
 	/* What the processes of a generation share; 0 or -errno. NULL can be ended, too. */
 	int (*share)(const void *setup, void **ret_shared);
 	void (*unshare)(void *shared);
+	const char *checker_name;			     /* of its process; NULL: "checker" */
 	int (*run_checker)(const struct nanny_child *child); /* each returns an exit status */
 	int (*run_edge)(const struct nanny_child *child);
 	int (*run_worker)(const struct nanny_child *child);

@@ -63,7 +63,7 @@ static int confine(void *context)
 	if (ret == 0)
 		return role->ready_fd < 0 ? EX_OK : wait_for_word(role);
 	log_error(program->context, "process not confined, role=%s step=%s (%s)",
-		  roles_name(role->role), step, strerror(-ret));
+		  roles_name(program, role->role), step, strerror(-ret));
 	return ret == -EPERM ? EX_NOPERM : EX_OSERR;
 }
 
@@ -191,7 +191,7 @@ static int run_child(struct nanny *nanny, struct generation *generation,
 	return is_edge ? program->run_edge(&child) : program->run_worker(&child);
 }
 
-const char *roles_name(unsigned role)
+const char *roles_name(const struct nanny_program *program, unsigned role)
 {
 	static const char *const names[NANNY_ROLES] = {
 		[NANNY_KEYHOLDER] = "keyholder",
@@ -199,6 +199,8 @@ const char *roles_name(unsigned role)
 		[NANNY_EDGE] = "edge",
 		[NANNY_WORKER] = "worker",
 	};
+	if (role == NANNY_CHECKER && program->checker_name != NULL)
+		return program->checker_name;
 	return names[role];
 }
 
@@ -213,7 +215,7 @@ static void ignore_signals(void)
 void roles_run(struct nanny *nanny, struct generation *generation, const struct crew_slot *slot)
 {
 	int status = EX_OK;
-	prctl(PR_SET_NAME, roles_name(slot->role));
+	prctl(PR_SET_NAME, roles_name(nanny->program, slot->role));
 	close_fd(&generation->ready_ends[NANNY_READY_NANNY]);
 	close_fd(&generation->word_ends[NANNY_WORD_NANNY]);
 	log_set_level((enum log_level)generation->values.log_level);

@@ -75,7 +75,7 @@ struct scan_settings {
 	char quarantine[SCAN_MAILBOX_SIZE]; /* address of a mailbox, without <>; "" */
 	bool has_header; /* SCAN_MARK and SCAN_QUARANTINE add their field: the mail is kept for it */
 	unsigned mails;	 /* scanned at a time, in a process */
-	unsigned decoders;	  /* decoder processes at a time, of a process */
+	unsigned decoders;	  /* decoder processes at a time, of a template */
 	unsigned peer_timeout_ms; /* until a peer has its verdict, behind the mail's end */
 	unsigned cpu_ms;	  /* of one decoder process */
 	unsigned decoder_wait_ms; /* for a decoder process to be free */

@@ -30,9 +30,10 @@ struct scan {
 	struct scan_verdict verdict;
 };
 
-int scanner_open(const struct scan_settings *settings, const char *context,
+int scanner_open(const struct scan_settings *settings, const char *context, int ask_fd,
 		 struct scanner **ret_scanner)
 {
+	(void)ask_fd;
 	struct scanner *scanner = calloc(1, sizeof(*scanner));
 	if (scanner == NULL) {
 		log_error(context, "out of memory for the scanner");
@@ -172,4 +173,15 @@ void scan_free(struct scan *scan)
 		return;
 	scan->scanner->scan_count--;
 	free(scan);
+}
+
+int scanner_run_template(const struct scan_settings *settings, const char *context, int ask_fd,
+			 int (*confine)(void *context), void *confine_context)
+{
+	(void)settings;
+	(void)ask_fd;
+	(void)confine;
+	(void)confine_context;
+	log_error(context, "this build has no decoders");
+	return EX_UNAVAILABLE;
 }

@@ -74,15 +74,23 @@ struct scan_verdict {
 };
 
 /*
- * Maps the signatures and forks the template, so it is called before other threads, before the
- * process is confined, and with no descriptor that the template is not to have. settings are
+ * Maps the signatures. ask_fd is that of template.h, borrowed, where a program has one template
+ * for several processes; -1: it is forked here, so that this is called before other threads, before
+ * the process is confined, and with no descriptor that the template is not to have. settings are
  * copied. An exit status; what is wrong is logged.
  */
-int scanner_open(const struct scan_settings *settings, const char *context,
+int scanner_open(const struct scan_settings *settings, const char *context, int ask_fd,
 		 struct scanner **ret_scanner);
+/*
+ * The template of several processes, in one of its own: maps the signatures and serves ask_fd of
+ * template.h. confine may be NULL, and is called when all that is outside has been opened. An exit
+ * status.
+ */
+int scanner_run_template(const struct scan_settings *settings, const char *context, int ask_fd,
+			 int (*confine)(void *context), void *confine_context);
 /* Takes NULL. No scan is left. */
 void scanner_close(struct scanner *scanner);
-/* The template's, to be watched or named in a test. */
+/* The template's, to be watched or named in a test; 0 of one that is shared. */
 pid_t scanner_template(const struct scanner *scanner);
 /* Signatures anew when their file is another: scans that have begun end with the old ones. */
 void scanner_refresh(struct scanner *scanner);

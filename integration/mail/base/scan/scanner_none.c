@@ -9,9 +9,10 @@
 
 #include "lib/common/log.h"
 
-int scanner_open(const struct scan_settings *settings, const char *context,
+int scanner_open(const struct scan_settings *settings, const char *context, int ask_fd,
 		 struct scanner **ret_scanner)
 {
+	(void)ask_fd;
 	(void)settings;
 	*ret_scanner = NULL;
 	log_error(context, "this build has no scanner, as it lacks Vectorscan or libarchive");
@@ -62,4 +63,15 @@ const struct scan_verdict *scan_verdict(const struct scan *scan)
 void scan_free(struct scan *scan)
 {
 	(void)scan;
+}
+
+int scanner_run_template(const struct scan_settings *settings, const char *context, int ask_fd,
+			 int (*confine)(void *context), void *confine_context)
+{
+	(void)settings;
+	(void)ask_fd;
+	(void)confine;
+	(void)confine_context;
+	log_error(context, "this build has no decoders");
+	return EX_UNAVAILABLE;
 }

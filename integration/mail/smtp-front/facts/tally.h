@@ -79,6 +79,8 @@ extern "C" {
 	X(TALLY_WORKER_RESTARTS, "worker-restarts", "Workers that died and were begun again.")     \
 	X(TALLY_KEYHOLDER_RESTARTS, "keyholder-restarts",                                          \
 	  "Key processes that died and were begun again.")                                         \
+	X(TALLY_TEMPLATE_RESTARTS, "decoders-restarts",                                            \
+	  "Templates of decoder processes that died and were begun again.")                        \
 	X(TALLY_RELOADS, "reloads", "Configurations that SIGHUP has put to use.")                  \
 	X(TALLY_RELOADS_REFUSED, "reloads-refused", "Configurations that SIGHUP found bad.")
 

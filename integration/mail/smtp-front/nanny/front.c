@@ -5,10 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "integration/mail/smtp-front/edge/smtp_edge.h"
 #include "integration/mail/smtp-front/facts/tally.h"
 #include "integration/mail/base/nanny/nanny.h"
+#include "integration/mail/base/scan/scanner.h"
+#include "integration/mail/base/scan/template.h"
 #include "integration/mail/smtp-front/nanny/precheck.h"
 #include "integration/mail/smtp-front/recipients/hopstate.h"
 #include "integration/mail/smtp-front/sinks/delivered.h"
@@ -21,6 +24,8 @@ static const char context[] = "smtp-front";
 struct shared {
 	struct hopstate *hop;
 	struct delivered *delivered; /* NULL without LMTP */
+	/* Of the scanner; without one it is never asked. */
+	int template_ends[TEMPLATE_ENDS];
 };
 
 /* ---- the configuration ---- */
@@ -49,6 +54,7 @@ static struct nanny_values values_of(const void *own)
 	return (struct nanny_values){
 		.listeners = { front->places, front->place_count, front->edges },
 		.workers = front->workers,
+		.checkers = setup->scan.is_on,
 		.certificate_count = setup->tls.certificate_count,
 		.chains = setup->tls.chains,
 		.sessions_max = front->sessions_max,
@@ -62,7 +68,7 @@ static struct nanny_values values_of(const void *own)
 /* A next hop, or an edge's call-forward, that is a path is outside of any other root. */
 static bool needs_paths(const struct setup *setup, unsigned role)
 {
-	if (role == NANNY_KEYHOLDER)
+	if (role == NANNY_KEYHOLDER || role == NANNY_CHECKER)
 		return false;
 	if (role == NANNY_WORKER && setup->sink.to.text[0] == '/')
 		return true;
@@ -77,12 +83,14 @@ struct confine_rights front_rights(const void *own, unsigned role)
 	const struct owner *const owners[NANNY_ROLES] = {
 		[NANNY_KEYHOLDER] = &front->key_owner,
 		[NANNY_EDGE] = &front->edge_owner,
+		[NANNY_CHECKER] = &front->worker_owner,
 		[NANNY_WORKER] = &front->worker_owner,
 	};
 	return (struct confine_rights){
 		.owner = owners[role],
 		.root = needs_paths(setup, role) ? "" : front->chroot,
-		.has_network = role != NANNY_KEYHOLDER,
+		.has_network = role == NANNY_EDGE || role == NANNY_WORKER,
+		.has_children = role == NANNY_CHECKER,
 		.has_memory = role == NANNY_WORKER &&
 			      (setup->sink.kind == SETUP_SINK_STORE || setup->scan.is_on),
 		.has_files = role == NANNY_WORKER && setup->sink.kind == SETUP_SINK_MAILDIR,
@@ -118,9 +126,13 @@ static int share(const void *own, void **ret_shared)
 	const struct setup *setup = own;
 	struct shared *shared = calloc(1, sizeof(*shared));
 	*ret_shared = shared;
+	if (shared != NULL)
+		shared->template_ends[TEMPLATE_ASK] = shared->template_ends[TEMPLATE_OWN] = -1;
 	int ret = shared == NULL ? -ENOMEM : hopstate_open(&shared->hop);
 	if (ret == 0 && setup->sink.kind == SETUP_SINK_LMTP)
 		ret = open_delivered(setup->sink.delivered, &shared->delivered);
+	if (ret == 0 && setup->scan.is_on)
+		ret = template_pair(shared->template_ends);
 	return ret;
 }
 
@@ -131,6 +143,10 @@ static void unshare_all(void *own)
 		return;
 	hopstate_close(shared->hop);
 	delivered_close(shared->delivered);
+	for (unsigned i = 0; i < TEMPLATE_ENDS; i++) {
+		if (shared->template_ends[i] >= 0)
+			(void)close(shared->template_ends[i]);
+	}
 	free(shared);
 }
 
@@ -163,6 +179,16 @@ static int run_edge(const struct nanny_child *child)
 	return smtp_edge_run(&start);
 }
 
+/* What workers ask for a process that decodes the archives of a mail. */
+static int run_template(const struct nanny_child *child)
+{
+	const struct setup *setup = child->setup;
+	struct shared *shared = child->shared;
+	(void)close(shared->template_ends[TEMPLATE_ASK]);
+	return scanner_run_template(&setup->scan, context, shared->template_ends[TEMPLATE_OWN],
+				    child->confine, child->context);
+}
+
 static int run_worker(const struct nanny_child *child)
 {
 	const struct shared *shared = child->shared;
@@ -171,6 +197,7 @@ static int run_worker(const struct nanny_child *child)
 		.queue_fd = child->queue_fd,
 		.hop = shared->hop,
 		.delivered = shared->delivered,
+		.ask_fd = shared->template_ends[TEMPLATE_ASK],
 		.counters = block_of(child),
 		.scoreboard = child->scoreboard,
 		.process = child->process,
@@ -187,8 +214,11 @@ static int run_worker(const struct nanny_child *child)
 static void count(void *own, unsigned event)
 {
 	static const enum tally_number numbers[NANNY_EVENTS] = {
-		[NANNY_KEYHOLDER] = TALLY_KEYHOLDER_RESTARTS,	[NANNY_EDGE] = TALLY_EDGE_RESTARTS,
-		[NANNY_WORKER] = TALLY_WORKER_RESTARTS,		[NANNY_RELOADED] = TALLY_RELOADS,
+		[NANNY_KEYHOLDER] = TALLY_KEYHOLDER_RESTARTS,
+		[NANNY_EDGE] = TALLY_EDGE_RESTARTS,
+		[NANNY_CHECKER] = TALLY_TEMPLATE_RESTARTS,
+		[NANNY_WORKER] = TALLY_WORKER_RESTARTS,
+		[NANNY_RELOADED] = TALLY_RELOADS,
 		[NANNY_RELOAD_REFUSED] = TALLY_RELOADS_REFUSED,
 	};
 	bank_add(bank_block(own, 0), numbers[event], 1);
@@ -228,6 +258,8 @@ int front_run(struct setup *setup, const char *config_path)
 		.prepare = prepare,
 		.share = share,
 		.unshare = unshare_all,
+		.checker_name = "decoders",
+		.run_checker = run_template,
 		.run_edge = run_edge,
 		.run_worker = run_worker,
 		.count = count,

@@ -83,7 +83,8 @@ static int open_parts(struct worker *worker)
 		return EX_NOINPUT;
 	}
 	if (setup->scan.is_on) {
-		ret = scanner_open(&setup->scan, context, &worker->parts.scanner);
+		ret = scanner_open(&setup->scan, context, worker->start->ask_fd,
+				   &worker->parts.scanner);
 		if (ret != EX_OK)
 			return ret;
 	}

@@ -35,6 +35,7 @@ struct worker_start {
 	size_t process;		       /* the worker's own, of the scoreboard */
 	struct hopstate *hop;	       /* of all workers; may be NULL */
 	struct delivered *delivered;   /* the same */
+	int ask_fd;		       /* of the scanner's template; -1: mails are not scanned */
 	unsigned index;		       /* of the worker: 0, 1, ... */
 	/*
 	 * Called when all that is outside has been opened: gives up root and system calls. 0, or an

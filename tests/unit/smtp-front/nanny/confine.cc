@@ -108,6 +108,20 @@ TEST_CASE("no process of smtp-front can make another", "[front][confine]")
 	CHECK(is_exit(run_as(role, SETUP_SINK_SMTP, try_fork), ENOSYS));
 }
 
+TEST_CASE("the template of decoders makes processes, and no socket", "[front][confine]")
+{
+	if (lacks_filter())
+		return;
+	CHECK(is_exit(run_as(NANNY_CHECKER, SETUP_SINK_SMTP, try_fork), 0));
+	CHECK(is_exit(run_as(NANNY_CHECKER, SETUP_SINK_SMTP, [] { return try_socket(AF_INET6); }),
+		      ENOSYS));
+	CHECK(is_exit(run_as(NANNY_CHECKER, SETUP_SINK_SMTP, [] { return try_open(O_RDONLY); }),
+		      ENOSYS));
+	const int status = run_as(NANNY_CHECKER, SETUP_SINK_SMTP, try_execute);
+	REQUIRE(WIFSIGNALED(status));
+	CHECK(WTERMSIG(status) == SIGSYS);
+}
+
 TEST_CASE("the keyholder makes no socket and opens no file; the others do", "[front][confine]")
 {
 	if (lacks_filter())
