@@ -55,7 +55,7 @@ ROWS = {
     # What a file is, by its bytes.
     "lib/content": Row(GPL),
     # A mail as it flows: no I/O, no clock, no memory of its own.
-    "lib/mstream": Row(GPL, project=("lib/format", "lib/wire", "lib/content")),
+    "lib/mstream": Row(GPL, project=("lib/format", "lib/wire", "lib/content"), external_of={"yenc": ("z",)}),
     # Signatures in ClamAV's formats, against bytes that flow by.
     "lib/match": Row(GPL, project=("lib/content",), external=("hs", "crypto")),
     # Compressed files and archives, as their bytes flow by.

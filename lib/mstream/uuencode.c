@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/mstream/uuencode.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "lib/mstream/mstream.h"
+
+#define LINE64_MAX 320
+
+static bool is_blank(uint8_t byte)
+{
+	return byte == ' ' || byte == '\t';
+}
+
+static size_t skip_blanks(const uint8_t *line, size_t size, size_t at)
+{
+	while (at < size && is_blank(line[at]))
+		at++;
+	return at;
+}
+
+static bool has_word(const uint8_t *line, size_t size, size_t at, const char *word)
+{
+	const size_t word_size = strlen(word);
+	return size - at >= word_size && strncasecmp((const char *)line + at, word, word_size) == 0;
+}
+
+/* Blanks at its end are not a name's. */
+static void copy_name(const uint8_t *name, size_t size, char *ret_name)
+{
+	while (size > 0 && is_blank(name[size - 1]))
+		size--;
+	if (size > MSTREAM_NAME_SIZE - 1)
+		size = MSTREAM_NAME_SIZE - 1;
+	if (size > 0)
+		memcpy(ret_name, name, size);
+	ret_name[size] = '\0';
+}
+
+/*
+ * The mode has three or four digits. Where it is missing and two blanks are there, some clients
+ * take what follows for a name.
+ */
+enum uuencode_form uuencode_begins(const uint8_t *line, size_t size, char *ret_name)
+{
+	const bool is_base64 = has_word(line, size, 0, "begin-base64");
+	const size_t word_size = is_base64 ? strlen("begin-base64") : strlen("begin");
+	if (!is_base64 && !has_word(line, size, 0, "begin"))
+		return UUENCODE_NONE;
+	const size_t mode_at = skip_blanks(line, size, word_size);
+	size_t mode_end = mode_at;
+	while (mode_end < size && line[mode_end] >= '0' && line[mode_end] <= '7')
+		mode_end++;
+	const size_t name_at = skip_blanks(line, size, mode_end);
+	const bool has_mode = mode_at > word_size && mode_end - mode_at >= 3 &&
+			      mode_end - mode_at <= 4 && (name_at > mode_end || name_at == size);
+	const bool has_gap = mode_at >= word_size + 2 && mode_at < size;
+	if (!has_mode && !has_gap)
+		return UUENCODE_NONE;
+	const size_t begin = has_mode ? name_at : mode_at;
+	copy_name(line + begin, size - begin, ret_name);
+	return is_base64 ? UUENCODE_BASE64 : UUENCODE_CLASSIC;
+}
+
+static bool is_end(const uint8_t *line, size_t size)
+{
+	return size >= 3 && has_word(line, size, 0, "end") && skip_blanks(line, size, 3) == size;
+}
+
+/* Six bits of a character; of one that is missing, as a blank was lost, none. */
+static uint32_t get_sextet(const uint8_t *line, size_t size, size_t at, bool *is_odd)
+{
+	if (at >= size)
+		return 0;
+	if (line[at] < ' ' || line[at] > '`')
+		*is_odd = true;
+	return (uint32_t)(line[at] - ' ') & 077;
+}
+
+/* A character behind the data may be a checksum. */
+static bool is_too_long(const uint8_t *line, size_t size, size_t needed)
+{
+	while (size > 0 && is_blank(line[size - 1]))
+		size--;
+	return size > needed + 2;
+}
+
+void uuencode_take(const uint8_t *line, size_t size, struct uuencode_line *ret_line)
+{
+	bool is_odd = false;
+	ret_line->size = 0;
+	ret_line->is_odd = false;
+	ret_line->kind = size == 0	      ? UUENCODE_BLANK
+			 : is_end(line, size) ? UUENCODE_END
+					      : UUENCODE_DATA;
+	if (ret_line->kind != UUENCODE_DATA)
+		return;
+	const size_t count = get_sextet(line, size, 0, &is_odd);
+	if (count == 0)
+		ret_line->kind =
+			skip_blanks(line, size, 0) < size ? UUENCODE_EMPTY : UUENCODE_BLANK;
+	size_t at = 1;
+	for (; ret_line->size < count; at += 4) {
+		uint32_t group = 0;
+		for (size_t i = 0; i < 4; i++)
+			group = group << 6 | get_sextet(line, size, at + i, &is_odd);
+		for (unsigned i = 0; i < 3 && ret_line->size < count; i++)
+			ret_line->bytes[ret_line->size++] = (uint8_t)(group >> (16 - 8 * i));
+	}
+	ret_line->is_odd = is_odd || is_too_long(line, size, at);
+}
+
+/* -1 for what is no character of base64 (RFC 4648 4). */
+static int get_digit64(uint8_t byte)
+{
+	if (byte >= 'A' && byte <= 'Z')
+		return byte - 'A';
+	if (byte >= 'a' && byte <= 'z')
+		return byte - 'a' + 26;
+	if (byte >= '0' && byte <= '9')
+		return byte - '0' + 52;
+	return byte == '+' ? 62 : byte == '/' ? 63 : -1;
+}
+
+void uuencode_take64(const uint8_t *line, size_t size, struct uuencode_line *ret_line)
+{
+	uint32_t group = 0;
+	unsigned bits = 0;
+	ret_line->size = 0;
+	ret_line->is_odd = size > LINE64_MAX;
+	ret_line->kind = size == 0					? UUENCODE_BLANK
+			 : size >= 4 && has_word(line, size, 0, "====") ? UUENCODE_END
+									: UUENCODE_DATA;
+	if (ret_line->kind != UUENCODE_DATA)
+		return;
+	for (size_t i = 0; i < size && i < LINE64_MAX && line[i] != '='; i++) {
+		const int digit = get_digit64(line[i]);
+		if (digit < 0) {
+			ret_line->is_odd = ret_line->is_odd || !is_blank(line[i]);
+			continue;
+		}
+		group = group << 6 | (uint32_t)digit;
+		bits += 6;
+		if (bits >= 8) {
+			bits -= 8;
+			ret_line->bytes[ret_line->size++] = (uint8_t)(group >> bits);
+		}
+	}
+}

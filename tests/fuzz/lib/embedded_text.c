@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+/*
+ * Any text: the files in it are the same in one piece and in pieces.
+ *
+ *     OFFSET  SIZE  DESCRIPTION
+ *        0      1   what the sizes of pieces are made of
+ *        1      .   the text
+ */
+
+#include "lib/mstream/embedded.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/fuzz/filelog.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void push(void *state, const uint8_t *bytes, size_t size, struct filelog *log)
+{
+	embedded_push(state, bytes, size, &filelog_files, log);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct embedded embedded;
+	struct filelog whole = { 0 };
+	struct filelog pieces = { 0 };
+	if (size < 1)
+		return 0;
+	embedded_begin(&embedded);
+	if (size > 1)
+		push(&embedded, data + 1, size - 1, &whole);
+	embedded_end(&embedded, data[0] % 2 == 0, &filelog_files, &whole);
+	embedded_begin(&embedded);
+	filelog_pieces(data + 1, size - 1, data[0], push, &embedded, &pieces);
+	embedded_end(&embedded, data[0] % 2 == 0, &filelog_files, &pieces);
+	filelog_compare(&whole, &pieces, "embedded_text");
+	return 0;
+}

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Files in texts: uuencode, yEnc and BinHex, in pieces of any size.
+#include <string>
+#include <vector>
+
+#include <zlib.h>
+
+#include <catch2/catch.hpp>
+
+#include "lib/mstream/embedded.h"
+#include "tests/unit/mstream/files.hh"
+
+namespace
+{
+
+Files read(const std::string &text, size_t piece, bool is_whole = true)
+{
+	struct embedded embedded;
+	Files files;
+	embedded_begin(&embedded);
+	in_pieces(text, piece, [&](const uint8_t *bytes, size_t size) {
+		embedded_push(&embedded, bytes, size, files_functions(), &files);
+	});
+	embedded_end(&embedded, is_whole, files_functions(), &files);
+	return files;
+}
+
+// The same in all pieces.
+Files read_all(const std::string &text, bool is_whole = true)
+{
+	const Files whole = read(text, text.size() + 1, is_whole);
+	CHECK_FALSE(whole.is_wrong);
+	CHECK_FALSE(whole.is_open);
+	for (const size_t piece : { 1, 2, 3, 5, 7, 64, 1000 }) {
+		const Files files = read(text, piece, is_whole);
+		CHECK_FALSE(files.is_wrong);
+		CHECK(files.all == whole.all);
+		CHECK(files.odd == whole.odd);
+	}
+	return whole;
+}
+
+std::string uu_line(const std::string &bytes, char zero = '`')
+{
+	const auto character = [&](unsigned bits) {
+		return bits == 0 ? zero : static_cast<char>(bits + 32);
+	};
+	std::string line(1, character(static_cast<unsigned>(bytes.size())));
+	for (size_t at = 0; at < bytes.size(); at += 3) {
+		unsigned group = 0;
+		for (size_t i = 0; i < 3; i++)
+			group = group << 8 |
+				(at + i < bytes.size() ? static_cast<uint8_t>(bytes[at + i]) : 0);
+		for (int shift = 18; shift >= 0; shift -= 6)
+			line += character(group >> shift & 63);
+	}
+	return line;
+}
+
+std::string uu_text(const std::string &name, const std::string &bytes, const std::string &eol,
+		    char zero = '`')
+{
+	std::string text = "begin 644 " + name + eol;
+	for (size_t at = 0; at < bytes.size(); at += 45)
+		text += uu_line(bytes.substr(at, 45), zero) + eol;
+	return text + zero + eol + "end" + eol;
+}
+
+std::string yenc_lines(const std::string &bytes, const std::string &eol)
+{
+	std::string text;
+	size_t column = 0;
+	for (const char byte : bytes) {
+		const auto coded = static_cast<uint8_t>(static_cast<uint8_t>(byte) + 42);
+		if (coded == 0 || coded == '\n' || coded == '\r' || coded == '=' ||
+		    (column == 0 && coded == '.'))
+			text += std::string("=") + static_cast<char>(coded + 64);
+		else
+			text += static_cast<char>(coded);
+		if (++column == 128) {
+			text += eol;
+			column = 0;
+		}
+	}
+	return text + (column > 0 ? eol : "");
+}
+
+std::string hex(unsigned long number)
+{
+	char text[32];
+	snprintf(text, sizeof(text), "%08lx", number);
+	return text;
+}
+
+unsigned long crc_of(const std::string &bytes)
+{
+	return crc32(0, reinterpret_cast<const Bytef *>(bytes.data()),
+		     static_cast<uInt>(bytes.size()));
+}
+
+std::string yenc_text(const std::string &name, const std::string &bytes, const std::string &eol)
+{
+	const std::string size = std::to_string(bytes.size());
+	return "=ybegin line=128 size=" + size + " name=" + name + eol + yenc_lines(bytes, eol) +
+	       "=yend size=" + size + " crc32=" + hex(crc_of(bytes)) + eol;
+}
+
+uint16_t binhex_crc(const std::string &bytes)
+{
+	unsigned crc = 0;
+	for (const char byte : bytes) {
+		crc ^= static_cast<unsigned>(static_cast<uint8_t>(byte)) << 8;
+		for (int i = 0; i < 8; i++)
+			crc = (crc & 0x8000) != 0 ? crc << 1 ^ 0x1021 : crc << 1;
+	}
+	return static_cast<uint16_t>(crc);
+}
+
+std::string big_endian(uint64_t number, int size)
+{
+	std::string bytes;
+	for (int i = size - 1; i >= 0; i--)
+		bytes += static_cast<char>(number >> (8 * i));
+	return bytes;
+}
+
+std::string with_crc(const std::string &bytes)
+{
+	return bytes + big_endian(binhex_crc(bytes), 2);
+}
+
+std::string runs(const std::string &bytes)
+{
+	std::string coded;
+	for (size_t at = 0; at < bytes.size();) {
+		size_t end = at + 1;
+		while (end < bytes.size() && end - at < 255 && bytes[end] == bytes[at])
+			end++;
+		coded += bytes[at];
+		if (bytes[at] == '\x90')
+			coded += '\0';
+		if (end - at > 3)
+			coded += std::string("\x90") + static_cast<char>(end - at);
+		at = end - at > 3 ? end : at + 1;
+	}
+	return coded;
+}
+
+std::string sextets(const std::string &bytes, const std::string &eol)
+{
+	static const char alphabet[] =
+		"!\"#$%&'()*+,-012345689@ABCDEFGHIJKLMNPQRSTUVXYZ[`abcdefhijklmpqr";
+	std::string text = ":";
+	unsigned bits = 0;
+	int count = 0;
+	for (const char byte : bytes) {
+		bits = bits << 8 | static_cast<uint8_t>(byte);
+		for (count += 8; count >= 6; count -= 6) {
+			text += alphabet[bits >> (count - 6) & 63];
+			if (text.size() % 66 == 64)
+				text += eol;
+		}
+	}
+	if (count > 0)
+		text += alphabet[bits << (6 - count) & 63];
+	return text + ":" + eol;
+}
+
+const char binhex_says[] = "(This file must be converted with BinHex 4.0)";
+
+std::string binhex_text(const std::string &name, const std::string &data,
+			const std::string &resource, const std::string &eol)
+{
+	const std::string header = std::string(1, static_cast<char>(name.size())) + name +
+				   std::string(1, '\0') + "TEXTttxt" + std::string(2, '\0') +
+				   big_endian(data.size(), 4) + big_endian(resource.size(), 4);
+	return binhex_says + eol + eol +
+	       sextets(runs(with_crc(header) + with_crc(data) + with_crc(resource)), eol);
+}
+
+} // namespace
+
+TEST_CASE("a file in each coding is found between lines of text", "[mstream][embedded]")
+{
+	CHECK(sizeof(struct embedded) < 1024);
+	for (const std::string eol : { "\r\n", "\n", "\r" }) {
+		for (const size_t size : { 0, 1, 2, 3, 44, 45, 46, 127, 128, 129, 5000 }) {
+			const std::string bytes = some_bytes(size);
+			const std::string before =
+				"Dear Tina," + eol + eol + "begin with this:" + eol;
+			const Files files = read_all(before + uu_text("a b.exe", bytes, eol) +
+						     "text" + eol + yenc_text("c.exe", bytes, eol) +
+						     eol + binhex_text("d.exe", bytes, "", eol) +
+						     "end" + eol + uu_text("e", bytes, eol, ' ') +
+						     binhex_text("f", "", bytes, eol));
+			REQUIRE(files.odd.empty());
+			REQUIRE(files.all.size() == (size > 0 ? 6 : 5));
+			CHECK(files.all[0] == File{ MSTREAM_UUENCODE, "a b.exe", bytes, true });
+			CHECK(files.all[1] == File{ MSTREAM_YENC, "c.exe", bytes, true });
+			CHECK(files.all[2] == File{ MSTREAM_BINHEX, "d.exe", bytes, true });
+			CHECK(files.all[3] == File{ MSTREAM_UUENCODE, "e", bytes, true });
+			CHECK(files.all[4] == File{ MSTREAM_BINHEX, "f", "", true });
+			if (size > 0)
+				CHECK(files.all[5] ==
+				      File{ MSTREAM_BINHEX, "f.rsrc", bytes, true });
+		}
+	}
+}
+
+TEST_CASE("a text without a file has none", "[mstream][embedded]")
+{
+	const char *const texts[] = {
+		"",
+		"begin",
+		"begin 644 x",
+		"begin 644 x\n",
+		"begin 644 x\nthis is a sentence of prose, about a file\nend\n",
+		"beginning 644 x\nM\n",
+		"begin 9 x\n#86)C\n",
+		" begin 644 x\n#86)C\n",
+		"=y\n=yend size=1\n=ypart begin=1 end=1\n",
+		"=ybeginning\n",
+		":$f*TEQKPH\n",
+		"(This file must be converted with BinHex 4.0)\n\nsome: text\n",
+		"a begin 644 x\n#86)C\nend\n",
+	};
+	for (const char *text : texts) {
+		INFO(text);
+		const Files files = read_all(text);
+		CHECK(files.all.empty());
+		CHECK(files.odd.empty());
+	}
+}
+
+TEST_CASE("uuencode is read as clients read it", "[mstream][embedded]")
+{
+	const std::string abc = "#86)C\n"; // "abc"
+	const std::vector<File> one = { { MSTREAM_UUENCODE, "x", "abc", true } };
+
+	SECTION("forms of the first line")
+	{
+		for (const char *begin : { "begin 644 x\n", "begin 0644 x\n", "BEGIN 644   x  \n",
+					   "begin\t644\tx\n", "begin  x\n", "begin 644 x\n\n\n" })
+			CHECK(read_all(begin + abc + "`\nend\n").all == one);
+		CHECK(read_all("begin 644\n" + abc + "end\n").all[0].name.empty());
+	}
+	SECTION("forms of lines")
+	{
+		// A checksum behind it, a group that is not filled, blanks that were lost.
+		CHECK(read_all("begin 644 x\n#86)CA\n`\nend\n").all == one);
+		CHECK(read_all("begin 644 x\n\"86(\n!8P  \n`\nend").all == one);
+		const Files zeros = read_all("begin 644 x\n&86)C\n`\nend\n");
+		CHECK(zeros.all[0].bytes == std::string("abc\0\0\0", 6));
+		CHECK(zeros.odd.empty());
+	}
+	SECTION("ends")
+	{
+		CHECK(read_all("begin 644 x\n" + abc + "end\n").all == one);
+		CHECK(read_all("begin 644 x\n" + abc + "`\nEND  \n").all == one);
+		const Files open = read_all("begin 644 x\n" + abc);
+		REQUIRE(open.all.size() == 1);
+		CHECK(open.all[0] == File{ MSTREAM_UUENCODE, "x", "abc", false });
+		CHECK(open.odd == std::vector<enum mstream_oddity>{ MSTREAM_NO_END });
+		CHECK(read_all("begin 644 x\n" + abc, false).odd.empty());
+		CHECK(read_all("begin 644 x\n" + abc, false).all == open.all);
+		// The end that is missing, and another file.
+		const Files two = read_all("begin 644 x\n" + abc + "begin 600 y\n" + abc + "end\n");
+		REQUIRE(two.all.size() == 2);
+		CHECK_FALSE(two.all[0].is_whole);
+		CHECK(two.all[1] == File{ MSTREAM_UUENCODE, "y", "abc", true });
+		// Lines behind the line of no bytes.
+		const Files more = read_all("begin 644 x\n" + abc + "`\n" + abc + "end\n");
+		REQUIRE(more.all.size() == 1);
+		CHECK(more.all[0].bytes == "abcabc");
+		CHECK(more.odd == std::vector<enum mstream_oddity>{ MSTREAM_BAD_CODING });
+		CHECK(read_all("begin 644 x\n" + abc + "`\nbegin 644 y\n" + abc + "end\n")
+			      .all.size() == 2);
+	}
+	SECTION("what is wrong is said once, and read")
+	{
+		const Files files = read_all("begin 644 x\n" + abc + "#86)c\n#86)\x80\nend\n");
+		REQUIRE(files.all.size() == 1);
+		CHECK(files.all[0].bytes.size() == 9);
+		CHECK(files.odd == std::vector<enum mstream_oddity>{ MSTREAM_BAD_CODING });
+	}
+	SECTION("names and lines that are long are cut")
+	{
+		const std::string name(1000, 'n');
+		const Files files =
+			read_all("begin 644 " + name + "\n" + abc + "end\n" +
+				 std::string(100000, 'b') + "\n" + uu_text("z", "1", "\n"));
+		REQUIRE(files.all.size() == 2);
+		CHECK(files.all[0].name == std::string(MSTREAM_NAME_SIZE - 1, 'n'));
+		CHECK(files.all[1].name == "z");
+	}
+	SECTION("base64")
+	{
+		const Files files = read_all("begin-base64 644 x\nYWJj\nZGVmZw==\n\n====\ntext\n");
+		REQUIRE(files.all.size() == 1);
+		CHECK(files.all[0] == File{ MSTREAM_UUENCODE, "x", "abcdefg", true });
+		CHECK(files.odd.empty());
+		const Files odd = read_all("begin-base64 644 x\nY?WJj\n");
+		CHECK(odd.all[0].bytes == "abc");
+		CHECK(odd.odd ==
+		      std::vector<enum mstream_oddity>{ MSTREAM_BAD_CODING, MSTREAM_NO_END });
+	}
+}
+
+TEST_CASE("yEnc is compared with what it says", "[mstream][embedded]")
+{
+	const std::string begin = "=ybegin line=128 size=3 name=a name=b.exe \r\n";
+	const std::string abc = yenc_lines("abc", "\r\n");
+	const std::vector<enum mstream_oddity> bad = { MSTREAM_BAD_CODING };
+
+	CHECK(read_all(begin + abc + "=yend size=3 crc32=352441c2\r\n").odd.empty());
+	CHECK(read_all(begin + abc + "=yend size=3 crc32=352441C2").odd.empty());
+	CHECK(read_all(begin + abc + "=yend size=3\r\n").odd.empty());
+	CHECK(read_all(begin + abc + "=yend\r\n").all[0] ==
+	      File{ MSTREAM_YENC, "a name=b.exe", "abc", true });
+	CHECK(read_all(begin + abc + "=yend size=4\r\n").odd == bad);
+	CHECK(read_all(begin + abc + abc + "=yend\r\n").odd == bad);
+	CHECK(read_all(begin + abc + "=yend size=3 crc32=352441c3\r\n").odd == bad);
+	CHECK(read_all(begin + abc + "=ywhat\r\n=yend size=3\r\n").odd == bad);
+	CHECK(read_all(begin + abc + "=\r\n=yend size=3\r\n").odd == bad);
+
+	// The second part of two.
+	const std::string part =
+		"=ybegin part=2 line=128 size=100 name=x\n=ypart begin=98 end=100\n";
+	CHECK(read_all(part + abc + "=yend size=3 part=2 pcrc32=352441c2 crc32=1\n").odd.empty());
+	CHECK(read_all(part + abc + "=yend size=3 part=2 pcrc32=1\n").odd == bad);
+	CHECK(read_all(part + "=yend size=3\n").odd == bad);
+
+	const Files open = read_all(begin + abc + begin + abc + "=yend size=3\n");
+	REQUIRE(open.all.size() == 2);
+	CHECK_FALSE(open.all[0].is_whole);
+	CHECK(open.all[1].is_whole);
+	CHECK(open.all[1].name == "a name=b.exe");
+	CHECK(open.odd == std::vector<enum mstream_oddity>{ MSTREAM_NO_END });
+	CHECK(read_all(begin + abc).odd == std::vector<enum mstream_oddity>{ MSTREAM_NO_END });
+	CHECK(read_all(begin + abc, false).odd.empty());
+	// A line begins with an escape that is no command.
+	CHECK(read_all(begin + "=}bc\n=yend\n").all[0].bytes.size() == 3);
+}
+
+TEST_CASE("BinHex is compared with its checksums", "[mstream][embedded]")
+{
+	const std::vector<enum mstream_oddity> bad = { MSTREAM_BAD_CODING };
+	const std::string whole = binhex_text("a.exe", "data data", "fork", "\n");
+	const Files files = read_all(whole);
+	REQUIRE(files.all.size() == 2);
+	CHECK(files.all[0] == File{ MSTREAM_BINHEX, "a.exe", "data data", true });
+	CHECK(files.all[1] == File{ MSTREAM_BINHEX, "a.exe.rsrc", "fork", true });
+
+	// Cut anywhere, nothing is lost that was there, and it is not whole.
+	const size_t begin = whole.find(':');
+	for (size_t size = begin + 1; size + 3 < whole.size(); size++) {
+		const Files cut = read_all(whole.substr(0, size));
+		CHECK(cut.odd.back() == MSTREAM_NO_END);
+		CHECK(read_all(whole.substr(0, size), false).odd.empty());
+	}
+	// Any character that is another.
+	for (size_t at = begin + 10; at + 3 < whole.size(); at++) {
+		if (whole[at] == '\n')
+			continue;
+		std::string changed = whole;
+		changed[at] = changed[at] == 'A' ? 'B' : 'A';
+		CHECK_FALSE(read_all(changed).odd.empty());
+	}
+	std::string foreign = whole;
+	foreign.insert(begin + 20, "~");
+	CHECK(read_all(foreign).odd == bad);
+	CHECK(read_all(foreign).all == files.all);
+
+	// A name of no bytes, and one that is too long.
+	CHECK(read_all(std::string(binhex_says) + "\n:!!!!:\n").all.empty());
+	CHECK(read_all(std::string(binhex_says) + "\n:rrrr:\n" + uu_text("x", "1", "\n"))
+		      .all.size() == 1);
+	// Its end comes again as a text.
+	CHECK(read_all(whole + whole).all.size() == 4);
+}
