@@ -207,8 +207,8 @@ size_t binhex_push(struct binhex *binhex, const uint8_t *bytes, size_t size, str
 	return at;
 }
 
-bool binhex_end(struct binhex *binhex, struct outflow *out)
+bool binhex_end(struct binhex *binhex, bool is_text_whole, struct outflow *out)
 {
-	end_fork(binhex, false, out);
+	end_fork(binhex, is_text_whole, out);
 	return binhex->is_complete;
 }

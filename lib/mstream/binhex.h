@@ -10,7 +10,7 @@
  *     binhex_begin(&binhex);
  *     while (!binhex.is_done && size > 0)
  *             ... binhex_push(&binhex, bytes, size, &out) ...
- *     binhex_end(&binhex, &out);
+ *     binhex_end(&binhex, true, &out);
  *
  * The data fork is the file NAME, also without a byte; the resource fork is NAME.rsrc, when it has
  * bytes. is_odd is set for a character that there is none, a header that cannot be, and a checksum
@@ -48,8 +48,8 @@ struct binhex {
 void binhex_begin(struct binhex *ret_binhex);
 /* How many of the bytes were used: all, until .is_done. */
 size_t binhex_push(struct binhex *binhex, const uint8_t *bytes, size_t size, struct outflow *out);
-/* The text has ended, or .is_done. True when all of the file was there. */
-bool binhex_end(struct binhex *binhex, struct outflow *out);
+/* .is_done, or the text has ended, whole or cut. True when all of the file was there. */
+bool binhex_end(struct binhex *binhex, bool is_text_whole, struct outflow *out);
 
 #ifdef __cplusplus
 }

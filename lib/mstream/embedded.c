@@ -59,7 +59,7 @@ static void end_file(struct flow *flow, bool is_whole)
 static void end_open(struct flow *flow)
 {
 	flow->out.files->odd(flow->out.context, MSTREAM_NO_END);
-	end_file(flow, false);
+	end_file(flow, true);
 }
 
 /* ---- lines of a text ---- */
@@ -273,11 +273,11 @@ static void push_yenc(struct flow *flow)
 	end_yenc(flow);
 }
 
-/* is_text_whole: when it is not all there, it is the file's own fault. */
 static void end_binhex(struct flow *flow, bool is_text_whole)
 {
 	struct embedded *embedded = flow->embedded;
-	if (!binhex_end(&embedded->of.binhex, &flow->out) && is_text_whole)
+	const bool is_complete = binhex_end(&embedded->of.binhex, is_text_whole, &flow->out);
+	if (!is_complete && is_text_whole)
 		flow->out.files->odd(flow->out.context, MSTREAM_NO_END);
 	if (embedded->of.binhex.is_odd)
 		say_odd(flow);
@@ -336,6 +336,8 @@ void embedded_end(struct embedded *embedded, bool is_whole, const struct mstream
 	}
 	if (embedded->mode == MODE_BINHEX)
 		end_binhex(&flow, is_whole);
+	else if (embedded->mode == MODE_CLASSIC_END)
+		end_file(&flow, is_whole);
 	else if (embedded->mode >= MODE_CLASSIC && is_whole)
 		end_open(&flow);
 	else if (embedded->mode >= MODE_CLASSIC)

@@ -30,7 +30,10 @@ struct mstream_files {
 	void (*begin)(void *context, enum mstream_coding coding, const char *name);
 	/* size > 0. */
 	void (*data)(void *context, const uint8_t *bytes, size_t size);
-	/* is_whole: its end was there. */
+	/*
+	 * is_whole: it was not cut with the mail. A file without its end is odd, and whole: its bytes
+	 * are those that a client gets.
+	 */
 	void (*end)(void *context, bool is_whole);
 	/* Also while no file is open. */
 	void (*odd)(void *context, enum mstream_oddity oddity);

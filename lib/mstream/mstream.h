@@ -83,7 +83,10 @@ struct mstream_events {
 	void *(*begin)(void *context, const struct mstream_part *part);
 	/* size > 0, and not more than was pushed and MSTREAM_PENDING. */
 	void (*data)(void *context, void *part, const uint8_t *bytes, size_t size);
-	/* is_whole: its end was there. Once for each begin that was not NULL. */
+	/*
+	 * Once for each begin that was not NULL. is_whole: the mail was not cut in it; a part without
+	 * its end is whole, and odd, as a client shows all that is there of it.
+	 */
 	void (*end)(void *context, void *part, bool is_whole);
 	void (*odd)(void *context, enum mstream_oddity oddity, const char *position);
 };

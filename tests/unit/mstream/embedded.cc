@@ -259,14 +259,17 @@ TEST_CASE("uuencode is read as clients read it", "[mstream][embedded]")
 		CHECK(read_all("begin 644 x\n" + abc + "`\nEND  \n").all == one);
 		const Files open = read_all("begin 644 x\n" + abc);
 		REQUIRE(open.all.size() == 1);
-		CHECK(open.all[0] == File{ MSTREAM_UUENCODE, "x", "abc", false });
+		CHECK(open.all[0] == File{ MSTREAM_UUENCODE, "x", "abc", true });
 		CHECK(open.odd == std::vector<enum mstream_oddity>{ MSTREAM_NO_END });
 		CHECK(read_all("begin 644 x\n" + abc, false).odd.empty());
-		CHECK(read_all("begin 644 x\n" + abc, false).all == open.all);
+		CHECK_FALSE(read_all("begin 644 x\n" + abc, false).all[0].is_whole);
+		// The line of no bytes is an end, too.
+		CHECK(read_all("begin 644 x\n" + abc + "`\n").all == open.all);
+		CHECK(read_all("begin 644 x\n" + abc + "`\n").odd.empty());
 		// The end that is missing, and another file.
 		const Files two = read_all("begin 644 x\n" + abc + "begin 600 y\n" + abc + "end\n");
 		REQUIRE(two.all.size() == 2);
-		CHECK_FALSE(two.all[0].is_whole);
+		CHECK(two.odd == std::vector<enum mstream_oddity>{ MSTREAM_NO_END });
 		CHECK(two.all[1] == File{ MSTREAM_UUENCODE, "y", "abc", true });
 		// Lines behind the line of no bytes.
 		const Files more = read_all("begin 644 x\n" + abc + "`\n" + abc + "end\n");
@@ -332,7 +335,7 @@ TEST_CASE("yEnc is compared with what it says", "[mstream][embedded]")
 
 	const Files open = read_all(begin + abc + begin + abc + "=yend size=3\n");
 	REQUIRE(open.all.size() == 2);
-	CHECK_FALSE(open.all[0].is_whole);
+	CHECK(open.all[0].is_whole);
 	CHECK(open.all[1].is_whole);
 	CHECK(open.all[1].name == "a name=b.exe");
 	CHECK(open.odd == std::vector<enum mstream_oddity>{ MSTREAM_NO_END });
