@@ -52,16 +52,16 @@ enum unpack_flaw {
 
 /* What one mail may still make of its bytes. A plain value, shared by all that is in the mail. */
 struct unpack_budget {
-	uint64_t total_left;  /* bytes that come out, in all */
-	uint64_t ratio;	      /* of what comes out to what went in, for one object... */
-	uint64_t ratio_from;  /* ...as soon as so many bytes have come out */
-	uint64_t spool_left;  /* bytes */
+	uint64_t total_left; /* bytes that come out, in all */
+	uint64_t ratio;	     /* of what comes out to what went in, for one object... */
+	uint64_t ratio_from; /* ...as soon as so many bytes have come out */
+	uint64_t spool_left; /* bytes */
 	unsigned members_left;
 };
+/* In the order above, for C++ as well. */
 #define UNPACK_BUDGET                                                                              \
 	{                                                                                          \
-		.total_left = 256 << 20, .ratio = 200, .ratio_from = 1 << 20,                      \
-		.spool_left = 32 << 20, .members_left = 10000                                      \
+		256 << 20, 200, 1 << 20, 32 << 20, 10000                                           \
 	}
 
 struct unpack_events {

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * unpack_rows.h - the table of formats, and what their decoders share.
+ *
+ * Flow: unpack.c: a piece of an object -> the row's push(), or into a spool and from there, at the
+ *       end, to the row's whole() or opened() -> unpack_open(), unpack_give(), unpack_close(),
+ *       unpack_tell() -> the budget is looked at -> the caller's events.
+ *
+ *     static void zip_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
+ *
+ *     { .kind = CONTENT_ZIP, .name = "zip", .place = UNPACK_HERE, .memory = UNPACK_HERE_MEMORY,
+ *       .begin = unpack_zip_begin, .push = unpack_zip_push, .end = unpack_zip_end },
+ *
+ * A row streams, and has begin, push and end, or is spooled, and has one of opened and whole. Only
+ * for lib/unpack: what others may use is in unpack.h.
+ *
+ * Limits are met at places that do not depend on how the input is cut: the total at its byte, the
+ * ratio where unpack_is_dense() is asked, which is at fixed offsets of the input or of the output.
+ */
+
+#include "lib/unpack/unpack.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define UNPACK_PIECE (16 * 1024) /* no data event has more */
+
+struct unpack_row {
+	enum content_kind kind;
+	const char *name;
+	enum unpack_place place;
+	bool is_spooled;
+	size_t memory;
+	/*
+	 * unpack->state has state_size bytes, zeroed, aligned as of malloc(). 0 or -ENOMEM, behind
+	 * which there is nothing to free.
+	 */
+	size_t state_size;
+	int (*begin)(struct unpack *unpack);
+	/* Not called when unpack->is_over; may be called with a size of 0. */
+	void (*push)(struct unpack *unpack, const uint8_t *bytes, size_t size);
+	/* Also when unpack->is_over. Frees what begin() took; a member that is open is closed behind it. */
+	void (*end)(struct unpack *unpack, bool is_whole);
+	/* Spooled: all bytes of a whole object. It keeps to the budget by the functions below. */
+	void (*opened)(struct unpack *unpack, const uint8_t *bytes, size_t size);
+	/* The same for a decoder that knows nothing of struct unpack, and keeps to the budget itself. */
+	void (*whole)(const uint8_t *bytes, size_t size, struct unpack_budget *budget,
+		      const struct unpack_events *events, void *context);
+};
+
+/* Where one object is. */
+struct unpack {
+	const struct unpack_row *row;
+	struct unpack_budget *budget;
+	const struct unpack_events *events;
+	void *context;
+	void *state; /* the row's */
+	uint64_t in; /* how far the decoder is in the object: the row's to count */
+	uint64_t out;
+	bool is_over;	/* no more is looked at */
+	bool is_silent; /* the object was cut elsewhere: its flaws are that cut's */
+	bool is_open;	/* a member is */
+	void *member;	/* NULL: not wanted */
+	char name[UNPACK_NAME_SIZE];
+	uint8_t *spool;
+	size_t spool_size;
+	size_t spool_room;
+};
+
+/* The rows of a kind that has none here: NULL. */
+const struct unpack_row *unpack_row_of(enum content_kind kind);
+
+/* A member begins; its name is as shown. false: there are too many, and it is over. */
+bool unpack_open(struct unpack *unpack, const char *name);
+/* Bytes of the member that is open. false: it is over. */
+bool unpack_give(struct unpack *unpack, const uint8_t *bytes, size_t size);
+void unpack_close(struct unpack *unpack, bool is_whole);
+/* What counts as a member and has no bytes. false as above. */
+bool unpack_count(struct unpack *unpack);
+/* Of the member that is open, or of the object. */
+void unpack_tell(struct unpack *unpack, enum unpack_flaw flaw);
+void unpack_tell_of(struct unpack *unpack, enum unpack_flaw flaw, const char *name);
+/* The same, and the end of all: the member that is open is closed. */
+void unpack_stop(struct unpack *unpack, enum unpack_flaw flaw);
+/* As many bytes out of so many in are too many. more: that came out and were not given yet. */
+bool unpack_is_dense(const struct unpack *unpack, uint64_t more);
+
+/* unpack_zlib.c, unpack_zip.c. No state of theirs is larger. */
+#define UNPACK_HERE_STATE (62 * 1024)
+int unpack_gzip_begin(struct unpack *unpack);
+int unpack_zlib_begin(struct unpack *unpack);
+void unpack_zlib_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
+void unpack_zlib_end(struct unpack *unpack, bool is_whole);
+int unpack_zip_begin(struct unpack *unpack);
+void unpack_zip_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
+void unpack_zip_end(struct unpack *unpack, bool is_whole);
+
+#ifdef __cplusplus
+}
+#endif

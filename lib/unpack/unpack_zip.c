@@ -1,0 +1,758 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+/*
+ * unpack_zip.c - zip (APPNOTE.TXT 6.3), by its local headers.
+ *
+ *     local header, data, descriptor; ... central directory, its end
+ *
+ * Most readers open a zip by its directory, some by its local headers, and it may say two things.
+ * Here each local header is a member, and at the end of the directory both lists are compared.
+ * Between records a signature is looked for: what stands there else is seen by no reader.
+ *
+ * Members whose method is a file format of its own are given as such a file, for the next level to
+ * open: bzip2, xz and zstd as they are, LZMA with the head of a .lzma file.
+ */
+
+#include <string.h>
+
+#include "lib/unpack/unpack_digest.h"
+#include "lib/unpack/unpack_inflate.h"
+#include "lib/unpack/unpack_name.h"
+
+enum zip_signature {
+	ZIP_LOCAL = 0x504b0304,
+	ZIP_CENTRAL = 0x504b0102,
+	ZIP_END = 0x504b0506,
+	ZIP_END64 = 0x504b0606,
+	ZIP_ENCRYPTED_DIRECTORY = 0x504b0608,
+};
+
+enum zip_method {
+	ZIP_STORED = 0,
+	ZIP_DEFLATED = 8,
+	ZIP_BZIP2 = 12,
+	ZIP_LZMA = 14,
+	ZIP_ZSTD_FIRST = 20, /* its number in APPNOTE 6.3.7 */
+	ZIP_ZSTD = 93,
+	ZIP_XZ = 95,
+};
+
+enum zip_flag {
+	ZIP_IS_ENCRYPTED = 1,
+	ZIP_HAS_MARKER = 2, /* LZMA: its end is in the stream */
+	ZIP_HAS_DESCRIPTOR = 8,
+	ZIP_IS_UTF8 = 1 << 11,
+	ZIP_IS_MASKED = 1 << 13, /* the directory is encrypted, and the header says nothing */
+};
+
+enum zip_step {
+	ZIP_SEARCH, /* for a signature */
+	ZIP_HEAD,   /* the fixed part of a record */
+	ZIP_NAME,
+	ZIP_EXTRA_HEAD,
+	ZIP_EXTRA,
+	ZIP_REMARK,
+	ZIP_INFLATE,
+	ZIP_KNOWN, /* data whose size is known */
+	ZIP_SCAN,  /* data that a descriptor ends */
+	ZIP_TAIL,  /* a descriptor */
+};
+
+/* What is done with the data of a member but deflated ones. */
+enum zip_sink { ZIP_DROP, ZIP_GIVE, ZIP_GIVE_CHECKED, ZIP_GIVE_LZMA };
+
+#define ZIP64_EXTRA    1
+#define LZMA_HEAD_SIZE 9 /* version, size of the properties, the properties */
+
+struct zip_state {
+	enum zip_step step;
+	enum zip_sink sink;
+	uint32_t signature; /* the last four bytes, or whose record it is */
+	uint8_t head[64];
+	unsigned fill;
+	unsigned need;
+
+	/* The record. */
+	uint16_t flags;
+	uint16_t name_left;
+	uint16_t extra_left;
+	uint16_t remark_left;
+	uint16_t block; /* of the extra field: its tag, and how much of it is left */
+	uint16_t block_left;
+	struct unpack_digest_item item;
+	struct unpack_digest_facts facts;
+	uint8_t raw_name[UNPACK_NAME_SIZE];
+	unsigned raw_size;
+
+	/* The data of a member as they are. */
+	uint64_t left; /* of the packed ones */
+	uint64_t packed;
+	uint64_t size;
+	uint32_t check;
+	uint8_t lzma[LZMA_HEAD_SIZE];
+
+	/* The archive: more than one may stand behind another. */
+	bool has_any;	/* a record was there, in all of the object */
+	bool is_masked; /* there is nothing to compare */
+	bool has_end64;
+	uint64_t start;
+	uint64_t directory_at;
+	uint64_t end64_count;
+	uint64_t end64_offset;
+	struct unpack_digest locals;
+	struct unpack_digest directory;
+	struct unpack_inflate inflate;
+};
+
+_Static_assert(sizeof(struct zip_state) <= UNPACK_HERE_STATE, "it fits");
+
+static const uint8_t tail_mark[4] = { 'P', 'K', 7, 8 }; /* of a descriptor */
+
+static void run(struct unpack *unpack, const uint8_t *bytes, size_t size);
+
+static uint16_t get16(const uint8_t *bytes)
+{
+	return (uint16_t)(bytes[0] | bytes[1] << 8);
+}
+
+static uint32_t get32(const uint8_t *bytes)
+{
+	return get16(bytes) | (uint32_t)get16(bytes + 2) << 16;
+}
+
+static uint64_t get64(const uint8_t *bytes)
+{
+	return get32(bytes) | (uint64_t)get32(bytes + 4) << 32;
+}
+
+static void begin_archive(struct zip_state *zip)
+{
+	zip->is_masked = false;
+	zip->has_end64 = false;
+	zip->start = UINT64_MAX;
+	zip->directory_at = UINT64_MAX;
+	zip->locals.count = zip->locals.sum = zip->locals.placed = 0;
+	zip->directory.count = zip->directory.sum = zip->directory.placed = 0;
+}
+
+int unpack_zip_begin(struct unpack *unpack)
+{
+	struct zip_state *zip = unpack->state;
+	memset(zip, 0, offsetof(struct zip_state, inflate));
+	memset(&zip->inflate, 0, offsetof(struct unpack_inflate, out_bytes));
+	unpack_digest_begin(&zip->locals);
+	unpack_digest_begin(&zip->directory);
+	begin_archive(zip);
+	return unpack_inflate_init(&zip->inflate);
+}
+
+static void search(struct zip_state *zip)
+{
+	zip->step = ZIP_SEARCH;
+	zip->signature = 0;
+	zip->fill = 0;
+}
+
+/* ---- the end of a directory ---- */
+
+static void compare(struct unpack *unpack)
+{
+	struct zip_state *zip = unpack->state;
+	uint64_t count = get16(zip->head + 6);
+	uint64_t offset = get32(zip->head + 12);
+	const bool is_count64 = zip->has_end64 && count == UINT16_MAX;
+	if (is_count64)
+		count = zip->end64_count;
+	if (zip->has_end64 && offset == UINT32_MAX)
+		offset = zip->end64_offset;
+	/* Of more members than it can say, a directory of 16 bits says the low ones. */
+	const uint64_t counted =
+		is_count64 ? zip->directory.count : zip->directory.count & UINT16_MAX;
+	const bool is_empty = zip->directory.count == 0;
+	/* What stands before the archive is counted by some writers, and by some not. */
+	const uint64_t base = is_empty ? 0 : zip->directory_at - offset;
+	const bool is_placed = base == 0 || base == zip->start;
+	if (!zip->is_masked && (count != counted || !is_placed ||
+				!unpack_digest_equal(&zip->locals, &zip->directory, base)))
+		unpack_tell(unpack, UNPACK_LYING);
+	begin_archive(zip);
+	search(zip);
+}
+
+static void take_end64(struct zip_state *zip)
+{
+	zip->has_end64 = true;
+	zip->end64_count = get64(zip->head + 28);
+	zip->end64_offset = get64(zip->head + 44);
+	search(zip);
+}
+
+/* ---- the data of a member ---- */
+
+static void end_member(struct unpack *unpack)
+{
+	struct zip_state *zip = unpack->state;
+	unpack_digest_add(&zip->locals, &zip->item, &zip->facts);
+	unpack_close(unpack, true);
+	search(zip);
+}
+
+/* Behind data of a size that was known before. */
+static void end_known(struct unpack *unpack)
+{
+	struct zip_state *zip = unpack->state;
+	if ((zip->flags & ZIP_HAS_DESCRIPTOR) != 0) {
+		zip->step = ZIP_TAIL;
+		zip->fill = 0;
+		zip->need = 4;
+		return;
+	}
+	const bool is_checked = zip->sink == ZIP_GIVE_CHECKED;
+	if (is_checked && zip->facts.size != zip->size)
+		unpack_tell(unpack, UNPACK_LYING);
+	if (is_checked && zip->facts.crc != zip->check)
+		unpack_tell(unpack, UNPACK_DAMAGED);
+	end_member(unpack);
+}
+
+/* The descriptor as it is read; the facts that it has are those of the data. */
+static void end_tail(struct unpack *unpack, const uint8_t *fields, bool is_wide)
+{
+	struct zip_state *zip = unpack->state;
+	const bool is_checked = zip->sink == ZIP_GIVE_CHECKED;
+	zip->facts.crc = get32(fields);
+	zip->facts.packed_size = zip->packed;
+	if (is_checked && zip->facts.crc != zip->check)
+		unpack_tell(unpack, UNPACK_DAMAGED);
+	if (is_checked)
+		zip->facts.size = zip->size;
+	else
+		zip->facts.size = is_wide ? get64(fields + 12) : get32(fields + 8);
+	end_member(unpack);
+}
+
+/*
+ * There is no descriptor that fits. The bytes may be the next record: they are read again. They are
+ * too few to come back here.
+ */
+static void lack_tail(struct unpack *unpack)
+{
+	struct zip_state *zip = unpack->state;
+	uint8_t again[32];
+	const unsigned size = zip->fill;
+	memcpy(again, zip->head, size);
+	unpack_tell(unpack, UNPACK_LYING);
+	zip->facts.packed_size = zip->packed;
+	zip->facts.size = zip->size;
+	zip->facts.crc = zip->check;
+	end_member(unpack);
+	unpack->in -= size;
+	run(unpack, again, size);
+}
+
+static void take_tail(struct unpack *unpack)
+{
+	struct zip_state *zip = unpack->state;
+	const bool is_signed = memcmp(zip->head, tail_mark, sizeof(tail_mark)) == 0;
+	const unsigned first = is_signed ? 16 : 12;
+	if (zip->need == 4) {
+		zip->need = first;
+		return;
+	}
+	const uint8_t *fields = zip->head + first - 12;
+	const bool is_checked = zip->sink == ZIP_GIVE_CHECKED;
+	if (zip->need > first) {
+		const bool is_size = !is_checked || get64(fields + 12) == zip->size;
+		if (get64(fields + 4) == zip->packed && is_size)
+			end_tail(unpack, fields, true);
+		else
+			lack_tail(unpack);
+		return;
+	}
+	const bool is_packed = get32(fields + 4) == (uint32_t)zip->packed;
+	const bool is_wide = is_packed && get32(fields + 8) == zip->packed >> 32;
+	const bool is_size = is_checked ? get32(fields + 8) == (uint32_t)zip->size
+					: !is_wide || zip->packed == 0;
+	if (is_packed && is_size)
+		end_tail(unpack, fields, false);
+	else if (is_wide)
+		zip->need = first + 8;
+	else
+		lack_tail(unpack);
+}
+
+static void give_lzma(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	struct zip_state *zip = unpack->state;
+	uint8_t head[13];
+	while (size > 0 && zip->size < LZMA_HEAD_SIZE) {
+		zip->lzma[zip->size++] = *bytes++;
+		size--;
+		if (zip->size < LZMA_HEAD_SIZE)
+			continue;
+		if (get16(zip->lzma + 2) != 5) {
+			unpack_tell(unpack, UNPACK_UNSUPPORTED);
+			zip->sink = ZIP_DROP;
+			return;
+		}
+		const bool is_known = (zip->flags & (ZIP_HAS_MARKER | ZIP_HAS_DESCRIPTOR)) == 0;
+		memcpy(head, zip->lzma + 4, 5);
+		for (unsigned i = 0; i < 8; i++)
+			head[5 + i] = (uint8_t)(is_known ? zip->facts.size >> (8 * i) : 0xff);
+		unpack_give(unpack, head, sizeof(head));
+	}
+	zip->size += size;
+	unpack_give(unpack, bytes, size);
+}
+
+static void sink(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	struct zip_state *zip = unpack->state;
+	zip->packed += size;
+	if (zip->sink == ZIP_GIVE_LZMA) {
+		give_lzma(unpack, bytes, size);
+		return;
+	}
+	zip->size += size;
+	if (zip->sink == ZIP_GIVE_CHECKED)
+		zip->check = (uint32_t)crc32(zip->check, bytes, (uInt)size);
+	if (zip->sink != ZIP_DROP)
+		unpack_give(unpack, bytes, size);
+}
+
+static size_t take_known(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	struct zip_state *zip = unpack->state;
+	if (size > UNPACK_PIECE)
+		size = UNPACK_PIECE;
+	if (size > zip->left)
+		size = (size_t)zip->left;
+	zip->left -= size;
+	unpack->in += size;
+	sink(unpack, bytes, size);
+	if (zip->left == 0 && !unpack->is_over)
+		end_known(unpack);
+	return size;
+}
+
+/*
+ * A descriptor is where its size, and the checksum if there is one, are those of what was before.
+ * One that was put there to end a member too early is not what the directory says.
+ */
+static bool is_tail(const struct zip_state *zip)
+{
+	const bool is_checked = zip->sink == ZIP_GIVE_CHECKED;
+	return get32(zip->head + 8) == (uint32_t)zip->packed &&
+	       (!is_checked || get32(zip->head + 4) == zip->check);
+}
+
+static void scan_byte(struct unpack *unpack, uint8_t byte)
+{
+	struct zip_state *zip = unpack->state;
+	zip->head[zip->fill++] = byte;
+	while (zip->fill > 0) {
+		const unsigned part = zip->fill < 4 ? zip->fill : 4;
+		if (memcmp(zip->head, tail_mark, part) == 0 && (zip->fill < 16 || is_tail(zip)))
+			break;
+		const uint8_t first = zip->head[0];
+		memmove(zip->head, zip->head + 1, --zip->fill);
+		sink(unpack, &first, 1);
+	}
+	if (zip->fill == 16 && !unpack->is_over) {
+		zip->step = ZIP_TAIL;
+		zip->need = 16;
+		take_tail(unpack);
+	}
+}
+
+static size_t take_scan(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	struct zip_state *zip = unpack->state;
+	if (size > UNPACK_PIECE)
+		size = UNPACK_PIECE;
+	const uint8_t *mark = zip->fill > 0 ? bytes : memchr(bytes, 'P', size);
+	const size_t plain = mark != NULL ? (size_t)(mark - bytes) : size;
+	unpack->in += plain > 0 ? plain : 1;
+	if (plain > 0)
+		sink(unpack, bytes, plain);
+	else
+		scan_byte(unpack, bytes[0]);
+	return plain > 0 ? plain : 1;
+}
+
+/* The stream has ended, and its packed size was known or is so. */
+static void end_inflate(struct unpack *unpack)
+{
+	struct zip_state *zip = unpack->state;
+	const bool is_known = (zip->flags & ZIP_HAS_DESCRIPTOR) == 0;
+	zip->size = zip->inflate.out;
+	zip->check = zip->inflate.check;
+	if (is_known && zip->left > 0) {
+		/* Some readers go on with these bytes, and some with what is behind the stream. */
+		unpack_tell(unpack, UNPACK_LYING);
+		if (zip->facts.crc != zip->check)
+			unpack_tell(unpack, UNPACK_DAMAGED);
+		unpack_close(unpack, true);
+		zip->sink = ZIP_DROP;
+		zip->step = ZIP_KNOWN;
+		return;
+	}
+	end_known(unpack);
+}
+
+static size_t take_inflate(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	struct zip_state *zip = unpack->state;
+	const bool is_known = (zip->flags & ZIP_HAS_DESCRIPTOR) == 0;
+	size_t used = 0;
+	if (is_known && size > zip->left)
+		size = (size_t)zip->left;
+	const enum inflate_step step = unpack_inflate(unpack, &zip->inflate, bytes, size, &used);
+	zip->packed += used;
+	zip->left -= is_known ? used : 0;
+	if (step == INFLATE_ENDED) {
+		end_inflate(unpack);
+	} else if (step == INFLATE_BAD || (step == INFLATE_MORE && is_known && zip->left == 0)) {
+		unpack_tell(unpack, UNPACK_DAMAGED);
+		unpack_close(unpack, false);
+		zip->sink = ZIP_DROP;
+		zip->size = zip->facts.size;
+		zip->step = is_known ? ZIP_KNOWN : ZIP_SCAN;
+		zip->fill = 0;
+		if (is_known && zip->left == 0)
+			end_known(unpack);
+	}
+	return used;
+}
+
+/* ---- records ---- */
+
+static enum zip_sink sink_of(const struct zip_state *zip)
+{
+	switch (zip->facts.method) {
+	case ZIP_STORED:
+		return ZIP_GIVE_CHECKED;
+	case ZIP_BZIP2:
+	case ZIP_ZSTD_FIRST:
+	case ZIP_ZSTD:
+	case ZIP_XZ:
+		return ZIP_GIVE;
+	case ZIP_LZMA:
+		return ZIP_GIVE_LZMA;
+	default:
+		return ZIP_DROP;
+	}
+}
+
+static void begin_data(struct unpack *unpack)
+{
+	struct zip_state *zip = unpack->state;
+	const bool is_inflated = zip->facts.method == ZIP_DEFLATED;
+	const bool is_late = (zip->flags & ZIP_HAS_DESCRIPTOR) != 0;
+	zip->sink = is_inflated ? ZIP_GIVE_CHECKED : sink_of(zip);
+	zip->left = zip->facts.packed_size;
+	zip->fill = 0;
+	if ((zip->flags & ZIP_IS_ENCRYPTED) != 0) {
+		unpack_tell_of(unpack, UNPACK_ENCRYPTED, unpack->name);
+		zip->sink = ZIP_DROP;
+	} else if (zip->sink == ZIP_DROP) {
+		unpack_tell_of(unpack, UNPACK_UNSUPPORTED, unpack->name);
+	}
+	zip->is_masked = zip->is_masked || (zip->flags & ZIP_IS_MASKED) != 0;
+
+	const bool is_folder = zip->raw_size > 0 && zip->left == 0 && !is_late &&
+			       zip->raw_name[zip->raw_size - 1] == '/';
+	if (zip->sink == ZIP_DROP || is_folder)
+		unpack_count(unpack);
+	else
+		unpack_open(unpack, unpack->name);
+	if (unpack->is_over)
+		return;
+
+	if (is_inflated && zip->sink != ZIP_DROP) {
+		unpack_inflate_reset(&zip->inflate);
+		zip->step = ZIP_INFLATE;
+		/* Of no bytes, there is no stream. */
+		if (!is_late && zip->left == 0)
+			end_known(unpack);
+	} else if (is_late && zip->left == 0) {
+		zip->step = ZIP_SCAN;
+	} else {
+		zip->step = ZIP_KNOWN;
+		if (zip->left == 0)
+			end_known(unpack);
+	}
+}
+
+static void end_record(struct unpack *unpack)
+{
+	struct zip_state *zip = unpack->state;
+	if (zip->signature == ZIP_CENTRAL) {
+		unpack_digest_add(&zip->directory, &zip->item, &zip->facts);
+		search(zip);
+		return;
+	}
+	const bool is_utf8 = (zip->flags & ZIP_IS_UTF8) != 0;
+	unpack_name(zip->raw_name, zip->raw_size, is_utf8 ? UNPACK_NAME_LATIN1 : UNPACK_NAME_CP437,
+		    unpack->name);
+	begin_data(unpack);
+}
+
+/* To the next part of the record that has bytes. */
+static void go_on(struct unpack *unpack)
+{
+	struct zip_state *zip = unpack->state;
+	zip->fill = 0;
+	if (zip->name_left > 0) {
+		zip->step = ZIP_NAME;
+	} else if (zip->extra_left >= 4) {
+		zip->step = ZIP_EXTRA_HEAD;
+		zip->need = 4;
+	} else if (zip->extra_left + zip->remark_left > 0) {
+		zip->remark_left = (uint16_t)(zip->remark_left + zip->extra_left);
+		zip->step = ZIP_REMARK;
+	} else {
+		end_record(unpack);
+	}
+}
+
+/* A local header's fields from the version on, or a central one's behind its first version. */
+static void take_fields(struct zip_state *zip, const uint8_t *fields)
+{
+	zip->flags = get16(fields + 2);
+	zip->facts.method = get16(fields + 4);
+	zip->facts.crc = get32(fields + 10);
+	zip->facts.packed_size = get32(fields + 14);
+	zip->facts.size = get32(fields + 18);
+	zip->name_left = get16(fields + 22);
+	zip->extra_left = get16(fields + 24);
+	zip->remark_left = 0;
+	zip->raw_size = 0;
+	zip->packed = 0;
+	zip->size = 0;
+	zip->check = 0;
+	unpack_digest_item(&zip->item);
+}
+
+static void take_head(struct unpack *unpack)
+{
+	struct zip_state *zip = unpack->state;
+	switch (zip->signature) {
+	case ZIP_LOCAL:
+		take_fields(zip, zip->head);
+		zip->facts.offset = unpack->in - 30;
+		if (zip->start == UINT64_MAX)
+			zip->start = zip->facts.offset;
+		go_on(unpack);
+		break;
+	case ZIP_CENTRAL:
+		take_fields(zip, zip->head + 2);
+		zip->facts.offset = get32(zip->head + 38);
+		zip->remark_left = get16(zip->head + 28);
+		if (zip->directory_at == UINT64_MAX)
+			zip->directory_at = unpack->in - 46;
+		go_on(unpack);
+		break;
+	case ZIP_END64:
+		take_end64(zip);
+		break;
+	default:
+		compare(unpack);
+		break;
+	}
+}
+
+/* Fields of 64 bits: those that are all ones in the record, in this order. */
+static void take_extra64(struct zip_state *zip)
+{
+	const uint8_t *at = zip->head;
+	const uint8_t *end = zip->head + zip->fill;
+	uint64_t *const fields[] = { &zip->facts.size, &zip->facts.packed_size,
+				     &zip->facts.offset };
+	const size_t count = zip->signature == ZIP_CENTRAL ? 3 : 2;
+	for (size_t i = 0; i < count; i++) {
+		if (*fields[i] != UINT32_MAX || end - at < 8)
+			continue;
+		*fields[i] = get64(at);
+		at += 8;
+	}
+}
+
+static void begin_block(struct unpack *unpack)
+{
+	struct zip_state *zip = unpack->state;
+	zip->extra_left = (uint16_t)(zip->extra_left - 4);
+	zip->block = get16(zip->head);
+	zip->block_left = get16(zip->head + 2);
+	if (zip->block_left > zip->extra_left)
+		zip->block_left = zip->extra_left;
+	zip->extra_left = (uint16_t)(zip->extra_left - zip->block_left);
+	zip->fill = 0;
+	zip->step = ZIP_EXTRA;
+	if (zip->block_left == 0)
+		go_on(unpack);
+}
+
+static void begin_record(struct unpack *unpack)
+{
+	struct zip_state *zip = unpack->state;
+	static const struct {
+		uint32_t signature;
+		unsigned need;
+	} heads[] = {
+		{ ZIP_LOCAL, 26 },
+		{ ZIP_CENTRAL, 42 },
+		{ ZIP_END, 18 },
+		{ ZIP_END64, 52 },
+	};
+	if (zip->signature >> 16 != 0x504b)
+		return;
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+		if (zip->signature != heads[i].signature)
+			continue;
+		zip->has_any = true;
+		zip->step = ZIP_HEAD;
+		zip->fill = 0;
+		zip->need = heads[i].need;
+	}
+	if (zip->signature == ZIP_ENCRYPTED_DIRECTORY && !zip->is_masked) {
+		zip->is_masked = true;
+		unpack_tell(unpack, UNPACK_ENCRYPTED);
+	}
+}
+
+/* ---- bytes ---- */
+
+static size_t take_search(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	struct zip_state *zip = unpack->state;
+	size_t used = 0;
+	while (used < size && zip->step == ZIP_SEARCH) {
+		const bool is_idle = (zip->signature & 0xff) != 'P' &&
+				     (zip->signature & 0xff) != 'K' &&
+				     (zip->signature & 0xffff00) != 0x504b00;
+		if (is_idle && bytes[used] != 'P') {
+			const uint8_t *mark = memchr(bytes + used, 'P', size - used);
+			const size_t next = mark != NULL ? (size_t)(mark - bytes) : size;
+			unpack->in += next - used;
+			used = next;
+			zip->signature = 0;
+			continue;
+		}
+		zip->signature = zip->signature << 8 | bytes[used++];
+		unpack->in++;
+		begin_record(unpack);
+	}
+	return used;
+}
+
+static size_t smaller(size_t left, size_t right)
+{
+	return left < right ? left : right;
+}
+
+/* Fixed parts, and the end of each. */
+static size_t take_part(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	struct zip_state *zip = unpack->state;
+	size = smaller(size, zip->need - zip->fill);
+	memcpy(zip->head + zip->fill, bytes, size);
+	zip->fill += (unsigned)size;
+	unpack->in += size;
+	if (zip->fill < zip->need)
+		return size;
+	if (zip->step == ZIP_HEAD)
+		take_head(unpack);
+	else if (zip->step == ZIP_EXTRA_HEAD)
+		begin_block(unpack);
+	else
+		take_tail(unpack);
+	return size;
+}
+
+/* Parts of any size. */
+static size_t take_long(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	struct zip_state *zip = unpack->state;
+	uint16_t *left = zip->step == ZIP_NAME	  ? &zip->name_left
+			 : zip->step == ZIP_EXTRA ? &zip->block_left
+						  : &zip->remark_left;
+	size = smaller(size, *left);
+	if (zip->step == ZIP_NAME) {
+		const size_t kept = smaller(size, sizeof(zip->raw_name) - zip->raw_size);
+		memcpy(zip->raw_name + zip->raw_size, bytes, kept);
+		zip->raw_size += (unsigned)kept;
+		unpack_digest_name(&zip->locals, &zip->item, bytes, size);
+	} else if (zip->step == ZIP_EXTRA && zip->block == ZIP64_EXTRA) {
+		const size_t kept = smaller(size, sizeof(zip->head) - zip->fill);
+		memcpy(zip->head + zip->fill, bytes, kept);
+		zip->fill += (unsigned)kept;
+	}
+	unpack->in += size;
+	*left = (uint16_t)(*left - size);
+	if (*left > 0)
+		return size;
+	if (zip->step == ZIP_EXTRA && zip->block == ZIP64_EXTRA)
+		take_extra64(zip);
+	go_on(unpack);
+	return size;
+}
+
+static void run(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	const struct zip_state *zip = unpack->state;
+	while (size > 0 && !unpack->is_over) {
+		size_t used = 0;
+		switch (zip->step) {
+		case ZIP_SEARCH:
+			used = take_search(unpack, bytes, size);
+			break;
+		case ZIP_HEAD:
+		case ZIP_EXTRA_HEAD:
+		case ZIP_TAIL:
+			used = take_part(unpack, bytes, size);
+			break;
+		case ZIP_NAME:
+		case ZIP_EXTRA:
+		case ZIP_REMARK:
+			used = take_long(unpack, bytes, size);
+			break;
+		case ZIP_INFLATE:
+			used = take_inflate(unpack, bytes, size);
+			break;
+		case ZIP_KNOWN:
+			used = take_known(unpack, bytes, size);
+			break;
+		case ZIP_SCAN:
+			used = take_scan(unpack, bytes, size);
+			break;
+		}
+		bytes += used;
+		size -= used;
+	}
+}
+
+void unpack_zip_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	run(unpack, bytes, size);
+}
+
+void unpack_zip_end(struct unpack *unpack, bool is_whole)
+{
+	struct zip_state *zip = unpack->state;
+	(void)is_whole;
+	if (unpack->is_over)
+		return;
+	const bool is_open =
+		zip->step != ZIP_SEARCH || zip->locals.count > 0 || zip->directory.count > 0;
+	/* What was held for a descriptor is data after all. */
+	if (zip->step == ZIP_SCAN && zip->fill > 0) {
+		const unsigned size = zip->fill;
+		zip->fill = 0;
+		sink(unpack, zip->head, size);
+	}
+	if (is_open)
+		unpack_stop(unpack, UNPACK_CUT);
+	else if (!zip->has_any)
+		unpack_stop(unpack, UNPACK_DAMAGED);
+}
