@@ -13,6 +13,8 @@
  * breaks off, is too slow or says what it must not is PEER_FAILED with a reason; what follows from
  * that is the settings'.
  *
+ * Its time runs while it is busy, anew each time, and from the mail's end to its verdict.
+ *
  * Each kind is a table of functions, in peer_clamd.c, peer_rspamd.c, peer_milter.c. For one thread.
  */
 
@@ -46,7 +48,8 @@ struct peer_verdict {
 
 /*
  * address: a socket's path, or ADDRESS@PORT. A peer that cannot be connected is not an error here
- * but PEER_FAILED. 0 or -ENOMEM.
+ * but PEER_FAILED. envelope may be NULL; its texts and the array of recipients are borrowed until
+ * peer_close(). 0 or -ENOMEM.
  */
 int peer_open(enum scan_peer kind, const char *address, const struct scan_envelope *envelope,
 	      unsigned timeout_ms, struct peer **ret_peer);
