@@ -19,9 +19,14 @@
  * mail is to be sent again, or waits.
  *
  * Archives whose decoders are for a process of their own (UNPACK_APART) go to rules.apart, which
- * sends them there, where an inspection goes on with them by the same functions (INSPECT_APART).
+ * sends them there, where an inspection goes on with them: inspect_begin_apart().
  *
- * No I/O and no processes; the clock is rules.now_us. For one thread.
+ * An object that is INSPECT_DEPTH deep is matched, and not looked into: that is a finding. So is
+ * each limit that is met, each flaw of an archive, and each oddity of a mail, as all of them are
+ * where something could hide.
+ *
+ * The findings do not depend on how the bytes are cut. No I/O, no clock and no processes; for one
+ * thread.
  */
 
 #include <stdbool.h>
@@ -36,9 +41,10 @@
 extern "C" {
 #endif
 
-#define INSPECT_PATH_SIZE 512 /* "part 2 / a.zip / b.exe", with its NUL; longer ones lose their middle */
-#define INSPECT_DEPTH	  8   /* objects within one another; mails' own parts count once */
-#define INSPECT_FINDINGS  8   /* that are kept of one mail; more are counted */
+#define INSPECT_PATH_SIZE                                                                          \
+	512 /* "part 2 / a.zip / b.exe", with its NUL; longer ones lose their middle */
+#define INSPECT_DEPTH	 8 /* objects within one another; mails' own parts count once */
+#define INSPECT_FINDINGS 8 /* that are kept of one mail; more are counted */
 
 enum inspect_kind {
 	INSPECT_MAIL, /* is a mail, whatever its head looks like */
@@ -48,7 +54,7 @@ enum inspect_kind {
 /* What was found, or stands in the way of finding. */
 enum inspect_class {
 	INSPECT_SIGNATURE,
-	INSPECT_BOMB,	   /* a limit: ratio, total, depth, members, time, memory */
+	INSPECT_BOMB, /* a limit: ratio, total, depth, members, time, memory */
 	INSPECT_ENCRYPTED,
 	INSPECT_SUSPICIOUS, /* damaged, lying; a decoder that crashed */
 	INSPECT_AMBIGUOUS,  /* oddities of MIME that hide nothing from us */
@@ -67,7 +73,7 @@ struct inspect_result {
 	unsigned counts[INSPECT_CLASS_COUNT];
 	unsigned finding_count;
 	struct inspect_finding findings[INSPECT_FINDINGS]; /* signatures first */
-	uint64_t bytes;	  /* looked at, in all objects */
+	uint64_t bytes;					   /* looked at, in all objects */
 	unsigned objects;
 };
 
@@ -81,6 +87,7 @@ struct inspect_apart {
 
 struct inspect_rules {
 	struct unpack_budget budget;
+	struct unpack_budget *shared; /* in its place, borrowed: of several inspections; NULL */
 	const struct inspect_apart *apart; /* NULL: they are opened here */
 	void *apart_context;
 	/* As soon as one is there, besides the result; NULL. */
@@ -108,13 +115,26 @@ void inspect_pool_free(struct inspect_pool *pool);
 int inspect_begin(struct inspect_pool *pool, enum inspect_kind kind, const char *path,
 		  unsigned depth, const struct inspect_rules *rules,
 		  struct inspection **ret_inspection);
+/*
+ * Of an archive that rules.apart has been given: what is in it is looked at. Its own bytes have been
+ * matched where they came from.
+ */
+int inspect_begin_apart(struct inspect_pool *pool, enum content_kind kind, const char *path,
+			unsigned depth, const struct inspect_rules *rules,
+			struct inspection **ret_inspection);
 void inspect_push(struct inspection *inspection, const uint8_t *bytes, size_t size);
 /* is_whole: it has come to its end. Hashes and the like are decided only then. */
 void inspect_end(struct inspection *inspection, bool is_whole);
 /* A finding from elsewhere (rules.apart's process). Also behind inspect_end(). */
 void inspect_add(struct inspection *inspection, const struct inspect_finding *finding);
+/* What an inspection elsewhere has looked at. Findings that it has not told are in counts. */
+void inspect_add_counts(struct inspection *inspection, const unsigned *counts, uint64_t bytes,
+			unsigned objects);
+/* What is left. */
+struct unpack_budget *inspect_budget(struct inspection *inspection);
 /* Borrowed until inspect_free(). */
 const struct inspect_result *inspect_result(const struct inspection *inspection);
+/* At any time. */
 void inspect_free(struct inspection *inspection);
 
 /* "signature" and the like. Never NULL. */

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * inspection.h - what inspect.c, object.c and findings.c share: an inspection and its objects.
+ *
+ * Flow: inspect.c: pools, and the outermost object -> object.c: bytes into the matcher and into what
+ *       opens the object, objects out of that -> findings.c: what is found, into the result.
+ *
+ *     struct object *object = object_begin(inspection, NULL, "part 1 / a.zip");
+ *     object_push(object, bytes, size);
+ *     object_end(object, true);
+ *
+ * An object is a slot of the pool, with the matcher's object of the same number; what opens it is a
+ * slot of another kind. Nothing else knows these structures.
+ */
+
+#include "lib/inspect/inspect.h"
+#include "lib/inspect/slots.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What opens an object. */
+enum object_route {
+	OBJECT_HEAD,  /* not known yet: the head is not there */
+	OBJECT_PLAIN, /* nothing */
+	OBJECT_MAIL,
+	OBJECT_HERE,	  /* lib/unpack in a slot */
+	OBJECT_ALLOCATED, /* lib/unpack with malloc() */
+	OBJECT_APART,	  /* another process */
+};
+
+struct object {
+	struct inspection *inspection;
+	struct object *before; /* of those that are open */
+	struct object *next;
+	struct match_object *match; /* NULL: it is not matched */
+	enum content_kind kind;
+	enum content_kind container;
+	enum object_route route;
+	unsigned depth;
+	unsigned number;    /* of OBJECT_APART */
+	bool has_given;	    /* something has come out of it */
+	unsigned disc_seen; /* bytes of an ISO 9660's mark */
+	uint64_t offset;
+	void *slot; /* of the mail or of the decoder */
+	struct unpack *unpack;
+	size_t head_size;
+	uint8_t head[CONTENT_HEAD_SIZE];
+	char path[INSPECT_PATH_SIZE];
+};
+
+struct inspect_pool {
+	struct slots inspections;
+	struct slots objects;
+	struct slots mails;
+	struct slots arenas;
+	struct match_object *
+		*matches; /* of the objects by their numbers; NULL without signatures */
+};
+
+struct inspection {
+	struct inspect_pool *pool;
+	struct inspect_rules rules;
+	struct unpack_budget *budget;
+	struct object *open; /* the newest first */
+	struct object *root;
+	unsigned next_number;
+	bool is_cut;
+	struct inspect_result result;
+};
+
+/* NULL: no slot is left, which is a finding. parent NULL: the outermost, and path is its own. */
+struct object *object_begin(struct inspection *inspection, struct object *parent, const char *name);
+/* Of an outermost object, before its bytes: what it is. */
+void object_set_kind(struct object *object, enum content_kind kind);
+void object_push(struct object *object, const uint8_t *bytes, size_t size);
+/* Gives its slots back. */
+void object_end(struct object *object, bool is_whole);
+
+/* name is static or the signature's; what stands there already is counted only. */
+void finding_add(struct inspection *inspection, enum inspect_class class_, const char *name,
+		 const char *path, uint64_t offset);
+
+#ifdef __cplusplus
+}
+#endif

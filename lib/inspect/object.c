@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/inspect/inspection.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/inspect/path.h"
+
+/* An image of a disc has its mark behind an area that no reader of it looks at. */
+#define DISC_MARK_AT 32768
+static const uint8_t disc_mark[] = { 1, 'C', 'D', '0', '0', '1' };
+
+/* ---- what a matcher finds ---- */
+
+static void take_found(void *context, const struct match_finding *found)
+{
+	struct object *object = (struct object *)context;
+	finding_add(object->inspection, INSPECT_SIGNATURE, found->name, object->path,
+		    found->offset);
+}
+
+static void add(struct object *object, enum inspect_class class_, const char *name)
+{
+	finding_add(object->inspection, class_, name, object->path, object->offset);
+}
+
+/* ---- what comes out of a mail ---- */
+
+static void *begin_part(void *context, const struct mstream_part *part)
+{
+	struct object *mail = (struct object *)context;
+	char name[INSPECT_PATH_SIZE];
+	snprintf(name, sizeof(name), "part %s%s%s", part->position,
+		 part->name[0] != '\0' ? " / " : "", part->name);
+	return object_begin(mail->inspection, mail, name);
+}
+
+static void push_member(void *context, void *member, const uint8_t *bytes, size_t size)
+{
+	(void)context;
+	object_push((struct object *)member, bytes, size);
+}
+
+static void end_member(void *context, void *member, bool is_whole)
+{
+	(void)context;
+	object_end((struct object *)member, is_whole);
+}
+
+/* What hides something is more than a mail that is odd. */
+static enum inspect_class class_of_oddity(enum mstream_oddity oddity)
+{
+	switch (oddity) {
+	case MSTREAM_TOO_DEEP:
+	case MSTREAM_TOO_MANY:
+		return INSPECT_BOMB;
+	case MSTREAM_TOO_ODD:
+	case MSTREAM_PARTIAL:
+		return INSPECT_SUSPICIOUS;
+	default:
+		return INSPECT_AMBIGUOUS;
+	}
+}
+
+static void take_oddity(void *context, enum mstream_oddity oddity, const char *position)
+{
+	struct object *mail = (struct object *)context;
+	const enum inspect_class class_ = class_of_oddity(oddity);
+	char name[MATCH_NAME_MAX + 1];
+	char step[64];
+	char path[INSPECT_PATH_SIZE];
+	snprintf(name, sizeof(name), "%s: %s", inspect_class_name(class_),
+		 mstream_oddity_text(oddity));
+	snprintf(step, sizeof(step), "part %s", position);
+	path_join(mail->path, position[0] != '\0' ? step : "", path);
+	finding_add(mail->inspection, class_, name, path, mail->offset);
+}
+
+static const struct mstream_events mail_events = { begin_part, push_member, end_member,
+						   take_oddity };
+
+/* ---- what comes out of an archive ---- */
+
+static void *begin_member(void *context, const char *name)
+{
+	struct object *archive = (struct object *)context;
+	archive->has_given = true;
+	/* Of a file that is only compressed: what it was compressed with. */
+	return object_begin(archive->inspection, archive,
+			    name[0] != '\0' ? name : content_kind_name(archive->kind));
+}
+
+/* Do so few bytes make an object of that kind that it may be something else? */
+static bool is_weak(enum content_kind kind)
+{
+	return kind == CONTENT_ZLIB || kind == CONTENT_LZMA || kind == CONTENT_COMPRESS ||
+	       kind == CONTENT_LHA || kind == CONTENT_CPIO;
+}
+
+static enum inspect_class class_of_flaw(enum unpack_flaw flaw)
+{
+	switch (flaw) {
+	case UNPACK_RATIO:
+	case UNPACK_TOTAL:
+	case UNPACK_MEMBERS:
+	case UNPACK_MEMORY:
+		return INSPECT_BOMB;
+	case UNPACK_ENCRYPTED:
+		return INSPECT_ENCRYPTED;
+	default:
+		return INSPECT_SUSPICIOUS;
+	}
+}
+
+static void take_flaw(void *context, enum unpack_flaw flaw, const char *member)
+{
+	struct object *archive = (struct object *)context;
+	const enum inspect_class class_ = class_of_flaw(flaw);
+	char name[MATCH_NAME_MAX + 1];
+	char path[INSPECT_PATH_SIZE];
+	if (!archive->has_given && is_weak(archive->kind) &&
+	    (flaw == UNPACK_DAMAGED || flaw == UNPACK_CUT))
+		return;
+	if (flaw == UNPACK_ENCRYPTED)
+		snprintf(name, sizeof(name), "encrypted");
+	else
+		snprintf(name, sizeof(name), "%s: %s", inspect_class_name(class_),
+			 unpack_flaw_text(flaw));
+	path_join(archive->path, member, path);
+	finding_add(archive->inspection, class_, name, path, archive->offset);
+}
+
+static const struct unpack_events archive_events = { begin_member, push_member, end_member,
+						     take_flaw };
+
+/* ---- which way an object goes ---- */
+
+static void open_mail(struct object *object)
+{
+	object->slot = slots_take(&object->inspection->pool->mails);
+	if (object->slot == NULL) {
+		add(object, INSPECT_BUSY, "busy: mails");
+		return;
+	}
+	mstream_begin(object->slot, &mail_events, object);
+	object->route = OBJECT_MAIL;
+}
+
+static void open_here(struct object *object, const struct unpack_row *row)
+{
+	struct inspection *inspection = object->inspection;
+	struct slots *arenas = &inspection->pool->arenas;
+	const bool is_here = unpack_place(row) == UNPACK_HERE;
+	object->slot = is_here ? slots_take(arenas) : NULL;
+	if (is_here && object->slot == NULL) {
+		add(object, INSPECT_BUSY, "busy: decoders");
+		return;
+	}
+	if (unpack_begin(row, object->slot, inspection->budget, &archive_events, object,
+			 &object->unpack) != 0) {
+		slots_give(arenas, object->slot);
+		object->slot = NULL;
+		add(object, INSPECT_BOMB, "bomb: memory");
+		return;
+	}
+	object->route = is_here ? OBJECT_HERE : OBJECT_ALLOCATED;
+}
+
+static void open_apart(struct object *object)
+{
+	struct inspection *inspection = object->inspection;
+	object->number = inspection->next_number++;
+	object->route = OBJECT_APART;
+	inspection->rules.apart->begin(inspection->rules.apart_context, object->number,
+				       object->kind, object->path, object->depth);
+}
+
+static void open_route(struct object *object)
+{
+	const struct inspect_rules *rules = &object->inspection->rules;
+	const struct unpack_row *row = unpack_find(object->kind);
+	object->route = OBJECT_PLAIN;
+	if (row == NULL && object->kind != CONTENT_MAIL)
+		return;
+	if (object->depth >= INSPECT_DEPTH)
+		add(object, INSPECT_BOMB, "bomb: depth");
+	else if (object->kind == CONTENT_MAIL)
+		open_mail(object);
+	else if (unpack_place(row) == UNPACK_APART && rules->apart != NULL)
+		open_apart(object);
+	else
+		open_here(object, row);
+}
+
+void object_set_kind(struct object *object, enum content_kind kind)
+{
+	object->kind = kind;
+	if (object->match != NULL)
+		match_set_kind(object->match, kind, object->container);
+	open_route(object);
+}
+
+static void push_route(struct object *object, const uint8_t *bytes, size_t size)
+{
+	const struct inspect_rules *rules = &object->inspection->rules;
+	if (size == 0)
+		return;
+	switch (object->route) {
+	case OBJECT_MAIL:
+		mstream_push((struct mstream *)object->slot, bytes, size);
+		break;
+	case OBJECT_HERE:
+	case OBJECT_ALLOCATED:
+		unpack_push(object->unpack, bytes, size);
+		break;
+	case OBJECT_APART:
+		rules->apart->data(rules->apart_context, object->number, bytes, size);
+		break;
+	default:
+		break;
+	}
+}
+
+static void close_route(struct object *object, bool is_whole)
+{
+	struct inspection *inspection = object->inspection;
+	const struct inspect_rules *rules = &inspection->rules;
+	switch (object->route) {
+	case OBJECT_MAIL:
+		mstream_end((struct mstream *)object->slot, is_whole);
+		slots_give(&inspection->pool->mails, object->slot);
+		break;
+	case OBJECT_HERE:
+	case OBJECT_ALLOCATED:
+		unpack_end(object->unpack, is_whole);
+		slots_give(&inspection->pool->arenas, object->slot);
+		break;
+	case OBJECT_APART:
+		rules->apart->end(rules->apart_context, object->number, is_whole);
+		break;
+	default:
+		break;
+	}
+	object->route = OBJECT_PLAIN;
+}
+
+/* ---- images of discs, whose mark is behind the head ---- */
+
+static void open_disc(struct object *object)
+{
+	static const uint8_t nothing[4096];
+	object->kind = CONTENT_ISO9660;
+	open_route(object);
+	for (size_t at = 0; at < DISC_MARK_AT; at += sizeof(nothing))
+		push_route(object, nothing, sizeof(nothing));
+	push_route(object, disc_mark, sizeof(disc_mark));
+}
+
+/* Is the mark there? How many of bytes, which are at the object's offset, were looked at. */
+static size_t find_disc(struct object *object, const uint8_t *bytes, size_t size)
+{
+	const uint64_t wanted = DISC_MARK_AT + object->disc_seen;
+	if (object->disc_seen == sizeof(disc_mark) || object->offset > wanted ||
+	    wanted - object->offset >= size)
+		return size;
+	size_t at = (size_t)(wanted - object->offset);
+	while (at < size && object->disc_seen < sizeof(disc_mark) &&
+	       bytes[at] == disc_mark[object->disc_seen]) {
+		object->disc_seen++;
+		at++;
+	}
+	if (object->disc_seen < sizeof(disc_mark))
+		return size;
+	open_disc(object);
+	return at;
+}
+
+/* ---- objects ---- */
+
+static void link_open(struct inspection *inspection, struct object *object)
+{
+	object->next = inspection->open;
+	if (object->next != NULL)
+		object->next->before = object;
+	inspection->open = object;
+}
+
+static void unlink_open(struct inspection *inspection, struct object *object)
+{
+	if (object->next != NULL)
+		object->next->before = object->before;
+	if (object->before != NULL)
+		object->before->next = object->next;
+	else
+		inspection->open = object->next;
+}
+
+struct object *object_begin(struct inspection *inspection, struct object *parent, const char *name)
+{
+	struct inspect_pool *pool = inspection->pool;
+	const char *parent_path = parent != NULL ? parent->path : "";
+	struct object *object = (struct object *)slots_take(&pool->objects);
+	if (object == NULL) {
+		finding_add(inspection, INSPECT_BUSY, "busy: objects", parent_path,
+			    parent != NULL ? parent->offset : 0);
+		return NULL;
+	}
+	/* But for the head and the path, which are written before they are read. */
+	memset(object, 0, offsetof(struct object, head));
+	object->inspection = inspection;
+	path_join(parent_path, name, object->path);
+	object->depth = parent != NULL ? parent->depth + 1 : 0;
+	object->container = parent != NULL ? parent->kind : CONTENT_OTHER;
+	if (pool->matches != NULL) {
+		object->match = pool->matches[slots_number(&pool->objects, object)];
+		match_begin(object->match, take_found, object);
+	}
+	link_open(inspection, object);
+	inspection->result.objects++;
+	return object;
+}
+
+static void match_bytes(struct object *object, const uint8_t *bytes, size_t size)
+{
+	if (object->match != NULL && size > 0)
+		match_push(object->match, bytes, size);
+	object->inspection->result.bytes += size;
+}
+
+static void settle_head(struct object *object)
+{
+	object_set_kind(object, content_kind(object->head, object->head_size));
+	push_route(object, object->head, object->head_size);
+}
+
+/* Into the head, which tells what it is when it is full. How many bytes it took. */
+static size_t push_head(struct object *object, const uint8_t *bytes, size_t size)
+{
+	const size_t room = CONTENT_HEAD_SIZE - object->head_size;
+	const size_t part = size < room ? size : room;
+	memcpy(object->head + object->head_size, bytes, part);
+	object->head_size += part;
+	match_bytes(object, bytes, part);
+	object->offset += part;
+	if (object->head_size == CONTENT_HEAD_SIZE)
+		settle_head(object);
+	return part;
+}
+
+void object_push(struct object *object, const uint8_t *bytes, size_t size)
+{
+	if (object->route == OBJECT_HEAD) {
+		const size_t used = push_head(object, bytes, size);
+		bytes += used;
+		size -= used;
+	}
+	if (size == 0)
+		return;
+	match_bytes(object, bytes, size);
+	if (object->route != OBJECT_PLAIN) {
+		push_route(object, bytes, size);
+	} else {
+		const size_t seen = find_disc(object, bytes, size);
+		push_route(object, bytes + seen, size - seen);
+	}
+	object->offset += size;
+}
+
+void object_end(struct object *object, bool is_whole)
+{
+	struct inspection *inspection = object->inspection;
+	if (object->route == OBJECT_HEAD)
+		settle_head(object);
+	close_route(object, is_whole && !inspection->is_cut);
+	/*
+	 * A part whose end is missing is opened by a client all the same, so it is decided like any
+	 * other one; but not what was cut with all the mail.
+	 */
+	if (object->match != NULL && !inspection->is_cut)
+		match_end(object->match);
+	unlink_open(inspection, object);
+	slots_give(&inspection->pool->objects, object);
+}
