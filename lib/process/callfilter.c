@@ -190,7 +190,7 @@ int callfilter_make(enum callfilter_verdict otherwise, const struct callfilter_l
 		    size_t list_count, struct callfilter *ret_filter)
 {
 	const struct callfilter_list common[] = {
-		{ true, CALLFILTER_KILL, CALLFILTER_NAMES(never) },
+		{ otherwise != CALLFILTER_KILL, CALLFILTER_KILL, CALLFILTER_NAMES(never) },
 		{ otherwise == CALLFILTER_REFUSE, CALLFILTER_ALLOW, CALLFILTER_NAMES(needed) },
 		{ otherwise == CALLFILTER_REFUSE, CALLFILTER_ALLOW, CALLFILTER_CALLS(needed_so) },
 	};

@@ -105,8 +105,9 @@ bool callfilter_can_load(void);
 /*
  * otherwise is what becomes of a call that is in no list: CALLFILTER_ALLOW, or CALLFILTER_REFUSE,
  * and then what every process needs is allowed: it reads, writes and waits for what is open, has
- * memory, knows the time, and ends. No list has otherwise for its verdict. 0, or -ENOMEM, -ENOSYS
- * without libseccomp, or another -errno. ret_filter ends with callfilter_deinit().
+ * memory, knows the time, and ends. With CALLFILTER_KILL there is nothing but the lists. No list has
+ * otherwise for its verdict. 0, or -ENOMEM, -ENOSYS without libseccomp, or another -errno.
+ * ret_filter ends with callfilter_deinit().
  */
 int callfilter_make(enum callfilter_verdict otherwise, const struct callfilter_list *lists,
 		    size_t list_count, struct callfilter *ret_filter);
