@@ -107,9 +107,10 @@ unpack_package() {
 	fi
 	(cd "$deb" && quietly ../../apt.log apt-get download "$1") || exit 1
 	quietly build/apt.log dpkg-deb -x "$deb"/*.deb "$deb/root"
+	# What stands in for libhyperscan5, and may not be beside it, is libvectorscan5.
 	# shellcheck disable=SC2046 # one word for each package
 	need_packages $(dpkg-deb -f "$deb"/*.deb Pre-Depends Depends | tr ',:' '\n\n' |
-		sed -n 's/^ *\(lib[a-z0-9.+-]*\).*/\1/p' | sort -u)
+		sed -n 's/^ *\(lib[a-z0-9.+-]*\).*/\1/p' | sort -u | grep -vx libhyperscan5)
 	mv "$deb/root" "build/unpacked/$1"
 	rm -rf "$deb"
 }

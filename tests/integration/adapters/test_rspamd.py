@@ -15,10 +15,11 @@ import subprocess
 import sys
 
 import harness
-from harness import BUILD, DEADLINE_S, SOURCE, ZONE, Case, peer, wait_for
+from harness import BUILD, DEADLINE_S, SOURCE, ZONE, Case, wait_for
 from lookups import LIBRARY
 from mta import Authority
 from rbldnsd import start_rbldnsd
+from rspamd import rspamd_environment, rspamd_file, start_rspamd
 
 if harness.IS_SANITIZED:
     # The library wants a runtime that rspamd would have to be started with.
@@ -28,64 +29,30 @@ if harness.IS_SANITIZED:
 NAME = ZONE.rstrip(".")
 SAMPLES = os.path.join(SOURCE, "integration/adapters/rspamd")
 TRANSLATE = os.path.join(BUILD, "integration/adapters/dns-translator/dnsblv6-translate")
-MODULES = "/usr/share/rspamd/plugins"
+MODULES = "share/rspamd/plugins"
 LIST = ["192.0.2.66", "2001:db8:1:2::/64"]
 CLIENTS = {"192.0.2.66": True, "2001:db8:1:2::9": True}
 NEIGHBOURS = {"192.0.2.65": False, "192.0.2.66": True, "192.0.2.1": False,
               "2001:db8:1:2:ffff::1": True, "2001:db8:1:3::9": False}
 
-# One worker, no lists of languages and domains that take seconds to read, nothing of the machine.
-CONFIG = """\
-options {{
-    pidfile = "{directory}/pid";
-    tempdir = "{directory}";
-    control_socket = "{directory}/control mode=0600";
-    url_tld = "{directory}/tld";
-    dns {{ nameserver = "{resolver}"; timeout = 1s; retransmits = 3; }}
-}}
-lang_detection {{ languages = "{directory}/languages"; }}
-actions {{ reject = 15; }}
-logging {{ type = "console"; level = "info"; }}
-worker "normal" {{ bind_socket = "{host}:{port}"; count = 1; }}
-modules {{ path = "{module}"; }}
-"""
-
 
 class Rspamd(Case):
     def start_rspamd(self, module, section, resolver):
-        self.address = self.free_address()
-        for name in ("languages", "lua"):
-            os.mkdir(self.path(name))
-        self.write("tld", "com\nexample\n")
         self.message = self.write("message", "From: a@example.net\nSubject: test\n\ntest\n")
-        text = CONFIG.format(directory=self.directory, host=self.address[0],
-                             port=self.address[1], module=module,
-                             resolver=f"{resolver[0]}:{resolver[1]}")
-        config = self.write("rspamd.conf", text + section)
-        process = self.start(
-            [peer("rspamd"), "-f", "-i", "-c", config], "rspamd", start_new_session=True,
-            env={**os.environ, "DNSBLV6_LIBRARY": LIBRARY,
-                 "LUA_PATH": os.path.join(SOURCE, "client-lib/lua/?.lua") + ";;"})
-
-        def is_listening():
-            self.assertIsNone(process.popen.poll(), process.log())
-            try:
-                socket.create_connection(self.address, timeout=DEADLINE_S).close()
-            except OSError:
-                return False
-            return True
-
-        wait_for(is_listening, "rspamd to listen")
+        process, self.address = start_rspamd(
+            self, f'modules {{ path = "{module}"; }}\n{section}', f"{resolver[0]}:{resolver[1]}",
+            DNSBLV6_LIBRARY=LIBRARY,
+            LUA_PATH=os.path.join(SOURCE, "client-lib/lua/?.lua") + ";;")
         return process
 
     def scan_command(self, client, *options):
-        return [peer("rspamc"), "-h", f"{self.address[0]}:{self.address[1]}", "-t", "60", "--json",
+        return [rspamd_file("bin/rspamc"), "-h", f"{self.address[0]}:{self.address[1]}", "-t", "60", "--json",
                 "-i", client, *options, "symbols", self.message]
 
     def scan(self, client, *options):
         """The symbols of a message of client, with their options."""
         done = subprocess.run(self.scan_command(client, *options), capture_output=True, text=True,
-                              check=False, timeout=3 * DEADLINE_S)
+                              check=False, timeout=3 * DEADLINE_S, env=rspamd_environment())
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         found = json.loads(done.stdout[done.stdout.index("{"):])
         self.assertEqual(found["action"], "no action")
@@ -172,7 +139,7 @@ class Module(Rspamd):
     def test_a_message_that_waits_keeps_no_other_waiting(self):
         process = self.start_module(self.silence().getsockname(), "deadline = 300;")
         with subprocess.Popen(self.scan_command("192.0.2.66"), stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL) as waiting:
+                              stderr=subprocess.DEVNULL, env=rspamd_environment()) as waiting:
             self.addCleanup(waiting.kill)
             process.wait_for_log("loaded message")  # by the only worker
             self.assertEqual(self.scan("192.0.2.66", "-u", "user"), {})
@@ -231,7 +198,7 @@ class Translated(Rspamd):
     def start_rbl(self, resolver):
         with open(os.path.join(SAMPLES, "rbl.conf.sample"), encoding="utf-8") as file:
             sample = file.read()
-        return self.start_rspamd(os.path.join(MODULES, "rbl.lua"), f"rbl {{\n{sample}}}\n",
+        return self.start_rspamd(rspamd_file(f"{MODULES}/rbl.lua"), f"rbl {{\n{sample}}}\n",
                                  resolver)
 
     def test_listed_unlisted_and_neighbours(self):
