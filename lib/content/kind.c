@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/content/kind.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- by bytes at a place ---- */
+
+struct mark {
+	enum content_kind kind;
+	unsigned offset;
+	unsigned size;
+	const char *bytes;
+};
+
+#define MARK(kind, offset, text)                                                                   \
+	{                                                                                          \
+		kind, offset, sizeof(text) - 1, text                                               \
+	}
+
+/* Those that cannot be anything else. What wants a closer look is in takes below. */
+static const struct mark marks[] = {
+	MARK(CONTENT_PE, 0, "MZ"),
+	MARK(CONTENT_ELF, 0, "\177ELF"),
+	MARK(CONTENT_MACHO, 0, "\xfe\xed\xfa\xce"),
+	MARK(CONTENT_MACHO, 0, "\xfe\xed\xfa\xcf"),
+	MARK(CONTENT_MACHO, 0, "\xce\xfa\xed\xfe"),
+	MARK(CONTENT_MACHO, 0, "\xcf\xfa\xed\xfe"),
+	MARK(CONTENT_OLE, 0, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
+	MARK(CONTENT_PDF, 0, "%PDF-"),
+	MARK(CONTENT_RTF, 0, "{\\rt"),
+	MARK(CONTENT_GRAPHICS, 0, "GIF8"),
+	MARK(CONTENT_GRAPHICS, 0, "\x89PNG\r\n\x1a\n"),
+	MARK(CONTENT_GRAPHICS, 0, "\xff\xd8\xff"),
+	MARK(CONTENT_GRAPHICS, 0, "II*\0"),
+	MARK(CONTENT_GRAPHICS, 0, "MM\0*"),
+	MARK(CONTENT_GRAPHICS, 0, "\0\0\0\x0cjP  "),
+	MARK(CONTENT_GRAPHICS, 0, "8BPS\0\1"),
+	MARK(CONTENT_GRAPHICS, 8, "WEBPVP8"),
+	MARK(CONTENT_TNEF, 0, "\x78\x9f\x3e\x22"),
+	MARK(CONTENT_GZIP, 0, "\x1f\x8b\x08"),
+	MARK(CONTENT_XZ, 0,
+	     "\xfd"
+	     "7zXZ\0"),
+	MARK(CONTENT_LZIP, 0, "LZIP\0"),
+	MARK(CONTENT_LZIP, 0, "LZIP\1"),
+	MARK(CONTENT_ZSTD, 0, "\x28\xb5\x2f\xfd"),
+	MARK(CONTENT_LZ4, 0, "\x04\x22\x4d\x18"),
+	MARK(CONTENT_LZ4, 0, "\x02\x21\x4c\x18"), /* of the kernel's tools */
+	MARK(CONTENT_LZOP, 0, "\x89LZO\0\r\n\x1a\n"),
+	MARK(CONTENT_ZIP, 0, "PK\3\4"),
+	MARK(CONTENT_ZIP, 0, "PK\5\6"),	       /* without members */
+	MARK(CONTENT_ZIP, 0, "PK\7\10PK\3\4"), /* of several volumes */
+	MARK(CONTENT_ZIP, 0, "PK00PK\3\4"),    /* of one, made for several */
+	MARK(CONTENT_CPIO, 0, "070701"),
+	MARK(CONTENT_CPIO, 0, "070702"),
+	MARK(CONTENT_CPIO, 0, "070707"),
+	MARK(CONTENT_AR, 0, "!<arch>\n"),
+	MARK(CONTENT_CAB, 0, "MSCF\0\0\0\0"),
+	MARK(CONTENT_RAR, 0, "Rar!\x1a\7\0"),
+	MARK(CONTENT_RAR, 0, "Rar!\x1a\7\1\0"),
+	MARK(CONTENT_7Z, 0, "7z\xbc\xaf\x27\x1c"),
+	MARK(CONTENT_XAR, 0, "xar!"),
+};
+
+static uint32_t get16le(const uint8_t *bytes)
+{
+	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8;
+}
+
+static uint32_t get16be(const uint8_t *bytes)
+{
+	return (uint32_t)bytes[0] << 8 | (uint32_t)bytes[1];
+}
+
+static uint32_t get32le(const uint8_t *bytes)
+{
+	return get16le(bytes) | get16le(bytes + 2) << 16;
+}
+
+static uint32_t get32be(const uint8_t *bytes)
+{
+	return get16be(bytes) << 16 | get16be(bytes + 2);
+}
+
+static bool has(const uint8_t *head, size_t size, size_t offset, const char *mark, size_t mark_size)
+{
+	return size >= offset + mark_size && memcmp(head + offset, mark, mark_size) == 0;
+}
+
+/* Zeros where nothing has to be anything: of an image of a CD, 32 KiB of them. */
+static bool is_zero(const uint8_t *head, size_t size)
+{
+	size_t i = 0;
+	while (i < size && head[i] == 0)
+		i++;
+	return i == size;
+}
+
+/* ---- by a closer look, each at a mark that other files may have by chance ---- */
+
+/* Mach-O's for several processors counts them where a class has its version, which is 45 or more. */
+static enum content_kind take_cafebabe(const uint8_t *head, size_t size)
+{
+	if (size < 8 || get32be(head) != 0xcafebabe)
+		return CONTENT_OTHER;
+	return get32be(head + 4) < 40 ? CONTENT_MACHO : CONTENT_JAVA;
+}
+
+static enum content_kind take_flash(const uint8_t *head, size_t size)
+{
+	const bool is_it = size >= 8 && strchr("FCZ", head[0]) != NULL && head[0] != '\0' &&
+			   memcmp(head + 1, "WS", 2) == 0 && head[3] > 0 && head[3] < 0x40;
+	return is_it ? CONTENT_SWF : CONTENT_OTHER;
+}
+
+static enum content_kind take_bitmap(const uint8_t *head, size_t size)
+{
+	const bool is_it = size >= 18 && memcmp(head, "BM", 2) == 0 && get32le(head + 6) == 0 &&
+			   get32le(head + 14) >= 12 && get32le(head + 14) <= 124;
+	return is_it ? CONTENT_GRAPHICS : CONTENT_OTHER;
+}
+
+/* A block's mark, pi, or the end's, its root: behind "BZh" and how large blocks are. */
+static enum content_kind take_bzip2(const uint8_t *head, size_t size)
+{
+	if (size < 4 || memcmp(head, "BZh", 3) != 0 || head[3] < '1' || head[3] > '9')
+		return CONTENT_OTHER;
+	const bool is_it = size < 10 || has(head, size, 4, "\x31\x41\x59\x26\x53\x59", 6) ||
+			   has(head, size, 4, "\x17\x72\x45\x38\x50\x90", 6);
+	return is_it ? CONTENT_BZIP2 : CONTENT_OTHER;
+}
+
+/* Of compress(1), 9 to 16 bits. */
+static enum content_kind take_compress(const uint8_t *head, size_t size)
+{
+	const bool is_it = size >= 3 && head[0] == 0x1f && head[1] == 0x9d &&
+			   (head[2] & 0x1f) >= 9 && (head[2] & 0x1f) <= 16;
+	return is_it ? CONTENT_COMPRESS : CONTENT_OTHER;
+}
+
+/* Frames to skip, which Zstandard (RFC 8878 3.1.2) and LZ4 share: what is behind the first says. */
+static enum content_kind take_skippable(const uint8_t *head, size_t size)
+{
+	if (size < 8 || (get32le(head) & 0xfffffff0) != 0x184d2a50)
+		return CONTENT_OTHER;
+	const uint64_t behind = 8 + (uint64_t)get32le(head + 4);
+	return behind < size && has(head, size, (size_t)behind, "\x04\x22\x4d\x18", 4)
+		       ? CONTENT_LZ4
+		       : CONTENT_ZSTD;
+}
+
+/*
+ * LZMA alone has no mark. As liblzma guesses it: a dictionary of 2^n or
+ * 2^n + 2^(n-1) bytes, and a size that is unknown or below 256 GiB; the first byte of the range
+ * coder is 0.
+ */
+static enum content_kind take_lzma(const uint8_t *head, size_t size)
+{
+	if (size < 18 || head[0] >= 225 || head[13] != 0)
+		return CONTENT_OTHER;
+	const uint32_t dictionary = get32le(head + 1);
+	const uint64_t whole = (uint64_t)get32le(head + 5) | (uint64_t)get32le(head + 9) << 32;
+	uint32_t rounded = dictionary - 1;
+	for (unsigned shift = 2; shift <= 16; shift *= 2)
+		rounded |= rounded >> shift;
+	rounded |= (dictionary - 1) >> 3;
+	const bool is_power = dictionary == UINT32_MAX ||
+			      (dictionary >= 4096 &&
+			       (rounded + 1 == dictionary || (dictionary & (dictionary - 1)) == 0));
+	const bool is_size = whole == UINT64_MAX || whole < (uint64_t)1 << 38;
+	return is_power && is_size ? CONTENT_LZMA : CONTENT_OTHER;
+}
+
+/* Two fields of a PAX or of an old one: octal, behind blanks. -1 when it is none. */
+static long get_octal(const uint8_t *field, size_t size)
+{
+	long number = 0;
+	size_t i = 0;
+	while (i < size && field[i] == ' ')
+		i++;
+	const size_t begin = i;
+	for (; i < size && field[i] >= '0' && field[i] <= '7'; i++)
+		number = number * 8 + (field[i] - '0');
+	return i > begin && (i == size || field[i] == ' ' || field[i] == '\0') ? number : -1;
+}
+
+/* The checksum is over the block with blanks in its place; old programs add signed bytes. */
+static enum content_kind take_tar(const uint8_t *head, size_t size)
+{
+	const size_t sum_at = 148;
+	const size_t sum_size = 8;
+	if (size < CONTENT_HEAD_SIZE || head[0] == '\0')
+		return CONTENT_OTHER;
+	long sum = 0;
+	long signed_sum = 0;
+	for (size_t i = 0; i < CONTENT_HEAD_SIZE; i++) {
+		const uint8_t byte = i >= sum_at && i < sum_at + sum_size ? ' ' : head[i];
+		sum += byte;
+		signed_sum += byte < 0x80 ? byte : byte - 0x100;
+	}
+	const long said = get_octal(head + sum_at, sum_size);
+	const bool is_it = said >= 0 && (said == sum || said == signed_sum);
+	return is_it ? CONTENT_TAR : CONTENT_OTHER;
+}
+
+/* The old binary form, of either end: a name's size at 20, and the type of the file at 6. */
+static enum content_kind take_old_cpio(const uint8_t *head, size_t size)
+{
+	if (size < 26)
+		return CONTENT_OTHER;
+	const bool is_little = get16le(head) == 070707;
+	if (!is_little && get16be(head) != 070707)
+		return CONTENT_OTHER;
+	const uint32_t mode = is_little ? get16le(head + 6) : get16be(head + 6);
+	const uint32_t name_size = is_little ? get16le(head + 20) : get16be(head + 20);
+	/* The entry at the end has neither a type nor a mode. */
+	const bool is_it =
+		name_size > 1 && name_size <= 4096 && (mode == 0 || (mode & 0170000) != 0);
+	return is_it ? CONTENT_CPIO : CONTENT_OTHER;
+}
+
+/* "-lh5-" and the like, with the level of the header at 20. */
+static enum content_kind take_lha(const uint8_t *head, size_t size)
+{
+	if (size < 21 || head[2] != '-' || head[6] != '-' || head[20] > 3)
+		return CONTENT_OTHER;
+	const bool is_it = memcmp(head + 3, "lh", 2) == 0 || memcmp(head + 3, "lz", 2) == 0 ||
+			   memcmp(head + 3, "pm", 2) == 0;
+	return is_it ? CONTENT_LHA : CONTENT_OTHER;
+}
+
+/* The size of the first header, and its type, which is a comment's. */
+static enum content_kind take_arj(const uint8_t *head, size_t size)
+{
+	if (size < 11 || head[0] != 0x60 || head[1] != 0xea)
+		return CONTENT_OTHER;
+	const uint32_t header_size = get16le(head + 2);
+	const bool is_it = header_size >= 30 && header_size <= 2600 && head[10] == 2;
+	return is_it ? CONTENT_ARJ : CONTENT_OTHER;
+}
+
+/*
+ * RFC 1950 2.2, as zlib writes it: deflate, a window of 32 KiB, without a dictionary, FCHECK right;
+ * then the first block of RFC 1951 is of a type that there is, and a stored one's size is there
+ * twice.
+ */
+static enum content_kind take_zlib(const uint8_t *head, size_t size)
+{
+	if (size < 8 || head[0] != 0x78 || get16be(head) % 31 != 0 || (head[1] & 0x20) != 0)
+		return CONTENT_OTHER;
+	const unsigned type = head[2] >> 1 & 3;
+	const bool is_it =
+		type == 0 ? (get16le(head + 3) ^ get16le(head + 5)) == 0xffff : type != 3;
+	return is_it ? CONTENT_ZLIB : CONTENT_OTHER;
+}
+
+/*
+ * An image of a CD has its mark at 32769, behind a system area that is zeros but where it boots by
+ * itself as well. All zeros are taken for one: lib/unpack sees soon when it is none.
+ */
+static enum content_kind take_image(const uint8_t *head, size_t size)
+{
+	return size == CONTENT_HEAD_SIZE && is_zero(head, size) ? CONTENT_ISO9660 : CONTENT_OTHER;
+}
+
+typedef enum content_kind take_fn(const uint8_t *head, size_t size);
+
+/* From the surest to the weakest. */
+static take_fn *const takes[] = {
+	take_cafebabe, take_flash, take_bitmap,	  take_bzip2, take_compress, take_skippable,
+	take_tar,      take_lha,   take_old_cpio, take_arj,   take_lzma,     take_image,
+};
+
+/* ---- text, and what is made of it ---- */
+
+/* As far as a search goes: lower case, and UTF-16 by its low bytes. */
+struct narrow {
+	size_t size;
+	bool is_text;
+	bool is_wide;
+	char text[CONTENT_HEAD_SIZE];
+};
+
+/* What file(1) and ClamAV take for text: all but NUL and most controls. */
+static bool is_text_byte(uint8_t byte)
+{
+	return byte >= 0x20 ? byte != 0x7f
+			    : byte == '\t' || byte == '\n' || byte == '\r' || byte == '\a' ||
+				      byte == '\b' || byte == '\f' || byte == 0x1b;
+}
+
+static char lower(uint8_t byte)
+{
+	return (char)(byte >= 'A' && byte <= 'Z' ? byte + ('a' - 'A') : byte);
+}
+
+static void narrow_bytes(const uint8_t *head, size_t size, struct narrow *ret_narrow)
+{
+	const bool has_mark = has(head, size, 0, "\xef\xbb\xbf", 3);
+	ret_narrow->is_text = size > 0;
+	for (size_t i = has_mark ? 3 : 0; i < size; i++) {
+		ret_narrow->is_text = ret_narrow->is_text && is_text_byte(head[i]);
+		ret_narrow->text[ret_narrow->size++] = lower(head[i]);
+	}
+}
+
+/* UTF-16 with its mark. Characters beyond Latin are text and are not searched for. */
+static void narrow_words(const uint8_t *head, size_t size, struct narrow *ret_narrow)
+{
+	const bool is_little = head[0] == 0xff;
+	ret_narrow->is_wide = true;
+	ret_narrow->is_text = true;
+	for (size_t i = 2; i + 1 < size; i += 2) {
+		const uint32_t word = is_little ? get16le(head + i) : get16be(head + i);
+		const uint8_t byte = word < 0x100 ? (uint8_t)word : 0x80;
+		ret_narrow->is_text = ret_narrow->is_text && is_text_byte(byte);
+		ret_narrow->text[ret_narrow->size++] = lower(byte);
+	}
+}
+
+/* Field names that a mail begins with, mostly ClamAV's. */
+static const char *const field_names[] = {
+	"received",
+	"return-path",
+	"date",
+	"message-id",
+	"mime-version",
+	"content-type",
+	"from",
+	"to",
+	"cc",
+	"subject",
+	"reply-to",
+	"sender",
+	"delivered-to",
+	"delivery-date",
+	"envelope-to",
+	"x-original-to",
+	"x-envelope-to",
+	"x-envelope-from",
+	"x-apparently-to",
+	"x-real-to",
+	"x-sieve",
+	"x-uidl",
+	"x-mozilla-status",
+	"x-evs",
+	"x-mailer",
+	"x-account-key",
+	"dkim-signature",
+	"arc-seal",
+	"received-spf",
+	"resent-from",
+	"list-id",
+	"authentication-results",
+	"x-google-smtp-source",
+	"status",
+	"in-reply-to",
+	"content-transfer-encoding",
+	"for",
+};
+
+static bool begins_with(const struct narrow *narrow, size_t at, const char *word)
+{
+	const size_t word_size = strlen(word);
+	return narrow->size - at >= word_size && memcmp(narrow->text + at, word, word_size) == 0;
+}
+
+static bool is_mail(const struct narrow *narrow)
+{
+	size_t at = 0;
+	while (at < narrow->size && strchr("\r\n", narrow->text[at]) != NULL &&
+	       narrow->text[at] != '\0')
+		at++;
+	if (begins_with(narrow, at, "from ") || begins_with(narrow, at, ">from "))
+		return true;
+	for (size_t i = 0; i < sizeof(field_names) / sizeof(field_names[0]); i++) {
+		const size_t behind = at + strlen(field_names[i]);
+		if (begins_with(narrow, at, field_names[i]) && behind < narrow->size &&
+		    narrow->text[behind] == ':')
+			return true;
+	}
+	return false;
+}
+
+/* What stands in a page, anywhere in its head: readers of mail look no further either. */
+static const char *const html_words[] = {
+	"<html",  "<!doctype html", "<head>", "<body",	  "<script", "<iframe", "<title>",
+	"<meta ", "<table",	    "<img ",  "<object ", "<embed ", "<form ",	"<style",
+	"<font ", "<a href",	    "<br>",   "<p>",	  "<div",    "<svg",
+};
+
+static bool is_html(const struct narrow *narrow)
+{
+	for (size_t at = 0; at < narrow->size; at++) {
+		if (narrow->text[at] != '<')
+			continue;
+		for (size_t i = 0; i < sizeof(html_words) / sizeof(html_words[0]); i++) {
+			if (begins_with(narrow, at, html_words[i]))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Readers of PDF look for its mark in the first KiB. */
+static bool is_late_pdf(const struct narrow *narrow)
+{
+	for (size_t at = 0; at < narrow->size; at++) {
+		if (begins_with(narrow, at, "%pdf-") && at + 5 < narrow->size &&
+		    narrow->text[at + 5] >= '0' && narrow->text[at + 5] <= '9')
+			return true;
+	}
+	return false;
+}
+
+static enum content_kind take_text(const uint8_t *head, size_t size)
+{
+	struct narrow narrow = { 0 };
+	if (has(head, size, 0, "\xff\xfe", 2) || has(head, size, 0, "\xfe\xff", 2))
+		narrow_words(head, size, &narrow);
+	else
+		narrow_bytes(head, size, &narrow);
+	if (narrow.is_text && !narrow.is_wide && is_mail(&narrow))
+		return CONTENT_MAIL;
+	if (!narrow.is_wide && is_late_pdf(&narrow))
+		return CONTENT_PDF;
+	if (!narrow.is_text)
+		return CONTENT_OTHER;
+	return is_html(&narrow) ? CONTENT_HTML : CONTENT_TEXT;
+}
+
+enum content_kind content_kind(const uint8_t *head, size_t size)
+{
+	if (size > CONTENT_HEAD_SIZE)
+		size = CONTENT_HEAD_SIZE;
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		if (has(head, size, marks[i].offset, marks[i].bytes, marks[i].size))
+			return marks[i].kind;
+	}
+	for (size_t i = 0; i < sizeof(takes) / sizeof(takes[0]); i++) {
+		const enum content_kind kind = takes[i](head, size);
+		if (kind != CONTENT_OTHER)
+			return kind;
+	}
+	/* "x^" begins texts, too. */
+	const bool is_maybe_text = size >= 2 && head[1] == '^';
+	if (!is_maybe_text && take_zlib(head, size) != CONTENT_OTHER)
+		return CONTENT_ZLIB;
+	const enum content_kind kind = take_text(head, size);
+	return kind == CONTENT_OTHER ? take_zlib(head, size) : kind;
+}
+
+const char *content_kind_name(enum content_kind kind)
+{
+	static const char *const names[CONTENT_KIND_COUNT] = {
+		[CONTENT_OTHER] = "other",
+		[CONTENT_TEXT] = "text",
+		[CONTENT_HTML] = "html",
+		[CONTENT_MAIL] = "mail",
+		[CONTENT_PE] = "pe",
+		[CONTENT_ELF] = "elf",
+		[CONTENT_MACHO] = "mach-o",
+		[CONTENT_OLE] = "ole",
+		[CONTENT_PDF] = "pdf",
+		[CONTENT_RTF] = "rtf",
+		[CONTENT_GRAPHICS] = "graphics",
+		[CONTENT_JAVA] = "java",
+		[CONTENT_SWF] = "swf",
+		[CONTENT_TNEF] = "tnef",
+		[CONTENT_GZIP] = "gzip",
+		[CONTENT_ZLIB] = "zlib",
+		[CONTENT_BZIP2] = "bzip2",
+		[CONTENT_XZ] = "xz",
+		[CONTENT_LZMA] = "lzma",
+		[CONTENT_LZIP] = "lzip",
+		[CONTENT_ZSTD] = "zstd",
+		[CONTENT_COMPRESS] = "compress",
+		[CONTENT_LZ4] = "lz4",
+		[CONTENT_LZOP] = "lzop",
+		[CONTENT_ZIP] = "zip",
+		[CONTENT_TAR] = "tar",
+		[CONTENT_CPIO] = "cpio",
+		[CONTENT_AR] = "ar",
+		[CONTENT_CAB] = "cab",
+		[CONTENT_LHA] = "lha",
+		[CONTENT_ARJ] = "arj",
+		[CONTENT_RAR] = "rar",
+		[CONTENT_7Z] = "7z",
+		[CONTENT_ISO9660] = "iso9660",
+		[CONTENT_XAR] = "xar",
+	};
+	return (unsigned)kind < CONTENT_KIND_COUNT ? names[kind] : "other";
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What files are, by the first bytes of each.
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "lib/content/kind.h"
+
+namespace
+{
+
+std::string kind_of(const std::string &head)
+{
+	// In memory of that size, so that a sanitizer sees a read behind its end.
+	const std::vector<uint8_t> bytes(head.begin(), head.end());
+	return content_kind_name(content_kind(bytes.data(), bytes.size()));
+}
+
+std::string raw(const char *bytes, size_t size)
+{
+	return std::string(bytes, size);
+}
+#define RAW(text) raw(text, sizeof(text) - 1)
+
+std::string tar_block(bool is_signed)
+{
+	std::string block(512, '\0');
+	block.replace(0, 9, "caf\xe9.text");
+	block.replace(100, 8, RAW("0000644\0"));
+	block.replace(124, 12, RAW("00000000005\0"));
+	block.replace(148, 8, "        ");
+	block.replace(257, 6, RAW("ustar\0"));
+	int sum = 0;
+	for (const char byte : block)
+		sum += is_signed ? static_cast<signed char>(byte) : static_cast<uint8_t>(byte);
+	char field[9];
+	snprintf(field, sizeof(field), "%06o", static_cast<unsigned>(sum));
+	block.replace(148, 8, std::string(field) + RAW("\0 "));
+	return block;
+}
+
+} // namespace
+
+TEST_CASE("each kind is known by its mark", "[content][kind]")
+{
+	const struct {
+		const char *kind;
+		std::string head;
+	} samples[] = {
+		{ "pe", "MZ\x90" },
+		{ "elf", "\177ELF\2" },
+		{ "mach-o", "\xcf\xfa\xed\xfe" },
+		{ "mach-o", RAW("\xca\xfe\xba\xbe\0\0\0\2") },
+		{ "java", RAW("\xca\xfe\xba\xbe\0\0\0\x34") },
+		{ "ole", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" },
+		{ "pdf", "%PDF-1.4\n" },
+		{ "pdf", "some bytes \x01\x02\n%PDF-1.4\n" },
+		{ "rtf", "{\\rtf1 " },
+		{ "graphics", "GIF89a" },
+		{ "graphics", "\x89PNG\r\n\x1a\n" },
+		{ "graphics", "\xff\xd8\xff\xe0" },
+		{ "graphics", RAW("BM\x46\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0") },
+		{ "graphics", "RIFF1234WEBPVP8 " },
+		{ "swf", "FWS\x0a"
+			 "1234" },
+		{ "swf", "CWS\x0a"
+			 "1234" },
+		{ "tnef", "\x78\x9f\x3e\x22" },
+		{ "gzip", "\x1f\x8b\x08" },
+		{ "bzip2", "BZh91AY&SY" },
+		{ "bzip2", "BZh9\x17\x72\x45\x38\x50\x90" },
+		{ "xz", RAW("\xfd"
+			    "7zXZ\0") },
+		{ "lzma", RAW("\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0\x12\x34\x56\x78") },
+		{ "lzip", "LZIP\1" },
+		{ "zstd", "\x28\xb5\x2f\xfd" },
+		{ "zstd", RAW("\x51\x2a\x4d\x18\4\0\0\0abcd\x28\xb5\x2f\xfd") },
+		{ "lz4", "\x04\x22\x4d\x18" },
+		{ "lz4", RAW("\x51\x2a\x4d\x18\4\0\0\0abcd\x04\x22\x4d\x18") },
+		{ "lzop", RAW("\x89LZO\0\r\n\x1a\n") },
+		{ "compress", "\x1f\x9d\x90" },
+		{ "zip", "PK\3\4" },
+		{ "zip", "PK\5\6" },
+		{ "cpio", "070701" },
+		{ "cpio", RAW("\xc7\x71\1\0\2\0\xa4\x81\0\0\0\0\0\0\0\0\0\0\0\0\4\0\0\0\0\0") },
+		{ "cpio", RAW("\x71\xc7\0\1\0\2\x81\xa4\0\0\0\0\0\0\0\0\0\0\0\0\0\4\0\0\0\0") },
+		{ "ar", "!<arch>\n" },
+		{ "cab", RAW("MSCF\0\0\0\0") },
+		{ "lha", RAW("\x20\x30-lh5-\0\0\0\0\0\0\0\0\0\0\0\0\0\2") },
+		{ "arj", RAW("\x60\xea\x29\0\x1e\7\1\0\x10\0\2") },
+		{ "rar", RAW("Rar!\x1a\7\0") },
+		{ "rar", RAW("Rar!\x1a\7\1\0") },
+		{ "7z", "7z\xbc\xaf\x27\x1c" },
+		{ "xar", "xar!" },
+		{ "iso9660", std::string(512, '\0') },
+		{ "zlib", "\x78\x9c\x4b\x4c\x4a\x4e\x01\x01" },
+		{ "zlib", RAW("\x78\x01\1\5\0\xfa\xff"
+			      "12345") },
+		{ "tar", tar_block(false) },
+		{ "tar", tar_block(true) },
+	};
+	for (const auto &sample : samples) {
+		INFO(sample.kind);
+		CHECK(kind_of(sample.head) == sample.kind);
+	}
+}
+
+TEST_CASE("what only looks like a mark is none", "[content][kind]")
+{
+	CHECK(kind_of("") == "other");
+	CHECK(kind_of(RAW("\0")) == "other");
+	CHECK(kind_of(std::string(511, '\0')) == "other");
+	CHECK(kind_of("BM is a letter's beginning, and nothing else") == "text");
+	CHECK(kind_of("BZh91 is a word") == "text");
+	CHECK(kind_of("x^2 + y^2 = z^2") == "text");
+	CHECK(kind_of(RAW("\x78\x9c\x07\x01"
+			  "12345")) == "other"); // block type 3
+	CHECK(kind_of(RAW("\x78\x01\1\5\0\1\1"
+			  "12345")) == "other");
+	CHECK(kind_of(RAW("\x78\xbb\1\5\0\1\1"
+			  "12345")) == "other"); // a dictionary
+	CHECK(kind_of(RAW("\x5d\0\0\x81\0\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\0\0")) == "other");
+	CHECK(kind_of(RAW("\x1f\x9d\x82")) == "other");
+	std::string tar = tar_block(false);
+	tar[0] = 'd';
+	CHECK(kind_of(tar) != "tar");
+	CHECK(kind_of(tar_block(false).substr(0, 511)) != "tar");
+}
+
+TEST_CASE("texts are mails, pages or just texts", "[content][kind]")
+{
+	CHECK(kind_of("Received: from a by b;\r\n") == "mail");
+	CHECK(kind_of("\r\n\nMESSAGE-ID: <1@a>\r\n") == "mail");
+	CHECK(kind_of("From tina Mon Jan  1\nDate: x\n") == "mail");
+	CHECK(kind_of("Datebook\n") == "text");
+	CHECK(kind_of("\xef\xbb\xbf"
+		      "Subject: x\n") == "mail");
+	CHECK(kind_of("<!-- -->\n<HTML>") == "html");
+	CHECK(kind_of("text and <A HREF=x>") == "html");
+	CHECK(kind_of("a < b and c > d\n") == "text");
+	CHECK(kind_of("caf\xc3\xa9\n") == "text");
+	CHECK(kind_of("caf\xe9\n") == "text");
+	CHECK(kind_of("a\x01") == "other");
+	CHECK(kind_of(RAW("a\0")) == "other");
+	CHECK(kind_of(RAW("\xff\xfe<\0h\0t\0m\0l\0>\0")) == "html");
+	CHECK(kind_of(RAW("\xfe\xff\0h\0i")) == "text");
+	CHECK(kind_of(std::string(600, 'a')) == "text");
+}
+
+TEST_CASE("a head cut anywhere is something", "[content][kind]")
+{
+	const std::string heads[] = {
+		tar_block(false), RAW("\x51\x2a\x4d\x18\4\0\0\0abcd\x04\x22\x4d\x18"),
+		RAW("\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0\x12\x34\x56\x78"),
+		RAW("\xfe\xff\0h\0i"), "Received: from a <html>"
+	};
+	for (const std::string &head : heads) {
+		for (size_t size = 0; size <= head.size(); size++)
+			CHECK(strlen(kind_of(head.substr(0, size)).c_str()) > 0);
+	}
+	CHECK(std::string(content_kind_name(CONTENT_KIND_COUNT)) == "other");
+	for (int kind = 0; kind < CONTENT_KIND_COUNT; kind++)
+		CHECK(content_kind_name(static_cast<enum content_kind>(kind)) != nullptr);
+}
