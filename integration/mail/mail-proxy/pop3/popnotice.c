@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/mail-proxy/pop3/popnotice.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#define DATE_ROOM     64
+#define NAME_MAX_SAID 400
+
+/* What addresses, dates and encoded words are made of: too little for most that is looked for. */
+static bool is_harmless(uint8_t byte)
+{
+	const bool is_letter = (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z');
+	return is_letter || (byte >= '0' && byte <= '9') ||
+	       (byte != '\0' && strchr(" .,:;@<>+-_/=?'\"", byte) != NULL);
+}
+
+static void copy_text(const uint8_t *bytes, size_t size, char *ret_text, size_t room)
+{
+	size_t made = 0;
+	for (size_t i = 0; i < size && made + 1 < room; i++)
+		if (bytes[i] != '\r')
+			ret_text[made++] = is_harmless(bytes[i]) ? (char)bytes[i] : '?';
+	ret_text[made] = '\0';
+}
+
+static void look_at_line(const uint8_t *line, size_t size, struct popnotice_fields *fields)
+{
+	const struct {
+		const char *name;
+		char *text;
+	} wanted[] = { { "From:", fields->from },
+		       { "Subject:", fields->subject },
+		       { "Date:", fields->date } };
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		size_t at = strlen(wanted[i].name);
+		if (size < at || strncasecmp((const char *)line, wanted[i].name, at) != 0 ||
+		    wanted[i].text[0] != '\0')
+			continue;
+		while (at < size && (line[at] == ' ' || line[at] == '\t'))
+			at++;
+		copy_text(line + at, size - at, wanted[i].text, POPNOTICE_FIELD_MAX);
+	}
+}
+
+void popnotice_look(const uint8_t *bytes, size_t size, struct popnotice_fields *ret_fields)
+{
+	memset(ret_fields, 0, sizeof(*ret_fields));
+	for (size_t at = 0; at < size;) {
+		const uint8_t *lf = memchr(bytes + at, '\n', size - at);
+		const size_t end = lf != NULL ? (size_t)(lf - bytes) : size;
+		if (end == at || (end == at + 1 && bytes[at] == '\r'))
+			return; /* the body */
+		look_at_line(bytes + at, end - at, ret_fields);
+		at = end + 1;
+	}
+}
+
+/* As RFC 5322, part 3.3, has it, whatever the locale. */
+static void date_text(uint64_t now, char *ret_text)
+{
+	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
+	static const char *const months[] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun",
+					      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
+	const time_t seconds = (time_t)now;
+	struct tm tm = { 0 };
+	tm.tm_mday = 1;
+	gmtime_r(&seconds, &tm);
+	snprintf(ret_text, DATE_ROOM, "%s, %d %s %d %02d:%02d:%02d +0000", days[tm.tm_wday % 7],
+		 tm.tm_mday, months[tm.tm_mon % 12], tm.tm_year + 1900, tm.tm_hour, tm.tm_min,
+		 tm.tm_sec);
+}
+
+static const char *or_none(const char *text)
+{
+	return text[0] != '\0' ? text : "(not known)";
+}
+
+size_t popnotice_write(const struct popnotice *notice, char *ret_text)
+{
+	char date[DATE_ROOM];
+	char name[NAME_MAX_SAID];
+	const struct popnotice_fields *fields = &notice->fields;
+	date_text(notice->now, date);
+	copy_text((const uint8_t *)notice->name, strlen(notice->name), name, sizeof(name));
+	const int size = snprintf(
+		ret_text, POPNOTICE_ROOM,
+		"From: Mail scanner <postmaster@%.255s>\r\n"
+		"Subject: A mail was withheld: %.100s\r\n"
+		"Date: %s\r\n"
+		"Message-ID: <withheld.%llu.%llu@%.255s>\r\n"
+		"Auto-Submitted: auto-generated\r\n"
+		"MIME-Version: 1.0\r\n"
+		"Content-Type: text/plain; charset=us-ascii\r\n"
+		"%.400s"
+		"\r\n"
+		"This notice stands in place of a mail that was withheld on its way to you.\r\n"
+		"\r\n"
+		"Found%s:\r\n"
+		"    %s\r\n"
+		"\r\n"
+		"The mail, as its header has it:\r\n"
+		"    From: %s\r\n"
+		"    Subject: %s\r\n"
+		"    Date: %s\r\n"
+		"\r\n"
+		"It is still on the server, as message %llu of this session. When your program\r\n"
+		"deletes this notice, or messages that it has fetched, that mail is deleted.\r\n"
+		"If you need it, keep it there, and ask the operators of %.255s.\r\n",
+		notice->hostname, name, date, (unsigned long long)notice->now,
+		(unsigned long long)notice->number, notice->hostname, notice->header,
+		notice->is_known ? ", at an earlier try to fetch it" : "", name,
+		or_none(fields->from), or_none(fields->subject), or_none(fields->date),
+		(unsigned long long)notice->number, notice->hostname);
+	return (size_t)size < POPNOTICE_ROOM ? (size_t)size : POPNOTICE_ROOM - 1;
+}

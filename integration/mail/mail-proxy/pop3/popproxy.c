@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/mail-proxy/pop3/popproxy.h"
+
+#include <string.h>
+
+#include "integration/mail/mail-proxy/pop3/popproxy_parts.h"
+
+/* Less would be all calls, and no scan. */
+#define HOLD_LAST_MIN 64
+
+void popproxy_init(struct popproxy *ret_proxy, const struct popproxy_limits *limits,
+		   const struct popproxy_calls *calls, void *context)
+{
+	memset(ret_proxy, 0, sizeof(*ret_proxy));
+	ret_proxy->limits = limits;
+	ret_proxy->calls = calls;
+	ret_proxy->context = context;
+	ret_proxy->way = "";
+	ret_proxy->why = "";
+	ret_proxy->hold_last =
+		limits->hold_last > HOLD_LAST_MIN ? limits->hold_last : HOLD_LAST_MIN;
+	/* Whole pieces of what is scanned at a time, so that a full hold is a scanned one. */
+	ret_proxy->hold_first = (limits->hold_first + ret_proxy->hold_last - 1) /
+				ret_proxy->hold_last * ret_proxy->hold_last;
+}
+
+void popproxy_deinit(struct popproxy *proxy)
+{
+	popproxy_mail_free(proxy);
+}
+
+/* ---- lines ---- */
+
+bool popproxy_has_room(size_t room, size_t size)
+{
+	return room - size >= POPPROXY_ROOM_MIN;
+}
+
+void popproxy_to_client_bytes(struct popproxy_io *io, const void *bytes, size_t size)
+{
+	memcpy(io->to_client + io->to_client_size, bytes, size);
+	io->to_client_size += size;
+}
+
+void popproxy_to_client(struct popproxy_io *io, const char *text)
+{
+	popproxy_to_client_bytes(io, text, strlen(text));
+}
+
+void popproxy_to_client_text(struct popproxy_io *io, const char *text, size_t size)
+{
+	uint8_t *out = io->to_client + io->to_client_size;
+	for (size_t i = 0; i < size; i++) {
+		const uint8_t byte = (uint8_t)text[i];
+		out[i] = byte < ' ' || byte == 0x7f ? ' ' : byte;
+	}
+	io->to_client_size += size;
+}
+
+void popproxy_to_client_answer(struct popproxy_io *io, const char *sign, struct popproxy_line line)
+{
+	popproxy_to_client(io, sign);
+	popproxy_to_client(io, line.size > 0 ? " " : "");
+	popproxy_to_client_text(io, line.at, line.size);
+	popproxy_to_client(io, "\r\n");
+}
+
+void popproxy_to_server_bytes(struct popproxy_io *io, const void *bytes, size_t size)
+{
+	memcpy(io->to_server + io->to_server_size, bytes, size);
+	io->to_server_size += size;
+}
+
+bool popproxy_server_line(struct popproxy *proxy, struct popproxy_io *io,
+			  struct popproxy_line *ret_line)
+{
+	const uint8_t *bytes = io->server + io->server_used;
+	size_t size = 0;
+	const enum lines_status status =
+		lines_take(bytes, io->server_size - io->server_used, POPPROXY_LINE_MAX, &size);
+	if (status == LINES_MORE)
+		return false;
+	if (status != LINES_READY) {
+		popproxy_broken(proxy, io);
+		return false;
+	}
+	io->server_used += size + LINES_END_SIZE;
+	*ret_line = (struct popproxy_line){ (const char *)bytes, size };
+	return true;
+}
+
+enum popproxy_sign popproxy_sign(struct popproxy_line *line)
+{
+	static const struct {
+		const char *word;
+		enum popproxy_sign sign;
+	} signs[] = { { "+OK", POPPROXY_OK },
+		      { "-ERR", POPPROXY_ERR },
+		      { "+", POPPROXY_CONTINUE } };
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
+		const size_t size = strlen(signs[i].word);
+		const bool is_it = line->size >= size && memcmp(line->at, signs[i].word, size) == 0;
+		if (!is_it || (line->size > size && line->at[size] != ' '))
+			continue;
+		const size_t skipped = line->size > size ? size + 1 : size;
+		*line = (struct popproxy_line){ line->at + skipped, line->size - skipped };
+		return signs[i].sign;
+	}
+	return POPPROXY_NO_SIGN;
+}
+
+/* ---- the end ---- */
+
+void popproxy_finish(struct popproxy *proxy, enum popproxy_status status, const char *why)
+{
+	proxy->status = status;
+	proxy->why = why;
+	popproxy_mail_free(proxy);
+}
+
+/* Has the client had no part of the answer that it waits for? */
+static bool may_speak(const struct popproxy *proxy)
+{
+	if (proxy->ask_count == 0)
+		return true;
+	const enum popproxy_kind kind = proxy->asks[proxy->ask_begin].kind;
+	if (kind == POPPROXY_MAIL || kind == POPPROXY_TOP)
+		return popproxy_mail_is_silent(proxy);
+	return !proxy->is_in_lines;
+}
+
+enum popproxy_status popproxy_stop(struct popproxy *proxy, struct popproxy_io *io, const char *text,
+				   const char *why)
+{
+	if (proxy->status >= POPPROXY_TUNNEL)
+		return proxy->status;
+	if (popproxy_mail_is_answered(proxy)) {
+		popproxy_finish(proxy, POPPROXY_END, why);
+		return proxy->status;
+	}
+	const bool has_room = popproxy_has_room(io->to_client_room, io->to_client_size);
+	if (!may_speak(proxy) || !has_room) {
+		popproxy_finish(proxy, POPPROXY_CUT, why);
+		return proxy->status;
+	}
+	popproxy_to_client(io, "-ERR [SYS/TEMP] ");
+	popproxy_to_client(io, text);
+	popproxy_to_client(io, "\r\n");
+	popproxy_finish(proxy, POPPROXY_END, why);
+	return proxy->status;
+}
+
+void popproxy_broken(struct popproxy *proxy, struct popproxy_io *io)
+{
+	popproxy_stop(proxy, io, "The server has said what is not POP3", "server-broken");
+}
+
+enum popproxy_status popproxy_server_gone(struct popproxy *proxy, struct popproxy_io *io)
+{
+	struct popproxy_line line;
+	if (proxy->status >= POPPROXY_TUNNEL)
+		return proxy->status;
+	/* Some say why they close while nothing was asked. */
+	if (proxy->is_greeted && proxy->ask_count == 0 &&
+	    popproxy_has_room(io->to_client_room, io->to_client_size) &&
+	    popproxy_server_line(proxy, io, &line) && popproxy_sign(&line) == POPPROXY_ERR) {
+		popproxy_to_client_answer(io, "-ERR", line);
+		popproxy_finish(proxy, POPPROXY_END, "server-closed");
+	}
+	return popproxy_stop(proxy, io, "The server has closed the connection", "server-closed");
+}
+
+/* ---- the session ---- */
+
+void popproxy_pop(struct popproxy *proxy)
+{
+	proxy->ask_begin = (proxy->ask_begin + 1) % POPPROXY_ASKS;
+	proxy->ask_count--;
+	proxy->sent_count--;
+	proxy->is_in_lines = false;
+}
+
+static bool greet(struct popproxy *proxy, struct popproxy_io *io)
+{
+	struct popproxy_line line;
+	if (!popproxy_has_room(io->to_client_room, io->to_client_size) ||
+	    !popproxy_server_line(proxy, io, &line))
+		return false;
+	const enum popproxy_sign sign = popproxy_sign(&line);
+	if (sign != POPPROXY_OK && sign != POPPROXY_ERR) {
+		popproxy_broken(proxy, io);
+		return false;
+	}
+	/* APOP needs what stands in it. */
+	popproxy_to_client_answer(io, sign == POPPROXY_OK ? "+OK" : "-ERR", line);
+	proxy->is_greeted = true;
+	if (sign == POPPROXY_ERR)
+		popproxy_finish(proxy, POPPROXY_END, "server-refused");
+	return true;
+}
+
+enum popproxy_status popproxy_step(struct popproxy *proxy, struct popproxy_io *io)
+{
+	bool has_moved = true;
+	if (proxy->status == POPPROXY_WAITING)
+		proxy->status = POPPROXY_MORE;
+	while (has_moved && proxy->status == POPPROXY_MORE) {
+		if (!proxy->is_greeted) {
+			has_moved = greet(proxy, io);
+			continue;
+		}
+		has_moved = popproxy_answer(proxy, io);
+		if (proxy->status == POPPROXY_MORE)
+			has_moved = popproxy_send(proxy, io) || has_moved;
+		if (proxy->status == POPPROXY_MORE)
+			has_moved = popproxy_ask(proxy, io) || has_moved;
+	}
+	return proxy->status;
+}
+
+void popproxy_stls(struct popproxy *proxy, struct popproxy_io *io, bool is_fine)
+{
+	if (proxy->status != POPPROXY_CLIENT_TLS)
+		return;
+	proxy->status = POPPROXY_MORE;
+	if (!is_fine) {
+		popproxy_stop(proxy, io, "STLS has to be the last command before TLS",
+			      "early-input");
+		return;
+	}
+	popproxy_to_client(io, "+OK Begin TLS\r\n");
+	popproxy_pop(proxy);
+	proxy->is_tls = true;
+	/* What was said in the clear may have been another's (RFC 2595, part 4). */
+	proxy->user[0] = '\0';
+}
+
+void popproxy_tls(struct popproxy *proxy)
+{
+	proxy->is_tls = true;
+}
+
+bool popproxy_is_idle(const struct popproxy *proxy)
+{
+	return proxy->ask_count == 0;
+}
+
+const char *popproxy_fate_name(enum popproxy_fate fate)
+{
+	static const char *const names[] = {
+		[POPPROXY_PASSED] = "passed",  [POPPROXY_MARKED] = "marked",
+		[POPPROXY_NOTICED] = "notice", [POPPROXY_KNOWN] = "known",
+		[POPPROXY_CUT_OFF] = "cut",    [POPPROXY_PUT_OFF] = "deferred",
+	};
+	return names[fate];
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Commands and answers: each is parsed and written again, in its order.
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include "tests/unit/mail-proxy-pop3/proxied.hh"
+
+TEST_CASE("the greeting is passed on with its stamp", "[popproxy]")
+{
+	Proxied proxied;
+	CHECK(proxied.server("+OK POP3 <1.2@example.org>\t\x01!\r\n") ==
+	      "+OK POP3 <1.2@example.org>  !\r\n");
+	CHECK(proxied.status == POPPROXY_MORE);
+
+	Proxied refused;
+	CHECK(refused.server("-ERR not now\r\n") == "-ERR not now\r\n");
+	CHECK(refused.status == POPPROXY_END);
+
+	Proxied other;
+	CHECK(other.server("220 mx ESMTP\r\n") ==
+	      "-ERR [SYS/TEMP] The server has said what is not POP3\r\n");
+	CHECK(other.status == POPPROXY_END);
+}
+
+TEST_CASE("commands are written again with one spelling", "[popproxy]")
+{
+	Proxied proxied;
+	proxied.login();
+	CHECK(proxied.client("  \r\n").empty());
+	CHECK(proxied.client("stat \r\nlist   7\r\nUidl\r\ndele 3\r\nnoop\r\nRset\r\ncapa\r\n") ==
+	      "STAT\r\nLIST 7\r\nUIDL\r\nDELE 3\r\nNOOP\r\nRSET\r\nCAPA\r\n");
+}
+
+TEST_CASE("a password keeps its blanks, and what logs in waits for its answer", "[popproxy]")
+{
+	Proxied proxied;
+	proxied.server("+OK\r\n");
+	CHECK(proxied.client("user  john \r\npass  a b \r\nSTAT\r\n") == "USER john\r\n");
+	CHECK(proxied.server("+OK\r\n") == "+OK\r\n");
+	CHECK(proxied.to_server == "USER john\r\nPASS  a b \r\n");
+	CHECK(proxied.server("+OK in\r\n") == "+OK in\r\n");
+	CHECK(proxied.to_server == "USER john\r\nPASS  a b \r\nSTAT\r\n");
+	CHECK(std::string(proxied.proxy.user) == "john");
+}
+
+TEST_CASE("what is not known, or malformed, is refused here and in its place", "[popproxy]")
+{
+	Proxied proxied;
+	proxied.login();
+	CHECK(proxied.client("STAT\r\nXTND XMIT\r\nRETR\r\nNOOP\r\n") == "STAT\r\nNOOP\r\n");
+	CHECK(proxied.to_client.empty());
+	CHECK(proxied.server("+OK 1 2\r\n") ==
+	      "+OK 1 2\r\n-ERR The command is not known\r\n-ERR The numbers are wrong\r\n");
+	CHECK(proxied.server("+OK\r\n") == "+OK\r\n");
+	CHECK(proxied.client("DELE 1 2\r\n").empty());
+	CHECK(proxied.status == POPPROXY_END);
+	CHECK(std::string(proxied.proxy.why) == "errors");
+}
+
+TEST_CASE("a line ends in CR LF", "[popproxy]")
+{
+	for (const char *line : { "NOOP\n", "NO\rOP\r\n" }) {
+		Proxied proxied;
+		proxied.login();
+		CAPTURE(line);
+		CHECK(proxied.client(line).empty());
+		CHECK(proxied.status == POPPROXY_END);
+		CHECK(proxied.to_client.compare(0, 5, "-ERR ") == 0);
+	}
+	Proxied proxied;
+	proxied.login();
+	CHECK(proxied.client(std::string(POPPROXY_LINE_MAX + 1, 'x')).empty());
+	CHECK(proxied.status == POPPROXY_END);
+	Proxied server;
+	server.login();
+	server.client("NOOP\r\n");
+	server.server("+OK a\nb\r\n");
+	CHECK(server.status == POPPROXY_END);
+	CHECK(std::string(server.proxy.why) == "server-broken");
+}
+
+TEST_CASE("lists are parsed and written again", "[popproxy]")
+{
+	Proxied proxied;
+	proxied.login();
+	proxied.client("LIST\r\nUIDL\r\nUIDL 2\r\n");
+	CHECK(proxied.server(
+		      "+OK 2\r\n1  120 more\r\n2 5\r\n.\r\n+OK\r\n1 a<b>c\r\n.\r\n+OK 2 x\r\n") ==
+	      "+OK 2\r\n1 120\r\n2 5\r\n.\r\n+OK\r\n1 a<b>c\r\n.\r\n+OK 2 x\r\n");
+	proxied.client("LIST\r\n");
+	proxied.server("+OK\r\n1 2\r\nwrong\r\n");
+	CHECK(proxied.status == POPPROXY_CUT);
+}
+
+TEST_CASE("CAPA has what is known, and TLS of ours", "[popproxy][capa]")
+{
+	const std::string capa =
+		"+OK\r\nTOP\r\nSASL GSSAPI PLAIN DIGEST-MD5 xoauth2\r\nSTLS\r\nX-ODD 1\r\n"
+		"EXPIRE 60 USER\r\nIMPLEMENTATION x y\r\n.\r\n";
+	const std::string known = "+OK\r\nTOP\r\nSASL PLAIN XOAUTH2\r\n";
+	const std::string rest = "EXPIRE 60 USER\r\nIMPLEMENTATION x y\r\n";
+	Proxied none(POPPROXY_STLS_NONE);
+	none.step("CAPA\r\n", "+OK\r\n");
+	CHECK(none.server(capa) == known + rest + ".\r\n");
+	Proxied own(POPPROXY_STLS_OWN);
+	own.step("CAPA\r\n", "+OK\r\n");
+	CHECK(own.server(capa) == known + rest + "STLS\r\n.\r\n");
+	Proxied passed(POPPROXY_STLS_PASS);
+	passed.step("CAPA\r\n", "+OK\r\n");
+	CHECK(passed.server(capa) == known + "STLS\r\n" + rest + ".\r\n");
+	Proxied old(POPPROXY_STLS_OWN);
+	old.step("CAPA\r\n", "+OK\r\n");
+	CHECK(old.server("-ERR what\r\n") == "+OK\r\nUSER\r\nSTLS\r\n.\r\n");
+	Proxied without(POPPROXY_STLS_OWN);
+	popproxy_tls(&without.proxy);
+	without.step("CAPA\r\n", "+OK\r\n");
+	CHECK(without.server("+OK\r\nSASL GSSAPI\r\nSTLS\r\n.\r\n") == "+OK\r\n.\r\n");
+}
+
+TEST_CASE("STLS ends here, or is passed on and nothing is looked at behind it", "[popproxy][stls]")
+{
+	Proxied own(POPPROXY_STLS_OWN);
+	own.server("+OK\r\n");
+	CHECK(own.client("STLS\r\n").empty());
+	CHECK(own.status == POPPROXY_CLIENT_TLS);
+	own.stls(true);
+	CHECK(own.status == POPPROXY_MORE);
+	CHECK(own.to_client == "+OK\r\n+OK Begin TLS\r\n");
+	CHECK(own.client("CAPA\r\nSTLS\r\n") == "CAPA\r\n");
+	CHECK(own.server("+OK\r\n.\r\n") == "+OK\r\n.\r\n-ERR TLS has begun\r\n");
+
+	Proxied early(POPPROXY_STLS_OWN);
+	early.server("+OK\r\n");
+	CHECK(early.client("STLS\r\nUSER evil\r\n").empty());
+	early.stls(false);
+	CHECK(early.status == POPPROXY_END);
+	CHECK(early.to_server.empty());
+
+	Proxied passed(POPPROXY_STLS_PASS);
+	passed.server("+OK\r\n");
+	CHECK(passed.client("STLS\r\n") == "STLS\r\n");
+	CHECK(passed.server("-ERR\r\n") == "-ERR\r\n");
+	CHECK(passed.client("STLS\r\n") == "STLS\r\n");
+	CHECK(passed.server("+OK\r\nrest") == "+OK\r\n");
+	CHECK(passed.status == POPPROXY_TUNNEL);
+	CHECK(passed.server_left == "rest");
+
+	Proxied none;
+	none.server("+OK\r\n");
+	CHECK(none.client("STLS\r\n").empty());
+	CHECK(none.to_client == "+OK\r\n-ERR There is no TLS here\r\n");
+}
+
+TEST_CASE("an exchange of SASL passes by lines", "[popproxy][sasl]")
+{
+	Proxied proxied;
+	proxied.server("+OK\r\n");
+	CHECK(proxied.client("auth plain\r\n") == "AUTH PLAIN\r\n");
+	CHECK(proxied.client("AGpvaG4Ac2VjcmV0\r\n").empty());
+	CHECK(proxied.server("+ \r\n") == "+ \r\n");
+	CHECK(proxied.to_server == "AUTH PLAIN\r\nAGpvaG4Ac2VjcmV0\r\n");
+	CHECK(std::string(proxied.proxy.user) == "john");
+	CHECK(proxied.server("-ERR no\r\n") == "-ERR no\r\n");
+	CHECK(proxied.client("AUTH LOGIN\r\n") == "AUTH LOGIN\r\n");
+	proxied.server("+ VXNlcm5hbWU6\r\n");
+	CHECK(proxied.client("YW5uYQ==\r\n") == "YW5uYQ==\r\n");
+	proxied.server("+ UGFzc3dvcmQ6\r\n");
+	CHECK(proxied.client("not base64!\r\n") == "*\r\n");
+	CHECK(proxied.server("-ERR cancelled\r\n") == "-ERR cancelled\r\n");
+	CHECK(std::string(proxied.proxy.user) == "anna");
+	CHECK(proxied.client("AUTH PLAIN AGpvaG4Ac2VjcmV0\r\n") ==
+	      "AUTH PLAIN AGpvaG4Ac2VjcmV0\r\n");
+	CHECK(proxied.server("+OK in\r\n") == "+OK in\r\n");
+	CHECK(proxied.proxy.is_logged_in);
+	CHECK(proxied.client("AUTH GSSAPI\r\n").empty());
+}
+
+TEST_CASE("the server's end is told, unless a client would take that for something else",
+	  "[popproxy]")
+{
+	Proxied idle;
+	idle.login();
+	idle.server("-ERR Disconnected for inactivity.\r\n");
+	CHECK(idle.to_client.empty());
+	CHECK(idle.gone() == POPPROXY_END);
+	CHECK(idle.to_client == "-ERR Disconnected for inactivity.\r\n");
+	Proxied asked;
+	asked.login();
+	asked.client("NOOP\r\n");
+	CHECK(asked.gone() == POPPROXY_END);
+	CHECK(asked.to_client == "-ERR [SYS/TEMP] The server has closed the connection\r\n");
+	Proxied amid;
+	amid.login();
+	amid.client("LIST\r\n");
+	amid.server("+OK\r\n1 2\r\n");
+	CHECK(amid.gone() == POPPROXY_CUT);
+	Proxied quit;
+	quit.login();
+	quit.client("QUIT\r\nNOOP\r\n");
+	CHECK(quit.server("+OK bye\r\n") == "+OK bye\r\n");
+	CHECK(quit.status == POPPROXY_END);
+	CHECK(quit.to_server == "QUIT\r\n");
+	CHECK(quit.gone() == POPPROXY_END);
+}
