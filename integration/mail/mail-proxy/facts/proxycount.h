@@ -37,7 +37,7 @@ extern "C" {
 	X(PROXY_REFUSED, "mails-refused", "Mails that the next hop has refused.")                  \
 	X(PROXY_UNKNOWN, "mails-unknown", "Mails whose end the next hop has not answered.")        \
 	X(PROXY_BUSY, "mails-busy", "Mails put off as too many were scanned.")                     \
-	X(PROXY_COMMANDS_REFUSED, "commands-refused", "Commands refused here.")                    \
+	X(PROXY_CLIENT_LOST, "mails-cut-off", "Mails whose client was gone before their end.")     \
 	/* POP3 */                                                                                 \
 	X(PROXY_RETRIEVED, "mails-retrieved", "Mails passed to POP3 clients.")                     \
 	X(PROXY_NOTICES, "notices", "Mails replaced by a notice.")                                 \

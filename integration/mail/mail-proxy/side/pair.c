@@ -31,9 +31,9 @@ static void finish(struct pair *pair)
 	struct proxyloop *loop = pair->loop;
 	if (pair->phase == PAIR_CLOSED)
 		return;
+	pair->phase = PAIR_CLOSED;
 	if (pair->is_begun)
 		pair->protocol->end(pair);
-	pair->phase = PAIR_CLOSED;
 	pair_scan_free(pair);
 	side_close(pair->client);
 	side_close(pair->server);

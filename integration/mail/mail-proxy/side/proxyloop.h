@@ -57,7 +57,8 @@ struct proxyloop {
 	bool is_draining;
 	struct proxyloop_spare *spare;
 	unsigned spare_count;
-	unsigned block_count; /* in use */
+	unsigned block_count;		       /* in use */
+	uint8_t scratch[PROXYLOOP_BLOCK_SIZE]; /* of a turn, for whatever needs room meanwhile */
 };
 
 /* Of PROXYLOOP_BLOCK_SIZE bytes; NULL: no memory. */

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/mail-proxy/process/mailproxy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "integration/mail/base/nanny/nanny.h"
+#include "integration/mail/base/setup/mailcheckup.h"
+#include "integration/mail/mail-proxy/facts/proxycount.h"
+#include "integration/mail/mail-proxy/process/proxyworker.h"
+#include "lib/common/log.h"
+
+static const char context[] = "mail-proxy";
+
+/* Sessions stay in the process that has accepted them: nothing goes through the nanny's queue. */
+#define QUEUE_BYTES 4096
+
+/* ---- the configuration ---- */
+
+static void end_setup(void *setup)
+{
+	proxysetup_deinit(setup);
+	free(setup);
+}
+
+static void *read_setup(const char *path)
+{
+	struct conf_error error;
+	struct proxysetup *setup = calloc(1, sizeof(*setup));
+	if (setup == NULL || program_read(path, proxysetup_parse, setup, &error) == 0)
+		return setup;
+	conf_log_error(path, &error);
+	end_setup(setup);
+	return NULL;
+}
+
+static struct nanny_values values_of(const void *own)
+{
+	const struct proxysetup *setup = own;
+	const struct proxysetup_proxy *proxy = &setup->proxy;
+	return (struct nanny_values){
+		.listeners = { setup->places, setup->listener_count, proxy->processes },
+		.certificate_count = setup->tls.certificate_count,
+		.chains = setup->tls.chains,
+		.sessions_max = proxy->sessions_max,
+		.queue_bytes = QUEUE_BYTES,
+		.drain_ms = proxy->drain_ms,
+		.log_level = proxy->log_level,
+		.metrics = proxy->metrics,
+	};
+}
+
+static struct confine_rights rights_of(const void *own, unsigned role)
+{
+	const struct proxysetup *setup = own;
+	const bool is_keyholder = role == NANNY_KEYHOLDER;
+	return (struct confine_rights){
+		.owner = is_keyholder ? &setup->proxy.key_owner : &setup->proxy.owner,
+		/* Sockets of next hops and peers, and new signatures, are outside of any other root. */
+		.root = "",
+		.has_network = !is_keyholder,
+		.has_memory = !is_keyholder,
+	};
+}
+
+int mailproxy_check(const struct proxysetup *setup)
+{
+	return mailcheckup_keys(context, setup->tls.chains);
+}
+
+static int prepare(const void *own)
+{
+	return mailproxy_check(own);
+}
+
+static int share(const void *own, void **ret_shared)
+{
+	(void)own;
+	*ret_shared = NULL;
+	return 0;
+}
+
+static void unshare(void *shared)
+{
+	(void)shared;
+}
+
+/* ---- the processes ---- */
+
+static int run_process(const struct nanny_child *child)
+{
+	return proxyworker_run(child, bank_block(child->counters, child->process));
+}
+
+/* There are none of these. */
+static int run_other(const struct nanny_child *child)
+{
+	(void)child;
+	return EX_SOFTWARE;
+}
+
+/* ---- the counters ---- */
+
+static void count(void *own, unsigned event)
+{
+	static const uint8_t numbers[NANNY_EVENTS] = {
+		[NANNY_KEYHOLDER] = PROXY_KEYHOLDER_RESTARTS,
+		[NANNY_CHECKER] = PROXY_RESTARTS,
+		[NANNY_EDGE] = PROXY_RESTARTS,
+		[NANNY_WORKER] = PROXY_RESTARTS,
+		[NANNY_RELOADED] = PROXY_RELOADS,
+		[NANNY_RELOAD_REFUSED] = PROXY_RELOADS_REFUSED,
+	};
+	bank_add(bank_block(own, 0), numbers[event], 1);
+}
+
+static void clear(void *own, unsigned block)
+{
+	bank_clear_gauges(own, block);
+}
+
+static void log_counters(void *own, const void *shared)
+{
+	(void)shared;
+	bank_log(own);
+}
+
+static int write_counters(void *own, const void *shared, const char *path)
+{
+	(void)shared;
+	return bank_write(own, path);
+}
+
+int mailproxy_run(struct proxysetup *setup, const char *config_path)
+{
+	static const struct nanny_program program = {
+		.context = context,
+		.read = read_setup,
+		.end = end_setup,
+		.values = values_of,
+		.rights = rights_of,
+		.prepare = prepare,
+		.share = share,
+		.unshare = unshare,
+		.run_checker = run_other,
+		.run_edge = run_process,
+		.run_worker = run_other,
+		.count = count,
+		.clear = clear,
+		.log_counters = log_counters,
+		.write_counters = write_counters,
+	};
+	struct bank bank = { .blocks = NULL };
+	int ret = bank_open(&proxycount_table, NANNY_SLOTS, &bank);
+	if (ret != 0) {
+		log_error(context, "counters not made (%s)", strerror(-ret));
+		end_setup(setup);
+		return EX_OSERR;
+	}
+	const int status = nanny_run(&program, &bank, setup, config_path);
+	bank_close(&bank);
+	return status;
+}

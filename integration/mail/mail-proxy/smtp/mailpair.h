@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * mailpair.h - SMTP and LMTP as a protocol of pair.h.
+ *
+ * Flow: proxyworker.c accepts -> pair.h -> here: mailtalk.h decides, pair.h does, facts/proxylog.h
+ *       has the lines of the log.
+ */
+
+#include "integration/mail/mail-proxy/side/pair.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+extern const struct pair_protocol mailpair_protocol;
+
+#ifdef __cplusplus
+}
+#endif
