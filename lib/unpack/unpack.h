@@ -93,8 +93,14 @@ int unpack_begin(const struct unpack_row *row, void *memory, struct unpack_budge
 		 const struct unpack_events *events, void *context, struct unpack **ret_unpack);
 /* Behind the end of the archive, or behind a flaw that ends it, bytes are taken and ignored. */
 void unpack_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
-/* is_whole: the object is; otherwise it was cut by somebody else, and that is no flaw. Frees. */
+/* is_whole: the object is; otherwise it was cut on its way here, and that is no flaw. Frees. */
 void unpack_end(struct unpack *unpack, bool is_whole);
+
+/*
+ * Once, by a process of UNPACK_APART before it gives up its rights: libarchive would read files for
+ * it later. The locale is that of the whole process.
+ */
+void unpack_prepare(void);
 
 /* "encrypted" and the like. Never NULL. */
 const char *unpack_flaw_text(enum unpack_flaw flaw);

@@ -1,33 +1,55 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/unpack/unpack_rows.h"
 
+#include "lib/unpack/unpack_windows.h"
+
 #define ROW_COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
+#define HERE(kind_, name_, format)                                                                 \
+	{                                                                                          \
+		.kind = kind_, .name = name_, .place = UNPACK_HERE, .memory = UNPACK_HERE_MEMORY,  \
+		.state_size = UNPACK_HERE_STATE, .begin = unpack_##format##_begin,                 \
+		.push = unpack_##format##_push, .end = unpack_##format##_end                       \
+	}
+
+/* Of libarchive, as bytes flow: its buffers, a stack, and what the format keeps. */
+#define STREAMED(kind_, name_, kept)                                                               \
+	{                                                                                          \
+		.kind = kind_, .name = name_, .place = UNPACK_APART, .memory = (1 << 20) + (kept), \
+		.state_size = UNPACK_ARCHIVE_STATE, .begin = unpack_archive_begin,                 \
+		.push = unpack_archive_push, .end = unpack_archive_end                             \
+	}
+
+/* Of libarchive, at the end. */
+#define SPOOLED(kind_, name_, kept)                                                                \
+	{                                                                                          \
+		.kind = kind_, .name = name_, .place = UNPACK_APART, .is_spooled = true,           \
+		.memory = (1 << 20) + (kept), .opened = unpack_archive_opened                      \
+	}
+
+#define MIB (1 << 20)
+
 static const struct unpack_row rows[] = {
-	{ .kind = CONTENT_GZIP,
-	  .name = "gzip",
-	  .place = UNPACK_HERE,
-	  .memory = UNPACK_HERE_MEMORY,
-	  .state_size = UNPACK_HERE_STATE,
-	  .begin = unpack_gzip_begin,
-	  .push = unpack_zlib_push,
-	  .end = unpack_zlib_end },
-	{ .kind = CONTENT_ZLIB,
-	  .name = "zlib",
-	  .place = UNPACK_HERE,
-	  .memory = UNPACK_HERE_MEMORY,
-	  .state_size = UNPACK_HERE_STATE,
-	  .begin = unpack_zlib_begin,
-	  .push = unpack_zlib_push,
-	  .end = unpack_zlib_end },
-	{ .kind = CONTENT_ZIP,
-	  .name = "zip",
-	  .place = UNPACK_HERE,
-	  .memory = UNPACK_HERE_MEMORY,
-	  .state_size = UNPACK_HERE_STATE,
-	  .begin = unpack_zip_begin,
-	  .push = unpack_zip_push,
-	  .end = unpack_zip_end },
+	HERE(CONTENT_GZIP, "gzip", gzip),
+	HERE(CONTENT_ZLIB, "zlib", zlib),
+	HERE(CONTENT_ZIP, "zip", zip),
+	STREAMED(CONTENT_BZIP2, "bzip2", 4 * MIB),
+	STREAMED(CONTENT_XZ, "xz", UNPACK_WINDOW_MAX),
+	STREAMED(CONTENT_LZMA, "lzma", UNPACK_WINDOW_MAX),
+	STREAMED(CONTENT_LZIP, "lzip", UNPACK_WINDOW_MAX),
+	STREAMED(CONTENT_ZSTD, "zstd", UNPACK_WINDOW_MAX),
+	STREAMED(CONTENT_COMPRESS, "compress", MIB),
+	STREAMED(CONTENT_LZ4, "lz4", 8 * MIB),
+	STREAMED(CONTENT_LZOP, "lzop", MIB),
+	STREAMED(CONTENT_TAR, "tar", MIB),
+	STREAMED(CONTENT_CPIO, "cpio", MIB),
+	STREAMED(CONTENT_AR, "ar", MIB),
+	STREAMED(CONTENT_CAB, "cab", 4 * MIB),
+	STREAMED(CONTENT_LHA, "lha", MIB),
+	STREAMED(CONTENT_RAR, "rar", UNPACK_WINDOW_MAX + 8 * MIB),
+	SPOOLED(CONTENT_7Z, "7z", UNPACK_WINDOW_MAX + 4 * MIB),
+	SPOOLED(CONTENT_ISO9660, "iso9660", 4 * MIB),
+	SPOOLED(CONTENT_XAR, "xar", UNPACK_WINDOW_MAX),
 };
 
 const struct unpack_row *unpack_row_of(enum content_kind kind)

@@ -35,7 +35,7 @@ struct unpack_row {
 	bool is_spooled;
 	size_t memory;
 	/*
-	 * unpack->state has state_size bytes, zeroed, aligned as of malloc(). 0 or -ENOMEM, behind
+	 * unpack->state has state_size bytes, aligned as of malloc(). 0 or -ENOMEM, behind
 	 * which there is nothing to free.
 	 */
 	size_t state_size;
@@ -91,12 +91,21 @@ bool unpack_is_dense(const struct unpack *unpack, uint64_t more);
 /* unpack_zlib.c, unpack_zip.c. No state of theirs is larger. */
 #define UNPACK_HERE_STATE (62 * 1024)
 int unpack_gzip_begin(struct unpack *unpack);
+void unpack_gzip_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
+void unpack_gzip_end(struct unpack *unpack, bool is_whole);
 int unpack_zlib_begin(struct unpack *unpack);
 void unpack_zlib_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_zlib_end(struct unpack *unpack, bool is_whole);
 int unpack_zip_begin(struct unpack *unpack);
 void unpack_zip_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_zip_end(struct unpack *unpack, bool is_whole);
+
+/* unpack_archive.c */
+#define UNPACK_ARCHIVE_STATE (20 * 1024)
+int unpack_archive_begin(struct unpack *unpack);
+void unpack_archive_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
+void unpack_archive_end(struct unpack *unpack, bool is_whole);
+void unpack_archive_opened(struct unpack *unpack, const uint8_t *bytes, size_t size);
 
 #ifdef __cplusplus
 }

@@ -155,7 +155,7 @@ ROWS = {
                                "integration/mail/mail-scan", "integration/mail/mail-store",
                                "integration/mail/mail-stored", "integration/mail/pop-front",
                                "integration/mail/smtp-front"),
-                 external=("lmdb", "knot", "dnssec", "crypto", "ssl", "uv", "z", "catch2",
+                 external=("archive", "lmdb", "knot", "dnssec", "crypto", "ssl", "uv", "z", "catch2",
                            "dnsblv6", "dnsblv6-unbound")),
 }
 
@@ -212,7 +212,7 @@ PUBLIC_SYMBOLS = set(re.findall(r"^ (\w+)@", open(os.path.join(
 LIBC = re.compile(
     r"(assert|ctype|dirent|endian|errno|fcntl|float|getopt|glob|grp|inttypes|libgen|limits|locale|math|pthread"
     r"|netdb|poll|pwd|sched|search|setjmp|signal|spawn|std(align|arg|bool|def|int|io|lib|noreturn)"
-    r"|string|strings|sysexits|syslog|termios|time|unistd)\.h"
+    r"|string|strings|sysexits|syslog|termios|time|ucontext|unistd)\.h"
     r"|(arpa|linux|net|netinet|sys)/[a-z_0-9]+\.h")
 CXX = re.compile(r"[a-z_]+")  # <vector>, <cstdio>: the tests and benchmarks alone
 

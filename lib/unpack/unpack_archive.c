@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+/*
+ * unpack_archive.c - what libarchive opens.
+ *
+ * It pulls: so it runs on a fiber, and waits there for the next block. Blocks are of one size but
+ * for the last, whatever is pushed: all that libarchive does is the same then. Only the one format
+ * of the row is known to it, and none for which it would run a program.
+ */
+
+#include <errno.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include "lib/unpack/unpack_fiber.h"
+#include "lib/unpack/unpack_name.h"
+#include "lib/unpack/unpack_rows.h"
+#include "lib/unpack/unpack_windows.h"
+
+#define BLOCK_SIZE  (16 * 1024)
+#define RETRIES_MAX 1000 /* answers of libarchive without a byte */
+
+struct archive_state {
+	struct unpack_fiber fiber;
+	bool is_begun;
+	bool has_block;
+	bool is_last;	 /* no block follows */
+	bool is_drained; /* that was seen */
+	size_t fill;
+	uint8_t block[BLOCK_SIZE];
+};
+
+_Static_assert(sizeof(struct archive_state) <= UNPACK_ARCHIVE_STATE, "it fits");
+
+void unpack_prepare(void)
+{
+	/* Names are converted by tables that iconv() reads, but not from UTF-8 to UTF-8. */
+	setlocale(LC_CTYPE, "C.UTF-8");
+	/* Times of DOS are local, and nothing here looks at them. */
+	setenv("TZ", "UTC0", 1);
+	tzset();
+}
+
+/* Anything but ARCHIVE_OK is a lack: at a warning, libarchive would run a program. */
+static bool has_filter(struct archive *archive, enum content_kind kind)
+{
+	int result = ARCHIVE_FATAL;
+	switch (kind) {
+	case CONTENT_BZIP2:
+		result = archive_read_support_filter_bzip2(archive);
+		break;
+	case CONTENT_XZ:
+		result = archive_read_support_filter_xz(archive);
+		break;
+	case CONTENT_LZMA:
+		result = archive_read_support_filter_lzma(archive);
+		break;
+	case CONTENT_LZIP:
+		result = archive_read_support_filter_lzip(archive);
+		break;
+	case CONTENT_ZSTD:
+		result = archive_read_support_filter_zstd(archive);
+		break;
+	case CONTENT_COMPRESS:
+		result = archive_read_support_filter_compress(archive);
+		break;
+	case CONTENT_LZ4:
+		result = archive_read_support_filter_lz4(archive);
+		break;
+	case CONTENT_LZOP:
+		result = archive_read_support_filter_lzop(archive);
+		break;
+	default:
+		break;
+	}
+	return result == ARCHIVE_OK && archive_read_support_format_raw(archive) == ARCHIVE_OK;
+}
+
+static bool has_format(struct archive *archive, enum content_kind kind)
+{
+	switch (kind) {
+	case CONTENT_TAR:
+		return archive_read_support_format_tar(archive) == ARCHIVE_OK;
+	case CONTENT_CPIO:
+		return archive_read_support_format_cpio(archive) == ARCHIVE_OK;
+	case CONTENT_AR:
+		return archive_read_support_format_ar(archive) == ARCHIVE_OK;
+	case CONTENT_CAB:
+		return archive_read_support_format_cab(archive) == ARCHIVE_OK;
+	case CONTENT_LHA:
+		return archive_read_support_format_lha(archive) == ARCHIVE_OK;
+	case CONTENT_RAR:
+		return archive_read_support_format_rar(archive) == ARCHIVE_OK &&
+		       archive_read_support_format_rar5(archive) == ARCHIVE_OK;
+	case CONTENT_7Z:
+		return archive_read_support_format_7zip(archive) == ARCHIVE_OK;
+	case CONTENT_ISO9660:
+		return archive_read_support_format_iso9660(archive) == ARCHIVE_OK;
+	case CONTENT_XAR:
+		return archive_read_support_format_xar(archive) == ARCHIVE_OK;
+	default:
+		return has_filter(archive, kind);
+	}
+}
+
+static bool is_filter(enum content_kind kind)
+{
+	return kind >= CONTENT_BZIP2 && kind <= CONTENT_LZOP;
+}
+
+/* ---- members ---- */
+
+static enum unpack_flaw flaw_of(struct archive *archive, bool is_drained)
+{
+	const char *text = archive_error_string(archive);
+	text = text != NULL ? text : "";
+	if (archive_errno(archive) == ENOMEM || strcasestr(text, "memory") != NULL)
+		return UNPACK_MEMORY;
+	if (strcasestr(text, "encrypt") != NULL || strcasestr(text, "passphrase") != NULL)
+		return UNPACK_ENCRYPTED;
+	if (strcasestr(text, "unsupported") != NULL || strcasestr(text, "not supported") != NULL)
+		return UNPACK_UNSUPPORTED;
+	return is_drained || strcasestr(text, "truncated") != NULL ? UNPACK_CUT : UNPACK_DAMAGED;
+}
+
+static bool give(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	while (size > 0) {
+		const size_t part = size < UNPACK_PIECE ? size : UNPACK_PIECE;
+		if (!unpack_give(unpack, bytes, part))
+			return false;
+		if (unpack_is_dense(unpack, 0)) {
+			unpack_stop(unpack, UNPACK_RATIO);
+			return false;
+		}
+		bytes += part;
+		size -= part;
+	}
+	return true;
+}
+
+/* A hole of a sparse file. */
+static bool give_zeros(struct unpack *unpack, uint64_t size)
+{
+	static const uint8_t zeros[UNPACK_PIECE];
+	while (size > 0) {
+		const size_t part = size < sizeof(zeros) ? (size_t)size : sizeof(zeros);
+		if (!give(unpack, zeros, part))
+			return false;
+		size -= part;
+	}
+	return true;
+}
+
+static void read_data(struct unpack *unpack, struct archive *archive, const bool *is_drained)
+{
+	uint64_t at = 0;
+	unsigned empty_count = 0;
+	bool is_damaged = false;
+	for (;;) {
+		const void *bytes = NULL;
+		size_t size = 0;
+		la_int64_t offset = 0;
+		const int result = archive_read_data_block(archive, &bytes, &size, &offset);
+		/* At its end a member of a tar may have a hole; other formats leave any offset there. */
+		const bool is_placed = result == ARCHIVE_OK || result == ARCHIVE_WARN ||
+				       (result == ARCHIVE_EOF && unpack->row->kind == CONTENT_TAR);
+		if (is_placed && offset > 0 && (uint64_t)offset > at) {
+			if (!give_zeros(unpack, (uint64_t)offset - at))
+				return;
+			at = (uint64_t)offset;
+		}
+		if (result == ARCHIVE_EOF) {
+			unpack_close(unpack, true);
+			return;
+		}
+		const bool is_stuck = size == 0 && ++empty_count > RETRIES_MAX;
+		if (is_stuck || (result < ARCHIVE_WARN && result != ARCHIVE_RETRY)) {
+			unpack_tell(unpack,
+				    is_stuck ? UNPACK_DAMAGED : flaw_of(archive, *is_drained));
+			unpack_close(unpack, false);
+			return;
+		}
+		if (result == ARCHIVE_WARN && !is_damaged) {
+			is_damaged = true;
+			unpack_tell(unpack, flaw_of(archive, false));
+		}
+		if (size > 0 && !give(unpack, bytes, size))
+			return;
+		at += size;
+	}
+}
+
+static void name_of(struct archive_entry *entry, char *ret_name)
+{
+	const char *name = archive_entry_pathname(entry);
+	if (name == NULL)
+		name = archive_entry_pathname_utf8(entry);
+	if (name == NULL)
+		name = "?";
+	unpack_name((const uint8_t *)name, strlen(name), UNPACK_NAME_LATIN1, ret_name);
+}
+
+static void read_member(struct unpack *unpack, struct archive *archive, struct archive_entry *entry,
+			const bool *is_drained)
+{
+	unpack->name[0] = '\0';
+	if (!is_filter(unpack->row->kind))
+		name_of(entry, unpack->name);
+	const unsigned type = archive_entry_filetype(entry);
+	const bool is_file = type == AE_IFREG ||
+			     (type != AE_IFDIR && type != AE_IFLNK &&
+			      archive_entry_size_is_set(entry) && archive_entry_size(entry) > 0);
+	const bool is_link = archive_entry_hardlink(entry) != NULL &&
+			     (!archive_entry_size_is_set(entry) || archive_entry_size(entry) == 0);
+	const bool is_encrypted = archive_entry_is_data_encrypted(entry) != 0;
+	if (is_encrypted)
+		unpack_tell_of(unpack, UNPACK_ENCRYPTED, unpack->name);
+	if (!is_file || is_link || is_encrypted)
+		unpack_count(unpack);
+	else if (unpack_open(unpack, unpack->name))
+		read_data(unpack, archive, is_drained);
+}
+
+static void read_members(struct unpack *unpack, struct archive *archive, const bool *is_drained)
+{
+	while (!unpack->is_over) {
+		struct archive_entry *entry = NULL;
+		const int result = archive_read_next_header(archive, &entry);
+		if (result == ARCHIVE_EOF)
+			break;
+		if (result >= ARCHIVE_WARN) {
+			read_member(unpack, archive, entry, is_drained);
+			continue;
+		}
+		if (result != ARCHIVE_RETRY)
+			unpack_tell_of(unpack, flaw_of(archive, *is_drained), "");
+		if (result == ARCHIVE_FATAL || !unpack_count(unpack))
+			break;
+	}
+}
+
+/* ---- formats that stream ---- */
+
+static la_ssize_t read_block(struct archive *archive, void *context, const void **ret_block)
+{
+	const struct unpack *unpack = context;
+	struct archive_state *state = unpack->state;
+	(void)archive;
+	if (!state->has_block && !state->is_last)
+		unpack_fiber_wait(&state->fiber);
+	*ret_block = state->block;
+	if (!state->has_block) {
+		state->is_drained = true;
+		return 0;
+	}
+	state->has_block = false;
+	return (la_ssize_t)state->fill;
+}
+
+static void run(void *argument)
+{
+	struct unpack *unpack = argument;
+	struct archive_state *state = unpack->state;
+	struct archive *archive = archive_read_new();
+	if (archive == NULL)
+		unpack_stop(unpack, UNPACK_MEMORY);
+	else if (!has_format(archive, unpack->row->kind))
+		unpack_stop(unpack, UNPACK_UNSUPPORTED);
+	else if (archive_read_open(archive, unpack, NULL, read_block, NULL) != ARCHIVE_OK)
+		unpack_stop(unpack, flaw_of(archive, state->is_drained));
+	else
+		read_members(unpack, archive, &state->is_drained);
+	archive_read_free(archive);
+	unpack->is_over = true;
+}
+
+/* A block is there, or the end. */
+static void go(struct unpack *unpack)
+{
+	struct archive_state *state = unpack->state;
+	if (!state->is_begun) {
+		state->is_begun = true;
+		if (unpack_window(unpack->row->kind, state->block, state->fill) >
+		    UNPACK_WINDOW_MAX) {
+			unpack_stop(unpack, UNPACK_MEMORY);
+			state->fiber.is_done = true;
+		}
+	}
+	unpack->in += state->fill;
+	state->has_block = state->fill > 0;
+	unpack_fiber_go(&state->fiber);
+	state->fill = 0;
+}
+
+int unpack_archive_begin(struct unpack *unpack)
+{
+	struct archive_state *state = unpack->state;
+	memset(state, 0, offsetof(struct archive_state, block));
+	return unpack_fiber_new(&state->fiber, run, unpack);
+}
+
+void unpack_archive_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	struct archive_state *state = unpack->state;
+	while (size > 0 && !unpack->is_over) {
+		const size_t room = sizeof(state->block) - state->fill;
+		const size_t part = size < room ? size : room;
+		memcpy(state->block + state->fill, bytes, part);
+		state->fill += part;
+		bytes += part;
+		size -= part;
+		if (state->fill == sizeof(state->block))
+			go(unpack);
+	}
+}
+
+void unpack_archive_end(struct unpack *unpack, bool is_whole)
+{
+	struct archive_state *state = unpack->state;
+	(void)is_whole;
+	state->is_last = true;
+	while (state->is_begun ? !state->fiber.is_done : !unpack->is_over)
+		go(unpack);
+	unpack_fiber_free(&state->fiber);
+}
+
+/* ---- formats that are spooled ---- */
+
+void unpack_archive_opened(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	const bool is_drained = false;
+	struct archive *archive = archive_read_new();
+	if (archive == NULL)
+		unpack_stop(unpack, UNPACK_MEMORY);
+	else if (!has_format(archive, unpack->row->kind))
+		unpack_stop(unpack, UNPACK_UNSUPPORTED);
+	else if (archive_read_open_memory(archive, bytes, size) != ARCHIVE_OK)
+		unpack_stop(unpack, flaw_of(archive, is_drained));
+	else
+		read_members(unpack, archive, &is_drained);
+	archive_read_free(archive);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * unpack_windows.h - how much memory a compressed file wants, by its head.
+ *
+ * Flow: the first bytes of an object, before its decoder sees them -> unpack_window() -> more than
+ *       UNPACK_WINDOW_MAX is UNPACK_MEMORY.
+ *
+ *     if (unpack_window(CONTENT_XZ, head, head_size) > UNPACK_WINDOW_MAX)
+ *
+ * Only the first stream is looked at: what a later one wants is limited by its process. Pure.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/content/kind.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define UNPACK_WINDOW_MAX (16 << 20)
+
+/* Of a dictionary or window, in bytes; 0: it does not say, or the kind has one of a fixed size. */
+uint64_t unpack_window(enum content_kind kind, const uint8_t *head, size_t size);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What libarchive opens, on its fiber and from a spool.
+#include <algorithm>
+#include <functional>
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <catch2/catch.hpp>
+
+#include "lib/unpack/unpack_fiber.h"
+#include "lib/unpack/unpack_windows.h"
+#include "tests/unit/unpack/unpacking.hh"
+
+namespace
+{
+
+using Maker = std::function<int(struct archive *)>;
+
+struct Made {
+	std::string bytes;
+	static la_ssize_t take(struct archive *, void *context, const void *bytes, size_t size)
+	{
+		static_cast<Made *>(context)->bytes.append(static_cast<const char *>(bytes), size);
+		return static_cast<la_ssize_t>(size);
+	}
+};
+
+// By libarchive's own writers.
+std::string archive_of(const Maker &maker, const std::vector<Member> &members)
+{
+	Made made;
+	struct archive *archive = archive_write_new();
+	if (maker(archive) == ARCHIVE_OK) {
+		archive_write_set_bytes_in_last_block(archive, 1);
+		archive_write_open2(archive, &made, nullptr, Made::take, nullptr, nullptr);
+		for (const Member &member : members) {
+			struct archive_entry *entry = archive_entry_new();
+			archive_entry_set_pathname(entry, member.name.c_str());
+			archive_entry_set_filetype(entry, AE_IFREG);
+			archive_entry_set_perm(entry, 0644);
+			archive_entry_set_size(entry, static_cast<la_int64_t>(member.data.size()));
+			archive_write_header(archive, entry);
+			archive_write_data(archive, member.data.data(), member.data.size());
+			archive_entry_free(entry);
+		}
+		archive_write_close(archive);
+	}
+	archive_write_free(archive);
+	return made.bytes;
+}
+
+std::string filtered(int (*add)(struct archive *), const std::string &text)
+{
+	return archive_of(
+		[add](struct archive *archive) {
+			return std::max(add(archive), archive_write_set_format_raw(archive));
+		},
+		{ { "", text, true } });
+}
+
+std::string formed(int (*set)(struct archive *), const std::vector<Member> &members)
+{
+	return archive_of([set](struct archive *archive) { return set(archive); }, members);
+}
+
+std::string text_of(size_t size)
+{
+	std::string text;
+	uint32_t state = 1;
+	while (text.size() < size) {
+		state = state * 1664525 + 1013904223;
+		text += "word" + std::to_string(state >> 20) + " ";
+	}
+	text.resize(size);
+	return text;
+}
+
+std::string tar_of(const std::vector<Member> &members)
+{
+	return formed(archive_write_set_format_ustar, members);
+}
+
+// One folder, stored, without checksums (MS-CAB).
+std::string cab_of(const std::string &name, const std::string &data)
+{
+	const std::string folder =
+		little(36 + 8 + 16 + name.size() + 1, 4) + little(1, 2) + little(0, 2);
+	const std::string file = little(data.size(), 4) + little(0, 4) + little(0, 2) +
+				 little(0, 4) + little(0x20, 2) + name + std::string(1, '\0');
+	const std::string block =
+		little(0, 4) + little(data.size(), 2) + little(data.size(), 2) + data;
+	const size_t size = 36 + folder.size() + file.size() + block.size();
+	return "MSCF" + little(0, 4) + little(size, 4) + little(0, 4) + little(44, 4) +
+	       little(0, 4) + little(0x103, 2) + little(1, 2) + little(1, 2) + little(0, 2) +
+	       little(0, 4) + folder + file + block;
+}
+
+// A header of level 0, stored; the checksum at its end is CRC-16/ARC.
+std::string lha_of(const std::string &name, const std::string &data)
+{
+	uint16_t crc = 0;
+	for (const char byte : data) {
+		crc ^= static_cast<uint8_t>(byte);
+		for (int bit = 0; bit < 8; bit++)
+			crc = static_cast<uint16_t>((crc & 1) != 0 ? (crc >> 1) ^ 0xa001
+								   : crc >> 1);
+	}
+	const std::string head = "-lh0-" + little(data.size(), 4) + little(data.size(), 4) +
+				 little(0x21, 4) + std::string("\x20\0", 2) +
+				 little(name.size(), 1) + name + little(crc, 2);
+	unsigned sum = 0;
+	for (const char byte : head)
+		sum += static_cast<uint8_t>(byte);
+	return little(head.size(), 1) + little(sum, 1) + head + data + std::string(1, '\0');
+}
+
+// RAR 5: each header has its checksum and its size before it.
+std::string rar_part(const std::string &fields)
+{
+	const std::string sized = little(fields.size(), 1) + fields;
+	return little(crc32(0, reinterpret_cast<const Bytef *>(sized.data()),
+			    static_cast<uInt>(sized.size())),
+		      4) +
+	       sized;
+}
+
+std::string rar_of(const std::string &name, const std::string &data, unsigned dictionary = 0)
+{
+	const std::string mark("Rar!\x1a\7\1\0", 8);
+	const unsigned method = dictionary << 10;
+	const std::string file = little(2, 1) + little(2, 1) + little(data.size(), 1) +
+				 little(4, 1) + little(data.size(), 1) + little(0x20, 1) +
+				 little(crc32(0, reinterpret_cast<const Bytef *>(data.data()),
+					      static_cast<uInt>(data.size())),
+					4) +
+				 little((method & 0x7f) | 0x80, 1) + little(method >> 7, 1) +
+				 little(1, 1) + little(name.size(), 1) + name;
+	return mark + rar_part(little(1, 1) + little(0, 1) + little(0, 1)) + rar_part(file) + data +
+	       rar_part(little(5, 1) + little(0, 1) + little(0, 1));
+}
+
+void check_all(enum content_kind kind, const std::string &bytes, const std::string &wanted)
+{
+	INFO("kind " << kind << ", " << bytes.size() << " bytes");
+	INFO(unpack_all(kind, bytes).all().substr(0, 100));
+	REQUIRE_FALSE(bytes.empty());
+	for (const size_t piece : { SIZE_MAX, size_t(1), size_t(1000) }) {
+		const Unpacked unpacked = unpack_all(kind, bytes, UNPACK_BUDGET, piece);
+		CHECK((unpacked.all() == wanted));
+		CHECK(unpacked.left.spool_left == unpack_budget(UNPACK_BUDGET).spool_left);
+	}
+}
+
+struct Counter {
+	struct unpack_fiber fiber;
+	int count = 0;
+	static void run(void *argument)
+	{
+		auto *counter = static_cast<Counter *>(argument);
+		volatile char stack[100000];
+		for (size_t i = 0; i < sizeof(stack); i += 1000)
+			stack[i] = 1;
+		for (int i = 0; i < 3; i++) {
+			counter->count += stack[1000];
+			unpack_fiber_wait(&counter->fiber);
+		}
+	}
+};
+
+} // namespace
+
+TEST_CASE("a fiber goes on where it waited, and others run between", "[unpack][fiber]")
+{
+	Counter first;
+	Counter second;
+	REQUIRE(unpack_fiber_new(&first.fiber, Counter::run, &first) == 0);
+	REQUIRE(unpack_fiber_new(&second.fiber, Counter::run, &second) == 0);
+	for (int i = 1; i <= 3; i++) {
+		unpack_fiber_go(&first.fiber);
+		unpack_fiber_go(&second.fiber);
+		CHECK(first.count == i);
+		CHECK(second.count == i);
+		CHECK_FALSE(first.fiber.is_done);
+	}
+	unpack_fiber_go(&first.fiber);
+	unpack_fiber_go(&second.fiber);
+	CHECK(first.fiber.is_done);
+	CHECK(second.fiber.is_done);
+	unpack_fiber_free(&first.fiber);
+	unpack_fiber_free(&second.fiber);
+}
+
+TEST_CASE("files compressed by each filter are opened", "[unpack][archive]")
+{
+	unpack_prepare();
+	const std::string text = text_of(100000);
+	const std::string wanted = "=" + text + ";";
+	check_all(CONTENT_BZIP2, filtered(archive_write_add_filter_bzip2, text), wanted);
+	check_all(CONTENT_XZ, filtered(archive_write_add_filter_xz, text), wanted);
+	check_all(CONTENT_LZMA, filtered(archive_write_add_filter_lzma, text), wanted);
+	check_all(CONTENT_LZIP, filtered(archive_write_add_filter_lzip, text), wanted);
+	check_all(CONTENT_ZSTD, filtered(archive_write_add_filter_zstd, text), wanted);
+	check_all(CONTENT_LZ4, filtered(archive_write_add_filter_lz4, text), wanted);
+	check_all(CONTENT_COMPRESS, filtered(archive_write_add_filter_compress, text), wanted);
+}
+
+TEST_CASE("members of each format come out", "[unpack][archive]")
+{
+	unpack_prepare();
+	const std::vector<Member> members = { { "a.txt", text_of(70000), true },
+					      { "b", "text", true } };
+	const std::string wanted = "a.txt=" + members[0].data + ";b=text;";
+	check_all(CONTENT_TAR, tar_of(members), wanted);
+	check_all(CONTENT_TAR, formed(archive_write_set_format_pax, members), wanted);
+	check_all(CONTENT_CPIO, formed(archive_write_set_format_cpio_newc, members), wanted);
+	check_all(CONTENT_CPIO, formed(archive_write_set_format_cpio_odc, members), wanted);
+	check_all(CONTENT_AR, formed(archive_write_set_format_ar_svr4, members), wanted);
+	check_all(CONTENT_7Z, formed(archive_write_set_format_7zip, members), wanted);
+	check_all(CONTENT_XAR, formed(archive_write_set_format_xar, members), wanted);
+	check_all(CONTENT_ISO9660,
+		  formed(archive_write_set_format_iso9660, { { "B.TXT", "text", true } }),
+		  "B.TXT=text;");
+	check_all(CONTENT_CAB, cab_of("c.txt", "some text"), "c.txt=some text;");
+	check_all(CONTENT_LHA, lha_of("l.txt", "some text"), "l.txt=some text;");
+	check_all(CONTENT_RAR, rar_of("r.txt", "some text"), "r.txt=some text;");
+}
+
+TEST_CASE("rows of another process say so, and how much they take", "[unpack][rows]")
+{
+	unsigned count = 0;
+	for (unsigned kind = 0; kind < CONTENT_KIND_COUNT; kind++) {
+		const struct unpack_row *row = unpack_find(static_cast<enum content_kind>(kind));
+		if (row == nullptr || unpack_place(row) == UNPACK_HERE)
+			continue;
+		count++;
+		CHECK(unpack_memory(row) > UNPACK_FIBER_STACK);
+		CHECK(unpack_memory(row) < (40 << 20));
+	}
+	CHECK(count >= 17);
+}
+
+TEST_CASE("an archive that is cut or damaged says so", "[unpack][archive]")
+{
+	const std::string text = text_of(100000);
+	const std::string tar = tar_of({ { "a.txt", text, true }, { "b", "text", true } });
+	const Unpacked cut = unpack_all(CONTENT_TAR, tar.substr(0, 60000));
+	REQUIRE(cut.members.size() == 1);
+	CHECK_FALSE(cut.members[0].is_whole);
+	CHECK(cut.members[0].data == text.substr(0, cut.members[0].data.size()));
+	CHECK(cut.has("cut: a.txt"));
+	CHECK(unpack_all(CONTENT_TAR, tar.substr(0, 60000), UNPACK_BUDGET, 77, false)
+		      .flaws.empty());
+	CHECK(unpack_all(CONTENT_TAR, "").flaws.size() == 1);
+	CHECK(unpack_all(CONTENT_TAR, std::string(3000, 'x')).flaws.size() == 1);
+
+	std::string bzip2 = filtered(archive_write_add_filter_bzip2, text);
+	CHECK(unpack_all(CONTENT_BZIP2, bzip2.substr(0, bzip2.size() / 2)).flaws.size() == 1);
+	bzip2[bzip2.size() / 2] ^= 0x55;
+	const Unpacked damaged = unpack_all(CONTENT_BZIP2, bzip2);
+	CHECK(damaged.flaws.size() == 1);
+	CHECK((damaged.members.empty() || !damaged.members[0].is_whole));
+
+	std::string seven = formed(archive_write_set_format_7zip, { { "b", "text", true } });
+	CHECK(unpack_all(CONTENT_7Z, seven.substr(0, seven.size() - 5)).flaws.size() == 1);
+	CHECK(unpack_all(CONTENT_7Z, seven.substr(0, seven.size() - 5), UNPACK_BUDGET, 9, false)
+		      .all() == "");
+}
+
+TEST_CASE("limits hold for what libarchive makes", "[unpack][archive][limits]")
+{
+	const std::string bomb =
+		filtered(archive_write_add_filter_bzip2, std::string(8 << 20, 'x'));
+	const Unpacked dense = unpack_all(CONTENT_BZIP2, bomb);
+	CHECK(dense.has("ratio: "));
+	REQUIRE(dense.members.size() == 1);
+	CHECK(dense.members[0].data.size() < (2 << 20));
+	CHECK(unpack_all(CONTENT_BZIP2, bomb, UNPACK_BUDGET, 1).all() == dense.all());
+
+	struct unpack_budget budget = UNPACK_BUDGET;
+	budget.total_left = 30000;
+	const std::string tar = tar_of({ { "a", text_of(20000), true },
+					 { "b", text_of(20000), true },
+					 { "c", "", true } });
+	const Unpacked total = unpack_all(CONTENT_TAR, tar, budget, 100);
+	REQUIRE(total.members.size() == 2);
+	CHECK(total.members[1].data.size() == 10000);
+	CHECK(total.has("total size: b"));
+
+	budget = UNPACK_BUDGET;
+	budget.members_left = 1;
+	CHECK(unpack_all(CONTENT_TAR, tar, budget).has("members: "));
+	CHECK(unpack_all(CONTENT_TAR, tar, budget).members.size() == 1);
+
+	budget = UNPACK_BUDGET;
+	budget.spool_left = 100;
+	const std::string seven =
+		formed(archive_write_set_format_7zip, { { "b", text_of(1000), true } });
+	CHECK(unpack_all(CONTENT_7Z, seven, budget, 10).all() == "!memory: ");
+	CHECK(unpack_all(CONTENT_7Z, seven, budget, 10).left.spool_left == 100);
+	CHECK(unpack_all(CONTENT_RAR, rar_of("r", "text", 8)).all() == "!memory: ");
+}
+
+TEST_CASE("the window that a file wants is read from its head", "[unpack][windows]")
+{
+	const auto window = [](enum content_kind kind, const std::string &head) {
+		return unpack_window(kind, reinterpret_cast<const uint8_t *>(head.data()),
+				     head.size());
+	};
+	const std::string xz("\xfd"
+			     "7zXZ\0\0\4\xe6\xd6\xb4\x46",
+			     12);
+	CHECK(window(CONTENT_XZ, xz + std::string("\2\0\x21\1\x16", 5)) == 8 << 20);
+	CHECK(window(CONTENT_XZ, xz + std::string("\2\0\x21\1\x1c", 5)) == 64 << 20);
+	CHECK(window(CONTENT_XZ, xz + std::string("\2\0\x21\1\x28", 5)) == UINT32_MAX);
+	CHECK(window(CONTENT_XZ, xz + std::string("\2\xc1\x80\1\5\4\0\x21\1\x16", 10)) == 8 << 20);
+	CHECK(window(CONTENT_LZMA, std::string("\x5d\0\0\0\4", 5)) == 64 << 20);
+	CHECK(window(CONTENT_LZIP, "LZIP\1\x17") == 8 << 20);
+	CHECK(window(CONTENT_LZIP, "LZIP\1\x37") == (8 << 20) - (8 << 20) / 16);
+	CHECK(window(CONTENT_ZSTD, std::string("\x28\xb5\x2f\xfd\0\x70", 6)) == 16 << 20);
+	CHECK(window(CONTENT_ZSTD, std::string("\x28\xb5\x2f\xfd\0\x71", 6)) == 18 << 20);
+	CHECK(window(CONTENT_ZSTD, std::string("\x28\xb5\x2f\xfd\xa0\0\0\0\2", 9)) == 32 << 20);
+	CHECK(window(CONTENT_ZSTD, std::string("\x50\x2a\x4d\x18\2\0\0\0xx\x28\xb5\x2f\xfd\0\x71",
+					       16)) == 18 << 20);
+	CHECK(window(CONTENT_RAR, rar_of("r", "text", 7)) == 16 << 20);
+	CHECK(window(CONTENT_RAR, rar_of("r", "text", 8)) == 32 << 20);
+	CHECK(window(CONTENT_RAR, "Rar!\x1a\7") == 0);
+	for (const enum content_kind kind :
+	     { CONTENT_XZ, CONTENT_LZMA, CONTENT_LZIP, CONTENT_ZSTD, CONTENT_RAR })
+		CHECK(window(kind, "") <= 1);
+	CHECK(window(CONTENT_TAR, "abc") == 0);
+}
