@@ -5,7 +5,7 @@
  * files.h - files within the bytes of a part: where a decoder says what it has found.
  *
  * Flow: the bytes of a text or of a TNEF part -> decoders of files in it -> the functions below ->
- *       mstream.c, which makes each file a part of its own.
+ *       leaf.c, which makes each file a part of its own.
  *
  *     files->begin(context, MSTREAM_UUENCODE, "a.exe");
  *     files->data(context, bytes, size);

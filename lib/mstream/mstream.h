@@ -68,11 +68,17 @@ enum mstream_oddity {
 
 /* A part whose body begins. Borrowed for the call. */
 struct mstream_part {
-	unsigned view;	      /* 0: as most readers have it */
-	const char *position; /* "2.1", as IMAP counts (RFC 9051 6.4.5.1); "1" of a mail without parts */
-	const char *type;     /* "image/png", in lower case; "text/plain" where none is said */
-	const char *name;     /* UTF-8 without controls; "" where none is said */
+	unsigned view; /* 0: as most readers have it */
+	const char *
+		position; /* "2.1", as IMAP counts (RFC 9051 6.4.5.1); "1" of a mail without parts */
+	const char *type; /* "image/png", in lower case; "text/plain" where none is said */
+	const char *name; /* UTF-8 without controls; "" where none is said */
 	enum mstream_coding coding;
+	/*
+	 * The part, as begin() returned it, of another view that has been the same until now: its
+	 * bytes up to here are this one's too, and are not given again. NULL: it begins here.
+	 */
+	void *before;
 };
 
 struct mstream_events {
@@ -90,7 +96,7 @@ struct mstream_events {
 	void (*end)(void *context, void *part, bool is_whole);
 	void (*odd)(void *context, enum mstream_oddity oddity, const char *position);
 };
-#define MSTREAM_PENDING 256
+#define MSTREAM_PENDING 512
 
 /* In mstream_state.h, for its size; by the functions below alone. */
 struct mstream;

@@ -166,6 +166,7 @@ ROOMS = {
                "transfer", "answer", "control", "process"),
     "zone-tools": ("base", "keys", "records", "names", "plan", "lists", "reading", "chain",
                    "zones", "commands"),
+    "lib/mstream": ("head", "read"),
     "client-lib": ("base", "cache", "config", "resolver", "shared", "engine", "handle"),
     "integration/mail/base": ("users", "store", "tls", "handover", "loop", "edge", "facts", "worker", "nanny",
                               "scan", "setup"),

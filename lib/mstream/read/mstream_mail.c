@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/mstream/mstream.h"
+
+#include "lib/mstream/read/entity.h"
+#include "lib/mstream/read/leaf.h"
+#include "lib/mstream/read/levels.h"
+#include "lib/mstream/read/mstream_state.h"
+#include "lib/mstream/read/partreader.h"
+
+#include <string.h>
+
+static const char *const oddity_texts[MSTREAM_ODDITY_COUNT] = {
+	[MSTREAM_TWO_TYPES] = "two types",
+	[MSTREAM_BAD_FIELD] = "bad field",
+	[MSTREAM_BAD_BOUNDARY] = "bad boundary",
+	[MSTREAM_BAD_CODING] = "bad coding",
+	[MSTREAM_NO_END] = "no end",
+	[MSTREAM_LONG_FIELD] = "long field",
+	[MSTREAM_TOO_DEEP] = "too deep",
+	[MSTREAM_TOO_MANY] = "too many parts",
+	[MSTREAM_TOO_ODD] = "too odd",
+	[MSTREAM_PARTIAL] = "partial",
+};
+
+static const char *const coding_names[MSTREAM_CODING_COUNT] = {
+	[MSTREAM_IDENTITY] = "identity",
+	[MSTREAM_BASE64] = "base64",
+	[MSTREAM_QUOTED_PRINTABLE] = "quoted-printable",
+	[MSTREAM_UUENCODE] = "uuencode",
+	[MSTREAM_YENC] = "yenc",
+	[MSTREAM_BINHEX] = "binhex",
+	[MSTREAM_TNEF] = "tnef",
+};
+
+const char *mstream_oddity_text(enum mstream_oddity oddity)
+{
+	return (unsigned)oddity < MSTREAM_ODDITY_COUNT ? oddity_texts[oddity] : "unknown";
+}
+
+const char *mstream_coding_name(enum mstream_coding coding)
+{
+	return (unsigned)coding < MSTREAM_CODING_COUNT ? coding_names[coding] : "unknown";
+}
+
+/* ---- entities ---- */
+
+unsigned mstream_index(const struct mstream *mail, const struct entity *entity)
+{
+	return (unsigned)(entity - mail->entities);
+}
+
+void mstream_odd(struct mstream *mail, const struct entity *entity, enum mstream_oddity oddity)
+{
+	char position[LEVELS_POSITION_SIZE];
+	levels_position(entity, position);
+	mail->events->odd(mail->context, oddity, position);
+}
+
+void mstream_drop(struct mstream *mail, const struct entity *entity)
+{
+	mail->used &= ~ENTITY_BIT(mstream_index(mail, entity));
+	mail->fresh &= mail->used;
+}
+
+/* NULL: all are in use. */
+static struct entity *new_entity(struct mstream *mail, uint8_t feed)
+{
+	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
+		if ((mail->used & ENTITY_BIT(i)) != 0)
+			continue;
+		mail->used |= ENTITY_BIT(i);
+		mail->feeds[i] = feed;
+		return &mail->entities[i];
+	}
+	return NULL;
+}
+
+/* One that no entity has; MSTREAM_VIEWS: there is none. */
+static unsigned free_view(const struct mstream *mail)
+{
+	unsigned views = 0;
+	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
+		if ((mail->used & ENTITY_BIT(i)) != 0)
+			views |= 1U << mail->entities[i].view;
+	}
+	unsigned view = 0;
+	while (view < MSTREAM_VIEWS && (views & 1U << view) != 0)
+		view++;
+	return view;
+}
+
+struct entity *mstream_fork(struct mstream *mail, struct entity *entity)
+{
+	const unsigned view = free_view(mail);
+	struct entity *copy = view < MSTREAM_VIEWS
+				      ? new_entity(mail, mail->feeds[mstream_index(mail, entity)])
+				      : NULL;
+	if (copy == NULL) {
+		mstream_odd(mail, entity, MSTREAM_TOO_ODD);
+		return NULL;
+	}
+	*copy = *entity;
+	copy->view = (uint8_t)view;
+	copy->stream_count = 0;
+	mail->fresh |= ENTITY_BIT(mstream_index(mail, copy));
+	return copy;
+}
+
+struct entity *mstream_nest(struct mstream *mail, struct entity *entity, unsigned stream)
+{
+	struct entity *nested = new_entity(mail, FEED_OF(mstream_index(mail, entity), stream));
+	if (nested == NULL) {
+		mstream_odd(mail, entity, MSTREAM_TOO_ODD);
+		return NULL;
+	}
+	entity_init(nested, entity->view);
+	levels_inherit(nested, entity);
+	nested->part_count = entity->part_count;
+	entity->streams[stream].has_nested = true;
+	return nested;
+}
+
+static uint32_t fed_by(const struct mstream *mail, uint8_t feed)
+{
+	uint32_t set = 0;
+	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
+		if ((mail->used & ENTITY_BIT(i)) != 0 && mail->feeds[i] == feed)
+			set |= ENTITY_BIT(i);
+	}
+	return set;
+}
+
+/* ---- bytes for entities ---- */
+
+/* Of set, those that may have bytes yet: the first of them, or ENTITIES_MAX. */
+static unsigned next_of(const struct mstream *mail, uint32_t set, uint8_t feed, const size_t *at,
+			size_t size)
+{
+	unsigned i = 0;
+	while (i < ENTITIES_MAX &&
+	       ((set & mail->used & ENTITY_BIT(i)) == 0 || mail->feeds[i] != feed || at[i] == size))
+		i++;
+	return i;
+}
+
+/* Each of set, and each copy of one, has all bytes when it returns. Returns set and the copies. */
+static uint32_t advance(struct mstream *mail, uint32_t set, uint8_t feed, const uint8_t *bytes,
+			size_t size)
+{
+	size_t at[ENTITIES_MAX] = { 0 };
+	const uint32_t fresh = mail->fresh;
+	unsigned i;
+	mail->fresh = 0;
+	while ((i = next_of(mail, set, feed, at, size)) < ENTITIES_MAX) {
+		at[i] += partreader_push(mail, &mail->entities[i], bytes + at[i], size - at[i]);
+		for (unsigned j = 0; j < ENTITIES_MAX; j++) {
+			if ((mail->fresh & ENTITY_BIT(j)) != 0)
+				at[j] = at[i];
+		}
+		set |= mail->fresh;
+		mail->fresh = 0;
+	}
+	mail->fresh = fresh & mail->used;
+	return set;
+}
+
+uint32_t mstream_replay(struct mstream *mail, uint32_t set, const uint8_t *bytes, size_t size)
+{
+	unsigned first = 0;
+	while ((set & ENTITY_BIT(first)) == 0)
+		first++;
+	return advance(mail, set, mail->feeds[first], bytes, size);
+}
+
+/* One that is alone gets as much as there is; it stops where it is copied. */
+static size_t advance_alone(struct mstream *mail, unsigned index, const uint8_t *bytes, size_t size)
+{
+	const uint32_t fresh = mail->fresh;
+	mail->fresh = 0;
+	const size_t used = partreader_push(mail, &mail->entities[index], bytes, size);
+	mail->fresh = fresh & mail->used;
+	return used;
+}
+
+/* Two that are behind the same delimiter, in the same tree, go the same way from here. */
+static void merge(struct mstream *mail, uint32_t set)
+{
+	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
+		for (unsigned j = 0; j < ENTITIES_MAX; j++) {
+			struct entity *one = &mail->entities[i];
+			struct entity *other = &mail->entities[j];
+			const uint32_t both = ENTITY_BIT(i) | ENTITY_BIT(j);
+			if (i == j || (set & mail->used & both) != both ||
+			    one->view > other->view || !one->is_at_delimiter ||
+			    !other->is_at_delimiter || one->phase != other->phase ||
+			    !levels_equal(one, other))
+				continue;
+			if (one->part_count < other->part_count)
+				one->part_count = other->part_count;
+			mstream_drop(mail, other);
+		}
+	}
+}
+
+/* Several go line by line, so that they meet behind a delimiter. */
+static size_t advance_all(struct mstream *mail, uint32_t set, uint8_t feed, const uint8_t *bytes,
+			  size_t size)
+{
+	size_t line_size = partreader_line_size(bytes, size);
+	if (line_size < size)
+		line_size++;
+	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
+		if ((set & ENTITY_BIT(i)) != 0)
+			mail->entities[i].is_at_delimiter = false;
+	}
+	set = advance(mail, set, feed, bytes, line_size);
+	merge(mail, set & fed_by(mail, feed));
+	return line_size;
+}
+
+void mstream_feed(struct mstream *mail, uint8_t feed, const uint8_t *bytes, size_t size)
+{
+	while (size > 0) {
+		const uint32_t set = fed_by(mail, feed);
+		if (set == 0)
+			return;
+		unsigned first = 0;
+		while ((set & ENTITY_BIT(first)) == 0)
+			first++;
+		const size_t used = set == ENTITY_BIT(first)
+					    ? advance_alone(mail, first, bytes, size)
+					    : advance_all(mail, set, feed, bytes, size);
+		bytes += used;
+		size -= used;
+	}
+}
+
+void mstream_end_feed(struct mstream *mail, uint8_t feed, bool is_whole)
+{
+	uint32_t set;
+	const uint32_t fresh = mail->fresh;
+	while ((set = fed_by(mail, feed)) != 0) {
+		unsigned first = 0;
+		while ((set & ENTITY_BIT(first)) == 0)
+			first++;
+		mail->fresh = 0;
+		partreader_end(mail, &mail->entities[first], is_whole);
+	}
+	mail->fresh = fresh & mail->used;
+}
+
+/* ---- the mail ---- */
+
+size_t mstream_size(void)
+{
+	return sizeof(struct mstream);
+}
+
+struct mstream *mstream_begin(void *memory, const struct mstream_events *events, void *context)
+{
+	struct mstream *mail = memory;
+	mail->events = events;
+	mail->context = context;
+	mail->used = 0;
+	mail->fresh = 0;
+	mail->used_finders = 0;
+	struct entity *entity = new_entity(mail, FEED_MAIL);
+	entity_init(entity, 0);
+	entity_begin_header(entity, false);
+	return mail;
+}
+
+void mstream_push(struct mstream *mail, const uint8_t *bytes, size_t size)
+{
+	mstream_feed(mail, FEED_MAIL, bytes, size);
+}
+
+void mstream_end(struct mstream *mail, bool is_whole)
+{
+	mstream_end_feed(mail, FEED_MAIL, is_whole);
+}

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/mstream/read/partreader.h"
+
+#include "lib/mstream/read/entity.h"
+#include "lib/mstream/read/leaf.h"
+#include "lib/mstream/read/levels.h"
+#include "lib/mstream/head/mimehead.h"
+#include "lib/mstream/read/readings.h"
+
+#include <string.h>
+
+/* An end of line is looked for in as much at a time: CR is, too, and may be far behind it. */
+#define SEARCH_SIZE 256
+
+static bool is_blank(uint8_t byte)
+{
+	return byte == ' ' || byte == '\t';
+}
+
+static bool is_line_end(uint8_t byte)
+{
+	return byte == '\r' || byte == '\n';
+}
+
+size_t partreader_line_size(const uint8_t *bytes, size_t size)
+{
+	for (size_t at = 0; at < size; at += SEARCH_SIZE) {
+		size_t some = size - at < SEARCH_SIZE ? size - at : SEARCH_SIZE;
+		const uint8_t *lf = memchr(bytes + at, '\n', some);
+		if (lf != NULL)
+			some = (size_t)(lf - bytes) - at;
+		const uint8_t *cr = memchr(bytes + at, '\r', some);
+		if (cr != NULL)
+			return (size_t)(cr - bytes);
+		if (lf != NULL)
+			return (size_t)(lf - bytes);
+	}
+	return size;
+}
+
+/* ---- what comes next ---- */
+
+/* A part ends here, and another begins, or none. */
+static void take_delimiter(struct mstream *mail, struct entity *entity, unsigned level_index,
+			   bool is_close)
+{
+	leaf_end(mail, entity, true);
+	entity->is_margin = false;
+	while (entity->depth > level_index + 1) {
+		const struct level *inner = &entity->levels[entity->depth - 1];
+		if (inner->kind == LEVEL_MULTIPART && !inner->is_closed)
+			mstream_odd(mail, entity, MSTREAM_NO_END);
+		levels_pop(entity, entity->depth - 1U);
+	}
+	struct level *level = &entity->levels[level_index];
+	if (level->is_closed && !is_close)
+		mstream_odd(mail, entity, MSTREAM_BAD_BOUNDARY);
+	level->is_closed = is_close;
+	if (is_close) {
+		entity_begin_body(entity);
+		entity->is_margin = true;
+	} else {
+		level->number++;
+		entity_begin_header(entity, level->is_digest);
+	}
+	if (entity->has_too_many)
+		entity->phase = ENTITY_STOPPED;
+	entity->line = LINE_SKIP;
+	entity->is_at_delimiter = true;
+}
+
+/* Passes what ends a line that is used up. */
+static size_t pass_line_end(struct entity *entity, const uint8_t *bytes)
+{
+	entity->is_behind_cr = bytes[0] == '\r';
+	entity->line = LINE_START;
+	return 1;
+}
+
+static size_t skip_line(struct entity *entity, const uint8_t *bytes, size_t size)
+{
+	const size_t used = partreader_line_size(bytes, size);
+	return used == size ? used : used + pass_line_end(entity, bytes + used);
+}
+
+/* Up to ENTITY_LINE_MAX bytes of a line, or to its end, or to stop: true when it is there. */
+static bool gather(struct entity *entity, const uint8_t *bytes, size_t size, int stop,
+		   size_t *ret_used)
+{
+	struct mimehead *head = &entity->head;
+	size_t at = 0;
+	while (at < size && !is_line_end(bytes[at]) && bytes[at] != stop &&
+	       head->text_size < ENTITY_LINE_MAX)
+		head->text[head->text_size++] = bytes[at++];
+	*ret_used = at;
+	return at < size || head->text_size == ENTITY_LINE_MAX;
+}
+
+/* ---- a header ---- */
+
+static void close_field(struct entity *entity)
+{
+	if (entity->is_field_open)
+		mimehead_close(&entity->head);
+	entity->is_field_open = false;
+	entity->head.text_size = 0;
+}
+
+static void end_header(struct mstream *mail, struct entity *entity)
+{
+	close_field(entity);
+	entity->is_tentative = false;
+	readings_begin(mail, entity);
+}
+
+/* "From " of mailboxes, and what some readers make of it. */
+static bool is_from_line(const struct entity *entity)
+{
+	const struct mimehead *head = &entity->head;
+	return !entity->has_fields &&
+	       ((head->text_size >= 5 && memcmp(head->text, "From ", 5) == 0) ||
+		(head->text_size >= 6 && memcmp(head->text, ">From ", 6) == 0));
+}
+
+/* The line that is held is no field: the body begins with it, or it is passed over. */
+static void take_garbage(struct mstream *mail, struct entity *entity)
+{
+	struct mimehead *head = &entity->head;
+	uint8_t line[ENTITY_LINE_MAX];
+	const size_t size = head->text_size;
+	const bool is_from = is_from_line(entity);
+	const bool has_fields = entity->has_fields;
+	entity->has_fields = true;
+	entity->line = LINE_SKIP;
+	if (is_from || entity->has_forked)
+		return;
+	if (entity->is_tentative && !has_fields) {
+		mstream_drop(mail, entity);
+		return;
+	}
+	entity->has_forked = true;
+	mstream_odd(mail, entity, MSTREAM_BAD_FIELD);
+	mstream_fork(mail, entity);
+	const uint32_t passing = mail->fresh;
+	const uint32_t own = ENTITY_BIT(mstream_index(mail, entity));
+	memcpy(line, head->text, size);
+	end_header(mail, entity);
+	mail->fresh |= mstream_replay(mail, own | (mail->fresh & ~passing), line, size) & ~own;
+}
+
+static bool is_field_name(const uint8_t *name, size_t size)
+{
+	while (size > 0 && is_blank(name[size - 1]))
+		size--;
+	for (size_t i = 0; i < size; i++) {
+		if (name[i] <= ' ' || name[i] >= 0x7f)
+			return false;
+	}
+	return size > 0;
+}
+
+static size_t take_name(struct mstream *mail, struct entity *entity, const uint8_t *bytes,
+			size_t size)
+{
+	struct mimehead *head = &entity->head;
+	size_t used;
+	const bool is_there = gather(entity, bytes, size, ':', &used);
+	if (head->text_size >= 2 && head->text[0] == '-' && head->text[1] == '-') {
+		entity->line = LINE_DASHES;
+		return used;
+	}
+	if (!is_there)
+		return used;
+	if (used == size || bytes[used] != ':' || !is_field_name(head->text, head->text_size)) {
+		take_garbage(mail, entity);
+		return used;
+	}
+	entity->has_fields = true;
+	entity->is_field_open = mimehead_open(head, head->text, head->text_size);
+	entity->line = entity->is_field_open ? LINE_VALUE : LINE_SKIP;
+	return used + 1;
+}
+
+/* A delimiter of a level that is open; a line of a multipart without a boundary may be its first. */
+static bool is_delimiter(struct mstream *mail, struct entity *entity, struct level_match *ret_match)
+{
+	const struct mimehead *head = &entity->head;
+	*ret_match = levels_match(entity, head->text, head->text_size);
+	if (ret_match->level >= 0 && ret_match->is_exact) {
+		take_delimiter(mail, entity, (unsigned)ret_match->level, ret_match->is_close);
+		return true;
+	}
+	if (!levels_guess(entity, head->text, head->text_size))
+		return false;
+	take_delimiter(mail, entity, entity->depth - 1U, false);
+	return true;
+}
+
+static size_t take_header_dashes(struct mstream *mail, struct entity *entity, const uint8_t *bytes,
+				 size_t size)
+{
+	struct mimehead *head = &entity->head;
+	struct level_match match;
+	size_t used;
+	if (!gather(entity, bytes, size, -1, &used) || is_delimiter(mail, entity, &match))
+		return used;
+	const uint8_t *colon = memchr(head->text, ':', head->text_size);
+	if (colon != NULL && is_field_name(head->text, (size_t)(colon - head->text))) {
+		entity->has_fields = true;
+		entity->line = LINE_SKIP;
+	} else {
+		take_garbage(mail, entity);
+	}
+	return used;
+}
+
+/* A line of blanks alone goes on with its field, and for some readers ends the header. */
+static size_t take_header_blank(struct mstream *mail, struct entity *entity, const uint8_t *bytes,
+				size_t size)
+{
+	size_t used = 0;
+	while (used < size && is_blank(bytes[used]))
+		used++;
+	if (used == size)
+		return used;
+	if (!is_line_end(bytes[used])) {
+		if (entity->is_field_open)
+			mimehead_value(&entity->head, (const uint8_t *)" ", 1);
+		entity->line = entity->is_field_open ? LINE_VALUE : LINE_SKIP;
+		return used;
+	}
+	entity->line = LINE_SKIP;
+	if (!entity->has_forked) {
+		entity->has_forked = true;
+		mstream_odd(mail, entity, MSTREAM_BAD_FIELD);
+		struct entity *other = mstream_fork(mail, entity);
+		if (other != NULL)
+			other->line = LINE_START;
+	}
+	return used;
+}
+
+static size_t start_header_line(struct mstream *mail, struct entity *entity, const uint8_t *bytes)
+{
+	if (is_line_end(bytes[0])) {
+		const size_t used = pass_line_end(entity, bytes);
+		end_header(mail, entity);
+		return used;
+	}
+	if (is_blank(bytes[0])) {
+		entity->line = entity->has_fields ? LINE_BLANK : LINE_SKIP;
+		entity->has_fields = true;
+		return 0;
+	}
+	close_field(entity);
+	entity->line = LINE_NAME;
+	return 0;
+}
+
+static size_t take_value(struct entity *entity, const uint8_t *bytes, size_t size)
+{
+	const size_t used = partreader_line_size(bytes, size);
+	mimehead_value(&entity->head, bytes, used);
+	return used == size ? used : used + pass_line_end(entity, bytes + used);
+}
+
+static size_t take_header(struct mstream *mail, struct entity *entity, const uint8_t *bytes,
+			  size_t size)
+{
+	switch (entity->line) {
+	case LINE_NAME:
+		return take_name(mail, entity, bytes, size);
+	case LINE_DASHES:
+		return take_header_dashes(mail, entity, bytes, size);
+	case LINE_BLANK:
+		return take_header_blank(mail, entity, bytes, size);
+	case LINE_VALUE:
+		return take_value(entity, bytes, size);
+	case LINE_SKIP:
+		return skip_line(entity, bytes, size);
+	default:
+		return start_header_line(mail, entity, bytes);
+	}
+}
+
+/* ---- a body ---- */
+
+static const struct {
+	const char *bytes;
+	size_t size;
+} eols[] = {
+	[EOL_NONE] = { "", 0 },
+	[EOL_CR] = { "\r", 1 },
+	[EOL_LF] = { "\n", 1 },
+	[EOL_CRLF] = { "\r\n", 2 },
+};
+
+/* The end of line that was held back is the body's. */
+static void put_eol(struct mstream *mail, struct entity *entity)
+{
+	const enum entity_eol eol = entity->eol;
+	entity->eol = EOL_NONE;
+	if (eol != EOL_NONE)
+		leaf_data(mail, entity, (const uint8_t *)eols[eol].bytes, eols[eol].size);
+}
+
+/* The line that was held back is no delimiter. */
+static void put_line(struct mstream *mail, struct entity *entity)
+{
+	put_eol(mail, entity);
+	leaf_data(mail, entity, entity->head.text, entity->head.text_size);
+	entity->line = LINE_TEXT;
+}
+
+static void take_line_end(struct mstream *mail, struct entity *entity)
+{
+	struct level_match match;
+	if (is_delimiter(mail, entity, &match))
+		return;
+	if (match.level >= 0) {
+		/* By RFC 2046 it is one, and most readers take it for none. */
+		mstream_odd(mail, entity, MSTREAM_BAD_BOUNDARY);
+		struct entity *other = mstream_fork(mail, entity);
+		if (other != NULL) {
+			if (entity->stream_count > 0)
+				leaf_end_early(mail, entity, 0);
+			take_delimiter(mail, other, (unsigned)match.level, match.is_close);
+		}
+	}
+	put_line(mail, entity);
+}
+
+static size_t take_body_dashes(struct mstream *mail, struct entity *entity, const uint8_t *bytes,
+			       size_t size)
+{
+	const struct mimehead *head = &entity->head;
+	size_t used;
+	if (head->text_size == 1 && bytes[0] != '-') {
+		put_line(mail, entity);
+		return 0;
+	}
+	if (gather(entity, bytes, size, -1, &used))
+		take_line_end(mail, entity);
+	return used;
+}
+
+/* Where a line begins with a dash, and perhaps with two; size: nowhere. */
+static size_t find_dashes(const uint8_t *bytes, size_t size)
+{
+	for (size_t at = 1; at < size; at++) {
+		const uint8_t *dash = memchr(bytes + at, '-', size - at);
+		if (dash == NULL)
+			return size;
+		at = (size_t)(dash - bytes);
+		if (is_line_end(bytes[at - 1]) && (at + 1 == size || bytes[at + 1] == '-'))
+			return at;
+		while (at + 1 < size && bytes[at + 1] == '-')
+			at++;
+	}
+	return size;
+}
+
+static size_t take_text(struct mstream *mail, struct entity *entity, const uint8_t *bytes,
+			size_t size)
+{
+	if (!entity->is_watched) {
+		leaf_data(mail, entity, bytes, size);
+		return size;
+	}
+	const size_t used = find_dashes(bytes, size);
+	size_t kept = used;
+	put_eol(mail, entity);
+	if (bytes[used - 1] == '\n') {
+		const bool has_cr = used > 1 && bytes[used - 2] == '\r';
+		entity->eol = has_cr ? EOL_CRLF : EOL_LF;
+		kept -= has_cr ? 2 : 1;
+	} else if (bytes[used - 1] == '\r') {
+		entity->eol = EOL_CR;
+		kept--;
+	}
+	if (kept < used)
+		entity->line = LINE_START;
+	if (kept > 0)
+		leaf_data(mail, entity, bytes, kept);
+	return used;
+}
+
+static size_t start_body_line(struct entity *entity, const uint8_t *bytes)
+{
+	if (entity->eol == EOL_CR && bytes[0] == '\n') {
+		entity->eol = EOL_CRLF;
+		return 1;
+	}
+	entity->line = LINE_TEXT;
+	if (bytes[0] == '-' && entity->is_watched) {
+		entity->line = LINE_DASHES;
+		entity->head.text_size = 1;
+		entity->head.text[0] = '-';
+		return 1;
+	}
+	return 0;
+}
+
+static size_t take_body(struct mstream *mail, struct entity *entity, const uint8_t *bytes,
+			size_t size)
+{
+	switch (entity->line) {
+	case LINE_DASHES:
+		return take_body_dashes(mail, entity, bytes, size);
+	case LINE_SKIP:
+		return skip_line(entity, bytes, size);
+	case LINE_TEXT:
+		return take_text(mail, entity, bytes, size);
+	default:
+		return start_body_line(entity, bytes);
+	}
+}
+
+/* ---- both ---- */
+
+static size_t take(struct mstream *mail, struct entity *entity, const uint8_t *bytes, size_t size)
+{
+	if (entity->phase == ENTITY_STOPPED)
+		return size;
+	if (entity->is_behind_cr) {
+		entity->is_behind_cr = false;
+		if (bytes[0] == '\n')
+			return 1;
+	}
+	return entity->phase == ENTITY_HEADER ? take_header(mail, entity, bytes, size)
+					      : take_body(mail, entity, bytes, size);
+}
+
+size_t partreader_push(struct mstream *mail, struct entity *entity, const uint8_t *bytes,
+		       size_t size)
+{
+	const uint32_t own = ENTITY_BIT(mstream_index(mail, entity));
+	size_t used = 0;
+	while (used < size && mail->fresh == 0) {
+		used += take(mail, entity, bytes + used, size - used);
+		if ((mail->used & own) == 0)
+			return size;
+	}
+	return used;
+}
+
+static void end_line(struct mstream *mail, struct entity *entity)
+{
+	struct level_match match;
+	if (entity->phase == ENTITY_HEADER && entity->line == LINE_NAME)
+		take_garbage(mail, entity);
+	else if (entity->phase == ENTITY_HEADER && entity->line == LINE_DASHES &&
+		 !is_delimiter(mail, entity, &match))
+		take_garbage(mail, entity);
+	else if (entity->phase == ENTITY_BODY && entity->line == LINE_DASHES)
+		take_line_end(mail, entity);
+}
+
+void partreader_end(struct mstream *mail, struct entity *entity, bool is_whole)
+{
+	const uint32_t own = ENTITY_BIT(mstream_index(mail, entity));
+	end_line(mail, entity);
+	if ((mail->used & own) == 0)
+		return;
+	/* A header without a body: what it says of one is told. */
+	if (entity->phase == ENTITY_HEADER && entity->has_fields)
+		end_header(mail, entity);
+	if (entity->phase == ENTITY_BODY)
+		put_eol(mail, entity);
+	leaf_end(mail, entity, is_whole);
+	entity->is_margin = false;
+	while (entity->depth > 0) {
+		const struct level *level = &entity->levels[entity->depth - 1];
+		if (is_whole && level->kind == LEVEL_MULTIPART && !level->is_closed)
+			mstream_odd(mail, entity, MSTREAM_NO_END);
+		levels_pop(entity, entity->depth - 1U);
+	}
+	mstream_drop(mail, entity);
+}
