@@ -112,7 +112,7 @@ ROWS = {
                                                     "lib/smtp", "lib/wire", "lib/content", "lib/inspect", "lib/match",
                                                     "lib/mstream", "lib/unpack", "lib/lmdb", "lib/mailstore",
                                                     "integration/common", "integration/mail/base"),
-                                       external=("uv",)),
+                                       external=("uv",), external_of={"popfound": ("crypto",)}),
     # The scanner for mail servers that speak to milters.
     "integration/mail/scan-milter": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/content", "lib/inspect",
                                                      "lib/match", "lib/mstream", "lib/unpack",

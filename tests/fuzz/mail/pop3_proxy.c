@@ -165,7 +165,7 @@ static uint8_t *hold(void *context, uint8_t *old, size_t size)
 	return bytes;
 }
 
-static void key(void *context, const char *user, const char *uid, const uint8_t *first,
+static bool key(void *context, const char *user, const char *uid, const uint8_t *first,
 		size_t first_size, uint8_t *ret_key)
 {
 	uint64_t hash = 14695981039346656037U;
@@ -178,6 +178,7 @@ static void key(void *context, const char *user, const char *uid, const uint8_t 
 		hash = (hash ^ first[i]) * 1099511628211U;
 	memset(ret_key, 0, POPPROXY_KEY_SIZE);
 	memcpy(ret_key, &hash, sizeof(hash));
+	return true;
 }
 
 static bool knows(void *context, const uint8_t *wanted, char *ret_name)

@@ -193,7 +193,7 @@ struct Proxied {
 		proxied->holds += old == nullptr ? 1 : 0;
 		return static_cast<uint8_t *>(std::realloc(old, size));
 	}
-	static void key(void *, const char *user, const char *uid, const uint8_t *first,
+	static bool key(void *, const char *user, const char *uid, const uint8_t *first,
 			size_t first_size, uint8_t *ret_key)
 	{
 		const std::string content(reinterpret_cast<const char *>(first), first_size);
@@ -202,6 +202,7 @@ struct Proxied {
 		const size_t hash = std::hash<std::string>()(all);
 		std::memset(ret_key, 0, POPPROXY_KEY_SIZE);
 		std::memcpy(ret_key, &hash, sizeof(hash));
+		return true;
 	}
 	static std::string text_of(const uint8_t *key)
 	{

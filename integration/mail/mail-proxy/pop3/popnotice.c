@@ -73,16 +73,27 @@ static void date_text(uint64_t now, char *ret_text)
 		 tm.tm_sec);
 }
 
-static const char *or_none(const char *text)
+/* What is left of a mail that was cut off at an earlier try is its name alone. */
+static void write_fields(const struct popnotice_fields *fields, char *ret_text, size_t room)
 {
-	return text[0] != '\0' ? text : "(not known)";
+	ret_text[0] = '\0';
+	if (fields->from[0] == '\0' && fields->subject[0] == '\0' && fields->date[0] == '\0')
+		return;
+	snprintf(ret_text, room,
+		 "The mail, as its header has it:\r\n"
+		 "    From: %s\r\n"
+		 "    Subject: %s\r\n"
+		 "    Date: %s\r\n"
+		 "\r\n",
+		 fields->from, fields->subject, fields->date);
 }
 
 size_t popnotice_write(const struct popnotice *notice, char *ret_text)
 {
 	char date[DATE_ROOM];
 	char name[NAME_MAX_SAID];
-	const struct popnotice_fields *fields = &notice->fields;
+	char fields[4 * POPNOTICE_FIELD_MAX];
+	write_fields(&notice->fields, fields, sizeof(fields));
 	date_text(notice->now, date);
 	copy_text((const uint8_t *)notice->name, strlen(notice->name), name, sizeof(name));
 	const int size = snprintf(
@@ -101,18 +112,13 @@ size_t popnotice_write(const struct popnotice *notice, char *ret_text)
 		"Found%s:\r\n"
 		"    %s\r\n"
 		"\r\n"
-		"The mail, as its header has it:\r\n"
-		"    From: %s\r\n"
-		"    Subject: %s\r\n"
-		"    Date: %s\r\n"
-		"\r\n"
+		"%s"
 		"It is still on the server, as message %llu of this session. When your program\r\n"
 		"deletes this notice, or messages that it has fetched, that mail is deleted.\r\n"
 		"If you need it, keep it there, and ask the operators of %.255s.\r\n",
 		notice->hostname, name, date, (unsigned long long)notice->now,
 		(unsigned long long)notice->number, notice->hostname, notice->header,
-		notice->is_known ? ", at an earlier try to fetch it" : "", name,
-		or_none(fields->from), or_none(fields->subject), or_none(fields->date),
+		notice->is_known ? ", at an earlier try to fetch it" : "", name, fields,
 		(unsigned long long)notice->number, notice->hostname);
 	return (size_t)size < POPNOTICE_ROOM ? (size_t)size : POPNOTICE_ROOM - 1;
 }

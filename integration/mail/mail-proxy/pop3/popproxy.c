@@ -123,10 +123,7 @@ static bool may_speak(const struct popproxy *proxy)
 {
 	if (proxy->ask_count == 0)
 		return true;
-	const enum popproxy_kind kind = proxy->asks[proxy->ask_begin].kind;
-	if (kind == POPPROXY_MAIL || kind == POPPROXY_TOP)
-		return popproxy_mail_is_silent(proxy);
-	return !proxy->is_in_lines;
+	return popproxy_is_in_mail(proxy) ? popproxy_mail_is_silent(proxy) : !proxy->is_in_lines;
 }
 
 enum popproxy_status popproxy_stop(struct popproxy *proxy, struct popproxy_io *io, const char *text,
@@ -243,6 +240,12 @@ void popproxy_tls(struct popproxy *proxy)
 bool popproxy_is_idle(const struct popproxy *proxy)
 {
 	return proxy->ask_count == 0;
+}
+
+bool popproxy_is_in_mail(const struct popproxy *proxy)
+{
+	const enum popproxy_kind kind = proxy->asks[proxy->ask_begin].kind;
+	return proxy->ask_count > 0 && (kind == POPPROXY_MAIL || kind == POPPROXY_TOP);
 }
 
 const char *popproxy_fate_name(enum popproxy_fate fate)

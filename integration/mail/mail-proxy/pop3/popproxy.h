@@ -5,7 +5,7 @@
  * popproxy.h - a POP3 session between a client and a server as a state machine: bytes of both go in, bytes to both
  *              come out.
  *
- * Flow: a proxy has two connections -> popproxy_step() as often as there are bytes or room -> what it
+ * Flow: poppair.c has two connections -> popproxy_step() as often as there are bytes or room -> what it
  *       asks for by its status and by struct popproxy_calls.
  *
  *     popproxy_init(&proxy, &limits, &calls, context);
@@ -134,8 +134,8 @@ struct popproxy_calls {
 	void (*free)(void *context);
 	/* As realloc() does, in a pool; size 0 gives back. NULL: not now, and old is as it was. */
 	uint8_t *(*hold)(void *context, uint8_t *old, size_t size);
-	/* What a mail is known by: its user with its uid, or if that is NULL with its first bytes. */
-	void (*key)(void *context, const char *user, const char *uid, const uint8_t *first,
+	/* What a mail is known by: its user with its uid, or if that is NULL with its first bytes. False: nothing. */
+	bool (*key)(void *context, const char *user, const char *uid, const uint8_t *first,
 		    size_t first_size, uint8_t *ret_key);
 	/* ret_name has POPPROXY_TEXT_MAX bytes. */
 	bool (*knows)(void *context, const uint8_t *key, char *ret_name);
@@ -255,6 +255,8 @@ enum popproxy_status popproxy_stop(struct popproxy *proxy, struct popproxy_io *i
 enum popproxy_status popproxy_server_gone(struct popproxy *proxy, struct popproxy_io *io);
 /* No command waits for an answer. */
 bool popproxy_is_idle(const struct popproxy *proxy);
+/* The oldest of them is RETR or TOP. */
+bool popproxy_is_in_mail(const struct popproxy *proxy);
 /* "passed" and the like. Never NULL. */
 const char *popproxy_fate_name(enum popproxy_fate fate);
 

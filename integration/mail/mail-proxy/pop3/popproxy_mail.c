@@ -197,10 +197,9 @@ static bool is_known_by_content(struct popproxy *proxy)
 	struct popproxy_body *body = &proxy->body;
 	if (body->has_key || body->is_flowing)
 		return false;
-	proxy->calls->key(proxy->context, proxy->user, NULL, body->hold, proxy->hold_first,
-			  body->key);
-	body->has_key = true;
-	return proxy->calls->knows(proxy->context, body->key, body->name);
+	body->has_key = proxy->calls->key(proxy->context, proxy->user, NULL, body->hold,
+					  proxy->hold_first, body->key);
+	return body->has_key && proxy->calls->knows(proxy->context, body->key, body->name);
 }
 
 /*
@@ -380,8 +379,8 @@ static void take_uid(struct popproxy *proxy, struct popproxy_line line)
 		return;
 	memcpy(body->uid, uid.at, uid.size);
 	body->uid[uid.size] = '\0';
-	proxy->calls->key(proxy->context, proxy->user, body->uid, NULL, 0, body->key);
-	body->has_key = true;
+	body->has_key =
+		proxy->calls->key(proxy->context, proxy->user, body->uid, NULL, 0, body->key);
 }
 
 static bool answer_uid(struct popproxy *proxy, struct popproxy_io *io)

@@ -9,6 +9,7 @@
 #include "integration/mail/base/nanny/nanny.h"
 #include "integration/mail/base/setup/mailcheckup.h"
 #include "integration/mail/mail-proxy/facts/proxycount.h"
+#include "integration/mail/mail-proxy/pop3/popfound.h"
 #include "integration/mail/mail-proxy/process/proxyworker.h"
 #include "lib/common/log.h"
 
@@ -78,13 +79,12 @@ static int prepare(const void *own)
 static int share(const void *own, void **ret_shared)
 {
 	(void)own;
-	*ret_shared = NULL;
-	return 0;
+	return popfound_new((struct popfound **)ret_shared);
 }
 
 static void unshare(void *shared)
 {
-	(void)shared;
+	popfound_free(shared);
 }
 
 /* ---- the processes ---- */

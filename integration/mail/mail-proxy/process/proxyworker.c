@@ -9,6 +9,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "integration/mail/mail-proxy/pop3/poppair.h"
 #include "integration/mail/mail-proxy/side/pair.h"
 #include "integration/mail/mail-proxy/smtp/mailpair.h"
 #include "lib/common/log.h"
@@ -41,7 +42,7 @@ struct proxyworker {
 static const struct pair_protocol *const protocols[] = {
 	[PROXY_SMTP] = &mailpair_protocol,
 	[PROXY_LMTP] = &mailpair_protocol,
-	[PROXY_POP3] = NULL,
+	[PROXY_POP3] = &poppair_protocol,
 };
 
 /* ---- clients ---- */
@@ -157,7 +158,7 @@ static int open_files(struct proxyworker *worker)
 	struct keys_error error;
 	const struct proxysetup *setup = worker->setup;
 	if (setup->scan.is_on) {
-		int status = scanner_open(&setup->scan, context, &worker->loop.scanner);
+		int status = scanner_open(&setup->scan, context, -1, &worker->loop.scanner);
 		if (status != EX_OK)
 			return status;
 	}

@@ -102,6 +102,8 @@ static const struct conf_item limits_items[] = {
 };
 
 static const struct conf_item pop3_items[] = {
+	/* RFC 1939, part 3: ten minutes at least. */
+	TIME("idle-timeout", pop3.idle_ms, 100, HOUR_MS, "10m"),
 	SIZE("hold-first", pop3.hold_first, 1024, 65536, "32K"),
 	SIZE("hold-last", pop3.hold_last, 1, 16384, "4K"),
 };

@@ -100,6 +100,7 @@ struct proxysetup_limits {
 
 /* Section "pop3". */
 struct proxysetup_pop3 {
+	unsigned idle_ms;    /* between commands */
 	uint64_t hold_first; /* bytes of a mail that wait for what follows them */
 	uint64_t hold_last;
 };

@@ -47,7 +47,7 @@ struct proxyloop {
 	struct wheel wheel;	 /* of sessions */
 	struct wheel scan_wheel; /* of their scans */
 	uint64_t *counters;	 /* of proxycount.h */
-	void *shared; /* of all processes of a generation, as proxyshare.h has it; or NULL */
+	void *shared;		 /* of all processes of a generation: popfound.h; or NULL */
 	struct pair_list pairs;
 	struct pair_list again; /* those that are to have another turn without an event */
 	unsigned pair_count;
