@@ -4,8 +4,8 @@
 /*
  * mailpair.h - SMTP and LMTP as a protocol of pair.h.
  *
- * Flow: proxyworker.c accepts -> pair.h -> here: mailtalk.h decides, pair.h does, facts/proxylog.h
- *       has the lines of the log.
+ * Flow: proxyworker.c accepts -> pair.h -> here: mailtalk.h decides, pair.h does, and the log has a
+ *       line for each mail and for each session.
  */
 
 #include "integration/mail/mail-proxy/side/pair.h"

@@ -46,9 +46,9 @@
  * as it is not known whether it has the mail: the mail may come twice, and is not lost. Elsewhere
  * 421, or a new connection when nothing has begun.
  *
- * MAIL and RCPT are passed on without waiting for replies (RFC 2920), and so are RSET and NOOP;
- * all others wait until what was said before is answered. So what comes out does not depend on how
- * input is cut.
+ * RCPT, RSET and NOOP are passed on without waiting for replies (RFC 2920); all others wait until
+ * what was said before is answered, also when they came with it. So what comes out does not depend
+ * on how input is cut.
  *
  * A plain value; rules are borrowed. No function here does I/O, keeps another pointer, allocates or
  * logs.

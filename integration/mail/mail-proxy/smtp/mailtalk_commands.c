@@ -427,7 +427,7 @@ static const struct rule {
 	[COMMAND_HELO] = { take_helo, false, NEEDS_HOP, false },
 	[COMMAND_EHLO] = { take_helo, false, NEEDS_HOP, false },
 	[COMMAND_LHLO] = { take_helo, false, NEEDS_HOP, false },
-	[COMMAND_MAIL] = { take_mail, true, NEEDS_HELO, false },
+	[COMMAND_MAIL] = { take_mail, false, NEEDS_HELO, false },
 	[COMMAND_RCPT] = { take_rcpt, true, NEEDS_HELO, false },
 	[COMMAND_DATA] = { take_data, false, NEEDS_HELO, true },
 	[COMMAND_BDAT] = { take_bdat, false, NEEDS_NOTHING, true },

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+/*
+ * A client of any bytes and a next hop of any replies, with the session of mail-proxy between them:
+ *
+ *     byte 0     bits: 1 LMTP, 2 filter, 4 a limit of 64 bytes for a mail, 8 the next hop closes at
+ *                its last reply, 16 it is silent at the end of a mail, 32 it cannot be reached twice
+ *     byte 1     how it is cut
+ *     to 0xff    what the client sends
+ *     then       replies of the next hop, a line each; when there are no more, it says what is usual
+ *
+ * Whatever it is, the next hop hears lines of commands that are known, and mails that end in one
+ * CR LF . CR LF, which are what was scanned; no mail with the word that stands for a signature
+ * comes to its end. Unless a connection ends, it is the same however the bytes are cut.
+ */
+
+#include "integration/mail/mail-proxy/smtp/mailtalk.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOG_MAX	  (1 << 20)
+#define BLOCK	  16384
+#define INPUT_MAX 4096
+
+static void require(bool is_true, const char *what)
+{
+	if (is_true)
+		return;
+	fprintf(stderr, "%s\n", what);
+	abort();
+}
+
+struct bytes {
+	uint8_t *at;
+	size_t size;
+	size_t room;
+};
+
+static void add(struct bytes *bytes, const void *more, size_t size)
+{
+	if (bytes->size + size > bytes->room) {
+		bytes->room = 2 * (bytes->size + size);
+		bytes->at = realloc(bytes->at, bytes->room);
+		require(bytes->at != NULL, "memory");
+	}
+	if (size > 0)
+		memcpy(bytes->at + bytes->size, more, size);
+	bytes->size += size;
+}
+
+/* What the next hop is, and has. */
+struct hop {
+	bool is_connected;
+	bool is_in_data;
+	bool is_in_auth; /* a line is a response */
+	bool is_closed;	 /* says nothing more */
+	unsigned connections;
+	struct bytes line;
+	struct bytes body; /* of the mail that comes, without dots */
+	unsigned mails;
+};
+
+struct run {
+	const uint8_t *client;
+	size_t client_size;
+	size_t client_shown;
+	size_t client_taken;
+	const uint8_t *script;
+	size_t script_size;
+	size_t script_at;
+	unsigned options;
+	uint32_t seed; /* 0: not cut */
+	struct hop hop;
+	struct bytes replies; /* said and not taken */
+	size_t replies_shown;
+	struct bytes scanned;
+	bool is_judged_good;
+	bool is_over;
+	struct bytes to_client; /* all of it */
+	struct bytes heard;	/* by the next hop: commands, and mails that came to their end */
+	struct mailtalk talk;
+	struct mailtalk_rules rules;
+};
+
+/* At least one; all without a seed. */
+static size_t cut(struct run *run, size_t left)
+{
+	if (run->seed == 0 || left == 0)
+		return left;
+	run->seed = run->seed * 1664525U + 1013904223U;
+	const size_t size = run->seed >> 24 & 15;
+	return size < 1 ? 1 : size < left ? size : left;
+}
+
+/* ---- the next hop ---- */
+
+static void say(struct run *run, const char *usual)
+{
+	if (run->hop.is_closed)
+		return;
+	if (run->script_at == run->script_size) {
+		add(&run->replies, usual, strlen(usual));
+		return;
+	}
+	const uint8_t *begin = run->script + run->script_at;
+	const uint8_t *end = memchr(begin, '\n', run->script_size - run->script_at);
+	const size_t size =
+		end != NULL ? (size_t)(end - begin) + 1 : run->script_size - run->script_at;
+	add(&run->replies, begin, size);
+	if (end == NULL)
+		add(&run->replies, "\r\n", 2);
+	run->script_at += size;
+	if (run->script_at == run->script_size && (run->options & 8) != 0)
+		run->hop.is_closed = true;
+}
+
+static void check_command(const struct bytes *line)
+{
+	static const char *const known[] = { "HELO ",	    "EHLO ",	"LHLO ",    "MAIL FROM:<",
+					     "RCPT TO:<",   "DATA\r\n", "RSET\r\n", "NOOP\r\n",
+					     "QUIT\r\n",    "AUTH ",	"XCLIENT ", "XFORWARD ",
+					     "STARTTLS\r\n" };
+	bool is_known = false;
+	require(line->size >= 2 && memcmp(line->at + line->size - 2, "\r\n", 2) == 0,
+		"a command ends in CRLF");
+	for (size_t i = 0; i + 2 < line->size; i++)
+		require(line->at[i] >= ' ' && line->at[i] != 0x7f, "a command is text");
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		const size_t size = strlen(known[i]);
+		is_known =
+			is_known || (line->size >= size && memcmp(line->at, known[i], size) == 0);
+	}
+	require(is_known, "a command is one that is known");
+}
+
+/* Is the reply that begins there, of one line, one of that code? */
+static bool is_code(const struct bytes *replies, size_t at, const char *code)
+{
+	const uint8_t *reply = replies->at + at;
+	const size_t size = replies->size - at;
+	return size >= 4 && memcmp(reply, code, 3) == 0 &&
+	       (reply[3] == ' ' || reply[3] == '\n' ||
+		(size >= 5 && reply[3] == '\r' && reply[4] == '\n'));
+}
+
+static bool begins(const struct bytes *line, const char *verb)
+{
+	return line->size >= strlen(verb) && memcmp(line->at, verb, strlen(verb)) == 0;
+}
+
+static bool has_word(const struct bytes *body)
+{
+	return body->size > 0 && memmem(body->at, body->size, "EVIL", 4) != NULL;
+}
+
+static void end_mail(struct run *run)
+{
+	struct hop *hop = &run->hop;
+	require(run->is_judged_good, "a mail ends when its verdict is good");
+	require(!has_word(&hop->body), "a mail that is not to be there has no end");
+	require(hop->body.size == run->scanned.size &&
+			(hop->body.size == 0 ||
+			 memcmp(hop->body.at, run->scanned.at, hop->body.size) == 0),
+		"what the next hop has is what was scanned");
+	add(&run->heard, hop->body.at, hop->body.size);
+	add(&run->heard, ".\r\n", 3);
+	hop->is_in_data = false;
+	hop->mails++;
+	if ((run->options & 16) != 0) {
+		hop->is_closed = true;
+		return;
+	}
+	const unsigned count = run->rules.is_lmtp ? run->talk.recipient_count : 1;
+	for (unsigned i = 0; i < count; i++)
+		say(run, "250 2.0.0 Ok\r\n");
+}
+
+static void take_line(struct run *run)
+{
+	struct hop *hop = &run->hop;
+	struct bytes *line = &hop->line;
+	if (hop->is_in_data) {
+		require(memchr(line->at, '\0', line->size) == NULL, "a mail has no NUL");
+		require(memchr(line->at, '\r', line->size) == line->at + line->size - 2,
+			"lines of a mail end in CRLF, and have no CR");
+		if (line->size == 3 && line->at[0] == '.') {
+			end_mail(run);
+		} else {
+			const size_t dot = line->at[0] == '.' ? 1 : 0;
+			require(dot == 0 || line->at[1] == '.', "dots are doubled");
+			add(&hop->body, line->at + dot, line->size - dot);
+		}
+	} else {
+		if (!hop->is_in_auth)
+			check_command(line);
+		add(&run->heard, line->at, line->size);
+		const size_t before = run->replies.size;
+		say(run, begins(line, "DATA") ? "354 Go\r\n"
+			 : begins(line, "QUIT")
+				 ? "221 Bye\r\n"
+				 : (begins(line, "EHLO") || begins(line, "LHLO")
+					    ? "250-hop\r\n250-SIZE 99\r\n250-AUTH PLAIN\r\n"
+					      "250-XCLIENT ADDR\r\n250-XFORWARD ADDR\r\n"
+					      "250-SMTPUTF8\r\n250-8BITMIME\r\n250 DSN\r\n"
+					    : "250 2.1.0 Ok\r\n"));
+		hop->is_in_auth = (begins(line, "AUTH ") || hop->is_in_auth) &&
+				  is_code(&run->replies, before, "334");
+		hop->is_in_data = !hop->is_in_auth && begins(line, "DATA") &&
+				  is_code(&run->replies, before, "354");
+		hop->body.size = 0;
+	}
+	line->size = 0;
+}
+
+static void hear(struct run *run, const uint8_t *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		add(&run->hop.line, &bytes[i], 1);
+		if (bytes[i] == '\n')
+			take_line(run);
+	}
+}
+
+/* ---- what the talk asks for ---- */
+
+static void connect_hop(struct run *run)
+{
+	struct hop *hop = &run->hop;
+	const bool is_there = hop->connections == 0 || (run->options & 32) == 0;
+	hop->connections++;
+	run->replies.size = 0;
+	run->replies_shown = 0;
+	hop->line.size = 0;
+	hop->is_in_data = false;
+	hop->is_in_auth = false;
+	hop->is_closed = false;
+	hop->is_connected = is_there;
+	if (is_there)
+		say(run, "220 hop ESMTP\r\n");
+	add(&run->heard, "<connected>", 11);
+	mailtalk_connected(&run->talk, is_there);
+}
+
+static void do_ask(struct run *run, enum mailtalk_ask ask, const struct mailtalk_io *io)
+{
+	switch (ask) {
+	case MAILTALK_CONNECT:
+		connect_hop(run);
+		break;
+	case MAILTALK_DROP:
+		run->hop.is_connected = false;
+		run->replies.size = 0;
+		run->replies_shown = 0;
+		break;
+	case MAILTALK_SCAN_BEGIN:
+		run->scanned.size = 0;
+		run->is_judged_good = false;
+		mailtalk_scan_begun(&run->talk, true);
+		break;
+	case MAILTALK_SCAN_PUSH:
+		require(io->piece_size > 0, "a piece has bytes");
+		add(&run->scanned, io->scratch, io->piece_size);
+		break;
+	case MAILTALK_SCAN_END:
+		run->is_judged_good = !has_word(&run->scanned);
+		mailtalk_judge(&run->talk, run->is_judged_good ? 250 : 550, "5.7.1 Evil");
+		break;
+	case MAILTALK_TLS:
+		mailtalk_secured(&run->talk);
+		break;
+	case MAILTALK_TUNNEL:
+	case MAILTALK_CLOSE:
+		run->is_over = true;
+		break;
+	case MAILTALK_SCAN_DROP:
+	case MAILTALK_MAIL:
+	case MAILTALK_WAIT:
+		break;
+	}
+}
+
+/* ---- a run ---- */
+
+static enum mailtalk_ask turn(struct run *run)
+{
+	static uint8_t to_client[BLOCK];
+	static uint8_t to_server[BLOCK];
+	static uint8_t scratch[BLOCK];
+	struct mailtalk_io io = {
+		.client = run->client + run->client_taken,
+		.client_size = run->client_shown - run->client_taken,
+		.is_client_ended = run->client_shown == run->client_size,
+		.server = run->replies.at,
+		.server_size = run->replies_shown,
+		.is_server_ended = run->hop.is_closed && run->replies_shown == run->replies.size,
+		.to_client = to_client,
+		.to_client_room = sizeof(to_client),
+		.to_server = to_server,
+		.to_server_room = run->hop.is_connected ? sizeof(to_server) : 0,
+		.scratch = scratch,
+		.scratch_room = sizeof(scratch),
+	};
+	const enum mailtalk_ask ask = mailtalk_turn(&run->talk, &io);
+	require(io.client_used <= io.client_size && io.server_used <= io.server_size,
+		"no more is taken than there is");
+	require(io.to_client_size <= sizeof(to_client) && io.to_server_size <= io.to_server_room,
+		"no more is said than there is room for");
+	run->client_taken += io.client_used;
+	if (io.server_used > 0) {
+		memmove(run->replies.at, run->replies.at + io.server_used,
+			run->replies.size - io.server_used);
+		run->replies.size -= io.server_used;
+		run->replies_shown -= io.server_used;
+	}
+	add(&run->to_client, to_client, io.to_client_size);
+	hear(run, to_server, io.to_server_size);
+	do_ask(run, ask, &io);
+	return ask;
+}
+
+static void go(struct run *run)
+{
+	static const char hostname[] = "proxy.example";
+	run->rules = (struct mailtalk_rules){ .hostname = hostname,
+					      .is_lmtp = (run->options & 1) != 0,
+					      .is_filter = (run->options & 2) != 0,
+					      .size_max = (run->options & 4) != 0 ? 64 : 0 };
+	mailtalk_init(&run->talk, &run->rules);
+	for (unsigned rounds = 0; !run->is_over; rounds++) {
+		require(rounds < 1000000, "it comes to an end");
+		const uint64_t before = run->talk.steps;
+		while (!run->is_over && turn(run) != MAILTALK_WAIT)
+			;
+		const size_t client_left = run->client_size - run->client_shown;
+		const size_t replies_left = run->replies.size - run->replies_shown;
+		run->client_shown += cut(run, client_left);
+		run->replies_shown += cut(run, replies_left);
+		/* Nothing more can come: it would wait until the time is over. */
+		if (client_left == 0 && replies_left == 0 && before == run->talk.steps)
+			mailtalk_expire(&run->talk);
+	}
+}
+
+static void check_client(const struct run *run)
+{
+	const struct bytes *said = &run->to_client;
+	size_t begin = 0;
+	for (size_t i = 0; i < said->size; i++) {
+		if (said->at[i] != '\n')
+			continue;
+		require(i >= begin + 4 && said->at[i - 1] == '\r', "replies end in CRLF");
+		require(said->at[begin] >= '2' && said->at[begin] <= '5', "and begin with a code");
+		begin = i + 1;
+	}
+	require(begin == said->size, "and are whole");
+}
+
+static void end(struct run *run)
+{
+	free(run->hop.line.at);
+	free(run->hop.body.at);
+	free(run->replies.at);
+	free(run->scanned.at);
+	free(run->to_client.at);
+	free(run->heard.at);
+}
+
+static bool is_same(const struct bytes *a, const struct bytes *b)
+{
+	return a->size == b->size && (a->size == 0 || memcmp(a->at, b->at, a->size) == 0);
+}
+
+/* The next hop has said what is no reply, or nothing. */
+static bool has_lost(const struct run *run)
+{
+	const struct bytes *said = &run->to_client;
+	return said->size > 0 && (memmem(said->at, said->size, "4.5.0 Next", 10) != NULL ||
+				  memmem(said->at, said->size, "4.4.2 Next", 10) != NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct run whole;
+	static struct run parts;
+	if (size < 2 || size > INPUT_MAX)
+		return 0;
+	const uint8_t *end_of_client = memchr(data + 2, 0xff, size - 2);
+	memset(&whole, 0, sizeof(whole));
+	whole.options = data[0];
+	whole.client = data + 2;
+	whole.client_size =
+		end_of_client != NULL ? (size_t)(end_of_client - whole.client) : size - 2;
+	whole.script = end_of_client != NULL ? end_of_client + 1 : data + size;
+	whole.script_size = (size_t)(data + size - whole.script);
+	parts = whole;
+	parts.seed = data[1] * 2654435761U + 1;
+	go(&whole);
+	go(&parts);
+	check_client(&whole);
+	check_client(&parts);
+	/* What a client hears of a connection that ends depends on what it has said by then. */
+	if ((whole.options & (8 | 16)) == 0 && !has_lost(&whole)) {
+		require(is_same(&whole.heard, &parts.heard),
+			"the next hop hears the same, however it is cut");
+		require(is_same(&whole.to_client, &parts.to_client), "and so does the client");
+	}
+	end(&whole);
+	end(&parts);
+	return 0;
+}

@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include "tests/unit/mail-proxy-smtp/talked.hh"
+
+using Texts = std::vector<std::string>;
+
+TEST_CASE("the greeting is the next hop's", "[mailtalk]")
+{
+	Talked talked;
+	talked.begin();
+	CHECK(talked.connections == 1);
+	CHECK(talked.said().empty());
+	CHECK(talked.server("220-hop\r\n220 wel\x01"
+			    "come\r\n") == "220-hop\r\n220 wel?come\r\n");
+
+	Talked refused;
+	refused.begin();
+	CHECK(refused.server("554 not now\r\n") == "554 not now\r\n");
+	CHECK(refused.is_closed);
+
+	Talked none;
+	none.is_reached = false;
+	none.begin();
+	CHECK(none.said() == "421 4.4.1 Next hop is not reached, try again later\r\n");
+	CHECK(none.is_closed);
+}
+
+TEST_CASE("EHLO offers what both sides have", "[mailtalk]")
+{
+	Talked talked;
+	talked.begin();
+	talked.server("220 hop\r\n");
+	talked.client("ehlo   c.test \r\n");
+	CHECK(talked.heard() == "EHLO c.test\r\n");
+	CHECK(talked.server("250-hop\r\n250-SIZE 1000\r\n250-PRDR\r\n250-STARTTLS\r\n"
+			    "250-XCLIENT ADDR\r\n250-BINARYMIME\r\n250-AUTH PLAIN LOGIN\r\n"
+			    "250-pipelining\r\n250 SMTPUTF8\r\n") ==
+	      "250-hop\r\n250-SIZE 1000\r\n250-AUTH PLAIN LOGIN\r\n250-SMTPUTF8\r\n"
+	      "250-PIPELINING\r\n250 CHUNKING\r\n");
+
+	SECTION("a parameter that the next hop lacks is refused")
+	{
+		CHECK(talked.client("MAIL FROM:<a@x.test> BODY=8BITMIME\r\n").substr(0, 3) ==
+		      "555");
+	}
+	SECTION("what is passed on is spelt anew")
+	{
+		talked.client("mail from: <a@x.test>  size=5  auth=<> smtputf8 \r\n");
+		CHECK(talked.heard() == "MAIL FROM:<a@x.test> SIZE=5 SMTPUTF8\r\n");
+	}
+}
+
+TEST_CASE("a limit of ours is offered when it is the smaller", "[mailtalk]")
+{
+	Talked talked;
+	talked.rules.size_max = 500;
+	talked.begin();
+	talked.server("220 hop\r\n");
+	talked.client("EHLO c\r\n");
+	CHECK(talked.server("250-hop\r\n250 SIZE 1000\r\n") ==
+	      "250-hop\r\n250-SIZE 500\r\n250-PIPELINING\r\n250 CHUNKING\r\n");
+	CHECK(talked.client("MAIL FROM:<a@x> SIZE=501\r\n").substr(0, 9) == "552 5.3.4");
+}
+
+TEST_CASE("a mail goes on as it comes, and its end behind the verdict", "[mailtalk]")
+{
+	Talked talked;
+	talked.verdict = 0; // not yet
+	talked.greet();
+	talked.data();
+	talked.client("Subject: a\r\n\r\n..b\r\n");
+	CHECK(talked.heard() == "Subject: a\r\n\r\n..b\r\n");
+	CHECK(talked.client("c\r\n.\r\nQUIT\r\n").empty());
+	CHECK(talked.heard() == "c\r\n");
+	CHECK(talked.scanned == "Subject: a\r\n\r\n.b\r\nc\r\n");
+	CHECK(talked.recipients == Texts{ "b@y.test" });
+	mailtalk_judge(&talked.talk, 250, "");
+	talked.go();
+	CHECK(talked.heard() == ".\r\n");
+	CHECK(talked.server("250 2.0.0 queued\r\n") == "250 2.0.0 queued\r\n");
+	CHECK(talked.outcomes == Texts{ "accepted 250" });
+	CHECK(talked.heard() == "QUIT\r\n");
+	CHECK(talked.server("221 bye\r\n") == "221 bye\r\n");
+	CHECK(talked.is_closed);
+}
+
+TEST_CASE("a mail that is refused has no end, and the session goes on", "[mailtalk]")
+{
+	Talked talked;
+	talked.greet();
+	talked.data();
+	talked.verdict = 550;
+	CHECK(talked.client("bad\r\n.\r\n") == "550 5.7.1 Evil in part 1\r\n");
+	CHECK(talked.heard() == "bad\r\n");
+	CHECK_FALSE(talked.is_connected);
+	CHECK(talked.outcomes == Texts{ "judged 550" });
+	CHECK(talked.client("RSET\r\nNOOP\r\n") == "250 2.0.0 Ok\r\n250 2.0.0 Ok\r\n");
+	CHECK(talked.connections == 1);
+
+	talked.verdict = 250;
+	CHECK(talked.client("MAIL FROM:<a@x.test>\r\n").empty());
+	CHECK(talked.connections == 2);
+	CHECK(talked.server("220 hop\r\n").empty());
+	CHECK(talked.heard() == "EHLO c.test\r\n");
+	CHECK(talked.server("250-hop\r\n250 8BITMIME\r\n").empty());
+	CHECK(talked.heard() == "MAIL FROM:<a@x.test>\r\n");
+	CHECK(talked.server("250 ok\r\n") == "250 ok\r\n");
+}
+
+TEST_CASE("what a login has said is not said again", "[mailtalk]")
+{
+	Talked talked;
+	talked.greet("250-hop\r\n250 AUTH PLAIN LOGIN\r\n");
+	CHECK(talked.client("AUTH LOGIN\r\n").empty());
+	CHECK(talked.heard() == "AUTH LOGIN\r\n");
+	CHECK(talked.server("334 VXNlcg==\r\n") == "334 VXNlcg==\r\n");
+	talked.client("dXNlcg==\r\n");
+	CHECK(talked.heard() == "dXNlcg==\r\n");
+	CHECK(talked.server("235 2.7.0 Ok\r\n") == "235 2.7.0 Ok\r\n");
+	talked.data();
+	talked.verdict = 550;
+	CHECK(talked.client("bad\r\n.\r\n").substr(0, 3) == "550");
+	CHECK(talked.client("MAIL FROM:<a@x.test>\r\n").substr(0, 3) == "421");
+	CHECK(talked.is_closed);
+}
+
+TEST_CASE("recipients are passed on together, and replies in their order", "[mailtalk]")
+{
+	Talked talked;
+	talked.greet();
+	talked.client("MAIL FROM:<a@x.test>\r\nRCPT TO:<b@y.test>\r\nVRFY b\r\n"
+		      "RCPT TO:<c@y.test>\r\nRCPT TO:<d@y.test>\r\nDATA\r\n");
+	CHECK(talked.heard() == "MAIL FROM:<a@x.test>\r\nRCPT TO:<b@y.test>\r\n"
+				"RCPT TO:<c@y.test>\r\nRCPT TO:<d@y.test>\r\n");
+	CHECK(talked.server("250 mail\r\n250 b\r\n") ==
+	      "250 mail\r\n250 b\r\n252 2.1.5 Send some mail, and see\r\n");
+	CHECK(talked.server("550-no\r\n550 c\r\n").size() > 0);
+	CHECK(talked.heard().empty());
+	CHECK(talked.server("250 d\r\n") == "250 d\r\n");
+	CHECK(talked.heard() == "DATA\r\n");
+	CHECK(talked.recipients == Texts{ "b@y.test", "d@y.test" });
+}
+
+TEST_CASE("other ends of a mail are refused at its true end", "[mailtalk]")
+{
+	const std::string ends[] = { "\n.\n", "\n.\r\n", "\r\n.\n", "\r.\r", "\r\n.\r" };
+	for (const std::string &end : ends) {
+		Talked talked;
+		talked.greet();
+		talked.data();
+		const std::string said = talked.client("a" + end + "MAIL FROM:<e@x.test>\r\n.\r\n");
+		CAPTURE(end);
+		CHECK(said.substr(0, 9) == "521 5.6.0");
+		CHECK(talked.heard().find("MAIL") == std::string::npos);
+		CHECK_FALSE(talked.is_connected);
+		CHECK(talked.is_closed);
+	}
+}
+
+TEST_CASE("commands with another end than CRLF end the session", "[mailtalk]")
+{
+	Talked talked;
+	talked.greet();
+	CHECK(talked.client("NOOP\nRSET\r\n").substr(0, 9) == "521 5.5.2");
+	CHECK(talked.is_closed);
+	CHECK(talked.heard().empty());
+
+	Talked long_line;
+	long_line.greet();
+	CHECK(long_line.client(std::string(5000, 'x') + "\r\nVRFY a\r\n") ==
+	      "500 5.5.2 Line too long\r\n252 2.1.5 Send some mail, and see\r\n");
+}
+
+TEST_CASE("what is not known is not passed on", "[mailtalk]")
+{
+	Talked talked;
+	talked.greet();
+	CHECK(talked.client("ETRN x\r\nXFORWARD A=b\r\nXCLIENT ADDR=1.2.3.4\r\nFOO\r\n") ==
+	      "502 5.5.1 Command not passed on\r\n500 5.5.2 Command not known\r\n"
+	      "502 5.5.1 XCLIENT is not offered\r\n500 5.5.2 Command not known\r\n");
+	CHECK(talked.heard().empty());
+	CHECK(talked.client("POST / HTTP/1.1\r\n").substr(0, 3) == "521");
+	CHECK(talked.is_closed);
+}
+
+TEST_CASE("chunks go on by DATA", "[mailtalk]")
+{
+	Talked talked;
+	talked.greet();
+	talked.mail();
+	(void)talked.heard();
+	CHECK(talked.client("BDAT 7\r\n.a\r\nb\r\n").empty());
+	CHECK(talked.heard() == "DATA\r\n");
+	CHECK(talked.server("354 Go\r\n") == "250 2.0.0 Chunk received\r\n");
+	CHECK(talked.heard() == "..a\r\nb\r\n");
+
+	SECTION("to their end, which gets its CRLF")
+	{
+		CHECK(talked.client("BDAT 1 LAST\r\nc").empty());
+		CHECK(talked.heard() == "c\r\n.\r\n");
+		CHECK(talked.scanned == ".a\r\nb\r\nc\r\n");
+		CHECK(talked.server("250 queued\r\n") == "250 queued\r\n");
+		CHECK(talked.outcomes == Texts{ "accepted 250" });
+	}
+	SECTION("until RSET, which takes the connection")
+	{
+		CHECK(talked.client("RSET\r\n") == "250 2.0.0 Ok\r\n");
+		CHECK_FALSE(talked.is_connected);
+		CHECK(talked.heard().empty());
+	}
+	SECTION("and nothing else comes between")
+	{
+		CHECK(talked.client("MAIL FROM:<>\r\n").substr(0, 3) == "503");
+		CHECK(talked.client("DATA\r\n").substr(0, 3) == "503");
+	}
+	SECTION("until the next hop is gone")
+	{
+		talked.end_server();
+		CHECK(talked.client("BDAT 1 LAST\r\nc").substr(0, 3) == "451");
+		CHECK(talked.outcomes == Texts{ "lost 451" });
+	}
+}
+
+TEST_CASE("a chunk without a mail is read and refused", "[mailtalk]")
+{
+	Talked talked;
+	talked.greet();
+	CHECK(talked.client("BDAT 6\r\nQUIT\r\nVRFY a\r\n") ==
+	      "503 5.5.1 No mail has begun\r\n252 2.1.5 Send some mail, and see\r\n");
+	CHECK(talked.heard().empty());
+}
+
+TEST_CASE("LMTP has a reply for each recipient", "[mailtalk]")
+{
+	Talked talked(true);
+	talked.greet();
+	talked.client(
+		"MAIL FROM:<a@x.test>\r\nRCPT TO:<b@y.test>\r\nRCPT TO:<c@y.test>\r\nDATA\r\n");
+	talked.server("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n");
+	(void)talked.heard();
+
+	SECTION("of the next hop")
+	{
+		talked.client("a\r\n.\r\n");
+		CHECK(talked.heard() == "a\r\n.\r\n");
+		CHECK(talked.server("250 b\r\n").substr(0, 3) == "250");
+		CHECK(talked.outcomes.empty());
+		CHECK(talked.server("452 c\r\n").substr(0, 3) == "452");
+		CHECK(talked.outcomes == Texts{ "accepted 250" });
+	}
+	SECTION("of ours")
+	{
+		talked.verdict = 550;
+		CHECK(talked.client("a\r\n.\r\n") ==
+		      "550 5.7.1 Evil in part 1\r\n550 5.7.1 Evil in part 1\r\n");
+	}
+	SECTION("of both, when the next hop is gone between them")
+	{
+		talked.client("a\r\n.\r\n");
+		CHECK(talked.server("250 b\r\n").substr(0, 3) == "250");
+		talked.end_server();
+		const std::string said = talked.said();
+		CHECK(said.substr(0, 3) == "451");
+		CHECK(said.find("\r\n") == said.size() - 2);
+		CHECK(talked.outcomes == Texts{ "unknown 451" });
+	}
+}
+
+TEST_CASE("a next hop that is gone is a reply, wherever it was", "[mailtalk]")
+{
+	Talked talked;
+	SECTION("before the greeting")
+	{
+		talked.begin();
+		talked.end_server();
+		CHECK(talked.said().substr(0, 3) == "421");
+		CHECK(talked.is_closed);
+	}
+	SECTION("in place of a reply")
+	{
+		talked.greet();
+		talked.client("MAIL FROM:<a@x.test>\r\nRCPT TO:<b@y.test>\r\n");
+		talked.end_server();
+		CHECK(talked.said().substr(0, 3) == "421");
+		CHECK(talked.is_closed);
+	}
+	SECTION("while nothing has begun: there is another")
+	{
+		talked.greet();
+		talked.end_server();
+		CHECK(talked.client("NOOP\r\n") == "250 2.0.0 Ok\r\n");
+		CHECK(talked.client("MAIL FROM:<a@x.test>\r\n").empty());
+		CHECK(talked.connections == 2);
+	}
+	SECTION("between two recipients")
+	{
+		talked.greet();
+		talked.mail();
+		talked.end_server();
+		CHECK(talked.client("RCPT TO:<c@y.test>\r\n").substr(0, 3) == "421");
+	}
+	SECTION("in place of the reply to DATA")
+	{
+		talked.greet();
+		talked.mail();
+		talked.client("DATA\r\n");
+		talked.end_server();
+		CHECK(talked.said().substr(0, 3) == "451");
+		CHECK(talked.client("QUIT\r\n").substr(0, 3) == "221");
+	}
+	SECTION("amid a mail, which is read to its end")
+	{
+		talked.greet();
+		talked.data();
+		talked.client("a\r\n");
+		talked.end_server();
+		CHECK(talked.said().empty());
+		CHECK(talked.client("b\r\n.\r\n").substr(0, 3) == "451");
+		CHECK(talked.outcomes == Texts{ "lost 451" });
+	}
+	SECTION("amid a mail, with a word")
+	{
+		talked.greet();
+		talked.data();
+		CHECK(talked.server("452 4.3.1 disk full\r\n").empty());
+		CHECK(talked.client("b\r\n.\r\n") == "452 4.3.1 disk full\r\n");
+		CHECK(talked.outcomes == Texts{ "refused 452" });
+	}
+	SECTION("while the verdict is waited for")
+	{
+		talked.verdict = 0;
+		talked.greet();
+		talked.data();
+		talked.client("a\r\n.\r\n");
+		talked.end_server();
+		CHECK(talked.said().substr(0, 3) == "451");
+		mailtalk_judge(&talked.talk, 250, "");
+		talked.go();
+		CHECK(talked.heard() == "a\r\n");
+	}
+	SECTION("behind the end: nothing is known")
+	{
+		talked.greet();
+		talked.data();
+		talked.client("a\r\n.\r\n");
+		talked.end_server();
+		CHECK(talked.said().substr(0, 3) == "451");
+		CHECK(talked.outcomes == Texts{ "unknown 451" });
+	}
+	SECTION("or says what is none")
+	{
+		talked.greet();
+		talked.client("NOOP\r\n");
+		CHECK(talked.server("hello\r\n").substr(0, 9) == "421 4.5.0");
+	}
+}
+
+TEST_CASE("a client that is gone amid a mail leaves none", "[mailtalk]")
+{
+	Talked talked;
+	talked.greet();
+	talked.data();
+	talked.client("a\r\n");
+	talked.end_client();
+	CHECK(talked.is_closed);
+	CHECK(talked.heard() == "a\r\n");
+	CHECK_FALSE(talked.is_connected);
+	CHECK(talked.outcomes == Texts{ "cut 0" });
+
+	Talked late;
+	late.greet();
+	late.data();
+	late.client("a\r\n.\r\n");
+	late.end_client();
+	CHECK(late.heard() == "a\r\n.\r\n");
+	CHECK(late.server("250 queued\r\n") == "250 queued\r\n");
+	CHECK(late.is_closed);
+}
+
+TEST_CASE("time runs for what is waited for", "[mailtalk]")
+{
+	Talked talked;
+	talked.greet();
+	CHECK(mailtalk_waits(&talked.talk) == MAILTALK_FOR_COMMAND);
+	talked.mail();
+	talked.client("DATA\r\n");
+	CHECK(mailtalk_waits(&talked.talk) == MAILTALK_FOR_REPLY);
+	talked.server("354 go\r\n");
+	CHECK(mailtalk_waits(&talked.talk) == MAILTALK_FOR_DATA);
+
+	SECTION("a client's bytes")
+	{
+		talked.expire();
+		CHECK(talked.said().substr(0, 9) == "421 4.4.2");
+		CHECK(talked.is_closed);
+		CHECK_FALSE(talked.is_connected);
+	}
+	SECTION("a next hop's reply")
+	{
+		talked.client(".\r\n");
+		CHECK(mailtalk_waits(&talked.talk) == MAILTALK_FOR_END);
+		talked.expire();
+		CHECK(talked.said().substr(0, 9) == "451 4.4.2");
+		CHECK(talked.outcomes == Texts{ "unknown 451" });
+	}
+}
+
+TEST_CASE("STARTTLS is ended here, or passed on, or not there", "[mailtalk]")
+{
+	Talked talked;
+	SECTION("ended")
+	{
+		talked.rules.offers_tls = true;
+		talked.begin();
+		talked.server("220 hop\r\n");
+		talked.client("EHLO c\r\n");
+		CHECK(talked.server("250 hop\r\n").find("250-STARTTLS\r\n") != std::string::npos);
+		CHECK(talked.client("STARTTLS\r\n") == "220 2.0.0 Ready to start TLS\r\n");
+		CHECK(talked.talk.is_secure);
+		talked.client("EHLO c\r\n");
+		CHECK(talked.server("250 hop\r\n").find("STARTTLS") == std::string::npos);
+		CHECK(talked.client("STARTTLS\r\n").substr(0, 3) == "503");
+	}
+	SECTION("with something behind it")
+	{
+		talked.rules.offers_tls = true;
+		talked.greet();
+		CHECK(talked.client("STARTTLS\r\nNOOP\r\n").substr(0, 3) == "521");
+		CHECK(talked.is_closed);
+	}
+	SECTION("passed on")
+	{
+		talked.rules.passes_tls = true;
+		talked.greet("250-hop\r\n250 STARTTLS\r\n");
+		talked.client("STARTTLS\r\n");
+		CHECK(talked.heard() == "STARTTLS\r\n");
+		CHECK(talked.server("220 go\r\n") == "220 go\r\n");
+		CHECK(talked.is_tunnel);
+	}
+	SECTION("passed on, and refused")
+	{
+		talked.rules.passes_tls = true;
+		talked.greet("250-hop\r\n250 STARTTLS\r\n");
+		talked.client("STARTTLS\r\n");
+		CHECK(talked.server("454 no\r\n") == "454 no\r\n");
+		CHECK_FALSE(talked.is_tunnel);
+	}
+	SECTION("not there")
+	{
+		talked.greet("250-hop\r\n250 STARTTLS\r\n");
+		CHECK(talked.client("STARTTLS\r\n").substr(0, 3) == "503");
+	}
+}
+
+TEST_CASE("a filter passes on what its server says of clients", "[mailtalk]")
+{
+	Talked talked;
+	talked.rules.is_filter = true;
+	talked.greet("250-hop\r\n250-XCLIENT ADDR\r\n250 XFORWARD NAME ADDR\r\n");
+	talked.client("xforward NAME=a ADDR=192.0.2.1\r\n");
+	CHECK(talked.heard() == "XFORWARD NAME=a ADDR=192.0.2.1\r\n");
+	CHECK(talked.server("250 ok\r\n") == "250 ok\r\n");
+	talked.client("XCLIENT ADDR=192.0.2.1\r\n");
+	CHECK(talked.heard() == "XCLIENT ADDR=192.0.2.1\r\n");
+	CHECK(talked.server("220 hop\r\n") == "220 hop\r\n");
+	CHECK(talked.client("XFORWARD  A=b\x7f\r\n").substr(0, 3) == "501");
+}
+
+TEST_CASE("too many mails at a time are put off", "[mailtalk]")
+{
+	Talked talked;
+	talked.has_room_to_scan = false;
+	talked.greet();
+	talked.mail();
+	CHECK(talked.client("DATA\r\n").substr(0, 9) == "451 4.3.2");
+	CHECK(talked.outcomes == Texts{ "busy 451" });
+	talked.has_room_to_scan = true;
+	CHECK(talked.client("MAIL FROM:<a@x.test>\r\n").empty());
+	CHECK(talked.connections == 2);
+}
+
+TEST_CASE("sessions end at their limits, and when the process does", "[mailtalk]")
+{
+	Talked talked;
+	talked.rules.errors_max = 2;
+	talked.greet();
+	CHECK(talked.client("FOO\r\n").substr(0, 3) == "500");
+	const std::string said = talked.client("FOO\r\n");
+	CHECK(said.find("421 4.7.0") != std::string::npos);
+	CHECK(talked.is_closed);
+
+	Talked drained;
+	drained.greet();
+	drained.data();
+	mailtalk_drain(&drained.talk);
+	drained.client("a\r\n.\r\n");
+	const std::string last = drained.server("250 queued\r\n");
+	CHECK(last.substr(0, 12) == "250 queued\r\n");
+	CHECK(last.substr(12, 9) == "421 4.3.2");
+	CHECK(drained.is_closed);
+}
