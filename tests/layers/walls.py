@@ -117,7 +117,7 @@ ROWS = {
     "integration/mail/scan-milter": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/content", "lib/inspect",
                                                      "lib/match", "lib/mstream", "lib/unpack",
                                                      "integration/common", "integration/mail/base"),
-                                        external=("uv",), external_of={"milter": ("milter",)}),
+                                        external=("uv",), external_of={"scanmilter": ("milter",)}),
     # The daemon of a store, and its process that speaks LMTP.
     "integration/mail/mail-stored": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/lmdb", "lib/mailstore",
                                                       "lib/maildir", "lib/format", "lib/smtp", "lib/wire",
@@ -154,7 +154,7 @@ ROWS = {
                                "integration/mail/base", "integration/mail/mail-hub", "integration/mail/mail-proxy",
                                "integration/mail/mail-scan", "integration/mail/mail-store",
                                "integration/mail/mail-stored", "integration/mail/pop-front",
-                               "integration/mail/smtp-front"),
+                               "integration/mail/scan-milter", "integration/mail/smtp-front"),
                  external=("archive", "lmdb", "knot", "dnssec", "crypto", "ssl", "uv", "z", "catch2",
                            "dnsblv6", "dnsblv6-unbound")),
 }

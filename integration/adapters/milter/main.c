@@ -32,7 +32,8 @@ static int open_socket(const struct milter_setup *setup, struct session_shared *
 	int ret = milter_open(setup, sessions);
 	if (ret == 0)
 		return EX_OK;
-	log_error(context, "socket not opened, socket=%s (%s)", setup->connection, strerror(-ret));
+	log_error(context, "socket not opened, socket=%s (%s)", setup->place.connection,
+		  strerror(-ret));
 	return program_refused_status(ret);
 }
 

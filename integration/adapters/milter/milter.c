@@ -220,16 +220,16 @@ int milter_open(const struct milter_setup *setup, struct session_shared *shared)
 {
 	sessions = shared;
 	int ret = register_callbacks();
-	if (ret == 0 && smfi_setconn((char *)(uintptr_t)setup->connection) != MI_SUCCESS)
+	if (ret == 0 && smfi_setconn((char *)(uintptr_t)setup->place.connection) != MI_SUCCESS)
 		ret = -EINVAL;
-	if (ret == 0 && setup->path[0] != '\0')
-		ret = listening_clear_path(setup->path, SOCK_STREAM);
+	if (ret == 0 && setup->place.path[0] != '\0')
+		ret = listening_clear_path(setup->place.path, SOCK_STREAM);
 	if (ret != 0)
 		return ret;
 	smfi_setbacklog(BACKLOG);
-	ret = open_socket(setup->path);
-	if (ret == 0 && setup->path[0] != '\0')
-		ret = owner_give(&setup->owner, setup->path);
+	ret = open_socket(setup->place.path);
+	if (ret == 0 && setup->place.path[0] != '\0')
+		ret = owner_give(&setup->owner, setup->place.path);
 	return ret;
 }
 
@@ -241,6 +241,6 @@ void milter_run(void)
 /* Not smfi_stop(): it waits for libmilter, which looks every five seconds. */
 void milter_hide(const struct milter_setup *setup)
 {
-	if (setup->path[0] != '\0')
-		unlink(setup->path);
+	if (setup->place.path[0] != '\0')
+		unlink(setup->place.path);
 }

@@ -140,7 +140,7 @@ static int start_handles(struct service *service)
 static void log_ready(const struct service *service)
 {
 	log_info(context, "ready, version=%s socket=%s action=%s", DNSBLV6_VERSION,
-		 service->setup->connection, judge_action_name(service->setup->judge.action));
+		 service->setup->place.connection, judge_action_name(service->setup->judge.action));
 	program_tell_ready(context);
 }
 

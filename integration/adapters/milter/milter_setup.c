@@ -2,33 +2,10 @@
 #include "integration/adapters/milter/milter_setup.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-/* libmilter looks for a port that is none in /etc/services. */
-static const char *take_socket(void *data, const struct conf_value *value)
-{
-	struct milter_setup *setup = data;
-	const char *text = value->text;
-	const char *at = strchr(text, '@');
-	struct place place;
-	setup->path[0] = '\0';
-	if (values_parse_place(text, &place) != NULL)
-		return "permitted are an absolute path and ADDRESS@PORT, such as 127.0.0.1@8891";
-	if (place.address.ss_family == AF_UNIX) {
-		snprintf(setup->path, sizeof(setup->path), "%s", text);
-		snprintf(setup->connection, sizeof(setup->connection), "local:%s", text);
-	} else {
-		snprintf(setup->connection, sizeof(setup->connection), "%s:%s@%.*s",
-			 place.address.ss_family == AF_INET ? "inet" : "inet6", at + 1,
-			 (int)(at - text), text);
-	}
-	return NULL;
-}
-
 static const struct conf_item milter_items[] = {
-	{ "socket", CONF_TEXT, .max = SETUP_SOCKET_MAX, .take = take_socket,
-	  .preset = SETUP_SOCKET },
+	MILTERPLACE_SOCKET(struct milter_setup, place, SETUP_SOCKET),
 	OWNER_USER("user", struct milter_setup, owner),
 	OWNER_SOCKET_GROUP(struct milter_setup, owner),
 	OWNER_SOCKET_MODE(struct milter_setup, owner),

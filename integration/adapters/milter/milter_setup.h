@@ -13,8 +13,6 @@
  *         action: reject
  *     library:
  *         zones: bl6.example
- *
- * This file alone knows how libmilter spells a socket.
  */
 
 #include <stdbool.h>
@@ -22,6 +20,7 @@
 
 #include "integration/common/handle.h"
 #include "integration/common/judge.h"
+#include "integration/common/milterplace.h"
 #include "integration/common/owner.h"
 #include "integration/common/program.h"
 
@@ -31,11 +30,8 @@ extern "C" {
 
 #define SETUP_SOCKET "/run/dnsblv6-milter/socket"
 
-#define SETUP_SOCKET_MAX 100 /* the path of a UNIX socket has 107 */
-
 struct milter_setup {
-	char path[SETUP_SOCKET_MAX + 1];	/* of the socket; "": it is an address */
-	char connection[SETUP_SOCKET_MAX + 16]; /* libmilter's word for either */
+	struct milterplace place;
 	struct owner owner;
 	bool is_quarantine;
 	char metrics[PROGRAM_PATH_MAX + 1]; /* "": none */

@@ -64,6 +64,7 @@ PROGRAMS = {"dnsblv6-zone": "zone-tools", "dnsblv6d": "server", "dnsblv6ctl": "s
             "dnsblv6-policy": "integration/adapters/postfix",
             "dnsblv6-translate": "integration/adapters/dns-translator",
             "mail-hub": "integration/mail/mail-hub",
+            "mail-scan-milter": "integration/mail/scan-milter",
             "mail-store": "integration/mail/mail-store",
             "mail-stored": "integration/mail/mail-stored",
             "pop-front": "integration/mail/pop-front",

@@ -32,8 +32,8 @@ TEST_CASE("a configuration with a zone and nothing else is complete", "[milter][
 {
 	const parsed file(ZONE);
 	REQUIRE(file.status == 0);
-	CHECK(std::string(file.setup.connection) == "local:/run/dnsblv6-milter/socket");
-	CHECK(std::string(file.setup.path) == "/run/dnsblv6-milter/socket");
+	CHECK(std::string(file.setup.place.connection) == "local:/run/dnsblv6-milter/socket");
+	CHECK(std::string(file.setup.place.path) == "/run/dnsblv6-milter/socket");
 	CHECK(file.setup.owner.socket_mode == 0660);
 	CHECK(std::string(file.setup.owner.user).empty());
 	CHECK_FALSE(file.setup.is_quarantine);
@@ -55,7 +55,7 @@ TEST_CASE("the sample has the defaults, and every item with its comments taken a
 	const parsed as_it_is(with_zone);
 	CAPTURE(as_it_is.error.line, as_it_is.error.reason);
 	REQUIRE(as_it_is.status == 0);
-	CHECK(std::string(as_it_is.setup.connection) == defaults.setup.connection);
+	CHECK(std::string(as_it_is.setup.place.connection) == defaults.setup.place.connection);
 	CHECK(as_it_is.setup.owner.socket_mode == defaults.setup.owner.socket_mode);
 	CHECK(as_it_is.setup.is_quarantine == defaults.setup.is_quarantine);
 	CHECK(as_it_is.setup.log_level == defaults.setup.log_level);
@@ -132,8 +132,8 @@ TEST_CASE("a socket is a path or an address, in the words of libmilter", "[milte
 	CAPTURE(tried.text);
 	const parsed file(std::string("milter:\n    socket: ") + tried.text + "\n" + ZONE);
 	REQUIRE(file.status == 0);
-	CHECK(std::string(file.setup.path) == tried.path);
-	CHECK(std::string(file.setup.connection) == tried.connection);
+	CHECK(std::string(file.setup.place.path) == tried.path);
+	CHECK(std::string(file.setup.place.connection) == tried.connection);
 }
 
 TEST_CASE("a value that cannot be is refused with its line, its item and what is permitted",

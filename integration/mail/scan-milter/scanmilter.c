@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/scan-milter/scanmilter.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <libmilter/mfapi.h>
+
+#include "lib/common/log.h"
+#include "lib/process/listening.h"
+
+#define BACKLOG 512 /* connections of the mail server that wait; its processes come at once */
+
+#define ACTIONS (SMFIF_ADDHDRS | SMFIF_QUARANTINE)
+
+/* What the mail server need not wait for. */
+#define SILENT_STEPS                                                                               \
+	(SMFIP_NR_CONN | SMFIP_NR_HELO | SMFIP_NR_MAIL | SMFIP_NR_RCPT | SMFIP_NR_HDR |            \
+	 SMFIP_NR_EOH | SMFIP_NR_BODY)
+
+static const char context[] = "mail-scan-milter";
+
+static struct scansession_shared *sessions; /* see the header */
+
+/*
+ * In the place of libc's, for libmilter alone. It has a thread that waits for SIGHUP, SIGTERM
+ * and SIGINT and takes each for the end, and nothing tells it not to; of a signal that its wait
+ * and the loop may both have, the kernel now and then gives it to the wait. So that waits for
+ * nothing: all signals that come are blocked in its thread.
+ */
+__attribute__((visibility("default"))) int sigwait(const sigset_t *restrict set,
+						   int *restrict ret_signal)
+{
+	(void)set;
+	(void)ret_signal;
+	for (;;)
+		pause();
+}
+
+/* ---- words of libmilter ---- */
+
+/* Its functions take texts as writable, and do not write. */
+static char *writable(const char *text)
+{
+	return (char *)(uintptr_t)text;
+}
+
+/* To a step that does not need a reply where the mail server can do without. */
+static sfsistat go_on(const struct scansession *session)
+{
+	return session->is_silent ? SMFIS_NOREPLY : SMFIS_CONTINUE;
+}
+
+/* Mail servers read a text as a format: what is to be '%' there is "%%". */
+static void double_percents(const char *text, char *ret_text, size_t size)
+{
+	size_t used = 0;
+	for (; *text != '\0' && used + 2 < size; text++) {
+		ret_text[used++] = *text;
+		if (*text == '%')
+			ret_text[used++] = '%';
+	}
+	ret_text[used] = '\0';
+}
+
+#define ENHANCED_MAX 11
+
+/* text begins with an enhanced code. When libmilter refuses it the mail server has its own. */
+static void set_reply(SMFICTX *ctx, const char *code, const char *text)
+{
+	char enhanced[ENHANCED_MAX + 1];
+	char doubled[2 * SCAN_TEXT_MAX + 2];
+	size_t size = strspn(text, "0123456789.");
+	const bool has_code = size > 0 && size <= ENHANCED_MAX && text[size] == ' ';
+	snprintf(enhanced, sizeof(enhanced), "%.*s", has_code ? (int)size : 0, text);
+	double_percents(has_code ? text + size + 1 : text, doubled, sizeof(doubled));
+	smfi_setreply(ctx, writable(code), has_code ? enhanced : NULL, doubled);
+}
+
+static sfsistat put_off(SMFICTX *ctx)
+{
+	set_reply(ctx, "451", "4.3.2 Scanner is busy, try again later");
+	return SMFIS_TEMPFAIL;
+}
+
+/* "Name: value" and CR LF. */
+static bool add_header(SMFICTX *ctx, const char *header)
+{
+	char field[SCAN_TEXT_MAX];
+	if (header[0] == '\0')
+		return true;
+	snprintf(field, sizeof(field), "%s", header);
+	field[strcspn(field, "\r\n")] = '\0';
+	char *colon = strchr(field, ':');
+	if (colon == NULL)
+		return false;
+	*colon = '\0';
+	return smfi_addheader(ctx, field, colon + 1 + strspn(colon + 1, " ")) == MI_SUCCESS;
+}
+
+/* ---- callbacks ---- */
+
+static struct scansession *session_of(SMFICTX *ctx)
+{
+	struct scansession *session = smfi_getpriv(ctx);
+	if (session == NULL) {
+		session = scansession_new(sessions);
+		smfi_setpriv(ctx, session);
+	}
+	return session;
+}
+
+static sfsistat on_negotiate(SMFICTX *ctx, unsigned long offered_actions,
+			     unsigned long offered_steps, unsigned long reserved_2,
+			     unsigned long reserved_3, unsigned long *ret_actions,
+			     unsigned long *ret_steps, unsigned long *ret_2, unsigned long *ret_3)
+{
+	(void)reserved_2;
+	(void)reserved_3;
+	struct scansession *session = session_of(ctx);
+	const unsigned long wanted = ACTIONS;
+	if ((wanted & ~offered_actions) != 0)
+		log_warning(context,
+			    "the mail server does not permit what is to be done, "
+			    "wanted=0x%lx offered=0x%lx",
+			    wanted, offered_actions);
+	if (session != NULL)
+		session->is_silent = (SILENT_STEPS & ~offered_steps) == 0;
+	*ret_actions = wanted & offered_actions;
+	*ret_steps = (SMFIP_NOUNKNOWN | SMFIP_HDR_LEADSPC) & offered_steps;
+	if (session != NULL && session->is_silent)
+		*ret_steps |= SILENT_STEPS;
+	*ret_2 = 0;
+	*ret_3 = 0;
+	return SMFIS_CONTINUE;
+}
+
+static sfsistat on_connect(SMFICTX *ctx, char *host, struct sockaddr *address)
+{
+	(void)host;
+	struct scansession *session = session_of(ctx);
+	if (session == NULL)
+		return SMFIS_TEMPFAIL;
+	scansession_connect(session, address);
+	return go_on(session);
+}
+
+static sfsistat on_helo(SMFICTX *ctx, char *name)
+{
+	struct scansession *session = smfi_getpriv(ctx);
+	if (session == NULL)
+		return SMFIS_TEMPFAIL;
+	scansession_helo(session, name);
+	return go_on(session);
+}
+
+static sfsistat on_mail(SMFICTX *ctx, char **arguments)
+{
+	struct scansession *session = smfi_getpriv(ctx);
+	if (session == NULL)
+		return SMFIS_TEMPFAIL;
+	scansession_mail(session, arguments[0]);
+	return go_on(session);
+}
+
+static sfsistat on_rcpt(SMFICTX *ctx, char **arguments)
+{
+	struct scansession *session = smfi_getpriv(ctx);
+	if (session == NULL)
+		return SMFIS_TEMPFAIL;
+	scansession_rcpt(session, arguments[0]);
+	return go_on(session);
+}
+
+static enum scansession_step begin(SMFICTX *ctx, struct scansession *session)
+{
+	return session->has_begun ? session->step
+				  : scansession_begin(session, smfi_getsymval(ctx, writable("i")));
+}
+
+static sfsistat on_data(SMFICTX *ctx)
+{
+	struct scansession *session = smfi_getpriv(ctx);
+	if (session == NULL)
+		return SMFIS_TEMPFAIL;
+	switch (begin(ctx, session)) {
+	case SCANSESSION_BUSY:
+		return put_off(ctx);
+	case SCANSESSION_LEAVE:
+		return SMFIS_ACCEPT;
+	case SCANSESSION_GO_ON:
+		break;
+	}
+	return SMFIS_CONTINUE;
+}
+
+static sfsistat on_field(SMFICTX *ctx, char *name, char *value)
+{
+	struct scansession *session = smfi_getpriv(ctx);
+	if (session == NULL)
+		return SMFIS_TEMPFAIL;
+	/* A mail server that does not tell of DATA. */
+	begin(ctx, session);
+	scansession_field(session, name, value);
+	return go_on(session);
+}
+
+static sfsistat on_end_of_fields(SMFICTX *ctx)
+{
+	struct scansession *session = smfi_getpriv(ctx);
+	if (session == NULL)
+		return SMFIS_TEMPFAIL;
+	begin(ctx, session);
+	scansession_end_fields(session);
+	return go_on(session);
+}
+
+static sfsistat on_body(SMFICTX *ctx, unsigned char *bytes, size_t size)
+{
+	struct scansession *session = smfi_getpriv(ctx);
+	if (session == NULL)
+		return SMFIS_TEMPFAIL;
+	scansession_body(session, bytes, size);
+	return go_on(session);
+}
+
+static sfsistat say(SMFICTX *ctx, struct scansession *session, const struct scan_verdict *verdict)
+{
+	bool is_done = true;
+	switch (verdict->action) {
+	case SCAN_REJECT:
+		set_reply(ctx, "550", verdict->text);
+		return SMFIS_REJECT;
+	case SCAN_DEFER:
+		set_reply(ctx, "451", verdict->text);
+		return SMFIS_TEMPFAIL;
+	case SCAN_QUARANTINE:
+		is_done = smfi_quarantine(ctx, writable(verdict->log)) == MI_SUCCESS;
+		is_done = add_header(ctx, verdict->header) && is_done;
+		break;
+	case SCAN_MARK:
+		is_done = add_header(ctx, verdict->header);
+		break;
+	case SCAN_ACCEPT:
+		break;
+	}
+	if (is_done)
+		return SMFIS_CONTINUE;
+	scancounts_add(&sessions->counts, SCANCOUNTS_FAILED, 1);
+	log_warning(session->id, "mail not changed, client=%s (the mail server refuses)",
+		    session->client);
+	/* What was to be kept apart is not let through for that. */
+	return verdict->action == SCAN_QUARANTINE ? put_off(ctx) : SMFIS_CONTINUE;
+}
+
+static sfsistat on_end(SMFICTX *ctx)
+{
+	struct scansession *session = smfi_getpriv(ctx);
+	if (session == NULL)
+		return SMFIS_TEMPFAIL;
+	const struct scan_verdict *verdict = scansession_end(session);
+	sfsistat status = SMFIS_CONTINUE;
+	if (verdict != NULL)
+		status = say(ctx, session, verdict);
+	else if (session->step == SCANSESSION_BUSY)
+		status = put_off(ctx);
+	scansession_forget(session);
+	return status;
+}
+
+static sfsistat on_abort(SMFICTX *ctx)
+{
+	struct scansession *session = smfi_getpriv(ctx);
+	if (session != NULL)
+		scansession_forget(session);
+	return SMFIS_CONTINUE;
+}
+
+static sfsistat on_close(SMFICTX *ctx)
+{
+	scansession_free(smfi_getpriv(ctx));
+	smfi_setpriv(ctx, NULL);
+	return SMFIS_CONTINUE;
+}
+
+/* ---- the socket ---- */
+
+/* libmilter says why not to syslog alone; errno is a guess. */
+static int open_socket(const char *path)
+{
+	errno = 0;
+	mode_t mask = umask(path[0] != '\0' ? 0777 : 0077);
+	int ret = smfi_opensocket(false) == MI_SUCCESS ? 0 : errno != 0 ? -errno : -EIO;
+	umask(mask);
+	return ret;
+}
+
+static int register_callbacks(void)
+{
+	const struct smfiDesc filter = {
+		.xxfi_name = writable(context),
+		.xxfi_version = SMFI_VERSION,
+		.xxfi_flags = ACTIONS,
+		.xxfi_connect = on_connect,
+		.xxfi_helo = on_helo,
+		.xxfi_envfrom = on_mail,
+		.xxfi_envrcpt = on_rcpt,
+		.xxfi_header = on_field,
+		.xxfi_eoh = on_end_of_fields,
+		.xxfi_body = on_body,
+		.xxfi_eom = on_end,
+		.xxfi_abort = on_abort,
+		.xxfi_close = on_close,
+		.xxfi_data = on_data,
+		.xxfi_negotiate = on_negotiate,
+	};
+	return smfi_register(filter) == MI_SUCCESS ? 0 : -ENOMEM;
+}
+
+int scanmilter_open(const struct scansetup *setup, struct scansession_shared *shared)
+{
+	const char *path = setup->place.path;
+	sessions = shared;
+	int ret = register_callbacks();
+	if (ret == 0 && smfi_setconn(writable(setup->place.connection)) != MI_SUCCESS)
+		ret = -EINVAL;
+	if (ret == 0 && path[0] != '\0')
+		ret = listening_clear_path(path, SOCK_STREAM);
+	if (ret != 0)
+		return ret;
+	smfi_setbacklog(BACKLOG);
+	ret = open_socket(path);
+	if (ret == 0 && path[0] != '\0')
+		ret = owner_give(&setup->owner, path);
+	return ret;
+}
+
+void scanmilter_run(void)
+{
+	smfi_main();
+}
+
+/* Not smfi_stop(): it waits for libmilter, which looks every five seconds. */
+void scanmilter_hide(const struct scansetup *setup)
+{
+	if (setup->place.path[0] != '\0')
+		unlink(setup->place.path);
+}
