@@ -46,38 +46,25 @@ void unpack_prepare(void)
 	tzset();
 }
 
-/* Anything but ARCHIVE_OK is a lack: at a warning, libarchive would run a program. */
+/*
+ * Asked for by name, as libarchive's own guess leaves out files of LZMA with a rare dictionary, and
+ * would open one compressed file within another. Only .Z wants to be guessed. Anything but
+ * ARCHIVE_OK is a lack: at a warning, libarchive would run a program.
+ */
 static bool has_filter(struct archive *archive, enum content_kind kind)
 {
+	static const int codes[CONTENT_KIND_COUNT] = {
+		[CONTENT_BZIP2] = ARCHIVE_FILTER_BZIP2, [CONTENT_XZ] = ARCHIVE_FILTER_XZ,
+		[CONTENT_LZMA] = ARCHIVE_FILTER_LZMA,	[CONTENT_LZIP] = ARCHIVE_FILTER_LZIP,
+		[CONTENT_ZSTD] = ARCHIVE_FILTER_ZSTD,	[CONTENT_LZ4] = ARCHIVE_FILTER_LZ4,
+	};
 	int result = ARCHIVE_FATAL;
-	switch (kind) {
-	case CONTENT_BZIP2:
-		result = archive_read_support_filter_bzip2(archive);
-		break;
-	case CONTENT_XZ:
-		result = archive_read_support_filter_xz(archive);
-		break;
-	case CONTENT_LZMA:
-		result = archive_read_support_filter_lzma(archive);
-		break;
-	case CONTENT_LZIP:
-		result = archive_read_support_filter_lzip(archive);
-		break;
-	case CONTENT_ZSTD:
-		result = archive_read_support_filter_zstd(archive);
-		break;
-	case CONTENT_COMPRESS:
+	if (kind == CONTENT_COMPRESS)
 		result = archive_read_support_filter_compress(archive);
-		break;
-	case CONTENT_LZ4:
-		result = archive_read_support_filter_lz4(archive);
-		break;
-	case CONTENT_LZOP:
+	else if (kind == CONTENT_LZOP)
 		result = archive_read_support_filter_lzop(archive);
-		break;
-	default:
-		break;
-	}
+	else if (codes[kind] != 0)
+		result = archive_read_append_filter(archive, codes[kind]);
 	return result == ARCHIVE_OK && archive_read_support_format_raw(archive) == ARCHIVE_OK;
 }
 
@@ -229,6 +216,11 @@ static void read_member(struct unpack *unpack, struct archive *archive, struct a
 
 static void read_members(struct unpack *unpack, struct archive *archive, const bool *is_drained)
 {
+	/* A file that no filter took for its own would be given as it is. */
+	if (is_filter(unpack->row->kind) && archive_filter_count(archive) < 2) {
+		unpack_stop(unpack, UNPACK_DAMAGED);
+		return;
+	}
 	while (!unpack->is_over) {
 		struct archive_entry *entry = NULL;
 		const int result = archive_read_next_header(archive, &entry);

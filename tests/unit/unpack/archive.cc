@@ -204,6 +204,21 @@ TEST_CASE("files compressed by each filter are opened", "[unpack][archive]")
 	check_all(CONTENT_COMPRESS, filtered(archive_write_add_filter_compress, text), wanted);
 }
 
+TEST_CASE("a file of LZMA with a rare dictionary is opened", "[unpack][archive]")
+{
+	std::string lzma = filtered(archive_write_add_filter_lzma, text_of(1000));
+	REQUIRE(lzma.size() > 13);
+	lzma.replace(1, 4, little(0x60000, 4));
+	CHECK((unpack_all(CONTENT_LZMA, lzma).all() == "=" + text_of(1000) + ";"));
+}
+
+TEST_CASE("a compressed file within another is given as it is", "[unpack][archive]")
+{
+	const std::string inner = filtered(archive_write_add_filter_bzip2, text_of(1000));
+	CHECK((unpack_all(CONTENT_BZIP2, filtered(archive_write_add_filter_bzip2, inner)).all() ==
+	       "=" + inner + ";"));
+}
+
 TEST_CASE("members of each format come out", "[unpack][archive]")
 {
 	unpack_prepare();
@@ -251,6 +266,12 @@ TEST_CASE("an archive that is cut or damaged says so", "[unpack][archive]")
 	CHECK(unpack_all(CONTENT_TAR, tar.substr(0, 60000), UNPACK_BUDGET, 77, false)
 		      .flaws.empty());
 	CHECK(unpack_all(CONTENT_TAR, "").flaws.size() == 1);
+	for (const enum content_kind kind :
+	     { CONTENT_BZIP2, CONTENT_XZ, CONTENT_LZMA, CONTENT_LZIP, CONTENT_ZSTD,
+	       CONTENT_COMPRESS, CONTENT_LZ4, CONTENT_LZOP }) {
+		INFO("kind " << kind);
+		CHECK(unpack_all(kind, std::string(3000, 'x')).flaws.size() == 1);
+	}
 	CHECK(unpack_all(CONTENT_TAR, std::string(3000, 'x')).flaws.size() == 1);
 
 	std::string bzip2 = filtered(archive_write_add_filter_bzip2, text);

@@ -10,7 +10,7 @@
  *        3      .   the object
  */
 
-#include "tests/fuzz/lib/unpacked.h"
+#include "tests/fuzz/unpack/unpacked.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

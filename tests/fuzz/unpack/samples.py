@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Writes the first samples of the targets unpack_gzip, unpack_zip and unpack_archive.
 
-    unpack_samples.py CORPUS-DIRECTORY
+    samples.py CORPUS-DIRECTORY
 """
 
 import bz2

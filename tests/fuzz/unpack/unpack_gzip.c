@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
 /*
- * Any bytes for a zip: what comes out of it does not depend on how it is cut.
+ * Any bytes for gzip or, with bit 7 of the limits, zlib: what comes out of it does not depend on how it is cut.
  *
  *     OFFSET  SIZE  DESCRIPTION
  *        0      1   of the cuts
@@ -9,7 +9,7 @@
  *        2      .   the object
  */
 
-#include "tests/fuzz/lib/unpacked.h"
+#include "tests/fuzz/unpack/unpacked.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -17,6 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 2)
 		return 0;
-	unpacked_compare(CONTENT_ZIP, data[0], data[1], data + 2, size - 2);
+	unpacked_compare((data[1] & 0x80) != 0 ? CONTENT_ZLIB : CONTENT_GZIP, data[0], data[1],
+			 data + 2, size - 2);
 	return 0;
 }
