@@ -2,7 +2,7 @@
 """
 popclient.py - a client that speaks POP3 byte by byte, and SCRAM without our code.
 
-Flow: tests of this room -> Client(front.address) -> login(), uids(), mail() -> what pop-front said.
+Flow: tests of several rooms -> Client(front.address) -> login(), uids(), mail() -> what pop-front said.
 
     with Client(front.address) as client:
         client.login("john@example.org", "Secret4all")
