@@ -191,19 +191,35 @@ static int hex_value(uint8_t byte)
 	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
 }
 
+/* How many blanks are at the end of so many bytes. */
+static size_t blanks_before(const uint8_t *bytes, size_t at)
+{
+	size_t count = 0;
+	while (count < at && is_blank(bytes[at - count - 1]))
+		count++;
+	return count;
+}
+
 /* How many bytes stand for themselves whatever follows: up to an escape, or blanks of unknown use. */
 static size_t plain_size(const uint8_t *bytes, size_t size)
 {
 	size_t at = 0;
 	while (at < size && bytes[at] != '=') {
-		size_t behind = at;
-		while (behind < size && is_blank(bytes[behind]))
-			behind++;
-		if (behind == size || (behind > at && is_line_end(bytes[behind])))
-			return at;
-		at = behind > at ? behind : at + 1;
+		if (is_line_end(bytes[at]) && at > 0 && is_blank(bytes[at - 1]))
+			return at - blanks_before(bytes, at);
+		at++;
 	}
-	return at;
+	return at == size ? at - blanks_before(bytes, at) : at;
+}
+
+/* "=41" that is there whole: 0 to 255, or -1. */
+static int escape_value(const uint8_t *bytes, size_t size)
+{
+	if (size < 3 || bytes[0] != '=')
+		return -1;
+	const int high = hex_value(bytes[1]);
+	const int low = hex_value(bytes[2]);
+	return high >= 0 && low >= 0 ? high << 4 | low : -1;
 }
 
 static size_t put_held(struct qp *decoder, uint8_t *out)
@@ -306,6 +322,12 @@ enum coding_event qp_undo(struct qp *decoder, const uint8_t *bytes, size_t size,
 			memcpy(out, bytes + at, some);
 			out += some;
 			at += some;
+			const int value = escape_value(bytes + at, size - at);
+			if (value >= 0) {
+				*out++ = (uint8_t)value;
+				at += 3;
+				continue;
+			}
 			if (at == size)
 				break;
 		}

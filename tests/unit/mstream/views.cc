@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What readers of mail understand differently: each view has its parts, and what is the same is given once.
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tests/unit/mstream/mail.hh"
+
+namespace
+{
+
+long count(const Mail &mail, const std::string &bytes)
+{
+	return std::count_if(mail.parts.begin(), mail.parts.end(),
+			     [&](const Part *part) { return part->bytes == bytes; });
+}
+
+} // namespace
+
+TEST_CASE("two types are two views", "[mstream][views]")
+{
+	Mail mail;
+	read_all("Content-Type: multipart/mixed; boundary=o\n\n"
+		 "--o\n"
+		 "Content-Type: text/plain\n"
+		 "Content-Type: multipart/mixed; boundary=x\n\n"
+		 "--x\n\none\n--x--\n"
+		 "--o\n\nafter\n--o--\n",
+		 mail);
+	CHECK(mail.has("--x\n\none\n--x--"));
+	CHECK(count(mail, "one") == 1);
+	CHECK(count(mail, "after") == 1); // both have met again
+	CHECK(mail.is_odd("two types 1"));
+	for (const Part *part : mail.parts) {
+		if (part->bytes == "one")
+			CHECK(part->view == 1);
+		if (part->bytes == "after")
+			CHECK(part->view == 0);
+	}
+}
+
+TEST_CASE("of three types the first and the last", "[mstream][views]")
+{
+	Mail mail;
+	read_all("Content-Type: multipart/mixed; boundary=a\n"
+		 "Content-Type: multipart/mixed; boundary=b\n"
+		 "Content-Type: multipart/mixed; boundary=c\n\n"
+		 "--a\n\none\n--c\n\ntwo\n--a--\n",
+		 mail);
+	CHECK(mail.has("one\n--c\n\ntwo"));
+	CHECK(mail.has("two\n--a--\n"));
+}
+
+TEST_CASE("two boundaries", "[mstream][views]")
+{
+	Mail mail;
+	read_all("Content-Type: multipart/mixed; boundary=a; boundary=b\n\n"
+		 "--a\nContent-Transfer-Encoding: base64\n\naGVsbG8=\n--a--\n"
+		 "--b\nContent-Transfer-Encoding: base64\n\nd29ybGQ=\n--b--\n",
+		 mail);
+	CHECK(mail.has("hello"));
+	CHECK(mail.has("world"));
+	CHECK(mail.is_odd("bad boundary"));
+}
+
+TEST_CASE("a boundary of what is no multipart", "[mstream][views]")
+{
+	Mail mail;
+	read_all("Content-Type: text/plain; boundary=a\n\n--a\nContent-Transfer-Encoding: "
+		 "base64\n\naGVsbG8=\n--a--\n",
+		 mail);
+	CHECK(mail.has("hello"));
+	CHECK(mail.parts[0]->bytes.size() > 5);
+	CHECK(mail.is_odd("bad field"));
+}
+
+TEST_CASE("an encoded multipart", "[mstream][views]")
+{
+	// "--a", an empty line, "hi", "--a--"
+	Mail mail;
+	read_all("Content-Type: multipart/mixed; boundary=a\nContent-Transfer-Encoding: base64\n\n"
+		 "LS1hCgpoaQotLWEtLQo=\n",
+		 mail);
+	CHECK(mail.has("hi"));
+	CHECK(mail.has("LS1hCgpoaQotLWEtLQo=\n"));
+	CHECK(mail.is_odd("bad coding"));
+}
+
+TEST_CASE("a message that says it is encoded, and is not", "[mstream][views]")
+{
+	Mail mail;
+	read_all("Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n"
+		 "Subject: x\nContent-Type: a/b\n\nplain\n",
+		 mail);
+	CHECK(mail.has("plain\n"));
+	CHECK(mail.is_odd("bad coding"));
+}
+
+TEST_CASE("views within views do not grow without bound", "[mstream][views]")
+{
+	std::string text;
+	for (unsigned i = 0; i < 12; i++) {
+		const std::string one(1, static_cast<char>('a' + i));
+		text += "Content-Type: multipart/mixed; boundary=" + one + "; boundary=" + one +
+			"x\n\n--" + one + "\n\n" + one + "\n--" + one + "x\n";
+	}
+	text += "\nlast\n";
+	Mail mail;
+	read_mail(text, text.size(), mail);
+	CHECK(mail.parts.size() < 200);
+	CHECK(mail.is_odd("too odd"));
+	CHECK_FALSE(mail.is_wrong);
+}
+
+TEST_CASE("odd parts do not cost those that follow", "[mstream][views]")
+{
+	std::string text = "Content-Type: multipart/mixed; boundary=o\n\n";
+	for (unsigned i = 0; i < 100; i++)
+		text += "--o\nContent-Type: multipart/mixed; boundary=x; boundary=y\n\n"
+			"--x\n\nin x\n--x--\n--y\n\nin y\n--y--\n";
+	text += "--o\n\nlast\n--o--\n";
+	Mail mail;
+	read_mail(text, text.size(), mail);
+	CHECK(count(mail, "last") == 1);
+	CHECK(count(mail, "in x") == 100);
+	CHECK(count(mail, "in y") == 100);
+	CHECK_FALSE(mail.is_odd("too odd"));
+}
+
+TEST_CASE("words of oddities and codings", "[mstream][views]")
+{
+	for (int i = 0; i < MSTREAM_ODDITY_COUNT; i++)
+		CHECK(mstream_oddity_text(static_cast<enum mstream_oddity>(i)) !=
+		      std::string("unknown"));
+	for (int i = 0; i < MSTREAM_CODING_COUNT; i++)
+		CHECK(mstream_coding_name(static_cast<enum mstream_coding>(i)) !=
+		      std::string("unknown"));
+	CHECK(mstream_oddity_text(MSTREAM_ODDITY_COUNT) == std::string("unknown"));
+	CHECK(mstream_coding_name(MSTREAM_CODING_COUNT) == std::string("unknown"));
+}
