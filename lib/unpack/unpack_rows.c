@@ -50,6 +50,12 @@ static const struct unpack_row rows[] = {
 	SPOOLED(CONTENT_7Z, "7z", UNPACK_WINDOW_MAX + 4 * MIB),
 	SPOOLED(CONTENT_ISO9660, "iso9660", 4 * MIB),
 	SPOOLED(CONTENT_XAR, "xar", UNPACK_WINDOW_MAX),
+	{ .kind = CONTENT_OLE,
+	  .name = "ole",
+	  .place = UNPACK_APART,
+	  .is_spooled = true,
+	  .memory = UNPACK_OLE_MEMORY,
+	  .opened = unpack_ole_opened },
 };
 
 const struct unpack_row *unpack_row_of(enum content_kind kind)

@@ -107,6 +107,10 @@ void unpack_archive_push(struct unpack *unpack, const uint8_t *bytes, size_t siz
 void unpack_archive_end(struct unpack *unpack, bool is_whole);
 void unpack_archive_opened(struct unpack *unpack, const uint8_t *bytes, size_t size);
 
+/* unpack_ole.c: the tables of a file, and a stream at a time. */
+#define UNPACK_OLE_MEMORY (24 << 20)
+void unpack_ole_opened(struct unpack *unpack, const uint8_t *bytes, size_t size);
+
 #ifdef __cplusplus
 }
 #endif

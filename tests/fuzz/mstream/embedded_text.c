@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/fuzz/filelog.h"
+#include "tests/fuzz/mstream/filelog.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

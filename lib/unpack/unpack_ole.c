@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/unpack/unpack_rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/unpack/compound.h"
+#include "lib/unpack/unpack_name.h"
+#include "lib/unpack/vba.h"
+
+#define PATH_DEPTH   12		  /* of storages within one another that a path names */
+#define PATH_SIZE    1024	  /* before it is cut to a name's */
+#define HEAD_SIZE    512	  /* of a stream, to see whether it is encrypted */
+#define DIR_SIZE_MAX (256 * 1024) /* of a project's list of modules */
+#define NATIVE_HEAD  2048	  /* names before a file that Windows' packager wrote */
+#define PROJECTS_MAX 64		  /* of macros; a document has one */
+
+struct ole {
+	struct unpack *unpack;
+	struct compound compound;
+	/* The project whose modules were looked at last. */
+	unsigned project_count;
+	uint32_t project; /* its storage */
+	uint8_t *dir;
+	size_t dir_size;
+};
+
+static uint32_t get16(const uint8_t *bytes)
+{
+	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8;
+}
+
+static uint32_t get32(const uint8_t *bytes)
+{
+	return get16(bytes) | get16(bytes + 2) << 16;
+}
+
+/* ---- names ---- */
+
+/* UTF-8; halves of characters, which no program writes, are shown as '?'. */
+static size_t put_unit(uint8_t *out, uint32_t unit)
+{
+	if (unit >= 0xd800 && unit < 0xe000)
+		unit = '?';
+	if (unit < 0x80) {
+		out[0] = (uint8_t)unit;
+		return 1;
+	}
+	if (unit < 0x800) {
+		out[0] = (uint8_t)(0xc0 | unit >> 6);
+		out[1] = (uint8_t)(0x80 | (unit & 0x3f));
+		return 2;
+	}
+	out[0] = (uint8_t)(0xe0 | unit >> 12);
+	out[1] = (uint8_t)(0x80 | (unit >> 6 & 0x3f));
+	out[2] = (uint8_t)(0x80 | (unit & 0x3f));
+	return 3;
+}
+
+/* An installer's names have two characters, of 64 that there are, in one that is Chinese. */
+static size_t put_name_unit(uint8_t *out, uint32_t unit)
+{
+	static const char packed[] =
+		"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz._";
+	if (unit < 0x3800 || unit > 0x4840)
+		return put_unit(out, unit);
+	if (unit == 0x4840)
+		return put_unit(out, '!');
+	if (unit >= 0x4800)
+		return put_unit(out, (uint8_t)packed[unit - 0x4800]);
+	out[0] = (uint8_t)packed[unit & 0x3f];
+	out[1] = (uint8_t)packed[(unit - 0x3800) >> 6 & 0x3f];
+	return 2;
+}
+
+static size_t put_entry_name(uint8_t *out, const struct compound_entry *entry)
+{
+	size_t size = 0;
+	for (size_t i = 0; i + 1 < entry->name_size; i += 2)
+		size += put_name_unit(out + size, get16(entry->name + i));
+	return size;
+}
+
+/* "ObjectPool/_1/Contents". ret_name has UNPACK_NAME_SIZE bytes. */
+static void make_path(const struct ole *ole, uint32_t number, char *ret_name)
+{
+	uint8_t path[PATH_SIZE + 3 * COMPOUND_NAME_SIZE];
+	uint32_t steps[PATH_DEPTH];
+	size_t depth = 0;
+	size_t size = 0;
+	while (depth < PATH_DEPTH && number != 0 && number != COMPOUND_NONE) {
+		steps[depth++] = number;
+		number = ole->compound.parents[number];
+	}
+	while (depth > 0 && size < PATH_SIZE) {
+		struct compound_entry entry;
+		if (compound_entry(&ole->compound, steps[--depth], &entry))
+			size += put_entry_name(path + size, &entry);
+		if (depth > 0)
+			path[size++] = '/';
+	}
+	unpack_name(path, size, UNPACK_NAME_LATIN1, ret_name);
+}
+
+/* ---- what is encrypted ---- */
+
+/* The flags of a document of Word (MS-DOC 2.5.2). */
+static bool is_encrypted_word(const uint8_t *head, size_t size)
+{
+	return size >= 12 && get16(head) == 0xa5ec && (get16(head + 10) & 0x0100) != 0;
+}
+
+/* A record FilePass near the beginning of a workbook (MS-XLS 2.4.117). */
+static bool is_encrypted_workbook(const uint8_t *head, size_t size)
+{
+	size_t at = 0;
+	while (size - at >= 4) {
+		if (get16(head + at) == 0x002f)
+			return true;
+		const size_t record = 4 + get16(head + at + 2);
+		if (record > size - at)
+			break;
+		at += record;
+	}
+	return false;
+}
+
+static bool is_encrypted(const struct ole *ole, const struct compound_entry *entry)
+{
+	uint8_t head[HEAD_SIZE];
+	if (compound_is_named(entry, "EncryptedPackage") ||
+	    compound_is_named(entry, "EncryptedSummary"))
+		return true;
+	if (compound_is_named(entry, "WordDocument"))
+		return is_encrypted_word(head,
+					 compound_read(&ole->compound, entry, head, HEAD_SIZE));
+	if (compound_is_named(entry, "Workbook") || compound_is_named(entry, "Book"))
+		return is_encrypted_workbook(head,
+					     compound_read(&ole->compound, entry, head, HEAD_SIZE));
+	return false;
+}
+
+/* ---- streams as they are ---- */
+
+static void give_stream(struct ole *ole, uint32_t number, const struct compound_entry *entry)
+{
+	struct unpack *unpack = ole->unpack;
+	struct compound_cursor cursor;
+	char name[UNPACK_NAME_SIZE];
+	const uint8_t *bytes = NULL;
+	size_t size = 0;
+	make_path(ole, number, name);
+	if (!unpack_open(unpack, name))
+		return;
+	compound_begin(&ole->compound, entry, &cursor);
+	while ((size = compound_next(&ole->compound, &cursor, &bytes)) > 0) {
+		if (!unpack_give(unpack, bytes, size))
+			return;
+	}
+	if (cursor.is_damaged)
+		unpack_tell(unpack, UNPACK_DAMAGED);
+	if (is_encrypted(ole, entry))
+		unpack_tell(unpack, UNPACK_ENCRYPTED);
+	unpack_close(unpack, true);
+}
+
+/* The beginning of a stream in memory of its own; NULL when it is empty, or there is none. */
+static uint8_t *load(struct ole *ole, const struct compound_entry *entry, size_t *ret_size)
+{
+	const size_t size =
+		entry->size < UNPACK_OLE_MEMORY / 2 ? (size_t)entry->size : UNPACK_OLE_MEMORY / 2;
+	uint8_t *bytes = size > 0 ? malloc(size) : NULL;
+	if (bytes == NULL && size > 0)
+		unpack_stop(ole->unpack, UNPACK_MEMORY);
+	if (bytes != NULL)
+		*ret_size = compound_read(&ole->compound, entry, bytes, size);
+	return bytes;
+}
+
+/* A member begins whose name is as the document has it. */
+static bool open_part(struct ole *ole, const void *name, size_t name_size)
+{
+	char shown[UNPACK_NAME_SIZE];
+	unpack_name(name, name_size, UNPACK_NAME_LATIN1, shown);
+	return unpack_open(ole->unpack, shown);
+}
+
+/* ---- files within documents (MS-OLEDS 2.3.6, and what Windows' packager writes) ---- */
+
+/* Behind the NUL that ends a string; size when there is none. */
+static size_t skip_string(const uint8_t *bytes, size_t size, size_t at)
+{
+	const uint8_t *end = at < size ? memchr(bytes + at, '\0', size - at) : NULL;
+	return end != NULL ? (size_t)(end - bytes) + 1 : size;
+}
+
+/* The bytes of the stream from at on, as many as are said and there. */
+static void give_rest(struct ole *ole, const struct compound_entry *entry, uint64_t at,
+		      uint64_t said)
+{
+	struct compound_cursor cursor;
+	const uint8_t *bytes = NULL;
+	size_t size = 0;
+	compound_begin(&ole->compound, entry, &cursor);
+	while (said > 0 && (size = compound_next(&ole->compound, &cursor, &bytes)) > 0) {
+		const size_t passed = at < size ? (size_t)at : size;
+		const size_t taken = said < size - passed ? (size_t)said : size - passed;
+		at -= passed;
+		said -= taken;
+		if (!unpack_give(ole->unpack, bytes + passed, taken))
+			return;
+	}
+	if (said > 0)
+		unpack_tell(ole->unpack, UNPACK_DAMAGED);
+}
+
+/*
+ * 4 size of the rest; 2 of 2, a label, a file name, 4 kind, 4 size of a path, the path, 4 size, the
+ * file. Without that form, all is the file.
+ */
+static void give_native(struct ole *ole, const struct compound_entry *entry)
+{
+	uint8_t head[NATIVE_HEAD];
+	const size_t size = compound_read(&ole->compound, entry, head, sizeof(head));
+	const bool is_package = size >= 6 && get16(head + 4) == 2;
+	const size_t name_end = skip_string(head, size, 6);
+	const size_t path_at = skip_string(head, size, name_end) + 4;
+	if (size <= 4)
+		return;
+	if (is_package && path_at < size && size - path_at >= 4) {
+		const uint64_t file_at = (uint64_t)path_at + 4 + get32(head + path_at);
+		if (file_at + 4 <= size) {
+			if (open_part(ole, head + 6, name_end - 6))
+				give_rest(ole, entry, file_at + 4, get32(head + file_at));
+			unpack_close(ole->unpack, true);
+			return;
+		}
+	}
+	if (open_part(ole, "native", strlen("native")))
+		give_rest(ole, entry, 4, entry->size - 4);
+	unpack_close(ole->unpack, true);
+}
+
+/*
+ * The records of a presentation (MS-PPT 2.3.1): 2 version and instance, 2 type, 4 size. Objects are
+ * compressed with zlib behind 4 bytes of size, when their instance is 1.
+ */
+static void give_slides_objects(struct ole *ole, const uint8_t *bytes, size_t size)
+{
+	const uint32_t object_type = 0x1011;
+	size_t at = 0;
+	while (size - at >= 8 && !ole->unpack->is_over) {
+		const uint32_t version = get16(bytes + at);
+		const bool is_object = get16(bytes + at + 2) == object_type;
+		const size_t said = get32(bytes + at + 4);
+		at += 8;
+		if ((version & 0xf) == 0xf) /* others are in it */
+			continue;
+		const size_t taken = said < size - at ? said : size - at;
+		const size_t before = (version >> 4) == 1 ? 4 : 0;
+		if (is_object && taken > before && open_part(ole, "object", strlen("object"))) {
+			unpack_give(ole->unpack, bytes + at + before, taken - before);
+			unpack_close(ole->unpack, true);
+		}
+		at += taken;
+	}
+}
+
+/* ---- macros ---- */
+
+static bool keep_dir(void *context, const uint8_t *bytes, size_t size)
+{
+	struct ole *ole = context;
+	if (size > DIR_SIZE_MAX - ole->dir_size)
+		return false;
+	memcpy(ole->dir + ole->dir_size, bytes, size);
+	ole->dir_size += size;
+	return true;
+}
+
+/* The list of modules of a storage: none when it is not there, or not readable. */
+static void load_dir(struct ole *ole, uint32_t storage)
+{
+	struct compound_entry entry;
+	size_t size = 0;
+	if (ole->project == storage)
+		return;
+	ole->project = storage;
+	ole->dir_size = 0;
+	if (ole->dir == NULL)
+		ole->dir = malloc(DIR_SIZE_MAX);
+	if (ole->dir == NULL || ++ole->project_count > PROJECTS_MAX)
+		return;
+	for (uint32_t i = 0; compound_entry(&ole->compound, i, &entry); i++) {
+		if (ole->compound.parents[i] != storage || entry.type != COMPOUND_STREAM ||
+		    !compound_is_named(&entry, "dir"))
+			continue;
+		uint8_t *bytes = load(ole, &entry, &size);
+		if (bytes != NULL)
+			vba_decompress(bytes, size, keep_dir, ole);
+		free(bytes);
+		return;
+	}
+}
+
+static bool give_text(void *context, const uint8_t *bytes, size_t size)
+{
+	struct ole *ole = context;
+	return unpack_give(ole->unpack, bytes, size);
+}
+
+/* The text of a module, when the stream is one. */
+static void give_module(struct ole *ole, uint32_t number, const struct compound_entry *entry)
+{
+	uint8_t name[4 + 3 * COMPOUND_NAME_SIZE] = "vba/";
+	uint32_t offset = 0;
+	size_t size = 0;
+	load_dir(ole, ole->compound.parents[number]);
+	uint8_t *bytes = load(ole, entry, &size);
+	if (bytes == NULL)
+		return;
+	const bool is_module =
+		vba_find_offset(ole->dir, ole->dir_size, entry->name, entry->name_size, &offset) &&
+		offset < size && bytes[offset] == 1;
+	if ((is_module || vba_guess_offset(bytes, size, &offset)) &&
+	    open_part(ole, name, 4 + put_entry_name(name + 4, entry))) {
+		if (!vba_decompress(bytes + offset, size - offset, give_text, ole))
+			unpack_tell(ole->unpack, UNPACK_DAMAGED);
+		unpack_close(ole->unpack, true);
+	}
+	free(bytes);
+}
+
+/* Is it in a storage "VBA"? */
+static bool is_in_project(const struct ole *ole, uint32_t number)
+{
+	struct compound_entry storage;
+	const uint32_t parent = ole->compound.parents[number];
+	return parent != COMPOUND_NONE && compound_entry(&ole->compound, parent, &storage) &&
+	       compound_is_named(&storage, "VBA");
+}
+
+/* ---- all of it ---- */
+
+static void give_special(struct ole *ole, uint32_t number, const struct compound_entry *entry)
+{
+	size_t size = 0;
+	if (is_in_project(ole, number)) {
+		give_module(ole, number, entry);
+	} else if (compound_is_named(entry, "\1Ole10Native")) {
+		give_native(ole, entry);
+	} else if (compound_is_named(entry, "PowerPoint Document")) {
+		uint8_t *bytes = load(ole, entry, &size);
+		if (bytes != NULL)
+			give_slides_objects(ole, bytes, size);
+		free(bytes);
+	}
+}
+
+void unpack_ole_opened(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	struct ole ole = { .unpack = unpack, .project = COMPOUND_NONE };
+	struct compound_entry entry;
+	const int status = compound_open(bytes, size, &ole.compound);
+	if (status < 0) {
+		unpack_stop(unpack, status == -ENOMEM ? UNPACK_MEMORY : UNPACK_DAMAGED);
+		return;
+	}
+	for (uint32_t i = 1; compound_entry(&ole.compound, i, &entry) && !unpack->is_over; i++) {
+		if (entry.type != COMPOUND_STREAM)
+			continue;
+		give_stream(&ole, i, &entry);
+		if (!unpack->is_over)
+			give_special(&ole, i, &entry);
+		if (unpack_is_dense(unpack, 0))
+			unpack_stop(unpack, UNPACK_RATIO);
+	}
+	free(ole.dir);
+	compound_close(&ole.compound);
+}
