@@ -162,6 +162,7 @@ ROWS = {
 # The rooms of a folder, from the bottom to the top: files of one use it and those before it. What
 # lies beside them is a header for all of them, or a program that uses all.
 ROOMS = {
+    "lib/match": ("logic", "lines", "stream", "compiler"),
     "server": ("counts", "askers", "settings", "confine", "querylog", "zone", "message",
                "transfer", "answer", "control", "process"),
     "zone-tools": ("base", "keys", "records", "names", "plan", "lists", "reading", "chain",

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/match/compiler/imagefile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <hs/hs.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <openssl/evp.h>
+
+#define HS_ALIGNMENT 64
+
+/* ---- Vectorscan's database ---- */
+
+/* Its bytes as they lie in memory, into the last section. */
+static int keep_database(struct tables *tables, const hs_database_t *db)
+{
+	char *serial = NULL;
+	size_t serial_size = 0;
+	size_t size = 0;
+	int status = -ENOMEM;
+	void *place = NULL;
+	if (hs_serialize_database(db, &serial, &serial_size) != HS_SUCCESS)
+		return -ENOMEM;
+	if (hs_serialized_database_size(serial, serial_size, &size) == HS_SUCCESS &&
+	    posix_memalign(&place, HS_ALIGNMENT, size) == 0) {
+		memset(place, 0, size);
+		hs_database_t *placed = place;
+		if (hs_deserialize_database_at(serial, serial_size, placed) == HS_SUCCESS) {
+			sigtext_add(&tables->sections[IMAGE_HS], place, size);
+			status = tables->sections[IMAGE_HS].is_failed ? -ENOMEM : 0;
+		}
+	}
+	free(place);
+	free(serial);
+	return status;
+}
+
+static void say_compile_error(const struct tables *tables, const hs_compile_error_t *error,
+			      char *reterr)
+{
+	if (error == NULL)
+		snprintf(reterr, MATCH_ERROR_SIZE, "Vectorscan makes no database");
+	else if (error->expression < 0 || (size_t)error->expression >= tables->expression_count)
+		snprintf(reterr, MATCH_ERROR_SIZE, "Vectorscan: %.200s", error->message);
+	else
+		snprintf(reterr, MATCH_ERROR_SIZE, "Vectorscan: %.100s in %.120s", error->message,
+			 tables->expressions[error->expression]);
+}
+
+int imagefile_make_hs(struct tables *tables, char *reterr)
+{
+	hs_database_t *db = NULL;
+	hs_compile_error_t *error = NULL;
+	size_t stream_size = 0;
+	if (tables->expression_count == 0)
+		return 0;
+	unsigned *ids = calloc(tables->expression_count, sizeof(*ids));
+	if (ids == NULL) {
+		snprintf(reterr, MATCH_ERROR_SIZE, "out of memory");
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < tables->expression_count; i++)
+		ids[i] = (unsigned)i;
+	const hs_error_t status = hs_compile_multi(tables->expressions, tables->flags, ids,
+						   (unsigned)tables->expression_count,
+						   HS_MODE_STREAM, NULL, &db, &error);
+	free(ids);
+	if (status != HS_SUCCESS) {
+		say_compile_error(tables, error, reterr);
+		hs_free_compile_error(error);
+		return -EINVAL;
+	}
+	const int kept = keep_database(tables, db);
+	if (hs_stream_size(db, &stream_size) == HS_SUCCESS)
+		tables->numbers[IMAGE_STREAM_SIZE] = (uint32_t)stream_size;
+	hs_free_database(db);
+	if (kept != 0)
+		snprintf(reterr, MATCH_ERROR_SIZE, "out of memory");
+	return kept;
+}
+
+/* ---- the file ---- */
+
+static void pad(struct sigtext *file)
+{
+	static const char zeros[IMAGE_ALIGNMENT];
+	if (file->size % IMAGE_ALIGNMENT != 0)
+		sigtext_add(file, zeros, IMAGE_ALIGNMENT - file->size % IMAGE_ALIGNMENT);
+}
+
+static void put(struct sigtext *file, size_t offset, const void *bytes, size_t size)
+{
+	if (!file->is_failed)
+		memcpy(file->bytes + offset, bytes, size);
+}
+
+struct sigtext imagefile_bytes(const struct tables *tables)
+{
+	static const char zeros[IMAGE_HEADER_SIZE];
+	const uint32_t words[2] = { IMAGE_VERSION, 1 };
+	struct sigtext file = { .bytes = NULL };
+	uint64_t places[2 * IMAGE_SECTION_COUNT];
+	sigtext_add(&file, zeros, sizeof(zeros));
+	for (unsigned i = 0; i < IMAGE_SECTION_COUNT; i++) {
+		pad(&file);
+		places[2 * i] = file.size;
+		places[2 * i + 1] = tables->sections[i].size;
+		sigtext_add(&file, tables->sections[i].bytes, tables->sections[i].size);
+	}
+	pad(&file);
+	const uint64_t size = file.size;
+	put(&file, 0, IMAGE_MAGIC, 8);
+	put(&file, 8, words, sizeof(words));
+	put(&file, 16, &size, sizeof(size));
+	put(&file, IMAGE_HS_VERSION, hs_version(), strnlen(hs_version(), 63));
+	put(&file, IMAGE_NUMBERS, tables->numbers, sizeof(tables->numbers));
+	put(&file, IMAGE_SECTIONS, places, sizeof(places));
+	uint8_t digest[EVP_MAX_MD_SIZE];
+	unsigned digest_size = 0;
+	if (file.is_failed || EVP_Digest(file.bytes + IMAGE_SUMMED, file.size - IMAGE_SUMMED,
+					 digest, &digest_size, EVP_sha256(), NULL) != 1)
+		file.is_failed = true;
+	put(&file, 24, digest, 32);
+	return file;
+}
+
+static int write_all(int fd, const char *bytes, size_t size)
+{
+	while (size > 0) {
+		const ssize_t some = write(fd, bytes, size);
+		if (some < 0 && errno != EINTR)
+			return -errno;
+		if (some > 0) {
+			bytes += some;
+			size -= (size_t)some;
+		}
+	}
+	return 0;
+}
+
+static int sync_directory(const char *path)
+{
+	char *copy = strdup(path);
+	if (copy == NULL)
+		return -ENOMEM;
+	int status = 0;
+	const int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fsync(fd) != 0)
+		status = -errno;
+	if (fd >= 0)
+		close(fd);
+	free(copy);
+	return status;
+}
+
+static int write_beside(const struct sigtext *file, const char *beside, const char *path)
+{
+	const int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return -errno;
+	int status = write_all(fd, file->bytes, file->size);
+	if (status == 0 && fsync(fd) != 0)
+		status = -errno;
+	if (close(fd) != 0 && status == 0)
+		status = -errno;
+	if (status == 0 && rename(beside, path) != 0)
+		status = -errno;
+	if (status != 0)
+		unlink(beside);
+	return status != 0 ? status : sync_directory(path);
+}
+
+int imagefile_write(struct tables *tables, const char *path, char *reterr)
+{
+	struct sigtext file = imagefile_bytes(tables);
+	struct sigtext beside = { .bytes = NULL };
+	sigtext_add(&beside, path, strlen(path));
+	sigtext_say(&beside, ".new-%ld", (long)getpid());
+	const int status = file.is_failed || beside.is_failed
+				   ? -ENOMEM
+				   : write_beside(&file, beside.bytes, path);
+	if (status != 0)
+		snprintf(reterr, MATCH_ERROR_SIZE, "%s", strerror(-status));
+	sigtext_free(&beside);
+	sigtext_free(&file);
+	return status;
+}

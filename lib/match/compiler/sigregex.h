@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * sigregex.h - expressions of ldb signatures, as far as Vectorscan has a stream mode for them.
+ *
+ * Flow: compile.c: the expression and the letters behind it -> sigregex_prepare() -> Vectorscan's
+ *       expression and flags, or COMPILE_PCRE: it is for clamd.
+ *
+ *     reason = sigregex_prepare(cache, "foo.*bar", "is", &text, &flags);
+ *
+ * References back, looking ahead or behind and the like have no automaton. What has one may have a
+ * state of any size; one above SIGREGEX_STATE_MAX is left out, as each object of each mail has it.
+ * Each is tried once, however many signatures have it. For the tool that compiles.
+ */
+
+#include "lib/match/lines/reason.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SIGREGEX_STATE_MAX 256 /* bytes of a stream, above those of one without expressions */
+
+struct sigregex_cache;
+
+struct sigregex_cache *sigregex_cache_new(void);	/* NULL: no memory */
+void sigregex_cache_free(struct sigregex_cache *cache); /* takes NULL */
+
+/* *ret_text is to be freed with COMPILE_STREAMS. No memory is COMPILE_PCRE, too. */
+enum compile_reason sigregex_prepare(struct sigregex_cache *cache, const char *expression,
+				     const char *letters, char **ret_text, unsigned *ret_flags);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/match/match.h"
+
+#include <errno.h>
+#include <hs/hs.h>
+#include <stdlib.h>
+
+#include "lib/content/pe.h"
+#include "lib/match/stream/match_db.h"
+#include "lib/match/stream/match_digest.h"
+#include "lib/match/logic/siglogic.h"
+#include "lib/match/logic/sigplace.h"
+
+#define RING_SIZE   8  /* ends of a part that are kept, as ClamAV does */
+#define PENDING_MAX 32 /* findings that wait until the object is known to be no harmless one */
+#define PIECE_MAX   (1U << 30)
+
+struct match_worker {
+	const struct match_db *db;
+	hs_scratch_t *scratch; /* NULL without expressions */
+};
+
+/* Places that are kept for later. */
+struct ring {
+	uint32_t count;
+	uint64_t at[RING_SIZE];
+};
+
+struct pending {
+	const char *name;
+	uint64_t offset;
+};
+
+struct match_object {
+	const struct match_worker *worker;
+	const struct match_db *db;
+	match_found_fn *found;
+	void *context;
+	hs_stream_t *stream; /* NULL without expressions */
+	uint64_t position;
+	bool has_kind;
+	bool is_ending;
+	uint64_t kind; /* bits, as of a signature's */
+	uint64_t container;
+	struct match_digest digest;
+	/* Programs for Windows. */
+	struct pe pe;
+	struct match_digest section_digest;
+	/* Findings, with hashes of harmless objects in the database. */
+	struct pending pending[PENDING_MAX];
+	unsigned pending_count;
+	bool is_allowed;
+	/* By numbers of the database, cleared together. */
+	size_t memory_size;
+	struct ring *rings;
+	uint64_t *slots; /* an end, and one; 0: none */
+	uint32_t *counters;
+	uint32_t *is_counted; /* a bit for each content */
+	uint32_t *is_found;   /* a bit for each signature */
+	uint8_t *memory;
+};
+
+static bool has_bit(const uint32_t *bits, uint32_t number)
+{
+	return bits[number / 32] >> (number % 32) & 1;
+}
+
+static void set_bit(uint32_t *bits, uint32_t number)
+{
+	bits[number / 32] |= UINT32_C(1) << (number % 32);
+}
+
+/* ---- findings ---- */
+
+static void report(struct match_object *object, const char *name, uint64_t offset)
+{
+	const struct match_finding finding = { .name = name, .offset = offset };
+	if (!object->db->numbers[IMAGE_HAS_ALLOWED]) {
+		object->found(object->context, &finding);
+	} else if (object->pending_count < PENDING_MAX) {
+		object->pending[object->pending_count].name = name;
+		object->pending[object->pending_count++].offset = offset;
+	}
+}
+
+static void take_hash(void *context, uint32_t name, uint64_t size)
+{
+	struct match_object *object = context;
+	if (name == IMAGE_NONE)
+		object->is_allowed = true;
+	else
+		report(object, match_db_name(object->db, name), size);
+}
+
+static void take_section_hash(void *context, uint32_t name, uint64_t size)
+{
+	struct match_object *object = context;
+	if (name != IMAGE_NONE)
+		report(object, match_db_name(object->db, name), object->position);
+	(void)size;
+}
+
+/* ---- signatures ---- */
+
+static uint32_t count_of(const void *context, uint32_t number)
+{
+	const struct match_object *object = context;
+	if (!has_bit(object->is_counted, number))
+		return 0;
+	const struct image_content content = match_db_content(object->db, number);
+	return content.counter != IMAGE_NONE ? object->counters[content.counter] : 1;
+}
+
+static uint64_t mask_of(const uint32_t words[2])
+{
+	uint64_t mask = 0;
+	memcpy(&mask, words, sizeof(mask));
+	return mask;
+}
+
+static bool is_within(uint64_t number, const uint32_t range[2])
+{
+	return number >= range[0] && number <= range[1];
+}
+
+/* Is the object what the signature is for, as far as is known now? */
+static bool is_for(const struct match_object *object, const struct image_signature *signature)
+{
+	const uint64_t kinds = mask_of(signature->kinds);
+	const uint64_t containers = mask_of(signature->containers);
+	const bool wants_pe = signature->flags & (IMAGE_HAS_ENTRY | IMAGE_HAS_SECTIONS);
+	if (kinds != UINT64_MAX && !(object->has_kind && (kinds & object->kind)))
+		return false;
+	if (containers != UINT64_MAX && !(object->has_kind && (containers & object->container)))
+		return false;
+	if (wants_pe && object->pe.state != PE_READY)
+		return false;
+	if ((signature->flags & IMAGE_HAS_ENTRY) &&
+	    (object->pe.entry == PE_NO_ENTRY || !is_within(object->pe.entry, signature->entry)))
+		return false;
+	if ((signature->flags & IMAGE_HAS_SECTIONS) &&
+	    !is_within(object->pe.section_count, signature->sections))
+		return false;
+	return !(signature->flags & IMAGE_HAS_FILE_SIZE) ||
+	       is_within(object->position, signature->file_size);
+}
+
+static void decide(struct match_object *object, uint32_t number, uint64_t offset)
+{
+	const struct match_db *db = object->db;
+	if (has_bit(object->is_found, number) ||
+	    (number >= db->numbers[IMAGE_EARLY_COUNT] && !object->is_ending))
+		return;
+	const struct image_signature signature = match_db_signature(db, number);
+	if (!is_for(object, &signature) ||
+	    !siglogic_decide(match_db_logic(db, signature.logic), signature.logic_count, count_of,
+			     object))
+		return;
+	set_bit(object->is_found, number);
+	report(object, match_db_name(db, signature.name), offset);
+}
+
+static void decide_users(struct match_object *object, const struct image_content *content,
+			 uint64_t offset)
+{
+	for (uint32_t i = 0; i < content->user_count; i++)
+		decide(object, match_db_user(object->db, content->user + i), offset);
+}
+
+/* All that may be true now, of contents that are there. */
+static void decide_counted(struct match_object *object)
+{
+	const uint32_t words = (object->db->counts[IMAGE_CONTENTS] + 31) / 32;
+	for (uint32_t i = 0; i < words; i++) {
+		for (uint32_t bits = object->is_counted[i]; bits != 0; bits &= bits - 1) {
+			const uint32_t number = 32 * i + (uint32_t)__builtin_ctz(bits);
+			const struct image_content content = match_db_content(object->db, number);
+			decide_users(object, &content, object->position);
+		}
+	}
+}
+
+/* ---- places ---- */
+
+static bool section_range(const struct match_object *object, const struct image_content *content,
+			  uint64_t *ret_min, uint64_t *ret_max)
+{
+	const struct pe *pe = &object->pe;
+	const bool is_last = content->place == SIGPLACE_SECTION_LAST;
+	const uint32_t number = is_last ? pe->section_count - 1 : content->section;
+	if (pe->section_count == 0 || number >= pe->section_count)
+		return false;
+	const struct pe_section *section = &pe->sections[number];
+	*ret_min = (uint64_t)section->raw_offset + content->value;
+	*ret_max = *ret_min + content->shift;
+	if (content->place == SIGPLACE_SECTION_WITHIN)
+		*ret_max = *ret_min + section->raw_size + content->shift;
+	return true;
+}
+
+/* Where a content may begin; false: not known, or nowhere. */
+static bool place_range(const struct match_object *object, const struct image_content *content,
+			uint64_t *ret_min, uint64_t *ret_max)
+{
+	if (content->place == SIGPLACE_ABSOLUTE) {
+		*ret_min = content->value;
+		*ret_max = *ret_min + content->shift;
+		return true;
+	}
+	if (content->place == SIGPLACE_END) {
+		if (object->position < content->value)
+			return false;
+		*ret_min = object->position - content->value;
+		*ret_max = *ret_min + content->shift;
+		return true;
+	}
+	if (object->pe.state != PE_READY)
+		return false;
+	if (content->place != SIGPLACE_ENTRY_PLUS && content->place != SIGPLACE_ENTRY_MINUS)
+		return section_range(object, content, ret_min, ret_max);
+	if (object->pe.entry == PE_NO_ENTRY ||
+	    (content->place == SIGPLACE_ENTRY_MINUS && object->pe.entry < content->value))
+		return false;
+	*ret_min = content->place == SIGPLACE_ENTRY_PLUS ? object->pe.entry + content->value
+							 : object->pe.entry - content->value;
+	*ret_max = *ret_min + content->shift;
+	return true;
+}
+
+static bool is_in_place(const struct match_object *object, const struct image_content *content,
+			uint64_t start)
+{
+	uint64_t min = 0;
+	uint64_t max = 0;
+	return place_range(object, content, &min, &max) && start >= min && start <= max;
+}
+
+/* ---- parts ---- */
+
+static void ring_add(struct ring *ring, uint64_t at)
+{
+	ring->at[ring->count % RING_SIZE] = at;
+	ring->count++;
+	if (ring->count == 2 * RING_SIZE)
+		ring->count = RING_SIZE;
+}
+
+static unsigned ring_count(const struct ring *ring)
+{
+	return ring->count < RING_SIZE ? ring->count : RING_SIZE;
+}
+
+/* One more of a content; a signature of it may be true now. */
+static void count_content(struct match_object *object, uint32_t number,
+			  const struct image_content *content, uint64_t offset)
+{
+	if (content->counter != IMAGE_NONE) {
+		uint32_t *counter = &object->counters[content->counter];
+		if (*counter >= content->cap)
+			return;
+		(*counter)++;
+	} else if (has_bit(object->is_counted, number)) {
+		return;
+	}
+	set_bit(object->is_counted, number);
+	decide_users(object, content, offset);
+}
+
+/* Is there an end of the part before this one in the right distance? */
+static bool follows(const struct match_object *object, uint32_t number,
+		    const struct image_part *part, uint64_t start)
+{
+	const struct image_part before = match_db_part(object->db, number - 1);
+	if (part->gap_max == IMAGE_FAR) {
+		const uint64_t end = object->slots[before.slot];
+		return end != 0 && start >= end - 1 + part->gap_min;
+	}
+	const struct ring *ring = &object->rings[before.ring];
+	for (unsigned i = 0; i < ring_count(ring); i++)
+		if (start >= ring->at[i] + part->gap_min && start <= ring->at[i] + part->gap_max)
+			return true;
+	return false;
+}
+
+/* A part has been found: its content is, or the parts behind it may come. */
+static void take_part(struct match_object *object, uint32_t number, uint64_t start, uint64_t end,
+		      uint64_t offset)
+{
+	const struct image_part part = match_db_part(object->db, number);
+	const struct image_content content = match_db_content(object->db, part.content);
+	if (part.flags & IMAGE_PART_FIRST) {
+		if (content.place == SIGPLACE_END) {
+			ring_add(&object->rings[content.ring], start);
+			return;
+		}
+		if (content.place != SIGPLACE_ANY && !is_in_place(object, &content, start))
+			return;
+	} else if (!follows(object, number, &part, start)) {
+		return;
+	}
+	if (part.flags & IMAGE_PART_LAST)
+		count_content(object, part.content, &content, offset);
+	if (part.slot != IMAGE_NONE && object->slots[part.slot] == 0)
+		object->slots[part.slot] = end + 1;
+	if (part.ring != IMAGE_NONE)
+		ring_add(&object->rings[part.ring], end);
+}
+
+/* Vectorscan's callback. */
+static int take_pattern(unsigned id, unsigned long long from, unsigned long long to, unsigned flags,
+			void *context)
+{
+	struct match_object *object = context;
+	const struct match_db *db = object->db;
+	(void)from;
+	(void)flags;
+	if (id >= db->counts[IMAGE_PATTERNS])
+		return 0;
+	const struct image_pattern pattern = match_db_pattern(db, id);
+	for (uint32_t i = 0; i < pattern.use_count; i++) {
+		const struct image_use use = match_db_use(db, pattern.use + i);
+		const uint64_t end = to - use.tail;
+		const uint64_t start = use.length != IMAGE_NONE ? end - use.length : end;
+		take_part(object, use.part, start, end, to);
+	}
+	return 0;
+}
+
+/* Those that begin so many bytes before the end. */
+static void take_rings(struct match_object *object)
+{
+	const struct match_db *db = object->db;
+	for (uint32_t i = 0; i < db->counts[IMAGE_CONTENTS] && db->has_ends; i++) {
+		const struct image_content content = match_db_content(db, i);
+		if (content.place != SIGPLACE_END)
+			continue;
+		const struct ring *ring = &object->rings[content.ring];
+		for (unsigned k = 0; k < ring_count(ring); k++)
+			if (is_in_place(object, &content, ring->at[k]))
+				count_content(object, i, &content, object->position);
+	}
+}
+
+/* ---- sections of programs ---- */
+
+/* The first section that begins at from or behind it, by place in the file; NULL: none. */
+static const struct pe_section *next_section(const struct pe *pe, uint64_t from)
+{
+	const struct pe_section *next = NULL;
+	for (unsigned i = 0; i < pe->section_count; i++) {
+		const struct pe_section *section = &pe->sections[i];
+		if (section->raw_size > 0 && section->raw_offset >= from &&
+		    (next == NULL || section->raw_offset < next->raw_offset))
+			next = section;
+	}
+	return next;
+}
+
+/* Bytes of the sections among these go into their hashes, one section behind the other. */
+static void hash_sections(struct match_object *object, const uint8_t *bytes, size_t size)
+{
+	uint64_t at = object->position;
+	const uint64_t stop = at + size;
+	while (at < stop) {
+		const uint64_t from = at - object->section_digest.size;
+		const struct pe_section *section = next_section(&object->pe, from);
+		if (section == NULL || section->raw_offset >= stop)
+			return;
+		if (section->raw_offset > at)
+			at = section->raw_offset;
+		const uint64_t end = (uint64_t)section->raw_offset + section->raw_size;
+		const uint64_t part_end = end < stop ? end : stop;
+		match_digest_push(&object->section_digest, bytes + (at - object->position),
+				  (size_t)(part_end - at));
+		at = part_end;
+		if (at < end)
+			return;
+		match_digest_end(&object->section_digest, take_section_hash, object);
+		match_digest_begin(&object->section_digest);
+	}
+}
+
+/* ---- objects ---- */
+
+int match_worker_new(const struct match_db *db, struct match_worker **ret_worker)
+{
+	struct match_worker *worker = calloc(1, sizeof(*worker));
+	if (worker == NULL)
+		return -ENOMEM;
+	worker->db = db;
+	if (db->hs != NULL && hs_alloc_scratch(db->hs, &worker->scratch) != HS_SUCCESS) {
+		free(worker);
+		return -ENOMEM;
+	}
+	*ret_worker = worker;
+	return 0;
+}
+
+void match_worker_free(struct match_worker *worker)
+{
+	if (worker == NULL)
+		return;
+	hs_free_scratch(worker->scratch);
+	free(worker);
+}
+
+static size_t memory_size(const struct match_db *db)
+{
+	return db->numbers[IMAGE_RING_COUNT] * sizeof(struct ring) +
+	       db->numbers[IMAGE_SLOT_COUNT] * sizeof(uint64_t) +
+	       db->numbers[IMAGE_COUNTER_COUNT] * sizeof(uint32_t) +
+	       (db->counts[IMAGE_CONTENTS] + 31) / 32 * sizeof(uint32_t) +
+	       (db->counts[IMAGE_SIGNATURES] + 31) / 32 * sizeof(uint32_t);
+}
+
+size_t match_object_size(const struct match_db *db)
+{
+	return sizeof(struct match_object) + memory_size(db) + db->numbers[IMAGE_STREAM_SIZE];
+}
+
+/* The largest members first, so that all lie as they have to. */
+static int give_memory(struct match_object *object)
+{
+	const struct match_db *db = object->db;
+	object->memory_size = memory_size(db);
+	object->memory = calloc(1, object->memory_size + 1);
+	if (object->memory == NULL)
+		return -ENOMEM;
+	object->rings = (struct ring *)(void *)object->memory;
+	object->slots = (uint64_t *)(void *)(object->rings + db->numbers[IMAGE_RING_COUNT]);
+	object->counters = (uint32_t *)(void *)(object->slots + db->numbers[IMAGE_SLOT_COUNT]);
+	object->is_counted = object->counters + db->numbers[IMAGE_COUNTER_COUNT];
+	object->is_found = object->is_counted + (db->counts[IMAGE_CONTENTS] + 31) / 32;
+	return 0;
+}
+
+int match_object_new(struct match_worker *worker, struct match_object **ret_object)
+{
+	struct match_object *object = calloc(1, sizeof(*object));
+	if (object == NULL)
+		return -ENOMEM;
+	object->worker = worker;
+	object->db = worker->db;
+	int status = give_memory(object);
+	if (status == 0)
+		status = match_digest_new(&object->digest, worker->db, MATCH_DIGEST_OBJECT);
+	if (status == 0)
+		status =
+			match_digest_new(&object->section_digest, worker->db, MATCH_DIGEST_SECTION);
+	if (status == 0 && worker->db->hs != NULL &&
+	    hs_open_stream(worker->db->hs, 0, &object->stream) != HS_SUCCESS)
+		status = -ENOMEM;
+	if (status != 0) {
+		match_object_free(object);
+		return status;
+	}
+	*ret_object = object;
+	return 0;
+}
+
+void match_object_free(struct match_object *object)
+{
+	if (object == NULL)
+		return;
+	if (object->stream != NULL)
+		hs_close_stream(object->stream, NULL, NULL, NULL);
+	match_digest_free(&object->digest);
+	match_digest_free(&object->section_digest);
+	free(object->memory);
+	free(object);
+}
+
+void match_begin(struct match_object *object, match_found_fn *found, void *context)
+{
+	object->found = found;
+	object->context = context;
+	object->position = 0;
+	object->has_kind = false;
+	object->is_ending = false;
+	object->pending_count = 0;
+	object->is_allowed = false;
+	memset(object->memory, 0, object->memory_size);
+	if (object->stream != NULL)
+		hs_reset_stream(object->stream, 0, NULL, NULL, NULL);
+	match_digest_begin(&object->digest);
+	match_digest_begin(&object->section_digest);
+	pe_begin(&object->pe);
+}
+
+void match_set_kind(struct match_object *object, enum content_kind kind,
+		    enum content_kind container)
+{
+	object->has_kind = true;
+	object->kind = UINT64_C(1) << kind;
+	object->container = UINT64_C(1) << container;
+	decide_counted(object);
+}
+
+static void push_piece(struct match_object *object, const uint8_t *bytes, size_t size)
+{
+	match_digest_push(&object->digest, bytes, size);
+	if (object->pe.state == PE_READY && object->db->has_section_hashes)
+		hash_sections(object, bytes, size);
+	if (object->stream != NULL)
+		hs_scan_stream(object->stream, (const char *)bytes, (unsigned)size, 0,
+			       object->worker->scratch, take_pattern, object);
+	object->position += size;
+}
+
+/*
+ * Bytes up to the end of a program's headers. What is found in them is found before entry point
+ * and sections are known, wherever the bytes are cut.
+ */
+static size_t push_headers(struct match_object *object, const uint8_t *bytes, size_t size)
+{
+	struct pe pe = object->pe;
+	pe_push(&pe, bytes, size);
+	if (pe.state == PE_MORE) {
+		push_piece(object, bytes, size);
+		object->pe = pe;
+		return size;
+	}
+	size_t used = 0;
+	while (used < size && object->pe.state == PE_MORE)
+		pe_push(&object->pe, bytes + used++, 1);
+	pe = object->pe;
+	object->pe.state = PE_MORE;
+	push_piece(object, bytes, used);
+	object->pe = pe;
+	return used;
+}
+
+void match_push(struct match_object *object, const uint8_t *bytes, size_t size)
+{
+	if (object->pe.state == PE_MORE && size > 0 && object->db->numbers[IMAGE_WANTS_PE]) {
+		const size_t used = push_headers(object, bytes, size);
+		bytes += used;
+		size -= used;
+	}
+	while (size > 0) {
+		const size_t piece = size < PIECE_MAX ? size : PIECE_MAX;
+		push_piece(object, bytes, piece);
+		bytes += piece;
+		size -= piece;
+	}
+}
+
+void match_end(struct match_object *object)
+{
+	const struct match_db *db = object->db;
+	/* What is only known to be at the end is found now. */
+	if (object->stream != NULL)
+		hs_reset_stream(object->stream, 0, object->worker->scratch, take_pattern, object);
+	take_rings(object);
+	object->is_ending = true;
+	decide_counted(object);
+	for (uint32_t i = db->numbers[IMAGE_EARLY_COUNT]; i < db->counts[IMAGE_SIGNATURES]; i++)
+		decide(object, i, object->position);
+	match_digest_end(&object->digest, take_hash, object);
+	for (unsigned i = 0; i < object->pending_count && !object->is_allowed; i++) {
+		const struct match_finding finding = { .name = object->pending[i].name,
+						       .offset = object->pending[i].offset };
+		object->found(object->context, &finding);
+	}
+	object->pending_count = 0;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+// What is found in bytes that flow by, by the constructs of the formats.
+
+#include "tests/unit/match/database.hh"
+
+using namespace std::string_literals;
+
+static Found found_by(const std::string &hex, const std::string &bytes,
+		      const std::string &offset = "*")
+{
+	Database database(Files{ { "a.ndb", "A:0:" + offset + ":" + hex + "\n" } });
+	return database.find(bytes);
+}
+
+TEST_CASE("bytes are found wherever they stand", "[match][streams]")
+{
+	CHECK(found_by("414243", "xxABCxx") == Found{ "A@5" });
+	CHECK(found_by("414243", "ABC") == Found{ "A@3" });
+	CHECK(found_by("414243", "xxABxC") == Found{});
+	CHECK(found_by("00ff0d0a", "\x00\xff\r\n"s) == Found{ "A@4" });
+	// Once, however often it is there.
+	CHECK(found_by("414243", "ABCABC") == Found{ "A@3" });
+}
+
+TEST_CASE("wildcards stand for bytes and halves of bytes", "[match][streams]")
+{
+	CHECK(found_by("4142??43", "AB\nC") == Found{ "A@4" });
+	CHECK(found_by("4142??43", "ABC") == Found{});
+	CHECK(found_by("4142?3", "AB\x33") == Found{ "A@3" });
+	CHECK(found_by("41424?", "ABO") == Found{ "A@3" });
+	CHECK(found_by("41424?", "ABP") == Found{});
+}
+
+TEST_CASE("parts stand in a distance", "[match][streams]")
+{
+	CHECK(found_by("4142*4344", "AB" + std::string(5000, '.') + "CD") == Found{ "A@5004" });
+	CHECK(found_by("4142*4344", "CD AB") == Found{});
+	CHECK(found_by("4142*4344", "ABCD") == Found{ "A@4" });
+	CHECK(found_by("4142{3}4344", "AB...CD") == Found{ "A@7" });
+	CHECK(found_by("4142{3}4344", "AB..CD") == Found{});
+	CHECK(found_by("4142{2-4}4344", "AB..CD") == Found{ "A@6" });
+	CHECK(found_by("4142{2-4}4344", "AB.....CD") == Found{});
+	CHECK(found_by("4142{-4}4344", "ABCD") == Found{ "A@4" });
+	CHECK(found_by("4142{4-}4344", "AB...CD") == Found{});
+	CHECK(found_by("4142{4-}4344", "AB...........CD") == Found{ "A@15" });
+	CHECK(found_by("4142{100}4344", "AB" + std::string(100, '.') + "CD") == Found{ "A@104" });
+	CHECK(found_by("4142{100}4344", "AB" + std::string(99, '.') + "CD") == Found{});
+	CHECK(found_by("4142{90-100}4344", "AB AB" + std::string(95, '.') + "CD") ==
+	      Found{ "A@102" });
+	CHECK(found_by("4142{90-100}4344*4546", "AB" + std::string(95, '.') + "CD EF") ==
+	      Found{ "A@102" });
+	CHECK(found_by("4142*4344{40-50}4546", "AB CD" + std::string(45, '.') + "EF") ==
+	      Found{ "A@52" });
+	CHECK(found_by("4142*4344{40-50}4546", "CD" + std::string(45, '.') + "EF AB") == Found{});
+}
+
+TEST_CASE("alternatives are one of several", "[match][streams]")
+{
+	CHECK(found_by("4142(43|44)45", "ABDE") == Found{ "A@4" });
+	CHECK(found_by("4142(43|44)45", "ABEE") == Found{});
+	CHECK(found_by("4142(4343|444444)45", "ABDDDE") == Found{ "A@6" });
+	CHECK(found_by("4142!(43|44)45", "ABEE") == Found{ "A@4" });
+	CHECK(found_by("4142!(43|44)45", "ABCE") == Found{});
+	// Each knows its beginning.
+	CHECK(found_by("(61|6262)4142", "xbbAB", "1") == Found{ "A@5" });
+	CHECK(found_by("(61|6262)4142", "xaAB", "1") == Found{ "A@4" });
+	CHECK(found_by("(61|6262)4142", "xbbAB", "2") == Found{});
+}
+
+TEST_CASE("boundaries are looked at on both sides", "[match][streams]")
+{
+	CHECK(found_by("(B)4142(B)", " AB ") == Found{ "A@4" });
+	CHECK(found_by("(B)4142(B)", "AB") == Found{ "A@2" });
+	CHECK(found_by("(B)4142(B)", "xAB ") == Found{});
+	CHECK(found_by("(B)4142(B)", " ABx") == Found{});
+	CHECK(found_by("(L)4142(L)", "x\nAB\r\nx") == Found{ "A@6" });
+	CHECK(found_by("(L)4142(L)", "x\nAB\rx") == Found{});
+	CHECK(found_by("(W)4142(W)", "_AB_") == Found{ "A@4" });
+	CHECK(found_by("!(W)4142", "xAB") == Found{ "A@3" });
+	CHECK(found_by("!(W)4142", "AB") == Found{});
+}
+
+TEST_CASE("one byte stands near the others", "[match][streams]")
+{
+	CHECK(found_by("58[1-3]4142", "X..AB") == Found{ "A@5" });
+	CHECK(found_by("58[1-3]4142", "XAB") == Found{});
+	CHECK(found_by("4142[1-3]58", "AB..X") == Found{ "A@5" });
+	CHECK(found_by("4142[1-3]58", "AB....X") == Found{});
+	// A place is that of the others.
+	CHECK(found_by("58[1-3]4142", "X..AB", "3") == Found{ "A@5" });
+}
+
+TEST_CASE("places are counted from the beginning and the end", "[match][streams]")
+{
+	CHECK(found_by("4142", "xxAB", "2") == Found{ "A@4" });
+	CHECK(found_by("4142", "xxAB", "1") == Found{});
+	CHECK(found_by("4142", "xxAB", "0,2") == Found{ "A@4" });
+	CHECK(found_by("4142", "xxxAB", "0,2") == Found{});
+	CHECK(found_by("4142", "xxABxx", "EOF-4") == Found{ "A@6" });
+	CHECK(found_by("4142", "xxABxx", "EOF-3") == Found{});
+	CHECK(found_by("4142", "ABABABABABABABABABABABxx", "EOF-4") == Found{ "A@24" });
+	CHECK(found_by("4142", "xxABxx", "EOF-6,2") == Found{ "A@6" });
+	CHECK(found_by("4142", "AB", "EOF-4") == Found{});
+	CHECK(found_by("4142*4344", "xABxCD", "1") == Found{ "A@6" });
+	CHECK(found_by("4142*4344", "xxABxCD", "1") == Found{});
+}
+
+TEST_CASE("hashes are those of the whole", "[match][streams]")
+{
+	const std::string md5 = "900150983cd24fb0d6963f7d28e17f72"; // abc
+	const std::string sha1 = "a9993e364706816aba3e25717850c26c9cd0d89d";
+	const std::string sha256 =
+		"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+	Database database(Files{ { "a.hdb", md5 + ":3:M\n" + md5 + ":4:X\n" + md5 + ":*:Any:73\n" },
+				 { "a.hsb", sha1 + ":3:S\n" + sha256 + ":*:L:73\n" } });
+	CHECK(match_count(database.db) == 5);
+	CHECK(database.find("abc") == Found{ "Any@3", "L@3", "M@3", "S@3" });
+	CHECK(database.find("abcd") == Found{});
+	CHECK(database.find("") == Found{});
+}
+
+TEST_CASE("nothing is found in what is harmless", "[match][streams]")
+{
+	Database database(Files{ { "a.ndb", "A:0:*:6162\n" },
+				 { "a.fp", "900150983cd24fb0d6963f7d28e17f72:3:fine\n" } });
+	CHECK(database.find("abc") == Found{});
+	CHECK(database.find("abcd") == Found{ "A@2" });
+}
+
+TEST_CASE("what is ignored is not there", "[match][streams]")
+{
+	Database database(Files{ { "a.ndb", "A:0:*:6162\nB:0:*:6162\n" }, { "a.ign2", "A\n" } });
+	CHECK(match_count(database.db) == 1);
+	CHECK(database.find("abc") == Found{ "B@2" });
+}
+
+static Found found_by_logic(const std::string &line, const std::string &bytes,
+			    enum content_kind kind = CONTENT_OTHER,
+			    enum content_kind container = CONTENT_OTHER)
+{
+	Database database(Files{ { "a.ldb", line + "\n" } });
+	INFO(database.compiled.all_messages());
+	CHECK(match_count(database.db) == 1);
+	return database.find(bytes, kind, container);
+}
+
+TEST_CASE("logic is about counts", "[match][streams]")
+{
+	const std::string subs = ";4141;4242;4343";
+	CHECK(found_by_logic("A;Target:0;(0&1)" + subs, "AA BB") == Found{ "A@5" });
+	CHECK(found_by_logic("A;Target:0;(0&1)" + subs, "AA CC") == Found{});
+	CHECK(found_by_logic("A;Target:0;(0|1)" + subs, "BB") == Found{ "A@2" });
+	CHECK(found_by_logic("A;Target:0;0&1=0" + subs, "AA CC") == Found{ "A@5" });
+	CHECK(found_by_logic("A;Target:0;0&1=0" + subs, "AA BB") == Found{});
+	CHECK(found_by_logic("A;Target:0;(0>2)" + subs, "AA AA AA") == Found{ "A@8" });
+	CHECK(found_by_logic("A;Target:0;(0>2)" + subs, "AA AA") == Found{});
+	CHECK(found_by_logic("A;Target:0;(0|1|2)>2,2" + subs, "AA AA BB") == Found{ "A@8" });
+	CHECK(found_by_logic("A;Target:0;(0|1|2)>2,2" + subs, "AA AA AA") == Found{});
+	CHECK(found_by_logic("A;Target:0;((0|1)>1)&2" + subs, "AA BB CC") == Found{ "A@8" });
+	CHECK(found_by_logic("A;Target:0;(0=2)" + subs, "AA AA") == Found{ "A@5" });
+	CHECK(found_by_logic("A;Target:0;(0<2)&1" + subs, "BB AA AA") == Found{});
+}
+
+TEST_CASE("letters change what bytes are", "[match][streams]")
+{
+	CHECK(found_by_logic("A;Target:0;0;4142::i", "ab") == Found{ "A@2" });
+	CHECK(found_by_logic("A;Target:0;0;4142::w", "A\0B\0"s) == Found{ "A@4" });
+	CHECK(found_by_logic("A;Target:0;0;4142::w", "AB") == Found{});
+	CHECK(found_by_logic("A;Target:0;0;4142::wa", "AB") == Found{ "A@2" });
+	CHECK(found_by_logic("A;Target:0;0;4142::f", "xAB") == Found{});
+	CHECK(found_by_logic("A;Target:0;0;4142::f", ".AB.") == Found{ "A@4" });
+	CHECK(found_by_logic("A;Target:0;0;2:4142::i", "..aB") == Found{ "A@4" });
+}
+
+TEST_CASE("an expression waits for its trigger", "[match][streams]")
+{
+	const std::string line = "A;Engine:81-255,Target:0;0&1;414141;0/b+x;y/i";
+	CHECK(found_by_logic(line, "AAA Bbx;y") == Found{ "A@9" });
+	CHECK(found_by_logic(line, "Bbx;y AAA") == Found{ "A@9" });
+	CHECK(found_by_logic(line, "Bbx;y AA") == Found{});
+}
+
+TEST_CASE("a signature is for a kind, a container and a size", "[match][streams]")
+{
+	const std::string pdf = "A;Target:10;0;4142";
+	CHECK(found_by_logic(pdf, "AB", CONTENT_PDF) == Found{ "A@2" });
+	CHECK(found_by_logic(pdf, "AB", CONTENT_PE) == Found{});
+	const std::string zipped = "A;Container:CL_TYPE_ZIP,Target:0;0;4142";
+	CHECK(found_by_logic(zipped, "AB", CONTENT_OTHER, CONTENT_ZIP) == Found{ "A@2" });
+	CHECK(found_by_logic(zipped, "AB", CONTENT_OTHER, CONTENT_RAR) == Found{});
+	const std::string sized = "A;FileSize:3-4,Target:0;0;4142";
+	CHECK(found_by_logic(sized, "AB") == Found{});
+	CHECK(found_by_logic(sized, "AB.") == Found{ "A@3" });
+	CHECK(found_by_logic(sized, "AB...") == Found{});
+}
