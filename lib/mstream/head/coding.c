@@ -87,26 +87,37 @@ static size_t undo_quanta(const uint8_t *bytes, size_t size, uint8_t *out)
 	return at;
 }
 
-static size_t put_bits(struct base64 *decoder, uint32_t value, uint8_t *out)
+/* What the bits that are there make; those that are left over stay. */
+static size_t put_bytes(struct base64 *decoder, uint8_t *out)
 {
-	decoder->bits = (decoder->bits << 6 | value) & 0xffff;
-	decoder->bit_count = (uint8_t)(decoder->bit_count + 6);
-	decoder->is_padded = false;
-	if (decoder->bit_count < 8)
-		return 0;
-	decoder->bit_count = (uint8_t)(decoder->bit_count - 8);
-	*out = (uint8_t)(decoder->bits >> decoder->bit_count);
-	return 1;
+	size_t count = 0;
+	while (decoder->bit_count >= 8) {
+		decoder->bit_count = (uint8_t)(decoder->bit_count - 8);
+		out[count++] = (uint8_t)(decoder->bits >> decoder->bit_count);
+	}
+	return count;
 }
 
-static void take_pad(struct base64 *decoder)
+/* The bytes of a quantum when it is full: there are readers that drop one that is not. */
+static size_t put_bits(struct base64 *decoder, uint32_t value, uint8_t *out)
+{
+	decoder->bits = decoder->bits << 6 | value;
+	decoder->bit_count = (uint8_t)(decoder->bit_count + 6);
+	decoder->is_padded = false;
+	return decoder->bit_count >= 24 || decoder->mode == BASE64_NO_PAD ? put_bytes(decoder, out)
+									  : 0;
+}
+
+static size_t take_pad(struct base64 *decoder, uint8_t *out)
 {
 	if (decoder->mode == BASE64_NO_PAD)
-		return;
+		return 0;
+	const size_t count = put_bytes(decoder, out);
 	if (!decoder->is_padded)
 		decoder->lost_count = decoder->bit_count;
 	decoder->is_padded = true;
 	decoder->bit_count = 0;
+	return count;
 }
 
 /* Whether this byte is to be told of before it is used; then it is marked as told. */
@@ -150,7 +161,7 @@ enum coding_event base64_undo(struct base64 *decoder, const uint8_t *bytes, size
 		if (value < 64)
 			out += put_bits(decoder, value, out);
 		else if (value == IS_PAD)
-			take_pad(decoder);
+			out += take_pad(decoder, out);
 		at++;
 	}
 	*ret_used = at;
@@ -167,6 +178,11 @@ void base64_unpad(struct base64 *decoder)
 bool base64_is_cut(const struct base64 *decoder)
 {
 	return decoder->bit_count != 0;
+}
+
+size_t base64_end(struct base64 *decoder, uint8_t *ret_out)
+{
+	return put_bytes(decoder, ret_out);
 }
 
 /* ---- quoted-printable ---- */

@@ -52,15 +52,17 @@ struct base64 {
 };
 
 /* How many bytes size characters make at most. */
-#define BASE64_ROOM(size) ((size) / 4 * 3 + 4)
+#define BASE64_ROOM(size) ((size) / 4 * 3 + 6)
 
 /* ret_out has BASE64_ROOM(size) bytes. A struct base64 begins as all zeros. */
 enum coding_event base64_undo(struct base64 *decoder, const uint8_t *bytes, size_t size,
 			      size_t *ret_used, uint8_t *ret_out, size_t *ret_out_size);
 /* The bits that the padding just met has made void are of use again, as in BASE64_NO_PAD. */
 void base64_unpad(struct base64 *decoder);
-/* Has its last quantum been cut? */
+/* Is its last quantum not full, and without padding? */
 bool base64_is_cut(const struct base64 *decoder);
+/* The bytes of such a quantum, 2 at most. Returns how many. */
+size_t base64_end(struct base64 *decoder, uint8_t *ret_out);
 
 /* Blanks and beginnings of escapes that are held back: a line has 76 characters. */
 #define QP_HELD_MAX 79

@@ -144,6 +144,8 @@ static void add_base64(struct partname *name, enum partname_charset charset, con
 		partname_add(name, charset, out, out_size);
 		at += used;
 	}
+	uint8_t rest[2];
+	partname_add(name, charset, rest, base64_end(&decoder, rest));
 }
 
 /* The next "?" of bytes from at on; size: there is none. */

@@ -277,7 +277,7 @@ static void diverge(struct mstream *mail, struct entity *entity, struct leaf_str
 	mstream_odd(mail, entity, MSTREAM_BAD_CODING);
 	if (stream->part == NULL || event == CODING_ESCAPE)
 		return;
-	if (event == CODING_FOREIGN || event == CODING_RESUMED)
+	if (event != CODING_TRAILING)
 		leaf_end_early(mail, entity, (unsigned)(stream - entity->streams));
 	if (event == CODING_FOREIGN || (event == CODING_RESUMED && stream->base64.lost_count == 0))
 		return;
@@ -338,18 +338,28 @@ void leaf_data(struct mstream *mail, struct entity *entity, const uint8_t *bytes
 	}
 }
 
+/* What a decoder has held back. */
+static void end_coding(struct mstream *mail, struct entity *entity, struct leaf_stream *stream,
+		       bool is_whole)
+{
+	uint8_t out[QP_ROOM(0)];
+	size_t size = 0;
+	if (stream->coding == MSTREAM_QUOTED_PRINTABLE)
+		qp_end(&stream->qp, out, &size);
+	if (stream->coding == MSTREAM_BASE64) {
+		if (is_whole && !stream->is_other && base64_is_cut(&stream->base64)) {
+			mstream_odd(mail, entity, MSTREAM_BAD_CODING);
+			leaf_end_early(mail, entity, (unsigned)(stream - entity->streams));
+		}
+		size = base64_end(&stream->base64, out);
+	}
+	put_out(mail, entity, stream, out, size);
+}
+
 static void end_stream(struct mstream *mail, struct entity *entity, struct leaf_stream *stream,
 		       bool is_whole)
 {
-	if (stream->coding == MSTREAM_QUOTED_PRINTABLE) {
-		uint8_t out[QP_ROOM(0)];
-		size_t out_size;
-		qp_end(&stream->qp, out, &out_size);
-		put_out(mail, entity, stream, out, out_size);
-	}
-	if (is_whole && !stream->is_other && stream->coding == MSTREAM_BASE64 &&
-	    base64_is_cut(&stream->base64))
-		mstream_odd(mail, entity, MSTREAM_BAD_CODING);
+	end_coding(mail, entity, stream, is_whole);
 	end_finder(mail, entity, stream, is_whole);
 	if (stream->has_nested)
 		mstream_end_feed(

@@ -88,9 +88,10 @@ TEST_CASE("the other alphabet of base64", "[mstream][codings]")
 {
 	Mail mail;
 	read_coded("base64", "AAAA__8-AAAA\n", mail);
-	REQUIRE(mail.parts.size() == 2);
-	CHECK(mail.parts[1]->bytes == std::string("\0\0\0\xff\xff\x3e\0\0\0", 9));
-	CHECK(mail.parts[1]->is_copy);
+	REQUIRE(mail.parts.size() >= 3);
+	CHECK(mail.has(std::string("\0\0\0\xff\xff\x3e\0\0\0", 9)));
+	CHECK(mail.has(std::string("\0\0\0", 3))); // or its end
+	CHECK(mail.parts[2]->is_copy);
 	CHECK(mail.is_odd("bad coding"));
 }
 
