@@ -89,15 +89,6 @@ static bool has(const uint8_t *head, size_t size, size_t offset, const char *mar
 	return size >= offset + mark_size && memcmp(head + offset, mark, mark_size) == 0;
 }
 
-/* Zeros where nothing has to be anything: of an image of a CD, 32 KiB of them. */
-static bool is_zero(const uint8_t *head, size_t size)
-{
-	size_t i = 0;
-	while (i < size && head[i] == 0)
-		i++;
-	return i == size;
-}
-
 /* ---- by a closer look, each at a mark that other files may have by chance ---- */
 
 /* Mach-O's for several processors counts them where a class has its version, which is 45 or more. */
@@ -256,21 +247,12 @@ static enum content_kind take_zlib(const uint8_t *head, size_t size)
 	return is_it ? CONTENT_ZLIB : CONTENT_OTHER;
 }
 
-/*
- * An image of a CD has its mark at 32769, behind a system area that is zeros but where it boots by
- * itself as well. All zeros are taken for one: lib/unpack sees soon when it is none.
- */
-static enum content_kind take_image(const uint8_t *head, size_t size)
-{
-	return size == CONTENT_HEAD_SIZE && is_zero(head, size) ? CONTENT_ISO9660 : CONTENT_OTHER;
-}
-
 typedef enum content_kind take_fn(const uint8_t *head, size_t size);
 
 /* From the surest to the weakest. */
 static take_fn *const takes[] = {
 	take_cafebabe, take_flash, take_bitmap,	  take_bzip2, take_compress, take_skippable,
-	take_tar,      take_lha,   take_old_cpio, take_arj,   take_lzma,     take_image,
+	take_tar,      take_lha,   take_old_cpio, take_arj,   take_lzma,
 };
 
 /* ---- text, and what is made of it ---- */
@@ -424,6 +406,9 @@ static enum content_kind take_text(const uint8_t *head, size_t size)
 		narrow_bytes(head, size, &narrow);
 	if (narrow.is_text && !narrow.is_wide && is_mail(&narrow))
 		return CONTENT_MAIL;
+	/* Of eight bits, and a text all the same (lib/mstream/yenc.h). */
+	if (begins_with(&narrow, 0, "=ybegin "))
+		return CONTENT_TEXT;
 	if (!narrow.is_wide && is_late_pdf(&narrow))
 		return CONTENT_PDF;
 	if (!narrow.is_text)

@@ -11,8 +11,8 @@
  *     kind = content_kind(head, head_size);
  *
  * Names and declared types are not looked at: a client that is lied to opens what it finds. Kinds
- * that have their mark behind the head are not seen, but for an image of a CD, whose mark is at
- * 32769: a head of zeros alone is CONTENT_ISO9660, and what opens it looks whether it is one. Pure.
+ * that have their mark behind the head are not seen: an image of a CD, whose mark is at 32769, is
+ * CONTENT_OTHER here. Pure.
  */
 
 #include <stddef.h>
