@@ -17,6 +17,7 @@
 
 #include "lib/inspect/inspect.h"
 #include "lib/inspect/slots.h"
+#include "lib/inspect/within.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,6 +31,7 @@ enum object_route {
 	OBJECT_HERE,	  /* lib/unpack in a slot */
 	OBJECT_ALLOCATED, /* lib/unpack with malloc() */
 	OBJECT_APART,	  /* another process */
+	OBJECT_WITHIN,	  /* files in a text */
 };
 
 struct object {
@@ -41,8 +43,11 @@ struct object {
 	enum content_kind container;
 	enum object_route route;
 	unsigned depth;
-	unsigned number;    /* of OBJECT_APART */
-	bool has_given;	    /* something has come out of it */
+	unsigned number;  /* of OBJECT_APART */
+	bool has_given;	  /* something has come out of it */
+	bool is_searched; /* lib/mstream finds what files are in it */
+	bool is_tnef_searched;
+	bool is_swollen;    /* its coding makes much of little: its bytes are counted */
 	unsigned disc_seen; /* bytes of an ISO 9660's mark */
 	uint64_t offset;
 	void *slot; /* of the mail or of the decoder */
@@ -50,6 +55,7 @@ struct object {
 	size_t head_size;
 	uint8_t head[CONTENT_HEAD_SIZE];
 	char path[INSPECT_PATH_SIZE];
+	struct within within; /* of OBJECT_WITHIN */
 };
 
 struct inspect_pool {
@@ -77,6 +83,8 @@ struct object *object_begin(struct inspection *inspection, struct object *parent
 /* Of an outermost object, before its bytes: what it is. */
 void object_set_kind(struct object *object, enum content_kind kind);
 void object_push(struct object *object, const uint8_t *bytes, size_t size);
+/* Takes from the budget what comes out of the object. false: nothing is left, which is a finding. */
+bool object_spend(struct object *object, size_t size);
 /* Gives its slots back. */
 void object_end(struct object *object, bool is_whole);
 

@@ -26,13 +26,37 @@ static void add(struct object *object, enum inspect_class class_, const char *na
 
 /* ---- what comes out of a mail ---- */
 
+/* Is it one whose files lib/mstream has found, or finds while it goes on? */
+static bool is_searched(const struct mstream_part *part)
+{
+	return part->coding == MSTREAM_IDENTITY ||
+	       (part->coding <= MSTREAM_QUOTED_PRINTABLE &&
+		(strncmp(part->type, "text/", 5) == 0 ||
+		 strncmp(part->type, "application/mac-binhex", 22) == 0));
+}
+
 static void *begin_part(void *context, const struct mstream_part *part)
 {
 	struct object *mail = (struct object *)context;
 	char name[INSPECT_PATH_SIZE];
 	snprintf(name, sizeof(name), "part %s%s%s", part->position,
 		 part->name[0] != '\0' ? " / " : "", part->name);
-	return object_begin(mail->inspection, mail, name);
+	struct object *object = object_begin(mail->inspection, mail, name);
+	if (object == NULL)
+		return NULL;
+	object->is_searched = is_searched(part);
+	object->is_swollen = part->coding == MSTREAM_BINHEX;
+	/* Any TNEF of a mail, but for one that is in another. */
+	object->is_tnef_searched = part->coding <= MSTREAM_QUOTED_PRINTABLE;
+	return object;
+}
+
+static void push_part(void *context, void *part, const uint8_t *bytes, size_t size)
+{
+	struct object *mail = (struct object *)context;
+	struct object *object = (struct object *)part;
+	if (!object->is_swollen || object_spend(mail, size))
+		object_push(object, bytes, size);
 }
 
 static void push_member(void *context, void *member, const uint8_t *bytes, size_t size)
@@ -76,8 +100,7 @@ static void take_oddity(void *context, enum mstream_oddity oddity, const char *p
 	finding_add(mail->inspection, class_, name, path, mail->offset);
 }
 
-static const struct mstream_events mail_events = { begin_part, push_member, end_member,
-						   take_oddity };
+static const struct mstream_events mail_events = { begin_part, push_part, end_member, take_oddity };
 
 /* ---- what comes out of an archive ---- */
 
@@ -175,11 +198,24 @@ static void open_apart(struct object *object)
 				       object->kind, object->path, object->depth);
 }
 
+static bool may_have_files(const struct object *object)
+{
+	if (object->kind == CONTENT_TNEF)
+		return !object->is_tnef_searched;
+	return !object->is_searched &&
+	       (object->kind == CONTENT_TEXT || object->kind == CONTENT_HTML);
+}
+
 static void open_route(struct object *object)
 {
 	const struct inspect_rules *rules = &object->inspection->rules;
 	const struct unpack_row *row = unpack_find(object->kind);
 	object->route = OBJECT_PLAIN;
+	if (may_have_files(object)) {
+		object->route = OBJECT_WITHIN;
+		within_begin(object);
+		return;
+	}
 	if (row == NULL && object->kind != CONTENT_MAIL)
 		return;
 	if (object->depth >= INSPECT_DEPTH)
@@ -216,6 +252,9 @@ static void push_route(struct object *object, const uint8_t *bytes, size_t size)
 	case OBJECT_APART:
 		rules->apart->data(rules->apart_context, object->number, bytes, size);
 		break;
+	case OBJECT_WITHIN:
+		within_push(object, bytes, size);
+		break;
 	default:
 		break;
 	}
@@ -237,6 +276,9 @@ static void close_route(struct object *object, bool is_whole)
 		break;
 	case OBJECT_APART:
 		rules->apart->end(rules->apart_context, object->number, is_whole);
+		break;
+	case OBJECT_WITHIN:
+		within_end(object, is_whole);
 		break;
 	default:
 		break;
@@ -364,6 +406,18 @@ void object_push(struct object *object, const uint8_t *bytes, size_t size)
 		push_route(object, bytes + seen, size - seen);
 	}
 	object->offset += size;
+}
+
+bool object_spend(struct object *object, size_t size)
+{
+	struct unpack_budget *budget = object->inspection->budget;
+	if (size <= budget->total_left) {
+		budget->total_left -= size;
+		return true;
+	}
+	budget->total_left = 0;
+	add(object, INSPECT_BOMB, "bomb: total size");
+	return false;
 }
 
 void object_end(struct object *object, bool is_whole)

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/inspect/within.h"
+
+#include <stdio.h>
+
+#include "lib/inspect/inspection.h"
+
+static void begin_file(void *context, enum mstream_coding coding, const char *name)
+{
+	struct object *object = (struct object *)context;
+	object->within.file = NULL;
+	if (object->depth >= INSPECT_DEPTH) {
+		finding_add(object->inspection, INSPECT_BOMB, "bomb: depth", object->path, 0);
+		return;
+	}
+	object->within.file = object_begin(object->inspection, object,
+					   name[0] != '\0' ? name : mstream_coding_name(coding));
+}
+
+static void end_file(void *context, bool is_whole)
+{
+	struct object *object = (struct object *)context;
+	if (object->within.file != NULL)
+		object_end(object->within.file, is_whole);
+	object->within.file = NULL;
+}
+
+static void take_data(void *context, const uint8_t *bytes, size_t size)
+{
+	struct object *object = (struct object *)context;
+	if (object->within.file == NULL)
+		return;
+	if (object_spend(object, size))
+		object_push(object->within.file, bytes, size);
+	else
+		end_file(context, false);
+}
+
+static void take_oddity(void *context, enum mstream_oddity oddity)
+{
+	struct object *object = (struct object *)context;
+	char name[MATCH_NAME_MAX + 1];
+	snprintf(name, sizeof(name), "%s: %s", inspect_class_name(INSPECT_AMBIGUOUS),
+		 mstream_oddity_text(oddity));
+	finding_add(object->inspection, INSPECT_AMBIGUOUS, name, object->path, 0);
+}
+
+static const struct mstream_files files = { begin_file, take_data, end_file, take_oddity };
+
+void within_begin(struct object *object)
+{
+	struct within *within = &object->within;
+	within->is_tnef = object->kind == CONTENT_TNEF;
+	within->file = NULL;
+	if (within->is_tnef)
+		tnef_begin(&within->of.tnef);
+	else
+		embedded_begin(&within->of.embedded);
+}
+
+void within_push(struct object *object, const uint8_t *bytes, size_t size)
+{
+	struct within *within = &object->within;
+	if (within->is_tnef)
+		tnef_push(&within->of.tnef, bytes, size, &files, object);
+	else
+		embedded_push(&within->of.embedded, bytes, size, &files, object);
+}
+
+void within_end(struct object *object, bool is_whole)
+{
+	struct within *within = &object->within;
+	if (within->is_tnef)
+		tnef_end(&within->of.tnef, is_whole, &files, object);
+	else
+		embedded_end(&within->of.embedded, is_whole, &files, object);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * within.h - files in texts and in TNEF that are no parts of a mail.
+ *
+ * Flow: object.c: a text out of an archive, a winmail.dat in another -> within_push() ->
+ *       lib/mstream/embedded.h or tnef.h -> for each file an object again.
+ *
+ *     within_begin(object);
+ *     within_push(object, bytes, size);
+ *     within_end(object, true);
+ *
+ * In the texts of a mail lib/mstream finds the files itself (object.c knows those). What comes out
+ * is counted against the budget, as runs of BinHex make much of little.
+ */
+
+#include "lib/mstream/embedded.h"
+#include "lib/mstream/tnef.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct object;
+
+struct within {
+	bool is_tnef;
+	struct object *file; /* that is open; NULL: it is not wanted */
+	union {
+		struct embedded embedded;
+		struct tnef tnef;
+	} of;
+};
+
+void within_begin(struct object *object);
+void within_push(struct object *object, const uint8_t *bytes, size_t size);
+void within_end(struct object *object, bool is_whole);
+
+#ifdef __cplusplus
+}
+#endif

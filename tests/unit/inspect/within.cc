@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Files in texts and in TNEF that are no parts of a mail.
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "lib/inspect/inspect.h"
+
+namespace
+{
+
+struct Inspected {
+	unsigned objects;
+	unsigned bombs;
+	unsigned ambiguous;
+};
+
+Inspected inspect(const std::string &bytes, enum inspect_kind kind = INSPECT_FILE,
+		  uint64_t total = 1 << 20, size_t piece = 100)
+{
+	const struct inspect_sizes sizes = { 1, 20, 2, 2 };
+	struct inspect_rules rules = {};
+	struct inspect_pool *pool = nullptr;
+	struct inspection *inspection = nullptr;
+	rules.budget = UNPACK_BUDGET;
+	rules.budget.total_left = total;
+	REQUIRE(inspect_pool_new(nullptr, &sizes, &pool) == 0);
+	REQUIRE(inspect_begin(pool, kind, "", 0, &rules, &inspection) == 0);
+	for (size_t at = 0; at < bytes.size(); at += piece) {
+		const std::string part = bytes.substr(at, piece);
+		inspect_push(inspection, reinterpret_cast<const uint8_t *>(part.data()),
+			     part.size());
+	}
+	inspect_end(inspection, true);
+	const struct inspect_result *result = inspect_result(inspection);
+	const Inspected inspected = { result->objects, result->counts[INSPECT_BOMB],
+				      result->counts[INSPECT_AMBIGUOUS] };
+	inspect_free(inspection);
+	inspect_pool_free(pool);
+	return inspected;
+}
+
+const std::string uu = "begin 644 x\n#86)C\n`\nend\n";
+
+std::string number(uint64_t value, int size)
+{
+	std::string bytes;
+	for (int i = 0; i < size; i++)
+		bytes += static_cast<char>(value >> (8 * i));
+	return bytes;
+}
+
+std::string tnef_of(const std::string &data)
+{
+	unsigned sum = 0;
+	for (const char byte : data)
+		sum += static_cast<uint8_t>(byte);
+	return number(0x223e9f78, 4) + number(7, 2) + number(2, 1) + number(0x6800f, 4) +
+	       number(data.size(), 4) + data + number(sum, 2);
+}
+
+std::string base64(const std::string &bytes)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	std::string text;
+	for (size_t at = 0; at < bytes.size(); at += 3) {
+		unsigned group = 0;
+		for (size_t i = 0; i < 3; i++)
+			group = group << 8 |
+				(at + i < bytes.size() ? static_cast<uint8_t>(bytes[at + i]) : 0);
+		for (size_t i = 0; i < 4; i++)
+			text += at + i <= bytes.size() ? digits[group >> (18 - 6 * i) & 63] : '=';
+	}
+	return text + "\n";
+}
+
+std::string mail_of(const std::string &type, const std::string &coding, const std::string &body)
+{
+	return "From: a@example.org\nMIME-Version: 1.0\nContent-Type: " + type +
+	       "\nContent-Transfer-Encoding: " + coding + "\n\n" + body;
+}
+
+} // namespace
+
+TEST_CASE("a text that is a file is searched for files", "[inspect][within]")
+{
+	for (const size_t piece : { 1, 3, 100, 10000 }) {
+		CHECK(inspect("text\n" + uu + "text\n" + uu, INSPECT_FILE, 1 << 20, piece)
+			      .objects == 3);
+		CHECK(inspect(tnef_of(uu), INSPECT_FILE, 1 << 20, piece).objects == 3);
+	}
+	CHECK(inspect("text\n").objects == 1);
+	CHECK(inspect("begin 644 x\n#86)C\n").ambiguous == 1);
+}
+
+TEST_CASE("what lib/mstream has found in a mail is not found again", "[inspect][within]")
+{
+	// The mail, its part, and the file in that.
+	CHECK(inspect(mail_of("text/plain", "7bit", uu), INSPECT_MAIL).objects == 3);
+	CHECK(inspect(mail_of("text/plain", "base64", base64(uu)), INSPECT_MAIL).objects == 3);
+	CHECK(inspect(mail_of("application/ms-tnef", "base64", base64(tnef_of("x"))), INSPECT_MAIL)
+		      .objects == 3);
+	// What it has not: a text that is none by its type, and what is in a file that it has found.
+	CHECK(inspect(mail_of("application/octet-stream", "base64", base64(uu)), INSPECT_MAIL)
+		      .objects == 3);
+	CHECK(inspect(mail_of("application/ms-tnef", "base64", base64(tnef_of(tnef_of(uu)))),
+		      INSPECT_MAIL)
+		      .objects == 5);
+}
+
+TEST_CASE("depth and bytes are limited", "[inspect][within]")
+{
+	std::string nested = "text\n";
+	for (int i = 0; i < 12; i++)
+		nested = tnef_of(nested);
+	CHECK(inspect(nested).objects == INSPECT_DEPTH + 1);
+	CHECK(inspect(nested).bombs == 1);
+	CHECK(inspect(tnef_of(std::string(1000, 'x')), INSPECT_FILE, 900).bombs == 1);
+	CHECK(inspect(tnef_of(std::string(1000, 'x')), INSPECT_FILE, 1000).bombs == 0);
+}
