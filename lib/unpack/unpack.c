@@ -111,6 +111,20 @@ bool unpack_give(struct unpack *unpack, const uint8_t *bytes, size_t size)
 	return !unpack->is_over;
 }
 
+bool unpack_pour(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	while (size > 0) {
+		const size_t part = size < UNPACK_PIECE ? size : UNPACK_PIECE;
+		if (!unpack_give(unpack, bytes, part))
+			break;
+		if (unpack_is_dense(unpack, 0))
+			unpack_stop(unpack, UNPACK_RATIO);
+		bytes += part;
+		size -= part;
+	}
+	return !unpack->is_over;
+}
+
 void unpack_close(struct unpack *unpack, bool is_whole)
 {
 	if (!unpack->is_open)
@@ -176,11 +190,7 @@ static void open_spool(struct unpack *unpack, bool is_whole)
 	unpack->in = unpack->spool_size;
 	if (!is_whole || unpack->is_over)
 		return;
-	if (row->opened != NULL)
-		row->opened(unpack, unpack->spool, unpack->spool_size);
-	else
-		row->whole(unpack->spool, unpack->spool_size, unpack->budget, unpack->events,
-			   unpack->context);
+	row->opened(unpack, unpack->spool, unpack->spool_size);
 }
 
 /* ---- one object ---- */

@@ -3,9 +3,8 @@
 /*
  * unpack_archive.c - what libarchive opens.
  *
- * It pulls: so it runs on a fiber, and waits there for the next block. Blocks are of one size but
- * for the last, whatever is pushed: all that libarchive does is the same then. Only the one format
- * of the row is known to it, and none for which it would run a program.
+ * It pulls: so it runs on the fiber of a feed. Only the one format of the row is known to it, and none
+ * for which it would run a program.
  */
 
 #include <errno.h>
@@ -17,25 +16,11 @@
 #include <archive.h>
 #include <archive_entry.h>
 
-#include "lib/unpack/unpack_fiber.h"
+#include "lib/unpack/unpack_feed.h"
 #include "lib/unpack/unpack_name.h"
 #include "lib/unpack/unpack_rows.h"
-#include "lib/unpack/unpack_windows.h"
 
-#define BLOCK_SIZE  (16 * 1024)
 #define RETRIES_MAX 1000 /* answers of libarchive without a byte */
-
-struct archive_state {
-	struct unpack_fiber fiber;
-	bool is_begun;
-	bool has_block;
-	bool is_last;	 /* no block follows */
-	bool is_drained; /* that was seen */
-	size_t fill;
-	uint8_t block[BLOCK_SIZE];
-};
-
-_Static_assert(sizeof(struct archive_state) <= UNPACK_ARCHIVE_STATE, "it fits");
 
 void unpack_prepare(void)
 {
@@ -115,29 +100,13 @@ static enum unpack_flaw flaw_of(struct archive *archive, bool is_drained)
 	return is_drained || strcasestr(text, "truncated") != NULL ? UNPACK_CUT : UNPACK_DAMAGED;
 }
 
-static bool give(struct unpack *unpack, const uint8_t *bytes, size_t size)
-{
-	while (size > 0) {
-		const size_t part = size < UNPACK_PIECE ? size : UNPACK_PIECE;
-		if (!unpack_give(unpack, bytes, part))
-			return false;
-		if (unpack_is_dense(unpack, 0)) {
-			unpack_stop(unpack, UNPACK_RATIO);
-			return false;
-		}
-		bytes += part;
-		size -= part;
-	}
-	return true;
-}
-
 /* A hole of a sparse file. */
 static bool give_zeros(struct unpack *unpack, uint64_t size)
 {
 	static const uint8_t zeros[UNPACK_PIECE];
 	while (size > 0) {
 		const size_t part = size < sizeof(zeros) ? (size_t)size : sizeof(zeros);
-		if (!give(unpack, zeros, part))
+		if (!unpack_pour(unpack, zeros, part))
 			return false;
 		size -= part;
 	}
@@ -177,7 +146,7 @@ static void read_data(struct unpack *unpack, struct archive *archive, const bool
 			is_damaged = true;
 			unpack_tell(unpack, flaw_of(archive, false));
 		}
-		if (size > 0 && !give(unpack, bytes, size))
+		if (size > 0 && !unpack_pour(unpack, bytes, size))
 			return;
 		at += size;
 	}
@@ -241,85 +210,31 @@ static void read_members(struct unpack *unpack, struct archive *archive, const b
 
 static la_ssize_t read_block(struct archive *archive, void *context, const void **ret_block)
 {
-	const struct unpack *unpack = context;
-	struct archive_state *state = unpack->state;
+	const uint8_t *bytes = NULL;
+	const size_t size = unpack_feed_next(context, &bytes);
 	(void)archive;
-	if (!state->has_block && !state->is_last)
-		unpack_fiber_wait(&state->fiber);
-	*ret_block = state->block;
-	if (!state->has_block) {
-		state->is_drained = true;
-		return 0;
-	}
-	state->has_block = false;
-	return (la_ssize_t)state->fill;
+	*ret_block = bytes;
+	return (la_ssize_t)size;
 }
 
-static void run(void *argument)
+static void run(struct unpack *unpack)
 {
-	struct unpack *unpack = argument;
-	struct archive_state *state = unpack->state;
+	const struct unpack_feed *feed = unpack->state;
 	struct archive *archive = archive_read_new();
 	if (archive == NULL)
 		unpack_stop(unpack, UNPACK_MEMORY);
 	else if (!has_format(archive, unpack->row->kind))
 		unpack_stop(unpack, UNPACK_UNSUPPORTED);
 	else if (archive_read_open(archive, unpack, NULL, read_block, NULL) != ARCHIVE_OK)
-		unpack_stop(unpack, flaw_of(archive, state->is_drained));
+		unpack_stop(unpack, flaw_of(archive, feed->is_drained));
 	else
-		read_members(unpack, archive, &state->is_drained);
+		read_members(unpack, archive, &feed->is_drained);
 	archive_read_free(archive);
-	unpack->is_over = true;
-}
-
-/* A block is there, or the end. */
-static void go(struct unpack *unpack)
-{
-	struct archive_state *state = unpack->state;
-	if (!state->is_begun) {
-		state->is_begun = true;
-		if (unpack_window(unpack->row->kind, state->block, state->fill) >
-		    UNPACK_WINDOW_MAX) {
-			unpack_stop(unpack, UNPACK_MEMORY);
-			state->fiber.is_done = true;
-		}
-	}
-	unpack->in += state->fill;
-	state->has_block = state->fill > 0;
-	unpack_fiber_go(&state->fiber);
-	state->fill = 0;
 }
 
 int unpack_archive_begin(struct unpack *unpack)
 {
-	struct archive_state *state = unpack->state;
-	memset(state, 0, offsetof(struct archive_state, block));
-	return unpack_fiber_new(&state->fiber, run, unpack);
-}
-
-void unpack_archive_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
-{
-	struct archive_state *state = unpack->state;
-	while (size > 0 && !unpack->is_over) {
-		const size_t room = sizeof(state->block) - state->fill;
-		const size_t part = size < room ? size : room;
-		memcpy(state->block + state->fill, bytes, part);
-		state->fill += part;
-		bytes += part;
-		size -= part;
-		if (state->fill == sizeof(state->block))
-			go(unpack);
-	}
-}
-
-void unpack_archive_end(struct unpack *unpack, bool is_whole)
-{
-	struct archive_state *state = unpack->state;
-	(void)is_whole;
-	state->is_last = true;
-	while (state->is_begun ? !state->fiber.is_done : !unpack->is_over)
-		go(unpack);
-	unpack_fiber_free(&state->fiber);
+	return unpack_feed_begin(unpack, run);
 }
 
 /* ---- formats that are spooled ---- */

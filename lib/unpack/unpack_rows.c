@@ -12,12 +12,12 @@
 		.push = unpack_##format##_push, .end = unpack_##format##_end                       \
 	}
 
-/* Of libarchive, as bytes flow: its buffers, a stack, and what the format keeps. */
-#define STREAMED(kind_, name_, kept)                                                               \
+/* On a fiber, as bytes flow: libarchive's buffers, a stack, and what the format keeps. */
+#define STREAMED(kind_, name_, format, kept)                                                       \
 	{                                                                                          \
 		.kind = kind_, .name = name_, .place = UNPACK_APART, .memory = (1 << 20) + (kept), \
-		.state_size = UNPACK_ARCHIVE_STATE, .begin = unpack_archive_begin,                 \
-		.push = unpack_archive_push, .end = unpack_archive_end                             \
+		.state_size = UNPACK_FEED_STATE, .begin = unpack_##format##_begin,                 \
+		.push = unpack_feed_push, .end = unpack_feed_end                                   \
 	}
 
 /* Of libarchive, at the end. */
@@ -33,20 +33,21 @@ static const struct unpack_row rows[] = {
 	HERE(CONTENT_GZIP, "gzip", gzip),
 	HERE(CONTENT_ZLIB, "zlib", zlib),
 	HERE(CONTENT_ZIP, "zip", zip),
-	STREAMED(CONTENT_BZIP2, "bzip2", 4 * MIB),
-	STREAMED(CONTENT_XZ, "xz", UNPACK_WINDOW_MAX),
-	STREAMED(CONTENT_LZMA, "lzma", UNPACK_WINDOW_MAX),
-	STREAMED(CONTENT_LZIP, "lzip", UNPACK_WINDOW_MAX),
-	STREAMED(CONTENT_ZSTD, "zstd", UNPACK_WINDOW_MAX),
-	STREAMED(CONTENT_COMPRESS, "compress", MIB),
-	STREAMED(CONTENT_LZ4, "lz4", 8 * MIB),
-	STREAMED(CONTENT_LZOP, "lzop", MIB),
-	STREAMED(CONTENT_TAR, "tar", MIB),
-	STREAMED(CONTENT_CPIO, "cpio", MIB),
-	STREAMED(CONTENT_AR, "ar", MIB),
-	STREAMED(CONTENT_CAB, "cab", 4 * MIB),
-	STREAMED(CONTENT_LHA, "lha", MIB),
-	STREAMED(CONTENT_RAR, "rar", UNPACK_WINDOW_MAX + 8 * MIB),
+	STREAMED(CONTENT_BZIP2, "bzip2", archive, 4 * MIB),
+	STREAMED(CONTENT_XZ, "xz", archive, UNPACK_WINDOW_MAX),
+	STREAMED(CONTENT_LZMA, "lzma", archive, UNPACK_WINDOW_MAX),
+	STREAMED(CONTENT_LZIP, "lzip", archive, UNPACK_WINDOW_MAX),
+	STREAMED(CONTENT_ZSTD, "zstd", archive, UNPACK_WINDOW_MAX),
+	STREAMED(CONTENT_COMPRESS, "compress", archive, MIB),
+	STREAMED(CONTENT_LZ4, "lz4", archive, 8 * MIB),
+	STREAMED(CONTENT_LZOP, "lzop", archive, MIB),
+	STREAMED(CONTENT_TAR, "tar", archive, MIB),
+	STREAMED(CONTENT_CPIO, "cpio", archive, MIB),
+	STREAMED(CONTENT_AR, "ar", archive, MIB),
+	STREAMED(CONTENT_CAB, "cab", archive, 4 * MIB),
+	STREAMED(CONTENT_LHA, "lha", archive, MIB),
+	STREAMED(CONTENT_ARJ, "arj", arj, 0),
+	STREAMED(CONTENT_RAR, "rar", archive, UNPACK_WINDOW_MAX + 8 * MIB),
 	SPOOLED(CONTENT_7Z, "7z", UNPACK_WINDOW_MAX + 4 * MIB),
 	SPOOLED(CONTENT_ISO9660, "iso9660", 4 * MIB),
 	SPOOLED(CONTENT_XAR, "xar", UNPACK_WINDOW_MAX),

@@ -5,7 +5,7 @@
  * unpack_rows.h - the table of formats, and what their decoders share.
  *
  * Flow: unpack.c: a piece of an object -> the row's push(), or into a spool and from there, at the
- *       end, to the row's whole() or opened() -> unpack_open(), unpack_give(), unpack_close(),
+ *       end, to the row's opened() -> unpack_open(), unpack_give(), unpack_close(),
  *       unpack_tell() -> the budget is looked at -> the caller's events.
  *
  *     static void zip_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
@@ -13,7 +13,7 @@
  *     { .kind = CONTENT_ZIP, .name = "zip", .place = UNPACK_HERE, .memory = UNPACK_HERE_MEMORY,
  *       .begin = unpack_zip_begin, .push = unpack_zip_push, .end = unpack_zip_end },
  *
- * A row streams, and has begin, push and end, or is spooled, and has one of opened and whole. Only
+ * A row streams, and has begin, push and end, or is spooled, and has opened. Only
  * for lib/unpack: what others may use is in unpack.h.
  *
  * Limits are met at places that do not depend on how the input is cut: the total at its byte, the
@@ -46,9 +46,6 @@ struct unpack_row {
 	void (*end)(struct unpack *unpack, bool is_whole);
 	/* Spooled: all bytes of a whole object. It keeps to the budget by the functions below. */
 	void (*opened)(struct unpack *unpack, const uint8_t *bytes, size_t size);
-	/* The same for a decoder that knows nothing of struct unpack, and keeps to the budget itself. */
-	void (*whole)(const uint8_t *bytes, size_t size, struct unpack_budget *budget,
-		      const struct unpack_events *events, void *context);
 };
 
 /* Where one object is. */
@@ -77,6 +74,8 @@ const struct unpack_row *unpack_row_of(enum content_kind kind);
 bool unpack_open(struct unpack *unpack, const char *name);
 /* Bytes of the member that is open. false: it is over. */
 bool unpack_give(struct unpack *unpack, const uint8_t *bytes, size_t size);
+/* The same, looking at the ratio behind each piece: for decoders whose own steps do not depend on cuts. */
+bool unpack_pour(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_close(struct unpack *unpack, bool is_whole);
 /* What counts as a member and has no bytes. false as above. */
 bool unpack_count(struct unpack *unpack);
@@ -101,15 +100,20 @@ void unpack_zip_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_zip_end(struct unpack *unpack, bool is_whole);
 
 /* unpack_archive.c */
-#define UNPACK_ARCHIVE_STATE (20 * 1024)
 int unpack_archive_begin(struct unpack *unpack);
-void unpack_archive_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
-void unpack_archive_end(struct unpack *unpack, bool is_whole);
 void unpack_archive_opened(struct unpack *unpack, const uint8_t *bytes, size_t size);
 
 /* unpack_ole.c: the tables of a file, and a stream at a time. */
 #define UNPACK_OLE_MEMORY (24 << 20)
 void unpack_ole_opened(struct unpack *unpack, const uint8_t *bytes, size_t size);
+
+/* unpack_arj.c */
+int unpack_arj_begin(struct unpack *unpack);
+
+/* unpack_feed.c, for both */
+#define UNPACK_FEED_STATE (20 * 1024)
+void unpack_feed_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
+void unpack_feed_end(struct unpack *unpack, bool is_whole);
 
 #ifdef __cplusplus
 }

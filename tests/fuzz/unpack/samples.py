@@ -162,6 +162,8 @@ def archives():
     yield "cab", cab()
     yield "lha", lha()
     yield "rar", rar()
+    yield "arj", by_program("arj", "a", "-m1", "made.arj", "a.txt", suffix=".arj")
+    yield "arj", by_program("arj", "a", "-m4", "made.arj", "a.txt", suffix=".arj")
     yield "7z", by_program("7z", "a", "made.7z", "a.txt", suffix=".7z")
 
 

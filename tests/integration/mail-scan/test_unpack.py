@@ -147,6 +147,14 @@ class Tools(Unpacks):
         self.expect("iso9660", self.packed("genisoimage", "-quiet", "-R", "-o", "../made.iso", ".", name="made.iso"),
                     everything)
 
+    def test_arj(self):
+        for method in range(5):
+            with self.subTest(method):
+                data = self.packed("arj", "a", f"-m{method}", "-r", f"../m{method}.arj", *self.files, name=f"m{method}.arj")
+                self.expect("arj", data, self.files)
+        data = self.packed("arj", "a", "-gsecret", "../g.arj", "text.txt", name="g.arj")
+        self.assertEqual(self.unpack("arj", data), ["flaw encrypted: text.txt"])
+
     def test_encrypted_ones_are_named(self):
         data = self.packed("zip", "-q", "-P", "secret", "../e.zip", "text.txt", "small", name="e.zip")
         self.assertEqual(self.unpack("zip", data, 3), ["flaw encrypted: text.txt", "flaw encrypted: small"])
@@ -174,7 +182,7 @@ class ClamavsFiles(Unpacks):
         for kind, name in (("7z", "clam.7z"), ("cpio", "clam.bin-be.cpio"), ("cpio", "clam.bin-le.cpio"),
                            ("cab", "clam.cab"), ("bzip2", "clam.exe.bz2"), ("cpio", "clam.newc.cpio"),
                            ("cpio", "clam.odc.cpio"), ("zip", "clam.zip"), ("bzip2", "clam.bz2.zip"),
-                           ("tar", "clam.tar.gz")):
+                           ("tar", "clam.tar.gz"), ("arj", "clam.arj")):
             with self.subTest(name):
                 with open(os.path.join(SAMPLES, name), "rb") as file:
                     data = file.read()

@@ -139,6 +139,34 @@ std::string rar_of(const std::string &name, const std::string &data, unsigned di
 	       rar_part(little(5, 1) + little(0, 1) + little(0, 1));
 }
 
+std::string arj_part(const std::string &header)
+{
+	return "\x60\xea" + little(header.size(), 2) + header +
+	       little(crc32(0, reinterpret_cast<const Bytef *>(header.data()),
+			    static_cast<uInt>(header.size())),
+		      4) +
+	       little(0, 2);
+}
+
+// Stored, or with that method. type: 2 is the archive's own.
+std::string arj_header(const std::string &name, const std::string &data, unsigned method = 0,
+		       unsigned flags = 0, unsigned type = 0)
+{
+	return little(30, 1) + little(11, 1) + little(1, 1) + little(2, 1) + little(flags, 1) +
+	       little(method, 1) + little(type, 1) + little(0, 5) + little(data.size(), 4) +
+	       little(data.size(), 4) +
+	       little(crc32(0, reinterpret_cast<const Bytef *>(data.data()),
+			    static_cast<uInt>(data.size())),
+		      4) +
+	       little(0, 6) + name + std::string(2, '\0');
+}
+
+std::string arj_of(const std::string &members)
+{
+	return arj_part(arj_header("a.arj", "", 0, 0, 2)) + members +
+	       std::string("\x60\xea\0\0", 4);
+}
+
 void check_all(enum content_kind kind, const std::string &bytes, const std::string &wanted)
 {
 	INFO("kind " << kind << ", " << bytes.size() << " bytes");
@@ -238,6 +266,37 @@ TEST_CASE("members of each format come out", "[unpack][archive]")
 	check_all(CONTENT_CAB, cab_of("c.txt", "some text"), "c.txt=some text;");
 	check_all(CONTENT_LHA, lha_of("l.txt", "some text"), "l.txt=some text;");
 	check_all(CONTENT_RAR, rar_of("r.txt", "some text"), "r.txt=some text;");
+}
+
+TEST_CASE("an ARJ is opened, and what is wrong with it is said", "[unpack][arj]")
+{
+	const std::string text = text_of(60000);
+	const std::string first = arj_part(arj_header("a.txt", text)) + text;
+	const std::string second = arj_part(arj_header("d/\x84", "text")) + "text";
+	check_all(CONTENT_ARJ, arj_of(first + second), "a.txt=" + text + ";d/\xc3\xa4=text;");
+	check_all(CONTENT_ARJ, arj_of(arj_part(arj_header("f", "", 0, 0, 3)) + second),
+		  "d/\xc3\xa4=text;");
+	check_all(CONTENT_ARJ, arj_of(arj_part(arj_header("s", "xxx", 1, 1)) + "xxx" + second),
+		  "d/\xc3\xa4=text;!encrypted: s");
+	check_all(CONTENT_ARJ, arj_of(arj_part(arj_header("s", "xxx", 9)) + "xxx" + second),
+		  "d/\xc3\xa4=text;!unsupported method: s");
+	std::string damaged = arj_header("a", "text");
+	damaged[20] ^= 1;
+	check_all(CONTENT_ARJ, arj_of(arj_part(damaged) + "text" + second),
+		  "a=text;d/\xc3\xa4=text;!damaged: a");
+	check_all(CONTENT_ARJ, arj_of(arj_part(arj_header("a", "\1\2\3\4")) + "\1\2\3\4" + "rest"),
+		  "a=\1\2\3\4;!damaged: ");
+	const std::string whole = arj_of(first);
+	for (const size_t size : { size_t(0), size_t(3), size_t(50), size_t(70), size_t(100),
+				   size_t(30000), whole.size() - 4, whole.size() - 1 }) {
+		const Unpacked cut = unpack_all(CONTENT_ARJ, whole.substr(0, size));
+		CHECK(cut.flaws.size() == 1);
+		CHECK(cut.flaws[0].compare(0, 3, "cut") == 0);
+	}
+	for (unsigned method = 1; method <= 4; method++)
+		CHECK(unpack_all(CONTENT_ARJ,
+				 arj_of(arj_part(arj_header("a", text, method)) + text + second))
+			      .has("damaged: a"));
 }
 
 TEST_CASE("rows of another process say so, and how much they take", "[unpack][rows]")
