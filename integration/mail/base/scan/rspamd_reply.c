@@ -151,21 +151,28 @@ static void end_string(struct rspamd_reply *reply)
 
 #define DIGITS 4
 
+static enum reply_status push_digit(struct rspamd_reply *reply, uint8_t byte)
+{
+	if (isxdigit(byte) == 0)
+		return REPLY_BAD;
+	const unsigned digit =
+		isdigit(byte) != 0 ? (unsigned)byte - '0' : (unsigned)(tolower(byte) - 'a') + 10;
+	reply->escape = reply->escape << 4 | digit;
+	if (--reply->escaped > 1)
+		return REPLY_MORE;
+	add_char(reply, reply->escape);
+	reply->escaped = 0;
+	return REPLY_MORE;
+}
+
 static enum reply_status push_escaped(struct rspamd_reply *reply, uint8_t byte)
 {
-	if (reply->escaped > 1) { /* \u, and digits */
-		if (isxdigit(byte) == 0)
-			return REPLY_BAD;
-		const unsigned digit = isdigit(byte) != 0 ? (unsigned)byte - '0'
-							  : (unsigned)(tolower(byte) - 'a') + 10;
-		reply->escape = reply->escape << 4 | digit;
-		if (--reply->escaped > 1)
-			return REPLY_MORE;
-		add_char(reply, reply->escape);
-	} else if (byte == 'u') {
+	if (reply->escaped > 1)
+		return push_digit(reply, byte);
+	reply->escaped = 0;
+	if (byte == 'u') {
 		reply->escape = 0;
 		reply->escaped = DIGITS + 1;
-		return REPLY_MORE;
 	} else if (byte == '"' || byte == '\\' || byte == '/') {
 		add_char(reply, byte);
 	} else if (byte != '\0' && strchr("bfnrt", byte) != NULL) {
@@ -173,7 +180,6 @@ static enum reply_status push_escaped(struct rspamd_reply *reply, uint8_t byte)
 	} else {
 		return REPLY_BAD;
 	}
-	reply->escaped = 0;
 	return REPLY_MORE;
 }
 
