@@ -79,7 +79,7 @@ static bool read_chunk(const uint8_t *bytes, size_t size, uint32_t header, struc
 
 bool vba_decompress(const uint8_t *bytes, size_t size, vba_take_fn *take, void *context)
 {
-	struct chunk chunk;
+	struct chunk chunk = { 0 };
 	bool is_whole = size > 0 && bytes[0] == CONTAINER_SIGNATURE;
 	size_t at = 1;
 	while (is_whole && size - at >= 2) {
