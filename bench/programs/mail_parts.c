@@ -168,6 +168,14 @@ static void keep_base64(struct run *run)
 	run->base64_size -= run->base64_size % 4;
 }
 
+static void release(struct run *run, uint8_t *bytes)
+{
+	free(bytes);
+	free(run->room);
+	free(run->base64);
+	free(run->memory);
+}
+
 int main(int argument_count, char **arguments)
 {
 	struct run run = { .piece = PIECE_USUAL };
@@ -188,6 +196,7 @@ int main(int argument_count, char **arguments)
 	if (bytes == NULL || run.room == NULL || run.base64 == NULL || run.memory == NULL ||
 	    times == 0 || run.piece == 0) {
 		fprintf(stderr, "mail_parts: %s: cannot be read\n", arguments[1]);
+		release(&run, bytes);
 		return EX_NOINPUT;
 	}
 	keep_base64(&run);
@@ -196,9 +205,6 @@ int main(int argument_count, char **arguments)
 	printf("mstream  %8.0f MB/s\n", measure(&run, run_mstream, run.size, times));
 	printf("touched  %8.0f MB/s\n", measure(&run, run_touched, run.size, times));
 	printf("parts    %8" PRIu64 ", %" PRIu64 " bytes\n", run.parts, run.out_size);
-	free(bytes);
-	free(run.room);
-	free(run.base64);
-	free(run.memory);
+	release(&run, bytes);
 	return EX_OK;
 }

@@ -110,7 +110,7 @@ static int digit(uint8_t byte)
 }
 
 /* Bytes of which some are written as a mark and two hexadecimal digits. */
-static void add_escaped(struct partname *name, enum partname_charset charset, char mark,
+static void add_escaped(struct partname *name, enum partname_charset charset, uint8_t mark,
 			const uint8_t *bytes, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {

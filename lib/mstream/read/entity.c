@@ -6,6 +6,7 @@ void entity_init(struct entity *entity, unsigned view)
 	entity->view = (uint8_t)view;
 	entity->is_margin = false;
 	entity->is_tentative = false;
+	entity->is_gone = false;
 	entity->is_at_delimiter = false;
 	entity->is_watched = false;
 	entity->is_behind_cr = false;

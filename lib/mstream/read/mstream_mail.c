@@ -75,15 +75,15 @@ static struct entity *new_entity(struct mstream *mail, uint8_t feed)
 	return NULL;
 }
 
-/* One that no entity has; MSTREAM_VIEWS: there is none. */
-static unsigned free_view(const struct mstream *mail)
+/* One that no entity of this feed has, from 1; MSTREAM_VIEWS: there is none. */
+static unsigned free_view(const struct mstream *mail, uint8_t feed)
 {
 	unsigned views = 0;
 	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
-		if ((mail->used & ENTITY_BIT(i)) != 0)
+		if ((mail->used & ENTITY_BIT(i)) != 0 && mail->feeds[i] == feed)
 			views |= 1U << mail->entities[i].view;
 	}
-	unsigned view = 0;
+	unsigned view = 1;
 	while (view < MSTREAM_VIEWS && (views & 1U << view) != 0)
 		view++;
 	return view;
@@ -91,10 +91,9 @@ static unsigned free_view(const struct mstream *mail)
 
 struct entity *mstream_fork(struct mstream *mail, struct entity *entity)
 {
-	const unsigned view = free_view(mail);
-	struct entity *copy = view < MSTREAM_VIEWS
-				      ? new_entity(mail, mail->feeds[mstream_index(mail, entity)])
-				      : NULL;
+	const uint8_t feed = mail->feeds[mstream_index(mail, entity)];
+	const unsigned view = free_view(mail, feed);
+	struct entity *copy = view < MSTREAM_VIEWS ? new_entity(mail, feed) : NULL;
 	if (copy == NULL) {
 		mstream_odd(mail, entity, MSTREAM_TOO_ODD);
 		return NULL;
@@ -202,6 +201,17 @@ static void merge(struct mstream *mail, uint32_t set)
 	}
 }
 
+/*
+ * Only now, so that what is free does not depend on which of several that read a line was fed first.
+ */
+static void drop_gone(struct mstream *mail, uint32_t set)
+{
+	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
+		if ((set & mail->used & ENTITY_BIT(i)) != 0 && mail->entities[i].is_gone)
+			mstream_drop(mail, &mail->entities[i]);
+	}
+}
+
 /* Several go line by line, so that they meet behind a delimiter. */
 static size_t advance_all(struct mstream *mail, uint32_t set, uint8_t feed, const uint8_t *bytes,
 			  size_t size)
@@ -215,6 +225,8 @@ static size_t advance_all(struct mstream *mail, uint32_t set, uint8_t feed, cons
 	}
 	set = advance(mail, set, feed, bytes, line_size);
 	merge(mail, set & fed_by(mail, feed));
+	if (line_size > 0 && (bytes[line_size - 1] == '\r' || bytes[line_size - 1] == '\n'))
+		drop_gone(mail, set & fed_by(mail, feed));
 	return line_size;
 }
 

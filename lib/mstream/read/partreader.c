@@ -135,7 +135,8 @@ static void take_garbage(struct mstream *mail, struct entity *entity)
 	if (is_from || entity->has_forked)
 		return;
 	if (entity->is_tentative && !has_fields) {
-		mstream_drop(mail, entity);
+		entity->phase = ENTITY_STOPPED;
+		entity->is_gone = true;
 		return;
 	}
 	entity->has_forked = true;
@@ -458,10 +459,11 @@ static void end_line(struct mstream *mail, struct entity *entity)
 
 void partreader_end(struct mstream *mail, struct entity *entity, bool is_whole)
 {
-	const uint32_t own = ENTITY_BIT(mstream_index(mail, entity));
 	end_line(mail, entity);
-	if ((mail->used & own) == 0)
+	if (entity->is_gone) {
+		mstream_drop(mail, entity);
 		return;
+	}
 	/* A header without a body: what it says of one is told. */
 	if (entity->phase == ENTITY_HEADER && entity->has_fields)
 		end_header(mail, entity);
