@@ -41,22 +41,39 @@ void sigregex_cache_free(struct sigregex_cache *cache)
 	free(cache);
 }
 
-/* How many bytes of a stream are its own; SIZE_MAX when it has none. */
-static size_t state_size(const char *expression, unsigned flags)
+/* Is there a {n}, {n,} or {n,m} with a large number? */
+static bool repeats_much(const char *expression)
+{
+	for (const char *at = strchr(expression, '{'); at != NULL; at = strchr(at + 1, '{')) {
+		char *end = NULL;
+		const unsigned long first = strtoul(at + 1, &end, 10);
+		const unsigned long second = *end == ',' ? strtoul(end + 1, NULL, 10) : 0;
+		if (first > SIGREGEX_REPEAT_MAX || second > SIGREGEX_REPEAT_MAX)
+			return true;
+	}
+	return false;
+}
+
+/* Does Vectorscan take it, within what an object and a database may have? */
+static bool is_small(const char *expression, unsigned flags)
 {
 	const unsigned id = 0;
 	hs_database_t *db = NULL;
 	hs_compile_error_t *error = NULL;
-	size_t size = SIZE_MAX;
+	size_t stream_size = 0;
+	size_t database_size = 0;
+	if (repeats_much(expression))
+		return false;
 	if (hs_compile_multi(&expression, &flags, &id, 1, HS_MODE_STREAM, NULL, &db, &error) !=
 	    HS_SUCCESS) {
 		hs_free_compile_error(error);
-		return SIZE_MAX;
+		return false;
 	}
-	if (hs_stream_size(db, &size) != HS_SUCCESS)
-		size = SIZE_MAX;
+	const bool is_known = hs_stream_size(db, &stream_size) == HS_SUCCESS &&
+			      hs_database_size(db, &database_size) == HS_SUCCESS;
 	hs_free_database(db);
-	return size;
+	return is_known && stream_size <= SIGREGEX_STATE_MAX &&
+	       database_size <= SIGREGEX_DATABASE_MAX;
 }
 
 static bool does_stream(struct sigregex_cache *cache, const char *expression, unsigned flags)
@@ -80,7 +97,7 @@ static bool does_stream(struct sigregex_cache *cache, const char *expression, un
 		return false;
 	}
 	tried->key = key.bytes;
-	tried->streams = state_size(expression, flags) <= SIGREGEX_STATE_MAX;
+	tried->streams = is_small(expression, flags);
 	const bool streams = tried->streams;
 	if (tsearch(tried, &cache->tree, compare_tried) == NULL)
 		free_tried(tried);

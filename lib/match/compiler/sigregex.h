@@ -10,8 +10,9 @@
  *     reason = sigregex_prepare(cache, "foo.*bar", "is", &text, &flags);
  *
  * References back, looking ahead or behind and the like have no automaton. What has one may have a
- * state of any size; one above SIGREGEX_STATE_MAX is left out, as each object of each mail has it.
- * Each is tried once, however many signatures have it. For the tool that compiles.
+ * state of any size; one above SIGREGEX_STATE_MAX is left out, as each object of each mail has it. So
+ * is one that repeats something more than SIGREGEX_REPEAT_MAX times, which may take Vectorscan a minute
+ * to compile, or that needs a database of more than SIGREGEX_DATABASE_MAX by itself. Each is tried once, however many signatures have it. For the tool that compiles.
  */
 
 #include "lib/match/lines/reason.h"
@@ -20,7 +21,9 @@
 extern "C" {
 #endif
 
-#define SIGREGEX_STATE_MAX 256 /* bytes of a stream, above those of one without expressions */
+#define SIGREGEX_STATE_MAX    256 /* bytes of a stream */
+#define SIGREGEX_DATABASE_MAX (256 * 1024)
+#define SIGREGEX_REPEAT_MAX   1000
 
 struct sigregex_cache;
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/match/logic/sigtext.h"
 
@@ -11,8 +12,13 @@
 #define LENGTHS_MAX 16	/* that these may have */
 #define TAILS_MAX   40
 #define ANCHOR_MAX  32 /* AC_CH_MAXDIST of ClamAV */
-#define FOLDED_GAP  32 /* smaller ones become part of the expression */
-#define FIXED_MIN   2  /* bytes that ClamAV wants in a row */
+/*
+ * Gaps up to it become part of the expression. With more than 59 bytes of any value in a row,
+ * Vectorscan 5.4.9 misses what it is to find, in streams and also in one piece.
+ */
+#define FOLDED_GAP 32
+#define OTHERS_MAX 32 /* digits of a string that is not to be there */
+#define FIXED_MIN  2  /* bytes that ClamAV wants in a row */
 
 static const char out_of_memory[] = "out of memory";
 
@@ -183,12 +189,10 @@ static const char *closing(const char *at)
 	return NULL;
 }
 
-/* One alternative without more of them inside, in hexadecimal up to its end. */
+/* One alternative without more of them inside, in hexadecimal up to its end; it may be empty. */
 static const char *say_choice(struct parser *parser, const char *at, const char *end,
 			      struct choice *choice)
 {
-	if (at == end)
-		return "an alternative is empty";
 	for (; at < end; at += 2) {
 		if (end - at < 2 || !is_byte(at))
 			return "an alternative has something else than bytes";
@@ -269,24 +273,73 @@ static const char *take_choices(struct parser *parser, const char *end)
 	return NULL;
 }
 
-/* One byte that is none of those. */
+/* What is not to be there: strings of one length, in hexadecimal with | between them. */
+struct others {
+	const char *at;
+	size_t count;
+	size_t digits; /* of each */
+};
+
+/* Does the string of this number begin like prefix? */
+static bool begins_like(const struct others *others, size_t number, const char *prefix,
+			size_t digits)
+{
+	return strncasecmp(others->at + number * (others->digits + 1), prefix, digits) == 0;
+}
+
+/*
+ * So many bytes that are none of the strings that begin with prefix: a byte that none of them has
+ * there and any others, or one of theirs and what is none of the rest. Bounded by digits.
+ */
+static void say_others(struct sigtext *text, const struct others *others, const char *prefix,
+		       size_t digits)
+{
+	const size_t left = (others->digits - digits) / 2 - 1;
+	sigtext_add(text, "(?:[^", 5);
+	for (size_t i = 0; i < others->count; i++)
+		if (begins_like(others, i, prefix, digits))
+			sigtext_say(text, "\\x%.2s",
+				    others->at + i * (others->digits + 1) + digits);
+	sigtext_add(text, "]", 1);
+	if (left > 0)
+		sigtext_say(text, ".{%zu}", left);
+	for (size_t i = 0; i < others->count && left > 0; i++) {
+		const char *string = others->at + i * (others->digits + 1);
+		bool is_said = !begins_like(others, i, prefix, digits);
+		for (size_t k = 0; k < i; k++)
+			is_said = is_said || begins_like(others, k, string, digits + 2);
+		if (is_said)
+			continue;
+		sigtext_say(text, "|\\x%.2s", string + digits);
+		say_others(text, others, string, digits + 2);
+	}
+	sigtext_add(text, ")", 1);
+}
+
+/* Bytes that are none of those. */
 static const char *take_others(struct parser *parser, const char *end)
 {
+	const size_t size = (size_t)(end - parser->at);
+	struct others others = { .at = parser->at, .digits = strcspn(parser->at, "|)") };
+	for (size_t i = 0; i < size; i++) {
+		const bool is_between = i % (others.digits + 1) == others.digits;
+		if (is_between ? parser->at[i] != '|' : nibble(parser->at[i]) < 0)
+			return "!(...) has something else than bytes of one length";
+	}
+	if (others.digits == 0 || others.digits % 2 != 0 || (size + 1) % (others.digits + 1) != 0)
+		return "!(...) has something else than bytes of one length";
+	others.count = (size + 1) / (others.digits + 1);
 	struct choice *fixed = fixed_end(parser);
 	if (fixed == NULL)
 		return NULL;
-	sigtext_add(&fixed->text, "(?-i:[^", 7);
-	for (const char *at = parser->at; at < end; at += 3) {
-		if (end - at < 2 || nibble(at[0]) < 0 || nibble(at[1]) < 0)
-			return "!(...) has something else than single bytes";
-		if (end - at > 2 && at[2] != '|') {
-			parser->reason = COMPILE_COMPLEX;
-			return NULL;
-		}
-		sigtext_say(&fixed->text, "\\x%.2s", at);
+	if (others.digits > OTHERS_MAX || (parser->is_wide && others.digits > 2)) {
+		parser->reason = COMPILE_COMPLEX;
+		return NULL;
 	}
-	sigtext_add(&fixed->text, "])", 2);
-	fixed->length++;
+	sigtext_add(&fixed->text, "(?-i:", 5);
+	say_others(&fixed->text, &others, "", 0);
+	sigtext_add(&fixed->text, ")", 1);
+	fixed->length += (uint32_t)others.digits / 2;
 	if (parser->is_wide) {
 		sigtext_add(&fixed->text, "\\x00", 4);
 		fixed->length++;
@@ -427,7 +480,7 @@ static const char *read_range(struct parser *parser, char end, uint32_t *ret_min
 			has_dash = true;
 		} else if (*at >= '0' && *at <= '9') {
 			const uint32_t before = has[which] ? numbers[which] : 0;
-			if (before > 100000000)
+			if (before >= 100000000)
 				return "a range is too large";
 			numbers[which] = before * 10 + (uint32_t)(*at - '0');
 			has[which] = true;

@@ -17,7 +17,7 @@
  *     *                any number of bytes
  *     {n} {n-m} {n-} {-m}     so many
  *     aa[n-m]REST, REST[n-m]aa      one byte so far before or behind; m is 32 at most
- *     (aa|bbcc|dd)     one of them; !(aa|bb): one byte that is none of them
+ *     (aa|bbcc|dd)     one of them; !(aabb|ccdd): so many that are none of them
  *     (B) (L) (W)      a word's, a line's end; not alphanumeric; with ! the opposite
  *
  * A part begins and ends with a * or a range. Its variants differ in length, so that each knows

@@ -107,6 +107,14 @@ const char *sigtarget_number(const char *text, struct sigtarget *target)
 	return NULL;
 }
 
+/* The most of a range is at times larger than any file. */
+static const char *read_limit(const char *text, uint32_t *ret_number)
+{
+	const size_t digits = strspn(text, "0123456789");
+	*ret_number = UINT32_MAX - 1;
+	return digits >= 10 && text[digits] == '\0' ? NULL : sigtarget_decimal(text, ret_number);
+}
+
 /* "3-7", or one number for both. */
 static const char *read_range(char *text, struct sigtarget_range *ret_range)
 {
@@ -116,7 +124,7 @@ static const char *read_range(char *text, struct sigtarget_range *ret_range)
 	const char *why = sigtarget_decimal(text, &ret_range->min);
 	ret_range->max = ret_range->min;
 	if (why == NULL && dash != NULL)
-		why = sigtarget_decimal(dash + 1, &ret_range->max);
+		why = read_limit(dash + 1, &ret_range->max);
 	ret_range->is_set = true;
 	return why == NULL ? NULL : "an attribute's range is none";
 }

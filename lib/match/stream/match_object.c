@@ -20,10 +20,13 @@ struct match_worker {
 	hs_scratch_t *scratch; /* NULL without expressions */
 };
 
-/* Places that are kept for later. */
+/*
+ * Places that are kept for later, by their lower 32 bits: what is counted from them is less than
+ * 1 GiB away.
+ */
 struct ring {
 	uint32_t count;
-	uint64_t at[RING_SIZE];
+	uint32_t at[RING_SIZE];
 };
 
 struct pending {
@@ -46,6 +49,7 @@ struct match_object {
 	/* Programs for Windows. */
 	struct pe pe;
 	struct match_digest section_digest;
+	uint64_t section_end; /* of the one that is looked up */
 	/* Findings, with hashes of harmless objects in the database. */
 	struct pending pending[PENDING_MAX];
 	unsigned pending_count;
@@ -53,7 +57,7 @@ struct match_object {
 	/* By numbers of the database, cleared together. */
 	size_t memory_size;
 	struct ring *rings;
-	uint64_t *slots; /* an end, and one; 0: none */
+	uint32_t *slots; /* an end, and one; 0: none; the largest number for all behind 4 GiB */
 	uint32_t *counters;
 	uint32_t *is_counted; /* a bit for each content */
 	uint32_t *is_found;   /* a bit for each signature */
@@ -95,9 +99,9 @@ static void take_hash(void *context, uint32_t name, uint64_t size)
 static void take_section_hash(void *context, uint32_t name, uint64_t size)
 {
 	struct match_object *object = context;
-	if (name != IMAGE_NONE)
-		report(object, match_db_name(object->db, name), object->position);
 	(void)size;
+	if (name != IMAGE_NONE)
+		report(object, match_db_name(object->db, name), object->section_end);
 }
 
 /* ---- signatures ---- */
@@ -239,7 +243,7 @@ static bool is_in_place(const struct match_object *object, const struct image_co
 
 static void ring_add(struct ring *ring, uint64_t at)
 {
-	ring->at[ring->count % RING_SIZE] = at;
+	ring->at[ring->count % RING_SIZE] = (uint32_t)at;
 	ring->count++;
 	if (ring->count == 2 * RING_SIZE)
 		ring->count = RING_SIZE;
@@ -273,12 +277,14 @@ static bool follows(const struct match_object *object, uint32_t number,
 	const struct image_part before = match_db_part(object->db, number - 1);
 	if (part->gap_max == IMAGE_FAR) {
 		const uint64_t end = object->slots[before.slot];
-		return end != 0 && start >= end - 1 + part->gap_min;
+		return end != 0 && start + 1 >= end + part->gap_min;
 	}
 	const struct ring *ring = &object->rings[before.ring];
-	for (unsigned i = 0; i < ring_count(ring); i++)
-		if (start >= ring->at[i] + part->gap_min && start <= ring->at[i] + part->gap_max)
+	for (unsigned i = 0; i < ring_count(ring); i++) {
+		const uint32_t gap = (uint32_t)start - ring->at[i];
+		if (gap >= part->gap_min && gap <= part->gap_max)
 			return true;
+	}
 	return false;
 }
 
@@ -301,7 +307,7 @@ static void take_part(struct match_object *object, uint32_t number, uint64_t sta
 	if (part.flags & IMAGE_PART_LAST)
 		count_content(object, part.content, &content, offset);
 	if (part.slot != IMAGE_NONE && object->slots[part.slot] == 0)
-		object->slots[part.slot] = end + 1;
+		object->slots[part.slot] = end < UINT32_MAX ? (uint32_t)end + 1 : UINT32_MAX;
 	if (part.ring != IMAGE_NONE)
 		ring_add(&object->rings[part.ring], end);
 }
@@ -335,9 +341,11 @@ static void take_rings(struct match_object *object)
 		if (content.place != SIGPLACE_END)
 			continue;
 		const struct ring *ring = &object->rings[content.ring];
-		for (unsigned k = 0; k < ring_count(ring); k++)
-			if (is_in_place(object, &content, ring->at[k]))
+		for (unsigned k = 0; k < ring_count(ring); k++) {
+			const uint32_t back = (uint32_t)object->position - ring->at[k];
+			if (is_in_place(object, &content, object->position - back))
 				count_content(object, i, &content, object->position);
+		}
 	}
 }
 
@@ -375,6 +383,7 @@ static void hash_sections(struct match_object *object, const uint8_t *bytes, siz
 		at = part_end;
 		if (at < end)
 			return;
+		object->section_end = end;
 		match_digest_end(&object->section_digest, take_section_hash, object);
 		match_digest_begin(&object->section_digest);
 	}
@@ -407,7 +416,7 @@ void match_worker_free(struct match_worker *worker)
 static size_t memory_size(const struct match_db *db)
 {
 	return db->numbers[IMAGE_RING_COUNT] * sizeof(struct ring) +
-	       db->numbers[IMAGE_SLOT_COUNT] * sizeof(uint64_t) +
+	       db->numbers[IMAGE_SLOT_COUNT] * sizeof(uint32_t) +
 	       db->numbers[IMAGE_COUNTER_COUNT] * sizeof(uint32_t) +
 	       (db->counts[IMAGE_CONTENTS] + 31) / 32 * sizeof(uint32_t) +
 	       (db->counts[IMAGE_SIGNATURES] + 31) / 32 * sizeof(uint32_t);
@@ -427,8 +436,8 @@ static int give_memory(struct match_object *object)
 	if (object->memory == NULL)
 		return -ENOMEM;
 	object->rings = (struct ring *)(void *)object->memory;
-	object->slots = (uint64_t *)(void *)(object->rings + db->numbers[IMAGE_RING_COUNT]);
-	object->counters = (uint32_t *)(void *)(object->slots + db->numbers[IMAGE_SLOT_COUNT]);
+	object->slots = (uint32_t *)(void *)(object->rings + db->numbers[IMAGE_RING_COUNT]);
+	object->counters = object->slots + db->numbers[IMAGE_SLOT_COUNT];
 	object->is_counted = object->counters + db->numbers[IMAGE_COUNTER_COUNT];
 	object->is_found = object->is_counted + (db->counts[IMAGE_CONTENTS] + 31) / 32;
 	return 0;

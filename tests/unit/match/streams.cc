@@ -3,6 +3,8 @@
 
 #include "tests/unit/match/database.hh"
 
+#include <openssl/evp.h>
+
 using namespace std::string_literals;
 
 static Found found_by(const std::string &hex, const std::string &bytes,
@@ -61,6 +63,12 @@ TEST_CASE("alternatives are one of several", "[match][streams]")
 	CHECK(found_by("4142(4343|444444)45", "ABDDDE") == Found{ "A@6" });
 	CHECK(found_by("4142!(43|44)45", "ABEE") == Found{ "A@4" });
 	CHECK(found_by("4142!(43|44)45", "ABCE") == Found{});
+	CHECK(found_by("4142!(4343|4344)45", "ABCEE") == Found{ "A@5" });
+	CHECK(found_by("4142!(4343|4344)45", "ABDCE") == Found{ "A@5" });
+	CHECK(found_by("4142!(4343|4344)45", "ABCDE") == Found{});
+	CHECK(found_by("4142!(00000000)45", "AB\0\0\0\0E"s) == Found{});
+	CHECK(found_by("4142!(00000000)45", "AB\0\0\0\1E"s) == Found{ "A@7" });
+	CHECK(found_by("4142(43|)45", "ABE") == Found{ "A@3" });
 	// Each knows its beginning.
 	CHECK(found_by("(61|6262)4142", "xbbAB", "1") == Found{ "A@5" });
 	CHECK(found_by("(61|6262)4142", "xaAB", "1") == Found{ "A@4" });
@@ -134,6 +142,62 @@ TEST_CASE("what is ignored is not there", "[match][streams]")
 	CHECK(database.find("abc") == Found{ "B@2" });
 }
 
+// A program for Windows with a section at 512, in which its entry point is.
+static std::string program()
+{
+	std::string bytes(1024, '\0');
+	auto put = [&](size_t at, uint32_t value, size_t size) {
+		for (size_t i = 0; i < size; i++)
+			bytes[at + i] = static_cast<char>(value >> (8 * i));
+	};
+	bytes.replace(0, 2, "MZ");
+	put(60, 64, 4);
+	bytes.replace(64, 4, "PE\0\0"s);
+	put(64 + 4, 0x14c, 2);
+	put(64 + 6, 1, 2);    // sections
+	put(64 + 20, 224, 2); // optional header
+	put(88, 0x10b, 2);
+	put(88 + 16, 0x1010, 4); // entry point
+	put(88 + 32, 0x1000, 4); // alignments
+	put(88 + 36, 512, 4);
+	put(88 + 60, 512, 4); // headers
+	put(88 + 92, 16, 4);
+	const size_t section = 88 + 224;
+	bytes.replace(section, 5, ".text");
+	put(section + 8, 512, 4);
+	put(section + 12, 0x1000, 4);
+	put(section + 16, 512, 4);
+	put(section + 20, 512, 4);
+	bytes.replace(512 + 0x10, 4, "EPAB");
+	bytes.replace(700, 4, "CDEF");
+	return bytes;
+}
+
+TEST_CASE("places of programs are counted from entry point and sections", "[match][streams]")
+{
+	const std::string name = "a.ndb";
+	Database database(Files{ { name, "E0:1:EP+0:45504142\nE2:1:EP+2:4142\nE1:1:EP+1:4142\n"
+					 "M:1:EP-16,20:4142\nS0:1:S0+16:4550\nS1:1:S1+16:4550\n"
+					 "L:1:SL+188:43444546\nW:1:SE0:4344\nH:1:0:4d5a\n"
+					 "X:1:EP+0:455041{10-300}43444546\n" } });
+	CHECK(match_count(database.db) == 10);
+	CHECK(database.find(program(), CONTENT_PE) ==
+	      Found{ "E0@532", "E2@532", "H@2", "L@704", "M@532", "S0@530", "W@702", "X@704" });
+	CHECK(database.find(program(), CONTENT_ELF) == Found{});
+}
+
+static std::string md5_of(const std::string &bytes);
+
+TEST_CASE("sections of programs have hashes", "[match][streams]")
+{
+	const std::string section = program().substr(512);
+	Database database(
+		Files{ { "a.mdb", "512:" + md5_of(section) + ":A\n511:" + md5_of(section) +
+					  ":B\n*:" + md5_of(section) + ":C:73\n" } });
+	CHECK(database.find(program(), CONTENT_PE) == Found{ "A@1024", "C@1024" });
+	CHECK(database.find(program().substr(0, 1023), CONTENT_PE) == Found{});
+}
+
 static Found found_by_logic(const std::string &line, const std::string &bytes,
 			    enum content_kind kind = CONTENT_OTHER,
 			    enum content_kind container = CONTENT_OTHER)
@@ -192,4 +256,18 @@ TEST_CASE("a signature is for a kind, a container and a size", "[match][streams]
 	CHECK(found_by_logic(sized, "AB") == Found{});
 	CHECK(found_by_logic(sized, "AB.") == Found{ "A@3" });
 	CHECK(found_by_logic(sized, "AB...") == Found{});
+}
+
+static std::string md5_of(const std::string &bytes)
+{
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	unsigned size = 0;
+	REQUIRE(EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_md5(), nullptr) == 1);
+	std::string hex;
+	for (unsigned i = 0; i < size; i++) {
+		char pair[3];
+		snprintf(pair, sizeof(pair), "%02x", digest[i]);
+		hex += pair;
+	}
+	return hex;
 }
