@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-#include "lib/unpack/unpack_digest.h"
+#include "lib/unpack/unpack_directory.h"
 #include "lib/unpack/unpack_inflate.h"
 #include "lib/unpack/unpack_name.h"
 
@@ -24,6 +24,7 @@ enum zip_signature {
 	ZIP_CENTRAL = 0x504b0102,
 	ZIP_END = 0x504b0506,
 	ZIP_END64 = 0x504b0606,
+	ZIP_LOCATOR = 0x504b0607, /* of the end of 64 bits */
 	ZIP_ENCRYPTED_DIRECTORY = 0x504b0608,
 };
 
@@ -94,13 +95,7 @@ struct zip_state {
 	/* The archive: more than one may stand behind another. */
 	bool has_any;	/* a record was there, in all of the object */
 	bool is_masked; /* there is nothing to compare */
-	bool has_end64;
-	uint64_t start;
-	uint64_t directory_at;
-	uint64_t end64_count;
-	uint64_t end64_offset;
-	struct unpack_digest locals;
-	struct unpack_digest directory;
+	struct unpack_directory lists;
 	struct unpack_inflate inflate;
 };
 
@@ -128,11 +123,7 @@ static uint64_t get64(const uint8_t *bytes)
 static void begin_archive(struct zip_state *zip)
 {
 	zip->is_masked = false;
-	zip->has_end64 = false;
-	zip->start = UINT64_MAX;
-	zip->directory_at = UINT64_MAX;
-	zip->locals.count = zip->locals.sum = zip->locals.placed = 0;
-	zip->directory.count = zip->directory.sum = zip->directory.placed = 0;
+	unpack_directory_begin(&zip->lists);
 }
 
 int unpack_zip_begin(struct unpack *unpack)
@@ -140,8 +131,6 @@ int unpack_zip_begin(struct unpack *unpack)
 	struct zip_state *zip = unpack->state;
 	memset(zip, 0, offsetof(struct zip_state, inflate));
 	memset(&zip->inflate, 0, offsetof(struct unpack_inflate, out_bytes));
-	unpack_digest_begin(&zip->locals);
-	unpack_digest_begin(&zip->directory);
 	begin_archive(zip);
 	return unpack_inflate_init(&zip->inflate);
 }
@@ -158,33 +147,37 @@ static void search(struct zip_state *zip)
 static void compare(struct unpack *unpack)
 {
 	struct zip_state *zip = unpack->state;
-	uint64_t count = get16(zip->head + 6);
-	uint64_t offset = get32(zip->head + 12);
-	const bool is_count64 = zip->has_end64 && count == UINT16_MAX;
-	if (is_count64)
-		count = zip->end64_count;
-	if (zip->has_end64 && offset == UINT32_MAX)
-		offset = zip->end64_offset;
-	/* Of more members than it can say, a directory of 16 bits says the low ones. */
-	const uint64_t counted =
-		is_count64 ? zip->directory.count : zip->directory.count & UINT16_MAX;
-	const bool is_empty = zip->directory.count == 0;
-	/* What stands before the archive is counted by some writers, and by some not. */
-	const uint64_t base = is_empty ? 0 : zip->directory_at - offset;
-	const bool is_placed = base == 0 || base == zip->start;
-	if (!zip->is_masked && (count != counted || !is_placed ||
-				!unpack_digest_equal(&zip->locals, &zip->directory, base)))
+	const uint16_t count = get16(zip->head + 6);
+	const uint32_t offset = get32(zip->head + 12);
+	if (!zip->is_masked && !unpack_directory_is_right(&zip->lists, count, offset))
 		unpack_tell(unpack, UNPACK_LYING);
 	begin_archive(zip);
 	search(zip);
 }
 
-static void take_end64(struct zip_state *zip)
+static void take_end64(struct unpack *unpack)
 {
-	zip->has_end64 = true;
-	zip->end64_count = get64(zip->head + 28);
-	zip->end64_offset = get64(zip->head + 44);
+	struct zip_state *zip = unpack->state;
+	zip->lists.has_end64 = true;
+	zip->lists.end64_at = unpack->in - 56;
+	zip->lists.end64_count = get64(zip->head + 28);
+	zip->lists.end64_offset = get64(zip->head + 44);
 	search(zip);
+}
+
+static void take_locator(struct zip_state *zip)
+{
+	zip->lists.has_locator = true;
+	zip->lists.locator_offset = get64(zip->head + 4);
+	search(zip);
+}
+
+/* Whether it is encrypted is a part of its method: a member must not be so for some readers alone. */
+static void add_to(struct unpack_digest *digest, const struct zip_state *zip)
+{
+	struct unpack_digest_facts facts = zip->facts;
+	facts.method ^= (uint16_t)((zip->flags & ZIP_IS_ENCRYPTED) << 15);
+	unpack_digest_add(digest, &zip->item, &facts);
 }
 
 /* ---- the data of a member ---- */
@@ -192,7 +185,7 @@ static void take_end64(struct zip_state *zip)
 static void end_member(struct unpack *unpack)
 {
 	struct zip_state *zip = unpack->state;
-	unpack_digest_add(&zip->locals, &zip->item, &zip->facts);
+	add_to(&zip->lists.locals, zip);
 	unpack_close(unpack, true);
 	search(zip);
 }
@@ -488,7 +481,7 @@ static void end_record(struct unpack *unpack)
 {
 	struct zip_state *zip = unpack->state;
 	if (zip->signature == ZIP_CENTRAL) {
-		unpack_digest_add(&zip->directory, &zip->item, &zip->facts);
+		add_to(&zip->lists.listed, zip);
 		search(zip);
 		return;
 	}
@@ -541,20 +534,23 @@ static void take_head(struct unpack *unpack)
 	case ZIP_LOCAL:
 		take_fields(zip, zip->head);
 		zip->facts.offset = unpack->in - 30;
-		if (zip->start == UINT64_MAX)
-			zip->start = zip->facts.offset;
+		if (zip->lists.start == UINT64_MAX)
+			zip->lists.start = zip->facts.offset;
 		go_on(unpack);
 		break;
 	case ZIP_CENTRAL:
 		take_fields(zip, zip->head + 2);
 		zip->facts.offset = get32(zip->head + 38);
 		zip->remark_left = get16(zip->head + 28);
-		if (zip->directory_at == UINT64_MAX)
-			zip->directory_at = unpack->in - 46;
+		if (zip->lists.at == UINT64_MAX)
+			zip->lists.at = unpack->in - 46;
 		go_on(unpack);
 		break;
 	case ZIP_END64:
-		take_end64(zip);
+		take_end64(unpack);
+		break;
+	case ZIP_LOCATOR:
+		take_locator(zip);
 		break;
 	default:
 		compare(unpack);
@@ -600,10 +596,8 @@ static void begin_record(struct unpack *unpack)
 		uint32_t signature;
 		unsigned need;
 	} heads[] = {
-		{ ZIP_LOCAL, 26 },
-		{ ZIP_CENTRAL, 42 },
-		{ ZIP_END, 18 },
-		{ ZIP_END64, 52 },
+		{ ZIP_LOCAL, 26 }, { ZIP_CENTRAL, 42 }, { ZIP_END, 18 },
+		{ ZIP_END64, 52 }, { ZIP_LOCATOR, 16 },
 	};
 	if (zip->signature >> 16 != 0x504b)
 		return;
@@ -682,7 +676,7 @@ static size_t take_long(struct unpack *unpack, const uint8_t *bytes, size_t size
 		const size_t kept = smaller(size, sizeof(zip->raw_name) - zip->raw_size);
 		memcpy(zip->raw_name + zip->raw_size, bytes, kept);
 		zip->raw_size += (unsigned)kept;
-		unpack_digest_name(&zip->locals, &zip->item, bytes, size);
+		unpack_digest_name(&zip->lists.locals, &zip->item, bytes, size);
 	} else if (zip->step == ZIP_EXTRA && zip->block == ZIP64_EXTRA) {
 		const size_t kept = smaller(size, sizeof(zip->head) - zip->fill);
 		memcpy(zip->head + zip->fill, bytes, kept);
@@ -743,8 +737,8 @@ void unpack_zip_end(struct unpack *unpack, bool is_whole)
 	(void)is_whole;
 	if (unpack->is_over)
 		return;
-	const bool is_open =
-		zip->step != ZIP_SEARCH || zip->locals.count > 0 || zip->directory.count > 0;
+	const bool is_open = zip->step != ZIP_SEARCH || zip->lists.locals.count > 0 ||
+			     zip->lists.listed.count > 0;
 	/* What was held for a descriptor is data after all. */
 	if (zip->step == ZIP_SCAN && zip->fill > 0) {
 		const unsigned size = zip->fill;

@@ -246,15 +246,48 @@ TEST_CASE("sizes of 64 bits are read where 32 are not enough", "[unpack][zip]")
 		  little(three.size(), 2) + central.substr(32, 10) + little(UINT32_MAX, 4) + "a" +
 		  three;
 	const std::string start = local + member.packed;
-	const std::string end64 = "PK\6\6" + little(44, 8) + little(45, 2) + little(45, 2) +
-				  little(0, 8) + little(1, 8) + little(1, 8) +
-				  little(central.size(), 8) + little(start.size(), 8);
-	const std::string locator =
-		"PK\6\7" + little(0, 4) + little(start.size() + central.size(), 8) + little(1, 4);
-	const std::string zip =
-		start + central + end64 + locator + zip_end(UINT16_MAX, UINT32_MAX, UINT32_MAX);
+	const auto end64 = [&](unsigned count, uint64_t at) {
+		return "PK\6\6" + little(44, 8) + little(45, 2) + little(45, 2) + little(0, 8) +
+		       little(count, 8) + little(count, 8) + little(central.size(), 8) +
+		       little(at, 8);
+	};
+	const auto locator = [&](uint64_t at) {
+		return "PK\6\7" + little(0, 4) + little(at, 8) + little(1, 4);
+	};
+	const uint64_t end_at = start.size() + central.size();
+	const std::string wide = start + central + end64(1, start.size()) + locator(end_at);
+	const std::string zip = wide + zip_end(UINT16_MAX, UINT32_MAX, UINT32_MAX);
 	for (const size_t piece : { size_t(1), SIZE_MAX })
 		CHECK(unzip(zip, piece).all() == "a=" + words(100) + ";");
+	CHECK(unzip(wide + zip_end(1, central.size(), start.size())).flaws.empty());
+
+	// Each of the four says something else.
+	const std::string ends[] = {
+		end64(2, start.size()) + locator(end_at) +
+			zip_end(UINT16_MAX, UINT32_MAX, UINT32_MAX),
+		end64(1, 7) + locator(end_at) + zip_end(1, central.size(), start.size()),
+		end64(1, start.size()) + locator(5) + zip_end(UINT16_MAX, UINT32_MAX, UINT32_MAX),
+		end64(1, start.size()) + zip_end(UINT16_MAX, UINT32_MAX, UINT32_MAX),
+		locator(5) + zip_end(1, central.size(), start.size()),
+		end64(1, start.size()) + locator(end_at) + zip_end(2, UINT32_MAX, UINT32_MAX),
+		end64(1, start.size()) + locator(end_at) + zip_end(1, UINT32_MAX, 7),
+	};
+	for (const std::string &end : ends)
+		CHECK(unzip(start + central + end).all() == "a=" + words(100) + ";!lying: ");
+}
+
+TEST_CASE("a member that is encrypted for some readers alone is a lie", "[unpack][zip]")
+{
+	const ZipMember plain = zip_member("a", "text");
+	ZipMember secret = plain;
+	secret.flags = 1;
+	for (const bool is_swapped : { false, true }) {
+		const ZipMember &local = is_swapped ? plain : secret;
+		const std::string start = zip_local(local) + local.packed;
+		CHECK(unzip(start + zip_central(is_swapped ? secret : plain, 0) +
+			    zip_end(1, 0, start.size()))
+			      .has("lying: "));
+	}
 }
 
 TEST_CASE("a zip that is cut anywhere says so, and gives what is before", "[unpack][zip]")
