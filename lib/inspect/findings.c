@@ -3,40 +3,39 @@
 
 #include <string.h>
 
-static bool is_there(const struct inspect_result *result, const struct inspect_finding *finding)
+/*
+ * The order that they are kept in, which is not the one that they come in: that depends on how bytes
+ * are cut, as those of a container are matched before those of what is in it.
+ */
+static int compare(const struct inspect_finding *left, const struct inspect_finding *right)
 {
-	for (unsigned i = 0; i < result->finding_count; i++) {
-		const struct inspect_finding *other = &result->findings[i];
-		if (other->class_ == finding->class_ && strcmp(other->name, finding->name) == 0 &&
-		    strcmp(other->path, finding->path) == 0)
-			return true;
-	}
-	return false;
+	if (left->class_ != right->class_)
+		return left->class_ < right->class_ ? -1 : 1;
+	const int by_path = strcmp(left->path, right->path);
+	return by_path != 0 ? by_path : strcmp(left->name, right->name);
 }
 
-/* Behind those of its class; the last one is lost when there is no room. */
-static void keep(struct inspect_result *result, const struct inspect_finding *finding)
+/* In its place; the last one is lost when there is no room. Was it new, and kept? */
+static bool keep(struct inspect_result *result, const struct inspect_finding *finding)
 {
 	unsigned at = 0;
-	while (at < result->finding_count && result->findings[at].class_ <= finding->class_)
+	int order = -1;
+	while (at < result->finding_count && (order = compare(&result->findings[at], finding)) < 0)
 		at++;
-	if (at == INSPECT_FINDINGS)
-		return;
+	if (at == INSPECT_FINDINGS || (at < result->finding_count && order == 0))
+		return false;
 	if (result->finding_count < INSPECT_FINDINGS)
 		result->finding_count++;
 	memmove(&result->findings[at + 1], &result->findings[at],
 		(result->finding_count - 1 - at) * sizeof(*finding));
 	result->findings[at] = *finding;
+	return true;
 }
 
 void inspect_add(struct inspection *inspection, const struct inspect_finding *finding)
 {
-	struct inspect_result *result = &inspection->result;
-	if (is_there(result, finding))
-		return;
-	result->counts[finding->class_]++;
-	keep(result, finding);
-	if (inspection->rules.found != NULL)
+	inspection->result.counts[finding->class_]++;
+	if (keep(&inspection->result, finding) && inspection->rules.found != NULL)
 		inspection->rules.found(inspection->rules.found_context, finding);
 }
 

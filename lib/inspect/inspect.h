@@ -66,7 +66,7 @@ struct inspect_finding {
 	enum inspect_class class_;
 	char name[MATCH_NAME_MAX + 1]; /* the signature's, or "bomb: ratio" and the like */
 	char path[INSPECT_PATH_SIZE];  /* "" is the mail or file itself */
-	uint64_t offset;	       /* in the object at path */
+	uint64_t offset;	       /* of a signature, in the object at path; else 0 */
 };
 
 struct inspect_result {
@@ -90,7 +90,7 @@ struct inspect_rules {
 	struct unpack_budget *shared; /* in its place, borrowed: of several inspections; NULL */
 	const struct inspect_apart *apart; /* NULL: they are opened here */
 	void *apart_context;
-	/* As soon as one is there, besides the result; NULL. */
+	/* As soon as one is there and kept, besides the result; NULL. */
 	void (*found)(void *context, const struct inspect_finding *finding);
 	void *found_context;
 };

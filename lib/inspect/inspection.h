@@ -16,6 +16,7 @@
  */
 
 #include "lib/inspect/inspect.h"
+#include "lib/inspect/selfpack.h"
 #include "lib/inspect/slots.h"
 #include "lib/inspect/within.h"
 
@@ -32,6 +33,8 @@ enum object_route {
 	OBJECT_ALLOCATED, /* lib/unpack with malloc() */
 	OBJECT_APART,	  /* another process */
 	OBJECT_WITHIN,	  /* files in a text */
+	OBJECT_SELFPACK,  /* it may be one that unpacks itself... */
+	OBJECT_TAIL,	  /* ...and its archive is an object */
 };
 
 struct object {
@@ -51,11 +54,14 @@ struct object {
 	unsigned disc_seen; /* bytes of an ISO 9660's mark */
 	uint64_t offset;
 	void *slot; /* of the mail or of the decoder */
+	struct object *tail;
+	bool is_guess; /* it was found by a few bytes of it */
 	struct unpack *unpack;
 	size_t head_size;
 	uint8_t head[CONTENT_HEAD_SIZE];
 	char path[INSPECT_PATH_SIZE];
-	struct within within; /* of OBJECT_WITHIN */
+	struct within within;	  /* of OBJECT_WITHIN */
+	struct selfpack selfpack; /* of OBJECT_SELFPACK */
 };
 
 struct inspect_pool {
@@ -88,7 +94,7 @@ bool object_spend(struct object *object, size_t size);
 /* Gives its slots back. */
 void object_end(struct object *object, bool is_whole);
 
-/* name is static or the signature's; what stands there already is counted only. */
+/* What stands there already is counted only. offset is a signature's, else 0. */
 void finding_add(struct inspection *inspection, enum inspect_class class_, const char *name,
 		 const char *path, uint64_t offset);
 

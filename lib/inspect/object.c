@@ -21,7 +21,7 @@ static void take_found(void *context, const struct match_finding *found)
 
 static void add(struct object *object, enum inspect_class class_, const char *name)
 {
-	finding_add(object->inspection, class_, name, object->path, object->offset);
+	finding_add(object->inspection, class_, name, object->path, 0);
 }
 
 /* ---- what comes out of a mail ---- */
@@ -86,6 +86,19 @@ static enum inspect_class class_of_oddity(enum mstream_oddity oddity)
 	}
 }
 
+/* Limits are called as those of archives are. */
+static const char *text_of_oddity(enum mstream_oddity oddity)
+{
+	switch (oddity) {
+	case MSTREAM_TOO_DEEP:
+		return "depth";
+	case MSTREAM_TOO_MANY:
+		return "members";
+	default:
+		return mstream_oddity_text(oddity);
+	}
+}
+
 static void take_oddity(void *context, enum mstream_oddity oddity, const char *position)
 {
 	struct object *mail = (struct object *)context;
@@ -93,11 +106,10 @@ static void take_oddity(void *context, enum mstream_oddity oddity, const char *p
 	char name[MATCH_NAME_MAX + 1];
 	char step[64];
 	char path[INSPECT_PATH_SIZE];
-	snprintf(name, sizeof(name), "%s: %s", inspect_class_name(class_),
-		 mstream_oddity_text(oddity));
+	snprintf(name, sizeof(name), "%s: %s", inspect_class_name(class_), text_of_oddity(oddity));
 	snprintf(step, sizeof(step), "part %s", position);
 	path_join(mail->path, position[0] != '\0' ? step : "", path);
-	finding_add(mail->inspection, class_, name, path, mail->offset);
+	finding_add(mail->inspection, class_, name, path, 0);
 }
 
 static const struct mstream_events mail_events = { begin_part, push_part, end_member, take_oddity };
@@ -114,10 +126,11 @@ static void *begin_member(void *context, const char *name)
 }
 
 /* Do so few bytes make an object of that kind that it may be something else? */
-static bool is_weak(enum content_kind kind)
+static bool is_weak(const struct object *object)
 {
-	return kind == CONTENT_ZLIB || kind == CONTENT_LZMA || kind == CONTENT_COMPRESS ||
-	       kind == CONTENT_LHA || kind == CONTENT_CPIO;
+	const enum content_kind kind = object->kind;
+	return object->is_guess || kind == CONTENT_ZLIB || kind == CONTENT_LZMA ||
+	       kind == CONTENT_COMPRESS || kind == CONTENT_LHA || kind == CONTENT_CPIO;
 }
 
 static enum inspect_class class_of_flaw(enum unpack_flaw flaw)
@@ -141,7 +154,7 @@ static void take_flaw(void *context, enum unpack_flaw flaw, const char *member)
 	const enum inspect_class class_ = class_of_flaw(flaw);
 	char name[MATCH_NAME_MAX + 1];
 	char path[INSPECT_PATH_SIZE];
-	if (!archive->has_given && is_weak(archive->kind) &&
+	if (!archive->has_given && is_weak(archive) &&
 	    (flaw == UNPACK_DAMAGED || flaw == UNPACK_CUT))
 		return;
 	if (flaw == UNPACK_ENCRYPTED)
@@ -150,7 +163,7 @@ static void take_flaw(void *context, enum unpack_flaw flaw, const char *member)
 		snprintf(name, sizeof(name), "%s: %s", inspect_class_name(class_),
 			 unpack_flaw_text(flaw));
 	path_join(archive->path, member, path);
-	finding_add(archive->inspection, class_, name, path, archive->offset);
+	finding_add(archive->inspection, class_, name, path, 0);
 }
 
 static const struct unpack_events archive_events = { begin_member, push_member, end_member,
@@ -216,6 +229,10 @@ static void open_route(struct object *object)
 		within_begin(object);
 		return;
 	}
+	if (object->kind == CONTENT_PE) {
+		selfpack_begin(&object->selfpack);
+		object->route = OBJECT_SELFPACK;
+	}
 	if (row == NULL && object->kind != CONTENT_MAIL)
 		return;
 	if (object->depth >= INSPECT_DEPTH)
@@ -236,6 +253,21 @@ void object_set_kind(struct object *object, enum content_kind kind)
 	open_route(object);
 }
 
+/* The archive of a program that unpacks itself is an object in it. */
+static void push_program(struct object *object, const uint8_t *bytes, size_t size)
+{
+	struct selfpack_tail tail;
+	if (!selfpack_push(&object->selfpack, bytes, size, &tail))
+		return;
+	object->route = OBJECT_TAIL;
+	object->tail = object_begin(object->inspection, object, content_kind_name(tail.kind));
+	if (object->tail == NULL)
+		return;
+	object->tail->is_guess = true;
+	object_push(object->tail, (const uint8_t *)tail.mark, tail.mark_size);
+	object_push(object->tail, bytes + size - tail.size, tail.size);
+}
+
 static void push_route(struct object *object, const uint8_t *bytes, size_t size)
 {
 	const struct inspect_rules *rules = &object->inspection->rules;
@@ -254,6 +286,13 @@ static void push_route(struct object *object, const uint8_t *bytes, size_t size)
 		break;
 	case OBJECT_WITHIN:
 		within_push(object, bytes, size);
+		break;
+	case OBJECT_SELFPACK:
+		push_program(object, bytes, size);
+		break;
+	case OBJECT_TAIL:
+		if (object->tail != NULL)
+			object_push(object->tail, bytes, size);
 		break;
 	default:
 		break;
@@ -280,6 +319,10 @@ static void close_route(struct object *object, bool is_whole)
 	case OBJECT_WITHIN:
 		within_end(object, is_whole);
 		break;
+	case OBJECT_TAIL:
+		if (object->tail != NULL)
+			object_end(object->tail, is_whole);
+		break;
 	default:
 		break;
 	}
@@ -298,23 +341,28 @@ static void open_disc(struct object *object)
 	push_route(object, disc_mark, sizeof(disc_mark));
 }
 
-/* Is the mark there? How many of bytes, which are at the object's offset, were looked at. */
-static size_t find_disc(struct object *object, const uint8_t *bytes, size_t size)
+/* A reader of discs does not care for what the area before the mark looks like. */
+static bool may_be_disc(const struct object *object)
+{
+	return object->disc_seen < sizeof(disc_mark) &&
+	       (object->route == OBJECT_PLAIN || object->route == OBJECT_WITHIN ||
+		object->route == OBJECT_SELFPACK);
+}
+
+/* Does the mark end in bytes, which are at the object's offset? Then *ret_at is behind it. */
+static bool find_disc(struct object *object, const uint8_t *bytes, size_t size, size_t *ret_at)
 {
 	const uint64_t wanted = DISC_MARK_AT + object->disc_seen;
-	if (object->disc_seen == sizeof(disc_mark) || object->offset > wanted ||
-	    wanted - object->offset >= size)
-		return size;
+	if (!may_be_disc(object) || object->offset > wanted || wanted - object->offset >= size)
+		return false;
 	size_t at = (size_t)(wanted - object->offset);
 	while (at < size && object->disc_seen < sizeof(disc_mark) &&
 	       bytes[at] == disc_mark[object->disc_seen]) {
 		object->disc_seen++;
 		at++;
 	}
-	if (object->disc_seen < sizeof(disc_mark))
-		return size;
-	open_disc(object);
-	return at;
+	*ret_at = at;
+	return object->disc_seen == sizeof(disc_mark);
 }
 
 /* ---- objects ---- */
@@ -343,8 +391,7 @@ struct object *object_begin(struct inspection *inspection, struct object *parent
 	const char *parent_path = parent != NULL ? parent->path : "";
 	struct object *object = (struct object *)slots_take(&pool->objects);
 	if (object == NULL) {
-		finding_add(inspection, INSPECT_BUSY, "busy: objects", parent_path,
-			    parent != NULL ? parent->offset : 0);
+		finding_add(inspection, INSPECT_BUSY, "busy: objects", parent_path, 0);
 		return NULL;
 	}
 	/* But for the head and the path, which are written before they are read. */
@@ -399,12 +446,15 @@ void object_push(struct object *object, const uint8_t *bytes, size_t size)
 	if (size == 0)
 		return;
 	match_bytes(object, bytes, size);
-	if (object->route != OBJECT_PLAIN) {
-		push_route(object, bytes, size);
+	size_t at = 0;
+	if (find_disc(object, bytes, size, &at)) {
+		push_route(object, bytes, at);
+		close_route(object, true);
+		open_disc(object);
 	} else {
-		const size_t seen = find_disc(object, bytes, size);
-		push_route(object, bytes + seen, size - seen);
+		at = 0;
 	}
+	push_route(object, bytes + at, size - at);
 	object->offset += size;
 }
 

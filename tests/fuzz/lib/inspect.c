@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+/*
+ * A mail or a file with all that is in it, in one piece and in pieces: the same findings, the same
+ * objects, and the same archives for another process, wherever the input is cut.
+ *
+ *     OFFSET  SIZE  DESCRIPTION
+ *        0      1   a mail, or whatever the head says
+ *        1      1   size of the pieces
+ *        2      .   its bytes
+ */
+
+#include "lib/inspect/inspect.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARCHIVES 64
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool is_so, const char *what)
+{
+	if (is_so)
+		return;
+	fprintf(stderr, "inspect: %s\n", what);
+	abort();
+}
+
+/* FNV-1a of what has gone to another process. */
+struct archives {
+	uint64_t hashes[ARCHIVES];
+	unsigned begun;
+	unsigned ended;
+};
+
+static void see(struct archives *archives, unsigned number, const void *bytes, size_t size)
+{
+	const uint8_t *at = bytes;
+	uint64_t *hash = &archives->hashes[number % ARCHIVES];
+	for (size_t i = 0; i < size; i++)
+		*hash = (*hash ^ at[i]) * UINT64_C(0x100000001b3);
+}
+
+static void begin(void *context, unsigned number, enum content_kind kind, const char *path,
+		  unsigned depth)
+{
+	struct archives *archives = context;
+	require(number == archives->begun, "archives are counted");
+	require(depth <= INSPECT_DEPTH, "no deeper than the limit");
+	archives->begun++;
+	see(archives, number, &kind, sizeof(kind));
+	see(archives, number, path, strlen(path));
+}
+
+static void push(void *context, unsigned number, const uint8_t *bytes, size_t size)
+{
+	require(size > 0, "some bytes");
+	see(context, number, bytes, size);
+}
+
+static void end(void *context, unsigned number, bool is_whole)
+{
+	struct archives *archives = context;
+	archives->ended++;
+	see(archives, number, &is_whole, sizeof(is_whole));
+}
+
+static void run(struct inspect_pool *pool, enum inspect_kind kind, size_t piece,
+		const uint8_t *bytes, size_t size, struct archives *ret_archives,
+		struct inspect_result *ret_result)
+{
+	static const struct inspect_apart apart = { begin, push, end };
+	const struct inspect_rules rules = {
+		.budget = { .total_left = 1 << 20,
+			    .ratio = 100,
+			    .ratio_from = 65536,
+			    .spool_left = 65536,
+			    .members_left = 100 },
+		.apart = &apart,
+		.apart_context = ret_archives,
+	};
+	struct inspection *inspection;
+	memset(ret_archives, 0, sizeof(*ret_archives));
+	require(inspect_begin(pool, kind, "", 0, &rules, &inspection) == 0, "a slot is free");
+	for (size_t at = 0; at < size; at += piece)
+		inspect_push(inspection, bytes + at, size - at < piece ? size - at : piece);
+	inspect_end(inspection, true);
+	memcpy(ret_result, inspect_result(inspection), sizeof(*ret_result));
+	inspect_free(inspection);
+	require(ret_archives->begun == ret_archives->ended, "archives end");
+}
+
+static void compare(const struct inspect_result *whole, const struct inspect_result *cut)
+{
+	require(memcmp(whole->counts, cut->counts, sizeof(cut->counts)) == 0, "the same counts");
+	require(whole->bytes == cut->bytes, "as many bytes");
+	require(whole->objects == cut->objects, "as many objects");
+	require(whole->finding_count == cut->finding_count, "as many findings");
+	for (unsigned i = 0; i < whole->finding_count; i++) {
+		require(strcmp(whole->findings[i].name, cut->findings[i].name) == 0, "names");
+		require(strcmp(whole->findings[i].path, cut->findings[i].path) == 0, "paths");
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct inspect_sizes sizes = {
+		.inspections = 1, .objects = 64, .mails = 9, .decoders = 16
+	};
+	static struct inspect_pool *pool;
+	static struct inspect_result whole;
+	static struct inspect_result cut;
+	static struct archives whole_archives;
+	static struct archives cut_archives;
+	if (size < 2)
+		return 0;
+	const enum inspect_kind kind = data[0] % 2 == 0 ? INSPECT_MAIL : INSPECT_FILE;
+	if (pool == NULL)
+		require(inspect_pool_new(NULL, &sizes, &pool) == 0, "memory");
+	run(pool, kind, SIZE_MAX / 2, data + 2, size - 2, &whole_archives, &whole);
+	run(pool, kind, data[1] + 1U, data + 2, size - 2, &cut_archives, &cut);
+	compare(&whole, &cut);
+	require(memcmp(&whole_archives, &cut_archives, sizeof(cut_archives)) == 0,
+		"the same archives for another process");
+	return 0;
+}

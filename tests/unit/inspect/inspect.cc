@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Mails and files with what is in them, against a database of the test's own.
+#include "lib/inspect/inspect.h"
+
+#include "lib/match/compile.h"
+#include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+#include <zlib.h>
+
+namespace
+{
+
+// What the database has: in any object, and by the MD5 of "by hash\n".
+const std::string MARK = "<<the mark of this test>>";
+const std::string HASHED = "by hash\n";
+
+std::string hex(const std::string &bytes)
+{
+	static const char digits[] = "0123456789abcdef";
+	std::string text;
+	for (const char byte : bytes) {
+		text += digits[static_cast<unsigned char>(byte) >> 4];
+		text += digits[static_cast<unsigned char>(byte) & 15];
+	}
+	return text;
+}
+
+// One for all tests.
+class database
+{
+      public:
+	struct match_db *db = nullptr;
+	struct match_worker *worker = nullptr;
+
+	database()
+	{
+		const std::string ndb = directory.file("own.ndb");
+		const std::string hdb = directory.file("own.hdb");
+		const std::string path = directory.file("own.signatures");
+		std::ofstream(ndb) << "Test.Mark:0:*:" << hex(MARK) << "\n";
+		std::ofstream(hdb) << "603ed520097d1ce1e11e7075245a2e98:8:Test.Hash\n";
+		struct compile *compile = nullptr;
+		char error[MATCH_ERROR_SIZE];
+		REQUIRE(compile_new(
+				true, [](void *, const char *) {}, nullptr, &compile) == 0);
+		REQUIRE(compile_add_file(compile, ndb.c_str()) == 0);
+		REQUIRE(compile_add_file(compile, hdb.c_str()) == 0);
+		REQUIRE(compile_write(compile, path.c_str()) == 0);
+		compile_free(compile);
+		REQUIRE(match_open(path.c_str(), &db, error) == 0);
+		REQUIRE(match_worker_new(db, &worker) == 0);
+	}
+
+	~database()
+	{
+		match_worker_free(worker);
+		match_close(db);
+	}
+
+      private:
+	tmpdir directory;
+};
+
+database &signatures()
+{
+	static database one;
+	return one;
+}
+
+using pool_pointer = std::unique_ptr<struct inspect_pool, decltype(&inspect_pool_free)>;
+
+pool_pointer make_pool(const inspect_sizes &sizes)
+{
+	struct inspect_pool *pool = nullptr;
+	REQUIRE(inspect_pool_new(signatures().worker, &sizes, &pool) == 0);
+	return pool_pointer(pool, inspect_pool_free);
+}
+
+inspect_rules usual_rules()
+{
+	inspect_rules rules = {};
+	rules.budget = UNPACK_BUDGET;
+	return rules;
+}
+
+struct inspect_result look(struct inspect_pool *pool, inspect_kind kind, const std::string &bytes,
+			   const inspect_rules &rules, size_t piece = SIZE_MAX / 2,
+			   bool is_whole = true)
+{
+	struct inspection *inspection = nullptr;
+	REQUIRE(inspect_begin(pool, kind, "", 0, &rules, &inspection) == 0);
+	const uint8_t *at = reinterpret_cast<const uint8_t *>(bytes.data());
+	for (size_t done = 0; done < bytes.size(); done += piece)
+		inspect_push(inspection, at + done, std::min(piece, bytes.size() - done));
+	inspect_end(inspection, is_whole);
+	const struct inspect_result result = *::inspect_result(inspection);
+	inspect_free(inspection);
+	return result;
+}
+
+struct inspect_result look(inspect_kind kind, const std::string &bytes, size_t piece = SIZE_MAX / 2)
+{
+	const pool_pointer pool = make_pool({ 2, 32, 9, 16 });
+	return look(pool.get(), kind, bytes, usual_rules(), piece);
+}
+
+bool has(const struct inspect_result &result, const std::string &path, const std::string &name)
+{
+	for (unsigned i = 0; i < result.finding_count; i++)
+		if (result.findings[i].path == path && result.findings[i].name == name)
+			return true;
+	return false;
+}
+
+std::string gzip(const std::string &bytes)
+{
+	z_stream stream = {};
+	std::string out(bytes.size() + 1000, '\0');
+	deflateInit2(&stream, 9, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY);
+	stream.next_in = reinterpret_cast<Bytef *>(const_cast<char *>(bytes.data()));
+	stream.avail_in = static_cast<uInt>(bytes.size());
+	stream.next_out = reinterpret_cast<Bytef *>(&out[0]);
+	stream.avail_out = static_cast<uInt>(out.size());
+	deflate(&stream, Z_FINISH);
+	out.resize(stream.total_out);
+	deflateEnd(&stream);
+	return out;
+}
+
+std::string least_first(uint64_t value, int size)
+{
+	std::string bytes;
+	for (int i = 0; i < size; i++)
+		bytes += static_cast<char>(value >> (8 * i));
+	return bytes;
+}
+
+// One member, stored.
+std::string zip(const std::string &name, const std::string &bytes)
+{
+	const uint32_t crc = static_cast<uint32_t>(crc32(
+		0, reinterpret_cast<const Bytef *>(bytes.data()), static_cast<uInt>(bytes.size())));
+	const std::string sizes = least_first(crc, 4) + least_first(bytes.size(), 4) +
+				  least_first(bytes.size(), 4) + least_first(name.size(), 2);
+	const std::string head = least_first(20, 2) + least_first(0, 8) + sizes + least_first(0, 2);
+	const std::string local = "PK\x03\x04" + head + name + bytes;
+	const std::string central =
+		"PK\x01\x02" + least_first(20, 2) + head + least_first(0, 14) + name;
+	return local + central + "PK\x05\x06" + least_first(0, 4) + least_first(1, 2) +
+	       least_first(1, 2) + least_first(central.size(), 4) + least_first(local.size(), 4) +
+	       least_first(0, 2);
+}
+
+std::string base64(const std::string &bytes)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	std::string text;
+	for (size_t i = 0; i < bytes.size(); i += 3) {
+		uint32_t bits = 0;
+		for (size_t k = 0; k < 3; k++)
+			bits = bits << 8 |
+			       (i + k < bytes.size() ? static_cast<uint8_t>(bytes[i + k]) : 0U);
+		for (size_t k = 0; k < 4; k++)
+			text += i + k <= bytes.size() ? digits[bits >> (18 - 6 * k) & 63] : '=';
+		if (i / 3 % 19 == 18)
+			text += "\r\n";
+	}
+	return text + "\r\n";
+}
+
+std::string mail_with(const std::string &name, const std::string &bytes)
+{
+	return "From: a@example.org\r\nTo: b@example.org\r\nMIME-Version: 1.0\r\n"
+	       "Content-Type: multipart/mixed; boundary=\"next\"\r\n\r\n"
+	       "--next\r\nContent-Type: text/plain\r\n\r\nhello\r\n"
+	       "--next\r\nContent-Type: application/octet-stream\r\n"
+	       "Content-Disposition: attachment; filename=\"" +
+	       name + "\"\r\nContent-Transfer-Encoding: base64\r\n\r\n" + base64(bytes) +
+	       "--next--\r\n";
+}
+
+} // namespace
+
+TEST_CASE("a file is matched by itself", "[inspect]")
+{
+	const struct inspect_result found = look(INSPECT_FILE, "some text " + MARK);
+	REQUIRE(found.counts[INSPECT_SIGNATURE] == 1);
+	CHECK(has(found, "", "Test.Mark"));
+	CHECK(found.findings[0].offset == 10 + MARK.size());
+	CHECK(found.objects == 1);
+	CHECK(has(look(INSPECT_FILE, HASHED), "", "Test.Hash"));
+	CHECK(look(INSPECT_FILE, "nothing").finding_count == 0);
+	CHECK(look(INSPECT_FILE, "").finding_count == 0);
+}
+
+TEST_CASE("what is in a mail has a path", "[inspect]")
+{
+	const std::string mail = mail_with("a.zip", zip("b.gz", gzip("x" + MARK)));
+	const std::string path = "part 2 / a.zip / b.gz / gzip";
+	CHECK(has(look(INSPECT_MAIL, mail), path, "Test.Mark"));
+	CHECK(has(look(INSPECT_FILE, mail), path, "Test.Mark"));
+	CHECK(has(look(INSPECT_FILE, zip("m.eml", mail)), "m.eml / " + path, "Test.Mark"));
+}
+
+TEST_CASE("nothing depends on how bytes are cut", "[inspect]")
+{
+	const std::string mail =
+		mail_with("a.zip", zip("b.gz", gzip(MARK + std::string(5000, 'x')) + HASHED)) +
+		MARK;
+	const struct inspect_result whole = look(INSPECT_MAIL, mail);
+	CHECK(whole.counts[INSPECT_SIGNATURE] > 0);
+	for (const size_t piece : { 1, 2, 3, 5, 64, 511, 512, 513, 1000 }) {
+		const struct inspect_result cut = look(INSPECT_MAIL, mail, piece);
+		CHECK(cut.finding_count == whole.finding_count);
+		CHECK(memcmp(cut.findings, whole.findings, sizeof(cut.findings)) == 0);
+		CHECK(memcmp(cut.counts, whole.counts, sizeof(cut.counts)) == 0);
+		CHECK(cut.bytes == whole.bytes);
+	}
+}
+
+TEST_CASE("what is in too much is not opened, and that is a finding", "[inspect]")
+{
+	std::string file = MARK;
+	SECTION("up to the depth it is")
+	{
+		for (unsigned i = 0; i < INSPECT_DEPTH; i++)
+			file = gzip(file);
+		const struct inspect_result found = look(INSPECT_FILE, file);
+		CHECK(found.counts[INSPECT_SIGNATURE] == 1);
+		CHECK(found.counts[INSPECT_BOMB] == 0);
+	}
+	SECTION("behind it it is not")
+	{
+		for (unsigned i = 0; i < 100; i++)
+			file = gzip(file);
+		const struct inspect_result found = look(INSPECT_FILE, file);
+		CHECK(found.counts[INSPECT_SIGNATURE] == 0);
+		REQUIRE(found.counts[INSPECT_BOMB] == 1);
+		CHECK(std::string(found.findings[0].name) == "bomb: depth");
+		CHECK(found.objects == INSPECT_DEPTH + 1);
+	}
+}
+
+TEST_CASE("what is too much is a bomb", "[inspect]")
+{
+	const pool_pointer pool = make_pool({ 1, 32, 2, 16 });
+	inspect_rules rules = usual_rules();
+	SECTION("of one object")
+	{
+		rules.budget.ratio_from = 100000;
+		const struct inspect_result found =
+			look(pool.get(), INSPECT_FILE, gzip(std::string(5000000, 'x')), rules);
+		CHECK(has(found, "", "bomb: ratio"));
+	}
+	SECTION("of all together")
+	{
+		rules.budget.total_left = 3000;
+		rules.budget.ratio = 1000000;
+		const std::string two = zip("a", gzip(std::string(2000, 'x')));
+		CHECK(look(pool.get(), INSPECT_FILE, two, rules).counts[INSPECT_BOMB] == 0);
+		rules.budget.total_left = 1000;
+		CHECK(look(pool.get(), INSPECT_FILE, two, rules).counts[INSPECT_BOMB] > 0);
+	}
+}
+
+TEST_CASE("an empty pool is said", "[inspect]")
+{
+	inspect_rules rules = usual_rules();
+	struct inspection *first = nullptr;
+	struct inspection *second = nullptr;
+	const std::string file = gzip(gzip(MARK));
+	SECTION("of inspections")
+	{
+		const pool_pointer pool = make_pool({ 1, 4, 1, 1 });
+		REQUIRE(inspect_begin(pool.get(), INSPECT_FILE, "", 0, &rules, &first) == 0);
+		CHECK(inspect_begin(pool.get(), INSPECT_FILE, "", 0, &rules, &second) == -EAGAIN);
+		inspect_free(first);
+		REQUIRE(inspect_begin(pool.get(), INSPECT_FILE, "", 0, &rules, &second) == 0);
+		inspect_free(second);
+	}
+	SECTION("of objects")
+	{
+		const pool_pointer pool = make_pool({ 1, 2, 1, 4 });
+		CHECK(has(look(pool.get(), INSPECT_FILE, file, rules), "gzip", "busy: objects"));
+		// All have come back.
+		CHECK(look(pool.get(), INSPECT_FILE, gzip(MARK), rules).counts[INSPECT_BUSY] == 0);
+	}
+	SECTION("of decoders")
+	{
+		const pool_pointer pool = make_pool({ 1, 8, 1, 1 });
+		CHECK(has(look(pool.get(), INSPECT_FILE, file, rules), "gzip", "busy: decoders"));
+	}
+	SECTION("of mails")
+	{
+		const pool_pointer pool = make_pool({ 1, 8, 1, 4 });
+		const std::string mail = mail_with("a.zip", zip("m.eml", mail_with("b", "c")));
+		CHECK(has(look(pool.get(), INSPECT_MAIL, mail, rules), "part 2 / a.zip / m.eml",
+			  "busy: mails"));
+	}
+}
+
+namespace
+{
+
+// What goes to another process, by number.
+struct recorder {
+	std::vector<std::string> paths;
+	std::vector<std::string> bytes;
+	unsigned ended = 0;
+};
+
+void record_begin(void *context, unsigned number, enum content_kind, const char *path, unsigned)
+{
+	auto *to = static_cast<recorder *>(context);
+	CHECK(number == to->paths.size());
+	to->paths.emplace_back(path);
+	to->bytes.emplace_back();
+}
+
+void record_bytes(void *context, unsigned number, const uint8_t *bytes, size_t size)
+{
+	static_cast<recorder *>(context)->bytes[number].append(
+		reinterpret_cast<const char *>(bytes), size);
+}
+
+void record_end(void *context, unsigned, bool)
+{
+	static_cast<recorder *>(context)->ended++;
+}
+
+inspect_rules rules_with(recorder *to)
+{
+	static const inspect_apart functions = { record_begin, record_bytes, record_end };
+	inspect_rules rules = usual_rules();
+	rules.apart = &functions;
+	rules.apart_context = to;
+	return rules;
+}
+
+} // namespace
+
+TEST_CASE("archives of another process go there whole", "[inspect]")
+{
+	const pool_pointer pool = make_pool({ 1, 8, 1, 4 });
+	recorder recorder;
+	const std::string rar = "Rar!\x1a\x07\x01" + std::string(1000, '\0');
+	look(pool.get(), INSPECT_FILE, zip("a.rar", rar), rules_with(&recorder), 7);
+	REQUIRE(recorder.paths.size() == 1);
+	CHECK(recorder.paths[0] == "a.rar");
+	CHECK(recorder.bytes[0].substr(0, rar.size()) == rar);
+	CHECK(recorder.ended == 1);
+}
+
+TEST_CASE("an image of a disc is seen by its mark", "[inspect]")
+{
+	// It is behind an area in which anything may stand.
+	const pool_pointer pool = make_pool({ 1, 8, 1, 4 });
+	std::string disc(40000, 'x');
+	disc.replace(32768, 6,
+		     "\x01"
+		     "CD001");
+	for (const size_t piece : { 1, 1000, 32768, 32769, 65536 }) {
+		recorder recorder;
+		look(pool.get(), INSPECT_FILE, disc, rules_with(&recorder), piece);
+		REQUIRE(recorder.bytes.size() == 1);
+		CHECK(recorder.bytes[0] == std::string(32768, '\0') + disc.substr(32768));
+	}
+}
+
+namespace
+{
+
+// A program of Windows with one section, of 512 bytes at 512.
+std::string program_of_windows()
+{
+	std::string head(0x40, '\0');
+	head.replace(0, 2, "MZ");
+	head[0x3c] = 0x40;
+	head += std::string("PE\0\0", 4) + least_first(0x14c, 2) + least_first(1, 2) +
+		std::string(12, '\0') + least_first(0xe0, 2) + least_first(0x102, 2);
+	std::string optional(0xe0, '\0');
+	optional.replace(0, 2, least_first(0x10b, 2));
+	optional.replace(16, 4, least_first(0x1000, 4));
+	optional.replace(28, 4, least_first(0x400000, 4));
+	optional.replace(32, 4, least_first(0x1000, 4));
+	optional.replace(36, 4, least_first(0x200, 4));
+	optional.replace(56, 4, least_first(0x2000, 4));
+	optional.replace(60, 4, least_first(0x200, 4));
+	head += optional + std::string(".text\0\0\0", 8) + least_first(0x200, 4) +
+		least_first(0x1000, 4) + least_first(0x200, 4) + least_first(0x200, 4) +
+		std::string(16, '\0');
+	head.resize(0x200);
+	return head + std::string(0x200, '\x90');
+}
+
+} // namespace
+
+TEST_CASE("the archive of a program that unpacks itself is looked into", "[inspect]")
+{
+	const std::string program = program_of_windows();
+	const std::string zipped = zip("b.txt", MARK);
+	for (const size_t piece : { 1, 3, 512, 1000, 65536 }) {
+		CHECK(has(look(INSPECT_FILE, program + zipped, piece), "zip / b.txt", "Test.Mark"));
+		CHECK(has(look(INSPECT_FILE, program + "settings " + zipped, piece), "zip / b.txt",
+			  "Test.Mark"));
+	}
+	// What only begins like an archive is nothing.
+	CHECK(look(INSPECT_FILE, program + "PK\3\4 nothing").finding_count == 0);
+	CHECK(look(INSPECT_FILE, program).objects == 1);
+}
+
+TEST_CASE("what was found elsewhere is added", "[inspect]")
+{
+	const pool_pointer pool = make_pool({ 1, 8, 1, 4 });
+	const inspect_rules rules = usual_rules();
+	struct inspection *inspection = nullptr;
+	REQUIRE(inspect_begin(pool.get(), INSPECT_FILE, "", 0, &rules, &inspection) == 0);
+	struct inspect_finding finding = {};
+	for (unsigned i = 0; i < 2 * INSPECT_FINDINGS; i++) {
+		finding.class_ = i % 2 == 0 ? INSPECT_AMBIGUOUS : INSPECT_SIGNATURE;
+		snprintf(finding.name, sizeof(finding.name), "finding %u", i);
+		inspect_add(inspection, &finding);
+	}
+	inspect_end(inspection, true);
+	const struct inspect_result *result = inspect_result(inspection);
+	CHECK(result->counts[INSPECT_SIGNATURE] == INSPECT_FINDINGS);
+	CHECK(result->counts[INSPECT_AMBIGUOUS] == INSPECT_FINDINGS);
+	REQUIRE(result->finding_count == INSPECT_FINDINGS);
+	CHECK(result->findings[INSPECT_FINDINGS - 1].class_ == INSPECT_SIGNATURE);
+	inspect_free(inspection);
+}
+
+TEST_CASE("what was cut is not decided", "[inspect]")
+{
+	const pool_pointer pool = make_pool({ 1, 8, 1, 4 });
+	CHECK(look(pool.get(), INSPECT_FILE, HASHED, usual_rules(), 100, false).finding_count == 0);
+	const std::string zipped = zip("a", "bcd");
+	CHECK(look(pool.get(), INSPECT_FILE, zipped.substr(0, 40), usual_rules(), 100, false)
+		      .finding_count == 0);
+	CHECK(look(pool.get(), INSPECT_FILE, zipped.substr(0, 40), usual_rules())
+		      .counts[INSPECT_SUSPICIOUS] == 1);
+}
