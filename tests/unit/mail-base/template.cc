@@ -44,8 +44,13 @@ class running_template
 		pid = fork();
 		if (pid == 0) {
 			close(ends[TEMPLATE_ASK]);
-			const struct template_start start = { ends[TEMPLATE_OWN], decoders_max,
-							      "test", decode, nullptr };
+			const struct template_start start = { ends[TEMPLATE_OWN],
+							      decoders_max,
+							      "test",
+							      decode,
+							      nullptr,
+							      nullptr,
+							      false };
 			_exit(template_run(&start));
 		}
 		close(ends[TEMPLATE_OWN]);

@@ -2,186 +2,163 @@
 #include "integration/mail/base/scan/scanner.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <sysexits.h>
+#include <unistd.h>
 
+#include "integration/mail/base/scan/decoders.h"
+#include "integration/mail/base/scan/scan_parts.h"
 #include "lib/common/log.h"
+#include "lib/process/clock.h"
 
-/* The test file of EICAR, in halves, so that nothing of this program is taken for it. */
-#define TEST_FILE_SIZE 68
-static const char test_file_begin[] = "X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-";
-static const char test_file_end[] = "STANDARD-ANTIVIRUS-TEST-FILE!$H+H*";
+/* A template that has gone is told of so often. */
+#define LOST_EVERY_MS 60000
 
-struct scanner {
-	struct scan_settings settings;
-	const char *context;
-	char pattern[TEST_FILE_SIZE];
-	unsigned scan_count;
-};
+/* ---- signatures, and what goes with them ---- */
 
-struct scan {
-	struct scanner *scanner;
-	char kept[TEST_FILE_SIZE]; /* the last bytes before this piece */
-	size_t kept_size;
-	uint64_t bytes;
-	struct inspect_result result;
-	struct scan_verdict verdict;
-};
-
-int scanner_open(const struct scan_settings *settings, const char *context, int ask_fd,
-		 struct scanner **ret_scanner)
+/* For each mail: itself, a part in the text of a part, and what is in an archive in an archive. */
+static struct inspect_sizes sizes_of(const struct scan_settings *settings)
 {
-	(void)ask_fd;
-	struct scanner *scanner = calloc(1, sizeof(*scanner));
-	if (scanner == NULL) {
-		log_error(context, "out of memory for the scanner");
-		return EX_OSERR;
+	const unsigned mails = settings->mails;
+	return (struct inspect_sizes){ .inspections = mails,
+				       .objects = 4 * mails + 32,
+				       .mails = mails + 16,
+				       .decoders = 2 * mails + 16 };
+}
+
+static void free_lore(struct lore *lore)
+{
+	if (lore == NULL)
+		return;
+	inspect_pool_free(lore->pool);
+	match_worker_free(lore->worker);
+	match_close(lore->db);
+	free(lore);
+}
+
+static int make_lore(const struct scan_settings *settings, const char *context,
+		     struct lore **ret_lore)
+{
+	char error[MATCH_ERROR_SIZE] = "";
+	const struct inspect_sizes sizes = sizes_of(settings);
+	struct lore *lore = (struct lore *)calloc(1, sizeof(*lore));
+	if (lore == NULL)
+		return -ENOMEM;
+	int ret = 0;
+	if (settings->signatures[0] != '\0')
+		ret = match_open(settings->signatures, &lore->db, error);
+	if (ret == 0 && lore->db != NULL)
+		ret = match_worker_new(lore->db, &lore->worker);
+	if (ret == 0)
+		ret = inspect_pool_new(lore->worker, &sizes, &lore->pool);
+	if (ret != 0) {
+		log_error(context, "signatures not opened, %s",
+			  error[0] != '\0' ? error : strerror(-ret));
+		free_lore(lore);
+		return ret;
 	}
-	scanner->settings = *settings;
-	scanner->context = context;
-	memcpy(scanner->pattern, test_file_begin, sizeof(test_file_begin) - 1);
-	memcpy(scanner->pattern + sizeof(test_file_begin) - 1, test_file_end,
-	       sizeof(test_file_end) - 1);
-	*ret_scanner = scanner;
+	*ret_lore = lore;
 	return 0;
 }
 
-void scanner_close(struct scanner *scanner)
+void scan_leave_lore(struct scanner *scanner, struct lore *lore)
 {
-	free(scanner);
-}
-
-pid_t scanner_template(const struct scanner *scanner)
-{
-	(void)scanner;
-	return 0;
+	lore->scan_count--;
+	if (lore->scan_count == 0 && lore != scanner->lore)
+		free_lore(lore);
 }
 
 void scanner_refresh(struct scanner *scanner)
 {
-	(void)scanner;
-}
-
-int scan_begin(struct scanner *scanner, enum inspect_kind kind,
-	       const struct scan_envelope *envelope, struct scan **ret_scan)
-{
-	(void)kind;
-	(void)envelope;
-	if (scanner->settings.mails > 0 && scanner->scan_count >= scanner->settings.mails)
-		return -EAGAIN;
-	struct scan *scan = calloc(1, sizeof(*scan));
-	if (scan == NULL)
-		return -EAGAIN;
-	scan->scanner = scanner;
-	scanner->scan_count++;
-	*ret_scan = scan;
-	return 0;
-}
-
-static void find(struct scan *scan, const uint8_t *bytes, size_t size)
-{
-	const char *pattern = scan->scanner->pattern;
-	if (scan->result.finding_count > 0)
+	struct lore *lore;
+	struct lore *old = scanner->lore;
+	if (old->db == NULL || !match_is_stale(old->db, scanner->settings.signatures))
 		return;
-	const uint8_t *at = memmem(bytes, size, pattern, TEST_FILE_SIZE);
-	if (at == NULL)
+	if (make_lore(&scanner->settings, scanner->context, &lore) != 0)
 		return;
-	struct inspect_finding *finding = &scan->result.findings[0];
-	scan->result.finding_count = 1;
-	scan->result.counts[INSPECT_SIGNATURE] = 1;
-	finding->class_ = INSPECT_SIGNATURE;
-	snprintf(finding->name, sizeof(finding->name), "Eicar-Signature");
+	scanner->lore = lore;
+	if (old->scan_count == 0)
+		free_lore(old);
+	log_info(scanner->context, "signatures opened anew, path=%s count=%u",
+		 scanner->settings.signatures, match_count(lore->db));
 }
 
-void scan_push(struct scan *scan, const uint8_t *bytes, size_t size)
+/* ---- scanners ---- */
+
+static int open_parts(struct scanner *scanner)
 {
-	uint8_t seam[2 * TEST_FILE_SIZE];
-	size_t begin = size < TEST_FILE_SIZE ? size : TEST_FILE_SIZE;
-	memcpy(seam, scan->kept, scan->kept_size);
-	memcpy(seam + scan->kept_size, bytes, begin);
-	find(scan, seam, scan->kept_size + begin);
-	find(scan, bytes, size);
-	if (size >= TEST_FILE_SIZE) {
-		memcpy(scan->kept, bytes + size - TEST_FILE_SIZE, TEST_FILE_SIZE);
-		scan->kept_size = TEST_FILE_SIZE;
-	} else {
-		size_t all = scan->kept_size + size;
-		size_t lost = all > TEST_FILE_SIZE ? all - TEST_FILE_SIZE : 0;
-		memcpy(scan->kept, seam + lost, all - lost);
-		scan->kept_size = all - lost;
+	int ret = slots_init(&scanner->scans, sizeof(struct scan), scanner->settings.mails);
+	if (ret == 0)
+		ret = make_lore(&scanner->settings, scanner->context, &scanner->lore);
+	else
+		log_error(scanner->context, "no memory for mails that are scanned (%s)",
+			  strerror(-ret));
+	return ret;
+}
+
+int scanner_open(const struct scan_settings *settings, const char *context, int ask_fd,
+		 struct scanner **ret_scanner)
+{
+	struct scanner *scanner = (struct scanner *)calloc(1, sizeof(*scanner));
+	if (scanner == NULL) {
+		log_error(context, "no memory for a scanner");
+		return EX_OSERR;
 	}
-	scan->bytes += size;
-}
-
-void scan_end(struct scan *scan, bool is_whole)
-{
-	struct scan_verdict *verdict = &scan->verdict;
-	(void)is_whole;
-	scan->result.bytes = scan->bytes;
-	scan->result.objects = 1;
-	*verdict = (struct scan_verdict){ .action = SCAN_ACCEPT, .code = 250 };
-	verdict->result = &scan->result;
-	snprintf(verdict->log, sizeof(verdict->log), "clean");
-	if (scan->result.finding_count == 0)
-		return;
-	verdict->action = SCAN_REJECT;
-	verdict->code = 550;
-	snprintf(verdict->text, sizeof(verdict->text), "5.7.1 %s", scan->result.findings[0].name);
-	snprintf(verdict->log, sizeof(verdict->log), "found=%s", scan->result.findings[0].name);
-}
-
-bool scan_is_busy(const struct scan *scan)
-{
-	(void)scan;
-	return false;
-}
-
-size_t scan_poll(const struct scan *scan, struct pollfd *ret_fds, int *ret_timeout_ms)
-{
-	(void)scan;
-	(void)ret_fds;
-	*ret_timeout_ms = -1;
-	return 0;
-}
-
-void scan_turn(struct scan *scan)
-{
-	(void)scan;
-}
-
-int scan_wait(struct scan *scan)
-{
-	(void)scan;
-	return 0;
-}
-
-bool scan_has_found(const struct scan *scan)
-{
-	return scan->result.counts[INSPECT_SIGNATURE] > 0;
-}
-
-const struct scan_verdict *scan_verdict(const struct scan *scan)
-{
-	return &scan->verdict;
-}
-
-void scan_free(struct scan *scan)
-{
-	if (scan == NULL)
-		return;
-	scan->scanner->scan_count--;
-	free(scan);
+	scanner->settings = *settings;
+	scanner->settings.mails = settings->mails > 0 ? settings->mails : 1;
+	scanner->context = context;
+	scanner->ask_fd = ask_fd;
+	if (ask_fd < 0) {
+		const int ret = decoders_fork(&scanner->settings, context, &scanner->template_pid,
+					      &scanner->ask_fd);
+		if (ret != 0) {
+			log_error(context, "no template of decoder processes (%s)", strerror(-ret));
+			scanner_close(scanner);
+			return EX_OSERR;
+		}
+	}
+	if (open_parts(scanner) != 0) {
+		scanner_close(scanner);
+		return EX_NOINPUT;
+	}
+	*ret_scanner = scanner;
+	return EX_OK;
 }
 
 int scanner_run_template(const struct scan_settings *settings, const char *context, int ask_fd,
 			 int (*confine)(void *context), void *confine_context)
 {
-	(void)settings;
-	(void)ask_fd;
-	(void)confine;
-	(void)confine_context;
-	log_error(context, "this build has no decoders");
-	return EX_UNAVAILABLE;
+	return decoders_run(settings, context, ask_fd, confine, confine_context);
+}
+
+void scanner_close(struct scanner *scanner)
+{
+	if (scanner == NULL)
+		return;
+	slots_deinit(&scanner->scans);
+	free_lore(scanner->lore);
+	if (scanner->template_pid > 0) {
+		close(scanner->ask_fd);
+		/* Where the filter of this process has no such call its parent does it. */
+		while (waitpid(scanner->template_pid, NULL, 0) < 0 && errno == EINTR)
+			continue;
+	}
+	free(scanner);
+}
+
+pid_t scanner_template(const struct scanner *scanner)
+{
+	return scanner->template_pid;
+}
+
+void scan_note_lost(struct scanner *scanner)
+{
+	const uint64_t now_ms = clock_now_ms();
+	if (scanner->lost_ms != 0 && now_ms - scanner->lost_ms < LOST_EVERY_MS)
+		return;
+	scanner->lost_ms = now_ms;
+	log_error(scanner->context,
+		  "decoder processes gone, mails with some kinds of archives are busy");
 }

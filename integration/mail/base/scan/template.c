@@ -53,9 +53,10 @@ static void close_pair(int ends[2])
 
 static int make_ends(int stream[2], int status[2])
 {
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, stream) != 0)
+	/* The decoder's end is one that waits. */
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, stream) != 0)
 		return -errno;
-	if (pipe2(status, O_CLOEXEC) == 0)
+	if (fcntl(stream[0], F_SETFL, O_NONBLOCK) == 0 && pipe2(status, O_CLOEXEC) == 0)
 		return 0;
 	const int error = errno;
 	close_pair(stream);
@@ -117,7 +118,8 @@ static void become_decoder(struct template *template, const struct packet *packe
 	(void)close(packet->fds[FD_STATUS]);
 	for (unsigned i = 0; i < template->count; i++)
 		(void)close(template->decoders[i].status_fd);
-	(void)signal(SIGTERM, SIG_DFL);
+	if (!start->is_lasting)
+		(void)signal(SIGTERM, SIG_DFL);
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
@@ -128,11 +130,14 @@ static void become_decoder(struct template *template, const struct packet *packe
 
 static void begin_decoder(struct template *template, struct packet *packet)
 {
+	const struct template_start *start = template->start;
 	const pid_t template_pid = getpid();
-	const pid_t pid = fork();
 
+	if (start->prepare != NULL)
+		start->prepare(start->decode_context);
+	const pid_t pid = fork();
 	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		/* The template may have ended before that took effect. */
 		if (getppid() != template_pid)
 			_exit(EX_OK);
@@ -235,7 +240,10 @@ int template_run(const struct template_start *start)
 	(void)prctl(PR_SET_NAME, "decoders");
 	(void)sigemptyset(&waited);
 	(void)sigaddset(&waited, SIGCHLD);
-	(void)sigaddset(&waited, SIGTERM);
+	if (start->is_lasting)
+		(void)signal(SIGTERM, SIG_IGN);
+	else
+		(void)sigaddset(&waited, SIGTERM);
 	(void)sigprocmask(SIG_BLOCK, &waited, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
 	template.signal_fd = signalfd(-1, &waited, SFD_CLOEXEC | SFD_NONBLOCK);

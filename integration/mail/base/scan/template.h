@@ -22,8 +22,8 @@
  * not mix. It has at most start->decoders_max processes at a time, and leaves further packets in
  * the socket, so that who asks waits for link.fd to be readable.
  *
- * The template ends when nothing is left that could ask it, or at SIGTERM; its processes end with
- * it. One that is gone is -EPIPE to those that ask.
+ * The template ends when nothing is left that could ask it, or at SIGTERM unless it is lasting; its
+ * processes end with it. One that is gone is -EPIPE to those that ask.
  */
 
 #include <stdbool.h>
@@ -46,7 +46,10 @@ struct template_start {
 	const char *context; /* in the log */
 	/* In the process that was forked for a mail, with its end of the socket: it returns to end. */
 	void (*decode)(void *decode_context, int fd);
+	void (*prepare)(void *decode_context); /* in the template, before each; NULL */
 	void *decode_context;
+	/* SIGTERM, which a service's processes all get, does not end it while there is one to ask. */
+	bool is_lasting;
 };
 
 /* In a process of its own, with one thread. An exit status; what goes wrong is logged. */
@@ -55,7 +58,7 @@ int template_run(const struct template_start *start);
 /* ---- those that ask ---- */
 
 struct template_link {
-	int fd;	       /* a stream to the decoder, which does not wait */
+	int fd;	       /* packets (SOCK_SEQPACKET) to the decoder; it does not wait */
 	int status_fd; /* for template_status() */
 };
 
