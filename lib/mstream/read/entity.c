@@ -10,6 +10,8 @@ void entity_init(struct entity *entity, unsigned view)
 	entity->is_at_delimiter = false;
 	entity->is_watched = false;
 	entity->is_behind_cr = false;
+	entity->is_behind_lone = false;
+	entity->has_double_cr = false;
 	entity->has_too_many = false;
 	entity->depth = 0;
 	entity->stream_count = 0;

@@ -73,6 +73,7 @@ static void take_delimiter(struct mstream *mail, struct entity *entity, unsigned
 static size_t pass_line_end(struct entity *entity, const uint8_t *bytes)
 {
 	entity->is_behind_cr = bytes[0] == '\r';
+	entity->is_behind_lone = false;
 	entity->line = LINE_START;
 	return 1;
 }
@@ -244,6 +245,10 @@ static size_t take_header_blank(struct mstream *mail, struct entity *entity, con
 static size_t start_header_line(struct mstream *mail, struct entity *entity, const uint8_t *bytes)
 {
 	if (is_line_end(bytes[0])) {
+		if (bytes[0] == '\r' && entity->is_behind_lone) {
+			entity->line = LINE_CR;
+			return 1;
+		}
 		const size_t used = pass_line_end(entity, bytes);
 		end_header(mail, entity);
 		return used;
@@ -256,6 +261,25 @@ static size_t start_header_line(struct mstream *mail, struct entity *entity, con
 	close_field(entity);
 	entity->line = LINE_NAME;
 	return 0;
+}
+
+/*
+ * CR CR LF: where CR ends a line there is an empty line in it, and for others it is the end of one
+ * line, which a gateway has made from CR LF.
+ */
+static size_t take_double_cr(struct mstream *mail, struct entity *entity, const uint8_t *bytes)
+{
+	const bool is_lf = bytes[0] == '\n';
+	if (is_lf) {
+		mstream_odd(mail, entity, MSTREAM_BAD_FIELD);
+		struct entity *other = mstream_fork(mail, entity);
+		if (other != NULL) {
+			other->has_double_cr = true;
+			other->line = LINE_START;
+		}
+	}
+	end_header(mail, entity);
+	return is_lf ? 1 : 0;
 }
 
 static size_t take_value(struct entity *entity, const uint8_t *bytes, size_t size)
@@ -275,6 +299,8 @@ static size_t take_header(struct mstream *mail, struct entity *entity, const uin
 		return take_header_dashes(mail, entity, bytes, size);
 	case LINE_BLANK:
 		return take_header_blank(mail, entity, bytes, size);
+	case LINE_CR:
+		return take_double_cr(mail, entity, bytes);
 	case LINE_VALUE:
 		return take_value(entity, bytes, size);
 	case LINE_SKIP:
@@ -424,9 +450,11 @@ static size_t take(struct mstream *mail, struct entity *entity, const uint8_t *b
 	if (entity->phase == ENTITY_STOPPED)
 		return size;
 	if (entity->is_behind_cr) {
-		entity->is_behind_cr = false;
-		if (bytes[0] == '\n')
+		const bool is_cr = bytes[0] == '\r' && entity->has_double_cr;
+		entity->is_behind_cr = is_cr;
+		if (is_cr || bytes[0] == '\n')
 			return 1;
+		entity->is_behind_lone = true;
 	}
 	return entity->phase == ENTITY_HEADER ? take_header(mail, entity, bytes, size)
 					      : take_body(mail, entity, bytes, size);

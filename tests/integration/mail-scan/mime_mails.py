@@ -170,9 +170,11 @@ BAD = {
     "a part without an empty line": FROM + multipart(b"no field here", CODED),
 }
 
-MAILS = {**GOOD, **{name: text for name, text in BAD.items()}}
+MAILS = {**GOOD, **BAD}
 MAILS.update({"crlf " + name: text.replace(b"\n", b"\r\n") for name, text in MAILS.items()
               if "8bit" not in name})
+# What a gateway makes of CRLF that takes LF for the end of a line.
+MAILS["CR CR LF"] = (FROM + multipart(plain(), CODED)).replace(b"\n", b"\r\r\n")
 
 
 def both(*names):
@@ -180,4 +182,4 @@ def both(*names):
 
 
 WITHOUT_PAYLOAD = both("text alone", "no MIME at all", "quoted-printable text", "8bit", "a text's coding of blanks")
-ODD = both(*BAD)
+ODD = both(*BAD, "CR CR LF")

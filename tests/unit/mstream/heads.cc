@@ -161,6 +161,23 @@ TEST_CASE("a line of blanks goes on with a field, or ends the header", "[mstream
 	CHECK(mail.is_odd("bad field"));
 }
 
+TEST_CASE("CR CR LF is two ends of lines, or one", "[mstream][heads]")
+{
+	std::string text =
+		"Subject: x\nContent-Type: multipart/mixed;\n boundary=x\n\n"
+		"--x\nContent-Type: a/b\nContent-Transfer-Encoding: base64\n\naGVsbG8=\n--x\n"
+		"Content-Type: message/rfc822\n\nContent-Transfer-Encoding: "
+		"base64\n\nd29ybGQ=\n--x--\n";
+	std::string made;
+	for (const char byte : text)
+		made += byte == '\n' ? "\r\r\n" : std::string(1, byte);
+	Mail mail;
+	read_all(made, mail);
+	CHECK(mail.has("hello"));
+	CHECK(mail.has("world"));
+	CHECK(mail.is_odd("bad field"));
+}
+
 TEST_CASE("what lies about fields", "[mstream][heads]")
 {
 	SECTION("a blank before the colon")
