@@ -7,13 +7,13 @@
 
 #include "lib/unpack/compound.h"
 #include "lib/unpack/unpack_name.h"
+#include "lib/unpack/unpack_native.h"
 #include "lib/unpack/vba.h"
 
 #define PATH_DEPTH   12		  /* of storages within one another that a path names */
 #define PATH_SIZE    1024	  /* before it is cut to a name's */
 #define HEAD_SIZE    512	  /* of a stream, to see whether it is encrypted */
 #define DIR_SIZE_MAX (256 * 1024) /* of a project's list of modules */
-#define NATIVE_HEAD  2048	  /* names before a file that Windows' packager wrote */
 #define PROJECTS_MAX 64		  /* of macros; a document has one */
 
 struct ole {
@@ -188,13 +188,6 @@ static bool open_part(struct ole *ole, const void *name, size_t name_size)
 
 /* ---- files within documents (MS-OLEDS 2.3.6, and what Windows' packager writes) ---- */
 
-/* Behind the NUL that ends a string; size when there is none. */
-static size_t skip_string(const uint8_t *bytes, size_t size, size_t at)
-{
-	const uint8_t *end = at < size ? memchr(bytes + at, '\0', size - at) : NULL;
-	return end != NULL ? (size_t)(end - bytes) + 1 : size;
-}
-
 /* The bytes of the stream from at on, as many as are said and there. */
 static void give_rest(struct ole *ole, const struct compound_entry *entry, uint64_t at,
 		      uint64_t said)
@@ -215,30 +208,20 @@ static void give_rest(struct ole *ole, const struct compound_entry *entry, uint6
 		unpack_tell(ole->unpack, UNPACK_DAMAGED);
 }
 
-/*
- * 4 size of the rest; 2 of 2, a label, a file name, 4 kind, 4 size of a path, the path, 4 size, the
- * file. Without that form, all is the file.
- */
+/* 4 size of the rest; then what the packager writes, or all is the file. */
 static void give_native(struct ole *ole, const struct compound_entry *entry)
 {
-	uint8_t head[NATIVE_HEAD];
+	uint8_t head[4 + UNPACK_NATIVE_HEAD];
+	struct unpack_native native;
 	const size_t size = compound_read(&ole->compound, entry, head, sizeof(head));
-	const bool is_package = size >= 6 && get16(head + 4) == 2;
-	const size_t name_end = skip_string(head, size, 6);
-	const size_t path_at = skip_string(head, size, name_end) + 4;
 	if (size <= 4)
 		return;
-	if (is_package && path_at < size && size - path_at >= 4) {
-		const uint64_t file_at = (uint64_t)path_at + 4 + get32(head + path_at);
-		if (file_at + 4 <= size) {
-			if (open_part(ole, head + 6, name_end - 6))
-				give_rest(ole, entry, file_at + 4, get32(head + file_at));
-			unpack_close(ole->unpack, true);
-			return;
-		}
-	}
-	if (open_part(ole, "native", strlen("native")))
+	if (unpack_native(head + 4, size - 4, &native)) {
+		if (open_part(ole, native.name, native.name_size))
+			give_rest(ole, entry, 4 + native.offset, native.size);
+	} else if (open_part(ole, "native", strlen("native"))) {
 		give_rest(ole, entry, 4, entry->size - 4);
+	}
 	unpack_close(ole->unpack, true);
 }
 

@@ -99,6 +99,11 @@ int unpack_zip_begin(struct unpack *unpack);
 void unpack_zip_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_zip_end(struct unpack *unpack, bool is_whole);
 
+/* unpack_rtf.c */
+int unpack_rtf_begin(struct unpack *unpack);
+void unpack_rtf_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
+void unpack_rtf_end(struct unpack *unpack, bool is_whole);
+
 /* unpack_archive.c */
 int unpack_archive_begin(struct unpack *unpack);
 void unpack_archive_opened(struct unpack *unpack, const uint8_t *bytes, size_t size);

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Objects in texts of RTF, as readers take them, and as malware writes them.
+#include <catch2/catch.hpp>
+
+#include "tests/unit/unpack/unpacking.hh"
+
+namespace
+{
+
+std::string hex(const std::string &bytes)
+{
+	static const char digits[] = "0123456789abcdef";
+	std::string text;
+	for (const char byte : bytes) {
+		text += digits[static_cast<uint8_t>(byte) >> 4];
+		text += digits[static_cast<uint8_t>(byte) & 15];
+	}
+	return text;
+}
+
+std::string string_of(const std::string &text)
+{
+	return little(text.size() + 1, 4) + text + std::string(1, '\0');
+}
+
+std::string object_of(const std::string &name, const std::string &data)
+{
+	return little(0x501, 4) + little(2, 4) + string_of(name) + little(0, 4) + little(0, 4) +
+	       little(data.size(), 4) + data + "a picture of it";
+}
+
+std::string package_of(const std::string &name, const std::string &file)
+{
+	return little(2, 2) + name + std::string(1, '\0') + "C:\\x" + std::string(1, '\0') +
+	       little(0x30000, 4) + little(3, 4) + "C:\\" + little(file.size(), 4) + file + "more";
+}
+
+std::string rtf_of(const std::string &digits)
+{
+	return "{\\rtf1 text \\'e4{\\object\\objemb{\\*\\objclass x}{\\*\\objdata " + digits +
+	       "}{\\result {x}}} text}";
+}
+
+std::string all_of(const std::string &rtf)
+{
+	const Unpacked whole = unpack_all(CONTENT_RTF, rtf);
+	for (const size_t piece : { 1, 2, 7, 100 })
+		CHECK(unpack_all(CONTENT_RTF, rtf, UNPACK_BUDGET, piece).all() == whole.all());
+	return whole.all();
+}
+
+} // namespace
+
+TEST_CASE("objects of a text come out, and files of the packager", "[unpack][rtf]")
+{
+	const std::string large(10000, 'x');
+	CHECK(all_of("{\\rtf1 text}").empty());
+	CHECK(all_of(rtf_of(hex(object_of("Equation.3", "data")))) == "Equation.3=data;");
+	CHECK(all_of(rtf_of(hex(object_of("Word", large)))) == "Word=" + large + ";");
+	CHECK(all_of(rtf_of(hex(object_of("Package", package_of("a.exe", "file"))))) ==
+	      "a.exe=file;");
+	CHECK(all_of(rtf_of(hex(object_of("Package", package_of("a.exe", large))))) ==
+	      "a.exe=" + large + ";");
+	CHECK(all_of(rtf_of(hex(object_of("Package", "other")))) == "Package=other;");
+	const std::string two = rtf_of(hex(object_of("a", "1")));
+	CHECK(all_of(two + two) == "a=1;a=1;");
+}
+
+TEST_CASE("what stands between the digits is passed", "[unpack][rtf]")
+{
+	const std::string digits = hex(object_of("a", "data"));
+	std::string odd;
+	for (size_t at = 0; at < digits.size(); at++) {
+		odd += digits[at];
+		odd += at % 5 == 0   ? "\r\n"
+		       : at % 5 == 1 ? "\\par "
+		       : at % 5 == 2 ? "{\\*\\abc ff}"
+		       : at % 5 == 3 ? "\\'ff"
+				     : "z";
+	}
+	CHECK(all_of(rtf_of(odd)) == "a=data;");
+	std::string upper = digits;
+	for (char &digit : upper)
+		digit = static_cast<char>(toupper(digit));
+	CHECK(all_of(rtf_of(upper)) == "a=data;");
+	// Bytes as they are, braces among them.
+	const std::string object = object_of("a", "}{\\");
+	CHECK(all_of(rtf_of("\\bin" + std::to_string(object.size()) + " " + object)) == "a=}{\\;");
+	// Binary bytes elsewhere are no text.
+	CHECK(all_of("{\\rtf1\\bin3 }}}" + rtf_of(digits).substr(5)) == "a=data;");
+}
+
+TEST_CASE("other forms, and objects without an end, are given as they are", "[unpack][rtf]")
+{
+	CHECK(all_of(rtf_of("414243")) == "object=ABC;");
+	CHECK(all_of(rtf_of("4142434")) == "object=ABC;");
+	CHECK(all_of(rtf_of("")).empty());
+	const std::string lying = little(0x501, 4) + little(2, 4) + little(0xffffffff, 4) + "name";
+	CHECK(all_of(rtf_of(hex(lying))) == "object=" + lying + ";");
+	const std::string large(5000, 'y');
+	CHECK(all_of(rtf_of(hex(large))) == "object=" + large + ";");
+	// The data is said to be longer; the text ends.
+	std::string longer = object_of("a", "data");
+	longer.replace(longer.size() - 23, 4, little(0xffffffff, 4));
+	CHECK(all_of(rtf_of(hex(longer))) == "a=dataa picture of it;");
+	CHECK(all_of("{\\rtf1{\\*\\objdata " + hex(object_of("a", "data"))) == "a=data;");
+	CHECK(all_of("{\\rtf1 \\objdata 41 \\objdata 42}") == "object=A;object=B;");
+	struct unpack_budget budget = UNPACK_BUDGET;
+	budget.total_left = 3;
+	CHECK(unpack_all(CONTENT_RTF, rtf_of(hex(object_of("a", "data"))), budget)
+		      .has("total size: a"));
+}
