@@ -65,6 +65,8 @@ PROGRAMS = {"dnsblv6-zone": "zone-tools", "dnsblv6d": "server", "dnsblv6ctl": "s
             "dnsblv6-translate": "integration/adapters/dns-translator",
             "mail-hub": "integration/mail/mail-hub",
             "mail-scan-milter": "integration/mail/scan-milter",
+            "mail-proxy": "integration/mail/mail-proxy",
+            "mail-scan": "integration/mail/mail-scan",
             "mail-store": "integration/mail/mail-store",
             "mail-stored": "integration/mail/mail-stored",
             "pop-front": "integration/mail/pop-front",
