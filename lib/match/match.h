@@ -72,6 +72,12 @@ void match_object_free(struct match_object *object);
 /* Begins anew, whatever it was before. found and context are borrowed until match_end(). */
 void match_begin(struct match_object *object, match_found_fn *found, void *context);
 /*
+ * Begins as what from, of the same database, is now: for bytes that may go on in two ways. What from
+ * has had is not found again, but for what only its end decides.
+ */
+void match_copy(struct match_object *object, const struct match_object *from, match_found_fn *found,
+		void *context);
+/*
  * What the object is, and what it is a member of (CONTENT_OTHER: of nothing). Once, before
  * match_end(); until then only signatures for all kinds are decided.
  */

@@ -41,6 +41,15 @@ void match_digest_begin(struct match_digest *digest)
 					EVP_DigestInit_ex(digest->contexts[i], NULL, NULL) == 1;
 }
 
+void match_digest_copy(struct match_digest *digest, const struct match_digest *from)
+{
+	digest->size = from->size;
+	for (unsigned i = 0; i < MATCH_DIGESTS; i++)
+		digest->is_running[i] =
+			from->is_running[i] && digest->contexts[i] != NULL &&
+			EVP_MD_CTX_copy_ex(digest->contexts[i], from->contexts[i]) == 1;
+}
+
 void match_digest_push(struct match_digest *digest, const uint8_t *bytes, size_t size)
 {
 	digest->size += size;

@@ -45,6 +45,8 @@ int match_digest_new(struct match_digest *ret_digest, const struct match_db *db,
 void match_digest_free(struct match_digest *digest);
 
 void match_digest_begin(struct match_digest *digest);
+/* Begins as what from, of the same kind and database, is now. */
+void match_digest_copy(struct match_digest *digest, const struct match_digest *from);
 void match_digest_push(struct match_digest *digest, const uint8_t *bytes, size_t size);
 void match_digest_end(struct match_digest *digest, match_digest_found_fn *found, void *context);
 

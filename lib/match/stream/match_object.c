@@ -496,6 +496,28 @@ void match_begin(struct match_object *object, match_found_fn *found, void *conte
 	pe_begin(&object->pe);
 }
 
+void match_copy(struct match_object *object, const struct match_object *from, match_found_fn *found,
+		void *context)
+{
+	object->found = found;
+	object->context = context;
+	object->position = from->position;
+	object->has_kind = from->has_kind;
+	object->is_ending = false;
+	object->kind = from->kind;
+	object->container = from->container;
+	object->pe = from->pe;
+	object->section_end = from->section_end;
+	memcpy(object->pending, from->pending, from->pending_count * sizeof(from->pending[0]));
+	object->pending_count = from->pending_count;
+	object->is_allowed = from->is_allowed;
+	memcpy(object->memory, from->memory, object->memory_size);
+	if (object->stream != NULL)
+		hs_reset_and_copy_stream(object->stream, from->stream, NULL, NULL, NULL);
+	match_digest_copy(&object->digest, &from->digest);
+	match_digest_copy(&object->section_digest, &from->section_digest);
+}
+
 void match_set_kind(struct match_object *object, enum content_kind kind,
 		    enum content_kind container)
 {

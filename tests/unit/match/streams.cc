@@ -127,6 +127,40 @@ TEST_CASE("hashes are those of the whole", "[match][streams]")
 	CHECK(database.find("") == Found{});
 }
 
+TEST_CASE("bytes may go on in two ways", "[match][streams]")
+{
+	const std::string md5 = "900150983cd24fb0d6963f7d28e17f72"; // abc
+	Database database(
+		Files{ { "a.hdb", md5 + ":3:Whole\n" },
+		       { "a.ndb", "Far:0:*:6162*7879\nNear:0:*:6264\nEnd:0:EOF-3:6162\n" } });
+	struct match_object *other = nullptr;
+	REQUIRE(match_object_new(database.worker, &other) == 0);
+	const auto push = [](struct match_object *object, const std::string &text) {
+		match_push(object, reinterpret_cast<const uint8_t *>(text.data()), text.size());
+	};
+	Found found;
+	Found other_found;
+	const auto take = [](void *context, const struct match_finding *finding) {
+		static_cast<Found *>(context)->push_back(finding->name);
+	};
+	match_begin(other, take, &other_found);
+	push(other, "what was before");
+	match_begin(database.object, take, &found);
+	push(database.object, "ab");
+	match_copy(other, database.object, take, &other_found);
+	push(database.object, "d xy");
+	push(other, "c");
+	match_set_kind(database.object, CONTENT_TEXT, CONTENT_OTHER);
+	match_set_kind(other, CONTENT_TEXT, CONTENT_OTHER);
+	match_end(database.object);
+	match_end(other);
+	match_object_free(other);
+	std::sort(found.begin(), found.end());
+	std::sort(other_found.begin(), other_found.end());
+	CHECK(found == Found{ "Far", "Near" });
+	CHECK(other_found == Found{ "End", "Whole" });
+}
+
 TEST_CASE("nothing is found in what is harmless", "[match][streams]")
 {
 	Database database(Files{ { "a.ndb", "A:0:*:6162\n" },
