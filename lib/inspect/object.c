@@ -41,10 +41,12 @@ static void *begin_part(void *context, const struct mstream_part *part)
 	char name[INSPECT_PATH_SIZE];
 	snprintf(name, sizeof(name), "part %s%s%s", part->position,
 		 part->name[0] != '\0' ? " / " : "", part->name);
-	struct object *object = object_begin(mail->inspection, mail, name);
+	struct object *object =
+		part->before != NULL ? object_copy(mail, (const struct object *)part->before, name)
+				     : object_begin(mail->inspection, mail, name);
 	if (object == NULL)
 		return NULL;
-	object->is_searched = is_searched(part);
+	object->is_searched = part->before == NULL && is_searched(part);
 	object->is_swollen = part->coding == MSTREAM_BINHEX;
 	/* Any TNEF of a mail, but for one that is in another. */
 	object->is_tnef_searched = part->coding <= MSTREAM_QUOTED_PRINTABLE;
@@ -409,6 +411,24 @@ struct object *object_begin(struct inspection *inspection, struct object *parent
 	return object;
 }
 
+struct object *object_copy(struct object *parent, const struct object *from, const char *name)
+{
+	struct object *object = object_begin(parent->inspection, parent, name);
+	if (object == NULL)
+		return NULL;
+	if (object->match != NULL)
+		match_copy(object->match, from->match, take_found, object);
+	object->kind = from->kind;
+	object->offset = from->offset;
+	object->head_size = from->head_size;
+	memcpy(object->head, from->head, from->head_size);
+	if (from->route != OBJECT_HEAD) {
+		object->route = OBJECT_PLAIN;
+		object->is_unopened = from->route != OBJECT_PLAIN && from->route != OBJECT_SELFPACK;
+	}
+	return object;
+}
+
 static void match_bytes(struct object *object, const uint8_t *bytes, size_t size)
 {
 	if (object->match != NULL && size > 0)
@@ -445,6 +465,9 @@ void object_push(struct object *object, const uint8_t *bytes, size_t size)
 	}
 	if (size == 0)
 		return;
+	if (object->is_unopened)
+		add(object, INSPECT_SUSPICIOUS, "suspicious: two readings");
+	object->is_unopened = false;
 	match_bytes(object, bytes, size);
 	size_t at = 0;
 	if (find_disc(object, bytes, size, &at)) {

@@ -212,6 +212,26 @@ TEST_CASE("what is in a mail has a path", "[inspect]")
 	CHECK(has(look(INSPECT_FILE, zip("m.eml", mail)), "m.eml / " + path, "Test.Mark"));
 }
 
+TEST_CASE("what is read in two ways is looked into in both", "[inspect]")
+{
+	const auto mail = [](const std::string &body) {
+		return "Content-Type: application/x\r\nContent-Transfer-Encoding: base64\r\n\r\n" +
+		       body;
+	};
+	std::string own = base64(HASHED);
+	own.erase(own.find_last_not_of("\r\n=") + 1);
+	// To its end, and with what is behind the padding.
+	CHECK(has(look(INSPECT_MAIL, mail(own + "=\r\nAAAA\r\n")), "part 1", "Test.Hash"));
+	CHECK(has(look(INSPECT_MAIL, mail("AAA=\r\n" + base64(MARK))), "part 1", "Test.Mark"));
+	// In the alphabet of RFC 4648, part 5: what it is is known only in that.
+	const std::string archive = zip("b", std::string("\xff\xfe\xfb\xef\xbe", 5) + MARK);
+	std::string other = base64(archive);
+	std::replace(other.begin(), other.end(), '+', '-');
+	std::replace(other.begin(), other.end(), '/', '_');
+	REQUIRE(other.find_first_of("-_") != std::string::npos);
+	CHECK(has(look(INSPECT_MAIL, mail(other)), "part 1 / b", "Test.Mark"));
+}
+
 TEST_CASE("nothing depends on how bytes are cut", "[inspect]")
 {
 	const std::string mail =
