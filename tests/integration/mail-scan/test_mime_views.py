@@ -34,6 +34,7 @@ DIFFERENCES = {
     ("a boundary without its quote", "python"): "no multipart, and the whole body, as it stands, is one part",
     ("no semicolon", "python"): "the same",
     ("uuencode without an end", "ripmime"): "an empty file",
+    ("CR CR LF", "ripmime"): "a file of what stands between CR CR and LF",
 }
 
 
