@@ -88,8 +88,11 @@ static sfsistat put_off(SMFICTX *ctx)
 	return SMFIS_TEMPFAIL;
 }
 
-/* "Name: value" and CR LF. */
-static bool add_header(SMFICTX *ctx, const char *header)
+/*
+ * "Name: value" and CR LF. The blank is ours to say where the mail server leaves those of fields to
+ * us, and its own otherwise.
+ */
+static bool add_header(SMFICTX *ctx, const struct scansession *session, const char *header)
 {
 	char field[SCAN_TEXT_MAX];
 	if (header[0] == '\0')
@@ -100,7 +103,8 @@ static bool add_header(SMFICTX *ctx, const char *header)
 	if (colon == NULL)
 		return false;
 	*colon = '\0';
-	return smfi_addheader(ctx, field, colon + 1 + strspn(colon + 1, " ")) == MI_SUCCESS;
+	char *value = colon + 1 + (session->has_blanks ? 0 : strspn(colon + 1, " "));
+	return smfi_addheader(ctx, field, value) == MI_SUCCESS;
 }
 
 /* ---- callbacks ---- */
@@ -129,8 +133,10 @@ static sfsistat on_negotiate(SMFICTX *ctx, unsigned long offered_actions,
 			    "the mail server does not permit what is to be done, "
 			    "wanted=0x%lx offered=0x%lx",
 			    wanted, offered_actions);
-	if (session != NULL)
+	if (session != NULL) {
 		session->is_silent = (SILENT_STEPS & ~offered_steps) == 0;
+		session->has_blanks = (SMFIP_HDR_LEADSPC & offered_steps) != 0;
+	}
 	*ret_actions = wanted & offered_actions;
 	*ret_steps = (SMFIP_NOUNKNOWN | SMFIP_HDR_LEADSPC) & offered_steps;
 	if (session != NULL && session->is_silent)
@@ -241,10 +247,10 @@ static sfsistat say(SMFICTX *ctx, struct scansession *session, const struct scan
 		return SMFIS_TEMPFAIL;
 	case SCAN_QUARANTINE:
 		is_done = smfi_quarantine(ctx, writable(verdict->log)) == MI_SUCCESS;
-		is_done = add_header(ctx, verdict->header) && is_done;
+		is_done = add_header(ctx, session, verdict->header) && is_done;
 		break;
 	case SCAN_MARK:
-		is_done = add_header(ctx, verdict->header);
+		is_done = add_header(ctx, session, verdict->header);
 		break;
 	case SCAN_ACCEPT:
 		break;

@@ -176,6 +176,8 @@ void scansession_field(struct scansession *session, const char *name, const char
 {
 	add(session, name, strlen(name));
 	add(session, ":", 1);
+	if (!session->has_blanks)
+		add(session, " ", 1);
 	for (const char *end; (end = strchr(value, '\n')) != NULL; value = end + 1) {
 		/* Some mail servers leave the CR where it was. */
 		const bool has_cr = end > value && end[-1] == '\r';

@@ -54,7 +54,8 @@ struct scansession {
 	char id[SCANSESSION_ID_MAX + 1];     /* in each line of the log */
 	char client[SCANSESSION_CLIENT_MAX]; /* "" without an IP address */
 	char helo[256];
-	bool is_silent; /* scanmilter.c's: the mail server waits for no replies but that to the end */
+	/* scanmilter.c's: the mail server waits for no replies but that to the end; blanks of fields. */
+	bool is_silent, has_blanks;
 	/* Of the mail: */
 	char queue[SCANSESSION_QUEUE_MAX]; /* the mail server's name of it, "" */
 	const char *sender;		   /* in names, or NULL */
@@ -88,7 +89,7 @@ void scansession_mail(struct scansession *session, const char *sender);
 void scansession_rcpt(struct scansession *session, const char *recipient);
 /* The mail begins, once; queue may be NULL. Behind it the same is said again. */
 enum scansession_step scansession_begin(struct scansession *session, const char *queue);
-/* value with its blanks, its lines separated by LF. */
+/* value with the blank before it if has_blanks, its lines separated by LF. */
 void scansession_field(struct scansession *session, const char *name, const char *value);
 void scansession_end_fields(struct scansession *session);
 void scansession_body(struct scansession *session, const uint8_t *bytes, size_t size);

@@ -155,6 +155,7 @@ owned connect(milter &milter, const char *address = "192.0.2.66")
 	sockaddr_in client = {};
 	client.sin_family = AF_INET;
 	inet_pton(AF_INET, address, &client.sin_addr);
+	session->has_blanks = true;
 	scansession_connect(session.get(), reinterpret_cast<const sockaddr *>(&client));
 	return session;
 }
@@ -216,6 +217,17 @@ TEST_CASE("pieces of a body come together", "[scan][scansession]")
 	REQUIRE(scansession_end(session.get()) != nullptr);
 	CHECK((milter.scans.mail == "A:b\r\nC: d\r\n\te\r\nF:\r\n\r\n" + std::string(30000, 'x') +
 					    std::string(65535, 'y') + "z"));
+}
+
+TEST_CASE("a mail server without blanks had one in each field", "[scan][scansession]")
+{
+	milter milter;
+	const auto session = connect(milter);
+	session->has_blanks = false;
+	REQUIRE(scansession_begin(session.get(), nullptr) == SCANSESSION_GO_ON);
+	scansession_field(session.get(), "A", "b\n\tc");
+	REQUIRE(scansession_end(session.get()) != nullptr);
+	CHECK(milter.scans.mail == "A: b\r\n\tc\r\n");
 }
 
 TEST_CASE("the scanner hears of the envelope", "[scan][scansession]")
