@@ -34,6 +34,7 @@ static const struct unpack_row rows[] = {
 	HERE(CONTENT_ZLIB, "zlib", zlib),
 	HERE(CONTENT_ZIP, "zip", zip),
 	HERE(CONTENT_RTF, "rtf", rtf),
+	HERE(CONTENT_PDF, "pdf", pdf),
 	STREAMED(CONTENT_BZIP2, "bzip2", archive, 4 * MIB),
 	STREAMED(CONTENT_XZ, "xz", archive, UNPACK_WINDOW_MAX),
 	STREAMED(CONTENT_LZMA, "lzma", archive, UNPACK_WINDOW_MAX),

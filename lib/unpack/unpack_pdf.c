@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <string.h>
+
+#include "lib/unpack/unpack_inflate.h"
+
+/*
+ * Streams of a PDF (ISO 32000-1, 7.3.8), as they come, without its tables:
+ *
+ *     12 0 obj << /Length 544 /Filter [/ASCIIHexDecode /FlateDecode] >> stream CRLF ... CRLF endstream
+ *
+ * A file in it is a stream, and so is a script. Lengths are not believed: a stream ends with the
+ * word, and what is compressed with its own end. Filters are read from the dictionary as far as
+ * ASCII goes; what then begins as zlib is that, whatever is said. Of images only the beginning is
+ * decompressed, as a white page is as dense as a bomb. Other filters, and what is encrypted, are
+ * given as they are.
+ */
+enum pdf_mode {
+	PDF_TEXT,
+	PDF_LINE,    /* behind "stream" */
+	PDF_LINE_CR, /* the LF of a CRLF may follow */
+	PDF_STREAM,
+};
+
+enum pdf_filter { PDF_PLAIN, PDF_HEX, PDF_ASCII85 };
+
+enum pdf_body {
+	PDF_HEAD, /* its first two bytes */
+	PDF_INFLATE,
+	PDF_RAW,
+	PDF_PASSED, /* to its end */
+};
+
+#define END_WORD	"endstream"
+#define END_WORD_SIZE	9
+#define DICTIONARY_SIZE 640 /* before "stream"; of the text at least half of this is known */
+#define PIECE_SIZE	512
+#define IMAGE_MAX	(16 * 1024)
+#define IMAGE_SLICE	16
+
+struct pdf_state {
+	enum pdf_mode mode;
+	enum pdf_filter filter;
+	enum pdf_body body;
+	bool is_image;
+	bool has_nibble;
+	bool is_filter_over; /* the filter's own end was there */
+	uint8_t nibble;
+	uint8_t group_size; /* digits of ASCII85... */
+	uint8_t held_size;  /* bytes that may be the end of a line, and END_WORD */
+	uint8_t word_size;  /* how much of it */
+	uint8_t head_size;
+	uint8_t head[2];
+	uint8_t held[2 + END_WORD_SIZE];
+	uint32_t group; /* ...and their value */
+	unsigned count; /* of streams */
+	unsigned text_size;
+	unsigned piece_size;
+	uint8_t text[DICTIONARY_SIZE];
+	uint8_t piece[PIECE_SIZE];
+	struct unpack_inflate inflate;
+};
+
+_Static_assert(sizeof(struct pdf_state) <= UNPACK_HERE_STATE, "the row has room for it");
+
+static bool is_space(uint8_t byte)
+{
+	return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n' || byte == '\f' ||
+	       byte == '\0';
+}
+
+static int get_digit(uint8_t byte)
+{
+	if (byte >= '0' && byte <= '9')
+		return byte - '0';
+	const uint8_t letter = byte | 0x20;
+	return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+}
+
+/* ---- what comes out of a stream's filters of ASCII ---- */
+
+/* Of an image, not much more than IMAGE_MAX comes out, as not much goes in at a time. */
+static void inflate_piece(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	struct pdf_state *state = unpack->state;
+	enum inflate_step step = INFLATE_MORE;
+	bool is_enough = false;
+	size_t at = 0;
+	while (at < size && step == INFLATE_MORE && !is_enough) {
+		const size_t most = state->is_image ? IMAGE_SLICE : PIECE_SIZE;
+		size_t used = 0;
+		step = unpack_inflate(unpack, &state->inflate, bytes + at,
+				      size - at < most ? size - at : most, &used);
+		at += used;
+		is_enough = state->is_image && state->inflate.out >= IMAGE_MAX;
+	}
+	if (step == INFLATE_MORE && !is_enough)
+		return;
+	state->body = PDF_PASSED;
+	unpack->in += size - at;
+	unpack_close(unpack, true);
+}
+
+static void give_piece(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	struct pdf_state *state = unpack->state;
+	if (state->body == PDF_INFLATE) {
+		inflate_piece(unpack, bytes, size);
+		return;
+	}
+	unpack->in += size;
+	if (state->body == PDF_RAW)
+		unpack_give(unpack, bytes, size);
+}
+
+/* RFC 1950 2.2, as far as two bytes go. */
+static bool is_zlib(const uint8_t *head)
+{
+	return (head[0] & 0xf) == Z_DEFLATED && head[0] >> 4 <= 7 && (head[1] & 0x20) == 0 &&
+	       (head[0] << 8 | head[1]) % 31 == 0;
+}
+
+static void take_head(struct unpack *unpack)
+{
+	struct pdf_state *state = unpack->state;
+	const bool is_deflate = state->head_size == 2 && is_zlib(state->head);
+	state->body = is_deflate ? PDF_INFLATE : PDF_RAW;
+	if (is_deflate) {
+		unpack_inflate_reset(&state->inflate);
+		unpack->in += 2;
+	} else if (state->head_size > 0) {
+		give_piece(unpack, state->head, state->head_size);
+	}
+}
+
+/* Pieces are cut where the stream says, not where the input is. */
+static void flush(struct unpack *unpack)
+{
+	struct pdf_state *state = unpack->state;
+	const unsigned size = state->piece_size;
+	state->piece_size = 0;
+	if (size > 0)
+		give_piece(unpack, state->piece, size);
+}
+
+static void put(struct unpack *unpack, uint8_t byte)
+{
+	struct pdf_state *state = unpack->state;
+	if (state->body == PDF_HEAD) {
+		state->head[state->head_size++] = byte;
+		if (state->head_size == 2)
+			take_head(unpack);
+		return;
+	}
+	state->piece[state->piece_size++] = byte;
+	if (state->piece_size == PIECE_SIZE)
+		flush(unpack);
+}
+
+/* ---- filters of ASCII (7.4.2, 7.4.3) ---- */
+
+static void put_group(struct unpack *unpack, unsigned bytes)
+{
+	struct pdf_state *state = unpack->state;
+	for (unsigned i = 0; i < bytes; i++)
+		put(unpack, (uint8_t)(state->group >> (24 - 8 * i)));
+	state->group = 0;
+	state->group_size = 0;
+}
+
+/* What is left of ASCII85: of n digits, n - 1 bytes. */
+static void end_filter(struct unpack *unpack)
+{
+	struct pdf_state *state = unpack->state;
+	const unsigned size = state->group_size;
+	state->is_filter_over = true;
+	if (state->filter == PDF_HEX && state->has_nibble)
+		put(unpack, (uint8_t)(state->nibble << 4));
+	state->has_nibble = false;
+	if (state->filter != PDF_ASCII85 || size < 2)
+		return;
+	for (unsigned i = size; i < 5; i++)
+		state->group = state->group * 85 + 84;
+	put_group(unpack, size - 1);
+}
+
+static void take_ascii85(struct unpack *unpack, uint8_t byte)
+{
+	struct pdf_state *state = unpack->state;
+	if (byte == 'z' && state->group_size == 0) {
+		put_group(unpack, 4);
+	} else if (byte >= '!' && byte <= 'u') {
+		state->group = state->group * 85 + (byte - '!');
+		if (++state->group_size == 5)
+			put_group(unpack, 4);
+	}
+}
+
+static void take_hex(struct unpack *unpack, uint8_t byte)
+{
+	struct pdf_state *state = unpack->state;
+	const int digit = get_digit(byte);
+	if (digit < 0)
+		return;
+	if (state->has_nibble)
+		put(unpack, (uint8_t)(state->nibble << 4 | digit));
+	state->nibble = (uint8_t)digit;
+	state->has_nibble = !state->has_nibble;
+}
+
+static void take_data(struct unpack *unpack, uint8_t byte)
+{
+	struct pdf_state *state = unpack->state;
+	if (state->filter == PDF_PLAIN)
+		put(unpack, byte);
+	else if (state->is_filter_over)
+		return;
+	else if (byte == (state->filter == PDF_HEX ? '>' : '~'))
+		end_filter(unpack);
+	else if (state->filter == PDF_HEX)
+		take_hex(unpack, byte);
+	else
+		take_ascii85(unpack, byte);
+}
+
+/* ---- dictionaries ---- */
+
+/* Does the name stand in it, for itself? */
+static const char *find_name(const char *dictionary, const char *name)
+{
+	const size_t size = strlen(name);
+	for (const char *at = strstr(dictionary, name); at != NULL; at = strstr(at + 1, name)) {
+		const char next = at[size];
+		if (next == '\0' || is_space((uint8_t)next) || strchr("/[]<>()%", next) != NULL)
+			return at;
+	}
+	return NULL;
+}
+
+/* The dictionary of this object alone, with its names as they are meant (7.3.5): #46 is F. */
+static void copy_dictionary(const struct pdf_state *state, char *ret_text)
+{
+	const uint8_t *text = state->text;
+	size_t begin = 0;
+	size_t size = 0;
+	for (size_t at = 0; at + 3 <= state->text_size; at++) {
+		if (memcmp(text + at, "obj", 3) == 0)
+			begin = at + 3;
+	}
+	for (size_t at = begin; at < state->text_size; at++) {
+		uint8_t byte = text[at];
+		if (byte == '#' && state->text_size - at > 2 && get_digit(text[at + 1]) >= 0 &&
+		    get_digit(text[at + 2]) >= 0) {
+			byte = (uint8_t)(get_digit(text[at + 1]) << 4 | get_digit(text[at + 2]));
+			at += 2;
+		}
+		ret_text[size++] = byte != '\0' ? (char)byte : ' ';
+	}
+	ret_text[size] = '\0';
+}
+
+static const char *first_of(const char *a, const char *b)
+{
+	return a != NULL && (b == NULL || a < b) ? a : b;
+}
+
+/* The first of its filters, when that is one of ASCII. */
+static enum pdf_filter find_filter(const char *dictionary)
+{
+	const char *hex =
+		first_of(find_name(dictionary, "/ASCIIHexDecode"), find_name(dictionary, "/AHx"));
+	const char *ascii85 =
+		first_of(find_name(dictionary, "/ASCII85Decode"), find_name(dictionary, "/A85"));
+	if (hex != NULL && first_of(hex, ascii85) == hex)
+		return PDF_HEX;
+	return ascii85 != NULL ? PDF_ASCII85 : PDF_PLAIN;
+}
+
+static void put_number(char *out, unsigned number)
+{
+	char digits[12];
+	size_t size = 0;
+	do
+		digits[size++] = (char)('0' + number % 10);
+	while ((number /= 10) > 0);
+	while (size > 0)
+		*out++ = digits[--size];
+	*out = '\0';
+}
+
+static void begin_stream(struct unpack *unpack)
+{
+	struct pdf_state *state = unpack->state;
+	char dictionary[DICTIONARY_SIZE + 1];
+	char name[32] = "stream ";
+	copy_dictionary(state, dictionary);
+	state->mode = PDF_STREAM;
+	state->body = PDF_HEAD;
+	state->filter = find_filter(dictionary);
+	state->is_image = find_name(dictionary, "/Image") != NULL &&
+			  find_name(dictionary, "/EmbeddedFile") == NULL;
+	state->is_filter_over = false;
+	state->has_nibble = false;
+	state->group = 0;
+	state->group_size = 0;
+	state->held_size = 0;
+	state->word_size = 0;
+	state->head_size = 0;
+	state->text_size = 0;
+	put_number(name + strlen(name), ++state->count);
+	unpack_open(unpack, name);
+}
+
+static void end_stream(struct unpack *unpack)
+{
+	struct pdf_state *state = unpack->state;
+	end_filter(unpack);
+	if (state->body == PDF_HEAD)
+		take_head(unpack);
+	flush(unpack);
+	unpack_close(unpack, true);
+	state->mode = PDF_TEXT;
+}
+
+/* ---- bytes ---- */
+
+/* "stream", for itself, behind the end of a dictionary. */
+static bool is_stream_word(const struct pdf_state *state)
+{
+	size_t at = state->text_size;
+	if (at < 8 || memcmp(state->text + at - 6, "stream", 6) != 0)
+		return false;
+	at -= 6;
+	while (at > 0 && is_space(state->text[at - 1]))
+		at--;
+	return at >= 2 && memcmp(state->text + at - 2, ">>", 2) == 0;
+}
+
+static void take_text(struct unpack *unpack, uint8_t byte)
+{
+	struct pdf_state *state = unpack->state;
+	if (state->text_size == DICTIONARY_SIZE) {
+		state->text_size = DICTIONARY_SIZE / 2;
+		memmove(state->text, state->text + DICTIONARY_SIZE / 2, DICTIONARY_SIZE / 2);
+	}
+	state->text[state->text_size++] = byte;
+	if (byte == 'm' && is_stream_word(state))
+		state->mode = PDF_LINE;
+}
+
+static void release(struct unpack *unpack, size_t kept)
+{
+	struct pdf_state *state = unpack->state;
+	const size_t size = state->held_size - kept;
+	for (size_t i = 0; i < size; i++)
+		take_data(unpack, state->held[i]);
+	memmove(state->held, state->held + size, kept);
+	state->held_size = (uint8_t)kept;
+}
+
+/* Ends of lines are held, as the last of them is not the stream's. */
+static void hold_line_end(struct unpack *unpack, uint8_t byte)
+{
+	struct pdf_state *state = unpack->state;
+	const bool is_second = byte == '\n' && state->word_size == 0 && state->held_size == 1 &&
+			       state->held[0] == '\r';
+	if (!is_second)
+		release(unpack, 0);
+	state->word_size = 0;
+	state->held[state->held_size++] = byte;
+}
+
+static void take_stream(struct unpack *unpack, uint8_t byte)
+{
+	static const char word[] = END_WORD;
+	struct pdf_state *state = unpack->state;
+	if (byte == (uint8_t)word[state->word_size]) {
+		state->held[state->held_size++] = byte;
+		if (++state->word_size == END_WORD_SIZE)
+			end_stream(unpack);
+		return;
+	}
+	/* "endstren..." may have it from its second e on. */
+	if (state->word_size == 7 && byte == 'n') {
+		release(unpack, 1);
+		state->held[state->held_size++] = byte;
+		state->word_size = 2;
+		return;
+	}
+	if (byte == '\r' || byte == '\n') {
+		hold_line_end(unpack, byte);
+		return;
+	}
+	release(unpack, 0);
+	state->word_size = 0;
+	if (byte == 'e') {
+		state->held[state->held_size++] = byte;
+		state->word_size = 1;
+		return;
+	}
+	take_data(unpack, byte);
+}
+
+static void take_byte(struct unpack *unpack, uint8_t byte)
+{
+	struct pdf_state *state = unpack->state;
+	switch (state->mode) {
+	case PDF_TEXT:
+		unpack->in++;
+		take_text(unpack, byte);
+		break;
+	case PDF_LINE:
+		if (byte == '\r')
+			state->mode = PDF_LINE_CR;
+		else if (byte == '\n')
+			begin_stream(unpack);
+		else if (byte != ' ' && byte != '\t')
+			state->mode = PDF_TEXT;
+		break;
+	case PDF_LINE_CR:
+		begin_stream(unpack);
+		if (byte != '\n')
+			take_stream(unpack, byte);
+		break;
+	case PDF_STREAM:
+		take_stream(unpack, byte);
+		break;
+	}
+}
+
+int unpack_pdf_begin(struct unpack *unpack)
+{
+	struct pdf_state *state = unpack->state;
+	memset(state, 0, offsetof(struct pdf_state, inflate));
+	memset(&state->inflate, 0, offsetof(struct unpack_inflate, out_bytes));
+	return unpack_inflate_init(&state->inflate);
+}
+
+void unpack_pdf_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	for (size_t i = 0; i < size && !unpack->is_over; i++)
+		take_byte(unpack, bytes[i]);
+}
+
+/* A stream without its end is one as far as it goes. */
+void unpack_pdf_end(struct unpack *unpack, bool is_whole)
+{
+	struct pdf_state *state = unpack->state;
+	(void)is_whole;
+	if (unpack->is_over || state->mode != PDF_STREAM)
+		return;
+	release(unpack, 0);
+	end_stream(unpack);
+}

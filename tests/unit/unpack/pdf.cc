@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Streams of a PDF, whatever its tables say.
+#include <catch2/catch.hpp>
+
+#include "tests/unit/unpack/unpacking.hh"
+
+namespace
+{
+
+std::string stream_of(const std::string &dictionary, const std::string &bytes,
+		      const std::string &eol = "\n")
+{
+	return "1 0 obj" + eol + "<< " + dictionary + " >>" + eol + "stream" +
+	       (eol == "\r" ? "\r\n" : eol) + bytes + eol + "endstream" + eol + "endobj" + eol;
+}
+
+std::string all_of(const std::string &bytes)
+{
+	const std::string pdf = "%PDF-1.4\n" + bytes + "trailer <<>>\n";
+	const Unpacked whole = unpack_all(CONTENT_PDF, pdf);
+	for (const size_t piece : { 1, 2, 7, 100 })
+		CHECK(unpack_all(CONTENT_PDF, pdf, UNPACK_BUDGET, piece).all() == whole.all());
+	return whole.all();
+}
+
+std::string hex(const std::string &bytes)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	std::string text;
+	for (const char byte : bytes) {
+		text += digits[static_cast<uint8_t>(byte) >> 4];
+		text += digits[static_cast<uint8_t>(byte) & 15];
+	}
+	return text;
+}
+
+std::string ascii85(const std::string &bytes)
+{
+	std::string text;
+	for (size_t at = 0; at < bytes.size(); at += 4) {
+		const size_t size = std::min<size_t>(4, bytes.size() - at);
+		uint32_t group = 0;
+		for (size_t i = 0; i < 4; i++)
+			group = group << 8 | (i < size ? static_cast<uint8_t>(bytes[at + i]) : 0);
+		char digits[5];
+		for (int i = 4; i >= 0; i--, group /= 85)
+			digits[i] = static_cast<char>('!' + group % 85);
+		text += size == 4 && std::string(digits, 5) == "!!!!!"
+				? "z"
+				: std::string(digits, size + 1);
+	}
+	return text + "~>";
+}
+
+} // namespace
+
+TEST_CASE("streams come out as they are, and decompressed", "[unpack][pdf]")
+{
+	const std::string text = "line\r\n" + std::string(3000, 'x') + "\0end";
+	CHECK(all_of("1 0 obj << /Length 3 >> endobj\n").empty());
+	for (const char *eol : { "\n", "\r\n", "\r" }) {
+		CHECK(all_of(stream_of("/Length 99", text, eol)) == "stream 1=" + text + ";");
+		CHECK(all_of(stream_of("/Filter /FlateDecode", deflated(text, 15), eol)) ==
+		      "stream 1=" + text + ";");
+	}
+	CHECK(all_of(stream_of("", "a") + stream_of("", "") + stream_of("", "bc")) ==
+	      "stream 1=a;stream 2=;stream 3=bc;");
+	// Compressed, whatever is said; said to be, and not.
+	CHECK(all_of(stream_of("/Filter /Fl#61teDecode", deflated(text, 15))) ==
+	      "stream 1=" + text + ";");
+	CHECK(all_of(stream_of("", deflated(text, 15) + "behind it")) == "stream 1=" + text + ";");
+	CHECK(all_of(stream_of("/Filter /FlateDecode", "plain")) == "stream 1=plain;");
+}
+
+TEST_CASE("filters of ASCII are undone", "[unpack][pdf]")
+{
+	const std::string text = "some text" + std::string(9, '\0') + "of 28 byte";
+	const std::string packed = deflated(text, 15);
+	CHECK(all_of(stream_of("/Filter /ASCIIHexDecode", hex(text) + ">")) ==
+	      "stream 1=" + text + ";");
+	CHECK(all_of(stream_of("/Filter[/AHx/Fl]", hex(packed) + ">ff")) ==
+	      "stream 1=" + text + ";");
+	CHECK(all_of(stream_of("/Filter /#41SCIIHexDecode", "4 1\n4>")) == "stream 1=A@;");
+	for (size_t size = 0; size <= text.size(); size++) {
+		const std::string part = text.substr(0, size);
+		CHECK(all_of(stream_of("/Filter /ASCII85Decode", ascii85(part))) ==
+		      "stream 1=" + part + ";");
+	}
+	CHECK(all_of(stream_of("/Filter [ /A85 /FlateDecode ]", ascii85(packed))) ==
+	      "stream 1=" + text + ";");
+	// That of another object, and a name that only begins so.
+	CHECK(all_of("1 0 obj <</Filter /AHx>> endobj " + stream_of("", "4142>")) ==
+	      "stream 1=4142>;");
+	CHECK(all_of(stream_of("/AHxy 1", "4142>")) == "stream 1=4142>;");
+}
+
+TEST_CASE("a stream ends where its word is", "[unpack][pdf]")
+{
+	for (const char *bytes :
+	     { "e", "end", "endstrea", "endstrendstrea", "\nendstrea\r\n", "ee\r\r\n\n",
+	       "end\nstream", "\rendstr\nendstr", "stream\n>>\nstream\n" })
+		CHECK(all_of(stream_of("", bytes)) == std::string("stream 1=") + bytes + ";");
+	CHECK(all_of("<<>> stream\nendstrendstream") == "stream 1=endstr;");
+	CHECK(all_of("<<>> stream \t\nabcendstream") == "stream 1=abc;");
+	CHECK(all_of("<<>>stream\r\n\r\nendstream") == "stream 1=;");
+	// Not a stream: without a dictionary, or without an end of line.
+	CHECK(all_of("a stream\nof text endstream").empty());
+	CHECK(all_of("<<>> streams\nof text endstream").empty());
+	// Without its end.
+	CHECK(all_of("<<>> stream\nabc") == "stream 1=abctrailer <<>>\n;");
+	CHECK(all_of("<<>> stream\n" + deflated(std::string(50, 'x'), 15).substr(0, 5))
+		      .substr(0, 9) == "stream 1=");
+}
+
+TEST_CASE("pages that are white are no bombs, and bombs are", "[unpack][pdf]")
+{
+	const std::string white = deflated(std::string(10 << 20, '\xff'), 15);
+	std::string images;
+	for (int i = 0; i < 40; i++)
+		images +=
+			stream_of("/Type /XObject /Subtype /Image /Width 1000 /Height 1000 "
+				  "/ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter /FlateDecode",
+				  white);
+	const Unpacked pages = unpack_all(CONTENT_PDF, images);
+	CHECK(pages.members.size() == 40);
+	CHECK(pages.flaws.empty());
+	CHECK(unpack_all(CONTENT_PDF, stream_of("/Filter /FlateDecode", white))
+		      .has("ratio: stream 1"));
+	struct unpack_budget budget = UNPACK_BUDGET;
+	budget.members_left = 5;
+	CHECK(unpack_all(CONTENT_PDF, images, budget).has("members: "));
+}
