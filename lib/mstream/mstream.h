@@ -94,6 +94,7 @@ struct mstream_events {
 	 * its end is whole, and odd, as a client shows all that is there of it.
 	 */
 	void (*end)(void *context, void *part, bool is_whole);
+	/* Of a mail 1,000 at most, and one of each kind; MSTREAM_TOO_ODD once. */
 	void (*odd)(void *context, enum mstream_oddity oddity, const char *position);
 };
 #define MSTREAM_PENDING 512

@@ -52,6 +52,12 @@ unsigned mstream_index(const struct mstream *mail, const struct entity *entity)
 void mstream_odd(struct mstream *mail, const struct entity *entity, enum mstream_oddity oddity)
 {
 	char position[LEVELS_POSITION_SIZE];
+	const bool is_told = (mail->told & 1U << oddity) != 0;
+	/* What is left out is left out at each line from then on. */
+	if (is_told && (oddity == MSTREAM_TOO_ODD || mail->told_count >= ODDITIES_MAX))
+		return;
+	mail->told |= 1U << oddity;
+	mail->told_count++;
 	levels_position(entity, position);
 	mail->events->odd(mail->context, oddity, position);
 }
@@ -212,13 +218,26 @@ static void drop_gone(struct mstream *mail, uint32_t set)
 	}
 }
 
-/* Several go line by line, so that they meet behind a delimiter. */
+/* Are they all amid a body, with bytes that cannot be a delimiter? */
+static bool is_text(const struct mstream *mail, uint32_t set, const uint8_t *bytes)
+{
+	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
+		const struct entity *entity = &mail->entities[i];
+		if ((set & ENTITY_BIT(i)) != 0 && (entity->phase == ENTITY_HEADER ||
+						   entity->line == LINE_DASHES || entity->is_gone))
+			return false;
+	}
+	return bytes[0] != '-';
+}
+
+/* Several go line by line, so that they meet behind a delimiter; or up to what may be one. */
 static size_t advance_all(struct mstream *mail, uint32_t set, uint8_t feed, const uint8_t *bytes,
 			  size_t size)
 {
-	size_t line_size = partreader_line_size(bytes, size);
-	if (line_size < size)
-		line_size++;
+	size_t line_size = is_text(mail, set, bytes) ? partreader_find_dashes(bytes, size)
+						     : partreader_line_size(bytes, size) + 1;
+	if (line_size > size)
+		line_size = size;
 	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
 		if ((set & ENTITY_BIT(i)) != 0)
 			mail->entities[i].is_at_delimiter = false;
@@ -276,6 +295,8 @@ struct mstream *mstream_begin(void *memory, const struct mstream_events *events,
 	mail->used = 0;
 	mail->fresh = 0;
 	mail->used_finders = 0;
+	mail->told = 0;
+	mail->told_count = 0;
 	struct entity *entity = new_entity(mail, FEED_MAIL);
 	entity_init(entity, 0);
 	entity_begin_header(entity, false);

@@ -137,6 +137,8 @@ struct finder {
 	} of;
 };
 #define FINDERS_MAX 3
+/* Oddities of a mail; more are told of a kind that has not been told yet only. */
+#define ODDITIES_MAX 1000
 
 struct mstream {
 	const struct mstream_events *events;
@@ -144,6 +146,8 @@ struct mstream {
 	uint32_t used;	/* entities */
 	uint32_t fresh; /* of those: copied at the byte that is read now, and not yet fed */
 	uint32_t used_finders;
+	uint32_t told; /* 1 << enum mstream_oddity, of those that have been told */
+	uint32_t told_count;
 	uint8_t feeds[ENTITIES_MAX];
 	struct entity entities[ENTITIES_MAX];
 	struct finder finders[FINDERS_MAX];

@@ -371,8 +371,7 @@ static size_t take_body_dashes(struct mstream *mail, struct entity *entity, cons
 	return used;
 }
 
-/* Where a line begins with a dash, and perhaps with two; size: nowhere. */
-static size_t find_dashes(const uint8_t *bytes, size_t size)
+size_t partreader_find_dashes(const uint8_t *bytes, size_t size)
 {
 	for (size_t at = 1; at < size; at++) {
 		const uint8_t *dash = memchr(bytes + at, '-', size - at);
@@ -394,7 +393,7 @@ static size_t take_text(struct mstream *mail, struct entity *entity, const uint8
 		leaf_data(mail, entity, bytes, size);
 		return size;
 	}
-	const size_t used = find_dashes(bytes, size);
+	const size_t used = partreader_find_dashes(bytes, size);
 	size_t kept = used;
 	put_eol(mail, entity);
 	if (bytes[used - 1] == '\n') {

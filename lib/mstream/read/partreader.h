@@ -39,6 +39,8 @@ void partreader_end(struct mstream *mail, struct entity *entity, bool is_whole);
 
 /* How many bytes, at most size, stand before a CR or LF. */
 size_t partreader_line_size(const uint8_t *bytes, size_t size);
+/* Where, behind bytes[0], a line begins with a dash, and perhaps with two; size: nowhere. */
+size_t partreader_find_dashes(const uint8_t *bytes, size_t size);
 
 #ifdef __cplusplus
 }

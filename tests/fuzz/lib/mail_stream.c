@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARTS_MAX 512 /* that are compared: more are not made */
+#define ODDITIES_MAX 1000 /* as mstream.h has it */
+#define PARTS_MAX    512  /* that are compared: more are not made */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -28,6 +29,7 @@ struct log {
 	size_t piece;
 	unsigned count;
 	bool is_too_odd;
+	unsigned odd_count;
 	unsigned odd[MSTREAM_ODDITY_COUNT];
 	struct part parts[PARTS_MAX];
 };
@@ -99,8 +101,9 @@ static void odd(void *context, enum mstream_oddity oddity, const char *position)
 	require(strlen(position) > 0, "an oddity has its place");
 	log->odd[oddity]++;
 	/* Which part is left out when there is room for one more depends on the order of views. */
-	log->is_too_odd =
-		log->is_too_odd || oddity == MSTREAM_TOO_ODD || oddity == MSTREAM_TOO_MANY;
+	log->odd_count++;
+	log->is_too_odd = log->is_too_odd || oddity == MSTREAM_TOO_ODD ||
+			  oddity == MSTREAM_TOO_MANY || log->odd_count == ODDITIES_MAX;
 }
 
 static const struct mstream_events events = { begin, data_of, end, odd };
