@@ -299,7 +299,8 @@ static enum mailtalk_ask turn(struct run *run)
 		.to_client = to_client,
 		.to_client_room = sizeof(to_client),
 		.to_server = to_server,
-		.to_server_room = run->hop.is_connected ? sizeof(to_server) : 0,
+		.to_server_room =
+			run->hop.is_connected && !run->hop.is_closed ? sizeof(to_server) : 0,
 		.scratch = scratch,
 		.scratch_room = sizeof(scratch),
 	};

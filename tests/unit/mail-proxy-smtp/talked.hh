@@ -117,11 +117,11 @@ class Talked
 		io.is_client_ended = is_client_ended;
 		io.server = reinterpret_cast<const uint8_t *>(from_server.data());
 		io.server_size = from_server.size();
-		io.is_server_ended = is_server_ended;
 		io.to_client = out.data();
 		io.to_client_room = out.size();
 		io.to_server = up.data();
-		io.to_server_room = is_connected ? up.size() : 0;
+		io.to_server_room = is_connected && !is_server_ended ? up.size() : 0;
+		io.is_server_ended = is_server_ended;
 		io.scratch = scratch.data();
 		io.scratch_room = scratch.size();
 		const mailtalk_ask ask = mailtalk_turn(&talk, &io);

@@ -372,7 +372,9 @@ void mailtalk_replies_pass(struct mailtalk *talk, struct mailtalk_io *io)
 		if (is_ours(&talk->pending[talk->pending_first])) {
 			say_ours(talk, io);
 		} else {
-			has_more = talk->has_server && mailtalk_server_room(io) >= REPLY_MAX &&
+			/* What is said again, to one that is there. */
+			has_more = talk->has_server &&
+				   (io->is_server_ended || mailtalk_server_room(io) >= REPLY_MAX) &&
 				   read_reply(talk, io);
 		}
 	}
