@@ -1,0 +1,204 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+mail-scan-milter behind a real Postfix, and before peer_asker: what is found is refused at the dot,
+what is clean comes through as it was, and what dies is made again.
+"""
+
+import os
+import re
+import signal
+import subprocess
+
+import harness
+from clamd import MARKER, clamav_database, eicar, start_clamd
+from harness import BUILD, Case, program, wait_for
+from mta import Outcome, Postfix, Session, send
+from scanned import compile_signatures, in_tar, in_zip, mail_with
+
+ASKER = os.path.join(BUILD, "tests/integration/peer_asker")
+NAME = "Eicar-Test-Signature"
+CLEAN = mail_with(bytes(range(256)) * 1000, "clean.bin")
+
+
+def has_ended(pid):
+    """Also when init has not looked yet."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+class ScanMilter(Case):
+    def start_milter(self, *scan, has_signatures=True):
+        """(process, Postfix's word for it)"""
+        host, port = self.free_address()
+        self.place = f"{host}@{port}"
+        lines = ["milter:", f"    socket: {self.place}", "    log-level: debug",
+                 f"    metrics: {self.path('metrics.prom')}", "scan:"]
+        if has_signatures:
+            lines.append(f"    signatures: {compile_signatures(self)}")
+        lines += [f"    {line}" for line in scan]
+        self.config = self.write("scan-milter.conf", "\n".join(lines) + "\n")
+        milter = self.start([program("mail-scan-milter"), "--config", self.config], "milter")
+        milter.wait_for_log(r"^info: \[mail-scan-milter\] ready, ")
+        return milter, f"inet:{host}:{port}"
+
+    def start_both(self, *scan, **how):
+        milter, place = self.start_milter(*scan, **how)
+        postfix = Postfix(self, main=[f"smtpd_milters = {place}",
+                                      "milter_default_action = tempfail",
+                                      "milter_command_timeout = 60s"])
+        return milter, postfix
+
+    def refusal(self, postfix, message, code=550):
+        """The text of the reply to the dot."""
+        outcome = send(postfix.address, message=message)
+        self.assertEqual(outcome.replies[-2][:2], (".", code), outcome.replies)
+        return outcome.replies[-2][2]
+
+    def check_clean(self, postfix, message=CLEAN):
+        """It comes through, and nothing but what Postfix adds is added."""
+        def matching():
+            return [mail for mail in postfix.delivered() if mail.endswith(message.encode())]
+
+        count = len(matching())
+        outcome = send(postfix.address, message=message)
+        self.assertTrue(outcome.is_accepted, outcome.replies)
+        found = wait_for(lambda: len(matching()) > count and matching(), "the mail as it was sent")
+        added = found[-1][:-len(message)].decode()
+        self.assertEqual(re.findall(r"^([\w-]+):", added, re.MULTILINE),
+                         ["Return-Path", "X-Original-To", "Delivered-To", "Received"])
+
+    def metric(self, name):
+        with open(self.path("metrics.prom"), encoding="ascii") as file:
+            return int(re.search(rf"^mail_scan_milter_{name}_total (\d+)$", file.read(),
+                                 re.MULTILINE).group(1))
+
+    def ask(self, mail, piece=65536):
+        done = subprocess.run([ASKER, "milter", self.place, str(piece), "60000"], input=mail,
+                              capture_output=True, check=True, timeout=3 * harness.DEADLINE_S)
+        return done.stdout.decode().rstrip()
+
+    def test_what_is_found_is_refused_with_its_name_and_place(self):
+        milter, postfix = self.start_both()
+        self.check_clean(postfix)
+        self.assertIn(NAME, self.refusal(postfix, mail_with(eicar(), "eicar.com")))
+        text = self.refusal(postfix, mail_with(in_zip(eicar()), "a.zip"))
+        self.assertRegex(text, rf"^5\.7\.1 {NAME}.* in .*a\.zip / eicar\.com")
+        text = self.refusal(postfix, mail_with(in_tar(eicar()), "a.tar.bz2"))
+        self.assertRegex(text, rf"^5\.7\.1 {NAME}.* in .*a\.tar\.bz2 / ")
+        self.check_clean(postfix, mail_with(in_zip(b"clean" * 1000), "clean.zip"))
+        self.check_clean(postfix, mail_with(in_tar(b"clean" * 1000), "clean.tar.bz2"))
+        self.assertEqual(len(postfix.delivered()), 3)
+        milter.wait_for_log(r"^info: \[[0-9a-f]+\] rejected, client=127\S+ queue=\w+"
+                            rf' sender="sender@example.net" found={NAME}', 3)
+        self.assertEqual(milter.stop(), 0)
+        self.assertEqual((self.metric("mails"), self.metric("rejected"), self.metric("accepted"),
+                          self.metric("found"), self.metric("aborted")), (6, 3, 3, 3, 0))
+
+    def test_a_mail_server_that_hands_over_bytes_one_by_one(self):
+        self.start_milter()
+        bad = mail_with(in_zip(eicar()), "a.zip").replace("\n", "\r\n").encode()
+        good = mail_with(in_zip(b"clean"), "a.zip").replace("\n", "\r\n").encode()
+        for piece in (1, 7, 4096, 65536):
+            self.assertRegex(self.ask(bad, piece), rf"^reject - {NAME}.* in .*a\.zip / eicar\.com")
+            self.assertEqual(self.ask(good, piece), "accept -")
+
+    def test_marked_and_put_into_quarantine(self):
+        _, postfix = self.start_both("on-found: mark")
+        message = mail_with(in_zip(eicar()), "a.zip")
+        self.assertTrue(send(postfix.address, message=message).is_accepted)
+        mail = postfix.wait_for_delivered(1)[0].decode()
+        self.assertRegex(mail, rf"(?m)^X-Mail-Scan: .*{NAME}")
+        self.assertIn(message[message.index("\n\n"):], mail)
+
+    def test_put_into_quarantine(self):
+        _, postfix = self.start_both("on-found: quarantine")
+        self.assertTrue(send(postfix.address, message=mail_with(eicar(), "a.com")).is_accepted)
+        hold = os.path.join(postfix.queue, "hold")
+        wait_for(lambda: os.listdir(hold), "the mail to be held")
+        self.check_clean(postfix)
+        self.assertEqual(len(postfix.delivered()), 1)
+
+    def test_more_mails_at_a_time_than_may_be(self):
+        milter, postfix = self.start_both("mails: 1")
+        self.expect_log(r"deferred, .*as many are scanned as may be")
+        with Session(postfix.address, outcome=Outcome(None)) as first:
+            for line in ("EHLO us.example.net", "MAIL FROM:<a@b.example>",
+                         "RCPT TO:<inbox@example.com>", "DATA"):
+                self.assertLess(first.command(line), 400)
+            with Session(postfix.address, outcome=Outcome(None)) as second:
+                for line in ("EHLO us.example.net", "MAIL FROM:<a@b.example>",
+                             "RCPT TO:<inbox@example.com>"):
+                    self.assertLess(second.command(line), 400)
+                self.assertEqual(second.command("DATA"), 451)
+                self.assertIn("4.3.2 Scanner is busy", second.outcome.text)
+            self.assertEqual(first.command("Subject: test\r\n\r\ntest\r\n."), 250)
+        self.check_clean(postfix)
+        milter.wait_for_log("as many are scanned as may be")
+
+    def template(self, milter):
+        """Of the process that has decoders: a child of the keeper's."""
+        keepers = milter.children()
+        self.assertEqual(len(keepers), 1)
+        return wait_for(lambda: harness.children_of(keepers[0]), "a template")[0]
+
+    def test_the_template_of_decoders_is_killed(self):
+        milter, postfix = self.start_both()
+        for count in (1, 2, 3):
+            old = self.template(milter)
+            os.kill(old, signal.SIGKILL)
+            milter.wait_for_log(r"template of decoders died, signal=9", count)
+            text = self.refusal(postfix, mail_with(in_tar(eicar()), "a.tar.bz2"))
+            self.assertIn(NAME, text)
+            self.assertNotEqual(self.template(milter), old)
+            self.check_clean(postfix, mail_with(in_tar(b"clean" * count), "a.tar.bz2"))
+
+    def test_its_processes_end_with_it(self):
+        milter, _ = self.start_both()
+        keeper = milter.children()[0]
+        template = self.template(milter)
+        milter.stop(signal.SIGKILL)
+        for pid in (keeper, template):
+            wait_for(lambda pid=pid: has_ended(pid), "processes to end")
+
+    def test_the_milter_is_gone(self):
+        milter, postfix = self.start_both()
+        self.check_clean(postfix)
+        milter.stop(signal.SIGKILL)
+        outcome = send(postfix.address, message=CLEAN)
+        self.assertFalse(outcome.is_accepted)
+        self.assertFalse(outcome.is_refused)
+
+    def test_other_signatures_while_it_runs(self):
+        milter, postfix = self.start_both()
+        message = mail_with(b"it is another-marker-of-this-test", "x.bin")
+        self.check_clean(postfix, message)
+        directory = clamav_database(self, "more")
+        self.write("more/more.ndb", f"Another.One:0:*:{b'another-marker-of-this-test'.hex()}\n")
+        os.rename(compile_signatures(self, "new.signatures", directory),
+                  self.path("mail.signatures"))
+        milter.send_signal(signal.SIGHUP)
+        wait_for(lambda: not send(postfix.address, message=message).is_accepted,
+                 "the other signatures")
+        self.assertIn("Another.One", self.refusal(postfix, message))
+
+    def test_clamd_besides(self):
+        clamd, path = start_clamd(self)
+        _, postfix = self.start_both(f"clamd: {path}", has_signatures=False)
+        self.check_clean(postfix)
+        text = self.refusal(postfix, mail_with(MARKER.encode(), "x.bin"))
+        self.assertIn("Test.Marker-1", text)
+        clamd.stop()
+        self.assertTrue(self.refusal(postfix, CLEAN, 451))
+
+    def test_clamd_is_done_without(self):
+        _, postfix = self.start_both(f"clamd: {self.path('none')}", "on-unavailable: accept")
+        self.check_clean(postfix)
+        self.assertIn(NAME, self.refusal(postfix, mail_with(eicar(), "a.com")))
+
+
+if __name__ == "__main__":
+    harness.main()
