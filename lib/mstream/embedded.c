@@ -14,6 +14,7 @@ enum embedded_mode {
 	MODE_BASE64,
 	MODE_YENC,
 	MODE_BINHEX,
+	MODE_DATAURI,
 };
 
 #define BINHEX_SAYS "(This file must be converted with BinHex"
@@ -218,6 +219,87 @@ static void keep(struct embedded *embedded, const uint8_t *bytes, size_t size)
 	embedded->line_size += (uint16_t)size;
 }
 
+/* ---- addresses with data, anywhere in a line ---- */
+
+/* The last bytes of the line as far as before, where the mark may have begun. */
+static void keep_tail(struct embedded *embedded, const uint8_t *bytes, size_t size)
+{
+	const size_t room = sizeof(embedded->tail);
+	if (size >= room) {
+		memcpy(embedded->tail, bytes + size - room, room);
+		embedded->tail_size = (uint8_t)room;
+		return;
+	}
+	const size_t kept = embedded->tail_size + size > room ? room - size : embedded->tail_size;
+	memmove(embedded->tail, embedded->tail + embedded->tail_size - kept, kept);
+	memcpy(embedded->tail + kept, bytes, size);
+	embedded->tail_size = (uint8_t)(kept + size);
+}
+
+/* The last bytes of the line before bytes + at, with a NUL behind them; returns how many. */
+static size_t get_before(const struct embedded *embedded, const uint8_t *bytes, size_t at,
+			 char *ret_before)
+{
+	const size_t here = at < EMBEDDED_TAIL_SIZE ? at : EMBEDDED_TAIL_SIZE;
+	const size_t room = EMBEDDED_TAIL_SIZE - here;
+	const size_t there = embedded->tail_size < room ? embedded->tail_size : room;
+	memcpy(ret_before, embedded->tail + embedded->tail_size - there, there);
+	memcpy(ret_before + there, bytes + at - here, here);
+	ret_before[there + here] = '\0';
+	return there + here;
+}
+
+static bool is_marked(const char *before, size_t size)
+{
+	const size_t mark_size = strlen(DATAURI_MARK);
+	return size >= mark_size &&
+	       strncasecmp(before + size - mark_size, DATAURI_MARK, mark_size) == 0;
+}
+
+/* Blanks end an address that has no quotes around it. */
+static bool is_quoted(const char *before, size_t size)
+{
+	for (size_t at = size; at > 0; at--) {
+		if (strncasecmp(before + at - 1, "data:", 5) == 0)
+			return at == 1 || strchr("= \t(", before[at - 2]) == NULL;
+	}
+	return true;
+}
+
+/* Goes on with the first that begins in the line before end. false: there is none. */
+static bool find_datauri(struct flow *flow, const uint8_t *end)
+{
+	struct embedded *embedded = flow->embedded;
+	const uint8_t *comma = flow->at;
+	char before[EMBEDDED_TAIL_SIZE + 1];
+	while (comma < end && (comma = memchr(comma, ',', (size_t)(end - comma))) != NULL) {
+		const size_t size =
+			get_before(embedded, flow->at, (size_t)(comma - flow->at), before);
+		comma++;
+		if (!is_marked(before, size))
+			continue;
+		flow->at = comma;
+		embedded->is_passed = true;
+		embedded->line_size = 0;
+		embedded->tail_size = 0;
+		embedded->name[0] = '\0';
+		datauri_begin(&embedded->of.datauri, is_quoted(before, size));
+		begin_file(flow, MSTREAM_BASE64);
+		embedded->mode = MODE_DATAURI;
+		return true;
+	}
+	return false;
+}
+
+static void push_datauri(struct flow *flow)
+{
+	struct embedded *embedded = flow->embedded;
+	const size_t size = (size_t)(flow->end - flow->at);
+	flow->at += datauri_push(&embedded->of.datauri, flow->at, size, &flow->out);
+	if (embedded->of.datauri.is_done)
+		end_file(flow, true);
+}
+
 /* A line, or what of it is there. */
 static void push_line(struct flow *flow)
 {
@@ -232,6 +314,10 @@ static void push_line(struct flow *flow)
 		return;
 	}
 	const uint8_t *line_end = find_line_end(flow);
+	if (embedded->mode == MODE_TEXT && find_datauri(flow, line_end))
+		return;
+	if (embedded->mode == MODE_TEXT && line_end > flow->at)
+		keep_tail(embedded, flow->at, (size_t)(line_end - flow->at));
 	if (is_first && line_end > flow->at && !may_begin(flow))
 		embedded->is_passed = true;
 	if (!embedded->is_passed && line_end > flow->at)
@@ -245,6 +331,7 @@ static void push_line(struct flow *flow)
 		take_line(flow);
 	embedded->is_passed = false;
 	embedded->line_size = 0;
+	embedded->tail_size = 0;
 }
 
 /* ---- bytes to codings without lines ---- */
@@ -317,6 +404,8 @@ void embedded_push(struct embedded *embedded, const uint8_t *bytes, size_t size,
 			push_yenc(&flow);
 		else if (embedded->mode == MODE_BINHEX)
 			push_binhex(&flow);
+		else if (embedded->mode == MODE_DATAURI)
+			push_datauri(&flow);
 		else
 			push_line(&flow);
 	}
@@ -327,7 +416,7 @@ void embedded_end(struct embedded *embedded, bool is_whole, const struct mstream
 		  void *context)
 {
 	struct flow flow = { .embedded = embedded, .out = { .files = files, .context = context } };
-	if (embedded->line_size > 0 && embedded->mode != MODE_YENC && embedded->mode != MODE_BINHEX)
+	if (embedded->line_size > 0 && embedded->mode < MODE_YENC)
 		take_line(&flow);
 	if (embedded->mode == MODE_YENC) {
 		yenc_finish(&embedded->of.yenc);
@@ -336,7 +425,7 @@ void embedded_end(struct embedded *embedded, bool is_whole, const struct mstream
 	}
 	if (embedded->mode == MODE_BINHEX)
 		end_binhex(&flow, is_whole);
-	else if (embedded->mode == MODE_CLASSIC_END)
+	else if (embedded->mode == MODE_CLASSIC_END || embedded->mode == MODE_DATAURI)
 		end_file(&flow, is_whole);
 	else if (embedded->mode >= MODE_CLASSIC && is_whole)
 		end_open(&flow);

@@ -232,6 +232,40 @@ TEST_CASE("a text without a file has none", "[mstream][embedded]")
 	}
 }
 
+TEST_CASE("addresses with data are files", "[mstream][embedded]")
+{
+	const auto bytes_of = [](const std::string &text) {
+		std::string all;
+		for (const File &file : read_all(text).all) {
+			CHECK(file.coding == MSTREAM_BASE64);
+			all += file.bytes + ";";
+		}
+		return all;
+	};
+	CHECK(bytes_of("<a href=\"data:text/plain;base64,YWJj\">") == "abc;");
+	CHECK(bytes_of("<a href='data:;BASE64,YWJjZA=='><img "
+		       "src=data:image/png;base64,YWJjZGU=>\n") == "abcd;abcde;");
+	CHECK(bytes_of("url('data:x;base64,YW\r\n Jj')") == "abc;");
+	CHECK(bytes_of("url(data:x;base64,YWJj )") == "abc;");
+	CHECK(bytes_of("<img src=data:x;base64,YWJj alt=x><img src='data:x;base64,YW Jj'>") ==
+	      "abc;abc;");
+	CHECK(bytes_of("x=\"" + std::string(60, ' ') + "data:" + std::string(70, 'x') +
+		       ";base64,YW Jj\"") == "abc;");
+	CHECK(bytes_of("data:x;base64,YW%4aj%2b%2F%3d\"rest") == "abc\xfb;");
+	CHECK(bytes_of("data:x;base64,YW%zz") == "a;");
+	CHECK(bytes_of("data:x;base64,") == ";");
+	CHECK(bytes_of("a;base64\n,YWJj").empty());
+	CHECK(bytes_of("a,b;base6,c;base64;d,base64,YWJj").empty());
+	// Something else begins in the line behind it, and text does not.
+	const Files files =
+		read_all("data:x;base64,YWJj\" begin 644 x\n#86)C\n" + uu_text("y", "1", "\n"));
+	REQUIRE(files.all.size() == 2);
+	CHECK(files.all[1].name == "y");
+	CHECK(files.odd.empty());
+	CHECK_FALSE(read_all("data:x;base64,YWJj", false).all[0].is_whole);
+	CHECK(read_all("data:x;base64,YWJj").all[0].is_whole);
+}
+
 TEST_CASE("uuencode is read as clients read it", "[mstream][embedded]")
 {
 	const std::string abc = "#86)C\n"; // "abc"

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/mstream/datauri.h"
+
+#include <string.h>
+
+void datauri_begin(struct datauri *ret_uri, bool is_quoted)
+{
+	memset(ret_uri, 0, sizeof(*ret_uri));
+	ret_uri->is_quoted = is_quoted;
+}
+
+static int get_hex(uint8_t byte)
+{
+	if (byte >= '0' && byte <= '9')
+		return byte - '0';
+	const uint8_t letter = byte | 0x20;
+	return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+}
+
+/* -1 for what is no character of base64 (RFC 4648 4 and 5). */
+static int get_digit64(uint8_t byte)
+{
+	if (byte >= 'A' && byte <= 'Z')
+		return byte - 'A';
+	if (byte >= 'a' && byte <= 'z')
+		return byte - 'a' + 26;
+	if (byte >= '0' && byte <= '9')
+		return byte - '0' + 52;
+	if (byte == '+' || byte == '-')
+		return 62;
+	return byte == '/' || byte == '_' ? 63 : -1;
+}
+
+static bool is_passed(uint8_t byte)
+{
+	return byte == '\r' || byte == '\n' || byte == '\t' || byte == ' ';
+}
+
+/* false: the address ends before it. "=" is the last that it has. */
+static bool take_character(struct datauri *uri, uint8_t byte, struct outflow *out)
+{
+	const int digit = get_digit64(byte);
+	if (digit < 0)
+		return uri->is_quoted && is_passed(byte);
+	uri->bits = (uint16_t)(uri->bits << 6 | digit);
+	uri->bit_count += 6;
+	if (uri->bit_count >= 8) {
+		uri->bit_count -= 8;
+		outflow_put(out, (uint8_t)(uri->bits >> uri->bit_count));
+	}
+	return true;
+}
+
+static bool take_byte(struct datauri *uri, uint8_t byte, struct outflow *out)
+{
+	if (uri->percent == 0 && byte != '%')
+		return take_character(uri, byte, out);
+	if (uri->percent == 0) {
+		uri->percent = 1;
+		return true;
+	}
+	const int digit = get_hex(byte);
+	if (digit < 0)
+		return false;
+	uri->code = (uint8_t)(uri->code << 4 | digit);
+	uri->percent++;
+	if (uri->percent < 3)
+		return true;
+	uri->percent = 0;
+	return take_character(uri, uri->code, out);
+}
+
+size_t datauri_push(struct datauri *uri, const uint8_t *bytes, size_t size, struct outflow *out)
+{
+	size_t at = 0;
+	while (at < size && take_byte(uri, bytes[at], out))
+		at++;
+	uri->is_done = at < size;
+	return at;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * datauri.h - files in addresses of a page: "data:image/png;base64,iVBOR..." (RFC 2397).
+ *
+ * Flow: embedded.c has found ";base64," -> datauri_begin() -> datauri_push() with what follows, to
+ *       the end of the address -> outflow.h.
+ *
+ *     datauri_begin(&uri, true);
+ *     while (!uri.is_done && size > 0)
+ *             ... datauri_push(&uri, bytes, size, &out) ...
+ *
+ * As browsers have it, blanks and ends of lines are passed where quotes stand around it, %2B is +,
+ * and it ends at any character that base64 has not. A plain value; no allocation, no pointer kept.
+ */
+
+#include "lib/mstream/outflow.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DATAURI_MARK ";base64" /* and a comma */
+
+struct datauri {
+	bool is_done;
+	/* The rest is datauri.c's own. */
+	bool is_quoted;
+	uint8_t percent; /* of %XX: how many of its three characters were there */
+	uint8_t code;
+	uint8_t bit_count;
+	uint16_t bits;
+};
+
+void datauri_begin(struct datauri *ret_uri, bool is_quoted);
+/* How many of the bytes were used: all, until .is_done; the byte that ends it is not. */
+size_t datauri_push(struct datauri *uri, const uint8_t *bytes, size_t size, struct outflow *out);
+
+#ifdef __cplusplus
+}
+#endif
