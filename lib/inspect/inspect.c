@@ -11,16 +11,12 @@
 
 static int make_matches(struct inspect_pool *pool, struct match_worker *worker)
 {
-	int ret = 0;
+	pool->worker = worker;
 	if (worker == NULL)
 		return 0;
 	pool->matches =
 		(struct match_object **)calloc(pool->objects.count, sizeof(struct match_object *));
-	if (pool->matches == NULL)
-		return -ENOMEM;
-	for (unsigned i = 0; ret == 0 && i < pool->objects.count; i++)
-		ret = match_object_new(worker, &pool->matches[i]);
-	return ret;
+	return pool->matches != NULL ? 0 : -ENOMEM;
 }
 
 int inspect_pool_new(struct match_worker *worker, const struct inspect_sizes *sizes,
@@ -68,7 +64,8 @@ static int begin(struct inspect_pool *pool, const char *path, unsigned depth,
 	struct inspection *inspection = (struct inspection *)slots_take(&pool->inspections);
 	if (inspection == NULL)
 		return -EAGAIN;
-	memset(inspection, 0, sizeof(*inspection));
+	/* But for the findings, which are counted. */
+	memset(inspection, 0, offsetof(struct inspection, result.findings));
 	inspection->pool = pool;
 	inspection->rules = *rules;
 	inspection->budget = rules->shared != NULL ? rules->shared : &inspection->rules.budget;

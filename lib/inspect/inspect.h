@@ -14,8 +14,8 @@
  *     result = inspect_result(inspection);
  *     inspect_free(inspection);
  *
- * All memory is a pool's, made once: objects that are open at a time, mails within mails, arenas of
- * decoders. When none is left the object is not looked into, and the result says so (busy): that
+ * All memory is a pool's: objects that are open at a time, mails within mails, arenas of decoders.
+ * It is made once, or when a slot is first used, and stays. When none is left the object is not looked into, and the result says so (busy): that
  * mail is to be sent again, or waits.
  *
  * Archives whose decoders are for a process of their own (UNPACK_APART) go to rules.apart, which
@@ -71,10 +71,10 @@ struct inspect_finding {
 
 struct inspect_result {
 	unsigned counts[INSPECT_CLASS_COUNT];
+	unsigned objects;
+	uint64_t bytes; /* looked at, in all objects */
 	unsigned finding_count;
 	struct inspect_finding findings[INSPECT_FINDINGS]; /* signatures first */
-	uint64_t bytes;					   /* looked at, in all objects */
-	unsigned objects;
 };
 
 /* Where archives of UNPACK_APART go. All calls for one archive have its number. */
@@ -98,7 +98,10 @@ struct inspect_rules {
 struct inspect_pool;
 struct inspection;
 
-/* How many may be open at a time, of all inspections of the pool. Pages are taken when used. */
+/*
+ * How many may be open at a time, of all inspections of the pool. Pages, and what the matcher has of
+ * an object, are taken when they are first used.
+ */
 struct inspect_sizes {
 	unsigned inspections;
 	unsigned objects;

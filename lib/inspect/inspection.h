@@ -70,8 +70,9 @@ struct inspect_pool {
 	struct slots objects;
 	struct slots mails;
 	struct slots arenas;
-	struct match_object *
-		*matches; /* of the objects by their numbers; NULL without signatures */
+	struct match_worker *worker;
+	/* Of the objects by their numbers, made when first used; NULL without signatures. */
+	struct match_object **matches;
 };
 
 struct inspection {
@@ -82,7 +83,7 @@ struct inspection {
 	struct object *root;
 	unsigned next_number;
 	bool is_cut;
-	struct inspect_result result;
+	struct inspect_result result; /* last, as what is behind its counts is not cleared */
 };
 
 /* NULL: no slot is left, which is a finding. parent NULL: the outermost, and path is its own. */

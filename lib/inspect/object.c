@@ -387,6 +387,22 @@ static void unlink_open(struct inspection *inspection, struct object *object)
 		inspection->open = object->next;
 }
 
+/* The matcher's part of a slot is made once, when the slot is first used. */
+static void begin_match(struct object *object)
+{
+	struct inspect_pool *pool = object->inspection->pool;
+	if (pool->matches == NULL)
+		return;
+	struct match_object **match = &pool->matches[slots_number(&pool->objects, object)];
+	if (*match == NULL && match_object_new(pool->worker, match) != 0) {
+		*match = NULL;
+		add(object, INSPECT_BUSY, "busy: memory");
+		return;
+	}
+	object->match = *match;
+	match_begin(object->match, take_found, object);
+}
+
 struct object *object_begin(struct inspection *inspection, struct object *parent, const char *name)
 {
 	struct inspect_pool *pool = inspection->pool;
@@ -402,11 +418,8 @@ struct object *object_begin(struct inspection *inspection, struct object *parent
 	path_join(parent_path, name, object->path);
 	object->depth = parent != NULL ? parent->depth + 1 : 0;
 	object->container = parent != NULL ? parent->kind : CONTENT_OTHER;
-	if (pool->matches != NULL) {
-		object->match = pool->matches[slots_number(&pool->objects, object)];
-		match_begin(object->match, take_found, object);
-	}
 	link_open(inspection, object);
+	begin_match(object);
 	inspection->result.objects++;
 	return object;
 }

@@ -241,8 +241,9 @@ TEST_CASE("nothing depends on how bytes are cut", "[inspect]")
 	CHECK(whole.counts[INSPECT_SIGNATURE] > 0);
 	for (const size_t piece : { 1, 2, 3, 5, 64, 511, 512, 513, 1000 }) {
 		const struct inspect_result cut = look(INSPECT_MAIL, mail, piece);
-		CHECK(cut.finding_count == whole.finding_count);
-		CHECK(memcmp(cut.findings, whole.findings, sizeof(cut.findings)) == 0);
+		REQUIRE(cut.finding_count == whole.finding_count);
+		CHECK(memcmp(cut.findings, whole.findings,
+			     cut.finding_count * sizeof(cut.findings[0])) == 0);
 		CHECK(memcmp(cut.counts, whole.counts, sizeof(cut.counts)) == 0);
 		CHECK(cut.bytes == whole.bytes);
 	}
