@@ -370,7 +370,6 @@ def children_of(pids):
 
 # What ClamAV finds and we do not, with the reason.
 LEFT_TO_CLAMAV = {
-    "clam.arj": "libarchive does not read ARJ",
     "clam.chm": "compiled help is not opened",
     "clam.d64.zip": "deflate64: said to be unsupported",
     "clam.impl.zip": "implode: said to be unsupported",
