@@ -433,6 +433,8 @@ struct object *object_copy(struct object *parent, const struct object *from, con
 		match_copy(object->match, from->match, take_found, object);
 	object->kind = from->kind;
 	object->offset = from->offset;
+	/* When it is copied is a matter of pieces, too. */
+	object->inspection->result.bytes += from->offset;
 	object->head_size = from->head_size;
 	memcpy(object->head, from->head, from->head_size);
 	if (from->route != OBJECT_HEAD) {
