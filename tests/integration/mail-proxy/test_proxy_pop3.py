@@ -24,6 +24,7 @@ from harness import DEADLINE_S, Case, main, wait_for
 from popclient import Client, plain, tls_context
 from popfetchers import CLEAR, STLS, TLS, Fetchers, unix
 from popfront import MAILBOX, PASSWORD, PopFront, make_certificate
+from popsuite import MANY, NOT_OFFERED, PopSuite
 from popproxied import HOSTNAME, TEST_FILE, Misfit, PopProxy
 
 HEAD = (b"From: Anna <anna@example.net>\r\nTo: john@example.org\r\nDate: Tue, 24 Nov 2026 12:00:00 +0000\r\n"
@@ -223,6 +224,7 @@ class Infected(Before):
         with self.assertRaises(poplib.error_proto):
             session.retr(2)
         session.close()
+        self.front.wait_for_sessions(1)  # before that the maildrop is in use
         # Whatever process has it.
         for security in (CLEAR, STLS, TLS) * 2:
             mails = self.fetch_all(security)
@@ -244,6 +246,7 @@ class Infected(Before):
         said = self.fetchmail(CLEAR, "user", "--fetchall", expect=range(1, 20))
         self.assertTrue(all(TEST_FILE not in mail for mail in said))
         self.assertEqual(len(self.front.entries(MAILBOX)), 1)
+        self.front.wait_for_sessions(1)
         self.assertTrue(is_notice(self.fetchmail(CLEAR, "user", "--fetchall")[-1]))
 
     def test_top_has_what_was_found_in_no_more_than_its_lines(self):
@@ -293,6 +296,17 @@ class Infected(Before):
         self.assertEqual(mails[1], LARGE)
         self.assertTrue(mails[0].endswith(SMALL), mails[0])
         self.assertEqual(self.proxy.fates(2), ["marked", "marked"])
+
+
+class Suite(PopSuite, Case):
+    def test_it_passes_what_the_server_does(self):
+        front = PopFront(self, **MANY)
+        proxy = PopProxy(self, front.address, certificate=make_certificate(self))
+        rows = self.run_suite(front, "--stls", server=proxy)
+        self.assertGreaterEqual(len(rows), 200)
+        self.assertEqual([f"{row['level']} {row['name']}: {row['seen']}" for row in rows
+                          if row["result"] not in ("pass", "not offered")], [])
+        self.assertEqual({row["name"] for row in rows if row["result"] == "not offered"}, NOT_OFFERED)
 
 
 class Tunnel(Before):

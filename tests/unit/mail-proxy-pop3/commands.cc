@@ -130,6 +130,21 @@ TEST_CASE("STLS ends here, or is passed on and nothing is looked at behind it", 
 	CHECK(own.client("CAPA\r\nSTLS\r\n") == "CAPA\r\n");
 	CHECK(own.server("+OK\r\n.\r\n") == "+OK\r\n.\r\n-ERR TLS has begun\r\n");
 
+	Proxied forgets(POPPROXY_STLS_OWN);
+	forgets.step("USER evil\r\n", "+OK\r\n+OK\r\n");
+	forgets.client("STLS\r\n");
+	forgets.stls(true);
+	CHECK(forgets.client("PASS secret\r\n").empty());
+	CHECK(forgets.client("USER john\r\n") == "USER john\r\n");
+	CHECK(forgets.server("+OK\r\n") == "+OK\r\n");
+	CHECK(forgets.client("PASS secret\r\n") == "PASS secret\r\n");
+	CHECK(forgets.server("+OK\r\n") == "+OK\r\n");
+
+	Proxied late(POPPROXY_STLS_OWN);
+	late.login();
+	CHECK(late.client("STLS\r\n").empty());
+	CHECK(late.to_client == "-ERR STLS comes before the login\r\n");
+
 	Proxied early(POPPROXY_STLS_OWN);
 	early.server("+OK\r\n");
 	CHECK(early.client("STLS\r\nUSER evil\r\n").empty());
@@ -162,7 +177,9 @@ TEST_CASE("an exchange of SASL passes by lines", "[popproxy][sasl]")
 	CHECK(proxied.to_server == "AUTH PLAIN\r\nAGpvaG4Ac2VjcmV0\r\n");
 	CHECK(std::string(proxied.proxy.user) == "john");
 	CHECK(proxied.server("-ERR no\r\n") == "-ERR no\r\n");
+	CHECK(popproxy_is_at_client(&proxied.proxy));
 	CHECK(proxied.client("AUTH LOGIN\r\n") == "AUTH LOGIN\r\n");
+	CHECK_FALSE(popproxy_is_at_client(&proxied.proxy));
 	proxied.server("+ VXNlcm5hbWU6\r\n");
 	CHECK(proxied.client("YW5uYQ==\r\n") == "YW5uYQ==\r\n");
 	proxied.server("+ UGFzc3dvcmQ6\r\n");
@@ -185,6 +202,10 @@ TEST_CASE("the server's end is told, unless a client would take that for somethi
 	CHECK(idle.to_client.empty());
 	CHECK(idle.gone() == POPPROXY_END);
 	CHECK(idle.to_client == "-ERR Disconnected for inactivity.\r\n");
+	Proxied silent;
+	silent.login();
+	CHECK(silent.gone() == POPPROXY_END);
+	CHECK(silent.to_client.empty());
 	Proxied asked;
 	asked.login();
 	asked.client("NOOP\r\n");

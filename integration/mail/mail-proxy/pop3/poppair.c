@@ -11,7 +11,8 @@
 #include "integration/mail/mail-proxy/pop3/popproxy.h"
 #include "lib/common/log.h"
 
-#define POOL_MS	 100 /* until it is asked again whether there is room for a scan */
+#define POOL_MS	 100  /* until it is asked again whether there is room for a scan */
+#define LEAVE_MS 5000 /* for a server to see that a client has gone */
 #define HOP_ROOM 80
 
 static const char context[] = "mail-proxy";
@@ -26,6 +27,7 @@ struct poppair {
 	struct popproxy_verdict verdict;
 	bool is_begun;
 	bool is_tls_due; /* STLS is answered, and the answer on its way */
+	bool is_leaving; /* the client has gone, and the server is to see that */
 	enum waits waits;
 	uint64_t moved;
 	uint64_t mail_ms; /* when the mail on its way began; 0: there is none */
@@ -407,7 +409,29 @@ static void tunnel(struct poppair *own)
 static bool is_client_gone(const struct poppair *own)
 {
 	const struct side *client = own->pair.client;
-	return client->is_ended && popproxy_is_idle(&own->proxy) && !own->is_tls_due;
+	size_t unread = 0;
+	if (!client->is_ended || own->is_tls_due)
+		return false;
+	(void)side_bytes(client, &unread);
+	return popproxy_is_at_client(&own->proxy) || (!own->proxy.is_greeted && unread == 0);
+}
+
+/*
+ * The server's end is waited for, before the client sees ours: behind that the maildrop is free, and
+ * the client may log in again.
+ */
+static void leave(struct poppair *own)
+{
+	struct pair *pair = &own->pair;
+	size_t size = 0;
+	if (!own->is_leaving)
+		pair_wait(pair, LEAVE_MS);
+	own->is_leaving = true;
+	side_shut(pair->server);
+	(void)side_bytes(pair->server, &size);
+	side_take(pair->server, size);
+	if (pair->server->is_ended)
+		pair_close(pair, "client-closed");
 }
 
 /* ---- time ---- */
@@ -444,7 +468,7 @@ static enum waits waits_of(const struct poppair *own)
 		return pair_scan_is_busy(&own->pair) ? FOR_VERDICT : FOR_POOL;
 	if (popproxy_is_in_mail(&own->proxy) || side_waiting(own->pair.client) > 0)
 		return FOR_MAIL;
-	return popproxy_is_idle(&own->proxy) && own->proxy.is_greeted ? FOR_COMMAND : FOR_REPLY;
+	return popproxy_is_at_client(&own->proxy) ? FOR_COMMAND : FOR_REPLY;
 }
 
 /* The time for a mail runs until a byte of it comes or goes, but ends with that for all of it. */
@@ -486,6 +510,10 @@ static bool is_pool_slow(const struct poppair *own)
 static void expire(struct pair *pair)
 {
 	struct poppair *own = of_pair(pair);
+	if (own->is_leaving) {
+		pair_close(pair, "client-closed");
+		return;
+	}
 	switch (own->waits) {
 	case FOR_POOL:
 		if (is_pool_slow(own))
@@ -554,14 +582,16 @@ static void turn(struct pair *pair)
 		pair_close(pair, "client-lost");
 		return;
 	}
-	if (has_server(own) && shake(own)) {
+	if (!own->is_leaving && has_server(own) && shake(own)) {
 		bool has_more = true;
 		while (has_more && pair->phase == PAIR_TALK)
 			has_more = turn_once(own);
 	}
 	if (pair->phase != PAIR_TALK)
 		return;
-	if (is_client_gone(own))
+	if (own->is_leaving || (own->is_begun && is_client_gone(own)))
+		leave(own);
+	else if (is_client_gone(own))
 		pair_close(pair, "client-closed");
 	else if (pair->loop->is_draining && own->is_begun && popproxy_is_idle(&own->proxy))
 		stop(own, "Shutting down, try again later", "shutdown");

@@ -157,13 +157,16 @@ enum popproxy_status popproxy_server_gone(struct popproxy *proxy, struct popprox
 	struct popproxy_line line;
 	if (proxy->status >= POPPROXY_TUNNEL)
 		return proxy->status;
-	/* Some say why they close while nothing was asked. */
-	if (proxy->is_greeted && proxy->ask_count == 0 &&
-	    popproxy_has_room(io->to_client_room, io->to_client_size) &&
-	    popproxy_server_line(proxy, io, &line) && popproxy_sign(&line) == POPPROXY_ERR) {
-		popproxy_to_client_answer(io, "-ERR", line);
+	if (proxy->is_greeted && proxy->ask_count == 0) {
+		/* Some say why they close. */
+		if (popproxy_has_room(io->to_client_room, io->to_client_size) &&
+		    popproxy_server_line(proxy, io, &line) && popproxy_sign(&line) == POPPROXY_ERR)
+			popproxy_to_client_answer(io, "-ERR", line);
 		popproxy_finish(proxy, POPPROXY_END, "server-closed");
 	}
+	/* As the server itself would have: what it has made of QUIT is not known. */
+	if (proxy->ask_count > 0 && proxy->asks[proxy->ask_begin].kind == POPPROXY_QUIT)
+		popproxy_finish(proxy, POPPROXY_END, "server-closed");
 	return popproxy_stop(proxy, io, "The server has closed the connection", "server-closed");
 }
 
@@ -229,6 +232,7 @@ void popproxy_stls(struct popproxy *proxy, struct popproxy_io *io, bool is_fine)
 	popproxy_pop(proxy);
 	proxy->is_tls = true;
 	/* What was said in the clear may have been another's (RFC 2595, part 4). */
+	proxy->is_user_void = proxy->user[0] != '\0';
 	proxy->user[0] = '\0';
 }
 
@@ -240,6 +244,11 @@ void popproxy_tls(struct popproxy *proxy)
 bool popproxy_is_idle(const struct popproxy *proxy)
 {
 	return proxy->ask_count == 0;
+}
+
+bool popproxy_is_at_client(const struct popproxy *proxy)
+{
+	return (proxy->is_greeted && proxy->ask_count == 0) || proxy->is_sasl_due;
 }
 
 bool popproxy_is_in_mail(const struct popproxy *proxy)

@@ -217,6 +217,7 @@ struct popproxy {
 	bool is_in_lines;  /* of an answer */
 	bool is_sasl_due;  /* a line of an exchange */
 	bool is_user_next; /* and it has the name */
+	bool is_user_void; /* USER was said before TLS, and counts no more */
 	bool is_logged_in;
 	char user[SASL_TEXT_MAX + 1]; /* as far as it is known; "" */
 	const char *way;	      /* of the login: "user", "apop", "plain"; "" */
@@ -251,10 +252,15 @@ void popproxy_tls(struct popproxy *proxy);
  */
 enum popproxy_status popproxy_stop(struct popproxy *proxy, struct popproxy_io *io, const char *text,
 				   const char *why);
-/* Nothing more comes of the server; behind popproxy_step(). */
+/*
+ * Nothing more comes of the server; behind popproxy_step(). While nothing was asked a client is told
+ * what the server has said last, or nothing, as it would take that for the answer to its next command.
+ */
 enum popproxy_status popproxy_server_gone(struct popproxy *proxy, struct popproxy_io *io);
 /* No command waits for an answer. */
 bool popproxy_is_idle(const struct popproxy *proxy);
+/* Nothing goes on without a line of the client. */
+bool popproxy_is_at_client(const struct popproxy *proxy);
 /* The oldest of them is RETR or TOP. */
 bool popproxy_is_in_mail(const struct popproxy *proxy);
 /* "passed" and the like. Never NULL. */

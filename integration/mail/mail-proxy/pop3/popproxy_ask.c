@@ -80,6 +80,7 @@ static void ask_user(struct popproxy *proxy, struct popproxy_io *io,
 		refuse(proxy, "-ERR A name is missing");
 		return;
 	}
+	proxy->is_user_void = false;
 	know_user(proxy, command->arguments.at, command->arguments.size, "user");
 	say(proxy, io, POPPROXY_USER, "USER", command->arguments, none);
 }
@@ -89,6 +90,8 @@ static void ask_pass(struct popproxy *proxy, struct popproxy_io *io,
 {
 	if (command->raw.size == 0)
 		refuse(proxy, "-ERR A password is missing");
+	else if (proxy->is_user_void)
+		refuse(proxy, "-ERR USER comes first");
 	else
 		say(proxy, io, POPPROXY_LOGIN, "PASS", command->raw, none);
 }
@@ -299,6 +302,8 @@ static void ask_stls(struct popproxy *proxy, struct popproxy_io *io)
 {
 	if (proxy->is_tls) {
 		refuse(proxy, "-ERR TLS has begun");
+	} else if (proxy->is_logged_in) {
+		refuse(proxy, "-ERR STLS comes before the login");
 	} else if (proxy->limits->stls == POPPROXY_STLS_NONE) {
 		refuse(proxy, "-ERR There is no TLS here");
 	} else if (proxy->limits->stls == POPPROXY_STLS_PASS) {
