@@ -170,7 +170,7 @@ ROOMS = {
     "lib/mstream": ("head", "read"),
     "client-lib": ("base", "cache", "config", "resolver", "shared", "engine", "handle"),
     "integration/mail/base": ("users", "store", "tls", "handover", "loop", "edge", "facts", "worker", "nanny",
-                              "scan", "setup"),
+                              "peers", "scan", "setup"),
     "integration/mail/mail-proxy": ("setup", "facts", "side", "smtp", "pop3", "process"),
     "integration/mail/mail-stored": ("layers", "store", "lmtp"),
     "integration/mail/pop-front": ("setup", "facts", "handover", "login", "edge", "worker", "nanny"),

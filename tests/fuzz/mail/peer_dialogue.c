@@ -18,7 +18,7 @@
  * The system calls of a connection are here.
  */
 
-#include "integration/mail/base/scan/peer.h"
+#include "integration/mail/base/peers/peer.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,9 +11,9 @@
  *        2      .   its bytes
  */
 
-#include "integration/mail/base/scan/peer_fields.h"
-#include "integration/mail/base/scan/peer_replies.h"
-#include "integration/mail/base/scan/rspamd_reply.h"
+#include "integration/mail/base/peers/peer_fields.h"
+#include "integration/mail/base/peers/peer_replies.h"
+#include "integration/mail/base/peers/rspamd_reply.h"
 
 #include <stdio.h>
 #include <stdlib.h>

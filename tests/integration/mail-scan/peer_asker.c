@@ -16,7 +16,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "integration/mail/base/scan/peer.h"
+#include "integration/mail/base/peers/peer.h"
 #include "lib/process/clock.h"
 
 static const char *const recipients[] = { "user@example.com", "other@example.com" };

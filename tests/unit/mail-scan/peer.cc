@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Peers, before a server that the test itself is.
-#include "integration/mail/base/scan/peer.h"
-#include "integration/mail/base/scan/peer_parts.h"
+#include "integration/mail/base/peers/peer.h"
+#include "integration/mail/base/peers/peer_parts.h"
 
 #include "lib/process/clock.h"
 #include "tests/lib/tmpdir.hh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The header of a mail as milters have it.
-#include "integration/mail/base/scan/peer_fields.h"
+#include "integration/mail/base/peers/peer_fields.h"
 
 #include <catch2/catch.hpp>
 

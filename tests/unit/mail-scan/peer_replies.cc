@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What other scanners say, and what they may not say.
-#include "integration/mail/base/scan/peer_replies.h"
-#include "integration/mail/base/scan/rspamd_reply.h"
+#include "integration/mail/base/peers/peer_replies.h"
+#include "integration/mail/base/peers/rspamd_reply.h"
 
 #include <catch2/catch.hpp>
 

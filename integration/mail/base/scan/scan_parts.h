@@ -9,7 +9,7 @@
  */
 
 #include "integration/mail/base/scan/apart.h"
-#include "integration/mail/base/scan/peer.h"
+#include "integration/mail/base/peers/peer.h"
 #include "integration/mail/base/scan/scanner.h"
 #include "lib/inspect/slots.h"
 

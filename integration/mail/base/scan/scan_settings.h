@@ -46,6 +46,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "integration/mail/base/scan_words.h"
 #include "lib/common/conf.h"
 #include "lib/inspect/inspect.h"
 
@@ -55,16 +56,6 @@ extern "C" {
 
 #define SCAN_PATH_MAX	  512
 #define SCAN_MAILBOX_SIZE 255 /* RFC 5321 4.5.3.1.3, without <>, with a NUL */
-
-enum scan_action {
-	SCAN_ACCEPT,
-	SCAN_MARK,	 /* accepted, with a header field */
-	SCAN_QUARANTINE, /* accepted for another mailbox than its recipients' */
-	SCAN_DEFER,	 /* 451 */
-	SCAN_REJECT,	 /* 550 */
-};
-
-enum scan_peer { SCAN_CLAMD, SCAN_RSPAMD, SCAN_MILTER, SCAN_PEER_COUNT };
 
 struct scan_settings {
 	bool is_on;				    /* there is a section */

@@ -44,22 +44,10 @@
 extern "C" {
 #endif
 
-#define SCAN_PIECE_MAX 65536
-#define SCAN_POLL_MAX  (1 + SCAN_PEER_COUNT)
-#define SCAN_TEXT_MAX  400
+#define SCAN_POLL_MAX (1 + SCAN_PEER_COUNT)
 
 struct scanner;
 struct scan;
-
-/* For peers that ask; all borrowed until scan_free(), any may be NULL but recipients with a count. */
-struct scan_envelope {
-	const char *client; /* address as text */
-	const char *helo;
-	const char *sender; /* without <> */
-	const char *const *recipients;
-	size_t recipient_count;
-	const char *id; /* the session's, for logs */
-};
 
 struct scan_verdict {
 	enum scan_action action; /* the strictest that anything asked for */

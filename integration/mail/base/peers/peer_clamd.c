@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "integration/mail/base/scan/peer_parts.h"
+#include "integration/mail/base/peers/peer_parts.h"
 
 struct state {
 	struct clamd_reply reply;

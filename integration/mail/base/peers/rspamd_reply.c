@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/base/scan/rspamd_reply.h"
+#include "integration/mail/base/peers/rspamd_reply.h"
 
 #include <ctype.h>
 #include <string.h>

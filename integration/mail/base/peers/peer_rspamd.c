@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "integration/mail/base/scan/peer_parts.h"
+#include "integration/mail/base/peers/peer_parts.h"
 
 struct state {
 	struct rspamd_reply reply;

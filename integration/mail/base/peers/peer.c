@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/base/scan/peer.h"
+#include "integration/mail/base/peers/peer.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "integration/mail/base/scan/peer_parts.h"
+#include "integration/mail/base/peers/peer_parts.h"
 #include "lib/common/values.h"
 #include "lib/process/clock.h"
 

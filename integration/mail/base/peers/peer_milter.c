@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "integration/mail/base/scan/peer_parts.h"
+#include "integration/mail/base/peers/peer_parts.h"
 
 /* ---- the protocol's numbers ---- */
 

@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "integration/mail/base/scan/peer_replies.h"
+#include "integration/mail/base/peers/peer_replies.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/base/scan/peer_replies.h"
+#include "integration/mail/base/peers/peer_replies.h"
 
 #include <ctype.h>
 #include <string.h>

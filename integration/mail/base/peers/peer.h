@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "integration/mail/base/scan/scanner.h"
+#include "integration/mail/base/scan_words.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -22,10 +22,10 @@
  * function of the kind is called any more.
  */
 
-#include "integration/mail/base/scan/peer.h"
-#include "integration/mail/base/scan/peer_fields.h"
-#include "integration/mail/base/scan/peer_replies.h"
-#include "integration/mail/base/scan/rspamd_reply.h"
+#include "integration/mail/base/peers/peer.h"
+#include "integration/mail/base/peers/peer_fields.h"
+#include "integration/mail/base/peers/peer_replies.h"
+#include "integration/mail/base/peers/rspamd_reply.h"
 
 #ifdef __cplusplus
 extern "C" {
