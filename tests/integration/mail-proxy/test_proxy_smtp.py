@@ -153,7 +153,7 @@ class OwnHop(Case):
         self.assertEqual([BAD.startswith(half) for half in self.hop.halves], [True] * 3)
         self.assertEqual(self.hop.connections, 4)
         self.assertEqual(self.proxy.counters()["mails-rejected"], 3)
-        self.proxy.wait_for_log(r"mail judged client=.* code=550 reply=\"5\.7\.1 Eicar-Signature")
+        self.proxy.wait_for_log(r"mail judged, client=.* code=550 reply=\"5\.7\.1 Eicar-Signature")
 
     def test_bytes_leave_before_the_mail_is_whole(self):
         self.start_proxy()
@@ -236,7 +236,7 @@ class OwnHop(Case):
             wait_for(lambda: b"DATA\r\n" in self.hop.commands, "DATA at the next hop")
         wait_for(lambda: self.hop.halves, "the next hop to see the end")
         self.assertEqual((self.hop.mails, self.hop.halves), ([], [b"half\r\n"]))
-        self.proxy.wait_for_log("mail cut ")
+        self.proxy.wait_for_log("mail cut, ")
 
     def test_slow_clients_and_next_hops_have_their_time(self):
         self.start_proxy(sections={"limits": {"command-timeout": "1s", "data-timeout": "1s"}})
@@ -326,7 +326,7 @@ class OwnHop(Case):
             client.say("QUIT", 221)
         wait_for(lambda: len(self.hop.commands) > 1, "the next hop to hear it")
         self.assertEqual(self.hop.commands[0], b"PROXY TCP4 192.0.2.7 198.51.100.1 51234 25\r\n")
-        self.proxy.wait_for_log("session ended client=192.0.2.7 ")
+        self.proxy.wait_for_log("session ended, client=192.0.2.7 ")
         with Client(self.address) as client:
             client.send("EHLO c\r\n")
             self.assertEqual(client.reply(), "")

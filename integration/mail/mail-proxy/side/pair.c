@@ -450,7 +450,8 @@ static void run_timer(struct pair *pair)
 		pair_turn(pair);
 }
 
-#define OF_ENTRY(entry, member) ((struct pair *)((char *)(entry)-offsetof(struct pair, member)))
+#define OF_ENTRY(entry, member)                                                                    \
+	((struct pair *)(void *)((char *)(entry)-offsetof(struct pair, member)))
 
 void pair_run_timers(struct proxyloop *loop)
 {

@@ -41,7 +41,7 @@ static void put_number(struct text *text, const char *name, uint64_t number)
 
 static void put_who(struct text *text, const struct mailpair *own)
 {
-	text_put(text, " client=");
+	text_put(text, ", client=");
 	text_put(text, own->pair.client_text);
 	put_word(text, " helo=", own->talk.helo);
 }
