@@ -62,6 +62,8 @@ static const struct mark marks[] = {
 	MARK(CONTENT_RAR, 0, "Rar!\x1a\7\1\0"),
 	MARK(CONTENT_7Z, 0, "7z\xbc\xaf\x27\x1c"),
 	MARK(CONTENT_XAR, 0, "xar!"),
+	MARK(CONTENT_LZFU, 8, "LZFu"),
+	MARK(CONTENT_LZFU, 8, "MELA"),
 };
 
 static uint32_t get16le(const uint8_t *bytes)
@@ -475,6 +477,7 @@ const char *content_kind_name(enum content_kind kind)
 		[CONTENT_7Z] = "7z",
 		[CONTENT_ISO9660] = "iso9660",
 		[CONTENT_XAR] = "xar",
+		[CONTENT_LZFU] = "lzfu",
 	};
 	return (unsigned)kind < CONTENT_KIND_COUNT ? names[kind] : "other";
 }

@@ -62,6 +62,7 @@ enum content_kind {
 	CONTENT_7Z,
 	CONTENT_ISO9660,
 	CONTENT_XAR,
+	CONTENT_LZFU, /* the RTF of Outlook's mails, within TNEF */
 	CONTENT_KIND_COUNT,
 };
 

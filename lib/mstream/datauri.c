@@ -17,19 +17,15 @@ static int get_hex(uint8_t byte)
 	return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
 }
 
-/* -1 for what is no character of base64 (RFC 4648 4 and 5). */
-static int get_digit64(uint8_t byte)
-{
-	if (byte >= 'A' && byte <= 'Z')
-		return byte - 'A';
-	if (byte >= 'a' && byte <= 'z')
-		return byte - 'a' + 26;
-	if (byte >= '0' && byte <= '9')
-		return byte - '0' + 52;
-	if (byte == '+' || byte == '-')
-		return 62;
-	return byte == '/' || byte == '_' ? 63 : -1;
-}
+/* Digits of base64 (RFC 4648 4 and 5), plus 1; 0 is none. */
+static const uint8_t digits[256] = {
+	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,
+	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  63,
+	0,  63, 0,  64, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 0,  0,	0,  0,	0,  0,	0,  1,
+	2,  3,	4,  5,	6,  7,	8,  9,	10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
+	24, 25, 26, 0,	0,  0,	0,  64, 0,  27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39,
+	40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 0,	0,  0,	0,  0
+};
 
 static bool is_passed(uint8_t byte)
 {
@@ -39,10 +35,10 @@ static bool is_passed(uint8_t byte)
 /* false: the address ends before it. "=" is the last that it has. */
 static bool take_character(struct datauri *uri, uint8_t byte, struct outflow *out)
 {
-	const int digit = get_digit64(byte);
-	if (digit < 0)
+	const unsigned digit = digits[byte];
+	if (digit == 0)
 		return uri->is_quoted && is_passed(byte);
-	uri->bits = (uint16_t)(uri->bits << 6 | digit);
+	uri->bits = (uint16_t)(uri->bits << 6 | (digit - 1));
 	uri->bit_count += 6;
 	if (uri->bit_count >= 8) {
 		uri->bit_count -= 8;

@@ -35,6 +35,7 @@ static const struct unpack_row rows[] = {
 	HERE(CONTENT_ZIP, "zip", zip),
 	HERE(CONTENT_RTF, "rtf", rtf),
 	HERE(CONTENT_PDF, "pdf", pdf),
+	HERE(CONTENT_LZFU, "lzfu", lzfu),
 	STREAMED(CONTENT_BZIP2, "bzip2", archive, 4 * MIB),
 	STREAMED(CONTENT_XZ, "xz", archive, UNPACK_WINDOW_MAX),
 	STREAMED(CONTENT_LZMA, "lzma", archive, UNPACK_WINDOW_MAX),

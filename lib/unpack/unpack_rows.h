@@ -99,7 +99,10 @@ int unpack_zip_begin(struct unpack *unpack);
 void unpack_zip_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_zip_end(struct unpack *unpack, bool is_whole);
 
-/* unpack_pdf.c, unpack_rtf.c */
+/* unpack_lzfu.c, unpack_pdf.c, unpack_rtf.c */
+int unpack_lzfu_begin(struct unpack *unpack);
+void unpack_lzfu_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
+void unpack_lzfu_end(struct unpack *unpack, bool is_whole);
 int unpack_pdf_begin(struct unpack *unpack);
 void unpack_pdf_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_pdf_end(struct unpack *unpack, bool is_whole);

@@ -94,6 +94,7 @@ TEST_CASE("each kind is known by its mark", "[content][kind]")
 		{ "rar", RAW("Rar!\x1a\7\1\0") },
 		{ "7z", "7z\xbc\xaf\x27\x1c" },
 		{ "xar", "xar!" },
+		{ "lzfu", "12345678LZFu" },
 		{ "text", "=ybegin line=128 size=1\r\n\x01" },
 		{ "zlib", "\x78\x9c\x4b\x4c\x4a\x4e\x01\x01" },
 		{ "zlib", RAW("\x78\x01\1\5\0\xfa\xff"
