@@ -11,6 +11,7 @@
 #include "integration/mail/base/scan/scanner.h"
 #include "integration/mail/base/scan/template.h"
 #include "lib/common/log.h"
+#include "lib/process/capabilities.h"
 #include "lib/process/child.h"
 #include "lib/process/clock.h"
 
@@ -23,13 +24,22 @@ struct keeper {
 	sigset_t before;
 };
 
+/* What a template begins with is no longer of use to it when it has its signatures. */
+static int give_up_rights(void *context)
+{
+	(void)context;
+	const bool is_done =
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && capabilities_keep(0) == 0;
+	return is_done ? EX_OK : EX_OSERR;
+}
+
 static void begin_template(struct keeper *keeper)
 {
 	const pid_t pid = child_fork(&keeper->slot);
 	if (pid == 0) {
 		sigprocmask(SIG_SETMASK, &keeper->before, NULL);
-		_exit(scanner_run_template(keeper->settings, keeper->context, keeper->own_fd, NULL,
-					   NULL));
+		_exit(scanner_run_template(keeper->settings, keeper->context, keeper->own_fd,
+					   give_up_rights, NULL));
 	}
 	if (pid < 0)
 		log_error(keeper->context, "template of decoders not begun (%s)", strerror(-pid));

@@ -6,6 +6,7 @@ what is clean comes through as it was, and what dies is made again.
 """
 
 import os
+import pwd
 import re
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import subprocess
 import harness
 from clamd import MARKER, clamav_database, eicar, start_clamd
 from harness import BUILD, Case, program, wait_for
-from mta import Outcome, Postfix, Session, send
+from mta import Outcome, Postfix, Session, need_root, send
 from scanned import compile_signatures, in_tar, in_zip, mail_with
 
 ASKER = os.path.join(BUILD, "tests/integration/peer_asker")
@@ -31,12 +32,13 @@ def has_ended(pid):
 
 
 class ScanMilter(Case):
-    def start_milter(self, *scan, has_signatures=True):
+    def start_milter(self, *scan, has_signatures=True, user=None):
         """(process, Postfix's word for it)"""
         host, port = self.free_address()
         self.place = f"{host}@{port}"
         lines = ["milter:", f"    socket: {self.place}", "    log-level: debug",
-                 f"    metrics: {self.path('metrics.prom')}", "scan:"]
+                 f"    user: {user}" if user else f"    metrics: {self.path('metrics.prom')}",
+                 "scan:"]
         if has_signatures:
             lines.append(f"    signatures: {compile_signatures(self)}")
         lines += [f"    {line}" for line in scan]
@@ -156,10 +158,17 @@ class ScanMilter(Case):
             self.assertNotEqual(self.template(milter), old)
             self.check_clean(postfix, mail_with(in_tar(b"clean" * count), "a.tar.bz2"))
 
-    def test_its_processes_end_with_it(self):
-        milter, _ = self.start_both()
+    def test_its_processes_are_the_users_and_end_with_it(self):
+        need_root()
+        milter, _ = self.start_milter(user="postfix")
+        uid = pwd.getpwnam("postfix").pw_uid
         keeper = milter.children()[0]
         template = self.template(milter)
+        for pid in (milter.pid, keeper, template):
+            with open(f"/proc/{pid}/status", encoding="ascii") as file:
+                self.assertRegex(file.read(), rf"(?m)^Uid:\t{uid}\t{uid}\t{uid}\t{uid}$")
+        bad = mail_with(in_tar(eicar()), "a.tar.bz2").replace("\n", "\r\n").encode()
+        self.assertRegex(self.ask(bad), rf"^reject - {NAME}")
         milter.stop(signal.SIGKILL)
         for pid in (keeper, template):
             wait_for(lambda pid=pid: has_ended(pid), "processes to end")
