@@ -38,7 +38,7 @@ static bool take_character(struct datauri *uri, uint8_t byte, struct outflow *ou
 	const unsigned digit = digits[byte];
 	if (digit == 0)
 		return uri->is_quoted && is_passed(byte);
-	uri->bits = (uint16_t)(uri->bits << 6 | (digit - 1));
+	uri->bits = (uint16_t)((unsigned)uri->bits << 6 | (digit - 1));
 	uri->bit_count += 6;
 	if (uri->bit_count >= 8) {
 		uri->bit_count -= 8;
