@@ -32,24 +32,19 @@ void unpack_prepare(void)
 }
 
 /*
- * Asked for by name, as libarchive's own guess leaves out files of LZMA with a rare dictionary, and
- * would open one compressed file within another. Only .Z wants to be guessed. Anything but
- * ARCHIVE_OK is a lack: at a warning, libarchive would run a program.
+ * Asked for by name, so that it does not open one compressed file within another; only .Z must be
+ * guessed. Anything but ARCHIVE_OK is a lack: at a warning, libarchive would run a program.
  */
 static bool has_filter(struct archive *archive, enum content_kind kind)
 {
-	static const int codes[CONTENT_KIND_COUNT] = {
-		[CONTENT_BZIP2] = ARCHIVE_FILTER_BZIP2, [CONTENT_XZ] = ARCHIVE_FILTER_XZ,
-		[CONTENT_LZMA] = ARCHIVE_FILTER_LZMA,	[CONTENT_LZIP] = ARCHIVE_FILTER_LZIP,
-		[CONTENT_ZSTD] = ARCHIVE_FILTER_ZSTD,	[CONTENT_LZ4] = ARCHIVE_FILTER_LZ4,
-	};
 	int result = ARCHIVE_FATAL;
 	if (kind == CONTENT_COMPRESS)
 		result = archive_read_support_filter_compress(archive);
 	else if (kind == CONTENT_LZOP)
 		result = archive_read_support_filter_lzop(archive);
-	else if (codes[kind] != 0)
-		result = archive_read_append_filter(archive, codes[kind]);
+	else if (kind == CONTENT_ZSTD || kind == CONTENT_LZ4)
+		result = archive_read_append_filter(
+			archive, kind == CONTENT_ZSTD ? ARCHIVE_FILTER_ZSTD : ARCHIVE_FILTER_LZ4);
 	return result == ARCHIVE_OK && archive_read_support_format_raw(archive) == ARCHIVE_OK;
 }
 
@@ -82,7 +77,7 @@ static bool has_format(struct archive *archive, enum content_kind kind)
 
 static bool is_filter(enum content_kind kind)
 {
-	return kind >= CONTENT_BZIP2 && kind <= CONTENT_LZOP;
+	return kind >= CONTENT_ZSTD && kind <= CONTENT_LZOP;
 }
 
 /* ---- members ---- */

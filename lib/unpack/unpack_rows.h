@@ -118,10 +118,11 @@ void unpack_archive_opened(struct unpack *unpack, const uint8_t *bytes, size_t s
 #define UNPACK_OLE_MEMORY (24 << 20)
 void unpack_ole_opened(struct unpack *unpack, const uint8_t *bytes, size_t size);
 
-/* unpack_arj.c */
+/* unpack_arj.c, unpack_streams.c */
 int unpack_arj_begin(struct unpack *unpack);
+int unpack_streams_begin(struct unpack *unpack);
 
-/* unpack_feed.c, for both */
+/* unpack_feed.c, for all of these */
 #define UNPACK_FEED_STATE (20 * 1024)
 void unpack_feed_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_feed_end(struct unpack *unpack, bool is_whole);

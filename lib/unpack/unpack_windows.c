@@ -23,7 +23,7 @@ static uint64_t next_little(struct head *head, unsigned size)
 	return value;
 }
 
-/* Seven bits a byte, the low ones first: of xz, and of RAR 5. */
+/* Seven bits a byte, the low ones first. */
 static uint64_t next_number(struct head *head)
 {
 	uint64_t value = 0;
@@ -34,32 +34,6 @@ static uint64_t next_number(struct head *head)
 			break;
 	}
 	return value;
-}
-
-/* The .xz file format 1.0.4, 3.1 and 5.3.1: the largest dictionary of the first block's filters. */
-static uint64_t xz_window(struct head *head)
-{
-	head->at = 13;
-	const uint8_t flags = next(head);
-	if ((flags & 0x40) != 0)
-		next_number(head);
-	if ((flags & 0x80) != 0)
-		next_number(head);
-	uint64_t window = 0;
-	for (unsigned i = 0; i <= (flags & 3U); i++) {
-		const uint64_t filter = next_number(head);
-		const uint64_t size = next_number(head);
-		if (size > head->size)
-			break;
-		const size_t behind = head->at + (size_t)size;
-		if (filter == 0x21) { /* LZMA2 */
-			const unsigned bits = next(head) & 0x3f;
-			window = bits >= 40 ? UINT32_MAX
-					    : (uint64_t)(2 | (bits & 1)) << (bits / 2 + 11);
-		}
-		head->at = behind;
-	}
-	return window;
 }
 
 /* RFC 8878, 3.1.1. Frames to be skipped stand before it at times. */
@@ -86,14 +60,6 @@ static uint64_t zstd_window(struct head *head)
 	static const unsigned sizes[4] = { 1, 2, 4, 8 };
 	next_little(head, dictionary_sizes[flags & 3]);
 	return next_little(head, sizes[flags >> 6]);
-}
-
-static uint64_t lzip_window(struct head *head)
-{
-	head->at = 5;
-	const unsigned code = next(head);
-	const uint64_t base = 1ULL << (code & 0x1f);
-	return base - base / 16 * (code >> 5);
 }
 
 /* RAR 5: 128 KiB and its doubles, in the header of the first file. */
@@ -128,13 +94,6 @@ uint64_t unpack_window(enum content_kind kind, const uint8_t *bytes, size_t size
 {
 	struct head head = { .bytes = bytes, .size = size };
 	switch (kind) {
-	case CONTENT_XZ:
-		return xz_window(&head);
-	case CONTENT_LZMA:
-		head.at = 1;
-		return next_little(&head, 4);
-	case CONTENT_LZIP:
-		return lzip_window(&head);
 	case CONTENT_ZSTD:
 		return zstd_window(&head);
 	case CONTENT_RAR:

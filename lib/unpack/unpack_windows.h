@@ -7,9 +7,10 @@
  * Flow: the first bytes of an object, before its decoder sees them -> unpack_window() -> more than
  *       UNPACK_WINDOW_MAX is UNPACK_MEMORY.
  *
- *     if (unpack_window(CONTENT_XZ, head, head_size) > UNPACK_WINDOW_MAX)
+ *     if (unpack_window(CONTENT_ZSTD, head, head_size) > UNPACK_WINDOW_MAX)
  *
- * Only the first stream is looked at: what a later one wants is limited by its process. Pure.
+ * For what libarchive cannot be told: zstd's first frame and RAR's first file. What a later one
+ * wants, and what stands in a 7z, is limited by the process alone. Pure.
  */
 
 #include <stddef.h>

@@ -59,7 +59,7 @@ ROWS = {
     # Signatures in ClamAV's formats, against bytes that flow by.
     "lib/match": Row(GPL, project=("lib/content",), external=("hs", "crypto")),
     # Compressed files and archives, as their bytes flow by.
-    "lib/unpack": Row(GPL, project=("lib/content",), external_of={"unpack_arj": ("z",), "unpack_inflate": ("z",), "unpack_lzfu": ("z",),
+    "lib/unpack": Row(GPL, project=("lib/content",), external_of={"unpack_streams": ("bz2", "lzma"), "unpack_arj": ("z",), "unpack_inflate": ("z",), "unpack_lzfu": ("z",),
                                                                   "unpack_zlib": ("z",), "unpack_zip": ("z",), "unpack_archive": ("archive",)}),
     # All of these together, over one mail or file.
     "lib/inspect": Row(GPL, project=("lib/content", "lib/mstream", "lib/match", "lib/unpack")),
@@ -181,8 +181,10 @@ ROOMS = {
 # What a library's headers are called.
 EXTERNAL = {
     "archive": r"archive\.h|archive_entry\.h",
+    "bz2": r"bzlib\.h",
     "hs": r"hs/.*|hs\.h",
     "lmdb": r"lmdb\.h",
+    "lzma": r"lzma\.h",
     "knot": r"libknot/.*|knot/.*|libzscanner/.*",
     "dnssec": r"libdnssec/.*",
     "ssl": r"openssl/ssl.*",

@@ -172,7 +172,8 @@ class Tools(Unpacks):
             with self.subTest(kind):
                 # Without a size in its head, as a stream of any length.
                 data = self.packed(*command, input=self.files["text.txt"])
-                self.assertEqual(self.unpack(kind, data), ["flaw memory: "])
+                flaws = [line for line in self.unpack(kind, data) if line.startswith("flaw ")]
+                self.assertEqual(flaws, ["flaw memory: "])
 
 
 class ClamavsFiles(Unpacks):
