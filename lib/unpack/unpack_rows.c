@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/unpack/unpack_rows.h"
 
-#include "lib/unpack/unpack_windows.h"
+#include "lib/unpack/apart/unpack_windows.h"
 
 #define ROW_COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 

@@ -7,8 +7,8 @@
 #include <archive_entry.h>
 #include <catch2/catch.hpp>
 
-#include "lib/unpack/unpack_fiber.h"
-#include "lib/unpack/unpack_windows.h"
+#include "lib/unpack/apart/unpack_fiber.h"
+#include "lib/unpack/apart/unpack_windows.h"
 #include "tests/unit/unpack/unpacking.hh"
 
 namespace

@@ -19,7 +19,7 @@
  * decoder does is the same then, and unpack->in counts whole blocks. When it returns it is over.
  */
 
-#include "lib/unpack/unpack_fiber.h"
+#include "lib/unpack/apart/unpack_fiber.h"
 #include "lib/unpack/unpack_rows.h"
 
 #ifdef __cplusplus

@@ -16,7 +16,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 
-#include "lib/unpack/unpack_feed.h"
+#include "lib/unpack/apart/unpack_feed.h"
 #include "lib/unpack/unpack_name.h"
 #include "lib/unpack/unpack_rows.h"
 

@@ -13,8 +13,8 @@
 #include <bzlib.h>
 #include <lzma.h>
 
-#include "lib/unpack/unpack_feed.h"
-#include "lib/unpack/unpack_windows.h"
+#include "lib/unpack/apart/unpack_feed.h"
+#include "lib/unpack/apart/unpack_windows.h"
 
 /* Of a decoder: its largest dictionary, and the rest of it. */
 #define MEMORY_MAX (UNPACK_WINDOW_MAX + (1 << 20))

@@ -15,7 +15,7 @@
 
 #include <zlib.h>
 
-#include "lib/unpack/unpack_feed.h"
+#include "lib/unpack/apart/unpack_feed.h"
 #include "lib/unpack/unpack_name.h"
 
 #define HEADER_MAX  2600

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/unpack/unpack_windows.h"
+#include "lib/unpack/apart/unpack_windows.h"
 
 #include <stdbool.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/unpack/unpack_feed.h"
+#include "lib/unpack/apart/unpack_feed.h"
 
 #include <string.h>
 
-#include "lib/unpack/unpack_windows.h"
+#include "lib/unpack/apart/unpack_windows.h"
 
 _Static_assert(sizeof(struct unpack_feed) <= UNPACK_FEED_STATE, "it fits");
 
