@@ -37,9 +37,10 @@ struct span {
 	size_t size;
 };
 
+/* Some readers take each control character for a blank. */
 static bool is_blank(uint8_t byte)
 {
-	return byte == ' ' || byte == '\t';
+	return byte <= ' ';
 }
 
 static uint8_t lower(uint8_t byte)
@@ -294,10 +295,10 @@ static void add_boundary(struct mimehead *head, struct span text, bool is_sectio
 	while (!is_section && text.size > 0 && is_blank(text.bytes[text.size - 1]))
 		text.size--;
 	const size_t used = boundary_used(head);
-	if (text.size == 0 || text.size > MSTREAM_BOUNDARY_MAX) {
+	if (text.size == 0 || text.size > MSTREAM_BOUNDARY_MAX)
 		odd(head, MSTREAM_BAD_BOUNDARY);
+	if (text.size > MSTREAM_BOUNDARY_MAX)
 		return;
-	}
 	if (has_boundary(head, text.bytes, text.size))
 		return;
 	for (unsigned i = 0; i < head->boundary_count; i++) {
@@ -309,7 +310,8 @@ static void add_boundary(struct mimehead *head, struct span text, bool is_sectio
 		odd(head, MSTREAM_TOO_ODD);
 		return;
 	}
-	memcpy(head->boundary_bytes + used, text.bytes, text.size);
+	if (text.size > 0)
+		memcpy(head->boundary_bytes + used, text.bytes, text.size);
 	head->boundaries[head->boundary_count++] = (struct mimehead_boundary){
 		.at = (uint16_t)used,
 		.size = (uint16_t)text.size,

@@ -48,8 +48,8 @@ enum mimehead_field {
 };
 
 struct mimehead_boundary {
-	uint16_t at; /* in .boundary_bytes */
-	uint16_t size;
+	uint16_t at;   /* in .boundary_bytes */
+	uint16_t size; /* 0: delimiters are dashes alone */
 	uint8_t type;
 	bool is_section; /* of a parameter in sections, which may have another one */
 };

@@ -33,11 +33,14 @@ struct level_match levels_match(const struct entity *entity, const uint8_t *line
 		return best;
 	for (int i = entity->depth - 1; i >= 0; i--) {
 		const struct level *level = &entity->levels[i];
-		if (level->size == 0 || level->size > size - 2 ||
+		if (!level->has_boundary || level->size > size - 2 ||
 		    memcmp(entity->boundary_bytes + level->at, line + 2, level->size) != 0)
 			continue;
 		const struct level_match one =
 			match_rest(i, line + 2 + level->size, size - 2 - level->size);
+		/* Each line of dashes begins with no bytes. */
+		if (level->size == 0 && !one.is_exact)
+			continue;
 		if (one.is_exact != best.is_exact ? one.is_exact : level->size > best_size) {
 			best = one;
 			best_size = level->size;
@@ -59,7 +62,7 @@ static void watch(struct entity *entity)
 	entity->is_watched = false;
 	for (unsigned i = 0; i < entity->depth; i++) {
 		const struct level *level = &entity->levels[i];
-		entity->is_watched = entity->is_watched || level->size > 0 || level->is_guessed;
+		entity->is_watched = entity->is_watched || level->has_boundary || level->is_guessed;
 	}
 }
 
@@ -84,11 +87,12 @@ bool levels_guess(struct entity *entity, const uint8_t *line, size_t size)
 		size--;
 	const uint8_t *text = line + 2;
 	size -= 2;
-	if (!level->is_guessed || level->size > 0 || !may_be_boundary(text, size) ||
+	if (!level->is_guessed || level->has_boundary || !may_be_boundary(text, size) ||
 	    size > sizeof(entity->boundary_bytes) - level->at)
 		return false;
 	memcpy(entity->boundary_bytes + level->at, text, size);
 	level->size = (uint16_t)size;
+	level->has_boundary = true;
 	return true;
 }
 
@@ -103,7 +107,8 @@ bool levels_push(struct entity *entity, enum level_kind kind, const uint8_t *bou
 		.kind = kind,
 		.at = (uint16_t)at,
 		.size = (uint16_t)size,
-		.is_guessed = kind == LEVEL_MULTIPART && size == 0,
+		.has_boundary = boundary != NULL,
+		.is_guessed = kind == LEVEL_MULTIPART && boundary == NULL,
 	};
 	watch(entity);
 	return true;
@@ -136,7 +141,8 @@ bool levels_equal(const struct entity *one, const struct entity *other)
 		const struct level *a = &one->levels[i];
 		const struct level *b = &other->levels[i];
 		if (a->kind != b->kind || a->size != b->size || a->is_closed != b->is_closed ||
-		    a->is_digest != b->is_digest || a->is_guessed != b->is_guessed ||
+		    a->has_boundary != b->has_boundary || a->is_digest != b->is_digest ||
+		    a->is_guessed != b->is_guessed ||
 		    memcmp(one->boundary_bytes + a->at, other->boundary_bytes + b->at, a->size) !=
 			    0)
 			return false;

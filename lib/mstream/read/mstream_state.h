@@ -46,9 +46,10 @@ enum level_kind {
 /* A multipart or a message that is open. */
 struct level {
 	enum level_kind kind;
-	uint16_t at;	/* of its boundary, in .boundary_bytes */
-	uint16_t size;	/* 0: none, or not known yet */
-	bool is_closed; /* its end was there */
+	uint16_t at; /* of its boundary, in .boundary_bytes */
+	uint16_t size;
+	bool has_boundary; /* and knows it; one of 0 bytes is one */
+	bool is_closed;	   /* its end was there */
 	bool is_digest;
 	bool is_guessed; /* the first line that looks like a delimiter is one */
 	uint32_t number; /* of the part in it, from 1; 0 before the first */
@@ -101,8 +102,8 @@ struct entity {
 	enum entity_line line;
 	enum entity_eol eol; /* seen in the body, and not known whose it is (RFC 2046, 5.1.1) */
 	bool is_behind_cr;   /* an LF that comes next belongs to it */
-	bool is_behind_lone;  /* the line before has ended in a CR without an LF */
-	bool has_double_cr;   /* CR CR LF is one end of line */
+	bool is_behind_lone; /* the line before has ended in a CR without an LF */
+	bool has_double_cr;  /* CR CR LF is one end of line */
 	bool is_field_open;
 	bool has_fields;      /* a line of this header has been read */
 	bool has_forked;      /* at a line of this header */

@@ -64,7 +64,7 @@ static void add_coded(struct readings *readings, const struct mimehead *head,
 	}
 }
 
-/* Each boundary of this type. Returns how many there are. */
+/* Each boundary of this type. Returns how many there are, but for one of no bytes. */
 static unsigned add_boundaries(struct readings *readings, const struct mimehead *head,
 			       struct reading reading)
 {
@@ -74,7 +74,7 @@ static unsigned add_boundaries(struct readings *readings, const struct mimehead 
 			continue;
 		reading.boundary = (uint8_t)i;
 		add(readings, reading);
-		count++;
+		count += head->boundaries[i].size > 0;
 	}
 	return count;
 }

@@ -149,6 +149,7 @@ BAD = {
     base64.encodebytes(multipart(plain(), CODED).split(b"\n\n", 1)[1]),
     # ---- boundaries ----
     "no boundary": FROM + multipart(plain(), CODED).replace(b"; boundary=\"bound\"", b""),
+    "a boundary of no bytes": FROM + multipart(plain(b"A text\n"), CODED, boundary=b""),
     "an empty boundary": FROM + multipart(plain(), CODED, written=b'""'),
     "two boundaries, the first": FROM + multipart(plain(), CODED, written=b"bound; boundary=other"),
     "two boundaries, the last": FROM + multipart(plain(), CODED, written=b"other; boundary=bound"),

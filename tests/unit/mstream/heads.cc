@@ -48,6 +48,7 @@ TEST_CASE("types are in lower case, without comments", "[mstream][heads]")
 	CHECK(type_of("(a (b\\)) c) text/html (d)") == "text/html");
 	CHECK(type_of("text / html") == "text/html");
 	CHECK(type_of("text\n /html") == "text/html");
+	CHECK(type_of("\v\f text/html\f") == "text/html");
 	CHECK(type_of("text") == "text/plain");
 	CHECK(type_of("text/") == "text/plain");
 	CHECK(type_of("a/b/c") == "text/plain");
@@ -85,6 +86,9 @@ TEST_CASE("boundaries, however they are written", "[mstream][heads]")
 	// None: the first line that looks like a delimiter.
 	CHECK(finds("", "abc", true));
 	CHECK(finds("; boundary=\"\"", "abc", true));
+	// Of no bytes, as some have it.
+	CHECK(finds("; boundary=\"\"", "", true));
+	CHECK(finds("; boundary=", "", true));
 	CHECK(finds("; boundary=" + std::string(257, 'a'), "abc", true));
 }
 
