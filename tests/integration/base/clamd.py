@@ -2,13 +2,15 @@
 """
 clamd.py - the real clamd with a database of a few lines, which it has read in a moment.
 
-Flow: a test -> start_clamd(case) -> the path of its socket; eicar() is what it finds.
+Flow: a test -> start_clamd(case) -> the path of its socket; signatures(case) is the same for our
+      own matcher; eicar() is what both find.
 """
 
 import hashlib
 import os
+import subprocess
 
-from harness import peer
+from harness import DEADLINE_S, peer, program
 
 # In halves, so that no scanner takes this file for it.
 EICAR_HALVES = (rb"X5O!P%@AP[4\PZX54(P^)7CC)7}$EICAR-", b"STANDARD-ANTIVIRUS-TEST-FILE!$H+H*")
@@ -40,6 +42,17 @@ def clamav_database(case, name="clamd.db"):
     case.write(f"{name}/test.ndb",
                f"Eicar-Test-Signature:0:*:{eicar().hex()}\nTest.Marker-1:0:*:{MARKER.encode().hex()}\n")
     return directory
+
+
+def signatures(case, directory=None):
+    """The same, compiled by mail-scan. Returns the path."""
+    directory = directory or clamav_database(case, "signatures.db")
+    path = case.path("mail.signatures")
+    subprocess.run([program("mail-scan"), "compile", "--output", path,
+                    *(os.path.join(directory, name) for name in sorted(os.listdir(directory)))],
+                   check=True, capture_output=True, timeout=5 * DEADLINE_S)
+    os.chmod(path, 0o644)
+    return path
 
 
 def start_clamd(case, stream_max="25M"):

@@ -47,6 +47,7 @@ DEFAULTS = {
     "trust": {"forward-timeout": "5m"},
     "tls": {},
     "sink": {"kind": "maildir"},
+    "scan": {},
     "decision": {},
     "library": {},
 }
@@ -294,7 +295,7 @@ class Front:
 
     def processes(self):
         """{"edge": [pid, ...], "worker": [...], "keyholder": [...]}, those that live now."""
-        found = {role: [] for role in ROLES}
+        found = {role: [] for role in (*ROLES, "decoders")}
         for pid in self.process.children():
             try:
                 with open(f"/proc/{pid}/comm", encoding="ascii") as file:

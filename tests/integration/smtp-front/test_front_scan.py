@@ -1,0 +1,205 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+smtp-front scans what it takes: what is found is refused at the dot and never committed, what is
+clean is byte-equal, and what scans may be killed.
+
+Needs Debian's clamav-daemon for one part; what is missing is skipped.
+"""
+
+import base64
+import io
+import lzma
+import os
+import re
+import signal
+import zipfile
+
+from clamd import eicar, signatures, start_clamd
+from front import RECIPIENT, SENDER, FrontCase, Front
+from harness import main, wait_for
+
+QUARANTINE = "quarantine@example.com"
+FOUND = r"5\.7\.1 Eicar-Test-Signature"
+
+
+def zipped(content, name="eicar.com"):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, content)
+    return out.getvalue()
+
+
+def mail_with(attachment, name, body=b"Look.\r\n"):
+    encoded = base64.encodebytes(attachment).replace(b"\n", b"\r\n")
+    return (b"From: <sender@example.net>\r\nTo: <inbox@example.com>\r\nSubject: a file\r\n"
+            b"MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=x\r\n\r\n"
+            b"--x\r\nContent-Type: text/plain\r\n\r\n" + body +
+            b"--x\r\nContent-Type: application/octet-stream\r\n"
+            b"Content-Disposition: attachment; filename=\"" + name.encode() + b"\"\r\n"
+            b"Content-Transfer-Encoding: base64\r\n\r\n" + encoded + b"--x--\r\n")
+
+
+INFECTED = mail_with(zipped(eicar()), "a.zip")
+CLEAN = mail_with(zipped(b"nothing to see " * 1000), "a.zip")
+# What wants a process of its own.
+INFECTED_XZ = mail_with(lzma.compress(eicar()), "a.xz")
+CLEAN_XZ = mail_with(lzma.compress(b"nothing to see " * 1000), "a.xz")
+
+
+class ScanCase(FrontCase):
+    def front(self, scan=(), **sections):
+        self.fixture = Front(self, users=(RECIPIENT, QUARANTINE),
+                             scan={"signatures": signatures(self), **dict(scan)}, **sections)
+        return self.fixture
+
+    def say(self, content, *codes, recipient=RECIPIENT):
+        """The text of the reply to the mail, which has one of these codes."""
+        with self.fixture.client() as client:
+            client.hello()
+            client.say(f"MAIL FROM:<{SENDER}>", 250)
+            client.say(f"RCPT TO:<{recipient}>", 250)
+            client.say("DATA", 354)
+            client.send(re.sub(rb"(?m)^\.", b"..", content) + b".\r\n")
+            text = client.expect(*codes)
+            client.say("QUIT", 221)
+        return text
+
+    def bodies(self):
+        """Of all mails, behind our own field, with CRLF."""
+        return [re.sub(rb"\A(?:Received: [^\n]*\n(?:\t[^\n]*\n)*)", b"", mail).replace(b"\n", b"\r\n")
+                for mail in self.fixture.mails()]
+
+
+class Own(ScanCase):
+    def test_a_mail_with_a_signature_is_refused_and_not_there(self):
+        front = self.front()
+        self.assertRegex(self.say(INFECTED, 550), FOUND + r" in part 2 / a\.zip / eicar\.com")
+        self.assertRegex(self.say(INFECTED_XZ, 550), FOUND + r" in part 2 / a\.xz")
+        self.assertEqual(front.mails(), [])
+        front.wait_for_log(r"\] mail scanned, number=1 .*Eicar-Test-Signature", 2)
+        front.wait_for_log(r"\] mail refused, .*\(scanner\)$", 2)
+        self.assertEqual(front.counters()["scanned-refused"], 2)
+
+    def test_a_clean_mail_is_byte_equal(self):
+        front = self.front()
+        for content in (CLEAN, CLEAN_XZ, b"Subject: plain\r\n\r\n.\r\n..dots\r\n"):
+            self.say(content, 250)
+        self.assertEqual(self.bodies(), [CLEAN, CLEAN_XZ, b"Subject: plain\r\n\r\n.\r\n..dots\r\n"])
+        self.assertEqual(front.counters()["scanned-clean"], 3)
+
+    def test_chunks(self):
+        front = self.front()
+        with front.client() as client:
+            client.hello()
+            client.say(f"MAIL FROM:<{SENDER}>", 250)
+            client.say(f"RCPT TO:<{RECIPIENT}>", 250)
+            for at in range(0, len(INFECTED), 100):
+                chunk = INFECTED[at:at + 100]
+                is_last = at + 100 >= len(INFECTED)
+                client.send(f"BDAT {len(chunk)}{' LAST' if is_last else ''}\r\n".encode() + chunk)
+                text = client.expect(550 if is_last else 250)
+            self.assertRegex(text, FOUND)
+        self.assertEqual(front.mails(), [])
+
+    def test_the_session_goes_on_behind_a_refusal(self):
+        front = self.front()
+        with front.client() as client:
+            client.hello()
+            for content, code in ((INFECTED, 550), (CLEAN, 250), (INFECTED_XZ, 550)):
+                client.say(f"MAIL FROM:<{SENDER}>", 250)
+                client.say(f"RCPT TO:<{RECIPIENT}>", 250)
+                client.say("DATA", 354)
+                client.send(content + b".\r\n")
+                client.expect(code)
+        self.assertEqual(self.bodies(), [CLEAN])
+
+    def test_a_field_when_it_is_asked_for(self):
+        self.front(scan={"on-found": "mark", "header": "on"})
+        self.say(INFECTED, 250)
+        self.say(CLEAN, 250)
+        marked, clean = self.bodies()
+        self.assertEqual(clean, CLEAN)
+        field, rest = marked.split(b"\r\n", 1)
+        self.assertRegex(field.decode(), r"^X-Mail-Scan: .*Eicar-Test-Signature")
+        self.assertEqual(rest, INFECTED)
+
+    def test_without_the_field_a_marked_mail_is_as_it_was(self):
+        front = self.front(scan={"on-found": "mark"})
+        self.say(INFECTED, 250)
+        self.assertEqual(self.bodies(), [INFECTED])
+        self.assertEqual(front.counters()["scanned-marked"], 1)
+
+    def test_quarantine(self):
+        front = self.front(scan={"on-found": "quarantine", "quarantine": QUARANTINE},
+                           sink={"maildir": "recipient"})
+        self.say(INFECTED, 250)
+        self.say(CLEAN, 250)
+
+        def mails_of(box):
+            directory = os.path.join(front.maildir, box, "new")
+            return len(os.listdir(directory)) if os.path.isdir(directory) else 0
+
+        self.assertEqual((mails_of(QUARANTINE), mails_of(RECIPIENT)), (1, 1))
+        self.assertEqual(front.counters()["scanned-quarantined"], 1)
+
+
+class Decoders(ScanCase):
+    def test_a_killed_template_is_made_again(self):
+        front = self.front()
+        self.assertRegex(self.say(INFECTED_XZ, 550), FOUND)
+        self.expect_log(r"process died, role=decoders")
+        for _ in range(3):
+            before = front.wait_for_processes("decoders", 1)
+            os.kill(before[0], signal.SIGKILL)
+            front.wait_for_processes("decoders", 1, but=before)
+            self.assertRegex(self.say(INFECTED_XZ, 550), FOUND)
+            self.say(CLEAN_XZ, 250)
+
+    def test_decoders_end_with_their_mail(self):
+        front = self.front()
+        self.say(CLEAN_XZ, 250)
+        template = front.wait_for_processes("decoders", 1)[0]
+
+        def has_none():
+            with open(f"/proc/{template}/task/{template}/children", encoding="ascii") as file:
+                return file.read().split() == []
+
+        wait_for(has_none, "decoders to end")
+
+    def test_a_reload_has_other_signatures(self):
+        front = self.front()
+        self.say(CLEAN, 250)
+        path = self.fixture.sections["scan"]["signatures"]
+        other = self.write("other.ndb", f"Other-1:0:*:{b'nothing to see'.hex()}\n")
+        os.makedirs(self.path("others"), exist_ok=True)
+        os.rename(other, self.path("others/other.ndb"))
+        self.assertEqual(signatures(self, self.path("others")), path)
+        self.assertTrue(front.reload())
+        self.assertRegex(self.say(CLEAN, 550), "5.7.1 Other-1 in part 2")
+
+    def test_signatures_that_are_not_there(self):
+        front = Front(self, scan={"signatures": self.path("missing")}, is_started=False)
+        self.expect_log("^(warning|error): ")
+        with self.assertRaises(AssertionError):
+            front.start()
+        self.assertIn(self.path("missing"), front.log())
+
+
+class Clamd(ScanCase):
+    def test_clamd_besides_and_without(self):
+        process, path = start_clamd(self)
+        front = self.front(scan={"signatures": None, "clamd": path, "peer-timeout": "30s"})
+        self.assertRegex(self.say(INFECTED, 550), "Eicar-Test-Signature")
+        self.say(CLEAN, 250)
+        process.stop(signal.SIGKILL)
+        self.expect_log("clamd")
+        self.assertRegex(self.say(CLEAN, 451), r"^4\.")
+        self.assertEqual(self.bodies(), [CLEAN])
+        self.assertTrue(front.reload(scan={"on-unavailable": "accept"}))
+        self.say(CLEAN, 250)
+        self.assertEqual(self.bodies(), [CLEAN] * 2)
+
+
+if __name__ == "__main__":
+    main()
