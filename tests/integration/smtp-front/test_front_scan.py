@@ -67,7 +67,8 @@ class ScanCase(FrontCase):
 
     def bodies(self):
         """Of all mails, behind our own field, with CRLF."""
-        return [re.sub(rb"\A(?:Received: [^\n]*\n(?:\t[^\n]*\n)*)", b"", mail).replace(b"\n", b"\r\n")
+        field = rb"\A(?:Return-Path: [^\n]*\n)?Received: [^\n]*\n(?:\t[^\n]*\n)*"
+        return [re.sub(field, b"", mail).replace(b"\n", b"\r\n")
                 for mail in self.fixture.mails()]
 
 
