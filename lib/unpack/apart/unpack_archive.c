@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <locale.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -26,8 +25,7 @@ void unpack_prepare(void)
 {
 	/* Names are converted by tables that iconv() reads, but not from UTF-8 to UTF-8. */
 	setlocale(LC_CTYPE, "C.UTF-8");
-	/* Times of DOS are local, and nothing here looks at them. */
-	setenv("TZ", "UTC0", 1);
+	/* Times of DOS are local, though nothing here looks at them. */
 	tzset();
 }
 

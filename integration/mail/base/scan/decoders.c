@@ -17,6 +17,7 @@
 #include "integration/mail/base/scan/template.h"
 #include "lib/common/log.h"
 #include "lib/process/capabilities.h"
+#include "lib/unpack/unpack.h"
 
 /* The user that owns nothing. */
 #define NOBODY 65534
@@ -90,6 +91,7 @@ static int open_signatures(struct decoders *decoders)
 
 static int prepare_all(struct decoders *decoders)
 {
+	unpack_prepare();
 	int ret = open_signatures(decoders);
 	if (ret == 0 && callfilter_can_load())
 		ret = decoder_make_filter(&decoders->filter);
