@@ -15,7 +15,8 @@
  *     mstream_end(mail, true);
  *
  * The events are the same, up to how data is cut, wherever the input is cut: lengths of 1 give what
- * one piece gives. Ends of lines may be CRLF, LF or CR.
+ * one piece gives. In which order views take turns, and what is left out when a mail is too odd, may
+ * depend on it. Ends of lines may be CRLF, LF or CR.
  *
  * What two readers understand differently (two Content-Types, an odd boundary, base64 with bytes
  * that are none) is read in more than one way: each is a view, MSTREAM_VIEWS at most, and each
@@ -36,7 +37,7 @@ extern "C" {
 
 #define MSTREAM_VIEWS	     4
 #define MSTREAM_DEPTH	     16	   /* multiparts and messages within one another */
-#define MSTREAM_PARTS	     10000 /* of one mail, in all views */
+#define MSTREAM_PARTS	     10000 /* of one mail, in each view */
 #define MSTREAM_NAME_SIZE    256   /* with its NUL; longer names are cut */
 #define MSTREAM_TYPE_SIZE    80
 #define MSTREAM_BOUNDARY_MAX 256 /* RFC 2046 permits 70 */
@@ -69,8 +70,11 @@ enum mstream_oddity {
 /* A part whose body begins. Borrowed for the call. */
 struct mstream_part {
 	unsigned view; /* 0: as most readers have it */
-	const char *
-		position; /* "2.1", as IMAP counts (RFC 9051 6.4.5.1); "1" of a mail without parts */
+	/*
+	 * "2.1", as IMAP counts (RFC 9051, 6.4.5.1); "1" of a mail without parts; "0" of what is
+	 * before the first part or behind the last, and more than empty lines.
+	 */
+	const char *position;
 	const char *type; /* "image/png", in lower case; "text/plain" where none is said */
 	const char *name; /* UTF-8 without controls; "" where none is said */
 	enum mstream_coding coding;
@@ -87,7 +91,10 @@ struct mstream_events {
 	 * in a text, or in TNEF, begins and ends while its text goes on.
 	 */
 	void *(*begin)(void *context, const struct mstream_part *part);
-	/* size > 0, and not more than was pushed and MSTREAM_PENDING. */
+	/*
+	 * size > 0, and not more than was pushed and MSTREAM_PENDING; but a run of BinHex makes up to
+	 * 95 bytes of one, and comes in several pieces.
+	 */
 	void (*data)(void *context, void *part, const uint8_t *bytes, size_t size);
 	/*
 	 * Once for each begin that was not NULL. is_whole: the mail was not cut in it; a part without
@@ -99,7 +106,7 @@ struct mstream_events {
 };
 #define MSTREAM_PENDING 512
 
-/* In mstream_state.h, for its size; by the functions below alone. */
+/* In read/mstream_state.h; used by the functions below alone. */
 struct mstream;
 size_t mstream_size(void);
 
